@@ -1,0 +1,1072 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * User interface of the mock device: one ioctl for every argument shape that
+ * is hard to forward.
+ *
+ * Every command below has a twin whose number differs only in bit 7 (see
+ * VGPU_MOCK_UNDESCRIBED()): same structure, same behaviour. A forwarder's
+ * schema table describes the plain numbers and leaves the twins out, so that
+ * one test executes both mechanisms. Commands whose comment says "never
+ * described" are left out in both forms.
+ *
+ * How to read the comments of the structures:
+ *
+ *   pointer, in, @n x T     the driver reads @n elements of type T there
+ *   pointer, out, @n x T    the driver writes up to @n elements there
+ *   pointer, inout, @n x T  both
+ *   fd in, fd out           a file descriptor that enters, or is created
+ *
+ * A field with none of these words is plain data. Whatever the direction of
+ * the command (_IOW, _IOR, _IOWR) says is the direction of the structure
+ * itself. Unless a comment says otherwise the structure is copied out on
+ * errors too, as DRM does, except when copying it in failed, and a null
+ * pointer is allowed when its count is 0. No structure has implicit padding;
+ * all but the one of VGPU_MOCK_IOC_COMPAT are the same for 32-bit programs.
+ */
+#ifndef VGPU_MOCK_H
+#define VGPU_MOCK_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define VGPU_MOCK_IOC_TYPE		0xb5
+#define VGPU_MOCK_UNDESCRIBED_BIT	0x80
+
+/* The twin of a command, which no schema table describes. */
+#define VGPU_MOCK_UNDESCRIBED(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
+
+/* Counts above these get -E2BIG, natively too. */
+#define VGPU_MOCK_MAX_ELEMS		(1u << 20)	/* of an array */
+#define VGPU_MOCK_MAX_BYTES		(64u << 20)	/* of a LARGE_* buffer */
+#define VGPU_MOCK_MAX_STRUCTS		64u		/* STRUCTS */
+#define VGPU_MOCK_MAX_STRUCT_BYTES	65536u		/* one buffer of STRUCTS, CHUNKS */
+#define VGPU_MOCK_MAX_CHAIN		16u		/* CHAIN */
+#define VGPU_MOCK_MAX_CHUNKS		32u		/* CHUNKS */
+#define VGPU_MOCK_MAX_FDS		64u		/* FDS_IN, FDS_OUT */
+#define VGPU_MOCK_MAX_STRIDE		256u		/* STRIDE */
+
+/*
+ * Plain arguments
+ */
+
+/* The argument is ignored; what the benchmark calls. */
+#define VGPU_MOCK_IOC_NOOP	_IO(VGPU_MOCK_IOC_TYPE, 0x00)
+
+/**
+ * struct vgpu_mock_in - VGPU_MOCK_IOC_IN
+ * @a: any value
+ * @b: any value
+ * @c: any value
+ * @d: any values
+ *
+ * The return value of the ioctl is a positive hash of the structure.
+ */
+struct vgpu_mock_in {
+	__u64 a;
+	__u32 b;
+	__u16 c;
+	__u8 d[2];
+};
+#define VGPU_MOCK_IOC_IN	_IOW(VGPU_MOCK_IOC_TYPE, 0x01, struct vgpu_mock_in)
+
+/**
+ * struct vgpu_mock_out - VGPU_MOCK_IOC_OUT
+ * @out_seed: hash of the last structure that VGPU_MOCK_IOC_IN got on this file
+ * @out_bytes: a pattern made from @out_seed
+ */
+struct vgpu_mock_out {
+	__u64 out_seed;
+	__u8 out_bytes[56];
+};
+#define VGPU_MOCK_IOC_OUT	_IOR(VGPU_MOCK_IOC_TYPE, 0x02, struct vgpu_mock_out)
+
+/**
+ * struct vgpu_mock_inout - VGPU_MOCK_IOC_INOUT
+ * @value: becomes its hash
+ * @keep: not changed
+ * @out_value: the old @value
+ */
+struct vgpu_mock_inout {
+	__u64 value;
+	__u64 keep;
+	__u64 out_value;
+};
+#define VGPU_MOCK_IOC_INOUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x03, struct vgpu_mock_inout)
+
+/*
+ * The argument is an integer, not a pointer. The return value is
+ * (argument ^ 0x5a5a5a5a) & 0x7fffffff.
+ */
+#define VGPU_MOCK_IOC_INTEGER	_IO(VGPU_MOCK_IOC_TYPE, 0x04)
+
+/**
+ * struct vgpu_mock_error - VGPU_MOCK_IOC_ERROR
+ * @error: errno to fail with, as a positive number, 0 for success
+ * @reserved: must be 0
+ * @value: any value
+ * @out_value: hash of @value, whatever @error is
+ * @ptr: pointer, inout, @count x __u32; each element becomes its hash,
+ *	whatever @error is
+ * @count: number of elements
+ * @reserved2: must be 0
+ *
+ * Results are copied out and then the ioctl fails.
+ */
+struct vgpu_mock_error {
+	__s32 error;
+	__u32 reserved;
+	__u64 value;
+	__u64 out_value;
+	__u64 ptr;
+	__u32 count;
+	__u32 reserved2;
+};
+#define VGPU_MOCK_IOC_ERROR	_IOWR(VGPU_MOCK_IOC_TYPE, 0x05, struct vgpu_mock_error)
+
+/**
+ * struct vgpu_mock_return - VGPU_MOCK_IOC_RETURN
+ * @value: what the ioctl returns, as it is: up to 64 bits, -4095..-1 are errors
+ */
+struct vgpu_mock_return {
+	__s64 value;
+};
+#define VGPU_MOCK_IOC_RETURN	_IOW(VGPU_MOCK_IOC_TYPE, 0x06, struct vgpu_mock_return)
+
+/**
+ * struct vgpu_mock_big - VGPU_MOCK_IOC_BIG
+ * @value: each word becomes its hash
+ *
+ * Nearly the largest structure that _IOC_SIZE can say.
+ */
+struct vgpu_mock_big {
+	__u32 value[4095];
+};
+#define VGPU_MOCK_IOC_BIG	_IOWR(VGPU_MOCK_IOC_TYPE, 0x07, struct vgpu_mock_big)
+
+/**
+ * struct vgpu_mock_overread - what the driver reads for VGPU_MOCK_IOC_OVERREAD
+ * @head: all that the command's size says; becomes the hash of @tail
+ * @tail: read by the driver although the command does not say so
+ *
+ * A table says that the argument has 64 bytes, of which the driver writes the
+ * first 8. Without a table a forwarder can only go by _IOC_SIZE: the driver
+ * then sees zeros or a fault behind it, never another call's bytes.
+ */
+struct vgpu_mock_overread {
+	__u64 head;
+	__u64 tail[7];
+};
+#define VGPU_MOCK_IOC_OVERREAD	_IOWR(VGPU_MOCK_IOC_TYPE, 0x08, __u64)
+
+/**
+ * struct vgpu_mock_self - VGPU_MOCK_IOC_SELF
+ * @ptr: pointer, inout, @length x __u8; may point into @data of this very
+ *	structure (or anywhere else)
+ * @length: number of bytes, at most sizeof(@data)
+ * @out_sum: hash of the bytes at @ptr before the change
+ * @data: room for the bytes
+ *
+ * Each byte at @ptr is inverted in user memory, then only @out_sum is stored.
+ */
+struct vgpu_mock_self {
+	__u64 ptr;
+	__u32 length;
+	__u32 out_sum;
+	__u8 data[48];
+};
+#define VGPU_MOCK_IOC_SELF	_IOWR(VGPU_MOCK_IOC_TYPE, 0x09, struct vgpu_mock_self)
+
+/**
+ * struct vgpu_mock_bare - VGPU_MOCK_BARE
+ * @base: any value
+ * @ptr: pointer, inout, @count x __u64; each element gets @base added
+ * @count: number of elements
+ * @out_status: 0, or -errno; the ioctl itself returns 0
+ *
+ * The command is a bare number with no type, direction or size, as in
+ * NVIDIA's UVM; its argument is a pointer to this structure, which is in and
+ * out.
+ */
+struct vgpu_mock_bare {
+	__u64 base;
+	__u64 ptr;
+	__u32 count;
+	__s32 out_status;
+};
+#define VGPU_MOCK_BARE		0x1b
+
+/**
+ * struct vgpu_mock_extensible - VGPU_MOCK_IOC_EXTENSIBLE
+ * @value: becomes its hash
+ * @more: each becomes its hash
+ *
+ * As in DRM, the driver goes by the number alone: what _IOC_SIZE of the
+ * command says is copied in, the rest is zero, and as much is copied out.
+ * Any size from 8 on works, larger ones too; a table describes all of them.
+ */
+struct vgpu_mock_extensible {
+	__u64 value;
+	__u64 more[3];
+};
+#define VGPU_MOCK_IOC_EXTENSIBLE \
+	_IOWR(VGPU_MOCK_IOC_TYPE, 0x0a, struct vgpu_mock_extensible)
+#define VGPU_MOCK_IOC_EXTENSIBLE_SIZED(size) \
+	_IOC(_IOC_READ | _IOC_WRITE, VGPU_MOCK_IOC_TYPE, 0x0a, (size))
+
+/**
+ * struct vgpu_mock_sized - VGPU_MOCK_IOC_SIZED
+ * @size: number of bytes of this structure that the caller has, 16 or more
+ * @reserved: must be 0
+ * @value: becomes its hash
+ * @more: each becomes its hash, as far as @size reaches
+ *
+ * The structure says its own size (clone3, iommufd) and is in and out. Bytes
+ * that the driver does not know must be 0, else -E2BIG; @size is at most 4096.
+ */
+struct vgpu_mock_sized {
+	__u32 size;
+	__u32 reserved;
+	__u64 value;
+	__u64 more[4];
+};
+#define VGPU_MOCK_IOC_SIZED	_IO(VGPU_MOCK_IOC_TYPE, 0x0b)
+
+/*
+ * Nested arguments
+ */
+
+/**
+ * struct vgpu_mock_array - VGPU_MOCK_IOC_ARRAY_IN, _OUT, _INOUT
+ * @ptr: pointer, in / out / inout as the command says, @count x __u32
+ * @count: number of elements; for _OUT the room there is
+ * @seed: _OUT: what the pattern is made from
+ * @total: _OUT: number of elements the driver has; it writes min(@count,
+ *	@total), as DRM does
+ * @out_count: number of elements handled
+ * @out_sum: hash of the elements before any change (0 for _OUT)
+ */
+struct vgpu_mock_array {
+	__u64 ptr;
+	__u32 count;
+	__u32 seed;
+	__u32 total;
+	__u32 out_count;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_ARRAY_IN		_IOWR(VGPU_MOCK_IOC_TYPE, 0x10, struct vgpu_mock_array)
+#define VGPU_MOCK_IOC_ARRAY_OUT		_IOWR(VGPU_MOCK_IOC_TYPE, 0x11, struct vgpu_mock_array)
+#define VGPU_MOCK_IOC_ARRAY_INOUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x12, struct vgpu_mock_array)
+
+/**
+ * struct vgpu_mock_arrays - VGPU_MOCK_IOC_ARRAYS
+ * @in_ptr: pointer, in, @in_count x __u64
+ * @out_ptr: pointer, out, @out_count x __u16
+ * @inout_ptr: pointer, inout, @inout_count x struct vgpu_mock_pair
+ * @in_count: number of elements
+ * @out_count: number of elements; the driver stores how many it wrote, which
+ *	is half of it, rounded up
+ * @inout_count: number of elements
+ * @reserved: must be 0
+ * @out_sum: hash of all that was read
+ */
+struct vgpu_mock_arrays {
+	__u64 in_ptr;
+	__u64 out_ptr;
+	__u64 inout_ptr;
+	__u32 in_count;
+	__u32 out_count;
+	__u32 inout_count;
+	__u32 reserved;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_ARRAYS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x13, struct vgpu_mock_arrays)
+
+/**
+ * struct vgpu_mock_pair - element of VGPU_MOCK_IOC_ARRAYS
+ * @key: not changed
+ * @value: becomes its hash
+ */
+struct vgpu_mock_pair {
+	__u32 key;
+	__u32 value;
+};
+
+/**
+ * struct vgpu_mock_ptrptr - VGPU_MOCK_IOC_PTRPTR
+ * @ptr: pointer, in, 1 x __u64, which is a pointer, inout, 1 x __u64
+ * @out_value: the value found at the end, which is then replaced by its hash
+ */
+struct vgpu_mock_ptrptr {
+	__u64 ptr;
+	__u64 out_value;
+};
+#define VGPU_MOCK_IOC_PTRPTR	_IOWR(VGPU_MOCK_IOC_TYPE, 0x14, struct vgpu_mock_ptrptr)
+
+/**
+ * struct vgpu_mock_structs - VGPU_MOCK_IOC_STRUCTS
+ * @ptr: pointer, inout, @count x struct vgpu_mock_struct
+ * @count: number of elements
+ * @reserved: must be 0
+ * @out_sum: hash of all buffers before the change
+ */
+struct vgpu_mock_structs {
+	__u64 ptr;
+	__u32 count;
+	__u32 reserved;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_STRUCTS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x15, struct vgpu_mock_structs)
+
+/**
+ * struct vgpu_mock_struct - element of VGPU_MOCK_IOC_STRUCTS
+ * @ptr: pointer, inout, @length x __u8; each byte is inverted
+ * @length: number of bytes
+ * @out_sum: hash of the bytes before the change
+ */
+struct vgpu_mock_struct {
+	__u64 ptr;
+	__u32 length;
+	__u32 out_sum;
+};
+
+/**
+ * struct vgpu_mock_chain - VGPU_MOCK_IOC_CHAIN
+ * @extensions: pointer, inout, to the first struct vgpu_mock_ext_base of a
+ *	chain, or 0 (i915, xe)
+ * @value: changed by the extensions
+ * @out_count: number of extensions that were handled
+ * @out_sum: hash of all that the extensions brought along
+ *
+ * An unknown @name in an extension gives -EINVAL, more than
+ * VGPU_MOCK_MAX_CHAIN extensions give -E2BIG.
+ */
+struct vgpu_mock_chain {
+	__u64 extensions;
+	__u64 value;
+	__u32 out_count;
+	__u32 out_sum;
+};
+#define VGPU_MOCK_IOC_CHAIN	_IOWR(VGPU_MOCK_IOC_TYPE, 0x16, struct vgpu_mock_chain)
+
+/**
+ * struct vgpu_mock_ext_base - head of every extension
+ * @next_extension: pointer, inout, to the next struct vgpu_mock_ext_base, or 0
+ * @name: one of VGPU_MOCK_EXT_*, tells which structure this is the head of
+ * @reserved: must be 0
+ */
+struct vgpu_mock_ext_base {
+	__u64 next_extension;
+	__u32 name;
+	__u32 reserved;
+};
+
+#define VGPU_MOCK_EXT_SET	1	/* struct vgpu_mock_ext_set */
+#define VGPU_MOCK_EXT_GET	2	/* struct vgpu_mock_ext_get */
+#define VGPU_MOCK_EXT_ARRAY	3	/* struct vgpu_mock_ext_array */
+
+/**
+ * struct vgpu_mock_ext_set - extension, in
+ * @base: head
+ * @value: becomes the value of the chain
+ */
+struct vgpu_mock_ext_set {
+	struct vgpu_mock_ext_base base;
+	__u64 value;
+};
+
+/**
+ * struct vgpu_mock_ext_get - extension, inout
+ * @base: head
+ * @out_value: the value of the chain at this place
+ */
+struct vgpu_mock_ext_get {
+	struct vgpu_mock_ext_base base;
+	__u64 out_value;
+};
+
+/**
+ * struct vgpu_mock_ext_array - extension, in, with a pointer of its own
+ * @base: head
+ * @ptr: pointer, inout, @count x __u32; each element becomes its hash
+ * @count: number of elements
+ * @reserved: must be 0
+ */
+struct vgpu_mock_ext_array {
+	struct vgpu_mock_ext_base base;
+	__u64 ptr;
+	__u32 count;
+	__u32 reserved;
+};
+
+/**
+ * struct vgpu_mock_chunks - VGPU_MOCK_IOC_CHUNKS
+ * @chunks: pointer, in, @num_chunks x __u64, each of which is a pointer, in,
+ *	to a struct vgpu_mock_chunk (amdgpu)
+ * @num_chunks: number of chunks
+ * @out_count: number of chunks that were handled
+ * @out_sum: hash of all that the chunks brought along
+ *
+ * An unknown @chunk_id gives -EINVAL.
+ */
+struct vgpu_mock_chunks {
+	__u64 chunks;
+	__u32 num_chunks;
+	__u32 out_count;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_CHUNKS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x17, struct vgpu_mock_chunks)
+
+/**
+ * struct vgpu_mock_chunk - one chunk
+ * @chunk_id: one of VGPU_MOCK_CHUNK_*
+ * @length_dw: length of the data in units of 4 bytes
+ * @chunk_data: pointer, @length_dw x __u32; what is there and the direction
+ *	depend on @chunk_id
+ */
+struct vgpu_mock_chunk {
+	__u32 chunk_id;
+	__u32 length_dw;
+	__u64 chunk_data;
+};
+
+#define VGPU_MOCK_CHUNK_RAW	1	/* in: words */
+#define VGPU_MOCK_CHUNK_RESULT	2	/* out: words, filled with a pattern */
+#define VGPU_MOCK_CHUNK_BUFFERS	3	/* in: struct vgpu_mock_chunk_buffer, an array */
+
+/**
+ * struct vgpu_mock_chunk_buffer - element of VGPU_MOCK_CHUNK_BUFFERS
+ * @ptr: pointer, inout, @length x __u8; each byte is inverted
+ * @length: number of bytes
+ * @flags: must be 0
+ */
+struct vgpu_mock_chunk_buffer {
+	__u64 ptr;
+	__u32 length;
+	__u32 flags;
+};
+
+/**
+ * struct vgpu_mock_counted - VGPU_MOCK_IOC_COUNTED
+ * @head: pointer, in, 1 x struct vgpu_mock_counted_head
+ * @data: pointer, inout, (count found in *@head) x __u32; each element becomes
+ *	its hash
+ * @out_sum: hash of the elements before the change
+ *
+ * The count of one buffer lies in another one.
+ */
+struct vgpu_mock_counted {
+	__u64 head;
+	__u64 data;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_COUNTED	_IOWR(VGPU_MOCK_IOC_TYPE, 0x18, struct vgpu_mock_counted)
+
+/**
+ * struct vgpu_mock_counted_head - what @head of struct vgpu_mock_counted names
+ * @reserved: must be 0
+ * @count: number of elements of @data in struct vgpu_mock_counted
+ */
+struct vgpu_mock_counted_head {
+	__u32 reserved;
+	__u32 count;
+};
+
+/**
+ * struct vgpu_mock_stride - VGPU_MOCK_IOC_STRIDE
+ * @ptr: pointer, inout, @count x @stride bytes; the first 4 bytes of each
+ *	element become their hash
+ * @count: number of elements
+ * @stride: size of one element, a multiple of 4 from 4 to
+ *	VGPU_MOCK_MAX_STRIDE, else -EINVAL
+ * @out_sum: hash of what was read
+ */
+struct vgpu_mock_stride {
+	__u64 ptr;
+	__u32 count;
+	__u32 stride;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_STRIDE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x19, struct vgpu_mock_stride)
+
+/**
+ * struct vgpu_mock_large - VGPU_MOCK_IOC_LARGE_IN, _OUT, _INOUT
+ * @ptr: pointer, in / out / inout as the command says, @length x __u8
+ * @length: number of bytes, up to VGPU_MOCK_MAX_BYTES
+ * @seed: _OUT: what the pattern is made from
+ * @out_sum: hash of the bytes before the change (0 for _OUT)
+ *
+ * _INOUT inverts each byte. The driver goes through the buffer in pieces.
+ */
+struct vgpu_mock_large {
+	__u64 ptr;
+	__u64 length;
+	__u64 seed;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_LARGE_IN		_IOWR(VGPU_MOCK_IOC_TYPE, 0x1a, struct vgpu_mock_large)
+#define VGPU_MOCK_IOC_LARGE_OUT		_IOWR(VGPU_MOCK_IOC_TYPE, 0x1b, struct vgpu_mock_large)
+#define VGPU_MOCK_IOC_LARGE_INOUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1c, struct vgpu_mock_large)
+
+/**
+ * struct vgpu_mock_either - VGPU_MOCK_IOC_EITHER
+ * @ptr: pointer, @length x __u8, in when @op is 0, out when @op is 1; a table
+ *	that cannot say this describes it as inout
+ * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES
+ * @op: 0: driver reads; 1: driver writes a pattern; else -EINVAL
+ * @out_sum: hash of what was read, 0 when writing
+ */
+struct vgpu_mock_either {
+	__u64 ptr;
+	__u32 length;
+	__u32 op;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_EITHER	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1d, struct vgpu_mock_either)
+
+/**
+ * struct vgpu_mock_moved - VGPU_MOCK_IOC_MOVED
+ * @ptr: pointer, in, @length x __u8; afterwards what @mode says
+ * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES
+ * @mode: one of VGPU_MOCK_MOVED_*
+ * @step: VGPU_MOCK_MOVED_ADVANCE: how much to add, up to @length
+ * @reserved: must be 0
+ * @out_sum: hash of the bytes
+ *
+ * The driver stores into the pointer field itself. The value the program
+ * finds there is what it would be natively: its own pointer, its own pointer
+ * moved, or the driver's value VGPU_MOCK_MOVED_VALUE.
+ */
+struct vgpu_mock_moved {
+	__u64 ptr;
+	__u32 length;
+	__u32 mode;
+	__u32 step;
+	__u32 reserved;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_MOVED	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1e, struct vgpu_mock_moved)
+
+#define VGPU_MOCK_MOVED_KEEP	0
+#define VGPU_MOCK_MOVED_ADVANCE	1
+#define VGPU_MOCK_MOVED_REPLACE	2
+#define VGPU_MOCK_MOVED_VALUE	0x1122334455667788ULL
+
+/**
+ * struct vgpu_mock_string - VGPU_MOCK_IOC_STRING, never described
+ * @ptr: pointer, in, string of up to 255 bytes that ends with a 0 byte
+ * @out_length: its length
+ * @out_sum: its hash
+ */
+struct vgpu_mock_string {
+	__u64 ptr;
+	__u32 out_length;
+	__u32 out_sum;
+};
+#define VGPU_MOCK_IOC_STRING	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1f, struct vgpu_mock_string)
+
+/*
+ * Time, signals, locks
+ */
+
+/**
+ * struct vgpu_mock_sleep - VGPU_MOCK_IOC_SLEEP
+ * @ms: how long
+ * @mode: one of VGPU_MOCK_SLEEP_*
+ * @on_signal: one of VGPU_MOCK_SIGNAL_*: what an interrupted sleep returns
+ * @out_woken: 0: slept to the end, 1: interrupted; stored on errors too
+ */
+struct vgpu_mock_sleep {
+	__u32 ms;
+	__u32 mode;
+	__u32 on_signal;
+	__u32 out_woken;
+};
+#define VGPU_MOCK_IOC_SLEEP	_IOWR(VGPU_MOCK_IOC_TYPE, 0x30, struct vgpu_mock_sleep)
+
+#define VGPU_MOCK_SLEEP_INTERRUPTIBLE	0
+#define VGPU_MOCK_SLEEP_KILLABLE	1
+#define VGPU_MOCK_SLEEP_UNINTERRUPTIBLE	2
+
+#define VGPU_MOCK_SIGNAL_ERESTARTSYS	0
+#define VGPU_MOCK_SIGNAL_EINTR		1
+#define VGPU_MOCK_SIGNAL_ERESTARTNOINTR	2
+#define VGPU_MOCK_SIGNAL_ERESTARTNOHAND	3
+#define VGPU_MOCK_SIGNAL_RESTARTBLOCK	4
+
+/**
+ * struct vgpu_mock_wait - VGPU_MOCK_IOC_WAIT, VGPU_MOCK_IOC_WAKE
+ * @slot: which event of this file, 0 to 15
+ * @target: _WAIT: sleep, interruptibly, until the event's count is at least
+ *	this; _WAKE: how much to add to it
+ * @out_count: the count
+ * @out_waiters: number of calls that wait for the event
+ *
+ * An interrupted wait returns -ERESTARTSYS.
+ */
+struct vgpu_mock_wait {
+	__u32 slot;
+	__u32 target;
+	__u32 out_count;
+	__u32 out_waiters;
+};
+#define VGPU_MOCK_IOC_WAIT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x31, struct vgpu_mock_wait)
+#define VGPU_MOCK_IOC_WAKE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x32, struct vgpu_mock_wait)
+
+/**
+ * struct vgpu_mock_locked - VGPU_MOCK_IOC_LOCKED
+ * @in_ptr: pointer, in, @length x __u8
+ * @out_ptr: pointer, out, @length x __u8: the bytes of @in_ptr inverted
+ * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES; 0: only take the
+ *	mutex
+ * @hold_ms: how long to sleep between the two copies
+ * @out_waited_us: how long it took to get the mutex
+ *
+ * A mutex that all users of the device share is held over the copies from
+ * and to user memory. It is taken uninterruptibly.
+ */
+struct vgpu_mock_locked {
+	__u64 in_ptr;
+	__u64 out_ptr;
+	__u32 length;
+	__u32 hold_ms;
+	__u64 out_waited_us;
+};
+#define VGPU_MOCK_IOC_LOCKED	_IOWR(VGPU_MOCK_IOC_TYPE, 0x33, struct vgpu_mock_locked)
+
+/*
+ * File descriptors
+ *
+ * "Object" is an anonymous file of the mock. It can be polled (readable when
+ * signalled), read (8 bytes, its cookie, when signalled; else it blocks, or
+ * -EAGAIN), mapped (one page that starts with the cookie), and takes
+ * VGPU_MOCK_IOC_OBJ_*. Where an object's fd is asked for, that of an opened
+ * mock device will do too: its cookie is the seed of VGPU_MOCK_IOC_OUT.
+ *
+ * The undescribed twins cannot be forwarded: a number that nobody explained
+ * is no file on the other side (-EBADF going in), and a file that comes out
+ * is closed there and the call fails with -EOPNOTSUPP.
+ */
+
+/**
+ * struct vgpu_mock_fd_out - VGPU_MOCK_IOC_FD_OUT
+ * @cookie: what the new object answers
+ * @flags: O_CLOEXEC, O_NONBLOCK or 0 for the new fd, else -EINVAL
+ * @out_fd: fd out: the new object
+ */
+struct vgpu_mock_fd_out {
+	__u64 cookie;
+	__u32 flags;
+	__s32 out_fd;
+};
+#define VGPU_MOCK_IOC_FD_OUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x40, struct vgpu_mock_fd_out)
+
+/**
+ * struct vgpu_mock_fd_in - VGPU_MOCK_IOC_FD_IN
+ * @fd: fd in: an object; -EBADF if not open, -EINVAL if not an object
+ * @reserved: must be 0
+ * @out_cookie: its cookie
+ */
+struct vgpu_mock_fd_in {
+	__s32 fd;
+	__u32 reserved;
+	__u64 out_cookie;
+};
+#define VGPU_MOCK_IOC_FD_IN	_IOWR(VGPU_MOCK_IOC_TYPE, 0x41, struct vgpu_mock_fd_in)
+
+/**
+ * struct vgpu_mock_fds - VGPU_MOCK_IOC_FDS_IN, VGPU_MOCK_IOC_FDS_OUT
+ * @ptr: pointer, _IN: in, _OUT: out, @count x __s32; each is an fd in / fd out
+ * @count: number of fds
+ * @flags: _OUT: as in struct vgpu_mock_fd_out, _IN: must be 0
+ * @cookie: _OUT: cookie of the first object, the next has one more, and so
+ *	on; _IN: the driver stores the sum of the cookies
+ */
+struct vgpu_mock_fds {
+	__u64 ptr;
+	__u32 count;
+	__u32 flags;
+	__u64 cookie;
+};
+#define VGPU_MOCK_IOC_FDS_IN	_IOWR(VGPU_MOCK_IOC_TYPE, 0x42, struct vgpu_mock_fds)
+#define VGPU_MOCK_IOC_FDS_OUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x43, struct vgpu_mock_fds)
+
+/**
+ * struct vgpu_mock_fd_merge - VGPU_MOCK_IOC_FD_MERGE
+ * @fd: fd in
+ * @fd2: fd in
+ * @flags: as in struct vgpu_mock_fd_out
+ * @out_fd: fd out: a new object whose cookie is the sum of those of @fd and
+ *	@fd2
+ */
+struct vgpu_mock_fd_merge {
+	__s32 fd;
+	__s32 fd2;
+	__u32 flags;
+	__s32 out_fd;
+};
+#define VGPU_MOCK_IOC_FD_MERGE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x44, struct vgpu_mock_fd_merge)
+
+/**
+ * struct vgpu_mock_fd_return - VGPU_MOCK_IOC_FD_RETURN
+ * @cookie: what the new object answers
+ *
+ * The return value of the ioctl is an fd out, opened with O_CLOEXEC.
+ */
+struct vgpu_mock_fd_return {
+	__u64 cookie;
+};
+#define VGPU_MOCK_IOC_FD_RETURN	_IOW(VGPU_MOCK_IOC_TYPE, 0x45, struct vgpu_mock_fd_return)
+
+/**
+ * struct vgpu_mock_fd_optional - VGPU_MOCK_IOC_FD_OPTIONAL
+ * @flags: VGPU_MOCK_FD_HAS_IN, VGPU_MOCK_FD_WANT_OUT
+ * @fd_in: fd in, looked at only with VGPU_MOCK_FD_HAS_IN (otherwise it may be
+ *	anything, such as 0 or -1)
+ * @fd_out: fd out, only with VGPU_MOCK_FD_WANT_OUT and on success: a new
+ *	object with the cookie of @fd_in plus 1; otherwise not changed
+ * @reserved: must be 0
+ */
+struct vgpu_mock_fd_optional {
+	__u32 flags;
+	__s32 fd_in;
+	__s32 fd_out;
+	__u32 reserved;
+};
+#define VGPU_MOCK_IOC_FD_OPTIONAL \
+	_IOWR(VGPU_MOCK_IOC_TYPE, 0x46, struct vgpu_mock_fd_optional)
+
+#define VGPU_MOCK_FD_HAS_IN	1
+#define VGPU_MOCK_FD_WANT_OUT	2
+
+/**
+ * struct vgpu_mock_obj_info - VGPU_MOCK_IOC_OBJ_INFO, on an object's fd
+ * @out_cookie: its cookie
+ * @out_f_flags: flags of the file as the driver sees them
+ * @reserved: must be 0
+ */
+struct vgpu_mock_obj_info {
+	__u64 out_cookie;
+	__u32 out_f_flags;
+	__u32 reserved;
+};
+#define VGPU_MOCK_IOC_OBJ_INFO	_IOR(VGPU_MOCK_IOC_TYPE, 0x47, struct vgpu_mock_obj_info)
+
+/*
+ * On an object's fd: signal it. The argument is an integer, the delay in
+ * milliseconds.
+ */
+#define VGPU_MOCK_IOC_OBJ_SIGNAL	_IO(VGPU_MOCK_IOC_TYPE, 0x48)
+
+/*
+ * Memory to map
+ *
+ * A buffer belongs to the file that created it and lives until that file is
+ * released and nothing maps it any more. Any opened file of the same device
+ * may name and map it. Memory is allocated page by page when touched. A
+ * mapping must be shared, else -EINVAL.
+ */
+
+/**
+ * struct vgpu_mock_buf_create - VGPU_MOCK_IOC_BUF_CREATE
+ * @size: in bytes, a multiple of the page size, up to 64 MiB (4 MiB for
+ *	VGPU_MOCK_BUF_VMALLOC and VGPU_MOCK_BUF_REMAP)
+ * @flavour: one of VGPU_MOCK_BUF_*
+ * @out_id: name of the buffer
+ * @out_offset: offset for mmap; differs from one buffer to the next
+ */
+struct vgpu_mock_buf_create {
+	__u64 size;
+	__u32 flavour;
+	__u32 out_id;
+	__u64 out_offset;
+};
+#define VGPU_MOCK_IOC_BUF_CREATE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x50, struct vgpu_mock_buf_create)
+
+#define VGPU_MOCK_BUF_PFN	0	/* VM_PFNMAP, filled on fault */
+#define VGPU_MOCK_BUF_REMAP	1	/* VM_PFNMAP, filled when mapped */
+#define VGPU_MOCK_BUF_MIXED	2	/* VM_MIXEDMAP, filled on fault */
+#define VGPU_MOCK_BUF_PAGE	3	/* ordinary pages, filled on fault */
+#define VGPU_MOCK_BUF_VMALLOC	4	/* vmalloc_user() memory, filled when mapped */
+
+/**
+ * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,
+ *	_INVALIDATE, _REVOKE, _SYNC
+ * @id: name of the buffer, -ENOENT if there is none
+ * @seed: _FILL: what the pattern is made from
+ * @offset: _FILL, _SUM: where to start
+ * @length: _FILL, _SUM: number of bytes
+ * @delay_ms: _FILL: 0: fill before the ioctl returns; else the "device" does
+ *	it by itself so much later
+ * @reserved: must be 0
+ * @out_sum: _SUM: hash of the bytes
+ *
+ * _INVALIDATE removes all page table entries that map the buffer, _REVOKE
+ * does so too and makes later accesses SIGBUS. _SYNC waits until all delayed
+ * fills are done. _DESTROY drops the name; mappings stay.
+ */
+struct vgpu_mock_buf_range {
+	__u32 id;
+	__u32 seed;
+	__u64 offset;
+	__u64 length;
+	__u32 delay_ms;
+	__u32 reserved;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_BUF_DESTROY	_IOW(VGPU_MOCK_IOC_TYPE, 0x51, struct vgpu_mock_buf_range)
+#define VGPU_MOCK_IOC_BUF_FILL		_IOW(VGPU_MOCK_IOC_TYPE, 0x52, struct vgpu_mock_buf_range)
+#define VGPU_MOCK_IOC_BUF_SUM		_IOWR(VGPU_MOCK_IOC_TYPE, 0x53, struct vgpu_mock_buf_range)
+#define VGPU_MOCK_IOC_BUF_INVALIDATE	_IOW(VGPU_MOCK_IOC_TYPE, 0x54, struct vgpu_mock_buf_range)
+#define VGPU_MOCK_IOC_BUF_REVOKE	_IOW(VGPU_MOCK_IOC_TYPE, 0x55, struct vgpu_mock_buf_range)
+#define VGPU_MOCK_IOC_BUF_SYNC		_IOW(VGPU_MOCK_IOC_TYPE, 0x56, struct vgpu_mock_buf_range)
+
+/**
+ * struct vgpu_mock_buf_info - VGPU_MOCK_IOC_BUF_INFO
+ * @id: name of the buffer
+ * @out_flavour: its flavour
+ * @out_size: its size
+ * @out_pages: number of pages allocated so far
+ * @out_maps: number of VMAs that map it
+ * @out_faults: number of page faults served
+ */
+struct vgpu_mock_buf_info {
+	__u32 id;
+	__u32 out_flavour;
+	__u64 out_size;
+	__u64 out_pages;
+	__u64 out_maps;
+	__u64 out_faults;
+};
+#define VGPU_MOCK_IOC_BUF_INFO	_IOWR(VGPU_MOCK_IOC_TYPE, 0x57, struct vgpu_mock_buf_info)
+
+/*
+ * read, write, poll
+ */
+
+/**
+ * struct vgpu_mock_io - VGPU_MOCK_IOC_IO_MODE
+ * @mode: one of VGPU_MOCK_IO_*
+ * @limit: most bytes that one read or write handles, 0: no limit
+ * @error: VGPU_MOCK_IO_ERROR: errno, as a positive number
+ * @reserved: must be 0
+ *
+ * How read and write on this file behave from now on.
+ */
+struct vgpu_mock_io {
+	__u32 mode;
+	__u32 limit;
+	__u32 error;
+	__u32 reserved;
+};
+#define VGPU_MOCK_IOC_IO_MODE	_IOW(VGPU_MOCK_IOC_TYPE, 0x60, struct vgpu_mock_io)
+
+/*
+ * SPACE, as after open: 64 KiB of memory of this file, with a position; reads
+ * past its end give 0, writes -ENOSPC.
+ * QUEUE: bytes that were written are read in order, no position; an empty
+ * queue blocks (-EAGAIN with O_NONBLOCK), as does a full one (4096 bytes).
+ * ERROR: the buffer is filled or read, then the call fails.
+ */
+#define VGPU_MOCK_IO_SPACE	0
+#define VGPU_MOCK_IO_QUEUE	1
+#define VGPU_MOCK_IO_ERROR	2
+
+#define VGPU_MOCK_SPACE_BYTES	65536
+#define VGPU_MOCK_QUEUE_BYTES	4096
+
+/**
+ * struct vgpu_mock_poll - VGPU_MOCK_IOC_POLL_ARM
+ * @events: what poll reports from then on (EPOLLIN, EPOLLOUT, EPOLLPRI,
+ *	EPOLLERR ...); replaces what it reported before, at once when @delay_ms
+ *	is 0
+ * @delay_ms: how much later
+ * @flags: VGPU_MOCK_POLL_CONSUME: the first poll that reports events clears
+ *	them, as NVIDIA's does
+ * @reserved: must be 0
+ *
+ * After open poll reports EPOLLIN | EPOLLOUT, in QUEUE mode according to the
+ * queue.
+ */
+struct vgpu_mock_poll {
+	__u32 events;
+	__u32 delay_ms;
+	__u32 flags;
+	__u32 reserved;
+};
+#define VGPU_MOCK_IOC_POLL_ARM	_IOW(VGPU_MOCK_IOC_TYPE, 0x61, struct vgpu_mock_poll)
+
+#define VGPU_MOCK_POLL_CONSUME	1
+
+/*
+ * What the driver sees
+ */
+
+/**
+ * struct vgpu_mock_pin - VGPU_MOCK_IOC_PIN, never described
+ * @ptr: pointer, inout, @length x __u8: pinned with pin_user_pages_fast(),
+ *	then each byte is inverted through the kernel's mapping of the pages
+ * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES
+ * @out_pages: number of pages pinned
+ * @out_sum: hash of the bytes before the change
+ *
+ * What pinning returned is returned.
+ */
+struct vgpu_mock_pin {
+	__u64 ptr;
+	__u32 length;
+	__u32 out_pages;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_PIN	_IOWR(VGPU_MOCK_IOC_TYPE, 0x70, struct vgpu_mock_pin)
+
+/**
+ * struct vgpu_mock_atomic - VGPU_MOCK_IOC_ATOMIC
+ * @ptr: pointer, in, @length x __u8
+ * @length: number of bytes, up to one page
+ * @mode: one of VGPU_MOCK_ATOMIC_*
+ * @out_missed: number of bytes that the first try could not read
+ * @out_error: -errno of the first try, or 0
+ * @out_sum: hash of the bytes when they were read, else 0
+ *
+ * The driver reads in a way that does not let the fault be served by waiting.
+ */
+struct vgpu_mock_atomic {
+	__u64 ptr;
+	__u32 length;
+	__u32 mode;
+	__u32 out_missed;
+	__s32 out_error;
+	__u64 out_sum;
+};
+#define VGPU_MOCK_IOC_ATOMIC	_IOWR(VGPU_MOCK_IOC_TYPE, 0x71, struct vgpu_mock_atomic)
+
+#define VGPU_MOCK_ATOMIC_ONLY		0	/* page faults disabled; -EFAULT if it missed */
+#define VGPU_MOCK_ATOMIC_FALLBACK	1	/* the same, then an ordinary copy */
+#define VGPU_MOCK_ATOMIC_NO_RETRY	2	/* a fault that may not drop the mmap lock */
+
+/**
+ * struct vgpu_mock_info - VGPU_MOCK_IOC_INFO
+ * @out_tgid: process that made the call
+ * @out_tid: thread that made the call
+ * @out_mm: number that names the caller's address space
+ * @out_opener_mm: the same of the process that opened the file
+ * @out_pos: position of the file
+ * @out_f_flags: flags of the file
+ * @out_f_mode: FMODE_READ (1) and FMODE_WRITE (2) of the file
+ * @out_compat: 1 if the call came in as a 32-bit one
+ * @out_uid: effective user id
+ */
+struct vgpu_mock_info {
+	__u32 out_tgid;
+	__u32 out_tid;
+	__u64 out_mm;
+	__u64 out_opener_mm;
+	__u64 out_pos;
+	__u32 out_f_flags;
+	__u32 out_f_mode;
+	__u32 out_compat;
+	__u32 out_uid;
+};
+#define VGPU_MOCK_IOC_INFO	_IOR(VGPU_MOCK_IOC_TYPE, 0x72, struct vgpu_mock_info)
+
+/**
+ * struct vgpu_mock_counters - VGPU_MOCK_IOC_COUNTERS
+ * @out_calls: ioctls that arrived, by number (bit 7 included; VGPU_MOCK_BARE
+ *	counts under its own number)
+ * @out_opens: opens that succeeded
+ * @out_busy: opens that failed with -EBUSY
+ * @out_releases: releases
+ * @out_files: files open now
+ * @out_objects: objects alive now
+ * @out_bufs: buffers alive now
+ * @out_buf_pages: pages that the buffers hold now
+ * @out_maps: VMAs of buffers now
+ * @out_faults: page faults served
+ * @out_reads: reads
+ * @out_writes: writes
+ * @out_polls: polls, of objects too
+ * @out_seeks: llseeks
+ * @out_mmaps: mmaps
+ * @out_interrupted: sleeps and waits that a signal ended
+ *
+ * Of the whole module, since it was loaded.
+ */
+struct vgpu_mock_counters {
+	__u32 out_calls[256];
+	__u64 out_opens;
+	__u64 out_busy;
+	__u64 out_releases;
+	__u64 out_files;
+	__u64 out_objects;
+	__u64 out_bufs;
+	__u64 out_buf_pages;
+	__u64 out_maps;
+	__u64 out_faults;
+	__u64 out_reads;
+	__u64 out_writes;
+	__u64 out_polls;
+	__u64 out_seeks;
+	__u64 out_mmaps;
+	__u64 out_interrupted;
+};
+#define VGPU_MOCK_IOC_COUNTERS	_IOR(VGPU_MOCK_IOC_TYPE, 0x73, struct vgpu_mock_counters)
+
+/*
+ * The argument is an integer: 1 makes this file the only one (-EBUSY if the
+ * device is open elsewhere), 0 ends that. While a file is exclusive, every
+ * other open of the device gives -EBUSY; opening with O_EXCL does the same
+ * from the start. Its ->release ends it.
+ */
+#define VGPU_MOCK_IOC_EXCLUSIVE	_IO(VGPU_MOCK_IOC_TYPE, 0x74)
+
+/**
+ * struct vgpu_mock_compat - VGPU_MOCK_IOC_COMPAT
+ * @ptr: pointer, inout, @length x __u8, of the caller's own pointer size;
+ *	each byte is inverted
+ * @tag: not changed
+ * @reserved: must be 0
+ * @length: number of bytes, up to VGPU_MOCK_MAX_STRUCT_BYTES, of the caller's
+ *	own long
+ * @value: becomes its hash; aligned to 4 in 32-bit programs
+ *
+ * The only structure that differs between 32-bit and 64-bit programs; for
+ * the former it is struct vgpu_mock_compat32, and so is the command.
+ */
+struct vgpu_mock_compat {
+	unsigned long ptr;
+	__u32 tag;
+	__u32 reserved;
+	unsigned long length;
+	__u64 value;
+};
+#define VGPU_MOCK_IOC_COMPAT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x75, struct vgpu_mock_compat)
+
+/**
+ * struct vgpu_mock_compat32 - struct vgpu_mock_compat in a 32-bit program
+ * @ptr: pointer, inout, @length x __u8
+ * @tag: not changed
+ * @length: number of bytes
+ * @value_lo: low half of the value
+ * @value_hi: high half of the value
+ */
+struct vgpu_mock_compat32 {
+	__u32 ptr;
+	__u32 tag;
+	__u32 length;
+	__u32 value_lo;
+	__u32 value_hi;
+};
+#define VGPU_MOCK_IOC_COMPAT32	_IOWR(VGPU_MOCK_IOC_TYPE, 0x75, struct vgpu_mock_compat32)
+
+/*
+ * The devices. All of them take the ioctls above.
+ *
+ * MAIN has every file operation. STREAM has no read, write, llseek, mmap or
+ * poll, so that the native errors can be compared. ITER has read_iter and
+ * write_iter in the place of read and write.
+ */
+#define VGPU_MOCK_PATH_MAIN	"/dev/vgpu-mock"
+#define VGPU_MOCK_PATH_STREAM	"/dev/vgpu-mock-stream"
+#define VGPU_MOCK_PATH_ITER	"/dev/vgpu-mock-iter"
+
+#endif /* VGPU_MOCK_H */
