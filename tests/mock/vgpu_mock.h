@@ -193,7 +193,7 @@ struct vgpu_mock_bare {
 	__u32 count;
 	__s32 out_status;
 };
-#define VGPU_MOCK_BARE		0x1b
+#define VGPU_MOCK_BARE		0x2a
 
 /**
  * struct vgpu_mock_extensible - VGPU_MOCK_IOC_EXTENSIBLE
@@ -793,16 +793,18 @@ struct vgpu_mock_buf_create {
  *	_INVALIDATE, _REVOKE, _SYNC
  * @id: name of the buffer, -ENOENT if there is none
  * @seed: _FILL: what the pattern is made from
- * @offset: _FILL, _SUM: where to start
- * @length: _FILL, _SUM: number of bytes
+ * @offset: _FILL, _SUM: where to start, a multiple of 8
+ * @length: _FILL, _SUM: number of bytes, a multiple of 8
  * @delay_ms: _FILL: 0: fill before the ioctl returns; else the "device" does
  *	it by itself so much later
  * @reserved: must be 0
  * @out_sum: _SUM: hash of the bytes
  *
- * _INVALIDATE removes all page table entries that map the buffer, _REVOKE
- * does so too and makes later accesses SIGBUS. _SYNC waits until all delayed
- * fills are done. _DESTROY drops the name; mappings stay.
+ * _INVALIDATE removes all page table entries that map the buffer and moves its
+ * contents to other pages, as a driver that evicts it would (but for
+ * VGPU_MOCK_BUF_VMALLOC, which stays where it is). _REVOKE removes the entries
+ * and makes later accesses SIGBUS. _SYNC waits until all delayed fills are
+ * done. _DESTROY drops the name; mappings stay.
  */
 struct vgpu_mock_buf_range {
 	__u32 id;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The hashes and patterns that the mock device computes, for tests that want
+ * to know them beforehand. Values depend on nothing but their arguments.
+ */
+#ifndef VGPU_MOCK_PATTERN_H
+#define VGPU_MOCK_PATTERN_H
+
+#include <linux/types.h>
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
+#include <string.h>
+#endif
+
+#define VGPU_MOCK_SUM_INIT	0x9e3779b97f4a7c15ULL
+
+/* What "becomes its hash" means for a value of 64 bits. */
+static inline __u64 vgpu_mock_mix64(__u64 x)
+{
+	x += VGPU_MOCK_SUM_INIT;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+/* The same for one of 32 bits. */
+static inline __u32 vgpu_mock_mix32(__u32 x)
+{
+	return (__u32)vgpu_mock_mix64(x);
+}
+
+/*
+ * Hash of bytes; start with VGPU_MOCK_SUM_INIT. Every piece but the last must
+ * have a multiple of 8 bytes.
+ */
+static inline __u64 vgpu_mock_sum(__u64 sum, const void *data, __u64 length)
+{
+	const __u8 *p = data;
+	__u64 word;
+
+	for (; length >= 8; p += 8, length -= 8) {
+		memcpy(&word, p, 8);
+		sum = (sum ^ word) * 0x9fb21c651e98df25ULL;
+		sum ^= sum >> 29;
+	}
+	if (length) {
+		word = length;
+		memcpy(&word, p, length);
+		sum = (sum ^ word ^ (length << 56)) * 0x9fb21c651e98df25ULL;
+		sum ^= sum >> 29;
+	}
+	return sum;
+}
+
+/*
+ * The pattern of a seed, from byte @offset of it on. @offset must be a multiple
+ * of 8.
+ */
+static inline void vgpu_mock_pattern(void *data, __u64 length, __u64 seed, __u64 offset)
+{
+	__u8 *p = data;
+	__u64 word;
+	__u64 n;
+
+	for (; length; p += n, length -= n, offset += 8) {
+		word = vgpu_mock_mix64(seed * 0x2545f4914f6cdd1dULL + offset);
+		n = length < 8 ? length : 8;
+		memcpy(p, &word, n);
+	}
+}
+
+#endif /* VGPU_MOCK_PATTERN_H */
