@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kernel names in user space: just enough for the sources that both compile
+ * (the codec, the schema tables and the marshaller).
+ */
+#ifndef VGPU_WIRE_USER_H
+#define VGPU_WIRE_USER_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <linux/types.h>
+#include <linux/vgpu_wire.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#ifndef U16_MAX
+#define U16_MAX		UINT16_MAX
+#define U32_MAX		UINT32_MAX
+#define U64_MAX		UINT64_MAX
+#define S32_MAX		INT32_MAX
+#define S64_MAX		INT64_MAX
+#endif
+
+#ifndef MAX_ERRNO
+#define MAX_ERRNO	4095
+#endif
+
+#ifndef SEEK_MAX
+#define SEEK_MAX	4	/* SEEK_HOLE */
+#endif
+
+#ifndef __force
+#define __force
+#endif
+#ifndef __user
+#define __user
+#endif
+#ifndef __packed
+#define __packed	__attribute__((__packed__))
+#endif
+#ifndef __aligned
+#define __aligned(x)	__attribute__((__aligned__(x)))
+#endif
+#ifndef __maybe_unused
+#define __maybe_unused	__attribute__((__unused__))
+#endif
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((__always_inline__))
+#endif
+#ifndef fallthrough
+#define fallthrough	__attribute__((__fallthrough__))
+#endif
+
+#ifndef likely
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+#endif
+
+#ifndef static_assert
+#define static_assert	_Static_assert
+#endif
+#ifndef ARRAY_SIZE
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#endif
+#ifndef BIT
+#define BIT(n)		(1UL << (n))
+#define BIT_ULL(n)	(1ULL << (n))
+#endif
+#ifndef sizeof_field
+#define sizeof_field(type, field)	sizeof(((type *)0)->field)
+#endif
+#ifndef offsetofend
+#define offsetofend(type, field)	(offsetof(type, field) + sizeof_field(type, field))
+#endif
+#ifndef container_of
+#define container_of(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+#endif
+
+#ifndef ALIGN
+#define ALIGN(x, a)		(((x) + ((__typeof__(x))(a) - 1)) & ~((__typeof__(x))(a) - 1))
+#define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
+#endif
+#ifndef IS_ALIGNED
+#define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
+#endif
+#ifndef DIV_ROUND_UP
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+#endif
+
+#ifndef min
+#define min(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a < _b ? _a : _b; })
+#define max(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a > _b ? _a : _b; })
+#define min_t(type, a, b)	min((type)(a), (type)(b))
+#define max_t(type, a, b)	max((type)(a), (type)(b))
+#endif
+
+#ifndef check_add_overflow
+#define check_add_overflow(a, b, d)	__builtin_add_overflow(a, b, d)
+#define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
+#define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
+#endif
+
+#ifndef READ_ONCE
+#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
+#endif
+
+#ifndef cond_resched
+#define cond_resched()	do { } while (0)
+#endif
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define VGPU_LE(bits, x)	((u##bits)(x))
+#else
+#define VGPU_LE(bits, x)	__builtin_bswap##bits((u##bits)(x))
+#endif
+
+static inline u16 le16_to_cpu(__le16 x)
+{
+	return VGPU_LE(16, x);
+}
+
+static inline u32 le32_to_cpu(__le32 x)
+{
+	return VGPU_LE(32, x);
+}
+
+static inline u64 le64_to_cpu(__le64 x)
+{
+	return VGPU_LE(64, x);
+}
+
+static inline __le16 cpu_to_le16(u16 x)
+{
+	return VGPU_LE(16, x);
+}
+
+static inline __le32 cpu_to_le32(u32 x)
+{
+	return VGPU_LE(32, x);
+}
+
+static inline __le64 cpu_to_le64(u64 x)
+{
+	return VGPU_LE(64, x);
+}
+
+#endif /* VGPU_WIRE_USER_H */
