@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Anonymous inodes with an address space of their own, on a pseudo file system
+ * that is never mounted where anybody sees it (as DRM core's drm_fs_inode_new()
+ * does for its devices).
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/fs_context.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+
+#include "anon.h"
+
+#define VGPU_ANON_MAGIC 0x76677075	/* "vgpu" */
+
+static struct vfsmount *anon_mnt;
+
+static int anon_init_fs_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, VGPU_ANON_MAGIC) ? 0 : -ENOMEM;
+}
+
+static struct file_system_type anon_fs_type = {
+	.name = KBUILD_MODNAME,
+	.owner = THIS_MODULE,
+	.init_fs_context = anon_init_fs_context,
+	.kill_sb = kill_anon_super,
+};
+
+int vgpu_anon_init(void)
+{
+	anon_mnt = kern_mount(&anon_fs_type);
+	return PTR_ERR_OR_ZERO(anon_mnt);
+}
+
+void vgpu_anon_exit(void)
+{
+	kern_unmount(anon_mnt);
+}
+
+struct inode *vgpu_anon_inode_alloc(void)
+{
+	return alloc_anon_inode(anon_mnt->mnt_sb);
+}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Code linked into both modules: included by drivers/{guest,host}/Kbuild. Each
+# module compiles its own copy, as common-<noun>.o, so that two modules built at
+# the same time never share an object file.
+
+vgpu-root := $(if $(filter /%,$(src)),$(src),$(srctree)/$(src))/../..
+
+ccflags-y += -I$(vgpu-root)/drivers/common
+ccflags-y += -I$(vgpu-root)
+
+vgpu-common-y := common-anon.o common-conn.o common-wire.o
+
+$(obj)/common-%.o: $(vgpu-root)/drivers/common/%.c FORCE
+	$(call if_changed_rule,cc_o_c)
+	$(call cmd,force_checksrc)

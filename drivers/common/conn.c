@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Transport: see conn.h.
+ *
+ * All socket I/O is MSG_DONTWAIT and the waits are our own, because vsock's end
+ * in mid-message on any signal (net/vmw_vsock/af_vsock.c,
+ * vsock_connectible_wait_data()). They are fed by the socket's callbacks. A
+ * flag is cleared before an attempt and set by the callback after the state
+ * changed, so an attempt that finds nothing cannot miss what comes next.
+ *
+ * The virtio transports call the callbacks with the sock locked, and bytes can
+ * only be taken out with the sock locked (virtio_transport_recv_pkt(),
+ * virtio_transport_stream_do_dequeue()): a callback never comes after its
+ * bytes were received. vgpu_conn_pending() relies on it.
+ */
+#include <linux/errno.h>
+#include <linux/file.h>
+#include <linux/jiffies.h>
+#include <linux/net.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vm_sockets.h>
+#include <net/sock.h>
+
+#include "compat.h"
+#include "conn.h"
+
+#define CONN_RBUF_LEN		SZ_16K
+#define CONN_SOCK_BUF_LEN	((u64)SZ_1M)
+#define CONN_RESERVED_PORTS	1024
+
+static void conn_changed(struct sock *sk, bool readable, bool writable)
+{
+	struct vgpu_conn *conn;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	conn = sk->sk_user_data;
+	if (conn) {
+		if (readable)
+			WRITE_ONCE(conn->readable, true);
+		if (writable)
+			WRITE_ONCE(conn->writable, true);
+		/* Pairs with the barrier in conn_wait_event()'s prepare_to_wait(). */
+		smp_mb();
+		if (wq_has_sleeper(&conn->wait))
+			wake_up_all(&conn->wait);
+		if (readable && conn->event)
+			conn->event(conn->event_data);
+	}
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void conn_data_ready(struct sock *sk)
+{
+	conn_changed(sk, true, false);
+}
+
+static void conn_write_space(struct sock *sk)
+{
+	conn_changed(sk, false, true);
+}
+
+static void conn_state_change(struct sock *sk)
+{
+	conn_changed(sk, true, true);
+}
+
+static void conn_install(struct vgpu_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	conn->saved_data_ready = sk->sk_data_ready;
+	conn->saved_write_space = sk->sk_write_space;
+	conn->saved_state_change = sk->sk_state_change;
+	conn->saved_error_report = sk->sk_error_report;
+	sk->sk_user_data = conn;
+	sk->sk_data_ready = conn_data_ready;
+	sk->sk_write_space = conn_write_space;
+	sk->sk_state_change = conn_state_change;
+	sk->sk_error_report = conn_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+static void conn_restore(struct vgpu_conn *conn)
+{
+	struct sock *sk = conn->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = NULL;
+	sk->sk_data_ready = conn->saved_data_ready;
+	sk->sk_write_space = conn->saved_write_space;
+	sk->sk_state_change = conn->saved_state_change;
+	sk->sk_error_report = conn->saved_error_report;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/*
+ * The credit that a peer gets is capped by both ends' buffers
+ * (virtio_transport_get_credit()). A socket that refuses works with less.
+ */
+static void conn_enlarge_buffers(struct socket *sock)
+{
+	u64 len = CONN_SOCK_BUF_LEN;
+
+	sock->ops->setsockopt(sock, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE,
+			      KERNEL_SOCKPTR(&len), sizeof(len));
+	sock->ops->setsockopt(sock, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE,
+			      KERNEL_SOCKPTR(&len), sizeof(len));
+}
+
+static int conn_attach(struct vgpu_conn *conn, struct socket *sock, bool own)
+{
+	conn->rbuf = kmalloc(CONN_RBUF_LEN, GFP_KERNEL_ACCOUNT);
+	if (!conn->rbuf)
+		return -ENOMEM;
+	init_waitqueue_head(&conn->wait);
+	conn->sock = sock;
+	conn->own = own;
+	/* Whatever came before the callbacks were ours. */
+	conn->readable = true;
+	conn->writable = true;
+	conn_install(conn);
+	return 0;
+}
+
+/*
+ * Sleep until *flag or conn->down.
+ * @deadline: jiffies; @timed: it counts.
+ */
+static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int state,
+			   unsigned long deadline, bool timed)
+{
+	DEFINE_WAIT(wait);
+	int ret = 0;
+
+	for (;;) {
+		long left = MAX_SCHEDULE_TIMEOUT;
+
+		prepare_to_wait(&conn->wait, &wait, state);
+		if (READ_ONCE(*flag) || READ_ONCE(conn->down))
+			break;
+		if (signal_pending_state(state, current)) {
+			ret = -EINTR;
+			break;
+		}
+		if (timed) {
+			left = (long)(deadline - jiffies);
+			if (left <= 0) {
+				ret = -ETIMEDOUT;
+				break;
+			}
+		}
+		schedule_timeout(left);
+	}
+	finish_wait(&conn->wait, &wait);
+	return ret;
+}
+
+static int conn_bind_reserved(struct socket *sock)
+{
+	u32 first = get_random_u32();
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < CONN_RESERVED_PORTS - 1; i++) {
+		struct sockaddr_vm addr = {
+			.svm_family = AF_VSOCK,
+			.svm_cid = VMADDR_CID_ANY,
+			.svm_port = 1 + (first + i) % (CONN_RESERVED_PORTS - 1),
+		};
+
+		ret = kernel_bind(sock, (struct sockaddr_unsized *)&addr, sizeof(addr));
+		if (ret != -EADDRINUSE)
+			return ret;
+	}
+	return -EADDRINUSE;
+}
+
+static bool conn_connecting(struct sock *sk)
+{
+	bool connecting;
+
+	lock_sock(sk);
+	connecting = sk->sk_state == TCP_SYN_SENT;
+	release_sock(sk);
+	return connecting;
+}
+
+int vgpu_conn_connect(struct vgpu_conn *conn, u32 cid, u32 port, bool reserved,
+		      unsigned int timeout_ms)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	struct sockaddr_vm addr = {
+		.svm_family = AF_VSOCK,
+		.svm_cid = cid,
+		.svm_port = port,
+	};
+	struct socket *sock;
+	int ret;
+
+	ret = sock_create_kern(&init_net, AF_VSOCK, SOCK_STREAM, 0, &sock);
+	if (ret == -EAFNOSUPPORT)
+		return -ENODEV;
+	if (ret)
+		return ret;
+	if (reserved) {
+		ret = conn_bind_reserved(sock);
+		if (ret) {
+			sock_release(sock);
+			return ret;
+		}
+	}
+	conn_enlarge_buffers(sock);
+	ret = conn_attach(conn, sock, true);
+	if (ret) {
+		sock_release(sock);
+		return ret;
+	}
+
+	ret = kernel_connect(sock, (struct sockaddr_unsized *)&addr, sizeof(addr), O_NONBLOCK);
+	if (ret == -EINPROGRESS) {
+		do {
+			WRITE_ONCE(conn->writable, false);
+			ret = 0;
+			if (!conn_connecting(sock->sk))
+				break;
+			ret = conn_wait_event(conn, &conn->writable, TASK_KILLABLE, deadline,
+					      timeout_ms);
+		} while (!ret);
+		if (!ret)
+			ret = sock_error(sock->sk);
+		if (!ret && READ_ONCE(sock->sk->sk_state) != TCP_ESTABLISHED)
+			ret = -ECONNREFUSED;
+	}
+	if (ret)
+		vgpu_conn_fini(conn);
+	return ret;
+}
+
+int vgpu_conn_attach_fd(struct vgpu_conn *conn, int fd)
+{
+	struct socket *sock;
+	int ret;
+
+	sock = sockfd_lookup(fd, &ret);
+	if (!sock)
+		return ret;
+	if (sock->sk->sk_family != AF_VSOCK || sock->type != SOCK_STREAM) {
+		sockfd_put(sock);
+		return -EPROTOTYPE;
+	}
+	conn_enlarge_buffers(sock);
+	ret = conn_attach(conn, sock, false);
+	if (ret)
+		sockfd_put(sock);
+	return ret;
+}
+
+void vgpu_conn_shutdown(struct vgpu_conn *conn)
+{
+	WRITE_ONCE(conn->down, true);
+	kernel_sock_shutdown(conn->sock, SHUT_RDWR);
+	wake_up_all(&conn->wait);
+}
+
+void vgpu_conn_fini(struct vgpu_conn *conn)
+{
+	vgpu_conn_shutdown(conn);
+	conn_restore(conn);
+	if (conn->own)
+		sock_release(conn->sock);
+	else
+		sockfd_put(conn->sock);
+	conn->sock = NULL;
+	kfree(conn->rbuf);
+	conn->rbuf = NULL;
+}
+
+void vgpu_conn_exit(void)
+{
+	/* Callbacks run with bottom halves off, which RCU waits for. */
+	synchronize_rcu();
+}
+
+bool vgpu_conn_is_down(struct vgpu_conn *conn)
+{
+	return READ_ONCE(conn->down);
+}
+
+bool vgpu_conn_readable(struct vgpu_conn *conn)
+{
+	return READ_ONCE(conn->readable) || READ_ONCE(conn->down);
+}
+
+/* Return: bytes, 0 for the end, -EAGAIN. */
+static int conn_try_recv(struct vgpu_conn *conn, void *buf, size_t len)
+{
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
+	int ret;
+
+	if (READ_ONCE(conn->down))
+		return 0;
+	WRITE_ONCE(conn->readable, false);
+	/* A callback sets the flag after it made bytes visible: clear, then look. */
+	smp_mb();
+	ret = kernel_recvmsg(conn->sock, &msg, &vec, 1, len, MSG_DONTWAIT);
+	if (ret > 0) {
+		conn->rx_bytes += ret;
+		return ret;
+	}
+	if (ret == -EAGAIN)
+		return ret;
+	WRITE_ONCE(conn->down, true);
+	return 0;
+}
+
+/* Bytes into the empty rbuf. Return: as conn_try_recv(). */
+static int conn_fill(struct vgpu_conn *conn)
+{
+	int ret = conn_try_recv(conn, conn->rbuf, CONN_RBUF_LEN);
+
+	conn->rpos = 0;
+	conn->rlen = ret > 0 ? ret : 0;
+	return ret;
+}
+
+bool vgpu_conn_pending(struct vgpu_conn *conn)
+{
+	if (conn->rpos < conn->rlen)
+		return true;
+	return vgpu_conn_readable(conn) && conn_fill(conn) != -EAGAIN;
+}
+
+int vgpu_conn_wait(struct vgpu_conn *conn, unsigned int state, unsigned int timeout_ms)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	int ret;
+
+	while (conn->rpos == conn->rlen) {
+		ret = conn_fill(conn);
+		if (!ret)
+			return -ENODEV;
+		if (ret > 0)
+			break;
+		ret = conn_wait_event(conn, &conn->readable, state, deadline, timeout_ms);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int vgpu_conn_recv(struct vgpu_conn *conn, void *buf, size_t len, unsigned int timeout_ms)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	size_t done = 0;
+	int ret;
+
+	while (done < len) {
+		if (conn->rpos < conn->rlen) {
+			size_t n = min_t(size_t, len - done, conn->rlen - conn->rpos);
+
+			memcpy(buf + done, conn->rbuf + conn->rpos, n);
+			conn->rpos += n;
+			done += n;
+			continue;
+		}
+		if (len - done >= CONN_RBUF_LEN) {
+			ret = conn_try_recv(conn, buf + done, len - done);
+			if (ret > 0)
+				done += ret;
+		} else {
+			ret = conn_fill(conn);
+		}
+		if (ret > 0)
+			continue;
+		if (ret == -EAGAIN)
+			ret = conn_wait_event(conn, &conn->readable, TASK_KILLABLE, deadline,
+					      timeout_ms);
+		else
+			ret = -ENODEV;
+		if (ret) {
+			if (done)
+				vgpu_conn_shutdown(conn);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+int vgpu_conn_send(struct vgpu_conn *conn, struct kvec *vec, size_t nr, size_t len,
+		   unsigned int timeout_ms)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	size_t done = 0;
+	int ret;
+
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, nr, len);
+	while (done < len) {
+		if (READ_ONCE(conn->down))
+			return -ENODEV;
+		WRITE_ONCE(conn->writable, false);
+		/* As in conn_try_recv(): clear, then look. */
+		smp_mb();
+		ret = sock_sendmsg(conn->sock, &msg);
+		if (ret > 0) {
+			done += ret;
+			conn->tx_bytes += ret;
+			continue;
+		}
+		if (ret == -EAGAIN) {
+			ret = conn_wait_event(conn, &conn->writable, TASK_KILLABLE, deadline,
+					      timeout_ms);
+			if (!ret)
+				continue;
+		} else {
+			ret = -ENODEV;
+		}
+		if (done || ret == -ENODEV)
+			vgpu_conn_shutdown(conn);
+		return ret;
+	}
+	return 0;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * vgpu_host.ko: control of the host module through /dev/vgpu-host.
+ *
+ * A file of /dev/vgpu-host takes one of three roles, for good:
+ *
+ *  - the *agent* (vgpud): the first file to do VGPU_HOST_AGENT. It owns exports
+ *    and peers; when its last reference is closed, all of them end, with every
+ *    shadow. read() gives struct vgpu_host_event, poll() says when;
+ *  - a *shadow*: a file made by VGPU_HOST_SHADOW and inherited by the shadow
+ *    program. Closing it ends the session;
+ *  - a *lane*: a file made by VGPU_SHADOW_LANE, kept by one thread.
+ *
+ * Contract of all ioctls: the first member is the size of the struct as the
+ * caller knows it; a longer one whose unknown part is zero is accepted, else
+ * -E2BIG; a shorter one than version 1's gets -EINVAL; reserved members and
+ * unknown flags that are not zero get -EOPNOTSUPP; an ioctl that the role does
+ * not have gets -ENOTTY. Outputs are named out_*.
+ */
+#ifndef _UAPI_LINUX_VGPU_HOST_H
+#define _UAPI_LINUX_VGPU_HOST_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define VGPU_HOST_DEVICE	"/dev/vgpu-host"
+#define VGPU_HOST_TYPE		0xb7
+
+/* --- agent ---------------------------------------------------------------- */
+
+/**
+ * struct vgpu_host_agent - become the agent
+ * @size: sizeof(struct vgpu_host_agent)
+ * @flags: 0
+ * @reserved_base: range that shadows use for themselves, as the WELCOME
+ *	messages say; page aligned
+ * @reserved_size: bytes of it
+ * @fetch_timeout_ms: deadline of one page fetch; 1 to 60000
+ * @ping_timeout_ms: a peer whose PONG stays away for so long is dropped; 0: never
+ *
+ * -EBUSY: there is an agent. -EPERM: the caller lacks CAP_SYS_ADMIN.
+ */
+struct vgpu_host_agent {
+	__u32 size;
+	__u32 flags;
+	__u64 reserved_base;
+	__u64 reserved_size;
+	__u32 fetch_timeout_ms;
+	__u32 ping_timeout_ms;
+};
+
+#define VGPU_HOST_EXPORT_MASTER	(1U << 0)	/* peers may become DRM master */
+
+/**
+ * struct vgpu_host_export_add - offer a device file to be granted to peers
+ * @size: sizeof(struct vgpu_host_export_add)
+ * @flags: VGPU_HOST_EXPORT_*
+ * @path_fd: an fd (O_PATH will do) of the character device; not kept open by
+ *	the module in a way that opens the device
+ * @kind: VGPU_EXPORT_* of vgpu_wire.h
+ * @device: nodes of one device share this number; 0: stands alone
+ * @name: name, unique, NUL-terminated, [A-Za-z0-9._-]+
+ * @driver: name of its driver, NUL-terminated
+ * @path: its path, NUL-terminated, told to guests
+ * @out_export: its number
+ * @reserved: 0
+ *
+ * -ENODEV: no character device; -EXDEV: a device of vgpu itself (no
+ * recursion); -EEXIST: the name is taken.
+ */
+struct vgpu_host_export_add {
+	__u32 size;
+	__u32 flags;
+	__s32 path_fd;
+	__u32 kind;
+	__u64 device;
+	char name[32];
+	char driver[32];
+	char path[64];
+	__u32 out_export;
+	__u32 reserved;
+};
+
+/* VGPU_HOST_EXPORT_DEL: revoked from every peer; open objects live on. */
+struct vgpu_host_export_del {
+	__u32 size;
+	__u32 export;
+};
+
+/**
+ * struct vgpu_host_limits - what one peer may use; 0 means the default
+ * @sessions: shadows
+ * @lanes: lanes a session
+ * @objects: open objects
+ * @fds_per_call: fds that one call may return, at most VGPU_FDS_MAX
+ * @call_bytes: longest lane message, at most VGPU_CALL_BYTES_MAX
+ * @pages: demand pages held for a session
+ * @mappings: device mappings (VMAs) a session
+ * @reserved: 0
+ * @mapped_bytes: device mappings, all sessions together
+ */
+struct vgpu_host_limits {
+	__u32 sessions;
+	__u32 lanes;
+	__u32 objects;
+	__u32 fds_per_call;
+	__u32 call_bytes;
+	__u32 pages;
+	__u32 mappings;
+	__u32 reserved;
+	__u64 mapped_bytes;
+};
+
+/**
+ * struct vgpu_host_peer_add - hand a guest's control connection to the module
+ * @size: sizeof(struct vgpu_host_peer_add)
+ * @flags: 0
+ * @sock_fd: connected AF_VSOCK stream socket on which HELLO was read and
+ *	WELCOME was written; the module takes its own reference
+ * @cid: the guest's context id, for status only
+ * @port: local port by which it came, for status only
+ * @out_peer: its number
+ * @limits: see there
+ *
+ * The caller may close @sock_fd afterwards.
+ */
+struct vgpu_host_peer_add {
+	__u32 size;
+	__u32 flags;
+	__s32 sock_fd;
+	__u32 cid;
+	__u32 port;
+	__u32 out_peer;
+	struct vgpu_host_limits limits;
+};
+
+/*
+ * VGPU_HOST_PEER_DEL: close the connection, end its sessions. The peer's number
+ * stays valid until VGPU_HOST_EVENT_PEER_GONE was read.
+ */
+struct vgpu_host_peer_del {
+	__u32 size;
+	__u32 peer;
+};
+
+#define VGPU_HOST_GRANT_READ_ONLY (1U << 0)	/* opens for writing get -EACCES */
+
+/**
+ * struct vgpu_host_grant - let a peer use an export
+ * @size: sizeof(struct vgpu_host_grant)
+ * @flags: VGPU_HOST_GRANT_*
+ * @peer: number of the peer
+ * @export: number of the export
+ * @ioctls: user pointer to an array of __u32 command numbers
+ * @nr_ioctls: its length, at most 1024
+ * @ioctls_deny: 1: those commands get -EACCES; 0: all others do (when
+ *	@nr_ioctls is not 0)
+ *
+ * The guest is told with EXPORT_ADD. VGPU_HOST_REVOKE undoes it.
+ */
+struct vgpu_host_grant {
+	__u32 size;
+	__u32 flags;
+	__u32 peer;
+	__u32 export;
+	__u64 ioctls;
+	__u32 nr_ioctls;
+	__u32 ioctls_deny;
+};
+
+struct vgpu_host_revoke {
+	__u32 size;
+	__u32 peer;
+	__u32 export;
+	__u32 reserved;
+};
+
+/**
+ * struct vgpu_host_shadow - make the file of a new session's shadow
+ * @size: sizeof(struct vgpu_host_shadow)
+ * @flags: 0
+ * @peer: number of the peer
+ * @out_fd: the shadow's file; O_CLOEXEC
+ * @session: number of the session, as the guest chose it
+ *
+ * -EEXIST: the peer has such a session; -EMFILE: limit.
+ */
+struct vgpu_host_shadow {
+	__u32 size;
+	__u32 flags;
+	__u32 peer;
+	__s32 out_fd;
+	__u64 session;
+};
+
+/**
+ * struct vgpu_host_peer_stat - counters of a peer, all since it connected
+ */
+struct vgpu_host_peer_stat {
+	__u32 size;
+	__u32 peer;
+	__u32 out_sessions;		/* now */
+	__u32 out_lanes;		/* now */
+	__u32 out_objects;		/* now */
+	__u32 out_mappings;		/* now */
+	__u64 out_calls;
+	__u64 out_round_trips;		/* calls + upcalls */
+	__u64 out_bytes_in;
+	__u64 out_bytes_out;
+	__u64 out_fetched_pages;
+	__u64 out_written_pages;	/* with bytes written back */
+	__u64 out_fetch_timeouts;
+	__u64 out_refused;		/* limits and policy */
+	__u64 out_malformed;		/* messages that closed a connection */
+	__u64 out_stray_fds;
+	__u64 out_cancels;
+};
+
+enum vgpu_host_event_type {
+	VGPU_HOST_EVENT_SESSION_GONE	= 1,	/* its shadow's file was closed */
+	VGPU_HOST_EVENT_SESSION_CLOSE	= 2,	/* the guest closed it: shadow was ended */
+	VGPU_HOST_EVENT_PEER_GONE	= 3,	/* everything of the peer is freed */
+};
+
+/* What read() of the agent's file gives, one or more whole ones. */
+struct vgpu_host_event {
+	__u32 type;
+	__u32 peer;
+	__u64 session;
+};
+
+/* --- shadow --------------------------------------------------------------- */
+
+/*
+ * mmap() of a shadow's file (shared, read and write, offset equal to the
+ * address) makes the part of the address space that is the guest process's:
+ * everything but the reserved range. Done by the shadow before its first lane.
+ */
+
+/**
+ * struct vgpu_shadow_lane - take a lane
+ * @size: sizeof(struct vgpu_shadow_lane)
+ * @sock_fd: connected socket on which LANE was read; the module takes its own
+ *	reference and will write LANE_READY
+ * @out_fd: the lane's file
+ * @reserved: 0
+ *
+ * The caller keeps @out_fd in a thread with an fd table of its own, which holds
+ * nothing else. The first use binds the session to the caller's mm; a lane
+ * taken in another one gets -EINVAL.
+ */
+struct vgpu_shadow_lane {
+	__u32 size;
+	__s32 sock_fd;
+	__s32 out_fd;
+	__u32 reserved;
+};
+
+/*
+ * VGPU_SHADOW_SERVICE: apply unmaps of the guest, until the session ends.
+ * Returns 0 when it wants to be called again, -ESHUTDOWN at the end.
+ * No argument.
+ */
+
+/* --- lane ----------------------------------------------------------------- */
+
+/**
+ * struct vgpu_lane_serve - run calls on this thread
+ * @size: sizeof(struct vgpu_lane_serve)
+ * @flags: 0
+ * @scratch: memory of the caller for arguments, page aligned, private to the
+ *	thread, inside the reserved range
+ * @scratch_len: bytes, a multiple of the page size, at least 64 KiB
+ *
+ * Returns 0 when it must be called again at once, after a return to user mode
+ * (so that task work and signals have run); -ESHUTDOWN when the lane is over.
+ * The signal of VGPU_LANE_SIGNAL needs a handler, without SA_RESTART; all other
+ * signals are blocked.
+ */
+struct vgpu_lane_serve {
+	__u32 size;
+	__u32 flags;
+	__u64 scratch;
+	__u64 scratch_len;
+};
+
+#define VGPU_LANE_SIGNAL	10	/* SIGUSR1: interrupts a cancelled call */
+
+#define VGPU_HOST_AGENT		_IO(VGPU_HOST_TYPE, 0x00)
+#define VGPU_HOST_EXPORT_ADD	_IO(VGPU_HOST_TYPE, 0x01)
+#define VGPU_HOST_EXPORT_DEL	_IO(VGPU_HOST_TYPE, 0x02)
+#define VGPU_HOST_PEER_ADD	_IO(VGPU_HOST_TYPE, 0x03)
+#define VGPU_HOST_PEER_DEL	_IO(VGPU_HOST_TYPE, 0x04)
+#define VGPU_HOST_GRANT		_IO(VGPU_HOST_TYPE, 0x05)
+#define VGPU_HOST_REVOKE	_IO(VGPU_HOST_TYPE, 0x06)
+#define VGPU_HOST_SHADOW	_IO(VGPU_HOST_TYPE, 0x07)
+#define VGPU_HOST_PEER_STAT	_IO(VGPU_HOST_TYPE, 0x08)
+
+#define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
+#define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)
+
+#define VGPU_LANE_SERVE		_IO(VGPU_HOST_TYPE, 0x40)
+
+#endif /* _UAPI_LINUX_VGPU_HOST_H */

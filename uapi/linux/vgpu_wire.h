@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * vgpu wire protocol: what a guest and its host say to each other.
+ *
+ * Two kinds of stream connections, both opened by the guest:
+ *
+ *  - one *control* connection a guest: HELLO/WELCOME, then exports, one-way
+ *    closes and unmaps, poll events and ping/pong, in both directions;
+ *  - any number of *lanes*, each carrying one call at a time between one
+ *    blocked guest thread and one thread of the session's shadow.
+ *
+ * Rules for every message:
+ *
+ *  - it begins with struct vgpu_hdr; hdr.len counts the whole message;
+ *  - integers are little-endian; all reserved fields and unknown flag bits are
+ *    zero, and a receiver that finds otherwise closes the connection;
+ *  - every fixed part is a multiple of 8 bytes, without implicit padding;
+ *  - no pointers cross except addresses of the guest process, as __le64.
+ *
+ * Documentation/protocol.rst describes each message, who may send it when, and
+ * what a malformed one gets.
+ *
+ * Changelog
+ *  1: first version
+ */
+#ifndef _UAPI_LINUX_VGPU_WIRE_H
+#define _UAPI_LINUX_VGPU_WIRE_H
+
+#include <linux/types.h>
+
+#define VGPU_WIRE_MAGIC		0x75706776	/* "vgpu" */
+#define VGPU_WIRE_VERSION	1
+
+/* The vsock port on which a host listens unless told otherwise. */
+#define VGPU_WIRE_PORT		22586
+
+/* Feature bits of HELLO and WELCOME; WELCOME's are a subset of HELLO's. */
+#define VGPU_FEATURE_DEMAND	(1ULL << 0)	/* FETCH and WRITEBACK upcalls */
+#define VGPU_FEATURE_COPY_MMAP	(1ULL << 1)	/* MMAP, READ_PAGES, WRITE_PAGES */
+#define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP)
+
+#define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
+#define VGPU_PATH_LEN		64		/* device path, with NUL */
+#define VGPU_SECRET_LEN		32
+#define VGPU_COMM_LEN		16
+
+/* Upper bounds that no setting can raise; WELCOME may state lower ones. */
+#define VGPU_CONTROL_MSG_MAX	4096		/* any message but those of a lane */
+#define VGPU_CALL_BYTES_MAX	(64U << 20)	/* a lane's message, whole */
+#define VGPU_SEGS_MAX		4096
+#define VGPU_FIXUPS_MAX		8192
+#define VGPU_FDS_MAX		64		/* fds that one call returns */
+#define VGPU_RANGES_MAX		512		/* ranges of one WRITEBACK */
+#define VGPU_PAGE_SIZE		4096		/* unit of FETCH and READ_PAGES */
+
+/**
+ * enum vgpu_msg_type - what a message is
+ *
+ * The first digit says where it belongs: 0x00.. handshake, 0x10.. control,
+ * 0x20.. lane.
+ */
+enum vgpu_msg_type {
+	VGPU_MSG_HELLO		= 0x01,	/* guest: first on a control connection */
+	VGPU_MSG_WELCOME	= 0x02,	/* host: answer to HELLO */
+	VGPU_MSG_REFUSE		= 0x03,	/* host: answer to HELLO or LANE, then close */
+	VGPU_MSG_LANE		= 0x04,	/* guest: first on a lane */
+	VGPU_MSG_LANE_READY	= 0x05,	/* host: answer to LANE */
+
+	VGPU_MSG_EXPORT_ADD	= 0x10,	/* host */
+	VGPU_MSG_EXPORT_DEL	= 0x11,	/* host */
+	VGPU_MSG_CLOSE		= 0x12,	/* guest, one-way, sequenced */
+	VGPU_MSG_UNMAP		= 0x13,	/* guest, one-way, sequenced */
+	VGPU_MSG_SESSION_CLOSE	= 0x14,	/* guest, one-way, sequenced */
+	VGPU_MSG_POLL_EVENT	= 0x15,	/* host */
+	VGPU_MSG_INVALIDATE	= 0x16,	/* host */
+	VGPU_MSG_PING		= 0x17,	/* both */
+	VGPU_MSG_PONG		= 0x18,	/* both */
+
+	VGPU_MSG_CALL		= 0x20,	/* guest */
+	VGPU_MSG_REPLY		= 0x21,	/* host */
+	VGPU_MSG_ACK		= 0x22,	/* guest: took the objects of a reply */
+	VGPU_MSG_CANCEL		= 0x23,	/* guest */
+	VGPU_MSG_FETCH		= 0x24,	/* host: upcall */
+	VGPU_MSG_FETCHED	= 0x25,	/* guest: answer to FETCH */
+	VGPU_MSG_WRITEBACK	= 0x26,	/* host: upcall */
+	VGPU_MSG_WRITTEN	= 0x27,	/* guest: answer to WRITEBACK */
+};
+
+/**
+ * struct vgpu_hdr - the beginning of every message
+ * @len: bytes of the whole message, this header included
+ * @type: enum vgpu_msg_type
+ * @reserved: 0
+ * @seq: CALL: number of the call on this lane, rising by one from 1; REPLY,
+ *	ACK, CANCEL and all upcalls with their answers: that call's number.
+ *	CLOSE, UNMAP, SESSION_CLOSE: control sequence number, rising by one
+ *	from 1. PING: any; PONG: the PING's. Else 0.
+ */
+struct vgpu_hdr {
+	__le32 len;
+	__le16 type;
+	__le16 reserved;
+	__le64 seq;
+};
+
+/* --- handshake ------------------------------------------------------------ */
+
+/**
+ * struct vgpu_hello - guest: first message of the control connection
+ * @hdr: VGPU_MSG_HELLO
+ * @magic: VGPU_WIRE_MAGIC
+ * @version_min: lowest protocol version the guest speaks
+ * @version_max: highest one
+ * @page_size: VGPU_PAGE_SIZE
+ * @features: VGPU_FEATURE_*
+ * @instance: random, made anew at each load of the guest module
+ */
+struct vgpu_hello {
+	struct vgpu_hdr hdr;
+	__le32 magic;
+	__le16 version_min;
+	__le16 version_max;
+	__le32 page_size;
+	__le32 reserved;
+	__le64 features;
+	__u8 instance[16];
+};
+
+/**
+ * struct vgpu_welcome - host: the guest may go on
+ * @hdr: VGPU_MSG_WELCOME
+ * @magic: VGPU_WIRE_MAGIC
+ * @version: the version that both will speak
+ * @features: those of HELLO's that the host has as well
+ * @secret: each lane proves with it that it belongs to this connection
+ * @reserved_base: address range that every guest process must keep free for
+ *	its shadow, page aligned
+ * @reserved_size: bytes of it
+ * @call_bytes_max: longest lane message
+ * @segs_max: most segments a call
+ * @fixups_max: most fixups a call
+ * @lanes_max: most lanes a session
+ * @ping_timeout_ms: the guest gives the host up when a PING stays unanswered
+ *	for so long; 0: never
+ */
+struct vgpu_welcome {
+	struct vgpu_hdr hdr;
+	__le32 magic;
+	__le16 version;
+	__le16 reserved;
+	__le64 features;
+	__u8 secret[VGPU_SECRET_LEN];
+	__le64 reserved_base;
+	__le64 reserved_size;
+	__le32 call_bytes_max;
+	__le32 segs_max;
+	__le32 fixups_max;
+	__le32 lanes_max;
+	__le32 ping_timeout_ms;
+	__le32 reserved2;
+};
+
+/**
+ * struct vgpu_refuse - host: why the connection is closed now
+ * @hdr: VGPU_MSG_REFUSE
+ * @error: positive errno: EPROTO (not understood), EPROTONOSUPPORT (version),
+ *	EACCES (no such peer, wrong port, wrong secret), EBUSY (the peer's old
+ *	connection is not cleaned up yet), EMFILE (a limit), ENODEV (no export)
+ */
+struct vgpu_refuse {
+	struct vgpu_hdr hdr;
+	__le32 error;
+	__le32 reserved;
+};
+
+/**
+ * struct vgpu_lane_hello - guest: first message of a lane
+ * @hdr: VGPU_MSG_LANE
+ * @magic: VGPU_WIRE_MAGIC
+ * @tgid: process id in the guest, for the host's logs only
+ * @secret: WELCOME's
+ * @session: number of the session, chosen by the guest, never used twice on
+ *	one control connection; the first lane of a session creates its shadow
+ * @comm: name of the process, NUL-padded, for the host's logs only
+ */
+struct vgpu_lane_hello {
+	struct vgpu_hdr hdr;
+	__le32 magic;
+	__le32 tgid;
+	__u8 secret[VGPU_SECRET_LEN];
+	__le64 session;
+	__u8 comm[VGPU_COMM_LEN];
+};
+
+/* --- control -------------------------------------------------------------- */
+
+#define VGPU_EXPORT_PLAIN	0	/* just a character device */
+#define VGPU_EXPORT_DRM_PRIMARY	1	/* .../dri/cardN */
+#define VGPU_EXPORT_DRM_RENDER	2	/* .../dri/renderDN */
+
+/**
+ * struct vgpu_export_add - host: a device file that the guest may open
+ * @hdr: VGPU_MSG_EXPORT_ADD
+ * @export: number of the export on this connection, never 0, never used twice
+ * @kind: VGPU_EXPORT_*
+ * @device: which device it belongs to: exports with the same non-zero number
+ *	are nodes of one device (a DRM card and its render node)
+ * @rdev_major: of the host's node, for information
+ * @rdev_minor: likewise
+ * @name: the export's name, NUL-padded
+ * @driver: the host driver's name, NUL-padded
+ * @path: the device file on the host, NUL-padded, for information
+ */
+struct vgpu_export_add {
+	struct vgpu_hdr hdr;
+	__le32 export;
+	__le32 kind;
+	__le64 device;
+	__le32 rdev_major;
+	__le32 rdev_minor;
+	__u8 name[VGPU_NAME_LEN];
+	__u8 driver[VGPU_NAME_LEN];
+	__u8 path[VGPU_PATH_LEN];
+};
+
+/* VGPU_MSG_EXPORT_DEL: new opens fail; open objects live on. */
+struct vgpu_export_del {
+	struct vgpu_hdr hdr;
+	__le32 export;
+	__le32 reserved;
+};
+
+/* VGPU_MSG_CLOSE: the guest's last reference to an object is gone. */
+struct vgpu_close {
+	struct vgpu_hdr hdr;
+	__le32 object;
+	__le32 reserved;
+};
+
+/**
+ * struct vgpu_unmap - guest: part of a mapping is gone
+ * @hdr: VGPU_MSG_UNMAP
+ * @session: whose shadow has it
+ * @addr: first byte in the shadow, page aligned
+ * @len: bytes, a multiple of the page size
+ */
+struct vgpu_unmap {
+	struct vgpu_hdr hdr;
+	__le64 session;
+	__le64 addr;
+	__le64 len;
+};
+
+/* VGPU_MSG_SESSION_CLOSE: the process and all its mappings are gone. */
+struct vgpu_session_close {
+	struct vgpu_hdr hdr;
+	__le64 session;
+};
+
+/**
+ * struct vgpu_poll_event - host: an object armed by a POLL call became ready
+ * @hdr: VGPU_MSG_POLL_EVENT
+ * @object: the object
+ * @revents: what its poll now returns; not sent again before the next POLL call
+ */
+struct vgpu_poll_event {
+	struct vgpu_hdr hdr;
+	__le32 object;
+	__le32 revents;
+};
+
+/**
+ * struct vgpu_invalidate - host: cached pages of a device mapping are stale
+ * @hdr: VGPU_MSG_INVALIDATE
+ * @space: address space, as in struct vgpu_object_desc
+ * @offset: first byte
+ * @len: bytes; 0: to the end
+ */
+struct vgpu_invalidate {
+	struct vgpu_hdr hdr;
+	__le64 space;
+	__le64 offset;
+	__le64 len;
+};
+
+/* --- lane ----------------------------------------------------------------- */
+
+enum vgpu_op {
+	VGPU_OP_OPEN		= 1,
+	VGPU_OP_CLOSE		= 2,	/* waits for ->release, unlike VGPU_MSG_CLOSE */
+	VGPU_OP_IOCTL		= 3,
+	VGPU_OP_READ		= 4,
+	VGPU_OP_WRITE		= 5,
+	VGPU_OP_LLSEEK		= 6,
+	VGPU_OP_POLL		= 7,
+	VGPU_OP_MMAP		= 8,	/* class mm: never causes an upcall */
+	VGPU_OP_READ_PAGES	= 9,	/* class mm */
+	VGPU_OP_WRITE_PAGES	= 10,	/* class mm */
+};
+
+#define VGPU_SEG_IN		(1U << 0)	/* bytes follow in the CALL */
+#define VGPU_SEG_OUT		(1U << 1)	/* bytes come back in the REPLY */
+/*
+ * Not scratch memory but whole pages of the process at their own address, sent
+ * along because the driver will probably look there: page aligned, IN only.
+ */
+#define VGPU_SEG_PAGE		(1U << 2)
+
+/**
+ * struct vgpu_seg - a piece of the process's memory that goes with a call
+ * @addr: where it is in the process; for information unless VGPU_SEG_PAGE
+ * @len: bytes; may be 0
+ * @flags: VGPU_SEG_*
+ *
+ * The bytes of IN segments follow the fixups, those of OUT segments the fd
+ * descriptors of the reply; each in the order of the segments, each padded with
+ * zeros to a multiple of 8.
+ */
+struct vgpu_seg {
+	__le64 addr;
+	__le32 len;
+	__le32 flags;
+};
+
+enum vgpu_fixup_type {
+	/* 8 bytes: become the address of @target_offset in segment @target. */
+	VGPU_FIXUP_PTR		= 1,
+	/* 4 bytes: become an fd of object @target for the time of the call. */
+	VGPU_FIXUP_FD_IN	= 2,
+	/* 4 bytes, written by the driver on success: an fd that comes back. */
+	VGPU_FIXUP_FD_OUT	= 3,
+	/* The ioctl's result is an fd that comes back; @seg and @offset are 0. */
+	VGPU_FIXUP_FD_RET	= 4,
+	/* 4 bytes: like PTR, for structs that hold a 32-bit pointer. */
+	VGPU_FIXUP_PTR32	= 5,
+};
+
+/**
+ * struct vgpu_fixup - a place in a segment that the host must translate
+ * @type: enum vgpu_fixup_type
+ * @seg: segment that holds the place
+ * @offset: of the place in it, in bytes, a multiple of the field's size,
+ *	the whole field inside the segment; no two fixups overlap
+ * @target: PTR: a segment; FD_IN: an object; else 0
+ * @target_offset: PTR: offset in the target, at most its length; else 0
+ */
+struct vgpu_fixup {
+	__le16 type;
+	__le16 seg;
+	__le32 offset;
+	__le32 target;
+	__le32 target_offset;
+};
+
+#define VGPU_IOCTL_ARG_VALUE	0	/* arg goes to the driver as it is */
+#define VGPU_IOCTL_ARG_SEG	1	/* arg becomes the address of segment 0 */
+
+#define VGPU_CALL_COMPAT	(1U << 0)	/* made by a 32-bit process */
+
+/* An object is 0 in calls that name none (OPEN). */
+struct vgpu_args_open {
+	__le32 export;
+	__le32 flags;			/* O_ACCMODE, O_NONBLOCK, O_EXCL, ... of x86-64 */
+	__le64 reserved[5];
+};
+
+struct vgpu_args_ioctl {
+	__le32 cmd;
+	__le32 arg_kind;		/* VGPU_IOCTL_ARG_* */
+	__le64 arg;			/* ARG_VALUE: the value; ARG_SEG: 0 */
+	__le64 reserved[4];
+};
+
+/* READ: one OUT segment, the buffer. WRITE: one IN segment. */
+struct vgpu_args_rw {
+	__le64 reserved[6];
+};
+
+struct vgpu_args_llseek {
+	__le64 offset;			/* signed */
+	__le32 whence;
+	__le32 reserved;
+	__le64 reserved2[4];
+};
+
+struct vgpu_args_poll {
+	__le32 events;
+	__le32 reserved;
+	__le64 reserved2[5];
+};
+
+/*
+ * MMAP: the shadow maps the object at the same address.
+ * prot: PROT_*; flags: MAP_SHARED or MAP_PRIVATE alone.
+ */
+struct vgpu_args_mmap {
+	__le64 addr;
+	__le64 len;
+	__le64 offset;			/* bytes, page aligned */
+	__le32 prot;
+	__le32 flags;
+	__le64 reserved[2];
+};
+
+/*
+ * READ_PAGES: one OUT segment receives len bytes; result: bytes that could be
+ * read, a multiple of the page size, or -EFAULT for none.
+ * WRITE_PAGES: segment 0 (IN) is an array of struct vgpu_range, segment 1 (IN)
+ * their bytes, one after the other; addr and len are 0.
+ * Both only touch mappings made by MMAP. No object.
+ */
+struct vgpu_args_pages {
+	__le64 addr;
+	__le64 len;
+	__le64 reserved[4];
+};
+
+struct vgpu_range {
+	__le64 addr;
+	__le32 len;
+	__le32 reserved;
+};
+
+/**
+ * struct vgpu_call - guest: do this file operation
+ * @hdr: VGPU_MSG_CALL
+ * @op: enum vgpu_op
+ * @flags: VGPU_CALL_*
+ * @object: the object, or 0
+ * @f_flags: the guest file's flags now (O_NONBLOCK, O_APPEND)
+ * @nr_segs: struct vgpu_seg that follow
+ * @nr_fixups: struct vgpu_fixup that follow those
+ * @pos: the guest file's position now
+ * @control_seq: control messages up to this number must be applied first
+ */
+struct vgpu_call {
+	struct vgpu_hdr hdr;
+	__le16 op;
+	__le16 flags;
+	__le32 object;
+	__le32 f_flags;
+	__le16 nr_segs;
+	__le16 nr_fixups;
+	__le64 pos;
+	__le64 control_seq;
+	union {
+		struct vgpu_args_open open;
+		struct vgpu_args_ioctl ioctl;
+		struct vgpu_args_rw rw;
+		struct vgpu_args_llseek llseek;
+		struct vgpu_args_poll poll;
+		struct vgpu_args_mmap mmap;
+		struct vgpu_args_pages pages;
+		__le64 raw[6];
+	} args;
+};
+
+/* Which operations the host's file has. */
+#define VGPU_FOP_READ		(1U << 0)
+#define VGPU_FOP_WRITE		(1U << 1)
+#define VGPU_FOP_LLSEEK		(1U << 2)
+#define VGPU_FOP_IOCTL		(1U << 3)
+#define VGPU_FOP_COMPAT_IOCTL	(1U << 4)
+#define VGPU_FOP_MMAP		(1U << 5)
+#define VGPU_FOP_POLL		(1U << 6)
+#define VGPU_FOP_STREAM		(1U << 7)	/* FMODE_STREAM: no position */
+#define VGPU_FOP_NO_PREAD	(1U << 8)	/* FMODE_PREAD is not set */
+#define VGPU_FOP_NO_PWRITE	(1U << 9)	/* FMODE_PWRITE is not set */
+
+enum vgpu_object_kind {
+	VGPU_OBJECT_DEVICE	= 1,	/* an opened export, or another device file */
+	VGPU_OBJECT_DMABUF	= 2,
+	VGPU_OBJECT_SYNC_FILE	= 3,
+	VGPU_OBJECT_OTHER	= 4,	/* syncobj and other anonymous files */
+};
+
+#define VGPU_OBJECT_READ	(1U << 0)	/* FMODE_READ */
+#define VGPU_OBJECT_WRITE	(1U << 1)	/* FMODE_WRITE */
+#define VGPU_OBJECT_CLOEXEC	(1U << 2)	/* the fd that comes back has it */
+
+/**
+ * struct vgpu_object_desc - an object that a reply gives to the guest
+ * @object: its number, never 0; the same host file has the same number for as
+ *	long as the guest holds it, and each appearance in a reply counts one
+ *	reference that one CLOSE gives back
+ * @kind: enum vgpu_object_kind
+ * @fops: VGPU_FOP_*
+ * @flags: VGPU_OBJECT_*
+ * @space: opaque number of the address space that its mappings belong to:
+ *	mappings with the same space and offset share memory
+ * @size: of its inode (dma-buf), else 0
+ * @fixup: index of the FD_OUT or FD_RET fixup that it answers; OPEN: 0
+ * @f_flags: the file's O_ACCMODE, O_NONBLOCK and so on
+ */
+struct vgpu_object_desc {
+	__le32 object;
+	__le32 kind;
+	__le32 fops;
+	__le32 flags;
+	__le64 space;
+	__le64 size;
+	__le32 fixup;
+	__le32 f_flags;
+};
+
+#define VGPU_MAP_READ		(1U << 0)	/* VM_READ */
+#define VGPU_MAP_WRITE		(1U << 1)	/* VM_WRITE */
+#define VGPU_MAP_MAYREAD	(1U << 2)
+#define VGPU_MAP_MAYWRITE	(1U << 3)
+#define VGPU_MAP_SHARED		(1U << 4)	/* VM_SHARED */
+#define VGPU_MAP_IO		(1U << 5)	/* VM_IO */
+#define VGPU_MAP_PFNMAP		(1U << 6)	/* VM_PFNMAP or VM_MIXEDMAP */
+#define VGPU_MAP_DONTCOPY	(1U << 7)
+#define VGPU_MAP_DONTEXPAND	(1U << 8)
+#define VGPU_MAP_DONTDUMP	(1U << 9)
+
+#define VGPU_CACHE_WB		0
+#define VGPU_CACHE_WC		1
+#define VGPU_CACHE_UC		2
+
+struct vgpu_out_mmap {
+	__le64 space;			/* identity: address space ... */
+	__le64 offset;			/* ... and offset in it, bytes */
+	__le32 flags;			/* VGPU_MAP_* */
+	__le32 cache;			/* VGPU_CACHE_* */
+	__le64 reserved;
+};
+
+struct vgpu_out_poll {
+	__le32 revents;
+	__le32 reserved;
+	__le64 reserved2[3];
+};
+
+/* The error is the host's (a limit, a policy), not the driver's. */
+#define VGPU_REPLY_REFUSED	(1U << 0)
+/* An fd that no fixup explains was closed; the error is EOPNOTSUPP. */
+#define VGPU_REPLY_STRAY_FD	(1U << 1)
+
+/**
+ * struct vgpu_reply - host: what the file operation gave
+ * @hdr: VGPU_MSG_REPLY
+ * @result: what the operation returned, negative errno included
+ *	(-ERESTARTSYS and its kin too: the guest translates them)
+ * @pos: the file's position afterwards
+ * @flags: VGPU_REPLY_*
+ * @nr_objects: struct vgpu_object_desc that follow
+ * @reserved: 0
+ *
+ * Then the bytes of OUT segments, whole, also when the operation failed; of
+ * READ and READ_PAGES only as many as @result says. A reply that is REFUSED
+ * carries no objects and no bytes. A reply with objects is answered by an ACK;
+ * if the lane ends without it, the host takes the objects back.
+ */
+struct vgpu_reply {
+	struct vgpu_hdr hdr;
+	__le64 result;
+	__le64 pos;
+	__le32 flags;
+	__le16 nr_objects;
+	__le16 reserved;
+	union {
+		struct vgpu_out_mmap mmap;
+		struct vgpu_out_poll poll;
+		__le64 raw[4];
+	} out;
+};
+
+/* VGPU_MSG_LANE_READY, ACK, CANCEL, PING and PONG are a header alone. */
+
+/* VGPU_MSG_FETCH: give me the page at @addr of the calling process. */
+struct vgpu_fetch {
+	struct vgpu_hdr hdr;
+	__le64 addr;			/* page aligned */
+	__le32 len;			/* a multiple of the page size */
+	__le32 reserved;
+};
+
+/*
+ * VGPU_MSG_FETCHED: @error 0: len bytes follow, as FETCH asked; else a positive
+ * errno and no bytes.
+ */
+struct vgpu_fetched {
+	struct vgpu_hdr hdr;
+	__le32 error;
+	__le32 len;
+};
+
+/*
+ * VGPU_MSG_WRITEBACK: @nr_ranges struct vgpu_range follow, then the bytes of
+ * all ranges, one after the other, padded together to a multiple of 8.
+ */
+struct vgpu_writeback {
+	struct vgpu_hdr hdr;
+	__le32 nr_ranges;
+	__le32 reserved;
+};
+
+/* VGPU_MSG_WRITTEN: @error is 0 or a positive errno. */
+struct vgpu_written {
+	struct vgpu_hdr hdr;
+	__le32 error;
+	__le32 reserved;
+};
+
+#define VGPU_ASSERT_SIZE(type, size) \
+	_Static_assert(sizeof(struct type) == (size), #type " has a size of its own")
+
+VGPU_ASSERT_SIZE(vgpu_hdr, 16);
+VGPU_ASSERT_SIZE(vgpu_hello, 56);
+VGPU_ASSERT_SIZE(vgpu_welcome, 104);
+VGPU_ASSERT_SIZE(vgpu_refuse, 24);
+VGPU_ASSERT_SIZE(vgpu_lane_hello, 80);
+VGPU_ASSERT_SIZE(vgpu_export_add, 168);
+VGPU_ASSERT_SIZE(vgpu_export_del, 24);
+VGPU_ASSERT_SIZE(vgpu_close, 24);
+VGPU_ASSERT_SIZE(vgpu_unmap, 40);
+VGPU_ASSERT_SIZE(vgpu_session_close, 24);
+VGPU_ASSERT_SIZE(vgpu_poll_event, 24);
+VGPU_ASSERT_SIZE(vgpu_invalidate, 40);
+VGPU_ASSERT_SIZE(vgpu_seg, 16);
+VGPU_ASSERT_SIZE(vgpu_fixup, 16);
+VGPU_ASSERT_SIZE(vgpu_args_open, 48);
+VGPU_ASSERT_SIZE(vgpu_args_ioctl, 48);
+VGPU_ASSERT_SIZE(vgpu_args_rw, 48);
+VGPU_ASSERT_SIZE(vgpu_args_llseek, 48);
+VGPU_ASSERT_SIZE(vgpu_args_poll, 48);
+VGPU_ASSERT_SIZE(vgpu_args_mmap, 48);
+VGPU_ASSERT_SIZE(vgpu_args_pages, 48);
+VGPU_ASSERT_SIZE(vgpu_range, 16);
+VGPU_ASSERT_SIZE(vgpu_call, 96);
+VGPU_ASSERT_SIZE(vgpu_object_desc, 40);
+VGPU_ASSERT_SIZE(vgpu_out_mmap, 32);
+VGPU_ASSERT_SIZE(vgpu_out_poll, 32);
+VGPU_ASSERT_SIZE(vgpu_reply, 72);
+VGPU_ASSERT_SIZE(vgpu_fetch, 32);
+VGPU_ASSERT_SIZE(vgpu_fetched, 24);
+VGPU_ASSERT_SIZE(vgpu_writeback, 24);
+VGPU_ASSERT_SIZE(vgpu_written, 24);
+
+#endif /* _UAPI_LINUX_VGPU_WIRE_H */
