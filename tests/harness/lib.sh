@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2016	# read by others; apt expands $(...)
+#
+# What the harness's shell scripts share: where things are cached, which
+# mirror packages come from, and single packages of other Debian suites.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+cache=${VGPU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vgpu}
+
+# Debian releases that supply each kernel under test.
+declare -A kernel_suite=([6.1]=bookworm [6.12]=trixie [7]=forky)
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+# A key for what is cached: a hash over the files and words that decide it.
+# VGPU_CACHE_EPOCH lets a person ask for everything anew.
+cache_key() {
+	{
+		printf '%s\n' "${VGPU_CACHE_EPOCH:-0}"
+		cat -- "$@"
+	} | sha256sum | cut -c1-12
+}
+
+# The mirror that this machine already uses for Debian's main archive.
+debian_mirror() {
+	local uri
+	uri=$(apt-get indextargets --format '$(REPO_URI)|$(LABEL)|$(COMPONENT)' \
+		'Created-By: Packages' 2>/dev/null |
+		sed -n 's/|Debian|main$//p' | head -n1)
+	[ -n "$uri" ] || uri=$(apt-get indextargets \
+		--format '$(REPO_URI)|$(COMPONENT)' \
+		'Created-By: Packages' 2>/dev/null |
+		sed -n 's/|main$//p' | grep -v security | head -n1)
+	[ -n "$uri" ] || die "apt knows no Debian archive: run apt-get update"
+	printf '%s\n' "$uri"
+}
+
+# suite_apt SUITE STATE: options for apt tools that see only SUITE, with their
+# own lists under STATE; the machine's apt state stays as it is.
+suite_apt() {
+	local suite=$1 state=$2
+	mkdir -p "$state/lists/partial" "$state/cache"
+	: >"$state/status"	# what is installed here must not matter
+	printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
+		"$(debian_mirror)" "$suite" >"$state/sources.list"
+	suite_opts=(-q
+		-o "Dir::Etc::SourceList=$state/sources.list"
+		-o Dir::Etc::SourceParts=/nonexistent
+		-o "Dir::State::Lists=$state/lists"
+		-o "Dir::State::status=$state/status"
+		-o "Dir::Cache=$state/cache"
+		-o APT::Sandbox::User=root
+		-o Acquire::Languages=none)
+	[ -s "$state/updated" ] ||
+		apt-get "${suite_opts[@]}" update >"$state/updated" 2>&1 ||
+		{ cat "$state/updated" >&2; rm -f "$state/updated"; return 1; }
+}
+
+# unpack_debs SUITE STATE TARGET PACKAGE...: unpack just these packages.
+unpack_debs() {
+	local suite=$1 state=$2 target=$3 deb
+	shift 3
+	suite_apt "$suite" "$state"
+	mkdir -p "$state/debs" "$target"
+	(cd "$state/debs" && rm -f ./*.deb &&
+		apt-get "${suite_opts[@]}" download "$@" >&2)
+	for deb in "$state/debs"/*.deb; do
+		dpkg-deb -x "$deb" "$target"
+	done
+}
+
+# kernel_debs SUITE STATE image|headers: the packages that make up the suite's
+# current amd64 kernel, metapackages and files of other subsystems left out.
+kernel_debs() {
+	local suite=$1 state=$2 what=$3
+	suite_apt "$suite" "$state"
+	apt-cache "${suite_opts[@]}" depends --recurse --no-recommends \
+		--no-suggests --no-conflicts --no-breaks --no-replaces \
+		--no-enhances "linux-$what-amd64" |
+		grep -E '^linux-(headers|kbuild|image|binary|modules|base)-[0-9]' |
+		sort -u
+}
