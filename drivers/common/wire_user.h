@@ -6,6 +6,7 @@
 #ifndef VGPU_WIRE_USER_H
 #define VGPU_WIRE_USER_H
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,14 +16,14 @@
 #include <linux/types.h>
 #include <linux/vgpu_wire.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int8_t s8;
-typedef int16_t s16;
-typedef int32_t s32;
-typedef int64_t s64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
 
 #ifndef U16_MAX
 #define U16_MAX		UINT16_MAX
@@ -46,18 +47,6 @@ typedef int64_t s64;
 #ifndef __user
 #define __user
 #endif
-#ifndef __packed
-#define __packed	__attribute__((__packed__))
-#endif
-#ifndef __aligned
-#define __aligned(x)	__attribute__((__aligned__(x)))
-#endif
-#ifndef __maybe_unused
-#define __maybe_unused	__attribute__((__unused__))
-#endif
-#ifndef __always_inline
-#define __always_inline	inline __attribute__((__always_inline__))
-#endif
 #ifndef fallthrough
 #define fallthrough	__attribute__((__fallthrough__))
 #endif
@@ -67,9 +56,6 @@ typedef int64_t s64;
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 #endif
 
-#ifndef static_assert
-#define static_assert	_Static_assert
-#endif
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
@@ -77,26 +63,20 @@ typedef int64_t s64;
 #define BIT(n)		(1UL << (n))
 #define BIT_ULL(n)	(1ULL << (n))
 #endif
-#ifndef sizeof_field
-#define sizeof_field(type, field)	sizeof(((type *)0)->field)
-#endif
-#ifndef offsetofend
-#define offsetofend(type, field)	(offsetof(type, field) + sizeof_field(type, field))
-#endif
 #ifndef container_of
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 #endif
 
 #ifndef ALIGN
-#define ALIGN(x, a)		(((x) + ((__typeof__(x))(a) - 1)) & ~((__typeof__(x))(a) - 1))
+#define ALIGN(x, a)		({ __typeof__(x) _m = (a) - 1; ((x) + _m) & ~_m; })
 #define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
 #endif
 #ifndef IS_ALIGNED
 #define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
 #endif
 #ifndef DIV_ROUND_UP
-#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+#define DIV_ROUND_UP(n, d)	({ __typeof__(d) _d = (d); ((n) + _d - 1) / _d; })
 #endif
 
 #ifndef min
@@ -110,11 +90,6 @@ typedef int64_t s64;
 #define check_add_overflow(a, b, d)	__builtin_add_overflow(a, b, d)
 #define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
-#endif
-
-#ifndef READ_ONCE
-#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
-#define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
 #endif
 
 #ifndef cond_resched

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Codec of the wire protocol: lengths, and all messages but CALL and REPLY. See
+ * wire.h for the contract, and Documentation/protocol.rst for the rules of each
+ * message.
+ */
+#include "wire_check.h"
+
+/* Least that WELCOME may allow for a lane message: it must fit some pages. */
+#define CALL_BYTES_MIN	(4 * VGPU_PAGE_SIZE)
+
+/* One range of one byte, padded. */
+#define WRITEBACK_MIN	(sizeof(struct vgpu_writeback) + sizeof(struct vgpu_range) + 8)
+
+enum seq_rule {
+	SEQ_NONE,		/* 0 */
+	SEQ_COUNTED,		/* from 1 */
+	SEQ_ANY,
+};
+
+/**
+ * struct msg_rule - what is fixed for a type of message
+ * @min: shortest one; 0: no such type
+ * @grows: longer ones exist, up to the receiver's limit for lane messages
+ * @seq: what its sequence number may be
+ * @check: its body, of which @min bytes are there; NULL: a header alone, or a
+ *	message that has a function of its own
+ */
+struct msg_rule {
+	u16 min;
+	bool grows;
+	u8 seq;
+	int (*check)(const void *msg, size_t len, const struct vgpu_wire_limits *limits);
+};
+
+static int check_hello(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_hello *m = msg;
+	u16 version_min = le16_to_cpu(m->version_min);
+
+	/* Features that only a newer guest knows are not an error: it asks. */
+	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || m->reserved ||
+	    !version_min || version_min > le16_to_cpu(m->version_max) ||
+	    le32_to_cpu(m->page_size) != VGPU_PAGE_SIZE)
+		return -EPROTO;
+	return 0;
+}
+
+static int check_welcome(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_welcome *m = msg;
+	u16 version = le16_to_cpu(m->version);
+	u32 call_bytes = le32_to_cpu(m->call_bytes_max);
+	u32 segs = le32_to_cpu(m->segs_max);
+	u32 fixups = le32_to_cpu(m->fixups_max);
+
+	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || m->reserved || m->reserved2 ||
+	    !version || version > VGPU_WIRE_VERSION ||
+	    (le64_to_cpu(m->features) & ~VGPU_FEATURES))
+		return -EPROTO;
+	if (!page_range_ok(le64_to_cpu(m->reserved_base), le64_to_cpu(m->reserved_size)))
+		return -EPROTO;
+	if (call_bytes < CALL_BYTES_MIN || call_bytes > VGPU_CALL_BYTES_MAX ||
+	    !segs || segs > VGPU_SEGS_MAX || !fixups || fixups > VGPU_FIXUPS_MAX ||
+	    !m->lanes_max)
+		return -EPROTO;
+	return 0;
+}
+
+static int check_refuse(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_refuse *m = msg;
+
+	return m->reserved || !errno_ok(le32_to_cpu(m->error)) ? -EPROTO : 0;
+}
+
+static int check_lane(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_lane_hello *m = msg;
+
+	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || !string_ok(m->comm, sizeof(m->comm)))
+		return -EPROTO;
+	return 0;
+}
+
+static int check_export_add(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_export_add *m = msg;
+
+	if (!m->export || le32_to_cpu(m->kind) > VGPU_EXPORT_DRM_RENDER || !m->name[0] ||
+	    !string_ok(m->name, sizeof(m->name)) ||
+	    !string_ok(m->driver, sizeof(m->driver)) ||
+	    !string_ok(m->path, sizeof(m->path)))
+		return -EPROTO;
+	return 0;
+}
+
+static int check_export_del(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_export_del *m = msg;
+
+	return !m->export || m->reserved ? -EPROTO : 0;
+}
+
+static int check_close(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_close *m = msg;
+
+	return !m->object || m->reserved ? -EPROTO : 0;
+}
+
+static int check_unmap(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_unmap *m = msg;
+
+	return page_range_ok(le64_to_cpu(m->addr), le64_to_cpu(m->len)) ? 0 : -EPROTO;
+}
+
+static int check_poll_event(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_poll_event *m = msg;
+
+	return m->object && m->revents ? 0 : -EPROTO;
+}
+
+static int check_invalidate(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_invalidate *m = msg;
+	u64 offset = le64_to_cpu(m->offset);
+
+	if (!m->len)
+		return offset & (VGPU_PAGE_SIZE - 1) ? -EPROTO : 0;
+	return page_range_ok(offset, le64_to_cpu(m->len)) ? 0 : -EPROTO;
+}
+
+static int check_fetch(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_fetch *m = msg;
+	u32 bytes = le32_to_cpu(m->len);
+
+	/* The answer is a lane message as well. */
+	if (m->reserved || !page_range_ok(le64_to_cpu(m->addr), bytes) ||
+	    bytes + sizeof(struct vgpu_fetched) > limit_call_bytes(limits))
+		return -EPROTO;
+	return 0;
+}
+
+static int check_fetched(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_fetched *m = msg;
+	u32 bytes = le32_to_cpu(m->len);
+
+	if (m->error)
+		return !errno_ok(le32_to_cpu(m->error)) || bytes || len != sizeof(*m) ?
+			-EPROTO : 0;
+	return !page_range_ok(0, bytes) || len - sizeof(*m) != bytes ? -EPROTO : 0;
+}
+
+static int check_writeback(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_writeback *m = msg;
+	const struct vgpu_range *range = (const void *)(m + 1);
+	u32 nr = le32_to_cpu(m->nr_ranges);
+	u64 bytes, used = sizeof(*m) + (u64)nr * sizeof(*range);
+
+	if (m->reserved || !nr || nr > VGPU_RANGES_MAX || used > len)
+		return -EPROTO;
+	if (!ranges_ok(range, nr, &bytes) || ALIGN(bytes, 8) != len - used ||
+	    !pad_ok((const u8 *)msg + used, bytes))
+		return -EPROTO;
+	return 0;
+}
+
+static int check_written(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_written *m = msg;
+
+	return m->reserved || le32_to_cpu(m->error) > MAX_ERRNO ? -EPROTO : 0;
+}
+
+#define SIZE(name)	sizeof(struct vgpu_##name)
+
+static const struct msg_rule msg_rules[] = {
+	[VGPU_MSG_HELLO]	 = { SIZE(hello), false, SEQ_NONE, check_hello },
+	[VGPU_MSG_WELCOME]	 = { SIZE(welcome), false, SEQ_NONE, check_welcome },
+	[VGPU_MSG_REFUSE]	 = { SIZE(refuse), false, SEQ_NONE, check_refuse },
+	[VGPU_MSG_LANE]		 = { SIZE(lane_hello), false, SEQ_NONE, check_lane },
+	[VGPU_MSG_LANE_READY]	 = { SIZE(hdr), false, SEQ_NONE, NULL },
+
+	[VGPU_MSG_EXPORT_ADD]	 = { SIZE(export_add), false, SEQ_NONE, check_export_add },
+	[VGPU_MSG_EXPORT_DEL]	 = { SIZE(export_del), false, SEQ_NONE, check_export_del },
+	[VGPU_MSG_CLOSE]	 = { SIZE(close), false, SEQ_COUNTED, check_close },
+	[VGPU_MSG_UNMAP]	 = { SIZE(unmap), false, SEQ_COUNTED, check_unmap },
+	[VGPU_MSG_SESSION_CLOSE] = { SIZE(session_close), false, SEQ_COUNTED, NULL },
+	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), false, SEQ_NONE, check_poll_event },
+	[VGPU_MSG_INVALIDATE]	 = { SIZE(invalidate), false, SEQ_NONE, check_invalidate },
+	[VGPU_MSG_PING]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
+	[VGPU_MSG_PONG]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
+
+	[VGPU_MSG_CALL]		 = { SIZE(call), true, SEQ_COUNTED, NULL },
+	[VGPU_MSG_REPLY]	 = { SIZE(reply), true, SEQ_COUNTED, NULL },
+	[VGPU_MSG_ACK]		 = { SIZE(hdr), false, SEQ_COUNTED, NULL },
+	[VGPU_MSG_CANCEL]	 = { SIZE(hdr), false, SEQ_COUNTED, NULL },
+	[VGPU_MSG_FETCH]	 = { SIZE(fetch), false, SEQ_COUNTED, check_fetch },
+	[VGPU_MSG_FETCHED]	 = { SIZE(fetched), true, SEQ_COUNTED, check_fetched },
+	[VGPU_MSG_WRITEBACK]	 = { WRITEBACK_MIN, true, SEQ_COUNTED, check_writeback },
+	[VGPU_MSG_WRITTEN]	 = { SIZE(written), false, SEQ_COUNTED, check_written },
+};
+
+u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
+{
+	u32 len_min = vgpu_wire_len_min(type);
+
+	return len_min && msg_rules[type].grows ? limit_call_bytes(limits) : len_min;
+}
+
+u32 vgpu_wire_len_min(u16 type)
+{
+	return type < ARRAY_SIZE(msg_rules) ? msg_rules[type].min : 0;
+}
+
+int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits)
+{
+	u16 type = le16_to_cpu(hdr->type);
+	u32 len = le32_to_cpu(hdr->len);
+
+	if (hdr->reserved || !vgpu_wire_len_min(type) || (len & 7) ||
+	    len < vgpu_wire_len_min(type) || len > vgpu_wire_len_max(type, limits))
+		return -EPROTO;
+	switch (msg_rules[type].seq) {
+	case SEQ_NONE:
+		return hdr->seq ? -EPROTO : 0;
+	case SEQ_COUNTED:
+		return hdr->seq ? 0 : -EPROTO;
+	default:
+		return 0;
+	}
+}
+
+int vgpu_wire_msg_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_hdr *hdr = msg;
+	u16 type;
+
+	if (whole_check(msg, msg_len, limits))
+		return -EPROTO;
+	type = le16_to_cpu(hdr->type);
+	if (type == VGPU_MSG_CALL || type == VGPU_MSG_REPLY)
+		return -EPROTO;
+	return msg_rules[type].check ? msg_rules[type].check(msg, msg_len, limits) : 0;
+}
+
+static u64 diff_word(const u8 *old, const u8 *new, u32 pos)
+{
+	u64 a, b;
+
+	memcpy(&a, old + pos, sizeof(a));
+	memcpy(&b, new + pos, sizeof(b));
+	return a ^ b;
+}
+
+u32 vgpu_wire_diff_next(const u8 *old, const u8 *new, u32 len, u32 *pos)
+{
+	u32 start = *pos, end;
+
+	/* Equal words are the rule: skip them eight bytes at a time. */
+	while (start < len) {
+		if (!(start & 7) && !diff_word(old, new, start))
+			start += 8;
+		else if (old[start] == new[start])
+			start++;
+		else
+			break;
+	}
+	end = start;
+	while (end < len && old[end] != new[end])
+		end++;
+	*pos = start;
+	return end - start;
+}

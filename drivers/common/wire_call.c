@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Codec of the wire protocol: CALL, which a host gets from a guest that it does not trust.
+ */
+#include "wire_check.h"
+
+static bool seg_overlaps_page(const struct vgpu_seg *segs, u32 nr, u64 addr, u64 len)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		u64 other = le64_to_cpu(segs[i].addr);
+
+		if ((le32_to_cpu(segs[i].flags) & VGPU_SEG_PAGE) &&
+		    addr < other + le32_to_cpu(segs[i].len) && other < addr + len)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Checks each segment and fills in the sums. @end is the highest end of a PAGE
+ * segment so far: in the usual, rising order nothing needs to be compared.
+ */
+static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
+			   const struct vgpu_wire_limits *limits)
+{
+	u64 in = 0, out = 0, scratch = 0, end = 0;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		u64 addr = le64_to_cpu(view->segs[i].addr);
+		u32 len = le32_to_cpu(view->segs[i].len);
+		u64 padded = ALIGN((u64)len, 8);
+
+		switch (le32_to_cpu(view->segs[i].flags)) {
+		case VGPU_SEG_IN | VGPU_SEG_PAGE:
+			if (!page_range_ok(addr, len))
+				return -EPROTO;
+			if (addr < end && seg_overlaps_page(view->segs, i, addr, len))
+				return -EPROTO;
+			if (end < addr + len)
+				end = addr + len;
+			cond_resched();
+			break;
+		case VGPU_SEG_OUT:
+		case VGPU_SEG_IN | VGPU_SEG_OUT:
+			out += padded;
+			fallthrough;
+		case VGPU_SEG_IN:
+			scratch += padded;
+			break;
+		default:
+			return -EPROTO;
+		}
+		if (!(le32_to_cpu(view->segs[i].flags) & VGPU_SEG_IN))
+			continue;
+		if (in + padded > data_len || !pad_ok(view->data + in, len))
+			return -EPROTO;
+		in += padded;
+	}
+	/* The reply is a lane message, too; its objects are counted elsewhere. */
+	if (in != data_len || out + sizeof(struct vgpu_reply) > limit_call_bytes(limits))
+		return -EPROTO;
+	view->scratch_bytes = scratch;
+	view->reply_bytes = out;
+	return 0;
+}
+
+static u32 fixup_size(const struct vgpu_fixup *fixup)
+{
+	return le16_to_cpu(fixup->type) == VGPU_FIXUP_PTR ? 8 : 4;
+}
+
+static bool fixup_overlaps(const struct vgpu_fixup *fixups, u32 nr, const struct vgpu_fixup *one)
+{
+	u32 offset = le32_to_cpu(one->offset);
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		u32 other = le32_to_cpu(fixups[i].offset);
+
+		if (fixups[i].seg == one->seg &&
+		    le16_to_cpu(fixups[i].type) != VGPU_FIXUP_FD_RET &&
+		    offset < other + fixup_size(&fixups[i]) &&
+		    other < offset + fixup_size(one))
+			return true;
+	}
+	return false;
+}
+
+static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu_fixup *fixup)
+{
+	u32 target = le32_to_cpu(fixup->target);
+	const struct vgpu_seg *seg, *to;
+	u32 offset = le32_to_cpu(fixup->offset);
+
+	if (le16_to_cpu(fixup->seg) >= le16_to_cpu(view->call->nr_segs))
+		return -EPROTO;
+	seg = &view->segs[le16_to_cpu(fixup->seg)];
+	if ((le32_to_cpu(seg->flags) & VGPU_SEG_PAGE) || (offset & (fixup_size(fixup) - 1)) ||
+	    (u64)offset + fixup_size(fixup) > le32_to_cpu(seg->len))
+		return -EPROTO;
+
+	switch (le16_to_cpu(fixup->type)) {
+	case VGPU_FIXUP_PTR:
+	case VGPU_FIXUP_PTR32:
+		if (target >= le16_to_cpu(view->call->nr_segs))
+			return -EPROTO;
+		/* A PAGE segment has its own address, which needs no translation. */
+		to = &view->segs[target];
+		if ((le32_to_cpu(to->flags) & VGPU_SEG_PAGE) ||
+		    le32_to_cpu(fixup->target_offset) > le32_to_cpu(to->len))
+			return -EPROTO;
+		return 0;
+	case VGPU_FIXUP_FD_IN:
+		return target && !fixup->target_offset ? 0 : -EPROTO;
+	case VGPU_FIXUP_FD_OUT:
+		if (!(le32_to_cpu(seg->flags) & VGPU_SEG_OUT) || target || fixup->target_offset)
+			return -EPROTO;
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+/*
+ * @high is one past the highest place so far, as segment << 32 | offset: a fixup
+ * beyond it, as in the usual order, overlaps none of the earlier ones.
+ */
+static int call_check_fixups(const struct vgpu_call_view *view, u32 nr,
+			     const struct vgpu_wire_limits *limits)
+{
+	u32 i, fds = 0, rets = 0;
+	u64 high = 0;
+
+	for (i = 0; i < nr; i++) {
+		const struct vgpu_fixup *fixup = &view->fixups[i];
+		u64 place = (u64)le16_to_cpu(fixup->seg) << 32 | le32_to_cpu(fixup->offset);
+
+		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_RET) {
+			if (place || fixup->target || fixup->target_offset || rets++)
+				return -EPROTO;
+			fds++;
+			continue;
+		}
+		if (call_check_fixup(view, fixup))
+			return -EPROTO;
+		if (place < high && fixup_overlaps(view->fixups, i, fixup))
+			return -EPROTO;
+		if (high < place + fixup_size(fixup))
+			high = place + fixup_size(fixup);
+		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_OUT)
+			fds++;
+		cond_resched();
+	}
+	if (fds > VGPU_FDS_MAX || sizeof(struct vgpu_reply) + view->reply_bytes +
+	    fds * sizeof(struct vgpu_object_desc) > limit_call_bytes(limits))
+		return -EPROTO;
+	return 0;
+}
+
+static bool seg_is(const struct vgpu_call_view *view, u32 i, u32 flags)
+{
+	return le32_to_cpu(view->segs[i].flags) == flags;
+}
+
+static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
+{
+	const struct vgpu_args_ioctl *args = &view->call->args.ioctl;
+	u32 i;
+
+	if (!raw_ok(args->reserved, ARRAY_SIZE(args->reserved)))
+		return -EPROTO;
+	switch (le32_to_cpu(args->arg_kind)) {
+	case VGPU_IOCTL_ARG_VALUE:
+		/* Nothing could point to scratch memory. */
+		for (i = 0; i < nr_segs; i++)
+			if (!seg_is(view, i, VGPU_SEG_IN | VGPU_SEG_PAGE))
+				return -EPROTO;
+		return 0;
+	case VGPU_IOCTL_ARG_SEG:
+		if (args->arg || !nr_segs || seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_PAGE))
+			return -EPROTO;
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+static int call_check_mmap(const struct vgpu_args_mmap *args)
+{
+	u64 len = le64_to_cpu(args->len);
+	u32 flags = le32_to_cpu(args->flags);
+
+	if (!page_range_ok(le64_to_cpu(args->addr), len) ||
+	    !page_range_ok(le64_to_cpu(args->offset), len) ||
+	    (le32_to_cpu(args->prot) & ~(PROT_READ | PROT_WRITE | PROT_EXEC)) ||
+	    (flags != MAP_SHARED && flags != MAP_PRIVATE) ||
+	    !raw_ok(args->reserved, ARRAY_SIZE(args->reserved)))
+		return -EPROTO;
+	return 0;
+}
+
+static int call_check_write_pages(const struct vgpu_call_view *view)
+{
+	u32 len = le32_to_cpu(view->segs[0].len);
+	u64 bytes;
+
+	if (!len || len % sizeof(struct vgpu_range) ||
+	    !ranges_ok((const void *)view->data, len / sizeof(struct vgpu_range), &bytes) ||
+	    bytes != le32_to_cpu(view->segs[1].len))
+		return -EPROTO;
+	return 0;
+}
+
+/* How many segments and fixups, with or without an object, and the arguments. */
+static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_fixups)
+{
+	const struct vgpu_call *call = view->call;
+	const __le64 *raw = call->args.raw;
+	const u32 nr_raw = ARRAY_SIZE(call->args.raw);
+	u16 op = le16_to_cpu(call->op);
+	bool object = op != VGPU_OP_OPEN && op != VGPU_OP_READ_PAGES && op != VGPU_OP_WRITE_PAGES;
+
+	if (object != !!call->object || (op != VGPU_OP_IOCTL && nr_fixups))
+		return -EPROTO;
+
+	switch (op) {
+	case VGPU_OP_OPEN:
+		return !nr_segs && call->args.open.export && raw_ok(raw + 1, nr_raw - 1) ?
+			0 : -EPROTO;
+	case VGPU_OP_CLOSE:
+		return !nr_segs && raw_ok(raw, nr_raw) ? 0 : -EPROTO;
+	case VGPU_OP_IOCTL:
+		return call_check_ioctl(view, nr_segs);
+	case VGPU_OP_READ:
+		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
+			raw_ok(raw, nr_raw) ? 0 : -EPROTO;
+	case VGPU_OP_WRITE:
+		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_IN) &&
+			raw_ok(raw, nr_raw) ? 0 : -EPROTO;
+	case VGPU_OP_LLSEEK:
+		return !nr_segs && le32_to_cpu(call->args.llseek.whence) <= SEEK_MAX &&
+			!call->args.llseek.reserved && raw_ok(raw + 2, nr_raw - 2) ?
+			0 : -EPROTO;
+	case VGPU_OP_POLL:
+		return !nr_segs && !call->args.poll.reserved &&
+			raw_ok(raw + 1, nr_raw - 1) ? 0 : -EPROTO;
+	case VGPU_OP_MMAP:
+		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap);
+	case VGPU_OP_READ_PAGES:
+		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
+			raw_ok(raw + 2, nr_raw - 2) &&
+			page_range_ok(le64_to_cpu(call->args.pages.addr),
+				      le64_to_cpu(call->args.pages.len)) &&
+			le64_to_cpu(call->args.pages.len) == le32_to_cpu(view->segs[0].len) ?
+			0 : -EPROTO;
+	case VGPU_OP_WRITE_PAGES:
+		return nr_segs == 2 && seg_is(view, 0, VGPU_SEG_IN) &&
+			seg_is(view, 1, VGPU_SEG_IN) && raw_ok(raw, nr_raw) ?
+			call_check_write_pages(view) : -EPROTO;
+	default:
+		return -EPROTO;
+	}
+}
+
+int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,
+			 struct vgpu_call_view *view)
+{
+	const struct vgpu_call *call = msg;
+	u32 nr_segs, nr_fixups;
+	size_t fixed;
+
+	if (whole_check(msg, msg_len, limits) || le16_to_cpu(call->hdr.type) != VGPU_MSG_CALL)
+		return -EPROTO;
+	nr_segs = le16_to_cpu(call->nr_segs);
+	nr_fixups = le16_to_cpu(call->nr_fixups);
+	fixed = sizeof(*call) + nr_segs * sizeof(*view->segs) + nr_fixups * sizeof(*view->fixups);
+	if ((le16_to_cpu(call->flags) & ~VGPU_CALL_COMPAT) || fixed > msg_len ||
+	    nr_segs > min_t(u32, limits->segs, VGPU_SEGS_MAX) ||
+	    nr_fixups > min_t(u32, limits->fixups, VGPU_FIXUPS_MAX))
+		return -EPROTO;
+
+	view->call = call;
+	view->segs = (const void *)(call + 1);
+	view->fixups = (const void *)(view->segs + nr_segs);
+	view->data = (const u8 *)msg + fixed;
+	if (call_check_segs(view, nr_segs, msg_len - fixed, limits) ||
+	    call_check_fixups(view, nr_fixups, limits) ||
+	    call_check_op(view, nr_segs, nr_fixups))
+		return -EPROTO;
+	return 0;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Codec of the wire protocol: REPLY, judged by the call that it answers.
+ */
+#include "wire_check.h"
+
+static int reply_check_object(const struct vgpu_object_desc *desc, u32 op)
+{
+	u32 kind = le32_to_cpu(desc->kind);
+
+	if (!desc->object || kind < VGPU_OBJECT_DEVICE || kind > VGPU_OBJECT_OTHER ||
+	    (op == VGPU_OP_OPEN && (kind != VGPU_OBJECT_DEVICE || desc->fixup)) ||
+	    (le32_to_cpu(desc->fops) & ~(VGPU_FOP_NO_PWRITE | (VGPU_FOP_NO_PWRITE - 1))) ||
+	    (le32_to_cpu(desc->flags) & ~(VGPU_OBJECT_READ | VGPU_OBJECT_WRITE |
+					  VGPU_OBJECT_CLOEXEC)))
+		return -EPROTO;
+	return 0;
+}
+
+/* Each answers another FD_OUT or FD_RET fixup of the call; there are few. */
+static int reply_check_objects(const struct vgpu_reply_view *view, u32 nr,
+			       const struct vgpu_call_view *sent)
+{
+	u32 op = le16_to_cpu(sent->call->op);
+	s64 result = le64_to_cpu(view->reply->result);
+	u32 i, j;
+
+	if (op == VGPU_OP_OPEN ? nr != !result : op != VGPU_OP_IOCTL && nr)
+		return -EPROTO;
+	for (i = 0; i < nr; i++) {
+		u32 fixup = le32_to_cpu(view->objects[i].fixup);
+		u16 type;
+
+		if (reply_check_object(&view->objects[i], op))
+			return -EPROTO;
+		if (op == VGPU_OP_OPEN)
+			continue;
+		if (fixup >= le16_to_cpu(sent->call->nr_fixups))
+			return -EPROTO;
+		type = le16_to_cpu(sent->fixups[fixup].type);
+		if (type != VGPU_FIXUP_FD_OUT && (type != VGPU_FIXUP_FD_RET || result < 0))
+			return -EPROTO;
+		for (j = 0; j < i; j++)
+			if (view->objects[j].fixup == view->objects[i].fixup)
+				return -EPROTO;
+	}
+	return 0;
+}
+
+/* The result, what is special to the operation, and how many bytes follow. */
+static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call_view *sent,
+			  u64 *bytes)
+{
+	u32 op = le16_to_cpu(sent->call->op);
+	u32 flags = le32_to_cpu(reply->flags);
+	s64 result = le64_to_cpu(reply->result);
+	u32 nr_raw = ARRAY_SIZE(reply->out.raw);
+	/* What a result may be: an errno, or up to this. */
+	u32 most = 0;
+
+	*bytes = 0;
+	switch (op) {
+	case VGPU_OP_READ:
+	case VGPU_OP_READ_PAGES:
+	case VGPU_OP_WRITE:
+		most = le32_to_cpu(sent->segs[0].len);
+		break;
+	case VGPU_OP_WRITE_PAGES:
+		most = le32_to_cpu(sent->segs[1].len);
+		break;
+	}
+	if (flags & (VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD)) {
+		if (result >= 0 || ((flags & VGPU_REPLY_STRAY_FD) && result != -EOPNOTSUPP))
+			return -EPROTO;
+	}
+	/* A driver's ioctl and llseek may return any long. */
+	if ((result > (s64)most || result < -MAX_ERRNO) &&
+	    ((op != VGPU_OP_IOCTL && op != VGPU_OP_LLSEEK) || (flags & VGPU_REPLY_REFUSED)))
+		return -EPROTO;
+
+	switch (op) {
+	case VGPU_OP_MMAP:
+		if (le32_to_cpu(reply->out.mmap.cache) > VGPU_CACHE_UC ||
+		    (le32_to_cpu(reply->out.mmap.flags) &
+		     ~(VGPU_MAP_DONTDUMP | (VGPU_MAP_DONTDUMP - 1))) ||
+		    (le64_to_cpu(reply->out.mmap.offset) & (VGPU_PAGE_SIZE - 1)) ||
+		    reply->out.mmap.reserved)
+			return -EPROTO;
+		return 0;
+	case VGPU_OP_POLL:
+		return reply->out.poll.reserved || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
+			-EPROTO : 0;
+	case VGPU_OP_READ_PAGES:
+		if (!result || (result > 0 && (result & (VGPU_PAGE_SIZE - 1))))
+			return -EPROTO;
+		fallthrough;
+	case VGPU_OP_READ:
+		*bytes = result > 0 ? result : 0;
+		break;
+	case VGPU_OP_IOCTL:
+		*bytes = sent->reply_bytes;
+		break;
+	}
+	if (flags & VGPU_REPLY_REFUSED)
+		*bytes = 0;
+	return raw_ok(reply->out.raw, nr_raw) ? 0 : -EPROTO;
+}
+
+static int reply_check_pads(const struct vgpu_reply_view *view, const struct vgpu_call_view *sent)
+{
+	u32 nr = le16_to_cpu(sent->call->nr_segs);
+	const u8 *data = view->data;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		u32 len = le32_to_cpu(sent->segs[i].len);
+
+		if (!(le32_to_cpu(sent->segs[i].flags) & VGPU_SEG_OUT))
+			continue;
+		if (!pad_ok(data, len))
+			return -EPROTO;
+		data += vgpu_wire_pad(len);
+	}
+	return 0;
+}
+
+int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_call_view *sent,
+			  struct vgpu_reply_view *view)
+{
+	const struct vgpu_wire_limits limits = { .call_bytes = VGPU_CALL_BYTES_MAX };
+	const struct vgpu_reply *reply = msg;
+	u32 nr_objects;
+	size_t fixed;
+	u64 bytes;
+
+	if (whole_check(msg, msg_len, &limits) ||
+	    le16_to_cpu(reply->hdr.type) != VGPU_MSG_REPLY ||
+	    reply->hdr.seq != sent->call->hdr.seq || reply->reserved ||
+	    (le32_to_cpu(reply->flags) & ~(VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD)))
+		return -EPROTO;
+	nr_objects = le16_to_cpu(reply->nr_objects);
+	fixed = sizeof(*reply) + nr_objects * sizeof(*view->objects);
+	if (nr_objects > VGPU_FDS_MAX || fixed > msg_len ||
+	    (nr_objects && (le32_to_cpu(reply->flags) & VGPU_REPLY_REFUSED)))
+		return -EPROTO;
+
+	view->reply = reply;
+	view->objects = (const void *)(reply + 1);
+	view->data = (const u8 *)msg + fixed;
+	view->data_len = msg_len - fixed;
+	if (reply_check_objects(view, nr_objects, sent) || reply_check_op(reply, sent, &bytes) ||
+	    view->data_len != ALIGN(bytes, 8))
+		return -EPROTO;
+	if (le16_to_cpu(sent->call->op) == VGPU_OP_IOCTL)
+		return bytes ? reply_check_pads(view, sent) : 0;
+	return pad_ok(view->data, bytes) ? 0 : -EPROTO;
+}
