@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Marshalling: from the argument of an ioctl to segments and fixups, and from
+ * the reply back to the program's memory.
+ *
+ *	vgpu_marshal_init(&m, limits, fds, data);
+ *	error = vgpu_marshal_ioctl(&m, schema, cmd, arg, compat);
+ *	... send call, m.segs, m.fixups, m.data in this order; receive and check
+ *	    the reply (vgpu_marshal_view() gives what vgpu_wire_reply_check() wants) ...
+ *	result = vgpu_marshal_finish(&m, &reply, result);
+ *	vgpu_marshal_fini(&m);
+ *
+ * All of it runs in the thread that made the ioctl, with its mm. Ioctls
+ * without a schema go the same way: the schema may be NULL.
+ */
+#ifndef VGPU_MARSHAL_H
+#define VGPU_MARSHAL_H
+
+#include "schema.h"
+#include "wire.h"
+
+#define VGPU_MARSHAL_SEGS	8	/* room without an allocation */
+#define VGPU_MARSHAL_FIXUPS	8
+#define VGPU_MARSHAL_BYTES	448
+#define VGPU_MARSHAL_HELD	4
+
+/**
+ * struct vgpu_marshal_fds - how fds become objects and back
+ * @get: fd @fd of the caller; sets @object, and @handle, which keeps the object
+ *	alive. -EBADF: not open (the driver will be given an fd that is not open
+ *	either); another error: the ioctl fails with it (a file of this machine
+ *	that the host does not have: -EINVAL)
+ * @put: undoes get
+ * @reserve: a new object of the reply becomes a file: reserve an fd for it
+ *	without installing anything; sets @handle. Takes over the reply's
+ *	reference, also when it fails
+ * @install: publish it; cannot fail
+ * @abort: undoes reserve: fd, file and reference
+ *
+ * The first argument of all is vgpu_marshal_init()'s @data.
+ */
+struct vgpu_marshal_fds {
+	int (*get)(void *data, int fd, u32 *object, void **handle);
+	void (*put)(void *data, void *handle);
+	int (*reserve)(void *data, const struct vgpu_object_desc *desc, void **handle);
+	void (*install)(void *data, int fd, void *handle);
+	void (*abort)(void *data, int fd, void *handle);
+};
+
+/* private: what the marshaller remembers of a segment */
+struct vgpu_marshal_seg {
+	u64 addr;
+	u32 len;
+	u32 in_off;		/* in data; valid if the segment is IN */
+	u32 out_off;		/* in the reply's data; valid if OUT */
+	u32 parent_base;	/* start of the struct that holds the pointer ... */
+	u16 parent;		/* ... in this segment */
+	u8 dir;			/* VGPU_IN, ... */
+	u32 unit;
+	const struct vgpu_schema_field *field;
+};
+
+/* private: an object in use, or an fd that named none */
+struct vgpu_marshal_held {
+	void *handle;
+	u32 in_off;		/* !handle: the place in data ... */
+	u32 out_off;		/* ... and in the reply, U32_MAX: not there */
+	u32 fd;			/* ... and what the program had there */
+};
+
+/**
+ * struct vgpu_marshal - one ioctl on its way
+ * @arg_kind: VGPU_IOCTL_ARG_*, for the call
+ * @arg: likewise
+ * @nr_segs: number of @segs
+ * @nr_fixups: number of @fixups
+ * @nr_fd_out: objects that may come back
+ * @data_len: bytes of @data
+ * @reply_bytes: bytes of the reply's segments
+ * @scratch_bytes: of all segments in the host
+ * @flags: VGPU_IOCTL_* of the ioctl's schema; 0 if there is none
+ * @name: of the ioctl, if a schema knows it
+ * @segs: to be sent
+ * @fixups: to be sent
+ * @data: to be sent
+ */
+struct vgpu_marshal {
+	u32 arg_kind;
+	u64 arg;
+	u32 nr_segs;
+	u32 nr_fixups;
+	u32 nr_fd_out;
+	u32 data_len;
+	u32 reply_bytes;
+	u32 scratch_bytes;
+	u32 flags;
+	const char *name;
+	struct vgpu_seg *segs;
+	struct vgpu_fixup *fixups;
+	u8 *data;
+
+	/* private: */
+	const struct vgpu_wire_limits *limits;
+	const struct vgpu_marshal_fds *fds;
+	void *fds_data;
+	struct vgpu_marshal_seg *info;
+	struct vgpu_marshal_held *held;
+	u32 nr_held;
+	u32 cap_segs;
+	u32 cap_fixups;
+	u32 cap_data;
+	u32 cap_held;
+	struct vgpu_seg segs_inline[VGPU_MARSHAL_SEGS];
+	struct vgpu_fixup fixups_inline[VGPU_MARSHAL_FIXUPS];
+	struct vgpu_marshal_seg info_inline[VGPU_MARSHAL_SEGS];
+	struct vgpu_marshal_held held_inline[VGPU_MARSHAL_HELD];
+	u8 data_inline[VGPU_MARSHAL_BYTES] __aligned(8);
+};
+
+/**
+ * vgpu_marshal_init - begin
+ * @m: any memory, about 1.5 KiB: allocate it with what else a call needs
+ * @limits: WELCOME's; must stay
+ * @fds: see there
+ * @fds_data: its first argument
+ */
+void vgpu_marshal_init(struct vgpu_marshal *m, const struct vgpu_wire_limits *limits,
+		       const struct vgpu_marshal_fds *fds, void *fds_data);
+
+/**
+ * vgpu_marshal_ioctl - take an ioctl apart
+ * @m: initialised
+ * @schema: of the file, or NULL
+ * @cmd: as the program gave it
+ * @arg: as the program gave it (a 32-bit one's already without upper half)
+ * @compat: made by a 32-bit program
+ *
+ * Memory that cannot be read, or would be too much, is left to demand paging.
+ *
+ * Return: 0; -ENOMEM; or what the ioctl has to fail with, without a call.
+ */
+int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema, u32 cmd,
+		       unsigned long arg, bool compat);
+
+/* Fills @view for vgpu_wire_reply_check(); @call is the one that was sent. */
+void vgpu_marshal_view(const struct vgpu_marshal *m, const struct vgpu_call *call,
+		       struct vgpu_call_view *view);
+
+/**
+ * vgpu_marshal_finish - bring the results to the program
+ * @m: after vgpu_marshal_ioctl()
+ * @reply: checked
+ * @result: the ioctl's; -ERESTART* and its kin pass through
+ *
+ * Copies out, also when the ioctl failed; of memory that the call carried in as
+ * well, only the bytes that the driver changed. Every object of the reply was
+ * given to fds->reserve afterwards.
+ *
+ * Return: @result, a new fd, -EFAULT, or what fds->reserve returned.
+ */
+long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *reply, long result);
+
+/* Frees everything; also after an error, and if no reply came. */
+void vgpu_marshal_fini(struct vgpu_marshal *m);
+
+#endif /* VGPU_MARSHAL_H */

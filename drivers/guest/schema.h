@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Schemas: where the arguments of ioctls hold pointers, lengths and fds.
+ *
+ * An ioctl's argument is a struct whose size the command gives. Most structs
+ * are plain data and need no more than that. The others hold addresses of more
+ * memory, whose size and direction only the driver knows; a schema says it:
+ *
+ *	struct drm_mode_obj_get_properties {
+ *		__u64 props_ptr;	pointer, inout, count_props x __u32
+ *		__u64 prop_values_ptr;	pointer, inout, count_props x __u64
+ *		__u32 count_props;
+ *		...
+ *
+ * is, as a table (see schema_drm.c):
+ *
+ *	static const struct vgpu_schema_field obj_get_properties[] = {
+ *		{ VGPU_PTR(struct drm_mode_obj_get_properties, props_ptr),
+ *		  .dir = VGPU_INOUT, .unit = sizeof(__u32),
+ *		  .count = VGPU_FIELD(struct drm_mode_obj_get_properties, count_props) },
+ *		...
+ *
+ * The marshaller copies each piece of memory once, takes all counts, flags and
+ * pointers from that copy, and sends it along with the call. What a table does
+ * not say, or says in vain because the memory cannot be read or is too large,
+ * is left to demand paging: the pointer then goes to the driver as it is, and
+ * the driver's own checks decide. So a missing entry costs round trips, never
+ * correctness; but fds cross only if a table names them.
+ *
+ * Plain const data, no allocation: also compiled in user space for tests.
+ */
+#ifndef VGPU_SCHEMA_H
+#define VGPU_SCHEMA_H
+
+#ifdef __KERNEL__
+#include <linux/ioctl.h>
+#include <linux/stddef.h>
+#include <linux/types.h>
+#else
+#include <sys/ioctl.h>
+#include "wire_user.h"
+#endif
+
+/* Nesting that the marshaller follows; the rest is left to demand paging. */
+#define VGPU_SCHEMA_DEPTH	6
+
+/* Direction of memory, as the driver sees it. */
+#define VGPU_IN		1	/* the driver reads it */
+/*
+ * The driver fills all of it when it succeeds (or as much as out_count says)
+ * and touches nothing when it fails.
+ */
+#define VGPU_OUT	2
+/* The driver reads it, or fills it in part, or also when it fails. */
+#define VGPU_INOUT	3
+
+enum vgpu_schema_ref_kind {
+	VGPU_REF_NONE,		/* not given */
+	VGPU_REF_CONST,		/* @value */
+	VGPU_REF_FIELD,		/* an integer of the struct */
+	VGPU_REF_TARGET,	/* an integer in what a pointer of the struct names */
+	VGPU_REF_SUM,		/* sum of all integers in what that pointer names */
+};
+
+/**
+ * struct vgpu_schema_ref - where a number is found
+ * @kind: see there
+ * @up: in which struct: 0: that of the field, 1: the one around it (whose
+ *	pointer led here), and so on
+ * @size: of the integer: 1, 2, 4 or 8 bytes
+ * @offset: of the integer; FIELD: in the struct, TARGET: in the memory
+ * @via: TARGET, SUM: offset of the pointer in the struct; its field stands
+ *	earlier in the table
+ * @value: CONST
+ */
+struct vgpu_schema_ref {
+	u8 kind;
+	u8 up;
+	u8 size;
+	u16 offset;
+	u16 via;
+	u32 value;
+};
+
+/**
+ * struct vgpu_schema_when - condition: (@ref & @mask) == @value
+ *
+ * NONE: always. Alternatives (a tag that tells what a pointer means, a flag
+ * that tells whether it means anything) are fields with the same offset and
+ * different conditions.
+ */
+struct vgpu_schema_when {
+	struct vgpu_schema_ref ref;
+	u64 mask;
+	u64 value;
+};
+
+enum vgpu_schema_field_type {
+	VGPU_FIELD_PTR = 1,	/* pointer to an array */
+	VGPU_FIELD_CHAIN,	/* pointer to the first of a chain of structs */
+	VGPU_FIELD_FD_IN,	/* an fd of the caller */
+	VGPU_FIELD_FD_OUT,	/* becomes an fd of the caller */
+	VGPU_FIELD_USERPTR,	/* memory that the device would keep: refused */
+};
+
+struct vgpu_schema_struct;
+struct vgpu_schema_chain;
+
+/**
+ * struct vgpu_schema_field - a place in a struct that is not plain data
+ * @type: enum vgpu_schema_field_type
+ * @dir: PTR: VGPU_IN, VGPU_OUT or VGPU_INOUT
+ * @size: bytes of the place: 4 or 8
+ * @offset: of the place in its struct
+ * @error: USERPTR: positive errno when the pointer is not null
+ * @when: nothing is done otherwise
+ * @count: PTR: number of elements; NONE: one
+ * @unit: PTR: bytes an element; 0: the size of @elem, or one byte
+ * @stride: PTR: bytes an element, in the place of @unit
+ * @out_count: PTR, VGPU_OUT: number of elements that the driver filled, as
+ *	found in the struct afterwards (@up is 0); more than @count counts as @count
+ * @max: PTR: more bytes than these are left to demand paging; 0: no limit
+ *	but the host's
+ * @elem: PTR: what is inside each element; NULL: plain data
+ * @chain: CHAIN
+ */
+struct vgpu_schema_field {
+	u8 type;
+	u8 dir;
+	u8 size;
+	u16 offset;
+	u16 error;
+	u32 unit;
+	u32 max;
+	struct vgpu_schema_ref count;
+	struct vgpu_schema_ref stride;
+	struct vgpu_schema_ref out_count;
+	struct vgpu_schema_when when;
+	const struct vgpu_schema_struct *elem;
+	const struct vgpu_schema_chain *chain;
+};
+
+/**
+ * struct vgpu_schema_struct - a struct
+ * @size: its size
+ * @nr_fields: number of @fields
+ * @fields: its places, in the order in which they are looked at
+ */
+struct vgpu_schema_struct {
+	u32 size;
+	u32 nr_fields;
+	const struct vgpu_schema_field *fields;
+};
+
+/* One struct that may be in a chain, and the tag by which it is known. */
+struct vgpu_schema_node {
+	u64 tag;
+	u8 dir;				/* VGPU_IN or VGPU_INOUT */
+	struct vgpu_schema_struct body;	/* head included */
+};
+
+/**
+ * struct vgpu_schema_chain - structs that are linked by pointers
+ * @head: size of the part that all have in common
+ * @next: offset of the pointer (8 bytes) to the next one in it; 0 ends
+ * @tag: offset of the tag in it
+ * @tag_size: bytes of the tag
+ * @max: most structs that are followed; the driver has its own limit
+ * @nr_nodes: number of @nodes
+ * @nodes: what there may be
+ *
+ * A struct with an unknown tag ends what is followed.
+ */
+struct vgpu_schema_chain {
+	u16 head;
+	u16 next;
+	u16 tag;
+	u8 tag_size;
+	u8 max;
+	u16 nr_nodes;
+	const struct vgpu_schema_node *nodes;
+};
+
+enum vgpu_schema_arg {
+	VGPU_ARG_STRUCT,	/* address of a struct */
+	VGPU_ARG_VALUE,		/* an integer, or unused */
+	VGPU_ARG_STRING,	/* address of a string, @size is the limit */
+	VGPU_ARG_REFUSED,	/* cannot be forwarded: @error */
+};
+
+/* Neither reads nor writes memory of the device that a program has mapped. */
+#define VGPU_IOCTL_NO_MAPPED	(1U << 0)
+/* The command is compared as a whole: a bare number. */
+#define VGPU_IOCTL_EXACT	(1U << 1)
+/* The result, if not negative, is an fd. */
+#define VGPU_IOCTL_RESULT_FD	(1U << 2)
+/* 32-bit programs have another layout: see struct vgpu_schema's compat. */
+#define VGPU_IOCTL_NATIVE	(1U << 3)
+
+/**
+ * struct vgpu_schema_ioctl - one ioctl
+ * @cmd: the command; unless EXACT, one with the same type and number but
+ *	another size or direction (an older or newer program's) is this one too:
+ *	what lies behind its end counts as zero
+ * @name: its name, for people
+ * @arg: enum vgpu_schema_arg
+ * @dir: 0: as the command says; else VGPU_IN, VGPU_OUT, VGPU_INOUT
+ * @flags: VGPU_IOCTL_*
+ * @error: REFUSED: positive errno
+ * @size: 0: as the command says; else bytes
+ * @size_from: FIELD of the first @size bytes that gives the whole size, if
+ *	larger (at most VGPU_SCHEMA_SIZED_MAX); the struct tells its own size
+ * @body: STRUCT: its fields; those of size 0 have none
+ */
+struct vgpu_schema_ioctl {
+	u32 cmd;
+	u8 arg;
+	u8 dir;
+	u16 flags;
+	u16 error;
+	u32 size;
+	struct vgpu_schema_ref size_from;
+	struct vgpu_schema_struct body;
+	const char *name;
+};
+
+#define VGPU_SCHEMA_SIZED_MAX	4096
+
+/**
+ * struct vgpu_schema - the ioctls of one kind of file
+ * @name: for people
+ * @nr_ioctls: number of @ioctls
+ * @ioctls: rising by type and number (the low 16 bits of the command)
+ * @nr_compat: number of @compat
+ * @compat: looked at first for 32-bit programs, likewise in order
+ * @base: where to look for what is not here, or NULL
+ */
+struct vgpu_schema {
+	const char *name;
+	u32 nr_ioctls;
+	const struct vgpu_schema_ioctl *ioctls;
+	u32 nr_compat;
+	const struct vgpu_schema_ioctl *compat;
+	const struct vgpu_schema *base;
+};
+
+/* --- for tables ----------------------------------------------------------- */
+
+#define VGPU_PLACE(t, s, member) \
+	.type = (t), .offset = offsetof(s, member), .size = sizeof_field(s, member)
+#define VGPU_PTR(s, member)	VGPU_PLACE(VGPU_FIELD_PTR, s, member)
+#define VGPU_CHAIN(s, member)	VGPU_PLACE(VGPU_FIELD_CHAIN, s, member)
+#define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
+#define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
+#define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)
+
+#define VGPU_CONST(n)		{ .kind = VGPU_REF_CONST, .value = (n) }
+#define VGPU_FIELD(s, member) \
+	{ .kind = VGPU_REF_FIELD, .offset = offsetof(s, member), .size = sizeof_field(s, member) }
+#define VGPU_FIELD_UP(n, s, member) \
+	{ .kind = VGPU_REF_FIELD, .up = (n), .offset = offsetof(s, member), \
+	  .size = sizeof_field(s, member) }
+#define VGPU_TARGET(s, pointer, t, member) \
+	{ .kind = VGPU_REF_TARGET, .via = offsetof(s, pointer), \
+	  .offset = offsetof(t, member), .size = sizeof_field(t, member) }
+#define VGPU_SUM(s, pointer, integer) \
+	{ .kind = VGPU_REF_SUM, .via = offsetof(s, pointer), .size = sizeof(integer) }
+
+#define VGPU_WHEN_FLAG(s, member, flag) \
+	{ .ref = VGPU_FIELD(s, member), .mask = (flag), .value = (flag) }
+#define VGPU_WHEN_EQUAL(s, member, v) \
+	{ .ref = VGPU_FIELD(s, member), .mask = ~0ULL, .value = (v) }
+
+#define VGPU_STRUCT(s, f)	{ .size = sizeof(s), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
+#define VGPU_PLAIN(s)		{ .size = sizeof(s) }
+
+/* An ioctl whose argument is plain data, or with the fields of a table. */
+#define VGPU_IOCTL(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
+#define VGPU_IOCTL_WITH(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
+#define VGPU_IOCTL_NO_ARG(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_VALUE
+#define VGPU_IOCTL_REFUSE(c, e)	.cmd = (c), .name = #c, .arg = VGPU_ARG_REFUSED, .error = (e)
+
+/* --- tables --------------------------------------------------------------- */
+
+extern const struct vgpu_schema vgpu_schema_drm;
+extern const struct vgpu_schema vgpu_schema_virtgpu;
+extern const struct vgpu_schema vgpu_schema_vgem;
+extern const struct vgpu_schema vgpu_schema_mock;
+extern const struct vgpu_schema vgpu_schema_dma_buf;
+extern const struct vgpu_schema vgpu_schema_sync_file;
+
+/**
+ * vgpu_schema_for_export - which schema the files of an export have
+ * @kind: VGPU_EXPORT_*
+ * @driver: name of the host's driver
+ * @path: device file on the host
+ *
+ * Return: a schema, or NULL: everything is left to demand paging.
+ */
+const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *path);
+
+/* Likewise for an object that came back from a call on a file with schema @from. */
+const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_schema *from);
+
+/* Return: the entry for @cmd, or NULL. */
+const struct vgpu_schema_ioctl *vgpu_schema_find(const struct vgpu_schema *schema, u32 cmd,
+						 bool compat);
+
+#endif /* VGPU_SCHEMA_H */
