@@ -36,7 +36,7 @@
 #define VGPU_MOCK_UNDESCRIBED(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 
 /* Counts above these get -E2BIG, natively too. */
-#define VGPU_MOCK_MAX_ELEMS		(1u << 20)	/* of an array */
+#define VGPU_MOCK_MAX_ELEMS		0x100000u	/* of an array */
 #define VGPU_MOCK_MAX_BYTES		(64u << 20)	/* of a LARGE_* buffer */
 #define VGPU_MOCK_MAX_STRUCTS		64u		/* STRUCTS */
 #define VGPU_MOCK_MAX_STRUCT_BYTES	65536u		/* one buffer of STRUCTS, CHUNKS */
@@ -67,6 +67,7 @@ struct vgpu_mock_in {
 	__u16 c;
 	__u8 d[2];
 };
+
 #define VGPU_MOCK_IOC_IN	_IOW(VGPU_MOCK_IOC_TYPE, 0x01, struct vgpu_mock_in)
 
 /**
@@ -78,6 +79,7 @@ struct vgpu_mock_out {
 	__u64 out_seed;
 	__u8 out_bytes[56];
 };
+
 #define VGPU_MOCK_IOC_OUT	_IOR(VGPU_MOCK_IOC_TYPE, 0x02, struct vgpu_mock_out)
 
 /**
@@ -91,6 +93,7 @@ struct vgpu_mock_inout {
 	__u64 keep;
 	__u64 out_value;
 };
+
 #define VGPU_MOCK_IOC_INOUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x03, struct vgpu_mock_inout)
 
 /*
@@ -121,6 +124,7 @@ struct vgpu_mock_error {
 	__u32 count;
 	__u32 reserved2;
 };
+
 #define VGPU_MOCK_IOC_ERROR	_IOWR(VGPU_MOCK_IOC_TYPE, 0x05, struct vgpu_mock_error)
 
 /**
@@ -130,6 +134,7 @@ struct vgpu_mock_error {
 struct vgpu_mock_return {
 	__s64 value;
 };
+
 #define VGPU_MOCK_IOC_RETURN	_IOW(VGPU_MOCK_IOC_TYPE, 0x06, struct vgpu_mock_return)
 
 /**
@@ -141,6 +146,7 @@ struct vgpu_mock_return {
 struct vgpu_mock_big {
 	__u32 value[4095];
 };
+
 #define VGPU_MOCK_IOC_BIG	_IOWR(VGPU_MOCK_IOC_TYPE, 0x07, struct vgpu_mock_big)
 
 /**
@@ -156,6 +162,7 @@ struct vgpu_mock_overread {
 	__u64 head;
 	__u64 tail[7];
 };
+
 #define VGPU_MOCK_IOC_OVERREAD	_IOWR(VGPU_MOCK_IOC_TYPE, 0x08, __u64)
 
 /**
@@ -174,6 +181,7 @@ struct vgpu_mock_self {
 	__u32 out_sum;
 	__u8 data[48];
 };
+
 #define VGPU_MOCK_IOC_SELF	_IOWR(VGPU_MOCK_IOC_TYPE, 0x09, struct vgpu_mock_self)
 
 /**
@@ -193,6 +201,7 @@ struct vgpu_mock_bare {
 	__u32 count;
 	__s32 out_status;
 };
+
 #define VGPU_MOCK_BARE		0x2a
 
 /**
@@ -208,6 +217,7 @@ struct vgpu_mock_extensible {
 	__u64 value;
 	__u64 more[3];
 };
+
 #define VGPU_MOCK_IOC_EXTENSIBLE \
 	_IOWR(VGPU_MOCK_IOC_TYPE, 0x0a, struct vgpu_mock_extensible)
 #define VGPU_MOCK_IOC_EXTENSIBLE_SIZED(size) \
@@ -229,6 +239,7 @@ struct vgpu_mock_sized {
 	__u64 value;
 	__u64 more[4];
 };
+
 #define VGPU_MOCK_IOC_SIZED	_IO(VGPU_MOCK_IOC_TYPE, 0x0b)
 
 /*
@@ -253,6 +264,7 @@ struct vgpu_mock_array {
 	__u32 out_count;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_ARRAY_IN		_IOWR(VGPU_MOCK_IOC_TYPE, 0x10, struct vgpu_mock_array)
 #define VGPU_MOCK_IOC_ARRAY_OUT		_IOWR(VGPU_MOCK_IOC_TYPE, 0x11, struct vgpu_mock_array)
 #define VGPU_MOCK_IOC_ARRAY_INOUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x12, struct vgpu_mock_array)
@@ -279,6 +291,7 @@ struct vgpu_mock_arrays {
 	__u32 reserved;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_ARRAYS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x13, struct vgpu_mock_arrays)
 
 /**
@@ -300,6 +313,7 @@ struct vgpu_mock_ptrptr {
 	__u64 ptr;
 	__u64 out_value;
 };
+
 #define VGPU_MOCK_IOC_PTRPTR	_IOWR(VGPU_MOCK_IOC_TYPE, 0x14, struct vgpu_mock_ptrptr)
 
 /**
@@ -315,6 +329,7 @@ struct vgpu_mock_structs {
 	__u32 reserved;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_STRUCTS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x15, struct vgpu_mock_structs)
 
 /**
@@ -346,6 +361,7 @@ struct vgpu_mock_chain {
 	__u32 out_count;
 	__u32 out_sum;
 };
+
 #define VGPU_MOCK_IOC_CHAIN	_IOWR(VGPU_MOCK_IOC_TYPE, 0x16, struct vgpu_mock_chain)
 
 /**
@@ -414,6 +430,7 @@ struct vgpu_mock_chunks {
 	__u32 out_count;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_CHUNKS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x17, struct vgpu_mock_chunks)
 
 /**
@@ -459,6 +476,7 @@ struct vgpu_mock_counted {
 	__u64 data;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_COUNTED	_IOWR(VGPU_MOCK_IOC_TYPE, 0x18, struct vgpu_mock_counted)
 
 /**
@@ -486,6 +504,7 @@ struct vgpu_mock_stride {
 	__u32 stride;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_STRIDE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x19, struct vgpu_mock_stride)
 
 /**
@@ -503,6 +522,7 @@ struct vgpu_mock_large {
 	__u64 seed;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_LARGE_IN		_IOWR(VGPU_MOCK_IOC_TYPE, 0x1a, struct vgpu_mock_large)
 #define VGPU_MOCK_IOC_LARGE_OUT		_IOWR(VGPU_MOCK_IOC_TYPE, 0x1b, struct vgpu_mock_large)
 #define VGPU_MOCK_IOC_LARGE_INOUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1c, struct vgpu_mock_large)
@@ -521,6 +541,7 @@ struct vgpu_mock_either {
 	__u32 op;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_EITHER	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1d, struct vgpu_mock_either)
 
 /**
@@ -544,6 +565,7 @@ struct vgpu_mock_moved {
 	__u32 reserved;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_MOVED	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1e, struct vgpu_mock_moved)
 
 #define VGPU_MOCK_MOVED_KEEP	0
@@ -562,6 +584,7 @@ struct vgpu_mock_string {
 	__u32 out_length;
 	__u32 out_sum;
 };
+
 #define VGPU_MOCK_IOC_STRING	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1f, struct vgpu_mock_string)
 
 /*
@@ -581,6 +604,7 @@ struct vgpu_mock_sleep {
 	__u32 on_signal;
 	__u32 out_woken;
 };
+
 #define VGPU_MOCK_IOC_SLEEP	_IOWR(VGPU_MOCK_IOC_TYPE, 0x30, struct vgpu_mock_sleep)
 
 #define VGPU_MOCK_SLEEP_INTERRUPTIBLE	0
@@ -609,6 +633,7 @@ struct vgpu_mock_wait {
 	__u32 out_count;
 	__u32 out_waiters;
 };
+
 #define VGPU_MOCK_IOC_WAIT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x31, struct vgpu_mock_wait)
 #define VGPU_MOCK_IOC_WAKE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x32, struct vgpu_mock_wait)
 
@@ -631,6 +656,7 @@ struct vgpu_mock_locked {
 	__u32 hold_ms;
 	__u64 out_waited_us;
 };
+
 #define VGPU_MOCK_IOC_LOCKED	_IOWR(VGPU_MOCK_IOC_TYPE, 0x33, struct vgpu_mock_locked)
 
 /*
@@ -658,6 +684,7 @@ struct vgpu_mock_fd_out {
 	__u32 flags;
 	__s32 out_fd;
 };
+
 #define VGPU_MOCK_IOC_FD_OUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x40, struct vgpu_mock_fd_out)
 
 /**
@@ -671,6 +698,7 @@ struct vgpu_mock_fd_in {
 	__u32 reserved;
 	__u64 out_cookie;
 };
+
 #define VGPU_MOCK_IOC_FD_IN	_IOWR(VGPU_MOCK_IOC_TYPE, 0x41, struct vgpu_mock_fd_in)
 
 /**
@@ -687,6 +715,7 @@ struct vgpu_mock_fds {
 	__u32 flags;
 	__u64 cookie;
 };
+
 #define VGPU_MOCK_IOC_FDS_IN	_IOWR(VGPU_MOCK_IOC_TYPE, 0x42, struct vgpu_mock_fds)
 #define VGPU_MOCK_IOC_FDS_OUT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x43, struct vgpu_mock_fds)
 
@@ -704,6 +733,7 @@ struct vgpu_mock_fd_merge {
 	__u32 flags;
 	__s32 out_fd;
 };
+
 #define VGPU_MOCK_IOC_FD_MERGE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x44, struct vgpu_mock_fd_merge)
 
 /**
@@ -715,6 +745,7 @@ struct vgpu_mock_fd_merge {
 struct vgpu_mock_fd_return {
 	__u64 cookie;
 };
+
 #define VGPU_MOCK_IOC_FD_RETURN	_IOW(VGPU_MOCK_IOC_TYPE, 0x45, struct vgpu_mock_fd_return)
 
 /**
@@ -732,6 +763,7 @@ struct vgpu_mock_fd_optional {
 	__s32 fd_out;
 	__u32 reserved;
 };
+
 #define VGPU_MOCK_IOC_FD_OPTIONAL \
 	_IOWR(VGPU_MOCK_IOC_TYPE, 0x46, struct vgpu_mock_fd_optional)
 
@@ -749,6 +781,7 @@ struct vgpu_mock_obj_info {
 	__u32 out_f_flags;
 	__u32 reserved;
 };
+
 #define VGPU_MOCK_IOC_OBJ_INFO	_IOR(VGPU_MOCK_IOC_TYPE, 0x47, struct vgpu_mock_obj_info)
 
 /*
@@ -780,6 +813,7 @@ struct vgpu_mock_buf_create {
 	__u32 out_id;
 	__u64 out_offset;
 };
+
 #define VGPU_MOCK_IOC_BUF_CREATE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x50, struct vgpu_mock_buf_create)
 
 #define VGPU_MOCK_BUF_PFN	0	/* VM_PFNMAP, filled on fault */
@@ -815,6 +849,7 @@ struct vgpu_mock_buf_range {
 	__u32 reserved;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_BUF_DESTROY	_IOW(VGPU_MOCK_IOC_TYPE, 0x51, struct vgpu_mock_buf_range)
 #define VGPU_MOCK_IOC_BUF_FILL		_IOW(VGPU_MOCK_IOC_TYPE, 0x52, struct vgpu_mock_buf_range)
 #define VGPU_MOCK_IOC_BUF_SUM		_IOWR(VGPU_MOCK_IOC_TYPE, 0x53, struct vgpu_mock_buf_range)
@@ -839,6 +874,7 @@ struct vgpu_mock_buf_info {
 	__u64 out_maps;
 	__u64 out_faults;
 };
+
 #define VGPU_MOCK_IOC_BUF_INFO	_IOWR(VGPU_MOCK_IOC_TYPE, 0x57, struct vgpu_mock_buf_info)
 
 /*
@@ -860,6 +896,7 @@ struct vgpu_mock_io {
 	__u32 error;
 	__u32 reserved;
 };
+
 #define VGPU_MOCK_IOC_IO_MODE	_IOW(VGPU_MOCK_IOC_TYPE, 0x60, struct vgpu_mock_io)
 
 /*
@@ -895,6 +932,7 @@ struct vgpu_mock_poll {
 	__u32 flags;
 	__u32 reserved;
 };
+
 #define VGPU_MOCK_IOC_POLL_ARM	_IOW(VGPU_MOCK_IOC_TYPE, 0x61, struct vgpu_mock_poll)
 
 #define VGPU_MOCK_POLL_CONSUME	1
@@ -919,6 +957,7 @@ struct vgpu_mock_pin {
 	__u32 out_pages;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_PIN	_IOWR(VGPU_MOCK_IOC_TYPE, 0x70, struct vgpu_mock_pin)
 
 /**
@@ -940,6 +979,7 @@ struct vgpu_mock_atomic {
 	__s32 out_error;
 	__u64 out_sum;
 };
+
 #define VGPU_MOCK_IOC_ATOMIC	_IOWR(VGPU_MOCK_IOC_TYPE, 0x71, struct vgpu_mock_atomic)
 
 #define VGPU_MOCK_ATOMIC_ONLY		0	/* page faults disabled; -EFAULT if it missed */
@@ -969,6 +1009,7 @@ struct vgpu_mock_info {
 	__u32 out_compat;
 	__u32 out_uid;
 };
+
 #define VGPU_MOCK_IOC_INFO	_IOR(VGPU_MOCK_IOC_TYPE, 0x72, struct vgpu_mock_info)
 
 /**
@@ -1011,6 +1052,7 @@ struct vgpu_mock_counters {
 	__u64 out_mmaps;
 	__u64 out_interrupted;
 };
+
 #define VGPU_MOCK_IOC_COUNTERS	_IOR(VGPU_MOCK_IOC_TYPE, 0x73, struct vgpu_mock_counters)
 
 /*
@@ -1041,6 +1083,7 @@ struct vgpu_mock_compat {
 	unsigned long length;
 	__u64 value;
 };
+
 #define VGPU_MOCK_IOC_COMPAT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x75, struct vgpu_mock_compat)
 
 /**
@@ -1058,6 +1101,7 @@ struct vgpu_mock_compat32 {
 	__u32 value_lo;
 	__u32 value_hi;
 };
+
 #define VGPU_MOCK_IOC_COMPAT32	_IOWR(VGPU_MOCK_IOC_TYPE, 0x75, struct vgpu_mock_compat32)
 
 /*

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Buffers: memory that programs can map and that the "device" changes too.
+ */
+#include <linux/highmem.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "mock.h"
+
+#define VGPU_MOCK_BUF_MAX	(64ULL << 20)
+#define VGPU_MOCK_BUF_MAX_SMALL	(4ULL << 20)
+#define VGPU_MOCK_BUF_MAX_ID	4095
+
+/* A fill that the "device" does by itself later. */
+struct vgpu_mock_fill {
+	struct delayed_work work;
+	struct vgpu_mock_buf *buf;
+	u64 offset;
+	u64 length;
+	u32 seed;
+};
+
+static void vgpu_mock_buf_free(struct kref *ref)
+{
+	struct vgpu_mock_buf *buf = container_of(ref, struct vgpu_mock_buf, ref);
+	u64 i;
+
+	if (buf->vmem) {
+		vfree(buf->vmem);
+	} else {
+		for (i = 0; i < buf->size >> PAGE_SHIFT; i++)
+			if (buf->pages[i])
+				put_page(buf->pages[i]);
+		kvfree(buf->pages);
+	}
+	vgpu_mock_count(VGPU_MOCK_BUF_PAGES, -(s64)buf->nr_pages);
+	vgpu_mock_count(VGPU_MOCK_BUFS, -1);
+	kfree(buf);
+}
+
+void vgpu_mock_buf_put(struct vgpu_mock_buf *buf)
+{
+	kref_put(&buf->ref, vgpu_mock_buf_free);
+}
+
+/**
+ * vgpu_mock_buf_find() - look a buffer up
+ * @device: the device
+ * @id: name of the buffer
+ *
+ * Return: the buffer with a reference taken, or NULL.
+ */
+struct vgpu_mock_buf *vgpu_mock_buf_find(struct vgpu_mock_device *device, u32 id)
+{
+	struct vgpu_mock_buf *buf;
+
+	xa_lock(&device->bufs);
+	buf = xa_load(&device->bufs, id);
+	if (buf)
+		kref_get(&buf->ref);
+	xa_unlock(&device->bufs);
+	return buf;
+}
+
+/**
+ * vgpu_mock_buf_page_locked() - a page of a buffer, made if need be
+ * @buf: the buffer, whose lock is held
+ * @index: which page
+ *
+ * Return: the page, or NULL when there is no memory.
+ */
+struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index)
+{
+	lockdep_assert_held(&buf->lock);
+	if (buf->vmem)
+		return vmalloc_to_page(buf->vmem + (index << PAGE_SHIFT));
+	if (!buf->pages[index]) {
+		buf->pages[index] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		if (buf->pages[index]) {
+			buf->nr_pages++;
+			vgpu_mock_count(VGPU_MOCK_BUF_PAGES, 1);
+		}
+	}
+	return buf->pages[index];
+}
+
+/**
+ * vgpu_mock_bufs_drop() - forget the buffers of a file that is released
+ * @file: the file
+ */
+void vgpu_mock_bufs_drop(struct vgpu_mock_file *file)
+{
+	struct xarray *bufs = &file->device->bufs;
+	struct vgpu_mock_buf *buf;
+	unsigned long id;
+
+	xa_for_each(bufs, id, buf) {
+		/* Of other files it may be gone at any time; compare pointers only. */
+		xa_lock(bufs);
+		buf = xa_load(bufs, id);
+		if (buf && buf->owner == file)
+			__xa_erase(bufs, id);
+		else
+			buf = NULL;
+		xa_unlock(bufs);
+		if (buf)
+			vgpu_mock_buf_put(buf);
+	}
+}
+
+static int vgpu_mock_buf_alloc_memory(struct vgpu_mock_buf *buf)
+{
+	u64 count = buf->size >> PAGE_SHIFT;
+
+	if (buf->flavour == VGPU_MOCK_BUF_VMALLOC) {
+		buf->vmem = vmalloc_user(buf->size);
+		if (!buf->vmem)
+			return -ENOMEM;
+		buf->nr_pages = count;
+		vgpu_mock_count(VGPU_MOCK_BUF_PAGES, count);
+		return 0;
+	}
+	buf->pages = kvcalloc(count, sizeof(*buf->pages), GFP_KERNEL);
+	return buf->pages ? 0 : -ENOMEM;
+}
+
+long vgpu_mock_buf_create(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_create *create = call->data;
+	struct vgpu_mock_device *device = call->file->device;
+	struct vgpu_mock_buf *buf;
+	u64 max = VGPU_MOCK_BUF_MAX;
+	u32 id;
+	int ret;
+
+	if (create->flavour > VGPU_MOCK_BUF_VMALLOC)
+		return -EINVAL;
+	if (create->flavour == VGPU_MOCK_BUF_VMALLOC || create->flavour == VGPU_MOCK_BUF_REMAP)
+		max = VGPU_MOCK_BUF_MAX_SMALL;
+	if (!create->size || create->size > max || !PAGE_ALIGNED(create->size))
+		return -EINVAL;
+
+	buf = kzalloc(sizeof(*buf), GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	kref_init(&buf->ref);
+	mutex_init(&buf->lock);
+	init_waitqueue_head(&buf->fill_queue);
+	buf->device = device;
+	buf->owner = call->file;
+	buf->flavour = create->flavour;
+	buf->size = create->size;
+	ret = vgpu_mock_buf_alloc_memory(buf);
+	if (ret) {
+		kfree(buf);
+		return ret;
+	}
+	vgpu_mock_count(VGPU_MOCK_BUFS, 1);
+
+	/* Reserve the name; another thread must not find an unfinished buffer. */
+	ret = xa_alloc(&device->bufs, &buf->id, NULL, XA_LIMIT(1, VGPU_MOCK_BUF_MAX_ID),
+		       GFP_KERNEL);
+	if (ret) {
+		vgpu_mock_buf_put(buf);
+		return ret;
+	}
+	id = buf->id;
+	xa_store(&device->bufs, id, buf, GFP_KERNEL);
+	create->out_id = id;
+	create->out_offset = (u64)id << VGPU_MOCK_BUF_SHIFT;
+	return 0;
+}
+
+long vgpu_mock_buf_destroy(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_range *range = call->data;
+	struct vgpu_mock_buf *buf;
+
+	buf = xa_erase(&call->file->device->bufs, range->id);
+	if (!buf)
+		return -ENOENT;
+	vgpu_mock_buf_put(buf);
+	return 0;
+}
+
+static int vgpu_mock_buf_pattern(struct vgpu_mock_buf *buf, u64 offset, u64 length, u32 seed)
+{
+	struct page *page;
+	void *data;
+	size_t n;
+
+	for (; length; offset += n, length -= n) {
+		n = min_t(u64, length, PAGE_SIZE - offset_in_page(offset));
+		mutex_lock(&buf->lock);
+		page = vgpu_mock_buf_page_locked(buf, offset >> PAGE_SHIFT);
+		if (page) {
+			data = kmap_local_page(page);
+			vgpu_mock_pattern(data + offset_in_page(offset), n, seed, offset);
+			kunmap_local(data);
+		}
+		mutex_unlock(&buf->lock);
+		if (!page)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void vgpu_mock_fill_work(struct work_struct *work)
+{
+	struct vgpu_mock_fill *fill =
+		container_of(to_delayed_work(work), struct vgpu_mock_fill, work);
+	struct vgpu_mock_buf *buf = fill->buf;
+
+	vgpu_mock_buf_pattern(buf, fill->offset, fill->length, fill->seed);
+	atomic_dec(&buf->fills);
+	wake_up_all(&buf->fill_queue);
+	vgpu_mock_buf_put(buf);
+	kfree(fill);
+	/* Unloading waits for the workqueue, and so for the rest of this function. */
+	module_put(THIS_MODULE);
+}
+
+static int vgpu_mock_buf_fill_later(struct vgpu_mock_buf *buf,
+				    const struct vgpu_mock_buf_range *range)
+{
+	struct vgpu_mock_fill *fill = kzalloc(sizeof(*fill), GFP_KERNEL);
+
+	if (!fill)
+		return -ENOMEM;
+	__module_get(THIS_MODULE);
+	kref_get(&buf->ref);
+	fill->buf = buf;
+	fill->offset = range->offset;
+	fill->length = range->length;
+	fill->seed = range->seed;
+	atomic_inc(&buf->fills);
+	INIT_DELAYED_WORK(&fill->work, vgpu_mock_fill_work);
+	queue_delayed_work(vgpu_mock_wq, &fill->work, msecs_to_jiffies(range->delay_ms));
+	return 0;
+}
+
+static bool vgpu_mock_buf_range_ok(const struct vgpu_mock_buf *buf,
+				   const struct vgpu_mock_buf_range *range)
+{
+	return !(range->offset % 8) && !(range->length % 8) && range->length <= buf->size &&
+	       range->offset <= buf->size - range->length;
+}
+
+long vgpu_mock_buf_fill(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_range *range = call->data;
+	struct vgpu_mock_buf *buf;
+	long ret;
+
+	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	if (!buf)
+		return -ENOENT;
+	if (!vgpu_mock_buf_range_ok(buf, range) || range->delay_ms > VGPU_MOCK_MAX_MS)
+		ret = -EINVAL;
+	else if (range->delay_ms)
+		ret = vgpu_mock_buf_fill_later(buf, range);
+	else
+		ret = vgpu_mock_buf_pattern(buf, range->offset, range->length, range->seed);
+	vgpu_mock_buf_put(buf);
+	return ret;
+}
+
+static u64 vgpu_mock_buf_hash(struct vgpu_mock_buf *buf, u64 offset, u64 length)
+{
+	u64 sum = VGPU_MOCK_SUM_INIT;
+	struct page *page;
+	void *data;
+	size_t n;
+
+	for (; length; offset += n, length -= n) {
+		n = min_t(u64, length, PAGE_SIZE - offset_in_page(offset));
+		mutex_lock(&buf->lock);
+		/* Looking does not allocate. */
+		if (buf->vmem || buf->pages[offset >> PAGE_SHIFT])
+			page = vgpu_mock_buf_page_locked(buf, offset >> PAGE_SHIFT);
+		else
+			page = ZERO_PAGE(0);
+		data = kmap_local_page(page);
+		sum = vgpu_mock_sum(sum, data + offset_in_page(offset), n);
+		kunmap_local(data);
+		mutex_unlock(&buf->lock);
+	}
+	return sum;
+}
+
+long vgpu_mock_buf_sum(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_range *range = call->data;
+	struct vgpu_mock_buf *buf;
+	long ret = 0;
+
+	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	if (!buf)
+		return -ENOENT;
+	if (vgpu_mock_buf_range_ok(buf, range))
+		range->out_sum = vgpu_mock_buf_hash(buf, range->offset, range->length);
+	else
+		ret = -EINVAL;
+	vgpu_mock_buf_put(buf);
+	return ret;
+}
+
+long vgpu_mock_buf_sync(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_range *range = call->data;
+	struct vgpu_mock_buf *buf;
+	long ret;
+
+	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	if (!buf)
+		return -ENOENT;
+	ret = wait_event_interruptible(buf->fill_queue, !atomic_read(&buf->fills));
+	vgpu_mock_buf_put(buf);
+	return ret;
+}
+
+long vgpu_mock_buf_info(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_info *info = call->data;
+	struct vgpu_mock_buf *buf;
+
+	buf = vgpu_mock_buf_find(call->file->device, info->id);
+	if (!buf)
+		return -ENOENT;
+	info->out_flavour = buf->flavour;
+	info->out_size = buf->size;
+	mutex_lock(&buf->lock);
+	info->out_pages = buf->nr_pages;
+	mutex_unlock(&buf->lock);
+	info->out_maps = atomic_read(&buf->maps);
+	info->out_faults = atomic_read(&buf->faults);
+	vgpu_mock_buf_put(buf);
+	return 0;
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mappings of buffers, in each way in which drivers fill page tables.
+ */
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "kver.h"
+#include "mock.h"
+
+static void vgpu_mock_vm_open(struct vm_area_struct *vma)
+{
+	struct vgpu_mock_buf *buf = vma->vm_private_data;
+
+	kref_get(&buf->ref);
+	atomic_inc(&buf->maps);
+	vgpu_mock_count(VGPU_MOCK_MAPS, 1);
+}
+
+static void vgpu_mock_vm_close(struct vm_area_struct *vma)
+{
+	struct vgpu_mock_buf *buf = vma->vm_private_data;
+
+	atomic_dec(&buf->maps);
+	vgpu_mock_count(VGPU_MOCK_MAPS, -1);
+	vgpu_mock_buf_put(buf);
+}
+
+static u64 vgpu_mock_buf_first_page(const struct vgpu_mock_buf *buf)
+{
+	return (u64)buf->id << (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT);
+}
+
+static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm_fault *vmf)
+{
+	struct page *page;
+	int ret;
+
+	if (buf->revoked)
+		return VM_FAULT_SIGBUS;
+	page = vgpu_mock_buf_page_locked(buf, vmf->pgoff - vgpu_mock_buf_first_page(buf));
+	if (!page)
+		return VM_FAULT_OOM;
+	switch (buf->flavour) {
+	case VGPU_MOCK_BUF_PFN:
+	case VGPU_MOCK_BUF_REMAP:
+		return vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page));
+	case VGPU_MOCK_BUF_MIXED:
+		ret = vm_insert_page(vmf->vma, vmf->address, page);
+		/* Another thread's fault may have been first. */
+		if (ret && ret != -EBUSY)
+			return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+		return VM_FAULT_NOPAGE;
+	default:
+		get_page(page);
+		vmf->page = page;
+		return 0;
+	}
+}
+
+static vm_fault_t vgpu_mock_vm_fault(struct vm_fault *vmf)
+{
+	struct vgpu_mock_buf *buf = vmf->vma->vm_private_data;
+	vm_fault_t ret;
+
+	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
+	atomic_inc(&buf->faults);
+	/* Entries are made under the lock, so none outlives a move or a revoke. */
+	mutex_lock(&buf->lock);
+	ret = vgpu_mock_vm_fault_locked(buf, vmf);
+	mutex_unlock(&buf->lock);
+	return ret;
+}
+
+static const struct vm_operations_struct vgpu_mock_vm_ops = {
+	.open = vgpu_mock_vm_open,
+	.close = vgpu_mock_vm_close,
+	.fault = vgpu_mock_vm_fault,
+};
+
+static int vgpu_mock_buf_remap_locked(struct vgpu_mock_buf *buf, struct vm_area_struct *vma)
+{
+	u64 index = vma->vm_pgoff - vgpu_mock_buf_first_page(buf);
+	unsigned long address;
+	struct page *page;
+	int ret;
+
+	for (address = vma->vm_start; address < vma->vm_end; address += PAGE_SIZE, index++) {
+		page = vgpu_mock_buf_page_locked(buf, index);
+		if (!page)
+			return -ENOMEM;
+		ret = remap_pfn_range(vma, address, page_to_pfn(page), PAGE_SIZE,
+				      vma->vm_page_prot);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int vgpu_mock_buf_map_locked(struct vgpu_mock_buf *buf, struct vm_area_struct *vma)
+{
+	u64 first = vgpu_mock_buf_first_page(buf);
+
+	if (vma->vm_pgoff - first + vma_pages(vma) > buf->size >> PAGE_SHIFT)
+		return -EINVAL;
+	if (buf->revoked)
+		return -ENODEV;
+	switch (buf->flavour) {
+	case VGPU_MOCK_BUF_PFN:
+		vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+		return 0;
+	case VGPU_MOCK_BUF_REMAP:
+		return vgpu_mock_buf_remap_locked(buf, vma);
+	case VGPU_MOCK_BUF_MIXED:
+		vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
+		return 0;
+	case VGPU_MOCK_BUF_VMALLOC:
+		return remap_vmalloc_range(vma, buf->vmem, vma->vm_pgoff - first);
+	default:
+		vm_flags_set(vma, VM_DONTEXPAND);
+		return 0;
+	}
+}
+
+int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct vgpu_mock_file *file = filp->private_data;
+	struct vgpu_mock_buf *buf;
+	int ret;
+
+	vgpu_mock_count(VGPU_MOCK_MMAPS, 1);
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	buf = vgpu_mock_buf_find(file->device, vma->vm_pgoff >> (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT));
+	if (!buf)
+		return -EINVAL;
+	mutex_lock(&buf->lock);
+	ret = vgpu_mock_buf_map_locked(buf, vma);
+	mutex_unlock(&buf->lock);
+	if (ret) {
+		vgpu_mock_buf_put(buf);
+		return ret;
+	}
+	/* The mapping keeps the reference; ->open is not called for it. */
+	vma->vm_private_data = buf;
+	vma->vm_ops = &vgpu_mock_vm_ops;
+	atomic_inc(&buf->maps);
+	vgpu_mock_count(VGPU_MOCK_MAPS, 1);
+	return 0;
+}
+
+static void vgpu_mock_buf_zap_locked(struct vgpu_mock_buf *buf)
+{
+	vgpu_mock_device_zap(buf->device, (loff_t)buf->id << VGPU_MOCK_BUF_SHIFT, buf->size);
+}
+
+/* Leaves poison behind, for whoever still looks at the old pages. */
+static int vgpu_mock_buf_move_locked(struct vgpu_mock_buf *buf)
+{
+	struct page *page;
+	u64 i;
+
+	for (i = 0; i < buf->size >> PAGE_SHIFT; i++) {
+		if (!buf->pages[i])
+			continue;
+		page = alloc_page(GFP_KERNEL);
+		if (!page)
+			return -ENOMEM;
+		copy_highpage(page, buf->pages[i]);
+		memset(page_address(buf->pages[i]), 0xde, PAGE_SIZE);
+		put_page(buf->pages[i]);
+		buf->pages[i] = page;
+	}
+	return 0;
+}
+
+long vgpu_mock_buf_invalidate(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_range *range = call->data;
+	struct vgpu_mock_buf *buf;
+	long ret = 0;
+
+	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	if (!buf)
+		return -ENOENT;
+	mutex_lock(&buf->lock);
+	vgpu_mock_buf_zap_locked(buf);
+	/* The core makes the other flavours' entries, outside our lock. */
+	if (buf->flavour <= VGPU_MOCK_BUF_MIXED)
+		ret = vgpu_mock_buf_move_locked(buf);
+	mutex_unlock(&buf->lock);
+	vgpu_mock_buf_put(buf);
+	return ret;
+}
+
+long vgpu_mock_buf_revoke(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_range *range = call->data;
+	struct vgpu_mock_buf *buf;
+
+	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	if (!buf)
+		return -ENOENT;
+	mutex_lock(&buf->lock);
+	buf->revoked = true;
+	vgpu_mock_buf_zap_locked(buf);
+	mutex_unlock(&buf->lock);
+	vgpu_mock_buf_put(buf);
+	return 0;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ioctls that take file descriptors and hand them out.
+ */
+#include <linux/file.h>
+#include <linux/kernel.h>
+
+#include "mock.h"
+
+static int vgpu_mock_fd_make(struct vgpu_mock_call *call, u64 cookie, u32 flags)
+{
+	return vgpu_mock_call_add_fd(call, vgpu_mock_object_file(cookie, flags), flags);
+}
+
+long vgpu_mock_fd_out(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_out *out = call->data;
+	int fd = vgpu_mock_fd_make(call, out->cookie, out->flags);
+
+	if (fd < 0)
+		return fd;
+	out->out_fd = fd;
+	return 0;
+}
+
+long vgpu_mock_fd_in(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_in *in = call->data;
+
+	if (in->reserved)
+		return -EINVAL;
+	return vgpu_mock_object_cookie(in->fd, &in->out_cookie);
+}
+
+long vgpu_mock_fds_in(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fds *fds = call->data;
+	u64 cookie;
+	u64 sum = 0;
+	s32 fd;
+	u32 i;
+	int ret;
+
+	if (fds->flags)
+		return -EINVAL;
+	if (fds->count > VGPU_MOCK_MAX_FDS)
+		return -E2BIG;
+	for (i = 0; i < fds->count; i++) {
+		ret = vgpu_mock_user_read(fds->ptr + i * sizeof(fd), &fd, sizeof(fd));
+		if (ret)
+			return ret;
+		ret = vgpu_mock_object_cookie(fd, &cookie);
+		if (ret)
+			return ret;
+		sum += cookie;
+	}
+	fds->cookie = sum;
+	return 0;
+}
+
+long vgpu_mock_fds_out(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fds *fds = call->data;
+	s32 fd;
+	u32 i;
+	int ret;
+
+	if (fds->count > VGPU_MOCK_MAX_FDS)
+		return -E2BIG;
+	for (i = 0; i < fds->count; i++) {
+		fd = vgpu_mock_fd_make(call, fds->cookie + i, fds->flags);
+		if (fd < 0)
+			return fd;
+		ret = vgpu_mock_user_write(fds->ptr + i * sizeof(fd), &fd, sizeof(fd));
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+long vgpu_mock_fd_merge(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_merge *merge = call->data;
+	u64 cookie2;
+	u64 cookie;
+	int fd;
+	int ret;
+
+	ret = vgpu_mock_object_cookie(merge->fd, &cookie);
+	if (ret)
+		return ret;
+	ret = vgpu_mock_object_cookie(merge->fd2, &cookie2);
+	if (ret)
+		return ret;
+	fd = vgpu_mock_fd_make(call, cookie + cookie2, merge->flags);
+	if (fd < 0)
+		return fd;
+	merge->out_fd = fd;
+	return 0;
+}
+
+long vgpu_mock_fd_return(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_return *ret = call->data;
+
+	return vgpu_mock_fd_make(call, ret->cookie, O_CLOEXEC);
+}
+
+long vgpu_mock_fd_optional(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_optional *optional = call->data;
+	u64 cookie = 0;
+	int fd;
+	int ret;
+
+	if (optional->reserved ||
+	    (optional->flags & ~(VGPU_MOCK_FD_HAS_IN | VGPU_MOCK_FD_WANT_OUT)))
+		return -EINVAL;
+	if (optional->flags & VGPU_MOCK_FD_HAS_IN) {
+		ret = vgpu_mock_object_cookie(optional->fd_in, &cookie);
+		if (ret)
+			return ret;
+	}
+	if (optional->flags & VGPU_MOCK_FD_WANT_OUT) {
+		fd = vgpu_mock_fd_make(call, cookie + 1, 0);
+		if (fd < 0)
+			return fd;
+		optional->fd_out = fd;
+	}
+	return 0;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ioctls whose argument is a list of things that say what they are: chains of
+ * extensions and tagged chunks.
+ */
+#include <linux/kernel.h>
+
+#include "mock.h"
+
+static int vgpu_mock_ext_apply(struct vgpu_mock_chain *chain, u64 ptr, u32 name, u64 *sum)
+{
+	struct vgpu_mock_ext_array array;
+	struct vgpu_mock_ext_set set;
+	int ret;
+
+	switch (name) {
+	case VGPU_MOCK_EXT_SET:
+		ret = vgpu_mock_user_read(ptr, &set, sizeof(set));
+		if (ret)
+			return ret;
+		chain->value = set.value;
+		*sum = vgpu_mock_sum(*sum, &set.value, sizeof(set.value));
+		return 0;
+	case VGPU_MOCK_EXT_GET:
+		return vgpu_mock_user_write(ptr + offsetof(struct vgpu_mock_ext_get, out_value),
+					    &chain->value, sizeof(chain->value));
+	case VGPU_MOCK_EXT_ARRAY:
+		ret = vgpu_mock_user_read(ptr, &array, sizeof(array));
+		if (ret)
+			return ret;
+		if (array.reserved)
+			return -EINVAL;
+		if (array.count > VGPU_MOCK_MAX_ELEMS)
+			return -E2BIG;
+		return vgpu_mock_user_words(array.ptr, array.count, VGPU_MOCK_INOUT, sum);
+	default:
+		return -EINVAL;
+	}
+}
+
+long vgpu_mock_chain(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_chain *chain = call->data;
+	struct vgpu_mock_ext_base base;
+	u64 sum = VGPU_MOCK_SUM_INIT;
+	u64 ptr = chain->extensions;
+	int ret;
+
+	for (chain->out_count = 0; ptr; chain->out_count++) {
+		if (chain->out_count == VGPU_MOCK_MAX_CHAIN)
+			return -E2BIG;
+		ret = vgpu_mock_user_read(ptr, &base, sizeof(base));
+		if (ret)
+			return ret;
+		if (base.reserved)
+			return -EINVAL;
+		ret = vgpu_mock_ext_apply(chain, ptr, base.name, &sum);
+		if (ret)
+			return ret;
+		ptr = base.next_extension;
+	}
+	chain->out_sum = sum;
+	return 0;
+}
+
+static int vgpu_mock_chunk_buffers(u64 ptr, u64 length, u64 *sum)
+{
+	struct vgpu_mock_chunk_buffer buffer;
+	int ret;
+
+	if (length % sizeof(buffer))
+		return -EINVAL;
+	for (; length; ptr += sizeof(buffer), length -= sizeof(buffer)) {
+		ret = vgpu_mock_user_read(ptr, &buffer, sizeof(buffer));
+		if (ret)
+			return ret;
+		if (buffer.flags)
+			return -EINVAL;
+		if (buffer.length > VGPU_MOCK_MAX_STRUCT_BYTES)
+			return -E2BIG;
+		ret = vgpu_mock_user_bytes(buffer.ptr, buffer.length, VGPU_MOCK_INOUT, sum);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+long vgpu_mock_chunks(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_chunks *chunks = call->data;
+	u64 sum = VGPU_MOCK_SUM_INIT;
+	struct vgpu_mock_chunk chunk;
+	u64 length;
+	u64 ptr;
+	int ret;
+
+	if (chunks->num_chunks > VGPU_MOCK_MAX_CHUNKS)
+		return -E2BIG;
+	for (chunks->out_count = 0; chunks->out_count < chunks->num_chunks; chunks->out_count++) {
+		ret = vgpu_mock_user_read(chunks->chunks + chunks->out_count * sizeof(ptr), &ptr,
+					  sizeof(ptr));
+		if (ret)
+			return ret;
+		ret = vgpu_mock_user_read(ptr, &chunk, sizeof(chunk));
+		if (ret)
+			return ret;
+		length = chunk.length_dw * (u64)sizeof(u32);
+		if (length > VGPU_MOCK_MAX_STRUCT_BYTES)
+			return -E2BIG;
+		switch (chunk.chunk_id) {
+		case VGPU_MOCK_CHUNK_RAW:
+			ret = vgpu_mock_user_words(chunk.chunk_data, chunk.length_dw, VGPU_MOCK_IN,
+						   &sum);
+			break;
+		case VGPU_MOCK_CHUNK_RESULT:
+			ret = vgpu_mock_user_pattern(chunk.chunk_data, length, sum);
+			break;
+		case VGPU_MOCK_CHUNK_BUFFERS:
+			ret = vgpu_mock_chunk_buffers(chunk.chunk_data, length, &sum);
+			break;
+		default:
+			ret = -EINVAL;
+		}
+		if (ret)
+			return ret;
+	}
+	chunks->out_sum = sum;
+	return 0;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Private declarations of the mock device, by the file that offers them.
+ */
+#ifndef VGPU_MOCK_PRIVATE_H
+#define VGPU_MOCK_PRIVATE_H
+
+#include <linux/atomic.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/miscdevice.h>
+#include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "vgpu_mock.h"
+#include "vgpu_mock_pattern.h"
+
+#define VGPU_MOCK_SLOTS		16
+#define VGPU_MOCK_MAX_MS	60000
+
+/* In the order of struct vgpu_mock_counters. */
+enum vgpu_mock_counter {
+	VGPU_MOCK_OPENS,
+	VGPU_MOCK_BUSY,
+	VGPU_MOCK_RELEASES,
+	VGPU_MOCK_FILES,
+	VGPU_MOCK_OBJECTS,
+	VGPU_MOCK_BUFS,
+	VGPU_MOCK_BUF_PAGES,
+	VGPU_MOCK_MAPS,
+	VGPU_MOCK_FAULTS,
+	VGPU_MOCK_READS,
+	VGPU_MOCK_WRITES,
+	VGPU_MOCK_POLLS,
+	VGPU_MOCK_SEEKS,
+	VGPU_MOCK_MMAPS,
+	VGPU_MOCK_INTERRUPTED,
+	VGPU_MOCK_COUNTERS,
+};
+
+/*
+ * Lock order: device->hold is only taken by LOCKED, around copies.
+ * Otherwise: mmap_lock > buf->lock > device->lock > i_mmap_rwsem.
+ */
+struct vgpu_mock_device {
+	struct miscdevice misc;
+	struct mutex hold;		/* what LOCKED holds while it copies */
+	struct xarray bufs;
+
+	struct mutex lock;		/* guards what follows */
+	struct list_head files;
+	struct vgpu_mock_file *exclusive;
+};
+
+struct vgpu_mock_slot {
+	u32 count;
+	u32 waiters;
+};
+
+struct vgpu_mock_file {
+	struct vgpu_mock_device *device;
+	struct file *filp;
+	struct list_head node;		/* device->files */
+	u64 seed;			/* what IN got */
+	u64 mm;				/* of the opener */
+
+	spinlock_t wait_lock;		/* guards slots */
+	wait_queue_head_t wait_queue;
+	struct vgpu_mock_slot slots[VGPU_MOCK_SLOTS];
+
+	struct mutex io_lock;		/* guards what follows */
+	struct vgpu_mock_io io;
+	wait_queue_head_t io_queue;
+	u8 *space;
+	u8 *queue;
+	u32 queue_head;
+	u32 queue_used;
+
+	spinlock_t poll_lock;		/* guards what follows */
+	wait_queue_head_t poll_queue;
+	bool poll_armed;		/* POLL_ARM was called once */
+	u32 poll_events;
+	u32 poll_flags;
+	struct vgpu_mock_poll poll_next;
+	struct delayed_work poll_work;
+};
+
+struct vgpu_mock_pending_fd {
+	int fd;
+	struct file *file;
+};
+
+/* One ioctl on its way. */
+struct vgpu_mock_call {
+	struct vgpu_mock_file *file;
+	unsigned int cmd;
+	unsigned long arg;		/* as it came in */
+	void __user *user;		/* the same as a pointer */
+	void *data;			/* copy of the structure */
+	bool compat;
+
+	/* Reserved, published once everything has been copied out. */
+	struct vgpu_mock_pending_fd *fds;
+	u32 nr_fds;
+	u32 max_fds;
+};
+
+struct vgpu_mock_ioctl {
+	unsigned int cmd;
+	unsigned int flags;
+	long (*run)(struct vgpu_mock_call *call);
+};
+
+#define VGPU_MOCK_RAW		1	/* run() gets the argument, not the structure */
+#define VGPU_MOCK_ANY_SIZE	2	/* goes by the number alone */
+
+/* main.c */
+extern struct workqueue_struct *vgpu_mock_wq;
+void vgpu_mock_count(enum vgpu_mock_counter counter, s64 n);
+u64 vgpu_mock_counted(enum vgpu_mock_counter counter);
+u64 vgpu_mock_mm_name(struct mm_struct *mm);
+
+/* device.c */
+int vgpu_mock_devices_register(void);
+void vgpu_mock_devices_deregister(void);
+struct vgpu_mock_file *vgpu_mock_file_from(struct file *filp);
+void vgpu_mock_device_zap(struct vgpu_mock_device *device, loff_t offset, loff_t length);
+long vgpu_mock_exclusive(struct vgpu_mock_call *call);
+
+/* call.c */
+long vgpu_mock_call_run(struct vgpu_mock_file *file, unsigned int cmd, unsigned long arg,
+			bool compat);
+int vgpu_mock_call_add_fd(struct vgpu_mock_call *call, struct file *file, u32 flags);
+u32 vgpu_mock_calls(unsigned int nr);
+
+/* user.c: @ptr is an address in the memory of the calling process */
+#define VGPU_MOCK_IN		1
+#define VGPU_MOCK_OUT		2
+#define VGPU_MOCK_INOUT		3
+int vgpu_mock_user_read(u64 ptr, void *data, size_t length);
+int vgpu_mock_user_write(u64 ptr, const void *data, size_t length);
+int vgpu_mock_user_bytes(u64 ptr, u64 length, int dir, u64 *sum);
+int vgpu_mock_user_words(u64 ptr, u64 count, int dir, u64 *sum);
+int vgpu_mock_user_pattern(u64 ptr, u64 length, u64 seed);
+
+/* plain.c */
+long vgpu_mock_noop(struct vgpu_mock_call *call);
+long vgpu_mock_in(struct vgpu_mock_call *call);
+long vgpu_mock_out(struct vgpu_mock_call *call);
+long vgpu_mock_inout(struct vgpu_mock_call *call);
+long vgpu_mock_integer(struct vgpu_mock_call *call);
+long vgpu_mock_error(struct vgpu_mock_call *call);
+long vgpu_mock_return(struct vgpu_mock_call *call);
+long vgpu_mock_big(struct vgpu_mock_call *call);
+long vgpu_mock_overread(struct vgpu_mock_call *call);
+long vgpu_mock_self(struct vgpu_mock_call *call);
+long vgpu_mock_bare(struct vgpu_mock_call *call);
+long vgpu_mock_extensible(struct vgpu_mock_call *call);
+long vgpu_mock_sized(struct vgpu_mock_call *call);
+
+/* nested.c */
+long vgpu_mock_array(struct vgpu_mock_call *call);
+long vgpu_mock_arrays(struct vgpu_mock_call *call);
+long vgpu_mock_ptrptr(struct vgpu_mock_call *call);
+long vgpu_mock_structs(struct vgpu_mock_call *call);
+long vgpu_mock_counted_array(struct vgpu_mock_call *call);
+long vgpu_mock_stride(struct vgpu_mock_call *call);
+long vgpu_mock_large(struct vgpu_mock_call *call);
+long vgpu_mock_either(struct vgpu_mock_call *call);
+long vgpu_mock_moved(struct vgpu_mock_call *call);
+long vgpu_mock_string(struct vgpu_mock_call *call);
+
+/* list.c */
+long vgpu_mock_chain(struct vgpu_mock_call *call);
+long vgpu_mock_chunks(struct vgpu_mock_call *call);
+
+/* wait.c */
+void vgpu_mock_wait_init(struct vgpu_mock_file *file);
+long vgpu_mock_sleep(struct vgpu_mock_call *call);
+long vgpu_mock_wait(struct vgpu_mock_call *call);
+long vgpu_mock_wake(struct vgpu_mock_call *call);
+long vgpu_mock_locked(struct vgpu_mock_call *call);
+
+/* object.c */
+struct file *vgpu_mock_object_file(u64 cookie, u32 flags);
+int vgpu_mock_object_cookie(int fd, u64 *cookie);
+
+/* fd.c */
+long vgpu_mock_fd_out(struct vgpu_mock_call *call);
+long vgpu_mock_fd_in(struct vgpu_mock_call *call);
+long vgpu_mock_fds_in(struct vgpu_mock_call *call);
+long vgpu_mock_fds_out(struct vgpu_mock_call *call);
+long vgpu_mock_fd_merge(struct vgpu_mock_call *call);
+long vgpu_mock_fd_return(struct vgpu_mock_call *call);
+long vgpu_mock_fd_optional(struct vgpu_mock_call *call);
+
+/* buf.c */
+#define VGPU_MOCK_BUF_SHIFT	26	/* offset of a buffer: its id times this */
+
+struct vgpu_mock_buf {
+	struct kref ref;
+	struct vgpu_mock_device *device;
+	struct vgpu_mock_file *owner;
+	u32 id;
+	u32 flavour;
+	u64 size;
+	void *vmem;			/* VGPU_MOCK_BUF_VMALLOC */
+	atomic_t maps;
+	atomic_t faults;
+	atomic_t fills;			/* delayed ones that are not done */
+	wait_queue_head_t fill_queue;
+
+	struct mutex lock;		/* guards what follows */
+	struct page **pages;
+	u64 nr_pages;
+	bool revoked;
+};
+
+struct vgpu_mock_buf *vgpu_mock_buf_find(struct vgpu_mock_device *device, u32 id);
+void vgpu_mock_buf_put(struct vgpu_mock_buf *buf);
+struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index);
+void vgpu_mock_bufs_drop(struct vgpu_mock_file *file);
+long vgpu_mock_buf_create(struct vgpu_mock_call *call);
+long vgpu_mock_buf_destroy(struct vgpu_mock_call *call);
+long vgpu_mock_buf_fill(struct vgpu_mock_call *call);
+long vgpu_mock_buf_sum(struct vgpu_mock_call *call);
+long vgpu_mock_buf_sync(struct vgpu_mock_call *call);
+long vgpu_mock_buf_info(struct vgpu_mock_call *call);
+
+/* buf_map.c */
+int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma);
+long vgpu_mock_buf_invalidate(struct vgpu_mock_call *call);
+long vgpu_mock_buf_revoke(struct vgpu_mock_call *call);
+
+/* io.c */
+void vgpu_mock_io_init(struct vgpu_mock_file *file);
+void vgpu_mock_io_fini(struct vgpu_mock_file *file);
+ssize_t vgpu_mock_read(struct file *filp, char __user *to, size_t count, loff_t *pos);
+ssize_t vgpu_mock_write(struct file *filp, const char __user *from, size_t count, loff_t *pos);
+ssize_t vgpu_mock_read_iter(struct kiocb *iocb, struct iov_iter *to);
+ssize_t vgpu_mock_write_iter(struct kiocb *iocb, struct iov_iter *from);
+loff_t vgpu_mock_llseek(struct file *filp, loff_t offset, int whence);
+__poll_t vgpu_mock_io_events(struct vgpu_mock_file *file);
+long vgpu_mock_io_mode(struct vgpu_mock_call *call);
+
+/* poll.c */
+void vgpu_mock_poll_init(struct vgpu_mock_file *file);
+void vgpu_mock_poll_fini(struct vgpu_mock_file *file);
+__poll_t vgpu_mock_poll(struct file *filp, poll_table *wait);
+long vgpu_mock_poll_arm(struct vgpu_mock_call *call);
+
+/* probe.c */
+long vgpu_mock_pin(struct vgpu_mock_call *call);
+long vgpu_mock_atomic(struct vgpu_mock_call *call);
+long vgpu_mock_info(struct vgpu_mock_call *call);
+long vgpu_mock_counters(struct vgpu_mock_call *call);
+
+/* compat.c */
+long vgpu_mock_compat(struct vgpu_mock_call *call);
+#ifdef CONFIG_COMPAT
+long vgpu_mock_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
+#endif
+
+#endif /* VGPU_MOCK_PRIVATE_H */

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * poll, with readiness that comes later or goes away by being looked at.
+ */
+#include <linux/jiffies.h>
+
+#include "mock.h"
+
+static void vgpu_mock_poll_apply(struct vgpu_mock_file *file)
+{
+	spin_lock(&file->poll_lock);
+	file->poll_armed = true;
+	file->poll_events = file->poll_next.events;
+	file->poll_flags = file->poll_next.flags;
+	spin_unlock(&file->poll_lock);
+	wake_up_poll(&file->poll_queue, (__force __poll_t)file->poll_events);
+}
+
+static void vgpu_mock_poll_work(struct work_struct *work)
+{
+	vgpu_mock_poll_apply(container_of(to_delayed_work(work), struct vgpu_mock_file, poll_work));
+}
+
+void vgpu_mock_poll_init(struct vgpu_mock_file *file)
+{
+	spin_lock_init(&file->poll_lock);
+	init_waitqueue_head(&file->poll_queue);
+	INIT_DELAYED_WORK(&file->poll_work, vgpu_mock_poll_work);
+}
+
+void vgpu_mock_poll_fini(struct vgpu_mock_file *file)
+{
+	cancel_delayed_work_sync(&file->poll_work);
+}
+
+__poll_t vgpu_mock_poll(struct file *filp, poll_table *wait)
+{
+	struct vgpu_mock_file *file = filp->private_data;
+	__poll_t events;
+
+	vgpu_mock_count(VGPU_MOCK_POLLS, 1);
+	poll_wait(filp, &file->poll_queue, wait);
+	poll_wait(filp, &file->io_queue, wait);
+
+	spin_lock(&file->poll_lock);
+	if (file->poll_armed) {
+		events = (__force __poll_t)file->poll_events;
+		if ((file->poll_flags & VGPU_MOCK_POLL_CONSUME) &&
+		    (events & poll_requested_events(wait)))
+			file->poll_events = 0;
+	} else {
+		events = vgpu_mock_io_events(file);
+	}
+	spin_unlock(&file->poll_lock);
+	return events;
+}
+
+long vgpu_mock_poll_arm(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_file *file = call->file;
+	struct vgpu_mock_poll *poll = call->data;
+
+	if (poll->reserved || (poll->flags & ~VGPU_MOCK_POLL_CONSUME) ||
+	    poll->delay_ms > VGPU_MOCK_MAX_MS)
+		return -EINVAL;
+	/* At most one change is on its way. */
+	cancel_delayed_work_sync(&file->poll_work);
+	spin_lock(&file->poll_lock);
+	file->poll_next = *poll;
+	spin_unlock(&file->poll_lock);
+	if (poll->delay_ms)
+		queue_delayed_work(vgpu_mock_wq, &file->poll_work,
+				   msecs_to_jiffies(poll->delay_ms));
+	else
+		vgpu_mock_poll_apply(file);
+	return 0;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Access to the memory of the calling process, in pieces, as drivers do it.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "mock.h"
+
+/* A multiple of 8, for vgpu_mock_sum(). */
+#define VGPU_MOCK_PIECE		16384
+
+int vgpu_mock_user_read(u64 ptr, void *data, size_t length)
+{
+	return copy_from_user(data, u64_to_user_ptr(ptr), length) ? -EFAULT : 0;
+}
+
+int vgpu_mock_user_write(u64 ptr, const void *data, size_t length)
+{
+	return copy_to_user(u64_to_user_ptr(ptr), data, length) ? -EFAULT : 0;
+}
+
+static void vgpu_mock_invert(void *data, size_t length)
+{
+	u8 *p = data;
+
+	while (length--)
+		*p++ ^= 0xff;
+}
+
+static void vgpu_mock_mix_words(void *data, size_t length)
+{
+	u32 *p = data;
+
+	for (; length; length -= sizeof(*p), p++)
+		*p = vgpu_mock_mix32(*p);
+}
+
+static int vgpu_mock_user_walk(u64 ptr, u64 length, int dir, u64 *sum,
+			       void (*change)(void *data, size_t length))
+{
+	size_t piece;
+	void *data;
+	int ret = 0;
+
+	if (!length)
+		return 0;
+	data = kmalloc(min_t(u64, length, VGPU_MOCK_PIECE), GFP_KERNEL);
+	if (!data)
+		return -ENOMEM;
+	for (; length && !ret; ptr += piece, length -= piece) {
+		piece = min_t(u64, length, VGPU_MOCK_PIECE);
+		ret = vgpu_mock_user_read(ptr, data, piece);
+		if (ret)
+			break;
+		*sum = vgpu_mock_sum(*sum, data, piece);
+		if (dir & VGPU_MOCK_OUT) {
+			change(data, piece);
+			ret = vgpu_mock_user_write(ptr, data, piece);
+		}
+	}
+	kfree(data);
+	return ret;
+}
+
+/**
+ * vgpu_mock_user_bytes() - read bytes and perhaps invert them
+ * @ptr: where they are
+ * @length: how many there are
+ * @dir: VGPU_MOCK_IN: leave them, VGPU_MOCK_INOUT: invert them
+ * @sum: hash to which those read are added
+ *
+ * Return: 0 or -errno.
+ */
+int vgpu_mock_user_bytes(u64 ptr, u64 length, int dir, u64 *sum)
+{
+	return vgpu_mock_user_walk(ptr, length, dir, sum, vgpu_mock_invert);
+}
+
+/**
+ * vgpu_mock_user_words() - read words and perhaps replace them by their hashes
+ * @ptr: where they are
+ * @count: how many there are
+ * @dir: VGPU_MOCK_IN: leave them, VGPU_MOCK_INOUT: replace them
+ * @sum: hash to which those read are added
+ *
+ * Return: 0 or -errno.
+ */
+int vgpu_mock_user_words(u64 ptr, u64 count, int dir, u64 *sum)
+{
+	return vgpu_mock_user_walk(ptr, count * sizeof(u32), dir, sum, vgpu_mock_mix_words);
+}
+
+/**
+ * vgpu_mock_user_pattern() - write a pattern
+ * @ptr: where to
+ * @length: how many bytes
+ * @seed: what it is made from
+ *
+ * Return: 0 or -errno.
+ */
+int vgpu_mock_user_pattern(u64 ptr, u64 length, u64 seed)
+{
+	u64 offset = 0;
+	size_t piece;
+	void *data;
+	int ret = 0;
+
+	if (!length)
+		return 0;
+	data = kmalloc(min_t(u64, length, VGPU_MOCK_PIECE), GFP_KERNEL);
+	if (!data)
+		return -ENOMEM;
+	for (; offset < length && !ret; offset += piece) {
+		piece = min_t(u64, length - offset, VGPU_MOCK_PIECE);
+		vgpu_mock_pattern(data, piece, seed, offset);
+		ret = vgpu_mock_user_write(ptr + offset, data, piece);
+	}
+	kfree(data);
+	return ret;
+}
