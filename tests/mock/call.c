@@ -55,6 +55,7 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(FD_MERGE, vgpu_mock_fd_merge, 0),
 	VGPU_MOCK_ENTRY(FD_RETURN, vgpu_mock_fd_return, 0),
 	VGPU_MOCK_ENTRY(FD_OPTIONAL, vgpu_mock_fd_optional, 0),
+	VGPU_MOCK_ENTRY(FD_SWAP, vgpu_mock_fd_swap, 0),
 
 	VGPU_MOCK_ENTRY(BUF_CREATE, vgpu_mock_buf_create, 0),
 	VGPU_MOCK_ENTRY(BUF_DESTROY, vgpu_mock_buf_destroy, 0),

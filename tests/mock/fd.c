@@ -106,26 +106,40 @@ long vgpu_mock_fd_return(struct vgpu_mock_call *call)
 	return vgpu_mock_fd_make(call, ret->cookie, O_CLOEXEC);
 }
 
-long vgpu_mock_fd_optional(struct vgpu_mock_call *call)
+/* An object in, the next one out, each only if asked for. */
+static int vgpu_mock_fd_step(struct vgpu_mock_call *call, u32 flags, int fd_in, s32 *fd_out)
 {
-	struct vgpu_mock_fd_optional *optional = call->data;
 	u64 cookie = 0;
-	int fd;
 	int ret;
 
-	if (optional->reserved ||
-	    (optional->flags & ~(VGPU_MOCK_FD_HAS_IN | VGPU_MOCK_FD_WANT_OUT)))
+	if (flags & ~(VGPU_MOCK_FD_HAS_IN | VGPU_MOCK_FD_WANT_OUT))
 		return -EINVAL;
-	if (optional->flags & VGPU_MOCK_FD_HAS_IN) {
-		ret = vgpu_mock_object_cookie(optional->fd_in, &cookie);
+	if (flags & VGPU_MOCK_FD_HAS_IN) {
+		ret = vgpu_mock_object_cookie(fd_in, &cookie);
 		if (ret)
 			return ret;
 	}
-	if (optional->flags & VGPU_MOCK_FD_WANT_OUT) {
-		fd = vgpu_mock_fd_make(call, cookie + 1, 0);
-		if (fd < 0)
-			return fd;
-		optional->fd_out = fd;
+	if (flags & VGPU_MOCK_FD_WANT_OUT) {
+		ret = vgpu_mock_fd_make(call, cookie + 1, 0);
+		if (ret < 0)
+			return ret;
+		*fd_out = ret;
 	}
 	return 0;
+}
+
+long vgpu_mock_fd_optional(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_optional *optional = call->data;
+
+	if (optional->reserved)
+		return -EINVAL;
+	return vgpu_mock_fd_step(call, optional->flags, optional->fd_in, &optional->fd_out);
+}
+
+long vgpu_mock_fd_swap(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_swap *swap = call->data;
+
+	return vgpu_mock_fd_step(call, swap->flags, swap->fd, &swap->fd);
 }

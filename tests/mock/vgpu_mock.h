@@ -771,6 +771,20 @@ struct vgpu_mock_fd_optional {
 #define VGPU_MOCK_FD_WANT_OUT	2
 
 /**
+ * struct vgpu_mock_fd_swap - VGPU_MOCK_IOC_FD_SWAP
+ * @flags: VGPU_MOCK_FD_HAS_IN, VGPU_MOCK_FD_WANT_OUT
+ * @fd: fd in with VGPU_MOCK_FD_HAS_IN, and in the same place fd out with
+ *	VGPU_MOCK_FD_WANT_OUT, on success: a new object with the cookie of the
+ *	first one plus 1; otherwise not changed (virtgpu's execbuffer)
+ */
+struct vgpu_mock_fd_swap {
+	__u32 flags;
+	__s32 fd;
+};
+
+#define VGPU_MOCK_IOC_FD_SWAP	_IOWR(VGPU_MOCK_IOC_TYPE, 0x49, struct vgpu_mock_fd_swap)
+
+/**
  * struct vgpu_mock_obj_info - VGPU_MOCK_IOC_OBJ_INFO, on an object's fd
  * @out_cookie: its cookie
  * @out_f_flags: flags of the file as the driver sees them
