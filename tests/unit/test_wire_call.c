@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Every rule of CALL, broken one at a time. */
+#include <stdlib.h>
+
+#include "tap.h"
+#include "wire_case.h"
+
+#define ARGS(kind, field, value, ok)	CASE_AT(#kind, 0, vgpu_call, args.kind.field, value, ok)
+
+/* Changes that every call of one of these kinds gets the same answer to. */
+static const struct wire_case any_object[] = {
+	BAD(vgpu_call, op, 0),
+	BAD(vgpu_call, op, VGPU_OP_WRITE_PAGES + 1),
+	BAD(vgpu_call, object, 0),
+	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
+	BAD(vgpu_call, flags, VGPU_CALL_COMPAT << 1),
+	GOOD(vgpu_call, f_flags, ~0U),
+	GOOD(vgpu_call, pos, ~0ULL),
+	GOOD(vgpu_call, control_seq, ~0ULL),
+	BAD(vgpu_call, nr_segs, 17),
+	BAD(vgpu_call, nr_segs, U16_MAX),
+	BAD(vgpu_call, nr_fixups, 17),
+	BAD(vgpu_call, nr_fixups, U16_MAX),
+};
+
+static const struct wire_case no_segs[] = {
+	BAD(vgpu_call, nr_segs, 1),
+	BAD(vgpu_call, nr_fixups, 1),
+};
+
+static const struct wire_case call_open[] = {
+	BAD(vgpu_call, object, 7),
+	ARGS(open, export, 0, false),
+	ARGS(open, flags, ~0U, true),
+	ARGS(open, reserved[0], 1, false),
+	ARGS(open, reserved[4], 1, false),
+	BAD(vgpu_call, flags, VGPU_CALL_COMPAT << 1),
+};
+
+static const struct wire_case call_close[] = {
+	ARGS(rw, reserved[0], 1, false),
+	ARGS(rw, reserved[5], 1ULL << 63, false),
+};
+
+static const struct wire_case call_ioctl_value[] = {
+	ARGS(ioctl, cmd, ~0U, true),
+	ARGS(ioctl, arg, ~0ULL, true),
+	/* The argument would be the address of a segment that is not there. */
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_SEG, false),
+	ARGS(ioctl, arg_kind, 2, false),
+	ARGS(ioctl, reserved[0], 1, false),
+	ARGS(ioctl, reserved[3], 1, false),
+};
+
+static const struct wire_case call_ioctl_page[] = {
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_SEG, false),
+	SEG_CASE(0, addr, 0x7ffc00001001, false),
+	SEG_CASE(0, addr, -4096ULL, false),
+	SEG_CASE(0, addr, 0x7ffc00004000, false),	/* overlaps the other */
+	SEG_CASE(0, addr, 0x7ffc00005000, true),	/* just behind it */
+	SEG_CASE(0, addr, 0x7ffc00003000, true),	/* just before it */
+	SEG_CASE(1, addr, 0x7ffc00001000, false),
+	SEG_CASE(1, addr, 0x7ffc00000000, true),
+	SEG_CASE(1, addr, 0x7ffc00002000, true),
+	SEG_CASE(0, len, 0, false),
+	SEG_CASE(0, len, 4088, false),
+	SEG_CASE(0, len, 2 * VGPU_PAGE_SIZE, false),
+	SEG_CASE(0, flags, VGPU_SEG_PAGE, false),
+	SEG_CASE(0, flags, VGPU_SEG_PAGE | VGPU_SEG_OUT, false),
+	SEG_CASE(0, flags, VGPU_SEG_PAGE | VGPU_SEG_IN | VGPU_SEG_OUT, false),
+	/* Scratch memory to which an integer argument cannot point. */
+	SEG_CASE(0, flags, VGPU_SEG_IN, false),
+	SEG_CASE(1, flags, VGPU_SEG_IN, false),
+};
+
+#define SEG_DATA(segs, fixups) \
+	(sizeof(struct vgpu_call) + (segs) * sizeof(struct vgpu_seg) + \
+	 (fixups) * sizeof(struct vgpu_fixup))
+
+static const struct wire_case call_ioctl_seg[] = {
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
+	ARGS(ioctl, arg, 1, false),
+	BAD(vgpu_call, nr_segs, 0),
+	SEG_CASE(0, addr, ~0ULL, true),
+	SEG_CASE(0, len, 11, false),			/* byte 12 is padding now */
+	SEG_CASE(0, len, 16, true),
+	SEG_CASE(0, len, 17, false),
+	SEG_CASE(0, len, 0, false),
+	SEG_CASE(0, len, ~0U, false),
+	SEG_CASE(0, flags, 0, false),
+	SEG_CASE(0, flags, VGPU_SEG_IN, true),
+	SEG_CASE(0, flags, VGPU_SEG_OUT, false),	/* the bytes are too many */
+	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_PAGE, false),
+	SEG_CASE(0, flags, VGPU_SEG_IN | 8, false),
+	BYTE_CASE("padding", SEG_DATA(1, 0) + 12, 1, false),
+	BYTE_CASE("padding", SEG_DATA(1, 0) + 15, 1, false),
+};
+
+#define FIX(j, field, value, ok)	FIXUP_CASE(5, j, field, value, ok)
+
+static const struct wire_case call_ioctl_nested[] = {
+	/* PTR: the place */
+	FIX(0, type, 0, false),
+	FIX(0, type, VGPU_FIXUP_PTR32 + 1, false),
+	FIX(0, type, VGPU_FIXUP_PTR32, true),
+	FIX(0, seg, 5, false),
+	FIX(0, seg, 4, false),			/* a PAGE segment */
+	FIX(0, seg, 3, false),			/* an empty one */
+	FIX(0, seg, 1, true),
+	FIX(0, seg, 2, false),			/* overlaps the FD_OUT there */
+	FIX(0, offset, 4, false),
+	FIX(0, offset, 8, false),		/* overlaps fixup 1 */
+	FIX(0, offset, 16, false),		/* overlaps the PTR32 at 20 */
+	FIX(0, offset, 24, false),
+	FIX(0, offset, 32, false),
+	FIX(0, offset, 40, false),
+	FIX(0, offset, 0xfffffff8, false),
+	FIX(2, offset, 28, false),		/* the segment ends at 30 */
+	FIX(2, offset, 24, true),
+	FIX(4, offset, 24, false),		/* later and before: overlaps the FD_OUT */
+	FIX(5, offset, 16, true),
+	FIX(5, offset, 36, false),
+	FIX(5, offset, 18, false),
+	/* PTR: the target */
+	FIX(0, target, 5, false),
+	FIX(0, target, ~0U, false),
+	FIX(0, target, 0, true),		/* a pointer into its own segment */
+	FIX(0, target, 4, false),		/* a PAGE segment is at home */
+	FIX(0, target_offset, 13, true),	/* one past the end */
+	FIX(0, target_offset, 14, false),
+	FIX(0, target_offset, ~0U, false),
+	FIX(4, target_offset, 1, false),
+	/* FD_OUT */
+	FIX(2, seg, 1, false),			/* IN only */
+	FIX(2, target, 1, false),
+	FIX(2, target_offset, 1, false),
+	/* FD_IN */
+	FIX(3, target, 0, false),
+	FIX(3, target, ~0U, true),
+	FIX(3, target_offset, 1, false),
+	FIX(3, offset, 12, false),
+	FIX(3, offset, 4, true),
+	FIX(3, type, VGPU_FIXUP_FD_OUT, false),
+	/* FD_RET */
+	FIX(7, seg, 1, false),
+	FIX(7, offset, 4, false),
+	FIX(7, target, 1, false),
+	FIX(7, target_offset, 1, false),
+	FIX(6, type, VGPU_FIXUP_FD_RET, false),
+	BAD(vgpu_call, nr_segs, 4),
+	BAD(vgpu_call, nr_fixups, 7),
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
+};
+
+static const struct wire_case call_read[] = {
+	ARGS(rw, reserved[0], 1, false),
+	ARGS(rw, reserved[5], 1, false),
+	BAD(vgpu_call, nr_segs, 0),
+	SEG_CASE(0, flags, VGPU_SEG_IN, false),
+	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_OUT, false),
+	SEG_CASE(0, flags, 0, false),
+	SEG_CASE(0, len, 0, true),
+	/* What the reply has room for, when a lane message may have 128 KiB. */
+	SEG_CASE(0, len, (128 << 10) - sizeof(struct vgpu_reply), true),
+	SEG_CASE(0, len, (128 << 10) - sizeof(struct vgpu_reply) + 1, false),
+	SEG_CASE(0, len, ~0U, false),
+};
+
+static const struct wire_case call_write[] = {
+	ARGS(rw, reserved[0], 1, false),
+	BAD(vgpu_call, nr_segs, 0),
+	SEG_CASE(0, flags, VGPU_SEG_OUT, false),
+	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_OUT, false),
+	SEG_CASE(0, len, 105, false),
+	BYTE_CASE("padding", SEG_DATA(1, 0) + 100, 1, false),
+};
+
+static const struct wire_case call_llseek[] = {
+	ARGS(llseek, offset, ~0ULL, true),
+	ARGS(llseek, whence, SEEK_MAX, true),
+	ARGS(llseek, whence, SEEK_MAX + 1, false),
+	ARGS(llseek, reserved, 1, false),
+	ARGS(llseek, reserved2[0], 1, false),
+	ARGS(llseek, reserved2[3], 1, false),
+};
+
+static const struct wire_case call_poll[] = {
+	ARGS(poll, events, ~0U, true),
+	ARGS(poll, reserved, 1, false),
+	ARGS(poll, reserved2[0], 1, false),
+	ARGS(poll, reserved2[4], 1, false),
+};
+
+static const struct wire_case call_mmap[] = {
+	ARGS(mmap, addr, 0x7f0000001008, false),
+	ARGS(mmap, addr, -4096ULL, false),
+	ARGS(mmap, addr, -0x4000ULL, false),
+	ARGS(mmap, len, 0, false),
+	ARGS(mmap, len, 0x4001, false),
+	ARGS(mmap, len, -4096ULL, false),
+	ARGS(mmap, offset, 0, true),
+	ARGS(mmap, offset, 1, false),
+	ARGS(mmap, offset, -4096ULL, false),
+	ARGS(mmap, prot, 0, true),
+	ARGS(mmap, prot, PROT_EXEC, true),
+	ARGS(mmap, prot, 8, false),
+	ARGS(mmap, flags, MAP_PRIVATE, true),
+	ARGS(mmap, flags, 0, false),
+	ARGS(mmap, flags, MAP_SHARED | MAP_PRIVATE, false),
+	ARGS(mmap, flags, MAP_SHARED | MAP_FIXED, false),
+	ARGS(mmap, reserved[0], 1, false),
+	ARGS(mmap, reserved[1], 1, false),
+};
+
+static const struct wire_case call_read_pages[] = {
+	BAD(vgpu_call, object, 7),
+	BAD(vgpu_call, nr_segs, 0),
+	BAD(vgpu_call, nr_fixups, 1),
+	ARGS(pages, addr, 0x7f0000002008, false),
+	ARGS(pages, addr, -4096ULL, false),
+	ARGS(pages, len, 0, false),
+	ARGS(pages, len, VGPU_PAGE_SIZE, false),
+	ARGS(pages, len, 1ULL << 32 | 2 * VGPU_PAGE_SIZE, false),
+	ARGS(pages, reserved[0], 1, false),
+	ARGS(pages, reserved[3], 1, false),
+	SEG_CASE(0, len, VGPU_PAGE_SIZE, false),
+	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_OUT, false),
+};
+
+#define PAGES_RANGE(i, field, value, ok) \
+	CASE_AT("range " #i, SEG_DATA(2, 0) + (i) * sizeof(struct vgpu_range), \
+		vgpu_range, field, value, ok)
+
+static const struct wire_case call_write_pages[] = {
+	BAD(vgpu_call, object, 7),
+	BAD(vgpu_call, nr_segs, 1),
+	BAD(vgpu_call, nr_fixups, 1),
+	ARGS(pages, addr, 4096, false),
+	ARGS(pages, len, 4096, false),
+	ARGS(pages, reserved[0], 1, false),
+	SEG_CASE(0, flags, VGPU_SEG_OUT, false),
+	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_OUT, false),
+	SEG_CASE(1, flags, VGPU_SEG_IN | VGPU_SEG_OUT, false),
+	SEG_CASE(0, len, 31, false),
+	SEG_CASE(0, len, 16, false),
+	SEG_CASE(1, len, 12, false),
+	SEG_CASE(1, len, 14, false),
+	PAGES_RANGE(0, addr, 1, true),
+	PAGES_RANGE(0, addr, -1ULL, false),
+	PAGES_RANGE(0, len, 0, false),
+	PAGES_RANGE(0, len, 4, false),
+	PAGES_RANGE(0, len, ~0U, false),
+	PAGES_RANGE(1, reserved, 1, false),
+	BYTE_CASE("padding", SEG_DATA(2, 0) + 2 * sizeof(struct vgpu_range) + 13, 1, false),
+};
+
+static void run_any(void)
+{
+	static const char * const with_object[] = {
+		"call_close", "call_ioctl_value", "call_ioctl_page", "call_ioctl_seg",
+		"call_ioctl_nested", "call_read", "call_write", "call_llseek", "call_poll",
+		"call_mmap",
+	};
+	static const char * const without_segs[] = {
+		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap",
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(with_object); i++)
+		WIRE_CASES(with_object[i], any_object);
+	for (i = 0; i < ARRAY_SIZE(without_segs); i++)
+		WIRE_CASES(without_segs[i], no_segs);
+}
+
+/* Segments in the place of the fixups or arguments of calls that take none. */
+static void test_extra(void)
+{
+	static struct wire_buf buf;
+	static const char * const names[] = {
+		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap",
+		"call_read", "call_write_pages",
+	};
+	struct vgpu_call *call = (struct vgpu_call *)buf.words;
+	struct vgpu_seg seg = { .flags = cpu_to_le32(VGPU_SEG_OUT) };
+	struct vgpu_fixup fixup = { .type = cpu_to_le16(VGPU_FIXUP_FD_RET) };
+	u32 i, at;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct wire_sample *sample = wire_sample_find(names[i]);
+
+		/* One more, empty, OUT segment: well-formed in itself. */
+		sample->fill(&buf);
+		at = SEG_DATA(le16_to_cpu(call->nr_segs), 0);
+		memmove((u8 *)buf.words + at + sizeof(seg), (u8 *)buf.words + at, buf.len - at);
+		memcpy((u8 *)buf.words + at, &seg, sizeof(seg));
+		call->nr_segs = cpu_to_le16(le16_to_cpu(call->nr_segs) + 1);
+		call->hdr.len = cpu_to_le32(buf.len + sizeof(seg));
+		tap_expect(wire_case_check(buf.words, buf.len + sizeof(seg), NULL,
+					   &wire_sample_limits) == -EPROTO,
+			   "%s: one segment more", names[i]);
+
+		sample->fill(&buf);
+		at = SEG_DATA(le16_to_cpu(call->nr_segs), 0);
+		memmove((u8 *)buf.words + at + sizeof(fixup), (u8 *)buf.words + at, buf.len - at);
+		memcpy((u8 *)buf.words + at, &fixup, sizeof(fixup));
+		call->nr_fixups = cpu_to_le16(1);
+		call->hdr.len = cpu_to_le32(buf.len + sizeof(fixup));
+		tap_expect(wire_case_check(buf.words, buf.len + sizeof(fixup), NULL,
+					   &wire_sample_limits) == -EPROTO,
+			   "%s: a fixup", names[i]);
+	}
+	tap_subject("what other calls may not have");
+}
+
+/* The view's sums, and limits that are met exactly or missed by one. */
+static void test_limits(void)
+{
+	struct vgpu_wire_limits limits = wire_sample_limits;
+	static struct wire_buf buf;
+	struct vgpu_call_view view;
+
+	wire_sample_find("call_ioctl_nested")->fill(&buf);
+	tap_expect(!vgpu_wire_call_check(buf.words, buf.len, &limits, &view), "accepted");
+	tap_expect(view.scratch_bytes == 40 + 16 + 32, "scratch: %u", view.scratch_bytes);
+	tap_expect(view.reply_bytes == 40 + 32, "reply: %u", view.reply_bytes);
+	tap_expect((const u8 *)view.segs == (u8 *)buf.words + SEG_DATA(0, 0), "segs");
+	tap_expect((const u8 *)view.fixups == (u8 *)buf.words + SEG_DATA(5, 0), "fixups");
+	tap_expect(view.data == (u8 *)buf.words + SEG_DATA(5, 8), "data");
+
+	limits.segs = 5;
+	limits.fixups = 8;
+	limits.call_bytes = buf.len;
+	tap_expect(!wire_case_check(buf.words, buf.len, NULL, &limits), "exactly its limits");
+	limits.segs = 4;
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "segs");
+	limits.segs = 5;
+	limits.fixups = 7;
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "fixups");
+	limits.fixups = 8;
+	limits.call_bytes = buf.len - 8;
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "bytes");
+	tap_subject("limits");
+}
+
+/*
+ * An ioctl with @nr FD_OUT fixups in an OUT segment of @len bytes, in an order
+ * that makes each be compared with all.
+ */
+static void fill_fds(struct wire_buf *buf, u32 nr, u32 len)
+{
+	struct vgpu_call *call = (struct vgpu_call *)buf->words;
+	struct vgpu_seg *seg = (struct vgpu_seg *)(call + 1);
+	struct vgpu_fixup *fixup = (struct vgpu_fixup *)(seg + 1);
+	u32 i;
+
+	memset(buf->words, 0, SEG_DATA(1, nr));
+	buf->len = SEG_DATA(1, nr);
+	call->hdr.len = cpu_to_le32(buf->len);
+	call->hdr.type = cpu_to_le16(VGPU_MSG_CALL);
+	call->hdr.seq = cpu_to_le64(1);
+	call->op = cpu_to_le16(VGPU_OP_IOCTL);
+	call->object = cpu_to_le32(1);
+	call->nr_segs = cpu_to_le16(1);
+	call->nr_fixups = cpu_to_le16(nr);
+	call->args.ioctl.arg_kind = cpu_to_le32(VGPU_IOCTL_ARG_SEG);
+	seg->len = cpu_to_le32(len);
+	seg->flags = cpu_to_le32(VGPU_SEG_OUT);
+	for (i = 0; i < nr; i++, fixup++) {
+		fixup->type = cpu_to_le16(VGPU_FIXUP_FD_OUT);
+		fixup->offset = cpu_to_le32(4 * (nr - 1 - i));
+	}
+}
+
+static void test_fds(void)
+{
+	const struct vgpu_wire_limits limits = { 16384, 4096, 8192 };
+	const u32 room = 16384 - sizeof(struct vgpu_reply);
+	static struct wire_buf buf;
+
+	fill_fds(&buf, VGPU_FDS_MAX, 4 * VGPU_FDS_MAX);
+	tap_expect(!wire_case_check(buf.words, buf.len, NULL, &limits), "64 fds");
+	fill_fds(&buf, VGPU_FDS_MAX + 1, 4 * VGPU_FDS_MAX + 4);
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "65 fds");
+	fill_fds(&buf, 2, room - 2 * sizeof(struct vgpu_object_desc));
+	tap_expect(!wire_case_check(buf.words, buf.len, NULL, &limits), "reply is full");
+	fill_fds(&buf, 2, room - 2 * sizeof(struct vgpu_object_desc) + 1);
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,
+		   "no room for the objects in the reply");
+	tap_subject("fds that come back");
+}
+
+int main(void)
+{
+	run_any();
+	WIRE_CASES("call_open", call_open);
+	WIRE_CASES("call_close", call_close);
+	WIRE_CASES("call_ioctl_value", call_ioctl_value);
+	WIRE_CASES("call_ioctl_page", call_ioctl_page);
+	WIRE_CASES("call_ioctl_seg", call_ioctl_seg);
+	WIRE_CASES("call_ioctl_nested", call_ioctl_nested);
+	WIRE_CASES("call_read", call_read);
+	WIRE_CASES("call_write", call_write);
+	WIRE_CASES("call_llseek", call_llseek);
+	WIRE_CASES("call_poll", call_poll);
+	WIRE_CASES("call_mmap", call_mmap);
+	WIRE_CASES("call_read_pages", call_read_pages);
+	WIRE_CASES("call_write_pages", call_write_pages);
+	test_extra();
+	test_limits();
+	test_fds();
+	return tap_done();
+}

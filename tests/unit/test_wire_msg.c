@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Every rule of every message but CALL and REPLY, broken one at a time. */
+#include "tap.h"
+#include "wire_case.h"
+
+static const struct wire_case hello[] = {
+	BAD(vgpu_hello, magic, 0),
+	BAD(vgpu_hello, version_min, 0),
+	BAD(vgpu_hello, version_min, 2),
+	GOOD(vgpu_hello, version_max, 9),
+	BAD(vgpu_hello, version_max, 0),
+	BAD(vgpu_hello, page_size, 65536),
+	BAD(vgpu_hello, reserved, 1),
+	GOOD(vgpu_hello, features, ~0ULL),
+	GOOD(vgpu_hello, features, 0),
+};
+
+static const struct wire_case welcome[] = {
+	BAD(vgpu_welcome, magic, 1),
+	BAD(vgpu_welcome, version, 0),
+	BAD(vgpu_welcome, version, VGPU_WIRE_VERSION + 1),
+	BAD(vgpu_welcome, reserved, 1),
+	GOOD(vgpu_welcome, features, 0),
+	BAD(vgpu_welcome, features, VGPU_FEATURES + 1),
+	BAD(vgpu_welcome, features, 1ULL << 63),
+	BAD(vgpu_welcome, reserved_base, 0x3e0000000001),
+	BAD(vgpu_welcome, reserved_base, -4096ULL),
+	BAD(vgpu_welcome, reserved_size, 0),
+	BAD(vgpu_welcome, reserved_size, 4097),
+	BAD(vgpu_welcome, reserved_size, -4096ULL),
+	BAD(vgpu_welcome, call_bytes_max, 0),
+	BAD(vgpu_welcome, call_bytes_max, 4 * VGPU_PAGE_SIZE - 1),
+	GOOD(vgpu_welcome, call_bytes_max, 4 * VGPU_PAGE_SIZE),
+	GOOD(vgpu_welcome, call_bytes_max, VGPU_CALL_BYTES_MAX),
+	BAD(vgpu_welcome, call_bytes_max, VGPU_CALL_BYTES_MAX + 1),
+	BAD(vgpu_welcome, segs_max, 0),
+	GOOD(vgpu_welcome, segs_max, VGPU_SEGS_MAX),
+	BAD(vgpu_welcome, segs_max, VGPU_SEGS_MAX + 1),
+	BAD(vgpu_welcome, fixups_max, 0),
+	GOOD(vgpu_welcome, fixups_max, VGPU_FIXUPS_MAX),
+	BAD(vgpu_welcome, fixups_max, VGPU_FIXUPS_MAX + 1),
+	BAD(vgpu_welcome, lanes_max, 0),
+	GOOD(vgpu_welcome, ping_timeout_ms, 0),
+	BAD(vgpu_welcome, reserved2, 1),
+};
+
+static const struct wire_case refuse[] = {
+	BAD(vgpu_refuse, error, 0),
+	GOOD(vgpu_refuse, error, 4095),
+	BAD(vgpu_refuse, error, 4096),
+	BAD(vgpu_refuse, error, -EACCES),
+	BAD(vgpu_refuse, reserved, 1),
+};
+
+#define COMM(i)	(offsetof(struct vgpu_lane_hello, comm) + (i))
+
+static const struct wire_case lane[] = {
+	BAD(vgpu_lane_hello, magic, 0),
+	GOOD(vgpu_lane_hello, tgid, 0),
+	GOOD(vgpu_lane_hello, session, ~0ULL),
+	BYTE_CASE("name is empty but not over", COMM(0), 0, false),
+	BYTE_CASE("name has a hole", COMM(3), 0, false),
+	BYTE_CASE("name has a control character", COMM(3), '\n', false),
+	BYTE_CASE("name has a byte above ASCII", COMM(3), 0xc3, false),
+	BYTE_CASE("name has DEL", COMM(3), 0x7f, false),
+	BYTE_CASE("name has a space", COMM(3), ' ', true),
+	BYTE_CASE("name goes on behind its end", COMM(9), 'x', false),
+	BYTE_CASE("no NUL in the last byte", COMM(15), 'x', false),
+	BYTE_CASE("name is one longer", COMM(8), '2', true),
+};
+
+#define NAME(i)		(offsetof(struct vgpu_export_add, name) + (i))
+#define DRIVER(i)	(offsetof(struct vgpu_export_add, driver) + (i))
+#define PATH(i)		(offsetof(struct vgpu_export_add, path) + (i))
+
+static const struct wire_case export_add[] = {
+	BAD(vgpu_export_add, export, 0),
+	GOOD(vgpu_export_add, export, ~0U),
+	GOOD(vgpu_export_add, kind, VGPU_EXPORT_PLAIN),
+	BAD(vgpu_export_add, kind, VGPU_EXPORT_DRM_RENDER + 1),
+	GOOD(vgpu_export_add, device, 0),
+	BYTE_CASE("name has a hole", NAME(1), 0, false),
+	BYTE_CASE("name has a control character", NAME(1), 27, false),
+	BYTE_CASE("name is not over", NAME(VGPU_NAME_LEN - 1), 'x', false),
+	BYTE_CASE("driver has a control character", DRIVER(1), 9, false),
+	BYTE_CASE("driver is not over", DRIVER(VGPU_NAME_LEN - 1), 'x', false),
+	BYTE_CASE("path has a control character", PATH(4), 9, false),
+	BYTE_CASE("path is not over", PATH(VGPU_PATH_LEN - 1), 'x', false),
+};
+
+static const struct wire_case export_del[] = {
+	BAD(vgpu_export_del, export, 0),
+	BAD(vgpu_export_del, reserved, 1),
+};
+
+static const struct wire_case close_cases[] = {
+	BAD(vgpu_close, object, 0),
+	BAD(vgpu_close, reserved, 1),
+};
+
+static const struct wire_case unmap[] = {
+	BAD(vgpu_unmap, addr, 0x7f0000001001),
+	BAD(vgpu_unmap, addr, -4096ULL),
+	BAD(vgpu_unmap, addr, -0x2000ULL),
+	GOOD(vgpu_unmap, addr, 0),
+	BAD(vgpu_unmap, len, 0),
+	BAD(vgpu_unmap, len, 0x2008),
+	BAD(vgpu_unmap, len, -4096ULL),
+};
+
+static const struct wire_case session_close[] = {
+	GOOD(vgpu_session_close, session, ~0ULL),
+};
+
+static const struct wire_case poll_event[] = {
+	BAD(vgpu_poll_event, object, 0),
+	BAD(vgpu_poll_event, revents, 0),
+};
+
+static const struct wire_case invalidate[] = {
+	BAD(vgpu_invalidate, offset, 0x10001),
+	BAD(vgpu_invalidate, offset, -4096ULL),
+	BAD(vgpu_invalidate, len, 100),
+	BAD(vgpu_invalidate, len, -4096ULL),
+	GOOD(vgpu_invalidate, len, 0),
+};
+
+static const struct wire_case fetch[] = {
+	BAD(vgpu_fetch, addr, 0x7ffc00001008),
+	BAD(vgpu_fetch, addr, -4096ULL),
+	BAD(vgpu_fetch, len, 0),
+	BAD(vgpu_fetch, len, 4095),
+	GOOD(vgpu_fetch, len, 31 * VGPU_PAGE_SIZE),
+	BAD(vgpu_fetch, len, 32 * VGPU_PAGE_SIZE),
+	BAD(vgpu_fetch, reserved, 1),
+};
+
+static const struct wire_case fetched[] = {
+	BAD(vgpu_fetched, error, EFAULT),
+	BAD(vgpu_fetched, len, 0),
+	BAD(vgpu_fetched, len, VGPU_PAGE_SIZE - 8),
+	BAD(vgpu_fetched, len, 2 * VGPU_PAGE_SIZE),
+};
+
+static const struct wire_case fetched_error[] = {
+	BAD(vgpu_fetched, error, 0),
+	BAD(vgpu_fetched, error, 4096),
+	BAD(vgpu_fetched, len, VGPU_PAGE_SIZE),
+};
+
+#define RANGE_CASE(i, field, value, ok) \
+	CASE_AT("range " #i, sizeof(struct vgpu_writeback) + (i) * sizeof(struct vgpu_range), \
+		vgpu_range, field, value, ok)
+
+static const struct wire_case writeback[] = {
+	BAD(vgpu_writeback, nr_ranges, 0),
+	BAD(vgpu_writeback, nr_ranges, 1),
+	BAD(vgpu_writeback, nr_ranges, 3),
+	BAD(vgpu_writeback, nr_ranges, VGPU_RANGES_MAX + 1),
+	BAD(vgpu_writeback, nr_ranges, ~0U),
+	BAD(vgpu_writeback, reserved, 1),
+	RANGE_CASE(0, addr, 1, true),
+	RANGE_CASE(0, addr, -1ULL, false),
+	RANGE_CASE(0, len, 0, false),
+	RANGE_CASE(0, len, 6, true),
+	RANGE_CASE(0, len, 7, false),
+	RANGE_CASE(0, len, ~0U, false),
+	RANGE_CASE(0, reserved, 1, false),
+	RANGE_CASE(1, len, 0, false),
+	RANGE_CASE(1, reserved, 1, false),
+	BYTE_CASE("padding", sizeof(struct vgpu_writeback) + 2 * sizeof(struct vgpu_range) + 13,
+		  1, false),
+};
+
+static const struct wire_case written[] = {
+	GOOD(vgpu_written, error, EFAULT),
+	BAD(vgpu_written, error, 4096),
+	BAD(vgpu_written, reserved, 1),
+};
+
+int main(void)
+{
+	WIRE_CASES("hello", hello);
+	WIRE_CASES("welcome", welcome);
+	WIRE_CASES("refuse", refuse);
+	WIRE_CASES("lane", lane);
+	WIRE_CASES("export_add", export_add);
+	WIRE_CASES("export_del", export_del);
+	WIRE_CASES("close", close_cases);
+	WIRE_CASES("unmap", unmap);
+	WIRE_CASES("session_close", session_close);
+	WIRE_CASES("poll_event", poll_event);
+	WIRE_CASES("invalidate", invalidate);
+	WIRE_CASES("fetch", fetch);
+	WIRE_CASES("fetched", fetched);
+	WIRE_CASES("fetched_error", fetched_error);
+	WIRE_CASES("writeback", writeback);
+	WIRE_CASES("written", written);
+	return tap_done();
+}

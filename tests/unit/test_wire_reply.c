@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Every rule of REPLY, broken one at a time. */
+#include "tap.h"
+#include "wire_case.h"
+
+static const struct wire_case any[] = {
+	BAD(vgpu_reply, hdr.seq, 6),
+	BAD(vgpu_reply, reserved, 1),
+	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD << 1),
+	BAD(vgpu_reply, nr_objects, VGPU_FDS_MAX + 1),
+	BAD(vgpu_reply, nr_objects, U16_MAX),
+	GOOD(vgpu_reply, pos, ~0ULL),
+};
+
+static const struct wire_case no_out[] = {
+	BAD(vgpu_reply, out.raw[0], 1),
+	BAD(vgpu_reply, out.raw[3], 1),
+};
+
+/* Operations that give 0 or an errno. */
+static const struct wire_case zero_or_errno[] = {
+	BAD(vgpu_reply, result, 1),
+	GOOD(vgpu_reply, result, -512LL),
+	GOOD(vgpu_reply, result, -4095LL),
+	BAD(vgpu_reply, result, -4096LL),
+	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* but 0 */
+	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),
+};
+
+static const struct wire_case reply_open[] = {
+	BAD(vgpu_reply, result, 1),
+	BAD(vgpu_reply, result, -EBUSY),
+	BAD(vgpu_reply, nr_objects, 0),
+	BAD(vgpu_reply, nr_objects, 2),
+	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
+	OBJECT_CASE(0, object, 0, false),
+	OBJECT_CASE(0, object, ~0U, true),
+	OBJECT_CASE(0, kind, 0, false),
+	OBJECT_CASE(0, kind, VGPU_OBJECT_DMABUF, false),
+	OBJECT_CASE(0, fops, 0x3ff, true),
+	OBJECT_CASE(0, fops, 0x400, false),
+	OBJECT_CASE(0, flags, 7, true),
+	OBJECT_CASE(0, flags, 8, false),
+	OBJECT_CASE(0, space, ~0ULL, true),
+	OBJECT_CASE(0, size, ~0ULL, true),
+	OBJECT_CASE(0, fixup, 1, false),
+	OBJECT_CASE(0, f_flags, ~0U, true),
+};
+
+static const struct wire_case reply_open_error[] = {
+	BAD(vgpu_reply, result, 0),			/* but no object */
+	GOOD(vgpu_reply, result, -ENODEV),
+	BAD(vgpu_reply, result, -4096LL),
+	GOOD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
+	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),	/* but another errno */
+};
+
+static const struct wire_case reply_refused[] = {
+	BAD(vgpu_reply, flags, 0),			/* then the bytes are missing */
+	BAD(vgpu_reply, result, 0),
+	BAD(vgpu_reply, result, 5),
+	BAD(vgpu_reply, result, -4096LL),
+	GOOD(vgpu_reply, result, -EMFILE),
+	BAD(vgpu_reply, nr_objects, 1),
+};
+
+static const struct wire_case reply_ioctl_value[] = {
+	GOOD(vgpu_reply, result, 0x7fffffffffffffff),
+	GOOD(vgpu_reply, result, 1ULL << 63),
+	BAD(vgpu_reply, nr_objects, 1),
+	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
+};
+
+static const struct wire_case reply_ioctl_seg[] = {
+	GOOD(vgpu_reply, result, 0),
+	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* but bytes */
+	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),	/* but another errno */
+	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 12, 1, false),
+};
+
+static const struct wire_case reply_ioctl_nested[] = {
+	BAD(vgpu_reply, result, -EINVAL),		/* but FD_RET is answered */
+	GOOD(vgpu_reply, result, 5),
+	BAD(vgpu_reply, nr_objects, 1),
+	BAD(vgpu_reply, nr_objects, 3),
+	BAD(vgpu_reply, nr_objects, 0),
+	OBJECT_CASE(0, object, 0, false),
+	OBJECT_CASE(0, object, 22, true),		/* one file, twice */
+	OBJECT_CASE(0, kind, 0, false),
+	OBJECT_CASE(0, kind, VGPU_OBJECT_OTHER, true),
+	OBJECT_CASE(0, kind, VGPU_OBJECT_OTHER + 1, false),
+	OBJECT_CASE(0, fixup, 2, false),		/* answered twice */
+	OBJECT_CASE(0, fixup, 6, true),
+	OBJECT_CASE(0, fixup, 0, false),		/* a pointer */
+	OBJECT_CASE(0, fixup, 3, false),		/* an fd that went in */
+	OBJECT_CASE(0, fixup, 8, false),
+	OBJECT_CASE(0, fixup, ~0U, false),
+	OBJECT_CASE(1, flags, 8, false),
+	OBJECT_CASE(1, fixup, 7, false),
+	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 2 * sizeof(struct vgpu_object_desc) +
+		  40 + 30, 1, false),
+};
+
+static const struct wire_case reply_stray[] = {
+	BAD(vgpu_reply, result, 0),
+	BAD(vgpu_reply, result, -EINVAL),
+	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD | VGPU_REPLY_REFUSED),
+	GOOD(vgpu_reply, flags, 0),
+};
+
+static const struct wire_case reply_read[] = {
+	GOOD(vgpu_reply, result, 16),
+	BAD(vgpu_reply, result, 12),			/* byte 13 is padding then */
+	BAD(vgpu_reply, result, 17),
+	BAD(vgpu_reply, result, 0),
+	BAD(vgpu_reply, result, 101),			/* 100 were asked for */
+	BAD(vgpu_reply, result, -EIO),			/* but bytes */
+	BAD(vgpu_reply, result, 1ULL << 32 | 13),
+	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 13, 1, false),
+};
+
+static const struct wire_case reply_read_error[] = {
+	GOOD(vgpu_reply, result, 0),
+	BAD(vgpu_reply, result, 1),
+	BAD(vgpu_reply, result, -4096LL),
+	GOOD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
+};
+
+static const struct wire_case reply_write[] = {
+	GOOD(vgpu_reply, result, 0),
+	GOOD(vgpu_reply, result, -EFAULT),
+	BAD(vgpu_reply, result, 101),
+	BAD(vgpu_reply, result, 1ULL << 32),
+};
+
+static const struct wire_case reply_llseek[] = {
+	GOOD(vgpu_reply, result, 1ULL << 63),
+	BAD(vgpu_reply, nr_objects, 1),
+};
+
+static const struct wire_case reply_poll[] = {
+	GOOD(vgpu_reply, out.poll.revents, ~0U),
+	BAD(vgpu_reply, out.poll.reserved, 1),
+	BAD(vgpu_reply, out.poll.reserved2[0], 1),
+	BAD(vgpu_reply, out.poll.reserved2[2], 1),
+};
+
+static const struct wire_case reply_mmap[] = {
+	GOOD(vgpu_reply, out.mmap.space, ~0ULL),
+	BAD(vgpu_reply, out.mmap.offset, 8),
+	GOOD(vgpu_reply, out.mmap.flags, 0x3ff),
+	BAD(vgpu_reply, out.mmap.flags, 0x400),
+	GOOD(vgpu_reply, out.mmap.cache, VGPU_CACHE_UC),
+	BAD(vgpu_reply, out.mmap.cache, VGPU_CACHE_UC + 1),
+	BAD(vgpu_reply, out.mmap.reserved, 1),
+};
+
+static const struct wire_case reply_read_pages[] = {
+	BAD(vgpu_reply, result, 0),
+	BAD(vgpu_reply, result, VGPU_PAGE_SIZE - 8),
+	BAD(vgpu_reply, result, 2 * VGPU_PAGE_SIZE),	/* but bytes of one */
+	BAD(vgpu_reply, result, 3 * VGPU_PAGE_SIZE),	/* two were asked for */
+	BAD(vgpu_reply, result, -EFAULT),
+};
+
+static const struct wire_case reply_write_pages[] = {
+	GOOD(vgpu_reply, result, 13),
+	BAD(vgpu_reply, result, 14),
+	GOOD(vgpu_reply, result, -EFAULT),
+};
+
+/* Not judged by another call, and with all bytes of READ_PAGES. */
+static void test_other_call(void)
+{
+	static struct wire_buf buf;
+
+	wire_sample_find("reply_ioctl_seg")->fill(&buf);
+	tap_expect(!wire_case_check(buf.words, buf.len, "call_ioctl_seg", NULL), "its call");
+	tap_expect(wire_case_check(buf.words, buf.len, "call_ioctl_value", NULL) == -EPROTO,
+		   "a call with no bytes");
+	tap_expect(wire_case_check(buf.words, buf.len, "call_ioctl_nested", NULL) == -EPROTO,
+		   "a call with more bytes");
+	tap_expect(wire_case_check(buf.words, buf.len, "call_open", NULL) == -EPROTO, "an open");
+	wire_sample_find("reply_open")->fill(&buf);
+	tap_expect(wire_case_check(buf.words, buf.len, "call_close", NULL) == -EPROTO,
+		   "an object that a close gives");
+	tap_subject("other calls");
+}
+
+int main(void)
+{
+	u32 i;
+
+	for (i = 0; i < wire_nr_samples; i++) {
+		const char *name = wire_samples[i].name;
+
+		if (!wire_samples[i].answers)
+			continue;
+		WIRE_CASES(name, any);
+		if (strcmp(name, "reply_mmap") && strcmp(name, "reply_poll"))
+			WIRE_CASES(name, no_out);
+	}
+	WIRE_CASES("reply_close", zero_or_errno);
+	WIRE_CASES("reply_poll", zero_or_errno);
+	WIRE_CASES("reply_mmap", zero_or_errno);
+	WIRE_CASES("reply_open", reply_open);
+	WIRE_CASES("reply_open_error", reply_open_error);
+	WIRE_CASES("reply_refused", reply_refused);
+	WIRE_CASES("reply_ioctl_value", reply_ioctl_value);
+	WIRE_CASES("reply_ioctl_seg", reply_ioctl_seg);
+	WIRE_CASES("reply_ioctl_nested", reply_ioctl_nested);
+	WIRE_CASES("reply_stray", reply_stray);
+	WIRE_CASES("reply_read", reply_read);
+	WIRE_CASES("reply_read_error", reply_read_error);
+	WIRE_CASES("reply_write", reply_write);
+	WIRE_CASES("reply_llseek", reply_llseek);
+	WIRE_CASES("reply_poll", reply_poll);
+	WIRE_CASES("reply_mmap", reply_mmap);
+	WIRE_CASES("reply_read_pages", reply_read_pages);
+	WIRE_CASES("reply_write_pages", reply_write_pages);
+	test_other_call();
+	return tap_done();
+}
