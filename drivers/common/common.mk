@@ -3,7 +3,7 @@
 # module compiles its own copy, as common-<noun>.o, so that two modules built at
 # the same time never share an object file.
 
-vgpu-root := $(if $(filter /%,$(src)),$(src),$(srctree)/$(src))/../..
+vgpu-root := $(src)/../..
 
 ccflags-y += -I$(vgpu-root)/drivers/common
 ccflags-y += -I$(vgpu-root)

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Flush: see flush.h.
+ *
+ * One thread flushes at a time (set->busy). It takes dirty pages off their
+ * space: PTEs are zapped first, so that a later store faults and makes the page
+ * dirty anew; then the bytes that differ from the snapshot are copied into a
+ * *flight*, which goes out as one WRITE_PAGES call. Whole pages never go: their
+ * other bytes may be the device's, or another process's, by now.
+ *
+ * A thread that is killed while its flight is out leaves it as an orphan, which
+ * the next flush sends again: the bytes are the same, so it does no harm if the
+ * host has applied them.
+ */
+#include <linux/errno.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "flush.h"
+#include "host.h"
+#include "mapping.h"
+#include "pages.h"
+#include "session.h"
+#include "space.h"
+#include "wire.h"
+
+#define FLIGHT_PAGES	64
+#define FLIGHT_BYTES	(FLIGHT_PAGES * PAGE_SIZE)
+
+/**
+ * struct vgpu_flight - dirty bytes of one session
+ * @node: in set->orphans
+ * @session: whose shadow writes them, a reference
+ * @nr_ranges: entries of @ranges
+ * @len: bytes of @bytes
+ * @nr_owners: entries of @owners
+ * @owners: mappings whose references go with the flight
+ * @ranges: where they go, in the shadow
+ * @bytes: one range after the other
+ */
+struct vgpu_flight {
+	struct list_head node;
+	struct vgpu_session *session;
+	u32 nr_ranges;
+	u32 len;
+	u32 nr_owners;
+	struct vgpu_mapping *owners[FLIGHT_PAGES];
+	struct vgpu_range ranges[VGPU_RANGES_MAX];
+	u8 bytes[FLIGHT_BYTES];
+};
+
+/* A range that ends at the host once its dirty bytes are there. */
+struct flush_unmap {
+	struct list_head node;
+	struct vgpu_mapping *mapping;
+	u64 addr;
+	u64 len;
+};
+
+static struct workqueue_struct *flush_workqueue;
+
+int vgpu_flush_global_init(void)
+{
+	flush_workqueue = alloc_workqueue("vgpu_flush", WQ_UNBOUND, 0);
+	return flush_workqueue ? 0 : -ENOMEM;
+}
+
+void vgpu_flush_global_exit(void)
+{
+	destroy_workqueue(flush_workqueue);
+}
+
+static void flight_free(struct vgpu_flight *flight)
+{
+	while (flight->nr_owners)
+		vgpu_mapping_put(flight->owners[--flight->nr_owners]);
+	if (flight->session)
+		vgpu_session_put(flight->session);
+	kvfree(flight);
+}
+
+/*
+ * Copy what changed on @page into the flight. Return: true if that was all and
+ * the page is clean, false if the flight is full and the rest stays dirty.
+ */
+static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
+			struct vgpu_page *page)
+{
+	u64 addr = vgpu_mapping_addr(page->owner, page->index);
+	const u8 *now = page_address(page->page);
+	u32 pos = 0;
+	u32 len;
+
+	if (flight->nr_owners == FLIGHT_PAGES)
+		return false;
+	unmap_mapping_range(space->inode->i_mapping, (loff_t)page->index << PAGE_SHIFT,
+			    PAGE_SIZE, 0);
+	while ((len = vgpu_wire_diff_next(page->orig, now, PAGE_SIZE, &pos))) {
+		struct vgpu_range *range = &flight->ranges[flight->nr_ranges];
+
+		if (flight->nr_ranges == VGPU_RANGES_MAX)
+			return false;
+		range->addr = cpu_to_le64(addr + pos);
+		range->len = cpu_to_le32(len);
+		range->reserved = 0;
+		memcpy(flight->bytes + flight->len, now + pos, len);
+		/* If the rest does not fit, this part must not go twice. */
+		memcpy(page->orig + pos, now + pos, len);
+		flight->nr_ranges++;
+		flight->len += len;
+		pos += len;
+	}
+	flight->owners[flight->nr_owners++] = page->owner;
+	page->owner = NULL;
+	kfree(page->orig);
+	page->orig = NULL;
+	list_del(&page->node);
+	atomic_dec(&space->host->spaces.nr_dirty);
+	return true;
+}
+
+/* An active space that flush number @pass has not seen clean yet, or NULL. */
+static struct vgpu_space *flush_find(struct vgpu_space_set *set, u64 pass)
+{
+	struct vgpu_space *space;
+
+	spin_lock(&set->lock);
+	list_for_each_entry(space, &set->active, active) {
+		if (space->flushed < pass && kref_get_unless_zero(&space->ref)) {
+			spin_unlock(&set->lock);
+			return space;
+		}
+	}
+	spin_unlock(&set->lock);
+	return NULL;
+}
+
+/*
+ * Pages that became dirty after flush number @pass began are left to the next:
+ * a program that writes all the time does not keep a call from being made.
+ */
+static void flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64 pass)
+{
+	struct vgpu_page *page, *tmp;
+
+	mutex_lock(&space->lock);
+	list_for_each_entry_safe(page, tmp, &space->dirty, node) {
+		if (page->pass >= pass)
+			break;
+		if (!flight->session)
+			flight->session = vgpu_session_get(page->owner->session);
+		else if (flight->session != page->owner->session)
+			continue;
+		if (!flight_take(flight, space, page))
+			break;
+	}
+	if (!flight->session)
+		space->flushed = pass;
+	mutex_unlock(&space->lock);
+}
+
+/* Return: a flight, NULL if nothing is dirty, ERR_PTR(-ENOMEM). */
+static struct vgpu_flight *flight_load(struct vgpu_space_set *set, u64 pass)
+{
+	struct vgpu_space *space;
+	struct vgpu_flight *flight;
+
+	flight = kvzalloc(sizeof(*flight), GFP_KERNEL_ACCOUNT);
+	if (!flight)
+		return ERR_PTR(-ENOMEM);
+	while (!flight->session) {
+		space = flush_find(set, pass);
+		if (!space) {
+			kvfree(flight);
+			return NULL;
+		}
+		flight_fill(flight, space, pass);
+		vgpu_space_put(space);
+	}
+	return flight;
+}
+
+/* Takes over the flight. Return: 0, or -EINTR after it became an orphan. */
+static int flight_send(struct vgpu_space_set *set, struct vgpu_flight *flight)
+{
+	s64 ret = 0;
+
+	if (flight->nr_ranges)
+		ret = vgpu_pages_write(flight->session, flight->ranges, flight->nr_ranges,
+				       flight->bytes, flight->len);
+	if (ret != -EINTR) {
+		flight_free(flight);
+		return 0;
+	}
+	spin_lock(&set->lock);
+	list_add_tail(&flight->node, &set->orphans);
+	spin_unlock(&set->lock);
+	return -EINTR;
+}
+
+static struct vgpu_flight *flush_next(struct vgpu_space_set *set, u64 pass)
+{
+	struct vgpu_flight *flight;
+
+	spin_lock(&set->lock);
+	flight = list_first_entry_or_null(&set->orphans, struct vgpu_flight, node);
+	if (flight)
+		list_del(&flight->node);
+	spin_unlock(&set->lock);
+	return flight ?: flight_load(set, pass);
+}
+
+static void flush_unmap_free(struct flush_unmap *unmap)
+{
+	vgpu_mapping_put(unmap->mapping);
+	kfree(unmap);
+}
+
+static bool flush_needed(struct vgpu_space_set *set)
+{
+	return atomic_read(&set->nr_dirty) || test_bit(0, &set->busy) ||
+	       !list_empty_careful(&set->orphans) || !list_empty_careful(&set->unmaps);
+}
+
+int vgpu_flush_all(struct vgpu_space_set *set)
+{
+	struct flush_unmap *unmap, *tmp;
+	struct vgpu_flight *flight;
+	LIST_HEAD(unmaps);
+	u64 pass;
+	int ret;
+
+	if (!flush_needed(set))
+		return 0;
+	if (wait_event_killable(set->wait, !test_and_set_bit_lock(0, &set->busy)))
+		return -EINTR;
+
+	pass = set->pass + 1;
+	WRITE_ONCE(set->pass, pass);
+	/* Their bytes are dirty, or an orphan's, since before they were queued. */
+	spin_lock(&set->lock);
+	list_splice_init(&set->unmaps, &unmaps);
+	spin_unlock(&set->lock);
+
+	for (;;) {
+		flight = flush_next(set, pass);
+		ret = PTR_ERR_OR_ZERO(flight);
+		if (!flight || ret)
+			break;
+		ret = flight_send(set, flight);
+		if (ret)
+			break;
+	}
+	if (ret) {
+		spin_lock(&set->lock);
+		list_splice(&unmaps, &set->unmaps);
+		spin_unlock(&set->lock);
+		if (ret == -EINTR)
+			vgpu_flush_later(set);
+	} else {
+		list_for_each_entry_safe(unmap, tmp, &unmaps, node) {
+			vgpu_mapping_end(unmap->mapping, unmap->addr, unmap->len);
+			flush_unmap_free(unmap);
+		}
+	}
+	clear_bit_unlock(0, &set->busy);
+	/* Pairs with the barrier of the waiters' prepare_to_wait(). */
+	smp_mb__after_atomic();
+	wake_up_all(&set->wait);
+	return ret;
+}
+
+void vgpu_flush_work(struct work_struct *work)
+{
+	struct vgpu_space_set *set = container_of(work, struct vgpu_space_set, work);
+
+	vgpu_flush_all(set);
+	vgpu_host_put(container_of(set, struct vgpu_host, spaces));
+}
+
+void vgpu_flush_later(struct vgpu_space_set *set)
+{
+	struct vgpu_host *host = container_of(set, struct vgpu_host, spaces);
+
+	vgpu_host_get(host);
+	if (!queue_work(flush_workqueue, &set->work))
+		vgpu_host_put(host);
+}
+
+int vgpu_space_flush(struct vgpu_host *host)
+{
+	struct vgpu_space_set *set = &host->spaces;
+
+	if (atomic_read(&set->starved) &&
+	    wait_event_killable(set->wait, !atomic_read(&set->starved)))
+		return -EINTR;
+	return vgpu_flush_all(set);
+}
+
+static bool flush_covers(struct vgpu_space *space, struct vgpu_mapping *mapping, pgoff_t pgoff,
+			 pgoff_t nr)
+{
+	struct vgpu_page *page;
+	bool found = false;
+
+	mutex_lock(&space->lock);
+	list_for_each_entry(page, &space->dirty, node) {
+		if (page->owner == mapping && page->index - pgoff < nr) {
+			found = true;
+			break;
+		}
+	}
+	mutex_unlock(&space->lock);
+	return found;
+}
+
+void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_space_set *set = &mapping->space->host->spaces;
+	u64 addr = vgpu_mapping_addr(mapping, pgoff);
+	struct flush_unmap *unmap;
+
+	/*
+	 * A page leaves the dirty list under the space's lock while busy is set:
+	 * looked at in this order, it is found in one of the two.
+	 */
+	if (!flush_covers(mapping->space, mapping, pgoff, nr) && !test_bit(0, &set->busy) &&
+	    list_empty_careful(&set->orphans)) {
+		vgpu_mapping_end(mapping, addr, (u64)nr << PAGE_SHIFT);
+		return;
+	}
+	unmap = kmalloc(sizeof(*unmap), GFP_KERNEL | __GFP_NOFAIL);
+	unmap->mapping = vgpu_mapping_get(mapping);
+	unmap->addr = addr;
+	unmap->len = (u64)nr << PAGE_SHIFT;
+	spin_lock(&set->lock);
+	list_add_tail(&unmap->node, &set->unmaps);
+	spin_unlock(&set->lock);
+	vgpu_flush_later(set);
+}
+
+void vgpu_flush_discard(struct vgpu_space *space)
+{
+	struct vgpu_mapping *owner;
+	struct vgpu_page *page;
+
+	for (;;) {
+		mutex_lock(&space->lock);
+		page = list_first_entry_or_null(&space->dirty, struct vgpu_page, node);
+		if (!page) {
+			mutex_unlock(&space->lock);
+			return;
+		}
+		list_del(&page->node);
+		kfree(page->orig);
+		page->orig = NULL;
+		owner = page->owner;
+		page->owner = NULL;
+		atomic_dec(&space->host->spaces.nr_dirty);
+		mutex_unlock(&space->lock);
+		vgpu_mapping_put(owner);
+	}
+}
+
+void vgpu_flush_abort(struct vgpu_space_set *set)
+{
+	struct flush_unmap *unmap, *tmp;
+	struct vgpu_flight *flight, *next;
+	LIST_HEAD(orphans);
+	LIST_HEAD(unmaps);
+
+	spin_lock(&set->lock);
+	list_splice_init(&set->orphans, &orphans);
+	list_splice_init(&set->unmaps, &unmaps);
+	spin_unlock(&set->lock);
+	list_for_each_entry_safe(flight, next, &orphans, node)
+		flight_free(flight);
+	list_for_each_entry_safe(unmap, tmp, &unmaps, node)
+		flush_unmap_free(unmap);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Flush: bytes that programs wrote to cached pages go back to the host. Between
+ * space.c, flush.c and mapping.c only; others call vgpu_space_flush().
+ */
+#ifndef VGPU_FLUSH_H
+#define VGPU_FLUSH_H
+
+struct vgpu_space;
+struct vgpu_space_set;
+struct work_struct;
+
+/* Module init and exit; exit after the last host is freed. */
+int vgpu_flush_global_init(void);
+void vgpu_flush_global_exit(void);
+
+/*
+ * All dirty bytes, then the unmaps that wait for them. Process context, no
+ * locks; waits killably. Return: 0, -EINTR (killed), -ENOMEM. Bytes that the
+ * host refuses are lost, as its driver's SIGBUS would lose them.
+ */
+int vgpu_flush_all(struct vgpu_space_set *set);
+
+/* The same from a work item, which holds a reference of the host meanwhile. */
+void vgpu_flush_later(struct vgpu_space_set *set);
+void vgpu_flush_work(struct work_struct *work);
+
+/* The connection is lost: forget the dirty bytes of a dead space ... */
+void vgpu_flush_discard(struct vgpu_space *space);
+/* ... and all that is under way. */
+void vgpu_flush_abort(struct vgpu_space_set *set);
+
+#endif /* VGPU_FLUSH_H */

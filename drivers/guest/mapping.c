@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mappings: see mapping.h.
+ *
+ * The shadow's mapping lives as long as any VMA of any process shows it. The
+ * core tells of new VMAs (fork, and splits by partial munmap or mprotect) and of
+ * those that go, so a mapping keeps *spans*: how many address spaces cover each
+ * part. A fork adds one for the VMA's range; a split adds none, since the two
+ * halves cover what the one did; a close takes one away, and a part that nobody
+ * covers any more ends at the host.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "call.h"
+#include "compat.h"
+#include "control.h"
+#include "export.h"
+#include "host.h"
+#include "mapping.h"
+#include "object.h"
+#include "session.h"
+#include "space.h"
+
+/* Pages [first, end) of the space are covered by @users VMAs. */
+struct mapping_span {
+	struct list_head node;
+	pgoff_t first;
+	pgoff_t end;
+	unsigned int users;
+};
+
+static struct mapping_span *span_alloc(pgoff_t first, pgoff_t end, unsigned int users)
+{
+	/* Needed where a VMA goes away, which cannot fail. */
+	struct mapping_span *span = kmalloc(sizeof(*span), GFP_KERNEL | __GFP_NOFAIL);
+
+	span->first = first;
+	span->end = end;
+	span->users = users;
+	return span;
+}
+
+/*
+ * Make @at a border of spans. Takes a spare of the caller's if it needs one.
+ * Return: what is left of it.
+ */
+static struct mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
+				       struct mapping_span *spare)
+{
+	struct mapping_span *span;
+
+	lockdep_assert_held(&mapping->lock);
+	list_for_each_entry(span, &mapping->spans, node) {
+		if (at <= span->first || at >= span->end)
+			continue;
+		spare->first = at;
+		spare->end = span->end;
+		spare->users = span->users;
+		span->end = at;
+		list_add(&spare->node, &span->node);
+		return NULL;
+	}
+	return spare;
+}
+
+/* Count one VMA more or less on [first, end); what nobody covers goes to @gone. */
+static void spans_count(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t end, int change,
+			struct list_head *gone)
+{
+	struct mapping_span *a = span_alloc(0, 0, 0);
+	struct mapping_span *b = span_alloc(0, 0, 0);
+	struct mapping_span *span, *tmp;
+
+	spin_lock(&mapping->lock);
+	a = span_split(mapping, first, a);
+	b = span_split(mapping, end, b);
+	list_for_each_entry_safe(span, tmp, &mapping->spans, node) {
+		if (span->first < first || span->end > end)
+			continue;
+		span->users += change;
+		if (!span->users)
+			list_move_tail(&span->node, gone);
+	}
+	spin_unlock(&mapping->lock);
+	kfree(a);
+	kfree(b);
+}
+
+static void mapping_release(struct kref *ref)
+{
+	struct vgpu_mapping *mapping = container_of(ref, struct vgpu_mapping, ref);
+	struct mapping_span *span, *tmp;
+
+	list_for_each_entry_safe(span, tmp, &mapping->spans, node)
+		kfree(span);
+	vgpu_space_put(mapping->space);
+	vgpu_session_release(mapping->session);
+	vgpu_session_put(mapping->session);
+	kfree(mapping);
+}
+
+struct vgpu_mapping *vgpu_mapping_get(struct vgpu_mapping *mapping)
+{
+	kref_get(&mapping->ref);
+	return mapping;
+}
+
+void vgpu_mapping_put(struct vgpu_mapping *mapping)
+{
+	kref_put(&mapping->ref, mapping_release);
+}
+
+u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff)
+{
+	return mapping->addr + ((u64)(pgoff - mapping->pgoff) << PAGE_SHIFT);
+}
+
+void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len)
+{
+	vgpu_control_unmap(mapping->session->host, mapping->session->number, addr, len);
+}
+
+static void mapping_vma_open(struct vm_area_struct *vma)
+{
+	struct vgpu_mapping *mapping = vma->vm_private_data;
+	LIST_HEAD(none);
+
+	vgpu_mapping_get(mapping);
+	/* A fork opens the child's VMA in the parent; a split opens in its own mm. */
+	if (vma->vm_mm != current->mm)
+		spans_count(mapping, vma->vm_pgoff, vma->vm_pgoff + vma_pages(vma), 1, &none);
+}
+
+static void mapping_vma_close(struct vm_area_struct *vma)
+{
+	struct vgpu_mapping *mapping = vma->vm_private_data;
+	struct mapping_span *span, *tmp;
+	LIST_HEAD(gone);
+
+	spans_count(mapping, vma->vm_pgoff, vma->vm_pgoff + vma_pages(vma), -1, &gone);
+	list_for_each_entry_safe(span, tmp, &gone, node) {
+		vgpu_space_unmap(mapping, span->first, span->end - span->first);
+		kfree(span);
+	}
+	vgpu_mapping_put(mapping);
+}
+
+/*
+ * The shadow's mapping stays where it is, so a moved VMA's addresses would mean
+ * nothing to a driver; libraries that use device memory do not move it.
+ */
+static int mapping_vma_mremap(struct vm_area_struct *vma)
+{
+	return -EINVAL;
+}
+
+static const struct vm_operations_struct mapping_vm_ops = {
+	.open = mapping_vma_open,
+	.close = mapping_vma_close,
+	.mremap = mapping_vma_mremap,
+	.fault = vgpu_space_fault,
+	.pfn_mkwrite = vgpu_space_mkwrite,
+};
+
+static unsigned long mapping_vm_flags(u32 flags)
+{
+	unsigned long vm_flags = 0;
+
+	if (flags & VGPU_MAP_IO)
+		vm_flags |= VM_IO;
+	if (flags & VGPU_MAP_DONTCOPY)
+		vm_flags |= VM_DONTCOPY;
+	if (flags & VGPU_MAP_DONTEXPAND)
+		vm_flags |= VM_DONTEXPAND;
+	if (flags & VGPU_MAP_DONTDUMP)
+		vm_flags |= VM_DONTDUMP;
+	return vm_flags;
+}
+
+/* Ask the shadow to map; fills in @mapping. Return: 0 or -errno. */
+static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object,
+			struct vm_area_struct *vma)
+{
+	struct vgpu_args_mmap *args;
+	struct vgpu_out_mmap out;
+	struct vgpu_xcall xcall;
+	u32 prot = 0;
+	int ret;
+
+	if (vma->vm_flags & VM_READ)
+		prot |= PROT_READ;
+	if (vma->vm_flags & VM_WRITE)
+		prot |= PROT_WRITE;
+	vgpu_xcall_init(&xcall, VGPU_OP_MMAP, object);
+	xcall.flags = VGPU_XCALL_MM;
+	if (object->export)
+		xcall.stats = &object->export->stats;
+	args = &xcall.msg.args.mmap;
+	args->addr = cpu_to_le64(vma->vm_start);
+	args->len = cpu_to_le64(vma->vm_end - vma->vm_start);
+	args->offset = cpu_to_le64((u64)vma->vm_pgoff << PAGE_SHIFT);
+	args->prot = cpu_to_le32(prot);
+	args->flags = cpu_to_le32(vma->vm_flags & VM_SHARED ? MAP_SHARED : MAP_PRIVATE);
+	ret = vgpu_call_run(mapping->session, &xcall);
+	if (!ret)
+		ret = vgpu_call_result(&xcall);
+	if (!ret) {
+		out = xcall.reply.reply->out.mmap;
+		mapping->flags = le32_to_cpu(out.flags);
+		/* Drivers may move the offset, as the native VMA's would be. */
+		if (le64_to_cpu(out.space) == mapping->space->id)
+			mapping->pgoff = le64_to_cpu(out.offset) >> PAGE_SHIFT;
+	}
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
+{
+	struct vgpu_session *session;
+	struct vgpu_mapping *mapping;
+	bool cow = (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
+	int ret;
+
+	session = vgpu_session_current(object->host, VGPU_SESSION_MM_LOCKED);
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
+	if (!mapping) {
+		ret = -ENOMEM;
+		goto err_session;
+	}
+	/* What used to be at this address must be gone in the shadow, and stored. */
+	ret = vgpu_space_flush(object->host);
+	if (ret)
+		goto err_mapping;
+
+	kref_init(&mapping->ref);
+	spin_lock_init(&mapping->lock);
+	INIT_LIST_HEAD(&mapping->spans);
+	mapping->session = session;
+	mapping->space = object->space;
+	mapping->addr = vma->vm_start;
+	mapping->pgoff = vma->vm_pgoff;
+	mapping->nr = vma_pages(vma);
+	ret = mapping_call(mapping, object, vma);
+	if (ret)
+		goto err_mapping;
+
+	list_add(&span_alloc(mapping->pgoff, mapping->pgoff + mapping->nr, 1)->node,
+		 &mapping->spans);
+	kref_get(&object->space->ref);
+	vgpu_session_hold(session);
+	vma->vm_pgoff = mapping->pgoff;
+	vma->vm_private_data = mapping;
+	vma->vm_ops = &mapping_vm_ops;
+	vm_flags_set(vma, mapping_vm_flags(mapping->flags));
+	if (!(mapping->flags & VGPU_MAP_MAYREAD))
+		vm_flags_clear(vma, VM_MAYREAD);
+	if (!(mapping->flags & VGPU_MAP_MAYWRITE))
+		vm_flags_clear(vma, VM_MAYWRITE);
+	/* The core copies pages of a private mapping, which need a struct page. */
+	if (!cow)
+		vm_flags_set(vma, VM_PFNMAP);
+	return 0;
+
+err_mapping:
+	kfree(mapping);
+err_session:
+	vgpu_session_put(session);
+	return ret;
+}

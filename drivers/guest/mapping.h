@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Mappings: VMAs of guest processes that are backed by a device mapping in a
+ * shadow.
+ */
+#ifndef VGPU_MAPPING_H
+#define VGPU_MAPPING_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct vgpu_object;
+struct vgpu_session;
+struct vgpu_space;
+struct vm_area_struct;
+
+/**
+ * struct vgpu_mapping - one mmap() of a forwarded file
+ * @ref: VMAs, dirty pages, faults under way
+ * @session: whose shadow has it; after a fork the child's VMAs use it too
+ * @space: what it shows
+ * @addr: where it begins in the shadow
+ * @pgoff: what it begins with, pages in @space
+ * @nr: pages
+ * @flags: VGPU_MAP_*
+ * @lock: guards what follows
+ * @spans: parts of it with the number of VMAs that cover each
+ * @ahead_next: page at which a fault counts as sequential
+ * @ahead: pages that the last fault fetched
+ */
+struct vgpu_mapping {
+	struct kref ref;
+	struct vgpu_session *session;
+	struct vgpu_space *space;
+	u64 addr;
+	pgoff_t pgoff;
+	pgoff_t nr;
+	u32 flags;
+	spinlock_t lock;
+	struct list_head spans;
+	pgoff_t ahead_next;
+	u32 ahead;
+};
+
+/**
+ * vgpu_mapping_mmap - f_op->mmap of forwarded files
+ * @object: what the file stands for
+ * @vma: the new VMA
+ *
+ * Makes the shadow map the same range of the real file at the same address.
+ *
+ * Context: mmap lock held for writing; waits for the host killably, with calls
+ * of class mm only.
+ * Return: what the driver's mmap gives, or -EINTR, -ENODEV (host lost), -ENOMEM.
+ */
+int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma);
+
+struct vgpu_mapping *vgpu_mapping_get(struct vgpu_mapping *mapping);
+void vgpu_mapping_put(struct vgpu_mapping *mapping);
+
+/* Address in the shadow of page @pgoff of the space; it is inside the mapping. */
+u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
+
+/* Tell the host, one-way, that a range of the shadow is not used any more. */
+void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len);
+
+#endif /* VGPU_MAPPING_H */

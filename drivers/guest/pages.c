@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Calls of class mm that move bytes of device mappings: see pages.h. */
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/uio.h>
+
+#include "call.h"
+#include "pages.h"
+
+s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len)
+{
+	struct vgpu_seg seg = {
+		.len = cpu_to_le32(len),
+		.flags = cpu_to_le32(VGPU_SEG_OUT),
+	};
+	struct vgpu_xcall xcall;
+	s64 ret;
+
+	vgpu_xcall_init(&xcall, VGPU_OP_READ_PAGES, NULL);
+	xcall.msg.args.pages.addr = cpu_to_le64(addr);
+	xcall.msg.args.pages.len = cpu_to_le64(len);
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.nr_segs = 1;
+	xcall.segs = &seg;
+	ret = vgpu_call_run(session, &xcall);
+	if (!ret) {
+		ret = xcall.result;
+		if (ret > 0)
+			memcpy(buf, xcall.reply.data, ret);
+	}
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_range *ranges, u32 nr,
+		     void *bytes, u32 len)
+{
+	static const u64 zeros;
+	u32 pad = vgpu_wire_pad(len) - len;
+	struct vgpu_seg segs[] = {
+		{
+			.len = cpu_to_le32(nr * sizeof(*ranges)),
+			.flags = cpu_to_le32(VGPU_SEG_IN),
+		}, {
+			.len = cpu_to_le32(len),
+			.flags = cpu_to_le32(VGPU_SEG_IN),
+		},
+	};
+	struct kvec in[] = {
+		{ .iov_base = ranges, .iov_len = nr * sizeof(*ranges) },
+		{ .iov_base = bytes, .iov_len = len },
+		{ .iov_base = (void *)&zeros, .iov_len = pad },
+	};
+	struct vgpu_xcall xcall;
+	s64 ret;
+
+	vgpu_xcall_init(&xcall, VGPU_OP_WRITE_PAGES, NULL);
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.nr_segs = ARRAY_SIZE(segs);
+	xcall.segs = segs;
+	xcall.in = in;
+	xcall.nr_in = pad ? 3 : 2;
+	xcall.in_len = nr * sizeof(*ranges) + len + pad;
+	ret = vgpu_call_run(session, &xcall) ?: xcall.result;
+	vgpu_xcall_fini(&xcall);
+	return min_t(s64, ret, 0);
+}

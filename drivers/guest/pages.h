@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Calls of class mm that move bytes of device mappings. */
+#ifndef VGPU_PAGES_H
+#define VGPU_PAGES_H
+
+#include <linux/types.h>
+
+struct vgpu_range;
+struct vgpu_session;
+
+/**
+ * vgpu_pages_read - read mapped device memory of a shadow
+ * @session: the session
+ * @addr: first byte in the shadow, page aligned
+ * @buf: kernel memory
+ * @len: bytes, a multiple of the page size
+ *
+ * Context: process; waits killably. No lock but mmap_lock may be held.
+ * Return: bytes read, a multiple of the page size, or -EFAULT, -EINTR (killed),
+ * -ENODEV, -ENOMEM.
+ */
+s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len);
+
+/**
+ * vgpu_pages_write - write to mapped device memory of a shadow
+ * @session: the session
+ * @ranges: where, as on the wire
+ * @nr: entries of @ranges, 1 to VGPU_RANGES_MAX
+ * @bytes: one range after the other
+ * @len: bytes together
+ *
+ * Context and return: as vgpu_pages_read(), 0 for success.
+ */
+s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_range *ranges, u32 nr,
+		     void *bytes, u32 len);
+
+#endif /* VGPU_PAGES_H */

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Spaces: lifetime, cached pages, faults. See space.h; flush.c brings dirty
+ * pages back.
+ *
+ * Two races are worth words:
+ *
+ *  - A page that is fetched while another thread's call changes it must not be
+ *    cached beyond that call. set->drops counts the ends of calls: a fetch
+ *    remembers it, counts its page in nr_cached, and looks again; a call's end
+ *    counts drops first and looks at nr_cached then. One of the two sees the
+ *    other.
+ *  - A fault may lose that race again and again against a program that makes
+ *    calls all the time. After SPACE_TRIES it raises set->starved, for which
+ *    new calls wait (vgpu_space_flush()).
+ */
+#include <linux/errno.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "anon.h"
+#include "compat.h"
+#include "flush.h"
+#include "host.h"
+#include "mapping.h"
+#include "pages.h"
+#include "space.h"
+
+#define SPACE_TRIES		3
+#define SPACE_AHEAD_MAX		32U
+#define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
+#define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
+
+void vgpu_space_set_init(struct vgpu_space_set *set)
+{
+	mutex_init(&set->drop_lock);
+	spin_lock_init(&set->lock);
+	hash_init(set->spaces);
+	INIT_LIST_HEAD(&set->active);
+	INIT_LIST_HEAD(&set->orphans);
+	INIT_LIST_HEAD(&set->unmaps);
+	init_waitqueue_head(&set->wait);
+	INIT_WORK(&set->work, vgpu_flush_work);
+}
+
+struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
+{
+	struct vgpu_space_set *set = &host->spaces;
+	struct vgpu_space *space, *new;
+
+	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+	new->inode = vgpu_anon_inode_alloc();
+	if (IS_ERR(new->inode)) {
+		kfree(new);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&new->ref);
+	new->host = host;
+	new->id = id;
+	mutex_init(&new->lock);
+	xa_init(&new->pages);
+	INIT_LIST_HEAD(&new->active);
+	INIT_LIST_HEAD(&new->dirty);
+
+	spin_lock(&set->lock);
+	hash_for_each_possible(set->spaces, space, node, id) {
+		if (space->id != id || !kref_get_unless_zero(&space->ref))
+			continue;
+		spin_unlock(&set->lock);
+		iput(new->inode);
+		kfree(new);
+		return space;
+	}
+	hash_add(set->spaces, &new->node, id);
+	spin_unlock(&set->lock);
+	return new;
+}
+
+static void space_page_free(struct vgpu_space *space, struct vgpu_page *page)
+{
+	put_page(page->page);
+	kfree(page);
+	atomic_dec(&space->host->spaces.nr_cached);
+}
+
+static void space_release(struct kref *ref)
+{
+	struct vgpu_space *space = container_of(ref, struct vgpu_space, ref);
+	struct vgpu_page *page;
+	unsigned long index;
+
+	spin_lock(&space->host->spaces.lock);
+	hash_del(&space->node);
+	list_del(&space->active);
+	spin_unlock(&space->host->spaces.lock);
+
+	/* No mapping is left, so no PTE and no dirty page. */
+	xa_for_each(&space->pages, index, page) {
+		if (!xa_is_value(page))
+			space_page_free(space, page);
+	}
+	xa_destroy(&space->pages);
+	iput(space->inode);
+	kfree(space);
+}
+
+void vgpu_space_put(struct vgpu_space *space)
+{
+	kref_put(&space->ref, space_release);
+}
+
+/* Forget clean pages of [first, last]. */
+static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last)
+{
+	struct vgpu_page *page;
+	unsigned long index;
+	LIST_HEAD(gone);
+
+	mutex_lock(&space->lock);
+	xa_for_each_range(&space->pages, index, page, first, last) {
+		if (xa_is_value(page) || page->orig)
+			continue;
+		xa_erase(&space->pages, index);
+		list_add(&page->node, &gone);
+	}
+	/*
+	 * PTEs are put in under the lock only, so none of these pages comes
+	 * back; private copies of a program stay.
+	 */
+	if (!list_empty(&gone)) {
+		loff_t len = (loff_t)(last - first + 1) << PAGE_SHIFT;
+
+		unmap_mapping_range(space->inode->i_mapping, (loff_t)first << PAGE_SHIFT,
+				    last == ULONG_MAX ? 0 : len, 0);
+	}
+	mutex_unlock(&space->lock);
+
+	while (!list_empty(&gone)) {
+		page = list_first_entry(&gone, struct vgpu_page, node);
+		list_del(&page->node);
+		space_page_free(space, page);
+	}
+}
+
+/* An active space that the drop with number @drops was not at yet, or NULL. */
+static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
+{
+	struct vgpu_space *space;
+
+	list_for_each_entry(space, &set->active, active) {
+		if (space->dropped < drops && kref_get_unless_zero(&space->ref))
+			return space;
+	}
+	return NULL;
+}
+
+void vgpu_space_drop(struct vgpu_host *host)
+{
+	struct vgpu_space_set *set = &host->spaces;
+	s64 drops = atomic64_inc_return(&set->drops);
+	struct vgpu_space *space;
+
+	/* atomic64_inc_return() pairs with the barrier in space_insert(): see above. */
+	if (!atomic_read(&set->nr_cached))
+		return;
+	/* What was written during the call hides what the device changed beside it. */
+	vgpu_flush_all(set);
+
+	mutex_lock(&set->drop_lock);
+	spin_lock(&set->lock);
+	while ((space = space_next(set, drops))) {
+		spin_unlock(&set->lock);
+		space_drop_range(space, 0, ULONG_MAX);
+		space->dropped = drops;
+		spin_lock(&set->lock);
+		if (xa_empty(&space->pages))
+			list_del_init(&space->active);
+		spin_unlock(&set->lock);
+		vgpu_space_put(space);
+		spin_lock(&set->lock);
+	}
+	spin_unlock(&set->lock);
+	mutex_unlock(&set->drop_lock);
+}
+
+void vgpu_space_invalidate(struct vgpu_host *host, u64 id, u64 offset, u64 len)
+{
+	struct vgpu_space_set *set = &host->spaces;
+	struct vgpu_space *space, *found = NULL;
+	pgoff_t first = offset >> PAGE_SHIFT;
+	pgoff_t last = ULONG_MAX;
+
+	if (len && offset + len > offset)
+		last = (offset + len - 1) >> PAGE_SHIFT;
+	atomic64_inc(&set->drops);
+	spin_lock(&set->lock);
+	hash_for_each_possible(set->spaces, space, node, id) {
+		if (space->id == id && kref_get_unless_zero(&space->ref))
+			found = space;
+	}
+	spin_unlock(&set->lock);
+	if (!found)
+		return;
+	space_drop_range(found, first, last);
+	vgpu_space_put(found);
+}
+
+void vgpu_space_set_abort(struct vgpu_space_set *set)
+{
+	struct vgpu_space *space;
+	struct hlist_node *tmp;
+	HLIST_HEAD(all);
+	int bucket;
+
+	spin_lock(&set->lock);
+	hash_for_each_safe(set->spaces, bucket, tmp, space, node) {
+		hash_del(&space->node);
+		if (kref_get_unless_zero(&space->ref))
+			hlist_add_head(&space->node, &all);
+	}
+	spin_unlock(&set->lock);
+
+	for (;;) {
+		spin_lock(&set->lock);
+		if (hlist_empty(&all)) {
+			spin_unlock(&set->lock);
+			break;
+		}
+		space = hlist_entry(all.first, struct vgpu_space, node);
+		hlist_del_init(&space->node);
+		spin_unlock(&set->lock);
+
+		mutex_lock(&space->lock);
+		space->dead = true;
+		mutex_unlock(&space->lock);
+		vgpu_flush_discard(space);
+		space_drop_range(space, 0, ULONG_MAX);
+		vgpu_space_put(space);
+	}
+	vgpu_flush_abort(set);
+}
+
+/* --- faults --------------------------------------------------------------- */
+
+/*
+ * Cache a page that was fetched when set->drops was @drops.
+ * Return: 0, -EAGAIN (a call ended since), -ENOMEM, -ENODEV.
+ */
+static int space_insert(struct vgpu_space *space, pgoff_t index, const void *bytes, s64 drops)
+{
+	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_page *page;
+	int ret;
+
+	page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return -ENOMEM;
+	page->page = alloc_page(GFP_KERNEL_ACCOUNT);
+	if (!page->page) {
+		kfree(page);
+		return -ENOMEM;
+	}
+	page->index = index;
+	memcpy(page_address(page->page), bytes, PAGE_SIZE);
+
+	mutex_lock(&space->lock);
+	atomic_inc(&set->nr_cached);
+	/* Pairs with the barrier in vgpu_space_drop(). */
+	smp_mb__after_atomic();
+	if (space->dead)
+		ret = -ENODEV;
+	else if (atomic64_read(&set->drops) != drops)
+		ret = -EAGAIN;
+	else
+		ret = xa_insert(&space->pages, index, page, GFP_KERNEL_ACCOUNT);
+	if (!ret) {
+		spin_lock(&set->lock);
+		if (list_empty(&space->active))
+			list_add_tail(&space->active, &set->active);
+		spin_unlock(&set->lock);
+	}
+	mutex_unlock(&space->lock);
+	if (ret)
+		space_page_free(space, page);
+	/* Another fault was quicker, or left an error for its retry. */
+	return ret == -EBUSY ? 0 : ret;
+}
+
+/* How many pages to fetch at @index: doubles while a program reads on. */
+static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	pgoff_t left = mapping->pgoff + mapping->nr - index;
+	u32 nr;
+
+	spin_lock(&mapping->lock);
+	nr = index == mapping->ahead_next ? min(mapping->ahead * 2, SPACE_AHEAD_MAX) : 1;
+	nr = min_t(pgoff_t, max(nr, 1U), left);
+	mapping->ahead = nr;
+	mapping->ahead_next = index + nr;
+	spin_unlock(&mapping->lock);
+	return nr;
+}
+
+/* Fetch @nr pages at @index into the cache; the first one counts. */
+static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr, void *buf)
+{
+	struct vgpu_space *space = mapping->space;
+	struct vgpu_space_set *set = &space->host->spaces;
+	s64 drops = atomic64_read(&set->drops);
+	s64 got;
+	u32 i;
+	int ret;
+
+	/* What this guest wrote elsewhere to the same memory must be seen. */
+	ret = vgpu_flush_all(set);
+	if (ret)
+		return ret;
+	got = vgpu_pages_read(mapping->session, vgpu_mapping_addr(mapping, index), buf,
+			      nr << PAGE_SHIFT);
+	if (got < 0)
+		return got;
+	got >>= PAGE_SHIFT;
+	if (!got)
+		return -EFAULT;
+	for (i = 0; i < got; i++) {
+		ret = space_insert(space, index + i, buf + ((size_t)i << PAGE_SHIFT), drops);
+		if (ret)
+			return i ? 0 : ret;
+	}
+	return 0;
+}
+
+static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	struct vgpu_space_set *set = &mapping->space->host->spaces;
+	u32 nr = space_ahead(mapping, index);
+	bool starved = false;
+	int tries = 0;
+	void *buf;
+	int ret;
+
+	if (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX)
+		space_drop_range(mapping->space, 0, ULONG_MAX);
+	buf = kvmalloc((size_t)nr << PAGE_SHIFT, GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return -ENOMEM;
+	for (;;) {
+		ret = space_fetch_once(mapping, index, nr, buf);
+		if (ret != -EAGAIN)
+			break;
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		if (++tries == SPACE_TRIES) {
+			starved = true;
+			atomic_inc(&set->starved);
+		}
+	}
+	if (starved) {
+		atomic_dec(&set->starved);
+		wake_up_all(&set->wait);
+	}
+	kvfree(buf);
+	return ret;
+}
+
+/* The next fault at @index, after the retry, shall report @error. */
+static void space_leave_error(struct vgpu_space *space, pgoff_t index, int error)
+{
+	mutex_lock(&space->lock);
+	if (!xa_load(&space->pages, index))
+		xa_store(&space->pages, index, xa_mk_value(-error), GFP_KERNEL_ACCOUNT);
+	mutex_unlock(&space->lock);
+}
+
+static vm_fault_t space_error_fault(int error)
+{
+	return error == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+}
+
+vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	struct vgpu_space *space = mapping->space;
+	pgoff_t index = vmf->pgoff;
+	struct vgpu_page *page;
+	vm_fault_t fault = 0;
+	int ret;
+
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	if (space->dead) {
+		fault = VM_FAULT_SIGBUS;
+	} else if (xa_is_value(page)) {
+		xa_erase(&space->pages, index);
+		fault = space_error_fault(-(int)xa_to_value(page));
+	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
+		fault = vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page->page));
+	} else if (page) {
+		/* A private, writable mapping: the core copies from this page. */
+		get_page(page->page);
+		vmf->page = page->page;
+		mutex_unlock(&space->lock);
+		return 0;
+	}
+	mutex_unlock(&space->lock);
+	if (fault)
+		return fault;
+
+	/* The host must be asked, and that takes the lock of the VMA away. */
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
+		return VM_FAULT_SIGBUS;
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	vgpu_mapping_get(mapping);
+	release_fault_lock(vmf);
+	/* From here on neither vmf nor its VMA may be looked at. */
+	ret = space_fetch(mapping, index);
+	if (ret && ret != -EINTR)
+		space_leave_error(space, index, ret);
+	vgpu_mapping_put(mapping);
+	return VM_FAULT_RETRY;
+}
+
+vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	struct vgpu_space *space = mapping->space;
+	struct vgpu_space_set *set = &space->host->spaces;
+	vm_fault_t fault = 0;
+	struct vgpu_page *page;
+
+	if (atomic_read(&set->nr_dirty) >= SPACE_DIRTY_MAX) {
+		/* The lock cannot be dropped here: let it be brought away, and fault anew. */
+		vgpu_flush_later(set);
+		schedule_timeout_killable(1);
+		return VM_FAULT_NOPAGE;
+	}
+
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, vmf->pgoff);
+	if (space->dead) {
+		fault = VM_FAULT_SIGBUS;
+	} else if (!page || xa_is_value(page)) {
+		/* Dropped in between, and its PTE with it. */
+		fault = VM_FAULT_NOPAGE;
+	} else if (!page->orig) {
+		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+		if (page->orig) {
+			page->owner = vgpu_mapping_get(mapping);
+			page->pass = READ_ONCE(set->pass);
+			list_add_tail(&page->node, &space->dirty);
+			atomic_inc(&set->nr_dirty);
+		} else {
+			fault = VM_FAULT_OOM;
+		}
+	}
+	mutex_unlock(&space->lock);
+	return fault;
+}

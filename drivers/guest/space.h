@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copy mode: cached pages of an address space of device memory.
+ *
+ * A *space* stands for one address space of the host (all buffers of one DRM
+ * device, or one dma-buf): what has the same space and offset shares memory.
+ * Files of the guest get the space's inode as f_mapping, so one
+ * unmap_mapping_range() reaches every VMA of every process.
+ *
+ * Lock order: set->drop_lock or mmap_lock or VMA lock, then space->lock, then i_mmap_rwsem (inside
+ * unmap_mapping_range()) or set->lock. None is held while the host is waited
+ * for.
+ */
+#ifndef VGPU_SPACE_H
+#define VGPU_SPACE_H
+
+#include <linux/atomic.h>
+#include <linux/hashtable.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+struct vgpu_host;
+struct vgpu_mapping;
+
+/**
+ * struct vgpu_space_set - all spaces of one host
+ * @drop_lock: held by vgpu_space_drop(), so that a second one does not return
+ *	before the first is through; outermost
+ * @lock: guards @spaces, @active, @orphans, @unmaps
+ * @spaces: by id
+ * @active: those with cached pages
+ * @drops: counts vgpu_space_drop(): a page fetched before one is not cached
+ *	after it
+ * @nr_cached: pages
+ * @nr_dirty: pages that were written to
+ * @starved: faults that lost several races against calls; calls wait for them
+ * @busy: bit 0: a thread is flushing. A claim that is waited for killably and
+ *	that ends with the connection, as the flusher waits for the host
+ * @pass: number of the last flush; changed by the flusher
+ * @orphans: dirty bytes whose sender was killed; the next flush sends them
+ * @unmaps: ranges that end at the host when their dirty bytes are there
+ * @wait: woken when @busy or @starved falls
+ * @work: flushes where no thread may wait
+ */
+struct vgpu_space_set {
+	struct mutex drop_lock;
+	spinlock_t lock;
+	DECLARE_HASHTABLE(spaces, 6);
+	struct list_head active;
+	atomic64_t drops;
+	atomic_t nr_cached;
+	atomic_t nr_dirty;
+	atomic_t starved;
+	unsigned long busy;
+	u64 pass;
+	struct list_head orphans;
+	struct list_head unmaps;
+	wait_queue_head_t wait;
+	struct work_struct work;
+};
+
+/**
+ * struct vgpu_page - one cached page; guarded by its space's lock
+ * @page: the bytes
+ * @index: offset in the space, pages
+ * @orig: what it held when it was first written to; NULL: clean
+ * @owner: dirty: the mapping through which it goes back, a reference
+ * @pass: dirty: set->pass when it became so
+ * @node: dirty: in space->dirty, oldest first
+ */
+struct vgpu_page {
+	struct page *page;
+	pgoff_t index;
+	u8 *orig;
+	struct vgpu_mapping *owner;
+	u64 pass;
+	struct list_head node;
+};
+
+/**
+ * struct vgpu_space - one address space of device memory
+ * @ref: files and mappings
+ * @host: its host, which outlives it (the files hold it)
+ * @id: the host's number for it
+ * @node: in set->spaces, under set->lock
+ * @active: in set->active, under set->lock
+ * @dropped: set->drops of the last vgpu_space_drop() that was here, under
+ *	set->drop_lock
+ * @inode: whose i_mapping the files share
+ * @lock: guards @pages, the pages' state and @dead; held while PTEs are put in
+ *	or zapped
+ * @pages: struct vgpu_page by offset in pages; a value entry is a positive errno
+ *	that the next fault at that offset takes away
+ * @dirty: pages that were written to
+ * @flushed: set->pass of the last flush that found it clean
+ * @dead: the connection is gone; every fault gets SIGBUS
+ */
+struct vgpu_space {
+	struct kref ref;
+	struct vgpu_host *host;
+	u64 id;
+	struct hlist_node node;
+	struct list_head active;
+	s64 dropped;
+	struct inode *inode;
+	struct mutex lock;
+	struct xarray pages;
+	struct list_head dirty;
+	u64 flushed;
+	bool dead;
+};
+
+void vgpu_space_set_init(struct vgpu_space_set *set);
+
+/**
+ * vgpu_space_set_abort - the connection is lost
+ * @set: the host's spaces
+ *
+ * Every mapping gives SIGBUS from now on and bytes not yet written are lost.
+ * The set is empty afterwards, ready for another connection. Process context;
+ * waits for no peer.
+ */
+void vgpu_space_set_abort(struct vgpu_space_set *set);
+
+/* Find or make a space. Return: a reference of it, or ERR_PTR(-ENOMEM). */
+struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id);
+void vgpu_space_put(struct vgpu_space *space);
+
+/* What a file of this space must have as f_mapping while it holds a reference. */
+static inline struct address_space *vgpu_space_mapping(struct vgpu_space *space)
+{
+	return space->inode->i_mapping;
+}
+
+/**
+ * vgpu_space_flush - bring every byte that programs wrote to the host
+ * @host: the host
+ *
+ * Before each call that may make the device look at its memory. One atomic read
+ * or two when nothing was written.
+ *
+ * Context: process, no locks; waits killably.
+ * Return: 0, -EINTR (killed), -ENODEV, -ENOMEM.
+ */
+int vgpu_space_flush(struct vgpu_host *host);
+
+/**
+ * vgpu_space_drop - forget cached pages
+ * @host: the host
+ *
+ * After each call that may have changed device memory.
+ *
+ * Context: as vgpu_space_flush().
+ */
+void vgpu_space_drop(struct vgpu_host *host);
+
+/* The host says that @len bytes at @offset changed; @len 0: to the end. */
+void vgpu_space_invalidate(struct vgpu_host *host, u64 id, u64 offset, u64 len);
+
+/**
+ * vgpu_space_unmap - end a range of a mapping at the host
+ * @mapping: the mapping
+ * @pgoff: first page, as offset in its space
+ * @nr: pages
+ *
+ * At once if nothing in it was written, else after its bytes are there. Never
+ * waits for the host; called with the mmap lock held for writing.
+ */
+void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr);
+
+/* The faults of mapping.c: vmf->vma->vm_private_data is a struct vgpu_mapping. */
+vm_fault_t vgpu_space_fault(struct vm_fault *vmf);
+vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf);
+
+#endif /* VGPU_SPACE_H */
