@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differential tests: one and the same function runs on the real device and on
+ * the forwarded one, each time in a process of its own, and writes down what
+ * it got. Both accounts must be equal.
+ *
+ *	DIFF_TEST(name) { ... }		a test of the device's behaviour
+ *	DIFF_TEST_LIMIT(name, seconds)	the same with another time limit
+ *	DIFF_TEST_TWINS(name)		run twice, with the commands that schemas
+ *					describe and with their undescribed twins
+ *
+ * The body uses LOG_CALL(), log_line() and log_bytes() for what must be equal
+ * and CHECK() for what must hold on each device by itself. It gets:
+ *
+ *	path		the device to use
+ *	forwarded	whether that is the forwarded one
+ *	CMD(name)	the command, or its twin
+ *
+ * VGPU_REAL and VGPU_FWD name the devices. When both are the same the tests
+ * compare the device with itself. A test that needs another device than the
+ * mock says so with DIFF_TEST_NODE(name, "STREAM", seconds), which reads VGPU_REAL_STREAM and
+ * VGPU_FWD_STREAM.
+ */
+#ifndef VGPU_DIFF_H
+#define VGPU_DIFF_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "vgpu_mock.h"
+#include "vgpu_mock_pattern.h"
+
+#define DIFF_SECONDS		20
+#define DIFF_ACCOUNT_BYTES	(256 * 1024)
+
+/* What one run writes down, in memory that it shares with the test. */
+struct diff_account {
+	unsigned int used;
+	unsigned int failed;		/* CHECKs */
+	bool skipped;
+	char text[DIFF_ACCOUNT_BYTES];
+};
+
+static struct diff_account *diff_now;	/* of this run */
+static const char *path;
+static bool forwarded;
+static unsigned int twin;
+
+#define CMD(name)	(VGPU_MOCK_IOC_ ## name | twin)
+
+static inline void __attribute__((format(printf, 1, 2))) log_line(const char *format, ...)
+{
+	unsigned int room = sizeof(diff_now->text) - diff_now->used;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(diff_now->text + diff_now->used, room, format, args);
+	va_end(args);
+	if (n < 0 || (unsigned int)n + 2 > room)
+		_exit(99);
+	diff_now->used += n;
+	diff_now->text[diff_now->used++] = '\n';
+}
+
+/* Length and hash, and the first bytes to look at. */
+static inline void log_bytes(const char *label, const void *data, size_t length)
+{
+	const unsigned char *p = data;
+	char hex[3 * 32 + 1] = "";
+	size_t i;
+
+	for (i = 0; i < length && i < 32; i++)
+		sprintf(hex + 3 * i, " %02x", p[i]);
+	log_line("%s: %zu bytes, hash %016llx:%s", label, length,
+		 (unsigned long long)vgpu_mock_sum(VGPU_MOCK_SUM_INIT, data, length), hex);
+}
+
+/* Evaluates @expr, writes its value and errno down, leaves both to the caller. */
+#define LOG_CALL(expr) ({						\
+	long long diff_value;						\
+	int diff_errno;							\
+									\
+	errno = 0;							\
+	diff_value = (expr);						\
+	diff_errno = diff_value == -1 ? errno : 0;			\
+	log_line("%s = %lld%s%s", #expr, diff_value,			\
+		 diff_errno ? " " : "",					\
+		 diff_errno ? strerrorname_np(diff_errno) : "");	\
+	errno = diff_errno;						\
+	diff_value;							\
+})
+
+#define CHECK(condition) ({						\
+	bool diff_ok = (condition);					\
+									\
+	if (!diff_ok) {							\
+		int diff_saved = errno;					\
+									\
+		__atomic_add_fetch(&diff_now->failed, 1, __ATOMIC_SEQ_CST); \
+		log_line("%s:%d: check failed: %s (errno %d)",		\
+			 __FILE__, __LINE__, #condition, diff_saved);	\
+	}								\
+	diff_ok;							\
+})
+
+/* For what the rest of a test stands on. */
+#define MUST(condition) do {						\
+	if (!CHECK(condition))						\
+		_exit(1);						\
+} while (0)
+
+static inline int open_device(int flags)
+{
+	int fd = open(path, flags);
+
+	if (fd < 0)
+		log_line("open %s: %s", forwarded ? "forwarded" : "real", strerror(errno));
+	MUST(fd >= 0);
+	return fd;
+}
+
+static inline uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+static inline void sleep_ms(unsigned int ms)
+{
+	struct timespec delay = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&delay, &delay) && errno == EINTR)
+		;
+}
+
+/* A page whose neighbours cannot be accessed. */
+static inline void *alloc_pages(size_t pages)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, (pages + 2) * page, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(memory != MAP_FAILED);
+	MUST(!mprotect(memory + page, pages * page, PROT_READ | PROT_WRITE));
+	return memory + page;
+}
+
+/* Memory that is filled with a pattern and ends where nothing is mapped. */
+static inline void *alloc_bytes(size_t length, uint64_t seed)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t pages = (length + page - 1) / page;
+	char *memory = alloc_pages(pages ? pages : 1);
+
+	memory += (pages ? pages : 1) * page - length;
+	vgpu_mock_pattern(memory, length, seed, 0);
+	return memory;
+}
+
+/* A counter of the forwarded device, as the guest's sysfs shows it. */
+static inline long long forward_counter(int fd, const char *name)
+{
+	long long value = -1;
+	struct stat st;
+	char file[128];
+	FILE *stream;
+
+	if (fstat(fd, &st))
+		return -1;
+	snprintf(file, sizeof(file), "/sys/dev/char/%u:%u/%s", major(st.st_rdev),
+		 minor(st.st_rdev), name);
+	stream = fopen(file, "r");
+	if (!stream)
+		return -1;
+	if (fscanf(stream, "%lld", &value) != 1)
+		value = -1;
+	fclose(stream);
+	return value;
+}
+
+/*
+ * An ioctl that a schema describes takes one round trip and fetches no page;
+ * its twin only has to give the same result.
+ */
+static inline int diff_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	bool counted = forwarded && !(cmd & VGPU_MOCK_UNDESCRIBED_BIT);
+	long long trips = 0, pages = 0;
+	int saved;
+	int ret;
+
+	if (counted) {
+		trips = forward_counter(fd, "round_trips");
+		pages = forward_counter(fd, "fetched_pages");
+		CHECK(trips >= 0 && pages >= 0);
+	}
+	ret = ioctl(fd, cmd, arg);
+	saved = errno;
+	if (counted) {
+		CHECK(forward_counter(fd, "round_trips") - trips == 1);
+		CHECK(forward_counter(fd, "fetched_pages") - pages == 0);
+	}
+	errno = saved;
+	return ret;
+}
+
+typedef void (*diff_body)(void);
+
+struct diff_side {
+	const char *name;
+	const char *path;
+	bool forwarded;
+};
+
+static inline const char *diff_node(const char *side, const char *node)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s%s", side, node ? "_" : "", node ? node : "");
+	return getenv(name);
+}
+
+/* Runs the body in a process group of its own, which is gone afterwards. */
+static inline void diff_run(struct diff_account *account, const struct diff_side *side,
+			    unsigned int with_twin, diff_body body, unsigned int seconds)
+{
+	uint64_t deadline = now_ms() + seconds * 1000ULL;
+	int status = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		setpgid(0, 0);
+		diff_now = account;
+		path = side->path;
+		forwarded = side->forwarded;
+		twin = with_twin;
+		body();
+		_exit(0);
+	}
+	diff_now = account;
+	if (pid < 0) {
+		account->failed++;
+		log_line("fork failed: %s", strerror(errno));
+		return;
+	}
+	setpgid(pid, pid);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (now_ms() > deadline) {
+			account->failed++;
+			log_line("no end after %u s", seconds);
+			kill(-pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			return;
+		}
+		sleep_ms(5);
+	}
+	kill(-pid, SIGKILL);
+	if (WIFSIGNALED(status))
+		log_line("died of signal %d", WTERMSIG(status));
+	else
+		log_line("exit status %d", WEXITSTATUS(status));
+	if (status)
+		account->failed++;
+}
+
+static inline void diff_print(const struct diff_side *side, const struct diff_account *account)
+{
+	const char *line = account->text;
+	const char *end = account->text + account->used;
+	const char *next;
+
+	printf("# --- %s (%s), %u failed checks\n", side->name, side->path, account->failed);
+	for (; line < end; line = next + 1) {
+		next = memchr(line, '\n', end - line);
+		printf("#   %.*s\n", (int)(next - line), line);
+	}
+}
+
+/* Which line is the first that differs, for people. */
+static inline void diff_point(const struct diff_account *a, const struct diff_account *b)
+{
+	unsigned int line = 1;
+	unsigned int i;
+
+	for (i = 0; i < a->used && i < b->used && a->text[i] == b->text[i]; i++)
+		line += a->text[i] == '\n';
+	printf("# accounts differ from line %u on\n", line);
+}
+
+enum diff_result { DIFF_SAME, DIFF_DIFFERENT, DIFF_NO_DEVICE };
+
+static inline enum diff_result diff_compare(const char *node, unsigned int with_twin,
+					    diff_body body, unsigned int seconds)
+{
+	struct diff_side real = { "real", diff_node("VGPU_REAL", node), false };
+	struct diff_side fwd = { "forwarded", diff_node("VGPU_FWD", node), true };
+	struct diff_account *accounts;
+	enum diff_result result = DIFF_SAME;
+
+	if (!real.path || !fwd.path)
+		return DIFF_NO_DEVICE;
+	if (!strcmp(real.path, fwd.path))
+		fwd.forwarded = false;
+	accounts = mmap(NULL, 2 * sizeof(*accounts), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (accounts == MAP_FAILED)
+		return DIFF_DIFFERENT;
+
+	diff_run(&accounts[0], &real, with_twin, body, seconds);
+	diff_run(&accounts[1], &fwd, with_twin, body, seconds);
+	if (accounts[0].used != accounts[1].used ||
+	    memcmp(accounts[0].text, accounts[1].text, accounts[0].used)) {
+		diff_point(&accounts[0], &accounts[1]);
+		result = DIFF_DIFFERENT;
+	}
+	if (accounts[0].failed || accounts[1].failed)
+		result = DIFF_DIFFERENT;
+	if (result != DIFF_SAME || getenv("VGPU_VERBOSE")) {
+		diff_print(&real, &accounts[0]);
+		diff_print(&fwd, &accounts[1]);
+	}
+	munmap(accounts, 2 * sizeof(*accounts));
+	return result;
+}
+
+/* Test names read "same.array_in": the same on both. */
+FIXTURE(same) {
+};
+
+FIXTURE_SETUP(same)
+{
+}
+
+FIXTURE_TEARDOWN(same)
+{
+}
+
+#define DIFF_TEST_ONE(name, body, with_twin, node, seconds)		\
+TEST_F_TIMEOUT(same, name, 2 * (seconds) + 10)				\
+{									\
+	enum diff_result result = diff_compare(node, with_twin, body, seconds); \
+									\
+	if (result == DIFF_NO_DEVICE)					\
+		SKIP(return, "VGPU_REAL or VGPU_FWD%s%s not set",	\
+		     (node) ? "_" : "", (node) ? (const char *)(node) : ""); \
+	ASSERT_TRUE(result == DIFF_SAME);				\
+}
+
+#define DIFF_TEST_NODE(name, node, seconds)				\
+static void diff_body_ ## name(void);					\
+DIFF_TEST_ONE(name, diff_body_ ## name, 0, node, seconds)		\
+static void diff_body_ ## name(void)
+
+#define DIFF_TEST_LIMIT(name, seconds)	DIFF_TEST_NODE(name, NULL, seconds)
+#define DIFF_TEST(name)			DIFF_TEST_NODE(name, NULL, DIFF_SECONDS)
+
+#define DIFF_TEST_TWINS(name)						\
+static void diff_body_ ## name(void);					\
+DIFF_TEST_ONE(name, diff_body_ ## name, 0, NULL, DIFF_SECONDS)		\
+DIFF_TEST_ONE(name ## _undescribed, diff_body_ ## name,			\
+	      VGPU_MOCK_UNDESCRIBED_BIT, NULL, DIFF_SECONDS)		\
+static void diff_body_ ## name(void)
+
+#endif /* VGPU_DIFF_H */
