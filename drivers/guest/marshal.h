@@ -60,12 +60,21 @@ struct vgpu_marshal_seg {
 	const struct vgpu_schema_field *field;
 };
 
-/* private: an object in use, or an fd that named none */
+enum vgpu_marshal_held_kind {
+	VGPU_HELD_OBJECT,	/* named by an FD_IN fixup */
+	VGPU_HELD_CLOSED,	/* an fd that the program does not have open */
+	VGPU_HELD_OUT,		/* room for an fd that may come back */
+};
+
+/* private: an fd on its way in or out */
 struct vgpu_marshal_held {
 	void *handle;
-	u32 in_off;		/* !handle: the place in data ... */
-	u32 out_off;		/* ... and in the reply, U32_MAX: not there */
-	u32 fd;			/* ... and what the program had there */
+	u32 kind;		/* enum vgpu_marshal_held_kind */
+	int fd;			/* CLOSED: what the program had there; OUT: the new one */
+	u32 fixup;		/* OUT: index; OUT and CLOSED: the place: */
+	u32 offset;
+	u16 seg;
+	bool filled;		/* OUT: an object came */
 };
 
 /**
@@ -114,7 +123,7 @@ struct vgpu_marshal {
 	struct vgpu_fixup fixups_inline[VGPU_MARSHAL_FIXUPS];
 	struct vgpu_marshal_seg info_inline[VGPU_MARSHAL_SEGS];
 	struct vgpu_marshal_held held_inline[VGPU_MARSHAL_HELD];
-	u8 data_inline[VGPU_MARSHAL_BYTES] __aligned(8);
+	u64 data_inline[VGPU_MARSHAL_BYTES / sizeof(u64)];
 };
 
 /**

@@ -33,12 +33,16 @@
 #define VGPU_SCHEMA_H
 
 #ifdef __KERNEL__
+#include <linux/bits.h>
 #include <linux/ioctl.h>
 #include <linux/stddef.h>
 #include <linux/types.h>
 #else
 #include <sys/ioctl.h>
 #include "wire_user.h"
+#ifndef sizeof_field
+#define sizeof_field(type, field)	sizeof(((type *)0)->field)
+#endif
 #endif
 
 /* Nesting that the marshaller follows; the rest is left to demand paging. */
@@ -189,13 +193,13 @@ enum vgpu_schema_arg {
 };
 
 /* Neither reads nor writes memory of the device that a program has mapped. */
-#define VGPU_IOCTL_NO_MAPPED	(1U << 0)
+#define VGPU_IOCTL_NO_MAPPED	BIT(0)
 /* The command is compared as a whole: a bare number. */
-#define VGPU_IOCTL_EXACT	(1U << 1)
+#define VGPU_IOCTL_EXACT	BIT(1)
 /* The result, if not negative, is an fd. */
-#define VGPU_IOCTL_RESULT_FD	(1U << 2)
+#define VGPU_IOCTL_RESULT_FD	BIT(2)
 /* 32-bit programs have another layout: see struct vgpu_schema's compat. */
-#define VGPU_IOCTL_NATIVE	(1U << 3)
+#define VGPU_IOCTL_NATIVE	BIT(3)
 
 /**
  * struct vgpu_schema_ioctl - one ioctl
@@ -283,6 +287,7 @@ struct vgpu_schema {
 /* --- tables --------------------------------------------------------------- */
 
 extern const struct vgpu_schema vgpu_schema_drm;
+extern const struct vgpu_schema vgpu_schema_drm_mode;
 extern const struct vgpu_schema vgpu_schema_virtgpu;
 extern const struct vgpu_schema vgpu_schema_vgem;
 extern const struct vgpu_schema vgpu_schema_mock;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An ioctl's argument on its way to the host, and its results on their way back.
+ */
+#include "marshal_mem.h"
+
+static u8 cmd_dir(u32 cmd)
+{
+	return (_IOC_DIR(cmd) & _IOC_WRITE ? VGPU_IN : 0) |
+	       (_IOC_DIR(cmd) & _IOC_READ ? VGPU_OUT : 0);
+}
+
+/* The argument goes to the driver as it is. */
+static int arg_value(struct vgpu_marshal *m, unsigned long arg)
+{
+	m->arg_kind = VGPU_IOCTL_ARG_VALUE;
+	m->arg = arg;
+	return 0;
+}
+
+/*
+ * Nothing is known about the argument. If it could be an address, its page goes
+ * along: most drivers will look there.
+ */
+static int arg_unknown(struct vgpu_marshal *m, unsigned long arg)
+{
+	u64 page = arg & ~(u64)(VGPU_PAGE_SIZE - 1);
+	int seg;
+
+	arg_value(m, arg);
+	if (!page)
+		return 0;
+	seg = vgpu_marshal_page_add(m, page);
+	return seg == -ENOMEM ? seg : 0;
+}
+
+/* Segment 0. Where that cannot be, the driver meets the address itself. */
+static int arg_seg(struct vgpu_marshal *m, unsigned long arg, u32 size, u8 dir)
+{
+	/*
+	 * Also what the driver only writes: it may write a part, or nothing
+	 * when it fails, and the program keeps what it had in the rest.
+	 */
+	int seg = vgpu_marshal_seg_add(m, arg, size, dir | VGPU_IN);
+
+	if (seg < 0)
+		return seg;
+	m->arg_kind = VGPU_IOCTL_ARG_SEG;
+	m->arg = 0;
+	return 0;
+}
+
+/* The rest of a struct that says its own size. */
+static int arg_rest(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *ioctl, u8 dir)
+{
+	const struct vgpu_schema_ref *ref = &ioctl->size_from;
+	u32 len = m->info[0].len;
+	u64 size;
+
+	if (ref->kind != VGPU_REF_FIELD || ref->offset + ref->size > len)
+		return 0;
+	size = vgpu_marshal_int(m->data + m->info[0].in_off + ref->offset, ref->size);
+	/* The driver refuses it by looking at the size alone. */
+	if (size <= len || size > VGPU_SCHEMA_SIZED_MAX)
+		return 0;
+	return vgpu_marshal_seg_extend(m, size - len, dir);
+}
+
+static int arg_struct(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *ioctl, u32 cmd,
+		      unsigned long arg)
+{
+	u32 size = ioctl->size ? ioctl->size : _IOC_SIZE(cmd);
+	u8 dir = ioctl->dir ? ioctl->dir : cmd_dir(cmd);
+	int error;
+
+	/* As drivers that go by the number do: then there is no argument. */
+	if (!size || !dir)
+		return arg_value(m, arg);
+	error = arg_seg(m, arg, size, dir);
+	if (!error) {
+		error = arg_rest(m, ioctl, dir);
+		if (error)
+			vgpu_marshal_seg_drop(m);
+	}
+	if (error == -EFAULT || error == -E2BIG)
+		return arg_value(m, arg);
+	if (error || !(dir & VGPU_IN))
+		return error;
+	return vgpu_marshal_walk(m, &ioctl->body);
+}
+
+/* Not read beyond the page in which the string ends. */
+static int arg_string(struct vgpu_marshal *m, unsigned long arg, u32 max)
+{
+	u32 len = min_t(u32, max, VGPU_PAGE_SIZE - (arg & (VGPU_PAGE_SIZE - 1)));
+	int error = arg_seg(m, arg, len, VGPU_IN);
+
+	if (!error && len < max && !memchr(m->data, 0, len)) {
+		error = vgpu_marshal_seg_extend(m, max - len, VGPU_IN);
+		if (error)
+			vgpu_marshal_seg_drop(m);
+	}
+	return error == -EFAULT || error == -E2BIG ? arg_value(m, arg) : error;
+}
+
+int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema, u32 cmd,
+		       unsigned long arg, bool compat)
+{
+	const struct vgpu_schema_ioctl *ioctl = vgpu_schema_find(schema, cmd, compat);
+	int error;
+
+	if (!ioctl) {
+		if (!_IOC_SIZE(cmd) || !cmd_dir(cmd))
+			return arg_unknown(m, arg);
+		error = arg_seg(m, arg, _IOC_SIZE(cmd), cmd_dir(cmd));
+		return error == -EFAULT || error == -E2BIG ? arg_value(m, arg) : error;
+	}
+
+	m->flags = ioctl->flags;
+	m->name = ioctl->name;
+	switch (ioctl->arg) {
+	case VGPU_ARG_STRUCT:
+		error = arg_struct(m, ioctl, cmd, arg);
+		break;
+	case VGPU_ARG_VALUE:
+		error = arg_value(m, arg);
+		break;
+	case VGPU_ARG_STRING:
+		error = arg_string(m, arg, ioctl->size);
+		break;
+	default:
+		return -ioctl->error;
+	}
+	if (error || !(ioctl->flags & VGPU_IOCTL_RESULT_FD))
+		return error;
+	return vgpu_marshal_fd_ret(m);
+}
+
+void vgpu_marshal_view(const struct vgpu_marshal *m, const struct vgpu_call *call,
+		       struct vgpu_call_view *view)
+{
+	view->call = call;
+	view->segs = m->segs;
+	view->fixups = m->fixups;
+	view->data = m->data;
+	view->scratch_bytes = m->scratch_bytes;
+	view->reply_bytes = m->reply_bytes;
+}

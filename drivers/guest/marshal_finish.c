@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The way back: results into the caller's memory, objects into its fd table.
+ *
+ * Of memory that went along with the call only bytes that the driver changed
+ * are written, as other threads of the program may write the rest meanwhile,
+ * and natively nobody else would.
+ */
+#include "marshal_mem.h"
+
+static int copy_changes(u64 addr, const u8 *old, const u8 *new, u32 len)
+{
+	u32 pos = 0, run;
+
+	while (pos < len) {
+		run = vgpu_wire_diff_next(old, new, len, &pos);
+		if (!run)
+			break;
+		if (copy_to_user(u64_to_user_ptr(addr + pos), new + pos, run))
+			return -EFAULT;
+		pos += run;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* How much of an OUT segment the driver has filled. */
+static u32 out_len(const struct vgpu_marshal *m, const struct vgpu_marshal_seg *info,
+		   const u8 *data)
+{
+	const struct vgpu_marshal_seg *parent = &m->info[info->parent];
+	const struct vgpu_schema_ref *ref = &info->field->out_count;
+	u32 offset = info->parent_base + ref->offset;
+	u64 n, bytes;
+
+	if (ref->kind != VGPU_REF_FIELD || !(parent->dir & VGPU_OUT) ||
+	    offset + ref->size > parent->len)
+		return info->len;
+	n = vgpu_marshal_int(data + parent->out_off + offset, ref->size);
+	if (check_mul_overflow(n, (u64)info->unit, &bytes))
+		return info->len;
+	return min_t(u64, bytes, info->len);
+}
+
+static int copy_seg(const struct vgpu_marshal *m, const struct vgpu_marshal_seg *info,
+		    const u8 *data, long result)
+{
+	const u8 *new = data + info->out_off;
+	u32 len;
+
+	if (!(info->dir & VGPU_OUT))
+		return 0;
+	if (info->dir & VGPU_IN)
+		return copy_changes(info->addr, m->data + info->in_off, new, info->len);
+	if (result < 0)
+		return 0;
+	len = out_len(m, info, data);
+	return copy_to_user(u64_to_user_ptr(info->addr), new, len) ? -EFAULT : 0;
+}
+
+/*
+ * Places of fds. What the call carried there is made to look as the comparison
+ * needs it: equal to the reply where an fd of this process will be written, and
+ * where an fd was not open, what the program had if the driver wrote there.
+ */
+static void settle_fd(struct vgpu_marshal *m, const struct vgpu_marshal_held *held,
+		      const u8 *data)
+{
+	const struct vgpu_marshal_seg *info = &m->info[held->seg];
+	const u8 *new = data + info->out_off + held->offset;
+	u8 *old = m->data + info->in_off + held->offset;
+
+	if (info->dir != VGPU_INOUT)
+		return;
+	if (held->kind == VGPU_HELD_OUT && held->filled)
+		memcpy(old, new, sizeof(u32));
+	else if (held->kind == VGPU_HELD_CLOSED &&
+		 vgpu_marshal_int(new, sizeof(u32)) != VGPU_MARSHAL_NO_FD)
+		memcpy(old, &held->fd, sizeof(u32));
+}
+
+static struct vgpu_marshal_held *out_find(struct vgpu_marshal *m, u32 fixup)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++)
+		if (m->held[i].kind == VGPU_HELD_OUT && m->held[i].fixup == fixup)
+			return &m->held[i];
+	return NULL;
+}
+
+/* Each object is taken over, whatever happens to the others. */
+static int fds_reserve(struct vgpu_marshal *m, const struct vgpu_reply_view *reply)
+{
+	u32 nr = le16_to_cpu(reply->reply->nr_objects);
+	int error = 0;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		const struct vgpu_object_desc *desc = &reply->objects[i];
+		struct vgpu_marshal_held *held = out_find(m, le32_to_cpu(desc->fixup));
+		void *handle = NULL;
+		int fd = m->fds->reserve(m->fds_data, desc, &handle);
+
+		if (fd < 0) {
+			error = error ? error : fd;
+			continue;
+		}
+		/* The check of the reply allows no other: one object a place. */
+		if (!held || held->filled) {
+			m->fds->abort(m->fds_data, fd, handle);
+			error = error ? error : -EIO;
+			continue;
+		}
+		held->handle = handle;
+		held->fd = fd;
+		held->filled = true;
+	}
+	return error;
+}
+
+static bool held_is_ret(const struct vgpu_marshal *m, const struct vgpu_marshal_held *held)
+{
+	return le16_to_cpu(m->fixups[held->fixup].type) == VGPU_FIXUP_FD_RET;
+}
+
+static int fds_copy(const struct vgpu_marshal *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+
+		if (held->kind != VGPU_HELD_OUT || !held->filled || held_is_ret(m, held))
+			continue;
+		if (copy_to_user(u64_to_user_ptr(m->info[held->seg].addr + held->offset),
+				 &held->fd, sizeof(held->fd)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
+{
+	u32 i;
+	int error;
+
+	for (i = 0; i < m->nr_held; i++)
+		if (m->held[i].kind != VGPU_HELD_OUT || !held_is_ret(m, &m->held[i]))
+			settle_fd(m, &m->held[i], data);
+	for (i = 0; i < m->nr_segs; i++) {
+		error = copy_seg(m, &m->info[i], data, result);
+		if (error)
+			return error;
+	}
+	return fds_copy(m);
+}
+
+static void fds_install(struct vgpu_marshal *m, bool ok, long *result)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++) {
+		struct vgpu_marshal_held *held = &m->held[i];
+
+		if (held->kind != VGPU_HELD_OUT || !held->filled)
+			continue;
+		held->filled = false;
+		if (!ok) {
+			m->fds->abort(m->fds_data, held->fd, held->handle);
+			continue;
+		}
+		if (held_is_ret(m, held))
+			*result = held->fd;
+		/* Another thread may close it from now on. */
+		m->fds->install(m->fds_data, held->fd, held->handle);
+	}
+}
+
+long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *reply, long result)
+{
+	int error;
+
+	if (le32_to_cpu(reply->reply->flags) & VGPU_REPLY_REFUSED)
+		return result;
+	error = fds_reserve(m, reply);
+	if (!error)
+		error = results_copy(m, reply->data, result);
+	fds_install(m, !error, &result);
+	return error ? error : result;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The memory functions of the kernel that the marshaller uses, for programs
+ * that run it in user space. The three that touch the caller's memory are the
+ * program's to define.
+ */
+#ifndef VGPU_MARSHAL_USER_H
+#define VGPU_MARSHAL_USER_H
+
+#include <stdlib.h>
+#include "wire_user.h"
+
+#define GFP_KERNEL_ACCOUNT	0
+
+#define u64_to_user_ptr(x)	((void *)(uintptr_t)(x))
+
+unsigned long copy_from_user(void *to, const void *from, unsigned long n);
+unsigned long copy_to_user(void *to, const void *from, unsigned long n);
+bool access_ok(const void *addr, unsigned long n);
+
+/* A variable, so that a test can make the n-th allocation fail. */
+extern long vgpu_user_alloc_fail;
+
+static inline void *kvmalloc(size_t size, int flags)
+{
+	if (vgpu_user_alloc_fail && !--vgpu_user_alloc_fail)
+		return NULL;
+	return malloc(size);
+}
+
+static inline void kvfree(void *p)
+{
+	free(p);
+}
+
+#endif /* VGPU_MARSHAL_USER_H */

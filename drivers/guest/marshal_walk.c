@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Following a schema through the caller's memory.
+ *
+ * Every struct is copied once, when its segment is added; all that is known of
+ * it afterwards comes from that copy. Whatever cannot be followed keeps its
+ * pointer as it is: the driver meets the caller's own address there, and reads
+ * it by demand paging or fails as it would natively.
+ */
+#include "marshal_mem.h"
+
+/**
+ * struct level - a struct that is being looked at
+ * @up: the struct whose pointer led here
+ * @seg: segment that holds it
+ * @base: where it begins in that
+ * @len: bytes of it that are there; what lies behind counts as zero
+ * @depth: number of structs above it
+ */
+struct level {
+	const struct level *up;
+	u16 seg;
+	u32 base;
+	u32 len;
+	u8 depth;
+};
+
+static int walk_struct(struct vgpu_marshal *m, const struct level *level,
+		       const struct vgpu_schema_struct *body);
+
+/* Errors that only mean that a pointer stays as it is. */
+static int leave(int error)
+{
+	return error == -EFAULT || error == -E2BIG ? 0 : error;
+}
+
+static bool level_get(const struct vgpu_marshal *m, const struct level *level, u32 offset,
+		      u8 size, u64 *value)
+{
+	const struct vgpu_marshal_seg *info = &m->info[level->seg];
+
+	if (!(info->dir & VGPU_IN))
+		return false;
+	*value = 0;
+	if (offset + size <= level->len)
+		*value = vgpu_marshal_int(m->data + info->in_off + level->base + offset, size);
+	return true;
+}
+
+/* The segment made for the pointer at @via of a struct, or NULL. */
+static const struct vgpu_marshal_seg *target_find(const struct vgpu_marshal *m,
+						  const struct level *level, u16 via)
+{
+	u32 i;
+
+	for (i = m->nr_segs; i-- > 1;) {
+		const struct vgpu_marshal_seg *info = &m->info[i];
+
+		if (info->field && info->parent == level->seg &&
+		    info->parent_base == level->base && info->field->offset == via)
+			return info;
+	}
+	return NULL;
+}
+
+static bool target_get(const struct vgpu_marshal *m, const struct level *level,
+		       const struct vgpu_schema_ref *ref, u64 *value)
+{
+	const struct vgpu_marshal_seg *info = target_find(m, level, ref->via);
+	const u8 *p;
+	u32 i;
+
+	if (!info || !(info->dir & VGPU_IN))
+		return false;
+	p = m->data + info->in_off;
+	*value = 0;
+	if (ref->kind == VGPU_REF_TARGET) {
+		if (ref->offset + ref->size <= info->len)
+			*value = vgpu_marshal_int(p + ref->offset, ref->size);
+		return true;
+	}
+	for (i = 0; i + ref->size <= info->len; i += ref->size)
+		if (check_add_overflow(*value, vgpu_marshal_int(p + i, ref->size), value))
+			return false;
+	return true;
+}
+
+/* false: the number is not known on this side. */
+static bool ref_get(const struct vgpu_marshal *m, const struct level *level,
+		    const struct vgpu_schema_ref *ref, u64 *value)
+{
+	u8 up;
+
+	for (up = ref->up; up && level; up--)
+		level = level->up;
+	if (!level)
+		return false;
+	switch (ref->kind) {
+	case VGPU_REF_CONST:
+		*value = ref->value;
+		return true;
+	case VGPU_REF_FIELD:
+		return level_get(m, level, ref->offset, ref->size, value);
+	case VGPU_REF_TARGET:
+	case VGPU_REF_SUM:
+		return target_get(m, level, ref, value);
+	default:
+		return false;
+	}
+}
+
+static bool when_holds(const struct vgpu_marshal *m, const struct level *level,
+		       const struct vgpu_schema_when *when)
+{
+	u64 value;
+
+	if (when->ref.kind == VGPU_REF_NONE)
+		return true;
+	return ref_get(m, level, &when->ref, &value) && (value & when->mask) == when->value;
+}
+
+/*
+ * Bytes of the array, and of one element of it; 0: nothing to follow. Counts
+ * are the caller's: they may be anything.
+ */
+static u32 array_bytes(const struct vgpu_marshal *m, const struct level *level,
+		       const struct vgpu_schema_field *field, u32 *unit)
+{
+	u64 n = 1, each = field->unit, bytes;
+
+	if (!each)
+		each = field->elem ? field->elem->size : 1;
+	if (field->stride.kind != VGPU_REF_NONE && !ref_get(m, level, &field->stride, &each))
+		return 0;
+	if (field->count.kind != VGPU_REF_NONE && !ref_get(m, level, &field->count, &n))
+		return 0;
+	if (check_mul_overflow(n, each, &bytes) || bytes > U32_MAX - 8 ||
+	    (field->max && bytes > field->max))
+		return 0;
+	*unit = each;
+	return bytes;
+}
+
+/*
+ * Memory inside a struct that is already there (an argument that points into
+ * itself) stays one piece of memory, unless it holds pointers, which the host
+ * will replace.
+ */
+static bool alias_find(const struct vgpu_marshal *m, const struct level *level,
+		       const struct vgpu_schema_field *field, u64 addr, u32 len, u16 seg,
+		       u32 *offset)
+{
+	const struct vgpu_marshal_seg *info = &m->info[seg];
+	u32 place = level->base + field->offset;
+	u32 i;
+
+	if (addr < info->addr || addr - info->addr > info->len ||
+	    len > info->len - (addr - info->addr) || (field->dir & ~info->dir))
+		return false;
+	*offset = addr - info->addr;
+	if (seg == level->seg && place < *offset + len && *offset < place + field->size)
+		return false;
+	for (i = 0; i < m->nr_fixups; i++) {
+		u32 other = le32_to_cpu(m->fixups[i].offset);
+
+		if (le16_to_cpu(m->fixups[i].seg) == seg && other < *offset + len &&
+		    *offset < other + 8)
+			return false;
+	}
+	return true;
+}
+
+static int ptr_fixup(struct vgpu_marshal *m, const struct level *level,
+		     const struct vgpu_schema_field *field, u32 target, u32 target_offset)
+{
+	u16 type = field->size == 4 ? VGPU_FIXUP_PTR32 : VGPU_FIXUP_PTR;
+
+	return vgpu_marshal_fixup_add(m, type, level->seg, level->base + field->offset, target,
+				      target_offset);
+}
+
+static int walk_elems(struct vgpu_marshal *m, const struct level *up, int seg,
+		      const struct vgpu_schema_struct *elem, u32 bytes, u32 step)
+{
+	struct level level = { .up = up, .seg = seg, .depth = up->depth + 1 };
+	int error;
+
+	if (level.depth >= VGPU_SCHEMA_DEPTH || !step)
+		return 0;
+	for (level.base = 0; level.base < bytes; level.base += step) {
+		level.len = min(bytes - level.base, step);
+		error = walk_struct(m, &level, elem);
+		if (error)
+			return error;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int walk_ptr(struct vgpu_marshal *m, const struct level *level,
+		    const struct vgpu_schema_field *field, u64 addr)
+{
+	u32 unit = 0, offset = 0, bytes = array_bytes(m, level, field, &unit);
+	int seg, error;
+
+	if (!bytes)
+		return 0;
+	if (alias_find(m, level, field, addr, bytes, level->seg, &offset))
+		return leave(min(ptr_fixup(m, level, field, level->seg, offset), 0));
+	if (level->seg && alias_find(m, level, field, addr, bytes, 0, &offset))
+		return leave(min(ptr_fixup(m, level, field, 0, offset), 0));
+
+	seg = vgpu_marshal_seg_add(m, addr, bytes, field->dir);
+	if (seg < 0)
+		return leave(seg);
+	m->info[seg].field = field;
+	m->info[seg].parent = level->seg;
+	m->info[seg].parent_base = level->base;
+	m->info[seg].unit = unit;
+	error = ptr_fixup(m, level, field, seg, 0);
+	if (error < 0)
+		return error;
+	if (!field->elem)
+		return 0;
+	/* A count of other units than elements (bytes, words): go by elements. */
+	if (field->stride.kind == VGPU_REF_NONE)
+		unit = field->elem->size;
+	return walk_elems(m, level, seg, field->elem, bytes, unit);
+}
+
+static const struct vgpu_schema_node *node_find(const struct vgpu_schema_chain *chain, u64 tag)
+{
+	u32 i;
+
+	for (i = 0; i < chain->nr_nodes; i++)
+		if (chain->nodes[i].tag == tag)
+			return &chain->nodes[i];
+	return NULL;
+}
+
+/* One struct of a chain at @addr; its segment, or what seg_add returns. */
+static int node_add(struct vgpu_marshal *m, const struct vgpu_schema_chain *chain, u64 addr,
+		    const struct vgpu_schema_node **node)
+{
+	/* The head tells what it is the head of; it is not read again. */
+	int error, seg = vgpu_marshal_seg_add(m, addr, chain->head, VGPU_IN);
+	const u8 *head;
+
+	if (seg < 0)
+		return seg;
+	head = m->data + m->info[seg].in_off;
+	*node = node_find(chain, vgpu_marshal_int(head + chain->tag, chain->tag_size));
+	if (!*node) {
+		vgpu_marshal_seg_drop(m);
+		return -EFAULT;
+	}
+	error = vgpu_marshal_seg_extend(m, (*node)->body.size - chain->head, (*node)->dir);
+	if (error) {
+		vgpu_marshal_seg_drop(m);
+		return error;
+	}
+	return seg;
+}
+
+static int walk_chain(struct vgpu_marshal *m, const struct level *up,
+		      const struct vgpu_schema_field *field, u64 addr)
+{
+	const struct vgpu_schema_chain *chain = field->chain;
+	const struct vgpu_schema_node *node;
+	struct level level = { .up = up, .depth = up->depth + 1 };
+	u32 place = up->base + field->offset;
+	u16 from = up->seg;
+	int seg, error;
+	u32 i;
+
+	if (level.depth >= VGPU_SCHEMA_DEPTH)
+		return 0;
+	/* A chain may also be a ring: it ends here, and then in the driver. */
+	for (i = 0; addr && i < chain->max; i++) {
+		seg = node_add(m, chain, addr, &node);
+		if (seg < 0)
+			return leave(seg);
+		error = vgpu_marshal_fixup_add(m, VGPU_FIXUP_PTR, from, place, seg, 0);
+		if (error < 0)
+			return error;
+		level.seg = seg;
+		level.len = node->body.size;
+		error = walk_struct(m, &level, &node->body);
+		if (error)
+			return error;
+		from = seg;
+		place = chain->next;
+		level_get(m, &level, chain->next, sizeof(u64), &addr);
+		cond_resched();
+	}
+	return 0;
+}
+
+static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
+		      const struct vgpu_schema_field *field, int fd)
+{
+	const struct vgpu_marshal_seg *info = &m->info[level->seg];
+	struct vgpu_marshal_held held = {
+		.kind = VGPU_HELD_OBJECT,
+		.fd = fd,
+		.seg = level->seg,
+		.offset = level->base + field->offset,
+	};
+	const u32 no_fd = VGPU_MARSHAL_NO_FD;
+	u32 object = 0;
+	int error;
+
+	if (fd < 0)
+		return 0;
+	error = m->fds->get(m->fds_data, fd, &object, &held.handle);
+	if (error == -EBADF) {
+		/* The number may well be an open fd over there. */
+		held.kind = VGPU_HELD_CLOSED;
+		held.handle = NULL;
+		memcpy(m->data + info->in_off + held.offset, &no_fd, sizeof(no_fd));
+	} else if (error) {
+		return error;
+	}
+	error = vgpu_marshal_held_add(m, &held);
+	if (error < 0) {
+		if (held.kind == VGPU_HELD_OBJECT)
+			m->fds->put(m->fds_data, held.handle);
+		return error;
+	}
+	if (held.kind == VGPU_HELD_CLOSED)
+		return 0;
+	return min(vgpu_marshal_fixup_add(m, VGPU_FIXUP_FD_IN, level->seg, held.offset, object, 0),
+		   0);
+}
+
+static int object_add(struct vgpu_marshal *m, u16 type, struct vgpu_marshal_held *held)
+{
+	int fixup;
+
+	if (!vgpu_marshal_object_fits(m))
+		return -E2BIG;
+	fixup = vgpu_marshal_fixup_add(m, type, held->seg, held->offset, 0, 0);
+	if (fixup < 0)
+		return fixup;
+	m->nr_fd_out++;
+	held->kind = VGPU_HELD_OUT;
+	held->fixup = fixup;
+	return min(vgpu_marshal_held_add(m, held), 0);
+}
+
+static int walk_fd_out(struct vgpu_marshal *m, const struct level *level,
+		       const struct vgpu_schema_field *field)
+{
+	struct vgpu_marshal_held held = {
+		.seg = level->seg,
+		.offset = level->base + field->offset,
+	};
+
+	if (!(m->info[level->seg].dir & VGPU_OUT))
+		return 0;
+	return object_add(m, VGPU_FIXUP_FD_OUT, &held);
+}
+
+int vgpu_marshal_fd_ret(struct vgpu_marshal *m)
+{
+	struct vgpu_marshal_held held = { .seg = 0 };
+
+	return object_add(m, VGPU_FIXUP_FD_RET, &held);
+}
+
+static int walk_field(struct vgpu_marshal *m, const struct level *level,
+		      const struct vgpu_schema_field *field)
+{
+	u64 value = 0;
+	bool known = level_get(m, level, field->offset, field->size, &value);
+
+	switch (field->type) {
+	case VGPU_FIELD_PTR:
+		return value ? walk_ptr(m, level, field, value) : 0;
+	case VGPU_FIELD_CHAIN:
+		return value ? walk_chain(m, level, field, value) : 0;
+	case VGPU_FIELD_FD_IN:
+		return known ? walk_fd_in(m, level, field, (int)(u32)value) : 0;
+	case VGPU_FIELD_FD_OUT:
+		return walk_fd_out(m, level, field);
+	case VGPU_FIELD_USERPTR:
+		return value ? -field->error : 0;
+	default:
+		return 0;
+	}
+}
+
+static int walk_struct(struct vgpu_marshal *m, const struct level *level,
+		       const struct vgpu_schema_struct *body)
+{
+	u32 i;
+	int error;
+
+	for (i = 0; i < body->nr_fields; i++) {
+		const struct vgpu_schema_field *field = &body->fields[i];
+		u32 end = field->offset + field->size;
+
+		/* An older program's struct may end before; fixups are aligned. */
+		if (end > level->len || ((level->base + field->offset) & (field->size - 1)) ||
+		    !when_holds(m, level, &field->when))
+			continue;
+		error = walk_field(m, level, field);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+int vgpu_marshal_walk(struct vgpu_marshal *m, const struct vgpu_schema_struct *body)
+{
+	const struct level level = { .len = m->info[0].len };
+
+	return walk_struct(m, &level, body);
+}

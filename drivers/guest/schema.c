@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which schema a file has, and which entry a command.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <uapi/linux/vgpu_wire.h>
+#endif
+#include "schema.h"
+
+static const struct {
+	const char *driver;
+	const struct vgpu_schema *schema;
+} drm_drivers[] = {
+	{ "vgem", &vgpu_schema_vgem },
+	{ "virtio_gpu", &vgpu_schema_virtgpu },
+};
+
+/* Devices without a driver's name that their path tells. */
+static const struct {
+	const char *path;
+	const struct vgpu_schema *schema;
+} plain_paths[] = {
+	{ "/dev/vgpu-mock", &vgpu_schema_mock },
+};
+
+const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *path)
+{
+	size_t i;
+
+	if (kind == VGPU_EXPORT_PLAIN) {
+		for (i = 0; i < ARRAY_SIZE(plain_paths); i++)
+			if (!strncmp(path, plain_paths[i].path, strlen(plain_paths[i].path)))
+				return plain_paths[i].schema;
+		return NULL;
+	}
+	for (i = 0; i < ARRAY_SIZE(drm_drivers); i++)
+		if (!strcmp(driver, drm_drivers[i].driver))
+			return drm_drivers[i].schema;
+	return &vgpu_schema_drm;
+}
+
+const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_schema *from)
+{
+	switch (kind) {
+	case VGPU_OBJECT_DMABUF:
+		return &vgpu_schema_dma_buf;
+	case VGPU_OBJECT_SYNC_FILE:
+		return &vgpu_schema_sync_file;
+	default:
+		/*
+		 * Another device file (a DRM lease) or a driver's own kind of
+		 * file, whose commands its tables describe as well.
+		 */
+		return from;
+	}
+}
+
+/* Entries rise by type and number: a binary search. */
+static const struct vgpu_schema_ioctl *table_find(const struct vgpu_schema_ioctl *table, u32 nr,
+						  u32 cmd)
+{
+	const u32 key = cmd & 0xffff;
+	u32 low = 0, high = nr;
+
+	while (low < high) {
+		u32 mid = (low + high) / 2;
+		u32 here = table[mid].cmd & 0xffff;
+
+		if (here == key)
+			return !(table[mid].flags & VGPU_IOCTL_EXACT) || table[mid].cmd == cmd ?
+				&table[mid] : NULL;
+		if (here < key)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+const struct vgpu_schema_ioctl *vgpu_schema_find(const struct vgpu_schema *schema, u32 cmd,
+						 bool compat)
+{
+	const struct vgpu_schema_ioctl *ioctl;
+
+	for (; schema; schema = schema->base) {
+		if (compat) {
+			ioctl = table_find(schema->compat, schema->nr_compat, cmd);
+			if (ioctl)
+				return ioctl;
+		}
+		ioctl = table_find(schema->ioctls, schema->nr_ioctls, cmd);
+		if (ioctl)
+			return compat && (ioctl->flags & VGPU_IOCTL_NATIVE) ? NULL : ioctl;
+	}
+	return NULL;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Schemas of what DRM's fds name: dma-buf.h and sync_file.h. */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "schema.h"
+#include "schema_uapi.h"
+
+static const struct vgpu_schema_field export_sync_file[] = {
+	{ VGPU_FD_OUT(struct dma_buf_export_sync_file, fd) },
+};
+
+static const struct vgpu_schema_field import_sync_file[] = {
+	{ VGPU_FD_IN(struct dma_buf_import_sync_file, fd) },
+};
+
+static const struct vgpu_schema_ioctl dma_buf_ioctls[] = {
+	{ VGPU_IOCTL(DMA_BUF_IOCTL_SYNC, struct dma_buf_sync) },
+	/* Declared with the size of a number: what it takes is a string. */
+	{ .cmd = DMA_BUF_SET_NAME_B, .name = "DMA_BUF_SET_NAME", .arg = VGPU_ARG_STRING,
+	  .size = DMA_BUF_NAME_LEN, .flags = VGPU_IOCTL_NO_MAPPED },
+	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_EXPORT_SYNC_FILE, struct dma_buf_export_sync_file,
+			  export_sync_file), .flags = VGPU_IOCTL_NO_MAPPED },
+	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_IMPORT_SYNC_FILE, struct dma_buf_import_sync_file,
+			  import_sync_file), .flags = VGPU_IOCTL_NO_MAPPED },
+};
+
+const struct vgpu_schema vgpu_schema_dma_buf = {
+	.name = "dma-buf",
+	.ioctls = dma_buf_ioctls,
+	.nr_ioctls = ARRAY_SIZE(dma_buf_ioctls),
+};
+
+static const struct vgpu_schema_field sync_merge[] = {
+	{ VGPU_FD_IN(struct sync_merge_data, fd2) },
+	{ VGPU_FD_OUT(struct sync_merge_data, fence) },
+};
+
+static const struct vgpu_schema_field sync_info[] = {
+	{ VGPU_PTR(struct sync_file_info, sync_fence_info), .dir = VGPU_OUT,
+	  .unit = sizeof(struct sync_fence_info),
+	  .count = VGPU_FIELD(struct sync_file_info, num_fences),
+	  .out_count = VGPU_FIELD(struct sync_file_info, num_fences) },
+};
+
+static const struct vgpu_schema_ioctl sync_file_ioctls[] = {
+	{ VGPU_IOCTL_WITH(SYNC_IOC_MERGE, struct sync_merge_data, sync_merge),
+	  .flags = VGPU_IOCTL_NO_MAPPED },
+	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, struct sync_file_info, sync_info),
+	  .flags = VGPU_IOCTL_NO_MAPPED },
+	{ VGPU_IOCTL(SYNC_IOC_SET_DEADLINE, struct sync_set_deadline),
+	  .flags = VGPU_IOCTL_NO_MAPPED },
+};
+
+const struct vgpu_schema vgpu_schema_sync_file = {
+	.name = "sync_file",
+	.ioctls = sync_file_ioctls,
+	.nr_ioctls = ARRAY_SIZE(sync_file_ioctls),
+};

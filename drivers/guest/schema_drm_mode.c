@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of DRM mode setting: drm_mode.h. See schema_drm.c for the rules.
+ *
+ * Queries are made twice: first without room for arrays, which tells the
+ * counts, then with room; the driver tells the whole count each time, and fills
+ * an array if it fits or as far as there is room, each ioctl in its own way.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "schema.h"
+#include "schema_uapi.h"
+
+/* An array of @t that the driver may fill, and one that it reads. */
+#define FILLS(s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+#define READS(s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+
+static const struct vgpu_schema_field card_res[] = {
+	FILLS(struct drm_mode_card_res, fb_id_ptr, __u32, count_fbs),
+	FILLS(struct drm_mode_card_res, crtc_id_ptr, __u32, count_crtcs),
+	FILLS(struct drm_mode_card_res, connector_id_ptr, __u32, count_connectors),
+	FILLS(struct drm_mode_card_res, encoder_id_ptr, __u32, count_encoders),
+};
+
+/* GETCRTC has the struct, too, but touches no connectors. */
+static const struct vgpu_schema_field set_crtc[] = {
+	READS(struct drm_mode_crtc, set_connectors_ptr, __u32, count_connectors),
+};
+
+/* Exactly gamma_size elements, or -EINVAL. */
+#define LUT(d, colour) \
+	{ VGPU_PTR(struct drm_mode_crtc_lut, colour), .dir = (d), .unit = sizeof(__u16), \
+	  .count = VGPU_FIELD(struct drm_mode_crtc_lut, gamma_size) }
+
+static const struct vgpu_schema_field get_gamma[] = {
+	LUT(VGPU_OUT, red),
+	LUT(VGPU_OUT, green),
+	LUT(VGPU_OUT, blue),
+};
+
+static const struct vgpu_schema_field set_gamma[] = {
+	LUT(VGPU_IN, red),
+	LUT(VGPU_IN, green),
+	LUT(VGPU_IN, blue),
+};
+
+static const struct vgpu_schema_field get_connector[] = {
+	FILLS(struct drm_mode_get_connector, encoders_ptr, __u32, count_encoders),
+	FILLS(struct drm_mode_get_connector, modes_ptr, struct drm_mode_modeinfo, count_modes),
+	FILLS(struct drm_mode_get_connector, props_ptr, __u32, count_props),
+	FILLS(struct drm_mode_get_connector, prop_values_ptr, __u64, count_props),
+};
+
+static const struct vgpu_schema_field get_property[] = {
+	FILLS(struct drm_mode_get_property, values_ptr, __u64, count_values),
+	FILLS(struct drm_mode_get_property, enum_blob_ptr, struct drm_mode_property_enum,
+	      count_enum_blobs),
+};
+
+static const struct vgpu_schema_field get_blob[] = {
+	FILLS(struct drm_mode_get_blob, data, __u8, length),
+};
+
+static const struct vgpu_schema_field dirty_fb[] = {
+	READS(struct drm_mode_fb_dirty_cmd, clips_ptr, struct drm_clip_rect, num_clips),
+};
+
+static const struct vgpu_schema_field plane_res[] = {
+	FILLS(struct drm_mode_get_plane_res, plane_id_ptr, __u32, count_planes),
+};
+
+static const struct vgpu_schema_field get_plane[] = {
+	FILLS(struct drm_mode_get_plane, format_type_ptr, __u32, count_format_types),
+};
+
+static const struct vgpu_schema_field obj_get_properties[] = {
+	FILLS(struct drm_mode_obj_get_properties, props_ptr, __u32, count_props),
+	FILLS(struct drm_mode_obj_get_properties, prop_values_ptr, __u64, count_props),
+};
+
+/* For each of count_objs objects a number of properties: their sum counts. */
+#define OBJECTS	VGPU_FIELD(struct drm_mode_atomic, count_objs)
+#define PROPERTIES VGPU_SUM(struct drm_mode_atomic, count_props_ptr, __u32)
+
+static const struct vgpu_schema_field atomic[] = {
+	{ VGPU_PTR(struct drm_mode_atomic, objs_ptr), .dir = VGPU_IN, .unit = sizeof(__u32),
+	  .count = OBJECTS },
+	{ VGPU_PTR(struct drm_mode_atomic, count_props_ptr), .dir = VGPU_IN,
+	  .unit = sizeof(__u32), .count = OBJECTS },
+	{ VGPU_PTR(struct drm_mode_atomic, props_ptr), .dir = VGPU_IN, .unit = sizeof(__u32),
+	  .count = PROPERTIES },
+	{ VGPU_PTR(struct drm_mode_atomic, prop_values_ptr), .dir = VGPU_IN,
+	  .unit = sizeof(__u64), .count = PROPERTIES },
+};
+
+static const struct vgpu_schema_field create_blob[] = {
+	READS(struct drm_mode_create_blob, data, __u8, length),
+};
+
+static const struct vgpu_schema_field create_lease[] = {
+	READS(struct drm_mode_create_lease, object_ids, __u32, object_count),
+	{ VGPU_FD_OUT(struct drm_mode_create_lease, fd) },
+};
+
+static const struct vgpu_schema_field list_lessees[] = {
+	FILLS(struct drm_mode_list_lessees, lessees_ptr, __u32, count_lessees),
+};
+
+static const struct vgpu_schema_field get_lease[] = {
+	FILLS(struct drm_mode_get_lease, objects_ptr, __u32, count_objects),
+};
+
+/* What only asks or keeps books. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl mode_ioctls[] = {
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETRESOURCES, struct drm_mode_card_res, card_res),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETCRTC, struct drm_mode_crtc), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_SETCRTC, struct drm_mode_crtc, set_crtc) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CURSOR, struct drm_mode_cursor) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETGAMMA, struct drm_mode_crtc_lut, get_gamma), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_SETGAMMA, struct drm_mode_crtc_lut, set_gamma), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETENCODER, struct drm_mode_get_encoder), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETCONNECTOR, struct drm_mode_get_connector,
+			  get_connector), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_ATTACHMODE, struct drm_mode_mode_cmd) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_DETACHMODE, struct drm_mode_mode_cmd) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPROPERTY, struct drm_mode_get_property,
+			  get_property), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_SETPROPERTY, struct drm_mode_connector_set_property) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPROPBLOB, struct drm_mode_get_blob, get_blob),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETFB, struct drm_mode_fb_cmd), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_ADDFB, struct drm_mode_fb_cmd) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_RMFB, unsigned int) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_PAGE_FLIP, struct drm_mode_crtc_page_flip) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_DIRTYFB, struct drm_mode_fb_dirty_cmd, dirty_fb) },
+	/* A new buffer may get the map offset of one that is gone. */
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CREATE_DUMB, struct drm_mode_create_dumb) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_MAP_DUMB, struct drm_mode_map_dumb) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_DESTROY_DUMB, struct drm_mode_destroy_dumb) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPLANERESOURCES, struct drm_mode_get_plane_res,
+			  plane_res), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPLANE, struct drm_mode_get_plane, get_plane),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_SETPLANE, struct drm_mode_set_plane) },
+	/* On x86 32-bit programs have no padding before modifier. */
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_ADDFB2, struct drm_mode_fb_cmd2),
+	  .flags = VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_OBJ_GETPROPERTIES, struct drm_mode_obj_get_properties,
+			  obj_get_properties), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_OBJ_SETPROPERTY, struct drm_mode_obj_set_property) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CURSOR2, struct drm_mode_cursor2) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_ATOMIC, struct drm_mode_atomic, atomic) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_CREATEPROPBLOB, struct drm_mode_create_blob,
+			  create_blob), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_DESTROYPROPBLOB, struct drm_mode_destroy_blob), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_CREATE_LEASE, struct drm_mode_create_lease,
+			  create_lease), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_LIST_LESSEES, struct drm_mode_list_lessees,
+			  list_lessees), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GET_LEASE, struct drm_mode_get_lease, get_lease),
+	  BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_REVOKE_LEASE, struct drm_mode_revoke_lease), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_GETFB2, struct drm_mode_fb_cmd2),
+	  .flags = VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CLOSEFB, struct drm_mode_closefb) },
+};
+
+const struct vgpu_schema vgpu_schema_drm_mode = {
+	.name = "drm_mode",
+	.ioctls = mode_ioctls,
+	.nr_ioctls = ARRAY_SIZE(mode_ioctls),
+};

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of the mock device of the tests: one ioctl for every shape that the
+ * schema language has. The twins of these ioctls (bit 7 of the number) have no
+ * entry, and are left to demand paging.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "schema.h"
+#include "tests/mock/vgpu_mock.h"
+
+/* An array of @t whose count is in the same struct. */
+#define ARRAY(d, s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = (d), .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+
+static const struct vgpu_schema_field error[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_error, ptr, __u32, count),
+};
+
+static const struct vgpu_schema_field self[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_self, ptr, __u8, length),
+};
+
+static const struct vgpu_schema_field bare[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_bare, ptr, __u64, count),
+};
+
+static const struct vgpu_schema_field array_in[] = {
+	ARRAY(VGPU_IN, struct vgpu_mock_array, ptr, __u32, count),
+};
+
+/* min(count, total) elements, and out_count says so. */
+static const struct vgpu_schema_field array_out[] = {
+	{ VGPU_PTR(struct vgpu_mock_array, ptr), .dir = VGPU_OUT, .unit = sizeof(__u32),
+	  .count = VGPU_FIELD(struct vgpu_mock_array, count),
+	  .out_count = VGPU_FIELD(struct vgpu_mock_array, out_count) },
+};
+
+static const struct vgpu_schema_field array_inout[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_array, ptr, __u32, count),
+};
+
+static const struct vgpu_schema_field arrays[] = {
+	ARRAY(VGPU_IN, struct vgpu_mock_arrays, in_ptr, __u64, in_count),
+	{ VGPU_PTR(struct vgpu_mock_arrays, out_ptr), .dir = VGPU_OUT, .unit = sizeof(__u16),
+	  .count = VGPU_FIELD(struct vgpu_mock_arrays, out_count),
+	  .out_count = VGPU_FIELD(struct vgpu_mock_arrays, out_count) },
+	ARRAY(VGPU_INOUT, struct vgpu_mock_arrays, inout_ptr, struct vgpu_mock_pair, inout_count),
+};
+
+/* A pointer to a pointer to a number. */
+static const struct vgpu_schema_field pointer_field[] = {
+	{ .type = VGPU_FIELD_PTR, .size = sizeof(__u64), .dir = VGPU_INOUT,
+	  .unit = sizeof(__u64) },
+};
+
+static const struct vgpu_schema_struct pointer = VGPU_STRUCT(__u64, pointer_field);
+
+static const struct vgpu_schema_field ptrptr[] = {
+	{ VGPU_PTR(struct vgpu_mock_ptrptr, ptr), .dir = VGPU_IN, .elem = &pointer },
+};
+
+static const struct vgpu_schema_field struct_fields[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_struct, ptr, __u8, length),
+};
+
+static const struct vgpu_schema_struct struct_elem =
+	VGPU_STRUCT(struct vgpu_mock_struct, struct_fields);
+
+static const struct vgpu_schema_field structs[] = {
+	{ VGPU_PTR(struct vgpu_mock_structs, ptr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct vgpu_mock_structs, count), .elem = &struct_elem },
+};
+
+static const struct vgpu_schema_field ext_array[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_ext_array, ptr, __u32, count),
+};
+
+static const struct vgpu_schema_node exts[] = {
+	{ .tag = VGPU_MOCK_EXT_SET, .dir = VGPU_IN,
+	  .body = VGPU_PLAIN(struct vgpu_mock_ext_set) },
+	{ .tag = VGPU_MOCK_EXT_GET, .dir = VGPU_INOUT,
+	  .body = VGPU_PLAIN(struct vgpu_mock_ext_get) },
+	{ .tag = VGPU_MOCK_EXT_ARRAY, .dir = VGPU_IN,
+	  .body = VGPU_STRUCT(struct vgpu_mock_ext_array, ext_array) },
+};
+
+static const struct vgpu_schema_chain ext_chain = {
+	.head = sizeof(struct vgpu_mock_ext_base),
+	.next = offsetof(struct vgpu_mock_ext_base, next_extension),
+	.tag = offsetof(struct vgpu_mock_ext_base, name),
+	.tag_size = sizeof_field(struct vgpu_mock_ext_base, name),
+	.max = VGPU_MOCK_MAX_CHAIN,
+	.nr_nodes = ARRAY_SIZE(exts),
+	.nodes = exts,
+};
+
+static const struct vgpu_schema_field chain[] = {
+	{ VGPU_CHAIN(struct vgpu_mock_chain, extensions), .chain = &ext_chain },
+};
+
+static const struct vgpu_schema_field buffer_fields[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_chunk_buffer, ptr, __u8, length),
+};
+
+static const struct vgpu_schema_struct buffer =
+	VGPU_STRUCT(struct vgpu_mock_chunk_buffer, buffer_fields);
+
+/* What chunk_data points to, and in which direction, is the chunk's id's to say. */
+#define CHUNK(d, id) \
+	VGPU_PTR(struct vgpu_mock_chunk, chunk_data), .dir = (d), .unit = sizeof(__u32), \
+	.count = VGPU_FIELD(struct vgpu_mock_chunk, length_dw), \
+	.when = VGPU_WHEN_EQUAL(struct vgpu_mock_chunk, chunk_id, id)
+
+static const struct vgpu_schema_field chunk_fields[] = {
+	{ CHUNK(VGPU_IN, VGPU_MOCK_CHUNK_RAW) },
+	{ CHUNK(VGPU_OUT, VGPU_MOCK_CHUNK_RESULT) },
+	{ CHUNK(VGPU_IN, VGPU_MOCK_CHUNK_BUFFERS), .elem = &buffer },
+};
+
+static const struct vgpu_schema_struct chunk =
+	VGPU_STRUCT(struct vgpu_mock_chunk, chunk_fields);
+
+static const struct vgpu_schema_field chunk_pointer_field[] = {
+	{ .type = VGPU_FIELD_PTR, .size = sizeof(__u64), .dir = VGPU_IN, .elem = &chunk },
+};
+
+static const struct vgpu_schema_struct chunk_pointer = VGPU_STRUCT(__u64, chunk_pointer_field);
+
+static const struct vgpu_schema_field chunks[] = {
+	{ VGPU_PTR(struct vgpu_mock_chunks, chunks), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct vgpu_mock_chunks, num_chunks), .elem = &chunk_pointer },
+};
+
+static const struct vgpu_schema_field counted[] = {
+	{ VGPU_PTR(struct vgpu_mock_counted, head), .dir = VGPU_IN,
+	  .unit = sizeof(struct vgpu_mock_counted_head) },
+	{ VGPU_PTR(struct vgpu_mock_counted, data), .dir = VGPU_INOUT, .unit = sizeof(__u32),
+	  .count = VGPU_TARGET(struct vgpu_mock_counted, head,
+			       struct vgpu_mock_counted_head, count) },
+};
+
+static const struct vgpu_schema_field stride[] = {
+	{ VGPU_PTR(struct vgpu_mock_stride, ptr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct vgpu_mock_stride, count),
+	  .stride = VGPU_FIELD(struct vgpu_mock_stride, stride) },
+};
+
+static const struct vgpu_schema_field large_in[] = {
+	ARRAY(VGPU_IN, struct vgpu_mock_large, ptr, __u8, length),
+};
+
+static const struct vgpu_schema_field large_out[] = {
+	ARRAY(VGPU_OUT, struct vgpu_mock_large, ptr, __u8, length),
+};
+
+static const struct vgpu_schema_field large_inout[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_large, ptr, __u8, length),
+};
+
+#define EITHER(d, v) \
+	{ VGPU_PTR(struct vgpu_mock_either, ptr), .dir = (d), \
+	  .count = VGPU_FIELD(struct vgpu_mock_either, length), \
+	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_either, op, v) }
+
+static const struct vgpu_schema_field either[] = {
+	EITHER(VGPU_IN, 0),
+	EITHER(VGPU_OUT, 1),
+};
+
+static const struct vgpu_schema_field moved[] = {
+	ARRAY(VGPU_IN, struct vgpu_mock_moved, ptr, __u8, length),
+};
+
+static const struct vgpu_schema_field locked[] = {
+	ARRAY(VGPU_IN, struct vgpu_mock_locked, in_ptr, __u8, length),
+	ARRAY(VGPU_OUT, struct vgpu_mock_locked, out_ptr, __u8, length),
+};
+
+static const struct vgpu_schema_field atomic[] = {
+	ARRAY(VGPU_IN, struct vgpu_mock_atomic, ptr, __u8, length),
+};
+
+static const struct vgpu_schema_field fd_out[] = {
+	{ VGPU_FD_OUT(struct vgpu_mock_fd_out, out_fd) },
+};
+
+static const struct vgpu_schema_field fd_in[] = {
+	{ VGPU_FD_IN(struct vgpu_mock_fd_in, fd) },
+};
+
+static const struct vgpu_schema_field an_fd_in[] = {
+	{ .type = VGPU_FIELD_FD_IN, .size = sizeof(__s32) },
+};
+
+static const struct vgpu_schema_field an_fd_out[] = {
+	{ .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) },
+};
+
+static const struct vgpu_schema_struct fds_in_elem = VGPU_STRUCT(__s32, an_fd_in);
+static const struct vgpu_schema_struct fds_out_elem = VGPU_STRUCT(__s32, an_fd_out);
+
+static const struct vgpu_schema_field fds_in[] = {
+	{ VGPU_PTR(struct vgpu_mock_fds, ptr), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct vgpu_mock_fds, count),
+	  .max = VGPU_MOCK_MAX_FDS * sizeof(__s32), .elem = &fds_in_elem },
+};
+
+static const struct vgpu_schema_field fds_out[] = {
+	{ VGPU_PTR(struct vgpu_mock_fds, ptr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct vgpu_mock_fds, count),
+	  .max = VGPU_MOCK_MAX_FDS * sizeof(__s32), .elem = &fds_out_elem },
+};
+
+static const struct vgpu_schema_field fd_merge[] = {
+	{ VGPU_FD_IN(struct vgpu_mock_fd_merge, fd) },
+	{ VGPU_FD_IN(struct vgpu_mock_fd_merge, fd2) },
+	{ VGPU_FD_OUT(struct vgpu_mock_fd_merge, out_fd) },
+};
+
+static const struct vgpu_schema_field fd_optional[] = {
+	{ VGPU_FD_IN(struct vgpu_mock_fd_optional, fd_in),
+	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_optional, flags, VGPU_MOCK_FD_HAS_IN) },
+	{ VGPU_FD_OUT(struct vgpu_mock_fd_optional, fd_out),
+	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_optional, flags, VGPU_MOCK_FD_WANT_OUT) },
+};
+
+static const struct vgpu_schema_field fd_swap[] = {
+	{ VGPU_FD_IN(struct vgpu_mock_fd_swap, fd),
+	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_swap, flags, VGPU_MOCK_FD_HAS_IN) },
+	{ VGPU_FD_OUT(struct vgpu_mock_fd_swap, fd),
+	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_swap, flags, VGPU_MOCK_FD_WANT_OUT) },
+};
+
+static const struct vgpu_schema_field compat[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_compat, ptr, __u8, length),
+};
+
+static const struct vgpu_schema_field compat32[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_compat32, ptr, __u8, length),
+};
+
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+#define M(name)	VGPU_MOCK_IOC_##name
+
+static const struct vgpu_schema_ioctl mock_ioctls[] = {
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_BARE, struct vgpu_mock_bare, bare),
+	  .size = sizeof(struct vgpu_mock_bare), .dir = VGPU_INOUT,
+	  .flags = VGPU_IOCTL_EXACT | VGPU_IOCTL_NO_MAPPED },
+	{ VGPU_IOCTL_NO_ARG(M(NOOP)), BOOKS },
+	{ VGPU_IOCTL(M(IN), struct vgpu_mock_in), BOOKS },
+	{ VGPU_IOCTL(M(OUT), struct vgpu_mock_out), BOOKS },
+	{ VGPU_IOCTL(M(INOUT), struct vgpu_mock_inout), BOOKS },
+	{ VGPU_IOCTL_NO_ARG(M(INTEGER)), BOOKS },
+	{ VGPU_IOCTL_WITH(M(ERROR), struct vgpu_mock_error, error), BOOKS },
+	{ VGPU_IOCTL(M(RETURN), struct vgpu_mock_return), BOOKS },
+	{ VGPU_IOCTL(M(BIG), struct vgpu_mock_big), BOOKS },
+	{ VGPU_IOCTL(M(OVERREAD), struct vgpu_mock_overread),
+	  .size = sizeof(struct vgpu_mock_overread), .dir = VGPU_INOUT, BOOKS },
+	{ VGPU_IOCTL_WITH(M(SELF), struct vgpu_mock_self, self), BOOKS },
+	{ VGPU_IOCTL(M(EXTENSIBLE), struct vgpu_mock_extensible), BOOKS },
+	{ VGPU_IOCTL(M(SIZED), struct vgpu_mock_sized), .dir = VGPU_INOUT,
+	  .size = offsetof(struct vgpu_mock_sized, more),
+	  .size_from = VGPU_FIELD(struct vgpu_mock_sized, size), BOOKS },
+	{ VGPU_IOCTL_WITH(M(ARRAY_IN), struct vgpu_mock_array, array_in), BOOKS },
+	{ VGPU_IOCTL_WITH(M(ARRAY_OUT), struct vgpu_mock_array, array_out), BOOKS },
+	{ VGPU_IOCTL_WITH(M(ARRAY_INOUT), struct vgpu_mock_array, array_inout), BOOKS },
+	{ VGPU_IOCTL_WITH(M(ARRAYS), struct vgpu_mock_arrays, arrays), BOOKS },
+	{ VGPU_IOCTL_WITH(M(PTRPTR), struct vgpu_mock_ptrptr, ptrptr), BOOKS },
+	{ VGPU_IOCTL_WITH(M(STRUCTS), struct vgpu_mock_structs, structs), BOOKS },
+	{ VGPU_IOCTL_WITH(M(CHAIN), struct vgpu_mock_chain, chain), BOOKS },
+	{ VGPU_IOCTL_WITH(M(CHUNKS), struct vgpu_mock_chunks, chunks), BOOKS },
+	{ VGPU_IOCTL_WITH(M(COUNTED), struct vgpu_mock_counted, counted), BOOKS },
+	{ VGPU_IOCTL_WITH(M(STRIDE), struct vgpu_mock_stride, stride), BOOKS },
+	{ VGPU_IOCTL_WITH(M(LARGE_IN), struct vgpu_mock_large, large_in), BOOKS },
+	{ VGPU_IOCTL_WITH(M(LARGE_OUT), struct vgpu_mock_large, large_out), BOOKS },
+	{ VGPU_IOCTL_WITH(M(LARGE_INOUT), struct vgpu_mock_large, large_inout), BOOKS },
+	{ VGPU_IOCTL_WITH(M(EITHER), struct vgpu_mock_either, either), BOOKS },
+	{ VGPU_IOCTL_WITH(M(MOVED), struct vgpu_mock_moved, moved), BOOKS },
+	/* Delayed fills change buffers meanwhile: time passes in these. */
+	{ VGPU_IOCTL(M(SLEEP), struct vgpu_mock_sleep) },
+	{ VGPU_IOCTL(M(WAIT), struct vgpu_mock_wait) },
+	{ VGPU_IOCTL(M(WAKE), struct vgpu_mock_wait) },
+	{ VGPU_IOCTL_WITH(M(LOCKED), struct vgpu_mock_locked, locked) },
+	{ VGPU_IOCTL_WITH(M(FD_OUT), struct vgpu_mock_fd_out, fd_out), BOOKS },
+	{ VGPU_IOCTL_WITH(M(FD_IN), struct vgpu_mock_fd_in, fd_in), BOOKS },
+	{ VGPU_IOCTL_WITH(M(FDS_IN), struct vgpu_mock_fds, fds_in), BOOKS },
+	{ VGPU_IOCTL_WITH(M(FDS_OUT), struct vgpu_mock_fds, fds_out), BOOKS },
+	{ VGPU_IOCTL_WITH(M(FD_MERGE), struct vgpu_mock_fd_merge, fd_merge), BOOKS },
+	{ VGPU_IOCTL(M(FD_RETURN), struct vgpu_mock_fd_return),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_RESULT_FD },
+	{ VGPU_IOCTL_WITH(M(FD_OPTIONAL), struct vgpu_mock_fd_optional, fd_optional), BOOKS },
+	{ VGPU_IOCTL(M(OBJ_INFO), struct vgpu_mock_obj_info), BOOKS },
+	{ VGPU_IOCTL_NO_ARG(M(OBJ_SIGNAL)), BOOKS },
+	{ VGPU_IOCTL_WITH(M(FD_SWAP), struct vgpu_mock_fd_swap, fd_swap), BOOKS },
+	{ VGPU_IOCTL(M(BUF_CREATE), struct vgpu_mock_buf_create) },
+	{ VGPU_IOCTL(M(BUF_DESTROY), struct vgpu_mock_buf_range) },
+	{ VGPU_IOCTL(M(BUF_FILL), struct vgpu_mock_buf_range) },
+	{ VGPU_IOCTL(M(BUF_SUM), struct vgpu_mock_buf_range) },
+	{ VGPU_IOCTL(M(BUF_INVALIDATE), struct vgpu_mock_buf_range) },
+	{ VGPU_IOCTL(M(BUF_REVOKE), struct vgpu_mock_buf_range) },
+	{ VGPU_IOCTL(M(BUF_SYNC), struct vgpu_mock_buf_range) },
+	{ VGPU_IOCTL(M(BUF_INFO), struct vgpu_mock_buf_info), BOOKS },
+	{ VGPU_IOCTL(M(IO_MODE), struct vgpu_mock_io), BOOKS },
+	{ VGPU_IOCTL(M(POLL_ARM), struct vgpu_mock_poll), BOOKS },
+	{ VGPU_IOCTL_WITH(M(ATOMIC), struct vgpu_mock_atomic, atomic), BOOKS },
+	{ VGPU_IOCTL(M(INFO), struct vgpu_mock_info), BOOKS },
+	{ VGPU_IOCTL(M(COUNTERS), struct vgpu_mock_counters), BOOKS },
+	{ VGPU_IOCTL_NO_ARG(M(EXCLUSIVE)), BOOKS },
+	{ VGPU_IOCTL_WITH(M(COMPAT), struct vgpu_mock_compat, compat),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+};
+
+static const struct vgpu_schema_ioctl mock_compat[] = {
+	{ VGPU_IOCTL_WITH(M(COMPAT32), struct vgpu_mock_compat32, compat32), BOOKS },
+};
+
+const struct vgpu_schema vgpu_schema_mock = {
+	.name = "vgpu-mock",
+	.ioctls = mock_ioctls,
+	.nr_ioctls = ARRAY_SIZE(mock_ioctls),
+	.compat = mock_compat,
+	.nr_compat = ARRAY_SIZE(mock_compat),
+};

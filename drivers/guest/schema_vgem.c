@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Schema of vgem: vgem_drm.h; what is not here is DRM core's. */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "schema.h"
+#include "schema_uapi.h"
+
+static const struct vgpu_schema_ioctl vgem_ioctls[] = {
+	{ VGPU_IOCTL(DRM_IOCTL_VGEM_FENCE_ATTACH, struct drm_vgem_fence_attach) },
+	{ VGPU_IOCTL(DRM_IOCTL_VGEM_FENCE_SIGNAL, struct drm_vgem_fence_signal) },
+};
+
+const struct vgpu_schema vgpu_schema_vgem = {
+	.name = "vgem",
+	.ioctls = vgem_ioctls,
+	.nr_ioctls = ARRAY_SIZE(vgem_ioctls),
+	.base = &vgpu_schema_drm,
+};
