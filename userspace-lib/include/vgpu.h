@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libvgpu: asks the host's agent and the guest's kernel about forwarded
+ * devices, and tells the agent what to export.
+ *
+ * Functions that can fail return 0 or a negative errno. A connection to the
+ * agent is used by one thread at a time.
+ */
+#ifndef VGPU_H
+#define VGPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VGPU_AGENT_SOCKET	"/run/vgpu/vgpud.sock"
+
+/* --- host: the agent ------------------------------------------------------ */
+
+struct vgpu_agent;
+
+/**
+ * vgpu_agent_open - connect to the host's agent
+ * @path: its control socket; NULL: VGPU_AGENT_SOCKET
+ * @agent: the connection
+ *
+ * Return: 0, -ENOENT or -ECONNREFUSED (no agent runs), -EACCES, -EAGAIN (it has
+ * too many clients), -ENOMEM.
+ */
+int vgpu_agent_open(const char *path, struct vgpu_agent **agent);
+
+/* NULL is fine. */
+void vgpu_agent_close(struct vgpu_agent *agent);
+
+/* Why the last function failed, in words; "" if it did not. */
+const char *vgpu_agent_message(const struct vgpu_agent *agent);
+
+/**
+ * struct vgpu_export_request - an export to be made
+ * @path: of the device file, absolute, up to 63 bytes
+ * @name: of the export; NULL: the last part of the path
+ * @cid: the guest
+ * @port: the vsock port that the guest connects to; 0: the agent's
+ * @any_port: the guest need not come from a port below 1024; for bridges that
+ *	hide ports. Any user of such a guest can pose as its kernel
+ * @master: the guest may become DRM master
+ * @read_only: the guest may open the device for reading only
+ */
+struct vgpu_export_request {
+	const char *path;
+	const char *name;
+	uint32_t cid;
+	uint32_t port;
+	bool any_port;
+	bool master;
+	bool read_only;
+};
+
+/**
+ * vgpu_agent_export - let a guest use a device file
+ * @agent: the agent
+ * @request: what to export
+ * @name: receives the export's name; may be NULL
+ *
+ * Lasts until it is taken back or the agent ends. An export that is there
+ * already, on the same terms, gets one more guest.
+ *
+ * Return: 0, -ENOENT (no such file), -ENOTTY (no character device), -EXDEV (a
+ * device of vgpu itself), -EEXIST (the name means something else), -EADDRINUSE
+ * (somebody else listens on the port), -EINVAL, -EPERM (only root may).
+ */
+int vgpu_agent_export(struct vgpu_agent *agent, const struct vgpu_export_request *request,
+		      char name[32]);
+
+/**
+ * vgpu_agent_unexport - take an export back
+ * @agent: the agent
+ * @name: of the export
+ * @cid: from this guest alone; 0: from all
+ * @port: with @cid; 0: the agent's
+ * @force: even if the guest runs programs; what they have open stays so
+ *
+ * Return: 0, -ENOENT (no such export or guest), -EBUSY (in use), -EPERM.
+ */
+int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid,
+			uint32_t port, bool force);
+
+/**
+ * struct vgpu_grant_info - a guest that may use an export
+ * @cid: the guest
+ * @port: the port that it connects to
+ * @any_port: see struct vgpu_export_request
+ * @read_only: likewise
+ * @connected: it is there
+ */
+struct vgpu_grant_info {
+	uint32_t cid;
+	uint32_t port;
+	bool any_port;
+	bool read_only;
+	bool connected;
+};
+
+/**
+ * struct vgpu_export_info - an export
+ * @name: its name
+ * @path: of its device file
+ * @driver: of the device; "" while the device is absent
+ * @kind: "plain", "drm-card", "drm-render"; "" while the device is absent
+ * @ready: the device is there
+ * @master: see struct vgpu_export_request
+ * @origin: file that asks for it; "" if vgpu_agent_export() did
+ * @grants: who may use it
+ * @nr_grants: how many
+ */
+struct vgpu_export_info {
+	char *name;
+	char *path;
+	char *driver;
+	char *kind;
+	bool ready;
+	bool master;
+	char *origin;
+	struct vgpu_grant_info *grants;
+	size_t nr_grants;
+};
+
+/**
+ * struct vgpu_program_info - a program of a guest that uses a device
+ * @guest_pid: in the guest, as the guest says
+ * @comm: its name, as the guest says
+ * @shadow_pid: the process that stands for it on the host
+ */
+struct vgpu_program_info {
+	uint32_t guest_pid;
+	char *comm;
+	uint32_t shadow_pid;
+};
+
+/**
+ * struct vgpu_counters - since the guest connected, or now
+ * @lanes: now
+ * @objects: open files, now
+ * @mappings: device mappings, now
+ * @calls: file operations that were forwarded
+ * @round_trips: calls, page fetches and write-backs
+ * @bytes_in: from the guest
+ * @bytes_out: to the guest
+ * @fetched_pages: pages of programs that drivers asked for
+ * @written_pages: pages with bytes that drivers wrote
+ * @fetch_timeouts: fetches that the guest did not answer in time
+ * @refused: calls refused by limits and policy
+ * @malformed: messages for which a connection was closed
+ * @stray_fds: files that a driver made and nobody described
+ * @cancels: calls interrupted by the guest
+ */
+struct vgpu_counters {
+	uint64_t lanes;
+	uint64_t objects;
+	uint64_t mappings;
+	uint64_t calls;
+	uint64_t round_trips;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t fetched_pages;
+	uint64_t written_pages;
+	uint64_t fetch_timeouts;
+	uint64_t refused;
+	uint64_t malformed;
+	uint64_t stray_fds;
+	uint64_t cancels;
+};
+
+/**
+ * struct vgpu_guest_info - a guest that is connected
+ * @cid: who
+ * @port: the port by which it came
+ * @connected: false: its connection is being ended
+ * @uid: user that its programs' shadows run as
+ * @since: when it came, seconds of CLOCK_REALTIME
+ * @programs: its programs that use devices
+ * @nr_programs: how many
+ * @counters: what it did; 0 if not @connected
+ */
+struct vgpu_guest_info {
+	uint32_t cid;
+	uint32_t port;
+	bool connected;
+	uint32_t uid;
+	uint64_t since;
+	struct vgpu_program_info *programs;
+	size_t nr_programs;
+	struct vgpu_counters counters;
+};
+
+/**
+ * struct vgpu_host_info - a host, as its agent tells it
+ * @version: of the agent
+ * @pid: of the agent
+ * @port: its vsock port
+ * @exports: what it exports
+ * @nr_exports: how many
+ * @guests: who is connected
+ * @nr_guests: how many
+ */
+struct vgpu_host_info {
+	char *version;
+	uint32_t pid;
+	uint32_t port;
+	struct vgpu_export_info *exports;
+	size_t nr_exports;
+	struct vgpu_guest_info *guests;
+	size_t nr_guests;
+};
+
+/**
+ * vgpu_agent_status - what the host exports, and to whom
+ * @agent: the agent
+ * @info: receives it; vgpu_host_info_free() it
+ *
+ * Return: 0, -EPROTO (not an answer), -ECONNRESET (the agent ended), -ENOMEM.
+ */
+int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_info **info);
+
+void vgpu_host_info_free(struct vgpu_host_info *info);
+
+/* --- guest: the kernel ---------------------------------------------------- */
+
+/**
+ * struct vgpu_node_info - a forwarded device
+ * @node: "/dev/vgpu0" and so on
+ * @drm_node: "/dev/dri/renderD128" and so on; "" if it is no DRM device
+ * @name: what the host calls it
+ * @host: which host: "CID:PORT"
+ * @path: the device file there
+ * @driver: the driver there
+ * @state: "connected" or why it is not
+ * @calls: see struct vgpu_counters, for this node alone
+ * @round_trips: likewise
+ * @bytes_in: received
+ * @bytes_out: sent
+ * @fetched_pages: likewise
+ */
+struct vgpu_node_info {
+	char *node;
+	char *drm_node;
+	char *name;
+	char *host;
+	char *path;
+	char *driver;
+	char *state;
+	uint64_t calls;
+	uint64_t round_trips;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t fetched_pages;
+};
+
+/**
+ * vgpu_nodes - the forwarded devices of this guest
+ * @nodes: receives an array; vgpu_nodes_free() it
+ * @nr: its length
+ *
+ * Return: 0, -ENOENT (the guest module is not loaded), -ENOMEM.
+ */
+int vgpu_nodes(struct vgpu_node_info **nodes, size_t *nr);
+
+void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VGPU_H */

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "client.h"
+
+/* Longest answer: many guests with many programs. */
+#define ANSWER_MAX	(16U << 20)
+/* An agent that says nothing for so long hangs. */
+#define TIMEOUT_S	10
+
+struct vgpu_agent {
+	int fd;
+	char message[256];
+};
+
+VGPU_PUBLIC int vgpu_agent_open(const char *path, struct vgpu_agent **agent)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct timeval timeout = { .tv_sec = TIMEOUT_S };
+	int ret;
+
+	if (!path)
+		path = VGPU_AGENT_SOCKET;
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENOENT;
+	strcpy(addr.sun_path, path);
+
+	*agent = calloc(1, sizeof(**agent));
+	if (!*agent)
+		return -ENOMEM;
+	(*agent)->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if ((*agent)->fd >= 0 &&
+	    !setsockopt((*agent)->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) &&
+	    !setsockopt((*agent)->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) &&
+	    !connect((*agent)->fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return 0;
+	ret = -errno;
+	vgpu_agent_close(*agent);
+	*agent = NULL;
+	return ret;
+}
+
+VGPU_PUBLIC void vgpu_agent_close(struct vgpu_agent *agent)
+{
+	if (agent && agent->fd >= 0)
+		close(agent->fd);
+	free(agent);
+}
+
+VGPU_PUBLIC const char *vgpu_agent_message(const struct vgpu_agent *agent)
+{
+	return agent->message;
+}
+
+static int fail(struct vgpu_agent *agent, int error, const char *message)
+{
+	snprintf(agent->message, sizeof(agent->message), "%s", message);
+	return error;
+}
+
+static int send_line(struct vgpu_agent *agent, const char *text)
+{
+	size_t len = strlen(text), pos = 0;
+	ssize_t ret;
+
+	/* The newline is the terminator's place, sent after the rest. */
+	while (pos < len + 1) {
+		if (pos < len)
+			ret = send(agent->fd, text + pos, len - pos, MSG_NOSIGNAL);
+		else
+			ret = send(agent->fd, "\n", 1, MSG_NOSIGNAL);
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret < 0)
+			return errno == EAGAIN ? -ETIMEDOUT : -ECONNRESET;
+		pos += ret;
+	}
+	return 0;
+}
+
+/* Reads up to the newline, which ends the answer. */
+static int receive_line(struct vgpu_agent *agent, char **line)
+{
+	size_t size = 16384, len = 0;
+	char *text = malloc(size), *larger;
+	ssize_t ret;
+
+	while (text) {
+		ret = recv(agent->fd, text + len, size - 1 - len, 0);
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret <= 0) {
+			free(text);
+			return ret && errno == EAGAIN ? -ETIMEDOUT : -ECONNRESET;
+		}
+		len += ret;
+		if (text[len - 1] == '\n') {
+			text[len - 1] = '\0';
+			*line = text;
+			return 0;
+		}
+		if (len < size - 1)
+			continue;
+		if (size >= ANSWER_MAX) {
+			free(text);
+			return -EPROTO;
+		}
+		larger = realloc(text, size *= 2);
+		if (!larger)
+			free(text);
+		text = larger;
+	}
+	return -ENOMEM;
+}
+
+static int check_answer(struct vgpu_agent *agent, struct json_object *answer)
+{
+	struct json_object *ok, *number, *message;
+	int error;
+
+	if (!json_object_object_get_ex(answer, "ok", &ok))
+		return fail(agent, -EPROTO, "the answer was not understood");
+	if (json_object_get_boolean(ok))
+		return 0;
+	if (!json_object_object_get_ex(answer, "errno", &number) ||
+	    !json_object_object_get_ex(answer, "message", &message))
+		return fail(agent, -EPROTO, "the answer was not understood");
+	error = json_object_get_int(number);
+	return fail(agent, error > 0 && error < 4096 ? -error : -EPROTO,
+		    json_object_get_string(message));
+}
+
+int agent_ask(struct vgpu_agent *agent, struct json_object *request,
+	      struct json_object **answer)
+{
+	char *line = NULL;
+	int ret;
+
+	agent->message[0] = '\0';
+	ret = send_line(agent, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN));
+	json_object_put(request);
+	if (!ret)
+		ret = receive_line(agent, &line);
+	if (ret)
+		return fail(agent, ret, ret == -ETIMEDOUT ? "vgpud does not answer" :
+			    "vgpud closed the connection");
+	*answer = json_tokener_parse(line);
+	free(line);
+	if (!*answer)
+		return fail(agent, -EPROTO, "the answer was not understood");
+	ret = check_answer(agent, *answer);
+	if (ret)
+		json_object_put(*answer);
+	return ret;
+}

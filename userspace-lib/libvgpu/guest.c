@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+
+#define CLASS_DIR	"/sys/class/vgpu"
+
+/* One line of sysfs, without its newline; "" if it cannot be read. */
+static char *read_text(const char *dir, const char *attribute)
+{
+	char path[PATH_MAX], text[256] = "";
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, attribute);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		len = read(fd, text, sizeof(text) - 1);
+		close(fd);
+		text[len > 0 ? len : 0] = '\0';
+		text[strcspn(text, "\n")] = '\0';
+	}
+	return strdup(text);
+}
+
+static uint64_t read_number(const char *dir, const char *attribute)
+{
+	char *text = read_text(dir, attribute);
+	uint64_t number = text ? strtoull(text, NULL, 10) : 0;
+
+	free(text);
+	return number;
+}
+
+/* The guest module links "drm" to the DRM minor that stands for the export. */
+static char *read_drm_node(const char *dir)
+{
+	char path[PATH_MAX], target[PATH_MAX], node[PATH_MAX] = "";
+	const char *slash;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "%s/drm", dir);
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len > 0) {
+		target[len] = '\0';
+		slash = strrchr(target, '/');
+		snprintf(node, sizeof(node), "/dev/dri/%s", slash ? slash + 1 : target);
+	}
+	return strdup(node);
+}
+
+static bool read_node(const char *name, struct vgpu_node_info *node)
+{
+	char dir[PATH_MAX], path[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), CLASS_DIR "/%s", name);
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	node->node = strdup(path);
+	node->drm_node = read_drm_node(dir);
+	node->name = read_text(dir, "name");
+	node->host = read_text(dir, "host");
+	node->path = read_text(dir, "path");
+	node->driver = read_text(dir, "driver");
+	node->state = read_text(dir, "state");
+	node->calls = read_number(dir, "calls");
+	node->round_trips = read_number(dir, "round_trips");
+	node->bytes_in = read_number(dir, "bytes_in");
+	node->bytes_out = read_number(dir, "bytes_out");
+	node->fetched_pages = read_number(dir, "fetched_pages");
+	return node->node && node->drm_node && node->name && node->host && node->path &&
+	       node->driver && node->state;
+}
+
+static int is_node(const struct dirent *entry)
+{
+	return !strncmp(entry->d_name, "vgpu", 4) && isdigit((unsigned char)entry->d_name[4]);
+}
+
+VGPU_PUBLIC int vgpu_nodes(struct vgpu_node_info **nodes, size_t *nr)
+{
+	struct vgpu_node_info *list;
+	struct dirent **entries;
+	bool ok;
+	int i, n;
+
+	n = scandir(CLASS_DIR, &entries, is_node, versionsort);
+	if (n < 0)
+		return -errno;
+	list = calloc(n ? n : 1, sizeof(*list));
+	ok = list;
+	for (i = 0; i < n; i++) {
+		ok = ok && read_node(entries[i]->d_name, &list[i]);
+		free(entries[i]);
+	}
+	free(entries);
+	if (!ok) {
+		vgpu_nodes_free(list, n);
+		return -ENOMEM;
+	}
+	*nodes = list;
+	*nr = n;
+	return 0;
+}
+
+VGPU_PUBLIC void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; nodes && i < nr; i++) {
+		free(nodes[i].node);
+		free(nodes[i].drm_node);
+		free(nodes[i].name);
+		free(nodes[i].host);
+		free(nodes[i].path);
+		free(nodes[i].driver);
+		free(nodes[i].state);
+	}
+	free(nodes);
+}

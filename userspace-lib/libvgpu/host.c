@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+/* --- requests ------------------------------------------------------------- */
+
+static struct json_object *request_new(const char *op)
+{
+	struct json_object *request = json_object_new_object();
+
+	json_object_object_add(request, "op", json_object_new_string(op));
+	return request;
+}
+
+static void put_string(struct json_object *request, const char *key, const char *value)
+{
+	if (value)
+		json_object_object_add(request, key, json_object_new_string(value));
+}
+
+static void put_number(struct json_object *request, const char *key, uint32_t value)
+{
+	if (value)
+		json_object_object_add(request, key, json_object_new_int64(value));
+}
+
+static void put_bool(struct json_object *request, const char *key, bool value)
+{
+	if (value)
+		json_object_object_add(request, key, json_object_new_boolean(value));
+}
+
+static const char *get_string(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+	const char *text = NULL;
+
+	if (json_object_object_get_ex(object, key, &value) && value)
+		text = json_object_get_string(value);
+	return text ? text : "";
+}
+
+static uint64_t get_number(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(object, key, &value) ? json_object_get_int64(value) : 0;
+}
+
+static bool get_bool(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(object, key, &value) && json_object_get_boolean(value);
+}
+
+VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
+				  const struct vgpu_export_request *export, char name[32])
+{
+	struct json_object *request = request_new("export"), *answer;
+	int ret;
+
+	put_string(request, "path", export->path);
+	put_string(request, "name", export->name);
+	put_number(request, "cid", export->cid);
+	put_number(request, "port", export->port);
+	put_bool(request, "any_port", export->any_port);
+	put_bool(request, "master", export->master);
+	put_bool(request, "read_only", export->read_only);
+	ret = agent_ask(agent, request, &answer);
+	if (ret)
+		return ret;
+	if (name)
+		snprintf(name, 32, "%s", get_string(answer, "name"));
+	json_object_put(answer);
+	return 0;
+}
+
+VGPU_PUBLIC int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid,
+				    uint32_t port, bool force)
+{
+	struct json_object *request = request_new("unexport"), *answer;
+	int ret;
+
+	put_string(request, "name", name);
+	put_number(request, "cid", cid);
+	put_number(request, "port", port);
+	put_bool(request, "force", force);
+	ret = agent_ask(agent, request, &answer);
+	if (!ret)
+		json_object_put(answer);
+	return ret;
+}
+
+/* --- status --------------------------------------------------------------- */
+
+/* Each of these fills in one struct; false: no memory. */
+
+static bool read_grant(struct json_object *object, void *to)
+{
+	struct vgpu_grant_info *grant = to;
+
+	grant->cid = get_number(object, "cid");
+	grant->port = get_number(object, "port");
+	grant->any_port = get_bool(object, "any_port");
+	grant->read_only = get_bool(object, "read_only");
+	grant->connected = get_bool(object, "connected");
+	return true;
+}
+
+/* Allocates and fills in the array that is the value of a key. */
+static bool read_array(struct json_object *object, const char *key, size_t size,
+		       bool (*read_one)(struct json_object *object, void *to),
+		       void *to, size_t *nr)
+{
+	struct json_object *array;
+	unsigned char *memory;
+	size_t i, len = 0;
+
+	if (json_object_object_get_ex(object, key, &array) &&
+	    json_object_is_type(array, json_type_array))
+		len = json_object_array_length(array);
+	if (!len)
+		return true;
+	memory = calloc(len, size);
+	if (!memory)
+		return false;
+	/* Published first: what is half filled in can be freed. */
+	memcpy(to, &memory, sizeof(memory));
+	*nr = len;
+	for (i = 0; i < len; i++)
+		if (!read_one(json_object_array_get_idx(array, i), memory + i * size))
+			return false;
+	return true;
+}
+
+static bool read_export(struct json_object *object, void *to)
+{
+	struct vgpu_export_info *export = to;
+
+	export->name = strdup(get_string(object, "name"));
+	export->path = strdup(get_string(object, "path"));
+	export->driver = strdup(get_string(object, "driver"));
+	export->kind = strdup(get_string(object, "kind"));
+	export->origin = strdup(get_string(object, "origin"));
+	export->ready = !strcmp(get_string(object, "state"), "ready");
+	export->master = get_bool(object, "master");
+	return export->name && export->path && export->driver && export->kind &&
+	       export->origin &&
+	       read_array(object, "to", sizeof(*export->grants), read_grant, &export->grants,
+			  &export->nr_grants);
+}
+
+static bool read_program(struct json_object *object, void *to)
+{
+	struct vgpu_program_info *program = to;
+
+	program->guest_pid = get_number(object, "guest_pid");
+	program->shadow_pid = get_number(object, "shadow_pid");
+	program->comm = strdup(get_string(object, "comm"));
+	return program->comm;
+}
+
+static void read_counters(struct json_object *object, struct vgpu_counters *counters)
+{
+	counters->lanes = get_number(object, "lanes");
+	counters->objects = get_number(object, "objects");
+	counters->mappings = get_number(object, "mappings");
+	counters->calls = get_number(object, "calls");
+	counters->round_trips = get_number(object, "round_trips");
+	counters->bytes_in = get_number(object, "bytes_in");
+	counters->bytes_out = get_number(object, "bytes_out");
+	counters->fetched_pages = get_number(object, "fetched_pages");
+	counters->written_pages = get_number(object, "written_pages");
+	counters->fetch_timeouts = get_number(object, "fetch_timeouts");
+	counters->refused = get_number(object, "refused");
+	counters->malformed = get_number(object, "malformed");
+	counters->stray_fds = get_number(object, "stray_fds");
+	counters->cancels = get_number(object, "cancels");
+}
+
+static bool read_guest(struct json_object *object, void *to)
+{
+	struct vgpu_guest_info *guest = to;
+	struct json_object *counters;
+
+	guest->cid = get_number(object, "cid");
+	guest->port = get_number(object, "port");
+	guest->uid = get_number(object, "uid");
+	guest->since = get_number(object, "since");
+	guest->connected = !strcmp(get_string(object, "state"), "connected");
+	if (json_object_object_get_ex(object, "counters", &counters))
+		read_counters(counters, &guest->counters);
+	return read_array(object, "programs", sizeof(*guest->programs), read_program,
+			  &guest->programs, &guest->nr_programs);
+}
+
+VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_info **info)
+{
+	struct json_object *answer;
+	struct vgpu_host_info *host;
+	int ret;
+
+	ret = agent_ask(agent, request_new("status"), &answer);
+	if (ret)
+		return ret;
+	host = calloc(1, sizeof(*host));
+	if (host) {
+		host->version = strdup(get_string(answer, "version"));
+		host->pid = get_number(answer, "pid");
+		host->port = get_number(answer, "port");
+	}
+	if (!host || !host->version ||
+	    !read_array(answer, "exports", sizeof(*host->exports), read_export, &host->exports,
+			&host->nr_exports) ||
+	    !read_array(answer, "guests", sizeof(*host->guests), read_guest, &host->guests,
+			&host->nr_guests)) {
+		vgpu_host_info_free(host);
+		json_object_put(answer);
+		return -ENOMEM;
+	}
+	json_object_put(answer);
+	*info = host;
+	return 0;
+}
+
+static void export_info_free(struct vgpu_export_info *export)
+{
+	free(export->name);
+	free(export->path);
+	free(export->driver);
+	free(export->kind);
+	free(export->origin);
+	free(export->grants);
+}
+
+static void guest_info_free(struct vgpu_guest_info *guest)
+{
+	size_t i;
+
+	for (i = 0; i < guest->nr_programs; i++)
+		free(guest->programs[i].comm);
+	free(guest->programs);
+}
+
+VGPU_PUBLIC void vgpu_host_info_free(struct vgpu_host_info *info)
+{
+	size_t i;
+
+	if (!info)
+		return;
+	for (i = 0; i < info->nr_exports; i++)
+		export_info_free(&info->exports[i]);
+	for (i = 0; i < info->nr_guests; i++)
+		guest_info_free(&info->guests[i]);
+	free(info->exports);
+	free(info->guests);
+	free(info->version);
+	free(info);
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lanes of a shadow: a thread each, with an fd table that holds nothing but the
+ * lane's file, for the host module takes every other file that is in it after a
+ * call for that call's output.
+ */
+#include <linux/close_range.h>
+#include <linux/errno.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+#include <stddef.h>
+
+#include <linux/vgpu_host.h>
+
+#include "lane.h"
+#include "layout.h"
+#include "sys.h"
+
+#define GUARD_SIZE	4096UL
+#define STACK_SIZE	(64UL << 10)
+#define SCRATCH_SIZE	(64UL << 10)
+#define SLOT_SIZE	(GUARD_SIZE + STACK_SIZE + SCRATCH_SIZE)
+
+#define KERNEL_SIGSET	8	/* bytes of a sigset_t in the kernel */
+
+/**
+ * struct slot - memory of one thread
+ * @tid: 0: free. Set before the thread is started; the kernel clears it when
+ *	the thread no longer uses the address space (CLONE_CHILD_CLEARTID), so
+ *	the memory may be used again from then on, and not earlier.
+ * @memory: guard page, stack and scratch, from the arena; kept for good
+ * @fn: what the thread does
+ * @arg: its argument
+ *
+ * Only the main thread looks for free slots.
+ */
+struct slot {
+	volatile int tid;
+	int lane_fd;
+	unsigned char *memory;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+/* Linked so far up, addresses have to be relative, never from a table. */
+#define HIDDEN __attribute__((visibility("hidden")))
+
+static struct slot slots[SHADOW_LANES_MAX + 1];	/* one is the service's */
+
+/*
+ * The cancel signal only has to end a wait: the handler does nothing. Without
+ * a libc the way back has to be given too.
+ */
+HIDDEN void lane_signal_handler(int signr);
+HIDDEN void lane_signal_restorer(void);
+__asm__(".globl lane_signal_handler, lane_signal_restorer\n"
+	".hidden lane_signal_handler, lane_signal_restorer\n"
+	"lane_signal_handler:\n"
+	"	ret\n"
+	"lane_signal_restorer:\n"
+	"	mov $15, %eax\n"	/* rt_sigreturn */
+	"	syscall\n"
+	"	hlt\n");
+
+int lane_signals(void)
+{
+	struct {
+		void (*handler)(int signr);
+		unsigned long flags;
+		void (*restorer)(void);
+		unsigned long mask;
+	} action = {
+		.handler = lane_signal_handler,
+		.flags = SA_RESTORER,
+		.restorer = lane_signal_restorer,
+		.mask = ~0UL,
+	};
+	unsigned long all = ~0UL;
+	int ret;
+
+	ret = sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, KERNEL_SIGSET);
+	if (ret)
+		return ret;
+	return sys4(__NR_rt_sigaction, VGPU_LANE_SIGNAL, (long)&action, 0, KERNEL_SIGSET);
+}
+
+static struct slot *slot_find(void)
+{
+	unsigned int i;
+	long ret;
+
+	for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+		if (!slots[i].tid)
+			break;
+	if (i == sizeof(slots) / sizeof(slots[0]))
+		return NULL;
+
+	if (!slots[i].memory) {
+		/* The lowest page stays without access: a stack that overflows faults. */
+		ret = sys_mmap(0, SLOT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (sys_is_error(ret))
+			return NULL;
+		slots[i].memory = (unsigned char *)ret;
+		ret = sys_mmap((unsigned long)slots[i].memory + GUARD_SIZE, SLOT_SIZE - GUARD_SIZE,
+			       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			       -1, 0);
+		if (sys_is_error(ret)) {
+			sys2(__NR_munmap, (long)slots[i].memory, SLOT_SIZE);
+			slots[i].memory = NULL;
+			return NULL;
+		}
+	}
+	return &slots[i];
+}
+
+/* First C code of a new thread, on its own stack. */
+static void __attribute__((noreturn, used)) slot_main(struct slot *slot)
+{
+	slot->fn(slot->arg);
+	for (;;)
+		sys2(__NR_exit, 0, 0);
+}
+
+/*
+ * clone() returns twice, the second time on an empty stack: no compiled code
+ * can be between the call and the jump.
+ */
+HIDDEN long slot_clone(unsigned long flags, void *stack, volatile int *tid, struct slot *slot);
+__asm__(".globl slot_clone\n"
+	".hidden slot_clone\n"
+	"slot_clone:\n"			/* rdi flags, rsi stack, rdx tid, rcx slot */
+	"	mov %rcx, %r9\n"	/* the syscall clobbers rcx, keeps r9 */
+	"	mov %rdx, %r10\n"	/* child_tid: cleared at the thread's end */
+	"	xor %r8d, %r8d\n"	/* tls */
+	"	mov $56, %eax\n"	/* clone */
+	"	syscall\n"
+	"	test %rax, %rax\n"
+	"	jnz 1f\n"
+	"	xor %ebp, %ebp\n"
+	"	mov %r9, %rdi\n"
+	"	call slot_main\n"
+	"	hlt\n"
+	"1:	ret\n");
+
+static int slot_start(struct slot *slot, void (*fn)(void *arg), void *arg, int share_files)
+{
+	unsigned long flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+			      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+	long ret;
+
+	if (share_files)
+		flags |= CLONE_FILES;
+	slot->fn = fn;
+	slot->arg = arg;
+	ret = slot_clone(flags, slot->memory + GUARD_SIZE + STACK_SIZE, &slot->tid, slot);
+	if (ret < 0) {
+		slot->tid = 0;
+		return ret;
+	}
+	return 0;
+}
+
+int lane_thread(void (*fn)(void *arg), void *arg, int share_files)
+{
+	struct slot *slot = slot_find();
+
+	if (!slot)
+		return -ENOMEM;
+	return slot_start(slot, fn, arg, share_files);
+}
+
+static void lane_main(void *arg)
+{
+	struct slot *slot = arg;
+	struct vgpu_lane_serve serve = {
+		.size = sizeof(serve),
+		.scratch = (unsigned long)slot->memory + GUARD_SIZE + STACK_SIZE,
+		.scratch_len = SCRATCH_SIZE,
+	};
+	unsigned long mask = ~(1UL << (VGPU_LANE_SIGNAL - 1));
+	long ret;
+
+	/* The table is a copy of the main thread's: keep the lane's file alone. */
+	if (sys3(__NR_dup3, slot->lane_fd, SHADOW_FD_LANE, 0) != SHADOW_FD_LANE ||
+	    sys3(__NR_close_range, 0, SHADOW_FD_LANE - 1, 0) ||
+	    sys3(__NR_close_range, SHADOW_FD_LANE + 1, ~0U, 0))
+		return;
+	if (sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SIGSET))
+		return;
+
+	do {
+		ret = sys3(__NR_ioctl, SHADOW_FD_LANE, VGPU_LANE_SERVE, (long)&serve);
+	} while (!ret || ret == -EINTR);
+
+	/*
+	 * No signal may be handled from here on: the main thread could give the
+	 * stack away as soon as the kernel has cleared the slot's tid.
+	 */
+	mask = ~0UL;
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SIGSET);
+}
+
+void lane_start(int sock_fd)
+{
+	struct vgpu_shadow_lane lane = {
+		.size = sizeof(lane),
+		.sock_fd = sock_fd,
+		.out_fd = -1,
+	};
+	struct slot *slot = slot_find();
+	long ret = -1;
+
+	if (slot)
+		ret = sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_LANE, (long)&lane);
+	/* The module has its own reference; the thread's table must not have one. */
+	sys2(__NR_close, sock_fd, 0);
+	if (ret)
+		return;
+
+	slot->lane_fd = lane.out_fd;
+	slot_start(slot, lane_main, slot, 0);
+	/* With the thread's copy, or without one: here it goes. */
+	sys2(__NR_close, lane.out_fd, 0);
+}

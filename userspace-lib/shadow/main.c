@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vgpu-shadow: the host process that stands for one guest process.
+ *
+ * Its address space is the guest process's, served by the host module page by
+ * page, but for the reserved range in which this program lives. Hence no libc:
+ * nothing may allocate, look up or expect anything outside that range, and the
+ * kernel's own pages (first stack, vdso) are given up as well.
+ *
+ * vgpud confines the process before exec; see vgpud/confine.c. This program
+ * finishes what can only be done after it.
+ */
+#include <asm/socket.h>
+#include <linux/errno.h>
+#include <linux/filter.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/uio.h>
+#include <stddef.h>
+
+#include <linux/vgpu_host.h>
+
+#include "lane.h"
+#include "layout.h"
+#include "sys.h"
+
+#define MAIN_STACK	(32 * 1024)
+
+/* In .bss, hence in the reserved range. */
+static unsigned char main_stack[MAIN_STACK] __attribute__((aligned(16), used));
+
+/*
+ * The kernel's stack holds argc, argv...; it is read before it goes. From here
+ * on the program runs on main_stack.
+ */
+__asm__(".globl _start\n"
+	"_start:\n"
+	"	xor %ebp, %ebp\n"
+	"	mov %rsp, %rdi\n"
+	"	lea main_stack+32768(%rip), %rsp\n"
+	"	call shadow_main\n"
+	"	hlt\n");
+_Static_assert(MAIN_STACK == 32768, "_start names the stack's end");
+
+/* What recvmsg() wants, as the kernel lays it out. */
+struct user_msghdr {
+	void *name;
+	int namelen;
+	struct iovec *iov;
+	unsigned long iovlen;
+	void *control;
+	unsigned long controllen;
+	unsigned int flags;
+};
+
+struct fd_cmsg {
+	unsigned long len;
+	int level;
+	int type;
+	int fd;
+	int pad;
+};
+
+#define SCM_RIGHTS		1
+#define MSG_CMSG_CLOEXEC	0x40000000
+
+/*
+ * Nothing is to be executed after the start, and no filter to be added. vgpud's
+ * list had to leave execveat() and seccomp() open, for it runs before exec.
+ */
+static int forbid_exec(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_execveat, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_seccomp, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog prog = {
+		.len = sizeof(code) / sizeof(code[0]),
+		.filter = code,
+	};
+
+	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+}
+
+/*
+ * Shows the guest program's name on the host. vgpud passes it as argv[1],
+ * printable and short. The stack it lies on is about to go.
+ */
+static void take_name(const long *start)
+{
+	const char *const *argv = (const char *const *)(start + 1);
+
+	if (start[0] >= 2)
+		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
+}
+
+/* One half of user space becomes the guest's. */
+static void give_up(unsigned long start, unsigned long end)
+{
+	long ret;
+
+	/*
+	 * The mapping would replace what is there, but the kernel may refuse
+	 * that for its own special ones; ask separately, to tell the two apart.
+	 */
+	if (sys2(__NR_munmap, start, end - start))
+		sys_exit_group(SHADOW_EXIT_MAP);
+	ret = sys_mmap(start, end - start, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		       SHADOW_FD_FILE, start);
+	if (ret != (long)start)
+		sys_exit_group(SHADOW_EXIT_DEMAND);
+}
+
+/* Returns a lane's socket, or a negative number at the end of the session. */
+static int next_lane(void)
+{
+	struct fd_cmsg control = { 0 };
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct user_msghdr msg = {
+		.iov = &iov,
+		.iovlen = 1,
+		.control = &control,
+		.controllen = sizeof(control),
+	};
+	long ret;
+
+	do {
+		msg.controllen = sizeof(control);
+		control.len = 0;
+		ret = sys3(__NR_recvmsg, SHADOW_FD_LANES, (long)&msg, MSG_CMSG_CLOEXEC);
+		/* A message without a file never comes from vgpud: skip it. */
+	} while (ret > 0 && !(control.len >= offsetof(struct fd_cmsg, pad) &&
+			      control.level == SOL_SOCKET && control.type == SCM_RIGHTS));
+
+	return ret > 0 ? control.fd : -1;
+}
+
+/* Applies the guest's unmaps, whether or not a lane is there. */
+static void service(void *unused)
+{
+	long ret;
+
+	(void)unused;
+	do {
+		ret = sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_SERVICE, 0);
+	} while (!ret || ret == -EINTR);
+	sys_exit_group(ret == -ESHUTDOWN ? SHADOW_EXIT_OK : SHADOW_EXIT_SERVICE);
+}
+
+void shadow_main(const long *start) __attribute__((noreturn, used, visibility("hidden")));
+void shadow_main(const long *start)
+{
+	int fd;
+
+	/* exec made the process dumpable again. */
+	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+	take_name(start);
+	if (lane_signals())
+		sys_exit_group(SHADOW_EXIT_SIGNAL);
+
+	give_up(SHADOW_DEMAND_START, SHADOW_RESERVED_BASE);
+	give_up(SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE, SHADOW_DEMAND_END);
+	if (forbid_exec())
+		sys_exit_group(SHADOW_EXIT_SECCOMP);
+
+	if (lane_thread(service, NULL, 1) < 0)
+		sys_exit_group(SHADOW_EXIT_THREAD);
+
+	while ((fd = next_lane()) >= 0)
+		lane_start(fd);
+	/* vgpud closed its end, or is gone. */
+	sys_exit_group(SHADOW_EXIT_OK);
+}

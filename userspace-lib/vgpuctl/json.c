@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include <json-c/json.h>
+#include <stdio.h>
+
+#include "vgpuctl.h"
+
+static void put_string(struct json_object *object, const char *key, const char *value)
+{
+	/* Unknown and not there are null, never an empty string. */
+	json_object_object_add(object, key, *value ? json_object_new_string(value) : NULL);
+}
+
+static void put_number(struct json_object *object, const char *key, uint64_t value)
+{
+	json_object_object_add(object, key, json_object_new_int64(value));
+}
+
+static void put_bool(struct json_object *object, const char *key, bool value)
+{
+	json_object_object_add(object, key, json_object_new_boolean(value));
+}
+
+static struct json_object *put_array(struct json_object *object, const char *key)
+{
+	struct json_object *array = json_object_new_array();
+
+	json_object_object_add(object, key, array);
+	return array;
+}
+
+static struct json_object *put_element(struct json_object *array)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_array_add(array, object);
+	return object;
+}
+
+static void put_exports(struct json_object *to, const struct vgpu_host_info *host)
+{
+	struct json_object *array = put_array(to, "exports"), *object, *grants;
+	size_t i, j;
+
+	for (i = 0; i < host->nr_exports; i++) {
+		const struct vgpu_export_info *export = &host->exports[i];
+
+		object = put_element(array);
+		put_string(object, "name", export->name);
+		put_string(object, "path", export->path);
+		put_string(object, "driver", export->driver);
+		put_string(object, "kind", export->kind);
+		put_bool(object, "ready", export->ready);
+		put_bool(object, "master", export->master);
+		put_string(object, "origin", export->origin);
+		grants = put_array(object, "to");
+		for (j = 0; j < export->nr_grants; j++) {
+			const struct vgpu_grant_info *grant = &export->grants[j];
+
+			object = put_element(grants);
+			put_number(object, "cid", grant->cid);
+			put_number(object, "port", grant->port);
+			put_bool(object, "any_port", grant->any_port);
+			put_bool(object, "read_only", grant->read_only);
+			put_bool(object, "connected", grant->connected);
+		}
+	}
+}
+
+static void put_counters(struct json_object *object, const struct vgpu_counters *counters)
+{
+	put_number(object, "lanes", counters->lanes);
+	put_number(object, "objects", counters->objects);
+	put_number(object, "mappings", counters->mappings);
+	put_number(object, "calls", counters->calls);
+	put_number(object, "round_trips", counters->round_trips);
+	put_number(object, "bytes_in", counters->bytes_in);
+	put_number(object, "bytes_out", counters->bytes_out);
+	put_number(object, "fetched_pages", counters->fetched_pages);
+	put_number(object, "written_pages", counters->written_pages);
+	put_number(object, "fetch_timeouts", counters->fetch_timeouts);
+	put_number(object, "refused", counters->refused);
+	put_number(object, "malformed", counters->malformed);
+	put_number(object, "stray_fds", counters->stray_fds);
+	put_number(object, "cancels", counters->cancels);
+}
+
+static void put_guests(struct json_object *to, const struct vgpu_host_info *host)
+{
+	struct json_object *array = put_array(to, "guests"), *object, *programs;
+	size_t i, j;
+
+	for (i = 0; i < host->nr_guests; i++) {
+		const struct vgpu_guest_info *guest = &host->guests[i];
+
+		object = put_element(array);
+		put_number(object, "cid", guest->cid);
+		put_number(object, "port", guest->port);
+		put_bool(object, "connected", guest->connected);
+		put_number(object, "uid", guest->uid);
+		put_number(object, "since", guest->since);
+		put_counters(object, &guest->counters);
+		programs = put_array(object, "programs");
+		for (j = 0; j < guest->nr_programs; j++) {
+			object = put_element(programs);
+			put_string(object, "comm", guest->programs[j].comm);
+			put_number(object, "guest_pid", guest->programs[j].guest_pid);
+			put_number(object, "shadow_pid", guest->programs[j].shadow_pid);
+		}
+	}
+}
+
+static struct json_object *host_json(const struct vgpu_host_info *host, bool status)
+{
+	struct json_object *object;
+
+	if (!host)
+		return NULL;
+	object = json_object_new_object();
+	put_string(object, "version", host->version);
+	put_number(object, "pid", host->pid);
+	put_number(object, "port", host->port);
+	put_exports(object, host);
+	if (status)
+		put_guests(object, host);
+	return object;
+}
+
+static struct json_object *guest_json(const struct machine *machine, bool status)
+{
+	struct json_object *guest, *array, *object;
+	size_t i;
+
+	if (!machine->is_guest)
+		return NULL;
+	guest = json_object_new_object();
+	array = put_array(guest, "nodes");
+	for (i = 0; i < machine->nr_nodes; i++) {
+		const struct vgpu_node_info *node = &machine->nodes[i];
+
+		object = put_element(array);
+		put_string(object, "node", node->node);
+		put_string(object, "drm_node", node->drm_node);
+		put_string(object, "name", node->name);
+		put_string(object, "host", node->host);
+		put_string(object, "path", node->path);
+		put_string(object, "driver", node->driver);
+		put_string(object, "state", node->state);
+		if (!status)
+			continue;
+		put_number(object, "calls", node->calls);
+		put_number(object, "round_trips", node->round_trips);
+		put_number(object, "bytes_in", node->bytes_in);
+		put_number(object, "bytes_out", node->bytes_out);
+		put_number(object, "fetched_pages", node->fetched_pages);
+	}
+	return guest;
+}
+
+void print_machine_json(const struct machine *machine, bool status)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "host", host_json(machine->host, status));
+	json_object_object_add(object, "guest", guest_json(machine, status));
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}

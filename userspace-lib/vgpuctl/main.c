@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+/* vgpuctl: see and say what a host exports; see what a guest has. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vgpuctl.h"
+
+/* Documented in vgpuctl(1). */
+enum {
+	EXIT_FAILED = 1,	/* anything else */
+	EXIT_USAGE = 2,		/* wrong arguments */
+	EXIT_NO_VGPU = 3,	/* no agent runs here, and no guest module */
+	EXIT_DENIED = 4,	/* not allowed: be root */
+	EXIT_NOT_FOUND = 5,	/* no such device, export or guest */
+	EXIT_IN_USE = 6,	/* name or port taken, or a guest uses the device */
+	EXIT_WRONG_DEVICE = 7,	/* not a device that can be exported */
+};
+
+struct options {
+	const char *socket;
+	const char *name;
+	const char *to;
+	bool any_port;
+	bool master;
+	bool read_only;
+	bool force;
+	bool json;
+	/* Which were given, to refuse those that a command does not have. */
+	unsigned int given;
+};
+
+enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
+       OPT_SOCKET, OPT_HELP, OPT_VERSION };
+
+static const struct option long_options[] = {
+	{ "to", required_argument, NULL, OPT_TO },
+	{ "name", required_argument, NULL, OPT_NAME },
+	{ "any-port", no_argument, NULL, OPT_ANY_PORT },
+	{ "master", no_argument, NULL, OPT_MASTER },
+	{ "read-only", no_argument, NULL, OPT_READ_ONLY },
+	{ "force", no_argument, NULL, OPT_FORCE },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "socket", required_argument, NULL, OPT_SOCKET },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: vgpuctl export PATH --to CID[:PORT] [--name NAME] [--master]\n"
+	      "               [--read-only] [--any-port]\n"
+	      "       vgpuctl unexport NAME [--to CID[:PORT]] [--force]\n"
+	      "       vgpuctl list [--json]\n"
+	      "       vgpuctl status [--json]\n"
+	      "       vgpuctl --help | --version\n"
+	      "\n"
+	      "On a host: lets a guest use a device file, takes it back, shows what is\n"
+	      "exported and who uses it. In a guest: shows the devices that it has.\n"
+	      "\n"
+	      "  --to CID[:PORT]   the guest; its vsock context id, and the port of this\n"
+	      "                    host that it connects to, if not the usual one\n"
+	      "  --name NAME       name of the export (default: last part of PATH)\n"
+	      "  --master          the guest may become DRM master (mode setting)\n"
+	      "  --read-only       the guest may open the device for reading only\n"
+	      "  --any-port        the guest comes through a bridge that hides ports;\n"
+	      "                    any user of it can then pose as its kernel\n"
+	      "  --force           although programs use it (open files stay open)\n"
+	      "  --json            print JSON\n"
+	      "  --socket PATH     the agent's socket (default " VGPU_AGENT_SOCKET ")\n"
+	      "\n"
+	      "Exit status: 0 done; 1 failed; 2 wrong arguments; 3 neither agent nor guest\n"
+	      "module here; 4 not allowed; 5 not found; 6 in use; 7 no device to export\n", to);
+}
+
+static int usage_error(const char *message, const char *what)
+{
+	fprintf(stderr, "vgpuctl: %s%s (vgpuctl --help)\n", message, what);
+	return EXIT_USAGE;
+}
+
+static int exit_status(int error)
+{
+	switch (-error) {
+	case EPERM:
+	case EACCES:
+		return EXIT_DENIED;
+	case ENOENT:
+		return EXIT_NOT_FOUND;
+	case EEXIST:
+	case EBUSY:
+	case EADDRINUSE:
+		return EXIT_IN_USE;
+	case ENOTTY:
+	case EXDEV:
+		return EXIT_WRONG_DEVICE;
+	case EINVAL:
+	case ENAMETOOLONG:
+		return EXIT_USAGE;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
+static int open_agent(const struct options *options, struct vgpu_agent **agent)
+{
+	const char *path = options->socket ? options->socket : VGPU_AGENT_SOCKET;
+	int ret = vgpu_agent_open(options->socket, agent);
+
+	switch (ret) {
+	case 0:
+		return 0;
+	case -ENOENT:
+	case -ECONNREFUSED:
+		fprintf(stderr, "vgpuctl: vgpud does not run on this machine (%s): start it with 'systemctl start vgpud'\n",
+			path);
+		return EXIT_NO_VGPU;
+	default:
+		fprintf(stderr, "vgpuctl: %s: %s\n", path, strerror(-ret));
+		return exit_status(ret);
+	}
+}
+
+/* What went wrong at the agent, in its words. */
+static int agent_failed(struct vgpu_agent *agent, int error)
+{
+	const char *message = vgpu_agent_message(agent);
+
+	fprintf(stderr, "vgpuctl: %s\n", *message ? message : strerror(-error));
+	return exit_status(error);
+}
+
+static bool parse_u32(const char *text, const char **end, uint32_t *value)
+{
+	unsigned long long number;
+	char *after;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	number = strtoull(text, &after, 0);
+	*end = after;
+	*value = number;
+	return !errno && number && number < UINT32_MAX;
+}
+
+static bool parse_guest(const char *text, uint32_t *cid, uint32_t *port)
+{
+	const char *end;
+
+	*port = 0;
+	if (!parse_u32(text, &end, cid))
+		return false;
+	if (*end == ':' && !parse_u32(end + 1, &end, port))
+		return false;
+	return !*end;
+}
+
+static int bad_guest(const char *text)
+{
+	fprintf(stderr, "vgpuctl: --to %s: give the guest's context id, a number from 1 to 4294967294, and a port if need be: --to 3, --to 3:22590\n",
+		text);
+	return EXIT_USAGE;
+}
+
+static int cmd_export(const char *path, const struct options *options)
+{
+	struct vgpu_export_request request = {
+		.name = options->name,
+		.any_port = options->any_port,
+		.master = options->master,
+		.read_only = options->read_only,
+	};
+	struct vgpu_agent *agent;
+	char *real = NULL;
+	char name[32];
+	int ret;
+
+	if (!options->to)
+		return usage_error("export needs --to CID", "");
+	if (!parse_guest(options->to, &request.cid, &request.port))
+		return bad_guest(options->to);
+	/* As the agent has another working directory. Links may be meant to move. */
+	if (path[0] != '/') {
+		real = realpath(path, NULL);
+		if (!real) {
+			fprintf(stderr, "vgpuctl: %s: %s\n", path, strerror(errno));
+			return exit_status(-errno);
+		}
+	}
+	request.path = real ? real : path;
+
+	ret = open_agent(options, &agent);
+	if (!ret) {
+		ret = vgpu_agent_export(agent, &request, name);
+		if (ret)
+			ret = agent_failed(agent, ret);
+		else
+			printf("%s: %s to guest %s\n", name, request.path, options->to);
+		vgpu_agent_close(agent);
+	}
+	free(real);
+	return ret;
+}
+
+static int cmd_unexport(const char *name, const struct options *options)
+{
+	uint32_t cid = 0, port = 0;
+	struct vgpu_agent *agent;
+	int ret;
+
+	if (options->to && !parse_guest(options->to, &cid, &port))
+		return bad_guest(options->to);
+	ret = open_agent(options, &agent);
+	if (ret)
+		return ret;
+	ret = vgpu_agent_unexport(agent, name, cid, port, options->force);
+	if (ret)
+		ret = agent_failed(agent, ret);
+	vgpu_agent_close(agent);
+	return ret;
+}
+
+static int cmd_show(const struct options *options, bool status)
+{
+	struct machine machine = { NULL };
+	struct vgpu_agent *agent;
+	int ret;
+
+	machine.is_guest = !vgpu_nodes(&machine.nodes, &machine.nr_nodes);
+	ret = vgpu_agent_open(options->socket, &agent);
+	if (!ret) {
+		ret = vgpu_agent_status(agent, &machine.host);
+		if (ret)
+			ret = agent_failed(agent, ret);
+		vgpu_agent_close(agent);
+	} else if (ret != -ENOENT && ret != -ECONNREFUSED) {
+		fprintf(stderr, "vgpuctl: agent: %s\n", strerror(-ret));
+		ret = exit_status(ret);
+	} else if (!machine.is_guest || options->socket) {
+		fputs("vgpuctl: this machine is neither a host (vgpud does not run) nor a guest (vgpu_guest is not loaded): 'systemctl start vgpud' or 'modprobe vgpu_guest'\n",
+		      stderr);
+		ret = EXIT_NO_VGPU;
+	} else {
+		ret = 0;
+	}
+	if (!ret && options->json)
+		print_machine_json(&machine, status);
+	else if (!ret)
+		print_machine(&machine, status);
+	vgpu_host_info_free(machine.host);
+	if (machine.is_guest)
+		vgpu_nodes_free(machine.nodes, machine.nr_nodes);
+	return ret;
+}
+
+static int cmd_list(const char *unused, const struct options *options)
+{
+	(void)unused;
+	return cmd_show(options, false);
+}
+
+static int cmd_status(const char *unused, const struct options *options)
+{
+	(void)unused;
+	return cmd_show(options, true);
+}
+
+#define ALLOW(option) (1U << (option))
+
+static const struct command {
+	const char *name;
+	const char *operand;		/* NULL: none */
+	unsigned int options;
+	int (*run)(const char *operand, const struct options *options);
+} commands[] = {
+	{ "export", "the PATH of a device file",
+	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
+	  ALLOW(OPT_READ_ONLY), cmd_export },
+	{ "unexport", "the NAME of an export", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), cmd_unexport },
+	{ "list", NULL, ALLOW(OPT_JSON), cmd_list },
+	{ "status", NULL, ALLOW(OPT_JSON), cmd_status },
+};
+
+static void take_option(int opt, struct options *options)
+{
+	options->given |= ALLOW(opt);
+	switch (opt) {
+	case OPT_TO:
+		options->to = optarg;
+		break;
+	case OPT_NAME:
+		options->name = optarg;
+		break;
+	case OPT_ANY_PORT:
+		options->any_port = true;
+		break;
+	case OPT_MASTER:
+		options->master = true;
+		break;
+	case OPT_READ_ONLY:
+		options->read_only = true;
+		break;
+	case OPT_FORCE:
+		options->force = true;
+		break;
+	case OPT_JSON:
+		options->json = true;
+		break;
+	case OPT_SOCKET:
+		options->socket = optarg;
+		break;
+	}
+}
+
+static int run_command(const struct command *command, int argc, char **argv,
+		       const struct options *options)
+{
+	unsigned int wrong = options->given & ~(command->options | ALLOW(OPT_SOCKET));
+	const struct option *option;
+
+	for (option = long_options; option->name; option++)
+		if (wrong & ALLOW(option->val)) {
+			fprintf(stderr, "vgpuctl: %s has no option --%s (vgpuctl --help)\n",
+				command->name, option->name);
+			return EXIT_USAGE;
+		}
+	if (command->operand && argc != 1) {
+		fprintf(stderr, "vgpuctl: %s needs %s (vgpuctl --help)\n", command->name,
+			command->operand);
+		return EXIT_USAGE;
+	}
+	if (!command->operand && argc)
+		return usage_error("too many arguments: ", argv[0]);
+	return command->run(command->operand ? argv[0] : NULL, options);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { NULL };
+	size_t i;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
+		switch (opt) {
+		case OPT_HELP:
+			usage(stdout);
+			return EXIT_SUCCESS;
+		case OPT_VERSION:
+			puts("vgpuctl " VGPU_VERSION);
+			return EXIT_SUCCESS;
+		case '?':
+			/* getopt has said what is wrong. */
+			fputs("vgpuctl --help shows how to use it\n", stderr);
+			return EXIT_USAGE;
+		default:
+			take_option(opt, &options);
+			break;
+		}
+	}
+	if (optind == argc) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].name, argv[optind]))
+			return run_command(&commands[i], argc - optind - 1, argv + optind + 1,
+					   &options);
+	return usage_error("there is no command ", argv[optind]);
+}

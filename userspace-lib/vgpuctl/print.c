@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vgpuctl.h"
+
+static const char *or_dash(const char *text)
+{
+	return *text ? text : "-";
+}
+
+static void print_grants(const struct vgpu_export_info *export, uint32_t port)
+{
+	const struct vgpu_grant_info *grant;
+	size_t i;
+
+	for (i = 0; i < export->nr_grants; i++) {
+		grant = &export->grants[i];
+		printf("%s%" PRIu32, i ? ", " : "", grant->cid);
+		if (grant->port != port)
+			printf(":%" PRIu32, grant->port);
+		if (grant->read_only)
+			printf(" read-only");
+		if (grant->any_port)
+			printf(" any-port");
+		if (grant->connected)
+			printf(" (connected)");
+	}
+	putchar('\n');
+}
+
+static void print_exports(const struct vgpu_host_info *host)
+{
+	const struct vgpu_export_info *export;
+	size_t i;
+
+	if (!host->nr_exports) {
+		puts("nothing is exported (vgpuctl export PATH --to CID)");
+		return;
+	}
+	printf("%-16s %-22s %-12s %-11s %s\n", "EXPORT", "PATH", "DRIVER", "KIND", "TO");
+	for (i = 0; i < host->nr_exports; i++) {
+		export = &host->exports[i];
+		printf("%-16s %-22s %-12s %-11s ", export->name, export->path,
+		       export->ready ? or_dash(export->driver) : "(absent)",
+		       or_dash(export->kind));
+		print_grants(export, host->port);
+	}
+}
+
+static void print_guest(const struct vgpu_guest_info *guest)
+{
+	const struct vgpu_counters *counters = &guest->counters;
+	size_t i;
+
+	printf("guest %" PRIu32 ":%" PRIu32 ": %s, shadows run as user %" PRIu32 "\n",
+	       guest->cid, guest->port, guest->connected ? "connected" : "ending", guest->uid);
+	if (guest->connected) {
+		printf("  calls %" PRIu64 ", round trips %" PRIu64 ", bytes in %" PRIu64
+		       ", out %" PRIu64 "\n", counters->calls, counters->round_trips,
+		       counters->bytes_in, counters->bytes_out);
+		printf("  pages fetched %" PRIu64 ", written %" PRIu64 "; lanes %" PRIu64
+		       ", open files %" PRIu64 ", mappings %" PRIu64 "\n",
+		       counters->fetched_pages, counters->written_pages, counters->lanes,
+		       counters->objects, counters->mappings);
+		printf("  refused %" PRIu64 ", malformed %" PRIu64 ", fetch timeouts %" PRIu64
+		       ", stray files %" PRIu64 ", cancelled %" PRIu64 "\n",
+		       counters->refused, counters->malformed, counters->fetch_timeouts,
+		       counters->stray_fds, counters->cancels);
+	}
+	for (i = 0; i < guest->nr_programs; i++)
+		printf("  program %s, pid %" PRIu32 " in the guest, shadow %" PRIu32 "\n",
+		       guest->programs[i].comm, guest->programs[i].guest_pid,
+		       guest->programs[i].shadow_pid);
+}
+
+static void print_host(const struct vgpu_host_info *host, bool status)
+{
+	size_t i;
+
+	if (status)
+		printf("host: vgpud %s, pid %" PRIu32 ", vsock port %" PRIu32 "\n",
+		       host->version, host->pid, host->port);
+	print_exports(host);
+	if (!status)
+		return;
+	for (i = 0; i < host->nr_guests; i++)
+		print_guest(&host->guests[i]);
+	if (!host->nr_guests)
+		puts("no guest is connected");
+}
+
+static void print_nodes(const struct machine *machine, bool status)
+{
+	const struct vgpu_node_info *node;
+	size_t i;
+
+	if (!machine->nr_nodes) {
+		puts("no host exports a device to this guest");
+		return;
+	}
+	printf("%-12s %-22s %-16s %-22s %-12s %-14s %s\n", "NODE", "DRM NODE", "EXPORT",
+	       "PATH ON HOST", "DRIVER", "HOST", "STATE");
+	for (i = 0; i < machine->nr_nodes; i++) {
+		node = &machine->nodes[i];
+		printf("%-12s %-22s %-16s %-22s %-12s %-14s %s\n", node->node,
+		       or_dash(node->drm_node), node->name, node->path, or_dash(node->driver),
+		       node->host, node->state);
+		if (status)
+			printf("  calls %" PRIu64 ", round trips %" PRIu64 ", bytes in %" PRIu64
+			       ", out %" PRIu64 ", pages fetched %" PRIu64 "\n", node->calls,
+			       node->round_trips, node->bytes_in, node->bytes_out,
+			       node->fetched_pages);
+	}
+}
+
+void print_machine(const struct machine *machine, bool status)
+{
+	if (machine->host)
+		print_host(machine->host, status);
+	if (machine->host && machine->is_guest)
+		putchar('\n');
+	if (machine->is_guest)
+		print_nodes(machine, status);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What vgpuctl shows, in words (print.c) and as JSON (json.c). */
+#ifndef VGPUCTL_H
+#define VGPUCTL_H
+
+#include <stdbool.h>
+
+#include "vgpu.h"
+
+/**
+ * struct machine - both sides of vgpu on this machine
+ * @host: NULL: no agent runs here
+ * @is_guest: the guest module is loaded
+ * @nodes: its devices
+ * @nr_nodes: how many
+ */
+struct machine {
+	struct vgpu_host_info *host;
+	bool is_guest;
+	struct vgpu_node_info *nodes;
+	size_t nr_nodes;
+};
+
+/* status: more than a list. */
+void print_machine(const struct machine *machine, bool status);
+void print_machine_json(const struct machine *machine, bool status);
+
+#endif /* VGPUCTL_H */

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ini.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/vgpu_wire.h>
+
+#include "config.h"
+#include "export.h"
+#include "log.h"
+
+#ifndef LIBEXECDIR
+#define LIBEXECDIR "/usr/libexec/vgpu"
+#endif
+
+struct settings settings = {
+	.port = VGPU_WIRE_PORT,
+	.handshake_timeout_ms = 5000,
+	.pending = 1024,
+	.pending_per_guest = 256,
+	.buffer_size = 1 << 20,
+	.fetch_timeout_ms = 2000,
+	.ping_timeout_ms = 10000,
+	.limits = {
+		.sessions = 256,
+		.lanes = 128,
+		.objects = 16384,
+		.fds_per_call = VGPU_FDS_MAX,
+		.call_bytes = 16 << 20,
+		.pages = 4096,
+		.mappings = 8192,
+		.mapped_bytes = 64ULL << 30,
+	},
+	.uid_base = 1879048192,
+	.uid_count = 65536,
+	.gid = 65534,
+	.namespaces = true,
+	.seccomp = true,
+};
+
+enum type { TYPE_UINT, TYPE_U64, TYPE_BOOL, TYPE_STRING };
+
+/* Every setting: where it is in the file and in memory, and what it may be. */
+static const struct key {
+	const char *section;
+	const char *name;
+	enum type type;
+	size_t offset;
+	unsigned long long min, max;
+} keys[] = {
+#define KEY(section, name, type, member, min, max) \
+	{ section, name, type, offsetof(struct settings, member), min, max }
+	KEY("agent", "port", TYPE_UINT, port, 1, UINT_MAX - 1),
+	KEY("agent", "socket", TYPE_STRING, socket, 0, 0),
+	KEY("agent", "exports-dir", TYPE_STRING, exports_dir, 0, 0),
+	KEY("agent", "handshake-timeout-ms", TYPE_UINT, handshake_timeout_ms, 1, 600000),
+	KEY("agent", "pending", TYPE_UINT, pending, 1, 65536),
+	KEY("agent", "pending-per-guest", TYPE_UINT, pending_per_guest, 1, 65536),
+	KEY("agent", "buffer-size", TYPE_UINT, buffer_size, 65536, 64 << 20),
+	KEY("agent", "fetch-timeout-ms", TYPE_UINT, fetch_timeout_ms, 1, 60000),
+	KEY("agent", "ping-timeout-ms", TYPE_UINT, ping_timeout_ms, 0, 3600000),
+	KEY("limits", "sessions", TYPE_UINT, limits.sessions, 1, 65536),
+	KEY("limits", "lanes", TYPE_UINT, limits.lanes, 2, 512),
+	KEY("limits", "objects", TYPE_UINT, limits.objects, 1, 1 << 20),
+	KEY("limits", "fds-per-call", TYPE_UINT, limits.fds_per_call, 1, VGPU_FDS_MAX),
+	KEY("limits", "call-bytes", TYPE_UINT, limits.call_bytes, 65536, VGPU_CALL_BYTES_MAX),
+	KEY("limits", "pages", TYPE_UINT, limits.pages, 16, 1 << 20),
+	KEY("limits", "mappings", TYPE_UINT, limits.mappings, 1, 32768),
+	KEY("limits", "mapped-bytes", TYPE_U64, limits.mapped_bytes, 4096, 1ULL << 46),
+	KEY("shadow", "program", TYPE_STRING, shadow, 0, 0),
+	KEY("shadow", "uid-base", TYPE_UINT, uid_base, 1, UINT_MAX - 65537),
+	KEY("shadow", "uid-count", TYPE_UINT, uid_count, 1, 65536),
+	KEY("shadow", "gid", TYPE_UINT, gid, 1, UINT_MAX - 1),
+	KEY("shadow", "namespaces", TYPE_BOOL, namespaces, 0, 0),
+	KEY("shadow", "seccomp", TYPE_BOOL, seccomp, 0, 0),
+#undef KEY
+};
+
+int config_bool(const char *text, bool *value)
+{
+	static const char *const words[2][4] = {
+		{ "no", "false", "off", "0" }, { "yes", "true", "on", "1" },
+	};
+	unsigned int i, j;
+
+	for (i = 0; i < 2; i++)
+		for (j = 0; j < 4; j++)
+			if (!strcmp(text, words[i][j])) {
+				*value = i;
+				return 0;
+			}
+	return -EINVAL;
+}
+
+/* A number with an optional K, M or G (powers of 1024). */
+static int parse_number(const char *text, unsigned long long min, unsigned long long max,
+			unsigned long long *value)
+{
+	unsigned int shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EINVAL;
+	errno = 0;
+	*value = strtoull(text, &end, 0);
+	if (errno)
+		return -EINVAL;
+	if (*end == 'K')
+		shift = 10;
+	else if (*end == 'M')
+		shift = 20;
+	else if (*end == 'G')
+		shift = 30;
+	if (shift)
+		end++;
+	if (*end || *value > ULLONG_MAX >> shift)
+		return -EINVAL;
+	*value <<= shift;
+	return *value < min || *value > max ? -EINVAL : 0;
+}
+
+int config_guest(const char *text, uint32_t *cid, uint32_t *port)
+{
+	unsigned long long value;
+	char copy[32];
+	char *colon;
+
+	if (strlen(text) >= sizeof(copy))
+		return -EINVAL;
+	strcpy(copy, text);
+	colon = strchr(copy, ':');
+	*port = 0;
+	if (colon) {
+		*colon = '\0';
+		if (parse_number(colon + 1, 1, UINT_MAX - 1, &value))
+			return -EINVAL;
+		*port = value;
+	}
+	/* 0 is the hypervisor, ~0 means any: neither is a guest. */
+	if (parse_number(copy, 1, UINT_MAX - 1, &value))
+		return -EINVAL;
+	*cid = value;
+	return 0;
+}
+
+static int set_key(const struct key *key, const char *text)
+{
+	void *member = (char *)&settings + key->offset;
+	unsigned long long number;
+
+	switch (key->type) {
+	case TYPE_BOOL:
+		if (!config_bool(text, member))
+			return 0;
+		log_error("%s: '%s' is neither yes nor no", key->name, text);
+		return -EINVAL;
+	case TYPE_STRING:
+		free(*(char **)member);
+		*(char **)member = strdup(text);
+		return *(char **)member ? 0 : -ENOMEM;
+	default:
+		if (parse_number(text, key->min, key->max, &number)) {
+			log_error("%s: '%s' is no number from %llu to %llu", key->name, text,
+				  key->min, key->max);
+			return -EINVAL;
+		}
+		if (key->type == TYPE_U64)
+			*(__u64 *)member = number;
+		else
+			*(unsigned int *)member = number;
+		return 0;
+	}
+}
+
+static int settings_line(void *unused, const char *section, const char *name, const char *value)
+{
+	size_t i;
+
+	(void)unused;
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!strcmp(keys[i].section, section) && !strcmp(keys[i].name, name))
+			return !set_key(&keys[i], value);
+	log_error("there is no setting '%s' in a section [%s]", name, section);
+	return 0;
+}
+
+static int set_default(char **member, const char *text)
+{
+	if (!*member)
+		*member = strdup(text);
+	return *member ? 0 : -ENOMEM;
+}
+
+int config_read(const char *path, bool must_exist)
+{
+	int line = ini_parse(path, settings_line, NULL);
+
+	if (line > 0) {
+		log_error("%s:%d: not understood", path, line);
+		return -EINVAL;
+	}
+	if (line < 0 && must_exist) {
+		log_error("%s: cannot be read", path);
+		return -EINVAL;
+	}
+	if (set_default(&settings.socket, "/run/vgpu/vgpud.sock") ||
+	    set_default(&settings.exports_dir, "/etc/vgpu/exports.d") ||
+	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
+		return -ENOMEM;
+	return 0;
+}
+
+/* --- exports.d ------------------------------------------------------------ */
+
+/* One file's exports, as far as it was read. */
+struct exports_file {
+	const char *name;
+	struct export_spec *specs;
+	size_t nr;
+};
+
+static struct export_spec *file_spec(struct exports_file *file, const char *section)
+{
+	struct export_spec *spec;
+	size_t i;
+
+	for (i = 0; i < file->nr; i++)
+		if (!strcmp(file->specs[i].name, section))
+			return &file->specs[i];
+
+	if (!export_name_ok(section)) {
+		log_error("%s: [%s]: a name has 1 to 31 of A-Z a-z 0-9 . _ -", file->name, section);
+		return NULL;
+	}
+	spec = realloc(file->specs, (file->nr + 1) * sizeof(*spec));
+	if (!spec)
+		return NULL;
+	file->specs = spec;
+	spec += file->nr++;
+	memset(spec, 0, sizeof(*spec));
+	snprintf(spec->name, sizeof(spec->name), "%s", section);
+	return spec;
+}
+
+/* Calls fn for each word of a list separated by commas or spaces. */
+static int for_each_word(const char *text, int (*fn)(struct export_spec *spec, const char *word),
+			 struct export_spec *spec)
+{
+	char *copy = strdup(text), *rest = copy, *word;
+	int ret = copy ? 0 : -ENOMEM;
+
+	while (!ret && (word = strsep(&rest, ", \t\n")))
+		if (*word)
+			ret = fn(spec, word);
+	free(copy);
+	return ret;
+}
+
+static int add_guest(struct export_spec *spec, const char *word)
+{
+	uint32_t cid, port;
+
+	if (config_guest(word, &cid, &port))
+		return -EINVAL;
+	return export_spec_add_guest(spec, cid, port);
+}
+
+static int add_ioctl(struct export_spec *spec, const char *word)
+{
+	unsigned long long value;
+
+	if (parse_number(word, 0, UINT_MAX, &value))
+		return -EINVAL;
+	return export_spec_add_ioctl(spec, value);
+}
+
+static int exports_key(struct export_spec *spec, const char *name, const char *value)
+{
+	bool deny = !strcmp(name, "deny-ioctls");
+
+	if (!strcmp(name, "path")) {
+		if (strlen(value) >= sizeof(spec->path))
+			return -EINVAL;
+		strcpy(spec->path, value);
+		return 0;
+	}
+	if (!strcmp(name, "to"))
+		return for_each_word(value, add_guest, spec);
+	if (!strcmp(name, "any-port"))
+		return config_bool(value, &spec->any_port);
+	if (!strcmp(name, "read-only"))
+		return config_bool(value, &spec->read_only);
+	if (!strcmp(name, "master"))
+		return config_bool(value, &spec->master);
+	if (deny || !strcmp(name, "allow-ioctls")) {
+		if (spec->nr_ioctls && spec->ioctls_deny != deny)
+			return -EINVAL;
+		spec->ioctls_deny = deny;
+		return for_each_word(value, add_ioctl, spec);
+	}
+	return -ENOENT;
+}
+
+static int exports_line(void *data, const char *section, const char *name, const char *value)
+{
+	struct exports_file *file = data;
+	struct export_spec *spec = file_spec(file, section);
+	int ret;
+
+	if (!spec)
+		return 0;
+	ret = exports_key(spec, name, value);
+	if (ret)
+		log_error("%s: [%s]: %s: %s", file->name, section, name,
+			  ret == -ENOENT ? "there is no such setting" : "wrong value");
+	return !ret;
+}
+
+static int read_exports_file(const char *path)
+{
+	struct exports_file file = { .name = path };
+	int ret = ini_parse(path, exports_line, &file);
+	size_t i;
+
+	for (i = 0; !ret && i < file.nr; i++)
+		if (!file.specs[i].path[0] || !file.specs[i].nr_guests) {
+			log_error("%s: [%s]: needs path= and to=", path, file.specs[i].name);
+			ret = -EINVAL;
+		}
+	if (ret) {
+		log_error("%s: not used because of its mistakes", path);
+		exports_keep(path);
+		ret = -EINVAL;
+	}
+	for (i = 0; !ret && i < file.nr; i++)
+		if (exports_sync(&file.specs[i], path))
+			ret = -EINVAL;
+	for (i = 0; i < file.nr; i++)
+		export_spec_free(&file.specs[i]);
+	free(file.specs);
+	return ret;
+}
+
+static int is_conf(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && len > 5 && !strcmp(entry->d_name + len - 5, ".conf");
+}
+
+int config_read_exports(void)
+{
+	struct dirent **entries = NULL;
+	char path[PATH_MAX];
+	int i, nr, ret = 0;
+
+	nr = scandir(settings.exports_dir, &entries, is_conf, alphasort);
+	if (nr < 0 && errno != ENOENT) {
+		log_error("%s: %s", settings.exports_dir, strerror(errno));
+		return -EINVAL;
+	}
+	exports_sync_begin();
+	for (i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), "%s/%s", settings.exports_dir, entries[i]->d_name);
+		if (read_exports_file(path))
+			ret = -EINVAL;
+		free(entries[i]);
+	}
+	free(entries);
+	exports_sync_end();
+	return ret;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Settings (vgpud.conf) and the files of exports.d.
+ */
+#ifndef VGPUD_CONFIG_H
+#define VGPUD_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/vgpu_host.h>
+
+/**
+ * struct settings - what vgpud.conf can say
+ * @port: vsock port for guests that have none of their own
+ * @socket: path of the control socket
+ * @exports_dir: where the files of exports are
+ * @handshake_timeout_ms: a connection that has not said what it is by then is
+ *	closed
+ * @pending: connections in that state, all together
+ * @pending_per_guest: of one CID
+ * @buffer_size: vsock buffer of each connection, bytes
+ * @fetch_timeout_ms: see struct vgpu_host_agent
+ * @ping_timeout_ms: likewise
+ * @limits: of one guest; no member is 0
+ * @shadow: path of vgpu-shadow
+ * @uid_base: first of the user ids that guests' shadows run as
+ * @uid_count: guests at once
+ * @gid: their group
+ * @namespaces: put them into namespaces of their own
+ * @seccomp: filter their system calls
+ */
+struct settings {
+	unsigned int port;
+	char *socket;
+	char *exports_dir;
+	unsigned int handshake_timeout_ms;
+	unsigned int pending;
+	unsigned int pending_per_guest;
+	unsigned int buffer_size;
+	unsigned int fetch_timeout_ms;
+	unsigned int ping_timeout_ms;
+	struct vgpu_host_limits limits;
+	char *shadow;
+	unsigned int uid_base;
+	unsigned int uid_count;
+	unsigned int gid;
+	bool namespaces;
+	bool seccomp;
+};
+
+extern struct settings settings;
+
+/*
+ * Reads the file; a missing one is an error only if @must_exist. Says what is
+ * wrong by itself. 0 or -EINVAL.
+ */
+int config_read(const char *path, bool must_exist);
+
+/*
+ * Reads settings.exports_dir and adds, changes and removes exports to fit. A
+ * file with a mistake is reported and changes nothing. 0 or -EINVAL if there
+ * was a mistake somewhere.
+ */
+int config_read_exports(void);
+
+/* "yes", "no" and the like. 0 or -EINVAL. */
+int config_bool(const char *text, bool *value);
+
+/* CID[:PORT]; the port is 0 if not given. 0 or -EINVAL. */
+int config_guest(const char *text, uint32_t *cid, uint32_t *port);
+
+#endif /* VGPUD_CONFIG_H */

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/vgpu_host.h>
+
+#include "config.h"
+#include "confine.h"
+#include "log.h"
+#include "peer.h"
+#include "shadow/layout.h"
+
+/* An empty directory that becomes a shadow's root. */
+#define EMPTY_DIR	"/run/vgpu/empty"
+
+/* Main thread, service and lanes; some to spare while lanes come and go. */
+#define EXTRA_THREADS	16
+
+static scmp_filter_ctx filter;
+
+/* --- system calls --------------------------------------------------------- */
+
+static int allow(int nr)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 0);
+}
+
+static int allow_if(int nr, struct scmp_arg_cmp condition)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 1, condition);
+}
+
+/*
+ * What shadow/main.c and shadow/lane.c do, and nothing else. The host module
+ * works for the thread without system calls of its own. execveat() and
+ * seccomp() are for the start: the program forbids them itself then.
+ */
+static int build_filter(void)
+{
+	static const int plain[] = {
+		SCMP_SYS(munmap), SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(dup3),
+		SCMP_SYS(recvmsg), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
+		SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
+		SCMP_SYS(exit_group), SCMP_SYS(seccomp),
+	};
+	static const unsigned long commands[] = {
+		VGPU_SHADOW_LANE, VGPU_SHADOW_SERVICE, VGPU_LANE_SERVE,
+	};
+	unsigned int i;
+	int ret = 0;
+
+	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	if (!filter)
+		return -ENOMEM;
+	for (i = 0; !ret && i < sizeof(plain) / sizeof(plain[0]); i++)
+		ret = allow(plain[i]);
+	for (i = 0; !ret && i < sizeof(commands) / sizeof(commands[0]); i++)
+		ret = allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, commands[i]));
+	if (!ret)
+		ret = allow_if(SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	/* Threads, never processes. */
+	if (!ret)
+		ret = allow_if(SCMP_SYS(clone),
+			       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+	if (!ret)
+		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+	if (!ret)
+		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE));
+	if (!ret)
+		ret = allow_if(SCMP_SYS(execveat), SCMP_A0(SCMP_CMP_EQ, SHADOW_FD_PROGRAM));
+	return ret;
+}
+
+int confine_init(void)
+{
+	if (mkdir(EMPTY_DIR, 0555) && errno != EEXIST) {
+		log_error("%s: %s", EMPTY_DIR, strerror(errno));
+		return -errno;
+	}
+	return settings.seccomp ? build_filter() : 0;
+}
+
+/* --- namespaces ----------------------------------------------------------- */
+
+static const struct {
+	const char *path;
+	int flag;
+} kinds[PEER_NAMESPACES] = {
+	{ "/proc/self/ns/net", CLONE_NEWNET },
+	{ "/proc/self/ns/ipc", CLONE_NEWIPC },
+	{ "/proc/self/ns/uts", CLONE_NEWUTS },
+};
+
+static int open_all(int *namespaces)
+{
+	unsigned int i;
+
+	for (i = 0; i < PEER_NAMESPACES; i++) {
+		namespaces[i] = open(kinds[i].path, O_RDONLY | O_CLOEXEC);
+		if (namespaces[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int enter_all(const int *namespaces)
+{
+	unsigned int i;
+
+	for (i = 0; i < PEER_NAMESPACES; i++)
+		if (setns(namespaces[i], kinds[i].flag))
+			return -errno;
+	return 0;
+}
+
+void confine_namespaces_close(int *namespaces)
+{
+	unsigned int i;
+
+	for (i = 0; i < PEER_NAMESPACES; i++) {
+		if (namespaces[i] >= 0)
+			close(namespaces[i]);
+		namespaces[i] = -1;
+	}
+}
+
+/*
+ * vgpud makes the guest's namespaces by entering new ones, takes hold of them
+ * and goes back. That costs one set a guest, not one a shadow; sockets that are
+ * open stay in the namespace where they were made.
+ */
+int confine_namespaces_open(int *namespaces)
+{
+	int home[PEER_NAMESPACES] = { -1, -1, -1 };
+	int ret;
+
+	if (!settings.namespaces || namespaces[0] >= 0)
+		return 0;
+	ret = open_all(home);
+	if (ret)
+		goto out_close;
+	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)) {
+		ret = -errno;
+		goto out_close;
+	}
+	ret = open_all(namespaces);
+	if (enter_all(home)) {
+		/* Half in a guest's namespaces nothing can go on. */
+		log_error("cannot return to my own namespaces: %s", strerror(errno));
+		abort();
+	}
+	if (ret)
+		confine_namespaces_close(namespaces);
+
+out_close:
+	confine_namespaces_close(home);
+	return ret;
+}
+
+int confine_enter(const struct peer *peer)
+{
+	int ret;
+
+	if (settings.namespaces) {
+		ret = enter_all(peer->namespaces);
+		if (ret)
+			return ret;
+		/* Slave: file systems that the host unmounts go here as well. */
+		if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+			return -errno;
+	}
+	if (chroot(EMPTY_DIR) || chdir("/"))
+		return -errno;
+	return 0;
+}
+
+/* --- the process ---------------------------------------------------------- */
+
+static int limit(int what, rlim_t value)
+{
+	struct rlimit rlimit = { value, value };
+
+	return setrlimit(what, &rlimit) ? -errno : 0;
+}
+
+static int set_limits(void)
+{
+	/* Counted by user: all shadows of the guest together. */
+	rlim_t threads = (rlim_t)settings.limits.sessions *
+		(settings.limits.lanes + EXTRA_THREADS);
+	int ret;
+
+	ret = limit(RLIMIT_CORE, 0);
+	if (!ret)
+		ret = limit(RLIMIT_NOFILE, SHADOW_FD_LANE + 1);
+	if (!ret)
+		ret = limit(RLIMIT_NPROC, threads);
+	/* The address space is the guest process's, all of it. */
+	if (!ret)
+		ret = limit(RLIMIT_AS, RLIM_INFINITY);
+	return ret;
+}
+
+static int drop_capabilities(void)
+{
+	int cap;
+
+	/* EINVAL: past the last one that this kernel knows. */
+	for (cap = 0; !prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)
+		;
+	return errno == EINVAL ? 0 : -errno;
+}
+
+int confine_self(const struct peer *peer, const char **step)
+{
+	int ret;
+
+	*step = "limits";
+	ret = set_limits();
+	if (ret)
+		return ret;
+
+	*step = "capabilities";
+	ret = drop_capabilities();
+	if (ret)
+		return ret;
+
+	/* Leaving user 0 clears all capability sets. */
+	*step = "user";
+	if (setgroups(0, NULL) || setresgid(settings.gid, settings.gid, settings.gid) ||
+	    setresuid(peer->uid, peer->uid, peer->uid))
+		return -errno;
+
+	/*
+	 * If vgpud is gone before this, nobody holds the other end of the lanes'
+	 * socket and the program ends by itself.
+	 */
+	*step = "parent death signal";
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		return -errno;
+	*step = "no new privileges";
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	*step = "system call filter";
+	return filter ? seccomp_load(filter) : 0;
+}

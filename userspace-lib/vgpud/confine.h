@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a shadow may not do: everything but serve its session.
+ *
+ * A shadow runs as a user of its guest's own, without capabilities and new
+ * privileges, in namespaces without a network, other processes or files, and
+ * with a list of the few system calls that it needs.
+ */
+#ifndef VGPUD_CONFINE_H
+#define VGPUD_CONFINE_H
+
+struct peer;
+
+/* Prepares the list of system calls. 0 or a negative errno. */
+int confine_init(void);
+
+/* A guest's namespaces, made when first needed. 0 or a negative errno. */
+int confine_namespaces_open(int *namespaces);
+void confine_namespaces_close(int *namespaces);
+
+/* In the child, with vgpud's files: enters namespaces, leaves the file tree. */
+int confine_enter(const struct peer *peer);
+/* In the child, last: limits, user, capabilities, system calls. */
+int confine_self(const struct peer *peer, const char **step);
+
+#endif /* VGPUD_CONFINE_H */

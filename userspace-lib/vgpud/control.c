@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <json-c/json.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "control.h"
+#include "log.h"
+#include "loop.h"
+#include "request.h"
+
+#define CLIENTS_MAX	64
+#define REQUEST_MAX	16384
+#define IDLE_MS		30000
+
+/**
+ * struct client - a connection to the control socket
+ * @source: its socket
+ * @idle: closes it when nothing is said for long
+ * @may_change: it is root's
+ * @in: what was read of a request
+ * @in_len: bytes of it
+ * @out: what is left of an answer; while there is something, nothing is read
+ * @out_len: bytes of it
+ * @out_pos: bytes that were sent
+ */
+struct client {
+	struct source source;
+	struct timer idle;
+	bool may_change;
+	char in[REQUEST_MAX];
+	size_t in_len;
+	char *out;
+	size_t out_len;
+	size_t out_pos;
+};
+
+static struct source control = { .fd = -1 };
+static unsigned int nr_clients;
+
+static void client_end(struct client *client)
+{
+	timer_cancel(&client->idle);
+	source_close(&client->source);
+	free(client->out);
+	free(client);
+	nr_clients--;
+}
+
+static void client_expired(struct timer *timer)
+{
+	client_end(container_of(timer, struct client, idle));
+}
+
+/* Takes over the answer. false: the client is at its end. */
+static bool client_answer(struct client *client, struct json_object *answer)
+{
+	const char *text = json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN);
+	size_t len = text ? strlen(text) : 0;
+
+	client->out = text ? malloc(len + 1) : NULL;
+	if (client->out) {
+		memcpy(client->out, text, len);
+		client->out[len] = '\n';
+		client->out_len = len + 1;
+		client->out_pos = 0;
+	}
+	json_object_put(answer);
+	return client->out;
+}
+
+/* Does the request of one line. */
+static bool client_line(struct client *client, const char *line)
+{
+	struct json_object *request = json_tokener_parse(line);
+	struct json_object *answer;
+
+	if (!json_object_is_type(request, json_type_object)) {
+		json_object_put(request);
+		return false;
+	}
+	answer = request_run(request, client->may_change);
+	json_object_put(request);
+	return answer && client_answer(client, answer);
+}
+
+static bool client_read(struct client *client)
+{
+	char *end;
+	ssize_t len;
+	size_t used;
+
+	len = recv(client->source.fd, client->in + client->in_len,
+		   sizeof(client->in) - 1 - client->in_len, MSG_DONTWAIT);
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (!len)
+		return false;
+	client->in_len += len;
+	client->in[client->in_len] = '\0';
+
+	end = memchr(client->in, '\n', client->in_len);
+	if (!end)
+		return client->in_len < sizeof(client->in) - 1;
+	*end = '\0';
+	if (!client_line(client, client->in))
+		return false;
+	/* What follows is the next request, which has to wait for the answer. */
+	used = end + 1 - client->in;
+	client->in_len -= used;
+	memmove(client->in, end + 1, client->in_len);
+	if (memchr(client->in, '\n', client->in_len))
+		return false;	/* nobody sends two at once */
+	return true;
+}
+
+static bool client_write(struct client *client)
+{
+	ssize_t len;
+
+	len = send(client->source.fd, client->out + client->out_pos,
+		   client->out_len - client->out_pos, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR;
+	client->out_pos += len;
+	if (client->out_pos == client->out_len) {
+		free(client->out);
+		client->out = NULL;
+	}
+	return true;
+}
+
+static void client_ready(struct source *source, uint32_t events)
+{
+	struct client *client = container_of(source, struct client, source);
+	bool ok;
+
+	(void)events;
+	if (client->out)
+		ok = client_write(client);
+	else
+		ok = client_read(client) && (!client->out || client_write(client));
+	if (!ok) {
+		client_end(client);
+		return;
+	}
+	source_set(source, client->out ? EPOLLOUT : EPOLLIN);
+	timer_set(&client->idle, IDLE_MS);
+}
+
+static void control_ready(struct source *source, uint32_t events)
+{
+	struct ucred cred = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(cred);
+	struct client *client;
+	int fd;
+
+	(void)events;
+	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
+		return;
+	client = nr_clients < CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
+	if (!client) {
+		close(fd);
+		return;
+	}
+	nr_clients++;
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+	client->may_change = cred.uid == 0;
+	client->source.fd = fd;
+	client->source.ready = client_ready;
+	client->idle.expired = client_expired;
+	timer_set(&client->idle, IDLE_MS);
+	if (source_add(&client->source, EPOLLIN))
+		client_end(client);
+}
+
+int control_init(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int ret;
+
+	if (strlen(settings.socket) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, settings.socket);
+	control.ready = control_ready;
+	control.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (control.fd < 0)
+		return -errno;
+	/* We are the agent, so it can only be one that was left behind. */
+	unlink(settings.socket);
+	if (bind(control.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    chmod(settings.socket, 0666) || listen(control.fd, 16)) {
+		ret = -errno;
+		close(control.fd);
+		control.fd = -1;
+		return ret;
+	}
+	return source_add(&control, EPOLLIN);
+}
+
+void control_exit(void)
+{
+	if (control.fd >= 0)
+		unlink(settings.socket);
+	source_close(&control);
+}

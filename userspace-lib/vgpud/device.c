@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <linux/vgpu_wire.h>
+
+#include "device.h"
+
+/* Last component of what a symlink of sysfs points to; "" if there is none. */
+static void link_name(const char *dir, const char *link, char *name, size_t size)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	const char *slash;
+	ssize_t len;
+
+	name[0] = '\0';
+	snprintf(path, sizeof(path), "%s/%s", dir, link);
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len <= 0)
+		return;
+	target[len] = '\0';
+	slash = strrchr(target, '/');
+	snprintf(name, size, "%s", slash ? slash + 1 : target);
+}
+
+/* Last component of the real path of a directory of sysfs; "" if there is none. */
+static void dir_name(const char *dir, const char *sub, char *name, size_t size)
+{
+	char path[PATH_MAX], *real;
+
+	name[0] = '\0';
+	snprintf(path, sizeof(path), "%s%s%s", dir, *sub ? "/" : "", sub);
+	real = realpath(path, NULL);
+	if (real)
+		snprintf(name, size, "%s", strrchr(real, '/') + 1);
+	free(real);
+}
+
+/* A number at the end, as platform and faux devices have, is no part of a name. */
+static void strip_instance(char *name)
+{
+	char *dot = strrchr(name, '.');
+
+	if (dot && dot > name && isdigit((unsigned char)dot[1]))
+		*dot = '\0';
+}
+
+static void find_driver(const char *dir, char *driver, size_t size)
+{
+	char bus[64];
+
+	link_name(dir, "device/driver", driver, size);
+	link_name(dir, "device/subsystem", bus, sizeof(bus));
+	if (driver[0] && strcmp(bus, "faux"))
+		return;
+	/*
+	 * Devices made by their own module (vgem, vkms) have a parent that no
+	 * driver is bound to, or faux_driver, but that bears the module's name.
+	 * The last ones, like misc devices, have no parent at all.
+	 */
+	dir_name(dir, "device", driver, size);
+	if (!driver[0])
+		dir_name(dir, "", driver, size);
+	strip_instance(driver);
+}
+
+static uint32_t find_kind(const char *dir, const char *class)
+{
+	char name[64];
+
+	if (strcmp(class, "drm"))
+		return VGPU_EXPORT_PLAIN;
+	dir_name(dir, "", name, sizeof(name));
+	if (!strncmp(name, "card", 4))
+		return VGPU_EXPORT_DRM_PRIMARY;
+	if (!strncmp(name, "renderD", 7))
+		return VGPU_EXPORT_DRM_RENDER;
+	return VGPU_EXPORT_PLAIN;
+}
+
+/*
+ * Forwarding what was forwarded would go round in circles: refuse our own
+ * class, the control device and nodes that the guest module made. (The host
+ * module checks as well; this is for a clear message.)
+ */
+static bool is_ours(const char *dir, const char *class, const char *driver)
+{
+	char name[64];
+
+	if (!strcmp(class, "vgpu") || !strcmp(driver, "vgpu_guest"))
+		return true;
+	dir_name(dir, "", name, sizeof(name));
+	return !strcmp(class, "misc") &&
+		(!strcmp(name, "vgpu-host") || !strncmp(name, "vgpu-window", 11));
+}
+
+int device_open(const char *path, struct device *device)
+{
+	char dir[64], class[64];
+	char parent[80];
+	struct stat st;
+	int fd;
+
+	memset(device, 0, sizeof(*device));
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st)) {
+		close(fd);
+		return -EIO;
+	}
+	if (!S_ISCHR(st.st_mode)) {
+		close(fd);
+		return -ENOTTY;
+	}
+
+	device->rdev = st.st_rdev;
+	snprintf(dir, sizeof(dir), "/sys/dev/char/%u:%u", major(st.st_rdev), minor(st.st_rdev));
+	link_name(dir, "subsystem", class, sizeof(class));
+	find_driver(dir, device->driver, sizeof(device->driver));
+	device->kind = find_kind(dir, class);
+	if (is_ours(dir, class, device->driver)) {
+		close(fd);
+		return -EXDEV;
+	}
+
+	/* Nodes of one device hang on one parent, which has one inode in sysfs. */
+	snprintf(parent, sizeof(parent), "%s/device/", dir);
+	if (!stat(parent, &st))
+		device->device = st.st_ino;
+	return fd;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is behind the path of a device file, as sysfs tells it.
+ */
+#ifndef VGPUD_DEVICE_H
+#define VGPUD_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/**
+ * struct device - a device file
+ * @rdev: its number
+ * @kind: VGPU_EXPORT_*
+ * @driver: name of its driver
+ * @device: nodes of one device have the same number; 0: stands alone
+ */
+struct device {
+	dev_t rdev;
+	uint32_t kind;
+	char driver[32];
+	uint64_t device;
+};
+
+/*
+ * Returns an O_PATH file of the device, without opening the device, or a
+ * negative errno: -ENOTTY: no character device; -EXDEV: one of vgpu itself.
+ */
+int device_open(const char *path, struct device *device);
+
+#endif /* VGPUD_DEVICE_H */

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "export.h"
+#include "hostdev.h"
+#include "listener.h"
+#include "log.h"
+#include "peer.h"
+
+struct export_list exports = LIST_HEAD_INITIALIZER(exports);
+
+static int __attribute__((format(printf, 3, 4)))
+say(struct answer *answer, int error, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(answer->text, sizeof(answer->text), fmt, args);
+	va_end(args);
+	return error;
+}
+
+/* --- specs ---------------------------------------------------------------- */
+
+bool export_name_ok(const char *name)
+{
+	size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "abcdefghijklmnopqrstuvwxyz0123456789._-");
+
+	return len && len < 32 && !name[len];
+}
+
+int export_spec_add_guest(struct export_spec *spec, uint32_t cid, uint32_t port)
+{
+	void *guests = realloc(spec->guests, (spec->nr_guests + 1) * sizeof(*spec->guests));
+
+	if (!guests)
+		return -ENOMEM;
+	spec->guests = guests;
+	spec->guests[spec->nr_guests].cid = cid;
+	spec->guests[spec->nr_guests].port = port ? port : settings.port;
+	spec->nr_guests++;
+	return 0;
+}
+
+int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd)
+{
+	uint32_t *ioctls;
+
+	if (spec->nr_ioctls == EXPORT_IOCTLS_MAX)
+		return -E2BIG;
+	ioctls = realloc(spec->ioctls, (spec->nr_ioctls + 1) * sizeof(*ioctls));
+	if (!ioctls)
+		return -ENOMEM;
+	spec->ioctls = ioctls;
+	spec->ioctls[spec->nr_ioctls++] = cmd;
+	return 0;
+}
+
+void export_spec_free(struct export_spec *spec)
+{
+	free(spec->guests);
+	free(spec->ioctls);
+	spec->guests = NULL;
+	spec->ioctls = NULL;
+}
+
+static bool same_terms(const struct export_spec *a, const struct export_spec *b)
+{
+	return !strcmp(a->path, b->path) && a->master == b->master &&
+	       a->nr_ioctls == b->nr_ioctls && a->ioctls_deny == b->ioctls_deny &&
+	       (!a->nr_ioctls ||
+		!memcmp(a->ioctls, b->ioctls, a->nr_ioctls * sizeof(*a->ioctls)));
+}
+
+/* --- grants --------------------------------------------------------------- */
+
+static bool grant_fits(const struct grant *grant, const struct peer *peer)
+{
+	return grant->cid == peer->cid && grant->port == peer->port &&
+	       (grant->any_port || peer->trusted_port);
+}
+
+static void grant_tell(struct export *export, struct grant *grant, struct peer *peer)
+{
+	struct vgpu_host_grant arg = {
+		.flags = grant->read_only ? VGPU_HOST_GRANT_READ_ONLY : 0,
+		.peer = peer->number,
+		.export = export->number,
+		.ioctls = (uintptr_t)export->spec.ioctls,
+		.nr_ioctls = export->spec.nr_ioctls,
+		.ioctls_deny = export->spec.ioctls_deny,
+	};
+	int ret;
+
+	if (!export->number || peer->state != PEER_UP || !grant_fits(grant, peer))
+		return;
+	ret = hostdev_grant(&arg);
+	if (ret)
+		log_warning("export %s to guest %u: %s", export->spec.name, peer->cid,
+			    strerror(-ret));
+}
+
+static struct grant *grant_find(struct export *export, uint32_t cid, uint32_t port)
+{
+	struct grant *grant;
+
+	LIST_FOREACH(grant, &export->grants, node)
+		if (grant->cid == cid && grant->port == port)
+			return grant;
+	return NULL;
+}
+
+static int grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
+		     bool read_only, struct answer *answer)
+{
+	struct grant *grant = grant_find(export, cid, port);
+	struct peer *peer;
+	int ret;
+
+	if (grant) {
+		if (grant->any_port == any_port && grant->read_only == read_only)
+			return 0;
+		return say(answer, -EEXIST, "%s is exported to guest %u on other terms: unexport it first",
+			   export->spec.name, cid);
+	}
+	ret = listener_get(port);
+	if (ret)
+		return say(answer, ret, "cannot listen on vsock port %u: %s", port,
+			   strerror(-ret));
+	grant = calloc(1, sizeof(*grant));
+	if (!grant) {
+		listener_put(port);
+		return say(answer, -ENOMEM, "out of memory");
+	}
+	grant->cid = cid;
+	grant->port = port;
+	grant->any_port = any_port;
+	grant->read_only = read_only;
+	LIST_INSERT_HEAD(&export->grants, grant, node);
+	LIST_FOREACH(peer, &peers, node)
+		grant_tell(export, grant, peer);
+	return 0;
+}
+
+static void grant_del(struct export *export, struct grant *grant)
+{
+	struct peer *peer;
+
+	if (export->number)
+		LIST_FOREACH(peer, &peers, node)
+			if (peer->state == PEER_UP && grant_fits(grant, peer))
+				hostdev_revoke(peer->number, export->number);
+	LIST_REMOVE(grant, node);
+	listener_put(grant->port);
+	free(grant);
+}
+
+bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port)
+{
+	struct export *export;
+	struct grant *grant;
+	bool found = false;
+
+	*any_port = false;
+	LIST_FOREACH(export, &exports, node) {
+		grant = grant_find(export, cid, port);
+		if (grant) {
+			found = true;
+			*any_port |= grant->any_port;
+		}
+	}
+	return found;
+}
+
+void exports_grant_all(struct peer *peer)
+{
+	struct export *export;
+	struct grant *grant;
+
+	LIST_FOREACH(export, &exports, node)
+		LIST_FOREACH(grant, &export->grants, node)
+			grant_tell(export, grant, peer);
+}
+
+/* --- exports -------------------------------------------------------------- */
+
+static struct export *export_find(const char *name)
+{
+	struct export *export;
+
+	LIST_FOREACH(export, &exports, node)
+		if (!strcmp(export->spec.name, name))
+			return export;
+	return NULL;
+}
+
+/* The device is there: tells the host module and the guests. */
+static int export_up(struct export *export, struct answer *answer)
+{
+	struct export_spec *spec = &export->spec;
+	struct vgpu_host_export_add arg = {
+		.flags = spec->master ? VGPU_HOST_EXPORT_MASTER : 0,
+	};
+	struct grant *grant;
+	struct peer *peer;
+	int fd, ret;
+
+	fd = device_open(spec->path, &export->device);
+	if (fd == -ENOTTY)
+		return say(answer, fd, "%s is no character device: give the device file, such as /dev/dri/renderD128",
+			   spec->path);
+	if (fd == -EXDEV)
+		return say(answer, fd, "%s belongs to vgpu itself: export the real device",
+			   spec->path);
+	if (fd < 0)
+		return say(answer, fd, "%s: %s", spec->path, strerror(-fd));
+
+	arg.path_fd = fd;
+	arg.kind = export->device.kind;
+	arg.device = export->device.device;
+	memcpy(arg.name, spec->name, sizeof(arg.name));
+	memcpy(arg.driver, export->device.driver, sizeof(arg.driver));
+	memcpy(arg.path, spec->path, sizeof(arg.path));
+	ret = hostdev_export_add(&arg);
+	close(fd);
+	if (ret == -EXDEV)
+		return say(answer, ret, "%s belongs to vgpu itself: export the real device",
+			   spec->path);
+	if (ret)
+		return say(answer, ret, "%s: the host module refused it: %s", spec->path,
+			   strerror(-ret));
+
+	export->number = arg.out_export;
+	log_info("export %s: %s, driver %s", spec->name, spec->path, export->device.driver);
+	LIST_FOREACH(grant, &export->grants, node)
+		LIST_FOREACH(peer, &peers, node)
+			grant_tell(export, grant, peer);
+	return 0;
+}
+
+static void export_down(struct export *export)
+{
+	if (export->number)
+		hostdev_export_del(export->number);
+	export->number = 0;
+}
+
+static void export_free(struct export *export)
+{
+	struct grant *grant;
+
+	export_down(export);
+	while ((grant = LIST_FIRST(&export->grants)))
+		grant_del(export, grant);
+	LIST_REMOVE(export, node);
+	export_spec_free(&export->spec);
+	free(export->origin);
+	free(export);
+}
+
+/* Takes over spec's memory. */
+static struct export *export_new(struct export_spec *spec, const char *origin)
+{
+	struct export *export = calloc(1, sizeof(*export));
+
+	if (!export)
+		return NULL;
+	if (origin) {
+		export->origin = strdup(origin);
+		if (!export->origin) {
+			free(export);
+			return NULL;
+		}
+	}
+	LIST_INIT(&export->grants);
+	export->spec = *spec;
+	export->spec.guests = NULL;
+	export->spec.nr_guests = 0;
+	spec->ioctls = NULL;
+	LIST_INSERT_HEAD(&exports, export, node);
+	return export;
+}
+
+static int default_name(struct export_spec *spec, struct answer *answer)
+{
+	const char *slash = strrchr(spec->path, '/');
+
+	if (spec->name[0]) {
+		if (export_name_ok(spec->name))
+			return 0;
+		return say(answer, -EINVAL,
+			   "'%s' is no name: use 1 to 31 of A-Z a-z 0-9 . _ -", spec->name);
+	}
+	if (!slash || !export_name_ok(slash + 1))
+		return say(answer, -EINVAL, "%s: no name can be made from this path: give --name",
+			   spec->path);
+	snprintf(spec->name, sizeof(spec->name), "%.31s", slash + 1);
+	return 0;
+}
+
+int export_add(struct export_spec *spec, const char *origin, struct answer *answer)
+{
+	struct export *export;
+	bool is_new = false;
+	size_t i;
+	int ret;
+
+	ret = default_name(spec, answer);
+	if (ret)
+		return ret;
+	if (spec->path[0] != '/')
+		return say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
+
+	export = export_find(spec->name);
+	if (export && !same_terms(&export->spec, spec))
+		return say(answer, -EEXIST, "the name %s is taken by %s%s: give another --name, or unexport it first",
+			   spec->name, export->spec.path,
+			   strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
+	if (!export) {
+		export = export_new(spec, origin);
+		if (!export)
+			return say(answer, -ENOMEM, "out of memory");
+		is_new = true;
+		export->error = export_up(export, answer);
+		/* A file may name what is plugged in later; a person meant now. */
+		if (export->error && !(origin && export->error == -ENOENT)) {
+			ret = export->error;
+			goto err_free;
+		}
+	}
+	for (i = 0; i < spec->nr_guests; i++) {
+		ret = grant_add(export, spec->guests[i].cid, spec->guests[i].port,
+				spec->any_port, spec->read_only, answer);
+		if (ret)
+			goto err_free;
+	}
+	export->seen = true;
+	return 0;
+
+err_free:
+	if (is_new)
+		export_free(export);
+	return ret;
+}
+
+static int check_unused(struct export *export, struct grant *only, struct answer *answer)
+{
+	struct peer *peer;
+	struct grant *grant;
+
+	LIST_FOREACH(grant, &export->grants, node) {
+		if (only && grant != only)
+			continue;
+		LIST_FOREACH(peer, &peers, node)
+			if (grant_fits(grant, peer) && peer->nr_sessions)
+				return say(answer, -EBUSY,
+					   "guest %u:%u runs %u programs on this host's devices: stop them, or use --force (files that are open stay so)",
+					   peer->cid, peer->port, peer->nr_sessions);
+	}
+	return 0;
+}
+
+int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+		  struct answer *answer)
+{
+	struct export *export = export_find(name);
+	struct grant *grant = NULL;
+	int ret;
+
+	if (!export)
+		return say(answer, -ENOENT, "there is no export %s: 'vgpuctl list' shows them",
+			   name);
+	if (cid) {
+		grant = grant_find(export, cid, port ? port : settings.port);
+		if (!grant)
+			return say(answer, -ENOENT, "%s is not exported to guest %u:%u", name,
+				   cid, port ? port : settings.port);
+	}
+	if (!force) {
+		ret = check_unused(export, grant, answer);
+		if (ret)
+			return ret;
+	}
+	if (grant)
+		grant_del(export, grant);
+	if (!grant || LIST_EMPTY(&export->grants))
+		export_free(export);
+	return 0;
+}
+
+/* --- what the files say --------------------------------------------------- */
+
+void exports_sync_begin(void)
+{
+	struct export *export;
+
+	LIST_FOREACH(export, &exports, node)
+		export->seen = !export->origin;
+}
+
+static bool same_guests(struct export *export, const struct export_spec *spec)
+{
+	struct grant *grant;
+	size_t i, nr = 0;
+
+	LIST_FOREACH(grant, &export->grants, node)
+		nr++;
+	if (nr != spec->nr_guests)
+		return false;
+	for (i = 0; i < nr; i++) {
+		grant = grant_find(export, spec->guests[i].cid, spec->guests[i].port);
+		if (!grant || grant->any_port != spec->any_port ||
+		    grant->read_only != spec->read_only)
+			return false;
+	}
+	return true;
+}
+
+int exports_sync(struct export_spec *spec, const char *origin)
+{
+	struct export *export = export_find(spec->name);
+	struct answer answer;
+	int ret;
+
+	/* What changed is made anew: guests see it go and come. */
+	if (export && export->origin && !strcmp(export->origin, origin) && !export->seen) {
+		if (same_terms(&export->spec, spec) && same_guests(export, spec)) {
+			export->seen = true;
+			return 0;
+		}
+		export_free(export);
+	}
+	ret = export_add(spec, origin, &answer);
+	if (ret)
+		log_error("%s: [%s]: %s", origin, spec->name, answer.text);
+	return ret;
+}
+
+void exports_keep(const char *origin)
+{
+	struct export *export;
+
+	LIST_FOREACH(export, &exports, node)
+		if (export->origin && !strcmp(export->origin, origin))
+			export->seen = true;
+}
+
+void exports_sync_end(void)
+{
+	struct export *export, *next;
+
+	for (export = LIST_FIRST(&exports); export; export = next) {
+		next = LIST_NEXT(export, node);
+		if (!export->seen) {
+			log_info("export %s: no file asks for it any more", export->spec.name);
+			export_free(export);
+		}
+	}
+}
+
+void exports_rescan(void)
+{
+	struct export *export;
+	struct device device;
+	struct answer answer;
+	int fd;
+
+	LIST_FOREACH(export, &exports, node) {
+		if (export->number) {
+			fd = device_open(export->spec.path, &device);
+			if (fd >= 0)
+				close(fd);
+			if (fd >= 0 && device.rdev == export->device.rdev &&
+			    device.device == export->device.device)
+				continue;
+			log_info("export %s: %s is gone", export->spec.name, export->spec.path);
+			export_down(export);
+		}
+		export->error = export_up(export, &answer);
+		if (export->error && export->error != -ENOENT)
+			log_warning("export %s: %s", export->spec.name, answer.text);
+	}
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exports: device files, and the guests that may use them.
+ *
+ * An export exists from when it is configured until it is taken back; while
+ * its device is there, the host module knows it too ("ready").
+ */
+#ifndef VGPUD_EXPORT_H
+#define VGPUD_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "device.h"
+
+struct peer;
+
+#define EXPORT_IOCTLS_MAX	1024
+
+/**
+ * struct export_spec - an export as a file or a person words it
+ * @name: [A-Za-z0-9._-]+; "" in a request: the last part of the path
+ * @path: of the device file
+ * @master: guests may become DRM master
+ * @any_port: applies to all of @guests
+ * @read_only: likewise
+ * @guests: who may use it; port 0: the default one
+ * @nr_guests: how many
+ * @ioctls: see struct vgpu_host_grant
+ * @nr_ioctls: how many
+ * @ioctls_deny: they are those that are refused, not those that are allowed
+ */
+struct export_spec {
+	char name[32];
+	char path[64];
+	bool master;
+	bool any_port;
+	bool read_only;
+	struct { uint32_t cid, port; } *guests;
+	size_t nr_guests;
+	uint32_t *ioctls;
+	size_t nr_ioctls;
+	bool ioctls_deny;
+};
+
+/**
+ * struct grant - a guest that may use an export
+ * @cid: who
+ * @port: the port by which it comes; never 0
+ * @any_port: it need not come from a port below 1024 (bridges hide it)
+ * @read_only: opens for writing fail
+ */
+struct grant {
+	LIST_ENTRY(grant) node;
+	uint32_t cid;
+	uint32_t port;
+	bool any_port;
+	bool read_only;
+};
+
+/**
+ * struct export - an export
+ * @spec: without guests, which are in @grants
+ * @origin: file that asks for it; NULL: vgpuctl does
+ * @seen: the file still asks for it (while files are read)
+ * @number: the host module's; 0: its device is not there
+ * @device: valid if @number is not 0
+ * @error: negative errno: why it is not there
+ */
+struct export {
+	LIST_ENTRY(export) node;
+	struct export_spec spec;
+	LIST_HEAD(, grant) grants;
+	char *origin;
+	bool seen;
+	uint32_t number;
+	struct device device;
+	int error;
+};
+
+LIST_HEAD(export_list, export);
+extern struct export_list exports;
+
+bool export_name_ok(const char *name);
+int export_spec_add_guest(struct export_spec *spec, uint32_t cid, uint32_t port);
+int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd);
+void export_spec_free(struct export_spec *spec);
+
+/* Room for a message to the person who asked. */
+struct answer {
+	char text[256];
+};
+
+/*
+ * Offers what @spec says; if the name is taken by the same path, its guests are
+ * added. 0 or a negative errno, with words in @answer. -EEXIST: the name means
+ * something else.
+ */
+int export_add(struct export_spec *spec, const char *origin, struct answer *answer);
+
+/*
+ * Takes an export back, or one guest's right to it (cid not 0). -EBUSY: a guest
+ * that has it runs programs that use a device, and not @force.
+ */
+int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+		  struct answer *answer);
+
+/* Between begin and end, sync and keep say what the files hold now. */
+void exports_sync_begin(void);
+int exports_sync(struct export_spec *spec, const char *origin);
+void exports_keep(const char *origin);
+void exports_sync_end(void);
+
+/* Devices may have come or gone. */
+void exports_rescan(void);
+
+/* Some export is for this guest; *any_port: one of them without a port below 1024. */
+bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port);
+/* Gives a new peer what it may use. */
+void exports_grant_all(struct peer *peer);
+
+#endif /* VGPUD_EXPORT_H */

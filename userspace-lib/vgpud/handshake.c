@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "export.h"
+#include "handshake.h"
+#include "log.h"
+#include "loop.h"
+#include "peer.h"
+#include "session.h"
+#include "shadow/layout.h"
+#include "wire.h"
+
+/* Ports that only a guest's kernel and its root can send from. */
+#define TRUSTED_PORTS	1024
+
+/**
+ * struct handshake - a connection that is no control connection or lane yet
+ * @source: its socket
+ * @timer: its deadline
+ * @cid: the guest
+ * @remote_port: its port
+ * @port: ours
+ * @waiting: HELLO is complete; the guest's old connection has to go first
+ * @have: bytes read
+ * @want: bytes to read: the header's, then the message's. Never more, for a
+ *	lane's first call may follow, which is not ours
+ * @msg: the message
+ */
+struct handshake {
+	TAILQ_ENTRY(handshake) node;
+	struct source source;
+	struct timer timer;
+	uint32_t cid;
+	uint32_t remote_port;
+	uint32_t port;
+	bool waiting;
+	size_t have;
+	size_t want;
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_hello hello;
+		struct vgpu_lane_hello lane;
+		uint8_t bytes[sizeof(struct vgpu_lane_hello)];
+	} msg;
+};
+
+static TAILQ_HEAD(, handshake) handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
+
+static const struct vgpu_wire_limits no_calls;
+
+static void handshake_end(struct handshake *handshake)
+{
+	timer_cancel(&handshake->timer);
+	source_close(&handshake->source);
+	TAILQ_REMOVE(&handshakes, handshake, node);
+	free(handshake);
+}
+
+/* A short message fits into an empty send buffer; if not, the guest does without. */
+static bool say(int fd, const void *msg, size_t len)
+{
+	return send(fd, msg, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+static void handshake_refuse(struct handshake *handshake, int error)
+{
+	struct vgpu_refuse refuse = {
+		.hdr.len = cpu_to_le32(sizeof(refuse)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_REFUSE),
+		.error = cpu_to_le32(error),
+	};
+
+	log_debug("guest %u:%u refused: %s", handshake->cid, handshake->port, strerror(error));
+	say(handshake->source.fd, &refuse, sizeof(refuse));
+	handshake_end(handshake);
+}
+
+/* --- HELLO ---------------------------------------------------------------- */
+
+static bool send_welcome(int fd, const struct peer *peer, uint64_t features)
+{
+	struct vgpu_welcome welcome = {
+		.hdr.len = cpu_to_le32(sizeof(welcome)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_WELCOME),
+		.magic = cpu_to_le32(VGPU_WIRE_MAGIC),
+		.version = cpu_to_le16(VGPU_WIRE_VERSION),
+		.features = cpu_to_le64(features),
+		.reserved_base = cpu_to_le64(SHADOW_RESERVED_BASE),
+		.reserved_size = cpu_to_le64(SHADOW_RESERVED_SIZE),
+		.call_bytes_max = cpu_to_le32(settings.limits.call_bytes),
+		.segs_max = cpu_to_le32(VGPU_SEGS_MAX),
+		.fixups_max = cpu_to_le32(VGPU_FIXUPS_MAX),
+		.lanes_max = cpu_to_le32(settings.limits.lanes),
+		.ping_timeout_ms = cpu_to_le32(settings.ping_timeout_ms),
+	};
+
+	memcpy(welcome.secret, peer->secret, sizeof(welcome.secret));
+	return say(fd, &welcome, sizeof(welcome));
+}
+
+static void handshake_welcome(struct handshake *handshake)
+{
+	uint64_t features = le64_to_cpu(handshake->msg.hello.features) & VGPU_FEATURES;
+	struct peer *peer;
+	int ret;
+
+	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS);
+	if (!peer) {
+		handshake_refuse(handshake, EMFILE);
+		return;
+	}
+	if (!send_welcome(handshake->source.fd, peer, features)) {
+		peer_free(peer);
+		handshake_end(handshake);
+		return;
+	}
+	source_del(&handshake->source);
+	ret = peer_start(peer, handshake->source.fd);
+	if (ret) {
+		log_error("guest %u:%u: the host module refused it: %s", handshake->cid,
+			  handshake->port, strerror(-ret));
+		peer_free(peer);
+	}
+	/* The module has its own reference to the socket. */
+	handshake_end(handshake);
+}
+
+static bool hello_version_ok(const struct vgpu_hello *hello)
+{
+	return le16_to_cpu(hello->version_min) <= VGPU_WIRE_VERSION &&
+	       le16_to_cpu(hello->version_max) >= VGPU_WIRE_VERSION &&
+	       le32_to_cpu(hello->page_size) == VGPU_PAGE_SIZE;
+}
+
+static void handshake_hello(struct handshake *handshake)
+{
+	struct peer *old;
+	bool any_port;
+
+	if (!exports_for_guest(handshake->cid, handshake->port, &any_port)) {
+		log_guest("guest %u:%u: nothing is exported to it", handshake->cid,
+			  handshake->port);
+		handshake_refuse(handshake, EACCES);
+		return;
+	}
+	if (!any_port && handshake->remote_port >= TRUSTED_PORTS) {
+		log_guest("guest %u:%u: came from port %u, not one below %u (a bridge that hides ports? see any-port)",
+			  handshake->cid, handshake->port, handshake->remote_port, TRUSTED_PORTS);
+		handshake_refuse(handshake, EACCES);
+		return;
+	}
+	if (!hello_version_ok(&handshake->msg.hello)) {
+		log_guest("guest %u:%u: speaks versions %u to %u, not %u", handshake->cid,
+			  handshake->port, le16_to_cpu(handshake->msg.hello.version_min),
+			  le16_to_cpu(handshake->msg.hello.version_max), VGPU_WIRE_VERSION);
+		handshake_refuse(handshake, EPROTONOSUPPORT);
+		return;
+	}
+
+	old = peer_find(handshake->cid, handshake->port);
+	if (!old) {
+		handshake_welcome(handshake);
+		return;
+	}
+	/*
+	 * The guest's kernel says that its old connection is no more, by opening
+	 * another. From an untrusted port it could be anybody: the old one stays
+	 * until it ends or stops answering pings.
+	 */
+	if (handshake->remote_port < TRUSTED_PORTS)
+		peer_drop(old);
+	handshake->waiting = true;
+	source_set(&handshake->source, 0);
+}
+
+void handshake_peer_gone(uint32_t cid, uint32_t port)
+{
+	struct handshake *handshake;
+
+	TAILQ_FOREACH(handshake, &handshakes, node)
+		if (handshake->waiting && handshake->cid == cid && handshake->port == port) {
+			/* Its rights may have changed meanwhile. */
+			handshake->waiting = false;
+			handshake_hello(handshake);
+			return;
+		}
+}
+
+/* --- LANE ----------------------------------------------------------------- */
+
+static void handshake_lane(struct handshake *handshake)
+{
+	struct peer *peer = peer_by_secret(handshake->cid, handshake->port,
+					   handshake->msg.lane.secret);
+	int ret;
+
+	if (!peer) {
+		log_guest("guest %u:%u: a lane with a wrong secret, from port %u", handshake->cid,
+			  handshake->port, handshake->remote_port);
+		handshake_refuse(handshake, EACCES);
+		return;
+	}
+	source_del(&handshake->source);
+	ret = session_take_lane(peer, &handshake->msg.lane, handshake->source.fd);
+	if (ret)
+		handshake_refuse(handshake, -ret);
+	else
+		handshake_end(handshake);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static bool header_ok(const struct vgpu_hdr *hdr)
+{
+	switch (le16_to_cpu(hdr->type)) {
+	case VGPU_MSG_HELLO:
+	case VGPU_MSG_LANE:
+		return !vgpu_wire_hdr_check(hdr, &no_calls);
+	default:
+		return false;
+	}
+}
+
+static void handshake_malformed(struct handshake *handshake)
+{
+	log_guest("guest %u:%u: said something that is neither HELLO nor LANE, from port %u",
+		  handshake->cid, handshake->port, handshake->remote_port);
+	handshake_refuse(handshake, EPROTO);
+}
+
+static void handshake_ready(struct source *source, uint32_t events)
+{
+	struct handshake *handshake = container_of(source, struct handshake, source);
+	ssize_t len;
+
+	if (handshake->waiting) {
+		/* Only its end can be reported, as nothing is waited for. */
+		if (events & (EPOLLHUP | EPOLLERR))
+			handshake_end(handshake);
+		return;
+	}
+
+	len = recv(source->fd, handshake->msg.bytes + handshake->have,
+		   handshake->want - handshake->have, MSG_DONTWAIT);
+	if (len <= 0) {
+		if (!len || (errno != EAGAIN && errno != EINTR))
+			handshake_end(handshake);
+		return;
+	}
+	handshake->have += len;
+	if (handshake->have < handshake->want)
+		return;
+
+	if (handshake->want == sizeof(struct vgpu_hdr)) {
+		if (!header_ok(&handshake->msg.hdr)) {
+			handshake_malformed(handshake);
+			return;
+		}
+		/* HELLO and LANE have one length each, which the check demands. */
+		handshake->want = le32_to_cpu(handshake->msg.hdr.len);
+		return;
+	}
+	if (vgpu_wire_msg_check(&handshake->msg, handshake->have, &no_calls)) {
+		handshake_malformed(handshake);
+		return;
+	}
+	if (le16_to_cpu(handshake->msg.hdr.type) == VGPU_MSG_HELLO)
+		handshake_hello(handshake);
+	else
+		handshake_lane(handshake);
+}
+
+static void handshake_expired(struct timer *timer)
+{
+	struct handshake *handshake = container_of(timer, struct handshake, timer);
+
+	if (handshake->waiting)
+		handshake_refuse(handshake, EBUSY);
+	else
+		handshake_end(handshake);
+}
+
+static bool handshake_room(uint32_t cid)
+{
+	unsigned int all = 0, of_guest = 0;
+	struct handshake *handshake;
+
+	TAILQ_FOREACH(handshake, &handshakes, node) {
+		all++;
+		of_guest += handshake->cid == cid;
+	}
+	return all < settings.pending && of_guest < settings.pending_per_guest;
+}
+
+void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
+{
+	struct handshake *handshake = NULL;
+
+	if (handshake_room(cid))
+		handshake = calloc(1, sizeof(*handshake));
+	else
+		log_guest("guest %u:%u: too many connections that say nothing", cid, port);
+	if (!handshake) {
+		close(fd);
+		return;
+	}
+	handshake->source.fd = fd;
+	handshake->source.ready = handshake_ready;
+	handshake->timer.expired = handshake_expired;
+	handshake->cid = cid;
+	handshake->remote_port = remote_port;
+	handshake->port = port;
+	handshake->want = sizeof(struct vgpu_hdr);
+	TAILQ_INSERT_TAIL(&handshakes, handshake, node);
+	timer_set(&handshake->timer, settings.handshake_timeout_ms);
+	if (source_add(&handshake->source, EPOLLIN))
+		handshake_end(handshake);
+}

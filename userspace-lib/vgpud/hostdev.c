@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "hostdev.h"
+#include "log.h"
+#include "loop.h"
+#include "peer.h"
+#include "session.h"
+#include "shadow/layout.h"
+
+static void hostdev_ready(struct source *source, uint32_t events);
+static struct source agent = { .fd = -1, .ready = hostdev_ready };
+
+static void hostdev_event(const struct vgpu_host_event *event)
+{
+	struct peer *peer = peer_by_number(event->peer);
+
+	if (!peer)
+		return;
+	switch (event->type) {
+	case VGPU_HOST_EVENT_SESSION_GONE:
+	case VGPU_HOST_EVENT_SESSION_CLOSE:
+		session_gone(peer, event->session);
+		break;
+	case VGPU_HOST_EVENT_PEER_GONE:
+		peer_gone(peer);
+		break;
+	}
+}
+
+static void hostdev_ready(struct source *source, uint32_t events)
+{
+	struct vgpu_host_event batch[32];
+	ssize_t len;
+	size_t i;
+
+	(void)events;
+	len = read(source->fd, batch, sizeof(batch));
+	if (len < 0) {
+		if (errno != EAGAIN && errno != EINTR) {
+			log_error("%s: %s", VGPU_HOST_DEVICE, strerror(errno));
+			loop_stop();
+		}
+		return;
+	}
+	for (i = 0; i < (size_t)len / sizeof(batch[0]); i++)
+		hostdev_event(&batch[i]);
+}
+
+int hostdev_open(void)
+{
+	struct vgpu_host_agent arg = {
+		.size = sizeof(arg),
+		.reserved_base = SHADOW_RESERVED_BASE,
+		.reserved_size = SHADOW_RESERVED_SIZE,
+		.fetch_timeout_ms = settings.fetch_timeout_ms,
+		.ping_timeout_ms = settings.ping_timeout_ms,
+	};
+	int ret;
+
+	agent.fd = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (agent.fd < 0)
+		return -errno;
+	if (ioctl(agent.fd, VGPU_HOST_AGENT, &arg)) {
+		ret = -errno;
+		hostdev_close();
+		return ret;
+	}
+	return source_add(&agent, EPOLLIN);
+}
+
+void hostdev_close(void)
+{
+	source_close(&agent);
+}
+
+static int hostdev_ioctl(unsigned long cmd, void *arg)
+{
+	return ioctl(agent.fd, cmd, arg) ? -errno : 0;
+}
+
+int hostdev_export_add(struct vgpu_host_export_add *arg)
+{
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_ADD, arg);
+}
+
+int hostdev_export_del(uint32_t export)
+{
+	struct vgpu_host_export_del arg = { .size = sizeof(arg), .export = export };
+
+	return hostdev_ioctl(VGPU_HOST_EXPORT_DEL, &arg);
+}
+
+int hostdev_peer_add(struct vgpu_host_peer_add *arg)
+{
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_PEER_ADD, arg);
+}
+
+int hostdev_peer_del(uint32_t peer)
+{
+	struct vgpu_host_peer_del arg = { .size = sizeof(arg), .peer = peer };
+
+	return hostdev_ioctl(VGPU_HOST_PEER_DEL, &arg);
+}
+
+int hostdev_grant(struct vgpu_host_grant *arg)
+{
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_GRANT, arg);
+}
+
+int hostdev_revoke(uint32_t peer, uint32_t export)
+{
+	struct vgpu_host_revoke arg = { .size = sizeof(arg), .peer = peer, .export = export };
+
+	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg);
+}
+
+int hostdev_shadow(uint32_t peer, uint64_t session)
+{
+	struct vgpu_host_shadow arg = {
+		.size = sizeof(arg),
+		.peer = peer,
+		.out_fd = -1,
+		.session = session,
+	};
+	int ret = hostdev_ioctl(VGPU_HOST_SHADOW, &arg);
+
+	return ret ? ret : arg.out_fd;
+}
+
+int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
+{
+	memset(stat, 0, sizeof(*stat));
+	stat->size = sizeof(*stat);
+	stat->peer = peer;
+	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat);
+}

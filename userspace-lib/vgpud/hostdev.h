@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * /dev/vgpu-host: the host module, as its agent sees it. All functions return 0
+ * or a negative errno.
+ */
+#ifndef VGPUD_HOSTDEV_H
+#define VGPUD_HOSTDEV_H
+
+#include <stdint.h>
+
+#include <linux/vgpu_host.h>
+
+/* Becomes the agent. -ENOENT: no module; -EBUSY: another agent. */
+int hostdev_open(void);
+void hostdev_close(void);
+
+int hostdev_export_add(struct vgpu_host_export_add *arg);
+int hostdev_export_del(uint32_t export);
+int hostdev_peer_add(struct vgpu_host_peer_add *arg);
+int hostdev_peer_del(uint32_t peer);
+int hostdev_grant(struct vgpu_host_grant *arg);
+int hostdev_revoke(uint32_t peer, uint32_t export);
+/* Returns the shadow's file. */
+int hostdev_shadow(uint32_t peer, uint64_t session);
+int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
+
+#endif /* VGPUD_HOSTDEV_H */

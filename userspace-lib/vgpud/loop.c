@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+static int epoll_fd = -1;
+static bool stopped;
+/* Sorted by deadline. There are few: handshakes, and little else. */
+static TAILQ_HEAD(, timer) timers = TAILQ_HEAD_INITIALIZER(timers);
+
+uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int loop_init(void)
+{
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return epoll_fd < 0 ? -errno : 0;
+}
+
+void loop_stop(void)
+{
+	stopped = true;
+}
+
+static int next_timeout(void)
+{
+	struct timer *first = TAILQ_FIRST(&timers);
+	uint64_t now = now_ms();
+
+	if (!first)
+		return -1;
+	if (first->deadline_ms <= now)
+		return 0;
+	return first->deadline_ms - now > INT_MAX ? INT_MAX : (int)(first->deadline_ms - now);
+}
+
+static void run_timers(void)
+{
+	struct timer *timer;
+
+	while ((timer = TAILQ_FIRST(&timers)) && timer->deadline_ms <= now_ms()) {
+		timer_cancel(timer);
+		timer->expired(timer);
+	}
+}
+
+int loop_run(void)
+{
+	/*
+	 * One event a turn: a callback may free the source of another event,
+	 * and epoll takes turns among ready files by itself.
+	 */
+	struct epoll_event event;
+	struct source *source;
+	int nr;
+
+	while (!stopped) {
+		nr = epoll_wait(epoll_fd, &event, 1, next_timeout());
+		if (nr < 0 && errno != EINTR)
+			return -errno;
+		if (nr > 0) {
+			source = event.data.ptr;
+			source->ready(source, event.events);
+		}
+		run_timers();
+	}
+	return 0;
+}
+
+int source_add(struct source *source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, source->fd, &event) ? -errno : 0;
+}
+
+int source_set(struct source *source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_MOD, source->fd, &event) ? -errno : 0;
+}
+
+void source_del(struct source *source)
+{
+	if (source->fd >= 0)
+		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+}
+
+void source_close(struct source *source)
+{
+	if (source->fd < 0)
+		return;
+	/* A child may still have a copy on its way to exec: remove it explicitly. */
+	source_del(source);
+	close(source->fd);
+	source->fd = -1;
+}
+
+void timer_set(struct timer *timer, unsigned int ms)
+{
+	struct timer *pos;
+
+	timer_cancel(timer);
+	timer->deadline_ms = now_ms() + ms;
+	timer->set = true;
+	TAILQ_FOREACH(pos, &timers, node) {
+		if (pos->deadline_ms > timer->deadline_ms) {
+			TAILQ_INSERT_BEFORE(pos, timer, node);
+			return;
+		}
+	}
+	TAILQ_INSERT_TAIL(&timers, timer, node);
+}
+
+void timer_cancel(struct timer *timer)
+{
+	if (!timer->set)
+		return;
+	TAILQ_REMOVE(&timers, timer, node);
+	timer->set = false;
+}

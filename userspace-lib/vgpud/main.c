@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vgpud: the host's agent. It decides which guests may use which device files,
+ * welcomes them, and makes and reaps the shadows in which the host module runs
+ * their calls.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "control.h"
+#include "export.h"
+#include "hostdev.h"
+#include "listener.h"
+#include "log.h"
+#include "loop.h"
+#include "notify.h"
+#include "session.h"
+#include "spawn.h"
+
+#define RUN_DIR		"/run/vgpu"
+#define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
+
+enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_MODULE = 4 };
+
+static void usage(FILE *to)
+{
+	fputs("usage: vgpud [--config FILE] [--exports-dir DIR] [--socket PATH]\n"
+	      "             [--shadow PROGRAM] [--check] [--debug]\n"
+	      "       vgpud --help | --version\n"
+	      "\n"
+	      "The agent of a vgpu host: lets guests use the device files that are\n"
+	      "exported to them. Runs in the foreground, as root; see vgpud(8).\n"
+	      "\n"
+	      "  --config FILE       settings (default " CONFIG_FILE ")\n"
+	      "  --exports-dir DIR   exports (default /etc/vgpu/exports.d)\n"
+	      "  --socket PATH       control socket (default " RUN_DIR "/vgpud.sock)\n"
+	      "  --shadow PROGRAM    the shadow program\n"
+	      "  --check             read the settings, say what is wrong, end\n"
+	      "  --debug             log more\n", to);
+}
+
+static void signal_ready(struct source *source, uint32_t events)
+{
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	switch (info.ssi_signo) {
+	case SIGCHLD:
+		sessions_reap();
+		break;
+	case SIGHUP:
+		notify_manager("RELOADING=1");
+		log_info("reading the exports again");
+		config_read_exports();
+		exports_rescan();
+		notify_manager("READY=1");
+		break;
+	default:
+		loop_stop();
+		break;
+	}
+}
+
+static struct source signals = { .fd = -1, .ready = signal_ready };
+
+static int signals_init(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals.fd < 0)
+		return -errno;
+	return source_add(&signals, EPOLLIN);
+}
+
+static void open_module(void)
+{
+	int ret = hostdev_open();
+
+	switch (ret) {
+	case 0:
+		return;
+	case -ENOENT:
+	case -ENODEV:
+	case -ENXIO:
+		log_error(VGPU_HOST_DEVICE " is not there: load the module (modprobe vgpu_host)");
+		break;
+	case -EBUSY:
+		log_error("another vgpud is running");
+		break;
+	case -EACCES:
+	case -EPERM:
+		log_error("only root may be the agent: run vgpud as root");
+		break;
+	default:
+		log_error(VGPU_HOST_DEVICE ": %s", strerror(-ret));
+		break;
+	}
+	exit(EXIT_MODULE);
+}
+
+static void check(int ret, const char *what)
+{
+	if (!ret)
+		return;
+	log_error("%s: %s", what, strerror(-ret));
+	exit(EXIT_FAILURE);
+}
+
+static void parse_options(int argc, char **argv, const char **config, bool *check_only)
+{
+	enum { OPT_CONFIG, OPT_EXPORTS, OPT_SOCKET, OPT_SHADOW, OPT_CHECK, OPT_DEBUG,
+	       OPT_HELP, OPT_VERSION };
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, OPT_CONFIG },
+		{ "exports-dir", required_argument, NULL, OPT_EXPORTS },
+		{ "socket", required_argument, NULL, OPT_SOCKET },
+		{ "shadow", required_argument, NULL, OPT_SHADOW },
+		{ "check", no_argument, NULL, OPT_CHECK },
+		{ "debug", no_argument, NULL, OPT_DEBUG },
+		{ "help", no_argument, NULL, OPT_HELP },
+		{ "version", no_argument, NULL, OPT_VERSION },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		switch (opt) {
+		case OPT_CONFIG:
+			*config = optarg;
+			break;
+		case OPT_EXPORTS:
+			settings.exports_dir = optarg;
+			break;
+		case OPT_SOCKET:
+			settings.socket = optarg;
+			break;
+		case OPT_SHADOW:
+			settings.shadow = optarg;
+			break;
+		case OPT_CHECK:
+			*check_only = true;
+			break;
+		case OPT_DEBUG:
+			log_init(true);
+			break;
+		case OPT_HELP:
+			usage(stdout);
+			exit(EXIT_SUCCESS);
+		case OPT_VERSION:
+			puts("vgpud " VGPU_VERSION);
+			exit(EXIT_SUCCESS);
+		default:
+			usage(stderr);
+			exit(EXIT_USAGE);
+		}
+	}
+	if (optind != argc) {
+		usage(stderr);
+		exit(EXIT_USAGE);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *config = NULL;
+	bool check_only = false;
+	struct settings given;
+	int ret;
+
+	log_init(false);
+	parse_options(argc, argv, &config, &check_only);
+	given = settings;
+	settings.exports_dir = settings.socket = settings.shadow = NULL;
+	if (config_read(config ? config : CONFIG_FILE, config))
+		return EXIT_CONFIG;
+	/* The command line wins over the file. */
+	if (given.exports_dir)
+		settings.exports_dir = given.exports_dir;
+	if (given.socket)
+		settings.socket = given.socket;
+	if (given.shadow)
+		settings.shadow = given.shadow;
+	if (check_only)
+		return EXIT_SUCCESS;
+
+	check(loop_init(), "epoll");
+	check(signals_init(), "signals");
+	open_module();
+	umask(022);
+	if (mkdir(RUN_DIR, 0755) && errno != EEXIST)
+		check(-errno, RUN_DIR);
+	check(spawn_init(), settings.shadow);
+	check(listener_get(settings.port), "vsock (is a vsock transport loaded? modprobe vhost_vsock)");
+	check(control_init(), settings.socket);
+	check(notify_devices_init(), "device events");
+	config_read_exports();
+	notify_manager("READY=1");
+	log_info("listening on vsock port %u", settings.port);
+
+	ret = loop_run();
+	notify_manager("STOPPING=1");
+	if (ret)
+		log_error("epoll: %s", strerror(-ret));
+	control_exit();
+	/* Ends all peers and their shadows. */
+	hostdev_close();
+	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
+}

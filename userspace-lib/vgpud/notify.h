@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* What vgpud tells and hears of the system: service manager and devices. */
+#ifndef VGPUD_NOTIFY_H
+#define VGPUD_NOTIFY_H
+
+/* To the service manager, if there is one: "READY=1" and the like. */
+void notify_manager(const char *state);
+
+/* Watches devices come and go, for exports. 0 or a negative errno. */
+int notify_devices_init(void);
+
+#endif /* VGPUD_NOTIFY_H */

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "confine.h"
+#include "export.h"
+#include "handshake.h"
+#include "hostdev.h"
+#include "log.h"
+#include "peer.h"
+
+struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
+
+/* The lowest user id that no guest has; 0: all are taken. */
+static unsigned int free_uid(void)
+{
+	unsigned int i;
+	struct peer *peer;
+
+	for (i = 0; i < settings.uid_count; i++) {
+		LIST_FOREACH(peer, &peers, node)
+			if (peer->uid == settings.uid_base + i)
+				break;
+		if (!peer)
+			return settings.uid_base + i;
+	}
+	return 0;
+}
+
+struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port)
+{
+	struct peer *peer = calloc(1, sizeof(*peer));
+	unsigned int i;
+
+	if (!peer)
+		return NULL;
+	peer->cid = cid;
+	peer->port = port;
+	peer->trusted_port = trusted_port;
+	peer->state = PEER_NEW;
+	peer->since = time(NULL);
+	peer->uid = free_uid();
+	LIST_INIT(&peer->sessions);
+	for (i = 0; i < PEER_NAMESPACES; i++)
+		peer->namespaces[i] = -1;
+	if (!peer->uid ||
+	    getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret)) {
+		free(peer);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&peers, peer, node);
+	return peer;
+}
+
+int peer_start(struct peer *peer, int sock_fd)
+{
+	struct vgpu_host_peer_add arg = {
+		.sock_fd = sock_fd,
+		.cid = peer->cid,
+		.port = peer->port,
+		.limits = settings.limits,
+	};
+	int ret = hostdev_peer_add(&arg);
+
+	if (ret)
+		return ret;
+	peer->number = arg.out_peer;
+	peer->state = PEER_UP;
+	log_info("guest %u:%u is connected", peer->cid, peer->port);
+	exports_grant_all(peer);
+	return 0;
+}
+
+void peer_drop(struct peer *peer)
+{
+	if (peer->state != PEER_UP)
+		return;
+	peer->state = PEER_GOING;
+	hostdev_peer_del(peer->number);
+}
+
+void peer_gone(struct peer *peer)
+{
+	log_info("guest %u:%u is gone", peer->cid, peer->port);
+	peer->state = PEER_GONE;
+	peer->number = 0;
+	sessions_end(peer);
+	peer_reaped(peer);
+}
+
+void peer_reaped(struct peer *peer)
+{
+	uint32_t cid = peer->cid, port = peer->port;
+
+	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions))
+		return;
+	peer_free(peer);
+	handshake_peer_gone(cid, port);
+}
+
+void peer_free(struct peer *peer)
+{
+	LIST_REMOVE(peer, node);
+	confine_namespaces_close(peer->namespaces);
+	explicit_bzero(peer->secret, sizeof(peer->secret));
+	free(peer);
+}
+
+struct peer *peer_find(uint32_t cid, uint32_t port)
+{
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, node)
+		if (peer->cid == cid && peer->port == port)
+			return peer;
+	return NULL;
+}
+
+struct peer *peer_by_number(uint32_t number)
+{
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, node)
+		if ((peer->state == PEER_UP || peer->state == PEER_GOING) &&
+		    peer->number == number)
+			return peer;
+	return NULL;
+}
+
+struct peer *peer_by_secret(uint32_t cid, uint32_t port, const uint8_t *secret)
+{
+	struct peer *peer = peer_find(cid, port);
+	unsigned char differ = 0;
+	unsigned int i;
+
+	if (!peer || peer->state != PEER_UP)
+		return NULL;
+	for (i = 0; i < VGPU_SECRET_LEN; i++)
+		differ |= peer->secret[i] ^ secret[i];
+	return differ ? NULL : peer;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "export.h"
+#include "hostdev.h"
+#include "log.h"
+#include "peer.h"
+#include "request.h"
+
+/* --- small helpers -------------------------------------------------------- */
+
+static void put(struct json_object *object, const char *key, struct json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
+
+static void put_string(struct json_object *object, const char *key, const char *value)
+{
+	put(object, key, value ? json_object_new_string(value) : NULL);
+}
+
+static void put_number(struct json_object *object, const char *key, uint64_t value)
+{
+	put(object, key, json_object_new_int64(value));
+}
+
+static void put_bool(struct json_object *object, const char *key, bool value)
+{
+	put(object, key, json_object_new_boolean(value));
+}
+
+static const char *get_string(struct json_object *request, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(request, key, &value) ||
+	    !json_object_is_type(value, json_type_string))
+		return NULL;
+	return json_object_get_string(value);
+}
+
+static bool get_bool(struct json_object *request, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(request, key, &value) && json_object_get_boolean(value);
+}
+
+/* A CID or a port: 1 to 2^32-2; 0 if it is not there or out of range. */
+static uint32_t get_number(struct json_object *request, const char *key)
+{
+	struct json_object *value;
+	int64_t number;
+
+	if (!json_object_object_get_ex(request, key, &value))
+		return 0;
+	number = json_object_get_int64(value);
+	return number < 1 || number >= UINT32_MAX ? 0 : number;
+}
+
+static struct json_object *answer_error(int error, const char *message)
+{
+	struct json_object *answer = json_object_new_object();
+
+	put_bool(answer, "ok", false);
+	put_number(answer, "errno", -error);
+	put_string(answer, "message", message);
+	return answer;
+}
+
+static struct json_object *answer_ok(void)
+{
+	struct json_object *answer = json_object_new_object();
+
+	put_bool(answer, "ok", true);
+	return answer;
+}
+
+/* --- export, unexport ----------------------------------------------------- */
+
+static struct json_object *do_export(struct json_object *request)
+{
+	const char *path = get_string(request, "path"), *name = get_string(request, "name");
+	uint32_t cid = get_number(request, "cid");
+	struct answer words = { "" };
+	struct json_object *answer;
+	struct export_spec spec;
+	int ret;
+
+	memset(&spec, 0, sizeof(spec));
+	if (!path || !cid)
+		return answer_error(-EINVAL, "an export needs a path and a guest");
+	if (strlen(path) >= sizeof(spec.path))
+		return answer_error(-ENAMETOOLONG, "the path is too long: up to 63 bytes");
+	strcpy(spec.path, path);
+	if (name && (strlen(name) >= sizeof(spec.name) || !name[0]))
+		return answer_error(-EINVAL, "the name has to have 1 to 31 of A-Z a-z 0-9 . _ -");
+	if (name)
+		strcpy(spec.name, name);
+	spec.master = get_bool(request, "master");
+	spec.any_port = get_bool(request, "any_port");
+	spec.read_only = get_bool(request, "read_only");
+	if (export_spec_add_guest(&spec, cid, get_number(request, "port")))
+		return answer_error(-ENOMEM, "out of memory");
+
+	ret = export_add(&spec, NULL, &words);
+	if (ret) {
+		answer = answer_error(ret, words.text);
+	} else {
+		answer = answer_ok();
+		put_string(answer, "name", spec.name);
+	}
+	export_spec_free(&spec);
+	return answer;
+}
+
+static struct json_object *do_unexport(struct json_object *request)
+{
+	const char *name = get_string(request, "name");
+	struct answer words = { "" };
+	int ret;
+
+	if (!name)
+		return answer_error(-EINVAL, "an unexport needs a name");
+	ret = export_remove(name, get_number(request, "cid"), get_number(request, "port"),
+			    get_bool(request, "force"), &words);
+	return ret ? answer_error(ret, words.text) : answer_ok();
+}
+
+/* --- list ----------------------------------------------------------------- */
+
+static const char *kind_name(uint32_t kind)
+{
+	switch (kind) {
+	case VGPU_EXPORT_DRM_PRIMARY:
+		return "drm-card";
+	case VGPU_EXPORT_DRM_RENDER:
+		return "drm-render";
+	default:
+		return "plain";
+	}
+}
+
+static struct json_object *list_grants(struct export *export)
+{
+	struct json_object *array = json_object_new_array(), *object;
+	struct grant *grant;
+	struct peer *peer;
+
+	LIST_FOREACH(grant, &export->grants, node) {
+		peer = peer_find(grant->cid, grant->port);
+		object = json_object_new_object();
+		put_number(object, "cid", grant->cid);
+		put_number(object, "port", grant->port);
+		put_bool(object, "any_port", grant->any_port);
+		put_bool(object, "read_only", grant->read_only);
+		put_bool(object, "connected", peer && peer->state == PEER_UP);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static struct json_object *list_exports(void)
+{
+	struct json_object *array = json_object_new_array(), *object;
+	struct export *export;
+
+	LIST_FOREACH(export, &exports, node) {
+		object = json_object_new_object();
+		put_string(object, "name", export->spec.name);
+		put_string(object, "path", export->spec.path);
+		put_string(object, "state", export->number ? "ready" : "absent");
+		put_string(object, "driver", export->number ? export->device.driver : NULL);
+		put_string(object, "kind", export->number ? kind_name(export->device.kind) : NULL);
+		put_bool(object, "master", export->spec.master);
+		put_string(object, "origin", export->origin);
+		put(object, "to", list_grants(export));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+/* --- status --------------------------------------------------------------- */
+
+static struct json_object *status_sessions(struct peer *peer)
+{
+	struct json_object *array = json_object_new_array(), *object;
+	struct session *session;
+
+	LIST_FOREACH(session, &peer->sessions, node) {
+		if (session->lanes_fd < 0)
+			continue;
+		object = json_object_new_object();
+		put_number(object, "number", session->number);
+		put_number(object, "shadow_pid", session->pid);
+		put_number(object, "guest_pid", session->tgid);
+		put_string(object, "comm", session->comm);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static struct json_object *status_counters(const struct vgpu_host_peer_stat *stat)
+{
+	struct json_object *object = json_object_new_object();
+
+	put_number(object, "sessions", stat->out_sessions);
+	put_number(object, "lanes", stat->out_lanes);
+	put_number(object, "objects", stat->out_objects);
+	put_number(object, "mappings", stat->out_mappings);
+	put_number(object, "calls", stat->out_calls);
+	put_number(object, "round_trips", stat->out_round_trips);
+	put_number(object, "bytes_in", stat->out_bytes_in);
+	put_number(object, "bytes_out", stat->out_bytes_out);
+	put_number(object, "fetched_pages", stat->out_fetched_pages);
+	put_number(object, "written_pages", stat->out_written_pages);
+	put_number(object, "fetch_timeouts", stat->out_fetch_timeouts);
+	put_number(object, "refused", stat->out_refused);
+	put_number(object, "malformed", stat->out_malformed);
+	put_number(object, "stray_fds", stat->out_stray_fds);
+	put_number(object, "cancels", stat->out_cancels);
+	return object;
+}
+
+static struct json_object *status_guests(void)
+{
+	struct json_object *array = json_object_new_array(), *object;
+	struct vgpu_host_peer_stat stat;
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, node) {
+		object = json_object_new_object();
+		put_number(object, "cid", peer->cid);
+		put_number(object, "port", peer->port);
+		put_string(object, "state", peer->state == PEER_UP ? "connected" : "ending");
+		put_number(object, "uid", peer->uid);
+		put_number(object, "since", peer->since);
+		put(object, "programs", status_sessions(peer));
+		if (peer->state == PEER_UP && !hostdev_peer_stat(peer->number, &stat))
+			put(object, "counters", status_counters(&stat));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static struct json_object *do_list(void)
+{
+	struct json_object *answer = answer_ok();
+
+	put(answer, "exports", list_exports());
+	return answer;
+}
+
+static struct json_object *do_status(void)
+{
+	struct json_object *answer = do_list();
+
+	put_string(answer, "version", VGPU_VERSION);
+	put_number(answer, "pid", getpid());
+	put_number(answer, "port", settings.port);
+	put(answer, "guests", status_guests());
+	return answer;
+}
+
+struct json_object *request_run(struct json_object *request, bool may_change)
+{
+	const char *op = get_string(request, "op");
+
+	if (!op)
+		return answer_error(-EINVAL, "a request needs an op");
+	if (!strcmp(op, "list"))
+		return do_list();
+	if (!strcmp(op, "status"))
+		return do_status();
+	if (!may_change)
+		return answer_error(-EPERM, "only root may change exports");
+	if (!strcmp(op, "export"))
+		return do_export(request);
+	if (!strcmp(op, "unexport"))
+		return do_unexport(request);
+	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is it older?");
+}

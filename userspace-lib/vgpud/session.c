@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hostdev.h"
+#include "log.h"
+#include "peer.h"
+#include "session.h"
+#include "shadow/layout.h"
+#include "spawn.h"
+#include "wire.h"
+
+static struct session *session_find(struct peer *peer, uint64_t number)
+{
+	struct session *session;
+
+	LIST_FOREACH(session, &peer->sessions, node)
+		if (session->number == number)
+			return session;
+	return NULL;
+}
+
+static bool session_ended(const struct peer *peer, uint64_t number)
+{
+	unsigned int i;
+
+	for (i = 0; i < SESSION_ENDED_MAX; i++)
+		if (peer->ended[i] == number)
+			return true;
+	return false;
+}
+
+/* From now on it takes no lanes. false: it was over already. */
+static bool session_over(struct session *session)
+{
+	struct peer *peer = session->peer;
+
+	if (session->lanes_fd < 0)
+		return false;
+	close(session->lanes_fd);
+	session->lanes_fd = -1;
+	peer->nr_sessions--;
+	peer->ended[peer->ended_next++ % SESSION_ENDED_MAX] = session->number;
+	return true;
+}
+
+static void session_end(struct session *session)
+{
+	/* Not reaped yet, so the pid is still its own. */
+	if (session_over(session))
+		kill(session->pid, SIGKILL);
+}
+
+static void session_name(struct session *session, const struct vgpu_lane_hello *hello)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_COMM_LEN - 1 && hello->comm[i]; i++)
+		session->comm[i] = hello->comm[i] > ' ' && hello->comm[i] < 127 ?
+			hello->comm[i] : '_';
+	session->tgid = le32_to_cpu(hello->tgid);
+}
+
+static struct session *session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
+				   int *error)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int shadow_fd;
+
+	if (!session) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	session->peer = peer;
+	session->number = le64_to_cpu(hello->session);
+	session_name(session, hello);
+
+	shadow_fd = hostdev_shadow(peer->number, session->number);
+	if (shadow_fd < 0) {
+		*error = shadow_fd;
+		goto err_free;
+	}
+	*error = spawn_shadow(peer, session->comm, shadow_fd, &session->pid, &session->lanes_fd);
+	close(shadow_fd);
+	if (*error) {
+		log_error("guest %u:%u: no shadow: %s", peer->cid, peer->port,
+			  strerror(-*error));
+		goto err_free;
+	}
+	LIST_INSERT_HEAD(&peer->sessions, session, node);
+	peer->nr_sessions++;
+	log_debug("guest %u:%u: session %llu is %s (%u), shadow %d", peer->cid, peer->port,
+		  (unsigned long long)session->number, session->comm, session->tgid,
+		  session->pid);
+	return session;
+
+err_free:
+	free(session);
+	return NULL;
+}
+
+static int send_lane(int lanes_fd, int sock_fd)
+{
+	union {
+		struct cmsghdr hdr;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { .hdr.cmsg_len = CMSG_LEN(sizeof(int)) };
+	char byte = 'L';
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+
+	control.hdr.cmsg_level = SOL_SOCKET;
+	control.hdr.cmsg_type = SCM_RIGHTS;
+	memcpy(CMSG_DATA(&control.hdr), &sock_fd, sizeof(sock_fd));
+	if (sendmsg(lanes_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+		return 0;
+	/* Full: the shadow does not keep up with what its guest asks for. */
+	return errno == EAGAIN ? -EMFILE : -ENODEV;
+}
+
+int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd)
+{
+	uint64_t number = le64_to_cpu(hello->session);
+	struct session *session = session_find(peer, number);
+	int ret = 0;
+
+	if (!number || session_ended(peer, number) || (session && session->lanes_fd < 0))
+		return -ENODEV;
+	if (!session)
+		session = session_new(peer, hello, &ret);
+	if (!session)
+		return ret == -EMFILE ? -EMFILE : -ENOMEM;
+	return send_lane(session->lanes_fd, sock_fd);
+}
+
+void session_gone(struct peer *peer, uint64_t number)
+{
+	struct session *session = session_find(peer, number);
+
+	if (session)
+		session_end(session);
+}
+
+void sessions_end(struct peer *peer)
+{
+	struct session *session;
+
+	LIST_FOREACH(session, &peer->sessions, node)
+		session_end(session);
+}
+
+/* How a shadow ended that should not have. */
+static void log_end(const struct session *session, int status)
+{
+	static const struct {
+		int status;
+		const char *what;
+	} words[] = {
+		{ SHADOW_EXIT_MAP, "its address space could not be laid out (are the kernel's mappings sealed?)" },
+		{ SHADOW_EXIT_DEMAND, "the host module gave it no memory" },
+		{ SHADOW_EXIT_SIGNAL, "signals could not be set up" },
+		{ SHADOW_EXIT_THREAD, "its first thread could not be started" },
+		{ SHADOW_EXIT_SECCOMP, "its last filter was refused" },
+		{ SHADOW_EXIT_SERVICE, "the host module refused it" },
+		{ SHADOW_EXIT_CONFINE, "it could not be confined" },
+		{ SHADOW_EXIT_EXEC, "the program could not be started" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (WIFEXITED(status) && WEXITSTATUS(status) == words[i].status) {
+			log_error("shadow of guest %u:%u, %s: %s", session->peer->cid,
+				  session->peer->port, session->comm, words[i].what);
+			return;
+		}
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		log_warning("shadow of guest %u:%u, %s: ended by signal %d%s",
+			    session->peer->cid, session->peer->port, session->comm,
+			    WTERMSIG(status),
+			    WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
+}
+
+static void session_reap(pid_t pid, int status)
+{
+	struct session *session;
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, node) {
+		LIST_FOREACH(session, &peer->sessions, node) {
+			if (session->pid != pid)
+				continue;
+			log_end(session, status);
+			session_over(session);
+			LIST_REMOVE(session, node);
+			free(session);
+			peer_reaped(peer);
+			return;
+		}
+	}
+}
+
+void sessions_reap(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+		session_reap(pid, status);
+}
