@@ -22,8 +22,8 @@ DIFF_TEST_TWINS(in_then_out)
 	struct vgpu_mock_in before = in;
 	struct vgpu_mock_out out;
 	int fd = open_device(O_RDWR);
-	uint8_t expected[56];
-	uint64_t seed;
+	__u8 expected[56];
+	__u64 seed;
 
 	memset(&out, 0xee, sizeof(out));
 	seed = vgpu_mock_sum(VGPU_MOCK_SUM_INIT, &in, sizeof(in));
@@ -41,8 +41,8 @@ DIFF_TEST_TWINS(inout)
 {
 	struct vgpu_mock_inout *io = alloc_bytes(sizeof(*io), 1);
 	int fd = open_device(O_RDWR);
-	uint64_t keep = io->keep;
-	uint64_t value;
+	__u64 keep = io->keep;
+	__u64 value;
 	int i;
 
 	for (i = 0; i < 10; i++) {
@@ -64,7 +64,7 @@ DIFF_TEST_TWINS(integer)
 	int fd = open_device(O_RDWR);
 	unsigned int i;
 
-	for (i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(values); i++)
 		CHECK(LOG_CALL(diff_ioctl(fd, CMD(INTEGER), (void *)values[i])) ==
 		      (int)((values[i] ^ 0x5a5a5a5a) & 0x7fffffff));
 	/* One that happens to be an address of the program. */
@@ -75,14 +75,16 @@ DIFF_TEST_TWINS(integer)
 
 DIFF_TEST_TWINS(results_on_error)
 {
-	static const int errors[] = { 0, EPERM, ENOENT, EAGAIN, ENOMEM, EFAULT, EBUSY, EINVAL,
-				      ENOTTY, ENOSPC, EOVERFLOW, ETIME, EOPNOTSUPP, EIO, ECANCELED };
+	static const int errors[] = {
+		0, EPERM, ENOENT, EAGAIN, ENOMEM, EFAULT, EBUSY, EINVAL,
+		ENOTTY, ENOSPC, EOVERFLOW, ETIME, EOPNOTSUPP, EIO, ECANCELED,
+	};
 	int fd = open_device(O_RDWR);
 	struct vgpu_mock_error error;
-	uint32_t *data;
+	__u32 *data;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
 		data = alloc_bytes(20, i);
 		error = (struct vgpu_mock_error) {
 			.error = errors[i], .value = i, .ptr = (uintptr_t)data, .count = 5,
@@ -97,7 +99,7 @@ DIFF_TEST_TWINS(results_on_error)
 
 DIFF_TEST_TWINS(return_values)
 {
-	static const int64_t values[] = {
+	static const __s64 values[] = {
 		0, 1, 255, 0x7fffffff, 0x80000000LL, 0x123456789abLL, INT64_MAX,
 		-1, -22, -512 - 200, -4095, -4096, INT64_MIN,
 	};
@@ -105,7 +107,7 @@ DIFF_TEST_TWINS(return_values)
 	int fd = open_device(O_RDWR);
 	unsigned int i;
 
-	for (i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
 		ret.value = values[i];
 		/* ioctl() of the C library would cut it to an int. */
 		log_line("return %llx", (long long)values[i]);
@@ -117,7 +119,7 @@ DIFF_TEST_TWINS(big)
 {
 	struct vgpu_mock_big *big = alloc_bytes(sizeof(*big), 7);
 	int fd = open_device(O_RDWR);
-	uint32_t last = big->value[4094];
+	__u32 last = big->value[4094];
 
 	LOG_CALL(diff_ioctl(fd, CMD(BIG), big));
 	CHECK(big->value[4094] == vgpu_mock_mix32(last));
@@ -132,9 +134,9 @@ DIFF_TEST_TWINS(overread)
 {
 	struct vgpu_mock_overread *all = alloc_bytes(sizeof(*all), 3);
 	struct vgpu_mock_overread before = *all;
-	static const uint64_t zeros[7];
+	static const __u64 zeros[7];
 	int fd = open_device(O_RDWR);
-	uint64_t native, blank;
+	__u64 native, blank;
 	int ret;
 
 	native = vgpu_mock_sum(VGPU_MOCK_SUM_INIT, all->tail, sizeof(all->tail));
@@ -152,8 +154,8 @@ DIFF_TEST_TWINS(overread)
 DIFF_TEST(overread_at_end)
 {
 	int fd = open_device(O_RDWR);
-	uint64_t *head = alloc_bytes(sizeof(*head), 3);
-	uint64_t before = *head;
+	__u64 *head = alloc_bytes(sizeof(*head), 3);
+	__u64 before = *head;
 	int ret;
 
 	ret = ioctl(fd, VGPU_MOCK_IOC_OVERREAD, head);
@@ -191,8 +193,8 @@ DIFF_TEST_TWINS(points_into_itself)
 DIFF_TEST_TWINS(bare_number)
 {
 	struct vgpu_mock_bare bare = { .base = 1000, .count = 100 };
-	uint64_t *data = alloc_bytes(800, 2);
-	uint64_t first = data[0];
+	__u64 *data = alloc_bytes(800, 2);
+	__u64 first = data[0];
 	int fd = open_device(O_RDWR);
 
 	bare.ptr = (uintptr_t)data;
@@ -216,9 +218,9 @@ DIFF_TEST_TWINS(extensible)
 	static const unsigned int sizes[] = { 8, 16, 24, 32, 40, 64, 4096 };
 	int fd = open_device(O_RDWR);
 	unsigned int i;
-	uint8_t *data;
+	__u8 *data;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		data = alloc_bytes(sizes[i], i);
 		LOG_CALL(diff_ioctl(fd, VGPU_MOCK_IOC_EXTENSIBLE_SIZED(sizes[i]) | twin, data));
 		log_bytes("data", data, sizes[i]);
@@ -234,7 +236,7 @@ DIFF_TEST_TWINS(says_its_own_size)
 	struct vgpu_mock_sized *sized;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		sized = alloc_bytes(sizes[i], i);
 		memset((char *)sized + 8, 0, sizes[i] - 8);
 		sized->size = sizes[i];
@@ -258,14 +260,14 @@ DIFF_TEST(unknown_commands)
 	static const unsigned int commands[] = {
 		0, 3, 0xffffffff, 0x80000000,
 		_IO(VGPU_MOCK_IOC_TYPE, 0x7f), _IO(VGPU_MOCK_IOC_TYPE, 0xff),
-		_IOW(VGPU_MOCK_IOC_TYPE, 0x01, uint64_t), _IOR('d', 0x00, uint64_t),
-		_IOWR('d', 0x00, uint64_t[8]), _IO('d', 0x01), 0x5401 /* TCGETS */,
+		_IOW(VGPU_MOCK_IOC_TYPE, 0x01, __u64), _IOR('d', 0x00, __u64),
+		_IOWR('d', 0x00, __u64[8]), _IO('d', 0x01), 0x5401 /* TCGETS */,
 	};
 	int fd = open_device(O_RDWR);
-	uint64_t *data = alloc_bytes(64, 5);
+	__u64 *data = alloc_bytes(64, 5);
 	unsigned int i;
 
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
 		log_line("command %x", commands[i]);
 		LOG_CALL(ioctl(fd, commands[i], data));
 	}

@@ -138,7 +138,7 @@ static inline int open_device(int flags)
 	return fd;
 }
 
-static inline uint64_t now_ms(void)
+static inline __u64 now_ms(void)
 {
 	struct timespec now;
 
@@ -167,7 +167,7 @@ static inline void *alloc_pages(size_t pages)
 }
 
 /* Memory that is filled with a pattern and ends where nothing is mapped. */
-static inline void *alloc_bytes(size_t length, uint64_t seed)
+static inline void *alloc_bytes(size_t length, __u64 seed)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t pages = (length + page - 1) / page;
@@ -245,7 +245,7 @@ static inline const char *diff_node(const char *side, const char *node)
 static inline void diff_run(struct diff_account *account, const struct diff_side *side,
 			    unsigned int with_twin, diff_body body, unsigned int seconds)
 {
-	uint64_t deadline = now_ms() + seconds * 1000ULL;
+	__u64 deadline = now_ms() + seconds * 1000ULL;
 	int status = 0;
 	pid_t pid;
 
