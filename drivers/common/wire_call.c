@@ -72,6 +72,13 @@ static u32 fixup_size(const struct vgpu_fixup *fixup)
 	return le16_to_cpu(fixup->type) == VGPU_FIXUP_PTR ? 8 : 4;
 }
 
+/* An fd that comes back in the place of the one that went in. */
+static bool fixup_is_swap(const struct vgpu_fixup *in, const struct vgpu_fixup *out)
+{
+	return in->offset == out->offset && le16_to_cpu(in->type) == VGPU_FIXUP_FD_IN &&
+		le16_to_cpu(out->type) == VGPU_FIXUP_FD_OUT;
+}
+
 static bool fixup_overlaps(const struct vgpu_fixup *fixups, u32 nr, const struct vgpu_fixup *one)
 {
 	u32 offset = le32_to_cpu(one->offset);
@@ -83,7 +90,7 @@ static bool fixup_overlaps(const struct vgpu_fixup *fixups, u32 nr, const struct
 		if (fixups[i].seg == one->seg &&
 		    le16_to_cpu(fixups[i].type) != VGPU_FIXUP_FD_RET &&
 		    offset < other + fixup_size(&fixups[i]) &&
-		    other < offset + fixup_size(one))
+		    other < offset + fixup_size(one) && !fixup_is_swap(&fixups[i], one))
 			return true;
 	}
 	return false;
