@@ -130,7 +130,7 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 	int ret;
 
 	vgpu_mock_count(VGPU_MOCK_MMAPS, 1);
-	if (!(vma->vm_flags & VM_SHARED))
+	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	buf = vgpu_mock_buf_find(file->device, vma->vm_pgoff >> (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT));
 	if (!buf)

@@ -114,7 +114,7 @@ static const struct vm_operations_struct vgpu_mock_object_vm_ops = {
 
 static int vgpu_mock_object_mmap(struct file *filp, struct vm_area_struct *vma)
 {
-	if (vma->vm_pgoff || vma_pages(vma) != 1 || !(vma->vm_flags & VM_SHARED))
+	if (vma->vm_pgoff || vma_pages(vma) != 1 || !(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	vm_flags_set(vma, VM_DONTEXPAND);
 	vma->vm_private_data = filp->private_data;

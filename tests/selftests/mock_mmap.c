@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device memory in the program's address space.
+ */
+#include <setjmp.h>
+
+#include "vgpu_diff.h"
+
+#define PAGE	4096UL
+#define MIB	(1UL << 20)
+
+static __u64 buf_offset;	/* of the buffer made last */
+
+static __u32 create(int fd, __u32 flavour, __u64 size)
+{
+	struct vgpu_mock_buf_create argument = { .size = size, .flavour = flavour };
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &argument));
+	buf_offset = argument.out_offset;
+	return argument.out_id;
+}
+
+static char *map(int fd, __u64 size, __u64 offset)
+{
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+
+	MUST(memory != MAP_FAILED);
+	return memory;
+}
+
+static int range(int fd, unsigned long cmd, __u32 id, __u64 offset, __u64 length, __u32 seed,
+		 __u32 delay_ms)
+{
+	struct vgpu_mock_buf_range argument = {
+		.id = id, .offset = offset, .length = length, .seed = seed, .delay_ms = delay_ms,
+	};
+
+	return ioctl(fd, cmd, &argument);
+}
+
+static void fill(int fd, __u32 id, __u64 offset, __u64 length, __u32 seed)
+{
+	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_FILL, id, offset, length, seed, 0));
+}
+
+static __u64 sum(int fd, __u32 id, __u64 offset, __u64 length)
+{
+	struct vgpu_mock_buf_range argument = { .id = id, .offset = offset, .length = length };
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_BUF_SUM, &argument));
+	return argument.out_sum;
+}
+
+static __u64 local_sum(const void *data, size_t length)
+{
+	return vgpu_mock_sum(VGPU_MOCK_SUM_INIT, data, length);
+}
+
+static sigjmp_buf fault_jump;
+static volatile sig_atomic_t fault_signal;
+
+static void on_fault(int signal)
+{
+	fault_signal = signal;
+	siglongjmp(fault_jump, 1);
+}
+
+/* The signal that an access gets, or 0. */
+static int touch(volatile char *at, bool write)
+{
+	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+
+	sigaction(SIGBUS, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	fault_signal = 0;
+	if (!sigsetjmp(fault_jump, 1)) {
+		if (write)
+			*at = 1;
+		else
+			(void)*at;
+	}
+	signal(SIGBUS, SIG_DFL);
+	signal(SIGSEGV, SIG_DFL);
+	return fault_signal;
+}
+
+/* Both sides write, each sees what the other wrote. */
+static void both_sides(__u32 flavour)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, flavour, 16 * PAGE);
+	char *memory = map(fd, 16 * PAGE, buf_offset);
+	char *expected = alloc_bytes(16 * PAGE, 0);
+	unsigned int i;
+
+	memset(expected, 0, 16 * PAGE);
+	log_bytes("fresh", memory, 16 * PAGE);
+	CHECK(!memcmp(memory, expected, 16 * PAGE));
+
+	vgpu_mock_pattern(memory, 16 * PAGE, 1, 0);
+	vgpu_mock_pattern(expected, 16 * PAGE, 1, 0);
+	CHECK(sum(fd, id, 0, 16 * PAGE) == local_sum(expected, 16 * PAGE));
+
+	fill(fd, id, PAGE - 8, 2 * PAGE, 2);
+	vgpu_mock_pattern(expected + PAGE - 8, 2 * PAGE, 2, PAGE - 8);
+	CHECK(!memcmp(memory, expected, 16 * PAGE));
+	log_bytes("memory", memory, 16 * PAGE);
+
+	/* Turn by turn, in one page. */
+	for (i = 0; i < 20; i++) {
+		memory[5 * PAGE + i] = expected[5 * PAGE + i] = i;
+		fill(fd, id, 5 * PAGE + 2048 + 8 * i, 8, i);
+		vgpu_mock_pattern(expected + 5 * PAGE + 2048 + 8 * i, 8, i,
+				  5 * PAGE + 2048 + 8 * i);
+		CHECK(!memcmp(memory + 5 * PAGE, expected + 5 * PAGE, PAGE));
+		CHECK(sum(fd, id, 5 * PAGE, PAGE) == local_sum(expected + 5 * PAGE, PAGE));
+	}
+	log_bytes("memory", memory, 16 * PAGE);
+}
+
+DIFF_TEST(both_sides_pfn)
+{
+	both_sides(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST(both_sides_remap)
+{
+	both_sides(VGPU_MOCK_BUF_REMAP);
+}
+
+DIFF_TEST(both_sides_mixed)
+{
+	both_sides(VGPU_MOCK_BUF_MIXED);
+}
+
+DIFF_TEST(both_sides_page)
+{
+	both_sides(VGPU_MOCK_BUF_PAGE);
+}
+
+DIFF_TEST(both_sides_vmalloc)
+{
+	both_sides(VGPU_MOCK_BUF_VMALLOC);
+}
+
+/* Two mappings of one buffer, in one process and in two, are one memory. */
+DIFF_TEST(shared_mappings)
+{
+	int fd = open_device(O_RDWR);
+	int fd2 = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 8 * PAGE);
+	char *one = map(fd, 8 * PAGE, buf_offset);
+	char *two = map(fd, 4 * PAGE, buf_offset + 4 * PAGE);
+	char *three = map(fd2, 8 * PAGE, buf_offset);
+	char *child;
+	int status;
+
+	strcpy(one + 5 * PAGE, "through one");
+	log_line("two: %s, three: %s", two + PAGE, three + 5 * PAGE);
+	strcpy(three + 6 * PAGE, "through three");
+	log_line("one: %s, two: %s", one + 6 * PAGE, two + 2 * PAGE);
+	fflush(NULL);
+	if (!fork()) {
+		/* What was inherited, and a mapping of its own. */
+		child = map(fd, 8 * PAGE, buf_offset);
+		strcpy(one + 7 * PAGE, "through the child");
+		_exit(strcmp(one + 5 * PAGE, "through one") ||
+		      strcmp(child + 6 * PAGE, "through three") ||
+		      strcmp(child + 7 * PAGE, "through the child"));
+	}
+	LOG_CALL(wait(&status) > 0 && !status);
+	log_line("two: %s", two + 3 * PAGE);
+	log_line("sum %llx", sum(fd2, id, 0, 8 * PAGE));
+}
+
+/* Mappings outlive the file and the buffer's name. */
+DIFF_TEST(mapping_outlives_file)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	char *memory = map(fd, 4 * PAGE, buf_offset);
+
+	fill(fd, id, 0, 4 * PAGE, 9);
+	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_DESTROY, id, 0, 0, 0, 0));
+	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_SUM, id, 0, 0, 0, 0));
+	log_bytes("memory", memory, 4 * PAGE);
+	LOG_CALL(close(fd));
+	memory[100] = 1;
+	log_bytes("memory", memory, 4 * PAGE);
+	LOG_CALL(munmap(memory, 4 * PAGE));
+}
+
+DIFF_TEST(refused)
+{
+	int fd = open_device(O_RDWR);
+	int reader = open_device(O_RDONLY);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	int writer = open_device(O_WRONLY);
+	int rw = PROT_READ | PROT_WRITE;
+
+	(void)id;
+#define TRY(length, prot, flags, f, offset) \
+	LOG_CALL(mmap(NULL, length, prot, flags, f, offset) == MAP_FAILED ? -1 : 0)
+	TRY(4 * PAGE, rw, MAP_PRIVATE, fd, buf_offset);
+	TRY(5 * PAGE, rw, MAP_SHARED, fd, buf_offset);
+	TRY(4 * PAGE, rw, MAP_SHARED, fd, buf_offset + PAGE);
+	TRY(PAGE, rw, MAP_SHARED, fd, buf_offset + 4 * PAGE);
+	TRY(PAGE, rw, MAP_SHARED, fd, 4095UL << 26);
+	TRY(PAGE, rw, MAP_SHARED, fd, 0);
+	TRY(0, rw, MAP_SHARED, fd, buf_offset);
+	TRY(PAGE, rw, MAP_SHARED, fd, 100);
+	TRY(PAGE, rw, MAP_SHARED, reader, buf_offset);
+	TRY(PAGE, PROT_READ, MAP_SHARED, reader, buf_offset);
+	TRY(PAGE, PROT_READ, MAP_SHARED, writer, buf_offset);
+	TRY(PAGE, rw, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, buf_offset);
+#undef TRY
+}
+
+DIFF_TEST(protection)
+{
+	int fd = open_device(O_RDWR);
+	int reader = open_device(O_RDONLY);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	char *memory = map(fd, 4 * PAGE, buf_offset);
+	char *constant = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, reader, buf_offset);
+
+	MUST(constant != MAP_FAILED);
+	fill(fd, id, 0, 4 * PAGE, 1);
+	LOG_CALL(touch(constant, false));
+	LOG_CALL(touch(constant, true));
+	LOG_CALL(mprotect(constant, PAGE, PROT_READ | PROT_WRITE));
+	LOG_CALL(mprotect(memory, PAGE, PROT_READ));
+	LOG_CALL(touch(memory, true));
+	LOG_CALL(touch(memory + PAGE, true));
+	LOG_CALL(mprotect(memory, PAGE, PROT_NONE));
+	LOG_CALL(touch(memory, false));
+	LOG_CALL(mprotect(memory, PAGE, PROT_READ | PROT_WRITE));
+	LOG_CALL(touch(memory, true));
+	log_bytes("memory", memory, 4 * PAGE);
+	log_line("sum %llx", sum(fd, id, 0, 4 * PAGE));
+	CHECK(sum(fd, id, 0, 4 * PAGE) == local_sum(memory, 4 * PAGE));
+}
+
+/* Parts are unmapped, and other things mapped where they were. */
+DIFF_TEST(partial_unmap)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 8 * PAGE);
+	char *memory = map(fd, 8 * PAGE, buf_offset);
+	struct vgpu_mock_buf_info info = { .id = id };
+	void *other;
+
+	fill(fd, id, 0, 8 * PAGE, 3);
+	LOG_CALL(munmap(memory + 2 * PAGE, 3 * PAGE));
+	LOG_CALL(touch(memory + 2 * PAGE, false));
+	LOG_CALL(touch(memory + 4 * PAGE, true));
+	log_bytes("left", memory, 2 * PAGE);
+	log_bytes("right", memory + 5 * PAGE, 3 * PAGE);
+	other = mmap(memory + 2 * PAGE, 3 * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	MUST(other != MAP_FAILED);
+	memset(other, 1, 3 * PAGE);
+	log_line("sum %llx", sum(fd, id, 0, 8 * PAGE));
+	/* The same again, with another part of the buffer. */
+	other = mmap(memory + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		     buf_offset + 7 * PAGE);
+	MUST(other != MAP_FAILED);
+	strcpy(memory + 2 * PAGE, "seventh");
+	log_line("%s", memory + 7 * PAGE);
+	LOG_CALL(munmap(memory, 8 * PAGE));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	log_line("pages %llu, maps %llu", info.out_pages, info.out_maps);
+}
+
+/* At one address, again and again: never the one before. */
+DIFF_TEST(reused_address)
+{
+	int fd = open_device(O_RDWR);
+	char *memory = NULL;
+	__u32 id;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		id = create(fd, VGPU_MOCK_BUF_PFN, 2 * PAGE);
+		MUST(!range(fd, VGPU_MOCK_IOC_BUF_FILL, id, 0, 2 * PAGE, i, 0));
+		memory = mmap(memory, 2 * PAGE, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | (memory ? MAP_FIXED : 0), fd, buf_offset);
+		MUST(memory != MAP_FAILED);
+		CHECK(sum(fd, id, 0, 2 * PAGE) == local_sum(memory, 2 * PAGE));
+		memory[PAGE + i] = i;
+		CHECK(sum(fd, id, 0, 2 * PAGE) == local_sum(memory, 2 * PAGE));
+		if (i % 3)
+			MUST(!munmap(memory, 2 * PAGE));
+		MUST(!range(fd, VGPU_MOCK_IOC_BUF_DESTROY, id, 0, 0, 0, 0));
+	}
+}
+
+/* The driver moves the buffer while it is mapped. */
+static void moved(__u32 flavour)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, flavour, 8 * PAGE);
+	char *memory = map(fd, 8 * PAGE, buf_offset);
+	int i;
+
+	fill(fd, id, 0, 8 * PAGE, 4);
+	for (i = 0; i < 10; i++) {
+		memory[i * 100] = i;
+		LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_INVALIDATE, id, 0, 0, 0, 0));
+		log_bytes("memory", memory, 8 * PAGE);
+		memory[4 * PAGE + i * 100] = i;
+		CHECK(sum(fd, id, 0, 8 * PAGE) == local_sum(memory, 8 * PAGE));
+	}
+}
+
+DIFF_TEST(moved_pfn)
+{
+	moved(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST(moved_mixed)
+{
+	moved(VGPU_MOCK_BUF_MIXED);
+}
+
+DIFF_TEST(moved_page)
+{
+	moved(VGPU_MOCK_BUF_PAGE);
+}
+
+DIFF_TEST(revoked)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	char *memory = map(fd, 4 * PAGE, buf_offset);
+
+	LOG_CALL(touch(memory, true));
+	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_REVOKE, id, 0, 0, 0, 0));
+	LOG_CALL(touch(memory, false));
+	LOG_CALL(touch(memory + PAGE, true));
+	LOG_CALL(munmap(memory, 4 * PAGE));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_NOOP));
+}
+
+/* The device writes by itself; after a call that waits for it, it is seen. */
+DIFF_TEST(changed_later)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	char *memory = map(fd, 4 * PAGE, buf_offset);
+	char *expected = alloc_bytes(4 * PAGE, 0);
+
+	memset(memory, 7, 4 * PAGE);
+	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_FILL, id, PAGE, 2 * PAGE, 5, 300));
+	CHECK(memory[PAGE] == 7);
+	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_SYNC, id, 0, 0, 0, 0));
+	memset(expected, 7, 4 * PAGE);
+	vgpu_mock_pattern(expected + PAGE, 2 * PAGE, 5, PAGE);
+	CHECK(!memcmp(memory, expected, 4 * PAGE));
+	log_bytes("memory", memory, 4 * PAGE);
+}
+
+/* A pointer into mapped device memory is an argument like any other. */
+DIFF_TEST_TWINS(mapping_as_argument)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 8 * PAGE);
+	char *memory = map(fd, 8 * PAGE, buf_offset);
+	struct vgpu_mock_array array = {
+		.ptr = (uintptr_t)memory + PAGE - 40, .count = 1000, .total = 1000, .seed = 3,
+	};
+
+	fill(fd, id, 0, 8 * PAGE, 6);
+	LOG_CALL(ioctl(fd, CMD(ARRAY_IN), &array));
+	log_line("sum %llx", array.out_sum);
+	LOG_CALL(ioctl(fd, CMD(ARRAY_OUT), &array));
+	log_bytes("memory", memory, 8 * PAGE);
+	LOG_CALL(ioctl(fd, CMD(ARRAY_INOUT), &array));
+	log_bytes("memory", memory, 8 * PAGE);
+	CHECK(sum(fd, id, 0, 8 * PAGE) == local_sum(memory, 8 * PAGE));
+	LOG_CALL(pwrite(fd, memory, 2 * PAGE, 0));
+	LOG_CALL(pread(fd, memory + 4 * PAGE, 2 * PAGE, 0));
+	CHECK(sum(fd, id, 0, 8 * PAGE) == local_sum(memory, 8 * PAGE));
+}
+
+/* Only what is touched is moved, and the read-ahead. */
+DIFF_TEST_LIMIT(large_and_sparse, 60)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 64 * MIB);
+	char *memory = map(fd, 64 * MIB, buf_offset);
+	struct vgpu_mock_buf_info info = { .id = id };
+	long long before = forward_counter(fd, "bytes_in");
+
+	memory[0] = 1;
+	memory[32 * MIB] = 2;
+	memory[64 * MIB - 1] = 3;
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	if (forwarded) {
+		CHECK(info.out_pages >= 3 && info.out_pages <= 3 + 3 * 32);
+		CHECK(before >= 0);
+		CHECK(forward_counter(fd, "bytes_in") - before < (3 + 3 * 32 + 1) * (long long)PAGE);
+	} else {
+		CHECK(info.out_pages == 3);
+	}
+	log_line("%d %d %d", memory[0], memory[32 * MIB], memory[64 * MIB - 1]);
+	log_line("sum %llx", sum(fd, id, 32 * MIB, PAGE));
+}
+
+DIFF_TEST_LIMIT(whole_and_in_order, 60)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * MIB);
+	char *memory = map(fd, 4 * MIB, buf_offset);
+
+	fill(fd, id, 0, 4 * MIB, 8);
+	log_bytes("memory", memory, 4 * MIB);
+	vgpu_mock_pattern(memory, 4 * MIB, 9, 0);
+	CHECK(sum(fd, id, 0, 4 * MIB) == local_sum(memory, 4 * MIB));
+}
+
+DIFF_TEST(advice)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	char *memory = map(fd, 4 * PAGE, buf_offset);
+
+	memset(memory, 3, 4 * PAGE);
+	LOG_CALL(msync(memory, 4 * PAGE, MS_SYNC));
+	LOG_CALL(madvise(memory, 4 * PAGE, MADV_DONTFORK));
+	LOG_CALL(madvise(memory, 4 * PAGE, MADV_DONTNEED));
+	log_line("sum %llx", sum(fd, id, 0, 4 * PAGE));
+	log_bytes("memory", memory, 4 * PAGE);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * poll, select and epoll.
+ */
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include "vgpu_diff.h"
+
+static void arm(int fd, __u32 events, __u32 delay_ms, __u32 flags)
+{
+	struct vgpu_mock_poll argument = {
+		.events = events, .delay_ms = delay_ms, .flags = flags,
+	};
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_POLL_ARM, &argument));
+}
+
+static void log_poll(int fd, short events, int timeout)
+{
+	struct pollfd pollfd = { .fd = fd, .events = events };
+	int ret = poll(&pollfd, 1, timeout);
+
+	log_line("poll %x, %d ms: %d, %x", events, timeout, ret, pollfd.revents);
+}
+
+static __u64 polls(int fd)
+{
+	struct vgpu_mock_counters counters;
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters));
+	return counters.out_polls;
+}
+
+DIFF_TEST(ready_at_once)
+{
+	static const __u32 masks[] = {
+		0, EPOLLIN, EPOLLOUT, EPOLLIN | EPOLLOUT, EPOLLPRI, EPOLLERR, EPOLLHUP,
+		EPOLLIN | EPOLLRDNORM, EPOLLOUT | EPOLLWRNORM, EPOLLIN | EPOLLERR | EPOLLHUP,
+	};
+	int fd = open_device(O_RDWR);
+	unsigned int i;
+
+	log_poll(fd, POLLIN | POLLOUT, 0);
+	log_poll(fd, POLLIN | POLLOUT | POLLPRI | POLLRDNORM | POLLWRNORM, 0);
+	log_poll(fd, POLLPRI, 0);
+	for (i = 0; i < ARRAY_SIZE(masks); i++) {
+		arm(fd, masks[i], 0, 0);
+		log_line("mask %x", masks[i]);
+		log_poll(fd, POLLIN | POLLOUT | POLLPRI | POLLRDNORM | POLLWRNORM, 0);
+		log_poll(fd, POLLIN, 0);
+		log_poll(fd, POLLOUT, 0);
+		log_poll(fd, 0, 0);
+	}
+}
+
+DIFF_TEST(ready_later)
+{
+	int fd = open_device(O_RDWR);
+	__u64 start;
+
+	arm(fd, 0, 0, 0);
+	log_poll(fd, POLLIN, 0);
+	log_poll(fd, POLLIN, 50);
+	arm(fd, EPOLLIN, 400, 0);
+	start = now_ms();
+	log_poll(fd, POLLIN, 10000);
+	CHECK(now_ms() - start >= 300 && now_ms() - start < 5000);
+	log_poll(fd, POLLIN, 0);
+	/* And not ready again. */
+	arm(fd, 0, 0, 0);
+	log_poll(fd, POLLIN, 100);
+	arm(fd, EPOLLIN, 200, 0);
+	log_poll(fd, POLLOUT, 500);
+	log_poll(fd, POLLIN, 0);
+}
+
+/* Readiness that goes away by being looked at. */
+DIFF_TEST(consumed)
+{
+	int fd = open_device(O_RDWR);
+
+	arm(fd, 0, 0, 0);
+	log_poll(fd, POLLIN, 0);
+	arm(fd, EPOLLIN, 0, VGPU_MOCK_POLL_CONSUME);
+	log_poll(fd, POLLIN, 1000);
+	log_poll(fd, POLLIN, 100);
+	arm(fd, EPOLLIN, 200, VGPU_MOCK_POLL_CONSUME);
+	log_poll(fd, POLLIN, 5000);
+	log_poll(fd, POLLIN, 100);
+}
+
+DIFF_TEST(select)
+{
+	struct timeval timeout = { 5, 0 };
+	int fd = open_device(O_RDWR);
+	fd_set in, out;
+
+	arm(fd, 0, 0, 0);
+	arm(fd, EPOLLOUT | EPOLLWRNORM, 200, 0);
+	FD_ZERO(&in);
+	FD_ZERO(&out);
+	FD_SET(fd, &in);
+	FD_SET(fd, &out);
+	LOG_CALL(select(fd + 1, &in, &out, NULL, &timeout));
+	log_line("in %d, out %d", FD_ISSET(fd, &in), FD_ISSET(fd, &out));
+}
+
+static int epoll_with(int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events, .data.u32 = 7 };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	MUST(epoll >= 0);
+	LOG_CALL(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	return epoll;
+}
+
+static void log_epoll(int epoll, int timeout)
+{
+	struct epoll_event event = { };
+	int ret = epoll_wait(epoll, &event, 1, timeout);
+
+	log_line("epoll: %d, %x, data %u", ret, event.events, event.data.u32);
+}
+
+DIFF_TEST(epoll_level)
+{
+	int fd = open_device(O_RDWR);
+	int epoll;
+
+	arm(fd, 0, 0, 0);
+	epoll = epoll_with(fd, EPOLLIN);
+	log_epoll(epoll, 50);
+	arm(fd, EPOLLIN, 300, 0);
+	log_epoll(epoll, 5000);
+	log_epoll(epoll, 0);
+	arm(fd, 0, 0, 0);
+	log_epoll(epoll, 100);
+	arm(fd, EPOLLIN | EPOLLPRI | EPOLLERR, 0, 0);
+	log_epoll(epoll, 1000);
+}
+
+DIFF_TEST(epoll_edge)
+{
+	int fd = open_device(O_RDWR);
+	int epoll;
+
+	arm(fd, 0, 0, 0);
+	epoll = epoll_with(fd, EPOLLIN | EPOLLET);
+	arm(fd, EPOLLIN, 200, 0);
+	log_epoll(epoll, 5000);
+	log_epoll(epoll, 100);
+	arm(fd, EPOLLIN, 200, 0);
+	log_epoll(epoll, 5000);
+	log_epoll(epoll, 100);
+}
+
+DIFF_TEST(epoll_oneshot)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u32 = 8 };
+	int fd = open_device(O_RDWR);
+	int epoll = epoll_with(fd, EPOLLIN | EPOLLONESHOT);
+
+	log_epoll(epoll, 1000);
+	log_epoll(epoll, 50);
+	LOG_CALL(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event));
+	log_epoll(epoll, 1000);
+}
+
+DIFF_TEST(epoll_ended_by_close)
+{
+	int fd = open_device(O_RDWR);
+	int epoll = epoll_with(fd, EPOLLIN);
+
+	log_epoll(epoll, 1000);
+	close(fd);
+	log_epoll(epoll, 50);
+	fd = open_device(O_RDWR);
+	log_poll(fd, POLLIN, 0);
+}
+
+/* Waiting costs nothing: the driver is asked when something may be there. */
+DIFF_TEST(waiting_is_idle)
+{
+	int fd = open_device(O_RDWR);
+	long long trips;
+	int epoll;
+	__u64 before;
+
+	arm(fd, 0, 0, 0);
+	epoll = epoll_with(fd, EPOLLIN);
+	log_epoll(epoll, 100);
+	before = polls(fd);
+	arm(fd, EPOLLIN, 2000, 0);
+	trips = forward_counter(fd, "round_trips");
+	log_epoll(epoll, 1500);
+	if (forwarded)
+		CHECK(forward_counter(fd, "round_trips") == trips);
+	CHECK(polls(fd) - before <= 1);
+	log_epoll(epoll, 5000);
+	CHECK(polls(fd) - before <= 4);
+}
+
+/* A queue that is filled by another process. */
+DIFF_TEST(queue)
+{
+	struct vgpu_mock_io io = { .mode = VGPU_MOCK_IO_QUEUE };
+	int fd = open_device(O_RDWR);
+	char data[5000] = "";
+	int status;
+	int i;
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_IO_MODE, &io));
+	log_poll(fd, POLLIN | POLLOUT, 0);
+	for (i = 0; i < 3; i++) {
+		fflush(NULL);
+		if (!fork()) {
+			sleep_ms(200);
+			_exit(write(fd, "event", 6) != 6);
+		}
+		log_poll(fd, POLLIN, 5000);
+		LOG_CALL(read(fd, data, 100));
+		log_poll(fd, POLLIN, 0);
+		LOG_CALL(wait(&status) > 0 && !status);
+	}
+	LOG_CALL(fcntl(fd, F_SETFL, O_NONBLOCK));
+	LOG_CALL(write(fd, data, 5000));
+	log_poll(fd, POLLIN | POLLOUT, 0);
+	LOG_CALL(read(fd, data, 1));
+	log_poll(fd, POLLIN | POLLOUT, 100);
+}
+
+DIFF_TEST_NODE(without_poll, "STREAM", DIFF_SECONDS)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(0);
+	int fd = open_device(O_RDWR);
+
+	log_poll(fd, POLLIN | POLLOUT | POLLPRI, 0);
+	log_poll(fd, POLLPRI, 50);
+	LOG_CALL(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+TEST_HARNESS_MAIN
