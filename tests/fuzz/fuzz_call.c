@@ -38,7 +38,7 @@ static void place(const struct vgpu_call_view *view, u8 *scratch, u32 *offsets)
 	FUZZ_ASSERT(data == (const u8 *)view->call + le32_to_cpu(view->call->hdr.len));
 }
 
-/* Each place is written once: a second write would be an overlap. */
+/* A place that two fixups have is an overlap, but an fd's that went in. */
 static void fix(const struct vgpu_call_view *view, const u8 *scratch, u8 *fixed,
 		const u32 *offsets)
 {
@@ -58,8 +58,9 @@ static void fix(const struct vgpu_call_view *view, const u8 *scratch, u8 *fixed,
 		at = offsets[le16_to_cpu(fixup->seg)] + le32_to_cpu(fixup->offset);
 		FUZZ_ASSERT(!(at % size));
 		for (j = 0; j < size; j++) {
-			FUZZ_ASSERT(!fixed[at + j]);
-			fixed[at + j] = 1;
+			FUZZ_ASSERT(!fixed[at + j] || (fixed[at + j] == VGPU_FIXUP_FD_IN &&
+						       type == VGPU_FIXUP_FD_OUT));
+			fixed[at + j] = type;
 		}
 		if (type == VGPU_FIXUP_FD_IN)
 			FUZZ_ASSERT(fixup->target);

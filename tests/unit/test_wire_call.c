@@ -147,6 +147,14 @@ static const struct wire_case call_ioctl_nested[] = {
 	FIX(7, target, 1, false),
 	FIX(7, target_offset, 1, false),
 	FIX(6, type, VGPU_FIXUP_FD_RET, false),
+	/* FD_OUT in the place of an FD_IN, and only so */
+	FIX(8, offset, 24, false),		/* but before it */
+	FIX(8, offset, 16, true),
+	FIX(8, type, VGPU_FIXUP_PTR32, false),
+	FIX(9, offset, 24, false),		/* twice out */
+	FIX(9, offset, 20, false),
+	FIX(9, offset, 16, true),
+	FIX(9, target, 9, false),
 	BAD(vgpu_call, nr_segs, 4),
 	BAD(vgpu_call, nr_fixups, 7),
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
@@ -325,18 +333,18 @@ static void test_limits(void)
 	tap_expect(view.reply_bytes == 40 + 32, "reply: %u", view.reply_bytes);
 	tap_expect((const u8 *)view.segs == (u8 *)buf.words + SEG_DATA(0, 0), "segs");
 	tap_expect((const u8 *)view.fixups == (u8 *)buf.words + SEG_DATA(5, 0), "fixups");
-	tap_expect(view.data == (u8 *)buf.words + SEG_DATA(5, 8), "data");
+	tap_expect(view.data == (u8 *)buf.words + SEG_DATA(5, 10), "data");
 
 	limits.segs = 5;
-	limits.fixups = 8;
+	limits.fixups = 10;
 	limits.call_bytes = buf.len;
 	tap_expect(!wire_case_check(buf.words, buf.len, NULL, &limits), "exactly its limits");
 	limits.segs = 4;
 	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "segs");
 	limits.segs = 5;
-	limits.fixups = 7;
+	limits.fixups = 9;
 	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "fixups");
-	limits.fixups = 8;
+	limits.fixups = 10;
 	limits.call_bytes = buf.len - 8;
 	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "bytes");
 	tap_subject("limits");

@@ -174,9 +174,32 @@ static const struct wire_case writeback[] = {
 
 static const struct wire_case written[] = {
 	GOOD(vgpu_written, error, EFAULT),
+	GOOD(vgpu_written, error, 4095),
 	BAD(vgpu_written, error, 4096),
 	BAD(vgpu_written, reserved, 1),
 };
+
+/* As many ranges as a message may have, and one more. */
+static void test_ranges(void)
+{
+	static struct wire_buf buf;
+	struct vgpu_writeback *m = (struct vgpu_writeback *)buf.words;
+	struct vgpu_range *range = (struct vgpu_range *)(m + 1);
+	u32 nr, i;
+
+	for (nr = VGPU_RANGES_MAX; nr <= VGPU_RANGES_MAX + 1; nr++) {
+		wire_sample_find("writeback")->fill(&buf);
+		memset(range, 0, nr * sizeof(*range) + vgpu_wire_pad(nr));
+		for (i = 0; i < nr; i++)
+			range[i].len = cpu_to_le32(1);
+		m->nr_ranges = cpu_to_le32(nr);
+		buf.len = sizeof(*m) + nr * sizeof(*range) + vgpu_wire_pad(nr);
+		m->hdr.len = cpu_to_le32(buf.len);
+		tap_expect(wire_case_check(m, buf.len, NULL, &wire_sample_limits) ==
+			   (nr > VGPU_RANGES_MAX ? -EPROTO : 0), "%u ranges", nr);
+	}
+	tap_subject("ranges of a write-back");
+}
 
 int main(void)
 {
@@ -196,5 +219,6 @@ int main(void)
 	WIRE_CASES("fetched_error", fetched_error);
 	WIRE_CASES("writeback", writeback);
 	WIRE_CASES("written", written);
+	test_ranges();
 	return tap_done();
 }

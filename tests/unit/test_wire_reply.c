@@ -94,6 +94,8 @@ static const struct wire_case reply_ioctl_nested[] = {
 	OBJECT_CASE(0, fixup, 0, false),		/* a pointer */
 	OBJECT_CASE(0, fixup, 3, false),		/* an fd that went in */
 	OBJECT_CASE(0, fixup, 8, false),
+	OBJECT_CASE(0, fixup, 9, true),
+	OBJECT_CASE(0, fixup, 10, false),
 	OBJECT_CASE(0, fixup, ~0U, false),
 	OBJECT_CASE(1, flags, 8, false),
 	OBJECT_CASE(1, fixup, 7, false),
