@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The program of the guest: its memory, of which pages can be missing or
+ * read-only, and its open files. What the marshaller calls in the kernel ends
+ * here.
+ */
+#ifndef FAKE_USER_H
+#define FAKE_USER_H
+
+#include "marshal.h"
+
+#define USER_BASE	0x20000000UL	/* fits a 32-bit pointer */
+#define USER_SIZE	(160UL << 20)
+#define USER_PAGE	4096UL
+
+#define USER_READ	1
+#define USER_WRITE	2
+
+/* Open files: these are objects of the host (object is fd + USER_OBJECT) ... */
+#define USER_FD_FIRST	10
+#define USER_FD_LAST	99
+#define USER_OBJECT	1000
+/* ... this is a file of the guest's own, and from here on there are new ones. */
+#define USER_FD_LOCAL	5
+#define USER_FD_NEW	100
+
+struct user {
+	u8 *top;		/* end of what was allocated */
+	u32 double_reads;	/* bytes that were read twice */
+	u64 bytes_written;
+	/* open files */
+	int held;		/* by get(), not yet put() */
+	int next_fd;
+	int fail_reserve;	/* the n-th reserve fails with -EMFILE */
+	int reserved;		/* neither installed nor aborted */
+	int installed;
+	int aborted;
+	u32 new_objects[256];	/* by fd - USER_FD_NEW */
+};
+
+extern struct user user;
+extern const struct vgpu_marshal_fds user_fds;
+
+/* Empty memory with all rights, nothing open but the fixed files. */
+void user_reset(void);
+/* Before another look at reads and writes. */
+void user_count_reset(void);
+/* Memory, aligned to 16, with a gap behind. */
+void *user_alloc(size_t len);
+/* Whole pages; the page behind them is missing. */
+void *user_alloc_pages(size_t len);
+void user_protect(void *p, size_t len, int rights);
+/* May all of it be touched so? */
+bool user_may(u64 addr, u64 len, int rights);
+
+#endif /* FAKE_USER_H */

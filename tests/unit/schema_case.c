@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <sys/ioctl.h>
+
+#include "schema_case.h"
+
+static u32 next_random(struct schema_case *c)
+{
+	c->seed = c->seed * 1664525 + 1013904223;
+	return c->seed >> 8;
+}
+
+static u64 get(const u8 *p, u8 size)
+{
+	u64 v = 0;
+
+	memcpy(&v, p, size);
+	return v;
+}
+
+static void put(u8 *p, u8 size, u64 v)
+{
+	memcpy(p, &v, size);
+}
+
+/* A struct while it is built or walked. */
+struct frame {
+	const struct frame *up;
+	u8 *p;
+	u32 len;
+	u32 head;	/* bytes of a chain's head */
+};
+
+static u8 *frame_ref(const struct frame *f, const struct vgpu_schema_ref *ref)
+{
+	u8 up;
+
+	for (up = ref->up; up; up--)
+		f = f->up;
+	if (ref->kind == VGPU_REF_FIELD)
+		return f->p + ref->offset;
+	return (u8 *)(uintptr_t)get(f->p + ref->via, 8) + ref->offset;
+}
+
+/* Bytes of a struct that are nobody's place, count or condition. */
+static void plain_mark(u8 *special, const struct vgpu_schema_ref *ref)
+{
+	if (ref->kind == VGPU_REF_FIELD && !ref->up)
+		memset(special + ref->offset, 1, ref->size);
+}
+
+static const u8 *special_bytes(const struct schema_case *c, const struct frame *f,
+			       const struct vgpu_schema_struct *body)
+{
+	static u8 special[1 << 16];
+	u32 i;
+
+	memset(special, 0, f->len);
+	memset(special, 1, f->head);
+	for (i = 0; i < body->nr_fields; i++) {
+		const struct vgpu_schema_field *field = &body->fields[i];
+
+		memset(special + field->offset, 1, field->size);
+		plain_mark(special, &field->count);
+		plain_mark(special, &field->stride);
+		plain_mark(special, &field->out_count);
+		plain_mark(special, &field->when.ref);
+	}
+	plain_mark(special, &c->ioctl->size_from);
+	return special;
+}
+
+/* --- build ---------------------------------------------------------------- */
+
+/* How many integers the array at @via has, when it was built: see build_ptr(). */
+struct built {
+	u64 addr;
+	u32 bytes;
+};
+
+static struct built built[512];
+static u32 nr_built;
+
+static u32 built_bytes(u64 addr)
+{
+	u32 i;
+
+	for (i = 0; i < nr_built; i++)
+		if (built[i].addr == addr)
+			return built[i].bytes;
+	return 0;
+}
+
+/* The number that @ref gives; if it is a free field, @want is put there first. */
+static u64 build_ref(const struct frame *f, const struct vgpu_schema_ref *ref, u64 want)
+{
+	u64 sum = 0, addr;
+	u32 i;
+
+	switch (ref->kind) {
+	case VGPU_REF_NONE:
+		return 1;
+	case VGPU_REF_CONST:
+		return ref->value;
+	case VGPU_REF_SUM:
+		addr = get(f->p + ref->via, 8);
+		for (i = 0; i < built_bytes(addr); i += ref->size)
+			sum += get((u8 *)(uintptr_t)addr + i, ref->size);
+		return sum;
+	}
+	if (!get(frame_ref(f, ref), ref->size))
+		put(frame_ref(f, ref), ref->size, want);
+	return get(frame_ref(f, ref), ref->size);
+}
+
+static void build_struct(struct schema_case *c, const struct frame *f,
+			 const struct vgpu_schema_struct *body);
+
+static void build_fill(struct schema_case *c, u8 *p, u32 len)
+{
+	/* Small numbers: they may be counts of something else. */
+	while (len--)
+		*p++ = 1 + next_random(c) % 3;
+}
+
+static u32 field_unit(const struct vgpu_schema_field *field)
+{
+	return field->unit ? field->unit : field->elem ? field->elem->size : 1;
+}
+
+static void build_ptr(struct schema_case *c, const struct frame *f,
+		      const struct vgpu_schema_field *field)
+{
+	u32 unit = field_unit(field), want = c->elems, step, bytes, at, i;
+	u8 *p;
+
+	/* A count in other units than elements: whole elements all the same. */
+	if (field->elem && field->unit)
+		want *= field->elem->size / field->unit;
+	if (field->stride.kind != VGPU_REF_NONE)
+		unit = build_ref(f, &field->stride, 24);
+	bytes = build_ref(f, &field->count, want) * unit;
+	p = user_alloc(bytes);
+	/* Integers of counts have to stay small as integers, not as bytes. */
+	if (!(unit & 3) && !field->elem)
+		for (i = 0; i < bytes / 4; i++)
+			put(p + i * 4, 4, 1 + next_random(c) % 3);
+	else if (!field->elem)
+		build_fill(c, p, bytes);
+	put(f->p + field->offset, field->size, (uintptr_t)p);
+	built[nr_built++] = (struct built){ (uintptr_t)p, bytes };
+	if (!field->elem)
+		return;
+	step = field->stride.kind != VGPU_REF_NONE ? unit : field->elem->size;
+	for (at = 0; at < bytes; at += step) {
+		const struct frame in = { f, p + at, min(step, bytes - at), 0 };
+
+		build_struct(c, &in, field->elem);
+	}
+}
+
+static void build_chain(struct schema_case *c, const struct frame *f,
+			const struct vgpu_schema_field *field)
+{
+	const struct vgpu_schema_chain *chain = field->chain;
+	u8 *place = f->p + field->offset;
+	u32 i;
+
+	for (i = 0; i < c->elems && i < chain->max; i++) {
+		const struct vgpu_schema_node *node = &chain->nodes[i % chain->nr_nodes];
+		const struct frame in = {
+			f, user_alloc(node->body.size), node->body.size, chain->head
+		};
+
+		put(place, 8, (uintptr_t)in.p);
+		put(in.p + chain->tag, chain->tag_size, node->tag);
+		build_struct(c, &in, &node->body);
+		place = in.p + chain->next;
+	}
+	put(place, 8, 0);
+}
+
+/* Which fields of the struct are looked at: of alternatives, one. */
+static bool build_when(struct schema_case *c, const struct frame *f,
+		       const struct vgpu_schema_struct *body, u32 nr)
+{
+	const struct vgpu_schema_field *field = &body->fields[nr];
+	const struct vgpu_schema_when *when = &field->when;
+	u32 i, alternatives = 0, mine = 0;
+	u8 *p;
+
+	if (when->ref.kind == VGPU_REF_NONE)
+		return true;
+	for (i = 0; i < body->nr_fields; i++) {
+		if (body->fields[i].offset != field->offset)
+			continue;
+		if (i == nr)
+			mine = alternatives;
+		alternatives++;
+	}
+	/* One more variant: none of them holds. And for flags one: all do. */
+	if (c->variant <= alternatives)
+		c->has_variant = true;
+	p = frame_ref(f, &when->ref);
+	if (c->variant == mine || (c->variant > alternatives && when->mask != ~0ULL)) {
+		put(p, when->ref.size, (get(p, when->ref.size) & ~when->mask) | when->value);
+		return true;
+	}
+	return false;
+}
+
+static void build_struct(struct schema_case *c, const struct frame *f,
+			 const struct vgpu_schema_struct *body)
+{
+	const u8 *special;
+	u32 i;
+
+	for (i = 0; i < body->nr_fields; i++) {
+		const struct vgpu_schema_field *field = &body->fields[i];
+
+		if (field->offset + field->size > f->len || !build_when(c, f, body, i))
+			continue;
+		switch (field->type) {
+		case VGPU_FIELD_PTR:
+			build_ptr(c, f, field);
+			break;
+		case VGPU_FIELD_CHAIN:
+			build_chain(c, f, field);
+			break;
+		case VGPU_FIELD_FD_IN:
+			put(f->p + field->offset, 4, USER_FD_FIRST + next_random(c) % 50);
+			break;
+		}
+	}
+	special = special_bytes(c, f, body);
+	for (i = 0; i < f->len; i++)
+		if (!special[i])
+			f->p[i] = next_random(c);
+}
+
+static u32 arg_size(const struct schema_case *c)
+{
+	const struct vgpu_schema_ioctl *ioctl = c->ioctl;
+
+	if (ioctl->size_from.kind != VGPU_REF_NONE)
+		return ioctl->body.size;
+	return ioctl->size ? ioctl->size : _IOC_SIZE(ioctl->cmd);
+}
+
+void schema_case_build(struct schema_case *c)
+{
+	const u32 size = arg_size(c);
+	const struct frame f = { NULL, user_alloc(size ? size : 8), size, 0 };
+
+	nr_built = 0;
+	c->has_variant = false;
+	c->arg = (uintptr_t)f.p;
+	switch (c->ioctl->arg) {
+	case VGPU_ARG_VALUE:
+		c->arg = 0x1234567890;
+		return;
+	case VGPU_ARG_STRING:
+		build_fill(c, f.p, size / 2);
+		return;
+	}
+	if (c->ioctl->size_from.kind != VGPU_REF_NONE)
+		put(f.p + c->ioctl->size_from.offset, c->ioctl->size_from.size, size);
+	build_struct(c, &f, &c->ioctl->body);
+}
+
+/* --- the driver ----------------------------------------------------------- */
+
+static void meet(struct schema_case *c, u64 v)
+{
+	c->sum = (c->sum ^ v) * 0x100000001b3ULL;
+}
+
+static bool drive_struct(struct host *host, struct schema_case *c, const struct frame *f,
+			 const struct vgpu_schema_struct *body, u8 dir);
+
+/* Ends with the sum and the memory that everything that was met stands in. */
+static bool drive_bytes(struct schema_case *c, u8 *p, u32 bytes, u8 dir)
+{
+	u32 i;
+
+	if (dir & VGPU_IN)
+		for (i = 0; i < bytes; i++)
+			meet(c, p[i]);
+	if (dir == VGPU_INOUT)
+		for (i = 0; i < bytes; i += 2)
+			p[i] ^= 0x5a;
+	if (dir == VGPU_OUT && c->result >= 0)
+		for (i = 0; i < bytes; i++)
+			p[i] = 0xa0 + i % 7;
+	return true;
+}
+
+static bool drive_ptr(struct host *host, struct schema_case *c, const struct frame *f,
+		      const struct vgpu_schema_field *field)
+{
+	int rights = (field->dir & VGPU_IN ? USER_READ : 0) |
+		     (field->dir & VGPU_OUT ? USER_WRITE : 0);
+	u64 addr = get(f->p + field->offset, field->size), n = 1, unit = field_unit(field);
+	u32 bytes, step, at;
+	u8 *p;
+
+	if (field->stride.kind != VGPU_REF_NONE)
+		unit = get(frame_ref(f, &field->stride), field->stride.size);
+	if (field->count.kind == VGPU_REF_CONST)
+		n = field->count.value;
+	else if (field->count.kind == VGPU_REF_SUM)
+		n = 0;
+	else if (field->count.kind != VGPU_REF_NONE)
+		n = get(frame_ref(f, &field->count), field->count.size);
+	if (field->count.kind == VGPU_REF_SUM) {
+		/* As DRM_IOCTL_MODE_ATOMIC: as many counts as the first array has objects. */
+		const struct vgpu_schema_ref *ref = &field->count;
+		const struct vgpu_schema_field *counts = c->ioctl->body.fields;
+		u32 i, nr;
+
+		while (counts->offset != ref->via)
+			counts++;
+		nr = get(frame_ref(f, &counts->count), counts->count.size);
+		for (i = 0; i < nr; i++)
+			n += get(frame_ref(f, ref) + i * ref->size, ref->size);
+	}
+	bytes = n * unit;
+	if (!addr || !bytes)
+		return true;
+	p = driver_mem(host, addr, bytes, rights);
+	if (!p)
+		return false;
+	c->pointers++;
+	if (!field->elem) {
+		if (field->out_count.kind != VGPU_REF_NONE && c->result >= 0) {
+			n = (n + 1) / 2;
+			bytes = n * unit;
+			put(frame_ref(f, &field->out_count), field->out_count.size, n);
+		}
+		return drive_bytes(c, p, bytes, field->dir);
+	}
+	step = field->stride.kind != VGPU_REF_NONE ? unit : field->elem->size;
+	for (at = 0; at + step <= bytes; at += step) {
+		const struct frame in = { f, p + at, step, 0 };
+
+		if (!drive_struct(host, c, &in, field->elem, field->dir))
+			return false;
+	}
+	return true;
+}
+
+static bool drive_chain(struct host *host, struct schema_case *c, const struct frame *f,
+			const struct vgpu_schema_field *field)
+{
+	const struct vgpu_schema_chain *chain = field->chain;
+	u64 addr = get(f->p + field->offset, 8);
+	const struct vgpu_schema_node *node;
+	u32 i;
+
+	for (i = 0; addr && i < chain->max; i++) {
+		u8 *head = driver_mem(host, addr, chain->head, USER_READ);
+		u64 tag;
+
+		if (!head)
+			return false;
+		tag = get(head + chain->tag, chain->tag_size);
+		for (node = chain->nodes; node->tag != tag; node++)
+			;
+		const struct frame in = {
+			f, driver_mem(host, addr, node->body.size, USER_READ),
+			node->body.size, chain->head
+		};
+
+		if (!in.p || !drive_struct(host, c, &in, &node->body, node->dir))
+			return false;
+		c->pointers++;
+		addr = get(in.p + chain->next, 8);
+	}
+	return true;
+}
+
+static bool when_met(const struct frame *f, const struct vgpu_schema_when *when)
+{
+	return when->ref.kind == VGPU_REF_NONE ||
+		(get(frame_ref(f, &when->ref), when->ref.size) & when->mask) == when->value;
+}
+
+static void drive_plain(struct schema_case *c, const struct frame *f,
+			const struct vgpu_schema_struct *body, u8 dir)
+{
+	const u8 *special = special_bytes(c, f, body);
+	u32 i;
+
+	for (i = 0; i < f->len; i++) {
+		if (special[i])
+			continue;
+		if (dir & VGPU_IN)
+			meet(c, f->p[i]);
+		if (dir & VGPU_OUT)
+			f->p[i] ^= 0x40 + i % 9;
+	}
+}
+
+static bool drive_struct(struct host *host, struct schema_case *c, const struct frame *f,
+			 const struct vgpu_schema_struct *body, u8 dir)
+{
+	u32 i, fd;
+
+	for (i = 0; i < body->nr_fields; i++) {
+		const struct vgpu_schema_field *field = &body->fields[i];
+
+		if (field->offset + field->size > f->len || !when_met(f, &field->when))
+			continue;
+		fd = get(f->p + field->offset, 4);
+		switch (field->type) {
+		case VGPU_FIELD_PTR:
+			if (!drive_ptr(host, c, f, field))
+				return false;
+			break;
+		case VGPU_FIELD_CHAIN:
+			if (!drive_chain(host, c, f, field))
+				return false;
+			break;
+		case VGPU_FIELD_FD_IN:
+			c->fds_in++;
+			meet(c, driver_fd_object(host, fd));
+			break;
+		case VGPU_FIELD_FD_OUT:
+			if (c->result < 0)
+				break;
+			c->fds_out++;
+			put(f->p + field->offset, 4, driver_fd_new(host, 7000 + c->fds_out));
+			break;
+		}
+	}
+	drive_plain(c, f, body, dir);
+	return true;
+}
+
+long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
+{
+	struct schema_case *c = data;
+	u32 size = arg_size(c);
+	u8 dir = c->ioctl->dir;
+	struct frame f = { NULL, NULL, size, 0 };
+
+	c->sum = c->pointers = c->fds_in = c->fds_out = 0;
+	if (!dir && (_IOC_DIR(cmd) & _IOC_WRITE))
+		dir |= VGPU_IN;
+	if (!c->ioctl->dir && (_IOC_DIR(cmd) & _IOC_READ))
+		dir |= VGPU_OUT;
+	if (c->ioctl->arg == VGPU_ARG_STRING) {
+		dir = VGPU_IN;
+		/* The string is shorter than what it may be. */
+		f.len = size /= 2;
+	}
+	if (c->ioctl->arg == VGPU_ARG_VALUE) {
+		meet(c, arg);
+		return c->result;
+	}
+	if (!size || !dir)
+		return c->result;
+	f.p = driver_mem(host, arg, size, USER_READ);
+	if (!f.p || !drive_struct(host, c, &f, &c->ioctl->body, dir))
+		return -EFAULT;
+	if ((c->ioctl->flags & VGPU_IOCTL_RESULT_FD) && c->result >= 0) {
+		c->fds_out++;
+		return driver_fd_new(host, 7000);
+	}
+	return c->result;
+}

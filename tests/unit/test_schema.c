@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tables themselves: each ioctl that a header declares is in one, or is
+ * listed as left to demand paging; sizes are the header's; entries are in order;
+ * what fields refer to lies inside of what it should.
+ */
+#include <stdio.h>
+
+#include "schema.h"
+#include "schema_uapi.h"
+#include "tests/mock/vgpu_mock.h"
+#include "tap.h"
+
+/* What the headers declare, as the Makefile found it. */
+struct declared {
+	u32 cmd;
+	const char *name;
+};
+
+#define IOCTL(c)	{ c, #c },
+static const struct declared declared[] = {
+#include "ioctls.h"
+};
+#undef IOCTL
+
+/* The first that fits: what a driver has is not in DRM core's table. */
+static const struct {
+	const char *prefix;
+	const struct vgpu_schema *schema;
+} prefixes[] = {
+	{ "DRM_IOCTL_VIRTGPU_", &vgpu_schema_virtgpu },
+	{ "DRM_IOCTL_VGEM_", &vgpu_schema_vgem },
+	{ "DRM_IOCTL_", &vgpu_schema_drm },
+	{ "DMA_BUF_", &vgpu_schema_dma_buf },
+	{ "SYNC_IOC_", &vgpu_schema_sync_file },
+	{ "VGPU_MOCK_IOC_", &vgpu_schema_mock },
+};
+
+static const struct vgpu_schema *schema_of(const char *name)
+{
+	size_t i = 0;
+
+	while (strncmp(name, prefixes[i].prefix, strlen(prefixes[i].prefix)))
+		i++;
+	return prefixes[i].schema;
+}
+
+/* Described by nothing, on purpose. */
+static const char *const left[] = {
+	"DRM_IOCTL_MAP_BUFS",		/* maps memory */
+	"VGPU_MOCK_IOC_STRING",		/* a string without a length */
+	"VGPU_MOCK_IOC_PIN",		/* pins memory */
+};
+
+static bool is_left(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(left); i++)
+		if (!strcmp(left[i], name))
+			return true;
+	return false;
+}
+
+static void declared_check(const struct declared *d)
+{
+	const struct vgpu_schema *schema = schema_of(d->name);
+	bool compat = !strcmp(d->name, "VGPU_MOCK_IOC_COMPAT32");
+	const struct vgpu_schema_ioctl *ioctl = vgpu_schema_find(schema, d->cmd, compat);
+	char name[96];
+
+	if (is_left(d->name)) {
+		tap_expect(!ioctl, "no entry");
+		snprintf(name, sizeof(name), "%s: left to demand paging", d->name);
+		tap_subject(name);
+		return;
+	}
+	if (tap_expect(ioctl, "has an entry") && ioctl->arg != VGPU_ARG_STRING) {
+		tap_expect(ioctl->cmd == d->cmd, "command %#x, declared as %#x", ioctl->cmd,
+			   d->cmd);
+		/* An older header's struct may end before the table's. */
+		tap_expect(ioctl->size || _IOC_SIZE(ioctl->cmd) == ioctl->body.size ||
+			   (schema == &vgpu_schema_virtgpu &&
+			    _IOC_SIZE(ioctl->cmd) < ioctl->body.size),
+			   "size %u, declared as %u", ioctl->body.size, _IOC_SIZE(d->cmd));
+		tap_expect(ioctl->arg != VGPU_ARG_VALUE || !_IOC_SIZE(d->cmd),
+			   "an integer has no size");
+	}
+	tap_subject(d->name);
+}
+
+static void ref_check(const struct vgpu_schema_struct *body, const struct vgpu_schema_ref *ref,
+		      u32 before, const char *what)
+{
+	const struct vgpu_schema_field *field = body->fields;
+	u32 i;
+
+	switch (ref->kind) {
+	case VGPU_REF_FIELD:
+		tap_expect(ref->size == 1 || ref->size == 2 || ref->size == 4 || ref->size == 8,
+			   "%s: width %u", what, ref->size);
+		if (!ref->up)
+			tap_expect(ref->offset + ref->size <= body->size, "%s: inside", what);
+		break;
+	case VGPU_REF_TARGET:
+	case VGPU_REF_SUM:
+		for (i = 0; i < before; i++, field++)
+			if (field->offset == ref->via && field->type == VGPU_FIELD_PTR)
+				break;
+		tap_expect(i < before && (field->dir & VGPU_IN),
+			   "%s: by way of an earlier pointer to what is read", what);
+		break;
+	}
+}
+
+static void body_check(const struct vgpu_schema_struct *body, u32 depth)
+{
+	u32 i, j;
+
+	if (!tap_expect(depth < VGPU_SCHEMA_DEPTH, "nested %u deep", depth))
+		return;
+	for (i = 0; i < body->nr_fields; i++) {
+		const struct vgpu_schema_field *field = &body->fields[i];
+		bool fd = field->type == VGPU_FIELD_FD_IN || field->type == VGPU_FIELD_FD_OUT;
+
+		tap_expect(field->offset + field->size <= body->size, "field %u: inside", i);
+		tap_expect(field->size == 8 || field->size == 4, "field %u: width", i);
+		tap_expect(!fd || field->size == 4, "field %u: an fd has 4 bytes", i);
+		tap_expect(!(field->offset & (field->size - 1)), "field %u: aligned", i);
+		tap_expect(field->type != VGPU_FIELD_PTR ||
+			   (field->dir >= VGPU_IN && field->dir <= VGPU_INOUT),
+			   "field %u: direction", i);
+		tap_expect(field->out_count.kind == VGPU_REF_NONE || field->dir == VGPU_OUT,
+			   "field %u: counted out", i);
+		ref_check(body, &field->count, i, "count");
+		ref_check(body, &field->stride, i, "stride");
+		ref_check(body, &field->out_count, i, "out_count");
+		ref_check(body, &field->when.ref, i, "when");
+		if (field->elem) {
+			tap_expect(field->elem->size, "field %u: elements have a size", i);
+			body_check(field->elem, depth + 1);
+		}
+		tap_expect((field->type == VGPU_FIELD_CHAIN) == !!field->chain,
+			   "field %u: chain", i);
+		for (j = 0; field->chain && j < field->chain->nr_nodes; j++) {
+			tap_expect(field->chain->nodes[j].dir & VGPU_IN, "node %u: read", j);
+			tap_expect(field->chain->nodes[j].body.size >= field->chain->head,
+				   "node %u: has the head", j);
+			body_check(&field->chain->nodes[j].body, depth + 1);
+		}
+	}
+	tap_expect(true, "looked at");
+}
+
+static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const char *schema,
+			const char *what)
+{
+	char name[96];
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (i)
+			tap_expect((ioctl[i - 1].cmd & 0xffff) < (ioctl[i].cmd & 0xffff),
+				   "%s comes after %s", ioctl[i].name, ioctl[i - 1].name);
+		tap_expect(!(ioctl[i].flags & VGPU_IOCTL_RESULT_FD) ||
+			   ioctl[i].arg == VGPU_ARG_STRUCT, "%s: result", ioctl[i].name);
+		ref_check(&ioctl[i].body, &ioctl[i].size_from, 0, "size_from");
+		body_check(&ioctl[i].body, 0);
+	}
+	snprintf(name, sizeof(name), "%s: %s is sound", schema, what);
+	tap_subject(name);
+}
+
+static void schema_check(const struct vgpu_schema *schema)
+{
+	table_check(schema->ioctls, schema->nr_ioctls, schema->name, "table");
+	if (schema->nr_compat)
+		table_check(schema->compat, schema->nr_compat, schema->name, "32-bit table");
+}
+
+static void find_check(void)
+{
+	const struct vgpu_schema *drm = &vgpu_schema_drm, *mock = &vgpu_schema_mock;
+
+	tap_expect(vgpu_schema_find(&vgpu_schema_vgem, DRM_IOCTL_VERSION, false) ==
+		   vgpu_schema_find(drm, DRM_IOCTL_VERSION, false), "base of a driver's schema");
+	tap_expect(vgpu_schema_find(&vgpu_schema_vgem, DRM_IOCTL_MODE_ATOMIC, false),
+		   "base of the base");
+	tap_expect(!vgpu_schema_find(NULL, DRM_IOCTL_VERSION, false), "no schema");
+	tap_expect(!vgpu_schema_find(drm, DRM_IOCTL_VIRTGPU_MAP, false), "not in DRM core");
+	tap_expect(vgpu_schema_find(drm, DRM_IO(0), false), "another size of the same number");
+	tap_expect(vgpu_schema_find(drm, DRM_IOCTL_VERSION, true) !=
+		   vgpu_schema_find(drm, DRM_IOCTL_VERSION, false), "32-bit layout");
+	tap_expect(!vgpu_schema_find(drm, DRM_IOCTL_WAIT_VBLANK, true), "longs inside");
+	tap_expect(vgpu_schema_find(drm, DRM_IOCTL_GEM_CLOSE, true), "the same for 32 bits");
+	tap_expect(vgpu_schema_find(mock, VGPU_MOCK_BARE, false), "bare number");
+	tap_expect(!vgpu_schema_find(mock, VGPU_MOCK_BARE | 8 << 16, false),
+		   "bare number, with more bits");
+	tap_expect(!vgpu_schema_find(mock, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_IN), false),
+		   "a twin");
+	tap_subject("finding an entry");
+
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, "virtio_gpu", "") ==
+		   &vgpu_schema_virtgpu, "virtio_gpu");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "vgem", "") ==
+		   &vgpu_schema_vgem, "vgem");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "else", "") == drm,
+		   "any DRM driver");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/vgpu-mock-iter") == mock,
+		   "mock");
+	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/video0"), "any device");
+	tap_expect(vgpu_schema_for_object(VGPU_OBJECT_DMABUF, drm) == &vgpu_schema_dma_buf,
+		   "dma-buf");
+	tap_expect(vgpu_schema_for_object(VGPU_OBJECT_SYNC_FILE, drm) == &vgpu_schema_sync_file,
+		   "sync_file");
+	tap_expect(vgpu_schema_for_object(VGPU_OBJECT_DEVICE, drm) == drm, "lease");
+	tap_expect(vgpu_schema_for_object(VGPU_OBJECT_OTHER, mock) == mock, "a driver's own");
+	tap_subject("the schema of a file");
+}
+
+int main(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(declared); i++)
+		declared_check(&declared[i]);
+	schema_check(&vgpu_schema_drm);
+	schema_check(&vgpu_schema_drm_mode);
+	schema_check(&vgpu_schema_virtgpu);
+	schema_check(&vgpu_schema_vgem);
+	schema_check(&vgpu_schema_dma_buf);
+	schema_check(&vgpu_schema_sync_file);
+	schema_check(&vgpu_schema_mock);
+	find_check();
+	return tap_done();
+}
