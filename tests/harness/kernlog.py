@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Finds what a kernel complains about in its console."""
+
+import re
+
+REPORT = re.compile(
+    r"WARNING: |BUG: |\bOops\b|Oops:|general protection fault|Kernel panic|KASAN:|UBSAN:|KCSAN:"
+    r"|INFO: task .* blocked|INFO: rcu.* stall|INFO: possible|possible recursive|unreferenced object"
+    r"|kmemleak: [1-9]\d* new|BUG |soft lockup|hard LOCKUP|refcount_t: |list_(add|del) corruption"
+    r"|slab-out-of-bounds|use-after-free|scheduling while atomic|sleeping function called"
+    r"|inconsistent lock state|suspicious RCU|bad unlock balance|held lock freed"
+    r"|Objects remaining in|kobject_add_internal failed|sysfs: cannot create duplicate")
+
+# What a stock kernel says on these machines, with no module of ours loaded.
+HARMLESS = re.compile(r"RAS: Correctable Errors|hung_task|WARNING: Unsupported flag value|"
+                      r"workqueue: .* hogged CPU")
+
+
+def reports(text, context=30):
+    """Each report found in a piece of console: a list of excerpts."""
+    lines = text.splitlines()
+    found = []
+    skip = 0
+    for number, line in enumerate(lines):
+        if number < skip or HARMLESS.search(line) or not REPORT.search(line):
+            continue
+        found.append("\n".join(lines[number:number + context]))
+        skip = number + context
+    return found

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a VM gets on its second disk: modules, programs, tests."""
+
+import glob
+import hashlib
+import os
+import shutil
+import subprocess
+
+from vm import HERE, cache_dir, harness
+
+TOP = os.path.dirname(os.path.dirname(HERE))
+
+
+class Kernel:
+    """A kernel under test, with its image, initramfs and modules."""
+
+    def __init__(self, version):
+        self.version = version
+        if version == "debug":
+            self.root = harness("mkdebug")
+        else:
+            self.root = harness("mkroot", "vm")
+        boot = os.path.join(self.root, "boot")
+        self.image = os.path.join(boot, version + ".vmlinuz")
+        with open(os.path.join(boot, version + ".release"), encoding="ascii") as file:
+            self.release = file.read().strip()
+
+    def boot(self, rundir):
+        """(kernel, initramfs), the latter made in rundir."""
+        initrd = os.path.join(rundir, f"{self.version}.initrd")
+        if not os.path.exists(initrd):
+            busybox = os.path.join(harness("mkroot", "vm"), "bin/busybox")
+            harness("mkinitrd", busybox, self.root, self.release, initrd)
+        return self.image, initrd
+
+
+def make(kernel, rundir, out):
+    """Makes the payload for a kernel from what build.py left in out."""
+    stage = os.path.join(rundir, f"payload-{kernel.version}")
+    os.makedirs(os.path.join(stage, "usr/lib/vgpu-test/bin"))
+    for name in os.listdir(os.path.join(HERE, "guest")):
+        if name != "initramfs-init":
+            shutil.copy(os.path.join(HERE, "guest", name),
+                        os.path.join(stage, "usr/lib/vgpu-test", name))
+
+    # Modules: the image's own, seen through a link, and ours as updates; the
+    # indexes that depmod makes of both travel along.
+    modules = os.path.join(stage, "usr/lib/modules", kernel.release)
+    os.makedirs(os.path.join(modules, "updates"))
+    for module in glob.glob(os.path.join(out, "k-" + kernel.version, "**/*.ko"), recursive=True):
+        target = os.path.join(modules, "updates", os.path.basename(module))
+        subprocess.run(["strip", "--strip-debug", "-o", target, module], check=True)
+    own = os.path.join(kernel.root, "usr/lib/modules", kernel.release)
+    for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
+        if os.path.exists(os.path.join(own, name)):
+            shutil.copy(os.path.join(own, name), modules)
+    if kernel.version == "debug":
+        shutil.copytree(os.path.join(own, "kernel"), os.path.join(modules, "kernel"))
+    else:
+        os.symlink(os.path.join(own, "kernel"), os.path.join(modules, "kernel"))
+    os.symlink("usr/lib", os.path.join(stage, "lib"))
+    depmod = shutil.which("depmod", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    subprocess.run([depmod, "-b", stage, kernel.release], check=True)
+    os.unlink(os.path.join(stage, "lib"))
+    if kernel.version != "debug":
+        os.unlink(os.path.join(modules, "kernel"))
+
+    for source, target in (("selftests", "usr/lib/vgpu-test/bin"), ("user", ".")):
+        source = os.path.join(out, source)
+        if os.path.isdir(source):
+            shutil.copytree(source, os.path.join(stage, target), symlinks=True, dirs_exist_ok=True)
+
+    archive = stage + ".tar"
+    subprocess.run(["tar", "-C", stage, "--owner=0", "--group=0", "-cf", archive, "."], check=True)
+    shutil.rmtree(stage)
+    return archive
+
+
+def out_dir():
+    """The folder that in-root shows as /out when nothing else is said."""
+    key = hashlib.sha256(TOP.encode()).hexdigest()[:8]
+    return os.path.join(cache_dir(), "out-" + key)

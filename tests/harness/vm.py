@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One test VM: its QEMU, its agent, its console."""
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# TCG times say little and interrupts come late: no calibration, no timer test.
+KERNEL_ARGS = (
+    "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off "
+    "tsc=reliable no_timer_check net.ifnames=0 nokaslr "
+    "hung_task_panic=0"
+)
+
+
+class VmDied(Exception):
+    """The VM ended, hung or never came up."""
+
+
+class Result:
+    """What a command printed, and its exit status."""
+
+    def __init__(self, status, lines):
+        self.status = status
+        self.lines = lines
+
+    @property
+    def text(self):
+        return "\n".join(self.lines)
+
+
+def harness(tool, *args):
+    """Runs one of the harness's tools; returns the last line it prints."""
+    out = subprocess.run(
+        [os.path.join(HERE, tool), *args], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    return out.strip().splitlines()[-1] if out.strip() else ""
+
+
+class Machine:
+    """A VM with the shared image, a payload of its own and an agent in it."""
+
+    def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
+                 vsock=None, args="", shell=False, virtual_display=False):
+        """
+        boot: (kernel image, initramfs); paths as seen on the machine
+        payload: tar archive that the VM unpacks over its root
+        extra: more QEMU arguments
+        vsock: name of the vhost-device-vsock socket in rundir, or None
+        virtual_display: run under Xvfb, for a virtio-gpu with 3D
+        """
+        self.rundir = rundir
+        self.name = name
+        self.shell = shell
+        self.console_path = os.path.join(rundir, name + ".console")
+        self.agent_path = os.path.join(rundir, name + ".agent")
+        self.serial = 0
+        self.buffer = b""
+        self.sock = None
+        self.process = None
+        self.uptime = 0.0
+        kernel, initrd = boot
+        share = ["-object", f"memory-backend-memfd,id=mem,size={memory}M,share=on"]
+        self.command = [
+            "qemu-system-x86_64", "-name", name, "-nodefaults", "-no-user-config", "-no-reboot",
+            "-machine", "q35,memory-backend=mem,i8042=off,hpet=off", *share, "-m", str(memory),
+            *accel, "-smp", "2",
+            "-kernel", self._inside(kernel), "-initrd", self._inside(initrd),
+            "-append", f"{KERNEL_ARGS} vgpu.role={name} {'vgpu.shell' if shell else ''} {args}",
+            *(["-chardev", "stdio,id=con,signal=off"] if shell else
+              ["-chardev", f"file,id=con,path=/out/{name}.console"]),
+            "-serial", "chardev:con",
+            "-device", "virtio-serial-pci",
+            "-chardev", f"socket,id=agent,path=/out/{name}.agent,server=on,wait=off",
+            "-device", "virtserialport,chardev=agent,name=vgpu.agent",
+            "-drive", f"file={self._inside(harness('mkimage'))},if=none,id=root,format=raw,readonly=on",
+            "-device", "virtio-blk-pci,drive=root",
+            "-drive", f"file={self._inside(payload)},if=none,id=load,format=raw,readonly=on",
+            "-device", "virtio-blk-pci,drive=load",
+        ]
+        if vsock:
+            self.command += ["-chardev", f"socket,id=vsock,path=/out/{vsock}",
+                             "-device", "vhost-user-vsock-pci,chardev=vsock"]
+        if virtual_display:
+            self.command = ["xvfb-run", "-a", *self.command]
+        else:
+            self.command += ["-display", "none", "-vga", "none"]
+        self.command += extra
+
+    def _inside(self, path):
+        """A path of the machine as in-root's /out or /cache shows it."""
+        cache = cache_dir()
+        for outside, inside in ((self.rundir, "/out"), (cache, "/cache")):
+            if os.path.abspath(path).startswith(outside + "/"):
+                return inside + os.path.abspath(path)[len(outside):]
+        raise ValueError(f"{path} is neither in {self.rundir} nor in {cache}")
+
+    def start(self):
+        open(self.console_path, "w", encoding="utf-8").close()
+        log = open(os.path.join(self.rundir, self.name + ".qemu"), "w", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [os.path.join(HERE, "in-root"), "-r", "qemu", "-o", self.rundir, *self.command],
+            stdin=None if self.shell else subprocess.DEVNULL,
+            stdout=None if self.shell else log, stderr=log,
+            start_new_session=not self.shell)
+
+    def wait_ready(self, limit=120):
+        """Waits for the agent; returns seconds since the start of the kernel."""
+        deadline = time.monotonic() + limit
+        while True:
+            self._check_alive()
+            try:
+                self.sock = socket.socket(socket.AF_UNIX)
+                self.sock.connect(self.agent_path)
+                break
+            except OSError:
+                self.sock.close()
+                if time.monotonic() > deadline:
+                    raise VmDied("QEMU did not start") from None
+                time.sleep(0.05)
+        while True:
+            words = self._line(deadline).split()
+            if words and words[0] == "ready":
+                self.uptime = float(words[2])
+                return self.uptime
+
+    def _check_alive(self):
+        if self.process.poll() is not None:
+            raise VmDied(f"the VM {self.name} ended")
+
+    def _line(self, deadline):
+        while b"\n" not in self.buffer:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise VmDied(f"no answer from the VM {self.name}")
+            if not select.select([self.sock], [], [], min(left, 0.5))[0]:
+                self._check_alive()
+                continue
+            try:
+                data = self.sock.recv(65536)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                raise VmDied(f"the VM {self.name} ended")
+            self.buffer += data
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return line.decode("utf-8", "replace").rstrip("\r")
+
+    def send(self, command, limit=30):
+        """Starts a command (one line of shell), without waiting for it."""
+        if "\n" in command:
+            raise ValueError("the agent takes one line")
+        self.serial += 1
+        # Over the port goes what read -r hands on unchanged.
+        self.sock.sendall(f"{self.serial} {limit} {command}\n".encode())
+        return self.serial
+
+    def result(self, serial, limit, show=None):
+        """Waits for a command's end; show is called with each line."""
+        deadline = time.monotonic() + limit + 15
+        lines = []
+        while True:
+            line = self._line(deadline)
+            head, _, rest = line.partition(" ")
+            if head != str(serial):
+                continue
+            if rest.startswith("|"):
+                lines.append(rest[1:])
+                if show:
+                    show(rest[1:])
+            elif rest.startswith("exit "):
+                return Result(int(rest[5:] or 255), lines)
+
+    def run(self, command, limit=30, show=None):
+        return self.result(self.send(command, limit), limit, show)
+
+    def must(self, command, limit=30):
+        """A command that has to succeed for anything else to make sense."""
+        result = self.run(command, limit)
+        if result.status:
+            raise VmDied(f"{self.name}: '{command}' failed ({result.status}):\n{result.text}")
+        return result
+
+    def console(self):
+        with open(self.console_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def stop(self):
+        if self.sock:
+            self.sock.close()
+        if self.process and self.process.poll() is None:
+            try:
+                os.killpg(self.process.pid, signal.SIGTERM)
+                self.process.wait(5)
+            except (subprocess.TimeoutExpired, ProcessLookupError):
+                try:
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                self.process.wait()
+
+
+def cache_dir():
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", "/root"), ".cache")
+    return os.path.abspath(os.environ.get("VGPU_CACHE") or os.path.join(home, "vgpu"))
+
+
+TCG = ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,la57=off"]
+KVM = ["-accel", "kvm", "-cpu", "host"]
+
+
+def accelerator(rundir, boot, payload):
+    """KVM where it boots this kernel at all, else emulation."""
+    if os.environ.get("VGPU_ACCEL") == "tcg" or not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return TCG
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        note = os.path.join(cache_dir(), "kvm-" + file.read().strip())
+    if not os.path.exists(note):
+        probe = Machine(rundir, "probe", boot, payload, accel=KVM, memory=512)
+        probe.start()
+        works = "yes"
+        try:
+            probe.wait_ready(20)
+        except VmDied:
+            works = "no"
+        probe.stop()
+        with open(note, "w", encoding="ascii") as file:
+            file.write(works)
+    with open(note, encoding="ascii") as file:
+        return KVM if file.read() == "yes" else TCG
