@@ -5,6 +5,7 @@
  * does for its devices).
  */
 #include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/fs_context.h>
 #include <linux/module.h>
@@ -22,9 +23,12 @@ static int anon_init_fs_context(struct fs_context *fc)
 	return init_pseudo(fc, VGPU_ANON_MAGIC) ? 0 : -ENOMEM;
 }
 
+/*
+ * No owner: our own mount would keep the module loaded for ever. Who uses an
+ * inode keeps the module by other means.
+ */
 static struct file_system_type anon_fs_type = {
 	.name = KBUILD_MODNAME,
-	.owner = THIS_MODULE,
 	.init_fs_context = anon_init_fs_context,
 	.kill_sb = kill_anon_super,
 };
@@ -43,4 +47,15 @@ void vgpu_anon_exit(void)
 struct inode *vgpu_anon_inode_alloc(void)
 {
 	return alloc_anon_inode(anon_mnt->mnt_sb);
+}
+
+struct file *vgpu_anon_file_alloc(struct inode *inode, const char *name, int flags,
+				  const struct file_operations *fops)
+{
+	struct file *file = alloc_file_pseudo(inode, anon_mnt, name, flags, fops);
+
+	/* Unlike fops_get() of an open, it takes no reference of the module. */
+	if (!IS_ERR(file))
+		__module_get(fops->owner);
+	return file;
 }

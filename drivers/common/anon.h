@@ -7,6 +7,8 @@
 #ifndef VGPU_ANON_H
 #define VGPU_ANON_H
 
+struct file;
+struct file_operations;
 struct inode;
 
 /* Module init and exit: the pseudo file system behind the inodes. */
@@ -15,5 +17,12 @@ void vgpu_anon_exit(void);
 
 /* Return: an inode with one reference (iput() it), or ERR_PTR(-ENOMEM). */
 struct inode *vgpu_anon_inode_alloc(void);
+
+/*
+ * A file of such an inode, shown as @name in /proc/PID/fd. Takes the reference
+ * of @inode over unless it fails. Return: the file or an ERR_PTR().
+ */
+struct file *vgpu_anon_file_alloc(struct inode *inode, const char *name, int flags,
+				  const struct file_operations *fops);
 
 #endif /* VGPU_ANON_H */

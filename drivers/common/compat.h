@@ -6,7 +6,9 @@
 #ifndef VGPU_COMPAT_H
 #define VGPU_COMPAT_H
 
+#include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/shmem_fs.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <linux/version.h>
@@ -44,5 +46,59 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 	vma->vm_flags &= ~flags;
 }
 #endif
+
+/* The argument of class->devnode is const from 6.2. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define VGPU_CLASS_DEVICE struct device
+#else
+#define VGPU_CLASS_DEVICE const struct device
+#endif
+
+/*
+ * Offsets above LLONG_MAX, which DRM drivers may use: a mode of the file, and
+ * from 6.12 a property of its operations.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define VGPU_FOPS_UNSIGNED_OFFSET
+static inline void vgpu_set_unsigned_offset(struct file *file)
+{
+	file->f_mode |= FMODE_UNSIGNED_OFFSET;
+}
+#else
+#define VGPU_FOPS_UNSIGNED_OFFSET .fop_flags = FOP_UNSIGNED_OFFSET,
+static inline void vgpu_set_unsigned_offset(struct file *file)
+{
+}
+#endif
+
+/* struct drm_driver has a date until 6.14. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define VGPU_DRM_DRIVER_DATE .date = "0",
+#else
+#define VGPU_DRM_DRIVER_DATE
+#endif
+
+/*
+ * A reference of a file that is found through a pointer which its release
+ * clears, under a lock that the caller holds; NULL if it is being released.
+ */
+static inline struct file *vgpu_file_get_active(struct file **file)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	return get_file_rcu(*file) ? *file : NULL;
+#else
+	return get_file_active(file);
+#endif
+}
+
+/* Flags of shmem files have a type of their own from 7.0. */
+static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+	return shmem_file_setup(name, size, VM_NORESERVE);
+#else
+	return shmem_file_setup(name, size, mk_vma_flags(VMA_NORESERVE_BIT));
+#endif
+}
 
 #endif /* VGPU_COMPAT_H */

@@ -34,6 +34,7 @@
 
 #ifdef __KERNEL__
 #include <linux/bits.h>
+#include <linux/errno.h>
 #include <linux/ioctl.h>
 #include <linux/stddef.h>
 #include <linux/types.h>

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The call engine. The thread that makes a call sends it, answers what the
+ * host asks meanwhile, and reads the reply: nobody else is involved.
+ *
+ * A signal makes it send CANCEL, once; the driver's own -EINTR or -ERESTARTSYS
+ * is then the reply. From there on only SIGKILL ends the wait: the lane is
+ * closed, which cancels too, and the host finishes or undoes the call alone.
+ */
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "call.h"
+#include "host.h"
+#include "lane.h"
+#include "object.h"
+#include "session.h"
+#include "stats.h"
+#include "trace.h"
+#include "upcall.h"
+
+/**
+ * vgpu_xcall_init - begin
+ * @xcall: any memory
+ * @op: enum vgpu_op
+ * @object: on which, or NULL
+ */
+void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, struct vgpu_object *object)
+{
+	memset(xcall, 0, offsetof(struct vgpu_xcall, inline_buf));
+	xcall->msg.op = cpu_to_le16(op);
+	if (object)
+		xcall->msg.object = cpu_to_le32(object->id);
+}
+
+/* Frees the reply; also when there is none. */
+void vgpu_xcall_fini(struct vgpu_xcall *xcall)
+{
+	if (xcall->buf != xcall->inline_buf)
+		kvfree(xcall->buf);
+	xcall->buf = NULL;
+}
+
+static int call_send_hdr(struct vgpu_lane *lane, u16 type)
+{
+	struct vgpu_hdr hdr = {
+		.len = cpu_to_le32(sizeof(hdr)),
+		.type = cpu_to_le16(type),
+		.seq = cpu_to_le64(lane->seq),
+	};
+	struct kvec vec = { .iov_base = &hdr, .iov_len = sizeof(hdr) };
+
+	return vgpu_conn_send(&lane->conn, &vec, 1, sizeof(hdr), 0);
+}
+
+static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
+{
+	struct vgpu_call *msg = &xcall->msg;
+	size_t segs_len = xcall->nr_segs * sizeof(*xcall->segs);
+	size_t fixups_len = xcall->nr_fixups * sizeof(*xcall->fixups);
+	size_t len = sizeof(*msg) + segs_len + fixups_len + xcall->in_len;
+	struct kvec vec[8];
+	size_t nr = 0, i;
+
+	if (len > lane->session->host->limits.call_bytes || xcall->nr_in > ARRAY_SIZE(vec) - 3)
+		return -E2BIG;
+	msg->hdr.len = cpu_to_le32(len);
+	msg->hdr.type = cpu_to_le16(VGPU_MSG_CALL);
+	msg->hdr.seq = cpu_to_le64(++lane->seq);
+	msg->nr_segs = cpu_to_le16(xcall->nr_segs);
+	msg->nr_fixups = cpu_to_le16(xcall->nr_fixups);
+	msg->control_seq = cpu_to_le64(vgpu_control_seq(lane->session->host));
+
+	vec[nr++] = (struct kvec){ .iov_base = msg, .iov_len = sizeof(*msg) };
+	if (segs_len)
+		vec[nr++] = (struct kvec){ (void *)xcall->segs, segs_len };
+	if (fixups_len)
+		vec[nr++] = (struct kvec){ (void *)xcall->fixups, fixups_len };
+	for (i = 0; i < xcall->nr_in; i++)
+		vec[nr++] = xcall->in[i];
+	return vgpu_conn_send(&lane->conn, vec, nr, len, 0);
+}
+
+/* What the reply is judged by. */
+static void call_view(const struct vgpu_xcall *xcall, struct vgpu_call_view *view)
+{
+	unsigned int i;
+
+	*view = (struct vgpu_call_view) {
+		.call = &xcall->msg,
+		.segs = xcall->segs,
+		.fixups = xcall->fixups,
+	};
+	for (i = 0; i < xcall->nr_segs; i++)
+		if (le32_to_cpu(xcall->segs[i].flags) & VGPU_SEG_OUT)
+			view->reply_bytes += vgpu_wire_pad(le32_to_cpu(xcall->segs[i].len));
+}
+
+/* @hdr: of a REPLY, received; the rest is not. */
+static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const struct vgpu_hdr *hdr)
+{
+	struct vgpu_call_view sent;
+	u32 len = le32_to_cpu(hdr->len);
+	int ret;
+
+	xcall->buf = xcall->inline_buf;
+	if (len > sizeof(xcall->inline_buf)) {
+		xcall->buf = kvmalloc(len, GFP_KERNEL);
+		if (!xcall->buf)
+			return -ENOMEM;
+	}
+	memcpy(xcall->buf, hdr, sizeof(*hdr));
+	ret = vgpu_conn_recv(&lane->conn, xcall->buf + sizeof(*hdr), len - sizeof(*hdr), 0);
+	if (ret)
+		return ret;
+	call_view(xcall, &sent);
+	ret = vgpu_wire_reply_check(xcall->buf, len, &sent, &xcall->reply);
+	if (ret)
+		return ret;
+	xcall->result = le64_to_cpu(xcall->reply.reply->result);
+	if (xcall->reply.reply->nr_objects)
+		return call_send_hdr(lane, VGPU_MSG_ACK);
+	return 0;
+}
+
+/* Until the reply is there. */
+static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
+{
+	bool cancel = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL));
+	struct vgpu_hdr hdr;
+	int ret;
+
+	for (;;) {
+		ret = vgpu_conn_wait(&lane->conn, cancel ? TASK_INTERRUPTIBLE : TASK_KILLABLE, 0);
+		if (ret == -EINTR && cancel && !fatal_signal_pending(current)) {
+			ret = call_send_hdr(lane, VGPU_MSG_CANCEL);
+			if (ret)
+				return ret;
+			cancel = false;
+			continue;
+		}
+		if (ret)
+			return ret;
+		ret = vgpu_conn_recv(&lane->conn, &hdr, sizeof(hdr), 0);
+		if (ret)
+			return ret;
+		if (vgpu_wire_hdr_check(&hdr, &lane->session->host->limits) ||
+		    le64_to_cpu(hdr.seq) != lane->seq)
+			return -EPROTO;
+		if (le16_to_cpu(hdr.type) == VGPU_MSG_REPLY)
+			return call_reply(lane, xcall, &hdr);
+		/* mmap_lock may be held: nothing of the process can be touched. */
+		if (xcall->flags & VGPU_XCALL_MM)
+			return -EPROTO;
+		ret = vgpu_upcall_serve(lane, xcall, &hdr);
+		if (ret)
+			return ret;
+	}
+}
+
+static void call_count(struct vgpu_lane *lane, struct vgpu_xcall *xcall, int ret)
+{
+	u64 tx = lane->conn.tx_bytes, rx = lane->conn.rx_bytes;
+	struct vgpu_stats *stats = xcall->stats;
+
+	if (stats) {
+		if (!ret) {
+			atomic64_inc(&stats->calls);
+			atomic64_inc(&stats->round_trips);
+		}
+		atomic64_add(tx - lane->tx_seen, &stats->bytes_out);
+		atomic64_add(rx - lane->rx_seen, &stats->bytes_in);
+	}
+	lane->tx_seen = tx;
+	lane->rx_seen = rx;
+}
+
+static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
+{
+	struct vgpu_lane *lane;
+	int ret;
+
+	lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM);
+	if (IS_ERR(lane))
+		return PTR_ERR(lane);
+	trace_vgpu_call_start(session, xcall);
+	ret = call_send(lane, xcall);
+	if (ret == -E2BIG) {
+		vgpu_lane_put(lane);
+		return ret;
+	}
+	if (!ret) {
+		xcall->sent = true;
+		ret = call_serve(lane, xcall);
+	}
+	call_count(lane, xcall, ret);
+	if (!ret) {
+		vgpu_lane_put(lane);
+		return 0;
+	}
+	vgpu_lane_drop(lane);
+	/* The lane's end was not our doing, so it is the shadow's. */
+	if (ret != -EINTR && ret != -ENOMEM) {
+		vgpu_session_kill(session);
+		ret = -ENODEV;
+	}
+	return ret;
+}
+
+/**
+ * vgpu_call_run - make a call
+ * @session: in which; unless the call is of class mm, the calling process's
+ * @xcall: the call
+ *
+ * Context: process, no locks but for what &enum vgpu_op says about class mm.
+ * Return: 0 (a reply is there), -ENODEV (host or shadow lost), -EINTR (killed),
+ * -ENOMEM, -E2BIG (longer than the host allows). None of them is the driver's.
+ */
+int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
+{
+	bool mapped = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_MAPPED));
+	struct vgpu_host *host = session->host;
+	int ret;
+
+	if (!(xcall->flags & VGPU_XCALL_MM)) {
+		ret = vgpu_session_reserve(session);
+		if (ret)
+			return ret;
+	}
+	/* Before call_send(): it says which control messages come first. */
+	if (mapped) {
+		ret = vgpu_space_flush(host);
+		if (ret)
+			return ret;
+	}
+	ret = call_on_lane(session, xcall);
+	if (mapped)
+		vgpu_space_drop(host);
+	trace_vgpu_call_end(session, xcall, ret);
+	return ret;
+}
+
+/**
+ * vgpu_call_result - what the program gets
+ * @xcall: a call that has its reply
+ *
+ * The driver's restart codes work here as in its own kernel: they need a signal
+ * to act on, which another thread may have taken meanwhile.
+ *
+ * Return: the operation's result.
+ */
+long vgpu_call_result(const struct vgpu_xcall *xcall)
+{
+	switch (xcall->result) {
+	case -ERESTART_RESTARTBLOCK:
+		/* The restart block is in the host. */
+		return -EINTR;
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTARTNOHAND:
+		if (!signal_pending(current))
+			set_thread_flag(TIF_SIGPENDING);
+		break;
+	}
+	return xcall->result;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One-way messages on the control connection: see control.h. */
+#include <linux/slab.h>
+#include <linux/uio.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
+#include "control.h"
+#include "host.h"
+
+/* A host that takes nothing for so long is as good as gone. */
+#define CONTROL_SEND_TIMEOUT_MS	10000
+
+struct control_msg {
+	struct list_head entry;
+	bool sequenced;
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_close close;
+		struct vgpu_unmap unmap;
+		struct vgpu_session_close session_close;
+	};
+};
+
+static struct workqueue_struct *control_wq;
+
+static struct control_msg *control_next(struct vgpu_control *control)
+{
+	struct control_msg *msg;
+
+	spin_lock(&control->lock);
+	msg = list_first_entry_or_null(&control->queue, struct control_msg, entry);
+	if (msg)
+		list_del(&msg->entry);
+	spin_unlock(&control->lock);
+	return msg;
+}
+
+static void control_send(struct work_struct *work)
+{
+	struct vgpu_control *control = container_of(work, struct vgpu_control, work);
+	struct vgpu_host *host = container_of(control, struct vgpu_host, control);
+	struct control_msg *msg;
+
+	while ((msg = control_next(control))) {
+		size_t len = le32_to_cpu(msg->hdr.len);
+		struct kvec vec = { .iov_base = &msg->hdr, .iov_len = len };
+
+		/* After an error the receiving thread sees the end and aborts. */
+		if (vgpu_conn_send(&host->conn, &vec, 1, len, CONTROL_SEND_TIMEOUT_MS))
+			vgpu_conn_shutdown(&host->conn);
+		kfree(msg);
+	}
+}
+
+/*
+ * An allocation that may fail would lose an object or a mapping of the host for
+ * good; those of this size do not.
+ */
+static struct control_msg *control_alloc(u16 type, size_t len)
+{
+	struct control_msg *msg = kzalloc(sizeof(*msg), GFP_KERNEL | __GFP_NOFAIL);
+
+	msg->hdr.type = cpu_to_le16(type);
+	msg->hdr.len = cpu_to_le32(len);
+	return msg;
+}
+
+/* Takes @msg over. The order of numbers is that of the queue. */
+static void control_queue(struct vgpu_host *host, struct control_msg *msg)
+{
+	struct vgpu_control *control = &host->control;
+
+	spin_lock(&control->lock);
+	if (!control->closed) {
+		if (msg->sequenced) {
+			msg->hdr.seq = cpu_to_le64(control->seq + 1);
+			WRITE_ONCE(control->seq, control->seq + 1);
+		}
+		list_add_tail(&msg->entry, &control->queue);
+		queue_work(control_wq, &control->work);
+		msg = NULL;
+	}
+	spin_unlock(&control->lock);
+	kfree(msg);
+}
+
+/**
+ * vgpu_control_close - the guest's reference to an object is gone
+ * @host: the host
+ * @object: number of the object
+ */
+void vgpu_control_close(struct vgpu_host *host, u32 object)
+{
+	struct control_msg *msg = control_alloc(VGPU_MSG_CLOSE, sizeof(msg->close));
+
+	msg->sequenced = true;
+	msg->close.object = cpu_to_le32(object);
+	control_queue(host, msg);
+}
+
+/**
+ * vgpu_control_unmap - a part of a mapping is gone
+ * @host: the host
+ * @session: number of the session whose shadow has it
+ * @addr: first byte
+ * @len: bytes
+ */
+void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len)
+{
+	struct control_msg *msg = control_alloc(VGPU_MSG_UNMAP, sizeof(msg->unmap));
+
+	msg->sequenced = true;
+	msg->unmap.session = cpu_to_le64(session);
+	msg->unmap.addr = cpu_to_le64(addr);
+	msg->unmap.len = cpu_to_le64(len);
+	control_queue(host, msg);
+}
+
+/**
+ * vgpu_control_session_close - nothing needs a session's shadow any more
+ * @host: the host
+ * @session: number of the session
+ */
+void vgpu_control_session_close(struct vgpu_host *host, u64 session)
+{
+	struct control_msg *msg = control_alloc(VGPU_MSG_SESSION_CLOSE,
+						sizeof(msg->session_close));
+
+	msg->sequenced = true;
+	msg->session_close.session = cpu_to_le64(session);
+	control_queue(host, msg);
+}
+
+static void control_queue_hdr(struct vgpu_host *host, u16 type, u64 seq)
+{
+	struct control_msg *msg = control_alloc(type, sizeof(msg->hdr));
+
+	msg->hdr.seq = cpu_to_le64(seq);
+	control_queue(host, msg);
+}
+
+/* Asks the host for a sign of life. */
+void vgpu_control_ping(struct vgpu_host *host, u64 seq)
+{
+	control_queue_hdr(host, VGPU_MSG_PING, seq);
+}
+
+/* Gives one. */
+void vgpu_control_pong(struct vgpu_host *host, u64 seq)
+{
+	control_queue_hdr(host, VGPU_MSG_PONG, seq);
+}
+
+/* Number of the last message that a call made now has to come after. */
+u64 vgpu_control_seq(struct vgpu_host *host)
+{
+	return READ_ONCE(host->control.seq);
+}
+
+/* Begins with an empty queue. */
+void vgpu_control_init(struct vgpu_control *control)
+{
+	spin_lock_init(&control->lock);
+	INIT_LIST_HEAD(&control->queue);
+	INIT_WORK(&control->work, control_send);
+}
+
+/* Nothing is sent any more. The connection is down, so no send waits. */
+void vgpu_control_end(struct vgpu_control *control)
+{
+	struct control_msg *msg;
+
+	spin_lock(&control->lock);
+	control->closed = true;
+	spin_unlock(&control->lock);
+	cancel_work_sync(&control->work);
+	while ((msg = control_next(control)))
+		kfree(msg);
+}
+
+int vgpu_control_global_init(void)
+{
+	control_wq = alloc_workqueue("vgpu_control", WQ_UNBOUND, 0);
+	return control_wq ? 0 : -ENOMEM;
+}
+
+void vgpu_control_global_exit(void)
+{
+	destroy_workqueue(control_wq);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One-way messages of the guest on the control connection. They are queued by
+ * whoever has something to say, in any context that may allocate, and sent in
+ * order by a work item: a dying task never waits for a host.
+ */
+#ifndef VGPU_CONTROL_H
+#define VGPU_CONTROL_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct vgpu_host;
+
+/**
+ * struct vgpu_control - the queue of one control connection
+ * @lock: guards @seq, @queue and @closed
+ * @seq: number of the last CLOSE, UNMAP or SESSION_CLOSE
+ * @queue: messages to be sent, in order
+ * @closed: nothing is taken any more
+ * @work: sends
+ */
+struct vgpu_control {
+	spinlock_t lock;
+	u64 seq;
+	struct list_head queue;
+	bool closed;
+	struct work_struct work;
+};
+
+int vgpu_control_global_init(void);
+void vgpu_control_global_exit(void);
+void vgpu_control_init(struct vgpu_control *control);
+void vgpu_control_end(struct vgpu_control *control);
+void vgpu_control_close(struct vgpu_host *host, u32 object);
+void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len);
+void vgpu_control_session_close(struct vgpu_host *host, u64 session);
+void vgpu_control_ping(struct vgpu_host *host, u64 seq);
+void vgpu_control_pong(struct vgpu_host *host, u64 seq);
+u64 vgpu_control_seq(struct vgpu_host *host);
+
+#endif /* VGPU_CONTROL_H */

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Dialers: connect, serve, and after a loss begin again, with back-off. */
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+#include "dialer.h"
+#include "host.h"
+
+#define DIALER_DELAY_MIN_MS	100
+#define DIALER_DELAY_MAX_MS	3200
+
+/**
+ * struct vgpu_dialer - one configured host
+ * @cid: context id
+ * @port: port
+ * @task: its thread
+ * @wait: for the end, between attempts
+ * @lock: guards @host and setting @stopping
+ * @host: while it is served
+ * @stopping: no further host
+ */
+struct vgpu_dialer {
+	u32 cid;
+	u32 port;
+	struct task_struct *task;
+	wait_queue_head_t wait;
+	struct mutex lock;
+	struct vgpu_host *host;
+	bool stopping;
+};
+
+static void dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
+{
+	mutex_lock(&dialer->lock);
+	dialer->host = host;
+	if (dialer->stopping)
+		vgpu_host_shutdown(host);
+	mutex_unlock(&dialer->lock);
+
+	vgpu_host_serve(host);
+
+	mutex_lock(&dialer->lock);
+	dialer->host = NULL;
+	mutex_unlock(&dialer->lock);
+	vgpu_host_abort(host);
+}
+
+static int dialer_thread(void *data)
+{
+	struct vgpu_dialer *dialer = data;
+	unsigned int delay = DIALER_DELAY_MIN_MS;
+	int told = 0;
+
+	while (!READ_ONCE(dialer->stopping)) {
+		struct vgpu_host *host = vgpu_host_connect(dialer->cid, dialer->port);
+
+		if (!IS_ERR(host)) {
+			pr_info("host %u:%u is connected\n", dialer->cid, dialer->port);
+			dialer_serve(dialer, host);
+			if (!READ_ONCE(dialer->stopping))
+				pr_info("host %u:%u is lost\n", dialer->cid, dialer->port);
+			delay = DIALER_DELAY_MIN_MS;
+			told = 0;
+		} else if (!told) {
+			/* Once for each absence, whatever the later reasons are. */
+			told = PTR_ERR(host);
+			pr_info("host %u:%u does not answer (%d), trying on\n",
+				dialer->cid, dialer->port, told);
+		}
+		wait_event_idle_timeout(dialer->wait, READ_ONCE(dialer->stopping),
+					msecs_to_jiffies(delay));
+		delay = min(2 * delay, (unsigned int)DIALER_DELAY_MAX_MS);
+	}
+	return 0;
+}
+
+/**
+ * vgpu_dialer_start - keep a host connected from now on
+ * @cid: context id
+ * @port: port
+ *
+ * Return: the dialer or an ERR_PTR().
+ */
+struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port)
+{
+	struct vgpu_dialer *dialer;
+	struct task_struct *task;
+
+	dialer = kzalloc(sizeof(*dialer), GFP_KERNEL);
+	if (!dialer)
+		return ERR_PTR(-ENOMEM);
+	dialer->cid = cid;
+	dialer->port = port;
+	init_waitqueue_head(&dialer->wait);
+	mutex_init(&dialer->lock);
+	task = kthread_create(dialer_thread, dialer, "vgpu-%u:%u", cid, port);
+	if (IS_ERR(task)) {
+		kfree(dialer);
+		return ERR_CAST(task);
+	}
+	dialer->task = get_task_struct(task);
+	wake_up_process(task);
+	return dialer;
+}
+
+/**
+ * vgpu_dialer_stop - give a host up, and free the dialer
+ * @dialer: the dialer
+ *
+ * Everything that used the host has ended afterwards.
+ */
+void vgpu_dialer_stop(struct vgpu_dialer *dialer)
+{
+	mutex_lock(&dialer->lock);
+	WRITE_ONCE(dialer->stopping, true);
+	if (dialer->host)
+		vgpu_host_shutdown(dialer->host);
+	mutex_unlock(&dialer->lock);
+	wake_up(&dialer->wait);
+	kthread_stop(dialer->task);
+	put_task_struct(dialer->task);
+	kfree(dialer);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Dialers: one thread for each configured host, which keeps it connected. */
+#ifndef VGPU_DIALER_H
+#define VGPU_DIALER_H
+
+#include <linux/types.h>
+
+struct vgpu_dialer;
+
+struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port);
+void vgpu_dialer_stop(struct vgpu_dialer *dialer);
+
+#endif /* VGPU_DIALER_H */

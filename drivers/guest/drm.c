@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A device of the host whose DRM nodes are exported is a drm_device here, with
+ * a platform device as parent. The DRM core makes the nodes, major 226 and the
+ * sysfs tree that libdrm looks for; its ioctls are never reached, because our
+ * own file operations take every file.
+ *
+ * The core knows at registration only whether there is a render node, and there
+ * is always a primary one, which gives -EACCES if only the render node is
+ * exported. A device that gets its render node later is made anew.
+ */
+#include <linux/err.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/platform_device.h>
+#include <linux/slab.h>
+
+#include <drm/drm_device.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+
+#include "compat.h"
+#include "drm.h"
+#include "export.h"
+#include "file.h"
+#include "host.h"
+
+/**
+ * struct vgpu_drm - a DRM device of a host
+ * @entry: in drm_list
+ * @host: whose it is; its exports hold it
+ * @device: exports of one device share it
+ * @primary: its card node, or NULL
+ * @render: its render node, or NULL
+ * @pdev: parent of @dev, once registered
+ * @dev: once registered
+ */
+struct vgpu_drm {
+	struct list_head entry;
+	struct vgpu_host *host;
+	u64 device;
+	struct vgpu_export *primary;
+	struct vgpu_export *render;
+	struct platform_device *pdev;
+	struct drm_device *dev;
+};
+
+static DEFINE_MUTEX(vgpu_drm_lock);
+static LIST_HEAD(drm_list);
+
+static const struct drm_driver drm_driver_primary = {
+	.fops = &vgpu_file_drm_fops,
+	.name = "vgpu",
+	.desc = "device of another machine",
+	VGPU_DRM_DRIVER_DATE
+	.major = 1,
+};
+
+static const struct drm_driver drm_driver_render = {
+	.driver_features = DRIVER_RENDER,
+	.fops = &vgpu_file_drm_fops,
+	.name = "vgpu",
+	.desc = "device of another machine",
+	VGPU_DRM_DRIVER_DATE
+	.major = 1,
+};
+
+static int drm_register(struct vgpu_drm *drm)
+{
+	struct platform_device *pdev;
+	struct drm_device *dev;
+	int ret;
+
+	pdev = platform_device_register_simple("vgpu-drm", PLATFORM_DEVID_AUTO, NULL, 0);
+	if (IS_ERR(pdev))
+		return PTR_ERR(pdev);
+	dev = drm_dev_alloc(drm->render ? &drm_driver_render : &drm_driver_primary, &pdev->dev);
+	if (IS_ERR(dev)) {
+		ret = PTR_ERR(dev);
+		goto err_unregister_pdev;
+	}
+	/* An open may come as soon as there is a node. */
+	drm->dev = dev;
+	drm->pdev = pdev;
+	mutex_unlock(&vgpu_drm_lock);
+	ret = drm_dev_register(dev, 0);
+	mutex_lock(&vgpu_drm_lock);
+	if (ret)
+		goto err_put_dev;
+	return 0;
+
+err_put_dev:
+	drm->dev = NULL;
+	drm->pdev = NULL;
+	drm_dev_put(dev);
+err_unregister_pdev:
+	platform_device_unregister(pdev);
+	return ret;
+}
+
+static void drm_unregister(struct vgpu_drm *drm)
+{
+	struct platform_device *pdev = drm->pdev;
+	struct drm_device *dev = drm->dev;
+
+	if (!dev)
+		return;
+	drm->dev = NULL;
+	drm->pdev = NULL;
+	mutex_unlock(&vgpu_drm_lock);
+	drm_dev_unplug(dev);
+	drm_dev_put(dev);
+	platform_device_unregister(pdev);
+	mutex_lock(&vgpu_drm_lock);
+}
+
+static struct vgpu_drm *drm_find(struct vgpu_export *export)
+{
+	struct vgpu_drm *drm;
+
+	list_for_each_entry(drm, &drm_list, entry) {
+		if (drm->host != export->host)
+			continue;
+		if (drm->primary == export || drm->render == export ||
+		    (export->device && drm->device == export->device))
+			return drm;
+	}
+	return NULL;
+}
+
+/**
+ * vgpu_drm_add - an export is a node of a DRM device
+ * @export: it
+ *
+ * Takes effect with vgpu_drm_settle(). Like that and vgpu_drm_del(), called by
+ * the thread that receives the host's messages, so a host's devices change one
+ * at a time.
+ */
+void vgpu_drm_add(struct vgpu_export *export)
+{
+	struct vgpu_export **slot;
+	struct vgpu_drm *drm;
+
+	mutex_lock(&vgpu_drm_lock);
+	drm = drm_find(export);
+	if (!drm) {
+		drm = kzalloc(sizeof(*drm), GFP_KERNEL);
+		/* There still is /dev/vgpuN. */
+		if (!drm)
+			goto out_unlock;
+		drm->host = export->host;
+		drm->device = export->device;
+		list_add(&drm->entry, &drm_list);
+	}
+	slot = export->kind == VGPU_EXPORT_DRM_PRIMARY ? &drm->primary : &drm->render;
+	/* A device has one of each. */
+	if (!*slot)
+		*slot = vgpu_export_get(export);
+
+out_unlock:
+	mutex_unlock(&vgpu_drm_lock);
+}
+
+/* An export is gone; with the last one of a device, so is the device. */
+void vgpu_drm_del(struct vgpu_export *export)
+{
+	struct vgpu_drm *drm;
+
+	mutex_lock(&vgpu_drm_lock);
+	drm = drm_find(export);
+	if (!drm || (drm->primary != export && drm->render != export))
+		goto out_unlock;
+	if (drm->primary == export)
+		drm->primary = NULL;
+	else
+		drm->render = NULL;
+	vgpu_export_put(export);
+	if (!drm->primary && !drm->render) {
+		drm_unregister(drm);
+		list_del(&drm->entry);
+		kfree(drm);
+	}
+
+out_unlock:
+	mutex_unlock(&vgpu_drm_lock);
+}
+
+/* The host has said all it wanted to: make the devices that are not there yet. */
+void vgpu_drm_settle(struct vgpu_host *host)
+{
+	struct vgpu_drm *drm;
+
+	mutex_lock(&vgpu_drm_lock);
+	list_for_each_entry(drm, &drm_list, entry) {
+		if (drm->host != host)
+			continue;
+		if (drm->dev && drm->render && !drm->dev->render)
+			drm_unregister(drm);
+		if (!drm->dev && drm_register(drm))
+			dev_dbg(&(drm->primary ?: drm->render)->dev, "no DRM device\n");
+	}
+	mutex_unlock(&vgpu_drm_lock);
+}
+
+static bool drm_minor_is(const struct drm_minor *minor, unsigned int index)
+{
+	return minor && minor->index == index;
+}
+
+/* f_op->open of DRM nodes; the core holds the drm_device for the call's time. */
+int vgpu_drm_open(struct inode *inode, struct file *file)
+{
+	unsigned int index = iminor(inode);
+	struct vgpu_export *export = NULL;
+	struct drm_device *dev = NULL;
+	struct vgpu_drm *drm;
+	int ret;
+
+	mutex_lock(&vgpu_drm_lock);
+	list_for_each_entry(drm, &drm_list, entry) {
+		if (!drm->dev)
+			continue;
+		if (drm_minor_is(drm->dev->primary, index))
+			export = drm->primary;
+		else if (drm_minor_is(drm->dev->render, index))
+			export = drm->render;
+		else
+			continue;
+		dev = drm->dev;
+		drm_dev_get(dev);
+		if (export)
+			vgpu_export_get(export);
+		break;
+	}
+	mutex_unlock(&vgpu_drm_lock);
+	if (!dev)
+		return -ENODEV;
+	if (export) {
+		vgpu_set_unsigned_offset(file);
+		ret = vgpu_file_open_export(file, export, dev);
+		vgpu_export_put(export);
+	} else {
+		ret = -EACCES;
+	}
+	drm_dev_put(dev);
+	return ret;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* DRM minors for exports of DRM devices: /dev/dri/card* and renderD*. */
+#ifndef VGPU_DRM_H
+#define VGPU_DRM_H
+
+struct file;
+struct inode;
+struct vgpu_export;
+struct vgpu_host;
+
+void vgpu_drm_add(struct vgpu_export *export);
+void vgpu_drm_del(struct vgpu_export *export);
+void vgpu_drm_settle(struct vgpu_host *host);
+int vgpu_drm_open(struct inode *inode, struct file *file);
+
+#endif /* VGPU_DRM_H */

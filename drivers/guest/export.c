@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Exports: char devices of class vgpu, made and removed as the host says. */
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "compat.h"
+#include "drm.h"
+#include "export.h"
+#include "file.h"
+#include "host.h"
+
+#define EXPORT_MINORS	256
+
+static dev_t export_devt;
+static DEFINE_IDA(export_minors);
+
+static struct vgpu_export *to_export(struct device *dev)
+{
+	return container_of(dev, struct vgpu_export, dev);
+}
+
+static ssize_t host_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->host->name);
+}
+static DEVICE_ATTR_RO(host);
+
+static ssize_t path_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->path);
+}
+static DEVICE_ATTR_RO(path);
+
+static ssize_t driver_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->driver);
+}
+
+/* The core has a link of this name for devices with a driver; this one has none. */
+static struct device_attribute dev_attr_host_driver = __ATTR(driver, 0444, driver_show, NULL);
+
+static ssize_t name_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->name);
+}
+static DEVICE_ATTR_RO(name);
+
+static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", READ_ONCE(to_export(dev)->gone) ? "gone" : "connected");
+}
+static DEVICE_ATTR_RO(state);
+
+#define EXPORT_COUNTER(field)								\
+static ssize_t field##_show(struct device *dev, struct device_attribute *attr, char *buf) \
+{											\
+	return sysfs_emit(buf, "%lld\n",						\
+			  (s64)atomic64_read(&to_export(dev)->stats.field));		\
+}											\
+static DEVICE_ATTR_RO(field)
+
+EXPORT_COUNTER(calls);
+EXPORT_COUNTER(round_trips);
+EXPORT_COUNTER(bytes_in);
+EXPORT_COUNTER(bytes_out);
+EXPORT_COUNTER(fetched_pages);
+
+static struct attribute *export_attrs[] = {
+	&dev_attr_host.attr,
+	&dev_attr_path.attr,
+	&dev_attr_host_driver.attr,
+	&dev_attr_name.attr,
+	&dev_attr_state.attr,
+	&dev_attr_calls.attr,
+	&dev_attr_round_trips.attr,
+	&dev_attr_bytes_in.attr,
+	&dev_attr_bytes_out.attr,
+	&dev_attr_fetched_pages.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(export);
+
+/* Like a render node's; the group is udev's business. */
+static char *export_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0660;
+	return NULL;
+}
+
+static struct class export_class = {
+	.name = "vgpu",
+	.dev_groups = export_groups,
+	.devnode = export_devnode,
+};
+
+static void export_free(struct device *dev)
+{
+	struct vgpu_export *export = to_export(dev);
+
+	ida_free(&export_minors, MINOR(dev->devt));
+	vgpu_host_put(export->host);
+	kfree(export);
+}
+
+static bool export_exists(struct vgpu_host *host, u32 id)
+{
+	struct vgpu_export *export;
+	bool exists = false;
+
+	spin_lock(&host->lock);
+	list_for_each_entry(export, &host->exports, entry)
+		exists |= export->id == id;
+	spin_unlock(&host->lock);
+	return exists;
+}
+
+/**
+ * vgpu_export_add - the host offers a device file
+ * @host: the host
+ * @msg: what it says, checked
+ *
+ * Context: the thread that receives the host's messages.
+ * Return: 0, or an errno that ends the connection.
+ */
+int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
+{
+	struct vgpu_export *export;
+	int minor;
+	int ret;
+
+	if (export_exists(host, le32_to_cpu(msg->export)))
+		return -EPROTO;
+	export = kzalloc(sizeof(*export), GFP_KERNEL);
+	if (!export)
+		return -ENOMEM;
+	minor = ida_alloc_max(&export_minors, EXPORT_MINORS - 1, GFP_KERNEL);
+	if (minor < 0) {
+		kfree(export);
+		return minor;
+	}
+	device_initialize(&export->dev);
+	export->dev.class = &export_class;
+	export->dev.devt = MKDEV(MAJOR(export_devt), minor);
+	export->dev.release = export_free;
+	export->host = vgpu_host_get(host);
+	export->id = le32_to_cpu(msg->export);
+	export->kind = le32_to_cpu(msg->kind);
+	export->device = le64_to_cpu(msg->device);
+	strscpy(export->name, msg->name, sizeof(export->name));
+	strscpy(export->driver, msg->driver, sizeof(export->driver));
+	strscpy(export->path, msg->path, sizeof(export->path));
+	cdev_init(&export->cdev, &vgpu_file_fops);
+	export->cdev.owner = THIS_MODULE;
+
+	ret = dev_set_name(&export->dev, "vgpu%d", minor);
+	if (!ret)
+		ret = cdev_device_add(&export->cdev, &export->dev);
+	if (ret) {
+		vgpu_export_put(export);
+		return ret;
+	}
+	spin_lock(&host->lock);
+	list_add_tail(&export->entry, &host->exports);
+	spin_unlock(&host->lock);
+	if (export->kind != VGPU_EXPORT_PLAIN)
+		vgpu_drm_add(export);
+	return 0;
+}
+
+/* @export: taken off host->exports, whose reference is put */
+static void export_remove(struct vgpu_export *export)
+{
+	WRITE_ONCE(export->gone, true);
+	if (export->kind != VGPU_EXPORT_PLAIN)
+		vgpu_drm_del(export);
+	cdev_device_del(&export->cdev, &export->dev);
+	vgpu_export_put(export);
+}
+
+/**
+ * vgpu_export_del - the host takes an export back
+ * @host: the host
+ * @id: number of the export; others are ignored
+ *
+ * Open files stay.
+ */
+void vgpu_export_del(struct vgpu_host *host, u32 id)
+{
+	struct vgpu_export *export, *found = NULL;
+
+	spin_lock(&host->lock);
+	list_for_each_entry(export, &host->exports, entry) {
+		if (export->id == id) {
+			found = export;
+			list_del(&export->entry);
+			break;
+		}
+	}
+	spin_unlock(&host->lock);
+	if (found)
+		export_remove(found);
+}
+
+/* The connection is lost. */
+void vgpu_export_del_all(struct vgpu_host *host)
+{
+	struct vgpu_export *export;
+
+	for (;;) {
+		spin_lock(&host->lock);
+		export = list_first_entry_or_null(&host->exports, struct vgpu_export, entry);
+		if (export)
+			list_del(&export->entry);
+		spin_unlock(&host->lock);
+		if (!export)
+			return;
+		export_remove(export);
+	}
+}
+
+/* Return: @export, with one reference more. */
+struct vgpu_export *vgpu_export_get(struct vgpu_export *export)
+{
+	get_device(&export->dev);
+	return export;
+}
+
+void vgpu_export_put(struct vgpu_export *export)
+{
+	put_device(&export->dev);
+}
+
+int vgpu_export_global_init(void)
+{
+	int ret;
+
+	ret = alloc_chrdev_region(&export_devt, 0, EXPORT_MINORS, "vgpu");
+	if (ret)
+		return ret;
+	ret = class_register(&export_class);
+	if (ret)
+		unregister_chrdev_region(export_devt, EXPORT_MINORS);
+	return ret;
+}
+
+void vgpu_export_global_exit(void)
+{
+	class_unregister(&export_class);
+	unregister_chrdev_region(export_devt, EXPORT_MINORS);
+	ida_destroy(&export_minors);
+}

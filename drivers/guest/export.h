@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Exports: device files that a host offers, each shown as /dev/vgpuN. */
+#ifndef VGPU_EXPORT_H
+#define VGPU_EXPORT_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
+#include "stats.h"
+
+struct vgpu_host;
+
+/**
+ * struct vgpu_export - one export of one host
+ * @dev: class vgpu; its reference count is the export's
+ * @cdev: /dev/vgpuN
+ * @host: the host (a reference)
+ * @entry: in host->exports (host->lock)
+ * @id: number on the wire
+ * @kind: VGPU_EXPORT_*
+ * @device: exports of one device share it; 0: stands alone
+ * @gone: new opens fail; set once, read anywhere
+ * @name: what the host calls it
+ * @driver: the host's driver
+ * @path: device file on the host
+ * @stats: counters
+ */
+struct vgpu_export {
+	struct device dev;
+	struct cdev cdev;
+	struct vgpu_host *host;
+	struct list_head entry;
+	u32 id;
+	u32 kind;
+	u64 device;
+	bool gone;
+	char name[VGPU_NAME_LEN];
+	char driver[VGPU_NAME_LEN];
+	char path[VGPU_PATH_LEN];
+	struct vgpu_stats stats;
+};
+
+int vgpu_export_global_init(void);
+void vgpu_export_global_exit(void);
+int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg);
+void vgpu_export_del(struct vgpu_host *host, u32 id);
+void vgpu_export_del_all(struct vgpu_host *host);
+struct vgpu_export *vgpu_export_get(struct vgpu_export *export);
+void vgpu_export_put(struct vgpu_export *export);
+
+#endif /* VGPU_EXPORT_H */

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * File operations. What the host's file does not have gives the error that the
+ * VFS gives for a file without that operation, and needs no call.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_drv.h>
+
+#include "call.h"
+#include "compat.h"
+#include "drm.h"
+#include "export.h"
+#include "file.h"
+#include "host.h"
+#include "mapping.h"
+#include "object.h"
+#include "schema.h"
+#include "session.h"
+#include "space.h"
+
+/* Flags of open() that a driver may look at. */
+#define FILE_OPEN_FLAGS	(O_ACCMODE | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | \
+			 O_DSYNC | FASYNC | O_DIRECT | O_LARGEFILE | O_NOATIME | __O_SYNC)
+/* Those that can change later. */
+#define FILE_CALL_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+
+static int vgpu_file_release(struct inode *inode, struct file *file);
+
+/**
+ * vgpu_file_object - what a file stands for
+ * @file: any file
+ *
+ * Return: the object, for as long as @file is held; NULL: it is not one of ours.
+ */
+struct vgpu_object *vgpu_file_object(struct file *file)
+{
+	return file->f_op->release == vgpu_file_release ? file->private_data : NULL;
+}
+
+/**
+ * vgpu_file_attach - make a file stand for an object
+ * @file: a new file, not yet seen by anybody
+ * @object: its reference is the file's from now on
+ */
+void vgpu_file_attach(struct file *file, struct vgpu_object *object)
+{
+	file->private_data = object;
+	file->f_mapping = vgpu_space_mapping(object->space);
+	if (object->fops & VGPU_FOP_NO_PREAD)
+		file->f_mode &= ~FMODE_PREAD;
+	if (object->fops & VGPU_FOP_NO_PWRITE)
+		file->f_mode &= ~FMODE_PWRITE;
+	if (!(object->fops & VGPU_FOP_LLSEEK))
+		file->f_mode &= ~FMODE_LSEEK;
+	if (object->fops & VGPU_FOP_STREAM)
+		stream_open(file_inode(file), file);
+}
+
+static void file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos)
+{
+	struct vgpu_object *object = file->private_data;
+
+	vgpu_xcall_init(xcall, op, object);
+	xcall->msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
+	xcall->msg.pos = cpu_to_le64(pos);
+	xcall->stats = &object->export->stats;
+}
+
+/*
+ * Makes a call on an open file.
+ * Return: its result; xcall->reply may be used if xcall->sent and no error of
+ * vgpu_call_run() came back, which is when @replied is set.
+ */
+static s64 file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_session *session;
+	int ret;
+
+	*replied = false;
+	session = vgpu_session_current(object->host, 0);
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	ret = vgpu_call_run(session, xcall);
+	vgpu_session_put(session);
+	vgpu_poll_touch(object);
+	if (ret)
+		return ret;
+	*replied = true;
+	return vgpu_call_result(xcall);
+}
+
+/**
+ * vgpu_file_open_export - open an export for a file
+ * @file: being opened
+ * @export: which
+ * @drm: kept for as long as the object lives, or NULL
+ *
+ * Return: 0 or what the driver's open gave.
+ */
+int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm)
+{
+	struct vgpu_host *host = export->host;
+	struct vgpu_session *session;
+	struct vgpu_object *object;
+	struct vgpu_xcall xcall;
+	int ret;
+
+	if (READ_ONCE(export->gone))
+		return -ENODEV;
+	session = vgpu_session_current(host, VGPU_SESSION_RENEW);
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	vgpu_xcall_init(&xcall, VGPU_OP_OPEN, NULL);
+	xcall.msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
+	xcall.msg.args.open.export = cpu_to_le32(export->id);
+	xcall.msg.args.open.flags = cpu_to_le32(file->f_flags & FILE_OPEN_FLAGS);
+	xcall.stats = &export->stats;
+	ret = vgpu_call_run(session, &xcall);
+	if (!ret)
+		ret = vgpu_call_result(&xcall);
+	if (ret)
+		goto out_fini_call;
+
+	object = vgpu_object_adopt(export, vgpu_schema_for_export(export->kind, export->driver,
+								  export->path),
+				   xcall.reply.objects);
+	if (IS_ERR(object)) {
+		ret = PTR_ERR(object);
+		goto out_fini_call;
+	}
+	if (drm && !object->drm) {
+		drm_dev_get(drm);
+		object->drm = drm;
+	}
+	mutex_lock(&object->file_lock);
+	object->file = file;
+	mutex_unlock(&object->file_lock);
+	vgpu_file_attach(file, object);
+	/* The owner is the same, and so its reference. */
+	if (!(object->fops & VGPU_FOP_POLL))
+		file->f_op = drm ? &vgpu_file_drm_fops_no_poll : &vgpu_file_fops_no_poll;
+
+out_fini_call:
+	vgpu_xcall_fini(&xcall);
+	vgpu_session_put(session);
+	return ret;
+}
+
+static int vgpu_file_open(struct inode *inode, struct file *file)
+{
+	struct vgpu_export *export = container_of(inode->i_cdev, struct vgpu_export, cdev);
+
+	return vgpu_file_open_export(file, export, NULL);
+}
+
+static int vgpu_file_release(struct inode *inode, struct file *file)
+{
+	struct vgpu_object *object = file->private_data;
+
+	mutex_lock(&object->file_lock);
+	if (object->file == file)
+		object->file = NULL;
+	mutex_unlock(&object->file_lock);
+	vgpu_object_release(object);
+	return 0;
+}
+
+static ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count, loff_t *ppos)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_xcall xcall;
+	struct vgpu_seg seg;
+	bool replied;
+	s64 ret;
+
+	if (!(object->fops & VGPU_FOP_READ))
+		return -EINVAL;
+	/* A longer one is a short read. */
+	count = min_t(size_t, count, object->host->limits.call_bytes - VGPU_PAGE_SIZE);
+	seg = (struct vgpu_seg) {
+		.addr = cpu_to_le64((unsigned long)buf),
+		.len = cpu_to_le32(count),
+		.flags = cpu_to_le32(VGPU_SEG_OUT),
+	};
+	file_fill_call(file, &xcall, VGPU_OP_READ, ppos ? *ppos : 0);
+	xcall.segs = &seg;
+	xcall.nr_segs = 1;
+	ret = file_call(file, &xcall, &replied);
+	if (replied) {
+		if (ret > 0 && copy_to_user(buf, xcall.reply.data, ret))
+			ret = -EFAULT;
+		if (ppos)
+			*ppos = le64_to_cpu(xcall.reply.reply->pos);
+	}
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+static ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t count,
+			       loff_t *ppos)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_xcall xcall;
+	struct vgpu_seg seg;
+	struct kvec in;
+	bool replied;
+	u32 padded;
+	u8 *data;
+	s64 ret;
+
+	if (!(object->fops & VGPU_FOP_WRITE))
+		return -EINVAL;
+	count = min_t(size_t, count, object->host->limits.call_bytes - VGPU_PAGE_SIZE);
+	padded = vgpu_wire_pad(count);
+	data = kvmalloc(padded, GFP_KERNEL_ACCOUNT);
+	if (!data)
+		return -ENOMEM;
+	if (copy_from_user(data, buf, count)) {
+		kvfree(data);
+		return -EFAULT;
+	}
+	memset(data + count, 0, padded - count);
+	seg = (struct vgpu_seg) {
+		.addr = cpu_to_le64((unsigned long)buf),
+		.len = cpu_to_le32(count),
+		.flags = cpu_to_le32(VGPU_SEG_IN),
+	};
+	in = (struct kvec){ .iov_base = data, .iov_len = padded };
+	file_fill_call(file, &xcall, VGPU_OP_WRITE, ppos ? *ppos : 0);
+	xcall.segs = &seg;
+	xcall.nr_segs = 1;
+	xcall.in = &in;
+	xcall.nr_in = !!padded;
+	xcall.in_len = padded;
+	ret = file_call(file, &xcall, &replied);
+	if (replied && ppos)
+		*ppos = le64_to_cpu(xcall.reply.reply->pos);
+	vgpu_xcall_fini(&xcall);
+	kvfree(data);
+	return ret;
+}
+
+static loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_xcall xcall;
+	bool replied;
+	loff_t ret;
+
+	if (!(object->fops & VGPU_FOP_LLSEEK))
+		return -ESPIPE;
+	file_fill_call(file, &xcall, VGPU_OP_LLSEEK, file->f_pos);
+	xcall.flags = VGPU_XCALL_NO_MAPPED;
+	xcall.msg.args.llseek.offset = cpu_to_le64(offset);
+	xcall.msg.args.llseek.whence = cpu_to_le32(whence);
+	ret = file_call(file, &xcall, &replied);
+	if (replied)
+		file->f_pos = le64_to_cpu(xcall.reply.reply->pos);
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct vgpu_object *object = file->private_data;
+
+	if (!(object->fops & VGPU_FOP_MMAP) ||
+	    !(object->host->features & VGPU_FEATURE_COPY_MMAP) ||
+	    vgpu_host_is_down(object->host))
+		return -ENODEV;
+	return vgpu_mapping_mmap(object, vma);
+}
+
+#define FILE_OPERATIONS						\
+	.owner = THIS_MODULE,					\
+	.release = vgpu_file_release,				\
+	.unlocked_ioctl = vgpu_ioctl_native,			\
+	.compat_ioctl = vgpu_ioctl_compat,			\
+	.mmap = vgpu_file_mmap,					\
+	.read = vgpu_file_read,					\
+	.write = vgpu_file_write,				\
+	.llseek = vgpu_file_llseek
+
+const struct file_operations vgpu_file_fops = {
+	FILE_OPERATIONS,
+	.open = vgpu_file_open,
+	.poll = vgpu_poll,
+};
+
+const struct file_operations vgpu_file_fops_no_poll = {
+	FILE_OPERATIONS,
+	.open = vgpu_file_open,
+};
+
+const struct file_operations vgpu_file_drm_fops = {
+	FILE_OPERATIONS,
+	.open = vgpu_drm_open,
+	.poll = vgpu_poll,
+	VGPU_FOPS_UNSIGNED_OFFSET
+};
+
+const struct file_operations vgpu_file_drm_fops_no_poll = {
+	FILE_OPERATIONS,
+	.open = vgpu_drm_open,
+	VGPU_FOPS_UNSIGNED_OFFSET
+};

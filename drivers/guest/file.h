@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* File operations of everything that stands for a file of a host. */
+#ifndef VGPU_FILE_H
+#define VGPU_FILE_H
+
+#include <linux/fs.h>
+#include <linux/poll.h>
+
+#include "object.h"
+
+struct vgpu_export;
+
+/* One set for each combination: epoll asks a file_operations whether it can poll. */
+extern const struct file_operations vgpu_file_fops;
+extern const struct file_operations vgpu_file_fops_no_poll;
+extern const struct file_operations vgpu_file_drm_fops;
+extern const struct file_operations vgpu_file_drm_fops_no_poll;
+
+int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm);
+void vgpu_file_attach(struct file *file, struct vgpu_object *object);
+struct vgpu_object *vgpu_file_object(struct file *file);
+
+/* ioctl.c */
+long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg);
+long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* poll.c */
+__poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
+void vgpu_poll_touch(struct vgpu_object *object);
+void vgpu_poll_event(struct vgpu_object *object, u32 revents);
+
+#endif /* VGPU_FILE_H */

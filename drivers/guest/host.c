@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A control connection: handshake, what the host says on it, and its end. */
+#include <linux/jiffies.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "drm.h"
+#include "export.h"
+#include "host.h"
+#include "object.h"
+#include "session.h"
+
+#define HOST_CONNECT_TIMEOUT_MS	2000
+#define HOST_MSG_TIMEOUT_MS	10000	/* of a handshake, or of the rest of a message */
+/* Fewer would leave no lane beside the one for calls of class mm. */
+#define HOST_LANES_MIN		2
+
+/* Made anew at each load, so that a host can tell a new guest from an old one. */
+static u8 host_instance[16];
+
+void vgpu_host_global_init(void)
+{
+	get_random_bytes(host_instance, sizeof(host_instance));
+}
+
+/* One message of at most VGPU_CONTROL_MSG_MAX bytes into @buf, checked. */
+static int host_recv(struct vgpu_host *host, void *buf)
+{
+	struct vgpu_hdr *hdr = buf;
+	u32 len;
+	int ret;
+
+	ret = vgpu_conn_recv(&host->conn, hdr, sizeof(*hdr), HOST_MSG_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	len = le32_to_cpu(hdr->len);
+	if (vgpu_wire_hdr_check(hdr, &host->limits) || len > VGPU_CONTROL_MSG_MAX)
+		return -EPROTO;
+	ret = vgpu_conn_recv(&host->conn, hdr + 1, len - sizeof(*hdr), HOST_MSG_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	return vgpu_wire_msg_check(buf, len, &host->limits);
+}
+
+static int host_hello(struct vgpu_host *host)
+{
+	struct vgpu_hello hello = {
+		.hdr.len = cpu_to_le32(sizeof(hello)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_HELLO),
+		.magic = cpu_to_le32(VGPU_WIRE_MAGIC),
+		.version_min = cpu_to_le16(VGPU_WIRE_VERSION),
+		.version_max = cpu_to_le16(VGPU_WIRE_VERSION),
+		.page_size = cpu_to_le32(VGPU_PAGE_SIZE),
+		.features = cpu_to_le64(VGPU_FEATURES),
+	};
+	struct kvec vec = { .iov_base = &hello, .iov_len = sizeof(hello) };
+
+	memcpy(hello.instance, host_instance, sizeof(hello.instance));
+	return vgpu_conn_send(&host->conn, &vec, 1, sizeof(hello), HOST_MSG_TIMEOUT_MS);
+}
+
+static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
+{
+	u64 base = le64_to_cpu(msg->reserved_base);
+	u64 size = le64_to_cpu(msg->reserved_size);
+
+	host->features = le64_to_cpu(msg->features);
+	memcpy(host->secret, msg->secret, sizeof(host->secret));
+	host->reserved_base = base;
+	host->reserved_size = size;
+	host->limits.call_bytes = min_t(u32, le32_to_cpu(msg->call_bytes_max),
+					VGPU_CALL_BYTES_MAX);
+	host->limits.segs = min_t(u32, le32_to_cpu(msg->segs_max), VGPU_SEGS_MAX);
+	host->limits.fixups = min_t(u32, le32_to_cpu(msg->fixups_max), VGPU_FIXUPS_MAX);
+	host->lanes_max = le32_to_cpu(msg->lanes_max);
+	host->ping_timeout_ms = le32_to_cpu(msg->ping_timeout_ms);
+
+	if (le32_to_cpu(msg->magic) != VGPU_WIRE_MAGIC ||
+	    le16_to_cpu(msg->version) != VGPU_WIRE_VERSION ||
+	    (host->features & ~VGPU_FEATURES) || (base | size) % PAGE_SIZE ||
+	    base + size < base || host->lanes_max < HOST_LANES_MIN ||
+	    host->limits.call_bytes < VGPU_CONTROL_MSG_MAX)
+		return -EPROTO;
+	return 0;
+}
+
+static int host_handshake(struct vgpu_host *host, void *buf)
+{
+	struct vgpu_refuse *refuse = buf;
+	struct vgpu_hdr *hdr = buf;
+	int ret;
+
+	ret = host_hello(host);
+	if (ret)
+		return ret;
+	ret = host_recv(host, buf);
+	if (ret)
+		return ret;
+	switch (le16_to_cpu(hdr->type)) {
+	case VGPU_MSG_WELCOME:
+		return host_welcome(host, buf);
+	case VGPU_MSG_REFUSE:
+		return -(int)min_t(u32, le32_to_cpu(refuse->error), MAX_ERRNO) ?: -EPROTO;
+	default:
+		return -EPROTO;
+	}
+}
+
+/**
+ * vgpu_host_connect - make a control connection
+ * @cid: context id
+ * @port: port
+ *
+ * Return: a host with one reference, to be given to vgpu_host_serve() and
+ * vgpu_host_abort(), or an ERR_PTR().
+ */
+struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
+{
+	struct vgpu_host *host;
+	void *buf;
+	int ret;
+
+	buf = kmalloc(VGPU_CONTROL_MSG_MAX, GFP_KERNEL);
+	if (!buf)
+		return ERR_PTR(-ENOMEM);
+	host = kzalloc(sizeof(*host), GFP_KERNEL);
+	if (!host) {
+		ret = -ENOMEM;
+		goto err_free_buf;
+	}
+	kref_init(&host->ref);
+	host->cid = cid;
+	host->port = port;
+	snprintf(host->name, sizeof(host->name), "%u:%u", cid, port);
+	host->limits.call_bytes = VGPU_CALL_BYTES_MAX;
+	vgpu_control_init(&host->control);
+	spin_lock_init(&host->lock);
+	INIT_LIST_HEAD(&host->session_list);
+	hash_init(host->sessions);
+	hash_init(host->objects);
+	INIT_LIST_HEAD(&host->exports);
+	vgpu_space_set_init(&host->spaces);
+
+	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);
+	if (ret)
+		goto err_free_host;
+	ret = host_handshake(host, buf);
+	if (ret)
+		goto err_fini_conn;
+	kfree(buf);
+	return host;
+
+err_fini_conn:
+	vgpu_conn_fini(&host->conn);
+err_free_host:
+	kfree(host);
+err_free_buf:
+	kfree(buf);
+	return ERR_PTR(ret);
+}
+
+/* @pinged: a PING waits for its PONG. */
+static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
+{
+	const struct vgpu_hdr *hdr = buf;
+	const struct vgpu_poll_event *event = buf;
+	const struct vgpu_invalidate *stale = buf;
+	const struct vgpu_export_del *del = buf;
+
+	switch (le16_to_cpu(hdr->type)) {
+	case VGPU_MSG_EXPORT_ADD:
+		return vgpu_export_add(host, buf);
+	case VGPU_MSG_EXPORT_DEL:
+		vgpu_export_del(host, le32_to_cpu(del->export));
+		return 0;
+	case VGPU_MSG_POLL_EVENT:
+		vgpu_object_poll_event(host, le32_to_cpu(event->object),
+				       le32_to_cpu(event->revents));
+		return 0;
+	case VGPU_MSG_INVALIDATE:
+		vgpu_space_invalidate(host, le64_to_cpu(stale->space), le64_to_cpu(stale->offset),
+				      le64_to_cpu(stale->len));
+		return 0;
+	case VGPU_MSG_PING:
+		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
+		return 0;
+	case VGPU_MSG_PONG:
+		*pinged = false;
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+/*
+ * Waits for the next message, with a PING whenever half of the time is over
+ * without one.
+ */
+static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged_at, u64 *seq)
+{
+	unsigned int interval = host->ping_timeout_ms / 2;
+	int ret;
+
+	for (;;) {
+		if (*pinged && time_after(jiffies, *pinged_at +
+					  msecs_to_jiffies(host->ping_timeout_ms)))
+			return -ETIMEDOUT;
+		ret = vgpu_conn_wait(&host->conn, TASK_IDLE, interval);
+		if (ret != -ETIMEDOUT)
+			return ret;
+		if (*pinged)
+			continue;
+		*pinged = true;
+		*pinged_at = jiffies;
+		vgpu_control_ping(host, ++*seq);
+	}
+}
+
+/**
+ * vgpu_host_serve - take the host's messages until the connection is over
+ * @host: a connected host
+ */
+void vgpu_host_serve(struct vgpu_host *host)
+{
+	unsigned long pinged_at = 0;
+	bool pinged = false;
+	void *buf;
+	u64 seq = 0;
+
+	buf = kmalloc(VGPU_CONTROL_MSG_MAX, GFP_KERNEL);
+	if (!buf)
+		return;
+	for (;;) {
+		/* Exports come in bursts: a card and its render node are one device. */
+		if (!vgpu_conn_pending(&host->conn))
+			vgpu_drm_settle(host);
+		if (host_wait(host, &pinged, &pinged_at, &seq) || host_recv(host, buf) ||
+		    host_dispatch(host, buf, &pinged))
+			break;
+	}
+	kfree(buf);
+}
+
+/* Makes vgpu_host_serve() return; any thread, while it may still run. */
+void vgpu_host_shutdown(struct vgpu_host *host)
+{
+	vgpu_conn_shutdown(&host->conn);
+}
+
+/**
+ * vgpu_host_abort - the connection is lost: end everything that used it
+ * @host: the host, whose vgpu_host_serve() has returned; one reference is put
+ *
+ * Calls end with -ENODEV, files are hung up, mappings give SIGBUS, device nodes
+ * go. Waits for no peer.
+ */
+void vgpu_host_abort(struct vgpu_host *host)
+{
+	spin_lock(&host->lock);
+	WRITE_ONCE(host->down, true);
+	spin_unlock(&host->lock);
+	vgpu_conn_shutdown(&host->conn);
+	vgpu_session_abort_all(host);
+	vgpu_object_hangup_all(host);
+	vgpu_space_set_abort(&host->spaces);
+	vgpu_export_del_all(host);
+	vgpu_control_end(&host->control);
+	vgpu_conn_fini(&host->conn);
+	vgpu_host_put(host);
+}
+
+/* Return: @host, with one reference more. */
+struct vgpu_host *vgpu_host_get(struct vgpu_host *host)
+{
+	kref_get(&host->ref);
+	return host;
+}
+
+static void host_free(struct kref *ref)
+{
+	struct vgpu_host *host = container_of(ref, struct vgpu_host, ref);
+
+	kfree_sensitive(host);
+}
+
+void vgpu_host_put(struct vgpu_host *host)
+{
+	kref_put(&host->ref, host_free);
+}

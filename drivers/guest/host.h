@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A host, as long as one control connection to it lasts. After a loss the
+ * dialer makes a new one: nothing of the old one comes back to life.
+ *
+ * Lock order, outermost first:
+ *
+ *	vgpu_drm_lock (drm.c)		mutex
+ *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
+ *	vgpu_object.file_lock		mutex: the one file of an object
+ *	vgpu_session.reserve_lock	mutex: never with mmap_lock held
+ *	host->lock			spinlock: sessions, objects, exports, down
+ *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
+ *	session->lock			spinlock: lanes
+ *	object->poll_lock		spinlock: cached readiness
+ *	host->control.lock		spinlock: numbers and queue of messages
+ *
+ * No lock of these is held over a send, a receive or an access to user memory,
+ * but for mmap_lock, under which only calls of class mm are made.
+ */
+#ifndef VGPU_HOST_H
+#define VGPU_HOST_H
+
+#include <linux/hashtable.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
+#include "conn.h"
+#include "control.h"
+#include "space.h"
+#include "wire.h"
+
+/**
+ * struct vgpu_host - one control connection to a host
+ * @ref: references of objects, sessions, exports and the dialer
+ * @cid: context id
+ * @port: port
+ * @name: "CID:PORT", for sysfs and messages
+ * @conn: the control connection; the dialer's thread receives
+ * @control: what is to be sent on it
+ * @features: VGPU_FEATURE_* that both have
+ * @secret: what lanes prove
+ * @reserved_base: range that the host's shadows keep for themselves
+ * @reserved_size: bytes of it
+ * @limits: of one lane message
+ * @lanes_max: of one session
+ * @ping_timeout_ms: how long a PING may stay unanswered; 0: for ever
+ * @lock: guards what follows
+ * @down: the connection is lost; set once, read anywhere
+ * @session_list: sessions whose shadow lives
+ * @sessions: those of living processes, by mm
+ * @last_session: number of the newest session
+ * @objects: by number
+ * @exports: struct vgpu_export
+ * @spaces: device memory that this host's mappings show
+ */
+struct vgpu_host {
+	struct kref ref;
+	u32 cid;
+	u32 port;
+	char name[24];
+	struct vgpu_conn conn;
+	struct vgpu_control control;
+
+	/* Of WELCOME; constant. */
+	u64 features;
+	u8 secret[VGPU_SECRET_LEN];
+	u64 reserved_base;
+	u64 reserved_size;
+	struct vgpu_wire_limits limits;
+	u32 lanes_max;
+	u32 ping_timeout_ms;
+
+	spinlock_t lock;
+	bool down;
+	struct list_head session_list;
+	DECLARE_HASHTABLE(sessions, 6);
+	u64 last_session;
+	DECLARE_HASHTABLE(objects, 8);
+	struct list_head exports;
+
+	struct vgpu_space_set spaces;
+};
+
+void vgpu_host_global_init(void);
+struct vgpu_host *vgpu_host_connect(u32 cid, u32 port);
+void vgpu_host_serve(struct vgpu_host *host);
+void vgpu_host_shutdown(struct vgpu_host *host);
+void vgpu_host_abort(struct vgpu_host *host);
+struct vgpu_host *vgpu_host_get(struct vgpu_host *host);
+void vgpu_host_put(struct vgpu_host *host);
+
+/* The connection is lost: calls get -ENODEV, files are hung up. */
+static inline bool vgpu_host_is_down(struct vgpu_host *host)
+{
+	return READ_ONCE(host->down);
+}
+
+#endif /* VGPU_HOST_H */

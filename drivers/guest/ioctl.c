@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ioctl: the marshaller takes the argument apart and puts the results back; this
+ * file makes the call between and says what fds are.
+ */
+#include <linux/compat.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/slab.h>
+
+#include "call.h"
+#include "export.h"
+#include "file.h"
+#include "host.h"
+#include "marshal.h"
+#include "object.h"
+#include "schema.h"
+#include "session.h"
+
+/**
+ * struct vgpu_ioctl - one ioctl under way
+ * @object: on which
+ * @xcall: the call
+ * @m: the argument
+ */
+struct vgpu_ioctl {
+	struct vgpu_object *object;
+	struct vgpu_xcall xcall;
+	struct vgpu_marshal m;
+};
+
+static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
+{
+	struct vgpu_ioctl *ioctl = data;
+	struct vgpu_object *object;
+	struct file *file;
+
+	file = fget(fd);
+	if (!file)
+		return -EBADF;
+	object = vgpu_file_object(file);
+	if (!object || object->host != ioctl->object->host) {
+		fput(file);
+		return -EINVAL;
+	}
+	*id = object->id;
+	*handle = file;
+	return 0;
+}
+
+static void ioctl_fd_put(void *data, void *handle)
+{
+	fput(handle);
+}
+
+static int ioctl_fd_reserve(void *data, const struct vgpu_object_desc *desc, void **handle)
+{
+	struct vgpu_ioctl *ioctl = data;
+	struct vgpu_object *object;
+	struct file *file;
+	int fd;
+
+	object = vgpu_object_adopt(ioctl->object->export,
+				   vgpu_schema_for_object(le32_to_cpu(desc->kind),
+							  ioctl->object->schema), desc);
+	if (IS_ERR(object))
+		return PTR_ERR(object);
+	fd = get_unused_fd_flags(le32_to_cpu(desc->flags) & VGPU_OBJECT_CLOEXEC ? O_CLOEXEC : 0);
+	if (fd < 0) {
+		vgpu_object_put(object);
+		return fd;
+	}
+	file = vgpu_proxy_file(object);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	*handle = file;
+	return fd;
+}
+
+static void ioctl_fd_install(void *data, int fd, void *handle)
+{
+	fd_install(fd, handle);
+}
+
+static void ioctl_fd_abort(void *data, int fd, void *handle)
+{
+	put_unused_fd(fd);
+	fput(handle);
+}
+
+static const struct vgpu_marshal_fds ioctl_fds = {
+	.get = ioctl_fd_get,
+	.put = ioctl_fd_put,
+	.reserve = ioctl_fd_reserve,
+	.install = ioctl_fd_install,
+	.abort = ioctl_fd_abort,
+};
+
+static long ioctl_call(struct file *file, struct vgpu_session *session, struct vgpu_ioctl *ioctl,
+		       unsigned int cmd, bool compat)
+{
+	struct vgpu_marshal *m = &ioctl->m;
+	struct vgpu_xcall *xcall = &ioctl->xcall;
+	struct kvec in = { .iov_base = m->data, .iov_len = m->data_len };
+	int ret;
+
+	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object);
+	xcall->msg.flags = cpu_to_le16(compat ? VGPU_CALL_COMPAT : 0);
+	xcall->msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
+	xcall->msg.pos = cpu_to_le64(file->f_pos);
+	xcall->msg.args.ioctl.cmd = cpu_to_le32(cmd);
+	xcall->msg.args.ioctl.arg_kind = cpu_to_le32(m->arg_kind);
+	xcall->msg.args.ioctl.arg = cpu_to_le64(m->arg);
+	xcall->stats = &ioctl->object->export->stats;
+	if (m->flags & VGPU_IOCTL_NO_MAPPED)
+		xcall->flags |= VGPU_XCALL_NO_MAPPED;
+	xcall->nr_segs = m->nr_segs;
+	xcall->segs = m->segs;
+	xcall->nr_fixups = m->nr_fixups;
+	xcall->fixups = m->fixups;
+	xcall->in = &in;
+	xcall->nr_in = !!m->data_len;
+	xcall->in_len = m->data_len;
+
+	ret = vgpu_call_run(session, xcall);
+	if (ret)
+		return ret;
+	return vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
+}
+
+static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bool compat)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_session *session;
+	struct vgpu_ioctl *ioctl;
+	long ret;
+
+	if (!(object->fops & (compat ? VGPU_FOP_COMPAT_IOCTL : VGPU_FOP_IOCTL)))
+		return -ENOTTY;
+	session = vgpu_session_current(object->host, 0);
+	if (IS_ERR(session))
+		return PTR_ERR(session);
+	ioctl = kmalloc(sizeof(*ioctl), GFP_KERNEL);
+	if (!ioctl) {
+		ret = -ENOMEM;
+		goto out_put_session;
+	}
+	ioctl->object = object;
+	/* For fini, whatever happens before ioctl_call(). */
+	ioctl->xcall.buf = NULL;
+	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
+	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
+	if (!ret)
+		ret = ioctl_call(file, session, ioctl, cmd, compat);
+	vgpu_marshal_fini(&ioctl->m);
+	vgpu_xcall_fini(&ioctl->xcall);
+	kfree(ioctl);
+	vgpu_poll_touch(object);
+
+out_put_session:
+	vgpu_session_put(session);
+	return ret;
+}
+
+/* f_op->unlocked_ioctl */
+long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return ioctl_run(file, cmd, arg, false);
+}
+
+/* f_op->compat_ioctl */
+long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return ioctl_run(file, cmd, (unsigned long)(u32)arg, true);
+}

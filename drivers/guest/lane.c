@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The lanes of a session. A lane is on the session's list from before the host
+ * is asked for it, so that the session's end reaches it in every state.
+ */
+#include <linux/err.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
+#include "host.h"
+#include "lane.h"
+#include "session.h"
+
+/* One attempt; a lost host is noticed between two. */
+#define LANE_CONNECT_TIMEOUT_MS	1000
+#define LANE_CONNECT_ATTEMPTS	10
+/* The host makes a process for the first lane of a session. */
+#define LANE_READY_TIMEOUT_MS	20000
+
+static void lane_free(struct kref *ref)
+{
+	struct vgpu_lane *lane = container_of(ref, struct vgpu_lane, ref);
+
+	vgpu_conn_fini(&lane->conn);
+	kfree(lane);
+}
+
+/* Return: the caller has to put the list's reference. */
+static bool lane_unlist_locked(struct vgpu_session *session, struct vgpu_lane *lane)
+{
+	lockdep_assert_held(&session->lock);
+	if (list_empty(&lane->entry))
+		return false;
+	list_del_init(&lane->entry);
+	list_del_init(&lane->idle_entry);
+	if (session->mm_lane == lane)
+		session->mm_lane = NULL;
+	session->nr_lanes--;
+	return true;
+}
+
+static int lane_hello(struct vgpu_lane *lane)
+{
+	struct vgpu_session *session = lane->session;
+	struct vgpu_lane_hello hello = {
+		.hdr.len = cpu_to_le32(sizeof(hello)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_LANE),
+		.magic = cpu_to_le32(VGPU_WIRE_MAGIC),
+		.tgid = cpu_to_le32(session->tgid),
+		.session = cpu_to_le64(session->number),
+	};
+	struct kvec vec = { .iov_base = &hello, .iov_len = sizeof(hello) };
+	unsigned int i;
+	int ret;
+
+	memcpy(hello.secret, session->host->secret, sizeof(hello.secret));
+	/* A process names itself as it likes; the wire takes printable ASCII. */
+	for (i = 0; i < sizeof(hello.comm) - 1 && session->comm[i]; i++)
+		hello.comm[i] = session->comm[i] >= 0x20 && session->comm[i] < 0x7f ?
+			session->comm[i] : '?';
+	ret = vgpu_conn_send(&lane->conn, &vec, 1, sizeof(hello), LANE_READY_TIMEOUT_MS);
+	memzero_explicit(&hello, sizeof(hello));
+	return ret;
+}
+
+static int lane_ready(struct vgpu_lane *lane)
+{
+	struct vgpu_refuse refuse;
+	struct vgpu_hdr *hdr = &refuse.hdr;
+	u32 len;
+	int ret;
+
+	ret = vgpu_conn_recv(&lane->conn, hdr, sizeof(*hdr), LANE_READY_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	len = le32_to_cpu(hdr->len);
+	if (vgpu_wire_hdr_check(hdr, &lane->session->host->limits) || len > sizeof(refuse))
+		return -EPROTO;
+	if (le16_to_cpu(hdr->type) == VGPU_MSG_LANE_READY)
+		return vgpu_wire_msg_check(hdr, len, &lane->session->host->limits);
+	if (le16_to_cpu(hdr->type) != VGPU_MSG_REFUSE)
+		return -EPROTO;
+	ret = vgpu_conn_recv(&lane->conn, hdr + 1, len - sizeof(*hdr), LANE_READY_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	return -(int)min_t(u32, le32_to_cpu(refuse.error), MAX_ERRNO) ?: -EPROTO;
+}
+
+static int lane_connect_conn(struct vgpu_lane *lane)
+{
+	struct vgpu_host *host = lane->session->host;
+	unsigned int i;
+	int ret = -ENODEV;
+
+	for (i = 0; i < LANE_CONNECT_ATTEMPTS; i++) {
+		if (vgpu_host_is_down(host) || READ_ONCE(lane->session->dead))
+			return -ENODEV;
+		memset(&lane->conn, 0, sizeof(lane->conn));
+		ret = vgpu_conn_connect(&lane->conn, host->cid, host->port, false,
+					LANE_CONNECT_TIMEOUT_MS);
+		if (ret != -ETIMEDOUT)
+			break;
+	}
+	return ret;
+}
+
+/*
+ * Connects a lane that session->nr_lanes counts already; after a failure it
+ * does not any more.
+ *
+ * Return: the lane with the caller's reference, or an ERR_PTR().
+ */
+static struct vgpu_lane *lane_connect(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane;
+	bool dead;
+	int ret;
+
+	lane = kzalloc(sizeof(*lane), GFP_KERNEL);
+	if (!lane) {
+		ret = -ENOMEM;
+		goto err_uncount;
+	}
+	kref_init(&lane->ref);
+	lane->session = session;
+	INIT_LIST_HEAD(&lane->entry);
+	INIT_LIST_HEAD(&lane->idle_entry);
+	ret = lane_connect_conn(lane);
+	if (ret) {
+		kfree(lane);
+		goto err_uncount;
+	}
+
+	spin_lock(&session->lock);
+	dead = session->dead;
+	if (!dead) {
+		kref_get(&lane->ref);
+		list_add(&lane->entry, &session->lanes);
+	}
+	spin_unlock(&session->lock);
+	if (dead) {
+		kref_put(&lane->ref, lane_free);
+		ret = -ENODEV;
+		goto err_uncount;
+	}
+
+	ret = lane_hello(lane);
+	if (!ret)
+		ret = lane_ready(lane);
+	if (ret) {
+		vgpu_lane_drop(lane);
+		return ERR_PTR(ret);
+	}
+	return lane;
+
+err_uncount:
+	spin_lock(&session->lock);
+	session->nr_lanes--;
+	spin_unlock(&session->lock);
+	wake_up_all(&session->wait);
+	return ERR_PTR(ret);
+}
+
+/* What a program gets for a lane that could not be made. */
+static int lane_error(int error)
+{
+	switch (error) {
+	case -EINTR:
+	case -ENOMEM:
+	case -EACCES:
+	case -EBUSY:
+	case -EMFILE:
+		return error;
+	default:
+		return -ENODEV;
+	}
+}
+
+/**
+ * vgpu_lane_start - connect the first lane of a session
+ * @session: a new one
+ *
+ * It is kept for calls of class mm.
+ *
+ * Return: 0 or a negative errno that a program may see.
+ */
+int vgpu_lane_start(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane;
+
+	spin_lock(&session->lock);
+	session->nr_lanes++;
+	spin_unlock(&session->lock);
+	lane = lane_connect(session);
+	if (IS_ERR(lane))
+		return lane_error(PTR_ERR(lane));
+	spin_lock(&session->lock);
+	if (!list_empty(&lane->entry))
+		session->mm_lane = lane;
+	spin_unlock(&session->lock);
+	kref_put(&lane->ref, lane_free);
+	return 0;
+}
+
+/*
+ * One attempt to get a lane without waiting.
+ * @connect: out: none is free, but another may be made; it is counted
+ */
+static struct vgpu_lane *lane_try_get(struct vgpu_session *session, bool mm_class, bool *connect)
+{
+	struct vgpu_lane *lane;
+
+	*connect = false;
+	spin_lock(&session->lock);
+	lane = list_first_entry_or_null(&session->idle, struct vgpu_lane, idle_entry);
+	if (session->dead) {
+		lane = ERR_PTR(-ENODEV);
+	} else if (lane) {
+		list_del_init(&lane->idle_entry);
+		kref_get(&lane->ref);
+	} else if (mm_class && session->mm_lane && !session->mm_lane_busy) {
+		lane = session->mm_lane;
+		session->mm_lane_busy = true;
+		kref_get(&lane->ref);
+	} else if (mm_class ? !session->mm_lane_busy : session->nr_lanes < session->lanes_max) {
+		/* A killed call took the lane for class mm with it: it gets a new one. */
+		if (mm_class)
+			session->mm_lane_busy = true;
+		session->nr_lanes++;
+		*connect = true;
+	}
+	spin_unlock(&session->lock);
+	return lane;
+}
+
+/* For wait_event: lane_try_get() would not return NULL without @connect. */
+static bool lane_may_get(struct vgpu_session *session, bool mm_class)
+{
+	bool may;
+
+	spin_lock(&session->lock);
+	may = session->dead || !list_empty(&session->idle) ||
+		(mm_class ? !session->mm_lane_busy : session->nr_lanes < session->lanes_max);
+	spin_unlock(&session->lock);
+	return may;
+}
+
+/* @lane: just connected for class mm, or why it was not. */
+static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
+{
+	spin_lock(&session->lock);
+	if (IS_ERR(lane))
+		session->mm_lane_busy = false;
+	else if (!list_empty(&lane->entry))
+		session->mm_lane = lane;
+	spin_unlock(&session->lock);
+	wake_up_all(&session->wait);
+}
+
+/*
+ * The host has no more lanes for us than there are: from now on, wait for one
+ * of them.
+ */
+static bool lane_limit(struct vgpu_session *session, int error)
+{
+	bool limited = false;
+
+	if (error != -EMFILE)
+		return false;
+	spin_lock(&session->lock);
+	if (session->nr_lanes > 1) {
+		session->lanes_max = session->nr_lanes;
+		limited = true;
+	}
+	spin_unlock(&session->lock);
+	return limited;
+}
+
+/**
+ * vgpu_lane_get - take a lane for one call
+ * @session: whose
+ * @mm_class: mmap_lock may be held
+ *
+ * Waits killably, for calls of class mm only for another such call.
+ *
+ * Return: a lane, to be given back by vgpu_lane_put() or vgpu_lane_drop(), or an
+ * ERR_PTR(): -ENODEV, -EINTR, ...
+ */
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class)
+{
+	struct vgpu_lane *lane;
+	bool connect;
+
+	for (;;) {
+		lane = lane_try_get(session, mm_class, &connect);
+		if (lane)
+			return lane;
+		if (connect) {
+			lane = lane_connect(session);
+			if (mm_class)
+				lane_set_mm(session, lane);
+			if (!IS_ERR(lane))
+				return lane;
+			if (mm_class || !lane_limit(session, PTR_ERR(lane)))
+				return ERR_PTR(lane_error(PTR_ERR(lane)));
+			continue;
+		}
+		if (wait_event_killable(session->wait, lane_may_get(session, mm_class)))
+			return ERR_PTR(-EINTR);
+	}
+}
+
+/* The call on @lane is over, the next one may have it. */
+void vgpu_lane_put(struct vgpu_lane *lane)
+{
+	struct vgpu_session *session = lane->session;
+
+	spin_lock(&session->lock);
+	if (session->mm_lane == lane)
+		session->mm_lane_busy = false;
+	else if (!list_empty(&lane->entry))
+		list_add(&lane->idle_entry, &session->idle);
+	spin_unlock(&session->lock);
+	if (wq_has_sleeper(&session->wait))
+		wake_up_all(&session->wait);
+	kref_put(&lane->ref, lane_free);
+}
+
+/* The call on @lane is over, and so is the lane. */
+void vgpu_lane_drop(struct vgpu_lane *lane)
+{
+	struct vgpu_session *session = lane->session;
+	bool listed;
+
+	spin_lock(&session->lock);
+	if (session->mm_lane == lane)
+		session->mm_lane_busy = false;
+	listed = lane_unlist_locked(session, lane);
+	spin_unlock(&session->lock);
+	vgpu_conn_shutdown(&lane->conn);
+	wake_up_all(&session->wait);
+	if (listed)
+		kref_put(&lane->ref, lane_free);
+	kref_put(&lane->ref, lane_free);
+}
+
+/* Ends all lanes; the calls on them return. The session is dead: none follows. */
+void vgpu_lane_end_all(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane;
+
+	for (;;) {
+		spin_lock(&session->lock);
+		lane = list_first_entry_or_null(&session->lanes, struct vgpu_lane, entry);
+		if (lane)
+			lane_unlist_locked(session, lane);
+		spin_unlock(&session->lock);
+		if (!lane)
+			return;
+		vgpu_conn_shutdown(&lane->conn);
+		kref_put(&lane->ref, lane_free);
+	}
+}

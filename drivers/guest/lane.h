@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Lanes: connections that carry one call at a time; each session has a pool. */
+#ifndef VGPU_LANE_H
+#define VGPU_LANE_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "conn.h"
+
+struct vgpu_session;
+
+/**
+ * struct vgpu_lane - one lane
+ * @ref: the session's list holds one, the call on it another
+ * @session: whose it is; valid while a call is on it
+ * @entry: in session->lanes (session->lock); empty: it was taken off
+ * @idle_entry: in session->idle (session->lock)
+ * @conn: the connection; the call's thread sends and receives
+ * @seq: number of the last call on it
+ * @tx_seen: conn.tx_bytes that were counted
+ * @rx_seen: conn.rx_bytes that were counted
+ */
+struct vgpu_lane {
+	struct kref ref;
+	struct vgpu_session *session;
+	struct list_head entry;
+	struct list_head idle_entry;
+	struct vgpu_conn conn;
+	u64 seq;
+	u64 tx_seen;
+	u64 rx_seen;
+};
+
+int vgpu_lane_start(struct vgpu_session *session);
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class);
+void vgpu_lane_put(struct vgpu_lane *lane);
+void vgpu_lane_drop(struct vgpu_lane *lane);
+void vgpu_lane_end_all(struct vgpu_session *session);
+
+#endif /* VGPU_LANE_H */

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Objects. The guest holds one reference of each at the host, however often
+ * replies name it: further ones are given back at once.
+ *
+ * A dying object leaves host->objects before its CLOSE is sent. The host counts
+ * references, so that a reply which names it meanwhile makes a new struct
+ * vgpu_object with a reference of its own.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include <drm/drm_drv.h>
+
+#include "call.h"
+#include "control.h"
+#include "export.h"
+#include "file.h"
+#include "host.h"
+#include "object.h"
+#include "schema.h"
+#include "session.h"
+#include "space.h"
+
+static void object_free(struct vgpu_object *object)
+{
+	if (!IS_ERR_OR_NULL(object->space))
+		vgpu_space_put(object->space);
+	if (object->drm)
+		drm_dev_put(object->drm);
+	vgpu_export_put(object->export);
+	vgpu_host_put(object->host);
+	kfree(object);
+}
+
+static struct vgpu_object *object_alloc(struct vgpu_export *export,
+					const struct vgpu_schema *schema,
+					const struct vgpu_object_desc *desc)
+{
+	struct vgpu_object *object = kzalloc(sizeof(*object), GFP_KERNEL);
+
+	if (!object)
+		return NULL;
+	kref_init(&object->ref);
+	object->export = vgpu_export_get(export);
+	object->host = vgpu_host_get(export->host);
+	object->id = le32_to_cpu(desc->object);
+	object->kind = le32_to_cpu(desc->kind);
+	object->fops = le32_to_cpu(desc->fops);
+	object->flags = le32_to_cpu(desc->flags);
+	object->f_flags = le32_to_cpu(desc->f_flags);
+	object->size = le64_to_cpu(desc->size);
+	object->schema = schema;
+	mutex_init(&object->file_lock);
+	init_waitqueue_head(&object->wait);
+	spin_lock_init(&object->poll_lock);
+	object->space = vgpu_space_get(object->host, le64_to_cpu(desc->space));
+	if (IS_ERR(object->space)) {
+		object_free(object);
+		return NULL;
+	}
+	return object;
+}
+
+/* Return: a living object with one reference more, or NULL. */
+static struct vgpu_object *object_find_locked(struct vgpu_host *host, u32 id)
+{
+	struct vgpu_object *object;
+
+	lockdep_assert_held(&host->lock);
+	hash_for_each_possible(host->objects, object, hash, id) {
+		if (object->id == id && kref_get_unless_zero(&object->ref))
+			return object;
+	}
+	return NULL;
+}
+
+/**
+ * vgpu_object_adopt - take the reference that a reply gave
+ * @export: where the call was made, whose counters the object uses
+ * @schema: of the object's ioctls, if it is new here
+ * @desc: from the reply
+ *
+ * Return: the object with a reference of its own, or ERR_PTR(-ENOMEM), with the
+ * host's reference given back.
+ */
+struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
+				      const struct vgpu_schema *schema,
+				      const struct vgpu_object_desc *desc)
+{
+	struct vgpu_host *host = export->host;
+	u32 id = le32_to_cpu(desc->object);
+	struct vgpu_object *object, *other;
+
+	object = object_alloc(export, schema, desc);
+	if (!object) {
+		vgpu_control_close(host, id);
+		return ERR_PTR(-ENOMEM);
+	}
+	spin_lock(&host->lock);
+	other = object_find_locked(host, id);
+	if (!other)
+		hash_add(host->objects, &object->hash, id);
+	spin_unlock(&host->lock);
+	if (!other)
+		return object;
+	/* The reference in hand keeps the last one from being closed before this. */
+	vgpu_control_close(host, id);
+	object_free(object);
+	return other;
+}
+
+static void object_unhash(struct kref *ref)
+{
+	struct vgpu_object *object = container_of(ref, struct vgpu_object, ref);
+
+	spin_lock(&object->host->lock);
+	hash_del(&object->hash);
+	spin_unlock(&object->host->lock);
+}
+
+/* Waits until the driver's release is through. Return: false if it cannot. */
+static bool object_close_wait(struct vgpu_object *object)
+{
+	struct vgpu_session *session;
+	struct vgpu_xcall xcall;
+	bool sent;
+
+	/* Dying tasks queue, they do not wait. */
+	if (!current->mm || (current->flags & (PF_EXITING | PF_KTHREAD)) ||
+	    fatal_signal_pending(current))
+		return false;
+	/* A process that only closes what it inherited needs no shadow for it. */
+	session = vgpu_session_current(object->host, VGPU_SESSION_FIND);
+	if (IS_ERR(session))
+		return false;
+	vgpu_xcall_init(&xcall, VGPU_OP_CLOSE, object);
+	xcall.flags = VGPU_XCALL_NO_CANCEL;
+	xcall.stats = &object->export->stats;
+	vgpu_call_run(session, &xcall);
+	sent = xcall.sent;
+	vgpu_xcall_fini(&xcall);
+	vgpu_session_put(session);
+	return sent;
+}
+
+/* Gives a reference back, without waiting for the host. */
+void vgpu_object_put(struct vgpu_object *object)
+{
+	if (!kref_put(&object->ref, object_unhash))
+		return;
+	vgpu_control_close(object->host, object->id);
+	object_free(object);
+}
+
+/**
+ * vgpu_object_release - its file is closed
+ * @object: the object; the file's reference is put
+ *
+ * If that was the last one, waits killably for the host to close its file too.
+ */
+void vgpu_object_release(struct vgpu_object *object)
+{
+	if (!kref_put(&object->ref, object_unhash))
+		return;
+	if (!object_close_wait(object))
+		vgpu_control_close(object->host, object->id);
+	object_free(object);
+}
+
+/* The connection is lost: wakes all pollers of @host. */
+void vgpu_object_hangup_all(struct vgpu_host *host)
+{
+	struct vgpu_object *object;
+	int i;
+
+	spin_lock(&host->lock);
+	hash_for_each(host->objects, i, object, hash)
+		wake_up_poll(&object->wait, EPOLLHUP | EPOLLERR);
+	spin_unlock(&host->lock);
+}
+
+/**
+ * vgpu_object_poll_event - the host says that an armed object became ready
+ * @host: the host
+ * @id: number of the object; it may be gone
+ * @revents: what its poll returned
+ */
+void vgpu_object_poll_event(struct vgpu_host *host, u32 id, u32 revents)
+{
+	struct vgpu_object *object;
+
+	/* Taking a reference here could make it the last one. */
+	spin_lock(&host->lock);
+	hash_for_each_possible(host->objects, object, hash, id) {
+		if (object->id == id)
+			vgpu_poll_event(object, revents);
+	}
+	spin_unlock(&host->lock);
+}

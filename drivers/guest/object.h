@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects: files of the host that this guest holds. Each is shown to programs
+ * by at most one struct file, however often the host names it.
+ */
+#ifndef VGPU_OBJECT_H
+#define VGPU_OBJECT_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+struct drm_device;
+struct file;
+struct vgpu_export;
+struct vgpu_host;
+struct vgpu_object_desc;
+struct vgpu_schema;
+struct vgpu_space;
+
+/**
+ * struct vgpu_object - one object; private_data of its file
+ * @ref: its file holds one, and whoever is about to make a file
+ * @host: the host (a reference)
+ * @export: where it came from, for the counters (a reference)
+ * @space: device memory that its mappings show (a reference)
+ * @schema: of its ioctls, or NULL
+ * @drm: the device, when opened through a DRM node (a reference), or NULL
+ * @hash: in host->objects (host->lock)
+ * @id: number on the wire
+ * @kind: enum vgpu_object_kind
+ * @fops: VGPU_FOP_*
+ * @flags: VGPU_OBJECT_*
+ * @f_flags: of the host's file when it came
+ * @size: of the host's inode
+ * @file_lock: guards @file
+ * @file: its file, without a reference, or NULL
+ * @wait: pollers
+ * @poll_lock: guards what follows
+ * @poll_armed: the host will tell when it becomes ready
+ * @poll_mask: what it told, until somebody takes it
+ */
+struct vgpu_object {
+	struct kref ref;
+	struct vgpu_host *host;
+	struct vgpu_export *export;
+	struct vgpu_space *space;
+	const struct vgpu_schema *schema;
+	struct drm_device *drm;
+	struct hlist_node hash;
+	u32 id;
+	u32 kind;
+	u32 fops;
+	u32 flags;
+	u32 f_flags;
+	u64 size;
+
+	struct mutex file_lock;
+	struct file *file;
+
+	wait_queue_head_t wait;
+	spinlock_t poll_lock;
+	bool poll_armed;
+	u32 poll_mask;
+};
+
+struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
+				      const struct vgpu_schema *schema,
+				      const struct vgpu_object_desc *desc);
+void vgpu_object_put(struct vgpu_object *object);
+void vgpu_object_release(struct vgpu_object *object);
+void vgpu_object_hangup_all(struct vgpu_host *host);
+void vgpu_object_poll_event(struct vgpu_host *host, u32 id, u32 revents);
+
+/* proxy.c: files for objects that calls return */
+struct file *vgpu_proxy_file(struct vgpu_object *object);
+
+#endif /* VGPU_OBJECT_H */

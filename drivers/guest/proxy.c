@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Proxies: files for objects that calls return, a dma-buf or a sync_file for
+ * example. One object has one file, so that programs which compare files (by
+ * fstat or kcmp) see what they see on the host.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
+#include "anon.h"
+#include "compat.h"
+#include "file.h"
+#include "object.h"
+
+static const char *proxy_name(u32 kind)
+{
+	switch (kind) {
+	case VGPU_OBJECT_DMABUF:
+		return "dmabuf";
+	case VGPU_OBJECT_SYNC_FILE:
+		return "sync_file";
+	default:
+		return "[vgpu]";
+	}
+}
+
+static struct file *proxy_create(struct vgpu_object *object)
+{
+	bool poll = object->fops & VGPU_FOP_POLL;
+	struct inode *inode;
+	struct file *file;
+
+	inode = vgpu_anon_inode_alloc();
+	if (IS_ERR(inode))
+		return ERR_CAST(inode);
+	i_size_write(inode, object->size);
+	file = vgpu_anon_file_alloc(inode, proxy_name(object->kind),
+				    object->f_flags & (O_ACCMODE | O_NONBLOCK | O_APPEND),
+				    poll ? &vgpu_file_fops : &vgpu_file_fops_no_poll);
+	if (IS_ERR(file)) {
+		iput(inode);
+		return file;
+	}
+	vgpu_file_attach(file, object);
+	return file;
+}
+
+/**
+ * vgpu_proxy_file - the file of an object
+ * @object: the object; the caller's reference is taken over, also after an error
+ *
+ * Return: a reference of its file, made if it has none, or an ERR_PTR().
+ */
+struct file *vgpu_proxy_file(struct vgpu_object *object)
+{
+	struct file *file = NULL;
+
+	mutex_lock(&object->file_lock);
+	if (object->file)
+		file = vgpu_file_get_active(&object->file);
+	if (file) {
+		mutex_unlock(&object->file_lock);
+		/* The file has a reference, so this is not the last one. */
+		vgpu_object_put(object);
+		return file;
+	}
+	file = proxy_create(object);
+	if (!IS_ERR(file))
+		object->file = file;
+	mutex_unlock(&object->file_lock);
+	if (IS_ERR(file))
+		vgpu_object_put(object);
+	return file;
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions: made by the first call of a process, ended when its mm and every
+ * mapping that its shadow holds for the guest (also for forked children) is gone.
+ *
+ * The first lane, which makes the host create the shadow, is connected by a work
+ * item: a task that is killed meanwhile leaves nothing half made behind, and
+ * SESSION_CLOSE is never sent before the host knows the session.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/mman.h>
+#include <linux/mmu_notifier.h>
+#include <linux/sched/mm.h>
+#include <linux/shmem_fs.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "control.h"
+#include "host.h"
+#include "lane.h"
+#include "session.h"
+
+/**
+ * struct vgpu_mm - an mm that has sessions
+ * @mn: tells its end; found by mmu_notifier_get(), one reference each session
+ * @sessions: struct vgpu_session (vgpu_mm_lock)
+ */
+struct vgpu_mm {
+	struct mmu_notifier mn;
+	struct list_head sessions;
+};
+
+static DEFINE_SPINLOCK(vgpu_mm_lock);
+static struct workqueue_struct *session_wq;
+/* What the reserved ranges of processes map, without access: it has a name. */
+static struct file *session_reserve_file;
+
+#define SESSION_RESERVE_NAME "[vgpu]"
+
+static void session_detach(struct vgpu_session *session);
+
+static struct mmu_notifier *vgpu_mm_alloc(struct mm_struct *mm)
+{
+	struct vgpu_mm *vmm = kzalloc(sizeof(*vmm), GFP_KERNEL);
+
+	if (!vmm)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&vmm->sessions);
+	return &vmm->mn;
+}
+
+static void vgpu_mm_free(struct mmu_notifier *mn)
+{
+	kfree(container_of(mn, struct vgpu_mm, mn));
+}
+
+static void vgpu_mm_release(struct mmu_notifier *mn, struct mm_struct *mm)
+{
+	struct vgpu_mm *vmm = container_of(mn, struct vgpu_mm, mn);
+	struct vgpu_session *session;
+
+	for (;;) {
+		spin_lock(&vgpu_mm_lock);
+		session = list_first_entry_or_null(&vmm->sessions, struct vgpu_session, vmm_entry);
+		if (session)
+			vgpu_session_get(session);
+		spin_unlock(&vgpu_mm_lock);
+		if (!session)
+			return;
+		session_detach(session);
+		vgpu_session_put(session);
+	}
+}
+
+static const struct mmu_notifier_ops vgpu_mm_ops = {
+	.alloc_notifier = vgpu_mm_alloc,
+	.free_notifier = vgpu_mm_free,
+	.release = vgpu_mm_release,
+};
+
+/* The last user is gone: so is the shadow. */
+static void session_end(struct vgpu_session *session)
+{
+	struct vgpu_host *host = session->host;
+
+	vgpu_session_kill(session);
+	spin_lock(&host->lock);
+	list_del(&session->entry);
+	spin_unlock(&host->lock);
+	if (!session->error)
+		vgpu_control_session_close(host, session->number);
+	vgpu_session_put(session);
+}
+
+/**
+ * vgpu_session_hold - keep the shadow alive
+ * @session: a session that somebody else holds
+ *
+ * For mappings: their memory is there until vgpu_session_release().
+ */
+void vgpu_session_hold(struct vgpu_session *session)
+{
+	refcount_inc(&session->users);
+}
+
+void vgpu_session_release(struct vgpu_session *session)
+{
+	if (refcount_dec_and_test(&session->users))
+		session_end(session);
+}
+
+/* The process, or its use of this session, is at its end; more than once is fine. */
+static void session_detach(struct vgpu_session *session)
+{
+	struct vgpu_mm *vmm = session->vmm;
+	bool attached;
+
+	spin_lock(&session->host->lock);
+	hash_del(&session->hash);
+	spin_unlock(&session->host->lock);
+
+	spin_lock(&vgpu_mm_lock);
+	attached = !list_empty(&session->vmm_entry);
+	list_del_init(&session->vmm_entry);
+	spin_unlock(&vgpu_mm_lock);
+
+	if (attached) {
+		mmu_notifier_put(&vmm->mn);
+		vgpu_session_release(session);
+	}
+}
+
+static void session_start(struct work_struct *work)
+{
+	struct vgpu_session *session = container_of(work, struct vgpu_session, start_work);
+
+	session->error = vgpu_lane_start(session);
+	if (session->error)
+		vgpu_session_kill(session);
+	complete_all(&session->started);
+	/* After a failure the next call begins anew. */
+	if (session->error)
+		session_detach(session);
+	vgpu_session_release(session);
+}
+
+static struct vgpu_session *session_alloc(struct vgpu_host *host)
+{
+	struct vgpu_session *session = kzalloc(sizeof(*session), GFP_KERNEL);
+
+	if (!session)
+		return NULL;
+	kref_init(&session->ref);
+	/* The mm's, and start_work's. */
+	refcount_set(&session->users, 2);
+	session->host = vgpu_host_get(host);
+	session->mm = current->mm;
+	session->tgid = task_tgid_nr(current);
+	get_task_comm(session->comm, current->group_leader);
+	INIT_HLIST_NODE(&session->hash);
+	INIT_LIST_HEAD(&session->vmm_entry);
+	INIT_WORK(&session->start_work, session_start);
+	init_completion(&session->started);
+	mutex_init(&session->reserve_lock);
+	spin_lock_init(&session->lock);
+	INIT_LIST_HEAD(&session->lanes);
+	INIT_LIST_HEAD(&session->idle);
+	session->lanes_max = host->lanes_max;
+	init_waitqueue_head(&session->wait);
+	return session;
+}
+
+static struct vgpu_session *session_find_locked(struct vgpu_host *host)
+{
+	struct mm_struct *mm = current->mm;
+	struct vgpu_session *session;
+
+	lockdep_assert_held(&host->lock);
+	hash_for_each_possible(host->sessions, session, hash, (unsigned long)mm) {
+		if (session->mm == mm)
+			return vgpu_session_get(session);
+	}
+	return NULL;
+}
+
+static struct vgpu_session *session_find(struct vgpu_host *host)
+{
+	struct vgpu_session *session;
+
+	spin_lock(&host->lock);
+	session = session_find_locked(host);
+	spin_unlock(&host->lock);
+	return session;
+}
+
+/* Return: one reference of a new session, or of the one that another thread made. */
+static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locked)
+{
+	struct vgpu_session *session, *other;
+	struct mmu_notifier *mn;
+	bool down;
+
+	if (mm_locked)
+		mn = mmu_notifier_get_locked(&vgpu_mm_ops, current->mm);
+	else
+		mn = mmu_notifier_get(&vgpu_mm_ops, current->mm);
+	if (IS_ERR(mn))
+		return ERR_CAST(mn);
+	session = session_alloc(host);
+	if (!session) {
+		mmu_notifier_put(mn);
+		return ERR_PTR(-ENOMEM);
+	}
+	session->vmm = container_of(mn, struct vgpu_mm, mn);
+
+	spin_lock(&host->lock);
+	down = host->down;
+	other = down ? NULL : session_find_locked(host);
+	if (!down && !other) {
+		session->number = ++host->last_session;
+		/* The second reference is the caller's; the first goes in session_end(). */
+		vgpu_session_get(session);
+		hash_add(host->sessions, &session->hash, (unsigned long)session->mm);
+		list_add(&session->entry, &host->session_list);
+		spin_lock(&vgpu_mm_lock);
+		list_add(&session->vmm_entry, &session->vmm->sessions);
+		spin_unlock(&vgpu_mm_lock);
+	}
+	spin_unlock(&host->lock);
+
+	if (down || other) {
+		mmu_notifier_put(mn);
+		vgpu_session_put(session);
+		return other ?: ERR_PTR(-ENODEV);
+	}
+	queue_work(session_wq, &session->start_work);
+	return session;
+}
+
+/**
+ * vgpu_session_current - the session of the calling process
+ * @host: with whom
+ * @flags: VGPU_SESSION_*
+ *
+ * Context: process. Waits killably for the host to make the shadow.
+ * Return: one reference, or an ERR_PTR(): -ENODEV (the host is lost, the shadow
+ * is dead, or the caller has no mm), -ENOENT (VGPU_SESSION_FIND), -EINTR, what
+ * the host refused with.
+ */
+struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int flags)
+{
+	struct vgpu_session *session;
+	int ret;
+
+	if (!current->mm || vgpu_host_is_down(host))
+		return ERR_PTR(-ENODEV);
+	session = session_find(host);
+	if (session && READ_ONCE(session->dead) && (flags & VGPU_SESSION_RENEW) &&
+	    completion_done(&session->started)) {
+		session_detach(session);
+		vgpu_session_put(session);
+		session = NULL;
+	}
+	if (!session && (flags & VGPU_SESSION_FIND))
+		return ERR_PTR(-ENOENT);
+	if (!session)
+		session = session_create(host, flags & VGPU_SESSION_MM_LOCKED);
+	if (IS_ERR(session))
+		return session;
+
+	ret = 0;
+	if (!completion_done(&session->started) &&
+	    wait_for_completion_killable(&session->started))
+		ret = -EINTR;
+	/* Pairs with complete_all(): what session_start() wrote is there. */
+	smp_rmb();
+	if (!ret)
+		ret = session->error;
+	if (!ret && READ_ONCE(session->dead))
+		ret = -ENODEV;
+	if (ret) {
+		vgpu_session_put(session);
+		return ERR_PTR(ret);
+	}
+	return session;
+}
+
+/* Return: @session, with one reference more. */
+struct vgpu_session *vgpu_session_get(struct vgpu_session *session)
+{
+	kref_get(&session->ref);
+	return session;
+}
+
+static void session_free(struct kref *ref)
+{
+	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
+
+	vgpu_host_put(session->host);
+	kfree(session);
+}
+
+void vgpu_session_put(struct vgpu_session *session)
+{
+	kref_put(&session->ref, session_free);
+}
+
+/*
+ * A forked child has its parent's reservation, and a process may have one of an
+ * earlier load of the module: the name is what counts, and that nobody uses it.
+ */
+static bool session_is_reserved(u64 base, u64 size)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool reserved;
+
+	mmap_read_lock(mm);
+	vma = find_vma(mm, base);
+	reserved = vma && vma->vm_start <= base && vma->vm_end >= base + size &&
+		!(vma->vm_flags & (VM_READ | VM_WRITE | VM_EXEC)) && vma->vm_file &&
+		!strcmp(vma->vm_file->f_path.dentry->d_name.name, SESSION_RESERVE_NAME);
+	mmap_read_unlock(mm);
+	return reserved;
+}
+
+/**
+ * vgpu_session_reserve - keep the shadow's range free in the process
+ * @session: the calling process's; mmap_lock is not held
+ *
+ * Return: 0, or -ENOMEM: the program has something else there.
+ */
+int vgpu_session_reserve(struct vgpu_session *session)
+{
+	u64 base = session->host->reserved_base;
+	u64 size = session->host->reserved_size;
+	unsigned long addr;
+	int ret = 0;
+
+	if (READ_ONCE(session->is_reserved))
+		return 0;
+	/* Only a process can reserve, and a 32-bit one has no such addresses. */
+	if (session->mm != current->mm || !size || TASK_SIZE <= base)
+		return 0;
+
+	mutex_lock(&session->reserve_lock);
+	if (!session->is_reserved) {
+		addr = vm_mmap(session_reserve_file, base, size, PROT_NONE,
+			       MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
+		if (IS_ERR_VALUE(addr) && !session_is_reserved(base, size))
+			ret = -ENOMEM;
+		else
+			WRITE_ONCE(session->is_reserved, true);
+	}
+	mutex_unlock(&session->reserve_lock);
+	return ret;
+}
+
+/**
+ * vgpu_session_kill - no calls any more
+ * @session: its shadow is dead, or will be
+ *
+ * Running calls end with -ENODEV.
+ */
+void vgpu_session_kill(struct vgpu_session *session)
+{
+	spin_lock(&session->lock);
+	WRITE_ONCE(session->dead, true);
+	spin_unlock(&session->lock);
+	vgpu_lane_end_all(session);
+	wake_up_all(&session->wait);
+}
+
+/* The connection is lost: kills every session of @host. */
+void vgpu_session_abort_all(struct vgpu_host *host)
+{
+	struct vgpu_session *session;
+
+	for (;;) {
+		bool found = false;
+
+		spin_lock(&host->lock);
+		list_for_each_entry(session, &host->session_list, entry) {
+			if (!READ_ONCE(session->aborted)) {
+				WRITE_ONCE(session->aborted, true);
+				vgpu_session_get(session);
+				found = true;
+				break;
+			}
+		}
+		spin_unlock(&host->lock);
+		if (!found)
+			return;
+		vgpu_session_kill(session);
+		session_detach(session);
+		vgpu_session_put(session);
+	}
+}
+
+int vgpu_session_global_init(void)
+{
+	session_wq = alloc_workqueue("vgpu_session", WQ_UNBOUND, 0);
+	if (!session_wq)
+		return -ENOMEM;
+	session_reserve_file = vgpu_shmem_file_setup(SESSION_RESERVE_NAME, 0);
+	if (IS_ERR(session_reserve_file)) {
+		destroy_workqueue(session_wq);
+		return PTR_ERR(session_reserve_file);
+	}
+	return 0;
+}
+
+void vgpu_session_global_exit(void)
+{
+	destroy_workqueue(session_wq);
+	fput(session_reserve_file);
+	/* vgpu_mm_free() runs after a grace period. */
+	mmu_notifier_synchronize();
+}

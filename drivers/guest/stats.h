@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Counters of an export, shown in sysfs. */
+#ifndef VGPU_STATS_H
+#define VGPU_STATS_H
+
+#include <linux/atomic.h>
+
+/**
+ * struct vgpu_stats - what went over the wire for one export
+ * @calls: calls that were answered
+ * @round_trips: calls, page fetches and write-backs
+ * @bytes_in: received on lanes
+ * @bytes_out: sent on lanes
+ * @fetched_pages: pages that the host asked for
+ */
+struct vgpu_stats {
+	atomic64_t calls;
+	atomic64_t round_trips;
+	atomic64_t bytes_in;
+	atomic64_t bytes_out;
+	atomic64_t fetched_pages;
+};
+
+#endif /* VGPU_STATS_H */

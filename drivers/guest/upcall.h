@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Upcalls: what the host asks of the process while a call runs. */
+#ifndef VGPU_UPCALL_H
+#define VGPU_UPCALL_H
+
+struct vgpu_hdr;
+struct vgpu_lane;
+struct vgpu_xcall;
+
+int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
+		      const struct vgpu_hdr *hdr);
+
+#endif /* VGPU_UPCALL_H */
