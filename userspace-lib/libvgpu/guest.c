@@ -40,20 +40,28 @@ static uint64_t read_number(const char *dir, const char *attribute)
 	return number;
 }
 
-/* The guest module links "drm" to the DRM minor that stands for the export. */
-static char *read_drm_node(const char *dir)
+/*
+ * The guest module links "drm" to the device whose DRM minors stand for the
+ * exports; which of them is ours, the host's path tells by its kind.
+ */
+static char *read_drm_node(const char *dir, const char *host_path)
 {
-	char path[PATH_MAX], target[PATH_MAX], node[PATH_MAX] = "";
-	const char *slash;
-	ssize_t len;
+	char path[PATH_MAX], node[PATH_MAX] = "";
+	const char *base = strrchr(host_path, '/');
+	struct dirent *entry;
+	size_t kind;
+	DIR *minors;
 
-	snprintf(path, sizeof(path), "%s/drm", dir);
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len > 0) {
-		target[len] = '\0';
-		slash = strrchr(target, '/');
-		snprintf(node, sizeof(node), "/dev/dri/%s", slash ? slash + 1 : target);
-	}
+	base = base ? base + 1 : host_path;
+	kind = strcspn(base, "0123456789");
+	snprintf(path, sizeof(path), "%s/drm/drm", dir);
+	minors = opendir(path);
+	while (minors && (entry = readdir(minors)))
+		if (kind && !strncmp(entry->d_name, base, kind) &&
+		    isdigit((unsigned char)entry->d_name[kind]))
+			snprintf(node, sizeof(node), "/dev/dri/%s", entry->d_name);
+	if (minors)
+		closedir(minors);
 	return strdup(node);
 }
 
@@ -64,10 +72,10 @@ static bool read_node(const char *name, struct vgpu_node_info *node)
 	snprintf(dir, sizeof(dir), CLASS_DIR "/%s", name);
 	snprintf(path, sizeof(path), "/dev/%s", name);
 	node->node = strdup(path);
-	node->drm_node = read_drm_node(dir);
 	node->name = read_text(dir, "name");
 	node->host = read_text(dir, "host");
 	node->path = read_text(dir, "path");
+	node->drm_node = read_drm_node(dir, node->path ? node->path : "");
 	node->driver = read_text(dir, "driver");
 	node->state = read_text(dir, "state");
 	node->calls = read_number(dir, "calls");

@@ -95,7 +95,8 @@ static bool is_ours(const char *dir, const char *class, const char *driver)
 {
 	char name[64];
 
-	if (!strcmp(class, "vgpu") || !strcmp(driver, "vgpu_guest"))
+	if (!strcmp(class, "vgpu") || !strcmp(driver, "vgpu_guest") ||
+	    !strcmp(driver, "vgpu-drm"))
 		return true;
 	dir_name(dir, "", name, sizeof(name));
 	return !strcmp(class, "misc") &&

@@ -13,7 +13,7 @@
 #include "log.h"
 #include "peer.h"
 
-struct export_list exports = LIST_HEAD_INITIALIZER(exports);
+struct export_list exports = TAILQ_HEAD_INITIALIZER(exports);
 
 static int __attribute__((format(printf, 3, 4)))
 say(struct answer *answer, int error, const char *fmt, ...)
@@ -111,7 +111,7 @@ static struct grant *grant_find(struct export *export, uint32_t cid, uint32_t po
 {
 	struct grant *grant;
 
-	LIST_FOREACH(grant, &export->grants, node)
+	TAILQ_FOREACH(grant, &export->grants, node)
 		if (grant->cid == cid && grant->port == port)
 			return grant;
 	return NULL;
@@ -143,7 +143,7 @@ static int grant_add(struct export *export, uint32_t cid, uint32_t port, bool an
 	grant->port = port;
 	grant->any_port = any_port;
 	grant->read_only = read_only;
-	LIST_INSERT_HEAD(&export->grants, grant, node);
+	TAILQ_INSERT_TAIL(&export->grants, grant, node);
 	LIST_FOREACH(peer, &peers, node)
 		grant_tell(export, grant, peer);
 	return 0;
@@ -157,7 +157,7 @@ static void grant_del(struct export *export, struct grant *grant)
 		LIST_FOREACH(peer, &peers, node)
 			if (peer->state == PEER_UP && grant_fits(grant, peer))
 				hostdev_revoke(peer->number, export->number);
-	LIST_REMOVE(grant, node);
+	TAILQ_REMOVE(&export->grants, grant, node);
 	listener_put(grant->port);
 	free(grant);
 }
@@ -169,7 +169,7 @@ bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port)
 	bool found = false;
 
 	*any_port = false;
-	LIST_FOREACH(export, &exports, node) {
+	TAILQ_FOREACH(export, &exports, node) {
 		grant = grant_find(export, cid, port);
 		if (grant) {
 			found = true;
@@ -184,8 +184,8 @@ void exports_grant_all(struct peer *peer)
 	struct export *export;
 	struct grant *grant;
 
-	LIST_FOREACH(export, &exports, node)
-		LIST_FOREACH(grant, &export->grants, node)
+	TAILQ_FOREACH(export, &exports, node)
+		TAILQ_FOREACH(grant, &export->grants, node)
 			grant_tell(export, grant, peer);
 }
 
@@ -195,7 +195,7 @@ static struct export *export_find(const char *name)
 {
 	struct export *export;
 
-	LIST_FOREACH(export, &exports, node)
+	TAILQ_FOREACH(export, &exports, node)
 		if (!strcmp(export->spec.name, name))
 			return export;
 	return NULL;
@@ -239,7 +239,7 @@ static int export_up(struct export *export, struct answer *answer)
 
 	export->number = arg.out_export;
 	log_info("export %s: %s, driver %s", spec->name, spec->path, export->device.driver);
-	LIST_FOREACH(grant, &export->grants, node)
+	TAILQ_FOREACH(grant, &export->grants, node)
 		LIST_FOREACH(peer, &peers, node)
 			grant_tell(export, grant, peer);
 	return 0;
@@ -257,9 +257,9 @@ static void export_free(struct export *export)
 	struct grant *grant;
 
 	export_down(export);
-	while ((grant = LIST_FIRST(&export->grants)))
+	while ((grant = TAILQ_FIRST(&export->grants)))
 		grant_del(export, grant);
-	LIST_REMOVE(export, node);
+	TAILQ_REMOVE(&exports, export, node);
 	export_spec_free(&export->spec);
 	free(export->origin);
 	free(export);
@@ -279,12 +279,12 @@ static struct export *export_new(struct export_spec *spec, const char *origin)
 			return NULL;
 		}
 	}
-	LIST_INIT(&export->grants);
+	TAILQ_INIT(&export->grants);
 	export->spec = *spec;
 	export->spec.guests = NULL;
 	export->spec.nr_guests = 0;
 	spec->ioctls = NULL;
-	LIST_INSERT_HEAD(&exports, export, node);
+	TAILQ_INSERT_TAIL(&exports, export, node);
 	return export;
 }
 
@@ -355,7 +355,7 @@ static int check_unused(struct export *export, struct grant *only, struct answer
 	struct peer *peer;
 	struct grant *grant;
 
-	LIST_FOREACH(grant, &export->grants, node) {
+	TAILQ_FOREACH(grant, &export->grants, node) {
 		if (only && grant != only)
 			continue;
 		LIST_FOREACH(peer, &peers, node)
@@ -390,7 +390,7 @@ int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 	}
 	if (grant)
 		grant_del(export, grant);
-	if (!grant || LIST_EMPTY(&export->grants))
+	if (!grant || TAILQ_EMPTY(&export->grants))
 		export_free(export);
 	return 0;
 }
@@ -401,7 +401,7 @@ void exports_sync_begin(void)
 {
 	struct export *export;
 
-	LIST_FOREACH(export, &exports, node)
+	TAILQ_FOREACH(export, &exports, node)
 		export->seen = !export->origin;
 }
 
@@ -410,7 +410,7 @@ static bool same_guests(struct export *export, const struct export_spec *spec)
 	struct grant *grant;
 	size_t i, nr = 0;
 
-	LIST_FOREACH(grant, &export->grants, node)
+	TAILQ_FOREACH(grant, &export->grants, node)
 		nr++;
 	if (nr != spec->nr_guests)
 		return false;
@@ -447,7 +447,7 @@ void exports_keep(const char *origin)
 {
 	struct export *export;
 
-	LIST_FOREACH(export, &exports, node)
+	TAILQ_FOREACH(export, &exports, node)
 		if (export->origin && !strcmp(export->origin, origin))
 			export->seen = true;
 }
@@ -456,8 +456,8 @@ void exports_sync_end(void)
 {
 	struct export *export, *next;
 
-	for (export = LIST_FIRST(&exports); export; export = next) {
-		next = LIST_NEXT(export, node);
+	for (export = TAILQ_FIRST(&exports); export; export = next) {
+		next = TAILQ_NEXT(export, node);
 		if (!export->seen) {
 			log_info("export %s: no file asks for it any more", export->spec.name);
 			export_free(export);
@@ -472,7 +472,7 @@ void exports_rescan(void)
 	struct answer answer;
 	int fd;
 
-	LIST_FOREACH(export, &exports, node) {
+	TAILQ_FOREACH(export, &exports, node) {
 		if (export->number) {
 			fd = device_open(export->spec.path, &device);
 			if (fd >= 0)

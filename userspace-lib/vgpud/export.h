@@ -53,7 +53,7 @@ struct export_spec {
  * @read_only: opens for writing fail
  */
 struct grant {
-	LIST_ENTRY(grant) node;
+	TAILQ_ENTRY(grant) node;
 	uint32_t cid;
 	uint32_t port;
 	bool any_port;
@@ -70,9 +70,9 @@ struct grant {
  * @error: negative errno: why it is not there
  */
 struct export {
-	LIST_ENTRY(export) node;
+	TAILQ_ENTRY(export) node;
 	struct export_spec spec;
-	LIST_HEAD(, grant) grants;
+	TAILQ_HEAD(, grant) grants;
 	char *origin;
 	bool seen;
 	uint32_t number;
@@ -80,7 +80,7 @@ struct export {
 	int error;
 };
 
-LIST_HEAD(export_list, export);
+TAILQ_HEAD(export_list, export);
 extern struct export_list exports;
 
 bool export_name_ok(const char *name);

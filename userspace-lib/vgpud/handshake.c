@@ -289,14 +289,14 @@ static void handshake_expired(struct timer *timer)
 		handshake_end(handshake);
 }
 
-static bool handshake_room(uint32_t cid)
+static bool handshake_room(uint32_t cid, uint32_t port)
 {
 	unsigned int all = 0, of_guest = 0;
 	struct handshake *handshake;
 
 	TAILQ_FOREACH(handshake, &handshakes, node) {
 		all++;
-		of_guest += handshake->cid == cid;
+		of_guest += handshake->cid == cid && handshake->port == port;
 	}
 	return all < settings.pending && of_guest < settings.pending_per_guest;
 }
@@ -305,7 +305,7 @@ void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 {
 	struct handshake *handshake = NULL;
 
-	if (handshake_room(cid))
+	if (handshake_room(cid, port))
 		handshake = calloc(1, sizeof(*handshake));
 	else
 		log_guest("guest %u:%u: too many connections that say nothing", cid, port);

@@ -152,7 +152,7 @@ static struct json_object *list_grants(struct export *export)
 	struct grant *grant;
 	struct peer *peer;
 
-	LIST_FOREACH(grant, &export->grants, node) {
+	TAILQ_FOREACH(grant, &export->grants, node) {
 		peer = peer_find(grant->cid, grant->port);
 		object = json_object_new_object();
 		put_number(object, "cid", grant->cid);
@@ -170,7 +170,7 @@ static struct json_object *list_exports(void)
 	struct json_object *array = json_object_new_array(), *object;
 	struct export *export;
 
-	LIST_FOREACH(export, &exports, node) {
+	TAILQ_FOREACH(export, &exports, node) {
 		object = json_object_new_object();
 		put_string(object, "name", export->spec.name);
 		put_string(object, "path", export->spec.path);
