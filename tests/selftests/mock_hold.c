@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A driver that holds a device-wide mutex while it copies from and to user
+ * memory, and a program whose memory does not come.
+ */
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "vgpu_diff.h"
+
+static int locked(int fd, unsigned int cmd, void *in, void *out, __u32 length, __u32 hold_ms,
+		  __u64 *waited_us)
+{
+	struct vgpu_mock_locked argument = {
+		.in_ptr = (uintptr_t)in, .out_ptr = (uintptr_t)out,
+		.length = length, .hold_ms = hold_ms,
+	};
+	int ret = ioctl(fd, cmd, &argument);
+
+	if (waited_us)
+		*waited_us = argument.out_waited_us;
+	return ret;
+}
+
+DIFF_TEST_TWINS(copies)
+{
+	unsigned char *in = alloc_bytes(5000, 1);
+	unsigned char *out = alloc_bytes(5000, 2);
+	int fd = open_device(O_RDWR);
+
+	LOG_CALL(locked(fd, CMD(LOCKED), in, out, 5000, 0, NULL));
+	CHECK(out[4999] == (in[4999] ^ 0xff));
+	log_bytes("out", out, 5000);
+	LOG_CALL(locked(fd, CMD(LOCKED), NULL, out, 10, 0, NULL));
+	LOG_CALL(locked(fd, CMD(LOCKED), in, NULL, 10, 0, NULL));
+	LOG_CALL(locked(fd, CMD(LOCKED), NULL, NULL, 0, 0, NULL));
+	LOG_CALL(locked(fd, CMD(LOCKED), out, out, 5000, 0, NULL));
+	log_bytes("out", out, 5000);
+}
+
+static int device;
+
+static void *hold_often(void *argument)
+{
+	unsigned char in[3000], out[3000];
+	unsigned int i, j;
+
+	for (i = 0; i < 20; i++) {
+		vgpu_mock_pattern(in, sizeof(in), i, 0);
+		if (!CHECK(!locked(device, CMD(LOCKED), in, out, 3000, 1, NULL)))
+			return NULL;
+		for (j = 0; j < 3000; j++)
+			if (out[j] != (in[j] ^ 0xff))
+				break;
+		if (!CHECK(j == 3000))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Whoever serves the memory of the one that holds it must not need it. */
+DIFF_TEST_TWINS(contended)
+{
+	pthread_t threads[8];
+	int i;
+
+	device = open_device(O_RDWR);
+	for (i = 0; i < 8; i++)
+		MUST(!pthread_create(&threads[i], NULL, hold_often, NULL));
+	for (i = 0; i < 8; i++)
+		MUST(!pthread_join(threads[i], NULL));
+}
+
+/* Memory whose first access waits until somebody provides it: nobody does. */
+static void *withheld(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (fd < 0)
+		return NULL;
+	reg.range.start = (uintptr_t)memory;
+	reg.range.len = 4096;
+	MUST(memory != MAP_FAILED && !ioctl(fd, UFFDIO_API, &api));
+	MUST(!ioctl(fd, UFFDIO_REGISTER, &reg));
+	return memory;
+}
+
+/*
+ * The memory of one program's undescribed call is withheld while the driver
+ * holds the mutex. Natively everybody waits; a forwarder gives up after the
+ * fetch deadline, and the next one gets the mutex.
+ */
+TEST_F_TIMEOUT(same, withheld_memory, 60)
+{
+	unsigned int cmd = VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LOCKED);
+	const char *real = getenv("VGPU_REAL");
+	__u64 start, waited = 0;
+	char out[16];
+	int status, fd;
+	pid_t pid;
+
+	path = getenv("VGPU_FWD");
+	if (!path || !real || !strcmp(path, real))
+		SKIP(return, "natively the memory is waited for without end");
+	fd = open(path, O_RDWR);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(locked(fd, cmd, out, out, sizeof(out), 0, NULL), 0);
+
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		void *memory = withheld();
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!memory)
+			_exit(4);
+		/* Its own page, so that the argument itself is there. */
+		_exit(locked(fd, cmd, memory, out, sizeof(out), 0, NULL) ? 1 : 0);
+	}
+	sleep_ms(700);
+	if (waitpid(pid, &status, WNOHANG) == pid)
+		SKIP(return, "userfaultfd is not available (status %x)", status);
+	start = now_ms();
+	ASSERT_EQ(locked(fd, cmd, out, out, sizeof(out), 0, &waited), 0);
+	TH_LOG("got the mutex after %llu ms", (unsigned long long)(now_ms() - start));
+	EXPECT_LT(now_ms() - start, 4000ULL);
+	/* It did have to wait: the memory was withheld in the right place. */
+	EXPECT_GT(waited, 100000ULL);
+
+	kill(pid, SIGKILL);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	ASSERT_EQ(locked(fd, cmd, out, out, sizeof(out), 0, NULL), 0);
+	close(fd);
+}
+
+TEST_HARNESS_MAIN
