@@ -8,6 +8,8 @@
 
 /* Least that WELCOME may allow for a lane message: it must fit some pages. */
 #define CALL_BYTES_MIN	(4 * VGPU_PAGE_SIZE)
+/* One is kept for calls of class mm. */
+#define LANES_MIN	2
 
 /* One range of one byte, padded. */
 #define WRITEBACK_MIN	(sizeof(struct vgpu_writeback) + sizeof(struct vgpu_range) + 8)
@@ -62,7 +64,7 @@ static int check_welcome(const void *msg, size_t len, const struct vgpu_wire_lim
 		return -EPROTO;
 	if (call_bytes < CALL_BYTES_MIN || call_bytes > VGPU_CALL_BYTES_MAX ||
 	    !segs || segs > VGPU_SEGS_MAX || !fixups || fixups > VGPU_FIXUPS_MAX ||
-	    !m->lanes_max)
+	    le32_to_cpu(m->lanes_max) < LANES_MIN)
 		return -EPROTO;
 	return 0;
 }

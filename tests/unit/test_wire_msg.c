@@ -39,7 +39,8 @@ static const struct wire_case welcome[] = {
 	BAD(vgpu_welcome, fixups_max, 0),
 	GOOD(vgpu_welcome, fixups_max, VGPU_FIXUPS_MAX),
 	BAD(vgpu_welcome, fixups_max, VGPU_FIXUPS_MAX + 1),
-	BAD(vgpu_welcome, lanes_max, 0),
+	BAD(vgpu_welcome, lanes_max, 1),
+	GOOD(vgpu_welcome, lanes_max, 2),
 	GOOD(vgpu_welcome, ping_timeout_ms, 0),
 	BAD(vgpu_welcome, reserved2, 1),
 };
