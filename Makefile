@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# vgpu, for people. What kbuild reads is Kbuild.
+#
+#   make modules KDIR=/path/to/kernel/build   for another kernel than the running one
+#   make check TEST='mock_ioctl' BED=loopback:6.12
+
+KDIR	?= /lib/modules/$(shell uname -r)/build
+DESTDIR	?=
+version	:= 0.1
+harness	:= tests/harness
+run	:= $(harness)/run
+
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z_-]*\):.*## \(.*\)/\1|\2/p' Makefile | \
+		while IFS='|' read -r name what; do printf '  %-16s %s\n' "$$name" "$$what"; done
+
+# --- for use ------------------------------------------------------------------
+
+modules: ## vgpu_guest.ko and vgpu_host.ko for KDIR
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+modules_install: ## install the modules (as root), for plain modprobe
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
+
+lib: ## vgpud, vgpuctl, vgpu-shadow and libvgpu
+	$(MAKE) -C userspace-lib
+
+install: lib ## install these (as root; DESTDIR=, prefix=)
+	$(MAKE) -C userspace-lib install
+
+dkms: ## have DKMS build and install the modules for each kernel (as root)
+	dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
+	rm -rf $(DESTDIR)/usr/src/vgpu-$(version)
+	mkdir -p $(DESTDIR)/usr/src/vgpu-$(version)
+	cp -r Kbuild drivers uapi $(DESTDIR)/usr/src/vgpu-$(version)/
+	printf '%s\n' 'PACKAGE_NAME=vgpu' 'PACKAGE_VERSION=$(version)' 'AUTOINSTALL=yes' \
+		'MAKE[0]="make -C $$kernel_source_dir M=$$dkms_tree/$$module/$$module_version/build modules"' \
+		'CLEAN="true"' \
+		'BUILT_MODULE_NAME[0]=vgpu_guest' 'BUILT_MODULE_LOCATION[0]=drivers/guest' \
+		'DEST_MODULE_LOCATION[0]=/updates' \
+		'BUILT_MODULE_NAME[1]=vgpu_host' 'BUILT_MODULE_LOCATION[1]=drivers/host' \
+		'DEST_MODULE_LOCATION[1]=/updates' >$(DESTDIR)/usr/src/vgpu-$(version)/dkms.conf
+	[ -n "$(DESTDIR)" ] || { dkms add vgpu/$(version) && dkms install vgpu/$(version); }
+
+# --- for seeing and testing, in virtual machines --------------------------------
+
+prepare:
+	@$(harness)/install-packages.sh
+
+demo: prepare ## two VMs: programs in the one use the other's device
+	@$(harness)/demo
+
+check: prepare ## all tests (TEST=names, BED=tier:guest-kernel/host-kernel)
+	@$(run) $(addprefix --bed ,$(BED)) $(TEST)
+
+check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
+	@$(harness)/unit $(FUZZ_SECONDS)
+
+lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck
+	@$(harness)/lint
+
+bench: prepare ## what a forwarded call costs
+	@$(harness)/bench
+
+shell-guest: prepare ## a prompt in the guest of two VMs, everything loaded
+	@$(run) --shell guest $(addprefix --bed ,$(BED))
+
+shell-host: prepare ## a prompt in the host of two VMs, everything loaded
+	@$(run) --shell host $(addprefix --bed ,$(BED))
+
+clean: ## remove what was built in this tree (the cache stays)
+	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
+	$(MAKE) -C userspace-lib clean
+	rm -rf tests/unit/build tests/fuzz/build
+
+.PHONY: help modules modules_install lib install dkms prepare demo check check-unit lint bench \
+	shell-guest shell-host clean
