@@ -9,8 +9,8 @@ void *driver_mem(struct host *host, u64 addr, u64 len, int rights)
 	u32 i;
 
 	for (i = 0; host && i < host->nr_segs; i++)
-		if (addr >= (uintptr_t)host->segs[i] &&
-		    addr + len <= (uintptr_t)host->segs[i] + host->lens[i])
+		if (addr >= (uintptr_t)host->segs[i] && len <= host->lens[i] &&
+		    addr - (uintptr_t)host->segs[i] <= host->lens[i] - len)
 			return (void *)(uintptr_t)addr;
 	if (!user_may(addr, len, rights))
 		return NULL;
@@ -94,7 +94,8 @@ static void fixups_apply(struct host *host, const struct vgpu_call_view *view, u
 			break;
 		case VGPU_FIXUP_PTR32:
 			/* No such low memory here: a number that stands for it. */
-			placed[i] = value32 = 0xf0000000 | target << 12;
+			value32 = 0xf0000000 | target << 12;
+			placed[i] = value32;
 			memcpy(fixup_place(host, fixup), &value32, 4);
 			break;
 		case VGPU_FIXUP_FD_IN:

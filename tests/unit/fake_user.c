@@ -108,7 +108,8 @@ unsigned long copy_from_user(void *to, const void *from, unsigned long n)
 
 	for (i = 0; i < len; i++)
 		user.double_reads += seen[(uintptr_t)from - USER_BASE + i]++ > 0;
-	memcpy(to, from, len);
+	if (len)
+		memcpy(to, from, len);
 	return n - len;
 }
 
@@ -116,7 +117,8 @@ unsigned long copy_to_user(void *to, const void *from, unsigned long n)
 {
 	unsigned long len = reachable(to, n, USER_WRITE);
 
-	memcpy(to, from, len);
+	if (len)
+		memcpy(to, from, len);
 	user.bytes_written += len;
 	return n - len;
 }

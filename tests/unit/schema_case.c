@@ -443,7 +443,10 @@ long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
 	u8 dir = c->ioctl->dir;
 	struct frame f = { NULL, NULL, size, 0 };
 
-	c->sum = c->pointers = c->fds_in = c->fds_out = 0;
+	c->sum = 0;
+	c->pointers = 0;
+	c->fds_in = 0;
+	c->fds_out = 0;
 	if (!dir && (_IOC_DIR(cmd) & _IOC_WRITE))
 		dir |= VGPU_IN;
 	if (!c->ioctl->dir && (_IOC_DIR(cmd) & _IOC_READ))

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The schema language beyond what the tables use: chains, depth, refusals. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+
+#include "fake_host.h"
+#include "marshal_user.h"
+#include "schema_uapi.h"
+#include "tap.h"
+#include "tests/mock/vgpu_mock.h"
+
+static const struct vgpu_schema *const mock = &vgpu_schema_mock;
+static struct host host;
+
+static void start(void)
+{
+	user_reset();
+	host_init(&host);
+}
+
+static long call(const struct vgpu_schema *schema, u32 cmd, const void *arg, driver_fn driver,
+		 void *data)
+{
+	return host_ioctl(&host, schema, cmd, (uintptr_t)arg, false, driver, data);
+}
+
+static long wants_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	*(u64 *)data = arg;
+	return 7;
+}
+
+/* --- chains, depth -------------------------------------------------------- */
+
+static long chain_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct vgpu_mock_chain *c = driver_mem(h, arg, sizeof(*c), USER_READ);
+	u64 next = c->extensions;
+
+	c->out_count = 0;
+	while (next) {
+		struct vgpu_mock_ext_base *b = driver_mem(h, next, sizeof(*b), USER_READ);
+
+		if (!b)
+			return -EFAULT;
+		if (!b->name || b->name > VGPU_MOCK_EXT_ARRAY)
+			return -EINVAL;
+		if (++c->out_count > VGPU_MOCK_MAX_CHAIN)
+			return -E2BIG;
+		next = b->next_extension;
+	}
+	return 0;
+}
+
+static void test_chain(void)
+{
+	struct vgpu_mock_ext_set *e[20];
+	struct vgpu_mock_chain *c;
+	u32 i;
+
+	start();
+	c = user_alloc(sizeof(*c));
+	for (i = 0; i < 20; i++) {
+		e[i] = user_alloc(sizeof(*e[i]));
+		e[i]->base.name = VGPU_MOCK_EXT_SET;
+		if (i)
+			e[i - 1]->base.next_extension = (uintptr_t)e[i];
+	}
+	c->extensions = (uintptr_t)e[4];
+	tap_expect(!call(mock, VGPU_MOCK_IOC_CHAIN, c, chain_driver, NULL) &&
+		   c->out_count == 16 && !host.fetches, "the longest");
+	c->extensions = (uintptr_t)e[0];
+	tap_expect(call(mock, VGPU_MOCK_IOC_CHAIN, c, chain_driver, NULL) == -E2BIG,
+		   "a longer one is the driver's to refuse");
+	e[7]->base.next_extension = (uintptr_t)e[6];
+	tap_expect(call(mock, VGPU_MOCK_IOC_CHAIN, c, chain_driver, NULL) == -E2BIG, "a ring");
+	e[7]->base.next_extension = 0x30;
+	tap_expect(call(mock, VGPU_MOCK_IOC_CHAIN, c, chain_driver, NULL) == -EFAULT &&
+		   e[7]->base.next_extension == 0x30, "a bad link");
+	e[7]->base.next_extension = (uintptr_t)e[8];
+	e[8]->base.name = 99;
+	tap_expect(call(mock, VGPU_MOCK_IOC_CHAIN, c, chain_driver, NULL) == -EINVAL &&
+		   host.fetches, "an unknown tag");
+	e[8]->base.name = VGPU_MOCK_EXT_GET;
+	e[8]->base.next_extension = 0;
+	e[7]->base.next_extension = (uintptr_t)user_alloc_pages(USER_PAGE) + USER_PAGE - 16;
+	((struct vgpu_mock_ext_base *)(uintptr_t)e[7]->base.next_extension)->name =
+		VGPU_MOCK_EXT_GET;
+	tap_expect(!call(mock, VGPU_MOCK_IOC_CHAIN, c, chain_driver, NULL) && host.fetches,
+		   "a head whose body is missing");
+	tap_subject("chains");
+}
+
+/* A struct that points to one of its kind. */
+struct deep {
+	u64 down;
+};
+
+static const struct vgpu_schema_struct deep_struct;
+static const struct vgpu_schema_field deep_fields[] = {
+	{ VGPU_PTR(struct deep, down), .dir = VGPU_INOUT, .elem = &deep_struct },
+};
+
+static const struct vgpu_schema_struct deep_struct = VGPU_STRUCT(struct deep, deep_fields);
+
+/* Memory that the device would keep, if a flag says so. */
+struct keep {
+	u64 addr;
+	u32 flags;
+	u32 handle;
+};
+
+static const struct vgpu_schema_field keep_fields[] = {
+	{ VGPU_USERPTR(struct keep, addr), .error = EOPNOTSUPP,
+	  .when = VGPU_WHEN_FLAG(struct keep, flags, 2) },
+};
+
+/* Counts that come from the struct around, and from pointers to pointers. */
+struct outer {
+	u64 inner;
+	u16 each;
+	u8 nr;
+	u8 pad[5];
+};
+
+struct inner {
+	u64 p;
+};
+
+static const struct vgpu_schema_field inner_fields[] = {
+	{ VGPU_PTR(struct inner, p), .dir = VGPU_IN, .unit = 2,
+	  .count = VGPU_FIELD_UP(1, struct outer, each) },
+};
+
+static const struct vgpu_schema_struct inner_struct = VGPU_STRUCT(struct inner, inner_fields);
+
+static const struct vgpu_schema_field outer_fields[] = {
+	{ VGPU_PTR(struct outer, inner), .dir = VGPU_IN, .count = VGPU_FIELD(struct outer, nr),
+	  .elem = &inner_struct },
+};
+
+#define SYNTH_DEEP	_IOWR('x', 0, struct deep)
+#define SYNTH_KEEP	_IOWR('x', 1, struct keep)
+#define SYNTH_OUTER	_IOWR('x', 2, struct outer)
+#define SYNTH_REFUSED	_IO('x', 3)
+
+static const struct vgpu_schema_ioctl synth_ioctls[] = {
+	{ VGPU_IOCTL_WITH(SYNTH_DEEP, struct deep, deep_fields) },
+	{ VGPU_IOCTL_WITH(SYNTH_KEEP, struct keep, keep_fields) },
+	{ VGPU_IOCTL_WITH(SYNTH_OUTER, struct outer, outer_fields) },
+	{ VGPU_IOCTL_REFUSE(SYNTH_REFUSED, ENOTTY) },
+};
+
+static const struct vgpu_schema synth = {
+	.name = "synth",
+	.ioctls = synth_ioctls,
+	.nr_ioctls = ARRAY_SIZE(synth_ioctls),
+};
+
+static long deep_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	u32 *depth = data;
+
+	for (*depth = 0; arg; (*depth)++) {
+		struct deep *d = driver_mem(h, arg, sizeof(*d), USER_READ);
+
+		if (!d)
+			return -EFAULT;
+		arg = d->down;
+	}
+	return 0;
+}
+
+static void test_language(void)
+{
+	struct vgpu_marshal m;
+	struct deep *d[40];
+	struct outer *o;
+	struct inner *in;
+	struct keep *k;
+	u64 value = 0;
+	u32 i, depth;
+
+	start();
+	for (i = 0; i < 40; i++) {
+		d[i] = user_alloc(sizeof(*d[i]));
+		if (i)
+			d[i - 1]->down = (uintptr_t)d[i];
+	}
+	tap_expect(!call(&synth, SYNTH_DEEP, d[0], deep_driver, &depth) && depth == 40 &&
+		   host.fetches == 40 - VGPU_SCHEMA_DEPTH - 1,
+		   "what is nested deeper is left to demand paging: %u of %u", host.fetches, depth);
+	d[39]->down = (uintptr_t)d[39];
+	host_ioctl_keep(&host, &m, &synth, SYNTH_DEEP, (uintptr_t)d[39], false, wants_driver,
+			&value);
+	tap_expect(m.nr_segs <= VGPU_SCHEMA_DEPTH + 1, "a struct that points to itself");
+	vgpu_marshal_fini(&m);
+	tap_subject("depth");
+
+	k = user_alloc(sizeof(*k));
+	k->addr = (uintptr_t)k;
+	tap_expect(call(&synth, SYNTH_KEEP, k, wants_driver, &value) == 7, "not kept");
+	k->flags = 3;
+	tap_expect(call(&synth, SYNTH_KEEP, k, wants_driver, &value) == -EOPNOTSUPP &&
+		   !host.calls, "kept: refused");
+	k->addr = 0;
+	tap_expect(call(&synth, SYNTH_KEEP, k, wants_driver, &value) == 7, "kept, but null");
+	tap_expect(call(&synth, SYNTH_REFUSED, NULL, wants_driver, &value) == -ENOTTY &&
+		   !host.calls, "refused altogether");
+	tap_subject("refusals");
+
+	o = user_alloc(sizeof(*o));
+	in = user_alloc(3 * sizeof(*in));
+	o->inner = (uintptr_t)in;
+	o->nr = 3;
+	o->each = 300;
+	for (i = 0; i < 3; i++)
+		in[i].p = (uintptr_t)user_alloc(600);
+	host_ioctl_keep(&host, &m, &synth, SYNTH_OUTER, (uintptr_t)o, false, wants_driver, &value);
+	tap_expect(m.nr_segs == 5 && le32_to_cpu(m.segs[4].len) == 600 &&
+		   le32_to_cpu(m.segs[1].len) == 24, "a count of the struct around");
+	vgpu_marshal_fini(&m);
+	tap_subject("counts of other widths and places");
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+static void test_allocations(void)
+{
+	struct vgpu_mock_structs *s;
+	struct vgpu_mock_struct *elem;
+	struct vgpu_mock_fds *f;
+	u32 i, failures = 0;
+	long result = -ENOMEM;
+	s32 *fds;
+
+	start();
+	s = user_alloc(sizeof(*s));
+	elem = user_alloc(64 * sizeof(*elem));
+	s->ptr = (uintptr_t)elem;
+	s->count = 64;
+	for (i = 0; i < 64; i++) {
+		elem[i].ptr = (uintptr_t)user_alloc(300);
+		elem[i].length = 300;
+	}
+	for (i = 1; result == -ENOMEM && i < 100; i++) {
+		vgpu_user_alloc_fail = i;
+		result = call(mock, VGPU_MOCK_IOC_STRUCTS, s, wants_driver, &(u64){ 0 });
+		failures += result == -ENOMEM;
+	}
+	vgpu_user_alloc_fail = 0;
+	tap_expect(result == 7 && failures > 8, "%u places to fail", failures);
+
+	f = user_alloc(sizeof(*f));
+	fds = user_alloc(64 * 4);
+	f->ptr = (uintptr_t)fds;
+	f->count = 64;
+	for (i = 0; i < 64; i++)
+		fds[i] = USER_FD_FIRST + i;
+	result = -ENOMEM;
+	for (failures = 0, i = 1; result == -ENOMEM && i < 100; i++) {
+		vgpu_user_alloc_fail = i;
+		result = call(mock, VGPU_MOCK_IOC_FDS_IN, f, wants_driver, &(u64){ 0 });
+		failures += result == -ENOMEM;
+	}
+	vgpu_user_alloc_fail = 0;
+	tap_expect(result == 7 && failures > 3, "%u places to fail with fds held", failures);
+	tap_subject("every allocation fails in turn");
+}
+
+int main(void)
+{
+	test_chain();
+	test_language();
+	test_allocations();
+	return tap_done();
+}
