@@ -7,6 +7,7 @@
 #define VGPU_COMPAT_H
 
 #include <linux/fs.h>
+#include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/shmem_fs.h>
 #include <linux/socket.h>
@@ -100,5 +101,13 @@ static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
 	return shmem_file_setup(name, size, mk_vma_flags(VMA_NORESERVE_BIT));
 #endif
 }
+
+/* ->mmap got a sibling, ->mmap_prepare, in 6.16. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+static inline bool can_mmap_file(struct file *file)
+{
+	return file->f_op->mmap;
+}
+#endif
 
 #endif /* VGPU_COMPAT_H */

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls: from a received message to its reply. The message is private memory and
+ * checked once; then a row of the table says who runs it.
+ */
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/mman.h>
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+
+#include "host.h"
+#include "compat.h"
+#include "trace.h"
+
+static const struct vgpu_call_op call_ops[] = {
+	[VGPU_OP_OPEN]		= { .run = vgpu_fops_open },
+	[VGPU_OP_CLOSE]		= { .run = vgpu_fops_close, .leave = true },
+	[VGPU_OP_IOCTL]		= { .run = vgpu_ioctl_run },
+	[VGPU_OP_READ]		= { .run = vgpu_fops_read },
+	[VGPU_OP_WRITE]		= { .run = vgpu_fops_write },
+	[VGPU_OP_LLSEEK]	= { .run = vgpu_fops_llseek },
+	[VGPU_OP_POLL]		= { .run = vgpu_poll_run },
+	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, .mm = true },
+	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, .mm = true },
+	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, .mm = true },
+};
+
+/* A call that never came as far as its operation. */
+static const struct vgpu_call_op call_no_op = { .mm = true };
+
+u16 vgpu_call_nr(const struct vgpu_hcall *call)
+{
+	return le16_to_cpu(((const struct vgpu_call *)call->msg)->op);
+}
+
+s64 vgpu_call_refuse(struct vgpu_hcall *call, int error)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+
+	call->flags |= VGPU_REPLY_REFUSED;
+	atomic64_inc(&peer->counters.refused);
+	trace_vgpu_host_refused(peer->id, vgpu_call_nr(call), error);
+	return error;
+}
+
+void vgpu_call_take_back(struct vgpu_hcall *call)
+{
+	struct vgpu_object *object;
+
+	while (call->nr_objects) {
+		const struct vgpu_object_desc *desc = &call->objects[--call->nr_objects];
+
+		object = vgpu_object_release(call->lane->session->peer,
+					     le32_to_cpu(desc->object));
+		if (!IS_ERR_OR_NULL(object))
+			vgpu_object_put(object);
+	}
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len)
+{
+	struct vgpu_lane *lane = call->lane;
+	u32 size = vgpu_wire_pad(len);
+
+	call->data = lane->reply_buf;
+	call->data_size = size;
+	if (size > VGPU_LANE_BUF) {
+		call->data = NULL;
+		if (!vgpu_session_charge(lane->session, size))
+			return -ENOMEM;
+		call->data = kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		if (!call->data) {
+			vgpu_session_uncharge(lane->session, size);
+			return -ENOMEM;
+		}
+	}
+	memset(call->data + len, 0, size - len);
+	return 0;
+}
+
+static void call_free_data(struct vgpu_hcall *call)
+{
+	if (call->data && call->data != call->lane->reply_buf) {
+		kvfree(call->data);
+		vgpu_session_uncharge(call->lane->session, call->data_size);
+	}
+	call->data = NULL;
+}
+
+int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
+{
+	struct vgpu_lane *lane = call->lane;
+	unsigned long addr;
+
+	if (len <= lane->scratch_len) {
+		/* What an earlier call left must not be seen past the end either. */
+		if (clear_user((void __user *)lane->scratch, max(len, lane->scratch_used)))
+			return -EFAULT;
+		lane->scratch_used = len;
+		call->scratch = lane->scratch;
+		call->scratch_len = len;
+		return 0;
+	}
+	len = PAGE_ALIGN(len);
+	addr = vm_mmap(NULL, 0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	if (IS_ERR_VALUE(addr))
+		return -ENOMEM;
+	call->scratch = addr;
+	call->scratch_len = len;
+	call->scratch_mapped = true;
+	return 0;
+}
+
+static void call_free_scratch(struct vgpu_hcall *call)
+{
+	if (call->scratch_mapped)
+		vm_munmap(call->scratch, call->scratch_len);
+	call->scratch_mapped = false;
+	call->scratch = 0;
+}
+
+static void call_free_segs(struct vgpu_hcall *call)
+{
+	if (call->segs && call->segs != call->segs_small)
+		kvfree(call->segs);
+	call->segs = NULL;
+}
+
+static void call_free_msg(struct vgpu_hcall *call)
+{
+	if (call->msg && call->msg != call->lane->buf) {
+		kvfree(call->msg);
+		vgpu_session_uncharge(call->lane->session, call->msg_len);
+	}
+	call->msg = NULL;
+}
+
+/* --- running -------------------------------------------------------------- */
+
+/* Flags that fcntl() changes reach the driver through its file. */
+static void call_set_f_flags(struct file *file, u32 flags)
+{
+	const unsigned int mask = O_NONBLOCK | O_APPEND;
+
+	if ((file->f_flags & mask) == (flags & mask))
+		return;
+	spin_lock(&file->f_lock);
+	file->f_flags = (file->f_flags & ~mask) | (flags & mask);
+	file->f_iocb_flags = iocb_flags(file);
+	spin_unlock(&file->f_lock);
+}
+
+/* Of operations that have no fixups, so that nothing explains an fd. */
+static s64 call_close_strays(struct vgpu_hcall *call, s64 result)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	unsigned int nr = vgpu_fdtable_take(call->lane->file, NULL, 0);
+
+	if (!nr)
+		return result;
+	atomic64_add(nr, &peer->counters.stray_fds);
+	trace_vgpu_host_stray_fd(peer->id, 0, nr);
+	vgpu_call_take_back(call);
+	call->data_len = 0;
+	call->flags |= VGPU_REPLY_STRAY_FD;
+	return -EOPNOTSUPP;
+}
+
+static s64 call_do(struct vgpu_hcall *call)
+{
+	const struct vgpu_call *msg = call->view.call;
+	struct vgpu_lane *lane = call->lane;
+	s64 result;
+	int ret;
+
+	ret = vgpu_control_wait(lane, le64_to_cpu(msg->control_seq));
+	if (ret)
+		return vgpu_call_refuse(call, ret);
+	if (msg->object && le16_to_cpu(msg->op) != VGPU_OP_CLOSE) {
+		call->object = vgpu_object_find(lane->session->peer, le32_to_cpu(msg->object));
+		if (!call->object)
+			return vgpu_call_refuse(call, -EBADF);
+		call_set_f_flags(call->object->file, le32_to_cpu(msg->f_flags));
+	}
+	if (call->op->mm)
+		return call_close_strays(call, call->op->run(call));
+
+	ret = vgpu_demand_begin(lane);
+	if (ret)
+		return vgpu_call_refuse(call, ret);
+	result = call->op->run(call);
+	if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
+		result = call_close_strays(call, result);
+	/* What the driver wrote is in the guest before the reply is. */
+	if (vgpu_demand_end(lane) && result >= 0) {
+		vgpu_call_take_back(call);
+		result = -EFAULT;
+	}
+	return result;
+}
+
+static void call_reset(struct vgpu_hcall *call)
+{
+	call->op = &call_no_op;
+	call->object = NULL;
+	call->result = 0;
+	call->flags = 0;
+	call->pos = 0;
+	memset(&call->out, 0, sizeof(call->out));
+	call->nr_objects = 0;
+	call->data = NULL;
+	call->data_len = 0;
+	call->segs = NULL;
+	call->done = false;
+}
+
+int vgpu_call_run(struct vgpu_hcall *call)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	u32 cmd = 0;
+
+	call_reset(call);
+	if (vgpu_wire_call_check(call->msg, call->msg_len, &peer->wire, &call->view))
+		return -EPROTO;
+	call->op = &call_ops[le16_to_cpu(call->view.call->op)];
+	call->pos = le64_to_cpu(call->view.call->pos);
+	atomic64_inc(&peer->counters.calls);
+
+	call->result = call_do(call);
+	if (call->flags & VGPU_REPLY_REFUSED)
+		call->data_len = 0;
+	call_free_scratch(call);
+	if (call->object)
+		vgpu_object_put(call->object);
+	call->object = NULL;
+	call->done = true;
+
+	if (le16_to_cpu(call->view.call->op) == VGPU_OP_IOCTL)
+		cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
+	trace_vgpu_host_call(peer->id, call->lane->session->number, vgpu_call_nr(call),
+			     le32_to_cpu(call->view.call->object), cmd, call->result);
+	return 0;
+}
+
+void vgpu_call_reject(struct vgpu_hcall *call, int error)
+{
+	call_reset(call);
+	call->result = vgpu_call_refuse(call, error);
+	call->done = true;
+}
+
+int vgpu_call_send_reply(struct vgpu_hcall *call)
+{
+	u32 objects_len = call->nr_objects * sizeof(call->objects[0]);
+	u32 len = sizeof(struct vgpu_reply) + objects_len + call->data_len;
+	struct vgpu_reply reply = {
+		.hdr.len = cpu_to_le32(len),
+		.hdr.type = cpu_to_le16(VGPU_MSG_REPLY),
+		.hdr.seq = cpu_to_le64(call->lane->seq),
+		.result = cpu_to_le64(call->result),
+		.pos = cpu_to_le64(call->pos),
+		.flags = cpu_to_le32(call->flags),
+		.nr_objects = cpu_to_le16(call->nr_objects),
+	};
+	struct kvec vec[] = {
+		{ .iov_base = &reply, .iov_len = sizeof(reply) },
+		{ .iov_base = call->objects, .iov_len = objects_len },
+		{ .iov_base = call->data, .iov_len = call->data_len },
+	};
+
+	memcpy(&reply.out, &call->out, sizeof(reply.out));
+	/* No deadline: a guest that does not read keeps its own lane busy. */
+	return vgpu_conn_send(&call->lane->conn, vec, ARRAY_SIZE(vec), len, 0);
+}
+
+void vgpu_call_finish(struct vgpu_hcall *call)
+{
+	call_free_segs(call);
+	call_free_data(call);
+	call_free_msg(call);
+	call->done = false;
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The control connection of a peer: a thread that reads it and ends the peer
+ * when it is over, and work that sends what is news to the guest.
+ *
+ * Closes and unmaps are one-way and numbered, and calls name the number up to
+ * which they must be applied. The thread only takes them in: a driver's
+ * ->release may take long, and a peer whose pings stay unanswered is lost. Closes
+ * are applied in order by work of the peer, unmaps by the shadow that they
+ * concern (mapping.c).
+ */
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "host.h"
+
+/* Guests that don't read their control connection for so long lose it. */
+#define CONTROL_SEND_TIMEOUT_MS	5000
+
+int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len)
+{
+	struct kvec vec = { .iov_base = msg, .iov_len = len };
+	int ret;
+
+	mutex_lock(&peer->tx_lock);
+	ret = vgpu_conn_send(&peer->conn, &vec, 1, len, CONTROL_SEND_TIMEOUT_MS);
+	mutex_unlock(&peer->tx_lock);
+	if (ret)
+		vgpu_conn_shutdown(&peer->conn);
+	return ret;
+}
+
+static void control_tx_work(struct work_struct *work)
+{
+	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, tx_work);
+
+	if (!vgpu_grant_announce(peer))
+		vgpu_poll_announce(peer);
+}
+
+void vgpu_control_kick(struct vgpu_peer *peer)
+{
+	queue_work(vgpu_host_wq, &peer->tx_work);
+}
+
+/* The next object to be closed; its place in the order is kept in closing_seq. */
+static struct vgpu_object *control_next_close(struct vgpu_peer *peer)
+{
+	struct vgpu_object *object;
+
+	spin_lock(&peer->closes_lock);
+	object = list_first_entry_or_null(&peer->closes, struct vgpu_object, close_node);
+	if (object)
+		list_del_init(&object->close_node);
+	peer->closing_seq = object ? object->close_seq : 0;
+	spin_unlock(&peer->closes_lock);
+	/* What was closed before it is applied now. */
+	wake_up_all(&peer->wait);
+	return object;
+}
+
+static void control_close_work(struct work_struct *work)
+{
+	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, close_work);
+	struct vgpu_object *object;
+
+	while ((object = control_next_close(peer)))
+		vgpu_object_put(object);
+}
+
+static bool control_applied(struct vgpu_session *session, u64 seq)
+{
+	struct vgpu_peer *peer = session->peer;
+	struct vgpu_object *object;
+	bool applied;
+
+	spin_lock(&peer->closes_lock);
+	object = list_first_entry_or_null(&peer->closes, struct vgpu_object, close_node);
+	applied = READ_ONCE(peer->control_seq) >= seq &&
+		  !(object && object->close_seq <= seq) &&
+		  !(peer->closing_seq && peer->closing_seq <= seq);
+	spin_unlock(&peer->closes_lock);
+	return applied;
+}
+
+int vgpu_control_wait(struct vgpu_lane *lane, u64 seq)
+{
+	struct vgpu_session *session = lane->session;
+	struct vgpu_peer *peer = session->peer;
+	long ret;
+
+	/* The end of the lane wakes nobody here, so look now and then. */
+	while (!control_applied(session, seq)) {
+		ret = wait_event_killable_timeout(peer->wait, control_applied(session, seq) ||
+						  READ_ONCE(session->ending), HZ / 2);
+		if (ret < 0)
+			return -EINTR;
+		vgpu_conn_pending(&lane->conn);
+		if (READ_ONCE(session->ending) || vgpu_conn_is_down(&lane->conn))
+			return -ENODEV;
+	}
+	if (vgpu_mapping_unmaps_due(session, seq))
+		return vgpu_mapping_apply_unmaps(session, lane->shadow, seq);
+	return 0;
+}
+
+/* --- messages of the guest ------------------------------------------------ */
+
+static int control_close(struct vgpu_peer *peer, const void *msg)
+{
+	const struct vgpu_close *close = msg;
+	struct vgpu_object *object;
+
+	object = vgpu_object_release(peer, le32_to_cpu(close->object));
+	if (IS_ERR(object))
+		return -EPROTO;
+	if (!object)
+		return 0;
+	object->close_seq = le64_to_cpu(close->hdr.seq);
+	spin_lock(&peer->closes_lock);
+	list_add_tail(&object->close_node, &peer->closes);
+	spin_unlock(&peer->closes_lock);
+	queue_work(vgpu_host_wq, &peer->close_work);
+	return 0;
+}
+
+/* A session that is gone already is no error: its shadow may have died. */
+static int control_unmap(struct vgpu_peer *peer, const void *msg)
+{
+	const struct vgpu_unmap *unmap = msg;
+	struct vgpu_session *session;
+	int ret;
+
+	session = vgpu_session_find(peer, le64_to_cpu(unmap->session));
+	if (!session)
+		return 0;
+	ret = vgpu_mapping_queue_unmap(session, le64_to_cpu(unmap->hdr.seq),
+				       le64_to_cpu(unmap->addr), le64_to_cpu(unmap->len));
+	if (ret) {
+		/* More unmaps than mappings, or no memory: never an unmap that is lost. */
+		atomic64_inc(&peer->counters.refused);
+		vgpu_session_end(session);
+	}
+	vgpu_session_put(session);
+	return 0;
+}
+
+static int control_session_close(struct vgpu_peer *peer, const void *msg)
+{
+	const struct vgpu_session_close *close = msg;
+	struct vgpu_session *session;
+
+	session = vgpu_session_find(peer, le64_to_cpu(close->session));
+	if (!session)
+		return 0;
+	vgpu_session_end(session);
+	vgpu_session_notify_closed(session);
+	vgpu_session_put(session);
+	return 0;
+}
+
+static int control_ping(struct vgpu_peer *peer, const void *msg)
+{
+	struct vgpu_hdr pong = {
+		.len = cpu_to_le32(sizeof(pong)),
+		.type = cpu_to_le16(VGPU_MSG_PONG),
+		.seq = ((const struct vgpu_hdr *)msg)->seq,
+	};
+
+	return vgpu_control_send(peer, &pong, sizeof(pong));
+}
+
+static int control_pong(struct vgpu_peer *peer, const void *msg)
+{
+	const struct vgpu_hdr *pong = msg;
+
+	/* Any message shows that the guest lives; this one must have been asked for. */
+	return le64_to_cpu(pong->seq) > peer->ping_seq ? -EPROTO : 0;
+}
+
+static const struct control_op {
+	int (*fn)(struct vgpu_peer *peer, const void *msg);
+	bool sequenced;
+} control_ops[] = {
+	[VGPU_MSG_CLOSE] = { .fn = control_close, .sequenced = true },
+	[VGPU_MSG_UNMAP] = { .fn = control_unmap, .sequenced = true },
+	[VGPU_MSG_SESSION_CLOSE] = { .fn = control_session_close, .sequenced = true },
+	[VGPU_MSG_PING] = { .fn = control_ping },
+	[VGPU_MSG_PONG] = { .fn = control_pong },
+};
+
+/* Return: 0, -EPROTO (malformed) or an error of the connection. */
+static int control_recv(struct vgpu_peer *peer, u8 *buf)
+{
+	struct vgpu_hdr *hdr = (void *)buf;
+	const struct control_op *op;
+	u32 len, type;
+	int ret;
+
+	ret = vgpu_conn_recv(&peer->conn, hdr, sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	len = le32_to_cpu(hdr->len);
+	type = le16_to_cpu(hdr->type);
+	if (vgpu_wire_hdr_check(hdr, &peer->wire) || len > VGPU_CONTROL_MSG_MAX ||
+	    type >= ARRAY_SIZE(control_ops) || !control_ops[type].fn)
+		goto malformed;
+	ret = vgpu_conn_recv(&peer->conn, hdr + 1, len - sizeof(*hdr), VGPU_MSG_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	op = &control_ops[type];
+	if (vgpu_wire_msg_check(buf, len, &peer->wire) ||
+	    (op->sequenced && le64_to_cpu(hdr->seq) != peer->control_seq + 1))
+		goto malformed;
+	ret = op->fn(peer, buf);
+	if (ret == -EPROTO)
+		goto malformed;
+	if (op->sequenced) {
+		WRITE_ONCE(peer->control_seq, peer->control_seq + 1);
+		wake_up_all(&peer->wait);
+	}
+	return ret;
+
+malformed:
+	vgpu_peer_malformed(peer, type);
+	return -EPROTO;
+}
+
+/* The guest was silent for half the time that it has. */
+static int control_silent(struct vgpu_peer *peer, unsigned int *silence)
+{
+	struct vgpu_hdr ping = {
+		.len = cpu_to_le32(sizeof(ping)),
+		.type = cpu_to_le16(VGPU_MSG_PING),
+	};
+
+	if ((*silence)++)
+		return *silence > 2 ? -ETIMEDOUT : 0;
+	ping.seq = cpu_to_le64(++peer->ping_seq);
+	return vgpu_control_send(peer, &ping, sizeof(ping));
+}
+
+static void control_end(struct vgpu_peer *peer)
+{
+	struct vgpu_session *session;
+
+	vgpu_conn_shutdown(&peer->conn);
+	mutex_lock(&peer->lock);
+	peer->closing = true;
+	list_for_each_entry(session, &peer->sessions, node)
+		vgpu_session_end(session);
+	mutex_unlock(&peer->lock);
+	wake_up_all(&peer->wait);
+	wait_event_idle(peer->wait, !READ_ONCE(peer->nr_sessions));
+
+	/* No lane is left, so no object is used and none is made. */
+	flush_work(&peer->close_work);
+	vgpu_object_drop_all(peer);
+	cancel_work_sync(&peer->tx_work);
+	vgpu_grant_drop_all(peer);
+}
+
+static int control_thread(void *data)
+{
+	struct vgpu_peer *peer = data;
+	unsigned int silence = 0;
+	unsigned int timeout = peer->agent->ping_timeout_ms;
+	struct vgpu_agent_event *gone;
+	u8 *buf = peer->control_buf;
+	int ret = 0;
+
+	if (timeout)
+		timeout = max(timeout / 2, 1U);
+	while (!ret) {
+		ret = vgpu_conn_wait(&peer->conn, TASK_IDLE, timeout);
+		if (ret == -ETIMEDOUT) {
+			ret = control_silent(peer, &silence);
+		} else if (!ret) {
+			silence = 0;
+			ret = control_recv(peer, buf);
+		}
+	}
+	control_end(peer);
+
+	gone = peer->gone;
+	peer->gone = NULL;
+	vgpu_agent_forget_peer(peer->agent, peer);
+	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_PEER_GONE, peer->id, 0);
+	vgpu_peer_put(peer);
+	module_put_and_kthread_exit(0);
+	return 0;
+}
+
+void vgpu_control_init(struct vgpu_peer *peer)
+{
+	INIT_WORK(&peer->tx_work, control_tx_work);
+	INIT_WORK(&peer->close_work, control_close_work);
+}
+
+int vgpu_control_start(struct vgpu_peer *peer)
+{
+	struct task_struct *thread;
+
+	/* The caller's file holds the module, so this cannot fail. */
+	__module_get(THIS_MODULE);
+	thread = kthread_run(control_thread, peer, "vgpu-peer/%u", peer->id);
+	if (IS_ERR(thread)) {
+		module_put(THIS_MODULE);
+		return PTR_ERR(thread);
+	}
+	return 0;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Exports: device files that are offered, and grants: what one peer may do with
+ * one of them.
+ */
+#include <linux/bsearch.h>
+#include <linux/cred.h>
+#include <linux/ctype.h>
+#include <linux/file.h>
+#include <linux/kdev_t.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "host.h"
+
+#define GRANT_IOCTLS_MAX	1024
+/* Flags of open() that reach a driver. */
+#define GRANT_OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)
+
+static void export_free(struct kref *ref)
+{
+	struct vgpu_export *export = container_of(ref, struct vgpu_export, ref);
+
+	path_put(&export->path);
+	kfree(export);
+}
+
+void vgpu_export_get(struct vgpu_export *export)
+{
+	kref_get(&export->ref);
+}
+
+void vgpu_export_put(struct vgpu_export *export)
+{
+	kref_put(&export->ref, export_free);
+}
+
+struct vgpu_export *vgpu_export_find(struct vgpu_agent *agent, u32 id)
+{
+	struct vgpu_export *export;
+
+	lockdep_assert_held(&agent->lock);
+	list_for_each_entry(export, &agent->exports, node)
+		if (export->id == id)
+			return export;
+	return NULL;
+}
+
+static bool export_name_ok(const char *name, size_t size)
+{
+	size_t len = strnlen(name, size);
+	size_t i;
+
+	if (!len || len == size)
+		return false;
+	for (i = 0; i < len; i++)
+		if (!isalnum(name[i]) && !strchr("._+-", name[i]))
+			return false;
+	return true;
+}
+
+/* NUL-terminated and printable; may be empty. */
+static bool export_string_ok(const char *s, size_t size)
+{
+	size_t len = strnlen(s, size);
+	size_t i;
+
+	if (len == size)
+		return false;
+	for (i = 0; i < len; i++)
+		if (s[i] < ' ' || s[i] > '~')
+			return false;
+	return true;
+}
+
+int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args)
+{
+	struct vgpu_export *export;
+	struct inode *inode;
+	struct file *file;
+
+	lockdep_assert_held(&agent->lock);
+	if ((args->flags & ~VGPU_HOST_EXPORT_MASTER) || args->reserved)
+		return -EOPNOTSUPP;
+	if (args->kind > VGPU_EXPORT_DRM_RENDER ||
+	    !export_name_ok(args->name, sizeof(args->name)) ||
+	    !export_string_ok(args->driver, sizeof(args->driver)) ||
+	    !export_string_ok(args->path, sizeof(args->path)))
+		return -EINVAL;
+	list_for_each_entry(export, &agent->exports, node)
+		if (!strcmp(export->name, args->name))
+			return -EEXIST;
+	if (agent->last_export == INT_MAX)
+		return -ENOSPC;
+
+	file = fget_raw(args->path_fd);
+	if (!file)
+		return -EBADF;
+	/* Not file_inode(): O_PATH files of devices show the device's own inode as well. */
+	inode = d_inode(file->f_path.dentry);
+	if (!S_ISCHR(inode->i_mode)) {
+		fput(file);
+		return -ENODEV;
+	}
+	export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
+	if (!export) {
+		fput(file);
+		return -ENOMEM;
+	}
+	kref_init(&export->ref);
+	export->path = file->f_path;
+	path_get(&export->path);
+	fput(file);
+	export->rdev = inode->i_rdev;
+	export->flags = args->flags;
+	export->kind = args->kind;
+	export->device = args->device;
+	strscpy(export->name, args->name, sizeof(export->name));
+	strscpy(export->driver, args->driver, sizeof(export->driver));
+	strscpy(export->dev_path, args->path, sizeof(export->dev_path));
+	if (vgpu_agent_is_device(export->rdev)) {
+		vgpu_export_put(export);
+		return -EXDEV;
+	}
+	export->id = ++agent->last_export;
+	list_add_tail(&export->node, &agent->exports);
+	return export->id;
+}
+
+int vgpu_export_del(struct vgpu_agent *agent, u32 id)
+{
+	struct vgpu_export *export = vgpu_export_find(agent, id);
+
+	if (!export)
+		return -ENOENT;
+	list_del(&export->node);
+	vgpu_export_put(export);
+	return 0;
+}
+
+static void grant_free(struct kref *ref)
+{
+	struct vgpu_grant *grant = container_of(ref, struct vgpu_grant, ref);
+
+	vgpu_export_put(grant->export);
+	kfree(grant);
+}
+
+void vgpu_grant_get(struct vgpu_grant *grant)
+{
+	kref_get(&grant->ref);
+}
+
+void vgpu_grant_put(struct vgpu_grant *grant)
+{
+	if (grant)
+		kref_put(&grant->ref, grant_free);
+}
+
+static int grant_compare(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
+		   const struct vgpu_host_grant *args)
+{
+	struct vgpu_grant *grant, *other;
+	int ret = 0;
+
+	if (args->flags & ~VGPU_HOST_GRANT_READ_ONLY)
+		return -EOPNOTSUPP;
+	if (args->nr_ioctls > GRANT_IOCTLS_MAX || args->ioctls_deny > 1)
+		return -EINVAL;
+	grant = kzalloc(struct_size(grant, ioctls, args->nr_ioctls), GFP_KERNEL_ACCOUNT);
+	if (!grant)
+		return -ENOMEM;
+	if (copy_from_user(grant->ioctls, u64_to_user_ptr(args->ioctls),
+			   args->nr_ioctls * sizeof(u32))) {
+		kfree(grant);
+		return -EFAULT;
+	}
+	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), grant_compare, NULL);
+	kref_init(&grant->ref);
+	grant->nr_ioctls = args->nr_ioctls;
+	grant->deny = args->ioctls_deny;
+	grant->flags = args->flags;
+	grant->export = export;
+	vgpu_export_get(export);
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(other, &peer->grants, node)
+		if (other->export == export && !other->revoked)
+			ret = -EEXIST;
+	if (peer->closing)
+		ret = -ENODEV;
+	if (peer->last_grant == INT_MAX)
+		ret = -ENOSPC;
+	if (!ret) {
+		grant->id = ++peer->last_grant;
+		list_add_tail(&grant->node, &peer->grants);
+	}
+	mutex_unlock(&peer->lock);
+	if (ret) {
+		vgpu_grant_put(grant);
+		return ret;
+	}
+	vgpu_control_kick(peer);
+	return 0;
+}
+
+int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpu_export *export)
+{
+	struct vgpu_grant *grant;
+	int ret = -ENOENT;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node) {
+		if (grant->export == export && !grant->revoked) {
+			grant->revoked = true;
+			ret = 0;
+		}
+	}
+	mutex_unlock(&peer->lock);
+	if (!ret)
+		vgpu_control_kick(peer);
+	return ret;
+}
+
+struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id)
+{
+	struct vgpu_grant *grant, *found = NULL;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node) {
+		if (grant->id == id && !grant->revoked) {
+			vgpu_grant_get(grant);
+			found = grant;
+			break;
+		}
+	}
+	mutex_unlock(&peer->lock);
+	return found;
+}
+
+/* The next grant of which the guest must hear, with a reference, or NULL. */
+static struct vgpu_grant *grant_next_news(struct vgpu_peer *peer, bool *revoked)
+{
+	struct vgpu_grant *grant, *next, *found = NULL;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry_safe(grant, next, &peer->grants, node) {
+		if (grant->announced && !grant->revoked)
+			continue;
+		*revoked = grant->revoked;
+		if (!grant->revoked || grant->announced)
+			found = grant;
+		grant->announced = true;
+		if (found)
+			vgpu_grant_get(grant);
+		if (grant->revoked) {
+			list_del(&grant->node);
+			vgpu_grant_put(grant);
+		}
+		if (found)
+			break;
+	}
+	mutex_unlock(&peer->lock);
+	return found;
+}
+
+static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant)
+{
+	const struct vgpu_export *export = grant->export;
+	struct vgpu_export_add msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_ADD),
+		.export = cpu_to_le32(grant->id),
+		.kind = cpu_to_le32(export->kind),
+		.device = cpu_to_le64(export->device),
+		.rdev_major = cpu_to_le32(MAJOR(export->rdev)),
+		.rdev_minor = cpu_to_le32(MINOR(export->rdev)),
+	};
+
+	memcpy(msg.name, export->name, sizeof(msg.name));
+	memcpy(msg.driver, export->driver, sizeof(msg.driver));
+	memcpy(msg.path, export->dev_path, sizeof(msg.path));
+	return vgpu_control_send(peer, &msg, sizeof(msg));
+}
+
+int vgpu_grant_announce(struct vgpu_peer *peer)
+{
+	struct vgpu_grant *grant;
+	bool revoked;
+	int ret = 0;
+
+	while (!ret && (grant = grant_next_news(peer, &revoked))) {
+		if (revoked) {
+			struct vgpu_export_del msg = {
+				.hdr.len = cpu_to_le32(sizeof(msg)),
+				.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_DEL),
+				.export = cpu_to_le32(grant->id),
+			};
+
+			ret = vgpu_control_send(peer, &msg, sizeof(msg));
+		} else {
+			ret = grant_send_add(peer, grant);
+		}
+		vgpu_grant_put(grant);
+	}
+	return ret;
+}
+
+void vgpu_grant_drop_all(struct vgpu_peer *peer)
+{
+	struct vgpu_grant *grant, *next;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry_safe(grant, next, &peer->grants, node) {
+		list_del(&grant->node);
+		vgpu_grant_put(grant);
+	}
+	mutex_unlock(&peer->lock);
+}
+
+bool vgpu_grant_allows(const struct vgpu_grant *grant, u32 cmd)
+{
+	bool listed;
+
+	if (!grant->nr_ioctls)
+		return true;
+	listed = bsearch(&cmd, grant->ioctls, grant->nr_ioctls, sizeof(cmd), grant_compare);
+	return listed != grant->deny;
+}
+
+/* No recursion: a device that a guest module of this kernel presents is no device of ours. */
+static bool grant_is_forwarded(const struct file *file)
+{
+	const struct module *owner = file->f_op->owner;
+
+	return owner && (owner == THIS_MODULE || !strcmp(owner->name, "vgpu_guest"));
+}
+
+struct file *vgpu_grant_open(struct vgpu_grant *grant, u32 flags)
+{
+	const struct vgpu_export *export = grant->export;
+	struct inode *inode = d_inode(export->path.dentry);
+	struct file *file;
+
+	if ((grant->flags & VGPU_HOST_GRANT_READ_ONLY) && (flags & O_ACCMODE) != O_RDONLY)
+		return ERR_PTR(-EACCES);
+	if (!S_ISCHR(inode->i_mode) || inode->i_rdev != export->rdev)
+		return ERR_PTR(-ENODEV);
+	file = dentry_open(&export->path, (flags & GRANT_OPEN_FLAGS) | O_LARGEFILE,
+			   current_cred());
+	if (!IS_ERR(file) && grant_is_forwarded(file)) {
+		fput(file);
+		return ERR_PTR(-EXDEV);
+	}
+	return file;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The private fd table of a lane's thread. It holds the lane and, for the time
+ * of a call, what the call's fixups put there; what is left afterwards came from
+ * the driver. Nobody else changes it, so it can be read without a lock.
+ */
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/sched.h>
+
+#include "host.h"
+
+static struct fdtable *fdtable_current(void)
+{
+	return rcu_dereference_raw(current->files->fdt);
+}
+
+static struct file *fdtable_file(struct fdtable *fdt, unsigned int fd)
+{
+	return rcu_dereference_raw(fdt->fd[fd]);
+}
+
+static unsigned int fdtable_next(struct fdtable *fdt, unsigned int fd)
+{
+	return find_next_bit(fdt->open_fds, fdt->max_fds, fd);
+}
+
+bool vgpu_fdtable_is_private(struct file *lane)
+{
+	struct fdtable *fdt = fdtable_current();
+	unsigned int fd;
+
+	if (atomic_read(&current->files->count) != 1)
+		return false;
+	for (fd = fdtable_next(fdt, 0); fd < fdt->max_fds; fd = fdtable_next(fdt, fd + 1))
+		if (fdtable_file(fdt, fd) != lane)
+			return false;
+	return true;
+}
+
+int vgpu_fdtable_install(struct file *file)
+{
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+
+	if (fd >= 0)
+		fd_install(fd, get_file(file));
+	return fd;
+}
+
+void vgpu_fdtable_uninstall(int fd, struct file *file)
+{
+	struct fdtable *fdt = fdtable_current();
+
+	/* The driver may have closed it or put another there. */
+	if (fd < fdt->max_fds && fdtable_file(fdt, fd) == file)
+		close_fd(fd);
+}
+
+unsigned int vgpu_fdtable_take(struct file *lane, struct vgpu_fd *fds, unsigned int max)
+{
+	struct fdtable *fdt = fdtable_current();
+	unsigned int fd, nr = 0;
+
+	for (fd = fdtable_next(fdt, 0); fd < fdt->max_fds; fd = fdtable_next(fdt, fd + 1)) {
+		struct file *file = fdtable_file(fdt, fd);
+
+		if (!file || file == lane)
+			continue;
+		if (nr < max) {
+			fds[nr].fd = fd;
+			fds[nr].cloexec = test_bit(fd, fdt->close_on_exec);
+			fds[nr].file = get_file(file);
+		}
+		nr++;
+		close_fd(fd);
+	}
+	return nr;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fixups: the places of an argument that mean something else on this side.
+ * Pointers become addresses of the shadow for the time of the call and the
+ * guest's own again afterwards; objects become fds, and fds objects.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "host.h"
+#include "trace.h"
+
+static u32 fixup_nr(const struct vgpu_hcall *call)
+{
+	return le16_to_cpu(call->view.call->nr_fixups);
+}
+
+/* --- placing -------------------------------------------------------------- */
+
+static unsigned long fixup_addr(const struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+{
+	return call->segs[le16_to_cpu(fixup->seg)].addr + le32_to_cpu(fixup->offset);
+}
+
+/* What a pointer fixup places. */
+static u64 fixup_target(const struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+{
+	return call->segs[le32_to_cpu(fixup->target)].addr + le32_to_cpu(fixup->target_offset);
+}
+
+/* What the guest had in the field: @size bytes, 0 if it sent none. */
+static u64 fixup_original(const struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
+			  size_t size)
+{
+	u32 seg = le16_to_cpu(fixup->seg);
+	u64 value = 0;
+
+	if (vgpu_seg_is(call, seg, VGPU_SEG_IN))
+		memcpy(&value, call->view.data + call->segs[seg].in + le32_to_cpu(fixup->offset),
+		       size);
+	return value;
+}
+
+/* The field in the reply, or NULL if its segment does not come back. */
+static void *fixup_reply(const struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+{
+	u32 seg = le16_to_cpu(fixup->seg);
+
+	if (!vgpu_seg_is(call, seg, VGPU_SEG_OUT))
+		return NULL;
+	return call->data + call->segs[seg].out + le32_to_cpu(fixup->offset);
+}
+
+static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
+			  struct vgpu_fd *placed)
+{
+	struct vgpu_object *object;
+	int fd;
+
+	object = vgpu_object_find(call->lane->session->peer, le32_to_cpu(fixup->target));
+	if (!object)
+		return -EBADF;
+	fd = vgpu_fdtable_install(object->file);
+	if (fd >= 0) {
+		placed->fd = fd;
+		/* The table's reference; to be compared, not to be used. */
+		placed->file = object->file;
+	}
+	vgpu_object_put(object);
+	if (fd < 0)
+		return fd;
+	return put_user(fd, (s32 __user *)fixup_addr(call, fixup)) ? -EFAULT : 0;
+}
+
+static bool fixup_has_fd_in(const struct vgpu_hcall *call)
+{
+	u32 i;
+
+	for (i = 0; i < fixup_nr(call); i++)
+		if (le16_to_cpu(call->view.fixups[i].type) == VGPU_FIXUP_FD_IN)
+			return true;
+	return false;
+}
+
+int vgpu_fixup_apply(struct vgpu_hcall *call)
+{
+	const struct vgpu_fixup *fixup = call->view.fixups;
+	u32 nr = fixup_nr(call), i;
+	int ret = 0;
+
+	if (fixup_has_fd_in(call)) {
+		call->placed = kvcalloc(nr, sizeof(*call->placed), GFP_KERNEL_ACCOUNT);
+		if (!call->placed)
+			return -ENOMEM;
+	}
+	for (i = 0; !ret && i < nr; i++, fixup++) {
+		switch (le16_to_cpu(fixup->type)) {
+		case VGPU_FIXUP_PTR:
+			ret = put_user(fixup_target(call, fixup),
+				       (u64 __user *)fixup_addr(call, fixup));
+			break;
+		case VGPU_FIXUP_PTR32:
+			/* Scratch memory lies above 4 GiB. */
+			ret = -EOPNOTSUPP;
+			break;
+		case VGPU_FIXUP_FD_IN:
+			ret = fixup_place_fd(call, fixup, &call->placed[i]);
+			break;
+		}
+	}
+	return ret;
+}
+
+/* --- undoing -------------------------------------------------------------- */
+
+/*
+ * Only where the field still holds what was placed: the driver may have put an
+ * output there. A pointer that it moved on within the segment is moved on for the
+ * guest.
+ */
+static void fixup_undo_ptr(struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+{
+	u32 target = le32_to_cpu(fixup->target);
+	u64 start = call->segs[target].addr;
+	u64 placed = fixup_target(call, fixup);
+	void *field = fixup_reply(call, fixup);
+	u64 value;
+
+	if (!field)
+		return;
+	memcpy(&value, field, sizeof(value));
+	if (value < start || value > start + vgpu_seg_len(call, target))
+		return;
+	value = fixup_original(call, fixup, sizeof(value)) + (value - placed);
+	memcpy(field, &value, sizeof(value));
+}
+
+static void fixup_undo_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixup, u32 placed)
+{
+	u32 original = fixup_original(call, fixup, sizeof(original));
+	void *field = fixup_reply(call, fixup);
+
+	if (field && !memcmp(field, &placed, sizeof(placed)))
+		memcpy(field, &original, sizeof(original));
+}
+
+void vgpu_fixup_undo(struct vgpu_hcall *call)
+{
+	const struct vgpu_fixup *fixup = call->view.fixups;
+	u32 nr = fixup_nr(call), i;
+
+	for (i = 0; i < nr; i++, fixup++) {
+		switch (le16_to_cpu(fixup->type)) {
+		case VGPU_FIXUP_PTR:
+			fixup_undo_ptr(call, fixup);
+			break;
+		case VGPU_FIXUP_FD_IN:
+			fixup_undo_fd(call, fixup, call->placed[i].fd);
+			break;
+		}
+	}
+}
+
+void vgpu_fixup_remove_fds(struct vgpu_hcall *call)
+{
+	u32 nr = fixup_nr(call), i;
+
+	if (!call->placed)
+		return;
+	for (i = 0; i < nr; i++)
+		if (call->placed[i].file)
+			vgpu_fdtable_uninstall(call->placed[i].fd, call->placed[i].file);
+	kvfree(call->placed);
+	call->placed = NULL;
+}
+
+/* --- fds ------------------------------------------------------------------ */
+
+/* What the driver left in the table. */
+struct fixup_fds {
+	struct vgpu_fd left[VGPU_FDS_MAX];
+	unsigned int nr;
+};
+
+static struct vgpu_fd *fds_find(struct fixup_fds *fds, int fd)
+{
+	unsigned int i;
+
+	for (i = 0; i < min_t(unsigned int, fds->nr, VGPU_FDS_MAX); i++)
+		if (fds->left[i].file && fds->left[i].fd == fd)
+			return &fds->left[i];
+	return NULL;
+}
+
+/* The file behind @fd becomes an object of the reply. */
+static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
+{
+	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
+	struct vgpu_peer *peer = call->lane->session->peer;
+	struct file *file = fd->file;
+	struct vgpu_object *object;
+	struct vgpu_grant *grant;
+
+	fd->file = NULL;
+	/* A device that a device opens (a lease) has the policy of that one. */
+	grant = S_ISCHR(file_inode(file)->i_mode) ? call->object->grant : NULL;
+	object = vgpu_object_take(peer, file, grant);
+	if (IS_ERR(object))
+		return PTR_ERR(object);
+	vgpu_object_describe(object, desc);
+	vgpu_object_put(object);
+	if (fd->cloexec)
+		desc->flags |= cpu_to_le32(VGPU_OBJECT_CLOEXEC);
+	desc->fixup = cpu_to_le32(index);
+	call->nr_objects++;
+	return 0;
+}
+
+/* FD_OUT and FD_RET fixups, after success. */
+static int fds_answer(struct vgpu_hcall *call, struct fixup_fds *fds, s64 *result)
+{
+	const struct vgpu_fixup *fixups = call->view.fixups;
+	u32 nr = fixup_nr(call), i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < nr; i++) {
+		const struct vgpu_fixup *fixup = &fixups[i];
+		struct vgpu_fd *fd;
+		void *field;
+		s32 value;
+
+		switch (le16_to_cpu(fixup->type)) {
+		case VGPU_FIXUP_FD_OUT:
+			field = fixup_reply(call, fixup);
+			memcpy(&value, field, sizeof(value));
+			fd = fds_find(fds, value);
+			if (!fd)
+				break;
+			/* The guest writes its own number; ours is none of its business. */
+			value = -1;
+			memcpy(field, &value, sizeof(value));
+			ret = fds_give(call, fd, i);
+			break;
+		case VGPU_FIXUP_FD_RET:
+			fd = fds_find(fds, *result);
+			if (!fd)
+				break;
+			*result = 0;
+			ret = fds_give(call, fd, i);
+			break;
+		}
+	}
+	return ret;
+}
+
+s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+	struct fixup_fds found, *fds = &found;
+	unsigned int i, strays = 0;
+	int ret = 0;
+
+	fds->nr = vgpu_fdtable_take(call->lane->file, fds->left, VGPU_FDS_MAX);
+	if (!fds->nr)
+		return result;
+	if (fds->nr > peer->limits.fds_per_call)
+		ret = -EMFILE;
+	else if (result >= 0)
+		ret = fds_answer(call, fds, &result);
+	for (i = 0; i < min_t(unsigned int, fds->nr, VGPU_FDS_MAX); i++) {
+		if (!fds->left[i].file)
+			continue;
+		fput(fds->left[i].file);
+		strays++;
+	}
+	if (ret) {
+		atomic64_inc(&peer->counters.refused);
+		vgpu_call_take_back(call);
+		return ret;
+	}
+	if (strays) {
+		atomic64_add(strays, &peer->counters.stray_fds);
+		trace_vgpu_host_stray_fd(peer->id, le32_to_cpu(call->view.call->args.ioctl.cmd),
+					 strays);
+		vgpu_call_take_back(call);
+		call->flags |= VGPU_REPLY_STRAY_FD;
+		return -EOPNOTSUPP;
+	}
+	return result;
+}

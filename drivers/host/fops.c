@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The plain file operations: open, close, read, write, llseek. Each checks first
+ * what the VFS would have checked.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+
+#include "host.h"
+#include "compat.h"
+
+/* Of drm.h, which is not included for a number that never changes. */
+#define FOPS_DRM_DROP_MASTER	_IO('d', 0x1f)
+
+/*
+ * Whoever opens a card node that has no master becomes it. A guest does so only
+ * by permission; the bit stays refused in vgpu_ioctl_run().
+ */
+static void fops_drop_master(const struct vgpu_export *export, struct file *file)
+{
+	if (export->kind == VGPU_EXPORT_DRM_PRIMARY &&
+	    !(export->flags & VGPU_HOST_EXPORT_MASTER) && file->f_op->unlocked_ioctl)
+		file->f_op->unlocked_ioctl(file, FOPS_DRM_DROP_MASTER, 0);
+}
+
+s64 vgpu_fops_open(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_open *args = &call->view.call->args.open;
+	struct vgpu_peer *peer = call->lane->session->peer;
+	struct vgpu_object *object;
+	struct vgpu_grant *grant;
+	struct file *file;
+
+	grant = vgpu_grant_find(peer, le32_to_cpu(args->export));
+	if (!grant)
+		return vgpu_call_refuse(call, -ENODEV);
+	file = vgpu_grant_open(grant, le32_to_cpu(args->flags));
+	if (IS_ERR(file)) {
+		vgpu_grant_put(grant);
+		return PTR_ERR(file);
+	}
+	fops_drop_master(grant->export, file);
+	object = vgpu_object_take(peer, file, grant);
+	vgpu_grant_put(grant);
+	if (IS_ERR(object))
+		return vgpu_call_refuse(call, PTR_ERR(object));
+	vgpu_object_describe(object, &call->objects[0]);
+	call->objects[0].fixup = 0;
+	call->nr_objects = 1;
+	vgpu_object_put(object);
+	return 0;
+}
+
+/*
+ * The last reference is put when the call is finished, the ->release runs on
+ * the way to user mode, and the reply comes after that.
+ */
+s64 vgpu_fops_close(struct vgpu_hcall *call)
+{
+	struct vgpu_object *object;
+
+	object = vgpu_object_release(call->lane->session->peer,
+				     le32_to_cpu(call->view.call->object));
+	if (IS_ERR(object))
+		return vgpu_call_refuse(call, PTR_ERR(object));
+	if (object)
+		vgpu_object_put(object);
+	return 0;
+}
+
+static ssize_t fops_read_iter(struct file *file, char __user *buf, size_t len, loff_t *pos)
+{
+	struct iov_iter iter;
+	struct kiocb kiocb;
+	ssize_t ret;
+
+	init_sync_kiocb(&kiocb, file);
+	kiocb.ki_pos = pos ? *pos : 0;
+	iov_iter_ubuf(&iter, ITER_DEST, buf, len);
+	ret = file->f_op->read_iter(&kiocb, &iter);
+	if (pos)
+		*pos = kiocb.ki_pos;
+	return ret;
+}
+
+static ssize_t fops_write_iter(struct file *file, char __user *buf, size_t len, loff_t *pos)
+{
+	struct iov_iter iter;
+	struct kiocb kiocb;
+	ssize_t ret;
+
+	init_sync_kiocb(&kiocb, file);
+	kiocb.ki_pos = pos ? *pos : 0;
+	iov_iter_ubuf(&iter, ITER_SOURCE, buf, len);
+	ret = file->f_op->write_iter(&kiocb, &iter);
+	if (pos)
+		*pos = kiocb.ki_pos;
+	return ret;
+}
+
+/* Return: length that may be read or written, or an errno. */
+static ssize_t fops_check_rw(struct vgpu_hcall *call, int rw, loff_t *pos, size_t len)
+{
+	struct file *file = call->object->file;
+	int ret;
+
+	if (!(file->f_mode & (rw == READ ? FMODE_READ : FMODE_WRITE)))
+		return -EBADF;
+	if (!(file->f_mode & (rw == READ ? FMODE_CAN_READ : FMODE_CAN_WRITE)))
+		return -EINVAL;
+	len = min_t(size_t, len, MAX_RW_COUNT);
+	ret = rw_verify_area(rw, file, pos, len);
+	return ret ?: len;
+}
+
+s64 vgpu_fops_read(struct vgpu_hcall *call)
+{
+	struct file *file = call->object->file;
+	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
+	char __user *buf;
+	ssize_t len, ret;
+	int error;
+
+	len = fops_check_rw(call, READ, pos, le32_to_cpu(call->view.segs[0].len));
+	if (len < 0)
+		return len;
+	error = vgpu_call_alloc_scratch(call, len);
+	if (error)
+		return vgpu_call_refuse(call, error);
+	buf = (char __user *)call->scratch;
+	if (file->f_op->read)
+		ret = file->f_op->read(file, buf, len, pos);
+	else
+		ret = fops_read_iter(file, buf, len, pos);
+	if (ret <= 0)
+		return ret;
+	if (ret > len)
+		return -EIO;
+	error = vgpu_call_alloc_data(call, ret);
+	if (error)
+		return vgpu_call_refuse(call, error);
+	if (copy_from_user(call->data, buf, ret))
+		return -EFAULT;
+	call->data_len = vgpu_wire_pad(ret);
+	return ret;
+}
+
+s64 vgpu_fops_write(struct vgpu_hcall *call)
+{
+	struct file *file = call->object->file;
+	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
+	char __user *buf;
+	ssize_t len;
+	int error;
+
+	len = fops_check_rw(call, WRITE, pos, le32_to_cpu(call->view.segs[0].len));
+	if (len < 0)
+		return len;
+	error = vgpu_call_alloc_scratch(call, len);
+	if (error)
+		return vgpu_call_refuse(call, error);
+	buf = (char __user *)call->scratch;
+	if (copy_to_user(buf, call->view.data, len))
+		return -EFAULT;
+	if (file->f_op->write)
+		return file->f_op->write(file, buf, len, pos);
+	return fops_write_iter(file, buf, len, pos);
+}
+
+/* The position is the guest's; f_pos_lock is held as the system call would. */
+s64 vgpu_fops_llseek(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_llseek *args = &call->view.call->args.llseek;
+	struct file *file = call->object->file;
+	loff_t ret;
+
+	mutex_lock(&file->f_pos_lock);
+	file->f_pos = call->pos;
+	ret = vfs_llseek(file, le64_to_cpu(args->offset), le32_to_cpu(args->whence));
+	call->pos = file->f_pos;
+	mutex_unlock(&file->f_pos_lock);
+	return ret;
+}

@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Host module: its objects and what each file offers.
+ *
+ * Who holds whom: agent <- peer <- session <- lane; the file of a lane holds the
+ * file of its shadow, so a session's last lane is gone before the session is.
+ * Objects belong to a peer; running calls hold them, too.
+ *
+ * Lock order, outermost first:
+ *
+ *   agent_mutex		the one agent, agent.c
+ *   agent->lock		exports, peers
+ *   peer->lock			grants, sessions
+ *   session->lock		list of lanes
+ *   session->map_lock		mappings; order of changes to the shadow's mm
+ *   (mmap_lock of the shadow)
+ *   demand->lock		pages; taken in faults, so never over a copy to
+ *				or from user memory
+ *   peer->objects_lock		object, file and space tables
+ *   poll->lock			waits on a driver's queues, over its ->poll()
+ *   session->unmaps_lock, peer->closes_lock, peer->events_lock,
+ *   agent->events_lock		spinlocks, one at a time
+ *   lane->lock			spinlock, innermost, taken in socket callbacks
+ *
+ * peer->tx_lock makes senders of the control connection take turns. It is held
+ * over a send with a deadline and nothing else is taken inside it. No other lock
+ * is held over a send, a receive or a driver's function, but map_lock (as the
+ * mmap lock is) and poll->lock.
+ */
+#ifndef VGPU_HOST_H
+#define VGPU_HOST_H
+
+#include <linux/atomic.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm_types.h>
+#include <linux/mutex.h>
+#include <linux/path.h>
+#include <linux/poll.h>
+#include <linux/rbtree.h>
+#include <linux/sizes.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <uapi/linux/vgpu_host.h>
+#include <uapi/linux/vgpu_wire.h>
+
+#include "conn.h"
+#include "wire.h"
+
+struct vgpu_call_op;
+struct vgpu_fd;
+struct vgpu_lane;
+struct vgpu_peer;
+struct vgpu_session;
+
+/* A message once begun is there within this time, or its connection ends. */
+#define VGPU_MSG_TIMEOUT_MS	10000
+
+/* --- main.c --------------------------------------------------------------- */
+
+/* Deferred work of all peers: closes, control messages, poll. */
+extern struct workqueue_struct *vgpu_host_wq;
+
+/* --- cmd.c: control ioctls ------------------------------------------------ */
+
+/**
+ * struct vgpu_cmd - one ioctl of /dev/vgpu-host or of a file made by it
+ * @arg: private copy of the caller's struct, as long as the op says
+ * @user: the caller's struct
+ * @user_size: its length, as the caller says
+ */
+struct vgpu_cmd {
+	void *arg;
+	void __user *user;
+	u32 user_size;
+	u32 size;
+};
+
+struct vgpu_cmd_op {
+	u32 cmd;
+	u32 size;
+	int (*fn)(void *data, struct file *file, struct vgpu_cmd *cmd);
+};
+
+#define VGPU_CMD(_cmd, _type, _fn) { .cmd = (_cmd), .size = sizeof(_type), .fn = (_fn) }
+#define VGPU_CMD_BYTES_MAX	512
+
+long vgpu_cmd_run(const struct vgpu_cmd_op *ops, unsigned int nr, void *data, struct file *file,
+		  unsigned int nr_cmd, unsigned long arg);
+/* Give the caller its outputs, before anything is published that could not be taken back. */
+int vgpu_cmd_respond(struct vgpu_cmd *cmd);
+
+/* --- agent.c -------------------------------------------------------------- */
+
+/* An event on its way to the agent; allocated before it is needed. */
+struct vgpu_agent_event {
+	struct list_head node;
+	struct vgpu_host_event event;
+};
+
+struct vgpu_agent {
+	struct kref ref;
+	u64 reserved_base;
+	u64 reserved_size;
+	u32 fetch_timeout_ms;
+	u32 ping_timeout_ms;
+
+	/* Exports and peers. */
+	struct mutex lock;
+	struct list_head exports;
+	u32 last_export;
+	struct xarray peers;
+	u32 next_peer;
+
+	/* What read() gives. */
+	spinlock_t events_lock;
+	struct list_head events;
+	wait_queue_head_t events_wait;
+};
+
+int vgpu_agent_init(void);
+void vgpu_agent_exit(void);
+void vgpu_agent_get(struct vgpu_agent *agent);
+void vgpu_agent_put(struct vgpu_agent *agent);
+/* Hands @event over to whoever reads the agent's file. */
+void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event, u32 type,
+		       u32 peer, u64 session);
+/* The peer is gone; its number is free. */
+void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
+/* @rdev is /dev/vgpu-host. */
+bool vgpu_agent_is_device(dev_t rdev);
+bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
+
+/* --- export.c ------------------------------------------------------------- */
+
+struct vgpu_export {
+	struct kref ref;
+	struct list_head node;
+	u32 id;
+	u32 flags;
+	u32 kind;
+	u64 device;
+	struct path path;
+	dev_t rdev;
+	char name[32];
+	char driver[32];
+	char dev_path[64];
+};
+
+/* What one peer may do with one export. @nr_ioctls sorted command numbers. */
+struct vgpu_grant {
+	struct kref ref;
+	struct list_head node;
+	struct vgpu_export *export;
+	u32 id;
+	u32 flags;
+	bool announced;
+	bool revoked;
+	bool deny;
+	u32 nr_ioctls;
+	u32 ioctls[];
+};
+
+/* Called with agent->lock held. */
+int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args);
+int vgpu_export_del(struct vgpu_agent *agent, u32 id);
+struct vgpu_export *vgpu_export_find(struct vgpu_agent *agent, u32 id);
+void vgpu_export_get(struct vgpu_export *export);
+void vgpu_export_put(struct vgpu_export *export);
+
+int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
+		   const struct vgpu_host_grant *args);
+int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpu_export *export);
+/* The live grant that the guest knows by @id, with a reference, or NULL. */
+struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id);
+/* Tells the guest what changed, from the peer's sender. Return: 0 or an error of the connection. */
+int vgpu_grant_announce(struct vgpu_peer *peer);
+void vgpu_grant_drop_all(struct vgpu_peer *peer);
+void vgpu_grant_get(struct vgpu_grant *grant);
+void vgpu_grant_put(struct vgpu_grant *grant);
+/* May the opener of @grant's export issue @cmd? */
+bool vgpu_grant_allows(const struct vgpu_grant *grant, u32 cmd);
+struct file *vgpu_grant_open(struct vgpu_grant *grant, u32 flags);
+
+/* --- peer.c --------------------------------------------------------------- */
+
+struct vgpu_counters {
+	atomic64_t calls;
+	atomic64_t upcalls;
+	atomic64_t bytes_in;
+	atomic64_t bytes_out;
+	atomic64_t fetched_pages;
+	atomic64_t written_pages;
+	atomic64_t fetch_timeouts;
+	atomic64_t refused;
+	atomic64_t malformed;
+	atomic64_t stray_fds;
+	atomic64_t cancels;
+};
+
+struct vgpu_peer {
+	struct kref ref;
+	u32 id;
+	u32 cid;
+	u32 port;
+	struct vgpu_agent *agent;
+	struct vgpu_host_limits limits;
+	struct vgpu_wire_limits wire;
+	struct vgpu_counters counters;
+	struct vgpu_agent_event *gone;
+	atomic_t nr_lanes;
+	atomic_t nr_mappings;
+	atomic64_t mapped_bytes;
+
+	/* The control connection. */
+	struct vgpu_conn conn;
+	u8 control_buf[VGPU_CONTROL_MSG_MAX] __aligned(8);
+	u64 ping_seq;
+	/* Senders take turns. */
+	struct mutex tx_lock;
+	struct work_struct tx_work;
+
+	/* Grants and sessions. */
+	struct mutex lock;
+	bool closing;
+	struct list_head grants;
+	u32 last_grant;
+	struct list_head sessions;
+	u32 nr_sessions;
+
+	/* The tables of objects and spaces. */
+	struct mutex objects_lock;
+	struct xarray objects;
+	struct xarray files;
+	struct xarray spaces;
+	u32 nr_objects;
+	u32 next_object;
+	u64 last_space;
+
+	/* Objects whose last reference a CLOSE message gave back, in order. */
+	spinlock_t closes_lock;
+	struct list_head closes;
+	u64 closing_seq;
+	struct work_struct close_work;
+	/* Number of the last control message taken in. */
+	u64 control_seq;
+	/* Control messages came in or were applied; sessions went away. */
+	wait_queue_head_t wait;
+
+	/* Objects of which the guest has to hear that they are ready. */
+	spinlock_t events_lock;
+	struct list_head events;
+};
+
+struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
+				  const struct vgpu_host_peer_add *args);
+void vgpu_peer_get(struct vgpu_peer *peer);
+void vgpu_peer_put(struct vgpu_peer *peer);
+/* Begins to end everything of the peer; the peer's thread does the rest. */
+void vgpu_peer_end(struct vgpu_peer *peer);
+void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat);
+/* A message of the peer was not what the protocol allows. */
+void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type);
+
+/* --- control.c ------------------------------------------------------------ */
+
+void vgpu_control_init(struct vgpu_peer *peer);
+/* Starts the peer's thread, which takes over the caller's reference. */
+int vgpu_control_start(struct vgpu_peer *peer);
+/* Something is there to be sent: grants changed, objects became ready. */
+void vgpu_control_kick(struct vgpu_peer *peer);
+int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
+/* Wait until the control messages up to @seq are applied, as far as @session sees them. */
+int vgpu_control_wait(struct vgpu_lane *lane, u64 seq);
+
+/* --- object.c ------------------------------------------------------------- */
+
+struct vgpu_space {
+	struct address_space *mapping;
+	u64 id;
+	u32 users;
+};
+
+struct vgpu_poll_entry;
+
+struct vgpu_poll {
+	/* All but @node and @revents. */
+	struct mutex lock;
+	struct list_head entries;
+	bool armed;
+	bool failed;
+	__poll_t events;
+	struct work_struct work;
+	/* Under peer->events_lock: in peer->events, and what to tell. */
+	struct list_head node;
+	__poll_t revents;
+};
+
+struct vgpu_object {
+	struct kref ref;
+	struct rcu_head rcu;
+	struct vgpu_peer *peer;
+	struct file *file;
+	struct vgpu_grant *grant;
+	struct vgpu_space *space;
+	u32 id;
+	u32 kind;
+	/* References of the guest, under peer->objects_lock. */
+	u32 held;
+	/* Closed by this control message; in peer->closes. */
+	u64 close_seq;
+	struct list_head close_node;
+	struct vgpu_poll poll;
+};
+
+/*
+ * An object for @file, new or the one that the guest has already, with one more
+ * reference of the guest. Takes over @file in either case.
+ */
+struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
+				     struct vgpu_grant *grant);
+/* The object that the guest calls @id, with a reference of ours, or NULL. */
+struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id);
+void vgpu_object_put(struct vgpu_object *object);
+/*
+ * The guest gives one reference back. Return: the object if it was the last, for
+ * the caller to put; NULL if not; ERR_PTR(-EBADF) if the guest has no such object.
+ */
+struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id);
+void vgpu_object_drop_all(struct vgpu_peer *peer);
+void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *desc);
+struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
+void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
+
+/* --- poll.c --------------------------------------------------------------- */
+
+void vgpu_poll_init(struct vgpu_poll *poll);
+void vgpu_poll_fini(struct vgpu_object *object);
+/* Sends what became ready, from the peer's sender. */
+int vgpu_poll_announce(struct vgpu_peer *peer);
+
+/* --- session.c ------------------------------------------------------------ */
+
+/* A page of the guest process; see demand.c. */
+struct vgpu_page {
+	struct page *page;
+	u8 *orig;
+	u64 addr;
+	u64 seq;
+	bool busy;
+	bool dirty;
+	struct vgpu_page *next;
+};
+
+struct vgpu_demand {
+	/* Everything here, and all fields of the pages. */
+	struct mutex lock;
+	struct xarray pages;
+	u32 nr_pages;
+	u32 nr_dirty;
+	u32 running;
+	bool mapped;
+	/* Counts insertions while @mapped, and claims that ended. */
+	u64 inserts;
+	u64 claims;
+	u64 seq;
+	u64 last_start;
+	u32 gated;
+	wait_queue_head_t wait;
+};
+
+struct vgpu_mapping {
+	struct rb_node node;
+	u64 addr;
+	u64 len;
+	struct file *file;
+	struct vgpu_space *space;
+};
+
+struct vgpu_unmap_req {
+	struct list_head node;
+	u64 seq;
+	u64 addr;
+	u64 len;
+};
+
+struct vgpu_session {
+	struct kref ref;
+	struct vgpu_peer *peer;
+	struct list_head node;
+	u64 number;
+	bool ending;
+	struct inode *inode;
+	struct vgpu_agent_event *gone;
+	struct vgpu_agent_event *closed;
+
+	/* The shadow, from its first mmap() or lane on. */
+	spinlock_t bind_lock;
+	struct mm_struct *mm;
+	struct pid *pid;
+
+	/* The list of lanes. */
+	struct mutex lock;
+	struct list_head lanes;
+	u32 nr_lanes;
+	/* struct task_struct * -> its lane, while it serves */
+	struct xarray tasks;
+	/* Bytes of messages and replies in memory. */
+	atomic_long_t budget;
+
+	/* Mappings, and the order of what changes the shadow's mm. */
+	struct mutex map_lock;
+	struct rb_root mappings;
+	u32 nr_mappings;
+
+	/* Unmaps of the guest that are to be applied. */
+	spinlock_t unmaps_lock;
+	struct list_head unmaps;
+	u32 nr_unmaps;
+	wait_queue_head_t service_wait;
+
+	struct vgpu_demand demand;
+};
+
+struct file *vgpu_session_create(struct vgpu_peer *peer, u64 number);
+void vgpu_session_get(struct vgpu_session *session);
+void vgpu_session_put(struct vgpu_session *session);
+/* With a reference, or NULL. */
+struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number);
+/* Ends lanes and service and kills the shadow. */
+void vgpu_session_end(struct vgpu_session *session);
+/* Tell the agent that the guest closed it. */
+void vgpu_session_notify_closed(struct vgpu_session *session);
+/* Last reference to the shadow's file is gone. */
+void vgpu_session_close(struct vgpu_session *session);
+/* The session's shadow is current. Return: 0, or -EINVAL in another process, -ESHUTDOWN. */
+int vgpu_session_bind(struct vgpu_session *session);
+/* Account @len bytes of messages. Return: they fit. */
+bool vgpu_session_charge(struct vgpu_session *session, u32 len);
+void vgpu_session_uncharge(struct vgpu_session *session, u32 len);
+
+/* --- shadow.c ------------------------------------------------------------- */
+
+struct file *vgpu_shadow_file(struct vgpu_session *session);
+
+/* --- call.c --------------------------------------------------------------- */
+
+#define VGPU_SEGS_SMALL		16
+
+struct vgpu_seg_place {
+	unsigned long addr;	/* in the shadow */
+	u32 in;			/* offset of its bytes in the CALL's data */
+	u32 out;		/* offset of its bytes in the REPLY's data */
+};
+
+/**
+ * struct vgpu_hcall - a call on its way through the host
+ * @lane: that it came by
+ * @op: its row of the table
+ * @msg: the CALL, private and checked
+ * @msg_len: its length; charged to the session if @msg is not the lane's buffer
+ * @view: its parts
+ * @object: that it names, or NULL
+ * @result: of the driver, or an errno
+ * @flags: VGPU_REPLY_*
+ * @pos: file position afterwards
+ * @out: goes into the reply
+ * @nr_objects: given to the guest with the reply
+ * @objects: their descriptions
+ * @data: bytes of the reply; charged if not the lane's buffer
+ * @data_len: how many
+ * @data_size: room in @data
+ * @scratch: memory of the shadow for the arguments
+ * @scratch_len: bytes
+ * @scratch_mapped: made for this call alone
+ * @segs: where each segment is
+ * @segs_small: enough for most calls
+ * @placed: the fd of each FD_IN fixup, while they are in the table
+ * @done: ran; its reply is due
+ */
+struct vgpu_hcall {
+	struct vgpu_lane *lane;
+	const struct vgpu_call_op *op;
+	void *msg;
+	u32 msg_len;
+	struct vgpu_call_view view;
+	struct vgpu_object *object;
+	s64 result;
+	u32 flags;
+	u64 pos;
+	union {
+		struct vgpu_out_mmap mmap;
+		struct vgpu_out_poll poll;
+		__le64 raw[4];
+	} out;
+	u32 nr_objects;
+	struct vgpu_object_desc objects[VGPU_FDS_MAX];
+	u8 *data;
+	u32 data_len;
+	u32 data_size;
+	unsigned long scratch;
+	size_t scratch_len;
+	bool scratch_mapped;
+	struct vgpu_seg_place *segs;
+	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
+	struct vgpu_fd *placed;
+	bool done;
+};
+
+struct vgpu_call_op {
+	s64 (*run)(struct vgpu_hcall *call);
+	bool mm;	/* class mm: never upcalls */
+	bool leave;	/* return to user mode before the reply */
+};
+
+/* Runs the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */
+int vgpu_call_run(struct vgpu_hcall *call);
+int vgpu_call_send_reply(struct vgpu_hcall *call);
+/* Frees what the call holds, once its reply is sent or can't be. */
+void vgpu_call_finish(struct vgpu_hcall *call);
+/* The host refuses: returns @error. */
+s64 vgpu_call_refuse(struct vgpu_hcall *call, int error);
+/* Room for @len bytes in call->data. */
+int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len);
+/* @len zeroed bytes of the shadow's memory at call->scratch. */
+int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len);
+u16 vgpu_call_nr(const struct vgpu_hcall *call);
+/* The call in call->msg could not even be received whole. */
+void vgpu_call_reject(struct vgpu_hcall *call, int error);
+/* The guest will not get the objects of the reply. */
+void vgpu_call_take_back(struct vgpu_hcall *call);
+
+static inline u32 vgpu_seg_len(const struct vgpu_hcall *call, u32 i)
+{
+	return le32_to_cpu(call->view.segs[i].len);
+}
+
+static inline bool vgpu_seg_is(const struct vgpu_hcall *call, u32 i, u32 flag)
+{
+	return le32_to_cpu(call->view.segs[i].flags) & flag;
+}
+
+/* --- fops.c, ioctl.c, poll.c, mapping.c: one function an operation -------- */
+
+s64 vgpu_fops_open(struct vgpu_hcall *call);
+s64 vgpu_fops_close(struct vgpu_hcall *call);
+s64 vgpu_fops_read(struct vgpu_hcall *call);
+s64 vgpu_fops_write(struct vgpu_hcall *call);
+s64 vgpu_fops_llseek(struct vgpu_hcall *call);
+s64 vgpu_ioctl_run(struct vgpu_hcall *call);
+s64 vgpu_poll_run(struct vgpu_hcall *call);
+s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
+s64 vgpu_mapping_read_pages(struct vgpu_hcall *call);
+s64 vgpu_mapping_write_pages(struct vgpu_hcall *call);
+
+/* Apply queued unmaps up to control message @seq (all: U64_MAX) in the shadow that is current. */
+int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow, u64 seq);
+/* Some of them are still to be applied. */
+bool vgpu_mapping_unmaps_due(struct vgpu_session *session, u64 seq);
+int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u64 len);
+void vgpu_mapping_drop_all(struct vgpu_session *session);
+
+/* --- fixup.c -------------------------------------------------------------- */
+
+/* Put pointers and fds into the placed segments. */
+int vgpu_fixup_apply(struct vgpu_hcall *call);
+/* Make them the guest's own again in the gathered reply. */
+void vgpu_fixup_undo(struct vgpu_hcall *call);
+/* Take out of the fd table what apply put there, even in part. */
+void vgpu_fixup_remove_fds(struct vgpu_hcall *call);
+/*
+ * What is left in the fd table came from the driver: becomes objects of the
+ * reply, or is closed. Return: the result of the call.
+ */
+s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result);
+
+/* --- fdtable.c ------------------------------------------------------------ */
+
+/* An fd that a call left behind. */
+struct vgpu_fd {
+	int fd;
+	bool cloexec;
+	struct file *file;
+};
+
+/* current's table is its own and holds nothing but @lane. */
+bool vgpu_fdtable_is_private(struct file *lane);
+int vgpu_fdtable_install(struct file *file);
+void vgpu_fdtable_uninstall(int fd, struct file *file);
+/*
+ * Take everything but @lane out of the table; @fds gets the first @max of them,
+ * with a reference each. Return: how many there were.
+ */
+unsigned int vgpu_fdtable_take(struct file *lane, struct vgpu_fd *fds, unsigned int max);
+
+/* --- lane.c --------------------------------------------------------------- */
+
+#define VGPU_LANE_BUF		SZ_16K
+#define VGPU_LANE_SCRATCH_MIN	SZ_64K
+
+struct vgpu_lane {
+	struct vgpu_session *session;
+	struct list_head node;
+	struct file *file;
+	struct file *shadow;
+	struct vgpu_conn conn;
+	struct task_struct *task;
+	bool ready;
+	u64 seq;
+	/* Objects of the last reply that the guest has yet to acknowledge. */
+	bool unacked;
+	/* The guest has cancelled call @seq. */
+	bool cancelled;
+	/* Bytes already counted. */
+	u64 rx_counted;
+	u64 tx_counted;
+	u8 *buf;
+	u8 *reply_buf;
+	unsigned long scratch;
+	size_t scratch_len;
+	/* Beyond this all of the scratch memory is zero. */
+	size_t scratch_used;
+	struct vgpu_hcall call;
+
+	/* Fetches of the running call; only its thread looks at them. */
+	u64 fault_addr;
+	bool fault_failed;
+	u64 fetch_addr;
+	u32 fetch_tries;
+	bool gating;
+	unsigned long upcall_jiffies;
+
+	/* What a cancel may do. */
+	spinlock_t lock;
+	bool running;
+	bool upcalling;
+	bool signalled;
+};
+
+int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
+		     struct file **file);
+/* The lane of @session that runs on current, if its call may upcall. */
+struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session);
+/**
+ * vgpu_lane_upcall - ask the guest something in the middle of a call
+ * @lane: whose call is running on current
+ * @vec: the request, header first
+ * @nr: entries
+ * @len: bytes together
+ * @type: of the answer
+ * @answer: its fixed part; seq and type are right, the rest is checked
+ * @answer_len: length of that
+ * @data: what may follow it
+ * @data_len: length of that
+ *
+ * Return: 0, or -EFAULT when the lane is over (deadline, death, nonsense).
+ */
+int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
+		     void *answer, u32 answer_len, void *data, u32 data_len);
+
+/* --- demand.c ------------------------------------------------------------- */
+
+extern const struct vm_operations_struct vgpu_demand_vm_ops;
+
+void vgpu_demand_init(struct vgpu_demand *demand);
+/* No lane and no VMA is left. */
+void vgpu_demand_fini(struct vgpu_session *session);
+int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
+/* A call starts. Return: 0 or -EINTR. */
+int vgpu_demand_begin(struct vgpu_lane *lane);
+/* Its driver is done: send what it wrote. */
+int vgpu_demand_end(struct vgpu_lane *lane);
+/* A page that came with the call. */
+void vgpu_demand_store(struct vgpu_lane *lane, u64 addr, const void *data);
+/*
+ * mmap() of the shadow's file over [addr, addr + len) and its demand neighbours.
+ * map_lock is held.
+ */
+int vgpu_demand_cover(struct vgpu_session *session, struct file *shadow, u64 addr, u64 len);
+static inline bool vgpu_demand_vma(const struct vgpu_session *session,
+				   const struct vm_area_struct *vma)
+{
+	return vma->vm_ops == &vgpu_demand_vm_ops && vma->vm_private_data == session;
+}
+
+#endif /* VGPU_HOST_H */

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ioctl: places the argument's segments in memory of the shadow, calls the
+ * driver and gathers what it left there. What the segments mean is not known
+ * here; pointers and fds in them are translated by fixup.c.
+ */
+#include <linux/fs.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "host.h"
+
+/* Zeros after each segment, for drivers that read past the size they declared. */
+#define IOCTL_SLACK		64
+#define IOCTL_ALIGN		16
+
+#define IOCTL_DRM_SET_MASTER	_IO('d', 0x1e)
+
+static u32 ioctl_nr_segs(const struct vgpu_hcall *call)
+{
+	return le16_to_cpu(call->view.call->nr_segs);
+}
+
+/* --- segments ------------------------------------------------------------- */
+
+/* Where each segment goes, and its bytes there. */
+static int ioctl_place_segs(struct vgpu_hcall *call)
+{
+	u32 nr = ioctl_nr_segs(call), in = 0, out = 0, i;
+	size_t size = 0;
+	int ret;
+
+	call->segs = call->segs_small;
+	if (nr > VGPU_SEGS_SMALL) {
+		call->segs = kvmalloc_array(nr, sizeof(*call->segs), GFP_KERNEL_ACCOUNT);
+		if (!call->segs)
+			return -ENOMEM;
+	}
+	for (i = 0; i < nr; i++) {
+		struct vgpu_seg_place *place = &call->segs[i];
+
+		place->in = in;
+		place->out = out;
+		place->addr = size;
+		if (vgpu_seg_is(call, i, VGPU_SEG_IN))
+			in += vgpu_wire_pad(vgpu_seg_len(call, i));
+		if (vgpu_seg_is(call, i, VGPU_SEG_OUT))
+			out += vgpu_wire_pad(vgpu_seg_len(call, i));
+		if (!vgpu_seg_is(call, i, VGPU_SEG_PAGE))
+			size = ALIGN(size + vgpu_seg_len(call, i) + IOCTL_SLACK, IOCTL_ALIGN);
+	}
+	if (!size)
+		return 0;
+	ret = vgpu_call_alloc_scratch(call, size);
+	if (ret)
+		return ret;
+	for (i = 0; i < nr; i++) {
+		struct vgpu_seg_place *place = &call->segs[i];
+
+		place->addr += call->scratch;
+		if (vgpu_seg_is(call, i, VGPU_SEG_IN) && !vgpu_seg_is(call, i, VGPU_SEG_PAGE) &&
+		    copy_to_user((void __user *)place->addr, call->view.data + place->in,
+				 vgpu_seg_len(call, i)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static void ioctl_store_pages(struct vgpu_hcall *call)
+{
+	u32 nr = ioctl_nr_segs(call), pos, i;
+
+	for (i = 0; i < nr; i++) {
+		if (!vgpu_seg_is(call, i, VGPU_SEG_PAGE))
+			continue;
+		for (pos = 0; pos < vgpu_seg_len(call, i); pos += PAGE_SIZE)
+			vgpu_demand_store(call->lane, le64_to_cpu(call->view.segs[i].addr) + pos,
+					  call->view.data + call->segs[i].in + pos);
+	}
+}
+
+/* --- the call ------------------------------------------------------------- */
+
+/* Bytes of the OUT segments, as the driver left them. */
+static int ioctl_gather(struct vgpu_hcall *call)
+{
+	u32 nr = ioctl_nr_segs(call), i;
+
+	for (i = 0; i < nr; i++) {
+		u8 *to = call->data + call->segs[i].out;
+		u32 len = vgpu_seg_len(call, i);
+
+		if (!vgpu_seg_is(call, i, VGPU_SEG_OUT))
+			continue;
+		if (copy_from_user(to, (void __user *)call->segs[i].addr, len))
+			return -EFAULT;
+		memset(to + len, 0, vgpu_wire_pad(len) - len);
+	}
+	call->data_len = call->view.reply_bytes;
+	return 0;
+}
+
+static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
+{
+	const struct vgpu_grant *grant = call->object->grant;
+
+	if (!grant)
+		return true;
+	if (cmd == IOCTL_DRM_SET_MASTER && grant->export->kind == VGPU_EXPORT_DRM_PRIMARY &&
+	    !(grant->export->flags & VGPU_HOST_EXPORT_MASTER))
+		return false;
+	return vgpu_grant_allows(grant, cmd);
+}
+
+/* Return: 0, or why the host does not even try. */
+static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
+{
+	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
+	struct file *file = call->object->file;
+	int ret;
+
+	/* Drivers that ask in_compat_syscall() would be told wrong. */
+	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_COMPAT)
+		return -EOPNOTSUPP;
+	if (!ioctl_allowed(call, cmd))
+		return -EACCES;
+	if (!file->f_op->unlocked_ioctl)
+		return -ENOTTY;
+	ret = ioctl_place_segs(call);
+	if (!ret)
+		ret = vgpu_call_alloc_data(call, call->view.reply_bytes);
+	if (!ret)
+		ret = vgpu_fixup_apply(call);
+	if (ret)
+		return ret;
+	*arg = le64_to_cpu(args->arg);
+	if (le32_to_cpu(args->arg_kind) == VGPU_IOCTL_ARG_SEG)
+		*arg = call->segs[0].addr;
+	return security_file_ioctl(file, cmd, *arg);
+}
+
+s64 vgpu_ioctl_run(struct vgpu_hcall *call)
+{
+	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
+	struct file *file = call->object->file;
+	unsigned long arg;
+	s64 result;
+	int ret;
+
+	ret = ioctl_prepare(call, cmd, &arg);
+	if (ret) {
+		vgpu_fixup_remove_fds(call);
+		return vgpu_call_refuse(call, ret);
+	}
+	ioctl_store_pages(call);
+	result = file->f_op->unlocked_ioctl(file, cmd, arg);
+	if (result == -ENOIOCTLCMD)
+		result = -ENOTTY;
+
+	/* Also after an error: many drivers copy their argument out in any case. */
+	ret = ioctl_gather(call);
+	if (!ret)
+		vgpu_fixup_undo(call);
+	vgpu_fixup_remove_fds(call);
+	result = vgpu_fixup_settle_fds(call, result);
+	if (ret) {
+		vgpu_call_take_back(call);
+		return vgpu_call_refuse(call, ret);
+	}
+	return result;
+}

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lanes: one connection and one thread of the shadow, which takes calls off it,
+ * runs them and replies.
+ *
+ * The thread returns to user mode between a call and its reply whenever work is
+ * pending there: a final fput() runs ->release only on that way, and a cancel's
+ * signal is taken by its handler there.
+ *
+ * Cancel: bytes or the end of the connection while a call runs interrupt the
+ * thread with VGPU_LANE_SIGNAL, once a call, from the socket's callback. Running
+ * begins and ends under lane->lock, so that no signal comes later; one that came
+ * is pending then, and the thread leaves before it replies.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/task_work.h>
+
+#include "host.h"
+#include "trace.h"
+
+/* All upcalls of one call together have this many times the deadline of one. */
+#define LANE_UPCALLS_MAX	8
+
+static void lane_cancel_locked(struct vgpu_lane *lane)
+{
+	lockdep_assert_held(&lane->lock);
+	if (!lane->running || lane->upcalling || lane->signalled)
+		return;
+	lane->signalled = true;
+	atomic64_inc(&lane->session->peer->counters.cancels);
+	send_sig(VGPU_LANE_SIGNAL, lane->task, 1);
+}
+
+/* Atomic context: bytes or the end arrived. */
+static void lane_event(void *data)
+{
+	struct vgpu_lane *lane = data;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lane->lock, flags);
+	lane_cancel_locked(lane);
+	spin_unlock_irqrestore(&lane->lock, flags);
+}
+
+/* What arrived before the callback could know that it matters. */
+static void lane_check_cancel(struct vgpu_lane *lane)
+{
+	unsigned long flags;
+
+	if (!vgpu_conn_pending(&lane->conn))
+		return;
+	spin_lock_irqsave(&lane->lock, flags);
+	lane_cancel_locked(lane);
+	spin_unlock_irqrestore(&lane->lock, flags);
+}
+
+static void lane_set_running(struct vgpu_lane *lane, bool running)
+{
+	spin_lock_irq(&lane->lock);
+	lane->running = running;
+	lane->upcalling = false;
+	if (running)
+		lane->signalled = false;
+	spin_unlock_irq(&lane->lock);
+	if (running)
+		lane_check_cancel(lane);
+}
+
+static void lane_set_upcalling(struct vgpu_lane *lane, bool upcalling)
+{
+	spin_lock_irq(&lane->lock);
+	lane->upcalling = upcalling;
+	spin_unlock_irq(&lane->lock);
+	if (!upcalling)
+		lane_check_cancel(lane);
+}
+
+static void lane_malformed(struct vgpu_lane *lane, u32 type)
+{
+	vgpu_peer_malformed(lane->session->peer, type);
+	vgpu_conn_shutdown(&lane->conn);
+}
+
+static void lane_count_bytes(struct vgpu_lane *lane)
+{
+	struct vgpu_counters *counters = &lane->session->peer->counters;
+
+	atomic64_add(lane->conn.rx_bytes - lane->rx_counted, &counters->bytes_in);
+	atomic64_add(lane->conn.tx_bytes - lane->tx_counted, &counters->bytes_out);
+	lane->rx_counted = lane->conn.rx_bytes;
+	lane->tx_counted = lane->conn.tx_bytes;
+}
+
+/* --- upcalls -------------------------------------------------------------- */
+
+struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane = xa_load(&session->tasks, (unsigned long)current);
+
+	/* Our own, so nobody takes it away meanwhile. */
+	if (!lane || !lane->running || lane->call.op->mm)
+		return NULL;
+	return lane;
+}
+
+/* Milliseconds that are left of @deadline, at least one; 0: none. */
+static unsigned int lane_time_left(unsigned long deadline)
+{
+	long left = (long)(deadline - jiffies);
+
+	return left > 0 ? max(jiffies_to_msecs(left), 1U) : 0;
+}
+
+static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 type,
+			    void *answer, u32 answer_len, void *data, u32 data_len)
+{
+	struct vgpu_wire_limits *limits = &lane->session->peer->wire;
+	struct vgpu_hdr *hdr = answer;
+	unsigned int left;
+	u32 len;
+	int ret;
+
+	for (;;) {
+		left = lane_time_left(deadline);
+		if (!left)
+			return -ETIMEDOUT;
+		ret = vgpu_conn_recv(&lane->conn, hdr, sizeof(*hdr), left);
+		if (ret)
+			return ret;
+		if (vgpu_wire_hdr_check(hdr, limits) || le64_to_cpu(hdr->seq) != lane->seq)
+			return -EPROTO;
+		if (le16_to_cpu(hdr->type) != VGPU_MSG_CANCEL)
+			break;
+		/* The answer is still to come, so the driver hears of it afterwards. */
+		if (lane->cancelled)
+			return -EPROTO;
+		lane->cancelled = true;
+	}
+	len = le32_to_cpu(hdr->len);
+	if (le16_to_cpu(hdr->type) != type || (len != answer_len && len != answer_len + data_len))
+		return -EPROTO;
+	left = lane_time_left(deadline);
+	if (!left)
+		return -ETIMEDOUT;
+	ret = vgpu_conn_recv(&lane->conn, hdr + 1, answer_len - sizeof(*hdr), left);
+	if (!ret && len > answer_len)
+		ret = vgpu_conn_recv(&lane->conn, data, len - answer_len,
+				     lane_time_left(deadline) ?: 1);
+	return ret;
+}
+
+/* The fixed parts of FETCHED and WRITTEN; an error has no data, success all of it. */
+static bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
+{
+	const struct vgpu_fetched *fetched = answer;
+	u32 error = le32_to_cpu(fetched->error);
+	u32 data = error ? 0 : data_len;
+
+	BUILD_BUG_ON(sizeof(struct vgpu_fetched) != sizeof(struct vgpu_written) ||
+		     offsetof(struct vgpu_fetched, error) != offsetof(struct vgpu_written, error) ||
+		     offsetof(struct vgpu_fetched, len) !=
+		     offsetof(struct vgpu_written, reserved));
+	return error <= MAX_ERRNO && le32_to_cpu(fetched->len) == data &&
+	       le32_to_cpu(fetched->hdr.len) == answer_len + data;
+}
+
+int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
+		     void *answer, u32 answer_len, void *data, u32 data_len)
+{
+	struct vgpu_peer *peer = lane->session->peer;
+	unsigned int timeout = peer->agent->fetch_timeout_ms;
+	unsigned long start = jiffies;
+	unsigned long deadline = start + msecs_to_jiffies(timeout);
+	u32 upcall = le16_to_cpu(((struct vgpu_hdr *)vec[0].iov_base)->type);
+	int ret;
+
+	if (vgpu_conn_is_down(&lane->conn))
+		return -EFAULT;
+	if (lane->upcall_jiffies > LANE_UPCALLS_MAX * msecs_to_jiffies(timeout)) {
+		ret = -ETIMEDOUT;
+		goto fail;
+	}
+	atomic64_inc(&peer->counters.upcalls);
+	lane_set_upcalling(lane, true);
+	ret = vgpu_conn_send(&lane->conn, vec, nr, len, timeout);
+	if (!ret)
+		ret = lane_upcall_recv(lane, deadline, type, answer, answer_len, data, data_len);
+	if (!ret && !lane_answer_ok(answer, answer_len, data_len))
+		ret = -EPROTO;
+	if (!ret) {
+		lane_set_upcalling(lane, false);
+		if (lane->cancelled) {
+			spin_lock_irq(&lane->lock);
+			lane_cancel_locked(lane);
+			spin_unlock_irq(&lane->lock);
+		}
+		lane->upcall_jiffies += jiffies - start;
+		return 0;
+	}
+fail:
+	if (ret == -ETIMEDOUT) {
+		atomic64_inc(&peer->counters.fetch_timeouts);
+		trace_vgpu_host_fetch_timeout(peer->id, lane->session->number, upcall);
+	}
+	if (ret == -EPROTO)
+		vgpu_peer_malformed(peer, type);
+	vgpu_conn_shutdown(&lane->conn);
+	lane_set_upcalling(lane, false);
+	return -EFAULT;
+}
+
+/* --- serving -------------------------------------------------------------- */
+
+/* A message that does not fit into the session's memory is read and forgotten. */
+static int lane_skip(struct vgpu_lane *lane, u32 len)
+{
+	int ret = 0;
+
+	while (!ret && len) {
+		u32 part = min_t(u32, len, VGPU_LANE_BUF);
+
+		ret = vgpu_conn_recv(&lane->conn, lane->reply_buf, part, VGPU_MSG_TIMEOUT_MS);
+		len -= part;
+	}
+	return ret;
+}
+
+/* The CALL that @hdr begins, into lane->call.msg. */
+static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
+{
+	struct vgpu_hcall *call = &lane->call;
+	u32 len = le32_to_cpu(hdr->len);
+	int ret;
+
+	call->lane = lane;
+	call->msg = lane->buf;
+	call->msg_len = len;
+	if (len > VGPU_LANE_BUF) {
+		call->msg = NULL;
+		if (vgpu_session_charge(lane->session, len)) {
+			call->msg = kvmalloc(len, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+			if (!call->msg)
+				vgpu_session_uncharge(lane->session, len);
+		}
+	}
+	if (!call->msg) {
+		/* Refused, with the fixed part alone to say what. */
+		memcpy(lane->buf, hdr, sizeof(*hdr));
+		call->msg = lane->buf;
+		call->msg_len = sizeof(struct vgpu_call);
+		ret = vgpu_conn_recv(&lane->conn, lane->buf + sizeof(*hdr),
+				     sizeof(struct vgpu_call) - sizeof(*hdr),
+				     VGPU_MSG_TIMEOUT_MS);
+		return ret ?: lane_skip(lane, len - sizeof(struct vgpu_call)) ?: -ENOMEM;
+	}
+	memcpy(call->msg, hdr, sizeof(*hdr));
+	return vgpu_conn_recv(&lane->conn, call->msg + sizeof(*hdr), len - sizeof(*hdr),
+			      VGPU_MSG_TIMEOUT_MS);
+}
+
+/*
+ * Wait for a CALL. Return: 0, -EINTR (to user mode first), -ENOMEM (there is one,
+ * too big to be kept), -ESHUTDOWN.
+ */
+static int lane_next(struct vgpu_lane *lane)
+{
+	struct vgpu_hdr hdr;
+	int ret;
+
+	for (;;) {
+		ret = vgpu_conn_wait(&lane->conn, TASK_INTERRUPTIBLE, 0);
+		if (ret == -EINTR)
+			return ret;
+		if (!ret)
+			ret = vgpu_conn_recv(&lane->conn, &hdr, sizeof(hdr), VGPU_MSG_TIMEOUT_MS);
+		if (ret)
+			return -ESHUTDOWN;
+		if (vgpu_wire_hdr_check(&hdr, &lane->session->peer->wire))
+			break;
+
+		switch (le16_to_cpu(hdr.type)) {
+		case VGPU_MSG_ACK:
+			if (!lane->unacked || le64_to_cpu(hdr.seq) != lane->seq)
+				goto malformed;
+			lane->unacked = false;
+			continue;
+		case VGPU_MSG_CANCEL:
+			/* Late, or the one that has interrupted the call. */
+			if (lane->cancelled || le64_to_cpu(hdr.seq) != lane->seq)
+				goto malformed;
+			lane->cancelled = true;
+			continue;
+		case VGPU_MSG_CALL:
+			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1)
+				goto malformed;
+			lane->seq++;
+			lane->cancelled = false;
+			ret = lane_recv_call(lane, &hdr);
+			return ret && ret != -ENOMEM ? -ESHUTDOWN : ret;
+		default:
+			goto malformed;
+		}
+	}
+malformed:
+	lane_malformed(lane, le16_to_cpu(hdr.type));
+	return -ESHUTDOWN;
+}
+
+/* Return: 0, or -ESHUTDOWN. */
+static int lane_reply(struct vgpu_lane *lane)
+{
+	struct vgpu_hcall *call = &lane->call;
+	int ret;
+
+	/* Before it is sent: the objects in it are the guest's from then on. */
+	lane->unacked = call->nr_objects;
+	ret = vgpu_call_send_reply(call);
+	vgpu_call_finish(call);
+	lane_count_bytes(lane);
+	return ret ? -ESHUTDOWN : 0;
+}
+
+static bool lane_must_leave(const struct vgpu_lane *lane)
+{
+	return lane->call.op->leave || signal_pending(current) || task_work_pending(current);
+}
+
+static int lane_run(struct vgpu_lane *lane)
+{
+	int ret;
+
+	for (;;) {
+		if (lane->call.done) {
+			ret = lane_reply(lane);
+			if (ret)
+				return ret;
+			/* What finishing it has put, before something else is done. */
+			if (task_work_pending(current))
+				return 0;
+		}
+		ret = lane_next(lane);
+		if (ret == -EINTR)
+			return 0;
+		if (ret == -ENOMEM) {
+			vgpu_call_reject(&lane->call, ret);
+			continue;
+		}
+		if (ret)
+			return ret;
+		lane_set_running(lane, true);
+		ret = vgpu_call_run(&lane->call);
+		lane_set_running(lane, false);
+		if (ret) {
+			vgpu_call_finish(&lane->call);
+			lane_malformed(lane, VGPU_MSG_CALL);
+			return -ESHUTDOWN;
+		}
+		if (lane_must_leave(lane))
+			return 0;
+	}
+}
+
+static int lane_send_ready(struct vgpu_lane *lane)
+{
+	struct vgpu_hdr ready = {
+		.len = cpu_to_le32(sizeof(ready)),
+		.type = cpu_to_le16(VGPU_MSG_LANE_READY),
+	};
+	struct kvec vec = { .iov_base = &ready, .iov_len = sizeof(ready) };
+
+	return vgpu_conn_send(&lane->conn, &vec, 1, sizeof(ready), VGPU_MSG_TIMEOUT_MS);
+}
+
+/* The first thread that serves the lane is its thread. */
+static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
+{
+	struct vgpu_session *session = lane->session;
+	int ret;
+
+	if (args->flags)
+		return -EOPNOTSUPP;
+	if (lane->task)
+		return lane->task == current ? 0 : -EBUSY;
+	if (!args->scratch_len || !PAGE_ALIGNED(args->scratch | args->scratch_len) ||
+	    args->scratch_len < VGPU_LANE_SCRATCH_MIN || args->scratch_len > session->peer->agent
+	    ->reserved_size || args->scratch < session->peer->agent->reserved_base ||
+	    args->scratch - session->peer->agent->reserved_base >
+	    session->peer->agent->reserved_size - args->scratch_len)
+		return -EINVAL;
+	ret = vgpu_session_bind(session);
+	if (ret)
+		return ret;
+	if (!vgpu_fdtable_is_private(lane->file))
+		return -EINVAL;
+
+	/* One thread at a time gets past this; an entry says who. */
+	ret = xa_insert(&session->tasks, (unsigned long)current, lane, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		return ret == -EBUSY ? -EBUSY : -ENOMEM;
+	lane->scratch = args->scratch;
+	lane->scratch_len = args->scratch_len;
+	/* Nothing is known of it. */
+	lane->scratch_used = args->scratch_len;
+	if (cmpxchg(&lane->task, NULL, get_task_struct(current))) {
+		xa_erase(&session->tasks, (unsigned long)current);
+		put_task_struct(current);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int lane_serve(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_lane *lane = data;
+	int ret;
+
+	ret = lane_bind(lane, cmd->arg);
+	if (ret)
+		return ret;
+	if (!lane->ready) {
+		if (lane_send_ready(lane))
+			return -ESHUTDOWN;
+		lane->ready = true;
+	}
+	return lane_run(lane);
+}
+
+static const struct vgpu_cmd_op lane_ops[] = {
+	VGPU_CMD(VGPU_LANE_SERVE, struct vgpu_lane_serve, lane_serve),
+};
+
+static long lane_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return vgpu_cmd_run(lane_ops, ARRAY_SIZE(lane_ops), file->private_data, file, cmd, arg);
+}
+
+/* --- lifetime ------------------------------------------------------------- */
+
+static void lane_free(struct vgpu_lane *lane)
+{
+	kvfree(lane->buf);
+	kvfree(lane->reply_buf);
+	kfree(lane);
+}
+
+static int lane_release(struct inode *inode, struct file *file)
+{
+	struct vgpu_lane *lane = file->private_data;
+	struct vgpu_session *session = lane->session;
+	struct file *shadow = lane->shadow;
+
+	mutex_lock(&session->lock);
+	list_del(&lane->node);
+	session->nr_lanes--;
+	mutex_unlock(&session->lock);
+	atomic_dec(&session->peer->nr_lanes);
+
+	/* No callback comes after this, and nobody runs on the lane. */
+	vgpu_conn_fini(&lane->conn);
+	/* What was not acknowledged stays the host's. */
+	if (lane->unacked || lane->call.done)
+		vgpu_call_take_back(&lane->call);
+	vgpu_call_finish(&lane->call);
+	lane_count_bytes(lane);
+	if (lane->task) {
+		xa_erase(&session->tasks, (unsigned long)lane->task);
+		put_task_struct(lane->task);
+	}
+	lane_free(lane);
+	fput(shadow);
+	return 0;
+}
+
+static const struct file_operations lane_fops = {
+	.owner = THIS_MODULE,
+	.llseek = noop_llseek,
+	.unlocked_ioctl = lane_ioctl,
+	.release = lane_release,
+};
+
+static struct vgpu_lane *lane_alloc(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane = kzalloc(sizeof(*lane), GFP_KERNEL_ACCOUNT);
+
+	if (!lane)
+		return NULL;
+	lane->session = session;
+	lane->call.lane = lane;
+	spin_lock_init(&lane->lock);
+	lane->conn.event = lane_event;
+	lane->conn.event_data = lane;
+	lane->buf = kvmalloc(VGPU_LANE_BUF, GFP_KERNEL_ACCOUNT);
+	lane->reply_buf = kvmalloc(VGPU_LANE_BUF, GFP_KERNEL_ACCOUNT);
+	if (lane->buf && lane->reply_buf)
+		return lane;
+	lane_free(lane);
+	return NULL;
+}
+
+/* Into the session's list, from where its end finds it. */
+static int lane_publish(struct vgpu_lane *lane)
+{
+	struct vgpu_session *session = lane->session;
+	struct vgpu_peer *peer = session->peer;
+	int ret = 0;
+
+	mutex_lock(&session->lock);
+	if (READ_ONCE(session->ending)) {
+		ret = -ESHUTDOWN;
+	} else if (session->nr_lanes >= peer->limits.lanes) {
+		atomic64_inc(&peer->counters.refused);
+		ret = -EMFILE;
+	} else {
+		list_add_tail(&lane->node, &session->lanes);
+		session->nr_lanes++;
+	}
+	mutex_unlock(&session->lock);
+	if (!ret)
+		atomic_inc(&peer->nr_lanes);
+	return ret;
+}
+
+int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
+		     struct file **file)
+{
+	struct vgpu_lane *lane;
+	int ret;
+
+	lane = lane_alloc(session);
+	if (!lane)
+		return -ENOMEM;
+	ret = vgpu_conn_attach_fd(&lane->conn, sock_fd);
+	if (ret)
+		goto err_free_lane;
+	ret = lane_publish(lane);
+	if (ret)
+		goto err_fini_conn;
+	/* The file's release undoes all of it. */
+	lane->shadow = get_file(shadow);
+	lane->file = anon_inode_getfile("[vgpu-lane]", &lane_fops, lane, O_RDWR);
+	if (IS_ERR(lane->file)) {
+		ret = PTR_ERR(lane->file);
+		goto err_unpublish;
+	}
+	*file = lane->file;
+	return 0;
+
+err_unpublish:
+	mutex_lock(&session->lock);
+	list_del(&lane->node);
+	session->nr_lanes--;
+	mutex_unlock(&session->lock);
+	atomic_dec(&session->peer->nr_lanes);
+	fput(shadow);
+err_fini_conn:
+	vgpu_conn_fini(&lane->conn);
+err_free_lane:
+	lane_free(lane);
+	return ret;
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device mappings: the shadow maps the real file at the guest's own address, and
+ * the guest reads and writes the pages by calls. Calls here are of class mm: they
+ * never ask the guest anything, because its mmap lock may be held.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/mman.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "host.h"
+#include "compat.h"
+
+/* --- the session's mappings, by address ----------------------------------- */
+
+/* First mapping that ends after @addr. */
+static struct vgpu_mapping *mapping_find(struct vgpu_session *session, u64 addr)
+{
+	struct rb_node *node = session->mappings.rb_node;
+	struct vgpu_mapping *found = NULL;
+
+	lockdep_assert_held(&session->map_lock);
+	while (node) {
+		struct vgpu_mapping *mapping = rb_entry(node, struct vgpu_mapping, node);
+
+		if (mapping->addr + mapping->len > addr) {
+			found = mapping;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+static void mapping_insert(struct vgpu_session *session, struct vgpu_mapping *mapping)
+{
+	struct rb_node **link = &session->mappings.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&session->map_lock);
+	while (*link) {
+		parent = *link;
+		if (mapping->addr < rb_entry(parent, struct vgpu_mapping, node)->addr)
+			link = &parent->rb_left;
+		else
+			link = &parent->rb_right;
+	}
+	rb_link_node(&mapping->node, parent, link);
+	rb_insert_color(&mapping->node, &session->mappings);
+	session->nr_mappings++;
+	atomic_inc(&session->peer->nr_mappings);
+	atomic64_add(mapping->len, &session->peer->mapped_bytes);
+}
+
+static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *mapping)
+{
+	rb_erase(&mapping->node, &session->mappings);
+	session->nr_mappings--;
+	atomic_dec(&session->peer->nr_mappings);
+	atomic64_sub(mapping->len, &session->peer->mapped_bytes);
+}
+
+static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapping)
+{
+	/* The file keeps the space's address_space alive, so it goes last. */
+	vgpu_space_put(session->peer, mapping->space);
+	fput(mapping->file);
+	kfree(mapping);
+}
+
+/* The part of the first mapping that lies in [addr, end). */
+static bool mapping_overlap(struct vgpu_session *session, u64 *addr, u64 *end)
+{
+	struct vgpu_mapping *mapping = mapping_find(session, *addr);
+
+	if (!mapping || mapping->addr >= *end)
+		return false;
+	*addr = max(*addr, mapping->addr);
+	*end = min(*end, mapping->addr + mapping->len);
+	return true;
+}
+
+/* Forget [addr, end), which lies in one mapping. @spare may become its upper rest. */
+static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
+			struct vgpu_mapping **spare)
+{
+	struct vgpu_mapping *mapping = mapping_find(session, addr);
+	u64 old_addr = mapping->addr, old_end = mapping->addr + mapping->len;
+
+	mapping_remove(session, mapping);
+	if (addr > old_addr && end < old_end) {
+		struct vgpu_mapping *upper = *spare;
+
+		*spare = NULL;
+		upper->addr = end;
+		upper->len = old_end - end;
+		upper->file = get_file(mapping->file);
+		/* Known already, so nothing is allocated. */
+		upper->space = vgpu_space_get(session->peer, mapping->space->mapping);
+		mapping_insert(session, upper);
+	}
+	if (addr > old_addr) {
+		mapping->len = addr - old_addr;
+	} else if (end < old_end) {
+		mapping->addr = end;
+		mapping->len = old_end - end;
+	} else {
+		mapping_free(session, mapping);
+		return;
+	}
+	mapping_insert(session, mapping);
+}
+
+void vgpu_mapping_drop_all(struct vgpu_session *session)
+{
+	struct vgpu_unmap_req *req, *next;
+	struct vgpu_mapping *mapping;
+	struct rb_node *node;
+
+	mutex_lock(&session->map_lock);
+	while ((node = rb_first(&session->mappings))) {
+		mapping = rb_entry(node, struct vgpu_mapping, node);
+		mapping_remove(session, mapping);
+		mapping_free(session, mapping);
+	}
+	mutex_unlock(&session->map_lock);
+	list_for_each_entry_safe(req, next, &session->unmaps, node)
+		kfree(req);
+	INIT_LIST_HEAD(&session->unmaps);
+}
+
+/* --- unmaps --------------------------------------------------------------- */
+
+int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u64 len)
+{
+	struct vgpu_unmap_req *req;
+	bool full;
+
+	req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
+	if (!req)
+		return -ENOMEM;
+	req->seq = seq;
+	req->addr = addr;
+	req->len = len;
+	spin_lock(&session->unmaps_lock);
+	full = session->nr_unmaps > 2 * session->peer->limits.mappings + 64;
+	if (!full) {
+		session->nr_unmaps++;
+		list_add_tail(&req->node, &session->unmaps);
+	}
+	spin_unlock(&session->unmaps_lock);
+	if (full) {
+		kfree(req);
+		return -ENOSPC;
+	}
+	wake_up_all(&session->service_wait);
+	return 0;
+}
+
+static struct vgpu_unmap_req *mapping_first_unmap(struct vgpu_session *session, u64 seq)
+{
+	struct vgpu_unmap_req *req;
+
+	spin_lock(&session->unmaps_lock);
+	req = list_first_entry_or_null(&session->unmaps, struct vgpu_unmap_req, node);
+	if (req && req->seq > seq)
+		req = NULL;
+	spin_unlock(&session->unmaps_lock);
+	return req;
+}
+
+bool vgpu_mapping_unmaps_due(struct vgpu_session *session, u64 seq)
+{
+	return mapping_first_unmap(session, seq);
+}
+
+static int mapping_unmap(struct vgpu_session *session, struct file *shadow, u64 addr, u64 end)
+{
+	struct vgpu_mapping *spare = NULL;
+	int ret = 0;
+
+	while (!ret) {
+		u64 from = addr, to = end;
+
+		if (!mapping_overlap(session, &from, &to))
+			break;
+		if (!spare)
+			spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+		if (!spare)
+			return -ENOMEM;
+		mapping_cut(session, from, to, &spare);
+		ret = vgpu_demand_cover(session, shadow, from, to - from);
+		addr = to;
+	}
+	kfree(spare);
+	return ret;
+}
+
+int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow, u64 seq)
+{
+	struct vgpu_unmap_req *req;
+	int ret = 0;
+
+	if (mutex_lock_killable(&session->map_lock))
+		return -EINTR;
+	/* Only the holder of map_lock takes one out, and not before it is applied. */
+	while (!ret && (req = mapping_first_unmap(session, seq))) {
+		ret = mapping_unmap(session, shadow, req->addr, req->addr + req->len);
+		spin_lock(&session->unmaps_lock);
+		list_del(&req->node);
+		session->nr_unmaps--;
+		spin_unlock(&session->unmaps_lock);
+		kfree(req);
+	}
+	mutex_unlock(&session->map_lock);
+	if (ret) {
+		/* What was mapped may be mapped still: this shadow is of no use any more. */
+		vgpu_session_end(session);
+		return -ENODEV;
+	}
+	wake_up_all(&session->peer->wait);
+	return 0;
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+/* [addr, end) holds nothing but demand pages and earlier mappings. */
+static bool mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	struct vgpu_mapping *mapping;
+	bool ok = true;
+
+	mmap_read_lock(mm);
+	while (ok && addr < end) {
+		vma = find_vma(mm, addr);
+		ok = vma && vma->vm_start <= addr;
+		if (ok && !vgpu_demand_vma(session, vma)) {
+			mapping = mapping_find(session, addr);
+			ok = mapping && mapping->addr <= addr;
+		}
+		if (ok)
+			addr = vma->vm_end;
+	}
+	mmap_read_unlock(mm);
+	return ok;
+}
+
+static u32 mapping_cache(pgprot_t prot)
+{
+	const u64 mask = _PAGE_CACHE_MASK;
+	u64 cache = pgprot_val(prot) & mask;
+
+	if (!cache)
+		return VGPU_CACHE_WB;
+	if (cache == (pgprot_val(pgprot_writecombine(__pgprot(0))) & mask))
+		return VGPU_CACHE_WC;
+	return VGPU_CACHE_UC;
+}
+
+static u32 mapping_flags(unsigned long vm_flags)
+{
+	static const struct {
+		unsigned long vm;
+		u32 wire;
+	} flags[] = {
+		{ VM_READ, VGPU_MAP_READ },
+		{ VM_WRITE, VGPU_MAP_WRITE },
+		{ VM_MAYREAD, VGPU_MAP_MAYREAD },
+		{ VM_MAYWRITE, VGPU_MAP_MAYWRITE },
+		{ VM_SHARED, VGPU_MAP_SHARED },
+		{ VM_IO, VGPU_MAP_IO },
+		{ VM_PFNMAP | VM_MIXEDMAP, VGPU_MAP_PFNMAP },
+		{ VM_DONTCOPY, VGPU_MAP_DONTCOPY },
+		{ VM_DONTEXPAND, VGPU_MAP_DONTEXPAND },
+		{ VM_DONTDUMP, VGPU_MAP_DONTDUMP },
+	};
+	unsigned int i;
+	u32 ret = 0;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
+		if (vm_flags & flags[i].vm)
+			ret |= flags[i].wire;
+	return ret;
+}
+
+/* What the driver made of [addr, end): into @mapping and the reply. */
+static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
+			   u64 end)
+{
+	struct vgpu_session *session = call->lane->session;
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int ret = -EIO;
+
+	mmap_read_lock(mm);
+	vma = find_vma(mm, addr);
+	if (!vma || vma->vm_start != addr || vma->vm_end != end || !vma->vm_file)
+		goto out_unlock;
+	mapping->addr = addr;
+	mapping->len = end - addr;
+	mapping->file = get_file(vma->vm_file);
+	call->out.mmap.offset = cpu_to_le64((u64)vma->vm_pgoff << PAGE_SHIFT);
+	call->out.mmap.flags = cpu_to_le32(mapping_flags(vma->vm_flags));
+	call->out.mmap.cache = cpu_to_le32(mapping_cache(vma->vm_page_prot));
+	ret = 0;
+out_unlock:
+	mmap_read_unlock(mm);
+	if (ret)
+		return ret;
+	mapping->space = vgpu_space_get(session->peer, mapping->file->f_mapping);
+	if (!mapping->space) {
+		fput(mapping->file);
+		return -ENOMEM;
+	}
+	call->out.mmap.space = cpu_to_le64(mapping->space->id);
+	return 0;
+}
+
+static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
+			      u64 end)
+{
+	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
+	struct vgpu_session *session = call->lane->session;
+	struct file *shadow = call->lane->shadow;
+	unsigned long at;
+	int ret;
+
+	if (!mapping_range_free(session, addr, end))
+		return vgpu_call_refuse(call, -EINVAL);
+	/* Earlier mappings there end in any case: MAP_FIXED removes them first. */
+	ret = mapping_unmap(session, shadow, addr, end);
+	if (ret)
+		return vgpu_call_refuse(call, ret);
+	at = vm_mmap(call->object->file, addr, end - addr,
+		     le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
+		     le32_to_cpu(args->flags) | MAP_FIXED, le64_to_cpu(args->offset));
+	ret = IS_ERR_VALUE(at) ? (int)at : mapping_examine(call, mapping, addr, end);
+	if (!ret) {
+		mapping_insert(session, mapping);
+		return 0;
+	}
+	/* A driver that refused leaves a hole. */
+	if (vgpu_demand_cover(session, shadow, addr, end - addr))
+		vgpu_session_end(session);
+	return ret;
+}
+
+s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
+	struct vgpu_session *session = call->lane->session;
+	struct vgpu_peer *peer = session->peer;
+	u64 addr = le64_to_cpu(args->addr);
+	u64 len = le64_to_cpu(args->len);
+	struct vgpu_mapping *mapping;
+	s64 ret;
+
+	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
+	    vgpu_agent_in_reserved(peer->agent, addr, len))
+		return vgpu_call_refuse(call, -EINVAL);
+	if (len > peer->limits.mapped_bytes ||
+	    atomic64_read(&peer->mapped_bytes) > peer->limits.mapped_bytes - len)
+		return vgpu_call_refuse(call, -ENOMEM);
+	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
+	if (!mapping)
+		return vgpu_call_refuse(call, -ENOMEM);
+	if (mutex_lock_killable(&session->map_lock)) {
+		kfree(mapping);
+		return vgpu_call_refuse(call, -EINTR);
+	}
+	if (session->nr_mappings >= peer->limits.mappings)
+		ret = vgpu_call_refuse(call, -ENOMEM);
+	else
+		ret = mapping_map_locked(call, mapping, addr, addr + len);
+	mutex_unlock(&session->map_lock);
+	if (ret) {
+		memset(&call->out, 0, sizeof(call->out));
+		kfree(mapping);
+	}
+	return ret;
+}
+
+/* Bytes from @addr on, at most @len, that mappings cover without a gap. */
+static u64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
+{
+	u64 pos = addr, end = addr + len;
+	struct vgpu_mapping *mapping;
+
+	mutex_lock(&session->map_lock);
+	while (pos < end) {
+		mapping = mapping_find(session, pos);
+		if (!mapping || mapping->addr > pos)
+			break;
+		pos = min(end, mapping->addr + mapping->len);
+	}
+	mutex_unlock(&session->map_lock);
+	return pos - addr;
+}
+
+/*
+ * A mapping that goes away while it is copied leaves demand pages, whose faults
+ * fail here: the call's class is mm.
+ */
+s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_pages *args = &call->view.call->args.pages;
+	u64 addr = le64_to_cpu(args->addr);
+	u64 len, done = 0;
+	int ret;
+
+	len = mapping_covered(call->lane->session, addr, le64_to_cpu(args->len));
+	if (!len)
+		return -EFAULT;
+	ret = vgpu_call_alloc_data(call, len);
+	if (ret)
+		return vgpu_call_refuse(call, ret);
+	while (done < len && !copy_from_user(call->data + done, (void __user *)(addr + done),
+					     PAGE_SIZE))
+		done += PAGE_SIZE;
+	call->data_len = done;
+	return done ?: -EFAULT;
+}
+
+s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
+{
+	const struct vgpu_seg *segs = call->view.segs;
+	const struct vgpu_range *range = (const void *)call->view.data;
+	u32 nr = le32_to_cpu(segs[0].len) / sizeof(*range);
+	const u8 *data = call->view.data + vgpu_wire_pad(le32_to_cpu(segs[0].len));
+	u64 done = 0;
+
+	for (; nr; nr--, range++) {
+		u64 addr = le64_to_cpu(range->addr);
+		u32 len = le32_to_cpu(range->len);
+
+		if (mapping_covered(call->lane->session, addr, len) != len ||
+		    copy_to_user((void __user *)addr, data, len))
+			return -EFAULT;
+		data += len;
+		done += len;
+	}
+	return done;
+}

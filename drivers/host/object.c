@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Objects: host files that a guest may name by number. They belong to the guest,
+ * not to a session. Also the numbers of the address spaces that files map.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/magic.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "host.h"
+#include "compat.h"
+
+/* --- address spaces ------------------------------------------------------- */
+
+/*
+ * A number stands for a mapping for as long as a file or a VMA of the guest uses
+ * it, which keeps the mapping alive; the pointer itself is never told.
+ */
+static struct vgpu_space *space_get_locked(struct vgpu_peer *peer, struct address_space *mapping)
+{
+	struct vgpu_space *space = xa_load(&peer->spaces, (unsigned long)mapping);
+	int ret;
+
+	lockdep_assert_held(&peer->objects_lock);
+	if (space) {
+		space->users++;
+		return space;
+	}
+	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
+	if (!space)
+		return NULL;
+	ret = xa_err(xa_store(&peer->spaces, (unsigned long)mapping, space, GFP_KERNEL_ACCOUNT));
+	if (ret) {
+		kfree(space);
+		return NULL;
+	}
+	space->mapping = mapping;
+	space->id = ++peer->last_space;
+	space->users = 1;
+	return space;
+}
+
+static void space_put_locked(struct vgpu_peer *peer, struct vgpu_space *space)
+{
+	lockdep_assert_held(&peer->objects_lock);
+	if (--space->users)
+		return;
+	xa_erase(&peer->spaces, (unsigned long)space->mapping);
+	kfree(space);
+}
+
+struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping)
+{
+	struct vgpu_space *space;
+
+	mutex_lock(&peer->objects_lock);
+	space = space_get_locked(peer, mapping);
+	mutex_unlock(&peer->objects_lock);
+	return space;
+}
+
+void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space)
+{
+	mutex_lock(&peer->objects_lock);
+	space_put_locked(peer, space);
+	mutex_unlock(&peer->objects_lock);
+}
+
+/* --- objects -------------------------------------------------------------- */
+
+static u32 object_kind(const struct file *file)
+{
+	const struct super_block *sb = file_inode(file)->i_sb;
+
+	if (S_ISCHR(file_inode(file)->i_mode))
+		return VGPU_OBJECT_DEVICE;
+	if (sb->s_magic == DMA_BUF_MAGIC)
+		return VGPU_OBJECT_DMABUF;
+	if (sb->s_magic == ANON_INODE_FS_MAGIC &&
+	    !strcmp(file->f_path.dentry->d_name.name, "sync_file"))
+		return VGPU_OBJECT_SYNC_FILE;
+	return VGPU_OBJECT_OTHER;
+}
+
+/*
+ * As close() does, ->flush first. A kernel thread's fput() would leave the
+ * ->release to a worker of its own; whoever waits for a CLOSE waits for the
+ * ->release.
+ */
+static void object_close_file(struct file *file)
+{
+	bool kthread = current->flags & PF_KTHREAD;
+
+	if (kthread)
+		get_file(file);
+	filp_close(file, kthread ? NULL : current->files);
+	if (kthread)
+		__fput_sync(file);
+}
+
+static void object_free(struct kref *ref)
+{
+	struct vgpu_object *object = container_of(ref, struct vgpu_object, ref);
+
+	vgpu_poll_fini(object);
+	vgpu_space_put(object->peer, object->space);
+	vgpu_grant_put(object->grant);
+	object_close_file(object->file);
+	kfree_rcu(object, rcu);
+}
+
+void vgpu_object_put(struct vgpu_object *object)
+{
+	kref_put(&object->ref, object_free);
+}
+
+static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct file *file,
+					      struct vgpu_grant *grant)
+{
+	struct vgpu_object *object;
+	int ret;
+
+	if (peer->nr_objects >= peer->limits.objects)
+		return ERR_PTR(-EMFILE);
+	object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
+	if (!object)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&object->ref);
+	object->peer = peer;
+	object->file = file;
+	object->kind = object_kind(file);
+	object->held = 1;
+	INIT_LIST_HEAD(&object->close_node);
+	vgpu_poll_init(&object->poll);
+	object->space = space_get_locked(peer, file->f_mapping);
+	if (!object->space) {
+		ret = -ENOMEM;
+		goto err_free;
+	}
+	ret = xa_alloc_cyclic(&peer->objects, &object->id, NULL, XA_LIMIT(1, INT_MAX),
+			      &peer->next_object, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_put_space;
+	ret = xa_err(xa_store(&peer->files, (unsigned long)file, object, GFP_KERNEL_ACCOUNT));
+	if (ret)
+		goto err_free_id;
+	if (grant) {
+		vgpu_grant_get(grant);
+		object->grant = grant;
+	}
+	peer->nr_objects++;
+	xa_store(&peer->objects, object->id, object, GFP_KERNEL_ACCOUNT);
+	return object;
+
+err_free_id:
+	xa_release(&peer->objects, object->id);
+err_put_space:
+	space_put_locked(peer, object->space);
+err_free:
+	kfree(object);
+	return ERR_PTR(ret);
+}
+
+struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
+				     struct vgpu_grant *grant)
+{
+	struct vgpu_object *object;
+	bool known;
+
+	mutex_lock(&peer->objects_lock);
+	object = xa_load(&peer->files, (unsigned long)file);
+	known = object;
+	if (known) {
+		/* A count that the guest could wrap is one that it could free early. */
+		if (object->held == INT_MAX)
+			object = ERR_PTR(-EMFILE);
+		else
+			object->held++;
+	} else {
+		object = object_make_locked(peer, file, grant);
+	}
+	if (!IS_ERR(object))
+		kref_get(&object->ref);
+	mutex_unlock(&peer->objects_lock);
+	if (known || IS_ERR(object))
+		fput(file);
+	return object;
+}
+
+struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
+{
+	struct vgpu_object *object;
+
+	rcu_read_lock();
+	object = xa_load(&peer->objects, id);
+	if (object && !kref_get_unless_zero(&object->ref))
+		object = NULL;
+	rcu_read_unlock();
+	return object;
+}
+
+static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *object)
+{
+	object->held = 0;
+	xa_erase(&peer->objects, object->id);
+	xa_erase(&peer->files, (unsigned long)object->file);
+	peer->nr_objects--;
+}
+
+struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id)
+{
+	struct vgpu_object *object;
+
+	mutex_lock(&peer->objects_lock);
+	object = xa_load(&peer->objects, id);
+	if (!object)
+		object = ERR_PTR(-EBADF);
+	else if (object->held > 1)
+		object->held--, object = NULL;
+	else
+		object_unlist_locked(peer, object);
+	mutex_unlock(&peer->objects_lock);
+	return object;
+}
+
+void vgpu_object_drop_all(struct vgpu_peer *peer)
+{
+	struct vgpu_object *object;
+	unsigned long id;
+
+	xa_for_each(&peer->objects, id, object) {
+		mutex_lock(&peer->objects_lock);
+		object_unlist_locked(peer, object);
+		mutex_unlock(&peer->objects_lock);
+		vgpu_object_put(object);
+	}
+}
+
+static u32 object_fops(struct file *file)
+{
+	const struct file_operations *fops = file->f_op;
+	u32 mask = 0;
+
+	if (file->f_mode & FMODE_CAN_READ)
+		mask |= VGPU_FOP_READ;
+	if (file->f_mode & FMODE_CAN_WRITE)
+		mask |= VGPU_FOP_WRITE;
+	if (file->f_mode & FMODE_LSEEK)
+		mask |= VGPU_FOP_LLSEEK;
+	if (fops->unlocked_ioctl)
+		mask |= VGPU_FOP_IOCTL;
+	if (fops->compat_ioctl)
+		mask |= VGPU_FOP_COMPAT_IOCTL;
+	if (can_mmap_file(file))
+		mask |= VGPU_FOP_MMAP;
+	if (fops->poll)
+		mask |= VGPU_FOP_POLL;
+	if (file->f_mode & FMODE_STREAM)
+		mask |= VGPU_FOP_STREAM;
+	if (!(file->f_mode & FMODE_PREAD))
+		mask |= VGPU_FOP_NO_PREAD;
+	if (!(file->f_mode & FMODE_PWRITE))
+		mask |= VGPU_FOP_NO_PWRITE;
+	return mask;
+}
+
+void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *desc)
+{
+	struct file *file = object->file;
+	u32 flags = 0;
+
+	if (file->f_mode & FMODE_READ)
+		flags |= VGPU_OBJECT_READ;
+	if (file->f_mode & FMODE_WRITE)
+		flags |= VGPU_OBJECT_WRITE;
+	desc->object = cpu_to_le32(object->id);
+	desc->kind = cpu_to_le32(object->kind);
+	desc->fops = cpu_to_le32(object_fops(file));
+	desc->flags = cpu_to_le32(flags);
+	desc->space = cpu_to_le64(object->space->id);
+	desc->size = cpu_to_le64(object->kind == VGPU_OBJECT_DMABUF ?
+				 i_size_read(file_inode(file)) : 0);
+	desc->f_flags = cpu_to_le32(file->f_flags & ~O_LARGEFILE);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Readiness. A POLL call that finds nothing leaves wait entries on the driver's
+ * queues; the first wakeup after which the driver reports something is told to
+ * the guest, once. Guests cache it, so waiting costs no calls.
+ *
+ * A wakeup only queues work. Entries go before the file does, which keeps the
+ * queues alive, or when a queue says with POLLFREE that it ends earlier.
+ */
+#include <linux/poll.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "host.h"
+
+struct vgpu_poll_entry {
+	struct list_head node;
+	struct vgpu_poll *poll;
+	wait_queue_entry_t wait;
+	wait_queue_head_t *head;
+};
+
+struct vgpu_poll_table {
+	poll_table pt;
+	struct vgpu_poll *poll;
+};
+
+static int poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
+{
+	struct vgpu_poll_entry *entry = container_of(wait, struct vgpu_poll_entry, wait);
+	__poll_t mask = key_to_poll(key);
+
+	if (mask && !(mask & (entry->poll->events | EPOLLERR | EPOLLHUP | POLLFREE)))
+		return 0;
+	queue_work(vgpu_host_wq, &entry->poll->work);
+	if (mask & POLLFREE) {
+		list_del_init(&wait->entry);
+		/* Pairs with poll_disarm_locked(): the head may be freed from here on. */
+		smp_store_release(&entry->head, NULL);
+	}
+	return 1;
+}
+
+static void poll_queue(struct file *file, wait_queue_head_t *head, poll_table *pt)
+{
+	struct vgpu_poll *poll = container_of(pt, struct vgpu_poll_table, pt)->poll;
+	struct vgpu_poll_entry *entry;
+
+	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
+	if (!entry) {
+		poll->failed = true;
+		return;
+	}
+	init_waitqueue_func_entry(&entry->wait, poll_wake);
+	entry->poll = poll;
+	entry->head = head;
+	list_add(&entry->node, &poll->entries);
+	add_wait_queue(head, &entry->wait);
+}
+
+static void poll_disarm_locked(struct vgpu_poll *poll)
+{
+	struct vgpu_poll_entry *entry, *next;
+
+	lockdep_assert_held(&poll->lock);
+	poll->armed = false;
+	list_for_each_entry_safe(entry, next, &poll->entries, node) {
+		wait_queue_head_t *head;
+
+		rcu_read_lock();
+		/* Pairs with poll_wake(); heads that end by POLLFREE are freed by RCU. */
+		head = smp_load_acquire(&entry->head);
+		if (head)
+			remove_wait_queue(head, &entry->wait);
+		rcu_read_unlock();
+		list_del(&entry->node);
+		kfree(entry);
+	}
+}
+
+static void poll_work(struct work_struct *work)
+{
+	struct vgpu_poll *poll = container_of(work, struct vgpu_poll, work);
+	struct vgpu_object *object = container_of(poll, struct vgpu_object, poll);
+	struct vgpu_peer *peer = object->peer;
+	__poll_t revents;
+
+	mutex_lock(&poll->lock);
+	if (!poll->armed) {
+		mutex_unlock(&poll->lock);
+		return;
+	}
+	revents = vfs_poll(object->file, NULL) & (poll->events | EPOLLERR | EPOLLHUP);
+	if (revents)
+		poll_disarm_locked(poll);
+	mutex_unlock(&poll->lock);
+	if (!revents)
+		return;
+
+	spin_lock(&peer->events_lock);
+	poll->revents = revents;
+	if (list_empty(&poll->node))
+		list_add_tail(&poll->node, &peer->events);
+	spin_unlock(&peer->events_lock);
+	vgpu_control_kick(peer);
+}
+
+void vgpu_poll_init(struct vgpu_poll *poll)
+{
+	mutex_init(&poll->lock);
+	INIT_LIST_HEAD(&poll->entries);
+	INIT_LIST_HEAD(&poll->node);
+	INIT_WORK(&poll->work, poll_work);
+}
+
+void vgpu_poll_fini(struct vgpu_object *object)
+{
+	struct vgpu_peer *peer = object->peer;
+	struct vgpu_poll *poll = &object->poll;
+
+	mutex_lock(&poll->lock);
+	poll_disarm_locked(poll);
+	mutex_unlock(&poll->lock);
+	cancel_work_sync(&poll->work);
+	spin_lock(&peer->events_lock);
+	list_del_init(&poll->node);
+	spin_unlock(&peer->events_lock);
+	mutex_destroy(&poll->lock);
+}
+
+s64 vgpu_poll_run(struct vgpu_hcall *call)
+{
+	struct vgpu_object *object = call->object;
+	struct vgpu_poll *poll = &object->poll;
+	struct vgpu_poll_table table = { .poll = poll };
+	__poll_t revents;
+
+	mutex_lock(&poll->lock);
+	poll_disarm_locked(poll);
+	poll->events = (__force __poll_t)le32_to_cpu(call->view.call->args.poll.events);
+	poll->failed = false;
+	init_poll_funcptr(&table.pt, poll_queue);
+	table.pt._key = poll->events | EPOLLERR | EPOLLHUP;
+	revents = vfs_poll(object->file, &table.pt) & (poll->events | EPOLLERR | EPOLLHUP);
+	/* A wakeup since then has queued work that waits for the lock. */
+	if (revents || poll->failed)
+		poll_disarm_locked(poll);
+	else
+		poll->armed = true;
+	mutex_unlock(&poll->lock);
+	if (!revents && poll->failed)
+		return vgpu_call_refuse(call, -ENOMEM);
+	call->out.poll.revents = cpu_to_le32((__force u32)revents);
+	return 0;
+}
+
+int vgpu_poll_announce(struct vgpu_peer *peer)
+{
+	struct vgpu_poll_event msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_POLL_EVENT),
+	};
+	struct vgpu_object *object;
+	int ret = 0;
+
+	while (!ret) {
+		spin_lock(&peer->events_lock);
+		object = list_first_entry_or_null(&peer->events, struct vgpu_object, poll.node);
+		if (object) {
+			msg.object = cpu_to_le32(object->id);
+			msg.revents = cpu_to_le32((__force u32)object->poll.revents);
+			list_del_init(&object->poll.node);
+		}
+		spin_unlock(&peer->events_lock);
+		if (!object)
+			break;
+		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+	}
+	return ret;
+}

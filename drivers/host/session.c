@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions: one process of a guest, with the shadow that stands for it.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/pid.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "anon.h"
+#include "host.h"
+
+static void session_free(struct kref *ref)
+{
+	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
+
+	xa_destroy(&session->tasks);
+	put_pid(session->pid);
+	if (session->mm)
+		mmdrop(session->mm);
+	iput(session->inode);
+	kfree(session->gone);
+	kfree(session->closed);
+	vgpu_peer_put(session->peer);
+	kfree(session);
+}
+
+void vgpu_session_get(struct vgpu_session *session)
+{
+	kref_get(&session->ref);
+}
+
+void vgpu_session_put(struct vgpu_session *session)
+{
+	kref_put(&session->ref, session_free);
+}
+
+static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_session *session;
+	struct inode *inode;
+
+	session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
+	if (!session)
+		return ERR_PTR(-ENOMEM);
+	session->gone = kzalloc(sizeof(*session->gone), GFP_KERNEL_ACCOUNT);
+	session->closed = kzalloc(sizeof(*session->closed), GFP_KERNEL_ACCOUNT);
+	if (!session->gone || !session->closed)
+		goto err_free;
+	inode = vgpu_anon_inode_alloc();
+	if (IS_ERR(inode))
+		goto err_free;
+
+	kref_init(&session->ref);
+	vgpu_peer_get(peer);
+	session->peer = peer;
+	session->number = number;
+	session->inode = inode;
+	spin_lock_init(&session->bind_lock);
+	mutex_init(&session->lock);
+	INIT_LIST_HEAD(&session->lanes);
+	xa_init(&session->tasks);
+	mutex_init(&session->map_lock);
+	session->mappings = RB_ROOT;
+	spin_lock_init(&session->unmaps_lock);
+	INIT_LIST_HEAD(&session->unmaps);
+	init_waitqueue_head(&session->service_wait);
+	vgpu_demand_init(&session->demand);
+	return session;
+
+err_free:
+	kfree(session->gone);
+	kfree(session->closed);
+	kfree(session);
+	return ERR_PTR(-ENOMEM);
+}
+
+static struct vgpu_session *session_find_locked(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_session *session;
+
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry(session, &peer->sessions, node)
+		if (session->number == number)
+			return session;
+	return NULL;
+}
+
+struct file *vgpu_session_create(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_session *session;
+	struct file *file;
+	int ret = 0;
+
+	session = session_alloc(peer, number);
+	if (IS_ERR(session))
+		return ERR_CAST(session);
+
+	mutex_lock(&peer->lock);
+	if (peer->closing)
+		ret = -ENODEV;
+	else if (peer->nr_sessions >= peer->limits.sessions)
+		ret = -EMFILE;
+	else if (session_find_locked(peer, number))
+		ret = -EEXIST;
+	if (!ret) {
+		list_add_tail(&session->node, &peer->sessions);
+		peer->nr_sessions++;
+	}
+	mutex_unlock(&peer->lock);
+	if (ret) {
+		if (ret == -EMFILE)
+			atomic64_inc(&peer->counters.refused);
+		vgpu_session_put(session);
+		return ERR_PTR(ret);
+	}
+
+	file = vgpu_shadow_file(session);
+	if (IS_ERR(file))
+		vgpu_session_close(session);
+	return file;
+}
+
+struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_session *session;
+
+	mutex_lock(&peer->lock);
+	session = session_find_locked(peer, number);
+	if (session)
+		vgpu_session_get(session);
+	mutex_unlock(&peer->lock);
+	return session;
+}
+
+void vgpu_session_end(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane;
+
+	spin_lock(&session->bind_lock);
+	WRITE_ONCE(session->ending, true);
+	if (session->pid)
+		kill_pid(session->pid, SIGKILL, 1);
+	spin_unlock(&session->bind_lock);
+
+	mutex_lock(&session->lock);
+	list_for_each_entry(lane, &session->lanes, node)
+		vgpu_conn_shutdown(&lane->conn);
+	mutex_unlock(&session->lock);
+	wake_up_all(&session->service_wait);
+	wake_up_all(&session->demand.wait);
+	wake_up_all(&session->peer->wait);
+}
+
+void vgpu_session_notify_closed(struct vgpu_session *session)
+{
+	struct vgpu_peer *peer = session->peer;
+	struct vgpu_agent_event *event = xchg(&session->closed, NULL);
+
+	if (event)
+		vgpu_agent_notify(peer->agent, event, VGPU_HOST_EVENT_SESSION_CLOSE, peer->id,
+				  session->number);
+}
+
+/*
+ * Every lane and every VMA of the shadow held its file, so nothing of it is left
+ * but references that were found in peer->sessions.
+ */
+void vgpu_session_close(struct vgpu_session *session)
+{
+	struct vgpu_agent_event *gone = session->gone;
+	struct vgpu_peer *peer = session->peer;
+
+	session->gone = NULL;
+	WRITE_ONCE(session->ending, true);
+	vgpu_mapping_drop_all(session);
+	vgpu_demand_fini(session);
+
+	mutex_lock(&peer->lock);
+	list_del(&session->node);
+	peer->nr_sessions--;
+	mutex_unlock(&peer->lock);
+	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_SESSION_GONE, peer->id,
+			  session->number);
+	/* The peer's thread may wait for the last session. */
+	wake_up_all(&peer->wait);
+	vgpu_session_put(session);
+}
+
+int vgpu_session_bind(struct vgpu_session *session)
+{
+	struct mm_struct *mm = current->mm;
+	int ret = 0;
+
+	spin_lock(&session->bind_lock);
+	if (!session->mm && mm) {
+		mmgrab(mm);
+		session->mm = mm;
+		session->pid = get_task_pid(current, PIDTYPE_TGID);
+	}
+	if (!mm || session->mm != mm)
+		ret = -EINVAL;
+	else if (session->ending)
+		ret = -ESHUTDOWN;
+	spin_unlock(&session->bind_lock);
+	return ret;
+}
+
+bool vgpu_session_charge(struct vgpu_session *session, u32 len)
+{
+	/* One message and one reply of the longest kind, and many small ones. */
+	const long most = 2L * session->peer->limits.call_bytes;
+
+	if (atomic_long_add_return(len, &session->budget) <= most)
+		return true;
+	atomic_long_sub(len, &session->budget);
+	return false;
+}
+
+void vgpu_session_uncharge(struct vgpu_session *session, u32 len)
+{
+	atomic_long_sub(len, &session->budget);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The file of a shadow: the process maps its guest's memory through it, takes
+ * lanes and lends a thread that applies unmaps. Its end is the session's.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+
+#include "host.h"
+
+static int shadow_lane(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_shadow_lane *args = cmd->arg;
+	struct vgpu_session *session = data;
+	struct file *lane;
+	int fd, ret;
+
+	if (args->reserved)
+		return -EOPNOTSUPP;
+	ret = vgpu_session_bind(session);
+	if (ret)
+		return ret;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	ret = vgpu_lane_create(session, file, args->sock_fd, &lane);
+	if (ret)
+		goto err_put_fd;
+	args->out_fd = fd;
+	ret = vgpu_cmd_respond(cmd);
+	if (ret)
+		goto err_put_lane;
+	fd_install(fd, lane);
+	return 0;
+
+err_put_lane:
+	fput(lane);
+err_put_fd:
+	put_unused_fd(fd);
+	return ret;
+}
+
+static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_session *session = data;
+	int ret;
+
+	ret = vgpu_session_bind(session);
+	if (ret)
+		return ret;
+	ret = wait_event_interruptible(session->service_wait,
+				       READ_ONCE(session->ending) ||
+				       vgpu_mapping_unmaps_due(session, U64_MAX));
+	if (ret)
+		return 0;
+	if (READ_ONCE(session->ending))
+		return -ESHUTDOWN;
+	ret = vgpu_mapping_apply_unmaps(session, file, U64_MAX);
+	/* Back to user mode each time: the last reference to a file may be gone. */
+	return ret == -EINTR ? 0 : ret;
+}
+
+static const struct vgpu_cmd_op shadow_ops[] = {
+	VGPU_CMD(VGPU_SHADOW_LANE, struct vgpu_shadow_lane, shadow_lane),
+	{ .cmd = VGPU_SHADOW_SERVICE, .fn = shadow_service },
+};
+
+static long shadow_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return vgpu_cmd_run(shadow_ops, ARRAY_SIZE(shadow_ops), file->private_data, file, cmd,
+			    arg);
+}
+
+static int shadow_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct vgpu_session *session = file->private_data;
+	int ret;
+
+	ret = vgpu_session_bind(session);
+	return ret ?: vgpu_demand_mmap(session, vma);
+}
+
+static int shadow_release(struct inode *inode, struct file *file)
+{
+	vgpu_session_close(file->private_data);
+	return 0;
+}
+
+static const struct file_operations shadow_fops = {
+	.owner = THIS_MODULE,
+	.llseek = noop_llseek,
+	.unlocked_ioctl = shadow_ioctl,
+	.mmap = shadow_mmap,
+	.release = shadow_release,
+};
+
+struct file *vgpu_shadow_file(struct vgpu_session *session)
+{
+	struct file *file;
+
+	file = anon_inode_getfile("[vgpu-shadow]", &shadow_fops, session, O_RDWR);
+	/* Each shadow has an address space of its own, or a zap walks all of them. */
+	if (!IS_ERR(file))
+		file->f_mapping = session->inode->i_mapping;
+	return file;
+}
