@@ -73,12 +73,14 @@ static const struct key {
 	KEY("limits", "pages", TYPE_UINT, limits.pages, 16, 1 << 20),
 	KEY("limits", "mappings", TYPE_UINT, limits.mappings, 1, 32768),
 	KEY("limits", "mapped-bytes", TYPE_U64, limits.mapped_bytes, 4096, 1ULL << 46),
+	KEY("limits", "memory", TYPE_U64, memory_max, 0, 1ULL << 46),
 	KEY("shadow", "program", TYPE_STRING, shadow, 0, 0),
 	KEY("shadow", "uid-base", TYPE_UINT, uid_base, 1, UINT_MAX - 65537),
 	KEY("shadow", "uid-count", TYPE_UINT, uid_count, 1, 65536),
 	KEY("shadow", "gid", TYPE_UINT, gid, 1, UINT_MAX - 1),
 	KEY("shadow", "namespaces", TYPE_BOOL, namespaces, 0, 0),
 	KEY("shadow", "seccomp", TYPE_BOOL, seccomp, 0, 0),
+	KEY("shadow", "cgroups", TYPE_BOOL, cgroups, 0, 0),
 #undef KEY
 };
 
@@ -171,7 +173,7 @@ static int set_key(const struct key *key, const char *text)
 			return -EINVAL;
 		}
 		if (key->type == TYPE_U64)
-			*(__u64 *)member = number;
+			*(uint64_t *)member = number;
 		else
 			*(unsigned int *)member = number;
 		return 0;
@@ -213,6 +215,10 @@ int config_read(const char *path, bool must_exist)
 	    set_default(&settings.exports_dir, "/etc/vgpu/exports.d") ||
 	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
 		return -ENOMEM;
+	if (settings.memory_max && !settings.cgroups) {
+		log_error("the limit 'memory' needs 'cgroups = yes' in [shadow]");
+		return -EINVAL;
+	}
 	return 0;
 }
 

@@ -29,6 +29,8 @@
  * @gid: their group
  * @namespaces: put them into namespaces of their own
  * @seccomp: filter their system calls
+ * @cgroups: count each guest's resources in a control group
+ * @memory_max: of such a group, bytes; 0: no limit
  */
 struct settings {
 	unsigned int port;
@@ -47,6 +49,8 @@ struct settings {
 	unsigned int gid;
 	bool namespaces;
 	bool seccomp;
+	bool cgroups;
+	uint64_t memory_max;
 };
 
 extern struct settings settings;

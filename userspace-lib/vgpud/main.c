@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "config.h"
 #include "control.h"
 #include "export.h"
@@ -209,6 +210,7 @@ int main(int argc, char **argv)
 	umask(022);
 	if (mkdir(RUN_DIR, 0755) && errno != EEXIST)
 		check(-errno, RUN_DIR);
+	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
 	check(listener_get(settings.port), "vsock (is a vsock transport loaded? modprobe vhost_vsock)");
 	check(control_init(), settings.socket);

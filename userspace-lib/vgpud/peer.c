@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "config.h"
 #include "confine.h"
 #include "export.h"
@@ -48,6 +49,7 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port)
 	LIST_INIT(&peer->sessions);
 	for (i = 0; i < PEER_NAMESPACES; i++)
 		peer->namespaces[i] = -1;
+	peer->cgroup_fd = -1;
 	if (!peer->uid ||
 	    getrandom(peer->secret, sizeof(peer->secret), 0) != sizeof(peer->secret)) {
 		free(peer);
@@ -107,6 +109,7 @@ void peer_free(struct peer *peer)
 {
 	LIST_REMOVE(peer, node);
 	confine_namespaces_close(peer->namespaces);
+	cgroup_close(peer);
 	explicit_bzero(peer->secret, sizeof(peer->secret));
 	free(peer);
 }

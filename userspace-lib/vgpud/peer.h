@@ -37,6 +37,7 @@ enum peer_state {
  * @uid: user that its shadows run as
  * @since: CLOCK_REALTIME, seconds
  * @namespaces: those that its shadows share; -1: none yet
+ * @cgroup_fd: their control group; -1: none yet
  * @sessions: its shadows that are not reaped
  * @nr_sessions: those among them that are not over
  * @ended: numbers of sessions that are over; a late lane must not begin one anew
@@ -53,6 +54,7 @@ struct peer {
 	unsigned int uid;
 	uint64_t since;
 	int namespaces[PEER_NAMESPACES];
+	int cgroup_fd;
 	LIST_HEAD(, session) sessions;
 	unsigned int nr_sessions;
 	uint64_t ended[SESSION_ENDED_MAX];

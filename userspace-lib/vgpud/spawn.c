@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "config.h"
 #include "confine.h"
 #include "log.h"
@@ -83,18 +84,27 @@ int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 	 * Each shadow is the first process of a pid namespace: it sees no other
 	 * process, and no other of its user's can see it.
 	 */
-	unsigned long flags = settings.namespaces ? CLONE_NEWPID | CLONE_NEWNS : 0;
+	uint64_t flags = settings.namespaces ? CLONE_NEWPID | CLONE_NEWNS : 0;
+	struct clone_args args = { .exit_signal = SIGCHLD };
 	int pair[2];
 	long ret;
 
 	ret = confine_namespaces_open(peer->namespaces);
 	if (ret)
 		return ret;
+	if (settings.cgroups) {
+		ret = cgroup_open(peer);
+		if (ret < 0)
+			return ret;
+		flags |= CLONE_INTO_CGROUP;
+		args.cgroup = ret;
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 
 	/* As fork() does, with flags: no stack, so the child has a copy of this one. */
-	ret = syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0);
+	args.flags = flags;
+	ret = syscall(SYS_clone3, &args, sizeof(args));
 	if (ret == 0)
 		child(peer, comm, shadow_fd, pair[1]);
 	close(pair[1]);
