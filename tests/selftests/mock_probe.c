@@ -212,7 +212,7 @@ static void compat_test(struct __test_metadata *_metadata, unsigned int with_twi
 		SKIP(return, "VGPU_REAL or VGPU_FWD not set");
 	if (!has_32_bit_calls())
 		SKIP(return, "this kernel has no 32-bit system calls");
-	fwd.forwarded = strcmp(real.path, fwd.path);
+	fwd.forwarded = diff_forwarded(real.path, fwd.path);
 	accounts = mmap(NULL, 2 * sizeof(*accounts), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_TRUE(accounts != MAP_FAILED);

@@ -16,8 +16,8 @@
  *	forwarded	whether that is the forwarded one
  *	CMD(name)	the command, or its twin
  *
- * VGPU_REAL and VGPU_FWD name the devices. When both are the same the tests
- * compare the device with itself. A test that needs another device than the
+ * VGPU_REAL and VGPU_FWD name the devices. When both are the same, or VGPU_TIER
+ * is "native", nothing is forwarded. A test that needs another device than the
  * mock says so with DIFF_TEST_NODE(name, "STREAM", seconds), which reads VGPU_REAL_STREAM and
  * VGPU_FWD_STREAM.
  */
@@ -241,6 +241,13 @@ static inline const char *diff_node(const char *side, const char *node)
 	return getenv(name);
 }
 
+static inline bool diff_forwarded(const char *real, const char *fwd)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return strcmp(real, fwd) && (!tier || strcmp(tier, "native"));
+}
+
 /* Runs the body in a process group of its own, which is gone afterwards. */
 static inline void diff_run(struct diff_account *account, const struct diff_side *side,
 			    unsigned int with_twin, diff_body body, unsigned int seconds)
@@ -322,8 +329,7 @@ static inline enum diff_result diff_compare(const char *node, unsigned int with_
 
 	if (!real.path || !fwd.path)
 		return DIFF_NO_DEVICE;
-	if (!strcmp(real.path, fwd.path))
-		fwd.forwarded = false;
+	fwd.forwarded = diff_forwarded(real.path, fwd.path);
 	accounts = mmap(NULL, 2 * sizeof(*accounts), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (accounts == MAP_FAILED)
