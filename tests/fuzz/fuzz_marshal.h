@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An input of fuzz_marshal: struct marshal_head, then the program's memory, in
+ * which the relocations put pointers that lead somewhere.
+ */
+#ifndef FUZZ_MARSHAL_H
+#define FUZZ_MARSHAL_H
+
+#include "schema.h"
+
+#define NR_RELOCS	8
+#define MEMORY_MAX	(4 * 4096)
+
+/**
+ * struct marshal_head - the rest of an ioctl
+ * @schema: which
+ * @ioctl: which of its entries
+ * @options: OPT_*
+ * @limits: the host's
+ * @alloc_fail: the n-th allocation fails; 0: none
+ * @rights: of each page of the memory, two bits each; 0: all
+ * @arg: offset of the argument in the memory
+ * @size: replaces the command's; 0: does not
+ * @seed: of the driver
+ * @result: of the driver
+ * @fail_reserve: the n-th new fd cannot be had; 0: all can
+ * @relocs: the memory's address plus @to goes to offset @at
+ */
+struct marshal_head {
+	u8 schema;
+	u8 ioctl;
+	u8 options;
+	u8 limits;
+	u8 alloc_fail;
+	u8 rights;
+	u16 arg;
+	u16 size;
+	u16 seed;
+	s16 result;
+	u8 fail_reserve;
+	u8 reserved;
+	struct {
+		u16 at;
+		u16 to;
+	} relocs[NR_RELOCS];
+};
+
+#define OPT_COMPAT	1
+#define OPT_RAW_CMD	2	/* @seed and @size are the command, of no schema */
+#define OPT_FDS		4	/* the driver makes fds */
+
+static const struct vgpu_schema *const marshal_schemas[] = {
+	&vgpu_schema_mock, &vgpu_schema_drm, &vgpu_schema_drm_mode,
+	&vgpu_schema_virtgpu, &vgpu_schema_vgem, &vgpu_schema_dma_buf,
+	&vgpu_schema_sync_file,
+};
+
+#endif /* FUZZ_MARSHAL_H */
