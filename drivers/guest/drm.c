@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/platform_device.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
@@ -65,6 +66,19 @@ static const struct drm_driver drm_driver_render = {
 	.major = 1,
 };
 
+/* /sys/class/vgpu/vgpuN/drm: for tools, which nodes belong to an export. */
+static void drm_link(struct vgpu_export *export, struct platform_device *pdev)
+{
+	if (export && sysfs_create_link(&export->dev.kobj, &pdev->dev.kobj, "drm"))
+		dev_dbg(&export->dev, "no link to its DRM device\n");
+}
+
+static void drm_unlink(struct vgpu_export *export)
+{
+	if (export)
+		sysfs_remove_link(&export->dev.kobj, "drm");
+}
+
 static int drm_register(struct vgpu_drm *drm)
 {
 	struct platform_device *pdev;
@@ -87,6 +101,8 @@ static int drm_register(struct vgpu_drm *drm)
 	mutex_lock(&vgpu_drm_lock);
 	if (ret)
 		goto err_put_dev;
+	drm_link(drm->primary, pdev);
+	drm_link(drm->render, pdev);
 	return 0;
 
 err_put_dev:
@@ -105,6 +121,8 @@ static void drm_unregister(struct vgpu_drm *drm)
 
 	if (!dev)
 		return;
+	drm_unlink(drm->primary);
+	drm_unlink(drm->render);
 	drm->dev = NULL;
 	drm->pdev = NULL;
 	mutex_unlock(&vgpu_drm_lock);
@@ -154,8 +172,11 @@ void vgpu_drm_add(struct vgpu_export *export)
 	}
 	slot = export->kind == VGPU_EXPORT_DRM_PRIMARY ? &drm->primary : &drm->render;
 	/* A device has one of each. */
-	if (!*slot)
+	if (!*slot) {
 		*slot = vgpu_export_get(export);
+		if (drm->pdev)
+			drm_link(export, drm->pdev);
+	}
 
 out_unlock:
 	mutex_unlock(&vgpu_drm_lock);
@@ -170,6 +191,8 @@ void vgpu_drm_del(struct vgpu_export *export)
 	drm = drm_find(export);
 	if (!drm || (drm->primary != export && drm->render != export))
 		goto out_unlock;
+	if (drm->dev)
+		drm_unlink(export);
 	if (drm->primary == export)
 		drm->primary = NULL;
 	else
