@@ -226,8 +226,8 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, struct drm_syncobj_timeline_array,
 			  syncobj_timeline_signal) },
 	/* The eventfd is one of this machine: nobody over there can signal it. */
-	{ VGPU_IOCTL_REFUSE(DRM_IOCTL_SYNCOBJ_EVENTFD, EOPNOTSUPP),
-	  .body = VGPU_PLAIN(struct drm_syncobj_eventfd) },
+	{ .body = VGPU_PLAIN(struct drm_syncobj_eventfd),
+	  VGPU_IOCTL_REFUSE(DRM_IOCTL_SYNCOBJ_EVENTFD, EOPNOTSUPP) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SET_CLIENT_NAME, struct drm_set_client_name, client_name),
 	  BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_GEM_CHANGE_HANDLE, struct drm_gem_change_handle) },

@@ -78,12 +78,12 @@ static const struct vgpu_schema_field ext_array[] = {
 };
 
 static const struct vgpu_schema_node exts[] = {
-	{ .tag = VGPU_MOCK_EXT_SET, .dir = VGPU_IN,
-	  .body = VGPU_PLAIN(struct vgpu_mock_ext_set) },
-	{ .tag = VGPU_MOCK_EXT_GET, .dir = VGPU_INOUT,
-	  .body = VGPU_PLAIN(struct vgpu_mock_ext_get) },
-	{ .tag = VGPU_MOCK_EXT_ARRAY, .dir = VGPU_IN,
-	  .body = VGPU_STRUCT(struct vgpu_mock_ext_array, ext_array) },
+	{ .body = VGPU_PLAIN(struct vgpu_mock_ext_set), .dir = VGPU_IN,
+	  .tag = VGPU_MOCK_EXT_SET },
+	{ .body = VGPU_PLAIN(struct vgpu_mock_ext_get), .dir = VGPU_INOUT,
+	  .tag = VGPU_MOCK_EXT_GET },
+	{ .body = VGPU_STRUCT(struct vgpu_mock_ext_array, ext_array), .dir = VGPU_IN,
+	  .tag = VGPU_MOCK_EXT_ARRAY },
 };
 
 static const struct vgpu_schema_chain ext_chain = {
@@ -289,7 +289,8 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_MERGE, struct vgpu_mock_fd_merge, fd_merge), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_FD_RETURN, struct vgpu_mock_fd_return),
 	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_RESULT_FD },
-	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_OPTIONAL, struct vgpu_mock_fd_optional, fd_optional), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_OPTIONAL, struct vgpu_mock_fd_optional, fd_optional),
+	  BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_OBJ_INFO, struct vgpu_mock_obj_info), BOOKS },
 	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_OBJ_SIGNAL), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_SWAP, struct vgpu_mock_fd_swap, fd_swap), BOOKS },
