@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Readiness. A POLL call that finds nothing leaves wait entries on the driver's
- * queues; the first wakeup after which the driver reports something is told to
- * the guest, once. Guests cache it, so waiting costs no calls.
+ * Readiness. A POLL call leaves wait entries on the driver's queues; the first
+ * wakeup after which the driver reports something is told to the guest, once.
+ * Guests cache it, so waiting costs no calls.
  *
  * A wakeup only queues work. Entries go before the file does, which keeps the
  * queues alive, or when a queue says with POLLFREE that it ends earlier.
@@ -142,8 +142,11 @@ s64 vgpu_poll_run(struct vgpu_hcall *call)
 	init_poll_funcptr(&table.pt, poll_queue);
 	table.pt._key = poll->events | EPOLLERR | EPOLLHUP;
 	revents = vfs_poll(object->file, &table.pt) & (poll->events | EPOLLERR | EPOLLHUP);
-	/* A wakeup since then has queued work that waits for the lock. */
-	if (revents || poll->failed)
+	/*
+	 * Armed also when it is ready: an edge-triggered waiter wants to hear of the
+	 * next wakeup. One since then has queued work that waits for the lock.
+	 */
+	if (poll->failed)
 		poll_disarm_locked(poll);
 	else
 		poll->armed = true;
