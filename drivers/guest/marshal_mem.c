@@ -96,7 +96,7 @@ static int grow_segs(struct vgpu_marshal *m)
 }
 
 /* Do these many more fit in the call, and the reply in its message? */
-static bool fits(const struct vgpu_marshal *m, u32 segs, u32 fixups, u64 in, u64 out, u64 scratch)
+static bool fits(const struct vgpu_marshal *m, u32 segs, u32 fixups, u64 in, u64 out)
 {
 	const u64 max = m->limits->call_bytes;
 
@@ -105,13 +105,13 @@ static bool fits(const struct vgpu_marshal *m, u32 segs, u32 fixups, u64 in, u64
 	return sizeof(struct vgpu_call) + (m->nr_segs + segs) * sizeof(struct vgpu_seg) +
 		(m->nr_fixups + fixups) * sizeof(struct vgpu_fixup) + m->data_len + in <= max &&
 		sizeof(struct vgpu_reply) + m->nr_fd_out * sizeof(struct vgpu_object_desc) +
-		m->reply_bytes + out <= max && m->scratch_bytes + scratch <= max;
+		m->reply_bytes + out <= max;
 }
 
 bool vgpu_marshal_object_fits(const struct vgpu_marshal *m)
 {
 	return m->nr_fd_out < VGPU_FDS_MAX &&
-		fits(m, 0, 1, 0, sizeof(struct vgpu_object_desc), 0);
+		fits(m, 0, 1, 0, sizeof(struct vgpu_object_desc));
 }
 
 static int copy_in(struct vgpu_marshal *m, u32 at, u64 addr, u32 len)
@@ -136,7 +136,7 @@ int vgpu_marshal_seg_add(struct vgpu_marshal *m, u64 addr, u32 len, u8 dir)
 	int error;
 
 	/* With the pointer that leads there. */
-	if (!fits(m, 1, 1, dir & VGPU_IN ? pad : 0, dir & VGPU_OUT ? pad : 0, pad))
+	if (!fits(m, 1, 1, dir & VGPU_IN ? pad : 0, dir & VGPU_OUT ? pad : 0))
 		return -E2BIG;
 	if (!access_ok(u64_to_user_ptr(addr), len))
 		return -EFAULT;
@@ -180,7 +180,7 @@ int vgpu_marshal_seg_extend(struct vgpu_marshal *m, u32 len, u8 dir)
 	out = dir & VGPU_OUT ? vgpu_wire_pad(total) : 0;
 	if (info->dir & VGPU_OUT)
 		out -= vgpu_wire_pad(info->len);
-	if (!fits(m, 0, 1, more, out, more))
+	if (!fits(m, 0, 1, more, out))
 		return -E2BIG;
 	error = copy_in(m, info->in_off + info->len, info->addr + info->len, len);
 	if (error)
@@ -225,7 +225,7 @@ int vgpu_marshal_fixup_add(struct vgpu_marshal *m, u16 type, u16 seg, u32 offset
 	struct vgpu_fixup *fixup;
 	u32 cap = m->cap_fixups * 2;
 
-	if (!fits(m, 0, 1, 0, 0, 0))
+	if (!fits(m, 0, 1, 0, 0))
 		return -E2BIG;
 	if (m->nr_fixups == m->cap_fixups) {
 		fixup = grow(m->fixups, m->fixups_inline, m->nr_fixups * sizeof(*fixup),

@@ -11,7 +11,8 @@
 
 /**
  * struct level - a struct that is being looked at
- * @up: the struct whose pointer led here
+ * @up: the struct whose pointer led here; NULL: this is the argument
+ * @body: of the argument
  * @seg: segment that holds it
  * @base: where it begins in that
  * @len: bytes of it that are there; what lies behind counts as zero
@@ -19,6 +20,7 @@
  */
 struct level {
 	const struct level *up;
+	const struct vgpu_schema_struct *body;
 	u16 seg;
 	u32 base;
 	u32 len;
@@ -142,29 +144,25 @@ static u32 array_bytes(const struct vgpu_marshal *m, const struct level *level,
 }
 
 /*
- * Memory inside a struct that is already there (an argument that points into
- * itself) stays one piece of memory, unless it holds pointers, which the host
- * will replace.
+ * Memory inside the argument itself stays one piece of memory, unless it holds
+ * places of pointers or fds, which the host will replace.
  */
-static bool alias_find(const struct vgpu_marshal *m, const struct level *level,
-		       const struct vgpu_schema_field *field, u64 addr, u32 len, u16 seg,
-		       u32 *offset)
+static bool inside_argument(const struct vgpu_marshal *m, const struct level *level,
+			    const struct vgpu_schema_field *field, u64 addr, u32 len, u32 *offset)
 {
-	const struct vgpu_marshal_seg *info = &m->info[seg];
-	u32 place = level->base + field->offset;
+	const struct vgpu_marshal_seg *info = &m->info[0];
 	u32 i;
 
 	if (addr < info->addr || addr - info->addr > info->len ||
 	    len > info->len - (addr - info->addr) || (field->dir & ~info->dir))
 		return false;
 	*offset = addr - info->addr;
-	if (seg == level->seg && place < *offset + len && *offset < place + field->size)
-		return false;
-	for (i = 0; i < m->nr_fixups; i++) {
-		u32 other = le32_to_cpu(m->fixups[i].offset);
+	while (level->up)
+		level = level->up;
+	for (i = 0; i < level->body->nr_fields; i++) {
+		const struct vgpu_schema_field *other = &level->body->fields[i];
 
-		if (le16_to_cpu(m->fixups[i].seg) == seg && other < *offset + len &&
-		    *offset < other + 8)
+		if (other->offset < *offset + len && *offset < other->offset + other->size)
 			return false;
 	}
 	return true;
@@ -205,9 +203,7 @@ static int walk_ptr(struct vgpu_marshal *m, const struct level *level,
 
 	if (!bytes)
 		return 0;
-	if (alias_find(m, level, field, addr, bytes, level->seg, &offset))
-		return leave(min(ptr_fixup(m, level, field, level->seg, offset), 0));
-	if (level->seg && alias_find(m, level, field, addr, bytes, 0, &offset))
+	if (inside_argument(m, level, field, addr, bytes, &offset))
 		return leave(min(ptr_fixup(m, level, field, 0, offset), 0));
 
 	seg = vgpu_marshal_seg_add(m, addr, bytes, field->dir);
@@ -413,7 +409,7 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 
 int vgpu_marshal_walk(struct vgpu_marshal *m, const struct vgpu_schema_struct *body)
 {
-	const struct level level = { .len = m->info[0].len };
+	const struct level level = { .body = body, .len = m->info[0].len };
 
 	return walk_struct(m, &level, body);
 }

@@ -248,6 +248,12 @@ static void test_large(void)
 	tap_expect(!call(mock, VGPU_MOCK_IOC_LARGE_INOUT, l, large_driver, NULL) &&
 		   !host.fetches && p[0] == 0xfe && p[len - 1] == 0xfd && p[77] == 0xff,
 		   "48 MiB in and out");
+	/* Not sent, but the answer would be too long. */
+	host.limits.call_bytes = len;
+	p[0] = 1;
+	tap_expect(!call(mock, VGPU_MOCK_IOC_LARGE_OUT, l, large_driver, NULL) &&
+		   host.fetches == 1 && p[0] == 0xfe, "more out than a message holds");
+	host.limits.call_bytes = VGPU_CALL_BYTES_MAX;
 	l->length = 1ULL << 40;
 	tap_expect(call(mock, VGPU_MOCK_IOC_LARGE_INOUT, l, large_driver, NULL) == -EFAULT,
 		   "a length beyond all memory");
@@ -338,8 +344,40 @@ static long self_driver(struct host *h, u32 cmd, u64 arg, void *data)
 	return 0;
 }
 
+/* A pointer to eight bytes, and behind it an fd. */
+struct two {
+	u64 ptr;
+	u32 data[2];
+	s32 fd;
+	u32 tail[3];
+};
+
+static const struct vgpu_schema_field two_fields[] = {
+	{ VGPU_PTR(struct two, ptr), .dir = VGPU_IN, .unit = 8 },
+	{ VGPU_FD_IN(struct two, fd) },
+};
+
+#define TWO_IOCTL	_IOWR('x', 0, struct two)
+
+static const struct vgpu_schema_ioctl two_ioctl = {
+	VGPU_IOCTL_WITH(TWO_IOCTL, struct two, two_fields)
+};
+
+static const struct vgpu_schema two = { .name = "two", .nr_ioctls = 1, .ioctls = &two_ioctl };
+
+static long two_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct two *t = driver_mem(h, arg, sizeof(*t), USER_READ);
+
+	if (!driver_mem(h, t->ptr, 8, USER_READ) || h->fetches)
+		return -EFAULT;
+	*(bool *)data = t->ptr >= arg && t->ptr < arg + sizeof(*t);
+	return 0;
+}
+
 static void test_self(void)
 {
+	struct two *k;
 	struct vgpu_mock_self *s;
 	bool inside;
 	u8 *other;
@@ -361,6 +399,13 @@ static void test_self(void)
 	s->length = 16;
 	call(mock, VGPU_MOCK_IOC_SELF, s, self_driver, &inside);
 	tap_expect(!inside, "over the pointer");
+	/* Over another field's place. */
+	k = user_alloc(sizeof(*k));
+	k->fd = -1;
+	k->ptr = (uintptr_t)&k->data[0];
+	tap_expect(!call(&two, TWO_IOCTL, k, two_driver, &inside) && inside, "beside an fd");
+	k->ptr = (uintptr_t)&k->fd;
+	tap_expect(!call(&two, TWO_IOCTL, k, two_driver, &inside) && !inside, "over an fd");
 	tap_subject("an argument that points into itself");
 }
 
