@@ -140,6 +140,49 @@ static const struct vgpu_schema_field outer_fields[] = {
 	  .elem = &inner_struct },
 };
 
+/* Elements of which every second one has its pointer unaligned. */
+struct packed {
+	u32 nr;
+	u64 p;
+} __attribute__((packed));
+
+static const struct vgpu_schema_field packed_fields[] = {
+	{ VGPU_PTR(struct packed, p), .dir = VGPU_IN, .count = VGPU_FIELD(struct packed, nr) },
+};
+
+static const struct vgpu_schema_struct packed_struct =
+	VGPU_STRUCT(struct packed, packed_fields);
+
+/* Elements with counts in memory of their own. */
+static const struct vgpu_schema_field counted_fields[] = {
+	{ VGPU_PTR(struct vgpu_mock_counted, head), .dir = VGPU_IN, .unit = 8 },
+	{ VGPU_PTR(struct vgpu_mock_counted, data), .dir = VGPU_IN,
+	  .count = VGPU_TARGET(struct vgpu_mock_counted, head,
+			       struct vgpu_mock_counted_head, count) },
+};
+
+static const struct vgpu_schema_struct counted_struct =
+	VGPU_STRUCT(struct vgpu_mock_counted, counted_fields);
+
+/* fds in memory that only comes back. */
+static const struct vgpu_schema_field an_fd[] = {
+	{ .type = VGPU_FIELD_FD_OUT, .size = 4 },
+};
+
+static const struct vgpu_schema_struct fd_struct = VGPU_STRUCT(s32, an_fd);
+
+#define ARRAY_OF(d, s) { \
+	{ VGPU_PTR(struct vgpu_mock_array, ptr), .dir = (d), \
+	  .count = VGPU_FIELD(struct vgpu_mock_array, count), .elem = &(s) }, \
+}
+
+static const struct vgpu_schema_field packed_array[] = ARRAY_OF(VGPU_IN, packed_struct);
+static const struct vgpu_schema_field counted_array[] = ARRAY_OF(VGPU_IN, counted_struct);
+static const struct vgpu_schema_field fd_array[] = ARRAY_OF(VGPU_OUT, fd_struct);
+
+#define SYNTH_PACKED	_IOWR('x', 4, struct vgpu_mock_array)
+#define SYNTH_COUNTED	_IOWR('x', 5, struct vgpu_mock_array)
+#define SYNTH_FDS	_IOWR('x', 6, struct vgpu_mock_array)
 #define SYNTH_DEEP	_IOWR('x', 0, struct deep)
 #define SYNTH_KEEP	_IOWR('x', 1, struct keep)
 #define SYNTH_OUTER	_IOWR('x', 2, struct outer)
@@ -150,6 +193,9 @@ static const struct vgpu_schema_ioctl synth_ioctls[] = {
 	{ VGPU_IOCTL_WITH(SYNTH_KEEP, struct keep, keep_fields) },
 	{ VGPU_IOCTL_WITH(SYNTH_OUTER, struct outer, outer_fields) },
 	{ VGPU_IOCTL_REFUSE(SYNTH_REFUSED, ENOTTY) },
+	{ VGPU_IOCTL_WITH(SYNTH_PACKED, struct vgpu_mock_array, packed_array) },
+	{ VGPU_IOCTL_WITH(SYNTH_COUNTED, struct vgpu_mock_array, counted_array) },
+	{ VGPU_IOCTL_WITH(SYNTH_FDS, struct vgpu_mock_array, fd_array) },
 };
 
 static const struct vgpu_schema synth = {
@@ -224,6 +270,83 @@ static void test_language(void)
 	tap_subject("counts of other widths and places");
 }
 
+/* Reads one byte behind each pointer of an array of packed structs. */
+static long packed_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct vgpu_mock_array *a = driver_mem(h, arg, sizeof(*a), USER_READ);
+	struct packed *p = driver_mem(h, a->ptr, a->count * sizeof(*p), USER_READ);
+	u32 i;
+
+	for (i = 0; i < a->count; i++)
+		*(u32 *)data += *(u8 *)driver_mem(h, p[i].p, p[i].nr, USER_READ);
+	return 0;
+}
+
+static long fds_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct vgpu_mock_array *a = driver_mem(h, arg, sizeof(*a), USER_READ);
+	s32 *fds = driver_mem(h, a->ptr, a->count * sizeof(*fds), USER_WRITE);
+	u32 i;
+
+	for (i = 0; i < a->count; i++)
+		fds[i] = i & 1 ? -1 : driver_fd_new(h, 50 + i);
+	return 0;
+}
+
+static void test_arrays(void)
+{
+	struct vgpu_mock_counted *counted;
+	struct vgpu_mock_array *a;
+	struct vgpu_marshal m;
+	struct packed *packed;
+	u32 i, sum = 0;
+	u64 value = 0;
+	s32 *fds;
+
+	start();
+	a = user_alloc(sizeof(*a));
+	packed = user_alloc(4 * sizeof(*packed));
+	a->ptr = (uintptr_t)packed;
+	a->count = 4;
+	for (i = 0; i < 4; i++) {
+		u8 *p = user_alloc(3);
+
+		*p = 1 << i;
+		packed[i].nr = 3;
+		packed[i].p = (uintptr_t)p;
+	}
+	tap_expect(!call(&synth, SYNTH_PACKED, a, packed_driver, &sum) && sum == 15 &&
+		   host.fetches == 2, "unaligned pointers are left to demand paging");
+
+	counted = user_alloc(3 * sizeof(*counted));
+	a->ptr = (uintptr_t)counted;
+	a->count = 3;
+	for (i = 0; i < 3; i++) {
+		struct vgpu_mock_counted_head *head = user_alloc(sizeof(*head));
+
+		head->count = 100 + i;
+		counted[i].head = (uintptr_t)head;
+		counted[i].data = (uintptr_t)user_alloc(200);
+	}
+	/* The last has no head: nothing is known of its data. */
+	counted[2].head = 0x30;
+	host_ioctl_keep(&host, &m, &synth, SYNTH_COUNTED, (uintptr_t)a, false, wants_driver,
+			&value);
+	tap_expect(m.nr_segs == 6 && le32_to_cpu(m.segs[3].len) == 100 &&
+		   le32_to_cpu(m.segs[5].len) == 101, "each its own count");
+	vgpu_marshal_fini(&m);
+
+	fds = user_alloc(60 * sizeof(*fds));
+	a->ptr = (uintptr_t)fds;
+	a->count = 60;
+	tap_expect(!call(&synth, SYNTH_FDS, a, fds_driver, NULL) && user.installed == 30,
+		   "fds in memory that only comes back");
+	for (sum = 0, i = 0; i < 60; i++)
+		sum += fds[i] != (i & 1 ? -1 : (s32)(USER_FD_NEW + i / 2));
+	tap_expect(!sum, "each in its place");
+	tap_subject("arrays of structs");
+}
+
 /* --- memory --------------------------------------------------------------- */
 
 static void test_allocations(void)
@@ -273,6 +396,7 @@ int main(void)
 {
 	test_chain();
 	test_language();
+	test_arrays();
 	test_allocations();
 	return tap_done();
 }
