@@ -44,13 +44,16 @@ static void dir_name(const char *dir, const char *sub, char *name, size_t size)
 	free(real);
 }
 
-/* A number at the end, as platform and faux devices have, is no part of a name. */
+/* "vkms.0" and "vkms.1.auto", as platform devices are called: the number is no part of it. */
 static void strip_instance(char *name)
 {
-	char *dot = strrchr(name, '.');
+	char *dot;
 
-	if (dot && dot > name && isdigit((unsigned char)dot[1]))
-		*dot = '\0';
+	for (dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.'))
+		if (dot > name && isdigit((unsigned char)dot[1])) {
+			*dot = '\0';
+			return;
+		}
 }
 
 static void find_driver(const char *dir, char *driver, size_t size)

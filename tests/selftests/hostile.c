@@ -1,0 +1,813 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hostile guest: says what no guest module would, to a real host. Whatever it
+ * does, its connection is closed or its call refused, and nobody else notices.
+ *
+ * Runs where the host is, as root (it asks vgpuctl for an export of its own, on
+ * a port of its own), so in the loopback tier only. VGPU_REAL is the mock
+ * device, VGPU_FWD the same forwarded by the guest module: the witness that all
+ * goes on as before.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "hostile_peer.h"
+#include "vgpu_mock.h"
+
+#include "kselftest_harness.h"
+
+#define LOOPBACK	1		/* CID */
+#define PORT		22600
+#define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
+
+/* The host's defaults (vgpud(8)), and what a slow machine may add. */
+#define HANDSHAKE_MS	5000
+#define FETCH_MS	2000
+#define SLACK_MS	3000
+
+static const char *real_path, *fwd_path;
+
+static int vgpuctl(const char *args)
+{
+	char command[256];
+	int status;
+
+	snprintf(command, sizeof(command), "vgpuctl %s >/dev/null", args);
+	status = system(command);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A counter or a list length of our guest, as vgpuctl status tells it. */
+static long guest_number(const char *key)
+{
+	char line[512], want[64];
+	bool ours = false;
+	long value = -1;
+	FILE *pipe;
+
+	snprintf(want, sizeof(want), "\"%s\":", key);
+	pipe = popen("vgpuctl status --json", "r");
+	if (!pipe)
+		return -1;
+	/* Pretty-printed: one member a line, "cid" and "port" first. */
+	while (fgets(line, sizeof(line), pipe)) {
+		char *at;
+
+		if (strstr(line, "\"guests\":"))
+			value = -2;	/* from here on it is about guests */
+		if (value == -1)
+			continue;
+		at = strstr(line, "\"port\":");
+		if (at)
+			ours = atol(at + 7) == PORT;
+		at = ours ? strstr(line, want) : NULL;
+		if (at)
+			value = atol(at + strlen(want));
+	}
+	pclose(pipe);
+	return value;
+}
+
+/* How many shadows run for the guest on our port. */
+static int shadows(void)
+{
+	bool guests = false, ours = false;
+	char line[512];
+	int nr = 0;
+	FILE *pipe = popen("vgpuctl status --json", "r");
+
+	while (pipe && fgets(line, sizeof(line), pipe)) {
+		guests |= strstr(line, "\"guests\":") != NULL;
+		if (guests && strstr(line, "\"port\":"))
+			ours = atol(strstr(line, "\"port\":") + 7) == PORT;
+		nr += ours && strstr(line, "\"shadow_pid\":");
+	}
+	if (pipe)
+		pclose(pipe);
+	return nr;
+}
+
+static bool eventually(bool (*is_so)(void *data), void *data, int timeout_ms)
+{
+	uint64_t end = peer_now_ms() + timeout_ms;
+
+	while (!is_so(data)) {
+		if (peer_now_ms() > end)
+			return false;
+		usleep(20000);
+	}
+	return true;
+}
+
+static bool no_guest(void *unused)
+{
+	return guest_number("port") < 0 && !shadows();
+}
+
+/* The mock's own word for what is open. */
+static uint64_t open_files(void)
+{
+	static struct vgpu_mock_counters counters;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC);
+	uint64_t files = UINT64_MAX;
+
+	if (fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters))
+		files = counters.out_files - 1;
+	close(fd);
+	return files;
+}
+
+static bool files_are(void *data)
+{
+	return open_files() == *(uint64_t *)data;
+}
+
+/* Another guest's program, on the same host and device. */
+static bool witness(void)
+{
+	int fd = open(fwd_path, O_RDWR | O_CLOEXEC);
+	bool ok = fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_NOOP, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+FIXTURE(hostile) {
+	struct peer peer;
+	uint64_t files;
+};
+
+FIXTURE_SETUP(hostile)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	real_path = getenv("VGPU_REAL");
+	fwd_path = getenv("VGPU_FWD");
+	if (!real_path || !fwd_path || !tier || strcmp(tier, "loopback"))
+		SKIP(return, "needs the host in the same machine: loopback");
+	if (geteuid())
+		SKIP(return, "needs root");
+
+	char args[128];
+
+	snprintf(args, sizeof(args), "export %s --to %d:%d --name hostile", real_path, LOOPBACK,
+		 PORT);
+	ASSERT_EQ(0, vgpuctl(args));
+	self->peer.control = -1;
+	self->files = open_files();
+	ASSERT_TRUE(witness());
+}
+
+FIXTURE_TEARDOWN(hostile)
+{
+	if (!real_path)
+		return;
+	peer_close(&self->peer);
+	/* Everything of ours is gone, and everything else as before. */
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
+	EXPECT_TRUE(witness());
+	vgpuctl("unexport hostile --force");
+}
+
+/* --- handshake ------------------------------------------------------------ */
+
+TEST_F(hostile, garbage_is_refused)
+{
+	unsigned char garbage[256];
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < sizeof(garbage); i++)
+		garbage[i] = 37 * i + 11;
+	fd = peer_connect(LOOPBACK, PORT, true);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(EPROTO, peer_refused(fd, garbage, sizeof(garbage)));
+	EXPECT_GE(peer_wait_eof(fd, SLACK_MS), 0);
+	close(fd);
+}
+
+TEST_F(hostile, hello_with_a_wrong_field_is_refused)
+{
+	struct vgpu_hello hello, good = peer_hello_msg();
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < 5; i++) {
+		hello = good;
+		if (i == 0)
+			hello.hdr.len = htole32(0xffffffff);
+		if (i == 1)
+			hello.hdr.len = htole32(sizeof(hello) + 8);
+		if (i == 2)
+			hello.magic = 0;
+		if (i == 3)
+			hello.reserved = htole32(1);
+		if (i == 4)
+			hello.hdr.type = htole16(VGPU_MSG_CALL);
+		fd = peer_connect(LOOPBACK, PORT, true);
+		ASSERT_GE(fd, 0);
+		EXPECT_EQ(EPROTO, peer_refused(fd, &hello, sizeof(hello)))
+			TH_LOG("case %u", i);
+		EXPECT_GE(peer_wait_eof(fd, SLACK_MS), 0);
+		close(fd);
+	}
+}
+
+TEST_F(hostile, unknown_version_is_refused)
+{
+	struct vgpu_hello hello = peer_hello_msg();
+	int fd = peer_connect(LOOPBACK, PORT, true);
+
+	ASSERT_GE(fd, 0);
+	hello.version_min = htole16(VGPU_WIRE_VERSION + 1);
+	hello.version_max = htole16(VGPU_WIRE_VERSION + 7);
+	EXPECT_EQ(EPROTONOSUPPORT, peer_refused(fd, &hello, sizeof(hello)));
+	close(fd);
+}
+
+TEST_F(hostile, untrusted_port_is_refused)
+{
+	struct vgpu_hello hello = peer_hello_msg();
+	int fd = peer_connect(LOOPBACK, PORT, false);
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(EACCES, peer_refused(fd, &hello, sizeof(hello)));
+	close(fd);
+}
+
+TEST_F(hostile, stranger_is_refused)
+{
+	struct vgpu_hello hello = peer_hello_msg();
+	int fd = peer_connect(LOOPBACK, PORT, true);
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, vgpuctl("export /dev/null --to 1234567:22600 --name other"));
+	ASSERT_EQ(0, vgpuctl("unexport hostile --force"));
+	EXPECT_EQ(EACCES, peer_refused(fd, &hello, sizeof(hello)));
+	close(fd);
+	EXPECT_EQ(0, vgpuctl("unexport other --force"));
+}
+
+TEST_F(hostile, silence_ends)
+{
+	int fd = peer_connect(LOOPBACK, PORT, true), ms;
+
+	ASSERT_GE(fd, 0);
+	/* Half a header, and no more. */
+	ASSERT_TRUE(peer_send(fd, "\x38\0\0\0\1", 5));
+	ms = peer_wait_eof(fd, HANDSHAKE_MS + SLACK_MS);
+	EXPECT_GE(ms, HANDSHAKE_MS - 500);
+	close(fd);
+}
+
+TEST_F(hostile, wrong_secret_is_refused)
+{
+	struct vgpu_lane_hello lane;
+	int fd;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane_msg(&self->peer, 1);
+	lane.secret[VGPU_SECRET_LEN - 1] ^= 1;
+	fd = peer_connect(LOOPBACK, PORT, true);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(EACCES, peer_refused(fd, &lane, sizeof(lane)));
+	close(fd);
+	/* The right one on another guest's port is as wrong. */
+	fd = peer_connect(LOOPBACK, VGPU_WIRE_PORT, true);
+	ASSERT_GE(fd, 0);
+	lane = peer_lane_msg(&self->peer, 1);
+	EXPECT_EQ(EACCES, peer_refused(fd, &lane, sizeof(lane)));
+	close(fd);
+	EXPECT_EQ(0, shadows());
+}
+
+TEST_F(hostile, crowd_of_silent_connections)
+{
+	static int fds[300];
+	unsigned int i, closed = 0;
+	struct pollfd pfd;
+
+	for (i = 0; i < 300; i++)
+		fds[i] = peer_connect(LOOPBACK, PORT, false);
+	/* Some were turned away at once, and the guest module works on. */
+	EXPECT_TRUE(witness());
+	for (i = 0; i < 300; i++) {
+		pfd = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+		closed += fds[i] < 0 || poll(&pfd, 1, 0) == 1;
+	}
+	EXPECT_GE(closed, 300 - 256);
+	for (i = 0; i < 300; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+TEST_F(hostile, second_control_connection_ends_the_first)
+{
+	struct peer second;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_GE(peer_lane(&self->peer, 1), 0);
+	ASSERT_EQ(0, peer_open(&second, LOOPBACK, PORT));
+	EXPECT_GE(peer_wait_eof(self->peer.control, SLACK_MS), 0);
+	/* Nothing was inherited: neither secret nor session. */
+	EXPECT_NE(0, memcmp(second.welcome.secret, self->peer.welcome.secret, VGPU_SECRET_LEN));
+	EXPECT_EQ(-EACCES, peer_lane(&self->peer, 1));
+	EXPECT_EQ(0, shadows());
+	peer_close(&second);
+}
+
+/* --- control connection --------------------------------------------------- */
+
+static bool control_ends(struct peer *peer, const void *msg, size_t len)
+{
+	return peer_send(peer->control, msg, len) &&
+	       peer_wait_eof(peer->control, SLACK_MS) >= 0;
+}
+
+TEST_F(hostile, control_messages_that_make_no_sense)
+{
+	struct {
+		struct vgpu_hdr hdr;
+		uint64_t body[16];
+	} msg;
+	static const struct {
+		const char *what;
+		uint32_t len;
+		uint16_t type;
+		uint16_t reserved;
+	} cases[] = {
+		{ "unknown type", 24, 0x7777, 0 },
+		{ "type 0", 16, 0, 0 },
+		{ "HELLO again", 56, VGPU_MSG_HELLO, 0 },
+		{ "the host's WELCOME", 104, VGPU_MSG_WELCOME, 0 },
+		{ "the host's EXPORT_ADD", 144, VGPU_MSG_EXPORT_ADD, 0 },
+		{ "a lane's CALL", 96, VGPU_MSG_CALL, 0 },
+		{ "length 0", 0, VGPU_MSG_PING, 0 },
+		{ "length 8", 8, VGPU_MSG_PING, 0 },
+		{ "length of 4 GB", 0xfffffff0, VGPU_MSG_PING, 0 },
+		{ "reserved bits", 16, VGPU_MSG_PING, 1 },
+		{ "CLOSE too long", 32, VGPU_MSG_CLOSE, 0 },
+		{ "UNMAP of nothing", 40, VGPU_MSG_UNMAP, 0 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT))
+			TH_LOG("before %s", cases[i].what);
+		memset(&msg, 0, sizeof(msg));
+		msg.hdr.len = htole32(cases[i].len);
+		msg.hdr.type = htole16(cases[i].type);
+		msg.hdr.reserved = htole16(cases[i].reserved);
+		EXPECT_TRUE(control_ends(&self->peer, &msg, sizeof(msg)))
+			TH_LOG("%s", cases[i].what);
+		peer_close(&self->peer);
+	}
+}
+
+TEST_F(hostile, control_sequence_must_rise_by_one)
+{
+	struct vgpu_session_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_SESSION_CLOSE),
+		.hdr.seq = htole64(7),
+		.session = htole64(1),
+	};
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	EXPECT_TRUE(control_ends(&self->peer, &msg, sizeof(msg)));
+}
+
+TEST_F(hostile, closing_what_it_does_not_have)
+{
+	struct vgpu_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_CLOSE),
+	};
+	uint64_t files = open_files();
+	int fd = open(fwd_path, O_RDWR);
+	unsigned int i;
+
+	/* Numbers that the other guest may well have. */
+	ASSERT_GE(fd, 0);
+	for (i = 1; i < 8; i++) {
+		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+		msg.hdr.seq = htole64(1);
+		msg.object = htole32(i);
+		ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
+		peer_close(&self->peer);
+	}
+	EXPECT_EQ(files + 1, open_files());
+	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
+	close(fd);
+}
+
+TEST_F(hostile, flood_of_pings_without_reading)
+{
+	struct vgpu_hdr ping = {
+		.len = htole32(sizeof(ping)),
+		.type = htole16(VGPU_MSG_PING),
+	};
+	struct timeval timeout = { .tv_usec = 200000 };
+	unsigned int i;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	setsockopt(self->peer.control, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	for (i = 0; i < 20000; i++) {
+		ping.seq = htole64(i);
+		if (!peer_send(self->peer.control, &ping, sizeof(ping)))
+			break;
+		if (i % 2000 == 0)
+			EXPECT_TRUE(witness());
+	}
+	EXPECT_TRUE(witness());
+}
+
+/* --- lanes ---------------------------------------------------------------- */
+
+TEST_F(hostile, calls_that_make_no_sense)
+{
+	struct peer_call call;
+	unsigned int i;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < 14; i++) {
+		unsigned int nr = 1, len = 64;
+
+		lane = peer_lane(&self->peer, 1 + i % 3);
+		ASSERT_GE(lane, 0);
+		peer_call_init(&call, VGPU_OP_IOCTL, 1, 1);
+		call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_BIG);
+		call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
+		call.seg[0].len = htole32(64);
+		call.seg[0].flags = htole32(VGPU_SEG_IN);
+		switch (i) {
+		case 0:		/* number of the call */
+			call.msg.hdr.seq = htole64(2);
+			break;
+		case 1:		/* operation */
+			call.msg.op = htole16(99);
+			break;
+		case 2:		/* flags */
+			call.msg.flags = htole16(0x8000);
+			break;
+		case 3:		/* more fixups than bytes */
+			call.msg.nr_fixups = htole16(0xffff);
+			break;
+		case 4:		/* a segment longer than the message */
+			call.seg[0].len = htole32(0xfffffff8);
+			break;
+		case 5:		/* answers of more than any limit */
+			call.seg[0].len = htole32(0x7fffffff);
+			call.seg[0].flags = htole32(VGPU_SEG_OUT);
+			len = 0;
+			break;
+		case 6:		/* segment flags */
+			call.seg[0].flags = htole32(0x80);
+			break;
+		case 7:		/* no segment to be the argument */
+			nr = 0;
+			len = 0;
+			break;
+		case 8:		/* argument kind */
+			call.msg.args.ioctl.arg_kind = htole32(5);
+			break;
+		case 9:		/* value with a segment's kind */
+			call.msg.args.ioctl.arg = htole64(1);
+			break;
+		case 10:	/* type */
+			call.msg.hdr.type = htole16(VGPU_MSG_REPLY);
+			break;
+		case 11:	/* page that is none */
+			call.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_PAGE);
+			call.seg[0].addr = htole64(0x1001);
+			break;
+		case 12:	/* mapping that wraps */
+			peer_call_init(&call, VGPU_OP_MMAP, 1, 1);
+			call.msg.args.mmap.addr = htole64(0xfffffffffffff000);
+			call.msg.args.mmap.len = htole64(0x10000);
+			call.msg.args.mmap.prot = htole32(PROT_READ);
+			call.msg.args.mmap.flags = htole32(MAP_SHARED);
+			nr = 0;
+			len = 0;
+			break;
+		case 13:	/* an answer to nothing */
+			call.msg.hdr.type = htole16(VGPU_MSG_FETCHED);
+			break;
+		}
+		ASSERT_TRUE(peer_call_send(lane, &call, nr, len));
+		EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0) TH_LOG("case %u", i);
+		close(lane);
+	}
+	EXPECT_GT(guest_number("malformed"), 0);
+}
+
+/* Others' objects have the same small numbers: they are not ours. */
+TEST_F(hostile, calls_on_objects_it_does_not_have)
+{
+	char answer[512];
+	uint64_t seq = 0;
+	int fd = open(fwd_path, O_RDWR), lane;
+	unsigned int i;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	for (i = 1; i < 64; i++) {
+		ASSERT_TRUE(peer_ioctl_send(lane, i, ++seq, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+		EXPECT_EQ(-EBADF, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	}
+	close(lane);
+	close(fd);
+}
+
+TEST_F(hostile, opens_what_is_not_exported_to_it)
+{
+	char answer[512];
+	struct peer_call call;
+	uint64_t seq = 0;
+	unsigned int i;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	for (i = 1; i < 32; i++) {
+		if (i == self->peer.export)
+			continue;
+		peer_call_init(&call, VGPU_OP_OPEN, 0, ++seq);
+		call.msg.args.open.export = htole32(i);
+		call.msg.args.open.flags = htole32(O_RDWR);
+		ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+		EXPECT_GT(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	}
+	close(lane);
+}
+
+TEST_F(hostile, mapping_over_the_shadow_itself)
+{
+	uint64_t base, seq = 1;
+	uint64_t places[6];
+	char answer[512];
+	struct peer_call call;
+	uint32_t object;
+	unsigned int i;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	base = le64toh(self->peer.welcome.reserved_base);
+	places[0] = base;
+	places[1] = base - 4096;		/* two pages: into it */
+	places[2] = base + le64toh(self->peer.welcome.reserved_size) - 4096;
+	places[3] = 0;
+	places[4] = 0x7fffffffe000;
+	places[5] = 0xffff800000000000;
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, seq);
+	ASSERT_NE(0, object);
+	for (i = 0; i < 6; i++) {
+		peer_call_init(&call, VGPU_OP_MMAP, object, ++seq);
+		call.msg.args.mmap.addr = htole64(places[i]);
+		call.msg.args.mmap.len = htole64(8192);
+		call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE | PROT_EXEC);
+		call.msg.args.mmap.flags = htole32(MAP_SHARED);
+		ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+		EXPECT_GT(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS))
+			TH_LOG("at %" PRIx64, places[i]);
+	}
+	/* It lives, and serves. */
+	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	close(lane);
+}
+
+TEST_F(hostile, more_lanes_than_allowed)
+{
+	static int lanes[200];
+	int nr = 0, i;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	while (nr < 200) {
+		lanes[nr] = peer_lane(&self->peer, 1);
+		if (lanes[nr] < 0)
+			break;
+		nr++;
+	}
+	EXPECT_EQ((int)le32toh(self->peer.welcome.lanes_max), nr);
+	EXPECT_EQ(1, shadows());
+	EXPECT_TRUE(witness());
+	for (i = 0; i < nr; i++)
+		close(lanes[i]);
+}
+
+/* A session that is over is not begun anew by a lane that comes late. */
+TEST_F(hostile, lane_of_a_session_that_is_over)
+{
+	struct vgpu_session_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_SESSION_CLOSE),
+		.hdr.seq = htole64(1),
+		.session = htole64(5),
+	};
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 5);
+	ASSERT_GE(lane, 0);
+	ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
+	EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
+	close(lane);
+	EXPECT_EQ(-ENODEV, peer_lane(&self->peer, 5));
+	EXPECT_EQ(0, shadows());
+}
+
+/* --- upcalls -------------------------------------------------------------- */
+
+/* Starts an undescribed call whose driver looks at memory; the FETCH. */
+static bool start_fetch(struct __test_metadata *_metadata, struct peer *peer, int lane,
+			uint32_t object, uint64_t seq, uint32_t hold_ms,
+			struct vgpu_fetch *fetch)
+{
+	struct vgpu_mock_locked arg = {
+		.in_ptr = 0x10000000,
+		.out_ptr = 0x20000000,
+		.length = 64,
+		.hold_ms = hold_ms,
+	};
+
+	(void)peer;
+	return peer_ioctl_send(lane, object, seq, TWIN(VGPU_MOCK_IOC_LOCKED), &arg, 0x30000000,
+			       sizeof(arg)) &&
+	       peer_recv(lane, fetch, sizeof(*fetch), SLACK_MS) == sizeof(*fetch) &&
+	       peer_type(fetch) == VGPU_MSG_FETCH && le64toh(fetch->addr) == 0x10000000;
+}
+
+/*
+ * The mock holds a mutex that all its users share while it waits for a page
+ * that never comes. Another process's call gets it within the deadline.
+ */
+TEST_F(hostile, withheld_page_under_a_device_wide_mutex)
+{
+	struct vgpu_mock_locked arg = { 0 };
+	struct vgpu_fetch fetch;
+	uint64_t start;
+	uint32_t object;
+	int lane, fd, ms;
+
+	fd = open(real_path, O_RDWR);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
+
+	start = peer_now_ms();
+	ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_LOCKED, &arg));
+	ms = peer_now_ms() - start;
+	EXPECT_LT(ms, FETCH_MS + SLACK_MS);
+	/* It did wait: the mutex was held. */
+	EXPECT_GT(ms, FETCH_MS / 2);
+	/* The lane is at its end, and counted. */
+	EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
+	EXPECT_EQ(1, guest_number("fetch_timeouts"));
+	close(lane);
+	close(fd);
+}
+
+TEST_F(hostile, wrong_answers_to_a_fetch)
+{
+	struct {
+		struct vgpu_fetched msg;
+		char page[VGPU_PAGE_SIZE];
+	} answer;
+	struct vgpu_fetch fetch;
+	uint32_t object;
+	unsigned int i;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < 6; i++) {
+		size_t len = sizeof(answer);
+
+		lane = peer_lane(&self->peer, 10 + i);
+		ASSERT_GE(lane, 0);
+		object = peer_open_device(&self->peer, lane, 1);
+		ASSERT_NE(0, object);
+		ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
+		memset(&answer, 0, sizeof(answer));
+		answer.msg.hdr.len = htole32(sizeof(answer));
+		answer.msg.hdr.type = htole16(VGPU_MSG_FETCHED);
+		answer.msg.hdr.seq = fetch.hdr.seq;
+		answer.msg.len = htole32(VGPU_PAGE_SIZE);
+		switch (i) {
+		case 0:		/* fewer bytes than asked for */
+			answer.msg.len = htole32(VGPU_PAGE_SIZE / 2);
+			break;
+		case 1:		/* more than asked for */
+			answer.msg.len = htole32(VGPU_PAGE_SIZE * 2);
+			break;
+		case 2:		/* another call */
+			answer.msg.hdr.seq = htole64(77);
+			break;
+		case 3:		/* an error with bytes */
+			answer.msg.error = htole32(EFAULT);
+			break;
+		case 4:		/* another type */
+			answer.msg.hdr.type = htole16(VGPU_MSG_WRITTEN);
+			break;
+		case 5:		/* an error that is none */
+			answer.msg.error = htole32(0xffffffff);
+			answer.msg.len = 0;
+			answer.msg.hdr.len = htole32(sizeof(answer.msg));
+			len = sizeof(answer.msg);
+			break;
+		}
+		ASSERT_TRUE(peer_send(lane, &answer, len));
+		EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0) TH_LOG("case %u", i);
+		close(lane);
+	}
+}
+
+TEST_F(hostile, page_that_does_not_exist)
+{
+	struct vgpu_fetched none = {
+		.hdr.len = htole32(sizeof(none)),
+		.hdr.type = htole16(VGPU_MSG_FETCHED),
+		.error = htole32(EFAULT),
+	};
+	struct vgpu_fetch fetch;
+	char answer[512];
+	uint32_t object;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
+	none.hdr.seq = fetch.hdr.seq;
+	ASSERT_TRUE(peer_send(lane, &none, sizeof(none)));
+	EXPECT_EQ(-EFAULT, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	/* The lane goes on. */
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	close(lane);
+}
+
+/* --- connections that end in the middle ----------------------------------- */
+
+TEST_F_TIMEOUT(hostile, killed_in_the_middle_of_calls, 120)
+{
+	struct vgpu_mock_sleep sleep = {
+		.ms = 60000,
+		.mode = VGPU_MOCK_SLEEP_INTERRUPTIBLE,
+	};
+	struct vgpu_fetch fetch;
+	struct peer_call call;
+	uint32_t object;
+	unsigned int i;
+	int lane;
+
+	/* 90 connections end mid-call, in one of four ways. */
+	for (i = 0; i < 90; i++) {
+		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT)) TH_LOG("round %u", i);
+		lane = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane, 0) TH_LOG("round %u", i);
+		object = peer_open_device(&self->peer, lane, 1);
+		ASSERT_NE(0, object) TH_LOG("round %u", i);
+		switch (i % 4) {
+		case 0:		/* in a driver's sleep */
+		case 1:
+			ASSERT_TRUE(peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_SLEEP, &sleep,
+						    0x1000000, sizeof(sleep)));
+			break;
+		case 2:		/* in a fetch */
+			ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0,
+						&fetch));
+			break;
+		case 3:		/* in a message */
+			peer_call_init(&call, VGPU_OP_IOCTL, object, 2);
+			call.msg.hdr.len = htole32(4096);
+			ASSERT_TRUE(peer_send(lane, &call.msg, sizeof(call.msg)));
+			break;
+		}
+		/* The lane first or the whole guest first. */
+		if (i & 1)
+			close(lane);
+		peer_close(&self->peer);
+		if (!(i & 1))
+			close(lane);
+	}
+	/* Teardown looks at files and shadows. */
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Running the project's tools from a test, and reading what they print. */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/**
+ * struct tool_run - what a command did
+ * @status: exit status; -1: ended by a signal or not started
+ * @out: what it printed, standard error included
+ */
+struct tool_run {
+	int status;
+	char out[32768];
+};
+
+static inline struct tool_run *tool_run(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+static inline struct tool_run *tool_run(const char *format, ...)
+{
+	static struct tool_run run;
+	char command[1024];
+	va_list args;
+	size_t len;
+	FILE *pipe;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(command, sizeof(command) - 6, format, args);
+	va_end(args);
+	run.status = -1;
+	run.out[0] = '\0';
+	if (n < 0 || n >= (int)sizeof(command) - 6)
+		return &run;
+	strcat(command, " 2>&1");
+	pipe = popen(command, "r");
+	if (!pipe)
+		return &run;
+	len = fread(run.out, 1, sizeof(run.out) - 1, pipe);
+	run.out[len] = '\0';
+	n = pclose(pipe);
+	if (WIFEXITED(n))
+		run.status = WEXITSTATUS(n);
+	return &run;
+}
+
+static inline uint64_t tool_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+/* How many processes run the program whose path ends so; *pid: one of them. */
+static inline int tool_processes(const char *program, pid_t *pid)
+{
+	char path[300], exe[4096];
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	ssize_t len;
+	int nr = 0;
+
+	while (proc && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/exe", entry->d_name);
+		len = readlink(path, exe, sizeof(exe) - 1);
+		if (len <= 0)
+			continue;
+		exe[len] = '\0';
+		if ((size_t)len < strlen(program) ||
+		    strcmp(exe + len - strlen(program), program))
+			continue;
+		nr++;
+		if (pid)
+			*pid = atoi(entry->d_name);
+	}
+	if (proc)
+		closedir(proc);
+	return nr;
+}
+
+#endif /* TOOL_H */

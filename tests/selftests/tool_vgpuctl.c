@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * vgpuctl: exit statuses as vgpuctl(1) documents them, messages that say what
+ * to do, and what it shows on both sides. What needs the host's agent runs in
+ * the loopback tier, where it is in the same machine.
+ */
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <linux/vm_sockets.h>
+
+#include "tool.h"
+
+#include "kselftest_harness.h"
+
+#define EXPECT_RUN(expected, words, ...) do {				\
+	struct tool_run *run_ = tool_run(__VA_ARGS__);			\
+									\
+	EXPECT_EQ(expected, run_->status) TH_LOG("%s", run_->out);	\
+	EXPECT_NE(NULL, strstr(run_->out, words)) TH_LOG("%s", run_->out); \
+} while (0)
+
+static bool loopback(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return tier && !strcmp(tier, "loopback");
+}
+
+TEST(wrong_arguments)
+{
+	EXPECT_RUN(2, "usage:", "vgpuctl");
+	EXPECT_RUN(2, "no command", "vgpuctl frobnicate");
+	EXPECT_RUN(2, "--help", "vgpuctl list --no-such-option");
+	EXPECT_RUN(2, "--to", "vgpuctl export /dev/null");
+	EXPECT_RUN(2, "PATH", "vgpuctl export --to 3");
+	EXPECT_RUN(2, "PATH", "vgpuctl export /dev/null /dev/zero --to 3");
+	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to guest");
+	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to 0");
+	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to 4294967295");
+	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to 3:");
+	EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to 3:x");
+	EXPECT_RUN(2, "NAME", "vgpuctl unexport");
+	EXPECT_RUN(2, "--force", "vgpuctl list --force");
+	EXPECT_RUN(2, "too many", "vgpuctl status now");
+}
+
+TEST(help_and_version)
+{
+	EXPECT_RUN(0, "Exit status:", "vgpuctl --help");
+	EXPECT_RUN(0, "vgpuctl 0.", "vgpuctl --version");
+	EXPECT_RUN(0, "usage:", "vgpud --help");
+	EXPECT_RUN(0, "vgpud 0.", "vgpud --version");
+}
+
+TEST(no_agent)
+{
+	EXPECT_RUN(3, "systemctl start vgpud",
+		   "vgpuctl --socket /nonexistent export /dev/null --to 3");
+}
+
+TEST(what_cannot_be_exported)
+{
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	EXPECT_RUN(5, "No such file", "vgpuctl export /dev/no-such-device --to 3");
+	EXPECT_RUN(7, "no character device", "vgpuctl export /etc/passwd --to 3");
+	EXPECT_RUN(7, "no character device", "vgpuctl export /dev --to 3");
+	/* Nothing goes round in circles. */
+	EXPECT_RUN(7, "real device", "vgpuctl export /dev/vgpu-host --to 3");
+	EXPECT_RUN(7, "real device", "vgpuctl export %s --to 3", getenv("VGPU_FWD"));
+	if (getenv("VGPU_FWD_VGEM_CARD"))
+		EXPECT_RUN(7, "real device", "vgpuctl export %s --to 3",
+			   getenv("VGPU_FWD_VGEM_CARD"));
+	EXPECT_RUN(2, "name", "vgpuctl export /dev/null --to 3 --name 'a name'");
+	EXPECT_RUN(2, "name", "vgpuctl export /dev/null --to 3 --name %040d", 7);
+	EXPECT_RUN(2, "path", "vgpuctl export /dev/%080d --to 3", 7);
+}
+
+TEST(export_and_unexport)
+{
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	EXPECT_RUN(0, "tool-a: /dev/null", "vgpuctl export /dev/null --to 77 --name tool-a");
+	EXPECT_RUN(0, "tool-a", "vgpuctl list");
+	/* The same once more changes nothing; another guest is added. */
+	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 77 --name tool-a");
+	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 78:4000 --name tool-a");
+	EXPECT_RUN(0, "77, 78:4000", "vgpuctl list");
+	/* A name means one thing. */
+	EXPECT_RUN(6, "--name", "vgpuctl export /dev/zero --to 77 --name tool-a");
+	EXPECT_RUN(6, "unexport", "vgpuctl export /dev/null --to 77 --name tool-a --read-only");
+	EXPECT_RUN(6, "terms", "vgpuctl export /dev/null --to 79 --name tool-a --master");
+	/* By guest, and all of it. */
+	EXPECT_RUN(5, "not exported", "vgpuctl unexport tool-a --to 80");
+	EXPECT_RUN(0, "", "vgpuctl unexport tool-a --to 77");
+	EXPECT_RUN(0, "78:4000", "vgpuctl list");
+	EXPECT_RUN(0, "", "vgpuctl unexport tool-a");
+	EXPECT_RUN(5, "vgpuctl list", "vgpuctl unexport tool-a");
+	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "tool-a"));
+}
+
+TEST(only_root_changes)
+{
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	EXPECT_RUN(4, "only root",
+		   "su -s /bin/sh nobody -c 'vgpuctl export /dev/null --to 77'");
+	EXPECT_RUN(4, "only root", "su -s /bin/sh nobody -c 'vgpuctl unexport %s --force'",
+		   getenv("VGPU_NAME"));
+	EXPECT_RUN(0, getenv("VGPU_NAME"), "su -s /bin/sh nobody -c 'vgpuctl list'");
+}
+
+TEST(port_that_somebody_has)
+{
+	struct sockaddr_vm addr = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = 22611,
+	};
+	int fd;
+
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	fd = socket(AF_VSOCK, SOCK_STREAM, 0);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	ASSERT_EQ(0, listen(fd, 1));
+	EXPECT_RUN(6, "port 22611", "vgpuctl export /dev/null --to 77:22611 --name tool-b");
+	/* Nothing is left of it. */
+	EXPECT_RUN(5, "no export", "vgpuctl unexport tool-b");
+	close(fd);
+}
+
+TEST(export_that_a_program_uses)
+{
+	const char *name = getenv("VGPU_NAME");
+	int fd;
+
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	fd = open(getenv("VGPU_FWD"), O_RDWR);
+	ASSERT_GE(fd, 0);
+	EXPECT_RUN(6, "--force", "vgpuctl unexport %s", name);
+	EXPECT_RUN(0, name, "vgpuctl list");
+	/* This very program shows up, by the name that the guest gives. */
+	EXPECT_RUN(0, "program tool_vgpuctl", "vgpuctl status");
+	EXPECT_RUN(0, "\"comm\":\"tool_vgpuctl\"", "vgpuctl status --json");
+	close(fd);
+}
+
+TEST(agent_restarted_twice_is_refused)
+{
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	EXPECT_RUN(4, "another vgpud", "vgpud --socket /run/vgpu/second.sock");
+	EXPECT_RUN(0, "", "vgpuctl list");
+}
+
+TEST(settings_with_mistakes)
+{
+	FILE *file;
+	unsigned int i;
+	static const struct {
+		const char *text;
+		int status;
+		const char *words;
+	} cases[] = {
+		{ "[agent]\nport = 22586\n[limits]\nmapped-bytes = 2G\n", 0, "" },
+		{ "[agent]\nport = many\n", 3, "number" },
+		{ "[agent]\nport = 0\n", 3, "number" },
+		{ "[agent]\nfetch-timeout-ms = 60001\n", 3, "60000" },
+		{ "[limits]\nlanes = 1\n", 3, "number" },
+		{ "[limits]\ncall-bytes = 65G\n", 3, "number" },
+		{ "[shadow]\nseccomp = perhaps\n", 3, "yes nor no" },
+		{ "[shadow]\nsecomp = yes\n", 3, "no setting" },
+		{ "[agent\n", 3, ":1:" },
+	};
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		file = fopen("/tmp/vgpud-test.conf", "w");
+		ASSERT_NE(NULL, file);
+		fputs(cases[i].text, file);
+		fclose(file);
+		EXPECT_RUN(cases[i].status, cases[i].words,
+			   "vgpud --check --config /tmp/vgpud-test.conf");
+	}
+	EXPECT_RUN(3, "cannot be read", "vgpud --check --config /nonexistent");
+	unlink("/tmp/vgpud-test.conf");
+}
+
+TEST(guest_side)
+{
+	const char *node = getenv("VGPU_FWD"), *tier = getenv("VGPU_TIER");
+
+	if (!node || !tier || !strcmp(tier, "native"))
+		SKIP(return, "nothing is forwarded");
+	EXPECT_RUN(0, node, "vgpuctl list");
+	EXPECT_RUN(0, "connected", "vgpuctl list");
+	EXPECT_RUN(0, "\"driver\":\"vgpu-mock\"", "vgpuctl list --json");
+	EXPECT_RUN(0, "\"round_trips\":", "vgpuctl status --json");
+	if (getenv("VGPU_FWD_VGEM_CARD"))
+		EXPECT_RUN(0, getenv("VGPU_FWD_VGEM_CARD"), "vgpuctl list");
+}
+
+TEST_HARNESS_MAIN
