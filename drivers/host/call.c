@@ -198,6 +198,9 @@ static s64 call_do(struct vgpu_hcall *call)
 	/* What the driver wrote is in the guest before the reply is. */
 	if (vgpu_demand_end(lane) && result >= 0) {
 		vgpu_call_take_back(call);
+		/* Segments of an ioctl go back in any case, a failed READ has no bytes. */
+		if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
+			call->data_len = 0;
 		result = -EFAULT;
 	}
 	return result;
