@@ -6,8 +6,6 @@
  */
 #include "wire_check.h"
 
-/* Least that WELCOME may allow for a lane message: it must fit some pages. */
-#define CALL_BYTES_MIN	(4 * VGPU_PAGE_SIZE)
 /* One is kept for calls of class mm. */
 #define LANES_MIN	2
 
@@ -62,7 +60,7 @@ static int check_welcome(const void *msg, size_t len, const struct vgpu_wire_lim
 		return -EPROTO;
 	if (!page_range_ok(le64_to_cpu(m->reserved_base), le64_to_cpu(m->reserved_size)))
 		return -EPROTO;
-	if (call_bytes < CALL_BYTES_MIN || call_bytes > VGPU_CALL_BYTES_MAX ||
+	if (call_bytes < VGPU_CALL_BYTES_MIN || call_bytes > VGPU_CALL_BYTES_MAX ||
 	    !segs || segs > VGPU_SEGS_MAX || !fixups || fixups > VGPU_FIXUPS_MAX ||
 	    le32_to_cpu(m->lanes_max) < LANES_MIN)
 		return -EPROTO;

@@ -47,6 +47,8 @@
 /* Upper bounds that no setting can raise; WELCOME may state lower ones. */
 #define VGPU_CONTROL_MSG_MAX	4096		/* any message but those of a lane */
 #define VGPU_CALL_BYTES_MAX	(64U << 20)	/* a lane's message, whole */
+/* Each host allows at least so much: both sides move pages in batches. */
+#define VGPU_CALL_BYTES_MIN	(512U << 10)
 #define VGPU_SEGS_MAX		4096
 #define VGPU_FIXUPS_MAX		8192
 #define VGPU_FDS_MAX		64		/* fds that one call returns */
