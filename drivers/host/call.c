@@ -196,7 +196,7 @@ static s64 call_do(struct vgpu_hcall *call)
 	if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
 		result = call_close_strays(call, result);
 	/* What the driver wrote is in the guest before the reply is. */
-	if (vgpu_demand_end(lane) && result >= 0) {
+	if (vgpu_demand_end(lane)) {
 		vgpu_call_take_back(call);
 		/* Segments of an ioctl go back in any case, a failed READ has no bytes. */
 		if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
