@@ -204,7 +204,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 	args->len = cpu_to_le64(vma->vm_end - vma->vm_start);
 	args->offset = cpu_to_le64((u64)vma->vm_pgoff << PAGE_SHIFT);
 	args->prot = cpu_to_le32(prot);
-	/* A shared mapping of a file that is open for reading only has no VM_MAYSHARE. */
+	/* A shared mapping of a file that is open for reading only has no VM_SHARED. */
 	args->flags = cpu_to_le32(vma->vm_flags & VM_MAYSHARE ? MAP_SHARED : MAP_PRIVATE);
 	ret = vgpu_call_run(mapping->session, &xcall);
 	if (!ret)
