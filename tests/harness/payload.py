@@ -66,7 +66,8 @@ def make(kernel, rundir, out):
     if kernel.version != "debug":
         os.unlink(os.path.join(modules, "kernel"))
 
-    for source, target in (("selftests", "usr/lib/vgpu-test/bin"), ("user", ".")):
+    for source, target in (("selftests", "usr/lib/vgpu-test/bin"),
+                           ("tools", "usr/lib/vgpu-test/tools"), ("user", ".")):
         source = os.path.join(out, source)
         if os.path.isdir(source):
             shutil.copytree(source, os.path.join(stage, target), symlinks=True, dirs_exist_ok=True)

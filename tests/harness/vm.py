@@ -21,6 +21,8 @@ KERNEL_ARGS = (
 class VmDied(Exception):
     """The VM ended, hung or never came up."""
 
+    lines = ()
+
 
 class Result:
     """What a command printed, and its exit status."""
@@ -42,6 +44,78 @@ def harness(tool, *args):
     return out.strip().splitlines()[-1] if out.strip() else ""
 
 
+class Channel:
+    """A conversation with one loop of the agent; see guest/serve."""
+
+    def __init__(self, machine, path):
+        self.machine = machine
+        self.path = path
+        self.sock = None
+        self.buffer = b""
+        self.serial = 0
+
+    def connect(self, deadline):
+        while True:
+            self.machine.check_alive()
+            try:
+                self.sock = socket.socket(socket.AF_UNIX)
+                self.sock.connect(self.path)
+                return
+            except OSError:
+                self.sock.close()
+                if time.monotonic() > deadline:
+                    raise VmDied("QEMU did not start") from None
+                time.sleep(0.05)
+
+    def wait_ready(self, deadline):
+        while True:
+            words = self._line(deadline).split()
+            if words and words[0] == "ready":
+                return float(words[2])
+
+    def _line(self, deadline):
+        while b"\n" not in self.buffer:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise VmDied(f"no answer from the VM {self.machine.name}")
+            if not select.select([self.sock], [], [], min(left, 0.5))[0]:
+                self.machine.check_alive()
+                continue
+            try:
+                data = self.sock.recv(65536)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                raise VmDied(f"the VM {self.machine.name} ended")
+            self.buffer += data
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return line.decode("utf-8", "replace").rstrip("\r")
+
+    def run(self, command, limit=30, show=None):
+        """A command (one line of shell): its Result. Show gets each line. Where
+        the VM ends or hangs, VmDied has the lines so far."""
+        if "\n" in command:
+            raise ValueError("the agent takes one line")
+        self.serial += 1
+        self.sock.sendall(f"{self.serial} {limit} {command}\n".encode())
+        deadline = time.monotonic() + limit + 15
+        lines = []
+        try:
+            while True:
+                head, _, rest = self._line(deadline).partition(" ")
+                if head != str(self.serial):
+                    continue
+                if rest.startswith("|"):
+                    lines.append(rest[1:])
+                    if show:
+                        show(rest[1:])
+                elif rest.startswith("exit "):
+                    return Result(int(rest[5:] or 255), lines)
+        except VmDied as error:
+            error.lines = lines
+            raise
+
+
 class Machine:
     """A VM with the shared image, a payload of its own and an agent in it."""
 
@@ -58,12 +132,10 @@ class Machine:
         self.name = name
         self.shell = shell
         self.console_path = os.path.join(rundir, name + ".console")
-        self.agent_path = os.path.join(rundir, name + ".agent")
-        self.serial = 0
-        self.buffer = b""
-        self.sock = None
+        # Two loops of the agent: the second one answers while the first is busy.
+        self.main = Channel(self, os.path.join(rundir, name + ".agent"))
+        self.side = Channel(self, os.path.join(rundir, name + ".side"))
         self.process = None
-        self.uptime = 0.0
         kernel, initrd = boot
         share = ["-object", f"memory-backend-memfd,id=mem,size={memory}M,share=on"]
         self.command = [
@@ -78,6 +150,8 @@ class Machine:
             "-device", "virtio-serial-pci",
             "-chardev", f"socket,id=agent,path=/out/{name}.agent,server=on,wait=off",
             "-device", "virtserialport,chardev=agent,name=vgpu.agent",
+            "-chardev", f"socket,id=side,path=/out/{name}.side,server=on,wait=off",
+            "-device", "virtserialport,chardev=side,name=vgpu.side",
             "-drive", f"file={self._inside(harness('mkimage'))},if=none,id=root,format=raw,readonly=on",
             "-device", "virtio-blk-pci,drive=root",
             "-drive", f"file={self._inside(payload)},if=none,id=load,format=raw,readonly=on",
@@ -112,72 +186,28 @@ class Machine:
     def wait_ready(self, limit=120):
         """Waits for the agent; returns seconds since the start of the kernel."""
         deadline = time.monotonic() + limit
-        while True:
-            self._check_alive()
-            try:
-                self.sock = socket.socket(socket.AF_UNIX)
-                self.sock.connect(self.agent_path)
-                break
-            except OSError:
-                self.sock.close()
-                if time.monotonic() > deadline:
-                    raise VmDied("QEMU did not start") from None
-                time.sleep(0.05)
-        while True:
-            words = self._line(deadline).split()
-            if words and words[0] == "ready":
-                self.uptime = float(words[2])
-                return self.uptime
+        for channel in (self.main, self.side):
+            channel.connect(deadline)
+        return self.main.wait_ready(deadline)
 
-    def _check_alive(self):
+    def run(self, command, limit=30, show=None):
+        """A command (one line of shell): its Result."""
+        return self.main.run(command, limit, show)
+
+    def check_alive(self):
         if self.process.poll() is not None:
             raise VmDied(f"the VM {self.name} ended")
 
-    def _line(self, deadline):
-        while b"\n" not in self.buffer:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise VmDied(f"no answer from the VM {self.name}")
-            if not select.select([self.sock], [], [], min(left, 0.5))[0]:
-                self._check_alive()
-                continue
-            try:
-                data = self.sock.recv(65536)
-            except ConnectionResetError:
-                data = b""
-            if not data:
-                raise VmDied(f"the VM {self.name} ended")
-            self.buffer += data
-        line, self.buffer = self.buffer.split(b"\n", 1)
-        return line.decode("utf-8", "replace").rstrip("\r")
-
-    def send(self, command, limit=30):
-        """Starts a command (one line of shell), without waiting for it."""
-        if "\n" in command:
-            raise ValueError("the agent takes one line")
-        self.serial += 1
-        # Over the port goes what read -r hands on unchanged.
-        self.sock.sendall(f"{self.serial} {limit} {command}\n".encode())
-        return self.serial
-
-    def result(self, serial, limit, show=None):
-        """Waits for a command's end; show is called with each line."""
-        deadline = time.monotonic() + limit + 15
-        lines = []
-        while True:
-            line = self._line(deadline)
-            head, _, rest = line.partition(" ")
-            if head != str(serial):
-                continue
-            if rest.startswith("|"):
-                lines.append(rest[1:])
-                if show:
-                    show(rest[1:])
-            elif rest.startswith("exit "):
-                return Result(int(rest[5:] or 255), lines)
-
-    def run(self, command, limit=30, show=None):
-        return self.result(self.send(command, limit), limit, show)
+    def blocked(self):
+        """Where the tasks of a hanging VM are, as its kernel tells."""
+        try:
+            return self.side.run(
+                "for p in /proc/[0-9]*; do s=$(sed -n 's/^State:.//p' $p/status); case $s in D*|S*) "
+                "[ -s $p/cmdline ] && echo \"$p $(cut -c1-60 $p/comm) $s\" && "
+                "for t in $p/task/*; do head -n 8 $t/stack | sed 's/^/   /'; echo; done;; esac; done",
+                20).text
+        except VmDied as error:
+            return str(error)
 
     def must(self, command, limit=30):
         """A command that has to succeed for anything else to make sense."""
@@ -190,9 +220,16 @@ class Machine:
         with open(self.console_path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def kill(self):
+        """Ends it as a crash would."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.sock.close()
+
     def stop(self):
-        if self.sock:
-            self.sock.close()
+        for channel in (self.main, self.side):
+            if channel.sock:
+                channel.sock.close()
         if self.process and self.process.poll() is None:
             try:
                 os.killpg(self.process.pid, signal.SIGTERM)
