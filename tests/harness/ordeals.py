@@ -46,7 +46,7 @@ def wait_busy(bed, limit=60):
     """Polls until every part of the load has what a cut can hit."""
     deadline = time.monotonic() + limit
     while True:
-        words = state(bed).split()
+        words = state(bed).replace(";", "").split()
         if int(words[1]) >= 4 and int(words[9]) >= 1:
             return
         if time.monotonic() > deadline:
