@@ -69,10 +69,8 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 		most = le32_to_cpu(sent->segs[1].len);
 		break;
 	}
-	if (flags & (VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD)) {
-		if (result >= 0 || ((flags & VGPU_REPLY_STRAY_FD) && result != -EOPNOTSUPP))
-			return -EPROTO;
-	}
+	if ((flags & (VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD)) && result >= 0)
+		return -EPROTO;
 	/* A driver's ioctl and llseek may return any long. */
 	if ((result > (s64)most || result < -MAX_ERRNO) &&
 	    ((op != VGPU_OP_IOCTL && op != VGPU_OP_LLSEEK) || (flags & VGPU_REPLY_REFUSED)))

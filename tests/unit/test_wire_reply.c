@@ -52,7 +52,7 @@ static const struct wire_case reply_open_error[] = {
 	GOOD(vgpu_reply, result, -ENODEV),
 	BAD(vgpu_reply, result, -4096LL),
 	GOOD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
-	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),	/* but another errno */
+	GOOD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),
 };
 
 static const struct wire_case reply_refused[] = {
@@ -74,7 +74,7 @@ static const struct wire_case reply_ioctl_value[] = {
 static const struct wire_case reply_ioctl_seg[] = {
 	GOOD(vgpu_reply, result, 0),
 	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* but bytes */
-	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),	/* but another errno */
+	GOOD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),
 	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 12, 1, false),
 };
 
@@ -105,8 +105,8 @@ static const struct wire_case reply_ioctl_nested[] = {
 
 static const struct wire_case reply_stray[] = {
 	BAD(vgpu_reply, result, 0),
-	BAD(vgpu_reply, result, -EINVAL),
-	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD | VGPU_REPLY_REFUSED),
+	GOOD(vgpu_reply, result, -EFAULT),
+	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD | VGPU_REPLY_REFUSED),	/* but bytes */
 	GOOD(vgpu_reply, flags, 0),
 };
 

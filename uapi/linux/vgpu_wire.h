@@ -538,7 +538,10 @@ struct vgpu_out_poll {
 
 /* The error is the host's (a limit, a policy), not the driver's. */
 #define VGPU_REPLY_REFUSED	(1U << 0)
-/* An fd that no fixup explains was closed; the error is EOPNOTSUPP. */
+/*
+ * An fd that no fixup explains was closed; the error is EOPNOTSUPP unless
+ * another one came after it.
+ */
 #define VGPU_REPLY_STRAY_FD	(1U << 1)
 
 /**
