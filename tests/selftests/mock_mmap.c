@@ -212,7 +212,6 @@ DIFF_TEST(refused)
 	TRY(PAGE, rw, MAP_SHARED, reader, buf_offset);
 	TRY(PAGE, PROT_READ, MAP_SHARED, reader, buf_offset);
 	TRY(PAGE, PROT_READ, MAP_SHARED, writer, buf_offset);
-	TRY(PAGE, rw, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, buf_offset);
 #undef TRY
 }
 
@@ -268,6 +267,8 @@ DIFF_TEST(partial_unmap)
 	strcpy(memory + 2 * PAGE, "seventh");
 	log_line("%s", memory + 7 * PAGE);
 	LOG_CALL(munmap(memory, 8 * PAGE));
+	/* A call that may look at the memory comes after the end of its mappings. */
+	log_line("sum %llx", sum(fd, id, 0, 8 * PAGE));
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
 	log_line("pages %llu, maps %llu", info.out_pages, info.out_maps);
 }
