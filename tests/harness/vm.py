@@ -91,19 +91,23 @@ class Channel:
         line, self.buffer = self.buffer.split(b"\n", 1)
         return line.decode("utf-8", "replace").rstrip("\r")
 
-    def run(self, command, limit=30, show=None):
-        """A command (one line of shell): its Result. Show gets each line. Where
-        the VM ends or hangs, VmDied has the lines so far."""
+    def send(self, command, limit=30):
+        """Starts a command (one line of shell); its number."""
         if "\n" in command:
             raise ValueError("the agent takes one line")
         self.serial += 1
         self.sock.sendall(f"{self.serial} {limit} {command}\n".encode())
+        return self.serial
+
+    def result(self, serial, limit=30, show=None):
+        """Waits for a command's end: its Result. Show gets each line. Where the
+        VM ends or hangs, VmDied has the lines so far."""
         deadline = time.monotonic() + limit + 15
         lines = []
         try:
             while True:
                 head, _, rest = self._line(deadline).partition(" ")
-                if head != str(self.serial):
+                if head != str(serial):
                     continue
                 if rest.startswith("|"):
                     lines.append(rest[1:])
@@ -190,9 +194,17 @@ class Machine:
             channel.connect(deadline)
         return self.main.wait_ready(deadline)
 
+    def send(self, command, limit=30):
+        """Starts a command (one line of shell), without waiting for it."""
+        return self.main.send(command, limit)
+
+    def result(self, serial, limit=30, show=None):
+        """Waits for the Result of what send() started."""
+        return self.main.result(serial, limit, show)
+
     def run(self, command, limit=30, show=None):
-        """A command (one line of shell): its Result."""
-        return self.main.run(command, limit, show)
+        """A command and its Result."""
+        return self.result(self.send(command, limit), limit, show)
 
     def check_alive(self):
         if self.process.poll() is not None:
@@ -201,11 +213,11 @@ class Machine:
     def blocked(self):
         """Where the tasks of a hanging VM are, as its kernel tells."""
         try:
-            return self.side.run(
+            serial = self.side.send(
                 "for p in /proc/[0-9]*; do s=$(sed -n 's/^State:.//p' $p/status); case $s in D*|S*) "
                 "[ -s $p/cmdline ] && echo \"$p $(cut -c1-60 $p/comm) $s\" && "
-                "for t in $p/task/*; do head -n 8 $t/stack | sed 's/^/   /'; echo; done;; esac; done",
-                20).text
+                "for t in $p/task/*; do head -n 8 $t/stack | sed 's/^/   /'; echo; done;; esac; done", 20)
+            return self.side.result(serial, 20).text
         except VmDied as error:
             return str(error)
 
@@ -224,12 +236,15 @@ class Machine:
         """Ends it as a crash would."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.sock.close()
+        self._hang_up()
 
-    def stop(self):
+    def _hang_up(self):
         for channel in (self.main, self.side):
             if channel.sock:
                 channel.sock.close()
+
+    def stop(self):
+        self._hang_up()
         if self.process and self.process.poll() is None:
             try:
                 os.killpg(self.process.pid, signal.SIGTERM)
