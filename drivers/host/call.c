@@ -196,8 +196,12 @@ static s64 call_do(struct vgpu_hcall *call)
 	if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
 		result = call_close_strays(call, result);
 	/* What the driver wrote is in the guest before the reply is. */
-	if (vgpu_demand_end(lane)) {
+	ret = vgpu_demand_end(lane);
+	if (ret) {
 		vgpu_call_take_back(call);
+		/* The driver saw a bad address; that it was a limit is ours to say. */
+		if (ret == -ENOBUFS)
+			return vgpu_call_refuse(call, ret);
 		/* Segments of an ioctl go back in any case, a failed READ has no bytes. */
 		if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
 			call->data_len = 0;

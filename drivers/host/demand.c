@@ -25,6 +25,8 @@
 
 /* Fetches of one page in a row, undone by other calls' starts, until those wait. */
 #define DEMAND_TRIES		3
+/* Most pages of one fetch. */
+#define DEMAND_AHEAD		32U
 
 static bool demand_usable(const struct vgpu_demand *demand, const struct vgpu_page *page)
 {
@@ -61,10 +63,8 @@ static struct vgpu_page *demand_page_add_locked(struct vgpu_session *session, u6
 	int ret;
 
 	lockdep_assert_held(&demand->lock);
-	if (demand->nr_pages >= session->peer->limits.pages) {
-		atomic64_inc(&session->peer->counters.refused);
-		return ERR_PTR(-EFAULT);
-	}
+	if (demand->nr_pages >= session->peer->limits.pages)
+		return ERR_PTR(-ENOBUFS);
 	page = demand_page_alloc(addr);
 	if (!page)
 		return ERR_PTR(-ENOMEM);
@@ -243,90 +243,149 @@ static struct demand_batch *batch_alloc(struct vgpu_lane *lane)
 	return batch;
 }
 
-/* A dirty page that nobody claimed, claimed, or NULL. */
-static struct vgpu_page *demand_claim_dirty(struct vgpu_demand *demand, unsigned long *index)
+/*
+ * The first dirty page from *@index on. Claimed for the caller, unless somebody
+ * else has it: then *@claims is the count to wait on.
+ */
+static struct vgpu_page *demand_claim_dirty(struct vgpu_demand *demand, unsigned long *index,
+					    bool *taken, u64 *claims)
 {
 	struct vgpu_page *page = NULL;
 
 	mutex_lock(&demand->lock);
-	if (demand->nr_dirty) {
+	if (demand->nr_dirty)
 		xa_for_each_start(&demand->pages, *index, page, *index)
-			if (page->dirty && !page->busy)
+			if (page->dirty)
 				break;
-		if (page)
-			page->busy = true;
-	}
+	*taken = page && page->busy;
+	*claims = demand->claims;
+	if (page)
+		page->busy = true;
 	mutex_unlock(&demand->lock);
-	++*index;
 	return page;
 }
 
-/*
- * Another thread that has claimed a page of ours is sending it; the reply must
- * not overtake that.
- */
-static bool demand_has_dirty(struct vgpu_demand *demand, u64 *claims)
+/* Return: 0 when a claim ended or the deadline of one upcall has passed, or -EINTR. */
+static int demand_wait_claims(struct vgpu_session *session, u64 claims)
 {
-	bool any;
+	struct vgpu_demand *demand = &session->demand;
+	long ret;
 
-	mutex_lock(&demand->lock);
-	any = demand->nr_dirty;
-	*claims = demand->claims;
-	mutex_unlock(&demand->lock);
-	return any;
+	ret = wait_event_killable_timeout(demand->wait, READ_ONCE(demand->claims) != claims,
+					  msecs_to_jiffies(session->peer->agent
+							   ->fetch_timeout_ms));
+	return ret < 0 ? -EINTR : 0;
 }
 
+/*
+ * Sends what is dirty, each page at most once: what other calls write from now on
+ * is theirs to send. A page that another thread is sending may hold bytes of this
+ * call's driver, so that the reply must not overtake it.
+ */
 static int demand_write_back(struct vgpu_lane *lane)
 {
 	struct vgpu_demand *demand = &lane->session->demand;
-	struct demand_batch *batch;
+	struct demand_batch *batch = NULL;
 	struct vgpu_page *page;
 	unsigned long index = 0;
+	bool taken;
 	u64 claims;
 	int ret = 0;
 
-	if (!demand_has_dirty(demand, &claims))
-		return 0;
-	batch = batch_alloc(lane);
-	if (!batch)
-		return -ENOMEM;
-	while ((page = demand_claim_dirty(demand, &index)))
-		batch_add(batch, page);
-	batch_flush(batch);
-	if (batch->failed)
-		ret = -EFAULT;
-	kvfree(batch);
-
-	if (demand_has_dirty(demand, &claims))
-		wait_event_killable_timeout(demand->wait, READ_ONCE(demand->claims) != claims,
-					    msecs_to_jiffies(lane->session->peer->agent
-							     ->fetch_timeout_ms));
+	while (!ret && (page = demand_claim_dirty(demand, &index, &taken, &claims))) {
+		if (taken) {
+			/* Its thread may be waiting for one of ours. */
+			if (batch)
+				batch_flush(batch);
+			ret = demand_wait_claims(lane->session, claims);
+			continue;
+		}
+		index++;
+		if (!batch)
+			batch = batch_alloc(lane);
+		if (batch) {
+			batch_add(batch, page);
+			continue;
+		}
+		mutex_lock(&demand->lock);
+		demand_unclaim_locked(demand, page);
+		mutex_unlock(&demand->lock);
+		ret = -ENOMEM;
+	}
+	if (batch) {
+		batch_flush(batch);
+		if (batch->failed)
+			ret = -EFAULT;
+		kvfree(batch);
+	}
 	return ret;
 }
 
 /* --- fetching ------------------------------------------------------------- */
 
-static int demand_fetch_page(struct vgpu_lane *lane, u64 addr, void *data)
+static int demand_fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigned int nr)
 {
 	struct vgpu_fetch msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
 		.hdr.type = cpu_to_le16(VGPU_MSG_FETCH),
 		.hdr.seq = cpu_to_le64(lane->seq),
-		.addr = cpu_to_le64(addr),
-		.len = cpu_to_le32(PAGE_SIZE),
+		.addr = cpu_to_le64(pages[0]->addr),
+		.len = cpu_to_le32(nr * PAGE_SIZE),
 	};
 	struct kvec vec = { .iov_base = &msg, .iov_len = sizeof(msg) };
+	struct kvec data[DEMAND_AHEAD];
 	struct vgpu_fetched answer;
+	unsigned int i;
 	int ret;
 
+	for (i = 0; i < nr; i++) {
+		data[i].iov_base = page_address(pages[i]->page);
+		data[i].iov_len = PAGE_SIZE;
+	}
 	ret = vgpu_lane_upcall(lane, &vec, 1, sizeof(msg), VGPU_MSG_FETCHED, &answer,
-			       sizeof(answer), data, PAGE_SIZE);
+			       sizeof(answer), data, nr);
 	if (ret)
 		return ret;
 	if (answer.error)
 		return -EFAULT;
-	atomic64_inc(&lane->session->peer->counters.fetched_pages);
+	atomic64_add(nr, &lane->session->peer->counters.fetched_pages);
 	return 0;
+}
+
+/*
+ * How many pages to ask for: a driver that goes through memory page by page gets
+ * twice as many each time. None of them beyond @end, where a device mapping may
+ * begin, whose pages are not memory to be read for nothing.
+ */
+static unsigned int demand_window(struct vgpu_lane *lane, u64 addr, u64 end)
+{
+	if (addr == lane->ahead_next)
+		lane->ahead = min(2 * lane->ahead, DEMAND_AHEAD);
+	else
+		lane->ahead = 1;
+	return min_t(u64, lane->ahead, (end - addr) >> PAGE_SHIFT);
+}
+
+/* New pages after pages[0], claimed, as far as none is there. Return: pages in all. */
+static unsigned int demand_claim_ahead(struct vgpu_session *session, struct vgpu_page **pages,
+				       unsigned int nr)
+{
+	struct vgpu_demand *demand = &session->demand;
+	unsigned int i;
+
+	mutex_lock(&demand->lock);
+	for (i = 1; i < nr; i++) {
+		u64 addr = pages[0]->addr + i * PAGE_SIZE;
+
+		if (xa_load(&demand->pages, addr >> PAGE_SHIFT) ||
+		    demand->nr_pages >= session->peer->limits.pages)
+			break;
+		pages[i] = demand_page_add_locked(session, addr);
+		if (IS_ERR(pages[i]))
+			break;
+	}
+	mutex_unlock(&demand->lock);
+	return i;
 }
 
 /* The page at @addr, claimed; NULL: nothing to do but to try again; or an error. */
@@ -345,10 +404,7 @@ static struct vgpu_page *demand_claim(struct vgpu_session *session, struct vgpu_
 	} else if (page->busy) {
 		mutex_unlock(&demand->lock);
 		/* Somebody else has it; whatever came of that, look again. */
-		wait_event_killable_timeout(demand->wait, READ_ONCE(demand->claims) != claims,
-					    msecs_to_jiffies(session->peer->agent
-							     ->fetch_timeout_ms));
-		return fatal_signal_pending(current) ? ERR_PTR(-EINTR) : NULL;
+		return ERR_PTR(demand_wait_claims(session, claims));
 	} else if (demand_usable(demand, page)) {
 		page = NULL;
 	} else {
@@ -358,45 +414,25 @@ static struct vgpu_page *demand_claim(struct vgpu_session *session, struct vgpu_
 	return page;
 }
 
-/* Makes the page at @addr usable, if it can. Called without the mmap lock. */
-static int demand_fetch(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr)
+/* What the driver wrote to the page goes before it is fetched anew. */
+static int demand_send_dirty(struct vgpu_lane *lane, struct vgpu_page *page)
 {
-	struct vgpu_demand *demand = &session->demand;
-	struct demand_batch *batch;
-	struct vgpu_page *page;
-	u64 seq;
+	struct demand_batch *batch = batch_alloc(lane);
 	int ret;
 
-	page = demand_claim(session, lane, addr);
-	if (IS_ERR_OR_NULL(page))
-		return PTR_ERR_OR_ZERO(page);
+	if (!batch)
+		return -ENOMEM;
+	batch_add(batch, page);
+	batch_flush(batch);
+	ret = batch->failed ? -EFAULT : 0;
+	kvfree(batch);
+	return ret;
+}
 
-	if (page->dirty) {
-		batch = batch_alloc(lane);
-		ret = -ENOMEM;
-		if (!batch)
-			goto out_unclaim;
-		batch_add(batch, page);
-		batch_flush(batch);
-		ret = batch->failed ? -EFAULT : 0;
-		kvfree(batch);
-		/* The claim went with it; the next pass takes it anew. */
-		return ret;
-	}
-	/*
-	 * Number first, then ask: a call that starts meanwhile finds it too old.
-	 * The page may still be mapped by readers that have yet to be unmapped;
-	 * what they see is newer than what they are entitled to.
-	 */
-	mutex_lock(&demand->lock);
-	seq = ++demand->seq;
-	mutex_unlock(&demand->lock);
-	ret = demand_fetch_page(lane, addr, page_address(page->page));
-	if (!ret)
-		page->seq = seq;
-out_unclaim:
-	mutex_lock(&demand->lock);
-	demand_unclaim_locked(demand, page);
+/* Fetches that other calls' starts make worthless again and again close the gate to them. */
+static void demand_count_tries(struct vgpu_demand *demand, struct vgpu_lane *lane, u64 addr)
+{
+	lockdep_assert_held(&demand->lock);
 	if (lane->fetch_addr != addr)
 		lane->fetch_tries = 0;
 	lane->fetch_addr = addr;
@@ -404,9 +440,48 @@ out_unclaim:
 		lane->gating = true;
 		WRITE_ONCE(demand->gated, demand->gated + 1);
 	}
+}
+
+/*
+ * Makes the page at @addr usable, if it can, and perhaps some up to @end. Called
+ * without the mmap lock.
+ */
+static int demand_fetch(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr, u64 end)
+{
+	struct vgpu_demand *demand = &session->demand;
+	struct vgpu_page *pages[DEMAND_AHEAD];
+	unsigned int nr, i;
+	u64 seq;
+	int ret;
+
+	pages[0] = demand_claim(session, lane, addr);
+	if (IS_ERR_OR_NULL(pages[0]))
+		return PTR_ERR_OR_ZERO(pages[0]);
+	/* The claim goes with what is sent; the next pass takes it anew. */
+	if (pages[0]->dirty)
+		return demand_send_dirty(lane, pages[0]);
+
+	nr = demand_claim_ahead(session, pages, demand_window(lane, addr, end));
+	/*
+	 * Number first, then ask: a call that starts meanwhile finds them too old.
+	 * The first page may still be mapped by readers that have yet to be
+	 * unmapped; what they see is newer than what they are entitled to.
+	 */
+	mutex_lock(&demand->lock);
+	seq = ++demand->seq;
+	mutex_unlock(&demand->lock);
+	ret = demand_fetch_pages(lane, pages, nr);
+	mutex_lock(&demand->lock);
+	for (i = 0; i < nr; i++) {
+		pages[i]->seq = ret ? 0 : seq;
+		demand_unclaim_locked(demand, pages[i]);
+	}
+	demand_count_tries(demand, lane, addr);
+	/* Where only the pages ahead are bad, the next pass asks for one. */
+	lane->ahead_next = ret ? 0 : addr + nr * PAGE_SIZE;
 	mutex_unlock(&demand->lock);
 	wake_up_all(&demand->wait);
-	return ret;
+	return nr > 1 && !vgpu_conn_is_down(&lane->conn) ? 0 : ret;
 }
 
 /* --- faults --------------------------------------------------------------- */
@@ -436,8 +511,10 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 {
 	struct vgpu_session *session = vmf->vma->vm_private_data;
 	u64 addr = vmf->address & PAGE_MASK;
+	u64 end = vmf->vma->vm_end;
 	struct vgpu_lane *lane;
 	vm_fault_t ret;
+	int error;
 
 	ret = demand_insert(session, vmf, addr);
 	if (ret)
@@ -457,9 +534,11 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 
 	/* From here on neither vma nor vmf may be touched. */
 	release_fault_lock(vmf);
-	if (demand_fetch(session, lane, addr)) {
+	error = demand_fetch(session, lane, addr, end);
+	if (error) {
 		lane->fault_addr = addr;
 		lane->fault_failed = true;
+		lane->limited |= error == -ENOBUFS;
 	}
 	return VM_FAULT_RETRY;
 }
@@ -547,6 +626,8 @@ int vgpu_demand_begin(struct vgpu_lane *lane)
 	lane->fault_failed = false;
 	lane->fetch_addr = 0;
 	lane->fetch_tries = 0;
+	lane->ahead_next = 0;
+	lane->limited = false;
 	lane->upcall_jiffies = 0;
 	/* Bounded: who holds the gate is fetching. */
 	ret = wait_event_killable_timeout(demand->wait, !READ_ONCE(demand->gated),
@@ -599,9 +680,11 @@ int vgpu_demand_end(struct vgpu_lane *lane)
 	mutex_lock(&demand->lock);
 	demand_ungate(demand, lane);
 	mutex_unlock(&demand->lock);
+	/* The driver holds no locks any more: each upcall has its deadline, not all together. */
+	lane->upcall_jiffies = 0;
 	ret = demand_write_back(lane);
 	demand_expire(lane->session);
-	return ret;
+	return lane->limited ? -ENOBUFS : ret;
 }
 
 void vgpu_demand_store(struct vgpu_lane *lane, u64 addr, const void *data)

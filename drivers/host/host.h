@@ -633,6 +633,11 @@ struct vgpu_lane {
 	u64 fetch_addr;
 	u32 fetch_tries;
 	bool gating;
+	/* Where a driver that reads on would fault next, and how much it then gets. */
+	u64 ahead_next;
+	u32 ahead;
+	/* It needed more pages or time than it may have. */
+	bool limited;
 	unsigned long upcall_jiffies;
 
 	/* What a cancel may do. */
@@ -655,13 +660,14 @@ struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session);
  * @type: of the answer
  * @answer: its fixed part; seq and type are right, the rest is checked
  * @answer_len: length of that
- * @data: what may follow it
- * @data_len: length of that
+ * @data: what follows it unless it is an error
+ * @nr_data: entries
  *
- * Return: 0, or -EFAULT when the lane is over (deadline, death, nonsense).
+ * Return: 0; -EFAULT when the lane is over (deadline, death, nonsense); -ENOBUFS
+ * when the call has used up its time for upcalls.
  */
 int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
-		     void *answer, u32 answer_len, void *data, u32 data_len);
+		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data);
 
 /* --- demand.c ------------------------------------------------------------- */
 
@@ -673,7 +679,7 @@ void vgpu_demand_fini(struct vgpu_session *session);
 int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
 /* A call starts. Return: 0 or -EINTR. */
 int vgpu_demand_begin(struct vgpu_lane *lane);
-/* Its driver is done: send what it wrote. */
+/* Its driver is done: send what it wrote. Return: 0, -ENOBUFS (a limit), or another errno. */
 int vgpu_demand_end(struct vgpu_lane *lane);
 /* A page that came with the call. */
 void vgpu_demand_store(struct vgpu_lane *lane, u64 addr, const void *data);

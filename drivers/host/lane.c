@@ -117,11 +117,12 @@ static unsigned int lane_time_left(unsigned long deadline)
 }
 
 static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 type,
-			    void *answer, u32 answer_len, void *data, u32 data_len)
+			    void *answer, u32 answer_len, const struct kvec *data,
+			    unsigned int nr_data, u32 data_len)
 {
 	struct vgpu_wire_limits *limits = &lane->session->peer->wire;
 	struct vgpu_hdr *hdr = answer;
-	unsigned int left;
+	unsigned int left, i;
 	u32 len;
 	int ret;
 
@@ -148,8 +149,8 @@ static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 
 	if (!left)
 		return -ETIMEDOUT;
 	ret = vgpu_conn_recv(&lane->conn, hdr + 1, answer_len - sizeof(*hdr), left);
-	if (!ret && len > answer_len)
-		ret = vgpu_conn_recv(&lane->conn, data, len - answer_len,
+	for (i = 0; !ret && len > answer_len && i < nr_data; i++)
+		ret = vgpu_conn_recv(&lane->conn, data[i].iov_base, data[i].iov_len,
 				     lane_time_left(deadline) ?: 1);
 	return ret;
 }
@@ -170,26 +171,30 @@ static bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
 }
 
 int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
-		     void *answer, u32 answer_len, void *data, u32 data_len)
+		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data)
 {
 	struct vgpu_peer *peer = lane->session->peer;
 	unsigned int timeout = peer->agent->fetch_timeout_ms;
 	unsigned long start = jiffies;
 	unsigned long deadline = start + msecs_to_jiffies(timeout);
 	u32 upcall = le16_to_cpu(((struct vgpu_hdr *)vec[0].iov_base)->type);
+	unsigned int i;
+	u32 data_len = 0;
 	int ret;
 
 	if (vgpu_conn_is_down(&lane->conn))
 		return -EFAULT;
-	if (lane->upcall_jiffies > LANE_UPCALLS_MAX * msecs_to_jiffies(timeout)) {
-		ret = -ETIMEDOUT;
-		goto fail;
-	}
+	/* A driver may hold locks meanwhile; the lane is as good as ever. */
+	if (lane->upcall_jiffies > LANE_UPCALLS_MAX * msecs_to_jiffies(timeout))
+		return -ENOBUFS;
+	for (i = 0; i < nr_data; i++)
+		data_len += data[i].iov_len;
 	atomic64_inc(&peer->counters.upcalls);
 	lane_set_upcalling(lane, true);
 	ret = vgpu_conn_send(&lane->conn, vec, nr, len, timeout);
 	if (!ret)
-		ret = lane_upcall_recv(lane, deadline, type, answer, answer_len, data, data_len);
+		ret = lane_upcall_recv(lane, deadline, type, answer, answer_len, data, nr_data,
+				       data_len);
 	if (!ret && !lane_answer_ok(answer, answer_len, data_len))
 		ret = -EPROTO;
 	if (!ret) {
@@ -202,7 +207,6 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 		lane->upcall_jiffies += jiffies - start;
 		return 0;
 	}
-fail:
 	if (ret == -ETIMEDOUT) {
 		atomic64_inc(&peer->counters.fetch_timeouts);
 		trace_vgpu_host_fetch_timeout(peer->id, lane->session->number, upcall);
