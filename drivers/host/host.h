@@ -408,6 +408,8 @@ struct vgpu_session {
 	struct mutex lock;
 	struct list_head lanes;
 	u32 nr_lanes;
+	/* Lanes whose last reply had objects that the guest has not acknowledged. */
+	atomic_t nr_unacked;
 	/* struct task_struct * -> its lane, while it serves */
 	struct xarray tasks;
 	/* Bytes of messages and replies in memory. */
@@ -434,6 +436,8 @@ void vgpu_session_put(struct vgpu_session *session);
 struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number);
 /* Ends lanes and service and kills the shadow. */
 void vgpu_session_end(struct vgpu_session *session);
+/* Wait, not for long, until it is known which objects the guest took. */
+void vgpu_session_settle(struct vgpu_session *session);
 /* Tell the agent that the guest closed it. */
 void vgpu_session_notify_closed(struct vgpu_session *session);
 /* Last reference to the shadow's file is gone. */

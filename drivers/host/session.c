@@ -135,6 +135,21 @@ struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number)
 	return session;
 }
 
+/*
+ * An ACK comes by its lane and nothing orders it with what comes by the control
+ * connection: a process that opens a file and ends at once has sent its ACK, its
+ * SESSION_CLOSE, and then the file's CLOSE. So the shadow's threads get the time
+ * to read theirs, or the end of their lane. A guest that sends neither loses the
+ * objects.
+ */
+void vgpu_session_settle(struct vgpu_session *session)
+{
+	struct vgpu_peer *peer = session->peer;
+
+	wait_event_timeout(peer->wait, !atomic_read(&session->nr_unacked) ||
+			   vgpu_conn_is_down(&peer->conn), HZ);
+}
+
 void vgpu_session_end(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;
