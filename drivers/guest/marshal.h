@@ -27,9 +27,9 @@
 /**
  * struct vgpu_marshal_fds - how fds become objects and back
  * @get: fd @fd of the caller; sets @object, and @handle, which keeps the object
- *	alive. -EBADF: not open (the driver will be given an fd that is not open
- *	either); another error: the ioctl fails with it (a file of this machine
- *	that the host does not have: -EINVAL)
+ *	alive. -EBADF: not open; -EINVAL: a file of this machine, which the host
+ *	does not have. The driver is then given an fd that is not open; if it
+ *	says -EBADF, the program gets @get's error. -ENOMEM: the ioctl fails
  * @put: undoes get
  * @reserve: a new object of the reply becomes a file: reserve an fd for it
  *	without installing anything; sets @handle. Takes over the reply's
@@ -114,6 +114,7 @@ struct vgpu_marshal {
 	void *fds_data;
 	struct vgpu_marshal_seg *info;
 	struct vgpu_marshal_held *held;
+	int fd_error;
 	u32 nr_held;
 	u32 cap_segs;
 	u32 cap_fixups;

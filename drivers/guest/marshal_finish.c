@@ -183,6 +183,9 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
 
 	if (le32_to_cpu(reply->reply->flags) & VGPU_REPLY_REFUSED)
 		return result;
+	/* To the driver a file that it cannot have is none; to the program it is one. */
+	if (result == -EBADF && m->fd_error)
+		result = m->fd_error;
 	error = fds_reserve(m, reply);
 	if (!error)
 		error = results_copy(m, reply->data, result);

@@ -309,13 +309,15 @@ static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
 	if (fd < 0)
 		return 0;
 	error = m->fds->get(m->fds_data, fd, &object, &held.handle);
-	if (error == -EBADF) {
+	if (error == -ENOMEM)
+		return error;
+	if (error) {
 		/* The number may well be an open fd over there. */
 		held.kind = VGPU_HELD_CLOSED;
 		held.handle = NULL;
 		memcpy(m->data + info->in_off + held.offset, &no_fd, sizeof(no_fd));
-	} else if (error) {
-		return error;
+		if (error != -EBADF)
+			m->fd_error = error;
 	}
 	error = vgpu_marshal_held_add(m, &held);
 	if (error < 0) {
