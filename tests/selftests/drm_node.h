@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differential tests on DRM nodes of several drivers. A body for one node sets
+ * drm_node to what VGPU_REAL_*, VGPU_FWD_* and VGPU_CHAR_* end with.
+ *
+ * In the tier "pair" the real device is another kernel's, maybe of another
+ * version: there the runs are judged by their CHECKs alone.
+ */
+#ifndef DRM_NODE_H
+#define DRM_NODE_H
+
+#include <drm.h>
+#include <drm_mode.h>
+
+#include "vgpu_diff.h"
+
+static const char *drm_node;
+
+static inline bool drm_comparable(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return !tier || strcmp(tier, "pair");
+}
+
+#define drm_log(...)	do { if (drm_comparable()) log_line(__VA_ARGS__); } while (0)
+
+/* A counter of the export behind the forwarded node. */
+static inline long long drm_counter(const char *name)
+{
+	char variable[64], file[128];
+	long long value = -1;
+	const char *dev;
+	FILE *stream;
+
+	snprintf(variable, sizeof(variable), "VGPU_CHAR_%s", drm_node);
+	dev = getenv(variable);
+	if (!dev)
+		return -1;
+	snprintf(file, sizeof(file), "/sys/class/vgpu/%s/%s", strrchr(dev, '/') + 1, name);
+	stream = fopen(file, "r");
+	if (!stream)
+		return -1;
+	if (fscanf(stream, "%lld", &value) != 1)
+		value = -1;
+	fclose(stream);
+	return value;
+}
+
+/* What a schema describes takes @trips round trips and fetches no page. */
+static inline int drm_counted(int fd, unsigned long cmd, void *arg, const char *name, int trips)
+{
+	long long before = 0, pages = 0;
+	int saved, ret;
+
+	if (forwarded) {
+		before = drm_counter("round_trips");
+		pages = drm_counter("fetched_pages");
+		CHECK(before >= 0 && pages >= 0);
+	}
+	errno = 0;
+	ret = ioctl(fd, cmd, arg);
+	saved = errno;
+	if (forwarded) {
+		long long more = drm_counter("round_trips") - before;
+
+		if (!CHECK(more == trips))
+			log_line("%s: %lld round trips", name, more);
+		more = drm_counter("fetched_pages") - pages;
+		if (!CHECK(more == 0))
+			log_line("%s: %lld pages fetched", name, more);
+	}
+	errno = saved;
+	return ret;
+}
+
+#endif /* DRM_NODE_H */
