@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Unmodified programs print on a forwarded DRM node what they print on the real
+# one. What may differ is filtered, here and nowhere else:
+#
+#  - numbers of nodes: card1 is cardN;
+#  - numbers of blobs, which the console makes anew when it draws;
+#  - the bus that a device is on and its names there: a guest's forwarded device
+#    has a platform device for parent.
+set -u
+
+number=0
+failed=0
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+filter() {
+	sed -E -e 's/(card|renderD)[0-9]+/\1N/g' -e 's/(Device: ).*/\1BUS/' \
+		-e 's/blob = [0-9]+/blob = N/'
+}
+
+# only NODE COMMAND...: with no other DRM node in sight, as some programs take
+# the first that they find.
+only() {
+	# shellcheck disable=SC2016	# expanded in the namespace
+	unshare -m sh -c '
+		node=$1
+		shift
+		numbers=$(stat -c "0x%t 0x%T" "$node")
+		mount -t tmpfs -o mode=755 dri /dev/dri
+		# shellcheck disable=SC2086	# two words
+		mknod -m 666 "$node" c $numbers
+		exec "$@"' only "$@" </dev/null
+}
+
+result() {	# result STATUS NAME
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok $number $2"
+	fi
+}
+
+# compare NAME REAL FORWARDED COMMAND...: NODE in the command is the node.
+compare() {
+	name=$1 real=$2 forwarded=$3
+	shift 3
+	for node in "$real" "$forwarded"; do
+		side=real
+		[ "$node" = "$real" ] || side=forwarded
+		command=
+		for word; do
+			[ "$word" != NODE ] || word=$node
+			command="$command $word"
+		done
+		# shellcheck disable=SC2086	# words of simple commands
+		only "$node" timeout 60 $command >"$out/$side.all" 2>&1
+		echo "exit status $?" >>"$out/$side.all"
+		filter <"$out/$side.all" >"$out/$side"
+	done
+	cmp -s "$out/real" "$out/forwarded"
+	status=$?
+	# A program that does nothing on both proves nothing.
+	[ "$(wc -l <"$out/real")" -gt 1 ] || status=1
+	[ $status = 0 ] || diff "$out/real" "$out/forwarded" | sed 's/^/# /'
+	result $status "$name"
+}
+
+# nodes_of NODE: what drmdevice says of nodes, without the bus.
+nodes_of() {
+	only "$1" drmdevice | grep -E 'available_nodes|nodes\[|Opening' | filter
+}
+
+programs() {	# programs EXPORT REAL FORWARDED DRIVER
+	compare "$1: drm_info" "$2" "$3" drm_info NODE
+	case $2 in
+	*card*) compare "$1: modetest" "$2" "$3" modetest -M "$4" -c -e -p -f ;;
+	esac
+	nodes_of "$2" >"$out/real"
+	nodes_of "$3" >"$out/forwarded"
+	[ -s "$out/real" ] && cmp -s "$out/real" "$out/forwarded"
+	result $? "$1: drmdevice"
+}
+
+echo "TAP version 13"
+for name in VGEM_CARD VGEM_RENDER VKMS_CARD GPU_CARD GPU_RENDER; do
+	eval "real=\${VGPU_REAL_$name:-} forwarded=\${VGPU_FWD_$name:-}"
+	if [ -z "$real" ] || [ -z "$forwarded" ]; then
+		number=$((number + 1))
+		echo "ok $number $name # SKIP no such device in this machine"
+		continue
+	fi
+	case $name in
+	VGEM_*) driver=vgem ;;
+	VKMS_*) driver=vkms ;;
+	GPU_*) driver=virtio_gpu ;;
+	esac
+	programs "$name" "$real" "$forwarded" "$driver"
+done
+echo "1..$number"
+[ $failed = 0 ]
