@@ -154,9 +154,7 @@ static int control_session_close(struct vgpu_peer *peer, const void *msg)
 	session = vgpu_session_find(peer, le64_to_cpu(close->session));
 	if (!session)
 		return 0;
-	vgpu_session_settle(session);
-	vgpu_session_end(session);
-	vgpu_session_notify_closed(session);
+	vgpu_session_close_later(session);
 	vgpu_session_put(session);
 	return 0;
 }

@@ -398,6 +398,7 @@ struct vgpu_session {
 	struct inode *inode;
 	struct vgpu_agent_event *gone;
 	struct vgpu_agent_event *closed;
+	struct work_struct close_work;
 
 	/* The shadow, from its first mmap() or lane on. */
 	spinlock_t bind_lock;
@@ -408,8 +409,6 @@ struct vgpu_session {
 	struct mutex lock;
 	struct list_head lanes;
 	u32 nr_lanes;
-	/* Lanes whose last reply had objects that the guest has not acknowledged. */
-	atomic_t nr_unacked;
 	/* struct task_struct * -> its lane, while it serves */
 	struct xarray tasks;
 	/* Bytes of messages and replies in memory. */
@@ -436,10 +435,8 @@ void vgpu_session_put(struct vgpu_session *session);
 struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number);
 /* Ends lanes and service and kills the shadow. */
 void vgpu_session_end(struct vgpu_session *session);
-/* Wait, not for long, until it is known which objects the guest took. */
-void vgpu_session_settle(struct vgpu_session *session);
-/* Tell the agent that the guest closed it. */
-void vgpu_session_notify_closed(struct vgpu_session *session);
+/* The guest says that the process is gone: ends the session, soon. */
+void vgpu_session_close_later(struct vgpu_session *session);
 /* Last reference to the shadow's file is gone. */
 void vgpu_session_close(struct vgpu_session *session);
 /* The session's shadow is current. Return: 0, or -EINVAL in another process, -ESHUTDOWN. */

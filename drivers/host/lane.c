@@ -80,19 +80,6 @@ static void lane_set_upcalling(struct vgpu_lane *lane, bool upcalling)
 		lane_check_cancel(lane);
 }
 
-static void lane_set_unacked(struct vgpu_lane *lane, bool unacked)
-{
-	struct vgpu_session *session = lane->session;
-
-	if (lane->unacked == unacked)
-		return;
-	lane->unacked = unacked;
-	if (unacked)
-		atomic_inc(&session->nr_unacked);
-	else if (atomic_dec_and_test(&session->nr_unacked))
-		wake_up_all(&session->peer->wait);
-}
-
 static void lane_malformed(struct vgpu_lane *lane, u32 type)
 {
 	vgpu_peer_malformed(lane->session->peer, type);
@@ -304,7 +291,7 @@ static int lane_next(struct vgpu_lane *lane)
 		case VGPU_MSG_ACK:
 			if (!lane->unacked || le64_to_cpu(hdr.seq) != lane->seq)
 				goto malformed;
-			lane_set_unacked(lane, false);
+			lane->unacked = false;
 			continue;
 		case VGPU_MSG_CANCEL:
 			/* Late, or the one that has interrupted the call. */
@@ -335,7 +322,7 @@ static int lane_reply(struct vgpu_lane *lane)
 	int ret;
 
 	/* Before it is sent: the objects in it are the guest's from then on. */
-	lane_set_unacked(lane, call->nr_objects);
+	lane->unacked = call->nr_objects;
 	ret = vgpu_call_send_reply(call);
 	vgpu_call_finish(call);
 	lane_count_bytes(lane);
@@ -473,16 +460,17 @@ static int lane_release(struct inode *inode, struct file *file)
 
 	mutex_lock(&session->lock);
 	list_del(&lane->node);
-	session->nr_lanes--;
+	WRITE_ONCE(session->nr_lanes, session->nr_lanes - 1);
 	mutex_unlock(&session->lock);
 	atomic_dec(&session->peer->nr_lanes);
+	/* The session's end may wait for the last one. */
+	wake_up_all(&session->peer->wait);
 
 	/* No callback comes after this, and nobody runs on the lane. */
 	vgpu_conn_fini(&lane->conn);
 	/* What was not acknowledged stays the host's. */
 	if (lane->unacked || lane->call.done)
 		vgpu_call_take_back(&lane->call);
-	lane_set_unacked(lane, false);
 	vgpu_call_finish(&lane->call);
 	lane_count_bytes(lane);
 	if (lane->task) {

@@ -37,6 +37,8 @@ void vgpu_session_put(struct vgpu_session *session)
 	kref_put(&session->ref, session_free);
 }
 
+static void session_close_work(struct work_struct *work);
+
 static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 {
 	struct vgpu_session *session;
@@ -67,6 +69,7 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	spin_lock_init(&session->unmaps_lock);
 	INIT_LIST_HEAD(&session->unmaps);
 	init_waitqueue_head(&session->service_wait);
+	INIT_WORK(&session->close_work, session_close_work);
 	vgpu_demand_init(&session->demand);
 	return session;
 
@@ -135,21 +138,6 @@ struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number)
 	return session;
 }
 
-/*
- * An ACK comes by its lane and nothing orders it with what comes by the control
- * connection: a process that opens a file and ends at once has sent its ACK, its
- * SESSION_CLOSE, and then the file's CLOSE. So the shadow's threads get the time
- * to read theirs, or the end of their lane. A guest that sends neither loses the
- * objects.
- */
-void vgpu_session_settle(struct vgpu_session *session)
-{
-	struct vgpu_peer *peer = session->peer;
-
-	wait_event_timeout(peer->wait, !atomic_read(&session->nr_unacked) ||
-			   vgpu_conn_is_down(&peer->conn), HZ);
-}
-
 void vgpu_session_end(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;
@@ -169,7 +157,7 @@ void vgpu_session_end(struct vgpu_session *session)
 	wake_up_all(&session->peer->wait);
 }
 
-void vgpu_session_notify_closed(struct vgpu_session *session)
+static void session_notify_closed(struct vgpu_session *session)
 {
 	struct vgpu_peer *peer = session->peer;
 	struct vgpu_agent_event *event = xchg(&session->closed, NULL);
@@ -177,6 +165,36 @@ void vgpu_session_notify_closed(struct vgpu_session *session)
 	if (event)
 		vgpu_agent_notify(peer->agent, event, VGPU_HOST_EVENT_SESSION_CLOSE, peer->id,
 				  session->number);
+}
+
+static bool session_has_no_lanes(struct vgpu_session *session)
+{
+	return !READ_ONCE(session->nr_lanes) || vgpu_conn_is_down(&session->peer->conn);
+}
+
+/*
+ * Nothing orders what comes by a lane with what comes by the control connection:
+ * a process that ends has sent an ACK or a CLOSE call by its lane, then ended its
+ * lanes, then sent SESSION_CLOSE and perhaps CLOSE for a file. The shadow's
+ * threads get the time to read what is theirs, up to the end of each lane, or an
+ * object that the guest took would be taken back, and one that it closed would
+ * stay. A thread that is in a driver all that time has nothing left to read.
+ */
+static void session_close_work(struct work_struct *work)
+{
+	struct vgpu_session *session = container_of(work, struct vgpu_session, close_work);
+
+	wait_event_timeout(session->peer->wait, session_has_no_lanes(session), HZ);
+	vgpu_session_end(session);
+	session_notify_closed(session);
+	vgpu_session_put(session);
+}
+
+void vgpu_session_close_later(struct vgpu_session *session)
+{
+	vgpu_session_get(session);
+	if (!queue_work(vgpu_host_wq, &session->close_work))
+		vgpu_session_put(session);
 }
 
 /*
