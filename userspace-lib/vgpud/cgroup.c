@@ -105,7 +105,7 @@ int cgroup_open(struct peer *peer)
 	if (peer->cgroup_fd >= 0)
 		return peer->cgroup_fd;
 err:
-	log_error("control group %s: %s", name, strerror(errno));
+	log_guest("control group %s: %s", name, strerror(errno));
 	return -errno;
 }
 
@@ -119,5 +119,5 @@ void cgroup_close(struct peer *peer)
 	peer->cgroup_fd = -1;
 	group_name(peer, name);
 	if (unlinkat(base_fd, name, AT_REMOVEDIR))
-		log_warning("control group %s: %s", name, strerror(errno));
+		log_guest("control group %s: %s", name, strerror(errno));
 }

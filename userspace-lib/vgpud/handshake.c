@@ -126,7 +126,7 @@ static void handshake_welcome(struct handshake *handshake)
 	source_del(&handshake->source);
 	ret = peer_start(peer, handshake->source.fd);
 	if (ret) {
-		log_error("guest %u:%u: the host module refused it: %s", handshake->cid,
+		log_guest("guest %u:%u: the host module refused it: %s", handshake->cid,
 			  handshake->port, strerror(-ret));
 		peer_free(peer);
 	}

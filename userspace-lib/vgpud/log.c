@@ -9,8 +9,7 @@
 #include "log.h"
 #include "loop.h"
 
-#define GUEST_LINES	10
-#define GUEST_PERIOD_MS	60000
+#define LIMIT_PERIOD_MS	10000
 
 static bool journal;
 static bool debug;
@@ -34,6 +33,16 @@ log_line(int priority, const char *fmt, va_list args)
 	else
 		dprintf(2, "vgpud: %s\n", line);
 	errno = saved;
+}
+
+static void __attribute__((format(printf, 2, 3)))
+log_text(int priority, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	log_line(priority, fmt, args);
+	va_end(args);
 }
 
 #define DEFINE_LOG(name, priority)			\
@@ -61,24 +70,26 @@ void log_debug(const char *fmt, ...)
 	va_end(args);
 }
 
-void log_guest(const char *fmt, ...)
+void log_within(struct log_limit *limit, int priority, const char *fmt, ...)
 {
-	static uint64_t period_start;
-	static unsigned int lines, dropped;
 	uint64_t now = now_ms();
+	char line[480];
 	va_list args;
 
-	if (now - period_start >= GUEST_PERIOD_MS) {
-		if (dropped)
-			log_info("%u lines about guests were left out", dropped);
-		period_start = now;
-		lines = dropped = 0;
+	if (!limit->start || now - limit->start >= LIMIT_PERIOD_MS) {
+		limit->start = now;
+		limit->lines = 0;
 	}
-	if (lines++ >= GUEST_LINES) {
-		dropped++;
+	if (limit->lines++ >= limit->burst) {
+		limit->dropped++;
 		return;
 	}
 	va_start(args, fmt);
-	log_line(LOG_NOTICE, fmt, args);
+	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
+	if (limit->dropped)
+		log_text(priority, "%s (%u more like it were left out)", line, limit->dropped);
+	else
+		log_text(priority, "%s", line);
+	limit->dropped = 0;
 }

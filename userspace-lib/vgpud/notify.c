@@ -51,7 +51,7 @@ static struct timer settle = { .expired = settled };
 
 static void uevent_ready(struct source *source, uint32_t events)
 {
-	struct sockaddr_nl addr;
+	struct sockaddr_nl addr = { .nl_pid = ~0U };
 	socklen_t addr_len = sizeof(addr);
 	char text[256];
 	ssize_t len;

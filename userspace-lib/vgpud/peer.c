@@ -73,7 +73,7 @@ int peer_start(struct peer *peer, int sock_fd)
 		return ret;
 	peer->number = arg.out_peer;
 	peer->state = PEER_UP;
-	log_info("guest %u:%u is connected", peer->cid, peer->port);
+	log_limited("guest %u:%u is connected", peer->cid, peer->port);
 	exports_grant_all(peer);
 	return 0;
 }
@@ -88,7 +88,7 @@ void peer_drop(struct peer *peer)
 
 void peer_gone(struct peer *peer)
 {
-	log_info("guest %u:%u is gone", peer->cid, peer->port);
+	log_limited("guest %u:%u is gone", peer->cid, peer->port);
 	peer->state = PEER_GONE;
 	peer->number = 0;
 	sessions_end(peer);

@@ -89,7 +89,7 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 	*error = spawn_shadow(peer, session->comm, shadow_fd, &session->pid, &session->lanes_fd);
 	close(shadow_fd);
 	if (*error) {
-		log_error("guest %u:%u: no shadow: %s", peer->cid, peer->port,
+		log_guest("guest %u:%u: no shadow: %s", peer->cid, peer->port,
 			  strerror(-*error));
 		goto err_free;
 	}
@@ -180,12 +180,12 @@ static void log_end(const struct session *session, int status)
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (WIFEXITED(status) && WEXITSTATUS(status) == words[i].status) {
-			log_error("shadow of guest %u:%u, %s: %s", session->peer->cid,
+			log_guest("shadow of guest %u:%u, %s: %s", session->peer->cid,
 				  session->peer->port, session->comm, words[i].what);
 			return;
 		}
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		log_warning("shadow of guest %u:%u, %s: ended by signal %d%s",
+		log_guest("shadow of guest %u:%u, %s: ended by signal %d%s",
 			    session->peer->cid, session->peer->port, session->comm,
 			    WTERMSIG(status),
 			    WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
