@@ -39,8 +39,8 @@ struct vgpu_space;
  * @file: its file, without a reference, or NULL
  * @wait: pollers
  * @poll_lock: guards what follows
- * @poll_armed: the host will tell when it becomes ready
- * @poll_mask: what it told, until somebody takes it
+ * @poll_armed: it was not ready, and the host will tell of the next wakeup
+ * @poll_gen: rises whenever that may have changed
  */
 struct vgpu_object {
 	struct kref ref;
@@ -63,7 +63,7 @@ struct vgpu_object {
 	wait_queue_head_t wait;
 	spinlock_t poll_lock;
 	bool poll_armed;
-	u32 poll_mask;
+	u32 poll_gen;
 };
 
 struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,

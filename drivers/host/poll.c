@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Readiness. A POLL call leaves wait entries on the driver's queues; the first
- * wakeup after which the driver reports something is told to the guest, once.
- * Guests cache it, so waiting costs no calls.
+ * wakeup is told to the guest, once, so waiting costs no calls. The driver is
+ * not asked then: the poll of some takes away what it reports, and only a
+ * program's own poll may do that.
  *
  * A wakeup only queues work. Entries go before the file does, which keeps the
  * queues alive, or when a queue says with POLLFREE that it ends earlier.
@@ -18,6 +19,8 @@ struct vgpu_poll_entry {
 	struct vgpu_poll *poll;
 	wait_queue_entry_t wait;
 	wait_queue_head_t *head;
+	/* What the wakeups since then were for. */
+	atomic_t woken;
 };
 
 struct vgpu_poll_table {
@@ -32,6 +35,8 @@ static int poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void
 
 	if (mask && !(mask & (entry->poll->events | EPOLLERR | EPOLLHUP | POLLFREE)))
 		return 0;
+	/* A wakeup without a mask may be for anything. */
+	atomic_or(mask ? (__force int)mask : ~0, &entry->woken);
 	queue_work(vgpu_host_wq, &entry->poll->work);
 	if (mask & POLLFREE) {
 		list_del_init(&wait->entry);
@@ -83,14 +88,15 @@ static void poll_work(struct work_struct *work)
 	struct vgpu_poll *poll = container_of(work, struct vgpu_poll, work);
 	struct vgpu_object *object = container_of(poll, struct vgpu_object, poll);
 	struct vgpu_peer *peer = object->peer;
-	__poll_t revents;
+	struct vgpu_poll_entry *entry;
+	__poll_t revents = 0;
 
 	mutex_lock(&poll->lock);
-	if (!poll->armed) {
-		mutex_unlock(&poll->lock);
-		return;
-	}
-	revents = vfs_poll(object->file, NULL) & (poll->events | EPOLLERR | EPOLLHUP);
+	list_for_each_entry(entry, &poll->entries, node)
+		revents |= (__force __poll_t)atomic_xchg(&entry->woken, 0);
+	revents &= poll->events | EPOLLERR | EPOLLHUP;
+	if (!poll->armed)
+		revents = 0;
 	if (revents)
 		poll_disarm_locked(poll);
 	mutex_unlock(&poll->lock);

@@ -260,10 +260,10 @@ struct vgpu_session_close {
 };
 
 /**
- * struct vgpu_poll_event - host: an object armed by a POLL call became ready
+ * struct vgpu_poll_event - host: the driver woke the pollers of an object
  * @hdr: VGPU_MSG_POLL_EVENT
- * @object: the object
- * @revents: what its poll now returns; not sent again before the next POLL call
+ * @object: the object; every POLL call arms it for one such message
+ * @revents: what the wakeup was for: a hint, whose truth the next POLL tells
  */
 struct vgpu_poll_event {
 	struct vgpu_hdr hdr;
