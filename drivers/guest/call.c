@@ -202,12 +202,11 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 		return 0;
 	}
 	vgpu_lane_drop(lane);
-	/* The lane's end was not our doing, so it is the shadow's. */
-	if (ret != -EINTR && ret != -ENOMEM) {
-		vgpu_session_kill(session);
-		ret = -ENODEV;
-	}
-	return ret;
+	if (ret == -EINTR || ret == -ENOMEM)
+		return ret;
+	/* The lane's end was not our doing. */
+	vgpu_lane_check(session);
+	return -ENODEV;
 }
 
 /**

@@ -42,6 +42,20 @@ static bool lane_unlist_locked(struct vgpu_session *session, struct vgpu_lane *l
 	return true;
 }
 
+/*
+ * Bytes or the end came on the lane for class mm while nobody uses it: the end,
+ * then, which tells that the shadow is gone. Atomic context.
+ */
+static void lane_event(void *data)
+{
+	struct vgpu_lane *lane = data;
+	struct vgpu_session *session = lane->session;
+
+	/* The session is there for as long as a lane of it has callbacks. */
+	if (READ_ONCE(session->mm_lane) == lane && !READ_ONCE(session->mm_lane_busy))
+		vgpu_session_check_later(session);
+}
+
 static int lane_hello(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
@@ -99,6 +113,8 @@ static int lane_connect_conn(struct vgpu_lane *lane)
 		if (vgpu_host_is_down(host) || READ_ONCE(lane->session->dead))
 			return -ENODEV;
 		memset(&lane->conn, 0, sizeof(lane->conn));
+		lane->conn.event = lane_event;
+		lane->conn.event_data = lane;
 		ret = vgpu_conn_connect(&lane->conn, host->cid, host->port, false,
 					LANE_CONNECT_TIMEOUT_MS);
 		if (ret != -ETIMEDOUT)
@@ -317,16 +333,49 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class)
 void vgpu_lane_put(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
+	bool mm_lane;
 
 	spin_lock(&session->lock);
-	if (session->mm_lane == lane)
+	mm_lane = session->mm_lane == lane;
+	if (mm_lane)
 		session->mm_lane_busy = false;
 	else if (!list_empty(&lane->entry))
 		list_add(&lane->idle_entry, &session->idle);
 	spin_unlock(&session->lock);
+	/* lane_event() said nothing while it was busy. */
+	if (mm_lane && vgpu_conn_readable(&lane->conn))
+		vgpu_session_check_later(session);
 	if (wq_has_sleeper(&session->wait))
 		wake_up_all(&session->wait);
 	kref_put(&lane->ref, lane_free);
+}
+
+/**
+ * vgpu_lane_check - a lane ended: is it the shadow's end?
+ * @session: whose it was
+ *
+ * The host may end one lane alone, after a page fetch that took too long. If the
+ * idle lane for class mm has ended too, the session is killed.
+ */
+void vgpu_lane_check(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane = NULL;
+	bool ended;
+
+	spin_lock(&session->lock);
+	if (session->mm_lane && !session->mm_lane_busy) {
+		lane = session->mm_lane;
+		session->mm_lane_busy = true;
+		kref_get(&lane->ref);
+	}
+	spin_unlock(&session->lock);
+	/* Whoever uses it finds out. */
+	if (!lane)
+		return;
+	ended = vgpu_conn_pending(&lane->conn);
+	vgpu_lane_put(lane);
+	if (ended)
+		vgpu_session_kill(session);
 }
 
 /* The call on @lane is over, and so is the lane. */

@@ -37,6 +37,7 @@ int vgpu_lane_start(struct vgpu_session *session);
 struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class);
 void vgpu_lane_put(struct vgpu_lane *lane);
 void vgpu_lane_drop(struct vgpu_lane *lane);
+void vgpu_lane_check(struct vgpu_session *session);
 void vgpu_lane_end_all(struct vgpu_session *session);
 
 #endif /* VGPU_LANE_H */

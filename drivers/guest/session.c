@@ -145,6 +145,22 @@ static void session_start(struct work_struct *work)
 	vgpu_session_release(session);
 }
 
+static void session_check(struct work_struct *work)
+{
+	struct vgpu_session *session = container_of(work, struct vgpu_session, check_work);
+
+	vgpu_lane_check(session);
+	vgpu_session_put(session);
+}
+
+/* Is the shadow dead? Any context, while a lane of the session is connected. */
+void vgpu_session_check_later(struct vgpu_session *session)
+{
+	vgpu_session_get(session);
+	if (!queue_work(session_wq, &session->check_work))
+		vgpu_session_put(session);
+}
+
 static struct vgpu_session *session_alloc(struct vgpu_host *host)
 {
 	struct vgpu_session *session = kzalloc(sizeof(*session), GFP_KERNEL);
@@ -161,6 +177,7 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 	INIT_HLIST_NODE(&session->hash);
 	INIT_LIST_HEAD(&session->vmm_entry);
 	INIT_WORK(&session->start_work, session_start);
+	INIT_WORK(&session->check_work, session_check);
 	init_completion(&session->started);
 	mutex_init(&session->reserve_lock);
 	spin_lock_init(&session->lock);

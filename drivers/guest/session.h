@@ -38,6 +38,7 @@ struct vgpu_mm;
  * @start_work: connects the first lane, which makes the shadow
  * @started: the first lane is there, or failed
  * @error: why it failed; 0: it did not. Constant once @started
+ * @check_work: finds out whether the shadow is dead; holds a reference
  * @reserve_lock: guards making the reservation
  * @is_reserved: the reserved range is kept free in @mm
  * @lock: guards what follows
@@ -67,6 +68,7 @@ struct vgpu_session {
 	struct work_struct start_work;
 	struct completion started;
 	int error;
+	struct work_struct check_work;
 
 	struct mutex reserve_lock;
 	bool is_reserved;
@@ -95,6 +97,7 @@ void vgpu_session_put(struct vgpu_session *session);
 void vgpu_session_hold(struct vgpu_session *session);
 void vgpu_session_release(struct vgpu_session *session);
 int vgpu_session_reserve(struct vgpu_session *session);
+void vgpu_session_check_later(struct vgpu_session *session);
 void vgpu_session_kill(struct vgpu_session *session);
 void vgpu_session_abort_all(struct vgpu_host *host);
 
