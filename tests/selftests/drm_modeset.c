@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A display set up and driven as a compositor does, on each DRM device that has
+ * one: every query with its arrays, a mode set, page flips with their events,
+ * damage, an atomic commit over two objects, blobs, and a lease whose fd is used.
+ * Everything succeeds, and takes one round trip and no fetched page an ioctl.
+ */
+#include "drm_node.h"
+
+#include <poll.h>
+
+#define MAX	128
+
+#define CALL(fd, cmd, arg)	drm_counted(fd, cmd, arg, #cmd, 1)
+#define DO(fd, cmd, arg)	MUST(!CALL(fd, cmd, arg))
+
+struct screen {
+	int fd;
+	__u32 connector, crtc, plane, encoder;
+	struct drm_mode_modeinfo mode;
+	__u32 handle[2], fb[2], pitch;
+	__u64 size;
+};
+
+/* --- queries -------------------------------------------------------------- */
+
+static void log_words(const char *label, const __u32 *words, __u32 nr)
+{
+	__u32 i;
+
+	drm_log("%s: %u", label, nr);
+	for (i = 0; i < nr; i++)
+		drm_log("  %u", words[i]);
+}
+
+static void query_property(int fd, __u32 id)
+{
+	struct drm_mode_property_enum enums[32];
+	__u64 values[32];
+	struct drm_mode_get_property p = { .prop_id = id };
+	__u32 i;
+
+	DO(fd, DRM_IOCTL_MODE_GETPROPERTY, &p);
+	MUST(p.count_values <= 32 && p.count_enum_blobs <= 32);
+	p.values_ptr = (__u64)(uintptr_t)values;
+	p.enum_blob_ptr = (__u64)(uintptr_t)enums;
+	DO(fd, DRM_IOCTL_MODE_GETPROPERTY, &p);
+	drm_log("property %u '%s', flags %#x", id, p.name, p.flags);
+	for (i = 0; i < p.count_values; i++)
+		drm_log("  value %llu", (unsigned long long)values[i]);
+	for (i = 0; i < p.count_enum_blobs && !(p.flags & DRM_MODE_PROP_BLOB); i++)
+		drm_log("  %llu is '%s'", (unsigned long long)enums[i].value, enums[i].name);
+}
+
+/* Id and value of an object's property by name; its blob is read, too. */
+static __u32 find_property(int fd, __u32 object, __u32 type, const char *name, __u64 *value)
+{
+	__u32 props[MAX];
+	__u64 values[MAX];
+	struct drm_mode_obj_get_properties o = { .obj_id = object, .obj_type = type };
+	__u32 i, found = 0;
+
+	DO(fd, DRM_IOCTL_MODE_OBJ_GETPROPERTIES, &o);
+	MUST(o.count_props && o.count_props <= MAX);
+	o.props_ptr = (__u64)(uintptr_t)props;
+	o.prop_values_ptr = (__u64)(uintptr_t)values;
+	DO(fd, DRM_IOCTL_MODE_OBJ_GETPROPERTIES, &o);
+	for (i = 0; i < o.count_props; i++) {
+		struct drm_mode_get_property p = { .prop_id = props[i] };
+
+		if (!name) {
+			query_property(fd, props[i]);
+			continue;
+		}
+		MUST(!ioctl(fd, DRM_IOCTL_MODE_GETPROPERTY, &p));
+		if (strcmp(p.name, name))
+			continue;
+		found = props[i];
+		if (value)
+			*value = values[i];
+	}
+	return found;
+}
+
+static void query_connector(struct screen *s)
+{
+	struct drm_mode_modeinfo modes[MAX];
+	__u32 encoders[MAX], props[MAX];
+	__u64 values[MAX];
+	struct drm_mode_get_connector c = { .connector_id = s->connector };
+	__u32 i;
+
+	DO(s->fd, DRM_IOCTL_MODE_GETCONNECTOR, &c);
+	MUST(c.count_modes && c.count_modes <= MAX && c.count_props <= MAX &&
+	     c.count_encoders <= MAX);
+	c.modes_ptr = (__u64)(uintptr_t)modes;
+	c.encoders_ptr = (__u64)(uintptr_t)encoders;
+	c.props_ptr = (__u64)(uintptr_t)props;
+	c.prop_values_ptr = (__u64)(uintptr_t)values;
+	DO(s->fd, DRM_IOCTL_MODE_GETCONNECTOR, &c);
+	MUST(c.count_modes && c.count_encoders);
+	for (i = 0; i < c.count_modes; i++)
+		drm_log("mode %ux%u '%s' %u kHz", modes[i].hdisplay, modes[i].vdisplay,
+			modes[i].name, modes[i].clock);
+	log_words("encoders", encoders, c.count_encoders);
+	log_words("properties of the connector", props, c.count_props);
+	s->mode = modes[0];
+	s->encoder = encoders[0];
+}
+
+static void query_planes(struct screen *s)
+{
+	__u32 planes[MAX], formats[MAX], i;
+	struct drm_mode_get_plane_res r = {
+		.plane_id_ptr = (__u64)(uintptr_t)planes, .count_planes = MAX
+	};
+
+	DO(s->fd, DRM_IOCTL_MODE_GETPLANERESOURCES, &r);
+	log_words("planes", planes, r.count_planes);
+	for (i = 0; i < r.count_planes; i++) {
+		struct drm_mode_get_plane p = {
+			.plane_id = planes[i], .count_format_types = MAX,
+			.format_type_ptr = (__u64)(uintptr_t)formats,
+		};
+		__u64 type = 0;
+
+		DO(s->fd, DRM_IOCTL_MODE_GETPLANE, &p);
+		log_words("formats", formats, p.count_format_types);
+		find_property(s->fd, planes[i], DRM_MODE_OBJECT_PLANE, "type", &type);
+		/* DRM_PLANE_TYPE_PRIMARY */
+		if (type == 1 && !s->plane)
+			s->plane = planes[i];
+	}
+	MUST(s->plane);
+}
+
+static void query_all(struct screen *s)
+{
+	__u32 fbs[MAX], crtcs[MAX], connectors[MAX], encoders[MAX];
+	struct drm_mode_card_res r = {
+		.fb_id_ptr = (__u64)(uintptr_t)fbs, .count_fbs = MAX,
+		.crtc_id_ptr = (__u64)(uintptr_t)crtcs, .count_crtcs = MAX,
+		.connector_id_ptr = (__u64)(uintptr_t)connectors, .count_connectors = MAX,
+		.encoder_id_ptr = (__u64)(uintptr_t)encoders, .count_encoders = MAX,
+	};
+	struct drm_mode_get_encoder e;
+
+	DO(s->fd, DRM_IOCTL_MODE_GETRESOURCES, &r);
+	MUST(r.count_crtcs && r.count_connectors);
+	log_words("crtcs", crtcs, r.count_crtcs);
+	log_words("connectors", connectors, r.count_connectors);
+	log_words("encoders", encoders, r.count_encoders);
+	s->crtc = crtcs[0];
+	s->connector = connectors[0];
+	query_connector(s);
+	query_planes(s);
+	memset(&e, 0, sizeof(e));
+	e.encoder_id = s->encoder;
+	DO(s->fd, DRM_IOCTL_MODE_GETENCODER, &e);
+	drm_log("encoder of type %u", e.encoder_type);
+	find_property(s->fd, s->connector, DRM_MODE_OBJECT_CONNECTOR, NULL, NULL);
+	find_property(s->fd, s->crtc, DRM_MODE_OBJECT_CRTC, NULL, NULL);
+	find_property(s->fd, s->plane, DRM_MODE_OBJECT_PLANE, NULL, NULL);
+}
+
+/* --- setting -------------------------------------------------------------- */
+
+static void make_framebuffer(struct screen *s, int nr)
+{
+	struct drm_mode_create_dumb dumb = {
+		.width = s->mode.hdisplay, .height = s->mode.vdisplay, .bpp = 32
+	};
+	struct drm_mode_fb_cmd2 fb = {
+		.width = s->mode.hdisplay, .height = s->mode.vdisplay,
+		.pixel_format = 0x34325258,	/* XR24 */
+	};
+
+	DO(s->fd, DRM_IOCTL_MODE_CREATE_DUMB, &dumb);
+	s->handle[nr] = dumb.handle;
+	s->pitch = dumb.pitch;
+	s->size = dumb.size;
+	fb.handles[0] = dumb.handle;
+	fb.pitches[0] = dumb.pitch;
+	DO(s->fd, DRM_IOCTL_MODE_ADDFB2, &fb);
+	s->fb[nr] = fb.fb_id;
+}
+
+static void set_mode(struct screen *s)
+{
+	struct drm_mode_crtc crtc = {
+		.set_connectors_ptr = (__u64)(uintptr_t)&s->connector, .count_connectors = 1,
+		.crtc_id = s->crtc, .fb_id = s->fb[0], .mode_valid = 1, .mode = s->mode,
+	};
+
+	DO(s->fd, DRM_IOCTL_MODE_SETCRTC, &crtc);
+	memset(&crtc, 0, sizeof(crtc));
+	crtc.crtc_id = s->crtc;
+	DO(s->fd, DRM_IOCTL_MODE_GETCRTC, &crtc);
+	CHECK(crtc.fb_id == s->fb[0] && crtc.mode_valid);
+	drm_log("crtc shows %ux%u", crtc.mode.hdisplay, crtc.mode.vdisplay);
+}
+
+static void flip(struct screen *s, int nr)
+{
+	struct drm_mode_crtc_page_flip f = {
+		.crtc_id = s->crtc, .fb_id = s->fb[nr], .flags = DRM_MODE_PAGE_FLIP_EVENT,
+		.user_data = 0x1122334455667788ULL + nr,
+	};
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	struct drm_event_vblank event;
+
+	DO(s->fd, DRM_IOCTL_MODE_PAGE_FLIP, &f);
+	MUST(poll(&p, 1, 5000) == 1 && p.revents & POLLIN);
+	MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
+	drm_log("event %u of %u bytes, user data %llx", event.base.type, event.base.length,
+		(unsigned long long)event.user_data);
+	CHECK(event.user_data == f.user_data && event.crtc_id == s->crtc);
+}
+
+static void damage(struct screen *s)
+{
+	struct drm_clip_rect clips[3] = { { 0, 0, 8, 8 }, { 16, 16, 32, 32 }, { 4, 4, 5, 5 } };
+	struct drm_mode_fb_dirty_cmd d = {
+		.fb_id = s->fb[0], .num_clips = 3, .clips_ptr = (__u64)(uintptr_t)clips,
+	};
+
+	drm_log("damage: %d", CALL(s->fd, DRM_IOCTL_MODE_DIRTYFB, &d));
+}
+
+static void atomic(struct screen *s)
+{
+	__u64 type_plane = DRM_MODE_OBJECT_PLANE, type_crtc = DRM_MODE_OBJECT_CRTC;
+	__u32 objects[2] = { s->plane, s->crtc }, counts[2] = { 6, 1 };
+	__u32 props[7] = {
+		find_property(s->fd, s->plane, type_plane, "FB_ID", NULL),
+		find_property(s->fd, s->plane, type_plane, "CRTC_ID", NULL),
+		find_property(s->fd, s->plane, type_plane, "SRC_W", NULL),
+		find_property(s->fd, s->plane, type_plane, "SRC_H", NULL),
+		find_property(s->fd, s->plane, type_plane, "CRTC_W", NULL),
+		find_property(s->fd, s->plane, type_plane, "CRTC_H", NULL),
+		find_property(s->fd, s->crtc, type_crtc, "ACTIVE", NULL),
+	};
+	__u64 values[7] = {
+		s->fb[1], s->crtc, (__u64)s->mode.hdisplay << 16, (__u64)s->mode.vdisplay << 16,
+		s->mode.hdisplay, s->mode.vdisplay, 1,
+	};
+	struct drm_mode_atomic a = {
+		.count_objs = 2, .objs_ptr = (__u64)(uintptr_t)objects,
+		.count_props_ptr = (__u64)(uintptr_t)counts, .props_ptr = (__u64)(uintptr_t)props,
+		.prop_values_ptr = (__u64)(uintptr_t)values,
+	};
+	struct drm_mode_crtc crtc = { .crtc_id = s->crtc };
+
+	DO(s->fd, DRM_IOCTL_MODE_ATOMIC, &a);
+	DO(s->fd, DRM_IOCTL_MODE_GETCRTC, &crtc);
+	CHECK(crtc.fb_id == s->fb[1]);
+	counts[0] = 7;
+	counts[1] = 0;
+	CHECK(CALL(s->fd, DRM_IOCTL_MODE_ATOMIC, &a) == -1);
+	drm_log("a property of another object: %s", strerrorname_np(errno));
+}
+
+static void blobs(struct screen *s)
+{
+	struct drm_mode_create_blob b = {
+		.data = (__u64)(uintptr_t)&s->mode, .length = sizeof(s->mode)
+	};
+	struct drm_mode_destroy_blob d;
+	struct drm_mode_modeinfo mode;
+	struct drm_mode_get_blob g;
+
+	DO(s->fd, DRM_IOCTL_MODE_CREATEPROPBLOB, &b);
+	memset(&g, 0, sizeof(g));
+	memset(&mode, 0xee, sizeof(mode));
+	g.blob_id = b.blob_id;
+	g.length = 10;
+	g.data = (__u64)(uintptr_t)&mode;
+	DO(s->fd, DRM_IOCTL_MODE_GETPROPBLOB, &g);
+	/* Too short: nothing is written, but the length is told. */
+	CHECK(g.length == sizeof(mode) && *(__u8 *)&mode == 0xee);
+	DO(s->fd, DRM_IOCTL_MODE_GETPROPBLOB, &g);
+	CHECK(!memcmp(&mode, &s->mode, sizeof(mode)));
+	d.blob_id = b.blob_id;
+	DO(s->fd, DRM_IOCTL_MODE_DESTROYPROPBLOB, &d);
+}
+
+static void lease(struct screen *s)
+{
+	__u32 objects[3] = { s->crtc, s->connector, s->plane }, got[8] = { 0 }, lessees[8];
+	struct drm_mode_create_lease l = {
+		.object_ids = (__u64)(uintptr_t)objects, .object_count = 3, .flags = O_CLOEXEC,
+	};
+	struct drm_mode_list_lessees list = {
+		.lessees_ptr = (__u64)(uintptr_t)lessees, .count_lessees = 8
+	};
+	struct drm_mode_get_lease g = {
+		.objects_ptr = (__u64)(uintptr_t)got, .count_objects = 8
+	};
+	struct drm_mode_revoke_lease r;
+	struct drm_mode_card_res res = { 0 };
+
+	DO(s->fd, DRM_IOCTL_MODE_CREATE_LEASE, &l);
+	CHECK((int)l.fd > 2 && fcntl(l.fd, F_GETFD) == FD_CLOEXEC);
+	DO(s->fd, DRM_IOCTL_MODE_LIST_LESSEES, &list);
+	CHECK(list.count_lessees == 1 && lessees[0] == l.lessee_id);
+	DO(l.fd, DRM_IOCTL_MODE_GET_LEASE, &g);
+	log_words("leased", got, g.count_objects);
+	DO(l.fd, DRM_IOCTL_MODE_GETRESOURCES, &res);
+	drm_log("the lessee sees %u crtcs, %u connectors", res.count_crtcs,
+		res.count_connectors);
+	CHECK(res.count_crtcs == 1 && res.count_connectors == 1);
+	r.lessee_id = l.lessee_id;
+	DO(s->fd, DRM_IOCTL_MODE_REVOKE_LEASE, &r);
+	g.count_objects = 8;
+	drm_log("afterwards: %d", CALL(l.fd, DRM_IOCTL_MODE_GET_LEASE, &g));
+	close(l.fd);
+}
+
+static void take_down(struct screen *s)
+{
+	struct drm_mode_crtc off = { .crtc_id = s->crtc };
+	int i;
+
+	DO(s->fd, DRM_IOCTL_MODE_SETCRTC, &off);
+	for (i = 0; i < 2; i++) {
+		struct drm_mode_destroy_dumb d = { .handle = s->handle[i] };
+
+		DO(s->fd, DRM_IOCTL_MODE_RMFB, &s->fb[i]);
+		DO(s->fd, DRM_IOCTL_MODE_DESTROY_DUMB, &d);
+	}
+}
+
+static void drive(const char *node)
+{
+	struct drm_set_client_cap cap = { .capability = DRM_CLIENT_CAP_ATOMIC, .value = 1 };
+	struct screen s = { 0 };
+
+	drm_node = node;
+	s.fd = open_device(O_RDWR | O_CLOEXEC);
+	DO(s.fd, DRM_IOCTL_SET_CLIENT_CAP, &cap);
+	query_all(&s);
+	make_framebuffer(&s, 0);
+	make_framebuffer(&s, 1);
+	set_mode(&s);
+	flip(&s, 1);
+	flip(&s, 0);
+	damage(&s);
+	atomic(&s);
+	blobs(&s);
+	lease(&s);
+	take_down(&s);
+	close(s.fd);
+}
+
+DIFF_TEST_NODE(virtio_gpu, "GPU_CARD", 60)
+{
+	drive("GPU_CARD");
+}
+
+DIFF_TEST_NODE(vkms, "VKMS_CARD", 60)
+{
+	drive("VKMS_CARD");
+}
+
+TEST_HARNESS_MAIN
