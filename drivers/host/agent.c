@@ -99,13 +99,13 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 	init_waitqueue_head(&agent->events_wait);
 
 	mutex_lock(&agent_mutex);
-	if (agent_current || file->private_data)
+	if (agent_current || file->private_data) {
 		ret = -EBUSY;
-	else
+	} else {
 		agent_current = agent;
-	/* Pairs with agent_of(). */
-	if (!ret)
+		/* Pairs with agent_of(). */
 		smp_store_release(&file->private_data, agent);
+	}
 	mutex_unlock(&agent_mutex);
 	if (ret)
 		vgpu_agent_put(agent);

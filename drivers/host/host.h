@@ -674,16 +674,11 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 
 extern const struct vm_operations_struct vgpu_demand_vm_ops;
 
-void vgpu_demand_init(struct vgpu_demand *demand);
-/* No lane and no VMA is left. */
-void vgpu_demand_fini(struct vgpu_session *session);
 int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
 /* A call starts. Return: 0 or -EINTR. */
 int vgpu_demand_begin(struct vgpu_lane *lane);
 /* Its driver is done: send what it wrote. Return: 0, -ENOBUFS (a limit), or another errno. */
 int vgpu_demand_end(struct vgpu_lane *lane);
-/* A page that came with the call. */
-void vgpu_demand_store(struct vgpu_lane *lane, u64 addr, const void *data);
 /*
  * mmap() of the shadow's file over [addr, addr + len) and its demand neighbours.
  * map_lock is held.
@@ -694,5 +689,41 @@ static inline bool vgpu_demand_vma(const struct vgpu_session *session,
 {
 	return vma->vm_ops == &vgpu_demand_vm_ops && vma->vm_private_data == session;
 }
+
+/* --- page.c --------------------------------------------------------------- */
+
+void vgpu_page_init(struct vgpu_demand *demand);
+/* No lane and no VMA is left. */
+void vgpu_page_fini(struct vgpu_session *session);
+/* May be mapped: fresh for every running call, and nobody works on it. */
+bool vgpu_page_usable(const struct vgpu_demand *demand, const struct vgpu_page *page);
+/* A new page, claimed, or an error: -ENOBUFS at the limit. */
+struct vgpu_page *vgpu_page_add_locked(struct vgpu_session *session, u64 addr);
+void vgpu_page_unclaim_locked(struct vgpu_demand *demand, struct vgpu_page *page);
+/* What was written to it is in the guest, or of no interest any more. */
+void vgpu_page_clean_locked(struct vgpu_demand *demand, struct vgpu_page *page);
+/* Wait until claims ended since there were @claims, with a deadline. Return: 0 or -EINTR. */
+int vgpu_page_wait_claims(struct vgpu_session *session, u64 claims);
+void vgpu_page_zap(struct vgpu_session *session, u64 addr, u64 len);
+void vgpu_page_zap_all(struct vgpu_session *session);
+/* A page that came with the call. */
+void vgpu_page_store(struct vgpu_lane *lane, u64 addr, const void *data);
+/* A call is over: free what no running call may use any more. */
+void vgpu_page_expire(struct vgpu_session *session);
+
+/* --- fetch.c -------------------------------------------------------------- */
+
+/*
+ * Makes the page at @addr usable, if it can, and perhaps some up to @end. Called
+ * without the mmap lock. Return: 0: look again; else the address is bad.
+ */
+int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr, u64 end);
+
+/* --- writeback.c ---------------------------------------------------------- */
+
+/* Sends all that is dirty. */
+int vgpu_writeback_all(struct vgpu_lane *lane);
+/* Sends one page, claimed by the caller, and ends the claim. */
+int vgpu_writeback_page(struct vgpu_lane *lane, struct vgpu_page *page);
 
 #endif /* VGPU_HOST_H */

@@ -75,8 +75,8 @@ static void ioctl_store_pages(struct vgpu_hcall *call)
 		if (!vgpu_seg_is(call, i, VGPU_SEG_PAGE))
 			continue;
 		for (pos = 0; pos < vgpu_seg_len(call, i); pos += PAGE_SIZE)
-			vgpu_demand_store(call->lane, le64_to_cpu(call->view.segs[i].addr) + pos,
-					  call->view.data + call->segs[i].in + pos);
+			vgpu_page_store(call->lane, le64_to_cpu(call->view.segs[i].addr) + pos,
+					call->view.data + call->segs[i].in + pos);
 	}
 }
 

@@ -70,7 +70,7 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	INIT_LIST_HEAD(&session->unmaps);
 	init_waitqueue_head(&session->service_wait);
 	INIT_WORK(&session->close_work, session_close_work);
-	vgpu_demand_init(&session->demand);
+	vgpu_page_init(&session->demand);
 	return session;
 
 err_free:
@@ -209,7 +209,7 @@ void vgpu_session_close(struct vgpu_session *session)
 	session->gone = NULL;
 	WRITE_ONCE(session->ending, true);
 	vgpu_mapping_drop_all(session);
-	vgpu_demand_fini(session);
+	vgpu_page_fini(session);
 
 	mutex_lock(&peer->lock);
 	list_del(&session->node);

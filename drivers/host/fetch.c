@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fetching demand pages from the guest, in the middle of a call. No lock of ours
+ * is held meanwhile, though the driver may hold some.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "host.h"
+
+/* Fetches of one page in a row, undone by other calls' starts, until those wait. */
+#define FETCH_TRIES		3
+/* Most pages of one fetch. */
+#define FETCH_AHEAD		32U
+
+static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigned int nr)
+{
+	struct vgpu_fetch msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_FETCH),
+		.hdr.seq = cpu_to_le64(lane->seq),
+		.addr = cpu_to_le64(pages[0]->addr),
+		.len = cpu_to_le32(nr * PAGE_SIZE),
+	};
+	struct kvec vec = { .iov_base = &msg, .iov_len = sizeof(msg) };
+	struct kvec data[FETCH_AHEAD];
+	struct vgpu_fetched answer;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < nr; i++) {
+		data[i].iov_base = page_address(pages[i]->page);
+		data[i].iov_len = PAGE_SIZE;
+	}
+	ret = vgpu_lane_upcall(lane, &vec, 1, sizeof(msg), VGPU_MSG_FETCHED, &answer,
+			       sizeof(answer), data, nr);
+	if (ret)
+		return ret;
+	if (answer.error)
+		return -EFAULT;
+	atomic64_add(nr, &lane->session->peer->counters.fetched_pages);
+	return 0;
+}
+
+/*
+ * How many pages to ask for: a driver that goes through memory page by page gets
+ * twice as many each time. None of them beyond @end, where a device mapping may
+ * begin, whose pages are not memory to be read for nothing.
+ */
+static unsigned int fetch_window(struct vgpu_lane *lane, u64 addr, u64 end)
+{
+	if (addr == lane->ahead_next)
+		lane->ahead = min(2 * lane->ahead, FETCH_AHEAD);
+	else
+		lane->ahead = 1;
+	return min_t(u64, lane->ahead, (end - addr) >> PAGE_SHIFT);
+}
+
+/* New pages after pages[0], claimed, as far as none is there. Return: pages in all. */
+static unsigned int fetch_claim_ahead(struct vgpu_session *session, struct vgpu_page **pages,
+				      unsigned int nr)
+{
+	struct vgpu_demand *demand = &session->demand;
+	unsigned int i;
+
+	mutex_lock(&demand->lock);
+	for (i = 1; i < nr; i++) {
+		u64 addr = pages[0]->addr + i * PAGE_SIZE;
+
+		if (xa_load(&demand->pages, addr >> PAGE_SHIFT) ||
+		    demand->nr_pages >= session->peer->limits.pages)
+			break;
+		pages[i] = vgpu_page_add_locked(session, addr);
+		if (IS_ERR(pages[i]))
+			break;
+	}
+	mutex_unlock(&demand->lock);
+	return i;
+}
+
+/* The page at @addr, claimed; NULL: nothing to do but to try again; or an error. */
+static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_lane *lane,
+				     u64 addr)
+{
+	struct vgpu_demand *demand = &session->demand;
+	struct vgpu_page *page;
+	u64 claims;
+
+	mutex_lock(&demand->lock);
+	page = xa_load(&demand->pages, addr >> PAGE_SHIFT);
+	claims = demand->claims;
+	if (!page) {
+		page = vgpu_page_add_locked(session, addr);
+	} else if (page->busy) {
+		mutex_unlock(&demand->lock);
+		/* Somebody else has it; whatever came of that, look again. */
+		return ERR_PTR(vgpu_page_wait_claims(session, claims));
+	} else if (vgpu_page_usable(demand, page)) {
+		page = NULL;
+	} else {
+		page->busy = true;
+	}
+	mutex_unlock(&demand->lock);
+	return page;
+}
+
+/* Fetches that other calls' starts make worthless again and again close the gate to them. */
+static void fetch_count_tries(struct vgpu_demand *demand, struct vgpu_lane *lane, u64 addr)
+{
+	lockdep_assert_held(&demand->lock);
+	if (lane->fetch_addr != addr)
+		lane->fetch_tries = 0;
+	lane->fetch_addr = addr;
+	if (++lane->fetch_tries > FETCH_TRIES && !lane->gating) {
+		lane->gating = true;
+		WRITE_ONCE(demand->gated, demand->gated + 1);
+	}
+}
+
+/*
+ * Makes the page at @addr usable, if it can, and perhaps some up to @end. Called
+ * without the mmap lock.
+ */
+int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr, u64 end)
+{
+	struct vgpu_demand *demand = &session->demand;
+	struct vgpu_page *pages[FETCH_AHEAD];
+	unsigned int nr, i;
+	u64 seq;
+	int ret;
+
+	pages[0] = fetch_claim(session, lane, addr);
+	if (IS_ERR_OR_NULL(pages[0]))
+		return PTR_ERR_OR_ZERO(pages[0]);
+	/* The claim goes with what is sent; the next pass takes it anew. */
+	if (pages[0]->dirty)
+		return vgpu_writeback_page(lane, pages[0]);
+
+	nr = fetch_claim_ahead(session, pages, fetch_window(lane, addr, end));
+	/*
+	 * Number first, then ask: a call that starts meanwhile finds them too old.
+	 * The first page may still be mapped by readers that have yet to be
+	 * unmapped; what they see is newer than what they are entitled to.
+	 */
+	mutex_lock(&demand->lock);
+	seq = ++demand->seq;
+	mutex_unlock(&demand->lock);
+	ret = fetch_pages(lane, pages, nr);
+	mutex_lock(&demand->lock);
+	for (i = 0; i < nr; i++) {
+		pages[i]->seq = ret ? 0 : seq;
+		vgpu_page_unclaim_locked(demand, pages[i]);
+	}
+	fetch_count_tries(demand, lane, addr);
+	/* Where only the pages ahead are bad, the next pass asks for one. */
+	lane->ahead_next = ret ? 0 : addr + nr * PAGE_SIZE;
+	mutex_unlock(&demand->lock);
+	wake_up_all(&demand->wait);
+	return nr > 1 && !vgpu_conn_is_down(&lane->conn) ? 0 : ret;
+}

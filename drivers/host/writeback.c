@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Write-back: bytes that a driver wrote to demand pages go to the guest, and
+ * nothing else of the pages: other threads write there, too.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "host.h"
+
+#define BATCH_PAGES		16
+
+/* Ranges of claimed pages on their way to the guest. */
+struct writeback_batch {
+	struct vgpu_lane *lane;
+	struct vgpu_page *pages[BATCH_PAGES];
+	unsigned int nr_pages;
+	bool failed;
+	u32 nr_ranges;
+	u32 len;
+	struct vgpu_range ranges[VGPU_RANGES_MAX];
+	u8 data[BATCH_PAGES * PAGE_SIZE] __aligned(8);
+};
+
+static int batch_send(struct writeback_batch *batch)
+{
+	u32 pad = vgpu_wire_pad(batch->len);
+	u32 ranges_len = batch->nr_ranges * sizeof(batch->ranges[0]);
+	u32 len = sizeof(struct vgpu_writeback) + ranges_len + pad;
+	struct vgpu_writeback msg = {
+		.hdr.len = cpu_to_le32(len),
+		.hdr.type = cpu_to_le16(VGPU_MSG_WRITEBACK),
+		.hdr.seq = cpu_to_le64(batch->lane->seq),
+		.nr_ranges = cpu_to_le32(batch->nr_ranges),
+	};
+	struct kvec vec[] = {
+		{ .iov_base = &msg, .iov_len = sizeof(msg) },
+		{ .iov_base = batch->ranges, .iov_len = ranges_len },
+		{ .iov_base = batch->data, .iov_len = pad },
+	};
+	struct vgpu_written answer;
+	int ret;
+
+	if (!batch->nr_ranges)
+		return 0;
+	memset(batch->data + batch->len, 0, pad - batch->len);
+	ret = vgpu_lane_upcall(batch->lane, vec, ARRAY_SIZE(vec), len, VGPU_MSG_WRITTEN, &answer,
+			       sizeof(answer), NULL, 0);
+	batch->nr_ranges = 0;
+	batch->len = 0;
+	if (ret)
+		return ret;
+	return answer.error ? -EFAULT : 0;
+}
+
+/* Send what is left, give the pages back. */
+static void batch_flush(struct writeback_batch *batch)
+{
+	struct vgpu_demand *demand = &batch->lane->session->demand;
+	unsigned int i;
+
+	if (!batch->nr_pages)
+		return;
+	if (batch_send(batch))
+		batch->failed = true;
+	mutex_lock(&demand->lock);
+	for (i = 0; i < batch->nr_pages; i++) {
+		vgpu_page_clean_locked(demand, batch->pages[i]);
+		vgpu_page_unclaim_locked(demand, batch->pages[i]);
+	}
+	mutex_unlock(&demand->lock);
+	wake_up_all(&demand->wait);
+	batch->nr_pages = 0;
+}
+
+/* Takes over the claim of @page. */
+static void batch_add(struct writeback_batch *batch, struct vgpu_page *page)
+{
+	struct vgpu_session *session = batch->lane->session;
+	const u8 *new = page_address(page->page);
+	u32 pos = 0, run;
+	bool any = false;
+
+	vgpu_page_zap(session, page->addr, PAGE_SIZE);
+	while ((run = vgpu_wire_diff_next(page->orig, new, PAGE_SIZE, &pos))) {
+		struct vgpu_range *range;
+
+		if (batch->nr_ranges == VGPU_RANGES_MAX && batch_send(batch))
+			batch->failed = true;
+		range = &batch->ranges[batch->nr_ranges++];
+		range->addr = cpu_to_le64(page->addr + pos);
+		range->len = cpu_to_le32(run);
+		range->reserved = 0;
+		memcpy(batch->data + batch->len, new + pos, run);
+		batch->len += run;
+		pos += run;
+		any = true;
+	}
+	if (any)
+		atomic64_inc(&session->peer->counters.written_pages);
+	batch->pages[batch->nr_pages++] = page;
+	if (batch->nr_pages == BATCH_PAGES)
+		batch_flush(batch);
+}
+
+static struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
+{
+	struct writeback_batch *batch = kvmalloc(sizeof(*batch), GFP_KERNEL_ACCOUNT);
+
+	if (!batch)
+		return NULL;
+	batch->lane = lane;
+	batch->nr_pages = 0;
+	batch->nr_ranges = 0;
+	batch->len = 0;
+	batch->failed = false;
+	return batch;
+}
+
+/*
+ * The first dirty page from *@index on. Claimed for the caller, unless somebody
+ * else has it: then *@claims is the count to wait on.
+ */
+static struct vgpu_page *batch_claim(struct vgpu_demand *demand, unsigned long *index,
+				     bool *taken, u64 *claims)
+{
+	struct vgpu_page *page = NULL;
+
+	mutex_lock(&demand->lock);
+	if (demand->nr_dirty)
+		xa_for_each_start(&demand->pages, *index, page, *index)
+			if (page->dirty)
+				break;
+	*taken = page && page->busy;
+	*claims = demand->claims;
+	if (page)
+		page->busy = true;
+	mutex_unlock(&demand->lock);
+	return page;
+}
+
+/*
+ * Sends what is dirty, each page at most once: what other calls write from now on
+ * is theirs to send. A page that another thread is sending may hold bytes of this
+ * call's driver, so that the reply must not overtake it.
+ */
+int vgpu_writeback_all(struct vgpu_lane *lane)
+{
+	struct vgpu_demand *demand = &lane->session->demand;
+	struct writeback_batch *batch = NULL;
+	struct vgpu_page *page;
+	unsigned long index = 0;
+	bool taken;
+	u64 claims;
+	int ret = 0;
+
+	while (!ret && (page = batch_claim(demand, &index, &taken, &claims))) {
+		if (taken) {
+			/* Its thread may be waiting for one of ours. */
+			if (batch)
+				batch_flush(batch);
+			ret = vgpu_page_wait_claims(lane->session, claims);
+			continue;
+		}
+		index++;
+		if (!batch)
+			batch = batch_alloc(lane);
+		if (batch) {
+			batch_add(batch, page);
+			continue;
+		}
+		mutex_lock(&demand->lock);
+		vgpu_page_unclaim_locked(demand, page);
+		mutex_unlock(&demand->lock);
+		ret = -ENOMEM;
+	}
+	if (batch) {
+		batch_flush(batch);
+		if (batch->failed)
+			ret = -EFAULT;
+		kvfree(batch);
+	}
+	return ret;
+}
+
+/* What the driver wrote to the page goes before it is fetched anew. */
+int vgpu_writeback_page(struct vgpu_lane *lane, struct vgpu_page *page)
+{
+	struct writeback_batch *batch = batch_alloc(lane);
+	int ret;
+
+	if (!batch)
+		return -ENOMEM;
+	batch_add(batch, page);
+	batch_flush(batch);
+	ret = batch->failed ? -EFAULT : 0;
+	kvfree(batch);
+	return ret;
+}
