@@ -62,7 +62,9 @@ void wire_case_run(const char *name, const struct wire_case *cases, u32 nr)
 			   "%s: %s: changes the sample", name, cases[i].what);
 		memcpy(place, &value, cases[i].size);
 		rc = wire_case_check(buf.words, buf.len, sample->answers, &wire_sample_limits);
-		want = cases[i].ok ? 0 : -EPROTO;
+		want = -EPROTO;
+		if (cases[i].ok)
+			want = 0;
 		tap_expect(rc == want, "%s: %s: gives %d, not %d", name, cases[i].what, want, rc);
 	}
 	tap_subject(name);
