@@ -171,7 +171,6 @@ int vgpu_demand_begin(struct vgpu_lane *lane)
 
 	lane->fault_failed = false;
 	lane->fetch_addr = 0;
-	lane->fetch_tries = 0;
 	lane->ahead_next = 0;
 	lane->limited = false;
 	lane->upcall_jiffies = 0;

@@ -8,8 +8,6 @@
 
 #include "host.h"
 
-/* Fetches of one page in a row, undone by other calls' starts, until those wait. */
-#define FETCH_TRIES		3
 /* Most pages of one fetch. */
 #define FETCH_AHEAD		32U
 
@@ -104,17 +102,21 @@ static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_l
 	return page;
 }
 
-/* Fetches that other calls' starts make worthless again and again close the gate to them. */
-static void fetch_count_tries(struct vgpu_demand *demand, struct vgpu_lane *lane, u64 addr)
+/*
+ * A fetch that another call's start made worthless, before it ended or before it
+ * was used, is repeated with the gate closed to such starts.
+ */
+static void fetch_close_gate(struct vgpu_demand *demand, struct vgpu_lane *lane, u64 addr,
+			     u64 seq)
 {
+	bool again = lane->fetch_addr == addr;
+
 	lockdep_assert_held(&demand->lock);
-	if (lane->fetch_addr != addr)
-		lane->fetch_tries = 0;
 	lane->fetch_addr = addr;
-	if (++lane->fetch_tries > FETCH_TRIES && !lane->gating) {
-		lane->gating = true;
-		WRITE_ONCE(demand->gated, demand->gated + 1);
-	}
+	if (lane->gating || (!again && seq > demand->last_start))
+		return;
+	lane->gating = true;
+	WRITE_ONCE(demand->gated, demand->gated + 1);
 }
 
 /*
@@ -151,7 +153,8 @@ int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 ad
 		pages[i]->seq = ret ? 0 : seq;
 		vgpu_page_unclaim_locked(demand, pages[i]);
 	}
-	fetch_count_tries(demand, lane, addr);
+	if (!ret)
+		fetch_close_gate(demand, lane, addr, seq);
 	/* Where only the pages ahead are bad, the next pass asks for one. */
 	lane->ahead_next = ret ? 0 : addr + nr * PAGE_SIZE;
 	mutex_unlock(&demand->lock);

@@ -632,7 +632,6 @@ struct vgpu_lane {
 	u64 fault_addr;
 	bool fault_failed;
 	u64 fetch_addr;
-	u32 fetch_tries;
 	bool gating;
 	/* Where a driver that reads on would fault next, and how much it then gets. */
 	u64 ahead_next;
