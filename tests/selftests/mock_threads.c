@@ -7,12 +7,12 @@
 #include "vgpu_diff.h"
 
 #define THREADS	64
-#define ROUNDS	20
+#define ROUNDS	6
 
 static int device;
 static volatile bool stop;
 
-/* Ten undescribed calls with nested memory each, checked. */
+/* Undescribed calls with nested memory each, checked. */
 static void *undescribed(void *argument)
 {
 	__u32 seed = (uintptr_t)argument;
@@ -59,7 +59,7 @@ static void *described(void *argument)
 	unsigned int round;
 	__u32 last;
 
-	for (round = 0; round < 5 * ROUNDS; round++) {
+	for (round = 0; round < 10 * ROUNDS; round++) {
 		vgpu_mock_pattern(data, sizeof(data), seed * ROUNDS + round, 0);
 		last = vgpu_mock_mix32(data[499]);
 		array = (struct vgpu_mock_array) { .ptr = (uintptr_t)data, .count = 500 };
@@ -296,7 +296,7 @@ DIFF_TEST_LIMIT(many_processes, 120)
 	int status;
 
 	fflush(NULL);
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < 24; i++) {
 		if (fork())
 			continue;
 		device = open_device(O_RDWR);
