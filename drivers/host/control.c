@@ -285,6 +285,8 @@ static int control_thread(void *data)
 	gone = peer->gone;
 	peer->gone = NULL;
 	vgpu_agent_forget_peer(peer->agent, peer);
+	/* A grant under way may have queued it since; now nobody finds the peer. */
+	cancel_work_sync(&peer->tx_work);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_PEER_GONE, peer->id, 0);
 	vgpu_peer_put(peer);
 	module_put_and_kthread_exit(0);

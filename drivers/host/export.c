@@ -173,6 +173,7 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
 {
 	struct vgpu_grant *grant, *other;
 	int ret = 0;
+	u32 i;
 
 	if (args->flags & ~VGPU_HOST_GRANT_READ_ONLY)
 		return -EOPNOTSUPP;
@@ -186,6 +187,8 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
 		kfree(grant);
 		return -EFAULT;
 	}
+	for (i = 0; i < args->nr_ioctls; i++)
+		grant->ioctls[i] = vgpu_ioctl_key(grant->ioctls[i]);
 	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), grant_compare, NULL);
 	kref_init(&grant->ref);
 	grant->nr_ioctls = args->nr_ioctls;
@@ -331,11 +334,12 @@ void vgpu_grant_drop_all(struct vgpu_peer *peer)
 
 bool vgpu_grant_allows(const struct vgpu_grant *grant, u32 cmd)
 {
+	u32 key = vgpu_ioctl_key(cmd);
 	bool listed;
 
 	if (!grant->nr_ioctls)
 		return true;
-	listed = bsearch(&cmd, grant->ioctls, grant->nr_ioctls, sizeof(cmd), grant_compare);
+	listed = bsearch(&key, grant->ioctls, grant->nr_ioctls, sizeof(key), grant_compare);
 	return listed != grant->deny;
 }
 

@@ -32,6 +32,7 @@
 
 #include <linux/atomic.h>
 #include <linux/fs.h>
+#include <linux/ioctl.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm_types.h>
@@ -137,6 +138,15 @@ bool vgpu_agent_is_device(dev_t rdev);
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
 
 /* --- export.c ------------------------------------------------------------- */
+
+/*
+ * What an ioctl is judged by: type and number. Drivers that dispatch by those,
+ * as DRM does (drm_ioctl()), take any size and direction.
+ */
+static inline u32 vgpu_ioctl_key(u32 cmd)
+{
+	return cmd & (_IOC_TYPEMASK << _IOC_TYPESHIFT | _IOC_NRMASK << _IOC_NRSHIFT);
+}
 
 struct vgpu_export {
 	struct kref ref;

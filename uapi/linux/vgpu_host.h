@@ -151,7 +151,8 @@ struct vgpu_host_peer_del {
  * @flags: VGPU_HOST_GRANT_*
  * @peer: number of the peer
  * @export: number of the export
- * @ioctls: user pointer to an array of __u32 command numbers
+ * @ioctls: user pointer to an array of __u32 command numbers, of which type and
+ *	number count; size and direction do not, as drivers may ignore them
  * @nr_ioctls: its length, at most 1024
  * @ioctls_deny: 1: those commands get -EACCES; 0: all others do (when
  *	@nr_ioctls is not 0)
