@@ -19,11 +19,11 @@ def say(text):
 class Bed:
     """The machines of one tier, with everything loaded."""
 
-    def __init__(self, spec, rundir, *, shell=None, gpu=False):
+    def __init__(self, spec, rundir, *, shell=None, gpu=None):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         shell: "guest" or "host": that machine's console is the terminal
-        gpu: the host's machine has a virtio-gpu with 3D
+        gpu: "2d" or "3d": the host's machine has such a virtio-gpu
         """
         self.spec = spec
         self.shell = shell
@@ -38,18 +38,20 @@ class Bed:
         self.seen = {}
         self.exports = []
 
-    def _machine(self, name, kernel, vsock=None, shell=False, gpu=False):
+    def _machine(self, name, kernel, vsock=None, shell=False, gpu=None):
         boot = kernel.boot(self.rundir)
         archive = os.path.join(self.rundir, f"payload-{kernel.version}.tar")
         if not os.path.exists(archive):
             payload.make(kernel, self.rundir, payload.out_dir())
         extra = []
-        if gpu:
-            extra = ["-device", "virtio-gpu-gl-pci", "-display", "sdl,gl=on", "-vga", "none"]
+        if gpu == "3d":
+            extra = ["-vga", "none", "-device", "virtio-gpu-gl-pci", "-display", "sdl,gl=on"]
+        elif gpu:
+            extra = ["-device", "virtio-gpu-pci"]
         slow = kernel.version == "debug"
         machine = Machine(self.rundir, name, boot, archive, vsock=vsock, shell=shell,
                           accel=accelerator(self.rundir, boot, archive), extra=extra,
-                          virtual_display=gpu, memory=2048 if slow else 1024)
+                          virtual_display=gpu == "3d", memory=2048 if slow else 1024)
         machine.slow = 4 if slow else 1
         machine.start()
         self.machines.append(machine)

@@ -18,6 +18,10 @@ import time
 from vm import HERE, VmDied
 
 PORT = 22586        # VGPU_WIRE_PORT
+# Credit that a VM gets. vhost-device-vsock understands packets of one piece of
+# data only; kernels send what is longer than 32 KiB in several, unless they have
+# no credit for that much.
+TX_BUFFER = 28 << 10
 
 
 class Bridge:
@@ -35,7 +39,8 @@ class Bridge:
                 self.daemons.append(subprocess.Popen(
                     [os.path.join(HERE, "in-root"), "-r", "qemu", "-o", self.rundir,
                      "vhost-device-vsock", "--guest-cid", str(cid),
-                     "--uds-path", f"/out/{name}.vsock", "--socket", f"/out/{name}.vhost"],
+                     "--uds-path", f"/out/{name}.vsock", "--socket", f"/out/{name}.vhost",
+                     "--tx-buffer-size", str(TX_BUFFER)],
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
         deadline = time.monotonic() + 20
         for name in ("host", "guest"):
