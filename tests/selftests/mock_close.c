@@ -14,7 +14,9 @@
 DIFF_TEST_LIMIT(close_then_open_exclusively, 300)
 {
 	const char *tier = getenv("VGPU_TIER");
-	int times = tier && !strcmp(tier, "pair") ? TIMES_PAIR : TIMES;
+	const char *wanted = getenv("VGPU_TIMES");	/* the harness is in a hurry */
+	int times = wanted ? atoi(wanted) :
+		    tier && !strcmp(tier, "pair") ? TIMES_PAIR : TIMES;
 	unsigned int failed = 0;
 	__u64 start = now_ms();
 	int fd, i;
