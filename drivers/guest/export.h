@@ -10,6 +10,7 @@
 
 #include "uapi/linux/vgpu_wire.h"
 
+#include "schema.h"
 #include "stats.h"
 
 struct vgpu_host;
@@ -28,6 +29,7 @@ struct vgpu_host;
  * @driver: the host's driver
  * @path: device file on the host
  * @stats: counters
+ * @learned: for the schema
  */
 struct vgpu_export {
 	struct device dev;
@@ -42,6 +44,7 @@ struct vgpu_export {
 	char driver[VGPU_NAME_LEN];
 	char path[VGPU_PATH_LEN];
 	struct vgpu_stats stats;
+	struct vgpu_schema_learned learned;
 };
 
 int vgpu_export_global_init(void);

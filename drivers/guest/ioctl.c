@@ -151,6 +151,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	/* For fini, whatever happens before ioctl_call(). */
 	ioctl->xcall.buf = NULL;
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
+	ioctl->m.learned = &object->export->learned;
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
 	if (!ret)
 		ret = ioctl_call(file, session, ioctl, cmd, compat);

@@ -116,6 +116,7 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 		return error == -EFAULT || error == -E2BIG ? arg_value(m, arg) : error;
 	}
 
+	m->ioctl = ioctl;
 	m->flags = ioctl->flags;
 	m->name = ioctl->name;
 	switch (ioctl->arg) {

@@ -92,6 +92,7 @@ struct vgpu_marshal_held {
  * @segs: to be sent
  * @fixups: to be sent
  * @data: to be sent
+ * @learned: of the device, or NULL; for the caller to set after init
  */
 struct vgpu_marshal {
 	u32 arg_kind;
@@ -107,8 +108,10 @@ struct vgpu_marshal {
 	struct vgpu_seg *segs;
 	struct vgpu_fixup *fixups;
 	u8 *data;
+	struct vgpu_schema_learned *learned;
 
 	/* private: */
+	const struct vgpu_schema_ioctl *ioctl;
 	const struct vgpu_wire_limits *limits;
 	const struct vgpu_marshal_fds *fds;
 	void *fds_data;

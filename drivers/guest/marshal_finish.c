@@ -177,6 +177,23 @@ static void fds_install(struct vgpu_marshal *m, bool ok, long *result)
 	}
 }
 
+/* A name that the driver gave for a number of the caller's. */
+static void learn(struct vgpu_marshal *m, const u8 *data)
+{
+	const struct vgpu_schema_lesson *lesson = m->ioctl->lesson;
+	const struct vgpu_marshal_seg *info = &m->info[0];
+	u32 i, number;
+
+	if (!m->nr_segs || info->dir != VGPU_INOUT || lesson->number + sizeof(u32) > info->len ||
+	    lesson->name + lesson->name_len > info->len)
+		return;
+	number = vgpu_marshal_int(m->data + info->in_off + lesson->number, sizeof(u32));
+	for (i = 0; lesson->names[i]; i++)
+		if (!strncmp((const char *)data + info->out_off + lesson->name, lesson->names[i],
+			     lesson->name_len))
+			WRITE_ONCE(m->learned->number[i], number);
+}
+
 long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *reply, long result)
 {
 	int error;
@@ -186,6 +203,8 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
 	/* To the driver a file that it cannot have is none; to the program it is one. */
 	if (result == -EBADF && m->fd_error)
 		result = m->fd_error;
+	if (result >= 0 && m->learned && m->ioctl && m->ioctl->lesson)
+		learn(m, reply->data);
 	error = fds_reserve(m, reply);
 	if (!error)
 		error = results_copy(m, reply->data, result);

@@ -12,6 +12,11 @@
 
 #define GFP_KERNEL_ACCOUNT	0
 
+#ifndef READ_ONCE
+#define READ_ONCE(x)		(x)	/* tests have one thread */
+#define WRITE_ONCE(x, v)	((x) = (v))
+#endif
+
 #define u64_to_user_ptr(x)	((void *)(uintptr_t)(x))
 
 unsigned long copy_from_user(void *to, const void *from, unsigned long n);

@@ -16,6 +16,7 @@
  * @seg: segment that holds it
  * @base: where it begins in that
  * @len: bytes of it that are there; what lies behind counts as zero
+ * @index: of the struct in its array
  * @depth: number of structs above it
  */
 struct level {
@@ -24,6 +25,7 @@ struct level {
 	u16 seg;
 	u32 base;
 	u32 len;
+	u32 index;
 	u8 depth;
 };
 
@@ -65,8 +67,9 @@ static const struct vgpu_marshal_seg *target_find(const struct vgpu_marshal *m,
 	return NULL;
 }
 
+/* @index: of the element from which the look goes to @level. */
 static bool target_get(const struct vgpu_marshal *m, const struct level *level,
-		       const struct vgpu_schema_ref *ref, u64 *value)
+		       const struct vgpu_schema_ref *ref, u32 index, u64 *value)
 {
 	const struct vgpu_marshal_seg *info = target_find(m, level, ref->via);
 	const u8 *p;
@@ -76,6 +79,12 @@ static bool target_get(const struct vgpu_marshal *m, const struct level *level,
 		return false;
 	p = m->data + info->in_off;
 	*value = 0;
+	if (ref->kind == VGPU_REF_BESIDE) {
+		if (((u64)index + 1) * ref->size > info->len)
+			return false;
+		*value = vgpu_marshal_int(p + index * ref->size, ref->size);
+		return true;
+	}
 	if (ref->kind == VGPU_REF_TARGET) {
 		if (ref->offset + ref->size <= info->len)
 			*value = vgpu_marshal_int(p + ref->offset, ref->size);
@@ -91,6 +100,7 @@ static bool target_get(const struct vgpu_marshal *m, const struct level *level,
 static bool ref_get(const struct vgpu_marshal *m, const struct level *level,
 		    const struct vgpu_schema_ref *ref, u64 *value)
 {
+	const u32 index = level->index;
 	u8 up;
 
 	for (up = ref->up; up && level; up--)
@@ -105,7 +115,8 @@ static bool ref_get(const struct vgpu_marshal *m, const struct level *level,
 		return level_get(m, level, ref->offset, ref->size, value);
 	case VGPU_REF_TARGET:
 	case VGPU_REF_SUM:
-		return target_get(m, level, ref, value);
+	case VGPU_REF_BESIDE:
+		return target_get(m, level, ref, index, value);
 	default:
 		return false;
 	}
@@ -114,11 +125,18 @@ static bool ref_get(const struct vgpu_marshal *m, const struct level *level,
 static bool when_holds(const struct vgpu_marshal *m, const struct level *level,
 		       const struct vgpu_schema_when *when)
 {
+	u32 learned;
 	u64 value;
 
 	if (when->ref.kind == VGPU_REF_NONE)
 		return true;
-	return ref_get(m, level, &when->ref, &value) && (value & when->mask) == when->value;
+	if (!when->learned)
+		return ref_get(m, level, &when->ref, &value) &&
+			(value & when->mask) == when->value;
+	if (!m->learned)
+		return false;
+	learned = READ_ONCE(m->learned->number[when->learned - 1]);
+	return learned && ref_get(m, level, &when->ref, &value) && value == learned;
 }
 
 /*
@@ -190,6 +208,7 @@ static int walk_elems(struct vgpu_marshal *m, const struct level *up, int seg,
 		error = walk_struct(m, &level, elem);
 		if (error)
 			return error;
+		level.index++;
 		cond_resched();
 	}
 	return 0;

@@ -65,6 +65,7 @@ enum vgpu_schema_ref_kind {
 	VGPU_REF_FIELD,		/* an integer of the struct */
 	VGPU_REF_TARGET,	/* an integer in what a pointer of the struct names */
 	VGPU_REF_SUM,		/* sum of all integers in what that pointer names */
+	VGPU_REF_BESIDE,	/* in what that pointer names, the integer at this one's index */
 };
 
 /**
@@ -74,8 +75,8 @@ enum vgpu_schema_ref_kind {
  *	pointer led here), and so on
  * @size: of the integer: 1, 2, 4 or 8 bytes
  * @offset: of the integer; FIELD: in the struct, TARGET: in the memory
- * @via: TARGET, SUM: offset of the pointer in the struct; its field stands
- *	earlier in the table
+ * @via: TARGET, SUM, BESIDE: offset of the pointer in the struct; its field
+ *	stands earlier in the table
  * @value: CONST
  */
 struct vgpu_schema_ref {
@@ -87,8 +88,37 @@ struct vgpu_schema_ref {
 	u32 value;
 };
 
+/* Numbers that the device gives to names, which a schema can only learn. */
+#define VGPU_LEARNED_MAX	4
+
+/**
+ * struct vgpu_schema_learned - what was learned of one device
+ * @number: 0: not yet; each set once or again to the same, read anywhere
+ */
+struct vgpu_schema_learned {
+	u32 number[VGPU_LEARNED_MAX];
+};
+
+/**
+ * struct vgpu_schema_lesson - an ioctl that tells the number of a name
+ * @number: of the number in the argument, 4 bytes
+ * @name: of the name in the argument as it comes back
+ * @name_len: room for it
+ * @names: of the numbers that matter, VGPU_LEARNED_MAX at most; NULL ends
+ */
+struct vgpu_schema_lesson {
+	u16 number;
+	u16 name;
+	u16 name_len;
+	const char *const *names;
+};
+
 /**
  * struct vgpu_schema_when - condition: (@ref & @mask) == @value
+ * @ref: see there
+ * @mask: see there
+ * @value: see there
+ * @learned: not 0: @ref is the learned number of the @learned'th name instead
  *
  * NONE: always. Alternatives (a tag that tells what a pointer means, a flag
  * that tells whether it means anything) are fields with the same offset and
@@ -98,6 +128,7 @@ struct vgpu_schema_when {
 	struct vgpu_schema_ref ref;
 	u64 mask;
 	u64 value;
+	u8 learned;
 };
 
 enum vgpu_schema_field_type {
@@ -216,6 +247,7 @@ enum vgpu_schema_arg {
  * @size_from: FIELD of the first @size bytes that gives the whole size, if
  *	larger (at most VGPU_SCHEMA_SIZED_MAX); the struct tells its own size
  * @body: STRUCT: its fields; those of size 0 have none
+ * @lesson: what its success teaches, or NULL
  */
 struct vgpu_schema_ioctl {
 	u32 cmd;
@@ -226,6 +258,7 @@ struct vgpu_schema_ioctl {
 	u32 size;
 	struct vgpu_schema_ref size_from;
 	struct vgpu_schema_struct body;
+	const struct vgpu_schema_lesson *lesson;
 	const char *name;
 };
 
@@ -271,6 +304,9 @@ struct vgpu_schema {
 #define VGPU_SUM(s, pointer, integer) \
 	{ .kind = VGPU_REF_SUM, .via = offsetof(s, pointer), .size = sizeof(integer) }
 
+#define VGPU_WHEN_BESIDE(s, pointer, integer, n) \
+	{ .ref = { .kind = VGPU_REF_BESIDE, .up = 1, .via = offsetof(s, pointer), \
+		   .size = sizeof(integer) }, .learned = (n) }
 #define VGPU_WHEN_FLAG(s, member, flag) \
 	{ .ref = VGPU_FIELD(s, member), .mask = (flag), .value = (flag) }
 #define VGPU_WHEN_EQUAL(s, member, v) \

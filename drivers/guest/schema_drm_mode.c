@@ -81,6 +81,42 @@ static const struct vgpu_schema_field obj_get_properties[] = {
 	FILLS(struct drm_mode_obj_get_properties, prop_values_ptr, __u64, count_props),
 };
 
+/*
+ * What the value of a property is depends on the property, of which programs
+ * find the number by its name, and so do we: these have fds in or behind them.
+ */
+static const char *const fence_names[] = {
+	"IN_FENCE_FD", "OUT_FENCE_PTR", "WRITEBACK_OUT_FENCE_PTR", NULL
+};
+
+static const struct vgpu_schema_lesson fence_lesson = {
+	.number = offsetof(struct drm_mode_get_property, prop_id),
+	.name = offsetof(struct drm_mode_get_property, name),
+	.name_len = DRM_PROP_NAME_LEN,
+	.names = fence_names,
+};
+
+static const struct vgpu_schema_field fence_fd[] = {
+	{ .type = VGPU_FIELD_FD_OUT, .size = sizeof(__s32) },
+};
+
+static const struct vgpu_schema_struct fence = VGPU_STRUCT(__s32, fence_fd);
+
+#define WHEN_NAMED(n)	VGPU_WHEN_BESIDE(struct drm_mode_atomic, props_ptr, __u32, n)
+
+/* The driver writes -1 there before all else, and again when it fails. */
+#define OUT_FENCE(n) \
+	{ .type = VGPU_FIELD_PTR, .size = sizeof(__u64), .dir = VGPU_INOUT, .elem = &fence, \
+	  .when = WHEN_NAMED(n) }
+
+static const struct vgpu_schema_field property_value[] = {
+	{ .type = VGPU_FIELD_FD_IN, .size = sizeof(__s32), .when = WHEN_NAMED(1) },
+	OUT_FENCE(2),
+	OUT_FENCE(3),
+};
+
+static const struct vgpu_schema_struct property_values = VGPU_STRUCT(__u64, property_value);
+
 /* For each of count_objs objects a number of properties: their sum counts. */
 #define OBJECTS	VGPU_FIELD(struct drm_mode_atomic, count_objs)
 #define PROPERTIES VGPU_SUM(struct drm_mode_atomic, count_props_ptr, __u32)
@@ -93,7 +129,7 @@ static const struct vgpu_schema_field atomic[] = {
 	{ VGPU_PTR(struct drm_mode_atomic, props_ptr), .dir = VGPU_IN, .unit = sizeof(__u32),
 	  .count = PROPERTIES },
 	{ VGPU_PTR(struct drm_mode_atomic, prop_values_ptr), .dir = VGPU_IN,
-	  .unit = sizeof(__u64), .count = PROPERTIES },
+	  .elem = &property_values, .count = PROPERTIES },
 };
 
 static const struct vgpu_schema_field create_blob[] = {
@@ -130,7 +166,7 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_ATTACHMODE, struct drm_mode_mode_cmd) },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_DETACHMODE, struct drm_mode_mode_cmd) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPROPERTY, struct drm_mode_get_property,
-			  get_property), BOOKS },
+			  get_property), BOOKS, .lesson = &fence_lesson },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_SETPROPERTY, struct drm_mode_connector_set_property) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPROPBLOB, struct drm_mode_get_blob, get_blob),
 	  BOOKS },

@@ -2,11 +2,12 @@
 /*
  * A display set up and driven as a compositor does, on each DRM device that has
  * one: every query with its arrays, a mode set, page flips with their events,
- * damage, an atomic commit over two objects, blobs, and a lease whose fd is used.
+ * damage, atomic commits with fences, blobs, and a lease whose fd is used.
  * Everything succeeds, and takes one round trip and no fetched page an ioctl.
  */
 #include "drm_node.h"
 
+#include <linux/sync_file.h>
 #include <poll.h>
 
 #define MAX	128
@@ -260,6 +261,58 @@ static void atomic(struct screen *s)
 	drm_log("a property of another object: %s", strerrorname_np(errno));
 }
 
+/* A commit with these values of two plane and two crtc properties. */
+static int commit_fences(struct screen *s, int nr, __u64 in_fence, __u64 out_fence)
+{
+	__u64 type_plane = DRM_MODE_OBJECT_PLANE, type_crtc = DRM_MODE_OBJECT_CRTC;
+	__u32 objects[2] = { s->plane, s->crtc }, counts[2] = { 2, 2 };
+	__u32 props[4] = {
+		find_property(s->fd, s->plane, type_plane, "FB_ID", NULL),
+		find_property(s->fd, s->plane, type_plane, "IN_FENCE_FD", NULL),
+		find_property(s->fd, s->crtc, type_crtc, "ACTIVE", NULL),
+		find_property(s->fd, s->crtc, type_crtc, "OUT_FENCE_PTR", NULL),
+	};
+	__u64 values[4] = { s->fb[nr], in_fence, 1, out_fence };
+	struct drm_mode_atomic a = {
+		.count_objs = 2, .objs_ptr = (__u64)(uintptr_t)objects,
+		.count_props_ptr = (__u64)(uintptr_t)counts, .props_ptr = (__u64)(uintptr_t)props,
+		.prop_values_ptr = (__u64)(uintptr_t)values,
+	};
+	int ret;
+
+	ret = CALL(s->fd, DRM_IOCTL_MODE_ATOMIC, &a);
+	CHECK(values[1] == in_fence && values[3] == out_fence);
+	return ret;
+}
+
+/* A fence for each commit, which the next one waits for. */
+static void fences(struct screen *s)
+{
+	struct sync_fence_info one[4] = { 0 };
+	struct sync_file_info info = {
+		.num_fences = 4, .sync_fence_info = (__u64)(uintptr_t)one
+	};
+	__s32 out[3] = { -7, -7, -7 }, again;
+	struct pollfd p = { .events = POLLIN };
+
+	MUST(!commit_fences(s, 0, ~0ULL, (__u64)(uintptr_t)&out[1]));
+	CHECK(out[0] == -7 && out[1] > 2 && out[2] == -7);
+	p.fd = out[1];
+	MUST(poll(&p, 1, 5000) == 1);
+	MUST(!ioctl(out[1], SYNC_IOC_FILE_INFO, &info));
+	drm_log("%u fences, status %d, %d", info.num_fences, info.status, one[0].status);
+	again = -7;
+	MUST(!commit_fences(s, 1, out[1], (__u64)(uintptr_t)&again));
+	CHECK(again > 2);
+	close(again);
+	/* No fence: a closed fd, and a file of another kind. */
+	close(out[1]);
+	CHECK(commit_fences(s, 1, out[1], 0) == -1);
+	drm_log("a closed fence: %s", strerrorname_np(errno));
+	CHECK(commit_fences(s, 1, s->fd, 0) == -1);
+	drm_log("a device for a fence: %s", strerrorname_np(errno));
+}
+
 static void blobs(struct screen *s)
 {
 	struct drm_mode_create_blob b = {
@@ -346,6 +399,7 @@ static void drive(const char *node)
 	flip(&s, 0);
 	damage(&s);
 	atomic(&s);
+	fences(&s);
 	blobs(&s);
 	lease(&s);
 	take_down(&s);

@@ -258,9 +258,9 @@ static u8 *call_build(const struct vgpu_marshal *m, u32 cmd, bool compat, size_t
 	return p;
 }
 
-long host_ioctl_keep(struct host *host, struct vgpu_marshal *m,
-		     const struct vgpu_schema *schema, u32 cmd, u64 arg, bool compat,
-		     driver_fn driver, void *data)
+static long ioctl_run(struct host *host, struct vgpu_marshal *m,
+		      struct vgpu_schema_learned *learned, const struct vgpu_schema *schema,
+		      u32 cmd, u64 arg, bool compat, driver_fn driver, void *data)
 {
 	struct vgpu_call_view sent;
 	struct vgpu_reply_view got;
@@ -271,6 +271,7 @@ long host_ioctl_keep(struct host *host, struct vgpu_marshal *m,
 	host->fetches = 0;
 	host->calls = 0;
 	vgpu_marshal_init(m, &host->limits, &user_fds, &user);
+	m->learned = learned;
 	result = vgpu_marshal_ioctl(m, schema, cmd, arg, compat);
 	if (result)
 		return result;
@@ -287,6 +288,20 @@ long host_ioctl_keep(struct host *host, struct vgpu_marshal *m,
 	free(reply);
 	free(msg);
 	return result;
+}
+
+long host_ioctl_keep(struct host *host, struct vgpu_marshal *m,
+		     const struct vgpu_schema *schema, u32 cmd, u64 arg, bool compat,
+		     driver_fn driver, void *data)
+{
+	return ioctl_run(host, m, NULL, schema, cmd, arg, compat, driver, data);
+}
+
+long host_ioctl_learned(struct host *host, struct vgpu_marshal *m,
+			struct vgpu_schema_learned *learned, const struct vgpu_schema *schema,
+			u32 cmd, u64 arg, driver_fn driver, void *data)
+{
+	return ioctl_run(host, m, learned, schema, cmd, arg, false, driver, data);
 }
 
 long host_ioctl(struct host *host, const struct vgpu_schema *schema, u32 cmd, u64 arg,

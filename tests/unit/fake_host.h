@@ -49,4 +49,9 @@ long host_ioctl_keep(struct host *host, struct vgpu_marshal *m,
 		     const struct vgpu_schema *schema, u32 cmd, u64 arg, bool compat,
 		     driver_fn driver, void *data);
 
+/* Likewise, of a device of which something is known. */
+long host_ioctl_learned(struct host *host, struct vgpu_marshal *m,
+			struct vgpu_schema_learned *learned, const struct vgpu_schema *schema,
+			u32 cmd, u64 arg, driver_fn driver, void *data);
+
 #endif /* FAKE_HOST_H */

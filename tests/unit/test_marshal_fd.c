@@ -167,10 +167,115 @@ static void test_fds(void)
 	tap_subject("arrays of fds");
 }
 
+/* --- fds that only a property's name tells -------------------------------- */
+
+#define IN_FENCE	31	/* numbers that the device gives */
+#define OUT_FENCE	32
+#define OTHER		33
+
+static long property_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct drm_mode_get_property *p = driver_mem(h, arg, sizeof(*p), USER_READ);
+
+	if (p->prop_id < IN_FENCE || p->prop_id > OTHER)
+		return -ENOENT;
+	snprintf(p->name, sizeof(p->name), "%s", p->prop_id == IN_FENCE ? "IN_FENCE_FD" :
+		 p->prop_id == OUT_FENCE ? "OUT_FENCE_PTR" : "FB_ID");
+	return 0;
+}
+
+/* Six values: the object of the fd that goes in goes to @data. */
+static long atomic_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct drm_mode_atomic *a = driver_mem(h, arg, sizeof(*a), USER_READ);
+	u32 *props = driver_mem(h, a->props_ptr, 24, USER_READ);
+	u64 *values = driver_mem(h, a->prop_values_ptr, 48, USER_READ);
+	u32 i, *in = data;
+	s32 *out;
+
+	for (i = 0; i < 6; i++) {
+		if (props[i] == IN_FENCE && values[i] != ~0ULL) {
+			*in = values[i] > 0xffff ? 0 : driver_fd_object(h, values[i]);
+		} else if (props[i] == OUT_FENCE) {
+			out = driver_mem(h, values[i], 4, USER_WRITE);
+			*out = driver_fd_new(h, 600 + i);
+		}
+	}
+	return 0;
+}
+
+static long learned_ioctl(struct vgpu_schema_learned *learned, u32 cmd, void *arg,
+			  driver_fn driver, void *data)
+{
+	struct vgpu_marshal m;
+	long result = host_ioctl_learned(&host, &m, learned, &vgpu_schema_vgem, cmd,
+					 (uintptr_t)arg, driver, data);
+
+	vgpu_marshal_fini(&m);
+	tap_expect(!user.held && !user.reserved, "all fds are given back");
+	return result;
+}
+
+static void test_learned(void)
+{
+	struct vgpu_schema_learned learned = { { 0 } };
+	struct drm_mode_get_property *p;
+	struct drm_mode_atomic *a;
+	u32 i, in = 0, *props;
+	u64 *values;
+	s32 *fence;
+
+	start();
+	p = user_alloc(sizeof(*p));
+	p->prop_id = 9;
+	memcpy(p->name, "IN_FENCE_FD", 12);
+	tap_expect(learned_ioctl(&learned, DRM_IOCTL_MODE_GETPROPERTY, p, property_driver, NULL) ==
+		   -ENOENT && !learned.number[0], "nothing from a failure");
+	for (p->prop_id = IN_FENCE; p->prop_id <= OTHER; p->prop_id++)
+		tap_expect(!learned_ioctl(&learned, DRM_IOCTL_MODE_GETPROPERTY, p, property_driver,
+					  NULL), "a property");
+	tap_expect(learned.number[0] == IN_FENCE && learned.number[1] == OUT_FENCE &&
+		   !learned.number[2], "two have names that matter");
+
+	a = user_alloc(sizeof(*a));
+	props = user_alloc(24);
+	values = user_alloc(48);
+	fence = user_alloc(8);
+	a->count_objs = 2;
+	a->objs_ptr = (uintptr_t)user_alloc(8);
+	a->count_props_ptr = (uintptr_t)user_alloc(8);
+	((u32 *)(uintptr_t)a->count_props_ptr)[0] = 2;
+	((u32 *)(uintptr_t)a->count_props_ptr)[1] = 4;
+	a->props_ptr = (uintptr_t)props;
+	a->prop_values_ptr = (uintptr_t)values;
+	for (i = 0; i < 6; i++) {
+		props[i] = OTHER;
+		values[i] = 12;
+	}
+	props[1] = IN_FENCE;
+	props[2] = IN_FENCE;
+	values[2] = ~0ULL;
+	props[4] = OUT_FENCE;
+	values[4] = (uintptr_t)&fence[1];
+	fence[0] = 77;
+	tap_expect(!learned_ioctl(&learned, DRM_IOCTL_MODE_ATOMIC, a, atomic_driver, &in) &&
+		   !host.fetches, "a commit with fences");
+	tap_expect(in == 12 + USER_OBJECT, "one goes in");
+	tap_expect(fence[1] == USER_FD_NEW && fence[0] == 77 && user.new_objects[0] == 604,
+		   "one comes back");
+	tap_expect(values[1] == 12 && values[2] == ~0ULL && values[4] == (uintptr_t)&fence[1],
+		   "the values stay");
+	memset(&learned, 0, sizeof(learned));
+	learned_ioctl(&learned, DRM_IOCTL_MODE_ATOMIC, a, atomic_driver, &in);
+	tap_expect(!in, "none without its name");
+	tap_subject("fds by the name of a property");
+}
+
 int main(void)
 {
 	test_fd_in();
 	test_fd_out();
 	test_fds();
+	test_learned();
 	return tap_done();
 }

@@ -102,6 +102,9 @@ static void ref_check(const struct vgpu_schema_struct *body, const struct vgpu_s
 		if (!ref->up)
 			tap_expect(ref->offset + ref->size <= body->size, "%s: inside", what);
 		break;
+	case VGPU_REF_BESIDE:
+		tap_expect(ref->up == 1 && ref->size, "%s: beside this array", what);
+		break;
 	case VGPU_REF_TARGET:
 	case VGPU_REF_SUM:
 		for (i = 0; i < before; i++, field++)
@@ -178,6 +181,23 @@ static void schema_check(const struct vgpu_schema *schema)
 		table_check(schema->compat, schema->nr_compat, schema->name, "32-bit table");
 }
 
+static void lesson_check(void)
+{
+	const struct vgpu_schema_ioctl *ioctl =
+		vgpu_schema_find(&vgpu_schema_drm, DRM_IOCTL_MODE_GETPROPERTY, false);
+	u32 i = 0;
+
+	if (tap_expect(ioctl && ioctl->lesson, "properties have names")) {
+		while (ioctl->lesson->names[i])
+			i++;
+		tap_expect(i && i <= VGPU_LEARNED_MAX, "%u names", i);
+		tap_expect(ioctl->lesson->number + 4u <= ioctl->body.size &&
+			   ioctl->lesson->name + ioctl->lesson->name_len <= ioctl->body.size,
+			   "inside");
+	}
+	tap_subject("what is to be learned");
+}
+
 static void find_check(void)
 {
 	const struct vgpu_schema *drm = &vgpu_schema_drm, *mock = &vgpu_schema_mock;
@@ -233,6 +253,7 @@ int main(void)
 	schema_check(&vgpu_schema_dma_buf);
 	schema_check(&vgpu_schema_sync_file);
 	schema_check(&vgpu_schema_mock);
+	lesson_check();
 	find_check();
 	return tap_done();
 }
