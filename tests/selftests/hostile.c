@@ -285,24 +285,38 @@ TEST_F(hostile, wrong_secret_is_refused)
 	EXPECT_EQ(0, shadows());
 }
 
+static bool let_in(void *peer)
+{
+	if (!peer_open(peer, LOOPBACK, PORT))
+		return true;
+	peer_close(peer);
+	return false;
+}
+
 TEST_F(hostile, crowd_of_silent_connections)
 {
 	static int fds[300];
 	unsigned int i, closed = 0;
 	struct pollfd pfd;
+	uint64_t end;
 
 	for (i = 0; i < 300; i++)
 		fds[i] = peer_connect(LOOPBACK, PORT, false);
-	/* Some were turned away at once, and the guest module works on. */
+	/* Those that are too many are turned away at once, and the guest module works on. */
 	EXPECT_TRUE(witness());
-	for (i = 0; i < 300; i++) {
-		pfd = (struct pollfd){ .fd = fds[i], .events = POLLIN };
-		closed += fds[i] < 0 || poll(&pfd, 1, 0) == 1;
+	for (end = peer_now_ms() + SLACK_MS; closed < 300 - 256 && peer_now_ms() < end;) {
+		closed = 0;
+		for (i = 0; i < 300; i++) {
+			pfd = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+			closed += fds[i] < 0 || poll(&pfd, 1, 0) == 1;
+		}
 	}
 	EXPECT_GE(closed, 300 - 256);
 	for (i = 0; i < 300; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	/* When they are gone, who means it is let in again. */
+	EXPECT_TRUE(eventually(let_in, &self->peer, HANDSHAKE_MS + SLACK_MS));
 }
 
 TEST_F(hostile, second_control_connection_ends_the_first)
@@ -318,6 +332,38 @@ TEST_F(hostile, second_control_connection_ends_the_first)
 	EXPECT_EQ(-EACCES, peer_lane(&self->peer, 1));
 	EXPECT_EQ(0, shadows());
 	peer_close(&second);
+}
+
+/* Where ports prove nothing, nobody can push a connected guest out. */
+TEST_F(hostile, second_connection_from_any_port_has_to_wait)
+{
+	struct vgpu_hello hello = peer_hello_msg();
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_refuse refuse;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	int first, second;
+	char args[128];
+
+	snprintf(args, sizeof(args), "export %s --to %d:%d --name hostile-any --any-port",
+		 real_path, LOOPBACK, PORT + 1);
+	ASSERT_EQ(0, vgpuctl(args));
+	first = peer_connect(LOOPBACK, PORT + 1, false);
+	ASSERT_GE(first, 0);
+	ASSERT_TRUE(peer_send(first, &hello, sizeof(hello)));
+	ASSERT_GT(peer_recv(first, &msg, sizeof(msg), SLACK_MS), 0);
+	ASSERT_EQ(VGPU_MSG_WELCOME, peer_type(&msg));
+	second = peer_connect(LOOPBACK, PORT + 1, false);
+	ASSERT_GE(second, 0);
+	ASSERT_TRUE(peer_send(second, &hello, sizeof(hello)));
+	ASSERT_GT(peer_recv(second, &msg, sizeof(msg), HANDSHAKE_MS + SLACK_MS), 0);
+	ASSERT_EQ(VGPU_MSG_REFUSE, peer_type(&msg));
+	EXPECT_EQ(EBUSY, (int)le32toh(msg.refuse.error));
+	EXPECT_EQ(-1, peer_wait_eof(first, 100));
+	close(first);
+	close(second);
+	EXPECT_EQ(0, vgpuctl("unexport hostile-any --force"));
 }
 
 /* --- control connection --------------------------------------------------- */
@@ -615,7 +661,7 @@ TEST_F(hostile, lane_of_a_session_that_is_over)
 		.hdr.seq = htole64(1),
 		.session = htole64(5),
 	};
-	int lane;
+	int lane, tries;
 
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	lane = peer_lane(&self->peer, 5);
@@ -623,7 +669,15 @@ TEST_F(hostile, lane_of_a_session_that_is_over)
 	ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
 	EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
 	close(lane);
-	EXPECT_EQ(-ENODEV, peer_lane(&self->peer, 5));
+	/* Until the agent has heard of it, a lane goes the way of its shadow. */
+	for (tries = 0; tries < 20; tries++) {
+		lane = peer_lane(&self->peer, 5);
+		ASSERT_LT(lane, 0);
+		if (lane == -ENODEV)
+			break;
+		usleep(20000);
+	}
+	EXPECT_EQ(-ENODEV, lane);
 	EXPECT_EQ(0, shadows());
 }
 
@@ -744,9 +798,13 @@ TEST_F(hostile, page_that_does_not_exist)
 		.error = htole32(EFAULT),
 	};
 	struct vgpu_fetch fetch;
-	char answer[512];
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_reply reply;
+		char bytes[512];
+	} answer;
 	uint32_t object;
-	int lane;
+	int lane, tries;
 
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	lane = peer_lane(&self->peer, 1);
@@ -755,11 +813,18 @@ TEST_F(hostile, page_that_does_not_exist)
 	ASSERT_NE(0, object);
 	ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
 	none.hdr.seq = fetch.hdr.seq;
-	ASSERT_TRUE(peer_send(lane, &none, sizeof(none)));
-	EXPECT_EQ(-EFAULT, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	/* A kernel's copy may look again at the byte that it stumbled over, once. */
+	for (tries = 0; tries < 3; tries++) {
+		ASSERT_TRUE(peer_send(lane, &none, sizeof(none)));
+		ASSERT_GT(peer_recv(lane, &answer, sizeof(answer), SLACK_MS), 0);
+		if (peer_type(&answer) != VGPU_MSG_FETCH)
+			break;
+	}
+	EXPECT_EQ(VGPU_MSG_REPLY, peer_type(&answer));
+	EXPECT_EQ(-EFAULT, (int64_t)le64toh(answer.reply.result));
 	/* The lane goes on. */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
-	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	close(lane);
 }
 

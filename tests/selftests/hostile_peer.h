@@ -44,8 +44,15 @@ static inline int peer_connect(uint32_t cid, uint32_t port, bool trusted)
 	struct sockaddr_vm to = { .svm_family = AF_VSOCK, .svm_cid = cid, .svm_port = port };
 	struct sockaddr_vm from = { .svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY };
 	struct timeval timeout = { .tv_sec = 10 };
-	static unsigned int next = 1023;
+	static unsigned int next;
 	int fd, tries, ret;
+
+	/*
+	 * Not the ports of the test before: for 8 s after a close, the other end's
+	 * old socket may still reset what has the same two addresses.
+	 */
+	if (!next)
+		next = 1023 - getpid() * 13 % 900;
 
 	fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
