@@ -29,7 +29,7 @@
  * @tid: 0: free. Set before the thread is started; the kernel clears it when
  *	the thread no longer uses the address space (CLONE_CHILD_CLEARTID), so
  *	the memory may be used again from then on, and not earlier.
- * @memory: guard page, stack and scratch, from the arena; kept for good
+ * @memory: guard page, stack and scratch; kept for good
  * @fn: what the thread does
  * @arg: its argument
  *
@@ -98,7 +98,8 @@ static struct slot *slot_find(void)
 
 	if (!slots[i].memory) {
 		/* The lowest page stays without access: a stack that overflows faults. */
-		ret = sys_mmap(0, SLOT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ret = sys_mmap(SHADOW_SLOTS_BASE + i * SLOT_SIZE, SLOT_SIZE, PROT_NONE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 		if (sys_is_error(ret))
 			return NULL;
 		slots[i].memory = (unsigned char *)ret;

@@ -14,6 +14,14 @@
 #define SHADOW_RESERVED_BASE	0x3e0000000000UL
 #define SHADOW_RESERVED_SIZE	0x000100000000UL
 
+/*
+ * Where the threads' stacks and scratch memory begin: behind the program, at
+ * addresses of their own choice. One that the kernel chose could lie in a hole
+ * that a refused device mapping leaves for a moment elsewhere, and so in what
+ * is the guest's again right after.
+ */
+#define SHADOW_SLOTS_BASE	(SHADOW_RESERVED_BASE + (64UL << 20))
+
 /* The demand mapping covers the rest of user space but these edges. */
 #define SHADOW_DEMAND_START	0x000000010000UL
 #define SHADOW_DEMAND_END	0x7fffffffe000UL
