@@ -44,8 +44,11 @@ static void conn_changed(struct sock *sk, bool readable, bool writable)
 			WRITE_ONCE(conn->writable, true);
 		/* Pairs with the barrier in conn_wait_event()'s prepare_to_wait(). */
 		smp_mb();
-		if (wq_has_sleeper(&conn->wait))
-			wake_up_all(&conn->wait);
+		/* Credit comes for every message sent: it must not wake the receiver. */
+		if (readable && wq_has_sleeper(&conn->recv_wait))
+			wake_up_all(&conn->recv_wait);
+		if (writable && wq_has_sleeper(&conn->send_wait))
+			wake_up_all(&conn->send_wait);
 		if (readable && conn->event)
 			conn->event(conn->event_data);
 	}
@@ -120,7 +123,8 @@ static int conn_attach(struct vgpu_conn *conn, struct socket *sock, bool own)
 	conn->rbuf = kmalloc(CONN_RBUF_LEN, GFP_KERNEL_ACCOUNT);
 	if (!conn->rbuf)
 		return -ENOMEM;
-	init_waitqueue_head(&conn->wait);
+	init_waitqueue_head(&conn->recv_wait);
+	init_waitqueue_head(&conn->send_wait);
 	conn->sock = sock;
 	conn->own = own;
 	/* Whatever came before the callbacks were ours. */
@@ -137,13 +141,14 @@ static int conn_attach(struct vgpu_conn *conn, struct socket *sock, bool own)
 static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int state,
 			   unsigned long deadline, bool timed)
 {
+	wait_queue_head_t *head = flag == &conn->readable ? &conn->recv_wait : &conn->send_wait;
 	DEFINE_WAIT(wait);
 	int ret = 0;
 
 	for (;;) {
 		long left = MAX_SCHEDULE_TIMEOUT;
 
-		prepare_to_wait(&conn->wait, &wait, state);
+		prepare_to_wait(head, &wait, state);
 		if (READ_ONCE(*flag) || READ_ONCE(conn->down))
 			break;
 		if (signal_pending_state(state, current)) {
@@ -159,7 +164,7 @@ static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int stat
 		}
 		schedule_timeout(left);
 	}
-	finish_wait(&conn->wait, &wait);
+	finish_wait(head, &wait);
 	return ret;
 }
 
@@ -267,7 +272,8 @@ void vgpu_conn_shutdown(struct vgpu_conn *conn)
 {
 	WRITE_ONCE(conn->down, true);
 	kernel_sock_shutdown(conn->sock, SHUT_RDWR);
-	wake_up_all(&conn->wait);
+	wake_up_all(&conn->recv_wait);
+	wake_up_all(&conn->send_wait);
 }
 
 void vgpu_conn_fini(struct vgpu_conn *conn)

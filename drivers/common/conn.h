@@ -19,7 +19,8 @@ struct sock;
  * struct vgpu_conn - one stream connection
  * @sock: the socket; set from attach or connect to fini
  * @own: the socket is ours, not a file's
- * @wait: woken by every change of the socket and by shutdown
+ * @recv_wait: woken by whatever arrives, by the end and by shutdown
+ * @send_wait: woken by room to send, by the end and by shutdown
  * @down: vgpu_conn_shutdown() was called, or the peer or the transport ended it
  * @event: called in atomic context whenever bytes or the end may have arrived;
  *	may be NULL; set before attach
@@ -39,7 +40,8 @@ struct sock;
 struct vgpu_conn {
 	struct socket *sock;
 	bool own;
-	wait_queue_head_t wait;
+	wait_queue_head_t recv_wait;
+	wait_queue_head_t send_wait;
 	bool down;
 	bool readable;
 	bool writable;
