@@ -48,11 +48,10 @@ class Bed:
             extra = ["-vga", "none", "-device", "virtio-gpu-gl-pci", "-display", "sdl,gl=on"]
         elif gpu:
             extra = ["-device", "virtio-gpu-pci"]
-        slow = kernel.version == "debug"
+        debug = kernel.version == "debug"
         machine = Machine(self.rundir, name, boot, archive, vsock=vsock, shell=shell,
                           accel=accelerator(self.rundir, boot, archive), extra=extra,
-                          virtual_display=gpu == "3d", memory=2048 if slow else 1024)
-        machine.slow = 4 if slow else 1
+                          virtual_display=gpu == "3d", memory=2048 if debug else 1024, slow=4 if debug else 1)
         machine.start()
         self.machines.append(machine)
         self.seen[name] = 0

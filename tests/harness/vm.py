@@ -124,13 +124,14 @@ class Machine:
     """A VM with the shared image, a payload of its own and an agent in it."""
 
     def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
-                 vsock=None, args="", shell=False, virtual_display=False):
+                 vsock=None, args="", shell=False, virtual_display=False, slow=1):
         """
         boot: (kernel image, initramfs); paths as seen on the machine
         payload: tar archive that the VM unpacks over its root
         extra: more QEMU arguments
         vsock: name of the vhost-device-vsock socket in rundir, or None
         virtual_display: run under Xvfb, for a virtio-gpu with 3D
+        slow: by how much to stretch time limits
         """
         self.rundir = rundir
         self.name = name
@@ -140,6 +141,7 @@ class Machine:
         self.main = Channel(self, os.path.join(rundir, name + ".agent"))
         self.side = Channel(self, os.path.join(rundir, name + ".side"))
         self.process = None
+        self.slow = slow
         kernel, initrd = boot
         share = ["-object", f"memory-backend-memfd,id=mem,size={memory}M,share=on"]
         self.command = [
@@ -196,11 +198,11 @@ class Machine:
 
     def send(self, command, limit=30):
         """Starts a command (one line of shell), without waiting for it."""
-        return self.main.send(command, limit)
+        return self.main.send(command, limit * self.slow)
 
     def result(self, serial, limit=30, show=None):
         """Waits for the Result of what send() started."""
-        return self.main.result(serial, limit, show)
+        return self.main.result(serial, limit * self.slow, show)
 
     def run(self, command, limit=30, show=None):
         """A command and its Result."""
