@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a shadow is on the host: a process without rights, files, network or
+ * neighbours, whose address space is the guest's but for one range. Looks at it
+ * through /proc, so in the loopback tier, as root.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "tool.h"
+#include "vgpu_mock.h"
+
+#include "kselftest_harness.h"
+
+#define RESERVED_START	0x3e0000000000ULL
+#define RESERVED_END	0x3e0100000000ULL
+#define FIRST_UID	1879048192UL
+
+FIXTURE(shadow) {
+	int fd;
+	pid_t pid;
+	char proc[32];
+};
+
+FIXTURE_SETUP(shadow)
+{
+	const char *tier = getenv("VGPU_TIER");
+	int tries;
+
+	if (!tier || strcmp(tier, "loopback"))
+		SKIP(return, "needs the host in the same machine: loopback");
+	/* Those of tests that ran before may be ending. */
+	for (tries = 0; tries < 150 && tool_processes("/vgpu-shadow", NULL); tries++)
+		usleep(20000);
+	self->fd = open(getenv("VGPU_FWD"), O_RDWR);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	/* Nobody else uses a device: the only one is ours. */
+	ASSERT_EQ(1, tool_processes("/vgpu-shadow", &self->pid));
+	snprintf(self->proc, sizeof(self->proc), "/proc/%d", self->pid);
+}
+
+FIXTURE_TEARDOWN(shadow)
+{
+	if (self->pid)
+		close(self->fd);
+}
+
+/* The value of a line of /proc/PID/status; "" if there is none. */
+static const char *status_line(const char *proc, const char *key)
+{
+	static char line[512];
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/status", proc);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, strlen(key)) || line[strlen(key)] != ':')
+			continue;
+		fclose(file);
+		line[strcspn(line, "\n")] = '\0';
+		return line + strlen(key) + 1 + strspn(line + strlen(key) + 1, " \t");
+	}
+	if (file)
+		fclose(file);
+	return "";
+}
+
+TEST_F(shadow, has_no_rights)
+{
+	static const char *const caps[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
+	unsigned long uid[4];
+	struct stat st;
+	char path[64];
+	unsigned int i;
+
+	ASSERT_EQ(4, sscanf(status_line(self->proc, "Uid"), "%lu %lu %lu %lu", &uid[0], &uid[1],
+			    &uid[2], &uid[3]));
+	for (i = 0; i < 4; i++) {
+		EXPECT_GE(uid[i], FIRST_UID);
+		EXPECT_EQ(uid[0], uid[i]);
+	}
+	EXPECT_STREQ("", status_line(self->proc, "Groups"));
+	for (i = 0; i < 5; i++)
+		EXPECT_STREQ("0000000000000000", status_line(self->proc, caps[i]))
+			TH_LOG("%s", caps[i]);
+	EXPECT_STREQ("1", status_line(self->proc, "NoNewPrivs"));
+	EXPECT_STREQ("2", status_line(self->proc, "Seccomp"));
+	/* vgpud's, and the program's own after its start. */
+	EXPECT_STREQ("2", status_line(self->proc, "Seccomp_filters"));
+	/* Not dumpable: even its own user may not look. */
+	snprintf(path, sizeof(path), "%s/mem", self->proc);
+	ASSERT_EQ(0, stat(path, &st));
+	EXPECT_EQ(0, st.st_uid);
+}
+
+TEST_F(shadow, has_no_neighbours)
+{
+	static const char *const kinds[] = { "pid", "net", "mnt", "ipc", "uts" };
+	char path[64], mine[64], its[64];
+	const char *pids;
+	unsigned int i;
+	ssize_t len;
+
+	for (i = 0; i < 5; i++) {
+		snprintf(path, sizeof(path), "/proc/self/ns/%s", kinds[i]);
+		len = readlink(path, mine, sizeof(mine) - 1);
+		ASSERT_GT(len, 0);
+		mine[len] = '\0';
+		snprintf(path, sizeof(path), "%s/ns/%s", self->proc, kinds[i]);
+		len = readlink(path, its, sizeof(its) - 1);
+		ASSERT_GT(len, 0);
+		its[len] = '\0';
+		EXPECT_STRNE(mine, its);
+	}
+	/* First of its pid namespace. */
+	pids = status_line(self->proc, "NSpid");
+	EXPECT_STREQ("1", strrchr(pids, '\t') ? strrchr(pids, '\t') + 1 : pids);
+	EXPECT_STREQ("", tool_run("ls -A %s/root/", self->proc)->out);
+	EXPECT_STREQ("3\n4\n", tool_run("ls %s/fd", self->proc)->out);
+}
+
+TEST_F(shadow, mirrors_the_address_space)
+{
+	bool below = false, above = false;
+	char path[64], line[512], mode[8];
+	uint64_t start, end;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "%s/maps", self->proc);
+	maps = fopen(path, "r");
+	ASSERT_NE(NULL, maps);
+	while (fgets(line, sizeof(line), maps)) {
+		ASSERT_EQ(3, sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, mode));
+		if (start >> 63)
+			continue;	/* [vsyscall], the kernel's */
+		if (start >= RESERVED_START && end <= RESERVED_END)
+			continue;
+		/* All else is the guest's memory, and never executable. */
+		EXPECT_NE(NULL, strstr(line, "[vgpu-shadow]")) TH_LOG("%s", line);
+		EXPECT_EQ(NULL, strchr(mode, 'x')) TH_LOG("%s", line);
+		below |= start == 0x10000 && end == RESERVED_START;
+		above |= start == RESERVED_END && end == 0x7fffffffe000;
+	}
+	fclose(maps);
+	EXPECT_TRUE(below);
+	EXPECT_TRUE(above);
+}
+
+/* The guest's program shows on the host by its name, for ps and nvidia-smi. */
+TEST_F(shadow, bears_the_name_of_the_program)
+{
+	EXPECT_STREQ("session_shadow", status_line(self->proc, "Name"));
+}
+
+TEST_F(shadow, ends_with_its_process)
+{
+	int tries;
+
+	close(self->fd);
+	/* The file alone is not the process. */
+	EXPECT_EQ(1, tool_processes("/vgpu-shadow", NULL));
+	self->pid = fork();
+	if (!self->pid) {
+		int fd = open(getenv("VGPU_FWD"), O_RDWR);
+
+		_exit(fd < 0 || tool_processes("/vgpu-shadow", NULL) != 2);
+	}
+	ASSERT_EQ(self->pid, waitpid(self->pid, &tries, 0));
+	EXPECT_EQ(0, tries);
+	for (tries = 0; tries < 150 && tool_processes("/vgpu-shadow", NULL) != 1; tries++)
+		usleep(20000);
+	EXPECT_EQ(1, tool_processes("/vgpu-shadow", NULL));
+	self->pid = 0;
+}
+
+TEST_HARNESS_MAIN
