@@ -17,6 +17,7 @@
 #include "host.h"
 #include "lane.h"
 #include "object.h"
+#include "reserve.h"
 #include "session.h"
 #include "stats.h"
 #include "trace.h"
@@ -225,7 +226,7 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	int ret;
 
 	if (!(xcall->flags & VGPU_XCALL_MM)) {
-		ret = vgpu_session_reserve(session);
+		ret = vgpu_reserve_current(session);
 		if (ret)
 			return ret;
 	}

@@ -121,22 +121,12 @@ static bool export_exists(struct vgpu_host *host, u32 id)
 	return exists;
 }
 
-/**
- * vgpu_export_add - the host offers a device file
- * @host: the host
- * @msg: what it says, checked
- *
- * Context: the thread that receives the host's messages.
- * Return: 0, or an errno that ends the connection.
- */
-int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
+static int export_create(struct vgpu_host *host, const struct vgpu_export_add *msg)
 {
 	struct vgpu_export *export;
 	int minor;
 	int ret;
 
-	if (export_exists(host, le32_to_cpu(msg->export)))
-		return -EPROTO;
 	export = kzalloc(sizeof(*export), GFP_KERNEL);
 	if (!export)
 		return -ENOMEM;
@@ -171,6 +161,27 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 	spin_unlock(&host->lock);
 	if (export->kind != VGPU_EXPORT_PLAIN)
 		vgpu_drm_add(export);
+	return 0;
+}
+
+/**
+ * vgpu_export_add - the host offers a device file
+ * @host: the host
+ * @msg: what it says, checked
+ *
+ * Context: the thread that receives the host's messages.
+ * Return: 0, or -EPROTO: the host has two of that number.
+ */
+int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
+{
+	int ret;
+
+	if (export_exists(host, le32_to_cpu(msg->export)))
+		return -EPROTO;
+	ret = export_create(host, msg);
+	/* The others are as good as before. */
+	if (ret)
+		pr_warn("no device for export %s of host %s (%d)\n", msg->name, host->name, ret);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "export.h"
 #include "flush.h"
 #include "host.h"
+#include "reserve.h"
 #include "session.h"
 
 #define GUEST_HOSTS_MAX	8
@@ -68,9 +69,12 @@ static int __init vgpu_guest_init(void)
 	ret = vgpu_flush_global_init();
 	if (ret)
 		goto err_exit_control;
-	ret = vgpu_session_global_init();
+	ret = vgpu_reserve_global_init();
 	if (ret)
 		goto err_exit_flush;
+	ret = vgpu_session_global_init();
+	if (ret)
+		goto err_exit_reserve;
 	ret = vgpu_export_global_init();
 	if (ret)
 		goto err_exit_session;
@@ -83,6 +87,8 @@ err_exit_export:
 	vgpu_export_global_exit();
 err_exit_session:
 	vgpu_session_global_exit();
+err_exit_reserve:
+	vgpu_reserve_global_exit();
 err_exit_flush:
 	vgpu_flush_global_exit();
 err_exit_control:
@@ -98,6 +104,7 @@ static void __exit vgpu_guest_exit(void)
 	guest_stop_dialers();
 	vgpu_export_global_exit();
 	vgpu_session_global_exit();
+	vgpu_reserve_global_exit();
 	vgpu_flush_global_exit();
 	vgpu_control_global_exit();
 	vgpu_anon_exit();

@@ -8,14 +8,10 @@
  * SESSION_CLOSE is never sent before the host knows the session.
  */
 #include <linux/err.h>
-#include <linux/file.h>
-#include <linux/mman.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
-#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
-#include "compat.h"
 #include "control.h"
 #include "host.h"
 #include "lane.h"
@@ -33,10 +29,6 @@ struct vgpu_mm {
 
 static DEFINE_SPINLOCK(vgpu_mm_lock);
 static struct workqueue_struct *session_wq;
-/* What the reserved ranges of processes map, without access: it has a name. */
-static struct file *session_reserve_file;
-
-#define SESSION_RESERVE_NAME "[vgpu]"
 
 static void session_detach(struct vgpu_session *session);
 
@@ -323,57 +315,6 @@ void vgpu_session_put(struct vgpu_session *session)
 	kref_put(&session->ref, session_free);
 }
 
-/*
- * A forked child has its parent's reservation, and a process may have one of an
- * earlier load of the module: the name is what counts, and that nobody uses it.
- */
-static bool session_is_reserved(u64 base, u64 size)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	bool reserved;
-
-	mmap_read_lock(mm);
-	vma = find_vma(mm, base);
-	reserved = vma && vma->vm_start <= base && vma->vm_end >= base + size &&
-		!(vma->vm_flags & (VM_READ | VM_WRITE | VM_EXEC)) && vma->vm_file &&
-		!strcmp(vma->vm_file->f_path.dentry->d_name.name, SESSION_RESERVE_NAME);
-	mmap_read_unlock(mm);
-	return reserved;
-}
-
-/**
- * vgpu_session_reserve - keep the shadow's range free in the process
- * @session: the calling process's; mmap_lock is not held
- *
- * Return: 0, or -ENOMEM: the program has something else there.
- */
-int vgpu_session_reserve(struct vgpu_session *session)
-{
-	u64 base = session->host->reserved_base;
-	u64 size = session->host->reserved_size;
-	unsigned long addr;
-	int ret = 0;
-
-	if (READ_ONCE(session->is_reserved))
-		return 0;
-	/* Only a process can reserve, and a 32-bit one has no such addresses. */
-	if (session->mm != current->mm || !size || TASK_SIZE <= base)
-		return 0;
-
-	mutex_lock(&session->reserve_lock);
-	if (!session->is_reserved) {
-		addr = vm_mmap(session_reserve_file, base, size, PROT_NONE,
-			       MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
-		if (IS_ERR_VALUE(addr) && !session_is_reserved(base, size))
-			ret = -ENOMEM;
-		else
-			WRITE_ONCE(session->is_reserved, true);
-	}
-	mutex_unlock(&session->reserve_lock);
-	return ret;
-}
-
 /**
  * vgpu_session_kill - no calls any more
  * @session: its shadow is dead, or will be
@@ -418,20 +359,12 @@ void vgpu_session_abort_all(struct vgpu_host *host)
 int vgpu_session_global_init(void)
 {
 	session_wq = alloc_workqueue("vgpu_session", WQ_UNBOUND, 0);
-	if (!session_wq)
-		return -ENOMEM;
-	session_reserve_file = vgpu_shmem_file_setup(SESSION_RESERVE_NAME, 0);
-	if (IS_ERR(session_reserve_file)) {
-		destroy_workqueue(session_wq);
-		return PTR_ERR(session_reserve_file);
-	}
-	return 0;
+	return session_wq ? 0 : -ENOMEM;
 }
 
 void vgpu_session_global_exit(void)
 {
 	destroy_workqueue(session_wq);
-	fput(session_reserve_file);
 	/* vgpu_mm_free() runs after a grace period. */
 	mmu_notifier_synchronize();
 }

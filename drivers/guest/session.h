@@ -96,7 +96,6 @@ struct vgpu_session *vgpu_session_get(struct vgpu_session *session);
 void vgpu_session_put(struct vgpu_session *session);
 void vgpu_session_hold(struct vgpu_session *session);
 void vgpu_session_release(struct vgpu_session *session);
-int vgpu_session_reserve(struct vgpu_session *session);
 void vgpu_session_check_later(struct vgpu_session *session);
 void vgpu_session_kill(struct vgpu_session *session);
 void vgpu_session_abort_all(struct vgpu_host *host);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The range of a process that its shadow uses for itself: kept free by a private
+ * mapping without access, of a file that gives it a name in /proc/PID/maps.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "compat.h"
+#include "host.h"
+#include "reserve.h"
+#include "session.h"
+
+#define RESERVE_NAME "[vgpu]"
+
+static struct file *reserve_file;
+
+/*
+ * A forked child has its parent's reservation, and a process may have one of an
+ * earlier load of the module: the name is what counts, and that nobody uses it.
+ */
+static bool reserve_exists(u64 base, u64 size)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool reserved;
+
+	mmap_read_lock(mm);
+	vma = find_vma(mm, base);
+	reserved = vma && vma->vm_start <= base && vma->vm_end >= base + size &&
+		!(vma->vm_flags & (VM_READ | VM_WRITE | VM_EXEC)) && vma->vm_file &&
+		!strcmp(vma->vm_file->f_path.dentry->d_name.name, RESERVE_NAME);
+	mmap_read_unlock(mm);
+	return reserved;
+}
+
+/**
+ * vgpu_reserve_current - keep the shadow's range free in the process
+ * @session: the calling process's; mmap_lock is not held
+ *
+ * Return: 0, or -ENOMEM: the program has something else there.
+ */
+int vgpu_reserve_current(struct vgpu_session *session)
+{
+	u64 base = session->host->reserved_base;
+	u64 size = session->host->reserved_size;
+	unsigned long addr;
+	int ret = 0;
+
+	if (READ_ONCE(session->is_reserved))
+		return 0;
+	/* Only a process can reserve, and a 32-bit one has no such addresses. */
+	if (session->mm != current->mm || !size || TASK_SIZE <= base)
+		return 0;
+
+	mutex_lock(&session->reserve_lock);
+	if (!session->is_reserved) {
+		addr = vm_mmap(reserve_file, base, size, PROT_NONE,
+			       MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
+		if (IS_ERR_VALUE(addr) && !reserve_exists(base, size))
+			ret = -ENOMEM;
+		else
+			WRITE_ONCE(session->is_reserved, true);
+	}
+	mutex_unlock(&session->reserve_lock);
+	return ret;
+}
+
+int vgpu_reserve_global_init(void)
+{
+	reserve_file = vgpu_shmem_file_setup(RESERVE_NAME, 0);
+	return PTR_ERR_OR_ZERO(reserve_file);
+}
+
+void vgpu_reserve_global_exit(void)
+{
+	fput(reserve_file);
+}
