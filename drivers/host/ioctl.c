@@ -107,7 +107,8 @@ static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
 
 	if (!grant)
 		return true;
-	if (vgpu_ioctl_key(cmd) == IOCTL_DRM_SET_MASTER && grant->export->kind == VGPU_EXPORT_DRM_PRIMARY &&
+	if (vgpu_ioctl_key(cmd) == IOCTL_DRM_SET_MASTER &&
+	    grant->export->kind == VGPU_EXPORT_DRM_PRIMARY &&
 	    !(grant->export->flags & VGPU_HOST_EXPORT_MASTER))
 		return false;
 	return vgpu_grant_allows(grant, cmd);
