@@ -6,9 +6,9 @@
  * Lock order, outermost first:
  *
  *	vgpu_drm_lock (drm.c)		mutex
+ *	vgpu_session.reserve_lock	mutex (reserve.c)
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
- *	vgpu_session.reserve_lock	mutex (reserve.c): never with mmap_lock held
  *	host->lock			spinlock: sessions, objects, exports, down
  *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
  *	session->lock			spinlock: lanes
