@@ -23,6 +23,14 @@
 #include "trace.h"
 #include "upcall.h"
 
+/*
+ * A fault may come from a copy to or from a program's buffer under locks of
+ * others, a socket's for example, on which our own reply may depend: the one
+ * worker that receives for all vsock sockets stops at a locked one
+ * (virtio_transport_recv_pkt()). So it cannot wait for ever.
+ */
+#define CALL_FAULT_TIMEOUT_MS	3000
+
 /**
  * vgpu_xcall_init - begin
  * @xcall: any memory
@@ -131,11 +139,13 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 {
 	bool cancel = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL));
+	unsigned int timeout = xcall->flags & VGPU_XCALL_FAULT ? CALL_FAULT_TIMEOUT_MS : 0;
 	struct vgpu_hdr hdr;
 	int ret;
 
 	for (;;) {
-		ret = vgpu_conn_wait(&lane->conn, cancel ? TASK_INTERRUPTIBLE : TASK_KILLABLE, 0);
+		ret = vgpu_conn_wait(&lane->conn, cancel ? TASK_INTERRUPTIBLE : TASK_KILLABLE,
+				     timeout);
 		if (ret == -EINTR && cancel && !fatal_signal_pending(current)) {
 			ret = call_send_hdr(lane, VGPU_MSG_CANCEL);
 			if (ret)
@@ -203,7 +213,7 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 		return 0;
 	}
 	vgpu_lane_drop(lane);
-	if (ret == -EINTR || ret == -ENOMEM)
+	if (ret == -EINTR || ret == -ENOMEM || ret == -ETIMEDOUT)
 		return ret;
 	/* The lane's end was not our doing. */
 	vgpu_lane_check(session);
@@ -231,11 +241,13 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 			return ret;
 	}
 	/* Before call_send(): it says which control messages come first. */
-	if (mapped) {
+	ret = 0;
+	if (mapped)
 		ret = vgpu_space_flush(host);
-		if (ret)
-			return ret;
-	}
+	else if (!(xcall->flags & VGPU_XCALL_MM))
+		ret = vgpu_space_settle(host);
+	if (ret)
+		return ret;
 	ret = call_on_lane(session, xcall);
 	if (mapped)
 		vgpu_space_drop(host);

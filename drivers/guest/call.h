@@ -25,6 +25,9 @@ struct vgpu_stats;
 /* Signals do not cancel it: the host does not block in it. */
 #define VGPU_XCALL_NO_CANCEL	BIT(2)
 
+/* Made by a page fault: it ends with -ETIMEDOUT if no reply comes for seconds. */
+#define VGPU_XCALL_FAULT	BIT(3)
+
 #define VGPU_XCALL_INLINE	256
 
 /**

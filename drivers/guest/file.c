@@ -138,10 +138,11 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 		drm_dev_get(drm);
 		object->drm = drm;
 	}
+	vgpu_file_attach(file, object);
+	/* Other threads find the file from here on. */
 	mutex_lock(&object->file_lock);
 	object->file = file;
 	mutex_unlock(&object->file_lock);
-	vgpu_file_attach(file, object);
 	/* The owner is the same, and so its reference. */
 	if (!(object->fops & VGPU_FOP_POLL))
 		file->f_op = drm ? &vgpu_file_drm_fops_no_poll : &vgpu_file_fops_no_poll;

@@ -298,6 +298,15 @@ int vgpu_space_flush(struct vgpu_host *host)
 	return vgpu_flush_all(set);
 }
 
+int vgpu_space_settle(struct vgpu_host *host)
+{
+	struct vgpu_space_set *set = &host->spaces;
+
+	if (list_empty_careful(&set->unmaps) && !test_bit(0, &set->busy))
+		return 0;
+	return vgpu_flush_all(set);
+}
+
 static bool flush_covers(struct vgpu_space *space, struct vgpu_mapping *mapping, pgoff_t pgoff,
 			 pgoff_t nr)
 {

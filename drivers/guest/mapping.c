@@ -130,8 +130,13 @@ static void mapping_vma_open(struct vm_area_struct *vma)
 	LIST_HEAD(none);
 
 	vgpu_mapping_get(mapping);
-	/* A fork opens the child's VMA in the parent; a split opens in its own mm. */
-	if (vma->vm_mm != current->mm)
+	/*
+	 * A fork opens the child's VMA in the parent, and mremap() the new VMA at
+	 * another address (and then closes one of the two): each covers the range
+	 * once more. A split opens in its own mm and where it was.
+	 */
+	if (vma->vm_mm != current->mm ||
+	    vma->vm_start != vgpu_mapping_addr(mapping, vma->vm_pgoff))
 		spans_count(mapping, vma->vm_pgoff, vma->vm_pgoff + vma_pages(vma), 1, &none);
 }
 
@@ -168,14 +173,13 @@ static const struct vm_operations_struct mapping_vm_ops = {
 
 static unsigned long mapping_vm_flags(u32 flags)
 {
-	unsigned long vm_flags = 0;
+	/* A VMA that grew would show what the shadow has not mapped. */
+	unsigned long vm_flags = VM_DONTEXPAND;
 
 	if (flags & VGPU_MAP_IO)
 		vm_flags |= VM_IO;
 	if (flags & VGPU_MAP_DONTCOPY)
 		vm_flags |= VM_DONTCOPY;
-	if (flags & VGPU_MAP_DONTEXPAND)
-		vm_flags |= VM_DONTEXPAND;
 	if (flags & VGPU_MAP_DONTDUMP)
 		vm_flags |= VM_DONTDUMP;
 	return vm_flags;

@@ -29,6 +29,9 @@ struct vm_area_struct;
  * @spans: parts of it with the number of VMAs that cover each
  * @ahead_next: page at which a fault counts as sequential
  * @ahead: pages that the last fault fetched
+ * @error: why the page at @error_index could not be fetched: the next fault
+ *	there takes it away; 0: none
+ * @error_index: offset in @space, pages
  */
 struct vgpu_mapping {
 	struct kref ref;
@@ -42,6 +45,8 @@ struct vgpu_mapping {
 	struct list_head spans;
 	pgoff_t ahead_next;
 	u32 ahead;
+	int error;
+	pgoff_t error_index;
 };
 
 /**

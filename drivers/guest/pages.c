@@ -19,7 +19,7 @@ s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len)
 	vgpu_xcall_init(&xcall, VGPU_OP_READ_PAGES, NULL);
 	xcall.msg.args.pages.addr = cpu_to_le64(addr);
 	xcall.msg.args.pages.len = cpu_to_le64(len);
-	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_FAULT;
 	xcall.nr_segs = 1;
 	xcall.segs = &seg;
 	ret = vgpu_call_run(session, &xcall);

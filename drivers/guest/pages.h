@@ -17,7 +17,7 @@ struct vgpu_session;
  *
  * Context: process; waits killably. No lock but mmap_lock may be held.
  * Return: bytes read, a multiple of the page size, or -EFAULT, -EINTR (killed),
- * -ENODEV, -ENOMEM.
+ * -ETIMEDOUT (no reply for seconds), -ENODEV, -ENOMEM.
  */
 s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len);
 

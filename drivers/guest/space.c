@@ -99,10 +99,8 @@ static void space_release(struct kref *ref)
 	spin_unlock(&space->host->spaces.lock);
 
 	/* No mapping is left, so no PTE and no dirty page. */
-	xa_for_each(&space->pages, index, page) {
-		if (!xa_is_value(page))
-			space_page_free(space, page);
-	}
+	xa_for_each(&space->pages, index, page)
+		space_page_free(space, page);
 	xa_destroy(&space->pages);
 	iput(space->inode);
 	kfree(space);
@@ -122,7 +120,7 @@ static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t la
 
 	mutex_lock(&space->lock);
 	xa_for_each_range(&space->pages, index, page, first, last) {
-		if (xa_is_value(page) || page->orig)
+		if (page->orig)
 			continue;
 		xa_erase(&space->pages, index);
 		list_add(&page->node, &gone);
@@ -286,7 +284,7 @@ static int space_insert(struct vgpu_space *space, pgoff_t index, const void *byt
 	mutex_unlock(&space->lock);
 	if (ret)
 		space_page_free(space, page);
-	/* Another fault was quicker, or left an error for its retry. */
+	/* Another fault was quicker. */
 	return ret == -EBUSY ? 0 : ret;
 }
 
@@ -370,12 +368,23 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 }
 
 /* The next fault at @index, after the retry, shall report @error. */
-static void space_leave_error(struct vgpu_space *space, pgoff_t index, int error)
+static void space_leave_error(struct vgpu_mapping *mapping, pgoff_t index, int error)
 {
-	mutex_lock(&space->lock);
-	if (!xa_load(&space->pages, index))
-		xa_store(&space->pages, index, xa_mk_value(-error), GFP_KERNEL_ACCOUNT);
-	mutex_unlock(&space->lock);
+	spin_lock(&mapping->lock);
+	mapping->error = error;
+	mapping->error_index = index;
+	spin_unlock(&mapping->lock);
+}
+
+static int space_take_error(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	int error = 0;
+
+	spin_lock(&mapping->lock);
+	if (mapping->error_index == index)
+		swap(error, mapping->error);
+	spin_unlock(&mapping->lock);
+	return error;
 }
 
 static vm_fault_t space_error_fault(int error)
@@ -396,9 +405,6 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	page = xa_load(&space->pages, index);
 	if (space->dead) {
 		fault = VM_FAULT_SIGBUS;
-	} else if (xa_is_value(page)) {
-		xa_erase(&space->pages, index);
-		fault = space_error_fault(-(int)xa_to_value(page));
 	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
 		fault = vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page->page));
 	} else if (page) {
@@ -412,6 +418,10 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	if (fault)
 		return fault;
 
+	ret = space_take_error(mapping, index);
+	if (ret)
+		return space_error_fault(ret);
+
 	/* The host must be asked, and that takes the lock of the VMA away. */
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
 		return VM_FAULT_SIGBUS;
@@ -422,7 +432,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	/* From here on neither vmf nor its VMA may be looked at. */
 	ret = space_fetch(mapping, index);
 	if (ret && ret != -EINTR)
-		space_leave_error(space, index, ret);
+		space_leave_error(mapping, index, ret);
 	vgpu_mapping_put(mapping);
 	return VM_FAULT_RETRY;
 }
@@ -436,6 +446,9 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf)
 	struct vgpu_page *page;
 
 	if (atomic_read(&set->nr_dirty) >= SPACE_DIRTY_MAX) {
+		/* In copy_to_user(), only an error ends the retries. */
+		if (fatal_signal_pending(current) || READ_ONCE(space->dead))
+			return VM_FAULT_SIGBUS;
 		/* The lock cannot be dropped here: let it be brought away, and fault anew. */
 		vgpu_flush_later(set);
 		schedule_timeout_killable(1);
@@ -446,7 +459,7 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf)
 	page = xa_load(&space->pages, vmf->pgoff);
 	if (space->dead) {
 		fault = VM_FAULT_SIGBUS;
-	} else if (!page || xa_is_value(page)) {
+	} else if (!page) {
 		/* Dropped in between, and its PTE with it. */
 		fault = VM_FAULT_NOPAGE;
 	} else if (!page->orig) {

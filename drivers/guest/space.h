@@ -95,8 +95,7 @@ struct vgpu_page {
  * @inode: whose i_mapping the files share
  * @lock: guards @pages, the pages' state and @dead; held while PTEs are put in
  *	or zapped
- * @pages: struct vgpu_page by offset in pages; a value entry is a positive errno
- *	that the next fault at that offset takes away
+ * @pages: struct vgpu_page by offset in pages
  * @dirty: pages that were written to
  * @flushed: set->pass of the last flush that found it clean
  * @dead: the connection is gone; every fault gets SIGBUS
@@ -149,6 +148,9 @@ static inline struct address_space *vgpu_space_mapping(struct vgpu_space *space)
  * Return: 0, -EINTR (killed), -ENODEV, -ENOMEM.
  */
 int vgpu_space_flush(struct vgpu_host *host);
+
+/* Before the other calls: the program may have unmapped what waits for a flush. */
+int vgpu_space_settle(struct vgpu_host *host);
 
 /**
  * vgpu_space_drop - forget cached pages

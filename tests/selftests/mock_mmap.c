@@ -3,6 +3,7 @@
  * Device memory in the program's address space.
  */
 #include <setjmp.h>
+#include <sys/wait.h>
 
 #include "vgpu_diff.h"
 
@@ -432,6 +433,48 @@ DIFF_TEST(advice)
 	LOG_CALL(madvise(memory, 4 * PAGE, MADV_DONTNEED));
 	log_line("sum %llx", sum(fd, id, 0, 4 * PAGE));
 	log_bytes("memory", memory, 4 * PAGE);
+}
+
+static char *try_move(char *memory, size_t size)
+{
+	char *place = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *moved;
+
+	MUST(place != MAP_FAILED);
+	moved = mremap(memory, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+	if (!forwarded) {
+		CHECK(moved == place);
+		return moved;
+	}
+	CHECK(moved == MAP_FAILED && errno == EINVAL);
+	return memory;
+}
+
+/* A forwarded mapping stays where it is; having been asked to move costs it nothing. */
+DIFF_TEST(move)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 2 * PAGE);
+	struct vgpu_mock_buf_info info = { .id = id };
+	char *memory = map(fd, 2 * PAGE, buf_offset);
+	int status;
+	pid_t pid;
+
+	memory[0] = 1;
+	memory = try_move(memory, 2 * PAGE);
+	pid = fork();
+	if (!pid) {
+		memory = try_move(memory, 2 * PAGE);
+		memory[PAGE] = 2;
+		_exit(memory[0]);
+	}
+	MUST(waitpid(pid, &status, 0) == pid);
+	log_line("child %x", status);
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
+	log_line("%d %d", memory[0], memory[PAGE]);
+	LOG_CALL(munmap(memory, 2 * PAGE));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	log_line("maps %llu", (unsigned long long)info.out_maps);
 }
 
 TEST_HARNESS_MAIN
