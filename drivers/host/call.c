@@ -94,6 +94,7 @@ static void call_free_data(struct vgpu_hcall *call)
 int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 {
 	struct vgpu_lane *lane = call->lane;
+	struct vgpu_session *session = lane->session;
 	unsigned long addr;
 
 	if (len <= lane->scratch_len) {
@@ -106,7 +107,18 @@ int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 		return 0;
 	}
 	len = PAGE_ALIGN(len);
+	/*
+	 * Under the lock, as a mapping that a driver refuses leaves a hole for a
+	 * moment, which the kernel would choose before the arena.
+	 */
+	if (mutex_lock_killable(&session->map_lock))
+		return -EINTR;
 	addr = vm_mmap(NULL, 0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	if (!IS_ERR_VALUE(addr) && !vgpu_agent_in_reserved(session->peer->agent, addr, len)) {
+		vm_munmap(addr, len);
+		addr = -ENOMEM;
+	}
+	mutex_unlock(&session->map_lock);
 	if (IS_ERR_VALUE(addr))
 		return -ENOMEM;
 	call->scratch = addr;
@@ -178,7 +190,8 @@ static s64 call_do(struct vgpu_hcall *call)
 	int ret;
 
 	ret = vgpu_control_wait(lane, le64_to_cpu(msg->control_seq));
-	if (ret)
+	/* References are counted, so a CLOSE may come early, but it must not be lost. */
+	if (ret && le16_to_cpu(msg->op) != VGPU_OP_CLOSE)
 		return vgpu_call_refuse(call, ret);
 	if (msg->object && le16_to_cpu(msg->op) != VGPU_OP_CLOSE) {
 		call->object = vgpu_object_find(lane->session->peer, le32_to_cpu(msg->object));

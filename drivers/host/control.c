@@ -113,9 +113,13 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 	struct vgpu_object *object;
 
 	object = vgpu_object_release(peer, le32_to_cpu(close->object));
+	/*
+	 * A number that means nothing is no error: a lane that ended before its ACK
+	 * was read, with its shadow, has taken the object back already.
+	 */
 	if (IS_ERR(object))
-		return -EPROTO;
-	if (!object)
+		atomic64_inc(&peer->counters.refused);
+	if (IS_ERR_OR_NULL(object))
 		return 0;
 	object->close_seq = le64_to_cpu(close->hdr.seq);
 	spin_lock(&peer->closes_lock);

@@ -388,6 +388,9 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 
 	if (args->flags)
 		return -EOPNOTSUPP;
+	/* Each time: the thread was in user mode, where it could share its table. */
+	if (!vgpu_fdtable_is_private(lane->file))
+		return -EINVAL;
 	if (lane->task)
 		return lane->task == current ? 0 : -EBUSY;
 	if (!args->scratch_len || !PAGE_ALIGNED(args->scratch | args->scratch_len) ||
@@ -399,8 +402,6 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	ret = vgpu_session_bind(session);
 	if (ret)
 		return ret;
-	if (!vgpu_fdtable_is_private(lane->file))
-		return -EINVAL;
 
 	/* One thread at a time gets past this; an entry says who. */
 	ret = xa_insert(&session->tasks, (unsigned long)current, lane, GFP_KERNEL_ACCOUNT);
