@@ -56,6 +56,9 @@ demo: prepare ## two VMs: programs in the one use the other's device
 check: prepare ## all tests (TEST=names, BED=tier:guest-kernel/host-kernel)
 	@$(run) $(addprefix --bed ,$(BED)) $(TEST)
 
+check-all: prepare ## the same on every kernel, and on a debug kernel (an hour)
+	@$(run) --all $(TEST)
+
 check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
 	@$(harness)/unit $(FUZZ_SECONDS)
 
@@ -76,5 +79,5 @@ clean: ## remove what was built in this tree (the cache stays)
 	$(MAKE) -C userspace-lib clean
 	rm -rf tests/unit/build tests/fuzz/build
 
-.PHONY: help modules modules_install lib install dkms prepare demo check check-unit lint bench \
+.PHONY: help modules modules_install lib install dkms prepare demo check check-all check-unit lint bench \
 	shell-guest shell-host clean
