@@ -199,14 +199,19 @@ static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
  */
 static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged_at, u64 *seq)
 {
-	unsigned int interval = host->ping_timeout_ms / 2;
 	int ret;
 
 	for (;;) {
-		if (*pinged && time_after(jiffies, *pinged_at +
-					  msecs_to_jiffies(host->ping_timeout_ms)))
-			return -ETIMEDOUT;
-		ret = vgpu_conn_wait(&host->conn, TASK_IDLE, interval);
+		unsigned int timeout = host->ping_timeout_ms / 2;
+
+		if (*pinged) {
+			long left = *pinged_at + msecs_to_jiffies(host->ping_timeout_ms) - jiffies;
+
+			if (left <= 0)
+				return -ETIMEDOUT;
+			timeout = max(jiffies_to_msecs(left), 1U);
+		}
+		ret = vgpu_conn_wait(&host->conn, TASK_IDLE, timeout);
 		if (ret != -ETIMEDOUT)
 			return ret;
 		if (*pinged)

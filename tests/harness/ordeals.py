@@ -12,8 +12,9 @@ import time
 TOOLS = "/usr/lib/vgpu-test/tools"
 CUTS = 90
 KILLS = 10
-# vgpud's ping-timeout-ms, a second, and what an emulated machine adds.
-PING_LIMIT = 10 + 1 + 4
+# Half of vgpud's ping-timeout-ms until there is a PING, all of it until that
+# counts as unanswered, a second, and what an emulated machine adds.
+PING_LIMIT = 5 + 10 + 1 + 4
 
 
 class Failure(Exception):
