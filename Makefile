@@ -53,10 +53,10 @@ prepare:
 demo: prepare ## two VMs: programs in the one use the other's device
 	@$(harness)/demo
 
-check: prepare ## all tests (TEST=names, BED=tier:guest-kernel/host-kernel)
+check: prepare ## all tests, in all beds (TEST=names, BED=tier:guest-kernel/host-kernel)
 	@$(run) $(addprefix --bed ,$(BED)) $(TEST)
 
-check-all: prepare ## the same on every kernel, and on a debug kernel (an hour)
+check-all: prepare ## the same, and both modules on 6.1
 	@$(run) --all $(TEST)
 
 check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)

@@ -2,59 +2,67 @@
 """The machines of one tier, and what is loaded in them."""
 
 import os
+import sys
+import threading
 import time
 
 import kernlog
-import payload
 from bridge import Bridge
-from vm import Machine, accelerator
+from vm import Machine, VmDied, accelerator
 
 SETUP = "/usr/lib/vgpu-test/setup"
+_saying = threading.Lock()
 
 
 def say(text):
-    print(text, flush=True)
+    """Prints in one piece, whoever else does."""
+    with _saying:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
 
 class Bed:
     """The machines of one tier, with everything loaded."""
 
-    def __init__(self, spec, rundir, *, shell=None, gpu=None):
+    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d"):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
+        rundir: where the bed's own folder is made, with sockets and consoles
+        kernels: a payload.Kernels, which beds may share
         shell: "guest" or "host": that machine's console is the terminal
-        gpu: "2d" or "3d": the host's machine has such a virtio-gpu
+        gpu: "none", "2d" or "3d": the virtio-gpu that the host's machine has
         """
         self.spec = spec
         self.shell = shell
         self.gpu = gpu
+        self.kernels = kernels
         self.tier, _, kernels = spec.partition(":")
         guest, _, host = kernels.partition("/")
-        self.guest_kernel = payload.Kernel(guest or "6.12")
-        self.host_kernel = payload.Kernel(host or guest or "6.12")
-        self.rundir = rundir
+        self.guest_version = guest or "6.12"
+        self.host_version = host or self.guest_version
+        self.rundir = os.path.join(rundir, spec.replace(":", "-").replace("/", "-"))
+        self.killed = False
         self.machines = []
         self.bridge = None
         self.seen = {}
         self.exports = []
 
-    def _machine(self, name, kernel, vsock=None, shell=False, gpu=None):
-        boot = kernel.boot(self.rundir)
-        archive = os.path.join(self.rundir, f"payload-{kernel.version}.tar")
-        if not os.path.exists(archive):
-            payload.make(kernel, self.rundir, payload.out_dir())
+    def _machine(self, name, version, vsock=None, shell=False, gpu="none"):
+        kernel = self.kernels.get(version)
         extra = []
         if gpu == "3d":
             extra = ["-vga", "none", "-device", "virtio-gpu-gl-pci", "-display", "sdl,gl=on"]
-        elif gpu:
+        elif gpu == "2d":
             extra = ["-device", "virtio-gpu-pci"]
-        debug = kernel.version == "debug"
-        machine = Machine(self.rundir, name, boot, archive, vsock=vsock, shell=shell,
-                          accel=accelerator(self.rundir, boot, archive), extra=extra,
+        debug = version == "debug"
+        machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
+                          accel=accelerator(self.rundir, kernel.boot, kernel.payload), extra=extra,
                           virtual_display=gpu == "3d", memory=2048 if debug else 1024, slow=4 if debug else 1)
         machine.start()
         self.machines.append(machine)
         self.seen[name] = 0
+        if self.killed:
+            raise VmDied("the run was interrupted")
         return machine
 
     def up(self):
@@ -71,15 +79,16 @@ class Bed:
 
     def boot(self):
         """Starts the machines, with nothing of ours loaded in them."""
+        os.makedirs(self.rundir, exist_ok=True)
         if self.tier == "pair":
             self.bridge = Bridge(self.rundir)
             self.bridge.start()
-            self.host = self._machine("host", self.host_kernel, "host.vhost",
+            self.host = self._machine("host", self.host_version, "host.vhost",
                                       self.shell == "host", self.gpu)
-            self.guest = self._machine("guest", self.guest_kernel, "guest.vhost",
+            self.guest = self._machine("guest", self.guest_version, "guest.vhost",
                                        self.shell == "guest")
         else:
-            self.host = self.guest = self._machine("guest", self.guest_kernel,
+            self.host = self.guest = self._machine("guest", self.guest_version,
                                                    shell=bool(self.shell), gpu=self.gpu)
         for machine in self.machines:
             self._wait(machine)
@@ -109,7 +118,7 @@ class Bed:
         """The guest VM of a pair dies at once; another one takes its place."""
         self.guest.kill()
         self.machines.remove(self.guest)
-        self.guest = self._machine("guest", self.guest_kernel, "guest.vhost")
+        self.guest = self._machine("guest", self.guest_version, "guest.vhost")
         self._wait(self.guest)
         self.guest.must(SETUP + " devices", 60)
         self.take()
@@ -125,6 +134,12 @@ class Bed:
             self.seen[machine.name] = len(text)
         return found
 
+    def kill(self):
+        """Ends it from another thread: whatever is going on there fails."""
+        self.killed = True
+        for machine in list(self.machines):
+            machine.kill_process()
+
     def down(self):
         for machine in self.machines:
             machine.stop()
@@ -132,6 +147,6 @@ class Bed:
             self.bridge.stop()
         self.machines = []
         self.bridge = None
-        for name in os.listdir(self.rundir):
+        for name in os.listdir(self.rundir) if os.path.exists(self.rundir) else ():
             if name.endswith((".vhost", ".agent", ".side")) or ".vsock" in name:
                 os.unlink(os.path.join(self.rundir, name))

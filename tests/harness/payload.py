@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 
 from vm import HERE, cache_dir, harness
 
@@ -13,26 +14,38 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 
 
 class Kernel:
-    """A kernel under test, with its image, initramfs and modules."""
+    """A kernel under test: boot is (image, initramfs), payload what a VM with it
+    gets besides. Both are made in rundir."""
 
-    def __init__(self, version):
+    def __init__(self, version, rundir):
         self.version = version
         if version == "debug":
             self.root = harness("mkdebug")
         else:
             self.root = harness("mkroot", "vm")
         boot = os.path.join(self.root, "boot")
-        self.image = os.path.join(boot, version + ".vmlinuz")
         with open(os.path.join(boot, version + ".release"), encoding="ascii") as file:
             self.release = file.read().strip()
+        initrd = os.path.join(rundir, f"{version}.initrd")
+        busybox = os.path.join(harness("mkroot", "vm"), "bin/busybox")
+        harness("mkinitrd", busybox, self.root, self.release, initrd)
+        self.boot = (os.path.join(boot, version + ".vmlinuz"), initrd)
+        self.payload = make(self, rundir, out_dir())
 
-    def boot(self, rundir):
-        """(kernel, initramfs), the latter made in rundir."""
-        initrd = os.path.join(rundir, f"{self.version}.initrd")
-        if not os.path.exists(initrd):
-            busybox = os.path.join(harness("mkroot", "vm"), "bin/busybox")
-            harness("mkinitrd", busybox, self.root, self.release, initrd)
-        return self.image, initrd
+
+class Kernels:
+    """The kernels of a run, each made ready when first asked for."""
+
+    def __init__(self, rundir):
+        self.rundir = rundir
+        self.ready = {}
+        self.lock = threading.Lock()
+
+    def get(self, version):
+        with self.lock:
+            if version not in self.ready:
+                self.ready[version] = Kernel(version, self.rundir)
+            return self.ready[version]
 
 
 def make(kernel, rundir, out):

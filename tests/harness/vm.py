@@ -6,6 +6,7 @@ import select
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -236,9 +237,18 @@ class Machine:
 
     def kill(self):
         """Ends it as a crash would."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        self.kill_process()
         self.process.wait()
         self._hang_up()
+
+    def kill_process(self, number=signal.SIGKILL):
+        try:
+            if self.shell:      # in the terminal's process group
+                self.process.send_signal(number)
+            else:
+                os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
 
     def _hang_up(self):
         for channel in (self.main, self.side):
@@ -249,13 +259,10 @@ class Machine:
         self._hang_up()
         if self.process and self.process.poll() is None:
             try:
-                os.killpg(self.process.pid, signal.SIGTERM)
+                self.kill_process(signal.SIGTERM)
                 self.process.wait(5)
-            except (subprocess.TimeoutExpired, ProcessLookupError):
-                try:
-                    os.killpg(self.process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            except subprocess.TimeoutExpired:
+                self.kill_process()
                 self.process.wait()
 
 
@@ -268,8 +275,16 @@ TCG = ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,la57=off"]
 KVM = ["-accel", "kvm", "-cpu", "host"]
 
 
+_probing = threading.Lock()
+
+
 def accelerator(rundir, boot, payload):
     """KVM where it boots this kernel at all, else emulation."""
+    with _probing:
+        return _accelerator(rundir, boot, payload)
+
+
+def _accelerator(rundir, boot, payload):
     if os.environ.get("VGPU_ACCEL") == "tcg" or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return TCG
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
