@@ -24,17 +24,19 @@ def say(text):
 class Bed:
     """The machines of one tier, with everything loaded."""
 
-    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d"):
+    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
         kernels: a payload.Kernels, which beds may share
         shell: "guest" or "host": that machine's console is the terminal
         gpu: "none", "2d" or "3d": the virtio-gpu that the host's machine has
+        layer: name of a root with more programs, for all machines
         """
         self.spec = spec
         self.shell = shell
         self.gpu = gpu
+        self.layer = layer
         self.kernels = kernels
         self.tier, _, kernels = spec.partition(":")
         guest, _, host = kernels.partition("/")
@@ -57,7 +59,8 @@ class Bed:
         debug = version == "debug"
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           accel=accelerator(self.rundir, kernel.boot, kernel.payload), extra=extra,
-                          virtual_display=gpu == "3d", memory=2048 if debug else 1024, slow=4 if debug else 1)
+                          virtual_display=gpu == "3d", memory=2048 if debug or self.layer else 1024,
+                          slow=4 if debug else 1, layer=self.layer)
         machine.start()
         self.machines.append(machine)
         self.seen[name] = 0

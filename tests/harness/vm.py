@@ -125,7 +125,7 @@ class Machine:
     """A VM with the shared image, a payload of its own and an agent in it."""
 
     def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
-                 vsock=None, args="", shell=False, virtual_display=False, slow=1):
+                 vsock=None, args="", shell=False, virtual_display=False, slow=1, layer=None):
         """
         boot: (kernel image, initramfs); paths as seen on the machine
         payload: tar archive that the VM unpacks over its root
@@ -133,6 +133,7 @@ class Machine:
         vsock: name of the vhost-device-vsock socket in rundir, or None
         virtual_display: run under Xvfb, for a virtio-gpu with 3D
         slow: by how much to stretch time limits
+        layer: name of a root that goes over the image's own
         """
         self.rundir = rundir
         self.name = name
@@ -164,6 +165,9 @@ class Machine:
             "-drive", f"file={self._inside(payload)},if=none,id=load,format=raw,readonly=on",
             "-device", "virtio-blk-pci,drive=load",
         ]
+        if layer:
+            self.command += ["-drive", f"file={self._inside(harness('mkimage', layer))},if=none,id=layer,"
+                             "format=raw,readonly=on", "-device", "virtio-blk-pci,drive=layer"]
         if vsock:
             self.command += ["-chardev", f"socket,id=vsock,path=/out/{vsock}",
                              "-device", "vhost-user-vsock-pci,chardev=vsock"]
