@@ -77,7 +77,7 @@ shell-host: prepare ## a prompt in the host of two VMs, everything loaded
 clean: ## remove what was built in this tree (the cache stays)
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
 	$(MAKE) -C userspace-lib clean
-	rm -rf tests/unit/build tests/fuzz/build
+	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install dkms prepare demo check check-all check-unit lint bench \
 	shell-guest shell-host clean
