@@ -363,6 +363,11 @@ int vgpu_conn_wait(struct vgpu_conn *conn, unsigned int state, unsigned int time
 	return 0;
 }
 
+void vgpu_conn_forget(struct vgpu_conn *conn)
+{
+	conn->rpos = conn->rlen;
+}
+
 int vgpu_conn_recv(struct vgpu_conn *conn, void *buf, size_t len, unsigned int timeout_ms)
 {
 	unsigned long deadline = jiffies + msecs_to_jiffies(timeout_ms);

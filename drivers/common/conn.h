@@ -154,4 +154,7 @@ int vgpu_conn_wait(struct vgpu_conn *conn, unsigned int state, unsigned int time
  */
 int vgpu_conn_recv(struct vgpu_conn *conn, void *buf, size_t len, unsigned int timeout_ms);
 
+/* Drop what vgpu_conn_wait() found; there may be more. For the receiving thread. */
+void vgpu_conn_forget(struct vgpu_conn *conn);
+
 #endif /* VGPU_CONN_H */

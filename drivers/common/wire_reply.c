@@ -4,6 +4,9 @@
  */
 #include "wire_check.h"
 
+/* Flags of replies that tell of an error. */
+#define REPLY_ERRORS	(VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD | VGPU_REPLY_LAST)
+
 static int reply_check_object(const struct vgpu_object_desc *desc, u32 op)
 {
 	u32 kind = le32_to_cpu(desc->kind);
@@ -69,7 +72,7 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 		most = le32_to_cpu(sent->segs[1].len);
 		break;
 	}
-	if ((flags & (VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD)) && result >= 0)
+	if ((flags & REPLY_ERRORS) && result >= 0)
 		return -EPROTO;
 	/* A driver's ioctl and llseek may return any long. */
 	if ((result > (s64)most || result < -MAX_ERRNO) &&
@@ -134,7 +137,7 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
 	if (whole_check(msg, msg_len, &limits) ||
 	    le16_to_cpu(reply->hdr.type) != VGPU_MSG_REPLY ||
 	    reply->hdr.seq != sent->call->hdr.seq || reply->reserved ||
-	    (le32_to_cpu(reply->flags) & ~(VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD)))
+	    (le32_to_cpu(reply->flags) & ~REPLY_ERRORS))
 		return -EPROTO;
 	nr_objects = le16_to_cpu(reply->nr_objects);
 	fixed = sizeof(*reply) + nr_objects * sizeof(*view->objects);

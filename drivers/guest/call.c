@@ -209,7 +209,10 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	}
 	call_count(lane, xcall, ret);
 	if (!ret) {
-		vgpu_lane_put(lane);
+		if (le32_to_cpu(xcall->reply.reply->flags) & VGPU_REPLY_LAST)
+			vgpu_lane_drop(lane);
+		else
+			vgpu_lane_put(lane);
 		return 0;
 	}
 	vgpu_lane_drop(lane);

@@ -17,6 +17,9 @@
 /* One attempt; a lost host is noticed between two. */
 #define LANE_CONNECT_TIMEOUT_MS	1000
 #define LANE_CONNECT_ATTEMPTS	10
+/* A host that has no time for a new connection resets it. */
+#define LANE_RESETS_MAX		10
+#define LANE_RESET_DELAY_MS	10
 /* The host makes a process for the first lane of a session. */
 #define LANE_READY_TIMEOUT_MS	20000
 
@@ -89,7 +92,7 @@ static int lane_ready(struct vgpu_lane *lane)
 
 	ret = vgpu_conn_recv(&lane->conn, hdr, sizeof(*hdr), LANE_READY_TIMEOUT_MS);
 	if (ret)
-		return ret;
+		return ret == -ENODEV ? -ECONNRESET : ret;
 	len = le32_to_cpu(hdr->len);
 	if (vgpu_wire_hdr_check(hdr, &lane->session->host->limits) || len > sizeof(refuse))
 		return -EPROTO;
@@ -124,12 +127,13 @@ static int lane_connect_conn(struct vgpu_lane *lane)
 }
 
 /*
- * Connects a lane that session->nr_lanes counts already; after a failure it
- * does not any more.
+ * One attempt to connect a lane that session->nr_lanes counts already; after a
+ * failure it does not any more.
  *
- * Return: the lane with the caller's reference, or an ERR_PTR().
+ * Return: the lane with the caller's reference, or an ERR_PTR(): -ECONNRESET if
+ * the host closed it without a word.
  */
-static struct vgpu_lane *lane_connect(struct vgpu_session *session)
+static struct vgpu_lane *lane_connect_once(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;
 	bool dead;
@@ -164,6 +168,8 @@ static struct vgpu_lane *lane_connect(struct vgpu_session *session)
 	}
 
 	ret = lane_hello(lane);
+	if (ret == -ENODEV)
+		ret = -ECONNRESET;
 	if (!ret)
 		ret = lane_ready(lane);
 	if (ret) {
@@ -178,6 +184,30 @@ err_uncount:
 	spin_unlock(&session->lock);
 	wake_up_all(&session->wait);
 	return ERR_PTR(ret);
+}
+
+/*
+ * Connects a lane, as lane_connect_once(). The host's listen queue may be full
+ * and its agent late on a busy machine; where the shadow is dead, the agent
+ * says so in the end.
+ */
+static struct vgpu_lane *lane_connect(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane;
+	unsigned int i;
+
+	for (i = 0;; i++) {
+		lane = lane_connect_once(session);
+		if (lane != ERR_PTR(-ECONNRESET) || i == LANE_RESETS_MAX ||
+		    vgpu_host_is_down(session->host) || READ_ONCE(session->dead))
+			return lane;
+		schedule_timeout_killable(msecs_to_jiffies(LANE_RESET_DELAY_MS << min(i, 5U)));
+		if (fatal_signal_pending(current))
+			return ERR_PTR(-EINTR);
+		spin_lock(&session->lock);
+		session->nr_lanes++;
+		spin_unlock(&session->lock);
+	}
 }
 
 /* What a program gets for a lane that could not be made. */

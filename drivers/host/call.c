@@ -210,6 +210,11 @@ static s64 call_do(struct vgpu_hcall *call)
 		result = call_close_strays(call, result);
 	/* What the driver wrote is in the guest before the reply is. */
 	ret = vgpu_demand_end(lane);
+	if (lane->last) {
+		/* Whatever the driver made of it. */
+		call->flags |= VGPU_REPLY_LAST;
+		ret = ret ?: -EFAULT;
+	}
 	if (ret) {
 		vgpu_call_take_back(call);
 		/* The driver saw a bad address; that it was a limit is ours to say. */

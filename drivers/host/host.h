@@ -627,6 +627,8 @@ struct vgpu_lane {
 	bool unacked;
 	/* The guest has cancelled call @seq. */
 	bool cancelled;
+	/* An upcall was not answered in time: the call's reply is the last message. */
+	bool last;
 	/* Bytes already counted. */
 	u64 rx_counted;
 	u64 tx_counted;

@@ -182,7 +182,7 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 	u32 data_len = 0;
 	int ret;
 
-	if (vgpu_conn_is_down(&lane->conn))
+	if (lane->last || vgpu_conn_is_down(&lane->conn))
 		return -EFAULT;
 	/* A driver may hold locks meanwhile; the lane is as good as ever. */
 	if (lane->upcall_jiffies > LANE_UPCALLS_MAX * msecs_to_jiffies(timeout))
@@ -210,10 +210,13 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 	if (ret == -ETIMEDOUT) {
 		atomic64_inc(&peer->counters.fetch_timeouts);
 		trace_vgpu_host_fetch_timeout(peer->id, lane->session->number, upcall);
+		/* The guest's thread finds the reply when it comes back. */
+		lane->last = true;
+	} else {
+		if (ret == -EPROTO)
+			vgpu_peer_malformed(peer, type);
+		vgpu_conn_shutdown(&lane->conn);
 	}
-	if (ret == -EPROTO)
-		vgpu_peer_malformed(peer, type);
-	vgpu_conn_shutdown(&lane->conn);
 	lane_set_upcalling(lane, false);
 	return -EFAULT;
 }
@@ -280,6 +283,11 @@ static int lane_next(struct vgpu_lane *lane)
 		ret = vgpu_conn_wait(&lane->conn, TASK_INTERRUPTIBLE, 0);
 		if (ret == -EINTR)
 			return ret;
+		/* An answer that comes too late, or what else; the end is what counts. */
+		if (!ret && lane->last) {
+			vgpu_conn_forget(&lane->conn);
+			continue;
+		}
 		if (!ret)
 			ret = vgpu_conn_recv(&lane->conn, &hdr, sizeof(hdr), VGPU_MSG_TIMEOUT_MS);
 		if (ret)

@@ -24,7 +24,7 @@
 
 /* The host's defaults (vgpud(8)), and what a slow machine may add. */
 #define HANDSHAKE_MS	5000
-#define FETCH_MS	2000
+#define FETCH_MS	(getenv("VGPU_FETCH_MS") ? atoi(getenv("VGPU_FETCH_MS")) : 2000)
 #define SLACK_MS	3000
 
 static const char *real_path, *fwd_path;
@@ -710,6 +710,10 @@ TEST_F(hostile, withheld_page_under_a_device_wide_mutex)
 {
 	struct vgpu_mock_locked arg = { 0 };
 	struct vgpu_fetch fetch;
+	union {
+		struct vgpu_reply reply;
+		char bytes[512];
+	} answer;
 	uint64_t start;
 	uint32_t object;
 	int lane, fd, ms;
@@ -729,9 +733,18 @@ TEST_F(hostile, withheld_page_under_a_device_wide_mutex)
 	EXPECT_LT(ms, FETCH_MS + SLACK_MS);
 	/* It did wait: the mutex was held. */
 	EXPECT_GT(ms, FETCH_MS / 2);
-	/* The lane is at its end, and counted. */
-	EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
+	/* The call failed, the lane serves no more, and it was counted. */
+	EXPECT_EQ(-EFAULT, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(VGPU_REPLY_LAST, le32toh(answer.reply.flags));
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(INT64_MIN, peer_reply(lane, &answer, sizeof(answer), 500));
 	EXPECT_EQ(1, guest_number("fetch_timeouts"));
+	close(lane);
+	/* Others of the session do. */
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 1, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	close(lane);
 	close(fd);
 }

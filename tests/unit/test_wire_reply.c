@@ -6,7 +6,7 @@
 static const struct wire_case any[] = {
 	BAD(vgpu_reply, hdr.seq, 6),
 	BAD(vgpu_reply, reserved, 1),
-	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD << 1),
+	BAD(vgpu_reply, flags, VGPU_REPLY_LAST << 1),
 	BAD(vgpu_reply, nr_objects, VGPU_FDS_MAX + 1),
 	BAD(vgpu_reply, nr_objects, U16_MAX),
 	GOOD(vgpu_reply, pos, ~0ULL),
@@ -25,6 +25,7 @@ static const struct wire_case zero_or_errno[] = {
 	BAD(vgpu_reply, result, -4096LL),
 	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* but 0 */
 	BAD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),
+	BAD(vgpu_reply, flags, VGPU_REPLY_LAST),
 };
 
 static const struct wire_case reply_open[] = {
@@ -75,6 +76,7 @@ static const struct wire_case reply_ioctl_seg[] = {
 	GOOD(vgpu_reply, result, 0),
 	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),	/* but bytes */
 	GOOD(vgpu_reply, flags, VGPU_REPLY_STRAY_FD),
+	GOOD(vgpu_reply, flags, VGPU_REPLY_LAST),
 	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 12, 1, false),
 };
 

@@ -543,6 +543,12 @@ struct vgpu_out_poll {
  * another one came after it.
  */
 #define VGPU_REPLY_STRAY_FD	(1U << 1)
+/*
+ * The answer to an upcall did not come in time: the operation failed, and this is
+ * the last message of the lane, which the guest closes. The host only waits for
+ * that: it answers nothing that comes by the lane any more.
+ */
+#define VGPU_REPLY_LAST		(1U << 2)
 
 /**
  * struct vgpu_reply - host: what the file operation gave
