@@ -8,6 +8,7 @@
  *	DIFF_TEST_LIMIT(name, seconds)	the same with another time limit
  *	DIFF_TEST_TWINS(name)		run twice, with the commands that schemas
  *					describe and with their undescribed twins
+ *	DIFF_TEST_TWINS_LIMIT(name, seconds)	the same with another time limit
  *
  * The body uses LOG_CALL(), log_line() and log_bytes() for what must be equal
  * and CHECK() for what must hold on each device by itself. It gets:
@@ -383,11 +384,13 @@ static void diff_body_ ## name(void)
 #define DIFF_TEST_LIMIT(name, seconds)	DIFF_TEST_NODE(name, NULL, seconds)
 #define DIFF_TEST(name)			DIFF_TEST_NODE(name, NULL, DIFF_SECONDS)
 
-#define DIFF_TEST_TWINS(name)						\
+#define DIFF_TEST_TWINS_LIMIT(name, seconds)				\
 static void diff_body_ ## name(void);					\
-DIFF_TEST_ONE(name, diff_body_ ## name, 0, NULL, DIFF_SECONDS)		\
+DIFF_TEST_ONE(name, diff_body_ ## name, 0, NULL, seconds)		\
 DIFF_TEST_ONE(name ## _undescribed, diff_body_ ## name,			\
-	      VGPU_MOCK_UNDESCRIBED_BIT, NULL, DIFF_SECONDS)		\
+	      VGPU_MOCK_UNDESCRIBED_BIT, NULL, seconds)			\
 static void diff_body_ ## name(void)
+
+#define DIFF_TEST_TWINS(name)	DIFF_TEST_TWINS_LIMIT(name, DIFF_SECONDS)
 
 #endif /* VGPU_DIFF_H */
