@@ -114,8 +114,10 @@ class Bed:
         self.guest.must(f"{SETUP} guest {cid} {' '.join(self.exports)}", 90)
 
     def describe(self):
-        """Writes down in the guest's machine where each device is."""
+        """Writes down in each machine where its devices are."""
         self.guest.must(f"{SETUP} env {'native' if self.tier == 'native' else ''}")
+        if self.tier == "pair":
+            self.host.must(f"{SETUP} env native")
 
     def replace_guest(self):
         """The guest VM of a pair dies at once; another one takes its place."""

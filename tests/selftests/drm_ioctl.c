@@ -34,11 +34,14 @@ static union {
 	__u64 words[64];
 } arg;
 
+/* At one address in every run, as arguments are written down with pointers to it. */
+#define ARRAYS_ADDRESS	((void *)0x200000000000)
+
 static union {
 	__u8 bytes[ARRAY_BYTES];
 	__u32 words[ARRAY_BYTES / 4];
 	__u64 longs[ARRAY_BYTES / 8];
-} arrays[NR_ARRAYS];
+} *arrays;
 
 #define ARRAY(n)	((__u64)(uintptr_t)&arrays[n])
 
@@ -703,8 +706,8 @@ static void run_probe(int fd, const struct probe *probe)
 		CHECK(!forwarded || error == EOPNOTSUPP);
 		return;
 	}
-	drm_log("%s = %d %s", probe->name, ret, error ? strerrorname_np(error) : "");
-	if (probe->flags & OPAQUE || !drm_comparable())
+	log_line("%s = %d %s", probe->name, ret, error ? strerrorname_np(error) : "");
+	if (probe->flags & OPAQUE)
 		return;
 	log_bytes("argument", &arg, _IOC_SIZE(probe->cmd));
 	for (i = 0; i < NR_ARRAYS; i++)
@@ -725,6 +728,9 @@ static void all_on(const char *node, const struct probe *own, size_t nr)
 	int fd, second;
 
 	drm_node = node;
+	arrays = mmap(ARRAYS_ADDRESS, NR_ARRAYS * sizeof(*arrays), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	MUST(arrays == ARRAYS_ADDRESS);
 	fd = open_device(O_RDWR | O_CLOEXEC);
 	second = open_device(O_RDWR | O_CLOEXEC);
 	/* As an ordinary user: the host has no privileges to lend. */

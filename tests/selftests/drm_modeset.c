@@ -29,9 +29,9 @@ static void log_words(const char *label, const __u32 *words, __u32 nr)
 {
 	__u32 i;
 
-	drm_log("%s: %u", label, nr);
+	log_line("%s: %u", label, nr);
 	for (i = 0; i < nr; i++)
-		drm_log("  %u", words[i]);
+		log_line("  %u", words[i]);
 }
 
 static void query_property(int fd, __u32 id)
@@ -46,11 +46,11 @@ static void query_property(int fd, __u32 id)
 	p.values_ptr = (__u64)(uintptr_t)values;
 	p.enum_blob_ptr = (__u64)(uintptr_t)enums;
 	DO(fd, DRM_IOCTL_MODE_GETPROPERTY, &p);
-	drm_log("property %u '%s', flags %#x", id, p.name, p.flags);
+	log_line("property %u '%s', flags %#x", id, p.name, p.flags);
 	for (i = 0; i < p.count_values; i++)
-		drm_log("  value %llu", (unsigned long long)values[i]);
+		log_line("  value %llu", (unsigned long long)values[i]);
 	for (i = 0; i < p.count_enum_blobs && !(p.flags & DRM_MODE_PROP_BLOB); i++)
-		drm_log("  %llu is '%s'", (unsigned long long)enums[i].value, enums[i].name);
+		log_line("  %llu is '%s'", (unsigned long long)enums[i].value, enums[i].name);
 }
 
 /* Id and value of an object's property by name; its blob is read, too. */
@@ -101,8 +101,8 @@ static void query_connector(struct screen *s)
 	DO(s->fd, DRM_IOCTL_MODE_GETCONNECTOR, &c);
 	MUST(c.count_modes && c.count_encoders);
 	for (i = 0; i < c.count_modes; i++)
-		drm_log("mode %ux%u '%s' %u kHz", modes[i].hdisplay, modes[i].vdisplay,
-			modes[i].name, modes[i].clock);
+		log_line("mode %ux%u '%s' %u kHz", modes[i].hdisplay, modes[i].vdisplay,
+			 modes[i].name, modes[i].clock);
 	log_words("encoders", encoders, c.count_encoders);
 	log_words("properties of the connector", props, c.count_props);
 	s->mode = modes[0];
@@ -158,7 +158,7 @@ static void query_all(struct screen *s)
 	memset(&e, 0, sizeof(e));
 	e.encoder_id = s->encoder;
 	DO(s->fd, DRM_IOCTL_MODE_GETENCODER, &e);
-	drm_log("encoder of type %u", e.encoder_type);
+	log_line("encoder of type %u", e.encoder_type);
 	find_property(s->fd, s->connector, DRM_MODE_OBJECT_CONNECTOR, NULL, NULL);
 	find_property(s->fd, s->crtc, DRM_MODE_OBJECT_CRTC, NULL, NULL);
 	find_property(s->fd, s->plane, DRM_MODE_OBJECT_PLANE, NULL, NULL);
@@ -198,7 +198,7 @@ static void set_mode(struct screen *s)
 	crtc.crtc_id = s->crtc;
 	DO(s->fd, DRM_IOCTL_MODE_GETCRTC, &crtc);
 	CHECK(crtc.fb_id == s->fb[0] && crtc.mode_valid);
-	drm_log("crtc shows %ux%u", crtc.mode.hdisplay, crtc.mode.vdisplay);
+	log_line("crtc shows %ux%u", crtc.mode.hdisplay, crtc.mode.vdisplay);
 }
 
 static void flip(struct screen *s, int nr)
@@ -213,8 +213,8 @@ static void flip(struct screen *s, int nr)
 	DO(s->fd, DRM_IOCTL_MODE_PAGE_FLIP, &f);
 	MUST(poll(&p, 1, 5000) == 1 && p.revents & POLLIN);
 	MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
-	drm_log("event %u of %u bytes, user data %llx", event.base.type, event.base.length,
-		(unsigned long long)event.user_data);
+	log_line("event %u of %u bytes, user data %llx", event.base.type, event.base.length,
+		 (unsigned long long)event.user_data);
 	CHECK(event.user_data == f.user_data && event.crtc_id == s->crtc);
 }
 
@@ -225,7 +225,7 @@ static void damage(struct screen *s)
 		.fb_id = s->fb[0], .num_clips = 3, .clips_ptr = (__u64)(uintptr_t)clips,
 	};
 
-	drm_log("damage: %d", CALL(s->fd, DRM_IOCTL_MODE_DIRTYFB, &d));
+	log_line("damage: %d", CALL(s->fd, DRM_IOCTL_MODE_DIRTYFB, &d));
 }
 
 static void atomic(struct screen *s)
@@ -258,7 +258,7 @@ static void atomic(struct screen *s)
 	counts[0] = 7;
 	counts[1] = 0;
 	CHECK(CALL(s->fd, DRM_IOCTL_MODE_ATOMIC, &a) == -1);
-	drm_log("a property of another object: %s", strerrorname_np(errno));
+	log_line("a property of another object: %s", strerrorname_np(errno));
 }
 
 /* A commit with these values of two plane and two crtc properties. */
@@ -300,7 +300,7 @@ static void fences(struct screen *s)
 	p.fd = out[1];
 	MUST(poll(&p, 1, 5000) == 1);
 	MUST(!ioctl(out[1], SYNC_IOC_FILE_INFO, &info));
-	drm_log("%u fences, status %d, %d", info.num_fences, info.status, one[0].status);
+	log_line("%u fences, status %d, %d", info.num_fences, info.status, one[0].status);
 	again = -7;
 	MUST(!commit_fences(s, 1, out[1], (__u64)(uintptr_t)&again));
 	CHECK(again > 2);
@@ -308,9 +308,9 @@ static void fences(struct screen *s)
 	/* No fence: a closed fd, and a file of another kind. */
 	close(out[1]);
 	CHECK(commit_fences(s, 1, out[1], 0) == -1);
-	drm_log("a closed fence: %s", strerrorname_np(errno));
+	log_line("a closed fence: %s", strerrorname_np(errno));
 	CHECK(commit_fences(s, 1, s->fd, 0) == -1);
-	drm_log("a device for a fence: %s", strerrorname_np(errno));
+	log_line("a device for a fence: %s", strerrorname_np(errno));
 }
 
 static void blobs(struct screen *s)
@@ -359,13 +359,13 @@ static void lease(struct screen *s)
 	DO(l.fd, DRM_IOCTL_MODE_GET_LEASE, &g);
 	log_words("leased", got, g.count_objects);
 	DO(l.fd, DRM_IOCTL_MODE_GETRESOURCES, &res);
-	drm_log("the lessee sees %u crtcs, %u connectors", res.count_crtcs,
-		res.count_connectors);
+	log_line("the lessee sees %u crtcs, %u connectors", res.count_crtcs,
+		 res.count_connectors);
 	CHECK(res.count_crtcs == 1 && res.count_connectors == 1);
 	r.lessee_id = l.lessee_id;
 	DO(s->fd, DRM_IOCTL_MODE_REVOKE_LEASE, &r);
 	g.count_objects = 8;
-	drm_log("afterwards: %d", CALL(l.fd, DRM_IOCTL_MODE_GET_LEASE, &g));
+	log_line("afterwards: %d", CALL(l.fd, DRM_IOCTL_MODE_GET_LEASE, &g));
 	close(l.fd);
 }
 

@@ -2,9 +2,6 @@
 /*
  * Differential tests on DRM nodes of several drivers. A body for one node sets
  * drm_node to what VGPU_REAL_*, VGPU_FWD_* and VGPU_CHAR_* end with.
- *
- * In the tier "pair" the real device is another kernel's, maybe of another
- * version: there the runs are judged by their CHECKs alone.
  */
 #ifndef DRM_NODE_H
 #define DRM_NODE_H
@@ -15,15 +12,6 @@
 #include "vgpu_diff.h"
 
 static const char *drm_node;
-
-static inline bool drm_comparable(void)
-{
-	const char *tier = getenv("VGPU_TIER");
-
-	return !tier || strcmp(tier, "pair");
-}
-
-#define drm_log(...)	do { if (drm_comparable()) log_line(__VA_ARGS__); } while (0)
 
 /* A counter of the export behind the forwarded node. */
 static inline long long drm_counter(const char *name)

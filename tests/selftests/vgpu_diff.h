@@ -21,6 +21,11 @@
  * is "native", nothing is forwarded. A test that needs another device than the
  * mock says so with DIFF_TEST_NODE(name, "STREAM", seconds), which reads VGPU_REAL_STREAM and
  * VGPU_FWD_STREAM.
+ *
+ * Between two machines the real device is the host's, and the guest's own may be
+ * of another version, or missing. There the host's machine runs the same program
+ * first, natively, with VGPU_RECORD=FOLDER, where it leaves its accounts; those
+ * stand for the real device in the guest's machine, with VGPU_RECORDED=FOLDER.
  */
 #ifndef VGPU_DIFF_H
 #define VGPU_DIFF_H
@@ -320,14 +325,54 @@ static inline void diff_point(const struct diff_account *a, const struct diff_ac
 
 enum diff_result { DIFF_SAME, DIFF_DIFFERENT, DIFF_NO_DEVICE };
 
-static inline enum diff_result diff_compare(const char *node, unsigned int with_twin,
-					    diff_body body, unsigned int seconds)
+/* The recorded account of a test, to be written or read. */
+static inline FILE *diff_record(const char *folder, const char *test, const char *mode)
 {
+	char file[256];
+	FILE *stream;
+
+	snprintf(file, sizeof(file), "%s/%s.%s", folder, program_invocation_short_name, test);
+	stream = fopen(file, mode);
+	if (!stream)
+		printf("# %s: %s\n", file, strerror(errno));
+	return stream;
+}
+
+static inline bool diff_save(const char *folder, const char *test,
+			     const struct diff_account *account)
+{
+	FILE *stream = diff_record(folder, test, "w");
+	size_t written;
+
+	if (!stream)
+		return false;
+	written = fwrite(account->text, 1, account->used, stream);
+	return !fclose(stream) && written == account->used;
+}
+
+static inline bool diff_load(const char *folder, const char *test, struct diff_account *account)
+{
+	FILE *stream = diff_record(folder, test, "r");
+
+	if (!stream)
+		return false;
+	account->used = fread(account->text, 1, sizeof(account->text), stream);
+	fclose(stream);
+	return account->used;
+}
+
+static inline enum diff_result diff_compare(const char *test, const char *node,
+					    unsigned int with_twin, diff_body body,
+					    unsigned int seconds)
+{
+	const char *record = getenv("VGPU_RECORD"), *recorded = getenv("VGPU_RECORDED");
 	struct diff_side real = { "real", diff_node("VGPU_REAL", node), false };
 	struct diff_side fwd = { "forwarded", diff_node("VGPU_FWD", node), true };
 	struct diff_account *accounts;
 	enum diff_result result = DIFF_SAME;
 
+	if (recorded)
+		real.path = "recorded";
 	if (!real.path || !fwd.path)
 		return DIFF_NO_DEVICE;
 	fwd.forwarded = diff_forwarded(real.path, fwd.path);
@@ -336,7 +381,12 @@ static inline enum diff_result diff_compare(const char *node, unsigned int with_
 	if (accounts == MAP_FAILED)
 		return DIFF_DIFFERENT;
 
-	diff_run(&accounts[0], &real, with_twin, body, seconds);
+	if (!recorded)
+		diff_run(&accounts[0], &real, with_twin, body, seconds);
+	else if (!diff_load(recorded, test, &accounts[0]))
+		accounts[0].failed++;
+	if (record && !diff_save(record, test, &accounts[0]))
+		accounts[0].failed++;
 	diff_run(&accounts[1], &fwd, with_twin, body, seconds);
 	if (accounts[0].used != accounts[1].used ||
 	    memcmp(accounts[0].text, accounts[1].text, accounts[0].used)) {
@@ -368,7 +418,7 @@ FIXTURE_TEARDOWN(same)
 #define DIFF_TEST_ONE(name, body, with_twin, node, seconds)		\
 TEST_F_TIMEOUT(same, name, 2 * (seconds) + 10)				\
 {									\
-	enum diff_result result = diff_compare(node, with_twin, body, seconds); \
+	enum diff_result result = diff_compare(#name, node, with_twin, body, seconds); \
 									\
 	if (result == DIFF_NO_DEVICE)					\
 		SKIP(return, "VGPU_REAL or VGPU_FWD%s%s not set",	\
