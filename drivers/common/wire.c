@@ -123,16 +123,6 @@ static int check_poll_event(const void *msg, size_t len, const struct vgpu_wire_
 	return m->object && m->revents ? 0 : -EPROTO;
 }
 
-static int check_invalidate(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
-{
-	const struct vgpu_invalidate *m = msg;
-	u64 offset = le64_to_cpu(m->offset);
-
-	if (!m->len)
-		return offset & (VGPU_PAGE_SIZE - 1) ? -EPROTO : 0;
-	return page_range_ok(offset, le64_to_cpu(m->len)) ? 0 : -EPROTO;
-}
-
 static int check_fetch(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_fetch *m = msg;
@@ -193,7 +183,6 @@ static const struct msg_rule msg_rules[] = {
 	[VGPU_MSG_UNMAP]	 = { SIZE(unmap), false, SEQ_COUNTED, check_unmap },
 	[VGPU_MSG_SESSION_CLOSE] = { SIZE(session_close), false, SEQ_COUNTED, NULL },
 	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), false, SEQ_NONE, check_poll_event },
-	[VGPU_MSG_INVALIDATE]	 = { SIZE(invalidate), false, SEQ_NONE, check_invalidate },
 	[VGPU_MSG_PING]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
 	[VGPU_MSG_PONG]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
 

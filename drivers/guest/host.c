@@ -165,7 +165,6 @@ static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
 {
 	const struct vgpu_hdr *hdr = buf;
 	const struct vgpu_poll_event *event = buf;
-	const struct vgpu_invalidate *stale = buf;
 	const struct vgpu_export_del *del = buf;
 
 	switch (le16_to_cpu(hdr->type)) {
@@ -177,10 +176,6 @@ static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
 	case VGPU_MSG_POLL_EVENT:
 		vgpu_object_poll_event(host, le32_to_cpu(event->object),
 				       le32_to_cpu(event->revents));
-		return 0;
-	case VGPU_MSG_INVALIDATE:
-		vgpu_space_invalidate(host, le64_to_cpu(stale->space), le64_to_cpu(stale->offset),
-				      le64_to_cpu(stale->len));
 		return 0;
 	case VGPU_MSG_PING:
 		vgpu_control_pong(host, le64_to_cpu(hdr->seq));

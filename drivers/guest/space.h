@@ -162,9 +162,6 @@ int vgpu_space_settle(struct vgpu_host *host);
  */
 void vgpu_space_drop(struct vgpu_host *host);
 
-/* The host says that @len bytes at @offset changed; @len 0: to the end. */
-void vgpu_space_invalidate(struct vgpu_host *host, u64 id, u64 offset, u64 len);
-
 /**
  * vgpu_space_unmap - end a range of a mapping at the host
  * @mapping: the mapping

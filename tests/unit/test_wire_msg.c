@@ -118,14 +118,6 @@ static const struct wire_case poll_event[] = {
 	BAD(vgpu_poll_event, revents, 0),
 };
 
-static const struct wire_case invalidate[] = {
-	BAD(vgpu_invalidate, offset, 0x10001),
-	BAD(vgpu_invalidate, offset, -4096ULL),
-	BAD(vgpu_invalidate, len, 100),
-	BAD(vgpu_invalidate, len, -4096ULL),
-	GOOD(vgpu_invalidate, len, 0),
-};
-
 static const struct wire_case fetch[] = {
 	BAD(vgpu_fetch, addr, 0x7ffc00001008),
 	BAD(vgpu_fetch, addr, -4096ULL),
@@ -214,7 +206,6 @@ int main(void)
 	WIRE_CASES("unmap", unmap);
 	WIRE_CASES("session_close", session_close);
 	WIRE_CASES("poll_event", poll_event);
-	WIRE_CASES("invalidate", invalidate);
 	WIRE_CASES("fetch", fetch);
 	WIRE_CASES("fetched", fetched);
 	WIRE_CASES("fetched_error", fetched_error);

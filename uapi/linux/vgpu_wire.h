@@ -21,7 +21,8 @@
  * what a malformed one gets.
  *
  * Changelog
- *  1: first version
+ *  1: first version. Before its first release: INVALIDATE was taken out, which no
+ *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -74,7 +75,7 @@ enum vgpu_msg_type {
 	VGPU_MSG_UNMAP		= 0x13,	/* guest, one-way, sequenced */
 	VGPU_MSG_SESSION_CLOSE	= 0x14,	/* guest, one-way, sequenced */
 	VGPU_MSG_POLL_EVENT	= 0x15,	/* host */
-	VGPU_MSG_INVALIDATE	= 0x16,	/* host */
+	/* 0x16 is kept for windows: the guest has to unmap pages of one */
 	VGPU_MSG_PING		= 0x17,	/* both */
 	VGPU_MSG_PONG		= 0x18,	/* both */
 
@@ -269,20 +270,6 @@ struct vgpu_poll_event {
 	struct vgpu_hdr hdr;
 	__le32 object;
 	__le32 revents;
-};
-
-/**
- * struct vgpu_invalidate - host: cached pages of a device mapping are stale
- * @hdr: VGPU_MSG_INVALIDATE
- * @space: address space, as in struct vgpu_object_desc
- * @offset: first byte
- * @len: bytes; 0: to the end
- */
-struct vgpu_invalidate {
-	struct vgpu_hdr hdr;
-	__le64 space;
-	__le64 offset;
-	__le64 len;
 };
 
 /* --- lane ----------------------------------------------------------------- */
@@ -630,7 +617,6 @@ VGPU_ASSERT_SIZE(vgpu_close, 24);
 VGPU_ASSERT_SIZE(vgpu_unmap, 40);
 VGPU_ASSERT_SIZE(vgpu_session_close, 24);
 VGPU_ASSERT_SIZE(vgpu_poll_event, 24);
-VGPU_ASSERT_SIZE(vgpu_invalidate, 40);
 VGPU_ASSERT_SIZE(vgpu_seg, 16);
 VGPU_ASSERT_SIZE(vgpu_fixup, 16);
 VGPU_ASSERT_SIZE(vgpu_args_open, 48);
