@@ -28,6 +28,9 @@
 #include "pages.h"
 #include "space.h"
 
+/* page_private() of one that is cached no more. */
+#define SPACE_PAGE_GONE		1
+
 #define SPACE_TRIES		3
 #define SPACE_AHEAD_MAX		32U
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
@@ -111,15 +114,31 @@ void vgpu_space_put(struct vgpu_space *space)
 	kref_put(&space->ref, space_release);
 }
 
-/* Forget clean pages of [first, last]. */
-static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last)
+/*
+ * A private mapping's fault hands its page to the core, which maps it under the
+ * page's lock. One that was on its way is mapped after this, and unmapped with
+ * the others; one that comes later sees the mark.
+ */
+static void space_settle_gone(struct list_head *gone)
+{
+	struct vgpu_page *page;
+
+	list_for_each_entry(page, gone, node) {
+		lock_page(page->page);
+		set_page_private(page->page, SPACE_PAGE_GONE);
+		unlock_page(page->page);
+	}
+}
+
+/* Forget clean pages. */
+static void space_drop_clean(struct vgpu_space *space)
 {
 	struct vgpu_page *page;
 	unsigned long index;
 	LIST_HEAD(gone);
 
 	mutex_lock(&space->lock);
-	xa_for_each_range(&space->pages, index, page, first, last) {
+	xa_for_each(&space->pages, index, page) {
 		if (page->orig)
 			continue;
 		xa_erase(&space->pages, index);
@@ -130,10 +149,8 @@ static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t la
 	 * back; private copies of a program stay.
 	 */
 	if (!list_empty(&gone)) {
-		loff_t len = (loff_t)(last - first + 1) << PAGE_SHIFT;
-
-		unmap_mapping_range(space->inode->i_mapping, (loff_t)first << PAGE_SHIFT,
-				    last == ULONG_MAX ? 0 : len, 0);
+		space_settle_gone(&gone);
+		unmap_mapping_range(space->inode->i_mapping, 0, 0, 0);
 	}
 	mutex_unlock(&space->lock);
 
@@ -172,7 +189,7 @@ void vgpu_space_drop(struct vgpu_host *host)
 	spin_lock(&set->lock);
 	while ((space = space_next(set, drops))) {
 		spin_unlock(&set->lock);
-		space_drop_range(space, 0, ULONG_MAX);
+		space_drop_clean(space);
 		space->dropped = drops;
 		spin_lock(&set->lock);
 		if (xa_empty(&space->pages))
@@ -183,28 +200,6 @@ void vgpu_space_drop(struct vgpu_host *host)
 	}
 	spin_unlock(&set->lock);
 	mutex_unlock(&set->drop_lock);
-}
-
-void vgpu_space_invalidate(struct vgpu_host *host, u64 id, u64 offset, u64 len)
-{
-	struct vgpu_space_set *set = &host->spaces;
-	struct vgpu_space *space, *found = NULL;
-	pgoff_t first = offset >> PAGE_SHIFT;
-	pgoff_t last = ULONG_MAX;
-
-	if (len && offset + len > offset)
-		last = (offset + len - 1) >> PAGE_SHIFT;
-	atomic64_inc(&set->drops);
-	spin_lock(&set->lock);
-	hash_for_each_possible(set->spaces, space, node, id) {
-		if (space->id == id && kref_get_unless_zero(&space->ref))
-			found = space;
-	}
-	spin_unlock(&set->lock);
-	if (!found)
-		return;
-	space_drop_range(found, first, last);
-	vgpu_space_put(found);
 }
 
 void vgpu_space_set_abort(struct vgpu_space_set *set)
@@ -236,7 +231,7 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 		space->dead = true;
 		mutex_unlock(&space->lock);
 		vgpu_flush_discard(space);
-		space_drop_range(space, 0, ULONG_MAX);
+		space_drop_clean(space);
 		vgpu_space_put(space);
 	}
 	vgpu_flush_abort(set);
@@ -342,7 +337,7 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 	int ret;
 
 	if (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX)
-		space_drop_range(mapping->space, 0, ULONG_MAX);
+		space_drop_clean(mapping->space);
 	buf = kvmalloc((size_t)nr << PAGE_SHIFT, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return -ENOMEM;
@@ -392,6 +387,17 @@ static vm_fault_t space_error_fault(int error)
 	return error == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
+/* Gives the core a cached page, locked until it is mapped; see space_settle_gone(). */
+static vm_fault_t space_lock_fault(struct page *page)
+{
+	lock_page(page);
+	if (page_private(page) != SPACE_PAGE_GONE)
+		return VM_FAULT_LOCKED;
+	unlock_page(page);
+	put_page(page);
+	return VM_FAULT_NOPAGE;
+}
+
 vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
@@ -412,7 +418,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 		get_page(page->page);
 		vmf->page = page->page;
 		mutex_unlock(&space->lock);
-		return 0;
+		return space_lock_fault(vmf->page);
 	}
 	mutex_unlock(&space->lock);
 	if (fault)
