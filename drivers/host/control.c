@@ -41,7 +41,7 @@ static void control_tx_work(struct work_struct *work)
 
 void vgpu_control_kick(struct vgpu_peer *peer)
 {
-	queue_work(vgpu_host_wq, &peer->tx_work);
+	queue_work(vgpu_host_patient_wq, &peer->tx_work);
 }
 
 /* The next object to be closed; its place in the order is kept in closing_seq. */
@@ -125,7 +125,7 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 	spin_lock(&peer->closes_lock);
 	list_add_tail(&object->close_node, &peer->closes);
 	spin_unlock(&peer->closes_lock);
-	queue_work(vgpu_host_wq, &peer->close_work);
+	queue_work(vgpu_host_patient_wq, &peer->close_work);
 	return 0;
 }
 

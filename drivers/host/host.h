@@ -64,8 +64,10 @@ struct vgpu_session;
 
 /* --- main.c --------------------------------------------------------------- */
 
-/* Deferred work of all peers: closes, control messages, poll. */
+/* Deferred work of all peers that waits for nobody: poll, ends of sessions. */
 extern struct workqueue_struct *vgpu_host_wq;
+/* That which waits, for a guest that does not read or a driver's ->release. */
+extern struct workqueue_struct *vgpu_host_patient_wq;
 
 /* --- cmd.c: control ioctls ------------------------------------------------ */
 
@@ -408,7 +410,10 @@ struct vgpu_session {
 	struct inode *inode;
 	struct vgpu_agent_event *gone;
 	struct vgpu_agent_event *closed;
-	struct work_struct close_work;
+	/* The guest has closed it: it ends when its lanes have, or then. */
+	bool closing;
+	unsigned long close_by;
+	struct delayed_work close_work;
 
 	/* The shadow, from its first mmap() or lane on. */
 	spinlock_t bind_lock;

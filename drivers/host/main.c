@@ -13,6 +13,7 @@
 #include "trace.h"
 
 struct workqueue_struct *vgpu_host_wq;
+struct workqueue_struct *vgpu_host_patient_wq;
 
 static int __init vgpu_host_init(void)
 {
@@ -21,9 +22,15 @@ static int __init vgpu_host_init(void)
 	vgpu_host_wq = alloc_workqueue("vgpu_host", WQ_UNBOUND, 0);
 	if (!vgpu_host_wq)
 		return -ENOMEM;
+	/* One item a guest at most, two with its closes: none waits for another's. */
+	vgpu_host_patient_wq = alloc_workqueue("vgpu_host_patient", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (!vgpu_host_patient_wq) {
+		ret = -ENOMEM;
+		goto err_destroy_wq;
+	}
 	ret = vgpu_anon_init();
 	if (ret)
-		goto err_destroy_workqueue;
+		goto err_destroy_patient_wq;
 	ret = vgpu_agent_init();
 	if (ret)
 		goto err_exit_anon;
@@ -31,7 +38,9 @@ static int __init vgpu_host_init(void)
 
 err_exit_anon:
 	vgpu_anon_exit();
-err_destroy_workqueue:
+err_destroy_patient_wq:
+	destroy_workqueue(vgpu_host_patient_wq);
+err_destroy_wq:
 	destroy_workqueue(vgpu_host_wq);
 	return ret;
 }
@@ -39,6 +48,7 @@ err_destroy_workqueue:
 static void __exit vgpu_host_exit(void)
 {
 	vgpu_agent_exit();
+	destroy_workqueue(vgpu_host_patient_wq);
 	destroy_workqueue(vgpu_host_wq);
 	vgpu_conn_exit();
 	/* Objects and inodes are freed by RCU callbacks. */

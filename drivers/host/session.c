@@ -12,6 +12,10 @@
 #include "anon.h"
 #include "host.h"
 
+/* How long a session that the guest has closed waits for its lanes, and how often it looks. */
+#define SESSION_CLOSE_WAIT	HZ
+#define SESSION_CLOSE_POLL	max(HZ / 100, 1)
+
 static void session_free(struct kref *ref)
 {
 	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
@@ -69,7 +73,7 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	spin_lock_init(&session->unmaps_lock);
 	INIT_LIST_HEAD(&session->unmaps);
 	init_waitqueue_head(&session->service_wait);
-	INIT_WORK(&session->close_work, session_close_work);
+	INIT_DELAYED_WORK(&session->close_work, session_close_work);
 	vgpu_page_init(&session->demand);
 	return session;
 
@@ -182,9 +186,14 @@ static bool session_has_no_lanes(struct vgpu_session *session)
  */
 static void session_close_work(struct work_struct *work)
 {
-	struct vgpu_session *session = container_of(work, struct vgpu_session, close_work);
+	struct vgpu_session *session = container_of(to_delayed_work(work), struct vgpu_session,
+						    close_work);
 
-	wait_event_timeout(session->peer->wait, session_has_no_lanes(session), HZ);
+	/* Looks now and then: a guest may close many, and others need the workers. */
+	if (!session_has_no_lanes(session) && time_before(jiffies, session->close_by)) {
+		queue_delayed_work(vgpu_host_wq, &session->close_work, SESSION_CLOSE_POLL);
+		return;
+	}
 	vgpu_session_end(session);
 	session_notify_closed(session);
 	vgpu_session_put(session);
@@ -192,9 +201,13 @@ static void session_close_work(struct work_struct *work)
 
 void vgpu_session_close_later(struct vgpu_session *session)
 {
+	/* Only the peer's thread comes here. */
+	if (session->closing)
+		return;
+	session->closing = true;
+	session->close_by = jiffies + SESSION_CLOSE_WAIT;
 	vgpu_session_get(session);
-	if (!queue_work(vgpu_host_wq, &session->close_work))
-		vgpu_session_put(session);
+	queue_delayed_work(vgpu_host_wq, &session->close_work, 0);
 }
 
 /*
@@ -213,6 +226,11 @@ void vgpu_session_close(struct vgpu_session *session)
 
 	mutex_lock(&peer->lock);
 	list_del(&session->node);
+	mutex_unlock(&peer->lock);
+	/* Without lanes it never waits again, so no timer is left behind. */
+	if (cancel_delayed_work_sync(&session->close_work))
+		vgpu_session_put(session);
+	mutex_lock(&peer->lock);
 	peer->nr_sessions--;
 	mutex_unlock(&peer->lock);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_SESSION_GONE, peer->id,
