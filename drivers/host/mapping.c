@@ -299,12 +299,14 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 
 	mmap_read_lock(mm);
 	vma = find_vma(mm, addr);
-	if (!vma || vma->vm_start != addr || vma->vm_end != end || !vma->vm_file)
+	/* It may have become one with its neighbours. */
+	if (!vma || vma->vm_start > addr || vma->vm_end < end || !vma->vm_file)
 		goto out_unlock;
 	mapping->addr = addr;
 	mapping->len = end - addr;
 	mapping->file = get_file(vma->vm_file);
-	call->out.mmap.offset = cpu_to_le64((u64)vma->vm_pgoff << PAGE_SHIFT);
+	call->out.mmap.offset = cpu_to_le64(((u64)vma->vm_pgoff << PAGE_SHIFT) + addr -
+					    vma->vm_start);
 	call->out.mmap.flags = cpu_to_le32(mapping_flags(vma->vm_flags));
 	call->out.mmap.cache = cpu_to_le32(mapping_cache(vma->vm_page_prot));
 	ret = 0;
@@ -321,8 +323,9 @@ out_unlock:
 	return 0;
 }
 
+/* @broken: out: what is mapped there is not what should be, and cannot be. */
 static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
-			      u64 end)
+			      u64 end, bool *broken)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
 	struct vgpu_session *session = call->lane->session;
@@ -334,8 +337,10 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapp
 		return vgpu_call_refuse(call, -EINVAL);
 	/* Earlier mappings there end in any case: MAP_FIXED removes them first. */
 	ret = mapping_unmap(session, shadow, addr, end);
-	if (ret)
+	if (ret) {
+		*broken = true;
 		return vgpu_call_refuse(call, ret);
+	}
 	at = vm_mmap(call->object->file, addr, end - addr,
 		     le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
 		     le32_to_cpu(args->flags) | MAP_FIXED, le64_to_cpu(args->offset));
@@ -345,8 +350,7 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapp
 		return 0;
 	}
 	/* A driver that refused leaves a hole. */
-	if (vgpu_demand_cover(session, shadow, addr, end - addr))
-		vgpu_session_end(session);
+	*broken = vgpu_demand_cover(session, shadow, addr, end - addr);
 	return ret;
 }
 
@@ -358,6 +362,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	u64 addr = le64_to_cpu(args->addr);
 	u64 len = le64_to_cpu(args->len);
 	struct vgpu_mapping *mapping;
+	bool broken = false;
 	s64 ret;
 
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
@@ -376,8 +381,10 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	if (session->nr_mappings >= peer->limits.mappings)
 		ret = vgpu_call_refuse(call, -ENOMEM);
 	else
-		ret = mapping_map_locked(call, mapping, addr, addr + len);
+		ret = mapping_map_locked(call, mapping, addr, addr + len, &broken);
 	mutex_unlock(&session->map_lock);
+	if (broken)
+		vgpu_session_end(session);
 	if (ret) {
 		memset(&call->out, 0, sizeof(call->out));
 		kfree(mapping);

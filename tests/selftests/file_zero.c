@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Private mappings of a forwarded file, whose pages the core copies, and
+ * mappings without any special flag, which the host's kernel merges: /dev/zero
+ * has both.
+ *
+ * Exports it to the guest of this machine: as root, in the loopback tier only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#define PAGE	4096UL
+
+/* The guest's node of the export, when it is there. */
+static int zero_open(void)
+{
+	char file[64], name[32];
+	FILE *stream;
+	int i, fd;
+
+	for (i = 0; i < 64; i++) {
+		snprintf(file, sizeof(file), "/sys/class/vgpu/vgpu%d/name", i);
+		stream = fopen(file, "r");
+		if (!stream)
+			continue;
+		if (fscanf(stream, "%31s", name) != 1)
+			name[0] = 0;
+		fclose(stream);
+		if (strcmp(name, "zero"))
+			continue;
+		snprintf(file, sizeof(file), "/dev/vgpu%d", i);
+		fd = open(file, O_RDWR);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+FIXTURE(zero) {
+	int fd;
+};
+
+FIXTURE_SETUP(zero)
+{
+	const char *tier = getenv("VGPU_TIER");
+	int tries;
+
+	self->fd = -1;
+	if (!tier || strcmp(tier, "loopback"))
+		SKIP(return, "needs the host in the same machine: loopback");
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_EQ(0, system("vgpuctl export /dev/zero --to 1 --name zero >/dev/null"));
+	for (tries = 0; tries < 200 && self->fd < 0; tries++) {
+		self->fd = zero_open();
+		usleep(50000);
+	}
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(zero)
+{
+	if (self->fd < 0)
+		return;
+	close(self->fd);
+	EXPECT_EQ(0, system("vgpuctl unexport zero --force >/dev/null"));
+}
+
+/* Two neighbours of one file, which are one in the shadow. */
+TEST_F(zero, neighbours)
+{
+	char *at = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned int i;
+
+	ASSERT_NE(MAP_FAILED, at);
+	ASSERT_EQ(at, mmap(at, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+			   self->fd, 0));
+	ASSERT_EQ(at + 2 * PAGE, mmap(at + 2 * PAGE, 2 * PAGE, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_FIXED, self->fd, 2 * PAGE));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(0, at[i * PAGE]);
+	/* Either goes without the other. */
+	ASSERT_EQ(0, munmap(at, 2 * PAGE));
+	at[3 * PAGE] = 7;
+	EXPECT_EQ(7, at[3 * PAGE]);
+	ASSERT_EQ(0, munmap(at + 2 * PAGE, 2 * PAGE));
+}
+
+/* What is written to a private mapping is the writer's alone, and stays. */
+TEST_F(zero, private_copies)
+{
+	char *at = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, self->fd, 0);
+	char byte;
+	int status;
+	pid_t pid;
+
+	ASSERT_NE(MAP_FAILED, at);
+	/* Read first, written first, and left to the child. */
+	EXPECT_EQ(0, at[0]);
+	at[0] = 1;
+	at[PAGE] = 2;
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		if (at[0] != 1 || at[PAGE] != 2 || at[2 * PAGE])
+			_exit(1);
+		at[0] = 5;
+		at[2 * PAGE] = 6;
+		_exit(at[0] != 5 || at[2 * PAGE] != 6);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(1, at[0]);
+	/* A call, after which cached pages are dropped, but not these. */
+	ASSERT_EQ(1, read(self->fd, &byte, 1));
+	EXPECT_EQ(1, at[0]);
+	EXPECT_EQ(2, at[PAGE]);
+	EXPECT_EQ(0, at[2 * PAGE]);
+	ASSERT_EQ(0, munmap(at, 3 * PAGE));
+}
+
+static volatile bool stop;
+
+static void *read_loop(void *argument)
+{
+	int fd = *(int *)argument;
+	char bytes[16];
+
+	while (!stop)
+		if (read(fd, bytes, sizeof(bytes)) != sizeof(bytes))
+			return "read";
+	return NULL;
+}
+
+/* Pages are dropped after each call of one thread while another one maps them. */
+TEST_F(zero, drops_beside_faults)
+{
+	pthread_t thread;
+	void *failed;
+	unsigned int i, j;
+
+	stop = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_loop, &self->fd));
+	for (i = 0; i < 50; i++) {
+		char *at = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, self->fd, 0);
+
+		ASSERT_NE(MAP_FAILED, at);
+		for (j = 0; j < 8; j++)
+			EXPECT_EQ(0, at[j * PAGE]);
+		for (j = 0; j < 8; j += 2)
+			at[j * PAGE] = j + 1;
+		for (j = 0; j < 8; j++)
+			EXPECT_EQ(j % 2 ? 0 : j + 1, at[j * PAGE]);
+		ASSERT_EQ(0, munmap(at, 8 * PAGE));
+	}
+	stop = true;
+	ASSERT_EQ(0, pthread_join(thread, &failed));
+	EXPECT_EQ(NULL, failed);
+}
+
+TEST_HARNESS_MAIN
