@@ -70,12 +70,17 @@ static void conn_state_change(struct sock *sk)
 	conn_changed(sk, true, true);
 }
 
-static void conn_install(struct vgpu_conn *conn)
+static int conn_install(struct vgpu_conn *conn)
 {
 	struct sock *sk = conn->sock->sk;
+	int ret = -EBUSY;
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
+	/* Somebody's already: what it restores in the end must not be ours. */
+	if (sk->sk_user_data)
+		goto out_unlock;
+	ret = 0;
 	conn->saved_data_ready = sk->sk_data_ready;
 	conn->saved_write_space = sk->sk_write_space;
 	conn->saved_state_change = sk->sk_state_change;
@@ -85,8 +90,10 @@ static void conn_install(struct vgpu_conn *conn)
 	sk->sk_write_space = conn_write_space;
 	sk->sk_state_change = conn_state_change;
 	sk->sk_error_report = conn_state_change;
+out_unlock:
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
+	return ret;
 }
 
 static void conn_restore(struct vgpu_conn *conn)
@@ -120,6 +127,8 @@ static void conn_enlarge_buffers(struct socket *sock)
 
 static int conn_attach(struct vgpu_conn *conn, struct socket *sock, bool own)
 {
+	int ret;
+
 	conn->rbuf = kmalloc(CONN_RBUF_LEN, GFP_KERNEL_ACCOUNT);
 	if (!conn->rbuf)
 		return -ENOMEM;
@@ -130,8 +139,12 @@ static int conn_attach(struct vgpu_conn *conn, struct socket *sock, bool own)
 	/* Whatever came before the callbacks were ours. */
 	conn->readable = true;
 	conn->writable = true;
-	conn_install(conn);
-	return 0;
+	ret = conn_install(conn);
+	if (ret) {
+		kfree(conn->rbuf);
+		conn->rbuf = NULL;
+	}
+	return ret;
 }
 
 /*

@@ -78,7 +78,8 @@ int vgpu_conn_connect(struct vgpu_conn *conn, u32 cid, u32 port, bool reserved,
  * @conn: zeroed, but for @event and @event_data
  * @fd: the socket; a reference of our own is taken
  *
- * Return: 0, -EBADF, -ENOTSOCK, -EPROTOTYPE (no AF_VSOCK stream), -ENOMEM.
+ * Return: 0, -EBADF, -ENOTSOCK, -EPROTOTYPE (no AF_VSOCK stream), -EBUSY
+ * (attached already), -ENOMEM.
  */
 int vgpu_conn_attach_fd(struct vgpu_conn *conn, int fd);
 
