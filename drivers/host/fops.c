@@ -15,15 +15,40 @@
 /* Of drm.h, which is not included for a number that never changes. */
 #define FOPS_DRM_DROP_MASTER	_IO('d', 0x1f)
 
-/*
- * Whoever opens a card node that has no master becomes it. A guest does so only
- * by permission; the bit stays refused in vgpu_ioctl_run().
- */
-static void fops_drop_master(const struct vgpu_export *export, struct file *file)
+/* Times that somebody else may become or stop being master in between. */
+#define FOPS_OPEN_TRIES		8
+
+/* Return: it was master. */
+static bool fops_drop_master(struct file *file)
 {
-	if (export->kind == VGPU_EXPORT_DRM_PRIMARY &&
-	    !(export->flags & VGPU_HOST_EXPORT_MASTER) && file->f_op->unlocked_ioctl)
-		file->f_op->unlocked_ioctl(file, FOPS_DRM_DROP_MASTER, 0);
+	return !file->f_op->unlocked_ioctl(file, FOPS_DRM_DROP_MASTER, 0);
+}
+
+/*
+ * Whoever opens a card node that has no master becomes it, and stays
+ * authenticated when it no longer is. A guest does so only by permission: its
+ * file is one that was opened while another was master, if need be our own.
+ * The bit stays refused in vgpu_ioctl_run().
+ */
+static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
+{
+	const struct vgpu_export *export = grant->export;
+	struct file *first, *file;
+	unsigned int i;
+
+	for (i = 0; i < FOPS_OPEN_TRIES; i++) {
+		first = vgpu_grant_open(grant, flags);
+		if (IS_ERR(first) || export->kind != VGPU_EXPORT_DRM_PRIMARY ||
+		    (export->flags & VGPU_HOST_EXPORT_MASTER) || !first->f_op->unlocked_ioctl)
+			return first;
+		file = vgpu_grant_open(grant, flags);
+		fops_drop_master(first);
+		fput(first);
+		if (IS_ERR(file) || !fops_drop_master(file))
+			return file;
+		fput(file);
+	}
+	return ERR_PTR(-EBUSY);
 }
 
 s64 vgpu_fops_open(struct vgpu_hcall *call)
@@ -37,12 +62,11 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
 	grant = vgpu_grant_find(peer, le32_to_cpu(args->export));
 	if (!grant)
 		return vgpu_call_refuse(call, -ENODEV);
-	file = vgpu_grant_open(grant, le32_to_cpu(args->flags));
+	file = fops_open(grant, le32_to_cpu(args->flags));
 	if (IS_ERR(file)) {
 		vgpu_grant_put(grant);
 		return PTR_ERR(file);
 	}
-	fops_drop_master(grant->export, file);
 	object = vgpu_object_take(peer, file, grant);
 	vgpu_grant_put(grant);
 	if (IS_ERR(object))

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a guest may not do with a card node: become DRM master, or pass for one,
+ * unless its export says so, and whatever an export's list denies. DRM goes by an
+ * ioctl's number alone, so neither helps another size or direction in the command.
+ *
+ * The guest is this program, see hostile_peer.h. Runs where the host is, as
+ * root: in the loopback tier only.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <drm.h>
+#include <drm_mode.h>
+
+#include "hostile_peer.h"
+
+#include "kselftest_harness.h"
+
+#define LOOPBACK	1		/* CID */
+#define PORT		22601
+#define REPLY_MS	5000
+#define CONFIG		"/etc/vgpu/exports.d/drm-policy.conf"
+
+static const char *real_path;
+
+/* The agent reads its configuration again. */
+static void agent_reload(void)
+{
+	if (system("kill -HUP $(pidof vgpud)"))
+		abort();
+}
+
+static bool agent_export(const char *more)
+{
+	FILE *file;
+
+	if (system("mkdir -p /etc/vgpu/exports.d"))
+		return false;
+	file = fopen(CONFIG, "w");
+	if (!file)
+		return false;
+	fprintf(file, "[drm-policy]\npath = %s\nto = %d:%d\n%s", real_path, LOOPBACK, PORT, more);
+	if (fclose(file))
+		return false;
+	agent_reload();
+	return true;
+}
+
+FIXTURE(policy) {
+	struct peer peer;
+	uint64_t seq;
+	uint32_t object;
+	int lane;
+	union {
+		struct vgpu_reply reply;
+		struct {
+			struct vgpu_reply header;
+			unsigned char data[256];
+		} bytes;
+	} answer;
+};
+
+FIXTURE_SETUP(policy)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	self->peer.control = -1;
+	self->lane = -1;
+	real_path = getenv("VGPU_REAL");
+	if (!real_path || !tier || strcmp(tier, "loopback"))
+		SKIP(return, "needs the host in the same machine: loopback");
+	if (geteuid())
+		SKIP(return, "needs root");
+}
+
+FIXTURE_TEARDOWN(policy)
+{
+	if (self->lane >= 0)
+		close(self->lane);
+	peer_close(&self->peer);
+	if (real_path && !unlink(CONFIG))
+		agent_reload();
+}
+
+/* Connects and opens the card node. */
+static bool guest_open(FIXTURE_DATA(policy) * self)
+{
+	int tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		if (!peer_open(&self->peer, LOOPBACK, PORT))
+			break;
+		peer_close(&self->peer);
+		usleep(50000);
+	}
+	if (tries == 100)
+		return false;
+	self->lane = peer_lane(&self->peer, 1);
+	if (self->lane < 0)
+		return false;
+	self->object = peer_open_device(&self->peer, self->lane, ++self->seq);
+	return self->object;
+}
+
+/* An ioctl of the guest, whose argument goes there and back; -ETIME: no answer. */
+static int64_t guest_ioctl(FIXTURE_DATA(policy) * self, uint32_t cmd, void *arg)
+{
+	size_t len = _IOC_SIZE(cmd);
+	int64_t result;
+
+	if (!peer_ioctl_send(self->lane, self->object, ++self->seq, cmd, arg, 0x10000, len))
+		return -ETIME;
+	result = peer_reply(self->lane, &self->answer, sizeof(self->answer), REPLY_MS);
+	if (result == INT64_MIN)
+		return -ETIME;
+	if (!(le32toh(self->answer.reply.flags) & VGPU_REPLY_REFUSED))
+		memcpy(arg, self->answer.bytes.data, len);
+	return result;
+}
+
+/* The host's own refusal, not the driver's. */
+static bool refused(FIXTURE_DATA(policy) * self, uint32_t cmd)
+{
+	unsigned char arg[64] = { 0 };
+
+	return guest_ioctl(self, cmd, arg) == -EACCES &&
+	       le32toh(self->answer.reply.flags) == VGPU_REPLY_REFUSED;
+}
+
+TEST_F(policy, set_master_in_any_guise)
+{
+	ASSERT_TRUE(agent_export(""));
+	ASSERT_TRUE(guest_open(self));
+	EXPECT_TRUE(refused(self, DRM_IOCTL_SET_MASTER));
+	EXPECT_TRUE(refused(self, _IOW('d', 0x1e, uint32_t)));
+	EXPECT_TRUE(refused(self, _IOR('d', 0x1e, uint64_t)));
+	EXPECT_TRUE(refused(self, _IOWR('d', 0x1e, uint64_t)));
+	EXPECT_TRUE(refused(self, _IOC(0, 'd', 0x1e, 8)));
+}
+
+TEST_F(policy, denied_in_any_guise)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "master = yes\ndeny-ioctls = %#lx\n",
+		 (unsigned long)DRM_IOCTL_MODE_CREATE_DUMB);
+	ASSERT_TRUE(agent_export(line));
+	ASSERT_TRUE(guest_open(self));
+	EXPECT_TRUE(refused(self, DRM_IOCTL_MODE_CREATE_DUMB));
+	EXPECT_TRUE(refused(self, _IOWR('d', 0xb2, uint32_t)));
+	EXPECT_TRUE(refused(self, _IOW('d', 0xb2, struct drm_mode_create_dumb)));
+	EXPECT_TRUE(refused(self, _IOC(0, 'd', 0xb2, 0)));
+	EXPECT_FALSE(refused(self, DRM_IOCTL_GEM_CLOSE));
+}
+
+/* What somebody without privileges gets who opens the card beside its master. */
+static int beside_master(const char *path, unsigned long cmd, void *arg, size_t len)
+{
+	int master = open(path, O_RDWR), status;
+	unsigned char copy[64];
+	pid_t pid;
+
+	memcpy(copy, arg, len);
+	pid = fork();
+	if (!pid) {
+		struct drm_mode_create_dumb dumb = { .width = 8, .height = 8, .bpp = 32 };
+		int fd = open(path, O_RDWR);
+
+		if (fd < 0 || setresuid(65534, 65534, 65534))
+			_exit(250);
+		/* Opened anew without root's rights, if its mode lets it. */
+		close(fd);
+		fd = open(path, O_RDWR);
+		if (fd < 0 || ioctl(fd, DRM_IOCTL_MODE_CREATE_DUMB, &dumb))
+			_exit(251);
+		/* The handle is the argument's first field in both that are asked. */
+		memcpy(copy, &dumb.handle, sizeof(dumb.handle));
+		_exit(ioctl(fd, cmd, copy) ? errno : 0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		status = 255 << 8;
+	close(master);
+	return WEXITSTATUS(status);
+}
+
+/*
+ * Without the permission a guest is what any program is that opened the card
+ * beside its master: not authenticated, so that it cannot look at buffers of
+ * others by their global names.
+ */
+TEST_F(policy, guest_is_not_authenticated)
+{
+	struct drm_mode_create_dumb dumb = { .width = 8, .height = 8, .bpp = 32 };
+	struct drm_gem_flink flink = { 0 };
+	struct drm_gem_open gem_open = { .name = 1 };
+	struct drm_gem_close gem_close = { 0 };
+
+	ASSERT_TRUE(agent_export(""));
+	ASSERT_TRUE(guest_open(self));
+	ASSERT_EQ(0, guest_ioctl(self, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	flink.handle = dumb.handle;
+	EXPECT_EQ(-beside_master(real_path, DRM_IOCTL_GEM_FLINK, &flink, sizeof(flink)),
+		  guest_ioctl(self, DRM_IOCTL_GEM_FLINK, &flink));
+	EXPECT_EQ(-EACCES, guest_ioctl(self, DRM_IOCTL_GEM_FLINK, &flink));
+	EXPECT_EQ(0, le32toh(self->answer.reply.flags));
+	EXPECT_EQ(-EACCES, guest_ioctl(self, DRM_IOCTL_GEM_OPEN, &gem_open));
+	gem_close.handle = dumb.handle;
+	EXPECT_EQ(-beside_master(real_path, DRM_IOCTL_GEM_CLOSE, &gem_close, sizeof(gem_close)),
+		  guest_ioctl(self, DRM_IOCTL_GEM_CLOSE, &gem_close));
+}
+
+/* The card is as free as it was: the next to open it becomes its master. */
+TEST_F(policy, guest_leaves_the_card_free)
+{
+	int fd;
+
+	ASSERT_TRUE(agent_export(""));
+	ASSERT_TRUE(guest_open(self));
+	fd = open(real_path, O_RDWR);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, ioctl(fd, DRM_IOCTL_DROP_MASTER, 0));
+	close(fd);
+}
+
+TEST_HARNESS_MAIN
