@@ -451,6 +451,63 @@ TEST_F(hostile, closing_what_it_does_not_have)
 	close(fd);
 }
 
+/*
+ * What it does not have any more may be no fault of its own: its shadow died
+ * before it read the ACK. It stays connected.
+ */
+TEST_F(hostile, closing_what_is_gone_ends_nothing)
+{
+	struct vgpu_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_CLOSE),
+		.hdr.seq = htole64(1),
+		.object = htole32(4711),
+	};
+	struct vgpu_hdr ping = {
+		.len = htole32(sizeof(ping)),
+		.type = htole16(VGPU_MSG_PING),
+		.seq = htole64(77),
+	};
+	char answer[VGPU_CONTROL_MSG_MAX];
+	uint32_t object;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
+	ASSERT_TRUE(peer_send(self->peer.control, &ping, sizeof(ping)));
+	ASSERT_GT(peer_recv(self->peer.control, answer, sizeof(answer), SLACK_MS), 0);
+	EXPECT_EQ(VGPU_MSG_PONG, peer_type(answer));
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(1, guest_number("refused"));
+	close(lane);
+}
+
+/* Hangs up while the agent grants it the exports, again and again. */
+TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 60)
+{
+	struct vgpu_hello hello = peer_hello_msg();
+	char answer[VGPU_CONTROL_MSG_MAX];
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < 200; i++) {
+		fd = peer_connect(LOOPBACK, PORT, true);
+		ASSERT_GE(fd, 0) TH_LOG("round %u", i);
+		ASSERT_TRUE(peer_send(fd, &hello, sizeof(hello)));
+		/* With the WELCOME, or soon after it. */
+		ASSERT_GT(peer_recv(fd, answer, sizeof(answer), 8000), 0) TH_LOG("round %u", i);
+		if (i % 4)
+			usleep(i % 4 * 100);
+		close(fd);
+	}
+	EXPECT_TRUE(witness());
+}
+
 TEST_F(hostile, flood_of_pings_without_reading)
 {
 	struct vgpu_hdr ping = {
@@ -650,6 +707,33 @@ TEST_F(hostile, more_lanes_than_allowed)
 	EXPECT_TRUE(witness());
 	for (i = 0; i < nr; i++)
 		close(lanes[i]);
+}
+
+/*
+ * A CLOSE that has to wait for a control message, and whose thread is killed
+ * meanwhile, is not lost: the guest sends no other.
+ */
+TEST_F(hostile, close_killed_while_it_waits)
+{
+	struct peer_call call;
+	uint32_t object;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_EQ(self->files + 1, open_files());
+	peer_call_init(&call, VGPU_OP_CLOSE, object, 2);
+	call.msg.control_seq = htole64(3);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	usleep(200000);
+	EXPECT_EQ(self->files + 1, open_files());
+	close(lane);
+	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
+	/* And not because the guest was given up. */
+	EXPECT_GE(peer_lane(&self->peer, 1), 0);
 }
 
 /* A session that is over is not begun anew by a lane that comes late. */
