@@ -57,11 +57,14 @@ def make(kernel, rundir, out):
             shutil.copy(os.path.join(HERE, "guest", name),
                         os.path.join(stage, "usr/lib/vgpu-test", name))
 
-    # Modules: the image's own, seen through a link, and ours as updates; the
+    # Modules: the image's own, seen through a link, and what was built as updates; the
     # indexes that depmod makes of both travel along.
     modules = os.path.join(stage, "usr/lib/modules", kernel.release)
     os.makedirs(os.path.join(modules, "updates"))
-    for module in glob.glob(os.path.join(out, "k-" + kernel.version, "**/*.ko"), recursive=True):
+    added = glob.glob(os.path.join(out, "k-" + kernel.version, "**/*.ko"), recursive=True)
+    if kernel.version != "debug":       # which has its own
+        added.append(os.path.join(harness("mkvkms", kernel.version), "vkms.ko"))
+    for module in added:
         target = os.path.join(modules, "updates", os.path.basename(module))
         subprocess.run(["strip", "--strip-debug", "-o", target, module], check=True)
     own = os.path.join(kernel.root, "usr/lib/modules", kernel.release)
