@@ -78,7 +78,8 @@ class Bed:
             self.offer()
             self.take()
         self.describe()
-        say(f"# {self.spec}: ready in {time.monotonic() - start:.0f} s")
+        took, computed = self.clock()
+        say(f"# {self.spec}: ready in {took - start:.0f} s, {computed:.0f} s computing")
 
     def boot(self):
         """Starts the machines, with nothing of ours loaded in them."""
@@ -128,6 +129,10 @@ class Bed:
         self.guest.must(SETUP + " devices", 60)
         self.take()
         self.describe()
+
+    def clock(self):
+        """Seconds that passed, and that the machines computed."""
+        return time.monotonic(), sum(machine.cpu() for machine in self.machines)
 
     def reports(self):
         """What the kernels complained about since the last look."""

@@ -9,18 +9,33 @@
 #define TIMES_PAIR	2000	/* two machines take longer, and prove no more */
 
 /*
- * All opens are exclusive, so nobody else may have the device open meanwhile.
+ * Opens are exclusive here, so nobody else may have the device open: not even a
+ * process of an earlier test, whose close is still on its way.
  */
+static void await_idle(void)
+{
+	int fd, i;
+
+	for (i = 0; i < 500; i++) {
+		fd = open(path, O_RDWR | O_EXCL);
+		if (fd >= 0)
+			break;
+		sleep_ms(10);
+	}
+	MUST(fd >= 0);
+	MUST(!close(fd));
+}
+
 DIFF_TEST_LIMIT(close_then_open_exclusively, 300)
 {
 	const char *tier = getenv("VGPU_TIER");
-	const char *wanted = getenv("VGPU_TIMES");	/* the harness is in a hurry */
-	int times = wanted ? atoi(wanted) :
-		    tier && !strcmp(tier, "pair") ? TIMES_PAIR : TIMES;
+	int times = diff_times(tier && !strcmp(tier, "pair") ? TIMES_PAIR : TIMES);
 	unsigned int failed = 0;
-	__u64 start = now_ms();
+	__u64 start;
 	int fd, i;
 
+	await_idle();
+	start = now_ms();
 	for (i = 0; i < times && failed < 3; i++) {
 		fd = open(path, O_RDWR | O_EXCL);
 		if (fd < 0) {
@@ -45,9 +60,11 @@ DIFF_TEST_LIMIT(use_close_open, 120)
 	struct vgpu_mock_inout io = { };
 	__u32 data[50] = { };
 	struct vgpu_mock_array array = { .ptr = (uintptr_t)data, .count = 50 };
+	int times = diff_times(500);
 	int fd, i;
 
-	for (i = 0; i < 500; i++) {
+	await_idle();
+	for (i = 0; i < times; i++) {
 		fd = open(path, O_RDWR | O_EXCL);
 		MUST(fd >= 0);
 		MUST(!ioctl(fd, VGPU_MOCK_IOC_INOUT, &io));
@@ -60,9 +77,10 @@ DIFF_TEST_LIMIT(use_close_open, 120)
 
 DIFF_TEST(busy)
 {
-	int fd = open_device(O_RDWR | O_EXCL);
-	int again;
+	int fd, again;
 
+	await_idle();
+	fd = open_device(O_RDWR | O_EXCL);
 	LOG_CALL(open(path, O_RDWR));
 	LOG_CALL(open(path, O_RDWR | O_EXCL));
 	again = dup(fd);
@@ -83,12 +101,13 @@ DIFF_TEST(busy)
 DIFF_TEST(last_reference)
 {
 	struct vgpu_mock_buf_create create = { .size = 4096 };
-	int fd = open_device(O_RDWR | O_EXCL);
 	void *memory;
+	int fd, i;
 	int status;
 	pid_t pid;
-	int i;
 
+	await_idle();
+	fd = open_device(O_RDWR | O_EXCL);
 	MUST(!ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
 	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, create.out_offset);
 	MUST(memory != MAP_FAILED);

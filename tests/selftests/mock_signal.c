@@ -94,8 +94,8 @@ DIFF_TEST_TWINS(restarted)
 	for (i = 0; i < ARRAY_SIZE(hows); i++) {
 		log_line("how %u", hows[i]);
 		catch(SIGALRM, SA_RESTART);
-		timer(150);
-		log_sleep(fd, CMD(SLEEP), 600, VGPU_MOCK_SLEEP_INTERRUPTIBLE, hows[i]);
+		timer(120);
+		log_sleep(fd, CMD(SLEEP), 400, VGPU_MOCK_SLEEP_INTERRUPTIBLE, hows[i]);
 	}
 }
 
@@ -107,21 +107,21 @@ DIFF_TEST_TWINS(not_interrupted)
 
 	signal(SIGALRM, SIG_IGN);
 	timer(100);
-	log_sleep(fd, CMD(SLEEP), 400, VGPU_MOCK_SLEEP_INTERRUPTIBLE, 0);
+	log_sleep(fd, CMD(SLEEP), 300, VGPU_MOCK_SLEEP_INTERRUPTIBLE, 0);
 	catch(SIGALRM, 0);
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	timer(100);
-	log_sleep(fd, CMD(SLEEP), 400, VGPU_MOCK_SLEEP_INTERRUPTIBLE, 0);
+	log_sleep(fd, CMD(SLEEP), 300, VGPU_MOCK_SLEEP_INTERRUPTIBLE, 0);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	log_line("caught %d", caught);
 	catch(SIGALRM, 0);
 	timer(100);
-	log_sleep(fd, CMD(SLEEP), 400, VGPU_MOCK_SLEEP_KILLABLE, 0);
+	log_sleep(fd, CMD(SLEEP), 300, VGPU_MOCK_SLEEP_KILLABLE, 0);
 	catch(SIGALRM, 0);
 	timer(100);
-	log_sleep(fd, CMD(SLEEP), 400, VGPU_MOCK_SLEEP_UNINTERRUPTIBLE, 0);
+	log_sleep(fd, CMD(SLEEP), 300, VGPU_MOCK_SLEEP_UNINTERRUPTIBLE, 0);
 }
 
 /* A signal that was there before the call. */

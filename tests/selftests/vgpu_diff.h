@@ -134,6 +134,20 @@ static inline void log_bytes(const char *label, const void *data, size_t length)
 		_exit(1);						\
 } while (0)
 
+/* How often to do what a test does @times times: the harness may be in a hurry. */
+static inline int diff_times(int times)
+{
+	const char *limit = getenv("VGPU_TIMES");
+
+	return limit && atoi(limit) < times ? atoi(limit) : times;
+}
+
+/* Likewise, how long a race is run. */
+static inline unsigned int diff_race_ms(void)
+{
+	return getenv("VGPU_TIMES") ? 500 : 1500;
+}
+
 static inline int open_device(int flags)
 {
 	int fd = open(path, flags);
