@@ -26,7 +26,7 @@ static void await_idle(void)
 	MUST(!close(fd));
 }
 
-DIFF_TEST_LIMIT(close_then_open_exclusively, 300)
+DIFF_TEST_LIMIT(close_then_open_exclusively, 500)
 {
 	const char *tier = getenv("VGPU_TIER");
 	int times = diff_times(tier && !strcmp(tier, "pair") ? TIMES_PAIR : TIMES);
