@@ -30,6 +30,13 @@
 #define CONN_RBUF_LEN		SZ_16K
 #define CONN_SOCK_BUF_LEN	((u64)SZ_1M)
 #define CONN_RESERVED_PORTS	1024
+/*
+ * recvmsg() into a program's memory faults with the sock locked, while ours are
+ * locked in faults and below mmap(). These are never the same sock: ours get a
+ * lockdep class of their own. (Not by a key of ours, which socks outlive that
+ * linger when the module is gone; 1 is SINGLE_DEPTH_NESTING.)
+ */
+#define CONN_LOCK_SUBCLASS	2
 
 static void conn_changed(struct sock *sk, bool readable, bool writable)
 {
@@ -81,6 +88,7 @@ static int conn_install(struct vgpu_conn *conn)
 	if (sk->sk_user_data)
 		goto out_unlock;
 	ret = 0;
+	lockdep_set_subclass(&sk->sk_lock, CONN_LOCK_SUBCLASS);
 	conn->saved_data_ready = sk->sk_data_ready;
 	conn->saved_write_space = sk->sk_write_space;
 	conn->saved_state_change = sk->sk_state_change;
@@ -108,6 +116,7 @@ static void conn_restore(struct vgpu_conn *conn)
 	sk->sk_state_change = conn->saved_state_change;
 	sk->sk_error_report = conn->saved_error_report;
 	write_unlock_bh(&sk->sk_callback_lock);
+	lockdep_set_subclass(&sk->sk_lock, 0);
 	release_sock(sk);
 }
 
