@@ -179,19 +179,13 @@ void vgpu_fixup_remove_fds(struct vgpu_hcall *call)
 
 /* --- fds ------------------------------------------------------------------ */
 
-/* What the driver left in the table. */
-struct fixup_fds {
-	struct vgpu_fd left[VGPU_FDS_MAX];
-	unsigned int nr;
-};
-
-static struct vgpu_fd *fds_find(struct fixup_fds *fds, int fd)
+static struct vgpu_fd *fds_find(struct vgpu_hcall *call, int fd)
 {
-	unsigned int i;
+	u32 i;
 
-	for (i = 0; i < min_t(unsigned int, fds->nr, VGPU_FDS_MAX); i++)
-		if (fds->left[i].file && fds->left[i].fd == fd)
-			return &fds->left[i];
+	for (i = 0; i < call->nr_left; i++)
+		if (call->left[i].file && call->left[i].fd == fd)
+			return &call->left[i];
 	return NULL;
 }
 
@@ -220,7 +214,7 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 }
 
 /* FD_OUT and FD_RET fixups, after success. */
-static int fds_answer(struct vgpu_hcall *call, struct fixup_fds *fds, s64 *result)
+static int fds_answer(struct vgpu_hcall *call, s64 *result)
 {
 	const struct vgpu_fixup *fixups = call->view.fixups;
 	u32 nr = fixup_nr(call), i;
@@ -236,7 +230,7 @@ static int fds_answer(struct vgpu_hcall *call, struct fixup_fds *fds, s64 *resul
 		case VGPU_FIXUP_FD_OUT:
 			field = fixup_reply(call, fixup);
 			memcpy(&value, field, sizeof(value));
-			fd = fds_find(fds, value);
+			fd = fds_find(call, value);
 			if (!fd)
 				break;
 			/* The guest writes its own number; ours is none of its business. */
@@ -245,7 +239,7 @@ static int fds_answer(struct vgpu_hcall *call, struct fixup_fds *fds, s64 *resul
 			ret = fds_give(call, fd, i);
 			break;
 		case VGPU_FIXUP_FD_RET:
-			fd = fds_find(fds, *result);
+			fd = fds_find(call, *result);
 			if (!fd)
 				break;
 			*result = 0;
@@ -259,21 +253,21 @@ static int fds_answer(struct vgpu_hcall *call, struct fixup_fds *fds, s64 *resul
 s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
-	struct fixup_fds found, *fds = &found;
-	unsigned int i, strays = 0;
+	unsigned int nr, i, strays = 0;
 	int ret = 0;
 
-	fds->nr = vgpu_fdtable_take(call->lane->file, fds->left, VGPU_FDS_MAX);
-	if (!fds->nr)
+	nr = vgpu_fdtable_take(call->lane->file, call->left, VGPU_FDS_MAX);
+	if (!nr)
 		return result;
-	if (fds->nr > peer->limits.fds_per_call)
+	call->nr_left = min_t(unsigned int, nr, VGPU_FDS_MAX);
+	if (nr > peer->limits.fds_per_call)
 		ret = -EMFILE;
 	else if (result >= 0)
-		ret = fds_answer(call, fds, &result);
-	for (i = 0; i < min_t(unsigned int, fds->nr, VGPU_FDS_MAX); i++) {
-		if (!fds->left[i].file)
+		ret = fds_answer(call, &result);
+	for (i = 0; i < call->nr_left; i++) {
+		if (!call->left[i].file)
 			continue;
-		fput(fds->left[i].file);
+		fput(call->left[i].file);
 		strays++;
 	}
 	if (ret) {

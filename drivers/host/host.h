@@ -54,7 +54,6 @@
 #include "wire.h"
 
 struct vgpu_call_op;
-struct vgpu_fd;
 struct vgpu_lane;
 struct vgpu_peer;
 struct vgpu_session;
@@ -468,6 +467,13 @@ struct file *vgpu_shadow_file(struct vgpu_session *session);
 
 #define VGPU_SEGS_SMALL		16
 
+/* An fd of a lane's thread. */
+struct vgpu_fd {
+	int fd;
+	bool cloexec;
+	struct file *file;
+};
+
 struct vgpu_seg_place {
 	unsigned long addr;	/* in the shadow */
 	u32 in;			/* offset of its bytes in the CALL's data */
@@ -497,6 +503,8 @@ struct vgpu_seg_place {
  * @segs: where each segment is
  * @segs_small: enough for most calls
  * @placed: the fd of each FD_IN fixup, while they are in the table
+ * @left: what the driver left in the table
+ * @nr_left: entries of it
  * @done: ran; its reply is due
  */
 struct vgpu_hcall {
@@ -525,6 +533,8 @@ struct vgpu_hcall {
 	struct vgpu_seg_place *segs;
 	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
 	struct vgpu_fd *placed;
+	struct vgpu_fd left[VGPU_FDS_MAX];
+	u32 nr_left;
 	bool done;
 };
 
@@ -596,13 +606,6 @@ void vgpu_fixup_remove_fds(struct vgpu_hcall *call);
 s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result);
 
 /* --- fdtable.c ------------------------------------------------------------ */
-
-/* An fd that a call left behind. */
-struct vgpu_fd {
-	int fd;
-	bool cloexec;
-	struct file *file;
-};
 
 /* current's table is its own and holds nothing but @lane. */
 bool vgpu_fdtable_is_private(struct file *lane);
