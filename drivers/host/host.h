@@ -590,6 +590,8 @@ int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow,
 bool vgpu_mapping_unmaps_due(struct vgpu_session *session, u64 seq);
 int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u64 len);
 void vgpu_mapping_drop_all(struct vgpu_session *session);
+/* Forget them, when nobody finds the session any more. */
+void vgpu_mapping_drop_unmaps(struct vgpu_session *session);
 
 /* --- fixup.c -------------------------------------------------------------- */
 

@@ -116,7 +116,6 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 
 void vgpu_mapping_drop_all(struct vgpu_session *session)
 {
-	struct vgpu_unmap_req *req, *next;
 	struct vgpu_mapping *mapping;
 	struct rb_node *node;
 
@@ -127,9 +126,14 @@ void vgpu_mapping_drop_all(struct vgpu_session *session)
 		mapping_free(session, mapping);
 	}
 	mutex_unlock(&session->map_lock);
+}
+
+void vgpu_mapping_drop_unmaps(struct vgpu_session *session)
+{
+	struct vgpu_unmap_req *req, *next;
+
 	list_for_each_entry_safe(req, next, &session->unmaps, node)
 		kfree(req);
-	INIT_LIST_HEAD(&session->unmaps);
 }
 
 /* --- unmaps --------------------------------------------------------------- */

@@ -20,6 +20,8 @@ static void session_free(struct kref *ref)
 {
 	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
 
+	/* Here, as the control connection queues them for as long as it finds us. */
+	vgpu_mapping_drop_unmaps(session);
 	xa_destroy(&session->tasks);
 	put_pid(session->pid);
 	if (session->mm)
