@@ -24,7 +24,7 @@ def say(text):
 class Bed:
     """The machines of one tier, with everything loaded."""
 
-    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None):
+    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, thorough=False):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
@@ -32,11 +32,13 @@ class Bed:
         shell: "guest" or "host": that machine's console is the terminal
         gpu: "none", "2d" or "3d": the virtio-gpu that the host's machine has
         layer: name of a root with more programs, for all machines
+        thorough: what is done often is done very often here
         """
         self.spec = spec
         self.shell = shell
         self.gpu = gpu
         self.layer = layer
+        self.thorough = thorough
         self.kernels = kernels
         self.tier, _, kernels = spec.partition(":")
         guest, _, host = kernels.partition("/")
@@ -44,6 +46,8 @@ class Bed:
         self.host_version = host or self.guest_version
         self.rundir = os.path.join(rundir, spec.replace(":", "-").replace("/", "-"))
         self.killed = False
+        # The host's, as the guest sees it.
+        self.cid = 2 if self.tier == "pair" else 1
         self.machines = []
         self.bridge = None
         self.seen = {}
@@ -73,6 +77,8 @@ class Bed:
         start = time.monotonic()
         self.boot()
         for machine in self.machines:
+            # Scans of its own would find what is only on its way.
+            machine.must("[ ! -e /sys/kernel/debug/kmemleak ] || echo scan=off >/sys/kernel/debug/kmemleak")
             machine.must(SETUP + " devices", 60)
         if self.tier != "native":
             self.offer()
@@ -111,8 +117,7 @@ class Bed:
 
     def take(self):
         """The guest's machine takes what is exported."""
-        cid = "2" if self.tier == "pair" else "1"
-        self.guest.must(f"{SETUP} guest {cid} {' '.join(self.exports)}", 90)
+        self.guest.must(f"{SETUP} guest {self.cid} {' '.join(self.exports)}", 90)
 
     def describe(self):
         """Writes down in each machine where its devices are."""

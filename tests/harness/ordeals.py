@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Ordeals: what is done to whole machines while programs use the device.
+"""Ordeals: what is done to whole machines while programs use the device, and to
+the modules.
 
-Each is a function of a pair bed that raises Failure, or returns a word about
-what was seen. The guest runs tests/tools/guest_load meanwhile.
+Each is a function of a bed that raises Failure, or returns a word about what was
+seen. The guest runs tests/tools/guest_load meanwhile.
 """
 
 import os
@@ -15,6 +16,13 @@ KILLS = 10
 # Half of vgpud's ping-timeout-ms until there is a PING, all of it until that
 # counts as unanswered, a second, and what an emulated machine adds.
 PING_LIMIT = 5 + 10 + 1 + 4
+# How often modules are loaded and unloaded, and for how many of that once with
+# devices that are used in between.
+RELOADS = 50
+RELOADS_QUICK = 10
+RELOADS_A_USE = 10
+# vsock keeps closed sockets for up to 8 s.
+LINGER = 20
 
 
 class Failure(Exception):
@@ -122,4 +130,78 @@ def kill(bed):
     return f"{KILLS} guest VMs killed in mid-call, back to '{before}'"
 
 
-ORDEALS = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_kill": kill}
+def must(machine, command, limit=60):
+    result = machine.run(command, limit)
+    if result.status:
+        raise Failure(f"{machine.name}: '{command}' ({result.status}): {result.text}")
+
+
+def leftovers(bed):
+    """What is there of our modules, and what they may have kept of others: numbers."""
+    found = {}
+    for machine in bed.machines:
+        for line in machine.must("/usr/lib/vgpu-test/leftovers", 30).lines:
+            what, _, number = line.rpartition(" ")
+            found[f"{machine.name}: {what}"] = int(number)
+    return found
+
+
+def unload_modules(bed):
+    """Threads of peers that are gone hold the host's module for a moment."""
+    must(bed.guest, "rmmod vgpu_guest")
+    must(bed.host, "pid=$(pidof vgpud); kill $pid; "
+                   "while kill -0 $pid 2>/dev/null; do busybox usleep 20000; done", 20)
+    must(bed.host, "for i in $(seq 50); do rmmod vgpu_host 2>/dev/null && exit 0; "
+                   "busybox usleep 100000; done; rmmod vgpu_host", 20)
+
+
+def load_modules(bed):
+    bed.offer()
+    bed.take()
+    bed.describe()
+
+
+def in_use(bed):
+    """Modules in use refuse to go."""
+    for device in ("$VGPU_FWD_MOCK", "$VGPU_FWD_VGEM_CARD"):
+        must(bed.guest, f". /run/vgpu-env; exec 4<>{device}; ! rmmod vgpu_guest")
+    must(bed.host, "! rmmod vgpu_host")
+    must(bed.guest, f"{TOOLS}/guest_load mock once")
+
+
+def reload_round(bed, times):
+    """Neither module finds another side; the guest's goes while it looks for one."""
+    guest = f"modprobe vgpu_guest cid={bed.cid} && rmmod vgpu_guest"
+    host = "modprobe vgpu_host && rmmod vgpu_host"
+    for machine, command in ((bed.host, host), (bed.guest, guest)):
+        must(machine, f"for i in $(seq {times}); do {command} || exit; done", 10 * times)
+
+
+def reload(bed):
+    """Modules come and go, and nothing of them stays."""
+    times = RELOADS if bed.thorough else RELOADS_QUICK
+    in_use(bed)
+    unload_modules(bed)
+    before = leftovers(bed)
+    stayed = [what for what, number in before.items() if number and
+              ("vgpu" in what and "mock" not in what or what.endswith("threads"))]
+    if stayed:
+        raise Failure("left behind by the tests: " + "; ".join(stayed))
+    for _ in range(times // RELOADS_A_USE):
+        reload_round(bed, RELOADS_A_USE - 1)
+        load_modules(bed)
+        in_use(bed)
+        unload_modules(bed)
+    deadline = time.monotonic() + LINGER * bed.guest.slow
+    while stayed := [what for what, number in leftovers(bed).items() if number > before.get(what, 0)]:
+        if time.monotonic() > deadline:
+            raise Failure("left behind: " + "; ".join(stayed))
+        time.sleep(0.5)
+    load_modules(bed)
+    return f"modules loaded {times} times, used {times // RELOADS_A_USE} times, nothing left behind"
+
+
+ORDEALS = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_kill": kill,
+           "ordeal_reload": reload}
+# Those that need no second machine, and less time.
+ANYWHERE = ["ordeal_reload"]
