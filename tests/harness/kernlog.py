@@ -9,7 +9,9 @@ REPORT = re.compile(
     r"|kmemleak: [1-9]\d* new|BUG |soft lockup|hard LOCKUP|refcount_t: |list_(add|del) corruption"
     r"|slab-out-of-bounds|use-after-free|scheduling while atomic|sleeping function called"
     r"|inconsistent lock state|suspicious RCU|bad unlock balance|held lock freed"
-    r"|Objects remaining in|kobject_add_internal failed|sysfs: cannot create duplicate")
+    r"|Objects remaining in|kobject_add_internal failed|sysfs: cannot create duplicate"
+    r"|INFO: trying to register non-static key|Busy inodes after unmount|kmemleak: .*disabled"
+    r"|turning off the locking correctness validator")
 
 # What a stock kernel says on these machines, with no module of ours loaded.
 HARMLESS = re.compile(r"RAS: Correctable Errors|hung_task|WARNING: Unsupported flag value|"
