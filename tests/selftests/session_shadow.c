@@ -86,7 +86,7 @@ TEST_F(shadow, has_no_rights)
 	EXPECT_STREQ("", status_line(self->proc, "Groups"));
 	for (i = 0; i < 5; i++)
 		EXPECT_STREQ("0000000000000000", status_line(self->proc, caps[i]))
-			TH_LOG("%s", caps[i]);
+			TH_LOG("capability set %u", i);
 	EXPECT_STREQ("1", status_line(self->proc, "NoNewPrivs"));
 	EXPECT_STREQ("2", status_line(self->proc, "Seccomp"));
 	/* vgpud's, and the program's own after its start. */

@@ -327,14 +327,31 @@ static inline void diff_print(const struct diff_side *side, const struct diff_ac
 }
 
 /* Which line is the first that differs, for people. */
-static inline void diff_point(const struct diff_account *a, const struct diff_account *b)
+static inline void diff_line(const char *side, const struct diff_account *account,
+			     unsigned int start)
 {
-	unsigned int line = 1;
+	unsigned int end = start;
+
+	while (end < account->used && account->text[end] != '\n')
+		end++;
+	printf("#   %s: %.*s\n", side, (int)(end - start), account->text + start);
+}
+
+/* The first line that differs, from its beginning. */
+static inline void diff_point(const struct diff_account *real, const struct diff_account *fwd)
+{
+	unsigned int line = 1, start = 0;
 	unsigned int i;
 
-	for (i = 0; i < a->used && i < b->used && a->text[i] == b->text[i]; i++)
-		line += a->text[i] == '\n';
+	for (i = 0; i < real->used && i < fwd->used && real->text[i] == fwd->text[i]; i++) {
+		if (real->text[i] == '\n') {
+			line++;
+			start = i + 1;
+		}
+	}
 	printf("# accounts differ from line %u on\n", line);
+	diff_line("real", real, start);
+	diff_line("forwarded", fwd, start);
 }
 
 enum diff_result { DIFF_SAME, DIFF_DIFFERENT, DIFF_NO_DEVICE };
@@ -384,6 +401,7 @@ static inline enum diff_result diff_compare(const char *test, const char *node,
 	struct diff_side fwd = { "forwarded", diff_node("VGPU_FWD", node), true };
 	struct diff_account *accounts;
 	enum diff_result result = DIFF_SAME;
+	bool differ;
 
 	if (recorded)
 		real.path = "recorded";
@@ -402,17 +420,17 @@ static inline enum diff_result diff_compare(const char *test, const char *node,
 	if (record && !diff_save(record, test, &accounts[0]))
 		accounts[0].failed++;
 	diff_run(&accounts[1], &fwd, with_twin, body, seconds);
-	if (accounts[0].used != accounts[1].used ||
-	    memcmp(accounts[0].text, accounts[1].text, accounts[0].used)) {
-		diff_point(&accounts[0], &accounts[1]);
-		result = DIFF_DIFFERENT;
-	}
-	if (accounts[0].failed || accounts[1].failed)
+	differ = accounts[0].used != accounts[1].used ||
+		 memcmp(accounts[0].text, accounts[1].text, accounts[0].used);
+	if (differ || accounts[0].failed || accounts[1].failed)
 		result = DIFF_DIFFERENT;
 	if (result != DIFF_SAME || getenv("VGPU_VERBOSE")) {
 		diff_print(&real, &accounts[0]);
 		diff_print(&fwd, &accounts[1]);
 	}
+	/* The last lines are those that a long output keeps. */
+	if (differ)
+		diff_point(&accounts[0], &accounts[1]);
 	munmap(accounts, 2 * sizeof(*accounts));
 	return result;
 }
