@@ -14,10 +14,7 @@ static const struct {
 	const struct vgpu_schema *schema;
 } drm_drivers[] = {
 	{ "vgem", &vgpu_schema_vgem },
-	/* Some kernels hang it on the transport, on which no other DRM device is. */
 	{ "virtio_gpu", &vgpu_schema_virtgpu },
-	{ "virtio-pci", &vgpu_schema_virtgpu },
-	{ "virtio-mmio", &vgpu_schema_virtgpu },
 };
 
 /* Devices without a driver's name that their path tells. */

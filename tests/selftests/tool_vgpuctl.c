@@ -199,6 +199,12 @@ TEST(guest_side)
 	EXPECT_RUN(0, "\"round_trips\":", "vgpuctl status --json");
 	if (getenv("VGPU_FWD_VGEM_CARD"))
 		EXPECT_RUN(0, getenv("VGPU_FWD_VGEM_CARD"), "vgpuctl list");
+	/* What is on the bus, not the bus's own driver. */
+	if (getenv("VGPU_CHAR_GPU_CARD")) {
+		EXPECT_RUN(0, "virtio_gpu\n", "cat /sys/class/vgpu/%s/driver",
+			   strrchr(getenv("VGPU_CHAR_GPU_CARD"), '/') + 1);
+		EXPECT_RUN(1, "", "vgpuctl list | grep virtio-pci");
+	}
 }
 
 TEST_HARNESS_MAIN

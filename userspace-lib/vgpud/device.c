@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,10 +57,30 @@ static void strip_instance(char *name)
 		}
 }
 
+/*
+ * A DRM device of virtio hangs on the transport (a PCI function): the driver is
+ * bound to the one virtio device that the transport carries.
+ */
+static void find_virtio_driver(const char *dir, char *driver, size_t size)
+{
+	char pattern[80];
+	glob_t found;
+
+	driver[0] = '\0';
+	snprintf(pattern, sizeof(pattern), "%s/device/virtio[0-9]*", dir);
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	link_name(found.gl_pathv[0], "driver", driver, size);
+	globfree(&found);
+}
+
 static void find_driver(const char *dir, char *driver, size_t size)
 {
 	char bus[64];
 
+	find_virtio_driver(dir, driver, size);
+	if (driver[0])
+		return;
 	link_name(dir, "device/driver", driver, size);
 	link_name(dir, "device/subsystem", bus, sizeof(bus));
 	if (driver[0] && strcmp(bus, "faux"))
