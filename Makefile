@@ -24,6 +24,8 @@ modules: ## vgpu_guest.ko and vgpu_host.ko for KDIR
 
 modules_install: ## install the modules (as root), for plain modprobe
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
+	@# Kbuild does not where headers come without a System.map, as distributions' do.
+	depmod $(addprefix -b ,$(INSTALL_MOD_PATH)) $$($(MAKE) -s --no-print-directory -C $(KDIR) kernelrelease)
 
 lib: ## vgpud, vgpuctl, vgpu-shadow and libvgpu
 	$(MAKE) -C userspace-lib
@@ -31,19 +33,27 @@ lib: ## vgpud, vgpuctl, vgpu-shadow and libvgpu
 install: lib ## install these (as root; DESTDIR=, prefix=)
 	$(MAKE) -C userspace-lib install
 
-dkms: ## have DKMS build and install the modules for each kernel (as root)
+dkms_source := $(DESTDIR)/usr/src/vgpu-$(version)
+dkms: ## have DKMS build and install the modules for each kernel (as root; KVER=)
 	dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
-	rm -rf $(DESTDIR)/usr/src/vgpu-$(version)
-	mkdir -p $(DESTDIR)/usr/src/vgpu-$(version)
-	cp -r Kbuild drivers uapi $(DESTDIR)/usr/src/vgpu-$(version)/
+	rm -rf $(dkms_source)
+	mkdir -p $(dkms_source)
+	find Kbuild drivers uapi tests/mock/vgpu_mock.h \( -name '*.[ch]' ! -name '*.mod.c' -o -name Kbuild -o -name '*.mk' \) \
+		-exec cp --parents -t $(dkms_source) {} +
 	printf '%s\n' 'PACKAGE_NAME=vgpu' 'PACKAGE_VERSION=$(version)' 'AUTOINSTALL=yes' \
 		'MAKE[0]="make -C $$kernel_source_dir M=$$dkms_tree/$$module/$$module_version/build modules"' \
-		'CLEAN="true"' \
 		'BUILT_MODULE_NAME[0]=vgpu_guest' 'BUILT_MODULE_LOCATION[0]=drivers/guest' \
 		'DEST_MODULE_LOCATION[0]=/updates' \
 		'BUILT_MODULE_NAME[1]=vgpu_host' 'BUILT_MODULE_LOCATION[1]=drivers/host' \
-		'DEST_MODULE_LOCATION[1]=/updates' >$(DESTDIR)/usr/src/vgpu-$(version)/dkms.conf
-	[ -n "$(DESTDIR)" ] || { dkms add vgpu/$(version) && dkms install vgpu/$(version); }
+		'DEST_MODULE_LOCATION[1]=/updates' >$(dkms_source)/dkms.conf
+	[ -n "$(DESTDIR)" ] || { dkms add vgpu/$(version) && \
+		dkms install vgpu/$(version) $(addprefix -k ,$(KVER)); }
+
+uninstall: ## remove what install and dkms installed (as root)
+	[ -n "$(DESTDIR)" ] || ! command -v dkms >/dev/null || \
+		dkms remove vgpu/$(version) --all >/dev/null 2>&1 || true
+	rm -rf $(dkms_source)
+	$(MAKE) -C userspace-lib uninstall
 
 # --- for seeing and testing, in virtual machines --------------------------------
 
@@ -62,6 +72,9 @@ check-all: prepare ## the same, and both modules on 6.1
 check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
 	@$(harness)/unit $(FUZZ_SECONDS)
 
+check-install: prepare ## install, dkms, uninstall in a throw-away Debian; README's commands
+	@$(harness)/install
+
 lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck
 	@$(harness)/lint
 
@@ -79,5 +92,5 @@ clean: ## remove what was built in this tree (the cache stays)
 	$(MAKE) -C userspace-lib clean
 	rm -rf tests/unit/build tests/fuzz/build build
 
-.PHONY: help modules modules_install lib install dkms prepare demo check check-all check-unit lint bench \
+.PHONY: help modules modules_install lib install uninstall dkms prepare demo check check-all check-unit check-install lint bench \
 	shell-guest shell-host clean

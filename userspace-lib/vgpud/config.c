@@ -368,9 +368,11 @@ int config_read_exports(void)
 	int i, nr, ret = 0;
 
 	nr = scandir(settings.exports_dir, &entries, is_conf, alphasort);
-	if (nr < 0 && errno != ENOENT) {
+	if (nr < 0) {
 		log_error("%s: %s", settings.exports_dir, strerror(errno));
-		return -EINVAL;
+		/* Not there is as good as empty. */
+		if (errno != ENOENT)
+			return -EINVAL;
 	}
 	exports_sync_begin();
 	for (i = 0; i < nr; i++) {
