@@ -62,6 +62,7 @@ class Bed:
             extra = ["-device", "virtio-gpu-pci"]
         debug = version == "debug"
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
+                          args="vgpu.systemd" if self.tier == "system" else "",
                           accel=accelerator(self.rundir, kernel.boot, kernel.payload), extra=extra,
                           virtual_display=gpu == "3d", memory=2048 if debug or self.layer else 1024,
                           slow=4 if debug else 1, layer=self.layer)
@@ -80,12 +81,16 @@ class Bed:
             # Scans of its own would find what is only on its way.
             machine.must("[ ! -e /sys/kernel/debug/kmemleak ] || echo scan=off >/sys/kernel/debug/kmemleak")
             machine.must(SETUP + " devices", 60)
-        if self.tier != "native":
+        if self.forwards():
             self.offer()
             self.take()
         self.describe()
         took, computed = self.clock()
         say(f"# {self.spec}: ready in {took - start:.0f} s, {computed:.0f} s computing")
+
+    def forwards(self):
+        """Whether everything is loaded before the tests start."""
+        return self.tier not in ("native", "system")
 
     def boot(self):
         """Starts the machines, with nothing of ours loaded in them."""
@@ -121,7 +126,7 @@ class Bed:
 
     def describe(self):
         """Writes down in each machine where its devices are."""
-        self.guest.must(f"{SETUP} env {'native' if self.tier == 'native' else ''}")
+        self.guest.must(f"{SETUP} env {'' if self.forwards() else 'native'}")
         if self.tier == "pair":
             self.host.must(f"{SETUP} env native")
 

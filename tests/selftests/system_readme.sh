@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The commands that README.md has for a host and a guest do what it says, in
+# its order. What differs here: one machine is both, so that the guest has the
+# context id 1, and its host as well.
+# shellcheck disable=SC2016,SC2317	# expanded later; called by check
+set -u
+readme=${README:-/usr/lib/vgpu-test/README.md}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# block-N-MACHINE: a file for each block of commands.
+awk -v dir="$dir" '
+	/^```sh (host|guest)$/ { file = sprintf("%s/block-%02d-%s", dir, ++n, $2); next }
+	/^```/ { file = "" }
+	file { print >file }' "$readme"
+
+modprobe vsock_loopback
+echo 'options vgpu_guest cid=1' >/etc/modprobe.d/vgpu-test.conf
+# The device, by the name that README has for it.
+[ -e /dev/dri/renderD128 ] || ln -s "$VGPU_REAL_GPU_RENDER" /dev/dri/renderD128
+
+number=0
+failed=0
+check() {	# check NAME COMMAND...
+	number=$((number + 1))
+	name=$1
+	shift
+	if "$@" >"$dir/log" 2>&1; then
+		echo "ok $number $name"
+	else
+		failed=1
+		sed 's/^/# /' "$dir/log"
+		echo "not ok $number $name"
+	fi
+}
+
+# A guest needs a moment to connect; a person would look again.
+patiently() {
+	tries=30
+	until "$@"; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || return 1
+		sleep 1
+	done
+}
+
+count() { find "$dir" -name "block-*-$1" | wc -l; }
+
+check "README has commands for a host" test "$(count host)" -ge 2
+check "README has commands for a guest" test "$(count guest)" -ge 1
+for block in "$dir"/block-*; do
+	# The guest's context id.
+	sed -i -e 's/--to 3/--to 1/' -e 's/^to = 3/to = 1/' "$block"
+	name="README: $(head -n1 "$block") ..."
+	case $block in
+	*-guest) check "$name" patiently sh -ex "$block" ;;
+	*) check "$name" sh -ex "$block" ;;
+	esac
+done
+check "the export is there" sh -c 'vgpuctl list | grep "^gpu .*virtio_gpu .*1 (connected)"'
+check "the guest has a DRM node" sh -c 'vgpuctl list | grep "^/dev/vgpu0  */dev/dri/renderD.*virtio_gpu"'
+
+rm -f /etc/vgpu/exports.d/gpu.conf /etc/modprobe.d/vgpu-test.conf
+systemctl disable --now vgpud
+rmmod vgpu_guest vgpu_host
+echo "1..$number"
+exit $failed

@@ -1,0 +1,208 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# vgpud as a service of systemd, and nodes as udev makes them for users. Host and
+# guest are one machine.
+# shellcheck disable=SC2016,SC2317	# expanded later; called by check
+set -u
+
+number=0
+failed=0
+log=$(mktemp)
+conf=/etc/vgpu/exports.d/test.conf
+holder=
+trap 'let_go; rm -f "$log" "$conf"' EXIT
+
+check() {	# check NAME COMMAND...: ok if the command succeeds
+	number=$((number + 1))
+	name=$1
+	shift
+	if "$@" >"$log" 2>&1; then
+		echo "ok $number $name"
+	else
+		failed=1
+		sed 's/^/# /' "$log"
+		echo "not ok $number $name"
+	fi
+}
+
+await() {	# await SECONDS COMMAND...: polls until it succeeds
+	end=$(($(date +%s) + $1))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		[ "$(date +%s)" -lt "$end" ] || { "$@"; return 1; }
+		busybox usleep 100000
+	done
+}
+
+node() {	# node NAME: the guest's /dev/vgpuN of that export
+	for dir in /sys/class/vgpu/*; do
+		[ "$(cat "$dir/name" 2>/dev/null)" = "$1" ] && echo "/dev/${dir##*/}" && return
+	done
+	return 1
+}
+
+drm_node() {	# drm_node NAME: its DRM render node
+	for dir in "/sys/class/vgpu/$(basename "$(node "$1")")/drm/drm/renderD"*; do
+		[ -e "$dir/dev" ] && echo "/dev/dri/${dir##*/}" && return
+	done
+	return 1
+}
+
+as() {	# as USER COMMAND...
+	user=$1
+	shift
+	setpriv --reuid="$user" --regid="$user" --init-groups --inh-caps=-all "$@"
+}
+
+opens() {	# opens [as USER] FILE
+	case $1 in
+	as) as "$2" sh -c 'exec 9<>"$1"' sh "$3" ;;
+	*) sh -c 'exec 9<>"$1"' sh "$1" ;;
+	esac
+}
+
+# says STATUS WORDS COMMAND...: ends so, and has these words for it.
+says() {
+	status=$1
+	words=$2
+	shift 2
+	said=$(timeout 20 "$@" 2>&1)
+	set -- "$status" "$words" $?
+	echo "$3: $said"
+	[ "$3" = "$status" ] || return 1
+	case $said in *"$words"*) return 0 ;; esac
+	return 1
+}
+
+mock_opens() { opens "$(node mock)"; }
+not() { ! "$@"; }
+main_pid() { systemctl show -p MainPID --value vgpud; }
+# A shadow bears its guest program's name, and has no command line.
+shadow() { find /proc/[0-9]*/exe -maxdepth 0 -lname '*/vgpu-shadow' 2>/dev/null | cut -d/ -f3 | grep .; }
+journal_says() { journalctl -u vgpud --no-pager | grep -e "$1"; }
+
+# A program of an ordinary user that keeps the mock open. Another program in its
+# place would have no shadow before its first call.
+hold() {
+	setpriv --reuid=tester --regid=tester --init-groups --inh-caps=-all \
+		sh -c 'exec 9<>"$1"; kill -STOP $$' sh "$(node mock)" &
+	holder=$!
+	await 20 shadow
+}
+
+let_go() {
+	[ -n "$holder" ] || return 0
+	kill -KILL "$holder"
+	wait "$holder"
+	holder=
+} 2>/dev/null
+
+confined() {	# one line of the shadow's status
+	grep -E "^$1:[[:space:]]+$2" "/proc/$(shadow)/status" ||
+		{ cat "/proc/$(shadow)/status"; return 1; }
+}
+
+own_namespaces() {
+	for ns in net ipc uts pid mnt; do
+		[ "$(readlink "/proc/$(shadow)/ns/$ns")" != \
+			"$(readlink "/proc/$(main_pid)/ns/$ns")" ] || { echo "$ns"; return 1; }
+	done
+}
+
+empty_root() { [ -z "$(ls -A "/proc/$(shadow)/root")" ]; }
+belongs() { [ "$(stat -c '%U:%G %a' "$1")" = "$2" ] || { ls -l "$1"; return 1; }; }
+
+write_exports() {
+	printf '[mock]\npath = /dev/vgpu-mock\nto = 1\n' >"$conf"
+	printf '[gpu]\npath = %s\nto = 1\n' "$VGPU_REAL_GPU_RENDER" >>"$conf"
+}
+
+# Nothing is loaded, nothing runs.
+check "vgpuctl list: no vgpu here" says 3 "systemctl start vgpud" vgpuctl list
+check "vgpuctl export: no agent" says 3 "systemctl start vgpud" vgpuctl export /dev/null --to 3
+check "vgpud: no module" says 4 "modprobe vgpu_host" vgpud
+check "vgpud: unknown option" says 2 "usage:" vgpud --frobnicate
+check "vgpud: too many words" says 2 "usage:" vgpud start
+
+write_exports
+modprobe vsock_loopback
+check "systemctl start" systemctl start vgpud
+check "the unit loads the host module" test -c /dev/vgpu-host
+check "the journal has its log" journal_says 'listening on vsock port'
+check "exports of /etc/vgpu/exports.d" sh -c 'vgpuctl list | grep "^gpu  *$1 "' sh "$VGPU_REAL_GPU_RENDER"
+modprobe vgpu_guest cid=1
+check "they reach the guest" await 60 mock_opens
+check "as DRM nodes too" await 60 drm_node gpu
+udevadm settle
+
+check "the driver, not its bus" sh -c 'vgpuctl list | grep -w virtio_gpu && ! vgpuctl list | grep virtio-pci'
+check "sysfs has it as well" grep -x virtio_gpu "/sys/class/vgpu/$(basename "$(node gpu)")/driver"
+
+check "/dev/vgpuN is the group's" belongs "$(node gpu)" "root:render 660"
+check "the DRM node is the group's" belongs "$(drm_node gpu)" "root:render 660"
+for file in "$(node gpu)" "$(drm_node gpu)"; do
+	check "a user of the group opens ${file##*/}" opens as tester "$file"
+	check "another user does not open ${file##*/}" not opens as other "$file"
+done
+
+check "an ordinary user's program has a shadow" hold
+check "shadow: a user of its own" confined Uid '187904[0-9]+'
+check "shadow: no capabilities" confined CapEff 0000000000000000
+check "shadow: no new privileges" confined NoNewPrivs 1
+check "shadow: filtered system calls" confined Seccomp 2
+check "shadow: namespaces" own_namespaces
+check "shadow: an empty root" empty_root
+check "shadow: of the unit's control group" grep vgpud.service "/proc/$(shadow)/cgroup"
+
+printf '[null]\npath = /dev/null\nto = 1\n' >>"$conf"
+check "systemctl reload" systemctl reload vgpud
+check "a new export comes" await 30 node null
+check "nothing was lost" shadow
+
+old=$(shadow)
+check "systemctl restart" systemctl restart vgpud
+check "the old shadow is gone" not test -d "/proc/$old"
+check "new opens work" await 60 mock_opens
+let_go
+
+old=$(main_pid)
+kill -KILL "$old"
+check "after a crash it is started again" await 60 sh -c '
+	pid=$(systemctl show -p MainPID --value vgpud); [ "$pid" != 0 ] && [ "$pid" != "$1" ]' sh "$old"
+check "new opens work after it" await 60 mock_opens
+
+cp /etc/vgpu/vgpud.conf /run/vgpud.conf.old
+printf '[limits]\nmemory = 256M\n[shadow]\ncgroups = yes\n' >/etc/vgpu/vgpud.conf
+check "control groups: restart" systemctl restart vgpud
+check "control groups: opens work" await 60 mock_opens
+check "control groups: a shadow" hold
+check "control groups: one for the guest" grep vgpud.service/vgpu-guest-1- "/proc/$(shadow)/cgroup"
+check "control groups: its limit" grep -x 268435456 \
+	"/sys/fs/cgroup/$(cut -d: -f3 "/proc/$(shadow)/cgroup")/memory.max"
+
+check "systemctl stop" systemctl stop vgpud
+check "no shadow stays" await 10 not shadow
+check "nor does vgpud" not pidof vgpud
+check "it is no failure" test "$(systemctl is-failed vgpud)" = inactive
+let_go
+cp /run/vgpud.conf.old /etc/vgpu/vgpud.conf
+
+check "vgpud: not root" says 4 "only root" \
+	setpriv --reuid=tester --regid=tester --clear-groups vgpud
+check "vgpud: no shadow program" says 1 "/nonexistent" vgpud --shadow /nonexistent
+check "vgpud: no place for its socket" says 1 "/nonexistent/s" vgpud --socket /nonexistent/s
+check "vgpud: no settings" says 3 "/nonexistent" vgpud --config /nonexistent
+check "vgpud: no exports" says 124 "/nonexistent" vgpud --exports-dir /nonexistent
+
+printf '[shadow]\nsecomp = yes\n' >/etc/vgpu/vgpud.conf
+check "settings with a mistake: no start" not systemctl start vgpud
+check "the journal says which" journal_says 'no setting'
+check "it is not tried again" test "$(systemctl show -p NRestarts --value vgpud)" = 0
+cp /run/vgpud.conf.old /etc/vgpu/vgpud.conf
+systemctl reset-failed vgpud
+
+check "unloads: guest" await 20 rmmod vgpu_guest
+check "unloads: host" await 20 rmmod vgpu_host
+echo "1..$number"
+exit $failed
