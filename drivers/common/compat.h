@@ -7,7 +7,6 @@
 #define VGPU_COMPAT_H
 
 #include <linux/fs.h>
-#include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/shmem_fs.h>
 #include <linux/socket.h>
@@ -101,6 +100,11 @@ static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
 	return shmem_file_setup(name, size, mk_vma_flags(VMA_NORESERVE_BIT));
 #endif
 }
+
+/* The same by another name from 7.1. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define zap_special_vma_range zap_vma_ptes
+#endif
 
 /* ->mmap got a sibling, ->mmap_prepare, in 6.16. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)

@@ -22,6 +22,7 @@
 
 #include "anon.h"
 #include "compat.h"
+#include "fault.h"
 #include "flush.h"
 #include "host.h"
 #include "mapping.h"
@@ -479,6 +480,8 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf)
 			fault = VM_FAULT_OOM;
 		}
 	}
+	if (!fault)
+		fault = vgpu_insert_writable(vmf, page->page);
 	mutex_unlock(&space->lock);
 	return fault;
 }

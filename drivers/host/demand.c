@@ -21,6 +21,7 @@
 
 #include "host.h"
 #include "compat.h"
+#include "fault.h"
 
 static void demand_ungate(struct vgpu_demand *demand, struct vgpu_lane *lane)
 {
@@ -110,7 +111,9 @@ static vm_fault_t demand_pfn_mkwrite(struct vm_fault *vmf)
 		page->dirty = true;
 		demand->nr_dirty++;
 	}
-	ret = 0;
+	demand->mapped = true;
+	demand->inserts++;
+	ret = vgpu_insert_writable(vmf, page->page);
 out_unlock:
 	mutex_unlock(&demand->lock);
 	return ret;
