@@ -286,7 +286,9 @@ def cache_dir():
     return os.path.abspath(os.environ.get("VGPU_CACHE") or os.path.join(home, "vgpu"))
 
 
-TCG = ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,la57=off"]
+# Emulated string instructions move a byte at a time; without them the kernel copies
+# words, many times as fast.
+TCG = ["-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off"]
 KVM = ["-accel", "kvm", "-cpu", "host"]
 
 
