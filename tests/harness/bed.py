@@ -24,7 +24,7 @@ def say(text):
 class Bed:
     """The machines of one tier, with everything loaded."""
 
-    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, thorough=False):
+    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
@@ -32,13 +32,13 @@ class Bed:
         shell: "guest" or "host": that machine's console is the terminal
         gpu: "none", "2d" or "3d": the virtio-gpu that the host's machine has
         layer: name of a root with more programs, for all machines
-        thorough: what is done often is done very often here
+        times: how often tests do the same at most; None: as often as they want to
         """
         self.spec = spec
         self.shell = shell
         self.gpu = gpu
         self.layer = layer
-        self.thorough = thorough
+        self.times = times
         self.kernels = kernels
         self.tier, _, kernels = spec.partition(":")
         guest, _, host = kernels.partition("/")

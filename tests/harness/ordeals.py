@@ -179,7 +179,7 @@ def reload_round(bed, times):
 
 def reload(bed):
     """Modules come and go, and nothing of them stays."""
-    times = RELOADS if bed.thorough else RELOADS_QUICK
+    times = RELOADS_QUICK if bed.times else RELOADS
     in_use(bed)
     unload_modules(bed)
     before = leftovers(bed)

@@ -143,15 +143,16 @@ static void *read_loop(void *argument)
 }
 
 /* Pages are dropped after each call of one thread while another one maps them. */
-TEST_F(zero, drops_beside_faults)
+TEST_F_TIMEOUT(zero, drops_beside_faults, 120)
 {
+	const unsigned int times = getenv("VGPU_TIMES") ? 15 : 50;
 	pthread_t thread;
 	void *failed;
 	unsigned int i, j;
 
 	stop = false;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, read_loop, &self->fd));
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < times; i++) {
 		char *at = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, self->fd, 0);
 
 		ASSERT_NE(MAP_FAILED, at);

@@ -508,7 +508,7 @@ TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 60)
 	EXPECT_TRUE(witness());
 }
 
-TEST_F(hostile, flood_of_pings_without_reading)
+TEST_F_TIMEOUT(hostile, flood_of_pings_without_reading, 120)
 {
 	struct vgpu_hdr ping = {
 		.len = htole32(sizeof(ping)),
