@@ -8,7 +8,8 @@
 #  - numbers of blobs, which the console makes anew when it draws;
 #  - the bus that a device is on and its names there: a guest's forwarded device
 #    has a platform device for parent. Of a real one libdrm may not know the bus:
-#    Linux 7 has vgem and vkms on the bus "faux".
+#    Linux 7 has vgem and vkms on the bus "faux". What libdrm says of the nodes
+#    of a device is compared with what is known of it.
 #
 # VGPU_RECORD and VGPU_RECORDED are as in vgpu_diff.h.
 set -u
@@ -20,7 +21,7 @@ trap 'rm -rf "$out"' EXIT
 
 filter() {
 	sed -E -e 's/(card|renderD)[0-9]+/\1N/g' -e 's/blob = [0-9]+/blob = N/' \
-		-e '/───Device: /d' -e '/^drmGetDevice: Operation not supported$/d'
+		-e '/───Device: /d' -e '/───Available nodes: /d' -e '/^drmGetDevice: /d'
 }
 
 # only NODE COMMAND...: with no other DRM node in sight, as some programs take
