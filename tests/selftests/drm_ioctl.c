@@ -731,11 +731,6 @@ static void all_on(const char *node, const struct probe *own, size_t nr)
 	arrays = mmap(ARRAYS_ADDRESS, NR_ARRAYS * sizeof(*arrays), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	MUST(arrays == ARRAYS_ADDRESS);
-	/*
-	 * A card's last close gives the console its mode back
-	 * (drm_client_dev_restore()), and may be the first thing to set one.
-	 */
-	close(open_device(O_RDWR | O_CLOEXEC));
 	fd = open_device(O_RDWR | O_CLOEXEC);
 	second = open_device(O_RDWR | O_CLOEXEC);
 	/* As an ordinary user: the host has no privileges to lend. */
