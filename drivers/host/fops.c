@@ -95,7 +95,9 @@ s64 vgpu_fops_close(struct vgpu_hcall *call)
 	return 0;
 }
 
-static ssize_t fops_read_iter(struct file *file, char __user *buf, size_t len, loff_t *pos)
+/* As new_sync_read() and new_sync_write() do it; @rw: ITER_DEST or ITER_SOURCE. */
+static ssize_t fops_iter(struct file *file, unsigned int rw, char __user *buf, size_t len,
+			 loff_t *pos)
 {
 	struct iov_iter iter;
 	struct kiocb kiocb;
@@ -103,23 +105,11 @@ static ssize_t fops_read_iter(struct file *file, char __user *buf, size_t len, l
 
 	init_sync_kiocb(&kiocb, file);
 	kiocb.ki_pos = pos ? *pos : 0;
-	iov_iter_ubuf(&iter, ITER_DEST, buf, len);
-	ret = file->f_op->read_iter(&kiocb, &iter);
-	if (pos)
-		*pos = kiocb.ki_pos;
-	return ret;
-}
-
-static ssize_t fops_write_iter(struct file *file, char __user *buf, size_t len, loff_t *pos)
-{
-	struct iov_iter iter;
-	struct kiocb kiocb;
-	ssize_t ret;
-
-	init_sync_kiocb(&kiocb, file);
-	kiocb.ki_pos = pos ? *pos : 0;
-	iov_iter_ubuf(&iter, ITER_SOURCE, buf, len);
-	ret = file->f_op->write_iter(&kiocb, &iter);
+	iov_iter_ubuf(&iter, rw, buf, len);
+	if (rw == ITER_DEST)
+		ret = file->f_op->read_iter(&kiocb, &iter);
+	else
+		ret = file->f_op->write_iter(&kiocb, &iter);
 	if (pos)
 		*pos = kiocb.ki_pos;
 	return ret;
@@ -158,7 +148,7 @@ s64 vgpu_fops_read(struct vgpu_hcall *call)
 	if (file->f_op->read)
 		ret = file->f_op->read(file, buf, len, pos);
 	else
-		ret = fops_read_iter(file, buf, len, pos);
+		ret = fops_iter(file, ITER_DEST, buf, len, pos);
 	if (ret <= 0)
 		return ret;
 	if (ret > len)
@@ -191,7 +181,7 @@ s64 vgpu_fops_write(struct vgpu_hcall *call)
 		return -EFAULT;
 	if (file->f_op->write)
 		return file->f_op->write(file, buf, len, pos);
-	return fops_write_iter(file, buf, len, pos);
+	return fops_iter(file, ITER_SOURCE, buf, len, pos);
 }
 
 /* The position is the guest's; f_pos_lock is held as the system call would. */

@@ -8,32 +8,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-#include "fake_host.h"
-#include "marshal_user.h"
-#include "schema_uapi.h"
-#include "tap.h"
-#include "tests/mock/vgpu_mock.h"
-
-static const struct vgpu_schema *const mock = &vgpu_schema_mock;
-static struct host host;
-
-static void start(void)
-{
-	user_reset();
-	host_init(&host);
-}
-
-static long call(const struct vgpu_schema *schema, u32 cmd, const void *arg, driver_fn driver,
-		 void *data)
-{
-	return host_ioctl(&host, schema, cmd, (uintptr_t)arg, false, driver, data);
-}
-
-static long wants_driver(struct host *h, u32 cmd, u64 arg, void *data)
-{
-	*(u64 *)data = arg;
-	return 7;
-}
+#include "marshal_test.h"
 
 /* What a driver of ARRAY_IN, _INOUT sees; it inverts what it may. */
 struct seen {
