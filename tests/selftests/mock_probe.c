@@ -209,7 +209,7 @@ static void compat_test(struct __test_metadata *_metadata, unsigned int with_twi
 	bool refused;
 
 	if (!real.path || !fwd.path)
-		SKIP(return, "VGPU_REAL or VGPU_FWD not set");
+		SKIP(return, "no device here, real and forwarded (VGPU_REAL, VGPU_FWD)");
 	if (!has_32_bit_calls())
 		SKIP(return, "this kernel has no 32-bit system calls");
 	fwd.forwarded = diff_forwarded(real.path, fwd.path);

@@ -453,8 +453,8 @@ TEST_F_TIMEOUT(same, name, 2 * (seconds) + 10)				\
 	enum diff_result result = diff_compare(#name, node, with_twin, body, seconds); \
 									\
 	if (result == DIFF_NO_DEVICE)					\
-		SKIP(return, "VGPU_REAL or VGPU_FWD%s%s not set",	\
-		     (node) ? "_" : "", (node) ? (const char *)(node) : ""); \
+		SKIP(return, "no %s here, real and forwarded (VGPU_REAL, VGPU_FWD)", \
+		     (node) ? (const char *)(node) : "device");		\
 	ASSERT_TRUE(result == DIFF_SAME);				\
 }
 
