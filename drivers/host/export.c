@@ -84,12 +84,16 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	struct file *file;
 
 	lockdep_assert_held(&agent->lock);
-	if ((args->flags & ~VGPU_HOST_EXPORT_MASTER) || args->reserved)
+	if ((args->flags & ~VGPU_HOST_EXPORT_MASTER) || args->reserved || args->reserved2)
 		return -EOPNOTSUPP;
 	if (args->kind > VGPU_EXPORT_DRM_RENDER ||
 	    !export_name_ok(args->name, sizeof(args->name)) ||
 	    !export_string_ok(args->driver, sizeof(args->driver)) ||
-	    !export_string_ok(args->path, sizeof(args->path)))
+	    !export_string_ok(args->path, sizeof(args->path)) ||
+	    args->bus > VGPU_BUS_FAUX || !args->bus != !args->bus_id[0] ||
+	    !export_string_ok(args->bus_id, sizeof(args->bus_id)) ||
+	    (args->bus != VGPU_BUS_PCI &&
+	     memchr_inv(args->pci_header, 0, sizeof(args->pci_header))))
 		return -EINVAL;
 	list_for_each_entry(export, &agent->exports, node)
 		if (!strcmp(export->name, args->name))
@@ -122,6 +126,9 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	strscpy(export->name, args->name, sizeof(export->name));
 	strscpy(export->driver, args->driver, sizeof(export->driver));
 	strscpy(export->dev_path, args->path, sizeof(export->dev_path));
+	export->bus = args->bus;
+	strscpy(export->bus_id, args->bus_id, sizeof(export->bus_id));
+	memcpy(export->pci_header, args->pci_header, sizeof(export->pci_header));
 	if (vgpu_agent_is_device(export->rdev)) {
 		vgpu_export_put(export);
 		return -EXDEV;
@@ -289,11 +296,14 @@ static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant
 		.device = cpu_to_le64(export->device),
 		.rdev_major = cpu_to_le32(MAJOR(export->rdev)),
 		.rdev_minor = cpu_to_le32(MINOR(export->rdev)),
+		.bus = cpu_to_le32(export->bus),
 	};
 
 	memcpy(msg.name, export->name, sizeof(msg.name));
 	memcpy(msg.driver, export->driver, sizeof(msg.driver));
 	memcpy(msg.path, export->dev_path, sizeof(msg.path));
+	memcpy(msg.bus_id, export->bus_id, sizeof(msg.bus_id));
+	memcpy(msg.pci_header, export->pci_header, sizeof(msg.pci_header));
 	return vgpu_control_send(peer, &msg, sizeof(msg));
 }
 

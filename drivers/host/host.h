@@ -161,6 +161,9 @@ struct vgpu_export {
 	char name[32];
 	char driver[32];
 	char dev_path[64];
+	u32 bus;
+	char bus_id[64];
+	u8 pci_header[64];
 };
 
 /* What one peer may do with one export. @nr_ioctls sorted command numbers. */

@@ -50,6 +50,8 @@ static void use(const void *msg, const struct vgpu_wire_limits *limits)
 		FUZZ_ASSERT(strlen((const char *)m->name) < sizeof(m->name));
 		FUZZ_ASSERT(strlen((const char *)m->driver) < sizeof(m->driver));
 		FUZZ_ASSERT(strlen((const char *)m->path) < sizeof(m->path));
+		FUZZ_ASSERT(strlen((const char *)m->bus_id) < sizeof(m->bus_id));
+		FUZZ_ASSERT(!m->bus == !*m->bus_id);
 		break;
 	}
 	case VGPU_MSG_UNMAP: {

@@ -6,7 +6,7 @@
 static const struct wire_case hello[] = {
 	BAD(vgpu_hello, magic, 0),
 	BAD(vgpu_hello, version_min, 0),
-	BAD(vgpu_hello, version_min, 2),
+	BAD(vgpu_hello, version_min, VGPU_WIRE_VERSION + 1),
 	GOOD(vgpu_hello, version_max, 9),
 	BAD(vgpu_hello, version_max, 0),
 	BAD(vgpu_hello, page_size, 65536),
@@ -73,6 +73,8 @@ static const struct wire_case lane[] = {
 #define NAME(i)		(offsetof(struct vgpu_export_add, name) + (i))
 #define DRIVER(i)	(offsetof(struct vgpu_export_add, driver) + (i))
 #define PATH(i)		(offsetof(struct vgpu_export_add, path) + (i))
+#define BUS_ID(i)	(offsetof(struct vgpu_export_add, bus_id) + (i))
+#define PCI_HEADER(i)	(offsetof(struct vgpu_export_add, pci_header) + (i))
 
 static const struct wire_case export_add[] = {
 	BAD(vgpu_export_add, export, 0),
@@ -87,6 +89,14 @@ static const struct wire_case export_add[] = {
 	BYTE_CASE("driver is not over", DRIVER(VGPU_NAME_LEN - 1), 'x', false),
 	BYTE_CASE("path has a control character", PATH(4), 9, false),
 	BYTE_CASE("path is not over", PATH(VGPU_PATH_LEN - 1), 'x', false),
+	BAD(vgpu_export_add, bus, VGPU_BUS_FAUX + 1),
+	BAD(vgpu_export_add, bus, VGPU_BUS_NONE),
+	BAD(vgpu_export_add, bus, VGPU_BUS_PLATFORM),
+	BAD(vgpu_export_add, reserved, 1),
+	BYTE_CASE("name on the bus is empty but not over", BUS_ID(0), 0, false),
+	BYTE_CASE("name on the bus has a control character", BUS_ID(4), '\n', false),
+	BYTE_CASE("name on the bus is not over", BUS_ID(VGPU_BUS_ID_LEN - 1), 'x', false),
+	BYTE_CASE("another PCI header", PCI_HEADER(63), 0xff, true),
 };
 
 static const struct wire_case export_del[] = {
@@ -194,6 +204,32 @@ static void test_ranges(void)
 	tap_subject("ranges of a write-back");
 }
 
+static void expect_check(const struct wire_buf *buf, bool ok, const char *what)
+{
+	tap_expect(wire_case_check(buf->words, buf->len, NULL, &wire_sample_limits) ==
+		   (ok ? 0 : -EPROTO), "%s", what);
+}
+
+/* The sample's device is on PCI; these go wrong, or right, on other buses. */
+static void test_export_bus(void)
+{
+	struct wire_buf buf;
+	struct vgpu_export_add *m = (struct vgpu_export_add *)buf.words;
+
+	wire_sample_find("export_add")->fill(&buf);
+	m->bus = cpu_to_le32(VGPU_BUS_PLATFORM);
+	expect_check(&buf, false, "a header of PCI on another bus");
+	memset(m->pci_header, 0, sizeof(m->pci_header));
+	expect_check(&buf, true, "a device on the platform bus");
+	m->bus = cpu_to_le32(VGPU_BUS_NONE);
+	expect_check(&buf, false, "a name on no bus");
+	memset(m->bus_id, 0, sizeof(m->bus_id));
+	expect_check(&buf, true, "no bus");
+	m->bus = cpu_to_le32(VGPU_BUS_FAUX);
+	expect_check(&buf, false, "no name on a bus");
+	tap_subject("buses of an export");
+}
+
 int main(void)
 {
 	WIRE_CASES("hello", hello);
@@ -212,5 +248,6 @@ int main(void)
 	WIRE_CASES("writeback", writeback);
 	WIRE_CASES("written", written);
 	test_ranges();
+	test_export_bus();
 	return tap_done();
 }

@@ -112,6 +112,9 @@ static void fill_export_add(struct wire_buf *buf)
 	memcpy(m->name, "gpu0", 4);
 	memcpy(m->driver, "virtio_gpu", 10);
 	memcpy(m->path, "/dev/dri/renderD128", 19);
+	m->bus = LE32(VGPU_BUS_PCI);
+	memcpy(m->bus_id, "0000:00:02.0", 12);
+	memcpy(m->pci_header, "\xf4\x1a\x50\x10", 4);
 }
 
 static void fill_export_del(struct wire_buf *buf)

@@ -64,6 +64,10 @@ struct vgpu_host_agent {
  * @path: its path, NUL-terminated, told to guests
  * @out_export: its number
  * @reserved: 0
+ * @bus: VGPU_BUS_* of vgpu_wire.h, told to guests like the rest
+ * @reserved2: 0
+ * @bus_id: the device's name there, NUL-terminated; VGPU_BUS_NONE: empty
+ * @pci_header: VGPU_BUS_PCI: the beginning of its configuration space; else 0
  *
  * -ENODEV: no character device; -EXDEV: a device of vgpu itself (no
  * recursion); -EEXIST: the name is taken.
@@ -79,6 +83,10 @@ struct vgpu_host_export_add {
 	char path[64];
 	__u32 out_export;
 	__u32 reserved;
+	__u32 bus;
+	__u32 reserved2;
+	char bus_id[64];
+	__u8 pci_header[64];
 };
 
 /* VGPU_HOST_EXPORT_DEL: revoked from every peer; open objects live on. */

@@ -22,7 +22,8 @@
  *
  * Changelog
  *  1: first version. Before its first release: INVALIDATE was taken out, which no
- *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST
+ *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST; EXPORT_ADD
+ *     says which bus the device is on, and what it is there
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -42,6 +43,8 @@
 
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */
+#define VGPU_BUS_ID_LEN		64		/* name on a bus, with NUL */
+#define VGPU_PCI_HEADER_LEN	64		/* of PCI configuration space */
 #define VGPU_SECRET_LEN		32
 #define VGPU_COMM_LEN		16
 
@@ -201,6 +204,17 @@ struct vgpu_lane_hello {
 #define VGPU_EXPORT_DRM_PRIMARY	1	/* .../dri/cardN */
 #define VGPU_EXPORT_DRM_RENDER	2	/* .../dri/renderDN */
 
+/*
+ * The bus of the device that nodes belong to. A device behind virtio is on the
+ * bus of the transport, as for libdrm.
+ */
+enum vgpu_bus {
+	VGPU_BUS_NONE		= 0,	/* none, or none of these */
+	VGPU_BUS_PCI		= 1,
+	VGPU_BUS_PLATFORM	= 2,
+	VGPU_BUS_FAUX		= 3,
+};
+
 /**
  * struct vgpu_export_add - host: a device file that the guest may open
  * @hdr: VGPU_MSG_EXPORT_ADD
@@ -213,6 +227,11 @@ struct vgpu_lane_hello {
  * @name: the export's name, NUL-padded
  * @driver: the host driver's name, NUL-padded
  * @path: the device file on the host, NUL-padded, for information
+ * @bus: enum vgpu_bus; like what follows the same for all nodes of a device
+ * @reserved: 0
+ * @bus_id: its name there, NUL-padded: PCI: "0000:01:00.0"; platform: what its
+ *	MODALIAS says; NONE: empty
+ * @pci_header: PCI: the beginning of its configuration space; else zeros
  */
 struct vgpu_export_add {
 	struct vgpu_hdr hdr;
@@ -224,6 +243,10 @@ struct vgpu_export_add {
 	__u8 name[VGPU_NAME_LEN];
 	__u8 driver[VGPU_NAME_LEN];
 	__u8 path[VGPU_PATH_LEN];
+	__le32 bus;
+	__le32 reserved;
+	__u8 bus_id[VGPU_BUS_ID_LEN];
+	__u8 pci_header[VGPU_PCI_HEADER_LEN];
 };
 
 /* VGPU_MSG_EXPORT_DEL: new opens fail; open objects live on. */
@@ -611,7 +634,7 @@ VGPU_ASSERT_SIZE(vgpu_hello, 56);
 VGPU_ASSERT_SIZE(vgpu_welcome, 104);
 VGPU_ASSERT_SIZE(vgpu_refuse, 24);
 VGPU_ASSERT_SIZE(vgpu_lane_hello, 80);
-VGPU_ASSERT_SIZE(vgpu_export_add, 168);
+VGPU_ASSERT_SIZE(vgpu_export_add, 304);
 VGPU_ASSERT_SIZE(vgpu_export_del, 24);
 VGPU_ASSERT_SIZE(vgpu_close, 24);
 VGPU_ASSERT_SIZE(vgpu_unmap, 40);

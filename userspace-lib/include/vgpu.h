@@ -111,6 +111,8 @@ struct vgpu_grant_info {
  * @path: of its device file
  * @driver: of the device; "" while the device is absent
  * @kind: "plain", "drm-card", "drm-render"; "" while the device is absent
+ * @bus: which device of which bus it belongs to: "pci 0000:01:00.0 10de:1b80",
+ *	"platform vkms"; "" if to none, or while it is absent
  * @ready: the device is there
  * @master: see struct vgpu_export_request
  * @origin: file that asks for it; "" if vgpu_agent_export() did
@@ -122,6 +124,7 @@ struct vgpu_export_info {
 	char *path;
 	char *driver;
 	char *kind;
+	char *bus;
 	bool ready;
 	bool master;
 	char *origin;
@@ -238,6 +241,7 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
  * @host: which host: "CID:PORT"
  * @path: the device file there
  * @driver: the driver there
+ * @bus: the device there that it belongs to: "pci 0000:01:00.0"; "" if to none
  * @state: "connected" or why it is not
  * @calls: see struct vgpu_counters, for this node alone
  * @round_trips: likewise
@@ -252,6 +256,7 @@ struct vgpu_node_info {
 	char *host;
 	char *path;
 	char *driver;
+	char *bus;
 	char *state;
 	uint64_t calls;
 	uint64_t round_trips;

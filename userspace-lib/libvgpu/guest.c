@@ -77,6 +77,7 @@ static bool read_node(const char *name, struct vgpu_node_info *node)
 	node->path = read_text(dir, "path");
 	node->drm_node = read_drm_node(dir, node->path ? node->path : "");
 	node->driver = read_text(dir, "driver");
+	node->bus = read_text(dir, "bus");
 	node->state = read_text(dir, "state");
 	node->calls = read_number(dir, "calls");
 	node->round_trips = read_number(dir, "round_trips");
@@ -84,7 +85,7 @@ static bool read_node(const char *name, struct vgpu_node_info *node)
 	node->bytes_out = read_number(dir, "bytes_out");
 	node->fetched_pages = read_number(dir, "fetched_pages");
 	return node->node && node->drm_node && node->name && node->host && node->path &&
-	       node->driver && node->state;
+	       node->driver && node->bus && node->state;
 }
 
 static int is_node(const struct dirent *entry)
@@ -129,6 +130,7 @@ VGPU_PUBLIC void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr)
 		free(nodes[i].host);
 		free(nodes[i].path);
 		free(nodes[i].driver);
+		free(nodes[i].bus);
 		free(nodes[i].state);
 	}
 	free(nodes);

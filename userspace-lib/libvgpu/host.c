@@ -147,11 +147,12 @@ static bool read_export(struct json_object *object, void *to)
 	export->path = strdup(get_string(object, "path"));
 	export->driver = strdup(get_string(object, "driver"));
 	export->kind = strdup(get_string(object, "kind"));
+	export->bus = strdup(get_string(object, "bus"));
 	export->origin = strdup(get_string(object, "origin"));
 	export->ready = !strcmp(get_string(object, "state"), "ready");
 	export->master = get_bool(object, "master");
 	return export->name && export->path && export->driver && export->kind &&
-	       export->origin &&
+	       export->bus && export->origin &&
 	       read_array(object, "to", sizeof(*export->grants), read_grant, &export->grants,
 			  &export->nr_grants);
 }
@@ -235,6 +236,7 @@ static void export_info_free(struct vgpu_export_info *export)
 	free(export->path);
 	free(export->driver);
 	free(export->kind);
+	free(export->bus);
 	free(export->origin);
 	free(export->grants);
 }

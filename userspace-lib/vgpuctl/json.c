@@ -49,6 +49,7 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 		put_string(object, "path", export->path);
 		put_string(object, "driver", export->driver);
 		put_string(object, "kind", export->kind);
+		put_string(object, "bus", export->bus);
 		put_bool(object, "ready", export->ready);
 		put_bool(object, "master", export->master);
 		put_string(object, "origin", export->origin);
@@ -144,6 +145,7 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 		put_string(object, "host", node->host);
 		put_string(object, "path", node->path);
 		put_string(object, "driver", node->driver);
+		put_string(object, "bus", node->bus);
 		put_string(object, "state", node->state);
 		if (!status)
 			continue;

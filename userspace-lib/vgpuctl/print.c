@@ -30,7 +30,7 @@ static void print_grants(const struct vgpu_export_info *export, uint32_t port)
 	putchar('\n');
 }
 
-static void print_exports(const struct vgpu_host_info *host)
+static void print_exports(const struct vgpu_host_info *host, bool status)
 {
 	const struct vgpu_export_info *export;
 	size_t i;
@@ -46,6 +46,8 @@ static void print_exports(const struct vgpu_host_info *host)
 		       export->ready ? or_dash(export->driver) : "(absent)",
 		       or_dash(export->kind));
 		print_grants(export, host->port);
+		if (status && *export->bus)
+			printf("  %s\n", export->bus);
 	}
 }
 
@@ -82,7 +84,7 @@ static void print_host(const struct vgpu_host_info *host, bool status)
 	if (status)
 		printf("host: vgpud %s, pid %" PRIu32 ", vsock port %" PRIu32 "\n",
 		       host->version, host->pid, host->port);
-	print_exports(host);
+	print_exports(host, status);
 	if (!status)
 		return;
 	for (i = 0; i < host->nr_guests; i++)
@@ -107,6 +109,8 @@ static void print_nodes(const struct machine *machine, bool status)
 		printf("%-12s %-22s %-16s %-22s %-12s %-14s %s\n", node->node,
 		       or_dash(node->drm_node), node->name, node->path, or_dash(node->driver),
 		       node->host, node->state);
+		if (status && *node->bus)
+			printf("  %s on the host\n", node->bus);
 		if (status)
 			printf("  calls %" PRIu64 ", round trips %" PRIu64 ", bytes in %" PRIu64
 			       ", out %" PRIu64 ", pages fetched %" PRIu64 "\n", node->calls,

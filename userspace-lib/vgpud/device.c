@@ -112,7 +112,8 @@ static uint32_t find_kind(const char *dir, const char *class)
 
 /*
  * Forwarding what was forwarded would go round in circles: refuse our own
- * class, the control device and nodes that the guest module made. (The host
+ * class, the control device and nodes that the guest module made, whose parents
+ * have its driver or, on the bus "faux", a name by which to know them. (The host
  * module checks as well; this is for a clear message.)
  */
 static bool is_ours(const char *dir, const char *class, const char *driver)
@@ -120,7 +121,7 @@ static bool is_ours(const char *dir, const char *class, const char *driver)
 	char name[64];
 
 	if (!strcmp(class, "vgpu") || !strcmp(driver, "vgpu_guest") ||
-	    !strcmp(driver, "vgpu-drm"))
+	    !strcmp(driver, "vgpu-drm") || strstr(driver, ".vgpu"))
 		return true;
 	dir_name(dir, "", name, sizeof(name));
 	return !strcmp(class, "misc") &&
@@ -161,5 +162,6 @@ int device_open(const char *path, struct device *device)
 	snprintf(parent, sizeof(parent), "%s/device/", dir);
 	if (!stat(parent, &st))
 		device->device = st.st_ino;
+	identity_read(dir, &device->identity);
 	return fd;
 }

@@ -9,18 +9,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "identity.h"
+
 /**
  * struct device - a device file
  * @rdev: its number
  * @kind: VGPU_EXPORT_*
  * @driver: name of its driver
  * @device: nodes of one device have the same number; 0: stands alone
+ * @identity: that device on its bus
  */
 struct device {
 	dev_t rdev;
 	uint32_t kind;
 	char driver[32];
 	uint64_t device;
+	struct identity identity;
 };
 
 /*

@@ -169,14 +169,17 @@ static struct json_object *list_exports(void)
 {
 	struct json_object *array = json_object_new_array(), *object;
 	struct export *export;
+	char bus[96];
 
 	TAILQ_FOREACH(export, &exports, node) {
+		identity_words(&export->device.identity, bus);
 		object = json_object_new_object();
 		put_string(object, "name", export->spec.name);
 		put_string(object, "path", export->spec.path);
 		put_string(object, "state", export->number ? "ready" : "absent");
 		put_string(object, "driver", export->number ? export->device.driver : NULL);
 		put_string(object, "kind", export->number ? kind_name(export->device.kind) : NULL);
+		put_string(object, "bus", export->number && bus[0] ? bus : NULL);
 		put_bool(object, "master", export->spec.master);
 		put_string(object, "origin", export->origin);
 		put(object, "to", list_grants(export));

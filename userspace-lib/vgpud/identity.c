@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/vgpu_wire.h>
+
+#include "identity.h"
+
+/* Name of the bus or class of a folder of sysfs; "" if it has none. */
+static void subsystem_of(const char *dir, char *name, size_t size)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	const char *slash;
+	ssize_t len;
+
+	name[0] = '\0';
+	if (snprintf(path, sizeof(path), "%s/subsystem", dir) >= (int)sizeof(path))
+		return;
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len <= 0)
+		return;
+	target[len] = '\0';
+	slash = strrchr(target, '/');
+	snprintf(name, size, "%s", slash ? slash + 1 : target);
+}
+
+/* Bytes read, at most @size; 0 if there is nothing to read. */
+static size_t read_file(const char *dir, const char *name, void *data, size_t size)
+{
+	char path[PATH_MAX];
+	ssize_t len;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, data, size);
+	close(fd);
+	return len > 0 ? len : 0;
+}
+
+/* A name must fit and be printable to go into a message. */
+static bool set_bus_id(struct identity *identity, const char *name, size_t len)
+{
+	size_t i;
+
+	if (!len || len >= sizeof(identity->bus_id))
+		return false;
+	for (i = 0; i < len; i++)
+		if (name[i] <= ' ' || name[i] > '~')
+			return false;
+	memcpy(identity->bus_id, name, len);
+	identity->bus_id[len] = '\0';
+	return true;
+}
+
+/*
+ * What libdrm takes for the name of a platform device that is in no device
+ * tree: the end of its MODALIAS.
+ */
+static bool read_modalias(const char *dir, struct identity *identity)
+{
+	char text[4096], *line, *end, *colon;
+	size_t len = read_file(dir, "uevent", text, sizeof(text) - 1);
+
+	text[len] = '\0';
+	line = strstr(text, "MODALIAS=");
+	if (!line || (line != text && line[-1] != '\n'))
+		return false;
+	end = line + strcspn(line, "\n");
+	*end = '\0';
+	colon = strrchr(line, ':');
+	return colon && set_bus_id(identity, colon + 1, end - colon - 1);
+}
+
+/* A device that is asleep for good reads as all ones. */
+static bool read_pci(const char *dir, struct identity *identity)
+{
+	const uint8_t *header = identity->pci_header;
+	const char *name = strrchr(dir, '/') + 1;
+
+	return read_file(dir, "config", identity->pci_header, sizeof(identity->pci_header)) ==
+		       sizeof(identity->pci_header) &&
+	       (header[0] != 0xff || header[1] != 0xff) &&
+	       set_bus_id(identity, name, strlen(name));
+}
+
+static bool read_device(char *dir, struct identity *identity)
+{
+	const char *device = dir;
+	char parent[PATH_MAX], bus[64];
+
+	subsystem_of(dir, bus, sizeof(bus));
+	if (!strcmp(bus, "virtio")) {
+		snprintf(parent, sizeof(parent), "%s", dir);
+		*strrchr(parent, '/') = '\0';
+		device = parent;
+		subsystem_of(device, bus, sizeof(bus));
+	}
+	if (!strcmp(bus, "pci")) {
+		identity->bus = VGPU_BUS_PCI;
+		return read_pci(device, identity);
+	}
+	if (!strcmp(bus, "platform")) {
+		identity->bus = VGPU_BUS_PLATFORM;
+		return read_modalias(dir, identity);
+	}
+	if (!strcmp(bus, "faux")) {
+		identity->bus = VGPU_BUS_FAUX;
+		device = strrchr(dir, '/') + 1;
+		return set_bus_id(identity, device, strlen(device));
+	}
+	return false;
+}
+
+void identity_read(const char *dir, struct identity *identity)
+{
+	char path[PATH_MAX], *device;
+
+	memset(identity, 0, sizeof(*identity));
+	if (snprintf(path, sizeof(path), "%s/device", dir) >= (int)sizeof(path))
+		return;
+	device = realpath(path, NULL);
+	if (!device)
+		return;
+	if (!read_device(device, identity))
+		memset(identity, 0, sizeof(*identity));
+	free(device);
+}
+
+void identity_words(const struct identity *identity, char words[96])
+{
+	const uint8_t *header = identity->pci_header;
+
+	switch (identity->bus) {
+	case VGPU_BUS_PCI:
+		snprintf(words, 96, "pci %s %02x%02x:%02x%02x", identity->bus_id, header[1],
+			 header[0], header[3], header[2]);
+		break;
+	case VGPU_BUS_PLATFORM:
+		snprintf(words, 96, "platform %s", identity->bus_id);
+		break;
+	case VGPU_BUS_FAUX:
+		snprintf(words, 96, "faux %s", identity->bus_id);
+		break;
+	default:
+		words[0] = '\0';
+	}
+}
