@@ -6,8 +6,11 @@
 #ifndef VGPU_COMPAT_H
 #define VGPU_COMPAT_H
 
+#include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/pci.h>
+#include <linux/platform_device.h>
 #include <linux/shmem_fs.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
@@ -104,6 +107,23 @@ static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
 /* The same by another name from 7.1. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define zap_special_vma_range zap_vma_ptes
+#endif
+
+/*
+ * driver_override went from each bus's devices to struct device in 7.1, and from
+ * there to the stable kernels: Kbuild looks.
+ */
+#ifdef VGPU_HAVE_DEVICE_OVERRIDE
+#define vgpu_device_override(xdev, driver)	device_set_driver_override(&(xdev)->dev, driver)
+#else
+#define vgpu_device_override(xdev, driver)	\
+	driver_set_override(&(xdev)->dev, &(xdev)->driver_override, driver, strlen(driver))
+#endif
+
+/* From 6.14: a bus for devices that are on none. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
+#include <linux/device/faux.h>
+#define VGPU_HAVE_FAUX
 #endif
 
 /* ->mmap got a sibling, ->mmap_prepare, in 6.16. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A device of the host whose DRM nodes are exported is a drm_device here, with
- * a platform device as parent. The DRM core makes the nodes, major 226 and the
+ * A device of the host whose DRM nodes are exported is a drm_device here, whose
+ * parent shows what it is (parent.c). The DRM core makes the nodes, major 226 and the
  * sysfs tree that libdrm looks for; its ioctls are never reached, because our
  * own file operations take every file.
  *
@@ -12,7 +12,6 @@
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -25,6 +24,8 @@
 #include "export.h"
 #include "file.h"
 #include "host.h"
+#include "parent.h"
+#include "pci.h"
 
 /**
  * struct vgpu_drm - a DRM device of a host
@@ -33,7 +34,6 @@
  * @device: exports of one device share it
  * @primary: its card node, or NULL
  * @render: its render node, or NULL
- * @pdev: parent of @dev, once registered
  * @dev: once registered
  */
 struct vgpu_drm {
@@ -42,7 +42,6 @@ struct vgpu_drm {
 	u64 device;
 	struct vgpu_export *primary;
 	struct vgpu_export *render;
-	struct platform_device *pdev;
 	struct drm_device *dev;
 };
 
@@ -67,9 +66,9 @@ static const struct drm_driver drm_driver_render = {
 };
 
 /* /sys/class/vgpu/vgpuN/drm: for tools, which nodes belong to an export. */
-static void drm_link(struct vgpu_export *export, struct platform_device *pdev)
+static void drm_link(struct vgpu_export *export, struct device *parent)
 {
-	if (export && sysfs_create_link(&export->dev.kobj, &pdev->dev.kobj, "drm"))
+	if (export && sysfs_create_link(&export->dev.kobj, &parent->kobj, "drm"))
 		dev_dbg(&export->dev, "no link to its DRM device\n");
 }
 
@@ -79,44 +78,37 @@ static void drm_unlink(struct vgpu_export *export)
 		sysfs_remove_link(&export->dev.kobj, "drm");
 }
 
+static struct device *drm_parent(const struct vgpu_drm *drm)
+{
+	return vgpu_parent_device((drm->primary ?: drm->render)->parent);
+}
+
 static int drm_register(struct vgpu_drm *drm)
 {
-	struct platform_device *pdev;
+	struct device *parent = drm_parent(drm);
 	struct drm_device *dev;
 	int ret;
 
-	pdev = platform_device_register_simple("vgpu-drm", PLATFORM_DEVID_AUTO, NULL, 0);
-	if (IS_ERR(pdev))
-		return PTR_ERR(pdev);
-	dev = drm_dev_alloc(drm->render ? &drm_driver_render : &drm_driver_primary, &pdev->dev);
-	if (IS_ERR(dev)) {
-		ret = PTR_ERR(dev);
-		goto err_unregister_pdev;
-	}
+	dev = drm_dev_alloc(drm->render ? &drm_driver_render : &drm_driver_primary, parent);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
 	/* An open may come as soon as there is a node. */
 	drm->dev = dev;
-	drm->pdev = pdev;
 	mutex_unlock(&vgpu_drm_lock);
 	ret = drm_dev_register(dev, 0);
 	mutex_lock(&vgpu_drm_lock);
-	if (ret)
-		goto err_put_dev;
-	drm_link(drm->primary, pdev);
-	drm_link(drm->render, pdev);
+	if (ret) {
+		drm->dev = NULL;
+		drm_dev_put(dev);
+		return ret;
+	}
+	drm_link(drm->primary, parent);
+	drm_link(drm->render, parent);
 	return 0;
-
-err_put_dev:
-	drm->dev = NULL;
-	drm->pdev = NULL;
-	drm_dev_put(dev);
-err_unregister_pdev:
-	platform_device_unregister(pdev);
-	return ret;
 }
 
 static void drm_unregister(struct vgpu_drm *drm)
 {
-	struct platform_device *pdev = drm->pdev;
 	struct drm_device *dev = drm->dev;
 
 	if (!dev)
@@ -124,11 +116,9 @@ static void drm_unregister(struct vgpu_drm *drm)
 	drm_unlink(drm->primary);
 	drm_unlink(drm->render);
 	drm->dev = NULL;
-	drm->pdev = NULL;
 	mutex_unlock(&vgpu_drm_lock);
 	drm_dev_unplug(dev);
 	drm_dev_put(dev);
-	platform_device_unregister(pdev);
 	mutex_lock(&vgpu_drm_lock);
 }
 
@@ -174,8 +164,8 @@ void vgpu_drm_add(struct vgpu_export *export)
 	/* A device has one of each. */
 	if (!*slot) {
 		*slot = vgpu_export_get(export);
-		if (drm->pdev)
-			drm_link(export, drm->pdev);
+		if (drm->dev)
+			drm_link(export, drm->dev->dev);
 	}
 
 out_unlock:
@@ -187,6 +177,7 @@ void vgpu_drm_del(struct vgpu_export *export)
 {
 	struct vgpu_drm *drm;
 
+	vgpu_pci_lock();
 	mutex_lock(&vgpu_drm_lock);
 	drm = drm_find(export);
 	if (!drm || (drm->primary != export && drm->render != export))
@@ -206,6 +197,29 @@ void vgpu_drm_del(struct vgpu_export *export)
 
 out_unlock:
 	mutex_unlock(&vgpu_drm_lock);
+	vgpu_pci_unlock();
+}
+
+/*
+ * It has a device, not one made when there was no render node; or can have none,
+ * because its parent was taken away.
+ */
+static bool drm_settled(const struct vgpu_drm *drm)
+{
+	return (drm->dev && (!drm->render || drm->dev->render)) ||
+		!device_is_registered(drm_parent(drm));
+}
+
+static bool drm_all_settled(struct vgpu_host *host)
+{
+	struct vgpu_drm *drm;
+	bool settled = true;
+
+	mutex_lock(&vgpu_drm_lock);
+	list_for_each_entry(drm, &drm_list, entry)
+		settled &= drm->host != host || drm_settled(drm);
+	mutex_unlock(&vgpu_drm_lock);
+	return settled;
 }
 
 /* The host has said all it wanted to: make the devices that are not there yet. */
@@ -213,14 +227,35 @@ void vgpu_drm_settle(struct vgpu_host *host)
 {
 	struct vgpu_drm *drm;
 
+	if (drm_all_settled(host))
+		return;
+	vgpu_pci_lock();
 	mutex_lock(&vgpu_drm_lock);
 	list_for_each_entry(drm, &drm_list, entry) {
-		if (drm->host != host)
+		if (drm->host != host || drm_settled(drm))
 			continue;
-		if (drm->dev && drm->render && !drm->dev->render)
-			drm_unregister(drm);
-		if (!drm->dev && drm_register(drm))
+		drm_unregister(drm);
+		if (drm_register(drm))
 			dev_dbg(&(drm->primary ?: drm->render)->dev, "no DRM device\n");
+	}
+	mutex_unlock(&vgpu_drm_lock);
+	vgpu_pci_unlock();
+}
+
+/**
+ * vgpu_drm_orphan - a parent is being removed, maybe not by us
+ * @parent: it; vgpu_pci_lock() is held, as by all who register and unregister
+ */
+void vgpu_drm_orphan(struct device *parent)
+{
+	struct vgpu_drm *drm;
+
+	mutex_lock(&vgpu_drm_lock);
+	list_for_each_entry(drm, &drm_list, entry) {
+		if (drm->dev && drm->dev->dev == parent) {
+			drm_unregister(drm);
+			break;
+		}
 	}
 	mutex_unlock(&vgpu_drm_lock);
 }

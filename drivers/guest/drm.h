@@ -3,6 +3,7 @@
 #ifndef VGPU_DRM_H
 #define VGPU_DRM_H
 
+struct device;
 struct file;
 struct inode;
 struct vgpu_export;
@@ -11,6 +12,7 @@ struct vgpu_host;
 void vgpu_drm_add(struct vgpu_export *export);
 void vgpu_drm_del(struct vgpu_export *export);
 void vgpu_drm_settle(struct vgpu_host *host);
+void vgpu_drm_orphan(struct device *parent);
 int vgpu_drm_open(struct inode *inode, struct file *file);
 
 #endif /* VGPU_DRM_H */

@@ -14,6 +14,7 @@
 #include "export.h"
 #include "file.h"
 #include "host.h"
+#include "parent.h"
 
 #define EXPORT_MINORS	256
 
@@ -51,6 +52,12 @@ static ssize_t name_show(struct device *dev, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(name);
 
+static ssize_t bus_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_export(dev)->bus);
+}
+static DEVICE_ATTR_RO(bus);
+
 static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", READ_ONCE(to_export(dev)->gone) ? "gone" : "connected");
@@ -76,6 +83,7 @@ static struct attribute *export_attrs[] = {
 	&dev_attr_path.attr,
 	&dev_attr_host_driver.attr,
 	&dev_attr_name.attr,
+	&dev_attr_bus.attr,
 	&dev_attr_state.attr,
 	&dev_attr_calls.attr,
 	&dev_attr_round_trips.attr,
@@ -121,6 +129,45 @@ static bool export_exists(struct vgpu_host *host, u32 id)
 	return exists;
 }
 
+static const char *export_bus_name(const struct vgpu_export_add *msg)
+{
+	switch (le32_to_cpu(msg->bus)) {
+	case VGPU_BUS_PCI:
+		return "pci ";
+	case VGPU_BUS_PLATFORM:
+		return "platform ";
+	case VGPU_BUS_FAUX:
+		return "faux ";
+	default:
+		return "";
+	}
+}
+
+/* There still is /dev/vgpuN where there are no other nodes. */
+static void export_add_nodes(struct vgpu_export *export, const struct vgpu_export_add *msg)
+{
+	struct vgpu_parent *parent;
+
+	if (export->kind == VGPU_EXPORT_PLAIN)
+		return;
+	parent = vgpu_parent_get(export->host, msg);
+	if (IS_ERR(parent)) {
+		dev_dbg(&export->dev, "no parent for its nodes (%ld)\n", PTR_ERR(parent));
+		return;
+	}
+	export->parent = parent;
+	vgpu_drm_add(export);
+}
+
+static void export_del_nodes(struct vgpu_export *export)
+{
+	if (!export->parent)
+		return;
+	vgpu_drm_del(export);
+	vgpu_parent_put(export->parent);
+	export->parent = NULL;
+}
+
 static int export_create(struct vgpu_host *host, const struct vgpu_export_add *msg)
 {
 	struct vgpu_export *export;
@@ -146,6 +193,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	strscpy(export->name, msg->name, sizeof(export->name));
 	strscpy(export->driver, msg->driver, sizeof(export->driver));
 	strscpy(export->path, msg->path, sizeof(export->path));
+	snprintf(export->bus, sizeof(export->bus), "%s%s", export_bus_name(msg), msg->bus_id);
 	cdev_init(&export->cdev, &vgpu_file_fops);
 	export->cdev.owner = THIS_MODULE;
 
@@ -159,8 +207,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	spin_lock(&host->lock);
 	list_add_tail(&export->entry, &host->exports);
 	spin_unlock(&host->lock);
-	if (export->kind != VGPU_EXPORT_PLAIN)
-		vgpu_drm_add(export);
+	export_add_nodes(export, msg);
 	return 0;
 }
 
@@ -189,8 +236,7 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 static void export_remove(struct vgpu_export *export)
 {
 	WRITE_ONCE(export->gone, true);
-	if (export->kind != VGPU_EXPORT_PLAIN)
-		vgpu_drm_del(export);
+	export_del_nodes(export);
 	cdev_device_del(&export->cdev, &export->dev);
 	vgpu_export_put(export);
 }
@@ -255,15 +301,25 @@ int vgpu_export_global_init(void)
 	ret = alloc_chrdev_region(&export_devt, 0, EXPORT_MINORS, "vgpu");
 	if (ret)
 		return ret;
+	ret = vgpu_parent_global_init();
+	if (ret)
+		goto err_unregister_region;
 	ret = class_register(&export_class);
 	if (ret)
-		unregister_chrdev_region(export_devt, EXPORT_MINORS);
+		goto err_exit_parent;
+	return 0;
+
+err_exit_parent:
+	vgpu_parent_global_exit();
+err_unregister_region:
+	unregister_chrdev_region(export_devt, EXPORT_MINORS);
 	return ret;
 }
 
 void vgpu_export_global_exit(void)
 {
 	class_unregister(&export_class);
+	vgpu_parent_global_exit();
 	unregister_chrdev_region(export_devt, EXPORT_MINORS);
 	ida_destroy(&export_minors);
 }

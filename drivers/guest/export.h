@@ -14,6 +14,7 @@
 #include "stats.h"
 
 struct vgpu_host;
+struct vgpu_parent;
 
 /**
  * struct vgpu_export - one export of one host
@@ -24,10 +25,12 @@ struct vgpu_host;
  * @id: number on the wire
  * @kind: VGPU_EXPORT_*
  * @device: exports of one device share it; 0: stands alone
+ * @parent: what its nodes hang on; NULL: it has but /dev/vgpuN
  * @gone: new opens fail; set once, read anywhere
  * @name: what the host calls it
  * @driver: the host's driver
  * @path: device file on the host
+ * @bus: the device's bus there and its name on it, for people
  * @stats: counters
  * @learned: for the schema
  */
@@ -39,10 +42,12 @@ struct vgpu_export {
 	u32 id;
 	u32 kind;
 	u64 device;
+	struct vgpu_parent *parent;
 	bool gone;
 	char name[VGPU_NAME_LEN];
 	char driver[VGPU_NAME_LEN];
 	char path[VGPU_PATH_LEN];
+	char bus[16 + VGPU_BUS_ID_LEN];
 	struct vgpu_stats stats;
 	struct vgpu_schema_learned learned;
 };

@@ -140,6 +140,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	hash_init(host->sessions);
 	hash_init(host->objects);
 	INIT_LIST_HEAD(&host->exports);
+	INIT_LIST_HEAD(&host->parents);
 	vgpu_space_set_init(&host->spaces);
 
 	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);

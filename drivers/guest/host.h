@@ -5,6 +5,7 @@
  *
  * Lock order, outermost first:
  *
+ *	vgpu_pci_lock()			mutex of the PCI core
  *	vgpu_drm_lock (drm.c)		mutex
  *	vgpu_session.reserve_lock	mutex (reserve.c)
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
@@ -56,6 +57,7 @@
  * @last_session: number of the newest session
  * @objects: by number
  * @exports: struct vgpu_export
+ * @parents: struct vgpu_parent; the receiving thread's
  * @spaces: device memory that this host's mappings show
  */
 struct vgpu_host {
@@ -83,6 +85,7 @@ struct vgpu_host {
 	DECLARE_HASHTABLE(objects, 8);
 	struct list_head exports;
 
+	struct list_head parents;
 	struct vgpu_space_set spaces;
 };
 

@@ -141,6 +141,10 @@ check "sysfs has it as well" grep -x virtio_gpu "/sys/class/vgpu/$(basename "$(n
 
 check "/dev/vgpuN is the group's" belongs "$(node gpu)" "root:render 660"
 check "the DRM node is the group's" belongs "$(drm_node gpu)" "root:render 660"
+parent=$(basename "$(readlink -f "/sys/class/vgpu/$(basename "$(node gpu)")/drm")")
+check "a PCI device stands for the host's" sh -c 'lspci -Dn -s "$1" | grep 1af4:1050' sh "$parent"
+check "the DRM node can be found by that" \
+	test "/dev/dri/by-path/pci-$parent-render" -ef "$(drm_node gpu)"
 for file in "$(node gpu)" "$(drm_node gpu)"; do
 	check "a user of the group opens ${file##*/}" opens as tester "$file"
 	check "another user does not open ${file##*/}" not opens as other "$file"

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* PCI devices that have the identity of a host's, and nothing behind it. */
+#ifndef VGPU_PCI_H
+#define VGPU_PCI_H
+
+#include <linux/err.h>
+#include <linux/pci.h>
+#include <linux/types.h>
+
+struct device;
+
+#ifdef CONFIG_PCI
+
+int vgpu_pci_global_init(void);
+void vgpu_pci_global_exit(void);
+bool vgpu_pci_valid(const char *bus_id, const u8 *header);
+struct device *vgpu_pci_create(const char *bus_id, const u8 *header);
+void vgpu_pci_destroy(struct device *dev);
+
+/* While it is held, no device is added to a PCI bus or removed from one. */
+static inline void vgpu_pci_lock(void)
+{
+	pci_lock_rescan_remove();
+}
+
+static inline void vgpu_pci_unlock(void)
+{
+	pci_unlock_rescan_remove();
+}
+
+#else
+
+static inline int vgpu_pci_global_init(void)
+{
+	return 0;
+}
+
+static inline void vgpu_pci_global_exit(void)
+{
+}
+
+static inline bool vgpu_pci_valid(const char *bus_id, const u8 *header)
+{
+	return false;
+}
+
+static inline struct device *vgpu_pci_create(const char *bus_id, const u8 *header)
+{
+	return ERR_PTR(-ENODEV);
+}
+
+static inline void vgpu_pci_destroy(struct device *dev)
+{
+}
+
+static inline void vgpu_pci_lock(void)
+{
+}
+
+static inline void vgpu_pci_unlock(void)
+{
+}
+
+#endif
+
+#endif /* VGPU_PCI_H */

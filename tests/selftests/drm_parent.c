@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parents of nodes: what becomes of them while nodes are open; and those of
+ * devices that no test machine has, where the test is the host, and tells a guest
+ * module that it loads for this whatever it likes. Needs root and leaves the
+ * guest connected as it was.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/socket.h>
+#include <linux/vm_sockets.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+
+#include <drm.h>
+
+#include "tool.h"
+#include <linux/vgpu_wire.h>
+
+#include "kselftest_harness.h"
+
+#define PORT		22999
+#define NR_RELOADS	6
+#define NVIDIA		0x10de
+#define VIRTIO		0x1af4
+
+static int listener = -1, control = -1;
+static uint32_t last_export;
+
+static bool send_all(const void *data, size_t len)
+{
+	return send(control, data, len, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+/* Takes the guest's HELLO and lets it in. */
+static bool host_welcome(void)
+{
+	struct vgpu_welcome welcome = {
+		.hdr.len = htole32(sizeof(welcome)),
+		.hdr.type = htole16(VGPU_MSG_WELCOME),
+		.magic = htole32(VGPU_WIRE_MAGIC),
+		.version = htole16(VGPU_WIRE_VERSION),
+		.reserved_base = htole64(0x3e0000000000),
+		.reserved_size = htole64(4ULL << 30),
+		.call_bytes_max = htole32(VGPU_CALL_BYTES_MIN),
+		.segs_max = htole32(16),
+		.fixups_max = htole32(16),
+		.lanes_max = htole32(2),
+	};
+	struct timeval patience = { .tv_sec = 30 };
+	struct vgpu_hello hello;
+
+	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	control = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (control < 0)
+		return false;
+	setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return recv(control, &hello, sizeof(hello), MSG_WAITALL) == sizeof(hello) &&
+	       send_all(&welcome, sizeof(welcome));
+}
+
+static void fill_export(struct vgpu_export_add *add, const char *name, const char *bus_id)
+{
+	memset(add, 0, sizeof(*add));
+	add->hdr.len = htole32(sizeof(*add));
+	add->hdr.type = htole16(VGPU_MSG_EXPORT_ADD);
+	add->export = htole32(++last_export);
+	add->kind = htole32(VGPU_EXPORT_DRM_PRIMARY);
+	strcpy((char *)add->name, name);
+	strcpy((char *)add->path, "/dev/dri/card0");
+	if (!bus_id)
+		return;
+	add->bus = htole32(VGPU_BUS_PCI);
+	strcpy((char *)add->bus_id, bus_id);
+}
+
+/* A display, with all that a real one has in its header. */
+static void fill_pci(struct vgpu_export_add *add, const char *name, const char *bus_id,
+		     unsigned int vendor, unsigned int device)
+{
+	unsigned char *header = add->pci_header;
+
+	fill_export(add, name, bus_id);
+	memset(header, 0xa5, sizeof(add->pci_header));
+	header[0x00] = vendor;
+	header[0x01] = vendor >> 8;
+	header[0x02] = device;
+	header[0x03] = device >> 8;
+	header[0x09] = 0;
+	header[0x0a] = 0;
+	header[0x0b] = 3;
+	header[0x0e] = 0x80;
+}
+
+/* Where the node of that export hangs: a folder of sysfs; "" if it has no node. */
+static const char *parent_of(const char *name)
+{
+	static char real[PATH_MAX];
+	uint64_t deadline = tool_now_ms() + 30000;
+	struct tool_run *run;
+
+	do {
+		run = tool_run("for d in /sys/class/vgpu/*; do [ \"$(cat $d/name)\" != %s ] || "
+			       "{ [ -e $d/drm/drm ] && readlink -f $d/drm; }; done", name);
+		if (run->out[0] == '/') {
+			snprintf(real, sizeof(real), "%.*s", (int)strcspn(run->out, "\n"), run->out);
+			return real;
+		}
+		usleep(50000);
+	} while (tool_now_ms() < deadline);
+	return "";
+}
+
+static bool attribute_is(const char *dir, const char *name, const char *value)
+{
+	struct tool_run *run = tool_run("cat %s/%s", dir, name);
+
+	run->out[strcspn(run->out, "\n")] = '\0';
+	return !strcmp(run->out, value);
+}
+
+static bool driver_is(const char *dir, const char *name)
+{
+	struct tool_run *run = tool_run("basename $(readlink %s/driver)", dir);
+
+	return !strncmp(run->out, name, strlen(name)) && run->out[strlen(name)] == '\n';
+}
+
+/* PCI devices that are not this machine's own. */
+static int foreign_devices(void)
+{
+	return atoi(tool_run("ls /sys/bus/pci/devices /sys/class/pci_bus | grep -c '^[89a-f]...:'")->out);
+}
+
+static bool await_foreign(int number)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+
+	while (foreign_devices() != number) {
+		if (tool_now_ms() > deadline)
+			return false;
+		usleep(50000);
+	}
+	return true;
+}
+
+static bool native(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return tier && !strcmp(tier, "native");
+}
+
+/* The real host's devices, with a guest module that is loaded for it. */
+static bool restore(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return !tool_run("/usr/lib/vgpu-test/setup guest %s $(cat /run/vgpu-exports) && "
+			 "/usr/lib/vgpu-test/setup env",
+			 tier && !strcmp(tier, "pair") ? "2" : "1")->status;
+}
+
+/* The host's GPU, opened: its render node, or its file of class vgpu. */
+static int open_gpu(bool plain)
+{
+	struct tool_run *run;
+	char node[64] = "";
+
+	run = tool_run("for d in /sys/class/vgpu/*; do [ \"$(cat $d/name)\" != gpu-render ] || "
+		       "ls -d %s; done", plain ? "/dev/${d##*/}" : "$d/drm/drm/renderD*");
+	if (run->out[0] != '/')
+		return -1;
+	snprintf(node, sizeof(node), "%s%.*s", plain ? "" : "/dev/dri",
+		 (int)strcspn(run->out, "\n"), plain ? run->out : strrchr(run->out, '/'));
+	node[strcspn(node, "\n")] = '\0';
+	return open(node, O_RDWR | O_CLOEXEC);
+}
+
+/* 0, or the errno of an ioctl that every DRM node has. */
+static int ask(int fd)
+{
+	struct drm_version version = {};
+
+	return ioctl(fd, DRM_IOCTL_VERSION, &version) ? errno : 0;
+}
+
+FIXTURE(live) {
+	char unused;
+};
+
+FIXTURE_SETUP(live)
+{
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	ASSERT_TRUE(restore());
+}
+
+FIXTURE_TEARDOWN(live)
+{
+}
+
+/* Root removes the device: the node goes, what is open stays. */
+TEST_F_TIMEOUT(live, removed_while_open, 120)
+{
+	char dir[PATH_MAX];
+	int fd, plain;
+
+	fd = open_gpu(false);
+	if (fd < 0)
+		SKIP(return, "no GPU in the host's machine");
+	EXPECT_EQ(ask(fd), 0);
+	EXPECT_EQ(foreign_devices(), 2);
+	snprintf(dir, sizeof(dir), "%s", parent_of("gpu-render"));
+	EXPECT_EQ(tool_run("echo 1 >%s/remove", dir)->status, 0);
+	EXPECT_EQ(foreign_devices(), 1);
+	EXPECT_EQ(open_gpu(false), -1);
+	EXPECT_EQ(ask(fd), 0);
+	plain = open_gpu(true);
+	EXPECT_GE(plain, 0);
+	EXPECT_EQ(ask(plain), 0);
+	EXPECT_NE(tool_run("rmmod vgpu_guest")->status, 0);
+	close(plain);
+	close(fd);
+	/* It is closed for good a moment later. */
+	EXPECT_EQ(tool_run("for i in $(seq 100); do rmmod vgpu_guest && exit; "
+			   "busybox usleep 50000; done; exit 1")->status, 0);
+	EXPECT_EQ(foreign_devices(), 0);
+}
+
+/* The host goes and comes back: so does the device, in the same place. */
+TEST_F_TIMEOUT(live, gone_and_back, 240)
+{
+	const char *tier = getenv("VGPU_TIER");
+	struct tool_run *run;
+	char dir[PATH_MAX];
+	int fd;
+
+	if (!tier || strcmp(tier, "loopback"))
+		SKIP(return, "the host is another machine");
+	fd = open_gpu(false);
+	if (fd < 0)
+		SKIP(return, "no GPU in the host's machine");
+	snprintf(dir, sizeof(dir), "%s", parent_of("gpu-render"));
+	EXPECT_EQ(tool_run("kill $(pidof vgpud) && while pidof vgpud; do busybox usleep 50000; done")->status,
+		  0);
+	EXPECT_TRUE(await_foreign(0));
+	EXPECT_EQ(ask(fd), ENODEV);
+	run = tool_run("/usr/lib/vgpu-test/setup host 1");
+	EXPECT_EQ(run->status, 0)
+		TH_LOG("%s", run->out);
+	EXPECT_TRUE(restore());
+	EXPECT_STREQ(parent_of("gpu-render"), dir);
+	EXPECT_EQ(ask(fd), ENODEV);
+	close(fd);
+	fd = open_gpu(false);
+	EXPECT_EQ(ask(fd), 0);
+	close(fd);
+}
+
+FIXTURE(parent) {
+	char unused;
+};
+
+FIXTURE_SETUP(parent)
+{
+	struct sockaddr_vm address = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = PORT,
+	};
+
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	tool_run("modprobe -q vsock_loopback");
+	listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ASSERT_GE(listener, 0);
+	ASSERT_EQ(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	ASSERT_EQ(listen(listener, 4), 0);
+	tool_run("rmmod vgpu_guest");
+	ASSERT_EQ(foreign_devices(), 0);
+	ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
+	ASSERT_TRUE(host_welcome());
+}
+
+FIXTURE_TEARDOWN(parent)
+{
+	close(control);
+	close(listener);
+	control = -1;
+	listener = -1;
+	tool_run("rmmod vgpu_guest");
+	EXPECT_EQ(foreign_devices(), 0);
+}
+
+/* No driver of this machine gets it, loaded before or after it came, or told to. */
+TEST_F_TIMEOUT(parent, no_other_driver, 120)
+{
+	static const struct { unsigned int vendor, device; const char *driver; } ids[] = {
+		{ NVIDIA, 0x1380, "nouveau" }, { VIRTIO, 0x1050, "virtio-pci" },
+	};
+	struct vgpu_export_add add;
+	const char *dir;
+	unsigned int i;
+
+	tool_run("dmesg -n 1; modprobe -q nouveau; modprobe -q virtio_pci");
+	for (i = 0; i < 2; i++) {
+		char name[8], text[16];
+
+		snprintf(name, sizeof(name), "gpu%u", i);
+		fill_pci(&add, name, i ? "0000:00:02.0" : "0001:01:00.1", ids[i].vendor,
+			 ids[i].device);
+		ASSERT_TRUE(send_all(&add, sizeof(add)));
+		dir = parent_of(name);
+		TH_LOG("%s", dir);
+		EXPECT_STREQ(strrchr(dir, '/') + 5, i ? ":00:02.0" : ":01:00.1");
+		snprintf(text, sizeof(text), "0x%04x", ids[i].vendor);
+		EXPECT_TRUE(attribute_is(dir, "vendor", text));
+		EXPECT_TRUE(attribute_is(dir, "subsystem_vendor", "0xa5a5"));
+		EXPECT_TRUE(attribute_is(dir, "revision", "0xa5"));
+		EXPECT_TRUE(attribute_is(dir, "class", "0x030000"));
+		EXPECT_TRUE(attribute_is(dir, "driver_override", "vgpu-drm"));
+		EXPECT_TRUE(driver_is(dir, "vgpu-drm"));
+		tool_run("echo %s >/sys/bus/pci/drivers/%s/bind", strrchr(dir, '/') + 1,
+			 ids[i].driver);
+		tool_run("echo %s >%s/driver_override; echo %s >/sys/bus/pci/drivers_probe",
+			 ids[i].driver, dir, strrchr(dir, '/') + 1);
+		EXPECT_TRUE(driver_is(dir, "vgpu-drm"));
+		/* Neither BARs nor an interrupt. */
+		EXPECT_TRUE(attribute_is(dir, "irq", "0"));
+		EXPECT_EQ(tool_run("grep -v '^0x0* 0x0* 0x0*$' %s/resource", dir)->out[0], '\0');
+		EXPECT_TRUE(attribute_is(dir, "enable", "0"));
+	}
+	EXPECT_EQ(foreign_devices(), 4);	/* with their buses */
+}
+
+/* What is no display with an ordinary header is a platform device. */
+TEST_F_TIMEOUT(parent, refused, 120)
+{
+	static const struct { const char *bus_id; unsigned int at, value; } bad[] = {
+		{ "0000:01:00.0", 0x00, 0x0001 },	/* vendor */
+		{ "0000:01:00.0", 0x00, 0x0000 },
+		{ "0000:01:00.0", 0x00, 0xffff },
+		{ "0000:01:00.0", 0x0e, 0x0001 },	/* a bridge's header */
+		{ "0000:01:00.0", 0x0e, 0x007f },
+		{ "0000:01:00.0", 0x0a, 0x0604 },	/* class: bridge, disk */
+		{ "0000:01:00.0", 0x0a, 0x0101 },
+		{ "0000:01:20.0", 0x02, 0x1380 },
+		{ "0000:01:00.8", 0x02, 0x1380 },
+		{ "0000:01:00.0.0", 0x02, 0x1380 },
+		{ "../../etc", 0x02, 0x1380 },
+		{ "gpu", 0x02, 0x1380 },
+	};
+	struct vgpu_export_add add;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char name[8];
+		const char *dir;
+
+		snprintf(name, sizeof(name), "bad%u", i);
+		fill_pci(&add, name, bad[i].bus_id, NVIDIA, 0x1380);
+		add.pci_header[bad[i].at] = bad[i].value;
+		add.pci_header[bad[i].at + 1] = bad[i].value >> 8;
+		ASSERT_TRUE(send_all(&add, sizeof(add)));
+		dir = parent_of(name);
+		EXPECT_NE(strstr(dir, "/platform/vgpu-drm."), NULL)
+			TH_LOG("%u: %s", i, dir);
+	}
+	EXPECT_EQ(foreign_devices(), 0);
+}
+
+/* Nodes of one device share a parent; it goes with the last of them. */
+TEST_F_TIMEOUT(parent, shared, 60)
+{
+	struct vgpu_export_del del = {
+		.hdr.len = htole32(sizeof(del)), .hdr.type = htole16(VGPU_MSG_EXPORT_DEL),
+	};
+	struct vgpu_export_add add;
+	char first[PATH_MAX];
+
+	fill_pci(&add, "card", "0000:01:00.0", NVIDIA, 0x1380);
+	add.device = htole64(42);
+	ASSERT_TRUE(send_all(&add, sizeof(add)));
+	fill_pci(&add, "render", "0000:01:00.0", NVIDIA, 0x1380);
+	add.device = htole64(42);
+	add.kind = htole32(VGPU_EXPORT_DRM_RENDER);
+	ASSERT_TRUE(send_all(&add, sizeof(add)));
+	snprintf(first, sizeof(first), "%s", parent_of("card"));
+	EXPECT_STREQ(parent_of("render"), first);
+	EXPECT_EQ(foreign_devices(), 2);
+
+	del.export = htole32(last_export - 1);
+	ASSERT_TRUE(send_all(&del, sizeof(del)));
+	EXPECT_EQ(tool_run("for i in $(seq 100); do grep -qx card /sys/class/vgpu/*/name || exit 0; "
+			   "busybox usleep 50000; done; exit 1")->status, 0);
+	EXPECT_STREQ(parent_of("render"), first);
+	del.export = htole32(last_export);
+	ASSERT_TRUE(send_all(&del, sizeof(del)));
+	EXPECT_TRUE(await_foreign(0));
+}
+
+/* Root takes the device away, and looks for new ones; then the host is lost. */
+TEST_F_TIMEOUT(parent, removed, 60)
+{
+	struct vgpu_export_add add;
+	char dir[PATH_MAX];
+
+	fill_pci(&add, "gpu", "0000:01:00.0", NVIDIA, 0x1380);
+	add.device = htole64(42);
+	ASSERT_TRUE(send_all(&add, sizeof(add)));
+	snprintf(dir, sizeof(dir), "%s", parent_of("gpu"));
+	EXPECT_EQ(foreign_devices(), 2);
+	EXPECT_EQ(tool_run("echo 1 >%s/remove", dir)->status, 0);
+	EXPECT_EQ(foreign_devices(), 1);	/* its bus */
+	EXPECT_EQ(tool_run("ls -d %s/drm", dir)->status, 2);
+	EXPECT_EQ(tool_run("grep -qx gpu /sys/class/vgpu/*/name")->status, 0);
+	EXPECT_EQ(tool_run("echo 1 >/sys/bus/pci/rescan")->status, 0);
+	EXPECT_EQ(foreign_devices(), 1);
+	/* The host has another node of that device. */
+	fill_pci(&add, "late", "0000:01:00.0", NVIDIA, 0x1380);
+	add.device = htole64(42);
+	add.kind = htole32(VGPU_EXPORT_DRM_RENDER);
+	ASSERT_TRUE(send_all(&add, sizeof(add)));
+	EXPECT_EQ(tool_run("for i in $(seq 600); do grep -qx late /sys/class/vgpu/*/name && exit; "
+			   "busybox usleep 50000; done; exit 1")->status, 0);
+	EXPECT_EQ(tool_run("ls -d /sys/class/vgpu/*/drm")->status, 2);
+	close(control);
+	EXPECT_TRUE(await_foreign(0));
+}
+
+/* Root has devices wait for a driver until it says so: not ours. */
+TEST_F_TIMEOUT(parent, no_autoprobe, 60)
+{
+	struct vgpu_export_add add;
+
+	tool_run("echo 0 >/sys/bus/pci/drivers_autoprobe");
+	fill_pci(&add, "gpu", "0000:01:00.0", NVIDIA, 0x1380);
+	EXPECT_TRUE(send_all(&add, sizeof(add)));
+	EXPECT_TRUE(driver_is(parent_of("gpu"), "vgpu-drm"));
+	tool_run("echo 1 >/sys/bus/pci/drivers_autoprobe");
+}
+
+TEST_F_TIMEOUT(parent, reload, 240)
+{
+	struct vgpu_export_add add;
+	unsigned int i;
+
+	for (i = 0; i < NR_RELOADS; i++) {
+		fill_pci(&add, "gpu", "0000:01:00.0", NVIDIA, 0x1380);
+		ASSERT_TRUE(send_all(&add, sizeof(add)));
+		/* With nodes, and on their way. */
+		ASSERT_TRUE(i % 2 ? await_foreign(2) : *parent_of("gpu"));
+		close(control);
+		ASSERT_EQ(tool_run("rmmod vgpu_guest")->status, 0);
+		ASSERT_EQ(foreign_devices(), 0);
+		ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
+		ASSERT_TRUE(host_welcome());
+	}
+}
+
+/* libdrm takes two platform devices of one name for one. */
+TEST_F_TIMEOUT(parent, names, 60)
+{
+	struct vgpu_export_add add;
+	struct tool_run *run;
+	char name[8];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "soc%u", i);
+		fill_export(&add, name, NULL);
+		add.bus = htole32(VGPU_BUS_PLATFORM);
+		strcpy((char *)add.bus_id, "soc-gpu");
+		ASSERT_TRUE(send_all(&add, sizeof(add)));
+		run = tool_run("cat %s/modalias", parent_of(name));
+		EXPECT_EQ(strncmp(run->out, i ? "platform:soc-gpu.vgpu" : "platform:soc-gpu\n",
+				  i ? 21 : 17), 0)
+			TH_LOG("%s", run->out);
+	}
+}
+
+/* Whatever the order in which the tests run, other programs get the host back. */
+#define main run_tests
+TEST_HARNESS_MAIN
+#undef main
+
+int main(int argc, char **argv)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		return run_tests(argc, argv);
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || (!native() && !restore()))
+		return KSFT_FAIL;
+	return WEXITSTATUS(status);
+}
