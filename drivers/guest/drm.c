@@ -12,8 +12,10 @@
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <linux/uaccess.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
@@ -24,6 +26,7 @@
 #include "export.h"
 #include "file.h"
 #include "host.h"
+#include "object.h"
 #include "parent.h"
 #include "pci.h"
 
@@ -258,6 +261,43 @@ void vgpu_drm_orphan(struct device *parent)
 		}
 	}
 	mutex_unlock(&vgpu_drm_lock);
+}
+
+/*
+ * Where a device is, GET_UNIQUE says in the host's terms: "pci:0000:00:02.0".
+ * Programs look for that on this machine, where the same place is in another
+ * domain, or another device's.
+ */
+static void drm_localize_unique(struct vgpu_object *object, char __user *unique, size_t len)
+{
+	struct device *parent = object->drm->dev;
+	char text[24], own[24], host[24];
+	size_t own_len;
+
+	if (!dev_is_pci(parent) || len >= sizeof(text) || !vgpu_export_pci_name(object->export))
+		return;
+	own_len = snprintf(own, sizeof(own), "pci:%s", dev_name(parent));
+	snprintf(host, sizeof(host), "pci:%s", vgpu_export_pci_name(object->export));
+	/* Too small a buffer was not written to, and need not exist. */
+	if (own_len != len || copy_from_user(text, unique, len) || memcmp(text, host, len))
+		return;
+	if (copy_to_user(unique, own, len))
+		dev_dbg(parent, "program took its memory away\n");
+}
+
+/**
+ * vgpu_drm_ioctl_done - an ioctl on a DRM node has succeeded
+ * @object: the file
+ * @cmd: the command
+ * @arg: its argument, with the results in place
+ */
+void vgpu_drm_ioctl_done(struct vgpu_object *object, unsigned int cmd, unsigned long arg)
+{
+	struct drm_unique unique;
+
+	if (cmd == DRM_IOCTL_GET_UNIQUE &&
+	    !copy_from_user(&unique, (void __user *)arg, sizeof(unique)))
+		drm_localize_unique(object, unique.unique, unique.unique_len);
 }
 
 static bool drm_minor_is(const struct drm_minor *minor, unsigned int index)

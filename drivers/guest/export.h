@@ -6,6 +6,7 @@
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/list.h>
+#include <linux/string.h>
 #include <linux/types.h>
 
 #include "uapi/linux/vgpu_wire.h"
@@ -59,5 +60,11 @@ void vgpu_export_del(struct vgpu_host *host, u32 id);
 void vgpu_export_del_all(struct vgpu_host *host);
 struct vgpu_export *vgpu_export_get(struct vgpu_export *export);
 void vgpu_export_put(struct vgpu_export *export);
+
+/* Name of its PCI device on the host, or NULL. */
+static inline const char *vgpu_export_pci_name(const struct vgpu_export *export)
+{
+	return strstarts(export->bus, "pci ") ? export->bus + 4 : NULL;
+}
 
 #endif /* VGPU_EXPORT_H */

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "call.h"
+#include "drm.h"
 #include "export.h"
 #include "file.h"
 #include "host.h"
@@ -155,6 +156,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
 	if (!ret)
 		ret = ioctl_call(file, session, ioctl, cmd, compat);
+	if (!ret && object->drm && !compat)
+		vgpu_drm_ioctl_done(object, cmd, arg);
 	vgpu_marshal_fini(&ioctl->m);
 	vgpu_xcall_fini(&ioctl->xcall);
 	kfree(ioctl);
