@@ -216,13 +216,17 @@ class Machine:
         return self.result(self.send(command, limit), limit, show)
 
     def cpu(self):
-        """Seconds of processor time that it has used."""
-        try:
-            with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
-                fields = file.read().rpartition(")")[2].split()
-        except OSError:
-            return 0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds of processor time that it has used, with whatever it runs under."""
+        total = 0
+        for name in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{int(name)}/stat", encoding="ascii") as file:
+                    fields = file.read().rpartition(")")[2].split()
+            except (OSError, ValueError):
+                continue
+            if fields[3] == str(self.process.pid) or name == str(self.process.pid):
+                total += int(fields[11]) + int(fields[12])
+        return total / os.sysconf("SC_CLK_TCK")
 
     def check_alive(self):
         if self.process.poll() is not None:
