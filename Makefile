@@ -66,6 +66,9 @@ demo: prepare ## two VMs: programs in the one use the other's device
 check: prepare ## all tests, in all beds (TEST=names, BED=tier:guest-kernel/host-kernel)
 	@$(run) $(addprefix --bed ,$(BED)) $(TEST)
 
+conformance: prepare ## suites of others, on the real device and on the forwarded one (SUITE=names)
+	@$(harness)/conformance $(SUITE)
+
 check-all: prepare ## the same, and both modules on 6.1
 	@$(run) --all $(TEST)
 
@@ -92,5 +95,5 @@ clean: ## remove what was built in this tree (the cache stays)
 	$(MAKE) -C userspace-lib clean
 	rm -rf tests/unit/build tests/fuzz/build build
 
-.PHONY: help modules modules_install lib install uninstall dkms prepare demo check check-all check-unit check-install lint bench \
-	shell-guest shell-host clean
+.PHONY: help modules modules_install lib install uninstall dkms prepare demo check conformance check-all check-unit check-install \
+	lint bench shell-guest shell-host clean

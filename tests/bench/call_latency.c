@@ -12,120 +12,18 @@
  * something failed, 4 no forwarded mock device.
  */
 #include <err.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <linux/vm_sockets.h>
 
 #include "../mock/vgpu_mock.h"
+#include "raw.h"
 
 #define ROUNDS		7
 #define CALLS		1000
 #define WARM_UP		200
-#define MSG_LEN		64
-#define BUFFER_LEN	(1ULL << 20)
-
-static double now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1e6 + ts.tv_nsec / 1e3;
-}
-
-static int vsock_socket(void)
-{
-	unsigned long long len = BUFFER_LEN;
-	int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		err(1, "AF_VSOCK socket");
-	if (setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE, &len, sizeof(len)) ||
-	    setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &len, sizeof(len)))
-		err(1, "vsock buffer size");
-	return fd;
-}
-
-static int read_all(int fd, void *buf, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = read(fd, (char *)buf + done, len - done);
-
-		if (n <= 0)
-			return -1;
-		done += n;
-	}
-	return 0;
-}
-
-static void pong(int listener)
-{
-	char buf[MSG_LEN];
-	int fd = accept(listener, NULL, NULL);
-
-	if (fd < 0)
-		err(1, "accept");
-	while (!read_all(fd, buf, sizeof(buf))) {
-		if (write(fd, buf, sizeof(buf)) != sizeof(buf))
-			err(1, "pong");
-	}
-	_exit(0);
-}
-
-static int ping_connect(void)
-{
-	struct sockaddr_vm addr = {
-		.svm_family = AF_VSOCK,
-		.svm_cid = VMADDR_CID_ANY,
-		.svm_port = VMADDR_PORT_ANY,
-	};
-	socklen_t len = sizeof(addr);
-	int listener = vsock_socket();
-	int fd = vsock_socket();
-	pid_t pid;
-
-	if (bind(listener, (struct sockaddr *)&addr, sizeof(addr)) || listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&addr, &len))
-		err(1, "vsock listen");
-	pid = fork();
-	if (pid < 0)
-		err(1, "fork");
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(fd);
-		pong(listener);
-	}
-	addr.svm_cid = VMADDR_CID_LOCAL;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		err(1, "vsock connect");
-	close(listener);
-	return fd;
-}
-
-static void ping(int fd, int count)
-{
-	char buf[MSG_LEN] = "ping";
-
-	while (count--) {
-		if (write(fd, buf, sizeof(buf)) != sizeof(buf) || read_all(fd, buf, sizeof(buf)))
-			err(1, "ping");
-	}
-}
 
 static void call(int fd, int count)
 {
@@ -175,18 +73,18 @@ int main(void)
 	dev = open(path, O_RDWR | O_CLOEXEC);
 	if (dev < 0)
 		err(1, "%s", path);
-	sock = ping_connect();
-	ping(sock, WARM_UP);
+	sock = raw_connect();
+	raw_ping(sock, WARM_UP);
 	call(dev, WARM_UP);
 
 	before = calls_arrived(dev);
 	for (i = 0; i < ROUNDS; i++) {
-		double t0 = now_us(), t1;
+		double t0 = raw_now_us(), t1;
 
-		ping(sock, CALLS);
-		t1 = now_us();
+		raw_ping(sock, CALLS);
+		t1 = raw_now_us();
 		call(dev, CALLS);
-		call_us[i] = (now_us() - t1) / CALLS;
+		call_us[i] = (raw_now_us() - t1) / CALLS;
 		raw_us[i] = (t1 - t0) / CALLS;
 	}
 	after = calls_arrived(dev);

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Suites of others that judge a device: what to run, and how to read the verdicts.
+
+A suite's run(run, only) gets a function that runs a line of shell with one of
+the devices, and the tests to run, or None for all. It returns {test: (verdict,
+seconds)}; verdicts of the real and the forwarded device have to be the same."""
+
+import hashlib
+import re
+import time
+
+import gl
+
+PIGLIT = "/usr/lib/x86_64-linux-gnu/piglit"
+BATCH = 20
+
+
+class Suite:
+    """One that takes less than eight minutes."""
+
+    passed = ("pass",)      # what counts for the floor
+    floor = 0               # so many pass directly
+
+    def __init__(self, name, floor=0):
+        self.name = name
+        self.floor = floor
+
+    def prepare(self, machine):
+        """As root, once before the suite."""
+
+    def run(self, run, only=None):
+        raise NotImplementedError
+
+
+class Shaders(Suite):
+    """piglit's shader_runner: files of these folders, many in one process."""
+
+    def __init__(self, name, folders, runner="shader_runner"):
+        super().__init__(name)
+        self.folders = folders
+        self.runner = runner
+        self.files = []
+
+    def prepare(self, machine):
+        self.files = []
+        for folder, count in self.folders:
+            lines = machine.must(f"cd {PIGLIT}; ls tests/spec/{folder}/*.shader_test | head -n {count}").lines
+            self.files += lines
+
+    def run(self, run, only=None):
+        left = [file for file in self.files if only is None or test_name(file) in only]
+        results = {}
+        while left:
+            batch = left[:BATCH]
+            done = self._batch(run, batch)
+            # What was begun and came to no end has crashed or hangs.
+            if len(done) < len(batch):
+                done.append(("crash", 0))
+            for file, result in zip(batch, done):
+                results[test_name(file)] = result
+            left = left[len(done):]
+        return results
+
+    def _batch(self, run, batch):
+        found = []
+        last = [time.monotonic()]
+
+        def seen(line):
+            verdict = re.match(r'PIGLIT: \{"(?:subtest": \{".*" : "|result": ")(\w+)"', line)
+            if verdict:
+                now = time.monotonic()
+                found.append((verdict[1], now - last[0]))
+                last[0] = now
+
+        run(f"{piglit_environment()} bin/{self.runner} {' '.join(batch)} -auto -fbo 2>&1", 300, seen)
+        return found[:len(batch)]
+
+
+class Programs(Suite):
+    """piglit's other programs, each a process of its own."""
+
+    def __init__(self, name, programs):
+        super().__init__(name)
+        self.programs = programs
+
+    def run(self, run, only=None):
+        results = {}
+        for program in self.programs:
+            if only is not None and program not in only:
+                continue
+            start = time.monotonic()
+            result = run(f"{piglit_environment()} timeout 100 bin/{program} -auto -fbo 2>&1", 120)
+            verdicts = re.findall(r'PIGLIT: \{"result": "(\w+)"', result.text)
+            subtests = re.findall(r'PIGLIT: \{"subtest": \{"(.*)" : "(\w+)"', result.text)
+            verdict = verdicts[-1] if verdicts else f"crash ({result.status})"
+            if subtests:
+                verdict += " " + digest("\n".join(" ".join(subtest) for subtest in subtests))
+            results[program] = (verdict, time.monotonic() - start)
+        return results
+
+    passed = ("pass",)
+
+
+class Commands(Suite):
+    """Programs whose exit status and output are the verdict."""
+
+    def __init__(self, name, commands, *, floor=0, keep=None):
+        """keep: what of the output counts, a regular expression; default: all"""
+        super().__init__(name, floor)
+        self.commands = commands
+        self.keep = keep
+
+    passed = ("exit 0",)
+
+    def run(self, run, only=None):
+        results = {}
+        for name, command in self.commands:
+            if only is not None and name not in only:
+                continue
+            start = time.monotonic()
+            result = run(command + " 2>&1", 200)
+            text = plain(result.text)
+            if self.keep:
+                text = "\n".join(dict.fromkeys(re.findall(self.keep, text, re.MULTILINE)))
+            results[name] = (f"exit {result.status} {digest(text)}", time.monotonic() - start)
+        return results
+
+
+class Screen(Commands):
+    """Those that look at the display, whose state the console sets when the last
+    program closes a card."""
+
+    def prepare(self, machine):
+        machine.must(". /run/vgpu-env; : <>$VGPU_REAL_GPU_CARD", 60)
+
+
+class Lines(Suite):
+    """One program of which each line that matches is the verdict of a test."""
+
+    def __init__(self, name, command, pattern, *, passed, floor=0):
+        super().__init__(name, floor)
+        self.command = command
+        self.pattern = re.compile(pattern)
+        self.passed = passed
+
+    def run(self, run, only=None):
+        results = {}
+        last = [time.monotonic()]
+
+        def seen(line):
+            match = self.pattern.match(plain(line))
+            if match:
+                now = time.monotonic()
+                name = match["test"].strip()
+                number = 2
+                while name in results:
+                    name = f"{match['test'].strip()} ({number})"
+                    number += 1
+                results[name] = (match["verdict"], now - last[0])
+                last[0] = now
+
+        result = run(self.command + " 2>&1", 400, seen)
+        results["ends"] = (f"exit {result.status}", time.monotonic() - last[0])
+        return results
+
+
+class Video(Lines):
+    """v4l2-compliance on a node of vivid, the driver of a test camera."""
+
+    def __init__(self, name, node, floor):
+        super().__init__(name, f"v4l2-compliance -d /dev/{node} -s10", r"\s*test (?P<test>.*): (?P<verdict>OK.*|FAIL|\S+)$",
+                         passed=("OK", "OK (Not Supported)"), floor=floor)
+        self.node = node
+
+    def prepare(self, machine):
+        machine.must("modprobe vivid n_devs=1 node_types=0x1 2>/dev/null || modprobe vivid; "
+                     "chmod 666 /dev/video* /dev/media*", 60)
+        offer(machine, [self.node, "media0"])
+
+
+class Sound(Commands):
+    """alsabat through snd-aloop: what is played comes back and is the tone that it was."""
+
+    nodes = ("snd/controlC0", "snd/pcmC0D0p", "snd/pcmC0D1c")
+
+    def prepare(self, machine):
+        machine.must("modprobe snd-aloop; chmod 666 /dev/snd/*", 60)
+        offer(machine, self.nodes)
+
+
+def offer(machine, nodes):
+    """Exports devices of a loopback VM to itself, as conf-NAME."""
+    for node in nodes:
+        name = "conf-" + node.replace("/", "-")
+        if machine.run(f"grep -qx {name} /sys/class/vgpu/*/name").status == 0:
+            continue
+        machine.must(f"vgpuctl export /dev/{node} --to 1 --name {name}")
+        machine.must(f"i=0; until grep -qx {name} /sys/class/vgpu/*/name; do i=$((i + 1)); [ $i -lt 200 ] || exit 1; "
+                     "busybox usleep 50000; done; chmod 666 /dev/vgpu[0-9]*", 60)
+
+
+def piglit_environment():
+    return f"cd {PIGLIT}; PIGLIT_PLATFORM=gbm PIGLIT_SOURCE_DIR={PIGLIT} LD_LIBRARY_PATH={PIGLIT}/lib"
+
+
+def test_name(file):
+    return re.sub(r"^tests/spec/|\.shader_test$", "", file)
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def plain(text):
+    """A program's output without what may differ: names of nodes, addresses, free memory."""
+    text = re.sub(r"\b\d+ MB\b", "SOME MB", text)
+    text = re.sub(r"(\(atomic\): blob|fb_id|FB_ID.*) = \d+", r"\1 = N", text)
+    text = re.sub(r"\b(card|renderD|controlD)\d+\b", r"\1N", text)
+    return re.sub(r"\b0x[0-9a-f]{9,16}\b", "ADDRESS", text)
+
+
+GLSL = Shaders("piglit-glsl", [
+    ("glsl-1.10/execution", 60), ("glsl-1.20/execution", 30), ("glsl-1.30/execution", 30),
+    ("glsl-1.50/execution", 12), ("glsl-1.50/execution/geometry", 12)])
+FEATURES = Shaders("piglit-features", [
+    ("arb_compute_shader/execution", 20), ("arb_shader_storage_buffer_object/execution", 14),
+    ("arb_tessellation_shader/execution", 16), ("arb_gpu_shader5/execution", 14),
+    ("arb_gpu_shader_fp64/execution", 14), ("arb_uniform_buffer_object", 10),
+    ("glsl-1.40/uniform_buffer", 14), ("ext_texture_array", 14), ("glsl-1.10/execution/samplers", 20),
+    ("arb_fragment_program", 10), ("arb_vertex_program", 10)])
+API = Programs("piglit-programs", """
+    arb_compute_shader-indirect-compute arb_compute_shader-local-id arb_compute_shader-render-and-compute
+    arb_copy_buffer-data-sync arb_copy_buffer-overlap arb_copy_buffer-subdata-sync arb_copy_buffer-intra-buffer-copy
+    arb_clear_buffer_object-formats arb_clear_texture-simple arb_clear_texture-float arb_copy_image-simple
+    arb_draw_indirect-draw-arrays arb_draw_indirect-draw-elements arb_instanced_arrays-drawarrays
+    arb_framebuffer_no_attachments-atomic arb_get_texture_sub_image-get arb-provoking-vertex-render
+    arb_shader_atomic_counters-semantics arb_shader_image_load_store-semantics arb_shader_image_load_store-coherency
+    arb_shader_storage_buffer_object-rendering arb_shader_storage_buffer_object-minmax
+    arb_sync-client-wait-errors arb_sync-repeat-wait arb_sync-timeout-zero arb_sync-ClientWaitSync-timeout
+    arb_texture_buffer_object-data-sync arb_texture_buffer_object-subdata-sync arb_texture_buffer_object-formats
+    arb_texture_view-rendering-target arb_texture_multisample-texelfetch arb_timer_query-timestamp-get
+    arb_transform_feedback2-draw-auto arb_transform_feedback2-pause-counting arb_uniform_buffer_object-rendering
+    arb_vertex_buffer_object-ib-data-sync arb_vertex_buffer_object-ib-subdata-sync
+    arb_vertex_buffer_object-map-after-draw arb_vertex_buffer_object-vbo-subdata-many
+    arb_vertex_buffer_object-mixed-immediate-and-vbo arb_viewport_array-render-viewport
+    bufferstorage-persistent copybuffersubdata copyteximage copytexsubimage clearbuffer-depth cubemap
+    array-texture attribs blendminmax depth-tex-compare
+    """.split())
+GLMARK = Lines("glmark2", "glmark2-es2-drm --off-screen --validate " + " ".join("-b " + scene for scene in """
+    build:use-vbo=false build:use-vbo=true texture:texture-filter=nearest texture:texture-filter=linear
+    texture:texture-filter=mipmap shading:shading=gouraud shading:shading=blinn-phong-inf shading:shading=phong
+    bump:bump-render=normals bump:bump-render=height effect2d:kernel=0,1,0;1,-4,1;0,1,0; pulsar
+    buffer:update-method=map buffer:update-method=subdata conditionals function loop
+    """.replace(";", "\\;").split()), r"\[(?P<test>.*)\] .*Validation: (?P<verdict>\w+)", passed=("Success",), floor=3)
+KMSCUBE = Screen("kmscube", [
+    (name, gl.kmscube("$CARD", "40 " + options)) for name, options in (
+        ("legacy", ""), ("atomic", "-A"), ("textured", "-M rgba"), ("multisampled", "-s 4"), ("surfaceless", "-x"))],
+    keep=r"renderer: .*|Rendered 39 frames", floor=2)
+MODETEST = Screen("modetest", [
+    ("encoders", "modetest -M virtio_gpu -e"), ("connectors", "modetest -M virtio_gpu -c"),
+    ("planes", "modetest -M virtio_gpu -p"), ("framebuffers", "modetest -M virtio_gpu -f"),
+    ("set mode", "modetest -M virtio_gpu -s $(modetest -M virtio_gpu -c | sed -n 's/^\\([0-9]*\\)\\t[0-9]*\\tconnected.*/\\1/p'"
+                 " | head -n1):1024x768"),
+    ("set mode, atomic", "modetest -M virtio_gpu -a -s $(modetest -M virtio_gpu -c | "
+                         "sed -n 's/^\\([0-9]*\\)\\t[0-9]*\\tconnected.*/\\1/p' | head -n1):1024x768"),
+], floor=4)
+DRM_INFO = Screen("drm_info", [("text", "drm_info $CARD"), ("json", "drm_info -j $CARD")], floor=2)
+EGLINFO = Commands("eglinfo", [
+    (platform, f"eglinfo.x86_64-linux-gnu -p {platform}") for platform in ("gbm", "surfaceless", "device")], floor=2)
+PICTURES = Commands("pictures", [
+    *((scene, f"cd $(mktemp -d) && {gl.TOOLS}/render $RENDER . {scene} && sha256sum <{scene}.png")
+      for scene in ("cube", "textured", "blended", "fractal", "computed")),
+    ("compute", gl.compute("$RENDER", 30) + " | sed 's/ per second//; s/: [0-9.]*$//'")], floor=6)
+VIDEO0 = Video("v4l2-compliance-0", "video0", 48)
+VIDEO1 = Video("v4l2-compliance-1", "video1", 75)
+SOUND = Sound("alsabat", [
+    ("tone", "alsabat -P plughw:0,0 -C plughw:0,1 -r 48000 -f S16_LE -c 2 -n 96000 -F 1000"),
+    ("other rate", "alsabat -P plughw:0,0 -C plughw:0,1 -r 44100 -f S16_LE -c 1 -n 44100 -F 440"),
+], keep=r"PASS|FAIL|Return value is .*|Detected peak freq.*|Channel \d.*", floor=2)
+
+SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, GLMARK, GLSL, FEATURES, API, VIDEO0, VIDEO1, SOUND]
+# Suites whose programs every test VM has, and that take seconds.
+SHORT = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO]
+# Over several suites: so many tests, and so many that pass directly.
+PIGLIT_SUITES = ("piglit-glsl", "piglit-features", "piglit-programs")
+PIGLIT_TESTS = 300
+PIGLIT_FLOOR = 120
