@@ -112,7 +112,11 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 	if (!ioctl) {
 		if (!_IOC_SIZE(cmd) || !cmd_dir(cmd))
 			return arg_unknown(m, arg);
-		error = arg_seg(m, arg, _IOC_SIZE(cmd), cmd_dir(cmd));
+		/*
+		 * Commands lie: ALSA's WRITEI_FRAMES leaves a result in what it
+		 * says to read only.
+		 */
+		error = arg_seg(m, arg, _IOC_SIZE(cmd), VGPU_INOUT);
 		return error == -EFAULT || error == -E2BIG ? arg_value(m, arg) : error;
 	}
 

@@ -85,12 +85,24 @@ static void test_sizes(void)
 	tap_subject("sizes of the argument");
 }
 
+/* Says that it reads, and leaves a result there. */
+static long liar(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	u64 *p = driver_mem(h, arg, sizeof(*p), USER_WRITE);
+
+	if (!p)
+		return -EFAULT;
+	*p = 77;
+	return 0;
+}
+
 static void test_undescribed(void)
 {
 	struct vgpu_mock_array *a;
 	struct size_seen seen;
 	struct vgpu_marshal m;
 	u64 value = 0;
+	u64 *pair;
 	u8 *p;
 
 	start();
@@ -99,6 +111,11 @@ static void test_undescribed(void)
 	tap_expect(seen.len == sizeof(*a), "the command gives the size");
 	tap_expect(call(NULL, VGPU_MOCK_IOC_ARRAY_IN, (void *)24, wants_driver, &value) == 7 &&
 		   value == 24, "of a bad address");
+
+	pair = user_alloc(2 * sizeof(*pair));
+	pair[1] = 5;
+	tap_expect(!call(NULL, _IOC(_IOC_WRITE, 'x', 1, 16), pair, liar, NULL) &&
+		   pair[0] == 77 && pair[1] == 5, "what the command did not say is written");
 
 	p = user_alloc_pages(2 * USER_PAGE);
 	p[100] = 9;
