@@ -105,7 +105,7 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 	if (le16_to_cpu(fixup->seg) >= le16_to_cpu(view->call->nr_segs))
 		return -EPROTO;
 	seg = &view->segs[le16_to_cpu(fixup->seg)];
-	if ((le32_to_cpu(seg->flags) & VGPU_SEG_PAGE) || (offset & (fixup_size(fixup) - 1)) ||
+	if ((le32_to_cpu(seg->flags) & VGPU_SEG_PAGE) || (offset & 3) ||
 	    (u64)offset + fixup_size(fixup) > le32_to_cpu(seg->len))
 		return -EPROTO;
 

@@ -111,6 +111,8 @@ static const struct wire_case call_ioctl_nested[] = {
 	FIX(0, offset, 4, false),
 	FIX(0, offset, 8, false),		/* overlaps fixup 1 */
 	FIX(0, offset, 16, false),		/* overlaps the PTR32 at 20 */
+	FIX(1, offset, 12, true),		/* of a packed struct */
+	FIX(1, offset, 10, false),
 	FIX(0, offset, 24, false),
 	FIX(0, offset, 32, false),
 	FIX(0, offset, 40, false),

@@ -351,8 +351,8 @@ enum vgpu_fixup_type {
  * struct vgpu_fixup - a place in a segment that the host must translate
  * @type: enum vgpu_fixup_type
  * @seg: segment that holds the place
- * @offset: of the place in it, in bytes, a multiple of the field's size,
- *	the whole field inside the segment; no two fixups overlap, but for an
+ * @offset: of the place in it, in bytes, a multiple of 4 (there are packed
+ *	structs), the whole field inside the segment; no two fixups overlap, but for an
  *	FD_OUT that comes after an FD_IN of the same place: what the driver left
  *	there is then an fd that comes back only if it replaced the one placed
  * @target: PTR: a segment; FD_IN: an object; else 0
