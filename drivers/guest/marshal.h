@@ -64,14 +64,16 @@ enum vgpu_marshal_held_kind {
 	VGPU_HELD_OBJECT,	/* named by an FD_IN fixup */
 	VGPU_HELD_CLOSED,	/* an fd that the program does not have open */
 	VGPU_HELD_OUT,		/* room for an fd that may come back */
+	VGPU_HELD_HIDDEN,	/* bits of an integer that do not come back */
 };
 
-/* private: an fd on its way in or out */
+/* private: an fd on its way in or out, or what else the way back needs */
 struct vgpu_marshal_held {
 	void *handle;
 	u32 kind;		/* enum vgpu_marshal_held_kind */
 	int fd;			/* CLOSED: what the program had there; OUT: the new one */
-	u32 fixup;		/* OUT: index; OUT and CLOSED: the place: */
+	u32 mask;		/* HIDDEN: the bits */
+	u32 fixup;		/* OUT: index; not OBJECT: the place: */
 	u32 offset;
 	u16 seg;
 	bool filled;		/* OUT: an object came */

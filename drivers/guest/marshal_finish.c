@@ -140,6 +140,30 @@ static int fds_copy(const struct vgpu_marshal *m)
 	return 0;
 }
 
+/* Integers of which the program sees only a part. */
+static int hidden_copy(const struct vgpu_marshal *m, const u8 *data, long result)
+{
+	u32 i, seen, value;
+
+	if (result < 0)
+		return 0;
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+		const struct vgpu_marshal_seg *info = &m->info[held->seg];
+
+		if (held->kind != VGPU_HELD_HIDDEN)
+			continue;
+		seen = vgpu_marshal_int(data + info->out_off + held->offset, sizeof(value));
+		value = held->mask == U32_MAX ? U32_MAX : seen & ~held->mask;
+		if (value == seen)
+			continue;
+		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), &value,
+				 sizeof(value)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 {
 	u32 i;
@@ -153,7 +177,8 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 		if (error)
 			return error;
 	}
-	return fds_copy(m);
+	error = hidden_copy(m, data, result);
+	return error ? error : fds_copy(m);
 }
 
 static void fds_install(struct vgpu_marshal *m, bool ok, long *result)

@@ -146,13 +146,16 @@ static bool when_holds(const struct vgpu_marshal *m, const struct level *level,
 static u32 array_bytes(const struct vgpu_marshal *m, const struct level *level,
 		       const struct vgpu_schema_field *field, u32 *unit)
 {
-	u64 n = 1, each = field->unit, bytes;
+	u64 n = 1, times, each = field->unit, bytes;
 
 	if (!each)
 		each = field->elem ? field->elem->size : 1;
 	if (field->stride.kind != VGPU_REF_NONE && !ref_get(m, level, &field->stride, &each))
 		return 0;
 	if (field->count.kind != VGPU_REF_NONE && !ref_get(m, level, &field->count, &n))
+		return 0;
+	if (field->times.kind != VGPU_REF_NONE &&
+	    (!ref_get(m, level, &field->times, &times) || check_mul_overflow(n, times, &n)))
 		return 0;
 	if (check_mul_overflow(n, each, &bytes) || bytes > U32_MAX - 8 ||
 	    (field->max && bytes > field->max))
@@ -253,6 +256,22 @@ static const struct vgpu_schema_node *node_find(const struct vgpu_schema_chain *
 	return NULL;
 }
 
+/* What is behind the struct. */
+static int node_more(struct vgpu_marshal *m, const struct vgpu_schema_node *node, int seg)
+{
+	const struct vgpu_schema_ref *more = &node->more;
+	u64 bytes;
+
+	if (more->kind != VGPU_REF_FIELD)
+		return 0;
+	bytes = vgpu_marshal_int(m->data + m->info[seg].in_off + more->offset, more->size);
+	if (!bytes)
+		return 0;
+	if (check_mul_overflow(bytes, (u64)node->more_unit, &bytes) || bytes > U32_MAX)
+		return -E2BIG;
+	return vgpu_marshal_seg_extend(m, bytes, node->dir);
+}
+
 /* One struct of a chain at @addr; its segment, or what seg_add returns. */
 static int node_add(struct vgpu_marshal *m, const struct vgpu_schema_chain *chain, u64 addr,
 		    const struct vgpu_schema_node **node)
@@ -270,6 +289,8 @@ static int node_add(struct vgpu_marshal *m, const struct vgpu_schema_chain *chai
 		return -EFAULT;
 	}
 	error = vgpu_marshal_seg_extend(m, (*node)->body.size - chain->head, (*node)->dir);
+	if (!error)
+		error = node_more(m, *node, seg);
 	if (error) {
 		vgpu_marshal_seg_drop(m);
 		return error;
@@ -350,6 +371,35 @@ static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
 		   0);
 }
 
+static int walk_inside(struct vgpu_marshal *m, const struct level *up,
+		       const struct vgpu_schema_field *field)
+{
+	const struct level level = {
+		.up = up,
+		.seg = up->seg,
+		.base = up->base + field->offset,
+		.len = min(field->elem->size, up->len - field->offset),
+		.depth = up->depth + 1,
+	};
+
+	return level.depth < VGPU_SCHEMA_DEPTH ? walk_struct(m, &level, field->elem) : 0;
+}
+
+static int walk_hide(struct vgpu_marshal *m, const struct level *level,
+		     const struct vgpu_schema_field *field)
+{
+	const struct vgpu_marshal_held held = {
+		.kind = VGPU_HELD_HIDDEN,
+		.mask = field->mask,
+		.seg = level->seg,
+		.offset = level->base + field->offset,
+	};
+
+	if (!(m->info[level->seg].dir & VGPU_OUT))
+		return 0;
+	return min(vgpu_marshal_held_add(m, &held), 0);
+}
+
 static int object_add(struct vgpu_marshal *m, u16 type, struct vgpu_marshal_held *held)
 {
 	int fixup;
@@ -396,12 +446,18 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return value ? walk_ptr(m, level, field, value) : 0;
 	case VGPU_FIELD_CHAIN:
 		return value ? walk_chain(m, level, field, value) : 0;
+	case VGPU_FIELD_STRUCT:
+		return walk_inside(m, level, field);
 	case VGPU_FIELD_FD_IN:
 		return known ? walk_fd_in(m, level, field, (int)(u32)value) : 0;
 	case VGPU_FIELD_FD_OUT:
 		return walk_fd_out(m, level, field);
 	case VGPU_FIELD_USERPTR:
 		return value ? -field->error : 0;
+	case VGPU_FIELD_RESULT_FD:
+		return vgpu_marshal_fd_ret(m);
+	case VGPU_FIELD_HIDE:
+		return walk_hide(m, level, field);
 	default:
 		return 0;
 	}
@@ -410,17 +466,22 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		       const struct vgpu_schema_struct *body)
 {
-	u32 i;
+	u32 i, settled = U32_MAX;
 	int error;
 
 	for (i = 0; i < body->nr_fields; i++) {
 		const struct vgpu_schema_field *field = &body->fields[i];
+		bool alternative = field->type <= VGPU_FIELD_PLAIN;
 		u32 end = field->offset + field->size;
 
 		/* An older program's struct may end before; fixups are aligned. */
-		if (end > level->len || ((level->base + field->offset) & (field->size - 1)) ||
+		if (end > level->len ||
+		    ((level->base + field->offset) & min(field->size - 1, 3)) ||
+		    (alternative && field->offset == settled) ||
 		    !when_holds(m, level, &field->when))
 			continue;
+		if (alternative)
+			settled = field->offset;
 		error = walk_field(m, level, field);
 		if (error)
 			return error;

@@ -131,12 +131,20 @@ struct vgpu_schema_when {
 	u8 learned;
 };
 
+/*
+ * Of fields for one place the first whose condition holds counts; they stand
+ * next to each other. What is behind PLAIN comes on top of others.
+ */
 enum vgpu_schema_field_type {
 	VGPU_FIELD_PTR = 1,	/* pointer to an array */
 	VGPU_FIELD_CHAIN,	/* pointer to the first of a chain of structs */
+	VGPU_FIELD_STRUCT,	/* a struct inside of this one, with fields of its own */
 	VGPU_FIELD_FD_IN,	/* an fd of the caller */
-	VGPU_FIELD_FD_OUT,	/* becomes an fd of the caller */
 	VGPU_FIELD_USERPTR,	/* memory that the device would keep: refused */
+	VGPU_FIELD_HIDE,	/* bits that the program does not get to see */
+	VGPU_FIELD_PLAIN,	/* none of what follows in the table */
+	VGPU_FIELD_FD_OUT,	/* becomes an fd of the caller */
+	VGPU_FIELD_RESULT_FD,	/* no place: the result, if not negative, is an fd */
 };
 
 struct vgpu_schema_struct;
@@ -146,18 +154,20 @@ struct vgpu_schema_chain;
  * struct vgpu_schema_field - a place in a struct that is not plain data
  * @type: enum vgpu_schema_field_type
  * @dir: PTR: VGPU_IN, VGPU_OUT or VGPU_INOUT
- * @size: bytes of the place: 4 or 8
+ * @size: bytes of the place: 4 or 8; STRUCT: 1, as it may end before its end
  * @offset: of the place in its struct
  * @error: USERPTR: positive errno when the pointer is not null
+ * @mask: HIDE: the bits; all of them: it becomes -1
  * @when: nothing is done otherwise
  * @count: PTR: number of elements; NONE: one
+ * @times: PTR: to multiply @count with; NONE: one
  * @unit: PTR: bytes an element; 0: the size of @elem, or one byte
  * @stride: PTR: bytes an element, in the place of @unit
  * @out_count: PTR, VGPU_OUT: number of elements that the driver filled, as
  *	found in the struct afterwards (@up is 0); more than @count counts as @count
  * @max: PTR: more bytes than these are left to demand paging; 0: no limit
  *	but the host's
- * @elem: PTR: what is inside each element; NULL: plain data
+ * @elem: PTR: what is inside each element, NULL: plain data; STRUCT: what it is
  * @chain: CHAIN
  */
 struct vgpu_schema_field {
@@ -168,7 +178,9 @@ struct vgpu_schema_field {
 	u16 error;
 	u32 unit;
 	u32 max;
+	u32 mask;
 	struct vgpu_schema_ref count;
+	struct vgpu_schema_ref times;
 	struct vgpu_schema_ref stride;
 	struct vgpu_schema_ref out_count;
 	struct vgpu_schema_when when;
@@ -188,11 +200,20 @@ struct vgpu_schema_struct {
 	const struct vgpu_schema_field *fields;
 };
 
-/* One struct that may be in a chain, and the tag by which it is known. */
+/**
+ * struct vgpu_schema_node - one struct that may be in a chain
+ * @tag: by which it is known
+ * @dir: VGPU_IN or VGPU_INOUT
+ * @body: head included
+ * @more: FIELD of @body: number of elements behind it; NONE: none
+ * @more_unit: bytes of each
+ */
 struct vgpu_schema_node {
 	u64 tag;
-	u8 dir;				/* VGPU_IN or VGPU_INOUT */
-	struct vgpu_schema_struct body;	/* head included */
+	u8 dir;
+	struct vgpu_schema_struct body;
+	struct vgpu_schema_ref more;
+	u32 more_unit;
 };
 
 /**
@@ -240,7 +261,8 @@ enum vgpu_schema_arg {
  *	what lies behind its end counts as zero
  * @name: its name, for people
  * @arg: enum vgpu_schema_arg
- * @dir: 0: as the command says; else VGPU_IN, VGPU_OUT, VGPU_INOUT
+ * @dir: 0: as the command says; else VGPU_IN, VGPU_OUT, VGPU_INOUT; with
+ *	VGPU_OUT nobody looks for fields
  * @flags: VGPU_IOCTL_*
  * @error: REFUSED: positive errno
  * @size: 0: as the command says; else bytes
@@ -291,6 +313,11 @@ struct vgpu_schema {
 #define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
 #define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
 #define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)
+#define VGPU_PLAIN_IF(s, member) VGPU_PLACE(VGPU_FIELD_PLAIN, s, member)
+#define VGPU_HIDE(s, member)	VGPU_PLACE(VGPU_FIELD_HIDE, s, member)
+#define VGPU_INSIDE(s, member) \
+	.type = VGPU_FIELD_STRUCT, .offset = offsetof(s, member), .size = 1
+#define VGPU_RESULT_FD()	.type = VGPU_FIELD_RESULT_FD, .size = 1
 
 #define VGPU_CONST(n)		{ .kind = VGPU_REF_CONST, .value = (n) }
 #define VGPU_FIELD(s, member) \
@@ -327,8 +354,18 @@ extern const struct vgpu_schema vgpu_schema_drm;
 extern const struct vgpu_schema vgpu_schema_drm_mode;
 extern const struct vgpu_schema vgpu_schema_virtgpu;
 extern const struct vgpu_schema vgpu_schema_vgem;
+extern const struct vgpu_schema vgpu_schema_nouveau;
+extern const struct vgpu_schema vgpu_schema_amdgpu;
+extern const struct vgpu_schema vgpu_schema_i915;
+extern const struct vgpu_schema vgpu_schema_xe;
+extern const struct vgpu_schema vgpu_schema_panfrost;
+extern const struct vgpu_schema vgpu_schema_panthor;
+extern const struct vgpu_schema vgpu_schema_v4l2;
+extern const struct vgpu_schema vgpu_schema_media;
 extern const struct vgpu_schema vgpu_schema_mock;
 extern const struct vgpu_schema vgpu_schema_dma_buf;
+extern const struct vgpu_schema vgpu_schema_dma_heap;
+extern const struct vgpu_schema vgpu_schema_udmabuf;
 extern const struct vgpu_schema vgpu_schema_sync_file;
 
 /**

@@ -77,6 +77,47 @@ static const struct vgpu_schema_field ext_array[] = {
 	ARRAY(VGPU_INOUT, struct vgpu_mock_ext_array, ptr, __u32, count),
 };
 
+#define EXT_CHAIN(n) { \
+	.head = sizeof(struct vgpu_mock_ext_base), \
+	.next = offsetof(struct vgpu_mock_ext_base, next_extension), \
+	.tag = offsetof(struct vgpu_mock_ext_base, name), \
+	.tag_size = sizeof_field(struct vgpu_mock_ext_base, name), \
+	.max = VGPU_MOCK_MAX_CHAIN, \
+	.nr_nodes = ARRAY_SIZE(n), \
+	.nodes = (n), \
+}
+
+#define EXT_MORE \
+	{ .body = VGPU_PLAIN(struct vgpu_mock_ext_more), .dir = VGPU_IN, \
+	  .more = VGPU_FIELD(struct vgpu_mock_ext_more, count), \
+	  .more_unit = sizeof_field(struct vgpu_mock_ext_more, more[0]), \
+	  .tag = VGPU_MOCK_EXT_MORE }
+
+/* Memory that begins with a pointer to a chain. */
+static const struct vgpu_schema_node more_exts[] = { EXT_MORE };
+static const struct vgpu_schema_chain more_chain = EXT_CHAIN(more_exts);
+
+static const struct vgpu_schema_field chain_pointer_field[] = {
+	{ .type = VGPU_FIELD_CHAIN, .size = sizeof(__u64), .chain = &more_chain },
+};
+
+static const struct vgpu_schema_struct chain_pointer = VGPU_STRUCT(__u64, chain_pointer_field);
+
+static const struct vgpu_schema_field param_fields[] = {
+	{ VGPU_PTR(struct vgpu_mock_param, value), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct vgpu_mock_param, size),
+	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_param, param, VGPU_MOCK_PARAM_BYTES) },
+	{ VGPU_PTR(struct vgpu_mock_param, value), .dir = VGPU_IN, .elem = &chain_pointer,
+	  .stride = VGPU_FIELD(struct vgpu_mock_param, size),
+	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_param, param, VGPU_MOCK_PARAM_CHAIN) },
+};
+
+static const struct vgpu_schema_struct param = VGPU_STRUCT(struct vgpu_mock_param, param_fields);
+
+static const struct vgpu_schema_field ext_param[] = {
+	{ VGPU_INSIDE(struct vgpu_mock_ext_param, param), .elem = &param },
+};
+
 static const struct vgpu_schema_node exts[] = {
 	{ .body = VGPU_PLAIN(struct vgpu_mock_ext_set), .dir = VGPU_IN,
 	  .tag = VGPU_MOCK_EXT_SET },
@@ -84,17 +125,12 @@ static const struct vgpu_schema_node exts[] = {
 	  .tag = VGPU_MOCK_EXT_GET },
 	{ .body = VGPU_STRUCT(struct vgpu_mock_ext_array, ext_array), .dir = VGPU_IN,
 	  .tag = VGPU_MOCK_EXT_ARRAY },
+	EXT_MORE,
+	{ .body = VGPU_STRUCT(struct vgpu_mock_ext_param, ext_param), .dir = VGPU_IN,
+	  .tag = VGPU_MOCK_EXT_PARAM },
 };
 
-static const struct vgpu_schema_chain ext_chain = {
-	.head = sizeof(struct vgpu_mock_ext_base),
-	.next = offsetof(struct vgpu_mock_ext_base, next_extension),
-	.tag = offsetof(struct vgpu_mock_ext_base, name),
-	.tag_size = sizeof_field(struct vgpu_mock_ext_base, name),
-	.max = VGPU_MOCK_MAX_CHAIN,
-	.nr_nodes = ARRAY_SIZE(exts),
-	.nodes = exts,
-};
+static const struct vgpu_schema_chain ext_chain = EXT_CHAIN(exts);
 
 static const struct vgpu_schema_field chain[] = {
 	{ VGPU_CHAIN(struct vgpu_mock_chain, extensions), .chain = &ext_chain },
@@ -180,6 +216,53 @@ static const struct vgpu_schema_field locked[] = {
 
 static const struct vgpu_schema_field atomic[] = {
 	ARRAY(VGPU_IN, struct vgpu_mock_atomic, ptr, __u8, length),
+};
+
+/* One operation is inside, more are elsewhere. */
+static const struct vgpu_schema_field op_fields[] = {
+	{ VGPU_PTR(struct vgpu_mock_op, ptr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct vgpu_mock_op, length),
+	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_op, op, 1) },
+};
+
+static const struct vgpu_schema_struct op = VGPU_STRUCT(struct vgpu_mock_op, op_fields);
+
+static const struct vgpu_schema_field ops[] = {
+	{ VGPU_INSIDE(struct vgpu_mock_ops, op), .elem = &op,
+	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_ops, count, 1) },
+	{ VGPU_PTR(struct vgpu_mock_ops, ptr), .dir = VGPU_IN, .elem = &op,
+	  .count = VGPU_FIELD(struct vgpu_mock_ops, count) },
+};
+
+/* Packed: pointers are not where pointers are otherwise. */
+static const struct vgpu_schema_field control_fields[] = {
+	ARRAY(VGPU_INOUT, struct vgpu_mock_control, ptr, __u8, size),
+};
+
+static const struct vgpu_schema_struct control =
+	VGPU_STRUCT(struct vgpu_mock_control, control_fields);
+
+static const struct vgpu_schema_field controls[] = {
+	{ VGPU_PTR(struct vgpu_mock_controls, ptr), .dir = VGPU_INOUT, .elem = &control,
+	  .count = VGPU_FIELD(struct vgpu_mock_controls, count) },
+};
+
+static const struct vgpu_schema_field table[] = {
+	{ VGPU_PLAIN_IF(struct vgpu_mock_table, ptr),
+	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_table, height, 1) },
+	{ VGPU_PTR(struct vgpu_mock_table, ptr), .dir = VGPU_INOUT, .unit = sizeof(__u32),
+	  .count = VGPU_FIELD(struct vgpu_mock_table, width),
+	  .times = VGPU_FIELD(struct vgpu_mock_table, height) },
+};
+
+static const struct vgpu_schema_field caps[] = {
+	{ VGPU_HIDE(struct vgpu_mock_caps, out_caps), .mask = VGPU_MOCK_CAPS_HIDDEN,
+	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_caps, kind, 0) },
+	{ VGPU_HIDE(struct vgpu_mock_caps, out_caps), .mask = ~0U },
+};
+
+static const struct vgpu_schema_field fd_maybe[] = {
+	{ VGPU_RESULT_FD(), .when = VGPU_WHEN_EQUAL(struct vgpu_mock_fd_maybe, want, 1) },
 };
 
 static const struct vgpu_schema_field fd_out[] = {
@@ -277,6 +360,10 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_LARGE_INOUT, struct vgpu_mock_large, large_inout), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_EITHER, struct vgpu_mock_either, either), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_MOVED, struct vgpu_mock_moved, moved), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_OPS, struct vgpu_mock_ops, ops), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CONTROLS, struct vgpu_mock_controls, controls), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TABLE, struct vgpu_mock_table, table), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CAPS, struct vgpu_mock_caps, caps), BOOKS },
 	/* Delayed fills change buffers meanwhile: time passes in these. */
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_SLEEP, struct vgpu_mock_sleep) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_WAIT, struct vgpu_mock_wait) },
@@ -294,6 +381,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_OBJ_INFO, struct vgpu_mock_obj_info), BOOKS },
 	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_OBJ_SIGNAL), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_SWAP, struct vgpu_mock_fd_swap, fd_swap), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_MAYBE, struct vgpu_mock_fd_maybe, fd_maybe), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_CREATE, struct vgpu_mock_buf_create) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_DESTROY, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_FILL, struct vgpu_mock_buf_range) },

@@ -42,6 +42,10 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(EITHER, vgpu_mock_either, 0),
 	VGPU_MOCK_ENTRY(MOVED, vgpu_mock_moved, 0),
 	VGPU_MOCK_ENTRY(STRING, vgpu_mock_string, 0),
+	VGPU_MOCK_ENTRY(OPS, vgpu_mock_ops, 0),
+	VGPU_MOCK_ENTRY(CONTROLS, vgpu_mock_controls, 0),
+	VGPU_MOCK_ENTRY(TABLE, vgpu_mock_table, 0),
+	VGPU_MOCK_ENTRY(CAPS, vgpu_mock_caps, 0),
 
 	VGPU_MOCK_ENTRY(SLEEP, vgpu_mock_sleep, 0),
 	VGPU_MOCK_ENTRY(WAIT, vgpu_mock_wait, 0),
@@ -56,6 +60,7 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(FD_RETURN, vgpu_mock_fd_return, 0),
 	VGPU_MOCK_ENTRY(FD_OPTIONAL, vgpu_mock_fd_optional, 0),
 	VGPU_MOCK_ENTRY(FD_SWAP, vgpu_mock_fd_swap, 0),
+	VGPU_MOCK_ENTRY(FD_MAYBE, vgpu_mock_fd_maybe, 0),
 
 	VGPU_MOCK_ENTRY(BUF_CREATE, vgpu_mock_buf_create, 0),
 	VGPU_MOCK_ENTRY(BUF_DESTROY, vgpu_mock_buf_destroy, 0),

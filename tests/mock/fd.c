@@ -106,6 +106,15 @@ long vgpu_mock_fd_return(struct vgpu_mock_call *call)
 	return vgpu_mock_fd_make(call, ret->cookie, O_CLOEXEC);
 }
 
+long vgpu_mock_fd_maybe(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_maybe *maybe = call->data;
+
+	if (maybe->want > 1 || maybe->number > INT_MAX)
+		return -EINVAL;
+	return maybe->want ? vgpu_mock_fd_make(call, maybe->number, O_CLOEXEC) : maybe->number;
+}
+
 /* An object in, the next one out, each only if asked for. */
 static int vgpu_mock_fd_step(struct vgpu_mock_call *call, u32 flags, int fd_in, s32 *fd_out)
 {

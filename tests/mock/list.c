@@ -7,9 +7,68 @@
 
 #include "mock.h"
 
+/* What is behind the head of an extension. */
+static int vgpu_mock_ext_words(u64 ptr, u64 *sum)
+{
+	struct vgpu_mock_ext_more more;
+	int ret = vgpu_mock_user_read(ptr, &more, sizeof(more));
+
+	if (ret)
+		return ret;
+	if (more.reserved[0] || more.reserved[1] || more.reserved[2])
+		return -EINVAL;
+	return vgpu_mock_user_words(ptr + sizeof(more), more.count, VGPU_MOCK_IN, sum);
+}
+
+/* A chain of these alone. */
+static int vgpu_mock_param_chain(const struct vgpu_mock_param *param, u64 *sum)
+{
+	struct vgpu_mock_ext_base base;
+	u32 i;
+	u64 ptr;
+	int ret;
+
+	if (param->size < sizeof(ptr))
+		return -EINVAL;
+	ret = vgpu_mock_user_read(param->value, &ptr, sizeof(ptr));
+	for (i = 0; !ret && ptr; i++) {
+		if (i == VGPU_MOCK_MAX_CHAIN)
+			return -E2BIG;
+		ret = vgpu_mock_user_read(ptr, &base, sizeof(base));
+		if (!ret && (base.reserved || base.name != VGPU_MOCK_EXT_MORE))
+			return -EINVAL;
+		if (!ret)
+			ret = vgpu_mock_ext_words(ptr, sum);
+		ptr = base.next_extension;
+	}
+	if (ret)
+		return ret;
+	return vgpu_mock_user_bytes(param->value + sizeof(ptr), param->size - sizeof(ptr),
+				    VGPU_MOCK_IN, sum);
+}
+
+static int vgpu_mock_param_set(struct vgpu_mock_chain *chain, const struct vgpu_mock_param *param,
+			       u64 *sum)
+{
+	if (param->size > VGPU_MOCK_MAX_STRUCT_BYTES)
+		return -E2BIG;
+	switch (param->param) {
+	case VGPU_MOCK_PARAM_NUMBER:
+		chain->value = param->value;
+		return param->size ? -EINVAL : 0;
+	case VGPU_MOCK_PARAM_BYTES:
+		return vgpu_mock_user_bytes(param->value, param->size, VGPU_MOCK_IN, sum);
+	case VGPU_MOCK_PARAM_CHAIN:
+		return vgpu_mock_param_chain(param, sum);
+	default:
+		return -EINVAL;
+	}
+}
+
 static int vgpu_mock_ext_apply(struct vgpu_mock_chain *chain, u64 ptr, u32 name, u64 *sum)
 {
 	struct vgpu_mock_ext_array array;
+	struct vgpu_mock_ext_param param;
 	struct vgpu_mock_ext_set set;
 	int ret;
 
@@ -33,6 +92,11 @@ static int vgpu_mock_ext_apply(struct vgpu_mock_chain *chain, u64 ptr, u32 name,
 		if (array.count > VGPU_MOCK_MAX_ELEMS)
 			return -E2BIG;
 		return vgpu_mock_user_words(array.ptr, array.count, VGPU_MOCK_INOUT, sum);
+	case VGPU_MOCK_EXT_MORE:
+		return vgpu_mock_ext_words(ptr, sum);
+	case VGPU_MOCK_EXT_PARAM:
+		ret = vgpu_mock_user_read(ptr, &param, sizeof(param));
+		return ret ? ret : vgpu_mock_param_set(chain, &param.param, sum);
 	default:
 		return -EINVAL;
 	}

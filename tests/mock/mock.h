@@ -175,6 +175,10 @@ long vgpu_mock_moved(struct vgpu_mock_call *call);
 long vgpu_mock_string(struct vgpu_mock_call *call);
 
 /* list.c */
+long vgpu_mock_ops(struct vgpu_mock_call *call);
+long vgpu_mock_controls(struct vgpu_mock_call *call);
+long vgpu_mock_table(struct vgpu_mock_call *call);
+long vgpu_mock_caps(struct vgpu_mock_call *call);
 long vgpu_mock_chain(struct vgpu_mock_call *call);
 long vgpu_mock_chunks(struct vgpu_mock_call *call);
 
@@ -196,6 +200,7 @@ long vgpu_mock_fds_in(struct vgpu_mock_call *call);
 long vgpu_mock_fds_out(struct vgpu_mock_call *call);
 long vgpu_mock_fd_merge(struct vgpu_mock_call *call);
 long vgpu_mock_fd_return(struct vgpu_mock_call *call);
+long vgpu_mock_fd_maybe(struct vgpu_mock_call *call);
 long vgpu_mock_fd_optional(struct vgpu_mock_call *call);
 long vgpu_mock_fd_swap(struct vgpu_mock_call *call);
 

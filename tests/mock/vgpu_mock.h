@@ -379,6 +379,8 @@ struct vgpu_mock_ext_base {
 #define VGPU_MOCK_EXT_SET	1	/* struct vgpu_mock_ext_set */
 #define VGPU_MOCK_EXT_GET	2	/* struct vgpu_mock_ext_get */
 #define VGPU_MOCK_EXT_ARRAY	3	/* struct vgpu_mock_ext_array */
+#define VGPU_MOCK_EXT_MORE	4	/* struct vgpu_mock_ext_more */
+#define VGPU_MOCK_EXT_PARAM	5	/* struct vgpu_mock_ext_param */
 
 /**
  * struct vgpu_mock_ext_set - extension, in
@@ -412,6 +414,49 @@ struct vgpu_mock_ext_array {
 	__u64 ptr;
 	__u32 count;
 	__u32 reserved;
+};
+
+/**
+ * struct vgpu_mock_ext_more - extension, in, of which there is more (i915's
+ *	engines that share load)
+ * @base: head
+ * @count: number of elements
+ * @reserved: must be 0
+ * @more: words
+ */
+struct vgpu_mock_ext_more {
+	struct vgpu_mock_ext_base base;
+	__u16 count;
+	__u16 reserved[3];
+	__u32 more[];
+};
+
+/**
+ * struct vgpu_mock_param - a parameter, which is a number or memory
+ * @size: of the memory; 0 for a number
+ * @param: VGPU_MOCK_PARAM_*
+ * @value: NUMBER: becomes the value of the chain; BYTES: pointer, in, @size bytes;
+ *	CHAIN: pointer, in, @size bytes, which begin with a pointer, in, to
+ *	another chain, of struct vgpu_mock_ext_more alone (i915's engines)
+ */
+struct vgpu_mock_param {
+	__u32 size;
+	__u32 param;
+	__u64 value;
+};
+
+#define VGPU_MOCK_PARAM_NUMBER	0
+#define VGPU_MOCK_PARAM_BYTES	1
+#define VGPU_MOCK_PARAM_CHAIN	2
+
+/**
+ * struct vgpu_mock_ext_param - extension, in, with a struct inside
+ * @base: head
+ * @param: see there
+ */
+struct vgpu_mock_ext_param {
+	struct vgpu_mock_ext_base base;
+	struct vgpu_mock_param param;
 };
 
 /**
@@ -586,6 +631,100 @@ struct vgpu_mock_string {
 };
 
 #define VGPU_MOCK_IOC_STRING	_IOWR(VGPU_MOCK_IOC_TYPE, 0x1f, struct vgpu_mock_string)
+
+/**
+ * struct vgpu_mock_op - one operation of VGPU_MOCK_IOC_OPS
+ * @op: 0: @ptr is a number; 1: pointer, inout, @length bytes, changed as by STRUCTS
+ * @length: see there
+ * @ptr: see there
+ */
+struct vgpu_mock_op {
+	__u32 op;
+	__u32 length;
+	__u64 ptr;
+};
+
+/**
+ * struct vgpu_mock_ops - VGPU_MOCK_IOC_OPS
+ * @count: number of operations; at most VGPU_MOCK_MAX_STRUCTS
+ * @out_sum: hash of all that they brought along, numbers or bytes
+ * @op: the operation, if there is one ...
+ * @ptr: ... and else, in the same place: pointer, in, @count x struct
+ *	vgpu_mock_op (xe's binds)
+ */
+struct vgpu_mock_ops {
+	__u32 count;
+	__u32 out_sum;
+	union {
+		struct vgpu_mock_op op;
+		__u64 ptr;
+	};
+};
+
+#define VGPU_MOCK_IOC_OPS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x20, struct vgpu_mock_ops)
+
+/**
+ * struct vgpu_mock_control - element of VGPU_MOCK_IOC_CONTROLS
+ * @id: any number
+ * @size: 0: @value is a number
+ * @reserved: must be 0
+ * @value: the number, which is changed, or in the same place:
+ * @ptr: pointer, inout, @size bytes, changed as by STRUCTS (V4L2's controls)
+ */
+struct vgpu_mock_control {
+	__u32 id;
+	__u32 size;
+	__u32 reserved;
+	union {
+		__u64 value;
+		__u64 ptr;
+	} __attribute__((packed));
+} __attribute__((packed));
+
+/**
+ * struct vgpu_mock_controls - VGPU_MOCK_IOC_CONTROLS
+ * @count: at most VGPU_MOCK_MAX_STRUCTS
+ * @out_sum: hash of all numbers and bytes
+ * @ptr: pointer, inout, @count x struct vgpu_mock_control
+ */
+struct vgpu_mock_controls {
+	__u32 count;
+	__u32 out_sum;
+	__u64 ptr;
+};
+
+#define VGPU_MOCK_IOC_CONTROLS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x21, struct vgpu_mock_controls)
+
+/**
+ * struct vgpu_mock_table - VGPU_MOCK_IOC_TABLE
+ * @ptr: pointer, inout, @width x @height x __u32; each becomes its hash; but of
+ *	a single row, whose @height is 1, the number that it shows (xe)
+ * @width: see there
+ * @height: see there
+ * @out_sum: hash of the elements, or of the number
+ */
+struct vgpu_mock_table {
+	__u64 ptr;
+	__u16 width;
+	__u16 height;
+	__u32 out_sum;
+};
+
+#define VGPU_MOCK_IOC_TABLE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x22, struct vgpu_mock_table)
+
+/**
+ * struct vgpu_mock_caps - VGPU_MOCK_IOC_CAPS
+ * @kind: 0: @out_caps are flags; 1: a number
+ * @out_caps: bits 0 to 7, or 5. Described: without VGPU_MOCK_CAPS_HIDDEN, or -1
+ */
+struct vgpu_mock_caps {
+	__u32 kind;
+	__u32 out_caps;
+};
+
+#define VGPU_MOCK_IOC_CAPS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x23, struct vgpu_mock_caps)
+
+#define VGPU_MOCK_CAPS_HIDDEN	0x12
 
 /*
  * Time, signals, locks
@@ -783,6 +922,20 @@ struct vgpu_mock_fd_swap {
 };
 
 #define VGPU_MOCK_IOC_FD_SWAP	_IOWR(VGPU_MOCK_IOC_TYPE, 0x49, struct vgpu_mock_fd_swap)
+
+/**
+ * struct vgpu_mock_fd_maybe - VGPU_MOCK_IOC_FD_MAYBE
+ * @want: 1: the result is an fd (xe's observation); 0: it is @number
+ * @number: see there
+ *
+ * The fd out is as FD_RETURN's, its cookie is @number.
+ */
+struct vgpu_mock_fd_maybe {
+	__u32 want;
+	__u32 number;
+};
+
+#define VGPU_MOCK_IOC_FD_MAYBE	_IOW(VGPU_MOCK_IOC_TYPE, 0x4a, struct vgpu_mock_fd_maybe)
 
 /**
  * struct vgpu_mock_obj_info - VGPU_MOCK_IOC_OBJ_INFO, on an object's fd

@@ -28,6 +28,7 @@ struct frame {
 	u8 *p;
 	u32 len;
 	u32 head;	/* bytes of a chain's head */
+	const struct vgpu_schema_ref *more;	/* and what counts behind its body */
 };
 
 static u8 *frame_ref(const struct frame *f, const struct vgpu_schema_ref *ref)
@@ -48,6 +49,24 @@ static void plain_mark(u8 *special, const struct vgpu_schema_ref *ref)
 		memset(special + ref->offset, 1, ref->size);
 }
 
+static u32 inside_len(const struct frame *f, const struct vgpu_schema_field *field)
+{
+	return min(field->elem->size, f->len - field->offset);
+}
+
+static struct frame inside(const struct frame *f, const struct vgpu_schema_field *field)
+{
+	return (struct frame) {
+		.up = f, .p = f->p + field->offset, .len = inside_len(f, field),
+	};
+}
+
+/* One of several for a place. */
+static bool is_alternative(const struct vgpu_schema_field *field)
+{
+	return field->type <= VGPU_FIELD_PLAIN;
+}
+
 static const u8 *special_bytes(const struct schema_case *c, const struct frame *f,
 			       const struct vgpu_schema_struct *body)
 {
@@ -61,13 +80,20 @@ static const u8 *special_bytes(const struct schema_case *c, const struct frame *
 
 		if (field->when.learned)
 			continue;
-		memset(special + field->offset, 1, field->size);
+		/* The bytes of a struct inside are looked at when it is. */
+		if (field->type == VGPU_FIELD_STRUCT)
+			memset(special + field->offset, 1, inside_len(f, field));
+		else if (field->type != VGPU_FIELD_RESULT_FD)
+			memset(special + field->offset, 1, field->size);
 		plain_mark(special, &field->count);
+		plain_mark(special, &field->times);
 		plain_mark(special, &field->stride);
 		plain_mark(special, &field->out_count);
 		plain_mark(special, &field->when.ref);
 	}
 	plain_mark(special, &c->ioctl->size_from);
+	if (f->more)
+		plain_mark(special, f->more);
 	return special;
 }
 
@@ -139,8 +165,8 @@ static void build_ptr(struct schema_case *c, const struct frame *f,
 	if (field->elem && field->unit)
 		want *= field->elem->size / field->unit;
 	if (field->stride.kind != VGPU_REF_NONE)
-		unit = build_ref(f, &field->stride, 24);
-	bytes = build_ref(f, &field->count, want) * unit;
+		unit = build_ref(f, &field->stride, field->elem ? field->elem->size + 8 : 24);
+	bytes = build_ref(f, &field->count, want) * build_ref(f, &field->times, 2) * unit;
 	p = user_alloc(bytes);
 	/* Integers of counts have to stay small as integers, not as bytes. */
 	if (!(unit & 3) && !field->elem)
@@ -154,7 +180,9 @@ static void build_ptr(struct schema_case *c, const struct frame *f,
 		return;
 	step = field->stride.kind != VGPU_REF_NONE ? unit : field->elem->size;
 	for (at = 0; at < bytes; at += step) {
-		const struct frame in = { f, p + at, min(step, bytes - at), 0 };
+		const struct frame in = {
+			.up = f, .p = p + at, .len = min(step, bytes - at),
+		};
 
 		build_struct(c, &in, field->elem);
 	}
@@ -169,10 +197,16 @@ static void build_chain(struct schema_case *c, const struct frame *f,
 
 	for (i = 0; i < c->elems && i < chain->max; i++) {
 		const struct vgpu_schema_node *node = &chain->nodes[i % chain->nr_nodes];
+		const u32 more = node->more_unit * (c->elems + 1);
 		const struct frame in = {
-			f, user_alloc(node->body.size), node->body.size, chain->head
+			f, user_alloc(node->body.size + more), node->body.size, chain->head,
+			node->more_unit ? &node->more : NULL,
 		};
 
+		if (more) {
+			put(in.p + node->more.offset, node->more.size, c->elems + 1);
+			build_fill(c, in.p + node->body.size, more);
+		}
 		put(place, 8, (uintptr_t)in.p);
 		put(in.p + chain->tag, chain->tag_size, node->tag);
 		build_struct(c, &in, &node->body);
@@ -190,6 +224,9 @@ static bool build_when(struct schema_case *c, const struct frame *f,
 	u32 i, alternatives = 0, mine = 0;
 	u8 *p;
 
+	/* What is refused is no case: see test_schema_refuse. */
+	if (field->type == VGPU_FIELD_USERPTR)
+		return false;
 	if (when->ref.kind == VGPU_REF_NONE)
 		return true;
 	/* Nothing was learned of this device: see test_marshal_fd. */
@@ -216,15 +253,23 @@ static bool build_when(struct schema_case *c, const struct frame *f,
 static void build_struct(struct schema_case *c, const struct frame *f,
 			 const struct vgpu_schema_struct *body)
 {
+	u32 i, settled = ~0U;
 	const u8 *special;
-	u32 i;
 
 	for (i = 0; i < body->nr_fields; i++) {
 		const struct vgpu_schema_field *field = &body->fields[i];
+		struct frame in;
 
-		if (field->offset + field->size > f->len || !build_when(c, f, body, i))
+		if (field->offset + field->size > f->len || !build_when(c, f, body, i) ||
+		    (is_alternative(field) && field->offset == settled))
 			continue;
+		if (is_alternative(field))
+			settled = field->offset;
 		switch (field->type) {
+		case VGPU_FIELD_STRUCT:
+			in = inside(f, field);
+			build_struct(c, &in, field->elem);
+			break;
 		case VGPU_FIELD_PTR:
 			build_ptr(c, f, field);
 			break;
@@ -254,7 +299,7 @@ static u32 arg_size(const struct schema_case *c)
 void schema_case_build(struct schema_case *c)
 {
 	const u32 size = arg_size(c);
-	const struct frame f = { NULL, user_alloc(size ? size : 8), size, 0 };
+	const struct frame f = { .p = user_alloc(size ? size : 8), .len = size };
 
 	nr_built = 0;
 	c->has_variant = false;
@@ -310,6 +355,8 @@ static bool drive_ptr(struct host *host, struct schema_case *c, const struct fra
 
 	if (field->stride.kind != VGPU_REF_NONE)
 		unit = get(frame_ref(f, &field->stride), field->stride.size);
+	if (field->times.kind != VGPU_REF_NONE)
+		unit *= get(frame_ref(f, &field->times), field->times.size);
 	if (field->count.kind == VGPU_REF_CONST)
 		n = field->count.value;
 	else if (field->count.kind == VGPU_REF_SUM)
@@ -345,7 +392,7 @@ static bool drive_ptr(struct host *host, struct schema_case *c, const struct fra
 	}
 	step = field->stride.kind != VGPU_REF_NONE ? unit : field->elem->size;
 	for (at = 0; at + step <= bytes; at += step) {
-		const struct frame in = { f, p + at, step, 0 };
+		const struct frame in = { .up = f, .p = p + at, .len = step };
 
 		if (!drive_struct(host, c, &in, field->elem, field->dir))
 			return false;
@@ -364,18 +411,22 @@ static bool drive_chain(struct host *host, struct schema_case *c, const struct f
 	for (i = 0; addr && i < chain->max; i++) {
 		u8 *head = driver_mem(host, addr, chain->head, USER_READ);
 		u64 tag;
+		u32 more;
 
 		if (!head)
 			return false;
 		tag = get(head + chain->tag, chain->tag_size);
 		for (node = chain->nodes; node->tag != tag; node++)
 			;
+		more = node->more_unit *
+			get(head + node->more.offset, node->more_unit ? node->more.size : 0);
 		const struct frame in = {
-			f, driver_mem(host, addr, node->body.size, USER_READ),
-			node->body.size, chain->head
+			f, driver_mem(host, addr, node->body.size + more, USER_READ),
+			node->body.size, chain->head, node->more_unit ? &node->more : NULL,
 		};
 
-		if (!in.p || !drive_struct(host, c, &in, &node->body, node->dir))
+		if (!in.p || !drive_struct(host, c, &in, &node->body, node->dir) ||
+		    !drive_bytes(c, in.p + node->body.size, more, node->dir))
 			return false;
 		c->pointers++;
 		addr = get(in.p + chain->next, 8);
@@ -410,15 +461,36 @@ static void drive_plain(struct schema_case *c, const struct frame *f,
 static bool drive_struct(struct host *host, struct schema_case *c, const struct frame *f,
 			 const struct vgpu_schema_struct *body, u8 dir)
 {
-	u32 i, fd;
+	u32 i, fd, settled = ~0U;
 
 	for (i = 0; i < body->nr_fields; i++) {
 		const struct vgpu_schema_field *field = &body->fields[i];
+		struct frame in;
 
-		if (field->offset + field->size > f->len || !when_met(f, &field->when))
+		if (field->offset + field->size > f->len || !when_met(f, &field->when) ||
+		    (is_alternative(field) && field->offset == settled))
 			continue;
-		fd = get(f->p + field->offset, 4);
+		if (is_alternative(field))
+			settled = field->offset;
+		fd = get(f->p + field->offset, min(field->size, 4));
 		switch (field->type) {
+		case VGPU_FIELD_STRUCT:
+			in = inside(f, field);
+			if (!drive_struct(host, c, &in, field->elem, dir))
+				return false;
+			break;
+		case VGPU_FIELD_RESULT_FD:
+			c->result_fd = true;
+			break;
+		case VGPU_FIELD_HIDE:
+			/* Natively it is the program that has to close its eyes. */
+			if (!(dir & VGPU_OUT) || c->result < 0)
+				break;
+			fd |= field->mask & 0x55555555;
+			if (!host)
+				fd = field->mask == ~0U ? ~0U : fd & ~field->mask;
+			put(f->p + field->offset, 4, fd);
+			break;
 		case VGPU_FIELD_PTR:
 			if (!drive_ptr(host, c, f, field))
 				return false;
@@ -448,12 +520,13 @@ long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
 	struct schema_case *c = data;
 	u32 size = arg_size(c);
 	u8 dir = c->ioctl->dir;
-	struct frame f = { NULL, NULL, size, 0 };
+	struct frame f = { .len = size };
 
 	c->sum = 0;
 	c->pointers = 0;
 	c->fds_in = 0;
 	c->fds_out = 0;
+	c->result_fd = c->ioctl->flags & VGPU_IOCTL_RESULT_FD;
 	if (!dir && (_IOC_DIR(cmd) & _IOC_WRITE))
 		dir |= VGPU_IN;
 	if (!c->ioctl->dir && (_IOC_DIR(cmd) & _IOC_READ))
@@ -472,7 +545,7 @@ long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
 	f.p = driver_mem(host, arg, size, USER_READ);
 	if (!f.p || !drive_struct(host, c, &f, &c->ioctl->body, dir))
 		return -EFAULT;
-	if ((c->ioctl->flags & VGPU_IOCTL_RESULT_FD) && c->result >= 0) {
+	if (c->result_fd && c->result >= 0) {
 		c->fds_out++;
 		return driver_fd_new(host, 7000);
 	}

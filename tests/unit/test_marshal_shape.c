@@ -115,9 +115,9 @@ static const struct vgpu_schema_field outer_fields[] = {
 	  .elem = &inner_struct },
 };
 
-/* Elements of which every second one has its pointer unaligned. */
+/* Elements of which every second one has its pointer at no multiple of 4. */
 struct packed {
-	u32 nr;
+	u16 nr;
 	u64 p;
 } __attribute__((packed));
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ioctls in which one place has several meanings, and structs that are inside
+ * of others or go on behind their end: the shapes of drivers of which there is
+ * no device here.
+ */
+#include "vgpu_diff.h"
+
+static __u64 as_u64(const void *pointer)
+{
+	return (uintptr_t)pointer;
+}
+
+/* As xe's VM_BIND: one operation in the argument, more in an array. */
+DIFF_TEST_TWINS(operations_inside_and_elsewhere)
+{
+	struct vgpu_mock_op *array = alloc_bytes(3 * sizeof(*array), 0);
+	void *bytes[2] = { alloc_bytes(100, 1), alloc_bytes(5000, 2) };
+	struct vgpu_mock_ops ops = { .count = 1 };
+	int fd = open_device(O_RDWR);
+
+	/* A number that could be an address. */
+	ops.op = (struct vgpu_mock_op) { 0, 100, as_u64(bytes[0]) };
+	LOG_CALL(diff_ioctl(fd, CMD(OPS), &ops));
+	CHECK(ops.op.ptr == as_u64(bytes[0]));
+	CHECK(ops.out_sum == (__u32)vgpu_mock_sum(VGPU_MOCK_SUM_INIT, &ops.op.ptr, 8));
+	log_bytes("bytes", bytes[0], 100);
+	ops.op.op = 1;
+	LOG_CALL(diff_ioctl(fd, CMD(OPS), &ops));
+	CHECK(ops.op.ptr == as_u64(bytes[0]));
+	log_line("sum %x", ops.out_sum);
+	log_bytes("bytes", bytes[0], 100);
+
+	array[0] = (struct vgpu_mock_op) { 1, 100, as_u64(bytes[0]) };
+	array[1] = (struct vgpu_mock_op) { 0, 0, 1234 };
+	array[2] = (struct vgpu_mock_op) { 1, 5000, as_u64(bytes[1]) };
+	/* What is behind the pointer looks like the rest of an operation. */
+	ops = (struct vgpu_mock_ops) { .count = 3, .op = { .op = 1, .length = 9, .ptr = 8 } };
+	ops.ptr = as_u64(array);
+	LOG_CALL(diff_ioctl(fd, CMD(OPS), &ops));
+	CHECK(ops.ptr == as_u64(array) && array[2].ptr == as_u64(bytes[1]));
+	log_line("sum %x", ops.out_sum);
+	log_bytes("bytes 0", bytes[0], 100);
+	log_bytes("bytes 1", bytes[1], 5000);
+
+	array[1].op = 2;
+	LOG_CALL(ioctl(fd, CMD(OPS), &ops));
+	ops.ptr = 64;
+	LOG_CALL(ioctl(fd, CMD(OPS), &ops));
+	ops.count = 0;
+	LOG_CALL(diff_ioctl(fd, CMD(OPS), &ops));
+	CHECK(ops.ptr == 64);
+}
+
+/* As V4L2's controls: numbers and memory mixed, in a packed struct. */
+DIFF_TEST_TWINS(controls_that_are_packed)
+{
+	static const __u32 sizes[] = { 0, 7, 5000, 0, 1 };
+	struct vgpu_mock_control *list = alloc_bytes(sizeof(*list) * ARRAY_SIZE(sizes), 1);
+	struct vgpu_mock_controls controls = { .count = ARRAY_SIZE(sizes), .ptr = as_u64(list) };
+	int fd = open_device(O_RDWR);
+	void *bytes[ARRAY_SIZE(sizes)];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		bytes[i] = alloc_bytes(sizes[i], i);
+		list[i] = (struct vgpu_mock_control) { .id = i, .size = sizes[i] };
+		list[i].value = sizes[i] ? as_u64(bytes[i]) : 77 + i;
+	}
+	LOG_CALL(diff_ioctl(fd, CMD(CONTROLS), &controls));
+	log_line("sum %x", controls.out_sum);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		CHECK(list[i].value == (sizes[i] ? as_u64(bytes[i]) : vgpu_mock_mix64(77 + i)));
+		log_bytes("bytes", bytes[i], sizes[i]);
+	}
+	list[2].ptr = 4;
+	LOG_CALL(ioctl(fd, CMD(CONTROLS), &controls));
+	list[1].reserved = 1;
+	LOG_CALL(ioctl(fd, CMD(CONTROLS), &controls));
+}
+
+/* As xe's queues: rows times columns; and one that is a number instead. */
+DIFF_TEST_TWINS(table_of_two_counts)
+{
+	static const __u16 heights[] = { 0, 2, 3, 100 };
+	int fd = open_device(O_RDWR);
+	struct vgpu_mock_table table;
+	unsigned int i;
+	void *data;
+
+	for (i = 0; i < ARRAY_SIZE(heights); i++) {
+		data = alloc_bytes(heights[i] * 13 * 4, i);
+		table = (struct vgpu_mock_table) { as_u64(data), 13, heights[i], 0 };
+		LOG_CALL(diff_ioctl(fd, CMD(TABLE), &table));
+		CHECK(table.ptr == as_u64(data));
+		log_line("sum %x", table.out_sum);
+		log_bytes("data", data, heights[i] * 13 * 4);
+	}
+	table.height = 1;
+	LOG_CALL(diff_ioctl(fd, CMD(TABLE), &table));
+	CHECK(table.out_sum == (__u32)vgpu_mock_sum(VGPU_MOCK_SUM_INIT, &table.ptr, 8));
+	table.width = 0xffff;
+	table.height = 0xffff;
+	LOG_CALL(ioctl(fd, CMD(TABLE), &table));
+}
+
+static struct vgpu_mock_ext_more *alloc_more(__u64 next, __u16 count)
+{
+	struct vgpu_mock_ext_more *more = alloc_bytes(sizeof(*more) + count * 4, count);
+
+	more->base = (struct vgpu_mock_ext_base) { next, VGPU_MOCK_EXT_MORE, 0 };
+	more->count = count;
+	memset(more->reserved, 0, sizeof(more->reserved));
+	return more;
+}
+
+/* As i915's engines that share load: as many as the extension says follow it. */
+DIFF_TEST_TWINS(extensions_that_go_on)
+{
+	static const __u16 counts[] = { 0, 1, 2, 1000, 5000 };
+	int fd = open_device(O_RDWR);
+	struct vgpu_mock_chain chain;
+	__u64 next = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		next = as_u64(alloc_more(next, counts[i]));
+		chain = (struct vgpu_mock_chain) { .extensions = next };
+		LOG_CALL(diff_ioctl(fd, CMD(CHAIN), &chain));
+		CHECK(chain.extensions == next && chain.out_count == i + 1);
+		log_line("sum %x", chain.out_sum);
+	}
+	/* More than there is memory. */
+	((struct vgpu_mock_ext_more *)(uintptr_t)next)->count++;
+	CHECK(LOG_CALL(ioctl(fd, CMD(CHAIN), &chain)) == -1 && errno == EFAULT);
+}
+
+/* As i915's contexts: in an extension a struct, in that memory, and there a chain. */
+DIFF_TEST_TWINS(parameter_inside_an_extension)
+{
+	struct vgpu_mock_ext_param *ext = alloc_bytes(sizeof(*ext), 0);
+	struct vgpu_mock_chain chain = { .extensions = as_u64(ext) };
+	struct vgpu_mock_ext_more *more = alloc_more(as_u64(alloc_more(0, 3)), 70);
+	__u64 *head = alloc_bytes(36, 1);
+	int fd = open_device(O_RDWR);
+
+	ext->base = (struct vgpu_mock_ext_base) { 0, VGPU_MOCK_EXT_PARAM, 0 };
+	ext->param = (struct vgpu_mock_param) { 0, VGPU_MOCK_PARAM_NUMBER, as_u64(head) };
+	LOG_CALL(diff_ioctl(fd, CMD(CHAIN), &chain));
+	CHECK(chain.value == as_u64(head));
+	chain.value = 0;
+	ext->param.param = VGPU_MOCK_PARAM_BYTES;
+	ext->param.size = 36;
+	LOG_CALL(diff_ioctl(fd, CMD(CHAIN), &chain));
+	log_line("sum %x", chain.out_sum);
+	*head = as_u64(more);
+	ext->param.param = VGPU_MOCK_PARAM_CHAIN;
+	LOG_CALL(diff_ioctl(fd, CMD(CHAIN), &chain));
+	CHECK(*head == as_u64(more) && ext->param.value == as_u64(head));
+	log_line("sum %x", chain.out_sum);
+	*head = 0;
+	LOG_CALL(diff_ioctl(fd, CMD(CHAIN), &chain));
+	log_line("sum %x", chain.out_sum);
+	/* Not long enough for the pointer; and no such parameter. */
+	ext->param.size = 7;
+	LOG_CALL(ioctl(fd, CMD(CHAIN), &chain));
+	ext->param.param = 3;
+	LOG_CALL(ioctl(fd, CMD(CHAIN), &chain));
+}
+
+/* What a schema says that a program shall not see. */
+DIFF_TEST(hidden_bits)
+{
+	struct vgpu_mock_caps caps = { 0, 0 };
+	int fd = open_device(O_RDWR);
+
+	CHECK(!ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_CAPS), &caps));
+	CHECK(caps.out_caps == 0xff);
+	CHECK(!diff_ioctl(fd, VGPU_MOCK_IOC_CAPS, &caps));
+	CHECK(caps.out_caps == (forwarded ? 0xff & ~VGPU_MOCK_CAPS_HIDDEN : 0xff));
+	caps.kind = 1;
+	CHECK(!diff_ioctl(fd, VGPU_MOCK_IOC_CAPS, &caps));
+	CHECK(caps.out_caps == (forwarded ? ~0U : 5));
+	/* After an error all stays as it was. */
+	caps = (struct vgpu_mock_caps) { 2, 0xff };
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_CAPS, &caps));
+	CHECK(caps.out_caps == 0xff);
+}
+
+/* The result is an fd only if the argument says so. */
+DIFF_TEST(result_that_may_be_an_fd)
+{
+	struct vgpu_mock_fd_maybe maybe = { 0, 3 };
+	struct vgpu_mock_obj_info info = { };
+	int fd = open_device(O_RDWR);
+	int new;
+
+	CHECK(LOG_CALL(diff_ioctl(fd, VGPU_MOCK_IOC_FD_MAYBE, &maybe)) == 3);
+	maybe = (struct vgpu_mock_fd_maybe) { 0, 1000000 };
+	LOG_CALL(diff_ioctl(fd, VGPU_MOCK_IOC_FD_MAYBE, &maybe));
+	maybe = (struct vgpu_mock_fd_maybe) { 1, 4711 };
+	new = diff_ioctl(fd, VGPU_MOCK_IOC_FD_MAYBE, &maybe);
+	LOG_CALL(new);
+	LOG_CALL(ioctl(new, VGPU_MOCK_IOC_OBJ_INFO, &info));
+	CHECK(info.out_cookie == 4711);
+	LOG_CALL(close(new));
+	maybe.want = 2;
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_MAYBE, &maybe));
+}
+
+TEST_HARNESS_MAIN
