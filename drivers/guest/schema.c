@@ -14,22 +14,39 @@ static const struct {
 	const struct vgpu_schema *schema;
 } drm_drivers[] = {
 	{ "vgem", &vgpu_schema_vgem },
+	{ "nouveau", &vgpu_schema_nouveau },
+	{ "amdgpu", &vgpu_schema_amdgpu },
+	{ "i915", &vgpu_schema_i915 },
+	{ "xe", &vgpu_schema_xe },
+	{ "panfrost", &vgpu_schema_panfrost },
+	{ "panthor", &vgpu_schema_panthor },
 	{ "virtio_gpu", &vgpu_schema_virtgpu },
 };
 
-/* Devices without a driver's name that their path tells. */
+/*
+ * Devices of a class that their path tells, by how it begins. Not V4L2's
+ * subdevices: their ioctls have the numbers of others.
+ */
 static const struct {
 	const char *path;
 	const struct vgpu_schema *schema;
 } plain_paths[] = {
 	{ "/dev/vgpu-mock", &vgpu_schema_mock },
+	{ "/dev/video", &vgpu_schema_v4l2 },
+	{ "/dev/vbi", &vgpu_schema_v4l2 },
+	{ "/dev/radio", &vgpu_schema_v4l2 },
+	{ "/dev/swradio", &vgpu_schema_v4l2 },
+	{ "/dev/v4l-touch", &vgpu_schema_v4l2 },
+	{ "/dev/media", &vgpu_schema_media },
+	{ "/dev/dma_heap/", &vgpu_schema_dma_heap },
+	{ "/dev/udmabuf", &vgpu_schema_udmabuf },
 };
 
 const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *path)
 {
 	size_t i;
 
-	if (kind == VGPU_EXPORT_PLAIN) {
+	if (kind != VGPU_EXPORT_DRM_PRIMARY && kind != VGPU_EXPORT_DRM_RENDER) {
 		for (i = 0; i < ARRAY_SIZE(plain_paths); i++)
 			if (!strncmp(path, plain_paths[i].path, strlen(plain_paths[i].path)))
 				return plain_paths[i].schema;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Schemas of what DRM's fds name: dma-buf.h and sync_file.h. */
+/* Schemas of what fds of drivers name, and of where the fds come from. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
@@ -29,6 +29,34 @@ const struct vgpu_schema vgpu_schema_dma_buf = {
 	.name = "dma-buf",
 	.ioctls = dma_buf_ioctls,
 	.nr_ioctls = ARRAY_SIZE(dma_buf_ioctls),
+};
+
+static const struct vgpu_schema_field heap_alloc[] = {
+	{ VGPU_FD_OUT(struct dma_heap_allocation_data, fd) },
+};
+
+static const struct vgpu_schema_ioctl dma_heap_ioctls[] = {
+	{ VGPU_IOCTL_WITH(DMA_HEAP_IOCTL_ALLOC, struct dma_heap_allocation_data, heap_alloc),
+	  .flags = VGPU_IOCTL_NO_MAPPED },
+};
+
+const struct vgpu_schema vgpu_schema_dma_heap = {
+	.name = "dma-heap",
+	.ioctls = dma_heap_ioctls,
+	.nr_ioctls = ARRAY_SIZE(dma_heap_ioctls),
+};
+
+/* Memory of this machine for keeps: as if the file were of the wrong kind. */
+static const struct vgpu_schema_ioctl udmabuf_ioctls[] = {
+	{ .body = VGPU_PLAIN(struct udmabuf_create), VGPU_IOCTL_REFUSE(UDMABUF_CREATE, EINVAL) },
+	{ .body = VGPU_PLAIN(struct udmabuf_create_list),
+	  VGPU_IOCTL_REFUSE(UDMABUF_CREATE_LIST, EINVAL) },
+};
+
+const struct vgpu_schema vgpu_schema_udmabuf = {
+	.name = "udmabuf",
+	.ioctls = udmabuf_ioctls,
+	.nr_ioctls = ARRAY_SIZE(udmabuf_ioctls),
 };
 
 static const struct vgpu_schema_field sync_merge[] = {

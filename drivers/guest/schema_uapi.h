@@ -12,13 +12,32 @@
 #include <drm/drm_mode.h>
 #include <drm/vgem_drm.h>
 #include <drm/virtgpu_drm.h>
-#ifdef __KERNEL__
-#include <uapi/linux/dma-buf.h>
-#include <uapi/linux/sync_file.h>
-#else
-#include <linux/dma-buf.h>
-#include <linux/sync_file.h>
+#include <drm/nouveau_drm.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/panfrost_drm.h>
+/* Newer than the oldest kernel: Kbuild knows if they are there (6.8, 6.10). */
+#if !defined(__KERNEL__) || defined(VGPU_HAVE_XE)
+#include <drm/xe_drm.h>
 #endif
+#if !defined(__KERNEL__) || defined(VGPU_HAVE_PANTHOR)
+#include <drm/panthor_drm.h>
+#endif
+#ifdef __KERNEL__
+/* There are headers of these names in the kernel itself, too. */
+#include <uapi/drm/i915_drm.h>
+#include <uapi/linux/dma-buf.h>
+#include <uapi/linux/dma-heap.h>
+#include <uapi/linux/sync_file.h>
+#include <uapi/linux/udmabuf.h>
+#else
+#include <drm/i915_drm.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-heap.h>
+#include <linux/sync_file.h>
+#include <linux/udmabuf.h>
+#endif
+#include <linux/media.h>
+#include <linux/videodev2.h>
 
 #ifndef DRM_IOCTL_SYNCOBJ_EVENTFD	/* 6.6 */
 struct drm_syncobj_eventfd {
@@ -67,6 +86,77 @@ struct sync_set_deadline {
 
 #define SYNC_IOC_SET_DEADLINE		_IOW(SYNC_IOC_MAGIC, 5, struct sync_set_deadline)
 #endif
+
+#ifndef DRM_IOCTL_NOUVEAU_GETPARAM	/* 6.6; older: in the driver, and in libdrm */
+struct drm_nouveau_getparam {
+	__u64 param;
+	__u64 value;
+};
+
+struct drm_nouveau_channel_alloc {
+	__u32 fb_ctxdma_handle;
+	__u32 tt_ctxdma_handle;
+	__s32 channel;
+	__u32 pushbuf_domains;
+	__u32 notifier_handle;
+	struct {
+		__u32 handle;
+		__u32 grclass;
+	} subchan[8];
+	__u32 nr_subchan;
+};
+
+struct drm_nouveau_channel_free {
+	__s32 channel;
+};
+
+#define DRM_IOCTL_NOUVEAU_GETPARAM \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NOUVEAU_GETPARAM, struct drm_nouveau_getparam)
+#define DRM_IOCTL_NOUVEAU_CHANNEL_ALLOC \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NOUVEAU_CHANNEL_ALLOC, struct drm_nouveau_channel_alloc)
+#define DRM_IOCTL_NOUVEAU_CHANNEL_FREE \
+	DRM_IOW(DRM_COMMAND_BASE + DRM_NOUVEAU_CHANNEL_FREE, struct drm_nouveau_channel_free)
+#endif
+
+/* Of nouveau, with a number in its header but without a command. */
+struct vgpu_nouveau_grobj_alloc {
+	__s32 channel;
+	__u32 handle;
+	__s32 class;
+};
+
+struct vgpu_nouveau_notifierobj_alloc {
+	__u32 channel;
+	__u32 handle;
+	__u32 size;
+	__u32 offset;
+};
+
+struct vgpu_nouveau_gpuobj_free {
+	__s32 channel;
+	__u32 handle;
+};
+
+/* The part that all messages begin with. */
+struct vgpu_nouveau_nvif {
+	__u8 version;
+	__u8 type;
+	__u8 pad[4];
+	__u8 owner;
+	__u8 route;
+	__u64 token;
+	__u64 object;
+};
+
+#define VGPU_NOUVEAU_GROBJ_ALLOC \
+	DRM_IOW(DRM_COMMAND_BASE + DRM_NOUVEAU_GROBJ_ALLOC, struct vgpu_nouveau_grobj_alloc)
+#define VGPU_NOUVEAU_NOTIFIEROBJ_ALLOC \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NOUVEAU_NOTIFIEROBJ_ALLOC, \
+		 struct vgpu_nouveau_notifierobj_alloc)
+#define VGPU_NOUVEAU_GPUOBJ_FREE \
+	DRM_IOW(DRM_COMMAND_BASE + DRM_NOUVEAU_GPUOBJ_FREE, struct vgpu_nouveau_gpuobj_free)
+#define VGPU_NOUVEAU_NVIF \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_NOUVEAU_NVIF, struct vgpu_nouveau_nvif)
 
 /* struct drm_virtgpu_execbuffer as it is since 6.6, when it grew. */
 struct vgpu_virtgpu_execbuffer {

@@ -7,6 +7,7 @@
 #define FUZZ_MARSHAL_H
 
 #include "schema.h"
+#include "schema_i915.h"
 
 #define NR_RELOCS	8
 #define MEMORY_MAX	(4 * 4096)
@@ -52,7 +53,10 @@ struct marshal_head {
 static const struct vgpu_schema *const marshal_schemas[] = {
 	&vgpu_schema_mock, &vgpu_schema_drm, &vgpu_schema_drm_mode,
 	&vgpu_schema_virtgpu, &vgpu_schema_vgem, &vgpu_schema_dma_buf,
-	&vgpu_schema_sync_file,
+	&vgpu_schema_sync_file, &vgpu_schema_nouveau, &vgpu_schema_amdgpu,
+	&vgpu_schema_i915, &vgpu_schema_i915_context, &vgpu_schema_xe,
+	&vgpu_schema_panfrost, &vgpu_schema_panthor, &vgpu_schema_v4l2,
+	&vgpu_schema_media, &vgpu_schema_dma_heap, &vgpu_schema_udmabuf,
 };
 
 #endif /* FUZZ_MARSHAL_H */

@@ -7,13 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "schema_all.h"
 #include "schema_case.h"
 #include "tap.h"
-
-static const struct vgpu_schema *const schemas[] = {
-	&vgpu_schema_drm, &vgpu_schema_drm_mode, &vgpu_schema_virtgpu, &vgpu_schema_vgem,
-	&vgpu_schema_dma_buf, &vgpu_schema_sync_file, &vgpu_schema_mock,
-};
 
 /* What a run left behind. */
 struct outcome {
@@ -149,14 +145,14 @@ int main(void)
 {
 	u32 i, j;
 
-	for (i = 0; i < ARRAY_SIZE(schemas); i++) {
-		for (j = 0; j < schemas[i]->nr_ioctls; j++) {
-			const struct vgpu_schema_ioctl *ioctl = &schemas[i]->ioctls[j];
+	for (i = 0; i < ARRAY_SIZE(all_schemas); i++) {
+		for (j = 0; j < all_schemas[i]->nr_ioctls; j++) {
+			const struct vgpu_schema_ioctl *ioctl = &all_schemas[i]->ioctls[j];
 
 			if (ioctl->arg == VGPU_ARG_REFUSED)
-				refused_run(schemas[i], ioctl);
+				refused_run(all_schemas[i], ioctl);
 			else
-				ioctl_run(schemas[i], ioctl, false);
+				ioctl_run(all_schemas[i], ioctl, false);
 		}
 	}
 	return tap_done();

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the tables of i915 share. */
+#ifndef VGPU_SCHEMA_I915_H
+#define VGPU_SCHEMA_I915_H
+
+#include "schema.h"
+#include "schema_uapi.h"
+
+/* Extensions are chained alike everywhere; which there are depends on the ioctl. */
+#define VGPU_I915_CHAIN(n) { \
+	.head = sizeof(struct i915_user_extension), \
+	.next = offsetof(struct i915_user_extension, next_extension), \
+	.tag = offsetof(struct i915_user_extension, name), \
+	.tag_size = sizeof_field(struct i915_user_extension, name), \
+	.max = 16, \
+	.nr_nodes = ARRAY_SIZE(n), \
+	.nodes = (n), \
+}
+
+/* Of contexts. */
+extern const struct vgpu_schema vgpu_schema_i915_context;
+
+#endif /* VGPU_SCHEMA_I915_H */

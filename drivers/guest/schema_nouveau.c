@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of nouveau: nouveau_drm.h; what is not here is DRM core's.
+ *
+ * What VM_BIND and EXEC point to is in no header before 6.6: built with an older
+ * one, a guest leaves them to demand paging.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "schema.h"
+#include "schema_uapi.h"
+
+#define READS(s, pointer, t, n) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
+
+#define PUSHBUF	struct drm_nouveau_gem_pushbuf
+
+/*
+ * Of the buffers the driver writes back where they were, if a relocation needed
+ * it. Relocations are read only then, but programs give few.
+ */
+static const struct vgpu_schema_field pushbuf[] = {
+	{ VGPU_PTR(PUSHBUF, buffers), .dir = VGPU_INOUT,
+	  .unit = sizeof(struct drm_nouveau_gem_pushbuf_bo),
+	  .count = VGPU_FIELD(PUSHBUF, nr_buffers) },
+	READS(PUSHBUF, relocs, struct drm_nouveau_gem_pushbuf_reloc, nr_relocs),
+	READS(PUSHBUF, push, struct drm_nouveau_gem_pushbuf_push, nr_push),
+};
+
+#ifdef DRM_IOCTL_NOUVEAU_EXEC
+#define SYNCS(s) \
+	READS(s, wait_ptr, struct drm_nouveau_sync, wait_count), \
+	READS(s, sig_ptr, struct drm_nouveau_sync, sig_count)
+
+static const struct vgpu_schema_field vm_bind[] = {
+	SYNCS(struct drm_nouveau_vm_bind),
+	READS(struct drm_nouveau_vm_bind, op_ptr, struct drm_nouveau_vm_bind_op, op_count),
+};
+
+static const struct vgpu_schema_field exec[] = {
+	SYNCS(struct drm_nouveau_exec),
+	READS(struct drm_nouveau_exec, push_ptr, struct drm_nouveau_exec_push, push_count),
+};
+#endif
+
+/* What only asks or keeps books. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GETPARAM, struct drm_nouveau_getparam), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_CHANNEL_ALLOC, struct drm_nouveau_channel_alloc) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_CHANNEL_FREE, struct drm_nouveau_channel_free) },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_GROBJ_ALLOC, struct vgpu_nouveau_grobj_alloc), BOOKS },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_NOTIFIEROBJ_ALLOC, struct vgpu_nouveau_notifierobj_alloc),
+	  BOOKS },
+	{ VGPU_IOCTL(VGPU_NOUVEAU_GPUOBJ_FREE, struct vgpu_nouveau_gpuobj_free) },
+	/* Messages of any length: the command says it. They hold no addresses. */
+	{ VGPU_IOCTL(VGPU_NOUVEAU_NVIF, struct vgpu_nouveau_nvif) },
+	/* All memory of the process would be the GPU's: as if it could not do it. */
+	{ .body = VGPU_PLAIN(struct drm_nouveau_svm_init),
+	  VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_INIT, ENOSYS) },
+	{ .body = VGPU_PLAIN(struct drm_nouveau_svm_bind),
+	  VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_BIND, ENOSYS) },
+#ifdef DRM_IOCTL_NOUVEAU_EXEC
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_VM_INIT, struct drm_nouveau_vm_init), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_VM_BIND, struct drm_nouveau_vm_bind, vm_bind) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_EXEC, struct drm_nouveau_exec, exec) },
+#endif
+#ifdef DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO, struct drm_nouveau_get_zcull_info), BOOKS },
+#endif
+	/* A new buffer may get the map offset of one that is gone. */
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_NEW, struct drm_nouveau_gem_new) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_GEM_PUSHBUF, PUSHBUF, pushbuf) },
+	/* Programs poll with these: when the device is done, memory has changed. */
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_PREP, struct drm_nouveau_gem_cpu_prep) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_FINI, struct drm_nouveau_gem_cpu_fini) },
+	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_INFO, struct drm_nouveau_gem_info), BOOKS },
+};
+
+const struct vgpu_schema vgpu_schema_nouveau = {
+	.name = "nouveau",
+	.ioctls = nouveau_ioctls,
+	.nr_ioctls = ARRAY_SIZE(nouveau_ioctls),
+	.base = &vgpu_schema_drm,
+};

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Schema of V4L2: videodev2.h. The core copies the argument, and one array that
+ * it points to, out when the ioctl succeeds, and for some also when it fails.
+ */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#endif
+#include "schema.h"
+#include "schema_uapi.h"
+
+#define BUFFER	struct v4l2_buffer
+#define PLANE	struct v4l2_plane
+
+/* --- buffers -------------------------------------------------------------- */
+
+/*
+ * Memory of the process as a buffer: refused as by a driver that cannot do it,
+ * which programs ask for first. It tells what it can do, too: that has to fit.
+ */
+#define NO_USERPTR(s) \
+	{ VGPU_USERPTR(s, memory), .error = EINVAL, \
+	  .when = VGPU_WHEN_EQUAL(s, memory, V4L2_MEMORY_USERPTR) }
+#define NO_USERPTR_CAP(s) \
+	{ VGPU_HIDE(s, capabilities), .mask = V4L2_BUF_CAP_SUPPORTS_USERPTR }
+
+static const struct vgpu_schema_field reqbufs[] = {
+	NO_USERPTR(struct v4l2_requestbuffers),
+	NO_USERPTR_CAP(struct v4l2_requestbuffers),
+};
+
+static const struct vgpu_schema_field create_bufs[] = {
+	NO_USERPTR(struct v4l2_create_buffers),
+	NO_USERPTR_CAP(struct v4l2_create_buffers),
+};
+
+/* What is queued may be a dma-buf, each plane of it one. */
+#define WHEN_DMABUF	VGPU_WHEN_EQUAL(BUFFER, memory, V4L2_MEMORY_DMABUF)
+#define WHEN_DMABUF_UP \
+	{ .ref = VGPU_FIELD_UP(1, BUFFER, memory), .mask = ~0ULL, .value = V4L2_MEMORY_DMABUF }
+
+static const struct vgpu_schema_field plane_in[] = {
+	{ VGPU_FD_IN(PLANE, m.fd), .when = WHEN_DMABUF_UP },
+};
+
+/* What comes back is told by the host's number: here it is nobody's. */
+static const struct vgpu_schema_field plane_out[] = {
+	{ VGPU_HIDE(PLANE, m.fd), .mask = ~0U, .when = WHEN_DMABUF_UP },
+};
+
+static const struct vgpu_schema_struct a_plane_in = VGPU_STRUCT(PLANE, plane_in);
+static const struct vgpu_schema_struct a_plane_out = VGPU_STRUCT(PLANE, plane_out);
+
+#define PLANES(t, e) \
+	{ VGPU_PTR(BUFFER, m.planes), .dir = VGPU_INOUT, .elem = (e), \
+	  .count = VGPU_FIELD(BUFFER, length), .when = VGPU_WHEN_EQUAL(BUFFER, type, t) }
+
+/* QBUF, PREPARE_BUF */
+static const struct vgpu_schema_field buffer_in[] = {
+	NO_USERPTR(BUFFER),
+	PLANES(V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE, &a_plane_in),
+	PLANES(V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE, &a_plane_in),
+	{ VGPU_FD_IN(BUFFER, m.fd), .when = WHEN_DMABUF },
+	{ VGPU_FD_IN(BUFFER, request_fd),
+	  .when = VGPU_WHEN_FLAG(BUFFER, flags, V4L2_BUF_FLAG_REQUEST_FD) },
+};
+
+/* QUERYBUF, DQBUF */
+static const struct vgpu_schema_field buffer_out[] = {
+	PLANES(V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE, &a_plane_out),
+	PLANES(V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE, &a_plane_out),
+	{ VGPU_HIDE(BUFFER, m.fd), .mask = ~0U, .when = WHEN_DMABUF },
+};
+
+static const struct vgpu_schema_field expbuf[] = {
+	{ VGPU_FD_OUT(struct v4l2_exportbuffer, fd) },
+};
+
+/* --- formats -------------------------------------------------------------- */
+
+/*
+ * Overlays are gone from newer drivers. The bitmap's size follows from what the
+ * driver makes of the window: that is left to demand paging.
+ */
+static const struct vgpu_schema_field window[] = {
+	{ VGPU_PTR(struct v4l2_window, clips), .dir = VGPU_INOUT,
+	  .unit = sizeof(struct v4l2_clip),
+	  .count = VGPU_FIELD(struct v4l2_window, clipcount) },
+};
+
+static const struct vgpu_schema_struct a_window = VGPU_STRUCT(struct v4l2_window, window);
+
+#define WINDOW(t) \
+	{ VGPU_INSIDE(struct v4l2_format, fmt.win), .elem = &a_window, \
+	  .when = VGPU_WHEN_EQUAL(struct v4l2_format, type, t) }
+
+static const struct vgpu_schema_field format[] = {
+	WINDOW(V4L2_BUF_TYPE_VIDEO_OVERLAY),
+	WINDOW(V4L2_BUF_TYPE_VIDEO_OUTPUT_OVERLAY),
+};
+
+static const struct vgpu_schema_field get_edid[] = {
+	{ VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
+	  .count = VGPU_FIELD(struct v4l2_edid, blocks) },
+};
+
+/* The array comes back as well, but as it was. */
+static const struct vgpu_schema_field set_edid[] = {
+	{ VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
+	  .count = VGPU_FIELD(struct v4l2_edid, blocks) },
+};
+
+/* --- controls ------------------------------------------------------------- */
+
+/* Strings, arrays and structs have a size; numbers have none. */
+static const struct vgpu_schema_field ext_control[] = {
+	{ VGPU_PTR(struct v4l2_ext_control, ptr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct v4l2_ext_control, size) },
+};
+
+static const struct vgpu_schema_struct an_ext_control =
+	VGPU_STRUCT(struct v4l2_ext_control, ext_control);
+
+static const struct vgpu_schema_field ext_controls[] = {
+	{ VGPU_PTR(struct v4l2_ext_controls, controls), .dir = VGPU_INOUT,
+	  .elem = &an_ext_control, .count = VGPU_FIELD(struct v4l2_ext_controls, count) },
+	{ VGPU_FD_IN(struct v4l2_ext_controls, request_fd),
+	  .when = VGPU_WHEN_EQUAL(struct v4l2_ext_controls, which,
+				  V4L2_CTRL_WHICH_REQUEST_VAL) },
+};
+
+/* --- table ---------------------------------------------------------------- */
+
+/* What only asks or keeps books. */
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+/* Longs or pointers inside: 32-bit programs have another struct. */
+#define LONGS	.flags = VGPU_IOCTL_NATIVE
+#define BOTH	.flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE
+
+static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
+	{ VGPU_IOCTL(VIDIOC_QUERYCAP, struct v4l2_capability), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUM_FMT, struct v4l2_fmtdesc), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_G_FMT, struct v4l2_format, format), BOTH },
+	{ VGPU_IOCTL_WITH(VIDIOC_S_FMT, struct v4l2_format, format), LONGS },
+	/* New buffers may get the map offsets of those that are gone. */
+	{ VGPU_IOCTL_WITH(VIDIOC_REQBUFS, struct v4l2_requestbuffers, reqbufs) },
+	{ VGPU_IOCTL_WITH(VIDIOC_QUERYBUF, BUFFER, buffer_out), BOTH },
+	{ VGPU_IOCTL(VIDIOC_G_FBUF, struct v4l2_framebuffer), BOTH },
+	{ VGPU_IOCTL(VIDIOC_S_FBUF, struct v4l2_framebuffer), LONGS },
+	{ VGPU_IOCTL(VIDIOC_OVERLAY, int) },
+	{ VGPU_IOCTL_WITH(VIDIOC_QBUF, BUFFER, buffer_in), LONGS },
+	{ VGPU_IOCTL_WITH(VIDIOC_EXPBUF, struct v4l2_exportbuffer, expbuf), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQBUF, BUFFER, buffer_out), LONGS },
+	{ VGPU_IOCTL(VIDIOC_STREAMON, int) },
+	{ VGPU_IOCTL(VIDIOC_STREAMOFF, int) },
+	{ VGPU_IOCTL(VIDIOC_G_PARM, struct v4l2_streamparm), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_PARM, struct v4l2_streamparm), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_STD, v4l2_std_id), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_STD, v4l2_std_id) },
+	{ VGPU_IOCTL(VIDIOC_ENUMSTD, struct v4l2_standard), BOTH },
+	{ VGPU_IOCTL(VIDIOC_ENUMINPUT, struct v4l2_input), BOTH },
+	{ VGPU_IOCTL(VIDIOC_G_CTRL, struct v4l2_control), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_CTRL, struct v4l2_control), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_TUNER, struct v4l2_tuner), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_TUNER, struct v4l2_tuner), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_AUDIO, struct v4l2_audio), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_AUDIO, struct v4l2_audio), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERYCTRL, struct v4l2_queryctrl), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERYMENU, struct v4l2_querymenu), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_INPUT, int), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_INPUT, int) },
+	{ VGPU_IOCTL_WITH(VIDIOC_G_EDID, struct v4l2_edid, get_edid), BOTH },
+	{ VGPU_IOCTL_WITH(VIDIOC_S_EDID, struct v4l2_edid, set_edid), LONGS },
+	{ VGPU_IOCTL(VIDIOC_G_OUTPUT, int), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_OUTPUT, int) },
+	{ VGPU_IOCTL(VIDIOC_ENUMOUTPUT, struct v4l2_output), BOTH },
+	{ VGPU_IOCTL(VIDIOC_G_AUDOUT, struct v4l2_audioout), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_AUDOUT, struct v4l2_audioout), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_MODULATOR, struct v4l2_modulator), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_MODULATOR, struct v4l2_modulator), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_FREQUENCY, struct v4l2_frequency), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_FREQUENCY, struct v4l2_frequency), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_CROPCAP, struct v4l2_cropcap), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_CROP, struct v4l2_crop), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_CROP, struct v4l2_crop) },
+	{ VGPU_IOCTL(VIDIOC_G_JPEGCOMP, struct v4l2_jpegcompression), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_JPEGCOMP, struct v4l2_jpegcompression), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERYSTD, v4l2_std_id), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_TRY_FMT, struct v4l2_format, format), BOTH },
+	{ VGPU_IOCTL(VIDIOC_ENUMAUDIO, struct v4l2_audio), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUMAUDOUT, struct v4l2_audioout), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_PRIORITY, __u32), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_PRIORITY, __u32), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_SLICED_VBI_CAP, struct v4l2_sliced_vbi_cap), BOOKS },
+	{ VGPU_IOCTL_NO_ARG(VIDIOC_LOG_STATUS), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_G_EXT_CTRLS, struct v4l2_ext_controls, ext_controls), BOTH },
+	{ VGPU_IOCTL_WITH(VIDIOC_S_EXT_CTRLS, struct v4l2_ext_controls, ext_controls), BOTH },
+	{ VGPU_IOCTL_WITH(VIDIOC_TRY_EXT_CTRLS, struct v4l2_ext_controls, ext_controls), BOTH },
+	{ VGPU_IOCTL(VIDIOC_ENUM_FRAMESIZES, struct v4l2_frmsizeenum), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUM_FRAMEINTERVALS, struct v4l2_frmivalenum), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_G_ENC_INDEX, struct v4l2_enc_idx), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENCODER_CMD, struct v4l2_encoder_cmd) },
+	{ VGPU_IOCTL(VIDIOC_TRY_ENCODER_CMD, struct v4l2_encoder_cmd), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_DBG_S_REGISTER, struct v4l2_dbg_register) },
+	{ VGPU_IOCTL(VIDIOC_DBG_G_REGISTER, struct v4l2_dbg_register), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_HW_FREQ_SEEK, struct v4l2_hw_freq_seek) },
+	{ VGPU_IOCTL(VIDIOC_S_DV_TIMINGS, struct v4l2_dv_timings) },
+	{ VGPU_IOCTL(VIDIOC_G_DV_TIMINGS, struct v4l2_dv_timings), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_DQEVENT, struct v4l2_event), LONGS },
+	{ VGPU_IOCTL(VIDIOC_SUBSCRIBE_EVENT, struct v4l2_event_subscription), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_UNSUBSCRIBE_EVENT, struct v4l2_event_subscription), BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_CREATE_BUFS, struct v4l2_create_buffers, create_bufs), LONGS },
+	{ VGPU_IOCTL_WITH(VIDIOC_PREPARE_BUF, BUFFER, buffer_in), LONGS },
+	{ VGPU_IOCTL(VIDIOC_G_SELECTION, struct v4l2_selection), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_S_SELECTION, struct v4l2_selection) },
+	{ VGPU_IOCTL(VIDIOC_DECODER_CMD, struct v4l2_decoder_cmd) },
+	{ VGPU_IOCTL(VIDIOC_TRY_DECODER_CMD, struct v4l2_decoder_cmd), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUM_DV_TIMINGS, struct v4l2_enum_dv_timings), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERY_DV_TIMINGS, struct v4l2_dv_timings), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_DV_TIMINGS_CAP, struct v4l2_dv_timings_cap), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_ENUM_FREQ_BANDS, struct v4l2_frequency_band), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_DBG_G_CHIP_INFO, struct v4l2_dbg_chip_info), BOOKS },
+	{ VGPU_IOCTL(VIDIOC_QUERY_EXT_CTRL, struct v4l2_query_ext_ctrl), BOOKS },
+#ifdef VIDIOC_REMOVE_BUFS
+	{ VGPU_IOCTL(VIDIOC_REMOVE_BUFS, struct v4l2_remove_buffers) },
+#endif
+};
+
+const struct vgpu_schema vgpu_schema_v4l2 = {
+	.name = "v4l2",
+	.ioctls = v4l2_ioctls,
+	.nr_ioctls = ARRAY_SIZE(v4l2_ioctls),
+};

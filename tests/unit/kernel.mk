@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Headers of the kernels that are installed (linux-headers-*), of those parts
+# that schemas describe, as user space can include them: the interface between
+# kernel and program is tested with what each kernel says, not with what the
+# distribution's C library or libdrm was built with. Wants $(out).
+#
+#   $(out)/VERSION/uapi	the headers
+#   kernel-newest	$(out)/VERSION of the newest
+#   kernel-uapi		its headers
+#   kernel-older	VERSIONs of the others
+
+kernel-versions	:= $(patsubst /usr/src/linux-headers-%-common,%,$\
+		     $(sort $(wildcard /usr/src/linux-headers-*-common)))
+ifeq ($(kernel-versions),)
+$(error the headers of a kernel are needed: install linux-headers-amd64)
+endif
+kernel-newest	:= $(out)/$(lastword $(kernel-versions))
+kernel-uapi	:= $(kernel-newest)/uapi
+kernel-older	:= $(filter-out $(lastword $(kernel-versions)),$(kernel-versions))
+
+.DEFAULT_GOAL	:= all
+
+# Without words that user space does not know; what an old kernel lacks is empty.
+$(kernel-versions:%=$(out)/%/uapi): $(out)/%/uapi: /usr/src/linux-headers-%-common/include/uapi
+	rm -rf $@.new $@
+	mkdir -p $@.new/drm $@.new/linux
+	cd $< && for h in drm/*.h linux/videodev2.h linux/v4l2-*.h linux/media.h \
+		linux/dma-buf.h linux/dma-heap.h linux/udmabuf.h linux/sync_file.h; do \
+		sed -e 's/\<__user\>//g' -e 's/\<__packed\>/__attribute__((packed))/' \
+			-e '/^#include <linux\/compiler/d' $$h >$(abspath $@.new)/$$h || exit 1; \
+	done
+	touch $@.new/drm/xe_drm.h $@.new/drm/panthor_drm.h
+	mv $@.new $@

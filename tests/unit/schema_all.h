@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Every table that there is. */
+#ifndef SCHEMA_ALL_H
+#define SCHEMA_ALL_H
+
+#include "schema.h"
+#include "schema_i915.h"
+
+static const struct vgpu_schema *const all_schemas[] = {
+	&vgpu_schema_drm, &vgpu_schema_drm_mode, &vgpu_schema_virtgpu, &vgpu_schema_vgem,
+	&vgpu_schema_nouveau, &vgpu_schema_amdgpu, &vgpu_schema_i915, &vgpu_schema_i915_context,
+	&vgpu_schema_xe, &vgpu_schema_panfrost, &vgpu_schema_panthor, &vgpu_schema_v4l2,
+	&vgpu_schema_media, &vgpu_schema_dma_buf, &vgpu_schema_dma_heap, &vgpu_schema_udmabuf,
+	&vgpu_schema_sync_file, &vgpu_schema_mock,
+};
+
+#endif /* SCHEMA_ALL_H */

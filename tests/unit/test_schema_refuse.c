@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of the process that a device would keep: each way to hand it over is
+ * refused with its errno before anything is sent, its neighbours are not, and
+ * no reply says that it could be done.
+ */
+#include <stdio.h>
+
+#include "fake_host.h"
+#include "schema_uapi.h"
+#include "tap.h"
+
+static struct host host;
+static u32 reached;
+
+static long driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	reached++;
+	return 0;
+}
+
+static void expect(const struct vgpu_schema *schema, u32 cmd, void *arg, long result,
+		   const char *what)
+{
+	long got;
+
+	reached = 0;
+	got = host_ioctl(&host, schema, cmd, (uintptr_t)arg, false, driver, NULL);
+	tap_expect(got == result, "%s: %ld", what, got);
+	tap_expect(reached == !result, "%s: reaches the driver", what);
+}
+
+static void start(void)
+{
+	user_reset();
+	host_init(&host);
+}
+
+static void whole_ioctls(void)
+{
+	static const struct {
+		const struct vgpu_schema *schema;
+		u32 cmd;
+		long result;
+		const char *name;
+	} cases[] = {
+		{ &vgpu_schema_amdgpu, DRM_IOCTL_AMDGPU_GEM_USERPTR, -ENODEV, "amdgpu" },
+		{ &vgpu_schema_i915, DRM_IOCTL_I915_GEM_USERPTR, -ENODEV, "i915" },
+		{ &vgpu_schema_i915, DRM_IOCTL_I915_GEM_MMAP, -EOPNOTSUPP, "i915: mapped" },
+		{ &vgpu_schema_nouveau, DRM_IOCTL_NOUVEAU_SVM_INIT, -ENOSYS, "nouveau" },
+		{ &vgpu_schema_nouveau, DRM_IOCTL_NOUVEAU_SVM_BIND, -ENOSYS, "nouveau: bind" },
+		{ &vgpu_schema_udmabuf, UDMABUF_CREATE, -EINVAL, "udmabuf" },
+		{ &vgpu_schema_udmabuf, UDMABUF_CREATE_LIST, -EINVAL, "udmabuf: list" },
+		{ &vgpu_schema_i915, DRM_IOCTL_I915_GEM_CREATE, 0, "a buffer" },
+	};
+	u32 i;
+
+	start();
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		expect(cases[i].schema, cases[i].cmd, user_alloc(256), cases[i].result,
+		       cases[i].name);
+	tap_subject("ioctls for nothing else");
+}
+
+#ifdef DRM_IOCTL_XE_VM_BIND
+static void xe_vm_bind(void)
+{
+	const struct vgpu_schema *xe = &vgpu_schema_xe;
+	struct drm_xe_vm_bind_op *ops;
+	struct drm_xe_vm_bind *bind;
+	struct drm_xe_sync *sync;
+
+	start();
+	bind = user_alloc(sizeof(*bind));
+	bind->num_binds = 1;
+	bind->bind.op = DRM_XE_VM_BIND_OP_MAP;
+	bind->bind.userptr = 0x1000;	/* of a buffer: its offset */
+	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, 0, "one, a buffer");
+	bind->bind.op = DRM_XE_VM_BIND_OP_MAP_USERPTR;
+	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, -EOPNOTSUPP, "one");
+
+	/* Of many, the one inside has no meaning, whatever it looks like. */
+	ops = user_alloc(3 * sizeof(*ops));
+	bind->num_binds = 3;
+	bind->vector_of_binds = (uintptr_t)ops;
+	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, 0, "three, buffers");
+	ops[2].op = DRM_XE_VM_BIND_OP_MAP_USERPTR;
+	ops[2].userptr = 0x1000;
+	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, -EOPNOTSUPP, "the last of three");
+#ifdef DRM_XE_VM_BIND_FLAG_CPU_ADDR_MIRROR
+	ops[2].op = DRM_XE_VM_BIND_OP_MAP;
+	ops[2].flags = DRM_XE_VM_BIND_FLAG_CPU_ADDR_MIRROR | DRM_XE_VM_BIND_FLAG_READONLY;
+	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, -EOPNOTSUPP, "all memory");
+	ops[2].flags = DRM_XE_VM_BIND_FLAG_READONLY;
+	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, 0, "another flag");
+#endif
+	bind->num_binds = 0;
+	sync = user_alloc(sizeof(*sync));
+	bind->syncs = (uintptr_t)sync;
+	bind->num_syncs = 1;
+	sync->addr = 0x1000;
+	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, 0, "a syncobj");
+	sync->type = DRM_XE_SYNC_TYPE_USER_FENCE;
+	expect(xe, DRM_IOCTL_XE_VM_BIND, bind, -EOPNOTSUPP, "a fence in memory");
+	tap_subject("xe: VM_BIND");
+}
+#endif
+
+/* A driver that can do all, and whose dma-bufs have the number 3. */
+static long v4l2_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct v4l2_requestbuffers *req;
+	struct v4l2_create_buffers *create;
+	struct v4l2_buffer *buf;
+	struct v4l2_plane *planes;
+
+	switch (cmd) {
+	case VIDIOC_REQBUFS:
+		req = driver_mem(h, arg, sizeof(*req), USER_WRITE);
+		req->capabilities = 0x1f;
+		break;
+	case VIDIOC_CREATE_BUFS:
+		create = driver_mem(h, arg, sizeof(*create), USER_WRITE);
+		create->capabilities = 0x1f;
+		break;
+	default:
+		buf = driver_mem(h, arg, sizeof(*buf), USER_WRITE);
+		if (!buf->length) {
+			buf->m.fd = 3;
+			break;
+		}
+		planes = driver_mem(h, (uintptr_t)buf->m.planes, 2 * sizeof(*planes),
+				    USER_WRITE);
+		planes[0].m.fd = 3;
+		planes[1].m.fd = 4;
+	}
+	return *(long *)data;
+}
+
+static long v4l2(u32 cmd, void *arg, long result)
+{
+	return host_ioctl(&host, &vgpu_schema_v4l2, cmd, (uintptr_t)arg, false, v4l2_driver,
+			  &result);
+}
+
+static void v4l2_memory(void)
+{
+	static const u32 cmds[] = { VIDIOC_QBUF, VIDIOC_PREPARE_BUF };
+	struct v4l2_requestbuffers *req;
+	struct v4l2_create_buffers *create;
+	struct v4l2_buffer *buf;
+	u32 i;
+
+	start();
+	req = user_alloc(sizeof(*req));
+	create = user_alloc(sizeof(*create));
+	buf = user_alloc(sizeof(*buf));
+	req->memory = V4L2_MEMORY_USERPTR;
+	create->memory = V4L2_MEMORY_USERPTR;
+	buf->memory = V4L2_MEMORY_USERPTR;
+	expect(&vgpu_schema_v4l2, VIDIOC_REQBUFS, req, -EINVAL, "REQBUFS");
+	expect(&vgpu_schema_v4l2, VIDIOC_CREATE_BUFS, create, -EINVAL, "CREATE_BUFS");
+	for (i = 0; i < ARRAY_SIZE(cmds); i++)
+		expect(&vgpu_schema_v4l2, cmds[i], buf, -EINVAL, "QBUF, PREPARE_BUF");
+
+	req->memory = V4L2_MEMORY_MMAP;
+	create->memory = V4L2_MEMORY_MMAP;
+	tap_expect(!v4l2(VIDIOC_REQBUFS, req, 0) && req->capabilities == 0x1d,
+		   "REQBUFS says it cannot: %#x", req->capabilities);
+	tap_expect(!v4l2(VIDIOC_CREATE_BUFS, create, 0) && create->capabilities == 0x1d,
+		   "CREATE_BUFS says it cannot: %#x", create->capabilities);
+	/* What failed is not made to look otherwise. */
+	tap_expect(v4l2(VIDIOC_REQBUFS, req, -EBUSY) == -EBUSY && req->capabilities == 0x1f,
+		   "after an error: %#x", req->capabilities);
+	tap_subject("V4L2: memory of the process");
+}
+
+static void v4l2_dmabuf(void)
+{
+	struct v4l2_plane *planes;
+	struct v4l2_buffer *buf;
+
+	start();
+	buf = user_alloc(sizeof(*buf));
+	planes = user_alloc(2 * sizeof(*planes));
+	buf->type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
+	buf->memory = V4L2_MEMORY_MMAP;
+	tap_expect(!v4l2(VIDIOC_DQBUF, buf, 0) && buf->m.offset == 3, "an offset stays");
+	buf->memory = V4L2_MEMORY_DMABUF;
+	tap_expect(!v4l2(VIDIOC_DQBUF, buf, 0) && buf->m.fd == -1, "the host's number: %d",
+		   buf->m.fd);
+	buf->type = V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE;
+	buf->m.planes = planes;
+	buf->length = 2;
+	tap_expect(!v4l2(VIDIOC_DQBUF, buf, 0) && buf->m.planes == planes &&
+		   planes[0].m.fd == -1 && planes[1].m.fd == -1, "of planes");
+	buf->memory = V4L2_MEMORY_MMAP;
+	tap_expect(!v4l2(VIDIOC_DQBUF, buf, 0) && planes[0].m.mem_offset == 3 &&
+		   planes[1].m.mem_offset == 4, "offsets of planes stay");
+	tap_subject("V4L2: numbers of the host's fds");
+}
+
+int main(void)
+{
+	whole_ioctls();
+#ifdef DRM_IOCTL_XE_VM_BIND
+	xe_vm_bind();
+#endif
+	v4l2_memory();
+	v4l2_dmabuf();
+	return tap_done();
+}
