@@ -9,7 +9,10 @@
 
 #define DOMAIN_FIRST	0x8000
 
-/* A file or, with @link, the end of a link in the folder of the node's device. */
+/*
+ * A file or, with @link, the end of a link in the folder of the node's device: for
+ * one behind virtio, of the transport, as libdrm has it.
+ */
 static int device_file(const char *name, void *data, size_t size, bool link)
 {
 	char file[128];
@@ -21,6 +24,9 @@ static int device_file(const char *name, void *data, size_t size, bool link)
 		return -1;
 	snprintf(file, sizeof(file), "/sys/dev/char/%u:%u/device/%s", major(st.st_rdev),
 		 minor(st.st_rdev), name);
+	if (access(file, F_OK))
+		snprintf(file, sizeof(file), "/sys/dev/char/%u:%u/device/../%s",
+			 major(st.st_rdev), minor(st.st_rdev), name);
 	if (link)
 		return readlink(file, data, size);
 	fd = open(file, O_RDONLY);
