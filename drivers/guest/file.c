@@ -270,12 +270,14 @@ static loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
 static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct vgpu_object *object = file->private_data;
+	int ret;
 
 	if (!(object->fops & VGPU_FOP_MMAP) ||
 	    !(object->host->features & VGPU_FEATURE_COPY_MMAP) ||
 	    vgpu_host_is_down(object->host))
 		return -ENODEV;
-	return vgpu_mapping_mmap(object, vma);
+	ret = vgpu_schema_check_map(object->schema, (u64)vma->vm_pgoff << PAGE_SHIFT);
+	return ret ?: vgpu_mapping_mmap(object, vma);
 }
 
 #define FILE_OPERATIONS						\

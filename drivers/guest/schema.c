@@ -40,6 +40,7 @@ static const struct {
 	{ "/dev/media", &vgpu_schema_media },
 	{ "/dev/dma_heap/", &vgpu_schema_dma_heap },
 	{ "/dev/udmabuf", &vgpu_schema_udmabuf },
+	{ "/dev/snd/pcm", &vgpu_schema_sound },
 };
 
 const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *path)
@@ -72,6 +73,17 @@ const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_sch
 		 */
 		return from;
 	}
+}
+
+int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset)
+{
+	u32 i;
+
+	for (; schema; schema = schema->base)
+		for (i = 0; i < schema->nr_live; i++)
+			if (schema->live[i].offset == offset)
+				return -schema->live[i].error;
+	return 0;
 }
 
 /* Entries rise by type and number: a binary search. */

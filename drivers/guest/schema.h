@@ -287,6 +287,16 @@ struct vgpu_schema_ioctl {
 #define VGPU_SCHEMA_SIZED_MAX	4096
 
 /**
+ * struct vgpu_schema_live - a page that changes, or is looked at, with no call
+ * @offset: for mmap
+ * @error: positive errno of mapping it, upon which libraries do without
+ */
+struct vgpu_schema_live {
+	u64 offset;
+	u16 error;
+};
+
+/**
  * struct vgpu_schema - the ioctls of one kind of file
  * @name: for people
  * @nr_ioctls: number of @ioctls
@@ -294,6 +304,8 @@ struct vgpu_schema_ioctl {
  * @nr_compat: number of @compat
  * @compat: looked at first for 32-bit programs, likewise in order
  * @base: where to look for what is not here, or NULL
+ * @nr_live: number of @live
+ * @live: what cannot be mapped as a copy
  */
 struct vgpu_schema {
 	const char *name;
@@ -302,6 +314,8 @@ struct vgpu_schema {
 	u32 nr_compat;
 	const struct vgpu_schema_ioctl *compat;
 	const struct vgpu_schema *base;
+	u32 nr_live;
+	const struct vgpu_schema_live *live;
 };
 
 /* --- for tables ----------------------------------------------------------- */
@@ -367,6 +381,7 @@ extern const struct vgpu_schema vgpu_schema_dma_buf;
 extern const struct vgpu_schema vgpu_schema_dma_heap;
 extern const struct vgpu_schema vgpu_schema_udmabuf;
 extern const struct vgpu_schema vgpu_schema_sync_file;
+extern const struct vgpu_schema vgpu_schema_sound;
 
 /**
  * vgpu_schema_for_export - which schema the files of an export have
@@ -380,6 +395,9 @@ const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, c
 
 /* Likewise for an object that came back from a call on a file with schema @from. */
 const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_schema *from);
+
+/* Return: 0, or -errno where a copy of what lies at @offset would be of no use. */
+int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
 
 /* Return: the entry for @cmd, or NULL. */
 const struct vgpu_schema_ioctl *vgpu_schema_find(const struct vgpu_schema *schema, u32 cmd,

@@ -38,6 +38,7 @@
 #endif
 #include <linux/media.h>
 #include <linux/videodev2.h>
+#include <sound/asound.h>
 
 #ifndef DRM_IOCTL_SYNCOBJ_EVENTFD	/* 6.6 */
 struct drm_syncobj_eventfd {

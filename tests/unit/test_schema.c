@@ -313,8 +313,9 @@ static void find_check(void)
 		   &vgpu_schema_v4l2, "V4L2");
 	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/v4l-subdev0"),
 		   "not its subdevices");
-	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/snd/pcmC0D0p"),
-		   "any device");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/snd/pcmC0D0p") ==
+		   &vgpu_schema_sound, "sound");
+	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/snd/seq"), "any device");
 	for (i = 0; i < ARRAY_SIZE(drivers); i++)
 		tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, drivers[i], "") != drm,
 			   "%s", drivers[i]);
@@ -327,6 +328,22 @@ static void find_check(void)
 	tap_subject("the schema of a file");
 }
 
+static void map_check(void)
+{
+	const struct vgpu_schema *sound = &vgpu_schema_sound;
+	const struct vgpu_schema above = { .name = "above", .base = sound };
+
+	tap_expect(!vgpu_schema_check_map(sound, SNDRV_PCM_MMAP_OFFSET_DATA), "samples");
+	tap_expect(vgpu_schema_check_map(sound, SNDRV_PCM_MMAP_OFFSET_STATUS_OLD) == -ENXIO,
+		   "status, of old");
+	tap_expect(vgpu_schema_check_map(sound, SNDRV_PCM_MMAP_OFFSET_CONTROL_NEW) == -ENXIO,
+		   "control");
+	tap_expect(vgpu_schema_check_map(&above, SNDRV_PCM_MMAP_OFFSET_STATUS_NEW) == -ENXIO,
+		   "status, by the base");
+	tap_expect(!vgpu_schema_check_map(NULL, SNDRV_PCM_MMAP_OFFSET_STATUS_NEW), "no schema");
+	tap_subject("pages that change with no call");
+}
+
 int main(void)
 {
 	size_t i;
@@ -337,5 +354,6 @@ int main(void)
 		schema_check(all_schemas[i]);
 	lesson_check();
 	find_check();
+	map_check();
 	return tap_done();
 }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sound through a forwarded file: ALSA's status and control pages, which the
+ * kernel and the program change without any call, cannot be mapped (libraries
+ * then use an ioctl), while the ring of samples can, and what is written there is
+ * what is played.
+ *
+ * Exports a loopback card to the guest of this machine: as root, in the loopback
+ * tier only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <sound/asound.h>
+
+#include "kselftest_harness.h"
+
+#define PAGE		4096UL
+#define RATE		48000
+#define PERIOD		1200	/* frames */
+#define FRAMES		28800	/* of the ring; one is 2 bytes */
+#define HEARD		4800	/* that are listened to */
+#define LOUD		100	/* quietest sample that is played */
+
+/* The guest's node of the export, when it is there. */
+static int sound_open(void)
+{
+	char file[64], name[32];
+	FILE *stream;
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		snprintf(file, sizeof(file), "/sys/class/vgpu/vgpu%d/name", i);
+		stream = fopen(file, "r");
+		if (!stream)
+			continue;
+		if (fscanf(stream, "%31s", name) != 1)
+			name[0] = 0;
+		fclose(stream);
+		if (strcmp(name, "sound"))
+			continue;
+		snprintf(file, sizeof(file), "/dev/vgpu%d", i);
+		return open(file, O_RDWR);
+	}
+	return -1;
+}
+
+FIXTURE(sound) {
+	int play;	/* forwarded */
+	int listen;	/* the other end of the loop, real */
+};
+
+FIXTURE_SETUP(sound)
+{
+	const char *tier = getenv("VGPU_TIER");
+	int tries;
+
+	self->play = -1;
+	self->listen = -1;
+	if (!tier || strcmp(tier, "loopback"))
+		SKIP(return, "needs the host in the same machine: loopback");
+	if (geteuid())
+		SKIP(return, "needs root");
+	if (system("modprobe -q snd-aloop"))
+		SKIP(return, "no snd-aloop on this kernel");
+	ASSERT_EQ(0, system("c=$(readlink /proc/asound/Loopback) && c=${c#card} && "
+			    "vgpuctl export /dev/snd/pcmC${c}D0p --to 1 --name sound >/dev/null && "
+			    "ln -sf /dev/snd/pcmC${c}D1c /run/vgpu-listen"));
+	for (tries = 0; tries < 200 && self->play < 0; tries++) {
+		self->play = sound_open();
+		usleep(50000);
+	}
+	ASSERT_GE(self->play, 0);
+	self->listen = open("/run/vgpu-listen", O_RDWR);
+	ASSERT_GE(self->listen, 0);
+}
+
+FIXTURE_TEARDOWN(sound)
+{
+	if (self->play < 0)
+		return;
+	close(self->listen);
+	close(self->play);
+	EXPECT_EQ(0, system("vgpuctl unexport sound --force >/dev/null"));
+}
+
+TEST_F(sound, live_pages)
+{
+	static const unsigned long live[] = {
+		SNDRV_PCM_MMAP_OFFSET_STATUS_OLD, SNDRV_PCM_MMAP_OFFSET_CONTROL_OLD,
+		SNDRV_PCM_MMAP_OFFSET_STATUS_NEW, SNDRV_PCM_MMAP_OFFSET_CONTROL_NEW,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(live) / sizeof(live[0]); i++) {
+		errno = 0;
+		EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->play, live[i]));
+		EXPECT_EQ(ENXIO, errno);
+	}
+}
+
+static void choose(struct snd_pcm_hw_params *params, int what, unsigned int value)
+{
+	if (what <= SNDRV_PCM_HW_PARAM_LAST_MASK) {
+		struct snd_mask *mask = &params->masks[what - SNDRV_PCM_HW_PARAM_FIRST_MASK];
+
+		memset(mask, 0, sizeof(*mask));
+		mask->bits[value / 32] = 1u << value % 32;
+	} else {
+		struct snd_interval *interval =
+			&params->intervals[what - SNDRV_PCM_HW_PARAM_FIRST_INTERVAL];
+
+		interval->min = value;
+		interval->max = value;
+		interval->integer = 1;
+	}
+}
+
+/* One channel of 16 bits; starts only when told to. */
+static int prepare(int fd, int access)
+{
+	struct snd_pcm_sw_params sw = {
+		.avail_min = PERIOD, .start_threshold = 10 * FRAMES,
+		.stop_threshold = 1UL << 30, .boundary = (snd_pcm_uframes_t)FRAMES << 20, .proto = SNDRV_PCM_VERSION,
+	};
+	struct snd_pcm_hw_params hw;
+	unsigned int i;
+
+	memset(&hw, 0, sizeof(hw));
+	memset(hw.masks, 0xff, sizeof(hw.masks));
+	for (i = 0; i < sizeof(hw.intervals) / sizeof(hw.intervals[0]); i++)
+		hw.intervals[i].max = ~0u;
+	hw.rmask = ~0u;
+	choose(&hw, SNDRV_PCM_HW_PARAM_ACCESS, access);
+	choose(&hw, SNDRV_PCM_HW_PARAM_FORMAT, SNDRV_PCM_FORMAT_S16_LE);
+	choose(&hw, SNDRV_PCM_HW_PARAM_SUBFORMAT, SNDRV_PCM_SUBFORMAT_STD);
+	choose(&hw, SNDRV_PCM_HW_PARAM_CHANNELS, 1);
+	choose(&hw, SNDRV_PCM_HW_PARAM_RATE, RATE);
+	choose(&hw, SNDRV_PCM_HW_PARAM_PERIOD_SIZE, PERIOD);
+	choose(&hw, SNDRV_PCM_HW_PARAM_BUFFER_SIZE, FRAMES);
+	if (ioctl(fd, SNDRV_PCM_IOCTL_HW_PARAMS, &hw) ||
+	    ioctl(fd, SNDRV_PCM_IOCTL_SW_PARAMS, &sw))
+		return -1;
+	return ioctl(fd, SNDRV_PCM_IOCTL_PREPARE);
+}
+
+/* What comes back has to be a part of 100, 101, 102, ... behind silence. */
+TEST_F(sound, plays_what_is_mapped)
+{
+	struct snd_pcm_sync_ptr sync = { .flags = 0 };
+	static short heard[HEARD];
+	struct snd_xferi xfer = { .buf = heard, .frames = HEARD };
+	unsigned int i, first;
+	short *ring;
+
+	ASSERT_EQ(0, prepare(self->play, SNDRV_PCM_ACCESS_MMAP_INTERLEAVED));
+	ASSERT_EQ(0, prepare(self->listen, SNDRV_PCM_ACCESS_RW_INTERLEAVED));
+	ring = mmap(NULL, FRAMES * sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED, self->play, 0);
+	ASSERT_NE(MAP_FAILED, ring);
+	for (i = 0; i < FRAMES; i++)
+		ring[i] = LOUD + i;
+	sync.c.control.appl_ptr = FRAMES;
+	sync.c.control.avail_min = PERIOD;
+	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_SYNC_PTR, &sync));
+	EXPECT_EQ(SNDRV_PCM_STATE_PREPARED, sync.s.status.state);
+	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_START));
+	ASSERT_EQ(0, ioctl(self->listen, SNDRV_PCM_IOCTL_START));
+	ASSERT_EQ(0, ioctl(self->listen, SNDRV_PCM_IOCTL_READI_FRAMES, &xfer));
+	ASSERT_EQ(HEARD, xfer.result);
+	for (first = 0; first < HEARD && !heard[first]; first++)
+		;
+	ASSERT_LT(first, HEARD);
+	EXPECT_GE(heard[first], LOUD);
+	/* A machine that is slow hears it a second time. */
+	for (i = first + 1; i < HEARD; i++)
+		if (heard[i] != (heard[i - 1] == LOUD + FRAMES - 1 ? LOUD : heard[i - 1] + 1))
+			break;
+	EXPECT_EQ(HEARD, i);
+	/* Time goes on without the page, too. */
+	sync.flags = SNDRV_PCM_SYNC_PTR_HWSYNC;
+	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_SYNC_PTR, &sync));
+	EXPECT_EQ(SNDRV_PCM_STATE_RUNNING, sync.s.status.state);
+	EXPECT_GT(sync.s.status.hw_ptr, 0);
+	EXPECT_EQ(FRAMES, sync.c.control.appl_ptr);
+	EXPECT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_DROP));
+	ASSERT_EQ(0, munmap(ring, FRAMES * sizeof(*ring)));
+}
+
+/*
+ * The ioctl says that the driver reads its argument; how much was written it
+ * leaves there nevertheless.
+ */
+TEST_F(sound, tells_what_is_written)
+{
+	static short samples[2 * PERIOD];
+	struct snd_xferi xfer = { .result = -1, .buf = samples, .frames = 2 * PERIOD };
+	snd_pcm_uframes_t back = PERIOD;
+
+	ASSERT_EQ(0, prepare(self->play, SNDRV_PCM_ACCESS_RW_INTERLEAVED));
+	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_WRITEI_FRAMES, &xfer));
+	EXPECT_EQ(2 * PERIOD, xfer.result);
+	EXPECT_EQ((void *)samples, xfer.buf);
+	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_REWIND, &back));
+	EXPECT_EQ(PERIOD, back);
+	EXPECT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_DROP));
+}
+
+TEST_HARNESS_MAIN
