@@ -69,7 +69,9 @@ static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
 
 static u32 fixup_size(const struct vgpu_fixup *fixup)
 {
-	return le16_to_cpu(fixup->type) == VGPU_FIXUP_PTR ? 8 : 4;
+	u16 type = le16_to_cpu(fixup->type);
+
+	return type == VGPU_FIXUP_PTR || type == VGPU_FIXUP_TIME ? 8 : 4;
 }
 
 /* An fd that comes back in the place of the one that went in. */
@@ -122,6 +124,10 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 		return 0;
 	case VGPU_FIXUP_FD_IN:
 		return target && !fixup->target_offset ? 0 : -EPROTO;
+	case VGPU_FIXUP_TIME:
+		if (!(le32_to_cpu(seg->flags) & VGPU_SEG_IN) || target || fixup->target_offset)
+			return -EPROTO;
+		return 0;
 	case VGPU_FIXUP_FD_OUT:
 		if (!(le32_to_cpu(seg->flags) & VGPU_SEG_OUT) || target || fixup->target_offset)
 			return -EPROTO;

@@ -19,6 +19,9 @@
 
 #define u64_to_user_ptr(x)	((void *)(uintptr_t)(x))
 
+/* The program's to define, like the three below. */
+u64 ktime_get_ns(void);
+
 unsigned long copy_from_user(void *to, const void *from, unsigned long n);
 unsigned long copy_to_user(void *to, const void *from, unsigned long n);
 bool access_ok(const void *addr, unsigned long n);

@@ -435,6 +435,28 @@ int vgpu_marshal_fd_ret(struct vgpu_marshal *m)
 	return object_add(m, VGPU_FIXUP_FD_RET, &held);
 }
 
+/*
+ * Each machine has a CLOCK_MONOTONIC of its own. Times that have been and those
+ * that never come are the same everywhere.
+ */
+static int walk_time(struct vgpu_marshal *m, const struct level *level,
+		     const struct vgpu_schema_field *field, s64 time)
+{
+	const struct vgpu_marshal_seg *info = &m->info[level->seg];
+	u32 place = level->base + field->offset;
+	s64 now = ktime_get_ns();
+	u64 delay = time > now ? time - now : 0;
+	int error;
+
+	if (time <= 0 || time == S64_MAX || !(info->dir & VGPU_IN))
+		return 0;
+	error = vgpu_marshal_fixup_add(m, VGPU_FIXUP_TIME, level->seg, place, 0, 0);
+	if (error < 0)
+		return error;
+	memcpy(m->data + info->in_off + place, &delay, sizeof(delay));
+	return 0;
+}
+
 static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		      const struct vgpu_schema_field *field)
 {
@@ -458,6 +480,8 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return vgpu_marshal_fd_ret(m);
 	case VGPU_FIELD_HIDE:
 		return walk_hide(m, level, field);
+	case VGPU_FIELD_TIME:
+		return known ? walk_time(m, level, field, value) : 0;
 	default:
 		return 0;
 	}

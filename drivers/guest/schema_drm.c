@@ -83,11 +83,14 @@ static const struct vgpu_schema_field syncobj_import[] = {
 	{ VGPU_PTR(s, points), .dir = (d), .unit = sizeof(__u64), \
 	  .count = VGPU_FIELD(s, count_handles) }
 
+/* Unlike those of most drivers' waits, these ends of waiting are points in time. */
 static const struct vgpu_schema_field syncobj_wait[] = {
+	{ VGPU_TIME(struct drm_syncobj_wait, timeout_nsec) },
 	HANDLES(struct drm_syncobj_wait),
 };
 
 static const struct vgpu_schema_field syncobj_timeline_wait[] = {
+	{ VGPU_TIME(struct drm_syncobj_timeline_wait, timeout_nsec) },
 	HANDLES(struct drm_syncobj_timeline_wait),
 	POINTS(struct drm_syncobj_timeline_wait, VGPU_IN),
 };

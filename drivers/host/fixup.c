@@ -7,6 +7,7 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -75,6 +76,15 @@ static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixu
 	return put_user(fd, (s32 __user *)fixup_addr(call, fixup)) ? -EFAULT : 0;
 }
 
+/* The guest's clock is another one, so it says how long from now. */
+static int fixup_place_time(struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+{
+	u64 now = ktime_get_ns();
+	u64 delay = min_t(u64, fixup_original(call, fixup, sizeof(delay)), KTIME_MAX - now);
+
+	return put_user(now + delay, (u64 __user *)fixup_addr(call, fixup));
+}
+
 static bool fixup_has_fd_in(const struct vgpu_hcall *call)
 {
 	u32 i;
@@ -108,6 +118,9 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
 			break;
 		case VGPU_FIXUP_FD_IN:
 			ret = fixup_place_fd(call, fixup, &call->placed[i]);
+			break;
+		case VGPU_FIXUP_TIME:
+			ret = fixup_place_time(call, fixup);
 			break;
 		}
 	}
@@ -147,6 +160,15 @@ static void fixup_undo_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixu
 		memcpy(field, &original, sizeof(original));
 }
 
+static void fixup_undo_time(struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+{
+	u64 original = fixup_original(call, fixup, sizeof(original));
+	void *field = fixup_reply(call, fixup);
+
+	if (field)
+		memcpy(field, &original, sizeof(original));
+}
+
 void vgpu_fixup_undo(struct vgpu_hcall *call)
 {
 	const struct vgpu_fixup *fixup = call->view.fixups;
@@ -159,6 +181,9 @@ void vgpu_fixup_undo(struct vgpu_hcall *call)
 			break;
 		case VGPU_FIXUP_FD_IN:
 			fixup_undo_fd(call, fixup, call->placed[i].fd);
+			break;
+		case VGPU_FIXUP_TIME:
+			fixup_undo_time(call, fixup);
 			break;
 		}
 	}

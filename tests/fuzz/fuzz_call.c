@@ -48,7 +48,7 @@ static void fix(const struct vgpu_call_view *view, const u8 *scratch, u8 *fixed,
 	for (i = 0; i < nr; i++) {
 		const struct vgpu_fixup *fixup = &view->fixups[i];
 		u16 type = le16_to_cpu(fixup->type);
-		u32 size = type == VGPU_FIXUP_PTR ? 8 : 4;
+		u32 size = type == VGPU_FIXUP_PTR || type == VGPU_FIXUP_TIME ? 8 : 4;
 		u32 at, to;
 
 		if (type == VGPU_FIXUP_FD_OUT || type == VGPU_FIXUP_FD_RET)

@@ -81,6 +81,7 @@ static void segs_place(struct host *host, const struct vgpu_call_view *view)
 static void fixups_apply(struct host *host, const struct vgpu_call_view *view, u64 *placed)
 {
 	u32 i, value32;
+	u64 time;
 
 	for (i = 0; i < le16_to_cpu(view->call->nr_fixups); i++) {
 		const struct vgpu_fixup *fixup = &view->fixups[i];
@@ -103,6 +104,11 @@ static void fixups_apply(struct host *host, const struct vgpu_call_view *view, u
 			placed[i] = value32;
 			memcpy(fixup_place(host, fixup), &value32, 4);
 			break;
+		case VGPU_FIXUP_TIME:
+			memcpy(&time, fixup_place(host, fixup), 8);
+			time = min_t(u64, time, S64_MAX - HOST_NOW) + HOST_NOW;
+			memcpy(fixup_place(host, fixup), &time, 8);
+			break;
 		}
 	}
 	host->first_new_fd = host->next_fd;
@@ -119,6 +125,8 @@ static void fixups_undo(struct host *host, const struct vgpu_call_view *view, co
 		u16 type = le16_to_cpu(fixup->type);
 		u32 len;
 
+		if (type == VGPU_FIXUP_TIME)
+			memcpy(fixup_place(host, fixup), &original[i], 8);
 		if (type != VGPU_FIXUP_PTR && type != VGPU_FIXUP_PTR32 &&
 		    type != VGPU_FIXUP_FD_IN)
 			continue;
@@ -211,7 +219,8 @@ static u8 *host_call(struct host *host, const u8 *msg, size_t msg_len, driver_fn
 	for (i = 0; i < nr; i++)
 		if (le16_to_cpu(view.fixups[i].type) != VGPU_FIXUP_FD_RET)
 			memcpy(&original[i], fixup_place(host, &view.fixups[i]),
-			       le16_to_cpu(view.fixups[i].type) == VGPU_FIXUP_PTR ? 8 : 4);
+			       le16_to_cpu(view.fixups[i].type) == VGPU_FIXUP_PTR ||
+			       le16_to_cpu(view.fixups[i].type) == VGPU_FIXUP_TIME ? 8 : 4);
 	fixups_apply(host, &view, placed);
 
 	args = &view.call->args.ioctl;

@@ -8,6 +8,11 @@
 struct user user;
 long vgpu_user_alloc_fail;
 
+u64 ktime_get_ns(void)
+{
+	return USER_NOW;
+}
+
 static u8 rights[USER_SIZE / USER_PAGE];
 static u8 *seen;		/* a byte for each: was it read? */
 

@@ -16,6 +16,10 @@
 #define USER_READ	1
 #define USER_WRITE	2
 
+/* What the program's CLOCK_MONOTONIC shows, and the host's. */
+#define USER_NOW	5000000000ULL
+#define HOST_NOW	9000000007ULL
+
 /* Open files: these are objects of the host (object is fd + USER_OBJECT) ... */
 #define USER_FD_FIRST	10
 #define USER_FD_LAST	99

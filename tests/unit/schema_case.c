@@ -279,6 +279,9 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 		case VGPU_FIELD_FD_IN:
 			put(f->p + field->offset, 4, USER_FD_FIRST + next_random(c) % 50);
 			break;
+		case VGPU_FIELD_TIME:
+			put(f->p + field->offset, 8, USER_NOW + next_random(c));
+			break;
 		}
 	}
 	special = special_bytes(c, f, body);
@@ -508,6 +511,9 @@ static bool drive_struct(struct host *host, struct schema_case *c, const struct 
 				break;
 			c->fds_out++;
 			put(f->p + field->offset, 4, driver_fd_new(host, 7000 + c->fds_out));
+			break;
+		case VGPU_FIELD_TIME:
+			meet(c, get(f->p + field->offset, 8) - (host ? HOST_NOW : USER_NOW));
 			break;
 		}
 	}

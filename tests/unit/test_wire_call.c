@@ -101,12 +101,12 @@ static const struct wire_case call_ioctl_seg[] = {
 static const struct wire_case call_ioctl_nested[] = {
 	/* PTR: the place */
 	FIX(0, type, 0, false),
-	FIX(0, type, VGPU_FIXUP_PTR32 + 1, false),
+	FIX(0, type, VGPU_FIXUP_TIME + 1, false),
 	FIX(0, type, VGPU_FIXUP_PTR32, true),
 	FIX(0, seg, 5, false),
 	FIX(0, seg, 4, false),			/* a PAGE segment */
 	FIX(0, seg, 3, false),			/* an empty one */
-	FIX(0, seg, 1, true),
+	FIX(0, seg, 1, false),			/* overlaps the TIME there */
 	FIX(0, seg, 2, false),			/* overlaps the FD_OUT there */
 	FIX(0, offset, 4, false),
 	FIX(0, offset, 8, false),		/* overlaps fixup 1 */
@@ -141,7 +141,7 @@ static const struct wire_case call_ioctl_nested[] = {
 	FIX(3, target, ~0U, true),
 	FIX(3, target_offset, 1, false),
 	FIX(3, offset, 12, false),
-	FIX(3, offset, 4, true),
+	FIX(3, offset, 4, false),		/* overlaps the TIME */
 	FIX(3, type, VGPU_FIXUP_FD_OUT, false),
 	/* FD_RET */
 	FIX(7, seg, 1, false),
@@ -157,6 +157,12 @@ static const struct wire_case call_ioctl_nested[] = {
 	FIX(9, offset, 20, false),
 	FIX(9, offset, 16, true),
 	FIX(9, target, 9, false),
+	/* TIME */
+	FIX(10, seg, 2, false),			/* OUT only */
+	FIX(10, offset, 4, false),
+	FIX(10, offset, 8, false),		/* overlaps the FD_IN there, and the end */
+	FIX(10, target, 1, false),
+	FIX(10, target_offset, 1, false),
 	BAD(vgpu_call, nr_segs, 4),
 	BAD(vgpu_call, nr_fixups, 7),
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
@@ -335,18 +341,18 @@ static void test_limits(void)
 	tap_expect(view.reply_bytes == 40 + 32, "reply: %u", view.reply_bytes);
 	tap_expect((const u8 *)view.segs == (u8 *)buf.words + SEG_DATA(0, 0), "segs");
 	tap_expect((const u8 *)view.fixups == (u8 *)buf.words + SEG_DATA(5, 0), "fixups");
-	tap_expect(view.data == (u8 *)buf.words + SEG_DATA(5, 10), "data");
+	tap_expect(view.data == (u8 *)buf.words + SEG_DATA(5, 11), "data");
 
 	limits.segs = 5;
-	limits.fixups = 10;
+	limits.fixups = 11;
 	limits.call_bytes = buf.len;
 	tap_expect(!wire_case_check(buf.words, buf.len, NULL, &limits), "exactly its limits");
 	limits.segs = 4;
 	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "segs");
 	limits.segs = 5;
-	limits.fixups = 9;
-	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "fixups");
 	limits.fixups = 10;
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "fixups");
+	limits.fixups = 11;
 	limits.call_bytes = buf.len - 8;
 	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO, "bytes");
 	tap_subject("limits");

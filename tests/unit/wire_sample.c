@@ -332,6 +332,7 @@ static void fill_call_ioctl_nested(struct wire_buf *buf)
 	/* One field that is an fd in and another one out. */
 	add_fixup(buf, VGPU_FIXUP_FD_IN, 0, 28, 9, 0);
 	add_fixup(buf, VGPU_FIXUP_FD_OUT, 0, 28, 0, 0);
+	add_fixup(buf, VGPU_FIXUP_TIME, 1, 0, 0, 0);
 	add_bytes(buf, 40);
 	add_bytes(buf, 13);
 	add_bytes(buf, VGPU_PAGE_SIZE);

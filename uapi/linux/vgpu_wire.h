@@ -345,6 +345,11 @@ enum vgpu_fixup_type {
 	VGPU_FIXUP_FD_RET	= 4,
 	/* 4 bytes: like PTR, for structs that hold a 32-bit pointer. */
 	VGPU_FIXUP_PTR32	= 5,
+	/*
+	 * 8 bytes: nanoseconds from now, which become a time of the host's
+	 * CLOCK_MONOTONIC. The reply has what the call had there.
+	 */
+	VGPU_FIXUP_TIME		= 6,
 };
 
 /**
