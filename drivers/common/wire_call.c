@@ -248,6 +248,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 	case VGPU_OP_IOCTL:
 		return call_check_ioctl(view, nr_segs);
 	case VGPU_OP_READ:
+	case VGPU_OP_FDINFO:
 		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
 			raw_ok(raw, nr_raw) ? 0 : -EPROTO;
 	case VGPU_OP_WRITE:

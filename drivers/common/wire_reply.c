@@ -13,9 +13,9 @@ static int reply_check_object(const struct vgpu_object_desc *desc, u32 op)
 
 	if (!desc->object || kind < VGPU_OBJECT_DEVICE || kind > VGPU_OBJECT_OTHER ||
 	    (op == VGPU_OP_OPEN && (kind != VGPU_OBJECT_DEVICE || desc->fixup)) ||
-	    (le32_to_cpu(desc->fops) & ~(VGPU_FOP_NO_PWRITE | (VGPU_FOP_NO_PWRITE - 1))) ||
-	    (le32_to_cpu(desc->flags) & ~(VGPU_OBJECT_READ | VGPU_OBJECT_WRITE |
-					  VGPU_OBJECT_CLOEXEC)))
+	    (le32_to_cpu(desc->fops) & ~(VGPU_FOP_FDINFO | (VGPU_FOP_FDINFO - 1))) ||
+	    (le32_to_cpu(desc->flags) &
+	     ~(VGPU_OBJECT_SAME_DEVICE | (VGPU_OBJECT_SAME_DEVICE - 1))))
 		return -EPROTO;
 	return 0;
 }
@@ -64,6 +64,7 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 	*bytes = 0;
 	switch (op) {
 	case VGPU_OP_READ:
+	case VGPU_OP_FDINFO:
 	case VGPU_OP_READ_PAGES:
 	case VGPU_OP_WRITE:
 		most = le32_to_cpu(sent->segs[0].len);
@@ -96,6 +97,7 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 			return -EPROTO;
 		fallthrough;
 	case VGPU_OP_READ:
+	case VGPU_OP_FDINFO:
 		*bytes = result > 0 ? result : 0;
 		break;
 	case VGPU_OP_IOCTL:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The plain file operations: open, close, read, write, llseek. Each checks first
+ * The plain file operations: open, close, read, write, llseek, fdinfo. Each checks first
  * what the VFS would have checked.
  */
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/seq_file.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
@@ -197,4 +198,31 @@ s64 vgpu_fops_llseek(struct vgpu_hcall *call)
 	call->pos = file->f_pos;
 	mutex_unlock(&file->f_pos_lock);
 	return ret;
+}
+
+/*
+ * What the driver adds to /proc/PID/fdinfo. There is no file of procfs here, but
+ * a buffer is all that seq_printf() and its kin need, and the file's credentials
+ * for those who ask in which namespace an id is to be shown.
+ */
+s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
+{
+	struct file *file = call->object->file;
+	struct seq_file seq = { .file = file };
+	int ret;
+
+	if (!file->f_op->show_fdinfo)
+		return 0;
+	ret = vgpu_call_alloc_data(call, le32_to_cpu(call->view.segs[0].len));
+	if (ret)
+		return vgpu_call_refuse(call, ret);
+	seq.buf = call->data;
+	seq.size = le32_to_cpu(call->view.segs[0].len);
+	file->f_op->show_fdinfo(&seq, file);
+	/* As procfs, which would try again with more room, shows no half a line. */
+	if (seq_has_overflowed(&seq))
+		return -EOVERFLOW;
+	memset(call->data + seq.count, 0, vgpu_wire_pad(seq.count) - seq.count);
+	call->data_len = vgpu_wire_pad(seq.count);
+	return seq.count;
 }

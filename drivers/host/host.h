@@ -581,6 +581,7 @@ s64 vgpu_fops_close(struct vgpu_hcall *call);
 s64 vgpu_fops_read(struct vgpu_hcall *call);
 s64 vgpu_fops_write(struct vgpu_hcall *call);
 s64 vgpu_fops_llseek(struct vgpu_hcall *call);
+s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
 s64 vgpu_ioctl_run(struct vgpu_hcall *call);
 s64 vgpu_poll_run(struct vgpu_hcall *call);
 s64 vgpu_mapping_mmap(struct vgpu_hcall *call);

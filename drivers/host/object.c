@@ -257,6 +257,8 @@ static u32 object_fops(struct file *file)
 		mask |= VGPU_FOP_MMAP;
 	if (fops->poll)
 		mask |= VGPU_FOP_POLL;
+	if (fops->show_fdinfo)
+		mask |= VGPU_FOP_FDINFO;
 	if (file->f_mode & FMODE_STREAM)
 		mask |= VGPU_FOP_STREAM;
 	if (!(file->f_mode & FMODE_PREAD))

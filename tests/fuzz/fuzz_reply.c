@@ -36,6 +36,7 @@ static void use_bytes(const struct vgpu_reply_view *view, const struct vgpu_call
 
 	switch (le16_to_cpu(sent->call->op)) {
 	case VGPU_OP_READ:
+	case VGPU_OP_FDINFO:
 	case VGPU_OP_READ_PAGES:
 		if (result <= 0)
 			return;

@@ -344,6 +344,12 @@ static void fill_call_read(struct wire_buf *buf)
 	add_seg(buf, 0x7ffc00001230, 100, VGPU_SEG_OUT);
 }
 
+static void fill_call_fdinfo(struct wire_buf *buf)
+{
+	call_begin(buf, VGPU_OP_FDINFO, 7);
+	add_seg(buf, 0, 4096, VGPU_SEG_OUT);
+}
+
 static void fill_call_write(struct wire_buf *buf)
 {
 	call_begin(buf, VGPU_OP_WRITE, 7);
@@ -480,6 +486,12 @@ static void fill_reply_read_error(struct wire_buf *buf)
 	reply_begin(buf, -512);		/* -ERESTARTSYS */
 }
 
+static void fill_reply_fdinfo(struct wire_buf *buf)
+{
+	reply_begin(buf, 21);
+	add_bytes(buf, 21);
+}
+
 static void fill_reply_write(struct wire_buf *buf)
 {
 	reply_begin(buf, 100);
@@ -530,13 +542,14 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(call_ioctl_page), SAMPLE(call_ioctl_seg), SAMPLE(call_ioctl_nested),
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
 	SAMPLE(call_mmap), SAMPLE(call_read_pages), SAMPLE(call_write_pages),
+	SAMPLE(call_fdinfo),
 
 	REPLY(open, open), REPLY(open_error, open), REPLY(refused, ioctl_nested),
 	REPLY(close, close), REPLY(ioctl_value, ioctl_value), REPLY(ioctl_seg, ioctl_seg),
 	REPLY(ioctl_nested, ioctl_nested), REPLY(stray, ioctl_seg), REPLY(read, read),
 	REPLY(read_error, read), REPLY(write, write), REPLY(llseek, llseek),
 	REPLY(poll, poll), REPLY(mmap, mmap), REPLY(read_pages, read_pages),
-	REPLY(write_pages, write_pages),
+	REPLY(write_pages, write_pages), REPLY(fdinfo, fdinfo),
 };
 
 const u32 wire_nr_samples = ARRAY_SIZE(wire_samples);

@@ -308,6 +308,7 @@ enum vgpu_op {
 	VGPU_OP_MMAP		= 8,	/* class mm: never causes an upcall */
 	VGPU_OP_READ_PAGES	= 9,	/* class mm */
 	VGPU_OP_WRITE_PAGES	= 10,	/* class mm */
+	VGPU_OP_FDINFO		= 11,
 };
 
 #define VGPU_SEG_IN		(1U << 0)	/* bytes follow in the CALL */
@@ -390,7 +391,7 @@ struct vgpu_args_ioctl {
 	__le64 reserved[4];
 };
 
-/* READ: one OUT segment, the buffer. WRITE: one IN segment. */
+/* READ, FDINFO: one OUT segment, the buffer. WRITE: one IN segment. */
 struct vgpu_args_rw {
 	__le64 reserved[6];
 };
@@ -485,6 +486,7 @@ struct vgpu_call {
 #define VGPU_FOP_STREAM		(1U << 7)	/* FMODE_STREAM: no position */
 #define VGPU_FOP_NO_PREAD	(1U << 8)	/* FMODE_PREAD is not set */
 #define VGPU_FOP_NO_PWRITE	(1U << 9)	/* FMODE_PWRITE is not set */
+#define VGPU_FOP_FDINFO		(1U << 10)
 
 enum vgpu_object_kind {
 	VGPU_OBJECT_DEVICE	= 1,	/* an opened export, or another device file */
@@ -496,6 +498,7 @@ enum vgpu_object_kind {
 #define VGPU_OBJECT_READ	(1U << 0)	/* FMODE_READ */
 #define VGPU_OBJECT_WRITE	(1U << 1)	/* FMODE_WRITE */
 #define VGPU_OBJECT_CLOEXEC	(1U << 2)	/* the fd that comes back has it */
+#define VGPU_OBJECT_SAME_DEVICE	(1U << 3)	/* as the object of the call: a DRM lease */
 
 /**
  * struct vgpu_object_desc - an object that a reply gives to the guest
@@ -576,7 +579,7 @@ struct vgpu_out_poll {
  * @reserved: 0
  *
  * Then the bytes of OUT segments, whole, also when the operation failed; of
- * READ and READ_PAGES only as many as @result says. A reply that is REFUSED
+ * READ, FDINFO and READ_PAGES only as many as @result says. A reply that is REFUSED
  * carries no objects and no bytes. A reply with objects is answered by an ACK;
  * if the lane ends without it, the host takes the objects back.
  */
