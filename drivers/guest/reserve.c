@@ -42,6 +42,10 @@ static bool reserve_exists(u64 base, u64 size)
  * vgpu_reserve_current - keep the shadow's range free in the process
  * @session: the calling process's; mmap_lock is not held
  *
+ * A program whose limits leave no room for it (RLIMIT_AS, or RLIMIT_MEMLOCK after
+ * mlockall()) goes without: it gets no memory there unless it asks for those very
+ * addresses.
+ *
  * Return: 0, or -ENOMEM: the program has something else there.
  */
 int vgpu_reserve_current(struct vgpu_session *session)
@@ -61,7 +65,7 @@ int vgpu_reserve_current(struct vgpu_session *session)
 	if (!session->is_reserved) {
 		addr = vm_mmap(reserve_file, base, size, PROT_NONE,
 			       MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
-		if (IS_ERR_VALUE(addr) && !reserve_exists(base, size))
+		if (addr == (unsigned long)-EEXIST && !reserve_exists(base, size))
 			ret = -ENOMEM;
 		else
 			WRITE_ONCE(session->is_reserved, true);
