@@ -20,11 +20,13 @@
 
 /**
  * struct vgpu_ioctl - one ioctl under way
- * @object: on which
+ * @file: on which
+ * @object: that it stands for
  * @xcall: the call
  * @m: the argument
  */
 struct vgpu_ioctl {
+	struct file *file;
 	struct vgpu_object *object;
 	struct vgpu_xcall xcall;
 	struct vgpu_marshal m;
@@ -71,7 +73,7 @@ static int ioctl_fd_reserve(void *data, const struct vgpu_object_desc *desc, voi
 		vgpu_object_put(object);
 		return fd;
 	}
-	file = vgpu_proxy_file(object);
+	file = vgpu_proxy_file(object, ioctl->file);
 	if (IS_ERR(file)) {
 		put_unused_fd(fd);
 		return PTR_ERR(file);
@@ -148,6 +150,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		ret = -ENOMEM;
 		goto out_put_session;
 	}
+	ioctl->file = file;
 	ioctl->object = object;
 	/* For fini, whatever happens before ioctl_call(). */
 	ioctl->xcall.buf = NULL;

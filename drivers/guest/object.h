@@ -75,6 +75,6 @@ void vgpu_object_hangup_all(struct vgpu_host *host);
 void vgpu_object_poll_event(struct vgpu_host *host, u32 id, u32 revents);
 
 /* proxy.c: files for objects that calls return */
-struct file *vgpu_proxy_file(struct vgpu_object *object);
+struct file *vgpu_proxy_file(struct vgpu_object *object, struct file *from);
 
 #endif /* VGPU_OBJECT_H */

@@ -27,7 +27,15 @@ static const char *proxy_name(u32 kind)
 	}
 }
 
-static struct file *proxy_create(struct vgpu_object *object)
+/* What libraries go by is the device number of an fd, not its path. */
+static void proxy_become_device(struct inode *inode, const struct inode *device)
+{
+	init_special_inode(inode, device->i_mode, device->i_rdev);
+	inode->i_uid = device->i_uid;
+	inode->i_gid = device->i_gid;
+}
+
+static struct file *proxy_create(struct vgpu_object *object, struct file *from)
 {
 	bool poll = object->fops & VGPU_FOP_POLL;
 	struct inode *inode;
@@ -37,6 +45,8 @@ static struct file *proxy_create(struct vgpu_object *object)
 	if (IS_ERR(inode))
 		return ERR_CAST(inode);
 	i_size_write(inode, object->size);
+	if ((object->flags & VGPU_OBJECT_SAME_DEVICE) && S_ISCHR(file_inode(from)->i_mode))
+		proxy_become_device(inode, file_inode(from));
 	file = vgpu_anon_file_alloc(inode, proxy_name(object->kind),
 				    object->f_flags & (O_ACCMODE | O_NONBLOCK | O_APPEND),
 				    poll ? &vgpu_file_fops : &vgpu_file_fops_no_poll);
@@ -51,10 +61,11 @@ static struct file *proxy_create(struct vgpu_object *object)
 /**
  * vgpu_proxy_file - the file of an object
  * @object: the object; the caller's reference is taken over, also after an error
+ * @from: the file on which the call was made that returned it
  *
  * Return: a reference of its file, made if it has none, or an ERR_PTR().
  */
-struct file *vgpu_proxy_file(struct vgpu_object *object)
+struct file *vgpu_proxy_file(struct vgpu_object *object, struct file *from)
 {
 	struct file *file = NULL;
 
@@ -67,7 +78,7 @@ struct file *vgpu_proxy_file(struct vgpu_object *object)
 		vgpu_object_put(object);
 		return file;
 	}
-	file = proxy_create(object);
+	file = proxy_create(object, from);
 	if (!IS_ERR(file))
 		object->file = file;
 	mutex_unlock(&object->file_lock);

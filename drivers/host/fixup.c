@@ -218,19 +218,24 @@ static struct vgpu_fd *fds_find(struct vgpu_hcall *call, int fd)
 static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 {
 	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
+	struct inode *inode = file_inode(call->object->file);
 	struct vgpu_peer *peer = call->lane->session->peer;
 	struct file *file = fd->file;
 	struct vgpu_object *object;
 	struct vgpu_grant *grant;
+	bool same;
 
 	fd->file = NULL;
 	/* A device that a device opens (a lease) has the policy of that one. */
 	grant = S_ISCHR(file_inode(file)->i_mode) ? call->object->grant : NULL;
+	same = grant && S_ISCHR(inode->i_mode) && inode->i_rdev == file_inode(file)->i_rdev;
 	object = vgpu_object_take(peer, file, grant);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
 	vgpu_object_describe(object, desc);
 	vgpu_object_put(object);
+	if (same)
+		desc->flags |= cpu_to_le32(VGPU_OBJECT_SAME_DEVICE);
 	if (fd->cloexec)
 		desc->flags |= cpu_to_le32(VGPU_OBJECT_CLOEXEC);
 	desc->fixup = cpu_to_le32(index);
