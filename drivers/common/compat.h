@@ -12,6 +12,7 @@
 #include <linux/pci.h>
 #include <linux/platform_device.h>
 #include <linux/shmem_fs.h>
+#include <linux/shrinker.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <linux/version.h>
@@ -125,6 +126,57 @@ static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
 #include <linux/device/faux.h>
 #define VGPU_HAVE_FAUX
 #endif
+
+/* Shrinkers are allocated by the core, and know whom they are for, from 6.7. */
+struct vgpu_shrinker {
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	struct shrinker shrinker;
+	void *data;
+#else
+	struct shrinker *shrinker;
+#endif
+};
+
+typedef unsigned long (*vgpu_shrinker_fn)(struct shrinker *shrinker, struct shrink_control *sc);
+
+static inline void *vgpu_shrinker_data(struct shrinker *shrinker)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	return container_of(shrinker, struct vgpu_shrinker, shrinker)->data;
+#else
+	return shrinker->private_data;
+#endif
+}
+
+static inline int vgpu_shrinker_start(struct vgpu_shrinker *s, vgpu_shrinker_fn count,
+				      vgpu_shrinker_fn scan, void *data)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	s->data = data;
+	s->shrinker.count_objects = count;
+	s->shrinker.scan_objects = scan;
+	s->shrinker.seeks = DEFAULT_SEEKS;
+	return register_shrinker(&s->shrinker, KBUILD_MODNAME);
+#else
+	s->shrinker = shrinker_alloc(0, KBUILD_MODNAME);
+	if (!s->shrinker)
+		return -ENOMEM;
+	s->shrinker->count_objects = count;
+	s->shrinker->scan_objects = scan;
+	s->shrinker->private_data = data;
+	shrinker_register(s->shrinker);
+	return 0;
+#endif
+}
+
+static inline void vgpu_shrinker_stop(struct vgpu_shrinker *s)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	unregister_shrinker(&s->shrinker);
+#else
+	shrinker_free(s->shrinker);
+#endif
+}
 
 /* ->mmap got a sibling, ->mmap_prepare, in 6.16. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)

@@ -9,6 +9,7 @@
 #include "export.h"
 #include "host.h"
 #include "object.h"
+#include "reclaim.h"
 #include "session.h"
 
 #define HOST_CONNECT_TIMEOUT_MS	2000
@@ -149,6 +150,9 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	ret = host_handshake(host, buf);
 	if (ret)
 		goto err_fini_conn;
+	ret = vgpu_reclaim_start(&host->spaces);
+	if (ret)
+		goto err_fini_conn;
 	kfree(buf);
 	return host;
 
@@ -265,6 +269,7 @@ void vgpu_host_abort(struct vgpu_host *host)
 	vgpu_session_abort_all(host);
 	vgpu_object_hangup_all(host);
 	vgpu_space_set_abort(&host->spaces);
+	vgpu_reclaim_stop(&host->spaces);
 	vgpu_export_del_all(host);
 	vgpu_control_end(&host->control);
 	vgpu_conn_fini(&host->conn);

@@ -162,6 +162,35 @@ static void space_drop_clean(struct vgpu_space *space)
 	}
 }
 
+unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
+{
+	struct vgpu_page *page, *tmp;
+	unsigned long index, nr = 0;
+	LIST_HEAD(gone);
+
+	if (!mutex_trylock(&space->lock))
+		return 0;
+	xa_for_each(&space->pages, index, page) {
+		if (nr == max)
+			break;
+		/* Locked, it is on its way into a private mapping. */
+		if (page->orig || !trylock_page(page->page))
+			continue;
+		set_page_private(page->page, SPACE_PAGE_GONE);
+		unlock_page(page->page);
+		xa_erase(&space->pages, index);
+		unmap_mapping_range(space->inode->i_mapping, (loff_t)index << PAGE_SHIFT,
+				    PAGE_SIZE, 0);
+		list_add(&page->node, &gone);
+		nr++;
+	}
+	mutex_unlock(&space->lock);
+
+	list_for_each_entry_safe(page, tmp, &gone, node)
+		space_page_free(space, page);
+	return nr;
+}
+
 /* An active space that the drop with number @drops was not at yet, or NULL. */
 static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
 {

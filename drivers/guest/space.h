@@ -25,6 +25,8 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "compat.h"
+
 struct vgpu_host;
 struct vgpu_mapping;
 
@@ -47,6 +49,7 @@ struct vgpu_mapping;
  * @unmaps: ranges that end at the host when their dirty bytes are there
  * @wait: woken when @busy or @starved falls
  * @work: flushes where no thread may wait
+ * @shrinker: see reclaim.c
  */
 struct vgpu_space_set {
 	struct mutex drop_lock;
@@ -63,6 +66,7 @@ struct vgpu_space_set {
 	struct list_head unmaps;
 	wait_queue_head_t wait;
 	struct work_struct work;
+	struct vgpu_shrinker shrinker;
 };
 
 /**
@@ -172,6 +176,11 @@ void vgpu_space_drop(struct vgpu_host *host);
  * waits for the host; called with the mmap lock held for writing.
  */
 void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr);
+
+/*
+ * Forget up to @max clean pages, for reclaim: waits for no lock. Return: how many.
+ */
+unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max);
 
 /* The faults of mapping.c: vmf->vma->vm_private_data is a struct vgpu_mapping. */
 vm_fault_t vgpu_space_fault(struct vm_fault *vmf);

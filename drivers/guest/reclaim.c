@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reclaim: clean cached pages of device memory are given back when this machine
+ * needs memory. The host is not asked for anything here: a page that is touched
+ * again is fetched again.
+ */
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/shrinker.h>
+
+#include "reclaim.h"
+#include "space.h"
+
+static unsigned long reclaim_count(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct vgpu_space_set *set = vgpu_shrinker_data(shrinker);
+	int clean = atomic_read(&set->nr_cached) - atomic_read(&set->nr_dirty);
+
+	return max(clean, 0);
+}
+
+/* An active space, which goes to the end of the line, or NULL. */
+static struct vgpu_space *reclaim_next(struct vgpu_space_set *set)
+{
+	struct vgpu_space *space;
+
+	spin_lock(&set->lock);
+	list_for_each_entry(space, &set->active, active) {
+		if (!kref_get_unless_zero(&space->ref))
+			continue;
+		list_move_tail(&space->active, &set->active);
+		spin_unlock(&set->lock);
+		return space;
+	}
+	spin_unlock(&set->lock);
+	return NULL;
+}
+
+static unsigned long reclaim_scan(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct vgpu_space_set *set = vgpu_shrinker_data(shrinker);
+	struct vgpu_space *space, *first = NULL;
+	unsigned long freed = 0;
+
+	/* The last reference of a space may be put here, and an inode's with it. */
+	if (!(sc->gfp_mask & __GFP_FS))
+		return SHRINK_STOP;
+	while (freed < sc->nr_to_scan) {
+		space = reclaim_next(set);
+		if (!space)
+			break;
+		/* Compared, not looked at: once around is enough. */
+		if (space == first) {
+			vgpu_space_put(space);
+			break;
+		}
+		if (!first)
+			first = space;
+		freed += vgpu_space_reclaim(space, sc->nr_to_scan - freed);
+		vgpu_space_put(space);
+	}
+	return freed ? freed : SHRINK_STOP;
+}
+
+int vgpu_reclaim_start(struct vgpu_space_set *set)
+{
+	return vgpu_shrinker_start(&set->shrinker, reclaim_count, reclaim_scan, set);
+}
+
+void vgpu_reclaim_stop(struct vgpu_space_set *set)
+{
+	vgpu_shrinker_stop(&set->shrinker);
+}
