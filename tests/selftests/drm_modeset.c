@@ -218,6 +218,88 @@ static void flip(struct screen *s, int nr)
 	CHECK(event.user_data == f.user_data && event.crtc_id == s->crtc);
 }
 
+/* Some devices have no vblanks: they say so, here as there. */
+static bool ask_vblank(struct screen *s, __u32 type, __u32 sequence, __u64 user_data)
+{
+	union drm_wait_vblank v = {
+		.request = { .type = type, .sequence = sequence, .signal = user_data },
+	};
+
+	if (!CALL(s->fd, DRM_IOCTL_WAIT_VBLANK, &v))
+		return true;
+	log_line("vblank: %s", strerrorname_np(errno));
+	return false;
+}
+
+static __u64 read_event(struct screen *s)
+{
+	struct drm_event_vblank event = { };
+
+	MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
+	return event.user_data;
+}
+
+/* Events of vblanks, or of sequence numbers, in the order in which they come. */
+static int take_events(struct screen *s, int nr)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	union {
+		struct drm_event base;
+		struct drm_event_vblank vblank;
+		struct drm_event_crtc_sequence sequence;
+		char bytes[256];
+	} event;
+	ssize_t len, at;
+
+	while (nr > 0) {
+		MUST(poll(&p, 1, 5000) == 1);
+		len = read(s->fd, &event, sizeof(event));
+		MUST(len > 0);
+		for (at = 0; at < len; nr--) {
+			struct drm_event_vblank *one = (void *)(event.bytes + at);
+
+			log_line("event %u of %u bytes, %llx", one->base.type, one->base.length,
+				 (unsigned long long)one->user_data);
+			at += one->base.length;
+		}
+	}
+	return nr;
+}
+
+static void vblanks(struct screen *s)
+{
+	struct drm_crtc_queue_sequence queue = {
+		.crtc_id = s->crtc, .flags = DRM_CRTC_SEQUENCE_RELATIVE, .sequence = 2,
+		.user_data = 0xabc,
+	};
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	__u32 relative = _DRM_VBLANK_RELATIVE;
+	char small[8];
+	int flags;
+
+	/* Waited for by the call, and then told by events. */
+	if (!ask_vblank(s, relative, 1, 0))
+		return;
+	MUST(ask_vblank(s, relative | _DRM_VBLANK_EVENT, 1, 0x111));
+	MUST(ask_vblank(s, relative | _DRM_VBLANK_EVENT, 3, 0x222));
+	CHECK(!take_events(s, 2));
+	DO(s->fd, DRM_IOCTL_CRTC_QUEUE_SEQUENCE, &queue);
+	CHECK(!take_events(s, 1));
+	/* No room for it: nothing is read, and nothing is lost. */
+	MUST(ask_vblank(s, relative | _DRM_VBLANK_EVENT, 1, 0x333));
+	MUST(poll(&p, 1, 5000) == 1);
+	LOG_CALL(read(s->fd, small, sizeof(small)));
+	CHECK(!take_events(s, 1));
+	/* A read that waits, and one that does not. */
+	MUST(ask_vblank(s, relative | _DRM_VBLANK_EVENT, 20, 0x444));
+	flags = fcntl(s->fd, F_GETFL);
+	MUST(!fcntl(s->fd, F_SETFL, flags | O_NONBLOCK));
+	LOG_CALL(read(s->fd, small, sizeof(small)));
+	LOG_CALL(poll(&p, 1, 0));
+	MUST(!fcntl(s->fd, F_SETFL, flags));
+	CHECK(read_event(s) == 0x444);
+}
+
 static void damage(struct screen *s)
 {
 	struct drm_clip_rect clips[3] = { { 0, 0, 8, 8 }, { 16, 16, 32, 32 }, { 4, 4, 5, 5 } };
@@ -337,6 +419,17 @@ static void blobs(struct screen *s)
 	DO(s->fd, DRM_IOCTL_MODE_DESTROYPROPBLOB, &d);
 }
 
+/* By its number, as libdrm finds out what it has. */
+static void lease_is_the_device(struct screen *s, int fd)
+{
+	struct stat card, lessee;
+
+	MUST(!fstat(s->fd, &card) && !fstat(fd, &lessee));
+	log_line("the lease is of type %o", lessee.st_mode & S_IFMT);
+	CHECK(lessee.st_rdev == card.st_rdev);
+	log_line("flags %o", fcntl(fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK));
+}
+
 static void lease(struct screen *s)
 {
 	__u32 objects[3] = { s->crtc, s->connector, s->plane }, got[8] = { 0 }, lessees[8];
@@ -362,6 +455,7 @@ static void lease(struct screen *s)
 	log_line("the lessee sees %u crtcs, %u connectors", res.count_crtcs,
 		 res.count_connectors);
 	CHECK(res.count_crtcs == 1 && res.count_connectors == 1);
+	lease_is_the_device(s, l.fd);
 	r.lessee_id = l.lessee_id;
 	DO(s->fd, DRM_IOCTL_MODE_REVOKE_LEASE, &r);
 	g.count_objects = 8;
@@ -397,6 +491,7 @@ static void drive(const char *node)
 	set_mode(&s);
 	flip(&s, 1);
 	flip(&s, 0);
+	vblanks(&s);
 	damage(&s);
 	atomic(&s);
 	fences(&s);

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What DRM devices share by fds: dma-bufs and their fences, sync_files, syncobjs,
+ * and eventfds that are signalled for them.
+ */
+#include "drm_node.h"
+
+#include <linux/dma-buf.h>
+#include <linux/kcmp.h>
+#include <linux/sync_file.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+
+/* Newer than libdrm's headers. */
+#define DRM_IOCTL_VGEM_FENCE_ATTACH	DRM_IOWR(DRM_COMMAND_BASE + 1, __u32[4])
+#define DRM_IOCTL_VGEM_FENCE_SIGNAL	DRM_IOW(DRM_COMMAND_BASE + 2, __u32[2])
+
+#ifndef DMA_BUF_IOCTL_EXPORT_SYNC_FILE
+struct dma_buf_export_sync_file {
+	__u32 flags;
+	__s32 fd;
+};
+
+struct dma_buf_import_sync_file {
+	__u32 flags;
+	__s32 fd;
+};
+
+#define DMA_BUF_IOCTL_EXPORT_SYNC_FILE	_IOWR(DMA_BUF_BASE, 2, struct dma_buf_export_sync_file)
+#define DMA_BUF_IOCTL_IMPORT_SYNC_FILE	_IOW(DMA_BUF_BASE, 3, struct dma_buf_import_sync_file)
+#endif
+
+struct syncobj_eventfd {
+	__u32 handle, flags;
+	__u64 point;
+	__s32 fd;
+	__u32 pad;
+};
+
+#define IOCTL_SYNCOBJ_EVENTFD	DRM_IOWR(0xcf, struct syncobj_eventfd)
+
+static __u32 create_dumb(int fd)
+{
+	struct drm_mode_create_dumb create = { .width = 64, .height = 32, .bpp = 32 };
+
+	MUST(!ioctl(fd, DRM_IOCTL_MODE_CREATE_DUMB, &create));
+	return create.handle;
+}
+
+static int export_fd(int fd, __u32 handle)
+{
+	struct drm_prime_handle prime = { .handle = handle, .flags = DRM_CLOEXEC | DRM_RDWR };
+
+	MUST(!ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	return prime.fd;
+}
+
+/* --- one file ------------------------------------------------------------- */
+
+/* 0: one file; 1: two; -1: the kernel does not say. */
+static int compare(pid_t pid, int fd, pid_t pid2, int fd2)
+{
+	long ret = syscall(SYS_kcmp, pid, pid2, KCMP_FILE, fd, fd2);
+
+	return ret > 0 ? 1 : ret;
+}
+
+static ino_t inode(int fd)
+{
+	struct stat st;
+
+	MUST(!fstat(fd, &st));
+	return st.st_ino;
+}
+
+/* One host file that is handed out twice is one file, also by and to another process. */
+DIFF_TEST_NODE(one_file, "VGEM_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR);
+	__u32 handle = create_dumb(fd), other_handle = create_dumb(fd);
+	int one = export_fd(fd, handle), two = export_fd(fd, handle);
+	int other = export_fd(fd, other_handle), copy = dup(one), again;
+	pid_t self = getpid();
+	int status;
+	ino_t old;
+
+	log_line("again %d", compare(self, one, self, two));
+	log_line("dup %d", compare(self, one, self, copy));
+	log_line("another %d", compare(self, one, self, other));
+	CHECK(inode(one) == inode(two) && inode(one) == inode(copy));
+	CHECK(inode(one) != inode(other));
+	fflush(NULL);
+	if (!fork()) {
+		again = export_fd(fd, handle);
+		log_line("by a child %d", compare(self, one, getpid(), again));
+		CHECK(inode(again) == inode(one));
+		_exit(0);
+	}
+	LOG_CALL(wait(&status) > 0 && !status);
+	/* One of them closed, the others are as they were. */
+	close(two);
+	two = export_fd(fd, handle);
+	log_line("later %d", compare(self, one, self, two));
+	/* All closed: it may be another one now, which is one again. */
+	old = inode(one);
+	close(one);
+	close(two);
+	close(copy);
+	one = export_fd(fd, handle);
+	two = export_fd(fd, handle);
+	log_line("anew %d, %d", compare(self, one, self, two), inode(one) == inode(two));
+	(void)old;
+}
+
+/* What procfs shows of a file, without what is the machine's, and counts. */
+static void log_fdinfo(int fd)
+{
+	static const char * const own[] = {
+		"pos:", "flags:", "mnt_id:", "ino:", "count:", "drm-client-id:", "drm-pdev:",
+	};
+	char file[64], line[256];
+	unsigned int i;
+	FILE *stream;
+
+	snprintf(file, sizeof(file), "/proc/self/fdinfo/%d", fd);
+	stream = fopen(file, "r");
+	MUST(stream);
+	while (fgets(line, sizeof(line), stream)) {
+		for (i = 0; i < ARRAY_SIZE(own); i++)
+			if (!strncmp(line, own[i], strlen(own[i])))
+				break;
+		if (i == ARRAY_SIZE(own))
+			log_line("%.*s", (int)strcspn(line, "\n"), line);
+	}
+	fclose(stream);
+}
+
+DIFF_TEST_NODE(fdinfo, "VGEM_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR);
+	int buf = export_fd(fd, create_dumb(fd));
+
+	LOG_CALL(ioctl(buf, DMA_BUF_SET_NAME, "a buffer"));
+	log_fdinfo(buf);
+	log_fdinfo(fd);
+}
+
+DIFF_TEST_NODE(fdinfo_of_others, "VGEM_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR);
+	int buf = export_fd(fd, create_dumb(fd));
+	char command[128];
+	FILE *stream;
+	char line[256];
+	int lines = 0;
+
+	/* By a program that has nothing to do with the device. */
+	snprintf(command, sizeof(command), "cat /proc/%d/fdinfo/%d", getpid(), buf);
+	stream = popen(command, "r");
+	MUST(stream);
+	while (fgets(line, sizeof(line), stream)) {
+		if (!strncmp(line, "size:", 5) || !strncmp(line, "exp_name:", 9))
+			log_line("%.*s", (int)strcspn(line, "\n"), line);
+		lines++;
+	}
+	LOG_CALL(pclose(stream));
+	log_line("%d lines", lines);
+}
+
+/* --- fences --------------------------------------------------------------- */
+
+static int export_fence(int buf, __u32 flags)
+{
+	struct dma_buf_export_sync_file argument = { .flags = flags, .fd = -1 };
+
+	LOG_CALL(ioctl(buf, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &argument));
+	return argument.fd;
+}
+
+static void log_fence(int fence)
+{
+	struct sync_fence_info fences[8] = { };
+	struct sync_file_info info = {
+		.num_fences = 8, .sync_fence_info = (__u64)(uintptr_t)fences,
+	};
+	struct pollfd pollfd = { .fd = fence, .events = POLLIN };
+	unsigned int i;
+
+	LOG_CALL(ioctl(fence, SYNC_IOC_FILE_INFO, &info));
+	log_line("status %d, %u fences", info.status, info.num_fences);
+	for (i = 0; i < info.num_fences && i < 8; i++)
+		log_line("  of '%s', status %d", fences[i].driver_name, fences[i].status);
+	LOG_CALL(poll(&pollfd, 1, 0));
+	log_line("revents %x", pollfd.revents);
+}
+
+static void signal_later(int fd, __u32 fence)
+{
+	__u32 signal[2] = { fence };
+
+	fflush(NULL);
+	if (!fork()) {
+		sleep_ms(300);
+		_exit(!!ioctl(fd, DRM_IOCTL_VGEM_FENCE_SIGNAL, signal));
+	}
+}
+
+DIFF_TEST_NODE(sync_files, "VGEM_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR);
+	__u32 one = create_dumb(fd), two = create_dumb(fd);
+	__u32 attach[4] = { one, 1 /* write */ }, attach2[4] = { two, 1 };
+	int buf = export_fd(fd, one), buf2 = export_fd(fd, two);
+	struct sync_merge_data merge = { .name = "both" };
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
+	struct pollfd pollfd = { .events = POLLIN };
+	int idle, busy, busy2, status;
+	__u64 start;
+
+	idle = export_fence(buf, DMA_BUF_SYNC_READ);
+	if (idle < 0)
+		return;
+	log_fence(idle);
+	LOG_CALL(ioctl(fd, DRM_IOCTL_VGEM_FENCE_ATTACH, attach));
+	LOG_CALL(ioctl(fd, DRM_IOCTL_VGEM_FENCE_ATTACH, attach2));
+	busy = export_fence(buf, DMA_BUF_SYNC_READ);
+	busy2 = export_fence(buf2, DMA_BUF_SYNC_RW);
+	log_fence(busy);
+	merge.fd2 = busy2;
+	LOG_CALL(ioctl(busy, SYNC_IOC_MERGE, &merge) ?: (merge.fence > busy2 ? 0 : -1));
+	log_fence(merge.fence);
+	/* A fence that comes back in. */
+	import.fd = busy2;
+	LOG_CALL(ioctl(buf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
+	import.fd = buf;
+	LOG_CALL(ioctl(buf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
+	pollfd.fd = busy;
+	start = now_ms();
+	signal_later(fd, attach[2]);
+	LOG_CALL(poll(&pollfd, 1, 5000));
+	CHECK(now_ms() - start >= 200 && now_ms() - start < 4000);
+	LOG_CALL(wait(&status) > 0 && !status);
+	log_fence(busy);
+	log_fence(merge.fence);
+	pollfd.fd = merge.fence;
+	signal_later(fd, attach2[2]);
+	LOG_CALL(poll(&pollfd, 1, 5000));
+	LOG_CALL(wait(&status) > 0 && !status);
+	log_fence(merge.fence);
+}
+
+/* --- syncobjs ------------------------------------------------------------- */
+
+static __s64 from_now(long ms)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec * 1000LL + ms) * 1000000LL + now.tv_nsec;
+}
+
+/* 0: this device has none. */
+static __u32 create_syncobj(int fd, __u32 flags)
+{
+	struct drm_syncobj_create create = { .flags = flags };
+
+	LOG_CALL(ioctl(fd, DRM_IOCTL_SYNCOBJ_CREATE, &create));
+	return create.handle;
+}
+
+static int syncobj_fd(int fd, __u32 handle, __u32 flags)
+{
+	struct drm_syncobj_handle argument = { .handle = handle, .flags = flags, .fd = -1 };
+
+	LOG_CALL(ioctl(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &argument));
+	return argument.fd;
+}
+
+static __u32 syncobj_handle(int fd, int from, __u32 flags, __u32 into)
+{
+	struct drm_syncobj_handle argument = { .handle = into, .flags = flags, .fd = from };
+
+	LOG_CALL(ioctl(fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &argument));
+	return argument.handle;
+}
+
+static int syncobj_signal(int fd, __u32 handle)
+{
+	struct drm_syncobj_array array = {
+		.handles = (__u64)(uintptr_t)&handle, .count_handles = 1,
+	};
+
+	return ioctl(fd, DRM_IOCTL_SYNCOBJ_SIGNAL, &array);
+}
+
+static int syncobj_signal_point(int fd, __u32 handle, __u64 point)
+{
+	struct drm_syncobj_timeline_array array = {
+		.handles = (__u64)(uintptr_t)&handle, .points = (__u64)(uintptr_t)&point,
+		.count_handles = 1,
+	};
+
+	return ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, &array);
+}
+
+static int syncobj_wait(int fd, __u32 handle, __s64 timeout)
+{
+	struct drm_syncobj_wait wait = {
+		.handles = (__u64)(uintptr_t)&handle, .count_handles = 1, .timeout_nsec = timeout,
+		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
+	};
+	int ret;
+
+	ret = drm_counted(fd, DRM_IOCTL_SYNCOBJ_WAIT, &wait, "SYNCOBJ_WAIT", 1);
+	/* The program's own value is what it was. */
+	CHECK(wait.timeout_nsec == timeout);
+	return ret;
+}
+
+/* A point in time is one of the caller's clock, whatever the host's may show. */
+DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR);
+	__u32 handle;
+	__u64 start;
+
+	drm_node = "GPU_CARD";
+	handle = create_syncobj(fd, 0);
+	if (!handle)
+		return;
+	LOG_CALL(syncobj_wait(fd, handle, 0));
+	LOG_CALL(syncobj_wait(fd, handle, 1));
+	LOG_CALL(syncobj_wait(fd, handle, -1));
+	LOG_CALL(syncobj_wait(fd, handle, from_now(-10)));
+	start = now_ms();
+	LOG_CALL(syncobj_wait(fd, handle, from_now(400)));
+	CHECK(now_ms() - start >= 380 && now_ms() - start < 3000);
+	fflush(NULL);
+	if (!fork()) {
+		sleep_ms(300);
+		_exit(!!syncobj_signal(fd, handle));
+	}
+	start = now_ms();
+	LOG_CALL(syncobj_wait(fd, handle, from_now(10000)));
+	CHECK(now_ms() - start >= 200 && now_ms() - start < 5000);
+	LOG_CALL(syncobj_wait(fd, handle, INT64_MAX));
+	LOG_CALL(syncobj_wait(fd, handle, 0));
+}
+
+/* From one opened device to another, as fds and as sync_files. */
+DIFF_TEST_NODE(syncobj_fds, "GPU_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR), other = open_device(O_RDWR);
+	__u32 handle, again, signalled;
+	int as_fd, as_file, status;
+
+	drm_node = "GPU_CARD";
+	handle = create_syncobj(fd, 0);
+	if (!handle)
+		return;
+	signalled = create_syncobj(fd, DRM_SYNCOBJ_CREATE_SIGNALED);
+	as_fd = syncobj_fd(fd, handle, 0);
+	LOG_CALL(fcntl(as_fd, F_GETFD));
+	LOG_CALL(ioctl(as_fd, 0x1234, 0));
+	again = syncobj_handle(other, as_fd, 0, 0);
+	/* No fence yet, so no sync_file. */
+	syncobj_fd(fd, handle, DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE);
+	LOG_CALL(syncobj_wait(other, again, from_now(50)));
+	as_file = syncobj_fd(fd, signalled, DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE);
+	log_fence(as_file);
+	/* The fence of one becomes the other's, here and there. */
+	syncobj_handle(fd, as_file, DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE, handle);
+	LOG_CALL(syncobj_wait(other, again, from_now(5000)));
+	/* By a process that has only the fd. */
+	close(fd);
+	fflush(NULL);
+	if (!fork()) {
+		fd = open_device(O_RDWR);
+		handle = syncobj_handle(fd, as_fd, 0, 0);
+		LOG_CALL(syncobj_wait(fd, handle, from_now(5000)));
+		_exit(0);
+	}
+	LOG_CALL(wait(&status) > 0 && !status);
+	/* Fds of other kinds. */
+	syncobj_handle(other, as_file, 0, 0);
+	syncobj_handle(other, as_fd, DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE, again);
+	syncobj_handle(other, other, 0, 0);
+	close(as_fd);
+	syncobj_handle(other, as_fd, 0, 0);
+}
+
+DIFF_TEST_NODE(syncobj_timeline, "GPU_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR);
+	__u32 handle;
+	__u64 point = 5;
+	struct drm_syncobj_timeline_wait wait = {
+		.points = (__u64)(uintptr_t)&point, .count_handles = 1,
+		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
+	};
+	__u64 start;
+
+	handle = create_syncobj(fd, 0);
+	if (!handle)
+		return;
+	wait.handles = (__u64)(uintptr_t)&handle;
+	wait.timeout_nsec = from_now(300);
+	start = now_ms();
+	LOG_CALL(ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &wait));
+	if (errno != ETIME)
+		return;
+	CHECK(now_ms() - start >= 280);
+	LOG_CALL(syncobj_signal_point(fd, handle, 4));
+	wait.timeout_nsec = from_now(100);
+	LOG_CALL(ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &wait));
+	LOG_CALL(syncobj_signal_point(fd, handle, 5));
+	wait.timeout_nsec = from_now(5000);
+	LOG_CALL(ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &wait));
+}
+
+/* --- eventfds ------------------------------------------------------------- */
+
+static int watch(int fd, __u32 handle, __u64 point, int event)
+{
+	struct syncobj_eventfd argument = { .handle = handle, .point = point, .fd = event };
+
+	return ioctl(fd, IOCTL_SYNCOBJ_EVENTFD, &argument);
+}
+
+static __u64 taken(int event)
+{
+	__u64 value = 0;
+
+	return read(event, &value, sizeof(value)) == sizeof(value) ? value : 0;
+}
+
+/* How often it was signalled, once it was, or after a time without. */
+static void log_event(int event, int ms)
+{
+	struct pollfd pollfd = { .fd = event, .events = POLLIN };
+	int ret = poll(&pollfd, 1, ms);
+
+	log_line("poll %d, revents %x, value %llu", ret, pollfd.revents,
+		 (unsigned long long)taken(event));
+}
+
+DIFF_TEST_NODE(syncobj_eventfd, "GPU_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR);
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	__u32 handle, other;
+	int i;
+
+	handle = create_syncobj(fd, 0);
+	if (!handle)
+		return;
+	LOG_CALL(watch(fd, handle, 0, event));
+	if (errno)
+		return;
+	log_event(event, 100);
+	LOG_CALL(syncobj_signal(fd, handle));
+	log_event(event, 5000);
+	/* It is so already. */
+	LOG_CALL(watch(fd, handle, 0, event));
+	log_event(event, 5000);
+	/* One for several points, which come one by one. */
+	other = create_syncobj(fd, 0);
+	for (i = 1; i <= 3; i++)
+		LOG_CALL(watch(fd, other, i, event));
+	log_event(event, 100);
+	for (i = 1; i <= 3; i++) {
+		LOG_CALL(syncobj_signal_point(fd, other, i));
+		log_event(event, 5000);
+	}
+	/* And nothing comes twice. */
+	log_event(event, 200);
+	/* What is no eventfd, and what is no syncobj. */
+	LOG_CALL(watch(fd, handle, 0, fd));
+	LOG_CALL(watch(fd, handle, 0, -1));
+	LOG_CALL(watch(fd, handle, 0, 500));
+	LOG_CALL(watch(fd, 4711, 0, event));
+	log_event(event, 100);
+}
+
+/* The eventfd is closed, or the device is, before anything happens. */
+DIFF_TEST_NODE(syncobj_eventfd_closed, "GPU_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR), other = open_device(O_RDWR);
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	__u32 handle, again;
+	int i;
+
+	handle = create_syncobj(fd, 0);
+	if (!handle)
+		return;
+	LOG_CALL(watch(fd, handle, 0, event));
+	if (errno)
+		return;
+	close(event);
+	LOG_CALL(syncobj_signal(fd, handle));
+	/* Again and again, none of them ever signalled. */
+	again = create_syncobj(other, 0);
+	event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	for (i = 0; i < 100; i++)
+		MUST(!watch(other, again, i + 1, event));
+	close(other);
+	log_event(event, 200);
+	LOG_CALL(watch(fd, handle, 0, event));
+	log_event(event, 5000);
+}
+
+/* --- other drivers -------------------------------------------------------- */
+
+/*
+ * A dma-buf of one driver for another: natively it is imported. A forwarded
+ * driver and one of this machine cannot have each other's.
+ */
+TEST(between_machines)
+{
+	const char *tier = getenv("VGPU_TIER");
+	const char *real = getenv("VGPU_REAL_VGEM_CARD"), *fwd = getenv("VGPU_FWD_VGEM_CARD");
+	struct drm_mode_create_dumb create = { .width = 64, .height = 32, .bpp = 32 };
+	struct drm_prime_handle prime;
+	int fds[2], i;
+
+	if (!tier || strcmp(tier, "loopback") || !real || !fwd)
+		SKIP(return, "needs a driver of this machine beside a forwarded one");
+	fds[0] = open(real, O_RDWR);
+	fds[1] = open(fwd, O_RDWR);
+	ASSERT_GE(fds[0], 0);
+	ASSERT_GE(fds[1], 0);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, ioctl(fds[i], DRM_IOCTL_MODE_CREATE_DUMB, &create));
+		prime = (struct drm_prime_handle) { .handle = create.handle, .flags = DRM_CLOEXEC };
+		ASSERT_EQ(0, ioctl(fds[i], DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+		EXPECT_EQ(-1, ioctl(fds[!i], DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
+		EXPECT_EQ(EINVAL, errno);
+		/* The fd is as good as before for its own. */
+		EXPECT_EQ(0, ioctl(fds[i], DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
+		EXPECT_EQ(create.handle, prime.handle);
+		close(prime.fd);
+	}
+	close(fds[0]);
+	close(fds[1]);
+}
+
+TEST_HARNESS_MAIN
