@@ -38,6 +38,20 @@ static bool reserve_exists(u64 base, u64 size)
 	return reserved;
 }
 
+/* A core dump that has what is mapped from files would read all of it, page by page. */
+static void reserve_leave_out(u64 base)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+
+	if (mmap_write_lock_killable(mm))
+		return;
+	vma = find_vma(mm, base);
+	if (vma && vma->vm_start == base && vma->vm_file == reserve_file)
+		vm_flags_set(vma, VM_DONTDUMP);
+	mmap_write_unlock(mm);
+}
+
 /**
  * vgpu_reserve_current - keep the shadow's range free in the process
  * @session: the calling process's; mmap_lock is not held
@@ -65,6 +79,8 @@ int vgpu_reserve_current(struct vgpu_session *session)
 	if (!session->is_reserved) {
 		addr = vm_mmap(reserve_file, base, size, PROT_NONE,
 			       MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, 0);
+		if (!IS_ERR_VALUE(addr))
+			reserve_leave_out(base);
 		if (addr == (unsigned long)-EEXIST && !reserve_exists(base, size))
 			ret = -ENOMEM;
 		else
