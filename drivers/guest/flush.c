@@ -15,6 +15,7 @@
 #include <linux/errno.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/slab.h>
 
 #include "flush.h"
@@ -94,8 +95,11 @@ static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 
 	if (flight->nr_owners == FLIGHT_PAGES)
 		return false;
+	/* Not mapped for writing by a fault that has made it dirty and is under way. */
+	lock_page(page->page);
 	unmap_mapping_range(space->inode->i_mapping, (loff_t)page->index << PAGE_SHIFT,
 			    PAGE_SIZE, 0);
+	unlock_page(page->page);
 	while ((len = vgpu_wire_diff_next(page->orig, now, PAGE_SIZE, &pos))) {
 		struct vgpu_range *range = &flight->ranges[flight->nr_ranges];
 

@@ -168,7 +168,8 @@ static const struct vm_operations_struct mapping_vm_ops = {
 	.close = mapping_vma_close,
 	.mremap = mapping_vma_mremap,
 	.fault = vgpu_space_fault,
-	.pfn_mkwrite = vgpu_space_mkwrite,
+	.page_mkwrite = vgpu_space_page_mkwrite,
+	.pfn_mkwrite = vgpu_space_pfn_mkwrite,
 };
 
 static unsigned long mapping_vm_flags(u32 flags)
@@ -268,8 +269,12 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 		vm_flags_clear(vma, VM_MAYREAD);
 	if (!(mapping->flags & VGPU_MAP_MAYWRITE))
 		vm_flags_clear(vma, VM_MAYWRITE);
-	/* The core copies pages of a private mapping, which need a struct page. */
-	if (!cow)
+	/*
+	 * Where the host's has ordinary pages, other processes and kernel code may
+	 * have references of them, and so they may here. Of a private mapping the
+	 * core copies pages, and has to have them.
+	 */
+	if (!cow && (mapping->flags & VGPU_MAP_PFNMAP))
 		vm_flags_set(vma, VM_PFNMAP);
 	return 0;
 

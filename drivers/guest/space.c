@@ -116,8 +116,8 @@ void vgpu_space_put(struct vgpu_space *space)
 }
 
 /*
- * A private mapping's fault hands its page to the core, which maps it under the
- * page's lock. One that was on its way is mapped after this, and unmapped with
+ * The fault of a mapping that is not VM_PFNMAP hands its page to the core, which
+ * maps it under the page's lock. One that was on its way is mapped after this, and unmapped with
  * the others; one that comes later sees the mark.
  */
 static void space_settle_gone(struct list_head *gone)
@@ -444,7 +444,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
 		fault = vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page->page));
 	} else if (page) {
-		/* A private, writable mapping: the core copies from this page. */
+		/* A private mapping, of which the core copies it, or one of pages. */
 		get_page(page->page);
 		vmf->page = page->page;
 		mutex_unlock(&space->lock);
@@ -473,7 +473,8 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	return VM_FAULT_RETRY;
 }
 
-vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf)
+/* @as_page: vmf->page is to be written to, and locked if that is good. */
+static vm_fault_t space_mkwrite(struct vm_fault *vmf, bool as_page)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	struct vgpu_space *space = mapping->space;
@@ -495,7 +496,7 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf)
 	page = xa_load(&space->pages, vmf->pgoff);
 	if (space->dead) {
 		fault = VM_FAULT_SIGBUS;
-	} else if (!page) {
+	} else if (!page || (as_page && page->page != vmf->page)) {
 		/* Dropped in between, and its PTE with it. */
 		fault = VM_FAULT_NOPAGE;
 	} else if (!page->orig) {
@@ -509,8 +510,23 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf)
 			fault = VM_FAULT_OOM;
 		}
 	}
-	if (!fault)
+	if (!fault && as_page) {
+		/* flight_take() waits until the core has mapped it. */
+		lock_page(vmf->page);
+		fault = VM_FAULT_LOCKED;
+	} else if (!fault) {
 		fault = vgpu_insert_writable(vmf, page->page);
+	}
 	mutex_unlock(&space->lock);
 	return fault;
+}
+
+vm_fault_t vgpu_space_page_mkwrite(struct vm_fault *vmf)
+{
+	return space_mkwrite(vmf, true);
+}
+
+vm_fault_t vgpu_space_pfn_mkwrite(struct vm_fault *vmf)
+{
+	return space_mkwrite(vmf, false);
 }

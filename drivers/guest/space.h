@@ -7,9 +7,9 @@
  * Files of the guest get the space's inode as f_mapping, so one
  * unmap_mapping_range() reaches every VMA of every process.
  *
- * Lock order: set->drop_lock or mmap_lock or VMA lock, then space->lock, then i_mmap_rwsem (inside
- * unmap_mapping_range()) or set->lock. None is held while the host is waited
- * for.
+ * Lock order: set->drop_lock or mmap_lock or VMA lock, then space->lock, then the lock of a
+ * page, then i_mmap_rwsem (inside unmap_mapping_range()) or set->lock. None is held while the
+ * host is waited for.
  */
 #ifndef VGPU_SPACE_H
 #define VGPU_SPACE_H
@@ -184,6 +184,7 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max);
 
 /* The faults of mapping.c: vmf->vma->vm_private_data is a struct vgpu_mapping. */
 vm_fault_t vgpu_space_fault(struct vm_fault *vmf);
-vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf);
+vm_fault_t vgpu_space_page_mkwrite(struct vm_fault *vmf);
+vm_fault_t vgpu_space_pfn_mkwrite(struct vm_fault *vmf);
 
 #endif /* VGPU_SPACE_H */
