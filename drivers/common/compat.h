@@ -7,6 +7,7 @@
 #define VGPU_COMPAT_H
 
 #include <linux/device.h>
+#include <linux/eventfd.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
@@ -175,6 +176,16 @@ static inline void vgpu_shrinker_stop(struct vgpu_shrinker *s)
 	unregister_shrinker(&s->shrinker);
 #else
 	shrinker_free(s->shrinker);
+#endif
+}
+
+/* eventfd_signal() always adds one from 6.8. */
+static inline void vgpu_eventfd_signal(struct eventfd_ctx *ctx)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+	eventfd_signal(ctx, 1);
+#else
+	eventfd_signal(ctx);
 #endif
 }
 

@@ -127,6 +127,13 @@ static int check_poll_event(const void *msg, size_t len, const struct vgpu_wire_
 	return m->object && m->revents ? 0 : -EPROTO;
 }
 
+static int check_event(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_event_signal *m = msg;
+
+	return m->event && !m->reserved ? 0 : -EPROTO;
+}
+
 static int check_fetch(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_fetch *m = msg;
@@ -189,6 +196,7 @@ static const struct msg_rule msg_rules[] = {
 	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), false, SEQ_NONE, check_poll_event },
 	[VGPU_MSG_PING]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
 	[VGPU_MSG_PONG]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
+	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), false, SEQ_NONE, check_event },
 
 	[VGPU_MSG_CALL]		 = { SIZE(call), true, SEQ_COUNTED, NULL },
 	[VGPU_MSG_REPLY]	 = { SIZE(reply), true, SEQ_COUNTED, NULL },

@@ -123,6 +123,7 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 			return -EPROTO;
 		return 0;
 	case VGPU_FIXUP_FD_IN:
+	case VGPU_FIXUP_EVENT:
 		return target && !fixup->target_offset ? 0 : -EPROTO;
 	case VGPU_FIXUP_TIME:
 		if (!(le32_to_cpu(seg->flags) & VGPU_SEG_IN) || target || fixup->target_offset)
@@ -144,7 +145,7 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 static int call_check_fixups(const struct vgpu_call_view *view, u32 nr,
 			     const struct vgpu_wire_limits *limits)
 {
-	u32 i, fds = 0, rets = 0;
+	u32 i, fds = 0, rets = 0, events = 0;
 	u64 high = 0;
 
 	for (i = 0; i < nr; i++) {
@@ -158,6 +159,8 @@ static int call_check_fixups(const struct vgpu_call_view *view, u32 nr,
 			continue;
 		}
 		if (call_check_fixup(view, fixup))
+			return -EPROTO;
+		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_EVENT && events++)
 			return -EPROTO;
 		if (place < high && fixup_overlaps(view->fixups, i, fixup))
 			return -EPROTO;

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "drm.h"
+#include "event.h"
 #include "export.h"
 #include "host.h"
 #include "object.h"
@@ -140,6 +141,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	INIT_LIST_HEAD(&host->session_list);
 	hash_init(host->sessions);
 	hash_init(host->objects);
+	hash_init(host->events);
 	INIT_LIST_HEAD(&host->exports);
 	INIT_LIST_HEAD(&host->parents);
 	vgpu_space_set_init(&host->spaces);
@@ -170,6 +172,7 @@ static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
 {
 	const struct vgpu_hdr *hdr = buf;
 	const struct vgpu_poll_event *event = buf;
+	const struct vgpu_event_signal *signal = buf;
 	const struct vgpu_export_del *del = buf;
 
 	switch (le16_to_cpu(hdr->type)) {
@@ -181,6 +184,9 @@ static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
 	case VGPU_MSG_POLL_EVENT:
 		vgpu_object_poll_event(host, le32_to_cpu(event->object),
 				       le32_to_cpu(event->revents));
+		return 0;
+	case VGPU_MSG_EVENT:
+		vgpu_event_signal(host, le32_to_cpu(signal->event));
 		return 0;
 	case VGPU_MSG_PING:
 		vgpu_control_pong(host, le64_to_cpu(hdr->seq));

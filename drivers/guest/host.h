@@ -83,6 +83,8 @@ struct vgpu_host {
 	DECLARE_HASHTABLE(sessions, 6);
 	u64 last_session;
 	DECLARE_HASHTABLE(objects, 8);
+	DECLARE_HASHTABLE(events, 6);
+	u32 last_event;
 	struct list_head exports;
 
 	struct list_head parents;

@@ -10,6 +10,7 @@
 
 #include "call.h"
 #include "drm.h"
+#include "event.h"
 #include "export.h"
 #include "file.h"
 #include "host.h"
@@ -93,9 +94,29 @@ static void ioctl_fd_abort(void *data, int fd, void *handle)
 	fput(handle);
 }
 
+static int ioctl_event_get(void *data, int fd, u32 *number)
+{
+	struct vgpu_ioctl *ioctl = data;
+	s64 ret = vgpu_event_add(ioctl->object, fd);
+
+	if (ret < 0)
+		return ret;
+	*number = ret;
+	return 0;
+}
+
+static void ioctl_event_cancel(void *data, u32 number)
+{
+	struct vgpu_ioctl *ioctl = data;
+
+	vgpu_event_cancel(ioctl->object->host, number);
+}
+
 static const struct vgpu_marshal_fds ioctl_fds = {
 	.get = ioctl_fd_get,
 	.put = ioctl_fd_put,
+	.event_get = ioctl_event_get,
+	.event_cancel = ioctl_event_cancel,
 	.reserve = ioctl_fd_reserve,
 	.install = ioctl_fd_install,
 	.abort = ioctl_fd_abort,

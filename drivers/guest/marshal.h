@@ -31,6 +31,10 @@
  *	does not have. The driver is then given an fd that is not open; if it
  *	says -EBADF, the program gets @get's error. -ENOMEM: the ioctl fails
  * @put: undoes get
+ * @event_get: fd @fd of the caller is an eventfd, which the host's driver will
+ *	signal; sets @number, which the host gets. Errors as of @get, -EINVAL: not
+ *	an eventfd
+ * @event_cancel: the call failed: undoes event_get
  * @reserve: a new object of the reply becomes a file: reserve an fd for it
  *	without installing anything; sets @handle. Takes over the reply's
  *	reference, also when it fails
@@ -42,6 +46,8 @@
 struct vgpu_marshal_fds {
 	int (*get)(void *data, int fd, u32 *object, void **handle);
 	void (*put)(void *data, void *handle);
+	int (*event_get)(void *data, int fd, u32 *number);
+	void (*event_cancel)(void *data, u32 number);
 	int (*reserve)(void *data, const struct vgpu_object_desc *desc, void **handle);
 	void (*install)(void *data, int fd, void *handle);
 	void (*abort)(void *data, int fd, void *handle);
@@ -65,6 +71,7 @@ enum vgpu_marshal_held_kind {
 	VGPU_HELD_CLOSED,	/* an fd that the program does not have open */
 	VGPU_HELD_OUT,		/* room for an fd that may come back */
 	VGPU_HELD_HIDDEN,	/* bits of an integer that do not come back */
+	VGPU_HELD_EVENT,	/* named by an EVENT fixup */
 };
 
 /* private: an fd on its way in or out, or what else the way back needs */
@@ -73,10 +80,10 @@ struct vgpu_marshal_held {
 	u32 kind;		/* enum vgpu_marshal_held_kind */
 	int fd;			/* CLOSED: what the program had there; OUT: the new one */
 	u32 mask;		/* HIDDEN: the bits */
-	u32 fixup;		/* OUT: index; not OBJECT: the place: */
+	u32 fixup;		/* OUT: index; EVENT: its number; not OBJECT: the place: */
 	u32 offset;
 	u16 seg;
-	bool filled;		/* OUT: an object came */
+	bool filled;		/* OUT: an object came; EVENT: the driver has it */
 };
 
 /**

@@ -202,6 +202,16 @@ static void fds_install(struct vgpu_marshal *m, bool ok, long *result)
 	}
 }
 
+/* The driver has them, whatever becomes of its results. */
+static void events_keep(struct vgpu_marshal *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++)
+		if (m->held[i].kind == VGPU_HELD_EVENT)
+			m->held[i].filled = true;
+}
+
 /* A name that the driver gave for a number of the caller's. */
 static void learn(struct vgpu_marshal *m, const u8 *data)
 {
@@ -230,6 +240,8 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
 		result = m->fd_error;
 	if (result >= 0 && m->learned && m->ioctl && m->ioctl->lesson)
 		learn(m, reply->data);
+	if (result >= 0)
+		events_keep(m);
 	error = fds_reserve(m, reply);
 	if (!error)
 		error = results_copy(m, reply->data, result);

@@ -28,9 +28,12 @@ void vgpu_marshal_fini(struct vgpu_marshal *m)
 {
 	u32 i;
 
-	for (i = 0; i < m->nr_held; i++)
+	for (i = 0; i < m->nr_held; i++) {
 		if (m->held[i].kind == VGPU_HELD_OBJECT)
 			m->fds->put(m->fds_data, m->held[i].handle);
+		else if (m->held[i].kind == VGPU_HELD_EVENT && !m->held[i].filled)
+			m->fds->event_cancel(m->fds_data, m->held[i].fixup);
+	}
 	m->nr_held = 0;
 	if (m->segs != m->segs_inline)
 		kvfree(m->segs);

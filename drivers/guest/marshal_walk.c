@@ -336,8 +336,9 @@ static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
 		      const struct vgpu_schema_field *field, int fd)
 {
 	const struct vgpu_marshal_seg *info = &m->info[level->seg];
+	bool event = field->type == VGPU_FIELD_EVENT_IN;
 	struct vgpu_marshal_held held = {
-		.kind = VGPU_HELD_OBJECT,
+		.kind = event ? VGPU_HELD_EVENT : VGPU_HELD_OBJECT,
 		.fd = fd,
 		.seg = level->seg,
 		.offset = level->base + field->offset,
@@ -348,7 +349,11 @@ static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
 
 	if (fd < 0)
 		return 0;
-	error = m->fds->get(m->fds_data, fd, &object, &held.handle);
+	if (event)
+		error = m->fds->event_get(m->fds_data, fd, &object);
+	else
+		error = m->fds->get(m->fds_data, fd, &object, &held.handle);
+	held.fixup = object;
 	if (error == -ENOMEM)
 		return error;
 	if (error) {
@@ -363,12 +368,14 @@ static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
 	if (error < 0) {
 		if (held.kind == VGPU_HELD_OBJECT)
 			m->fds->put(m->fds_data, held.handle);
+		else if (held.kind == VGPU_HELD_EVENT)
+			m->fds->event_cancel(m->fds_data, object);
 		return error;
 	}
 	if (held.kind == VGPU_HELD_CLOSED)
 		return 0;
-	return min(vgpu_marshal_fixup_add(m, VGPU_FIXUP_FD_IN, level->seg, held.offset, object, 0),
-		   0);
+	return min(vgpu_marshal_fixup_add(m, event ? VGPU_FIXUP_EVENT : VGPU_FIXUP_FD_IN,
+					  level->seg, held.offset, object, 0), 0);
 }
 
 static int walk_inside(struct vgpu_marshal *m, const struct level *up,
@@ -471,6 +478,7 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 	case VGPU_FIELD_STRUCT:
 		return walk_inside(m, level, field);
 	case VGPU_FIELD_FD_IN:
+	case VGPU_FIELD_EVENT_IN:
 		return known ? walk_fd_in(m, level, field, (int)(u32)value) : 0;
 	case VGPU_FIELD_FD_OUT:
 		return walk_fd_out(m, level, field);

@@ -17,6 +17,7 @@
 
 #include "call.h"
 #include "control.h"
+#include "event.h"
 #include "export.h"
 #include "file.h"
 #include "host.h"
@@ -27,6 +28,7 @@
 
 static void object_free(struct vgpu_object *object)
 {
+	vgpu_event_drop_all(object);
 	if (!IS_ERR_OR_NULL(object->space))
 		vgpu_space_put(object->space);
 	if (object->drm)
@@ -45,6 +47,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	if (!object)
 		return NULL;
 	kref_init(&object->ref);
+	INIT_LIST_HEAD(&object->events);
 	object->export = vgpu_export_get(export);
 	object->host = vgpu_host_get(export->host);
 	object->id = le32_to_cpu(desc->object);

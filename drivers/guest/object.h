@@ -29,6 +29,7 @@ struct vgpu_space;
  * @schema: of its ioctls, or NULL
  * @drm: the device, when opened through a DRM node (a reference), or NULL
  * @hash: in host->objects (host->lock)
+ * @events: eventfds that calls on it left for the driver (host->lock)
  * @id: number on the wire
  * @kind: enum vgpu_object_kind
  * @fops: VGPU_FOP_*
@@ -50,6 +51,7 @@ struct vgpu_object {
 	const struct vgpu_schema *schema;
 	struct drm_device *drm;
 	struct hlist_node hash;
+	struct list_head events;
 	u32 id;
 	u32 kind;
 	u32 fops;

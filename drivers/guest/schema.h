@@ -141,6 +141,7 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_STRUCT,	/* a struct inside of this one, with fields of its own */
 	VGPU_FIELD_FD_IN,	/* an fd of the caller */
 	VGPU_FIELD_USERPTR,	/* memory that the device would keep: refused */
+	VGPU_FIELD_EVENT_IN,	/* an eventfd of the caller, to be signalled once */
 	VGPU_FIELD_TIME,	/* a point in time of CLOCK_MONOTONIC; 0: has been */
 	VGPU_FIELD_HIDE,	/* bits that the program does not get to see */
 	VGPU_FIELD_PLAIN,	/* none of what follows in the table */
@@ -328,6 +329,7 @@ struct vgpu_schema {
 #define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
 #define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
 #define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)
+#define VGPU_EVENT_IN(s, member) VGPU_PLACE(VGPU_FIELD_EVENT_IN, s, member)
 #define VGPU_TIME(s, member)	VGPU_PLACE(VGPU_FIELD_TIME, s, member)
 #define VGPU_PLAIN_IF(s, member) VGPU_PLACE(VGPU_FIELD_PLAIN, s, member)
 #define VGPU_HIDE(s, member)	VGPU_PLACE(VGPU_FIELD_HIDE, s, member)

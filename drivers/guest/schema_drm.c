@@ -109,6 +109,10 @@ static const struct vgpu_schema_field syncobj_timeline_signal[] = {
 	POINTS(struct drm_syncobj_timeline_array, VGPU_IN),
 };
 
+static const struct vgpu_schema_field syncobj_eventfd[] = {
+	{ VGPU_EVENT_IN(struct drm_syncobj_eventfd, fd) },
+};
+
 static const struct vgpu_schema_field client_name[] = {
 	{ VGPU_PTR(struct drm_set_client_name, name), .dir = VGPU_IN,
 	  .count = VGPU_FIELD(struct drm_set_client_name, name_len) },
@@ -228,9 +232,8 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_TRANSFER, struct drm_syncobj_transfer), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, struct drm_syncobj_timeline_array,
 			  syncobj_timeline_signal) },
-	/* The eventfd is one of this machine: nobody over there can signal it. */
-	{ .body = VGPU_PLAIN(struct drm_syncobj_eventfd),
-	  VGPU_IOCTL_REFUSE(DRM_IOCTL_SYNCOBJ_EVENTFD, EOPNOTSUPP) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_EVENTFD, struct drm_syncobj_eventfd,
+			  syncobj_eventfd), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SET_CLIENT_NAME, struct drm_set_client_name, client_name),
 	  BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_GEM_CHANGE_HANDLE, struct drm_gem_change_handle) },

@@ -241,6 +241,7 @@ static void call_reset(struct vgpu_hcall *call)
 	call->data = NULL;
 	call->data_len = 0;
 	call->segs = NULL;
+	call->event = 0;
 	call->done = false;
 }
 

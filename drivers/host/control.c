@@ -35,8 +35,8 @@ static void control_tx_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, tx_work);
 
-	if (!vgpu_grant_announce(peer))
-		vgpu_poll_announce(peer);
+	if (!vgpu_grant_announce(peer) && !vgpu_poll_announce(peer))
+		vgpu_event_announce(peer);
 }
 
 void vgpu_control_kick(struct vgpu_peer *peer)

@@ -85,13 +85,49 @@ static int fixup_place_time(struct vgpu_hcall *call, const struct vgpu_fixup *fi
 	return put_user(now + delay, (u64 __user *)fixup_addr(call, fixup));
 }
 
-static bool fixup_has_fd_in(const struct vgpu_hcall *call)
+/* The eventfd that the lane's thread has brought becomes the call's. */
+static int fixup_place_event(struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
+			     struct vgpu_fd *placed)
+{
+	struct vgpu_lane *lane = call->lane;
+	u32 number = le32_to_cpu(fixup->target);
+	int fd, ret;
+
+	if (!lane->event)
+		return -ENOMEM;
+	ret = vgpu_event_add(call->object, number, lane->event);
+	if (ret)
+		return ret;
+	call->event = number;
+	fd = vgpu_fdtable_install(lane->event);
+	if (fd >= 0) {
+		placed->fd = fd;
+		placed->file = lane->event;
+	}
+	fput(lane->event);
+	lane->event = NULL;
+	if (fd < 0)
+		return fd;
+	return put_user(fd, (s32 __user *)fixup_addr(call, fixup)) ? -EFAULT : 0;
+}
+
+void vgpu_fixup_cancel_event(struct vgpu_hcall *call)
+{
+	if (call->event)
+		vgpu_event_cancel(call->object, call->event);
+	call->event = 0;
+}
+
+static bool fixup_places_fd(const struct vgpu_hcall *call)
 {
 	u32 i;
 
-	for (i = 0; i < fixup_nr(call); i++)
-		if (le16_to_cpu(call->view.fixups[i].type) == VGPU_FIXUP_FD_IN)
+	for (i = 0; i < fixup_nr(call); i++) {
+		u16 type = le16_to_cpu(call->view.fixups[i].type);
+
+		if (type == VGPU_FIXUP_FD_IN || type == VGPU_FIXUP_EVENT)
 			return true;
+	}
 	return false;
 }
 
@@ -101,7 +137,7 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
 	u32 nr = fixup_nr(call), i;
 	int ret = 0;
 
-	if (fixup_has_fd_in(call)) {
+	if (fixup_places_fd(call)) {
 		call->placed = kvcalloc(nr, sizeof(*call->placed), GFP_KERNEL_ACCOUNT);
 		if (!call->placed)
 			return -ENOMEM;
@@ -121,6 +157,9 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
 			break;
 		case VGPU_FIXUP_TIME:
 			ret = fixup_place_time(call, fixup);
+			break;
+		case VGPU_FIXUP_EVENT:
+			ret = fixup_place_event(call, fixup, &call->placed[i]);
 			break;
 		}
 	}
@@ -180,6 +219,7 @@ void vgpu_fixup_undo(struct vgpu_hcall *call)
 			fixup_undo_ptr(call, fixup);
 			break;
 		case VGPU_FIXUP_FD_IN:
+		case VGPU_FIXUP_EVENT:
 			fixup_undo_fd(call, fixup, call->placed[i].fd);
 			break;
 		case VGPU_FIXUP_TIME:

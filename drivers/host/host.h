@@ -18,8 +18,9 @@
  *				or from user memory
  *   peer->objects_lock		object, file and space tables
  *   poll->lock			waits on a driver's queues, over its ->poll()
- *   session->unmaps_lock, peer->closes_lock, peer->events_lock,
- *   agent->events_lock		spinlocks, one at a time
+ *   session->unmaps_lock, peer->closes_lock, agent->events_lock
+ *				spinlocks, one at a time
+ *   peer->events_lock		spinlock, taken where drivers signal
  *   lane->lock			spinlock, innermost, taken in socket callbacks
  *
  * peer->tx_lock makes senders of the control connection take turns. It is held
@@ -269,6 +270,9 @@ struct vgpu_peer {
 	/* Objects of which the guest has to hear that they are ready. */
 	spinlock_t events_lock;
 	struct list_head events;
+	/* Eventfds that drivers signalled, of which it has to hear, and all. */
+	struct list_head fired;
+	u32 nr_events;
 };
 
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
@@ -330,6 +334,8 @@ struct vgpu_object {
 	u64 close_seq;
 	struct list_head close_node;
 	struct vgpu_poll poll;
+	/* Events that were asked for on it, under peer->events_lock. */
+	struct list_head watched;
 };
 
 /*
@@ -357,6 +363,16 @@ void vgpu_poll_init(struct vgpu_poll *poll);
 void vgpu_poll_fini(struct vgpu_object *object);
 /* Sends what became ready, from the peer's sender. */
 int vgpu_poll_announce(struct vgpu_peer *peer);
+
+/* --- event.c -------------------------------------------------------------- */
+
+/* The guest's eventfd @number is @file here. Return: 0, -EMFILE, -ENOMEM. */
+int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file);
+/* The driver does not want it. */
+void vgpu_event_cancel(struct vgpu_object *object, u32 number);
+void vgpu_event_drop_all(struct vgpu_object *object);
+/* Tells of those that were signalled, from the peer's sender. */
+int vgpu_event_announce(struct vgpu_peer *peer);
 
 /* --- session.c ------------------------------------------------------------ */
 
@@ -505,7 +521,8 @@ struct vgpu_seg_place {
  * @scratch_mapped: made for this call alone
  * @segs: where each segment is
  * @segs_small: enough for most calls
- * @placed: the fd of each FD_IN fixup, while they are in the table
+ * @placed: the fd of each FD_IN or EVENT fixup, while they are in the table
+ * @event: of the EVENT fixup, or 0
  * @left: what the driver left in the table
  * @nr_left: entries of it
  * @done: ran; its reply is due
@@ -536,6 +553,7 @@ struct vgpu_hcall {
 	struct vgpu_seg_place *segs;
 	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
 	struct vgpu_fd *placed;
+	u32 event;
 	struct vgpu_fd left[VGPU_FDS_MAX];
 	u32 nr_left;
 	bool done;
@@ -605,6 +623,8 @@ int vgpu_fixup_apply(struct vgpu_hcall *call);
 void vgpu_fixup_undo(struct vgpu_hcall *call);
 /* Take out of the fd table what apply put there, even in part. */
 void vgpu_fixup_remove_fds(struct vgpu_hcall *call);
+/* The call failed: its event is no more. */
+void vgpu_fixup_cancel_event(struct vgpu_hcall *call);
 /*
  * What is left in the fd table came from the driver: becomes objects of the
  * reply, or is closed. Return: the result of the call.
@@ -636,6 +656,8 @@ struct vgpu_lane {
 	struct vgpu_conn conn;
 	struct task_struct *task;
 	bool ready;
+	/* An eventfd for the next call that wants one; NULL: to be brought. */
+	struct file *event;
 	u64 seq;
 	/* Objects of the last reply that the guest has yet to acknowledge. */
 	bool unacked;

@@ -152,6 +152,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	ret = ioctl_prepare(call, cmd, &arg);
 	if (ret) {
 		vgpu_fixup_remove_fds(call);
+		vgpu_fixup_cancel_event(call);
 		return vgpu_call_refuse(call, ret);
 	}
 	ioctl_store_pages(call);
@@ -165,6 +166,8 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		vgpu_fixup_undo(call);
 	vgpu_fixup_remove_fds(call);
 	result = vgpu_fixup_settle_fds(call, result);
+	if (result < 0 || ret)
+		vgpu_fixup_cancel_event(call);
 	if (ret) {
 		vgpu_call_take_back(call);
 		return vgpu_call_refuse(call, ret);

@@ -13,6 +13,9 @@
  * is pending then, and the thread leaves before it replies.
  */
 #include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/eventfd.h>
+#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -339,7 +342,8 @@ static int lane_reply(struct vgpu_lane *lane)
 
 static bool lane_must_leave(const struct vgpu_lane *lane)
 {
-	return lane->call.op->leave || signal_pending(current) || task_work_pending(current);
+	return lane->call.op->leave || !lane->event || signal_pending(current) ||
+	       task_work_pending(current);
 }
 
 static int lane_run(struct vgpu_lane *lane)
@@ -394,7 +398,7 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	struct vgpu_session *session = lane->session;
 	int ret;
 
-	if (args->flags)
+	if (args->flags || args->reserved)
 		return -EOPNOTSUPP;
 	/* Each time: the thread was in user mode, where it could share its table. */
 	if (!vgpu_fdtable_is_private(lane->file))
@@ -427,12 +431,42 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	return 0;
 }
 
+/* One that somebody signals is told of only if it is an eventfd. */
+static int lane_take_event(struct vgpu_lane *lane, int fd)
+{
+	struct file *file = fget(fd);
+	struct eventfd_ctx *ctx;
+
+	if (!file)
+		return -EBADF;
+	ctx = eventfd_ctx_fileget(file);
+	if (IS_ERR(ctx)) {
+		fput(file);
+		return PTR_ERR(ctx);
+	}
+	eventfd_ctx_put(ctx);
+	/* Which of several threads becomes the lane's is not decided yet. */
+	if (cmpxchg(&lane->event, NULL, file)) {
+		fput(file);
+		return -EBUSY;
+	}
+	close_fd(fd);
+	return 0;
+}
+
 static int lane_serve(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
+	const struct vgpu_lane_serve *args = cmd->arg;
 	struct vgpu_lane *lane = data;
 	int ret;
 
-	ret = lane_bind(lane, cmd->arg);
+	/* Before the table is looked at. */
+	if (args->event_fd >= 0 && (!lane->task || lane->task == current)) {
+		ret = lane_take_event(lane, args->event_fd);
+		if (ret)
+			return ret;
+	}
+	ret = lane_bind(lane, args);
 	if (ret)
 		return ret;
 	if (!lane->ready) {
@@ -440,7 +474,8 @@ static int lane_serve(void *data, struct file *file, struct vgpu_cmd *cmd)
 			return -ESHUTDOWN;
 		lane->ready = true;
 	}
-	return lane_run(lane);
+	ret = lane_run(lane);
+	return !ret && !lane->event ? VGPU_LANE_NEEDS_EVENT : ret;
 }
 
 static const struct vgpu_cmd_op lane_ops[] = {
@@ -482,6 +517,8 @@ static int lane_release(struct inode *inode, struct file *file)
 		vgpu_call_take_back(&lane->call);
 	vgpu_call_finish(&lane->call);
 	lane_count_bytes(lane);
+	if (lane->event)
+		fput(lane->event);
 	if (lane->task) {
 		xa_erase(&session->tasks, (unsigned long)lane->task);
 		put_task_struct(lane->task);

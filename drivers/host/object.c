@@ -105,6 +105,7 @@ static void object_free(struct kref *ref)
 	struct vgpu_object *object = container_of(ref, struct vgpu_object, ref);
 
 	vgpu_poll_fini(object);
+	vgpu_event_drop_all(object);
 	vgpu_space_put(object->peer, object->space);
 	vgpu_grant_put(object->grant);
 	object_close_file(object->file);
@@ -133,6 +134,7 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 	object->kind = object_kind(file);
 	object->held = 1;
 	INIT_LIST_HEAD(&object->close_node);
+	INIT_LIST_HEAD(&object->watched);
 	vgpu_poll_init(&object->poll);
 	object->space = space_get_locked(peer, file->f_mapping);
 	if (!object->space) {

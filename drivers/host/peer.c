@@ -70,6 +70,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	INIT_LIST_HEAD(&peer->closes);
 	init_waitqueue_head(&peer->wait);
 	spin_lock_init(&peer->events_lock);
+	INIT_LIST_HEAD(&peer->fired);
 	INIT_LIST_HEAD(&peer->events);
 	vgpu_control_init(peer);
 	return peer;

@@ -103,11 +103,11 @@ static void poll_work(struct work_struct *work)
 	if (!revents)
 		return;
 
-	spin_lock(&peer->events_lock);
+	spin_lock_irq(&peer->events_lock);
 	poll->revents = revents;
 	if (list_empty(&poll->node))
 		list_add_tail(&poll->node, &peer->events);
-	spin_unlock(&peer->events_lock);
+	spin_unlock_irq(&peer->events_lock);
 	vgpu_control_kick(peer);
 }
 
@@ -128,9 +128,9 @@ void vgpu_poll_fini(struct vgpu_object *object)
 	poll_disarm_locked(poll);
 	mutex_unlock(&poll->lock);
 	cancel_work_sync(&poll->work);
-	spin_lock(&peer->events_lock);
+	spin_lock_irq(&peer->events_lock);
 	list_del_init(&poll->node);
-	spin_unlock(&peer->events_lock);
+	spin_unlock_irq(&peer->events_lock);
 	mutex_destroy(&poll->lock);
 }
 
@@ -173,14 +173,14 @@ int vgpu_poll_announce(struct vgpu_peer *peer)
 	int ret = 0;
 
 	while (!ret) {
-		spin_lock(&peer->events_lock);
+		spin_lock_irq(&peer->events_lock);
 		object = list_first_entry_or_null(&peer->events, struct vgpu_object, poll.node);
 		if (object) {
 			msg.object = cpu_to_le32(object->id);
 			msg.revents = cpu_to_le32((__force u32)object->poll.revents);
 			list_del_init(&object->poll.node);
 		}
-		spin_unlock(&peer->events_lock);
+		spin_unlock_irq(&peer->events_lock);
 		if (!object)
 			break;
 		ret = vgpu_control_send(peer, &msg, sizeof(msg));

@@ -468,8 +468,6 @@ static void arg_context_init(void *p)
 
 /* Numbers of the whole device, times or process ids are in the result. */
 #define OPAQUE		1
-/* Natively other than forwarded: what is expected then is in the code. */
-#define REFUSED		2
 
 struct probe {
 	const char *name;
@@ -551,7 +549,7 @@ static const struct probe core[] = {
 	P(SYNCOBJ_TRANSFER),
 	P(SYNCOBJ_SIGNAL, WITH(syncobj_array)),
 	P(SYNCOBJ_RESET, WITH(syncobj_array)),
-	P(SYNCOBJ_EVENTFD, .flags = REFUSED),
+	P(SYNCOBJ_EVENTFD),
 	P(SYNCOBJ_DESTROY, WITH(syncobj)),
 };
 
@@ -694,7 +692,7 @@ static void run_probe(int fd, const struct probe *probe)
 		vgpu_mock_pattern(&arrays[i], sizeof(arrays[i]), i + 1, 0);
 	if (probe->fill)
 		probe->fill(&arg);
-	ret = drm_counted(fd, probe->cmd, &arg, probe->name, probe->flags & REFUSED ? 0 : 1);
+	ret = drm_counted(fd, probe->cmd, &arg, probe->name, 1);
 	error = ret < 0 ? errno : 0;
 	if (!error)
 		keep_ids(probe);
@@ -702,10 +700,6 @@ static void run_probe(int fd, const struct probe *probe)
 			   (error == EINVAL && !probe->fill)))
 		printf("# %s: %s is not implemented (%s)\n", drm_node, probe->name,
 		       strerrorname_np(error));
-	if (probe->flags & REFUSED) {
-		CHECK(!forwarded || error == EOPNOTSUPP);
-		return;
-	}
 	log_line("%s = %d %s", probe->name, ret, error ? strerrorname_np(error) : "");
 	if (probe->flags & OPAQUE)
 		return;

@@ -100,6 +100,7 @@ static void fixups_apply(struct host *host, const struct vgpu_call_view *view, u
 			memcpy(fixup_place(host, fixup), &value32, 4);
 			break;
 		case VGPU_FIXUP_FD_IN:
+		case VGPU_FIXUP_EVENT:
 			value32 = driver_fd_new(host, target);
 			placed[i] = value32;
 			memcpy(fixup_place(host, fixup), &value32, 4);
@@ -128,7 +129,7 @@ static void fixups_undo(struct host *host, const struct vgpu_call_view *view, co
 		if (type == VGPU_FIXUP_TIME)
 			memcpy(fixup_place(host, fixup), &original[i], 8);
 		if (type != VGPU_FIXUP_PTR && type != VGPU_FIXUP_PTR32 &&
-		    type != VGPU_FIXUP_FD_IN)
+		    type != VGPU_FIXUP_FD_IN && type != VGPU_FIXUP_EVENT)
 			continue;
 		size = type == VGPU_FIXUP_PTR ? 8 : 4;
 		value = 0;

@@ -150,6 +150,26 @@ static void fd_put(void *data, void *handle)
 	free(handle);
 }
 
+static int event_get(void *data, int fd, u32 *number)
+{
+	struct user *u = data;
+
+	if (fd == USER_FD_LOCAL)
+		return -EINVAL;
+	if (fd < USER_FD_FIRST || fd > USER_FD_LAST)
+		return -EBADF;
+	u->events++;
+	*number = fd + USER_OBJECT;
+	return 0;
+}
+
+static void event_cancel(void *data, u32 number)
+{
+	struct user *u = data;
+
+	u->events--;
+}
+
 static int fd_reserve(void *data, const struct vgpu_object_desc *desc, void **handle)
 {
 	struct user *u = data;
@@ -184,6 +204,8 @@ static void fd_abort(void *data, int fd, void *handle)
 const struct vgpu_marshal_fds user_fds = {
 	.get = fd_get,
 	.put = fd_put,
+	.event_get = event_get,
+	.event_cancel = event_cancel,
 	.reserve = fd_reserve,
 	.install = fd_install,
 	.abort = fd_abort,

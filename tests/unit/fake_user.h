@@ -34,6 +34,7 @@ struct user {
 	u64 bytes_written;
 	/* open files */
 	int held;		/* by get(), not yet put() */
+	int events;		/* by event_get(), not yet cancelled */
 	int next_fd;
 	int fail_reserve;	/* the n-th reserve fails with -EMFILE */
 	int reserved;		/* neither installed nor aborted */

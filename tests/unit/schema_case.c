@@ -277,6 +277,7 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 			build_chain(c, f, field);
 			break;
 		case VGPU_FIELD_FD_IN:
+		case VGPU_FIELD_EVENT_IN:
 			put(f->p + field->offset, 4, USER_FD_FIRST + next_random(c) % 50);
 			break;
 		case VGPU_FIELD_TIME:
@@ -503,6 +504,7 @@ static bool drive_struct(struct host *host, struct schema_case *c, const struct 
 				return false;
 			break;
 		case VGPU_FIELD_FD_IN:
+		case VGPU_FIELD_EVENT_IN:
 			c->fds_in++;
 			meet(c, driver_fd_object(host, fd));
 			break;

@@ -183,7 +183,8 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 		return;
 	for (i = 0; i < body->nr_fields; i++) {
 		const struct vgpu_schema_field *field = &body->fields[i];
-		bool fd = field->type == VGPU_FIELD_FD_IN || field->type == VGPU_FIELD_FD_OUT;
+		bool fd = field->type == VGPU_FIELD_FD_IN || field->type == VGPU_FIELD_FD_OUT ||
+			field->type == VGPU_FIELD_EVENT_IN;
 
 		tap_expect(field->offset + field->size <= body->size, "field %u: inside", i);
 		tap_expect(field->size == 8 || field->size == 4 ||

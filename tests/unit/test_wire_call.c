@@ -10,7 +10,7 @@
 /* Changes that every call of one of these kinds gets the same answer to. */
 static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
-	BAD(vgpu_call, op, VGPU_OP_WRITE_PAGES + 1),
+	BAD(vgpu_call, op, VGPU_OP_FDINFO + 1),
 	BAD(vgpu_call, object, 0),
 	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	BAD(vgpu_call, flags, VGPU_CALL_COMPAT << 1),
@@ -101,7 +101,7 @@ static const struct wire_case call_ioctl_seg[] = {
 static const struct wire_case call_ioctl_nested[] = {
 	/* PTR: the place */
 	FIX(0, type, 0, false),
-	FIX(0, type, VGPU_FIXUP_TIME + 1, false),
+	FIX(0, type, VGPU_FIXUP_EVENT + 1, false),
 	FIX(0, type, VGPU_FIXUP_PTR32, true),
 	FIX(0, seg, 5, false),
 	FIX(0, seg, 4, false),			/* a PAGE segment */
@@ -157,6 +157,9 @@ static const struct wire_case call_ioctl_nested[] = {
 	FIX(9, offset, 20, false),
 	FIX(9, offset, 16, true),
 	FIX(9, target, 9, false),
+	/* EVENT */
+	FIX(3, type, VGPU_FIXUP_EVENT, true),
+	FIX(8, type, VGPU_FIXUP_EVENT, false),	/* an FD_OUT is there */
 	/* TIME */
 	FIX(10, seg, 2, false),			/* OUT only */
 	FIX(10, offset, 4, false),

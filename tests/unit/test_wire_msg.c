@@ -123,6 +123,11 @@ static const struct wire_case session_close[] = {
 	GOOD(vgpu_session_close, session, ~0ULL),
 };
 
+static const struct wire_case event[] = {
+	BAD(vgpu_event_signal, event, 0),
+	BAD(vgpu_event_signal, reserved, 1),
+};
+
 static const struct wire_case poll_event[] = {
 	BAD(vgpu_poll_event, object, 0),
 	BAD(vgpu_poll_event, revents, 0),
@@ -242,6 +247,7 @@ int main(void)
 	WIRE_CASES("unmap", unmap);
 	WIRE_CASES("session_close", session_close);
 	WIRE_CASES("poll_event", poll_event);
+	WIRE_CASES("event", event);
 	WIRE_CASES("fetch", fetch);
 	WIRE_CASES("fetched", fetched);
 	WIRE_CASES("fetched_error", fetched_error);

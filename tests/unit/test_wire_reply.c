@@ -99,7 +99,7 @@ static const struct wire_case reply_ioctl_nested[] = {
 	OBJECT_CASE(0, fixup, 9, true),
 	OBJECT_CASE(0, fixup, 10, false),
 	OBJECT_CASE(0, fixup, ~0U, false),
-	OBJECT_CASE(1, flags, 8, false),
+	OBJECT_CASE(1, flags, 0x10, false),
 	OBJECT_CASE(1, fixup, 7, false),
 	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 2 * sizeof(struct vgpu_object_desc) +
 		  40 + 30, 1, false),

@@ -155,6 +155,13 @@ static void fill_poll_event(struct wire_buf *buf)
 	m->revents = LE32(0x41);
 }
 
+static void fill_event(struct wire_buf *buf)
+{
+	struct vgpu_event_signal *m = begin(buf, VGPU_MSG_EVENT, sizeof(*m), 0);
+
+	m->event = LE32(12);
+}
+
 static void fill_ping(struct wire_buf *buf)
 {
 	begin(buf, VGPU_MSG_PING, sizeof(struct vgpu_hdr), 11);
@@ -534,7 +541,7 @@ static void fill_reply_write_pages(struct wire_buf *buf)
 const struct wire_sample wire_samples[] = {
 	SAMPLE(hello), SAMPLE(welcome), SAMPLE(refuse), SAMPLE(lane), SAMPLE(lane_ready),
 	SAMPLE(export_add), SAMPLE(export_del), SAMPLE(close), SAMPLE(unmap),
-	SAMPLE(session_close), SAMPLE(poll_event), SAMPLE(ping),
+	SAMPLE(session_close), SAMPLE(poll_event), SAMPLE(event), SAMPLE(ping),
 	SAMPLE(pong), SAMPLE(ack), SAMPLE(cancel), SAMPLE(fetch), SAMPLE(fetched),
 	SAMPLE(fetched_error), SAMPLE(writeback), SAMPLE(written),
 

@@ -280,9 +280,12 @@ struct vgpu_shadow_lane {
  * @scratch: memory of the caller for arguments, page aligned, private to the
  *	thread, inside the reserved range
  * @scratch_len: bytes, a multiple of the page size, at least 64 KiB
+ * @event_fd: a new eventfd, which the module takes out of the thread's fds, for a
+ *	driver to signal; or -1
+ * @reserved: 0
  *
- * Returns 0 when it must be called again at once, after a return to user mode
- * (so that task work and signals have run); -ESHUTDOWN when the lane is over.
+ * Returns 0 or VGPU_LANE_NEEDS_EVENT when it must be called again at once, after
+ * a return to user mode (so that task work and signals have run); -ESHUTDOWN when the lane is over.
  * The signal of VGPU_LANE_SIGNAL needs a handler, without SA_RESTART; all other
  * signals are blocked.
  */
@@ -291,7 +294,12 @@ struct vgpu_lane_serve {
 	__u32 flags;
 	__u64 scratch;
 	__u64 scratch_len;
+	__s32 event_fd;
+	__u32 reserved;
 };
+
+/* What VGPU_LANE_SERVE returns when the thread is to come again with an @event_fd. */
+#define VGPU_LANE_NEEDS_EVENT	1
 
 #define VGPU_LANE_SIGNAL	10	/* SIGUSR1: interrupts a cancelled call */
 

@@ -81,6 +81,7 @@ enum vgpu_msg_type {
 	/* 0x16 is kept for windows: the guest has to unmap pages of one */
 	VGPU_MSG_PING		= 0x17,	/* both */
 	VGPU_MSG_PONG		= 0x18,	/* both */
+	VGPU_MSG_EVENT		= 0x19,	/* host */
 
 	VGPU_MSG_CALL		= 0x20,	/* guest */
 	VGPU_MSG_REPLY		= 0x21,	/* host */
@@ -295,6 +296,13 @@ struct vgpu_poll_event {
 	__le32 revents;
 };
 
+/* VGPU_MSG_EVENT: the driver signalled the eventfd that a call named so. */
+struct vgpu_event_signal {
+	struct vgpu_hdr hdr;
+	__le32 event;
+	__le32 reserved;
+};
+
 /* --- lane ----------------------------------------------------------------- */
 
 enum vgpu_op {
@@ -351,6 +359,13 @@ enum vgpu_fixup_type {
 	 * CLOCK_MONOTONIC. The reply has what the call had there.
 	 */
 	VGPU_FIXUP_TIME		= 6,
+	/*
+	 * 4 bytes: become an eventfd of the host for the time of the call. The
+	 * guest calls it @target, not 0, and hears with VGPU_MSG_EVENT, once, that
+	 * the driver signalled it; unless the call fails, or until its object is
+	 * closed. At most one a call.
+	 */
+	VGPU_FIXUP_EVENT	= 7,
 };
 
 /**
@@ -361,7 +376,7 @@ enum vgpu_fixup_type {
  *	structs), the whole field inside the segment; no two fixups overlap, but for an
  *	FD_OUT that comes after an FD_IN of the same place: what the driver left
  *	there is then an fd that comes back only if it replaced the one placed
- * @target: PTR: a segment; FD_IN: an object; else 0
+ * @target: PTR: a segment; FD_IN: an object; EVENT: see there; else 0
  * @target_offset: PTR: offset in the target, at most its length; else 0
  */
 struct vgpu_fixup {
@@ -531,7 +546,7 @@ struct vgpu_object_desc {
 #define VGPU_MAP_MAYWRITE	(1U << 3)
 #define VGPU_MAP_SHARED		(1U << 4)	/* VM_SHARED */
 #define VGPU_MAP_IO		(1U << 5)	/* VM_IO */
-#define VGPU_MAP_PFNMAP		(1U << 6)	/* VM_PFNMAP or VM_MIXEDMAP */
+#define VGPU_MAP_PFNMAP		(1U << 6)	/* VM_PFNMAP: nobody else can have its pages */
 #define VGPU_MAP_DONTCOPY	(1U << 7)
 #define VGPU_MAP_DONTEXPAND	(1U << 8)
 #define VGPU_MAP_DONTDUMP	(1U << 9)
@@ -648,6 +663,7 @@ VGPU_ASSERT_SIZE(vgpu_close, 24);
 VGPU_ASSERT_SIZE(vgpu_unmap, 40);
 VGPU_ASSERT_SIZE(vgpu_session_close, 24);
 VGPU_ASSERT_SIZE(vgpu_poll_event, 24);
+VGPU_ASSERT_SIZE(vgpu_event_signal, 24);
 VGPU_ASSERT_SIZE(vgpu_seg, 16);
 VGPU_ASSERT_SIZE(vgpu_fixup, 16);
 VGPU_ASSERT_SIZE(vgpu_args_open, 48);

@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 
 #include <linux/vgpu_host.h>
 
@@ -179,6 +180,7 @@ static void lane_main(void *arg)
 		.scratch = (unsigned long)slot->memory + GUARD_SIZE + STACK_SIZE,
 		.scratch_len = SCRATCH_SIZE,
 	};
+	long event;
 	unsigned long mask = ~(1UL << (VGPU_LANE_SIGNAL - 1));
 	long ret;
 
@@ -190,9 +192,16 @@ static void lane_main(void *arg)
 	if (sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SIGSET))
 		return;
 
+	ret = VGPU_LANE_NEEDS_EVENT;
 	do {
+		serve.event_fd = -1;
+		if (ret == VGPU_LANE_NEEDS_EVENT) {
+			/* Without one, calls that want one fail. */
+			event = sys2(__NR_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+			serve.event_fd = sys_is_error(event) ? -1 : event;
+		}
 		ret = sys3(__NR_ioctl, SHADOW_FD_LANE, VGPU_LANE_SERVE, (long)&serve);
-	} while (!ret || ret == -EINTR);
+	} while (!ret || ret == VGPU_LANE_NEEDS_EVENT || ret == -EINTR);
 
 	/*
 	 * No signal may be handled from here on: the main thread could give the

@@ -51,6 +51,7 @@ static int build_filter(void)
 {
 	static const int plain[] = {
 		SCMP_SYS(munmap), SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(dup3),
+		SCMP_SYS(eventfd2),
 		SCMP_SYS(recvmsg), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
 		SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
 		SCMP_SYS(exit_group), SCMP_SYS(seccomp),

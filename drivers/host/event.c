@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events: eventfds of this machine that stand for those of a guest, which a
+ * driver is to signal (a syncobj's point, for example). The guest is told of the
+ * first signal; an event is over then, or with the object on which it was asked
+ * for.
+ *
+ * No function that makes an eventfd is exported, so the shadow's threads bring
+ * one each when they come to serve.
+ */
+#include <linux/file.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+
+#include "host.h"
+
+struct vgpu_event {
+	/* Under peer->events_lock: in object->watched and, once fired, peer->fired. */
+	struct list_head node;
+	struct list_head fired_node;
+	bool fired;
+
+	struct vgpu_peer *peer;
+	u32 number;
+	struct file *file;
+	wait_queue_head_t *head;
+	wait_queue_entry_t wait;
+};
+
+struct event_table {
+	poll_table pt;
+	struct vgpu_event *event;
+};
+
+/* Context: whatever the driver signals from, under the eventfd's lock. */
+static int event_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
+{
+	struct vgpu_event *event = container_of(wait, struct vgpu_event, wait);
+	struct vgpu_peer *peer = event->peer;
+	unsigned long flags;
+
+	spin_lock_irqsave(&peer->events_lock, flags);
+	if (!event->fired) {
+		event->fired = true;
+		list_add_tail(&event->fired_node, &peer->fired);
+		vgpu_control_kick(peer);
+	}
+	spin_unlock_irqrestore(&peer->events_lock, flags);
+	return 0;
+}
+
+static void event_queue(struct file *file, wait_queue_head_t *head, poll_table *pt)
+{
+	struct vgpu_event *event = container_of(pt, struct event_table, pt)->event;
+
+	event->head = head;
+	init_waitqueue_func_entry(&event->wait, event_wake);
+	add_wait_queue(head, &event->wait);
+}
+
+/* Nobody finds it any more: neither list has it, and it counts as fired. */
+static void event_free(struct vgpu_event *event)
+{
+	remove_wait_queue(event->head, &event->wait);
+	fput(event->file);
+	kfree(event);
+}
+
+static void event_take_locked(struct vgpu_event *event)
+{
+	lockdep_assert_held(&event->peer->events_lock);
+	list_del(&event->node);
+	if (event->fired)
+		list_del(&event->fired_node);
+	event->fired = true;
+	event->peer->nr_events--;
+}
+
+int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
+{
+	struct vgpu_peer *peer = object->peer;
+	struct vgpu_event *event;
+	struct event_table table;
+	int ret = 0;
+
+	event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
+	if (!event)
+		return -ENOMEM;
+	event->peer = peer;
+	event->number = number;
+	event->file = get_file(file);
+	table.event = event;
+	init_poll_funcptr(&table.pt, event_queue);
+	vfs_poll(file, &table.pt);
+	spin_lock_irq(&peer->events_lock);
+	if (peer->nr_events >= peer->limits.objects) {
+		ret = -EMFILE;
+	} else {
+		peer->nr_events++;
+		list_add_tail(&event->node, &object->watched);
+	}
+	spin_unlock_irq(&peer->events_lock);
+	if (ret)
+		event_free(event);
+	return ret;
+}
+
+void vgpu_event_cancel(struct vgpu_object *object, u32 number)
+{
+	struct vgpu_peer *peer = object->peer;
+	struct vgpu_event *event, *found = NULL;
+
+	spin_lock_irq(&peer->events_lock);
+	list_for_each_entry(event, &object->watched, node) {
+		if (event->number != number)
+			continue;
+		event_take_locked(event);
+		found = event;
+		break;
+	}
+	spin_unlock_irq(&peer->events_lock);
+	if (found)
+		event_free(found);
+}
+
+void vgpu_event_drop_all(struct vgpu_object *object)
+{
+	struct vgpu_peer *peer = object->peer;
+	struct vgpu_event *event, *tmp;
+	LIST_HEAD(gone);
+
+	spin_lock_irq(&peer->events_lock);
+	list_for_each_entry_safe(event, tmp, &object->watched, node) {
+		event_take_locked(event);
+		list_add_tail(&event->node, &gone);
+	}
+	spin_unlock_irq(&peer->events_lock);
+	list_for_each_entry_safe(event, tmp, &gone, node)
+		event_free(event);
+}
+
+int vgpu_event_announce(struct vgpu_peer *peer)
+{
+	struct vgpu_event_signal msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_EVENT),
+	};
+	struct vgpu_event *event;
+	int ret = 0;
+
+	while (!ret) {
+		spin_lock_irq(&peer->events_lock);
+		event = list_first_entry_or_null(&peer->fired, struct vgpu_event, fired_node);
+		if (event)
+			event_take_locked(event);
+		spin_unlock_irq(&peer->events_lock);
+		if (!event)
+			break;
+		msg.event = cpu_to_le32(event->number);
+		event_free(event);
+		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+	}
+	return ret;
+}
