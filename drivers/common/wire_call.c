@@ -262,7 +262,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 			!call->args.llseek.reserved && raw_ok(raw + 2, nr_raw - 2) ?
 			0 : -EPROTO;
 	case VGPU_OP_POLL:
-		return !nr_segs && !call->args.poll.reserved &&
+		return !nr_segs && !(le32_to_cpu(call->args.poll.flags) & ~VGPU_POLL_STAY) &&
 			raw_ok(raw + 1, nr_raw - 1) ? 0 : -EPROTO;
 	case VGPU_OP_MMAP:
 		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap);

@@ -13,7 +13,7 @@ static int reply_check_object(const struct vgpu_object_desc *desc, u32 op)
 
 	if (!desc->object || kind < VGPU_OBJECT_DEVICE || kind > VGPU_OBJECT_OTHER ||
 	    (op == VGPU_OP_OPEN && (kind != VGPU_OBJECT_DEVICE || desc->fixup)) ||
-	    (le32_to_cpu(desc->fops) & ~(VGPU_FOP_FDINFO | (VGPU_FOP_FDINFO - 1))) ||
+	    (le32_to_cpu(desc->fops) & ~(VGPU_FOP_FASYNC | (VGPU_FOP_FASYNC - 1))) ||
 	    (le32_to_cpu(desc->flags) &
 	     ~(VGPU_OBJECT_SAME_DEVICE | (VGPU_OBJECT_SAME_DEVICE - 1))))
 		return -EPROTO;

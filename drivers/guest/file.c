@@ -150,6 +150,8 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	/* The owner is the same, and so its reference. */
 	if (!(object->fops & VGPU_FOP_POLL))
 		file->f_op = drm ? &vgpu_file_drm_fops_no_poll : &vgpu_file_fops_no_poll;
+	else if ((object->fops & VGPU_FOP_FASYNC) && !drm)
+		file->f_op = &vgpu_file_fops_fasync;
 
 out_fini_call:
 	vgpu_xcall_fini(&xcall);
@@ -330,6 +332,14 @@ const struct file_operations vgpu_file_fops = {
 const struct file_operations vgpu_file_fops_no_poll = {
 	FILE_OPERATIONS,
 	.open = vgpu_file_open,
+};
+
+/* No DRM device sends SIGIO. */
+const struct file_operations vgpu_file_fops_fasync = {
+	FILE_OPERATIONS,
+	.open = vgpu_file_open,
+	.poll = vgpu_poll,
+	.fasync = vgpu_fasync,
 };
 
 const struct file_operations vgpu_file_drm_fops = {

@@ -13,6 +13,7 @@ struct vgpu_export;
 /* One set for each combination: epoll asks a file_operations whether it can poll. */
 extern const struct file_operations vgpu_file_fops;
 extern const struct file_operations vgpu_file_fops_no_poll;
+extern const struct file_operations vgpu_file_fops_fasync;
 extern const struct file_operations vgpu_file_drm_fops;
 extern const struct file_operations vgpu_file_drm_fops_no_poll;
 
@@ -25,6 +26,7 @@ long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg);
 long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* poll.c */
+int vgpu_fasync(int fd, struct file *file, int on);
 __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
 void vgpu_poll_touch(struct vgpu_object *object);
 void vgpu_poll_event(struct vgpu_object *object, u32 revents);

@@ -13,6 +13,7 @@
 #include <linux/wait.h>
 
 struct drm_device;
+struct fasync_struct;
 struct file;
 struct vgpu_export;
 struct vgpu_host;
@@ -39,6 +40,7 @@ struct vgpu_space;
  * @file_lock: guards @file
  * @file: its file, without a reference, or NULL
  * @wait: pollers
+ * @fasync: who wants SIGIO
  * @poll_lock: guards what follows
  * @poll_armed: it was not ready, and the host will tell of the next wakeup
  * @poll_gen: rises whenever that may have changed
@@ -63,6 +65,7 @@ struct vgpu_object {
 	struct file *file;
 
 	wait_queue_head_t wait;
+	struct fasync_struct *fasync;
 	spinlock_t poll_lock;
 	bool poll_armed;
 	u32 poll_gen;

@@ -6,7 +6,9 @@
  * some drivers takes away what it reports.
  */
 #include <linux/err.h>
+#include <linux/fs.h>
 #include <linux/poll.h>
+#include <linux/signal.h>
 
 #include "call.h"
 #include "export.h"
@@ -44,8 +46,11 @@ static void poll_arm(struct vgpu_object *object, u32 gen)
 	spin_unlock(&object->poll_lock);
 }
 
-/* f_op->poll */
-__poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
+/*
+ * @flags: VGPU_POLL_*. Return: what the driver's poll says, whose next wakeup the
+ * host will tell of.
+ */
+static __poll_t poll_call(struct file *file, u32 flags)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_session *session;
@@ -54,14 +59,8 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 	u32 gen;
 	int ret;
 
-	poll_wait(file, &object->wait, wait);
-	if (vgpu_host_is_down(object->host))
-		return EPOLLHUP | EPOLLERR;
-	if (!(object->fops & VGPU_FOP_POLL))
-		return DEFAULT_POLLMASK;
 	if (poll_is_armed(object, &gen))
 		return 0;
-
 	session = vgpu_session_current(object->host, 0);
 	if (IS_ERR(session))
 		return PTR_ERR(session) == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
@@ -70,6 +69,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 	xcall.stats = &object->export->stats;
 	xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
 	xcall.msg.args.poll.events = cpu_to_le32((__force u32)POLL_EVENTS);
+	xcall.msg.args.poll.flags = cpu_to_le32(flags);
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret && !xcall.result)
 		mask = le32_to_cpu(xcall.reply.reply->out.poll.revents);
@@ -80,6 +80,35 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 	vgpu_xcall_fini(&xcall);
 	vgpu_session_put(session);
 	return (__force __poll_t)mask;
+}
+
+/* f_op->poll */
+__poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct vgpu_object *object = file->private_data;
+
+	poll_wait(file, &object->wait, wait);
+	if (vgpu_host_is_down(object->host))
+		return EPOLLHUP | EPOLLERR;
+	if (!(object->fops & VGPU_FOP_POLL))
+		return DEFAULT_POLLMASK;
+	return poll_call(file, 0);
+}
+
+/*
+ * f_op->fasync. Drivers send SIGIO where they wake their pollers, so once somebody
+ * wants it the host tells of every wakeup.
+ */
+int vgpu_fasync(int fd, struct file *file, int on)
+{
+	struct vgpu_object *object = file->private_data;
+	int ret = fasync_helper(fd, file, on, &object->fasync);
+
+	if (ret <= 0 || !on)
+		return ret;
+	vgpu_poll_touch(object);
+	poll_call(file, VGPU_POLL_STAY);
+	return ret;
 }
 
 /* A call on @object was made: whether it is ready has to be asked again. */
@@ -100,4 +129,7 @@ void vgpu_poll_event(struct vgpu_object *object, u32 revents)
 {
 	vgpu_poll_touch(object);
 	wake_up_poll(&object->wait, (__force __poll_t)revents);
+	kill_fasync(&object->fasync, SIGIO,
+		    (__force __poll_t)revents & (EPOLLIN | EPOLLPRI | EPOLLERR | EPOLLHUP) ?
+		    POLL_IN : POLL_OUT);
 }

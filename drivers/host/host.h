@@ -311,6 +311,7 @@ struct vgpu_poll {
 	struct mutex lock;
 	struct list_head entries;
 	bool armed;
+	bool stay;
 	bool failed;
 	__poll_t events;
 	struct work_struct work;

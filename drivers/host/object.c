@@ -259,6 +259,8 @@ static u32 object_fops(struct file *file)
 		mask |= VGPU_FOP_MMAP;
 	if (fops->poll)
 		mask |= VGPU_FOP_POLL;
+	if (fops->fasync)
+		mask |= VGPU_FOP_FASYNC;
 	if (fops->show_fdinfo)
 		mask |= VGPU_FOP_FDINFO;
 	if (file->f_mode & FMODE_STREAM)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Readiness. A POLL call leaves wait entries on the driver's queues; the first
- * wakeup is told to the guest, once, so waiting costs no calls. The driver is
+ * wakeup is told to the guest, once (or each, for SIGIO), so waiting costs no calls. The driver is
  * not asked then: the poll of some takes away what it reports, and only a
  * program's own poll may do that.
  *
@@ -97,7 +97,7 @@ static void poll_work(struct work_struct *work)
 	revents &= poll->events | EPOLLERR | EPOLLHUP;
 	if (!poll->armed)
 		revents = 0;
-	if (revents)
+	if (revents && !poll->stay)
 		poll_disarm_locked(poll);
 	mutex_unlock(&poll->lock);
 	if (!revents)
@@ -136,6 +136,7 @@ void vgpu_poll_fini(struct vgpu_object *object)
 
 s64 vgpu_poll_run(struct vgpu_hcall *call)
 {
+	const struct vgpu_args_poll *args = &call->view.call->args.poll;
 	struct vgpu_object *object = call->object;
 	struct vgpu_poll *poll = &object->poll;
 	struct vgpu_poll_table table = { .poll = poll };
@@ -143,7 +144,10 @@ s64 vgpu_poll_run(struct vgpu_hcall *call)
 
 	mutex_lock(&poll->lock);
 	poll_disarm_locked(poll);
-	poll->events = (__force __poll_t)le32_to_cpu(call->view.call->args.poll.events);
+	poll->events = (__force __poll_t)le32_to_cpu(args->events);
+	/* For good: calls of pollers who don't know of it may be under way. */
+	if (le32_to_cpu(args->flags) & VGPU_POLL_STAY)
+		poll->stay = true;
 	poll->failed = false;
 	init_poll_funcptr(&table.pt, poll_queue);
 	table.pt._key = poll->events | EPOLLERR | EPOLLHUP;

@@ -87,6 +87,7 @@ static const struct file_operations vgpu_mock_main_fops = {
 	.write = vgpu_mock_write,
 	.llseek = vgpu_mock_llseek,
 	.poll = vgpu_mock_poll,
+	.fasync = vgpu_mock_fasync,
 	.mmap = vgpu_mock_mmap,
 };
 

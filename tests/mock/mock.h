@@ -82,6 +82,7 @@ struct vgpu_mock_file {
 
 	spinlock_t poll_lock;		/* guards what follows */
 	wait_queue_head_t poll_queue;
+	struct fasync_struct *fasync;
 	bool poll_armed;		/* POLL_ARM was called once */
 	u32 poll_events;
 	u32 poll_flags;
@@ -257,6 +258,7 @@ long vgpu_mock_io_mode(struct vgpu_mock_call *call);
 void vgpu_mock_poll_init(struct vgpu_mock_file *file);
 void vgpu_mock_poll_fini(struct vgpu_mock_file *file);
 __poll_t vgpu_mock_poll(struct file *filp, poll_table *wait);
+int vgpu_mock_fasync(int fd, struct file *filp, int on);
 long vgpu_mock_poll_arm(struct vgpu_mock_call *call);
 
 /* probe.c */

@@ -2,7 +2,9 @@
 /*
  * poll, with readiness that comes later or goes away by being looked at.
  */
+#include <linux/fs.h>
 #include <linux/jiffies.h>
+#include <linux/signal.h>
 
 #include "mock.h"
 
@@ -14,6 +16,15 @@ static void vgpu_mock_poll_apply(struct vgpu_mock_file *file)
 	file->poll_flags = file->poll_next.flags;
 	spin_unlock(&file->poll_lock);
 	wake_up_poll(&file->poll_queue, (__force __poll_t)file->poll_events);
+	if (file->poll_events)
+		kill_fasync(&file->fasync, SIGIO, POLL_IN);
+}
+
+int vgpu_mock_fasync(int fd, struct file *filp, int on)
+{
+	struct vgpu_mock_file *file = filp->private_data;
+
+	return fasync_helper(fd, filp, on, &file->fasync);
 }
 
 static void vgpu_mock_poll_work(struct work_struct *work)

@@ -232,6 +232,62 @@ DIFF_TEST(queue)
 	log_poll(fd, POLLIN | POLLOUT, 100);
 }
 
+static volatile sig_atomic_t signals;
+static volatile int signal_fd, signal_code;
+static volatile long signal_band;
+
+static void on_sigio(int number, siginfo_t *info, void *context)
+{
+	signals++;
+	signal_fd = info->si_fd;
+	signal_code = info->si_code;
+	signal_band = info->si_band;
+}
+
+/* How many signals come within a time, or as soon as there is one. */
+static void log_signals(int fd, unsigned int ms, bool until)
+{
+	__u64 end = now_ms() + ms;
+
+	while (now_ms() < end && (!until || !signals))
+		usleep(5000);
+	log_line("signals %d, the fd's %d, code %d, band %lx", signals,
+		 signals && signal_fd == fd, signals ? signal_code : 0, signals ? signal_band : 0);
+	signals = 0;
+}
+
+DIFF_TEST(sigio)
+{
+	struct sigaction action = { .sa_sigaction = on_sigio, .sa_flags = SA_SIGINFO };
+	int fd = open_device(O_RDWR);
+	int number, on = 1, i;
+
+	number = SIGRTMIN + 1;
+	MUST(!sigaction(SIGIO, &action, NULL) && !sigaction(number, &action, NULL));
+	arm(fd, 0, 0, 0);
+	LOG_CALL(fcntl(fd, F_SETOWN, getpid()));
+	LOG_CALL(fcntl(fd, F_SETSIG, number));
+	LOG_CALL(fcntl(fd, F_SETFL, O_ASYNC));
+	log_line("flags %o", fcntl(fd, F_GETFL) & O_ASYNC);
+	log_signals(fd, 50, false);
+	/* Each time, whether or not anybody asks meanwhile what there is. */
+	for (i = 0; i < 3; i++) {
+		arm(fd, EPOLLIN, 200, 0);
+		log_signals(fd, 5000, true);
+	}
+	log_poll(fd, POLLIN, 0);
+	arm(fd, EPOLLIN, 100, 0);
+	log_signals(fd, 5000, true);
+	LOG_CALL(fcntl(fd, F_SETFL, 0));
+	arm(fd, EPOLLIN, 0, 0);
+	log_signals(fd, 200, false);
+	LOG_CALL(ioctl(fd, FIOASYNC, &on));
+	arm(fd, EPOLLIN, 100, 0);
+	log_signals(fd, 5000, true);
+	close(fd);
+	log_signals(-1, 50, false);
+}
+
 DIFF_TEST_NODE(without_poll, "STREAM", DIFF_SECONDS)
 {
 	struct epoll_event event = { .events = EPOLLIN };

@@ -205,7 +205,8 @@ static const struct wire_case call_llseek[] = {
 
 static const struct wire_case call_poll[] = {
 	ARGS(poll, events, ~0U, true),
-	ARGS(poll, reserved, 1, false),
+	ARGS(poll, flags, VGPU_POLL_STAY, true),
+	ARGS(poll, flags, VGPU_POLL_STAY << 1, false),
 	ARGS(poll, reserved2[0], 1, false),
 	ARGS(poll, reserved2[4], 1, false),
 };

@@ -287,7 +287,7 @@ struct vgpu_session_close {
 /**
  * struct vgpu_poll_event - host: the driver woke the pollers of an object
  * @hdr: VGPU_MSG_POLL_EVENT
- * @object: the object; every POLL call arms it for one such message
+ * @object: the object; every POLL call arms it for one such message, or for all
  * @revents: what the wakeup was for: a hint, whose truth the next POLL tells
  */
 struct vgpu_poll_event {
@@ -418,9 +418,12 @@ struct vgpu_args_llseek {
 	__le64 reserved2[4];
 };
 
+/* From now on every wakeup is told, not only the next one after a POLL. */
+#define VGPU_POLL_STAY		(1U << 0)
+
 struct vgpu_args_poll {
 	__le32 events;
-	__le32 reserved;
+	__le32 flags;			/* VGPU_POLL_* */
 	__le64 reserved2[5];
 };
 
@@ -502,6 +505,7 @@ struct vgpu_call {
 #define VGPU_FOP_NO_PREAD	(1U << 8)	/* FMODE_PREAD is not set */
 #define VGPU_FOP_NO_PWRITE	(1U << 9)	/* FMODE_PWRITE is not set */
 #define VGPU_FOP_FDINFO		(1U << 10)
+#define VGPU_FOP_FASYNC		(1U << 11)
 
 enum vgpu_object_kind {
 	VGPU_OBJECT_DEVICE	= 1,	/* an opened export, or another device file */

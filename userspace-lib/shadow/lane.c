@@ -6,11 +6,11 @@
  */
 #include <linux/close_range.h>
 #include <linux/errno.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
 #include <stddef.h>
-#include <sys/eventfd.h>
 
 #include <linux/vgpu_host.h>
 
@@ -197,7 +197,7 @@ static void lane_main(void *arg)
 		serve.event_fd = -1;
 		if (ret == VGPU_LANE_NEEDS_EVENT) {
 			/* Without one, calls that want one fail. */
-			event = sys2(__NR_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+			event = sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
 			serve.event_fd = sys_is_error(event) ? -1 : event;
 		}
 		ret = sys3(__NR_ioctl, SHADOW_FD_LANE, VGPU_LANE_SERVE, (long)&serve);
