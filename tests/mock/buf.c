@@ -11,7 +11,7 @@
 
 #include "mock.h"
 
-#define VGPU_MOCK_BUF_MAX	(64ULL << 20)
+#define VGPU_MOCK_BUF_MAX	(512ULL << 20)
 #define VGPU_MOCK_BUF_MAX_SMALL	(4ULL << 20)
 #define VGPU_MOCK_BUF_MAX_ID	4095
 

@@ -968,7 +968,7 @@ struct vgpu_mock_obj_info {
 
 /**
  * struct vgpu_mock_buf_create - VGPU_MOCK_IOC_BUF_CREATE
- * @size: in bytes, a multiple of the page size, up to 64 MiB (4 MiB for
+ * @size: in bytes, a multiple of the page size, up to 512 MiB (4 MiB for
  *	VGPU_MOCK_BUF_VMALLOC and VGPU_MOCK_BUF_REMAP)
  * @flavour: one of VGPU_MOCK_BUF_*
  * @out_id: name of the buffer

@@ -409,6 +409,52 @@ DIFF_TEST_LIMIT(large_and_sparse, 60)
 	log_line("sum %llx", sum(fd, id, 32 * MIB, PAGE));
 }
 
+/* What the kernel does when it needs memory: root may ask it to. */
+static void need_memory(void)
+{
+	FILE *stream = fopen("/proc/sys/vm/drop_caches", "w");
+
+	MUST(stream && fputs("2", stream) > 0 && !fclose(stream));
+}
+
+/*
+ * Half a gigabyte, a page here and a page there. What is only read is given back
+ * when memory is needed, and fetched again; what was written stays.
+ */
+DIFF_TEST_LIMIT(half_a_gigabyte, 120)
+{
+	const __u64 size = 512 * MIB, step = 512UL << 10, nr = size / step;
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, size);
+	char *memory = map(fd, size, buf_offset);
+	struct vgpu_mock_buf_info info = { .id = id };
+	long long fetched, again;
+	__u64 i, sums[2] = { 0 };
+
+	fill(fd, id, 0, PAGE, 5);
+	for (i = 0; i < nr; i += 2)
+		memory[i * step + 100] = i / 2 + 1;
+	fetched = forward_counter(fd, "bytes_in");
+	for (i = 1; i < nr; i += 2)
+		sums[0] += (unsigned char)memory[i * step + 100];
+	fetched = forward_counter(fd, "bytes_in") - fetched;
+	if (!geteuid()) {
+		need_memory();
+		again = forward_counter(fd, "bytes_in");
+		for (i = 1; i < nr; i += 2)
+			sums[1] += (unsigned char)memory[i * step + 100];
+		again = forward_counter(fd, "bytes_in") - again;
+		CHECK(sums[0] == sums[1]);
+		if (forwarded)
+			CHECK(fetched > 0 && again > fetched * 9 / 10);
+	}
+	for (i = 0; i < nr; i += 2)
+		CHECK(memory[i * step + 100] == (char)(i / 2 + 1));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	CHECK(info.out_pages >= nr && info.out_pages <= 2 * nr);
+	log_line("sum %llx", sum(fd, id, 0, 64 * MIB));
+}
+
 DIFF_TEST_LIMIT(whole_and_in_order, 60)
 {
 	int fd = open_device(O_RDWR);
@@ -433,6 +479,48 @@ DIFF_TEST(advice)
 	LOG_CALL(madvise(memory, 4 * PAGE, MADV_DONTNEED));
 	log_line("sum %llx", sum(fd, id, 0, 4 * PAGE));
 	log_bytes("memory", memory, 4 * PAGE);
+}
+
+static void all_advice(__u32 flavour)
+{
+	static const int advices[] = {
+		MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED,
+		MADV_FREE, MADV_COLD, MADV_PAGEOUT, MADV_DODUMP, MADV_DONTDUMP, MADV_DONTFORK,
+		MADV_DOFORK, MADV_MERGEABLE, MADV_UNMERGEABLE, MADV_REMOVE, 22 /* POPULATE_READ */,
+		23 /* POPULATE_WRITE */,
+	};
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, flavour, 4 * PAGE);
+	char *memory = map(fd, 4 * PAGE, buf_offset);
+	unsigned char in_core[4];
+	unsigned int i;
+
+	memset(memory, 3, 4 * PAGE);
+	for (i = 0; i < ARRAY_SIZE(advices); i++) {
+		log_line("advice %d", advices[i]);
+		LOG_CALL(madvise(memory + PAGE, 2 * PAGE, advices[i]));
+		CHECK(memory[2 * PAGE] == 3);
+	}
+	LOG_CALL(mlock(memory, 4 * PAGE));
+	LOG_CALL(munlock(memory, 4 * PAGE));
+	LOG_CALL(mincore(memory, 4 * PAGE, in_core));
+	LOG_CALL(mprotect(memory, 2 * PAGE, PROT_READ));
+	LOG_CALL(mprotect(memory, 2 * PAGE, PROT_READ | PROT_WRITE));
+	/* Smaller by half, and larger again, which no mapping of a device becomes. */
+	LOG_CALL(mremap(memory, 4 * PAGE, 2 * PAGE, 0) == memory ? 0 : -1);
+	LOG_CALL(mremap(memory, 2 * PAGE, 4 * PAGE, 0) == memory ? 0 : -1);
+	log_line("sum %llx", sum(fd, id, 0, 4 * PAGE));
+	log_bytes("memory", memory, 2 * PAGE);
+}
+
+DIFF_TEST(all_advice_pfn)
+{
+	all_advice(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST(all_advice_page)
+{
+	all_advice(VGPU_MOCK_BUF_PAGE);
 }
 
 static char *try_move(char *memory, size_t size)
