@@ -18,6 +18,7 @@
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
+#include "export.h"
 #include "flush.h"
 #include "host.h"
 #include "mapping.h"
@@ -188,10 +189,14 @@ static struct vgpu_flight *flight_load(struct vgpu_space_set *set, u64 pass)
 /* Takes over the flight. Return: 0, or -EINTR after it became an orphan. */
 static int flight_send(struct vgpu_space_set *set, struct vgpu_flight *flight)
 {
+	struct vgpu_stats *stats = NULL;
 	s64 ret = 0;
 
+	/* Of one process, and so nearly always of one device. */
+	if (flight->nr_owners)
+		stats = &flight->owners[0]->export->stats;
 	if (flight->nr_ranges)
-		ret = vgpu_pages_write(flight->session, flight->ranges, flight->nr_ranges,
+		ret = vgpu_pages_write(flight->session, stats, flight->ranges, flight->nr_ranges,
 				       flight->bytes, flight->len);
 	if (ret != -EINTR) {
 		flight_free(flight);

@@ -98,6 +98,7 @@ static void mapping_release(struct kref *ref)
 	list_for_each_entry_safe(span, tmp, &mapping->spans, node)
 		kfree(span);
 	vgpu_space_put(mapping->space);
+	vgpu_export_put(mapping->export);
 	vgpu_session_release(mapping->session);
 	vgpu_session_put(mapping->session);
 	kfree(mapping);
@@ -202,8 +203,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		prot |= PROT_WRITE;
 	vgpu_xcall_init(&xcall, VGPU_OP_MMAP, object);
 	xcall.flags = VGPU_XCALL_MM;
-	if (object->export)
-		xcall.stats = &object->export->stats;
+	xcall.stats = &object->export->stats;
 	args = &xcall.msg.args.mmap;
 	args->addr = cpu_to_le64(vma->vm_start);
 	args->len = cpu_to_le64(vma->vm_end - vma->vm_start);
@@ -260,6 +260,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	list_add(&span_alloc(mapping->pgoff, mapping->pgoff + mapping->nr, 1)->node,
 		 &mapping->spans);
 	kref_get(&object->space->ref);
+	mapping->export = vgpu_export_get(object->export);
 	vgpu_session_hold(session);
 	vma->vm_pgoff = mapping->pgoff;
 	vma->vm_private_data = mapping;

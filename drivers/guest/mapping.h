@@ -11,6 +11,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+struct vgpu_export;
 struct vgpu_object;
 struct vgpu_session;
 struct vgpu_space;
@@ -20,6 +21,7 @@ struct vm_area_struct;
  * struct vgpu_mapping - one mmap() of a forwarded file
  * @ref: VMAs, dirty pages, faults under way
  * @session: whose shadow has it; after a fork the child's VMAs use it too
+ * @export: where its file came from, for the counters (a reference)
  * @space: what it shows
  * @addr: where it begins in the shadow
  * @pgoff: what it begins with, pages in @space
@@ -36,6 +38,7 @@ struct vm_area_struct;
 struct vgpu_mapping {
 	struct kref ref;
 	struct vgpu_session *session;
+	struct vgpu_export *export;
 	struct vgpu_space *space;
 	u64 addr;
 	pgoff_t pgoff;

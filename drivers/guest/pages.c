@@ -7,7 +7,8 @@
 #include "call.h"
 #include "pages.h"
 
-s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len)
+s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
+		    u32 len)
 {
 	struct vgpu_seg seg = {
 		.len = cpu_to_le32(len),
@@ -20,6 +21,7 @@ s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len)
 	xcall.msg.args.pages.addr = cpu_to_le64(addr);
 	xcall.msg.args.pages.len = cpu_to_le64(len);
 	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_FAULT;
+	xcall.stats = stats;
 	xcall.nr_segs = 1;
 	xcall.segs = &seg;
 	ret = vgpu_call_run(session, &xcall);
@@ -32,8 +34,8 @@ s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len)
 	return ret;
 }
 
-s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_range *ranges, u32 nr,
-		     void *bytes, u32 len)
+s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
+		     struct vgpu_range *ranges, u32 nr, void *bytes, u32 len)
 {
 	static const u64 zeros;
 	u32 pad = vgpu_wire_pad(len) - len;
@@ -56,6 +58,7 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_range *ranges, u3
 
 	vgpu_xcall_init(&xcall, VGPU_OP_WRITE_PAGES, NULL);
 	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.stats = stats;
 	xcall.nr_segs = ARRAY_SIZE(segs);
 	xcall.segs = segs;
 	xcall.in = in;

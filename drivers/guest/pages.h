@@ -7,10 +7,12 @@
 
 struct vgpu_range;
 struct vgpu_session;
+struct vgpu_stats;
 
 /**
  * vgpu_pages_read - read mapped device memory of a shadow
  * @session: the session
+ * @stats: counters, or NULL
  * @addr: first byte in the shadow, page aligned
  * @buf: kernel memory
  * @len: bytes, a multiple of the page size
@@ -19,11 +21,13 @@ struct vgpu_session;
  * Return: bytes read, a multiple of the page size, or -EFAULT, -EINTR (killed),
  * -ETIMEDOUT (no reply for seconds), -ENODEV, -ENOMEM.
  */
-s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len);
+s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
+		    u32 len);
 
 /**
  * vgpu_pages_write - write to mapped device memory of a shadow
  * @session: the session
+ * @stats: counters, or NULL
  * @ranges: where, as on the wire
  * @nr: entries of @ranges, 1 to VGPU_RANGES_MAX
  * @bytes: one range after the other
@@ -31,7 +35,7 @@ s64 vgpu_pages_read(struct vgpu_session *session, u64 addr, void *buf, u32 len);
  *
  * Context and return: as vgpu_pages_read(), 0 for success.
  */
-s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_range *ranges, u32 nr,
-		     void *bytes, u32 len);
+s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
+		     struct vgpu_range *ranges, u32 nr, void *bytes, u32 len);
 
 #endif /* VGPU_PAGES_H */

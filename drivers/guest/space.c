@@ -22,6 +22,7 @@
 
 #include "anon.h"
 #include "compat.h"
+#include "export.h"
 #include "fault.h"
 #include "flush.h"
 #include "host.h"
@@ -342,8 +343,8 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	ret = vgpu_flush_all(set);
 	if (ret)
 		return ret;
-	got = vgpu_pages_read(mapping->session, vgpu_mapping_addr(mapping, index), buf,
-			      nr << PAGE_SHIFT);
+	got = vgpu_pages_read(mapping->session, &mapping->export->stats,
+			      vgpu_mapping_addr(mapping, index), buf, nr << PAGE_SHIFT);
 	if (got < 0)
 		return got;
 	got >>= PAGE_SHIFT;
