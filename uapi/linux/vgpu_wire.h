@@ -23,7 +23,8 @@
  * Changelog
  *  1: first version. Before its first release: INVALIDATE was taken out, which no
  *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST; EXPORT_ADD
- *     says which bus the device is on, and what it is there
+ *     says which bus the device is on, and what it is there; fixups got TIME and
+ *     EVENT, operations FDINFO, objects SAME_DEVICE
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
