@@ -142,6 +142,42 @@ static void test_fds(void)
 	tap_subject("arrays of fds");
 }
 
+/* --- eventfds ------------------------------------------------------------- */
+
+static long event_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct drm_syncobj_eventfd *e = driver_mem(h, arg, sizeof(*e), USER_READ);
+
+	*(u32 *)data = driver_fd_object(h, e->fd);
+	if (!e->handle)
+		return -ENOENT;
+	return *(u32 *)data ? 0 : -EBADF;
+}
+
+static void test_event(void)
+{
+	struct drm_syncobj_eventfd *e;
+	u32 number = 0;
+
+	start();
+	e = user_alloc(sizeof(*e));
+	e->handle = 1;
+	e->fd = 12;
+	tap_expect(!call(&vgpu_schema_drm, DRM_IOCTL_SYNCOBJ_EVENTFD, e, event_driver, &number) &&
+		   number == 12 + USER_OBJECT && user.events == 1 && e->fd == 12, "the driver has it");
+	e->handle = 0;
+	tap_expect(call(&vgpu_schema_drm, DRM_IOCTL_SYNCOBJ_EVENTFD, e, event_driver, &number) ==
+		   -ENOENT && user.events == 1, "the driver refused it");
+	e->handle = 1;
+	e->fd = 500;
+	tap_expect(call(&vgpu_schema_drm, DRM_IOCTL_SYNCOBJ_EVENTFD, e, event_driver, &number) ==
+		   -EBADF && !number && user.events == 1, "not open");
+	e->fd = USER_FD_LOCAL;
+	tap_expect(call(&vgpu_schema_drm, DRM_IOCTL_SYNCOBJ_EVENTFD, e, event_driver, &number) ==
+		   -EINVAL && !number && e->fd == USER_FD_LOCAL, "not an eventfd");
+	tap_subject("eventfds");
+}
+
 /* --- fds that only a property's name tells -------------------------------- */
 
 #define IN_FENCE	31	/* numbers that the device gives */
@@ -251,6 +287,7 @@ int main(void)
 	test_fd_in();
 	test_fd_out();
 	test_fds();
+	test_event();
 	test_learned();
 	return tap_done();
 }
