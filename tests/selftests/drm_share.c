@@ -209,7 +209,7 @@ static void signal_later(int fd, __u32 fence)
 	}
 }
 
-DIFF_TEST_NODE(sync_files, "VGEM_CARD", DIFF_SECONDS)
+DIFF_TEST_NODE(sync_files, "VGEM_CARD", 60)
 {
 	int fd = open_device(O_RDWR);
 	__u32 one = create_dumb(fd), two = create_dumb(fd);
@@ -242,7 +242,7 @@ DIFF_TEST_NODE(sync_files, "VGEM_CARD", DIFF_SECONDS)
 	start = now_ms();
 	signal_later(fd, attach[2]);
 	LOG_CALL(poll(&pollfd, 1, 5000));
-	CHECK(now_ms() - start >= 200 && now_ms() - start < 4000);
+	CHECK(now_ms() - start >= 200 && now_ms() - start < 10000);
 	LOG_CALL(wait(&status) > 0 && !status);
 	log_fence(busy);
 	log_fence(merge.fence);
@@ -321,7 +321,7 @@ static int syncobj_wait(int fd, __u32 handle, __s64 timeout)
 }
 
 /* A point in time is one of the caller's clock, whatever the host's may show. */
-DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", DIFF_SECONDS)
+DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", 60)
 {
 	int fd = open_device(O_RDWR);
 	__u32 handle;
@@ -336,7 +336,7 @@ DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", DIFF_SECONDS)
 	LOG_CALL(syncobj_wait(fd, handle, from_now(-10)));
 	start = now_ms();
 	LOG_CALL(syncobj_wait(fd, handle, from_now(400)));
-	CHECK(now_ms() - start >= 380 && now_ms() - start < 3000);
+	CHECK(now_ms() - start >= 380 && now_ms() - start < 10000);
 	fflush(NULL);
 	if (!fork()) {
 		sleep_ms(300);
@@ -344,13 +344,13 @@ DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", DIFF_SECONDS)
 	}
 	start = now_ms();
 	LOG_CALL(syncobj_wait(fd, handle, from_now(10000)));
-	CHECK(now_ms() - start >= 200 && now_ms() - start < 5000);
+	CHECK(now_ms() - start >= 200 && now_ms() - start < 9000);
 	LOG_CALL(syncobj_wait(fd, handle, INT64_MAX));
 	LOG_CALL(syncobj_wait(fd, handle, 0));
 }
 
 /* From one opened device to another, as fds and as sync_files. */
-DIFF_TEST_NODE(syncobj_fds, "GPU_CARD", DIFF_SECONDS)
+DIFF_TEST_NODE(syncobj_fds, "GPU_CARD", 60)
 {
 	int fd = open_device(O_RDWR), other = open_device(O_RDWR);
 	__u32 handle, again, signalled;
@@ -390,7 +390,7 @@ DIFF_TEST_NODE(syncobj_fds, "GPU_CARD", DIFF_SECONDS)
 	syncobj_handle(other, as_fd, 0, 0);
 }
 
-DIFF_TEST_NODE(syncobj_timeline, "GPU_CARD", DIFF_SECONDS)
+DIFF_TEST_NODE(syncobj_timeline, "GPU_CARD", 60)
 {
 	int fd = open_device(O_RDWR);
 	__u32 handle;
@@ -445,7 +445,7 @@ static void log_event(int event, int ms)
 		 (unsigned long long)taken(event));
 }
 
-DIFF_TEST_NODE(syncobj_eventfd, "GPU_CARD", DIFF_SECONDS)
+DIFF_TEST_NODE(syncobj_eventfd, "GPU_CARD", 60)
 {
 	int fd = open_device(O_RDWR);
 	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -379,17 +379,17 @@ static void dump_core(__u32 flavour)
 	}
 	MUST(waitpid(pid, &status, 0) == pid);
 	log_line("status %x", status);
-	CHECK(now_ms() - start < 10000);
+	CHECK(now_ms() - start < 30000);
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_NOOP));
 	LOG_CALL(system("rm -rf /tmp/core-*"));
 }
 
-DIFF_TEST(dump_core_pfn)
+DIFF_TEST_LIMIT(dump_core_pfn, 60)
 {
 	dump_core(VGPU_MOCK_BUF_PFN);
 }
 
-DIFF_TEST(dump_core_page)
+DIFF_TEST_LIMIT(dump_core_page, 60)
 {
 	dump_core(VGPU_MOCK_BUF_PAGE);
 }
@@ -405,7 +405,7 @@ static void *sleep_long(void *argument)
 	return NULL;
 }
 
-DIFF_TEST(dump_core_of_threads)
+DIFF_TEST_LIMIT(dump_core_of_threads, 60)
 {
 	struct rlimit limit = { 64 * MIB, 64 * MIB };
 	int fd = open_device(O_RDWR);
@@ -424,7 +424,7 @@ DIFF_TEST(dump_core_of_threads)
 	}
 	MUST(waitpid(pid, &status, 0) == pid);
 	log_line("status %x", status);
-	CHECK(now_ms() - start < 10000);
+	CHECK(now_ms() - start < 30000);
 	LOG_CALL(system("rm -f /tmp/core*"));
 }
 
