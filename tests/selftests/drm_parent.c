@@ -303,7 +303,7 @@ TEST_F_TIMEOUT(parent, no_other_driver, 120)
 	const char *dir;
 	unsigned int i;
 
-	tool_run("dmesg -n 1; modprobe -q nouveau; modprobe -q virtio_pci");
+	tool_run("modprobe -q nouveau; modprobe -q virtio_pci");
 	for (i = 0; i < 2; i++) {
 		char name[8], text[16];
 
