@@ -93,11 +93,11 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 	init_poll_funcptr(&table.pt, event_queue);
 	vfs_poll(file, &table.pt);
 	spin_lock_irq(&peer->events_lock);
-	if (peer->nr_events >= peer->limits.objects) {
+	list_add_tail(&event->node, &object->watched);
+	if (peer->nr_events++ >= peer->limits.objects) {
+		/* It may have fired: the shadow has had the eventfd. */
+		event_take_locked(event);
 		ret = -EMFILE;
-	} else {
-		peer->nr_events++;
-		list_add_tail(&event->node, &object->watched);
 	}
 	spin_unlock_irq(&peer->events_lock);
 	if (ret)
