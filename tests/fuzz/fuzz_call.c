@@ -56,7 +56,7 @@ static void fix(const struct vgpu_call_view *view, const u8 *scratch, u8 *fixed,
 		if (type == VGPU_FIXUP_FD_RET)
 			continue;
 		at = offsets[le16_to_cpu(fixup->seg)] + le32_to_cpu(fixup->offset);
-		FUZZ_ASSERT(!(at % size));
+		FUZZ_ASSERT(!(at % 4));
 		for (j = 0; j < size; j++) {
 			FUZZ_ASSERT(!fixed[at + j] || (fixed[at + j] == VGPU_FIXUP_FD_IN &&
 						       type == VGPU_FIXUP_FD_OUT));
