@@ -287,6 +287,8 @@ class Machine:
             except subprocess.TimeoutExpired:
                 self.kill_process()
                 self.process.wait()
+            # xvfb-run ends at the first signal, QEMU under it in its own time.
+            self.kill_process()
 
 
 def cache_dir():
