@@ -53,12 +53,18 @@ static bool host_welcome(void)
 	struct vgpu_hello hello;
 
 	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	control = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (control < 0)
-		return false;
-	setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	return recv(control, &hello, sizeof(hello), MSG_WAITALL) == sizeof(hello) &&
-	       send_all(&welcome, sizeof(welcome));
+	for (;;) {
+		control = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (control < 0)
+			return false;
+		setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		if (recv(control, &hello, sizeof(hello), MSG_WAITALL) == sizeof(hello) &&
+		    recv(control, &hello, 1, MSG_PEEK | MSG_DONTWAIT) &&
+		    send_all(&welcome, sizeof(welcome)))
+			return true;
+		/* The module before this one had called again, and is gone. */
+		close(control);
+	}
 }
 
 static void fill_export(struct vgpu_export_add *add, const char *name, const char *bus_id)
