@@ -44,6 +44,19 @@ static struct vgpu_mock_counters counters(int fd)
 	return now;
 }
 
+/* Polls until the mock has so many objects: those of earlier tests may be on their way out. */
+static bool await_objects(int fd, __u64 nr)
+{
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		if (counters(fd).out_objects == nr)
+			return true;
+		sleep_ms(10);
+	}
+	return false;
+}
+
 /* How many fds this process has open. */
 static unsigned int open_fds(void)
 {
@@ -205,13 +218,12 @@ DIFF_TEST(other_places)
 /* An fd for which there is no room: nothing is left behind on any side. */
 DIFF_TEST(no_room)
 {
-	struct vgpu_mock_counters before, after;
 	int fd = open_device(O_RDWR);
 	struct vgpu_mock_fds fds = { .count = 30, .cookie = 1 };
 	int list[30];
 	int i, last = fd;
 
-	before = counters(fd);
+	MUST(await_objects(fd, 0));
 	while ((i = dup(fd)) >= 0)
 		last = i;
 	log_line("full: %s", strerrorname_np(errno));
@@ -220,36 +232,22 @@ DIFF_TEST(no_room)
 		close(last - i);
 	fds.ptr = (uintptr_t)list;
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FDS_OUT, &fds));
-	for (i = 0; i < 200; i++) {
-		after = counters(fd);
-		if (after.out_objects == before.out_objects)
-			break;
-		sleep_ms(10);
-	}
-	CHECK(after.out_objects == before.out_objects);
+	CHECK(await_objects(fd, 0));
 }
 
 /* The result cannot be stored: no fd either, and no object. */
 DIFF_TEST(nowhere_to_store)
 {
 	struct vgpu_mock_fd_out *out = alloc_pages(1);
-	struct vgpu_mock_counters before, after;
 	int fd = open_device(O_RDWR);
 	unsigned int fds = open_fds();
-	int i;
 
-	before = counters(fd);
+	MUST(await_objects(fd, 0));
 	*out = (struct vgpu_mock_fd_out) { .cookie = 1 };
 	MUST(!mprotect(out, 4096, PROT_READ));
 	CHECK(LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_OUT, out)) == -1 && errno == EFAULT);
 	LOG_CALL(open_fds() - fds);
-	for (i = 0; i < 200; i++) {
-		after = counters(fd);
-		if (after.out_objects == before.out_objects)
-			break;
-		sleep_ms(10);
-	}
-	CHECK(after.out_objects == before.out_objects);
+	CHECK(await_objects(fd, 0));
 }
 
 /* What nobody described: refused plainly, nothing leaks. */
@@ -257,14 +255,13 @@ DIFF_TEST(undescribed)
 {
 	struct vgpu_mock_fd_out out = { .cookie = 5, .out_fd = -1 };
 	struct vgpu_mock_fd_return returned = { .cookie = 5 };
-	struct vgpu_mock_counters before, after;
 	struct vgpu_mock_fd_in in = { };
 	int fd = open_device(O_RDWR);
 	unsigned int fds;
 	int ret, i;
 
+	MUST(await_objects(fd, 0));
 	in.fd = object(fd, 42);
-	before = counters(fd);
 	fds = open_fds();
 	for (i = 0; i < 20; i++) {
 		ret = ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_FD_OUT), &out);
@@ -288,13 +285,7 @@ DIFF_TEST(undescribed)
 			CHECK(!ret && in.out_cookie == 42);
 	}
 	CHECK(open_fds() == fds);
-	for (i = 0; i < 200; i++) {
-		after = counters(fd);
-		if (after.out_objects == before.out_objects)
-			break;
-		sleep_ms(10);
-	}
-	CHECK(after.out_objects == before.out_objects);
+	CHECK(await_objects(fd, 1));
 }
 
 /* Everything that an object can do. */
