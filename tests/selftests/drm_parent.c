@@ -108,8 +108,8 @@ static const char *parent_of(const char *name)
 	struct tool_run *run;
 
 	do {
-		run = tool_run("for d in /sys/class/vgpu/*; do [ \"$(cat $d/name)\" != %s ] || "
-			       "{ [ -e $d/drm/drm ] && readlink -f $d/drm; }; done", name);
+		run = tool_run("d=$(grep -lx %s /sys/class/vgpu/*/name) && d=${d%%/name} && "
+			       "[ -e $d/drm/drm ] && readlink -f $d/drm", name);
 		if (run->out[0] == '/') {
 			snprintf(real, sizeof(real), "%.*s", (int)strcspn(run->out, "\n"), run->out);
 			return real;
@@ -175,8 +175,8 @@ static int open_gpu(bool plain)
 	struct tool_run *run;
 	char node[64] = "";
 
-	run = tool_run("for d in /sys/class/vgpu/*; do [ \"$(cat $d/name)\" != gpu-render ] || "
-		       "ls -d %s; done", plain ? "/dev/${d##*/}" : "$d/drm/drm/renderD*");
+	run = tool_run("d=$(grep -lx gpu-render /sys/class/vgpu/*/name) && d=${d%%/name} && "
+		       "ls -d %s", plain ? "/dev/${d##*/}" : "$d/drm/drm/renderD*");
 	if (run->out[0] != '/')
 		return -1;
 	snprintf(node, sizeof(node), "%s%.*s", plain ? "" : "/dev/dri",
