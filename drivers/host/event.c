@@ -15,7 +15,10 @@
 #include "host.h"
 
 struct vgpu_event {
-	/* Under peer->events_lock: in object->watched and, once fired, peer->fired. */
+	/*
+	 * Under peer->events_lock: in object->watched and, once fired, peer->fired. One
+	 * that is in neither counts as fired.
+	 */
 	struct list_head node;
 	struct list_head fired_node;
 	bool fired;
@@ -89,15 +92,18 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 	event->peer = peer;
 	event->number = number;
 	event->file = get_file(file);
+	/* Not found by anybody yet, so nobody is to be told, whoever signals it. */
+	event->fired = true;
 	table.event = event;
 	init_poll_funcptr(&table.pt, event_queue);
 	vfs_poll(file, &table.pt);
 	spin_lock_irq(&peer->events_lock);
-	list_add_tail(&event->node, &object->watched);
-	if (peer->nr_events++ >= peer->limits.objects) {
-		/* It may have fired: the shadow has had the eventfd. */
-		event_take_locked(event);
+	if (peer->nr_events >= peer->limits.objects) {
 		ret = -EMFILE;
+	} else {
+		peer->nr_events++;
+		list_add_tail(&event->node, &object->watched);
+		event->fired = false;
 	}
 	spin_unlock_irq(&peer->events_lock);
 	if (ret)
