@@ -15,15 +15,15 @@
 
 #include "device.h"
 
-/* Last component of what a symlink of sysfs points to; "" if there is none. */
-static void link_name(const char *dir, const char *link, char *name, size_t size)
+void device_link_name(const char *dir, const char *link, char *name, size_t size)
 {
 	char path[PATH_MAX], target[PATH_MAX];
 	const char *slash;
 	ssize_t len;
 
 	name[0] = '\0';
-	snprintf(path, sizeof(path), "%s/%s", dir, link);
+	if (snprintf(path, sizeof(path), "%s/%s", dir, link) >= (int)sizeof(path))
+		return;
 	len = readlink(path, target, sizeof(target) - 1);
 	if (len <= 0)
 		return;
@@ -70,7 +70,7 @@ static void find_virtio_driver(const char *dir, char *driver, size_t size)
 	snprintf(pattern, sizeof(pattern), "%s/device/virtio[0-9]*", dir);
 	if (glob(pattern, 0, NULL, &found))
 		return;
-	link_name(found.gl_pathv[0], "driver", driver, size);
+	device_link_name(found.gl_pathv[0], "driver", driver, size);
 	globfree(&found);
 }
 
@@ -81,8 +81,8 @@ static void find_driver(const char *dir, char *driver, size_t size)
 	find_virtio_driver(dir, driver, size);
 	if (driver[0])
 		return;
-	link_name(dir, "device/driver", driver, size);
-	link_name(dir, "device/subsystem", bus, sizeof(bus));
+	device_link_name(dir, "device/driver", driver, size);
+	device_link_name(dir, "device/subsystem", bus, sizeof(bus));
 	if (driver[0] && strcmp(bus, "faux"))
 		return;
 	/*
@@ -150,7 +150,7 @@ int device_open(const char *path, struct device *device)
 
 	device->rdev = st.st_rdev;
 	snprintf(dir, sizeof(dir), "/sys/dev/char/%u:%u", major(st.st_rdev), minor(st.st_rdev));
-	link_name(dir, "subsystem", class, sizeof(class));
+	device_link_name(dir, "subsystem", class, sizeof(class));
 	find_driver(dir, device->driver, sizeof(device->driver));
 	device->kind = find_kind(dir, class);
 	if (is_ours(dir, class, device->driver)) {

@@ -33,4 +33,7 @@ struct device {
  */
 int device_open(const char *path, struct device *device);
 
+/* Last component of what a symlink in a directory of sysfs points to; "" if there is none. */
+void device_link_name(const char *dir, const char *link, char *name, size_t size);
+
 #endif /* VGPUD_DEVICE_H */

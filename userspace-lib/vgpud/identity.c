@@ -10,25 +10,8 @@
 
 #include <linux/vgpu_wire.h>
 
+#include "device.h"
 #include "identity.h"
-
-/* Name of the bus or class of a folder of sysfs; "" if it has none. */
-static void subsystem_of(const char *dir, char *name, size_t size)
-{
-	char path[PATH_MAX], target[PATH_MAX];
-	const char *slash;
-	ssize_t len;
-
-	name[0] = '\0';
-	if (snprintf(path, sizeof(path), "%s/subsystem", dir) >= (int)sizeof(path))
-		return;
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len <= 0)
-		return;
-	target[len] = '\0';
-	slash = strrchr(target, '/');
-	snprintf(name, size, "%s", slash ? slash + 1 : target);
-}
 
 /* Bytes read, at most @size; 0 if there is nothing to read. */
 static size_t read_file(const char *dir, const char *name, void *data, size_t size)
@@ -98,12 +81,12 @@ static bool read_device(char *dir, struct identity *identity)
 	const char *device = dir;
 	char parent[PATH_MAX], bus[64];
 
-	subsystem_of(dir, bus, sizeof(bus));
+	device_link_name(dir, "subsystem", bus, sizeof(bus));
 	if (!strcmp(bus, "virtio")) {
 		snprintf(parent, sizeof(parent), "%s", dir);
 		*strrchr(parent, '/') = '\0';
 		device = parent;
-		subsystem_of(device, bus, sizeof(bus));
+		device_link_name(device, "subsystem", bus, sizeof(bus));
 	}
 	if (!strcmp(bus, "pci")) {
 		identity->bus = VGPU_BUS_PCI;
