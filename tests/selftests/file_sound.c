@@ -19,6 +19,8 @@
 
 #include <sound/asound.h>
 
+#include "tool.h"
+
 #include "kselftest_harness.h"
 
 #define PAGE		4096UL
@@ -28,29 +30,6 @@
 #define HEARD		4800	/* that are listened to */
 #define LOUD		100	/* quietest sample that is played */
 
-/* The guest's node of the export, when it is there. */
-static int sound_open(void)
-{
-	char file[64], name[32];
-	FILE *stream;
-	int i;
-
-	for (i = 0; i < 64; i++) {
-		snprintf(file, sizeof(file), "/sys/class/vgpu/vgpu%d/name", i);
-		stream = fopen(file, "r");
-		if (!stream)
-			continue;
-		if (fscanf(stream, "%31s", name) != 1)
-			name[0] = 0;
-		fclose(stream);
-		if (strcmp(name, "sound"))
-			continue;
-		snprintf(file, sizeof(file), "/dev/vgpu%d", i);
-		return open(file, O_RDWR);
-	}
-	return -1;
-}
-
 FIXTURE(sound) {
 	int play;	/* forwarded */
 	int listen;	/* the other end of the loop, real */
@@ -59,7 +38,6 @@ FIXTURE(sound) {
 FIXTURE_SETUP(sound)
 {
 	const char *tier = getenv("VGPU_TIER");
-	int tries;
 
 	self->play = -1;
 	self->listen = -1;
@@ -72,10 +50,7 @@ FIXTURE_SETUP(sound)
 	ASSERT_EQ(0, system("c=$(readlink /proc/asound/Loopback) && c=${c#card} && "
 			    "vgpuctl export /dev/snd/pcmC${c}D0p --to 1 --name sound >/dev/null && "
 			    "ln -sf /dev/snd/pcmC${c}D1c /run/vgpu-listen"));
-	for (tries = 0; tries < 200 && self->play < 0; tries++) {
-		self->play = sound_open();
-		usleep(50000);
-	}
+	self->play = tool_open_export("sound");
 	ASSERT_GE(self->play, 0);
 	self->listen = open("/run/vgpu-listen", O_RDWR);
 	ASSERT_GE(self->listen, 0);

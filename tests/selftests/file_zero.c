@@ -17,34 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tool.h"
+
 #include "kselftest_harness.h"
 
 #define PAGE	4096UL
-
-/* The guest's node of the export, when it is there. */
-static int zero_open(void)
-{
-	char file[64], name[32];
-	FILE *stream;
-	int i, fd;
-
-	for (i = 0; i < 64; i++) {
-		snprintf(file, sizeof(file), "/sys/class/vgpu/vgpu%d/name", i);
-		stream = fopen(file, "r");
-		if (!stream)
-			continue;
-		if (fscanf(stream, "%31s", name) != 1)
-			name[0] = 0;
-		fclose(stream);
-		if (strcmp(name, "zero"))
-			continue;
-		snprintf(file, sizeof(file), "/dev/vgpu%d", i);
-		fd = open(file, O_RDWR);
-		if (fd >= 0)
-			return fd;
-	}
-	return -1;
-}
 
 FIXTURE(zero) {
 	int fd;
@@ -53,7 +30,6 @@ FIXTURE(zero) {
 FIXTURE_SETUP(zero)
 {
 	const char *tier = getenv("VGPU_TIER");
-	int tries;
 
 	self->fd = -1;
 	if (!tier || strcmp(tier, "loopback"))
@@ -61,10 +37,7 @@ FIXTURE_SETUP(zero)
 	if (geteuid())
 		SKIP(return, "needs root");
 	ASSERT_EQ(0, system("vgpuctl export /dev/zero --to 1 --name zero >/dev/null"));
-	for (tries = 0; tries < 200 && self->fd < 0; tries++) {
-		self->fd = zero_open();
-		usleep(50000);
-	}
+	self->fd = tool_open_export("zero");
 	ASSERT_GE(self->fd, 0);
 }
 

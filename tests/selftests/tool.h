@@ -4,6 +4,7 @@
 #define TOOL_H
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,6 +88,34 @@ static inline int tool_processes(const char *program, pid_t *pid)
 	if (proc)
 		closedir(proc);
 	return nr;
+}
+
+/* Opens the guest's node of an export, which takes its time to come; -1 if it does not. */
+static inline int tool_open_export(const char *name)
+{
+	char file[64], there[32];
+	int i, tries, fd;
+	FILE *stream;
+
+	for (tries = 0; tries < 200; tries++) {
+		for (i = 0; i < 64; i++) {
+			snprintf(file, sizeof(file), "/sys/class/vgpu/vgpu%d/name", i);
+			stream = fopen(file, "r");
+			if (!stream)
+				continue;
+			if (fscanf(stream, "%31s", there) != 1)
+				there[0] = '\0';
+			fclose(stream);
+			if (strcmp(there, name))
+				continue;
+			snprintf(file, sizeof(file), "/dev/vgpu%d", i);
+			fd = open(file, O_RDWR);
+			if (fd >= 0)
+				return fd;
+		}
+		usleep(50000);
+	}
+	return -1;
 }
 
 #endif /* TOOL_H */
