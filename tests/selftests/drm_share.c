@@ -338,11 +338,11 @@ DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", 60)
 	LOG_CALL(syncobj_wait(fd, handle, from_now(400)));
 	CHECK(now_ms() - start >= 380 && now_ms() - start < 10000);
 	fflush(NULL);
+	start = now_ms();
 	if (!fork()) {
 		sleep_ms(300);
 		_exit(!!syncobj_signal(fd, handle));
 	}
-	start = now_ms();
 	LOG_CALL(syncobj_wait(fd, handle, from_now(10000)));
 	CHECK(now_ms() - start >= 200 && now_ms() - start < 9000);
 	LOG_CALL(syncobj_wait(fd, handle, INT64_MAX));
@@ -405,8 +405,8 @@ DIFF_TEST_NODE(syncobj_timeline, "GPU_CARD", 60)
 	if (!handle)
 		return;
 	wait.handles = (__u64)(uintptr_t)&handle;
-	wait.timeout_nsec = from_now(300);
 	start = now_ms();
+	wait.timeout_nsec = from_now(300);
 	LOG_CALL(ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &wait));
 	if (errno != ETIME)
 		return;
