@@ -105,14 +105,14 @@ static const char *parent_of(const char *name)
 {
 	static char real[PATH_MAX];
 	uint64_t deadline = tool_now_ms() + 30000;
-	struct tool_run *run;
+	char link[64];
 
 	do {
-		run = tool_run("d=$(grep -lx %s /sys/class/vgpu/*/name) && d=${d%%/name} && "
-			       "[ -e $d/drm/drm ] && readlink -f $d/drm", name);
-		if (run->out[0] == '/') {
-			snprintf(real, sizeof(real), "%.*s", (int)strcspn(run->out, "\n"), run->out);
-			return real;
+		snprintf(link, sizeof(link), "/sys/class/vgpu/vgpu%d/drm/drm", tool_find_export(name));
+		if (!access(link, F_OK)) {
+			*strrchr(link, '/') = '\0';
+			if (realpath(link, real))
+				return real;
 		}
 		usleep(50000);
 	} while (tool_now_ms() < deadline);
@@ -121,23 +121,37 @@ static const char *parent_of(const char *name)
 
 static bool attribute_is(const char *dir, const char *name, const char *value)
 {
-	struct tool_run *run = tool_run("cat %s/%s", dir, name);
+	char file[PATH_MAX + 32], line[64];
 
-	run->out[strcspn(run->out, "\n")] = '\0';
-	return !strcmp(run->out, value);
+	snprintf(file, sizeof(file), "%s/%s", dir, name);
+	tool_read_line(file, line, sizeof(line));
+	return !strcmp(line, value);
 }
 
 static bool driver_is(const char *dir, const char *name)
 {
-	struct tool_run *run = tool_run("basename $(readlink %s/driver)", dir);
+	char link[PATH_MAX + 32], driver[PATH_MAX];
 
-	return !strncmp(run->out, name, strlen(name)) && run->out[strlen(name)] == '\n';
+	snprintf(link, sizeof(link), "%s/driver", dir);
+	return realpath(link, driver) && !strcmp(strrchr(driver, '/') + 1, name);
 }
 
-/* PCI devices that are not this machine's own. */
+/* PCI devices and buses that are not this machine's own: of our domains. */
 static int foreign_devices(void)
 {
-	return atoi(tool_run("ls /sys/bus/pci/devices /sys/class/pci_bus | grep -c '^[89a-f]...:'")->out);
+	static const char * const lists[] = { "/sys/bus/pci/devices", "/sys/class/pci_bus" };
+	struct dirent *entry;
+	int i, number = 0;
+	DIR *list;
+
+	for (i = 0; i < 2; i++) {
+		list = opendir(lists[i]);
+		while (list && (entry = readdir(list)))
+			number += strchr("89abcdef", entry->d_name[0]) && entry->d_name[4] == ':';
+		if (list)
+			closedir(list);
+	}
+	return number;
 }
 
 static bool await_foreign(int number)
@@ -145,6 +159,18 @@ static bool await_foreign(int number)
 	uint64_t deadline = tool_now_ms() + 30000;
 
 	while (foreign_devices() != number) {
+		if (tool_now_ms() > deadline)
+			return false;
+		usleep(50000);
+	}
+	return true;
+}
+
+static bool await_export(const char *name, bool there)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+
+	while ((tool_find_export(name) >= 0) != there) {
 		if (tool_now_ms() > deadline)
 			return false;
 		usleep(50000);
@@ -172,16 +198,20 @@ static bool restore(void)
 /* The host's GPU, opened: its render node, or its file of class vgpu. */
 static int open_gpu(bool plain)
 {
+	int number = tool_find_export("gpu-render");
 	struct tool_run *run;
-	char node[64] = "";
+	char node[32];
 
-	run = tool_run("d=$(grep -lx gpu-render /sys/class/vgpu/*/name) && d=${d%%/name} && "
-		       "ls -d %s", plain ? "/dev/${d##*/}" : "$d/drm/drm/renderD*");
-	if (run->out[0] != '/')
+	if (number < 0)
 		return -1;
-	snprintf(node, sizeof(node), "%s%.*s", plain ? "" : "/dev/dri",
-		 (int)strcspn(run->out, "\n"), plain ? run->out : strrchr(run->out, '/'));
-	node[strcspn(node, "\n")] = '\0';
+	if (plain) {
+		snprintf(node, sizeof(node), "/dev/vgpu%d", number);
+		return open(node, O_RDWR | O_CLOEXEC);
+	}
+	run = tool_run("cd /sys/class/vgpu/vgpu%d/drm/drm && ls -d renderD*", number);
+	if (run->status)
+		return -1;
+	snprintf(node, sizeof(node), "/dev/dri/%.*s", (int)strcspn(run->out, "\n"), run->out);
 	return open(node, O_RDWR | O_CLOEXEC);
 }
 
@@ -398,8 +428,7 @@ TEST_F_TIMEOUT(parent, shared, 60)
 
 	del.export = htole32(last_export - 1);
 	ASSERT_TRUE(send_all(&del, sizeof(del)));
-	EXPECT_EQ(tool_run("for i in $(seq 100); do grep -qx card /sys/class/vgpu/*/name || exit 0; "
-			   "busybox usleep 50000; done; exit 1")->status, 0);
+	EXPECT_TRUE(await_export("card", false));
 	EXPECT_STREQ(parent_of("render"), first);
 	del.export = htole32(last_export);
 	ASSERT_TRUE(send_all(&del, sizeof(del)));
@@ -420,7 +449,7 @@ TEST_F_TIMEOUT(parent, removed, 60)
 	EXPECT_EQ(tool_run("echo 1 >%s/remove", dir)->status, 0);
 	EXPECT_EQ(foreign_devices(), 1);	/* its bus */
 	EXPECT_EQ(tool_run("ls -d %s/drm", dir)->status, 2);
-	EXPECT_EQ(tool_run("grep -qx gpu /sys/class/vgpu/*/name")->status, 0);
+	EXPECT_GE(tool_find_export("gpu"), 0);
 	EXPECT_EQ(tool_run("echo 1 >/sys/bus/pci/rescan")->status, 0);
 	EXPECT_EQ(foreign_devices(), 1);
 	/* The host has another node of that device. */
@@ -428,8 +457,7 @@ TEST_F_TIMEOUT(parent, removed, 60)
 	add.device = htole64(42);
 	add.kind = htole32(VGPU_EXPORT_DRM_RENDER);
 	ASSERT_TRUE(send_all(&add, sizeof(add)));
-	EXPECT_EQ(tool_run("for i in $(seq 600); do grep -qx late /sys/class/vgpu/*/name && exit; "
-			   "busybox usleep 50000; done; exit 1")->status, 0);
+	EXPECT_TRUE(await_export("late", true));
 	EXPECT_EQ(tool_run("ls -d /sys/class/vgpu/*/drm")->status, 2);
 	close(control);
 	EXPECT_TRUE(await_foreign(0));

@@ -90,29 +90,49 @@ static inline int tool_processes(const char *program, pid_t *pid)
 	return nr;
 }
 
+/* The first line of a file; "" if there is none. */
+static inline void tool_read_line(const char *path, char *line, size_t size)
+{
+	FILE *stream = fopen(path, "r");
+
+	if (!stream || !fgets(line, size, stream))
+		line[0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (stream)
+		fclose(stream);
+}
+
+/* The number N of the guest's vgpuN for an export; -1 if there is none. */
+static inline int tool_find_export(const char *name)
+{
+	char file[300], there[64];
+	struct dirent *entry;
+	DIR *class = opendir("/sys/class/vgpu");
+	int found = -1;
+
+	while (class && found < 0 && (entry = readdir(class))) {
+		snprintf(file, sizeof(file), "/sys/class/vgpu/%s/name", entry->d_name);
+		tool_read_line(file, there, sizeof(there));
+		if (!strcmp(there, name))
+			found = atoi(entry->d_name + strlen("vgpu"));
+	}
+	if (class)
+		closedir(class);
+	return found;
+}
+
 /* Opens the guest's node of an export, which takes its time to come; -1 if it does not. */
 static inline int tool_open_export(const char *name)
 {
-	char file[64], there[32];
-	int i, tries, fd;
-	FILE *stream;
+	int tries, number, fd;
+	char node[32];
 
 	for (tries = 0; tries < 200; tries++) {
-		for (i = 0; i < 64; i++) {
-			snprintf(file, sizeof(file), "/sys/class/vgpu/vgpu%d/name", i);
-			stream = fopen(file, "r");
-			if (!stream)
-				continue;
-			if (fscanf(stream, "%31s", there) != 1)
-				there[0] = '\0';
-			fclose(stream);
-			if (strcmp(there, name))
-				continue;
-			snprintf(file, sizeof(file), "/dev/vgpu%d", i);
-			fd = open(file, O_RDWR);
-			if (fd >= 0)
-				return fd;
-		}
+		number = tool_find_export(name);
+		snprintf(node, sizeof(node), "/dev/vgpu%d", number);
+		fd = number < 0 ? -1 : open(node, O_RDWR);
+		if (fd >= 0)
+			return fd;
 		usleep(50000);
 	}
 	return -1;
