@@ -3,7 +3,7 @@
  * A hostile guest: says what no guest module would, to a real host. Whatever it
  * does, its connection is closed or its call refused, and nobody else notices.
  *
- * Runs where the host is, as root (it asks vgpuctl for an export of its own, on
+ * Runs where the host is, as root (it asks vgpud for an export of its own, on
  * a port of its own), so in the loopback tier only. VGPU_REAL is the mock
  * device, VGPU_FWD the same forwarded by the guest module: the witness that all
  * goes on as before.
@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+
+#include <vgpu.h>
 
 #include "hostile_peer.h"
 #include "vgpu_mock.h"
@@ -29,64 +31,67 @@
 
 static const char *real_path, *fwd_path;
 
-static int vgpuctl(const char *args)
+/* The mock, unless @path says otherwise. */
+static int export_as(const char *name, const char *path, uint32_t cid, uint32_t port,
+		     bool any_port)
 {
-	char command[256];
-	int status;
+	struct vgpu_export_request request = {
+		.path = path ?: real_path, .name = name, .cid = cid, .port = port,
+		.any_port = any_port,
+	};
+	struct vgpu_agent *agent;
+	int ret = vgpu_agent_open(NULL, &agent);
 
-	snprintf(command, sizeof(command), "vgpuctl %s >/dev/null", args);
-	status = system(command);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/* A counter or a list length of our guest, as vgpuctl status tells it. */
-static long guest_number(const char *key)
-{
-	char line[512], want[64];
-	bool ours = false;
-	long value = -1;
-	FILE *pipe;
-
-	snprintf(want, sizeof(want), "\"%s\":", key);
-	pipe = popen("vgpuctl status --json", "r");
-	if (!pipe)
-		return -1;
-	/* Pretty-printed: one member a line, "cid" and "port" first. */
-	while (fgets(line, sizeof(line), pipe)) {
-		char *at;
-
-		if (strstr(line, "\"guests\":"))
-			value = -2;	/* from here on it is about guests */
-		if (value == -1)
-			continue;
-		at = strstr(line, "\"port\":");
-		if (at)
-			ours = atol(at + 7) == PORT;
-		at = ours ? strstr(line, want) : NULL;
-		if (at)
-			value = atol(at + strlen(want));
+	if (!ret) {
+		ret = vgpu_agent_export(agent, &request, NULL);
+		vgpu_agent_close(agent);
 	}
-	pclose(pipe);
-	return value;
+	return ret;
 }
 
-/* How many shadows run for the guest on our port. */
+static int unexport(const char *name)
+{
+	struct vgpu_agent *agent;
+	int ret = vgpu_agent_open(NULL, &agent);
+
+	if (!ret) {
+		ret = vgpu_agent_unexport(agent, name, 0, 0, true);
+		vgpu_agent_close(agent);
+	}
+	return ret;
+}
+
+/* What the agent says of our guest: port 0 if it knows none. */
+static struct vgpu_guest_info guest(void)
+{
+	struct vgpu_guest_info guest = { .port = UINT32_MAX };
+	struct vgpu_host_info *info;
+	struct vgpu_agent *agent;
+	size_t i, nr = 0;
+
+	if (vgpu_agent_open(NULL, &agent))
+		return guest;
+	if (!vgpu_agent_status(agent, &info)) {
+		guest.port = 0;
+		for (i = 0; i < info->nr_guests; i++) {
+			if (info->guests[i].port != PORT)
+				continue;
+			guest = info->guests[i];
+			nr += guest.nr_programs;
+		}
+		vgpu_host_info_free(info);
+	}
+	vgpu_agent_close(agent);
+	/* With those of a connection that is being ended. */
+	guest.nr_programs = nr;
+	guest.programs = NULL;
+	return guest;
+}
+
+/* How many shadows run for it. */
 static int shadows(void)
 {
-	bool guests = false, ours = false;
-	char line[512];
-	int nr = 0;
-	FILE *pipe = popen("vgpuctl status --json", "r");
-
-	while (pipe && fgets(line, sizeof(line), pipe)) {
-		guests |= strstr(line, "\"guests\":") != NULL;
-		if (guests && strstr(line, "\"port\":"))
-			ours = atol(strstr(line, "\"port\":") + 7) == PORT;
-		nr += ours && strstr(line, "\"shadow_pid\":");
-	}
-	if (pipe)
-		pclose(pipe);
-	return nr;
+	return guest().nr_programs;
 }
 
 static bool eventually(bool (*is_so)(void *data), void *data, int timeout_ms)
@@ -103,7 +108,7 @@ static bool eventually(bool (*is_so)(void *data), void *data, int timeout_ms)
 
 static bool no_guest(void *unused)
 {
-	return guest_number("port") < 0 && !shadows();
+	return !guest().port;
 }
 
 /* The mock's own word for what is open. */
@@ -151,11 +156,7 @@ FIXTURE_SETUP(hostile)
 	if (geteuid())
 		SKIP(return, "needs root");
 
-	char args[128];
-
-	snprintf(args, sizeof(args), "export %s --to %d:%d --name hostile", real_path, LOOPBACK,
-		 PORT);
-	ASSERT_EQ(0, vgpuctl(args));
+	ASSERT_EQ(0, export_as("hostile", NULL, LOOPBACK, PORT, false));
 	self->peer.control = -1;
 	self->files = open_files();
 	ASSERT_TRUE(witness());
@@ -170,7 +171,7 @@ FIXTURE_TEARDOWN(hostile)
 	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
 	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
 	EXPECT_TRUE(witness());
-	vgpuctl("unexport hostile --force");
+	unexport("hostile");
 }
 
 /* --- handshake ------------------------------------------------------------ */
@@ -245,11 +246,11 @@ TEST_F(hostile, stranger_is_refused)
 	int fd = peer_connect(LOOPBACK, PORT, true);
 
 	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, vgpuctl("export /dev/null --to 1234567:22600 --name other"));
-	ASSERT_EQ(0, vgpuctl("unexport hostile --force"));
+	ASSERT_EQ(0, export_as("other", "/dev/null", 1234567, 22600, false));
+	ASSERT_EQ(0, unexport("hostile"));
 	EXPECT_EQ(EACCES, peer_refused(fd, &hello, sizeof(hello)));
 	close(fd);
-	EXPECT_EQ(0, vgpuctl("unexport other --force"));
+	EXPECT_EQ(0, unexport("other"));
 }
 
 TEST_F(hostile, silence_ends)
@@ -344,11 +345,8 @@ TEST_F(hostile, second_connection_from_any_port_has_to_wait)
 		char bytes[VGPU_CONTROL_MSG_MAX];
 	} msg;
 	int first, second;
-	char args[128];
 
-	snprintf(args, sizeof(args), "export %s --to %d:%d --name hostile-any --any-port",
-		 real_path, LOOPBACK, PORT + 1);
-	ASSERT_EQ(0, vgpuctl(args));
+	ASSERT_EQ(0, export_as("hostile-any", NULL, LOOPBACK, PORT + 1, true));
 	first = peer_connect(LOOPBACK, PORT + 1, false);
 	ASSERT_GE(first, 0);
 	ASSERT_TRUE(peer_send(first, &hello, sizeof(hello)));
@@ -363,7 +361,7 @@ TEST_F(hostile, second_connection_from_any_port_has_to_wait)
 	EXPECT_EQ(-1, peer_wait_eof(first, 100));
 	close(first);
 	close(second);
-	EXPECT_EQ(0, vgpuctl("unexport hostile-any --force"));
+	EXPECT_EQ(0, unexport("hostile-any"));
 }
 
 /* --- control connection --------------------------------------------------- */
@@ -483,7 +481,7 @@ TEST_F(hostile, closing_what_is_gone_ends_nothing)
 	EXPECT_EQ(VGPU_MSG_PONG, peer_type(answer));
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
-	EXPECT_EQ(1, guest_number("refused"));
+	EXPECT_EQ(1, guest().counters.refused);
 	close(lane);
 }
 
@@ -606,7 +604,7 @@ TEST_F(hostile, calls_that_make_no_sense)
 		EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0) TH_LOG("case %u", i);
 		close(lane);
 	}
-	EXPECT_GT(guest_number("malformed"), 0);
+	EXPECT_GT(guest().counters.malformed, 0);
 }
 
 /* Others' objects have the same small numbers: they are not ours. */
@@ -822,7 +820,7 @@ TEST_F(hostile, withheld_page_under_a_device_wide_mutex)
 	EXPECT_EQ(VGPU_REPLY_LAST, le32toh(answer.reply.flags));
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
 	EXPECT_EQ(INT64_MIN, peer_reply(lane, &answer, sizeof(answer), 500));
-	EXPECT_EQ(1, guest_number("fetch_timeouts"));
+	EXPECT_EQ(1, guest().counters.fetch_timeouts);
 	close(lane);
 	/* Others of the session do. */
 	lane = peer_lane(&self->peer, 1);
