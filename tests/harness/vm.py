@@ -130,7 +130,8 @@ class Machine:
     """A VM with the shared image, a payload of its own and an agent in it."""
 
     def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
-                 vsock=None, args="", shell=False, virtual_display=False, slow=1, layer=None):
+                 vsock=None, args="", shell=False, virtual_display=False, slow=1, layer=None,
+                 cpus=2):
         """
         boot: (kernel image, initramfs); paths as seen on the machine
         payload: tar archive that the VM unpacks over its root
@@ -139,6 +140,7 @@ class Machine:
         virtual_display: run under Xvfb, for a virtio-gpu with 3D
         slow: by how much to stretch time limits
         layer: name of a root that goes over the image's own
+        cpus: virtual processors
         """
         self.rundir = rundir
         self.name = name
@@ -154,7 +156,7 @@ class Machine:
         self.command = [
             "qemu-system-x86_64", "-name", name, "-nodefaults", "-no-user-config", "-no-reboot",
             "-machine", "q35,memory-backend=mem,i8042=off,hpet=off", *share, "-m", str(memory),
-            *accel, "-smp", "2",
+            *accel, "-smp", str(cpus),
             "-kernel", self._inside(kernel), "-initrd", self._inside(initrd),
             "-append", f"{KERNEL_ARGS} {clock_args(accel)} vgpu.role={name} "
                        f"{'vgpu.shell' if shell else ''} {args}",
