@@ -112,8 +112,11 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 		return -EPROTO;
 
 	switch (le16_to_cpu(fixup->type)) {
-	case VGPU_FIXUP_PTR:
 	case VGPU_FIXUP_PTR32:
+		if (!(le16_to_cpu(view->call->flags) & VGPU_CALL_COMPAT))
+			return -EPROTO;
+		fallthrough;
+	case VGPU_FIXUP_PTR:
 		if (target >= le16_to_cpu(view->call->nr_segs))
 			return -EPROTO;
 		/* A PAGE segment has its own address, which needs no translation. */
@@ -181,12 +184,25 @@ static bool seg_is(const struct vgpu_call_view *view, u32 i, u32 flags)
 	return le32_to_cpu(view->segs[i].flags) == flags;
 }
 
+/* Room for the segments of a 32-bit process, where they need any. */
+static bool ioctl_low_ok(const struct vgpu_call_view *view, u32 nr_segs)
+{
+	const struct vgpu_args_ioctl *args = &view->call->args.ioctl;
+	u64 low = le64_to_cpu(args->low), len = le64_to_cpu(args->low_len);
+
+	if (!(le16_to_cpu(view->call->flags) & VGPU_CALL_COMPAT) ||
+	    le32_to_cpu(args->arg_kind) != VGPU_IOCTL_ARG_SEG)
+		return !low && !len;
+	return page_range_ok(low, len) && low + len <= VGPU_LOW_END &&
+		len >= VGPU_LOW_BYTES(nr_segs, view->scratch_bytes);
+}
+
 static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
 {
 	const struct vgpu_args_ioctl *args = &view->call->args.ioctl;
 	u32 i;
 
-	if (!raw_ok(args->reserved, ARRAY_SIZE(args->reserved)))
+	if (!raw_ok(args->reserved, ARRAY_SIZE(args->reserved)) || !ioctl_low_ok(view, nr_segs))
 		return -EPROTO;
 	switch (le32_to_cpu(args->arg_kind)) {
 	case VGPU_IOCTL_ARG_VALUE:

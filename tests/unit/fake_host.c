@@ -4,6 +4,9 @@
 #include "fake_host.h"
 #include "tap.h"
 
+/* Where a guest would keep room for the segments of a 32-bit process. */
+#define LOW_ADDR	0xf0000000U
+
 void *driver_mem(struct host *host, u64 addr, u64 len, int rights)
 {
 	u32 i;
@@ -95,7 +98,7 @@ static void fixups_apply(struct host *host, const struct vgpu_call_view *view, u
 			break;
 		case VGPU_FIXUP_PTR32:
 			/* No such low memory here: a number that stands for it. */
-			value32 = 0xf0000000 | target << 12;
+			value32 = LOW_ADDR | target << 12;
 			placed[i] = value32;
 			memcpy(fixup_place(host, fixup), &value32, 4);
 			break;
@@ -262,6 +265,10 @@ static u8 *call_build(const struct vgpu_marshal *m, u32 cmd, bool compat, size_t
 	call->args.ioctl.cmd = cpu_to_le32(cmd);
 	call->args.ioctl.arg_kind = cpu_to_le32(m->arg_kind);
 	call->args.ioctl.arg = cpu_to_le64(m->arg);
+	if (compat && m->arg_kind == VGPU_IOCTL_ARG_SEG) {
+		call->args.ioctl.low = cpu_to_le64(LOW_ADDR);
+		call->args.ioctl.low_len = cpu_to_le64(VGPU_LOW_END - LOW_ADDR);
+	}
 	memcpy(p + sizeof(*call), m->segs, segs);
 	memcpy(p + sizeof(*call) + segs, m->fixups, fixups);
 	memcpy(p + sizeof(*call) + segs + fixups, m->data, m->data_len);

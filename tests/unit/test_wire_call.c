@@ -12,7 +12,6 @@ static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
 	BAD(vgpu_call, op, VGPU_OP_FDINFO + 1),
 	BAD(vgpu_call, object, 0),
-	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	BAD(vgpu_call, flags, VGPU_CALL_COMPAT << 1),
 	GOOD(vgpu_call, f_flags, ~0U),
 	GOOD(vgpu_call, pos, ~0ULL),
@@ -48,8 +47,11 @@ static const struct wire_case call_ioctl_value[] = {
 	/* The argument would be the address of a segment that is not there. */
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_SEG, false),
 	ARGS(ioctl, arg_kind, 2, false),
+	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
+	ARGS(ioctl, low, 0x10000, false),
+	ARGS(ioctl, low_len, 0x1000, false),
 	ARGS(ioctl, reserved[0], 1, false),
-	ARGS(ioctl, reserved[3], 1, false),
+	ARGS(ioctl, reserved[1], 1, false),
 };
 
 static const struct wire_case call_ioctl_page[] = {
@@ -81,6 +83,10 @@ static const struct wire_case call_ioctl_seg[] = {
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
 	ARGS(ioctl, arg, 1, false),
 	BAD(vgpu_call, nr_segs, 0),
+	/* There is no room for the segment, or nobody who needs it. */
+	BAD(vgpu_call, flags, VGPU_CALL_COMPAT),
+	ARGS(ioctl, low, 0x10000, false),
+	ARGS(ioctl, low_len, 0x1000, false),
 	SEG_CASE(0, addr, ~0ULL, true),
 	SEG_CASE(0, len, 11, false),			/* byte 12 is padding now */
 	SEG_CASE(0, len, 16, true),
@@ -169,9 +175,25 @@ static const struct wire_case call_ioctl_nested[] = {
 	BAD(vgpu_call, nr_segs, 4),
 	BAD(vgpu_call, nr_fixups, 7),
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
+	/* Room below 4 GiB */
+	BAD(vgpu_call, flags, 0),
+	ARGS(ioctl, low, 0, true),
+	ARGS(ioctl, low, 0xf7c00800, false),
+	ARGS(ioctl, low, 0xffffe000, true),	/* to the end */
+	ARGS(ioctl, low, 0xfffff000, false),
+	ARGS(ioctl, low, 1ULL << 32, false),
+	ARGS(ioctl, low, -4096ULL, false),
+	ARGS(ioctl, low_len, 0, false),
+	ARGS(ioctl, low_len, 0x1000, true),
+	ARGS(ioctl, low_len, 0x1800, false),
+	ARGS(ioctl, low_len, 1ULL << 32, false),
+	ARGS(ioctl, low_len, -4096ULL, false),
+	SEG_CASE(2, len, 0x2000 - 5 * 96 - 56, true),
+	SEG_CASE(2, len, 0x2000 - 5 * 96 - 55, false),
 };
 
 static const struct wire_case call_read[] = {
+	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(rw, reserved[0], 1, false),
 	ARGS(rw, reserved[5], 1, false),
 	BAD(vgpu_call, nr_segs, 0),
@@ -186,6 +208,7 @@ static const struct wire_case call_read[] = {
 };
 
 static const struct wire_case call_write[] = {
+	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(rw, reserved[0], 1, false),
 	BAD(vgpu_call, nr_segs, 0),
 	SEG_CASE(0, flags, VGPU_SEG_OUT, false),

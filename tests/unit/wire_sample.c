@@ -316,11 +316,17 @@ static void fill_call_ioctl_seg(struct wire_buf *buf)
 	add_bytes(buf, 12);
 }
 
-/* Every kind of fixup and of segment, an empty one among them. */
+/*
+ * Every kind of fixup and of segment, an empty one among them; of a 32-bit
+ * process, for one fixup is only theirs.
+ */
 static void fill_call_ioctl_nested(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
 
+	call->flags = LE16(VGPU_CALL_COMPAT);
+	call->args.ioctl.low = LE64(0xf7c00000);
+	call->args.ioctl.low_len = LE64(0x2000);
 	call->args.ioctl.cmd = LE32(0xc0286442);
 	call->args.ioctl.arg_kind = LE32(VGPU_IOCTL_ARG_SEG);
 	add_seg(buf, 0x7ffc00001230, 40, VGPU_SEG_IN | VGPU_SEG_OUT);

@@ -24,7 +24,8 @@
  *  1: first version. Before its first release: INVALIDATE was taken out, which no
  *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST; EXPORT_ADD
  *     says which bus the device is on, and what it is there; fixups got TIME and
- *     EVENT, operations FDINFO, objects SAME_DEVICE
+ *     EVENT, operations FDINFO, objects SAME_DEVICE; ioctls of 32-bit processes
+ *     got room for their segments
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -353,7 +354,7 @@ enum vgpu_fixup_type {
 	VGPU_FIXUP_FD_OUT	= 3,
 	/* The ioctl's result is an fd that comes back; @seg and @offset are 0. */
 	VGPU_FIXUP_FD_RET	= 4,
-	/* 4 bytes: like PTR, for structs that hold a 32-bit pointer. */
+	/* 4 bytes: like PTR, for structs of 32-bit processes: COMPAT only. */
 	VGPU_FIXUP_PTR32	= 5,
 	/*
 	 * 8 bytes: nanoseconds from now, which become a time of the host's
@@ -404,8 +405,21 @@ struct vgpu_args_ioctl {
 	__le32 cmd;
 	__le32 arg_kind;		/* VGPU_IOCTL_ARG_* */
 	__le64 arg;			/* ARG_VALUE: the value; ARG_SEG: 0 */
-	__le64 reserved[4];
+	/* COMPAT and ARG_SEG: VGPU_LOW_BYTES or more for the segments; else 0 */
+	__le64 low;
+	__le64 low_len;
+	__le64 reserved[2];
 };
+
+/*
+ * 32-bit processes: drivers cut pointers to 32 bits, and structs may hold no
+ * longer ones, so the segments lie below 4 GiB, where the process has nothing
+ * else. The guest keeps the range free there for the time of the call: @low and
+ * @low_len are page aligned, the end is at most 4 GiB, and the length is at least
+ * this: @nr segments, of which those that are not PAGE have @bytes, padded.
+ */
+#define VGPU_LOW_BYTES(nr, bytes)	((__u64)(bytes) + (__u64)(nr) * 96)
+#define VGPU_LOW_END			(1ULL << 32)
 
 /* READ, FDINFO: one OUT segment, the buffer. WRITE: one IN segment. */
 struct vgpu_args_rw {
