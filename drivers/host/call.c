@@ -128,11 +128,28 @@ int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 	return 0;
 }
 
+int vgpu_call_map_low(struct vgpu_hcall *call, u64 addr, size_t len)
+{
+	int ret;
+
+	len = PAGE_ALIGN(len);
+	ret = vgpu_mapping_place(call->lane, addr, len);
+	if (ret)
+		return ret;
+	call->scratch = addr;
+	call->scratch_len = len;
+	call->scratch_low = true;
+	return 0;
+}
+
 static void call_free_scratch(struct vgpu_hcall *call)
 {
 	if (call->scratch_mapped)
 		vm_munmap(call->scratch, call->scratch_len);
+	if (call->scratch_low)
+		vgpu_mapping_displace(call->lane, call->scratch, call->scratch_len);
 	call->scratch_mapped = false;
+	call->scratch_low = false;
 	call->scratch = 0;
 }
 

@@ -149,8 +149,9 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
 				       (u64 __user *)fixup_addr(call, fixup));
 			break;
 		case VGPU_FIXUP_PTR32:
-			/* Scratch memory lies above 4 GiB. */
-			ret = -EOPNOTSUPP;
+			/* Of a 32-bit program, whose segments lie below 4 GiB. */
+			ret = put_user(fixup_target(call, fixup),
+				       (u32 __user *)fixup_addr(call, fixup));
 			break;
 		case VGPU_FIXUP_FD_IN:
 			ret = fixup_place_fd(call, fixup, &call->placed[i]);
@@ -173,21 +174,21 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
  * output there. A pointer that it moved on within the segment is moved on for the
  * guest.
  */
-static void fixup_undo_ptr(struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
+static void fixup_undo_ptr(struct vgpu_hcall *call, const struct vgpu_fixup *fixup, size_t size)
 {
 	u32 target = le32_to_cpu(fixup->target);
 	u64 start = call->segs[target].addr;
 	u64 placed = fixup_target(call, fixup);
 	void *field = fixup_reply(call, fixup);
-	u64 value;
+	u64 value = 0;
 
 	if (!field)
 		return;
-	memcpy(&value, field, sizeof(value));
+	memcpy(&value, field, size);
 	if (value < start || value > start + vgpu_seg_len(call, target))
 		return;
-	value = fixup_original(call, fixup, sizeof(value)) + (value - placed);
-	memcpy(field, &value, sizeof(value));
+	value = fixup_original(call, fixup, size) + (value - placed);
+	memcpy(field, &value, size);
 }
 
 static void fixup_undo_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixup, u32 placed)
@@ -216,7 +217,10 @@ void vgpu_fixup_undo(struct vgpu_hcall *call)
 	for (i = 0; i < nr; i++, fixup++) {
 		switch (le16_to_cpu(fixup->type)) {
 		case VGPU_FIXUP_PTR:
-			fixup_undo_ptr(call, fixup);
+			fixup_undo_ptr(call, fixup, sizeof(u64));
+			break;
+		case VGPU_FIXUP_PTR32:
+			fixup_undo_ptr(call, fixup, sizeof(u32));
 			break;
 		case VGPU_FIXUP_FD_IN:
 		case VGPU_FIXUP_EVENT:

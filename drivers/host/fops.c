@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
+#include "caller.h"
 #include "host.h"
 #include "compat.h"
 
@@ -146,10 +147,12 @@ s64 vgpu_fops_read(struct vgpu_hcall *call)
 	if (error)
 		return vgpu_call_refuse(call, error);
 	buf = (char __user *)call->scratch;
+	vgpu_caller_begin(call);
 	if (file->f_op->read)
 		ret = file->f_op->read(file, buf, len, pos);
 	else
 		ret = fops_iter(file, ITER_DEST, buf, len, pos);
+	vgpu_caller_end();
 	if (ret <= 0)
 		return ret;
 	if (ret > len)
@@ -168,7 +171,7 @@ s64 vgpu_fops_write(struct vgpu_hcall *call)
 	struct file *file = call->object->file;
 	loff_t *pos = file->f_mode & FMODE_STREAM ? NULL : (loff_t *)&call->pos;
 	char __user *buf;
-	ssize_t len;
+	ssize_t len, ret;
 	int error;
 
 	len = fops_check_rw(call, WRITE, pos, le32_to_cpu(call->view.segs[0].len));
@@ -180,9 +183,13 @@ s64 vgpu_fops_write(struct vgpu_hcall *call)
 	buf = (char __user *)call->scratch;
 	if (copy_to_user(buf, call->view.data, len))
 		return -EFAULT;
+	vgpu_caller_begin(call);
 	if (file->f_op->write)
-		return file->f_op->write(file, buf, len, pos);
-	return fops_iter(file, ITER_SOURCE, buf, len, pos);
+		ret = file->f_op->write(file, buf, len, pos);
+	else
+		ret = fops_iter(file, ITER_SOURCE, buf, len, pos);
+	vgpu_caller_end();
+	return ret;
 }
 
 /* The position is the guest's; f_pos_lock is held as the system call would. */

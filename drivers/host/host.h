@@ -520,6 +520,7 @@ struct vgpu_seg_place {
  * @scratch: memory of the shadow for the arguments
  * @scratch_len: bytes
  * @scratch_mapped: made for this call alone
+ * @scratch_low: in the place of demand pages
  * @segs: where each segment is
  * @segs_small: enough for most calls
  * @placed: the fd of each FD_IN or EVENT fixup, while they are in the table
@@ -551,6 +552,7 @@ struct vgpu_hcall {
 	unsigned long scratch;
 	size_t scratch_len;
 	bool scratch_mapped;
+	bool scratch_low;
 	struct vgpu_seg_place *segs;
 	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
 	struct vgpu_fd *placed;
@@ -577,6 +579,8 @@ s64 vgpu_call_refuse(struct vgpu_hcall *call, int error);
 int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len);
 /* @len zeroed bytes of the shadow's memory at call->scratch. */
 int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len);
+/* Likewise at @addr, below 4 GiB, where the guest has made room. */
+int vgpu_call_map_low(struct vgpu_hcall *call, u64 addr, size_t len);
 u16 vgpu_call_nr(const struct vgpu_hcall *call);
 /* The call in call->msg could not even be received whole. */
 void vgpu_call_reject(struct vgpu_hcall *call, int error);
@@ -612,6 +616,12 @@ int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow,
 /* Some of them are still to be applied. */
 bool vgpu_mapping_unmaps_due(struct vgpu_session *session, u64 seq);
 int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u64 len);
+/*
+ * Zeroed memory at [addr, addr + len) of the shadow, in the place of demand pages,
+ * and back. Return: 0; -EINVAL: there is something else; -ENOMEM, -EINTR.
+ */
+int vgpu_mapping_place(struct vgpu_lane *lane, u64 addr, u64 len);
+void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len);
 void vgpu_mapping_drop_all(struct vgpu_session *session);
 /* Forget them, when nobody finds the session any more. */
 void vgpu_mapping_drop_unmaps(struct vgpu_session *session);

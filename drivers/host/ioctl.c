@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "caller.h"
 #include "host.h"
 
 /* Zeros after each segment, for drivers that read past the size they declared. */
@@ -23,6 +24,17 @@ static u32 ioctl_nr_segs(const struct vgpu_hcall *call)
 }
 
 /* --- segments ------------------------------------------------------------- */
+
+static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
+{
+	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
+
+	/* The codec has checked that the room is as long as this: */
+	BUILD_BUG_ON(IOCTL_SLACK + IOCTL_ALIGN > VGPU_LOW_BYTES(1, 0));
+	if (vgpu_caller_is_compat(call))
+		return vgpu_call_map_low(call, le64_to_cpu(args->low), size);
+	return vgpu_call_alloc_scratch(call, size);
+}
 
 /* Where each segment goes, and its bytes there. */
 static int ioctl_place_segs(struct vgpu_hcall *call)
@@ -52,7 +64,7 @@ static int ioctl_place_segs(struct vgpu_hcall *call)
 	}
 	if (!size)
 		return 0;
-	ret = vgpu_call_alloc_scratch(call, size);
+	ret = ioctl_alloc_scratch(call, size);
 	if (ret)
 		return ret;
 	for (i = 0; i < nr; i++) {
@@ -121,12 +133,11 @@ static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 	struct file *file = call->object->file;
 	int ret;
 
-	/* Drivers that ask in_compat_syscall() would be told wrong. */
-	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_COMPAT)
+	if (vgpu_caller_is_compat(call) && !VGPU_CALLER_COMPAT)
 		return -EOPNOTSUPP;
 	if (!ioctl_allowed(call, cmd))
 		return -EACCES;
-	if (!file->f_op->unlocked_ioctl)
+	if (vgpu_caller_is_compat(call) ? !file->f_op->compat_ioctl : !file->f_op->unlocked_ioctl)
 		return -ENOTTY;
 	ret = ioctl_place_segs(call);
 	if (!ret)
@@ -141,10 +152,23 @@ static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 	return security_file_ioctl(file, cmd, *arg);
 }
 
+static s64 ioctl_driver(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
+{
+	struct file *file = call->object->file;
+	s64 result;
+
+	vgpu_caller_begin(call);
+	if (vgpu_caller_is_compat(call))
+		result = file->f_op->compat_ioctl(file, cmd, arg);
+	else
+		result = file->f_op->unlocked_ioctl(file, cmd, arg);
+	vgpu_caller_end();
+	return result == -ENOIOCTLCMD ? -ENOTTY : result;
+}
+
 s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
-	struct file *file = call->object->file;
 	unsigned long arg;
 	s64 result;
 	int ret;
@@ -156,9 +180,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		return vgpu_call_refuse(call, ret);
 	}
 	ioctl_store_pages(call);
-	result = file->f_op->unlocked_ioctl(file, cmd, arg);
-	if (result == -ENOIOCTLCMD)
-		result = -ENOTTY;
+	result = ioctl_driver(call, cmd, arg);
 
 	/* Also after an error: many drivers copy their argument out in any case. */
 	ret = ioctl_gather(call);

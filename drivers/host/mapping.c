@@ -254,6 +254,48 @@ static bool mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 	return ok;
 }
 
+int vgpu_mapping_place(struct vgpu_lane *lane, u64 addr, u64 len)
+{
+	struct vgpu_session *session = lane->session;
+	u64 from = addr, to = addr + len;
+	bool broken = false;
+	unsigned long at;
+	int ret = 0;
+
+	if (mutex_lock_killable(&session->map_lock))
+		return -EINTR;
+	if (mapping_overlap(session, &from, &to) ||
+	    !mapping_range_free(session, addr, addr + len)) {
+		ret = -EINVAL;
+		goto out_unlock;
+	}
+	at = vm_mmap(NULL, addr, len, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, 0);
+	if (IS_ERR_VALUE(at)) {
+		/* Demand pages may be gone from there already. */
+		broken = vgpu_demand_cover(session, lane->shadow, addr, len);
+		ret = -ENOMEM;
+	}
+out_unlock:
+	mutex_unlock(&session->map_lock);
+	if (broken)
+		vgpu_session_end(session);
+	return ret;
+}
+
+void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len)
+{
+	struct vgpu_session *session = lane->session;
+	int ret;
+
+	/* Not killably: the memory must not outlive its call. */
+	mutex_lock(&session->map_lock);
+	ret = vgpu_demand_cover(session, lane->shadow, addr, len);
+	mutex_unlock(&session->map_lock);
+	if (ret)
+		vgpu_session_end(session);
+}
+
 static u32 mapping_cache(pgprot_t prot)
 {
 	const u64 mask = _PAGE_CACHE_MASK;

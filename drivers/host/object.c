@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "caller.h"
 #include "host.h"
 #include "compat.h"
 
@@ -253,7 +254,8 @@ static u32 object_fops(struct file *file)
 		mask |= VGPU_FOP_LLSEEK;
 	if (fops->unlocked_ioctl)
 		mask |= VGPU_FOP_IOCTL;
-	if (fops->compat_ioctl)
+	/* Where drivers have none because of the kernel, the call says why. */
+	if (VGPU_CALLER_COMPAT ? fops->compat_ioctl : fops->unlocked_ioctl)
 		mask |= VGPU_FOP_COMPAT_IOCTL;
 	if (can_mmap_file(file))
 		mask |= VGPU_FOP_MMAP;
