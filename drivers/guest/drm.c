@@ -9,6 +9,7 @@
  * is always a primary one, which gives -EACCES if only the render node is
  * exported. A device that gets its render node later is made anew.
  */
+#include <linux/compat.h>
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -28,6 +29,7 @@
 #include "host.h"
 #include "object.h"
 #include "parent.h"
+#include "schema_uapi.h"
 #include "pci.h"
 
 /**
@@ -293,11 +295,15 @@ static void drm_localize_unique(struct vgpu_object *object, char __user *unique,
  */
 void vgpu_drm_ioctl_done(struct vgpu_object *object, unsigned int cmd, unsigned long arg)
 {
+	struct drm_unique32 unique32;
 	struct drm_unique unique;
 
 	if (cmd == DRM_IOCTL_GET_UNIQUE &&
 	    !copy_from_user(&unique, (void __user *)arg, sizeof(unique)))
 		drm_localize_unique(object, unique.unique, unique.unique_len);
+	if (cmd == DRM_IOCTL_GET_UNIQUE32 &&
+	    !copy_from_user(&unique32, (void __user *)arg, sizeof(unique32)))
+		drm_localize_unique(object, compat_ptr(unique32.unique), unique32.unique_len);
 }
 
 static bool drm_minor_is(const struct drm_minor *minor, unsigned int index)

@@ -70,6 +70,8 @@ static void file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, 
 	struct vgpu_object *object = file->private_data;
 
 	vgpu_xcall_init(xcall, op, object);
+	/* What drivers read and write may look otherwise to 32-bit programs, too. */
+	xcall->msg.flags = cpu_to_le16(in_ia32_syscall() ? VGPU_CALL_COMPAT : 0);
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
 	xcall->msg.pos = cpu_to_le64(pos);
 	xcall->stats = &object->export->stats;

@@ -16,6 +16,7 @@
 #include "host.h"
 #include "marshal.h"
 #include "object.h"
+#include "reserve.h"
 #include "schema.h"
 #include "session.h"
 
@@ -25,12 +26,16 @@
  * @object: that it stands for
  * @xcall: the call
  * @m: the argument
+ * @low: of a 32-bit program: where the host may put the segments
+ * @low_len: bytes there, 0: none are kept free
  */
 struct vgpu_ioctl {
 	struct file *file;
 	struct vgpu_object *object;
 	struct vgpu_xcall xcall;
 	struct vgpu_marshal m;
+	unsigned long low;
+	u64 low_len;
 };
 
 static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
@@ -122,6 +127,20 @@ static const struct vgpu_marshal_fds ioctl_fds = {
 	.abort = ioctl_fd_abort,
 };
 
+static int ioctl_reserve(struct vgpu_ioctl *ioctl)
+{
+	const struct vgpu_marshal *m = &ioctl->m;
+	u64 len = PAGE_ALIGN(VGPU_LOW_BYTES(m->nr_segs, m->scratch_bytes));
+	int ret;
+
+	if (m->arg_kind != VGPU_IOCTL_ARG_SEG)
+		return 0;
+	ret = vgpu_reserve_low(len, &ioctl->low);
+	if (!ret)
+		ioctl->low_len = len;
+	return ret;
+}
+
 static long ioctl_call(struct file *file, struct vgpu_session *session, struct vgpu_ioctl *ioctl,
 		       unsigned int cmd, bool compat)
 {
@@ -137,6 +156,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->msg.args.ioctl.cmd = cpu_to_le32(cmd);
 	xcall->msg.args.ioctl.arg_kind = cpu_to_le32(m->arg_kind);
 	xcall->msg.args.ioctl.arg = cpu_to_le64(m->arg);
+	xcall->msg.args.ioctl.low = cpu_to_le64(ioctl->low);
+	xcall->msg.args.ioctl.low_len = cpu_to_le64(ioctl->low_len);
 	xcall->stats = &ioctl->object->export->stats;
 	if (m->flags & VGPU_IOCTL_NO_MAPPED)
 		xcall->flags |= VGPU_XCALL_NO_MAPPED;
@@ -173,15 +194,21 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	}
 	ioctl->file = file;
 	ioctl->object = object;
+	ioctl->low = 0;
+	ioctl->low_len = 0;
 	/* For fini, whatever happens before ioctl_call(). */
 	ioctl->xcall.buf = NULL;
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
 	ioctl->m.learned = &object->export->learned;
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
+	if (!ret && compat)
+		ret = ioctl_reserve(ioctl);
 	if (!ret)
 		ret = ioctl_call(file, session, ioctl, cmd, compat);
-	if (!ret && object->drm && !compat)
+	if (!ret && object->drm)
 		vgpu_drm_ioctl_done(object, cmd, arg);
+	if (ioctl->low_len)
+		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);
 	vgpu_marshal_fini(&ioctl->m);
 	vgpu_xcall_fini(&ioctl->xcall);
 	kfree(ioctl);
@@ -201,5 +228,8 @@ long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg)
 /* f_op->compat_ioctl */
 long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg)
 {
+	/* x32: no tables know its structs, nor does the host have a way to say it. */
+	if (!in_ia32_syscall())
+		return -EOPNOTSUPP;
 	return ioctl_run(file, cmd, (unsigned long)(u32)arg, true);
 }

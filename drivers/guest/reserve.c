@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The range of a process that its shadow uses for itself: kept free by a private
- * mapping without access, of a file that gives it a name in /proc/PID/maps.
+ * mapping without access, of a file that gives it a name in /proc/PID/maps. A
+ * 32-bit process has no such addresses. There each ioctl gets a range of its own
+ * while it runs.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -88,6 +90,52 @@ int vgpu_reserve_current(struct vgpu_session *session)
 	}
 	mutex_unlock(&session->reserve_lock);
 	return ret;
+}
+
+/* A child does not have its parent's ioctls. */
+static void reserve_dont_copy(unsigned long addr)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+
+	mmap_write_lock(mm);
+	vma = find_vma(mm, addr);
+	if (vma && vma->vm_start == addr && vma->vm_file == reserve_file)
+		vm_flags_set(vma, VM_DONTCOPY | VM_DONTDUMP);
+	mmap_write_unlock(mm);
+}
+
+/**
+ * vgpu_reserve_low - keep room free below 4 GiB for the segments of one ioctl
+ * @len: bytes, a multiple of the page size
+ * @addr: out: where
+ *
+ * For a thread in a 32-bit system call: there the kernel chooses such addresses.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int vgpu_reserve_low(u64 len, unsigned long *addr)
+{
+	unsigned long at;
+
+	if (len > VGPU_LOW_END)
+		return -ENOMEM;
+	at = vm_mmap(reserve_file, 0, len, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE, 0);
+	if (IS_ERR_VALUE(at))
+		return -ENOMEM;
+	if (at > VGPU_LOW_END - len) {
+		vm_munmap(at, len);
+		return -ENOMEM;
+	}
+	reserve_dont_copy(at);
+	*addr = at;
+	return 0;
+}
+
+/* Undoes vgpu_reserve_low(). */
+void vgpu_reserve_low_end(unsigned long addr, u64 len)
+{
+	vm_munmap(addr, len);
 }
 
 int vgpu_reserve_global_init(void)

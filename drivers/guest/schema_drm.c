@@ -118,25 +118,6 @@ static const struct vgpu_schema_field client_name[] = {
 	  .count = VGPU_FIELD(struct drm_set_client_name, name_len) },
 };
 
-/* Of 32-bit programs, whose size_t and pointers are half as wide. */
-struct drm_version32 {
-	__s32 version[3];
-	__u32 name_len;
-	__u32 name;
-	__u32 date_len;
-	__u32 date;
-	__u32 desc_len;
-	__u32 desc;
-};
-
-struct drm_unique32 {
-	__u32 unique_len;
-	__u32 unique;
-};
-
-#define DRM_IOCTL_VERSION32	DRM_IOWR(0x00, struct drm_version32)
-#define DRM_IOCTL_GET_UNIQUE32	DRM_IOWR(0x01, struct drm_unique32)
-
 static const struct vgpu_schema_field version32[] = {
 	TEXT(struct drm_version32, name, name_len),
 	TEXT(struct drm_version32, date, date_len),

@@ -159,6 +159,25 @@ struct vgpu_nouveau_nvif {
 #define VGPU_NOUVEAU_NVIF \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_NOUVEAU_NVIF, struct vgpu_nouveau_nvif)
 
+/* Of 32-bit programs, whose size_t and pointers are half as wide. */
+struct drm_version32 {
+	__s32 version[3];
+	__u32 name_len;
+	__u32 name;
+	__u32 date_len;
+	__u32 date;
+	__u32 desc_len;
+	__u32 desc;
+};
+
+struct drm_unique32 {
+	__u32 unique_len;
+	__u32 unique;
+};
+
+#define DRM_IOCTL_VERSION32	DRM_IOWR(0x00, struct drm_version32)
+#define DRM_IOCTL_GET_UNIQUE32	DRM_IOWR(0x01, struct drm_unique32)
+
 /* struct drm_virtgpu_execbuffer as it is since 6.6, when it grew. */
 struct vgpu_virtgpu_execbuffer {
 	__u32 flags;

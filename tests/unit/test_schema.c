@@ -98,11 +98,19 @@ static bool is_left(const char *name)
 	return false;
 }
 
+/* NAME32 is what 32-bit programs have for NAME. */
+static bool is_compat(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 2 && !strcmp(name + len - 2, "32");
+}
+
 static void declared_check(const struct declared *d)
 {
 	const struct vgpu_schema *schema = schema_of(d->name);
-	bool compat = !strcmp(d->name, "VGPU_MOCK_IOC_COMPAT32");
-	const struct vgpu_schema_ioctl *ioctl = vgpu_schema_find(schema, d->cmd, compat);
+	const struct vgpu_schema_ioctl *ioctl = vgpu_schema_find(schema, d->cmd,
+								 is_compat(d->name));
 	char name[96];
 
 	if (is_left(d->name)) {
