@@ -688,6 +688,142 @@ TEST_F(hostile, mapping_over_the_shadow_itself)
 	close(lane);
 }
 
+/* A 32-bit process's call, with its segments at @low. */
+static bool compat_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd, const void *arg,
+			size_t len, uint64_t low, uint64_t low_len)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_IOCTL, object, seq);
+	call.msg.flags = htole16(VGPU_CALL_COMPAT);
+	call.msg.args.ioctl.cmd = htole32(cmd);
+	call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
+	call.msg.args.ioctl.low = htole64(low);
+	call.msg.args.ioctl.low_len = htole64(low_len);
+	call.seg[0].len = htole32(len);
+	call.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT);
+	memcpy(call.data, arg, len);
+	return peer_call_send(lane, &call, 1, len);
+}
+
+static int64_t compat_info(int lane, uint32_t object, uint64_t seq, uint64_t low,
+			   uint64_t low_len, uint32_t *compat)
+{
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_mock_info info;
+	} answer;
+	struct vgpu_mock_info info = { .out_compat = 99 };
+	int64_t result;
+
+	if (!compat_send(lane, object, seq, VGPU_MOCK_IOC_INFO, &info, sizeof(info), low, low_len))
+		return INT64_MIN;
+	result = peer_reply(lane, &answer, sizeof(answer), SLACK_MS);
+	*compat = result ? 99 : answer.info.out_compat;
+	return result;
+}
+
+TEST_F(hostile, segments_where_a_32_bit_process_has_no_room)
+{
+	static const struct {
+		uint64_t low;
+		uint64_t len;
+	} ends[] = {
+		{ 0, 0 }, { 0x20000800, 4096 }, { 0x20000000, 0x800 }, { 1ULL << 32, 4096 },
+		{ 0xfffff000, 8192 }, { 0xfffffffffffff000, 8192 }, { 0x20000000, -4096ULL },
+	};
+	struct vgpu_mock_buf_create create = { .size = 8192 };
+	struct vgpu_mock_info info = { 0 };
+	const uint64_t mapped = 0x20000000;
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_mock_buf_create create;
+	} answer;
+	struct peer_call call;
+	uint64_t seq = 1;
+	uint32_t object, compat;
+	unsigned int i;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		lane = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane, 0);
+		object = peer_open_device(&self->peer, lane, 1);
+		ASSERT_NE(0, object);
+		ASSERT_TRUE(compat_send(lane, object, 2, VGPU_MOCK_IOC_INFO, &info, sizeof(info),
+					ends[i].low, ends[i].len));
+		EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0) TH_LOG("case %u", i);
+		close(lane);
+	}
+
+	/* Where a device is mapped, and where the host maps nothing. */
+	lane = peer_lane(&self->peer, 2);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, seq);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+				    sizeof(create)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	peer_call_init(&call, VGPU_OP_MMAP, object, ++seq);
+	call.msg.args.mmap.addr = htole64(mapped);
+	call.msg.args.mmap.len = htole64(8192);
+	call.msg.args.mmap.offset = htole64(answer.create.out_offset);
+	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
+	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(-EINVAL, compat_info(lane, object, ++seq, mapped, 4096, &compat));
+	EXPECT_EQ(-EINVAL, compat_info(lane, object, ++seq, mapped + 4096, 4096, &compat));
+	EXPECT_EQ(-EINVAL, compat_info(lane, object, ++seq, 0, 4096, &compat));
+	EXPECT_EQ(-EINVAL, compat_info(lane, object, ++seq, 0xf000, 4096, &compat));
+	/* Next to it, and at the very ends. */
+	EXPECT_EQ(0, compat_info(lane, object, ++seq, mapped - 4096, 4096, &compat));
+	EXPECT_EQ(1, compat);
+	EXPECT_EQ(0, compat_info(lane, object, ++seq, mapped + 8192, 0xd0000000, &compat));
+	EXPECT_EQ(0, compat_info(lane, object, ++seq, 0x10000, 4096, &compat));
+	EXPECT_EQ(0, compat_info(lane, object, ++seq, 0xfffff000, 4096, &compat));
+	EXPECT_EQ(1, compat);
+	close(lane);
+}
+
+/* Two lanes of a process cannot have the same room, and a mapping cannot have it. */
+TEST_F(hostile, room_that_another_call_has)
+{
+	struct vgpu_mock_sleep sleep = { .ms = 1000 };
+	const uint64_t low = 0x30000000;
+	struct vgpu_reply answer;
+	struct peer_call call;
+	uint32_t object, compat;
+	int lane, other;
+	char bytes[512];
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	other = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	ASSERT_GE(other, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(compat_send(lane, object, 2, VGPU_MOCK_IOC_SLEEP, &sleep, sizeof(sleep), low,
+				4096));
+	usleep(300000);
+	EXPECT_EQ(-EINVAL, compat_info(other, object, 1, low, 4096, &compat));
+	peer_call_init(&call, VGPU_OP_MMAP, object, 2);
+	call.msg.args.mmap.addr = htole64(low);
+	call.msg.args.mmap.len = htole64(4096);
+	call.msg.args.mmap.prot = htole32(PROT_READ);
+	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	ASSERT_TRUE(peer_call_send(other, &call, 0, 0));
+	EXPECT_EQ(-EINVAL, peer_reply(other, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(0, peer_reply(lane, bytes, sizeof(bytes), SLACK_MS));
+	/* It was given back. */
+	EXPECT_EQ(0, compat_info(other, object, 3, low, 4096, &compat));
+	EXPECT_EQ(1, compat);
+	close(other);
+	close(lane);
+}
+
 TEST_F(hostile, more_lanes_than_allowed)
 {
 	static int lanes[200];
