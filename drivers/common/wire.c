@@ -86,15 +86,18 @@ static int check_lane(const void *msg, size_t len, const struct vgpu_wire_limits
 static int check_export_add(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_export_add *m = msg;
+	u32 kind = le32_to_cpu(m->kind);
 	u32 bus = le32_to_cpu(m->bus);
 
-	if (!m->export || le32_to_cpu(m->kind) > VGPU_EXPORT_DRM_RENDER || !m->name[0] ||
+	if (!m->export || kind > VGPU_EXPORT_LAST || !m->name[0] ||
 	    !string_ok(m->name, sizeof(m->name)) ||
 	    !string_ok(m->driver, sizeof(m->driver)) ||
 	    !string_ok(m->path, sizeof(m->path)) ||
 	    bus > VGPU_BUS_FAUX || m->reserved ||
 	    !string_ok(m->bus_id, sizeof(m->bus_id)) || !bus != !m->bus_id[0] ||
-	    (bus != VGPU_BUS_PCI && !zero_ok(m->pci_header, sizeof(m->pci_header))))
+	    (bus != VGPU_BUS_PCI && !zero_ok(m->pci_header, sizeof(m->pci_header))) ||
+	    !string_ok(m->title, sizeof(m->title)) ||
+	    (kind < VGPU_EXPORT_VIDEO && m->title[0]))
 		return -EPROTO;
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "file.h"
 #include "host.h"
 #include "parent.h"
+#include "video.h"
 
 #define EXPORT_MINORS	256
 
@@ -156,14 +157,20 @@ static void export_add_nodes(struct vgpu_export *export, const struct vgpu_expor
 		return;
 	}
 	export->parent = parent;
-	vgpu_drm_add(export);
+	if (export->kind >= VGPU_EXPORT_VIDEO)
+		vgpu_video_add(export);
+	else
+		vgpu_drm_add(export);
 }
 
 static void export_del_nodes(struct vgpu_export *export)
 {
 	if (!export->parent)
 		return;
-	vgpu_drm_del(export);
+	if (export->kind >= VGPU_EXPORT_VIDEO)
+		vgpu_video_del(export);
+	else
+		vgpu_drm_del(export);
 	vgpu_parent_put(export->parent);
 	export->parent = NULL;
 }
@@ -193,6 +200,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	strscpy(export->name, msg->name, sizeof(export->name));
 	strscpy(export->driver, msg->driver, sizeof(export->driver));
 	strscpy(export->path, msg->path, sizeof(export->path));
+	strscpy(export->title, msg->title, sizeof(export->title));
 	snprintf(export->bus, sizeof(export->bus), "%s%s", export_bus_name(msg), msg->bus_id);
 	cdev_init(&export->cdev, &vgpu_file_fops);
 	export->cdev.owner = THIS_MODULE;

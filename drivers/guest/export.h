@@ -32,6 +32,7 @@ struct vgpu_parent;
  * @driver: the host's driver
  * @path: device file on the host
  * @bus: the device's bus there and its name on it, for people
+ * @title: of a V4L2 node
  * @stats: counters
  * @learned: for the schema
  */
@@ -49,6 +50,7 @@ struct vgpu_export {
 	char driver[VGPU_NAME_LEN];
 	char path[VGPU_PATH_LEN];
 	char bus[16 + VGPU_BUS_ID_LEN];
+	char title[VGPU_TITLE_LEN];
 	struct vgpu_stats stats;
 	struct vgpu_schema_learned learned;
 };

@@ -33,6 +33,7 @@ static void object_free(struct vgpu_object *object)
 		vgpu_space_put(object->space);
 	if (object->drm)
 		drm_dev_put(object->drm);
+	put_device(object->node);
 	vgpu_export_put(object->export);
 	vgpu_host_put(object->host);
 	kfree(object);

@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
+struct device;
 struct drm_device;
 struct fasync_struct;
 struct file;
@@ -29,6 +30,7 @@ struct vgpu_space;
  * @space: device memory that its mappings show (a reference)
  * @schema: of its ioctls, or NULL
  * @drm: the device, when opened through a DRM node (a reference), or NULL
+ * @node: likewise of a V4L2 node
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)
  * @id: number on the wire
@@ -52,6 +54,7 @@ struct vgpu_object {
 	struct vgpu_space *space;
 	const struct vgpu_schema *schema;
 	struct drm_device *drm;
+	struct device *node;
 	struct hlist_node hash;
 	struct list_head events;
 	u32 id;

@@ -86,14 +86,16 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	lockdep_assert_held(&agent->lock);
 	if ((args->flags & ~VGPU_HOST_EXPORT_MASTER) || args->reserved || args->reserved2)
 		return -EOPNOTSUPP;
-	if (args->kind > VGPU_EXPORT_DRM_RENDER ||
+	if (args->kind > VGPU_EXPORT_LAST ||
 	    !export_name_ok(args->name, sizeof(args->name)) ||
 	    !export_string_ok(args->driver, sizeof(args->driver)) ||
 	    !export_string_ok(args->path, sizeof(args->path)) ||
 	    args->bus > VGPU_BUS_FAUX || !args->bus != !args->bus_id[0] ||
 	    !export_string_ok(args->bus_id, sizeof(args->bus_id)) ||
 	    (args->bus != VGPU_BUS_PCI &&
-	     memchr_inv(args->pci_header, 0, sizeof(args->pci_header))))
+	     memchr_inv(args->pci_header, 0, sizeof(args->pci_header))) ||
+	    !export_string_ok(args->title, sizeof(args->title)) ||
+	    (args->kind < VGPU_EXPORT_VIDEO && args->title[0]))
 		return -EINVAL;
 	list_for_each_entry(export, &agent->exports, node)
 		if (!strcmp(export->name, args->name))
@@ -129,6 +131,7 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	export->bus = args->bus;
 	strscpy(export->bus_id, args->bus_id, sizeof(export->bus_id));
 	memcpy(export->pci_header, args->pci_header, sizeof(export->pci_header));
+	strscpy(export->title, args->title, sizeof(export->title));
 	if (vgpu_agent_is_device(export->rdev)) {
 		vgpu_export_put(export);
 		return -EXDEV;
@@ -304,6 +307,7 @@ static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant
 	memcpy(msg.path, export->dev_path, sizeof(msg.path));
 	memcpy(msg.bus_id, export->bus_id, sizeof(msg.bus_id));
 	memcpy(msg.pci_header, export->pci_header, sizeof(msg.pci_header));
+	memcpy(msg.title, export->title, sizeof(msg.title));
 	return vgpu_control_send(peer, &msg, sizeof(msg));
 }
 

@@ -165,6 +165,7 @@ struct vgpu_export {
 	u32 bus;
 	char bus_id[64];
 	u8 pci_header[64];
+	char title[64];
 };
 
 /* What one peer may do with one export. @nr_ioctls sorted command numbers. */

@@ -68,6 +68,7 @@ struct vgpu_host_agent {
  * @reserved2: 0
  * @bus_id: the device's name there, NUL-terminated; VGPU_BUS_NONE: empty
  * @pci_header: VGPU_BUS_PCI: the beginning of its configuration space; else 0
+ * @title: V4L2's name of the node, NUL-terminated; other kinds: empty
  *
  * -ENODEV: no character device; -EXDEV: a device of vgpu itself (no
  * recursion); -EEXIST: the name is taken.
@@ -87,6 +88,7 @@ struct vgpu_host_export_add {
 	__u32 reserved2;
 	char bus_id[64];
 	__u8 pci_header[64];
+	char title[64];
 };
 
 /* VGPU_HOST_EXPORT_DEL: revoked from every peer; open objects live on. */

@@ -23,9 +23,9 @@
  * Changelog
  *  1: first version. Before its first release: INVALIDATE was taken out, which no
  *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST; EXPORT_ADD
- *     says which bus the device is on, and what it is there; fixups got TIME and
- *     EVENT, operations FDINFO, objects SAME_DEVICE; ioctls of 32-bit processes
- *     got room for their segments
+ *     says which bus the device is on, what it is there, and what V4L2 calls it;
+ *     fixups got TIME and EVENT, operations FDINFO, objects SAME_DEVICE; ioctls of
+ *     32-bit processes got room for their segments
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -46,6 +46,7 @@
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */
 #define VGPU_BUS_ID_LEN		64		/* name on a bus, with NUL */
+#define VGPU_TITLE_LEN		64		/* V4L2's name of a node, with NUL */
 #define VGPU_PCI_HEADER_LEN	64		/* of PCI configuration space */
 #define VGPU_SECRET_LEN		32
 #define VGPU_COMM_LEN		16
@@ -206,6 +207,12 @@ struct vgpu_lane_hello {
 #define VGPU_EXPORT_PLAIN	0	/* just a character device */
 #define VGPU_EXPORT_DRM_PRIMARY	1	/* .../dri/cardN */
 #define VGPU_EXPORT_DRM_RENDER	2	/* .../dri/renderDN */
+#define VGPU_EXPORT_VIDEO	3	/* V4L2's: .../videoN */
+#define VGPU_EXPORT_VBI		4	/* .../vbiN */
+#define VGPU_EXPORT_RADIO	5	/* .../radioN */
+#define VGPU_EXPORT_SDR		6	/* .../swradioN */
+#define VGPU_EXPORT_TOUCH	7	/* .../v4l-touchN */
+#define VGPU_EXPORT_LAST	VGPU_EXPORT_TOUCH
 
 /*
  * The bus of the device that nodes belong to. A device behind virtio is on the
@@ -235,6 +242,7 @@ enum vgpu_bus {
  * @bus_id: its name there, NUL-padded: PCI: "0000:01:00.0"; platform: what its
  *	MODALIAS says; NONE: empty
  * @pci_header: PCI: the beginning of its configuration space; else zeros
+ * @title: V4L2's: what sysfs has as the node's name, NUL-padded; else zeros
  */
 struct vgpu_export_add {
 	struct vgpu_hdr hdr;
@@ -250,6 +258,7 @@ struct vgpu_export_add {
 	__le32 reserved;
 	__u8 bus_id[VGPU_BUS_ID_LEN];
 	__u8 pci_header[VGPU_PCI_HEADER_LEN];
+	__u8 title[VGPU_TITLE_LEN];
 };
 
 /* VGPU_MSG_EXPORT_DEL: new opens fail; open objects live on. */
@@ -676,7 +685,7 @@ VGPU_ASSERT_SIZE(vgpu_hello, 56);
 VGPU_ASSERT_SIZE(vgpu_welcome, 104);
 VGPU_ASSERT_SIZE(vgpu_refuse, 24);
 VGPU_ASSERT_SIZE(vgpu_lane_hello, 80);
-VGPU_ASSERT_SIZE(vgpu_export_add, 304);
+VGPU_ASSERT_SIZE(vgpu_export_add, 368);
 VGPU_ASSERT_SIZE(vgpu_export_del, 24);
 VGPU_ASSERT_SIZE(vgpu_close, 24);
 VGPU_ASSERT_SIZE(vgpu_unmap, 40);

@@ -98,15 +98,26 @@ static void find_driver(const char *dir, char *driver, size_t size)
 
 static uint32_t find_kind(const char *dir, const char *class)
 {
+	static const struct {
+		const char *class, *name;
+		uint32_t kind;
+	} kinds[] = {
+		{ "drm", "card", VGPU_EXPORT_DRM_PRIMARY },
+		{ "drm", "renderD", VGPU_EXPORT_DRM_RENDER },
+		{ "video4linux", "video", VGPU_EXPORT_VIDEO },
+		{ "video4linux", "vbi", VGPU_EXPORT_VBI },
+		{ "video4linux", "radio", VGPU_EXPORT_RADIO },
+		{ "video4linux", "swradio", VGPU_EXPORT_SDR },
+		{ "video4linux", "v4l-touch", VGPU_EXPORT_TOUCH },
+	};
 	char name[64];
+	size_t i;
 
-	if (strcmp(class, "drm"))
-		return VGPU_EXPORT_PLAIN;
 	dir_name(dir, "", name, sizeof(name));
-	if (!strncmp(name, "card", 4))
-		return VGPU_EXPORT_DRM_PRIMARY;
-	if (!strncmp(name, "renderD", 7))
-		return VGPU_EXPORT_DRM_RENDER;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(class, kinds[i].class) &&
+		    !strncmp(name, kinds[i].name, strlen(kinds[i].name)))
+			return kinds[i].kind;
 	return VGPU_EXPORT_PLAIN;
 }
 
@@ -163,5 +174,7 @@ int device_open(const char *path, struct device *device)
 	if (!stat(parent, &st))
 		device->device = st.st_ino;
 	identity_read(dir, &device->identity);
+	if (device->kind >= VGPU_EXPORT_VIDEO)
+		identity_read_title(dir, device->title, sizeof(device->title));
 	return fd;
 }

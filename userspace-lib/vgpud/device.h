@@ -18,6 +18,7 @@
  * @driver: name of its driver
  * @device: nodes of one device have the same number; 0: stands alone
  * @identity: that device on its bus
+ * @title: V4L2's name of the node; other kinds: ""
  */
 struct device {
 	dev_t rdev;
@@ -25,6 +26,7 @@ struct device {
 	char driver[32];
 	uint64_t device;
 	struct identity identity;
+	char title[64];
 };
 
 /*

@@ -230,6 +230,7 @@ static int export_up(struct export *export, struct answer *answer)
 	memcpy(arg.path, spec->path, sizeof(arg.path));
 	arg.bus = export->device.identity.bus;
 	memcpy(arg.bus_id, export->device.identity.bus_id, sizeof(arg.bus_id));
+	memcpy(arg.title, export->device.title, sizeof(arg.title));
 	memcpy(arg.pci_header, export->device.identity.pci_header, sizeof(arg.pci_header));
 	ret = hostdev_export_add(&arg);
 	close(fd);

@@ -119,6 +119,17 @@ void identity_read(const char *dir, struct identity *identity)
 	free(device);
 }
 
+void identity_read_title(const char *dir, char *title, size_t size)
+{
+	size_t i, len = read_file(dir, "name", title, size - 1);
+
+	title[len] = '\0';
+	title[strcspn(title, "\n")] = '\0';
+	for (i = 0; title[i]; i++)
+		if (title[i] < ' ' || title[i] > '~')
+			title[i] = '?';
+}
+
 void identity_words(const struct identity *identity, char words[96])
 {
 	const uint8_t *header = identity->pci_header;

@@ -5,6 +5,7 @@
 #ifndef VGPUD_IDENTITY_H
 #define VGPUD_IDENTITY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /**
@@ -21,6 +22,9 @@ struct identity {
 
 /* @dir: folder of sysfs of a device file. What cannot be told is VGPU_BUS_NONE. */
 void identity_read(const char *dir, struct identity *identity);
+
+/* V4L2's name of a node, as far as it may go into a message. */
+void identity_read_title(const char *dir, char *title, size_t size);
 
 /* "pci 0000:01:00.0 10de:1b80", for people; "" for VGPU_BUS_NONE. */
 void identity_words(const struct identity *identity, char words[96]);

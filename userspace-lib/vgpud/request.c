@@ -141,6 +141,12 @@ static const char *kind_name(uint32_t kind)
 		return "drm-card";
 	case VGPU_EXPORT_DRM_RENDER:
 		return "drm-render";
+	case VGPU_EXPORT_VIDEO:
+	case VGPU_EXPORT_VBI:
+	case VGPU_EXPORT_RADIO:
+	case VGPU_EXPORT_SDR:
+	case VGPU_EXPORT_TOUCH:
+		return "v4l2";
 	default:
 		return "plain";
 	}
