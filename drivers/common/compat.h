@@ -52,6 +52,13 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 }
 #endif
 
+/* The class of sound devices was a pointer before 6.6. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define VGPU_SOUND_CLASS sound_class
+#else
+#define VGPU_SOUND_CLASS (&sound_class)
+#endif
+
 /* The argument of class->devnode is const from 6.2. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define VGPU_CLASS_DEVICE struct device

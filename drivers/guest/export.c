@@ -15,6 +15,7 @@
 #include "file.h"
 #include "host.h"
 #include "parent.h"
+#include "sound.h"
 #include "video.h"
 
 #define EXPORT_MINORS	256
@@ -157,7 +158,9 @@ static void export_add_nodes(struct vgpu_export *export, const struct vgpu_expor
 		return;
 	}
 	export->parent = parent;
-	if (export->kind >= VGPU_EXPORT_VIDEO)
+	if (export->kind == VGPU_EXPORT_SOUND)
+		vgpu_sound_add(export);
+	else if (export->kind >= VGPU_EXPORT_VIDEO)
 		vgpu_video_add(export);
 	else
 		vgpu_drm_add(export);
@@ -167,7 +170,9 @@ static void export_del_nodes(struct vgpu_export *export)
 {
 	if (!export->parent)
 		return;
-	if (export->kind >= VGPU_EXPORT_VIDEO)
+	if (export->kind == VGPU_EXPORT_SOUND)
+		vgpu_sound_del(export);
+	else if (export->kind >= VGPU_EXPORT_VIDEO)
 		vgpu_video_del(export);
 	else
 		vgpu_drm_del(export);
@@ -309,9 +314,12 @@ int vgpu_export_global_init(void)
 	ret = alloc_chrdev_region(&export_devt, 0, EXPORT_MINORS, "vgpu");
 	if (ret)
 		return ret;
-	ret = vgpu_parent_global_init();
+	ret = vgpu_sound_global_init();
 	if (ret)
 		goto err_unregister_region;
+	ret = vgpu_parent_global_init();
+	if (ret)
+		goto err_exit_sound;
 	ret = class_register(&export_class);
 	if (ret)
 		goto err_exit_parent;
@@ -319,6 +327,8 @@ int vgpu_export_global_init(void)
 
 err_exit_parent:
 	vgpu_parent_global_exit();
+err_exit_sound:
+	vgpu_sound_global_exit();
 err_unregister_region:
 	unregister_chrdev_region(export_devt, EXPORT_MINORS);
 	return ret;
@@ -328,6 +338,7 @@ void vgpu_export_global_exit(void)
 {
 	class_unregister(&export_class);
 	vgpu_parent_global_exit();
+	vgpu_sound_global_exit();
 	unregister_chrdev_region(export_devt, EXPORT_MINORS);
 	ida_destroy(&export_minors);
 }

@@ -19,6 +19,7 @@
 #include "reserve.h"
 #include "schema.h"
 #include "session.h"
+#include "sound.h"
 
 /**
  * struct vgpu_ioctl - one ioctl under way
@@ -207,6 +208,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		ret = ioctl_call(file, session, ioctl, cmd, compat);
 	if (!ret && object->drm)
 		vgpu_drm_ioctl_done(object, cmd, arg);
+	if (!ret)
+		vgpu_sound_ioctl_done(object, cmd, arg);
 	if (ioctl->low_len)
 		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);
 	vgpu_marshal_fini(&ioctl->m);

@@ -58,6 +58,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->f_flags = le32_to_cpu(desc->f_flags);
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
+	object->card = -1;
 	mutex_init(&object->file_lock);
 	init_waitqueue_head(&object->wait);
 	spin_lock_init(&object->poll_lock);

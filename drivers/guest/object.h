@@ -31,6 +31,7 @@ struct vgpu_space;
  * @schema: of its ioctls, or NULL
  * @drm: the device, when opened through a DRM node (a reference), or NULL
  * @node: likewise of a V4L2 node
+ * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)
  * @id: number on the wire
@@ -55,6 +56,7 @@ struct vgpu_object {
 	const struct vgpu_schema *schema;
 	struct drm_device *drm;
 	struct device *node;
+	int card;
 	struct hlist_node hash;
 	struct list_head events;
 	u32 id;

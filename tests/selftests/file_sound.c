@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,78 @@ TEST_F(sound, tells_what_is_written)
 	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_REWIND, &back));
 	EXPECT_EQ(PERIOD, back);
 	EXPECT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_DROP));
+}
+
+/* Name of the export's node of ALSA: "controlC31"; "" if there is none. */
+static void node_of(const char *export, char *name, size_t size)
+{
+	uint64_t deadline = tool_now_ms() + 10000;
+	char link[64], real[PATH_MAX];
+
+	name[0] = '\0';
+	do {
+		snprintf(link, sizeof(link), "/sys/class/vgpu/vgpu%d/sound", tool_find_export(export));
+		if (realpath(link, real)) {
+			snprintf(name, size, "%s", strrchr(real, '/') + 1);
+			return;
+		}
+		usleep(50000);
+	} while (tool_now_ms() < deadline);
+}
+
+/* A card of its own, with what alsa-lib looks for, and that says who it is. */
+TEST_F(sound, card)
+{
+	struct snd_ctl_card_info card = {}, real = {};
+	struct snd_pcm_info pcm = {};
+	char name[64], path[128];
+	int number, fd, tries;
+
+	if (access("/sys/class/sound", F_OK))
+		SKIP(return, "this kernel has no class sound");
+	node_of("sound", name, sizeof(name));
+	ASSERT_EQ(1, sscanf(name, "pcmC%dD0p", &number));
+	snprintf(path, sizeof(path), "/dev/snd/%s", name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, ioctl(fd, SNDRV_PCM_IOCTL_INFO, &pcm));
+	EXPECT_EQ(number, pcm.card);
+	EXPECT_EQ(0, pcm.device);
+	EXPECT_STREQ("Loopback PCM", (char *)pcm.name);
+	EXPECT_EQ(0, prepare(fd, SNDRV_PCM_ACCESS_RW_INTERLEAVED));
+	close(fd);
+	/* The plain node says what the host says. */
+	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_INFO, &pcm));
+	EXPECT_NE(number, pcm.card);
+
+	ASSERT_EQ(0, system("c=$(readlink /proc/asound/Loopback) && c=${c#card} && "
+			    "vgpuctl export /dev/snd/controlC$c --to 1 --name sound-control >/dev/null && "
+			    "ln -sf /dev/snd/controlC$c /run/vgpu-control"));
+	node_of("sound-control", name, sizeof(name));
+	snprintf(path, sizeof(path), "controlC%d", number);
+	EXPECT_STREQ(path, name);
+	snprintf(path, sizeof(path), "/dev/snd/%s", name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, ioctl(fd, SNDRV_CTL_IOCTL_CARD_INFO, &card));
+	EXPECT_EQ(number, card.card);
+	close(fd);
+	fd = open("/run/vgpu-control", O_RDWR | O_CLOEXEC);
+	ASSERT_EQ(0, ioctl(fd, SNDRV_CTL_IOCTL_CARD_INFO, &real));
+	close(fd);
+	real.card = number;
+	EXPECT_EQ(0, memcmp(&real, &card, sizeof(card)));
+	snprintf(path, sizeof(path), "/sys/class/sound/card%d/%s/dev", number, name);
+	EXPECT_EQ(0, access(path, R_OK));
+	snprintf(path, sizeof(path), "/sys/class/sound/card%d/number", number);
+	tool_read_line(path, name, sizeof(name));
+	EXPECT_EQ(number, atoi(name));
+
+	EXPECT_EQ(0, system("vgpuctl unexport sound-control --force >/dev/null"));
+	snprintf(path, sizeof(path), "/dev/snd/controlC%d", number);
+	for (tries = 0; tries < 200 && !access(path, F_OK); tries++)
+		usleep(50000);
+	EXPECT_NE(0, access(path, F_OK));
 }
 
 TEST_HARNESS_MAIN

@@ -23,7 +23,7 @@
  * Changelog
  *  1: first version. Before its first release: INVALIDATE was taken out, which no
  *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST; EXPORT_ADD
- *     says which bus the device is on, what it is there, and what V4L2 calls it;
+ *     says which bus the device is on, what it is there, and what V4L2 or ALSA call it;
  *     fixups got TIME and EVENT, operations FDINFO, objects SAME_DEVICE; ioctls of
  *     32-bit processes got room for their segments
  */
@@ -46,7 +46,7 @@
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */
 #define VGPU_BUS_ID_LEN		64		/* name on a bus, with NUL */
-#define VGPU_TITLE_LEN		64		/* V4L2's name of a node, with NUL */
+#define VGPU_TITLE_LEN		64		/* V4L2's or ALSA's name of a node, with NUL */
 #define VGPU_PCI_HEADER_LEN	64		/* of PCI configuration space */
 #define VGPU_SECRET_LEN		32
 #define VGPU_COMM_LEN		16
@@ -212,7 +212,8 @@ struct vgpu_lane_hello {
 #define VGPU_EXPORT_RADIO	5	/* .../radioN */
 #define VGPU_EXPORT_SDR		6	/* .../swradioN */
 #define VGPU_EXPORT_TOUCH	7	/* .../v4l-touchN */
-#define VGPU_EXPORT_LAST	VGPU_EXPORT_TOUCH
+#define VGPU_EXPORT_SOUND	8	/* ALSA's: .../snd/pcmC0D0p and so on */
+#define VGPU_EXPORT_LAST	VGPU_EXPORT_SOUND
 
 /*
  * The bus of the device that nodes belong to. A device behind virtio is on the
@@ -242,7 +243,8 @@ enum vgpu_bus {
  * @bus_id: its name there, NUL-padded: PCI: "0000:01:00.0"; platform: what its
  *	MODALIAS says; NONE: empty
  * @pci_header: PCI: the beginning of its configuration space; else zeros
- * @title: V4L2's: what sysfs has as the node's name, NUL-padded; else zeros
+ * @title: V4L2's: what sysfs has as the node's name; ALSA's: the node itself,
+ *	"pcmC0D0p"; NUL-padded; else zeros
  */
 struct vgpu_export_add {
 	struct vgpu_hdr hdr;

@@ -110,7 +110,7 @@ struct vgpu_grant_info {
  * @name: its name
  * @path: of its device file
  * @driver: of the device; "" while the device is absent
- * @kind: "plain", "drm-card", "drm-render", "v4l2"; "" while the device is absent
+ * @kind: "plain", "drm-card", "drm-render", "v4l2", "alsa"; "" while the device is absent
  * @bus: which device of which bus it belongs to: "pci 0000:01:00.0 10de:1b80",
  *	"platform vkms"; "" if to none, or while it is absent
  * @ready: the device is there

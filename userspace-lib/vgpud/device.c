@@ -109,6 +109,11 @@ static uint32_t find_kind(const char *dir, const char *class)
 		{ "video4linux", "radio", VGPU_EXPORT_RADIO },
 		{ "video4linux", "swradio", VGPU_EXPORT_SDR },
 		{ "video4linux", "v4l-touch", VGPU_EXPORT_TOUCH },
+		{ "sound", "controlC", VGPU_EXPORT_SOUND },
+		{ "sound", "pcmC", VGPU_EXPORT_SOUND },
+		{ "sound", "hwC", VGPU_EXPORT_SOUND },
+		{ "sound", "midiC", VGPU_EXPORT_SOUND },
+		{ "sound", "umpC", VGPU_EXPORT_SOUND },
 	};
 	char name[64];
 	size_t i;
@@ -141,7 +146,7 @@ static bool is_ours(const char *dir, const char *class, const char *driver)
 
 int device_open(const char *path, struct device *device)
 {
-	char dir[64], class[64];
+	char dir[64], owner[72], class[64];
 	char parent[80];
 	struct stat st;
 	int fd;
@@ -162,8 +167,11 @@ int device_open(const char *path, struct device *device)
 	device->rdev = st.st_rdev;
 	snprintf(dir, sizeof(dir), "/sys/dev/char/%u:%u", major(st.st_rdev), minor(st.st_rdev));
 	device_link_name(dir, "subsystem", class, sizeof(class));
-	find_driver(dir, device->driver, sizeof(device->driver));
 	device->kind = find_kind(dir, class);
+	/* ALSA's nodes belong to a card, which belongs to the device. */
+	snprintf(owner, sizeof(owner), "%s%s", dir,
+		 device->kind == VGPU_EXPORT_SOUND ? "/device" : "");
+	find_driver(owner, device->driver, sizeof(device->driver));
 	if (is_ours(dir, class, device->driver)) {
 		close(fd);
 		return -EXDEV;
@@ -173,8 +181,10 @@ int device_open(const char *path, struct device *device)
 	snprintf(parent, sizeof(parent), "%s/device/", dir);
 	if (!stat(parent, &st))
 		device->device = st.st_ino;
-	identity_read(dir, &device->identity);
-	if (device->kind >= VGPU_EXPORT_VIDEO)
+	identity_read(owner, &device->identity);
+	if (device->kind == VGPU_EXPORT_SOUND)
+		dir_name(dir, "", device->title, sizeof(device->title));
+	else if (device->kind >= VGPU_EXPORT_VIDEO)
 		identity_read_title(dir, device->title, sizeof(device->title));
 	return fd;
 }

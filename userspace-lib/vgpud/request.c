@@ -147,6 +147,8 @@ static const char *kind_name(uint32_t kind)
 	case VGPU_EXPORT_SDR:
 	case VGPU_EXPORT_TOUCH:
 		return "v4l2";
+	case VGPU_EXPORT_SOUND:
+		return "alsa";
 	default:
 		return "plain";
 	}

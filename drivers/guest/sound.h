@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* ALSA's nodes, where the kernel has sound. */
+#ifndef VGPU_SOUND_H
+#define VGPU_SOUND_H
+
+#include <linux/errno.h>
+#include <linux/kconfig.h>
+
+struct device;
+struct vgpu_export;
+struct vgpu_object;
+
+#if IS_ENABLED(CONFIG_SOUND)
+
+int vgpu_sound_global_init(void);
+void vgpu_sound_global_exit(void);
+void vgpu_sound_add(struct vgpu_export *export);
+void vgpu_sound_del(struct vgpu_export *export);
+void vgpu_sound_orphan(struct device *parent);
+void vgpu_sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd, unsigned long arg);
+
+#else
+
+static inline int vgpu_sound_global_init(void)
+{
+	return 0;
+}
+
+static inline void vgpu_sound_global_exit(void)
+{
+}
+
+static inline void vgpu_sound_add(struct vgpu_export *export)
+{
+}
+
+static inline void vgpu_sound_del(struct vgpu_export *export)
+{
+}
+
+static inline void vgpu_sound_orphan(struct device *parent)
+{
+}
+
+static inline void vgpu_sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd,
+					 unsigned long arg)
+{
+}
+
+#endif
+
+#endif /* VGPU_SOUND_H */
