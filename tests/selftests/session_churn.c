@@ -19,7 +19,7 @@
 #include "kselftest_harness.h"
 
 #define ROUNDS	60
-#define HURRIED	20
+#define HURRIED	10
 
 static const char *path;
 
