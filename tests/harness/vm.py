@@ -130,8 +130,7 @@ class Machine:
     """A VM with the shared image, a payload of its own and an agent in it."""
 
     def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
-                 vsock=None, args="", shell=False, virtual_display=False, slow=1, layer=None,
-                 cpus=2):
+                 vsock=None, args="", shell=False, virtual_display=False, slow=1, layer=None):
         """
         boot: (kernel image, initramfs); paths as seen on the machine
         payload: tar archive that the VM unpacks over its root
@@ -140,7 +139,6 @@ class Machine:
         virtual_display: run under Xvfb, for a virtio-gpu with 3D
         slow: by how much to stretch time limits
         layer: name of a root that goes over the image's own
-        cpus: virtual processors
         """
         self.rundir = rundir
         self.name = name
@@ -156,7 +154,7 @@ class Machine:
         self.command = [
             "qemu-system-x86_64", "-name", name, "-nodefaults", "-no-user-config", "-no-reboot",
             "-machine", "q35,memory-backend=mem,i8042=off,hpet=off", *share, "-m", str(memory),
-            *accel, "-smp", str(cpus),
+            *accel, "-smp", "2",
             "-kernel", self._inside(kernel), "-initrd", self._inside(initrd),
             "-append", f"{KERNEL_ARGS} {clock_args(accel)} vgpu.role={name} "
                        f"{'vgpu.shell' if shell else ''} {args}",
@@ -305,15 +303,19 @@ def cache_dir():
 # Emulated string instructions move a byte at a time; without them the kernel copies
 # words, many times as fast. Checks of every access to user memory cost a sixth of all
 # time; the debug kernel's KASAN finds the same mistakes.
-TCG = ["-accel", "tcg,thread=multi,tb-size=256",
-       "-cpu", "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off,smap=off,smep=off,umip=off"]
+CPU = ["-cpu", "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off,smap=off,smep=off,umip=off"]
+# The processors of one machine take turns: where more machines run than this one has
+# processors, they would spin while one that they wait for has none of its time. They run
+# in parallel on the debug kernel, which notices what comes of that.
+TCG = ["-accel", "tcg,thread=single,tb-size=256", *CPU]
+TCG_PARALLEL = ["-accel", "tcg,thread=multi,tb-size=256", *CPU]
 KVM = ["-accel", "kvm", "-cpu", "host"]
 
 
 def clock_args(accel):
     """TCG's time stamp counter is this machine's. A kernel that has to share the processor
     while it measures the rate may be wrong several times over, so it is told."""
-    return f"tsc_early_khz={tsc_khz()}" if accel is TCG else ""
+    return "" if accel is KVM else f"tsc_early_khz={tsc_khz()}"
 
 
 @functools.cache
@@ -339,15 +341,15 @@ def tsc_khz():
 _probing = threading.Lock()
 
 
-def accelerator(rundir, boot, payload):
+def accelerator(rundir, boot, payload, parallel):
     """KVM where it boots this kernel at all, else emulation."""
     with _probing:
-        return _accelerator(rundir, boot, payload)
+        return KVM if _kvm_works(rundir, boot, payload) else TCG_PARALLEL if parallel else TCG
 
 
-def _accelerator(rundir, boot, payload):
+def _kvm_works(rundir, boot, payload):
     if os.environ.get("VGPU_ACCEL") == "tcg" or not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return TCG
+        return False
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         note = os.path.join(cache_dir(), "kvm-" + file.read().strip())
     if not os.path.exists(note):
@@ -362,4 +364,4 @@ def _accelerator(rundir, boot, payload):
         with open(note, "w", encoding="ascii") as file:
             file.write(works)
     with open(note, encoding="ascii") as file:
-        return KVM if file.read() == "yes" else TCG
+        return file.read() == "yes"
