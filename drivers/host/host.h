@@ -303,6 +303,17 @@ struct vgpu_space {
 	struct address_space *mapping;
 	u64 id;
 	u32 users;
+	struct list_head extents;
+};
+
+/* Offsets of a space that a mapping shows; under peer->objects_lock. */
+struct vgpu_extent {
+	struct list_head node;
+	const void *data;
+	u64 first;
+	u64 end;
+	u32 bank;
+	u32 users;
 };
 
 struct vgpu_poll_entry;
@@ -359,6 +370,20 @@ void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *d
 struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
 void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
 
+/* --- extent.c ------------------------------------------------------------- */
+
+/*
+ * What @file is mapped at from @first on, with @data in the VMA. Return: NULL if the
+ * offset alone tells which memory it is; ERR_PTR(-ENOMEM). The space outlives it.
+ */
+struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *space,
+				    const struct file *file, const void *data, u64 first,
+				    u64 len);
+/* The offset that the guest is told. */
+u64 vgpu_extent_offset(const struct vgpu_extent *extent, u64 offset);
+struct vgpu_extent *vgpu_extent_get(struct vgpu_peer *peer, struct vgpu_extent *extent);
+void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_extent *extent);
+
 /* --- poll.c --------------------------------------------------------------- */
 
 void vgpu_poll_init(struct vgpu_poll *poll);
@@ -412,6 +437,7 @@ struct vgpu_mapping {
 	u64 len;
 	struct file *file;
 	struct vgpu_space *space;
+	struct vgpu_extent *extent;
 };
 
 struct vgpu_unmap_req {

@@ -65,6 +65,7 @@ static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *ma
 
 static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapping)
 {
+	vgpu_extent_put(session->peer, mapping->extent);
 	/* The file keeps the space's address_space alive, so it goes last. */
 	vgpu_space_put(session->peer, mapping->space);
 	fput(mapping->file);
@@ -100,6 +101,7 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 		upper->file = get_file(mapping->file);
 		/* Known already, so nothing is allocated. */
 		upper->space = vgpu_space_get(session->peer, mapping->space->mapping);
+		upper->extent = vgpu_extent_get(session->peer, mapping->extent);
 		mapping_insert(session, upper);
 	}
 	if (addr > old_addr) {
@@ -334,39 +336,55 @@ static u32 mapping_flags(unsigned long vm_flags)
 	return ret;
 }
 
+/* Which memory the mapping shows, as far as the guest is concerned. */
+static int mapping_identify(struct vgpu_hcall *call, struct vgpu_mapping *mapping,
+			    const void *data, u64 offset)
+{
+	struct vgpu_peer *peer = call->lane->session->peer;
+
+	mapping->space = vgpu_space_get(peer, mapping->file->f_mapping);
+	if (!mapping->space)
+		goto err_file;
+	mapping->extent = vgpu_extent_add(peer, mapping->space, mapping->file, data, offset,
+					  mapping->len);
+	if (IS_ERR(mapping->extent))
+		goto err_space;
+	call->out.mmap.space = cpu_to_le64(mapping->space->id);
+	call->out.mmap.offset = cpu_to_le64(vgpu_extent_offset(mapping->extent, offset));
+	return 0;
+
+err_space:
+	vgpu_space_put(peer, mapping->space);
+err_file:
+	fput(mapping->file);
+	return -ENOMEM;
+}
+
 /* What the driver made of [addr, end): into @mapping and the reply. */
 static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
 			   u64 end)
 {
-	struct vgpu_session *session = call->lane->session;
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
-	int ret = -EIO;
+	const void *data;
+	u64 offset;
 
 	mmap_read_lock(mm);
 	vma = find_vma(mm, addr);
 	/* It may have become one with its neighbours. */
-	if (!vma || vma->vm_start > addr || vma->vm_end < end || !vma->vm_file)
-		goto out_unlock;
+	if (!vma || vma->vm_start > addr || vma->vm_end < end || !vma->vm_file) {
+		mmap_read_unlock(mm);
+		return -EIO;
+	}
 	mapping->addr = addr;
 	mapping->len = end - addr;
 	mapping->file = get_file(vma->vm_file);
-	call->out.mmap.offset = cpu_to_le64(((u64)vma->vm_pgoff << PAGE_SHIFT) + addr -
-					    vma->vm_start);
+	data = vma->vm_private_data;
+	offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + addr - vma->vm_start;
 	call->out.mmap.flags = cpu_to_le32(mapping_flags(vma->vm_flags));
 	call->out.mmap.cache = cpu_to_le32(mapping_cache(vma->vm_page_prot));
-	ret = 0;
-out_unlock:
 	mmap_read_unlock(mm);
-	if (ret)
-		return ret;
-	mapping->space = vgpu_space_get(session->peer, mapping->file->f_mapping);
-	if (!mapping->space) {
-		fput(mapping->file);
-		return -ENOMEM;
-	}
-	call->out.mmap.space = cpu_to_le64(mapping->space->id);
-	return 0;
+	return mapping_identify(call, mapping, data, offset);
 }
 
 /* @broken: out: what is mapped there is not what should be, and cannot be. */

@@ -259,4 +259,31 @@ TEST_F(sound, card)
 	EXPECT_NE(0, access(path, F_OK));
 }
 
+/* Two streams of one device have their rings at the same offset. */
+TEST_F(sound, streams_are_apart)
+{
+	struct snd_pcm_sync_ptr sync = { .flags = SNDRV_PCM_SYNC_PTR_HWSYNC };
+	int fd[2] = { self->play, tool_open_export("sound") };
+	short *ring[2];
+	unsigned int i;
+
+	ASSERT_GE(fd[1], 0);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, prepare(fd[i], SNDRV_PCM_ACCESS_MMAP_INTERLEAVED));
+		ring[i] = mmap(NULL, FRAMES * sizeof(short), PROT_READ | PROT_WRITE, MAP_SHARED,
+			       fd[i], 0);
+		ASSERT_NE(MAP_FAILED, ring[i]);
+	}
+	ring[0][5] = 1234;
+	ASSERT_EQ(0, ioctl(fd[0], SNDRV_PCM_IOCTL_SYNC_PTR, &sync));
+	EXPECT_EQ(0, ring[1][5]);
+	ring[1][5] = 4321;
+	ASSERT_EQ(0, ioctl(fd[1], SNDRV_PCM_IOCTL_SYNC_PTR, &sync));
+	EXPECT_EQ(1234, ring[0][5]);
+	EXPECT_EQ(4321, ring[1][5]);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, munmap(ring[i], FRAMES * sizeof(short)));
+	close(fd[1]);
+}
+
 TEST_HARNESS_MAIN
