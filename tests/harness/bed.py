@@ -24,7 +24,8 @@ def say(text):
 class Bed:
     """The machines of one tier, with everything loaded."""
 
-    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None):
+    def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None,
+                 parallel=True):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
@@ -33,12 +34,14 @@ class Bed:
         gpu: "none", "2d" or "3d": the virtio-gpu that the host's machine has
         layer: name of a root with more programs, for all machines
         times: how often tests do the same at most; None: as often as they want to
+        parallel: emulated processors do not take turns
         """
         self.spec = spec
         self.shell = shell
         self.gpu = gpu
         self.layer = layer
         self.times = times
+        self.parallel = parallel
         self.kernels = kernels
         self.tier, _, kernels = spec.partition(":")
         guest, _, host = kernels.partition("/")
@@ -63,7 +66,7 @@ class Bed:
         debug = version == "debug"
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           args="vgpu.systemd" if self.tier == "system" else "",
-                          accel=accelerator(self.rundir, kernel.boot, kernel.payload, debug), extra=extra,
+                          accel=accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel), extra=extra,
                           virtual_display=gpu == "3d", memory=2048 if debug or self.layer else 1024,
                           slow=4 if debug else 1, layer=self.layer)
         machine.start()
