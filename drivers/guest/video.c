@@ -157,7 +157,8 @@ static int video_register(struct vgpu_video_device *device, struct vgpu_export *
 	strscpy(video->vdev.name, export->title, sizeof(video->vdev.name));
 	video->vdev.v4l2_dev = &device->v4l2;
 	video->vdev.fops = &video_fops;
-	video->vdev.release = video_free;
+	/* When it fails, some kernels have released it and others have not. */
+	video->vdev.release = video_device_release_empty;
 	/* The core wants something; what the device has, its own QUERYCAP says. */
 	video->vdev.device_caps = V4L2_CAP_STREAMING;
 	set_bit(V4L2_FL_USES_V4L2_FH, &video->vdev.flags);
@@ -168,6 +169,7 @@ static int video_register(struct vgpu_video_device *device, struct vgpu_export *
 		video_free(&video->vdev);
 		return ret;
 	}
+	video->vdev.release = video_free;
 	if (sysfs_create_link(&export->dev.kobj, &video->vdev.dev.kobj, "video4linux"))
 		dev_dbg(&export->dev, "no link to its V4L2 node\n");
 	return 0;
