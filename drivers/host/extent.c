@@ -12,6 +12,7 @@
  * DRM devices have an address space of their own making, in which offsets are
  * unique; dma-bufs have one each.
  */
+#include <linux/bitmap.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/list.h>
@@ -22,32 +23,19 @@
 #define BANK_SHIFT	50
 #define BANKS		256
 
-static bool extent_clashes(const struct vgpu_space *space, const struct vgpu_extent *extent,
-			   u32 bank)
-{
-	const struct vgpu_extent *other;
-
-	list_for_each_entry(other, &space->extents, node)
-		if (other->bank == bank && other->data != extent->data &&
-		    other->first < extent->end && extent->first < other->end)
-			return true;
-	return false;
-}
-
-/* Where the same memory is already, or the first bank that is free there. */
+/* A bank where the same memory is already, or the first that is free there. */
 static u32 extent_bank(const struct vgpu_space *space, const struct vgpu_extent *extent)
 {
+	DECLARE_BITMAP(same, BANKS) = {};
+	DECLARE_BITMAP(taken, BANKS) = {};
 	const struct vgpu_extent *other;
-	u32 bank;
 
 	list_for_each_entry(other, &space->extents, node)
-		if (other->data == extent->data && other->first < extent->end &&
-		    extent->first < other->end && !extent_clashes(space, extent, other->bank))
-			return other->bank;
-	for (bank = 0; bank < BANKS; bank++)
-		if (!extent_clashes(space, extent, bank))
-			break;
-	return bank;
+		if (other->first < extent->end && extent->first < other->end)
+			__set_bit(other->bank, other->data == extent->data ? same : taken);
+	if (bitmap_andnot(same, same, taken, BANKS))
+		return find_first_bit(same, BANKS);
+	return find_first_zero_bit(taken, BANKS);
 }
 
 struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *space,
