@@ -83,3 +83,21 @@ kernel_debs() {
 		grep -E '^linux-(headers|kbuild|image|binary|modules|base)-[0-9]' |
 		sort -u
 }
+
+# mend_vkms DIR: in vkms of 6.1 and 6.12 two processors may wait for each other for
+# ever: one ends the vblanks and waits for their timer with locks held
+# (drm_crtc_vblank_off(), vkms_disable_vblank()) that the timer's function wants on
+# the other (drm_handle_vblank()). Emulated processors meet there. In the source that
+# is in DIR it does not wait, and the function ends the timer when there are no
+# vblanks any more.
+mend_vkms() {
+	local file=$1/vkms_crtc.c
+	grep -q 'hrtimer_cancel(' "$file" || return 0
+	sed -i -e 's/hrtimer_cancel(/hrtimer_try_to_cancel(/' \
+		-e 's/DRM_ERROR("vkms failure on handling vblank");/goto ended;/' \
+		-e 's/^\treturn HRTIMER_RESTART;/&\
+ended:\
+	spin_unlock(\&output->lock);\
+	dma_fence_end_signalling(fence_cookie);\
+	return HRTIMER_NORESTART;/' "$file"
+}

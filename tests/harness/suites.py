@@ -126,14 +126,6 @@ class Commands(Suite):
         return results
 
 
-class Screen(Commands):
-    """Those that look at the display, whose state the console sets when the last
-    program closes a card."""
-
-    def prepare(self, machine):
-        machine.must(". /run/vgpu-env; : <>$VGPU_REAL_GPU_CARD", 60)
-
-
 class Lines(Suite):
     """One program of which each line that matches is the verdict of a test."""
 
@@ -252,11 +244,11 @@ GLMARK = Lines("glmark2", "glmark2-es2-drm --off-screen --validate " + " ".join(
     bump:bump-render=normals bump:bump-render=height effect2d:kernel=0,1,0;1,-4,1;0,1,0; pulsar
     buffer:update-method=map buffer:update-method=subdata conditionals function loop
     """.replace(";", "\\;").split()), r"\[(?P<test>.*)\] .*Validation: (?P<verdict>\w+)", passed=("Success",), floor=3)
-KMSCUBE = Screen("kmscube", [
+KMSCUBE = Commands("kmscube", [
     (name, gl.kmscube("$CARD", "40 " + options)) for name, options in (
         ("legacy", ""), ("atomic", "-A"), ("textured", "-M rgba"), ("multisampled", "-s 4"), ("surfaceless", "-x"))],
     keep=r"renderer: .*|Rendered 39 frames", floor=2)
-MODETEST = Screen("modetest", [
+MODETEST = Commands("modetest", [
     ("encoders", "modetest -M virtio_gpu -e"), ("connectors", "modetest -M virtio_gpu -c"),
     ("planes", "modetest -M virtio_gpu -p"), ("framebuffers", "modetest -M virtio_gpu -f"),
     ("set mode", "modetest -M virtio_gpu -s $(modetest -M virtio_gpu -c | sed -n 's/^\\([0-9]*\\)\\t[0-9]*\\tconnected.*/\\1/p'"
@@ -264,7 +256,7 @@ MODETEST = Screen("modetest", [
     ("set mode, atomic", "modetest -M virtio_gpu -a -s $(modetest -M virtio_gpu -c | "
                          "sed -n 's/^\\([0-9]*\\)\\t[0-9]*\\tconnected.*/\\1/p' | head -n1):1024x768"),
 ], floor=4)
-DRM_INFO = Screen("drm_info", [("text", "drm_info $CARD"), ("json", "drm_info -j $CARD")], floor=2)
+DRM_INFO = Commands("drm_info", [("text", "drm_info $CARD"), ("json", "drm_info -j $CARD")], floor=2)
 EGLINFO = Commands("eglinfo", [
     (platform, f"eglinfo.x86_64-linux-gnu -p {platform}") for platform in ("gbm", "surfaceless", "device")], floor=2)
 PICTURES = Commands("pictures", [

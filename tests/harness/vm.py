@@ -16,11 +16,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Interrupts of an emulated machine come late: no timer test, no watchdog for the clock.
 # What emulation would only spend time on: security modules without a policy, and
-# clearing of memory, which would hide what is not initialised.
+# clearing of memory, which would hide what is not initialised; a console on the screen.
 KERNEL_ARGS = (
     "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off "
     "tsc=reliable no_timer_check net.ifnames=0 nokaslr "
-    "hung_task_panic=0 lsm=capability audit=0 init_on_alloc=0"
+    "hung_task_panic=0 lsm=capability audit=0 init_on_alloc=0 "
+    "drm_kms_helper.fbdev_emulation=0"
 )
 
 
@@ -248,7 +249,7 @@ class Machine:
                 "[ -s $p/cmdline ] && echo \"$p $(cut -c1-60 $p/comm) $s\" && "
                 "for t in $p/task/*; do head -n 8 $t/stack | sed 's/^/   /'; echo; done;; esac; done", 20)
             return self.side.result(serial, 20).text
-        except VmDied as error:
+        except (VmDied, OSError) as error:
             return str(error)
 
     def must(self, command, limit=30):
