@@ -14,9 +14,9 @@
 #include "export.h"
 #include "file.h"
 #include "host.h"
+#include "node.h"
 #include "parent.h"
 #include "sound.h"
-#include "video.h"
 
 #define EXPORT_MINORS	256
 
@@ -145,6 +145,11 @@ static const char *export_bus_name(const struct vgpu_export_add *msg)
 	}
 }
 
+static bool export_is_drm(const struct vgpu_export *export)
+{
+	return export->kind == VGPU_EXPORT_DRM_PRIMARY || export->kind == VGPU_EXPORT_DRM_RENDER;
+}
+
 /* There still is /dev/vgpuN where there are no other nodes. */
 static void export_add_nodes(struct vgpu_export *export, const struct vgpu_export_add *msg)
 {
@@ -158,24 +163,20 @@ static void export_add_nodes(struct vgpu_export *export, const struct vgpu_expor
 		return;
 	}
 	export->parent = parent;
-	if (export->kind == VGPU_EXPORT_SOUND)
-		vgpu_sound_add(export);
-	else if (export->kind >= VGPU_EXPORT_VIDEO)
-		vgpu_video_add(export);
-	else
+	if (export_is_drm(export))
 		vgpu_drm_add(export);
+	else
+		vgpu_node_add(export);
 }
 
 static void export_del_nodes(struct vgpu_export *export)
 {
 	if (!export->parent)
 		return;
-	if (export->kind == VGPU_EXPORT_SOUND)
-		vgpu_sound_del(export);
-	else if (export->kind >= VGPU_EXPORT_VIDEO)
-		vgpu_video_del(export);
-	else
+	if (export_is_drm(export))
 		vgpu_drm_del(export);
+	else
+		vgpu_node_del(export);
 	vgpu_parent_put(export->parent);
 	export->parent = NULL;
 }

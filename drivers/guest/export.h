@@ -32,7 +32,7 @@ struct vgpu_parent;
  * @driver: the host's driver
  * @path: device file on the host
  * @bus: the device's bus there and its name on it, for people
- * @title: of a V4L2 node
+ * @title: of a node of V4L2 or ALSA
  * @stats: counters
  * @learned: for the schema
  */

@@ -7,7 +7,7 @@
  *
  *	vgpu_pci_lock()			mutex of the PCI core
  *	vgpu_drm_lock (drm.c)		mutex
- *	video_lock (video.c), sound_lock (sound.c)	mutexes; none inside another
+ *	node_lock (node.c)		mutex; never inside the one above
  *	vgpu_session.reserve_lock	mutex (reserve.c)
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object

@@ -23,9 +23,8 @@
 
 #include "compat.h"
 #include "drm.h"
+#include "node.h"
 #include "pci.h"
-#include "sound.h"
-#include "video.h"
 
 #define PCI_DOMAIN_FIRST	0x8000
 #define PCI_DOMAIN_LAST		0xffff
@@ -87,8 +86,7 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 {
 	WRITE_ONCE(to_vgpu_pci(pdev->bus)->present, false);
 	vgpu_drm_orphan(&pdev->dev);
-	vgpu_video_orphan(&pdev->dev);
-	vgpu_sound_orphan(&pdev->dev);
+	vgpu_node_orphan(&pdev->dev);
 }
 
 static struct pci_driver vgpu_pci_driver = {

@@ -4,19 +4,16 @@
  * class. alsa-lib takes those cards that have a /dev/snd/controlCN, and asks them
  * by ioctl; udev and sound servers look at sysfs as well.
  *
- * Cards of this machine are numbered from 0, the host's from 31 down, of the 32
- * that alsa-lib tries. ALSA itself knows nothing of them: its core would answer for
+ * Cards of this machine are numbered from 0, the host's from 31 down to 16, of the
+ * 32 that alsa-lib tries. ALSA itself knows nothing of them: its core would answer for
  * the control device on its own.
  */
 #include <linux/cdev.h>
-#include <linux/compat.h>
 #include <linux/ctype.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/idr.h>
-#include <linux/list.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -28,47 +25,41 @@
 #include "compat.h"
 #include "export.h"
 #include "file.h"
+#include "node.h"
 #include "object.h"
-#include "parent.h"
-#include "pci.h"
 #include "sound.h"
 
 #define SOUND_MINORS	256
 /* sound/core.h says how many there may be here, alsa-lib's card.c 32. */
 #define SOUND_CARDS	32
+#define SOUND_CARD_MIN	16
 
 /**
  * struct vgpu_sound_card - what nodes with the same parent have in common
+ * @group: them
  * @dev: in the class; freed with its last node
- * @entry: in sound_cards
- * @nodes: struct vgpu_sound
  * @number: N of cardN
  */
 struct vgpu_sound_card {
+	struct vgpu_node_group group;
 	struct device dev;
-	struct list_head entry;
-	struct list_head nodes;
 	unsigned int number;
 };
 
 /**
  * struct vgpu_sound - a node; freed with its last open file
+ * @node: it
  * @dev: in the class, on the card
  * @cdev: opens it
- * @entry: in vgpu_sound_card.nodes
- * @export: what it is a node of (a reference)
  * @card: number of its card
  */
 struct vgpu_sound {
+	struct vgpu_node node;
 	struct device dev;
 	struct cdev cdev;
-	struct list_head entry;
-	struct vgpu_export *export;
 	unsigned int card;
 };
 
-static DEFINE_MUTEX(sound_lock);
-static LIST_HEAD(sound_cards);
 static DEFINE_IDA(sound_minors);
 static dev_t sound_devt;
 
@@ -87,7 +78,7 @@ static int sound_open(struct inode *inode, struct file *file)
 	/* The node's cdev has a reference to this module already. */
 	__module_get(THIS_MODULE);
 	replace_fops(file, &vgpu_file_fops);
-	ret = vgpu_file_open_export(file, sound->export, NULL);
+	ret = vgpu_file_open_export(file, sound->node.export, NULL);
 	if (!ret)
 		WRITE_ONCE(vgpu_file_object(file)->card, sound->card);
 	return ret;
@@ -97,6 +88,18 @@ static const struct file_operations sound_fops = {
 	.owner = THIS_MODULE,
 	.open = sound_open,
 };
+
+/*
+ * SNDRV_UMP_IOCTL_{ENDPOINT,BLOCK}_INFO and SNDRV_CTL_IOCTL_UMP_{ENDPOINT,BLOCK}_INFO,
+ * which not all kernels have: struct snd_ump_endpoint_info, struct snd_ump_block_info.
+ */
+static bool sound_is_ump_info(unsigned int cmd)
+{
+	unsigned int nr = _IOC_NR(cmd);
+
+	return _IOC_TYPE(cmd) == 'W' ? nr == 0x40 || nr == 0x41 :
+	       _IOC_TYPE(cmd) == 'U' && (nr == 0x44 || nr == 0x45);
+}
 
 /*
  * Where a struct that an ioctl fills says which card it is; they are the same for
@@ -117,7 +120,7 @@ static int sound_card_offset(unsigned int cmd)
 	case SNDRV_HWDEP_IOCTL_INFO:
 		return offsetof(struct snd_hwdep_info, card);
 	default:
-		return -1;
+		return sound_is_ump_info(cmd) ? 0 : -1;
 	}
 }
 
@@ -170,7 +173,7 @@ static int sound_card_set_name(struct vgpu_sound_card *card)
 {
 	int number, ret;
 
-	for (number = SOUND_CARDS - 1; number >= 0; number--) {
+	for (number = SOUND_CARDS - 1; number >= SOUND_CARD_MIN; number--) {
 		ret = dev_set_name(&card->dev, "card%d", number);
 		if (ret)
 			return ret;
@@ -182,18 +185,13 @@ static int sound_card_set_name(struct vgpu_sound_card *card)
 	return -ENOSPC;
 }
 
-static struct vgpu_sound_card *sound_card_get(struct device *parent)
+static struct vgpu_node_group *sound_create_group(struct device *parent)
 {
-	struct vgpu_sound_card *card;
+	struct vgpu_sound_card *card = kzalloc(sizeof(*card), GFP_KERNEL);
 	int ret;
 
-	list_for_each_entry(card, &sound_cards, entry)
-		if (card->dev.parent == parent)
-			return card;
-	card = kzalloc(sizeof(*card), GFP_KERNEL);
 	if (!card)
 		return ERR_PTR(-ENOMEM);
-	INIT_LIST_HEAD(&card->nodes);
 	device_initialize(&card->dev);
 	card->dev.class = VGPU_SOUND_CLASS;
 	card->dev.parent = parent;
@@ -206,17 +204,12 @@ static struct vgpu_sound_card *sound_card_get(struct device *parent)
 		put_device(&card->dev);
 		return ERR_PTR(ret);
 	}
-	list_add(&card->entry, &sound_cards);
-	return card;
+	return &card->group;
 }
 
-/* Its last node may be gone. */
-static void sound_card_put(struct vgpu_sound_card *card)
+static void sound_destroy_group(struct vgpu_node_group *group)
 {
-	if (!list_empty(&card->nodes))
-		return;
-	list_del(&card->entry);
-	device_unregister(&card->dev);
+	device_unregister(&container_of(group, struct vgpu_sound_card, group)->dev);
 }
 
 static void sound_free(struct device *dev)
@@ -224,7 +217,7 @@ static void sound_free(struct device *dev)
 	struct vgpu_sound *sound = container_of(dev, struct vgpu_sound, dev);
 
 	ida_free(&sound_minors, MINOR(dev->devt));
-	vgpu_export_put(sound->export);
+	vgpu_export_put(sound->node.export);
 	kfree(sound);
 }
 
@@ -249,24 +242,26 @@ static int sound_set_name(struct vgpu_sound *sound, const char *host)
 	return dev_set_name(&sound->dev, "%.*sC%u%s", (int)prefix, host, sound->card, rest);
 }
 
-static int sound_register(struct vgpu_sound_card *card, struct vgpu_export *export)
+static struct vgpu_node *sound_create(struct vgpu_node_group *group, struct vgpu_export *export)
 {
+	struct vgpu_sound_card *card = container_of(group, struct vgpu_sound_card, group);
 	struct vgpu_sound *sound = kzalloc(sizeof(*sound), GFP_KERNEL);
 	int ret;
 
 	if (!sound)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	ret = ida_alloc_max(&sound_minors, SOUND_MINORS - 1, GFP_KERNEL);
 	if (ret < 0) {
 		kfree(sound);
-		return ret;
+		return ERR_PTR(ret);
 	}
 	device_initialize(&sound->dev);
 	sound->dev.class = VGPU_SOUND_CLASS;
 	sound->dev.parent = &card->dev;
 	sound->dev.devt = MKDEV(MAJOR(sound_devt), ret);
 	sound->dev.release = sound_free;
-	sound->export = vgpu_export_get(export);
+	sound->node.export = vgpu_export_get(export);
+	sound->node.dev = &sound->dev;
 	sound->card = card->number;
 	cdev_init(&sound->cdev, &sound_fops);
 	sound->cdev.owner = THIS_MODULE;
@@ -277,93 +272,26 @@ static int sound_register(struct vgpu_sound_card *card, struct vgpu_export *expo
 		ret = cdev_device_add(&sound->cdev, &sound->dev);
 	if (ret) {
 		put_device(&sound->dev);
-		return ret;
+		return ERR_PTR(ret);
 	}
-	list_add(&sound->entry, &card->nodes);
-	if (sysfs_create_link(&export->dev.kobj, &sound->dev.kobj, "sound"))
-		dev_dbg(&export->dev, "no link to its ALSA node\n");
-	return 0;
+	return &sound->node;
 }
 
-static void sound_unregister(struct vgpu_sound *sound)
+static void sound_destroy(struct vgpu_node *node)
 {
-	list_del(&sound->entry);
-	sysfs_remove_link(&sound->export->dev.kobj, "sound");
+	struct vgpu_sound *sound = container_of(node, struct vgpu_sound, node);
+
 	cdev_device_del(&sound->cdev, &sound->dev);
 	put_device(&sound->dev);
 }
 
-/**
- * vgpu_sound_add - an export is one of ALSA's nodes
- * @export: it, with a parent
- */
-void vgpu_sound_add(struct vgpu_export *export)
-{
-	struct device *parent = vgpu_parent_device(export->parent);
-	struct vgpu_sound_card *card;
-	int ret = -ENODEV;
-
-	vgpu_pci_lock();
-	mutex_lock(&sound_lock);
-	if (!device_is_registered(parent))
-		goto out_unlock;
-	card = sound_card_get(parent);
-	if (IS_ERR(card)) {
-		ret = PTR_ERR(card);
-		goto out_unlock;
-	}
-	ret = sound_register(card, export);
-	sound_card_put(card);
-
-out_unlock:
-	mutex_unlock(&sound_lock);
-	vgpu_pci_unlock();
-	if (ret)
-		dev_dbg(&export->dev, "no ALSA node (%d)\n", ret);
-}
-
-/* An export is gone. */
-void vgpu_sound_del(struct vgpu_export *export)
-{
-	struct vgpu_sound_card *card;
-	struct vgpu_sound *sound;
-
-	vgpu_pci_lock();
-	mutex_lock(&sound_lock);
-	list_for_each_entry(card, &sound_cards, entry) {
-		list_for_each_entry(sound, &card->nodes, entry) {
-			if (sound->export != export)
-				continue;
-			sound_unregister(sound);
-			sound_card_put(card);
-			goto out_unlock;
-		}
-	}
-
-out_unlock:
-	mutex_unlock(&sound_lock);
-	vgpu_pci_unlock();
-}
-
-/**
- * vgpu_sound_orphan - a parent is being removed, maybe not by us
- * @parent: it; vgpu_pci_lock() is held
- */
-void vgpu_sound_orphan(struct device *parent)
-{
-	struct vgpu_sound_card *card, *next_card;
-	struct vgpu_sound *sound, *next;
-
-	mutex_lock(&sound_lock);
-	list_for_each_entry_safe(card, next_card, &sound_cards, entry) {
-		if (card->dev.parent != parent)
-			continue;
-		list_for_each_entry_safe(sound, next, &card->nodes, entry)
-			sound_unregister(sound);
-		sound_card_put(card);
-	}
-	mutex_unlock(&sound_lock);
-}
+const struct vgpu_node_ops vgpu_sound_node_ops = {
+	.class = "sound",
+	.create_group = sound_create_group,
+	.destroy_group = sound_destroy_group,
+	.create = sound_create,
+	.destroy = sound_destroy,
+};
 
 int vgpu_sound_global_init(void)
 {
@@ -373,4 +301,5 @@ int vgpu_sound_global_init(void)
 void vgpu_sound_global_exit(void)
 {
 	unregister_chrdev_region(sound_devt, SOUND_MINORS);
+	ida_destroy(&sound_minors);
 }

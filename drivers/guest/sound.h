@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* ALSA's nodes, where the kernel has sound. */
+/* ALSA's nodes, where the kernel has sound; more in node.h. */
 #ifndef VGPU_SOUND_H
 #define VGPU_SOUND_H
 
-#include <linux/errno.h>
 #include <linux/kconfig.h>
 
-struct device;
-struct vgpu_export;
 struct vgpu_object;
 
 #if IS_ENABLED(CONFIG_SOUND)
 
 int vgpu_sound_global_init(void);
 void vgpu_sound_global_exit(void);
-void vgpu_sound_add(struct vgpu_export *export);
-void vgpu_sound_del(struct vgpu_export *export);
-void vgpu_sound_orphan(struct device *parent);
 void vgpu_sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd, unsigned long arg);
 
 #else
@@ -27,18 +21,6 @@ static inline int vgpu_sound_global_init(void)
 }
 
 static inline void vgpu_sound_global_exit(void)
-{
-}
-
-static inline void vgpu_sound_add(struct vgpu_export *export)
-{
-}
-
-static inline void vgpu_sound_del(struct vgpu_export *export)
-{
-}
-
-static inline void vgpu_sound_orphan(struct device *parent)
 {
 }
 

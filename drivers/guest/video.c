@@ -8,50 +8,42 @@
  */
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/list.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/sysfs.h>
 
 #include <media/v4l2-dev.h>
 #include <media/v4l2-device.h>
 
-#include "compat.h"
 #include "export.h"
 #include "file.h"
+#include "node.h"
 #include "object.h"
-#include "parent.h"
-#include "pci.h"
-#include "video.h"
 
 /**
  * struct vgpu_video_device - what nodes with the same parent have in common
+ * @group: them
  * @v4l2: freed with the last of them, or their last open file
- * @entry: in video_devices
- * @nodes: struct vgpu_video
  */
 struct vgpu_video_device {
+	struct vgpu_node_group group;
 	struct v4l2_device v4l2;
-	struct list_head entry;
-	struct list_head nodes;
 };
 
 /**
  * struct vgpu_video - a node; freed with its last open file
- * @vdev: it
- * @entry: in vgpu_video_device.nodes
- * @export: what it is a node of (a reference)
+ * @node: it, for us
+ * @vdev: it, for videodev
  */
 struct vgpu_video {
+	struct vgpu_node node;
 	struct video_device vdev;
-	struct list_head entry;
-	struct vgpu_export *export;
 };
 
-static DEFINE_MUTEX(video_lock);
-static LIST_HEAD(video_devices);
+static struct vgpu_video_device *to_vgpu_video_device(struct vgpu_node_group *group)
+{
+	return container_of(group, struct vgpu_video_device, group);
+}
 
 static struct vgpu_video *to_vgpu_video(struct video_device *vdev)
 {
@@ -67,7 +59,7 @@ static int video_open(struct file *file)
 	/* The node's cdev has a reference to this module already. */
 	__module_get(THIS_MODULE);
 	replace_fops(file, &vgpu_file_fops);
-	ret = vgpu_file_open_export(file, to_vgpu_video(vdev)->export, NULL);
+	ret = vgpu_file_open_export(file, to_vgpu_video(vdev)->node.export, NULL);
 	if (!ret && cmpxchg(&vgpu_file_object(file)->node, NULL, &vdev->dev))
 		put_device(&vdev->dev);
 	return ret;
@@ -89,7 +81,7 @@ static void video_free(struct video_device *vdev)
 {
 	struct vgpu_video *video = to_vgpu_video(vdev);
 
-	vgpu_export_put(video->export);
+	vgpu_export_put(video->node.export);
 	kfree(video);
 }
 
@@ -98,36 +90,30 @@ static void video_device_free(struct v4l2_device *v4l2)
 	kfree(container_of(v4l2, struct vgpu_video_device, v4l2));
 }
 
-static struct vgpu_video_device *video_device_get(struct device *parent)
+static struct vgpu_node_group *video_create_group(struct device *parent)
 {
-	struct vgpu_video_device *device;
+	struct vgpu_video_device *device = kzalloc(sizeof(*device), GFP_KERNEL);
 	int ret;
 
-	list_for_each_entry(device, &video_devices, entry)
-		if (device->v4l2.dev == parent)
-			return device;
-	device = kzalloc(sizeof(*device), GFP_KERNEL);
 	if (!device)
 		return ERR_PTR(-ENOMEM);
+	/* Else it would take the name of the parent's driver, and there may be none. */
+	strscpy(device->v4l2.name, dev_name(parent), sizeof(device->v4l2.name));
 	ret = v4l2_device_register(parent, &device->v4l2);
 	if (ret) {
 		kfree(device);
 		return ERR_PTR(ret);
 	}
 	device->v4l2.release = video_device_free;
-	INIT_LIST_HEAD(&device->nodes);
-	list_add(&device->entry, &video_devices);
-	return device;
+	return &device->group;
 }
 
-/* Its last node may be gone. */
-static void video_device_put(struct vgpu_video_device *device)
+static void video_destroy_group(struct vgpu_node_group *group)
 {
-	if (!list_empty(&device->nodes))
-		return;
-	list_del(&device->entry);
-	v4l2_device_unregister(&device->v4l2);
-	v4l2_device_put(&device->v4l2);
+	struct v4l2_device *v4l2 = &to_vgpu_video_device(group)->v4l2;
+
+	v4l2_device_unregister(v4l2);
+	v4l2_device_put(v4l2);
 }
 
 static enum vfl_devnode_type video_type(u32 kind)
@@ -146,110 +132,41 @@ static enum vfl_devnode_type video_type(u32 kind)
 	}
 }
 
-static int video_register(struct vgpu_video_device *device, struct vgpu_export *export)
+static struct vgpu_node *video_create(struct vgpu_node_group *group, struct vgpu_export *export)
 {
 	struct vgpu_video *video = kzalloc(sizeof(*video), GFP_KERNEL);
 	int ret;
 
 	if (!video)
-		return -ENOMEM;
-	video->export = vgpu_export_get(export);
+		return ERR_PTR(-ENOMEM);
+	video->node.export = vgpu_export_get(export);
+	video->node.dev = &video->vdev.dev;
 	strscpy(video->vdev.name, export->title, sizeof(video->vdev.name));
-	video->vdev.v4l2_dev = &device->v4l2;
+	video->vdev.v4l2_dev = &to_vgpu_video_device(group)->v4l2;
 	video->vdev.fops = &video_fops;
 	/* When it fails, some kernels have released it and others have not. */
 	video->vdev.release = video_device_release_empty;
 	/* The core wants something; what the device has, its own QUERYCAP says. */
 	video->vdev.device_caps = V4L2_CAP_STREAMING;
 	set_bit(V4L2_FL_USES_V4L2_FH, &video->vdev.flags);
-	list_add(&video->entry, &device->nodes);
 	ret = video_register_device(&video->vdev, video_type(export->kind), -1);
 	if (ret) {
-		list_del(&video->entry);
 		video_free(&video->vdev);
-		return ret;
+		return ERR_PTR(ret);
 	}
 	video->vdev.release = video_free;
-	if (sysfs_create_link(&export->dev.kobj, &video->vdev.dev.kobj, "video4linux"))
-		dev_dbg(&export->dev, "no link to its V4L2 node\n");
-	return 0;
+	return &video->node;
 }
 
-static void video_unregister(struct vgpu_video *video)
+static void video_destroy(struct vgpu_node *node)
 {
-	list_del(&video->entry);
-	sysfs_remove_link(&video->export->dev.kobj, "video4linux");
-	video_unregister_device(&video->vdev);
+	video_unregister_device(&container_of(node, struct vgpu_video, node)->vdev);
 }
 
-/**
- * vgpu_video_add - an export is a V4L2 node
- * @export: it, with a parent
- */
-void vgpu_video_add(struct vgpu_export *export)
-{
-	struct device *parent = vgpu_parent_device(export->parent);
-	struct vgpu_video_device *device;
-	int ret = -ENODEV;
-
-	vgpu_pci_lock();
-	mutex_lock(&video_lock);
-	if (!device_is_registered(parent))
-		goto out_unlock;
-	device = video_device_get(parent);
-	if (IS_ERR(device)) {
-		ret = PTR_ERR(device);
-		goto out_unlock;
-	}
-	ret = video_register(device, export);
-	video_device_put(device);
-
-out_unlock:
-	mutex_unlock(&video_lock);
-	vgpu_pci_unlock();
-	if (ret)
-		dev_dbg(&export->dev, "no V4L2 node (%d)\n", ret);
-}
-
-/* An export is gone. */
-void vgpu_video_del(struct vgpu_export *export)
-{
-	struct vgpu_video_device *device;
-	struct vgpu_video *video;
-
-	vgpu_pci_lock();
-	mutex_lock(&video_lock);
-	list_for_each_entry(device, &video_devices, entry) {
-		list_for_each_entry(video, &device->nodes, entry) {
-			if (video->export != export)
-				continue;
-			video_unregister(video);
-			video_device_put(device);
-			goto out_unlock;
-		}
-	}
-
-out_unlock:
-	mutex_unlock(&video_lock);
-	vgpu_pci_unlock();
-}
-
-/**
- * vgpu_video_orphan - a parent is being removed, maybe not by us
- * @parent: it; vgpu_pci_lock() is held
- */
-void vgpu_video_orphan(struct device *parent)
-{
-	struct vgpu_video_device *device, *next_device;
-	struct vgpu_video *video, *next;
-
-	mutex_lock(&video_lock);
-	list_for_each_entry_safe(device, next_device, &video_devices, entry) {
-		if (device->v4l2.dev != parent)
-			continue;
-		list_for_each_entry_safe(video, next, &device->nodes, entry)
-			video_unregister(video);
-		video_device_put(device);
-	}
-	mutex_unlock(&video_lock);
-}
+const struct vgpu_node_ops vgpu_video_node_ops = {
+	.class = "video4linux",
+	.create_group = video_create_group,
+	.destroy_group = video_destroy_group,
+	.create = video_create,
+	.destroy = video_destroy,
+};

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Nodes of exports that are of a class other than DRM's: when they come and go.
+ * How they are made is the classes' business: video.c, sound.c.
+ */
+#include <linux/device.h>
+#include <linux/err.h>
+#include <linux/kconfig.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/sysfs.h>
+
+#include "export.h"
+#include "node.h"
+#include "parent.h"
+#include "pci.h"
+
+static DEFINE_MUTEX(node_lock);
+static LIST_HEAD(node_groups);
+
+/* Return: NULL where the kernel has no such class. */
+static const struct vgpu_node_ops *node_ops(u32 kind)
+{
+	switch (kind) {
+	case VGPU_EXPORT_VIDEO:
+	case VGPU_EXPORT_VBI:
+	case VGPU_EXPORT_RADIO:
+	case VGPU_EXPORT_SDR:
+	case VGPU_EXPORT_TOUCH:
+		return IS_ENABLED(CONFIG_VIDEO_DEV) ? &vgpu_video_node_ops : NULL;
+	case VGPU_EXPORT_SOUND:
+		return IS_ENABLED(CONFIG_SOUND) ? &vgpu_sound_node_ops : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static struct vgpu_node_group *node_group_get(const struct vgpu_node_ops *ops,
+					      struct device *parent)
+{
+	struct vgpu_node_group *group;
+
+	list_for_each_entry(group, &node_groups, entry)
+		if (group->ops == ops && group->parent == parent)
+			return group;
+	group = ops->create_group(parent);
+	if (IS_ERR(group))
+		return group;
+	group->ops = ops;
+	group->parent = parent;
+	INIT_LIST_HEAD(&group->nodes);
+	list_add(&group->entry, &node_groups);
+	return group;
+}
+
+/* Its last node may be gone. */
+static void node_group_put(struct vgpu_node_group *group)
+{
+	if (!list_empty(&group->nodes))
+		return;
+	list_del(&group->entry);
+	group->ops->destroy_group(group);
+}
+
+static void node_destroy(struct vgpu_node *node)
+{
+	const struct vgpu_node_ops *ops = node->group->ops;
+
+	list_del(&node->entry);
+	sysfs_remove_link(&node->export->dev.kobj, ops->class);
+	ops->destroy(node);
+}
+
+static int node_create(const struct vgpu_node_ops *ops, struct vgpu_export *export)
+{
+	struct device *parent = vgpu_parent_device(export->parent);
+	struct vgpu_node_group *group;
+	struct vgpu_node *node;
+
+	/* It may have been taken away. */
+	if (!device_is_registered(parent))
+		return -ENODEV;
+	group = node_group_get(ops, parent);
+	if (IS_ERR(group))
+		return PTR_ERR(group);
+	node = ops->create(group, export);
+	if (IS_ERR(node)) {
+		node_group_put(group);
+		return PTR_ERR(node);
+	}
+	node->group = group;
+	list_add(&node->entry, &group->nodes);
+	if (sysfs_create_link(&export->dev.kobj, &node->dev->kobj, ops->class))
+		dev_dbg(&export->dev, "no link to its node\n");
+	return 0;
+}
+
+/**
+ * vgpu_node_add - an export is a node of a class
+ * @export: it, with a parent
+ */
+void vgpu_node_add(struct vgpu_export *export)
+{
+	const struct vgpu_node_ops *ops = node_ops(export->kind);
+	int ret;
+
+	if (!ops)
+		return;
+	vgpu_pci_lock();
+	mutex_lock(&node_lock);
+	ret = node_create(ops, export);
+	mutex_unlock(&node_lock);
+	vgpu_pci_unlock();
+	if (ret)
+		dev_dbg(&export->dev, "no node of class %s (%d)\n", ops->class, ret);
+}
+
+static struct vgpu_node *node_find(const struct vgpu_export *export)
+{
+	struct vgpu_node_group *group;
+	struct vgpu_node *node;
+
+	list_for_each_entry(group, &node_groups, entry)
+		list_for_each_entry(node, &group->nodes, entry)
+			if (node->export == export)
+				return node;
+	return NULL;
+}
+
+/* An export is gone. */
+void vgpu_node_del(struct vgpu_export *export)
+{
+	struct vgpu_node_group *group;
+	struct vgpu_node *node;
+
+	vgpu_pci_lock();
+	mutex_lock(&node_lock);
+	node = node_find(export);
+	if (node) {
+		group = node->group;
+		node_destroy(node);
+		node_group_put(group);
+	}
+	mutex_unlock(&node_lock);
+	vgpu_pci_unlock();
+}
+
+/**
+ * vgpu_node_orphan - a parent is being removed, maybe not by us
+ * @parent: it; vgpu_pci_lock() is held
+ */
+void vgpu_node_orphan(struct device *parent)
+{
+	struct vgpu_node_group *group, *next_group;
+	struct vgpu_node *node, *next;
+
+	mutex_lock(&node_lock);
+	list_for_each_entry_safe(group, next_group, &node_groups, entry) {
+		if (group->parent != parent)
+			continue;
+		list_for_each_entry_safe(node, next, &group->nodes, entry)
+			node_destroy(node);
+		node_group_put(group);
+	}
+	mutex_unlock(&node_lock);
+}
