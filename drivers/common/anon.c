@@ -20,6 +20,11 @@ static struct vfsmount *anon_mnt;
 
 static int anon_init_fs_context(struct fs_context *fc)
 {
+	/*
+	 * A file here may have a device's number, but was not opened by chrdev_open().
+	 * Were its inode, by way of /proc/self/fd, __fput() would put the cdev twice.
+	 */
+	fc->s_iflags |= SB_I_NODEV;
 	return init_pseudo(fc, VGPU_ANON_MAGIC) ? 0 : -ENOMEM;
 }
 

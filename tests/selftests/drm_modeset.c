@@ -430,6 +430,17 @@ static void lease_is_the_device(struct screen *s, int fd)
 	log_line("flags %o", fcntl(fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK));
 }
 
+/* A forwarded lease is a file of its own, and its inode no device's to open. */
+static void lease_is_not_opened_anew(int fd)
+{
+	char path[32];
+
+	if (!forwarded)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	CHECK(open(path, O_RDWR | O_CLOEXEC) == -1 && errno == EACCES);
+}
+
 static void lease(struct screen *s)
 {
 	__u32 objects[3] = { s->crtc, s->connector, s->plane }, got[8] = { 0 }, lessees[8];
@@ -456,6 +467,7 @@ static void lease(struct screen *s)
 		 res.count_connectors);
 	CHECK(res.count_crtcs == 1 && res.count_connectors == 1);
 	lease_is_the_device(s, l.fd);
+	lease_is_not_opened_anew(l.fd);
 	r.lessee_id = l.lessee_id;
 	DO(s->fd, DRM_IOCTL_MODE_REVOKE_LEASE, &r);
 	g.count_objects = 8;
