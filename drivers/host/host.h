@@ -374,7 +374,8 @@ void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
 
 /*
  * What @file is mapped at from @first on, with @data in the VMA. Return: NULL if the
- * offset alone tells which memory it is; ERR_PTR(-ENOMEM). The space outlives it.
+ * offset alone tells which memory it is; ERR_PTR(-ENOMEM), ERR_PTR(-EOVERFLOW). The space
+ * outlives it.
  */
 struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *space,
 				    const struct file *file, const void *data, u64 first,

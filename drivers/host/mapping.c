@@ -341,14 +341,17 @@ static int mapping_identify(struct vgpu_hcall *call, struct vgpu_mapping *mappin
 			    const void *data, u64 offset)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
+	int ret = -ENOMEM;
 
 	mapping->space = vgpu_space_get(peer, mapping->file->f_mapping);
 	if (!mapping->space)
 		goto err_file;
 	mapping->extent = vgpu_extent_add(peer, mapping->space, mapping->file, data, offset,
 					  mapping->len);
-	if (IS_ERR(mapping->extent))
+	if (IS_ERR(mapping->extent)) {
+		ret = PTR_ERR(mapping->extent);
 		goto err_space;
+	}
 	call->out.mmap.space = cpu_to_le64(mapping->space->id);
 	call->out.mmap.offset = cpu_to_le64(vgpu_extent_offset(mapping->extent, offset));
 	return 0;
@@ -357,7 +360,7 @@ err_space:
 	vgpu_space_put(peer, mapping->space);
 err_file:
 	fput(mapping->file);
-	return -ENOMEM;
+	return ret;
 }
 
 /* What the driver made of [addr, end): into @mapping and the reply. */
