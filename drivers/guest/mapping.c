@@ -256,6 +256,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	ret = mapping_call(mapping, object, vma);
 	if (ret)
 		goto err_mapping;
+	vgpu_space_renew(mapping->space, mapping->pgoff, mapping->nr);
 
 	list_add(&span_alloc(mapping->pgoff, mapping->pgoff + mapping->nr, 1)->node,
 		 &mapping->spans);

@@ -132,15 +132,15 @@ static void space_settle_gone(struct list_head *gone)
 	}
 }
 
-/* Forget clean pages. */
-static void space_drop_clean(struct vgpu_space *space)
+/* Forget clean pages from @first to @last. */
+static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last)
 {
 	struct vgpu_page *page;
 	unsigned long index;
 	LIST_HEAD(gone);
 
 	mutex_lock(&space->lock);
-	xa_for_each(&space->pages, index, page) {
+	xa_for_each_range(&space->pages, index, page, first, last) {
 		if (page->orig)
 			continue;
 		xa_erase(&space->pages, index);
@@ -161,6 +161,21 @@ static void space_drop_clean(struct vgpu_space *space)
 		list_del(&page->node);
 		space_page_free(space, page);
 	}
+}
+
+static void space_drop_clean(struct vgpu_space *space)
+{
+	space_drop_range(space, 0, ULONG_MAX);
+}
+
+void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_space_set *set = &space->host->spaces;
+
+	/* What is on its way counts as fetched during a call: see above. */
+	atomic64_inc_return(&set->drops);
+	if (atomic_read(&set->nr_cached))
+		space_drop_range(space, pgoff, pgoff + nr - 1);
 }
 
 unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)

@@ -167,6 +167,19 @@ int vgpu_space_settle(struct vgpu_host *host);
 void vgpu_space_drop(struct vgpu_host *host);
 
 /**
+ * vgpu_space_renew - memory that was mapped just now may have another's offsets
+ * @space: where
+ * @pgoff: first page, as offset in its space
+ * @nr: pages
+ *
+ * Clean pages are forgotten there: the host may give offsets to other memory once
+ * nothing has them mapped, while they are cached here.
+ *
+ * Context: with the mmap lock held for writing. Never waits for the host.
+ */
+void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
+
+/**
  * vgpu_space_unmap - end a range of a mapping at the host
  * @mapping: the mapping
  * @pgoff: first page, as offset in its space

@@ -286,4 +286,31 @@ TEST_F(sound, streams_are_apart)
 	close(fd[1]);
 }
 
+/* Nor does one see what the other had there before. */
+TEST_F(sound, streams_take_turns)
+{
+	struct snd_pcm_sync_ptr sync = { .flags = SNDRV_PCM_SYNC_PTR_HWSYNC };
+	int fd[2] = { self->play, tool_open_export("sound") };
+	const size_t size = FRAMES * sizeof(short);
+	short *ring;
+	int i;
+
+	ASSERT_GE(fd[1], 0);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, prepare(fd[i], SNDRV_PCM_ACCESS_MMAP_INTERLEAVED));
+		ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd[i], 0);
+		ASSERT_NE(MAP_FAILED, ring);
+		ring[5] = 1234 + i;
+		ASSERT_EQ(0, ioctl(fd[i], SNDRV_PCM_IOCTL_SYNC_PTR, &sync));
+		ASSERT_EQ(0, munmap(ring, size));
+	}
+	for (i = 0; i < 4; i++) {
+		ring = mmap(NULL, size, PROT_READ, MAP_SHARED, fd[i & 1], 0);
+		ASSERT_NE(MAP_FAILED, ring);
+		EXPECT_EQ(1234 + (i & 1), ring[5]);
+		ASSERT_EQ(0, munmap(ring, size));
+	}
+	close(fd[1]);
+}
+
 TEST_HARNESS_MAIN
