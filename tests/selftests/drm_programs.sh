@@ -15,10 +15,11 @@
 # VGPU_RECORD and VGPU_RECORDED are as in vgpu_diff.h.
 set -u
 
-number=0
-failed=0
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. ./lib.sh
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
 
 filter() {
 	sed -E -e 's/(card|renderD)[0-9]+/\1N/g' -e 's/blob = [0-9]+/blob = N/' \
@@ -40,16 +41,6 @@ only() {
 		exec "$@"' only "$@" </dev/null
 }
 
-result() {	# result STATUS NAME
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number $2"
-	else
-		failed=$((failed + 1))
-		echo "not ok $number $2"
-	fi
-}
-
 # compare NAME REAL FORWARDED COMMAND...: NODE in the command is the node.
 compare() {
 	name=$1 real=$2 forwarded=$3
@@ -59,7 +50,7 @@ compare() {
 		node=$forwarded
 		[ $side = forwarded ] || node=$real
 		if [ $side = real ] && [ -n "${VGPU_RECORDED:-}" ]; then
-			cp "$VGPU_RECORDED/$record" "$out/real"
+			cp "$VGPU_RECORDED/$record" "$dir/real"
 			continue
 		fi
 		command=
@@ -68,18 +59,18 @@ compare() {
 			command="$command $word"
 		done
 		# shellcheck disable=SC2086	# words of simple commands
-		only "$node" timeout 60 $command >"$out/$side.all" 2>&1
-		echo "exit status $?" >>"$out/$side.all"
-		filter <"$out/$side.all" >"$out/$side"
+		only "$node" timeout 60 $command >"$dir/$side.all" 2>&1
+		echo "exit status $?" >>"$dir/$side.all"
+		filter <"$dir/$side.all" >"$dir/$side"
 		if [ $side = real ] && [ -n "${VGPU_RECORD:-}" ]; then
-			cp "$out/real" "$VGPU_RECORD/$record"
+			cp "$dir/real" "$VGPU_RECORD/$record"
 		fi
 	done
-	cmp -s "$out/real" "$out/forwarded"
+	cmp -s "$dir/real" "$dir/forwarded"
 	status=$?
 	# A program that does nothing on both proves nothing.
-	[ "$(wc -l <"$out/real")" -gt 1 ] || status=1
-	[ $status = 0 ] || diff "$out/real" "$out/forwarded" | sed 's/^/# /'
+	[ "$(wc -l <"$dir/real")" -gt 1 ] || status=1
+	[ $status = 0 ] || diff "$dir/real" "$dir/forwarded" | sed 's/^/# /'
 	result $status "$name"
 }
 
@@ -96,8 +87,7 @@ for name in VGEM_CARD VGEM_RENDER VKMS_CARD GPU_CARD GPU_RENDER; do
 	eval "real=\${VGPU_REAL_$name:-} forwarded=\${VGPU_FWD_$name:-}"
 	[ -z "${VGPU_RECORDED:-}" ] || real=recorded
 	if [ -z "$real" ] || [ -z "$forwarded" ]; then
-		number=$((number + 1))
-		echo "ok $number $name # SKIP no such device in this machine"
+		skip "$name" "no such device in this machine"
 		continue
 	fi
 	case $name in
@@ -107,5 +97,4 @@ for name in VGEM_CARD VGEM_RENDER VKMS_CARD GPU_CARD GPU_RENDER; do
 	esac
 	programs "$name" "$real" "$forwarded" "$driver"
 done
-echo "1..$number"
-[ $failed = 0 ]
+finish

@@ -6,6 +6,9 @@
 # context id 1, and its host as well.
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. ./lib.sh
+
 readme=${README:-/usr/lib/vgpu-test/README.md}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -21,31 +24,6 @@ echo 'options vgpu_guest cid=1' >/etc/modprobe.d/vgpu-test.conf
 # The device, by the name that README has for it.
 [ -e /dev/dri/renderD128 ] || ln -s "$VGPU_REAL_GPU_RENDER" /dev/dri/renderD128
 
-number=0
-failed=0
-check() {	# check NAME COMMAND...
-	number=$((number + 1))
-	name=$1
-	shift
-	if "$@" >"$dir/log" 2>&1; then
-		echo "ok $number $name"
-	else
-		failed=1
-		sed 's/^/# /' "$dir/log"
-		echo "not ok $number $name"
-	fi
-}
-
-# A guest needs a moment to connect; a person would look again.
-patiently() {
-	tries=30
-	until "$@"; do
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || return 1
-		sleep 1
-	done
-}
-
 count() { find "$dir" -name "block-*-$1" | wc -l; }
 
 check "README has commands for a host" test "$(count host)" -ge 2
@@ -55,7 +33,7 @@ for block in "$dir"/block-*; do
 	sed -i -e 's/--to 3/--to 1/' -e 's/^to = 3/to = 1/' "$block"
 	name="README: $(head -n1 "$block") ..."
 	case $block in
-	*-guest) check "$name" patiently sh -ex "$block" ;;
+	*-guest) check "$name" await 30 sh -ex "$block" ;;
 	*) check "$name" sh -ex "$block" ;;
 	esac
 done
@@ -65,5 +43,4 @@ check "the guest has a DRM node" sh -c 'vgpuctl list | grep "^/dev/vgpu0  */dev/
 rm -f /etc/vgpu/exports.d/gpu.conf /etc/modprobe.d/vgpu-test.conf
 systemctl disable --now vgpud
 rmmod vgpu_guest vgpu_host
-echo "1..$number"
-exit $failed
+finish

@@ -6,45 +6,24 @@
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
 
-number=0
-failed=0
-log=$(mktemp)
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. ./lib.sh
+
+dir=$(mktemp -d)
 conf=/etc/vgpu/exports.d/test.conf
 holder=
-trap 'let_go; rm -f "$log" "$conf"' EXIT
-
-check() {	# check NAME COMMAND...: ok if the command succeeds
-	number=$((number + 1))
-	name=$1
-	shift
-	if "$@" >"$log" 2>&1; then
-		echo "ok $number $name"
-	else
-		failed=1
-		sed 's/^/# /' "$log"
-		echo "not ok $number $name"
-	fi
-}
-
-await() {	# await SECONDS COMMAND...: polls until it succeeds
-	end=$(($(date +%s) + $1))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt "$end" ] || { "$@"; return 1; }
-		busybox usleep 100000
-	done
-}
+trap 'let_go; rm -rf "$dir" "$conf"' EXIT
 
 node() {	# node NAME: the guest's /dev/vgpuN of that export
-	for dir in /sys/class/vgpu/*; do
-		[ "$(cat "$dir/name" 2>/dev/null)" = "$1" ] && echo "/dev/${dir##*/}" && return
+	for entry in /sys/class/vgpu/*; do
+		[ "$(cat "$entry/name" 2>/dev/null)" = "$1" ] && echo "/dev/${entry##*/}" && return
 	done
 	return 1
 }
 
 drm_node() {	# drm_node NAME: its DRM render node
-	for dir in "/sys/class/vgpu/$(basename "$(node "$1")")/drm/drm/renderD"*; do
-		[ -e "$dir/dev" ] && echo "/dev/dri/${dir##*/}" && return
+	for entry in "/sys/class/vgpu/$(basename "$(node "$1")")/drm/drm/renderD"*; do
+		[ -e "$entry/dev" ] && echo "/dev/dri/${entry##*/}" && return
 	done
 	return 1
 }
@@ -76,7 +55,6 @@ says() {
 }
 
 mock_opens() { opens "$(node mock)"; }
-not() { ! "$@"; }
 main_pid() { systemctl show -p MainPID --value vgpud; }
 # A shadow bears its guest program's name, and has no command line.
 shadow() { find /proc/[0-9]*/exe -maxdepth 0 -lname '*/vgpu-shadow' 2>/dev/null | cut -d/ -f3 | grep .; }
@@ -208,5 +186,4 @@ systemctl reset-failed vgpud
 
 check "unloads: guest" await 20 rmmod vgpu_guest
 check "unloads: host" await 20 rmmod vgpu_host
-echo "1..$number"
-exit $failed
+finish

@@ -7,41 +7,13 @@
 # shellcheck disable=SC2016,SC2317	# expanded later; called by check
 set -u
 
-number=0
-failed=0
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. ./lib.sh
+
+[ "${VGPU_TIER:-}" = loopback ] || skip_all "the host is another machine, or nothing is forwarded"
+modprobe -q vivid n_devs=1 node_types=0x5 || skip_all "no vivid for this kernel"
 dir=$(mktemp -d)
-if [ "${VGPU_TIER:-}" != loopback ]; then
-	echo "1..0 # SKIP the host is another machine, or nothing is forwarded"
-	exit 4
-fi
-modprobe -q vivid n_devs=1 node_types=0x5 || {
-	echo "1..0 # SKIP no vivid for this kernel"
-	exit 4
-}
-
-check() {	# check NAME COMMAND...: ok if the command succeeds
-	number=$((number + 1))
-	name=$1
-	shift
-	if "$@" >"$dir/log" 2>&1; then
-		echo "ok $number $name"
-	else
-		failed=1
-		sed 's/^/# /' "$dir/log"
-		echo "not ok $number $name"
-	fi
-}
-
-await() {	# await SECONDS COMMAND...: polls until it succeeds
-	end=$(($(date +%s) + $1))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt "$end" ] || { "$@"; return 1; }
-		busybox usleep 50000
-	done
-}
-
-not() { ! "$@"; }
+trap 'rm -rf "$dir"' EXIT
 
 # node NAME: folder of sysfs of the forwarded node of that export
 node() {
@@ -114,6 +86,4 @@ exec 9>&-
 check "nothing stays" await 20 sh -c '! ls -d /sys/class/vgpu/*/video4linux'
 check "vivid is free again" await 20 rmmod vivid
 
-rm -rf "$dir"
-echo "1..$number"
-exit $failed
+finish
