@@ -38,12 +38,12 @@ class Bed:
         """
         self.spec = spec
         self.shell = shell
-        self.gpu = gpu
         self.layer = layer
         self.times = times
         self.parallel = parallel
         self.kernels = kernels
         self.tier, _, kernels = spec.partition(":")
+        self.gpu = "3d" if self.tier == "suites" else gpu
         guest, _, host = kernels.partition("/")
         self.guest_version = guest or "6.12"
         self.host_version = host or self.guest_version

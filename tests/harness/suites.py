@@ -271,7 +271,7 @@ SOUND = Sound("alsabat", [
 ], keep=r"PASS|FAIL|Return value is .*|Detected peak freq.*|Channel \d.*", floor=2)
 
 SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, GLMARK, GLSL, FEATURES, API, VIDEO0, VIDEO1, SOUND]
-# Suites whose programs every test VM has, and that take seconds.
+# Suites whose programs every test VM has, and that take seconds: `run` has a bed for them.
 SHORT = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO]
 # Over several suites: so many tests, and so many that pass directly.
 PIGLIT_SUITES = ("piglit-glsl", "piglit-features", "piglit-programs")
