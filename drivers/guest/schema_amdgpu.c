@@ -76,7 +76,17 @@ static const struct vgpu_schema_field gem_op[] = {
 #endif
 };
 
+/* The ends of all waiting are points in time (amdgpu_gem_timeout()). */
+static const struct vgpu_schema_field gem_wait_idle[] = {
+	{ VGPU_TIME(union drm_amdgpu_gem_wait_idle, in.timeout) },
+};
+
+static const struct vgpu_schema_field wait_cs[] = {
+	{ VGPU_TIME(union drm_amdgpu_wait_cs, in.timeout) },
+};
+
 static const struct vgpu_schema_field wait_fences[] = {
+	{ VGPU_TIME(union drm_amdgpu_wait_fences, in.timeout_ns) },
 	READS(union drm_amdgpu_wait_fences, in.fences, struct drm_amdgpu_fence, in.fence_count),
 };
 
@@ -144,13 +154,14 @@ static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_CS, union drm_amdgpu_cs, cs) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_INFO, struct drm_amdgpu_info, info), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_METADATA, struct drm_amdgpu_gem_metadata), BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE, union drm_amdgpu_gem_wait_idle) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE, union drm_amdgpu_gem_wait_idle,
+			  gem_wait_idle) },
 #ifdef DRM_IOCTL_AMDGPU_USERQ
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_VA, struct drm_amdgpu_gem_va, gem_va) },
 #else
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_VA, struct drm_amdgpu_gem_va) },
 #endif
-	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_WAIT_CS, union drm_amdgpu_wait_cs) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_CS, union drm_amdgpu_wait_cs, wait_cs) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_OP, struct drm_amdgpu_gem_op, gem_op) },
 	/* Memory of the process for keeps: as a kernel says that cannot do it. */
 	{ .body = VGPU_PLAIN(struct drm_amdgpu_gem_userptr),

@@ -15,6 +15,10 @@ static const struct vgpu_schema_field submit[] = {
 	  .count = VGPU_FIELD(SUBMIT, bo_handle_count) },
 };
 
+static const struct vgpu_schema_field wait_bo[] = {
+	{ VGPU_TIME(struct drm_panfrost_wait_bo, timeout_ns) },
+};
+
 #ifdef DRM_IOCTL_PANFROST_SYNC_BO
 static const struct vgpu_schema_field sync_bo[] = {
 	{ VGPU_PTR(struct drm_panfrost_sync_bo, ops), .dir = VGPU_IN,
@@ -28,7 +32,7 @@ static const struct vgpu_schema_field sync_bo[] = {
 
 static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SUBMIT, SUBMIT, submit) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_WAIT_BO, struct drm_panfrost_wait_bo) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_WAIT_BO, struct drm_panfrost_wait_bo, wait_bo) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_CREATE_BO, struct drm_panfrost_create_bo) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MMAP_BO, struct drm_panfrost_mmap_bo), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_PARAM, struct drm_panfrost_get_param), BOOKS },

@@ -151,6 +151,12 @@ static const struct vgpu_schema_field stream_config[] = {
 	  .chain = &property_chain },
 };
 
+static const struct vgpu_schema_field wait_user_fence[] = {
+	{ VGPU_TIME(struct drm_xe_wait_user_fence, timeout),
+	  .when = VGPU_WHEN_FLAG(struct drm_xe_wait_user_fence, flags,
+				 DRM_XE_UFENCE_WAIT_FLAG_ABSTIME) },
+};
+
 /* What only asks or keeps books. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
@@ -170,7 +176,8 @@ static const struct vgpu_schema_ioctl xe_ioctls[] = {
 		     struct drm_xe_exec_queue_get_property), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_EXEC, struct drm_xe_exec, exec) },
 	/* It waits for a value at an address: there, not in a copy, it has to look. */
-	{ VGPU_IOCTL(DRM_IOCTL_XE_WAIT_USER_FENCE, struct drm_xe_wait_user_fence) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_WAIT_USER_FENCE, struct drm_xe_wait_user_fence,
+			  wait_user_fence) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_OBSERVATION, OBSERVE, observation) },
 #ifdef DRM_IOCTL_XE_MADVISE
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_MADVISE, MADVISE, range_advice) },
