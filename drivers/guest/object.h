@@ -45,7 +45,9 @@ struct vgpu_space;
  * @wait: pollers
  * @fasync: who wants SIGIO
  * @poll_lock: guards what follows
- * @poll_armed: it was not ready, and the host will tell of the next wakeup
+ * @poll_asked: events that pollers want
+ * @poll_armed: events for which it was not ready, and the host will tell of the next
+ *	wakeup
  * @poll_gen: rises whenever that may have changed
  */
 struct vgpu_object {
@@ -72,7 +74,8 @@ struct vgpu_object {
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;
 	spinlock_t poll_lock;
-	bool poll_armed;
+	__poll_t poll_asked;
+	__poll_t poll_armed;
 	u32 poll_gen;
 };
 

@@ -17,69 +17,113 @@
 #include "object.h"
 #include "session.h"
 
-/* The host keeps one answer for all pollers, whatever each of them asked for. */
+/* What pollers can ask for. */
 #define POLL_EVENTS	(EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLNVAL | \
 			 EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | EPOLLMSG | \
 			 EPOLLRDHUP)
 
+/* Whether no other poller than the caller may be waiting. */
+static bool poll_is_alone(struct vgpu_object *object, struct poll_table_struct *wait)
+{
+	struct list_head *pollers = &object->wait.head;
+	unsigned long flags;
+	bool alone;
+
+	spin_lock_irqsave(&object->wait.lock, flags);
+	alone = list_empty(pollers) || (wait && wait->_qproc && list_is_singular(pollers));
+	spin_unlock_irqrestore(&object->wait.lock, flags);
+	return alone;
+}
+
 /*
- * Return: true if nothing has changed since a POLL call found nothing. Else
+ * What to ask for in a call. Some drivers do something when they are asked for an
+ * event, so it is what pollers want, and no more; but what all of them want, as one
+ * call arms the object for all. @wait: the caller has queued itself, if it waits.
+ * Return: 0 if nothing has changed since a POLL call found none of @wanted; else
  * *@gen is for poll_arm().
  */
-static bool poll_is_armed(struct vgpu_object *object, u32 *gen)
+static __poll_t poll_ask(struct vgpu_object *object, struct poll_table_struct *wait,
+			 __poll_t wanted, u32 *gen)
 {
-	bool armed;
+	__poll_t asked = 0;
 
 	spin_lock(&object->poll_lock);
-	armed = object->poll_armed;
+	if (poll_is_alone(object, wait))
+		object->poll_asked = 0;
+	object->poll_asked |= object->fasync ? POLL_EVENTS : wanted;
+	if (wanted & ~object->poll_armed)
+		asked = object->poll_asked;
 	*gen = object->poll_gen;
 	spin_unlock(&object->poll_lock);
-	return armed;
-}
-
-/* A POLL call found nothing; an event may have come before its reply. */
-static void poll_arm(struct vgpu_object *object, u32 gen)
-{
-	spin_lock(&object->poll_lock);
-	if (object->poll_gen == gen)
-		object->poll_armed = true;
-	spin_unlock(&object->poll_lock);
+	return asked;
 }
 
 /*
- * @flags: VGPU_POLL_*. Return: what the driver's poll says, whose next wakeup the
- * host will tell of.
+ * A POLL call that asked for @asked found @mask; an event may have come before its
+ * reply. Return: what other pollers asked for meanwhile, whose call the host may
+ * have had before this one, which took the arming away.
  */
-static __poll_t poll_call(struct file *file, u32 flags)
+static __poll_t poll_arm(struct vgpu_object *object, u32 gen, __poll_t asked, __poll_t mask)
+{
+	__poll_t more;
+
+	spin_lock(&object->poll_lock);
+	more = object->poll_asked & ~asked;
+	if (!mask && !more && object->poll_gen == gen)
+		object->poll_armed = asked;
+	spin_unlock(&object->poll_lock);
+	return more;
+}
+
+/* Return: -errno, or 0 with *@mask. */
+static int poll_call(struct file *file, u32 flags, __poll_t asked, __poll_t *mask)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_session *session;
 	struct vgpu_xcall xcall;
-	u32 mask = 0;
-	u32 gen;
 	int ret;
 
-	if (poll_is_armed(object, &gen))
-		return 0;
 	session = vgpu_session_current(object->host, 0);
 	if (IS_ERR(session))
-		return PTR_ERR(session) == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
+		return PTR_ERR(session);
 	vgpu_xcall_init(&xcall, VGPU_OP_POLL, object);
 	xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL;
 	xcall.stats = &object->export->stats;
 	xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
-	xcall.msg.args.poll.events = cpu_to_le32((__force u32)POLL_EVENTS);
+	xcall.msg.args.poll.events = cpu_to_le32((__force u32)asked);
 	xcall.msg.args.poll.flags = cpu_to_le32(flags);
 	ret = vgpu_call_run(session, &xcall);
-	if (!ret && !xcall.result)
-		mask = le32_to_cpu(xcall.reply.reply->out.poll.revents);
-	else if (ret != -EINTR)
-		mask = (__force u32)(EPOLLHUP | EPOLLERR);
-	if (!mask && !ret)
-		poll_arm(object, gen);
+	if (!ret && xcall.result)
+		ret = -EIO;
+	if (!ret)
+		*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents);
 	vgpu_xcall_fini(&xcall);
 	vgpu_session_put(session);
-	return (__force __poll_t)mask;
+	return ret;
+}
+
+/*
+ * @wait: of a poller; NULL: nobody's. @flags: VGPU_POLL_*. Return: what the driver's
+ * poll says, whose next wakeup the host will tell of.
+ */
+static __poll_t poll_object(struct file *file, struct poll_table_struct *wait, __poll_t wanted,
+			    u32 flags)
+{
+	struct vgpu_object *object = file->private_data;
+	__poll_t asked, more, found, mask = 0;
+	u32 gen;
+	int ret;
+
+	asked = poll_ask(object, wait, wanted, &gen);
+	while (asked) {
+		ret = poll_call(file, flags, asked, &found);
+		if (ret)
+			return ret == -EINTR ? mask : EPOLLHUP | EPOLLERR;
+		mask |= found;
+		more = poll_arm(object, gen, asked, mask);
+		asked = more ? asked | more : 0;
+	}
+	return mask;
 }
 
 /* f_op->poll */
@@ -92,7 +136,8 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		return EPOLLHUP | EPOLLERR;
 	if (!(object->fops & VGPU_FOP_POLL))
 		return DEFAULT_POLLMASK;
-	return poll_call(file, 0);
+	return poll_object(file, wait,
+			   (poll_requested_events(wait) & POLL_EVENTS) | EPOLLERR | EPOLLHUP, 0);
 }
 
 /*
@@ -107,7 +152,7 @@ int vgpu_fasync(int fd, struct file *file, int on)
 	if (ret <= 0 || !on)
 		return ret;
 	vgpu_poll_touch(object);
-	poll_call(file, VGPU_POLL_STAY);
+	poll_object(file, NULL, POLL_EVENTS, VGPU_POLL_STAY);
 	return ret;
 }
 
@@ -115,7 +160,7 @@ int vgpu_fasync(int fd, struct file *file, int on)
 void vgpu_poll_touch(struct vgpu_object *object)
 {
 	spin_lock(&object->poll_lock);
-	object->poll_armed = false;
+	object->poll_armed = 0;
 	object->poll_gen++;
 	spin_unlock(&object->poll_lock);
 }

@@ -3,6 +3,7 @@
  * poll, select and epoll.
  */
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 
@@ -89,6 +90,48 @@ DIFF_TEST(consumed)
 	arm(fd, EPOLLIN, 200, VGPU_MOCK_POLL_CONSUME);
 	log_poll(fd, POLLIN, 5000);
 	log_poll(fd, POLLIN, 100);
+}
+
+/* What nobody asks for stays, for whoever asks. */
+DIFF_TEST(not_asked_for)
+{
+	int fd = open_device(O_RDWR);
+
+	arm(fd, EPOLLIN, 0, VGPU_MOCK_POLL_CONSUME);
+	log_poll(fd, POLLPRI, 0);
+	log_poll(fd, POLLPRI, 50);
+	log_poll(fd, 0, 0);
+	log_poll(fd, POLLIN | POLLPRI, 0);
+	log_poll(fd, POLLIN, 0);
+}
+
+static void *await_in(void *arg)
+{
+	log_poll(*(int *)arg, POLLIN, 5000);
+	return NULL;
+}
+
+/* Who waits for one event is not forgotten over others, who ask for another. */
+DIFF_TEST(waiting_for_different_events)
+{
+	int fd = open_device(O_RDWR);
+	pthread_t thread;
+	unsigned int i;
+	__u64 before;
+
+	arm(fd, 0, 0, 0);
+	before = polls(fd);
+	MUST(!pthread_create(&thread, NULL, await_in, &fd));
+	while (polls(fd) == before)
+		usleep(1000);
+	for (i = 0; i < 20; i++) {
+		struct pollfd pollfd = { .fd = fd, .events = i & 1 ? POLLPRI : POLLOUT };
+
+		CHECK(!poll(&pollfd, 1, i % 3));
+	}
+	arm(fd, EPOLLIN, 0, 0);
+	MUST(!pthread_join(thread, NULL));
+	log_poll(fd, POLLIN | POLLPRI, 0);
 }
 
 DIFF_TEST(select)
