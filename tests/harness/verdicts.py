@@ -24,6 +24,10 @@ def is_skip(verdict):
     return verdict.split(" ")[0] in ("skip", "Unsupported")
 
 
+def is_refused(suite, row):
+    return any(row["test"].startswith(tests) and set(row["forwarded"]) == {verdict} for tests, verdict in suite.refused)
+
+
 def of_suite(suite, machine):
     """Runs it; returns the rows of the table: one a test, with all verdicts of both sides."""
     suite.prepare(machine)
@@ -53,14 +57,16 @@ def of_suite(suite, machine):
                          "same" if set(row["real"]) == set(row["forwarded"]) else "DIFFERENT")
         if row["result"] == "same" and is_skip(row["real"][0]):
             row["result"] = "skipped"
-    count = {result: sum(row["result"] == result for row in rows) for result in ("same", "skipped", "unstable",
-                                                                                 "DIFFERENT")}
+        if row["result"] == "DIFFERENT" and is_refused(suite, row):
+            row["result"] = "refused"
+    count = {result: sum(row["result"] == result for row in rows)
+             for result in ("same", "skipped", "refused", "unstable", "DIFFERENT")}
     passes = sum(passed(suite, row) for row in rows)
     say(f"{suite.name:<20} {len(rows):>4} tests, {passes} pass directly: {count['same']} same, {count['skipped']} skipped, "
-        f"{count['unstable']} unstable, {count['DIFFERENT']} different ({time.monotonic() - start:.0f} s, "
+        f"{count['refused']} refused on purpose, {count['unstable']} unstable, {count['DIFFERENT']} different ({time.monotonic() - start:.0f} s, "
         f"{machine.cpu() - computed:.0f} s computing)")
     for row in rows:
-        if row["result"] in ("unstable", "DIFFERENT"):
+        if row["result"] in ("refused", "unstable", "DIFFERENT"):
             say(f"    {row['result']}: {row['test']}: real {', '.join(row['real'])};"
                 f" forwarded {', '.join(row['forwarded'])}")
     return rows
