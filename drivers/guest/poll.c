@@ -51,8 +51,11 @@ static __poll_t poll_ask(struct vgpu_object *object, struct poll_table_struct *w
 	if (poll_is_alone(object, wait))
 		object->poll_asked = 0;
 	object->poll_asked |= object->fasync ? POLL_EVENTS : wanted;
-	if (wanted & ~object->poll_armed)
+	if (wanted & ~object->poll_armed) {
 		asked = object->poll_asked;
+		/* The host forgets what it was armed for. */
+		object->poll_armed = 0;
+	}
 	*gen = object->poll_gen;
 	spin_unlock(&object->poll_lock);
 	return asked;
@@ -111,6 +114,7 @@ static __poll_t poll_object(struct file *file, struct poll_table_struct *wait, _
 {
 	struct vgpu_object *object = file->private_data;
 	__poll_t asked, more, found, mask = 0;
+	bool again = false;
 	u32 gen;
 	int ret;
 
@@ -122,6 +126,12 @@ static __poll_t poll_object(struct file *file, struct poll_table_struct *wait, _
 		mask |= found;
 		more = poll_arm(object, gen, asked, mask);
 		asked = more ? asked | more : 0;
+		again = again || more;
+	}
+	/* It may have found what another poller, whose call found nothing, waits for. */
+	if (again && (mask & ~wanted)) {
+		vgpu_poll_touch(object);
+		wake_up_poll(&object->wait, mask & ~wanted);
 	}
 	return mask;
 }

@@ -105,6 +105,18 @@ DIFF_TEST(not_asked_for)
 	log_poll(fd, POLLIN, 0);
 }
 
+/* Nor is what was waited for before another event was asked for, and there. */
+DIFF_TEST(asked_for_in_turns)
+{
+	int fd = open_device(O_RDWR);
+
+	arm(fd, EPOLLOUT, 0, 0);
+	arm(fd, EPOLLIN, 1500, 0);
+	log_poll(fd, POLLIN, 0);
+	log_poll(fd, POLLOUT, 0);
+	log_poll(fd, POLLIN, 8000);
+}
+
 static void *await_in(void *arg)
 {
 	log_poll(*(int *)arg, POLLIN, 5000);
