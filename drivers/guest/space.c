@@ -152,7 +152,8 @@ static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t la
 	 */
 	if (!list_empty(&gone)) {
 		space_settle_gone(&gone);
-		unmap_mapping_range(space->inode->i_mapping, 0, 0, 0);
+		/* The number of all pages there can be wraps to 0, which means all. */
+		unmap_mapping_pages(space->inode->i_mapping, first, last - first + 1, false);
 	}
 	mutex_unlock(&space->lock);
 
