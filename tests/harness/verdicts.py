@@ -25,7 +25,8 @@ def is_skip(verdict):
 
 
 def is_refused(suite, row):
-    return any(row["test"].startswith(tests) and set(row["forwarded"]) == {verdict} for tests, verdict in suite.refused)
+    return any(row["test"].startswith(tests) and set(row["real"]) <= directly and set(row["forwarded"]) == {verdict}
+               for tests, directly, verdict in suite.refused)
 
 
 def of_suite(suite, machine):
