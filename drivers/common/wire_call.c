@@ -279,6 +279,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 			0 : -EPROTO;
 	case VGPU_OP_POLL:
 		return !nr_segs && !(le32_to_cpu(call->args.poll.flags) & ~VGPU_POLL_STAY) &&
+			!(le32_to_cpu(call->args.poll.events) & ~VGPU_POLL_EVENTS) &&
 			raw_ok(raw + 1, nr_raw - 1) ? 0 : -EPROTO;
 	case VGPU_OP_MMAP:
 		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap);

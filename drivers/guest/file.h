@@ -29,6 +29,6 @@ long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
 int vgpu_fasync(int fd, struct file *file, int on);
 __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
 void vgpu_poll_touch(struct vgpu_object *object);
-void vgpu_poll_event(struct vgpu_object *object, u32 revents);
+void vgpu_poll_event(struct vgpu_object *object, __poll_t revents);
 
 #endif /* VGPU_FILE_H */

@@ -184,7 +184,7 @@ void vgpu_object_hangup_all(struct vgpu_host *host)
 
 	spin_lock(&host->lock);
 	hash_for_each(host->objects, i, object, hash)
-		wake_up_poll(&object->wait, EPOLLHUP | EPOLLERR);
+		wake_up_all(&object->wait);
 	spin_unlock(&host->lock);
 }
 
@@ -192,9 +192,9 @@ void vgpu_object_hangup_all(struct vgpu_host *host)
  * vgpu_object_poll_event - the host says that an armed object became ready
  * @host: the host
  * @id: number of the object; it may be gone
- * @revents: what its poll returned
+ * @revents: what the wakeup was for
  */
-void vgpu_object_poll_event(struct vgpu_host *host, u32 id, u32 revents)
+void vgpu_object_poll_event(struct vgpu_host *host, u32 id, __poll_t revents)
 {
 	struct vgpu_object *object;
 

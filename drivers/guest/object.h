@@ -45,7 +45,6 @@ struct vgpu_space;
  * @wait: pollers
  * @fasync: who wants SIGIO
  * @poll_lock: guards what follows
- * @poll_asked: events that pollers want
  * @poll_armed: events for which it was not ready, and the host will tell of the next
  *	wakeup
  * @poll_gen: rises whenever that may have changed
@@ -74,7 +73,6 @@ struct vgpu_object {
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;
 	spinlock_t poll_lock;
-	__poll_t poll_asked;
 	__poll_t poll_armed;
 	u32 poll_gen;
 };
@@ -85,7 +83,7 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 void vgpu_object_put(struct vgpu_object *object);
 void vgpu_object_release(struct vgpu_object *object);
 void vgpu_object_hangup_all(struct vgpu_host *host);
-void vgpu_object_poll_event(struct vgpu_host *host, u32 id, u32 revents);
+void vgpu_object_poll_event(struct vgpu_host *host, u32 id, __poll_t revents);
 
 /* proxy.c: files for objects that calls return */
 struct file *vgpu_proxy_file(struct vgpu_object *object, struct file *from);

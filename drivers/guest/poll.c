@@ -17,65 +17,30 @@
 #include "object.h"
 #include "session.h"
 
-/* What pollers can ask for. */
-#define POLL_EVENTS	(EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLNVAL | \
-			 EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | EPOLLMSG | \
-			 EPOLLRDHUP)
-
-/* Whether no other poller than the caller may be waiting. */
-static bool poll_is_alone(struct vgpu_object *object, struct poll_table_struct *wait)
-{
-	struct list_head *pollers = &object->wait.head;
-	unsigned long flags;
-	bool alone;
-
-	spin_lock_irqsave(&object->wait.lock, flags);
-	alone = list_empty(pollers) || (wait && wait->_qproc && list_is_singular(pollers));
-	spin_unlock_irqrestore(&object->wait.lock, flags);
-	return alone;
-}
+#define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
 
 /*
- * What to ask for in a call. Some drivers do something when they are asked for an
- * event, so it is what pollers want, and no more; but what all of them want, as one
- * call arms the object for all. @wait: the caller has queued itself, if it waits.
- * Return: 0 if nothing has changed since a POLL call found none of @wanted; else
+ * Return: false if nothing has changed since POLL calls found none of @wanted; else
  * *@gen is for poll_arm().
  */
-static __poll_t poll_ask(struct vgpu_object *object, struct poll_table_struct *wait,
-			 __poll_t wanted, u32 *gen)
+static bool poll_ask(struct vgpu_object *object, __poll_t wanted, u32 *gen)
 {
-	__poll_t asked = 0;
+	bool ask;
 
 	spin_lock(&object->poll_lock);
-	if (poll_is_alone(object, wait))
-		object->poll_asked = 0;
-	object->poll_asked |= object->fasync ? POLL_EVENTS : wanted;
-	if (wanted & ~object->poll_armed) {
-		asked = object->poll_asked;
-		/* The host forgets what it was armed for. */
-		object->poll_armed = 0;
-	}
+	ask = wanted & ~object->poll_armed;
 	*gen = object->poll_gen;
 	spin_unlock(&object->poll_lock);
-	return asked;
+	return ask;
 }
 
-/*
- * A POLL call that asked for @asked found @mask; an event may have come before its
- * reply. Return: what other pollers asked for meanwhile, whose call the host may
- * have had before this one, which took the arming away.
- */
-static __poll_t poll_arm(struct vgpu_object *object, u32 gen, __poll_t asked, __poll_t mask)
+/* A POLL call found none of @wanted; an event may have come before its reply. */
+static void poll_arm(struct vgpu_object *object, u32 gen, __poll_t wanted)
 {
-	__poll_t more;
-
 	spin_lock(&object->poll_lock);
-	more = object->poll_asked & ~asked;
-	if (!mask && !more && object->poll_gen == gen)
-		object->poll_armed = asked;
+	if (object->poll_gen == gen)
+		object->poll_armed |= wanted;
 	spin_unlock(&object->poll_lock);
-	return more;
 }
 
 /* Return: -errno, or 0 with *@mask. */
@@ -99,70 +64,54 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, __poll_t *mas
 	if (!ret && xcall.result)
 		ret = -EIO;
 	if (!ret)
-		*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents);
+		*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents) &
+			POLL_EVENTS;
 	vgpu_xcall_fini(&xcall);
 	vgpu_session_put(session);
 	return ret;
 }
 
-/*
- * @wait: of a poller; NULL: nobody's. @flags: VGPU_POLL_*. Return: what the driver's
- * poll says, whose next wakeup the host will tell of.
- */
-static __poll_t poll_object(struct file *file, struct poll_table_struct *wait, __poll_t wanted,
-			    u32 flags)
-{
-	struct vgpu_object *object = file->private_data;
-	__poll_t asked, more, found, mask = 0;
-	bool again = false;
-	u32 gen;
-	int ret;
-
-	asked = poll_ask(object, wait, wanted, &gen);
-	while (asked) {
-		ret = poll_call(file, flags, asked, &found);
-		if (ret)
-			return ret == -EINTR ? mask : EPOLLHUP | EPOLLERR;
-		mask |= found;
-		more = poll_arm(object, gen, asked, mask);
-		asked = more ? asked | more : 0;
-		again = again || more;
-	}
-	/* It may have found what another poller, whose call found nothing, waits for. */
-	if (again && (mask & ~wanted)) {
-		vgpu_poll_touch(object);
-		wake_up_poll(&object->wait, mask & ~wanted);
-	}
-	return mask;
-}
-
 /* f_op->poll */
 __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 {
+	__poll_t wanted = (poll_requested_events(wait) & POLL_EVENTS) | EPOLLERR | EPOLLHUP;
 	struct vgpu_object *object = file->private_data;
+	__poll_t mask = 0;
+	u32 gen;
+	int ret;
 
 	poll_wait(file, &object->wait, wait);
 	if (vgpu_host_is_down(object->host))
 		return EPOLLHUP | EPOLLERR;
 	if (!(object->fops & VGPU_FOP_POLL))
 		return DEFAULT_POLLMASK;
-	return poll_object(file, wait,
-			   (poll_requested_events(wait) & POLL_EVENTS) | EPOLLERR | EPOLLHUP, 0);
+	/* Some drivers do something when asked for an event, so ask for no other. */
+	if (!poll_ask(object, wanted, &gen))
+		return 0;
+	ret = poll_call(file, 0, wanted, &mask);
+	if (ret)
+		return ret == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
+	/* It may have changed since others found nothing. */
+	if (mask)
+		vgpu_poll_touch(object);
+	else
+		poll_arm(object, gen, wanted);
+	return mask;
 }
 
 /*
  * f_op->fasync. Drivers send SIGIO where they wake their pollers, so once somebody
- * wants it the host tells of every wakeup.
+ * wants it the host tells of every wakeup. The driver is asked for no event: some do
+ * something then, and nobody polls.
  */
 int vgpu_fasync(int fd, struct file *file, int on)
 {
 	struct vgpu_object *object = file->private_data;
 	int ret = fasync_helper(fd, file, on, &object->fasync);
+	__poll_t mask;
 
-	if (ret <= 0 || !on)
-		return ret;
-	vgpu_poll_touch(object);
-	poll_object(file, NULL, POLL_EVENTS, VGPU_POLL_STAY);
+	if (ret > 0 && on)
+		poll_call(file, VGPU_POLL_STAY, 0, &mask);
 	return ret;
 }
 
@@ -180,11 +129,17 @@ void vgpu_poll_touch(struct vgpu_object *object)
  * @object: the object; host->lock is held
  * @revents: what the driver's wakeup was for
  */
-void vgpu_poll_event(struct vgpu_object *object, u32 revents)
+void vgpu_poll_event(struct vgpu_object *object, __poll_t revents)
 {
 	vgpu_poll_touch(object);
-	wake_up_poll(&object->wait, (__force __poll_t)revents);
+	/*
+	 * All who wait for it, as only one wakeup is told. Without an event where it may
+	 * have been for any: some take what they are told for the answer.
+	 */
+	if (revents & (EPOLLERR | EPOLLHUP))
+		wake_up_all(&object->wait);
+	else
+		__wake_up(&object->wait, TASK_NORMAL, 0, poll_to_key(revents));
 	kill_fasync(&object->fasync, SIGIO,
-		    (__force __poll_t)revents & (EPOLLIN | EPOLLPRI | EPOLLERR | EPOLLHUP) ?
-		    POLL_IN : POLL_OUT);
+		    revents & (EPOLLIN | EPOLLPRI | EPOLLERR | EPOLLHUP) ? POLL_IN : POLL_OUT);
 }

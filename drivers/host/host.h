@@ -319,13 +319,15 @@ struct vgpu_extent {
 struct vgpu_poll_entry;
 
 struct vgpu_poll {
-	/* All but @node and @revents. */
+	/* All but @woken, @node and @revents. */
 	struct mutex lock;
 	struct list_head entries;
-	bool armed;
 	bool stay;
 	bool failed;
+	/* What a wakeup is told of. Written under @lock. */
 	__poll_t events;
+	/* What wakeups were for, until @work runs. */
+	atomic_t woken;
 	struct work_struct work;
 	/* Under peer->events_lock: in peer->events, and what to tell. */
 	struct list_head node;

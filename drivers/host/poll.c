@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Readiness. A POLL call leaves wait entries on the driver's queues; the first
- * wakeup is told to the guest, once (or each, for SIGIO), so waiting costs no calls. The driver is
- * not asked then: the poll of some takes away what it reports, and only a
- * program's own poll may do that.
+ * Readiness. A POLL call arms its object for the events that it asks for: it leaves
+ * wait entries on the driver's queues, one on each. The first wakeup for an event is
+ * told to the guest, once (or each, for SIGIO), so waiting costs no calls. The driver
+ * is not asked then: the poll of some takes away what it reports, and only a program's
+ * own poll may do that.
  *
  * A wakeup only queues work. Entries go before the file does, which keeps the
  * queues alive, or when a queue says with POLLFREE that it ends earlier.
@@ -14,13 +15,17 @@
 
 #include "host.h"
 
+#define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
+/* Whoever polls hears of these without asking. */
+#define POLL_ALWAYS	(EPOLLERR | EPOLLHUP)
+/* Most drivers have one queue, or two. */
+#define POLL_MAX_ENTRIES	64
+
 struct vgpu_poll_entry {
 	struct list_head node;
 	struct vgpu_poll *poll;
 	wait_queue_entry_t wait;
 	wait_queue_head_t *head;
-	/* What the wakeups since then were for. */
-	atomic_t woken;
 };
 
 struct vgpu_poll_table {
@@ -28,19 +33,24 @@ struct vgpu_poll_table {
 	struct vgpu_poll *poll;
 };
 
+static void poll_woken(struct vgpu_poll *poll, __poll_t mask)
+{
+	atomic_or((__force int)mask, &poll->woken);
+	queue_work(vgpu_host_wq, &poll->work);
+}
+
 static int poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
 	struct vgpu_poll_entry *entry = container_of(wait, struct vgpu_poll_entry, wait);
 	__poll_t mask = key_to_poll(key);
 
-	if (mask && !(mask & (entry->poll->events | EPOLLERR | EPOLLHUP | POLLFREE)))
+	if (mask && !(mask & (READ_ONCE(entry->poll->events) | POLLFREE)))
 		return 0;
 	/* A wakeup without a mask may be for anything. */
-	atomic_or(mask ? (__force int)mask : ~0, &entry->woken);
-	queue_work(vgpu_host_wq, &entry->poll->work);
+	poll_woken(entry->poll, mask ?: POLL_EVENTS);
 	if (mask & POLLFREE) {
 		list_del_init(&wait->entry);
-		/* Pairs with poll_disarm_locked(): the head may be freed from here on. */
+		/* Pairs with poll_forget(): the head may be freed from here on. */
 		smp_store_release(&entry->head, NULL);
 	}
 	return 1;
@@ -49,9 +59,27 @@ static int poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void
 static void poll_queue(struct file *file, wait_queue_head_t *head, poll_table *pt)
 {
 	struct vgpu_poll *poll = container_of(pt, struct vgpu_poll_table, pt)->poll;
-	struct vgpu_poll_entry *entry;
+	struct vgpu_poll_entry *entry, *next;
+	wait_queue_head_t *old;
+	unsigned int nr = 0;
 
-	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
+	list_for_each_entry_safe(entry, next, &poll->entries, node) {
+		/* Pairs with poll_wake(). */
+		old = smp_load_acquire(&entry->head);
+		if (!old) {
+			list_del(&entry->node);
+			kfree(entry);
+			continue;
+		}
+		if (old == head) {
+			/* A wakeup sees poll->events, or was before the driver looks. */
+			spin_lock_irq(&head->lock);
+			spin_unlock_irq(&head->lock);
+			return;
+		}
+		nr++;
+	}
+	entry = nr < POLL_MAX_ENTRIES ? kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT) : NULL;
 	if (!entry) {
 		poll->failed = true;
 		return;
@@ -63,12 +91,12 @@ static void poll_queue(struct file *file, wait_queue_head_t *head, poll_table *p
 	add_wait_queue(head, &entry->wait);
 }
 
-static void poll_disarm_locked(struct vgpu_poll *poll)
+static void poll_forget(struct vgpu_poll *poll)
 {
 	struct vgpu_poll_entry *entry, *next;
 
 	lockdep_assert_held(&poll->lock);
-	poll->armed = false;
+	WRITE_ONCE(poll->events, 0);
 	list_for_each_entry_safe(entry, next, &poll->entries, node) {
 		wait_queue_head_t *head;
 
@@ -88,23 +116,21 @@ static void poll_work(struct work_struct *work)
 	struct vgpu_poll *poll = container_of(work, struct vgpu_poll, work);
 	struct vgpu_object *object = container_of(poll, struct vgpu_object, poll);
 	struct vgpu_peer *peer = object->peer;
-	struct vgpu_poll_entry *entry;
-	__poll_t revents = 0;
+	__poll_t revents;
 
 	mutex_lock(&poll->lock);
-	list_for_each_entry(entry, &poll->entries, node)
-		revents |= (__force __poll_t)atomic_xchg(&entry->woken, 0);
-	revents &= poll->events | EPOLLERR | EPOLLHUP;
-	if (!poll->armed)
-		revents = 0;
-	if (revents && !poll->stay)
-		poll_disarm_locked(poll);
+	revents = (__force __poll_t)atomic_xchg(&poll->woken, 0) & poll->events;
+	/* Who waits for another event may be the only one who is there to ask again. */
+	if (!poll->stay)
+		WRITE_ONCE(poll->events, poll->events & ~revents);
+	if (!poll->stay && (revents & POLL_ALWAYS))
+		poll_forget(poll);
 	mutex_unlock(&poll->lock);
 	if (!revents)
 		return;
 
 	spin_lock_irq(&peer->events_lock);
-	poll->revents = revents;
+	poll->revents |= revents;
 	if (list_empty(&poll->node))
 		list_add_tail(&poll->node, &peer->events);
 	spin_unlock_irq(&peer->events_lock);
@@ -125,7 +151,7 @@ void vgpu_poll_fini(struct vgpu_object *object)
 	struct vgpu_poll *poll = &object->poll;
 
 	mutex_lock(&poll->lock);
-	poll_disarm_locked(poll);
+	poll_forget(poll);
 	mutex_unlock(&poll->lock);
 	cancel_work_sync(&poll->work);
 	spin_lock_irq(&peer->events_lock);
@@ -137,31 +163,32 @@ void vgpu_poll_fini(struct vgpu_object *object)
 s64 vgpu_poll_run(struct vgpu_hcall *call)
 {
 	const struct vgpu_args_poll *args = &call->view.call->args.poll;
+	__poll_t events = (__force __poll_t)le32_to_cpu(args->events) | POLL_ALWAYS;
 	struct vgpu_object *object = call->object;
 	struct vgpu_poll *poll = &object->poll;
 	struct vgpu_poll_table table = { .poll = poll };
 	__poll_t revents;
+	bool failed;
 
 	mutex_lock(&poll->lock);
-	poll_disarm_locked(poll);
-	poll->events = (__force __poll_t)le32_to_cpu(args->events);
 	/* For good: calls of pollers who don't know of it may be under way. */
 	if (le32_to_cpu(args->flags) & VGPU_POLL_STAY)
 		poll->stay = true;
+	WRITE_ONCE(poll->events, poll->stay ? POLL_EVENTS : poll->events | events);
 	poll->failed = false;
 	init_poll_funcptr(&table.pt, poll_queue);
-	table.pt._key = poll->events | EPOLLERR | EPOLLHUP;
-	revents = vfs_poll(object->file, &table.pt) & (poll->events | EPOLLERR | EPOLLHUP);
+	table.pt._key = events;
 	/*
 	 * Armed also when it is ready: an edge-triggered waiter wants to hear of the
 	 * next wakeup. One since then has queued work that waits for the lock.
 	 */
-	if (poll->failed)
-		poll_disarm_locked(poll);
-	else
-		poll->armed = true;
+	revents = vfs_poll(object->file, &table.pt) & events;
+	failed = poll->failed;
 	mutex_unlock(&poll->lock);
-	if (!revents && poll->failed)
+	/* Nobody is left waiting for what is not watched. */
+	if (failed)
+		poll_woken(poll, POLL_EVENTS);
+	if (failed && !revents)
 		return vgpu_call_refuse(call, -ENOMEM);
 	call->out.poll.revents = cpu_to_le32((__force u32)revents);
 	return 0;
@@ -182,6 +209,7 @@ int vgpu_poll_announce(struct vgpu_peer *peer)
 		if (object) {
 			msg.object = cpu_to_le32(object->id);
 			msg.revents = cpu_to_le32((__force u32)object->poll.revents);
+			object->poll.revents = 0;
 			list_del_init(&object->poll.node);
 		}
 		spin_unlock_irq(&peer->events_lock);

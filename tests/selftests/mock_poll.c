@@ -147,6 +147,59 @@ DIFF_TEST(waiting_for_different_events)
 	log_poll(fd, POLLIN | POLLPRI, 0);
 }
 
+/* Nor over a wakeup for others, who don't ask again. */
+DIFF_TEST(woken_for_another_event)
+{
+	struct epoll_event event = { .events = EPOLLOUT };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	int fd = open_device(O_RDWR);
+	pthread_t thread;
+	__u64 before;
+
+	arm(fd, 0, 0, 0);
+	MUST(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	before = polls(fd);
+	MUST(!pthread_create(&thread, NULL, await_in, &fd));
+	while (polls(fd) == before)
+		usleep(1000);
+	arm(fd, EPOLLOUT, 0, 0);
+	arm(fd, EPOLLIN, 300, 0);
+	MUST(!pthread_join(thread, NULL));
+	log_poll(fd, POLLIN | POLLOUT, 0);
+}
+
+static void *poll_out(void *arg)
+{
+	struct pollfd pollfd = { .fd = *(int *)arg, .events = POLLOUT };
+
+	while (!poll(&pollfd, 1, 0))
+		;
+	return NULL;
+}
+
+/* Nor over polls of others that the wakeup meets. */
+DIFF_TEST(woken_while_others_poll)
+{
+	int fd = open_device(O_RDWR);
+	pthread_t waiter, other;
+	int i, times = diff_times(100);
+
+	arm(fd, 0, 0, 0);
+	MUST(!pthread_create(&other, NULL, poll_out, &fd));
+	for (i = 0; i < times; i++) {
+		__u64 before = polls(fd);
+
+		MUST(!pthread_create(&waiter, NULL, await_in, &fd));
+		while (polls(fd) - before < 3)
+			usleep(100);
+		arm(fd, EPOLLIN, 1, 0);
+		MUST(!pthread_join(waiter, NULL));
+		arm(fd, 0, 0, 0);
+	}
+	arm(fd, EPOLLOUT, 0, 0);
+	MUST(!pthread_join(other, NULL));
+}
+
 DIFF_TEST(select)
 {
 	struct timeval timeout = { 5, 0 };
@@ -342,6 +395,27 @@ DIFF_TEST(sigio)
 	log_signals(fd, 5000, true);
 	close(fd);
 	log_signals(-1, 50, false);
+}
+
+/* Wakeups that say nothing, told to all because somebody wants signals. */
+DIFF_TEST(sigio_beside_epoll)
+{
+	int fd = open_device(O_RDWR);
+	int epoll, i;
+
+	signal(SIGIO, SIG_IGN);
+	arm(fd, 0, 0, 0);
+	LOG_CALL(fcntl(fd, F_SETOWN, getpid()));
+	LOG_CALL(fcntl(fd, F_SETFL, O_ASYNC));
+	epoll = epoll_with(fd, EPOLLIN);
+	for (i = 0; i < 3; i++) {
+		log_epoll(epoll, 20);
+		arm(fd, 0, 0, 0);
+		log_epoll(epoll, 20);
+		arm(fd, EPOLLIN, 50, 0);
+		log_epoll(epoll, 5000);
+		arm(fd, 0, 0, 0);
+	}
 }
 
 DIFF_TEST_NODE(without_poll, "STREAM", DIFF_SECONDS)

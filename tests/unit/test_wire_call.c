@@ -227,7 +227,9 @@ static const struct wire_case call_llseek[] = {
 };
 
 static const struct wire_case call_poll[] = {
-	ARGS(poll, events, ~0U, true),
+	ARGS(poll, events, VGPU_POLL_EVENTS, true),
+	ARGS(poll, events, 0x4000, false),
+	ARGS(poll, events, 1U << 31, false),
 	ARGS(poll, flags, VGPU_POLL_STAY, true),
 	ARGS(poll, flags, VGPU_POLL_STAY << 1, false),
 	ARGS(poll, reserved2[0], 1, false),

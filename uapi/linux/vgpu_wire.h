@@ -300,8 +300,9 @@ struct vgpu_session_close {
 /**
  * struct vgpu_poll_event - host: the driver woke the pollers of an object
  * @hdr: VGPU_MSG_POLL_EVENT
- * @object: the object; every POLL call arms it for one such message, or for all
- * @revents: what the wakeup was for: a hint, whose truth the next POLL tells
+ * @object: the object; a POLL call arms it for its events, beside others
+ * @revents: what the wakeup was for, and it is no longer armed for: a hint, whose
+ *	truth the next POLL tells
  */
 struct vgpu_poll_event {
 	struct vgpu_hdr hdr;
@@ -444,7 +445,10 @@ struct vgpu_args_llseek {
 	__le64 reserved2[4];
 };
 
-/* From now on every wakeup is told, not only the next one after a POLL. */
+/* What a POLL may ask for and a POLL_EVENT tell of: all events of poll(2). */
+#define VGPU_POLL_EVENTS	0x27ff
+
+/* From now on every wakeup is told, for whatever it is. */
 #define VGPU_POLL_STAY		(1U << 0)
 
 struct vgpu_args_poll {
