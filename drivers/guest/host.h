@@ -15,6 +15,7 @@
  *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
  *	session->lock			spinlock: lanes
  *	object->poll_lock		spinlock: cached readiness
+ *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
  *	host->control.lock		spinlock: numbers and queue of messages
  *
  * No lock of these is held over a send, a receive or an access to user memory,

@@ -7,7 +7,9 @@
  * those that go, so a mapping keeps *spans*: how many address spaces cover each
  * part. A fork adds one for the VMA's range; a split adds none, since the two
  * halves cover what the one did; a close takes one away, and a part that nobody
- * covers any more ends at the host.
+ * covers any more ends at the host. So does one that the process whose shadow it
+ * is has unmapped: it may have something else at the address now, which its calls
+ * mean. A child that still shows the part finds SIGBUS there.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -25,22 +27,27 @@
 #include "session.h"
 #include "space.h"
 
-/* Pages [first, end) of the space are covered by @users VMAs. */
+/*
+ * Pages [first, end) of the space are covered by @users VMAs, @own of them of the
+ * process whose shadow has them.
+ */
 struct mapping_span {
 	struct list_head node;
 	pgoff_t first;
 	pgoff_t end;
 	unsigned int users;
+	unsigned int own;
 };
 
-static struct mapping_span *span_alloc(pgoff_t first, pgoff_t end, unsigned int users)
+static struct mapping_span *span_alloc(pgoff_t first, pgoff_t end)
 {
 	/* Needed where a VMA goes away, which cannot fail. */
 	struct mapping_span *span = kmalloc(sizeof(*span), GFP_KERNEL | __GFP_NOFAIL);
 
 	span->first = first;
 	span->end = end;
-	span->users = users;
+	span->users = 1;
+	span->own = 1;
 	return span;
 }
 
@@ -60,6 +67,7 @@ static struct mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
 		spare->first = at;
 		spare->end = span->end;
 		spare->users = span->users;
+		spare->own = span->own;
 		span->end = at;
 		list_add(&spare->node, &span->node);
 		return NULL;
@@ -67,12 +75,16 @@ static struct mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
 	return spare;
 }
 
-/* Count one VMA more or less on [first, end); what nobody covers goes to @gone. */
-static void spans_count(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t end, int change,
+/* Count @vma once more or less; what ends goes to @gone. */
+static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
 			struct list_head *gone)
 {
-	struct mapping_span *a = span_alloc(0, 0, 0);
-	struct mapping_span *b = span_alloc(0, 0, 0);
+	bool own = vma->vm_mm == mapping->session->mm;
+	/* At its end the process maps nothing else. */
+	bool unmapped = own && change < 0 && atomic_read(&vma->vm_mm->mm_users);
+	pgoff_t first = vma->vm_pgoff, end = first + vma_pages(vma);
+	struct mapping_span *a = span_alloc(0, 0);
+	struct mapping_span *b = span_alloc(0, 0);
 	struct mapping_span *span, *tmp;
 
 	spin_lock(&mapping->lock);
@@ -82,7 +94,8 @@ static void spans_count(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t end
 		if (span->first < first || span->end > end)
 			continue;
 		span->users += change;
-		if (!span->users)
+		span->own += own ? change : 0;
+		if (!span->users || (unmapped && !span->own))
 			list_move_tail(&span->node, gone);
 	}
 	spin_unlock(&mapping->lock);
@@ -120,6 +133,20 @@ u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff)
 	return mapping->addr + ((u64)(pgoff - mapping->pgoff) << PAGE_SHIFT);
 }
 
+pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
+{
+	struct mapping_span *span;
+	pgoff_t end = pgoff;
+
+	spin_lock(&mapping->lock);
+	list_for_each_entry(span, &mapping->spans, node) {
+		if (span->first <= end && end < span->end)
+			end = span->end;
+	}
+	spin_unlock(&mapping->lock);
+	return end - pgoff;
+}
+
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len)
 {
 	vgpu_control_unmap(mapping->session->host, mapping->session->number, addr, len);
@@ -138,7 +165,7 @@ static void mapping_vma_open(struct vm_area_struct *vma)
 	 */
 	if (vma->vm_mm != current->mm ||
 	    vma->vm_start != vgpu_mapping_addr(mapping, vma->vm_pgoff))
-		spans_count(mapping, vma->vm_pgoff, vma->vm_pgoff + vma_pages(vma), 1, &none);
+		spans_count(mapping, vma, 1, &none);
 }
 
 static void mapping_vma_close(struct vm_area_struct *vma)
@@ -147,7 +174,7 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 	struct mapping_span *span, *tmp;
 	LIST_HEAD(gone);
 
-	spans_count(mapping, vma->vm_pgoff, vma->vm_pgoff + vma_pages(vma), -1, &gone);
+	spans_count(mapping, vma, -1, &gone);
 	list_for_each_entry_safe(span, tmp, &gone, node) {
 		vgpu_space_unmap(mapping, span->first, span->end - span->first);
 		kfree(span);
@@ -252,13 +279,12 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	mapping->space = object->space;
 	mapping->addr = vma->vm_start;
 	mapping->pgoff = vma->vm_pgoff;
-	mapping->nr = vma_pages(vma);
 	ret = mapping_call(mapping, object, vma);
 	if (ret)
 		goto err_mapping;
-	vgpu_space_renew(mapping->space, mapping->pgoff, mapping->nr);
+	vgpu_space_renew(mapping->space, mapping->pgoff, vma_pages(vma));
 
-	list_add(&span_alloc(mapping->pgoff, mapping->pgoff + mapping->nr, 1)->node,
+	list_add(&span_alloc(mapping->pgoff, mapping->pgoff + vma_pages(vma))->node,
 		 &mapping->spans);
 	kref_get(&object->space->ref);
 	mapping->export = vgpu_export_get(object->export);

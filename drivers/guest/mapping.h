@@ -25,10 +25,10 @@ struct vm_area_struct;
  * @space: what it shows
  * @addr: where it begins in the shadow
  * @pgoff: what it begins with, pages in @space
- * @nr: pages
  * @flags: VGPU_MAP_*
  * @lock: guards what follows
- * @spans: parts of it with the number of VMAs that cover each
+ * @spans: parts of it with the number of VMAs that cover each, in order; what has
+ *	ended at the host has none, and never again
  * @ahead_next: page at which a fault counts as sequential
  * @ahead: pages that the last fault fetched
  * @error: why the page at @error_index could not be fetched: the next fault
@@ -42,7 +42,6 @@ struct vgpu_mapping {
 	struct vgpu_space *space;
 	u64 addr;
 	pgoff_t pgoff;
-	pgoff_t nr;
 	u32 flags;
 	spinlock_t lock;
 	struct list_head spans;
@@ -70,6 +69,12 @@ void vgpu_mapping_put(struct vgpu_mapping *mapping);
 
 /* Address in the shadow of page @pgoff of the space; it is inside the mapping. */
 u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
+
+/*
+ * How many pages from page @pgoff of the space on are still mapped in the shadow.
+ * Something else may be at the address of others.
+ */
+pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
 
 /* Tell the host, one-way, that a range of the shadow is not used any more. */
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len);

@@ -333,12 +333,12 @@ static int space_insert(struct vgpu_space *space, pgoff_t index, const void *byt
 /* How many pages to fetch at @index: doubles while a program reads on. */
 static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
 {
-	pgoff_t left = mapping->pgoff + mapping->nr - index;
+	pgoff_t left = vgpu_mapping_covered(mapping, index);
 	u32 nr;
 
 	spin_lock(&mapping->lock);
 	nr = index == mapping->ahead_next ? min(mapping->ahead * 2, SPACE_AHEAD_MAX) : 1;
-	nr = min_t(pgoff_t, max(nr, 1U), left);
+	nr = clamp_t(pgoff_t, left, 1, max(nr, 1U));
 	mapping->ahead = nr;
 	mapping->ahead_next = index + nr;
 	spin_unlock(&mapping->lock);
@@ -364,6 +364,8 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	if (got < 0)
 		return got;
 	got >>= PAGE_SHIFT;
+	/* The rest may have been read from what is there now: see mapping.h. */
+	got = min_t(pgoff_t, got, vgpu_mapping_covered(mapping, index));
 	if (!got)
 		return -EFAULT;
 	for (i = 0; i < got; i++) {
@@ -511,7 +513,8 @@ static vm_fault_t space_mkwrite(struct vm_fault *vmf, bool as_page)
 
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, vmf->pgoff);
-	if (space->dead) {
+	/* Under the lock, for vgpu_space_unmap() to find what is dirty at the end. */
+	if (space->dead || !vgpu_mapping_covered(mapping, vmf->pgoff)) {
 		fault = VM_FAULT_SIGBUS;
 	} else if (!page || (as_page && page->page != vmf->page)) {
 		/* Dropped in between, and its PTE with it. */

@@ -274,6 +274,71 @@ DIFF_TEST(partial_unmap)
 	log_line("pages %llu, maps %llu", info.out_pages, info.out_maps);
 }
 
+/* What is read ahead ends where the mapping does. */
+DIFF_TEST(read_ahead_of_the_rest)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 16 * PAGE);
+	char *memory = map(fd, 16 * PAGE, buf_offset);
+	char *all = map(fd, 16 * PAGE, buf_offset);
+	__u32 other_id = create(fd, VGPU_MOCK_BUF_PFN, 11 * PAGE);
+	void *other;
+	int i;
+
+	fill(fd, id, 0, 16 * PAGE, 5);
+	fill(fd, other_id, 0, 11 * PAGE, 6);
+	other = mmap(memory + 5 * PAGE, 11 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		     fd, buf_offset);
+	MUST(other != MAP_FAILED);
+	for (i = 0; i < 5; i++)
+		log_bytes("rest", memory + i * PAGE, PAGE);
+	log_bytes("all", all, 16 * PAGE);
+	log_bytes("other", other, 11 * PAGE);
+	log_line("sum %llx", sum(fd, id, 0, 16 * PAGE));
+}
+
+/* A child still shows what its parent has unmapped; the parent's address is free. */
+DIFF_TEST(shown_by_a_child)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 2 * PAGE);
+	char *memory = map(fd, 2 * PAGE, buf_offset);
+	struct vgpu_mock_large large = { .ptr = (uintptr_t)memory, .length = 2 * PAGE };
+	int ends[2], status;
+	pid_t child;
+	void *other;
+	char byte;
+
+	fill(fd, id, 0, 2 * PAGE, 7);
+	log_bytes("memory", memory, 2 * PAGE);
+	MUST(!pipe(ends));
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		close(ends[1]);
+		_exit(read(ends[0], &byte, 1));
+	}
+	close(ends[0]);
+	LOG_CALL(munmap(memory, 2 * PAGE));
+	other = mmap(memory, 2 * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	MUST(other == memory);
+	memset(memory, 3, 2 * PAGE);
+	LOG_CALL(ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
+	log_line("sum of ordinary memory %llx", large.out_sum);
+	id = create(fd, VGPU_MOCK_BUF_PFN, 2 * PAGE);
+	other = mmap(memory, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		     buf_offset);
+	MUST(other == memory);
+	close(ends[1]);
+	LOG_CALL(waitpid(child, &status, 0) == child && !status);
+	/* The end of the child is not that of what is there now. */
+	fill(fd, id, 0, 2 * PAGE, 8);
+	log_bytes("memory", memory, 2 * PAGE);
+	strcpy(memory, "parent");
+	log_line("sum %llx", sum(fd, id, 0, 2 * PAGE));
+}
+
 /* At one address, again and again: never the one before. */
 DIFF_TEST(reused_address)
 {
@@ -438,15 +503,14 @@ DIFF_TEST_LIMIT(half_a_gigabyte, 120)
 	for (i = 1; i < nr; i += 2)
 		sums[0] += (unsigned char)memory[i * step + 100];
 	fetched = forward_counter(fd, "bytes_in") - fetched;
-	if (!geteuid()) {
+	if (forwarded && !geteuid()) {
 		need_memory();
 		again = forward_counter(fd, "bytes_in");
 		for (i = 1; i < nr; i += 2)
 			sums[1] += (unsigned char)memory[i * step + 100];
 		again = forward_counter(fd, "bytes_in") - again;
 		CHECK(sums[0] == sums[1]);
-		if (forwarded)
-			CHECK(fetched > 0 && again > fetched * 9 / 10);
+		CHECK(fetched > 0 && again > fetched * 9 / 10);
 	}
 	for (i = 0; i < nr; i += 2)
 		CHECK(memory[i * step + 100] == (char)(i / 2 + 1));
