@@ -4,6 +4,7 @@
 #include <linux/kthread.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 
@@ -19,7 +20,8 @@
  * @port: port
  * @task: its thread
  * @wait: for the end, between attempts
- * @lock: guards @host and setting @stopping
+ * @lock: guards @connecting, @host and setting @stopping
+ * @connecting: a signal ends what the thread waits for
  * @host: while it is served
  * @stopping: no further host
  */
@@ -29,6 +31,7 @@ struct vgpu_dialer {
 	struct task_struct *task;
 	wait_queue_head_t wait;
 	struct mutex lock;
+	bool connecting;
 	struct vgpu_host *host;
 	bool stopping;
 };
@@ -49,14 +52,35 @@ static void dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 	vgpu_host_abort(host);
 }
 
+/* Return: a host or an ERR_PTR(). */
+static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer)
+{
+	struct vgpu_host *host = ERR_PTR(-EINTR);
+
+	mutex_lock(&dialer->lock);
+	dialer->connecting = !dialer->stopping;
+	mutex_unlock(&dialer->lock);
+
+	if (dialer->connecting)
+		host = vgpu_host_connect(dialer->cid, dialer->port);
+
+	mutex_lock(&dialer->lock);
+	dialer->connecting = false;
+	mutex_unlock(&dialer->lock);
+	/* Not for what comes now. */
+	flush_signals(current);
+	return host;
+}
+
 static int dialer_thread(void *data)
 {
 	struct vgpu_dialer *dialer = data;
 	unsigned int delay = DIALER_DELAY_MIN_MS;
 	int told = 0;
 
+	allow_signal(SIGKILL);
 	while (!READ_ONCE(dialer->stopping)) {
-		struct vgpu_host *host = vgpu_host_connect(dialer->cid, dialer->port);
+		struct vgpu_host *host = dialer_connect(dialer);
 
 		if (!IS_ERR(host)) {
 			pr_info("host %u:%u is connected\n", dialer->cid, dialer->port);
@@ -65,7 +89,7 @@ static int dialer_thread(void *data)
 				pr_info("host %u:%u is lost\n", dialer->cid, dialer->port);
 			delay = DIALER_DELAY_MIN_MS;
 			told = 0;
-		} else if (!told) {
+		} else if (!told && !READ_ONCE(dialer->stopping)) {
 			/* Once for each absence, whatever the later reasons are. */
 			told = PTR_ERR(host);
 			pr_info("host %u:%u does not answer (%d), trying on\n",
@@ -119,6 +143,8 @@ void vgpu_dialer_stop(struct vgpu_dialer *dialer)
 	WRITE_ONCE(dialer->stopping, true);
 	if (dialer->host)
 		vgpu_host_shutdown(dialer->host);
+	if (dialer->connecting)
+		send_sig(SIGKILL, dialer->task, 1);
 	mutex_unlock(&dialer->lock);
 	wake_up(&dialer->wait);
 	kthread_stop(dialer->task);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <linux/vm_sockets.h>
 #include <sys/ioctl.h>
@@ -492,6 +493,25 @@ TEST_F_TIMEOUT(parent, reload, 240)
 		ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
 		ASSERT_TRUE(host_welcome());
 	}
+}
+
+/* Nobody waits for a host that says nothing. */
+TEST_F_TIMEOUT(parent, silence, 60)
+{
+	struct pollfd pollfd = { .fd = listener, .events = POLLIN };
+	time_t start;
+
+	close(control);
+	control = -1;
+	ASSERT_EQ(tool_run("rmmod vgpu_guest")->status, 0);
+	while (poll(&pollfd, 1, 0) > 0)
+		close(accept(listener, NULL, NULL));
+	ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
+	/* It is connected before anybody accepts. */
+	ASSERT_EQ(poll(&pollfd, 1, 20000), 1);
+	start = time(NULL);
+	EXPECT_EQ(tool_run("rmmod vgpu_guest")->status, 0);
+	EXPECT_LT(time(NULL) - start, 6);
 }
 
 /* libdrm takes two platform devices of one name for one. */
