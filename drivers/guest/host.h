@@ -11,11 +11,11 @@
  *	vgpu_session.reserve_lock	mutex (reserve.c)
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
+ *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
  *	host->lock			spinlock: sessions, objects, exports, down
  *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
  *	session->lock			spinlock: lanes
  *	object->poll_lock		spinlock: cached readiness
- *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
  *	host->control.lock		spinlock: numbers and queue of messages
  *
  * No lock of these is held over a send, a receive or an access to user memory,
