@@ -308,8 +308,8 @@ def cache_dir():
 CPU = ["-cpu", "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off,smap=off,smep=off,umip=off"]
 # The processors of one machine take turns: where more machines run than this one has
 # processors, they would spin while one that they wait for has none of its time. They run
-# in parallel where a machine is alone, and on the debug kernel, which notices what comes
-# of that.
+# in parallel where a machine is alone. The debug kernel, which notices what comes of that,
+# computes a quarter more so, and does when it is alone or all beds were asked for.
 TCG = ["-accel", "tcg,thread=single,tb-size=256", *CPU]
 TCG_PARALLEL = ["-accel", "tcg,thread=multi,tb-size=256", *CPU]
 KVM = ["-accel", "kvm", "-cpu", "host"]
