@@ -78,7 +78,7 @@ static int dialer_thread(void *data)
 	unsigned int delay = DIALER_DELAY_MIN_MS;
 	int told = 0;
 
-	allow_signal(SIGKILL);
+	allow_kernel_signal(SIGKILL);
 	while (!READ_ONCE(dialer->stopping)) {
 		struct vgpu_host *host = dialer_connect(dialer);
 

@@ -245,12 +245,15 @@ int vgpu_flush_all(struct vgpu_space_set *set)
 	if (wait_event_killable(set->wait, !test_and_set_bit_lock(0, &set->busy)))
 		return -EINTR;
 
-	pass = set->pass + 1;
-	WRITE_ONCE(set->pass, pass);
-	/* Their bytes are dirty, or an orphan's, since before they were queued. */
+	/*
+	 * Their bytes are dirty, or an orphan's, since before they were queued, and so
+	 * before this flush began.
+	 */
 	spin_lock(&set->lock);
 	list_splice_init(&set->unmaps, &unmaps);
 	spin_unlock(&set->lock);
+	pass = set->pass + 1;
+	WRITE_ONCE(set->pass, pass);
 
 	for (;;) {
 		flight = flush_next(set, pass);
@@ -333,6 +336,23 @@ static bool flush_covers(struct vgpu_space *space, struct vgpu_mapping *mapping,
 	return found;
 }
 
+/*
+ * A flush is busy before it takes an orphan and until its bytes are at the host, and
+ * leaves one before it is not busy any more: looked at in this order, it is found.
+ */
+static bool flush_is_idle(struct vgpu_space_set *set)
+{
+	if (test_bit(0, &set->busy))
+		return false;
+	/* Pairs with set->lock and set->busy of vgpu_flush_all(). */
+	smp_rmb();
+	if (!list_empty_careful(&set->orphans))
+		return false;
+	/* Likewise. */
+	smp_rmb();
+	return !test_bit(0, &set->busy);
+}
+
 void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_space_set *set = &mapping->space->host->spaces;
@@ -343,8 +363,7 @@ void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 	 * A page leaves the dirty list under the space's lock while busy is set:
 	 * looked at in this order, it is found in one of the two.
 	 */
-	if (!flush_covers(mapping->space, mapping, pgoff, nr) && !test_bit(0, &set->busy) &&
-	    list_empty_careful(&set->orphans)) {
+	if (!flush_covers(mapping->space, mapping, pgoff, nr) && flush_is_idle(set)) {
 		vgpu_mapping_end(mapping, addr, (u64)nr << PAGE_SHIFT);
 		return;
 	}

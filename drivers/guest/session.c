@@ -164,6 +164,7 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 	refcount_set(&session->users, 2);
 	session->host = vgpu_host_get(host);
 	session->mm = current->mm;
+	mmgrab(session->mm);
 	session->tgid = task_tgid_nr(current);
 	get_task_comm(session->comm, current->group_leader);
 	INIT_HLIST_NODE(&session->hash);
@@ -306,6 +307,7 @@ static void session_free(struct kref *ref)
 {
 	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
 
+	mmdrop(session->mm);
 	vgpu_host_put(session->host);
 	kfree(session);
 }

@@ -29,7 +29,7 @@ struct vgpu_mm;
  * @number: the session's number on the wire
  * @entry: in host->session_list (host->lock)
  * @aborted: vgpu_session_abort_all() has been here (host->lock)
- * @mm: whose process it is; for comparison only
+ * @mm: whose process it is, a reference of the struct; for comparison only
  * @tgid: for the host's logs
  * @comm: likewise
  * @hash: in host->sessions while calls of @mm shall find it (host->lock)

@@ -458,7 +458,8 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
-	if (space->dead) {
+	/* What has ended may be another program's by now. */
+	if (space->dead || !vgpu_mapping_covered(mapping, index)) {
 		fault = VM_FAULT_SIGBUS;
 	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
 		fault = vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page->page));
