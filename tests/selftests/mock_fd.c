@@ -303,7 +303,7 @@ DIFF_TEST(object_operations)
 	LOG_CALL(ioctl(pollfd.fd, VGPU_MOCK_IOC_OBJ_SIGNAL, 300));
 	start = now_ms();
 	LOG_CALL(poll(&pollfd, 1, 5000));
-	CHECK(now_ms() - start >= 200);
+	CHECK(now_ms() - start >= 100);
 	log_line("revents %x", pollfd.revents);
 	LOG_CALL(read(pollfd.fd, &cookie, 4));
 	LOG_CALL(read(pollfd.fd, &cookie, 8));

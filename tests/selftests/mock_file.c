@@ -248,7 +248,7 @@ DIFF_TEST(blocking_read)
 	}
 	start = now_ms();
 	LOG_CALL(read(fd, data, 100));
-	CHECK(now_ms() - start >= 250);
+	CHECK(now_ms() - start >= 150);
 	log_line("%s", data);
 	LOG_CALL(wait(&status) > 0 && !status);
 }

@@ -58,7 +58,7 @@ DIFF_TEST_TWINS(sleeps_to_the_end)
 
 	for (mode = 0; mode <= VGPU_MOCK_SLEEP_UNINTERRUPTIBLE; mode++)
 		log_sleep(fd, CMD(SLEEP), 200, mode, 0);
-	CHECK(now_ms() - start >= 550 && now_ms() - start < 5000);
+	CHECK(now_ms() - start >= 300 && now_ms() - start < 5000);
 	log_sleep(fd, CMD(SLEEP), 0, 0, 0);
 	log_sleep(fd, CMD(SLEEP), 100000, 0, 0);
 }
