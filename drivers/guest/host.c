@@ -174,7 +174,6 @@ static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
 	const struct vgpu_poll_event *event = buf;
 	const struct vgpu_event_signal *signal = buf;
 	const struct vgpu_export_del *del = buf;
-	u32 revents;
 
 	switch (le16_to_cpu(hdr->type)) {
 	case VGPU_MSG_EXPORT_ADD:
@@ -183,10 +182,8 @@ static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
 		vgpu_export_del(host, le32_to_cpu(del->export));
 		return 0;
 	case VGPU_MSG_POLL_EVENT:
-		revents = le32_to_cpu(event->revents);
-		if (revents & ~VGPU_POLL_EVENTS)
-			return -EPROTO;
-		vgpu_object_poll_event(host, le32_to_cpu(event->object), (__force __poll_t)revents);
+		vgpu_object_poll_event(host, le32_to_cpu(event->object),
+				       (__force __poll_t)le32_to_cpu(event->revents));
 		return 0;
 	case VGPU_MSG_EVENT:
 		vgpu_event_signal(host, le32_to_cpu(signal->event));

@@ -133,6 +133,8 @@ static const struct wire_case event[] = {
 static const struct wire_case poll_event[] = {
 	BAD(vgpu_poll_event, object, 0),
 	BAD(vgpu_poll_event, revents, 0),
+	GOOD(vgpu_poll_event, revents, VGPU_POLL_EVENTS),
+	BAD(vgpu_poll_event, revents, 0x4000),
 };
 
 static const struct wire_case fetch[] = {

@@ -25,7 +25,8 @@
  *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST; EXPORT_ADD
  *     says which bus the device is on, what it is there, and what V4L2 or ALSA call it;
  *     fixups got TIME and EVENT, operations FDINFO, objects SAME_DEVICE; ioctls of
- *     32-bit processes got room for their segments
+ *     32-bit processes got room for their segments; POLL adds to what its object is
+ *     armed for, and POLL_EVENT says poll(2)'s events only
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
