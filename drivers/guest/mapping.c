@@ -140,8 +140,9 @@ pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
 
 	spin_lock(&mapping->lock);
 	list_for_each_entry(span, &mapping->spans, node) {
-		if (span->first <= end && end < span->end)
-			end = span->end;
+		if (span->first > end)
+			break;
+		end = max(end, span->end);
 	}
 	spin_unlock(&mapping->lock);
 	return end - pgoff;
