@@ -306,6 +306,7 @@ DIFF_TEST(shown_by_a_child)
 	struct vgpu_mock_large large = { .ptr = (uintptr_t)memory, .length = 2 * PAGE };
 	int ends[2], status;
 	pid_t child;
+	char *all = map(fd, 2 * PAGE, buf_offset);
 	void *other;
 	char byte;
 
@@ -333,6 +334,8 @@ DIFF_TEST(shown_by_a_child)
 	other = mmap(memory, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 		     buf_offset);
 	MUST(other == memory);
+	/* Nor what is cached for another mapping of the buffer. */
+	log_bytes("all", all, 2 * PAGE);
 	close(ends[1]);
 	LOG_CALL(waitpid(child, &status, 0) == child && !status);
 	/* The end of the child is not that of what is there now. */

@@ -172,8 +172,9 @@ static void *poll_out(void *arg)
 {
 	struct pollfd pollfd = { .fd = *(int *)arg, .events = POLLOUT };
 
+	/* What polls found is forgotten with the next ioctl, so each is forwarded. */
 	while (!poll(&pollfd, 1, 0))
-		;
+		polls(pollfd.fd);
 	return NULL;
 }
 
