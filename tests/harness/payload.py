@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a VM gets on its second disk: modules, programs, tests."""
 
+import fcntl
 import glob
 import hashlib
 import os
@@ -49,7 +50,7 @@ class Kernels:
 
 
 def make(kernel, rundir, out):
-    """Makes the payload for a kernel from what build.py left in out."""
+    """Makes the payload for a kernel from what `build` left in out."""
     stage = os.path.join(rundir, f"payload-{kernel.version}")
     os.makedirs(os.path.join(stage, "usr/lib/vgpu-test/bin"))
     for name in os.listdir(os.path.join(HERE, "guest")):
@@ -84,11 +85,14 @@ def make(kernel, rundir, out):
     if kernel.version != "debug":
         os.unlink(os.path.join(modules, "kernel"))
 
-    for source, target in (("selftests", "usr/lib/vgpu-test/bin"),
-                           ("tools", "usr/lib/vgpu-test/tools"), ("user", ".")):
-        source = os.path.join(out, source)
-        if os.path.isdir(source):
-            shutil.copytree(source, os.path.join(stage, target), symlinks=True, dirs_exist_ok=True)
+    # While it is here, `build` replaces nothing.
+    with open(os.path.join(out, ".lock-user"), "a", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        for source, target in (("selftests", "usr/lib/vgpu-test/bin"),
+                               ("tools", "usr/lib/vgpu-test/tools"), ("user", ".")):
+            source = os.path.join(out, source)
+            if os.path.isdir(source):
+                shutil.copytree(source, os.path.join(stage, target), symlinks=True, dirs_exist_ok=True)
 
     archive = stage + ".tar"
     subprocess.run(["tar", "-C", stage, "--owner=0", "--group=0", "-cf", archive, "."], check=True)
