@@ -172,9 +172,9 @@ DIFF_TEST_TWINS(large_arrays)
 /* The largest that the driver takes. */
 DIFF_TEST_LIMIT(largest_array, 60)
 {
-	void *data = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct vgpu_mock_large large = { .ptr = as_u64(data), .length = 64 * MIB, .seed = 3 };
+	const size_t size = diff_times(64) * MIB;
+	void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct vgpu_mock_large large = { .ptr = as_u64(data), .length = size, .seed = 3 };
 	int fd = open_device(O_RDWR);
 	int ret;
 
@@ -182,7 +182,7 @@ DIFF_TEST_LIMIT(largest_array, 60)
 	if (!forwarded && getenv("VGPU_TIMES"))
 		return;
 	MUST(data != MAP_FAILED);
-	memset(data, 0x5a, 64 * MIB);
+	memset(data, 0x5a, size);
 	ret = ioctl(fd, VGPU_MOCK_IOC_LARGE_INOUT, &large);
 	/* A forwarder may have a limit of its own, which it must say plainly. */
 	if (forwarded && ret) {
@@ -190,7 +190,7 @@ DIFF_TEST_LIMIT(largest_array, 60)
 		      errno == EOPNOTSUPP || errno == EMSGSIZE);
 		return;
 	}
-	CHECK(!ret && ((__u8 *)data)[0] == 0xa5 && ((__u8 *)data)[64 * MIB - 1] == 0xa5);
+	CHECK(!ret && ((__u8 *)data)[0] == 0xa5 && ((__u8 *)data)[size - 1] == 0xa5);
 }
 
 DIFF_TEST_TWINS(many_structs)

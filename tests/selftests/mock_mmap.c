@@ -351,9 +351,9 @@ DIFF_TEST(reused_address)
 	int fd = open_device(O_RDWR);
 	char *memory = NULL;
 	__u32 id;
-	int i;
+	int i, times = diff_times(50);
 
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < times; i++) {
 		id = create(fd, VGPU_MOCK_BUF_PFN, 2 * PAGE);
 		MUST(!range(fd, VGPU_MOCK_IOC_BUF_FILL, id, 0, 2 * PAGE, i, 0));
 		memory = mmap(memory, 2 * PAGE, PROT_READ | PROT_WRITE,
