@@ -80,7 +80,7 @@ static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 
 	if (le32_to_cpu(msg->magic) != VGPU_WIRE_MAGIC ||
 	    le16_to_cpu(msg->version) != VGPU_WIRE_VERSION ||
-	    (host->features & ~VGPU_FEATURES) || (base | size) % PAGE_SIZE ||
+	    (host->features & ~VGPU_FEATURES) || !(host->features & VGPU_FEATURE_DEMAND) || (base | size) % PAGE_SIZE ||
 	    base + size < base || host->lanes_max < HOST_LANES_MIN ||
 	    host->limits.call_bytes < VGPU_CONTROL_MSG_MAX)
 		return -EPROTO;
@@ -168,7 +168,7 @@ err_free_buf:
 }
 
 /* @pinged: a PING waits for its PONG. */
-static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
+static int host_dispatch(struct vgpu_host *host, const void *buf)
 {
 	const struct vgpu_hdr *hdr = buf;
 	const struct vgpu_poll_event *event = buf;
@@ -192,7 +192,6 @@ static int host_dispatch(struct vgpu_host *host, const void *buf, bool *pinged)
 		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
 		return 0;
 	case VGPU_MSG_PONG:
-		*pinged = false;
 		return 0;
 	default:
 		return -EPROTO;
@@ -247,8 +246,10 @@ void vgpu_host_serve(struct vgpu_host *host)
 		if (!vgpu_conn_pending(&host->conn))
 			vgpu_drm_settle(host);
 		if (host_wait(host, &pinged, &pinged_at, &seq) || host_recv(host, buf) ||
-		    host_dispatch(host, buf, &pinged))
+		    host_dispatch(host, buf))
 			break;
+		/* Whatever it says, it is there. */
+		pinged = false;
 	}
 	kfree(buf);
 }

@@ -167,7 +167,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	struct vgpu_peer *peer;
 	int ret;
 
-	if (args->flags || args->limits.reserved)
+	if (args->flags || args->limits.reserved || args->features & ~VGPU_FEATURES)
 		return -EOPNOTSUPP;
 	peer = vgpu_peer_alloc(agent, args);
 	if (IS_ERR(peer))

@@ -35,6 +35,17 @@ static bool send_all(const void *data, size_t len)
 	return send(control, data, len, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
+static bool host_listen(void)
+{
+	struct sockaddr_vm address = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = PORT,
+	};
+
+	listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return listener >= 0 && !bind(listener, (struct sockaddr *)&address, sizeof(address)) &&
+	       !listen(listener, 4);
+}
+
 /* Takes the guest's HELLO and lets it in. */
 static bool host_welcome(void)
 {
@@ -43,6 +54,7 @@ static bool host_welcome(void)
 		.hdr.type = htole16(VGPU_MSG_WELCOME),
 		.magic = htole32(VGPU_WIRE_MAGIC),
 		.version = htole16(VGPU_WIRE_VERSION),
+		.features = htole64(VGPU_FEATURES),
 		.reserved_base = htole64(0x3e0000000000),
 		.reserved_size = htole64(4ULL << 30),
 		.call_bytes_max = htole32(VGPU_CALL_BYTES_MIN),
@@ -303,17 +315,10 @@ FIXTURE(parent) {
 
 FIXTURE_SETUP(parent)
 {
-	struct sockaddr_vm address = {
-		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = PORT,
-	};
-
 	if (native())
 		SKIP(return, "nothing is forwarded");
 	tool_run("modprobe -q vsock_loopback");
-	listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ASSERT_GE(listener, 0);
-	ASSERT_EQ(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
-	ASSERT_EQ(listen(listener, 4), 0);
+	ASSERT_TRUE(host_listen());
 	tool_run("rmmod vgpu_guest");
 	ASSERT_EQ(foreign_devices(), 0);
 	ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
@@ -512,6 +517,37 @@ TEST_F_TIMEOUT(parent, silence, 60)
 	start = time(NULL);
 	EXPECT_EQ(tool_run("rmmod vgpu_guest")->status, 0);
 	EXPECT_LT(time(NULL) - start, 6);
+}
+
+/* How often the module has said that there is no host. */
+static int complaints(void)
+{
+	return atoi(tool_run("dmesg | grep -c 'host .* does not answer'")->out);
+}
+
+/* Without a host the module loads, says so once, has no nodes and keeps trying. */
+TEST_F_TIMEOUT(parent, nobody, 120)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+	struct pollfd pollfd = { .events = POLLIN };
+	int before;
+
+	ASSERT_EQ(tool_run("rmmod vgpu_guest")->status, 0);
+	close(control);
+	close(listener);
+	before = complaints();
+	ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
+	while (complaints() == before && tool_now_ms() < deadline)
+		usleep(50000);
+	/* It has tried several times by then, each time later. */
+	usleep(2000000);
+	EXPECT_EQ(complaints(), before + 1);
+	EXPECT_NE(tool_run("ls /sys/class/vgpu/vgpu*")->status, 0);
+	ASSERT_TRUE(host_listen());
+	pollfd.fd = listener;
+	ASSERT_EQ(poll(&pollfd, 1, 30000), 1);
+	EXPECT_TRUE(host_welcome());
+	EXPECT_EQ(complaints(), before + 1);
 }
 
 /* libdrm takes two platform devices of one name for one. */

@@ -631,6 +631,105 @@ TEST_F(hostile, calls_on_objects_it_does_not_have)
 	close(fd);
 }
 
+/* An ioctl whose fd is @target, by a fixup. */
+static bool fd_in_send(int lane, uint32_t object, uint64_t seq, uint32_t target)
+{
+	struct vgpu_mock_fd_in in = { };
+	struct {
+		struct vgpu_call call;
+		struct vgpu_seg seg;
+		struct vgpu_fixup fixup;
+		struct vgpu_mock_fd_in in;
+	} msg = {
+		.call = {
+			.hdr = { .len = htole32(sizeof(msg)), .type = htole16(VGPU_MSG_CALL),
+				 .seq = htole64(seq) },
+			.op = htole16(VGPU_OP_IOCTL),
+			.object = htole32(object),
+			.nr_segs = htole16(1),
+			.nr_fixups = htole16(1),
+			.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_FD_IN),
+			.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG),
+		},
+		.seg = { .len = htole32(sizeof(in)), .flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT) },
+		.fixup = { .type = htole16(VGPU_FIXUP_FD_IN), .target = htole32(target) },
+	};
+
+	return peer_send(lane, &msg, sizeof(msg));
+}
+
+/* Others' objects, closed ones, none: but its own. */
+TEST_F(hostile, fixups_of_objects_it_does_not_have)
+{
+	uint32_t object, closed;
+	int fd = open(fwd_path, O_RDWR), lane;
+	struct peer_call call;
+	char answer[512];
+	uint64_t seq = 0;
+	unsigned int i;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, ++seq);
+	ASSERT_NE(0, object);
+	closed = peer_open_device(&self->peer, lane, ++seq);
+	ASSERT_NE(0, closed);
+	peer_call_init(&call, VGPU_OP_CLOSE, closed, ++seq);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	ASSERT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	for (i = 1; i < 64; i++) {
+		ASSERT_TRUE(fd_in_send(lane, object, ++seq, i));
+		EXPECT_EQ(i == object ? 0 : -EBADF,
+			  peer_reply(lane, answer, sizeof(answer), SLACK_MS))
+			TH_LOG("object %u", i);
+	}
+	close(lane);
+	close(fd);
+}
+
+/* Who does not know of fetches is sent none, and what was not agreed on is no message. */
+TEST_F(hostile, without_features)
+{
+	struct peer_call call;
+	char answer[512];
+	uint64_t seq = 0;
+	uint32_t object;
+	int lane, i;
+
+	ASSERT_EQ(0, peer_open_with(&self->peer, LOOPBACK, PORT, 0));
+	EXPECT_EQ(0, self->peer.welcome.features);
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, ++seq);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_IN, NULL, 0x10000000, 0));
+	EXPECT_EQ(-EFAULT, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	for (i = 0; i < 2; i++) {
+		peer_call_init(&call, i ? VGPU_OP_MMAP : VGPU_OP_IOCTL, object, ++seq);
+		if (i) {
+			call.msg.args.mmap.addr = htole64(0x10000000);
+			call.msg.args.mmap.len = htole64(4096);
+			call.msg.args.mmap.prot = htole32(PROT_READ);
+			call.msg.args.mmap.flags = htole32(MAP_SHARED);
+		} else {
+			call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_IN);
+			call.msg.args.ioctl.arg = htole64(0x10000000);
+			call.seg[0].addr = htole64(0x10000000);
+			call.seg[0].len = htole32(4096);
+			call.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_PAGE);
+		}
+		ASSERT_TRUE(peer_call_send(lane, &call, !i, i ? 0 : 4096));
+		EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
+		close(lane);
+		lane = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane, 0);
+		seq = 0;
+	}
+	close(lane);
+}
+
 TEST_F(hostile, opens_what_is_not_exported_to_it)
 {
 	char answer[512];

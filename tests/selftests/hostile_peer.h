@@ -217,7 +217,8 @@ static inline int peer_refused(int fd, const void *msg, size_t len)
 }
 
 /* 0, or the error of a REFUSE, or a negative number. Waits for the first export. */
-static inline int peer_open(struct peer *peer, uint32_t cid, uint32_t port)
+static inline int peer_open_with(struct peer *peer, uint32_t cid, uint32_t port,
+				 uint64_t features)
 {
 	struct vgpu_hello hello = peer_hello_msg();
 	union {
@@ -228,6 +229,7 @@ static inline int peer_open(struct peer *peer, uint32_t cid, uint32_t port)
 		char bytes[VGPU_CONTROL_MSG_MAX];
 	} msg;
 
+	hello.features = htole64(features);
 	memset(peer, 0, sizeof(*peer));
 	peer->cid = cid;
 	peer->port = port;
@@ -248,6 +250,11 @@ static inline int peer_open(struct peer *peer, uint32_t cid, uint32_t port)
 			return 0;
 		}
 	return -ETIMEDOUT;
+}
+
+static inline int peer_open(struct peer *peer, uint32_t cid, uint32_t port)
+{
+	return peer_open_with(peer, cid, port, VGPU_FEATURES);
 }
 
 static inline void peer_close(struct peer *peer)

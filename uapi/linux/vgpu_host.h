@@ -131,6 +131,7 @@ struct vgpu_host_limits {
  * @port: local port by which it came, for status only
  * @out_peer: its number
  * @limits: see there
+ * @features: VGPU_FEATURE_* of vgpu_wire.h, as WELCOME said
  *
  * The caller may close @sock_fd afterwards.
  */
@@ -142,6 +143,7 @@ struct vgpu_host_peer_add {
 	__u32 port;
 	__u32 out_peer;
 	struct vgpu_host_limits limits;
+	__u64 features;
 };
 
 /*

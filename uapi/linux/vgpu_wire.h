@@ -175,8 +175,9 @@ struct vgpu_welcome {
  * struct vgpu_refuse - host: why the connection is closed now
  * @hdr: VGPU_MSG_REFUSE
  * @error: positive errno: EPROTO (not understood), EPROTONOSUPPORT (version),
- *	EACCES (no such peer, wrong port, wrong secret), EBUSY (the peer's old
- *	connection is not cleaned up yet), EMFILE (a limit), ENODEV (no export)
+ *	EACCES (nothing is exported to it, wrong port, wrong secret), EBUSY (the
+ *	peer's old connection is not cleaned up yet), EMFILE (a limit), ENODEV (the
+ *	session has ended), ENOMEM
  */
 struct vgpu_refuse {
 	struct vgpu_hdr hdr;

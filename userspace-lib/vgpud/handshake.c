@@ -124,7 +124,7 @@ static void handshake_welcome(struct handshake *handshake)
 		return;
 	}
 	source_del(&handshake->source);
-	ret = peer_start(peer, handshake->source.fd);
+	ret = peer_start(peer, handshake->source.fd, features);
 	if (ret) {
 		log_guest("guest %u:%u: the host module refused it: %s", handshake->cid,
 			  handshake->port, strerror(-ret));

@@ -59,13 +59,14 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port)
 	return peer;
 }
 
-int peer_start(struct peer *peer, int sock_fd)
+int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 {
 	struct vgpu_host_peer_add arg = {
 		.sock_fd = sock_fd,
 		.cid = peer->cid,
 		.port = peer->port,
 		.limits = settings.limits,
+		.features = features,
 	};
 	int ret = hostdev_peer_add(&arg);
 

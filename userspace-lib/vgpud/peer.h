@@ -66,7 +66,7 @@ extern struct peer_list peers;
 
 struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port);
 /* Hands the connection to the host module, and grants exports. 0 or errno. */
-int peer_start(struct peer *peer, int sock_fd);
+int peer_start(struct peer *peer, int sock_fd, uint64_t features);
 /* Ends it; peer_gone() comes later. */
 void peer_drop(struct peer *peer);
 /* The module has ended it. */
