@@ -283,7 +283,6 @@ int vgpu_conn_attach_fd(struct vgpu_conn *conn, int fd)
 		sockfd_put(sock);
 		return -EPROTOTYPE;
 	}
-	conn_enlarge_buffers(sock);
 	ret = conn_attach(conn, sock, false);
 	if (ret)
 		sockfd_put(sock);
