@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * vgpud is killed and started again: what was open is lost with plain errors
- * and at once, no shadow stays, and new opens work. Needs the host in the same
+ * and at once, no shadow stays, and new opens work; and with small limits. Needs the host in the same
  * machine: the loopback tier.
  */
 #include <errno.h>
@@ -10,12 +10,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "tool.h"
 #include "vgpu_mock.h"
 
 #include "kselftest_harness.h"
 
+#define PAGE	4096
 #define CONF	"/etc/vgpu/exports.d/agent_restart.conf"
 
 /* Exports made by vgpuctl end with the agent: write those that are there down. */
@@ -100,18 +103,45 @@ static void *blocked_call(void *data)
 	return &result;
 }
 
+/* What a process that touches lost memory gets: the signal, or 0. */
+static int touch(volatile char *byte)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		signal(SIGBUS, SIG_DFL);
+		_exit(*byte & 0);
+	}
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
 static void restart(struct __test_metadata *_metadata, int signal)
 {
 	const char *name = getenv("VGPU_NAME");
+	struct vgpu_mock_buf_create create = { .size = 3 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
 	struct pollfd pfd = { .events = POLLIN };
+	int fd, new_fd = -1, i, status;
+	pid_t pid, bystander;
 	pthread_t thread;
 	uint64_t start;
 	void *result;
-	pid_t pid;
-	int fd, new_fd = -1;
+	char *memory;
 
 	fd = open_forwarded(name);
 	ASSERT_GE(fd, 0);
+	/* One page is read, one written, one neither. */
+	ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, create.out_offset);
+	ASSERT_NE(MAP_FAILED, memory);
+	EXPECT_EQ(0, touch(memory));
+	memory[PAGE] = memory[0] + 1;
+	/* Who has the file and the mapping, but does nothing with them, is left alone. */
+	bystander = fork();
+	if (!bystander) {
+		pause();
+		_exit(1);
+	}
 	pfd.fd = fd;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_call, &fd));
 	usleep(300000);
@@ -130,6 +160,16 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	while (tool_processes("/vgpu-shadow", NULL) && tool_now_ms() - start < 3000)
 		usleep(20000);
 	EXPECT_EQ(0, tool_processes("/vgpu-shadow", NULL));
+	/* There can be but one. */
+	while (tool_processes("/vgpud", NULL) && tool_now_ms() - start < 20000)
+		usleep(20000);
+	EXPECT_EQ(0, tool_processes("/vgpud", NULL));
+
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(SIGBUS, touch(memory + i * PAGE)) TH_LOG("page %d", i);
+	EXPECT_EQ(0, waitpid(bystander, &status, WNOHANG));
+	kill(bystander, SIGKILL);
+	waitpid(bystander, &status, 0);
 
 	start_agent();
 	while ((new_fd = open_forwarded(name)) < 0 && tool_now_ms() - start < 30000)
@@ -138,6 +178,8 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	/* What was lost stays lost. */
 	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
 	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(SIGBUS, touch(memory));
+	munmap(memory, 3 * PAGE);
 	close(new_fd);
 	close(fd);
 }
@@ -169,6 +211,129 @@ TEST_F_TIMEOUT(agent, killed, 60)
 TEST_F_TIMEOUT(agent, terminated, 60)
 {
 	restart(_metadata, SIGTERM);
+}
+
+#define SETTINGS	"/etc/vgpu/vgpud.conf"
+
+/* Ends vgpud, adds @settings to what it had, and starts it. Return: the device is back. */
+static bool start_with(const char *settings)
+{
+	uint64_t end = tool_now_ms() + 40000;
+	int fd = -1;
+	pid_t pid;
+
+	if (tool_processes("/vgpud", &pid) == 1)
+		kill(pid, SIGTERM);
+	while (tool_processes("/vgpud", NULL) && tool_now_ms() < end)
+		usleep(20000);
+	if (tool_run("cp -n " SETTINGS " " SETTINGS ".keep; cp " SETTINGS ".keep " SETTINGS
+		     "; printf '%s' >>" SETTINGS, settings)->status)
+		return false;
+	start_agent();
+	while ((fd = open_forwarded(getenv("VGPU_NAME"))) < 0 && tool_now_ms() < end)
+		usleep(100000);
+	close(fd);
+	return fd >= 0;
+}
+
+/* What vgpud counts as refused. */
+static long refused(void)
+{
+	const char *at = strstr(tool_run("vgpuctl status --json")->out, "\"refused\":");
+
+	return at ? atol(at + strlen("\"refused\":")) : -1;
+}
+
+/* What another process gets that opens the device: an errno, or 0. @hold: its pid instead, it stays. */
+static int open_elsewhere(const char *node, bool hold)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		if (open(node, O_RDWR) < 0)
+			_exit(errno);
+		if (hold)
+			pause();
+		_exit(0);
+	}
+	if (hold)
+		return pid;
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Each limit answers with its errno, is counted, and goes with what was below it. */
+TEST_F_TIMEOUT(agent, limits, 120)
+{
+	struct vgpu_mock_buf_create create = { .size = 64 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
+	static unsigned char bytes[20 * PAGE];
+	struct vgpu_mock_large large = { .ptr = (uintptr_t)bytes, .length = sizeof(bytes) };
+	struct vgpu_mock_fds fds = { .count = 3 };
+	int fd, i, opened[16], numbers[3];
+	char node[64], *mapped[3];
+	pid_t holder;
+	long before;
+
+	ASSERT_TRUE(start_with("[limits]\nsessions = 2\nobjects = 10\nfds-per-call = 2\n"
+			       "pages = 16\nmappings = 2\nmapped-bytes = 65536\n"));
+	snprintf(node, sizeof(node), "/dev/vgpu%d", tool_find_export(getenv("VGPU_NAME")));
+	fd = open(node, O_RDWR);
+	ASSERT_GE(fd, 0);
+	before = refused();
+	EXPECT_GE(before, 0);
+
+	for (i = 0; i < 16; i++) {
+		opened[i] = open(node, O_RDWR);
+		if (opened[i] < 0)
+			break;
+	}
+	EXPECT_EQ(9, i);
+	EXPECT_EQ(EMFILE, errno);
+	EXPECT_EQ(before + 1, refused());
+	while (i--)
+		close(opened[i]);
+
+	fds.ptr = (uintptr_t)numbers;
+	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_IOC_FDS_OUT, &fds));
+	EXPECT_EQ(EMFILE, errno);
+	fds.count = 2;
+	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_FDS_OUT, &fds));
+	close(numbers[0]);
+	close(numbers[1]);
+
+	before = refused();
+	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
+	EXPECT_EQ(ENOBUFS, errno);
+	EXPECT_EQ(before + 1, refused());
+	large.length = 8 * PAGE;
+	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
+
+	ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	before = refused();
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 17 * PAGE, PROT_READ, MAP_SHARED, fd, create.out_offset));
+	EXPECT_EQ(ENOMEM, errno);
+	for (i = 0; i < 3; i++)
+		mapped[i] = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, create.out_offset);
+	EXPECT_NE(MAP_FAILED, mapped[1]);
+	EXPECT_EQ(MAP_FAILED, mapped[2]);
+	EXPECT_EQ(ENOMEM, errno);
+	EXPECT_EQ(before + 2, refused());
+	munmap(mapped[0], PAGE);
+	mapped[0] = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, create.out_offset);
+	EXPECT_NE(MAP_FAILED, mapped[0]);
+
+	/* This process is one of two. */
+	holder = open_elsewhere(node, true);
+	for (i = 0; tool_processes("/vgpu-shadow", NULL) < 2 && i < 500; i++)
+		usleep(20000);
+	EXPECT_EQ(EMFILE, open_elsewhere(node, false));
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	for (i = 0; open_elsewhere(node, false) && i < 500; i++)
+		usleep(20000);
+	EXPECT_LT(i, 500);
+	close(fd);
+	EXPECT_TRUE(start_with(""));
 }
 
 TEST_HARNESS_MAIN
