@@ -7,6 +7,7 @@ seen. The guest runs tests/tools/guest_load meanwhile.
 """
 
 import os
+import re
 import signal
 import time
 
@@ -16,6 +17,10 @@ KILLS = 10
 # Half of vgpud's ping-timeout-ms until there is a PING, all of it until that
 # counts as unanswered, a second, and what an emulated machine adds.
 PING_LIMIT = 5 + 10 + 1 + 4
+# How often a guest is stopped until that meets a fetch, and what an emulated machine
+# adds to the time of one.
+WITHHOLDS = 20
+SLACK_MS = 3000
 # How often modules are loaded and unloaded, and for how many of that once with
 # devices that are used in between.
 RELOADS = 50
@@ -113,6 +118,42 @@ def wait_open(bed, limit=30):
         time.sleep(0.05)
 
 
+def fetch_timeouts(bed):
+    """Fetches that guests let the host wait for too long, so far."""
+    text = bed.host.must("vgpuctl status --json").text
+    return sum(int(number) for number in re.findall(r'"fetch_timeouts": ?(\d+)', text))
+
+
+def withhold(bed):
+    """A guest VM stands still while the driver fetches its memory with a mutex held:
+    the mutex comes free when the fetch's time is over, and all is well afterwards."""
+    before = state(bed)
+    limit = int(bed.host.must("sed -n 's/^fetch-timeout-ms = //p' /etc/vgpu/vgpud.conf").text)
+    bed.guest.must(f"setsid {TOOLS}/guest_load mock locked >/dev/null 2>&1 3>&- </dev/null & "
+                   "echo $! >/run/load.pid")
+    wait_open(bed)
+    group = os.getpgid(bed.guest.process.pid)
+    timeouts = fetch_timeouts(bed)
+    longest = 0
+    for number in range(1, WITHHOLDS + 1):
+        os.killpg(group, signal.SIGSTOP)
+        try:
+            took = int(bed.host.must(f"{TOOLS}/mock_state /dev/vgpu-mock locked", 60).text)
+        finally:
+            os.killpg(group, signal.SIGCONT)
+        longest = max(longest, took)
+        if took > limit + SLACK_MS:
+            raise Failure(f"another process waited {took} ms for the mutex, a fetch may take {limit} ms")
+        if fetch_timeouts(bed) > timeouts:
+            break
+    else:
+        raise Failure(f"stopped {WITHHOLDS} times, and never in a fetch")
+    works(bed)
+    unload(bed)
+    settle(bed, before)
+    return f"a guest VM stopped {number} times; another process got the mutex after {longest} ms, {limit} are allowed"
+
+
 def kill(bed):
     """Guest VMs die; the next one with the same address inherits nothing."""
     before = state(bed)
@@ -198,6 +239,6 @@ def reload(bed):
 
 
 ORDEALS = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_kill": kill,
-           "ordeal_reload": reload}
+           "ordeal_reload": reload, "ordeal_withhold": withhold}
 # Those that need no second machine, and less time.
 ANYWHERE = ["ordeal_reload"]

@@ -9,6 +9,9 @@
  * guest_load EXPORT lost: one process that makes calls until one fails, and says
  * with what. Exit status 0 if that was ENODEV.
  *
+ * guest_load EXPORT locked: one process whose memory is fetched again and again
+ * while the driver holds its mutex.
+ *
  * guest_load EXPORT once: waits for the device and makes one call.
  */
 #include <err.h>
@@ -145,6 +148,20 @@ static void objects(void)
 	close(fd);
 }
 
+static void locked(void)
+{
+	static unsigned char in[COUNT], out[COUNT];
+	struct vgpu_mock_locked locked = {
+		.in_ptr = (uintptr_t)in, .out_ptr = (uintptr_t)out, .length = COUNT,
+	};
+	int fd = open_device();
+
+	/* EFAULT: a fetch came too late. */
+	while (!ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LOCKED), &locked) || errno == EFAULT)
+		;
+	close(fd);
+}
+
 static void (*const jobs[])(void) = { calls, blocked, fetches, mappings, objects };
 
 static int until_lost(void)
@@ -164,8 +181,10 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	if (argc < 2)
-		errx(2, "usage: guest_load EXPORT [lost|once]");
+		errx(2, "usage: guest_load EXPORT [lost|locked|once]");
 	export = argv[1];
+	while (argc > 2 && !strcmp(argv[2], "locked"))
+		locked();
 	if (argc > 2 && !strcmp(argv[2], "once"))
 		return ioctl(open_device(), VGPU_MOCK_IOC_NOOP, 0) ? 1 : 0;
 	if (argc > 2)

@@ -5,6 +5,8 @@
  *
  * mock_state DEVICE busy: the same, once there are a file for each of guest_load's
  * calls and a VMA; exit status 1 if they do not come within a minute.
+ *
+ * mock_state DEVICE locked: how many milliseconds it took to get the mutex.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -20,17 +22,30 @@
 #define POLL_MS		20
 #define LIMIT_MS	60000
 
+static int take_mutex(int fd)
+{
+	struct vgpu_mock_locked locked = { };
+
+	if (ioctl(fd, VGPU_MOCK_IOC_LOCKED, &locked))
+		err(1, "VGPU_MOCK_IOC_LOCKED");
+	printf("%llu\n", (unsigned long long)locked.out_waited_us / 1000);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct vgpu_mock_counters counters;
 	bool busy = argc == 3 && !strcmp(argv[2], "busy");
+	bool locked = argc == 3 && !strcmp(argv[2], "locked");
 	int fd, ms;
 
-	if (argc != 2 && !busy)
-		errx(2, "usage: mock_state DEVICE [busy]");
+	if (argc != 2 && !busy && !locked)
+		errx(2, "usage: mock_state DEVICE [busy|locked]");
 	fd = open(argv[1], O_RDWR);
 	if (fd < 0)
 		err(1, "%s", argv[1]);
+	if (locked)
+		return take_mutex(fd);
 	for (ms = 0; ms < LIMIT_MS; ms += POLL_MS) {
 		if (ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters) < 0)
 			err(1, "VGPU_MOCK_IOC_COUNTERS");
