@@ -80,7 +80,8 @@ static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 
 	if (le32_to_cpu(msg->magic) != VGPU_WIRE_MAGIC ||
 	    le16_to_cpu(msg->version) != VGPU_WIRE_VERSION ||
-	    (host->features & ~VGPU_FEATURES) || !(host->features & VGPU_FEATURE_DEMAND) || (base | size) % PAGE_SIZE ||
+	    (host->features & ~VGPU_FEATURES) || !(host->features & VGPU_FEATURE_DEMAND) ||
+	    (base | size) % PAGE_SIZE ||
 	    base + size < base || host->lanes_max < HOST_LANES_MIN ||
 	    host->limits.call_bytes < VGPU_CONTROL_MSG_MAX)
 		return -EPROTO;
