@@ -173,9 +173,15 @@ class Video(Lines):
         self.node = node
 
     def prepare(self, machine):
-        machine.must("modprobe vivid n_devs=1 node_types=0x101", 60)
-        offer(machine, [self.node], "video4linux")
-        machine.must("chmod 666 /dev/video*")
+        prepare_camera(machine)
+
+
+def prepare_camera(machine):
+    """Loads vivid, and exports its nodes."""
+    machine.must("modprobe vivid n_devs=1 node_types=0x101", 60)
+    offer(machine, ["video0", "video1"], "video4linux")
+    if machine.run("[ -c /dev/media0 ]").status == 0:
+        offer(machine, ["media0"])
 
 
 class Sound(Commands):
@@ -186,10 +192,9 @@ class Sound(Commands):
     def prepare(self, machine):
         machine.must("modprobe snd-aloop", 60)
         offer(machine, self.nodes, "sound")
-        machine.must("chmod 666 /dev/snd/*")
 
 
-def offer(machine, nodes, link):
+def offer(machine, nodes, link="name"):
     """Exports devices of a loopback VM to itself, as conf-NAME; link: what class of
     nodes they get, a moment after they are there."""
     for node in nodes:
