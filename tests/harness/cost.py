@@ -17,8 +17,8 @@ DISPATCHES = 40
 BOUND = 1.3
 
 
-def counters(machine, prefix):
-    """Calls and bytes of the forwarded GPU's exports so far."""
+def counters(machine, prefix=""):
+    """Calls and bytes so far of the forwarded exports whose names begin so."""
     total = {"calls": 0, "bytes": 0}
     lines = machine.must("grep -H . /sys/class/vgpu/*/name /sys/class/vgpu/*/calls /sys/class/vgpu/*/bytes_*").lines
     found = {}
@@ -45,7 +45,10 @@ def run(machine, runner, side, command):
     if result.status:
         raise VmDied(f"{command}: exit status {result.status}\n{result.text}")
     after = counters(machine, "gpu-")
-    return result.lines, {what: after[what] - before[what] for what in after}
+    took = {what: after[what] - before[what] for what in after}
+    if (took["calls"] > 0) != (side == "forwarded"):
+        raise VmDied(f"{command}: {took['calls']} forwarded calls with the {side} device")
+    return result.lines, took
 
 
 def measure(machine, runner):

@@ -20,7 +20,8 @@ class Suite:
 
     passed = ("pass",)      # what counts for the floor
     floor = 0               # so many pass directly
-    refused = ()            # what forwarding refuses on purpose: (tests, verdicts directly, verdict forwarded)
+    exports = "gpu-"        # how the names of the exports begin that it uses
+    draws = False           # with OpenGL, which is virgl's on both sides
 
     def __init__(self, name, floor=0):
         self.name = name
@@ -32,9 +33,15 @@ class Suite:
     def run(self, run, only=None):
         raise NotImplementedError
 
+    def refuses(self, row, rows):
+        """Whether forwarding refuses on purpose what this row of the table tests."""
+        return False
+
 
 class Shaders(Suite):
     """piglit's shader_runner: files of these folders, many in one process."""
+
+    draws = True
 
     def __init__(self, name, folders, runner="shader_runner"):
         super().__init__(name)
@@ -73,12 +80,16 @@ class Shaders(Suite):
                 found.append((verdict[1], now - last[0]))
                 last[0] = now
 
-        run(f"{piglit_environment()} bin/{self.runner} {' '.join(batch)} -auto -fbo 2>&1", 300, seen)
+        result = run(f"{piglit_environment()} bin/{self.runner} {' '.join(batch)} -auto -fbo 2>&1", 300, seen)
+        if result.status in (126, 127):
+            return [(f"crash ({result.status})", 0)] * len(batch)
         return found[:len(batch)]
 
 
 class Programs(Suite):
     """piglit's other programs, each a process of its own."""
+
+    draws = True
 
     def __init__(self, name, programs):
         super().__init__(name)
@@ -99,15 +110,14 @@ class Programs(Suite):
             results[program] = (verdict, time.monotonic() - start)
         return results
 
-    passed = ("pass",)
-
 
 class Commands(Suite):
     """Programs whose exit status and output are the verdict."""
 
-    def __init__(self, name, commands, *, floor=0, keep=None):
+    def __init__(self, name, commands, *, floor=0, keep=None, draws=False):
         """keep: what of the output counts, a regular expression; default: all"""
         super().__init__(name, floor)
+        self.draws = draws
         self.commands = commands
         self.keep = keep
 
@@ -130,8 +140,9 @@ class Commands(Suite):
 class Lines(Suite):
     """One program of which each line that matches is the verdict of a test."""
 
-    def __init__(self, name, command, pattern, *, passed, floor=0):
+    def __init__(self, name, command, pattern, *, passed, floor=0, draws=False):
         super().__init__(name, floor)
+        self.draws = draws
         self.command = command
         self.pattern = re.compile(pattern)
         self.passed = passed
@@ -161,19 +172,26 @@ class Lines(Suite):
 class Video(Lines):
     """v4l2-compliance on a node of vivid, the driver of a test camera."""
 
-    # Memory of a program as a buffer: see Documentation/schemas.rst. Without it
-    # the inputs behind the first are tested in another way.
-    refused = (("USERPTR ", {"OK", "missing"}, "OK (Not Supported)"),
-               ("MMAP (epoll, CREATE_BUFS) (", {"missing"}, "OK"))
-
     def __init__(self, name, node, floor):
         super().__init__(name, f"v4l2-compliance -d ${node.upper()} -s10",
                          r"\s*test (?P<test>.*): (?P<verdict>OK.*|FAIL|\S+)$",
                          passed=("OK", "OK (Not Supported)"), floor=floor)
         self.node = node
+        self.exports = "conf-" + node
 
     def prepare(self, machine):
         prepare_camera(machine)
+
+    def refuses(self, row, rows):
+        """Memory of a program as a buffer: see Documentation/schemas.rst."""
+        real, forwarded = set(row["real"]), set(row["forwarded"])
+        if row["test"].startswith("USERPTR "):
+            return real <= {"OK", "missing"} and forwarded == {"OK (Not Supported)"}
+        # Without it the inputs behind the first are tested with the last kind that there is.
+        number = re.fullmatch(r"MMAP \(epoll, CREATE_BUFS\)( \(\d+\))", row["test"])
+        beside = number and [other for other in rows if other["test"] == "USERPTR (no poll)" + number[1]]
+        return bool(beside) and real == {"missing"} and forwarded == {"OK"} and (
+            set(beside[0]["real"]) == {"missing"} and self.refuses(beside[0], rows))
 
 
 def prepare_camera(machine):
@@ -188,6 +206,7 @@ class Sound(Commands):
     """alsabat through snd-aloop: what is played comes back and is the tone that it was."""
 
     nodes = ("snd/controlC0", "snd/pcmC0D0p", "snd/pcmC0D1c")
+    exports = "conf-snd-"
 
     def prepare(self, machine):
         machine.must("modprobe snd-aloop", 60)
@@ -219,12 +238,12 @@ def digest(text):
 
 
 def plain(text):
-    """A program's output without what may differ: names of nodes, PCI domains, addresses, free memory."""
-    text = re.sub(r"\b\d+ MB\b", "SOME MB", text)
-    text = re.sub(r"(\(atomic\): blob|fb_id|FB_ID.*) = \d+", r"\1 = N", text)
-    text = re.sub(r"\b(card|renderD|controlD|video)\d+\b", r"\1N", text)
-    text = re.sub(r'"domain": \d+', '"domain": N', text)
-    return re.sub(r"\b0x[0-9a-f]{9,16}\b", "ADDRESS", text)
+    """A program's output without what may differ: names of nodes, the PCI domain, memory
+    that is free, and the number of a mode, which differs as the one before is in use."""
+    text = re.sub(r"(free aux. memory - total: )\d+ MB, largest block: \d+ MB", r"\1SOME", text)
+    text = re.sub(r'("MODE_ID" \(atomic\): blob) = [1-9]\d*', r"\1 = N", text)
+    text = re.sub(r"(/(?:card|renderD|video))\d+\b", r"\1N", text)
+    return re.sub(r'"domain": \d+', '"domain": N', text)
 
 
 GLSL = Shaders("piglit-glsl", [
@@ -259,11 +278,11 @@ GLMARK = Lines("glmark2", "glmark2-es2-drm --off-screen --validate " + " ".join(
     texture:texture-filter=mipmap shading:shading=gouraud shading:shading=blinn-phong-inf shading:shading=phong
     bump:bump-render=normals bump:bump-render=height effect2d:kernel=0,1,0;1,-4,1;0,1,0; pulsar
     buffer:update-method=map buffer:update-method=subdata conditionals function loop
-    """.replace(";", "\\;").split()), r"\[(?P<test>.*)\] .*Validation: (?P<verdict>\w+)", passed=("Success",), floor=3)
+    """.replace(";", "\\;").split()), r"\[(?P<test>.*)\] .*Validation: (?P<verdict>\w+)", passed=("Success",), floor=3, draws=True)
 KMSCUBE = Commands("kmscube", [
     (name, gl.kmscube("$CARD", "40 " + options)) for name, options in (
         ("legacy", ""), ("atomic", "-A"), ("textured", "-M rgba"), ("multisampled", "-s 4"), ("surfaceless", "-x"))],
-    keep=r"renderer: .*|Rendered 39 frames", floor=2)
+    keep=r"renderer: .*|Rendered 39 frames", floor=2, draws=True)
 # A mode that was set stays when the program ends: what looks at it comes afterwards.
 MODETEST = Commands("modetest", [
     ("set mode", "modetest -M virtio_gpu -s $(modetest -M virtio_gpu -c | sed -n 's/^\\([0-9]*\\)\\t[0-9]*\\tconnected.*/\\1/p'"
@@ -279,7 +298,7 @@ EGLINFO = Commands("eglinfo", [
 PICTURES = Commands("pictures", [
     *((scene, f"cd $(mktemp -d) && {gl.TOOLS}/render $RENDER . {scene} && sha256sum <{scene}.png")
       for scene in ("cube", "textured", "blended", "fractal", "computed")),
-    ("compute", gl.compute("$RENDER", 30) + " | sed 's/ per second//; s/: [0-9.]*$//'")], floor=6)
+    ("compute", gl.compute("$RENDER", 30) + " | sed 's/ per second//; s/: [0-9.]*$//'")], floor=6, draws=True)
 VIDEO0 = Video("v4l2-compliance-0", "video0", 48)
 VIDEO1 = Video("v4l2-compliance-1", "video1", 75)
 SOUND = Sound("alsabat", [

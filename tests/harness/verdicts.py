@@ -2,19 +2,35 @@
 """Runs suites of others on a real device and on the same one forwarded to the same
 VM, and compares their verdicts."""
 
+import re
 import time
 
+import cost
 import suites
 from bed import say
 
 SIDES = ("real", "forwarded")
 REPEATS = 2
 UNSTABLE_SHARE = 0.02
+# Seconds that a suite may take, on both sides and with all repeats.
+LIMIT = 480
+# What says that a test was not even begun: no such program, or none that can be run.
+NOT_RUN = re.compile(r"missing$|(exit 12[67]|crash \(12[67]\))( |$)")
+RESULTS = ("same", "skipped", "refused", "unstable", "NOT RUN", "DIFFERENT")
 
 
-def runner(machine, side):
+class TooLong(Exception):
+    """A suite's time is up."""
+
+
+def runner(machine, side, deadline=None):
     """Runs a line of shell as the ordinary user with the devices of one side."""
     def run(command, limit, show=None):
+        if deadline is not None:
+            left = int(deadline - time.monotonic())
+            if left <= 0:
+                raise TooLong
+            limit = min(limit, left)
         quoted = command.replace("'", "'\\''")
         return machine.run(f"/usr/lib/vgpu-test/with-device {side} '{quoted}'", limit, show)
     return run
@@ -24,18 +40,78 @@ def is_skip(verdict):
     return verdict.split(" ")[0] in ("skip", "Unsupported")
 
 
-def is_refused(suite, row):
-    return any(row["test"].startswith(tests) and set(row["real"]) <= directly and set(row["forwarded"]) == {verdict}
-               for tests, directly, verdict in suite.refused)
+def result_of(suite, row, rows):
+    """What comes of a test: one of RESULTS."""
+    real, forwarded = set(row["real"]), set(row["forwarded"])
+    if all(NOT_RUN.match(verdict) for verdict in real | forwarded):
+        return "NOT RUN"
+    if suite.refuses(row, rows):
+        return "refused"
+    if len(real) == 1:
+        if forwarded != real:
+            return "DIFFERENT"
+        return "skipped" if is_skip(row["real"][0]) else "same"
+    return "unstable" if forwarded <= real else "DIFFERENT"
+
+
+def run_side(suite, machine, side, deadline, only=None):
+    """One run of a suite on one side: the verdicts, and what was wrong with how it
+    came to them: on another device, or drawn by the processor."""
+    run = runner(machine, side, deadline)
+    wrong = []
+    if suite.draws:
+        renderer = re.search(r"renderer: *(.*)", run("eglinfo.x86_64-linux-gnu -B -p gbm 2>&1", 60).text)
+        if not renderer or not renderer[1].startswith("virgl"):
+            wrong.append(f"{suite.name}: on the {side} device {renderer[1] if renderer else 'nothing'} draws, not virgl")
+    before = cost.counters(machine, suite.exports)["calls"], cost.counters(machine)["calls"]
+    verdicts = suite.run(run, only)
+    after = cost.counters(machine, suite.exports)["calls"], cost.counters(machine)["calls"]
+    if side == "real" and after[1] != before[1]:
+        wrong.append(f"{suite.name}: the real device's run made {after[1] - before[1]} calls of forwarded ones")
+    if side == "forwarded" and after[0] <= before[0]:
+        wrong.append(f"{suite.name}: the forwarded device's run did not use it")
+    return verdicts, wrong
 
 
 def of_suite(suite, machine):
-    """Runs it; returns the rows of the table: one a test, with all verdicts of both sides."""
+    """Runs it; returns the rows of the table, one a test with all verdicts of both
+    sides, and sentences that say what was wrong with the run."""
     suite.prepare(machine)
     start, computed = time.monotonic(), machine.cpu()
-    seen = {side: suite.run(runner(machine, side)) for side in SIDES}
     rows = []
-    for test in list(dict.fromkeys([*seen["real"], *seen["forwarded"]])):
+    wrong = []
+    try:
+        _run_all(suite, machine, start + LIMIT, rows, wrong)
+        late = False
+    except TooLong:
+        late = True
+    took = time.monotonic() - start
+    if late or took > LIMIT:
+        wrong.append(f"{suite.name}: takes longer than {LIMIT} s")
+    for row in rows:
+        row["result"] = result_of(suite, row, rows)
+    count = {result: sum(row["result"] == result for row in rows) for result in RESULTS}
+    passes = sum(passed(suite, row) for row in rows)
+    say(f"{suite.name:<20} {len(rows):>4} tests, {passes} pass directly: "
+        + ", ".join(f"{number} {result}" for result, number in count.items())
+        + f" ({took:.0f} s, {machine.cpu() - computed:.0f} s computing)")
+    for row in rows:
+        if row["result"] not in ("same", "skipped"):
+            say(f"    {row['result']}: {row['test']}: real {', '.join(row['real'])};"
+                f" forwarded {', '.join(row['forwarded'])}")
+    wrong = list(dict.fromkeys(wrong))
+    for sentence in wrong:
+        say("    " + sentence)
+    return rows, wrong
+
+
+def _run_all(suite, machine, deadline, rows, wrong):
+    """On both sides, and what differs again; adds to rows and wrong."""
+    seen = {}
+    for side in SIDES:
+        seen[side], mistakes = run_side(suite, machine, side, deadline)
+        wrong += mistakes
+    for test in dict.fromkeys([*seen["real"], *seen["forwarded"]]):
         row = {"suite": suite.name, "test": test}
         for side in SIDES:
             verdict, seconds = seen[side].get(test, ("missing", 0))
@@ -49,41 +125,30 @@ def of_suite(suite, machine):
         only = {row["test"] for row in differing}
         say(f"#   {suite.name}: again: {', '.join(sorted(only)[:8])}{' ...' if len(only) > 8 else ''}")
         for side in SIDES:
-            again = suite.run(runner(machine, side), only)
+            again, mistakes = run_side(suite, machine, side, deadline, only)
+            wrong += mistakes
             for row in differing:
                 row[side].append(again.get(row["test"], ("missing", 0))[0])
-    for row in rows:
-        stable = len(set(row["real"])) == 1
-        row["result"] = ("unstable" if not stable else
-                         "same" if set(row["real"]) == set(row["forwarded"]) else "DIFFERENT")
-        if row["result"] == "same" and is_skip(row["real"][0]):
-            row["result"] = "skipped"
-        if row["result"] == "DIFFERENT" and is_refused(suite, row):
-            row["result"] = "refused"
-    count = {result: sum(row["result"] == result for row in rows)
-             for result in ("same", "skipped", "refused", "unstable", "DIFFERENT")}
-    passes = sum(passed(suite, row) for row in rows)
-    say(f"{suite.name:<20} {len(rows):>4} tests, {passes} pass directly: {count['same']} same, {count['skipped']} skipped, "
-        f"{count['refused']} refused on purpose, {count['unstable']} unstable, {count['DIFFERENT']} different ({time.monotonic() - start:.0f} s, "
-        f"{machine.cpu() - computed:.0f} s computing)")
-    for row in rows:
-        if row["result"] in ("refused", "unstable", "DIFFERENT"):
-            say(f"    {row['result']}: {row['test']}: real {', '.join(row['real'])};"
-                f" forwarded {', '.join(row['forwarded'])}")
-    return rows
 
 
 def passed(suite, row):
     return any(row["real"][0] == word or row["real"][0].startswith(word + " ") for word in suite.passed)
 
 
+def counted(rows):
+    """Those that say something: what is skipped or refused does not."""
+    return [row for row in rows if row["result"] not in ("skipped", "refused")]
+
+
 def judge(done):
     """What is wrong with the results: a list of sentences."""
     wrong = []
-    rows = [row for _, suite_rows in done for row in suite_rows]
+    rows = counted(row for _, suite_rows in done for row in suite_rows)
     for row in rows:
         if row["result"] == "DIFFERENT":
             wrong.append(f"{row['suite']}: {row['test']} differs")
+        if row["result"] == "NOT RUN":
+            wrong.append(f"{row['suite']}: {row['test']} could not be started")
     unstable = sum(row["result"] == "unstable" for row in rows)
     if unstable > UNSTABLE_SHARE * len(rows):
         wrong.append(f"{unstable} of {len(rows)} tests are unstable on the real device")
@@ -93,8 +158,8 @@ def judge(done):
             wrong.append(f"{suite.name}: {passes} pass directly, {suite.floor} should")
     piglit = [(suite, rows) for suite, rows in done if suite.name in suites.PIGLIT_SUITES]
     if len(piglit) == len(suites.PIGLIT_SUITES):
-        tests = sum(len(suite_rows) for _, suite_rows in piglit)
+        tests = sum(len(counted(suite_rows)) for _, suite_rows in piglit)
         passes = sum(passed(suite, row) for suite, suite_rows in piglit for row in suite_rows)
         if tests < suites.PIGLIT_TESTS or passes < suites.PIGLIT_FLOOR:
-            wrong.append(f"piglit: {tests} tests, {passes} pass directly")
+            wrong.append(f"piglit: {tests} tests that are not skipped, {passes} pass directly")
     return wrong

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What verdicts.py makes of the verdicts of two devices. Prints TAP."""
+
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+import suites
+import verdicts
+from vm import Result
+
+
+class Given(suites.Suite):
+    """A suite whose verdicts are given: one list a test, of both sides."""
+
+    def __init__(self, name="given", **tests):
+        super().__init__(name)
+        self.tests = tests
+
+    def rows(self):
+        rows = [{"suite": self.name, "test": test, "real": real, "forwarded": forwarded}
+                for test, (real, forwarded) in self.tests.items()]
+        for row in rows:
+            row["result"] = verdicts.result_of(self, row, rows)
+        return rows
+
+
+def result(real, forwarded, suite=None):
+    return verdicts.result_of(suite or suites.Suite("any"), {"test": "one", "real": real, "forwarded": forwarded}, [])
+
+
+class Machine:
+    """One on which nothing runs; counts the calls that it is told to."""
+
+    def __init__(self, calls):
+        self.calls = calls      # by side: how many a command makes
+        self.made = 0
+        self.renderer = "virgl (AMD)"
+
+    def cpu(self):
+        return 0
+
+    def must(self, command, limit=30):
+        return Result(0, ["/sys/class/vgpu/vgpu0/name:gpu-card", f"/sys/class/vgpu/vgpu0/calls:{self.made}",
+                          "/sys/class/vgpu/vgpu0/bytes_out:0", "/sys/class/vgpu/vgpu0/bytes_in:0"])
+
+    def run(self, command, limit=30, show=None):
+        if "eglinfo" in command:
+            return Result(0, ["OpenGL core profile renderer: " + self.renderer])
+        self.made += self.calls["real" if "with-device real" in command else "forwarded"]
+        return Result(0, ["said"])
+
+
+def wrong_of(machine, draws=False):
+    return verdicts.of_suite(suites.Commands("one", [("test", "true")], draws=draws), machine)[1]
+
+
+class Verdicts(unittest.TestCase):
+    def test_same(self):
+        self.assertEqual(result(["pass"], ["pass"]), "same")
+        self.assertEqual(result(["exit 1 abc"], ["exit 1 abc"]), "same")
+        self.assertEqual(result(["skip"], ["skip"]), "skipped")
+
+    def test_different(self):
+        self.assertEqual(result(["pass", "pass", "pass"], ["fail", "pass", "pass"]), "DIFFERENT")
+        self.assertEqual(result(["pass"] * 3, ["missing"] * 3), "DIFFERENT")
+        self.assertEqual(result(["pass"] * 3, ["skip"] * 3), "DIFFERENT")
+
+    def test_unstable_only_as_the_real_one(self):
+        self.assertEqual(result(["pass", "fail", "pass"], ["fail", "pass", "pass"]), "unstable")
+        self.assertEqual(result(["pass", "fail", "pass"], ["pass"] * 3), "unstable")
+        self.assertEqual(result(["pass", "fail", "pass"], ["crash (139)", "pass", "pass"]), "DIFFERENT")
+        self.assertEqual(result(["exit 0 a", "exit 0 b", "exit 0 c"], ["exit 0 d", "exit 0 e", "exit 0 f"]), "DIFFERENT")
+
+    def test_not_started_is_no_verdict(self):
+        for verdict in ("missing", "crash (127)", "crash (126)", "exit 127 abc", "exit 126"):
+            self.assertEqual(result([verdict], [verdict]), "NOT RUN")
+        for verdict in ("crash (139)", "exit 1 abc", "exit 12 abc"):
+            self.assertEqual(result([verdict], [verdict]), "same")
+        suite = Given(one=(["exit 127 a"], ["exit 127 a"]))
+        self.assertEqual(verdicts.judge([(suite, suite.rows())]), ["given: one could not be started"])
+
+    def test_refused(self):
+        camera = suites.Video("camera", "video0", 0)
+        tests = {"USERPTR (no poll)": ("OK", "OK (Not Supported)"),
+                 "USERPTR (no poll) (2)": ("missing", "OK (Not Supported)"),
+                 "MMAP (epoll, CREATE_BUFS) (2)": ("missing", "OK"),
+                 "MMAP (epoll, CREATE_BUFS) (3)": ("missing", "OK"),
+                 "USERPTR (select)": ("OK", "FAIL")}
+        rows = [{"test": test, "real": [real] * 3, "forwarded": [forwarded] * 3}
+                for test, (real, forwarded) in tests.items()]
+        self.assertEqual([verdicts.result_of(camera, row, rows) for row in rows],
+                         ["refused", "refused", "refused", "DIFFERENT", "DIFFERENT"])
+
+    def test_skips_are_no_base_of_the_unstable(self):
+        few = {f"skipped{n}": (["skip"], ["skip"]) for n in range(200)}
+        many = {f"passed{n}": (["pass"], ["pass"]) for n in range(200)}
+        unstable = {"odd": (["pass", "fail"], ["pass", "pass"])}
+        self.assertTrue(any("unstable" in sentence for sentence in self.judged(few, unstable)))
+        self.assertFalse(self.judged(many, unstable))
+
+    def test_skips_are_no_tests_of_piglit(self):
+        tests = verdicts.suites.PIGLIT_TESTS
+        done = [Given(name, **{f"{name}{n}": (["pass"], ["pass"]) for n in range(tests // 3)})
+                for name in suites.PIGLIT_SUITES]
+        self.assertFalse(verdicts.judge([(suite, suite.rows()) for suite in done]))
+        for n in range(tests // 6):
+            done[0].tests[f"{done[0].name}{n}"] = (["skip"], ["skip"])
+        self.assertTrue(verdicts.judge([(suite, suite.rows()) for suite in done]))
+
+    @staticmethod
+    def judged(*tests):
+        suite = Given(**{name: given for some in tests for name, given in some.items()})
+        return verdicts.judge([(suite, suite.rows())])
+
+    def test_floor(self):
+        suite = Given(one=(["pass"], ["pass"]), two=(["fail"], ["fail"]))
+        suite.floor = 1
+        self.assertFalse(verdicts.judge([(suite, suite.rows())]))
+        suite.floor = 2
+        self.assertTrue(verdicts.judge([(suite, suite.rows())]))
+
+
+class Used(unittest.TestCase):
+    """That it was the forwarded device, and only where it should be."""
+
+    def test_as_it_should_be(self):
+        self.assertEqual(wrong_of(Machine({"real": 0, "forwarded": 7}), draws=True), [])
+
+    def test_real_run_calls(self):
+        self.assertIn("made 7 calls", wrong_of(Machine({"real": 7, "forwarded": 7}))[0])
+
+    def test_forwarded_run_does_not(self):
+        self.assertIn("did not use it", wrong_of(Machine({"real": 0, "forwarded": 0}))[0])
+
+    def test_renderer(self):
+        machine = Machine({"real": 0, "forwarded": 7})
+        machine.renderer = "llvmpipe (LLVM 19)"
+        self.assertEqual(len(wrong_of(machine, draws=True)), 2)
+
+    def test_time(self):
+        machine = Machine({"real": 0, "forwarded": 7})
+        verdicts.LIMIT, limit = 0, verdicts.LIMIT
+        try:
+            self.assertIn("takes longer", wrong_of(machine)[0])
+        finally:
+            verdicts.LIMIT = limit
+
+
+class Tap(unittest.TextTestResult):
+    """One line a test."""
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        bad = any(failed is test for failed, _ in self.failures + self.errors)
+        print(f"{'not ok' if bad else 'ok'} {self.testsRun} - verdicts: {test.id().partition('.')[2]}", flush=True)
+
+
+if __name__ == "__main__":
+    verdicts.say = lambda text: None
+    sys.exit(not unittest.TextTestRunner(resultclass=Tap, verbosity=0).run(
+        unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])).wasSuccessful())
