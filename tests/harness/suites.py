@@ -229,6 +229,13 @@ def piglit_environment():
     return f"cd {PIGLIT}; PIGLIT_PLATFORM=gbm PIGLIT_SOURCE_DIR={PIGLIT} LD_LIBRARY_PATH={PIGLIT}/lib"
 
 
+def picture(test):
+    """The picture that piglit's shader_runner draws for a test, as its digest."""
+    return (f"d=$(mktemp -d); {piglit_environment().replace('cd ' + PIGLIT, 'cd $d')} "
+            f"LD_PRELOAD={gl.TOOLS}/piglit_png.so {PIGLIT}/bin/shader_runner "
+            f"{PIGLIT}/tests/spec/{test}.shader_test -auto -fbo -png && sha256sum *.png")
+
+
 def test_name(file):
     return re.sub(r"^tests/spec/|\.shader_test$", "", file)
 
@@ -273,6 +280,19 @@ API = Programs("piglit-programs", """
     bufferstorage-persistent copybuffersubdata copyteximage copytexsubimage clearbuffer-depth cubemap
     array-texture attribs blendminmax depth-tex-compare
     """.split())
+DRAWN = Commands("piglit-pictures", [(test, picture(test)) for test in """
+    glsl-1.10/execution/color-interp-smooth-shademodel-flat glsl-1.10/execution/fragcoord_w
+    glsl-1.10/execution/fs-dfdx-accuracy glsl-1.10/execution/glsl-fs-convolution-1
+    glsl-1.10/execution/glsl-fs-normalmatrix glsl-1.10/execution/glsl-gnome-shell-dim-window
+    glsl-1.10/execution/really-big-triangle glsl-1.10/execution/samplers/glsl-fs-lots-of-tex
+    glsl-1.10/execution/samplers/glsl-fs-sampler-numbering-2 glsl-1.10/execution/samplers/glsl-fs-shadow1D-01
+    glsl-1.10/execution/texture3D glsl-1.30/execution/fs-discard-exit-1 glsl-1.40/uniform_buffer/fs-mat4
+    glsl-1.40/uniform_buffer/fs-struct-copy glsl-1.50/execution/geometry/clip-distance-out-values
+    ext_texture_array/glsl-fs-shadow1DArray ext_texture_array/glsl-fs-shadow2DArray
+    ext_texture_array/glsl-fs-shadow2DArray-07 ext_texture_array/render-2darray
+    arb_tessellation_shader/execution/16in-1out arb_tessellation_shader/execution/fs-primitiveid-instanced
+    arb_shader_storage_buffer_object/execution/indirect arb_shader_storage_buffer_object/execution/ssbo-atomicExchange-int
+    """.split()], keep=r'"result": "\w+"|^[0-9a-f]{64} .*', floor=18, draws=True)
 GLMARK = Lines("glmark2", "glmark2-es2-drm --off-screen --validate " + " ".join("-b " + scene for scene in """
     build:use-vbo=false build:use-vbo=true texture:texture-filter=nearest texture:texture-filter=linear
     texture:texture-filter=mipmap shading:shading=gouraud shading:shading=blinn-phong-inf shading:shading=phong
@@ -306,7 +326,8 @@ SOUND = Sound("alsabat", [
     ("other rate", "alsabat -P plughw:$SOUND,0 -C plughw:$SOUND,1 -r 44100 -f S16_LE -c 1 -n 16384 -F 440"),
 ], keep=r"PASS|FAIL|Return value is .*|Detected peak freq.*|Channel \d.*", floor=2)
 
-SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, GLMARK, GLSL, FEATURES, API, VIDEO0, VIDEO1, SOUND]
+SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, GLMARK, GLSL, FEATURES, API, DRAWN,
+          VIDEO0, VIDEO1, SOUND]
 # Suites whose programs every test VM has, and that take seconds: `run` has a bed for them.
 SHORT = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO]
 # Over several suites: so many tests, and so many that pass directly.
