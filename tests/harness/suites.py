@@ -194,6 +194,15 @@ class Video(Lines):
             set(beside[0]["real"]) == {"missing"} and self.refuses(beside[0], rows))
 
 
+class Camera(Commands):
+    """Programs that use the nodes of vivid."""
+
+    exports = "conf-video"
+
+    def prepare(self, machine):
+        prepare_camera(machine)
+
+
 def prepare_camera(machine):
     """Loads vivid, and exports its nodes."""
     machine.must("modprobe vivid n_devs=1 node_types=0x101", 60)
@@ -315,10 +324,24 @@ MODETEST = Commands("modetest", [
 DRM_INFO = Commands("drm_info", [("text", "drm_info $CARD"), ("json", "drm_info -j $CARD")], floor=2)
 EGLINFO = Commands("eglinfo", [
     (platform, f"eglinfo.x86_64-linux-gnu -p {platform}") for platform in ("gbm", "surfaceless", "device")], floor=2)
+LIBDRM = Commands("libdrm-tests", [
+    ("modeprint", "modeprint virtio_gpu"), ("proptest", "proptest -M virtio_gpu"),
+    ("vbltest", "vbltest -M virtio_gpu")], floor=2)
+WFLINFO = Commands("wflinfo", [
+    (f"{platform} {api}", f"wflinfo -p {platform} -a {api}")
+    for platform in ("gbm", "surfaceless_egl") for api in ("gl", "gles2", "gles3")], floor=6, draws=True)
 PICTURES = Commands("pictures", [
     *((scene, f"cd $(mktemp -d) && {gl.TOOLS}/render $RENDER . {scene} && sha256sum <{scene}.png")
       for scene in ("cube", "textured", "blended", "fractal", "computed")),
     ("compute", gl.compute("$RENDER", 30) + " | sed 's/ per second//; s/: [0-9.]*$//'")], floor=6, draws=True)
+# Frames with no time written in them.
+CAMERA = Camera("v4l2-ctl", [
+    ("capture", "v4l2-ctl -d $VIDEO0 --stream-mmap=4 --stream-count=20"),
+    ("capture, poll", "v4l2-ctl -d $VIDEO0 --stream-mmap=4 --stream-poll --stream-count=20"),
+    ("output", "v4l2-ctl -d $VIDEO1 --stream-out-mmap=4 --stream-count=20"),
+    ("frames", "f=$(mktemp) && v4l2-ctl -d $VIDEO0 -i 0 -c osd_text_mode=2 -v width=640,height=360,pixelformat=YUYV "
+               "--stream-mmap=4 --stream-count=3 --stream-to=$f && sha256sum <$f"),
+], keep=r"VIDIOC_.*|^[0-9a-f]{64}", floor=4)
 VIDEO0 = Video("v4l2-compliance-0", "video0", 48)
 VIDEO1 = Video("v4l2-compliance-1", "video1", 75)
 SOUND = Sound("alsabat", [
@@ -326,8 +349,8 @@ SOUND = Sound("alsabat", [
     ("other rate", "alsabat -P plughw:$SOUND,0 -C plughw:$SOUND,1 -r 44100 -f S16_LE -c 1 -n 16384 -F 440"),
 ], keep=r"PASS|FAIL|Return value is .*|Detected peak freq.*|Channel \d.*", floor=2)
 
-SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, GLMARK, GLSL, FEATURES, API, DRAWN,
-          VIDEO0, VIDEO1, SOUND]
+SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, LIBDRM, WFLINFO, GLMARK, GLSL, FEATURES, API, DRAWN,
+          CAMERA, VIDEO0, VIDEO1, SOUND]
 # Suites whose programs every test VM has, and that take seconds: `run` has a bed for them.
 SHORT = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO]
 # Over several suites: so many tests, and so many that pass directly.
