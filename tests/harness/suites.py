@@ -307,11 +307,11 @@ GLMARK = Lines("glmark2", "glmark2-es2-drm --off-screen --validate " + " ".join(
     texture:texture-filter=mipmap shading:shading=gouraud shading:shading=blinn-phong-inf shading:shading=phong
     bump:bump-render=normals bump:bump-render=height effect2d:kernel=0,1,0;1,-4,1;0,1,0; pulsar
     buffer:update-method=map buffer:update-method=subdata conditionals function loop
-    """.replace(";", "\\;").split()), r"\[(?P<test>.*)\] .*Validation: (?P<verdict>\w+)", passed=("Success",), floor=3, draws=True)
+    """.replace(";", "\\;").split()), r"\[(?P<test>.*)\] .*Validation: (?P<verdict>\w+)", passed=("Success",), floor=4, draws=True)
 KMSCUBE = Commands("kmscube", [
     (name, gl.kmscube("$CARD", "40 " + options)) for name, options in (
         ("legacy", ""), ("atomic", "-A"), ("textured", "-M rgba"), ("multisampled", "-s 4"), ("surfaceless", "-x"))],
-    keep=r"renderer: .*|Rendered 39 frames", floor=2, draws=True)
+    keep=r"renderer: .*|Rendered 39 frames", floor=4, draws=True)
 # A mode that was set stays when the program ends: what looks at it comes afterwards.
 MODETEST = Commands("modetest", [
     ("set mode", "modetest -M virtio_gpu -s $(modetest -M virtio_gpu -c | sed -n 's/^\\([0-9]*\\)\\t[0-9]*\\tconnected.*/\\1/p'"
@@ -320,7 +320,7 @@ MODETEST = Commands("modetest", [
                          "sed -n 's/^\\([0-9]*\\)\\t[0-9]*\\tconnected.*/\\1/p' | head -n1):1024x768"),
     ("encoders", "modetest -M virtio_gpu -e"), ("connectors", "modetest -M virtio_gpu -c"),
     ("planes", "modetest -M virtio_gpu -p"), ("framebuffers", "modetest -M virtio_gpu -f"),
-], floor=4)
+], floor=5)
 DRM_INFO = Commands("drm_info", [("text", "drm_info $CARD"), ("json", "drm_info -j $CARD")], floor=2)
 EGLINFO = Commands("eglinfo", [
     (platform, f"eglinfo.x86_64-linux-gnu -p {platform}") for platform in ("gbm", "surfaceless", "device")], floor=2)
