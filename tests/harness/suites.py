@@ -325,8 +325,7 @@ DRM_INFO = Commands("drm_info", [("text", "drm_info $CARD"), ("json", "drm_info 
 EGLINFO = Commands("eglinfo", [
     (platform, f"eglinfo.x86_64-linux-gnu -p {platform}") for platform in ("gbm", "surfaceless", "device")], floor=2)
 LIBDRM = Commands("libdrm-tests", [
-    ("modeprint", "modeprint virtio_gpu"), ("proptest", "proptest -M virtio_gpu"),
-    ("vbltest", "vbltest -M virtio_gpu")], floor=2)
+    ("proptest", "proptest -M virtio_gpu"), ("vbltest", "vbltest -M virtio_gpu")], floor=1)
 WFLINFO = Commands("wflinfo", [
     (f"{platform} {api}", f"wflinfo -p {platform} -a {api}")
     for platform in ("gbm", "surfaceless_egl") for api in ("gl", "gles2", "gles3")], floor=6, draws=True)
