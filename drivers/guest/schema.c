@@ -86,7 +86,7 @@ int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset)
 	return 0;
 }
 
-/* Entries rise by type and number: a binary search. */
+/* Entries rise by type and number, EXACT ones of one number as a whole: a binary search. */
 static const struct vgpu_schema_ioctl *table_find(const struct vgpu_schema_ioctl *table, u32 nr,
 						  u32 cmd)
 {
@@ -97,10 +97,10 @@ static const struct vgpu_schema_ioctl *table_find(const struct vgpu_schema_ioctl
 		u32 mid = (low + high) / 2;
 		u32 here = table[mid].cmd & 0xffff;
 
-		if (here == key)
-			return !(table[mid].flags & VGPU_IOCTL_EXACT) || table[mid].cmd == cmd ?
-				&table[mid] : NULL;
-		if (here < key)
+		if (here == key &&
+		    (!(table[mid].flags & VGPU_IOCTL_EXACT) || table[mid].cmd == cmd))
+			return &table[mid];
+		if (here < key || (here == key && table[mid].cmd < cmd))
 			low = mid + 1;
 		else
 			high = mid;

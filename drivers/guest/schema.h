@@ -249,7 +249,7 @@ enum vgpu_schema_arg {
 
 /* Neither reads nor writes memory of the device that a program has mapped. */
 #define VGPU_IOCTL_NO_MAPPED	BIT(0)
-/* The command is compared as a whole: a bare number. */
+/* The command is compared as a whole: a bare number, or one of several of one number. */
 #define VGPU_IOCTL_EXACT	BIT(1)
 /* The result, if not negative, is an fd. */
 #define VGPU_IOCTL_RESULT_FD	BIT(2)
@@ -302,7 +302,8 @@ struct vgpu_schema_live {
  * struct vgpu_schema - the ioctls of one kind of file
  * @name: for people
  * @nr_ioctls: number of @ioctls
- * @ioctls: rising by type and number (the low 16 bits of the command)
+ * @ioctls: rising by type and number (the low 16 bits of the command); EXACT ones of
+ *	one number by the command
  * @nr_compat: number of @compat
  * @compat: looked at first for 32-bit programs, likewise in order
  * @base: where to look for what is not here, or NULL

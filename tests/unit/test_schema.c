@@ -248,7 +248,11 @@ static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const cha
 	if (!nr)
 		return;
 	for (i = 0; i < nr; i++) {
-		if (i)
+		if (i && (ioctl[i - 1].cmd & 0xffff) == (ioctl[i].cmd & 0xffff))
+			tap_expect((ioctl[i - 1].flags & ioctl[i].flags & VGPU_IOCTL_EXACT) &&
+				   ioctl[i - 1].cmd < ioctl[i].cmd,
+				   "%s and %s differ", ioctl[i].name, ioctl[i - 1].name);
+		else if (i)
 			tap_expect((ioctl[i - 1].cmd & 0xffff) < (ioctl[i].cmd & 0xffff),
 				   "%s comes after %s", ioctl[i].name, ioctl[i - 1].name);
 		tap_expect(!(ioctl[i].flags & VGPU_IOCTL_RESULT_FD) ||
@@ -311,6 +315,8 @@ static void find_check(void)
 		   "bare number, with more bits");
 	tap_expect(!vgpu_schema_find(mock, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_IN), false),
 		   "a twin");
+	tap_expect(!vgpu_schema_find(&vgpu_schema_v4l2, VIDIOC_QBUF, true),
+		   "two 32-bit layouts, and another");
 	tap_subject("finding an entry");
 
 	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, "virtio_gpu", "") ==
