@@ -20,6 +20,7 @@
 #include "schema.h"
 #include "session.h"
 #include "sound.h"
+#include "video_queue.h"
 
 /**
  * struct vgpu_ioctl - one ioctl under way
@@ -27,6 +28,7 @@
  * @object: that it stands for
  * @xcall: the call
  * @m: the argument
+ * @video: what it says of a V4L2 buffer
  * @low: of a 32-bit program: where the host may put the segments
  * @low_len: bytes there, 0: none are kept free
  */
@@ -35,6 +37,7 @@ struct vgpu_ioctl {
 	struct vgpu_object *object;
 	struct vgpu_xcall xcall;
 	struct vgpu_marshal m;
+	struct vgpu_video_call video;
 	unsigned long low;
 	u64 low_len;
 };
@@ -201,6 +204,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ioctl->xcall.buf = NULL;
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
 	ioctl->m.learned = &object->export->learned;
+	vgpu_video_queue_begin(&ioctl->video, object, cmd, arg, compat);
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
 	if (!ret && compat)
 		ret = ioctl_reserve(ioctl);
@@ -210,6 +214,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		vgpu_drm_ioctl_done(object, cmd, arg);
 	if (!ret)
 		vgpu_sound_ioctl_done(object, cmd, arg);
+	vgpu_video_queue_done(&ioctl->video, object, cmd, arg, !ret);
 	if (ioctl->low_len)
 		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);
 	vgpu_marshal_fini(&ioctl->m);

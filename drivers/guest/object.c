@@ -25,6 +25,7 @@
 #include "schema.h"
 #include "session.h"
 #include "space.h"
+#include "video_queue.h"
 
 static void object_free(struct vgpu_object *object)
 {
@@ -34,6 +35,7 @@ static void object_free(struct vgpu_object *object)
 	if (object->drm)
 		drm_dev_put(object->drm);
 	put_device(object->node);
+	vgpu_video_queue_free(object);
 	vgpu_export_put(object->export);
 	vgpu_host_put(object->host);
 	kfree(object);
@@ -59,6 +61,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
 	object->card = -1;
+	xa_init(&object->queued);
 	mutex_init(&object->file_lock);
 	init_waitqueue_head(&object->wait);
 	spin_lock_init(&object->poll_lock);

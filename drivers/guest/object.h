@@ -11,6 +11,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/xarray.h>
 
 struct device;
 struct drm_device;
@@ -31,6 +32,7 @@ struct vgpu_space;
  * @schema: of its ioctls, or NULL
  * @drm: the device, when opened through a DRM node (a reference), or NULL
  * @node: likewise of a V4L2 node
+ * @queued: fds of what is in its V4L2 queues, see video_queue.c
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)
@@ -57,6 +59,7 @@ struct vgpu_object {
 	const struct vgpu_schema *schema;
 	struct drm_device *drm;
 	struct device *node;
+	struct xarray queued;
 	int card;
 	struct hlist_node hash;
 	struct list_head events;

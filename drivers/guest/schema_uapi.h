@@ -178,6 +178,98 @@ struct drm_unique32 {
 #define DRM_IOCTL_VERSION32	DRM_IOWR(0x00, struct drm_version32)
 #define DRM_IOCTL_GET_UNIQUE32	DRM_IOWR(0x01, struct drm_unique32)
 
+struct v4l2_plane32 {
+	__u32 bytesused;
+	__u32 length;
+	union {
+		__u32 mem_offset;
+		__u32 userptr;
+		__s32 fd;
+	} m;
+	__u32 data_offset;
+	__u32 reserved[11];
+};
+
+union v4l2_buffer32_m {
+	__u32 offset;
+	__u32 userptr;
+	__u32 planes;
+	__s32 fd;
+};
+
+/* Their time has 64 bits since glibc 2.34, where they ask for that. */
+struct v4l2_buffer32 {
+	__u32 index;
+	__u32 type;
+	__u32 bytesused;
+	__u32 flags;
+	__u32 field;
+	__u32 timestamp[4];
+	struct v4l2_timecode timecode;
+	__u32 sequence;
+	__u32 memory;
+	union v4l2_buffer32_m m;
+	__u32 length;
+	__u32 reserved2;
+	__s32 request_fd;
+};
+
+struct v4l2_buffer32_time32 {
+	__u32 index;
+	__u32 type;
+	__u32 bytesused;
+	__u32 flags;
+	__u32 field;
+	__u32 timestamp[2];
+	struct v4l2_timecode timecode;
+	__u32 sequence;
+	__u32 memory;
+	union v4l2_buffer32_m m;
+	__u32 length;
+	__u32 reserved2;
+	__s32 request_fd;
+};
+
+struct v4l2_create_buffers32 {
+	__u32 index;
+	__u32 count;
+	__u32 memory;
+	__u32 format[51];
+	__u32 capabilities;
+	__u32 flags;
+	__u32 reserved[6];
+};
+
+struct v4l2_ext_control32 {
+	__u32 id;
+	__u32 size;
+	__u32 reserved2;
+	__u32 ptr;
+	__u32 value64_high;
+};
+
+struct v4l2_ext_controls32 {
+	__u32 which;
+	__u32 count;
+	__u32 error_idx;
+	__s32 request_fd;
+	__u32 reserved;
+	__u32 controls;
+};
+
+#define VIDIOC_QUERYBUF32		_IOWR('V', 9, struct v4l2_buffer32)
+#define VIDIOC_QUERYBUF32_TIME32	_IOWR('V', 9, struct v4l2_buffer32_time32)
+#define VIDIOC_QBUF32			_IOWR('V', 15, struct v4l2_buffer32)
+#define VIDIOC_QBUF32_TIME32		_IOWR('V', 15, struct v4l2_buffer32_time32)
+#define VIDIOC_DQBUF32			_IOWR('V', 17, struct v4l2_buffer32)
+#define VIDIOC_DQBUF32_TIME32		_IOWR('V', 17, struct v4l2_buffer32_time32)
+#define VIDIOC_G_EXT_CTRLS32		_IOWR('V', 71, struct v4l2_ext_controls32)
+#define VIDIOC_S_EXT_CTRLS32		_IOWR('V', 72, struct v4l2_ext_controls32)
+#define VIDIOC_TRY_EXT_CTRLS32		_IOWR('V', 73, struct v4l2_ext_controls32)
+#define VIDIOC_CREATE_BUFS32		_IOWR('V', 92, struct v4l2_create_buffers32)
+#define VIDIOC_PREPARE_BUF32		_IOWR('V', 93, struct v4l2_buffer32)
+#define VIDIOC_PREPARE_BUF32_TIME32	_IOWR('V', 93, struct v4l2_buffer32_time32)
+
 /* struct drm_virtgpu_execbuffer as it is since 6.6, when it grew. */
 struct vgpu_virtgpu_execbuffer {
 	__u32 flags;

@@ -11,6 +11,10 @@
 
 #define BUFFER	struct v4l2_buffer
 #define PLANE	struct v4l2_plane
+/* Of 32-bit programs; the second one of those whose times have 32 bits, too. */
+#define BUFFER32	struct v4l2_buffer32
+#define BUFFER32_TIME32	struct v4l2_buffer32_time32
+#define PLANE32		struct v4l2_plane32
 
 /* --- buffers -------------------------------------------------------------- */
 
@@ -34,42 +38,55 @@ static const struct vgpu_schema_field create_bufs[] = {
 	NO_USERPTR_CAP(struct v4l2_create_buffers),
 };
 
-/* What is queued may be a dma-buf, each plane of it one. */
-#define WHEN_DMABUF	VGPU_WHEN_EQUAL(BUFFER, memory, V4L2_MEMORY_DMABUF)
-#define WHEN_DMABUF_UP \
-	{ .ref = VGPU_FIELD_UP(1, BUFFER, memory), .mask = ~0ULL, .value = V4L2_MEMORY_DMABUF }
-
-static const struct vgpu_schema_field plane_in[] = {
-	{ VGPU_FD_IN(PLANE, m.fd), .when = WHEN_DMABUF_UP },
+static const struct vgpu_schema_field create_bufs32[] = {
+	NO_USERPTR(struct v4l2_create_buffers32),
+	NO_USERPTR_CAP(struct v4l2_create_buffers32),
 };
 
-/* What comes back is told by the host's number: here it is nobody's. */
-static const struct vgpu_schema_field plane_out[] = {
-	{ VGPU_HIDE(PLANE, m.fd), .mask = ~0U, .when = WHEN_DMABUF_UP },
+/* What is queued may be a dma-buf, each plane of it one. */
+#define PLANE_IN(p, b) \
+	{ VGPU_FD_IN(p, m.fd), \
+	  .when = { .ref = VGPU_FIELD_UP(1, b, memory), .mask = ~0ULL, \
+		    .value = V4L2_MEMORY_DMABUF } }
+
+static const struct vgpu_schema_field plane_in[] = { PLANE_IN(PLANE, BUFFER) };
+static const struct vgpu_schema_field plane32_in[] = { PLANE_IN(PLANE32, BUFFER32) };
+static const struct vgpu_schema_field plane32_time32_in[] = {
+	PLANE_IN(PLANE32, BUFFER32_TIME32)
 };
 
 static const struct vgpu_schema_struct a_plane_in = VGPU_STRUCT(PLANE, plane_in);
-static const struct vgpu_schema_struct a_plane_out = VGPU_STRUCT(PLANE, plane_out);
+static const struct vgpu_schema_struct a_plane32_in = VGPU_STRUCT(PLANE32, plane32_in);
+static const struct vgpu_schema_struct a_plane32_time32_in =
+	VGPU_STRUCT(PLANE32, plane32_time32_in);
 
-#define PLANES(t, e) \
-	{ VGPU_PTR(BUFFER, m.planes), .dir = VGPU_INOUT, .elem = (e), \
-	  .count = VGPU_FIELD(BUFFER, length), .when = VGPU_WHEN_EQUAL(BUFFER, type, t) }
+#define PLANES_OF(b, t) \
+	VGPU_PTR(b, m.planes), .dir = VGPU_INOUT, .count = VGPU_FIELD(b, length), \
+	.when = VGPU_WHEN_EQUAL(b, type, t)
 
 /* QBUF, PREPARE_BUF */
-static const struct vgpu_schema_field buffer_in[] = {
-	NO_USERPTR(BUFFER),
-	PLANES(V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE, &a_plane_in),
-	PLANES(V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE, &a_plane_in),
-	{ VGPU_FD_IN(BUFFER, m.fd), .when = WHEN_DMABUF },
-	{ VGPU_FD_IN(BUFFER, request_fd),
-	  .when = VGPU_WHEN_FLAG(BUFFER, flags, V4L2_BUF_FLAG_REQUEST_FD) },
+#define BUFFER_IN(b, e) \
+	NO_USERPTR(b), \
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .elem = (e) }, \
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .elem = (e) }, \
+	{ VGPU_FD_IN(b, m.fd), .when = VGPU_WHEN_EQUAL(b, memory, V4L2_MEMORY_DMABUF) }, \
+	{ VGPU_FD_IN(b, request_fd), .when = VGPU_WHEN_FLAG(b, flags, V4L2_BUF_FLAG_REQUEST_FD) }
+
+static const struct vgpu_schema_field buffer_in[] = { BUFFER_IN(BUFFER, &a_plane_in) };
+static const struct vgpu_schema_field buffer32_in[] = { BUFFER_IN(BUFFER32, &a_plane32_in) };
+static const struct vgpu_schema_field buffer32_time32_in[] = {
+	BUFFER_IN(BUFFER32_TIME32, &a_plane32_time32_in)
 };
 
-/* QUERYBUF, DQBUF */
-static const struct vgpu_schema_field buffer_out[] = {
-	PLANES(V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE, &a_plane_out),
-	PLANES(V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE, &a_plane_out),
-	{ VGPU_HIDE(BUFFER, m.fd), .mask = ~0U, .when = WHEN_DMABUF },
+/* QUERYBUF, DQBUF. The host's numbers of what was queued: see video_queue.c. */
+#define BUFFER_OUT(b, p) \
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .unit = sizeof(p) }, \
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .unit = sizeof(p) }
+
+static const struct vgpu_schema_field buffer_out[] = { BUFFER_OUT(BUFFER, PLANE) };
+static const struct vgpu_schema_field buffer32_out[] = { BUFFER_OUT(BUFFER32, PLANE32) };
+static const struct vgpu_schema_field buffer32_time32_out[] = {
+	BUFFER_OUT(BUFFER32_TIME32, PLANE32)
 };
 
 static const struct vgpu_schema_field expbuf[] = {
@@ -126,6 +143,22 @@ static const struct vgpu_schema_field ext_controls[] = {
 	  .elem = &an_ext_control, .count = VGPU_FIELD(struct v4l2_ext_controls, count) },
 	{ VGPU_FD_IN(struct v4l2_ext_controls, request_fd),
 	  .when = VGPU_WHEN_EQUAL(struct v4l2_ext_controls, which,
+				  V4L2_CTRL_WHICH_REQUEST_VAL) },
+};
+
+static const struct vgpu_schema_field ext_control32[] = {
+	{ VGPU_PTR(struct v4l2_ext_control32, ptr), .dir = VGPU_INOUT,
+	  .count = VGPU_FIELD(struct v4l2_ext_control32, size) },
+};
+
+static const struct vgpu_schema_struct an_ext_control32 =
+	VGPU_STRUCT(struct v4l2_ext_control32, ext_control32);
+
+static const struct vgpu_schema_field ext_controls32[] = {
+	{ VGPU_PTR(struct v4l2_ext_controls32, controls), .dir = VGPU_INOUT,
+	  .elem = &an_ext_control32, .count = VGPU_FIELD(struct v4l2_ext_controls32, count) },
+	{ VGPU_FD_IN(struct v4l2_ext_controls32, request_fd),
+	  .when = VGPU_WHEN_EQUAL(struct v4l2_ext_controls32, which,
 				  V4L2_CTRL_WHICH_REQUEST_VAL) },
 };
 
@@ -226,8 +259,34 @@ static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 #endif
 };
 
+/* Two commands for each number: 32 bits of time, or 64. */
+#define EXACT		.flags = VGPU_IOCTL_EXACT
+#define EXACT_BOOKS	.flags = VGPU_IOCTL_EXACT | VGPU_IOCTL_NO_MAPPED
+
+static const struct vgpu_schema_ioctl v4l2_compat[] = {
+	{ VGPU_IOCTL_WITH(VIDIOC_QUERYBUF32_TIME32, BUFFER32_TIME32, buffer32_time32_out),
+	  EXACT_BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_QUERYBUF32, BUFFER32, buffer32_out), EXACT_BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_QBUF32_TIME32, BUFFER32_TIME32, buffer32_time32_in), EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_QBUF32, BUFFER32, buffer32_in), EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQBUF32_TIME32, BUFFER32_TIME32, buffer32_time32_out), EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQBUF32, BUFFER32, buffer32_out), EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_G_EXT_CTRLS32, struct v4l2_ext_controls32, ext_controls32),
+	  BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_S_EXT_CTRLS32, struct v4l2_ext_controls32, ext_controls32),
+	  BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_TRY_EXT_CTRLS32, struct v4l2_ext_controls32, ext_controls32),
+	  BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_CREATE_BUFS32, struct v4l2_create_buffers32, create_bufs32) },
+	{ VGPU_IOCTL_WITH(VIDIOC_PREPARE_BUF32_TIME32, BUFFER32_TIME32, buffer32_time32_in),
+	  EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_PREPARE_BUF32, BUFFER32, buffer32_in), EXACT },
+};
+
 const struct vgpu_schema vgpu_schema_v4l2 = {
 	.name = "v4l2",
 	.ioctls = v4l2_ioctls,
 	.nr_ioctls = ARRAY_SIZE(v4l2_ioctls),
+	.compat = v4l2_compat,
+	.nr_compat = ARRAY_SIZE(v4l2_compat),
 };

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * fds of what is in a V4L2 queue. A driver remembers the numbers of the dma-bufs and of
+ * the request with which a buffer was queued, and tells them whenever it tells of the
+ * buffer: numbers of the host, where the program expects its own. So they are
+ * remembered here as well, by type of queue and index of the buffer, for each open
+ * file, and put into its results.
+ *
+ * A queue may be shared by all who have the node open. What another file queued is
+ * told as -1.
+ */
+#include <linux/build_bug.h>
+#include <linux/kernel.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/xarray.h>
+
+#include "object.h"
+#include "schema.h"
+#include "schema_uapi.h"
+#include "video_queue.h"
+
+/* More than videobuf2 has; what is beyond is not remembered. */
+#define QUEUE_TYPES	32
+#define QUEUE_BUFFERS	1024
+
+/**
+ * struct video_layout - of a struct v4l2_buffer: of 64-bit programs or others
+ * @size: of it
+ * @memory: offset of the member
+ * @m: likewise; a pointer has 8 bytes in the native layout, else 4
+ * @length: likewise
+ * @request_fd: likewise
+ * @plane_size: of a struct v4l2_plane
+ * @plane_m: offset of its member
+ */
+struct video_layout {
+	u8 size;
+	u8 memory;
+	u8 m;
+	u8 length;
+	u8 request_fd;
+	u8 plane_size;
+	u8 plane_m;
+};
+
+#define LAYOUT(b, p) { \
+	.size = sizeof(b), \
+	.memory = offsetof(b, memory), \
+	.m = offsetof(b, m), \
+	.length = offsetof(b, length), \
+	.request_fd = offsetof(b, request_fd), \
+	.plane_size = sizeof(p), \
+	.plane_m = offsetof(p, m), \
+}
+
+static const struct video_layout layout_native = LAYOUT(struct v4l2_buffer, struct v4l2_plane);
+static const struct video_layout layout_32 =
+	LAYOUT(struct v4l2_buffer32, struct v4l2_plane32);
+static const struct video_layout layout_32_time32 =
+	LAYOUT(struct v4l2_buffer32_time32, struct v4l2_plane32);
+
+static const struct video_layout *layout_of(unsigned int cmd, bool compat)
+{
+	switch (cmd) {
+	case VIDIOC_QUERYBUF:
+	case VIDIOC_QBUF:
+	case VIDIOC_DQBUF:
+	case VIDIOC_PREPARE_BUF:
+		return compat ? NULL : &layout_native;
+	case VIDIOC_QUERYBUF32:
+	case VIDIOC_QBUF32:
+	case VIDIOC_DQBUF32:
+	case VIDIOC_PREPARE_BUF32:
+		return compat ? &layout_32 : NULL;
+	case VIDIOC_QUERYBUF32_TIME32:
+	case VIDIOC_QBUF32_TIME32:
+	case VIDIOC_DQBUF32_TIME32:
+	case VIDIOC_PREPARE_BUF32_TIME32:
+		return compat ? &layout_32_time32 : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static u32 member(const u8 *raw, u8 offset)
+{
+	u32 value;
+
+	memcpy(&value, raw + offset, sizeof(value));
+	return value;
+}
+
+/* Return: false if it cannot be read, which the driver or the program has to say. */
+static bool buffer_read(const struct video_layout *layout, unsigned long arg,
+			struct vgpu_video_buffer *buffer)
+{
+	u8 raw[sizeof(struct v4l2_buffer)] __aligned(8);
+	u64 planes = 0;
+	u32 i;
+
+	if (copy_from_user(raw, (void __user *)arg, layout->size))
+		return false;
+	memset(buffer, 0, sizeof(*buffer));
+	buffer->index = member(raw, offsetof(struct v4l2_buffer, index));
+	buffer->type = member(raw, offsetof(struct v4l2_buffer, type));
+	buffer->flags = member(raw, offsetof(struct v4l2_buffer, flags));
+	buffer->memory = member(raw, layout->memory);
+	buffer->request_fd = member(raw, layout->request_fd);
+	if (buffer->memory != V4L2_MEMORY_DMABUF)
+		return true;
+	if (!V4L2_TYPE_IS_MULTIPLANAR(buffer->type)) {
+		buffer->nr_fds = 1;
+		buffer->fds[0] = member(raw, layout->m);
+		buffer->places[0] = arg + layout->m;
+		return true;
+	}
+	memcpy(&planes, raw + layout->m, layout == &layout_native ? sizeof(u64) : sizeof(u32));
+	buffer->nr_fds = min_t(u32, member(raw, layout->length), VIDEO_MAX_PLANES);
+	for (i = 0; i < buffer->nr_fds; i++) {
+		buffer->places[i] = planes + i * layout->plane_size + layout->plane_m;
+		if (get_user(buffer->fds[i], (s32 __user *)buffer->places[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool queue_key(const struct vgpu_video_buffer *buffer, unsigned long *key)
+{
+	*key = (unsigned long)buffer->type * QUEUE_BUFFERS + buffer->index;
+	return buffer->type < QUEUE_TYPES && buffer->index < QUEUE_BUFFERS;
+}
+
+/* What is remembered of a buffer. */
+static struct vgpu_video_queued queue_recall(struct vgpu_object *object,
+					     const struct vgpu_video_buffer *buffer)
+{
+	struct vgpu_video_queued queued = { .request_fd = -1 }, *entry = NULL;
+	unsigned long key;
+
+	memset(queued.fds, 0xff, sizeof(queued.fds));
+	if (!queue_key(buffer, &key))
+		return queued;
+	xa_lock(&object->queued);
+	entry = xa_load(&object->queued, key);
+	if (entry)
+		queued = *entry;
+	xa_unlock(&object->queued);
+	return queued;
+}
+
+/* Where there is no memory for it, there are no numbers to tell. */
+static void queue_remember(struct vgpu_object *object, const struct vgpu_video_buffer *buffer,
+			   const struct vgpu_video_queued *queued)
+{
+	struct vgpu_video_queued *entry, *old;
+	unsigned long key;
+
+	if (!queue_key(buffer, &key))
+		return;
+	entry = kmemdup(queued, sizeof(*queued), GFP_KERNEL_ACCOUNT);
+	old = entry ? xa_store(&object->queued, key, entry, GFP_KERNEL_ACCOUNT) : NULL;
+	if (!entry || xa_is_err(old)) {
+		kfree(entry);
+		old = xa_erase(&object->queued, key);
+	}
+	/* Whoever looks at it holds the lock, under which it was taken away. */
+	kfree(old);
+}
+
+/* The buffers of @type are new ones. */
+static void queue_forget(struct vgpu_object *object, u32 type)
+{
+	struct vgpu_video_queued *entry;
+	unsigned long key;
+
+	if (type >= QUEUE_TYPES)
+		return;
+	xa_for_each_range(&object->queued, key, entry, (unsigned long)type * QUEUE_BUFFERS,
+			  (unsigned long)type * QUEUE_BUFFERS + QUEUE_BUFFERS - 1)
+		kfree(xa_erase(&object->queued, key));
+}
+
+/* Buffers of @type from @first to @last are dequeued. */
+static void queue_off(struct vgpu_object *object, u32 type, u32 first, u32 last)
+{
+	struct vgpu_video_queued *entry;
+	unsigned long key;
+
+	if (type >= QUEUE_TYPES || first > last || last >= QUEUE_BUFFERS)
+		return;
+	xa_lock(&object->queued);
+	xa_for_each_range(&object->queued, key, entry, (unsigned long)type * QUEUE_BUFFERS + first,
+			  (unsigned long)type * QUEUE_BUFFERS + last)
+		entry->prepared = false;
+	xa_unlock(&object->queued);
+}
+
+/* QBUF, PREPARE_BUF: the driver may tell of the buffer before their reply is here. */
+static void queue_give(struct vgpu_video_call *call, struct vgpu_object *object)
+{
+	const struct vgpu_video_buffer *given = &call->given;
+	struct vgpu_video_queued queued;
+	bool request = given->flags & V4L2_BUF_FLAG_REQUEST_FD;
+
+	if (!given->nr_fds && !request)
+		return;
+	call->before = queue_recall(object, given);
+	queued = call->before;
+	if (!queued.prepared)
+		memcpy(queued.fds, given->fds, given->nr_fds * sizeof(given->fds[0]));
+	if (request || !queued.prepared)
+		queued.request_fd = request ? given->request_fd : -1;
+	queued.prepared = true;
+	queue_remember(object, given, &queued);
+	call->gave = true;
+}
+
+static bool buffer_write(const struct vgpu_video_call *call, const struct vgpu_video_buffer *now,
+			 const struct vgpu_video_queued *queued, unsigned long arg)
+{
+	bool ok = true;
+	u32 i;
+
+	if (now->flags & V4L2_BUF_FLAG_REQUEST_FD)
+		ok = !put_user(queued->request_fd,
+			       (s32 __user *)(arg + call->layout->request_fd));
+	for (i = 0; i < now->nr_fds; i++) {
+		s32 fd = queued->fds[i];
+
+		/* The host has made what the driver was given the program's again. */
+		if (call->gave && !call->before.prepared && now->fds[i] != fd)
+			fd = -1;
+		/* The driver has none: the buffer was never queued. */
+		if (fd < 0 && !now->fds[i])
+			continue;
+		ok = !put_user(fd, (s32 __user *)now->places[i]) && ok;
+	}
+	return ok;
+}
+
+static void buffer_done(struct vgpu_video_call *call, struct vgpu_object *object,
+			unsigned int cmd, unsigned long arg)
+{
+	struct vgpu_video_queued queued;
+	struct vgpu_video_buffer now;
+	bool ok = buffer_read(call->layout, arg, &now);
+
+	if (ok) {
+		queued = queue_recall(object, &now);
+		if (_IOC_NR(cmd) == _IOC_NR(VIDIOC_DQBUF))
+			queue_off(object, now.type, now.index, now.index);
+		ok = buffer_write(call, &now, &queued, arg);
+	}
+	if (!ok)
+		pr_debug("%s: no numbers of fds\n", current->comm);
+}
+
+/**
+ * vgpu_video_queue_begin - what a program says of a buffer
+ * @call: to be filled
+ * @object: on which the call is made, not only of V4L2
+ * @cmd: ioctl
+ * @arg: of the calling program
+ * @compat: which has 32 bits
+ */
+void vgpu_video_queue_begin(struct vgpu_video_call *call, struct vgpu_object *object,
+			    unsigned int cmd, unsigned long arg, bool compat)
+{
+	call->gave = false;
+	call->layout = object->schema == &vgpu_schema_v4l2 ? layout_of(cmd, compat) : NULL;
+	if (!call->layout || (_IOC_NR(cmd) != _IOC_NR(VIDIOC_QBUF) &&
+			      _IOC_NR(cmd) != _IOC_NR(VIDIOC_PREPARE_BUF)))
+		return;
+	if (buffer_read(call->layout, arg, &call->given))
+		queue_give(call, object);
+}
+
+/**
+ * vgpu_video_queue_done - the host's numbers of fds become the program's
+ * @call: begun
+ * @object: likewise
+ * @cmd: ioctl
+ * @arg: of the calling program
+ * @ok: it succeeded
+ *
+ * A program that changes its argument meanwhile has itself to blame.
+ */
+void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *object,
+			   unsigned int cmd, unsigned long arg, bool ok)
+{
+	u32 type;
+
+	if (object->schema != &vgpu_schema_v4l2)
+		return;
+	if (!ok) {
+		if (call->gave)
+			queue_remember(object, &call->given, &call->before);
+	} else if (call->layout) {
+		buffer_done(call, object, cmd, arg);
+	} else if (cmd == VIDIOC_REQBUFS) {
+		if (!get_user(type, &((struct v4l2_requestbuffers __user *)arg)->type))
+			queue_forget(object, type);
+	} else if (cmd == VIDIOC_STREAMOFF) {
+		if (!get_user(type, (u32 __user *)arg))
+			queue_off(object, type, 0, QUEUE_BUFFERS - 1);
+	}
+}
+
+/* The last file of @object is closed. */
+void vgpu_video_queue_free(struct vgpu_object *object)
+{
+	struct vgpu_video_queued *entry;
+	unsigned long key;
+
+	xa_for_each(&object->queued, key, entry)
+		kfree(entry);
+	xa_destroy(&object->queued);
+}
