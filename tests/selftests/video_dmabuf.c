@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queues of V4L2 whose buffers are dma-bufs, and buffers that belong to a request: the
+ * driver tells the numbers with which they were queued. An output node's queue gives the
+ * dma-bufs, a capture node's takes them; both are vivid's, of one plane or of several.
+ *
+ * Exports them to the guest of this machine: as root, in the loopback tier only.
+ */
+#include <linux/media.h>
+#include <linux/videodev2.h>
+#include <poll.h>
+
+#include "tool.h"
+#include "vgpu_diff.h"
+
+#define BUFFERS	3
+
+/* How vivid's nodes are exported, and what finds them. */
+#define CAMERA(name) \
+	"f=$(grep -lx " name " /sys/devices/*/vivid.?/video4linux/*/name) && basename ${f%/name}"
+
+static const struct {
+	const char *export;
+	const char *find;
+} nodes[] = {
+	{ "CAPTURE", CAMERA("vivid-000-vid-cap") },
+	{ "OUTPUT", CAMERA("vivid-000-vid-out") },
+	{ "MCAPTURE", CAMERA("vivid-001-vid-cap") },
+	{ "MOUTPUT", CAMERA("vivid-001-vid-out") },
+	{ "MEDIA", "basename /sys/devices/*/vivid.0/media*" },
+};
+
+/* A queue, and the numbers of the dma-bufs of its buffers. */
+struct queue {
+	int fd;
+	unsigned int type;
+	unsigned int planes;
+	int dmabuf[BUFFERS][VIDEO_MAX_PLANES];
+};
+
+/* A struct v4l2_buffer with room for planes. */
+struct buffer {
+	struct v4l2_buffer b;
+	struct v4l2_plane planes[VIDEO_MAX_PLANES];
+};
+
+static const char *node(const char *name)
+{
+	return diff_node(forwarded ? "VGPU_FWD" : "VGPU_REAL", name);
+}
+
+static bool is_multiplanar(const struct queue *queue)
+{
+	return V4L2_TYPE_IS_MULTIPLANAR(queue->type);
+}
+
+static struct queue queue_open(const char *name, unsigned int type)
+{
+	struct queue queue = { .fd = open(node(name), O_RDWR | O_NONBLOCK), .type = type };
+	struct v4l2_format format = { .type = type };
+
+	MUST(queue.fd >= 0);
+	MUST(!ioctl(queue.fd, VIDIOC_G_FMT, &format));
+	if (is_multiplanar(&queue)) {
+		format.fmt.pix_mp.pixelformat = V4L2_PIX_FMT_NV16M;
+		format.fmt.pix_mp.width = V4L2_TYPE_IS_OUTPUT(type) ? 1280 : 320;
+		format.fmt.pix_mp.height = V4L2_TYPE_IS_OUTPUT(type) ? 720 : 180;
+	} else {
+		format.fmt.pix.pixelformat = V4L2_PIX_FMT_YUYV;
+		format.fmt.pix.width = V4L2_TYPE_IS_OUTPUT(type) ? 1280 : 320;
+		format.fmt.pix.height = V4L2_TYPE_IS_OUTPUT(type) ? 720 : 180;
+	}
+	MUST(!ioctl(queue.fd, VIDIOC_S_FMT, &format));
+	queue.planes = is_multiplanar(&queue) ? format.fmt.pix_mp.num_planes : 1;
+	log_line("%s: %u planes", name, queue.planes);
+	return queue;
+}
+
+static void queue_request(const struct queue *queue, unsigned int memory, unsigned int count)
+{
+	struct v4l2_requestbuffers request = {
+		.count = count, .type = queue->type, .memory = memory,
+	};
+
+	MUST(!LOG_CALL(ioctl(queue->fd, VIDIOC_REQBUFS, &request)));
+	MUST(request.count == count);
+}
+
+static void queue_export(struct queue *queue)
+{
+	unsigned int i, p;
+
+	queue_request(queue, V4L2_MEMORY_MMAP, BUFFERS);
+	for (i = 0; i < BUFFERS; i++) {
+		for (p = 0; p < queue->planes; p++) {
+			struct v4l2_exportbuffer export = {
+				.type = queue->type, .index = i, .plane = p,
+				.flags = O_RDWR | O_CLOEXEC,
+			};
+
+			MUST(!LOG_CALL(ioctl(queue->fd, VIDIOC_EXPBUF, &export)));
+			queue->dmabuf[i][p] = export.fd;
+		}
+	}
+}
+
+/* As a program fills it in; @from: of which buffer the dma-bufs are, or -1: none. */
+static void buffer_init(struct buffer *buffer, const struct queue *queue, unsigned int memory,
+			unsigned int index, const struct queue *source, int from)
+{
+	unsigned int p;
+
+	memset(buffer, 0, sizeof(*buffer));
+	buffer->b.index = index;
+	buffer->b.type = queue->type;
+	buffer->b.memory = memory;
+	if (is_multiplanar(queue)) {
+		buffer->b.m.planes = buffer->planes;
+		buffer->b.length = queue->planes;
+		for (p = 0; p < queue->planes && source; p++)
+			buffer->planes[p].m.fd = from < 0 ? -1 : source->dmabuf[from][p];
+	} else if (source) {
+		buffer->b.m.fd = from < 0 ? -1 : source->dmabuf[from][0];
+	}
+}
+
+/* Flags that do not depend on how far the device is. */
+static void log_buffer(const char *what, const struct buffer *buffer, const struct queue *queue)
+{
+	unsigned int p;
+
+	log_line("%s: buffer %u type %u memory %u length %u%s%s", what, buffer->b.index,
+		 buffer->b.type, buffer->b.memory, buffer->b.length,
+		 buffer->b.flags & V4L2_BUF_FLAG_PREPARED ? " prepared" : "",
+		 buffer->b.flags & V4L2_BUF_FLAG_REQUEST_FD ? " request" : "");
+	if (buffer->b.flags & V4L2_BUF_FLAG_REQUEST_FD)
+		log_line("  request %d", buffer->b.request_fd);
+	if (buffer->b.memory != V4L2_MEMORY_DMABUF)
+		return;
+	if (!is_multiplanar(queue)) {
+		log_line("  fd %d", buffer->b.m.fd);
+		return;
+	}
+	CHECK(buffer->b.m.planes == buffer->planes);
+	for (p = 0; p < buffer->b.length && p < queue->planes; p++)
+		log_line("  plane %u: fd %d, %u bytes", p, buffer->planes[p].m.fd,
+			 buffer->planes[p].length);
+}
+
+static void query(const struct queue *queue, unsigned int index, unsigned int memory)
+{
+	struct buffer buffer;
+
+	buffer_init(&buffer, queue, memory, index, NULL, 0);
+	LOG_CALL(diff_ioctl(queue->fd, VIDIOC_QUERYBUF, &buffer.b));
+	log_buffer("QUERYBUF", &buffer, queue);
+}
+
+/* With and without what the driver fills in. */
+static void query_all(const struct queue *queue)
+{
+	unsigned int i;
+
+	for (i = 0; i < BUFFERS; i++) {
+		query(queue, i, V4L2_MEMORY_DMABUF);
+		query(queue, i, 0);
+	}
+}
+
+static void prepare(const struct queue *queue, unsigned int index, const struct queue *source,
+		    int from)
+{
+	struct buffer buffer;
+
+	buffer_init(&buffer, queue, V4L2_MEMORY_DMABUF, index, source, from);
+	LOG_CALL(diff_ioctl(queue->fd, VIDIOC_PREPARE_BUF, &buffer.b));
+	log_buffer("PREPARE_BUF", &buffer, queue);
+}
+
+static void give(const struct queue *queue, unsigned int index, const struct queue *source,
+		 int from)
+{
+	struct buffer buffer;
+
+	buffer_init(&buffer, queue, V4L2_MEMORY_DMABUF, index, source, from);
+	LOG_CALL(diff_ioctl(queue->fd, VIDIOC_QBUF, &buffer.b));
+	log_buffer("QBUF", &buffer, queue);
+}
+
+static void take(const struct queue *queue, struct buffer *buffer, unsigned int memory)
+{
+	struct pollfd ready = { .fd = queue->fd, .events = POLLIN };
+
+	MUST(poll(&ready, 1, 10000) == 1);
+	buffer_init(buffer, queue, memory, 0, NULL, 0);
+	MUST(!LOG_CALL(diff_ioctl(queue->fd, VIDIOC_DQBUF, &buffer->b)));
+	log_buffer("DQBUF", buffer, queue);
+}
+
+static void stream(struct queue *queue, struct queue *source)
+{
+	struct buffer buffer;
+	int i;
+
+	queue_export(source);
+	queue_request(queue, V4L2_MEMORY_DMABUF, BUFFERS);
+	/* The order is not that of the numbers. */
+	query_all(queue);
+	prepare(queue, 0, source, 2);
+	query_all(queue);
+	prepare(queue, 0, source, 1);
+	give(queue, 0, source, -1);
+	prepare(queue, 1, source, 0);
+	give(queue, 1, source, 2);
+	give(queue, 2, source, 1);
+	give(queue, 2, source, 0);
+	query_all(queue);
+
+	MUST(!LOG_CALL(ioctl(queue->fd, VIDIOC_STREAMON, &queue->type)));
+	for (i = 0; i < 3 * BUFFERS; i++) {
+		take(queue, &buffer, V4L2_MEMORY_DMABUF);
+		query(queue, buffer.b.index, 0);
+		MUST(!LOG_CALL(diff_ioctl(queue->fd, VIDIOC_QBUF, &buffer.b)));
+		log_buffer("QBUF again", &buffer, queue);
+	}
+	/* Another one in its place; nobody says what the memory is. */
+	take(queue, &buffer, 0);
+	give(queue, buffer.b.index, source, 0);
+	query_all(queue);
+	LOG_CALL(ioctl(queue->fd, VIDIOC_STREAMOFF, &queue->type));
+	query_all(queue);
+
+	/* What was prepared is not any more, then others count. */
+	prepare(queue, 1, source, 1);
+	LOG_CALL(ioctl(queue->fd, VIDIOC_STREAMOFF, &queue->type));
+	give(queue, 1, source, 2);
+	query_all(queue);
+	LOG_CALL(ioctl(queue->fd, VIDIOC_STREAMOFF, &queue->type));
+	queue_request(queue, V4L2_MEMORY_DMABUF, BUFFERS);
+	query_all(queue);
+}
+
+DIFF_TEST_NODE(planes_one, "CAPTURE", 60)
+{
+	struct queue source = queue_open("OUTPUT", V4L2_BUF_TYPE_VIDEO_OUTPUT);
+	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
+
+	stream(&queue, &source);
+}
+
+DIFF_TEST_NODE(planes_several, "MCAPTURE", 60)
+{
+	struct queue source = queue_open("MOUTPUT", V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE);
+	struct queue queue = queue_open("MCAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE);
+
+	stream(&queue, &source);
+}
+
+DIFF_TEST_NODE(wrong_fds, "CAPTURE", DIFF_SECONDS)
+{
+	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
+	struct queue wrong = { .dmabuf = { { 777 }, { open("/dev/null", O_RDWR) }, { queue.fd } } };
+
+	queue_request(&queue, V4L2_MEMORY_DMABUF, BUFFERS);
+	give(&queue, 0, &wrong, 0);
+	give(&queue, 0, &wrong, 1);
+	give(&queue, 0, &wrong, 2);
+	give(&queue, 99, &wrong, 2);
+	query_all(&queue);
+}
+
+DIFF_TEST_NODE(request, "MEDIA", DIFF_SECONDS)
+{
+	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
+	int media = open_device(O_RDWR), request[2], i;
+	struct buffer buffer;
+
+	queue_request(&queue, V4L2_MEMORY_MMAP, BUFFERS);
+	for (i = 0; i < 2; i++) {
+		MUST(!LOG_CALL(ioctl(media, MEDIA_IOC_REQUEST_ALLOC, &request[i])));
+		buffer_init(&buffer, &queue, V4L2_MEMORY_MMAP, i, NULL, 0);
+		buffer.b.flags = V4L2_BUF_FLAG_REQUEST_FD;
+		buffer.b.request_fd = request[i];
+		LOG_CALL(diff_ioctl(queue.fd, VIDIOC_QBUF, &buffer.b));
+		log_buffer("QBUF", &buffer, &queue);
+	}
+	query(&queue, 0, V4L2_MEMORY_MMAP);
+	query(&queue, 1, V4L2_MEMORY_MMAP);
+	MUST(!LOG_CALL(ioctl(request[0], MEDIA_REQUEST_IOC_QUEUE)));
+	MUST(!LOG_CALL(ioctl(request[1], MEDIA_REQUEST_IOC_QUEUE)));
+	MUST(!LOG_CALL(ioctl(queue.fd, VIDIOC_STREAMON, &queue.type)));
+	take(&queue, &buffer, V4L2_MEMORY_MMAP);
+	take(&queue, &buffer, V4L2_MEMORY_MMAP);
+	query(&queue, 0, V4L2_MEMORY_MMAP);
+}
+
+/* Values of controls in a request, and arrays of them. */
+DIFF_TEST_NODE(controls, "MEDIA", DIFF_SECONDS)
+{
+	struct v4l2_ext_control control = { .id = V4L2_CID_BRIGHTNESS, .value = 77 };
+	struct v4l2_ext_controls controls = {
+		.which = V4L2_CTRL_WHICH_REQUEST_VAL, .count = 1, .controls = &control,
+	};
+	int fd = open(node("CAPTURE"), O_RDWR), media = open_device(O_RDWR);
+
+	MUST(fd >= 0);
+	MUST(!LOG_CALL(ioctl(media, MEDIA_IOC_REQUEST_ALLOC, &controls.request_fd)));
+	LOG_CALL(diff_ioctl(fd, VIDIOC_S_EXT_CTRLS, &controls));
+	controls.which = V4L2_CTRL_WHICH_CUR_VAL;
+	LOG_CALL(diff_ioctl(fd, VIDIOC_G_EXT_CTRLS, &controls));
+	log_line("%u controls, %d", controls.count, control.value);
+	CHECK(controls.controls == &control);
+	controls.which = V4L2_CTRL_WHICH_REQUEST_VAL;
+	controls.request_fd = 777;
+	LOG_CALL(diff_ioctl(fd, VIDIOC_S_EXT_CTRLS, &controls));
+}
+
+/* The harness exits by itself; tests are other processes, which leave with _exit(). */
+static void teardown(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		tool_run("vgpuctl unexport %s --force", nodes[i].export);
+	/* Shadows close files when they are told to, not at once. */
+	for (i = 0; i < 200 && tool_run("rmmod vivid")->status; i++)
+		usleep(50000);
+}
+
+/* Without a device tests are skipped. */
+static void setup(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+	char variable[64], dev[64];
+	struct tool_run *run;
+	unsigned int i;
+
+	if (!tier || strcmp(tier, "loopback") || geteuid() ||
+	    system("modprobe -q vivid n_devs=2 node_types=0x101,0x101 multiplanar=1,2"))
+		return;
+	atexit(teardown);
+	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+		run = tool_run("%s", nodes[i].find);
+		run->out[strcspn(run->out, "\n")] = '\0';
+		snprintf(dev, sizeof(dev), "/dev/%.50s", run->out);
+		if (run->status ||
+		    tool_run("vgpuctl export %s --to 1 --name %s", dev, nodes[i].export)->status) {
+			printf("# %s: %s\n", nodes[i].export, run->out);
+			continue;
+		}
+		snprintf(variable, sizeof(variable), "VGPU_REAL_%s", nodes[i].export);
+		setenv(variable, dev, 1);
+		close(tool_open_export(nodes[i].export));
+		snprintf(variable, sizeof(variable), "VGPU_FWD_%s", nodes[i].export);
+		snprintf(dev, sizeof(dev), "/dev/vgpu%d", tool_find_export(nodes[i].export));
+		setenv(variable, dev, 1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	setup();
+	return test_harness_run(argc, argv);
+}
