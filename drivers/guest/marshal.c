@@ -60,9 +60,13 @@ static int arg_rest(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *ioct
 	if (ref->kind != VGPU_REF_FIELD || ref->offset + ref->size > len)
 		return 0;
 	size = vgpu_marshal_int(m->data + m->info[0].in_off + ref->offset, ref->size);
-	/* The driver refuses it by looking at the size alone. */
-	if (size <= len || size > VGPU_SCHEMA_SIZED_MAX)
+	if ((ioctl->flags & VGPU_IOCTL_SIZE_BEHIND) && check_add_overflow(size, (u64)len, &size))
+		return -E2BIG;
+	if (size <= len)
 		return 0;
+	/* Which of it the driver looks at it knows itself: nothing but all would do. */
+	if (size > VGPU_SCHEMA_SIZED_MAX)
+		return -E2BIG;
 	return vgpu_marshal_seg_extend(m, size - len, dir);
 }
 

@@ -41,6 +41,7 @@ static const struct {
 	{ "/dev/dma_heap/", &vgpu_schema_dma_heap },
 	{ "/dev/udmabuf", &vgpu_schema_udmabuf },
 	{ "/dev/snd/pcm", &vgpu_schema_sound },
+	{ "/dev/snd/controlC", &vgpu_schema_sound_control },
 };
 
 const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *path)

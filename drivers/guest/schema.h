@@ -255,6 +255,8 @@ enum vgpu_schema_arg {
 #define VGPU_IOCTL_RESULT_FD	BIT(2)
 /* 32-bit programs have another layout: see struct vgpu_schema's compat. */
 #define VGPU_IOCTL_NATIVE	BIT(3)
+/* @size_from counts only what is behind the first @size bytes. */
+#define VGPU_IOCTL_SIZE_BEHIND	BIT(4)
 
 /**
  * struct vgpu_schema_ioctl - one ioctl
@@ -269,7 +271,8 @@ enum vgpu_schema_arg {
  * @error: REFUSED: positive errno
  * @size: 0: as the command says; else bytes
  * @size_from: FIELD of the first @size bytes that gives the whole size, if
- *	larger (at most VGPU_SCHEMA_SIZED_MAX); the struct tells its own size
+ *	larger; the struct tells its own size. More than VGPU_SCHEMA_SIZED_MAX is
+ *	left to demand paging
  * @body: STRUCT: its fields; those of size 0 have none
  * @lesson: what its success teaches, or NULL
  */
@@ -286,7 +289,8 @@ struct vgpu_schema_ioctl {
 	const char *name;
 };
 
-#define VGPU_SCHEMA_SIZED_MAX	4096
+/* Room for alsa-lib's TLVs: 4096 bytes behind a head. */
+#define VGPU_SCHEMA_SIZED_MAX	8192
 
 /**
  * struct vgpu_schema_live - a page that changes, or is looked at, with no call
@@ -387,6 +391,7 @@ extern const struct vgpu_schema vgpu_schema_dma_heap;
 extern const struct vgpu_schema vgpu_schema_udmabuf;
 extern const struct vgpu_schema vgpu_schema_sync_file;
 extern const struct vgpu_schema vgpu_schema_sound;
+extern const struct vgpu_schema vgpu_schema_sound_control;
 
 /**
  * vgpu_schema_for_export - which schema the files of an export have

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of ALSA's PCM devices: sound/asound.h. How many bytes a frame has is
- * known to the driver only, so samples are left to demand paging; all else is
- * plain data, which needs no entry where the command tells its direction.
+ * Schemas of ALSA's PCM and control devices: sound/asound.h. How many bytes a
+ * frame has is known to the driver only, so samples are left to demand paging; all
+ * else of a PCM device is plain data, which needs no entry where the command tells
+ * its direction.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -25,6 +26,8 @@ static const struct vgpu_schema_live sound_live[] = {
 #define RESULT	.dir = VGPU_INOUT, .flags = VGPU_IOCTL_NATIVE
 
 static const struct vgpu_schema_ioctl sound_ioctls[] = {
+	/* Declared with the size of what is passed as it is. */
+	{ VGPU_IOCTL_NO_ARG(SNDRV_PCM_IOCTL_PAUSE) },
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_REWIND, snd_pcm_uframes_t), RESULT },
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_FORWARD, snd_pcm_uframes_t), RESULT },
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEI_FRAMES, struct snd_xferi), RESULT },
@@ -37,4 +40,76 @@ const struct vgpu_schema vgpu_schema_sound = {
 	.nr_ioctls = ARRAY_SIZE(sound_ioctls),
 	.nr_live = ARRAY_SIZE(sound_live),
 	.live = sound_live,
+};
+
+/* As many as there are, told with them. */
+static const struct vgpu_schema_field elem_list[] = {
+	{ VGPU_PTR(struct snd_ctl_elem_list, pids), .dir = VGPU_OUT,
+	  .unit = sizeof(struct snd_ctl_elem_id),
+	  .count = VGPU_FIELD(struct snd_ctl_elem_list, space),
+	  .out_count = VGPU_FIELD(struct snd_ctl_elem_list, used) },
+};
+
+/* Longer ones the driver refuses unseen. */
+#define NAMES_MAX	(64 * 1024)
+
+static const struct vgpu_schema_field elem_add[] = {
+	{ VGPU_PTR(struct snd_ctl_elem_info, value.enumerated.names_ptr), .dir = VGPU_IN,
+	  .count = VGPU_FIELD(struct snd_ctl_elem_info, value.enumerated.names_length),
+	  .max = NAMES_MAX,
+	  .when = VGPU_WHEN_EQUAL(struct snd_ctl_elem_info, type,
+				  (__force u32)SNDRV_CTL_ELEM_TYPE_ENUMERATED) },
+};
+
+/*
+ * The length is that of what is behind the head; what is there goes in, out or both
+ * ways as the element's driver likes.
+ */
+#define TLV(c) \
+	VGPU_IOCTL(c, struct snd_ctl_tlv), .size = sizeof(struct snd_ctl_tlv), \
+	.size_from = VGPU_FIELD(struct snd_ctl_tlv, length), .flags = VGPU_IOCTL_SIZE_BEHIND
+
+#define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
+/* Pointers and longs inside. */
+#define LONGS	.flags = VGPU_IOCTL_NATIVE
+
+static const struct vgpu_schema_ioctl control_ioctls[] = {
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PVERSION, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_CARD_INFO, struct snd_ctl_card_info), BOOKS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_LIST, struct snd_ctl_elem_list, elem_list),
+	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_INFO, struct snd_ctl_elem_info), LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_READ, struct snd_ctl_elem_value), LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_WRITE, struct snd_ctl_elem_value), LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_LOCK, struct snd_ctl_elem_id), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_UNLOCK, struct snd_ctl_elem_id), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_SUBSCRIBE_EVENTS, int), BOOKS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_ADD, struct snd_ctl_elem_info, elem_add), LONGS },
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_REPLACE, struct snd_ctl_elem_info, elem_add),
+	  LONGS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_REMOVE, struct snd_ctl_elem_id), BOOKS },
+	{ TLV(SNDRV_CTL_IOCTL_TLV_READ) },
+	{ TLV(SNDRV_CTL_IOCTL_TLV_WRITE) },
+	{ TLV(SNDRV_CTL_IOCTL_TLV_COMMAND) },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_HWDEP_NEXT_DEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_HWDEP_INFO, struct snd_hwdep_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_NEXT_DEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_INFO, struct snd_pcm_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_PCM_PREFER_SUBDEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_NEXT_DEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_INFO, struct snd_rawmidi_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_RAWMIDI_PREFER_SUBDEVICE, int), BOOKS },
+#ifdef SNDRV_CTL_IOCTL_UMP_NEXT_DEVICE	/* 6.5 */
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_NEXT_DEVICE, int), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_ENDPOINT_INFO, struct snd_ump_endpoint_info), BOOKS },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_UMP_BLOCK_INFO, struct snd_ump_block_info), BOOKS },
+#endif
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_POWER, int) },
+	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_POWER_STATE, int), BOOKS },
+};
+
+const struct vgpu_schema vgpu_schema_sound_control = {
+	.name = "sound-control",
+	.ioctls = control_ioctls,
+	.nr_ioctls = ARRAY_SIZE(control_ioctls),
 };

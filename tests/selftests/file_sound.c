@@ -3,10 +3,10 @@
  * Sound through a forwarded file: ALSA's status and control pages, which the
  * kernel and the program change without any call, cannot be mapped (libraries
  * then use an ioctl), while the ring of samples can, and what is written there is
- * what is played.
+ * what is played. A mixer tells what it tells on the real node.
  *
- * Exports a loopback card to the guest of this machine: as root, in the loopback
- * tier only.
+ * Exports a loopback card, and the mixer of a dummy card, to the guest of this
+ * machine: as root, in the loopback tier only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <sound/asound.h>
+#include <sound/tlv.h>
 
 #include "tool.h"
 
@@ -311,6 +312,205 @@ TEST_F(sound, streams_take_turns)
 		ASSERT_EQ(0, munmap(ring, size));
 	}
 	close(fd[1]);
+}
+
+/* --- the mixer ------------------------------------------------------------ */
+
+#define TLV_WORDS	5000	/* more than go along with the call */
+
+FIXTURE(mixer) {
+	int real;
+	int fwd;
+	unsigned int scale;	/* numid of an element with a dB scale */
+};
+
+static struct snd_ctl_elem_id ids[2][200];
+
+/* Lists all elements, of which the list is to have @space. */
+static int list_elems(int fd, struct snd_ctl_elem_id *to, struct snd_ctl_elem_list *list,
+		      unsigned int offset, unsigned int space)
+{
+	memset(list, 0, sizeof(*list));
+	list->offset = offset;
+	list->space = space;
+	list->pids = to;
+	return ioctl(fd, SNDRV_CTL_IOCTL_ELEM_LIST, list) ? errno : 0;
+}
+
+static int elem_info(int fd, unsigned int numid, struct snd_ctl_elem_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->id.numid = numid;
+	return ioctl(fd, SNDRV_CTL_IOCTL_ELEM_INFO, info) ? errno : 0;
+}
+
+FIXTURE_SETUP(mixer)
+{
+	const char *tier = getenv("VGPU_TIER");
+	struct snd_ctl_elem_list list;
+	struct snd_ctl_elem_info info;
+	unsigned int i;
+
+	self->real = -1;
+	if (!tier || strcmp(tier, "loopback"))
+		SKIP(return, "needs the host in the same machine: loopback");
+	if (geteuid())
+		SKIP(return, "needs root");
+	if (system("modprobe -q snd-dummy"))
+		SKIP(return, "no snd-dummy on this kernel");
+	ASSERT_EQ(0, system("c=$(readlink /proc/asound/Dummy) && c=${c#card} && "
+			    "vgpuctl export /dev/snd/controlC$c --to 1 --name mixer >/dev/null && "
+			    "ln -sf /dev/snd/controlC$c /run/vgpu-mixer"));
+	self->real = open("/run/vgpu-mixer", O_RDWR | O_CLOEXEC);
+	ASSERT_GE(self->real, 0);
+	self->fwd = tool_open_export("mixer");
+	ASSERT_GE(self->fwd, 0);
+	ASSERT_EQ(0, list_elems(self->real, ids[0], &list, 0, 200));
+	for (i = 0; i < list.used && !self->scale; i++)
+		if (!elem_info(self->real, ids[0][i].numid, &info) &&
+		    (info.access & SNDRV_CTL_ELEM_ACCESS_TLV_READ))
+			self->scale = ids[0][i].numid;
+	ASSERT_NE(0, self->scale);
+}
+
+FIXTURE_TEARDOWN(mixer)
+{
+	if (self->real < 0)
+		return;
+	close(self->real);
+	close(self->fwd);
+	EXPECT_EQ(0, system("vgpuctl unexport mixer --force >/dev/null"));
+}
+
+static unsigned int tlv[2][TLV_WORDS];
+
+/*
+ * One request with @length bytes behind the head to both files. Return: 0 or errno,
+ * of both; -1: they differ in that, or in the memory that they leave.
+ */
+static int same_tlv(const FIXTURE_DATA(mixer) *self, unsigned long cmd, unsigned int numid,
+		    unsigned int length)
+{
+	const int fds[2] = { self->real, self->fwd };
+	int error[2];
+	unsigned int i, j;
+
+	for (i = 0; i < 2; i++) {
+		for (j = 0; j < TLV_WORDS; j++)
+			tlv[i][j] = 0xa5000000 + j;
+		tlv[i][0] = numid;
+		tlv[i][1] = length;
+		error[i] = ioctl(fds[i], cmd, tlv[i]) < 0 ? errno : 0;
+	}
+	return error[0] == error[1] && !memcmp(tlv[0], tlv[1], sizeof(tlv[0])) ? error[0] : -1;
+}
+
+/* What is behind the struct of fixed size goes both ways. */
+TEST_F(mixer, decibels)
+{
+	static const unsigned int lengths[] = { 16, 64, 4096, 8184, 8188, 16000 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		EXPECT_EQ(0, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, lengths[i]));
+		EXPECT_EQ(SNDRV_CTL_TLVT_DB_SCALE, tlv[1][2]);
+		EXPECT_EQ(8, tlv[1][3]);
+		EXPECT_EQ(0xa5000006, tlv[1][6]);
+	}
+	/* Too short for it, for a head, for anything; no such element; no writing. */
+	EXPECT_EQ(ENOMEM, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, 12));
+	EXPECT_EQ(EINVAL, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, 4));
+	EXPECT_EQ(EINVAL, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, 0));
+	EXPECT_EQ(ENOENT, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, 12345, 64));
+	EXPECT_EQ(ENXIO, same_tlv(self, SNDRV_CTL_IOCTL_TLV_WRITE, self->scale, 64));
+	EXPECT_EQ(ENXIO, same_tlv(self, SNDRV_CTL_IOCTL_TLV_COMMAND, self->scale, 64));
+}
+
+/* More than there is: what is there is enough, as natively. */
+TEST_F(mixer, decibels_at_the_end_of_memory)
+{
+	char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	struct snd_ctl_tlv *end;
+
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, munmap(pages + PAGE, PAGE));
+	end = (struct snd_ctl_tlv *)(pages + PAGE - sizeof(*end) - 16);
+	end->numid = self->scale;
+	end->length = 4096;
+	ASSERT_EQ(0, ioctl(self->fwd, SNDRV_CTL_IOCTL_TLV_READ, end));
+	ASSERT_EQ(0, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, self->scale, 64));
+	EXPECT_EQ(0, memcmp(end->tlv, &tlv[0][2], 16));
+	/* A byte less is not. */
+	memmove((char *)end + 4, end, sizeof(*end));
+	end = (struct snd_ctl_tlv *)((char *)end + 4);
+	errno = 0;
+	EXPECT_EQ(-1, ioctl(self->fwd, SNDRV_CTL_IOCTL_TLV_READ, end));
+	EXPECT_EQ(EFAULT, errno);
+	munmap(pages, PAGE);
+}
+
+TEST_F(mixer, lists)
+{
+	static const struct { unsigned int offset, space; } parts[] = {
+		{ 0, 0 }, { 0, 200 }, { 3, 4 }, { 5, 1 }, { 150, 20 },
+	};
+	struct snd_ctl_elem_list list[2];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		memset(ids, 0x5a, sizeof(ids));
+		EXPECT_EQ(0, list_elems(self->real, ids[0], &list[0], parts[i].offset,
+					parts[i].space));
+		EXPECT_EQ(0, list_elems(self->fwd, ids[1], &list[1], parts[i].offset,
+					parts[i].space));
+		EXPECT_EQ(&ids[1][0], list[1].pids);
+		list[1].pids = list[0].pids;
+		EXPECT_EQ(0, memcmp(&list[0], &list[1], sizeof(list[0])));
+		EXPECT_EQ(0, memcmp(ids[0], ids[1], sizeof(ids[0])));
+	}
+	EXPECT_EQ(EFAULT, list_elems(self->real, NULL, &list[0], 0, 10));
+	EXPECT_EQ(EFAULT, list_elems(self->fwd, NULL, &list[1], 0, 10));
+}
+
+/* An element of the program's, whose names and TLV the driver copies. */
+TEST_F(mixer, elements_of_programs)
+{
+	static const char names[] = "one\0two\0three";
+	static const unsigned int lengths[] = { 16, 4096, 12000 };
+	struct snd_ctl_elem_info add = {
+		.id = { .iface = SNDRV_CTL_ELEM_IFACE_MIXER, .name = "vgpu" },
+		.type = SNDRV_CTL_ELEM_TYPE_ENUMERATED, .count = 1,
+		.access = SNDRV_CTL_ELEM_ACCESS_READWRITE | SNDRV_CTL_ELEM_ACCESS_TLV_READWRITE,
+	}, info;
+	unsigned int i;
+
+	add.value.enumerated.items = 3;
+	add.value.enumerated.names_ptr = (uintptr_t)names;
+	add.value.enumerated.names_length = sizeof(names);
+	ASSERT_EQ(0, ioctl(self->fwd, SNDRV_CTL_IOCTL_ELEM_ADD, &add));
+	EXPECT_EQ((uintptr_t)names, add.value.enumerated.names_ptr);
+	memset(&info, 0, sizeof(info));
+	info.id = add.id;
+	info.value.enumerated.item = 2;
+	ASSERT_EQ(0, ioctl(self->real, SNDRV_CTL_IOCTL_ELEM_INFO, &info));
+	EXPECT_STREQ("three", info.value.enumerated.name);
+
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		unsigned int words = lengths[i] / sizeof(tlv[0][0]), j;
+
+		tlv[1][0] = info.id.numid;
+		tlv[1][1] = lengths[i];
+		for (j = 0; j < words; j++)
+			tlv[1][2 + j] = 1000 * i + j;
+		/* 1: there was another one. */
+		ASSERT_EQ(1, ioctl(self->fwd, SNDRV_CTL_IOCTL_TLV_WRITE, tlv[1]));
+		ASSERT_EQ(0, same_tlv(self, SNDRV_CTL_IOCTL_TLV_READ, info.id.numid, lengths[i]));
+		for (j = 0; j < words && tlv[0][2 + j] == 1000 * i + j; j++)
+			;
+		EXPECT_EQ(words, j);
+	}
+	EXPECT_EQ(0, ioctl(self->fwd, SNDRV_CTL_IOCTL_ELEM_REMOVE, &info.id));
 }
 
 TEST_HARNESS_MAIN

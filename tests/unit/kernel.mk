@@ -24,9 +24,10 @@ kernel-older	:= $(filter-out $(lastword $(kernel-versions)),$(kernel-versions))
 # Without words that user space does not know; what an old kernel lacks is empty.
 $(kernel-versions:%=$(out)/%/uapi): $(out)/%/uapi: /usr/src/linux-headers-%-common/include/uapi
 	rm -rf $@.new $@
-	mkdir -p $@.new/drm $@.new/linux
+	mkdir -p $@.new/drm $@.new/linux $@.new/sound
 	cd $< && for h in drm/*.h linux/videodev2.h linux/v4l2-*.h linux/media.h \
-		linux/dma-buf.h linux/dma-heap.h linux/udmabuf.h linux/sync_file.h; do \
+		linux/dma-buf.h linux/dma-heap.h linux/udmabuf.h linux/sync_file.h \
+		sound/asound.h; do \
 		sed -e 's/\<__user\>//g' -e 's/\<__packed\>/__attribute__((packed))/' \
 			-e '/^#include <linux\/compiler/d' $$h >$(abspath $@.new)/$$h || exit 1; \
 	done

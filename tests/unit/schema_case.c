@@ -291,10 +291,15 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 			f->p[i] = next_random(c);
 }
 
+/* What there is behind a struct that counts that. */
+#define BEHIND	24
+
 static u32 arg_size(const struct schema_case *c)
 {
 	const struct vgpu_schema_ioctl *ioctl = c->ioctl;
 
+	if (ioctl->flags & VGPU_IOCTL_SIZE_BEHIND)
+		return ioctl->size + BEHIND;
 	if (ioctl->size_from.kind != VGPU_REF_NONE)
 		return ioctl->body.size;
 	return ioctl->size ? ioctl->size : _IOC_SIZE(ioctl->cmd);
@@ -317,7 +322,8 @@ void schema_case_build(struct schema_case *c)
 		return;
 	}
 	if (c->ioctl->size_from.kind != VGPU_REF_NONE)
-		put(f.p + c->ioctl->size_from.offset, c->ioctl->size_from.size, size);
+		put(f.p + c->ioctl->size_from.offset, c->ioctl->size_from.size,
+		    c->ioctl->flags & VGPU_IOCTL_SIZE_BEHIND ? BEHIND : size);
 	build_struct(c, &f, &c->ioctl->body);
 }
 

@@ -55,9 +55,9 @@ static void test_sizes(void)
 		tap_expect(seen.len == max(sizes[i], 16u), "a struct of %u by itself: %u",
 			   sizes[i], seen.len);
 	}
-	sized[0] = 4097;
+	sized[0] = VGPU_SCHEMA_SIZED_MAX + 1;
 	call(mock, VGPU_MOCK_IOC_SIZED, sized, size_driver, &seen);
-	tap_expect(seen.len == 16, "too long: the driver sees the head");
+	tap_expect(!seen.len && host.fetches, "too long: left to the driver");
 	sized = (u32 *)((u8 *)user_alloc_pages(USER_PAGE) + USER_PAGE - 32);
 	sized[0] = 64;
 	call(mock, VGPU_MOCK_IOC_SIZED, sized, size_driver, &seen);
@@ -83,6 +83,54 @@ static void test_sizes(void)
 	tap_expect(m.nr_segs == 1, "nothing is read");
 	vgpu_marshal_fini(&m);
 	tap_subject("sizes of the argument");
+}
+
+/* As much behind the head as that says, of which the driver fills the beginning. */
+static long tlv_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	struct snd_ctl_tlv *tlv = driver_mem(h, arg, sizeof(*tlv), USER_READ);
+	u32 *p = tlv ? driver_mem(h, arg + sizeof(*tlv), tlv->length, USER_WRITE) : NULL;
+
+	if (!p)
+		return -EFAULT;
+	*(u32 *)data = p[1];
+	p[0] = 77;
+	return 0;
+}
+
+static long tlv_call(u32 cmd, struct snd_ctl_tlv *tlv, u32 length)
+{
+	u32 seen = 0;
+	long result;
+
+	tlv->length = length;
+	tlv->tlv[0] = 0;
+	tlv->tlv[1] = length ^ 5;
+	result = call(&vgpu_schema_sound_control, cmd, tlv, tlv_driver, &seen);
+	return result ? result : seen == (length ^ 5) && tlv->tlv[0] == 77;
+}
+
+static void test_tail(void)
+{
+	struct snd_ctl_tlv *tlv;
+
+	start();
+	tlv = user_alloc(4 * USER_PAGE);
+	tap_expect(tlv_call(SNDRV_CTL_IOCTL_TLV_READ, tlv, 16) == 1 && !host.fetches,
+		   "a short one is read");
+	tap_expect(tlv_call(SNDRV_CTL_IOCTL_TLV_WRITE, tlv, 4096) == 1 && !host.fetches,
+		   "a page is written");
+	tap_expect(tlv_call(SNDRV_CTL_IOCTL_TLV_COMMAND, tlv, VGPU_SCHEMA_SIZED_MAX - 8) == 1 &&
+		   !host.fetches, "the longest");
+	tap_expect(tlv_call(SNDRV_CTL_IOCTL_TLV_WRITE, tlv, VGPU_SCHEMA_SIZED_MAX - 4) == 1 &&
+		   host.fetches, "longer: left to the driver");
+	tap_expect(tlv_call(SNDRV_CTL_IOCTL_TLV_WRITE, tlv, ~0U) == -EFAULT, "longer than memory");
+	tlv = (struct snd_ctl_tlv *)((u8 *)user_alloc_pages(USER_PAGE) + USER_PAGE - 32);
+	tap_expect(tlv_call(SNDRV_CTL_IOCTL_TLV_READ, tlv, 24) == 1 && !host.fetches,
+		   "at the end of memory");
+	tap_expect(tlv_call(SNDRV_CTL_IOCTL_TLV_READ, tlv, 32) == -EFAULT && host.fetches,
+		   "beyond it");
+	tap_subject("what is behind a struct");
 }
 
 /* Says that it reads, and leaves a result there. */
@@ -220,6 +268,7 @@ static void test_compat(void)
 int main(void)
 {
 	test_sizes();
+	test_tail();
 	test_undescribed();
 	test_string();
 	test_compat();

@@ -47,6 +47,8 @@ static const struct {
 	{ "DMA_HEAP_", &vgpu_schema_dma_heap },
 	{ "UDMABUF_", &vgpu_schema_udmabuf },
 	{ "SYNC_IOC_", &vgpu_schema_sync_file },
+	{ "SNDRV_PCM_IOCTL_", &vgpu_schema_sound },
+	{ "SNDRV_CTL_IOCTL_", &vgpu_schema_sound_control },
 	{ "VGPU_MOCK_IOC_", &vgpu_schema_mock },
 };
 
@@ -69,6 +71,39 @@ static const char *const left[] = {
 	"DRM_IOCTL_PANTHOR_BO_SET_LABEL",
 	"DRM_IOCTL_PANTHOR_BO_SYNC",
 	"DRM_IOCTL_PANTHOR_SET_USER_MMIO_OFFSET",
+	/* As many bytes as the driver's frames have. */
+	"SNDRV_PCM_IOCTL_READI_FRAMES",
+	"SNDRV_PCM_IOCTL_READN_FRAMES",
+	"SNDRV_PCM_IOCTL_LINK",		/* an fd in the place of the argument */
+	/* Plain, as the command says. */
+	"SNDRV_PCM_IOCTL_PVERSION",
+	"SNDRV_PCM_IOCTL_INFO",
+	"SNDRV_PCM_IOCTL_TSTAMP",
+	"SNDRV_PCM_IOCTL_TTSTAMP",
+	"SNDRV_PCM_IOCTL_USER_PVERSION",
+	"SNDRV_PCM_IOCTL_HW_REFINE",
+	"SNDRV_PCM_IOCTL_HW_PARAMS",
+	"SNDRV_PCM_IOCTL_HW_FREE",
+	"SNDRV_PCM_IOCTL_SW_PARAMS",
+	"SNDRV_PCM_IOCTL_STATUS",
+	"SNDRV_PCM_IOCTL_DELAY",
+	"SNDRV_PCM_IOCTL_HWSYNC",
+	"SNDRV_PCM_IOCTL_SYNC_PTR",
+	"SNDRV_PCM_IOCTL_STATUS_EXT",
+	"SNDRV_PCM_IOCTL_CHANNEL_INFO",
+	"SNDRV_PCM_IOCTL_PREPARE",
+	"SNDRV_PCM_IOCTL_RESET",
+	"SNDRV_PCM_IOCTL_START",
+	"SNDRV_PCM_IOCTL_DROP",
+	"SNDRV_PCM_IOCTL_DRAIN",
+	"SNDRV_PCM_IOCTL_RESUME",
+	"SNDRV_PCM_IOCTL_XRUN",
+	"SNDRV_PCM_IOCTL_UNLINK",
+};
+
+/* Integers that are declared with a size. */
+static const char *const values[] = {
+	"SNDRV_PCM_IOCTL_PAUSE",
 };
 
 /* Another name for the same number, with a shorter struct or another direction. */
@@ -78,22 +113,12 @@ static const char *const forms[] = {
 	"DRM_IOCTL_I915_GEM_MMAP_GTT",
 };
 
-static bool is_form(const char *name)
+static bool is_one_of(const char *const *names, size_t nr, const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(forms); i++)
-		if (!strcmp(forms[i], name))
-			return true;
-	return false;
-}
-
-static bool is_left(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(left); i++)
-		if (!strcmp(left[i], name))
+	for (i = 0; i < nr; i++)
+		if (!strcmp(names[i], name))
 			return true;
 	return false;
 }
@@ -113,24 +138,26 @@ static void declared_check(const struct declared *d)
 								 is_compat(d->name));
 	char name[96];
 
-	if (is_left(d->name)) {
+	if (is_one_of(left, ARRAY_SIZE(left), d->name)) {
 		tap_expect(!ioctl, "no entry");
 		snprintf(name, sizeof(name), "%s: left to demand paging", d->name);
 		tap_subject(name);
 		return;
 	}
 	if (tap_expect(ioctl, "has an entry") && ioctl->arg != VGPU_ARG_STRING) {
-		if (is_form(d->name))
+		if (is_one_of(forms, ARRAY_SIZE(forms), d->name))
 			tap_expect(_IOC_SIZE(d->cmd) <= _IOC_SIZE(ioctl->cmd), "a form of it");
 		else
 			tap_expect(ioctl->cmd == d->cmd, "command %#x, declared as %#x",
 				   ioctl->cmd, d->cmd);
 		/* An older header's struct may end before the table's. */
-		tap_expect(ioctl->size || _IOC_SIZE(ioctl->cmd) == ioctl->body.size ||
+		tap_expect(ioctl->size || ioctl->arg == VGPU_ARG_VALUE ||
+			   _IOC_SIZE(ioctl->cmd) == ioctl->body.size ||
 			   (schema == &vgpu_schema_virtgpu &&
 			    _IOC_SIZE(ioctl->cmd) < ioctl->body.size),
 			   "size %u, declared as %u", ioctl->body.size, _IOC_SIZE(d->cmd));
-		tap_expect(ioctl->arg != VGPU_ARG_VALUE || !_IOC_SIZE(d->cmd),
+		tap_expect(ioctl->arg != VGPU_ARG_VALUE || !_IOC_SIZE(d->cmd) ||
+			   is_one_of(values, ARRAY_SIZE(values), d->name),
 			   "an integer has no size");
 	}
 	tap_subject(d->name);
@@ -261,6 +288,9 @@ static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const cha
 			   (!ioctl[i].dir && (_IOC_DIR(ioctl[i].cmd) & _IOC_WRITE)),
 			   "%s: its fields are looked at", ioctl[i].name);
 		ref_check(&ioctl[i].body, &ioctl[i].size_from, 0, "size_from");
+		tap_expect(!(ioctl[i].flags & VGPU_IOCTL_SIZE_BEHIND) ||
+			   (ioctl[i].size && ioctl[i].size_from.kind == VGPU_REF_FIELD),
+			   "%s: what is behind is counted", ioctl[i].name);
 		body_check(&ioctl[i].body, 0);
 	}
 	snprintf(name, sizeof(name), "%s: %s is sound", schema, what);
@@ -335,6 +365,8 @@ static void find_check(void)
 		   "not its subdevices");
 	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/snd/pcmC0D0p") ==
 		   &vgpu_schema_sound, "sound");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_SOUND, "", "/dev/snd/controlC3") ==
+		   &vgpu_schema_sound_control, "mixer");
 	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/snd/seq"), "any device");
 	for (i = 0; i < ARRAY_SIZE(drivers); i++)
 		tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, drivers[i], "") != drm,
