@@ -215,6 +215,8 @@ static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
 		if (args->arg || !nr_segs || seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_PAGE))
 			return -EPROTO;
 		return 0;
+	case VGPU_IOCTL_ARG_FD:
+		return !nr_segs && args->arg && le64_to_cpu(args->arg) <= U32_MAX ? 0 : -EPROTO;
 	default:
 		return -EPROTO;
 	}

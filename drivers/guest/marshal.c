@@ -107,6 +107,34 @@ static int arg_string(struct vgpu_marshal *m, unsigned long arg, u32 max)
 	return error == -EFAULT || error == -E2BIG ? arg_value(m, arg) : error;
 }
 
+/* An fd of the caller, of which the driver is given the host's. */
+static int arg_fd(struct vgpu_marshal *m, unsigned long arg)
+{
+	struct vgpu_marshal_held held = { .kind = VGPU_HELD_OBJECT };
+	u32 object = 0;
+	int error;
+
+	if ((int)arg < 0)
+		return arg_value(m, arg);
+	error = m->fds->get(m->fds_data, (int)arg, &object, &held.handle);
+	if (error == -ENOMEM)
+		return error;
+	if (error) {
+		/* The number may well be an open fd over there. */
+		if (error != -EBADF)
+			m->fd_error = error;
+		return arg_value(m, VGPU_MARSHAL_NO_FD);
+	}
+	error = vgpu_marshal_held_add(m, &held);
+	if (error < 0) {
+		m->fds->put(m->fds_data, held.handle);
+		return error;
+	}
+	m->arg_kind = VGPU_IOCTL_ARG_FD;
+	m->arg = object;
+	return 0;
+}
+
 int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema, u32 cmd,
 		       unsigned long arg, bool compat)
 {
@@ -136,6 +164,9 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 		break;
 	case VGPU_ARG_STRING:
 		error = arg_string(m, arg, ioctl->size);
+		break;
+	case VGPU_ARG_FD:
+		error = arg_fd(m, arg);
 		break;
 	default:
 		return -ioctl->error;

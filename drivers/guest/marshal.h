@@ -67,7 +67,7 @@ struct vgpu_marshal_seg {
 };
 
 enum vgpu_marshal_held_kind {
-	VGPU_HELD_OBJECT,	/* named by an FD_IN fixup */
+	VGPU_HELD_OBJECT,	/* named by an FD_IN fixup, or the argument */
 	VGPU_HELD_CLOSED,	/* an fd that the program does not have open */
 	VGPU_HELD_OUT,		/* room for an fd that may come back */
 	VGPU_HELD_HIDDEN,	/* bits of an integer that do not come back */

@@ -169,9 +169,13 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 	u32 i;
 	int error;
 
-	for (i = 0; i < m->nr_held; i++)
-		if (m->held[i].kind != VGPU_HELD_OUT || !held_is_ret(m, &m->held[i]))
-			settle_fd(m, &m->held[i], data);
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+
+		if (held->kind == VGPU_HELD_CLOSED ||
+		    (held->kind == VGPU_HELD_OUT && !held_is_ret(m, held)))
+			settle_fd(m, held, data);
+	}
 	for (i = 0; i < m->nr_segs; i++) {
 		error = copy_seg(m, &m->info[i], data, result);
 		if (error)

@@ -244,6 +244,7 @@ enum vgpu_schema_arg {
 	VGPU_ARG_STRUCT,	/* address of a struct */
 	VGPU_ARG_VALUE,		/* an integer, or unused */
 	VGPU_ARG_STRING,	/* address of a string, @size is the limit */
+	VGPU_ARG_FD,		/* an fd of the caller */
 	VGPU_ARG_REFUSED,	/* cannot be forwarded: @error */
 };
 
@@ -369,6 +370,7 @@ struct vgpu_schema {
 #define VGPU_IOCTL(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
 #define VGPU_IOCTL_WITH(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
 #define VGPU_IOCTL_NO_ARG(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_VALUE
+#define VGPU_IOCTL_FD(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_FD
 #define VGPU_IOCTL_REFUSE(c, e)	.cmd = (c), .name = #c, .arg = VGPU_ARG_REFUSED, .error = (e)
 
 /* --- tables --------------------------------------------------------------- */

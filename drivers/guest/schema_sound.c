@@ -2,8 +2,8 @@
 /*
  * Schemas of ALSA's PCM and control devices: sound/asound.h. How many bytes a
  * frame has is known to the driver only, so samples are left to demand paging; all
- * else of a PCM device is plain data, which needs no entry where the command tells
- * its direction.
+ * else of a PCM device but fds is plain data, which needs no entry where the
+ * command tells its direction.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -32,6 +32,7 @@ static const struct vgpu_schema_ioctl sound_ioctls[] = {
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_FORWARD, snd_pcm_uframes_t), RESULT },
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEI_FRAMES, struct snd_xferi), RESULT },
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_WRITEN_FRAMES, struct snd_xfern), RESULT },
+	{ VGPU_IOCTL_FD(SNDRV_PCM_IOCTL_LINK) },
 };
 
 const struct vgpu_schema vgpu_schema_sound = {

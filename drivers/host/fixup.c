@@ -55,13 +55,13 @@ static void *fixup_reply(const struct vgpu_hcall *call, const struct vgpu_fixup 
 	return call->data + call->segs[seg].out + le32_to_cpu(fixup->offset);
 }
 
-static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
-			  struct vgpu_fd *placed)
+/* An fd of object @id in the table. Return: it, or -errno. */
+static int fixup_install(struct vgpu_hcall *call, u32 id, struct vgpu_fd *placed)
 {
 	struct vgpu_object *object;
 	int fd;
 
-	object = vgpu_object_find(call->lane->session->peer, le32_to_cpu(fixup->target));
+	object = vgpu_object_find(call->lane->session->peer, id);
 	if (!object)
 		return -EBADF;
 	fd = vgpu_fdtable_install(object->file);
@@ -71,6 +71,19 @@ static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixu
 		placed->file = object->file;
 	}
 	vgpu_object_put(object);
+	return fd;
+}
+
+int vgpu_fixup_arg_fd(struct vgpu_hcall *call, u32 id)
+{
+	return fixup_install(call, id, &call->arg_fd);
+}
+
+static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
+			  struct vgpu_fd *placed)
+{
+	int fd = fixup_install(call, le32_to_cpu(fixup->target), placed);
+
 	if (fd < 0)
 		return fd;
 	return put_user(fd, (s32 __user *)fixup_addr(call, fixup)) ? -EFAULT : 0;
@@ -237,6 +250,9 @@ void vgpu_fixup_remove_fds(struct vgpu_hcall *call)
 {
 	u32 nr = fixup_nr(call), i;
 
+	if (call->arg_fd.file)
+		vgpu_fdtable_uninstall(call->arg_fd.fd, call->arg_fd.file);
+	call->arg_fd.file = NULL;
 	if (!call->placed)
 		return;
 	for (i = 0; i < nr; i++)

@@ -555,6 +555,7 @@ struct vgpu_seg_place {
  * @segs: where each segment is
  * @segs_small: enough for most calls
  * @placed: the fd of each FD_IN or EVENT fixup, while they are in the table
+ * @arg_fd: likewise the fd that is the argument
  * @event: of the EVENT fixup, or 0
  * @left: what the driver left in the table
  * @nr_left: entries of it
@@ -587,6 +588,7 @@ struct vgpu_hcall {
 	struct vgpu_seg_place *segs;
 	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
 	struct vgpu_fd *placed;
+	struct vgpu_fd arg_fd;
 	u32 event;
 	struct vgpu_fd left[VGPU_FDS_MAX];
 	u32 nr_left;
@@ -662,9 +664,11 @@ void vgpu_mapping_drop_unmaps(struct vgpu_session *session);
 
 /* Put pointers and fds into the placed segments. */
 int vgpu_fixup_apply(struct vgpu_hcall *call);
+/* Put an fd of object @id, the ioctl's argument, into the table. Return: it, or -errno. */
+int vgpu_fixup_arg_fd(struct vgpu_hcall *call, u32 id);
 /* Make them the guest's own again in the gathered reply. */
 void vgpu_fixup_undo(struct vgpu_hcall *call);
-/* Take out of the fd table what apply put there, even in part. */
+/* Take out of the fd table what these two put there, even in part. */
 void vgpu_fixup_remove_fds(struct vgpu_hcall *call);
 /* The call failed: its event is no more. */
 void vgpu_fixup_cancel_event(struct vgpu_hcall *call);

@@ -146,9 +146,19 @@ static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 		ret = vgpu_fixup_apply(call);
 	if (ret)
 		return ret;
-	*arg = le64_to_cpu(args->arg);
-	if (le32_to_cpu(args->arg_kind) == VGPU_IOCTL_ARG_SEG)
+	switch (le32_to_cpu(args->arg_kind)) {
+	case VGPU_IOCTL_ARG_SEG:
 		*arg = call->segs[0].addr;
+		break;
+	case VGPU_IOCTL_ARG_FD:
+		ret = vgpu_fixup_arg_fd(call, le64_to_cpu(args->arg));
+		if (ret < 0)
+			return ret;
+		*arg = ret;
+		break;
+	default:
+		*arg = le64_to_cpu(args->arg);
+	}
 	return security_file_ioctl(file, cmd, *arg);
 }
 

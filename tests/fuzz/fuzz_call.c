@@ -97,6 +97,11 @@ static void carry_out(const struct vgpu_call_view *view)
 	u8 *scratch, *fixed;
 	u32 *offsets;
 
+	if (le16_to_cpu(view->call->op) == VGPU_OP_IOCTL &&
+	    le32_to_cpu(view->call->args.ioctl.arg_kind) == VGPU_IOCTL_ARG_FD)
+		FUZZ_ASSERT(!view->call->nr_segs &&
+			    (u32)le64_to_cpu(view->call->args.ioctl.arg) &&
+			    !(le64_to_cpu(view->call->args.ioctl.arg) >> 32));
 	FUZZ_ASSERT(view->scratch_bytes <= 2 * VGPU_CALL_BYTES_MAX);
 	FUZZ_ASSERT(view->reply_bytes <= VGPU_CALL_BYTES_MAX);
 	if (view->scratch_bytes > 1 << 20)

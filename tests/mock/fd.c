@@ -152,3 +152,12 @@ long vgpu_mock_fd_swap(struct vgpu_mock_call *call)
 
 	return vgpu_mock_fd_step(call, swap->flags, swap->fd, &swap->fd);
 }
+
+long vgpu_mock_fd_value(struct vgpu_mock_call *call)
+{
+	u64 cookie;
+	int ret;
+
+	ret = vgpu_mock_object_cookie((int)call->arg, &cookie);
+	return ret ? ret : cookie & INT_MAX;
+}

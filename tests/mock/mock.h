@@ -204,6 +204,7 @@ long vgpu_mock_fd_return(struct vgpu_mock_call *call);
 long vgpu_mock_fd_maybe(struct vgpu_mock_call *call);
 long vgpu_mock_fd_optional(struct vgpu_mock_call *call);
 long vgpu_mock_fd_swap(struct vgpu_mock_call *call);
+long vgpu_mock_fd_value(struct vgpu_mock_call *call);
 
 /* buf.c */
 #define VGPU_MOCK_BUF_SHIFT	29	/* offset of a buffer: its id times this */

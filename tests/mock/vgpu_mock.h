@@ -937,6 +937,12 @@ struct vgpu_mock_fd_maybe {
 
 #define VGPU_MOCK_IOC_FD_MAYBE	_IOW(VGPU_MOCK_IOC_TYPE, 0x4a, struct vgpu_mock_fd_maybe)
 
+/*
+ * The argument itself is an fd in, as of VGPU_MOCK_IOC_FD_IN, in spite of the size
+ * that the command has (ALSA's LINK). Returns the cookie, modulo 2^31.
+ */
+#define VGPU_MOCK_IOC_FD_VALUE	_IOW(VGPU_MOCK_IOC_TYPE, 0x4b, int)
+
 /**
  * struct vgpu_mock_obj_info - VGPU_MOCK_IOC_OBJ_INFO, on an object's fd
  * @out_cookie: its cookie

@@ -51,6 +51,7 @@ FIXTURE_SETUP(sound)
 		SKIP(return, "no snd-aloop on this kernel");
 	ASSERT_EQ(0, system("c=$(readlink /proc/asound/Loopback) && c=${c#card} && "
 			    "vgpuctl export /dev/snd/pcmC${c}D0p --to 1 --name sound >/dev/null && "
+			    "ln -sf /dev/snd/pcmC${c}D0p /run/vgpu-play && "
 			    "ln -sf /dev/snd/pcmC${c}D1c /run/vgpu-listen"));
 	self->play = tool_open_export("sound");
 	ASSERT_GE(self->play, 0);
@@ -312,6 +313,61 @@ TEST_F(sound, streams_take_turns)
 		ASSERT_EQ(0, munmap(ring, size));
 	}
 	close(fd[1]);
+}
+
+#define LINK_STEPS	12
+
+/* What linking two streams gives, step by step: 0, errno, or a state. */
+static void link_streams(const int fd[2], int *steps)
+{
+	struct snd_pcm_sync_ptr sync = { .flags = SNDRV_PCM_SYNC_PTR_HWSYNC };
+	static short samples[2 * PERIOD];
+	struct snd_xferi xfer = { .buf = samples, .frames = 2 * PERIOD };
+	int closed = dup(fd[1]), zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	int i;
+
+	close(closed);
+#define STEP(c, arg)	(*steps++ = ioctl(fd[0], c, arg) ? errno : 0)
+	STEP(SNDRV_PCM_IOCTL_LINK, fd[1]);
+	for (i = 0; i < 2; i++)
+		*steps++ = prepare(fd[i], SNDRV_PCM_ACCESS_RW_INTERLEAVED) ||
+			ioctl(fd[i], SNDRV_PCM_IOCTL_WRITEI_FRAMES, &xfer) ? errno : 0;
+	STEP(SNDRV_PCM_IOCTL_LINK, -1);
+	STEP(SNDRV_PCM_IOCTL_LINK, zero);
+	STEP(SNDRV_PCM_IOCTL_LINK, closed);
+	STEP(SNDRV_PCM_IOCTL_LINK, fd[0]);
+	STEP(SNDRV_PCM_IOCTL_LINK, fd[1]);
+	STEP(SNDRV_PCM_IOCTL_LINK, fd[1]);
+	STEP(SNDRV_PCM_IOCTL_START, 0);
+	*steps++ = ioctl(fd[1], SNDRV_PCM_IOCTL_SYNC_PTR, &sync) ? errno : (int)sync.s.status.state;
+	STEP(SNDRV_PCM_IOCTL_UNLINK, 0);
+#undef STEP
+	close(zero);
+	for (i = 0; i < 2; i++)
+		close(fd[i]);
+}
+
+/* One starts with the other: that other's fd is the argument itself. */
+TEST_F(sound, streams_are_linked)
+{
+	int fwd[2] = { dup(self->play), tool_open_export("sound") };
+	int real[2], i, steps[2][LINK_STEPS] = {};
+
+	close(self->play);
+	self->play = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (i = 0; i < 2; i++) {
+		real[i] = open("/run/vgpu-play", O_RDWR | O_CLOEXEC);
+		ASSERT_GE(real[i], 0);
+		ASSERT_GE(fwd[i], 0);
+	}
+	link_streams(real, steps[0]);
+	link_streams(fwd, steps[1]);
+	for (i = 0; i < LINK_STEPS; i++)
+		EXPECT_EQ(steps[0][i], steps[1][i]) TH_LOG("step %d", i);
+	EXPECT_EQ(EBADFD, steps[1][3]);
+	EXPECT_EQ(0, steps[1][7]);
+	EXPECT_EQ(EALREADY, steps[1][8]);
+	EXPECT_EQ(SNDRV_PCM_STATE_RUNNING, steps[1][10]);
 }
 
 /* --- the mixer ------------------------------------------------------------ */

@@ -128,6 +128,35 @@ DIFF_TEST(fd_in)
 	log_line("cookie %llu", in.out_cookie);
 }
 
+/* The fd is the argument itself, not in memory. */
+DIFF_TEST(fd_by_value)
+{
+	struct vgpu_mock_in seed = { .a = 5 };
+	int fd = open_device(O_RDWR);
+	int other = open_device(O_RDWR);
+	int new = object(fd, 42);
+	unsigned int fds;
+	int pipes[2];
+
+	MUST(!pipe(pipes));
+	fds = open_fds();
+	CHECK(LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, new)) == 42);
+	CHECK(LOG_CALL(ioctl(other, VGPU_MOCK_IOC_FD_VALUE, dup(new))) == 42);
+	LOG_CALL(ioctl(other, VGPU_MOCK_IOC_IN, &seed));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, other));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, fd));
+	/* None, and somebody else's file. */
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, -1));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, 500));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, 0xffffff00));
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, pipes[0]));
+	close(new);
+	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_FD_VALUE, new));
+	LOG_CALL(open_fds() - fds);
+	/* The fd of the driver's side is gone with the call. */
+	LOG_CALL(fd_out(fd, 1, O_CLOEXEC) >= 0);
+}
+
 DIFF_TEST(arrays_of_fds)
 {
 	struct vgpu_mock_fds fds = { .count = 20, .flags = O_CLOEXEC, .cookie = 1000 };

@@ -210,6 +210,7 @@ static u8 *host_call(struct host *host, const u8 *msg, size_t msg_len, driver_fn
 	u32 i, nr;
 	s64 result;
 	u8 *reply;
+	u64 arg;
 
 	if (!tap_expect(!vgpu_wire_call_check(msg, msg_len, &host->limits, &view),
 			"the host accepts the call"))
@@ -225,12 +226,14 @@ static u8 *host_call(struct host *host, const u8 *msg, size_t msg_len, driver_fn
 			memcpy(&original[i], fixup_place(host, &view.fixups[i]),
 			       le16_to_cpu(view.fixups[i].type) == VGPU_FIXUP_PTR ||
 			       le16_to_cpu(view.fixups[i].type) == VGPU_FIXUP_TIME ? 8 : 4);
-	fixups_apply(host, &view, placed);
-
 	args = &view.call->args.ioctl;
-	result = driver(host, le32_to_cpu(args->cmd),
-			le32_to_cpu(args->arg_kind) == VGPU_IOCTL_ARG_SEG ?
-			(uintptr_t)host->segs[0] : le64_to_cpu(args->arg), data);
+	arg = le64_to_cpu(args->arg);
+	if (le32_to_cpu(args->arg_kind) == VGPU_IOCTL_ARG_SEG)
+		arg = (uintptr_t)host->segs[0];
+	else if (le32_to_cpu(args->arg_kind) == VGPU_IOCTL_ARG_FD)
+		arg = driver_fd_new(host, arg);
+	fixups_apply(host, &view, placed);
+	result = driver(host, le32_to_cpu(args->cmd), arg, data);
 
 	fixups_undo(host, &view, placed, original);
 	reply = reply_build(host, &view, result, reply_len);

@@ -317,6 +317,9 @@ void schema_case_build(struct schema_case *c)
 	case VGPU_ARG_VALUE:
 		c->arg = 0x1234567890;
 		return;
+	case VGPU_ARG_FD:
+		c->arg = USER_FD_FIRST + next_random(c) % 20;
+		return;
 	case VGPU_ARG_STRING:
 		build_fill(c, f.p, size / 2);
 		return;
@@ -552,6 +555,11 @@ long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
 	}
 	if (c->ioctl->arg == VGPU_ARG_VALUE) {
 		meet(c, arg);
+		return c->result;
+	}
+	if (c->ioctl->arg == VGPU_ARG_FD) {
+		c->fds_in++;
+		meet(c, driver_fd_object(host, arg));
 		return c->result;
 	}
 	if (!size || !dir)

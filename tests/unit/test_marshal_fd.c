@@ -73,6 +73,39 @@ static void test_fd_in(void)
 	tap_subject("fds that go in");
 }
 
+static long fd_value_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	*(u64 *)data = arg;
+	if (!driver_fd_object(h, (int)arg))
+		return -EBADF;
+	return driver_fd_object(h, (int)arg);
+}
+
+static long fd_value(u64 fd, u64 *seen)
+{
+	return host_ioctl(&host, mock, VGPU_MOCK_IOC_FD_VALUE, fd, false, fd_value_driver, seen);
+}
+
+static void test_fd_value(void)
+{
+	u64 seen;
+
+	start();
+	tap_expect(fd_value(12, &seen) == 12 + USER_OBJECT && seen != 12, "an open fd");
+	tap_expect(fd_value(12 | 1ULL << 32, &seen) == 12 + USER_OBJECT,
+		   "of which 32 bits count");
+	tap_expect(fd_value(500, &seen) == -EBADF && seen == 0x7fffffff,
+		   "one that is not open is none over there");
+	tap_expect(fd_value(3, &seen) == -EBADF && seen == 0x7fffffff,
+		   "though its number is open over there");
+	tap_expect(fd_value(-1ULL, &seen) == -EBADF && seen == -1ULL, "a negative one");
+	tap_expect(fd_value((u32)-7, &seen) == -EBADF && seen == (u32)-7,
+		   "a negative one of 32 bits");
+	tap_expect(fd_value(USER_FD_LOCAL, &seen) == -EINVAL && seen == 0x7fffffff,
+		   "a file that the host does not have");
+	tap_subject("an fd that is the argument");
+}
+
 static void test_fd_out(void)
 {
 	struct vgpu_mock_fd_merge *f;
@@ -285,6 +318,7 @@ static void test_learned(void)
 int main(void)
 {
 	test_fd_in();
+	test_fd_value();
 	test_fd_out();
 	test_fds();
 	test_event();

@@ -46,7 +46,9 @@ static const struct wire_case call_ioctl_value[] = {
 	ARGS(ioctl, arg, ~0ULL, true),
 	/* The argument would be the address of a segment that is not there. */
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_SEG, false),
-	ARGS(ioctl, arg_kind, 2, false),
+	/* An object has a number of 32 bits, and not the kinds that there are not. */
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_FD, true),
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_FD + 1, false),
 	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(ioctl, low, 0x10000, false),
 	ARGS(ioctl, low_len, 0x1000, false),
@@ -54,8 +56,26 @@ static const struct wire_case call_ioctl_value[] = {
 	ARGS(ioctl, reserved[1], 1, false),
 };
 
+static const struct wire_case call_ioctl_fd[] = {
+	ARGS(ioctl, arg, 0, false),
+	ARGS(ioctl, arg, ~0U, true),
+	ARGS(ioctl, arg, 1ULL << 32, false),
+	ARGS(ioctl, arg, ~0ULL, false),
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, true),
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_SEG, false),
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_FD + 1, false),
+	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
+	ARGS(ioctl, low, 0x10000, false),
+	ARGS(ioctl, low_len, 0x1000, false),
+	ARGS(ioctl, reserved[0], 1, false),
+	/* There is no memory that an fd could be in. */
+	FIXUP_CASE(0, 0, type, VGPU_FIXUP_FD_IN, false),
+	FIXUP_CASE(0, 0, type, VGPU_FIXUP_PTR, false),
+};
+
 static const struct wire_case call_ioctl_page[] = {
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_SEG, false),
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_FD, false),
 	SEG_CASE(0, addr, 0x7ffc00001001, false),
 	SEG_CASE(0, addr, -4096ULL, false),
 	SEG_CASE(0, addr, 0x7ffc00004000, false),	/* overlaps the other */
@@ -81,6 +101,7 @@ static const struct wire_case call_ioctl_page[] = {
 
 static const struct wire_case call_ioctl_seg[] = {
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_FD, false),
 	ARGS(ioctl, arg, 1, false),
 	BAD(vgpu_call, nr_segs, 0),
 	/* There is no room for the segment, or nobody who needs it. */
@@ -302,9 +323,9 @@ static const struct wire_case call_write_pages[] = {
 static void run_any(void)
 {
 	static const char * const with_object[] = {
-		"call_close", "call_ioctl_value", "call_ioctl_page", "call_ioctl_seg",
-		"call_ioctl_nested", "call_read", "call_write", "call_llseek", "call_poll",
-		"call_mmap",
+		"call_close", "call_ioctl_value", "call_ioctl_fd", "call_ioctl_page",
+		"call_ioctl_seg", "call_ioctl_nested", "call_read", "call_write", "call_llseek",
+		"call_poll", "call_mmap",
 	};
 	static const char * const without_segs[] = {
 		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap",
@@ -440,6 +461,7 @@ int main(void)
 	WIRE_CASES("call_open", call_open);
 	WIRE_CASES("call_close", call_close);
 	WIRE_CASES("call_ioctl_value", call_ioctl_value);
+	WIRE_CASES("call_ioctl_fd", call_ioctl_fd);
 	WIRE_CASES("call_ioctl_page", call_ioctl_page);
 	WIRE_CASES("call_ioctl_seg", call_ioctl_seg);
 	WIRE_CASES("call_ioctl_nested", call_ioctl_nested);

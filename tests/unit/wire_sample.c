@@ -293,6 +293,17 @@ static void fill_call_ioctl_value(struct wire_buf *buf)
 	call->args.ioctl.arg = LE64(12345);
 }
 
+/* An object in the place of the argument, and another one that comes back. */
+static void fill_call_ioctl_fd(struct wire_buf *buf)
+{
+	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
+
+	call->args.ioctl.cmd = LE32(0x40044160);
+	call->args.ioctl.arg_kind = LE32(VGPU_IOCTL_ARG_FD);
+	call->args.ioctl.arg = LE64(9);
+	add_fixup(buf, VGPU_FIXUP_FD_RET, 0, 0, 0, 0);
+}
+
 /* A bare number whose argument looks like an address: its page comes along. */
 static void fill_call_ioctl_page(struct wire_buf *buf)
 {
@@ -552,7 +563,8 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(fetched_error), SAMPLE(writeback), SAMPLE(written),
 
 	SAMPLE(call_open), SAMPLE(call_close), SAMPLE(call_ioctl_value),
-	SAMPLE(call_ioctl_page), SAMPLE(call_ioctl_seg), SAMPLE(call_ioctl_nested),
+	SAMPLE(call_ioctl_fd), SAMPLE(call_ioctl_page), SAMPLE(call_ioctl_seg),
+	SAMPLE(call_ioctl_nested),
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
 	SAMPLE(call_mmap), SAMPLE(call_read_pages), SAMPLE(call_write_pages),
 	SAMPLE(call_fdinfo),

@@ -25,8 +25,9 @@
  *     host sent and copy mode does not need; REPLY got VGPU_REPLY_LAST; EXPORT_ADD
  *     says which bus the device is on, what it is there, and what V4L2 or ALSA call it;
  *     fixups got TIME and EVENT, operations FDINFO, objects SAME_DEVICE; ioctls of
- *     32-bit processes got room for their segments; POLL adds to what its object is
- *     armed for, and POLL_EVENT says poll(2)'s events only
+ *     32-bit processes got room for their segments; an ioctl's argument may be an fd;
+ *     POLL adds to what its object is armed for, and POLL_EVENT says poll(2)'s events
+ *     only
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -405,6 +406,8 @@ struct vgpu_fixup {
 
 #define VGPU_IOCTL_ARG_VALUE	0	/* arg goes to the driver as it is */
 #define VGPU_IOCTL_ARG_SEG	1	/* arg becomes the address of segment 0 */
+/* arg, an object, becomes an fd of it for the time of the call. */
+#define VGPU_IOCTL_ARG_FD	2
 
 #define VGPU_CALL_COMPAT	(1U << 0)	/* made by a 32-bit process */
 
@@ -418,7 +421,7 @@ struct vgpu_args_open {
 struct vgpu_args_ioctl {
 	__le32 cmd;
 	__le32 arg_kind;		/* VGPU_IOCTL_ARG_* */
-	__le64 arg;			/* ARG_VALUE: the value; ARG_SEG: 0 */
+	__le64 arg;			/* ARG_VALUE: the value; ARG_SEG: 0; ARG_FD: see there */
 	/* COMPAT and ARG_SEG: VGPU_LOW_BYTES or more for the segments; else 0 */
 	__le64 low;
 	__le64 low_len;
