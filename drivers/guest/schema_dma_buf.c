@@ -71,12 +71,16 @@ static const struct vgpu_schema_field sync_info[] = {
 	  .out_count = VGPU_FIELD(struct sync_file_info, num_fences) },
 };
 
+static const struct vgpu_schema_field sync_deadline[] = {
+	{ VGPU_TIME(struct sync_set_deadline, deadline_ns) },
+};
+
 static const struct vgpu_schema_ioctl sync_file_ioctls[] = {
 	{ VGPU_IOCTL_WITH(SYNC_IOC_MERGE, struct sync_merge_data, sync_merge),
 	  .flags = VGPU_IOCTL_NO_MAPPED },
 	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, struct sync_file_info, sync_info),
 	  .flags = VGPU_IOCTL_NO_MAPPED },
-	{ VGPU_IOCTL(SYNC_IOC_SET_DEADLINE, struct sync_set_deadline),
+	{ VGPU_IOCTL_WITH(SYNC_IOC_SET_DEADLINE, struct sync_set_deadline, sync_deadline),
 	  .flags = VGPU_IOCTL_NO_MAPPED },
 };
 

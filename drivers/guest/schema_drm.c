@@ -83,16 +83,24 @@ static const struct vgpu_schema_field syncobj_import[] = {
 	{ VGPU_PTR(s, points), .dir = (d), .unit = sizeof(__u64), \
 	  .count = VGPU_FIELD(s, count_handles) }
 
-/* Unlike those of most drivers' waits, these ends of waiting are points in time. */
+/*
+ * Unlike those of most drivers' waits, these ends of waiting are points in time, and
+ * so is until when it would be good to have waited.
+ */
+#define TIMES(s) \
+	{ VGPU_TIME(s, timeout_nsec) }, \
+	{ VGPU_TIME(s, deadline_nsec), \
+	  .when = VGPU_WHEN_FLAG(s, flags, DRM_SYNCOBJ_WAIT_FLAGS_WAIT_DEADLINE) }
+
 static const struct vgpu_schema_field syncobj_wait[] = {
-	{ VGPU_TIME(struct drm_syncobj_wait, timeout_nsec) },
-	HANDLES(struct drm_syncobj_wait),
+	TIMES(struct vgpu_syncobj_wait),
+	HANDLES(struct vgpu_syncobj_wait),
 };
 
 static const struct vgpu_schema_field syncobj_timeline_wait[] = {
-	{ VGPU_TIME(struct drm_syncobj_timeline_wait, timeout_nsec) },
-	HANDLES(struct drm_syncobj_timeline_wait),
-	POINTS(struct drm_syncobj_timeline_wait, VGPU_IN),
+	TIMES(struct vgpu_syncobj_timeline_wait),
+	HANDLES(struct vgpu_syncobj_timeline_wait),
+	POINTS(struct vgpu_syncobj_timeline_wait, VGPU_IN),
 };
 
 static const struct vgpu_schema_field syncobj_array[] = {
@@ -202,11 +210,11 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, struct drm_syncobj_handle,
 			  syncobj_import), BOOKS },
 	/* Waits return when the device is done: mapped memory has changed. */
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_WAIT, struct drm_syncobj_wait, syncobj_wait) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_WAIT, struct vgpu_syncobj_wait, syncobj_wait) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_RESET, struct drm_syncobj_array, syncobj_array),
 	  BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_SIGNAL, struct drm_syncobj_array, syncobj_array) },
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, struct drm_syncobj_timeline_wait,
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, struct vgpu_syncobj_timeline_wait,
 			  syncobj_timeline_wait) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_QUERY, struct drm_syncobj_timeline_array,
 			  syncobj_query) },

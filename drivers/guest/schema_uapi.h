@@ -79,6 +79,32 @@ struct drm_gem_change_handle {
 #define DRM_IOCTL_GEM_CHANGE_HANDLE	DRM_IOWR(0xD2, struct drm_gem_change_handle)
 #endif
 
+#ifndef DRM_SYNCOBJ_WAIT_FLAGS_WAIT_DEADLINE	/* 6.6 */
+#define DRM_SYNCOBJ_WAIT_FLAGS_WAIT_DEADLINE	BIT(3)
+#endif
+
+/* struct drm_syncobj_wait and its like as they are since then, when they grew. */
+struct vgpu_syncobj_wait {
+	__u64 handles;
+	__s64 timeout_nsec;
+	__u32 count_handles;
+	__u32 flags;
+	__u32 first_signaled;
+	__u32 pad;
+	__u64 deadline_nsec;
+};
+
+struct vgpu_syncobj_timeline_wait {
+	__u64 handles;
+	__u64 points;
+	__s64 timeout_nsec;
+	__u32 count_handles;
+	__u32 flags;
+	__u32 first_signaled;
+	__u32 pad;
+	__u64 deadline_nsec;
+};
+
 #ifndef SYNC_IOC_SET_DEADLINE		/* 6.6 */
 struct sync_set_deadline {
 	__u64 deadline_ns;

@@ -367,8 +367,67 @@ static void test_allocations(void)
 	tap_subject("every allocation fails in turn");
 }
 
+/* --- times ---------------------------------------------------------------- */
+
+/* Tells the 8 bytes at an offset of the argument. */
+static long time_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	u64 *offset = data;
+
+	*offset = *(u64 *)driver_mem(h, arg + *offset, sizeof(u64), USER_READ);
+	return 0;
+}
+
+static u64 time_seen(const struct vgpu_schema *schema, u32 cmd, const void *arg, u32 offset)
+{
+	u64 seen = offset;
+
+	return call(schema, cmd, arg, time_driver, &seen) ? 0 : seen;
+}
+
+static void test_times(void)
+{
+	const u32 wait_cmd = _IOWR('d', 0xC3, struct vgpu_syncobj_wait);
+	const u32 timeline_cmd = _IOWR('d', 0xCA, struct vgpu_syncobj_timeline_wait);
+	struct vgpu_syncobj_timeline_wait *t;
+	struct vgpu_syncobj_wait *w;
+	struct sync_set_deadline *d;
+
+	start();
+	w = user_alloc(sizeof(*w));
+	w->timeout_nsec = USER_NOW + 5;
+	w->deadline_nsec = USER_NOW + 9;
+	tap_expect(time_seen(&vgpu_schema_drm, wait_cmd, w, 8) == HOST_NOW + 5,
+		   "the end of a wait");
+	tap_expect(time_seen(&vgpu_schema_drm, wait_cmd, w, offsetof(typeof(*w), deadline_nsec)) ==
+		   USER_NOW + 9, "a deadline that is none");
+	w->flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_DEADLINE;
+	tap_expect(time_seen(&vgpu_schema_drm, wait_cmd, w, offsetof(typeof(*w), deadline_nsec)) ==
+		   HOST_NOW + 9 && w->deadline_nsec == USER_NOW + 9, "a wait's deadline");
+	/* A program that is older than deadlines. */
+	tap_expect(time_seen(&vgpu_schema_drm, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0xC3, 32), w, 8) ==
+		   HOST_NOW + 5, "a wait without a deadline");
+
+	t = user_alloc(sizeof(*t));
+	t->flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_DEADLINE;
+	t->deadline_nsec = USER_NOW + 9;
+	tap_expect(time_seen(&vgpu_schema_drm, timeline_cmd, t,
+			     offsetof(typeof(*t), deadline_nsec)) == HOST_NOW + 9,
+		   "the deadline of a wait for points");
+
+	d = user_alloc(sizeof(*d));
+	d->deadline_ns = USER_NOW + 9;
+	tap_expect(time_seen(&vgpu_schema_sync_file, SYNC_IOC_SET_DEADLINE, d, 0) == HOST_NOW + 9,
+		   "a fence's deadline");
+	d->deadline_ns = S64_MAX;
+	tap_expect(time_seen(&vgpu_schema_sync_file, SYNC_IOC_SET_DEADLINE, d, 0) == S64_MAX,
+		   "never");
+	tap_subject("points in time");
+}
+
 int main(void)
 {
+	test_times();
 	test_chain();
 	test_language();
 	test_arrays();
