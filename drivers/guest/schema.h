@@ -24,8 +24,9 @@
  * pointers from that copy, and sends it along with the call. What a table does
  * not say, or says in vain because the memory cannot be read or is too large,
  * is left to demand paging: the pointer then goes to the driver as it is, and
- * the driver's own checks decide. So a missing entry costs round trips, never
- * correctness; but fds cross only if a table names them.
+ * the driver's own checks decide. So a missing entry costs round trips, not
+ * correctness; but fds cross only if a table names them, and what a driver looks
+ * for behind the size that the command says only if a table says how much that is.
  *
  * Plain const data, no allocation: also compiled in user space for tests.
  */
