@@ -27,7 +27,7 @@
  *     fixups got TIME and EVENT, operations FDINFO, objects SAME_DEVICE; ioctls of
  *     32-bit processes got room for their segments; an ioctl's argument may be an fd;
  *     POLL adds to what its object is armed for, and POLL_EVENT says poll(2)'s events
- *     only
+ *     only; exports may be media devices, and their rdev is used
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -216,7 +216,8 @@ struct vgpu_lane_hello {
 #define VGPU_EXPORT_SDR		6	/* .../swradioN */
 #define VGPU_EXPORT_TOUCH	7	/* .../v4l-touchN */
 #define VGPU_EXPORT_SOUND	8	/* ALSA's: .../snd/pcmC0D0p and so on */
-#define VGPU_EXPORT_LAST	VGPU_EXPORT_SOUND
+#define VGPU_EXPORT_MEDIA	9	/* of the media controller: .../mediaN */
+#define VGPU_EXPORT_LAST	VGPU_EXPORT_MEDIA
 
 /*
  * The bus of the device that nodes belong to. A device behind virtio is on the
@@ -236,7 +237,7 @@ enum vgpu_bus {
  * @kind: VGPU_EXPORT_*
  * @device: which device it belongs to: exports with the same non-zero number
  *	are nodes of one device (a DRM card and its render node)
- * @rdev_major: of the host's node, for information
+ * @rdev_major: of the host's node, by which results of media devices name it
  * @rdev_minor: likewise
  * @name: the export's name, NUL-padded
  * @driver: the host driver's name, NUL-padded
@@ -247,7 +248,7 @@ enum vgpu_bus {
  *	MODALIAS says; NONE: empty
  * @pci_header: PCI: the beginning of its configuration space; else zeros
  * @title: V4L2's: what sysfs has as the node's name; ALSA's: the node itself,
- *	"pcmC0D0p"; NUL-padded; else zeros
+ *	"pcmC0D0p"; a media device's model; NUL-padded; else zeros
  */
 struct vgpu_export_add {
 	struct vgpu_hdr hdr;

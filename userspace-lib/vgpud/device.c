@@ -33,13 +33,11 @@ void device_link_name(const char *dir, const char *link, char *name, size_t size
 }
 
 /* Last component of the real path of a directory of sysfs; "" if there is none. */
-static void dir_name(const char *dir, const char *sub, char *name, size_t size)
+static void dir_name(const char *dir, char *name, size_t size)
 {
-	char path[PATH_MAX], *real;
+	char *real = realpath(dir, NULL);
 
 	name[0] = '\0';
-	snprintf(path, sizeof(path), "%s%s%s", dir, *sub ? "/" : "", sub);
-	real = realpath(path, NULL);
 	if (real)
 		snprintf(name, size, "%s", strrchr(real, '/') + 1);
 	free(real);
@@ -61,28 +59,28 @@ static void strip_instance(char *name)
  * A DRM device of virtio hangs on the transport (a PCI function): the driver is
  * bound to the one virtio device that the transport carries.
  */
-static void find_virtio_driver(const char *dir, char *driver, size_t size)
+static void find_virtio_driver(const char *parent, char *driver, size_t size)
 {
-	char pattern[80];
+	char pattern[96];
 	glob_t found;
 
 	driver[0] = '\0';
-	snprintf(pattern, sizeof(pattern), "%s/device/virtio[0-9]*", dir);
+	snprintf(pattern, sizeof(pattern), "%s/virtio[0-9]*", parent);
 	if (glob(pattern, 0, NULL, &found))
 		return;
 	device_link_name(found.gl_pathv[0], "driver", driver, size);
 	globfree(&found);
 }
 
-static void find_driver(const char *dir, char *driver, size_t size)
+static void find_driver(const char *owner, const char *parent, char *driver, size_t size)
 {
 	char bus[64];
 
-	find_virtio_driver(dir, driver, size);
+	find_virtio_driver(parent, driver, size);
 	if (driver[0])
 		return;
-	device_link_name(dir, "device/driver", driver, size);
-	device_link_name(dir, "device/subsystem", bus, sizeof(bus));
+	device_link_name(parent, "driver", driver, size);
+	device_link_name(parent, "subsystem", bus, sizeof(bus));
 	if (driver[0] && strcmp(bus, "faux"))
 		return;
 	/*
@@ -90,9 +88,9 @@ static void find_driver(const char *dir, char *driver, size_t size)
 	 * driver is bound to, or faux_driver, but that bears the module's name.
 	 * The last ones, like misc devices, have no parent at all.
 	 */
-	dir_name(dir, "device", driver, size);
+	dir_name(parent, driver, size);
 	if (!driver[0])
-		dir_name(dir, "", driver, size);
+		dir_name(owner, driver, size);
 	strip_instance(driver);
 }
 
@@ -114,11 +112,12 @@ static uint32_t find_kind(const char *dir, const char *class)
 		{ "sound", "hwC", VGPU_EXPORT_SOUND },
 		{ "sound", "midiC", VGPU_EXPORT_SOUND },
 		{ "sound", "umpC", VGPU_EXPORT_SOUND },
+		{ "media", "media", VGPU_EXPORT_MEDIA },
 	};
 	char name[64];
 	size_t i;
 
-	dir_name(dir, "", name, sizeof(name));
+	dir_name(dir, name, sizeof(name));
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(class, kinds[i].class) &&
 		    !strncmp(name, kinds[i].name, strlen(kinds[i].name)))
@@ -139,7 +138,7 @@ static bool is_ours(const char *dir, const char *class, const char *driver)
 	if (!strcmp(class, "vgpu") || !strcmp(driver, "vgpu_guest") ||
 	    !strcmp(driver, "vgpu-drm") || strstr(driver, ".vgpu"))
 		return true;
-	dir_name(dir, "", name, sizeof(name));
+	dir_name(dir, name, sizeof(name));
 	return !strcmp(class, "misc") &&
 		(!strcmp(name, "vgpu-host") || !strncmp(name, "vgpu-window", 11));
 }
@@ -171,20 +170,24 @@ int device_open(const char *path, struct device *device)
 	/* ALSA's nodes belong to a card, which belongs to the device. */
 	snprintf(owner, sizeof(owner), "%s%s", dir,
 		 device->kind == VGPU_EXPORT_SOUND ? "/device" : "");
-	find_driver(owner, device->driver, sizeof(device->driver));
+	/* Media devices are on a bus, not in a class: there is no link. */
+	snprintf(parent, sizeof(parent), "%s%s", owner,
+		 device->kind == VGPU_EXPORT_MEDIA ? "/.." : "/device");
+	find_driver(owner, parent, device->driver, sizeof(device->driver));
 	if (is_ours(dir, class, device->driver)) {
 		close(fd);
 		return -EXDEV;
 	}
 
 	/* Nodes of one device hang on one parent, which has one inode in sysfs. */
-	snprintf(parent, sizeof(parent), "%s/device/", dir);
-	if (!stat(parent, &st))
+	if (!stat(device->kind == VGPU_EXPORT_SOUND ? owner : parent, &st))
 		device->device = st.st_ino;
-	identity_read(owner, &device->identity);
+	identity_read(parent, &device->identity);
 	if (device->kind == VGPU_EXPORT_SOUND)
-		dir_name(dir, "", device->title, sizeof(device->title));
+		dir_name(dir, device->title, sizeof(device->title));
+	else if (device->kind == VGPU_EXPORT_MEDIA)
+		identity_read_title(dir, "model", device->title, sizeof(device->title));
 	else if (device->kind >= VGPU_EXPORT_VIDEO)
-		identity_read_title(dir, device->title, sizeof(device->title));
+		identity_read_title(dir, "name", device->title, sizeof(device->title));
 	return fd;
 }

@@ -104,14 +104,11 @@ static bool read_device(char *dir, struct identity *identity)
 	return false;
 }
 
-void identity_read(const char *dir, struct identity *identity)
+void identity_read(const char *parent, struct identity *identity)
 {
-	char path[PATH_MAX], *device;
+	char *device = realpath(parent, NULL);
 
 	memset(identity, 0, sizeof(*identity));
-	if (snprintf(path, sizeof(path), "%s/device", dir) >= (int)sizeof(path))
-		return;
-	device = realpath(path, NULL);
 	if (!device)
 		return;
 	if (!read_device(device, identity))
@@ -119,9 +116,9 @@ void identity_read(const char *dir, struct identity *identity)
 	free(device);
 }
 
-void identity_read_title(const char *dir, char *title, size_t size)
+void identity_read_title(const char *dir, const char *attribute, char *title, size_t size)
 {
-	size_t i, len = read_file(dir, "name", title, size - 1);
+	size_t i, len = read_file(dir, attribute, title, size - 1);
 
 	title[len] = '\0';
 	title[strcspn(title, "\n")] = '\0';

@@ -20,11 +20,11 @@ struct identity {
 	uint8_t pci_header[64];
 };
 
-/* @dir: folder of sysfs of a device file. What cannot be told is VGPU_BUS_NONE. */
-void identity_read(const char *dir, struct identity *identity);
+/* @parent: folder of sysfs of the device. What cannot be told is VGPU_BUS_NONE. */
+void identity_read(const char *parent, struct identity *identity);
 
-/* V4L2's name of a node, as far as it may go into a message. */
-void identity_read_title(const char *dir, char *title, size_t size);
+/* What an attribute says of a device file, as far as it may go into a message. */
+void identity_read_title(const char *dir, const char *attribute, char *title, size_t size);
 
 /* "pci 0000:01:00.0 10de:1b80", for people; "" for VGPU_BUS_NONE. */
 void identity_words(const struct identity *identity, char words[96]);

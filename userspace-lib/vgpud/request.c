@@ -149,6 +149,8 @@ static const char *kind_name(uint32_t kind)
 		return "v4l2";
 	case VGPU_EXPORT_SOUND:
 		return "alsa";
+	case VGPU_EXPORT_MEDIA:
+		return "media";
 	default:
 		return "plain";
 	}
