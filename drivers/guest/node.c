@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Nodes of exports that are of a class other than DRM's: when they come and go.
- * How they are made is the classes' business: video.c, sound.c.
+ * How they are made is the classes' business: video.c, sound.c, media.c.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -30,6 +30,8 @@ static const struct vgpu_node_ops *node_ops(u32 kind)
 		return IS_ENABLED(CONFIG_VIDEO_DEV) ? &vgpu_video_node_ops : NULL;
 	case VGPU_EXPORT_SOUND:
 		return IS_ENABLED(CONFIG_SOUND) ? &vgpu_sound_node_ops : NULL;
+	case VGPU_EXPORT_MEDIA:
+		return IS_ENABLED(CONFIG_MEDIA_CONTROLLER) ? &vgpu_media_node_ops : NULL;
 	default:
 		return NULL;
 	}

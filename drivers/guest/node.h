@@ -57,6 +57,7 @@ struct vgpu_node_ops {
 
 extern const struct vgpu_node_ops vgpu_video_node_ops;
 extern const struct vgpu_node_ops vgpu_sound_node_ops;
+extern const struct vgpu_node_ops vgpu_media_node_ops;
 
 void vgpu_node_add(struct vgpu_export *export);
 void vgpu_node_del(struct vgpu_export *export);

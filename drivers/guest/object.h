@@ -31,7 +31,7 @@ struct vgpu_space;
  * @space: device memory that its mappings show (a reference)
  * @schema: of its ioctls, or NULL
  * @drm: the device, when opened through a DRM node (a reference), or NULL
- * @node: likewise of a V4L2 node
+ * @node: likewise of a V4L2 node or media device
  * @queued: fds of what is in its V4L2 queues, see video_queue.c
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A media device of the host is one here, without entities: libraries look for it
+ * beside the V4L2 nodes of its parent, and it makes requests for them. Its ioctls are
+ * never reached, because an open file is given our own file operations; device
+ * numbers in their results are translated (schema_media.c).
+ *
+ * The core lets a driver have its own operations only after the node is there.
+ * Whoever (root, as nobody else may yet) is quicker than that has a device without
+ * entities, and then without ioctls.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <media/media-device.h>
+#include <media/media-devnode.h>
+
+#include "export.h"
+#include "file.h"
+#include "node.h"
+#include "object.h"
+
+/**
+ * struct vgpu_media - a node; freed with its last open file
+ * @node: it, for us
+ * @mdev: it, for the core
+ * @fops: by which it is found: the core forgets @mdev before open files do
+ */
+struct vgpu_media {
+	struct vgpu_node node;
+	struct media_device mdev;
+	struct media_file_operations fops;
+};
+
+static struct vgpu_media *to_vgpu_media(struct media_devnode *devnode)
+{
+	return container_of(devnode->fops, struct vgpu_media, fops);
+}
+
+/* The core has a reference to the node for this file: here it becomes the object's. */
+static int media_open(struct file *file)
+{
+	struct media_devnode *devnode = media_devnode_data(file);
+	int ret;
+
+	/* The node's cdev has a reference to this module already. */
+	__module_get(THIS_MODULE);
+	replace_fops(file, &vgpu_file_fops);
+	ret = vgpu_file_open_export(file, to_vgpu_media(devnode)->node.export, NULL);
+	if (!ret && cmpxchg(&vgpu_file_object(file)->node, NULL, &devnode->dev))
+		put_device(&devnode->dev);
+	return ret;
+}
+
+static void media_free(struct vgpu_media *media)
+{
+	media_device_cleanup(&media->mdev);
+	vgpu_export_put(media->node.export);
+	kfree(media);
+}
+
+static void media_release(struct media_devnode *devnode)
+{
+	media_free(to_vgpu_media(devnode));
+}
+
+/* They have nothing in common. */
+static struct vgpu_node_group *media_create_group(struct device *parent)
+{
+	struct vgpu_node_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
+
+	return group ?: ERR_PTR(-ENOMEM);
+}
+
+static void media_destroy_group(struct vgpu_node_group *group)
+{
+	kfree(group);
+}
+
+static struct vgpu_node *media_create(struct vgpu_node_group *group, struct vgpu_export *export)
+{
+	struct vgpu_media *media = kzalloc(sizeof(*media), GFP_KERNEL);
+	struct media_devnode *devnode;
+	int ret;
+
+	if (!media)
+		return ERR_PTR(-ENOMEM);
+	media->node.export = vgpu_export_get(export);
+	media->mdev.dev = group->parent;
+	/* Else it would be that of the parent's driver, and there may be none. */
+	strscpy(media->mdev.driver_name, KBUILD_MODNAME, sizeof(media->mdev.driver_name));
+	strscpy(media->mdev.model, export->title, sizeof(media->mdev.model));
+	media->fops.owner = THIS_MODULE;
+	media->fops.open = media_open;
+	media_device_init(&media->mdev);
+	ret = media_device_register(&media->mdev);
+	if (ret) {
+		media_free(media);
+		return ERR_PTR(ret);
+	}
+	devnode = media->mdev.devnode;
+	media->node.dev = &devnode->dev;
+	devnode->release = media_release;
+	/* Now opens come to us. */
+	smp_store_release(&devnode->fops, &media->fops);
+	return &media->node;
+}
+
+static void media_destroy(struct vgpu_node *node)
+{
+	struct media_device *mdev = &container_of(node, struct vgpu_media, node)->mdev;
+	struct device *dev = get_device(node->dev);
+
+	/* It looks at @mdev to its end. */
+	media_device_unregister(mdev);
+	put_device(dev);
+}
+
+const struct vgpu_node_ops vgpu_media_node_ops = {
+	.class = "media",
+	.create_group = media_create_group,
+	.destroy_group = media_destroy_group,
+	.create = media_create,
+	.destroy = media_destroy,
+};
