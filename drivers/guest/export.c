@@ -203,6 +203,8 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	export->id = le32_to_cpu(msg->export);
 	export->kind = le32_to_cpu(msg->kind);
 	export->device = le64_to_cpu(msg->device);
+	export->rdev_major = le32_to_cpu(msg->rdev_major);
+	export->rdev_minor = le32_to_cpu(msg->rdev_minor);
 	strscpy(export->name, msg->name, sizeof(export->name));
 	strscpy(export->driver, msg->driver, sizeof(export->driver));
 	strscpy(export->path, msg->path, sizeof(export->path));
@@ -294,6 +296,32 @@ void vgpu_export_del_all(struct vgpu_host *host)
 			return;
 		export_remove(export);
 	}
+}
+
+/**
+ * vgpu_export_find_node - what a device file of the host is here
+ * @host: the host
+ * @major: its number there
+ * @minor: likewise
+ *
+ * Return: number of the export's node, or of /dev/vgpuN; 0: it is not exported.
+ */
+dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor)
+{
+	struct vgpu_export *export;
+	dev_t node = 0;
+
+	spin_lock(&host->lock);
+	list_for_each_entry(export, &host->exports, entry) {
+		if (export->rdev_major == major && export->rdev_minor == minor) {
+			node = READ_ONCE(export->node);
+			if (!node)
+				node = export->dev.devt;
+			break;
+		}
+	}
+	spin_unlock(&host->lock);
+	return node;
 }
 
 /* Return: @export, with one reference more. */

@@ -26,13 +26,17 @@ struct vgpu_parent;
  * @id: number on the wire
  * @kind: VGPU_EXPORT_*
  * @device: exports of one device share it; 0: stands alone
+ * @rdev_major: of the host's device file
+ * @rdev_minor: likewise
+ * @node: number of its node of V4L2, ALSA or the media controller; 0: it has none;
+ *	read anywhere
  * @parent: what its nodes hang on; NULL: it has but /dev/vgpuN
  * @gone: new opens fail; set once, read anywhere
  * @name: what the host calls it
  * @driver: the host's driver
  * @path: device file on the host
  * @bus: the device's bus there and its name on it, for people
- * @title: of a node of V4L2 or ALSA
+ * @title: of a node of V4L2, ALSA or the media controller
  * @stats: counters
  * @learned: for the schema
  */
@@ -44,6 +48,9 @@ struct vgpu_export {
 	u32 id;
 	u32 kind;
 	u64 device;
+	u32 rdev_major;
+	u32 rdev_minor;
+	dev_t node;
 	struct vgpu_parent *parent;
 	bool gone;
 	char name[VGPU_NAME_LEN];
@@ -60,6 +67,7 @@ void vgpu_export_global_exit(void);
 int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg);
 void vgpu_export_del(struct vgpu_host *host, u32 id);
 void vgpu_export_del_all(struct vgpu_host *host);
+dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor);
 struct vgpu_export *vgpu_export_get(struct vgpu_export *export);
 void vgpu_export_put(struct vgpu_export *export);
 

@@ -121,6 +121,15 @@ static void ioctl_event_cancel(void *data, u32 number)
 	vgpu_event_cancel(ioctl->object->host, number);
 }
 
+static void ioctl_rdev(void *data, u32 *major, u32 *minor)
+{
+	struct vgpu_ioctl *ioctl = data;
+	dev_t node = vgpu_export_find_node(ioctl->object->host, *major, *minor);
+
+	*major = MAJOR(node);
+	*minor = MINOR(node);
+}
+
 static const struct vgpu_marshal_fds ioctl_fds = {
 	.get = ioctl_fd_get,
 	.put = ioctl_fd_put,
@@ -129,6 +138,7 @@ static const struct vgpu_marshal_fds ioctl_fds = {
 	.reserve = ioctl_fd_reserve,
 	.install = ioctl_fd_install,
 	.abort = ioctl_fd_abort,
+	.rdev = ioctl_rdev,
 };
 
 static int ioctl_reserve(struct vgpu_ioctl *ioctl)

@@ -40,6 +40,8 @@
  *	reference, also when it fails
  * @install: publish it; cannot fail
  * @abort: undoes reserve: fd, file and reference
+ * @rdev: the number of a device file of the host becomes that of its node here, or
+ *	0, 0 if there is none
  *
  * The first argument of all is vgpu_marshal_init()'s @data.
  */
@@ -51,6 +53,7 @@ struct vgpu_marshal_fds {
 	int (*reserve)(void *data, const struct vgpu_object_desc *desc, void **handle);
 	void (*install)(void *data, int fd, void *handle);
 	void (*abort)(void *data, int fd, void *handle);
+	void (*rdev)(void *data, u32 *major, u32 *minor);
 };
 
 /* private: what the marshaller remembers of a segment */
@@ -72,6 +75,7 @@ enum vgpu_marshal_held_kind {
 	VGPU_HELD_OUT,		/* room for an fd that may come back */
 	VGPU_HELD_HIDDEN,	/* bits of an integer that do not come back */
 	VGPU_HELD_EVENT,	/* named by an EVENT fixup */
+	VGPU_HELD_RDEV,		/* room for the number of a device file */
 };
 
 /* private: an fd on its way in or out, or what else the way back needs */
@@ -83,7 +87,7 @@ struct vgpu_marshal_held {
 	u32 fixup;		/* OUT: index; EVENT: its number; not OBJECT: the place: */
 	u32 offset;
 	u16 seg;
-	bool filled;		/* OUT: an object came; EVENT: the driver has it */
+	bool filled;		/* OUT: an object came; EVENT: the driver has it; RDEV: it wrote */
 };
 
 /**

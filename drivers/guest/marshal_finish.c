@@ -59,12 +59,12 @@ static int copy_seg(const struct vgpu_marshal *m, const struct vgpu_marshal_seg 
 }
 
 /*
- * Places of fds. What the call carried there is made to look as the comparison
- * needs it: equal to the reply where an fd of this process will be written, and
- * where an fd was not open, what the program had if the driver wrote there.
+ * Places of fds and device numbers. What the call carried there is made to look as
+ * the comparison needs it: equal to the reply where one of this machine will be
+ * written, and where an fd was not open, what the program had if the driver wrote
+ * there.
  */
-static void settle_fd(struct vgpu_marshal *m, const struct vgpu_marshal_held *held,
-		      const u8 *data)
+static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data)
 {
 	const struct vgpu_marshal_seg *info = &m->info[held->seg];
 	const u8 *new = data + info->out_off + held->offset;
@@ -72,11 +72,15 @@ static void settle_fd(struct vgpu_marshal *m, const struct vgpu_marshal_held *he
 
 	if (info->dir != VGPU_INOUT)
 		return;
-	if (held->kind == VGPU_HELD_OUT && held->filled)
+	if (held->kind == VGPU_HELD_OUT && held->filled) {
 		memcpy(old, new, sizeof(u32));
-	else if (held->kind == VGPU_HELD_CLOSED &&
-		 vgpu_marshal_int(new, sizeof(u32)) != VGPU_MARSHAL_NO_FD)
+	} else if (held->kind == VGPU_HELD_CLOSED &&
+		   vgpu_marshal_int(new, sizeof(u32)) != VGPU_MARSHAL_NO_FD) {
 		memcpy(old, &held->fd, sizeof(u32));
+	} else if (held->kind == VGPU_HELD_RDEV && memcmp(old, new, VGPU_MARSHAL_RDEV)) {
+		memcpy(old, new, VGPU_MARSHAL_RDEV);
+		held->filled = true;
+	}
 }
 
 static struct vgpu_marshal_held *out_find(struct vgpu_marshal *m, u32 fixup)
@@ -164,17 +168,36 @@ static int hidden_copy(const struct vgpu_marshal *m, const u8 *data, long result
 	return 0;
 }
 
+static int rdevs_copy(const struct vgpu_marshal *m, const u8 *data)
+{
+	u32 i, rdev[VGPU_MARSHAL_RDEV / sizeof(u32)];
+
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+		const struct vgpu_marshal_seg *info = &m->info[held->seg];
+
+		if (held->kind != VGPU_HELD_RDEV || !held->filled)
+			continue;
+		memcpy(rdev, data + info->out_off + held->offset, sizeof(rdev));
+		m->fds->rdev(m->fds_data, &rdev[0], &rdev[1]);
+		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), rdev, sizeof(rdev)))
+			return -EFAULT;
+		cond_resched();
+	}
+	return 0;
+}
+
 static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 {
 	u32 i;
 	int error;
 
 	for (i = 0; i < m->nr_held; i++) {
-		const struct vgpu_marshal_held *held = &m->held[i];
+		struct vgpu_marshal_held *held = &m->held[i];
 
-		if (held->kind == VGPU_HELD_CLOSED ||
+		if (held->kind == VGPU_HELD_CLOSED || held->kind == VGPU_HELD_RDEV ||
 		    (held->kind == VGPU_HELD_OUT && !held_is_ret(m, held)))
-			settle_fd(m, held, data);
+			settle(m, held, data);
 	}
 	for (i = 0; i < m->nr_segs; i++) {
 		error = copy_seg(m, &m->info[i], data, result);
@@ -182,6 +205,8 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 			return error;
 	}
 	error = hidden_copy(m, data, result);
+	if (!error)
+		error = rdevs_copy(m, data);
 	return error ? error : fds_copy(m);
 }
 

@@ -27,6 +27,9 @@
 /* An fd that no process has: what the driver gets for one that is not open. */
 #define VGPU_MARSHAL_NO_FD	0x7fffffff
 
+/* A device file's number has a major and a minor one. */
+#define VGPU_MARSHAL_RDEV	(2 * sizeof(u32))
+
 /* A segment that holds the @len bytes at @addr, if @dir has VGPU_IN. */
 int vgpu_marshal_seg_add(struct vgpu_marshal *m, u64 addr, u32 len, u8 dir);
 /* @len bytes more for the segment that was added last, an IN one; @dir is all of it. */

@@ -407,6 +407,27 @@ static int walk_hide(struct vgpu_marshal *m, const struct level *level,
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
+/* The driver finds there what it would not write: so one can tell whether it did. */
+static int walk_rdev(struct vgpu_marshal *m, const struct level *level,
+		     const struct vgpu_schema_field *field)
+{
+	const struct vgpu_marshal_seg *info = &m->info[level->seg];
+	const struct vgpu_marshal_held held = {
+		.kind = VGPU_HELD_RDEV,
+		.seg = level->seg,
+		.offset = level->base + field->offset,
+	};
+	int error;
+
+	if (info->dir != VGPU_INOUT)
+		return 0;
+	error = vgpu_marshal_held_add(m, &held);
+	if (error < 0)
+		return error;
+	memset(m->data + info->in_off + held.offset, 0xff, VGPU_MARSHAL_RDEV);
+	return 0;
+}
+
 static int object_add(struct vgpu_marshal *m, u16 type, struct vgpu_marshal_held *held)
 {
 	int fixup;
@@ -488,6 +509,8 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return vgpu_marshal_fd_ret(m);
 	case VGPU_FIELD_HIDE:
 		return walk_hide(m, level, field);
+	case VGPU_FIELD_RDEV:
+		return walk_rdev(m, level, field);
 	case VGPU_FIELD_TIME:
 		return known ? walk_time(m, level, field, value) : 0;
 	default:

@@ -69,6 +69,7 @@ static void node_destroy(struct vgpu_node *node)
 	const struct vgpu_node_ops *ops = node->group->ops;
 
 	list_del(&node->entry);
+	WRITE_ONCE(node->export->node, 0);
 	sysfs_remove_link(&node->export->dev.kobj, ops->class);
 	ops->destroy(node);
 }
@@ -92,6 +93,7 @@ static int node_create(const struct vgpu_node_ops *ops, struct vgpu_export *expo
 	}
 	node->group = group;
 	list_add(&node->entry, &group->nodes);
+	WRITE_ONCE(export->node, node->dev->devt);
 	if (sysfs_create_link(&export->dev.kobj, &node->dev->kobj, ops->class))
 		dev_dbg(&export->dev, "no link to its node\n");
 	return 0;

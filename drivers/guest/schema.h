@@ -145,6 +145,7 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_EVENT_IN,	/* an eventfd of the caller, to be signalled once */
 	VGPU_FIELD_TIME,	/* a point in time of CLOCK_MONOTONIC; 0: has been */
 	VGPU_FIELD_HIDE,	/* bits that the program does not get to see */
+	VGPU_FIELD_RDEV,	/* number of a device file, which the driver tells */
 	VGPU_FIELD_PLAIN,	/* none of what follows in the table */
 	VGPU_FIELD_FD_OUT,	/* becomes an fd of the caller */
 	VGPU_FIELD_RESULT_FD,	/* no place: the result, if not negative, is an fd */
@@ -340,6 +341,7 @@ struct vgpu_schema {
 #define VGPU_TIME(s, member)	VGPU_PLACE(VGPU_FIELD_TIME, s, member)
 #define VGPU_PLAIN_IF(s, member) VGPU_PLACE(VGPU_FIELD_PLAIN, s, member)
 #define VGPU_HIDE(s, member)	VGPU_PLACE(VGPU_FIELD_HIDE, s, member)
+#define VGPU_RDEV(s, member)	VGPU_PLACE(VGPU_FIELD_RDEV, s, member)
 #define VGPU_INSIDE(s, member) \
 	.type = VGPU_FIELD_STRUCT, .offset = offsetof(s, member), .size = 1
 #define VGPU_RESULT_FD()	.type = VGPU_FIELD_RESULT_FD, .size = 1

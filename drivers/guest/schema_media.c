@@ -10,14 +10,25 @@
 
 /* First without room, which tells the numbers. */
 #define ALL(what, t) \
-	{ VGPU_PTR(TOPOLOGY, ptr_ ## what), .dir = VGPU_INOUT, .unit = sizeof(t), \
-	  .count = VGPU_FIELD(TOPOLOGY, num_ ## what) }
+	VGPU_PTR(TOPOLOGY, ptr_ ## what), .dir = VGPU_INOUT, .unit = sizeof(t), \
+	.count = VGPU_FIELD(TOPOLOGY, num_ ## what)
+
+static const struct vgpu_schema_field interface[] = {
+	{ VGPU_RDEV(struct media_v2_interface, devnode) },
+};
+
+static const struct vgpu_schema_struct a_interface =
+	VGPU_STRUCT(struct media_v2_interface, interface);
 
 static const struct vgpu_schema_field topology[] = {
-	ALL(entities, struct media_v2_entity),
-	ALL(interfaces, struct media_v2_interface),
-	ALL(pads, struct media_v2_pad),
-	ALL(links, struct media_v2_link),
+	{ ALL(entities, struct media_v2_entity) },
+	{ ALL(interfaces, struct media_v2_interface), .elem = &a_interface },
+	{ ALL(pads, struct media_v2_pad) },
+	{ ALL(links, struct media_v2_link) },
+};
+
+static const struct vgpu_schema_field entity[] = {
+	{ VGPU_RDEV(struct media_entity_desc, dev) },
 };
 
 static const struct vgpu_schema_field request_alloc[] = {
@@ -28,7 +39,7 @@ static const struct vgpu_schema_field request_alloc[] = {
 
 static const struct vgpu_schema_ioctl media_ioctls[] = {
 	{ VGPU_IOCTL(MEDIA_IOC_DEVICE_INFO, struct media_device_info), BOOKS },
-	{ VGPU_IOCTL(MEDIA_IOC_ENUM_ENTITIES, struct media_entity_desc), BOOKS },
+	{ VGPU_IOCTL_WITH(MEDIA_IOC_ENUM_ENTITIES, struct media_entity_desc, entity), BOOKS },
 	/* How many pads and links there are ENUM_ENTITIES has told: demand paging. */
 	{ VGPU_IOCTL(MEDIA_IOC_ENUM_LINKS, struct media_links_enum),
 	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },

@@ -201,6 +201,12 @@ static void fd_abort(void *data, int fd, void *handle)
 	free(handle);
 }
 
+static void rdev(void *data, u32 *major, u32 *minor)
+{
+	*major = *major ? USER_MAJOR : 0;
+	*minor = *major ? *minor + USER_MINOR : 0;
+}
+
 const struct vgpu_marshal_fds user_fds = {
 	.get = fd_get,
 	.put = fd_put,
@@ -209,4 +215,5 @@ const struct vgpu_marshal_fds user_fds = {
 	.reserve = fd_reserve,
 	.install = fd_install,
 	.abort = fd_abort,
+	.rdev = rdev,
 };

@@ -28,6 +28,10 @@
 #define USER_FD_LOCAL	5
 #define USER_FD_NEW	100
 
+/* Device files of the host are these here, but for those of major 0: they are none. */
+#define USER_MAJOR	81
+#define USER_MINOR	7
+
 struct user {
 	u8 *top;		/* end of what was allocated */
 	u32 double_reads;	/* bytes that were read twice */

@@ -283,6 +283,9 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 		case VGPU_FIELD_TIME:
 			put(f->p + field->offset, 8, USER_NOW + next_random(c));
 			break;
+		case VGPU_FIELD_RDEV:
+			put(f->p + field->offset, 8, next_random(c));
+			break;
 		}
 	}
 	special = special_bytes(c, f, body);
@@ -471,6 +474,25 @@ static void drive_plain(struct schema_case *c, const struct frame *f,
 	}
 }
 
+/* As media devices do, it may fail after having told some; and it has no node for some. */
+static void drive_rdev(struct host *host, struct schema_case *c, u8 *p)
+{
+	u32 nr = c->rdevs++;
+
+	switch (nr % 3) {
+	case 0:
+		put(p, 4, host ? 300 : USER_MAJOR);
+		put(p + 4, 4, host ? nr : nr + USER_MINOR);
+		break;
+	case 1:
+		put(p, 4, 0);
+		put(p + 4, 4, host ? nr : 0);
+		break;
+	default:	/* left alone */
+		break;
+	}
+}
+
 static bool drive_struct(struct host *host, struct schema_case *c, const struct frame *f,
 			 const struct vgpu_schema_struct *body, u8 dir)
 {
@@ -503,6 +525,10 @@ static bool drive_struct(struct host *host, struct schema_case *c, const struct 
 			if (!host)
 				fd = field->mask == ~0U ? ~0U : fd & ~field->mask;
 			put(f->p + field->offset, 4, fd);
+			break;
+		case VGPU_FIELD_RDEV:
+			if (dir == VGPU_INOUT)
+				drive_rdev(host, c, f->p + field->offset);
 			break;
 		case VGPU_FIELD_PTR:
 			if (!drive_ptr(host, c, f, field))
@@ -543,6 +569,7 @@ long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
 	c->pointers = 0;
 	c->fds_in = 0;
 	c->fds_out = 0;
+	c->rdevs = 0;
 	c->result_fd = c->ioctl->flags & VGPU_IOCTL_RESULT_FD;
 	if (!dir && (_IOC_DIR(cmd) & _IOC_WRITE))
 		dir |= VGPU_IN;

@@ -23,6 +23,7 @@ struct schema_case {
 	u32 pointers;		/* followed, with more than nothing behind */
 	u32 fds_in;
 	u32 fds_out;
+	u32 rdevs;
 	bool result_fd;
 };
 

@@ -227,8 +227,8 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 						 field->type == VGPU_FIELD_RESULT_FD)),
 			   "field %u: width", i);
 		tap_expect(!fd || field->size == 4, "field %u: an fd has 4 bytes", i);
-		tap_expect(field->type != VGPU_FIELD_TIME || field->size == 8,
-			   "field %u: a time has 8 bytes", i);
+		tap_expect((field->type != VGPU_FIELD_TIME && field->type != VGPU_FIELD_RDEV) ||
+			   field->size == 8, "field %u: a time or device number has 8 bytes", i);
 		tap_expect(!(field->offset & min(field->size - 1, 3)), "field %u: aligned", i);
 		alternatives_check(body, i);
 		tap_expect(field->type != VGPU_FIELD_PTR ||
