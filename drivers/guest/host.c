@@ -168,7 +168,6 @@ err_free_buf:
 	return ERR_PTR(ret);
 }
 
-/* @pinged: a PING waits for its PONG. */
 static int host_dispatch(struct vgpu_host *host, const void *buf)
 {
 	const struct vgpu_hdr *hdr = buf;

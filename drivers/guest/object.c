@@ -61,7 +61,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
 	object->card = -1;
-	xa_init(&object->queued);
+	xa_init_flags(&object->queued, XA_FLAGS_ACCOUNT);
 	mutex_init(&object->file_lock);
 	init_waitqueue_head(&object->wait);
 	spin_lock_init(&object->poll_lock);
