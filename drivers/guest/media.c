@@ -44,15 +44,8 @@ static struct vgpu_media *to_vgpu_media(struct media_devnode *devnode)
 static int media_open(struct file *file)
 {
 	struct media_devnode *devnode = media_devnode_data(file);
-	int ret;
 
-	/* The node's cdev has a reference to this module already. */
-	__module_get(THIS_MODULE);
-	replace_fops(file, &vgpu_file_fops);
-	ret = vgpu_file_open_export(file, to_vgpu_media(devnode)->node.export, NULL);
-	if (!ret && cmpxchg(&vgpu_file_object(file)->node, NULL, &devnode->dev))
-		put_device(&devnode->dev);
-	return ret;
+	return vgpu_node_open(file, &to_vgpu_media(devnode)->node, &devnode->dev);
 }
 
 static void media_free(struct vgpu_media *media)

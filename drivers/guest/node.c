@@ -1,22 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nodes of exports that are of a class other than DRM's: when they come and go.
+ * Nodes of exports that are of a class other than DRM's: when they come and go, and
+ * what they have in common.
  * How they are made is the classes' business: video.c, sound.c, media.c.
  */
 #include <linux/device.h>
 #include <linux/err.h>
+#include <linux/fs.h>
 #include <linux/kconfig.h>
 #include <linux/list.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sysfs.h>
 
 #include "export.h"
+#include "file.h"
 #include "node.h"
+#include "object.h"
 #include "parent.h"
 #include "pci.h"
 
 static DEFINE_MUTEX(node_lock);
 static LIST_HEAD(node_groups);
+
+/**
+ * vgpu_node_open - a file of a class becomes one of ours
+ * @file: opened by way of a node's cdev
+ * @node: that node
+ * @held: device of which the class has a reference for the file, which goes over to
+ *	the object if that has none yet, else is put; NULL: none. The class puts it
+ *	after an error.
+ *
+ * Return: 0 or -errno, as vgpu_file_open_export().
+ */
+int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *held)
+{
+	int ret;
+
+	/* The node's cdev has a reference to this module already. */
+	__module_get(THIS_MODULE);
+	replace_fops(file, &vgpu_file_fops);
+	ret = vgpu_file_open_export(file, node->export, NULL);
+	if (!ret && held && cmpxchg(&vgpu_file_object(file)->node, NULL, held))
+		put_device(held);
+	return ret;
+}
 
 /* Return: NULL where the kernel has no such class. */
 static const struct vgpu_node_ops *node_ops(u32 kind)

@@ -73,12 +73,8 @@ static struct vgpu_sound_card *to_vgpu_sound_card(struct device *dev)
 static int sound_open(struct inode *inode, struct file *file)
 {
 	struct vgpu_sound *sound = container_of(inode->i_cdev, struct vgpu_sound, cdev);
-	int ret;
+	int ret = vgpu_node_open(file, &sound->node, NULL);
 
-	/* The node's cdev has a reference to this module already. */
-	__module_get(THIS_MODULE);
-	replace_fops(file, &vgpu_file_fops);
-	ret = vgpu_file_open_export(file, sound->node.export, NULL);
 	if (!ret)
 		WRITE_ONCE(vgpu_file_object(file)->card, sound->card);
 	return ret;

@@ -54,15 +54,8 @@ static struct vgpu_video *to_vgpu_video(struct video_device *vdev)
 static int video_open(struct file *file)
 {
 	struct video_device *vdev = video_devdata(file);
-	int ret;
 
-	/* The node's cdev has a reference to this module already. */
-	__module_get(THIS_MODULE);
-	replace_fops(file, &vgpu_file_fops);
-	ret = vgpu_file_open_export(file, to_vgpu_video(vdev)->node.export, NULL);
-	if (!ret && cmpxchg(&vgpu_file_object(file)->node, NULL, &vdev->dev))
-		put_device(&vdev->dev);
-	return ret;
+	return vgpu_node_open(file, &to_vgpu_video(vdev)->node, &vdev->dev);
 }
 
 /* Only a file that was not opened by video_open() would get here. */
