@@ -132,34 +132,37 @@ static bool queue_key(const struct vgpu_video_buffer *buffer, unsigned long *key
 	return buffer->type < QUEUE_TYPES && buffer->index < QUEUE_BUFFERS;
 }
 
-/* What is remembered of a buffer. */
-static struct vgpu_video_queued queue_recall(struct vgpu_object *object,
-					     const struct vgpu_video_buffer *buffer)
+/* What is remembered of a buffer, or that nothing is. Return: something is. */
+static bool queue_recall(struct vgpu_object *object, const struct vgpu_video_buffer *buffer,
+			 struct vgpu_video_queued *queued)
 {
-	struct vgpu_video_queued queued = { .request_fd = -1 }, *entry = NULL;
+	struct vgpu_video_queued *entry;
 	unsigned long key;
 
-	memset(queued.fds, 0xff, sizeof(queued.fds));
+	memset(queued, 0, sizeof(*queued));
+	queued->request_fd = -1;
+	memset(queued->fds, 0xff, sizeof(queued->fds));
 	if (!queue_key(buffer, &key))
-		return queued;
+		return false;
 	xa_lock(&object->queued);
 	entry = xa_load(&object->queued, key);
 	if (entry)
-		queued = *entry;
+		*queued = *entry;
 	xa_unlock(&object->queued);
-	return queued;
+	return entry;
 }
 
-/* Where there is no memory for it, there are no numbers to tell. */
+/* Where there is no memory for it, there are no numbers to tell. @queued: NULL: nothing. */
 static void queue_remember(struct vgpu_object *object, const struct vgpu_video_buffer *buffer,
 			   const struct vgpu_video_queued *queued)
 {
-	struct vgpu_video_queued *entry, *old;
+	struct vgpu_video_queued *entry = NULL, *old;
 	unsigned long key;
 
 	if (!queue_key(buffer, &key))
 		return;
-	entry = kmemdup(queued, sizeof(*queued), GFP_KERNEL_ACCOUNT);
+	if (queued)
+		entry = kmemdup(queued, sizeof(*queued), GFP_KERNEL_ACCOUNT);
 	old = entry ? xa_store(&object->queued, key, entry, GFP_KERNEL_ACCOUNT) : NULL;
 	if (!entry || xa_is_err(old)) {
 		kfree(entry);
@@ -206,7 +209,7 @@ static void queue_give(struct vgpu_video_call *call, struct vgpu_object *object)
 
 	if (!given->nr_fds && !request)
 		return;
-	call->before = queue_recall(object, given);
+	call->had = queue_recall(object, given, &call->before);
 	queued = call->before;
 	if (!queued.prepared)
 		memcpy(queued.fds, given->fds, given->nr_fds * sizeof(given->fds[0]));
@@ -248,7 +251,7 @@ static void buffer_done(struct vgpu_video_call *call, struct vgpu_object *object
 	bool ok = buffer_read(call->layout, arg, &now);
 
 	if (ok) {
-		queued = queue_recall(object, &now);
+		queue_recall(object, &now, &queued);
 		if (_IOC_NR(cmd) == _IOC_NR(VIDIOC_DQBUF))
 			queue_off(object, now.type, now.index, now.index);
 		ok = buffer_write(call, &now, &queued, arg);
@@ -296,7 +299,7 @@ void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *obj
 		return;
 	if (!ok) {
 		if (call->gave)
-			queue_remember(object, &call->given, &call->before);
+			queue_remember(object, &call->given, call->had ? &call->before : NULL);
 	} else if (call->layout) {
 		buffer_done(call, object, cmd, arg);
 	} else if (cmd == VIDIOC_REQBUFS) {

@@ -48,11 +48,13 @@ struct vgpu_video_queued {
  * @layout: of its argument, or NULL: it is not
  * @gave: it queues or prepares one with fds, which are remembered, and:
  * @given: what the program said
- * @before: what was remembered; again, if it fails
+ * @had: something was remembered:
+ * @before: it; again, if it fails
  */
 struct vgpu_video_call {
 	const struct video_layout *layout;
 	bool gave;
+	bool had;
 	struct vgpu_video_buffer given;
 	struct vgpu_video_queued before;
 };
