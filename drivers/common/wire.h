@@ -23,11 +23,13 @@
  * @call_bytes: longest lane message
  * @segs: most segments
  * @fixups: most fixups
+ * @features: VGPU_FEATURE_* that were agreed on
  */
 struct vgpu_wire_limits {
 	u32 call_bytes;
 	u32 segs;
 	u32 fixups;
+	u64 features;
 };
 
 /**
@@ -88,7 +90,7 @@ int vgpu_wire_msg_check(const void *msg, size_t msg_len, const struct vgpu_wire_
  * segments, object or none, values in range), PAGE segments aligned and not
  * overlapping, every fixup aligned, inside its segment, none overlapping, its
  * target a segment of the call, FD_OUT only in OUT segments, FD_IN and PTR only
- * in segments that are not PAGE.
+ * in segments that are not PAGE; nothing of a feature that was not agreed on.
  */
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,
 			 struct vgpu_call_view *view);

@@ -35,7 +35,8 @@ static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
 
 		switch (le32_to_cpu(view->segs[i].flags)) {
 		case VGPU_SEG_IN | VGPU_SEG_PAGE:
-			if (!page_range_ok(addr, len))
+			if (!(limits->features & VGPU_FEATURE_DEMAND) ||
+			    !page_range_ok(addr, len))
 				return -EPROTO;
 			if (addr < end && seg_overlaps_page(view->segs, i, addr, len))
 				return -EPROTO;
@@ -248,6 +249,19 @@ static int call_check_write_pages(const struct vgpu_call_view *view)
 	return 0;
 }
 
+/* VGPU_FEATURE_* that an operation needs. */
+static u64 call_feature(u16 op)
+{
+	switch (op) {
+	case VGPU_OP_MMAP:
+	case VGPU_OP_READ_PAGES:
+	case VGPU_OP_WRITE_PAGES:
+		return VGPU_FEATURE_COPY_MMAP;
+	default:
+		return 0;
+	}
+}
+
 /* How many segments and fixups, with or without an object, and the arguments. */
 static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_fixups)
 {
@@ -314,6 +328,7 @@ int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire
 	nr_fixups = le16_to_cpu(call->nr_fixups);
 	fixed = sizeof(*call) + nr_segs * sizeof(*view->segs) + nr_fixups * sizeof(*view->fixups);
 	if ((le16_to_cpu(call->flags) & ~VGPU_CALL_COMPAT) || fixed > msg_len ||
+	    call_feature(le16_to_cpu(call->op)) & ~limits->features ||
 	    nr_segs > min_t(u32, limits->segs, VGPU_SEGS_MAX) ||
 	    nr_fixups > min_t(u32, limits->fixups, VGPU_FIXUPS_MAX))
 		return -EPROTO;

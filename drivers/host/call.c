@@ -14,8 +14,6 @@
 #include "compat.h"
 #include "trace.h"
 
-#define MM .mm = true, .feature = VGPU_FEATURE_COPY_MMAP
-
 static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_OPEN]		= { .run = vgpu_fops_open },
 	[VGPU_OP_CLOSE]		= { .run = vgpu_fops_close, .leave = true },
@@ -24,10 +22,10 @@ static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_WRITE]		= { .run = vgpu_fops_write },
 	[VGPU_OP_LLSEEK]	= { .run = vgpu_fops_llseek },
 	[VGPU_OP_POLL]		= { .run = vgpu_poll_run },
-	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, MM },
-	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, MM },
+	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, .mm = true },
+	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, .mm = true },
 	[VGPU_OP_FDINFO]	= { .run = vgpu_fops_fdinfo },
-	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, MM },
+	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, .mm = true },
 };
 
 /* A call that never came as far as its operation. */
@@ -264,26 +262,13 @@ static void call_reset(struct vgpu_hcall *call)
 	call->done = false;
 }
 
-/* VGPU_FEATURE_* that the checked call is made with. */
-static u64 call_features(const struct vgpu_hcall *call)
-{
-	u64 features = call_ops[le16_to_cpu(call->view.call->op)].feature;
-	u32 i;
-
-	for (i = 0; i < le16_to_cpu(call->view.call->nr_segs); i++)
-		if (vgpu_seg_is(call, i, VGPU_SEG_PAGE))
-			features |= VGPU_FEATURE_DEMAND;
-	return features;
-}
-
 int vgpu_call_run(struct vgpu_hcall *call)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
 	u32 cmd = 0;
 
 	call_reset(call);
-	if (vgpu_wire_call_check(call->msg, call->msg_len, &peer->wire, &call->view) ||
-	    call_features(call) & ~peer->features)
+	if (vgpu_wire_call_check(call->msg, call->msg_len, &peer->wire, &call->view))
 		return -EPROTO;
 	call->op = &call_ops[le16_to_cpu(call->view.call->op)];
 	call->pos = le64_to_cpu(call->view.call->pos);

@@ -72,7 +72,7 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
 	lane = vgpu_lane_current(session);
-	if (!lane || !(session->peer->features & VGPU_FEATURE_DEMAND))
+	if (!lane || !(session->peer->wire.features & VGPU_FEATURE_DEMAND))
 		return VM_FAULT_SIGBUS;
 	if (lane->fault_failed && lane->fault_addr == addr) {
 		lane->fault_failed = false;

@@ -225,7 +225,6 @@ struct vgpu_peer {
 	u32 cid;
 	u32 port;
 	struct vgpu_agent *agent;
-	u64 features;
 	struct vgpu_host_limits limits;
 	struct vgpu_wire_limits wire;
 	struct vgpu_counters counters;
@@ -597,7 +596,6 @@ struct vgpu_hcall {
 
 struct vgpu_call_op {
 	s64 (*run)(struct vgpu_hcall *call);
-	u64 feature;	/* only for peers that have it */
 	bool mm;	/* class mm: never upcalls */
 	bool leave;	/* return to user mode before the reply */
 };

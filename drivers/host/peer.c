@@ -57,8 +57,8 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->agent = agent;
 	peer->cid = args->cid;
 	peer->port = args->port;
-	peer->features = args->features;
 	peer_set_limits(peer, &args->limits);
+	peer->wire.features = args->features;
 	mutex_init(&peer->tx_lock);
 	mutex_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->grants);

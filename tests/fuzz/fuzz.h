@@ -52,9 +52,9 @@ static inline void *fuzz_copy(const u8 *data, size_t len, const struct fuzz_head
 static inline struct vgpu_wire_limits fuzz_limits(const struct fuzz_head *head)
 {
 	static const struct vgpu_wire_limits limits[] = {
-		{ .call_bytes = 64 << 10, .segs = 16, .fixups = 16 },
-		{ .call_bytes = U32_MAX, .segs = U32_MAX, .fixups = U32_MAX },
-		{ .call_bytes = 4096, .segs = 4, .fixups = 64 },
+		{ 64 << 10, 16, 16, VGPU_FEATURES },
+		{ U32_MAX, U32_MAX, U32_MAX, VGPU_FEATURES },
+		{ 4096, 4, 64, VGPU_FEATURES },
 		{ },
 	};
 

@@ -99,10 +99,11 @@ static void fill(const struct marshal_head *head, const u8 *data, size_t len)
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	static const struct vgpu_wire_limits limits[] = {
-		{ 256 << 10, VGPU_SEGS_MAX, 128 },	/* more would be slow to make */
-		{ 64 << 10, 64, 64 },
-		{ 16 << 10, 4, 4 },
-		{ 16 << 10, 1, 1 },
+		/* More would be slow to make. */
+		{ 256 << 10, VGPU_SEGS_MAX, 128, VGPU_FEATURES },
+		{ 64 << 10, 64, 64, VGPU_FEATURES },
+		{ 16 << 10, 4, 4, VGPU_FEATURES },
+		{ 16 << 10, 1, 1, VGPU_FEATURES },
 	};
 	const struct vgpu_schema *schema;
 	struct marshal_head head;

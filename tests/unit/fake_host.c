@@ -46,6 +46,7 @@ void host_init(struct host *host)
 	host->limits.call_bytes = VGPU_CALL_BYTES_MAX;
 	host->limits.segs = VGPU_SEGS_MAX;
 	host->limits.fixups = VGPU_FIXUPS_MAX;
+	host->limits.features = VGPU_FEATURES;
 }
 
 static void *fixup_place(struct host *host, const struct vgpu_fixup *fixup)

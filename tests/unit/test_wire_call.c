@@ -437,9 +437,40 @@ static void fill_fds(struct wire_buf *buf, u32 nr, u32 len)
 	}
 }
 
+/* What was not agreed on is no message. */
+static void test_features(void)
+{
+	static const struct {
+		const char *sample;
+		u64 feature;
+	} needs[] = {
+		{ "call_ioctl_page", VGPU_FEATURE_DEMAND },
+		{ "call_ioctl_nested", VGPU_FEATURE_DEMAND },
+		{ "call_mmap", VGPU_FEATURE_COPY_MMAP },
+		{ "call_read_pages", VGPU_FEATURE_COPY_MMAP },
+		{ "call_write_pages", VGPU_FEATURE_COPY_MMAP },
+		{ "call_ioctl_seg", 0 },
+		{ "call_open", 0 },
+	};
+	struct vgpu_wire_limits limits = wire_sample_limits;
+	static struct wire_buf buf;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(needs); i++) {
+		wire_sample_find(needs[i].sample)->fill(&buf);
+		limits.features = needs[i].feature;
+		tap_expect(!wire_case_check(buf.words, buf.len, NULL, &limits), "%s with it",
+			   needs[i].sample);
+		limits.features = VGPU_FEATURES & ~needs[i].feature;
+		tap_expect(!wire_case_check(buf.words, buf.len, NULL, &limits) == !needs[i].feature,
+			   "%s without", needs[i].sample);
+	}
+	tap_subject("features");
+}
+
 static void test_fds(void)
 {
-	const struct vgpu_wire_limits limits = { 16384, 4096, 8192 };
+	const struct vgpu_wire_limits limits = { 16384, 4096, 8192, VGPU_FEATURES };
 	const u32 room = 16384 - sizeof(struct vgpu_reply);
 	static struct wire_buf buf;
 
@@ -475,5 +506,6 @@ int main(void)
 	test_extra();
 	test_limits();
 	test_fds();
+	test_features();
 	return tap_done();
 }

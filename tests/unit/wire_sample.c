@@ -13,6 +13,7 @@ const struct vgpu_wire_limits wire_sample_limits = {
 	.call_bytes = 128 << 10,
 	.segs = 16,
 	.fixups = 16,
+	.features = VGPU_FEATURES,
 };
 
 /* Adds @len bytes, zeroed and padded, and keeps hdr.len true. */
