@@ -6,6 +6,7 @@ Each is a function of a bed that raises Failure, or returns a word about what wa
 seen. The guest runs tests/tools/guest_load meanwhile.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -51,8 +52,8 @@ def settle(bed, wanted, limit=30):
         time.sleep(0.2)
 
 
-def load(bed):
-    bed.guest.must(f"setsid {TOOLS}/guest_load mock >/dev/null 2>&1 3>&- </dev/null & "
+def load(bed, kind=""):
+    bed.guest.must(f"setsid {TOOLS}/guest_load mock {kind} >/dev/null 2>&1 3>&- </dev/null & "
                    "echo $! >/run/load.pid")
 
 
@@ -88,19 +89,26 @@ def cut(bed):
     return f"{CUTS} connections cut in mid-call, back to '{before}'"
 
 
+@contextlib.contextmanager
+def stopped(machine):
+    """Meanwhile the machine stands still."""
+    group = os.getpgid(machine.process.pid)
+    os.killpg(group, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(group, signal.SIGCONT)
+
+
 def freeze(bed):
     """A host VM that stands still: calls end with ENODEV, and work again later."""
     before = state(bed)
     serial = bed.guest.send(f"{TOOLS}/guest_load mock lost", 60)
     wait_open(bed)
-    group = os.getpgid(bed.host.process.pid)
-    os.killpg(group, signal.SIGSTOP)
-    start = time.monotonic()
-    try:
+    with stopped(bed.host):
+        start = time.monotonic()
         result = bed.guest.result(serial, 60)
         took = time.monotonic() - start
-    finally:
-        os.killpg(group, signal.SIGCONT)
     if result.status:
         raise Failure(f"the call ended otherwise: {result.text}")
     if took > PING_LIMIT:
@@ -129,18 +137,13 @@ def withhold(bed):
     the mutex comes free when the fetch's time is over, and all is well afterwards."""
     before = state(bed)
     limit = int(bed.host.must("sed -n 's/^fetch-timeout-ms = //p' /etc/vgpu/vgpud.conf").text)
-    bed.guest.must(f"setsid {TOOLS}/guest_load mock locked >/dev/null 2>&1 3>&- </dev/null & "
-                   "echo $! >/run/load.pid")
+    load(bed, "locked")
     wait_open(bed)
-    group = os.getpgid(bed.guest.process.pid)
     timeouts = fetch_timeouts(bed)
     longest = 0
     for number in range(1, WITHHOLDS + 1):
-        os.killpg(group, signal.SIGSTOP)
-        try:
+        with stopped(bed.guest):
             took = int(bed.host.must(f"{TOOLS}/mock_state /dev/vgpu-mock locked", 60).text)
-        finally:
-            os.killpg(group, signal.SIGCONT)
         longest = max(longest, took)
         if took > limit + SLACK_MS:
             raise Failure(f"another process waited {took} ms for the mutex, a fetch may take {limit} ms")

@@ -73,6 +73,17 @@ static int open_forwarded(const char *name)
 	return fd;
 }
 
+/* Return: no process runs the program any more, by @end. */
+static bool await_none(const char *program, uint64_t end)
+{
+	while (tool_processes(program, NULL)) {
+		if (tool_now_ms() >= end)
+			return false;
+		usleep(20000);
+	}
+	return true;
+}
+
 static pid_t start_agent(void)
 {
 	pid_t pid = fork();
@@ -157,13 +168,9 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	EXPECT_EQ(ENODEV, errno);
 	EXPECT_EQ(1, poll(&pfd, 1, 1000));
 	EXPECT_EQ(POLLHUP | POLLERR, pfd.revents & (POLLHUP | POLLERR));
-	while (tool_processes("/vgpu-shadow", NULL) && tool_now_ms() - start < 3000)
-		usleep(20000);
-	EXPECT_EQ(0, tool_processes("/vgpu-shadow", NULL));
+	EXPECT_TRUE(await_none("/vgpu-shadow", start + 3000));
 	/* There can be but one. */
-	while (tool_processes("/vgpud", NULL) && tool_now_ms() - start < 20000)
-		usleep(20000);
-	EXPECT_EQ(0, tool_processes("/vgpud", NULL));
+	EXPECT_TRUE(await_none("/vgpud", start + 20000));
 
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(SIGBUS, touch(memory + i * PAGE)) TH_LOG("page %d", i);
@@ -224,8 +231,8 @@ static bool start_with(const char *settings)
 
 	if (tool_processes("/vgpud", &pid) == 1)
 		kill(pid, SIGTERM);
-	while (tool_processes("/vgpud", NULL) && tool_now_ms() < end)
-		usleep(20000);
+	if (!await_none("/vgpud", end))
+		return false;
 	if (tool_run("cp -n " SETTINGS " " SETTINGS ".keep; cp " SETTINGS ".keep " SETTINGS
 		     "; printf '%s' >>" SETTINGS, settings)->status)
 		return false;
@@ -244,21 +251,14 @@ static long refused(void)
 	return at ? atol(at + strlen("\"refused\":")) : -1;
 }
 
-/* What another process gets that opens the device: an errno, or 0. @hold: its pid instead, it stays. */
-static int open_elsewhere(const char *node, bool hold)
+/* What another process gets that opens the device: an errno, or 0. */
+static int open_elsewhere(const char *node)
 {
 	pid_t pid = fork();
 	int status;
 
-	if (!pid) {
-		if (open(node, O_RDWR) < 0)
-			_exit(errno);
-		if (hold)
-			pause();
-		_exit(0);
-	}
-	if (hold)
-		return pid;
+	if (!pid)
+		_exit(open(node, O_RDWR) < 0 ? errno : 0);
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -323,13 +323,18 @@ TEST_F_TIMEOUT(agent, limits, 120)
 	EXPECT_NE(MAP_FAILED, mapped[0]);
 
 	/* This process is one of two. */
-	holder = open_elsewhere(node, true);
+	holder = fork();
+	if (!holder) {
+		open(node, O_RDWR);
+		pause();
+		_exit(0);
+	}
 	for (i = 0; tool_processes("/vgpu-shadow", NULL) < 2 && i < 500; i++)
 		usleep(20000);
-	EXPECT_EQ(EMFILE, open_elsewhere(node, false));
+	EXPECT_EQ(EMFILE, open_elsewhere(node));
 	kill(holder, SIGKILL);
 	waitpid(holder, NULL, 0);
-	for (i = 0; open_elsewhere(node, false) && i < 500; i++)
+	for (i = 0; open_elsewhere(node) && i < 500; i++)
 		usleep(20000);
 	EXPECT_LT(i, 500);
 	close(fd);
