@@ -262,33 +262,41 @@ def plain(text):
     return re.sub(r'"domain": \d+', '"domain": N', text)
 
 
-GLSL = Shaders("piglit-glsl", [
-    ("glsl-1.10/execution", 60), ("glsl-1.20/execution", 30), ("glsl-1.30/execution", 30),
-    ("glsl-1.50/execution", 12), ("glsl-1.50/execution/geometry", 12)])
-FEATURES = Shaders("piglit-features", [
-    ("arb_compute_shader/execution", 20), ("arb_shader_storage_buffer_object/execution", 14),
-    ("arb_tessellation_shader/execution", 16), ("arb_gpu_shader5/execution", 14),
-    ("arb_gpu_shader_fp64/execution", 14), ("arb_uniform_buffer_object", 10),
-    ("glsl-1.40/uniform_buffer", 14), ("ext_texture_array", 14), ("glsl-1.10/execution/samplers", 20),
-    ("arb_fragment_program", 10), ("arb_vertex_program", 10)])
-API = Programs("piglit-programs", """
-    arb_compute_shader-indirect-compute arb_compute_shader-local-id arb_compute_shader-render-and-compute
+# piglit, in parts of less than eight minutes each.
+GLSL = [
+    Shaders("piglit-glsl-1.10", [("glsl-1.10/execution", 60)]),
+    Shaders("piglit-glsl-1.30", [("glsl-1.20/execution", 30), ("glsl-1.30/execution", 30)]),
+    Shaders("piglit-glsl-1.50", [("glsl-1.50/execution", 12), ("glsl-1.50/execution/geometry", 12)])]
+FEATURES = [
+    Shaders("piglit-compute", [
+        ("arb_compute_shader/execution", 20), ("arb_shader_storage_buffer_object/execution", 14)]),
+    Shaders("piglit-stages", [
+        ("arb_tessellation_shader/execution", 16), ("arb_gpu_shader5/execution", 14),
+        ("arb_gpu_shader_fp64/execution", 14)]),
+    Shaders("piglit-inputs", [
+        ("arb_uniform_buffer_object", 10), ("glsl-1.40/uniform_buffer", 14), ("ext_texture_array", 14),
+        ("glsl-1.10/execution/samplers", 20), ("arb_fragment_program", 10), ("arb_vertex_program", 10)])]
+API = [
+    Programs("piglit-buffers", """
     arb_copy_buffer-data-sync arb_copy_buffer-overlap arb_copy_buffer-subdata-sync arb_copy_buffer-intra-buffer-copy
-    arb_clear_buffer_object-formats arb_clear_texture-simple arb_clear_texture-float arb_copy_image-simple
-    arb_draw_indirect-draw-arrays arb_draw_indirect-draw-elements arb_instanced_arrays-drawarrays
-    arb_framebuffer_no_attachments-atomic arb_get_texture_sub_image-get arb-provoking-vertex-render
-    arb_shader_atomic_counters-semantics arb_shader_image_load_store-semantics arb_shader_image_load_store-coherency
-    arb_shader_storage_buffer_object-rendering arb_shader_storage_buffer_object-minmax
-    arb_sync-client-wait-errors arb_sync-repeat-wait arb_sync-timeout-zero arb_sync-ClientWaitSync-timeout
-    arb_texture_buffer_object-data-sync arb_texture_buffer_object-subdata-sync arb_texture_buffer_object-formats
-    arb_texture_view-rendering-target arb_texture_multisample-texelfetch arb_timer_query-timestamp-get
-    arb_transform_feedback2-draw-auto arb_transform_feedback2-pause-counting arb_uniform_buffer_object-rendering
+    arb_clear_buffer_object-formats arb_draw_indirect-draw-arrays arb_draw_indirect-draw-elements
+    arb_instanced_arrays-drawarrays arb_shader_atomic_counters-semantics arb_shader_storage_buffer_object-rendering
+    arb_shader_storage_buffer_object-minmax arb_texture_buffer_object-data-sync
+    arb_texture_buffer_object-subdata-sync arb_texture_buffer_object-formats arb_transform_feedback2-draw-auto
+    arb_transform_feedback2-pause-counting arb_uniform_buffer_object-rendering
     arb_vertex_buffer_object-ib-data-sync arb_vertex_buffer_object-ib-subdata-sync
     arb_vertex_buffer_object-map-after-draw arb_vertex_buffer_object-vbo-subdata-many
-    arb_vertex_buffer_object-mixed-immediate-and-vbo arb_viewport_array-render-viewport
-    bufferstorage-persistent copybuffersubdata copyteximage copytexsubimage clearbuffer-depth cubemap
-    array-texture attribs blendminmax depth-tex-compare
-    """.split())
+    arb_vertex_buffer_object-mixed-immediate-and-vbo bufferstorage-persistent copybuffersubdata attribs
+    """.split()),
+    Programs("piglit-textures", """
+    arb_compute_shader-indirect-compute arb_compute_shader-local-id arb_compute_shader-render-and-compute
+    arb_clear_texture-simple arb_clear_texture-float arb_copy_image-simple arb_framebuffer_no_attachments-atomic
+    arb_get_texture_sub_image-get arb-provoking-vertex-render arb_shader_image_load_store-semantics
+    arb_shader_image_load_store-coherency arb_sync-client-wait-errors arb_sync-repeat-wait arb_sync-timeout-zero
+    arb_sync-ClientWaitSync-timeout arb_texture_view-rendering-target arb_texture_multisample-texelfetch
+    arb_timer_query-timestamp-get arb_viewport_array-render-viewport copyteximage copytexsubimage clearbuffer-depth
+    cubemap array-texture blendminmax depth-tex-compare
+    """.split())]
 DRAWN = Commands("piglit-pictures", [(test, picture(test)) for test in """
     glsl-1.10/execution/color-interp-smooth-shademodel-flat glsl-1.10/execution/fragcoord_w
     glsl-1.10/execution/fs-dfdx-accuracy glsl-1.10/execution/glsl-fs-convolution-1
@@ -348,11 +356,11 @@ SOUND = Sound("alsabat", [
     ("other rate", "alsabat -P plughw:$SOUND,0 -C plughw:$SOUND,1 -r 44100 -f S16_LE -c 1 -n 16384 -F 440"),
 ], keep=r"PASS|FAIL|Return value is .*|Detected peak freq.*|Channel \d.*", floor=2)
 
-SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, LIBDRM, WFLINFO, GLMARK, GLSL, FEATURES, API, DRAWN,
-          CAMERA, VIDEO0, VIDEO1, SOUND]
+SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, LIBDRM, WFLINFO, GLMARK,
+          *GLSL, *FEATURES, *API, DRAWN, CAMERA, VIDEO0, VIDEO1, SOUND]
 # Suites whose programs every test VM has, and that take seconds: `run` has a bed for them.
 SHORT = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO]
 # Over several suites: so many tests, and so many that pass directly.
-PIGLIT_SUITES = ("piglit-glsl", "piglit-features", "piglit-programs")
+PIGLIT_SUITES = [suite.name for suite in (*GLSL, *FEATURES, *API)]
 PIGLIT_TESTS = 300
 PIGLIT_FLOOR = 120
