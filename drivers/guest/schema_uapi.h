@@ -114,6 +114,17 @@ struct sync_set_deadline {
 #define SYNC_IOC_SET_DEADLINE		_IOW(SYNC_IOC_MAGIC, 5, struct sync_set_deadline)
 #endif
 
+#ifndef VIDIOC_REMOVE_BUFS		/* 6.10 */
+struct v4l2_remove_buffers {
+	__u32 index;
+	__u32 count;
+	__u32 type;
+	__u32 reserved[13];
+};
+
+#define VIDIOC_REMOVE_BUFS		_IOWR('V', 104, struct v4l2_remove_buffers)
+#endif
+
 #ifndef DRM_IOCTL_NOUVEAU_GETPARAM	/* 6.6; older: in the driver, and in libdrm */
 struct drm_nouveau_getparam {
 	__u64 param;

@@ -254,9 +254,7 @@ static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 	{ VGPU_IOCTL(VIDIOC_ENUM_FREQ_BANDS, struct v4l2_frequency_band), BOOKS },
 	{ VGPU_IOCTL(VIDIOC_DBG_G_CHIP_INFO, struct v4l2_dbg_chip_info), BOOKS },
 	{ VGPU_IOCTL(VIDIOC_QUERY_EXT_CTRL, struct v4l2_query_ext_ctrl), BOOKS },
-#ifdef VIDIOC_REMOVE_BUFS
 	{ VGPU_IOCTL(VIDIOC_REMOVE_BUFS, struct v4l2_remove_buffers) },
-#endif
 };
 
 /* Two commands for each number: 32 bits of time, or 64. */

@@ -172,30 +172,39 @@ static void queue_remember(struct vgpu_object *object, const struct vgpu_video_b
 	kfree(old);
 }
 
-/* The buffers of @type are new ones. */
-static void queue_forget(struct vgpu_object *object, u32 type)
+/* Keys of the buffers of @type from @first on. Return: how many of the @count there can be. */
+static u32 queue_range(u32 type, u32 first, u32 count, unsigned long *key)
+{
+	if (type >= QUEUE_TYPES || first >= QUEUE_BUFFERS)
+		return 0;
+	*key = (unsigned long)type * QUEUE_BUFFERS + first;
+	return min(count, QUEUE_BUFFERS - first);
+}
+
+/* Buffers of @type that come after will be new ones. */
+static void queue_forget(struct vgpu_object *object, u32 type, u32 first, u32 count)
 {
 	struct vgpu_video_queued *entry;
-	unsigned long key;
+	unsigned long start, key;
 
-	if (type >= QUEUE_TYPES)
+	count = queue_range(type, first, count, &start);
+	if (!count)
 		return;
-	xa_for_each_range(&object->queued, key, entry, (unsigned long)type * QUEUE_BUFFERS,
-			  (unsigned long)type * QUEUE_BUFFERS + QUEUE_BUFFERS - 1)
+	xa_for_each_range(&object->queued, key, entry, start, start + count - 1)
 		kfree(xa_erase(&object->queued, key));
 }
 
-/* Buffers of @type from @first to @last are dequeued. */
-static void queue_off(struct vgpu_object *object, u32 type, u32 first, u32 last)
+/* Buffers of @type are dequeued. */
+static void queue_off(struct vgpu_object *object, u32 type, u32 first, u32 count)
 {
 	struct vgpu_video_queued *entry;
-	unsigned long key;
+	unsigned long start, key;
 
-	if (type >= QUEUE_TYPES || first > last || last >= QUEUE_BUFFERS)
+	count = queue_range(type, first, count, &start);
+	if (!count)
 		return;
 	xa_lock(&object->queued);
-	xa_for_each_range(&object->queued, key, entry, (unsigned long)type * QUEUE_BUFFERS + first,
-			  (unsigned long)type * QUEUE_BUFFERS + last)
+	xa_for_each_range(&object->queued, key, entry, start, start + count - 1)
 		entry->prepared = false;
 	xa_unlock(&object->queued);
 }
@@ -253,7 +262,7 @@ static void buffer_done(struct vgpu_video_call *call, struct vgpu_object *object
 	if (ok) {
 		queue_recall(object, &now, &queued);
 		if (_IOC_NR(cmd) == _IOC_NR(VIDIOC_DQBUF))
-			queue_off(object, now.type, now.index, now.index);
+			queue_off(object, now.type, now.index, 1);
 		ok = buffer_write(call, &now, &queued, arg);
 	}
 	if (!ok)
@@ -293,6 +302,7 @@ void vgpu_video_queue_begin(struct vgpu_video_call *call, struct vgpu_object *ob
 void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *object,
 			   unsigned int cmd, unsigned long arg, bool ok)
 {
+	struct v4l2_remove_buffers removed;
 	u32 type;
 
 	if (object->schema != &vgpu_schema_v4l2)
@@ -304,10 +314,13 @@ void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *obj
 		buffer_done(call, object, cmd, arg);
 	} else if (cmd == VIDIOC_REQBUFS) {
 		if (!get_user(type, &((struct v4l2_requestbuffers __user *)arg)->type))
-			queue_forget(object, type);
+			queue_forget(object, type, 0, QUEUE_BUFFERS);
+	} else if (cmd == VIDIOC_REMOVE_BUFS) {
+		if (!copy_from_user(&removed, (void __user *)arg, sizeof(removed)))
+			queue_forget(object, removed.type, removed.index, removed.count);
 	} else if (cmd == VIDIOC_STREAMOFF) {
 		if (!get_user(type, (u32 __user *)arg))
-			queue_off(object, type, 0, QUEUE_BUFFERS - 1);
+			queue_off(object, type, 0, QUEUE_BUFFERS);
 	}
 }
 

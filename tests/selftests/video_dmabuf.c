@@ -256,6 +256,30 @@ DIFF_TEST_NODE(planes_several, "MCAPTURE", 60)
 	stream(&queue, &source);
 }
 
+#ifdef VIDIOC_REMOVE_BUFS
+/* A buffer that takes the place of a removed one has nothing of it. */
+DIFF_TEST_NODE(removed, "CAPTURE", DIFF_SECONDS)
+{
+	struct queue source = queue_open("OUTPUT", V4L2_BUF_TYPE_VIDEO_OUTPUT);
+	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
+	struct v4l2_create_buffers create = { .count = 1, .memory = V4L2_MEMORY_DMABUF };
+	struct v4l2_remove_buffers remove = { .index = 1, .count = 1, .type = queue.type };
+
+	queue_export(&source);
+	queue_request(&queue, V4L2_MEMORY_DMABUF, BUFFERS);
+	prepare(&queue, 0, &source, 0);
+	prepare(&queue, 1, &source, 1);
+	LOG_CALL(diff_ioctl(queue.fd, VIDIOC_REMOVE_BUFS, &remove));
+	query_all(&queue);
+	create.format.type = queue.type;
+	MUST(!ioctl(queue.fd, VIDIOC_G_FMT, &create.format));
+	LOG_CALL(diff_ioctl(queue.fd, VIDIOC_CREATE_BUFS, &create));
+	log_line("at %u", create.index);
+	give(&queue, 1, &source, 2);
+	query_all(&queue);
+}
+#endif
+
 DIFF_TEST_NODE(wrong_fds, "CAPTURE", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
