@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "tool.h"
 #include "vgpu_diff.h"
 
 static int fd_out(int fd, __u64 cookie, __u32 flags)
@@ -315,6 +316,43 @@ DIFF_TEST(undescribed)
 	}
 	CHECK(open_fds() == fds);
 	CHECK(await_objects(fd, 1));
+}
+
+#define TRACE "/sys/kernel/tracing/instances/vgpu_stray"
+
+/* What the host counts. */
+static long stray_fds(void)
+{
+	const char *at = strstr(tool_run("vgpuctl status --json")->out, "\"stray_fds\":");
+
+	return at ? atol(at + strlen("\"stray_fds\":")) : -1;
+}
+
+/* Whoever has to describe it learns which command it was. */
+TEST(stray_files_are_counted_and_named)
+{
+	const unsigned int cmd = VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_FD_OUT);
+	struct vgpu_mock_fd_out out = { .cookie = 5, .out_fd = -1 };
+	const char *tier = getenv("VGPU_TIER"), *node = getenv("VGPU_FWD");
+	char name[80];
+	long before;
+	int fd;
+
+	if (!tier || strcmp(tier, "loopback") || !node || geteuid())
+		SKIP(return, "the host is another machine, or nothing is forwarded");
+	fd = open(node, O_RDWR);
+	ASSERT_LE(0, fd);
+	before = stray_fds();
+	ASSERT_LE(0, before);
+	ASSERT_EQ(0, tool_run("mkdir " TRACE " && "
+			      "echo 1 >" TRACE "/events/vgpu_host/vgpu_host_stray_fd/enable")->status);
+	EXPECT_EQ(-1, ioctl(fd, cmd, &out));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(before + 1, stray_fds());
+	snprintf(name, sizeof(name), "cmd=0x%x fds=1", cmd);
+	EXPECT_EQ(0, tool_run("grep '%s' " TRACE "/trace", name)->status);
+	tool_run("rmdir " TRACE);
+	close(fd);
 }
 
 /* Everything that an object can do. */
