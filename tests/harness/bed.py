@@ -67,7 +67,7 @@ class Bed:
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           args="vgpu.systemd" if self.tier == "system" else "",
                           accel=accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel), extra=extra,
-                          virtual_display=gpu == "3d", memory=2048 if debug or self.layer else 1024,
+                          virtual_display=gpu == "3d", memory=2048 if self.layer else 1280 if debug else 1024,
                           slow=4 if debug else 1, layer=self.layer)
         machine.start()
         self.machines.append(machine)

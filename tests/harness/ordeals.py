@@ -25,7 +25,7 @@ SLACK_MS = 3000
 # How often modules are loaded and unloaded, and for how many of that once with
 # devices that are used in between.
 RELOADS = 50
-RELOADS_QUICK = 4
+RELOADS_QUICK = 2
 RELOADS_A_USE = 10
 # vsock keeps closed sockets for up to 8 s.
 LINGER = 20

@@ -488,7 +488,7 @@ TEST_F(hostile, closing_what_is_gone_ends_nothing)
 /* Hangs up while the agent grants it the exports, again and again. */
 TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 60)
 {
-	const unsigned int times = getenv("VGPU_TIMES") ? 50 : 200;
+	const unsigned int times = getenv("VGPU_TIMES") ? 20 : 200;
 	struct vgpu_hello hello = peer_hello_msg();
 	char answer[VGPU_CONTROL_MSG_MAX];
 	unsigned int i;
@@ -1177,7 +1177,7 @@ TEST_F_TIMEOUT(hostile, killed_in_the_middle_of_calls, 120)
 	int lane;
 
 	/* 90 connections end mid-call, in one of four ways; fewer where time is short. */
-	for (i = 0; i < (getenv("VGPU_TIMES") ? 24 : 90); i++) {
+	for (i = 0; i < (getenv("VGPU_TIMES") ? 12 : 90); i++) {
 		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT)) TH_LOG("round %u", i);
 		lane = peer_lane(&self->peer, 1);
 		ASSERT_GE(lane, 0) TH_LOG("round %u", i);
