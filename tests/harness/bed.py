@@ -60,7 +60,7 @@ class Bed:
         kernel = self.kernels.get(version)
         extra = []
         if gpu == "3d":
-            extra = ["-vga", "none", "-device", "virtio-gpu-gl-pci", "-display", "sdl,gl=on"]
+            extra = ["-vga", "none", "-device", "virtio-gpu-gl-pci,xres=640,yres=480", "-display", "sdl,gl=on"]
         elif gpu == "2d":
             extra = ["-device", "virtio-gpu-pci"]
         debug = version == "debug"
