@@ -17,12 +17,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Interrupts of an emulated machine come late: no timer test, no watchdog for the clock.
 # What emulation would only spend time on: security modules without a policy, and
-# clearing of memory, which would hide what is not initialised; a console on the screen.
+# clearing of memory, which would hide what is not initialised; a console on the screen;
+# sending what is not a warning over a serial line, a byte at a time.
 KERNEL_ARGS = (
     "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off "
     "tsc=reliable no_timer_check net.ifnames=0 nokaslr "
     "hung_task_panic=0 lsm=capability audit=0 init_on_alloc=0 "
-    "drm_kms_helper.fbdev_emulation=0"
+    "drm_kms_helper.fbdev_emulation=0 loglevel=5"
 )
 
 
@@ -199,7 +200,7 @@ class Machine:
         # A slow machine is who all wait for: others give way, also where the kernel
         # shares time among sessions first (autogroup).
         give_way = [] if self.slow > 1 or self.shell else [
-            "sh", "-c", "{ echo 5 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 5 \"$@\"", "give-way"]
+            "sh", "-c", "{ echo 15 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 15 \"$@\"", "give-way"]
         self.process = subprocess.Popen(
             [*give_way, os.path.join(HERE, "in-root"), "-r", "qemu", "-o", self.rundir, *self.command],
             stdin=None if self.shell else subprocess.DEVNULL,
