@@ -93,11 +93,11 @@ def measure(machine, runner):
     for kind in kinds:
         real, pinged, forwarded = (sorted(times[kind, side])[ROUNDS // 2] for side in SIDES)
         calls, moved = (used[kind, "forwarded"][what] for what in ("calls", "bytes"))
-        pings = used[kind, "pinged"]["pings"]
+        made = used[kind, "pinged"]["pings"]
         added = forwarded - real - moved / stream
-        in_place = added / ((pinged - real) / pings * calls)
+        in_place = added / ((pinged - real) / made * calls)
         ratio = added / (calls * ping)
-        say(f"{kind:<20} {real:>9.0f} {pinged:>9.0f} {forwarded:>9.0f} {pings:>6.1f} {calls:>6.1f} {moved:>7.0f}"
+        say(f"{kind:<20} {real:>9.0f} {pinged:>9.0f} {forwarded:>9.0f} {made:>6.1f} {calls:>6.1f} {moved:>7.0f}"
             f" {in_place:>8.2f} {ratio:>6.2f}")
         if ratio > BOUND:
             beyond.append(f"{kind}: {ratio:.2f} times as many ping-pongs as calls")
