@@ -58,6 +58,8 @@
  * @sessions: those of living processes, by mm
  * @last_session: number of the newest session
  * @objects: by number
+ * @events: eventfds that the host may signal, by number
+ * @last_event: number of the newest
  * @exports: struct vgpu_export
  * @parents: struct vgpu_parent; the receiving thread's
  * @spaces: device memory that this host's mappings show

@@ -76,6 +76,7 @@ extern struct workqueue_struct *vgpu_host_patient_wq;
  * @arg: private copy of the caller's struct, as long as the op says
  * @user: the caller's struct
  * @user_size: its length, as the caller says
+ * @size: its length, as the op says
  */
 struct vgpu_cmd {
 	void *arg;

@@ -207,24 +207,41 @@ struct vgpu_host_shadow {
 };
 
 /**
- * struct vgpu_host_peer_stat - counters of a peer, all since it connected
+ * struct vgpu_host_peer_stat - counters of a peer, since it connected
+ * @size: sizeof(struct vgpu_host_peer_stat)
+ * @peer: number of the peer
+ * @out_sessions: how many there are now
+ * @out_lanes: likewise
+ * @out_objects: likewise
+ * @out_mappings: likewise
+ * @out_calls: calls that were made, refused ones too
+ * @out_round_trips: these, and upcalls
+ * @out_bytes_in: bytes of messages that were read
+ * @out_bytes_out: bytes of messages that were sent
+ * @out_fetched_pages: pages of FETCH
+ * @out_written_pages: pages with bytes that were written back
+ * @out_fetch_timeouts: pages that the guest did not give in time
+ * @out_refused: by limits and policy
+ * @out_malformed: messages that closed a connection
+ * @out_stray_fds: files that a driver made and no schema describes
+ * @out_cancels: calls that the guest wanted to be interrupted
  */
 struct vgpu_host_peer_stat {
 	__u32 size;
 	__u32 peer;
-	__u32 out_sessions;		/* now */
-	__u32 out_lanes;		/* now */
-	__u32 out_objects;		/* now */
-	__u32 out_mappings;		/* now */
+	__u32 out_sessions;
+	__u32 out_lanes;
+	__u32 out_objects;
+	__u32 out_mappings;
 	__u64 out_calls;
-	__u64 out_round_trips;		/* calls + upcalls */
+	__u64 out_round_trips;
 	__u64 out_bytes_in;
 	__u64 out_bytes_out;
 	__u64 out_fetched_pages;
-	__u64 out_written_pages;	/* with bytes written back */
+	__u64 out_written_pages;
 	__u64 out_fetch_timeouts;
-	__u64 out_refused;		/* limits and policy */
-	__u64 out_malformed;		/* messages that closed a connection */
+	__u64 out_refused;
+	__u64 out_malformed;
 	__u64 out_stray_fds;
 	__u64 out_cancels;
 };

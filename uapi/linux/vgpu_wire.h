@@ -64,8 +64,8 @@
 #define VGPU_RANGES_MAX		512		/* ranges of one WRITEBACK */
 #define VGPU_PAGE_SIZE		4096		/* unit of FETCH and READ_PAGES */
 
-/**
- * enum vgpu_msg_type - what a message is
+/*
+ * What a message is, by its sender.
  *
  * The first digit says where it belongs: 0x00.. handshake, 0x10.. control,
  * 0x20.. lane.
@@ -124,6 +124,7 @@ struct vgpu_hdr {
  * @version_min: lowest protocol version the guest speaks
  * @version_max: highest one
  * @page_size: VGPU_PAGE_SIZE
+ * @reserved: 0
  * @features: VGPU_FEATURE_*
  * @instance: random, made anew at each load of the guest module
  */
@@ -143,6 +144,7 @@ struct vgpu_hello {
  * @hdr: VGPU_MSG_WELCOME
  * @magic: VGPU_WIRE_MAGIC
  * @version: the version that both will speak
+ * @reserved: 0
  * @features: those of HELLO's that the host has as well
  * @secret: each lane proves with it that it belongs to this connection
  * @reserved_base: address range that every guest process must keep free for
@@ -154,6 +156,7 @@ struct vgpu_hello {
  * @lanes_max: most lanes a session
  * @ping_timeout_ms: the guest gives the host up when a PING stays unanswered
  *	for so long; 0: never
+ * @reserved2: 0
  */
 struct vgpu_welcome {
 	struct vgpu_hdr hdr;
@@ -179,6 +182,7 @@ struct vgpu_welcome {
  *	EACCES (nothing is exported to it, wrong port, wrong secret), EBUSY (the
  *	peer's old connection is not cleaned up yet), EMFILE (a limit), ENODEV (the
  *	session has ended), ENOMEM
+ * @reserved: 0
  */
 struct vgpu_refuse {
 	struct vgpu_hdr hdr;
@@ -506,6 +510,7 @@ struct vgpu_range {
  * @nr_fixups: struct vgpu_fixup that follow those
  * @pos: the guest file's position now
  * @control_seq: control messages up to this number must be applied first
+ * @args: of @op; the rest is 0
  */
 struct vgpu_call {
 	struct vgpu_hdr hdr;
@@ -632,6 +637,7 @@ struct vgpu_out_poll {
  * @flags: VGPU_REPLY_*
  * @nr_objects: struct vgpu_object_desc that follow
  * @reserved: 0
+ * @out: of the call's operation; the rest is 0
  *
  * Then the bytes of OUT segments, whole, also when the operation failed; of
  * READ, FDINFO and READ_PAGES only as many as @result says. A reply that is REFUSED
