@@ -243,14 +243,6 @@ static bool start_with(const char *settings)
 	return fd >= 0;
 }
 
-/* What vgpud counts as refused. */
-static long refused(void)
-{
-	const char *at = strstr(tool_run("vgpuctl status --json")->out, "\"refused\":");
-
-	return at ? atol(at + strlen("\"refused\":")) : -1;
-}
-
 /* What another process gets that opens the device: an errno, or 0. */
 static int open_elsewhere(const char *node)
 {
@@ -279,7 +271,7 @@ TEST_F_TIMEOUT(agent, limits, 120)
 	snprintf(node, sizeof(node), "/dev/vgpu%d", tool_find_export(getenv("VGPU_NAME")));
 	fd = open(node, O_RDWR);
 	ASSERT_GE(fd, 0);
-	before = refused();
+	before = tool_counter("refused");
 	EXPECT_GE(before, 0);
 
 	for (i = 0; i < 16; i++) {
@@ -289,7 +281,7 @@ TEST_F_TIMEOUT(agent, limits, 120)
 	}
 	EXPECT_EQ(9, i);
 	EXPECT_EQ(EMFILE, errno);
-	EXPECT_EQ(before + 1, refused());
+	EXPECT_EQ(before + 1, tool_counter("refused"));
 	while (i--)
 		close(opened[i]);
 
@@ -301,15 +293,15 @@ TEST_F_TIMEOUT(agent, limits, 120)
 	close(numbers[0]);
 	close(numbers[1]);
 
-	before = refused();
+	before = tool_counter("refused");
 	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
 	EXPECT_EQ(ENOBUFS, errno);
-	EXPECT_EQ(before + 1, refused());
+	EXPECT_EQ(before + 1, tool_counter("refused"));
 	large.length = 8 * PAGE;
 	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
 
 	ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
-	before = refused();
+	before = tool_counter("refused");
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, 17 * PAGE, PROT_READ, MAP_SHARED, fd, create.out_offset));
 	EXPECT_EQ(ENOMEM, errno);
 	for (i = 0; i < 3; i++)
@@ -317,7 +309,7 @@ TEST_F_TIMEOUT(agent, limits, 120)
 	EXPECT_NE(MAP_FAILED, mapped[1]);
 	EXPECT_EQ(MAP_FAILED, mapped[2]);
 	EXPECT_EQ(ENOMEM, errno);
-	EXPECT_EQ(before + 2, refused());
+	EXPECT_EQ(before + 2, tool_counter("refused"));
 	munmap(mapped[0], PAGE);
 	mapped[0] = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, create.out_offset);
 	EXPECT_NE(MAP_FAILED, mapped[0]);

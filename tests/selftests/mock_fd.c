@@ -320,14 +320,6 @@ DIFF_TEST(undescribed)
 
 #define TRACE "/sys/kernel/tracing/instances/vgpu_stray"
 
-/* What the host counts. */
-static long stray_fds(void)
-{
-	const char *at = strstr(tool_run("vgpuctl status --json")->out, "\"stray_fds\":");
-
-	return at ? atol(at + strlen("\"stray_fds\":")) : -1;
-}
-
 /* Whoever has to describe it learns which command it was. */
 TEST(stray_files_are_counted_and_named)
 {
@@ -342,13 +334,13 @@ TEST(stray_files_are_counted_and_named)
 		SKIP(return, "the host is another machine, or nothing is forwarded");
 	fd = open(node, O_RDWR);
 	ASSERT_LE(0, fd);
-	before = stray_fds();
+	before = tool_counter("stray_fds");
 	ASSERT_LE(0, before);
 	ASSERT_EQ(0, tool_run("mkdir " TRACE " && "
 			      "echo 1 >" TRACE "/events/vgpu_host/vgpu_host_stray_fd/enable")->status);
 	EXPECT_EQ(-1, ioctl(fd, cmd, &out));
 	EXPECT_EQ(EOPNOTSUPP, errno);
-	EXPECT_EQ(before + 1, stray_fds());
+	EXPECT_EQ(before + 1, tool_counter("stray_fds"));
 	snprintf(name, sizeof(name), "cmd=0x%x fds=1", cmd);
 	EXPECT_EQ(0, tool_run("grep '%s' " TRACE "/trace", name)->status);
 	tool_run("rmdir " TRACE);

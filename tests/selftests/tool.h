@@ -55,6 +55,17 @@ static inline struct tool_run *tool_run(const char *format, ...)
 	return &run;
 }
 
+/* A counter of the host, as vgpuctl names it in JSON; -1: there is none. */
+static inline long tool_counter(const char *name)
+{
+	char key[40];
+	char *at;
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = strstr(tool_run("vgpuctl status --json")->out, key);
+	return at ? atol(at + strlen(key)) : -1;
+}
+
 static inline uint64_t tool_now_ms(void)
 {
 	struct timespec ts;
