@@ -72,6 +72,9 @@ conformance: prepare ## suites of others, on the real device and on the forwarde
 check-all: prepare ## the same, and both modules on 6.1
 	@$(run) --all $(TEST)
 
+check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
+	@$(run) --bed nested:6.12/6.12 $(TEST)
+
 check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
 	@$(harness)/unit $(FUZZ_SECONDS)
 
@@ -95,5 +98,5 @@ clean: ## remove what was built in this tree (the cache stays)
 	$(MAKE) -C userspace-lib clean
 	rm -rf tests/unit/build tests/fuzz/build build
 
-.PHONY: help modules modules_install lib install uninstall dkms prepare demo check conformance check-all check-unit check-install \
-	lint bench shell-guest shell-host clean
+.PHONY: help modules modules_install lib install uninstall dkms prepare demo check conformance check-all \
+	check-nested check-unit check-install lint bench shell-guest shell-host clean

@@ -8,9 +8,13 @@ import time
 
 import kernlog
 from bridge import Bridge
-from vm import Machine, VmDied, accelerator
+from nested import Inner, inner_disks, inner_ports
+from vm import TCG, TCG_PARALLEL, Machine, VmDied, accelerator
 
 SETUP = "/usr/lib/vgpu-test/setup"
+# Guest VMs inside the host's: one that tests run in, another one for ordeals.
+CIDS = {"guest": 3, "other": 4}
+INNER_MEMORY = 1536
 _saying = threading.Lock()
 
 
@@ -49,8 +53,10 @@ class Bed:
         self.host_version = host or self.guest_version
         self.rundir = os.path.join(rundir, spec.replace(":", "-").replace("/", "-"))
         self.killed = False
+        # Whether host and guest are machines of their own.
+        self.apart = self.tier in ("pair", "nested")
         # The host's, as the guest sees it.
-        self.cid = 2 if self.tier == "pair" else 1
+        self.cid = 2 if self.apart else 1
         self.machines = []
         self.bridge = None
         self.seen = {}
@@ -64,14 +70,34 @@ class Bed:
         elif gpu == "2d":
             extra = ["-device", "virtio-gpu-pci"]
         debug = version == "debug"
+        memory = 2048 if self.layer else 1280 if debug else 1024
+        layer, disks = self.layer, ()
+        if self.tier == "nested":
+            extra += inner_ports(CIDS)
+            disks = inner_disks(self.kernels.get(self.guest_version))
+            memory, layer = memory + INNER_MEMORY, "qemu"
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           args="vgpu.systemd" if self.tier == "system" else "",
-                          accel=accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel), extra=extra,
-                          virtual_display=gpu == "3d", memory=2048 if self.layer else 1280 if debug else 1024,
-                          slow=4 if debug else 1, layer=self.layer)
+                          accel=self._accelerator(kernel), extra=extra,
+                          virtual_display=gpu == "3d", memory=memory,
+                          slow=4 if debug else 1, layer=layer, disks=disks)
+        return self._started(machine)
+
+    def _accelerator(self, kernel):
+        # What emulation offers a nested machine is always the same.
+        if self.tier == "nested":
+            return TCG_PARALLEL if self.parallel else TCG
+        return accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel)
+
+    def _inner(self, name):
+        """A guest VM inside the host's."""
+        return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version))
+
+    def _started(self, machine):
         machine.start()
         self.machines.append(machine)
-        self.seen[name] = 0
+        # An inner one has the console of one before it.
+        self.seen[machine.name] = len(machine.console())
         if self.killed:
             raise VmDied("the run was interrupted")
         return machine
@@ -105,11 +131,17 @@ class Bed:
                                       self.shell == "host", self.gpu)
             self.guest = self._machine("guest", self.guest_version, "guest.vhost",
                                        self.shell == "guest")
+        elif self.tier == "nested":
+            self.host = self._machine("host", self.host_version, shell=self.shell == "host", gpu=self.gpu)
+            self._wait(self.host)
+            self.host.must("modprobe -a kvm-amd vhost_vsock", 180)
+            self.guest = self._inner("guest")
         else:
             self.host = self.guest = self._machine("guest", self.guest_version,
                                                    shell=bool(self.shell), gpu=self.gpu)
         for machine in self.machines:
-            self._wait(machine)
+            if machine.booted is None:
+                self._wait(machine)
 
     @staticmethod
     def _wait(machine):
@@ -119,29 +151,44 @@ class Bed:
     def offer(self):
         """The host's machine exports its devices. Over the bridge each machine
         sees the other as CID 2, and ports say nothing."""
-        peer = "2 --any-port" if self.tier == "pair" else "1"
+        peer = {"pair": "2 --any-port", "nested": ",".join(map(str, CIDS.values()))}.get(self.tier, "1")
         lines = self.host.must(f"{SETUP} host {peer}", 90).lines
         self.exports = [line.split()[1] for line in lines if line.startswith("export ")]
 
-    def take(self):
+    def take(self, guest=None):
         """The guest's machine takes what is exported."""
-        self.guest.must(f"{SETUP} guest {self.cid} {' '.join(self.exports)}", 90)
+        (guest or self.guest).must(f"{SETUP} guest {self.cid} {' '.join(self.exports)}", 90)
 
     def describe(self):
         """Writes down in each machine where its devices are."""
         self.guest.must(f"{SETUP} env {'' if self.forwards() else 'native'}")
-        if self.tier == "pair":
+        if self.apart:
             self.host.must(f"{SETUP} env native")
 
     def replace_guest(self):
-        """The guest VM of a pair dies at once; another one takes its place."""
-        self.guest.kill()
-        self.machines.remove(self.guest)
-        self.guest = self._machine("guest", self.guest_version, "guest.vhost")
-        self._wait(self.guest)
-        self.guest.must(SETUP + " devices", 60)
-        self.take()
+        """The guest VM dies at once; another one takes its place."""
+        self.remove(self.guest)
+        self.guest = (self._inner("guest") if self.tier == "nested" else
+                      self._machine("guest", self.guest_version, "guest.vhost"))
+        self._prepare(self.guest)
         self.describe()
+
+    def add_guest(self):
+        """One more guest VM inside the host's, which has everything loaded."""
+        other = self._inner("other")
+        self._prepare(other)
+        other.must(f"{SETUP} env")
+        return other
+
+    def remove(self, machine):
+        """A machine dies at once."""
+        machine.kill()
+        self.machines.remove(machine)
+
+    def _prepare(self, guest):
+        self._wait(guest)
+        guest.must(SETUP + " devices", 60)
+        self.take(guest)
 
     def clock(self):
         """Seconds that passed, and that the machines computed."""

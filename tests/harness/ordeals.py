@@ -15,6 +15,10 @@ import time
 TOOLS = "/usr/lib/vgpu-test/tools"
 CUTS = 90
 KILLS = 10
+# A guest inside the host's machine takes long to boot.
+KILLS_NESTED = 2
+# Seconds that guests look for bytes of each other.
+HUNT = 10
 # Half of vgpud's ping-timeout-ms until there is a PING, all of it until that
 # counts as unanswered, a second, and what an emulated machine adds.
 PING_LIMIT = 5 + 10 + 1 + 4
@@ -160,13 +164,45 @@ def withhold(bed):
 def kill(bed):
     """Guest VMs die; the next one with the same address inherits nothing."""
     before = state(bed)
-    for _ in range(KILLS):
+    times = KILLS_NESTED if bed.tier == "nested" else KILLS
+    for _ in range(times):
         load(bed)
         wait_busy(bed)
         bed.replace_guest()
         settle(bed, before)
     works(bed)
-    return f"{KILLS} guest VMs killed in mid-call, back to '{before}'"
+    return f"{times} guest VMs killed in mid-call, back to '{before}'"
+
+
+def hunt(machine, mark, seconds):
+    """Starts one; see tests/tools/mock_hunt."""
+    return machine.send(f". /run/vgpu-env; {TOOLS}/mock_hunt $VGPU_FWD_MOCK {mark} {seconds}", 4 * seconds)
+
+
+def hunted(machine, serial, seconds):
+    """What it saw."""
+    result = machine.result(serial, 4 * seconds)
+    text = "; ".join(filter(None, result.lines))
+    if result.status:
+        raise Failure(f"{machine.name} ({result.status}): {text}")
+    return f"{machine.name}: {text}"
+
+
+def two(bed):
+    """Two guest VMs use the device at once, and neither sees a byte of the other. Then
+    one of them dies, and the other one goes on."""
+    before = state(bed)
+    other = bed.add_guest()
+    guests = [bed.guest, other]
+    serials = [hunt(guest, mark, HUNT) for mark, guest in enumerate(guests, 1)]
+    seen = [hunted(guest, serial, HUNT) for guest, serial in zip(guests, serials)]
+    hunt(other, 2, HUNT)
+    serial = hunt(bed.guest, 1, HUNT)
+    time.sleep(HUNT / 4)
+    bed.remove(other)
+    seen.append("without the other, " + hunted(bed.guest, serial, HUNT))
+    settle(bed, before)
+    return "; ".join(seen)
 
 
 def must(machine, command, limit=60):
@@ -241,7 +277,10 @@ def reload(bed):
     return f"modules loaded {times} times, used {times // a_use} times, nothing left behind"
 
 
-ORDEALS = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_kill": kill,
+PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_kill": kill,
            "ordeal_reload": reload, "ordeal_withhold": withhold}
 # Those that need no second machine, and less time.
 ANYWHERE = ["ordeal_reload"]
+# Those that guest VMs inside the host's are for.
+NESTED = {"ordeal_two": two, "ordeal_kill": kill}
+ORDEALS = PAIR | NESTED

@@ -129,11 +129,83 @@ class Channel:
             raise
 
 
-class Machine:
+class Vm:
+    """What a VM is to whoever gives its agent commands. Subclasses know how it runs."""
+
+    def __init__(self, rundir, name, slow=1):
+        """
+        rundir: where its console and the sockets of its agent are
+        slow: by how much to stretch time limits
+        """
+        self.name = name
+        self.slow = slow
+        # How much of the console is of its start; None until it has answered.
+        self.booted = None
+        self.console_path = os.path.join(rundir, name + ".console")
+        # Two loops of the agent: the second one answers while the first is busy.
+        self.main = Channel(self, os.path.join(rundir, name + ".agent"))
+        self.side = Channel(self, os.path.join(rundir, name + ".side"))
+
+    def check_alive(self):
+        """Raises VmDied where it is not."""
+        raise NotImplementedError
+
+    def wait_ready(self, limit=120):
+        """Waits for the agent; returns seconds since the start of the kernel."""
+        deadline = time.monotonic() + limit
+        self.connect(deadline)
+        return self.main.wait_ready(deadline)
+
+    def connect(self, deadline):
+        for channel in (self.main, self.side):
+            if not channel.sock:
+                channel.connect(deadline)
+
+    def send(self, command, limit=30):
+        """Starts a command (one line of shell), without waiting for it."""
+        return self.main.send(command, limit * self.slow)
+
+    def result(self, serial, limit=30, show=None):
+        """Waits for the Result of what send() started."""
+        return self.main.result(serial, limit * self.slow, show)
+
+    def run(self, command, limit=30, show=None):
+        """A command and its Result."""
+        return self.result(self.send(command, limit), limit, show)
+
+    def blocked(self):
+        """Where the tasks of a hanging VM are, as its kernel tells."""
+        try:
+            serial = self.side.send(
+                "for p in /proc/[0-9]*; do s=$(sed -n 's/^State:.//p' $p/status); case $s in D*|S*) "
+                "[ -s $p/cmdline ] && echo \"$p $(cut -c1-60 $p/comm) $s\" && "
+                "for t in $p/task/*; do head -n 8 $t/stack | sed 's/^/   /'; echo; done;; esac; done", 20)
+            return self.side.result(serial, 20).text
+        except (VmDied, OSError) as error:
+            return str(error)
+
+    def must(self, command, limit=30):
+        """A command that has to succeed for anything else to make sense."""
+        result = self.run(command, limit)
+        if result.status:
+            raise VmDied(f"{self.name}: '{command}' failed ({result.status}):\n{result.text}")
+        return result
+
+    def console(self):
+        with open(self.console_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def hang_up(self):
+        for channel in (self.main, self.side):
+            if channel.sock:
+                channel.sock.close()
+
+
+class Machine(Vm):
     """A VM with the shared image, a payload of its own and an agent in it."""
 
     def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
-                 vsock=None, args="", shell=False, virtual_display=False, slow=1, layer=None):
+                 vsock=None, args="", shell=False, virtual_display=False, slow=1, layer=None, disks=()):
         """
         boot: (kernel image, initramfs); paths as seen on the machine
         payload: tar archive that the VM unpacks over its root
@@ -142,16 +214,12 @@ class Machine:
         virtual_display: run under Xvfb, for a virtio-gpu with 3D
         slow: by how much to stretch time limits
         layer: name of a root that goes over the image's own
+        disks: (serial number, file) of more disks
         """
+        super().__init__(rundir, name, slow)
         self.rundir = rundir
-        self.name = name
         self.shell = shell
-        self.console_path = os.path.join(rundir, name + ".console")
-        # Two loops of the agent: the second one answers while the first is busy.
-        self.main = Channel(self, os.path.join(rundir, name + ".agent"))
-        self.side = Channel(self, os.path.join(rundir, name + ".side"))
         self.process = None
-        self.slow = slow
         kernel, initrd = boot
         share = ["-object", f"memory-backend-memfd,id=mem,size={memory}M,share=on"]
         self.command = [
@@ -177,6 +245,9 @@ class Machine:
         if layer:
             self.command += ["-drive", f"file={self._inside(harness('mkimage', layer))},if=none,id=layer,"
                              "format=raw,readonly=on", "-device", "virtio-blk-pci,drive=layer"]
+        for serial, path in disks:
+            self.command += ["-drive", f"file={self._inside(path)},if=none,id={serial},format=raw,readonly=on",
+                             "-device", f"virtio-blk-pci,drive={serial},serial={serial}"]
         if vsock:
             self.command += ["-chardev", f"socket,id=vsock,path=/out/{vsock}",
                              "-device", "vhost-user-vsock-pci,chardev=vsock"]
@@ -207,25 +278,6 @@ class Machine:
             stdout=None if self.shell else log, stderr=log,
             start_new_session=not self.shell)
 
-    def wait_ready(self, limit=120):
-        """Waits for the agent; returns seconds since the start of the kernel."""
-        deadline = time.monotonic() + limit
-        for channel in (self.main, self.side):
-            channel.connect(deadline)
-        return self.main.wait_ready(deadline)
-
-    def send(self, command, limit=30):
-        """Starts a command (one line of shell), without waiting for it."""
-        return self.main.send(command, limit * self.slow)
-
-    def result(self, serial, limit=30, show=None):
-        """Waits for the Result of what send() started."""
-        return self.main.result(serial, limit * self.slow, show)
-
-    def run(self, command, limit=30, show=None):
-        """A command and its Result."""
-        return self.result(self.send(command, limit), limit, show)
-
     def cpu(self):
         """Seconds of processor time that it has used, with whatever it runs under."""
         total = 0
@@ -243,33 +295,11 @@ class Machine:
         if self.process.poll() is not None:
             raise VmDied(f"the VM {self.name} ended")
 
-    def blocked(self):
-        """Where the tasks of a hanging VM are, as its kernel tells."""
-        try:
-            serial = self.side.send(
-                "for p in /proc/[0-9]*; do s=$(sed -n 's/^State:.//p' $p/status); case $s in D*|S*) "
-                "[ -s $p/cmdline ] && echo \"$p $(cut -c1-60 $p/comm) $s\" && "
-                "for t in $p/task/*; do head -n 8 $t/stack | sed 's/^/   /'; echo; done;; esac; done", 20)
-            return self.side.result(serial, 20).text
-        except (VmDied, OSError) as error:
-            return str(error)
-
-    def must(self, command, limit=30):
-        """A command that has to succeed for anything else to make sense."""
-        result = self.run(command, limit)
-        if result.status:
-            raise VmDied(f"{self.name}: '{command}' failed ({result.status}):\n{result.text}")
-        return result
-
-    def console(self):
-        with open(self.console_path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-
     def kill(self):
         """Ends it as a crash would."""
         self.kill_process()
         self.process.wait()
-        self._hang_up()
+        self.hang_up()
 
     def kill_process(self, number=signal.SIGKILL):
         try:
@@ -280,13 +310,8 @@ class Machine:
         except ProcessLookupError:
             pass
 
-    def _hang_up(self):
-        for channel in (self.main, self.side):
-            if channel.sock:
-                channel.sock.close()
-
     def stop(self):
-        self._hang_up()
+        self.hang_up()
         if self.process and self.process.poll() is None:
             try:
                 self.kill_process(signal.SIGTERM)

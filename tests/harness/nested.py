@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Guest VMs that QEMU and KVM of the host's VM run.
+
+    this machine -- socket -- virtio port of the host VM -- pipe of the QEMU in it
+        -- virtio port of the guest VM -- agent
+
+The console goes the same way, so whoever deals with a VM of a bed need not know
+where it runs."""
+
+import time
+
+from vm import KERNEL_ARGS, Vm, VmDied
+
+INNER = "/usr/lib/vgpu-test/inner"
+# Seconds between looks whether one that says nothing is alive.
+LOOK = 5
+
+
+def inner_ports(names):
+    """QEMU arguments for a host VM: what the guest VMs of these names talk through."""
+    arguments = []
+    for name in names:
+        for what in ("agent", "side"):
+            arguments += ["-chardev", f"socket,id={name}.{what},path=/out/{name}.{what},server=on,wait=off"]
+        arguments += ["-chardev", f"file,id={name}.console,path=/out/{name}.console"]
+        for what in ("agent", "side", "console"):
+            arguments += ["-device", f"virtserialport,chardev={name}.{what},name=inner.{name}.{what}"]
+    return arguments
+
+
+def inner_disks(kernel):
+    """Disks of a host VM: what boots guest VMs with that kernel, see guest/inner."""
+    return [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload)]
+
+
+class Inner(Vm):
+    """A VM inside another one."""
+
+    def __init__(self, rundir, name, host, cid, version):
+        """
+        host: the Machine that it runs in
+        cid: its vsock address
+        version: its kernel
+        """
+        super().__init__(rundir, name, slow=2)
+        self.host = host
+        self.cid = cid
+        self.version = version
+        self.looked = time.monotonic()
+
+    def start(self):
+        # The host's QEMU wants to find us there.
+        self.connect(time.monotonic() + 10)
+        self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} "
+                       f"'{KERNEL_ARGS} vgpu.role={self.name}'", 30)
+
+    def cpu(self):
+        """The host's machine counts it."""
+        return 0
+
+    def check_alive(self):
+        self.host.check_alive()
+        if time.monotonic() < self.looked + LOOK:
+            return
+        result = self.host.side.result(self.host.side.send(f"{INNER} alive {self.name}"))
+        self.looked = time.monotonic()
+        if result.status:
+            raise VmDied(f"the VM {self.name} ended: {result.text}")
+
+    def kill(self):
+        """Ends it as a crash would."""
+        self.host.must(f"{INNER} kill {self.name}")
+        self.hang_up()
+
+    def kill_process(self):
+        """It ends with the host's machine."""
+
+    def stop(self):
+        """Likewise."""
+        self.hang_up()

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * mock_hunt DEVICE MARK SECONDS: makes buffers of a mock device, maps them, lets
+ * the program and the device write to them, the driver move them, unmaps and frees
+ * them, and reads what is there at every step. There must be exactly what was
+ * written last: what the program writes bears its MARK (1 to 255), so that bytes
+ * of another one that hunts at the same time are known for what they are.
+ *
+ * Prints what was done. Exit status 1 if there was anything else.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vgpu_mock.h"
+#include "vgpu_mock_pattern.h"
+
+#define PAGE		4096UL
+#define BUFFERS		8
+#define MAX_PAGES	64
+#define WORDS		(MAX_PAGES * PAGE / sizeof(uint64_t))
+/* The upper half of what programs write; then come the mark and a number. */
+#define MAGIC		0x68756e74ULL
+
+struct buffer {
+	uint32_t id;
+	uint64_t words;
+	uint64_t offset;		/* for mmap() */
+	volatile uint64_t *memory;	/* NULL: not mapped */
+	uint64_t expected[WORDS];
+};
+
+static struct buffer buffers[BUFFERS];
+static int device;
+static unsigned int mark;
+static uint64_t serial;
+static struct {
+	uint64_t maps, moves, frees, fills, words, wrong;
+} done;
+
+static uint64_t chance(uint64_t below)
+{
+	static uint64_t state;
+
+	state = vgpu_mock_mix64(state + mark);
+	return state % below;
+}
+
+static void must(unsigned long cmd, void *argument, const char *what)
+{
+	if (ioctl(device, cmd, argument))
+		err(2, "%s", what);
+}
+#define MUST(cmd, argument)	must(VGPU_MOCK_IOC_##cmd, argument, #cmd)
+
+static void found(const struct buffer *buffer, uint64_t i, uint64_t word)
+{
+	if (done.wrong++ > 3)
+		return;
+	printf("buffer %u, word %llu: 0x%016llx instead of 0x%016llx", buffer->id,
+	       (unsigned long long)i, (unsigned long long)word,
+	       (unsigned long long)buffer->expected[i]);
+	if (word >> 32 == MAGIC && ((word >> 24) & 0xff) != mark)
+		printf(", which is %u's", (unsigned int)(word >> 24) & 0xff);
+	printf("\n");
+}
+
+/* Some words of a buffer: @first of them and how many. */
+static uint64_t part(const struct buffer *buffer, uint64_t *first)
+{
+	*first = chance(buffer->words);
+	return 1 + chance(buffer->words - *first);
+}
+
+static void check(struct buffer *buffer, uint64_t first, uint64_t count)
+{
+	uint64_t i, word;
+
+	for (i = first; i < first + count; i++) {
+		word = buffer->memory[i];
+		if (word != buffer->expected[i])
+			found(buffer, i, word);
+	}
+	done.words += count;
+}
+
+static void map(struct buffer *buffer)
+{
+	void *memory = mmap(NULL, buffer->words * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+			    MAP_SHARED, device, buffer->offset);
+
+	if (memory == MAP_FAILED)
+		err(2, "mmap");
+	buffer->memory = memory;
+	done.maps++;
+	/* All of it: what is new is zero, what was there is as it was. */
+	check(buffer, 0, buffer->words);
+}
+
+static void unmap(struct buffer *buffer)
+{
+	if (munmap((void *)buffer->memory, buffer->words * sizeof(uint64_t)))
+		err(2, "munmap");
+	buffer->memory = NULL;
+}
+
+static void begin(struct buffer *buffer)
+{
+	struct vgpu_mock_buf_create create = {
+		.size = (1 + chance(MAX_PAGES)) * PAGE,
+		.flavour = chance(VGPU_MOCK_BUF_VMALLOC + 1),
+	};
+
+	MUST(BUF_CREATE, &create);
+	buffer->id = create.out_id;
+	buffer->offset = create.out_offset;
+	buffer->words = create.size / sizeof(uint64_t);
+	memset(buffer->expected, 0, sizeof(buffer->expected));
+	map(buffer);
+}
+
+static void end(struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id };
+
+	/* Whichever goes first. */
+	if (buffer->memory && chance(2))
+		unmap(buffer);
+	MUST(BUF_DESTROY, &range);
+	if (buffer->memory) {
+		check(buffer, 0, buffer->words);
+		unmap(buffer);
+	}
+	buffer->id = 0;
+	done.frees++;
+}
+
+static void store(struct buffer *buffer)
+{
+	uint64_t first, count = part(buffer, &first), i;
+
+	for (i = first; i < first + count; i++) {
+		buffer->expected[i] = MAGIC << 32 | mark << 24 | (++serial & 0xffffff);
+		buffer->memory[i] = buffer->expected[i];
+	}
+}
+
+static void fill(struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id, .seed = mark << 24 | chance(1 << 24) };
+	uint64_t first, count = part(buffer, &first);
+
+	range.offset = first * sizeof(uint64_t);
+	range.length = count * sizeof(uint64_t);
+	MUST(BUF_FILL, &range);
+	vgpu_mock_pattern(buffer->expected + first, range.length, range.seed, range.offset);
+	done.fills++;
+}
+
+static void sum(struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = {
+		.id = buffer->id, .length = buffer->words * sizeof(uint64_t),
+	};
+
+	MUST(BUF_SUM, &range);
+	if (range.out_sum != vgpu_mock_sum(VGPU_MOCK_SUM_INIT, buffer->expected, range.length)) {
+		done.wrong++;
+		printf("the device has other bytes in buffer %u\n", buffer->id);
+	}
+	done.words += buffer->words;
+}
+
+static void step(struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id };
+	uint64_t first, count;
+
+	if (!buffer->id) {
+		begin(buffer);
+		return;
+	}
+	if (!buffer->memory) {
+		map(buffer);
+		return;
+	}
+	switch (chance(16)) {
+	case 0:
+		end(buffer);
+		break;
+	case 1:
+		unmap(buffer);
+		break;
+	case 2 ... 4:
+		MUST(BUF_INVALIDATE, &range);
+		done.moves++;
+		break;
+	case 5 ... 7:
+		fill(buffer);
+		break;
+	case 8 ... 9:
+		sum(buffer);
+		break;
+	case 10 ... 12:
+		store(buffer);
+		break;
+	default:
+		count = part(buffer, &first);
+		check(buffer, first, count);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	time_t until;
+	int i;
+
+	if (argc != 4)
+		errx(2, "usage: mock_hunt DEVICE MARK SECONDS");
+	device = open(argv[1], O_RDWR | O_CLOEXEC);
+	if (device < 0)
+		err(2, "%s", argv[1]);
+	mark = atoi(argv[2]) & 0xff;
+	until = time(NULL) + atoi(argv[3]);
+	while (time(NULL) < until && !done.wrong)
+		step(&buffers[chance(BUFFERS)]);
+	for (i = 0; i < BUFFERS; i++)
+		if (buffers[i].id)
+			end(&buffers[i]);
+	printf("%llu maps, %llu moves, %llu fills, %llu frees, %llu words checked, %llu wrong\n",
+	       (unsigned long long)done.maps, (unsigned long long)done.moves,
+	       (unsigned long long)done.fills, (unsigned long long)done.frees,
+	       (unsigned long long)done.words, (unsigned long long)done.wrong);
+	return done.wrong ? 1 : 0;
+}
