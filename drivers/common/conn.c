@@ -74,6 +74,13 @@ static void conn_write_space(struct sock *sk)
 
 static void conn_state_change(struct sock *sk)
 {
+	struct vgpu_conn *conn;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	conn = sk->sk_user_data;
+	if (conn)
+		WRITE_ONCE(conn->state_changed, true);
+	read_unlock_bh(&sk->sk_callback_lock);
 	conn_changed(sk, true, true);
 }
 
@@ -326,21 +333,35 @@ bool vgpu_conn_readable(struct vgpu_conn *conn)
 	return READ_ONCE(conn->readable) || READ_ONCE(conn->down);
 }
 
-/* Return: bytes, 0 for the end, -EAGAIN. */
+/*
+ * An attempt costs a round of the sock's lock, so there is none where it can find nothing:
+ * fewer bytes than asked for are all there were (virtio_transport_stream_do_dequeue()).
+ * What came before them may be the end, which only another attempt tells.
+ *
+ * Return: bytes, 0 for the end, -EAGAIN.
+ */
 static int conn_try_recv(struct vgpu_conn *conn, void *buf, size_t len)
 {
 	struct kvec vec = { .iov_base = buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
+	bool changed;
 	int ret;
 
 	if (READ_ONCE(conn->down))
 		return 0;
+	if (!READ_ONCE(conn->readable))
+		return -EAGAIN;
+	changed = xchg(&conn->state_changed, false);
 	WRITE_ONCE(conn->readable, false);
 	/* A callback sets the flag after it made bytes visible: clear, then look. */
 	smp_mb();
 	ret = kernel_recvmsg(conn->sock, &msg, &vec, 1, len, MSG_DONTWAIT);
 	if (ret > 0) {
 		conn->rx_bytes += ret;
+		if (changed)
+			WRITE_ONCE(conn->state_changed, true);
+		if (ret == len || READ_ONCE(conn->state_changed))
+			WRITE_ONCE(conn->readable, true);
 		return ret;
 	}
 	if (ret == -EAGAIN)

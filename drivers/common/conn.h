@@ -25,7 +25,8 @@ struct sock;
  * @event: called in atomic context whenever bytes or the end may have arrived;
  *	may be NULL; set before attach
  * @event_data: its argument
- * @readable: something arrived since the last attempt to receive
+ * @readable: an attempt to receive may find something
+ * @state_changed: likewise the end, behind whatever bytes it finds
  * @writable: room appeared since the last attempt to send
  * @rbuf: bytes received ahead of what was asked for (one receiver at a time)
  * @rpos: first of them
@@ -44,6 +45,7 @@ struct vgpu_conn {
 	wait_queue_head_t send_wait;
 	bool down;
 	bool readable;
+	bool state_changed;
 	bool writable;
 	void (*event)(void *data);
 	void *event_data;
