@@ -29,6 +29,8 @@ struct vm_area_struct;
  * @lock: guards what follows
  * @spans: parts of it with the number of VMAs that cover each, in order; what has
  *	ended at the host has none, and never again
+ * @run_first: page from which the program read on
+ * @run_end: behind the last one that it used since
  * @ahead_next: page at which a fault counts as sequential
  * @ahead: pages that the last fault fetched
  * @error: why the page at @error_index could not be fetched: the next fault
@@ -45,6 +47,8 @@ struct vgpu_mapping {
 	u32 flags;
 	spinlock_t lock;
 	struct list_head spans;
+	pgoff_t run_first;
+	pgoff_t run_end;
 	pgoff_t ahead_next;
 	u32 ahead;
 	int error;

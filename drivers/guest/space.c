@@ -135,8 +135,8 @@ static void space_settle_gone(struct list_head *gone)
 /* Forget clean pages from @first to @last. */
 static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last)
 {
+	unsigned long index, gone_first = ULONG_MAX, gone_last = 0;
 	struct vgpu_page *page;
-	unsigned long index;
 	LIST_HEAD(gone);
 
 	mutex_lock(&space->lock);
@@ -145,6 +145,8 @@ static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t la
 			continue;
 		xa_erase(&space->pages, index);
 		list_add(&page->node, &gone);
+		gone_first = min(gone_first, index);
+		gone_last = index;
 	}
 	/*
 	 * PTEs are put in under the lock only, so none of these pages comes
@@ -152,8 +154,8 @@ static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t la
 	 */
 	if (!list_empty(&gone)) {
 		space_settle_gone(&gone);
-		/* The number of all pages there can be wraps to 0, which means all. */
-		unmap_mapping_pages(space->inode->i_mapping, first, last - first + 1, false);
+		unmap_mapping_pages(space->inode->i_mapping, gone_first,
+				    gone_last - gone_first + 1, false);
 	}
 	mutex_unlock(&space->lock);
 
@@ -330,19 +332,38 @@ static int space_insert(struct vgpu_space *space, pgoff_t index, const void *byt
 	return ret == -EBUSY ? 0 : ret;
 }
 
-/* How many pages to fetch at @index: doubles while a program reads on. */
+/*
+ * How many pages to fetch at @index: twice as many each time while a program reads on; and
+ * where it reads again from where it began, after a call for example, as many as it used.
+ */
 static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
 {
 	pgoff_t left = vgpu_mapping_covered(mapping, index);
-	u32 nr;
+	pgoff_t nr = 1;
 
 	spin_lock(&mapping->lock);
-	nr = index == mapping->ahead_next ? min(mapping->ahead * 2, SPACE_AHEAD_MAX) : 1;
-	nr = clamp_t(pgoff_t, left, 1, max(nr, 1U));
+	if (index == mapping->ahead_next) {
+		nr = mapping->ahead * 2;
+	} else {
+		if (index == mapping->run_first)
+			nr = mapping->run_end - index;
+		mapping->run_first = index;
+		mapping->run_end = index;
+	}
+	nr = clamp_t(pgoff_t, nr, 1, min_t(pgoff_t, max(left, 1UL), SPACE_AHEAD_MAX));
 	mapping->ahead = nr;
 	mapping->ahead_next = index + nr;
 	spin_unlock(&mapping->lock);
 	return nr;
+}
+
+/* A page is used that space_ahead() may have had fetched. */
+static void space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	spin_lock(&mapping->lock);
+	if (index >= mapping->run_end && index < mapping->ahead_next)
+		mapping->run_end = index + 1;
+	spin_unlock(&mapping->lock);
 }
 
 /* Fetch @nr pages at @index into the cache; the first one counts. */
@@ -458,6 +479,8 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
+	if (page)
+		space_note_use(mapping, index);
 	/* What has ended may be another program's by now. */
 	if (space->dead || !vgpu_mapping_covered(mapping, index)) {
 		fault = VM_FAULT_SIGBUS;

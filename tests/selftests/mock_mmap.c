@@ -487,6 +487,32 @@ static void need_memory(void)
 	MUST(stream && fputs("2", stream) > 0 && !fclose(stream));
 }
 
+/* What a program reads after each call is fetched at once: as much as it read before. */
+DIFF_TEST(same_pages_after_each_call)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 64 * PAGE);
+	char *memory = map(fd, 64 * PAGE, buf_offset);
+	/* The last rounds read less. */
+	const unsigned int pages[] = { 5, 5, 5, 3, 3 };
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		long long trips, bytes;
+
+		fill(fd, id, 0, 64 * PAGE, i);
+		trips = forward_counter(fd, "round_trips");
+		bytes = forward_counter(fd, "bytes_in");
+		log_bytes("memory", memory, pages[i] * PAGE);
+		if (!forwarded || !i)
+			continue;
+		trips = forward_counter(fd, "round_trips") - trips;
+		bytes = forward_counter(fd, "bytes_in") - bytes;
+		CHECK(trips == 1);
+		CHECK(bytes < (long long)(pages[i - 1] + 1) * PAGE);
+	}
+}
+
 /*
  * Half a gigabyte, a page here and a page there. What is only read is given back
  * when memory is needed, and fetched again; what was written stays.
