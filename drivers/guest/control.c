@@ -10,6 +10,9 @@
 
 /* A host that takes nothing for so long is as good as gone. */
 #define CONTROL_SEND_TIMEOUT_MS	10000
+/* What is not urgent waits so long for more, or until there are so many. */
+#define CONTROL_LATE_DELAY	msecs_to_jiffies(20)
+#define CONTROL_LATE_MAX	16
 
 struct control_msg {
 	struct list_head entry;
@@ -38,7 +41,8 @@ static struct control_msg *control_next(struct vgpu_control *control)
 
 static void control_send(struct work_struct *work)
 {
-	struct vgpu_control *control = container_of(work, struct vgpu_control, work);
+	struct vgpu_control *control = container_of(to_delayed_work(work), struct vgpu_control,
+						    work);
 	struct vgpu_host *host = container_of(control, struct vgpu_host, control);
 	struct control_msg *msg;
 
@@ -66,23 +70,40 @@ static struct control_msg *control_alloc(u16 type, size_t len)
 	return msg;
 }
 
-/* Takes @msg over. The order of numbers is that of the queue. */
-static void control_queue(struct vgpu_host *host, struct control_msg *msg)
+/*
+ * Takes @msg over. The order of numbers is that of the queue.
+ * @late: no call has to come after it, so that it may wait for others
+ */
+static void control_queue(struct vgpu_host *host, struct control_msg *msg, bool late)
 {
 	struct vgpu_control *control = &host->control;
 
 	spin_lock(&control->lock);
 	if (!control->closed) {
-		if (msg->sequenced) {
-			msg->hdr.seq = cpu_to_le64(control->seq + 1);
-			WRITE_ONCE(control->seq, control->seq + 1);
-		}
+		if (msg->sequenced)
+			msg->hdr.seq = cpu_to_le64(++control->seq);
+		if (!late)
+			WRITE_ONCE(control->needed, control->seq);
 		list_add_tail(&msg->entry, &control->queue);
-		queue_work(control_wq, &control->work);
+		if (late && ++control->late < CONTROL_LATE_MAX) {
+			queue_delayed_work(control_wq, &control->work, CONTROL_LATE_DELAY);
+		} else {
+			control->late = 0;
+			mod_delayed_work(control_wq, &control->work, 0);
+		}
 		msg = NULL;
 	}
 	spin_unlock(&control->lock);
 	kfree(msg);
+}
+
+static struct control_msg *control_alloc_close(u32 object)
+{
+	struct control_msg *msg = control_alloc(VGPU_MSG_CLOSE, sizeof(msg->close));
+
+	msg->sequenced = true;
+	msg->close.object = cpu_to_le32(object);
+	return msg;
 }
 
 /**
@@ -92,11 +113,19 @@ static void control_queue(struct vgpu_host *host, struct control_msg *msg)
  */
 void vgpu_control_close(struct vgpu_host *host, u32 object)
 {
-	struct control_msg *msg = control_alloc(VGPU_MSG_CLOSE, sizeof(msg->close));
+	control_queue(host, control_alloc_close(object), false);
+}
 
-	msg->sequenced = true;
-	msg->close.object = cpu_to_le32(object);
-	control_queue(host, msg);
+/**
+ * vgpu_control_close_late - likewise, of an object whose end nobody can see
+ * @host: the host
+ * @object: number of the object
+ *
+ * Calls that are made now may overtake it.
+ */
+void vgpu_control_close_late(struct vgpu_host *host, u32 object)
+{
+	control_queue(host, control_alloc_close(object), true);
 }
 
 /**
@@ -114,7 +143,7 @@ void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len)
 	msg->unmap.session = cpu_to_le64(session);
 	msg->unmap.addr = cpu_to_le64(addr);
 	msg->unmap.len = cpu_to_le64(len);
-	control_queue(host, msg);
+	control_queue(host, msg, false);
 }
 
 /**
@@ -129,7 +158,7 @@ void vgpu_control_session_close(struct vgpu_host *host, u64 session)
 
 	msg->sequenced = true;
 	msg->session_close.session = cpu_to_le64(session);
-	control_queue(host, msg);
+	control_queue(host, msg, false);
 }
 
 static void control_queue_hdr(struct vgpu_host *host, u16 type, u64 seq)
@@ -137,7 +166,7 @@ static void control_queue_hdr(struct vgpu_host *host, u16 type, u64 seq)
 	struct control_msg *msg = control_alloc(type, sizeof(msg->hdr));
 
 	msg->hdr.seq = cpu_to_le64(seq);
-	control_queue(host, msg);
+	control_queue(host, msg, false);
 }
 
 /* Asks the host for a sign of life. */
@@ -155,7 +184,7 @@ void vgpu_control_pong(struct vgpu_host *host, u64 seq)
 /* Number of the last message that a call made now has to come after. */
 u64 vgpu_control_seq(struct vgpu_host *host)
 {
-	return READ_ONCE(host->control.seq);
+	return READ_ONCE(host->control.needed);
 }
 
 /* Begins with an empty queue. */
@@ -163,7 +192,7 @@ void vgpu_control_init(struct vgpu_control *control)
 {
 	spin_lock_init(&control->lock);
 	INIT_LIST_HEAD(&control->queue);
-	INIT_WORK(&control->work, control_send);
+	INIT_DELAYED_WORK(&control->work, control_send);
 }
 
 /* Nothing is sent any more. The connection is down, so no send waits. */
@@ -174,7 +203,7 @@ void vgpu_control_end(struct vgpu_control *control)
 	spin_lock(&control->lock);
 	control->closed = true;
 	spin_unlock(&control->lock);
-	cancel_work_sync(&control->work);
+	cancel_delayed_work_sync(&control->work);
 	while ((msg = control_next(control)))
 		kfree(msg);
 }

@@ -16,8 +16,10 @@ struct vgpu_host;
 
 /**
  * struct vgpu_control - the queue of one control connection
- * @lock: guards @seq, @queue and @closed
+ * @lock: guards all but @work
  * @seq: number of the last CLOSE, UNMAP or SESSION_CLOSE
+ * @needed: number of the last one of these that calls have to come after
+ * @late: how many came that are not urgent, since the last that was sent at once
  * @queue: messages to be sent, in order
  * @closed: nothing is taken any more
  * @work: sends
@@ -25,9 +27,11 @@ struct vgpu_host;
 struct vgpu_control {
 	spinlock_t lock;
 	u64 seq;
+	u64 needed;
+	unsigned int late;
 	struct list_head queue;
 	bool closed;
-	struct work_struct work;
+	struct delayed_work work;
 };
 
 int vgpu_control_global_init(void);
@@ -35,6 +39,7 @@ void vgpu_control_global_exit(void);
 void vgpu_control_init(struct vgpu_control *control);
 void vgpu_control_end(struct vgpu_control *control);
 void vgpu_control_close(struct vgpu_host *host, u32 object);
+void vgpu_control_close_late(struct vgpu_host *host, u32 object);
 void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len);
 void vgpu_control_session_close(struct vgpu_host *host, u64 session);
 void vgpu_control_ping(struct vgpu_host *host, u64 seq);

@@ -168,14 +168,20 @@ void vgpu_object_put(struct vgpu_object *object)
  * vgpu_object_release - its file is closed
  * @object: the object; the file's reference is put
  *
- * If that was the last one, waits killably for the host to close its file too.
+ * If that was the last one, waits killably for the host to close its file too: a
+ * device may be open to one at a time only. Not for a fence: programs close one with
+ * each frame, and nothing is freed with it that can be seen.
  */
 void vgpu_object_release(struct vgpu_object *object)
 {
 	if (!kref_put(&object->ref, object_unhash))
 		return;
-	if (!object_close_wait(object))
+	if (object->kind == VGPU_OBJECT_SYNC_FILE) {
+		atomic64_inc(&object->export->stats.calls);
+		vgpu_control_close_late(object->host, object->id);
+	} else if (!object_close_wait(object)) {
 		vgpu_control_close(object->host, object->id);
+	}
 	object_free(object);
 }
 

@@ -6,7 +6,8 @@
 #include <drm.h>
 #include <drm_mode.h>
 
-#include "vgpu_diff.h"
+#include "drm_node.h"
+#include "tool.h"
 
 #include <linux/dma-buf.h>
 #include <linux/kcmp.h>
@@ -251,6 +252,32 @@ DIFF_TEST_NODE(sync_files, "VGEM_CARD", 60)
 	LOG_CALL(poll(&pollfd, 1, 5000));
 	LOG_CALL(wait(&status) > 0 && !status);
 	log_fence(merge.fence);
+}
+
+/* A fence a frame: nobody waits for its end, but it ends. */
+DIFF_TEST_NODE(fences_that_end, "VGEM_CARD", 60)
+{
+	int fd = open_device(O_RDWR);
+	int buf = export_fd(fd, create_dumb(fd));
+	long objects = tool_counter("objects");
+	long long trips, calls;
+	unsigned int i;
+
+	drm_node = "VGEM_CARD";
+	trips = drm_counter("round_trips");
+	calls = drm_counter("calls");
+	for (i = 0; i < 100; i++)
+		LOG_CALL(close(export_fence(buf, DMA_BUF_SYNC_READ)));
+	if (!forwarded)
+		return;
+	CHECK(trips >= 0 && drm_counter("round_trips") == trips + 100);
+	CHECK(calls >= 0 && drm_counter("calls") == calls + 200);
+	/* In a pair the host is another machine. */
+	if (objects < 0)
+		return;
+	for (i = 0; i < 500 && tool_counter("objects") != objects; i++)
+		sleep_ms(10);
+	CHECK(i < 500);
 }
 
 /* --- syncobjs ------------------------------------------------------------- */
