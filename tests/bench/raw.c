@@ -13,7 +13,6 @@
 
 #include "raw.h"
 
-#define MSG_LEN		64
 #define CHUNK		65536
 #define BUFFER_LEN	(1ULL << 20)
 
@@ -38,7 +37,7 @@ static int vsock_socket(void)
 	return fd;
 }
 
-static int read_all(int fd, void *buf, size_t len)
+int raw_read(int fd, void *buf, size_t len)
 {
 	size_t done = 0;
 
@@ -52,7 +51,7 @@ static int read_all(int fd, void *buf, size_t len)
 	return 0;
 }
 
-static void write_all(int fd, const void *buf, size_t len)
+void raw_write(int fd, const void *buf, size_t len)
 {
 	size_t done = 0;
 
@@ -73,30 +72,27 @@ static void sink(int fd, uint64_t len)
 	while (len) {
 		size_t part = len < CHUNK ? len : CHUNK;
 
-		if (read_all(fd, buf, part))
+		if (raw_read(fd, buf, part))
 			return;
 		len -= part;
 	}
-	write_all(fd, buf, 1);
+	raw_write(fd, buf, 1);
 }
 
-static void pong(int listener)
+static void pong(int fd)
 {
-	uint64_t msg[MSG_LEN / 8];
-	int fd = accept(listener, NULL, NULL);
+	uint64_t msg[RAW_LEN / 8];
 
-	if (fd < 0)
-		err(1, "accept");
-	while (!read_all(fd, msg, sizeof(msg))) {
+	while (!raw_read(fd, msg, sizeof(msg))) {
 		if (msg[0])
 			sink(fd, msg[0]);
 		else
-			write_all(fd, msg, sizeof(msg));
+			raw_write(fd, msg, sizeof(msg));
 	}
 	_exit(0);
 }
 
-int raw_connect(void)
+void raw_pair(int ends[2])
 {
 	struct sockaddr_vm addr = {
 		.svm_family = AF_VSOCK,
@@ -105,33 +101,44 @@ int raw_connect(void)
 	};
 	socklen_t len = sizeof(addr);
 	int listener = vsock_socket();
-	int fd = vsock_socket();
-	pid_t pid;
 
 	if (bind(listener, (struct sockaddr *)&addr, sizeof(addr)) || listen(listener, 1) ||
 	    getsockname(listener, (struct sockaddr *)&addr, &len))
 		err(1, "vsock listen");
+	addr.svm_cid = VMADDR_CID_LOCAL;
+	ends[0] = vsock_socket();
+	if (connect(ends[0], (struct sockaddr *)&addr, sizeof(addr)))
+		err(1, "vsock connect");
+	ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (ends[1] < 0)
+		err(1, "accept");
+	close(listener);
+}
+
+int raw_connect(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	raw_pair(ends);
 	pid = fork();
 	if (pid < 0)
 		err(1, "fork");
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(fd);
-		pong(listener);
+		close(ends[0]);
+		pong(ends[1]);
 	}
-	addr.svm_cid = VMADDR_CID_LOCAL;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		err(1, "vsock connect");
-	close(listener);
-	return fd;
+	close(ends[1]);
+	return ends[0];
 }
 
 void raw_ping(int fd, int count)
 {
-	char buf[MSG_LEN] = "";
+	char buf[RAW_LEN] = "";
 
 	while (count--) {
-		if (write(fd, buf, sizeof(buf)) != sizeof(buf) || read_all(fd, buf, sizeof(buf)))
+		if (write(fd, buf, sizeof(buf)) != sizeof(buf) || raw_read(fd, buf, sizeof(buf)))
 			err(1, "ping");
 	}
 }
@@ -139,14 +146,14 @@ void raw_ping(int fd, int count)
 void raw_stream(int fd, size_t len)
 {
 	static char buf[CHUNK];
-	uint64_t msg[MSG_LEN / 8] = { len };
+	uint64_t msg[RAW_LEN / 8] = { len };
 	size_t done, part;
 
-	write_all(fd, msg, sizeof(msg));
+	raw_write(fd, msg, sizeof(msg));
 	for (done = 0; done < len; done += part) {
 		part = len - done < CHUNK ? len - done : CHUNK;
-		write_all(fd, buf, part);
+		raw_write(fd, buf, part);
 	}
-	if (read_all(fd, buf, 1))
+	if (raw_read(fd, buf, 1))
 		err(1, "stream");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Raw vsock between two processes of one VM, with the buffer sizes that vgpu
+ * Raw vsock inside one VM, with the buffer sizes that vgpu
  * uses: what forwarding is measured against. Everything here ends the program
  * where it fails.
  */
@@ -9,8 +9,18 @@
 
 #include <stddef.h>
 
+/* Of a ping and of a pong. */
+#define RAW_LEN	64
+
 /* Return: microseconds, from some point in time on. */
 double raw_now_us(void);
+
+/* raw_pair - both ends of a connection */
+void raw_pair(int ends[2]);
+
+/* Return: 0 when all @len bytes came, -1 for the end. */
+int raw_read(int fd, void *buf, size_t len);
+void raw_write(int fd, const void *buf, size_t len);
 
 /**
  * raw_connect - start a process that answers

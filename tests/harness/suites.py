@@ -101,7 +101,7 @@ class Programs(Suite):
             if only is not None and program not in only:
                 continue
             start = time.monotonic()
-            result = run(f"{piglit_environment()} timeout 100 bin/{program} -auto -fbo 2>&1", 120)
+            result = run(f"{piglit_environment()} timeout -k 5 100 bin/{program} -auto -fbo 2>&1", 120)
             verdicts = re.findall(r'PIGLIT: \{"result": "(\w+)"', result.text)
             subtests = re.findall(r'PIGLIT: \{"subtest": \{"(.*)" : "(\w+)"', result.text)
             verdict = verdicts[-1] if verdicts else f"crash ({result.status})"
