@@ -138,6 +138,28 @@ static int check_event(const void *msg, size_t len, const struct vgpu_wire_limit
 	return m->event && !m->reserved ? 0 : -EPROTO;
 }
 
+static int check_window(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_window_info *m = msg;
+	u64 size = le64_to_cpu(m->size);
+
+	/* Header and one page, at least. */
+	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window ||
+	    (size && (size < 2 * VGPU_PAGE_SIZE || !page_range_ok(0, size))))
+		return -EPROTO;
+	return 0;
+}
+
+static int check_window_part(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_window_part *m = msg;
+
+	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window || !m->offset ||
+	    !page_range_ok(le64_to_cpu(m->offset), le64_to_cpu(m->len)))
+		return -EPROTO;
+	return 0;
+}
+
 static int check_fetch(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_fetch *m = msg;
@@ -201,6 +223,10 @@ static const struct msg_rule msg_rules[] = {
 	[VGPU_MSG_PING]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
 	[VGPU_MSG_PONG]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
 	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), false, SEQ_NONE, check_event },
+	[VGPU_MSG_WINDOW]	 = { SIZE(window_info), false, SEQ_NONE, check_window },
+	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
+	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
+	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
 
 	[VGPU_MSG_CALL]		 = { SIZE(call), true, SEQ_COUNTED, NULL },
 	[VGPU_MSG_REPLY]	 = { SIZE(reply), true, SEQ_COUNTED, NULL },

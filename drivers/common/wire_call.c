@@ -223,7 +223,18 @@ static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
 	}
 }
 
-static int call_check_mmap(const struct vgpu_args_mmap *args)
+/* A place in a window, or none. */
+static bool mmap_window_ok(const struct vgpu_args_mmap *args,
+			   const struct vgpu_wire_limits *limits)
+{
+	if (!args->window)
+		return !args->window_offset;
+	return (limits->features & VGPU_FEATURE_WINDOW) && args->window_offset &&
+		page_range_ok(le64_to_cpu(args->window_offset), le64_to_cpu(args->len));
+}
+
+static int call_check_mmap(const struct vgpu_args_mmap *args,
+			   const struct vgpu_wire_limits *limits)
 {
 	u64 len = le64_to_cpu(args->len);
 	u32 flags = le32_to_cpu(args->flags);
@@ -231,8 +242,7 @@ static int call_check_mmap(const struct vgpu_args_mmap *args)
 	if (!page_range_ok(le64_to_cpu(args->addr), len) ||
 	    !page_range_ok(le64_to_cpu(args->offset), len) ||
 	    (le32_to_cpu(args->prot) & ~(PROT_READ | PROT_WRITE | PROT_EXEC)) ||
-	    (flags != MAP_SHARED && flags != MAP_PRIVATE) ||
-	    !raw_ok(args->reserved, ARRAY_SIZE(args->reserved)))
+	    (flags != MAP_SHARED && flags != MAP_PRIVATE) || !mmap_window_ok(args, limits))
 		return -EPROTO;
 	return 0;
 }
@@ -263,7 +273,8 @@ static u64 call_feature(u16 op)
 }
 
 /* How many segments and fixups, with or without an object, and the arguments. */
-static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_fixups)
+static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_fixups,
+			 const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_call *call = view->call;
 	const __le64 *raw = call->args.raw;
@@ -298,7 +309,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 			!(le32_to_cpu(call->args.poll.events) & ~VGPU_POLL_EVENTS) &&
 			raw_ok(raw + 1, nr_raw - 1) ? 0 : -EPROTO;
 	case VGPU_OP_MMAP:
-		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap);
+		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap, limits);
 	case VGPU_OP_READ_PAGES:
 		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
 			raw_ok(raw + 2, nr_raw - 2) &&
@@ -339,7 +350,7 @@ int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire
 	view->data = (const u8 *)msg + fixed;
 	if (call_check_segs(view, nr_segs, msg_len - fixed, limits) ||
 	    call_check_fixups(view, nr_fixups, limits) ||
-	    call_check_op(view, nr_segs, nr_fixups))
+	    call_check_op(view, nr_segs, nr_fixups, limits))
 		return -EPROTO;
 	return 0;
 }

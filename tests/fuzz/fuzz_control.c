@@ -60,6 +60,21 @@ static void use(const void *msg, const struct vgpu_wire_limits *limits)
 		use_range(le64_to_cpu(m->addr), le64_to_cpu(m->len));
 		break;
 	}
+	case VGPU_MSG_WINDOW: {
+		const struct vgpu_window_info *m = msg;
+
+		FUZZ_ASSERT(m->window && !(le64_to_cpu(m->size) % VGPU_PAGE_SIZE));
+		break;
+	}
+	case VGPU_MSG_UNBIND:
+	case VGPU_MSG_UNBOUND:
+	case VGPU_MSG_INVALIDATE: {
+		const struct vgpu_window_part *m = msg;
+
+		FUZZ_ASSERT(m->window && m->offset);
+		use_range(le64_to_cpu(m->offset), le64_to_cpu(m->len));
+		break;
+	}
 	case VGPU_MSG_FETCH: {
 		const struct vgpu_fetch *m = msg;
 

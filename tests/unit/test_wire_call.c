@@ -257,6 +257,14 @@ static const struct wire_case call_poll[] = {
 	ARGS(poll, reserved2[4], 1, false),
 };
 
+static const struct wire_case call_mmap_window[] = {
+	ARGS(mmap, window, ~0ULL, true),
+	ARGS(mmap, window, 0, false),
+	ARGS(mmap, window_offset, 0, false),
+	ARGS(mmap, window_offset, 0x1008, false),
+	ARGS(mmap, window_offset, -0x1000ULL, false),
+};
+
 static const struct wire_case call_mmap[] = {
 	ARGS(mmap, addr, 0x7f0000001008, false),
 	ARGS(mmap, addr, -4096ULL, false),
@@ -274,8 +282,8 @@ static const struct wire_case call_mmap[] = {
 	ARGS(mmap, flags, 0, false),
 	ARGS(mmap, flags, MAP_SHARED | MAP_PRIVATE, false),
 	ARGS(mmap, flags, MAP_SHARED | MAP_FIXED, false),
-	ARGS(mmap, reserved[0], 1, false),
-	ARGS(mmap, reserved[1], 1, false),
+	ARGS(mmap, window, 1, false),
+	ARGS(mmap, window_offset, 0x1000, false),
 };
 
 static const struct wire_case call_read_pages[] = {
@@ -447,6 +455,7 @@ static void test_features(void)
 		{ "call_ioctl_page", VGPU_FEATURE_DEMAND },
 		{ "call_ioctl_nested", VGPU_FEATURE_DEMAND },
 		{ "call_mmap", VGPU_FEATURE_COPY_MMAP },
+		{ "call_mmap_window", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
 		{ "call_read_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_write_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_ioctl_seg", 0 },
@@ -501,6 +510,7 @@ int main(void)
 	WIRE_CASES("call_llseek", call_llseek);
 	WIRE_CASES("call_poll", call_poll);
 	WIRE_CASES("call_mmap", call_mmap);
+	WIRE_CASES("call_mmap_window", call_mmap_window);
 	WIRE_CASES("call_read_pages", call_read_pages);
 	WIRE_CASES("call_write_pages", call_write_pages);
 	test_extra();

@@ -130,6 +130,24 @@ static const struct wire_case event[] = {
 	BAD(vgpu_event_signal, reserved, 1),
 };
 
+static const struct wire_case window[] = {
+	BAD(vgpu_window_info, window, 0),
+	GOOD(vgpu_window_info, size, 0),
+	GOOD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE),
+	BAD(vgpu_window_info, size, VGPU_PAGE_SIZE),
+	BAD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE + 1),
+};
+
+static const struct wire_case window_part[] = {
+	BAD(vgpu_window_part, window, 0),
+	BAD(vgpu_window_part, offset, 0),
+	BAD(vgpu_window_part, offset, 0x1001),
+	BAD(vgpu_window_part, offset, -0x2000ULL),
+	BAD(vgpu_window_part, len, 0),
+	BAD(vgpu_window_part, len, 0x3008),
+	BAD(vgpu_window_part, len, -0x1000ULL),
+};
+
 static const struct wire_case poll_event[] = {
 	BAD(vgpu_poll_event, object, 0),
 	BAD(vgpu_poll_event, revents, 0),
@@ -239,6 +257,23 @@ static void test_export_bus(void)
 	tap_subject("buses of an export");
 }
 
+/* What was not agreed on is no message. */
+static void test_window_feature(void)
+{
+	static const char *const names[] = { "window", "unbind", "unbound", "invalidate" };
+	struct vgpu_wire_limits limits = wire_sample_limits;
+	static struct wire_buf buf;
+	u32 i;
+
+	limits.features &= ~VGPU_FEATURE_WINDOW;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		wire_sample_find(names[i])->fill(&buf);
+		tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,
+			   "%s without the feature", names[i]);
+	}
+	tap_subject("window feature");
+}
+
 int main(void)
 {
 	WIRE_CASES("hello", hello);
@@ -252,6 +287,11 @@ int main(void)
 	WIRE_CASES("session_close", session_close);
 	WIRE_CASES("poll_event", poll_event);
 	WIRE_CASES("event", event);
+	WIRE_CASES("window", window);
+	WIRE_CASES("unbind", window_part);
+	WIRE_CASES("unbound", window_part);
+	WIRE_CASES("invalidate", window_part);
+	test_window_feature();
 	WIRE_CASES("fetch", fetch);
 	WIRE_CASES("fetched", fetched);
 	WIRE_CASES("fetched_error", fetched_error);

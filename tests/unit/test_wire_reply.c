@@ -153,7 +153,8 @@ static const struct wire_case reply_mmap[] = {
 	GOOD(vgpu_reply, out.mmap.space, ~0ULL),
 	BAD(vgpu_reply, out.mmap.offset, 8),
 	GOOD(vgpu_reply, out.mmap.flags, 0x3ff),
-	BAD(vgpu_reply, out.mmap.flags, 0x400),
+	BAD(vgpu_reply, out.mmap.flags, VGPU_MAP_WINDOW),
+	BAD(vgpu_reply, out.mmap.flags, 0x800),
 	GOOD(vgpu_reply, out.mmap.cache, VGPU_CACHE_UC),
 	BAD(vgpu_reply, out.mmap.cache, VGPU_CACHE_UC + 1),
 	BAD(vgpu_reply, out.mmap.reserved, 1),
@@ -201,7 +202,7 @@ int main(void)
 		if (!wire_samples[i].answers)
 			continue;
 		WIRE_CASES(name, any);
-		if (strcmp(name, "reply_mmap") && strcmp(name, "reply_poll"))
+		if (strncmp(name, "reply_mmap", 10) && strcmp(name, "reply_poll"))
 			WIRE_CASES(name, no_out);
 	}
 	WIRE_CASES("reply_close", zero_or_errno);

@@ -156,6 +156,38 @@ static void fill_poll_event(struct wire_buf *buf)
 	m->revents = LE32(0x41);
 }
 
+static void fill_window(struct wire_buf *buf)
+{
+	struct vgpu_window_info *m = begin(buf, VGPU_MSG_WINDOW, sizeof(*m), 0);
+
+	m->window = LE64(0x1122334455667788);
+	m->size = LE64(4ULL << 30);
+}
+
+static void fill_part(struct wire_buf *buf, u16 type)
+{
+	struct vgpu_window_part *m = begin(buf, type, sizeof(*m), 0);
+
+	m->window = LE64(0x1122334455667788);
+	m->offset = LE64(0x1000);
+	m->len = LE64(0x3000);
+}
+
+static void fill_unbind(struct wire_buf *buf)
+{
+	fill_part(buf, VGPU_MSG_UNBIND);
+}
+
+static void fill_unbound(struct wire_buf *buf)
+{
+	fill_part(buf, VGPU_MSG_UNBOUND);
+}
+
+static void fill_invalidate(struct wire_buf *buf)
+{
+	fill_part(buf, VGPU_MSG_INVALIDATE);
+}
+
 static void fill_event(struct wire_buf *buf)
 {
 	struct vgpu_event_signal *m = begin(buf, VGPU_MSG_EVENT, sizeof(*m), 0);
@@ -408,6 +440,15 @@ static void fill_call_mmap(struct wire_buf *buf)
 	call->args.mmap.flags = LE32(MAP_SHARED);
 }
 
+static void fill_call_mmap_window(struct wire_buf *buf)
+{
+	struct vgpu_call *call = (void *)buf->words;
+
+	fill_call_mmap(buf);
+	call->args.mmap.window = LE64(0x1122334455667788);
+	call->args.mmap.window_offset = LE64(0x7000);
+}
+
 static void fill_call_read_pages(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_READ_PAGES, 0);
@@ -542,6 +583,14 @@ static void fill_reply_mmap(struct wire_buf *buf)
 	reply->out.mmap.cache = LE32(VGPU_CACHE_WC);
 }
 
+static void fill_reply_mmap_window(struct wire_buf *buf)
+{
+	struct vgpu_reply *reply = (void *)buf->words;
+
+	fill_reply_mmap(buf);
+	reply->out.mmap.flags |= LE32(VGPU_MAP_WINDOW);
+}
+
 static void fill_reply_read_pages(struct wire_buf *buf)
 {
 	reply_begin(buf, VGPU_PAGE_SIZE);
@@ -560,6 +609,7 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(hello), SAMPLE(welcome), SAMPLE(refuse), SAMPLE(lane), SAMPLE(lane_ready),
 	SAMPLE(export_add), SAMPLE(export_del), SAMPLE(close), SAMPLE(unmap),
 	SAMPLE(session_close), SAMPLE(poll_event), SAMPLE(event), SAMPLE(ping),
+	SAMPLE(window), SAMPLE(unbind), SAMPLE(unbound), SAMPLE(invalidate),
 	SAMPLE(pong), SAMPLE(ack), SAMPLE(cancel), SAMPLE(fetch), SAMPLE(fetched),
 	SAMPLE(fetched_error), SAMPLE(writeback), SAMPLE(written),
 
@@ -567,14 +617,16 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(call_ioctl_fd), SAMPLE(call_ioctl_page), SAMPLE(call_ioctl_seg),
 	SAMPLE(call_ioctl_nested),
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
-	SAMPLE(call_mmap), SAMPLE(call_read_pages), SAMPLE(call_write_pages),
+	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_read_pages),
+	SAMPLE(call_write_pages),
 	SAMPLE(call_fdinfo),
 
 	REPLY(open, open), REPLY(open_error, open), REPLY(refused, ioctl_nested),
 	REPLY(close, close), REPLY(ioctl_value, ioctl_value), REPLY(ioctl_seg, ioctl_seg),
 	REPLY(ioctl_nested, ioctl_nested), REPLY(stray, ioctl_seg), REPLY(read, read),
 	REPLY(read_error, read), REPLY(write, write), REPLY(llseek, llseek),
-	REPLY(poll, poll), REPLY(mmap, mmap), REPLY(read_pages, read_pages),
+	REPLY(poll, poll), REPLY(mmap, mmap), REPLY(mmap_window, mmap_window),
+	REPLY(read_pages, read_pages),
 	REPLY(write_pages, write_pages), REPLY(fdinfo, fdinfo),
 };
 

@@ -27,7 +27,8 @@
  *     fixups got TIME and EVENT, operations FDINFO, objects SAME_DEVICE; ioctls of
  *     32-bit processes got room for their segments; an ioctl's argument may be an fd;
  *     POLL adds to what its object is armed for, and POLL_EVENT says poll(2)'s events
- *     only; exports may be media devices, and their rdev is used
+ *     only; exports may be media devices, and their rdev is used; WINDOW, UNBIND,
+ *     UNBOUND and INVALIDATE, and a MMAP may name a place in a window
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -43,7 +44,9 @@
 /* Feature bits of HELLO and WELCOME; WELCOME's are a subset of HELLO's. */
 #define VGPU_FEATURE_DEMAND	(1ULL << 0)	/* FETCH and WRITEBACK upcalls */
 #define VGPU_FEATURE_COPY_MMAP	(1ULL << 1)	/* MMAP, READ_PAGES, WRITE_PAGES */
-#define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP)
+#define VGPU_FEATURE_WINDOW	(1ULL << 2)	/* windows: messages of them, and MMAP into one */
+#define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | \
+				 VGPU_FEATURE_WINDOW)
 
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */
@@ -83,10 +86,13 @@ enum vgpu_msg_type {
 	VGPU_MSG_UNMAP		= 0x13,	/* guest, one-way, sequenced */
 	VGPU_MSG_SESSION_CLOSE	= 0x14,	/* guest, one-way, sequenced */
 	VGPU_MSG_POLL_EVENT	= 0x15,	/* host */
-	/* 0x16 is kept for windows: the guest has to unmap pages of one */
+	VGPU_MSG_INVALIDATE	= 0x16,	/* host */
 	VGPU_MSG_PING		= 0x17,	/* both */
 	VGPU_MSG_PONG		= 0x18,	/* both */
 	VGPU_MSG_EVENT		= 0x19,	/* host */
+	VGPU_MSG_WINDOW		= 0x1a,	/* host */
+	VGPU_MSG_UNBIND		= 0x1b,	/* guest, one-way */
+	VGPU_MSG_UNBOUND	= 0x1c,	/* host: answer to UNBIND */
 
 	VGPU_MSG_CALL		= 0x20,	/* guest */
 	VGPU_MSG_REPLY		= 0x21,	/* host */
@@ -325,6 +331,63 @@ struct vgpu_event_signal {
 	__le32 reserved;
 };
 
+/**
+ * struct vgpu_window_info - host: a window has come, or gone
+ * @hdr: VGPU_MSG_WINDOW
+ * @window: its number, never 0 and never used for another; what has it in its
+ *	header (struct vgpu_window_header) is the window as the guest sees it
+ * @size: bytes; 0: it is gone, with all that was bound in it
+ *
+ * There is one at most: the next comes when the one before has gone.
+ */
+struct vgpu_window_info {
+	struct vgpu_hdr hdr;
+	__le64 window;
+	__le64 size;
+};
+
+/**
+ * struct vgpu_window_part - a range of a window
+ * @hdr: VGPU_MSG_UNBIND, UNBOUND or INVALIDATE
+ * @window: number of the window; messages about one that is gone mean nothing
+ * @offset: in the window, page aligned, never 0
+ * @len: bytes, a multiple of the page size
+ *
+ * UNBIND: the guest maps the range no more, and no MMAP that names it is under way.
+ * UNBOUND: nothing is bound there any more: the guest may use the range for
+ * something else. INVALIDATE: pages there are not the device's any more; the guest
+ * takes them away from its programs, and asks with READ_PAGES, which makes the window
+ * show the page anew, before it gives one back to a program.
+ */
+struct vgpu_window_part {
+	struct vgpu_hdr hdr;
+	__le64 window;
+	__le64 offset;
+	__le64 len;
+};
+
+#define VGPU_WINDOW_MAGIC	"vgpu-win"
+#define VGPU_WINDOW_VERSION	1
+
+/**
+ * struct vgpu_window_header - what a window's memory begins with
+ * @magic: VGPU_WINDOW_MAGIC, without the NUL
+ * @version: VGPU_WINDOW_VERSION
+ * @reserved: 0
+ * @window: the window's number
+ * @size: its bytes
+ *
+ * By this a guest finds the window among the devices that share memory. The page
+ * holds nothing else, and nothing is ever bound there.
+ */
+struct vgpu_window_header {
+	__u8 magic[8];
+	__le32 version;
+	__le32 reserved;
+	__le64 window;
+	__le64 size;
+};
+
 /* --- lane ----------------------------------------------------------------- */
 
 enum vgpu_op {
@@ -470,6 +533,8 @@ struct vgpu_args_poll {
 /*
  * MMAP: the shadow maps the object at the same address.
  * prot: PROT_*; flags: MAP_SHARED or MAP_PRIVATE alone.
+ * window: number of the window, at whose window_offset (page aligned, not 0) the host
+ * shall bind the mapping if it can (VGPU_MAP_WINDOW); both 0: nowhere.
  */
 struct vgpu_args_mmap {
 	__le64 addr;
@@ -477,7 +542,8 @@ struct vgpu_args_mmap {
 	__le64 offset;			/* bytes, page aligned */
 	__le32 prot;
 	__le32 flags;
-	__le64 reserved[2];
+	__le64 window;
+	__le64 window_offset;
 };
 
 /*
@@ -595,6 +661,7 @@ struct vgpu_object_desc {
 #define VGPU_MAP_DONTCOPY	(1U << 7)
 #define VGPU_MAP_DONTEXPAND	(1U << 8)
 #define VGPU_MAP_DONTDUMP	(1U << 9)
+#define VGPU_MAP_WINDOW		(1U << 10)	/* bound at the place in the window */
 
 #define VGPU_CACHE_WB		0
 #define VGPU_CACHE_WC		1
@@ -710,6 +777,9 @@ VGPU_ASSERT_SIZE(vgpu_unmap, 40);
 VGPU_ASSERT_SIZE(vgpu_session_close, 24);
 VGPU_ASSERT_SIZE(vgpu_poll_event, 24);
 VGPU_ASSERT_SIZE(vgpu_event_signal, 24);
+VGPU_ASSERT_SIZE(vgpu_window_info, 32);
+VGPU_ASSERT_SIZE(vgpu_window_part, 40);
+VGPU_ASSERT_SIZE(vgpu_window_header, 32);
 VGPU_ASSERT_SIZE(vgpu_seg, 16);
 VGPU_ASSERT_SIZE(vgpu_fixup, 16);
 VGPU_ASSERT_SIZE(vgpu_args_open, 48);
