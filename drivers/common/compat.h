@@ -10,6 +10,7 @@
 #include <linux/eventfd.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/page_ref.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
 #include <linux/shmem_fs.h>
@@ -17,6 +18,11 @@
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <linux/version.h>
+
+/* Numbers of pages had a type of their own until 6.17. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#include <linux/pfn_t.h>
+#endif
 
 /* bind and connect take struct sockaddr_unsized from 6.19. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
@@ -117,6 +123,79 @@ static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define zap_special_vma_range zap_vma_ptes
 #endif
+
+/*
+ * What the page tables have at @addr of a VM_IO or VM_PFNMAP VMA, with the mmap lock
+ * held; -ENOENT: nothing, or nothing that may be written to where that was wanted.
+ */
+static inline int vgpu_follow_pfn(struct vm_area_struct *vma, unsigned long addr, bool write,
+				  unsigned long *pfn, pgprot_t *prot)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+	spinlock_t *lock;
+	int ret = 0;
+	pte_t *pte;
+
+	if (follow_pte(vma->vm_mm, addr, &pte, &lock))
+		return -ENOENT;
+	__acquire(lock);
+	if (write && !pte_write(*pte))
+		ret = -ENOENT;
+	*pfn = pte_pfn(*pte);
+	*prot = pte_pgprot(*pte);
+	pte_unmap_unlock(pte, lock);
+	return ret;
+#else
+	struct follow_pfnmap_args args = { .vma = vma, .address = addr };
+	int ret = 0;
+
+	if (follow_pfnmap_start(&args))
+		return -ENOENT;
+	if (write && !args.writable)
+		ret = -ENOENT;
+	*pfn = args.pfn;
+	*prot = args.pgprot;
+	follow_pfnmap_end(&args);
+	return ret;
+#endif
+}
+
+/* One page of another mm; the VMAs were among the results until 6.5. */
+static inline long vgpu_get_user_page_remote(struct mm_struct *mm, unsigned long addr,
+					     unsigned int flags, struct page **page, int *locked)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	return get_user_pages_remote(mm, addr, 1, flags, page, NULL, locked);
+#else
+	return get_user_pages_remote(mm, addr, 1, flags, page, locked);
+#endif
+}
+
+/* A raw page into a VM_MIXEDMAP VMA; its number had a type of its own until 6.17. */
+static inline vm_fault_t vgpu_insert_mixed(struct vm_area_struct *vma, unsigned long addr,
+					   unsigned long pfn)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+	return vmf_insert_mixed(vma, addr, __pfn_to_pfn_t(pfn, PFN_DEV));
+#else
+	return vmf_insert_mixed(vma, addr, pfn);
+#endif
+}
+
+/*
+ * Before 6.13 KVM wants a reference of each page that it finds in the hypervisor's
+ * page tables, or stops the machine: not to be had of the parts of an allocation
+ * that has one for all.
+ */
+static inline bool vgpu_kvm_takes_pfn(unsigned long pfn)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+	return !pfn_valid(pfn) || PageReserved(pfn_to_page(pfn)) ||
+		page_ref_count(pfn_to_page(pfn));
+#else
+	return true;
+#endif
+}
 
 /*
  * driver_override went from each bus's devices to struct device in 7.1, and from

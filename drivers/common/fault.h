@@ -3,7 +3,9 @@
 #ifndef VGPU_FAULT_H
 #define VGPU_FAULT_H
 
+#include <linux/lockdep.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 
 #include "compat.h"
 
@@ -26,6 +28,53 @@ static inline vm_fault_t vgpu_insert_writable(struct vm_fault *vmf, struct page 
 	zap_special_vma_range(vmf->vma, addr, PAGE_SIZE);
 	return vmf_insert_pfn_prot(vmf->vma, addr, page_to_pfn(page),
 				   vm_get_page_prot(vmf->vma->vm_flags));
+}
+
+/**
+ * vgpu_insert_pfn_cached() - put a page into a VMA with another's cache attribute
+ * @vma: VM_PFNMAP, or VM_MIXEDMAP
+ * @addr: where
+ * @pfn: which
+ * @prot: protection, whose cache attribute does not count
+ * @like: has the cache attribute
+ *
+ * Under locks that the invalidation of page tables takes, no memory may be reclaimed:
+ * a page table comes from what is there.
+ *
+ * Return: what a fault handler returns.
+ */
+static inline vm_fault_t vgpu_insert_pfn_cached(struct vm_area_struct *vma, unsigned long addr,
+						unsigned long pfn, pgprot_t prot, pgprot_t like)
+{
+	unsigned int flags = memalloc_noreclaim_save();
+	vm_fault_t ret;
+
+	if (vma->vm_flags & VM_MIXEDMAP) {
+		ret = vgpu_insert_mixed(vma, addr, pfn);
+	} else {
+		prot = __pgprot((pgprot_val(prot) & ~_PAGE_CACHE_MASK) |
+				(pgprot_val(like) & _PAGE_CACHE_MASK));
+		ret = vmf_insert_pfn_prot(vma, addr, pfn, prot);
+	}
+	memalloc_noreclaim_restore(flags);
+	return ret;
+}
+
+/**
+ * vgpu_unmap_nested() - take pages away from all VMAs of an inode
+ * @mapping: the inode's
+ * @first: first page
+ * @nr: pages
+ *
+ * For the callbacks of an mmu notifier, which run inside the unmapping of other
+ * VMAs, of another mm and inode: a chain that ends there, as nothing follows the
+ * page tables of these. lockdep knows one class each for inodes and notifiers.
+ */
+static inline void vgpu_unmap_nested(struct address_space *mapping, pgoff_t first, pgoff_t nr)
+{
+	lockdep_off();
+	unmap_mapping_pages(mapping, first, nr, true);
+	lockdep_on();
 }
 
 #endif /* VGPU_FAULT_H */

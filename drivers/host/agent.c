@@ -61,6 +61,22 @@ void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer)
 	mutex_unlock(&agent->lock);
 }
 
+void vgpu_agent_kick_peer(u32 cid, u32 port)
+{
+	struct vgpu_peer *peer;
+	unsigned long id;
+
+	mutex_lock(&agent_mutex);
+	if (agent_current) {
+		mutex_lock(&agent_current->lock);
+		xa_for_each(&agent_current->peers, id, peer)
+			if (peer->cid == cid && peer->port == port)
+				vgpu_control_kick(peer);
+		mutex_unlock(&agent_current->lock);
+	}
+	mutex_unlock(&agent_mutex);
+}
+
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len)
 {
 	return addr < agent->reserved_base + agent->reserved_size &&
@@ -191,6 +207,8 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	 * again under agent->lock, so not before.
 	 */
 	xa_store(&agent->peers, peer->id, peer, GFP_KERNEL_ACCOUNT);
+	/* It may have a window. */
+	vgpu_control_kick(peer);
 	mutex_unlock(&agent->lock);
 	return 0;
 
@@ -313,6 +331,23 @@ static int agent_peer_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
 	return vgpu_cmd_respond(cmd);
 }
 
+static int agent_window_create(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_window_create(cmd->arg, cmd);
+}
+
+static int agent_window_destroy(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_window_destroy(cmd->arg);
+}
+
+static int agent_window_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	int ret = vgpu_window_stat(cmd->arg);
+
+	return ret ?: vgpu_cmd_respond(cmd);
+}
+
 static const struct vgpu_cmd_op agent_none_ops[] = {
 	VGPU_CMD(VGPU_HOST_AGENT, struct vgpu_host_agent, agent_become),
 };
@@ -326,6 +361,9 @@ static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_REVOKE, struct vgpu_host_revoke, agent_revoke),
 	VGPU_CMD(VGPU_HOST_SHADOW, struct vgpu_host_shadow, agent_shadow),
 	VGPU_CMD(VGPU_HOST_PEER_STAT, struct vgpu_host_peer_stat, agent_peer_stat),
+	VGPU_CMD(VGPU_HOST_WINDOW_CREATE, struct vgpu_host_window_create, agent_window_create),
+	VGPU_CMD(VGPU_HOST_WINDOW_DESTROY, struct vgpu_host_window_destroy, agent_window_destroy),
+	VGPU_CMD(VGPU_HOST_WINDOW_STAT, struct vgpu_host_window_stat, agent_window_stat),
 };
 
 /* NULL until the file has become the agent. */

@@ -35,7 +35,8 @@ static void control_tx_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, tx_work);
 
-	if (!vgpu_grant_announce(peer) && !vgpu_poll_announce(peer))
+	/* The window first: programs may begin with the exports. */
+	if (!vgpu_offer_announce(peer) && !vgpu_grant_announce(peer) && !vgpu_poll_announce(peer))
 		vgpu_event_announce(peer);
 }
 
@@ -189,6 +190,7 @@ static const struct control_op {
 	[VGPU_MSG_CLOSE] = { .fn = control_close, .sequenced = true },
 	[VGPU_MSG_UNMAP] = { .fn = control_unmap, .sequenced = true },
 	[VGPU_MSG_SESSION_CLOSE] = { .fn = control_session_close, .sequenced = true },
+	[VGPU_MSG_UNBIND] = { .fn = vgpu_offer_unbind },
 	[VGPU_MSG_PING] = { .fn = control_ping },
 	[VGPU_MSG_PONG] = { .fn = control_pong },
 };
@@ -255,6 +257,8 @@ static void control_end(struct vgpu_peer *peer)
 		vgpu_session_end(session);
 	mutex_unlock(&peer->lock);
 	wake_up_all(&peer->wait);
+	/* Sessions may take long to end; what the guest sees ends now. */
+	vgpu_offer_end(peer);
 	wait_event_idle(peer->wait, !READ_ONCE(peer->nr_sessions));
 
 	/* No lane is left, so no object is used and none is made. */
@@ -291,6 +295,7 @@ static int control_thread(void *data)
 	vgpu_agent_forget_peer(peer->agent, peer);
 	/* A grant under way may have queued it since; now nobody finds the peer. */
 	cancel_work_sync(&peer->tx_work);
+	vgpu_offer_drop(peer);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_PEER_GONE, peer->id, 0);
 	vgpu_peer_put(peer);
 	module_put_and_kthread_exit(0);

@@ -54,10 +54,12 @@
 #include "conn.h"
 #include "wire.h"
 
+struct vgpu_binding;
 struct vgpu_call_op;
 struct vgpu_lane;
 struct vgpu_peer;
 struct vgpu_session;
+struct vgpu_window;
 
 /* A message once begun is there within this time, or its connection ends. */
 #define VGPU_MSG_TIMEOUT_MS	10000
@@ -134,6 +136,8 @@ void vgpu_agent_put(struct vgpu_agent *agent);
 /* Hands @event over to whoever reads the agent's file. */
 void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event, u32 type,
 		       u32 peer, u64 session);
+/* The peer of that guest, if there is one, has to hear of its window. */
+void vgpu_agent_kick_peer(u32 cid, u32 port);
 /* The peer is gone; its number is free. */
 void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
 /* @rdev is /dev/vgpu-host. */
@@ -275,6 +279,10 @@ struct vgpu_peer {
 	/* Eventfds that drivers signalled, of which it has to hear, and all. */
 	struct list_head fired;
 	u32 nr_events;
+	/* Bindings of which pages were lost, of which it has to hear. */
+	struct list_head bad_bindings;
+	/* Number of the window that it knows; 0: none. Only the sender's. */
+	u64 window_told;
 };
 
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
@@ -405,6 +413,27 @@ void vgpu_event_drop_all(struct vgpu_object *object);
 /* Tells of those that were signalled, from the peer's sender. */
 int vgpu_event_announce(struct vgpu_peer *peer);
 
+/* --- window.c: see window.h for the rest ----------------------------------- */
+
+int vgpu_window_init(void);
+void vgpu_window_exit(void);
+int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd);
+int vgpu_window_destroy(const struct vgpu_host_window_destroy *args);
+int vgpu_window_stat(struct vgpu_host_window_stat *args);
+/* @rdev is a window's. */
+bool vgpu_window_is_device(dev_t rdev);
+
+/* --- offer.c --------------------------------------------------------------- */
+
+/* Tells of the window and of pages that were lost in it, from the peer's sender. */
+int vgpu_offer_announce(struct vgpu_peer *peer);
+/* UNBIND. */
+int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg);
+/* The peer is closing: nothing of it is seen in its window any more. */
+void vgpu_offer_end(struct vgpu_peer *peer);
+/* There is no sender any more. */
+void vgpu_offer_drop(struct vgpu_peer *peer);
+
 /* --- session.c ------------------------------------------------------------ */
 
 /* A page of the guest process; see demand.c. */
@@ -442,6 +471,8 @@ struct vgpu_mapping {
 	struct file *file;
 	struct vgpu_space *space;
 	struct vgpu_extent *extent;
+	/* Shared by its parts; or NULL: not in a window. */
+	struct vgpu_binding *binding;
 };
 
 struct vgpu_unmap_req {

@@ -31,11 +31,16 @@ static int __init vgpu_host_init(void)
 	ret = vgpu_anon_init();
 	if (ret)
 		goto err_destroy_patient_wq;
-	ret = vgpu_agent_init();
+	ret = vgpu_window_init();
 	if (ret)
 		goto err_exit_anon;
+	ret = vgpu_agent_init();
+	if (ret)
+		goto err_exit_window;
 	return 0;
 
+err_exit_window:
+	vgpu_window_exit();
 err_exit_anon:
 	vgpu_anon_exit();
 err_destroy_patient_wq:
@@ -48,6 +53,7 @@ err_destroy_wq:
 static void __exit vgpu_host_exit(void)
 {
 	vgpu_agent_exit();
+	vgpu_window_exit();
 	destroy_workqueue(vgpu_host_patient_wq);
 	destroy_workqueue(vgpu_host_wq);
 	vgpu_conn_exit();

@@ -11,8 +11,8 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "host.h"
 #include "compat.h"
+#include "window.h"
 
 /* --- the session's mappings, by address ----------------------------------- */
 
@@ -63,8 +63,15 @@ static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *ma
 	atomic64_sub(mapping->len, &session->peer->mapped_bytes);
 }
 
-static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapping)
+/* @tell: the guest does not know that the mapping ends. */
+static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapping, bool tell)
 {
+	if (mapping->binding) {
+		/* The other parts of it are seen as before. */
+		if (!--mapping->binding->users)
+			vgpu_binding_end(mapping->binding, tell);
+		vgpu_binding_put(mapping->binding);
+	}
 	vgpu_extent_put(session->peer, mapping->extent);
 	/* The file keeps the space's address_space alive, so it goes last. */
 	vgpu_space_put(session->peer, mapping->space);
@@ -102,6 +109,11 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 		/* Known already, so nothing is allocated. */
 		upper->space = vgpu_space_get(session->peer, mapping->space->mapping);
 		upper->extent = vgpu_extent_get(session->peer, mapping->extent);
+		upper->binding = mapping->binding;
+		if (upper->binding) {
+			vgpu_binding_get(upper->binding);
+			upper->binding->users++;
+		}
 		mapping_insert(session, upper);
 	}
 	if (addr > old_addr) {
@@ -110,7 +122,7 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 		mapping->addr = end;
 		mapping->len = old_end - end;
 	} else {
-		mapping_free(session, mapping);
+		mapping_free(session, mapping, false);
 		return;
 	}
 	mapping_insert(session, mapping);
@@ -125,7 +137,7 @@ void vgpu_mapping_drop_all(struct vgpu_session *session)
 	while ((node = rb_first(&session->mappings))) {
 		mapping = rb_entry(node, struct vgpu_mapping, node);
 		mapping_remove(session, mapping);
-		mapping_free(session, mapping);
+		mapping_free(session, mapping, true);
 	}
 	mutex_unlock(&session->map_lock);
 }
@@ -365,7 +377,7 @@ err_file:
 
 /* What the driver made of [addr, end): into @mapping and the reply. */
 static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
-			   u64 end)
+			   u64 end, struct vgpu_binding_place *place)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -384,10 +396,35 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 	mapping->file = get_file(vma->vm_file);
 	data = vma->vm_private_data;
 	offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + addr - vma->vm_start;
+	/* Pages of a private mapping are the process's own. */
+	if (vma->vm_flags & VM_SHARED) {
+		place->addr = addr;
+		place->len = mapping->len;
+		place->pgoff = offset >> PAGE_SHIFT;
+		place->file = mapping->file;
+		place->writable = vma->vm_flags & VM_WRITE;
+	}
 	call->out.mmap.flags = cpu_to_le32(mapping_flags(vma->vm_flags));
 	call->out.mmap.cache = cpu_to_le32(mapping_cache(vma->vm_page_prot));
 	mmap_read_unlock(mm);
 	return mapping_identify(call, mapping, data, offset);
+}
+
+/* In the guest's window, too, where it wants to have it; else by copy, which is no error. */
+static void mapping_bind(struct vgpu_hcall *call, struct vgpu_mapping *mapping,
+			 const struct vgpu_binding_place *place)
+{
+	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
+	struct vgpu_binding *binding;
+
+	if (!args->window || !place->len)
+		return;
+	binding = vgpu_binding_make(call->lane->session->peer, le64_to_cpu(args->window),
+				    le64_to_cpu(args->window_offset), place);
+	if (IS_ERR(binding))
+		return;
+	mapping->binding = binding;
+	call->out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
 }
 
 /* @broken: out: what is mapped there is not what should be, and cannot be. */
@@ -397,6 +434,7 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapp
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
 	struct vgpu_session *session = call->lane->session;
 	struct file *shadow = call->lane->shadow;
+	struct vgpu_binding_place place = {};
 	unsigned long at;
 	int ret;
 
@@ -411,8 +449,9 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapp
 	at = vm_mmap(call->object->file, addr, end - addr,
 		     le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
 		     le32_to_cpu(args->flags) | MAP_FIXED, le64_to_cpu(args->offset));
-	ret = IS_ERR_VALUE(at) ? (int)at : mapping_examine(call, mapping, addr, end);
+	ret = IS_ERR_VALUE(at) ? (int)at : mapping_examine(call, mapping, addr, end, &place);
 	if (!ret) {
+		mapping_bind(call, mapping, &place);
 		mapping_insert(session, mapping);
 		return 0;
 	}
@@ -476,6 +515,28 @@ static u64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
 	return pos - addr;
 }
 
+/* The driver has given these pages: windows show them again, if they did not. */
+static void mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
+{
+	struct vgpu_mapping *mapping;
+	struct vgpu_binding *binding;
+	u64 first;
+
+	mutex_lock(&session->map_lock);
+	while (addr < end) {
+		mapping = mapping_find(session, addr);
+		if (!mapping || mapping->addr >= end)
+			break;
+		first = max(addr, mapping->addr);
+		addr = min(end, mapping->addr + mapping->len);
+		binding = mapping->binding;
+		if (binding)
+			vgpu_window_zap(binding->window,
+					binding->offset + (first - binding->addr), addr - first);
+	}
+	mutex_unlock(&session->map_lock);
+}
+
 /*
  * A mapping that goes away while it is copied leaves demand pages, whose faults
  * fail here: the call's class is mm.
@@ -497,6 +558,8 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 					     PAGE_SIZE))
 		done += PAGE_SIZE;
 	call->data_len = done;
+	if (done)
+		mapping_show_again(call->lane->session, addr, addr + done);
 	return done ?: -EFAULT;
 }
 

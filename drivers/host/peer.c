@@ -73,6 +73,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	spin_lock_init(&peer->events_lock);
 	INIT_LIST_HEAD(&peer->fired);
 	INIT_LIST_HEAD(&peer->events);
+	INIT_LIST_HEAD(&peer->bad_bindings);
 	vgpu_control_init(peer);
 	return peer;
 

@@ -246,6 +246,96 @@ struct vgpu_host_peer_stat {
 	__u64 out_cancels;
 };
 
+/**
+ * struct vgpu_host_window_create - make the window of a guest
+ * @size: sizeof(struct vgpu_host_window_create)
+ * @flags: 0
+ * @cid: the guest's context id
+ * @port: local port by which it comes
+ * @bytes: how large; a multiple of the page size. Costs no memory
+ * @uid: owner of the device file, which is mode 0600: the hypervisor's user
+ * @gid: its group
+ * @out_name: name of the device file in /dev, NUL-terminated
+ * @reserved: 0
+ *
+ * Lasts until it is destroyed or the module is unloaded, not as long as the agent.
+ * -EEXIST: it has one. -EMFILE: there are too many.
+ */
+struct vgpu_host_window_create {
+	__u32 size;
+	__u32 flags;
+	__u32 cid;
+	__u32 port;
+	__u64 bytes;
+	__u32 uid;
+	__u32 gid;
+	char out_name[32];
+	__u64 reserved;
+};
+
+#define VGPU_HOST_WINDOW_FORCE	(1U << 0)	/* although programs have mappings in it */
+
+/**
+ * struct vgpu_host_window_destroy - take a guest's window away
+ * @size: sizeof(struct vgpu_host_window_destroy)
+ * @flags: VGPU_HOST_WINDOW_FORCE
+ * @cid: the guest's context id
+ * @port: local port by which it comes
+ *
+ * A hypervisor that has it mapped sees a page without meaning everywhere.
+ * -ENOENT: it has none. -EBUSY: mappings of the guest's programs are in it.
+ */
+struct vgpu_host_window_destroy {
+	__u32 size;
+	__u32 flags;
+	__u32 cid;
+	__u32 port;
+};
+
+#define VGPU_HOST_WINDOW_NEXT	(1U << 0)	/* the first one after @cid and @port */
+
+/**
+ * struct vgpu_host_window_stat - a window and its counters
+ * @size: sizeof(struct vgpu_host_window_stat)
+ * @flags: VGPU_HOST_WINDOW_NEXT
+ * @cid: the guest's context id
+ * @port: local port by which it comes
+ * @out_cid: whose it is
+ * @out_port: likewise
+ * @out_bytes: how large it is
+ * @out_bound_bytes: bytes of mappings in it, now
+ * @out_bindings: mappings in it, now
+ * @out_opens: how often its device file is open
+ * @out_faults: of hypervisors
+ * @out_resolved: pages that drivers were asked for
+ * @out_dummies: faults that got the window's own page
+ * @out_failures: those for a page of a mapping, of which the guest was told
+ * @out_timeouts: drivers that did not answer in time
+ * @out_zaps: changes of drivers' mappings that took pages away
+ * @out_name: name of the device file in /dev, NUL-terminated
+ *
+ * -ENOENT: there is none.
+ */
+struct vgpu_host_window_stat {
+	__u32 size;
+	__u32 flags;
+	__u32 cid;
+	__u32 port;
+	__u32 out_cid;
+	__u32 out_port;
+	__u64 out_bytes;
+	__u64 out_bound_bytes;
+	__u32 out_bindings;
+	__u32 out_opens;
+	__u64 out_faults;
+	__u64 out_resolved;
+	__u64 out_dummies;
+	__u64 out_failures;
+	__u64 out_timeouts;
+	__u64 out_zaps;
+	char out_name[32];
+};
+
 enum vgpu_host_event_type {
 	VGPU_HOST_EVENT_SESSION_GONE	= 1,	/* its shadow's file was closed */
 	VGPU_HOST_EVENT_SESSION_CLOSE	= 2,	/* the guest closed it: shadow was ended */
@@ -333,6 +423,9 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_REVOKE	_IO(VGPU_HOST_TYPE, 0x06)
 #define VGPU_HOST_SHADOW	_IO(VGPU_HOST_TYPE, 0x07)
 #define VGPU_HOST_PEER_STAT	_IO(VGPU_HOST_TYPE, 0x08)
+#define VGPU_HOST_WINDOW_CREATE	_IO(VGPU_HOST_TYPE, 0x09)
+#define VGPU_HOST_WINDOW_DESTROY _IO(VGPU_HOST_TYPE, 0x0a)
+#define VGPU_HOST_WINDOW_STAT	_IO(VGPU_HOST_TYPE, 0x0b)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)

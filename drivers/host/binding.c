@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Bindings: ranges of a window that show ranges of a shadow's mappings.
+ *
+ * A page is found in two steps. Without locks, a worker reads the notifier's
+ * sequence and asks the driver for the page, in the shadow's mm: a *touch*. Then,
+ * under window->lock, whoever faulted puts it into its page tables, unless the
+ * notifier was called since: its callback changes the sequence under that lock
+ * before it takes away what is in page tables, so what is put in later is from
+ * after it. A touch is used once.
+ *
+ * A worker may be stuck in a driver for ever; everything but its own reference to
+ * the binding ends without it.
+ */
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "fault.h"
+#include "window.h"
+
+/* Workers of one window that are in drivers: more would be stuck ones. */
+#define BINDING_TOUCHES_MAX	64
+/* How often a driver's handler may change nothing before there is a pause each time. */
+#define BINDING_TRIES		4
+
+/**
+ * struct vgpu_touch - one page that is being resolved, or was
+ * @ref: the binding's list, its worker, and who waits
+ * @node: in binding->touches, under window->lock like what follows
+ * @work: resolves it; holds a reference of the binding
+ * @binding: whose it is
+ * @offset: in the window
+ * @deadline: when a driver that changes nothing is given up
+ * @over: completed when @done is
+ * @done: the rest is there
+ * @late: a hypervisor waits no more for it
+ * @error: 0, or why there is no page; -EAGAIN: try again
+ * @pfn: the page
+ * @prot: its cache attribute
+ * @seq: of the notifier
+ */
+struct vgpu_touch {
+	struct kref ref;
+	struct list_head node;
+	struct work_struct work;
+	struct vgpu_binding *binding;
+	u64 offset;
+	unsigned long deadline;
+	struct completion over;
+	bool done;
+	bool late;
+	int error;
+	unsigned long pfn;
+	pgprot_t prot;
+	unsigned long seq;
+};
+
+static void touch_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct vgpu_touch, ref));
+}
+
+static void touch_put(struct vgpu_touch *touch)
+{
+	kref_put(&touch->ref, touch_release);
+}
+
+static void binding_release(struct kref *ref)
+{
+	struct vgpu_binding *binding = container_of(ref, struct vgpu_binding, ref);
+	struct vgpu_touch *touch, *next;
+
+	/* No worker is left, nor anybody who waits. */
+	list_for_each_entry_safe(touch, next, &binding->touches, node)
+		touch_put(touch);
+	vgpu_window_put(binding->window);
+	vgpu_peer_put(binding->peer);
+	kfree(binding);
+}
+
+void vgpu_binding_get(struct vgpu_binding *binding)
+{
+	kref_get(&binding->ref);
+}
+
+void vgpu_binding_put(struct vgpu_binding *binding)
+{
+	kref_put(&binding->ref, binding_release);
+}
+
+static u64 binding_addr(const struct vgpu_binding *binding, u64 offset)
+{
+	return binding->addr + (offset - binding->offset);
+}
+
+/* --- the notifier --------------------------------------------------------- */
+
+static bool binding_invalidate(struct mmu_interval_notifier *notifier,
+			       const struct mmu_notifier_range *range, unsigned long seq)
+{
+	struct vgpu_binding *binding = container_of(notifier, struct vgpu_binding, notifier);
+	struct vgpu_window *window = binding->window;
+	u64 first, end;
+
+	/* The OOM killer looks for memory elsewhere; zapping sleeps. */
+	if (!mmu_notifier_range_blockable(range))
+		return false;
+	mutex_lock(&window->lock);
+	mmu_interval_set_seq(notifier, seq);
+	mutex_unlock(&window->lock);
+
+	first = max_t(u64, range->start, binding->addr);
+	end = min_t(u64, range->end, binding->addr + binding->len);
+	if (first >= end)
+		return true;
+	atomic64_inc(&window->zaps);
+	vgpu_window_zap(window, binding->offset + (first - binding->addr), end - first);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops binding_notifier_ops = {
+	.invalidate = binding_invalidate,
+};
+
+/* --- touches: the driver is asked ----------------------------------------- */
+
+/* What is at the address is the mapping that was bound, and no other. */
+static bool binding_shows(const struct vgpu_binding *binding, const struct vm_area_struct *vma,
+			  u64 addr)
+{
+	pgoff_t pgoff = vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
+
+	return vma->vm_file == binding->file &&
+	       pgoff == binding->pgoff + ((addr - binding->addr) >> PAGE_SHIFT) &&
+	       (vma->vm_flags & VM_SHARED) &&
+	       (!binding->writable || (vma->vm_flags & VM_WRITE));
+}
+
+static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr)
+{
+	bool write = touch->binding->writable;
+	bool unlocked = false;
+	int ret;
+
+	ret = vgpu_follow_pfn(vma, addr, write, &touch->pfn, &touch->prot);
+	if (!ret)
+		return 0;
+	ret = fixup_user_fault(vma->vm_mm, addr, FAULT_FLAG_REMOTE | (write ? FAULT_FLAG_WRITE : 0),
+			       &unlocked);
+	return ret ?: -EAGAIN;
+}
+
+static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr, int *locked)
+{
+	unsigned int flags = touch->binding->writable ? FOLL_WRITE : 0;
+	struct mm_struct *mm = vma->vm_mm;
+	struct page *page;
+	long ret;
+
+	touch->prot = vma->vm_page_prot;
+	ret = vgpu_get_user_page_remote(mm, addr, flags, &page, locked);
+	if (ret != 1)
+		return ret ?: -EAGAIN;
+	touch->pfn = page_to_pfn(page);
+	/* The notifier says when it is another; a reference would keep it from moving. */
+	put_page(page);
+	return 0;
+}
+
+/* Return: 0, -EAGAIN (look again), or why there is no page. */
+static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
+{
+	struct vgpu_binding *binding = touch->binding;
+	u64 addr = binding_addr(binding, touch->offset);
+	struct vm_area_struct *vma;
+	int locked = 1;
+	int ret;
+
+	touch->seq = mmu_interval_read_begin(&binding->notifier);
+	mmap_read_lock(mm);
+	vma = vma_lookup(mm, addr);
+	if (!vma || !binding_shows(binding, vma, addr))
+		ret = -EFAULT;
+	else if (vma->vm_flags & (VM_IO | VM_PFNMAP))
+		ret = touch_raw(touch, vma, addr);
+	else
+		ret = touch_page(touch, vma, addr, &locked);
+	if (locked)
+		mmap_read_unlock(mm);
+	return ret;
+}
+
+static int touch_resolve(struct vgpu_touch *touch)
+{
+	struct vgpu_binding *binding = touch->binding;
+	struct mm_struct *mm = binding->notifier.mm;
+	unsigned int tries = 0;
+	int ret = -EAGAIN;
+
+	if (!mmget_not_zero(mm))
+		return -EFAULT;
+	while (ret == -EAGAIN && !READ_ONCE(binding->gone)) {
+		if (++tries > BINDING_TRIES) {
+			if (time_after(jiffies, touch->deadline))
+				break;
+			usleep_range(500, 1000);
+		}
+		ret = touch_once(touch, mm);
+	}
+	/* The last user of an mm frees it, which may wait for much. */
+	mmput_async(mm);
+	return ret;
+}
+
+static void touch_work(struct work_struct *work)
+{
+	struct vgpu_touch *touch = container_of(work, struct vgpu_touch, work);
+	struct vgpu_binding *binding = touch->binding;
+	struct vgpu_window *window = binding->window;
+	bool unlist;
+	int ret;
+
+	ret = touch_resolve(touch);
+	mutex_lock(&window->lock);
+	window->nr_touches--;
+	touch->error = ret;
+	touch->done = true;
+	/* Nobody comes for it. */
+	unlist = touch->late || binding->gone;
+	if (unlist)
+		list_del_init(&touch->node);
+	mutex_unlock(&window->lock);
+	atomic64_inc(&window->resolved);
+	complete_all(&touch->over);
+	if (unlist)
+		touch_put(touch);
+	touch_put(touch);
+	vgpu_binding_put(binding);
+}
+
+static struct vgpu_touch *touch_find(struct vgpu_binding *binding, u64 offset)
+{
+	struct vgpu_touch *touch;
+
+	lockdep_assert_held(&binding->window->lock);
+	list_for_each_entry(touch, &binding->touches, node)
+		if (touch->offset == offset)
+			return touch;
+	return NULL;
+}
+
+/* A touch of the page, with a reference: a new one, or that of another fault. */
+static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset)
+{
+	struct vgpu_window *window = binding->window;
+	struct vgpu_touch *touch, *new;
+
+	new = kzalloc(sizeof(*new), GFP_KERNEL);
+	if (!new)
+		return NULL;
+	kref_init(&new->ref);
+	INIT_WORK(&new->work, touch_work);
+	init_completion(&new->over);
+	new->binding = binding;
+	new->offset = offset;
+	new->deadline = jiffies + VGPU_WINDOW_TIMEOUT;
+
+	mutex_lock(&window->lock);
+	touch = touch_find(binding, offset);
+	if (!touch && !binding->gone) {
+		touch = new;
+		new = NULL;
+		list_add(&touch->node, &binding->touches);
+		if (window->nr_touches < BINDING_TOUCHES_MAX) {
+			window->nr_touches++;
+			/* The worker's. */
+			kref_get(&touch->ref);
+			vgpu_binding_get(binding);
+			queue_work(vgpu_window_wq, &touch->work);
+		} else {
+			touch->done = true;
+			touch->error = -EBUSY;
+			complete_all(&touch->over);
+		}
+	}
+	if (touch)
+		kref_get(&touch->ref);
+	mutex_unlock(&window->lock);
+	kfree(new);
+	return touch;
+}
+
+int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long timeout)
+{
+	struct vgpu_window *window = binding->window;
+	struct vgpu_touch *touch = touch_get(binding, offset);
+	long ret;
+
+	/* Gone, or out of memory: the next look tells. */
+	if (!touch)
+		return schedule_timeout_killable(1) && fatal_signal_pending(current) ? -EINTR : 0;
+	ret = wait_for_completion_killable_timeout(&touch->over, timeout);
+	if (!ret) {
+		mutex_lock(&window->lock);
+		if (!touch->done) {
+			touch->late = true;
+			atomic64_inc(&window->timeouts);
+		}
+		mutex_unlock(&window->lock);
+	}
+	touch_put(touch);
+	return ret < 0 ? -EINTR : 0;
+}
+
+/* --- into page tables ----------------------------------------------------- */
+
+static pgprot_t binding_prot(const struct vgpu_binding *binding, const struct vm_area_struct *vma)
+{
+	unsigned long flags = vma->vm_flags;
+
+	/* Writable at once: KVM does not come again for a page that it can read. */
+	return vm_get_page_prot(binding->writable ? flags : flags & ~VM_WRITE);
+}
+
+static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, bool local)
+{
+	struct vgpu_binding *binding = touch->binding;
+
+	if (touch->error == -EAGAIN)
+		return !local && time_after(jiffies, touch->deadline) ? VM_FAULT_SIGBUS :
+			VM_FAULT_RETRY;
+	if (touch->error)
+		return touch->error == -ENOMEM && local ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	if (mmu_interval_read_retry(&binding->notifier, touch->seq))
+		return VM_FAULT_RETRY;
+	/* A hypervisor's VMA finds out when it writes: see window_pfn_mkwrite(). */
+	if (local && !binding->writable && (vmf->vma->vm_flags & VM_WRITE))
+		return VM_FAULT_SIGBUS;
+	if (!local && !vgpu_kvm_takes_pfn(touch->pfn))
+		return VM_FAULT_SIGBUS;
+	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK, touch->pfn,
+				      binding_prot(binding, vmf->vma), touch->prot);
+}
+
+vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
+				      u64 offset, bool local)
+{
+	struct vgpu_touch *touch;
+	vm_fault_t ret;
+
+	touch = touch_find(binding, offset);
+	if (!touch)
+		return VM_FAULT_RETRY;
+	/* A stuck driver keeps one worker a page, and no hypervisor twice. */
+	if (!touch->done)
+		return touch->late && !local ? VM_FAULT_SIGBUS : VM_FAULT_RETRY;
+	ret = touch_insert(touch, vmf, local);
+	list_del(&touch->node);
+	touch_put(touch);
+	return ret;
+}
+
+void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len)
+{
+	struct vgpu_peer *peer = binding->peer;
+	unsigned long flags;
+
+	spin_lock_irqsave(&peer->events_lock, flags);
+	if (binding->bad_first == binding->bad_end) {
+		binding->bad_first = offset;
+		binding->bad_end = offset + len;
+	} else {
+		binding->bad_first = min(binding->bad_first, offset);
+		binding->bad_end = max(binding->bad_end, offset + len);
+	}
+	if (list_empty(&binding->bad_node)) {
+		vgpu_binding_get(binding);
+		list_add_tail(&binding->bad_node, &peer->bad_bindings);
+	}
+	spin_unlock_irqrestore(&peer->events_lock, flags);
+	vgpu_control_kick(peer);
+}
+
+/* --- the window's bindings, by offset ------------------------------------- */
+
+/* First binding that ends after @offset. */
+static struct vgpu_binding *binding_first(struct vgpu_window *window, u64 offset)
+{
+	struct rb_node *node = window->bindings.rb_node;
+	struct vgpu_binding *found = NULL;
+
+	lockdep_assert_held(&window->lock);
+	while (node) {
+		struct vgpu_binding *binding = rb_entry(node, struct vgpu_binding, node);
+
+		if (binding->offset + binding->len > offset) {
+			found = binding;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 offset)
+{
+	struct vgpu_binding *binding = binding_first(window, offset);
+
+	if (!binding || binding->offset > offset || binding->gone ||
+	    binding->window_id != window->id)
+		return NULL;
+	return binding;
+}
+
+/* Return: 0, -ENODEV (it is not, or will not be, the peer's), -EBUSY (something is there). */
+static int binding_list(struct vgpu_binding *binding)
+{
+	struct vgpu_window *window = binding->window;
+	struct rb_node **link = &window->bindings.rb_node, *parent = NULL;
+	struct vgpu_binding *other;
+	int ret = 0;
+
+	mutex_lock(&window->lock);
+	/* Set before all of the peer's are ended, so this one is among them, or is not. */
+	if (window->gone || window->id != binding->window_id || READ_ONCE(binding->peer->closing))
+		ret = -ENODEV;
+	other = binding_first(window, binding->offset);
+	if (!ret && other && other->offset < binding->offset + binding->len)
+		ret = -EBUSY;
+	if (ret)
+		goto out_unlock;
+	while (*link) {
+		parent = *link;
+		if (binding->offset < rb_entry(parent, struct vgpu_binding, node)->offset)
+			link = &parent->rb_left;
+		else
+			link = &parent->rb_right;
+	}
+	rb_link_node(&binding->node, parent, link);
+	rb_insert_color(&binding->node, &window->bindings);
+	window->nr_bindings++;
+	binding->listed = true;
+out_unlock:
+	mutex_unlock(&window->lock);
+	return ret;
+}
+
+/* The callback may run in a task that waits for the caller's locks, so not there. */
+static void binding_end_work(struct work_struct *work)
+{
+	struct vgpu_binding *binding = container_of(work, struct vgpu_binding, end_work);
+
+	mmu_interval_notifier_remove(&binding->notifier);
+	vgpu_binding_put(binding);
+}
+
+struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,
+				       const struct vgpu_binding_place *place)
+{
+	struct vgpu_window *window = vgpu_window_find(peer);
+	struct vgpu_binding *binding;
+	int ret = -ENOENT;
+
+	if (!window)
+		return ERR_PTR(-ENOENT);
+	if (offset >= window->size || place->len > window->size - offset)
+		goto err_window;
+	ret = -ENOMEM;
+	binding = kzalloc(sizeof(*binding), GFP_KERNEL_ACCOUNT);
+	if (!binding)
+		goto err_window;
+	kref_init(&binding->ref);
+	binding->window = window;
+	binding->window_id = id;
+	vgpu_peer_get(peer);
+	binding->peer = peer;
+	binding->offset = offset;
+	binding->addr = place->addr;
+	binding->len = place->len;
+	binding->pgoff = place->pgoff;
+	binding->file = place->file;
+	binding->writable = place->writable;
+	binding->users = 1;
+	INIT_LIST_HEAD(&binding->touches);
+	INIT_LIST_HEAD(&binding->bad_node);
+	INIT_WORK(&binding->end_work, binding_end_work);
+	ret = mmu_interval_notifier_insert(&binding->notifier, current->mm, binding->addr,
+					   binding->len, &binding_notifier_ops);
+	if (ret)
+		goto err_binding;
+	ret = binding_list(binding);
+	if (ret)
+		goto err_notifier;
+	/* The tree's. */
+	vgpu_binding_get(binding);
+	atomic64_add(binding->len, &window->bound_bytes);
+	/* What was seen there before it was bound. */
+	vgpu_window_zap(window, binding->offset, binding->len);
+	return binding;
+
+err_notifier:
+	mmu_interval_notifier_remove(&binding->notifier);
+err_binding:
+	vgpu_binding_put(binding);
+	return ERR_PTR(ret);
+err_window:
+	vgpu_window_put(window);
+	return ERR_PTR(ret);
+}
+
+void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
+{
+	struct vgpu_window *window = binding->window;
+	bool last;
+
+	mutex_lock(&window->lock);
+	binding->gone = true;
+	mutex_unlock(&window->lock);
+	/* Whoever comes second zaps, too: what this function promises holds for both. */
+	vgpu_window_zap(window, binding->offset, binding->len);
+	mutex_lock(&window->lock);
+	last = binding->listed;
+	if (last) {
+		rb_erase(&binding->node, &window->bindings);
+		window->nr_bindings--;
+		binding->listed = false;
+	}
+	mutex_unlock(&window->lock);
+	if (!last)
+		return;
+	atomic64_sub(binding->len, &window->bound_bytes);
+	if (tell)
+		vgpu_binding_fail(binding, binding->offset, binding->len);
+	/* With the tree's reference. */
+	queue_work(vgpu_host_patient_wq, &binding->end_work);
+}
+
+void vgpu_binding_end_range(struct vgpu_window *window, const struct vgpu_peer *peer, u64 id,
+			    u64 offset, u64 len, bool tell)
+{
+	u64 end = offset + len;
+	struct vgpu_binding *binding;
+
+	while (offset < end) {
+		mutex_lock(&window->lock);
+		binding = binding_first(window, offset);
+		if (binding && binding->offset >= end)
+			binding = NULL;
+		if (binding)
+			vgpu_binding_get(binding);
+		mutex_unlock(&window->lock);
+		if (!binding)
+			return;
+		offset = binding->offset + binding->len;
+		if ((!peer || binding->peer == peer) && (!id || binding->window_id == id))
+			vgpu_binding_end(binding, tell);
+		vgpu_binding_put(binding);
+	}
+}

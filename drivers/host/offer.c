@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a guest is told of its window, and what it says of it.
+ */
+#include "window.h"
+
+/* --- to the guest, from the peer's sender ---------------------------------- */
+
+static int offer_send_window(struct vgpu_peer *peer, u64 id, u64 size)
+{
+	struct vgpu_window_info msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_WINDOW),
+		.window = cpu_to_le64(id),
+		.size = cpu_to_le64(size),
+	};
+
+	return vgpu_control_send(peer, &msg, sizeof(msg));
+}
+
+static int offer_send_part(struct vgpu_peer *peer, u16 type, u64 id, u64 offset, u64 len)
+{
+	struct vgpu_window_part msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(type),
+		.window = cpu_to_le64(id),
+		.offset = cpu_to_le64(offset),
+		.len = cpu_to_le64(len),
+	};
+
+	return vgpu_control_send(peer, &msg, sizeof(msg));
+}
+
+/* A window has come, or another in its place, or it has gone. */
+static int offer_window(struct vgpu_peer *peer)
+{
+	struct vgpu_window *window = vgpu_window_find(peer);
+	u64 id = 0, size = 0;
+	int ret = 0;
+
+	if (window) {
+		mutex_lock(&window->lock);
+		id = window->id;
+		mutex_unlock(&window->lock);
+		size = window->size;
+		vgpu_window_put(window);
+	}
+	if (id == peer->window_told)
+		return 0;
+	if (peer->window_told)
+		ret = offer_send_window(peer, peer->window_told, 0);
+	peer->window_told = 0;
+	if (!ret && id)
+		ret = offer_send_window(peer, id, size);
+	if (!ret)
+		peer->window_told = id;
+	return ret;
+}
+
+/* The next binding of which pages failed, with the list's reference, and which. */
+static struct vgpu_binding *offer_next_bad(struct vgpu_peer *peer, u64 *first, u64 *end)
+{
+	struct vgpu_binding *binding;
+
+	spin_lock_irq(&peer->events_lock);
+	binding = list_first_entry_or_null(&peer->bad_bindings, struct vgpu_binding, bad_node);
+	if (binding) {
+		list_del_init(&binding->bad_node);
+		*first = binding->bad_first;
+		*end = binding->bad_end;
+		binding->bad_first = 0;
+		binding->bad_end = 0;
+	}
+	spin_unlock_irq(&peer->events_lock);
+	return binding;
+}
+
+int vgpu_offer_announce(struct vgpu_peer *peer)
+{
+	struct vgpu_binding *binding;
+	u64 first, end;
+	int ret;
+
+	if (!(peer->wire.features & VGPU_FEATURE_WINDOW))
+		return 0;
+	ret = offer_window(peer);
+	while (!ret && (binding = offer_next_bad(peer, &first, &end))) {
+		/* One of an older window means nothing to the guest. */
+		if (peer->window_told)
+			ret = offer_send_part(peer, VGPU_MSG_INVALIDATE, binding->window_id, first,
+					      end - first);
+		vgpu_binding_put(binding);
+	}
+	return ret;
+}
+
+void vgpu_offer_end(struct vgpu_peer *peer)
+{
+	struct vgpu_window *window = vgpu_window_find(peer);
+
+	if (!window)
+		return;
+	vgpu_binding_end_range(window, peer, 0, 0, window->size, false);
+	vgpu_window_put(window);
+}
+
+void vgpu_offer_drop(struct vgpu_peer *peer)
+{
+	struct vgpu_binding *binding;
+	u64 first, end;
+
+	while ((binding = offer_next_bad(peer, &first, &end)))
+		vgpu_binding_put(binding);
+}
+
+/* --- from the guest -------------------------------------------------------- */
+
+int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg)
+{
+	const struct vgpu_window_part *part = msg;
+	u64 id = le64_to_cpu(part->window);
+	u64 offset = le64_to_cpu(part->offset), len = le64_to_cpu(part->len);
+	struct vgpu_window *window = vgpu_window_find(peer);
+
+	if (window) {
+		/* What was bound under another number has ended with that. */
+		vgpu_binding_end_range(window, peer, id, offset, len, false);
+		vgpu_window_put(window);
+	}
+	return offer_send_part(peer, VGPU_MSG_UNBOUND, id, offset, len);
+}

@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Windows: the char device that a hypervisor maps. See window.h.
+ *
+ * The hypervisor must never get SIGBUS, which would stop its whole machine: what
+ * cannot be had is a page of the window's own, and the guest is told. What it is
+ * given for reading only never becomes writable: a write there, which only a guest
+ * kernel that does as it likes can make, finds the window's own page.
+ */
+#include <linux/idr.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "anon.h"
+#include "compat.h"
+#include "fault.h"
+#include "window.h"
+
+#define WINDOW_MINORS		256
+#define WINDOW_SIZE_MAX		SZ_1T
+
+struct workqueue_struct *vgpu_window_wq;
+
+static DEFINE_MUTEX(windows_lock);
+static LIST_HEAD(windows);
+static dev_t window_devt;
+static DEFINE_IDA(window_minors);
+
+/* lockdep: unmapping in a window happens inside unmapping in a driver's address space. */
+static struct lock_class_key window_i_mmap_key;
+
+static struct vgpu_window *to_window(struct device *dev)
+{
+	return container_of(dev, struct vgpu_window, dev);
+}
+
+void vgpu_window_get(struct vgpu_window *window)
+{
+	get_device(&window->dev);
+}
+
+void vgpu_window_put(struct vgpu_window *window)
+{
+	put_device(&window->dev);
+}
+
+void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len)
+{
+	struct vgpu_window_viewer *viewer;
+
+	vgpu_unmap_nested(window->inode->i_mapping, offset >> PAGE_SHIFT, len >> PAGE_SHIFT);
+	down_read(&window->viewers_lock);
+	list_for_each_entry(viewer, &window->viewers, node)
+		viewer->zap(viewer, offset, len);
+	up_read(&window->viewers_lock);
+}
+
+/* --- faults --------------------------------------------------------------- */
+
+static vm_fault_t window_insert_dummy(struct vgpu_window *window, struct vm_fault *vmf)
+{
+	atomic64_inc(&window->dummies);
+	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
+				      page_to_pfn(window->dummy),
+				      vm_get_page_prot(vmf->vma->vm_flags), PAGE_SHARED);
+}
+
+static vm_fault_t window_insert_header(struct vgpu_window *window, struct vm_fault *vmf)
+{
+	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
+				      page_to_pfn(window->header),
+				      vm_get_page_prot(vmf->vma->vm_flags & ~VM_WRITE),
+				      PAGE_SHARED);
+}
+
+/* @wait: out: the binding that has to be resolved first, with a reference */
+static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+				struct vgpu_binding **wait)
+{
+	struct vgpu_binding *binding;
+	vm_fault_t ret;
+
+	mutex_lock(&window->lock);
+	if (!offset) {
+		ret = window_insert_header(window, vmf);
+		goto out_unlock;
+	}
+	binding = vgpu_binding_find_locked(window, offset);
+	if (!binding) {
+		ret = window_insert_dummy(window, vmf);
+		goto out_unlock;
+	}
+	ret = vgpu_binding_insert_locked(binding, vmf, offset, false);
+	if (ret == VM_FAULT_SIGBUS) {
+		atomic64_inc(&window->failures);
+		vgpu_binding_fail(binding, offset, PAGE_SIZE);
+		ret = window_insert_dummy(window, vmf);
+	} else if (ret == VM_FAULT_RETRY) {
+		vgpu_binding_get(binding);
+		*wait = binding;
+	}
+out_unlock:
+	mutex_unlock(&window->lock);
+	return ret;
+}
+
+static vm_fault_t window_fault(struct vm_fault *vmf)
+{
+	struct vgpu_window *window = vmf->vma->vm_private_data;
+	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
+	struct vgpu_binding *binding = NULL;
+	vm_fault_t ret;
+
+	/* Of another process, for a device to write to: not supported beside a window. */
+	if (vmf->flags & FAULT_FLAG_REMOTE)
+		return VM_FAULT_SIGBUS;
+	atomic64_inc(&window->faults);
+	ret = window_insert(window, vmf, offset, &binding);
+	if (!binding)
+		return ret;
+	/* Nobody who has a page table of a hypervisor walked forbids to wait. */
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
+		vgpu_binding_put(binding);
+		return VM_FAULT_SIGBUS;
+	}
+	if (!(vmf->flags & FAULT_FLAG_RETRY_NOWAIT)) {
+		release_fault_lock(vmf);
+		/* From here on neither vma nor vmf may be touched. */
+		vgpu_binding_resolve(binding, offset, VGPU_WINDOW_TIMEOUT);
+	}
+	vgpu_binding_put(binding);
+	return VM_FAULT_RETRY;
+}
+
+/* If not, the guest loses the page. */
+static bool window_is_writable(struct vgpu_window *window, u64 offset)
+{
+	struct vgpu_binding *binding;
+	/* Where nothing is bound there is the window's own page, but for the header. */
+	bool writable = offset;
+
+	mutex_lock(&window->lock);
+	binding = vgpu_binding_find_locked(window, offset);
+	if (binding) {
+		writable = binding->writable;
+		if (!writable)
+			vgpu_binding_fail(binding, offset, PAGE_SIZE);
+	}
+	mutex_unlock(&window->lock);
+	return writable;
+}
+
+static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
+{
+	struct vgpu_window *window = vmf->vma->vm_private_data;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
+
+	zap_special_vma_range(vmf->vma, addr, PAGE_SIZE);
+	/* Mapped for reading until now: the next fault makes it writable. */
+	if (window_is_writable(window, offset))
+		return VM_FAULT_NOPAGE;
+	atomic64_inc(&window->failures);
+	return window_insert_dummy(window, vmf);
+}
+
+static const struct vm_operations_struct window_vm_ops = {
+	.fault = window_fault,
+	.pfn_mkwrite = window_pfn_mkwrite,
+};
+
+/* --- the device file ------------------------------------------------------ */
+
+/* The hypervisor is gone, and so is its guest: the next one sees nothing of it. */
+static void window_renew(struct vgpu_window *window)
+{
+	struct vgpu_window_header *header = page_address(window->header);
+
+	lockdep_assert_held(&window->lock);
+	window->id = get_random_u64() ?: 1;
+	window->mapped = false;
+	header->window = cpu_to_le64(window->id);
+	memset(page_address(window->dummy), 0, PAGE_SIZE);
+}
+
+static int window_open(struct inode *inode, struct file *file)
+{
+	struct vgpu_window *window = container_of(inode->i_cdev, struct vgpu_window, cdev);
+	int ret = 0;
+
+	mutex_lock(&window->lock);
+	if (window->gone)
+		ret = -ENXIO;
+	else
+		window->opens++;
+	mutex_unlock(&window->lock);
+	if (ret)
+		return ret;
+	vgpu_window_get(window);
+	file->private_data = window;
+	file->f_mapping = window->inode->i_mapping;
+	return 0;
+}
+
+static int window_release(struct inode *inode, struct file *file)
+{
+	struct vgpu_window *window = file->private_data;
+	u64 old = 0;
+
+	down_read(&window->viewers_lock);
+	mutex_lock(&window->lock);
+	if (!--window->opens && window->mapped && list_empty(&window->viewers)) {
+		old = window->id;
+		window_renew(window);
+	}
+	mutex_unlock(&window->lock);
+	up_read(&window->viewers_lock);
+	/* They are seen no more since it has another number. */
+	if (old) {
+		vgpu_binding_end_range(window, NULL, old, 0, window->size, false);
+		vgpu_window_changed(window);
+	}
+	vgpu_window_put(window);
+	return 0;
+}
+
+static loff_t window_llseek(struct file *file, loff_t offset, int whence)
+{
+	struct vgpu_window *window = file->private_data;
+
+	return fixed_size_llseek(file, offset, whence, window->size);
+}
+
+static int window_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct vgpu_window *window = file->private_data;
+	u64 first = (u64)vma->vm_pgoff, nr = vma_pages(vma);
+
+	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) ||
+	    first > window->size >> PAGE_SHIFT || nr > (window->size >> PAGE_SHIFT) - first)
+		return -EINVAL;
+	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
+	vm_flags_clear(vma, VM_MAYEXEC);
+	vma->vm_ops = &window_vm_ops;
+	vma->vm_private_data = window;
+	mutex_lock(&window->lock);
+	window->mapped = true;
+	mutex_unlock(&window->lock);
+	return 0;
+}
+
+static const struct file_operations window_fops = {
+	.owner = THIS_MODULE,
+	.open = window_open,
+	.release = window_release,
+	.llseek = window_llseek,
+	.mmap = window_mmap,
+};
+
+/* --- lifetime ------------------------------------------------------------- */
+
+static char *window_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode, kuid_t *uid, kgid_t *gid)
+{
+	const struct vgpu_window *window = container_of(dev, struct vgpu_window, dev);
+
+	/* When it is deleted nothing is asked but the name. */
+	if (mode)
+		*mode = 0600;
+	if (uid)
+		*uid = window->uid;
+	if (gid)
+		*gid = window->gid;
+	return NULL;
+}
+
+static const struct device_type window_type = {
+	.name = "vgpu-window",
+	.devnode = window_devnode,
+};
+
+static struct class window_class = {
+	.name = "vgpu-window",
+};
+
+static void window_free(struct device *dev)
+{
+	struct vgpu_window *window = to_window(dev);
+
+	ida_free(&window_minors, MINOR(window->dev.devt));
+	if (window->inode)
+		iput(window->inode);
+	if (window->header)
+		__free_page(window->header);
+	if (window->dummy)
+		__free_page(window->dummy);
+	kfree(window);
+}
+
+static int window_alloc_memory(struct vgpu_window *window)
+{
+	struct vgpu_window_header *header;
+
+	window->inode = vgpu_anon_inode_alloc();
+	if (IS_ERR(window->inode)) {
+		window->inode = NULL;
+		return -ENOMEM;
+	}
+	lockdep_set_class_and_name(&window->inode->i_mapping->i_mmap_rwsem, &window_i_mmap_key,
+				   "vgpu_window_i_mmap");
+	window->header = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	window->dummy = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!window->header || !window->dummy)
+		return -ENOMEM;
+	header = page_address(window->header);
+	memcpy(header->magic, VGPU_WINDOW_MAGIC, sizeof(header->magic));
+	header->version = cpu_to_le32(VGPU_WINDOW_VERSION);
+	header->size = cpu_to_le64(window->size);
+	return 0;
+}
+
+/* Return: the window, with a reference, not in the list yet; or an ERR_PTR(). */
+static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *args)
+{
+	struct vgpu_window *window;
+	int minor, ret;
+
+	window = kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
+	if (!window)
+		return ERR_PTR(-ENOMEM);
+	minor = ida_alloc_max(&window_minors, WINDOW_MINORS - 1, GFP_KERNEL);
+	if (minor < 0) {
+		kfree(window);
+		return ERR_PTR(minor == -ENOSPC ? -EMFILE : minor);
+	}
+	device_initialize(&window->dev);
+	window->dev.class = &window_class;
+	window->dev.type = &window_type;
+	window->dev.devt = MKDEV(MAJOR(window_devt), minor);
+	window->dev.release = window_free;
+	window->cid = args->cid;
+	window->port = args->port;
+	window->size = args->bytes;
+	window->uid = make_kuid(current_user_ns(), args->uid);
+	window->gid = make_kgid(current_user_ns(), args->gid);
+	mutex_init(&window->lock);
+	window->bindings = RB_ROOT;
+	init_rwsem(&window->viewers_lock);
+	INIT_LIST_HEAD(&window->viewers);
+	INIT_LIST_HEAD(&window->node);
+	cdev_init(&window->cdev, &window_fops);
+	window->cdev.owner = THIS_MODULE;
+
+	ret = uid_valid(window->uid) && gid_valid(window->gid) ? 0 : -EINVAL;
+	if (!ret)
+		ret = window_alloc_memory(window);
+	if (!ret && args->port == VGPU_WIRE_PORT)
+		ret = dev_set_name(&window->dev, "vgpu-window-%u", args->cid);
+	else if (!ret)
+		ret = dev_set_name(&window->dev, "vgpu-window-%u-%u", args->cid, args->port);
+	if (ret) {
+		vgpu_window_put(window);
+		return ERR_PTR(ret);
+	}
+	mutex_lock(&window->lock);
+	window_renew(window);
+	mutex_unlock(&window->lock);
+	return window;
+}
+
+static int window_compare(const struct vgpu_window *window, u32 cid, u32 port)
+{
+	if (window->cid != cid)
+		return window->cid < cid ? -1 : 1;
+	return window->port == port ? 0 : window->port < port ? -1 : 1;
+}
+
+static struct vgpu_window *window_find_locked(u32 cid, u32 port)
+{
+	struct vgpu_window *window;
+
+	lockdep_assert_held(&windows_lock);
+	list_for_each_entry(window, &windows, node)
+		if (!window_compare(window, cid, port))
+			return window;
+	return NULL;
+}
+
+struct vgpu_window *vgpu_window_find(const struct vgpu_peer *peer)
+{
+	struct vgpu_window *window;
+
+	mutex_lock(&windows_lock);
+	window = window_find_locked(peer->cid, peer->port);
+	if (window)
+		vgpu_window_get(window);
+	mutex_unlock(&windows_lock);
+	return window;
+}
+
+int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd)
+{
+	struct vgpu_window *window, *other;
+	int ret;
+
+	if (args->flags || args->reserved)
+		return -EOPNOTSUPP;
+	if (!PAGE_ALIGNED(args->bytes) || args->bytes < 2 * PAGE_SIZE ||
+	    args->bytes > WINDOW_SIZE_MAX || !args->cid || !args->port)
+		return -EINVAL;
+	window = window_alloc(args);
+	if (IS_ERR(window))
+		return PTR_ERR(window);
+	strscpy(args->out_name, dev_name(&window->dev), sizeof(args->out_name));
+
+	mutex_lock(&windows_lock);
+	ret = window_find_locked(args->cid, args->port) ? -EEXIST : 0;
+	if (!ret)
+		ret = vgpu_cmd_respond(cmd);
+	if (!ret)
+		ret = cdev_device_add(&window->cdev, &window->dev);
+	if (!ret) {
+		/* In order, for who lists them. */
+		list_for_each_entry(other, &windows, node)
+			if (window_compare(other, args->cid, args->port) > 0)
+				break;
+		list_add_tail(&window->node, &other->node);
+	}
+	mutex_unlock(&windows_lock);
+	if (ret) {
+		vgpu_window_put(window);
+		return ret;
+	}
+	vgpu_window_changed(window);
+	return 0;
+}
+
+/* Who has it open keeps it, and sees the window's own page from now on. */
+static void window_destroy(struct vgpu_window *window)
+{
+	mutex_lock(&window->lock);
+	window->gone = true;
+	mutex_unlock(&window->lock);
+	vgpu_binding_end_range(window, NULL, 0, 0, window->size, false);
+	cdev_device_del(&window->cdev, &window->dev);
+	vgpu_window_changed(window);
+	vgpu_window_put(window);
+}
+
+int vgpu_window_destroy(const struct vgpu_host_window_destroy *args)
+{
+	struct vgpu_window *window;
+	int ret = 0;
+
+	if (args->flags & ~VGPU_HOST_WINDOW_FORCE)
+		return -EOPNOTSUPP;
+	mutex_lock(&windows_lock);
+	window = window_find_locked(args->cid, args->port);
+	if (!window)
+		ret = -ENOENT;
+	else if (!(args->flags & VGPU_HOST_WINDOW_FORCE) && READ_ONCE(window->nr_bindings))
+		ret = -EBUSY;
+	else
+		list_del_init(&window->node);
+	mutex_unlock(&windows_lock);
+	if (!ret)
+		window_destroy(window);
+	return ret;
+}
+
+int vgpu_window_stat(struct vgpu_host_window_stat *args)
+{
+	bool next = args->flags & VGPU_HOST_WINDOW_NEXT;
+	struct vgpu_window *window, *found = NULL;
+	int after;
+
+	if (args->flags & ~VGPU_HOST_WINDOW_NEXT)
+		return -EOPNOTSUPP;
+	mutex_lock(&windows_lock);
+	list_for_each_entry(window, &windows, node) {
+		after = window_compare(window, args->cid, args->port);
+		if (next ? after > 0 : !after) {
+			found = window;
+			break;
+		}
+	}
+	if (found) {
+		args->out_cid = found->cid;
+		args->out_port = found->port;
+		strscpy(args->out_name, dev_name(&found->dev), sizeof(args->out_name));
+		args->out_bytes = found->size;
+		args->out_bound_bytes = atomic64_read(&found->bound_bytes);
+		args->out_bindings = READ_ONCE(found->nr_bindings);
+		args->out_opens = READ_ONCE(found->opens);
+		args->out_faults = atomic64_read(&found->faults);
+		args->out_resolved = atomic64_read(&found->resolved);
+		args->out_dummies = atomic64_read(&found->dummies);
+		args->out_failures = atomic64_read(&found->failures);
+		args->out_timeouts = atomic64_read(&found->timeouts);
+		args->out_zaps = atomic64_read(&found->zaps);
+	}
+	mutex_unlock(&windows_lock);
+	return found ? 0 : -ENOENT;
+}
+
+bool vgpu_window_is_device(dev_t rdev)
+{
+	return MAJOR(rdev) == MAJOR(window_devt);
+}
+
+/* --- a guest in the same kernel ------------------------------------------- */
+
+static struct vgpu_window *window_attach(u64 id, struct vgpu_window_viewer *viewer)
+{
+	struct vgpu_window *window, *found = NULL;
+
+	mutex_lock(&windows_lock);
+	list_for_each_entry(window, &windows, node) {
+		down_write(&window->viewers_lock);
+		mutex_lock(&window->lock);
+		if (window->id == id && !window->gone) {
+			list_add(&viewer->node, &window->viewers);
+			vgpu_window_get(window);
+			found = window;
+		}
+		mutex_unlock(&window->lock);
+		up_write(&window->viewers_lock);
+		if (found)
+			break;
+	}
+	mutex_unlock(&windows_lock);
+	return found;
+}
+
+static void window_detach(struct vgpu_window *window, struct vgpu_window_viewer *viewer)
+{
+	down_write(&window->viewers_lock);
+	list_del(&viewer->node);
+	up_write(&window->viewers_lock);
+	vgpu_window_put(window);
+}
+
+static vm_fault_t window_local_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset)
+{
+	struct vgpu_binding *binding;
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+
+	mutex_lock(&window->lock);
+	binding = vgpu_binding_find_locked(window, offset);
+	if (binding)
+		ret = vgpu_binding_insert_locked(binding, vmf, offset, true);
+	mutex_unlock(&window->lock);
+	return ret;
+}
+
+static int window_local_resolve(struct vgpu_window *window, u64 offset)
+{
+	struct vgpu_binding *binding;
+	int ret = 0;
+
+	mutex_lock(&window->lock);
+	binding = vgpu_binding_find_locked(window, offset);
+	if (binding)
+		vgpu_binding_get(binding);
+	mutex_unlock(&window->lock);
+	if (!binding)
+		return 0;
+	/* As long as the driver takes: a program waits, that can be killed. */
+	ret = vgpu_binding_resolve(binding, offset, MAX_SCHEDULE_TIMEOUT);
+	vgpu_binding_put(binding);
+	return ret;
+}
+
+const struct vgpu_window_local_ops vgpu_window_local_ops = {
+	.attach = window_attach,
+	.detach = window_detach,
+	.insert = window_local_insert,
+	.resolve = window_local_resolve,
+};
+EXPORT_SYMBOL_GPL(vgpu_window_local_ops);
+
+/* --- module --------------------------------------------------------------- */
+
+int vgpu_window_init(void)
+{
+	int ret;
+
+	vgpu_window_wq = alloc_workqueue("vgpu_window", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (!vgpu_window_wq)
+		return -ENOMEM;
+	ret = alloc_chrdev_region(&window_devt, 0, WINDOW_MINORS, "vgpu-window");
+	if (ret)
+		goto err_destroy_wq;
+	ret = class_register(&window_class);
+	if (ret)
+		goto err_unregister_region;
+	return 0;
+
+err_unregister_region:
+	unregister_chrdev_region(window_devt, WINDOW_MINORS);
+err_destroy_wq:
+	destroy_workqueue(vgpu_window_wq);
+	return ret;
+}
+
+void vgpu_window_exit(void)
+{
+	struct vgpu_window *window, *next;
+
+	/* No file of one is open, and no peer is left. */
+	list_for_each_entry_safe(window, next, &windows, node) {
+		list_del_init(&window->node);
+		window_destroy(window);
+	}
+	destroy_workqueue(vgpu_window_wq);
+	class_unregister(&window_class);
+	unregister_chrdev_region(window_devt, WINDOW_MINORS);
+	ida_destroy(&window_minors);
+}

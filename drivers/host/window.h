@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Windows: memory of this machine in which a guest sees its device mappings.
+ *
+ * A window is a char device that a hypervisor maps and gives its guest as a device
+ * with memory. It belongs to a guest's address (CID and port), not to a peer: it is
+ * there before the guest connects and after. Offsets are bound to parts of shadows'
+ * mappings (binding.c); all others show a page of the window's own.
+ *
+ * Lock order, after the locks of host.h:
+ *
+ *   windows_lock (window.c)	list of windows
+ *   (mmap_lock of a hypervisor)
+ *   (unmapping in a shadow: i_mmap_rwsem, the notifier's own)
+ *   window->viewers_lock	viewers; over their ->zap(). Taken in notifiers, like what
+ *				follows: nothing is allocated that could reclaim memory
+ *   window->lock		bindings, pages that are being resolved; while page
+ *				tables get an entry
+ *   (i_mmap_rwsem of the window)
+ *
+ * A shadow's mmap lock and a hypervisor's are never held together: a fault in the
+ * window lets go of its own before the shadow is looked at (rule: two passes).
+ */
+#ifndef VGPU_HOST_WINDOW_H
+#define VGPU_HOST_WINDOW_H
+
+#include <linux/cdev.h>
+#include <linux/completion.h>
+#include <linux/device.h>
+#include <linux/mmu_notifier.h>
+#include <linux/rwsem.h>
+
+#include "host.h"
+#include "window_local.h"
+
+/* A hypervisor's fault ends within this time, whatever the driver does. */
+#define VGPU_WINDOW_TIMEOUT	(2 * HZ)
+
+struct vgpu_window {
+	struct device dev;
+	struct cdev cdev;
+	u32 cid;
+	u32 port;
+	u64 size;
+	kuid_t uid;
+	kgid_t gid;
+	/* Whose VMAs the device file's are. */
+	struct inode *inode;
+	struct page *header;
+	/* What is seen where nothing is bound. */
+	struct page *dummy;
+
+	/* In the list of windows. */
+	struct list_head node;
+
+	struct mutex lock;
+	/* Anew for each hypervisor. */
+	u64 id;
+	bool gone;
+	u32 opens;
+	/* A hypervisor has mapped it since it got its number. */
+	bool mapped;
+	struct rb_root bindings;
+	u32 nr_bindings;
+	/* Pages that workers resolve now. */
+	u32 nr_touches;
+
+	struct rw_semaphore viewers_lock;
+	struct list_head viewers;
+
+	atomic64_t bound_bytes;
+	atomic64_t faults;
+	atomic64_t resolved;
+	atomic64_t dummies;
+	atomic64_t failures;
+	atomic64_t timeouts;
+	atomic64_t zaps;
+};
+
+/* --- window.c ------------------------------------------------------------- */
+
+extern struct workqueue_struct *vgpu_window_wq;
+
+/* Its guest has to hear of it. */
+static inline void vgpu_window_changed(const struct vgpu_window *window)
+{
+	vgpu_agent_kick_peer(window->cid, window->port);
+}
+
+/* The window of the peer, with a reference, or NULL. */
+struct vgpu_window *vgpu_window_find(const struct vgpu_peer *peer);
+void vgpu_window_get(struct vgpu_window *window);
+void vgpu_window_put(struct vgpu_window *window);
+/* Pages of [offset, offset + len) are in no page tables any more when it returns. */
+void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
+
+/* --- binding.c ------------------------------------------------------------ */
+
+/**
+ * struct vgpu_binding - a range of a window that shows a range of a shadow
+ * @ref: the window's tree, mappings, work that is under way
+ * @window: a reference
+ * @window_id: the window's number when it was made
+ * @peer: whose shadow it is, a reference
+ * @offset: in the window
+ * @addr: in the shadow
+ * @len: bytes
+ * @pgoff: what the shadow's VMA has at @addr
+ * @file: the shadow's VMA is of this file: for comparison, the mappings hold it
+ * @writable: the shadow's VMA is, too
+ * @users: mappings that show it; under the session's map_lock
+ * @notifier: tells of changes of the shadow's page tables
+ * @end_work: unregisters @notifier
+ * @node: in window->bindings, under window->lock like what follows
+ * @listed: it is there
+ * @gone: nothing of it is put into page tables any more
+ * @touches: pages that are being resolved, or were
+ * @bad_node: in peer->bad_bindings, under peer->events_lock like what follows
+ * @bad_first: pages that failed since the guest was told: the first
+ * @bad_end: behind the last; @bad_first: none
+ */
+struct vgpu_binding {
+	struct kref ref;
+	struct vgpu_window *window;
+	u64 window_id;
+	struct vgpu_peer *peer;
+	u64 offset;
+	u64 addr;
+	u64 len;
+	pgoff_t pgoff;
+	const struct file *file;
+	bool writable;
+	u32 users;
+	struct mmu_interval_notifier notifier;
+	struct work_struct end_work;
+
+	struct rb_node node;
+	bool listed;
+	bool gone;
+	struct list_head touches;
+
+	struct list_head bad_node;
+	u64 bad_first;
+	u64 bad_end;
+};
+
+/**
+ * struct vgpu_binding_place - what is to be bound
+ * @addr: in the shadow that is current
+ * @len: bytes
+ * @pgoff: what the VMA has at @addr
+ * @file: the VMA's
+ * @writable: the VMA is
+ */
+struct vgpu_binding_place {
+	u64 addr;
+	u64 len;
+	pgoff_t pgoff;
+	const struct file *file;
+	bool writable;
+};
+
+/*
+ * Bind at @offset of the window that the peer knows as @id; called without the mmap
+ * lock. Return: the binding, with a reference, or ERR_PTR(): -ENOENT, -ENODEV (no such
+ * window), -EBUSY (something is bound there), -ENOMEM.
+ */
+struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,
+				       const struct vgpu_binding_place *place);
+/* The binding at @offset that is to be seen, or NULL. window->lock is held. */
+struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 offset);
+void vgpu_binding_get(struct vgpu_binding *binding);
+void vgpu_binding_put(struct vgpu_binding *binding);
+/*
+ * Put the page at @offset of the window into the VMA of the fault. window->lock is held.
+ * Return: VM_FAULT_RETRY: has to be resolved first; VM_FAULT_SIGBUS: cannot be had now;
+ * else what a fault handler returns. @local: no hypervisor's, which must not wait long
+ * and which takes not every page.
+ */
+vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
+				      u64 offset, bool local);
+/* Ask the driver for the page, for as long as @timeout, without locks. Return: 0 or -EINTR. */
+int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long timeout);
+/* The guest is to know that its program has lost the page. Any context. */
+void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len);
+/* Nothing is shown any more when it returns, nor will be. @tell: tell the guest, too. */
+void vgpu_binding_end(struct vgpu_binding *binding, bool tell);
+/*
+ * All in the range, in part at least, that are the peer's (NULL: anybody's) and were
+ * made when the window had the number @id (0: any).
+ */
+void vgpu_binding_end_range(struct vgpu_window *window, const struct vgpu_peer *peer, u64 id,
+			    u64 offset, u64 len, bool tell);
+
+#endif /* VGPU_HOST_WINDOW_H */
