@@ -22,6 +22,7 @@ struct control_msg {
 		struct vgpu_close close;
 		struct vgpu_unmap unmap;
 		struct vgpu_session_close session_close;
+		struct vgpu_window_part part;
 	};
 };
 
@@ -158,6 +159,25 @@ void vgpu_control_session_close(struct vgpu_host *host, u64 session)
 
 	msg->sequenced = true;
 	msg->session_close.session = cpu_to_le64(session);
+	control_queue(host, msg, false);
+}
+
+/**
+ * vgpu_control_unbind - a range of the window is not used any more
+ * @host: the host
+ * @window: number of the window
+ * @offset: first byte
+ * @len: bytes
+ *
+ * After the unmaps of what was seen there. Answered by UNBOUND.
+ */
+void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len)
+{
+	struct control_msg *msg = control_alloc(VGPU_MSG_UNBIND, sizeof(msg->part));
+
+	msg->part.window = cpu_to_le64(window);
+	msg->part.offset = cpu_to_le64(offset);
+	msg->part.len = cpu_to_le64(len);
 	control_queue(host, msg, false);
 }
 

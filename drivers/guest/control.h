@@ -40,6 +40,7 @@ void vgpu_control_init(struct vgpu_control *control);
 void vgpu_control_end(struct vgpu_control *control);
 void vgpu_control_close(struct vgpu_host *host, u32 object);
 void vgpu_control_close_late(struct vgpu_host *host, u32 object);
+void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len);
 void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len);
 void vgpu_control_session_close(struct vgpu_host *host, u64 session);
 void vgpu_control_ping(struct vgpu_host *host, u64 seq);

@@ -79,6 +79,8 @@ EXPORT_COUNTER(round_trips);
 EXPORT_COUNTER(bytes_in);
 EXPORT_COUNTER(bytes_out);
 EXPORT_COUNTER(fetched_pages);
+EXPORT_COUNTER(window_mappings);
+EXPORT_COUNTER(copy_mappings);
 
 static struct attribute *export_attrs[] = {
 	&dev_attr_host.attr,
@@ -92,6 +94,8 @@ static struct attribute *export_attrs[] = {
 	&dev_attr_bytes_in.attr,
 	&dev_attr_bytes_out.attr,
 	&dev_attr_fetched_pages.attr,
+	&dev_attr_window_mappings.attr,
+	&dev_attr_copy_mappings.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(export);

@@ -12,6 +12,7 @@
 #include "object.h"
 #include "reclaim.h"
 #include "session.h"
+#include "window.h"
 
 #define HOST_CONNECT_TIMEOUT_MS	2000
 #define HOST_MSG_TIMEOUT_MS	10000	/* of a handshake, or of the rest of a message */
@@ -68,6 +69,7 @@ static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 	u64 size = le64_to_cpu(msg->reserved_size);
 
 	host->features = le64_to_cpu(msg->features);
+	host->limits.features = host->features;
 	memcpy(host->secret, msg->secret, sizeof(host->secret));
 	host->reserved_base = base;
 	host->reserved_size = size;
@@ -188,6 +190,15 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 	case VGPU_MSG_EVENT:
 		vgpu_event_signal(host, le32_to_cpu(signal->event));
 		return 0;
+	case VGPU_MSG_WINDOW:
+		vgpu_window_announce(host, buf);
+		return 0;
+	case VGPU_MSG_INVALIDATE:
+		vgpu_window_invalidate(host, buf);
+		return 0;
+	case VGPU_MSG_UNBOUND:
+		vgpu_window_unbound(host, buf);
+		return 0;
 	case VGPU_MSG_PING:
 		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
 		return 0;
@@ -275,6 +286,7 @@ void vgpu_host_abort(struct vgpu_host *host)
 	vgpu_conn_shutdown(&host->conn);
 	vgpu_session_abort_all(host);
 	vgpu_object_hangup_all(host);
+	vgpu_window_abort(host);
 	vgpu_space_set_abort(&host->spaces);
 	vgpu_reclaim_stop(&host->spaces);
 	vgpu_export_del_all(host);

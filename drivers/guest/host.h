@@ -12,6 +12,7 @@
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
  *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
+ *	window->use, window->lock	rwsem, and in it a mutex: see window.h
  *	host->lock			spinlock: sessions, objects, exports, down
  *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
  *	session->lock			spinlock: lanes
@@ -37,6 +38,8 @@
 #include "space.h"
 #include "wire.h"
 
+struct vgpu_window;
+
 /**
  * struct vgpu_host - one control connection to a host
  * @ref: references of objects, sessions, exports and the dialer
@@ -61,6 +64,7 @@
  * @events: eventfds that the host may signal, by number
  * @last_event: number of the newest
  * @exports: struct vgpu_export
+ * @window: memory of the host that its mappings are seen in, or NULL
  * @parents: struct vgpu_parent; the receiving thread's
  * @spaces: device memory that this host's mappings show
  */
@@ -90,6 +94,8 @@ struct vgpu_host {
 	DECLARE_HASHTABLE(events, 6);
 	u32 last_event;
 	struct list_head exports;
+
+	struct vgpu_window *window;
 
 	struct list_head parents;
 	struct vgpu_space_set spaces;

@@ -26,6 +26,7 @@
 #include "object.h"
 #include "session.h"
 #include "space.h"
+#include "window.h"
 
 /*
  * Pages [first, end) of the space are covered by @users VMAs, @own of them of the
@@ -103,6 +104,14 @@ static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma
 	kfree(b);
 }
 
+/* How many are as this one is. */
+static atomic64_t *mapping_count(struct vgpu_mapping *mapping)
+{
+	struct vgpu_stats *stats = &mapping->export->stats;
+
+	return mapping->range ? &stats->window_mappings : &stats->copy_mappings;
+}
+
 static void mapping_release(struct kref *ref)
 {
 	struct vgpu_mapping *mapping = container_of(ref, struct vgpu_mapping, ref);
@@ -110,6 +119,9 @@ static void mapping_release(struct kref *ref)
 
 	list_for_each_entry_safe(span, tmp, &mapping->spans, node)
 		kfree(span);
+	if (mapping->range)
+		vgpu_window_release(mapping->range, true);
+	atomic64_dec(mapping_count(mapping));
 	vgpu_space_put(mapping->space);
 	vgpu_export_put(mapping->export);
 	vgpu_session_release(mapping->session);
@@ -148,6 +160,25 @@ pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
 	return end - pgoff;
 }
 
+void vgpu_mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error)
+{
+	spin_lock(&mapping->lock);
+	mapping->error = error;
+	mapping->error_index = pgoff;
+	spin_unlock(&mapping->lock);
+}
+
+int vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
+{
+	int error = 0;
+
+	spin_lock(&mapping->lock);
+	if (mapping->error_index == pgoff)
+		swap(error, mapping->error);
+	spin_unlock(&mapping->lock);
+	return error;
+}
+
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len)
 {
 	vgpu_control_unmap(mapping->session->host, mapping->session->number, addr, len);
@@ -177,6 +208,9 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 
 	spans_count(mapping, vma, -1, &gone);
 	list_for_each_entry_safe(span, tmp, &gone, node) {
+		/* A child shows it still. */
+		if (mapping->range && span->users)
+			vgpu_window_forget(mapping, span->first, span->end - span->first);
 		vgpu_space_unmap(mapping, span->first, span->end - span->first);
 		kfree(span);
 	}
@@ -201,6 +235,34 @@ static const struct vm_operations_struct mapping_vm_ops = {
 	.pfn_mkwrite = vgpu_space_pfn_mkwrite,
 };
 
+static const struct vm_operations_struct mapping_window_vm_ops = {
+	.open = mapping_vma_open,
+	.close = mapping_vma_close,
+	.mremap = mapping_vma_mremap,
+	.fault = vgpu_window_fault,
+};
+
+/* Of a mapping that is read-only on the host nothing becomes writable. */
+static vm_fault_t mapping_pfn_mkwrite(struct vm_fault *vmf)
+{
+	return VM_FAULT_SIGBUS;
+}
+
+static int mapping_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
+				unsigned long end, unsigned long flags)
+{
+	return flags & VM_WRITE ? -EACCES : 0;
+}
+
+static const struct vm_operations_struct mapping_window_read_only_vm_ops = {
+	.open = mapping_vma_open,
+	.close = mapping_vma_close,
+	.mremap = mapping_vma_mremap,
+	.mprotect = mapping_vma_mprotect,
+	.fault = vgpu_window_fault_read_only,
+	.pfn_mkwrite = mapping_pfn_mkwrite,
+};
+
 static unsigned long mapping_vm_flags(u32 flags)
 {
 	/* A VMA that grew would show what the shadow has not mapped. */
@@ -215,9 +277,12 @@ static unsigned long mapping_vm_flags(u32 flags)
 	return vm_flags;
 }
 
-/* Ask the shadow to map; fills in @mapping. Return: 0 or -errno. */
+/*
+ * Ask the shadow to map, in the host's window if @range is there and it can; fills in
+ * @mapping. Return: 0 or -errno.
+ */
 static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object,
-			struct vm_area_struct *vma)
+			struct vm_area_struct *vma, struct vgpu_window_range *range)
 {
 	struct vgpu_args_mmap *args;
 	struct vgpu_out_mmap out;
@@ -239,23 +304,56 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 	args->prot = cpu_to_le32(prot);
 	/* A shared mapping of a file that is open for reading only has no VM_SHARED. */
 	args->flags = cpu_to_le32(vma->vm_flags & VM_MAYSHARE ? MAP_SHARED : MAP_PRIVATE);
+	if (range) {
+		args->window = cpu_to_le64(range->window->id);
+		args->window_offset = cpu_to_le64(range->offset);
+	}
 	ret = vgpu_call_run(mapping->session, &xcall);
 	if (!ret)
 		ret = vgpu_call_result(&xcall);
 	if (!ret) {
 		out = xcall.reply.reply->out.mmap;
 		mapping->flags = le32_to_cpu(out.flags);
+		mapping->cache = le32_to_cpu(out.cache);
 		/* Drivers may move the offset, as the native VMA's would be. */
 		if (le64_to_cpu(out.space) == mapping->space->id)
 			mapping->pgoff = le64_to_cpu(out.offset) >> PAGE_SHIFT;
+	}
+	if (range && (mapping->flags & VGPU_MAP_WINDOW)) {
+		mapping->range = range;
+		vgpu_window_attach(range, mapping);
+	} else if (range) {
+		/* The host may carry out what we do not hear of any more. */
+		vgpu_window_release(range, ret && xcall.sent);
 	}
 	vgpu_xcall_fini(&xcall);
 	return ret;
 }
 
+/* What a VMA shows, and how. */
+static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vma, bool cow)
+{
+	if (!mapping->range)
+		vma->vm_ops = &mapping_vm_ops;
+	else if (vma->vm_flags & VM_WRITE)
+		vma->vm_ops = &mapping_window_vm_ops;
+	else
+		vma->vm_ops = &mapping_window_read_only_vm_ops;
+	/*
+	 * Where the host's has ordinary pages, other processes and kernel code may
+	 * have references of them, and so they may here, of copies. Of a private
+	 * mapping the core copies pages, and has to have them.
+	 */
+	if (!cow && (mapping->flags & VGPU_MAP_PFNMAP))
+		vm_flags_set(vma, VM_PFNMAP);
+	else if (mapping->range)
+		vm_flags_set(vma, VM_MIXEDMAP);
+}
+
 int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 {
 	struct vgpu_session *session;
+	struct vgpu_window_range *range = NULL;
 	struct vgpu_mapping *mapping;
 	bool cow = (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
 	int ret;
@@ -280,7 +378,9 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	mapping->space = object->space;
 	mapping->addr = vma->vm_start;
 	mapping->pgoff = vma->vm_pgoff;
-	ret = mapping_call(mapping, object, vma);
+	if (!cow)
+		range = vgpu_window_claim(object->host, vma->vm_end - vma->vm_start);
+	ret = mapping_call(mapping, object, vma, range);
 	if (ret)
 		goto err_mapping;
 	vgpu_space_renew(mapping->space, mapping->pgoff, vma_pages(vma));
@@ -289,22 +389,19 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 		 &mapping->spans);
 	kref_get(&object->space->ref);
 	mapping->export = vgpu_export_get(object->export);
+	atomic64_inc(mapping_count(mapping));
 	vgpu_session_hold(session);
 	vma->vm_pgoff = mapping->pgoff;
 	vma->vm_private_data = mapping;
-	vma->vm_ops = &mapping_vm_ops;
 	vm_flags_set(vma, mapping_vm_flags(mapping->flags));
 	if (!(mapping->flags & VGPU_MAP_MAYREAD))
 		vm_flags_clear(vma, VM_MAYREAD);
 	if (!(mapping->flags & VGPU_MAP_MAYWRITE))
 		vm_flags_clear(vma, VM_MAYWRITE);
-	/*
-	 * Where the host's has ordinary pages, other processes and kernel code may
-	 * have references of them, and so they may here. Of a private mapping the
-	 * core copies pages, and has to have them.
-	 */
-	if (!cow && (mapping->flags & VGPU_MAP_PFNMAP))
-		vm_flags_set(vma, VM_PFNMAP);
+	/* Drivers may take that, too. */
+	if (!(mapping->flags & VGPU_MAP_WRITE))
+		vm_flags_clear(vma, VM_WRITE);
+	mapping_show(mapping, vma, cow);
 	return 0;
 
 err_mapping:

@@ -15,6 +15,7 @@ struct vgpu_export;
 struct vgpu_object;
 struct vgpu_session;
 struct vgpu_space;
+struct vgpu_window_range;
 struct vm_area_struct;
 
 /**
@@ -26,6 +27,8 @@ struct vm_area_struct;
  * @addr: where it begins in the shadow
  * @pgoff: what it begins with, pages in @space
  * @flags: VGPU_MAP_*
+ * @cache: VGPU_CACHE_*
+ * @range: what shows it of the host's window; NULL: copy mode
  * @lock: guards what follows
  * @spans: parts of it with the number of VMAs that cover each, in order; what has
  *	ended at the host has none, and never again
@@ -45,6 +48,8 @@ struct vgpu_mapping {
 	u64 addr;
 	pgoff_t pgoff;
 	u32 flags;
+	u32 cache;
+	struct vgpu_window_range *range;
 	spinlock_t lock;
 	struct list_head spans;
 	pgoff_t run_first;
@@ -79,6 +84,13 @@ u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
  * Something else may be at the address of others.
  */
 pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
+
+/*
+ * A fault could not get page @pgoff of the space: the next one there, after the retry, takes the
+ * error away and reports it.
+ */
+void vgpu_mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error);
+int vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff);
 
 /* Tell the host, one-way, that a range of the shadow is not used any more. */
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len);

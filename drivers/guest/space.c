@@ -432,26 +432,6 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 	return ret;
 }
 
-/* The next fault at @index, after the retry, shall report @error. */
-static void space_leave_error(struct vgpu_mapping *mapping, pgoff_t index, int error)
-{
-	spin_lock(&mapping->lock);
-	mapping->error = error;
-	mapping->error_index = index;
-	spin_unlock(&mapping->lock);
-}
-
-static int space_take_error(struct vgpu_mapping *mapping, pgoff_t index)
-{
-	int error = 0;
-
-	spin_lock(&mapping->lock);
-	if (mapping->error_index == index)
-		swap(error, mapping->error);
-	spin_unlock(&mapping->lock);
-	return error;
-}
-
 static vm_fault_t space_error_fault(int error)
 {
 	return error == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
@@ -497,7 +477,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	if (fault)
 		return fault;
 
-	ret = space_take_error(mapping, index);
+	ret = vgpu_mapping_take_error(mapping, index);
 	if (ret)
 		return space_error_fault(ret);
 
@@ -511,7 +491,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	/* From here on neither vmf nor its VMA may be looked at. */
 	ret = space_fetch(mapping, index);
 	if (ret && ret != -EINTR)
-		space_leave_error(mapping, index, ret);
+		vgpu_mapping_leave_error(mapping, index, ret);
 	vgpu_mapping_put(mapping);
 	return VM_FAULT_RETRY;
 }

@@ -12,6 +12,8 @@
  * @bytes_in: received on lanes
  * @bytes_out: sent on lanes
  * @fetched_pages: pages that the host asked for
+ * @window_mappings: mappings that are seen in the host's window, now
+ * @copy_mappings: those that go by copy, now
  */
 struct vgpu_stats {
 	atomic64_t calls;
@@ -19,6 +21,8 @@ struct vgpu_stats {
 	atomic64_t bytes_in;
 	atomic64_t bytes_out;
 	atomic64_t fetched_pages;
+	atomic64_t window_mappings;
+	atomic64_t copy_mappings;
 };
 
 #endif /* VGPU_STATS_H */

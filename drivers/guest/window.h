@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Windows: memory of the host in which its device mappings are seen as they are,
+ * without copies. What makes a window reachable here is a *provider*: a device with
+ * memory that the hypervisor has given this machine, or the same kernel.
+ *
+ * Ranges of the window belong to us: one is claimed for each mapping, named in the
+ * MMAP, which the host may refuse to bind there, and used again only after the host
+ * has confirmed (UNBOUND) that nothing is bound there any more.
+ *
+ * Lock order: mmap_lock, then window->use, then the provider's; window->lock is
+ * taken in a provider's notifiers, so no memory may be reclaimed under it.
+ */
+#ifndef VGPU_GUEST_WINDOW_H
+#define VGPU_GUEST_WINDOW_H
+
+#include <linux/kref.h>
+#include <linux/mm_types.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/rwsem.h>
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+struct vgpu_host;
+struct vgpu_mapping;
+struct vgpu_window;
+struct vgpu_window_info;
+struct vgpu_window_part;
+struct vm_fault;
+
+/**
+ * struct vgpu_window_provider - how a window is reached
+ * @name: for people
+ * @open: find the window by window->id, and fill in window->data. Return: 0, or an
+ *	errno: it is not here
+ * @close: the window is not used any more
+ * @insert: put the page at @offset of the window into the VMA of the fault, writable
+ *	if @writable and the VMA is, with the cache attribute @cache (VGPU_CACHE_*).
+ *	Called under window->use; does not wait. Return: what a fault handler returns;
+ *	VM_FAULT_RETRY: @resolve, then again
+ * @resolve: waits, killably, until @insert may succeed; called without locks; NULL if
+ *	@insert never asks for it. Return: 0 or -EINTR
+ *
+ * A provider whose pages the host may change calls vgpu_window_zap() when it does.
+ */
+struct vgpu_window_provider {
+	const char *name;
+	int (*open)(struct vgpu_window *window);
+	void (*close)(struct vgpu_window *window);
+	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+			     bool writable, u32 cache);
+	int (*resolve)(struct vgpu_window *window, u64 offset);
+};
+
+extern const struct vgpu_window_provider vgpu_window_loopback;
+
+/**
+ * struct vgpu_window - the window of one host
+ * @ref: the host's, and each range's
+ * @host: whose it is; gone when @gone
+ * @provider: how it is reached
+ * @data: the provider's
+ * @id: the host's number for it
+ * @size: bytes
+ * @use: read: while a page is put into page tables; written: to change what decides
+ *	whether it may be, before pages are taken away
+ * @gone: none may be any more
+ * @lock: guards what follows
+ * @map: pages that are claimed, one bit each
+ * @next: where to look first for others
+ * @ranges: struct vgpu_window_range by offset
+ */
+struct vgpu_window {
+	struct kref ref;
+	struct vgpu_host *host;
+	const struct vgpu_window_provider *provider;
+	void *data;
+	u64 id;
+	u64 size;
+	struct rw_semaphore use;
+	bool gone;
+	struct mutex lock;
+	unsigned long *map;
+	unsigned long next;
+	struct rb_root ranges;
+};
+
+enum vgpu_window_range_state {
+	VGPU_RANGE_CLAIMED,	/* a MMAP that names it is under way */
+	VGPU_RANGE_MAPPED,	/* a mapping shows it */
+	VGPU_RANGE_RELEASED,	/* waits for UNBOUND */
+};
+
+/**
+ * struct vgpu_window_range - a part of a window that one mapping shows
+ * @node: in window->ranges, under window->lock like @state and @mapping
+ * @window: a reference
+ * @offset: in the window
+ * @len: bytes
+ * @state: see there
+ * @mapping: that shows it, which outlives this state
+ * @bad_first: pages from here to @bad_end may have failed: the host is asked before
+ *	one is shown; under window->use like the rest
+ * @bad_end: see @bad_first
+ * @bad_count: counts INVALIDATE
+ * @good: pages of these that were asked for since, by page of the window
+ */
+struct vgpu_window_range {
+	struct rb_node node;
+	struct vgpu_window *window;
+	u64 offset;
+	u64 len;
+	enum vgpu_window_range_state state;
+	struct vgpu_mapping *mapping;
+	u64 bad_first;
+	u64 bad_end;
+	u64 bad_count;
+	struct xarray good;
+};
+
+/**
+ * vgpu_window_claim - a part of the host's window for a new mapping
+ * @host: the host
+ * @len: bytes
+ *
+ * Return: a range, to be given to vgpu_window_attach() or vgpu_window_release(), or
+ * NULL: there is no window, or no room in it.
+ */
+struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 len);
+
+/* The host has bound it: @mapping shows it from now on. */
+void vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *mapping);
+
+/**
+ * vgpu_window_release - a range is not used any more
+ * @range: no VMA shows it
+ * @bound: the host may have it bound, and is told
+ */
+void vgpu_window_release(struct vgpu_window_range *range, bool bound);
+
+/* Pages of a mapping, as offsets in its space, have ended: no VMA shows them any more. */
+void vgpu_window_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr);
+
+/*
+ * For providers: page tables show nothing of [offset, offset + len) any more when it
+ * returns. From mmu notifiers, too.
+ */
+void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
+
+/* The faults of mapping.c: of a mapping that is writable on the host, and of others. */
+vm_fault_t vgpu_window_fault(struct vm_fault *vmf);
+vm_fault_t vgpu_window_fault_read_only(struct vm_fault *vmf);
+
+/* Messages of the host. */
+void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info);
+void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_part *part);
+void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *part);
+/* The connection is lost: every mapping in the window gives SIGBUS. */
+void vgpu_window_abort(struct vgpu_host *host);
+
+#endif /* VGPU_GUEST_WINDOW_H */
