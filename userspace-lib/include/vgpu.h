@@ -90,6 +90,77 @@ int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid
 			uint32_t port, bool force);
 
 /**
+ * struct vgpu_window_request - a window to be made
+ * @cid: the guest
+ * @port: the vsock port that the guest connects to; 0: the agent's
+ * @size: bytes, in pages of 4 KiB; costs no memory
+ * @owner: name of the user whose hypervisor opens it; NULL: libvirt's, or root
+ */
+struct vgpu_window_request {
+	uint32_t cid;
+	uint32_t port;
+	uint64_t size;
+	const char *owner;
+};
+
+/**
+ * vgpu_agent_window_create - make the window of a guest
+ * @agent: the agent
+ * @request: which
+ * @path: receives the path of its device file, for the hypervisor
+ *
+ * Device mappings of a guest that has one cost no copies. Lasts until it is destroyed
+ * or the host module is unloaded.
+ *
+ * Return: 0, -EEXIST (the guest has one), -ENOENT (no such user), -EINVAL, -EPERM.
+ */
+int vgpu_agent_window_create(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+			     char path[48]);
+
+/**
+ * vgpu_agent_window_destroy - take a guest's window away
+ * @agent: the agent
+ * @cid: the guest
+ * @port: 0: the agent's
+ * @force: even if programs have memory in it, which they lose
+ *
+ * Return: 0, -ENOENT (it has none), -EBUSY (in use), -EPERM.
+ */
+int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t port, bool force);
+
+/**
+ * struct vgpu_window_status - a window
+ * @path: its device file
+ * @cid: whose it is
+ * @port: the port by which that comes
+ * @size: bytes
+ * @bound_bytes: of mappings in it, now
+ * @bindings: mappings in it, now
+ * @opens: how often its device file is open
+ * @faults: pages that hypervisors asked for
+ * @resolved: pages that drivers were asked for
+ * @dummies: faults that got a page without meaning
+ * @failures: those for a page of a mapping
+ * @timeouts: drivers that did not answer in time
+ * @zaps: changes of drivers' mappings
+ */
+struct vgpu_window_status {
+	char *path;
+	uint32_t cid;
+	uint32_t port;
+	uint64_t size;
+	uint64_t bound_bytes;
+	uint64_t bindings;
+	uint64_t opens;
+	uint64_t faults;
+	uint64_t resolved;
+	uint64_t dummies;
+	uint64_t failures;
+	uint64_t timeouts;
+	uint64_t zaps;
+};
+
+/**
  * struct vgpu_grant_info - a guest that may use an export
  * @cid: the guest
  * @port: the port that it connects to
@@ -209,6 +280,8 @@ struct vgpu_guest_info {
  * @nr_exports: how many
  * @guests: who is connected
  * @nr_guests: how many
+ * @windows: windows of guests
+ * @nr_windows: how many
  */
 struct vgpu_host_info {
 	char *version;
@@ -218,6 +291,8 @@ struct vgpu_host_info {
 	size_t nr_exports;
 	struct vgpu_guest_info *guests;
 	size_t nr_guests;
+	struct vgpu_window_status *windows;
+	size_t nr_windows;
 };
 
 /**
@@ -248,6 +323,8 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
  * @bytes_in: received
  * @bytes_out: sent
  * @fetched_pages: likewise
+ * @window_mappings: mappings in the host's window, now
+ * @copy_mappings: mappings by copy, now
  */
 struct vgpu_node_info {
 	char *node;
@@ -263,6 +340,8 @@ struct vgpu_node_info {
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 	uint64_t fetched_pages;
+	uint64_t window_mappings;
+	uint64_t copy_mappings;
 };
 
 /**

@@ -84,6 +84,8 @@ static bool read_node(const char *name, struct vgpu_node_info *node)
 	node->bytes_in = read_number(dir, "bytes_in");
 	node->bytes_out = read_number(dir, "bytes_out");
 	node->fetched_pages = read_number(dir, "fetched_pages");
+	node->window_mappings = read_number(dir, "window_mappings");
+	node->copy_mappings = read_number(dir, "copy_mappings");
 	return node->node && node->drm_node && node->name && node->host && node->path &&
 	       node->driver && node->bus && node->state;
 }

@@ -23,7 +23,7 @@ static void put_string(struct json_object *request, const char *key, const char 
 		json_object_object_add(request, key, json_object_new_string(value));
 }
 
-static void put_number(struct json_object *request, const char *key, uint32_t value)
+static void put_number(struct json_object *request, const char *key, uint64_t value)
 {
 	if (value)
 		json_object_object_add(request, key, json_object_new_int64(value));
@@ -88,6 +88,39 @@ VGPU_PUBLIC int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, 
 	int ret;
 
 	put_string(request, "name", name);
+	put_number(request, "cid", cid);
+	put_number(request, "port", port);
+	put_bool(request, "force", force);
+	ret = agent_ask(agent, request, &answer);
+	if (!ret)
+		json_object_put(answer);
+	return ret;
+}
+
+VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
+					 const struct vgpu_window_request *window, char path[48])
+{
+	struct json_object *request = request_new("window-create"), *answer;
+	int ret;
+
+	put_number(request, "cid", window->cid);
+	put_number(request, "port", window->port);
+	put_number(request, "size", window->size);
+	put_string(request, "owner", window->owner);
+	ret = agent_ask(agent, request, &answer);
+	if (ret)
+		return ret;
+	snprintf(path, 48, "%s", get_string(answer, "path"));
+	json_object_put(answer);
+	return 0;
+}
+
+VGPU_PUBLIC int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t port,
+					  bool force)
+{
+	struct json_object *request = request_new("window-destroy"), *answer;
+	int ret;
+
 	put_number(request, "cid", cid);
 	put_number(request, "port", port);
 	put_bool(request, "force", force);
@@ -201,6 +234,26 @@ static bool read_guest(struct json_object *object, void *to)
 			  &guest->programs, &guest->nr_programs);
 }
 
+static bool read_window(struct json_object *object, void *to)
+{
+	struct vgpu_window_status *window = to;
+
+	window->path = strdup(get_string(object, "path"));
+	window->cid = get_number(object, "cid");
+	window->port = get_number(object, "port");
+	window->size = get_number(object, "size");
+	window->bound_bytes = get_number(object, "bound_bytes");
+	window->bindings = get_number(object, "bindings");
+	window->opens = get_number(object, "opens");
+	window->faults = get_number(object, "faults");
+	window->resolved = get_number(object, "resolved");
+	window->dummies = get_number(object, "dummies");
+	window->failures = get_number(object, "failures");
+	window->timeouts = get_number(object, "timeouts");
+	window->zaps = get_number(object, "zaps");
+	return window->path;
+}
+
 VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_info **info)
 {
 	struct json_object *answer;
@@ -220,7 +273,9 @@ VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_inf
 	    !read_array(answer, "exports", sizeof(*host->exports), read_export, &host->exports,
 			&host->nr_exports) ||
 	    !read_array(answer, "guests", sizeof(*host->guests), read_guest, &host->guests,
-			&host->nr_guests)) {
+			&host->nr_guests) ||
+	    !read_array(answer, "windows", sizeof(*host->windows), read_window, &host->windows,
+			&host->nr_windows)) {
 		vgpu_host_info_free(host);
 		json_object_put(answer);
 		return -ENOMEM;
@@ -260,6 +315,9 @@ VGPU_PUBLIC void vgpu_host_info_free(struct vgpu_host_info *info)
 		export_info_free(&info->exports[i]);
 	for (i = 0; i < info->nr_guests; i++)
 		guest_info_free(&info->guests[i]);
+	for (i = 0; i < info->nr_windows; i++)
+		free(info->windows[i].path);
+	free(info->windows);
 	free(info->exports);
 	free(info->guests);
 	free(info->version);

@@ -110,6 +110,31 @@ static void put_guests(struct json_object *to, const struct vgpu_host_info *host
 	}
 }
 
+static void put_windows(struct json_object *to, const struct vgpu_host_info *host)
+{
+	struct json_object *array = put_array(to, "windows"), *object;
+	size_t i;
+
+	for (i = 0; i < host->nr_windows; i++) {
+		const struct vgpu_window_status *window = &host->windows[i];
+
+		object = put_element(array);
+		put_string(object, "path", window->path);
+		put_number(object, "cid", window->cid);
+		put_number(object, "port", window->port);
+		put_number(object, "size", window->size);
+		put_number(object, "bound_bytes", window->bound_bytes);
+		put_number(object, "bindings", window->bindings);
+		put_number(object, "opens", window->opens);
+		put_number(object, "faults", window->faults);
+		put_number(object, "resolved", window->resolved);
+		put_number(object, "dummies", window->dummies);
+		put_number(object, "failures", window->failures);
+		put_number(object, "timeouts", window->timeouts);
+		put_number(object, "zaps", window->zaps);
+	}
+}
+
 static struct json_object *host_json(const struct vgpu_host_info *host, bool status)
 {
 	struct json_object *object;
@@ -121,8 +146,10 @@ static struct json_object *host_json(const struct vgpu_host_info *host, bool sta
 	put_number(object, "pid", host->pid);
 	put_number(object, "port", host->port);
 	put_exports(object, host);
-	if (status)
+	if (status) {
 		put_guests(object, host);
+		put_windows(object, host);
+	}
 	return object;
 }
 
@@ -154,6 +181,8 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 		put_number(object, "bytes_in", node->bytes_in);
 		put_number(object, "bytes_out", node->bytes_out);
 		put_number(object, "fetched_pages", node->fetched_pages);
+		put_number(object, "window_mappings", node->window_mappings);
+		put_number(object, "copy_mappings", node->copy_mappings);
 	}
 	return guest;
 }

@@ -29,12 +29,14 @@ struct options {
 	bool read_only;
 	bool force;
 	bool json;
+	const char *size;
+	const char *owner;
 	/* Which were given, to refuse those that a command does not have. */
 	unsigned int given;
 };
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
-       OPT_SOCKET, OPT_HELP, OPT_VERSION };
+       OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_HELP, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{ "to", required_argument, NULL, OPT_TO },
@@ -44,6 +46,8 @@ static const struct option long_options[] = {
 	{ "read-only", no_argument, NULL, OPT_READ_ONLY },
 	{ "force", no_argument, NULL, OPT_FORCE },
 	{ "json", no_argument, NULL, OPT_JSON },
+	{ "size", required_argument, NULL, OPT_SIZE },
+	{ "owner", required_argument, NULL, OPT_OWNER },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -55,6 +59,8 @@ static void usage(FILE *to)
 	fputs("usage: vgpuctl export PATH --to CID[:PORT] [--name NAME] [--master]\n"
 	      "               [--read-only] [--any-port]\n"
 	      "       vgpuctl unexport NAME [--to CID[:PORT]] [--force]\n"
+	      "       vgpuctl window create --to CID[:PORT] --size SIZE [--owner USER]\n"
+	      "       vgpuctl window destroy --to CID[:PORT] [--force]\n"
 	      "       vgpuctl list [--json]\n"
 	      "       vgpuctl status [--json]\n"
 	      "       vgpuctl --help | --version\n"
@@ -69,6 +75,8 @@ static void usage(FILE *to)
 	      "  --read-only       the guest may open the device for reading only\n"
 	      "  --any-port        the guest comes through a bridge that hides ports;\n"
 	      "                    any user of it can then pose as its kernel\n"
+	      "  --size SIZE       of the window, in bytes, or with K, M, G: 4G\n"
+	      "  --owner USER      whose hypervisor opens it (default: libvirt's, or root)\n"
 	      "  --force           although programs use it (open files stay open)\n"
 	      "  --json            print JSON\n"
 	      "  --socket PATH     the agent's socket (default " VGPU_AGENT_SOCKET ")\n"
@@ -225,6 +233,79 @@ static int cmd_unexport(const char *name, const struct options *options)
 	return ret;
 }
 
+/* Bytes, or 0. */
+static uint64_t parse_size(const char *text)
+{
+	static const char units[] = "KMGT";
+	unsigned long long size;
+	const char *unit;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	size = strtoull(text, &end, 0);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (errno || (*end && (!unit || end[1])))
+		return 0;
+	for (; unit && unit >= units; unit--) {
+		if (size > UINT64_MAX >> 10)
+			return 0;
+		size <<= 10;
+	}
+	return size;
+}
+
+static int window_create(struct vgpu_agent *agent, const struct vgpu_window_request *request)
+{
+	char path[48];
+	int ret;
+
+	ret = vgpu_agent_window_create(agent, request, path);
+	if (ret)
+		return agent_failed(agent, ret);
+	puts(path);
+	return 0;
+}
+
+static int cmd_window(const char *verb, const struct options *options)
+{
+	struct vgpu_window_request request = { .owner = options->owner };
+	bool create = !strcmp(verb, "create");
+	struct vgpu_agent *agent;
+	int ret;
+
+	if (!create && strcmp(verb, "destroy"))
+		return usage_error("a window can be created and destroyed, not ", verb);
+	if (!options->to)
+		return usage_error("window needs --to CID", "");
+	if (!parse_guest(options->to, &request.cid, &request.port))
+		return bad_guest(options->to);
+	if (create ? options->force : options->size || options->owner)
+		return usage_error(create ? "window create has no --force" :
+				   "window destroy has neither --size nor --owner", "");
+	if (create && !options->size)
+		return usage_error("window create needs --size", "");
+	if (create) {
+		request.size = parse_size(options->size);
+		if (!request.size)
+			return usage_error("a size is a number, perhaps with K, M, G or T: not ",
+					   options->size);
+	}
+	ret = open_agent(options, &agent);
+	if (ret)
+		return ret;
+	if (create) {
+		ret = window_create(agent, &request);
+	} else {
+		ret = vgpu_agent_window_destroy(agent, request.cid, request.port, options->force);
+		if (ret)
+			ret = agent_failed(agent, ret);
+	}
+	vgpu_agent_close(agent);
+	return ret;
+}
+
 static int cmd_show(const struct options *options, bool status)
 {
 	struct machine machine = { NULL };
@@ -282,6 +363,8 @@ static const struct command {
 	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
 	  ALLOW(OPT_READ_ONLY), cmd_export },
 	{ "unexport", "the NAME of an export", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), cmd_unexport },
+	{ "window", "the verb create or destroy",
+	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE), cmd_window },
 	{ "list", NULL, ALLOW(OPT_JSON), cmd_list },
 	{ "status", NULL, ALLOW(OPT_JSON), cmd_status },
 };
@@ -310,6 +393,12 @@ static void take_option(int opt, struct options *options)
 		break;
 	case OPT_JSON:
 		options->json = true;
+		break;
+	case OPT_SIZE:
+		options->size = optarg;
+		break;
+	case OPT_OWNER:
+		options->owner = optarg;
 		break;
 	case OPT_SOCKET:
 		options->socket = optarg;

@@ -77,6 +77,18 @@ static void print_guest(const struct vgpu_guest_info *guest)
 		       guest->programs[i].shadow_pid);
 }
 
+static void print_window(const struct vgpu_window_status *window)
+{
+	printf("window %s: for guest %" PRIu32 ":%" PRIu32 ", %" PRIu64 " MiB, opened %" PRIu64
+	       " times\n", window->path, window->cid, window->port, window->size >> 20,
+	       window->opens);
+	printf("  mappings %" PRIu64 ", bytes %" PRIu64 "; faults %" PRIu64 ", pages resolved %"
+	       PRIu64 ", changed %" PRIu64 "\n", window->bindings, window->bound_bytes,
+	       window->faults, window->resolved, window->zaps);
+	printf("  without a page %" PRIu64 ", failed %" PRIu64 ", timeouts %" PRIu64 "\n",
+	       window->dummies, window->failures, window->timeouts);
+}
+
 static void print_host(const struct vgpu_host_info *host, bool status)
 {
 	size_t i;
@@ -91,6 +103,8 @@ static void print_host(const struct vgpu_host_info *host, bool status)
 		print_guest(&host->guests[i]);
 	if (!host->nr_guests)
 		puts("no guest is connected");
+	for (i = 0; i < host->nr_windows; i++)
+		print_window(&host->windows[i]);
 }
 
 static void print_nodes(const struct machine *machine, bool status)
@@ -116,6 +130,9 @@ static void print_nodes(const struct machine *machine, bool status)
 			       ", out %" PRIu64 ", pages fetched %" PRIu64 "\n", node->calls,
 			       node->round_trips, node->bytes_in, node->bytes_out,
 			       node->fetched_pages);
+		if (status)
+			printf("  mappings in the window %" PRIu64 ", by copy %" PRIu64 "\n",
+			       node->window_mappings, node->copy_mappings);
 	}
 }
 

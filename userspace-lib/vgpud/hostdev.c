@@ -144,3 +144,31 @@ int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	stat->peer = peer;
 	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat);
 }
+
+int hostdev_window_create(struct vgpu_host_window_create *arg)
+{
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg);
+}
+
+int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force)
+{
+	struct vgpu_host_window_destroy arg = {
+		.size = sizeof(arg),
+		.flags = force ? VGPU_HOST_WINDOW_FORCE : 0,
+		.cid = cid,
+		.port = port,
+	};
+
+	return hostdev_ioctl(VGPU_HOST_WINDOW_DESTROY, &arg);
+}
+
+int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat)
+{
+	memset(stat, 0, sizeof(*stat));
+	stat->size = sizeof(*stat);
+	stat->flags = VGPU_HOST_WINDOW_NEXT;
+	stat->cid = cid;
+	stat->port = port;
+	return hostdev_ioctl(VGPU_HOST_WINDOW_STAT, stat);
+}

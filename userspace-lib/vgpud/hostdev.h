@@ -6,6 +6,7 @@
 #ifndef VGPUD_HOSTDEV_H
 #define VGPUD_HOSTDEV_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <linux/vgpu_host.h>
@@ -23,5 +24,9 @@ int hostdev_revoke(uint32_t peer, uint32_t export);
 /* Returns the shadow's file. */
 int hostdev_shadow(uint32_t peer, uint64_t session);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
+int hostdev_window_create(struct vgpu_host_window_create *arg);
+int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force);
+/* The first window after that of @cid and @port; 0 and 0: of all. */
+int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
 
 #endif /* VGPUD_HOSTDEV_H */

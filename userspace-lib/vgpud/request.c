@@ -11,6 +11,7 @@
 #include "log.h"
 #include "peer.h"
 #include "request.h"
+#include "window.h"
 
 /* --- small helpers -------------------------------------------------------- */
 
@@ -130,6 +131,80 @@ static struct json_object *do_unexport(struct json_object *request)
 	ret = export_remove(name, get_number(request, "cid"), get_number(request, "port"),
 			    get_bool(request, "force"), &words);
 	return ret ? answer_error(ret, words.text) : answer_ok();
+}
+
+/* --- windows --------------------------------------------------------------- */
+
+/* Bytes; 0 if they are not there or make no sense. */
+static uint64_t get_size(struct json_object *request)
+{
+	struct json_object *value;
+	int64_t size;
+
+	if (!json_object_object_get_ex(request, "size", &value))
+		return 0;
+	size = json_object_get_int64(value);
+	return size < 0 ? 0 : size;
+}
+
+static struct json_object *do_window_create(struct json_object *request)
+{
+	struct window_spec spec = {
+		.cid = get_number(request, "cid"),
+		.port = get_number(request, "port"),
+		.size = get_size(request),
+		.owner = get_string(request, "owner"),
+	};
+	struct answer words = { "" };
+	struct json_object *answer;
+	char path[48];
+	int ret;
+
+	if (!spec.cid || !spec.size)
+		return answer_error(-EINVAL, "a window needs a guest and a size");
+	ret = window_create(&spec, path, &words);
+	if (ret)
+		return answer_error(ret, words.text);
+	answer = answer_ok();
+	put_string(answer, "path", path);
+	return answer;
+}
+
+static struct json_object *do_window_destroy(struct json_object *request)
+{
+	struct answer words = { "" };
+	int ret;
+
+	ret = window_destroy(get_number(request, "cid"), get_number(request, "port"),
+			     get_bool(request, "force"), &words);
+	return ret ? answer_error(ret, words.text) : answer_ok();
+}
+
+static struct json_object *status_windows(void)
+{
+	struct json_object *array = json_object_new_array(), *object;
+	struct vgpu_host_window_stat stat = { 0 };
+	char path[48];
+
+	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat)) {
+		object = json_object_new_object();
+		snprintf(path, sizeof(path), "/dev/%.32s", stat.out_name);
+		put_string(object, "path", path);
+		put_number(object, "cid", stat.out_cid);
+		put_number(object, "port", stat.out_port);
+		put_number(object, "size", stat.out_bytes);
+		put_number(object, "bound_bytes", stat.out_bound_bytes);
+		put_number(object, "bindings", stat.out_bindings);
+		put_number(object, "opens", stat.out_opens);
+		put_number(object, "faults", stat.out_faults);
+		put_number(object, "resolved", stat.out_resolved);
+		put_number(object, "dummies", stat.out_dummies);
+		put_number(object, "failures", stat.out_failures);
+		put_number(object, "timeouts", stat.out_timeouts);
+		put_number(object, "zaps", stat.out_zaps);
+		json_object_array_add(array, object);
+	}
+	return array;
 }
 
 /* --- list ----------------------------------------------------------------- */
@@ -277,6 +352,7 @@ static struct json_object *do_status(void)
 	put_number(answer, "pid", getpid());
 	put_number(answer, "port", settings.port);
 	put(answer, "guests", status_guests());
+	put(answer, "windows", status_windows());
 	return answer;
 }
 
@@ -296,5 +372,9 @@ struct json_object *request_run(struct json_object *request, bool may_change)
 		return do_export(request);
 	if (!strcmp(op, "unexport"))
 		return do_unexport(request);
+	if (!strcmp(op, "window-create"))
+		return do_window_create(request);
+	if (!strcmp(op, "window-destroy"))
+		return do_window_destroy(request);
 	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is it older?");
 }

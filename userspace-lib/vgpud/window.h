@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Windows: memory in which guests see device mappings without copies. */
+#ifndef VGPUD_WINDOW_H
+#define VGPUD_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct answer;
+
+/**
+ * struct window_spec - a window to be made
+ * @cid: the guest
+ * @port: the port that it connects to; 0: ours
+ * @size: bytes
+ * @owner: name of the user whose hypervisor opens it; NULL: libvirt's, or root
+ */
+struct window_spec {
+	uint32_t cid;
+	uint32_t port;
+	uint64_t size;
+	const char *owner;
+};
+
+/* Both return 0 or a negative errno, with words for people. */
+int window_create(const struct window_spec *spec, char path[48], struct answer *words);
+int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words);
+
+#endif /* VGPUD_WINDOW_H */
