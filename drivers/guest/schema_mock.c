@@ -391,6 +391,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_REVOKE, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_SYNC, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_INFO, struct vgpu_mock_buf_info), BOOKS },
+	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_SLOW, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_IO_MODE, struct vgpu_mock_io), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_POLL_ARM, struct vgpu_mock_poll), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ATOMIC, struct vgpu_mock_atomic, atomic), BOOKS },

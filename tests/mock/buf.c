@@ -133,13 +133,14 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf_create *create = call->data;
 	struct vgpu_mock_device *device = call->file->device;
 	struct vgpu_mock_buf *buf;
+	u32 flavour = create->flavour & ~VGPU_MOCK_BUF_NOTIFY;
 	u64 max = VGPU_MOCK_BUF_MAX;
 	u32 id;
 	int ret;
 
-	if (create->flavour > VGPU_MOCK_BUF_VMALLOC)
+	if (flavour > VGPU_MOCK_BUF_VMALLOC)
 		return -EINVAL;
-	if (create->flavour == VGPU_MOCK_BUF_VMALLOC || create->flavour == VGPU_MOCK_BUF_REMAP)
+	if (flavour == VGPU_MOCK_BUF_VMALLOC || flavour == VGPU_MOCK_BUF_REMAP)
 		max = VGPU_MOCK_BUF_MAX_SMALL;
 	if (!create->size || create->size > max || !PAGE_ALIGNED(create->size))
 		return -EINVAL;
@@ -152,7 +153,8 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	init_waitqueue_head(&buf->fill_queue);
 	buf->device = device;
 	buf->owner = call->file;
-	buf->flavour = create->flavour;
+	buf->flavour = flavour;
+	buf->notify = create->flavour & VGPU_MOCK_BUF_NOTIFY;
 	buf->size = create->size;
 	ret = vgpu_mock_buf_alloc_memory(buf);
 	if (ret) {
@@ -323,6 +325,21 @@ long vgpu_mock_buf_sync(struct vgpu_mock_call *call)
 	return ret;
 }
 
+long vgpu_mock_buf_slow(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_range *range = call->data;
+	struct vgpu_mock_buf *buf;
+
+	if (range->delay_ms > VGPU_MOCK_MAX_MS)
+		return -EINVAL;
+	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	if (!buf)
+		return -ENOENT;
+	WRITE_ONCE(buf->fault_ms, range->delay_ms);
+	vgpu_mock_buf_put(buf);
+	return 0;
+}
+
 long vgpu_mock_buf_info(struct vgpu_mock_call *call)
 {
 	struct vgpu_mock_buf_info *info = call->data;
@@ -338,6 +355,7 @@ long vgpu_mock_buf_info(struct vgpu_mock_call *call)
 	mutex_unlock(&buf->lock);
 	info->out_maps = atomic_read(&buf->maps);
 	info->out_faults = atomic_read(&buf->faults);
+	info->out_notified = atomic_read(&buf->notified);
 	vgpu_mock_buf_put(buf);
 	return 0;
 }

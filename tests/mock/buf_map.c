@@ -4,6 +4,7 @@
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/vmalloc.h>
 
 #include "kver.h"
@@ -66,12 +67,41 @@ static vm_fault_t vgpu_mock_vm_fault(struct vm_fault *vmf)
 
 	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
 	atomic_inc(&buf->faults);
+	if (READ_ONCE(buf->fault_ms) &&
+	    schedule_timeout_killable(msecs_to_jiffies(READ_ONCE(buf->fault_ms))))
+		return VM_FAULT_NOPAGE;
 	/* Entries are made under the lock, so none outlives a move or a revoke. */
 	mutex_lock(&buf->lock);
 	ret = vgpu_mock_vm_fault_locked(buf, vmf);
 	mutex_unlock(&buf->lock);
 	return ret;
 }
+
+static vm_fault_t vgpu_mock_vm_pfn_mkwrite(struct vm_fault *vmf)
+{
+	struct vgpu_mock_buf *buf = vmf->vma->vm_private_data;
+
+	atomic_inc(&buf->notified);
+	return 0;
+}
+
+static vm_fault_t vgpu_mock_vm_page_mkwrite(struct vm_fault *vmf)
+{
+	struct vgpu_mock_buf *buf = vmf->vma->vm_private_data;
+
+	atomic_inc(&buf->notified);
+	/* One without a mapping of its own counts as truncated, unless it comes locked. */
+	lock_page(vmf->page);
+	return VM_FAULT_LOCKED;
+}
+
+static const struct vm_operations_struct vgpu_mock_notify_vm_ops = {
+	.open = vgpu_mock_vm_open,
+	.close = vgpu_mock_vm_close,
+	.fault = vgpu_mock_vm_fault,
+	.pfn_mkwrite = vgpu_mock_vm_pfn_mkwrite,
+	.page_mkwrite = vgpu_mock_vm_page_mkwrite,
+};
 
 static const struct vm_operations_struct vgpu_mock_vm_ops = {
 	.open = vgpu_mock_vm_open,
@@ -144,7 +174,7 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 	}
 	/* The mapping keeps the reference; ->open is not called for it. */
 	vma->vm_private_data = buf;
-	vma->vm_ops = &vgpu_mock_vm_ops;
+	vma->vm_ops = buf->notify ? &vgpu_mock_notify_vm_ops : &vgpu_mock_vm_ops;
 	atomic_inc(&buf->maps);
 	vgpu_mock_count(VGPU_MOCK_MAPS, 1);
 	return 0;

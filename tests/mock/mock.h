@@ -219,6 +219,9 @@ struct vgpu_mock_buf {
 	void *vmem;			/* VGPU_MOCK_BUF_VMALLOC */
 	atomic_t maps;
 	atomic_t faults;
+	atomic_t notified;
+	bool notify;			/* VGPU_MOCK_BUF_NOTIFY */
+	u32 fault_ms;
 	atomic_t fills;			/* delayed ones that are not done */
 	wait_queue_head_t fill_queue;
 
@@ -237,6 +240,7 @@ long vgpu_mock_buf_destroy(struct vgpu_mock_call *call);
 long vgpu_mock_buf_fill(struct vgpu_mock_call *call);
 long vgpu_mock_buf_sum(struct vgpu_mock_call *call);
 long vgpu_mock_buf_sync(struct vgpu_mock_call *call);
+long vgpu_mock_buf_slow(struct vgpu_mock_call *call);
 long vgpu_mock_buf_info(struct vgpu_mock_call *call);
 
 /* buf_map.c */

@@ -994,16 +994,18 @@ struct vgpu_mock_buf_create {
 #define VGPU_MOCK_BUF_MIXED	2	/* VM_MIXEDMAP, filled on fault */
 #define VGPU_MOCK_BUF_PAGE	3	/* ordinary pages, filled on fault */
 #define VGPU_MOCK_BUF_VMALLOC	4	/* vmalloc_user() memory, filled when mapped */
+/* With the others: the driver wants to know of the first write to each page. */
+#define VGPU_MOCK_BUF_NOTIFY	0x100
 
 /**
  * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,
- *	_INVALIDATE, _REVOKE, _SYNC
+ *	_INVALIDATE, _REVOKE, _SYNC, _SLOW
  * @id: name of the buffer, -ENOENT if there is none
  * @seed: _FILL: what the pattern is made from
  * @offset: _FILL, _SUM: where to start, a multiple of 8
  * @length: _FILL, _SUM: number of bytes, a multiple of 8
  * @delay_ms: _FILL: 0: fill before the ioctl returns; else the "device" does
- *	it by itself so much later
+ *	it by itself so much later. _SLOW: how long each page fault takes from now on
  * @reserved: must be 0
  * @out_sum: _SUM: hash of the bytes
  *
@@ -1011,7 +1013,8 @@ struct vgpu_mock_buf_create {
  * contents to other pages, as a driver that evicts it would (but for
  * VGPU_MOCK_BUF_VMALLOC, which stays where it is). _REVOKE removes the entries
  * and makes later accesses SIGBUS. _SYNC waits until all delayed fills are
- * done. _DESTROY drops the name; mappings stay.
+ * done. _SLOW lets a fault take its time, in which it can be killed. _DESTROY
+ * drops the name; mappings stay.
  */
 struct vgpu_mock_buf_range {
 	__u32 id;
@@ -1029,6 +1032,7 @@ struct vgpu_mock_buf_range {
 #define VGPU_MOCK_IOC_BUF_INVALIDATE	_IOW(VGPU_MOCK_IOC_TYPE, 0x54, struct vgpu_mock_buf_range)
 #define VGPU_MOCK_IOC_BUF_REVOKE	_IOW(VGPU_MOCK_IOC_TYPE, 0x55, struct vgpu_mock_buf_range)
 #define VGPU_MOCK_IOC_BUF_SYNC		_IOW(VGPU_MOCK_IOC_TYPE, 0x56, struct vgpu_mock_buf_range)
+#define VGPU_MOCK_IOC_BUF_SLOW		_IOW(VGPU_MOCK_IOC_TYPE, 0x58, struct vgpu_mock_buf_range)
 
 /**
  * struct vgpu_mock_buf_info - VGPU_MOCK_IOC_BUF_INFO
@@ -1038,6 +1042,7 @@ struct vgpu_mock_buf_range {
  * @out_pages: number of pages allocated so far
  * @out_maps: number of VMAs that map it
  * @out_faults: number of page faults served
+ * @out_notified: how often the driver heard of a first write
  */
 struct vgpu_mock_buf_info {
 	__u32 id;
@@ -1046,6 +1051,7 @@ struct vgpu_mock_buf_info {
 	__u64 out_pages;
 	__u64 out_maps;
 	__u64 out_faults;
+	__u64 out_notified;
 };
 
 #define VGPU_MOCK_IOC_BUF_INFO	_IOWR(VGPU_MOCK_IOC_TYPE, 0x57, struct vgpu_mock_buf_info)
