@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The window, as a program sees it: device memory without copies and without calls.
+ * In one kernel, where the pages themselves are mapped; what a hypervisor sees of it is
+ * in mock_window_peer.c.
+ */
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "window.h"
+
+#include "kselftest_harness.h"
+
+#define NEEDS_WINDOW() do {						\
+	if (!window_possible())						\
+		SKIP(return, "needs root and the host in the same machine: loopback"); \
+} while (0)
+
+FIXTURE(window)
+{
+	struct buffer buffer;
+	char *memory;		/* the program's */
+	char *device;		/* the same, natively */
+};
+
+FIXTURE_SETUP(window)
+{
+	memset(self, 0, sizeof(*self));
+	self->buffer.real = -1;
+	self->buffer.fwd = -1;
+	if (window_possible())
+		ASSERT_TRUE(window_begin("64M"));
+}
+
+FIXTURE_TEARDOWN(window)
+{
+	if (window_possible())
+		window_end();
+}
+
+/* Two mappings of a new buffer: one in the window, one native. */
+#define BEGIN(flavour, size) do {					\
+	NEEDS_WINDOW();							\
+	ASSERT_TRUE(buffer_make(&self->buffer, flavour, size));		\
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE); \
+	ASSERT_NE(NULL, self->memory);					\
+	self->device = buffer_map(&self->buffer, self->buffer.real, PROT_READ | PROT_WRITE); \
+	ASSERT_NE(NULL, self->device);					\
+	ASSERT_EQ(1, window_counter(self->buffer.fwd, "window_mappings")); \
+	ASSERT_EQ(0, window_counter(self->buffer.fwd, "copy_mappings"));	\
+} while (0)
+
+static long long traffic(const struct buffer *buffer)
+{
+	return window_counter(buffer->fwd, "calls") + window_counter(buffer->fwd, "bytes_in") +
+	       window_counter(buffer->fwd, "bytes_out");
+}
+
+TEST_F(window, shown_by_vgpuctl)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	EXPECT_EQ(1, window_status("bindings"));
+	EXPECT_EQ(4 * PAGE, window_status("bound_bytes"));
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, WINDOW_PATH));
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "mappings in the window 1, by copy 0"));
+	EXPECT_EQ(6, tool_run("vgpuctl window create --to 1 --size 64M")->status);
+	EXPECT_EQ(6, tool_run("vgpuctl window destroy --to 1")->status);
+	EXPECT_EQ(5, tool_run("vgpuctl window destroy --to 99")->status);
+	EXPECT_EQ(5, tool_run("vgpuctl window create --to 99 --size 64M --owner nobody-at-all")->status);
+	EXPECT_EQ(2, tool_run("vgpuctl window create --to 99 --size 4097")->status);
+	EXPECT_EQ(2, tool_run("vgpuctl window create --to 99 --size much")->status);
+	EXPECT_EQ(7, tool_run("vgpuctl export " WINDOW_PATH " --to 99")->status);
+	ASSERT_EQ(0, munmap(self->memory, 4 * PAGE));
+	EXPECT_TRUE(window_await("bindings", 0));
+	EXPECT_EQ(0, window_counter(self->buffer.fwd, "window_mappings"));
+}
+
+/* Each sees what the other wrote, at once, and nothing goes over the wire for it. */
+static void coherent(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
+		     char *device)
+{
+	size_t size = buffer->size;
+	long long before;
+	unsigned int i;
+
+	/* Touched once, for the counters to stand still. */
+	memory[0] = 0;
+	before = traffic(buffer);
+	for (i = 1; i <= 20; i++) {
+		ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, i, 0));
+		ASSERT_TRUE(memory_is(memory, size, i));
+		vgpu_mock_pattern(memory, size, 100 + i, 0);
+		ASSERT_EQ(memory_sum(memory, size), buffer_sum(buffer));
+		ASSERT_TRUE(memory_is(device, size, 100 + i));
+		device[i] = i;
+		ASSERT_EQ(i, memory[i]);
+		memory[size - i] = i;
+		ASSERT_EQ(i, device[size - i]);
+	}
+	EXPECT_EQ(before, traffic(buffer));
+}
+
+#define COHERENT(name, flavour)						\
+TEST_F(window, coherent_ ## name)					\
+{									\
+	BEGIN(flavour, 16 * PAGE);					\
+	coherent(_metadata, &self->buffer, self->memory, self->device);	\
+}
+
+COHERENT(pfn, VGPU_MOCK_BUF_PFN)
+COHERENT(remap, VGPU_MOCK_BUF_REMAP)
+COHERENT(mixed, VGPU_MOCK_BUF_MIXED)
+COHERENT(page, VGPU_MOCK_BUF_PAGE)
+COHERENT(vmalloc, VGPU_MOCK_BUF_VMALLOC)
+COHERENT(pfn_notify, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY)
+COHERENT(page_notify, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY)
+
+/* A driver that wants to hear of writes hears of each page of a writable mapping. */
+static void notified(struct __test_metadata *_metadata, struct buffer *buffer, char *memory)
+{
+	struct vgpu_mock_buf_info info = { .id = buffer->id };
+	int i;
+
+	for (i = 0; i < 4; i++)
+		memory[i * PAGE] = 1;
+	ASSERT_EQ(0, ioctl(buffer->real, VGPU_MOCK_IOC_BUF_INFO, &info));
+	EXPECT_LE(4, info.out_notified);
+}
+
+TEST_F(window, driver_hears_of_writes)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY, 4 * PAGE);
+	notified(_metadata, &self->buffer, self->memory);
+}
+
+TEST_F(window, driver_hears_of_writes_to_pages)
+{
+	BEGIN(VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY, 4 * PAGE);
+	notified(_metadata, &self->buffer, self->memory);
+}
+
+/* The device writes while the program looks, and makes no system call. */
+TEST_F(window, device_writes_by_itself)
+{
+	uint64_t end;
+	long long before;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	memset(self->memory, 0, 4 * PAGE);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 5, 200));
+	before = traffic(&self->buffer);
+	end = tool_now_ms() + 10000;
+	while (!memory_is(self->memory, 4 * PAGE, 5) && tool_now_ms() < end)
+		;
+	EXPECT_TRUE(memory_is(self->memory, 4 * PAGE, 5));
+	EXPECT_EQ(before, traffic(&self->buffer));
+}
+
+static volatile bool mover_stop;
+static unsigned int mover_moves;
+
+static void *mover(void *data)
+{
+	struct buffer *buffer = data;
+
+	while (!mover_stop) {
+		if (buffer_do(buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0))
+			break;
+		mover_moves++;
+	}
+	return NULL;
+}
+
+/* The driver moves the buffer, and leaves poison where it was: nobody sees that. */
+static void moved(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
+		  char *device)
+{
+	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 500 : 3000);
+	volatile uint32_t *words = (uint32_t *)memory;
+	size_t nr = buffer->size / sizeof(*words);
+	unsigned int rounds = 0, i;
+	pthread_t thread;
+
+	memset(memory, 0, buffer->size);
+	mover_stop = false;
+	mover_moves = 0;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, mover, buffer));
+	/* Atomic: the mover copies a page while others write to it, as it holds no PTE. */
+	while (tool_now_ms() < end) {
+		rounds++;
+		for (i = 0; i < nr; i += 16) {
+			uint32_t seen = words[i];
+
+			ASSERT_NE(0xdededede, seen) TH_LOG("round %u, word %u", rounds, i);
+			ASSERT_EQ(rounds - 1, seen) TH_LOG("round %u, word %u", rounds, i);
+			words[i] = rounds;
+		}
+	}
+	mover_stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_LT(5, mover_moves);
+	EXPECT_EQ(0, memcmp(memory, device, buffer->size));
+	TH_LOG("%u rounds over %u moves", rounds, mover_moves);
+}
+
+TEST_F_TIMEOUT(window, moved_pfn, 60)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN, 8 * PAGE);
+	moved(_metadata, &self->buffer, self->memory, self->device);
+}
+
+TEST_F_TIMEOUT(window, moved_mixed, 60)
+{
+	BEGIN(VGPU_MOCK_BUF_MIXED, 8 * PAGE);
+	moved(_metadata, &self->buffer, self->memory, self->device);
+}
+
+/* Not at the same time: the core makes this kind's entries without the driver's lock. */
+TEST_F(window, zapped_page)
+{
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_PAGE, 8 * PAGE);
+	for (i = 0; i < 50; i++) {
+		vgpu_mock_pattern(self->memory, 8 * PAGE, i, 0);
+		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+		ASSERT_TRUE(memory_is(self->memory, 8 * PAGE, i));
+		ASSERT_TRUE(memory_is(self->device, 8 * PAGE, i));
+	}
+	EXPECT_LE(50, window_status("zaps"));
+}
+
+TEST_F(window, revoked)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	EXPECT_EQ(0, touch(self->memory, true));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_REVOKE, 0, 0));
+	EXPECT_EQ(SIGBUS, touch(self->memory, false));
+	EXPECT_EQ(SIGBUS, touch(self->memory + PAGE, true));
+	EXPECT_EQ(SIGBUS, touch(self->memory, true));
+	EXPECT_EQ(0, munmap(self->memory, 4 * PAGE));
+	EXPECT_TRUE(window_await("bindings", 0));
+}
+
+static int wait_for(pid_t child)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(window, forked)
+{
+	pid_t child;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	strcpy(self->memory, "parent");
+	child = fork();
+	if (!child) {
+		if (strcmp(self->memory, "parent"))
+			_exit(1);
+		strcpy(self->memory + PAGE, "child");
+		_exit(strcmp(self->device + PAGE, "child") ? 2 : 0);
+	}
+	EXPECT_EQ(0, wait_for(child));
+	EXPECT_STREQ("child", self->memory + PAGE);
+	strcpy(self->memory + 2 * PAGE, "still there");
+	EXPECT_STREQ("still there", self->device + 2 * PAGE);
+}
+
+/* What the parent has unmapped, a child has lost: its address means something else now. */
+TEST_F(window, lost_by_a_child)
+{
+	int ready[2], go[2];
+	pid_t child;
+	char byte;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 2 * PAGE);
+	memset(self->memory, 1, 2 * PAGE);
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (touch(self->memory, true) || write(ready[1], "", 1) != 1 ||
+		    read(go[0], &byte, 1) != 1)
+			_exit(1);
+		_exit(touch(self->memory, false) == SIGBUS &&
+		      touch(self->memory + PAGE, true) == SIGBUS ? 0 : 2);
+	}
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	ASSERT_EQ(0, munmap(self->memory, 2 * PAGE));
+	ASSERT_TRUE(window_await("bindings", 0));
+	ASSERT_EQ(1, write(go[1], "", 1));
+	EXPECT_EQ(0, wait_for(child));
+}
+
+TEST_F(window, partly_unmapped)
+{
+	char *other;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 8 * PAGE);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 3, 0));
+	EXPECT_TRUE(memory_is(self->memory, 8 * PAGE, 3));
+	ASSERT_EQ(0, munmap(self->memory + 2 * PAGE, 3 * PAGE));
+	EXPECT_EQ(SIGSEGV, touch(self->memory + 2 * PAGE, false));
+	EXPECT_EQ(0, memcmp(self->memory, self->device, 2 * PAGE));
+	EXPECT_EQ(0, memcmp(self->memory + 5 * PAGE, self->device + 5 * PAGE, 3 * PAGE));
+	/* Another part of the buffer in the hole. */
+	other = mmap(self->memory + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		     self->buffer.fwd, self->buffer.offset + 7 * PAGE);
+	ASSERT_NE(MAP_FAILED, other);
+	EXPECT_EQ(2, window_counter(self->buffer.fwd, "window_mappings"));
+	strcpy(other, "seventh");
+	EXPECT_STREQ("seventh", self->memory + 7 * PAGE);
+	EXPECT_STREQ("seventh", self->device + 7 * PAGE);
+	self->memory[PAGE] = 77;
+	EXPECT_EQ(77, self->device[PAGE]);
+	ASSERT_EQ(0, munmap(self->memory, 8 * PAGE));
+	EXPECT_TRUE(window_await("bindings", 0));
+	EXPECT_EQ(0, window_counter(self->buffer.fwd, "window_mappings"));
+}
+
+TEST_F(window, protected)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	memset(self->memory, 1, 4 * PAGE);
+	ASSERT_EQ(0, mprotect(self->memory, PAGE, PROT_READ));
+	EXPECT_EQ(SIGSEGV, touch(self->memory, true));
+	EXPECT_EQ(0, touch(self->memory, false));
+	EXPECT_EQ(0, touch(self->memory + PAGE, true));
+	ASSERT_EQ(0, mprotect(self->memory, PAGE, PROT_NONE));
+	EXPECT_EQ(SIGSEGV, touch(self->memory, false));
+	ASSERT_EQ(0, mprotect(self->memory, PAGE, PROT_READ | PROT_WRITE));
+	self->memory[5] = 55;
+	EXPECT_EQ(55, self->device[5]);
+}
+
+/* What was mapped for reading never becomes writable, by no way. */
+static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, int fd)
+{
+	char *memory = buffer_map(buffer, fd, PROT_READ);
+
+	ASSERT_NE(NULL, memory);
+	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 6, 0));
+	EXPECT_TRUE(memory_is(memory, buffer->size, 6));
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	EXPECT_EQ(-1, mprotect(memory, buffer->size, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	ASSERT_EQ(0, mprotect(memory, buffer->size, PROT_NONE));
+	EXPECT_EQ(-1, mprotect(memory, buffer->size, PROT_WRITE));
+	ASSERT_EQ(0, mprotect(memory, buffer->size, PROT_READ));
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	/* The kernel's own writes neither. */
+	EXPECT_EQ(-1, pread(buffer->real, memory, 8, 0));
+	EXPECT_TRUE(memory_is(memory, buffer->size, 6));
+	munmap(memory, buffer->size);
+}
+
+TEST_F(window, read_only)
+{
+	static const __u32 flavours[] = {
+		VGPU_MOCK_BUF_PFN, VGPU_MOCK_BUF_REMAP, VGPU_MOCK_BUF_MIXED, VGPU_MOCK_BUF_PAGE,
+		VGPU_MOCK_BUF_VMALLOC, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY,
+	};
+	unsigned int i;
+	int reader;
+
+	NEEDS_WINDOW();
+	reader = open(getenv("VGPU_FWD"), O_RDONLY);
+	ASSERT_LE(0, reader);
+	for (i = 0; i < ARRAY_SIZE(flavours); i++) {
+		ASSERT_TRUE(buffer_make(&self->buffer, flavours[i], 4 * PAGE));
+		read_only(_metadata, &self->buffer, reader);
+		read_only(_metadata, &self->buffer, self->buffer.fwd);
+		buffer_end(&self->buffer);
+	}
+	close(reader);
+}
+
+/* A window that is full leaves the rest to copies, and is used again once it is not. */
+TEST_F(window, exhausted)
+{
+	char *first, *second, *third;
+	struct buffer *buffer = &self->buffer;
+	int tries;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(window_begin("64K"));
+	ASSERT_TRUE(buffer_make(buffer, VGPU_MOCK_BUF_PFN, 10 * PAGE));
+	first = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	second = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	ASSERT_TRUE(first && second);
+	EXPECT_EQ(1, window_counter(buffer->fwd, "window_mappings"));
+	EXPECT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 4, 0));
+	EXPECT_TRUE(memory_is(first, 10 * PAGE, 4));
+	EXPECT_TRUE(memory_is(second, 10 * PAGE, 4));
+	second[100] = 42;
+	ASSERT_EQ(0, ioctl(buffer->fwd, VGPU_MOCK_IOC_BUF_SYNC,
+			   &(struct vgpu_mock_buf_range){ .id = buffer->id }));
+	EXPECT_EQ(42, first[100]);
+	munmap(first, 10 * PAGE);
+	for (tries = 0; tries < 100; tries++) {
+		third = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+		ASSERT_NE(NULL, third);
+		if (window_counter(buffer->fwd, "window_mappings") == 1)
+			break;
+		munmap(third, 10 * PAGE);
+		usleep(20000);
+	}
+	EXPECT_EQ(1, window_counter(buffer->fwd, "window_mappings"));
+	EXPECT_EQ(42, third[100]);
+}
+
+/* Ranges are used again and again, by one after the other, and show what is theirs. */
+TEST_F_TIMEOUT(window, reused, 60)
+{
+	int i, in_window = 0, times = getenv("VGPU_TIMES") ? 50 : 300;
+	struct buffer *buffer = &self->buffer;
+	char *memory;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(window_begin("64K"));
+	for (i = 0; i < times; i++) {
+		ASSERT_TRUE(buffer_make(buffer, i % 5, 4 * PAGE));
+		memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+		ASSERT_NE(NULL, memory);
+		in_window += window_counter(buffer->fwd, "window_mappings");
+		ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, i, 0));
+		ASSERT_TRUE(memory_is(memory, 4 * PAGE, i)) TH_LOG("time %d", i);
+		memory[9] = 9;
+		munmap(memory, 4 * PAGE);
+		buffer_end(buffer);
+	}
+	EXPECT_LT(times / 4, in_window);
+	EXPECT_TRUE(window_await("bindings", 0));
+}
+
+/* A program that dies leaves nothing bound. */
+TEST_F(window, program_dies)
+{
+	pid_t child;
+	char *memory;
+	int i;
+
+	NEEDS_WINDOW();
+	for (i = 0; i < 10; i++) {
+		child = fork();
+		if (!child) {
+			if (!buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 16 * PAGE))
+				_exit(1);
+			memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+			if (!memory)
+				_exit(2);
+			memset(memory, 1, 16 * PAGE);
+			kill(getpid(), SIGKILL);
+		}
+		ASSERT_EQ(-1, wait_for(child));
+	}
+	EXPECT_TRUE(window_await("bindings", 0));
+	EXPECT_EQ(0, window_status("bound_bytes"));
+}
+
+/* A driver that takes its time, and programs that do not live to see it. */
+TEST_F_TIMEOUT(window, slow_driver, 60)
+{
+	uint64_t start;
+	pid_t child;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 300));
+	start = tool_now_ms();
+	EXPECT_EQ(0, touch(self->memory, true));
+	EXPECT_LE(300, tool_now_ms() - start);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 4000));
+	start = tool_now_ms();
+	child = fork();
+	if (!child)
+		_exit(touch(self->memory + PAGE, true));
+	usleep(300000);
+	kill(child, SIGKILL);
+	EXPECT_EQ(-1, wait_for(child));
+	EXPECT_GT(2000, tool_now_ms() - start);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+	EXPECT_EQ(0, touch(self->memory + PAGE, true));
+	EXPECT_EQ(1, self->device[PAGE]);
+}
+
+/* A program that ends before the driver's answer is there. */
+TEST_F_TIMEOUT(window, ends_before_the_driver, 60)
+{
+	pid_t child;
+	char *memory;
+
+	NEEDS_WINDOW();
+	child = fork();
+	if (!child) {
+		if (!buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE) ||
+		    buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 2000))
+			_exit(1);
+		memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+		if (memory)
+			memory[0] = 1;
+		_exit(2);
+	}
+	usleep(700000);
+	kill(child, SIGKILL);
+	EXPECT_EQ(-1, wait_for(child));
+	/* Nothing is seen of it, though the driver has not come back. */
+	EXPECT_TRUE(window_await("bindings", 0));
+	/* And then it has. */
+	sleep(3);
+	EXPECT_EQ(0, window_status("bindings"));
+}
+
+/* The window goes, and with it what programs had in it. */
+TEST_F(window, destroyed)
+{
+	char *memory;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	memset(self->memory, 7, 4 * PAGE);
+	ASSERT_EQ(0, tool_run("vgpuctl window destroy --to 1 --force")->status);
+	EXPECT_EQ(SIGBUS, touch(self->memory, false));
+	EXPECT_EQ(SIGBUS, touch(self->memory + PAGE, true));
+	/* Later ones go by copy. */
+	memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, memory);
+	EXPECT_EQ(7, memory[5]);
+	EXPECT_EQ(1, window_counter(self->buffer.fwd, "copy_mappings"));
+	EXPECT_EQ(0, munmap(self->memory, 4 * PAGE));
+	/* And another window is another. */
+	ASSERT_TRUE(window_begin("1M"));
+	EXPECT_EQ(7, memory[6]);
+}
+
+/* A shared page, two programs, and the device: all of them see one memory. */
+TEST_F(window, two_programs)
+{
+	pid_t child;
+	char *memory;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	strcpy(self->memory, "one");
+	child = fork();
+	if (!child) {
+		int fwd = open(getenv("VGPU_FWD"), O_RDWR);
+
+		munmap(self->memory, 4 * PAGE);
+		memory = fwd < 0 ? NULL : buffer_map(&self->buffer, fwd, PROT_READ | PROT_WRITE);
+		if (!memory || strcmp(memory, "one"))
+			_exit(1);
+		strcpy(memory + PAGE, "two");
+		_exit(0);
+	}
+	EXPECT_EQ(0, wait_for(child));
+	EXPECT_STREQ("two", self->memory + PAGE);
+	EXPECT_STREQ("two", self->device + PAGE);
+}
+
+/* Whether all of the program's tests pass but those that end so. */
+static void same(struct __test_metadata *_metadata, const char *program, const char *but)
+{
+	struct tool_run *run = tool_run("./%s", program);
+	unsigned int passed = 0, excused = 0;
+	char *line, *rest;
+
+	for (line = strtok_r(run->out, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		passed += !strncmp(line, "ok ", 3);
+		if (strncmp(line, "not ok ", 7))
+			continue;
+		if (but && !strcmp(line + strlen(line) - strlen(but), but))
+			excused++;
+		else
+			EXPECT_STREQ("", line) TH_LOG("%s: %s", program, line);
+	}
+	EXPECT_LT(5, passed);
+	/* What is excused has to be true still. */
+	EXPECT_EQ(!but, !excused);
+}
+
+/* All that holds of mappings without a window holds with one. */
+TEST_F_TIMEOUT(window, same_mmap, 500)
+{
+	NEEDS_WINDOW();
+	same(_metadata, "mock_mmap", NULL);
+}
+
+/* But that there are no pages that the kernel could have a reference of. */
+TEST_F_TIMEOUT(window, same_process, 300)
+{
+	NEEDS_WINDOW();
+	same(_metadata, "mock_process", "_page");
+}
+
+TEST_HARNESS_MAIN

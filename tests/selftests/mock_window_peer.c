@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The window, as a hypervisor sees it: this program maps the device file, as QEMU
+ * would for a guest, and looks at what programs of this machine's own guest have
+ * bound there. It never gets SIGBUS, and never sees what is not bound at that moment.
+ */
+#include <sys/wait.h>
+
+#include <endian.h>
+#include <linux/vgpu_wire.h>
+#include "window.h"
+
+#include "kselftest_harness.h"
+
+#define NEEDS_WINDOW() do {						\
+	if (!window_possible())						\
+		SKIP(return, "needs root and the host in the same machine: loopback"); \
+} while (0)
+
+#define WINDOW_SIZE	(1UL << 20)
+
+FIXTURE(peer)
+{
+	struct buffer buffer;
+	char *memory;		/* the program's */
+	char *window;		/* the hypervisor's */
+	int fd;
+};
+
+static char *window_map(int fd)
+{
+	char *window = mmap(NULL, WINDOW_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return window == MAP_FAILED ? NULL : window;
+}
+
+FIXTURE_SETUP(peer)
+{
+	memset(self, 0, sizeof(*self));
+	if (!window_possible())
+		return;
+	ASSERT_TRUE(window_begin("1M"));
+	self->fd = open(WINDOW_PATH, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	self->window = window_map(self->fd);
+	ASSERT_NE(NULL, self->window);
+}
+
+FIXTURE_TEARDOWN(peer)
+{
+	if (window_possible())
+		window_end();
+}
+
+#define BEGIN(flavour, size) do {					\
+	NEEDS_WINDOW();							\
+	ASSERT_TRUE(buffer_make(&self->buffer, flavour, size));		\
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE); \
+	ASSERT_NE(NULL, self->memory);					\
+	ASSERT_EQ(1, window_counter(self->buffer.fwd, "window_mappings")); \
+} while (0)
+
+/* Where the buffer is in the window, by the pattern that it holds; 0: nowhere. */
+static unsigned long find(const char *window, const struct buffer *buffer)
+{
+	unsigned long at;
+
+	buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 4711, 0);
+	for (at = PAGE; at + buffer->size <= WINDOW_SIZE; at += PAGE)
+		if (memory_is(window + at, buffer->size, 4711))
+			return at;
+	return 0;
+}
+
+/* No page but the header has anything in it. */
+static bool is_empty(const char *window)
+{
+	unsigned long i;
+
+	for (i = PAGE; i < WINDOW_SIZE; i++)
+		if (window[i])
+			return false;
+	return true;
+}
+
+TEST_F(peer, file)
+{
+	const struct vgpu_window_header *header = (void *)self->window;
+	struct stat st;
+
+	NEEDS_WINDOW();
+	EXPECT_EQ(WINDOW_SIZE, lseek(self->fd, 0, SEEK_END));
+	ASSERT_EQ(0, fstat(self->fd, &st));
+	EXPECT_TRUE(S_ISCHR(st.st_mode));
+	EXPECT_EQ(0600, st.st_mode & 07777);
+	EXPECT_EQ(0, memcmp(header->magic, VGPU_WINDOW_MAGIC, 8));
+	EXPECT_EQ(WINDOW_SIZE, le64toh(header->size));
+	EXPECT_NE(0, header->window);
+	/* Private copies and code are nothing that it is for, and it ends where it ends. */
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, self->fd, PAGE));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_EXEC, MAP_SHARED, self->fd, PAGE));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, self->fd,
+				   WINDOW_SIZE - PAGE));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd, WINDOW_SIZE));
+	/* Its owner. */
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 55:777 --size 1G --owner daemon")->status);
+	ASSERT_EQ(0, stat("/dev/vgpu-window-55-777", &st));
+	EXPECT_EQ(1, st.st_uid);
+	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 55:777")->status);
+	EXPECT_EQ(-1, stat("/dev/vgpu-window-55-777", &st));
+}
+
+TEST_F(peer, nothing_bound)
+{
+	NEEDS_WINDOW();
+	EXPECT_TRUE(is_empty(self->window));
+	EXPECT_EQ(0, touch(self->window + WINDOW_SIZE - 1, true));
+	/* Not even what is only read. */
+	EXPECT_EQ(0, touch(self->window, true));
+}
+
+TEST_F(peer, sees_what_is_bound)
+{
+	unsigned long at;
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 8 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, i, 0));
+		ASSERT_TRUE(memory_is(self->window + at, 8 * PAGE, i));
+		vgpu_mock_pattern(self->window + at, 8 * PAGE, 100 + i, 0);
+		ASSERT_TRUE(memory_is(self->memory, 8 * PAGE, 100 + i));
+		ASSERT_EQ(memory_sum(self->memory, 8 * PAGE), buffer_sum(&self->buffer));
+	}
+	/* Its neighbours are nothing. */
+	EXPECT_EQ(0, self->window[at + 8 * PAGE]);
+	EXPECT_TRUE(at == PAGE || !self->window[at - 1]);
+	ASSERT_EQ(0, munmap(self->memory, 8 * PAGE));
+	ASSERT_TRUE(window_await("bindings", 0));
+	EXPECT_TRUE(is_empty(self->window));
+}
+
+TEST_F(peer, every_kind)
+{
+	static const __u32 flavours[] = {
+		VGPU_MOCK_BUF_PFN, VGPU_MOCK_BUF_REMAP, VGPU_MOCK_BUF_MIXED, VGPU_MOCK_BUF_PAGE,
+		VGPU_MOCK_BUF_VMALLOC, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY,
+		VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY,
+	};
+	unsigned long at;
+	unsigned int i;
+
+	NEEDS_WINDOW();
+	for (i = 0; i < ARRAY_SIZE(flavours); i++) {
+		BEGIN(flavours[i], 4 * PAGE);
+		at = find(self->window, &self->buffer);
+		ASSERT_NE(0, at) TH_LOG("kind %x", flavours[i]);
+		self->window[at + 7] = 7;
+		EXPECT_EQ(7, self->memory[7]);
+		munmap(self->memory, 4 * PAGE);
+		buffer_end(&self->buffer);
+		ASSERT_TRUE(window_await("bindings", 0));
+		EXPECT_TRUE(is_empty(self->window));
+	}
+	EXPECT_EQ(0, window_status("failures"));
+}
+
+static volatile bool mover_stop;
+static unsigned int mover_moves;
+
+static void *mover(void *data)
+{
+	while (!mover_stop && !buffer_do(data, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0))
+		mover_moves++;
+	return NULL;
+}
+
+/* The driver moves and frees pages: neither poison nor an old word is ever seen. */
+static void moved(struct __test_metadata *_metadata, struct buffer *buffer, const char *window,
+		  char *memory)
+{
+	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 1000 : 4000);
+	volatile uint32_t *seen, *words = (uint32_t *)memory;
+	size_t nr = buffer->size / sizeof(*words), i;
+	unsigned int rounds = 0;
+	unsigned long at = find(window, buffer);
+	pthread_t thread;
+
+	ASSERT_NE(0, at);
+	seen = (uint32_t *)(window + at);
+	memset(memory, 0, buffer->size);
+	mover_stop = false;
+	mover_moves = 0;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, mover, buffer));
+	while (tool_now_ms() < end) {
+		rounds++;
+		for (i = 0; i < nr; i += 32) {
+			ASSERT_EQ(rounds - 1, seen[i]) TH_LOG("round %u, word %zu", rounds, i);
+			/* Now through the one, now through the other. */
+			if (rounds % 2)
+				words[i] = rounds;
+			else
+				seen[i] = rounds;
+			ASSERT_EQ(rounds, words[i]) TH_LOG("round %u, word %zu", rounds, i);
+		}
+	}
+	mover_stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_LT(5, mover_moves);
+	TH_LOG("%u rounds over %u moves", rounds, mover_moves);
+}
+
+TEST_F_TIMEOUT(peer, moved_pfn, 60)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN, 8 * PAGE);
+	moved(_metadata, &self->buffer, self->window, self->memory);
+	EXPECT_EQ(0, window_status("failures"));
+}
+
+TEST_F_TIMEOUT(peer, moved_mixed, 60)
+{
+	BEGIN(VGPU_MOCK_BUF_MIXED, 8 * PAGE);
+	moved(_metadata, &self->buffer, self->window, self->memory);
+	EXPECT_EQ(0, window_status("failures"));
+}
+
+/* What fails is a page without meaning, never a signal; the program gets the signal. */
+TEST_F(peer, revoked)
+{
+	unsigned long at;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_REVOKE, 0, 0));
+	EXPECT_EQ(0, touch(self->window + at, false));
+	EXPECT_EQ(0, self->window[at]);
+	EXPECT_EQ(0, touch(self->window + at + PAGE, true));
+	EXPECT_EQ(SIGBUS, touch(self->memory, false));
+	EXPECT_EQ(SIGBUS, touch(self->memory + PAGE, true));
+	EXPECT_EQ(SIGBUS, touch(self->memory + 2 * PAGE, true));
+	EXPECT_LE(1, window_status("failures"));
+}
+
+/* However long the driver takes, a hypervisor's fault is over in two seconds. */
+TEST_F_TIMEOUT(peer, slow_driver, 60)
+{
+	unsigned long at;
+	uint64_t start;
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	self->memory[2 * PAGE] = 22;
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 8000));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	start = tool_now_ms();
+	EXPECT_EQ(0, self->window[at + 2 * PAGE]);
+	EXPECT_LE(1900, tool_now_ms() - start);
+	EXPECT_GT(4000, tool_now_ms() - start);
+	EXPECT_EQ(1, window_status("timeouts"));
+	EXPECT_EQ(1, window_status("failures"));
+	/* The page is the same nothing for all who look again, at once. */
+	start = tool_now_ms();
+	EXPECT_EQ(0, self->window[at + 2 * PAGE]);
+	EXPECT_GT(1000, tool_now_ms() - start);
+	/* The driver gets well, and so does the page, once the guest has asked for it. */
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+	for (i = 0; i < 100 && touch(self->memory + 2 * PAGE, false); i++)
+		usleep(100000);
+	EXPECT_EQ(22, self->memory[2 * PAGE]);
+	for (i = 0; i < 100 && !self->window[at + 2 * PAGE]; i++)
+		usleep(100000);
+	EXPECT_EQ(22, self->window[at + 2 * PAGE]);
+}
+
+/* Nobody writes to what the program may only read. */
+TEST_F(peer, read_only)
+{
+	unsigned long at;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ);
+	ASSERT_NE(NULL, self->memory);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(0, touch(self->window + at, true));
+	EXPECT_EQ(0, touch(self->window + at + 3 * PAGE + 5, true));
+	EXPECT_TRUE(memory_is(self->memory, 4 * PAGE, 4711));
+	/* Nor by way of what mprotect() and madvise() do to page tables. */
+	ASSERT_EQ(0, mprotect(self->window, WINDOW_SIZE, PROT_READ));
+	EXPECT_EQ(0, memcmp(self->window + at + PAGE, self->memory + PAGE, PAGE));
+	ASSERT_EQ(0, mprotect(self->window, WINDOW_SIZE, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(0, touch(self->window + at + PAGE, true));
+	EXPECT_EQ(0, touch(self->window + at + 2 * PAGE, true));
+	EXPECT_TRUE(memory_is(self->memory, 4 * PAGE, 4711));
+	EXPECT_LE(3, window_status("failures"));
+	/* And the header stays what it is. */
+	EXPECT_EQ(0, touch(self->window, true));
+	EXPECT_EQ(0, touch(self->window, true));
+	munmap(self->window, WINDOW_SIZE);
+	self->window = window_map(self->fd);
+	ASSERT_NE(NULL, self->window);
+	EXPECT_EQ(0, memcmp(self->window, VGPU_WINDOW_MAGIC, 8));
+}
+
+/* A hypervisor that maps it for reading, and then for writing. */
+TEST_F(peer, writable_later)
+{
+	unsigned long at;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	ASSERT_EQ(0, mprotect(self->window, WINDOW_SIZE, PROT_READ));
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(0, mprotect(self->window, WINDOW_SIZE, PROT_READ | PROT_WRITE));
+	self->window[at + 3] = 33;
+	EXPECT_EQ(33, self->memory[3]);
+	EXPECT_EQ(0, window_status("failures"));
+}
+
+/* One that dies with all of it mapped, another that has it mapped, too. */
+TEST_F(peer, dies)
+{
+	unsigned long at;
+	pid_t child;
+	int status;
+	char *mine;
+	int fd;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	child = fork();
+	if (!child) {
+		/* Not inherited. */
+		if (touch(self->window + at, false) != SIGSEGV)
+			_exit(1);
+		fd = open(WINDOW_PATH, O_RDWR);
+		mine = fd < 0 ? NULL : window_map(fd);
+		if (!mine || !memory_is(mine + at, 4 * PAGE, 4711))
+			_exit(2);
+		vgpu_mock_pattern(mine + at, 4 * PAGE, 4712, 0);
+		kill(getpid(), SIGKILL);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status)) TH_LOG("status %x", status);
+	EXPECT_TRUE(memory_is(self->window + at, 4 * PAGE, 4712));
+	EXPECT_TRUE(memory_is(self->memory, 4 * PAGE, 4712));
+	EXPECT_EQ(1, window_status("bindings"));
+}
+
+/* It is destroyed while a hypervisor has it: nothing is seen, nothing breaks. */
+TEST_F(peer, destroyed)
+{
+	unsigned long at;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(0, tool_run("vgpuctl window destroy --to 1 --force")->status);
+	EXPECT_TRUE(is_empty(self->window));
+	EXPECT_EQ(0, touch(self->window + at, true));
+	EXPECT_EQ(-1, open(WINDOW_PATH, O_RDWR));
+	/* Another of the same name has nothing to do with it. */
+	ASSERT_TRUE(window_begin("1M"));
+	munmap(self->memory, 4 * PAGE);
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->memory);
+	EXPECT_EQ(0, find(self->window, &self->buffer));
+}
+
+/* Programs come and go with secrets, drivers move and free: nothing stays to be seen. */
+TEST_F_TIMEOUT(peer, hunt, 120)
+{
+	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 2000 : 10000);
+	unsigned long looked = 0, found = 0, i;
+	unsigned int made = 0;
+	volatile uint32_t *at;
+	pid_t children[2];
+	int status, c;
+
+	NEEDS_WINDOW();
+	for (c = 0; c < 2; c++) {
+		children[c] = fork();
+		if (children[c])
+			continue;
+		/* Secrets are written and taken away again, page by page, in any order. */
+		for (; tool_now_ms() < end; made++) {
+			struct buffer buffer;
+			char *memory;
+
+			if (!buffer_make(&buffer, made % 4, 8 * PAGE))
+				_exit(1);
+			memory = buffer_map(&buffer, buffer.fwd, PROT_READ | PROT_WRITE);
+			if (!memory)
+				_exit(2);
+			for (i = 0; i < buffer.size; i += 4)
+				*(uint32_t *)(memory + i) = 0x5ec4e700 + c;
+			if (made % 3 == 0)
+				buffer_do(&buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0);
+			if (made % 5 == 0)
+				munmap(memory + 2 * PAGE, 3 * PAGE);
+			for (i = 0; i < 2 * PAGE; i += 4)
+				if (*(uint32_t *)(memory + i) != 0x5ec4e700 + (unsigned int)c)
+					_exit(3);
+			munmap(memory, buffer.size);
+			buffer_end(&buffer);
+		}
+		_exit(0);
+	}
+	/* A word is of the one or of the other or nothing: not poison, not half of it. */
+	while (tool_now_ms() < end) {
+		for (i = PAGE; i < WINDOW_SIZE; i += 1020) {
+			at = (void *)(self->window + i);
+			looked++;
+			switch (*at) {
+			case 0x5ec4e700:
+			case 0x5ec4e701:
+				found++;
+				break;
+			case 0:
+				break;
+			default:
+				ASSERT_TRUE(false) TH_LOG("%#x at %#lx", *at, i);
+			}
+		}
+	}
+	for (c = 0; c < 2; c++) {
+		ASSERT_EQ(children[c], waitpid(children[c], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	ASSERT_TRUE(window_await("bindings", 0));
+	EXPECT_TRUE(is_empty(self->window));
+	EXPECT_LT(0, found);
+	TH_LOG("looked %lu times, at something %lu times, %ld moves", looked, found,
+	       window_status("zaps"));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What tests of the window share: a window for this machine's own guest, buffers of
+ * the mock, and the device's side of them, which is the real node: whatever is done
+ * there, no call is forwarded for it.
+ */
+#ifndef WINDOW_H
+#define WINDOW_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "tool.h"
+#include "vgpu_mock.h"
+#include "vgpu_mock_pattern.h"
+
+#define PAGE		4096UL
+#define WINDOW_PATH	"/dev/vgpu-window-1"
+
+struct buffer {
+	int real;		/* the device's side */
+	int fwd;		/* the guest's */
+	__u32 id;
+	__u64 offset;
+	size_t size;
+};
+
+static inline bool window_possible(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return tier && !strcmp(tier, "loopback") && !geteuid();
+}
+
+/* A counter of the forwarded device; -1: there is none. */
+static inline long long window_counter(int fd, const char *name)
+{
+	char file[128], line[64];
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -1;
+	snprintf(file, sizeof(file), "/sys/dev/char/%u:%u/%s", major(st.st_rdev),
+		 minor(st.st_rdev), name);
+	tool_read_line(file, line, sizeof(line));
+	return line[0] ? atoll(line) : -1;
+}
+
+static inline bool buffer_make(struct buffer *buffer, __u32 flavour, size_t size)
+{
+	struct vgpu_mock_buf_create create = { .size = size, .flavour = flavour };
+
+	buffer->real = open(getenv("VGPU_REAL"), O_RDWR | O_CLOEXEC);
+	buffer->fwd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+	if (buffer->real < 0 || buffer->fwd < 0 ||
+	    ioctl(buffer->real, VGPU_MOCK_IOC_BUF_CREATE, &create))
+		return false;
+	buffer->id = create.out_id;
+	buffer->offset = create.out_offset;
+	buffer->size = size;
+	return true;
+}
+
+static inline void buffer_end(struct buffer *buffer)
+{
+	close(buffer->fwd);
+	close(buffer->real);
+}
+
+static inline char *buffer_map(const struct buffer *buffer, int fd, int prot)
+{
+	char *memory = mmap(NULL, buffer->size, prot, MAP_SHARED, fd, buffer->offset);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The device does something. */
+static inline int buffer_do(const struct buffer *buffer, unsigned long cmd, __u32 seed,
+			    __u32 delay_ms)
+{
+	struct vgpu_mock_buf_range range = {
+		.id = buffer->id, .seed = seed, .length = buffer->size, .delay_ms = delay_ms,
+	};
+
+	return ioctl(buffer->real, cmd, &range);
+}
+
+static inline __u64 buffer_sum(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id, .length = buffer->size };
+
+	return ioctl(buffer->real, VGPU_MOCK_IOC_BUF_SUM, &range) ? 0 : range.out_sum;
+}
+
+static inline __u64 memory_sum(const void *memory, size_t size)
+{
+	return vgpu_mock_sum(VGPU_MOCK_SUM_INIT, memory, size);
+}
+
+/* @memory holds the pattern of that seed. */
+static inline bool memory_is(const char *memory, size_t size, __u32 seed)
+{
+	char *expected = malloc(size);
+	bool same;
+
+	vgpu_mock_pattern(expected, size, seed, 0);
+	same = !memcmp(memory, expected, size);
+	free(expected);
+	return same;
+}
+
+static sigjmp_buf window_jump;
+static volatile sig_atomic_t window_signal;
+
+static inline void window_on_fault(int signal)
+{
+	window_signal = signal;
+	siglongjmp(window_jump, 1);
+}
+
+/* The signal that an access gets, or 0. */
+static inline int touch(volatile char *at, bool write)
+{
+	struct sigaction action = { .sa_handler = window_on_fault, .sa_flags = SA_NODEFER };
+
+	sigaction(SIGBUS, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	window_signal = 0;
+	if (!sigsetjmp(window_jump, 1)) {
+		if (write)
+			*at = 1;
+		else
+			(void)*at;
+	}
+	signal(SIGBUS, SIG_DFL);
+	signal(SIGSEGV, SIG_DFL);
+	return window_signal;
+}
+
+/* A counter of the window (the only one), as vgpuctl names it; -1: there is none. */
+static inline long window_status(const char *name)
+{
+	char *json = tool_run("vgpuctl status --json")->out;
+	char *at = strstr(json, "\"windows\":"), key[40];
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = at ? strstr(at, key) : NULL;
+	return at ? atol(at + strlen(key)) : -1;
+}
+
+/* Polls until the counter is @value, for as long as five seconds. */
+static inline bool window_await(const char *name, long value)
+{
+	int tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		if (window_status(name) == value)
+			return true;
+		usleep(50000);
+	}
+	return false;
+}
+
+/* A window of that size, which the guest has heard of. */
+static inline bool window_begin(const char *size)
+{
+	struct buffer buffer;
+	int tries, found = 0;
+	char *memory;
+
+	tool_run("vgpuctl window destroy --to 1 --force");
+	if (tool_run("vgpuctl window create --to 1 --size %s", size)->status)
+		return false;
+	if (!buffer_make(&buffer, VGPU_MOCK_BUF_PFN, PAGE))
+		return false;
+	for (tries = 0; !found && tries < 100; tries++) {
+		memory = buffer_map(&buffer, buffer.fwd, PROT_READ);
+		if (!memory)
+			break;
+		found = window_counter(buffer.fwd, "window_mappings") > 0;
+		munmap(memory, PAGE);
+		if (!found)
+			usleep(20000);
+	}
+	buffer_end(&buffer);
+	return found && window_await("bindings", 0);
+}
+
+static inline void window_end(void)
+{
+	tool_run("vgpuctl window destroy --to 1 --force");
+}
+
+#endif /* WINDOW_H */
