@@ -13,6 +13,7 @@
 #include "host.h"
 #include "reserve.h"
 #include "session.h"
+#include "window.h"
 
 #define GUEST_HOSTS_MAX	8
 
@@ -78,11 +79,16 @@ static int __init vgpu_guest_init(void)
 	ret = vgpu_export_global_init();
 	if (ret)
 		goto err_exit_session;
-	ret = guest_start_dialers();
+	ret = vgpu_window_ivshmem_init();
 	if (ret)
 		goto err_exit_export;
+	ret = guest_start_dialers();
+	if (ret)
+		goto err_exit_ivshmem;
 	return 0;
 
+err_exit_ivshmem:
+	vgpu_window_ivshmem_exit();
 err_exit_export:
 	vgpu_export_global_exit();
 err_exit_session:
@@ -102,6 +108,7 @@ module_init(vgpu_guest_init);
 static void __exit vgpu_guest_exit(void)
 {
 	guest_stop_dialers();
+	vgpu_window_ivshmem_exit();
 	vgpu_export_global_exit();
 	vgpu_session_global_exit();
 	vgpu_reserve_global_exit();

@@ -319,12 +319,12 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		if (le64_to_cpu(out.space) == mapping->space->id)
 			mapping->pgoff = le64_to_cpu(out.offset) >> PAGE_SHIFT;
 	}
-	if (range && (mapping->flags & VGPU_MAP_WINDOW)) {
+	if (range && (mapping->flags & VGPU_MAP_WINDOW) && !vgpu_window_attach(range, mapping)) {
 		mapping->range = range;
-		vgpu_window_attach(range, mapping);
 	} else if (range) {
 		/* The host may carry out what we do not hear of any more. */
-		vgpu_window_release(range, ret && xcall.sent);
+		vgpu_window_release(range, (mapping->flags & VGPU_MAP_WINDOW) ||
+				    (ret && xcall.sent));
 	}
 	vgpu_xcall_fini(&xcall);
 	return ret;

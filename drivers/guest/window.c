@@ -25,6 +25,9 @@
 
 static const struct vgpu_window_provider *const window_providers[] = {
 	&vgpu_window_loopback,
+#ifdef CONFIG_PCI
+	&vgpu_window_ivshmem,
+#endif
 };
 
 static void window_free(struct kref *ref)
@@ -102,6 +105,8 @@ static void range_remove(struct vgpu_window *window, struct vgpu_window_range *r
 
 static void range_free(struct vgpu_window_range *range)
 {
+	if (range->bound)
+		range->window->provider->unbind(range);
 	xa_destroy(&range->good);
 	window_put(range->window);
 	kfree(range);
@@ -144,12 +149,22 @@ err_free:
 	return NULL;
 }
 
-void vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *mapping)
+int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *mapping)
 {
+	const struct vgpu_window_provider *provider = range->window->provider;
+	int ret;
+
+	if (provider->bind) {
+		ret = provider->bind(range, mapping->cache);
+		if (ret)
+			return ret;
+		range->bound = true;
+	}
 	mutex_lock(&range->window->lock);
 	range->mapping = mapping;
 	range->state = VGPU_RANGE_MAPPED;
 	mutex_unlock(&range->window->lock);
+	return 0;
 }
 
 void vgpu_window_release(struct vgpu_window_range *range, bool bound)
@@ -244,6 +259,36 @@ static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 offset)
 	return ret;
 }
 
+/* Pages around that of the fault, which was put in, as far as that needs no waiting. */
+static void window_insert_ahead(struct vgpu_mapping *mapping, const struct vm_fault *vmf,
+				bool writable)
+{
+	struct vgpu_window_range *range = mapping->range;
+	struct vgpu_window *window = range->window;
+	struct vm_area_struct *vma = vmf->vma;
+	pgoff_t first = round_down(vmf->pgoff, window->provider->ahead);
+	pgoff_t end = min(first + window->provider->ahead, vma->vm_pgoff + vma_pages(vma));
+	pgoff_t covered = 0, pgoff;
+
+	for (pgoff = max(first, vma->vm_pgoff); pgoff < end; pgoff++) {
+		struct vm_fault near = {
+			.vma = vma,
+			.address = vma->vm_start + ((pgoff - vma->vm_pgoff) << PAGE_SHIFT),
+			.pgoff = pgoff,
+			.flags = vmf->flags,
+		};
+		u64 offset = range->offset + ((u64)(pgoff - mapping->pgoff) << PAGE_SHIFT);
+
+		if (pgoff >= covered)
+			covered = pgoff + vgpu_mapping_covered(mapping, pgoff);
+		if (pgoff == vmf->pgoff || pgoff >= covered || range_is_bad(range, offset))
+			continue;
+		if (window->provider->insert(window, &near, offset, writable, mapping->cache) !=
+		    VM_FAULT_NOPAGE)
+			break;
+	}
+}
+
 static vm_fault_t window_fault(struct vm_fault *vmf, bool writable)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
@@ -267,6 +312,8 @@ static vm_fault_t window_fault(struct vm_fault *vmf, bool writable)
 		ask = true;
 	} else {
 		fault = window->provider->insert(window, vmf, offset, writable, mapping->cache);
+		if (fault == VM_FAULT_NOPAGE && window->provider->ahead)
+			window_insert_ahead(mapping, vmf, writable);
 	}
 	up_read(&window->use);
 	if (fault != VM_FAULT_RETRY)
@@ -370,15 +417,20 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	window_put(window);
 }
 
+void vgpu_window_lost(struct vgpu_window *window)
+{
+	down_write(&window->use);
+	WRITE_ONCE(window->gone, true);
+	up_write(&window->use);
+	vgpu_window_zap(window, 0, window->size);
+}
+
 /* Takes over the host's reference. */
 static void window_end(struct vgpu_window *window)
 {
 	struct vgpu_window_range *range;
 
-	down_write(&window->use);
-	WRITE_ONCE(window->gone, true);
-	up_write(&window->use);
-	vgpu_window_zap(window, 0, window->size);
+	vgpu_window_lost(window);
 	/* No UNBOUND comes any more. Those that mappings show go with them. */
 	for (;;) {
 		struct rb_node *node;

@@ -8,12 +8,13 @@
  * MMAP, which the host may refuse to bind there, and used again only after the host
  * has confirmed (UNBOUND) that nothing is bound there any more.
  *
- * Lock order: mmap_lock, then window->use, then the provider's; window->lock is
+ * Lock order: mmap_lock, then window->use, then the provider's of pages; window->lock is
  * taken in a provider's notifiers, so no memory may be reclaimed under it.
  */
 #ifndef VGPU_GUEST_WINDOW_H
 #define VGPU_GUEST_WINDOW_H
 
+#include <linux/errno.h>
 #include <linux/kref.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
@@ -27,6 +28,7 @@ struct vgpu_mapping;
 struct vgpu_window;
 struct vgpu_window_info;
 struct vgpu_window_part;
+struct vgpu_window_range;
 struct vm_fault;
 
 /**
@@ -35,12 +37,16 @@ struct vm_fault;
  * @open: find the window by window->id, and fill in window->data. Return: 0, or an
  *	errno: it is not here
  * @close: the window is not used any more
+ * @bind: a range has been bound, to be seen with a cache attribute (VGPU_CACHE_*); NULL
+ *	if there is nothing to do. Return: 0, or an errno: it cannot be seen like that
+ * @unbind: nothing is bound there any more, after a @bind
  * @insert: put the page at @offset of the window into the VMA of the fault, writable
  *	if @writable and the VMA is, with the cache attribute @cache (VGPU_CACHE_*).
  *	Called under window->use; does not wait. Return: what a fault handler returns;
  *	VM_FAULT_RETRY: @resolve, then again
  * @resolve: waits, killably, until @insert may succeed; called without locks; NULL if
  *	@insert never asks for it. Return: 0 or -EINTR
+ * @ahead: pages that a fault puts in, if it can, a power of two; 0: only its own
  *
  * A provider whose pages the host may change calls vgpu_window_zap() when it does.
  */
@@ -48,12 +54,30 @@ struct vgpu_window_provider {
 	const char *name;
 	int (*open)(struct vgpu_window *window);
 	void (*close)(struct vgpu_window *window);
+	int (*bind)(struct vgpu_window_range *range, u32 cache);
+	void (*unbind)(struct vgpu_window_range *range);
 	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
 			     bool writable, u32 cache);
 	int (*resolve)(struct vgpu_window *window, u64 offset);
+	unsigned int ahead;
 };
 
 extern const struct vgpu_window_provider vgpu_window_loopback;
+
+#ifdef CONFIG_PCI
+extern const struct vgpu_window_provider vgpu_window_ivshmem;
+int vgpu_window_ivshmem_init(void);
+void vgpu_window_ivshmem_exit(void);
+#else
+static inline int vgpu_window_ivshmem_init(void)
+{
+	return 0;
+}
+
+static inline void vgpu_window_ivshmem_exit(void)
+{
+}
+#endif
 
 /**
  * struct vgpu_window - the window of one host
@@ -100,6 +124,8 @@ enum vgpu_window_range_state {
  * @len: bytes
  * @state: see there
  * @mapping: that shows it, which outlives this state
+ * @bound: the provider's @bind was called
+ * @data: the provider's
  * @bad_first: pages from here to @bad_end may have failed: the host is asked before
  *	one is shown; under window->use like the rest
  * @bad_end: see @bad_first
@@ -113,6 +139,8 @@ struct vgpu_window_range {
 	u64 len;
 	enum vgpu_window_range_state state;
 	struct vgpu_mapping *mapping;
+	bool bound;
+	void *data;
 	u64 bad_first;
 	u64 bad_end;
 	u64 bad_count;
@@ -129,8 +157,11 @@ struct vgpu_window_range {
  */
 struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 len);
 
-/* The host has bound it: @mapping shows it from now on. */
-void vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *mapping);
+/*
+ * The host has bound it: @mapping shows it from now on. Return: 0, or an errno: the
+ * provider cannot show it as it is cached there.
+ */
+int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *mapping);
 
 /**
  * vgpu_window_release - a range is not used any more
@@ -147,6 +178,9 @@ void vgpu_window_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
  * returns. From mmu notifiers, too.
  */
 void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
+
+/* For providers: the memory goes away; programs get SIGBUS. */
+void vgpu_window_lost(struct vgpu_window *window);
 
 /* The faults of mapping.c: of a mapping that is writable on the host, and of others. */
 vm_fault_t vgpu_window_fault(struct vm_fault *vmf);

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The window as a PCI device: QEMU's ivshmem-plain, whose memory (BAR 2) is the host's
+ * window. Others use that device too, and are left alone: ours begins with a header.
+ *
+ * Where a range is bound, the cache attribute is the host's: page tables get it from
+ * the kernel's record of who maps what how, so a mapping of the kernel's own holds it
+ * there for as long as the host may have the range bound. Without one the processor
+ * would not cache the range at all.
+ */
+#include <linux/err.h>
+#include <linux/io.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include <asm/pgtable_types.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
+#include "fault.h"
+#include "window.h"
+
+#define IVSHMEM_DEVICE		0x1110
+#define IVSHMEM_BAR		2
+/* A page table full: the whole of a small mapping at once, and few faults of a large one. */
+#define IVSHMEM_AHEAD		(SZ_2M / PAGE_SIZE)
+
+/**
+ * struct ivshmem - a device with a window
+ * @ref: the driver's, and the window's while that is open
+ * @node: in ivshmem_devices, under ivshmem_lock like @window
+ * @start: where the memory is
+ * @size: bytes
+ * @header: its first page
+ * @dev: for what is said about it
+ * @window: who uses it, or NULL. One of before may keep ranges for mappings that
+ *	give SIGBUS
+ */
+struct ivshmem {
+	struct kref ref;
+	struct list_head node;
+	phys_addr_t start;
+	u64 size;
+	void __iomem *header;
+	struct device *dev;
+	struct vgpu_window *window;
+};
+
+/* Outside window->use, and inside mmap_lock. */
+static DEFINE_MUTEX(ivshmem_lock);
+static LIST_HEAD(ivshmem_devices);
+
+static void ivshmem_free(struct kref *ref)
+{
+	struct ivshmem *ivshmem = container_of(ref, struct ivshmem, ref);
+
+	iounmap(ivshmem->header);
+	put_device(ivshmem->dev);
+	kfree(ivshmem);
+}
+
+/* --- the device ----------------------------------------------------------- */
+
+/* Return: number of the window that it is now, 0: it is none. */
+static u64 ivshmem_id(const struct ivshmem *ivshmem)
+{
+	struct vgpu_window_header header;
+
+	memcpy_fromio(&header, ivshmem->header, sizeof(header));
+	if (memcmp(header.magic, VGPU_WINDOW_MAGIC, sizeof(header.magic)) ||
+	    le32_to_cpu(header.version) != VGPU_WINDOW_VERSION ||
+	    le64_to_cpu(header.size) > ivshmem->size)
+		return 0;
+	return le64_to_cpu(header.window);
+}
+
+static int ivshmem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct ivshmem *ivshmem;
+	int ret;
+
+	if (!(pci_resource_flags(pdev, IVSHMEM_BAR) & IORESOURCE_MEM) ||
+	    pci_resource_len(pdev, IVSHMEM_BAR) < 2 * PAGE_SIZE)
+		return -ENODEV;
+	ivshmem = kzalloc(sizeof(*ivshmem), GFP_KERNEL);
+	if (!ivshmem)
+		return -ENOMEM;
+	kref_init(&ivshmem->ref);
+	ivshmem->start = pci_resource_start(pdev, IVSHMEM_BAR);
+	ivshmem->size = pci_resource_len(pdev, IVSHMEM_BAR);
+	ret = pci_enable_device_mem(pdev);
+	if (ret)
+		goto err_free;
+	/* A look at it disturbs nobody. */
+	ivshmem->header = ioremap(ivshmem->start, PAGE_SIZE);
+	if (!ivshmem->header) {
+		ret = -ENOMEM;
+		goto err_disable;
+	}
+	ret = ivshmem_id(ivshmem) ? 0 : -ENODEV;
+	if (!ret)
+		ret = pci_request_region(pdev, IVSHMEM_BAR, KBUILD_MODNAME);
+	if (ret)
+		goto err_unmap;
+	ivshmem->dev = get_device(&pdev->dev);
+	pci_set_drvdata(pdev, ivshmem);
+	mutex_lock(&ivshmem_lock);
+	list_add_tail(&ivshmem->node, &ivshmem_devices);
+	mutex_unlock(&ivshmem_lock);
+	return 0;
+
+err_unmap:
+	iounmap(ivshmem->header);
+err_disable:
+	pci_disable_device(pdev);
+err_free:
+	kfree(ivshmem);
+	return ret;
+}
+
+static void ivshmem_remove(struct pci_dev *pdev)
+{
+	struct ivshmem *ivshmem = pci_get_drvdata(pdev);
+
+	mutex_lock(&ivshmem_lock);
+	list_del(&ivshmem->node);
+	/* Programs get SIGBUS: the memory is not there any more when this returns. */
+	if (ivshmem->window)
+		vgpu_window_lost(ivshmem->window);
+	mutex_unlock(&ivshmem_lock);
+	pci_release_region(pdev, IVSHMEM_BAR);
+	pci_disable_device(pdev);
+	kref_put(&ivshmem->ref, ivshmem_free);
+}
+
+static const struct pci_device_id ivshmem_ids[] = {
+	{ PCI_DEVICE(PCI_VENDOR_ID_REDHAT_QUMRANET, IVSHMEM_DEVICE) },
+	{ }
+};
+
+/* Without an alias: no machine loads this module for what others do with such a device. */
+static struct pci_driver ivshmem_driver = {
+	.name = "vgpu_window",
+	.id_table = ivshmem_ids,
+	.probe = ivshmem_probe,
+	.remove = ivshmem_remove,
+};
+
+int vgpu_window_ivshmem_init(void)
+{
+	return pci_register_driver(&ivshmem_driver);
+}
+
+void vgpu_window_ivshmem_exit(void)
+{
+	pci_unregister_driver(&ivshmem_driver);
+}
+
+/* --- the provider --------------------------------------------------------- */
+
+static int ivshmem_open(struct vgpu_window *window)
+{
+	struct ivshmem *ivshmem;
+	int ret = -ENODEV;
+
+	mutex_lock(&ivshmem_lock);
+	list_for_each_entry(ivshmem, &ivshmem_devices, node) {
+		/* The number is another one since the hypervisor began to use it. */
+		if (window->size > ivshmem->size || ivshmem_id(ivshmem) != window->id ||
+		    (ivshmem->window && !READ_ONCE(ivshmem->window->gone)))
+			continue;
+		kref_get(&ivshmem->ref);
+		ivshmem->window = window;
+		window->data = ivshmem;
+		ret = 0;
+		break;
+	}
+	mutex_unlock(&ivshmem_lock);
+	return ret;
+}
+
+static void ivshmem_close(struct vgpu_window *window)
+{
+	struct ivshmem *ivshmem = window->data;
+
+	mutex_lock(&ivshmem_lock);
+	if (ivshmem->window == window)
+		ivshmem->window = NULL;
+	mutex_unlock(&ivshmem_lock);
+	kref_put(&ivshmem->ref, ivshmem_free);
+}
+
+/* What the kernel granted: cached (write-back), where less is no error. */
+static bool ivshmem_is_cached(const void __iomem *held)
+{
+	unsigned int level;
+	pte_t *pte = lookup_address((__force unsigned long)held, &level);
+
+	return pte && !(pte_flags(*pte) & (_PAGE_PCD | _PAGE_PWT));
+}
+
+/* The range as the host has it cached, held until it is unmapped; NULL: cannot be had. */
+static void __iomem *ivshmem_hold(phys_addr_t start, u64 len, u32 cache)
+{
+	void __iomem *held;
+
+	if (cache == VGPU_CACHE_WC)
+		return ioremap_wc(start, len);
+	if (cache == VGPU_CACHE_UC)
+		return ioremap(start, len);
+	held = ioremap_cache(start, len);
+	/* Firmware may have said that memory is not cached there. */
+	if (held && !ivshmem_is_cached(held)) {
+		iounmap(held);
+		held = NULL;
+	}
+	return held;
+}
+
+static int ivshmem_bind(struct vgpu_window_range *range, u32 cache)
+{
+	struct ivshmem *ivshmem = range->window->data;
+	void __iomem *held = ivshmem_hold(ivshmem->start + range->offset, range->len, cache);
+
+	if (!held) {
+		dev_warn_once(ivshmem->dev,
+			      "uncached memory: mappings go by copy; larger windows have other memory\n");
+		return -ENOMEM;
+	}
+	range->data = (__force void *)held;
+	return 0;
+}
+
+static void ivshmem_unbind(struct vgpu_window_range *range)
+{
+	iounmap((__force void __iomem *)range->data);
+}
+
+static vm_fault_t ivshmem_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+				 bool writable, u32 cache)
+{
+	struct ivshmem *ivshmem = window->data;
+	unsigned long flags = vmf->vma->vm_flags;
+	pgprot_t like = PAGE_SHARED;
+
+	if (cache == VGPU_CACHE_WC)
+		like = pgprot_writecombine(like);
+	else if (cache == VGPU_CACHE_UC)
+		like = pgprot_noncached(like);
+	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
+				      PHYS_PFN(ivshmem->start + offset),
+				      vm_get_page_prot(writable ? flags : flags & ~VM_WRITE), like);
+}
+
+const struct vgpu_window_provider vgpu_window_ivshmem = {
+	.name = "ivshmem",
+	.open = ivshmem_open,
+	.close = ivshmem_close,
+	.bind = ivshmem_bind,
+	.unbind = ivshmem_unbind,
+	.insert = ivshmem_insert,
+	.ahead = IVSHMEM_AHEAD,
+};
