@@ -390,6 +390,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_INVALIDATE, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_REVOKE, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_SYNC, struct vgpu_mock_buf_range) },
+	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_ECHO, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_INFO, struct vgpu_mock_buf_info), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_SLOW, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_IO_MODE, struct vgpu_mock_io), BOOKS },

@@ -241,6 +241,7 @@ long vgpu_mock_buf_fill(struct vgpu_mock_call *call);
 long vgpu_mock_buf_sum(struct vgpu_mock_call *call);
 long vgpu_mock_buf_sync(struct vgpu_mock_call *call);
 long vgpu_mock_buf_slow(struct vgpu_mock_call *call);
+long vgpu_mock_buf_echo(struct vgpu_mock_call *call);
 long vgpu_mock_buf_info(struct vgpu_mock_call *call);
 
 /* buf_map.c */

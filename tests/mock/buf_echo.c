@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A "device" that watches a buffer: what programs store there it answers there, and no
+ * call is made for it.
+ */
+#include <linux/delay.h>
+#include <linux/highmem.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "mock.h"
+
+struct vgpu_mock_echo {
+	struct work_struct work;
+	struct vgpu_mock_buf *buf;
+	u64 offset;
+	u32 count;
+	unsigned long deadline;
+};
+
+/* Return: whether the number was there, and is answered. */
+static bool vgpu_mock_echo_answer(struct vgpu_mock_echo *echo, u64 number)
+{
+	struct vgpu_mock_buf *buf = echo->buf;
+	bool seen = false;
+	struct page *page;
+	u64 *words;
+
+	/* The page may be another one each time. */
+	mutex_lock(&buf->lock);
+	page = vgpu_mock_buf_page_locked(buf, echo->offset >> PAGE_SHIFT);
+	if (page) {
+		words = kmap_local_page(page) + offset_in_page(echo->offset);
+		seen = READ_ONCE(words[0]) == number;
+		if (seen)
+			WRITE_ONCE(words[1], vgpu_mock_mix64(number));
+		kunmap_local(words);
+	}
+	mutex_unlock(&buf->lock);
+	return seen;
+}
+
+static void vgpu_mock_echo_work(struct work_struct *work)
+{
+	struct vgpu_mock_echo *echo = container_of(work, struct vgpu_mock_echo, work);
+	struct vgpu_mock_buf *buf = echo->buf;
+	u64 number = 1;
+
+	while (number <= echo->count && time_before(jiffies, echo->deadline)) {
+		if (vgpu_mock_echo_answer(echo, number))
+			number++;
+		else
+			usleep_range(20, 50);
+	}
+	atomic_dec(&buf->fills);
+	wake_up_all(&buf->fill_queue);
+	vgpu_mock_buf_put(buf);
+	kfree(echo);
+	/* Unloading waits for the workqueue, and so for the rest of this function. */
+	module_put(THIS_MODULE);
+}
+
+static long vgpu_mock_echo_start(struct vgpu_mock_buf *buf,
+				 const struct vgpu_mock_buf_range *range)
+{
+	struct vgpu_mock_echo *echo;
+
+	if (range->offset % 16 || range->offset > buf->size - 16 ||
+	    range->delay_ms > VGPU_MOCK_MAX_MS)
+		return -EINVAL;
+	echo = kzalloc(sizeof(*echo), GFP_KERNEL);
+	if (!echo)
+		return -ENOMEM;
+	__module_get(THIS_MODULE);
+	kref_get(&buf->ref);
+	echo->buf = buf;
+	echo->offset = range->offset;
+	echo->count = range->seed;
+	echo->deadline = jiffies + msecs_to_jiffies(range->delay_ms);
+	atomic_inc(&buf->fills);
+	INIT_WORK(&echo->work, vgpu_mock_echo_work);
+	queue_work(vgpu_mock_wq, &echo->work);
+	return 0;
+}
+
+long vgpu_mock_buf_echo(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_buf_range *range = call->data;
+	struct vgpu_mock_buf *buf;
+	long ret;
+
+	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	if (!buf)
+		return -ENOENT;
+	ret = vgpu_mock_echo_start(buf, range);
+	vgpu_mock_buf_put(buf);
+	return ret;
+}

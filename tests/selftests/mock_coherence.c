@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mapped memory that a program and a device use to talk to each other, without a call:
+ * what either writes the other one sees, while it looks. Needs a window: that of this
+ * machine's guest, which the test makes (loopback), or one that is there (VGPU_WINDOW).
+ * All calls are forwarded, so the device may be another machine's.
+ */
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include "window.h"
+
+#include "kselftest_harness.h"
+
+#define ROUNDS		200
+#define LIMIT_MS	30000
+
+struct talk {
+	int fd;
+	__u32 id;
+	size_t size;
+	char *memory;
+};
+
+static bool window_given(void)
+{
+	return getenv("VGPU_WINDOW") && getenv("VGPU_FWD");
+}
+
+FIXTURE(coherence)
+{
+	struct talk talk;
+};
+
+FIXTURE_SETUP(coherence)
+{
+	if (!window_given() && window_possible())
+		ASSERT_TRUE(window_begin("64M"));
+}
+
+FIXTURE_TEARDOWN(coherence)
+{
+	if (!window_given() && window_possible())
+		window_end();
+}
+
+static bool talk_begin(struct talk *talk, __u32 flavour, size_t size)
+{
+	struct vgpu_mock_buf_create create = { .size = size, .flavour = flavour };
+
+	talk->fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+	if (talk->fd < 0 || ioctl(talk->fd, VGPU_MOCK_IOC_BUF_CREATE, &create))
+		return false;
+	talk->id = create.out_id;
+	talk->size = size;
+	talk->memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, talk->fd,
+			    create.out_offset);
+	return talk->memory != MAP_FAILED;
+}
+
+#define BEGIN(flavour, size) do {					\
+	if (!window_given() && !window_possible())			\
+		SKIP(return, "needs a window, or root in loopback");	\
+	ASSERT_TRUE(talk_begin(&self->talk, flavour, size));		\
+	ASSERT_EQ(1, window_counter(self->talk.fd, "window_mappings"));	\
+} while (0)
+
+/* The device does something by itself. */
+static int talk_do(const struct talk *talk, unsigned long cmd, __u32 seed, __u32 ms)
+{
+	struct vgpu_mock_buf_range range = {
+		.id = talk->id, .seed = seed, .delay_ms = ms,
+		.length = cmd == VGPU_MOCK_IOC_BUF_FILL ? talk->size : 0,
+	};
+
+	return ioctl(talk->fd, cmd, &range);
+}
+
+static long long talk_traffic(const struct talk *talk)
+{
+	return window_counter(talk->fd, "calls") + window_counter(talk->fd, "bytes_in") +
+	       window_counter(talk->fd, "bytes_out");
+}
+
+/* The device writes while the program looks. */
+static void written(struct __test_metadata *_metadata, struct talk *talk)
+{
+	uint64_t end = tool_now_ms() + LIMIT_MS;
+	long long before;
+
+	memset(talk->memory, 0, talk->size);
+	ASSERT_EQ(0, talk_do(talk, VGPU_MOCK_IOC_BUF_FILL, 5, 300));
+	before = talk_traffic(talk);
+	ASSERT_FALSE(memory_is(talk->memory, talk->size, 5));
+	while (!memory_is(talk->memory, talk->size, 5))
+		ASSERT_LT(tool_now_ms(), end);
+	EXPECT_EQ(before, talk_traffic(talk));
+}
+
+/* The device looks while the program writes, and answers. Return: how many answers came. */
+static unsigned int answered(const struct talk *talk)
+{
+	volatile __u64 *words = (__u64 *)talk->memory;
+	uint64_t end = tool_now_ms() + LIMIT_MS;
+	unsigned int number;
+
+	for (number = 1; number <= ROUNDS; number++) {
+		words[0] = number;
+		while (words[1] != vgpu_mock_mix64(number)) {
+			if (tool_now_ms() > end)
+				return number - 1;
+			/* Others may have work, where there is one processor. */
+			sched_yield();
+		}
+	}
+	return ROUNDS;
+}
+
+static void echo(struct __test_metadata *_metadata, struct talk *talk)
+{
+	long long before;
+
+	memset(talk->memory, 0, talk->size);
+	ASSERT_EQ(0, talk_do(talk, VGPU_MOCK_IOC_BUF_ECHO, ROUNDS, LIMIT_MS));
+	before = talk_traffic(talk);
+	EXPECT_EQ(ROUNDS, answered(talk));
+	EXPECT_EQ(before, talk_traffic(talk));
+}
+
+#define COHERENT(name, flavour)						\
+TEST_F_TIMEOUT(coherence, device_writes_ ## name, 60)			\
+{									\
+	BEGIN(flavour, 4 * PAGE);					\
+	written(_metadata, &self->talk);				\
+}									\
+TEST_F_TIMEOUT(coherence, device_answers_ ## name, 60)			\
+{									\
+	BEGIN(flavour, PAGE);						\
+	echo(_metadata, &self->talk);					\
+}
+
+COHERENT(pfn, VGPU_MOCK_BUF_PFN)
+COHERENT(remap, VGPU_MOCK_BUF_REMAP)
+COHERENT(mixed, VGPU_MOCK_BUF_MIXED)
+COHERENT(page, VGPU_MOCK_BUF_PAGE)
+COHERENT(vmalloc, VGPU_MOCK_BUF_VMALLOC)
+
+/* Meanwhile the driver moves the buffer, again and again: nothing is lost on the way. */
+static void moved(struct __test_metadata *_metadata, struct talk *talk)
+{
+	struct vgpu_mock_buf_info info = { .id = talk->id };
+	int status;
+	pid_t pid;
+
+	memset(talk->memory, 0, talk->size);
+	ASSERT_EQ(0, talk_do(talk, VGPU_MOCK_IOC_BUF_ECHO, ROUNDS, LIMIT_MS));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (!talk_do(talk, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0))
+			;
+		_exit(1);
+	}
+	EXPECT_EQ(ROUNDS, answered(talk));
+	/* It has not failed by itself. */
+	EXPECT_EQ(0, waitpid(pid, &status, WNOHANG));
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	ASSERT_EQ(0, ioctl(talk->fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	/* Each move makes the next access fault. */
+	EXPECT_LT(5, info.out_faults);
+	TH_LOG("%d answers, %llu faults", ROUNDS, (unsigned long long)info.out_faults);
+}
+
+TEST_F_TIMEOUT(coherence, moved_pfn, 60)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN, PAGE);
+	moved(_metadata, &self->talk);
+}
+
+TEST_F_TIMEOUT(coherence, moved_mixed, 60)
+{
+	BEGIN(VGPU_MOCK_BUF_MIXED, PAGE);
+	moved(_metadata, &self->talk);
+}
+
+static long cached_ranges(void)
+{
+	return atol(tool_run("grep -c write-back /sys/kernel/debug/x86/pat_memtype_list")->out);
+}
+
+/*
+ * The guest's kernel knows that the memory is cached, as it is on the host, for as long as
+ * it is bound: the processor would not cache it otherwise.
+ */
+TEST_F(coherence, cached_while_bound)
+{
+	long before;
+	int tries;
+
+	if (!window_given() || geteuid())
+		SKIP(return, "needs a window that is a device, and root");
+	before = cached_ranges();
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	EXPECT_EQ(before + 1, cached_ranges());
+	self->talk.memory[0] = 1;
+	ASSERT_EQ(0, munmap(self->talk.memory, 4 * PAGE));
+	for (tries = 0; tries < 100 && cached_ranges() != before; tries++)
+		usleep(50000);
+	EXPECT_EQ(before, cached_ranges());
+}
+
+TEST_HARNESS_MAIN
