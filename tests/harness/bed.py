@@ -15,6 +15,8 @@ SETUP = "/usr/lib/vgpu-test/setup"
 # Guest VMs inside the host's: one that tests run in, another one for ordeals.
 CIDS = {"guest": 3, "other": 4}
 INNER_MEMORY = 1536
+# Of each guest. Too large for where firmware has PCI memory uncached.
+WINDOW = "4G"
 _saying = threading.Lock()
 
 
@@ -91,7 +93,7 @@ class Bed:
 
     def _inner(self, name):
         """A guest VM inside the host's."""
-        return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version))
+        return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version, WINDOW))
 
     def _started(self, machine):
         machine.start()
@@ -112,6 +114,10 @@ class Bed:
             machine.must(SETUP + " devices", 60)
         if self.forwards():
             self.offer()
+            if self.tier == "nested":
+                self.guest = self._inner("guest")
+                self._wait(self.guest)
+                self.guest.must(SETUP + " devices", 60)
             self.take()
         self.describe()
         took, computed = self.clock()
@@ -132,16 +138,13 @@ class Bed:
             self.guest = self._machine("guest", self.guest_version, "guest.vhost",
                                        self.shell == "guest")
         elif self.tier == "nested":
+            # Its guests come when it offers them something, which they boot with.
             self.host = self._machine("host", self.host_version, shell=self.shell == "host", gpu=self.gpu)
-            self._wait(self.host)
-            self.host.must("modprobe -a kvm-amd vhost_vsock", 180)
-            self.guest = self._inner("guest")
         else:
             self.host = self.guest = self._machine("guest", self.guest_version,
                                                    shell=bool(self.shell), gpu=self.gpu)
         for machine in self.machines:
-            if machine.booted is None:
-                self._wait(machine)
+            self._wait(machine)
 
     @staticmethod
     def _wait(machine):
@@ -154,6 +157,10 @@ class Bed:
         peer = {"pair": "2 --any-port", "nested": ",".join(map(str, CIDS.values()))}.get(self.tier, "1")
         lines = self.host.must(f"{SETUP} host {peer}", 90).lines
         self.exports = [line.split()[1] for line in lines if line.startswith("export ")]
+        if self.tier == "nested":
+            self.host.must("modprobe -a kvm-amd vhost_vsock", 180)
+            for cid in CIDS.values():
+                self.host.must(f"vgpuctl window create --to {cid} --size {WINDOW}")
 
     def take(self, guest=None):
         """The guest's machine takes what is exported."""
@@ -162,6 +169,9 @@ class Bed:
     def describe(self):
         """Writes down in each machine where its devices are."""
         self.guest.must(f"{SETUP} env {'' if self.forwards() else 'native'}")
+        if self.tier == "nested":
+            # Tests that can do without a window shall not.
+            self.guest.must("echo export VGPU_WINDOW=1 >>/run/vgpu-env")
         if self.apart:
             self.host.must(f"{SETUP} env native")
 

@@ -36,23 +36,26 @@ def inner_disks(kernel):
 class Inner(Vm):
     """A VM inside another one."""
 
-    def __init__(self, rundir, name, host, cid, version):
+    def __init__(self, rundir, name, host, cid, version, window):
         """
         host: the Machine that it runs in
         cid: its vsock address
         version: its kernel
+        window: size of the host's window for it
         """
         super().__init__(rundir, name, slow=2)
         self.host = host
         self.cid = cid
         self.version = version
+        self.window = window
         self.looked = time.monotonic()
 
     def start(self):
         # The host's QEMU wants to find us there.
         self.connect(time.monotonic() + 10)
         self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} "
-                       f"'{KERNEL_ARGS} vgpu.role={self.name}'", 30)
+                       f"'{KERNEL_ARGS} vgpu.role={self.name}' -device ivshmem-plain,memdev=window -object "
+                       f"memory-backend-file,id=window,mem-path=/dev/vgpu-window-{self.cid},size={self.window},share=on")
 
     def cpu(self):
         """The host's machine counts it."""

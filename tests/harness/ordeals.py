@@ -7,6 +7,7 @@ seen. The guest runs tests/tools/guest_load meanwhile.
 """
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -44,7 +45,15 @@ def state(bed):
     lines = bed.host.must(
         f"{TOOLS}/mock_state /dev/vgpu-mock; echo shadows $(pidof vgpu-shadow | wc -w); "
         "echo module $(cat /sys/module/vgpu_host/refcnt)").lines
-    return "; ".join(lines)
+    bindings = [f"bindings {window['bindings']}" for window in windows(bed)]
+    return "; ".join(lines + bindings)
+
+
+def windows(bed):
+    """The windows of guests inside the host VM, with their counters."""
+    if bed.tier != "nested":
+        return []
+    return json.loads(bed.host.must("vgpuctl status --json").text)["host"]["windows"]
 
 
 def settle(bed, wanted, limit=30):
