@@ -84,7 +84,7 @@ check-install: prepare ## install, dkms, uninstall in a throw-away Debian; READM
 lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck
 	@$(harness)/lint
 
-bench: prepare ## what a forwarded call costs
+bench: prepare ## what a forwarded call costs, and how fast the window is
 	@$(harness)/bench
 
 shell-guest: prepare ## a prompt in the guest of two VMs, everything loaded

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * window_loop: how fast a program reads and writes mapped memory of a device, against
+ * the same loop on ordinary memory of the same machine. Pieces of both alternate, so
+ * that a noisy machine disturbs both alike, and a pass counts as its median piece does:
+ * whoever else has the processor keeps it for longer than a pass takes. All pieces of
+ * the first pass have page faults.
+ *
+ * Before each pass the device fills its memory with another pattern. The ordinary
+ * memory gets the same, so equal sums prove that all that the loop read was fresh;
+ * afterwards the device's sum of what it has proves that all that the loop wrote has
+ * arrived. Counters prove that no call was forwarded and no byte sent meanwhile.
+ *
+ *	VGPU_FWD=/dev/vgpuN window_loop
+ *
+ * Exit status: 0 measured and fast enough, 1 not, or something was wrong, 4 no
+ * forwarded mock device.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "../mock/vgpu_mock.h"
+#include "../mock/vgpu_mock_pattern.h"
+#include "raw.h"
+
+#define PASSES		9
+#define BYTES		(64UL << 20)
+#define PIECE		(256UL << 10)
+#define PIECES		(BYTES / PIECE)
+#define WORDS		(PIECE / sizeof(uint64_t))
+/* Of the speed of ordinary memory. */
+#define BOUND		0.95
+
+static int device;
+static struct vgpu_mock_buf_range range = { .length = BYTES };
+
+/* One of the two memories, with what a pass finds. */
+struct memory {
+	char *bytes;
+	uint64_t sum;
+	double us[PIECES];
+};
+
+/* Reads and writes each word; the sum depends on all of them and their order. */
+static __attribute__((noinline)) uint64_t loop(uint64_t *words, uint64_t add, uint64_t sum)
+{
+	size_t i;
+
+	for (i = 0; i < WORDS; i++) {
+		sum = (sum << 7 | sum >> 57) ^ words[i];
+		words[i] += add;
+	}
+	return sum;
+}
+
+static void timed(struct memory *memory, size_t piece, uint64_t add)
+{
+	double start = raw_now_us();
+
+	memory->sum = loop((uint64_t *)(memory->bytes + piece * PIECE), add, memory->sum);
+	memory->us[piece] = raw_now_us() - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), by_value);
+	return values[count / 2];
+}
+
+static long long counter(const char *name)
+{
+	long long value;
+	char path[96];
+	struct stat st;
+	FILE *file;
+
+	if (fstat(device, &st))
+		err(1, "fstat");
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/%s", major(st.st_rdev),
+		 minor(st.st_rdev), name);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%lld", &value) != 1)
+		err(1, "%s", path);
+	fclose(file);
+	return value;
+}
+
+static long long traffic(void)
+{
+	return counter("calls") + counter("bytes_in") + counter("bytes_out");
+}
+
+/* Return: whether all was as it has to be. */
+static bool pass(unsigned int number, struct memory *mapped, struct memory *ordinary,
+		 double *mapped_us, double *ordinary_us)
+{
+	struct memory *turns[2] = { mapped, ordinary };
+	uint64_t add = vgpu_mock_mix64(number);
+	long long before, after;
+	size_t piece;
+	bool right;
+
+	range.seed = number;
+	if (ioctl(device, VGPU_MOCK_IOC_BUF_FILL, &range))
+		err(1, "VGPU_MOCK_IOC_BUF_FILL");
+	vgpu_mock_pattern(ordinary->bytes, BYTES, number, 0);
+	mapped->sum = 0;
+	ordinary->sum = 0;
+	before = traffic();
+	for (piece = 0; piece < PIECES; piece++) {
+		unsigned int first = (piece + number) % 2;
+
+		timed(turns[first], piece, add);
+		timed(turns[!first], piece, add);
+	}
+	after = traffic();
+	if (ioctl(device, VGPU_MOCK_IOC_BUF_SUM, &range))
+		err(1, "VGPU_MOCK_IOC_BUF_SUM");
+	right = mapped->sum == ordinary->sum && before == after &&
+		range.out_sum == vgpu_mock_sum(VGPU_MOCK_SUM_INIT, ordinary->bytes, BYTES);
+	*mapped_us = median(mapped->us, PIECES) * PIECES;
+	*ordinary_us = median(ordinary->us, PIECES) * PIECES;
+	printf("pass %u: mapped %.0f us, ordinary %.0f us, ratio %.3f; calls and bytes meanwhile %lld; read and written %s\n",
+	       number, *mapped_us, *ordinary_us, *ordinary_us / *mapped_us, after - before,
+	       right ? "right" : "WRONG");
+	fflush(stdout);
+	return right;
+}
+
+int main(void)
+{
+	struct vgpu_mock_buf_create create = { .size = BYTES, .flavour = VGPU_MOCK_BUF_PFN };
+	static struct memory mapped, ordinary;
+	double mapped_us[PASSES], ordinary_us[PASSES], ratio;
+	const char *path = getenv("VGPU_FWD");
+	bool right = true;
+	unsigned int i;
+
+	if (!path) {
+		fprintf(stderr, "VGPU_FWD names no device: set it to a forwarded mock device\n");
+		return 4;
+	}
+	device = open(path, O_RDWR | O_CLOEXEC);
+	if (device < 0)
+		err(1, "%s", path);
+	if (ioctl(device, VGPU_MOCK_IOC_BUF_CREATE, &create))
+		err(1, "VGPU_MOCK_IOC_BUF_CREATE");
+	range.id = create.out_id;
+	mapped.bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, device,
+			    create.out_offset);
+	ordinary.bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			      -1, 0);
+	if (mapped.bytes == MAP_FAILED || ordinary.bytes == MAP_FAILED)
+		err(1, "mmap");
+	for (i = 0; i < PASSES; i++)
+		right &= pass(i + 1, &mapped, &ordinary, &mapped_us[i], &ordinary_us[i]);
+	ratio = median(ordinary_us, PASSES) / median(mapped_us, PASSES);
+	printf("%lu MiB, medians of %d passes: mapped %.0f us, ordinary %.0f us, ratio %.3f (%.2f wanted)\n",
+	       BYTES >> 20, PASSES, median(mapped_us, PASSES), median(ordinary_us, PASSES), ratio,
+	       BOUND);
+	return right && ratio >= BOUND ? 0 : 1;
+}
