@@ -184,9 +184,13 @@ static void lane_main(void *arg)
 	unsigned long mask = ~(1UL << (VGPU_LANE_SIGNAL - 1));
 	long ret;
 
-	/* The table is a copy of the main thread's: keep the lane's file alone. */
+	/*
+	 * The table is a copy of the main thread's: keep the lane's file alone. At 0 as
+	 * well, so that no fd of a call has the number which a driver leaves for none.
+	 */
 	if (sys3(__NR_dup3, slot->lane_fd, SHADOW_FD_LANE, 0) != SHADOW_FD_LANE ||
-	    sys3(__NR_close_range, 0, SHADOW_FD_LANE - 1, 0) ||
+	    sys3(__NR_dup3, SHADOW_FD_LANE, 0, 0) ||
+	    sys3(__NR_close_range, 1, SHADOW_FD_LANE - 1, 0) ||
 	    sys3(__NR_close_range, SHADOW_FD_LANE + 1, ~0U, 0))
 		return;
 	if (sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SIGSET))
