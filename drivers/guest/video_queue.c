@@ -10,12 +10,17 @@
  * told as -1.
  */
 #include <linux/build_bug.h>
+#include <linux/file.h>
+#include <linux/hashtable.h>
 #include <linux/kernel.h>
+#include <linux/media.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
 
+#include "file.h"
+#include "host.h"
 #include "object.h"
 #include "schema.h"
 #include "schema_uapi.h"
@@ -209,6 +214,43 @@ static void queue_off(struct vgpu_object *object, u32 type, u32 first, u32 count
 	xa_unlock(&object->queued);
 }
 
+/* The request @object gives back the buffers that were never queued with it. */
+static void queue_reinit(struct vgpu_object *object)
+{
+	struct vgpu_video_queued *entry;
+	struct vgpu_object *other;
+	unsigned long key;
+	int bucket;
+
+	spin_lock(&object->host->lock);
+	hash_for_each(object->host->objects, bucket, other, hash) {
+		if (other->schema != &vgpu_schema_v4l2)
+			continue;
+		xa_lock(&other->queued);
+		xa_for_each(&other->queued, key, entry)
+			if (entry->request == object->id)
+				entry->prepared = false;
+		xa_unlock(&other->queued);
+	}
+	spin_unlock(&object->host->lock);
+}
+
+/* Number of the object of @host that is a program's @fd; 0: it is none. */
+static u32 object_of_fd(struct vgpu_host *host, int fd)
+{
+	struct file *file = fget(fd);
+	struct vgpu_object *object;
+	u32 id = 0;
+
+	if (!file)
+		return 0;
+	object = vgpu_file_object(file);
+	if (object && object->host == host)
+		id = object->id;
+	fput(file);
+	return id;
+}
+
 /* QBUF, PREPARE_BUF: the driver may tell of the buffer before their reply is here. */
 static void queue_give(struct vgpu_video_call *call, struct vgpu_object *object)
 {
@@ -222,8 +264,10 @@ static void queue_give(struct vgpu_video_call *call, struct vgpu_object *object)
 	queued = call->before;
 	if (!queued.prepared)
 		memcpy(queued.fds, given->fds, given->nr_fds * sizeof(given->fds[0]));
-	if (request || !queued.prepared)
+	if (request || !queued.prepared) {
 		queued.request_fd = request ? given->request_fd : -1;
+		queued.request = request ? object_of_fd(object->host, given->request_fd) : 0;
+	}
 	queued.prepared = true;
 	queue_remember(object, given, &queued);
 	call->gave = true;
@@ -244,8 +288,8 @@ static bool buffer_write(const struct vgpu_video_call *call, const struct vgpu_v
 		/* The host has made what the driver was given the program's again. */
 		if (call->gave && !call->before.prepared && now->fds[i] != fd)
 			fd = -1;
-		/* The driver has none: the buffer was never queued. */
-		if (fd < 0 && !now->fds[i])
+		/* The driver has none (yet). No fd that it was given is 0. */
+		if (!now->fds[i])
 			continue;
 		ok = !put_user(fd, (s32 __user *)now->places[i]) && ok;
 	}
@@ -305,6 +349,8 @@ void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *obj
 	struct v4l2_remove_buffers removed;
 	u32 type;
 
+	if (ok && object->schema == &vgpu_schema_media && cmd == MEDIA_REQUEST_IOC_REINIT)
+		queue_reinit(object);
 	if (object->schema != &vgpu_schema_v4l2)
 		return;
 	if (!ok) {

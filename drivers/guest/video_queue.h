@@ -34,11 +34,13 @@ struct vgpu_video_buffer {
 /**
  * struct vgpu_video_queued - numbers that a program queued a buffer with
  * @prepared: until it is dequeued, the driver looks at no others
+ * @request: number of the request's object, or 0
  * @request_fd: or -1
  * @fds: of its planes, or -1
  */
 struct vgpu_video_queued {
 	bool prepared;
+	u32 request;
 	s32 request_fd;
 	s32 fds[VIDEO_MAX_PLANES];
 };
