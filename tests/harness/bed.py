@@ -160,7 +160,9 @@ class Bed:
         if self.tier == "nested":
             self.host.must("modprobe -a kvm-amd vhost_vsock", 180)
             for cid in CIDS.values():
-                self.host.must(f"vgpuctl window create --to {cid} --size {WINDOW}")
+                # It lasts longer than vgpud.
+                self.host.must(f"[ -e /dev/vgpu-window-{cid} ] || "
+                               f"vgpuctl window create --to {cid} --size {WINDOW}")
 
     def take(self, guest=None):
         """The guest's machine takes what is exported."""

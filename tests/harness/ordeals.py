@@ -175,17 +175,30 @@ def kill(bed):
     before = state(bed)
     times = KILLS_NESTED if bed.tier == "nested" else KILLS
     for _ in range(times):
+        pages = [window["resolved"] for window in windows(bed)]
         load(bed)
         wait_busy(bed)
+        if pages:
+            wait_bound(bed, pages[0])
         bed.replace_guest()
         settle(bed, before)
     works(bed)
-    return f"{times} guest VMs killed in mid-call, back to '{before}'"
+    return f"{times} guest VMs killed in mid-call{', with their window mapped' if pages else ''}, back to '{before}'"
+
+
+def wait_bound(bed, pages, limit=30):
+    """Waits until the guest has a mapping in its window, and more pages than so many were
+    touched."""
+    deadline = time.monotonic() + limit
+    while not windows(bed)[0]["bindings"] or windows(bed)[0]["resolved"] <= pages:
+        if time.monotonic() > deadline:
+            raise Failure("nothing is mapped in the window")
+        time.sleep(0.2)
 
 
 def hunt(machine, mark, seconds):
     """Starts one; see tests/tools/mock_hunt."""
-    return machine.send(f". /run/vgpu-env; {TOOLS}/mock_hunt $VGPU_FWD_MOCK {mark} {seconds}", 4 * seconds)
+    return machine.send(f". /run/vgpu-env; {TOOLS}/mock_hunt $VGPU_FWD_MOCK {mark} {int(seconds)}", 4 * seconds)
 
 
 def hunted(machine, serial, seconds):
@@ -203,6 +216,7 @@ def two(bed):
     before = state(bed)
     other = bed.add_guest()
     guests = [bed.guest, other]
+    pages = [window["resolved"] for window in windows(bed)]
     serials = [hunt(guest, mark, HUNT) for mark, guest in enumerate(guests, 1)]
     seen = [hunted(guest, serial, HUNT) for guest, serial in zip(guests, serials)]
     hunt(other, 2, HUNT)
@@ -211,7 +225,39 @@ def two(bed):
     bed.remove(other)
     seen.append("without the other, " + hunted(bed.guest, serial, HUNT))
     settle(bed, before)
-    return "; ".join(seen)
+    pages = [window["resolved"] - had for window, had in zip(windows(bed), pages)]
+    if not all(pages):
+        raise Failure(f"pages that came through the windows: {pages}")
+    return "; ".join(seen + [f"{pages[0]} and {pages[1]} pages through the windows"])
+
+
+def stop_agent(bed):
+    must(bed.host, "pid=$(pidof vgpud); kill $pid; "
+                   "while kill -0 $pid 2>/dev/null; do busybox usleep 20000; done", 20)
+
+
+def again(bed):
+    """vgpud ends while a program has the window mapped, and comes back: the program's
+    mapping is lost, and what others map then is in the window, although the lost one
+    is still there."""
+    before = state(bed)
+    pages = windows(bed)[0]["resolved"]
+    load(bed, "held")
+    wait_bound(bed, pages)
+    stop_agent(bed)
+    must(bed.guest, "for i in $(seq 300); do [ -e /run/load.lost ] && exit; busybox usleep 100000; done; exit 1", 60)
+    bed.offer()
+    bed.take()
+    bed.describe()
+    pages = windows(bed)[0]["resolved"]
+    seen = hunted(bed.guest, hunt(bed.guest, 1, HUNT / 2), HUNT)
+    pages = windows(bed)[0]["resolved"] - pages
+    must(bed.guest, "kill -0 $(cat /run/load.pid)")
+    unload(bed)
+    settle(bed, before)
+    if not pages:
+        raise Failure(f"no page came through the window afterwards; {seen}")
+    return f"a mapping was lost, then {pages} pages came through the window; {seen}"
 
 
 def must(machine, command, limit=60):
@@ -233,8 +279,7 @@ def leftovers(bed):
 def unload_modules(bed):
     """Threads of peers that are gone hold the host's module for a moment."""
     must(bed.guest, "rmmod vgpu_guest")
-    must(bed.host, "pid=$(pidof vgpud); kill $pid; "
-                   "while kill -0 $pid 2>/dev/null; do busybox usleep 20000; done", 20)
+    stop_agent(bed)
     must(bed.host, "for i in $(seq 50); do rmmod vgpu_host 2>/dev/null && exit 0; "
                    "busybox usleep 100000; done; rmmod vgpu_host", 20)
 
@@ -291,5 +336,5 @@ PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_kill": kill,
 # Those that need no second machine, and less time.
 ANYWHERE = ["ordeal_reload"]
 # Those that guest VMs inside the host's are for.
-NESTED = {"ordeal_two": two, "ordeal_kill": kill}
+NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_kill": kill}
 ORDEALS = PAIR | NESTED

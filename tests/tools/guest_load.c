@@ -9,6 +9,9 @@
  * guest_load EXPORT lost: one process that makes calls until one fails, and says
  * with what. Exit status 0 if that was ENODEV.
  *
+ * guest_load EXPORT held: one process with a mapping that it writes to until it is
+ * lost, and keeps. Then /run/load.lost is there.
+ *
  * guest_load EXPORT locked: one process whose memory is fetched again and again
  * while the driver holds its mutex.
  *
@@ -134,6 +137,28 @@ static void mappings(void)
 	close(fd);
 }
 
+static void held(void)
+{
+	struct vgpu_mock_buf_create create = { .size = BUF_LEN, .flavour = VGPU_MOCK_BUF_PFN };
+	int fd = open_device();
+	volatile unsigned char *map;
+	unsigned long i;
+
+	unlink("/run/load.lost");
+	signal(SIGBUS, on_sigbus);
+	if (ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create))
+		err(1, "VGPU_MOCK_IOC_BUF_CREATE");
+	map = mmap(NULL, BUF_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, create.out_offset);
+	if (map == MAP_FAILED)
+		err(1, "mmap");
+	if (!sigsetjmp(lost, 1))
+		for (i = 0;; i += 4097)
+			map[i % BUF_LEN]++;
+	close(open("/run/load.lost", O_WRONLY | O_CREAT, 0600));
+	for (;;)
+		pause();
+}
+
 static void objects(void)
 {
 	struct vgpu_mock_fd_out out;
@@ -181,8 +206,10 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	if (argc < 2)
-		errx(2, "usage: guest_load EXPORT [lost|locked|once]");
+		errx(2, "usage: guest_load EXPORT [lost|held|locked|once]");
 	export = argv[1];
+	if (argc > 2 && !strcmp(argv[2], "held"))
+		held();
 	while (argc > 2 && !strcmp(argv[2], "locked"))
 		locked();
 	if (argc > 2 && !strcmp(argv[2], "once"))
