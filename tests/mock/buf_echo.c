@@ -15,16 +15,15 @@ struct vgpu_mock_echo {
 	struct work_struct work;
 	struct vgpu_mock_buf *buf;
 	u64 offset;
-	u32 count;
 	unsigned long deadline;
 };
 
-/* Return: whether the number was there, and is answered. */
-static bool vgpu_mock_echo_answer(struct vgpu_mock_echo *echo, u64 number)
+/* Return: what is there; if it is that number, it is answered. */
+static u64 vgpu_mock_echo_answer(struct vgpu_mock_echo *echo, u64 number)
 {
 	struct vgpu_mock_buf *buf = echo->buf;
-	bool seen = false;
 	struct page *page;
+	u64 seen = 0;
 	u64 *words;
 
 	/* The page may be another one each time. */
@@ -32,8 +31,8 @@ static bool vgpu_mock_echo_answer(struct vgpu_mock_echo *echo, u64 number)
 	page = vgpu_mock_buf_page_locked(buf, echo->offset >> PAGE_SHIFT);
 	if (page) {
 		words = kmap_local_page(page) + offset_in_page(echo->offset);
-		seen = READ_ONCE(words[0]) == number;
-		if (seen)
+		seen = READ_ONCE(words[0]);
+		if (seen == number)
 			WRITE_ONCE(words[1], vgpu_mock_mix64(number));
 		kunmap_local(words);
 	}
@@ -45,10 +44,11 @@ static void vgpu_mock_echo_work(struct work_struct *work)
 {
 	struct vgpu_mock_echo *echo = container_of(work, struct vgpu_mock_echo, work);
 	struct vgpu_mock_buf *buf = echo->buf;
-	u64 number = 1;
+	u64 number = 1, seen = 0;
 
-	while (number <= echo->count && time_before(jiffies, echo->deadline)) {
-		if (vgpu_mock_echo_answer(echo, number))
+	while (seen != U64_MAX && time_before(jiffies, echo->deadline)) {
+		seen = vgpu_mock_echo_answer(echo, number);
+		if (seen == number)
 			number++;
 		else
 			usleep_range(20, 50);
@@ -76,7 +76,6 @@ static long vgpu_mock_echo_start(struct vgpu_mock_buf *buf,
 	kref_get(&buf->ref);
 	echo->buf = buf;
 	echo->offset = range->offset;
-	echo->count = range->seed;
 	echo->deadline = jiffies + msecs_to_jiffies(range->delay_ms);
 	atomic_inc(&buf->fills);
 	INIT_WORK(&echo->work, vgpu_mock_echo_work);

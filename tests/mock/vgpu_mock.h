@@ -1001,12 +1001,12 @@ struct vgpu_mock_buf_create {
  * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,
  *	_INVALIDATE, _REVOKE, _SYNC, _SLOW, _ECHO
  * @id: name of the buffer, -ENOENT if there is none
- * @seed: _FILL: what the pattern is made from. _ECHO: how many numbers
+ * @seed: _FILL: what the pattern is made from
  * @offset: _FILL, _SUM: where to start, a multiple of 8; _ECHO: of 16
  * @length: _FILL, _SUM: number of bytes, a multiple of 8
  * @delay_ms: _FILL: 0: fill before the ioctl returns; else the "device" does
  *	it by itself so much later. _SLOW: how long each page fault takes from now on.
- *	_ECHO: how long the "device" waits for all
+ *	_ECHO: how long the "device" goes on at most
  * @reserved: must be 0
  * @out_sum: _SUM: hash of the bytes
  *
@@ -1015,9 +1015,9 @@ struct vgpu_mock_buf_create {
  * VGPU_MOCK_BUF_VMALLOC, which stays where it is). _REVOKE removes the entries
  * and makes later accesses SIGBUS. _SYNC waits until all delayed fills are
  * done. _SLOW lets a fault take its time, in which it can be killed. _ECHO lets the
- * "device" answer by itself: when it sees the numbers from 1 to @seed, one after the
- * other, in the 64 bits at @offset, it puts the hash of each behind it. _DESTROY drops
- * the name; mappings stay.
+ * "device" answer by itself: when it sees the numbers from 1 on, one after the other, in
+ * the 64 bits at @offset, it puts the hash of each behind it; all ones end it. _DESTROY
+ * drops the name; mappings stay.
  */
 struct vgpu_mock_buf_range {
 	__u32 id;
