@@ -79,6 +79,7 @@ static void binding_release(struct kref *ref)
 		touch_put(touch);
 	vgpu_window_put(binding->window);
 	vgpu_peer_put(binding->peer);
+	mmdrop(binding->mm);
 	kfree(binding);
 }
 
@@ -197,7 +198,7 @@ static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
 static int touch_resolve(struct vgpu_touch *touch)
 {
 	struct vgpu_binding *binding = touch->binding;
-	struct mm_struct *mm = binding->notifier.mm;
+	struct mm_struct *mm = binding->mm;
 	unsigned int tries = 0;
 	int ret = -EAGAIN;
 
@@ -444,7 +445,10 @@ static int binding_list(struct vgpu_binding *binding)
 	rb_link_node(&binding->node, parent, link);
 	rb_insert_color(&binding->node, &window->bindings);
 	window->nr_bindings++;
+	atomic64_add(binding->len, &window->bound_bytes);
 	binding->listed = true;
+	/* The tree's: whoever finds it may end it at once. */
+	vgpu_binding_get(binding);
 out_unlock:
 	mutex_unlock(&window->lock);
 	return ret;
@@ -479,6 +483,9 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	binding->window_id = id;
 	vgpu_peer_get(peer);
 	binding->peer = peer;
+	/* The notifier's own reference ends before that of a worker. */
+	mmgrab(current->mm);
+	binding->mm = current->mm;
 	binding->offset = offset;
 	binding->addr = place->addr;
 	binding->len = place->len;
@@ -489,16 +496,13 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	INIT_LIST_HEAD(&binding->touches);
 	INIT_LIST_HEAD(&binding->bad_node);
 	INIT_WORK(&binding->end_work, binding_end_work);
-	ret = mmu_interval_notifier_insert(&binding->notifier, current->mm, binding->addr,
+	ret = mmu_interval_notifier_insert(&binding->notifier, binding->mm, binding->addr,
 					   binding->len, &binding_notifier_ops);
 	if (ret)
 		goto err_binding;
 	ret = binding_list(binding);
 	if (ret)
 		goto err_notifier;
-	/* The tree's. */
-	vgpu_binding_get(binding);
-	atomic64_add(binding->len, &window->bound_bytes);
 	/* What was seen there before it was bound. */
 	vgpu_window_zap(window, binding->offset, binding->len);
 	return binding;
@@ -528,12 +532,12 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 	if (last) {
 		rb_erase(&binding->node, &window->bindings);
 		window->nr_bindings--;
+		atomic64_sub(binding->len, &window->bound_bytes);
 		binding->listed = false;
 	}
 	mutex_unlock(&window->lock);
 	if (!last)
 		return;
-	atomic64_sub(binding->len, &window->bound_bytes);
 	if (tell)
 		vgpu_binding_fail(binding, binding->offset, binding->len);
 	/* With the tree's reference. */

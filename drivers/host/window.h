@@ -103,6 +103,7 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
  * @window_id: the window's number when it was made
  * @peer: whose shadow it is, a reference
  * @offset: in the window
+ * @mm: the shadow's, a reference of the struct
  * @addr: in the shadow
  * @len: bytes
  * @pgoff: what the shadow's VMA has at @addr
@@ -125,6 +126,7 @@ struct vgpu_binding {
 	u64 window_id;
 	struct vgpu_peer *peer;
 	u64 offset;
+	struct mm_struct *mm;
 	u64 addr;
 	u64 len;
 	pgoff_t pgoff;
