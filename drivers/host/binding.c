@@ -22,8 +22,10 @@
 #include "fault.h"
 #include "window.h"
 
-/* Workers of one window that are in drivers: more would be stuck ones. */
-#define BINDING_TOUCHES_MAX	64
+/* Workers of one window that are in drivers and for which nobody waits any more. */
+#define BINDING_LEFT_MAX	64
+/* How long an error means something to those who did not wait for it. */
+#define BINDING_ERROR_AGE	HZ
 /* How often a driver's handler may change nothing before there is a pause each time. */
 #define BINDING_TRIES		4
 
@@ -37,7 +39,9 @@
  * @deadline: when a driver that changes nothing is given up
  * @over: completed when @done is
  * @done: the rest is there
+ * @done_at: since when
  * @late: a hypervisor waits no more for it
+ * @left: whoever waited for it has left, and its worker is in the driver
  * @error: 0, or why there is no page; -EAGAIN: try again
  * @pfn: the page
  * @prot: its cache attribute
@@ -52,7 +56,9 @@ struct vgpu_touch {
 	unsigned long deadline;
 	struct completion over;
 	bool done;
+	unsigned long done_at;
 	bool late;
+	bool left;
 	int error;
 	unsigned long pfn;
 	pgprot_t prot;
@@ -227,16 +233,19 @@ static void touch_work(struct work_struct *work)
 
 	ret = touch_resolve(touch);
 	mutex_lock(&window->lock);
-	window->nr_touches--;
+	window->nr_left -= touch->left;
+	touch->left = false;
 	touch->error = ret;
 	touch->done = true;
+	touch->done_at = jiffies;
 	/* Nobody comes for it. */
 	unlist = touch->late || binding->gone;
 	if (unlist)
 		list_del_init(&touch->node);
+	/* Under the lock, as it may begin anew then. */
+	complete_all(&touch->over);
 	mutex_unlock(&window->lock);
 	atomic64_inc(&window->resolved);
-	complete_all(&touch->over);
 	if (unlist)
 		touch_put(touch);
 	touch_put(touch);
@@ -252,6 +261,27 @@ static struct vgpu_touch *touch_find(struct vgpu_binding *binding, u64 offset)
 		if (touch->offset == offset)
 			return touch;
 	return NULL;
+}
+
+/* Queue its worker, unless too many are stuck. */
+static void touch_start(struct vgpu_touch *touch)
+{
+	struct vgpu_window *window = touch->binding->window;
+
+	lockdep_assert_held(&window->lock);
+	touch->done = false;
+	reinit_completion(&touch->over);
+	if (window->nr_left < BINDING_LEFT_MAX) {
+		/* The worker's. */
+		kref_get(&touch->ref);
+		vgpu_binding_get(touch->binding);
+		queue_work(vgpu_window_wq, &touch->work);
+	} else {
+		touch->done = true;
+		touch->done_at = jiffies;
+		touch->error = -EBUSY;
+		complete_all(&touch->over);
+	}
 }
 
 /* A touch of the page, with a reference: a new one, or that of another fault. */
@@ -276,17 +306,7 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset)
 		touch = new;
 		new = NULL;
 		list_add(&touch->node, &binding->touches);
-		if (window->nr_touches < BINDING_TOUCHES_MAX) {
-			window->nr_touches++;
-			/* The worker's. */
-			kref_get(&touch->ref);
-			vgpu_binding_get(binding);
-			queue_work(vgpu_window_wq, &touch->work);
-		} else {
-			touch->done = true;
-			touch->error = -EBUSY;
-			complete_all(&touch->over);
-		}
+		touch_start(touch);
 	}
 	if (touch)
 		kref_get(&touch->ref);
@@ -299,21 +319,28 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 {
 	struct vgpu_window *window = binding->window;
 	struct vgpu_touch *touch = touch_get(binding, offset);
+	bool busy;
 	long ret;
 
 	/* Gone, or out of memory: the next look tells. */
 	if (!touch)
 		return schedule_timeout_killable(1) && fatal_signal_pending(current) ? -EINTR : 0;
 	ret = wait_for_completion_killable_timeout(&touch->over, timeout);
-	if (!ret) {
-		mutex_lock(&window->lock);
-		if (!touch->done) {
-			touch->late = true;
-			atomic64_inc(&window->timeouts);
-		}
-		mutex_unlock(&window->lock);
+	mutex_lock(&window->lock);
+	busy = touch->done && (touch->error == -EBUSY || touch->error == -EAGAIN);
+	if (ret <= 0 && !touch->done) {
+		window->nr_left += !touch->left;
+		touch->left = true;
 	}
+	if (!ret && !touch->done) {
+		touch->late = true;
+		atomic64_inc(&window->timeouts);
+	}
+	mutex_unlock(&window->lock);
 	touch_put(touch);
+	/* Those who do not get a page without meaning come again. */
+	if (busy)
+		schedule_timeout_killable(HZ / 50);
 	return ret < 0 ? -EINTR : 0;
 }
 
@@ -327,17 +354,23 @@ static pgprot_t binding_prot(const struct vgpu_binding *binding, const struct vm
 	return vm_get_page_prot(binding->writable ? flags : flags & ~VM_WRITE);
 }
 
+/* What it found is not so any more. */
+static bool touch_is_stale(const struct vgpu_touch *touch)
+{
+	if (touch->error == -EAGAIN || touch->error == -EBUSY)
+		return true;
+	/* Whoever waited may have been killed, and the driver be well again. */
+	if (touch->error && time_after(jiffies, touch->done_at + BINDING_ERROR_AGE))
+		return true;
+	return mmu_interval_read_retry(&touch->binding->notifier, touch->seq);
+}
+
 static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, bool local)
 {
 	struct vgpu_binding *binding = touch->binding;
 
-	if (touch->error == -EAGAIN)
-		return !local && time_after(jiffies, touch->deadline) ? VM_FAULT_SIGBUS :
-			VM_FAULT_RETRY;
 	if (touch->error)
 		return touch->error == -ENOMEM && local ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
-	if (mmu_interval_read_retry(&binding->notifier, touch->seq))
-		return VM_FAULT_RETRY;
 	/* A hypervisor's VMA finds out when it writes: see window_pfn_mkwrite(). */
 	if (local && !binding->writable && (vmf->vma->vm_flags & VM_WRITE))
 		return VM_FAULT_SIGBUS;
@@ -352,6 +385,7 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 {
 	struct vgpu_touch *touch;
 	vm_fault_t ret;
+	bool stale;
 
 	touch = touch_find(binding, offset);
 	if (!touch)
@@ -359,7 +393,13 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 	/* A stuck driver keeps one worker a page, and no hypervisor twice. */
 	if (!touch->done)
 		return touch->late && !local ? VM_FAULT_SIGBUS : VM_FAULT_RETRY;
-	ret = touch_insert(touch, vmf, local);
+	stale = touch_is_stale(touch);
+	if (stale && (local || (touch->error != -EBUSY && time_before(jiffies, touch->deadline)))) {
+		/* With its deadline: a driver that moves memory for ever delays nobody for ever. */
+		touch_start(touch);
+		return VM_FAULT_RETRY;
+	}
+	ret = stale ? VM_FAULT_SIGBUS : touch_insert(touch, vmf, local);
 	list_del(&touch->node);
 	touch_put(touch);
 	return ret;

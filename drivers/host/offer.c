@@ -101,6 +101,8 @@ void vgpu_offer_end(struct vgpu_peer *peer)
 	if (!window)
 		return;
 	vgpu_binding_end_range(window, peer, 0, 0, window->size, false);
+	/* The next guest finds the header, whatever this one wrote there. */
+	vgpu_window_zap(window, 0, PAGE_SIZE);
 	vgpu_window_put(window);
 }
 

@@ -134,36 +134,28 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 	return VM_FAULT_RETRY;
 }
 
-/* If not, the guest loses the page. */
-static bool window_is_writable(struct vgpu_window *window, u64 offset)
-{
-	struct vgpu_binding *binding;
-	/* Where nothing is bound there is the window's own page, but for the header. */
-	bool writable = offset;
-
-	mutex_lock(&window->lock);
-	binding = vgpu_binding_find_locked(window, offset);
-	if (binding) {
-		writable = binding->writable;
-		if (!writable)
-			vgpu_binding_fail(binding, offset, PAGE_SIZE);
-	}
-	mutex_unlock(&window->lock);
-	return writable;
-}
-
 static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 {
 	struct vgpu_window *window = vmf->vma->vm_private_data;
-	unsigned long addr = vmf->address & PAGE_MASK;
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+	struct vgpu_binding *binding;
 
-	zap_special_vma_range(vmf->vma, addr, PAGE_SIZE);
-	/* Mapped for reading until now: the next fault makes it writable. */
-	if (window_is_writable(window, offset))
-		return VM_FAULT_NOPAGE;
-	atomic64_inc(&window->failures);
-	return window_insert_dummy(window, vmf);
+	zap_special_vma_range(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
+	mutex_lock(&window->lock);
+	binding = vgpu_binding_find_locked(window, offset);
+	/*
+	 * The window's own page, or one that was mapped for reading until now, becomes
+	 * writable by the next fault. Of another the guest loses the page.
+	 */
+	if (binding ? !binding->writable : !offset) {
+		atomic64_inc(&window->failures);
+		if (binding)
+			vgpu_binding_fail(binding, offset, PAGE_SIZE);
+		ret = window_insert_dummy(window, vmf);
+	}
+	mutex_unlock(&window->lock);
+	return ret;
 }
 
 static const struct vm_operations_struct window_vm_ops = {
@@ -614,6 +606,8 @@ void vgpu_window_exit(void)
 		window_destroy(window);
 	}
 	destroy_workqueue(vgpu_window_wq);
+	/* What ended bindings hold. */
+	flush_workqueue(vgpu_host_patient_wq);
 	class_unregister(&window_class);
 	unregister_chrdev_region(window_devt, WINDOW_MINORS);
 	ida_destroy(&window_minors);

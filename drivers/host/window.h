@@ -62,8 +62,8 @@ struct vgpu_window {
 	bool mapped;
 	struct rb_root bindings;
 	u32 nr_bindings;
-	/* Pages that workers resolve now. */
-	u32 nr_touches;
+	/* Workers that are in drivers, and for which nobody waits. */
+	u32 nr_left;
 
 	struct rw_semaphore viewers_lock;
 	struct list_head viewers;
