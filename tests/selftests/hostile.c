@@ -927,6 +927,156 @@ TEST_F(hostile, room_that_another_call_has)
 	close(lane);
 }
 
+/* The next message of that type on the control connection. */
+static bool control_next(int control, uint16_t type, void *msg, size_t size)
+{
+	uint64_t end = peer_now_ms() + SLACK_MS;
+
+	while (peer_now_ms() < end && peer_recv(control, msg, size, SLACK_MS) > 0)
+		if (peer_type(msg) == type)
+			return true;
+	return false;
+}
+
+static bool unbind(const struct peer *peer, uint64_t window, uint64_t offset, uint64_t len)
+{
+	struct vgpu_window_part part = {
+		.hdr = { .len = htole32(sizeof(part)), .type = htole16(VGPU_MSG_UNBIND) },
+		.window = htole64(window),
+		.offset = htole64(offset),
+		.len = htole64(len),
+	};
+
+	return peer_send(peer->control, &part, sizeof(part));
+}
+
+static bool map_in_window(int lane, uint32_t object, uint64_t seq, uint64_t offset, uint64_t window,
+			  uint64_t window_offset)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_MMAP, object, seq);
+	call.msg.args.mmap.addr = htole64(0x20000000);
+	call.msg.args.mmap.len = htole64(8192);
+	call.msg.args.mmap.offset = htole64(offset);
+	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
+	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	call.msg.args.mmap.window = htole64(window);
+	call.msg.args.mmap.window_offset = htole64(window_offset);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+static bool in_window(const struct vgpu_reply *reply)
+{
+	return le32toh(reply->out.mmap.flags) & VGPU_MAP_WINDOW;
+}
+
+static bool nothing_bound(void *unused)
+{
+	struct vgpu_host_info *info;
+	struct vgpu_agent *agent;
+	bool nothing = false;
+	size_t i;
+
+	if (vgpu_agent_open(NULL, &agent))
+		return false;
+	if (!vgpu_agent_status(agent, &info)) {
+		for (i = 0; i < info->nr_windows; i++)
+			nothing |= info->windows[i].port == PORT && !info->windows[i].bindings &&
+				   !info->windows[i].bound_bytes;
+		vgpu_host_info_free(info);
+	}
+	vgpu_agent_close(agent);
+	return nothing;
+}
+
+static int window_command(const char *verb, const char *options)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "vgpuctl window %s --to 1:%u %s >/dev/null", verb, PORT,
+		 options);
+	return system(command);
+}
+
+/* Places in a window that are not ours to name, and what is taken back while it is bound. */
+TEST_F(hostile, window)
+{
+	const uint64_t far = 1ULL << 40;
+	struct vgpu_mock_buf_create create = { .size = 8192 };
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_mock_buf_create create;
+	} answer;
+	union {
+		struct vgpu_window_info info;
+		struct vgpu_window_part part;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	uint64_t window, offset, seq = 1;
+	unsigned int i, bound = 0;
+	uint32_t object;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_EQ(0, window_command("create", "--size 1M"));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
+	window = le64toh(msg.info.window);
+	EXPECT_EQ(1 << 20, le64toh(msg.info.size));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, seq);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+				    sizeof(create)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	offset = answer.create.out_offset;
+
+	/* Another window, none, and beyond the end of ours: by copy. */
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window + 1, 4096));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_FALSE(in_window(&answer.reply));
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, (1 << 20) - 4096));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_FALSE(in_window(&answer.reply));
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, far));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_FALSE(in_window(&answer.reply));
+
+	/* UNBIND of what is not there is answered, and changes nothing. */
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, 8192));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_TRUE(in_window(&answer.reply));
+	ASSERT_TRUE(unbind(&self->peer, window + 1, 8192, 8192));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+	ASSERT_TRUE(unbind(&self->peer, window, far, far));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+	EXPECT_FALSE(nothing_bound(NULL));
+	/* The same place twice is not to be had. */
+	ASSERT_TRUE(unbind(&self->peer, window, 12288, 4096));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+	EXPECT_EQ(12288, le64toh(msg.part.offset));
+	EXPECT_TRUE(nothing_bound(NULL));
+
+	/* Bound and taken back at the same time, on two connections. */
+	for (i = 0; i < 300; i++) {
+		ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, 8192));
+		ASSERT_TRUE(unbind(&self->peer, window, 8192, 8192));
+		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+		bound += in_window(&answer.reply);
+		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+	}
+	EXPECT_LT(0, bound);
+	/* With the connection all of it goes. */
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, 16384));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_TRUE(in_window(&answer.reply));
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(nothing_bound, NULL, SLACK_MS));
+	close(lane);
+	EXPECT_EQ(0, window_command("destroy", ""));
+}
+
 TEST_F(hostile, more_lanes_than_allowed)
 {
 	static int lanes[200];

@@ -473,7 +473,7 @@ TEST_F_TIMEOUT(window, slow_driver, 60)
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 300));
 	start = tool_now_ms();
 	EXPECT_EQ(0, touch(self->memory, true));
-	EXPECT_LE(300, tool_now_ms() - start);
+	EXPECT_LE(200, tool_now_ms() - start);
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 4000));
 	start = tool_now_ms();
 	child = fork();
@@ -498,7 +498,7 @@ TEST_F_TIMEOUT(window, ends_before_the_driver, 60)
 	child = fork();
 	if (!child) {
 		if (!buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE) ||
-		    buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 2000))
+		    buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 9000))
 			_exit(1);
 		memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
 		if (memory)
@@ -511,7 +511,7 @@ TEST_F_TIMEOUT(window, ends_before_the_driver, 60)
 	/* Nothing is seen of it, though the driver has not come back. */
 	EXPECT_TRUE(window_await("bindings", 0));
 	/* And then it has. */
-	sleep(3);
+	sleep(9);
 	EXPECT_EQ(0, window_status("bindings"));
 }
 

@@ -354,6 +354,89 @@ TEST_F(peer, dies)
 	EXPECT_EQ(1, window_status("bindings"));
 }
 
+/* Who maps a window next sees nothing of who had it. */
+TEST_F(peer, next)
+{
+	struct vgpu_window_header first;
+	char *window;
+	int fd;
+
+	NEEDS_WINDOW();
+	/* Of a guest that is not there: this machine's own would hold it. */
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 66 --size 1M")->status);
+	fd = open("/dev/vgpu-window-66", O_RDWR);
+	ASSERT_LE(0, fd);
+	window = window_map(fd);
+	ASSERT_NE(NULL, window);
+	memcpy(&first, window, sizeof(first));
+	memset(window + PAGE, 1, PAGE);
+	EXPECT_EQ(1, window[2 * PAGE]);
+	close(fd);
+	EXPECT_EQ(1, window[3 * PAGE]);
+	munmap(window, WINDOW_SIZE);
+	fd = open("/dev/vgpu-window-66", O_RDWR);
+	ASSERT_LE(0, fd);
+	window = window_map(fd);
+	ASSERT_NE(NULL, window);
+	EXPECT_NE(0, ((struct vgpu_window_header *)window)->window);
+	EXPECT_NE(first.window, ((struct vgpu_window_header *)window)->window);
+	EXPECT_TRUE(is_empty(window));
+	munmap(window, WINDOW_SIZE);
+	close(fd);
+	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 66")->status);
+}
+
+/* Many threads in a slow driver: each gets its page, however many there are. */
+static void *toucher(void *data)
+{
+	*(volatile char *)data = 1;
+	return NULL;
+}
+
+TEST_F_TIMEOUT(peer, many_in_a_slow_driver, 60)
+{
+	pthread_t threads[100];
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_MIXED, 100 * PAGE);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 10));
+	for (i = 0; i < 100; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, toucher, self->memory + i * PAGE));
+	for (i = 0; i < 100; i++)
+		pthread_join(threads[i], NULL);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(1, self->memory[i * PAGE]);
+}
+
+/* A part that is unmapped is not seen, nor what is mapped in its place. */
+TEST_F(peer, partly_unmapped)
+{
+	struct buffer other;
+	unsigned long at;
+	char *place;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 8 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	ASSERT_TRUE(buffer_make(&other, VGPU_MOCK_BUF_PFN, 3 * PAGE));
+	place = mmap(self->memory + 2 * PAGE, 3 * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_FIXED, other.fwd, other.offset);
+	ASSERT_EQ(self->memory + 2 * PAGE, place);
+	ASSERT_EQ(0, buffer_do(&other, VGPU_MOCK_IOC_BUF_FILL, 99, 0));
+	EXPECT_TRUE(memory_is(place, 3 * PAGE, 99));
+	EXPECT_EQ(0, memcmp(self->window + at, self->memory, 2 * PAGE));
+	EXPECT_NE(0, memcmp(self->window + at + 2 * PAGE, place, PAGE));
+	EXPECT_EQ(0, self->window[at + 2 * PAGE + 8]);
+	EXPECT_EQ(0, self->window[at + 5 * PAGE - 8]);
+	EXPECT_EQ(0, memcmp(self->window + at + 5 * PAGE, self->memory + 5 * PAGE, 3 * PAGE));
+	/* What is mapped there is seen where it was bound. */
+	EXPECT_NE(0, find(self->window, &other));
+	ASSERT_EQ(0, munmap(place, 3 * PAGE));
+	EXPECT_EQ(0, self->window[at + 3 * PAGE]);
+	buffer_end(&other);
+}
+
 /* It is destroyed while a hypervisor has it: nothing is seen, nothing breaks. */
 TEST_F(peer, destroyed)
 {

@@ -318,31 +318,6 @@ DIFF_TEST_NODE(request, "MEDIA", DIFF_SECONDS)
 	query(&queue, 0, V4L2_MEMORY_MMAP);
 }
 
-/* What was to go with a request that begins anew can be given other dma-bufs. */
-DIFF_TEST_NODE(request_anew, "MEDIA", DIFF_SECONDS)
-{
-	struct queue source = queue_open("OUTPUT", V4L2_BUF_TYPE_VIDEO_OUTPUT);
-	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
-	int media = open_device(O_RDWR), request, i;
-	struct buffer buffer;
-
-	queue_export(&source);
-	queue_request(&queue, V4L2_MEMORY_DMABUF, BUFFERS);
-	MUST(!LOG_CALL(ioctl(media, MEDIA_IOC_REQUEST_ALLOC, &request)));
-	for (i = 0; i < 2; i++) {
-		buffer_init(&buffer, &queue, V4L2_MEMORY_DMABUF, 0, &source, i);
-		buffer.b.flags = V4L2_BUF_FLAG_REQUEST_FD;
-		buffer.b.request_fd = request;
-		LOG_CALL(diff_ioctl(queue.fd, VIDIOC_QBUF, &buffer.b));
-		log_buffer("QBUF", &buffer, &queue);
-		query(&queue, 0, V4L2_MEMORY_DMABUF);
-		LOG_CALL(ioctl(request, MEDIA_REQUEST_IOC_REINIT));
-		query(&queue, 0, V4L2_MEMORY_DMABUF);
-	}
-	prepare(&queue, 0, &source, 2);
-	query(&queue, 0, V4L2_MEMORY_DMABUF);
-}
-
 /* Values of controls in a request, and arrays of them. */
 DIFF_TEST_NODE(controls, "MEDIA", DIFF_SECONDS)
 {
