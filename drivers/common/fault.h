@@ -68,12 +68,13 @@ static inline vm_fault_t vgpu_insert_pfn_cached(struct vm_area_struct *vma, unsi
  *
  * For the callbacks of an mmu notifier, which run inside the unmapping of other
  * VMAs, of another mm and inode: a chain that ends there, as nothing follows the
- * page tables of these. lockdep knows one class each for inodes and notifiers.
+ * page tables of these. lockdep knows one class each for inodes and notifiers. Private
+ * copies of programs stay.
  */
 static inline void vgpu_unmap_nested(struct address_space *mapping, pgoff_t first, pgoff_t nr)
 {
 	lockdep_off();
-	unmap_mapping_pages(mapping, first, nr, true);
+	unmap_mapping_pages(mapping, first, nr, false);
 	lockdep_on();
 }
 

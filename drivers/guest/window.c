@@ -220,7 +220,7 @@ void vgpu_window_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
 	/* Who has found it covered has put it in when this is through. */
 	down_write(&window->use);
 	up_write(&window->use);
-	unmap_mapping_pages(vgpu_space_mapping(mapping->space), first, nr, true);
+	unmap_mapping_pages(vgpu_space_mapping(mapping->space), first, nr, false);
 }
 
 static bool range_is_bad(struct vgpu_window_range *range, u64 offset)
