@@ -168,7 +168,7 @@ void vgpu_mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int e
 	spin_unlock(&mapping->lock);
 }
 
-int vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
+vm_fault_t vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
 {
 	int error = 0;
 
@@ -176,7 +176,9 @@ int vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
 	if (mapping->error_index == pgoff)
 		swap(error, mapping->error);
 	spin_unlock(&mapping->lock);
-	return error;
+	if (!error)
+		return 0;
+	return error == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len)

@@ -90,7 +90,7 @@ pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
  * error away and reports it.
  */
 void vgpu_mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error);
-int vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff);
+vm_fault_t vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff);
 
 /* Tell the host, one-way, that a range of the shadow is not used any more. */
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len);

@@ -432,11 +432,6 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 	return ret;
 }
 
-static vm_fault_t space_error_fault(int error)
-{
-	return error == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
-}
-
 /* Gives the core a cached page, locked until it is mapped; see space_settle_gone(). */
 static vm_fault_t space_lock_fault(struct page *page)
 {
@@ -477,9 +472,9 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	if (fault)
 		return fault;
 
-	ret = vgpu_mapping_take_error(mapping, index);
-	if (ret)
-		return space_error_fault(ret);
+	fault = vgpu_mapping_take_error(mapping, index);
+	if (fault)
+		return fault;
 
 	/* The host must be asked, and that takes the lock of the VMA away. */
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))

@@ -300,9 +300,9 @@ static vm_fault_t window_fault(struct vm_fault *vmf, bool writable)
 	vm_fault_t fault;
 	int ret;
 
-	ret = vgpu_mapping_take_error(mapping, pgoff);
-	if (ret)
-		return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	fault = vgpu_mapping_take_error(mapping, pgoff);
+	if (fault)
+		return fault;
 
 	down_read(&window->use);
 	if (window->gone || !vgpu_mapping_covered(mapping, pgoff)) {
