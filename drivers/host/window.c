@@ -336,6 +336,7 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 	window->size = args->bytes;
 	window->uid = make_kuid(current_user_ns(), args->uid);
 	window->gid = make_kgid(current_user_ns(), args->gid);
+	window->flags = args->flags;
 	mutex_init(&window->lock);
 	window->bindings = RB_ROOT;
 	init_rwsem(&window->viewers_lock);
@@ -396,7 +397,7 @@ int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cm
 	struct vgpu_window *window, *other;
 	int ret;
 
-	if (args->flags || args->reserved)
+	if (args->flags & ~VGPU_HOST_WINDOW_AUTOMATIC || args->reserved)
 		return -EOPNOTSUPP;
 	if (!PAGE_ALIGNED(args->bytes) || args->bytes < 2 * PAGE_SIZE ||
 	    args->bytes > WINDOW_SIZE_MAX || !args->cid || !args->port)
@@ -491,6 +492,8 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 		args->out_failures = atomic64_read(&found->failures);
 		args->out_timeouts = atomic64_read(&found->timeouts);
 		args->out_zaps = atomic64_read(&found->zaps);
+		args->out_uid = from_kuid_munged(current_user_ns(), found->uid);
+		args->out_flags = found->flags;
 	}
 	mutex_unlock(&windows_lock);
 	return found ? 0 : -ENOENT;

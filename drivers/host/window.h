@@ -44,6 +44,8 @@ struct vgpu_window {
 	u64 size;
 	kuid_t uid;
 	kgid_t gid;
+	/* VGPU_HOST_WINDOW_*, for the agent. */
+	u32 flags;
 	/* Whose VMAs the device file's are. */
 	struct inode *inode;
 	struct page *header;

@@ -13,93 +13,12 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "tool.h"
+#include "agent.h"
 #include "vgpu_mock.h"
 
 #include "kselftest_harness.h"
 
 #define PAGE	4096
-#define CONF	"/etc/vgpu/exports.d/agent_restart.conf"
-
-/* Exports made by vgpuctl end with the agent: write those that are there down. */
-static bool keep_exports(void)
-{
-	char *line, *rest = tool_run("vgpuctl list --json")->out, *at;
-	char name[64] = "", path[128], cid[32] = "", port[32] = "";
-	FILE *file;
-
-	if (system("mkdir -p /etc/vgpu/exports.d"))
-		return false;
-	file = fopen(CONF, "w");
-	if (!file)
-		return false;
-	/* Pretty-printed JSON: one member a line, in a fixed order. */
-	while ((line = strsep(&rest, "\n"))) {
-		if (strstr(line, "\"guest\""))
-			break;
-		if ((at = strstr(line, "\"name\":")))
-			sscanf(at, "\"name\":\"%63[^\"]", name);
-		else if ((at = strstr(line, "\"path\":")) &&
-			 sscanf(at, "\"path\":\"%127[^\"]", path) == 1)
-			fprintf(file, "[%s]\npath = %s\n", name, path);
-		else if (name[0] && strstr(line, "\"master\":true"))
-			fputs("master = yes\n", file);
-		else if (name[0] && (at = strstr(line, "\"cid\":")))
-			sscanf(at, "\"cid\":%31[0-9]", cid);
-		else if (name[0] && (at = strstr(line, "\"port\":")) &&
-			 sscanf(at, "\"port\":%31[0-9]", port) == 1)
-			fprintf(file, "to = %s:%s\n", cid, port);
-		else if (name[0] && strstr(line, "\"any_port\":true"))
-			fputs("any-port = yes\n", file);
-	}
-	return !fclose(file) && name[0];
-}
-
-/* The forwarded device may come back under another number. */
-static int open_forwarded(const char *name)
-{
-	struct tool_run *run;
-	char node[64] = "";
-	int fd;
-
-	run = tool_run("for d in /sys/class/vgpu/*; do [ \"$(cat $d/name)\" = %s ] && echo /dev/${d##*/}; done",
-		       name);
-	sscanf(run->out, "%63s", node);
-	fd = open(node, O_RDWR);
-	if (fd >= 0 && ioctl(fd, VGPU_MOCK_IOC_NOOP, 0)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-/* Return: no process runs the program any more, by @end. */
-static bool await_none(const char *program, uint64_t end)
-{
-	while (tool_processes(program, NULL)) {
-		if (tool_now_ms() >= end)
-			return false;
-		usleep(20000);
-	}
-	return true;
-}
-
-static pid_t start_agent(void)
-{
-	pid_t pid = fork();
-	int fd;
-
-	if (!pid) {
-		setsid();
-		fd = open("/run/vgpud.log", O_WRONLY | O_APPEND | O_CREAT, 0644);
-		dup2(fd, 1);
-		dup2(fd, 2);
-		close_range(3, ~0U, 0);
-		execlp("vgpud", "vgpud", NULL);
-		_exit(127);
-	}
-	return pid;
-}
 
 /* A call that blocks in the driver until its connection is gone. */
 static void *blocked_call(void *data)
@@ -139,7 +58,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	void *result;
 	char *memory;
 
-	fd = open_forwarded(name);
+	fd = agent_open(name);
 	ASSERT_GE(fd, 0);
 	/* One page is read, one written, one neither. */
 	ASSERT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
@@ -168,9 +87,9 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	EXPECT_EQ(ENODEV, errno);
 	EXPECT_EQ(1, poll(&pfd, 1, 1000));
 	EXPECT_EQ(POLLHUP | POLLERR, pfd.revents & (POLLHUP | POLLERR));
-	EXPECT_TRUE(await_none("/vgpu-shadow", start + 3000));
+	EXPECT_TRUE(agent_await_none("/vgpu-shadow", start + 3000));
 	/* There can be but one. */
-	EXPECT_TRUE(await_none("/vgpud", start + 20000));
+	EXPECT_TRUE(agent_await_none("/vgpud", start + 20000));
 
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(SIGBUS, touch(memory + i * PAGE)) TH_LOG("page %d", i);
@@ -178,8 +97,8 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	kill(bystander, SIGKILL);
 	waitpid(bystander, &status, 0);
 
-	start_agent();
-	while ((new_fd = open_forwarded(name)) < 0 && tool_now_ms() - start < 30000)
+	agent_start();
+	while ((new_fd = agent_open(name)) < 0 && tool_now_ms() - start < 30000)
 		usleep(100000);
 	EXPECT_GE(new_fd, 0);
 	/* What was lost stays lost. */
@@ -200,7 +119,7 @@ FIXTURE_SETUP(agent)
 
 	if (!tier || strcmp(tier, "loopback"))
 		SKIP(return, "needs the host in the same machine: loopback");
-	ASSERT_TRUE(keep_exports());
+	ASSERT_TRUE(agent_keep_exports());
 }
 
 FIXTURE_TEARDOWN(agent)
@@ -231,13 +150,13 @@ static bool start_with(const char *settings)
 
 	if (tool_processes("/vgpud", &pid) == 1)
 		kill(pid, SIGTERM);
-	if (!await_none("/vgpud", end))
+	if (!agent_await_none("/vgpud", end))
 		return false;
 	if (tool_run("cp -n " SETTINGS " " SETTINGS ".keep; cp " SETTINGS ".keep " SETTINGS
 		     "; printf '%s' >>" SETTINGS, settings)->status)
 		return false;
-	start_agent();
-	while ((fd = open_forwarded(getenv("VGPU_NAME"))) < 0 && tool_now_ms() < end)
+	agent_start();
+	while ((fd = agent_open(getenv("VGPU_NAME"))) < 0 && tool_now_ms() < end)
 		usleep(100000);
 	close(fd);
 	return fd >= 0;

@@ -60,16 +60,9 @@ FIXTURE_TEARDOWN(peer)
 	ASSERT_EQ(1, window_counter(self->buffer.fwd, "window_mappings")); \
 } while (0)
 
-/* Where the buffer is in the window, by the pattern that it holds; 0: nowhere. */
 static unsigned long find(const char *window, const struct buffer *buffer)
 {
-	unsigned long at;
-
-	buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 4711, 0);
-	for (at = PAGE; at + buffer->size <= WINDOW_SIZE; at += PAGE)
-		if (memory_is(window + at, buffer->size, 4711))
-			return at;
-	return 0;
+	return window_find(window, WINDOW_SIZE, buffer);
 }
 
 /* No page but the header has anything in it. */

@@ -187,6 +187,61 @@ TEST(settings_with_mistakes)
 	unlink("/tmp/vgpud-test.conf");
 }
 
+TEST(exports_with_mistakes)
+{
+	FILE *file;
+	unsigned int i;
+	static const struct {
+		const char *text;
+		int status;
+		const char *words;
+	} cases[] = {
+		{ "window = 4G\n", 0, "" },
+		{ "window = 1024G\nwindow-user = root\n", 0, "" },
+		{ "window = 8K\n", 0, "" },
+		{ "window = 4K\n", 3, "test.conf:4: [a]: window: '4K': a window has 8 KiB to 1 TiB" },
+		{ "window = 2048G\n", 3, "8 KiB to 1 TiB" },
+		{ "window = 0\n", 3, "8 KiB to 1 TiB" },
+		{ "\n\nwindow = 3G\n", 3, "test.conf:6: [a]: window: '3G': a window's size is a power of two" },
+		{ "window = 1048577\n", 3, "power of two" },
+		{ "window = -1\n", 3, "no size" },
+		{ "window = 4GB\n", 3, "no size" },
+		{ "window = 99999999999999999999G\n", 3, "no size" },
+		{ "window =\n", 3, "no size" },
+		{ "window-user = root\n", 3, "test.conf:4: [a]: window-user= needs window=" },
+		{ "window = 4G\nwindow-user = nobody-at-all\n", 3,
+		  "test.conf:5: [a]: window-user: there is no user 'nobody-at-all'" },
+		{ "window = 4G\nwindow-user =\n", 3, "no user" },
+		{ "windows = 4G\n", 3, "test.conf:4: [a]: windows: there is no such setting" },
+		{ "window = 1G\n[b]\npath = /dev/zero\nto = 4, 3\nwindow = 1G\n", 0, "" },
+		{ "window = 1G\n[b]\npath = /dev/zero\nto = 4, 3\nwindow = 2G\n", 3,
+		  "test.conf:8: [b]: guest 3:22586 has another window by [a]" },
+		{ "window = 1G\n[b]\npath = /dev/zero\nto = 3\nwindow = 1G\nwindow-user = root\n", 3,
+		  "another window" },
+		{ "window = 1G\n[b]\npath = /dev/zero\nto = 3:5\nwindow = 2G\n", 0, "" },
+		{ "deny-ioctls = 1\nallow-ioctls = 2\n", 3, "test.conf:5: [a]: allow-ioctls: wrong value" },
+		{ "[b]\npath = /dev/zero\n", 3, "test.conf:5: [b]: needs path= and to=" },
+		{ "[b\n", 3, "test.conf:4: not understood" },
+		{ "[b c]\nto = 3\n", 3, "test.conf:5: [b c]: a name has" },
+		/* A line may be longer than what is read at once. */
+		{ "# ........................................................................"
+		  "..........................................................................."
+		  "...........................................................................\n"
+		  "window = 5\n", 3, "test.conf:5: [a]: window:" },
+	};
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ASSERT_EQ(0, tool_run("mkdir -p /tmp/vgpud-test.d")->status);
+		file = fopen("/tmp/vgpud-test.d/test.conf", "w");
+		ASSERT_NE(NULL, file);
+		fprintf(file, "[a]\npath = /dev/null\nto = 3\n%s", cases[i].text);
+		fclose(file);
+		EXPECT_RUN(cases[i].status, cases[i].words,
+			   "vgpud --check --exports-dir /tmp/vgpud-test.d");
+	}
+	tool_run("rm -r /tmp/vgpud-test.d");
+}
+
 TEST(guest_side)
 {
 	const char *node = getenv("VGPU_FWD"), *tier = getenv("VGPU_TIER");

@@ -171,16 +171,26 @@ static inline bool window_await(const char *name, long value)
 	return false;
 }
 
-/* A window of that size, which the guest has heard of. */
-static inline bool window_begin(const char *size)
+/* Where the buffer is in the window, by the pattern that it holds; 0: nowhere. */
+static inline unsigned long window_find(const char *window, size_t size,
+					const struct buffer *buffer)
+{
+	unsigned long at;
+
+	buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 4711, 0);
+	for (at = PAGE; at + buffer->size <= size; at += PAGE)
+		if (memory_is(window + at, buffer->size, 4711))
+			return at;
+	return 0;
+}
+
+/* Polls until the guest has heard of its window. */
+static inline bool window_heard(void)
 {
 	struct buffer buffer;
 	int tries, found = 0;
 	char *memory;
 
-	tool_run("vgpuctl window destroy --to 1 --force");
-	if (tool_run("vgpuctl window create --to 1 --size %s", size)->status)
-		return false;
 	if (!buffer_make(&buffer, VGPU_MOCK_BUF_PFN, PAGE))
 		return false;
 	for (tries = 0; !found && tries < 100; tries++) {
@@ -194,6 +204,14 @@ static inline bool window_begin(const char *size)
 	}
 	buffer_end(&buffer);
 	return found && window_await("bindings", 0);
+}
+
+/* A window of that size, which the guest has heard of. */
+static inline bool window_begin(const char *size)
+{
+	tool_run("vgpuctl window destroy --to 1 --force");
+	return !tool_run("vgpuctl window create --to 1 --size %s", size)->status &&
+	       window_heard();
 }
 
 static inline void window_end(void)

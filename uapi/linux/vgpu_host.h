@@ -246,10 +246,13 @@ struct vgpu_host_peer_stat {
 	__u64 out_cancels;
 };
 
+#define VGPU_HOST_WINDOW_AUTOMATIC	(1U << 0)	/* what an agent's settings ask for */
+
 /**
  * struct vgpu_host_window_create - make the window of a guest
  * @size: sizeof(struct vgpu_host_window_create)
- * @flags: 0
+ * @flags: VGPU_HOST_WINDOW_AUTOMATIC: means nothing to the module, which tells the
+ *	next agent
  * @cid: the guest's context id
  * @port: local port by which it comes
  * @bytes: how large; a multiple of the page size. Costs no memory
@@ -313,6 +316,8 @@ struct vgpu_host_window_destroy {
  * @out_timeouts: drivers that did not answer in time
  * @out_zaps: changes of drivers' mappings that took pages away
  * @out_name: name of the device file in /dev, NUL-terminated
+ * @out_uid: owner of the device file, as it was made
+ * @out_flags: as it was made
  *
  * -ENOENT: there is none.
  */
@@ -334,6 +339,8 @@ struct vgpu_host_window_stat {
 	__u64 out_timeouts;
 	__u64 out_zaps;
 	char out_name[32];
+	__u32 out_uid;
+	__u32 out_flags;
 };
 
 enum vgpu_host_event_type {

@@ -93,7 +93,7 @@ int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid
  * struct vgpu_window_request - a window to be made
  * @cid: the guest
  * @port: the vsock port that the guest connects to; 0: the agent's
- * @size: bytes, in pages of 4 KiB; costs no memory
+ * @size: bytes, a power of two; costs no memory
  * @owner: name of the user whose hypervisor opens it; NULL: libvirt's, or root
  */
 struct vgpu_window_request {
@@ -122,7 +122,8 @@ int vgpu_agent_window_create(struct vgpu_agent *agent, const struct vgpu_window_
  * @agent: the agent
  * @cid: the guest
  * @port: 0: the agent's
- * @force: even if programs have memory in it, which they lose
+ * @force: even if programs have memory in it, which they lose, or a file asks for the
+ *	window, which is made anew
  *
  * Return: 0, -ENOENT (it has none), -EBUSY (in use), -EPERM.
  */
@@ -133,6 +134,8 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  * @path: its device file
  * @cid: whose it is
  * @port: the port by which that comes
+ * @owner: user who may open the device file
+ * @automatic: it was made because a file asks for it
  * @size: bytes
  * @bound_bytes: of mappings in it, now
  * @bindings: mappings in it, now
@@ -148,6 +151,8 @@ struct vgpu_window_status {
 	char *path;
 	uint32_t cid;
 	uint32_t port;
+	char *owner;
+	bool automatic;
 	uint64_t size;
 	uint64_t bound_bytes;
 	uint64_t bindings;

@@ -241,6 +241,8 @@ static bool read_window(struct json_object *object, void *to)
 	window->path = strdup(get_string(object, "path"));
 	window->cid = get_number(object, "cid");
 	window->port = get_number(object, "port");
+	window->owner = strdup(get_string(object, "owner"));
+	window->automatic = get_bool(object, "automatic");
 	window->size = get_number(object, "size");
 	window->bound_bytes = get_number(object, "bound_bytes");
 	window->bindings = get_number(object, "bindings");
@@ -251,7 +253,7 @@ static bool read_window(struct json_object *object, void *to)
 	window->failures = get_number(object, "failures");
 	window->timeouts = get_number(object, "timeouts");
 	window->zaps = get_number(object, "zaps");
-	return window->path;
+	return window->path && window->owner;
 }
 
 VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_info **info)
@@ -315,8 +317,10 @@ VGPU_PUBLIC void vgpu_host_info_free(struct vgpu_host_info *info)
 		export_info_free(&info->exports[i]);
 	for (i = 0; i < info->nr_guests; i++)
 		guest_info_free(&info->guests[i]);
-	for (i = 0; i < info->nr_windows; i++)
+	for (i = 0; i < info->nr_windows; i++) {
 		free(info->windows[i].path);
+		free(info->windows[i].owner);
+	}
 	free(info->windows);
 	free(info->exports);
 	free(info->guests);

@@ -122,6 +122,8 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 		put_string(object, "path", window->path);
 		put_number(object, "cid", window->cid);
 		put_number(object, "port", window->port);
+		put_string(object, "owner", window->owner);
+		put_bool(object, "automatic", window->automatic);
 		put_number(object, "size", window->size);
 		put_number(object, "bound_bytes", window->bound_bytes);
 		put_number(object, "bindings", window->bindings);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <ini.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include "config.h"
 #include "export.h"
 #include "log.h"
+#include "wanted.h"
+#include "window.h"
 
 #ifndef LIBEXECDIR
 #define LIBEXECDIR "/usr/libexec/vgpu"
@@ -228,9 +231,28 @@ int config_read(const char *path, bool must_exist)
 /* One file's exports, as far as it was read. */
 struct exports_file {
 	const char *name;
+	FILE *stream;
+	/* That was read last, and whether all of it was. */
+	unsigned int line;
+	bool line_ended;
+	unsigned int mistakes;
 	struct export_spec *specs;
 	size_t nr;
 };
+
+static void __attribute__((format(printf, 4, 5)))
+exports_mistake(struct exports_file *file, unsigned int line, const char *section,
+		const char *fmt, ...)
+{
+	struct answer words;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(words.text, sizeof(words.text), fmt, args);
+	va_end(args);
+	file->mistakes++;
+	log_error("%s:%u: [%s]: %s", file->name, line, section, words.text);
+}
 
 static struct export_spec *file_spec(struct exports_file *file, const char *section)
 {
@@ -242,7 +264,8 @@ static struct export_spec *file_spec(struct exports_file *file, const char *sect
 			return &file->specs[i];
 
 	if (!export_name_ok(section)) {
-		log_error("%s: [%s]: a name has 1 to 31 of A-Z a-z 0-9 . _ -", file->name, section);
+		exports_mistake(file, file->line, section,
+				"a name has 1 to 31 of A-Z a-z 0-9 . _ -");
 		return NULL;
 	}
 	spec = realloc(file->specs, (file->nr + 1) * sizeof(*spec));
@@ -252,6 +275,7 @@ static struct export_spec *file_spec(struct exports_file *file, const char *sect
 	spec += file->nr++;
 	memset(spec, 0, sizeof(*spec));
 	snprintf(spec->name, sizeof(spec->name), "%s", section);
+	spec->line = file->line;
 	return spec;
 }
 
@@ -287,7 +311,41 @@ static int add_ioctl(struct export_spec *spec, const char *word)
 	return export_spec_add_ioctl(spec, value);
 }
 
-static int exports_key(struct export_spec *spec, const char *name, const char *value)
+/* These two say in @words what is wrong. */
+static int set_window(struct export_spec *spec, const char *text, struct answer *words)
+{
+	unsigned long long size;
+	const char *mistake;
+
+	if (parse_number(text, 0, ULLONG_MAX, &size)) {
+		snprintf(words->text, sizeof(words->text),
+			 "'%s' is no size: give bytes, or a number with K, M or G", text);
+		return -EINVAL;
+	}
+	mistake = window_size_mistake(size);
+	if (mistake) {
+		snprintf(words->text, sizeof(words->text), "'%s': %s", text, mistake);
+		return -EINVAL;
+	}
+	spec->window.size = size;
+	return 0;
+}
+
+static int set_window_user(struct export_spec *spec, const char *text, struct answer *words)
+{
+	uint32_t uid, gid;
+
+	if (!*text || strlen(text) >= sizeof(spec->window.user) ||
+	    window_owner(text, &uid, &gid)) {
+		snprintf(words->text, sizeof(words->text), "there is no user '%s'", text);
+		return -EINVAL;
+	}
+	strcpy(spec->window.user, text);
+	return 0;
+}
+
+static int exports_key(struct export_spec *spec, const char *name, const char *value,
+		       struct answer *words)
 {
 	bool deny = !strcmp(name, "deny-ioctls");
 
@@ -311,43 +369,97 @@ static int exports_key(struct export_spec *spec, const char *name, const char *v
 		spec->ioctls_deny = deny;
 		return for_each_word(value, add_ioctl, spec);
 	}
-	return -ENOENT;
+	if (!strcmp(name, "window"))
+		return set_window(spec, value, words);
+	if (!strcmp(name, "window-user"))
+		return set_window_user(spec, value, words);
+	snprintf(words->text, sizeof(words->text), "there is no such setting");
+	return -EINVAL;
 }
 
 static int exports_line(void *data, const char *section, const char *name, const char *value)
 {
 	struct exports_file *file = data;
 	struct export_spec *spec = file_spec(file, section);
+	struct answer words = { "wrong value" };
 	int ret;
 
 	if (!spec)
 		return 0;
-	ret = exports_key(spec, name, value);
+	ret = exports_key(spec, name, value, &words);
 	if (ret)
-		log_error("%s: [%s]: %s: %s", file->name, section, name,
-			  ret == -ENOENT ? "there is no such setting" : "wrong value");
+		exports_mistake(file, file->line, section, "%s: %s", name, words.text);
+	else if (!strncmp(name, "window", strlen("window")))
+		spec->window.line = file->line;
 	return !ret;
 }
 
-static int read_exports_file(const char *path)
+/* What is missing shows at the end only. */
+static void exports_check(struct exports_file *file)
+{
+	struct export_spec *spec;
+
+	for (spec = file->specs; spec < file->specs + file->nr; spec++) {
+		if (!spec->path[0] || !spec->nr_guests)
+			exports_mistake(file, spec->line, spec->name, "needs path= and to=");
+		if (spec->window.user[0] && !spec->window.size)
+			exports_mistake(file, spec->window.line, spec->name,
+					"window-user= needs window=");
+	}
+}
+
+/* fgets(), counting lines: a long one comes in pieces. */
+static char *exports_gets(char *text, int size, void *data)
+{
+	struct exports_file *file = data;
+	char *got = fgets(text, size, file->stream);
+
+	if (!got)
+		return NULL;
+	if (file->line_ended)
+		file->line++;
+	file->line_ended = strchr(text, '\n');
+	return got;
+}
+
+static int parse_exports_file(struct exports_file *file)
+{
+	int line;
+
+	file->line_ended = true;
+	file->stream = fopen(file->name, "re");
+	if (!file->stream) {
+		log_error("%s: %s", file->name, strerror(errno));
+		return -EINVAL;
+	}
+	line = ini_parse_stream(exports_gets, file, exports_line, file);
+	fclose(file->stream);
+	/* The first one; the others have been said. */
+	if (line && !file->mistakes) {
+		log_error("%s:%d: not understood", file->name, line);
+		return -EINVAL;
+	}
+	exports_check(file);
+	return file->mistakes ? -EINVAL : 0;
+}
+
+static int read_exports_file(const char *path, bool check)
 {
 	struct exports_file file = { .name = path };
-	int ret = ini_parse(path, exports_line, &file);
+	int ret = parse_exports_file(&file);
 	size_t i;
 
-	for (i = 0; !ret && i < file.nr; i++)
-		if (!file.specs[i].path[0] || !file.specs[i].nr_guests) {
-			log_error("%s: [%s]: needs path= and to=", path, file.specs[i].name);
-			ret = -EINVAL;
-		}
 	if (ret) {
 		log_error("%s: not used because of its mistakes", path);
 		exports_keep(path);
-		ret = -EINVAL;
+		wanted_keep(path);
 	}
-	for (i = 0; !ret && i < file.nr; i++)
-		if (exports_sync(&file.specs[i], path))
+	for (i = 0; !ret && i < file.nr; i++) {
+		if (wanted_add(&file.specs[i], path))
 			ret = -EINVAL;
+		if (!check && exports_sync(&file.specs[i], path))
+			ret = -EINVAL;
+	}
 	for (i = 0; i < file.nr; i++)
 		export_spec_free(&file.specs[i]);
 	free(file.specs);
@@ -361,7 +473,7 @@ static int is_conf(const struct dirent *entry)
 	return entry->d_name[0] != '.' && len > 5 && !strcmp(entry->d_name + len - 5, ".conf");
 }
 
-int config_read_exports(void)
+static int read_exports(bool check)
 {
 	struct dirent **entries = NULL;
 	char path[PATH_MAX];
@@ -375,13 +487,28 @@ int config_read_exports(void)
 			return -EINVAL;
 	}
 	exports_sync_begin();
+	wanted_begin();
 	for (i = 0; i < nr; i++) {
 		snprintf(path, sizeof(path), "%s/%s", settings.exports_dir, entries[i]->d_name);
-		if (read_exports_file(path))
+		if (read_exports_file(path, check))
 			ret = -EINVAL;
 		free(entries[i]);
 	}
 	free(entries);
+	wanted_end();
 	exports_sync_end();
+	return ret;
+}
+
+int config_check_exports(void)
+{
+	return read_exports(true);
+}
+
+int config_read_exports(void)
+{
+	int ret = read_exports(false);
+
+	wanted_sync();
 	return ret;
 }

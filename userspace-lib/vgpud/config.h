@@ -62,11 +62,13 @@ extern struct settings settings;
 int config_read(const char *path, bool must_exist);
 
 /*
- * Reads settings.exports_dir and adds, changes and removes exports to fit. A
- * file with a mistake is reported and changes nothing. 0 or -EINVAL if there
+ * Reads settings.exports_dir and adds, changes and removes exports and windows to
+ * fit. A file with a mistake is reported and changes nothing. 0 or -EINVAL if there
  * was a mistake somewhere.
  */
 int config_read_exports(void);
+/* Only reports mistakes. */
+int config_check_exports(void);
 
 /* "yes", "no" and the like. 0 or -EINVAL. */
 int config_bool(const char *text, bool *value);

@@ -20,6 +20,18 @@ struct peer;
 #define EXPORT_IOCTLS_MAX	1024
 
 /**
+ * struct export_window - the window that an export's guests have
+ * @size: bytes; 0: it says nothing about it
+ * @user: see struct window_spec
+ * @line: of the file that says so
+ */
+struct export_window {
+	uint64_t size;
+	char user[33];
+	unsigned int line;
+};
+
+/**
  * struct export_spec - an export as a file or a person words it
  * @name: [A-Za-z0-9._-]+; "" in a request: the last part of the path
  * @path: of the device file
@@ -31,6 +43,8 @@ struct peer;
  * @ioctls: see struct vgpu_host_grant
  * @nr_ioctls: how many
  * @ioctls_deny: they are those that are refused, not those that are allowed
+ * @window: of each of @guests
+ * @line: where a file has its first setting
  */
 struct export_spec {
 	char name[32];
@@ -43,6 +57,8 @@ struct export_spec {
 	uint32_t *ioctls;
 	size_t nr_ioctls;
 	bool ioctls_deny;
+	struct export_window window;
+	unsigned int line;
 };
 
 /**

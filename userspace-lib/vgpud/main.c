@@ -46,7 +46,7 @@ static void usage(FILE *to)
 	      "  --exports-dir DIR   exports (default /etc/vgpu/exports.d)\n"
 	      "  --socket PATH       control socket (default " RUN_DIR "/vgpud.sock)\n"
 	      "  --shadow PROGRAM    the shadow program\n"
-	      "  --check             read the settings, say what is wrong, end\n"
+	      "  --check             read settings and exports, say what is wrong, end\n"
 	      "  --debug             log more\n", to);
 }
 
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
 	if (given.shadow)
 		settings.shadow = given.shadow;
 	if (check_only)
-		return EXIT_SUCCESS;
+		return config_check_exports() ? EXIT_CONFIG : EXIT_SUCCESS;
 
 	check(loop_init(), "epoll");
 	check(signals_init(), "signals");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <inttypes.h>
 #include <json-c/json.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include "log.h"
 #include "peer.h"
 #include "request.h"
+#include "wanted.h"
 #include "window.h"
 
 /* --- small helpers -------------------------------------------------------- */
@@ -172,19 +175,41 @@ static struct json_object *do_window_create(struct json_object *request)
 
 static struct json_object *do_window_destroy(struct json_object *request)
 {
+	uint32_t cid = get_number(request, "cid"), port = get_number(request, "port");
+	bool force = get_bool(request, "force");
+	const char *origin = wanted_by(cid, port);
 	struct answer words = { "" };
 	int ret;
 
-	ret = window_destroy(get_number(request, "cid"), get_number(request, "port"),
-			     get_bool(request, "force"), &words);
-	return ret ? answer_error(ret, words.text) : answer_ok();
+	if (origin && !force) {
+		snprintf(words.text, sizeof(words.text),
+			 "%.150s asks for the window: change that and reload vgpud (--force makes it anew)",
+			 origin);
+		return answer_error(-EBUSY, words.text);
+	}
+	ret = window_destroy(cid, port, force, &words);
+	if (ret)
+		return answer_error(ret, words.text);
+	wanted_sync();
+	return answer_ok();
+}
+
+/* Of a user that is no more: the number. */
+static void user_name(uint32_t uid, char name[40])
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (user)
+		snprintf(name, 40, "%s", user->pw_name);
+	else
+		snprintf(name, 40, "%" PRIu32, uid);
 }
 
 static struct json_object *status_windows(void)
 {
 	struct json_object *array = json_object_new_array(), *object;
 	struct vgpu_host_window_stat stat = { 0 };
-	char path[48];
+	char path[48], owner[40];
 
 	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat)) {
 		object = json_object_new_object();
@@ -192,6 +217,9 @@ static struct json_object *status_windows(void)
 		put_string(object, "path", path);
 		put_number(object, "cid", stat.out_cid);
 		put_number(object, "port", stat.out_port);
+		user_name(stat.out_uid, owner);
+		put_string(object, "owner", owner);
+		put_bool(object, "automatic", stat.out_flags & VGPU_HOST_WINDOW_AUTOMATIC);
 		put_number(object, "size", stat.out_bytes);
 		put_number(object, "bound_bytes", stat.out_bound_bytes);
 		put_number(object, "bindings", stat.out_bindings);

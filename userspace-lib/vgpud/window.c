@@ -11,7 +11,7 @@
 #include "window.h"
 
 /* Users that libvirt runs QEMU as, by distribution. */
-static const char *const qemu_users[] = { "libvirt-qemu", "qemu" };
+static const char *const qemu_users[] = { "libvirt-qemu", "qemu", "qemu-libvirtd" };
 
 static int __attribute__((format(printf, 3, 4)))
 window_say(struct answer *words, int error, const char *fmt, ...)
@@ -24,16 +24,33 @@ window_say(struct answer *words, int error, const char *fmt, ...)
 	return error;
 }
 
-static const struct passwd *window_owner(const char *owner)
+const char *window_size_mistake(uint64_t size)
+{
+	if (size < 2 * 4096 || size > 1ULL << 40)
+		return "a window has 8 KiB to 1 TiB";
+	if (size & (size - 1))
+		return "a window's size is a power of two, as that of PCI memory is";
+	return NULL;
+}
+
+int window_owner(const char *owner, uint32_t *uid, uint32_t *gid)
 {
 	const struct passwd *user = NULL;
 	size_t i;
 
-	if (owner)
-		return getpwnam(owner);
-	for (i = 0; !user && i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++)
-		user = getpwnam(qemu_users[i]);
-	return user ? user : getpwuid(0);
+	if (owner && *owner) {
+		user = getpwnam(owner);
+	} else {
+		for (i = 0; !user && i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++)
+			user = getpwnam(qemu_users[i]);
+		if (!user)
+			user = getpwuid(0);
+	}
+	if (!user)
+		return -ENOENT;
+	*uid = user->pw_uid;
+	*gid = user->pw_gid;
+	return 0;
 }
 
 int window_create(const struct window_spec *spec, char path[48], struct answer *words)
@@ -42,15 +59,16 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 		.cid = spec->cid,
 		.port = spec->port ? spec->port : settings.port,
 		.bytes = spec->size,
+		.flags = spec->automatic ? VGPU_HOST_WINDOW_AUTOMATIC : 0,
 	};
-	const struct passwd *user = window_owner(spec->owner);
+	const char *mistake = window_size_mistake(spec->size);
 	int ret;
 
-	if (!user)
+	if (mistake)
+		return window_say(words, -EINVAL, "%s", mistake);
+	if (window_owner(spec->owner, &arg.uid, &arg.gid))
 		return window_say(words, -ENOENT, "there is no user %s",
-			      spec->owner ? spec->owner : "root");
-	arg.uid = user->pw_uid;
-	arg.gid = user->pw_gid;
+				  spec->owner && *spec->owner ? spec->owner : "root");
 	ret = hostdev_window_create(&arg);
 	switch (ret) {
 	case 0:
@@ -58,8 +76,6 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 		return 0;
 	case -EEXIST:
 		return window_say(words, ret, "guest %u has a window already", spec->cid);
-	case -EINVAL:
-		return window_say(words, ret, "a window has 8 KiB to 1 TiB, in pages of 4 KiB");
 	default:
 		return window_say(words, ret, "the host module makes no window: %s", strerror(-ret));
 	}

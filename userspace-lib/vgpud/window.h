@@ -13,14 +13,21 @@ struct answer;
  * @cid: the guest
  * @port: the port that it connects to; 0: ours
  * @size: bytes
- * @owner: name of the user whose hypervisor opens it; NULL: libvirt's, or root
+ * @owner: name of the user whose hypervisor opens it; NULL or "": libvirt's, or root
+ * @automatic: not made by hand
  */
 struct window_spec {
 	uint32_t cid;
 	uint32_t port;
 	uint64_t size;
 	const char *owner;
+	bool automatic;
 };
+
+/* Why there is no window of that size; NULL: there is. */
+const char *window_size_mistake(uint64_t size);
+/* The user of such a name (as in struct window_spec). 0 or -ENOENT. */
+int window_owner(const char *owner, uint32_t *uid, uint32_t *gid);
 
 /* Both return 0 or a negative errno, with words for people. */
 int window_create(const struct window_spec *spec, char path[48], struct answer *words);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Ending vgpud and starting it again, from a test in the same machine. */
+#ifndef AGENT_H
+#define AGENT_H
+
+#include <sys/ioctl.h>
+
+#include "tool.h"
+#include "vgpu_mock.h"
+
+#define AGENT_CONF	"/etc/vgpu/exports.d/agent.conf"
+
+/* Exports made by vgpuctl end with the agent: write those that are there down. */
+static inline bool agent_keep_exports(void)
+{
+	char *line, *rest = tool_run("vgpuctl list --json")->out, *at;
+	char name[64] = "", path[128], cid[32] = "", port[32] = "";
+	FILE *file;
+
+	if (system("mkdir -p /etc/vgpu/exports.d"))
+		return false;
+	file = fopen(AGENT_CONF, "w");
+	if (!file)
+		return false;
+	/* Pretty-printed JSON: one member a line, in a fixed order. */
+	while ((line = strsep(&rest, "\n"))) {
+		if (strstr(line, "\"guest\""))
+			break;
+		if ((at = strstr(line, "\"name\":")))
+			sscanf(at, "\"name\":\"%63[^\"]", name);
+		else if ((at = strstr(line, "\"path\":")) &&
+			 sscanf(at, "\"path\":\"%127[^\"]", path) == 1)
+			fprintf(file, "[%s]\npath = %s\n", name, path);
+		else if (name[0] && strstr(line, "\"master\":true"))
+			fputs("master = yes\n", file);
+		else if (name[0] && (at = strstr(line, "\"cid\":")))
+			sscanf(at, "\"cid\":%31[0-9]", cid);
+		else if (name[0] && (at = strstr(line, "\"port\":")) &&
+			 sscanf(at, "\"port\":%31[0-9]", port) == 1)
+			fprintf(file, "to = %s:%s\n", cid, port);
+		else if (name[0] && strstr(line, "\"any_port\":true"))
+			fputs("any-port = yes\n", file);
+	}
+	return !fclose(file) && name[0];
+}
+
+/* The forwarded device may come back under another number. */
+static inline int agent_open(const char *name)
+{
+	struct tool_run *run;
+	char node[64] = "";
+	int fd;
+
+	run = tool_run("for d in /sys/class/vgpu/*; do [ \"$(cat $d/name)\" = %s ] && echo /dev/${d##*/}; done",
+		       name);
+	sscanf(run->out, "%63s", node);
+	fd = open(node, O_RDWR);
+	if (fd >= 0 && ioctl(fd, VGPU_MOCK_IOC_NOOP, 0)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Return: no process runs the program any more, by @end. */
+static inline bool agent_await_none(const char *program, uint64_t end)
+{
+	while (tool_processes(program, NULL)) {
+		if (tool_now_ms() >= end)
+			return false;
+		usleep(20000);
+	}
+	return true;
+}
+
+static inline pid_t agent_start(void)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (!pid) {
+		setsid();
+		fd = open("/run/vgpud.log", O_WRONLY | O_APPEND | O_CREAT, 0644);
+		dup2(fd, 1);
+		dup2(fd, 2);
+		close_range(3, ~0U, 0);
+		execlp("vgpud", "vgpud", NULL);
+		_exit(127);
+	}
+	return pid;
+}
+
+#endif /* AGENT_H */

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Windows that files of exports.d ask for: vgpud makes them, changes them, and takes
+ * them away, but not while a hypervisor has them, and finds them again when it was away.
+ * What was made by hand stays. Needs the host in the same machine: the loopback tier.
+ */
+#include <errno.h>
+#include <signal.h>
+
+#include <endian.h>
+#include <linux/vgpu_wire.h>
+
+#include "agent.h"
+#include "window.h"
+
+#include "kselftest_harness.h"
+
+#define DIR_EXPORTS	"/etc/vgpu/exports.d"
+/* Read in this order. */
+#define CONF		DIR_EXPORTS "/test-window-1.conf"
+#define OTHER_CONF	DIR_EXPORTS "/test-window-2.conf"
+#define MARK_CONF	DIR_EXPORTS "/test-window-3.conf"
+#define PATH		"/dev/vgpu-window-66"
+#define LOG		"/run/vgpud.log"
+
+FIXTURE(config)
+{
+	long log;
+};
+
+static bool write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	return file && fputs(text, file) >= 0 && !fclose(file);
+}
+
+/* The export of guest 66 in CONF, with these lines. */
+static bool write_conf(const char *lines)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "[window-a]\npath = /dev/null\nto = 66\n%s", lines);
+	return write_file(CONF, text);
+}
+
+static bool agent_signal(int signal)
+{
+	pid_t pid;
+
+	return tool_processes("/vgpud", &pid) == 1 && !kill(pid, signal);
+}
+
+/* vgpud has read what the files hold now. */
+static bool reload(void)
+{
+	static int number;
+	char text[128];
+	int tries;
+
+	snprintf(text, sizeof(text), "[mark-%d]\npath = /dev/null\nto = 67\n", ++number);
+	if (!write_file(MARK_CONF, text) || !agent_signal(SIGHUP))
+		return false;
+	for (tries = 0; tries < 200; tries++) {
+		if (!tool_run("vgpuctl list | grep '^mark-%d '", number)->status)
+			return true;
+		usleep(50000);
+	}
+	return false;
+}
+
+static long file_size(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	long size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+
+	close(fd);
+	return size;
+}
+
+static long owner_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? -1 : (long)st.st_uid;
+}
+
+/* Polls until the device file has that size (-1: there is none), for five seconds. */
+static bool await_size(const char *path, long size)
+{
+	int tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		if (file_size(path) == size)
+			return true;
+		usleep(50000);
+	}
+	return false;
+}
+
+/* What vgpud logged since the test began has these words. */
+static bool logged(long from, const char *words)
+{
+	return !tool_run("tail -c +%ld " LOG " | grep -F -e '%s'", from + 1, words)->status;
+}
+
+/* A member of the JSON of guest 66's window. */
+static bool shows(const char *member)
+{
+	return !tool_run("vgpuctl status --json | grep -A 6 '\"path\":\"" PATH "\"' | grep -F '%s'",
+			 member)->status;
+}
+
+FIXTURE_SETUP(config)
+{
+	struct stat st;
+
+	if (!window_possible())
+		SKIP(return, "needs root and the host in the same machine: loopback");
+	ASSERT_TRUE(agent_keep_exports());
+	self->log = stat(LOG, &st) ? 0 : st.st_size;
+}
+
+FIXTURE_TEARDOWN(config)
+{
+	if (!window_possible())
+		return;
+	unlink(CONF);
+	unlink(OTHER_CONF);
+	EXPECT_TRUE(reload());
+	unlink(MARK_CONF);
+	EXPECT_TRUE(agent_signal(SIGHUP));
+	tool_run("vgpuctl window destroy --to 66 --force");
+	tool_run("vgpuctl window destroy --to 1 --force");
+	/* Numbers may have changed: the tests that follow look there. */
+	if (!access("/usr/lib/vgpu-test/setup", X_OK))
+		EXPECT_EQ(0, tool_run("/usr/lib/vgpu-test/setup env")->status);
+}
+
+TEST_F(config, comes_and_goes)
+{
+	struct stat st;
+
+	ASSERT_TRUE(write_conf("window = 1G\nwindow-user = daemon\n"));
+	ASSERT_TRUE(reload());
+	ASSERT_EQ(0, stat(PATH, &st));
+	EXPECT_TRUE(S_ISCHR(st.st_mode));
+	EXPECT_EQ(0600, st.st_mode & 07777);
+	EXPECT_EQ(1, st.st_uid);
+	EXPECT_EQ(1L << 30, file_size(PATH));
+	EXPECT_TRUE(shows("\"owner\":\"daemon\""));
+	EXPECT_TRUE(shows("\"automatic\":true"));
+	EXPECT_EQ(0, tool_run("vgpuctl status | grep '" PATH ".*of user daemon.*automatically'")->status);
+	/* It is the file's to take it away. */
+	EXPECT_EQ(6, tool_run("vgpuctl window destroy --to 66")->status);
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl window destroy --to 66")->out, CONF));
+	EXPECT_EQ(6, tool_run("vgpuctl window create --to 66 --size 1M")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 66 --force")->status);
+	EXPECT_EQ(1L << 30, file_size(PATH));
+
+	ASSERT_TRUE(write_conf(""));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(-1, file_size(PATH));
+	EXPECT_TRUE(logged(self->log, "vgpu-window-66: no file asks for it any more"));
+}
+
+TEST_F(config, changes)
+{
+	ino_t inode;
+	struct stat st;
+
+	ASSERT_TRUE(write_conf("window = 1M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(1L << 20, file_size(PATH));
+	ASSERT_EQ(0, stat(PATH, &st));
+	inode = st.st_ino;
+	/* The same once more is the same window. */
+	ASSERT_TRUE(reload());
+	ASSERT_EQ(0, stat(PATH, &st));
+	EXPECT_EQ(inode, st.st_ino);
+
+	ASSERT_TRUE(write_conf("window = 2M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(2L << 20, file_size(PATH));
+	ASSERT_TRUE(write_conf("window = 2M\nwindow-user = daemon\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(1, owner_of(PATH));
+	/* A mistake changes nothing, whatever else the file says. */
+	ASSERT_TRUE(write_conf("window = 3M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(logged(self->log, CONF ":4: [window-a]: window: "));
+	EXPECT_EQ(2L << 20, file_size(PATH));
+	EXPECT_EQ(1, owner_of(PATH));
+	ASSERT_EQ(0, unlink(CONF));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(-1, file_size(PATH));
+}
+
+/* libvirt's user, where there is one; it may be installed later. */
+TEST_F(config, user_by_default)
+{
+	if (!tool_run("getent passwd libvirt-qemu qemu")->out[0]) {
+		ASSERT_TRUE(write_conf("window = 1M\n"));
+		ASSERT_TRUE(reload());
+		EXPECT_EQ(0, owner_of(PATH));
+		ASSERT_EQ(0, tool_run("cp -p /etc/passwd /run/passwd.keep &&"
+				      "echo 'qemu:x:64056:0::/:/bin/false' >>/etc/passwd")->status);
+		EXPECT_TRUE(reload());
+		EXPECT_EQ(64056, owner_of(PATH));
+		EXPECT_EQ(0, tool_run("echo 'libvirt-qemu:x:64055:0::/:/bin/false' >>/etc/passwd")->status);
+		EXPECT_TRUE(reload());
+		EXPECT_EQ(64055, owner_of(PATH));
+		EXPECT_TRUE(shows("\"owner\":\"libvirt-qemu\""));
+		ASSERT_EQ(0, tool_run("mv /run/passwd.keep /etc/passwd")->status);
+		/* A user that is no more has a number. */
+		EXPECT_TRUE(shows("\"owner\":\"64055\""));
+	} else {
+		SKIP(return, "this machine has such a user");
+	}
+}
+
+TEST_F(config, stays_while_a_hypervisor_has_it)
+{
+	const struct vgpu_window_header *header;
+	__le64 number;
+	int fd;
+
+	ASSERT_TRUE(write_conf("window = 1M\n"));
+	ASSERT_TRUE(reload());
+	fd = open(PATH, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	header = mmap(NULL, 1 << 20, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, header);
+	number = header->window;
+	/* The mapping is enough. */
+	close(fd);
+
+	ASSERT_TRUE(write_conf("window = 2M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(logged(self->log, "vgpu-window-66 stays until nobody uses it"));
+	sleep(2);
+	EXPECT_EQ(1L << 20, file_size(PATH));
+	EXPECT_EQ(number, header->window);
+	ASSERT_EQ(0, munmap((void *)header, 1 << 20));
+	EXPECT_TRUE(await_size(PATH, 2L << 20));
+
+	fd = open(PATH, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, unlink(CONF));
+	ASSERT_TRUE(reload());
+	sleep(2);
+	EXPECT_EQ(2L << 20, file_size(PATH));
+	close(fd);
+	EXPECT_TRUE(await_size(PATH, -1));
+	/* It said so once each time. */
+	EXPECT_EQ(0, tool_run("test $(tail -c +%ld " LOG " | grep -c 'stays until nobody') = 2",
+			      self->log + 1)->status);
+}
+
+TEST_F(config, changed_by_force)
+{
+	int fd;
+
+	ASSERT_TRUE(write_conf("window = 1M\n"));
+	ASSERT_TRUE(reload());
+	fd = open(PATH, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	ASSERT_TRUE(write_conf("window = 2M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(1L << 20, file_size(PATH));
+	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 66 --force")->status);
+	EXPECT_EQ(2L << 20, file_size(PATH));
+	close(fd);
+}
+
+TEST_F(config, made_by_hand)
+{
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 66 --size 1M")->status);
+	EXPECT_TRUE(shows("\"automatic\":false"));
+	/* What fits is used, what does not stays. */
+	ASSERT_TRUE(write_conf("window = 1M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_FALSE(logged(self->log, "by hand"));
+	ASSERT_TRUE(write_conf("window = 2M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(logged(self->log, "vgpu-window-66 was made by hand, and stays as it is"));
+	EXPECT_EQ(1L << 20, file_size(PATH));
+	ASSERT_EQ(0, unlink(CONF));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(1L << 20, file_size(PATH));
+	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 66")->status);
+	EXPECT_EQ(-1, file_size(PATH));
+}
+
+TEST_F(config, two_exports_of_one_guest)
+{
+	ASSERT_TRUE(write_conf("window = 1M\n"));
+	ASSERT_TRUE(write_file(OTHER_CONF, "[window-b]\npath = /dev/zero\nto = 68, 66\nwindow = 1M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_FALSE(logged(self->log, "another window"));
+	EXPECT_EQ(1L << 20, file_size("/dev/vgpu-window-68"));
+	/* One of them is enough. */
+	ASSERT_TRUE(write_conf(""));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(1L << 20, file_size(PATH));
+	/* The first one counts. */
+	ASSERT_TRUE(write_conf("window = 2M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(logged(self->log, OTHER_CONF ":4: [window-b]: guest 66:22586 has another window by [window-a] of " CONF));
+	EXPECT_EQ(2L << 20, file_size(PATH));
+	EXPECT_EQ(0, tool_run("vgpuctl list | grep '^window-b .* 68, 66$'")->status);
+	ASSERT_EQ(0, unlink(OTHER_CONF));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(-1, file_size("/dev/vgpu-window-68"));
+}
+
+/* Ends vgpud and starts it again. Return: forwarded devices are back. */
+static bool restart(void)
+{
+	uint64_t end = tool_now_ms() + 40000;
+	char link[64], node[64] = "";
+	int fd = -1;
+
+	if (!agent_signal(SIGKILL) || !agent_await_none("/vgpud", end))
+		return false;
+	agent_start();
+	while ((fd = agent_open(getenv("VGPU_NAME"))) < 0 && tool_now_ms() < end)
+		usleep(100000);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (fd < 0 || readlink(link, node, sizeof(node) - 1) < 0)
+		return false;
+	setenv("VGPU_FWD", node, 1);
+	close(fd);
+	return true;
+}
+
+/* What the hypervisor has mapped shows programs' memory again when vgpud is back. */
+TEST_F_TIMEOUT(config, agent_restarted, 120)
+{
+	static const char conf[] = "[window-a]\npath = /dev/null\nto = 1\nwindow = 1M\n";
+	const struct vgpu_window_header *header;
+	struct buffer buffer;
+	char *window, *memory;
+	__le64 number;
+	int fd, i;
+
+	ASSERT_TRUE(write_file(CONF, conf));
+	ASSERT_TRUE(reload());
+	fd = open(WINDOW_PATH, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	window = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, window);
+	close(fd);
+	header = (void *)window;
+	number = header->window;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(window_heard());
+		ASSERT_TRUE(buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+		memory = buffer_map(&buffer, buffer.fwd, PROT_READ | PROT_WRITE);
+		ASSERT_NE(NULL, memory);
+		EXPECT_NE(0, window_find(window, 1 << 20, &buffer)) TH_LOG("turn %d", i);
+		munmap(memory, buffer.size);
+		buffer_end(&buffer);
+		if (!i)
+			ASSERT_TRUE(restart());
+		EXPECT_EQ(number, header->window);
+	}
+	/* It knows that the window was its own. */
+	ASSERT_EQ(0, unlink(CONF));
+	ASSERT_TRUE(restart());
+	EXPECT_EQ(number, header->window);
+	EXPECT_EQ(1L << 20, file_size(WINDOW_PATH));
+	munmap(window, 1 << 20);
+	EXPECT_TRUE(await_size(WINDOW_PATH, -1));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "config.h"
+#include "export.h"
+#include "hostdev.h"
+#include "log.h"
+#include "loop.h"
+#include "wanted.h"
+#include "window.h"
+
+/* How often one that cannot be changed now is looked at again. */
+#define RETRY_MS	1000
+
+/**
+ * struct wanted - the window that a guest is to have
+ * @cid: the guest
+ * @port: the port by which it comes
+ * @terms: what it is to be like
+ * @name: the export that says so
+ * @origin: the file that this is in
+ * @seen: it still is (while files are read)
+ * @there: the guest has a window (while they are made)
+ */
+struct wanted {
+	LIST_ENTRY(wanted) node;
+	uint32_t cid;
+	uint32_t port;
+	struct export_window terms;
+	char name[32];
+	char *origin;
+	bool seen;
+	bool there;
+};
+
+static LIST_HEAD(, wanted) all_wanted = LIST_HEAD_INITIALIZER(all_wanted);
+
+static struct wanted *wanted_find(uint32_t cid, uint32_t port)
+{
+	struct wanted *wanted;
+
+	LIST_FOREACH(wanted, &all_wanted, node)
+		if (wanted->cid == cid && wanted->port == port)
+			return wanted;
+	return NULL;
+}
+
+static void wanted_free(struct wanted *wanted)
+{
+	LIST_REMOVE(wanted, node);
+	free(wanted->origin);
+	free(wanted);
+}
+
+const char *wanted_by(uint32_t cid, uint32_t port)
+{
+	struct wanted *wanted = wanted_find(cid, port ? port : settings.port);
+
+	return wanted ? wanted->origin : NULL;
+}
+
+/* --- what the files say --------------------------------------------------- */
+
+void wanted_begin(void)
+{
+	struct wanted *wanted;
+
+	LIST_FOREACH(wanted, &all_wanted, node)
+		wanted->seen = false;
+}
+
+static int wanted_set(uint32_t cid, uint32_t port, const struct export_spec *spec,
+		      const char *origin)
+{
+	struct wanted *wanted = wanted_find(cid, port);
+	char *copy;
+
+	if (wanted && wanted->seen) {
+		if (wanted->terms.size == spec->window.size &&
+		    !strcmp(wanted->terms.user, spec->window.user))
+			return 0;
+		log_error("%s:%u: [%s]: guest %u:%u has another window by [%s] of %s", origin,
+			  spec->window.line, spec->name, cid, port, wanted->name, wanted->origin);
+		return -EEXIST;
+	}
+	copy = strdup(origin);
+	if (!copy)
+		return -ENOMEM;
+	if (!wanted) {
+		wanted = calloc(1, sizeof(*wanted));
+		if (!wanted) {
+			free(copy);
+			return -ENOMEM;
+		}
+		wanted->cid = cid;
+		wanted->port = port;
+		LIST_INSERT_HEAD(&all_wanted, wanted, node);
+	}
+	free(wanted->origin);
+	wanted->origin = copy;
+	wanted->terms = spec->window;
+	memcpy(wanted->name, spec->name, sizeof(wanted->name));
+	wanted->seen = true;
+	return 0;
+}
+
+int wanted_add(const struct export_spec *spec, const char *origin)
+{
+	int ret = 0;
+	size_t i;
+
+	if (!spec->window.size)
+		return 0;
+	for (i = 0; !ret && i < spec->nr_guests; i++)
+		ret = wanted_set(spec->guests[i].cid, spec->guests[i].port, spec, origin);
+	return ret;
+}
+
+void wanted_keep(const char *origin)
+{
+	struct wanted *wanted;
+
+	LIST_FOREACH(wanted, &all_wanted, node)
+		if (!strcmp(wanted->origin, origin))
+			wanted->seen = true;
+}
+
+void wanted_end(void)
+{
+	struct wanted *wanted, *next;
+
+	for (wanted = LIST_FIRST(&all_wanted); wanted; wanted = next) {
+		next = LIST_NEXT(wanted, node);
+		if (!wanted->seen)
+			wanted_free(wanted);
+	}
+}
+
+/* --- windows -------------------------------------------------------------- */
+
+static bool wanted_fits(const struct wanted *wanted, const struct vgpu_host_window_stat *stat)
+{
+	uint32_t uid, gid;
+
+	return stat->out_bytes == wanted->terms.size &&
+	       !window_owner(wanted->terms.user, &uid, &gid) && uid == stat->out_uid;
+}
+
+/*
+ * A window that is there, and perhaps another one than is wanted. Returns whether it has
+ * to be looked at again. @again: what there is to say has been said.
+ */
+static bool wanted_check(struct wanted *wanted, const struct vgpu_host_window_stat *stat,
+			 bool again)
+{
+	bool automatic = stat->out_flags & VGPU_HOST_WINDOW_AUTOMATIC;
+	struct answer words;
+	int ret;
+
+	if (wanted)
+		wanted->there = true;
+	if (wanted ? wanted_fits(wanted, stat) : !automatic)
+		return false;
+	if (!automatic) {
+		if (!again)
+			log_warning("window %s was made by hand, and stays as it is: %s wants another one",
+				    stat->out_name, wanted->origin);
+		return false;
+	}
+	ret = stat->out_opens ? -EBUSY :
+	      window_destroy(stat->out_cid, stat->out_port, false, &words);
+	if (ret == -EBUSY && !again)
+		log_info("window %s stays until nobody uses it: %s", stat->out_name,
+			 wanted ? "then it is made anew" : "no file asks for it any more");
+	else if (ret && ret != -EBUSY)
+		log_error("window %s: %s", stat->out_name, words.text);
+	else if (!ret && !wanted)
+		log_info("window %s: no file asks for it any more", stat->out_name);
+	if (!ret && wanted)
+		wanted->there = false;
+	return ret == -EBUSY;
+}
+
+static void wanted_make(struct wanted *wanted, bool again)
+{
+	const struct window_spec spec = {
+		.cid = wanted->cid,
+		.port = wanted->port,
+		.size = wanted->terms.size,
+		.owner = wanted->terms.user,
+		.automatic = true,
+	};
+	struct answer words;
+	char path[48];
+
+	if (!window_create(&spec, path, &words))
+		log_info("window %s: %s asks for it", path, wanted->origin);
+	else if (!again)
+		log_error("%s:%u: [%s]: %s", wanted->origin, wanted->terms.line, wanted->name,
+			  words.text);
+}
+
+static void wanted_expired(struct timer *timer);
+static struct timer retry = { .expired = wanted_expired };
+
+static void wanted_run(bool again)
+{
+	struct vgpu_host_window_stat stat = { 0 };
+	struct wanted *wanted;
+	bool waits = false;
+
+	LIST_FOREACH(wanted, &all_wanted, node)
+		wanted->there = false;
+	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat))
+		waits |= wanted_check(wanted_find(stat.out_cid, stat.out_port), &stat, again);
+	LIST_FOREACH(wanted, &all_wanted, node)
+		if (!wanted->there)
+			wanted_make(wanted, again);
+	timer_cancel(&retry);
+	if (waits)
+		timer_set(&retry, RETRY_MS);
+}
+
+static void wanted_expired(struct timer *timer)
+{
+	(void)timer;
+	wanted_run(true);
+}
+
+void wanted_sync(void)
+{
+	wanted_run(false);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Windows that files of exports.d ask for.
+ *
+ * A window lasts longer than vgpud. One that was made by hand stays until it is taken
+ * away by hand. One that was made because a file asks for it is automatic: it goes when
+ * none asks any more, and is made anew when a file wants another one; but not while a
+ * hypervisor has it, whose guest would lose it. Which is which the host module knows.
+ */
+#ifndef VGPUD_WANTED_H
+#define VGPUD_WANTED_H
+
+#include <stdint.h>
+
+struct export_spec;
+
+/*
+ * Between begin and end, want and keep say what the files hold now. 0 or -EEXIST: a
+ * guest has another window by another export (which has been said); -ENOMEM.
+ */
+void wanted_begin(void);
+int wanted_add(const struct export_spec *spec, const char *origin);
+void wanted_keep(const char *origin);
+void wanted_end(void);
+
+/* Makes windows as they are wanted. */
+void wanted_sync(void);
+/* The file that asks for the window of a guest (port 0: ours), or NULL. */
+const char *wanted_by(uint32_t cid, uint32_t port);
+
+#endif /* VGPUD_WANTED_H */
