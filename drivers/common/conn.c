@@ -16,10 +16,13 @@
 #include <linux/errno.h>
 #include <linux/file.h>
 #include <linux/jiffies.h>
+#include <linux/module.h>
 #include <linux/net.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/vm_sockets.h>
 #include <net/sock.h>
@@ -37,6 +40,15 @@
  * linger when the module is gone; 1 is SINGLE_DEPTH_NESTING.)
  */
 #define CONN_LOCK_SUBCLASS	2
+/* How often others may have the processor while we look for bytes. */
+#define CONN_TURNS		4
+/* Whatever is set: others want the processor, too. */
+#define CONN_POLL_MAX_US	10000U
+
+static unsigned int poll_us = 500;
+module_param(poll_us, uint, 0644);
+MODULE_PARM_DESC(poll_us,
+		 "microseconds of a wait for the peer that are not slept, if the last wait was as short");
 
 static void conn_changed(struct sock *sk, bool readable, bool writable)
 {
@@ -163,6 +175,43 @@ static int conn_attach(struct vgpu_conn *conn, struct socket *sock, bool own)
 	return ret;
 }
 
+bool vgpu_conn_readable(struct vgpu_conn *conn)
+{
+	return READ_ONCE(conn->readable) || READ_ONCE(conn->down);
+}
+
+static u64 conn_poll_ns(void)
+{
+	return (u64)min(READ_ONCE(poll_us), CONN_POLL_MAX_US) * NSEC_PER_USEC;
+}
+
+/*
+ * Look for bytes, awake. Falling asleep, and being woken by an interrupt from another
+ * processor, takes longer than most calls. What brings the bytes may be a work item that
+ * needs this very processor, so it has its turns; anybody else ends the looking.
+ *
+ * Return: something may be received.
+ */
+static bool conn_look(struct vgpu_conn *conn, unsigned int state, u64 start)
+{
+	u64 end = start + conn_poll_ns();
+	unsigned int turns = 0;
+
+	do {
+		if (vgpu_conn_readable(conn))
+			return true;
+		if (signal_pending_state(state, current))
+			return false;
+		if (single_task_running())
+			cpu_relax();
+		else if (turns++ < CONN_TURNS)
+			yield();
+		else
+			return false;
+	} while (local_clock() < end);
+	return false;
+}
+
 /*
  * Sleep until *flag or conn->down.
  * @deadline: jiffies; @timed: it counts.
@@ -171,9 +220,12 @@ static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int stat
 			   unsigned long deadline, bool timed)
 {
 	wait_queue_head_t *head = flag == &conn->readable ? &conn->recv_wait : &conn->send_wait;
+	u64 start = local_clock();
 	DEFINE_WAIT(wait);
 	int ret = 0;
 
+	if (READ_ONCE(conn->soon) && flag == &conn->readable && conn_look(conn, state, start))
+		return 0;
 	for (;;) {
 		long left = MAX_SCHEDULE_TIMEOUT;
 
@@ -194,6 +246,9 @@ static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int stat
 		schedule_timeout(left);
 	}
 	finish_wait(head, &wait);
+	/* As long as this one, as long the next. */
+	if (flag == &conn->readable)
+		WRITE_ONCE(conn->soon, local_clock() - start < conn_poll_ns());
 	return ret;
 }
 
@@ -326,11 +381,6 @@ void vgpu_conn_exit(void)
 bool vgpu_conn_is_down(struct vgpu_conn *conn)
 {
 	return READ_ONCE(conn->down);
-}
-
-bool vgpu_conn_readable(struct vgpu_conn *conn)
-{
-	return READ_ONCE(conn->readable) || READ_ONCE(conn->down);
 }
 
 /*

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 
 #include "vgpu_diff.h"
@@ -64,6 +65,30 @@ DIFF_TEST_TWINS(sleeps_to_the_end)
 }
 
 /* A handler without SA_RESTART: each way in which drivers are interrupted. */
+static long own_ms(void)
+{
+	struct rusage usage;
+
+	MUST(!getrusage(RUSAGE_THREAD, &usage));
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+}
+
+/* Short calls have made it look for the reply without sleeping; a long one is slept. */
+DIFF_TEST(costs_nothing)
+{
+	struct vgpu_mock_sleep sleep = { .ms = 600, .mode = VGPU_MOCK_SLEEP_INTERRUPTIBLE };
+	int fd = open_device(O_RDWR);
+	long before;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		MUST(!ioctl(fd, VGPU_MOCK_IOC_NOOP));
+	before = own_ms();
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_SLEEP, &sleep));
+	LOG_CALL(own_ms() - before < 200);
+}
+
 DIFF_TEST_TWINS(interrupted)
 {
 	int fd = open_device(O_RDWR);
