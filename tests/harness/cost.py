@@ -15,9 +15,9 @@ import gl
 from bed import say
 from vm import VmDied
 
-ROUNDS = 5
-FRAMES = 40
-DISPATCHES = 40
+ROUNDS = 7
+FRAMES = 120
+DISPATCHES = 120
 # Of the time of as many ping-pongs as there are calls, bytes apart.
 BOUND = 1.3
 SIDES = ("real", "raw", "forwarded")
