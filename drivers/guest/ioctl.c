@@ -21,6 +21,7 @@
 #include "session.h"
 #include "sound.h"
 #include "video_queue.h"
+#include "window.h"
 
 /**
  * struct vgpu_ioctl - one ioctl under way
@@ -214,12 +215,15 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ioctl->xcall.buf = NULL;
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
 	ioctl->m.learned = &object->export->learned;
+	ioctl->m.live = vgpu_window_is_there(object->host);
 	vgpu_video_queue_begin(&ioctl->video, object, cmd, arg, compat);
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
 	if (!ret && compat)
 		ret = ioctl_reserve(ioctl);
 	if (!ret)
 		ret = ioctl_call(file, session, ioctl, cmd, compat);
+	if (!ret && ioctl->m.wants_live)
+		WRITE_ONCE(object->live, true);
 	if (!ret && object->drm)
 		vgpu_drm_ioctl_done(object, cmd, arg);
 	if (!ret)

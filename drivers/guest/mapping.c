@@ -383,6 +383,10 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	if (!cow)
 		range = vgpu_window_claim(object->host, vma->vm_end - vma->vm_start);
 	ret = mapping_call(mapping, object, vma, range);
+	if (!ret && !mapping->range && READ_ONCE(object->live)) {
+		vgpu_mapping_end(mapping, mapping->addr, vma->vm_end - vma->vm_start);
+		ret = -ENOMEM;
+	}
 	if (ret)
 		goto err_mapping;
 	vgpu_space_renew(mapping->space, mapping->pgoff, vma_pages(vma));

@@ -106,6 +106,8 @@ struct vgpu_marshal_held {
  * @fixups: to be sent
  * @data: to be sent
  * @learned: of the device, or NULL; for the caller to set after init
+ * @live: mappings show the device's memory itself; likewise
+ * @wants_live: it is of no use where they do not
  */
 struct vgpu_marshal {
 	u32 arg_kind;
@@ -122,6 +124,8 @@ struct vgpu_marshal {
 	struct vgpu_fixup *fixups;
 	u8 *data;
 	struct vgpu_schema_learned *learned;
+	bool live;
+	bool wants_live;
 
 	/* private: */
 	const struct vgpu_schema_ioctl *ioctl;

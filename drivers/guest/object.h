@@ -42,6 +42,7 @@ struct vgpu_space;
  * @flags: VGPU_OBJECT_*
  * @f_flags: of the host's file when it came
  * @size: of the host's inode
+ * @live: its mappings are of no use as copies
  * @file_lock: guards @file
  * @file: its file, without a reference, or NULL
  * @wait: pollers
@@ -69,6 +70,7 @@ struct vgpu_object {
 	u32 flags;
 	u32 f_flags;
 	u64 size;
+	bool live;
 
 	struct mutex file_lock;
 	struct file *file;

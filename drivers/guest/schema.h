@@ -142,6 +142,7 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_STRUCT,	/* a struct inside of this one, with fields of its own */
 	VGPU_FIELD_FD_IN,	/* an fd of the caller */
 	VGPU_FIELD_USERPTR,	/* memory that the device would keep: refused */
+	VGPU_FIELD_LIVE,	/* of no use where mapped memory is seen as a copy: refused there */
 	VGPU_FIELD_EVENT_IN,	/* an eventfd of the caller, to be signalled once */
 	VGPU_FIELD_TIME,	/* a point in time of CLOCK_MONOTONIC; 0: has been */
 	VGPU_FIELD_HIDE,	/* bits that the program does not get to see */
@@ -160,7 +161,8 @@ struct vgpu_schema_chain;
  * @dir: PTR: VGPU_IN, VGPU_OUT or VGPU_INOUT
  * @size: bytes of the place: 4 or 8; STRUCT: 1, as it may end before its end
  * @offset: of the place in its struct
- * @error: USERPTR: positive errno when the pointer is not null
+ * @error: USERPTR: positive errno when the pointer is not null; LIVE: where mappings
+ *	are copies; where they are not, no mapping of the file becomes one afterwards
  * @mask: HIDE: the bits; all of them: it becomes -1
  * @when: nothing is done otherwise
  * @count: PTR: number of elements; NONE: one
@@ -337,6 +339,7 @@ struct vgpu_schema {
 #define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
 #define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
 #define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)
+#define VGPU_LIVE(s, member)	VGPU_PLACE(VGPU_FIELD_LIVE, s, member)
 #define VGPU_EVENT_IN(s, member) VGPU_PLACE(VGPU_FIELD_EVENT_IN, s, member)
 #define VGPU_TIME(s, member)	VGPU_PLACE(VGPU_FIELD_TIME, s, member)
 #define VGPU_PLAIN_IF(s, member) VGPU_PLACE(VGPU_FIELD_PLAIN, s, member)

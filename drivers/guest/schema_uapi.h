@@ -327,4 +327,10 @@ struct vgpu_virtgpu_execbuffer {
 #define VGPU_VIRTGPU_DEBUG_NAME		4
 #define VGPU_VIRTGPU_DEBUG_NAME_LEN	64
 
+/* Capability sets of contexts other than virgl's, as newer headers name them. */
+#define VGPU_VIRTGPU_CAPSET_GFXSTREAM	3
+#define VGPU_VIRTGPU_CAPSET_VENUS	4
+#define VGPU_VIRTGPU_CAPSET_CROSS	5
+#define VGPU_VIRTGPU_CAPSET_DRM		6
+
 #endif /* VGPU_SCHEMA_UAPI_H */

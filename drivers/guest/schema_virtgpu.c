@@ -39,15 +39,28 @@ static const struct vgpu_schema_field create_blob[] = {
 	  .count = VGPU_FIELD(struct drm_virtgpu_resource_create_blob, cmd_size) },
 };
 
+/*
+ * All contexts but virgl's have a ring in mapped memory, into which the library writes
+ * commands, and where it waits for answers. In a copy it would wait for ever, or take
+ * old bytes for an answer. Without a context libraries say that there is no device.
+ */
+#define PARAM		struct drm_virtgpu_context_set_param
+#define PARAM_IS(n)	.when = VGPU_WHEN_EQUAL(PARAM, param, n)
+#define RING(capset) \
+	{ VGPU_LIVE(PARAM, value), .error = EINVAL, .when = VGPU_WHEN_EQUAL(PARAM, value, capset) }
+
 static const struct vgpu_schema_field context_param[] = {
-	{ VGPU_PTR(struct drm_virtgpu_context_set_param, value), .dir = VGPU_IN,
-	  .count = VGPU_CONST(VGPU_VIRTGPU_DEBUG_NAME_LEN),
-	  .when = VGPU_WHEN_EQUAL(struct drm_virtgpu_context_set_param, param,
-				  VGPU_VIRTGPU_DEBUG_NAME) },
+	{ VGPU_PTR(PARAM, value), .dir = VGPU_IN, .count = VGPU_CONST(VGPU_VIRTGPU_DEBUG_NAME_LEN),
+	  PARAM_IS(VGPU_VIRTGPU_DEBUG_NAME) },
+	{ VGPU_PLAIN_IF(PARAM, value), PARAM_IS(VIRTGPU_CONTEXT_PARAM_NUM_RINGS) },
+	{ VGPU_PLAIN_IF(PARAM, value), PARAM_IS(VIRTGPU_CONTEXT_PARAM_POLL_RINGS_MASK) },
+	RING(VGPU_VIRTGPU_CAPSET_GFXSTREAM),
+	RING(VGPU_VIRTGPU_CAPSET_VENUS),
+	RING(VGPU_VIRTGPU_CAPSET_CROSS),
+	RING(VGPU_VIRTGPU_CAPSET_DRM),
 };
 
-static const struct vgpu_schema_struct context_params =
-	VGPU_STRUCT(struct drm_virtgpu_context_set_param, context_param);
+static const struct vgpu_schema_struct context_params = VGPU_STRUCT(PARAM, context_param);
 
 static const struct vgpu_schema_field context_init[] = {
 	{ VGPU_PTR(struct drm_virtgpu_context_init, ctx_set_params), .dir = VGPU_IN,

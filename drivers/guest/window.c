@@ -57,6 +57,11 @@ static struct vgpu_window *window_get(struct vgpu_host *host)
 	return window;
 }
 
+bool vgpu_window_is_there(struct vgpu_host *host)
+{
+	return READ_ONCE(host->window);
+}
+
 /* --- ranges --------------------------------------------------------------- */
 
 /* First range that ends after @offset. */
@@ -459,7 +464,7 @@ void vgpu_window_abort(struct vgpu_host *host)
 
 	spin_lock(&host->lock);
 	window = host->window;
-	host->window = NULL;
+	WRITE_ONCE(host->window, NULL);
 	spin_unlock(&host->lock);
 	if (window)
 		window_end(window);
@@ -507,7 +512,7 @@ void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info 
 			continue;
 		window->provider = window_providers[i];
 		spin_lock(&host->lock);
-		host->window = window;
+		WRITE_ONCE(host->window, window);
 		spin_unlock(&host->lock);
 		return;
 	}

@@ -147,6 +147,9 @@ struct vgpu_window_range {
 	struct xarray good;
 };
 
+/* Whether new mappings of the host's devices are seen in a window, if it has room. */
+bool vgpu_window_is_there(struct vgpu_host *host);
+
 /**
  * vgpu_window_claim - a part of the host's window for a new mapping
  * @host: the host

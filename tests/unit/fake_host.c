@@ -293,6 +293,7 @@ static long ioctl_run(struct host *host, struct vgpu_marshal *m,
 	host->calls = 0;
 	vgpu_marshal_init(m, &host->limits, &user_fds, &user);
 	m->learned = learned;
+	m->live = host->live;
 	result = vgpu_marshal_ioctl(m, schema, cmd, arg, compat);
 	if (result)
 		return result;

@@ -15,6 +15,7 @@
 
 struct host {
 	struct vgpu_wire_limits limits;
+	bool live;			/* mappings are no copies */
 	/* of the last call: */
 	u32 fetches;			/* touched memory that did not come along */
 	u32 calls;

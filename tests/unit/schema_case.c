@@ -225,7 +225,7 @@ static bool build_when(struct schema_case *c, const struct frame *f,
 	u8 *p;
 
 	/* What is refused is no case: see test_schema_refuse. */
-	if (field->type == VGPU_FIELD_USERPTR)
+	if (field->type == VGPU_FIELD_USERPTR || field->type == VGPU_FIELD_LIVE)
 		return false;
 	if (when->ref.kind == VGPU_REF_NONE)
 		return true;

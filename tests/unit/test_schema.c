@@ -238,7 +238,8 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 			   "field %u: counted out", i);
 		tap_expect((field->type == VGPU_FIELD_HIDE) == !!field->mask &&
 			   (!field->mask || field->size == 4), "field %u: mask", i);
-		tap_expect((field->type == VGPU_FIELD_USERPTR) == !!field->error,
+		tap_expect((field->type == VGPU_FIELD_USERPTR || field->type == VGPU_FIELD_LIVE) ==
+			   !!field->error,
 			   "field %u: error", i);
 		ref_check(body, &field->count, i, "count");
 		ref_check(body, &field->times, i, "times");

@@ -2,7 +2,8 @@
 /*
  * Memory of the process that a device would keep: each way to hand it over is
  * refused with its errno before anything is sent, its neighbours are not, and
- * no reply says that it could be done.
+ * no reply says that it could be done. Likewise what needs more than copies of
+ * mapped memory, where there are but copies.
  */
 #include <stdio.h>
 
@@ -191,6 +192,55 @@ static void v4l2_memory32(void)
 	tap_subject("V4L2: memory of a 32-bit process");
 }
 
+/* Contexts with a ring in mapped memory. */
+static void virtgpu_rings(void)
+{
+	static const struct {
+		u64 param, value;
+		long copied;
+		const char *name;
+	} cases[] = {
+		{ VIRTGPU_CONTEXT_PARAM_CAPSET_ID, 1, 0, "virgl" },
+		{ VIRTGPU_CONTEXT_PARAM_CAPSET_ID, 2, 0, "virgl 2" },
+		{ VIRTGPU_CONTEXT_PARAM_CAPSET_ID, 3, -EINVAL, "gfxstream" },
+		{ VIRTGPU_CONTEXT_PARAM_CAPSET_ID, 4, -EINVAL, "venus" },
+		{ VIRTGPU_CONTEXT_PARAM_CAPSET_ID, 5, -EINVAL, "cross domain" },
+		{ VIRTGPU_CONTEXT_PARAM_CAPSET_ID, 6, -EINVAL, "drm" },
+		{ VIRTGPU_CONTEXT_PARAM_CAPSET_ID, 63, 0, "one that is not known" },
+		{ VIRTGPU_CONTEXT_PARAM_NUM_RINGS, 4, 0, "4 rings" },
+		{ VIRTGPU_CONTEXT_PARAM_POLL_RINGS_MASK, 4, 0, "polled rings" },
+	};
+	struct drm_virtgpu_context_init *init;
+	struct drm_virtgpu_context_set_param *params;
+	struct vgpu_marshal m;
+	long got;
+	u32 i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		long copied = cases[i / 2].copied;
+
+		start();
+		host.live = i & 1;
+		reached = 0;
+		init = user_alloc(sizeof(*init));
+		params = user_alloc(2 * sizeof(*params));
+		params[0].param = VIRTGPU_CONTEXT_PARAM_NUM_RINGS;
+		params[0].value = 1;
+		params[1].param = cases[i / 2].param;
+		params[1].value = cases[i / 2].value;
+		init->num_params = 2;
+		init->ctx_set_params = (uintptr_t)params;
+		got = host_ioctl_keep(&host, &m, &vgpu_schema_virtgpu,
+				      DRM_IOCTL_VIRTGPU_CONTEXT_INIT, (uintptr_t)init, false,
+				      driver, NULL);
+		tap_expect(got == (host.live ? 0 : copied), "%s: %ld", cases[i / 2].name, got);
+		tap_expect(reached == !got, "%s: reaches the driver", cases[i / 2].name);
+		tap_expect(m.wants_live == !!copied, "%s: of use as a copy", cases[i / 2].name);
+		vgpu_marshal_fini(&m);
+	}
+	tap_subject("virtio-gpu: rings in mapped memory");
+}
+
 int main(void)
 {
 	whole_ioctls();
@@ -199,5 +249,6 @@ int main(void)
 #endif
 	v4l2_memory();
 	v4l2_memory32();
+	virtgpu_rings();
 	return tap_done();
 }
