@@ -17,6 +17,8 @@ CIDS = {"guest": 3, "other": 4}
 INNER_MEMORY = 1536
 # Of each guest. Too large for where firmware has PCI memory uncached.
 WINDOW = "4G"
+# Virtio-gpus for which this machine draws, and what QEMU's has to have for that.
+DRAWING = {"3d": "", "venus": ",hostmem=4G,blob=on,venus=on"}
 _saying = threading.Lock()
 
 
@@ -31,16 +33,18 @@ class Bed:
     """The machines of one tier, with everything loaded."""
 
     def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None,
-                 parallel=True):
+                 parallel=True, window=False):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
         kernels: a payload.Kernels, which beds may share
         shell: "guest" or "host": that machine's console is the terminal
-        gpu: "none", "2d" or "3d": the virtio-gpu that the host's machine has
+        gpu: "none", "2d", "3d" (OpenGL) or "venus" (Vulkan, too): the virtio-gpu that the
+            host's machine has
         layer: name of a root with more programs, for all machines
         times: how often tests do the same at most; None: as often as they want to
         parallel: emulated processors do not take turns
+        window: both modules are in one kernel, and mappings go through a window
         """
         self.spec = spec
         self.shell = shell
@@ -49,7 +53,8 @@ class Bed:
         self.parallel = parallel
         self.kernels = kernels
         self.tier, _, kernels = spec.partition(":")
-        self.gpu = "3d" if self.tier == "suites" else gpu
+        self.gpu = {"suites": "3d", "vulkan": "venus"}.get(self.tier, gpu)
+        self.window = window or self.tier == "vulkan"
         guest, _, host = kernels.partition("/")
         self.guest_version = guest or "6.12"
         self.host_version = host or self.guest_version
@@ -67,8 +72,9 @@ class Bed:
     def _machine(self, name, version, vsock=None, shell=False, gpu="none"):
         kernel = self.kernels.get(version)
         extra = []
-        if gpu == "3d":
-            extra = ["-vga", "none", "-device", "virtio-gpu-gl-pci,xres=640,yres=480", "-display", "sdl,gl=on"]
+        if gpu in DRAWING:
+            extra = ["-vga", "none", "-device", f"virtio-gpu-gl-pci,xres=640,yres=480{DRAWING[gpu]}",
+                     "-display", "sdl,gl=on"]
         elif gpu == "2d":
             extra = ["-device", "virtio-gpu-pci"]
         debug = version == "debug"
@@ -81,7 +87,7 @@ class Bed:
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           args="vgpu.systemd" if self.tier == "system" else "",
                           accel=self._accelerator(kernel), extra=extra,
-                          virtual_display=gpu == "3d", memory=memory,
+                          virtual_display=gpu in DRAWING, memory=memory,
                           slow=4 if debug else 1, layer=layer, disks=disks)
         return self._started(machine)
 
@@ -119,6 +125,8 @@ class Bed:
                 self._wait(self.guest)
                 self.guest.must(SETUP + " devices", 60)
             self.take()
+            if self.window:
+                self.host.must(f"vgpuctl window create --to {self.cid} --size {WINDOW}")
         self.describe()
         took, computed = self.clock()
         say(f"# {self.spec}: ready in {took - start:.0f} s, {computed:.0f} s computing")

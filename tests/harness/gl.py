@@ -8,6 +8,9 @@ import re
 from vm import VmDied
 
 TOOLS = "/usr/lib/vgpu-test/tools"
+# Of the Vulkan drivers in a VM that of virtio-gpu, and OpenGL through it.
+VENUS = "VK_DRIVER_FILES=/usr/share/vulkan/icd.d/virtio_icd.json"
+ZINK = VENUS + " LIBGL_ALWAYS_SOFTWARE=1 MESA_LOADER_DRIVER_OVERRIDE=zink"
 
 
 def as_user(command):
@@ -32,8 +35,12 @@ def compute(node, dispatches):
     return f"{TOOLS}/compute {node} {dispatches}"
 
 
+def vulkan(node, dispatches):
+    return f"{VENUS} {TOOLS}/vulkan {node} {dispatches}"
+
+
 def dispatch_rate(lines):
-    """What compute says: dispatches a second, or None."""
+    """What compute and vulkan say: dispatches a second, or None."""
     found = re.search(r"all right: ([\d.]+) per second", "\n".join(lines))
     return float(found[1]) if found else None
 

@@ -21,7 +21,10 @@ class Suite:
     passed = ("pass",)      # what counts for the floor
     floor = 0               # so many pass directly
     exports = "gpu-"        # how the names of the exports begin that it uses
-    draws = False           # with OpenGL, which is virgl's on both sides
+    gpu = "3d"              # the virtio-gpu that the machine has
+    draws = False           # with OpenGL, which is the same renderer's on both sides:
+    renderer = "virgl"
+    environment = ""        # of programs that draw
 
     def __init__(self, name, floor=0):
         self.name = name
@@ -137,6 +140,20 @@ class Commands(Suite):
         return results
 
 
+class Venus(Commands):
+    """Programs that use Vulkan, which is Venus's, through a window."""
+
+    gpu = "venus"
+
+
+class Zink(Venus):
+    """Programs that use OpenGL through that."""
+
+    draws = True
+    renderer = "zink Vulkan 1.2(Virtio-GPU Venus"
+    environment = gl.ZINK
+
+
 class Lines(Suite):
     """One program of which each line that matches is the verdict of a test."""
 
@@ -245,6 +262,10 @@ def picture(test):
             f"{PIGLIT}/tests/spec/{test}.shader_test -auto -fbo -png && sha256sum *.png")
 
 
+# All that this project's programs print, but how many dispatches a second there were.
+UNTIMED = r"^\d+ dispatches, .* all right|^(?!\d+ dispatches).+"
+
+
 def test_name(file):
     return re.sub(r"^tests/spec/|\.shader_test$", "", file)
 
@@ -254,11 +275,12 @@ def digest(text):
 
 
 def plain(text):
-    """A program's output without what may differ: names of nodes, the PCI domain, memory
+    """A program's output without what may differ: names and numbers of nodes, the PCI domain, memory
     that is free, and the number of a mode, which differs as the one before is in use."""
     text = re.sub(r"(free aux. memory - total: )\d+ MB, largest block: \d+ MB", r"\1SOME", text)
     text = re.sub(r'("MODE_ID" \(atomic\): blob) = [1-9]\d*', r"\1 = N", text)
     text = re.sub(r"(/(?:card|renderD|video))\d+\b", r"\1N", text)
+    text = re.sub(r"((?:primaryMinor|renderMinor|pciDomain) +)= \d+", r"\1= N", text)
     return re.sub(r'"domain": \d+', '"domain": N', text)
 
 
@@ -340,7 +362,7 @@ WFLINFO = Commands("wflinfo", [
 PICTURES = Commands("pictures", [
     *((scene, f"cd $(mktemp -d) && {gl.TOOLS}/render $RENDER . {scene} && sha256sum <{scene}.png")
       for scene in ("cube", "textured", "blended", "fractal", "computed")),
-    ("compute", gl.compute("$RENDER", 30) + " | sed 's/ per second//; s/: [0-9.]*$//'")], floor=6, draws=True)
+    ("compute", gl.compute("$RENDER", 30))], keep=UNTIMED, floor=6, draws=True)
 # Frames with no time written in them.
 CAMERA = Camera("v4l2-ctl", [
     ("capture", "v4l2-ctl -d $VIDEO0 --stream-mmap=4 --stream-count=20"),
@@ -356,10 +378,19 @@ SOUND = Sound("alsabat", [
     ("other rate", "alsabat -P plughw:$SOUND,0 -C plughw:$SOUND,1 -r 44100 -f S16_LE -c 1 -n 16384 -F 440"),
 ], keep=r"PASS|FAIL|Return value is .*|Detected peak freq.*|Channel \d.*", floor=2)
 
+VULKANINFO = Venus("vulkaninfo", [
+    ("summary", f"{gl.VENUS} vulkaninfo --summary"), ("all", f"{gl.VENUS} vulkaninfo")], floor=2)
+VULKAN = Venus("vulkan", [
+    ("compute", gl.vulkan("$RENDER", 30))], keep=UNTIMED, floor=1)
+ZINK = Zink("zink", [
+    ("compute", f"{gl.ZINK} {gl.compute('$RENDER', 10)}"),
+    *((scene, f"cd $(mktemp -d) && {gl.ZINK} {gl.TOOLS}/render $RENDER . {scene} && sha256sum <{scene}.png")
+      for scene in ("cube", "textured"))], keep=UNTIMED, floor=3)
+
 SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, LIBDRM, WFLINFO, GLMARK,
-          *GLSL, *FEATURES, *API, DRAWN, CAMERA, VIDEO0, VIDEO1, SOUND]
-# Suites whose programs every test VM has, and that take seconds: `run` has a bed for them.
-SHORT = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO]
+          *GLSL, *FEATURES, *API, DRAWN, CAMERA, VIDEO0, VIDEO1, SOUND, VULKANINFO, VULKAN, ZINK]
+# Suites whose programs every test VM has, and that take seconds: `run` has beds for them.
+SHORT = {"suites": [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO], "vulkan": [VULKANINFO, VULKAN, ZINK]}
 # Over several suites: so many tests, and so many that pass directly.
 PIGLIT_SUITES = [suite.name for suite in (*GLSL, *FEATURES, *API)]
 PIGLIT_TESTS = 300

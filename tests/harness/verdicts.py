@@ -60,9 +60,11 @@ def run_side(suite, machine, side, deadline, only=None):
     run = runner(machine, side, deadline)
     wrong = []
     if suite.draws:
-        renderer = re.search(r"renderer: *(.*)", run("eglinfo.x86_64-linux-gnu -B -p gbm 2>&1", 60).text)
-        if not renderer or not renderer[1].startswith("virgl"):
-            wrong.append(f"{suite.name}: on the {side} device {renderer[1] if renderer else 'nothing'} draws, not virgl")
+        renderer = re.search(r"renderer: *(.*)",
+                             run(f"{suite.environment} eglinfo.x86_64-linux-gnu -B -p gbm 2>&1", 60).text)
+        if not renderer or not renderer[1].startswith(suite.renderer):
+            wrong.append(f"{suite.name}: on the {side} device {renderer[1] if renderer else 'nothing'} draws,"
+                         f" not {suite.renderer}")
     before = cost.counters(machine, suite.exports)["calls"], cost.counters(machine)["calls"]
     verdicts = suite.run(run, only)
     after = cost.counters(machine, suite.exports)["calls"], cost.counters(machine)["calls"]

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Vulkan through a window that is not there, comes, and goes: programs say that there
+# is no device, or end, in time. Host and guest are one machine, whose virtio-gpu has
+# Venus; the window that it has is there again at the end.
+# shellcheck disable=SC2016,SC2317	# expanded later; called by check
+set -u
+
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. ./lib.sh
+
+[ "${VGPU_TIER:-}" = vulkan ] || skip_all "no virtio-gpu with Venus"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+driver=VK_DRIVER_FILES=/usr/share/vulkan/icd.d/virtio_icd.json
+tools=/usr/lib/vgpu-test/tools
+
+# with SECONDS COMMAND: with the forwarded device, so long at most
+with() { timeout "$1" ../with-device forwarded "$driver $2" </dev/null 2>&1; }
+
+# Mappings of the device, by KIND: window or copy.
+mappings() {
+	for name in /sys/class/vgpu/*/name; do
+		if [ "$(cat "$name")" = gpu-render ]; then cat "${name%/name}/$1_mappings"; fi
+	done
+}
+
+# An error of its own, not of timeout, and not a signal.
+no_device() {
+	with 60 "$tools/vulkan \$RENDER" >"$dir/said"
+	status=$?
+	cat "$dir/said"
+	[ "$status" = 1 ] && grep 'none of 0 Vulkan devices is this node' "$dir/said"
+}
+
+no_vulkaninfo() {
+	with 60 "vulkaninfo --summary" >"$dir/said"
+	status=$?
+	cat "$dir/said"
+	[ "$status" != 124 ] && [ "$status" -lt 128 ] && ! grep deviceName "$dir/said"
+}
+
+# maps STATUS ARGUMENT...: venus_map ends so: with 0, EINVAL (22) or ENOMEM (12)
+maps() {
+	wanted=$1
+	shift
+	with 60 "$tools/venus_map \$RENDER $*"
+	status=$?
+	echo "exit status $status"
+	[ "$status" = "$wanted" ]
+}
+
+# Whatever it was that had no room: an error, in time.
+refused() {
+	with 60 "$tools/vulkan \$RENDER 10" >"$dir/said"
+	status=$?
+	cat "$dir/said"
+	echo "exit status $status"
+	[ "$status" = 1 ] && ! grep 'all right\|, not' "$dir/said"
+}
+
+computes() {
+	with 60 "$tools/vulkan \$RENDER 10" >"$dir/said" || { cat "$dir/said"; return 1; }
+	cat "$dir/said"
+	grep '^device: .*Venus' "$dir/said" && grep '^10 dispatches, .* all right' "$dir/said"
+}
+
+something_mapped() { [ "$(mappings window)" -gt 0 ]; }
+nothing_mapped() { [ "$(mappings window) $(mappings copy)" = "0 0" ]; }
+
+# A program is at work; the window goes, and with it what the program has mapped.
+goes() {
+	with 120 "exec $tools/vulkan \$RENDER 1000000" >"$dir/said" &
+	job=$!
+	await 40 something_mapped || return 1
+	busybox sleep 2
+	vgpuctl window destroy --to 1 --force || return 1
+	wait "$job"
+	status=$?
+	cat "$dir/said"
+	echo "exit status $status"
+	[ "$status" = 135 ]	# SIGBUS
+}
+
+echo "TAP version 13"
+check "with a window: results are right" computes
+check "with a window: mappings have room" maps 0 524288
+check "a program's mappings end with it" await 10 nothing_mapped
+check "destroy the window" vgpuctl window destroy --to 1
+check "without: no context" maps 22 65536
+check "without: no device for a program" no_device
+check "without: no device for vulkaninfo" no_vulkaninfo
+check "one with little room" vgpuctl window create --to 1 --size 512K
+check "in that: a mapping that has room" maps 0 65536
+check "in that: none that has not" maps 12 524288
+check "in that: no private one" maps 12 65536 private
+check "in that: no device for a program" refused
+check "in that: nothing is left" await 10 nothing_mapped
+vgpuctl window destroy --to 1
+check "a window again" vgpuctl window create --to 1 --size 4G
+check "and results are right" computes
+check "a window that goes ends its program" goes
+check "one more window" vgpuctl window create --to 1 --size 4G
+check "and results are right again" computes
+finish

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * venus_map NODE BYTES [private]: as Mesa's Venus begins on a virtio-gpu: a context, and
+ * so much memory of it mapped, shared or private, which is written and read.
+ *
+ * Exit status: 0, or the errno of the first step that failed, which is printed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <drm/virtgpu_drm.h>
+
+#define CAPSET_VENUS	4
+
+static void must(int failed, const char *step)
+{
+	int error = errno;
+
+	if (!failed)
+		return;
+	fprintf(stderr, "%s: %s\n", step, strerror(error));
+	exit(error);
+}
+
+int main(int argc, char **argv)
+{
+	struct drm_virtgpu_context_set_param param = {
+		.param = VIRTGPU_CONTEXT_PARAM_CAPSET_ID,
+		.value = CAPSET_VENUS,
+	};
+	struct drm_virtgpu_context_init init = {
+		.num_params = 1,
+		.ctx_set_params = (uintptr_t)&param,
+	};
+	struct drm_virtgpu_resource_create_blob blob = {
+		.blob_mem = VIRTGPU_BLOB_MEM_HOST3D,
+		.blob_flags = VIRTGPU_BLOB_FLAG_USE_MAPPABLE,
+	};
+	struct drm_virtgpu_map map = { 0 };
+	uint32_t *word;
+	size_t i;
+	int fd;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: venus_map NODE BYTES [private]\n");
+		return 2;
+	}
+	blob.size = strtoul(argv[2], NULL, 0);
+	fd = open(argv[1], O_RDWR);
+	must(fd < 0, argv[1]);
+	must(ioctl(fd, DRM_IOCTL_VIRTGPU_CONTEXT_INIT, &init), "context");
+	must(ioctl(fd, DRM_IOCTL_VIRTGPU_RESOURCE_CREATE_BLOB, &blob), "blob");
+	map.handle = blob.bo_handle;
+	must(ioctl(fd, DRM_IOCTL_VIRTGPU_MAP, &map), "offset");
+	word = mmap(NULL, blob.size, PROT_READ | PROT_WRITE, argc > 3 ? MAP_PRIVATE : MAP_SHARED,
+		    fd, map.offset);
+	must(word == MAP_FAILED, "mapping");
+	for (i = 0; i < blob.size / sizeof(*word); i++)
+		word[i] = i * 2654435761u;
+	for (i = 0; i < blob.size / sizeof(*word); i++) {
+		if (word[i] != (uint32_t)(i * 2654435761u)) {
+			fprintf(stderr, "word %zu is %08x\n", i, word[i]);
+			return EIO;
+		}
+	}
+	printf("%zu words\n", i);
+	return 0;
+}
