@@ -81,6 +81,9 @@ check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
 check-install: prepare ## install, dkms, uninstall in a throw-away Debian; README's commands
 	@$(harness)/install
 
+check-libvirt: prepare ## what the documents tell libvirt, judged by Debian's
+	@$(harness)/libvirt
+
 lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck
 	@$(harness)/lint
 
@@ -99,4 +102,4 @@ clean: ## remove what was built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check conformance check-all \
-	check-nested check-unit check-install lint bench shell-guest shell-host clean
+	check-nested check-unit check-install check-libvirt lint bench shell-guest shell-host clean
