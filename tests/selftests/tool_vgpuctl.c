@@ -43,6 +43,15 @@ TEST(wrong_arguments)
 	EXPECT_RUN(2, "NAME", "vgpuctl unexport");
 	EXPECT_RUN(2, "--force", "vgpuctl list --force");
 	EXPECT_RUN(2, "too many", "vgpuctl status now");
+	EXPECT_RUN(2, "qemu-args", "vgpuctl window");
+	EXPECT_RUN(2, "not open", "vgpuctl window open --to 3");
+	EXPECT_RUN(2, "needs --to", "vgpuctl window create --size 4G");
+	EXPECT_RUN(2, "needs --size", "vgpuctl window create --to 3");
+	EXPECT_RUN(2, "has no --force", "vgpuctl window create --to 3 --size 4G --force");
+	EXPECT_RUN(2, "has no --size", "vgpuctl window destroy --to 3 --size 4G");
+	EXPECT_RUN(2, "needs --to", "vgpuctl window qemu-args");
+	EXPECT_RUN(2, "has no --to", "vgpuctl window list --to 3");
+	EXPECT_RUN(2, "not 4X", "vgpuctl window create --to 3 --size 4X");
 }
 
 TEST(help_and_version)
@@ -98,6 +107,30 @@ TEST(export_and_unexport)
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-a");
 	EXPECT_RUN(5, "vgpuctl list", "vgpuctl unexport tool-a");
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "tool-a"));
+}
+
+TEST(windows)
+{
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	EXPECT_RUN(5, "window list", "vgpuctl window qemu-args --to 77");
+	EXPECT_RUN(2, "power of two", "vgpuctl window create --to 77 --size 3G");
+	EXPECT_RUN(2, "8 KiB to 1 TiB", "vgpuctl window create --to 77 --size 2T");
+	EXPECT_RUN(2, "8 KiB to 1 TiB", "vgpuctl window create --to 77 --size 4K");
+	EXPECT_RUN(0, "/dev/vgpu-window-77\n", "vgpuctl window create --to 77 --size 1T --owner daemon");
+	EXPECT_RUN(0, "/dev/vgpu-window-77-9\n", "vgpuctl window create --to 77:9 --size 8192");
+	EXPECT_RUN(0, "-object memory-backend-file,id=window,mem-path=/dev/vgpu-window-77,size=1T,share=on "
+		   "-device ivshmem-plain,memdev=window\n", "vgpuctl window qemu-args --to 77");
+	EXPECT_RUN(0, "mem-path=/dev/vgpu-window-77-9,size=8K,", "vgpuctl window qemu-args --to 77:9");
+	EXPECT_RUN(0, "", "vgpuctl window list | "
+		   "grep -x '/dev/vgpu-window-77  *77:22586  *1T  *daemon  *by hand  *0  *0 of 0  *0'");
+	EXPECT_RUN(0, "\"path\":\"/dev/vgpu-window-77-9\"", "vgpuctl window list --json");
+	/* Everybody may look. */
+	EXPECT_RUN(0, "/dev/vgpu-window-77", "su -s /bin/sh nobody -c 'vgpuctl window list'");
+	EXPECT_RUN(4, "only root", "su -s /bin/sh nobody -c 'vgpuctl window destroy --to 77'");
+	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77");
+	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77:9");
+	EXPECT_RUN(5, "no window", "vgpuctl window destroy --to 77");
 }
 
 TEST(only_root_changes)

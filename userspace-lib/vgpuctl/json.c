@@ -36,6 +36,13 @@ static struct json_object *put_element(struct json_object *array)
 	return object;
 }
 
+static void print_json(struct json_object *object)
+{
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}
+
 static void put_exports(struct json_object *to, const struct vgpu_host_info *host)
 {
 	struct json_object *array = put_array(to, "exports"), *object, *grants;
@@ -137,6 +144,14 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 	}
 }
 
+void print_windows_json(const struct vgpu_host_info *host)
+{
+	struct json_object *object = json_object_new_object();
+
+	put_windows(object, host);
+	print_json(object);
+}
+
 static struct json_object *host_json(const struct vgpu_host_info *host, bool status)
 {
 	struct json_object *object;
@@ -195,7 +210,5 @@ void print_machine_json(const struct machine *machine, bool status)
 
 	json_object_object_add(object, "host", host_json(machine->host, status));
 	json_object_object_add(object, "guest", guest_json(machine, status));
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
+	print_json(object);
 }

@@ -2,6 +2,7 @@
 /* vgpuctl: see and say what a host exports; see what a guest has. */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,8 @@ struct options {
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
        OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_HELP, OPT_VERSION };
 
+#define ALLOW(option) (1U << (option))
+
 static const struct option long_options[] = {
 	{ "to", required_argument, NULL, OPT_TO },
 	{ "name", required_argument, NULL, OPT_NAME },
@@ -61,6 +64,8 @@ static void usage(FILE *to)
 	      "       vgpuctl unexport NAME [--to CID[:PORT]] [--force]\n"
 	      "       vgpuctl window create --to CID[:PORT] --size SIZE [--owner USER]\n"
 	      "       vgpuctl window destroy --to CID[:PORT] [--force]\n"
+	      "       vgpuctl window list [--json]\n"
+	      "       vgpuctl window qemu-args --to CID[:PORT]\n"
 	      "       vgpuctl list [--json]\n"
 	      "       vgpuctl status [--json]\n"
 	      "       vgpuctl --help | --version\n"
@@ -269,25 +274,82 @@ static int window_create(struct vgpu_agent *agent, const struct vgpu_window_requ
 	return 0;
 }
 
-static int cmd_window(const char *verb, const struct options *options)
+/* As window_create(). */
+static int window_destroy(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+			  bool force)
+{
+	int ret = vgpu_agent_window_destroy(agent, request->cid, request->port, force);
+
+	return ret ? agent_failed(agent, ret) : 0;
+}
+
+/* All windows (cid 0), or how QEMU is told of one. */
+static int window_show(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+		       bool json)
+{
+	struct vgpu_host_info *host;
+	int ret = vgpu_agent_status(agent, &host);
+
+	if (ret)
+		return agent_failed(agent, ret);
+	if (!request->cid && json) {
+		print_windows_json(host);
+	} else if (!request->cid) {
+		print_windows(host);
+	} else if (!print_qemu_args(host, request->cid, request->port)) {
+		fprintf(stderr, "vgpuctl: guest %" PRIu32 " has no window: 'vgpuctl window list' shows them\n",
+			request->cid);
+		ret = EXIT_NOT_FOUND;
+	}
+	vgpu_host_info_free(host);
+	return ret;
+}
+
+enum window_verb { WINDOW_CREATE, WINDOW_DESTROY, WINDOW_LIST, WINDOW_QEMU_ARGS };
+
+static const struct {
+	const char *name;
+	unsigned int options;
+	unsigned int needed;
+} window_verbs[] = {
+	[WINDOW_CREATE] = { "create", ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER),
+			    ALLOW(OPT_TO) | ALLOW(OPT_SIZE) },
+	[WINDOW_DESTROY] = { "destroy", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO) },
+	[WINDOW_LIST] = { "list", ALLOW(OPT_JSON), 0 },
+	[WINDOW_QEMU_ARGS] = { "qemu-args", ALLOW(OPT_TO), ALLOW(OPT_TO) },
+};
+
+/* A usage error that names one of these options. */
+static int window_option_error(const char *verb, const char *how, unsigned int which)
+{
+	const struct option *option;
+
+	for (option = long_options; !(which & ALLOW(option->val)); option++)
+		;
+	fprintf(stderr, "vgpuctl: window %s %s --%s (vgpuctl --help)\n", verb, how, option->name);
+	return EXIT_USAGE;
+}
+
+static int cmd_window(const char *name, const struct options *options)
 {
 	struct vgpu_window_request request = { .owner = options->owner };
-	bool create = !strcmp(verb, "create");
+	unsigned int given = options->given & ~ALLOW(OPT_SOCKET);
+	const size_t nr = sizeof(window_verbs) / sizeof(window_verbs[0]);
 	struct vgpu_agent *agent;
+	size_t verb = 0;
 	int ret;
 
-	if (!create && strcmp(verb, "destroy"))
-		return usage_error("a window can be created and destroyed, not ", verb);
-	if (!options->to)
-		return usage_error("window needs --to CID", "");
-	if (!parse_guest(options->to, &request.cid, &request.port))
+	while (verb < nr && strcmp(window_verbs[verb].name, name))
+		verb++;
+	if (verb == nr)
+		return usage_error("windows are for create, destroy, list and qemu-args, not ", name);
+	if (given & ~window_verbs[verb].options)
+		return window_option_error(name, "has no", given & ~window_verbs[verb].options);
+	if (window_verbs[verb].needed & ~given)
+		return window_option_error(name, "needs", window_verbs[verb].needed & ~given);
+	if (options->to && !parse_guest(options->to, &request.cid, &request.port))
 		return bad_guest(options->to);
-	if (create ? options->force : options->size || options->owner)
-		return usage_error(create ? "window create has no --force" :
-				   "window destroy has neither --size nor --owner", "");
-	if (create && !options->size)
-		return usage_error("window create needs --size", "");
-	if (create) {
+	if (options->size) {
 		request.size = parse_size(options->size);
 		if (!request.size)
 			return usage_error("a size is a number, perhaps with K, M, G or T: not ",
@@ -296,13 +358,12 @@ static int cmd_window(const char *verb, const struct options *options)
 	ret = open_agent(options, &agent);
 	if (ret)
 		return ret;
-	if (create) {
+	if (verb == WINDOW_CREATE)
 		ret = window_create(agent, &request);
-	} else {
-		ret = vgpu_agent_window_destroy(agent, request.cid, request.port, options->force);
-		if (ret)
-			ret = agent_failed(agent, ret);
-	}
+	else if (verb == WINDOW_DESTROY)
+		ret = window_destroy(agent, &request, options->force);
+	else
+		ret = window_show(agent, &request, options->json);
 	vgpu_agent_close(agent);
 	return ret;
 }
@@ -352,8 +413,6 @@ static int cmd_status(const char *unused, const struct options *options)
 	return cmd_show(options, true);
 }
 
-#define ALLOW(option) (1U << (option))
-
 static const struct command {
 	const char *name;
 	const char *operand;		/* NULL: none */
@@ -364,8 +423,9 @@ static const struct command {
 	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
 	  ALLOW(OPT_READ_ONLY), cmd_export },
 	{ "unexport", "the NAME of an export", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), cmd_unexport },
-	{ "window", "the verb create or destroy",
-	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE), cmd_window },
+	{ "window", "a verb: create, destroy, list or qemu-args",
+	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) | ALLOW(OPT_JSON),
+	  cmd_window },
 	{ "list", NULL, ALLOW(OPT_JSON), cmd_list },
 	{ "status", NULL, ALLOW(OPT_JSON), cmd_status },
 };

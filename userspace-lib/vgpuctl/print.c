@@ -89,6 +89,76 @@ static void print_window(const struct vgpu_window_status *window)
 	       window->dummies, window->failures, window->timeouts);
 }
 
+/* As QEMU and vgpuctl take it. */
+static void size_words(uint64_t size, char words[24])
+{
+	static const char units[] = "\0KMGT";
+	size_t i;
+
+	for (i = 0; i < 4 && size && !(size & 1023); i++)
+		size >>= 10;
+	snprintf(words, 24, "%" PRIu64 "%.1s", size, units + i);
+}
+
+static const struct vgpu_guest_info *guest_of(const struct vgpu_host_info *host,
+					      const struct vgpu_window_status *window)
+{
+	size_t i;
+
+	for (i = 0; i < host->nr_guests; i++)
+		if (host->guests[i].cid == window->cid && host->guests[i].port == window->port)
+			return &host->guests[i];
+	return NULL;
+}
+
+static void print_window_line(const struct vgpu_host_info *host,
+			      const struct vgpu_window_status *window)
+{
+	const struct vgpu_guest_info *guest = guest_of(host, window);
+	char name[24], size[24], mappings[48];
+
+	snprintf(name, sizeof(name), "%" PRIu32 ":%" PRIu32, window->cid, window->port);
+	size_words(window->size, size);
+	/* Those that are not in it go by copy. */
+	snprintf(mappings, sizeof(mappings), "%" PRIu64 " of %" PRIu64, window->bindings,
+		 guest && guest->connected ? guest->counters.mappings : 0);
+	printf("%-24s %-14s %-6s %-14s %-14s %-7" PRIu64 " %-12s %" PRIu64 "\n", window->path,
+	       name, size, window->owner, window->automatic ? "automatically" : "by hand",
+	       window->opens, mappings, window->bound_bytes);
+}
+
+void print_windows(const struct vgpu_host_info *host)
+{
+	size_t i;
+
+	if (!host->nr_windows) {
+		puts("no guest has a window (vgpuctl window create --to CID --size SIZE)");
+		return;
+	}
+	printf("%-24s %-14s %-6s %-14s %-14s %-7s %-12s %s\n", "WINDOW", "GUEST", "SIZE", "OWNER",
+	       "MADE", "OPENED", "MAPPINGS", "BYTES");
+	for (i = 0; i < host->nr_windows; i++)
+		print_window_line(host, &host->windows[i]);
+}
+
+bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t port)
+{
+	const struct vgpu_window_status *window;
+	char size[24];
+	size_t i;
+
+	for (i = 0; i < host->nr_windows; i++) {
+		window = &host->windows[i];
+		if (window->cid != cid || window->port != (port ? port : host->port))
+			continue;
+		size_words(window->size, size);
+		printf("-object memory-backend-file,id=window,mem-path=%s,size=%s,share=on -device ivshmem-plain,memdev=window\n",
+		       window->path, size);
+		return true;
+	}
+	return false;
+}
+
 static void print_host(const struct vgpu_host_info *host, bool status)
 {
 	size_t i;
