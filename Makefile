@@ -81,8 +81,9 @@ check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
 check-install: prepare ## install, dkms, uninstall in a throw-away Debian; README's commands
 	@$(harness)/install
 
-check-libvirt: prepare ## what the documents tell libvirt, judged by Debian's
+check-libvirt: prepare ## what the documents tell libvirt, judged by Debian's; a guest that it runs
 	@$(harness)/libvirt
+	@$(run) --bed libvirt:6.12
 
 lint: prepare ## W=1 and sparse for all kernels, checkpatch, shellcheck
 	@$(harness)/lint

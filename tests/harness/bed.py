@@ -19,6 +19,8 @@ INNER_MEMORY = 1536
 WINDOW = "4G"
 # Virtio-gpus for which this machine draws, and what QEMU's has to have for that.
 DRAWING = {"3d": "", "venus": ",hostmem=4G,blob=on,venus=on"}
+# What a tier's machine is told on the kernel's command line.
+ARGS = {"system": "vgpu.systemd", "libvirt": "lsm=capability,apparmor"}
 _saying = threading.Lock()
 
 
@@ -84,8 +86,10 @@ class Bed:
             extra += inner_ports(CIDS)
             disks = inner_disks(self.kernels.get(self.guest_version))
             memory, layer = memory + INNER_MEMORY, "qemu"
+        elif self.tier == "libvirt":
+            memory, layer = memory + INNER_MEMORY, "libvirt"
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
-                          args="vgpu.systemd" if self.tier == "system" else "",
+                          args=ARGS.get(self.tier, ""),
                           accel=self._accelerator(kernel), extra=extra,
                           virtual_display=gpu in DRAWING, memory=memory,
                           slow=4 if debug else 1, layer=layer, disks=disks)
@@ -93,7 +97,7 @@ class Bed:
 
     def _accelerator(self, kernel):
         # What emulation offers a nested machine is always the same.
-        if self.tier == "nested":
+        if self.tier in ("nested", "libvirt"):
             return TCG_PARALLEL if self.parallel else TCG
         return accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel)
 
@@ -133,7 +137,7 @@ class Bed:
 
     def forwards(self):
         """Whether everything is loaded before the tests start."""
-        return self.tier not in ("native", "system")
+        return self.tier not in ("native", "system", "libvirt")
 
     def boot(self):
         """Starts the machines, with nothing of ours loaded in them."""

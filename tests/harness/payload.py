@@ -58,7 +58,8 @@ def make(kernel, rundir, out):
             shutil.copy(os.path.join(HERE, "guest", name),
                         os.path.join(stage, "usr/lib/vgpu-test", name))
 
-    shutil.copy(os.path.join(TOP, "README.md"), os.path.join(stage, "usr/lib/vgpu-test"))
+    for name in ("README.md", "Documentation/window.rst"):
+        shutil.copy(os.path.join(TOP, name), os.path.join(stage, "usr/lib/vgpu-test"))
 
     # Modules: the image's own, seen through a link, and what was built as updates; the
     # indexes that depmod makes of both travel along.
