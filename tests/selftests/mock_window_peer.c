@@ -62,7 +62,8 @@ FIXTURE_TEARDOWN(peer)
 
 static unsigned long find(const char *window, const struct buffer *buffer)
 {
-	return window_find(window, WINDOW_SIZE, buffer);
+	buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 4711, 0);
+	return window_find(window, WINDOW_SIZE, buffer->size, 4711);
 }
 
 /* No page but the header has anything in it. */

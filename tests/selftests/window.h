@@ -171,15 +171,13 @@ static inline bool window_await(const char *name, long value)
 	return false;
 }
 
-/* Where the buffer is in the window, by the pattern that it holds; 0: nowhere. */
-static inline unsigned long window_find(const char *window, size_t size,
-					const struct buffer *buffer)
+/* Where the pattern of that seed is in the window; 0: nowhere. */
+static inline unsigned long window_find(const char *window, size_t size, size_t len, __u32 seed)
 {
 	unsigned long at;
 
-	buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 4711, 0);
-	for (at = PAGE; at + buffer->size <= size; at += PAGE)
-		if (memory_is(window + at, buffer->size, 4711))
+	for (at = PAGE; at + len <= size; at += PAGE)
+		if (memory_is(window + at, len, seed))
 			return at;
 	return 0;
 }
