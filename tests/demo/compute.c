@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * compute: a GLES compute shader on a DRM node, whose results are checked.
+ * compute: a GLES compute shader on a DRM node (gles.h), whose results are checked.
  *
  *	compute NODE [DISPATCHES]
  *

@@ -2,6 +2,7 @@
 #include <err.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include <EGL/egl.h>
@@ -9,6 +10,19 @@
 #include <gbm.h>
 
 #include "gles.h"
+
+static EGLDisplay node_display(const char *node)
+{
+	int fd = open(node, O_RDWR | O_CLOEXEC);
+	struct gbm_device *gbm;
+
+	if (fd < 0)
+		err(1, "%s", node);
+	gbm = gbm_create_device(fd);
+	if (!gbm)
+		errx(1, "%s: GBM makes no device of it", node);
+	return eglGetPlatformDisplay(EGL_PLATFORM_GBM_KHR, gbm, NULL);
+}
 
 void gles_open(const char *node)
 {
@@ -18,19 +32,16 @@ void gles_open(const char *node)
 	static const EGLint context_wants[] = {
 		EGL_CONTEXT_MAJOR_VERSION, 3, EGL_CONTEXT_MINOR_VERSION, 1, EGL_NONE,
 	};
-	int fd = open(node, O_RDWR | O_CLOEXEC);
-	struct gbm_device *gbm;
 	EGLDisplay display;
 	EGLContext context;
 	EGLConfig config;
 	EGLint count;
 
-	if (fd < 0)
-		err(1, "%s", node);
-	gbm = gbm_create_device(fd);
-	if (!gbm)
-		errx(1, "%s: GBM makes no device of it", node);
-	display = eglGetPlatformDisplay(EGL_PLATFORM_GBM_KHR, gbm, NULL);
+	if (strcmp(node, "any"))
+		display = node_display(node);
+	else
+		display = eglGetPlatformDisplay(EGL_PLATFORM_SURFACELESS_MESA,
+						(void *)EGL_DEFAULT_DISPLAY, NULL);
 	if (display == EGL_NO_DISPLAY || !eglInitialize(display, NULL, NULL))
 		errx(1, "%s: no EGL display", node);
 	if (!eglBindAPI(EGL_OPENGL_ES_API) ||

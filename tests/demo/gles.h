@@ -10,7 +10,8 @@
 
 /**
  * gles_open - make a context on a node current
- * @node: /dev/dri/renderDN or cardN
+ * @node: /dev/dri/renderDN or cardN; "any": whatever the library takes, as its
+ *	environment says
  *
  * Prints the renderer. The context lives as long as the program.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * render: draws scenes off-screen on a DRM node, each to a PNG file.
+ * render: draws scenes off-screen on a DRM node (gles.h), each to a PNG file.
  *
  *	render NODE DIRECTORY [SCENE...]
  *

@@ -60,8 +60,7 @@ def run_side(suite, machine, side, deadline, only=None):
     run = runner(machine, side, deadline)
     wrong = []
     if suite.draws:
-        renderer = re.search(r"renderer: *(.*)",
-                             run(f"{suite.environment} eglinfo.x86_64-linux-gnu -B -p gbm 2>&1", 60).text)
+        renderer = re.search(r"renderer: *(.*)", run(suite.says_renderer + " 2>&1", 60).text)
         if not renderer or not renderer[1].startswith(suite.renderer):
             wrong.append(f"{suite.name}: on the {side} device {renderer[1] if renderer else 'nothing'} draws,"
                          f" not {suite.renderer}")

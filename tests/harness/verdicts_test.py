@@ -138,6 +138,8 @@ class Used(unittest.TestCase):
         machine = Machine({"real": 0, "forwarded": 7})
         machine.renderer = "llvmpipe (LLVM 19)"
         self.assertEqual(len(wrong_of(machine, draws=True)), 2)
+        # That it is looked at, where it is another one.
+        self.assertTrue(all(suite.draws for suite in suites.SUITES if suite.renderer != suites.Suite.renderer))
 
     def test_time(self):
         machine = Machine({"real": 0, "forwarded": 7})
