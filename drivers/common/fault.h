@@ -49,7 +49,8 @@ static inline vm_fault_t vgpu_insert_pfn_cached(struct vm_area_struct *vma, unsi
 	unsigned int flags = memalloc_noreclaim_save();
 	vm_fault_t ret;
 
-	if (vma->vm_flags & VM_MIXEDMAP) {
+	if ((vma->vm_flags & VM_MIXEDMAP) && pfn_valid(pfn)) {
+		/* Writable when it is written to: the kernel wants no protection of ours. */
 		ret = vgpu_insert_mixed(vma, addr, pfn);
 	} else {
 		prot = __pgprot((pgprot_val(prot) & ~_PAGE_CACHE_MASK) |

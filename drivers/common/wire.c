@@ -142,9 +142,11 @@ static int check_window(const void *msg, size_t len, const struct vgpu_wire_limi
 {
 	const struct vgpu_window_info *m = msg;
 	u64 size = le64_to_cpu(m->size);
+	u32 flags = le32_to_cpu(m->flags);
 
 	/* Header and one page, at least. */
-	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window ||
+	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window || m->reserved ||
+	    (flags & ~VGPU_WINDOW_DRAIN) || (flags && !size) ||
 	    (size && (size < 2 * VGPU_PAGE_SIZE || !page_range_ok(0, size))))
 		return -EPROTO;
 	return 0;
@@ -224,7 +226,7 @@ static const struct msg_rule msg_rules[] = {
 	[VGPU_MSG_PONG]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
 	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), false, SEQ_NONE, check_event },
 	[VGPU_MSG_WINDOW]	 = { SIZE(window_info), false, SEQ_NONE, check_window },
-	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
+	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), false, SEQ_COUNTED, check_window_part },
 	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
 	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
 

@@ -247,6 +247,15 @@ static int call_check_mmap(const struct vgpu_args_mmap *args,
 	return 0;
 }
 
+static bool call_bind_ok(const struct vgpu_args_bind *args)
+{
+	u64 len = le64_to_cpu(args->len);
+
+	return page_range_ok(le64_to_cpu(args->addr), len) && args->window &&
+		args->window_offset && page_range_ok(le64_to_cpu(args->window_offset), len) &&
+		raw_ok(args->reserved, ARRAY_SIZE(args->reserved));
+}
+
 static int call_check_write_pages(const struct vgpu_call_view *view)
 {
 	u32 len = le32_to_cpu(view->segs[0].len);
@@ -267,6 +276,8 @@ static u64 call_feature(u16 op)
 	case VGPU_OP_READ_PAGES:
 	case VGPU_OP_WRITE_PAGES:
 		return VGPU_FEATURE_COPY_MMAP;
+	case VGPU_OP_BIND:
+		return VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW;
 	default:
 		return 0;
 	}
@@ -280,7 +291,8 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 	const __le64 *raw = call->args.raw;
 	const u32 nr_raw = ARRAY_SIZE(call->args.raw);
 	u16 op = le16_to_cpu(call->op);
-	bool object = op != VGPU_OP_OPEN && op != VGPU_OP_READ_PAGES && op != VGPU_OP_WRITE_PAGES;
+	bool object = op != VGPU_OP_OPEN && op != VGPU_OP_READ_PAGES && op != VGPU_OP_WRITE_PAGES &&
+		      op != VGPU_OP_BIND;
 
 	if (object != !!call->object || (op != VGPU_OP_IOCTL && nr_fixups))
 		return -EPROTO;
@@ -310,6 +322,8 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 			raw_ok(raw + 1, nr_raw - 1) ? 0 : -EPROTO;
 	case VGPU_OP_MMAP:
 		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap, limits);
+	case VGPU_OP_BIND:
+		return !nr_segs && call_bind_ok(&call->args.bind) ? 0 : -EPROTO;
 	case VGPU_OP_READ_PAGES:
 		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
 			raw_ok(raw + 2, nr_raw - 2) &&

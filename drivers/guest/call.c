@@ -194,7 +194,8 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	struct vgpu_lane *lane;
 	int ret;
 
-	lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM);
+	lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM,
+			     xcall->flags & VGPU_XCALL_LANE_SOON ? CALL_FAULT_TIMEOUT_MS : 0);
 	if (IS_ERR(lane))
 		return PTR_ERR(lane);
 	trace_vgpu_call_start(session, xcall);
@@ -230,7 +231,8 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
  *
  * Context: process, no locks but for what &enum vgpu_op says about class mm.
  * Return: 0 (a reply is there), -ENODEV (host or shadow lost), -EINTR (killed),
- * -ENOMEM, -E2BIG (longer than the host allows). None of them is the driver's.
+ * -ENOMEM, -E2BIG (longer than the host allows), -ETIMEDOUT (where the flags bound it).
+ * None of them is the driver's.
  */
 int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 {

@@ -27,6 +27,8 @@ struct vgpu_stats;
 
 /* Made by a page fault: it ends with -ETIMEDOUT if no reply comes for seconds. */
 #define VGPU_XCALL_FAULT	BIT(3)
+/* And if no lane is free for seconds. */
+#define VGPU_XCALL_LANE_SOON	BIT(4)
 
 #define VGPU_XCALL_INLINE	256
 

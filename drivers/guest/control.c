@@ -175,6 +175,7 @@ void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len
 {
 	struct control_msg *msg = control_alloc(VGPU_MSG_UNBIND, sizeof(msg->part));
 
+	msg->sequenced = true;
 	msg->part.window = cpu_to_le64(window);
 	msg->part.offset = cpu_to_le64(offset);
 	msg->part.len = cpu_to_le64(len);

@@ -9,6 +9,7 @@
 #include "event.h"
 #include "export.h"
 #include "host.h"
+#include "move.h"
 #include "object.h"
 #include "reclaim.h"
 #include "session.h"
@@ -147,6 +148,9 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	hash_init(host->events);
 	INIT_LIST_HEAD(&host->exports);
 	INIT_LIST_HEAD(&host->parents);
+	INIT_LIST_HEAD(&host->mappings);
+	init_waitqueue_head(&host->move_wait);
+	INIT_DELAYED_WORK(&host->move_work, vgpu_move_work);
 	vgpu_space_set_init(&host->spaces);
 
 	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);
@@ -287,6 +291,7 @@ void vgpu_host_abort(struct vgpu_host *host)
 	vgpu_session_abort_all(host);
 	vgpu_object_hangup_all(host);
 	vgpu_window_abort(host);
+	vgpu_move_abort(host);
 	vgpu_space_set_abort(&host->spaces);
 	vgpu_reclaim_stop(&host->spaces);
 	vgpu_export_del_all(host);

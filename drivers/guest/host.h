@@ -11,6 +11,7 @@
  *	vgpu_session.reserve_lock	mutex (reserve.c)
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
+ *	mapping->mode_lock		rwsem: see mapping.h
  *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
  *	window->use, window->lock	rwsem, and in it a mutex: see window.h
  *	host->lock			spinlock: sessions, objects, exports, down
@@ -30,6 +31,8 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "uapi/linux/vgpu_wire.h"
 
@@ -65,6 +68,11 @@ struct vgpu_window;
  * @last_event: number of the newest
  * @exports: struct vgpu_export
  * @window: memory of the host that its mappings are seen in, or NULL
+ * @mappings: struct vgpu_mapping that may move
+ * @move_asked: how often moves were asked for
+ * @move_pass: number of the last round of them; only @move_work's, which needs no lock
+ * @move_work: brings each where it is to be
+ * @move_wait: woken when a mapping has moved
  * @parents: struct vgpu_parent; the receiving thread's
  * @spaces: device memory that this host's mappings show
  */
@@ -96,6 +104,11 @@ struct vgpu_host {
 	struct list_head exports;
 
 	struct vgpu_window *window;
+	struct list_head mappings;
+	u64 move_asked;
+	u64 move_pass;
+	struct delayed_work move_work;
+	wait_queue_head_t move_wait;
 
 	struct list_head parents;
 	struct vgpu_space_set spaces;

@@ -329,14 +329,17 @@ static bool lane_limit(struct vgpu_session *session, int error)
  * vgpu_lane_get - take a lane for one call
  * @session: whose
  * @mm_class: mmap_lock may be held
+ * @timeout_ms: how long it may take until one is free; 0: for ever
  *
  * Waits killably, for calls of class mm only for another such call.
  *
  * Return: a lane, to be given back by vgpu_lane_put() or vgpu_lane_drop(), or an
- * ERR_PTR(): -ENODEV, -EINTR, ...
+ * ERR_PTR(): -ENODEV, -EINTR, -ETIMEDOUT, ...
  */
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class)
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
+				unsigned int timeout_ms)
 {
+	long left = timeout_ms ? msecs_to_jiffies(timeout_ms) : MAX_SCHEDULE_TIMEOUT;
 	struct vgpu_lane *lane;
 	bool connect;
 
@@ -354,8 +357,10 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class)
 				return ERR_PTR(lane_error(PTR_ERR(lane)));
 			continue;
 		}
-		if (wait_event_killable(session->wait, lane_may_get(session, mm_class)))
-			return ERR_PTR(-EINTR);
+		left = wait_event_killable_timeout(session->wait, lane_may_get(session, mm_class),
+						   left);
+		if (left <= 0)
+			return ERR_PTR(left ? -EINTR : -ETIMEDOUT);
 	}
 }
 

@@ -34,7 +34,8 @@ struct vgpu_lane {
 };
 
 int vgpu_lane_start(struct vgpu_session *session);
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class);
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
+				unsigned int timeout_ms);
 void vgpu_lane_put(struct vgpu_lane *lane);
 void vgpu_lane_drop(struct vgpu_lane *lane);
 void vgpu_lane_check(struct vgpu_session *session);

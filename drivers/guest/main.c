@@ -11,6 +11,7 @@
 #include "export.h"
 #include "flush.h"
 #include "host.h"
+#include "move.h"
 #include "reserve.h"
 #include "session.h"
 #include "window.h"
@@ -70,9 +71,12 @@ static int __init vgpu_guest_init(void)
 	ret = vgpu_flush_global_init();
 	if (ret)
 		goto err_exit_control;
-	ret = vgpu_reserve_global_init();
+	ret = vgpu_move_global_init();
 	if (ret)
 		goto err_exit_flush;
+	ret = vgpu_reserve_global_init();
+	if (ret)
+		goto err_exit_move;
 	ret = vgpu_session_global_init();
 	if (ret)
 		goto err_exit_reserve;
@@ -95,6 +99,8 @@ err_exit_session:
 	vgpu_session_global_exit();
 err_exit_reserve:
 	vgpu_reserve_global_exit();
+err_exit_move:
+	vgpu_move_global_exit();
 err_exit_flush:
 	vgpu_flush_global_exit();
 err_exit_control:
@@ -112,6 +118,7 @@ static void __exit vgpu_guest_exit(void)
 	vgpu_export_global_exit();
 	vgpu_session_global_exit();
 	vgpu_reserve_global_exit();
+	vgpu_move_global_exit();
 	vgpu_flush_global_exit();
 	vgpu_control_global_exit();
 	vgpu_anon_exit();

@@ -14,7 +14,7 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "call.h"
@@ -23,6 +23,7 @@
 #include "export.h"
 #include "host.h"
 #include "mapping.h"
+#include "move.h"
 #include "object.h"
 #include "session.h"
 #include "space.h"
@@ -104,7 +105,7 @@ static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma
 	kfree(b);
 }
 
-/* How many are as this one is. */
+/* How many are as this one is. A mapping that moves counts as what it was. */
 static atomic64_t *mapping_count(struct vgpu_mapping *mapping)
 {
 	struct vgpu_stats *stats = &mapping->export->stats;
@@ -119,9 +120,10 @@ static void mapping_release(struct kref *ref)
 
 	list_for_each_entry_safe(span, tmp, &mapping->spans, node)
 		kfree(span);
+	vgpu_move_forget(mapping);
+	atomic64_dec(mapping_count(mapping));
 	if (mapping->range)
 		vgpu_window_release(mapping->range, true);
-	atomic64_dec(mapping_count(mapping));
 	vgpu_space_put(mapping->space);
 	vgpu_export_put(mapping->export);
 	vgpu_session_release(mapping->session);
@@ -138,6 +140,26 @@ struct vgpu_mapping *vgpu_mapping_get(struct vgpu_mapping *mapping)
 void vgpu_mapping_put(struct vgpu_mapping *mapping)
 {
 	kref_put(&mapping->ref, mapping_release);
+}
+
+void vgpu_mapping_move_begin(struct vgpu_mapping *mapping)
+{
+	down_write(&mapping->mode_lock);
+	WRITE_ONCE(mapping->mode, VGPU_MAPPING_MOVING);
+	up_write(&mapping->mode_lock);
+}
+
+void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range,
+			   int error)
+{
+	down_write(&mapping->mode_lock);
+	atomic64_dec(mapping_count(mapping));
+	WRITE_ONCE(mapping->mode, range ? VGPU_MAPPING_WINDOW : VGPU_MAPPING_COPY);
+	mapping->range = range;
+	atomic64_inc(mapping_count(mapping));
+	mapping->move_error = error;
+	WRITE_ONCE(mapping->moves, mapping->moves + 1);
+	up_write(&mapping->mode_lock);
 }
 
 u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff)
@@ -158,27 +180,6 @@ pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
 	}
 	spin_unlock(&mapping->lock);
 	return end - pgoff;
-}
-
-void vgpu_mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error)
-{
-	spin_lock(&mapping->lock);
-	mapping->error = error;
-	mapping->error_index = pgoff;
-	spin_unlock(&mapping->lock);
-}
-
-vm_fault_t vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
-{
-	int error = 0;
-
-	spin_lock(&mapping->lock);
-	if (mapping->error_index == pgoff)
-		swap(error, mapping->error);
-	spin_unlock(&mapping->lock);
-	if (!error)
-		return 0;
-	return error == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len)
@@ -202,6 +203,15 @@ static void mapping_vma_open(struct vm_area_struct *vma)
 		spans_count(mapping, vma, 1, &none);
 }
 
+/* Pages have ended, and whoever shows them has to find that. */
+static void mapping_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
+{
+	/* Who has found them covered has put them in when this is through. */
+	down_write(&mapping->mode_lock);
+	up_write(&mapping->mode_lock);
+	unmap_mapping_pages(vgpu_space_mapping(mapping->space), first, nr, false);
+}
+
 static void mapping_vma_close(struct vm_area_struct *vma)
 {
 	struct vgpu_mapping *mapping = vma->vm_private_data;
@@ -211,8 +221,8 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 	spans_count(mapping, vma, -1, &gone);
 	list_for_each_entry_safe(span, tmp, &gone, node) {
 		/* A child shows it still. */
-		if (mapping->range && span->users)
-			vgpu_window_forget(mapping, span->first, span->end - span->first);
+		if (span->users)
+			mapping_forget(mapping, span->first, span->end - span->first);
 		vgpu_space_unmap(mapping, span->first, span->end - span->first);
 		kfree(span);
 	}
@@ -228,40 +238,132 @@ static int mapping_vma_mremap(struct vm_area_struct *vma)
 	return -EINVAL;
 }
 
+/* The next fault at @pgoff, after the retry, shall report @error. */
+static void mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error)
+{
+	spin_lock(&mapping->lock);
+	mapping->error = error;
+	mapping->error_index = pgoff;
+	spin_unlock(&mapping->lock);
+}
+
+static int mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
+{
+	int error = 0;
+
+	spin_lock(&mapping->lock);
+	if (mapping->error_index == pgoff)
+		swap(error, mapping->error);
+	spin_unlock(&mapping->lock);
+	return error;
+}
+
+/* Without locks. Return: 0, -EINTR, or why there is no page. */
+static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode, pgoff_t pgoff)
+{
+	switch (mode) {
+	case VGPU_MAPPING_COPY:
+		return vgpu_space_fetch(mapping, pgoff);
+	case VGPU_MAPPING_WINDOW:
+		return vgpu_window_wait(mapping, pgoff);
+	default:
+		return vgpu_move_wait(mapping);
+	}
+}
+
+static vm_fault_t mapping_fault(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	vm_fault_t fault = VM_FAULT_RETRY;
+	enum vgpu_mapping_mode mode;
+	pgoff_t pgoff = vmf->pgoff;
+	int ret;
+
+	down_read(&mapping->mode_lock);
+	mode = mapping->mode;
+	if (mode == VGPU_MAPPING_COPY)
+		fault = vgpu_space_fault(vmf);
+	else if (mode == VGPU_MAPPING_WINDOW)
+		fault = vgpu_window_fault(vmf);
+	up_read(&mapping->mode_lock);
+	ret = mapping_take_error(mapping, pgoff);
+	/* Where a page is there, what was before means nothing. */
+	if (fault != VM_FAULT_RETRY)
+		return fault;
+
+	if (ret)
+		return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	/* The host must be asked, and that takes the lock of the VMA away. */
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
+		return VM_FAULT_SIGBUS;
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	vgpu_mapping_get(mapping);
+	release_fault_lock(vmf);
+	/* From here on neither vmf nor its VMA may be looked at. */
+	ret = mapping_wait(mapping, mode, pgoff);
+	if (ret && ret != -EINTR)
+		mapping_leave_error(mapping, pgoff, ret);
+	vgpu_mapping_put(mapping);
+	return VM_FAULT_RETRY;
+}
+
+/* @as_page: vmf->page is to be written to, and locked if that is good. */
+static vm_fault_t mapping_mkwrite(struct vm_fault *vmf, bool as_page)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	bool as_pfn = vmf->vma->vm_flags & VM_PFNMAP;
+	vm_fault_t fault = VM_FAULT_NOPAGE;
+
+	down_read(&mapping->mode_lock);
+	/*
+	 * The entry is from before the lock, and the mapping may have moved since: where that
+	 * shows, the page has been unmapped, and faults anew.
+	 */
+	if (mapping->mode == VGPU_MAPPING_MOVING)
+		fault = VM_FAULT_RETRY;
+	else if (mapping->mode == VGPU_MAPPING_COPY && as_page != as_pfn)
+		fault = vgpu_space_mkwrite(vmf, as_page);
+	else if (mapping->mode == VGPU_MAPPING_WINDOW && !as_page)
+		fault = vgpu_window_mkwrite(vmf);
+	up_read(&mapping->mode_lock);
+	if (fault != VM_FAULT_RETRY)
+		return fault;
+	/* In copy_to_user(), only an error ends the retries. */
+	if (fatal_signal_pending(current))
+		return VM_FAULT_SIGBUS;
+	/* The lock of the VMA cannot be dropped here. */
+	schedule_timeout_killable(1);
+	return VM_FAULT_NOPAGE;
+}
+
+static vm_fault_t mapping_page_mkwrite(struct vm_fault *vmf)
+{
+	return mapping_mkwrite(vmf, true);
+}
+
+static vm_fault_t mapping_pfn_mkwrite(struct vm_fault *vmf)
+{
+	return mapping_mkwrite(vmf, false);
+}
+
+/* The driver was asked for what mmap() asked for; more could be written, and would be lost. */
+static int mapping_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
+				unsigned long end, unsigned long flags)
+{
+	struct vgpu_mapping *mapping = vma->vm_private_data;
+
+	return (flags & VM_WRITE) && (flags & VM_SHARED) && !(mapping->flags & VGPU_MAP_WRITE) ?
+		-EACCES : 0;
+}
+
 static const struct vm_operations_struct mapping_vm_ops = {
 	.open = mapping_vma_open,
 	.close = mapping_vma_close,
 	.mremap = mapping_vma_mremap,
-	.fault = vgpu_space_fault,
-	.page_mkwrite = vgpu_space_page_mkwrite,
-	.pfn_mkwrite = vgpu_space_pfn_mkwrite,
-};
-
-static const struct vm_operations_struct mapping_window_vm_ops = {
-	.open = mapping_vma_open,
-	.close = mapping_vma_close,
-	.mremap = mapping_vma_mremap,
-	.fault = vgpu_window_fault,
-};
-
-/* Of a mapping that is read-only on the host nothing becomes writable. */
-static vm_fault_t mapping_pfn_mkwrite(struct vm_fault *vmf)
-{
-	return VM_FAULT_SIGBUS;
-}
-
-static int mapping_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
-				unsigned long end, unsigned long flags)
-{
-	return flags & VM_WRITE ? -EACCES : 0;
-}
-
-static const struct vm_operations_struct mapping_window_read_only_vm_ops = {
-	.open = mapping_vma_open,
-	.close = mapping_vma_close,
-	.mremap = mapping_vma_mremap,
 	.mprotect = mapping_vma_mprotect,
-	.fault = vgpu_window_fault_read_only,
+	.fault = mapping_fault,
+	.page_mkwrite = mapping_page_mkwrite,
 	.pfn_mkwrite = mapping_pfn_mkwrite,
 };
 
@@ -322,6 +424,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 			mapping->pgoff = le64_to_cpu(out.offset) >> PAGE_SHIFT;
 	}
 	if (range && (mapping->flags & VGPU_MAP_WINDOW) && !vgpu_window_attach(range, mapping)) {
+		mapping->mode = VGPU_MAPPING_WINDOW;
 		mapping->range = range;
 	} else if (range) {
 		/* The host may carry out what we do not hear of any more. */
@@ -332,24 +435,23 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 	return ret;
 }
 
-/* What a VMA shows, and how. */
-static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vma, bool cow)
+/* What a VMA may show, by copy or in the window. */
+static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vma, bool cow,
+			 u64 asked)
 {
-	if (!mapping->range)
-		vma->vm_ops = &mapping_vm_ops;
-	else if (vma->vm_flags & VM_WRITE)
-		vma->vm_ops = &mapping_window_vm_ops;
-	else
-		vma->vm_ops = &mapping_window_read_only_vm_ops;
+	vma->vm_ops = &mapping_vm_ops;
+	/* Of a private mapping the core copies pages, and has to have them. */
+	if (cow)
+		return;
 	/*
 	 * Where the host's has ordinary pages, other processes and kernel code may
-	 * have references of them, and so they may here, of copies. Of a private
-	 * mapping the core copies pages, and has to have them.
+	 * have references of them, and so they may here, of copies.
 	 */
-	if (!cow && (mapping->flags & VGPU_MAP_PFNMAP))
+	if (mapping->flags & VGPU_MAP_PFNMAP)
 		vm_flags_set(vma, VM_PFNMAP);
-	else if (mapping->range)
+	else if (mapping->session->host->features & VGPU_FEATURE_WINDOW)
 		vm_flags_set(vma, VM_MIXEDMAP);
+	vgpu_move_add(mapping, asked);
 }
 
 int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
@@ -358,6 +460,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	struct vgpu_window_range *range = NULL;
 	struct vgpu_mapping *mapping;
 	bool cow = (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
+	u64 asked = vgpu_move_asked(object->host);
 	int ret;
 
 	session = vgpu_session_current(object->host, VGPU_SESSION_MM_LOCKED);
@@ -376,14 +479,18 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	kref_init(&mapping->ref);
 	spin_lock_init(&mapping->lock);
 	INIT_LIST_HEAD(&mapping->spans);
+	INIT_LIST_HEAD(&mapping->entry);
+	init_rwsem(&mapping->mode_lock);
 	mapping->session = session;
 	mapping->space = object->space;
 	mapping->addr = vma->vm_start;
+	mapping->nr = vma_pages(vma);
+	mapping->live = READ_ONCE(object->live);
 	mapping->pgoff = vma->vm_pgoff;
 	if (!cow)
 		range = vgpu_window_claim(object->host, vma->vm_end - vma->vm_start);
 	ret = mapping_call(mapping, object, vma, range);
-	if (!ret && !mapping->range && READ_ONCE(object->live)) {
+	if (!ret && !mapping->range && mapping->live) {
 		vgpu_mapping_end(mapping, mapping->addr, vma->vm_end - vma->vm_start);
 		ret = -ENOMEM;
 	}
@@ -407,7 +514,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	/* Drivers may take that, too. */
 	if (!(mapping->flags & VGPU_MAP_WRITE))
 		vm_flags_clear(vma, VM_WRITE);
-	mapping_show(mapping, vma, cow);
+	mapping_show(mapping, vma, cow, asked);
 	return 0;
 
 err_mapping:

@@ -8,6 +8,7 @@
 
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -18,6 +19,12 @@ struct vgpu_space;
 struct vgpu_window_range;
 struct vm_area_struct;
 
+enum vgpu_mapping_mode {
+	VGPU_MAPPING_COPY,	/* pages are fetched, and bytes sent */
+	VGPU_MAPPING_WINDOW,	/* seen in the host's window */
+	VGPU_MAPPING_MOVING,	/* from the one to the other: faults wait */
+};
+
 /**
  * struct vgpu_mapping - one mmap() of a forwarded file
  * @ref: VMAs, dirty pages, faults under way
@@ -26,9 +33,19 @@ struct vm_area_struct;
  * @space: what it shows
  * @addr: where it begins in the shadow
  * @pgoff: what it begins with, pages in @space
+ * @nr: pages that it had in the beginning
  * @flags: VGPU_MAP_*
  * @cache: VGPU_CACHE_*
- * @range: what shows it of the host's window; NULL: copy mode
+ * @entry: in host->mappings, if it is shared (host->lock)
+ * @pass: host->move_pass when it was last looked at (host->lock)
+ * @live: of no use as a copy: it never moves
+ * @stays: it was seen that the window cannot show it: COPY for good
+ * @mode_lock: read: while a page is put into page tables; written: to change what follows,
+ *	which only the worker of move.c does
+ * @mode: how programs see it
+ * @range: where it is in the window, also while it moves out; else NULL
+ * @moves: how often it began and ended to move
+ * @move_error: 0, or why the last time it stayed where it was
  * @lock: guards what follows
  * @spans: parts of it with the number of VMAs that cover each, in order; what has
  *	ended at the host has none, and never again
@@ -47,9 +64,18 @@ struct vgpu_mapping {
 	struct vgpu_space *space;
 	u64 addr;
 	pgoff_t pgoff;
+	pgoff_t nr;
 	u32 flags;
 	u32 cache;
+	struct list_head entry;
+	u64 pass;
+	bool live;
+	bool stays;
+	struct rw_semaphore mode_lock;
+	enum vgpu_mapping_mode mode;
 	struct vgpu_window_range *range;
+	u64 moves;
+	int move_error;
 	spinlock_t lock;
 	struct list_head spans;
 	pgoff_t run_first;
@@ -86,11 +112,13 @@ u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
 pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
 
 /*
- * A fault could not get page @pgoff of the space: the next one there, after the retry, takes the
- * error away and reports it.
+ * For move.c: its faults wait from here to vgpu_mapping_move_end(), and none that began
+ * before is under way but in the core, which may still map a page that it was given.
  */
-void vgpu_mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error);
-vm_fault_t vgpu_mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff);
+void vgpu_mapping_move_begin(struct vgpu_mapping *mapping);
+/* It is seen in the window (@range), or by copy (NULL). @error: why it has not moved. */
+void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range,
+			   int error);
 
 /* Tell the host, one-way, that a range of the shadow is not used any more. */
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len);

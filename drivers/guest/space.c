@@ -37,6 +37,8 @@
 #define SPACE_AHEAD_MAX		32U
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
 #define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
+/* How long writes may be held: as long as a fault may take that waits for READ_PAGES. */
+#define SPACE_HOLD_TIME		(3 * HZ)
 
 void vgpu_space_set_init(struct vgpu_space_set *set)
 {
@@ -132,17 +134,19 @@ static void space_settle_gone(struct list_head *gone)
 	}
 }
 
-/* Forget clean pages from @first to @last. */
-static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last)
+/* Forget clean pages from @first to @last. Return: how many are not clean. */
+static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last)
 {
-	unsigned long index, gone_first = ULONG_MAX, gone_last = 0;
+	unsigned long index, gone_first = ULONG_MAX, gone_last = 0, nr_dirty = 0;
 	struct vgpu_page *page;
 	LIST_HEAD(gone);
 
 	mutex_lock(&space->lock);
 	xa_for_each_range(&space->pages, index, page, first, last) {
-		if (page->orig)
+		if (page->orig) {
+			nr_dirty++;
 			continue;
+		}
 		xa_erase(&space->pages, index);
 		list_add(&page->node, &gone);
 		gone_first = min(gone_first, index);
@@ -164,6 +168,7 @@ static void space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t la
 		list_del(&page->node);
 		space_page_free(space, page);
 	}
+	return nr_dirty;
 }
 
 static void space_drop_clean(struct vgpu_space *space)
@@ -171,14 +176,73 @@ static void space_drop_clean(struct vgpu_space *space)
 	space_drop_range(space, 0, ULONG_MAX);
 }
 
-void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+void vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_page *page;
+	unsigned long index;
+
+	mutex_lock(&space->lock);
+	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1) {
+		/* One that is on its way into page tables is there now, and unmapped below. */
+		lock_page(page->page);
+		unlock_page(page->page);
+	}
+	unmap_mapping_pages(space->inode->i_mapping, pgoff, nr, false);
+	mutex_unlock(&space->lock);
+}
+
+/* Return: how many are there still, as they are dirty. */
+static unsigned long space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_space_set *set = &space->host->spaces;
 
 	/* What is on its way counts as fetched during a call: see above. */
 	atomic64_inc_return(&set->drops);
-	if (atomic_read(&set->nr_cached))
-		space_drop_range(space, pgoff, pgoff + nr - 1);
+	if (!atomic_read(&set->nr_cached))
+		return 0;
+	return space_drop_range(space, pgoff, pgoff + nr - 1);
+}
+
+void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	space_renew(space, pgoff, nr);
+}
+
+static void space_hold(struct vgpu_space *space)
+{
+	mutex_lock(&space->lock);
+	space->holds++;
+	space->held = jiffies + SPACE_HOLD_TIME;
+	mutex_unlock(&space->lock);
+}
+
+static void space_let_go(struct vgpu_space *space)
+{
+	mutex_lock(&space->lock);
+	space->holds--;
+	mutex_unlock(&space->lock);
+}
+
+static bool space_is_held(struct vgpu_space *space)
+{
+	lockdep_assert_held(&space->lock);
+	return space->holds && time_before(jiffies, space->held);
+}
+
+int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	int ret;
+
+	/*
+	 * A page that became dirty again would stay, with bytes of before; and a program
+	 * that writes all the time would make it so each time.
+	 */
+	space_hold(space);
+	ret = vgpu_flush_all(&space->host->spaces);
+	if (!ret && space_renew(space, pgoff, nr))
+		ret = -EAGAIN;
+	space_let_go(space);
+	return ret;
 }
 
 unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
@@ -397,7 +461,7 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	return 0;
 }
 
-static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
+int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 {
 	struct vgpu_space_set *set = &mapping->space->host->spaces;
 	u32 nr = space_ahead(mapping, index);
@@ -449,9 +513,9 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	struct vgpu_space *space = mapping->space;
 	pgoff_t index = vmf->pgoff;
 	struct vgpu_page *page;
-	vm_fault_t fault = 0;
-	int ret;
+	vm_fault_t fault = VM_FAULT_RETRY;
 
+	lockdep_assert_held_read(&mapping->mode_lock);
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
 	if (page)
@@ -469,30 +533,10 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 		return space_lock_fault(vmf->page);
 	}
 	mutex_unlock(&space->lock);
-	if (fault)
-		return fault;
-
-	fault = vgpu_mapping_take_error(mapping, index);
-	if (fault)
-		return fault;
-
-	/* The host must be asked, and that takes the lock of the VMA away. */
-	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
-		return VM_FAULT_SIGBUS;
-	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
-		return VM_FAULT_RETRY;
-	vgpu_mapping_get(mapping);
-	release_fault_lock(vmf);
-	/* From here on neither vmf nor its VMA may be looked at. */
-	ret = space_fetch(mapping, index);
-	if (ret && ret != -EINTR)
-		vgpu_mapping_leave_error(mapping, index, ret);
-	vgpu_mapping_put(mapping);
-	return VM_FAULT_RETRY;
+	return fault;
 }
 
-/* @as_page: vmf->page is to be written to, and locked if that is good. */
-static vm_fault_t space_mkwrite(struct vm_fault *vmf, bool as_page)
+vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	struct vgpu_space *space = mapping->space;
@@ -500,16 +544,7 @@ static vm_fault_t space_mkwrite(struct vm_fault *vmf, bool as_page)
 	vm_fault_t fault = 0;
 	struct vgpu_page *page;
 
-	if (atomic_read(&set->nr_dirty) >= SPACE_DIRTY_MAX) {
-		/* In copy_to_user(), only an error ends the retries. */
-		if (fatal_signal_pending(current) || READ_ONCE(space->dead))
-			return VM_FAULT_SIGBUS;
-		/* The lock cannot be dropped here: let it be brought away, and fault anew. */
-		vgpu_flush_later(set);
-		schedule_timeout_killable(1);
-		return VM_FAULT_NOPAGE;
-	}
-
+	lockdep_assert_held_read(&mapping->mode_lock);
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, vmf->pgoff);
 	/* Under the lock, for vgpu_space_unmap() to find what is dirty at the end. */
@@ -518,6 +553,11 @@ static vm_fault_t space_mkwrite(struct vm_fault *vmf, bool as_page)
 	} else if (!page || (as_page && page->page != vmf->page)) {
 		/* Dropped in between, and its PTE with it. */
 		fault = VM_FAULT_NOPAGE;
+	} else if (!page->orig && space_is_held(space)) {
+		fault = VM_FAULT_RETRY;
+	} else if (!page->orig && atomic_read(&set->nr_dirty) >= SPACE_DIRTY_MAX) {
+		vgpu_flush_later(set);
+		fault = VM_FAULT_RETRY;
 	} else if (!page->orig) {
 		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 		if (page->orig) {
@@ -538,14 +578,4 @@ static vm_fault_t space_mkwrite(struct vm_fault *vmf, bool as_page)
 	}
 	mutex_unlock(&space->lock);
 	return fault;
-}
-
-vm_fault_t vgpu_space_page_mkwrite(struct vm_fault *vmf)
-{
-	return space_mkwrite(vmf, true);
-}
-
-vm_fault_t vgpu_space_pfn_mkwrite(struct vm_fault *vmf)
-{
-	return space_mkwrite(vmf, false);
 }

@@ -7,9 +7,9 @@
  * Files of the guest get the space's inode as f_mapping, so one
  * unmap_mapping_range() reaches every VMA of every process.
  *
- * Lock order: set->drop_lock or mmap_lock or VMA lock, then space->lock, then the lock of a
- * page, then i_mmap_rwsem (inside unmap_mapping_range()) or set->lock. None is held while the
- * host is waited for.
+ * Lock order: set->drop_lock, or mmap_lock or VMA lock and then mapping->mode_lock, then
+ * space->lock, then the lock of a page, then i_mmap_rwsem (inside unmap_mapping_range()) or
+ * set->lock. None is held while the host is waited for.
  */
 #ifndef VGPU_SPACE_H
 #define VGPU_SPACE_H
@@ -102,6 +102,8 @@ struct vgpu_page {
  * @pages: struct vgpu_page by offset in pages
  * @dirty: pages that were written to
  * @flushed: set->pass of the last flush that found it clean
+ * @holds: for how many vgpu_space_clear() no clean page may become dirty, until @held
+ * @held: when those that write have waited for long enough
  * @dead: the connection is gone; every fault gets SIGBUS
  */
 struct vgpu_space {
@@ -116,6 +118,8 @@ struct vgpu_space {
 	struct xarray pages;
 	struct list_head dirty;
 	u64 flushed;
+	unsigned int holds;
+	unsigned long held;
 	bool dead;
 };
 
@@ -180,6 +184,32 @@ void vgpu_space_drop(struct vgpu_host *host);
 void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
 /**
+ * vgpu_space_clear - nothing is cached any more, and whoever fetches sees what the host has
+ * @space: where
+ * @pgoff: first page, as offset in its space
+ * @nr: pages
+ *
+ * What was written goes to the host. Who writes anew to the space meanwhile waits, but not
+ * for ever.
+ *
+ * Context: process, no locks; waits killably.
+ * Return: 0, -EAGAIN (it was written to again), or as vgpu_space_flush().
+ */
+int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
+
+/**
+ * vgpu_space_leave - no page table shows cached pages any more
+ * @space: where
+ * @pgoff: first page, as offset in its space
+ * @nr: pages
+ *
+ * For mappings whose faults wait meanwhile: others may fault them in again.
+ *
+ * Context: process, no locks.
+ */
+void vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
+
+/**
  * vgpu_space_unmap - end a range of a mapping at the host
  * @mapping: the mapping
  * @pgoff: first page, as offset in its space
@@ -195,9 +225,19 @@ void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr);
  */
 unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max);
 
-/* The faults of mapping.c: vmf->vma->vm_private_data is a struct vgpu_mapping. */
+/*
+ * For the faults of mapping.c, of whose vmf->vma vm_private_data is a struct vgpu_mapping.
+ * The first two are called under its mode_lock, and do not wait for the host.
+ *
+ * Put the cached page into page tables. Return: VM_FAULT_RETRY: vgpu_space_fetch() it first.
+ */
 vm_fault_t vgpu_space_fault(struct vm_fault *vmf);
-vm_fault_t vgpu_space_page_mkwrite(struct vm_fault *vmf);
-vm_fault_t vgpu_space_pfn_mkwrite(struct vm_fault *vmf);
+/*
+ * @as_page: vmf->page is to be written to, and locked if that is good. Return:
+ * VM_FAULT_RETRY: it cannot be written to yet.
+ */
+vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page);
+/* Return: 0, -EINTR, or why it cannot be had. */
+int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index);
 
 #endif /* VGPU_SPACE_H */

@@ -18,10 +18,14 @@
 #include "fault.h"
 #include "host.h"
 #include "mapping.h"
+#include "move.h"
 #include "pages.h"
 #include "session.h"
 #include "space.h"
 #include "window.h"
+
+/* Numbers of INVALIDATEs: one that is the same is of the same range. */
+static atomic64_t window_bad_count;
 
 static const struct vgpu_window_provider *const window_providers[] = {
 	&vgpu_window_loopback,
@@ -59,7 +63,12 @@ static struct vgpu_window *window_get(struct vgpu_host *host)
 
 bool vgpu_window_is_there(struct vgpu_host *host)
 {
-	return READ_ONCE(host->window);
+	struct vgpu_window *window = window_get(host);
+	bool open = window && vgpu_window_is_open(window);
+
+	if (window)
+		window_put(window);
+	return open;
 }
 
 /* --- ranges --------------------------------------------------------------- */
@@ -126,6 +135,10 @@ struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 len)
 
 	if (!window)
 		return NULL;
+	if (!vgpu_window_is_open(window)) {
+		window_put(window);
+		return NULL;
+	}
 	range = kzalloc(sizeof(*range), GFP_KERNEL_ACCOUNT);
 	if (!range || len > window->size)
 		goto err_free;
@@ -180,7 +193,7 @@ void vgpu_window_release(struct vgpu_window_range *range, bool bound)
 
 	kref_get(&window->ref);
 	mutex_lock(&window->lock);
-	wait = bound && !READ_ONCE(window->gone);
+	wait = bound && !window->ended;
 	range->mapping = NULL;
 	range->state = VGPU_RANGE_RELEASED;
 	if (!wait)
@@ -218,49 +231,60 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len)
 	mutex_unlock(&window->lock);
 }
 
-void vgpu_window_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
-{
-	struct vgpu_window *window = mapping->range->window;
-
-	/* Who has found it covered has put it in when this is through. */
-	down_write(&window->use);
-	up_write(&window->use);
-	unmap_mapping_pages(vgpu_space_mapping(mapping->space), first, nr, false);
-}
-
+/* Under window->use. */
 static bool range_is_bad(struct vgpu_window_range *range, u64 offset)
 {
 	return offset >= range->bad_first && offset < range->bad_end &&
 		!xa_load(&range->good, offset >> PAGE_SHIFT);
 }
 
-/* Has the host the page? Return: 0, or why not. */
-static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 offset)
+static u64 window_offset(const struct vgpu_mapping *mapping, pgoff_t pgoff)
 {
-	struct vgpu_window_range *range = mapping->range;
-	struct vgpu_window *window = range->window;
-	u64 count;
+	return mapping->range->offset + ((u64)(pgoff - mapping->pgoff) << PAGE_SHIFT);
+}
+
+/* Of a mapping that is in the window, with what guards it; NULL: it is not. */
+static struct vgpu_window_range *range_lock(struct vgpu_mapping *mapping)
+{
+	down_read(&mapping->mode_lock);
+	if (mapping->mode == VGPU_MAPPING_WINDOW) {
+		down_read(&mapping->range->window->use);
+		return mapping->range;
+	}
+	up_read(&mapping->mode_lock);
+	return NULL;
+}
+
+static void range_unlock(struct vgpu_mapping *mapping, struct vgpu_window_range *range)
+{
+	up_read(&range->window->use);
+	up_read(&mapping->mode_lock);
+}
+
+/* Has the host the page? Return: 0: look again; or why it has not. */
+static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count)
+{
+	struct vgpu_window_range *range;
+	int ret = 0;
 	void *buf;
 	s64 got;
-	int ret = 0;
 
 	buf = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return -ENOMEM;
-	down_read(&window->use);
-	count = range->bad_count;
-	up_read(&window->use);
 	got = vgpu_pages_read(mapping->session, &mapping->export->stats,
 			      vgpu_mapping_addr(mapping, pgoff), buf, PAGE_SIZE);
 	kfree(buf);
 	if (got <= 0)
 		return got ?: -EFAULT;
-	down_read(&window->use);
-	/* It may have failed again. */
-	if (count == range->bad_count)
-		ret = xa_err(xa_store(&range->good, offset >> PAGE_SHIFT, xa_mk_value(1),
-				      GFP_KERNEL_ACCOUNT));
-	up_read(&window->use);
+	range = range_lock(mapping);
+	if (!range)
+		return 0;
+	/* Unless it has failed again, or the mapping is elsewhere now. */
+	if (range->bad_count == count)
+		ret = xa_err(xa_store(&range->good, window_offset(mapping, pgoff) >> PAGE_SHIFT,
+				      xa_mk_value(1), GFP_KERNEL_ACCOUNT));
+	range_unlock(mapping, range);
 	return ret;
 }
 
@@ -282,7 +306,7 @@ static void window_insert_ahead(struct vgpu_mapping *mapping, const struct vm_fa
 			.pgoff = pgoff,
 			.flags = vmf->flags,
 		};
-		u64 offset = range->offset + ((u64)(pgoff - mapping->pgoff) << PAGE_SHIFT);
+		u64 offset = window_offset(mapping, pgoff);
 
 		if (pgoff >= covered)
 			covered = pgoff + vgpu_mapping_covered(mapping, pgoff);
@@ -294,62 +318,75 @@ static void window_insert_ahead(struct vgpu_mapping *mapping, const struct vm_fa
 	}
 }
 
-static vm_fault_t window_fault(struct vm_fault *vmf, bool writable)
-{
-	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
-	struct vgpu_window_range *range = mapping->range;
-	struct vgpu_window *window = range->window;
-	pgoff_t pgoff = vmf->pgoff;
-	u64 offset = range->offset + ((u64)(pgoff - mapping->pgoff) << PAGE_SHIFT);
-	bool ask = false;
-	vm_fault_t fault;
-	int ret;
-
-	fault = vgpu_mapping_take_error(mapping, pgoff);
-	if (fault)
-		return fault;
-
-	down_read(&window->use);
-	if (window->gone || !vgpu_mapping_covered(mapping, pgoff)) {
-		fault = VM_FAULT_SIGBUS;
-	} else if (range_is_bad(range, offset)) {
-		fault = VM_FAULT_RETRY;
-		ask = true;
-	} else {
-		fault = window->provider->insert(window, vmf, offset, writable, mapping->cache);
-		if (fault == VM_FAULT_NOPAGE && window->provider->ahead)
-			window_insert_ahead(mapping, vmf, writable);
-	}
-	up_read(&window->use);
-	if (fault != VM_FAULT_RETRY)
-		return fault;
-
-	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
-		return VM_FAULT_SIGBUS;
-	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
-		return VM_FAULT_RETRY;
-	vgpu_mapping_get(mapping);
-	release_fault_lock(vmf);
-	/* From here on neither vmf nor its VMA may be looked at. */
-	if (ask) {
-		ret = window_ask(mapping, pgoff, offset);
-		if (ret && ret != -EINTR)
-			vgpu_mapping_leave_error(mapping, pgoff, ret);
-	} else {
-		window->provider->resolve(window, offset);
-	}
-	vgpu_mapping_put(mapping);
-	return VM_FAULT_RETRY;
-}
-
 vm_fault_t vgpu_window_fault(struct vm_fault *vmf)
 {
-	return window_fault(vmf, true);
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	u64 offset = window_offset(mapping, vmf->pgoff);
+	struct vgpu_window *window = mapping->range->window;
+	bool writable = mapping->flags & VGPU_MAP_WRITE;
+	vm_fault_t fault = VM_FAULT_RETRY;
+
+	lockdep_assert_held_read(&mapping->mode_lock);
+	down_read(&window->use);
+	if (!vgpu_mapping_covered(mapping, vmf->pgoff) || vgpu_host_is_down(window->host))
+		fault = VM_FAULT_SIGBUS;
+	else if (!window->gone && !range_is_bad(mapping->range, offset))
+		fault = window->provider->insert(window, vmf, offset, writable, mapping->cache);
+	if (fault == VM_FAULT_NOPAGE && window->provider->ahead)
+		window_insert_ahead(mapping, vmf, writable);
+	up_read(&window->use);
+	return fault;
 }
 
-vm_fault_t vgpu_window_fault_read_only(struct vm_fault *vmf)
+vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf)
 {
-	return window_fault(vmf, false);
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+
+	lockdep_assert_held_read(&mapping->mode_lock);
+	/* The host has it as it is to be, and hears of nothing. */
+	if (!(mapping->flags & VGPU_MAP_WRITE))
+		return VM_FAULT_SIGBUS;
+	if (!(vmf->vma->vm_flags & VM_PFNMAP))
+		return 0;
+	/*
+	 * The kernel would make the entry writable after our return, without the lock: perhaps
+	 * one that looks the same, but is of a copy. It is put in anew.
+	 */
+	zap_special_vma_range(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
+	return VM_FAULT_NOPAGE;
+}
+
+int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff)
+{
+	struct vgpu_window_range *range = range_lock(mapping);
+	u64 offset, count, moves;
+	struct vgpu_window *window;
+	bool bad, gone;
+	int ret = 0;
+
+	if (!range)
+		return 0;
+	window = range->window;
+	kref_get(&window->ref);
+	offset = window_offset(mapping, pgoff);
+	moves = mapping->moves;
+	count = range->bad_count;
+	bad = range_is_bad(range, offset);
+	if (bad && range->hopeless)
+		WRITE_ONCE(mapping->stays, true);
+	gone = window->gone || READ_ONCE(mapping->stays);
+	range_unlock(mapping, range);
+
+	if (gone && mapping->live)
+		ret = -EFAULT;
+	else if (gone)
+		ret = vgpu_move_now(mapping, moves);
+	else if (bad)
+		ret = window_ask(mapping, pgoff, count);
+	else if (window->provider->resolve)
+		ret = window->provider->resolve(window, offset);
+	window_put(window);
+	return ret;
 }
 
 /* --- messages of the host -------------------------------------------------- */
@@ -389,10 +426,12 @@ void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_par
 		}
 		range->bad_first = min(range->bad_first, offset);
 		range->bad_end = max(range->bad_end, end);
-		range->bad_count++;
+		range->bad_count = atomic64_inc_return(&window_bad_count);
 		xa_for_each_range(&range->good, index, entry, offset >> PAGE_SHIFT,
-				  (end - 1) >> PAGE_SHIFT)
+				  (end - 1) >> PAGE_SHIFT) {
+			range->hopeless = true;
 			xa_erase(&range->good, index);
+		}
 	}
 	mutex_unlock(&window->lock);
 	up_write(&window->use);
@@ -422,7 +461,8 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	window_put(window);
 }
 
-void vgpu_window_lost(struct vgpu_window *window)
+/* Nothing is seen in it any more, nor ever again. */
+static void window_shut(struct vgpu_window *window)
 {
 	down_write(&window->use);
 	WRITE_ONCE(window->gone, true);
@@ -430,12 +470,25 @@ void vgpu_window_lost(struct vgpu_window *window)
 	vgpu_window_zap(window, 0, window->size);
 }
 
+void vgpu_window_lost(struct vgpu_window *window)
+{
+	window_shut(window);
+	mutex_lock(&window->lock);
+	/* Else the host's structure may be gone. */
+	if (!window->ended)
+		vgpu_move_later(window->host);
+	mutex_unlock(&window->lock);
+}
+
 /* Takes over the host's reference. */
 static void window_end(struct vgpu_window *window)
 {
 	struct vgpu_window_range *range;
 
-	vgpu_window_lost(window);
+	window_shut(window);
+	mutex_lock(&window->lock);
+	window->ended = true;
+	mutex_unlock(&window->lock);
 	/* No UNBOUND comes any more. Those that mappings show go with them. */
 	for (;;) {
 		struct rb_node *node;
@@ -494,19 +547,32 @@ static struct vgpu_window *window_alloc(struct vgpu_host *host, u64 id, u64 size
 	return window;
 }
 
-void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info)
+bool vgpu_window_is_open(const struct vgpu_window *window)
 {
-	u64 size = le64_to_cpu(info->size);
+	return !READ_ONCE(window->gone) && !READ_ONCE(window->drain);
+}
+
+/* The one that is there already. */
+static bool window_change(struct vgpu_host *host, const struct vgpu_window_info *info)
+{
+	struct vgpu_window *window = window_named(host, info->window);
+
+	if (!window)
+		return false;
+	WRITE_ONCE(window->drain, le32_to_cpu(info->flags) & VGPU_WINDOW_DRAIN);
+	window_put(window);
+	return true;
+}
+
+static void window_come(struct vgpu_host *host, const struct vgpu_window_info *info)
+{
 	struct vgpu_window *window;
 	unsigned int i;
 
-	/* One at a time. */
-	vgpu_window_abort(host);
-	if (!size)
-		return;
-	window = window_alloc(host, le64_to_cpu(info->window), size);
+	window = window_alloc(host, le64_to_cpu(info->window), le64_to_cpu(info->size));
 	if (!window)
 		return;
+	window->drain = le32_to_cpu(info->flags) & VGPU_WINDOW_DRAIN;
 	for (i = 0; i < ARRAY_SIZE(window_providers); i++) {
 		if (window_providers[i]->open(window))
 			continue;
@@ -519,4 +585,15 @@ void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info 
 	/* No provider reaches it: all goes by copy. */
 	kvfree(window->map);
 	kfree(window);
+}
+
+void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info)
+{
+	if (!info->size || !window_change(host, info)) {
+		/* One at a time. */
+		vgpu_window_abort(host);
+		if (info->size)
+			window_come(host, info);
+	}
+	vgpu_move_later(host);
 }

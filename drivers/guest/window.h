@@ -8,8 +8,8 @@
  * MMAP, which the host may refuse to bind there, and used again only after the host
  * has confirmed (UNBOUND) that nothing is bound there any more.
  *
- * Lock order: mmap_lock, then window->use, then the provider's of pages; window->lock is
- * taken in a provider's notifiers, so no memory may be reclaimed under it.
+ * Lock order: mmap_lock, mapping->mode_lock, then window->use, then the provider's of pages;
+ * window->lock is taken in a provider's notifiers, so no memory may be reclaimed under it.
  */
 #ifndef VGPU_GUEST_WINDOW_H
 #define VGPU_GUEST_WINDOW_H
@@ -41,7 +41,7 @@ struct vm_fault;
  *	if there is nothing to do. Return: 0, or an errno: it cannot be seen like that
  * @unbind: nothing is bound there any more, after a @bind
  * @insert: put the page at @offset of the window into the VMA of the fault, writable
- *	if @writable and the VMA is, with the cache attribute @cache (VGPU_CACHE_*).
+ *	at once if @writable and the VMA is, with the cache attribute @cache (VGPU_CACHE_*).
  *	Called under window->use; does not wait. Return: what a fault handler returns;
  *	VM_FAULT_RETRY: @resolve, then again
  * @resolve: waits, killably, until @insert may succeed; called without locks; NULL if
@@ -90,7 +90,9 @@ static inline void vgpu_window_ivshmem_exit(void)
  * @use: read: while a page is put into page tables; written: to change what decides
  *	whether it may be, before pages are taken away
  * @gone: none may be any more
+ * @drain: nothing is to be in it
  * @lock: guards what follows
+ * @ended: the host has taken it away, with all that was bound there
  * @map: pages that are claimed, one bit each
  * @next: where to look first for others
  * @ranges: struct vgpu_window_range by offset
@@ -104,7 +106,9 @@ struct vgpu_window {
 	u64 size;
 	struct rw_semaphore use;
 	bool gone;
+	bool drain;
 	struct mutex lock;
+	bool ended;
 	unsigned long *map;
 	unsigned long next;
 	struct rb_root ranges;
@@ -129,7 +133,9 @@ enum vgpu_window_range_state {
  * @bad_first: pages from here to @bad_end may have failed: the host is asked before
  *	one is shown; under window->use like the rest
  * @bad_end: see @bad_first
- * @bad_count: counts INVALIDATE
+ * @bad_count: number of the last INVALIDATE, of all that there were anywhere; 0: none
+ * @hopeless: one that the host has given since has failed again: what it can read
+ *	cannot be seen in the window
  * @good: pages of these that were asked for since, by page of the window
  */
 struct vgpu_window_range {
@@ -144,6 +150,7 @@ struct vgpu_window_range {
 	u64 bad_first;
 	u64 bad_end;
 	u64 bad_count;
+	bool hopeless;
 	struct xarray good;
 };
 
@@ -173,27 +180,33 @@ int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *map
  */
 void vgpu_window_release(struct vgpu_window_range *range, bool bound);
 
-/* Pages of a mapping, as offsets in its space, have ended: no VMA shows them any more. */
-void vgpu_window_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr);
-
 /*
  * For providers: page tables show nothing of [offset, offset + len) any more when it
  * returns. From mmu notifiers, too.
  */
 void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 
-/* For providers: the memory goes away; programs get SIGBUS. */
+/* For providers: the memory goes away, which the host does not know; mappings go by copy. */
 void vgpu_window_lost(struct vgpu_window *window);
 
-/* The faults of mapping.c: of a mapping that is writable on the host, and of others. */
+/* Mappings may be in it. */
+bool vgpu_window_is_open(const struct vgpu_window *window);
+
+/*
+ * For the faults of mapping.c, under mapping->mode_lock. Does not wait. Return:
+ * VM_FAULT_RETRY: vgpu_window_wait() first; else what a fault handler returns.
+ */
 vm_fault_t vgpu_window_fault(struct vm_fault *vmf);
-vm_fault_t vgpu_window_fault_read_only(struct vm_fault *vmf);
+/* Of a raw page. */
+vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf);
+/* Without locks. Return: 0, -EINTR, or why the page cannot be had. */
+int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff);
 
 /* Messages of the host. */
 void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info);
 void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_part *part);
 void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *part);
-/* The connection is lost: every mapping in the window gives SIGBUS. */
+/* The connection is lost: nothing is seen in the window any more. */
 void vgpu_window_abort(struct vgpu_host *host);
 
 #endif /* VGPU_GUEST_WINDOW_H */

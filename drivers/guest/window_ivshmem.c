@@ -129,7 +129,7 @@ static void ivshmem_remove(struct pci_dev *pdev)
 
 	mutex_lock(&ivshmem_lock);
 	list_del(&ivshmem->node);
-	/* Programs get SIGBUS: the memory is not there any more when this returns. */
+	/* Programs do not see it any more when this returns. */
 	if (ivshmem->window)
 		vgpu_window_lost(ivshmem->window);
 	mutex_unlock(&ivshmem_lock);

@@ -341,6 +341,11 @@ static int agent_window_destroy(void *data, struct file *file, struct vgpu_cmd *
 	return vgpu_window_destroy(cmd->arg);
 }
 
+static int agent_window_drain(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_window_drain(cmd->arg);
+}
+
 static int agent_window_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	int ret = vgpu_window_stat(cmd->arg);
@@ -363,6 +368,7 @@ static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_PEER_STAT, struct vgpu_host_peer_stat, agent_peer_stat),
 	VGPU_CMD(VGPU_HOST_WINDOW_CREATE, struct vgpu_host_window_create, agent_window_create),
 	VGPU_CMD(VGPU_HOST_WINDOW_DESTROY, struct vgpu_host_window_destroy, agent_window_destroy),
+	VGPU_CMD(VGPU_HOST_WINDOW_DRAIN, struct vgpu_host_window_drain, agent_window_drain),
 	VGPU_CMD(VGPU_HOST_WINDOW_STAT, struct vgpu_host_window_stat, agent_window_stat),
 };
 

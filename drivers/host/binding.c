@@ -468,7 +468,8 @@ static int binding_list(struct vgpu_binding *binding)
 
 	mutex_lock(&window->lock);
 	/* Set before all of the peer's are ended, so this one is among them, or is not. */
-	if (window->gone || window->id != binding->window_id || READ_ONCE(binding->peer->closing))
+	if (window->gone || window->drain || window->id != binding->window_id ||
+	    READ_ONCE(binding->peer->closing))
 		ret = -ENODEV;
 	other = binding_first(window, binding->offset);
 	if (!ret && other && other->offset < binding->offset + binding->len)
@@ -508,10 +509,10 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 {
 	struct vgpu_window *window = vgpu_window_find(peer);
 	struct vgpu_binding *binding;
-	int ret = -ENOENT;
+	int ret = -ENODEV;
 
 	if (!window)
-		return ERR_PTR(-ENOENT);
+		return ERR_PTR(-ENODEV);
 	if (offset >= window->size || place->len > window->size - offset)
 		goto err_window;
 	ret = -ENOMEM;

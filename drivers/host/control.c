@@ -190,7 +190,7 @@ static const struct control_op {
 	[VGPU_MSG_CLOSE] = { .fn = control_close, .sequenced = true },
 	[VGPU_MSG_UNMAP] = { .fn = control_unmap, .sequenced = true },
 	[VGPU_MSG_SESSION_CLOSE] = { .fn = control_session_close, .sequenced = true },
-	[VGPU_MSG_UNBIND] = { .fn = vgpu_offer_unbind },
+	[VGPU_MSG_UNBIND] = { .fn = vgpu_offer_unbind, .sequenced = true },
 	[VGPU_MSG_PING] = { .fn = control_ping },
 	[VGPU_MSG_PONG] = { .fn = control_pong },
 };

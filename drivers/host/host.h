@@ -281,8 +281,9 @@ struct vgpu_peer {
 	u32 nr_events;
 	/* Bindings of which pages were lost, of which it has to hear. */
 	struct list_head bad_bindings;
-	/* Number of the window that it knows; 0: none. Only the sender's. */
+	/* Number of the window that it knows (0: none) and its flags. Only the sender's. */
 	u64 window_told;
+	u32 window_told_flags;
 };
 
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
@@ -419,6 +420,7 @@ int vgpu_window_init(void);
 void vgpu_window_exit(void);
 int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cmd);
 int vgpu_window_destroy(const struct vgpu_host_window_destroy *args);
+int vgpu_window_drain(const struct vgpu_host_window_drain *args);
 int vgpu_window_stat(struct vgpu_host_window_stat *args);
 /* @rdev is a window's. */
 bool vgpu_window_is_device(dev_t rdev);
@@ -672,6 +674,7 @@ s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
 s64 vgpu_ioctl_run(struct vgpu_hcall *call);
 s64 vgpu_poll_run(struct vgpu_hcall *call);
 s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
+s64 vgpu_mapping_bind(struct vgpu_hcall *call);
 s64 vgpu_mapping_read_pages(struct vgpu_hcall *call);
 s64 vgpu_mapping_write_pages(struct vgpu_hcall *call);
 

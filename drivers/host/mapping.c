@@ -63,15 +63,22 @@ static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *ma
 	atomic64_sub(mapping->len, &session->peer->mapped_bytes);
 }
 
+/* @tell: the guest does not know that it is not seen any more. */
+static void mapping_unbind(struct vgpu_mapping *mapping, bool tell)
+{
+	if (!mapping->binding)
+		return;
+	/* The other parts of it are seen as before. */
+	if (!--mapping->binding->users)
+		vgpu_binding_end(mapping->binding, tell);
+	vgpu_binding_put(mapping->binding);
+	mapping->binding = NULL;
+}
+
 /* @tell: the guest does not know that the mapping ends. */
 static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapping, bool tell)
 {
-	if (mapping->binding) {
-		/* The other parts of it are seen as before. */
-		if (!--mapping->binding->users)
-			vgpu_binding_end(mapping->binding, tell);
-		vgpu_binding_put(mapping->binding);
-	}
+	mapping_unbind(mapping, tell);
 	vgpu_extent_put(session->peer, mapping->extent);
 	/* The file keeps the space's address_space alive, so it goes last. */
 	vgpu_space_put(session->peer, mapping->space);
@@ -375,6 +382,20 @@ err_file:
 	return ret;
 }
 
+/* What of the VMA could be bound; nothing: @place stays as it is. */
+static void mapping_place(const struct vm_area_struct *vma, u64 addr, u64 len,
+			  struct vgpu_binding_place *place)
+{
+	/* Pages of a private mapping are the process's own. */
+	if (!(vma->vm_flags & VM_SHARED))
+		return;
+	place->addr = addr;
+	place->len = len;
+	place->pgoff = vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
+	place->file = vma->vm_file;
+	place->writable = vma->vm_flags & VM_WRITE;
+}
+
 /* What the driver made of [addr, end): into @mapping and the reply. */
 static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
 			   u64 end, struct vgpu_binding_place *place)
@@ -396,14 +417,7 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 	mapping->file = get_file(vma->vm_file);
 	data = vma->vm_private_data;
 	offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + addr - vma->vm_start;
-	/* Pages of a private mapping are the process's own. */
-	if (vma->vm_flags & VM_SHARED) {
-		place->addr = addr;
-		place->len = mapping->len;
-		place->pgoff = offset >> PAGE_SHIFT;
-		place->file = mapping->file;
-		place->writable = vma->vm_flags & VM_WRITE;
-	}
+	mapping_place(vma, addr, mapping->len, place);
 	call->out.mmap.flags = cpu_to_le32(mapping_flags(vma->vm_flags));
 	call->out.mmap.cache = cpu_to_le32(mapping_cache(vma->vm_page_prot));
 	mmap_read_unlock(mm);
@@ -411,8 +425,8 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 }
 
 /* In the guest's window, too, where it wants to have it; else by copy, which is no error. */
-static void mapping_bind(struct vgpu_hcall *call, struct vgpu_mapping *mapping,
-			 const struct vgpu_binding_place *place)
+static void mapping_bind_new(struct vgpu_hcall *call, struct vgpu_mapping *mapping,
+			     const struct vgpu_binding_place *place)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
 	struct vgpu_binding *binding;
@@ -451,7 +465,7 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapp
 		     le32_to_cpu(args->flags) | MAP_FIXED, le64_to_cpu(args->offset));
 	ret = IS_ERR_VALUE(at) ? (int)at : mapping_examine(call, mapping, addr, end, &place);
 	if (!ret) {
-		mapping_bind(call, mapping, &place);
+		mapping_bind_new(call, mapping, &place);
 		mapping_insert(session, mapping);
 		return 0;
 	}
@@ -494,6 +508,50 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	if (ret) {
 		memset(&call->out, 0, sizeof(call->out));
 		kfree(mapping);
+	}
+	return ret;
+}
+
+/* map_lock is held. */
+static int mapping_bind_locked(struct vgpu_session *session, const struct vgpu_args_bind *args)
+{
+	u64 addr = le64_to_cpu(args->addr), end = addr + le64_to_cpu(args->len);
+	struct vgpu_mapping *mapping = mapping_find(session, addr);
+	struct vgpu_binding_place place = {};
+	struct mm_struct *mm = current->mm;
+	struct vgpu_binding *binding;
+	struct vm_area_struct *vma;
+
+	if (!mapping || mapping->addr != addr || mapping->addr + mapping->len != end)
+		return -EINVAL;
+	/* One that the guest has ended by UNBIND is of no use any more. */
+	if (mapping->binding && !READ_ONCE(mapping->binding->gone))
+		return -EBUSY;
+	mmap_read_lock(mm);
+	vma = vma_lookup(mm, addr);
+	if (vma && vma->vm_end >= end && vma->vm_file == mapping->file)
+		mapping_place(vma, addr, end - addr, &place);
+	mmap_read_unlock(mm);
+	if (!place.len)
+		return -EINVAL;
+	binding = vgpu_binding_make(session->peer, le64_to_cpu(args->window),
+				    le64_to_cpu(args->window_offset), &place);
+	if (IS_ERR(binding))
+		return PTR_ERR(binding);
+	mapping_unbind(mapping, false);
+	mapping->binding = binding;
+	return 0;
+}
+
+s64 vgpu_mapping_bind(struct vgpu_hcall *call)
+{
+	struct vgpu_session *session = call->lane->session;
+	int ret = -EINTR;
+
+	/* A guest that does not wait for it any more does not want it. */
+	if (!mutex_lock_interruptible(&session->map_lock)) {
+		ret = mapping_bind_locked(session, &call->view.call->args.bind);
+		mutex_unlock(&session->map_lock);
 	}
 	return ret;
 }

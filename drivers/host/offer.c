@@ -6,13 +6,14 @@
 
 /* --- to the guest, from the peer's sender ---------------------------------- */
 
-static int offer_send_window(struct vgpu_peer *peer, u64 id, u64 size)
+static int offer_send_window(struct vgpu_peer *peer, u64 id, u64 size, u32 flags)
 {
 	struct vgpu_window_info msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
 		.hdr.type = cpu_to_le16(VGPU_MSG_WINDOW),
 		.window = cpu_to_le64(id),
 		.size = cpu_to_le64(size),
+		.flags = cpu_to_le32(flags),
 	};
 
 	return vgpu_control_send(peer, &msg, sizeof(msg));
@@ -31,29 +32,33 @@ static int offer_send_part(struct vgpu_peer *peer, u16 type, u64 id, u64 offset,
 	return vgpu_control_send(peer, &msg, sizeof(msg));
 }
 
-/* A window has come, or another in its place, or it has gone. */
+/* A window has come, or another in its place, or it has gone, or is to be empty. */
 static int offer_window(struct vgpu_peer *peer)
 {
 	struct vgpu_window *window = vgpu_window_find(peer);
 	u64 id = 0, size = 0;
+	u32 flags = 0;
 	int ret = 0;
 
 	if (window) {
 		mutex_lock(&window->lock);
 		id = window->id;
+		flags = window->drain ? VGPU_WINDOW_DRAIN : 0;
 		mutex_unlock(&window->lock);
 		size = window->size;
 		vgpu_window_put(window);
 	}
-	if (id == peer->window_told)
+	if (id == peer->window_told && flags == peer->window_told_flags)
 		return 0;
-	if (peer->window_told)
-		ret = offer_send_window(peer, peer->window_told, 0);
+	if (peer->window_told && peer->window_told != id)
+		ret = offer_send_window(peer, peer->window_told, 0, 0);
 	peer->window_told = 0;
 	if (!ret && id)
-		ret = offer_send_window(peer, id, size);
-	if (!ret)
+		ret = offer_send_window(peer, id, size, flags);
+	if (!ret) {
 		peer->window_told = id;
+		peer->window_told_flags = flags;
+	}
 	return ret;
 }
 

@@ -462,13 +462,35 @@ int vgpu_window_destroy(const struct vgpu_host_window_destroy *args)
 	return ret;
 }
 
+int vgpu_window_drain(const struct vgpu_host_window_drain *args)
+{
+	struct vgpu_window *window;
+
+	if (args->flags || args->reserved || args->drain > 1)
+		return -EOPNOTSUPP;
+	mutex_lock(&windows_lock);
+	window = window_find_locked(args->cid, args->port);
+	if (window) {
+		vgpu_window_get(window);
+		mutex_lock(&window->lock);
+		window->drain = args->drain;
+		mutex_unlock(&window->lock);
+	}
+	mutex_unlock(&windows_lock);
+	if (!window)
+		return -ENOENT;
+	vgpu_window_changed(window);
+	vgpu_window_put(window);
+	return 0;
+}
+
 int vgpu_window_stat(struct vgpu_host_window_stat *args)
 {
 	bool next = args->flags & VGPU_HOST_WINDOW_NEXT;
 	struct vgpu_window *window, *found = NULL;
 	int after;
 
-	if (args->flags & ~VGPU_HOST_WINDOW_NEXT)
+	if ((args->flags & ~VGPU_HOST_WINDOW_NEXT) || args->reserved)
 		return -EOPNOTSUPP;
 	mutex_lock(&windows_lock);
 	list_for_each_entry(window, &windows, node) {
@@ -486,6 +508,7 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 		args->out_bound_bytes = atomic64_read(&found->bound_bytes);
 		args->out_bindings = READ_ONCE(found->nr_bindings);
 		args->out_opens = READ_ONCE(found->opens);
+		args->out_drain = READ_ONCE(found->drain);
 		args->out_faults = atomic64_read(&found->faults);
 		args->out_resolved = atomic64_read(&found->resolved);
 		args->out_dummies = atomic64_read(&found->dummies);

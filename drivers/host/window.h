@@ -59,6 +59,7 @@ struct vgpu_window {
 	/* Anew for each hypervisor. */
 	u64 id;
 	bool gone;
+	bool drain;
 	u32 opens;
 	/* A hypervisor has mapped it since it got its number. */
 	bool mapped;
@@ -166,7 +167,7 @@ struct vgpu_binding_place {
 
 /*
  * Bind at @offset of the window that the peer knows as @id; called without the mmap
- * lock. Return: the binding, with a reference, or ERR_PTR(): -ENOENT, -ENODEV (no such
+ * lock. Return: the binding, with a reference, or ERR_PTR(): -ENODEV (no such
  * window), -EBUSY (something is bound there), -ENOMEM.
  */
 struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,

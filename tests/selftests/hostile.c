@@ -938,10 +938,14 @@ static bool control_next(int control, uint16_t type, void *msg, size_t size)
 	return false;
 }
 
-static bool unbind(const struct peer *peer, uint64_t window, uint64_t offset, uint64_t len)
+static bool unbind(const struct peer *peer, uint64_t seq, uint64_t window, uint64_t offset,
+		   uint64_t len)
 {
 	struct vgpu_window_part part = {
-		.hdr = { .len = htole32(sizeof(part)), .type = htole16(VGPU_MSG_UNBIND) },
+		.hdr = {
+			.len = htole32(sizeof(part)), .type = htole16(VGPU_MSG_UNBIND),
+			.seq = htole64(seq),
+		},
 		.window = htole64(window),
 		.offset = htole64(offset),
 		.len = htole64(len),
@@ -970,6 +974,24 @@ static bool in_window(const struct vgpu_reply *reply)
 {
 	return le32toh(reply->out.mmap.flags) & VGPU_MAP_WINDOW;
 }
+
+static bool bind_send(int lane, uint64_t seq, uint64_t addr, uint64_t len, uint64_t window,
+		      uint64_t window_offset)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_BIND, 0, seq);
+	call.msg.args.bind.addr = htole64(addr);
+	call.msg.args.bind.len = htole64(len);
+	call.msg.args.bind.window = htole64(window);
+	call.msg.args.bind.window_offset = htole64(window_offset);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+#define EXPECT_BIND(result, addr, len, window, window_offset) do {	\
+	ASSERT_TRUE(bind_send(lane, ++seq, addr, len, window, window_offset)); \
+	EXPECT_EQ(result, peer_reply(lane, &answer, sizeof(answer), SLACK_MS)); \
+} while (0)
 
 static bool nothing_bound(void *unused)
 {
@@ -1013,7 +1035,7 @@ TEST_F(hostile, window)
 		struct vgpu_window_part part;
 		char bytes[VGPU_CONTROL_MSG_MAX];
 	} msg;
-	uint64_t window, offset, seq = 1;
+	uint64_t window, offset, seq = 1, control_seq = 0;
 	unsigned int i, bound = 0;
 	uint32_t object;
 	int lane;
@@ -1047,21 +1069,54 @@ TEST_F(hostile, window)
 	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, 8192));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_TRUE(in_window(&answer.reply));
-	ASSERT_TRUE(unbind(&self->peer, window + 1, 8192, 8192));
+	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window + 1, 8192, 8192));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
-	ASSERT_TRUE(unbind(&self->peer, window, far, far));
+	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, far, far));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 	EXPECT_FALSE(nothing_bound(NULL));
-	/* The same place twice is not to be had. */
-	ASSERT_TRUE(unbind(&self->peer, window, 12288, 4096));
+	/* The same place twice is not to be had, nor the same mapping. */
+	EXPECT_BIND(-EBUSY, 0x20000000, 8192, window, 32768);
+	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 12288, 4096));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 	EXPECT_EQ(12288, le64toh(msg.part.offset));
 	EXPECT_TRUE(nothing_bound(NULL));
 
+	/* What is mapped already: all of it, and nothing else, and not everywhere. */
+	EXPECT_BIND(-EINVAL, 0x30000000, 8192, window, 8192);
+	EXPECT_BIND(-EINVAL, 0x20000000, 4096, window, 8192);
+	EXPECT_BIND(-EINVAL, 0x20001000, 4096, window, 8192);
+	EXPECT_BIND(-EINVAL, 0x20000000, 12288, window, 8192);
+	EXPECT_BIND(-ENODEV, 0x20000000, 8192, window + 1, 8192);
+	EXPECT_BIND(-ENODEV, 0x20000000, 8192, window, far);
+	EXPECT_TRUE(nothing_bound(NULL));
+	ASSERT_EQ(0, window_command("drain", ""));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
+	EXPECT_EQ(window, le64toh(msg.info.window));
+	EXPECT_EQ(VGPU_WINDOW_DRAIN, le32toh(msg.info.flags));
+	EXPECT_BIND(-ENODEV, 0x20000000, 8192, window, 8192);
+	ASSERT_EQ(0, window_command("fill", ""));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
+	EXPECT_EQ(0, msg.info.flags);
+	EXPECT_BIND(0, 0x20000000, 8192, window, 8192);
+	EXPECT_BIND(-EBUSY, 0x20000000, 8192, window, 8192);
+	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 4096));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+
 	/* Bound and taken back at the same time, on two connections. */
 	for (i = 0; i < 300; i++) {
+		ASSERT_TRUE(bind_send(lane, ++seq, 0x20000000, 8192, window, 8192));
+		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
+		bound += !peer_reply(lane, &answer, sizeof(answer), SLACK_MS);
+		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
+		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+		ASSERT_TRUE(nothing_bound(NULL));
+	}
+	EXPECT_LT(0, bound);
+	bound = 0;
+	for (i = 0; i < 300; i++) {
 		ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, 8192));
-		ASSERT_TRUE(unbind(&self->peer, window, 8192, 8192));
+		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
 		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 		bound += in_window(&answer.reply);
 		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));

@@ -257,6 +257,21 @@ static const struct wire_case call_poll[] = {
 	ARGS(poll, reserved2[4], 1, false),
 };
 
+static const struct wire_case call_bind[] = {
+	BAD(vgpu_call, object, 7),
+	ARGS(bind, addr, 0x7f0000001008, false),
+	ARGS(bind, addr, -0x4000ULL, false),
+	ARGS(bind, len, 0, false),
+	ARGS(bind, len, 0x4001, false),
+	ARGS(bind, window, 0, false),
+	ARGS(bind, window, ~0ULL, true),
+	ARGS(bind, window_offset, 0, false),
+	ARGS(bind, window_offset, 0x1008, false),
+	ARGS(bind, window_offset, -0x1000ULL, false),
+	ARGS(bind, reserved[0], 1, false),
+	ARGS(bind, reserved[1], 1, false),
+};
+
 static const struct wire_case call_mmap_window[] = {
 	ARGS(mmap, window, ~0ULL, true),
 	ARGS(mmap, window, 0, false),
@@ -336,7 +351,7 @@ static void run_any(void)
 		"call_poll", "call_mmap",
 	};
 	static const char * const without_segs[] = {
-		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap",
+		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap", "call_bind",
 	};
 	u32 i;
 
@@ -456,6 +471,7 @@ static void test_features(void)
 		{ "call_ioctl_nested", VGPU_FEATURE_DEMAND },
 		{ "call_mmap", VGPU_FEATURE_COPY_MMAP },
 		{ "call_mmap_window", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
+		{ "call_bind", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
 		{ "call_read_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_write_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_ioctl_seg", 0 },
@@ -511,6 +527,7 @@ int main(void)
 	WIRE_CASES("call_poll", call_poll);
 	WIRE_CASES("call_mmap", call_mmap);
 	WIRE_CASES("call_mmap_window", call_mmap_window);
+	WIRE_CASES("call_bind", call_bind);
 	WIRE_CASES("call_read_pages", call_read_pages);
 	WIRE_CASES("call_write_pages", call_write_pages);
 	test_extra();

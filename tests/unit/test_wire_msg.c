@@ -132,7 +132,10 @@ static const struct wire_case event[] = {
 
 static const struct wire_case window[] = {
 	BAD(vgpu_window_info, window, 0),
-	GOOD(vgpu_window_info, size, 0),
+	BAD(vgpu_window_info, size, 0),
+	GOOD(vgpu_window_info, flags, 0),
+	BAD(vgpu_window_info, flags, 2),
+	BAD(vgpu_window_info, reserved, 1),
 	GOOD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE),
 	BAD(vgpu_window_info, size, VGPU_PAGE_SIZE),
 	BAD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE + 1),

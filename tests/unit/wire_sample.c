@@ -162,11 +162,12 @@ static void fill_window(struct wire_buf *buf)
 
 	m->window = LE64(0x1122334455667788);
 	m->size = LE64(4ULL << 30);
+	m->flags = LE32(VGPU_WINDOW_DRAIN);
 }
 
-static void fill_part(struct wire_buf *buf, u16 type)
+static void fill_part(struct wire_buf *buf, u16 type, u64 seq)
 {
-	struct vgpu_window_part *m = begin(buf, type, sizeof(*m), 0);
+	struct vgpu_window_part *m = begin(buf, type, sizeof(*m), seq);
 
 	m->window = LE64(0x1122334455667788);
 	m->offset = LE64(0x1000);
@@ -175,17 +176,17 @@ static void fill_part(struct wire_buf *buf, u16 type)
 
 static void fill_unbind(struct wire_buf *buf)
 {
-	fill_part(buf, VGPU_MSG_UNBIND);
+	fill_part(buf, VGPU_MSG_UNBIND, 4);
 }
 
 static void fill_unbound(struct wire_buf *buf)
 {
-	fill_part(buf, VGPU_MSG_UNBOUND);
+	fill_part(buf, VGPU_MSG_UNBOUND, 0);
 }
 
 static void fill_invalidate(struct wire_buf *buf)
 {
-	fill_part(buf, VGPU_MSG_INVALIDATE);
+	fill_part(buf, VGPU_MSG_INVALIDATE, 0);
 }
 
 static void fill_event(struct wire_buf *buf)
@@ -449,6 +450,16 @@ static void fill_call_mmap_window(struct wire_buf *buf)
 	call->args.mmap.window_offset = LE64(0x7000);
 }
 
+static void fill_call_bind(struct wire_buf *buf)
+{
+	struct vgpu_call *call = call_begin(buf, VGPU_OP_BIND, 0);
+
+	call->args.bind.addr = LE64(0x7f0000001000);
+	call->args.bind.len = LE64(0x4000);
+	call->args.bind.window = LE64(0x1122334455667788);
+	call->args.bind.window_offset = LE64(0x7000);
+}
+
 static void fill_call_read_pages(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_READ_PAGES, 0);
@@ -617,8 +628,8 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(call_ioctl_fd), SAMPLE(call_ioctl_page), SAMPLE(call_ioctl_seg),
 	SAMPLE(call_ioctl_nested),
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
-	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_read_pages),
-	SAMPLE(call_write_pages),
+	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_bind),
+	SAMPLE(call_read_pages), SAMPLE(call_write_pages),
 	SAMPLE(call_fdinfo),
 
 	REPLY(open, open), REPLY(open_error, open), REPLY(refused, ioctl_nested),

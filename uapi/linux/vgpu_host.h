@@ -295,6 +295,27 @@ struct vgpu_host_window_destroy {
 	__u32 port;
 };
 
+/**
+ * struct vgpu_host_window_drain - keep a window empty, or use it again
+ * @size: sizeof(struct vgpu_host_window_drain)
+ * @flags: 0
+ * @cid: the guest's context id
+ * @port: local port by which it comes
+ * @drain: 1: the guest moves its mappings out of the window, while programs use
+ *	them, and puts no others in; 0: it may, and moves those back that fit
+ * @reserved: 0
+ *
+ * Returns at once; the window's bindings say how far the guest is. -ENOENT: it has none.
+ */
+struct vgpu_host_window_drain {
+	__u32 size;
+	__u32 flags;
+	__u32 cid;
+	__u32 port;
+	__u32 drain;
+	__u32 reserved;
+};
+
 #define VGPU_HOST_WINDOW_NEXT	(1U << 0)	/* the first one after @cid and @port */
 
 /**
@@ -309,6 +330,8 @@ struct vgpu_host_window_destroy {
  * @out_bound_bytes: bytes of mappings in it, now
  * @out_bindings: mappings in it, now
  * @out_opens: how often its device file is open
+ * @out_drain: it is to be empty
+ * @reserved: 0
  * @out_faults: of hypervisors
  * @out_resolved: pages that drivers were asked for
  * @out_dummies: faults that got the window's own page
@@ -332,6 +355,8 @@ struct vgpu_host_window_stat {
 	__u64 out_bound_bytes;
 	__u32 out_bindings;
 	__u32 out_opens;
+	__u32 out_drain;
+	__u32 reserved;
 	__u64 out_faults;
 	__u64 out_resolved;
 	__u64 out_dummies;
@@ -433,6 +458,7 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_WINDOW_CREATE	_IO(VGPU_HOST_TYPE, 0x09)
 #define VGPU_HOST_WINDOW_DESTROY _IO(VGPU_HOST_TYPE, 0x0a)
 #define VGPU_HOST_WINDOW_STAT	_IO(VGPU_HOST_TYPE, 0x0b)
+#define VGPU_HOST_WINDOW_DRAIN	_IO(VGPU_HOST_TYPE, 0x0c)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)

@@ -28,7 +28,7 @@
  *     32-bit processes got room for their segments; an ioctl's argument may be an fd;
  *     POLL adds to what its object is armed for, and POLL_EVENT says poll(2)'s events
  *     only; exports may be media devices, and their rdev is used; WINDOW, UNBIND,
- *     UNBOUND and INVALIDATE, and a MMAP may name a place in a window
+ *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -91,7 +91,7 @@ enum vgpu_msg_type {
 	VGPU_MSG_PONG		= 0x18,	/* both */
 	VGPU_MSG_EVENT		= 0x19,	/* host */
 	VGPU_MSG_WINDOW		= 0x1a,	/* host */
-	VGPU_MSG_UNBIND		= 0x1b,	/* guest, one-way */
+	VGPU_MSG_UNBIND		= 0x1b,	/* guest, sequenced */
 	VGPU_MSG_UNBOUND	= 0x1c,	/* host: answer to UNBIND */
 
 	VGPU_MSG_CALL		= 0x20,	/* guest */
@@ -111,7 +111,7 @@ enum vgpu_msg_type {
  * @reserved: 0
  * @seq: CALL: number of the call on this lane, rising by one from 1; REPLY,
  *	ACK, CANCEL and all upcalls with their answers: that call's number.
- *	CLOSE, UNMAP, SESSION_CLOSE: control sequence number, rising by one
+ *	CLOSE, UNMAP, SESSION_CLOSE, UNBIND: control sequence number, rising by one
  *	from 1. PING: any; PONG: the PING's. Else 0.
  */
 struct vgpu_hdr {
@@ -331,19 +331,27 @@ struct vgpu_event_signal {
 	__le32 reserved;
 };
 
+/* The guest is to have nothing in it: what is there goes by copy from now on. */
+#define VGPU_WINDOW_DRAIN	(1U << 0)
+
 /**
- * struct vgpu_window_info - host: a window has come, or gone
+ * struct vgpu_window_info - host: a window has come, or gone, or is to be used otherwise
  * @hdr: VGPU_MSG_WINDOW
  * @window: its number, never 0 and never used for another; what has it in its
  *	header (struct vgpu_window_header) is the window as the guest sees it
  * @size: bytes; 0: it is gone, with all that was bound in it
+ * @flags: VGPU_WINDOW_*; 0 with size 0
+ * @reserved: 0
  *
- * There is one at most: the next comes when the one before has gone.
+ * There is one at most: the next comes when the one before has gone. The same one
+ * comes again when its flags change.
  */
 struct vgpu_window_info {
 	struct vgpu_hdr hdr;
 	__le64 window;
 	__le64 size;
+	__le32 flags;
+	__le32 reserved;
 };
 
 /**
@@ -402,6 +410,7 @@ enum vgpu_op {
 	VGPU_OP_READ_PAGES	= 9,	/* class mm */
 	VGPU_OP_WRITE_PAGES	= 10,	/* class mm */
 	VGPU_OP_FDINFO		= 11,
+	VGPU_OP_BIND		= 12,	/* class mm */
 };
 
 #define VGPU_SEG_IN		(1U << 0)	/* bytes follow in the CALL */
@@ -547,6 +556,18 @@ struct vgpu_args_mmap {
 };
 
 /*
+ * BIND: what one MMAP mapped at [addr, addr + len), all of which is there still, is to
+ * be seen in the window, too. No object. Result: 0, -EBUSY, -EINVAL, -ENODEV, -ENOMEM.
+ */
+struct vgpu_args_bind {
+	__le64 addr;
+	__le64 len;
+	__le64 window;
+	__le64 window_offset;
+	__le64 reserved[2];
+};
+
+/*
  * READ_PAGES: one OUT segment receives len bytes; result: bytes that could be
  * read, a multiple of the page size, or -EFAULT for none.
  * WRITE_PAGES: segment 0 (IN) is an array of struct vgpu_range, segment 1 (IN)
@@ -595,6 +616,7 @@ struct vgpu_call {
 		struct vgpu_args_llseek llseek;
 		struct vgpu_args_poll poll;
 		struct vgpu_args_mmap mmap;
+		struct vgpu_args_bind bind;
 		struct vgpu_args_pages pages;
 		__le64 raw[6];
 	} args;
@@ -777,7 +799,7 @@ VGPU_ASSERT_SIZE(vgpu_unmap, 40);
 VGPU_ASSERT_SIZE(vgpu_session_close, 24);
 VGPU_ASSERT_SIZE(vgpu_poll_event, 24);
 VGPU_ASSERT_SIZE(vgpu_event_signal, 24);
-VGPU_ASSERT_SIZE(vgpu_window_info, 32);
+VGPU_ASSERT_SIZE(vgpu_window_info, 40);
 VGPU_ASSERT_SIZE(vgpu_window_part, 40);
 VGPU_ASSERT_SIZE(vgpu_window_header, 32);
 VGPU_ASSERT_SIZE(vgpu_seg, 16);
@@ -788,6 +810,7 @@ VGPU_ASSERT_SIZE(vgpu_args_rw, 48);
 VGPU_ASSERT_SIZE(vgpu_args_llseek, 48);
 VGPU_ASSERT_SIZE(vgpu_args_poll, 48);
 VGPU_ASSERT_SIZE(vgpu_args_mmap, 48);
+VGPU_ASSERT_SIZE(vgpu_args_bind, 48);
 VGPU_ASSERT_SIZE(vgpu_args_pages, 48);
 VGPU_ASSERT_SIZE(vgpu_range, 16);
 VGPU_ASSERT_SIZE(vgpu_call, 96);

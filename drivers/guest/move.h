@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Moves: mappings go from copy mode into the host's window and back while programs
+ * use them: when a window comes or goes, or is to be drained or filled, or cannot show
+ * what is in it. One worker of each host does that, so that no fault waits for a peer
+ * on behalf of another, and no two move one mapping.
+ */
+#ifndef VGPU_MOVE_H
+#define VGPU_MOVE_H
+
+#include <linux/types.h>
+
+struct vgpu_host;
+struct vgpu_mapping;
+struct work_struct;
+
+/* Module init and exit; exit after the last host is freed. */
+int vgpu_move_global_init(void);
+void vgpu_move_global_exit(void);
+
+/* How often vgpu_move_later() was called. */
+u64 vgpu_move_asked(struct vgpu_host *host);
+/* A new mapping that may move; @asked: vgpu_move_asked() from before it was said where it is. */
+void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked);
+/* It is freed. */
+void vgpu_move_forget(struct vgpu_mapping *mapping);
+
+/* The window is not what it was: bring each mapping where it is to be. No lock but spinlocks. */
+void vgpu_move_later(struct vgpu_host *host);
+void vgpu_move_work(struct work_struct *work);
+/* The connection is lost: nothing moves any more. */
+void vgpu_move_abort(struct vgpu_host *host);
+
+/**
+ * vgpu_move_now - have a mapping brought where it is to be, before others
+ * @mapping: a mapping
+ * @moves: its number of moves when it was seen that it has to
+ *
+ * Context: a fault, without locks; waits killably, but not for ever.
+ * Return: 0: look again; -EINTR, -ETIMEDOUT, or why it stays where it is.
+ */
+int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves);
+
+/* Until it does not move. Context and result like that. */
+int vgpu_move_wait(struct vgpu_mapping *mapping);
+
+#endif /* VGPU_MOVE_H */
