@@ -118,12 +118,25 @@ int vgpu_agent_window_create(struct vgpu_agent *agent, const struct vgpu_window_
 			     char path[48]);
 
 /**
+ * vgpu_agent_window_drain - keep a window empty, or use it again
+ * @agent: the agent
+ * @cid: the guest
+ * @port: 0: the agent's
+ * @drain: the guest moves its mappings out, while programs use them; else back
+ *
+ * Returns at once; vgpu_agent_status() says what is in it.
+ *
+ * Return: 0, -ENOENT (it has none), -EPERM.
+ */
+int vgpu_agent_window_drain(struct vgpu_agent *agent, uint32_t cid, uint32_t port, bool drain);
+
+/**
  * vgpu_agent_window_destroy - take a guest's window away
  * @agent: the agent
  * @cid: the guest
  * @port: 0: the agent's
- * @force: even if programs have memory in it, which they lose, or a file asks for the
- *	window, which is made anew
+ * @force: even if programs have memory in it, which then goes by copy, or a file asks for
+ *	the window, which is made anew
  *
  * Return: 0, -ENOENT (it has none), -EBUSY (in use), -EPERM.
  */
@@ -140,6 +153,7 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  * @bound_bytes: of mappings in it, now
  * @bindings: mappings in it, now
  * @opens: how often its device file is open
+ * @drain: it is to be empty
  * @faults: pages that hypervisors asked for
  * @resolved: pages that drivers were asked for
  * @dummies: faults that got a page without meaning
@@ -157,6 +171,7 @@ struct vgpu_window_status {
 	uint64_t bound_bytes;
 	uint64_t bindings;
 	uint64_t opens;
+	bool drain;
 	uint64_t faults;
 	uint64_t resolved;
 	uint64_t dummies;

@@ -115,6 +115,21 @@ VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
 	return 0;
 }
 
+VGPU_PUBLIC int vgpu_agent_window_drain(struct vgpu_agent *agent, uint32_t cid, uint32_t port,
+					bool drain)
+{
+	struct json_object *request = request_new("window-drain"), *answer;
+	int ret;
+
+	put_number(request, "cid", cid);
+	put_number(request, "port", port);
+	put_bool(request, "drain", drain);
+	ret = agent_ask(agent, request, &answer);
+	if (!ret)
+		json_object_put(answer);
+	return ret;
+}
+
 VGPU_PUBLIC int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t port,
 					  bool force)
 {
@@ -247,6 +262,7 @@ static bool read_window(struct json_object *object, void *to)
 	window->bound_bytes = get_number(object, "bound_bytes");
 	window->bindings = get_number(object, "bindings");
 	window->opens = get_number(object, "opens");
+	window->drain = get_bool(object, "drain");
 	window->faults = get_number(object, "faults");
 	window->resolved = get_number(object, "resolved");
 	window->dummies = get_number(object, "dummies");

@@ -135,6 +135,7 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 		put_number(object, "bound_bytes", window->bound_bytes);
 		put_number(object, "bindings", window->bindings);
 		put_number(object, "opens", window->opens);
+		put_bool(object, "drain", window->drain);
 		put_number(object, "faults", window->faults);
 		put_number(object, "resolved", window->resolved);
 		put_number(object, "dummies", window->dummies);

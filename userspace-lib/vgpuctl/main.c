@@ -10,6 +10,9 @@
 
 #include "vgpuctl.h"
 
+/* How long a guest may take to move its mappings. */
+#define DRAIN_SECONDS	30
+
 /* Documented in vgpuctl(1). */
 enum {
 	EXIT_FAILED = 1,	/* anything else */
@@ -63,6 +66,8 @@ static void usage(FILE *to)
 	      "               [--read-only] [--any-port]\n"
 	      "       vgpuctl unexport NAME [--to CID[:PORT]] [--force]\n"
 	      "       vgpuctl window create --to CID[:PORT] --size SIZE [--owner USER]\n"
+	      "       vgpuctl window drain --to CID[:PORT]\n"
+	      "       vgpuctl window fill --to CID[:PORT]\n"
 	      "       vgpuctl window destroy --to CID[:PORT] [--force]\n"
 	      "       vgpuctl window list [--json]\n"
 	      "       vgpuctl window qemu-args --to CID[:PORT]\n"
@@ -283,6 +288,45 @@ static int window_destroy(struct vgpu_agent *agent, const struct vgpu_window_req
 	return ret ? agent_failed(agent, ret) : 0;
 }
 
+/* Nothing of the guest is in its window any more. Return: as agent_failed(). */
+static int window_await_empty(struct vgpu_agent *agent, const struct vgpu_window_request *request)
+{
+	struct vgpu_host_info *host;
+	uint64_t bindings = 0;
+	unsigned int tries;
+	size_t i;
+	int ret;
+
+	for (tries = 0; tries < DRAIN_SECONDS * 10; tries++) {
+		ret = vgpu_agent_status(agent, &host);
+		if (ret)
+			return agent_failed(agent, ret);
+		bindings = 0;
+		for (i = 0; i < host->nr_windows; i++)
+			if (host->windows[i].cid == request->cid &&
+			    host->windows[i].port == (request->port ? request->port : host->port))
+				bindings = host->windows[i].bindings;
+		vgpu_host_info_free(host);
+		if (!bindings)
+			return 0;
+		usleep(100000);
+	}
+	fprintf(stderr, "vgpuctl: %" PRIu64 " mappings of guest %" PRIu32 " are in the window still\n",
+		bindings, request->cid);
+	return EXIT_IN_USE;
+}
+
+/* As window_create(). */
+static int window_drain(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+			bool drain)
+{
+	int ret = vgpu_agent_window_drain(agent, request->cid, request->port, drain);
+
+	if (ret)
+		return agent_failed(agent, ret);
+	return drain ? window_await_empty(agent, request) : 0;
+}
+
 /* All windows (cid 0), or how QEMU is told of one. */
 static int window_show(struct vgpu_agent *agent, const struct vgpu_window_request *request,
 		       bool json)
@@ -305,7 +349,9 @@ static int window_show(struct vgpu_agent *agent, const struct vgpu_window_reques
 	return ret;
 }
 
-enum window_verb { WINDOW_CREATE, WINDOW_DESTROY, WINDOW_LIST, WINDOW_QEMU_ARGS };
+enum window_verb {
+	WINDOW_CREATE, WINDOW_DRAIN, WINDOW_FILL, WINDOW_DESTROY, WINDOW_LIST, WINDOW_QEMU_ARGS,
+};
 
 static const struct {
 	const char *name;
@@ -314,6 +360,8 @@ static const struct {
 } window_verbs[] = {
 	[WINDOW_CREATE] = { "create", ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER),
 			    ALLOW(OPT_TO) | ALLOW(OPT_SIZE) },
+	[WINDOW_DRAIN] = { "drain", ALLOW(OPT_TO), ALLOW(OPT_TO) },
+	[WINDOW_FILL] = { "fill", ALLOW(OPT_TO), ALLOW(OPT_TO) },
 	[WINDOW_DESTROY] = { "destroy", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO) },
 	[WINDOW_LIST] = { "list", ALLOW(OPT_JSON), 0 },
 	[WINDOW_QEMU_ARGS] = { "qemu-args", ALLOW(OPT_TO), ALLOW(OPT_TO) },
@@ -342,7 +390,7 @@ static int cmd_window(const char *name, const struct options *options)
 	while (verb < nr && strcmp(window_verbs[verb].name, name))
 		verb++;
 	if (verb == nr)
-		return usage_error("windows are for create, destroy, list and qemu-args, not ", name);
+		return usage_error("windows are for create, drain, fill, destroy, list and qemu-args, not ", name);
 	if (given & ~window_verbs[verb].options)
 		return window_option_error(name, "has no", given & ~window_verbs[verb].options);
 	if (window_verbs[verb].needed & ~given)
@@ -360,6 +408,8 @@ static int cmd_window(const char *name, const struct options *options)
 		return ret;
 	if (verb == WINDOW_CREATE)
 		ret = window_create(agent, &request);
+	else if (verb == WINDOW_DRAIN || verb == WINDOW_FILL)
+		ret = window_drain(agent, &request, verb == WINDOW_DRAIN);
 	else if (verb == WINDOW_DESTROY)
 		ret = window_destroy(agent, &request, options->force);
 	else

@@ -80,8 +80,9 @@ static void print_guest(const struct vgpu_guest_info *guest)
 static void print_window(const struct vgpu_window_status *window)
 {
 	printf("window %s: for guest %" PRIu32 ":%" PRIu32 ", %" PRIu64 " MiB, of user %s, made %s, opened %"
-	       PRIu64 " times\n", window->path, window->cid, window->port, window->size >> 20,
-	       window->owner, window->automatic ? "automatically" : "by hand", window->opens);
+	       PRIu64 " times%s\n", window->path, window->cid, window->port, window->size >> 20,
+	       window->owner, window->automatic ? "automatically" : "by hand", window->opens,
+	       window->drain ? ", to be empty" : "");
 	printf("  mappings %" PRIu64 ", bytes %" PRIu64 "; faults %" PRIu64 ", pages resolved %"
 	       PRIu64 ", changed %" PRIu64 "\n", window->bindings, window->bound_bytes,
 	       window->faults, window->resolved, window->zaps);

@@ -163,6 +163,18 @@ int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force)
 	return hostdev_ioctl(VGPU_HOST_WINDOW_DESTROY, &arg);
 }
 
+int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain)
+{
+	struct vgpu_host_window_drain arg = {
+		.size = sizeof(arg),
+		.cid = cid,
+		.port = port,
+		.drain = drain,
+	};
+
+	return hostdev_ioctl(VGPU_HOST_WINDOW_DRAIN, &arg);
+}
+
 int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat)
 {
 	memset(stat, 0, sizeof(*stat));

@@ -25,6 +25,7 @@ int hostdev_revoke(uint32_t peer, uint32_t export);
 int hostdev_shadow(uint32_t peer, uint64_t session);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 int hostdev_window_create(struct vgpu_host_window_create *arg);
+int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain);
 int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force);
 /* The first window after that of @cid and @port; 0 and 0: of all. */
 int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);

@@ -205,6 +205,16 @@ static void user_name(uint32_t uid, char name[40])
 		snprintf(name, 40, "%" PRIu32, uid);
 }
 
+static struct json_object *do_window_drain(struct json_object *request)
+{
+	struct answer words = { "" };
+	int ret;
+
+	ret = window_drain(get_number(request, "cid"), get_number(request, "port"),
+			   get_bool(request, "drain"), &words);
+	return ret ? answer_error(ret, words.text) : answer_ok();
+}
+
 static struct json_object *status_windows(void)
 {
 	struct json_object *array = json_object_new_array(), *object;
@@ -224,6 +234,7 @@ static struct json_object *status_windows(void)
 		put_number(object, "bound_bytes", stat.out_bound_bytes);
 		put_number(object, "bindings", stat.out_bindings);
 		put_number(object, "opens", stat.out_opens);
+		put_bool(object, "drain", stat.out_drain);
 		put_number(object, "faults", stat.out_faults);
 		put_number(object, "resolved", stat.out_resolved);
 		put_number(object, "dummies", stat.out_dummies);
@@ -402,6 +413,8 @@ struct json_object *request_run(struct json_object *request, bool may_change)
 		return do_unexport(request);
 	if (!strcmp(op, "window-create"))
 		return do_window_create(request);
+	if (!strcmp(op, "window-drain"))
+		return do_window_drain(request);
 	if (!strcmp(op, "window-destroy"))
 		return do_window_destroy(request);
 	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is it older?");

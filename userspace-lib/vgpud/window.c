@@ -81,6 +81,15 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 	}
 }
 
+int window_drain(uint32_t cid, uint32_t port, bool drain, struct answer *words)
+{
+	int ret = hostdev_window_drain(cid, port ? port : settings.port, drain);
+
+	if (ret == -ENOENT)
+		return window_say(words, ret, "guest %u has no window", cid);
+	return ret ? window_say(words, ret, "the window stays as it is: %s", strerror(-ret)) : 0;
+}
+
 int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words)
 {
 	int ret = hostdev_window_destroy(cid, port ? port : settings.port, force);
@@ -91,7 +100,7 @@ int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words
 	case -ENOENT:
 		return window_say(words, ret, "guest %u has no window", cid);
 	case -EBUSY:
-		return window_say(words, ret, "programs of guest %u have memory in it (--force takes it away from them)",
+		return window_say(words, ret, "programs of guest %u have memory in it (drain it, or --force)",
 			      cid);
 	default:
 		return window_say(words, ret, "the window stays: %s", strerror(-ret));

@@ -31,6 +31,8 @@ int window_owner(const char *owner, uint32_t *uid, uint32_t *gid);
 
 /* Both return 0 or a negative errno, with words for people. */
 int window_create(const struct window_spec *spec, char path[48], struct answer *words);
+/* The guest moves its mappings out, or back. */
+int window_drain(uint32_t cid, uint32_t port, bool drain, struct answer *words);
 int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words);
 
 #endif /* VGPUD_WINDOW_H */
