@@ -231,6 +231,29 @@ def two(bed):
     return "; ".join(seen + [f"{pages[0]} and {pages[1]} pages through the windows"])
 
 
+def drain(bed):
+    """A guest's mappings move out of its window and back while a program and the device
+    write to them, and each byte is what was written last."""
+    before = state(bed)
+    guest = windows(bed)[0]["cid"]
+    serial = hunt(bed.guest, 1, 2 * HUNT)
+    end = time.monotonic() + 2 * HUNT - 2
+    times = 0
+    while time.monotonic() < end:
+        pages = windows(bed)[0]["resolved"]
+        wait_bound(bed, pages)
+        must(bed.host, f"vgpuctl window drain --to {guest}")
+        if windows(bed)[0]["bindings"]:
+            raise Failure("something is bound in a window that was drained")
+        must(bed.host, f"vgpuctl window fill --to {guest}")
+        times += 1
+    seen = hunted(bed.guest, serial, 2 * HUNT)
+    settle(bed, before)
+    if times < 3:
+        raise Failure(f"drained only {times} times; {seen}")
+    return f"drained and filled {times} times; {seen}"
+
+
 def stop_agent(bed):
     must(bed.host, "pid=$(pidof vgpud); kill $pid; "
                    "while kill -0 $pid 2>/dev/null; do busybox usleep 20000; done", 20)
@@ -336,5 +359,5 @@ PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_kill": kill,
 # Those that need no second machine, and less time.
 ANYWHERE = ["ordeal_reload"]
 # Those that guest VMs inside the host's are for.
-NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_kill": kill}
+NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_drain": drain, "ordeal_kill": kill}
 ORDEALS = PAIR | NESTED

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mappings that move between the window and copies while a program and the device write
+ * to them: no byte is lost, none comes back that was overwritten, and nothing stays
+ * where it is not to be.
+ */
+#include <sched.h>
+#include <sys/wait.h>
+
+#include "window.h"
+
+#include "kselftest_harness.h"
+
+FIXTURE(move)
+{
+	struct buffer buffer;
+	char *memory;		/* the program's */
+	char *device;		/* the same, natively */
+};
+
+FIXTURE_SETUP(move)
+{
+	memset(self, 0, sizeof(*self));
+	if (!window_possible())
+		SKIP(return, "needs root and the host in the same machine: loopback");
+	ASSERT_TRUE(window_begin("64M"));
+}
+
+FIXTURE_TEARDOWN(move)
+{
+	if (window_possible())
+		window_end();
+}
+
+/* Two mappings of a new buffer: one in the window, one native. */
+static bool begin(FIXTURE_DATA(move) *self, __u32 flavour, size_t size)
+{
+	if (!buffer_make(&self->buffer, flavour, size))
+		return false;
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	self->device = buffer_map(&self->buffer, self->buffer.real, PROT_READ | PROT_WRITE);
+	return self->memory && self->device &&
+	       window_counter(self->buffer.fwd, "window_mappings") == 1;
+}
+
+static int drain(void)
+{
+	return tool_run("vgpuctl window drain --to 1")->status;
+}
+
+static int fill(void)
+{
+	return tool_run("vgpuctl window fill --to 1")->status;
+}
+
+/* Until so many of the device's mappings are in the window, for as long as five seconds. */
+static bool await_mappings(const struct buffer *buffer, long long nr)
+{
+	int tries;
+
+	for (tries = 0; tries < 500; tries++) {
+		if (window_counter(buffer->fwd, "window_mappings") == nr)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* The program makes a call, with which bytes go both ways. */
+static int sync_buffer(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id };
+
+	return ioctl(buffer->fwd, VGPU_MOCK_IOC_BUF_SYNC, &range);
+}
+
+static int times(void)
+{
+	return getenv("VGPU_TIMES") ? 3 : 6;
+}
+
+struct writer {
+	volatile uint32_t *words;
+	size_t first;
+	size_t step;
+	size_t nr;
+	unsigned int rounds;
+	bool wrong;
+	pthread_t thread;
+};
+
+static volatile bool stop;
+
+/* Writes its words, each of which has to hold a round later what it wrote. */
+static void *writer_run(void *data)
+{
+	struct writer *writer = data;
+	size_t i;
+
+	for (; !stop && !writer->wrong; writer->rounds++)
+		for (i = writer->first; i < writer->nr; i += writer->step) {
+			if (writer->words[i] != writer->rounds)
+				writer->wrong = true;
+			writer->words[i] = writer->rounds + 1;
+		}
+	return NULL;
+}
+
+static bool writer_start(struct writer *writer, void *memory, size_t size, size_t first,
+			 size_t step)
+{
+	*writer = (struct writer){
+		.words = memory, .first = first, .step = step, .nr = size / sizeof(uint32_t),
+	};
+	return !pthread_create(&writer->thread, NULL, writer_run, writer);
+}
+
+/* Return: it always found what it had written, and came round often enough. */
+static bool writer_end(struct writer *writer, const char *name)
+{
+	pthread_join(writer->thread, NULL);
+	printf("# %s: %u rounds\n", name, writer->rounds);
+	return !writer->wrong && writer->rounds > 3;
+}
+
+/* In and out of the window, while the program writes, and the device beside it. */
+static void drained(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
+		    char *device)
+{
+	const uint32_t *words = (uint32_t *)device, *seen = (uint32_t *)memory;
+	size_t nr = buffer->size / sizeof(*words), i;
+	struct writer program, gpu;
+	int n;
+
+	memset(memory, 0, buffer->size);
+	stop = false;
+	ASSERT_TRUE(writer_start(&program, memory, buffer->size, 0, 2));
+	ASSERT_TRUE(writer_start(&gpu, device, buffer->size, 1, 2));
+	for (n = 0; n < times(); n++) {
+		EXPECT_EQ(0, drain());
+		EXPECT_EQ(0, window_status("bindings"));
+		EXPECT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+		EXPECT_EQ(0, sync_buffer(buffer));
+		EXPECT_EQ(0, fill());
+		EXPECT_TRUE(await_mappings(buffer, 1));
+		usleep(50000);
+	}
+	stop = true;
+	EXPECT_TRUE(writer_end(&program, "program"));
+	EXPECT_TRUE(writer_end(&gpu, "device"));
+	/* Both see all of both. */
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(i % 2 ? gpu.rounds : program.rounds, words[i]) TH_LOG("word %zu", i);
+		ASSERT_EQ(words[i], seen[i]) TH_LOG("word %zu", i);
+	}
+}
+
+TEST_F_TIMEOUT(move, pfn, 100)
+{
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 16 * PAGE));
+	drained(_metadata, &self->buffer, self->memory, self->device);
+}
+
+TEST_F_TIMEOUT(move, page, 100)
+{
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PAGE, 16 * PAGE));
+	drained(_metadata, &self->buffer, self->memory, self->device);
+}
+
+/*
+ * Another mapping of the memory, which stays a copy as a part of it is unmapped, makes the
+ * cached pages dirty all the time. What the first wrote through the window is there when it
+ * has moved out, nevertheless.
+ */
+TEST_F_TIMEOUT(move, beside_a_copy, 200)
+{
+	struct buffer *buffer = &self->buffer;
+	struct writer program, copy, gpu;
+	size_t size = 4 * PAGE;
+	char *other;
+	int n;
+
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 5 * PAGE));
+	other = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, other);
+	ASSERT_EQ(0, munmap(other + size, PAGE));
+	memset(self->memory, 0, size);
+	ASSERT_EQ(0, drain());
+	ASSERT_EQ(0, fill());
+	ASSERT_TRUE(await_mappings(buffer, 1));
+	ASSERT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+	stop = false;
+	ASSERT_TRUE(writer_start(&program, self->memory, size, 0, 4));
+	ASSERT_TRUE(writer_start(&copy, other, size, 2, 4));
+	ASSERT_TRUE(writer_start(&gpu, self->device, size, 1, 2));
+	for (n = 0; n < 2 * times(); n++) {
+		EXPECT_EQ(0, drain());
+		EXPECT_EQ(0, window_status("bindings"));
+		EXPECT_EQ(0, fill());
+		EXPECT_TRUE(await_mappings(buffer, 1));
+		usleep(20000);
+	}
+	stop = true;
+	EXPECT_TRUE(writer_end(&program, "program"));
+	EXPECT_TRUE(writer_end(&copy, "its copy"));
+	EXPECT_TRUE(writer_end(&gpu, "device"));
+}
+
+/* What is read-only stays so wherever it is, and what a drained window cannot take is copied. */
+TEST_F(move, read_only)
+{
+	struct buffer *buffer = &self->buffer;
+	char *memory, *more;
+
+	ASSERT_TRUE(buffer_make(buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	memory = buffer_map(buffer, buffer->fwd, PROT_READ);
+	ASSERT_NE(NULL, memory);
+	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 1, 0));
+	EXPECT_TRUE(memory_is(memory, 4 * PAGE, 1));
+	ASSERT_EQ(0, drain());
+	EXPECT_TRUE(memory_is(memory, 4 * PAGE, 1));
+	EXPECT_EQ(-1, mprotect(memory, 4 * PAGE, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	more = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, more);
+	EXPECT_EQ(2, window_counter(buffer->fwd, "copy_mappings"));
+	/* What is there in part stays a copy. */
+	ASSERT_EQ(0, munmap(more + PAGE, PAGE));
+	ASSERT_EQ(0, fill());
+	EXPECT_TRUE(window_await("bindings", 1));
+	EXPECT_TRUE(await_mappings(buffer, 1));
+	usleep(200000);
+	EXPECT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+	EXPECT_TRUE(memory_is(memory, 4 * PAGE, 1));
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 2, 0));
+	EXPECT_TRUE(memory_is(memory, 4 * PAGE, 2));
+}
+
+TEST_F(move, vgpuctl)
+{
+	EXPECT_EQ(5, tool_run("vgpuctl window drain --to 99")->status);
+	EXPECT_EQ(5, tool_run("vgpuctl window fill --to 99")->status);
+	EXPECT_EQ(2, tool_run("vgpuctl window fill --to 1 --force")->status);
+	EXPECT_EQ(2, tool_run("vgpuctl window drain --to 1 --size 1M")->status);
+	EXPECT_EQ(2, tool_run("vgpuctl window empty --to 1")->status);
+	EXPECT_EQ(0, drain());
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "to be empty"));
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status --json")->out, "\"drain\":true"));
+	EXPECT_EQ(0, fill());
+	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl status")->out, "to be empty"));
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status --json")->out, "\"drain\":false"));
+}
+
+#define MAPPERS	4
+#define MAPPED	40
+
+struct mapper {
+	struct buffer *buffer;
+	char *mapped[MAPPED];
+	pthread_t thread;
+};
+
+static void *mapper_run(void *data)
+{
+	struct mapper *mapper = data;
+	int i;
+
+	for (i = 0; i < MAPPED; i++)
+		mapper->mapped[i] = buffer_map(mapper->buffer, mapper->buffer->fwd, PROT_READ);
+	return NULL;
+}
+
+/* What is mapped while the window is drained, or filled, ends where the others do. */
+TEST_F_TIMEOUT(move, mapped_meanwhile, 200)
+{
+	struct buffer *buffer = &self->buffer;
+	struct mapper mappers[MAPPERS];
+	unsigned int n, i, k, in;
+
+	ASSERT_TRUE(buffer_make(buffer, VGPU_MOCK_BUF_PFN, PAGE));
+	for (n = 0; n < 2 * (unsigned int)times(); n++) {
+		in = n % 2 ? MAPPERS * MAPPED : 0;
+		for (i = 0; i < MAPPERS; i++) {
+			mappers[i].buffer = buffer;
+			ASSERT_EQ(0, pthread_create(&mappers[i].thread, NULL, mapper_run,
+						    &mappers[i]));
+		}
+		EXPECT_EQ(0, n % 2 ? fill() : drain());
+		for (i = 0; i < MAPPERS; i++)
+			pthread_join(mappers[i].thread, NULL);
+		EXPECT_TRUE(await_mappings(buffer, in)) TH_LOG("round %u", n);
+		EXPECT_TRUE(window_await("bindings", in)) TH_LOG("round %u", n);
+		for (i = 0; i < MAPPERS; i++)
+			for (k = 0; k < MAPPED; k++)
+				EXPECT_EQ(0, munmap(mappers[i].mapped[k], PAGE));
+	}
+}
+
+/*
+ * One window goes and another comes at once. Bytes that a slow driver takes keep the guest
+ * busy with the first mapping meanwhile, so it finds the second one when the new window
+ * is there.
+ */
+TEST_F_TIMEOUT(move, another_at_once, 60)
+{
+	struct buffer slow;
+	char *more, *dirty;
+
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	more = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, more);
+	memset(self->memory, 3, 4 * PAGE);
+	ASSERT_TRUE(buffer_make(&slow, VGPU_MOCK_BUF_PFN, 2 * PAGE));
+	dirty = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, dirty);
+	ASSERT_EQ(0, munmap(dirty + PAGE, PAGE));
+	ASSERT_EQ(0, drain());
+	ASSERT_EQ(0, fill());
+	ASSERT_TRUE(await_mappings(&self->buffer, 2));
+	dirty[0] = 1;
+	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 1500));
+	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	ASSERT_EQ(0, tool_run("vgpuctl window destroy --to 1 --force; "
+			      "vgpuctl window create --to 1 --size 1M")->status);
+	/* Nobody touches anything. */
+	EXPECT_TRUE(window_await("bindings", 2));
+	EXPECT_TRUE(await_mappings(&self->buffer, 2));
+	EXPECT_EQ(3, self->memory[PAGE]);
+	EXPECT_EQ(3, more[2 * PAGE]);
+	more[0] = 30;
+	EXPECT_EQ(30, self->memory[0]);
+	EXPECT_EQ(30, self->device[0]);
+}
+
+/* Who writes to a copy, or to what moves, while bytes are on their way waits, and loses nothing. */
+TEST_F_TIMEOUT(move, slow_driver, 60)
+{
+	struct buffer slow;
+	char *dirty;
+	int n;
+
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	ASSERT_TRUE(buffer_make(&slow, VGPU_MOCK_BUF_PFN, 2 * PAGE));
+	dirty = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, dirty);
+	for (n = 1; n <= 2; n++) {
+		memset(self->memory, n, 4 * PAGE);
+		dirty[0] = n;
+		dirty[PAGE] = n;
+		ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 500));
+		ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+		ASSERT_EQ(0, n == 1 ? tool_run("vgpuctl window drain --to 1 >/dev/null 2>&1 &")->status : fill());
+		self->memory[0]++;
+		dirty[1] = n;
+		self->memory[3 * PAGE]++;
+		EXPECT_TRUE(await_mappings(&self->buffer, n == 1 ? 0 : 2));
+		self->memory[0]++;
+		ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+		ASSERT_EQ(0, sync_buffer(&self->buffer));
+		EXPECT_EQ(n + 2, self->device[0]);
+		EXPECT_EQ(n, self->device[1]);
+		EXPECT_EQ(n + 1, self->device[3 * PAGE]);
+		EXPECT_EQ(n, dirty[0]);
+		EXPECT_EQ(n, dirty[1]);
+		EXPECT_EQ(n, dirty[PAGE]);
+	}
+}
+
+/* A busy processor, on which the writer below is taken aside in the middle of a fault. */
+static void *busy_run(void *data)
+{
+	while (!stop)
+		;
+	return NULL;
+}
+
+static void *idle_run(void *data)
+{
+	const struct sched_param none = { 0 };
+	volatile char *memory = data;
+	unsigned long i;
+
+	sched_setscheduler(0, SCHED_IDLE, &none);
+	for (i = 0; !stop; i++) {
+		volatile char *page = memory + i % 4 * PAGE;
+
+		/* Read-only first, and then it becomes writable. */
+		madvise((void *)page, PAGE, MADV_DONTNEED);
+		(void)*page;
+		*page = i;
+	}
+	return NULL;
+}
+
+/* A page becomes writable, and meanwhile it is another: it was in the window, and is a copy. */
+TEST_F_TIMEOUT(move, first_write_meanwhile, 200)
+{
+	struct buffer *buffer = &self->buffer;
+	pthread_t busy, idle;
+	pthread_attr_t attr;
+	cpu_set_t one;
+	int n, i;
+
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PAGE, 4 * PAGE));
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(one), &one);
+	stop = false;
+	ASSERT_EQ(0, pthread_create(&busy, &attr, busy_run, NULL));
+	ASSERT_EQ(0, pthread_create(&idle, &attr, idle_run, self->memory));
+	for (n = 0; n < 2 * times(); n++) {
+		EXPECT_EQ(0, n % 2 ? fill() : drain());
+		ASSERT_TRUE(await_mappings(buffer, n % 2));
+		for (i = 0; i < 20; i++) {
+			(void)*(volatile char *)(self->memory + i % 4 * PAGE);
+			usleep(2000);
+		}
+	}
+	stop = true;
+	pthread_join(busy, NULL);
+	pthread_join(idle, NULL);
+}
+
+TEST_HARNESS_MAIN
