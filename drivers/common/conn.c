@@ -42,13 +42,15 @@
 #define CONN_LOCK_SUBCLASS	2
 /* How often others may have the processor while we look for bytes. */
 #define CONN_TURNS		4
+/* So many long waits in a row, and there is no looking. */
+#define CONN_SOON_MAX		3
 /* Whatever is set: others want the processor, too. */
 #define CONN_POLL_MAX_US	10000U
 
 static unsigned int poll_us = 500;
 module_param(poll_us, uint, 0644);
 MODULE_PARM_DESC(poll_us,
-		 "microseconds of a wait for the peer that are not slept, if the last wait was as short");
+		 "microseconds of a wait for the peer that are not slept, if waits are mostly as short");
 
 static void conn_changed(struct sock *sk, bool readable, bool writable)
 {
@@ -185,6 +187,18 @@ static u64 conn_poll_ns(void)
 	return (u64)min(READ_ONCE(poll_us), CONN_POLL_MAX_US) * NSEC_PER_USEC;
 }
 
+/* As long as most waits lately, as long the next. */
+static void conn_waited(struct vgpu_conn *conn, u64 start)
+{
+	u8 soon = READ_ONCE(conn->soon);
+
+	if (local_clock() - start >= conn_poll_ns())
+		soon -= !!soon;
+	else if (soon < CONN_SOON_MAX)
+		soon++;
+	WRITE_ONCE(conn->soon, soon);
+}
+
 /*
  * Look for bytes, awake. Falling asleep, and being woken by an interrupt from another
  * processor, takes longer than most calls. What brings the bytes may be a work item that
@@ -224,8 +238,10 @@ static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int stat
 	DEFINE_WAIT(wait);
 	int ret = 0;
 
-	if (READ_ONCE(conn->soon) && flag == &conn->readable && conn_look(conn, state, start))
+	if (flag == &conn->readable && READ_ONCE(conn->soon) && conn_look(conn, state, start)) {
+		conn_waited(conn, start);
 		return 0;
+	}
 	for (;;) {
 		long left = MAX_SCHEDULE_TIMEOUT;
 
@@ -246,9 +262,8 @@ static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int stat
 		schedule_timeout(left);
 	}
 	finish_wait(head, &wait);
-	/* As long as this one, as long the next. */
 	if (flag == &conn->readable)
-		WRITE_ONCE(conn->soon, local_clock() - start < conn_poll_ns());
+		conn_waited(conn, start);
 	return ret;
 }
 

@@ -28,7 +28,7 @@ struct sock;
  * @readable: an attempt to receive may find something
  * @state_changed: likewise the end, behind whatever bytes it finds
  * @writable: room appeared since the last attempt to send
- * @soon: the last wait for bytes was a short one; hardly worth falling asleep
+ * @soon: not 0: waits for bytes are short ones lately, hardly worth falling asleep
  * @rbuf: bytes received ahead of what was asked for (one receiver at a time)
  * @rpos: first of them
  * @rlen: end of them
@@ -48,7 +48,7 @@ struct vgpu_conn {
 	bool readable;
 	bool state_changed;
 	bool writable;
-	bool soon;
+	u8 soon;
 	void (*event)(void *data);
 	void *event_data;
 	u8 *rbuf;
