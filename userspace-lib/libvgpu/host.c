@@ -59,6 +59,17 @@ static bool get_bool(struct json_object *object, const char *key)
 	return json_object_object_get_ex(object, key, &value) && json_object_get_boolean(value);
 }
 
+/* A request whose answer says nothing but that it was done; it is freed. */
+static int agent_tell(struct vgpu_agent *agent, struct json_object *request)
+{
+	struct json_object *answer;
+	int ret = agent_ask(agent, request, &answer);
+
+	if (!ret)
+		json_object_put(answer);
+	return ret;
+}
+
 VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 				  const struct vgpu_export_request *export, char name[32])
 {
@@ -84,17 +95,13 @@ VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 VGPU_PUBLIC int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid,
 				    uint32_t port, bool force)
 {
-	struct json_object *request = request_new("unexport"), *answer;
-	int ret;
+	struct json_object *request = request_new("unexport");
 
 	put_string(request, "name", name);
 	put_number(request, "cid", cid);
 	put_number(request, "port", port);
 	put_bool(request, "force", force);
-	ret = agent_ask(agent, request, &answer);
-	if (!ret)
-		json_object_put(answer);
-	return ret;
+	return agent_tell(agent, request);
 }
 
 VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
@@ -118,31 +125,23 @@ VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
 VGPU_PUBLIC int vgpu_agent_window_drain(struct vgpu_agent *agent, uint32_t cid, uint32_t port,
 					bool drain)
 {
-	struct json_object *request = request_new("window-drain"), *answer;
-	int ret;
+	struct json_object *request = request_new("window-drain");
 
 	put_number(request, "cid", cid);
 	put_number(request, "port", port);
 	put_bool(request, "drain", drain);
-	ret = agent_ask(agent, request, &answer);
-	if (!ret)
-		json_object_put(answer);
-	return ret;
+	return agent_tell(agent, request);
 }
 
 VGPU_PUBLIC int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t port,
 					  bool force)
 {
-	struct json_object *request = request_new("window-destroy"), *answer;
-	int ret;
+	struct json_object *request = request_new("window-destroy");
 
 	put_number(request, "cid", cid);
 	put_number(request, "port", port);
 	put_bool(request, "force", force);
-	ret = agent_ask(agent, request, &answer);
-	if (!ret)
-		json_object_put(answer);
-	return ret;
+	return agent_tell(agent, request);
 }
 
 /* --- status --------------------------------------------------------------- */
