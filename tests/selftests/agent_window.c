@@ -136,8 +136,7 @@ static bool shows(const char *member)
 
 FIXTURE_SETUP(config)
 {
-	if (!window_possible())
-		SKIP(return, "needs root and the host in the same machine: loopback");
+	NEEDS_WINDOW();
 	self->log = log_length();
 }
 

@@ -11,11 +11,6 @@
 
 #include "kselftest_harness.h"
 
-#define NEEDS_WINDOW() do {						\
-	if (!window_possible())						\
-		SKIP(return, "needs root and the host in the same machine: loopback"); \
-} while (0)
-
 FIXTURE(window)
 {
 	struct buffer buffer;

@@ -21,8 +21,7 @@ FIXTURE(move)
 FIXTURE_SETUP(move)
 {
 	memset(self, 0, sizeof(*self));
-	if (!window_possible())
-		SKIP(return, "needs root and the host in the same machine: loopback");
+	NEEDS_WINDOW();
 	ASSERT_TRUE(window_begin("64M"));
 }
 

@@ -42,6 +42,12 @@ static inline bool window_possible(void)
 	return tier && !strcmp(tier, "loopback") && !geteuid();
 }
 
+/* In a test or its setup. */
+#define NEEDS_WINDOW() do {						\
+	if (!window_possible())						\
+		SKIP(return, "needs root and the host in the same machine: loopback"); \
+} while (0)
+
 /* A counter of the forwarded device; -1: there is none. */
 static inline long long window_counter(int fd, const char *name)
 {
