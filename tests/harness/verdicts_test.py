@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What verdicts.py makes of the verdicts of two devices. Prints TAP."""
+"""What verdicts.py makes of the verdicts of two devices, and kernlog.py of a console. Prints TAP."""
 
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
+import kernlog
 import suites
 import verdicts
 from vm import Result
@@ -148,6 +149,14 @@ class Used(unittest.TestCase):
             self.assertIn("takes longer", wrong_of(machine)[0])
         finally:
             verdicts.LIMIT = limit
+
+
+class Kernlog(unittest.TestCase):
+    def test_late_vblank_of_vkms(self):
+        line = "[ 1.5] WARNING: CPU: 0 PID: 9 at drivers/gpu/drm/vkms/vkms_crtc.c:104 {}+0x152/0x1b0 [{}]"
+        self.assertEqual(kernlog.reports(line.format("vkms_get_vblank_timestamp", "vkms")), [])
+        self.assertEqual(len(kernlog.reports(line.format("vkms_enable_vblank", "vkms"))), 1)
+        self.assertEqual(len(kernlog.reports(line.format("vgpu_poll", "vgpu_guest"))), 1)
 
 
 class Tap(unittest.TextTestResult):
