@@ -44,7 +44,7 @@ def counters(machine, prefix=""):
 
 def pin_host(machine):
     """The host's half, and all that it starts, on the first processor."""
-    machine.must("for pid in $(pgrep -x vgpud) $(pgrep -x vgpu-shadow); do taskset -ap 1 $pid; done")
+    machine.must("pids=$(pgrep -x vgpud) && for pid in $pids $(pgrep -x vgpu-shadow); do taskset -ap 1 $pid; done")
 
 
 def link(machine):
