@@ -233,15 +233,14 @@ static bool conn_look(struct vgpu_conn *conn, unsigned int state, u64 start)
 static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int state,
 			   unsigned long deadline, bool timed)
 {
-	wait_queue_head_t *head = flag == &conn->readable ? &conn->recv_wait : &conn->send_wait;
+	bool receiving = flag == &conn->readable;
+	wait_queue_head_t *head = receiving ? &conn->recv_wait : &conn->send_wait;
 	u64 start = local_clock();
 	DEFINE_WAIT(wait);
 	int ret = 0;
 
-	if (flag == &conn->readable && READ_ONCE(conn->soon) && conn_look(conn, state, start)) {
-		conn_waited(conn, start);
-		return 0;
-	}
+	if (receiving && READ_ONCE(conn->soon) && conn_look(conn, state, start))
+		goto out_waited;
 	for (;;) {
 		long left = MAX_SCHEDULE_TIMEOUT;
 
@@ -262,7 +261,8 @@ static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int stat
 		schedule_timeout(left);
 	}
 	finish_wait(head, &wait);
-	if (flag == &conn->readable)
+out_waited:
+	if (receiving)
 		conn_waited(conn, start);
 	return ret;
 }
