@@ -127,8 +127,8 @@ static int check_poll_event(const void *msg, size_t len, const struct vgpu_wire_
 {
 	const struct vgpu_poll_event *m = msg;
 
-	return m->object && m->revents && !(le32_to_cpu(m->revents) & ~VGPU_POLL_EVENTS) ?
-		0 : -EPROTO;
+	return m->object && m->revents && !(le32_to_cpu(m->revents) & ~VGPU_POLL_EVENTS) &&
+		!(le32_to_cpu(m->flags) & ~VGPU_POLL_ANSWER) ? 0 : -EPROTO;
 }
 
 static int check_event(const void *msg, size_t len, const struct vgpu_wire_limits *limits)

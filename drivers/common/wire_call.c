@@ -319,7 +319,8 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 	case VGPU_OP_POLL:
 		return !nr_segs && !(le32_to_cpu(call->args.poll.flags) & ~VGPU_POLL_STAY) &&
 			!(le32_to_cpu(call->args.poll.events) & ~VGPU_POLL_EVENTS) &&
-			raw_ok(raw + 1, nr_raw - 1) ? 0 : -EPROTO;
+			!call->args.poll.reserved && raw_ok(raw + 2, nr_raw - 2) ?
+			0 : -EPROTO;
 	case VGPU_OP_MMAP:
 		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap, limits);
 	case VGPU_OP_BIND:
@@ -340,6 +341,11 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 	}
 }
 
+static u16 call_flags(u16 op)
+{
+	return VGPU_CALL_COMPAT | (op == VGPU_OP_IOCTL ? VGPU_CALL_WATCH : 0);
+}
+
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,
 			 struct vgpu_call_view *view)
 {
@@ -352,7 +358,7 @@ int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire
 	nr_segs = le16_to_cpu(call->nr_segs);
 	nr_fixups = le16_to_cpu(call->nr_fixups);
 	fixed = sizeof(*call) + nr_segs * sizeof(*view->segs) + nr_fixups * sizeof(*view->fixups);
-	if ((le16_to_cpu(call->flags) & ~VGPU_CALL_COMPAT) || fixed > msg_len ||
+	if ((le16_to_cpu(call->flags) & ~call_flags(le16_to_cpu(call->op))) || fixed > msg_len ||
 	    call_feature(le16_to_cpu(call->op)) & ~limits->features ||
 	    nr_segs > min_t(u32, limits->segs, VGPU_SEGS_MAX) ||
 	    nr_fixups > min_t(u32, limits->fixups, VGPU_FIXUPS_MAX))

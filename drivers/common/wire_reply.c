@@ -7,15 +7,20 @@
 /* Flags of replies that tell of an error. */
 #define REPLY_ERRORS	(VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD | VGPU_REPLY_LAST)
 
-static int reply_check_object(const struct vgpu_object_desc *desc, u32 op)
+#define FENCE_FLAGS	(VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED)
+
+static int reply_check_object(const struct vgpu_object_desc *desc, const struct vgpu_call *call)
 {
-	u32 kind = le32_to_cpu(desc->kind);
+	u32 kind = le32_to_cpu(desc->kind), flags = le32_to_cpu(desc->flags);
+	bool watch = le16_to_cpu(call->flags) & VGPU_CALL_WATCH;
+	u32 op = le16_to_cpu(call->op);
 
 	if (!desc->object || kind < VGPU_OBJECT_DEVICE || kind > VGPU_OBJECT_OTHER ||
 	    (op == VGPU_OP_OPEN && (kind != VGPU_OBJECT_DEVICE || desc->fixup)) ||
 	    (le32_to_cpu(desc->fops) & ~(VGPU_FOP_FASYNC | (VGPU_FOP_FASYNC - 1))) ||
-	    (le32_to_cpu(desc->flags) &
-	     ~(VGPU_OBJECT_SAME_DEVICE | (VGPU_OBJECT_SAME_DEVICE - 1))))
+	    (flags & ~(VGPU_OBJECT_SIGNALED | (VGPU_OBJECT_SIGNALED - 1))) ||
+	    ((flags & FENCE_FLAGS) && (!watch || kind != VGPU_OBJECT_SYNC_FILE)) ||
+	    (flags & FENCE_FLAGS) == FENCE_FLAGS)
 		return -EPROTO;
 	return 0;
 }
@@ -34,7 +39,7 @@ static int reply_check_objects(const struct vgpu_reply_view *view, u32 nr,
 		u32 fixup = le32_to_cpu(view->objects[i].fixup);
 		u16 type;
 
-		if (reply_check_object(&view->objects[i], op))
+		if (reply_check_object(&view->objects[i], sent->call))
 			return -EPROTO;
 		if (op == VGPU_OP_OPEN)
 			continue;

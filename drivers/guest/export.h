@@ -38,6 +38,7 @@ struct vgpu_parent;
  * @bus: the device's bus there and its name on it, for people
  * @title: of a node of V4L2, ALSA or the media controller
  * @stats: counters
+ * @fences: above 0: programs wait for the fences that they get
  * @learned: for the schema
  */
 struct vgpu_export {
@@ -59,6 +60,7 @@ struct vgpu_export {
 	char bus[16 + VGPU_BUS_ID_LEN];
 	char title[VGPU_TITLE_LEN];
 	struct vgpu_stats stats;
+	atomic_t fences;
 	struct vgpu_schema_learned learned;
 };
 

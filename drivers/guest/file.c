@@ -95,8 +95,10 @@ static s64 file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 	ret = vgpu_call_run(session, xcall);
 	vgpu_session_put(session);
 	vgpu_poll_touch(object);
-	if (ret)
+	if (ret) {
+		vgpu_poll_unsure(object);
 		return ret;
+	}
 	*replied = true;
 	return vgpu_call_result(xcall);
 }

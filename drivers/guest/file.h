@@ -29,6 +29,10 @@ long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
 int vgpu_fasync(int fd, struct file *file, int on);
 __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
 void vgpu_poll_touch(struct vgpu_object *object);
-void vgpu_poll_event(struct vgpu_object *object, __poll_t revents);
+void vgpu_poll_unsure(struct vgpu_object *object);
+u32 vgpu_poll_missed(struct vgpu_host *host);
+void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags, u32 missed);
+void vgpu_poll_fence_closed(struct vgpu_object *object);
+void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *event);
 
 #endif /* VGPU_FILE_H */

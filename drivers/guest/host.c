@@ -177,7 +177,6 @@ err_free_buf:
 static int host_dispatch(struct vgpu_host *host, const void *buf)
 {
 	const struct vgpu_hdr *hdr = buf;
-	const struct vgpu_poll_event *event = buf;
 	const struct vgpu_event_signal *signal = buf;
 	const struct vgpu_export_del *del = buf;
 
@@ -188,8 +187,7 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 		vgpu_export_del(host, le32_to_cpu(del->export));
 		return 0;
 	case VGPU_MSG_POLL_EVENT:
-		vgpu_object_poll_event(host, le32_to_cpu(event->object),
-				       (__force __poll_t)le32_to_cpu(event->revents));
+		vgpu_object_poll_event(host, buf);
 		return 0;
 	case VGPU_MSG_EVENT:
 		vgpu_event_signal(host, le32_to_cpu(signal->event));

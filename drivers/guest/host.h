@@ -66,6 +66,7 @@ struct vgpu_window;
  * @objects: by number
  * @events: eventfds that the host may signal, by number
  * @last_event: number of the newest
+ * @events_missed: poll events of objects that nobody knew
  * @exports: struct vgpu_export
  * @window: memory of the host that its mappings are seen in, or NULL
  * @mappings: struct vgpu_mapping that may move
@@ -101,6 +102,7 @@ struct vgpu_host {
 	DECLARE_HASHTABLE(objects, 8);
 	DECLARE_HASHTABLE(events, 6);
 	u32 last_event;
+	u32 events_missed;
 	struct list_head exports;
 
 	struct vgpu_window *window;

@@ -32,6 +32,7 @@
  * @video: what it says of a V4L2 buffer
  * @low: of a 32-bit program: where the host may put the segments
  * @low_len: bytes there, 0: none are kept free
+ * @missed: vgpu_poll_missed() before the call was made
  */
 struct vgpu_ioctl {
 	struct file *file;
@@ -41,6 +42,7 @@ struct vgpu_ioctl {
 	struct vgpu_video_call video;
 	unsigned long low;
 	u64 low_len;
+	u32 missed;
 };
 
 static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
@@ -79,6 +81,7 @@ static int ioctl_fd_reserve(void *data, const struct vgpu_object_desc *desc, voi
 							  ioctl->object->schema), desc);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
+	vgpu_poll_fence_given(object, le32_to_cpu(desc->flags), ioctl->missed);
 	fd = get_unused_fd_flags(le32_to_cpu(desc->flags) & VGPU_OBJECT_CLOEXEC ? O_CLOEXEC : 0);
 	if (fd < 0) {
 		vgpu_object_put(object);
@@ -162,10 +165,14 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	struct vgpu_marshal *m = &ioctl->m;
 	struct vgpu_xcall *xcall = &ioctl->xcall;
 	struct kvec in = { .iov_base = m->data, .iov_len = m->data_len };
+	u16 flags = compat ? VGPU_CALL_COMPAT : 0;
 	int ret;
 
 	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object);
-	xcall->msg.flags = cpu_to_le16(compat ? VGPU_CALL_COMPAT : 0);
+	if (atomic_read(&ioctl->object->export->fences) > 0)
+		flags |= VGPU_CALL_WATCH;
+	ioctl->missed = vgpu_poll_missed(ioctl->object->host);
+	xcall->msg.flags = cpu_to_le16(flags);
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
 	xcall->msg.pos = cpu_to_le64(file->f_pos);
 	xcall->msg.args.ioctl.cmd = cpu_to_le32(cmd);

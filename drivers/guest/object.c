@@ -177,6 +177,7 @@ void vgpu_object_release(struct vgpu_object *object)
 	if (!kref_put(&object->ref, object_unhash))
 		return;
 	if (object->kind == VGPU_OBJECT_SYNC_FILE) {
+		vgpu_poll_fence_closed(object);
 		atomic64_inc(&object->export->stats.calls);
 		vgpu_control_close_late(object->host, object->id);
 	} else if (!object_close_wait(object)) {
@@ -200,18 +201,23 @@ void vgpu_object_hangup_all(struct vgpu_host *host)
 /**
  * vgpu_object_poll_event - the host says that an armed object became ready
  * @host: the host
- * @id: number of the object; it may be gone
- * @revents: what the wakeup was for
+ * @event: the message; its object may be gone, or not be there yet
  */
-void vgpu_object_poll_event(struct vgpu_host *host, u32 id, __poll_t revents)
+void vgpu_object_poll_event(struct vgpu_host *host, const struct vgpu_poll_event *event)
 {
+	u32 id = le32_to_cpu(event->object);
 	struct vgpu_object *object;
+	bool found = false;
 
 	/* Taking a reference here could make it the last one. */
 	spin_lock(&host->lock);
 	hash_for_each_possible(host->objects, object, hash, id) {
-		if (object->id == id)
-			vgpu_poll_event(object, revents);
+		if (object->id == id) {
+			vgpu_poll_event(object, event);
+			found = true;
+		}
 	}
+	if (!found)
+		host->events_missed++;
 	spin_unlock(&host->lock);
 }

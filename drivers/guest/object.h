@@ -19,6 +19,7 @@ struct fasync_struct;
 struct file;
 struct vgpu_export;
 struct vgpu_host;
+struct vgpu_poll_event;
 struct vgpu_object_desc;
 struct vgpu_schema;
 struct vgpu_space;
@@ -51,6 +52,11 @@ struct vgpu_space;
  * @poll_armed: events for which it was not ready, and the host will tell of the next
  *	wakeup
  * @poll_gen: rises whenever that may have changed
+ * @poll_ready: what the driver said, unasked, that it is ready for, and no call has
+ *	changed since
+ * @poll_number: rises with every call that may change that
+ * @poll_unsure: calls were given up that may change it at any time
+ * @polled: somebody wanted to know
  */
 struct vgpu_object {
 	struct kref ref;
@@ -80,6 +86,10 @@ struct vgpu_object {
 	spinlock_t poll_lock;
 	__poll_t poll_armed;
 	u32 poll_gen;
+	__poll_t poll_ready;
+	u32 poll_number;
+	bool poll_unsure;
+	bool polled;
 };
 
 struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
@@ -88,7 +98,7 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 void vgpu_object_put(struct vgpu_object *object);
 void vgpu_object_release(struct vgpu_object *object);
 void vgpu_object_hangup_all(struct vgpu_host *host);
-void vgpu_object_poll_event(struct vgpu_host *host, u32 id, __poll_t revents);
+void vgpu_object_poll_event(struct vgpu_host *host, const struct vgpu_poll_event *event);
 
 /* proxy.c: files for objects that calls return */
 struct file *vgpu_proxy_file(struct vgpu_object *object, struct file *from);

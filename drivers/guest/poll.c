@@ -4,6 +4,15 @@
  * then the answer of one that found nothing stands, and waiting costs no calls.
  * What a wakeup was good for is asked by the poll that follows it: the poll of
  * some drivers takes away what it reports.
+ *
+ * Where it does not, the host tells the driver's answer with the wakeup, and the poll
+ * that follows needs no call. That answer is good until a call may have changed it: each
+ * has a new number when it is over, POLL calls carry it, and the event tells the one of
+ * the last that the host had seen. A fence, once signaled, stays so.
+ *
+ * Fences are short-lived, so that their POLL call would mostly be their only one. If the
+ * programs of an export poll fences, the host watches new ones from the reply on which
+ * gives them to the guest.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -18,18 +27,29 @@
 #include "session.h"
 
 #define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
+/* So many fences that nobody polls, and new ones are not watched any more. */
+#define POLL_FENCES	16
+
+static bool poll_is_fence(const struct vgpu_object *object)
+{
+	return object->kind == VGPU_OBJECT_SYNC_FILE;
+}
 
 /*
- * Return: false if nothing has changed since POLL calls found none of @wanted; else
- * *@gen is for poll_arm().
+ * Return: false if nothing has changed since POLL calls found none of @wanted, or the
+ * host has said what it is ready for (*@mask); else *@gen is for poll_arm(), *@number
+ * for the call.
  */
-static bool poll_ask(struct vgpu_object *object, __poll_t wanted, u32 *gen)
+static bool poll_ask(struct vgpu_object *object, __poll_t wanted, __poll_t *mask, u32 *gen,
+		     u32 *number)
 {
 	bool ask;
 
 	spin_lock(&object->poll_lock);
-	ask = wanted & ~object->poll_armed;
+	*mask = wanted & object->poll_ready;
+	ask = !*mask && (wanted & ~object->poll_armed);
 	*gen = object->poll_gen;
+	*number = object->poll_number;
 	spin_unlock(&object->poll_lock);
 	return ask;
 }
@@ -43,8 +63,21 @@ static void poll_arm(struct vgpu_object *object, u32 gen, __poll_t wanted)
 	spin_unlock(&object->poll_lock);
 }
 
+/* A POLL call found @mask. */
+static void poll_found(struct vgpu_object *object, __poll_t mask)
+{
+	if (!poll_is_fence(object)) {
+		/* It may have changed since others found nothing. */
+		vgpu_poll_touch(object);
+		return;
+	}
+	spin_lock(&object->poll_lock);
+	object->poll_ready |= mask;
+	spin_unlock(&object->poll_lock);
+}
+
 /* Return: -errno, or 0 with *@mask. */
-static int poll_call(struct file *file, u32 flags, __poll_t asked, __poll_t *mask)
+static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, __poll_t *mask)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_session *session;
@@ -60,6 +93,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, __poll_t *mas
 	xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
 	xcall.msg.args.poll.events = cpu_to_le32((__force u32)asked);
 	xcall.msg.args.poll.flags = cpu_to_le32(flags);
+	xcall.msg.args.poll.number = cpu_to_le32(number);
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret && xcall.result)
 		ret = -EIO;
@@ -76,8 +110,8 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 {
 	__poll_t wanted = (poll_requested_events(wait) & POLL_EVENTS) | EPOLLERR | EPOLLHUP;
 	struct vgpu_object *object = file->private_data;
-	__poll_t mask = 0;
-	u32 gen;
+	u32 gen, number;
+	__poll_t mask;
 	int ret;
 
 	poll_wait(file, &object->wait, wait);
@@ -85,15 +119,21 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		return EPOLLHUP | EPOLLERR;
 	if (!(object->fops & VGPU_FOP_POLL))
 		return DEFAULT_POLLMASK;
+	if (poll_is_fence(object) && !READ_ONCE(object->polled)) {
+		WRITE_ONCE(object->polled, true);
+		atomic_set(&object->export->fences, POLL_FENCES);
+	}
+	if (!poll_ask(object, wanted, &mask, &gen, &number)) {
+		if (mask)
+			atomic64_inc(&object->export->stats.calls);
+		return mask;
+	}
 	/* Some drivers do something when asked for an event, so ask for no other. */
-	if (!poll_ask(object, wanted, &gen))
-		return 0;
-	ret = poll_call(file, 0, wanted, &mask);
+	ret = poll_call(file, 0, wanted, number, &mask);
 	if (ret)
 		return ret == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
-	/* It may have changed since others found nothing. */
 	if (mask)
-		vgpu_poll_touch(object);
+		poll_found(object, mask);
 	else
 		poll_arm(object, gen, wanted);
 	return mask;
@@ -111,27 +151,87 @@ int vgpu_fasync(int fd, struct file *file, int on)
 	__poll_t mask;
 
 	if (ret > 0 && on)
-		poll_call(file, VGPU_POLL_STAY, 0, &mask);
+		poll_call(file, VGPU_POLL_STAY, 0, READ_ONCE(object->poll_number), &mask);
 	return ret;
 }
 
-/* A call on @object was made: whether it is ready has to be asked again. */
+/* A call on @object is over: whether it is ready has to be asked again. */
 void vgpu_poll_touch(struct vgpu_object *object)
 {
+	if (poll_is_fence(object))
+		return;
 	spin_lock(&object->poll_lock);
 	object->poll_armed = 0;
 	object->poll_gen++;
+	object->poll_ready = 0;
+	object->poll_number++;
 	spin_unlock(&object->poll_lock);
+}
+
+/* A call on @object was given up, but the host may be running it still. */
+void vgpu_poll_unsure(struct vgpu_object *object)
+{
+	spin_lock(&object->poll_lock);
+	object->poll_unsure = true;
+	spin_unlock(&object->poll_lock);
+}
+
+/* For vgpu_poll_fence_given(), before the call is made that gives it. */
+u32 vgpu_poll_missed(struct vgpu_host *host)
+{
+	return READ_ONCE(host->events_missed);
+}
+
+/**
+ * vgpu_poll_fence_given - a reply gave an object, which others can find by now
+ * @object: maybe a fence, maybe an old one
+ * @flags: what the reply says of it, VGPU_OBJECT_*
+ * @missed: vgpu_poll_missed() before the call
+ */
+void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags, u32 missed)
+{
+	struct vgpu_host *host = object->host;
+	bool seen;
+
+	if (!(flags & (VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED)))
+		return;
+	/* Its event may have overtaken the reply, and found no object. */
+	spin_lock(&host->lock);
+	seen = host->events_missed == missed;
+	spin_unlock(&host->lock);
+	spin_lock(&object->poll_lock);
+	if (flags & VGPU_OBJECT_SIGNALED)
+		object->poll_ready |= EPOLLIN;
+	else if (seen && !object->poll_gen)
+		object->poll_armed = POLL_EVENTS;
+	spin_unlock(&object->poll_lock);
+}
+
+/* The last file of a fence is closed. */
+void vgpu_poll_fence_closed(struct vgpu_object *object)
+{
+	if (!object->polled)
+		atomic_add_unless(&object->export->fences, -1, 0);
 }
 
 /**
  * vgpu_poll_event - the host says that something changed
  * @object: the object; host->lock is held
- * @revents: what the driver's wakeup was for
+ * @event: what it says
  */
-void vgpu_poll_event(struct vgpu_object *object, __poll_t revents)
+void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *event)
 {
-	vgpu_poll_touch(object);
+	__poll_t revents = (__force __poll_t)le32_to_cpu(event->revents);
+	bool answer = le32_to_cpu(event->flags) & VGPU_POLL_ANSWER;
+
+	spin_lock(&object->poll_lock);
+	object->poll_armed = 0;
+	object->poll_gen++;
+	object->poll_ready = 0;
+	if (answer && !object->poll_unsure &&
+	    (poll_is_fence(object) || le32_to_cpu(event->number) == object->poll_number))
+		object->poll_ready = revents;
+	spin_unlock(&object->poll_lock);
 	/*
 	 * All who wait for it, as only one wakeup is told. Without an event where it may
 	 * have been for any: some take what they are told for the answer.

@@ -7,8 +7,9 @@
 
 /**
  * struct vgpu_stats - what went over the wire for one export
- * @calls: calls that were answered, and closes of fences, for which nobody waits
- * @round_trips: the former, page fetches and write-backs
+ * @calls: calls that were answered, by what the host had said unasked too (polls), and
+ *	closes of fences, for which nobody waits
+ * @round_trips: calls for whose reply somebody waited, page fetches and write-backs
  * @bytes_in: received on lanes
  * @bytes_out: sent on lanes
  * @fetched_pages: pages that the host asked for

@@ -293,6 +293,9 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 	if (IS_ERR(object))
 		return PTR_ERR(object);
 	vgpu_object_describe(object, desc);
+	if (object->kind == VGPU_OBJECT_SYNC_FILE &&
+	    (le16_to_cpu(call->view.call->flags) & VGPU_CALL_WATCH))
+		desc->flags |= cpu_to_le32(vgpu_poll_watch(object));
 	vgpu_object_put(object);
 	if (same)
 		desc->flags |= cpu_to_le32(VGPU_OBJECT_SAME_DEVICE);

@@ -332,8 +332,12 @@ struct vgpu_poll {
 	/* All but @woken, @node and @revents. */
 	struct mutex lock;
 	struct list_head entries;
+	/* The driver's poll only looks, so whoever wants may call it. */
+	bool looks;
 	bool stay;
 	bool failed;
+	/* Of the last POLL call. */
+	u32 number;
 	/* What a wakeup is told of. Written under @lock. */
 	__poll_t events;
 	/* What wakeups were for, until @work runs. */
@@ -342,6 +346,7 @@ struct vgpu_poll {
 	/* Under peer->events_lock: in peer->events, and what to tell. */
 	struct list_head node;
 	__poll_t revents;
+	u32 revents_number;
 };
 
 struct vgpu_object {
@@ -399,7 +404,10 @@ void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_extent *extent);
 
 /* --- poll.c --------------------------------------------------------------- */
 
-void vgpu_poll_init(struct vgpu_poll *poll);
+/* Of an object that has its file and kind. */
+void vgpu_poll_init(struct vgpu_object *object);
+/* From now on the guest is told of a fence. Return: VGPU_OBJECT_WATCHED, _SIGNALED, or 0. */
+u32 vgpu_poll_watch(struct vgpu_object *object);
 void vgpu_poll_fini(struct vgpu_object *object);
 /* Sends what became ready, from the peer's sender. */
 int vgpu_poll_announce(struct vgpu_peer *peer);

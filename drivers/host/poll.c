@@ -4,7 +4,8 @@
  * wait entries on the driver's queues, one on each. The first wakeup for an event is
  * told to the guest, once (or each, for SIGIO), so waiting costs no calls. The driver
  * is not asked then: the poll of some takes away what it reports, and only a program's
- * own poll may do that.
+ * own poll may do that. DRM's poll and that of fences only look (drm_poll(),
+ * sync_file_poll()): they are asked at each wakeup, and the guest gets the answer.
  *
  * A wakeup only queues work. Entries go before the file does, which keeps the
  * queues alive, or when a queue says with POLLFREE that it ends earlier.
@@ -12,6 +13,8 @@
 #include <linux/poll.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+
+#include <drm/drm_ioctl.h>
 
 #include "host.h"
 
@@ -117,9 +120,13 @@ static void poll_work(struct work_struct *work)
 	struct vgpu_object *object = container_of(poll, struct vgpu_object, poll);
 	struct vgpu_peer *peer = object->peer;
 	__poll_t revents;
+	u32 number;
 
 	mutex_lock(&poll->lock);
 	revents = (__force __poll_t)atomic_xchg(&poll->woken, 0) & poll->events;
+	number = poll->number;
+	if (revents && poll->looks)
+		revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
 	/* Who waits for another event may be the only one who is there to ask again. */
 	if (!poll->stay)
 		WRITE_ONCE(poll->events, poll->events & ~revents);
@@ -130,15 +137,29 @@ static void poll_work(struct work_struct *work)
 		return;
 
 	spin_lock_irq(&peer->events_lock);
-	poll->revents |= revents;
+	/* An answer is the whole truth of its time, a hint is one among others. */
+	poll->revents = revents | (poll->looks ? 0 : poll->revents);
+	poll->revents_number = number;
 	if (list_empty(&poll->node))
 		list_add_tail(&poll->node, &peer->events);
 	spin_unlock_irq(&peer->events_lock);
 	vgpu_control_kick(peer);
 }
 
-void vgpu_poll_init(struct vgpu_poll *poll)
+/* POLLFREE is not for them, so that a wakeup always has an answer. */
+static bool poll_only_looks(const struct vgpu_object *object)
 {
+	const struct inode *inode = file_inode(object->file);
+
+	return object->kind == VGPU_OBJECT_SYNC_FILE ||
+	       (S_ISCHR(inode->i_mode) && imajor(inode) == DRM_MAJOR);
+}
+
+void vgpu_poll_init(struct vgpu_object *object)
+{
+	struct vgpu_poll *poll = &object->poll;
+
+	poll->looks = poll_only_looks(object);
 	mutex_init(&poll->lock);
 	INIT_LIST_HEAD(&poll->entries);
 	INIT_LIST_HEAD(&poll->node);
@@ -160,20 +181,14 @@ void vgpu_poll_fini(struct vgpu_object *object)
 	mutex_destroy(&poll->lock);
 }
 
-s64 vgpu_poll_run(struct vgpu_hcall *call)
+/* Return: what it is ready for; -ENOMEM if nothing, and wakeups would not be heard of. */
+static s64 poll_arm(struct vgpu_object *object, __poll_t events)
 {
-	const struct vgpu_args_poll *args = &call->view.call->args.poll;
-	__poll_t events = (__force __poll_t)le32_to_cpu(args->events) | POLL_ALWAYS;
-	struct vgpu_object *object = call->object;
 	struct vgpu_poll *poll = &object->poll;
 	struct vgpu_poll_table table = { .poll = poll };
 	__poll_t revents;
-	bool failed;
 
-	mutex_lock(&poll->lock);
-	/* For good: calls of pollers who don't know of it may be under way. */
-	if (le32_to_cpu(args->flags) & VGPU_POLL_STAY)
-		poll->stay = true;
+	lockdep_assert_held(&poll->lock);
 	WRITE_ONCE(poll->events, poll->stay ? POLL_EVENTS : poll->events | events);
 	poll->failed = false;
 	init_poll_funcptr(&table.pt, poll_queue);
@@ -183,13 +198,46 @@ s64 vgpu_poll_run(struct vgpu_hcall *call)
 	 * next wakeup. One since then has queued work that waits for the lock.
 	 */
 	revents = vfs_poll(object->file, &table.pt) & events;
-	failed = poll->failed;
-	mutex_unlock(&poll->lock);
 	/* Nobody is left waiting for what is not watched. */
-	if (failed)
+	if (poll->failed)
 		poll_woken(poll, POLL_EVENTS);
-	if (failed && !revents)
-		return vgpu_call_refuse(call, -ENOMEM);
+	return revents || !poll->failed ? (__force s64)revents : -ENOMEM;
+}
+
+u32 vgpu_poll_watch(struct vgpu_object *object)
+{
+	struct vgpu_poll *poll = &object->poll;
+	s64 revents;
+
+	mutex_lock(&poll->lock);
+	poll->stay = true;
+	revents = poll_arm(object, POLL_EVENTS);
+	mutex_unlock(&poll->lock);
+	if (revents < 0)
+		return 0;
+	return revents ? VGPU_OBJECT_SIGNALED : VGPU_OBJECT_WATCHED;
+}
+
+s64 vgpu_poll_run(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_poll *args = &call->view.call->args.poll;
+	__poll_t events = (__force __poll_t)le32_to_cpu(args->events) | POLL_ALWAYS;
+	struct vgpu_object *object = call->object;
+	struct vgpu_poll *poll = &object->poll;
+	s64 revents;
+
+	mutex_lock(&poll->lock);
+	poll->number = le32_to_cpu(args->number);
+	/*
+	 * For good: calls of pollers who don't know of it may be under way. And where the
+	 * guest gets answers: it may then make no POLL call before the next wakeup.
+	 */
+	if ((le32_to_cpu(args->flags) & VGPU_POLL_STAY) || poll->looks)
+		poll->stay = true;
+	revents = poll_arm(object, events);
+	mutex_unlock(&poll->lock);
+	if (revents < 0)
+		return vgpu_call_refuse(call, revents);
 	call->out.poll.revents = cpu_to_le32((__force u32)revents);
 	return 0;
 }
@@ -209,6 +257,8 @@ int vgpu_poll_announce(struct vgpu_peer *peer)
 		if (object) {
 			msg.object = cpu_to_le32(object->id);
 			msg.revents = cpu_to_le32((__force u32)object->poll.revents);
+			msg.number = cpu_to_le32(object->poll.revents_number);
+			msg.flags = cpu_to_le32(object->poll.looks ? VGPU_POLL_ANSWER : 0);
 			object->poll.revents = 0;
 			list_del_init(&object->poll.node);
 		}

@@ -9,6 +9,7 @@
 
 #include <linux/sync_file.h>
 #include <poll.h>
+#include <sys/epoll.h>
 
 #define MAX	128
 
@@ -266,6 +267,63 @@ static int take_events(struct screen *s, int nr)
 	return nr;
 }
 
+static void ask_flip(struct screen *s, int nr)
+{
+	struct drm_mode_crtc_page_flip f = {
+		.crtc_id = s->crtc, .fb_id = s->fb[nr], .flags = DRM_MODE_PAGE_FLIP_EVENT,
+		.user_data = nr,
+	};
+
+	DO(s->fd, DRM_IOCTL_MODE_PAGE_FLIP, &f);
+}
+
+/*
+ * The host says what a wakeup was good for, so that of all who ask only the first needs
+ * to be answered by it, before there is an event.
+ */
+static void readiness(struct screen *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	struct drm_event_vblank event;
+	long long trips;
+	int i;
+
+	ask_flip(s, 1);
+	trips = drm_counter("round_trips");
+	for (i = 0; i < 10; i++)
+		MUST(poll(&p, 1, 5000) == 1 && p.revents == POLLIN);
+	/* Some devices are ready before anybody asks: then each poll asks. */
+	trips = drm_counter("round_trips") - trips;
+	CHECK(!forwarded || trips == 1 || trips == 10);
+	MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
+	LOG_CALL(poll(&p, 1, 0));
+	/* Read without a poll: the news of it must not outlive it. */
+	for (i = 0; i < 50; i++) {
+		ask_flip(s, i & 1);
+		MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
+		sleep_ms(i % 3);
+		MUST(!poll(&p, 1, 0));
+	}
+}
+
+/* Each event is an edge, whether the earlier one was read or not. */
+static void edges(struct screen *s)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	int i;
+
+	MUST(!epoll_ctl(epoll, EPOLL_CTL_ADD, s->fd, &event));
+	for (i = 0; i < 6; i++) {
+		ask_flip(s, i & 1);
+		MUST(epoll_wait(epoll, &event, 1, 5000) == 1 && event.events == EPOLLIN);
+		LOG_CALL(epoll_wait(epoll, &event, 1, 50));
+		if (i % 3 == 2)
+			CHECK(!take_events(s, 3));
+	}
+	close(epoll);
+}
+
 static void vblanks(struct screen *s)
 {
 	struct drm_crtc_queue_sequence queue = {
@@ -503,6 +561,8 @@ static void drive(const char *node)
 	set_mode(&s);
 	flip(&s, 1);
 	flip(&s, 0);
+	readiness(&s);
+	edges(&s);
 	vblanks(&s);
 	damage(&s);
 	atomic(&s);

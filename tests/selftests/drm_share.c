@@ -280,6 +280,50 @@ DIFF_TEST_NODE(fences_that_end, "VGEM_CARD", 60)
 	CHECK(i < 500);
 }
 
+/* Programs that wait for fences: the host says unasked when one is signaled. */
+DIFF_TEST_NODE(fences_that_are_polled, "VGEM_CARD", 60)
+{
+	int fd = open_device(O_RDWR);
+	__u32 attach[4] = { create_dumb(fd), 1 };
+	int buf = export_fd(fd, attach[0]);
+	struct pollfd pollfd = { .events = POLLIN };
+	long long trips, calls;
+	unsigned int i;
+	int status;
+
+	drm_node = "VGEM_CARD";
+	for (i = 0; i < 4; i++) {
+		LOG_CALL(ioctl(fd, DRM_IOCTL_VGEM_FENCE_ATTACH, attach));
+		pollfd.fd = export_fence(buf, DMA_BUF_SYNC_READ);
+		trips = drm_counter("round_trips");
+		calls = drm_counter("calls");
+		LOG_CALL(poll(&pollfd, 1, 0));
+		signal_later(fd, attach[2]);
+		LOG_CALL(poll(&pollfd, 1, 5000));
+		LOG_CALL(poll(&pollfd, 1, 0));
+		LOG_CALL(wait(&status) > 0 && !status);
+		trips = drm_counter("round_trips") - trips;
+		calls = drm_counter("calls") - calls;
+		/* The first one teaches it; then only the child's ioctl is left. */
+		CHECK(!forwarded || i < 1 || trips == 1);
+		CHECK(!forwarded || i < 1 || calls == 3);
+		close(pollfd.fd);
+		/* Signaled when it comes. */
+		pollfd.fd = export_fence(buf, DMA_BUF_SYNC_READ);
+		trips = drm_counter("round_trips");
+		LOG_CALL(poll(&pollfd, 1, 0));
+		CHECK(!forwarded || drm_counter("round_trips") == trips);
+		close(pollfd.fd);
+	}
+	/* And unteaches it. */
+	for (i = 0; i < 20; i++)
+		close(export_fence(buf, DMA_BUF_SYNC_READ));
+	pollfd.fd = export_fence(buf, DMA_BUF_SYNC_READ);
+	trips = drm_counter("round_trips");
+	LOG_CALL(poll(&pollfd, 1, 0));
+	CHECK(!forwarded || drm_counter("round_trips") == trips + 1);
+}
+
 /* --- syncobjs ------------------------------------------------------------- */
 
 static __s64 from_now(long ms)

@@ -12,7 +12,7 @@ static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
 	BAD(vgpu_call, op, VGPU_OP_FDINFO + 1),
 	BAD(vgpu_call, object, 0),
-	BAD(vgpu_call, flags, VGPU_CALL_COMPAT << 1),
+	BAD(vgpu_call, flags, VGPU_CALL_WATCH << 1),
 	GOOD(vgpu_call, f_flags, ~0U),
 	GOOD(vgpu_call, pos, ~0ULL),
 	GOOD(vgpu_call, control_seq, ~0ULL),
@@ -33,7 +33,7 @@ static const struct wire_case call_open[] = {
 	ARGS(open, flags, ~0U, true),
 	ARGS(open, reserved[0], 1, false),
 	ARGS(open, reserved[4], 1, false),
-	BAD(vgpu_call, flags, VGPU_CALL_COMPAT << 1),
+	BAD(vgpu_call, flags, VGPU_CALL_WATCH),		/* of fences, which it has none of */
 };
 
 static const struct wire_case call_close[] = {
@@ -104,6 +104,7 @@ static const struct wire_case call_ioctl_seg[] = {
 	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_FD, false),
 	ARGS(ioctl, arg, 1, false),
 	BAD(vgpu_call, nr_segs, 0),
+	GOOD(vgpu_call, flags, VGPU_CALL_WATCH),
 	/* There is no room for the segment, or nobody who needs it. */
 	BAD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(ioctl, low, 0x10000, false),
@@ -253,8 +254,11 @@ static const struct wire_case call_poll[] = {
 	ARGS(poll, events, 1U << 31, false),
 	ARGS(poll, flags, VGPU_POLL_STAY, true),
 	ARGS(poll, flags, VGPU_POLL_STAY << 1, false),
+	ARGS(poll, number, ~0U, true),
+	ARGS(poll, reserved, 1, false),
 	ARGS(poll, reserved2[0], 1, false),
-	ARGS(poll, reserved2[4], 1, false),
+	ARGS(poll, reserved2[3], 1, false),
+	BAD(vgpu_call, flags, VGPU_CALL_WATCH),
 };
 
 static const struct wire_case call_bind[] = {

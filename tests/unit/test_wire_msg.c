@@ -156,6 +156,9 @@ static const struct wire_case poll_event[] = {
 	BAD(vgpu_poll_event, revents, 0),
 	GOOD(vgpu_poll_event, revents, VGPU_POLL_EVENTS),
 	BAD(vgpu_poll_event, revents, 0x4000),
+	GOOD(vgpu_poll_event, number, ~0U),
+	GOOD(vgpu_poll_event, flags, 0),
+	BAD(vgpu_poll_event, flags, VGPU_POLL_ANSWER << 1),
 };
 
 static const struct wire_case fetch[] = {

@@ -41,7 +41,8 @@ static const struct wire_case reply_open[] = {
 	OBJECT_CASE(0, fops, 0xfff, true),
 	OBJECT_CASE(0, fops, 0x1000, false),
 	OBJECT_CASE(0, flags, 0xf, true),
-	OBJECT_CASE(0, flags, 0x10, false),
+	OBJECT_CASE(0, flags, VGPU_OBJECT_WATCHED, false),	/* no fence */
+	OBJECT_CASE(0, flags, VGPU_OBJECT_SIGNALED << 1, false),
 	OBJECT_CASE(0, space, ~0ULL, true),
 	OBJECT_CASE(0, size, ~0ULL, true),
 	OBJECT_CASE(0, fixup, 1, false),
@@ -99,7 +100,11 @@ static const struct wire_case reply_ioctl_nested[] = {
 	OBJECT_CASE(0, fixup, 9, true),
 	OBJECT_CASE(0, fixup, 10, false),
 	OBJECT_CASE(0, fixup, ~0U, false),
-	OBJECT_CASE(1, flags, 0x10, false),
+	OBJECT_CASE(0, flags, VGPU_OBJECT_SIGNALED, false),	/* no fence */
+	OBJECT_CASE(1, flags, VGPU_OBJECT_WATCHED, true),
+	OBJECT_CASE(1, flags, VGPU_OBJECT_SIGNALED, true),
+	OBJECT_CASE(1, flags, VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED, false),
+	OBJECT_CASE(1, flags, VGPU_OBJECT_SIGNALED << 1, false),
 	OBJECT_CASE(1, fixup, 7, false),
 	BYTE_CASE("padding", sizeof(struct vgpu_reply) + 2 * sizeof(struct vgpu_object_desc) +
 		  40 + 30, 1, false),

@@ -154,6 +154,8 @@ static void fill_poll_event(struct wire_buf *buf)
 
 	m->object = LE32(7);
 	m->revents = LE32(0x41);
+	m->number = LE32(3);
+	m->flags = LE32(VGPU_POLL_ANSWER);
 }
 
 static void fill_window(struct wire_buf *buf)
@@ -369,7 +371,7 @@ static void fill_call_ioctl_nested(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
 
-	call->flags = LE16(VGPU_CALL_COMPAT);
+	call->flags = LE16(VGPU_CALL_COMPAT | VGPU_CALL_WATCH);
 	call->args.ioctl.low = LE64(0xf7c00000);
 	call->args.ioctl.low_len = LE64(0x2000);
 	call->args.ioctl.cmd = LE32(0xc0286442);

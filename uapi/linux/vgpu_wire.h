@@ -28,7 +28,9 @@
  *     32-bit processes got room for their segments; an ioctl's argument may be an fd;
  *     POLL adds to what its object is armed for, and POLL_EVENT says poll(2)'s events
  *     only; exports may be media devices, and their rdev is used; WINDOW, UNBIND,
- *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window
+ *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window;
+ *     POLL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
+ *     objects may be WATCHED or SIGNALED
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -311,17 +313,27 @@ struct vgpu_session_close {
 	__le64 session;
 };
 
+/*
+ * The driver's poll only looks, so it was asked: revents is its answer, and the object
+ * is armed for everything still.
+ */
+#define VGPU_POLL_ANSWER	(1U << 0)
+
 /**
  * struct vgpu_poll_event - host: the driver woke the pollers of an object
  * @hdr: VGPU_MSG_POLL_EVENT
  * @object: the object; a POLL call arms it for its events, beside others
  * @revents: what the wakeup was for, and it is no longer armed for: a hint, whose
  *	truth the next POLL tells
+ * @number: of the last POLL call on it; 0 if there was none
+ * @flags: VGPU_POLL_ANSWER
  */
 struct vgpu_poll_event {
 	struct vgpu_hdr hdr;
 	__le32 object;
 	__le32 revents;
+	__le32 number;
+	__le32 flags;
 };
 
 /* VGPU_MSG_EVENT: the driver signalled the eventfd that a call named so. */
@@ -487,6 +499,8 @@ struct vgpu_fixup {
 #define VGPU_IOCTL_ARG_FD	2
 
 #define VGPU_CALL_COMPAT	(1U << 0)	/* made by a 32-bit process */
+/* IOCTL: fences that it returns will be polled, so watch them from the beginning. */
+#define VGPU_CALL_WATCH		(1U << 1)
 
 /* An object is 0 in calls that name none (OPEN). */
 struct vgpu_args_open {
@@ -535,8 +549,10 @@ struct vgpu_args_llseek {
 
 struct vgpu_args_poll {
 	__le32 events;
-	__le32 flags;			/* VGPU_POLL_* */
-	__le64 reserved2[5];
+	__le32 flags;			/* VGPU_POLL_STAY */
+	__le32 number;			/* any; POLL_EVENTs have it */
+	__le32 reserved;
+	__le64 reserved2[4];
 };
 
 /*
@@ -647,6 +663,9 @@ enum vgpu_object_kind {
 #define VGPU_OBJECT_WRITE	(1U << 1)	/* FMODE_WRITE */
 #define VGPU_OBJECT_CLOEXEC	(1U << 2)	/* the fd that comes back has it */
 #define VGPU_OBJECT_SAME_DEVICE	(1U << 3)	/* as the object of the call: a DRM lease */
+/* Of a SYNC_FILE, in the reply to a call with VGPU_CALL_WATCH, one or the other: */
+#define VGPU_OBJECT_WATCHED	(1U << 4)	/* it is not signaled; a POLL_EVENT will tell */
+#define VGPU_OBJECT_SIGNALED	(1U << 5)
 
 /**
  * struct vgpu_object_desc - an object that a reply gives to the guest
@@ -797,7 +816,7 @@ VGPU_ASSERT_SIZE(vgpu_export_del, 24);
 VGPU_ASSERT_SIZE(vgpu_close, 24);
 VGPU_ASSERT_SIZE(vgpu_unmap, 40);
 VGPU_ASSERT_SIZE(vgpu_session_close, 24);
-VGPU_ASSERT_SIZE(vgpu_poll_event, 24);
+VGPU_ASSERT_SIZE(vgpu_poll_event, 32);
 VGPU_ASSERT_SIZE(vgpu_event_signal, 24);
 VGPU_ASSERT_SIZE(vgpu_window_info, 40);
 VGPU_ASSERT_SIZE(vgpu_window_part, 40);
