@@ -203,7 +203,7 @@ static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
 	const struct vgpu_args_ioctl *args = &view->call->args.ioctl;
 	u32 i;
 
-	if (!raw_ok(args->reserved, ARRAY_SIZE(args->reserved)) || !ioctl_low_ok(view, nr_segs))
+	if (args->reserved || args->reserved2 || !ioctl_low_ok(view, nr_segs))
 		return -EPROTO;
 	switch (le32_to_cpu(args->arg_kind)) {
 	case VGPU_IOCTL_ARG_VALUE:

@@ -55,6 +55,14 @@ static int reply_check_objects(const struct vgpu_reply_view *view, u32 nr,
 	return 0;
 }
 
+static bool ioctl_out_ok(const struct vgpu_out_ioctl *out)
+{
+	u32 flags = le32_to_cpu(out->flags), revents = le32_to_cpu(out->revents);
+
+	return !(flags & ~VGPU_POLL_ANSWER) && !(revents & ~VGPU_POLL_EVENTS) &&
+		(flags || !revents);
+}
+
 /* The result, what is special to the operation, and how many bytes follow. */
 static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call_view *sent,
 			  u64 *bytes)
@@ -108,8 +116,9 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 		*bytes = result > 0 ? result : 0;
 		break;
 	case VGPU_OP_IOCTL:
-		*bytes = sent->reply_bytes;
-		break;
+		*bytes = flags & VGPU_REPLY_REFUSED ? 0 : sent->reply_bytes;
+		return ioctl_out_ok(&reply->out.ioctl) && raw_ok(reply->out.raw + 1, nr_raw - 1) ?
+			0 : -EPROTO;
 	}
 	if (flags & VGPU_REPLY_REFUSED)
 		*bytes = 0;

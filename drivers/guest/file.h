@@ -9,6 +9,7 @@
 #include "object.h"
 
 struct vgpu_export;
+struct vgpu_out_ioctl;
 
 /* One set for each combination: epoll asks a file_operations whether it can poll. */
 extern const struct file_operations vgpu_file_fops;
@@ -26,9 +27,23 @@ long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg);
 long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* poll.c */
+
+/**
+ * struct vgpu_poll_seen - state of an object before a call
+ * @gen: its poll_gen
+ * @number: its poll_number
+ */
+struct vgpu_poll_seen {
+	u32 gen;
+	u32 number;
+};
+
 int vgpu_fasync(int fd, struct file *file, int on);
 __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
 void vgpu_poll_touch(struct vgpu_object *object);
+void vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen);
+void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
+			 const struct vgpu_out_ioctl *out);
 void vgpu_poll_unsure(struct vgpu_object *object);
 u32 vgpu_poll_missed(struct vgpu_host *host);
 void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags, u32 missed);

@@ -32,6 +32,7 @@
  * @video: what it says of a V4L2 buffer
  * @low: of a 32-bit program: where the host may put the segments
  * @low_len: bytes there, 0: none are kept free
+ * @seen: before the call was made
  * @missed: vgpu_poll_missed() before the call was made
  */
 struct vgpu_ioctl {
@@ -42,6 +43,7 @@ struct vgpu_ioctl {
 	struct vgpu_video_call video;
 	unsigned long low;
 	u64 low_len;
+	struct vgpu_poll_seen seen;
 	u32 missed;
 };
 
@@ -171,6 +173,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object);
 	if (atomic_read(&ioctl->object->export->fences) > 0)
 		flags |= VGPU_CALL_WATCH;
+	vgpu_poll_ioctl_begin(ioctl->object, &ioctl->seen);
+	xcall->msg.args.ioctl.number = cpu_to_le32(ioctl->seen.number + 1);
 	ioctl->missed = vgpu_poll_missed(ioctl->object->host);
 	xcall->msg.flags = cpu_to_le16(flags);
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
@@ -192,6 +196,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->in_len = m->data_len;
 
 	ret = vgpu_call_run(session, xcall);
+	vgpu_poll_ioctl_end(ioctl->object, &ioctl->seen,
+			    ret ? NULL : &xcall->reply.reply->out.ioctl);
 	if (ret)
 		return ret;
 	return vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
@@ -241,7 +247,6 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	vgpu_marshal_fini(&ioctl->m);
 	vgpu_xcall_fini(&ioctl->xcall);
 	kfree(ioctl);
-	vgpu_poll_touch(object);
 
 out_put_session:
 	vgpu_session_put(session);

@@ -35,21 +35,26 @@ static bool poll_is_fence(const struct vgpu_object *object)
 	return object->kind == VGPU_OBJECT_SYNC_FILE;
 }
 
+static void poll_see_locked(const struct vgpu_object *object, struct vgpu_poll_seen *seen)
+{
+	lockdep_assert_held(&object->poll_lock);
+	seen->gen = object->poll_gen;
+	seen->number = object->poll_number;
+}
+
 /*
- * Return: false if nothing has changed since POLL calls found none of @wanted, or the
- * host has said what it is ready for (*@mask); else *@gen is for poll_arm(), *@number
- * for the call.
+ * Return: false if nothing has changed since the host found none of @wanted, or it has
+ * said what it is ready for (*@mask); else *@seen is for the call.
  */
-static bool poll_ask(struct vgpu_object *object, __poll_t wanted, __poll_t *mask, u32 *gen,
-		     u32 *number)
+static bool poll_ask(struct vgpu_object *object, __poll_t wanted, __poll_t *mask,
+		     struct vgpu_poll_seen *seen)
 {
 	bool ask;
 
 	spin_lock(&object->poll_lock);
 	*mask = wanted & object->poll_ready;
 	ask = !*mask && (wanted & ~object->poll_armed);
-	*gen = object->poll_gen;
-	*number = object->poll_number;
+	poll_see_locked(object, seen);
 	spin_unlock(&object->poll_lock);
 	return ask;
 }
@@ -110,7 +115,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 {
 	__poll_t wanted = (poll_requested_events(wait) & POLL_EVENTS) | EPOLLERR | EPOLLHUP;
 	struct vgpu_object *object = file->private_data;
-	u32 gen, number;
+	struct vgpu_poll_seen seen;
 	__poll_t mask;
 	int ret;
 
@@ -123,19 +128,19 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		WRITE_ONCE(object->polled, true);
 		atomic_set(&object->export->fences, POLL_FENCES);
 	}
-	if (!poll_ask(object, wanted, &mask, &gen, &number)) {
+	if (!poll_ask(object, wanted, &mask, &seen)) {
 		if (mask)
 			atomic64_inc(&object->export->stats.calls);
 		return mask;
 	}
 	/* Some drivers do something when asked for an event, so ask for no other. */
-	ret = poll_call(file, 0, wanted, number, &mask);
+	ret = poll_call(file, 0, wanted, seen.number, &mask);
 	if (ret)
 		return ret == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
 	if (mask)
 		poll_found(object, mask);
 	else
-		poll_arm(object, gen, wanted);
+		poll_arm(object, seen.gen, wanted);
 	return mask;
 }
 
@@ -155,16 +160,57 @@ int vgpu_fasync(int fd, struct file *file, int on)
 	return ret;
 }
 
+static void poll_touch_locked(struct vgpu_object *object)
+{
+	lockdep_assert_held(&object->poll_lock);
+	object->poll_armed = 0;
+	object->poll_gen++;
+	object->poll_ready = 0;
+	object->poll_number++;
+}
+
 /* A call on @object is over: whether it is ready has to be asked again. */
 void vgpu_poll_touch(struct vgpu_object *object)
 {
 	if (poll_is_fence(object))
 		return;
 	spin_lock(&object->poll_lock);
-	object->poll_armed = 0;
-	object->poll_gen++;
-	object->poll_ready = 0;
-	object->poll_number++;
+	poll_touch_locked(object);
+	spin_unlock(&object->poll_lock);
+}
+
+/* An ioctl is to be made, whose number is the one after @seen's. */
+void vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen)
+{
+	spin_lock(&object->poll_lock);
+	poll_see_locked(object, seen);
+	spin_unlock(&object->poll_lock);
+}
+
+/**
+ * vgpu_poll_ioctl_end - an ioctl is over
+ * @object: on which it was made
+ * @seen: from vgpu_poll_ioctl_begin()
+ * @out: what its reply says, or NULL if there is none
+ */
+void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
+			 const struct vgpu_out_ioctl *out)
+{
+	bool calls, events;
+
+	if (poll_is_fence(object))
+		return;
+	spin_lock(&object->poll_lock);
+	calls = object->poll_number != seen->number || object->poll_unsure;
+	events = object->poll_gen != seen->gen;
+	poll_touch_locked(object);
+	/* Others that have ended meanwhile may have come before it, or after it. */
+	if (!calls && out && (le32_to_cpu(out->flags) & VGPU_POLL_ANSWER)) {
+		object->poll_ready = (__force __poll_t)le32_to_cpu(out->revents);
+		/* And so may an event, of which the host does not tell again. */
+		if (!events && !object->poll_ready)
+			object->poll_armed = POLL_EVENTS;
+	}
 	spin_unlock(&object->poll_lock);
 }
 

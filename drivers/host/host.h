@@ -336,7 +336,7 @@ struct vgpu_poll {
 	bool looks;
 	bool stay;
 	bool failed;
-	/* Of the last POLL call. */
+	/* Of the last POLL or IOCTL call. */
 	u32 number;
 	/* What a wakeup is told of. Written under @lock. */
 	__poll_t events;
@@ -613,6 +613,7 @@ struct vgpu_hcall {
 	u32 flags;
 	u64 pos;
 	union {
+		struct vgpu_out_ioctl ioctl;
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
 		__le64 raw[4];
@@ -681,6 +682,8 @@ s64 vgpu_fops_llseek(struct vgpu_hcall *call);
 s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
 s64 vgpu_ioctl_run(struct vgpu_hcall *call);
 s64 vgpu_poll_run(struct vgpu_hcall *call);
+/* An ioctl is over: tells what the object is ready for, if the guest wants to hear of it. */
+void vgpu_poll_after(struct vgpu_hcall *call, u32 number);
 s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
 s64 vgpu_mapping_bind(struct vgpu_hcall *call);
 s64 vgpu_mapping_read_pages(struct vgpu_hcall *call);

@@ -204,5 +204,6 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		vgpu_call_take_back(call);
 		return vgpu_call_refuse(call, ret);
 	}
+	vgpu_poll_after(call, le32_to_cpu(call->view.call->args.ioctl.number));
 	return result;
 }

@@ -218,6 +218,22 @@ u32 vgpu_poll_watch(struct vgpu_object *object)
 	return revents ? VGPU_OBJECT_SIGNALED : VGPU_OBJECT_WATCHED;
 }
 
+void vgpu_poll_after(struct vgpu_hcall *call, u32 number)
+{
+	struct vgpu_object *object = call->object;
+	struct vgpu_poll *poll = &object->poll;
+	__poll_t revents;
+
+	if (!poll->looks || !READ_ONCE(poll->stay))
+		return;
+	mutex_lock(&poll->lock);
+	poll->number = number;
+	revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
+	mutex_unlock(&poll->lock);
+	call->out.ioctl.revents = cpu_to_le32((__force u32)revents);
+	call->out.ioctl.flags = cpu_to_le32(VGPU_POLL_ANSWER);
+}
+
 s64 vgpu_poll_run(struct vgpu_hcall *call)
 {
 	const struct vgpu_args_poll *args = &call->view.call->args.poll;

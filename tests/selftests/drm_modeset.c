@@ -278,27 +278,37 @@ static void ask_flip(struct screen *s, int nr)
 }
 
 /*
- * The host says what a wakeup was good for, so that of all who ask only the first needs
- * to be answered by it, before there is an event.
+ * The host says what a wakeup was good for, and what is ready after a call. So there are
+ * frames in which nobody asks, unless the machine is too busy for the host to be first.
  */
-static void readiness(struct screen *s)
+static bool flip_without_asking(struct screen *s)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
 	struct drm_event_vblank event;
 	long long trips;
-	int i;
 
 	ask_flip(s, 1);
 	trips = drm_counter("round_trips");
-	for (i = 0; i < 10; i++)
-		MUST(poll(&p, 1, 5000) == 1 && p.revents == POLLIN);
-	/* Some devices are ready before anybody asks: then each poll asks. */
+	MUST(poll(&p, 1, 5000) == 1 && p.revents == POLLIN);
+	MUST(poll(&p, 1, 0) == 1 && p.revents == POLLIN);
 	trips = drm_counter("round_trips") - trips;
-	CHECK(!forwarded || trips == 1 || trips == 10);
+	CHECK(trips <= 3);
 	MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
-	LOG_CALL(poll(&p, 1, 0));
+	MUST(!poll(&p, 1, 0));
+	return !trips;
+}
+
+static void readiness(struct screen *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	struct drm_event_vblank event;
+	int i;
+
+	for (i = 0; i < 100 && !flip_without_asking(s); i++)
+		continue;
+	CHECK(i < 100);
 	/* Read without a poll: the news of it must not outlive it. */
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < 20; i++) {
 		ask_flip(s, i & 1);
 		MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
 		sleep_ms(i % 3);

@@ -52,8 +52,9 @@ static const struct wire_case call_ioctl_value[] = {
 	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(ioctl, low, 0x10000, false),
 	ARGS(ioctl, low_len, 0x1000, false),
-	ARGS(ioctl, reserved[0], 1, false),
-	ARGS(ioctl, reserved[1], 1, false),
+	ARGS(ioctl, number, ~0U, true),
+	ARGS(ioctl, reserved, 1, false),
+	ARGS(ioctl, reserved2, 1, false),
 };
 
 static const struct wire_case call_ioctl_fd[] = {
@@ -67,7 +68,7 @@ static const struct wire_case call_ioctl_fd[] = {
 	GOOD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(ioctl, low, 0x10000, false),
 	ARGS(ioctl, low_len, 0x1000, false),
-	ARGS(ioctl, reserved[0], 1, false),
+	ARGS(ioctl, reserved, 1, false),
 	/* There is no memory that an fd could be in. */
 	FIXUP_CASE(0, 0, type, VGPU_FIXUP_FD_IN, false),
 	FIXUP_CASE(0, 0, type, VGPU_FIXUP_PTR, false),

@@ -71,6 +71,13 @@ static const struct wire_case reply_ioctl_value[] = {
 	GOOD(vgpu_reply, result, 1ULL << 63),
 	BAD(vgpu_reply, nr_objects, 1),
 	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
+	BAD(vgpu_reply, out.ioctl.revents, 0x4000),
+	GOOD(vgpu_reply, out.ioctl.revents, 0),
+	GOOD(vgpu_reply, out.ioctl.flags, VGPU_POLL_ANSWER),
+	BAD(vgpu_reply, out.ioctl.flags, 0),		/* but events */
+	BAD(vgpu_reply, out.ioctl.flags, VGPU_POLL_ANSWER << 1),
+	BAD(vgpu_reply, out.ioctl.reserved[0], 1),
+	BAD(vgpu_reply, out.ioctl.reserved[2], 1),
 };
 
 static const struct wire_case reply_ioctl_seg[] = {
@@ -207,7 +214,8 @@ int main(void)
 		if (!wire_samples[i].answers)
 			continue;
 		WIRE_CASES(name, any);
-		if (strncmp(name, "reply_mmap", 10) && strcmp(name, "reply_poll"))
+		if (strncmp(name, "reply_mmap", 10) && strcmp(name, "reply_poll") &&
+		    strncmp(name, "reply_ioctl", 11))
 			WIRE_CASES(name, no_out);
 	}
 	WIRE_CASES("reply_close", zero_or_errno);

@@ -530,7 +530,10 @@ static void fill_reply_close(struct wire_buf *buf)
 
 static void fill_reply_ioctl_value(struct wire_buf *buf)
 {
-	reply_begin(buf, 3);
+	struct vgpu_reply *reply = reply_begin(buf, 3);
+
+	reply->out.ioctl.revents = LE32(0x41);
+	reply->out.ioctl.flags = LE32(VGPU_POLL_ANSWER);
 }
 
 static void fill_reply_ioctl_seg(struct wire_buf *buf)

@@ -29,7 +29,7 @@
  *     POLL adds to what its object is armed for, and POLL_EVENT says poll(2)'s events
  *     only; exports may be media devices, and their rdev is used; WINDOW, UNBIND,
  *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window;
- *     POLL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
+ *     POLL, IOCTL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
  *     objects may be WATCHED or SIGNALED
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
@@ -325,7 +325,7 @@ struct vgpu_session_close {
  * @object: the object; a POLL call arms it for its events, beside others
  * @revents: what the wakeup was for, and it is no longer armed for: a hint, whose
  *	truth the next POLL tells
- * @number: of the last POLL call on it; 0 if there was none
+ * @number: of the last POLL or IOCTL call on it; 0 if there was none
  * @flags: VGPU_POLL_ANSWER
  */
 struct vgpu_poll_event {
@@ -516,7 +516,9 @@ struct vgpu_args_ioctl {
 	/* COMPAT and ARG_SEG: VGPU_LOW_BYTES or more for the segments; else 0 */
 	__le64 low;
 	__le64 low_len;
-	__le64 reserved[2];
+	__le32 number;			/* of POLL_EVENTs that come after the call */
+	__le32 reserved;
+	__le64 reserved2;
 };
 
 /*
@@ -716,6 +718,13 @@ struct vgpu_out_mmap {
 	__le64 reserved;
 };
 
+/* Where the object is armed for everything and was asked, what POLL would give; else 0. */
+struct vgpu_out_ioctl {
+	__le32 revents;
+	__le32 flags;			/* VGPU_POLL_ANSWER */
+	__le64 reserved[3];
+};
+
 struct vgpu_out_poll {
 	__le32 revents;
 	__le32 reserved;
@@ -760,6 +769,7 @@ struct vgpu_reply {
 	__le16 nr_objects;
 	__le16 reserved;
 	union {
+		struct vgpu_out_ioctl ioctl;
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
 		__le64 raw[4];
