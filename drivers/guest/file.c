@@ -94,11 +94,12 @@ static s64 file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 		return PTR_ERR(session);
 	ret = vgpu_call_run(session, xcall);
 	vgpu_session_put(session);
-	vgpu_poll_touch(object);
-	if (ret) {
+	/* First, so that nothing which it may take away is remembered after the touch. */
+	if (ret && xcall->sent)
 		vgpu_poll_unsure(object);
+	vgpu_poll_touch(object);
+	if (ret)
 		return ret;
-	}
 	*replied = true;
 	return vgpu_call_result(xcall);
 }

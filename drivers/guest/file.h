@@ -32,16 +32,18 @@ long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
  * struct vgpu_poll_seen - state of an object before a call
  * @gen: its poll_gen
  * @number: its poll_number
+ * @own: number of the call, which is the object's after it if no other ends before
  */
 struct vgpu_poll_seen {
 	u32 gen;
 	u32 number;
+	u32 own;
 };
 
 int vgpu_fasync(int fd, struct file *file, int on);
 __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait);
 void vgpu_poll_touch(struct vgpu_object *object);
-void vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen);
+u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen);
 void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
 			 const struct vgpu_out_ioctl *out);
 void vgpu_poll_unsure(struct vgpu_object *object);

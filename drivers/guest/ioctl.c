@@ -173,8 +173,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object);
 	if (atomic_read(&ioctl->object->export->fences) > 0)
 		flags |= VGPU_CALL_WATCH;
-	vgpu_poll_ioctl_begin(ioctl->object, &ioctl->seen);
-	xcall->msg.args.ioctl.number = cpu_to_le32(ioctl->seen.number + 1);
+	xcall->msg.args.ioctl.number = cpu_to_le32(vgpu_poll_ioctl_begin(ioctl->object,
+									 &ioctl->seen));
 	ioctl->missed = vgpu_poll_missed(ioctl->object->host);
 	xcall->msg.flags = cpu_to_le16(flags);
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));

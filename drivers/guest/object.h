@@ -52,9 +52,10 @@ struct vgpu_space;
  * @poll_armed: events for which it was not ready, and the host will tell of the next
  *	wakeup
  * @poll_gen: rises whenever that may have changed
- * @poll_ready: what the driver said, unasked, that it is ready for, and no call has
+ * @poll_ready: what the driver was ready for when the host last said so, and no call has
  *	changed since
- * @poll_number: rises with every call that may change that
+ * @poll_number: changes with the end of every call that may change that
+ * @poll_last: the newest number that any call has
  * @poll_unsure: calls were given up that may change it at any time
  * @polled: somebody wanted to know
  */
@@ -88,6 +89,7 @@ struct vgpu_object {
 	u32 poll_gen;
 	__poll_t poll_ready;
 	u32 poll_number;
+	u32 poll_last;
 	bool poll_unsure;
 	bool polled;
 };

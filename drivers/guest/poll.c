@@ -35,13 +35,6 @@ static bool poll_is_fence(const struct vgpu_object *object)
 	return object->kind == VGPU_OBJECT_SYNC_FILE;
 }
 
-static void poll_see_locked(const struct vgpu_object *object, struct vgpu_poll_seen *seen)
-{
-	lockdep_assert_held(&object->poll_lock);
-	seen->gen = object->poll_gen;
-	seen->number = object->poll_number;
-}
-
 /*
  * Return: false if nothing has changed since the host found none of @wanted, or it has
  * said what it is ready for (*@mask); else *@seen is for the call.
@@ -54,7 +47,8 @@ static bool poll_ask(struct vgpu_object *object, __poll_t wanted, __poll_t *mask
 	spin_lock(&object->poll_lock);
 	*mask = wanted & object->poll_ready;
 	ask = !*mask && (wanted & ~object->poll_armed);
-	poll_see_locked(object, seen);
+	seen->gen = object->poll_gen;
+	seen->number = object->poll_number;
 	spin_unlock(&object->poll_lock);
 	return ask;
 }
@@ -160,61 +154,61 @@ int vgpu_fasync(int fd, struct file *file, int on)
 	return ret;
 }
 
-static void poll_touch_locked(struct vgpu_object *object)
-{
-	lockdep_assert_held(&object->poll_lock);
-	object->poll_armed = 0;
-	object->poll_gen++;
-	object->poll_ready = 0;
-	object->poll_number++;
-}
-
 /* A call on @object is over: whether it is ready has to be asked again. */
 void vgpu_poll_touch(struct vgpu_object *object)
 {
-	if (poll_is_fence(object))
-		return;
-	spin_lock(&object->poll_lock);
-	poll_touch_locked(object);
-	spin_unlock(&object->poll_lock);
-}
-
-/* An ioctl is to be made, whose number is the one after @seen's. */
-void vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen)
-{
-	spin_lock(&object->poll_lock);
-	poll_see_locked(object, seen);
-	spin_unlock(&object->poll_lock);
+	vgpu_poll_ioctl_end(object, NULL, NULL);
 }
 
 /**
- * vgpu_poll_ioctl_end - an ioctl is over
+ * vgpu_poll_ioctl_begin - an ioctl is to be made
+ * @object: on which
+ * @seen: out: for vgpu_poll_ioctl_end()
+ *
+ * Return: its number. No other call has the same, so that what the host says after it is
+ * never taken for something that it said after another call.
+ */
+u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen)
+{
+	spin_lock(&object->poll_lock);
+	seen->gen = object->poll_gen;
+	seen->number = object->poll_number;
+	seen->own = ++object->poll_last;
+	spin_unlock(&object->poll_lock);
+	return seen->own;
+}
+
+/**
+ * vgpu_poll_ioctl_end - a call is over
  * @object: on which it was made
- * @seen: from vgpu_poll_ioctl_begin()
+ * @seen: from vgpu_poll_ioctl_begin(), or NULL: it was another one than an ioctl
  * @out: what its reply says, or NULL if there is none
  */
 void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
 			 const struct vgpu_out_ioctl *out)
 {
-	bool calls, events;
+	bool alone, quiet;
 
 	if (poll_is_fence(object))
 		return;
 	spin_lock(&object->poll_lock);
-	calls = object->poll_number != seen->number || object->poll_unsure;
-	events = object->poll_gen != seen->gen;
-	poll_touch_locked(object);
 	/* Others that have ended meanwhile may have come before it, or after it. */
-	if (!calls && out && (le32_to_cpu(out->flags) & VGPU_POLL_ANSWER)) {
+	alone = seen && object->poll_number == seen->number && !object->poll_unsure;
+	/* And so may an event, of which the host does not tell again. */
+	quiet = seen && object->poll_gen == seen->gen;
+	object->poll_armed = 0;
+	object->poll_gen++;
+	object->poll_ready = 0;
+	object->poll_number = alone ? seen->own : ++object->poll_last;
+	if (alone && out && (le32_to_cpu(out->flags) & VGPU_POLL_ANSWER)) {
 		object->poll_ready = (__force __poll_t)le32_to_cpu(out->revents);
-		/* And so may an event, of which the host does not tell again. */
-		if (!events && !object->poll_ready)
+		if (quiet && !object->poll_ready)
 			object->poll_armed = POLL_EVENTS;
 	}
 	spin_unlock(&object->poll_lock);
 }
 
-/* A call on @object was given up, but the host may be running it still. */
+/* A READ or WRITE of @object was given up, but the host may be running it still. */
 void vgpu_poll_unsure(struct vgpu_object *object)
 {
 	spin_lock(&object->poll_lock);

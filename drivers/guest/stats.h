@@ -7,7 +7,7 @@
 
 /**
  * struct vgpu_stats - what went over the wire for one export
- * @calls: calls that were answered, by what the host had said unasked too (polls), and
+ * @calls: calls that were answered, polls by what the host had said before too, and
  *	closes of fences, for which nobody waits
  * @round_trips: calls for whose reply somebody waited, page fetches and write-backs
  * @bytes_in: received on lanes

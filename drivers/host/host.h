@@ -347,6 +347,7 @@ struct vgpu_poll {
 	struct list_head node;
 	__poll_t revents;
 	u32 revents_number;
+	bool revents_answer;
 };
 
 struct vgpu_object {

@@ -10,6 +10,7 @@
  * A wakeup only queues work. Entries go before the file does, which keeps the
  * queues alive, or when a queue says with POLLFREE that it ends earlier.
  */
+#include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -121,11 +122,13 @@ static void poll_work(struct work_struct *work)
 	struct vgpu_peer *peer = object->peer;
 	__poll_t revents;
 	u32 number;
+	bool answer;
 
 	mutex_lock(&poll->lock);
 	revents = (__force __poll_t)atomic_xchg(&poll->woken, 0) & poll->events;
 	number = poll->number;
-	if (revents && poll->looks)
+	answer = poll->looks && !poll->failed;
+	if (revents && answer)
 		revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
 	/* Who waits for another event may be the only one who is there to ask again. */
 	if (!poll->stay)
@@ -138,19 +141,27 @@ static void poll_work(struct work_struct *work)
 
 	spin_lock_irq(&peer->events_lock);
 	/* An answer is the whole truth of its time, a hint is one among others. */
-	poll->revents = revents | (poll->looks ? 0 : poll->revents);
+	poll->revents = revents | (answer ? 0 : poll->revents);
 	poll->revents_number = number;
+	poll->revents_answer = answer;
 	if (list_empty(&poll->node))
 		list_add_tail(&poll->node, &peer->events);
 	spin_unlock_irq(&peer->events_lock);
 	vgpu_control_kick(peer);
 }
 
-/* POLLFREE is not for them, so that a wakeup always has an answer. */
+/*
+ * Drivers of DRM devices have drm_poll(). Not so what is forwarded to this machine: it
+ * asks its own host, as the process that polls. The first poll of a fence makes its driver
+ * signal it, which may cost the device an interrupt: that is what WATCH is for.
+ */
 static bool poll_only_looks(const struct vgpu_object *object)
 {
 	const struct inode *inode = file_inode(object->file);
+	const struct module *owner = object->file->f_op->owner;
 
+	if (owner && !strcmp(owner->name, "vgpu_guest"))
+		return false;
 	return object->kind == VGPU_OBJECT_SYNC_FILE ||
 	       (S_ISCHR(inode->i_mode) && imajor(inode) == DRM_MAJOR);
 }
@@ -222,14 +233,21 @@ void vgpu_poll_after(struct vgpu_hcall *call, u32 number)
 {
 	struct vgpu_object *object = call->object;
 	struct vgpu_poll *poll = &object->poll;
-	__poll_t revents;
+	__poll_t revents = 0;
+	bool watched;
 
 	if (!poll->looks || !READ_ONCE(poll->stay))
 		return;
 	mutex_lock(&poll->lock);
-	poll->number = number;
-	revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
+	watched = !poll->failed;
+	if (watched) {
+		poll->number = number;
+		revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
+	}
 	mutex_unlock(&poll->lock);
+	/* Nobody would tell the guest of what comes later. */
+	if (!watched)
+		return;
 	call->out.ioctl.revents = cpu_to_le32((__force u32)revents);
 	call->out.ioctl.flags = cpu_to_le32(VGPU_POLL_ANSWER);
 }
@@ -274,7 +292,8 @@ int vgpu_poll_announce(struct vgpu_peer *peer)
 			msg.object = cpu_to_le32(object->id);
 			msg.revents = cpu_to_le32((__force u32)object->poll.revents);
 			msg.number = cpu_to_le32(object->poll.revents_number);
-			msg.flags = cpu_to_le32(object->poll.looks ? VGPU_POLL_ANSWER : 0);
+			msg.flags = cpu_to_le32(object->poll.revents_answer ?
+						VGPU_POLL_ANSWER : 0);
 			object->poll.revents = 0;
 			list_del_init(&object->poll.node);
 		}

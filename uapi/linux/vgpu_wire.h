@@ -325,7 +325,8 @@ struct vgpu_session_close {
  * @object: the object; a POLL call arms it for its events, beside others
  * @revents: what the wakeup was for, and it is no longer armed for: a hint, whose
  *	truth the next POLL tells
- * @number: of the last POLL or IOCTL call on it; 0 if there was none
+ * @number: of the last POLL call on it, or of an IOCTL since whose reply had an answer;
+ *	0 if there was none
  * @flags: VGPU_POLL_ANSWER
  */
 struct vgpu_poll_event {
