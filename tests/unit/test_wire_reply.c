@@ -73,7 +73,6 @@ static const struct wire_case reply_ioctl_value[] = {
 	BAD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
 	BAD(vgpu_reply, out.ioctl.revents, 0x4000),
 	GOOD(vgpu_reply, out.ioctl.revents, 0),
-	GOOD(vgpu_reply, out.ioctl.flags, VGPU_POLL_ANSWER),
 	BAD(vgpu_reply, out.ioctl.flags, 0),		/* but events */
 	BAD(vgpu_reply, out.ioctl.flags, VGPU_POLL_ANSWER << 1),
 	BAD(vgpu_reply, out.ioctl.reserved[0], 1),
