@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the tests of a hostile guest share: the host's side of it. vgpud is asked for an
+ * export of its own, on a port of its own, and what it says of the guest behind it.
+ */
+#ifndef HOSTILE_HOST_H
+#define HOSTILE_HOST_H
+
+#include <inttypes.h>
+#include <sys/ioctl.h>
+
+#include <vgpu.h>
+
+#include "hostile_peer.h"
+#include "vgpu_mock.h"
+
+#define LOOPBACK	1		/* CID */
+#define PORT		22600
+/* What a slow machine may add to the host's times. */
+#define SLACK_MS	3000
+/* The host's default (vgpud(8)), or as it was started. */
+#define FETCH_MS	(getenv("VGPU_FETCH_MS") ? atoi(getenv("VGPU_FETCH_MS")) : 2000)
+
+static const char *real_path, *fwd_path;
+
+/* The mock, unless @path says otherwise. */
+static inline int export_as(const char *name, const char *path, uint32_t cid, uint32_t port,
+			    bool any_port)
+{
+	struct vgpu_export_request request = {
+		.path = path ?: real_path, .name = name, .cid = cid, .port = port,
+		.any_port = any_port,
+	};
+	struct vgpu_agent *agent;
+	int ret = vgpu_agent_open(NULL, &agent);
+
+	if (!ret) {
+		ret = vgpu_agent_export(agent, &request, NULL);
+		vgpu_agent_close(agent);
+	}
+	return ret;
+}
+
+static inline int unexport(const char *name)
+{
+	struct vgpu_agent *agent;
+	int ret = vgpu_agent_open(NULL, &agent);
+
+	if (!ret) {
+		ret = vgpu_agent_unexport(agent, name, 0, 0, true);
+		vgpu_agent_close(agent);
+	}
+	return ret;
+}
+
+/* What the agent says of our guest: port 0 if it knows none. */
+static inline struct vgpu_guest_info guest(void)
+{
+	struct vgpu_guest_info guest = { .port = UINT32_MAX };
+	struct vgpu_host_info *info;
+	struct vgpu_agent *agent;
+	size_t i, nr = 0;
+
+	if (vgpu_agent_open(NULL, &agent))
+		return guest;
+	if (!vgpu_agent_status(agent, &info)) {
+		guest.port = 0;
+		for (i = 0; i < info->nr_guests; i++) {
+			if (info->guests[i].port != PORT)
+				continue;
+			guest = info->guests[i];
+			nr += guest.nr_programs;
+		}
+		vgpu_host_info_free(info);
+	}
+	vgpu_agent_close(agent);
+	/* With those of a connection that is being ended. */
+	guest.nr_programs = nr;
+	guest.programs = NULL;
+	return guest;
+}
+
+/* How many shadows run for it. */
+static inline int shadows(void)
+{
+	return guest().nr_programs;
+}
+
+static inline bool eventually(bool (*is_so)(void *data), void *data, int timeout_ms)
+{
+	uint64_t end = peer_now_ms() + timeout_ms;
+
+	while (!is_so(data)) {
+		if (peer_now_ms() > end)
+			return false;
+		usleep(20000);
+	}
+	return true;
+}
+
+static inline bool no_guest(void *unused)
+{
+	return !guest().port;
+}
+
+/* The mock's own word for what is open. */
+static inline uint64_t open_files(void)
+{
+	static struct vgpu_mock_counters counters;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC);
+	uint64_t files = UINT64_MAX;
+
+	if (fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters))
+		files = counters.out_files - 1;
+	close(fd);
+	return files;
+}
+
+static inline bool files_are(void *data)
+{
+	return open_files() == *(uint64_t *)data;
+}
+
+/* Another guest's program, on the same host and device. */
+static inline bool witness(void)
+{
+	int fd = open(fwd_path, O_RDWR | O_CLOEXEC);
+	bool ok = fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_NOOP, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* The next message of that type on the control connection. */
+static inline bool control_next(int control, uint16_t type, void *msg, size_t size)
+{
+	uint64_t end = peer_now_ms() + SLACK_MS;
+
+	while (peer_now_ms() < end && peer_recv(control, msg, size, SLACK_MS) > 0)
+		if (peer_type(msg) == type)
+			return true;
+	return false;
+}
+
+static inline int window_command(const char *verb, const char *options)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "vgpuctl window %s --to 1:%u %s >/dev/null", verb, PORT,
+		 options);
+	return system(command);
+}
+
+#endif /* HOSTILE_HOST_H */
