@@ -11,6 +11,7 @@
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
+struct vgpu_slot;
 struct vgpu_window;
 struct vm_fault;
 
@@ -34,12 +35,18 @@ struct vgpu_window_viewer {
  *	VM_FAULT_RETRY: it has to be resolved first; else what a fault handler returns
  * @resolve: ask the driver for what is bound at an offset; without locks; waits
  *	killably. Return: 0: look again, or -EINTR
+ * @slot_get: the slot of that number, if it has that id, with its bytes and the place where
+ *	the id changes when it is taken away. Return: a reference, or NULL
+ * @slot_put: give it back
  */
 struct vgpu_window_local_ops {
 	struct vgpu_window *(*attach)(u64 id, struct vgpu_window_viewer *viewer);
 	void (*detach)(struct vgpu_window *window, struct vgpu_window_viewer *viewer);
 	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset);
 	int (*resolve)(struct vgpu_window *window, u64 offset);
+	struct vgpu_slot *(*slot_get)(struct vgpu_window *window, u32 nr, u64 id, void **memory,
+				      const __le64 **id_now);
+	void (*slot_put)(struct vgpu_slot *slot);
 };
 
 extern const struct vgpu_window_local_ops vgpu_window_local_ops;

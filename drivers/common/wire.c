@@ -21,14 +21,15 @@ enum seq_rule {
 /**
  * struct msg_rule - what is fixed for a type of message
  * @min: shortest one; 0: no such type
- * @grows: longer ones exist, up to the receiver's limit for lane messages
+ * @fixed: bytes of its fixed part, of messages that grow, up to the receiver's limit for
+ *	lane messages; 0: none is longer than @min
  * @seq: what its sequence number may be
  * @check: its body, of which @min bytes are there; NULL: a header alone, or a
  *	message that has a function of its own
  */
 struct msg_rule {
 	u16 min;
-	bool grows;
+	u16 fixed;
 	u8 seq;
 	int (*check)(const void *msg, size_t len, const struct vgpu_wire_limits *limits);
 };
@@ -142,12 +143,15 @@ static int check_window(const void *msg, size_t len, const struct vgpu_wire_limi
 {
 	const struct vgpu_window_info *m = msg;
 	u64 size = le64_to_cpu(m->size);
-	u32 flags = le32_to_cpu(m->flags);
+	u32 flags = le32_to_cpu(m->flags), slots = le32_to_cpu(m->slots);
 
 	/* Header and one page, at least. */
-	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window || m->reserved ||
+	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window ||
 	    (flags & ~VGPU_WINDOW_DRAIN) || (flags && !size) ||
 	    (size && (size < 2 * VGPU_PAGE_SIZE || !page_range_ok(0, size))))
+		return -EPROTO;
+	if (slots && (!(limits->features & VGPU_FEATURE_ARENA) || slots > VGPU_ARENA_SLOTS_MAX ||
+		      size < 2 * VGPU_PAGE_SIZE + (u64)slots * VGPU_ARENA_SLOT))
 		return -EPROTO;
 	return 0;
 }
@@ -210,41 +214,41 @@ static int check_written(const void *msg, size_t len, const struct vgpu_wire_lim
 #define SIZE(name)	sizeof(struct vgpu_##name)
 
 static const struct msg_rule msg_rules[] = {
-	[VGPU_MSG_HELLO]	 = { SIZE(hello), false, SEQ_NONE, check_hello },
-	[VGPU_MSG_WELCOME]	 = { SIZE(welcome), false, SEQ_NONE, check_welcome },
-	[VGPU_MSG_REFUSE]	 = { SIZE(refuse), false, SEQ_NONE, check_refuse },
-	[VGPU_MSG_LANE]		 = { SIZE(lane_hello), false, SEQ_NONE, check_lane },
-	[VGPU_MSG_LANE_READY]	 = { SIZE(hdr), false, SEQ_NONE, NULL },
+	[VGPU_MSG_HELLO]	 = { SIZE(hello), 0, SEQ_NONE, check_hello },
+	[VGPU_MSG_WELCOME]	 = { SIZE(welcome), 0, SEQ_NONE, check_welcome },
+	[VGPU_MSG_REFUSE]	 = { SIZE(refuse), 0, SEQ_NONE, check_refuse },
+	[VGPU_MSG_LANE]		 = { SIZE(lane_hello), 0, SEQ_NONE, check_lane },
+	[VGPU_MSG_LANE_READY]	 = { SIZE(hdr), 0, SEQ_NONE, NULL },
 
-	[VGPU_MSG_EXPORT_ADD]	 = { SIZE(export_add), false, SEQ_NONE, check_export_add },
-	[VGPU_MSG_EXPORT_DEL]	 = { SIZE(export_del), false, SEQ_NONE, check_export_del },
-	[VGPU_MSG_CLOSE]	 = { SIZE(close), false, SEQ_COUNTED, check_close },
-	[VGPU_MSG_UNMAP]	 = { SIZE(unmap), false, SEQ_COUNTED, check_unmap },
-	[VGPU_MSG_SESSION_CLOSE] = { SIZE(session_close), false, SEQ_COUNTED, NULL },
-	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), false, SEQ_NONE, check_poll_event },
-	[VGPU_MSG_PING]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
-	[VGPU_MSG_PONG]		 = { SIZE(hdr), false, SEQ_ANY, NULL },
-	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), false, SEQ_NONE, check_event },
-	[VGPU_MSG_WINDOW]	 = { SIZE(window_info), false, SEQ_NONE, check_window },
-	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), false, SEQ_COUNTED, check_window_part },
-	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
-	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), false, SEQ_NONE, check_window_part },
+	[VGPU_MSG_EXPORT_ADD]	 = { SIZE(export_add), 0, SEQ_NONE, check_export_add },
+	[VGPU_MSG_EXPORT_DEL]	 = { SIZE(export_del), 0, SEQ_NONE, check_export_del },
+	[VGPU_MSG_CLOSE]	 = { SIZE(close), 0, SEQ_COUNTED, check_close },
+	[VGPU_MSG_UNMAP]	 = { SIZE(unmap), 0, SEQ_COUNTED, check_unmap },
+	[VGPU_MSG_SESSION_CLOSE] = { SIZE(session_close), 0, SEQ_COUNTED, NULL },
+	[VGPU_MSG_POLL_EVENT]	 = { SIZE(poll_event), 0, SEQ_NONE, check_poll_event },
+	[VGPU_MSG_PING]		 = { SIZE(hdr), 0, SEQ_ANY, NULL },
+	[VGPU_MSG_PONG]		 = { SIZE(hdr), 0, SEQ_ANY, NULL },
+	[VGPU_MSG_EVENT]	 = { SIZE(event_signal), 0, SEQ_NONE, check_event },
+	[VGPU_MSG_WINDOW]	 = { SIZE(window_info), 0, SEQ_NONE, check_window },
+	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), 0, SEQ_COUNTED, check_window_part },
+	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
+	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
 
-	[VGPU_MSG_CALL]		 = { SIZE(call), true, SEQ_COUNTED, NULL },
-	[VGPU_MSG_REPLY]	 = { SIZE(reply), true, SEQ_COUNTED, NULL },
-	[VGPU_MSG_ACK]		 = { SIZE(hdr), false, SEQ_COUNTED, NULL },
-	[VGPU_MSG_CANCEL]	 = { SIZE(hdr), false, SEQ_COUNTED, NULL },
-	[VGPU_MSG_FETCH]	 = { SIZE(fetch), false, SEQ_COUNTED, check_fetch },
-	[VGPU_MSG_FETCHED]	 = { SIZE(fetched), true, SEQ_COUNTED, check_fetched },
-	[VGPU_MSG_WRITEBACK]	 = { WRITEBACK_MIN, true, SEQ_COUNTED, check_writeback },
-	[VGPU_MSG_WRITTEN]	 = { SIZE(written), false, SEQ_COUNTED, check_written },
+	[VGPU_MSG_CALL]		 = { SIZE(call), SIZE(call), SEQ_COUNTED, NULL },
+	[VGPU_MSG_REPLY]	 = { SIZE(reply), SIZE(reply), SEQ_COUNTED, NULL },
+	[VGPU_MSG_ACK]		 = { SIZE(hdr), 0, SEQ_COUNTED, NULL },
+	[VGPU_MSG_CANCEL]	 = { SIZE(hdr), 0, SEQ_COUNTED, NULL },
+	[VGPU_MSG_FETCH]	 = { SIZE(fetch), 0, SEQ_COUNTED, check_fetch },
+	[VGPU_MSG_FETCHED]	 = { SIZE(fetched), SIZE(fetched), SEQ_COUNTED, check_fetched },
+	[VGPU_MSG_WRITEBACK]	 = { WRITEBACK_MIN, SIZE(writeback), SEQ_COUNTED, check_writeback },
+	[VGPU_MSG_WRITTEN]	 = { SIZE(written), 0, SEQ_COUNTED, check_written },
 };
 
 u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
 {
 	u32 len_min = vgpu_wire_len_min(type);
 
-	return len_min && msg_rules[type].grows ? limit_call_bytes(limits) : len_min;
+	return len_min && msg_rules[type].fixed ? limit_call_bytes(limits) : len_min;
 }
 
 u32 vgpu_wire_len_min(u16 type)
@@ -252,13 +256,33 @@ u32 vgpu_wire_len_min(u16 type)
 	return type < ARRAY_SIZE(msg_rules) ? msg_rules[type].min : 0;
 }
 
+u32 vgpu_wire_len_sent(const struct vgpu_hdr *hdr)
+{
+	if (le16_to_cpu(hdr->flags) & VGPU_HDR_ARENA)
+		return msg_rules[le16_to_cpu(hdr->type)].fixed;
+	return le32_to_cpu(hdr->len);
+}
+
+/* What may follow the fixed part of the message in a slot. */
+static bool hdr_flags_ok(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits)
+{
+	u32 fixed = msg_rules[le16_to_cpu(hdr->type)].fixed;
+	u32 len = le32_to_cpu(hdr->len);
+
+	if (!hdr->flags)
+		return true;
+	return le16_to_cpu(hdr->flags) == VGPU_HDR_ARENA &&
+		(limits->features & VGPU_FEATURE_ARENA) && fixed && len > fixed &&
+		len - fixed <= VGPU_ARENA_SLOT;
+}
+
 int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits)
 {
 	u16 type = le16_to_cpu(hdr->type);
 	u32 len = le32_to_cpu(hdr->len);
 
-	if (hdr->reserved || !vgpu_wire_len_min(type) || (len & 7) ||
-	    len < vgpu_wire_len_min(type) || len > vgpu_wire_len_max(type, limits))
+	if (!vgpu_wire_len_min(type) || (len & 7) || len < vgpu_wire_len_min(type) ||
+	    len > vgpu_wire_len_max(type, limits) || !hdr_flags_ok(hdr, limits))
 		return -EPROTO;
 	switch (msg_rules[type].seq) {
 	case SEQ_NONE:

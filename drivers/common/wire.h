@@ -75,8 +75,11 @@ u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits);
 /* Shortest one; a header whose len is outside the two closes the connection. */
 u32 vgpu_wire_len_min(u16 type);
 
-/* Header alone: reserved is 0, type is known, len is within its bounds. */
+/* Header alone: type is known, len is within its bounds, flags are in their place. */
 int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits);
+
+/* How much of a message comes by its connection, by a checked header; the rest is in a slot. */
+u32 vgpu_wire_len_sent(const struct vgpu_hdr *hdr);
 
 /*
  * All messages but CALL and REPLY: length exact, reserved zero, enums known,

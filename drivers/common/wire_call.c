@@ -256,6 +256,12 @@ static bool call_bind_ok(const struct vgpu_args_bind *args)
 		raw_ok(args->reserved, ARRAY_SIZE(args->reserved));
 }
 
+static bool call_arena_ok(const struct vgpu_args_arena *args)
+{
+	return args->window && le32_to_cpu(args->slot) < VGPU_ARENA_SLOTS_MAX && !args->reserved &&
+		raw_ok(args->reserved2, ARRAY_SIZE(args->reserved2));
+}
+
 static int call_check_write_pages(const struct vgpu_call_view *view)
 {
 	u32 len = le32_to_cpu(view->segs[0].len);
@@ -278,6 +284,8 @@ static u64 call_feature(u16 op)
 		return VGPU_FEATURE_COPY_MMAP;
 	case VGPU_OP_BIND:
 		return VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW;
+	case VGPU_OP_ARENA_GET:
+		return VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA;
 	default:
 		return 0;
 	}
@@ -292,7 +300,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 	const u32 nr_raw = ARRAY_SIZE(call->args.raw);
 	u16 op = le16_to_cpu(call->op);
 	bool object = op != VGPU_OP_OPEN && op != VGPU_OP_READ_PAGES && op != VGPU_OP_WRITE_PAGES &&
-		      op != VGPU_OP_BIND;
+		      op != VGPU_OP_BIND && op != VGPU_OP_ARENA_GET;
 
 	if (object != !!call->object || (op != VGPU_OP_IOCTL && nr_fixups))
 		return -EPROTO;
@@ -325,6 +333,8 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 		return nr_segs ? -EPROTO : call_check_mmap(&call->args.mmap, limits);
 	case VGPU_OP_BIND:
 		return !nr_segs && call_bind_ok(&call->args.bind) ? 0 : -EPROTO;
+	case VGPU_OP_ARENA_GET:
+		return !nr_segs && call_arena_ok(&call->args.arena) ? 0 : -EPROTO;
 	case VGPU_OP_READ_PAGES:
 		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
 			raw_ok(raw + 2, nr_raw - 2) &&

@@ -107,6 +107,9 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 	case VGPU_OP_POLL:
 		return reply->out.poll.reserved || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
 			-EPROTO : 0;
+	case VGPU_OP_ARENA_GET:
+		return !result != !!reply->out.arena.id || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
+			-EPROTO : 0;
 	case VGPU_OP_READ_PAGES:
 		if (!result || (result > 0 && (result & (VGPU_PAGE_SIZE - 1))))
 			return -EPROTO;
@@ -146,7 +149,11 @@ static int reply_check_pads(const struct vgpu_reply_view *view, const struct vgp
 int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_call_view *sent,
 			  struct vgpu_reply_view *view)
 {
-	const struct vgpu_wire_limits limits = { .call_bytes = VGPU_CALL_BYTES_MAX };
+	const struct vgpu_wire_limits limits = {
+		.call_bytes = VGPU_CALL_BYTES_MAX,
+		/* Whether it was agreed on, whoever read the header has looked. */
+		.features = VGPU_FEATURE_ARENA,
+	};
 	const struct vgpu_reply *reply = msg;
 	u32 nr_objects;
 	size_t fixed;
@@ -156,6 +163,9 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
 	    le16_to_cpu(reply->hdr.type) != VGPU_MSG_REPLY ||
 	    reply->hdr.seq != sent->call->hdr.seq || reply->reserved ||
 	    (le32_to_cpu(reply->flags) & ~REPLY_ERRORS))
+		return -EPROTO;
+	/* The late answer to an upcall may be on its way into the slot. */
+	if (reply->hdr.flags && (le32_to_cpu(reply->flags) & VGPU_REPLY_LAST))
 		return -EPROTO;
 	nr_objects = le16_to_cpu(reply->nr_objects);
 	fixed = sizeof(*reply) + nr_objects * sizeof(*view->objects);

@@ -7,6 +7,7 @@
  * is then the reply. From there on only SIGKILL ends the wait: the lane is
  * closed, which cancels too, and the host finishes or undoes the call alone.
  */
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -19,9 +20,11 @@
 #include "object.h"
 #include "reserve.h"
 #include "session.h"
+#include "slot.h"
 #include "stats.h"
 #include "trace.h"
 #include "upcall.h"
+#include "window.h"
 
 /*
  * A fault may come from a copy to or from a program's buffer under locks of
@@ -30,6 +33,9 @@
  * (virtio_transport_recv_pkt()). So it cannot wait for ever.
  */
 #define CALL_FAULT_TIMEOUT_MS	3000
+/* A lane that could not have a slot asks again after this time. */
+#define CALL_SLOT_DELAY		HZ
+#define CALL_SLOT_TRIES		4
 
 /**
  * vgpu_xcall_init - begin
@@ -90,7 +96,7 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 		vec[nr++] = (struct kvec){ (void *)xcall->fixups, fixups_len };
 	for (i = 0; i < xcall->nr_in; i++)
 		vec[nr++] = xcall->in[i];
-	return vgpu_conn_send(&lane->conn, vec, nr, len, 0);
+	return vgpu_slot_send(lane, vec, nr, len);
 }
 
 /* What the reply is judged by. */
@@ -122,7 +128,7 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 			return -ENOMEM;
 	}
 	memcpy(xcall->buf, hdr, sizeof(*hdr));
-	ret = vgpu_conn_recv(&lane->conn, xcall->buf + sizeof(*hdr), len - sizeof(*hdr), 0);
+	ret = vgpu_slot_recv(lane, xcall->buf);
 	if (ret)
 		return ret;
 	call_view(xcall, &sent);
@@ -172,6 +178,69 @@ static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 	}
 }
 
+/* Calls of class mm, among them those of faults, do with what their lane has. */
+static bool call_wants_slot(const struct vgpu_lane *lane, const struct vgpu_xcall *xcall)
+{
+	struct vgpu_host *host = lane->session->host;
+
+	return !(xcall->flags & VGPU_XCALL_MM) && READ_ONCE(host->window) &&
+		(host->features & VGPU_FEATURE_ARENA) && vgpu_slot_is_wanted(lane);
+}
+
+/* Ask for @slot. Return: 0, -EAGAIN (the lane is of no use), or what call_serve() says. */
+static int call_ask_slot(struct vgpu_lane *lane, struct vgpu_slot *slot, s64 *result)
+{
+	struct vgpu_xcall xcall;
+	int ret;
+
+	vgpu_xcall_init(&xcall, VGPU_OP_ARENA_GET, NULL);
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.msg.args.arena.window = cpu_to_le64(slot->window->id);
+	xcall.msg.args.arena.slot = cpu_to_le32(slot->nr);
+	ret = call_send(lane, &xcall);
+	if (!ret)
+		ret = call_serve(lane, &xcall);
+	if (!ret) {
+		*result = xcall.result;
+		if (le32_to_cpu(xcall.reply.reply->flags) & VGPU_REPLY_LAST)
+			ret = -EAGAIN;
+		else if (!xcall.result &&
+			 vgpu_slot_open(slot, le64_to_cpu(xcall.reply.reply->out.arena.id)))
+			ret = -EAGAIN;
+	}
+	vgpu_xcall_fini(&xcall);
+	return ret;
+}
+
+/*
+ * Ask for one that the lane may use from now on: no round trip of the call's, as making the
+ * lane was none. Return: as call_ask_slot().
+ */
+static int call_get_slot(struct vgpu_lane *lane)
+{
+	struct vgpu_slot *slot;
+	unsigned int tries;
+	s64 result;
+	int ret;
+
+	lane->slot_after = jiffies + CALL_SLOT_DELAY;
+	for (tries = 0; tries < CALL_SLOT_TRIES; tries++) {
+		slot = vgpu_slot_claim(lane->session->host);
+		if (!slot)
+			return 0;
+		ret = call_ask_slot(lane, slot, &result);
+		if (!ret && !result) {
+			lane->slot = slot;
+			return 0;
+		}
+		vgpu_slot_put(slot);
+		/* A lane of before may have it there, where another may be free. */
+		if (ret || result != -EBUSY)
+			return ret;
+	}
+	return 0;
+}
+
 static void call_count(struct vgpu_lane *lane, struct vgpu_xcall *xcall, int ret)
 {
 	u64 tx = lane->conn.tx_bytes, rx = lane->conn.rx_bytes;
@@ -194,12 +263,25 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	struct vgpu_lane *lane;
 	int ret;
 
-	lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM,
-			     xcall->flags & VGPU_XCALL_LANE_SOON ? CALL_FAULT_TIMEOUT_MS : 0);
-	if (IS_ERR(lane))
-		return PTR_ERR(lane);
+	for (;;) {
+		lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM,
+				     xcall->flags & VGPU_XCALL_LANE_SOON ?
+				     CALL_FAULT_TIMEOUT_MS : 0);
+		if (IS_ERR(lane))
+			return PTR_ERR(lane);
+		ret = 0;
+		if (lane->slot && !vgpu_slot_is_usable(lane->slot))
+			ret = -EAGAIN;
+		else if (call_wants_slot(lane, xcall))
+			ret = call_get_slot(lane);
+		if (ret != -EAGAIN)
+			break;
+		/* The host may use what cannot be reached here. */
+		vgpu_lane_drop(lane);
+	}
 	trace_vgpu_call_start(session, xcall);
-	ret = call_send(lane, xcall);
+	if (!ret)
+		ret = call_send(lane, xcall);
 	if (ret == -E2BIG) {
 		vgpu_lane_put(lane);
 		return ret;

@@ -4,6 +4,7 @@
  * is asked for it, so that the session's end reaches it in every state.
  */
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -13,6 +14,7 @@
 #include "host.h"
 #include "lane.h"
 #include "session.h"
+#include "slot.h"
 
 /* One attempt; a lost host is noticed between two. */
 #define LANE_CONNECT_TIMEOUT_MS	1000
@@ -28,6 +30,8 @@ static void lane_free(struct kref *ref)
 	struct vgpu_lane *lane = container_of(ref, struct vgpu_lane, ref);
 
 	vgpu_conn_fini(&lane->conn);
+	if (lane->slot)
+		vgpu_slot_put(lane->slot);
 	kfree(lane);
 }
 
@@ -146,6 +150,7 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session)
 	}
 	kref_init(&lane->ref);
 	lane->session = session;
+	lane->slot_after = jiffies;
 	INIT_LIST_HEAD(&lane->entry);
 	INIT_LIST_HEAD(&lane->idle_entry);
 	ret = lane_connect_conn(lane);

@@ -10,6 +10,7 @@
 #include "conn.h"
 
 struct vgpu_session;
+struct vgpu_slot;
 
 /**
  * struct vgpu_lane - one lane
@@ -19,6 +20,10 @@ struct vgpu_session;
  * @idle_entry: in session->idle (session->lock)
  * @conn: the connection; the call's thread sends and receives
  * @seq: number of the last call on it
+ * @slot: of the window, for bytes of long messages; NULL: none. Like what follows the call's
+ *	thread's, as long as the lane
+ * @long_bytes: of messages that would have gone through one, had there been one
+ * @slot_after: jiffies: no slot is asked for before
  * @tx_seen: conn.tx_bytes that were counted
  * @rx_seen: conn.rx_bytes that were counted
  */
@@ -29,6 +34,9 @@ struct vgpu_lane {
 	struct list_head idle_entry;
 	struct vgpu_conn conn;
 	u64 seq;
+	struct vgpu_slot *slot;
+	u64 long_bytes;
+	unsigned long slot_after;
 	u64 tx_seen;
 	u64 rx_seen;
 };

@@ -9,6 +9,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -59,6 +60,16 @@ static struct vgpu_window *window_get(struct vgpu_host *host)
 		kref_get(&window->ref);
 	spin_unlock(&host->lock);
 	return window;
+}
+
+struct vgpu_window *vgpu_window_get(struct vgpu_host *host)
+{
+	return window_get(host);
+}
+
+void vgpu_window_put(struct vgpu_window *window)
+{
+	window_put(window);
 }
 
 bool vgpu_window_is_there(struct vgpu_host *host)
@@ -523,8 +534,9 @@ void vgpu_window_abort(struct vgpu_host *host)
 		window_end(window);
 }
 
-static struct vgpu_window *window_alloc(struct vgpu_host *host, u64 id, u64 size)
+static struct vgpu_window *window_alloc(struct vgpu_host *host, u64 id, u64 size, u32 nr_slots)
 {
+	u64 slots = (u64)nr_slots * VGPU_ARENA_SLOT;
 	struct vgpu_window *window;
 
 	window = kzalloc(sizeof(*window), GFP_KERNEL);
@@ -539,11 +551,14 @@ static struct vgpu_window *window_alloc(struct vgpu_host *host, u64 id, u64 size
 	window->host = host;
 	window->id = id;
 	window->size = size;
+	window->nr_slots = nr_slots;
+	window->slots_after = jiffies;
 	init_rwsem(&window->use);
 	mutex_init(&window->lock);
 	window->ranges = RB_ROOT;
 	/* The header. */
 	bitmap_set(window->map, 0, 1);
+	bitmap_set(window->map, (size - slots) >> PAGE_SHIFT, slots >> PAGE_SHIFT);
 	return window;
 }
 
@@ -569,7 +584,8 @@ static void window_come(struct vgpu_host *host, const struct vgpu_window_info *i
 	struct vgpu_window *window;
 	unsigned int i;
 
-	window = window_alloc(host, le64_to_cpu(info->window), le64_to_cpu(info->size));
+	window = window_alloc(host, le64_to_cpu(info->window), le64_to_cpu(info->size),
+			      le32_to_cpu(info->slots));
 	if (!window)
 		return;
 	window->drain = le32_to_cpu(info->flags) & VGPU_WINDOW_DRAIN;

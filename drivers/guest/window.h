@@ -10,6 +10,7 @@
  *
  * Lock order: mmap_lock, mapping->mode_lock, then window->use, then the provider's of pages;
  * window->lock is taken in a provider's notifiers, so no memory may be reclaimed under it.
+ * What @slot_enter takes is innermost.
  */
 #ifndef VGPU_GUEST_WINDOW_H
 #define VGPU_GUEST_WINDOW_H
@@ -25,6 +26,7 @@
 
 struct vgpu_host;
 struct vgpu_mapping;
+struct vgpu_slot;
 struct vgpu_window;
 struct vgpu_window_info;
 struct vgpu_window_part;
@@ -47,6 +49,16 @@ struct vm_fault;
  * @resolve: waits, killably, until @insert may succeed; called without locks; NULL if
  *	@insert never asks for it. Return: 0 or -EINTR
  * @ahead: pages that a fault puts in, if it can, a power of two; 0: only its own
+ * @slots: which slots (arena.h) of the memory are used here, one bit each. They are of the
+ *	memory: whoever was cut off from the host may still write to his when the next
+ *	connection has another window object
+ * @slot_open: the host has given a slot: fill in slot->memory, by which it is reached, and
+ *	slot->data. Return: 0, or an errno: it cannot be reached as it should be
+ * @slot_close: not used any more
+ * @slot_enter: the memory may be touched until @slot_leave, as there is one. Does not wait
+ *	for the host. Return: there is
+ * @slot_leave: see @slot_enter
+ * @slot_id: what the window's header has of the slot, between these two
  *
  * A provider whose pages the host may change calls vgpu_window_zap() when it does.
  */
@@ -60,6 +72,12 @@ struct vgpu_window_provider {
 			     bool writable, u32 cache);
 	int (*resolve)(struct vgpu_window *window, u64 offset);
 	unsigned int ahead;
+	unsigned long *(*slots)(struct vgpu_window *window);
+	int (*slot_open)(struct vgpu_slot *slot);
+	void (*slot_close)(struct vgpu_slot *slot);
+	bool (*slot_enter)(struct vgpu_slot *slot);
+	void (*slot_leave)(struct vgpu_slot *slot);
+	u64 (*slot_id)(const struct vgpu_slot *slot);
 };
 
 extern const struct vgpu_window_provider vgpu_window_loopback;
@@ -87,6 +105,9 @@ static inline void vgpu_window_ivshmem_exit(void)
  * @data: the provider's
  * @id: the host's number for it
  * @size: bytes
+ * @nr_slots: of the arena, its last bytes
+ * @next_slot: which to try first
+ * @slots_after: jiffies: no slot is asked for before
  * @use: read: while a page is put into page tables; written: to change what decides
  *	whether it may be, before pages are taken away
  * @gone: none may be any more
@@ -104,6 +125,9 @@ struct vgpu_window {
 	void *data;
 	u64 id;
 	u64 size;
+	unsigned int nr_slots;
+	unsigned int next_slot;
+	unsigned long slots_after;
 	struct rw_semaphore use;
 	bool gone;
 	bool drain;
@@ -189,8 +213,11 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 /* For providers: the memory goes away, which the host does not know; mappings go by copy. */
 void vgpu_window_lost(struct vgpu_window *window);
 
-/* Mappings may be in it. */
+/* Mappings may be in it, and messages. */
 bool vgpu_window_is_open(const struct vgpu_window *window);
+/* The host's window, with a reference, or NULL. */
+struct vgpu_window *vgpu_window_get(struct vgpu_host *host);
+void vgpu_window_put(struct vgpu_window *window);
 
 /*
  * For the faults of mapping.c, under mapping->mode_lock. Does not wait. Return:

@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/rwsem.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
@@ -23,6 +24,7 @@
 #include "uapi/linux/vgpu_wire.h"
 
 #include "fault.h"
+#include "slot.h"
 #include "window.h"
 
 #define IVSHMEM_DEVICE		0x1110
@@ -39,7 +41,10 @@
  * @header: its first page
  * @dev: for what is said about it
  * @window: who uses it, or NULL. One of before may keep ranges for mappings that
- *	give SIGBUS
+ *	give SIGBUS, and slots
+ * @slots: slots that are used, one bit each
+ * @touch: read: while memory of slots is touched; written: before it goes
+ * @removed: it has gone; something else may be there
  */
 struct ivshmem {
 	struct kref ref;
@@ -49,6 +54,9 @@ struct ivshmem {
 	void __iomem *header;
 	struct device *dev;
 	struct vgpu_window *window;
+	DECLARE_BITMAP(slots, VGPU_ARENA_SLOTS_MAX);
+	struct rw_semaphore touch;
+	bool removed;
 };
 
 /* Outside window->use, and inside mmap_lock. */
@@ -91,6 +99,7 @@ static int ivshmem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!ivshmem)
 		return -ENOMEM;
 	kref_init(&ivshmem->ref);
+	init_rwsem(&ivshmem->touch);
 	ivshmem->start = pci_resource_start(pdev, IVSHMEM_BAR);
 	ivshmem->size = pci_resource_len(pdev, IVSHMEM_BAR);
 	ret = pci_enable_device_mem(pdev);
@@ -133,6 +142,9 @@ static void ivshmem_remove(struct pci_dev *pdev)
 	if (ivshmem->window)
 		vgpu_window_lost(ivshmem->window);
 	mutex_unlock(&ivshmem_lock);
+	down_write(&ivshmem->touch);
+	ivshmem->removed = true;
+	up_write(&ivshmem->touch);
 	pci_release_region(pdev, IVSHMEM_BAR);
 	pci_disable_device(pdev);
 	kref_put(&ivshmem->ref, ivshmem_free);
@@ -257,6 +269,63 @@ static vm_fault_t ivshmem_insert(struct vgpu_window *window, struct vm_fault *vm
 				      vm_get_page_prot(writable ? flags : flags & ~VM_WRITE), like);
 }
 
+/* --- slots ---------------------------------------------------------------- */
+
+static unsigned long *ivshmem_slots(struct vgpu_window *window)
+{
+	struct ivshmem *ivshmem = window->data;
+
+	return ivshmem->slots;
+}
+
+static bool ivshmem_slot_enter(struct vgpu_slot *slot)
+{
+	struct ivshmem *ivshmem = slot->window->data;
+
+	down_read(&ivshmem->touch);
+	if (!ivshmem->removed)
+		return true;
+	up_read(&ivshmem->touch);
+	return false;
+}
+
+static void ivshmem_slot_leave(struct vgpu_slot *slot)
+{
+	struct ivshmem *ivshmem = slot->window->data;
+
+	up_read(&ivshmem->touch);
+}
+
+static int ivshmem_slot_open(struct vgpu_slot *slot)
+{
+	struct ivshmem *ivshmem = slot->window->data;
+	void __iomem *held;
+
+	/* Else it could be another device's memory that is held. */
+	if (!ivshmem_slot_enter(slot))
+		return -ENODEV;
+	held = ivshmem_hold(ivshmem->start + vgpu_slot_offset(slot), VGPU_ARENA_SLOT,
+			    VGPU_CACHE_WB);
+	ivshmem_slot_leave(slot);
+	if (!held)
+		return -ENOMEM;
+	/* Cached memory, as any. */
+	slot->memory = (__force void *)held;
+	return 0;
+}
+
+static void ivshmem_slot_close(struct vgpu_slot *slot)
+{
+	iounmap((__force void __iomem *)slot->memory);
+}
+
+static u64 ivshmem_slot_id(const struct vgpu_slot *slot)
+{
+	struct ivshmem *ivshmem = slot->window->data;
+
+	return readq(ivshmem->header + offsetof(struct vgpu_window_header, slots[slot->nr]));
+}
+
 const struct vgpu_window_provider vgpu_window_ivshmem = {
 	.name = "ivshmem",
 	.open = ivshmem_open,
@@ -265,4 +334,10 @@ const struct vgpu_window_provider vgpu_window_ivshmem = {
 	.unbind = ivshmem_unbind,
 	.insert = ivshmem_insert,
 	.ahead = IVSHMEM_AHEAD,
+	.slots = ivshmem_slots,
+	.slot_open = ivshmem_slot_open,
+	.slot_close = ivshmem_slot_close,
+	.slot_enter = ivshmem_slot_enter,
+	.slot_leave = ivshmem_slot_leave,
+	.slot_id = ivshmem_slot_id,
 };

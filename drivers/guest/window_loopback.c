@@ -8,6 +8,9 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "uapi/linux/vgpu_wire.h"
+
+#include "slot.h"
 #include "window.h"
 #include "window_local.h"
 
@@ -17,12 +20,24 @@
  * @there: its window
  * @here: ours
  * @viewer: in its list
+ * @slots: slots that are used, one bit each. The host frees none that is
  */
 struct loopback {
 	const struct vgpu_window_local_ops *ops;
 	struct vgpu_window *there;
 	struct vgpu_window *here;
 	struct vgpu_window_viewer viewer;
+	DECLARE_BITMAP(slots, VGPU_ARENA_SLOTS_MAX);
+};
+
+/**
+ * struct loopback_slot - a slot of the host module
+ * @there: its slot
+ * @id: where its number is
+ */
+struct loopback_slot {
+	struct vgpu_slot *there;
+	const __le64 *id;
 };
 
 static void loopback_zap(struct vgpu_window_viewer *viewer, u64 offset, u64 len)
@@ -80,10 +95,69 @@ static int loopback_resolve(struct vgpu_window *window, u64 offset)
 	return loopback->ops->resolve(loopback->there, offset);
 }
 
+/* --- slots ---------------------------------------------------------------- */
+
+static unsigned long *loopback_slots(struct vgpu_window *window)
+{
+	struct loopback *loopback = window->data;
+
+	return loopback->slots;
+}
+
+static int loopback_slot_open(struct vgpu_slot *slot)
+{
+	struct loopback *loopback = slot->window->data;
+	struct loopback_slot *data;
+
+	data = kzalloc(sizeof(*data), GFP_KERNEL);
+	if (!data)
+		return -ENOMEM;
+	data->there = loopback->ops->slot_get(loopback->there, slot->nr, slot->id, &slot->memory,
+					      &data->id);
+	if (!data->there) {
+		kfree(data);
+		return -ENODEV;
+	}
+	slot->data = data;
+	return 0;
+}
+
+static void loopback_slot_close(struct vgpu_slot *slot)
+{
+	struct loopback *loopback = slot->window->data;
+	struct loopback_slot *data = slot->data;
+
+	loopback->ops->slot_put(data->there);
+	kfree(data);
+}
+
+/* A reference holds it. */
+static bool loopback_slot_enter(struct vgpu_slot *slot)
+{
+	return true;
+}
+
+static void loopback_slot_leave(struct vgpu_slot *slot)
+{
+}
+
+static u64 loopback_slot_id(const struct vgpu_slot *slot)
+{
+	const struct loopback_slot *data = slot->data;
+
+	return le64_to_cpu(READ_ONCE(*data->id));
+}
+
 const struct vgpu_window_provider vgpu_window_loopback = {
 	.name = "loopback",
 	.open = loopback_open,
 	.close = loopback_close,
 	.insert = loopback_insert,
 	.resolve = loopback_resolve,
+	.slots = loopback_slots,
+	.slot_open = loopback_slot_open,
+	.slot_close = loopback_slot_close,
+	.slot_enter = loopback_slot_enter,
+	.slot_leave = loopback_slot_leave,
+	.slot_id = loopback_slot_id,
 };

@@ -24,6 +24,7 @@ static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_POLL]		= { .run = vgpu_poll_run },
 	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, .mm = true },
 	[VGPU_OP_BIND]		= { .run = vgpu_mapping_bind, .mm = true },
+	[VGPU_OP_ARENA_GET]	= { .run = vgpu_arena_get, .mm = true },
 	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, .mm = true },
 	[VGPU_OP_FDINFO]	= { .run = vgpu_fops_fdinfo },
 	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, .mm = true },
@@ -319,7 +320,7 @@ int vgpu_call_send_reply(struct vgpu_hcall *call)
 
 	memcpy(&reply.out, &call->out, sizeof(reply.out));
 	/* No deadline: a guest that does not read keeps its own lane busy. */
-	return vgpu_conn_send(&call->lane->conn, vec, ARRAY_SIZE(vec), len, 0);
+	return vgpu_arena_send(call->lane, vec, ARRAY_SIZE(vec), len, 0);
 }
 
 void vgpu_call_finish(struct vgpu_hcall *call)

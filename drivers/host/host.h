@@ -56,9 +56,11 @@
 
 struct vgpu_binding;
 struct vgpu_call_op;
+struct vgpu_hcall;
 struct vgpu_lane;
 struct vgpu_peer;
 struct vgpu_session;
+struct vgpu_slot;
 struct vgpu_window;
 
 /* A message once begun is there within this time, or its connection ends. */
@@ -434,6 +436,23 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args);
 /* @rdev is a window's. */
 bool vgpu_window_is_device(dev_t rdev);
 
+/* --- arena.c --------------------------------------------------------------- */
+
+/* ARENA_GET. */
+s64 vgpu_arena_get(struct vgpu_hcall *call);
+/* The lane is over: what it has in the window is seen no more. */
+void vgpu_arena_put(struct vgpu_lane *lane);
+/*
+ * As vgpu_conn_send(), but what follows vec[0], the fixed part, goes through the slot if
+ * there is one and it suits.
+ */
+int vgpu_arena_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len,
+		    unsigned int timeout_ms);
+/* If bytes of the message are in a slot, the lane has one. */
+bool vgpu_arena_may_recv(const struct vgpu_lane *lane, const struct vgpu_hdr *hdr);
+/* Copy @len bytes, at @at of the slot, of a message whose header is checked. Once. */
+void vgpu_arena_recv(struct vgpu_lane *lane, u32 at, void *buf, u32 len);
+
 /* --- offer.c --------------------------------------------------------------- */
 
 /* Tells of the window and of pages that were lost in it, from the peer's sender. */
@@ -520,6 +539,8 @@ struct vgpu_session {
 	struct xarray tasks;
 	/* Bytes of messages and replies in memory. */
 	atomic_long_t budget;
+	/* Lanes that have a slot of the window. */
+	atomic_t nr_slots;
 
 	/* Mappings, and the order of what changes the shadow's mm. */
 	struct mutex map_lock;
@@ -617,6 +638,7 @@ struct vgpu_hcall {
 		struct vgpu_out_ioctl ioctl;
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
+		struct vgpu_out_arena arena;
 		__le64 raw[4];
 	} out;
 	u32 nr_objects;
@@ -757,6 +779,8 @@ struct vgpu_lane {
 	bool cancelled;
 	/* An upcall was not answered in time: the call's reply is the last message. */
 	bool last;
+	/* For bytes of long messages, or NULL; only its thread uses it. */
+	struct vgpu_slot *slot;
 	/* Bytes already counted. */
 	u64 rx_counted;
 	u64 tx_counted;

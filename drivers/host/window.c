@@ -89,7 +89,8 @@ static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf
 	}
 	binding = vgpu_binding_find_locked(window, offset);
 	if (!binding) {
-		ret = window_insert_dummy(window, vmf);
+		ret = offset < vgpu_arena_start(window) ? window_insert_dummy(window, vmf) :
+			vgpu_arena_insert_locked(window, vmf, offset);
 		goto out_unlock;
 	}
 	ret = vgpu_binding_insert_locked(binding, vmf, offset, false);
@@ -174,7 +175,9 @@ static void window_renew(struct vgpu_window *window)
 	window->id = get_random_u64() ?: 1;
 	window->mapped = false;
 	header->window = cpu_to_le64(window->id);
+	memset(header->slots, 0, sizeof(header->slots));
 	memset(page_address(window->dummy), 0, PAGE_SIZE);
+	memset(page_address(window->vacant), 0, PAGE_SIZE);
 }
 
 static int window_open(struct inode *inode, struct file *file)
@@ -287,6 +290,8 @@ static void window_free(struct device *dev)
 		__free_page(window->header);
 	if (window->dummy)
 		__free_page(window->dummy);
+	if (window->vacant)
+		__free_page(window->vacant);
 	kfree(window);
 }
 
@@ -303,7 +308,8 @@ static int window_alloc_memory(struct vgpu_window *window)
 				   "vgpu_window_i_mmap");
 	window->header = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	window->dummy = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!window->header || !window->dummy)
+	window->vacant = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!window->header || !window->dummy || !window->vacant)
 		return -ENOMEM;
 	header = page_address(window->header);
 	memcpy(header->magic, VGPU_WINDOW_MAGIC, sizeof(header->magic));
@@ -334,6 +340,7 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 	window->cid = args->cid;
 	window->port = args->port;
 	window->size = args->bytes;
+	window->nr_slots = vgpu_arena_slots(window->size);
 	window->uid = make_kuid(current_user_ns(), args->uid);
 	window->gid = make_kgid(current_user_ns(), args->gid);
 	window->flags = args->flags;
@@ -490,7 +497,7 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 	struct vgpu_window *window, *found = NULL;
 	int after;
 
-	if ((args->flags & ~VGPU_HOST_WINDOW_NEXT) || args->reserved)
+	if (args->flags & ~VGPU_HOST_WINDOW_NEXT)
 		return -EOPNOTSUPP;
 	mutex_lock(&windows_lock);
 	list_for_each_entry(window, &windows, node) {
@@ -509,6 +516,8 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 		args->out_bindings = READ_ONCE(found->nr_bindings);
 		args->out_opens = READ_ONCE(found->opens);
 		args->out_drain = READ_ONCE(found->drain);
+		args->out_slots = READ_ONCE(found->slots_used);
+		args->out_arena_bytes = atomic64_read(&found->arena_bytes);
 		args->out_faults = atomic64_read(&found->faults);
 		args->out_resolved = atomic64_read(&found->resolved);
 		args->out_dummies = atomic64_read(&found->dummies);
@@ -595,6 +604,8 @@ const struct vgpu_window_local_ops vgpu_window_local_ops = {
 	.detach = window_detach,
 	.insert = window_local_insert,
 	.resolve = window_local_resolve,
+	.slot_get = vgpu_arena_local_get,
+	.slot_put = vgpu_arena_local_put,
 };
 EXPORT_SYMBOL_GPL(vgpu_window_local_ops);
 

@@ -51,6 +51,8 @@ struct vgpu_window {
 	struct page *header;
 	/* What is seen where nothing is bound. */
 	struct page *dummy;
+	/* Likewise of the arena: no program ever sees it. */
+	struct page *vacant;
 
 	/* In the list of windows. */
 	struct list_head node;
@@ -65,6 +67,10 @@ struct vgpu_window {
 	bool mapped;
 	struct rb_root bindings;
 	u32 nr_bindings;
+	/* Of the arena, its last bytes; NULL: nobody has it. */
+	u32 nr_slots;
+	u32 slots_used;
+	struct vgpu_slot *slots[VGPU_ARENA_SLOTS_MAX];
 	/* Workers that are in drivers, and for which nobody waits. */
 	u32 nr_left;
 
@@ -78,6 +84,7 @@ struct vgpu_window {
 	atomic64_t failures;
 	atomic64_t timeouts;
 	atomic64_t zaps;
+	atomic64_t arena_bytes;
 };
 
 /* --- window.c ------------------------------------------------------------- */
@@ -96,6 +103,19 @@ void vgpu_window_get(struct vgpu_window *window);
 void vgpu_window_put(struct vgpu_window *window);
 /* Pages of [offset, offset + len) are in no page tables any more when it returns. */
 void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
+
+/* --- arena.c: see host.h for the rest --------------------------------------- */
+
+/* How many slots a window of that size has. */
+u32 vgpu_arena_slots(u64 size);
+/* From here to its end a window has its slots, and no bindings of those who know of them. */
+u64 vgpu_arena_start(const struct vgpu_window *window);
+/* Put the page at @offset, of the arena, into the VMA of the fault. window->lock is held. */
+vm_fault_t vgpu_arena_insert_locked(struct vgpu_window *window, struct vm_fault *vmf, u64 offset);
+/* For struct vgpu_window_local_ops. */
+struct vgpu_slot *vgpu_arena_local_get(struct vgpu_window *window, u32 nr, u64 id, void **memory,
+				       const __le64 **id_now);
+void vgpu_arena_local_put(struct vgpu_slot *slot);
 
 /* --- binding.c ------------------------------------------------------------ */
 

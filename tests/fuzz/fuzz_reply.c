@@ -43,6 +43,9 @@ static void use_bytes(const struct vgpu_reply_view *view, const struct vgpu_call
 		FUZZ_ASSERT((u64)result <= le32_to_cpu(sent->segs[0].len));
 		fuzz_sum(data, result);
 		return;
+	case VGPU_OP_ARENA_GET:
+		FUZZ_ASSERT(!result == !!view->reply->out.arena.id && !view->data_len);
+		return;
 	case VGPU_OP_WRITE:
 		FUZZ_ASSERT(result <= (s64)le32_to_cpu(sent->segs[0].len));
 		return;
@@ -90,6 +93,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	if (!vgpu_wire_call_check(call, first, &limits, &sent) &&
 	    !vgpu_wire_reply_check(reply, len - first, &sent, &view)) {
 		FUZZ_ASSERT(view.data + view.data_len == (u8 *)reply + (len - first));
+		FUZZ_ASSERT(!view.reply->hdr.flags ||
+			    !(le32_to_cpu(view.reply->flags) & VGPU_REPLY_LAST));
 		use_objects(&view, &sent);
 		use_bytes(&view, &sent);
 	}

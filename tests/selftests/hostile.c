@@ -265,7 +265,7 @@ TEST_F(hostile, control_messages_that_make_no_sense)
 		const char *what;
 		uint32_t len;
 		uint16_t type;
-		uint16_t reserved;
+		uint16_t flags;
 	} cases[] = {
 		{ "unknown type", 24, 0x7777, 0 },
 		{ "type 0", 16, 0, 0 },
@@ -276,7 +276,9 @@ TEST_F(hostile, control_messages_that_make_no_sense)
 		{ "length 0", 0, VGPU_MSG_PING, 0 },
 		{ "length 8", 8, VGPU_MSG_PING, 0 },
 		{ "length of 4 GB", 0xfffffff0, VGPU_MSG_PING, 0 },
-		{ "reserved bits", 16, VGPU_MSG_PING, 1 },
+		{ "unknown flags", 16, VGPU_MSG_PING, 2 },
+		{ "PING in a slot", 16, VGPU_MSG_PING, VGPU_HDR_ARENA },
+		{ "CLOSE in a slot", 24, VGPU_MSG_CLOSE, VGPU_HDR_ARENA },
 		{ "CLOSE too long", 32, VGPU_MSG_CLOSE, 0 },
 		{ "UNMAP of nothing", 40, VGPU_MSG_UNMAP, 0 },
 	};
@@ -288,7 +290,7 @@ TEST_F(hostile, control_messages_that_make_no_sense)
 		memset(&msg, 0, sizeof(msg));
 		msg.hdr.len = htole32(cases[i].len);
 		msg.hdr.type = htole16(cases[i].type);
-		msg.hdr.reserved = htole16(cases[i].reserved);
+		msg.hdr.flags = htole16(cases[i].flags);
 		EXPECT_TRUE(control_ends(&self->peer, &msg, sizeof(msg)))
 			TH_LOG("%s", cases[i].what);
 		peer_close(&self->peer);

@@ -10,7 +10,7 @@
 /* Changes that every call of one of these kinds gets the same answer to. */
 static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
-	BAD(vgpu_call, op, VGPU_OP_FDINFO + 1),
+	BAD(vgpu_call, op, VGPU_OP_ARENA_GET + 1),
 	BAD(vgpu_call, object, 0),
 	BAD(vgpu_call, flags, VGPU_CALL_WATCH << 1),
 	GOOD(vgpu_call, f_flags, ~0U),
@@ -262,6 +262,19 @@ static const struct wire_case call_poll[] = {
 	BAD(vgpu_call, flags, VGPU_CALL_WATCH),
 };
 
+static const struct wire_case call_arena_get[] = {
+	BAD(vgpu_call, object, 7),
+	ARGS(arena, window, 0, false),
+	ARGS(arena, window, ~0ULL, true),
+	ARGS(arena, slot, 0, true),
+	ARGS(arena, slot, VGPU_ARENA_SLOTS_MAX - 1, true),
+	ARGS(arena, slot, VGPU_ARENA_SLOTS_MAX, false),
+	ARGS(arena, slot, ~0U, false),
+	ARGS(arena, reserved, 1, false),
+	ARGS(arena, reserved2[0], 1, false),
+	ARGS(arena, reserved2[3], 1, false),
+};
+
 static const struct wire_case call_bind[] = {
 	BAD(vgpu_call, object, 7),
 	ARGS(bind, addr, 0x7f0000001008, false),
@@ -357,6 +370,7 @@ static void run_any(void)
 	};
 	static const char * const without_segs[] = {
 		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap", "call_bind",
+		"call_arena_get",
 	};
 	u32 i;
 
@@ -477,6 +491,7 @@ static void test_features(void)
 		{ "call_mmap", VGPU_FEATURE_COPY_MMAP },
 		{ "call_mmap_window", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
 		{ "call_bind", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
+		{ "call_arena_get", VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA },
 		{ "call_read_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_write_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_ioctl_seg", 0 },
@@ -533,6 +548,7 @@ int main(void)
 	WIRE_CASES("call_mmap", call_mmap);
 	WIRE_CASES("call_mmap_window", call_mmap_window);
 	WIRE_CASES("call_bind", call_bind);
+	WIRE_CASES("call_arena_get", call_arena_get);
 	WIRE_CASES("call_read_pages", call_read_pages);
 	WIRE_CASES("call_write_pages", call_write_pages);
 	test_extra();

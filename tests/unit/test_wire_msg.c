@@ -135,11 +135,40 @@ static const struct wire_case window[] = {
 	BAD(vgpu_window_info, size, 0),
 	GOOD(vgpu_window_info, flags, 0),
 	BAD(vgpu_window_info, flags, 2),
-	BAD(vgpu_window_info, reserved, 1),
-	GOOD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE),
-	BAD(vgpu_window_info, size, VGPU_PAGE_SIZE),
-	BAD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE + 1),
+	GOOD(vgpu_window_info, slots, 0),
+	GOOD(vgpu_window_info, slots, VGPU_ARENA_SLOTS_MAX),
+	BAD(vgpu_window_info, slots, VGPU_ARENA_SLOTS_MAX + 1),
+	BAD(vgpu_window_info, slots, ~0U),
+	/* Its slots, the header, and a page. */
+	GOOD(vgpu_window_info, size, 16 * VGPU_ARENA_SLOT + 2 * VGPU_PAGE_SIZE),
+	BAD(vgpu_window_info, size, 16 * VGPU_ARENA_SLOT + VGPU_PAGE_SIZE),
+	BAD(vgpu_window_info, size, 2 * VGPU_PAGE_SIZE),
 };
+
+/* One of the least size has none. */
+static void test_window_size(void)
+{
+	static const struct {
+		u64 size;
+		bool ok;
+	} sizes[] = {
+		{ 2 * VGPU_PAGE_SIZE, true }, { VGPU_PAGE_SIZE, false },
+		{ 2 * VGPU_PAGE_SIZE + 1, false },
+	};
+	static struct wire_buf buf;
+	struct vgpu_window_info *m = (struct vgpu_window_info *)buf.words;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		wire_sample_find("window")->fill(&buf);
+		m->slots = 0;
+		m->size = cpu_to_le64(sizes[i].size);
+		tap_expect(wire_case_check(m, buf.len, NULL, &wire_sample_limits) ==
+			   (sizes[i].ok ? 0 : -EPROTO), "size %llu",
+			   (unsigned long long)sizes[i].size);
+	}
+	tap_subject("sizes of a window");
+}
 
 static const struct wire_case window_part[] = {
 	BAD(vgpu_window_part, window, 0),
@@ -277,6 +306,10 @@ static void test_window_feature(void)
 		tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,
 			   "%s without the feature", names[i]);
 	}
+	limits.features = VGPU_FEATURES & ~VGPU_FEATURE_ARENA;
+	wire_sample_find("window")->fill(&buf);
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,
+		   "slots without the feature");
 	tap_subject("window feature");
 }
 
@@ -297,6 +330,7 @@ int main(void)
 	WIRE_CASES("unbind", window_part);
 	WIRE_CASES("unbound", window_part);
 	WIRE_CASES("invalidate", window_part);
+	test_window_size();
 	test_window_feature();
 	WIRE_CASES("fetch", fetch);
 	WIRE_CASES("fetched", fetched);

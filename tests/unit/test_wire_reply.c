@@ -171,6 +171,23 @@ static const struct wire_case reply_mmap[] = {
 	BAD(vgpu_reply, out.mmap.reserved, 1),
 };
 
+static const struct wire_case reply_arena_get[] = {
+	BAD(vgpu_reply, out.arena.id, 0),
+	GOOD(vgpu_reply, out.arena.id, 1),
+	BAD(vgpu_reply, out.arena.reserved[0], 1),
+	BAD(vgpu_reply, out.arena.reserved[2], 1),
+	BAD(vgpu_reply, result, 1),
+	BAD(vgpu_reply, result, -EBUSY),		/* but a slot */
+	BAD(vgpu_reply, result, -4096LL),
+};
+
+static const struct wire_case reply_arena_get_error[] = {
+	BAD(vgpu_reply, out.arena.id, 1),
+	BAD(vgpu_reply, result, 0),			/* but no slot */
+	GOOD(vgpu_reply, result, -ENOMEM),
+	GOOD(vgpu_reply, flags, VGPU_REPLY_REFUSED),
+};
+
 static const struct wire_case reply_read_pages[] = {
 	BAD(vgpu_reply, result, 0),
 	BAD(vgpu_reply, result, VGPU_PAGE_SIZE - 8),
@@ -203,6 +220,23 @@ static void test_other_call(void)
 	tap_subject("other calls");
 }
 
+/* The last reply of a lane is in no slot: the late answer to an upcall may be. */
+static void test_last(void)
+{
+	static struct wire_buf buf;
+	struct vgpu_reply *reply = (struct vgpu_reply *)buf.words;
+
+	wire_sample_find("reply_ioctl_seg")->fill(&buf);
+	reply->hdr.flags = cpu_to_le16(VGPU_HDR_ARENA);
+	tap_expect(!wire_case_check(buf.words, buf.len, "call_ioctl_seg", NULL), "in a slot");
+	reply->flags = cpu_to_le32(VGPU_REPLY_LAST);
+	tap_expect(wire_case_check(buf.words, buf.len, "call_ioctl_seg", NULL) == -EPROTO,
+		   "the last one in a slot");
+	reply->hdr.flags = 0;
+	tap_expect(!wire_case_check(buf.words, buf.len, "call_ioctl_seg", NULL), "the last one");
+	tap_subject("last reply");
+}
+
 int main(void)
 {
 	u32 i;
@@ -214,7 +248,7 @@ int main(void)
 			continue;
 		WIRE_CASES(name, any);
 		if (strncmp(name, "reply_mmap", 10) && strcmp(name, "reply_poll") &&
-		    strncmp(name, "reply_ioctl", 11))
+		    strncmp(name, "reply_ioctl", 11) && strcmp(name, "reply_arena_get"))
 			WIRE_CASES(name, no_out);
 	}
 	WIRE_CASES("reply_close", zero_or_errno);
@@ -233,8 +267,11 @@ int main(void)
 	WIRE_CASES("reply_llseek", reply_llseek);
 	WIRE_CASES("reply_poll", reply_poll);
 	WIRE_CASES("reply_mmap", reply_mmap);
+	WIRE_CASES("reply_arena_get", reply_arena_get);
+	WIRE_CASES("reply_arena_get_error", reply_arena_get_error);
 	WIRE_CASES("reply_read_pages", reply_read_pages);
 	WIRE_CASES("reply_write_pages", reply_write_pages);
 	test_other_call();
+	test_last();
 	return tap_done();
 }

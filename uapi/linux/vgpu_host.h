@@ -331,7 +331,7 @@ struct vgpu_host_window_drain {
  * @out_bindings: mappings in it, now
  * @out_opens: how often its device file is open
  * @out_drain: it is to be empty
- * @reserved: 0
+ * @out_slots: lanes that have a part of it for their messages, now
  * @out_faults: of hypervisors
  * @out_resolved: pages that drivers were asked for
  * @out_dummies: faults that got the window's own page
@@ -341,6 +341,7 @@ struct vgpu_host_window_drain {
  * @out_name: name of the device file in /dev, NUL-terminated
  * @out_uid: owner of the device file, as it was made
  * @out_flags: as it was made
+ * @out_arena_bytes: of messages that went through it
  *
  * -ENOENT: there is none.
  */
@@ -356,7 +357,7 @@ struct vgpu_host_window_stat {
 	__u32 out_bindings;
 	__u32 out_opens;
 	__u32 out_drain;
-	__u32 reserved;
+	__u32 out_slots;
 	__u64 out_faults;
 	__u64 out_resolved;
 	__u64 out_dummies;
@@ -366,6 +367,7 @@ struct vgpu_host_window_stat {
 	char out_name[32];
 	__u32 out_uid;
 	__u32 out_flags;
+	__u64 out_arena_bytes;
 };
 
 enum vgpu_host_event_type {

@@ -30,7 +30,8 @@
  *     only; exports may be media devices, and their rdev is used; WINDOW, UNBIND,
  *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window;
  *     POLL, IOCTL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
- *     objects may be WATCHED or SIGNALED
+ *     objects may be WATCHED or SIGNALED; flags in the header, windows with slots, and the
+ *     operation ARENA_GET
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -47,8 +48,9 @@
 #define VGPU_FEATURE_DEMAND	(1ULL << 0)	/* FETCH and WRITEBACK upcalls */
 #define VGPU_FEATURE_COPY_MMAP	(1ULL << 1)	/* MMAP, READ_PAGES, WRITE_PAGES */
 #define VGPU_FEATURE_WINDOW	(1ULL << 2)	/* windows: messages of them, and MMAP into one */
+#define VGPU_FEATURE_ARENA	(1ULL << 3)	/* bytes of messages in a window */
 #define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | \
-				 VGPU_FEATURE_WINDOW)
+				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA)
 
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */
@@ -68,6 +70,8 @@
 #define VGPU_FDS_MAX		64		/* fds that one call returns */
 #define VGPU_RANGES_MAX		512		/* ranges of one WRITEBACK */
 #define VGPU_PAGE_SIZE		4096		/* unit of FETCH and READ_PAGES */
+#define VGPU_ARENA_SLOT		(1U << 20)	/* bytes of a slot */
+#define VGPU_ARENA_SLOTS_MAX	64		/* slots of a window */
 
 /*
  * What a message is, by its sender.
@@ -106,11 +110,17 @@ enum vgpu_msg_type {
 	VGPU_MSG_WRITTEN	= 0x27,	/* guest: answer to WRITEBACK */
 };
 
+/*
+ * CALL, REPLY, FETCHED and WRITEBACK: only the fixed part is sent. All that follows it,
+ * from one byte to VGPU_ARENA_SLOT, lies at the beginning of the lane's slot.
+ */
+#define VGPU_HDR_ARENA		(1U << 0)
+
 /**
  * struct vgpu_hdr - the beginning of every message
  * @len: bytes of the whole message, this header included
  * @type: enum vgpu_msg_type
- * @reserved: 0
+ * @flags: VGPU_HDR_*
  * @seq: CALL: number of the call on this lane, rising by one from 1; REPLY,
  *	ACK, CANCEL and all upcalls with their answers: that call's number.
  *	CLOSE, UNMAP, SESSION_CLOSE, UNBIND: control sequence number, rising by one
@@ -119,7 +129,7 @@ enum vgpu_msg_type {
 struct vgpu_hdr {
 	__le32 len;
 	__le16 type;
-	__le16 reserved;
+	__le16 flags;
 	__le64 seq;
 };
 
@@ -354,7 +364,8 @@ struct vgpu_event_signal {
  *	header (struct vgpu_window_header) is the window as the guest sees it
  * @size: bytes; 0: it is gone, with all that was bound in it
  * @flags: VGPU_WINDOW_*; 0 with size 0
- * @reserved: 0
+ * @slots: slots that its last bytes are, VGPU_ARENA_SLOT each, where nothing is bound;
+ *	0 with size 0, and where VGPU_FEATURE_ARENA was not agreed on
  *
  * There is one at most: the next comes when the one before has gone. The same one
  * comes again when its flags change.
@@ -364,7 +375,7 @@ struct vgpu_window_info {
 	__le64 window;
 	__le64 size;
 	__le32 flags;
-	__le32 reserved;
+	__le32 slots;
 };
 
 /**
@@ -397,6 +408,8 @@ struct vgpu_window_part {
  * @reserved: 0
  * @window: the window's number
  * @size: its bytes
+ * @slots: of each slot, the number that ARENA_GET gave for it, until the host takes
+ *	away what is in it: then 0, or another one
  *
  * By this a guest finds the window among the devices that share memory. The page
  * holds nothing else, and nothing is ever bound there.
@@ -407,6 +420,7 @@ struct vgpu_window_header {
 	__le32 reserved;
 	__le64 window;
 	__le64 size;
+	__le64 slots[VGPU_ARENA_SLOTS_MAX];
 };
 
 /* --- lane ----------------------------------------------------------------- */
@@ -424,6 +438,7 @@ enum vgpu_op {
 	VGPU_OP_WRITE_PAGES	= 10,	/* class mm */
 	VGPU_OP_FDINFO		= 11,
 	VGPU_OP_BIND		= 12,	/* class mm */
+	VGPU_OP_ARENA_GET	= 13,	/* class mm */
 };
 
 #define VGPU_SEG_IN		(1U << 0)	/* bytes follow in the CALL */
@@ -587,6 +602,18 @@ struct vgpu_args_bind {
 };
 
 /*
+ * ARENA_GET: slot @slot of the window is this lane's, for as long as there is the lane.
+ * No object. Result: 0, -EBUSY (it is another lane's), -EEXIST (this lane has one),
+ * -EINVAL, -EMFILE, -ENODEV, -ENOMEM.
+ */
+struct vgpu_args_arena {
+	__le64 window;
+	__le32 slot;
+	__le32 reserved;
+	__le64 reserved2[4];
+};
+
+/*
  * READ_PAGES: one OUT segment receives len bytes; result: bytes that could be
  * read, a multiple of the page size, or -EFAULT for none.
  * WRITE_PAGES: segment 0 (IN) is an array of struct vgpu_range, segment 1 (IN)
@@ -636,6 +663,7 @@ struct vgpu_call {
 		struct vgpu_args_poll poll;
 		struct vgpu_args_mmap mmap;
 		struct vgpu_args_bind bind;
+		struct vgpu_args_arena arena;
 		struct vgpu_args_pages pages;
 		__le64 raw[6];
 	} args;
@@ -732,6 +760,11 @@ struct vgpu_out_poll {
 	__le64 reserved2[3];
 };
 
+struct vgpu_out_arena {
+	__le64 id;			/* of this slot of this lane alone, never 0; on success */
+	__le64 reserved[3];
+};
+
 /* The error is the host's (a limit, a policy), not the driver's. */
 #define VGPU_REPLY_REFUSED	(1U << 0)
 /*
@@ -773,6 +806,7 @@ struct vgpu_reply {
 		struct vgpu_out_ioctl ioctl;
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
+		struct vgpu_out_arena arena;
 		__le64 raw[4];
 	} out;
 };
@@ -831,7 +865,7 @@ VGPU_ASSERT_SIZE(vgpu_poll_event, 32);
 VGPU_ASSERT_SIZE(vgpu_event_signal, 24);
 VGPU_ASSERT_SIZE(vgpu_window_info, 40);
 VGPU_ASSERT_SIZE(vgpu_window_part, 40);
-VGPU_ASSERT_SIZE(vgpu_window_header, 32);
+VGPU_ASSERT_SIZE(vgpu_window_header, 544);
 VGPU_ASSERT_SIZE(vgpu_seg, 16);
 VGPU_ASSERT_SIZE(vgpu_fixup, 16);
 VGPU_ASSERT_SIZE(vgpu_args_open, 48);
@@ -841,12 +875,14 @@ VGPU_ASSERT_SIZE(vgpu_args_llseek, 48);
 VGPU_ASSERT_SIZE(vgpu_args_poll, 48);
 VGPU_ASSERT_SIZE(vgpu_args_mmap, 48);
 VGPU_ASSERT_SIZE(vgpu_args_bind, 48);
+VGPU_ASSERT_SIZE(vgpu_args_arena, 48);
 VGPU_ASSERT_SIZE(vgpu_args_pages, 48);
 VGPU_ASSERT_SIZE(vgpu_range, 16);
 VGPU_ASSERT_SIZE(vgpu_call, 96);
 VGPU_ASSERT_SIZE(vgpu_object_desc, 40);
 VGPU_ASSERT_SIZE(vgpu_out_mmap, 32);
 VGPU_ASSERT_SIZE(vgpu_out_poll, 32);
+VGPU_ASSERT_SIZE(vgpu_out_arena, 32);
 VGPU_ASSERT_SIZE(vgpu_reply, 72);
 VGPU_ASSERT_SIZE(vgpu_fetch, 32);
 VGPU_ASSERT_SIZE(vgpu_fetched, 24);

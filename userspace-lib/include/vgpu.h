@@ -160,6 +160,8 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  * @failures: those for a page of a mapping
  * @timeouts: drivers that did not answer in time
  * @zaps: changes of drivers' mappings
+ * @slots: parts of it through which messages go, now
+ * @arena_bytes: of messages that went through it
  */
 struct vgpu_window_status {
 	char *path;
@@ -178,6 +180,8 @@ struct vgpu_window_status {
 	uint64_t failures;
 	uint64_t timeouts;
 	uint64_t zaps;
+	uint64_t slots;
+	uint64_t arena_bytes;
 };
 
 /**

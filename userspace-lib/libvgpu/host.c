@@ -268,6 +268,8 @@ static bool read_window(struct json_object *object, void *to)
 	window->failures = get_number(object, "failures");
 	window->timeouts = get_number(object, "timeouts");
 	window->zaps = get_number(object, "zaps");
+	window->slots = get_number(object, "slots");
+	window->arena_bytes = get_number(object, "arena_bytes");
 	return window->path && window->owner;
 }
 

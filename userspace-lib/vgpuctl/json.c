@@ -142,6 +142,8 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 		put_number(object, "failures", window->failures);
 		put_number(object, "timeouts", window->timeouts);
 		put_number(object, "zaps", window->zaps);
+		put_number(object, "slots", window->slots);
+		put_number(object, "arena_bytes", window->arena_bytes);
 	}
 }
 

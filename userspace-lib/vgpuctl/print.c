@@ -86,8 +86,9 @@ static void print_window(const struct vgpu_window_status *window)
 	printf("  mappings %" PRIu64 ", bytes %" PRIu64 "; faults %" PRIu64 ", pages resolved %"
 	       PRIu64 ", changed %" PRIu64 "\n", window->bindings, window->bound_bytes,
 	       window->faults, window->resolved, window->zaps);
-	printf("  without a page %" PRIu64 ", failed %" PRIu64 ", timeouts %" PRIu64 "\n",
-	       window->dummies, window->failures, window->timeouts);
+	printf("  without a page %" PRIu64 ", failed %" PRIu64 ", timeouts %" PRIu64
+	       "; slots %" PRIu64 ", bytes of messages %" PRIu64 "\n", window->dummies,
+	       window->failures, window->timeouts, window->slots, window->arena_bytes);
 }
 
 /* As QEMU and vgpuctl take it. */

@@ -241,6 +241,8 @@ static struct json_object *status_windows(void)
 		put_number(object, "failures", stat.out_failures);
 		put_number(object, "timeouts", stat.out_timeouts);
 		put_number(object, "zaps", stat.out_zaps);
+		put_number(object, "slots", stat.out_slots);
+		put_number(object, "arena_bytes", stat.out_arena_bytes);
 		json_object_array_add(array, object);
 	}
 	return array;

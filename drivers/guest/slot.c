@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Slots: see slot.h. */
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "uapi/linux/vgpu_wire.h"
+
+#include "arena.h"
+#include "conn.h"
+#include "lane.h"
+#include "slot.h"
+#include "wire.h"
+#include "window.h"
+
+/* Memory that cannot be reached as it should be will hardly be better soon. */
+#define SLOT_USELESS_DELAY	(10 * HZ)
+
+static bool slot_claim_nr(struct vgpu_slot *slot)
+{
+	struct vgpu_window *window = slot->window;
+	unsigned long *slots = window->provider->slots(window);
+	unsigned int first = READ_ONCE(window->next_slot), i;
+
+	for (i = 0; i < window->nr_slots; i++) {
+		slot->nr = (first + i) % window->nr_slots;
+		if (!test_and_set_bit(slot->nr, slots)) {
+			/* The host may have more to do with this one, after we gave it up. */
+			WRITE_ONCE(window->next_slot, slot->nr + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+struct vgpu_slot *vgpu_slot_claim(struct vgpu_host *host)
+{
+	struct vgpu_window *window = vgpu_window_get(host);
+	struct vgpu_slot *slot;
+
+	if (!window)
+		return NULL;
+	if (!vgpu_window_is_open(window) ||
+	    time_before(jiffies, READ_ONCE(window->slots_after)))
+		goto err_window;
+	slot = kzalloc(sizeof(*slot), GFP_KERNEL);
+	if (!slot)
+		goto err_window;
+	slot->window = window;
+	if (slot_claim_nr(slot))
+		return slot;
+	kfree(slot);
+err_window:
+	vgpu_window_put(window);
+	return NULL;
+}
+
+u64 vgpu_slot_offset(const struct vgpu_slot *slot)
+{
+	const struct vgpu_window *window = slot->window;
+
+	return window->size - (u64)(window->nr_slots - slot->nr) * VGPU_ARENA_SLOT;
+}
+
+/* What is there now is what the host gave. Between slot_enter and slot_leave. */
+static bool slot_is_ours(const struct vgpu_slot *slot)
+{
+	return slot->window->provider->slot_id(slot) == slot->id;
+}
+
+int vgpu_slot_open(struct vgpu_slot *slot, u64 id)
+{
+	const struct vgpu_window_provider *provider = slot->window->provider;
+	int ret;
+
+	slot->id = id;
+	ret = provider->slot_open(slot);
+	if (!ret) {
+		slot->open = true;
+		ret = -ENODEV;
+		if (provider->slot_enter(slot)) {
+			if (slot_is_ours(slot))
+				ret = 0;
+			provider->slot_leave(slot);
+		}
+	}
+	if (ret)
+		WRITE_ONCE(slot->window->slots_after, jiffies + SLOT_USELESS_DELAY);
+	return ret;
+}
+
+void vgpu_slot_put(struct vgpu_slot *slot)
+{
+	struct vgpu_window *window = slot->window;
+
+	if (slot->open)
+		window->provider->slot_close(slot);
+	clear_bit_unlock(slot->nr, window->provider->slots(window));
+	kfree(slot);
+	vgpu_window_put(window);
+}
+
+bool vgpu_slot_is_usable(const struct vgpu_slot *slot)
+{
+	return vgpu_window_is_open(slot->window);
+}
+
+/* Return: bytes that are there; 0: nothing was put there. */
+static size_t slot_fill(struct vgpu_lane *lane, const struct kvec *vec, size_t nr)
+{
+	const struct vgpu_window_provider *provider;
+	struct vgpu_slot *slot = lane->slot;
+	size_t put = 0;
+
+	/* Where the connection has ended there may be nobody to read it. */
+	if (!slot || !vgpu_slot_is_usable(slot) || vgpu_conn_is_down(&lane->conn))
+		return 0;
+	provider = slot->window->provider;
+	if (!provider->slot_enter(slot))
+		return 0;
+	if (slot_is_ours(slot))
+		put = vgpu_arena_gather(slot->memory, vec, nr);
+	provider->slot_leave(slot);
+	return put;
+}
+
+static void slot_missed(struct vgpu_lane *lane, u32 len)
+{
+	if (!lane->slot && vgpu_arena_suits(len))
+		lane->long_bytes += len;
+}
+
+bool vgpu_slot_is_wanted(const struct vgpu_lane *lane)
+{
+	return !lane->slot && lane->long_bytes && lane->long_bytes >= vgpu_arena_worth() &&
+		time_after_eq(jiffies, lane->slot_after);
+}
+
+int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len)
+{
+	struct vgpu_hdr *hdr = vec[0].iov_base;
+	size_t put = slot_fill(lane, vec + 1, nr - 1);
+
+	if (put) {
+		hdr->flags = cpu_to_le16(VGPU_HDR_ARENA);
+		nr = 1;
+	} else {
+		slot_missed(lane, len);
+	}
+	return vgpu_conn_send(&lane->conn, vec, nr, len - put, 0);
+}
+
+/* Bytes of a message, copied once. Return: 0, or -ENODEV: they are not there any more. */
+static int slot_take(struct vgpu_slot *slot, void *buf, size_t len)
+{
+	const struct vgpu_window_provider *provider = slot->window->provider;
+	int ret;
+
+	if (!provider->slot_enter(slot))
+		return -ENODEV;
+	memcpy(buf, slot->memory, len);
+	/* Pairs with the host's slot_hide(). */
+	rmb();
+	ret = slot_is_ours(slot) ? 0 : -ENODEV;
+	provider->slot_leave(slot);
+	return ret;
+}
+
+int vgpu_slot_recv(struct vgpu_lane *lane, void *msg)
+{
+	const struct vgpu_hdr *hdr = msg;
+	u32 len = le32_to_cpu(hdr->len), sent = vgpu_wire_len_sent(hdr);
+	int ret;
+
+	if (sent < len && !lane->slot)
+		return -EPROTO;
+	ret = vgpu_conn_recv(&lane->conn, msg + sizeof(*hdr), sent - sizeof(*hdr), 0);
+	if (!ret && sent < len)
+		return slot_take(lane->slot, msg + sent, len - sent);
+	slot_missed(lane, len);
+	return ret;
+}
