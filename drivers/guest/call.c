@@ -184,7 +184,8 @@ static bool call_wants_slot(const struct vgpu_lane *lane, const struct vgpu_xcal
 	struct vgpu_host *host = lane->session->host;
 
 	return !(xcall->flags & VGPU_XCALL_MM) && READ_ONCE(host->window) &&
-		(host->features & VGPU_FEATURE_ARENA) && vgpu_slot_is_wanted(lane);
+		(host->features & VGPU_FEATURE_ARENA) &&
+		host->limits.call_bytes >= VGPU_ARENA_SLOT && vgpu_slot_is_wanted(lane);
 }
 
 /* Ask for @slot. Return: 0, -EAGAIN (the lane is of no use), or what call_serve() says. */

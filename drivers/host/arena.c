@@ -252,7 +252,12 @@ int vgpu_arena_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t 
 	struct vgpu_slot *slot = lane->slot;
 	size_t put = 0;
 
-	if (slot && !lane->last)
+	/*
+	 * A lane that is over has its slot still, where the guest may be reading an upcall.
+	 * What leaves a window that is drained would be lost with the window's device.
+	 */
+	if (slot && !lane->last && !vgpu_conn_is_down(&lane->conn) &&
+	    !READ_ONCE(slot->window->drain))
 		put = vgpu_arena_gather(slot->memory, vec + 1, nr - 1);
 	if (put) {
 		hdr->flags = cpu_to_le16(VGPU_HDR_ARENA);

@@ -480,7 +480,7 @@ int vgpu_window_drain(const struct vgpu_host_window_drain *args)
 	if (window) {
 		vgpu_window_get(window);
 		mutex_lock(&window->lock);
-		window->drain = args->drain;
+		WRITE_ONCE(window->drain, args->drain);
 		mutex_unlock(&window->lock);
 	}
 	mutex_unlock(&windows_lock);
