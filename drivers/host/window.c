@@ -6,6 +6,11 @@
  * cannot be had is a page of the window's own, and the guest is told. What it is
  * given for reading only never becomes writable: a write there, which only a guest
  * kernel that does as it likes can make, finds the window's own page.
+ *
+ * Nor may KVM find that a page is not there which it has just had put in by a fault
+ * (hva_to_pfn_remapped()): it would stop the machine as well, and the page may be gone again at any
+ * time. It looks once more, from the beginning, where the fault dropped the mmap lock,
+ * so each fault does that which has not done so yet.
  */
 #include <linux/idr.h>
 #include <linux/mm.h>
@@ -107,6 +112,16 @@ out_unlock:
 	return ret;
 }
 
+/* The end of a fault. If the page is there, neither vma nor vmf may be touched any more. */
+static vm_fault_t window_done(struct vm_fault *vmf, vm_fault_t ret)
+{
+	if (ret != VM_FAULT_NOPAGE || !fault_flag_allow_retry_first(vmf->flags) ||
+	    (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
+		return ret;
+	release_fault_lock(vmf);
+	return VM_FAULT_NOPAGE | VM_FAULT_COMPLETED;
+}
+
 static vm_fault_t window_fault(struct vm_fault *vmf)
 {
 	struct vgpu_window *window = vmf->vma->vm_private_data;
@@ -120,7 +135,7 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 	atomic64_inc(&window->faults);
 	ret = window_insert(window, vmf, offset, &binding);
 	if (!binding)
-		return ret;
+		return window_done(vmf, ret);
 	/* Nobody who has a page table of a hypervisor walked forbids to wait. */
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
 		vgpu_binding_put(binding);
@@ -156,7 +171,7 @@ static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 		ret = window_insert_dummy(window, vmf);
 	}
 	mutex_unlock(&window->lock);
-	return ret;
+	return window_done(vmf, ret);
 }
 
 static const struct vm_operations_struct window_vm_ops = {
