@@ -67,6 +67,26 @@ struct vgpu_mock_buf *vgpu_mock_buf_find(struct vgpu_mock_device *device, u32 id
 }
 
 /**
+ * vgpu_mock_piece_alloc() - pages that lie in one piece of 2 MiB
+ * @pages: out: they, each with a reference of its own
+ *
+ * Return: false when there is no such memory.
+ */
+bool vgpu_mock_piece_alloc(struct page **pages)
+{
+	struct page *page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN,
+					VGPU_MOCK_PIECE_ORDER);
+	unsigned int i;
+
+	if (!page)
+		return false;
+	split_page(page, VGPU_MOCK_PIECE_ORDER);
+	for (i = 0; i < VGPU_MOCK_PIECE_PAGES; i++)
+		pages[i] = page + i;
+	return true;
+}
+
+/**
  * vgpu_mock_buf_page_locked() - a page of a buffer, made if need be
  * @buf: the buffer, whose lock is held
  * @index: which page
@@ -78,7 +98,12 @@ struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index)
 	lockdep_assert_held(&buf->lock);
 	if (buf->vmem)
 		return vmalloc_to_page(buf->vmem + (index << PAGE_SHIFT));
-	if (!buf->pages[index]) {
+	if (!buf->pages[index] && buf->huge) {
+		if (vgpu_mock_piece_alloc(buf->pages + round_down(index, VGPU_MOCK_PIECE_PAGES))) {
+			buf->nr_pages += VGPU_MOCK_PIECE_PAGES;
+			vgpu_mock_count(VGPU_MOCK_BUF_PAGES, VGPU_MOCK_PIECE_PAGES);
+		}
+	} else if (!buf->pages[index]) {
 		buf->pages[index] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		if (buf->pages[index]) {
 			buf->nr_pages++;
@@ -133,12 +158,14 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf_create *create = call->data;
 	struct vgpu_mock_device *device = call->file->device;
 	struct vgpu_mock_buf *buf;
-	u32 flavour = create->flavour & ~VGPU_MOCK_BUF_NOTIFY;
+	u32 flavour = create->flavour & ~(VGPU_MOCK_BUF_NOTIFY | VGPU_MOCK_BUF_HUGE);
+	bool huge = create->flavour & VGPU_MOCK_BUF_HUGE;
 	u64 max = VGPU_MOCK_BUF_MAX;
 	u32 id;
 	int ret;
 
-	if (flavour > VGPU_MOCK_BUF_VMALLOC)
+	if (flavour > (huge ? VGPU_MOCK_BUF_REMAP : VGPU_MOCK_BUF_VMALLOC) ||
+	    (huge && create->size % (PAGE_SIZE << VGPU_MOCK_PIECE_ORDER)))
 		return -EINVAL;
 	if (flavour == VGPU_MOCK_BUF_VMALLOC || flavour == VGPU_MOCK_BUF_REMAP)
 		max = VGPU_MOCK_BUF_MAX_SMALL;
@@ -155,6 +182,7 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	buf->owner = call->file;
 	buf->flavour = flavour;
 	buf->notify = create->flavour & VGPU_MOCK_BUF_NOTIFY;
+	buf->huge = huge;
 	buf->size = create->size;
 	ret = vgpu_mock_buf_alloc_memory(buf);
 	if (ret) {
@@ -356,6 +384,7 @@ long vgpu_mock_buf_info(struct vgpu_mock_call *call)
 	info->out_maps = atomic_read(&buf->maps);
 	info->out_faults = atomic_read(&buf->faults);
 	info->out_notified = atomic_read(&buf->notified);
+	info->out_huge = atomic_read(&buf->huge_faults);
 	vgpu_mock_buf_put(buf);
 	return 0;
 }

@@ -40,6 +40,11 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 
 	if (buf->revoked)
 		return VM_FAULT_SIGBUS;
+#ifdef VGPU_MOCK_HAVE_HUGE
+	/* Another thread's fault has mapped all of it. */
+	if (pmd_leaf(pmdp_get_lockless(vmf->pmd)))
+		return VM_FAULT_NOPAGE;
+#endif
 	page = vgpu_mock_buf_page_locked(buf, vmf->pgoff - vgpu_mock_buf_first_page(buf));
 	if (!page)
 		return VM_FAULT_OOM;
@@ -60,15 +65,49 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 	}
 }
 
+/* Return: false: killed. */
+static bool vgpu_mock_vm_fault_begin(struct vgpu_mock_buf *buf)
+{
+	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
+	atomic_inc(&buf->faults);
+	return !READ_ONCE(buf->fault_ms) ||
+		!schedule_timeout_killable(msecs_to_jiffies(READ_ONCE(buf->fault_ms)));
+}
+
+#ifdef VGPU_MOCK_HAVE_HUGE
+static vm_fault_t vgpu_mock_vm_huge_fault(struct vm_fault *vmf, unsigned int order)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct vgpu_mock_buf *buf = vma->vm_private_data;
+	unsigned long first = vmf->address & PMD_MASK;
+	vm_fault_t ret = VM_FAULT_FALLBACK;
+	struct page *page;
+	u64 index;
+
+	index = vmf->pgoff - vgpu_mock_buf_first_page(buf) - ((vmf->address - first) >> PAGE_SHIFT);
+	if (order != PMD_ORDER || !buf->huge || buf->flavour != VGPU_MOCK_BUF_PFN ||
+	    first < vma->vm_start || vma->vm_end - first < PMD_SIZE ||
+	    index % VGPU_MOCK_PIECE_PAGES)
+		return VM_FAULT_FALLBACK;
+	if (!vgpu_mock_vm_fault_begin(buf))
+		return VM_FAULT_NOPAGE;
+	mutex_lock(&buf->lock);
+	page = buf->revoked ? NULL : vgpu_mock_buf_page_locked(buf, index);
+	if (page && pmd_none(pmdp_get_lockless(vmf->pmd))) {
+		ret = vgpu_mock_insert_huge(vmf, page_to_pfn(page));
+		atomic_inc(&buf->huge_faults);
+	}
+	mutex_unlock(&buf->lock);
+	return ret;
+}
+#endif
+
 static vm_fault_t vgpu_mock_vm_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mock_buf *buf = vmf->vma->vm_private_data;
 	vm_fault_t ret;
 
-	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
-	atomic_inc(&buf->faults);
-	if (READ_ONCE(buf->fault_ms) &&
-	    schedule_timeout_killable(msecs_to_jiffies(READ_ONCE(buf->fault_ms))))
+	if (!vgpu_mock_vm_fault_begin(buf))
 		return VM_FAULT_NOPAGE;
 	/* Entries are made under the lock, so none outlives a move or a revoke. */
 	mutex_lock(&buf->lock);
@@ -107,6 +146,9 @@ static const struct vm_operations_struct vgpu_mock_vm_ops = {
 	.open = vgpu_mock_vm_open,
 	.close = vgpu_mock_vm_close,
 	.fault = vgpu_mock_vm_fault,
+#ifdef VGPU_MOCK_HAVE_HUGE
+	.huge_fault = vgpu_mock_vm_huge_fault,
+#endif
 };
 
 static int vgpu_mock_buf_remap_locked(struct vgpu_mock_buf *buf, struct vm_area_struct *vma)
@@ -185,22 +227,48 @@ static void vgpu_mock_buf_zap_locked(struct vgpu_mock_buf *buf)
 	vgpu_mock_device_zap(buf->device, (loff_t)buf->id << VGPU_MOCK_BUF_SHIFT, buf->size);
 }
 
-/* Leaves poison behind, for whoever still looks at the old pages. */
+/* Leaves poison behind, for whoever still looks at the old page. */
+static void vgpu_mock_page_move(struct page **to, struct page *page)
+{
+	copy_highpage(page, *to);
+	memset(page_address(*to), 0xde, PAGE_SIZE);
+	put_page(*to);
+	*to = page;
+}
+
+static int vgpu_mock_piece_move(struct page **pages)
+{
+	struct page **piece;
+	unsigned int i;
+
+	piece = kvmalloc_array(VGPU_MOCK_PIECE_PAGES, sizeof(*piece), GFP_KERNEL);
+	if (!piece || !vgpu_mock_piece_alloc(piece)) {
+		kvfree(piece);
+		return -ENOMEM;
+	}
+	for (i = 0; i < VGPU_MOCK_PIECE_PAGES; i++)
+		vgpu_mock_page_move(pages + i, piece[i]);
+	kvfree(piece);
+	return 0;
+}
+
 static int vgpu_mock_buf_move_locked(struct vgpu_mock_buf *buf)
 {
+	u64 i, step = buf->huge ? VGPU_MOCK_PIECE_PAGES : 1;
 	struct page *page;
-	u64 i;
 
-	for (i = 0; i < buf->size >> PAGE_SHIFT; i++) {
+	for (i = 0; i < buf->size >> PAGE_SHIFT; i += step) {
 		if (!buf->pages[i])
 			continue;
+		if (buf->huge) {
+			if (vgpu_mock_piece_move(buf->pages + i))
+				return -ENOMEM;
+			continue;
+		}
 		page = alloc_page(GFP_KERNEL);
 		if (!page)
 			return -ENOMEM;
-		copy_highpage(page, buf->pages[i]);
-		memset(page_address(buf->pages[i]), 0xde, PAGE_SIZE);
-		put_page(buf->pages[i]);
-		buf->pages[i] = page;
+		vgpu_mock_page_move(buf->pages + i, page);
 	}
 	return 0;
 }

@@ -89,6 +89,7 @@ static const struct file_operations vgpu_mock_main_fops = {
 	.poll = vgpu_mock_poll,
 	.fasync = vgpu_mock_fasync,
 	.mmap = vgpu_mock_mmap,
+	.get_unmapped_area = thp_get_unmapped_area,
 };
 
 static const struct file_operations vgpu_mock_stream_fops = {
@@ -114,6 +115,7 @@ static const struct file_operations vgpu_mock_iter_fops = {
 	.llseek = vgpu_mock_llseek,
 	.poll = vgpu_mock_poll,
 	.mmap = vgpu_mock_mmap,
+	.get_unmapped_area = thp_get_unmapped_area,
 };
 
 static struct vgpu_mock_device vgpu_mock_devices[] = {

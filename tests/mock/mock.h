@@ -208,6 +208,8 @@ long vgpu_mock_fd_value(struct vgpu_mock_call *call);
 
 /* buf.c */
 #define VGPU_MOCK_BUF_SHIFT	29	/* offset of a buffer: its id times this */
+#define VGPU_MOCK_PIECE_ORDER	9	/* VGPU_MOCK_BUF_HUGE: 2 MiB */
+#define VGPU_MOCK_PIECE_PAGES	BIT(VGPU_MOCK_PIECE_ORDER)
 
 struct vgpu_mock_buf {
 	struct kref ref;
@@ -221,6 +223,8 @@ struct vgpu_mock_buf {
 	atomic_t faults;
 	atomic_t notified;
 	bool notify;			/* VGPU_MOCK_BUF_NOTIFY */
+	bool huge;			/* VGPU_MOCK_BUF_HUGE */
+	atomic_t huge_faults;
 	u32 fault_ms;
 	atomic_t fills;			/* delayed ones that are not done */
 	wait_queue_head_t fill_queue;
@@ -234,6 +238,7 @@ struct vgpu_mock_buf {
 struct vgpu_mock_buf *vgpu_mock_buf_find(struct vgpu_mock_device *device, u32 id);
 void vgpu_mock_buf_put(struct vgpu_mock_buf *buf);
 struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index);
+bool vgpu_mock_piece_alloc(struct page **pages);
 void vgpu_mock_bufs_drop(struct vgpu_mock_file *file);
 long vgpu_mock_buf_create(struct vgpu_mock_call *call);
 long vgpu_mock_buf_destroy(struct vgpu_mock_call *call);

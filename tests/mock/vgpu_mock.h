@@ -996,6 +996,11 @@ struct vgpu_mock_buf_create {
 #define VGPU_MOCK_BUF_VMALLOC	4	/* vmalloc_user() memory, filled when mapped */
 /* With the others: the driver wants to know of the first write to each page. */
 #define VGPU_MOCK_BUF_NOTIFY	0x100
+/*
+ * With _PFN and _REMAP: memory in pieces of 2 MiB, of which @size is a multiple, filled as a whole
+ * by one fault (_PFN), or page by page (_REMAP).
+ */
+#define VGPU_MOCK_BUF_HUGE	0x200
 
 /**
  * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,
@@ -1047,6 +1052,7 @@ struct vgpu_mock_buf_range {
  * @out_maps: number of VMAs that map it
  * @out_faults: number of page faults served
  * @out_notified: how often the driver heard of a first write
+ * @out_huge: page faults for which 2 MiB were mapped as one
  */
 struct vgpu_mock_buf_info {
 	__u32 id;
@@ -1056,6 +1062,7 @@ struct vgpu_mock_buf_info {
 	__u64 out_maps;
 	__u64 out_faults;
 	__u64 out_notified;
+	__u64 out_huge;
 };
 
 #define VGPU_MOCK_IOC_BUF_INFO	_IOWR(VGPU_MOCK_IOC_TYPE, 0x57, struct vgpu_mock_buf_info)
