@@ -125,11 +125,71 @@ static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
 #endif
 
 /*
+ * Entries of 2 MiB for raw memory (huge ones) are had from 6.12 on, if the kernel has
+ * transparent huge pages. Before, there was nothing by which they differed from those of
+ * ordinary pages, and get_user_pages_fast() took references of what has none; and KVM did not
+ * find them (follow_pte() looks for tables only), and stops a machine whose page is not there
+ * after a fault.
+ */
+#ifdef CONFIG_ARCH_SUPPORTS_PMD_PFNMAP
+#define VGPU_HAVE_HUGE
+#endif
+
+#ifdef VGPU_HAVE_HUGE
+/* The fault's page table is one entry. */
+static inline bool vgpu_fault_is_huge(const struct vm_fault *vmf)
+{
+	return pmd_leaf(pmdp_get_lockless(vmf->pmd));
+}
+
+/* See vmf_insert_pfn_pmd(); numbers of pages had a type of their own until 6.17. */
+static inline vm_fault_t vgpu_insert_pfn_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+	return vmf_insert_pfn_pmd(vmf, __pfn_to_pfn_t(pfn, PFN_DEV), write);
+#else
+	return vmf_insert_pfn_pmd(vmf, pfn, write);
+#endif
+}
+#else
+static inline bool vgpu_fault_is_huge(const struct vm_fault *vmf)
+{
+	return false;
+}
+#endif
+
+/* Where the kernel would put a mapping of a file that does not care. */
+static inline unsigned long vgpu_get_unmapped_area(struct file *file, unsigned long addr,
+						   unsigned long len, unsigned long pgoff,
+						   unsigned long flags)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+	return current->mm->get_unmapped_area(file, addr, len, pgoff, flags);
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+	return mm_get_unmapped_area(current->mm, file, addr, len, pgoff, flags);
+#else
+	return mm_get_unmapped_area(file, addr, len, pgoff, flags);
+#endif
+}
+
+/**
+ * struct vgpu_entry - what page tables have somewhere
+ * @pfn: the page
+ * @prot: its protection and cache attribute
+ * @huge: it is one of 2 MiB or more
+ */
+struct vgpu_entry {
+	unsigned long pfn;
+	pgprot_t prot;
+	bool huge;
+};
+
+/*
  * What the page tables have at @addr of a VM_IO or VM_PFNMAP VMA, with the mmap lock
  * held; -ENOENT: nothing, or nothing that may be written to where that was wanted.
  */
 static inline int vgpu_follow_pfn(struct vm_area_struct *vma, unsigned long addr, bool write,
-				  unsigned long *pfn, pgprot_t *prot)
+				  struct vgpu_entry *entry)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 	spinlock_t *lock;
@@ -141,8 +201,9 @@ static inline int vgpu_follow_pfn(struct vm_area_struct *vma, unsigned long addr
 	__acquire(lock);
 	if (write && !pte_write(*pte))
 		ret = -ENOENT;
-	*pfn = pte_pfn(*pte);
-	*prot = pte_pgprot(*pte);
+	entry->pfn = pte_pfn(*pte);
+	entry->prot = pte_pgprot(*pte);
+	entry->huge = false;
 	pte_unmap_unlock(pte, lock);
 	return ret;
 #else
@@ -153,8 +214,10 @@ static inline int vgpu_follow_pfn(struct vm_area_struct *vma, unsigned long addr
 		return -ENOENT;
 	if (write && !args.writable)
 		ret = -ENOENT;
-	*pfn = args.pfn;
-	*prot = args.pgprot;
+	entry->pfn = args.pfn;
+	entry->huge = !args.ptep;
+	/* Their bits for the cache attribute are elsewhere. */
+	entry->prot = entry->huge ? pgprot_large_2_4k(args.pgprot) : args.pgprot;
 	follow_pfnmap_end(&args);
 	return ret;
 #endif
@@ -195,6 +258,28 @@ static inline bool vgpu_kvm_takes_pfn(unsigned long pfn)
 #else
 	return true;
 #endif
+}
+
+/*
+ * The same of 2 MiB in one entry. It takes the reference of the page that was touched. Until a
+ * fix in the stable kernels it gave back one of the first of the 512 (kvm_mmu_hugepage_adjust()
+ * rounds fault->pfn), which is then freed while it is in use. 6.12.107 is the first that was
+ * seen to have that fix; it may be in some before.
+ */
+static inline bool vgpu_kvm_takes_huge(unsigned long pfn)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+	unsigned long i;
+
+	for (i = pfn; i < pfn + PTRS_PER_PTE; i++) {
+		if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 107) && pfn_valid(i) &&
+		    !PageReserved(pfn_to_page(i)))
+			return false;
+		if (!vgpu_kvm_takes_pfn(i))
+			return false;
+	}
+#endif
+	return true;
 }
 
 /*

@@ -7,6 +7,8 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 
+#include <asm/memtype.h>
+
 #include "compat.h"
 
 /**
@@ -60,6 +62,40 @@ static inline vm_fault_t vgpu_insert_pfn_cached(struct vm_area_struct *vma, unsi
 	memalloc_noreclaim_restore(flags);
 	return ret;
 }
+
+#ifdef VGPU_HAVE_HUGE
+/**
+ * vgpu_insert_huge() - put 2 MiB into a VMA, as one entry
+ * @vmf: of a huge_fault; its VMA is VM_PFNMAP and shared, and has all the 2 MiB
+ * @pfn: the first page
+ * @write: writable at once if the VMA is
+ * @like: has the cache attribute
+ *
+ * Under a lock that all have who put pages into the VMA: a table that comes meanwhile would
+ * be taken for an entry. Nothing is allocated.
+ *
+ * Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: it has to be single pages.
+ */
+static inline vm_fault_t vgpu_insert_huge(struct vm_fault *vmf, unsigned long pfn, bool write,
+					  pgprot_t like)
+{
+	unsigned long first = vmf->address & PMD_MASK;
+	struct vm_area_struct *vma = vmf->vma;
+
+	if (first < vma->vm_start || vma->vm_end - first < PMD_SIZE ||
+	    (vma->vm_flags & (VM_SHARED | VM_PFNMAP | VM_MIXEDMAP)) != (VM_SHARED | VM_PFNMAP))
+		return VM_FAULT_FALLBACK;
+	/* Where there are others than that of the VMA, the kernel takes what is recorded. */
+	if (!pat_enabled() &&
+	    ((pgprot_val(like) ^ pgprot_val(vma->vm_page_prot)) & _PAGE_CACHE_MASK))
+		return VM_FAULT_FALLBACK;
+	/* A table stays until the VMA ends; another's entry is found by the next fault. */
+	if (!pmd_none(pmdp_get_lockless(vmf->pmd)))
+		return VM_FAULT_FALLBACK;
+	/* A fault for reading has it writable, too, where it may be written to. */
+	return vgpu_insert_pfn_pmd(vmf, pfn, write && (vma->vm_flags & VM_WRITE));
+}
+#endif
 
 /**
  * vgpu_unmap_nested() - take pages away from all VMAs of an inode

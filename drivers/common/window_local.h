@@ -31,8 +31,11 @@ struct vgpu_window_viewer {
  * @attach: find the window of that number and add a viewer. Return: the window with
  *	a reference, or NULL
  * @detach: take the viewer away, for whom no @zap runs then, and the reference
- * @insert: put what is bound at an offset into the page tables. Return:
- *	VM_FAULT_RETRY: it has to be resolved first; else what a fault handler returns
+ * @insert: put what is bound at an offset into the page tables, and what is known of
+ *	[first, end) around it. Return: VM_FAULT_RETRY: it has to be resolved first; else
+ *	what a fault handler returns
+ * @insert_huge: put the 2 MiB in which an offset is into the page tables, which may all be
+ *	shown. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: try @insert
  * @resolve: ask the driver for what is bound at an offset; without locks; waits
  *	killably. Return: 0: look again, or -EINTR
  * @slot_get: the slot of that number, if it has that id, with its bytes and the place where
@@ -42,7 +45,9 @@ struct vgpu_window_viewer {
 struct vgpu_window_local_ops {
 	struct vgpu_window *(*attach)(u64 id, struct vgpu_window_viewer *viewer);
 	void (*detach)(struct vgpu_window *window, struct vgpu_window_viewer *viewer);
-	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset);
+	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+			     u64 first, u64 end);
+	vm_fault_t (*insert_huge)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset);
 	int (*resolve)(struct vgpu_window *window, u64 offset);
 	struct vgpu_slot *(*slot_get)(struct vgpu_window *window, u32 nr, u64 id, void **memory,
 				      const __le64 **id_now);

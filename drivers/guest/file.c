@@ -317,12 +317,29 @@ static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 	return ret ?: vgpu_mapping_mmap(object, vma);
 }
 
+/*
+ * The shadow maps it at the same address. Where a program leaves that to the kernel, what is large
+ * begins at 2 MiB, as memory of devices does, whatever its offset in the file is: for
+ * entries of that size here, in the window, and in the shadow.
+ */
+static unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned long addr,
+						 unsigned long len, unsigned long pgoff,
+						 unsigned long flags)
+{
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	if (!addr && len >= PMD_SIZE)
+		return thp_get_unmapped_area(file, addr, len, 0, flags);
+#endif
+	return vgpu_get_unmapped_area(file, addr, len, pgoff, flags);
+}
+
 #define FILE_OPERATIONS						\
 	.owner = THIS_MODULE,					\
 	.release = vgpu_file_release,				\
 	.unlocked_ioctl = vgpu_ioctl_native,			\
 	.compat_ioctl = vgpu_ioctl_compat,			\
 	.mmap = vgpu_file_mmap,					\
+	.get_unmapped_area = vgpu_file_get_unmapped_area,	\
 	.read = vgpu_file_read,					\
 	.write = vgpu_file_write,				\
 	.llseek = vgpu_file_llseek,				\

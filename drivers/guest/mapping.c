@@ -182,6 +182,23 @@ pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff)
 	return end - pgoff;
 }
 
+void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end)
+{
+	struct mapping_span *span;
+
+	*first = pgoff;
+	*end = pgoff;
+	spin_lock(&mapping->lock);
+	list_for_each_entry(span, &mapping->spans, node) {
+		if (span->first > max(*end, pgoff))
+			break;
+		if (span->first != *end)
+			*first = span->first;
+		*end = span->end;
+	}
+	spin_unlock(&mapping->lock);
+}
+
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len)
 {
 	vgpu_control_unmap(mapping->session->host, mapping->session->number, addr, len);
@@ -201,6 +218,8 @@ static void mapping_vma_open(struct vm_area_struct *vma)
 	if (vma->vm_mm != current->mm ||
 	    vma->vm_start != vgpu_mapping_addr(mapping, vma->vm_pgoff))
 		spans_count(mapping, vma, 1, &none);
+	if (vma->vm_mm != current->mm)
+		vgpu_window_fork(mapping, vma);
 }
 
 /* Pages have ended, and whoever shows them has to find that. */
@@ -308,6 +327,25 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 	return VM_FAULT_RETRY;
 }
 
+#ifdef VGPU_HAVE_HUGE
+/* What cannot be had at once is had by mapping_fault(). */
+static vm_fault_t mapping_huge_fault(struct vm_fault *vmf, unsigned int order)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	vm_fault_t fault = VM_FAULT_FALLBACK;
+
+	if (order != PMD_ORDER)
+		return VM_FAULT_FALLBACK;
+	down_read(&mapping->mode_lock);
+	if (mapping->mode == VGPU_MAPPING_WINDOW)
+		fault = vgpu_window_huge_fault(vmf);
+	up_read(&mapping->mode_lock);
+	if (fault == VM_FAULT_NOPAGE)
+		mapping_take_error(mapping, vmf->pgoff);
+	return fault;
+}
+#endif
+
 /* @as_page: vmf->page is to be written to, and locked if that is good. */
 static vm_fault_t mapping_mkwrite(struct vm_fault *vmf, bool as_page)
 {
@@ -363,6 +401,9 @@ static const struct vm_operations_struct mapping_vm_ops = {
 	.mremap = mapping_vma_mremap,
 	.mprotect = mapping_vma_mprotect,
 	.fault = mapping_fault,
+#ifdef VGPU_HAVE_HUGE
+	.huge_fault = mapping_huge_fault,
+#endif
 	.page_mkwrite = mapping_page_mkwrite,
 	.pfn_mkwrite = mapping_pfn_mkwrite,
 };
@@ -488,7 +529,8 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	mapping->live = READ_ONCE(object->live);
 	mapping->pgoff = vma->vm_pgoff;
 	if (!cow)
-		range = vgpu_window_claim(object->host, vma->vm_end - vma->vm_start);
+		range = vgpu_window_claim(object->host, vma->vm_start,
+					  vma->vm_end - vma->vm_start);
 	ret = mapping_call(mapping, object, vma, range);
 	if (!ret && !mapping->range && mapping->live) {
 		vgpu_mapping_end(mapping, mapping->addr, vma->vm_end - vma->vm_start);

@@ -110,6 +110,8 @@ u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
  * Something else may be at the address of others.
  */
 pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
+/* Those around page @pgoff, which is one of them: from @first to before @end. */
+void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end);
 
 /*
  * For move.c: its faults wait from here to vgpu_mapping_move_end(), and none that began

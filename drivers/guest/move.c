@@ -252,7 +252,8 @@ void vgpu_move_work(struct work_struct *work)
 		if (move_is_out(mapping) && move_out(mapping))
 			again = true;
 		if (!late && move_is_in(mapping)) {
-			range = vgpu_window_claim(host, (u64)mapping->nr << PAGE_SHIFT);
+			range = vgpu_window_claim(host, mapping->addr,
+						  (u64)mapping->nr << PAGE_SHIFT);
 			/* A host that does not answer is not asked for all the others, too. */
 			if (range)
 				late = move_in(mapping, range) == -ETIMEDOUT;

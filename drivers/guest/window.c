@@ -137,12 +137,43 @@ static void range_free(struct vgpu_window_range *range)
 	kfree(range);
 }
 
-struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 len)
+/*
+ * Where the pages are free, or behind the window's end. What is large is looked for in the
+ * upper half first, what is small in the lower: page tables that single pages have had made
+ * anywhere stay, and leave no place for an entry of 2 MiB.
+ */
+static unsigned long range_place(struct vgpu_window *window, u64 addr, unsigned long nr)
+{
+	unsigned long end = window->size >> PAGE_SHIFT, half = end / 2, at;
+
+	if (nr >= PTRS_PER_PMD) {
+		unsigned long shift = -(addr >> PAGE_SHIFT) % PTRS_PER_PMD;
+
+		at = bitmap_find_next_zero_area_off(window->map, end, half, nr,
+						    PTRS_PER_PMD - 1, shift);
+		if (at >= end)
+			at = bitmap_find_next_zero_area_off(window->map, end, 0, nr,
+							    PTRS_PER_PMD - 1, shift);
+	} else {
+		at = bitmap_find_next_zero_area(window->map, half, window->next, nr, 0);
+		if (at >= half)
+			at = bitmap_find_next_zero_area(window->map, half, 0, nr, 0);
+		if (at < half)
+			window->next = at + nr;
+		else
+			at = end;
+	}
+	if (at >= end)
+		at = bitmap_find_next_zero_area(window->map, end, 0, nr, 0);
+	return at;
+}
+
+struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u64 len)
 {
 	struct vgpu_window *window = window_get(host);
 	unsigned long nr = len >> PAGE_SHIFT;
 	struct vgpu_window_range *range;
-	unsigned long at, end;
+	unsigned long at;
 
 	if (!window)
 		return NULL;
@@ -154,17 +185,14 @@ struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 len)
 	if (!range || len > window->size)
 		goto err_free;
 	xa_init(&range->good);
+	mutex_init(&range->insert);
 	range->window = window;
 	range->len = len;
-	end = window->size >> PAGE_SHIFT;
 
 	mutex_lock(&window->lock);
-	at = bitmap_find_next_zero_area(window->map, end, window->next, nr, 0);
-	if (at >= end)
-		at = bitmap_find_next_zero_area(window->map, end, 0, nr, 0);
-	if (at < end && !READ_ONCE(window->gone)) {
+	at = range_place(window, addr, nr);
+	if (at < window->size >> PAGE_SHIFT && !READ_ONCE(window->gone)) {
 		bitmap_set(window->map, at, nr);
-		window->next = at + nr;
 		range->offset = (u64)at << PAGE_SHIFT;
 		range_insert(window, range);
 	}
@@ -299,54 +327,103 @@ static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count)
 	return ret;
 }
 
-/* Pages around that of the fault, which was put in, as far as that needs no waiting. */
-static void window_insert_ahead(struct vgpu_mapping *mapping, const struct vm_fault *vmf,
-				bool writable)
+/*
+ * What may be put in around the page of a fault: of the 2 MiB that one page table has, what is
+ * of the VMA, is mapped at the host and has not failed.
+ */
+static void window_area(const struct vm_fault *vmf, struct vgpu_window_range *range,
+			struct vgpu_window_area *area)
 {
-	struct vgpu_window_range *range = mapping->range;
-	struct vgpu_window *window = range->window;
 	struct vm_area_struct *vma = vmf->vma;
-	pgoff_t first = round_down(vmf->pgoff, window->provider->ahead);
-	pgoff_t end = min(first + window->provider->ahead, vma->vm_pgoff + vma_pages(vma));
-	pgoff_t covered = 0, pgoff;
+	struct vgpu_mapping *mapping = vma->vm_private_data;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	pgoff_t first = vmf->pgoff, end = vmf->pgoff + 1;
+	pgoff_t low = max(addr & PMD_MASK, vma->vm_start);
+	pgoff_t high = min((addr & PMD_MASK) + PMD_SIZE - 1, vma->vm_end - 1) + 1;
+	pgoff_t mapped_first, mapped_end;
 
-	for (pgoff = max(first, vma->vm_pgoff); pgoff < end; pgoff++) {
-		struct vm_fault near = {
-			.vma = vma,
-			.address = vma->vm_start + ((pgoff - vma->vm_pgoff) << PAGE_SHIFT),
-			.pgoff = pgoff,
-			.flags = vmf->flags,
-		};
-		u64 offset = window_offset(mapping, pgoff);
-
-		if (pgoff >= covered)
-			covered = pgoff + vgpu_mapping_covered(mapping, pgoff);
-		if (pgoff == vmf->pgoff || pgoff >= covered || range_is_bad(range, offset))
-			continue;
-		if (window->provider->insert(window, &near, offset, writable, mapping->cache) !=
-		    VM_FAULT_NOPAGE)
-			break;
-	}
+	low = vmf->pgoff - ((addr - low) >> PAGE_SHIFT);
+	high = vmf->pgoff + ((high - addr) >> PAGE_SHIFT);
+	vgpu_mapping_around(mapping, vmf->pgoff, &mapped_first, &mapped_end);
+	low = max(low, mapped_first);
+	high = min(high, mapped_end);
+	while (first > low && !range_is_bad(range, window_offset(mapping, first - 1)))
+		first--;
+	while (end < high && !range_is_bad(range, window_offset(mapping, end)))
+		end++;
+	area->offset = window_offset(mapping, vmf->pgoff);
+	area->first = window_offset(mapping, first);
+	area->end = area->first + ((u64)(end - first) << PAGE_SHIFT);
 }
 
 vm_fault_t vgpu_window_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	u64 offset = window_offset(mapping, vmf->pgoff);
-	struct vgpu_window *window = mapping->range->window;
+	struct vgpu_window_range *range = mapping->range;
 	bool writable = mapping->flags & VGPU_MAP_WRITE;
+	struct vgpu_window *window = range->window;
 	vm_fault_t fault = VM_FAULT_RETRY;
+	struct vgpu_window_area area;
 
 	lockdep_assert_held_read(&mapping->mode_lock);
 	down_read(&window->use);
-	if (!vgpu_mapping_covered(mapping, vmf->pgoff) || vgpu_host_is_down(window->host))
+	if (!vgpu_mapping_covered(mapping, vmf->pgoff) || vgpu_host_is_down(window->host)) {
 		fault = VM_FAULT_SIGBUS;
-	else if (!window->gone && !range_is_bad(mapping->range, offset))
-		fault = window->provider->insert(window, vmf, offset, writable, mapping->cache);
-	if (fault == VM_FAULT_NOPAGE && window->provider->ahead)
-		window_insert_ahead(mapping, vmf, writable);
+	} else if (!window->gone && !range_is_bad(range, offset)) {
+		window_area(vmf, range, &area);
+		mutex_lock(&range->insert);
+		/* Another's fault may have been first. */
+		fault = vgpu_fault_is_huge(vmf) ? VM_FAULT_NOPAGE :
+			window->provider->insert(window, vmf, &area, writable, mapping->cache);
+		mutex_unlock(&range->insert);
+	}
 	up_read(&window->use);
 	return fault;
+}
+
+#ifdef VGPU_HAVE_HUGE
+vm_fault_t vgpu_window_huge_fault(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	struct vgpu_window_range *range = mapping->range;
+	bool writable = mapping->flags & VGPU_MAP_WRITE;
+	struct vgpu_window *window = range->window;
+	vm_fault_t fault = VM_FAULT_FALLBACK;
+	struct vgpu_window_area area;
+
+	lockdep_assert_held_read(&mapping->mode_lock);
+	if (!window->provider->insert_huge)
+		return fault;
+	down_read(&window->use);
+	if (!vgpu_mapping_covered(mapping, vmf->pgoff) || vgpu_host_is_down(window->host) ||
+	    window->gone || range_is_bad(range, window_offset(mapping, vmf->pgoff)))
+		goto out_unlock;
+	window_area(vmf, range, &area);
+	if (area.end - area.first != PMD_SIZE || area.first % PMD_SIZE)
+		goto out_unlock;
+	mutex_lock(&range->insert);
+	fault = window->provider->insert_huge(window, vmf, area.offset, writable, mapping->cache);
+	mutex_unlock(&range->insert);
+	if (fault == VM_FAULT_NOPAGE)
+		WRITE_ONCE(range->huge, true);
+out_unlock:
+	up_read(&window->use);
+	return fault;
+}
+#endif
+
+void vgpu_window_fork(struct vgpu_mapping *mapping, struct vm_area_struct *vma)
+{
+	bool huge;
+
+	/* The parent's faults wait for its mmap lock, which is held. */
+	down_read(&mapping->mode_lock);
+	huge = mapping->range && READ_ONCE(mapping->range->huge);
+	up_read(&mapping->mode_lock);
+	if (huge)
+		unmap_mapping_pages(vgpu_space_mapping(mapping->space), vma->vm_pgoff,
+				    vma_pages(vma), false);
 }
 
 vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf)

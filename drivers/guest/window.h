@@ -8,7 +8,8 @@
  * MMAP, which the host may refuse to bind there, and used again only after the host
  * has confirmed (UNBOUND) that nothing is bound there any more.
  *
- * Lock order: mmap_lock, mapping->mode_lock, then window->use, then the provider's of pages;
+ * Lock order: mmap_lock, mapping->mode_lock, then window->use, then range->insert, then the
+ * provider's of pages;
  * window->lock is taken in a provider's notifiers, so no memory may be reclaimed under it.
  * What @slot_enter takes is innermost.
  */
@@ -28,9 +29,11 @@ struct vgpu_host;
 struct vgpu_mapping;
 struct vgpu_slot;
 struct vgpu_window;
+struct vgpu_window_area;
 struct vgpu_window_info;
 struct vgpu_window_part;
 struct vgpu_window_range;
+struct vm_area_struct;
 struct vm_fault;
 
 /**
@@ -42,13 +45,15 @@ struct vm_fault;
  * @bind: a range has been bound, to be seen with a cache attribute (VGPU_CACHE_*); NULL
  *	if there is nothing to do. Return: 0, or an errno: it cannot be seen like that
  * @unbind: nothing is bound there any more, after a @bind
- * @insert: put the page at @offset of the window into the VMA of the fault, writable
- *	at once if @writable and the VMA is, with the cache attribute @cache (VGPU_CACHE_*).
- *	Called under window->use; does not wait. Return: what a fault handler returns;
+ * @insert: put the page at @area->offset of the window into the VMA of the fault, writable
+ *	at once if @writable and the VMA is, with the cache attribute @cache (VGPU_CACHE_*),
+ *	and as much as it has of what is around it there (@area). Called under window->use
+ *	and range->insert; does not wait. Return: what a fault handler returns;
  *	VM_FAULT_RETRY: @resolve, then again
+ * @insert_huge: likewise the 2 MiB in which @offset is, as one entry; NULL if it cannot.
+ *	Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: try @insert
  * @resolve: waits, killably, until @insert may succeed; called without locks; NULL if
  *	@insert never asks for it. Return: 0 or -EINTR
- * @ahead: pages that a fault puts in, if it can, a power of two; 0: only its own
  * @slots: which slots (arena.h) of the memory are used here, one bit each. They are of the
  *	memory: whoever was cut off from the host may still write to his when the next
  *	connection has another window object
@@ -68,16 +73,29 @@ struct vgpu_window_provider {
 	void (*close)(struct vgpu_window *window);
 	int (*bind)(struct vgpu_window_range *range, u32 cache);
 	void (*unbind)(struct vgpu_window_range *range);
-	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
-			     bool writable, u32 cache);
+	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf,
+			     const struct vgpu_window_area *area, bool writable, u32 cache);
+	vm_fault_t (*insert_huge)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+				  bool writable, u32 cache);
 	int (*resolve)(struct vgpu_window *window, u64 offset);
-	unsigned int ahead;
 	unsigned long *(*slots)(struct vgpu_window *window);
 	int (*slot_open)(struct vgpu_slot *slot);
 	void (*slot_close)(struct vgpu_slot *slot);
 	bool (*slot_enter)(struct vgpu_slot *slot);
 	void (*slot_leave)(struct vgpu_slot *slot);
 	u64 (*slot_id)(const struct vgpu_slot *slot);
+};
+
+/**
+ * struct vgpu_window_area - a fault's part of a window
+ * @offset: its page
+ * @first: what may be shown with it begins here
+ * @end: and ends here
+ */
+struct vgpu_window_area {
+	u64 offset;
+	u64 first;
+	u64 end;
 };
 
 extern const struct vgpu_window_provider vgpu_window_loopback;
@@ -152,6 +170,9 @@ enum vgpu_window_range_state {
  * @len: bytes
  * @state: see there
  * @mapping: that shows it, which outlives this state
+ * @insert: held while pages are put into page tables: a table and an entry of 2 MiB must not
+ *	meet there
+ * @huge: there was such an entry
  * @bound: the provider's @bind was called
  * @data: the provider's
  * @bad_first: pages from here to @bad_end may have failed: the host is asked before
@@ -169,6 +190,8 @@ struct vgpu_window_range {
 	u64 len;
 	enum vgpu_window_range_state state;
 	struct vgpu_mapping *mapping;
+	struct mutex insert;
+	bool huge;
 	bool bound;
 	void *data;
 	u64 bad_first;
@@ -184,12 +207,16 @@ bool vgpu_window_is_there(struct vgpu_host *host);
 /**
  * vgpu_window_claim - a part of the host's window for a new mapping
  * @host: the host
+ * @addr: where the program has it
  * @len: bytes
+ *
+ * What is large lies in the window as it lies in the program, if there is such room, for entries
+ * of 2 MiB.
  *
  * Return: a range, to be given to vgpu_window_attach() or vgpu_window_release(), or
  * NULL: there is no window, or no room in it.
  */
-struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 len);
+struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u64 len);
 
 /*
  * The host has bound it: @mapping shows it from now on. Return: 0, or an errno: the
@@ -224,8 +251,15 @@ void vgpu_window_put(struct vgpu_window *window);
  * VM_FAULT_RETRY: vgpu_window_wait() first; else what a fault handler returns.
  */
 vm_fault_t vgpu_window_fault(struct vm_fault *vmf);
+/* Of 2 MiB. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: vgpu_window_fault(). */
+vm_fault_t vgpu_window_huge_fault(struct vm_fault *vmf);
 /* Of a raw page. */
 vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf);
+/*
+ * A VMA of the mapping is about to be copied: fork() looks at entries of 2 MiB without a lock, and
+ * might copy one that is being taken away. So it finds none, and both processes fault anew.
+ */
+void vgpu_window_fork(struct vgpu_mapping *mapping, struct vm_area_struct *vma);
 /* Without locks. Return: 0, -EINTR, or why the page cannot be had. */
 int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff);
 

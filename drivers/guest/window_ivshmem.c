@@ -29,8 +29,6 @@
 
 #define IVSHMEM_DEVICE		0x1110
 #define IVSHMEM_BAR		2
-/* A page table full: the whole of a small mapping at once, and few faults of a large one. */
-#define IVSHMEM_AHEAD		(SZ_2M / PAGE_SIZE)
 
 /**
  * struct ivshmem - a device with a window
@@ -253,21 +251,55 @@ static void ivshmem_unbind(struct vgpu_window_range *range)
 	iounmap((__force void __iomem *)range->data);
 }
 
-static vm_fault_t ivshmem_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
-				 bool writable, u32 cache)
+static pgprot_t ivshmem_like(u32 cache)
+{
+	switch (cache) {
+	case VGPU_CACHE_WC:
+		return pgprot_writecombine(PAGE_SHARED);
+	case VGPU_CACHE_UC:
+		return pgprot_noncached(PAGE_SHARED);
+	default:
+		return PAGE_SHARED;
+	}
+}
+
+/* All of it: the whole of a small mapping at once, and few faults of a large one. */
+static vm_fault_t ivshmem_insert(struct vgpu_window *window, struct vm_fault *vmf,
+				 const struct vgpu_window_area *area, bool writable, u32 cache)
 {
 	struct ivshmem *ivshmem = window->data;
-	unsigned long flags = vmf->vma->vm_flags;
-	pgprot_t like = PAGE_SHARED;
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long flags = vma->vm_flags, addr = vmf->address & PAGE_MASK;
+	pgprot_t prot = vm_get_page_prot(writable ? flags : flags & ~VM_WRITE);
+	unsigned long pfn = PHYS_PFN(ivshmem->start + area->offset);
+	pgprot_t like = ivshmem_like(cache);
+	vm_fault_t fault;
+	u64 at;
 
-	if (cache == VGPU_CACHE_WC)
-		like = pgprot_writecombine(like);
-	else if (cache == VGPU_CACHE_UC)
-		like = pgprot_noncached(like);
-	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK,
-				      PHYS_PFN(ivshmem->start + offset),
-				      vm_get_page_prot(writable ? flags : flags & ~VM_WRITE), like);
+	fault = vgpu_insert_pfn_cached(vma, addr, pfn, prot, like);
+	addr -= area->offset - area->first;
+	for (at = area->first; fault == VM_FAULT_NOPAGE && at < area->end; at += PAGE_SIZE) {
+		if (at != area->offset &&
+		    vgpu_insert_pfn_cached(vma, addr, PHYS_PFN(ivshmem->start + at), prot, like) !=
+		    VM_FAULT_NOPAGE)
+			break;
+		addr += PAGE_SIZE;
+	}
+	return fault;
 }
+
+#ifdef VGPU_HAVE_HUGE
+static vm_fault_t ivshmem_insert_huge(struct vgpu_window *window, struct vm_fault *vmf,
+				      u64 offset, bool writable, u32 cache)
+{
+	struct ivshmem *ivshmem = window->data;
+
+	if (ivshmem->start % PMD_SIZE || (!writable && (vmf->flags & FAULT_FLAG_WRITE)))
+		return VM_FAULT_FALLBACK;
+	return vgpu_insert_huge(vmf, PHYS_PFN(ivshmem->start + round_down(offset, PMD_SIZE)),
+				writable, ivshmem_like(cache));
+}
+#endif
 
 /* --- slots ---------------------------------------------------------------- */
 
@@ -333,7 +365,9 @@ const struct vgpu_window_provider vgpu_window_ivshmem = {
 	.bind = ivshmem_bind,
 	.unbind = ivshmem_unbind,
 	.insert = ivshmem_insert,
-	.ahead = IVSHMEM_AHEAD,
+#ifdef VGPU_HAVE_HUGE
+	.insert_huge = ivshmem_insert_huge,
+#endif
 	.slots = ivshmem_slots,
 	.slot_open = ivshmem_slot_open,
 	.slot_close = ivshmem_slot_close,

@@ -10,6 +10,7 @@
 
 #include "uapi/linux/vgpu_wire.h"
 
+#include "compat.h"
 #include "slot.h"
 #include "window.h"
 #include "window_local.h"
@@ -80,13 +81,23 @@ static void loopback_close(struct vgpu_window *window)
 }
 
 /* The host module knows by itself what is writable and how it is cached. */
-static vm_fault_t loopback_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
-				  bool writable, u32 cache)
+static vm_fault_t loopback_insert(struct vgpu_window *window, struct vm_fault *vmf,
+				  const struct vgpu_window_area *area, bool writable, u32 cache)
 {
 	struct loopback *loopback = window->data;
 
-	return loopback->ops->insert(loopback->there, vmf, offset);
+	return loopback->ops->insert(loopback->there, vmf, area->offset, area->first, area->end);
 }
+
+#ifdef VGPU_HAVE_HUGE
+static vm_fault_t loopback_insert_huge(struct vgpu_window *window, struct vm_fault *vmf,
+				       u64 offset, bool writable, u32 cache)
+{
+	struct loopback *loopback = window->data;
+
+	return loopback->ops->insert_huge(loopback->there, vmf, offset);
+}
+#endif
 
 static int loopback_resolve(struct vgpu_window *window, u64 offset)
 {
@@ -153,6 +164,9 @@ const struct vgpu_window_provider vgpu_window_loopback = {
 	.open = loopback_open,
 	.close = loopback_close,
 	.insert = loopback_insert,
+#ifdef VGPU_HAVE_HUGE
+	.insert_huge = loopback_insert_huge,
+#endif
 	.resolve = loopback_resolve,
 	.slots = loopback_slots,
 	.slot_open = loopback_slot_open,

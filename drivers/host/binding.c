@@ -9,6 +9,10 @@
  * before it takes away what is in page tables, so what is put in later is from
  * after it. A touch is used once.
  *
+ * What the shadow's page tables have around the page is found in the same step, and is put
+ * in with it, under the same sequence: it is that of the whole binding. Where 2 MiB lie in
+ * one piece, they become one entry, if what faulted can have one.
+ *
  * A worker may be stuck in a driver for ever; everything but its own reference to
  * the binding ends without it.
  */
@@ -24,13 +28,17 @@
 
 /* Workers of one window that are in drivers and for which nobody waits any more. */
 #define BINDING_LEFT_MAX	64
-/* How long an error means something to those who did not wait for it. */
-#define BINDING_ERROR_AGE	HZ
+/* How long what was found means something to those who did not wait for it. */
+#define BINDING_AGE		HZ
+/* What is looked at with a page: as much of a window as this, aligned. */
+#define BINDING_AROUND		SZ_64K
+#define BINDING_AROUND_PAGES	(BINDING_AROUND / PAGE_SIZE)
+#define BINDING_NO_PFN		(~0UL)
 /* How often a driver's handler may change nothing before there is a pause each time. */
 #define BINDING_TRIES		4
 
 /**
- * struct vgpu_touch - one page that is being resolved, or was
+ * struct vgpu_touch - one page that is being resolved, or was, with those around it
  * @ref: the binding's list, its worker, and who waits
  * @node: in binding->touches, under window->lock like what follows
  * @work: resolves it; holds a reference of the binding
@@ -42,9 +50,13 @@
  * @done_at: since when
  * @late: a hypervisor waits no more for it
  * @left: whoever waited for it has left, and its worker is in the driver
+ * @covered: another has brought the page meanwhile
  * @error: 0, or why there is no page; -EAGAIN: try again
- * @pfn: the page
- * @prot: its cache attribute
+ * @pfns: the pages of the BINDING_AROUND that @offset is in; BINDING_NO_PFN: not known
+ * @prot: their cache attribute
+ * @huge: the first page of the 2 MiB that @offset is in, which are in one piece and have one
+ *	cache attribute, too; BINDING_NO_PFN: they are not
+ * @huge_kvm: KVM takes these
  * @seq: of the notifier
  */
 struct vgpu_touch {
@@ -59,9 +71,12 @@ struct vgpu_touch {
 	unsigned long done_at;
 	bool late;
 	bool left;
+	bool covered;
 	int error;
-	unsigned long pfn;
+	unsigned long pfns[BINDING_AROUND_PAGES];
 	pgprot_t prot;
+	unsigned long huge;
+	bool huge_kvm;
 	unsigned long seq;
 };
 
@@ -147,15 +162,90 @@ static bool binding_shows(const struct vgpu_binding *binding, const struct vm_ar
 	       (!binding->writable || (vma->vm_flags & VM_WRITE));
 }
 
+/* Where the page is, or will be. */
+static unsigned long *touch_own(struct vgpu_touch *touch)
+{
+	return &touch->pfns[(touch->offset % BINDING_AROUND) >> PAGE_SHIFT];
+}
+
+/* What it has found at @offset of the window, or BINDING_NO_PFN. */
+static unsigned long touch_pfn(const struct vgpu_touch *touch, u64 offset)
+{
+	u64 first = round_down(touch->offset, BINDING_AROUND);
+
+	if (offset < first || offset - first >= BINDING_AROUND)
+		return BINDING_NO_PFN;
+	return touch->pfns[(offset - first) >> PAGE_SHIFT];
+}
+
+/* The page at @offset of the window, if it is there and as the touch's own is. */
+static int touch_look(const struct vgpu_touch *touch, struct vm_area_struct *vma, u64 offset,
+		      struct vgpu_entry *entry)
+{
+	const struct vgpu_binding *binding = touch->binding;
+	u64 addr = binding_addr(binding, offset);
+
+	if (offset < binding->offset || offset - binding->offset >= binding->len ||
+	    addr < vma->vm_start || addr >= vma->vm_end ||
+	    vgpu_follow_pfn(vma, addr, binding->writable, entry) ||
+	    ((pgprot_val(entry->prot) ^ pgprot_val(touch->prot)) & _PAGE_CACHE_MASK))
+		return -ENOENT;
+	return 0;
+}
+
+/* No driver is asked for these. */
+static void touch_look_around(struct vgpu_touch *touch, struct vm_area_struct *vma)
+{
+	u64 first = round_down(touch->offset, BINDING_AROUND);
+	struct vgpu_entry entry;
+	unsigned int i;
+
+	for (i = 0; i < BINDING_AROUND_PAGES; i++)
+		if (!touch_look(touch, vma, first + ((u64)i << PAGE_SHIFT), &entry))
+			touch->pfns[i] = entry.pfn;
+}
+
+/* Many drivers put in single pages what is one piece of memory, so all of them are looked at. */
+static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma)
+{
+#ifdef VGPU_HAVE_HUGE
+	u64 first = round_down(touch->offset, PMD_SIZE), offset = first;
+	unsigned long pfn = *touch_own(touch) - ((touch->offset - first) >> PAGE_SHIFT);
+	struct vgpu_entry entry;
+
+	if (pfn % PTRS_PER_PMD)
+		return;
+	while (offset < first + PMD_SIZE) {
+		if (touch_look(touch, vma, offset, &entry) ||
+		    entry.pfn != pfn + ((offset - first) >> PAGE_SHIFT))
+			return;
+		/* Up to the end of the entry. */
+		offset += entry.huge ? PMD_SIZE - binding_addr(touch->binding, offset) % PMD_SIZE :
+				       PAGE_SIZE;
+	}
+	/* One entry may have more than the binding has. */
+	if (first + PMD_SIZE > touch->binding->offset + touch->binding->len)
+		return;
+	touch->huge = pfn;
+	touch->huge_kvm = vgpu_kvm_takes_huge(pfn);
+#endif
+}
+
 static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr)
 {
 	bool write = touch->binding->writable;
+	struct vgpu_entry entry;
 	bool unlocked = false;
 	int ret;
 
-	ret = vgpu_follow_pfn(vma, addr, write, &touch->pfn, &touch->prot);
-	if (!ret)
+	ret = vgpu_follow_pfn(vma, addr, write, &entry);
+	if (!ret) {
+		touch->prot = entry.prot;
+		*touch_own(touch) = entry.pfn;
+		touch_look_around(touch, vma);
+		touch_look_huge(touch, vma);
 		return 0;
+	}
 	ret = fixup_user_fault(vma->vm_mm, addr, FAULT_FLAG_REMOTE | (write ? FAULT_FLAG_WRITE : 0),
 			       &unlocked);
 	return ret ?: -EAGAIN;
@@ -172,7 +262,7 @@ static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 
 	ret = vgpu_get_user_page_remote(mm, addr, flags, &page, locked);
 	if (ret != 1)
 		return ret ?: -EAGAIN;
-	touch->pfn = page_to_pfn(page);
+	*touch_own(touch) = page_to_pfn(page);
 	/* The notifier says when it is another; a reference would keep it from moving. */
 	put_page(page);
 	return 0;
@@ -188,6 +278,8 @@ static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
 	int ret;
 
 	touch->seq = mmu_interval_read_begin(&binding->notifier);
+	memset64((u64 *)touch->pfns, BINDING_NO_PFN, BINDING_AROUND_PAGES);
+	touch->huge = BINDING_NO_PFN;
 	mmap_read_lock(mm);
 	vma = vma_lookup(mm, addr);
 	if (!vma || !binding_shows(binding, vma, addr))
@@ -239,7 +331,7 @@ static void touch_work(struct work_struct *work)
 	touch->done = true;
 	touch->done_at = jiffies;
 	/* Nobody comes for it. */
-	unlist = touch->late || binding->gone;
+	unlist = touch->late || touch->covered || binding->gone;
 	if (unlist)
 		list_del_init(&touch->node);
 	/* Under the lock, as it may begin anew then. */
@@ -270,6 +362,7 @@ static void touch_start(struct vgpu_touch *touch)
 
 	lockdep_assert_held(&window->lock);
 	touch->done = false;
+	touch->covered = false;
 	reinit_completion(&touch->over);
 	if (window->nr_left < BINDING_LEFT_MAX) {
 		/* The worker's. */
@@ -354,39 +447,113 @@ static pgprot_t binding_prot(const struct vgpu_binding *binding, const struct vm
 	return vm_get_page_prot(binding->writable ? flags : flags & ~VM_WRITE);
 }
 
+/* Whoever waited for it has not come. */
+static bool touch_is_old(const struct vgpu_touch *touch)
+{
+	return time_after(jiffies, touch->done_at + BINDING_AGE);
+}
+
 /* What it found is not so any more. */
 static bool touch_is_stale(const struct vgpu_touch *touch)
 {
 	if (touch->error == -EAGAIN || touch->error == -EBUSY)
 		return true;
 	/* Whoever waited may have been killed, and the driver be well again. */
-	if (touch->error && time_after(jiffies, touch->done_at + BINDING_ERROR_AGE))
+	if (touch->error && touch_is_old(touch))
 		return true;
 	return mmu_interval_read_retry(&touch->binding->notifier, touch->seq);
 }
 
-static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, bool local)
+/*
+ * Page tables have got [first, end) by @touch, as far as it knows that. Whoever waits for one of
+ * these pages finds it there, and does not come for its touch: that would be an old one for
+ * the next fault of the page.
+ */
+static void touch_cover(struct vgpu_touch *touch, u64 first, u64 end)
 {
 	struct vgpu_binding *binding = touch->binding;
+	struct vgpu_touch *other, *next;
+
+	lockdep_assert_held(&binding->window->lock);
+	list_for_each_entry_safe(other, next, &binding->touches, node) {
+		if (other->offset < first || other->offset >= end || other == touch ||
+		    (touch->huge == BINDING_NO_PFN &&
+		     touch_pfn(touch, other->offset) == BINDING_NO_PFN))
+			continue;
+		if (!other->done) {
+			other->covered = true;
+			continue;
+		}
+		list_del(&other->node);
+		touch_put(other);
+	}
+}
+
+/* It is used. */
+static void touch_end(struct vgpu_touch *touch)
+{
+	list_del(&touch->node);
+	touch_put(touch);
+}
+
+/* What was found with the page that was put in, as far as the same table of the VMA has it. */
+static void touch_insert_around(struct vgpu_touch *touch, struct vm_fault *vmf, u64 first,
+				u64 end, bool local)
+{
+	struct vgpu_binding *binding = touch->binding;
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	pgprot_t prot = binding_prot(binding, vma);
+	unsigned long low = max(addr & PMD_MASK, vma->vm_start);
+	unsigned long high = min((addr & PMD_MASK) + PMD_SIZE - 1, vma->vm_end - 1);
+	u64 around = round_down(touch->offset, BINDING_AROUND), offset;
+
+	first = max3(first, around, touch->offset - min_t(u64, touch->offset, addr - low));
+	end = min3(end, around + BINDING_AROUND, touch->offset + (high - addr) + 1);
+	for (offset = first; offset < end; offset += PAGE_SIZE) {
+		unsigned long pfn = touch_pfn(touch, offset);
+
+		if (offset == touch->offset || pfn == BINDING_NO_PFN)
+			continue;
+		if ((!local && !vgpu_kvm_takes_pfn(pfn)) ||
+		    vgpu_insert_pfn_cached(vma, addr + (offset - touch->offset), pfn, prot,
+					   touch->prot) != VM_FAULT_NOPAGE)
+			break;
+	}
+	touch_cover(touch, first, offset);
+}
+
+static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, u64 first,
+			       u64 end, bool local)
+{
+	struct vgpu_binding *binding = touch->binding;
+	unsigned long pfn = *touch_own(touch);
+	vm_fault_t ret;
 
 	if (touch->error)
 		return touch->error == -ENOMEM && local ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 	/* A hypervisor's VMA finds out when it writes: see window_pfn_mkwrite(). */
 	if (local && !binding->writable && (vmf->vma->vm_flags & VM_WRITE))
 		return VM_FAULT_SIGBUS;
-	if (!local && !vgpu_kvm_takes_pfn(touch->pfn))
+	if (!local && !vgpu_kvm_takes_pfn(pfn))
 		return VM_FAULT_SIGBUS;
-	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK, touch->pfn,
-				      binding_prot(binding, vmf->vma), touch->prot);
+	ret = vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK, pfn,
+				     binding_prot(binding, vmf->vma), touch->prot);
+	if (ret == VM_FAULT_NOPAGE)
+		touch_insert_around(touch, vmf, first, end, local);
+	return ret;
 }
 
 vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
-				      u64 offset, bool local)
+				      u64 offset, u64 first, u64 end, bool local)
 {
 	struct vgpu_touch *touch;
+	bool stale, old;
 	vm_fault_t ret;
-	bool stale;
 
+	/* Another's fault has brought all of it since this one began. */
+	if (vgpu_fault_is_huge(vmf))
+		return VM_FAULT_NOPAGE;
 	touch = touch_find(binding, offset);
 	if (!touch)
 		return VM_FAULT_RETRY;
@@ -394,16 +561,47 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 	if (!touch->done)
 		return touch->late && !local ? VM_FAULT_SIGBUS : VM_FAULT_RETRY;
 	stale = touch_is_stale(touch);
-	if (stale && (local || (touch->error != -EBUSY && time_before(jiffies, touch->deadline)))) {
+	/* Nobody has come for it: its deadline was that of another fault. */
+	old = touch_is_old(touch);
+	if (stale && old)
+		touch->deadline = jiffies + VGPU_WINDOW_TIMEOUT;
+	if (stale && (local || old ||
+		      (touch->error != -EBUSY && time_before(jiffies, touch->deadline)))) {
 		/* With its deadline: a driver that moves memory for ever delays nobody for ever. */
 		touch_start(touch);
 		return VM_FAULT_RETRY;
 	}
-	ret = stale ? VM_FAULT_SIGBUS : touch_insert(touch, vmf, local);
-	list_del(&touch->node);
-	touch_put(touch);
+	ret = stale ? VM_FAULT_SIGBUS : touch_insert(touch, vmf, first, end, local);
+	touch_end(touch);
 	return ret;
 }
+
+#ifdef VGPU_HAVE_HUGE
+vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
+					   u64 offset, bool local)
+{
+	u64 first = round_down(offset, PMD_SIZE);
+	struct vgpu_touch *touch;
+	vm_fault_t ret;
+
+	/* What is nothing, or has to be looked for, is found by the fault for a page. */
+	touch = touch_find(binding, offset);
+	if (!touch || !touch->done || touch->error || touch->huge == BINDING_NO_PFN ||
+	    touch_is_stale(touch) || (!local && !touch->huge_kvm))
+		return VM_FAULT_FALLBACK;
+	/* And so is who may write there. */
+	if (!binding->writable && (local ? vmf->vma->vm_flags & VM_WRITE :
+					   vmf->flags & FAULT_FLAG_WRITE))
+		return VM_FAULT_FALLBACK;
+	ret = vgpu_insert_huge(vmf, touch->huge, binding->writable, touch->prot);
+	if (ret != VM_FAULT_NOPAGE)
+		return VM_FAULT_FALLBACK;
+	atomic64_inc(&binding->window->huge);
+	touch_cover(touch, first, first + PMD_SIZE);
+	touch_end(touch);
+	return VM_FAULT_NOPAGE;
+}
+#endif
 
 void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len)
 {

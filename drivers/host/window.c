@@ -88,6 +88,11 @@ static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf
 	vm_fault_t ret;
 
 	mutex_lock(&window->lock);
+	/* Another's fault was first. */
+	if (vgpu_fault_is_huge(vmf)) {
+		ret = VM_FAULT_NOPAGE;
+		goto out_unlock;
+	}
 	if (!offset) {
 		ret = window_insert_header(window, vmf);
 		goto out_unlock;
@@ -98,7 +103,7 @@ static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf
 			vgpu_arena_insert_locked(window, vmf, offset);
 		goto out_unlock;
 	}
-	ret = vgpu_binding_insert_locked(binding, vmf, offset, false);
+	ret = vgpu_binding_insert_locked(binding, vmf, offset, 0, window->size, false);
 	if (ret == VM_FAULT_SIGBUS) {
 		atomic64_inc(&window->failures);
 		vgpu_binding_fail(binding, offset, PAGE_SIZE);
@@ -150,6 +155,29 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 	return VM_FAULT_RETRY;
 }
 
+#ifdef VGPU_HAVE_HUGE
+/* Of what a fault for a page has found, when that comes again. */
+static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
+{
+	struct vgpu_window *window = vmf->vma->vm_private_data;
+	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
+	vm_fault_t ret = VM_FAULT_FALLBACK;
+	struct vgpu_binding *binding;
+
+	if (order != PMD_ORDER || (vmf->flags & FAULT_FLAG_REMOTE) ||
+	    ((vmf->address & PAGE_MASK) ^ offset) % PMD_SIZE)
+		return VM_FAULT_FALLBACK;
+	mutex_lock(&window->lock);
+	binding = vgpu_binding_find_locked(window, offset);
+	if (binding)
+		ret = vgpu_binding_insert_huge_locked(binding, vmf, offset, false);
+	mutex_unlock(&window->lock);
+	if (ret == VM_FAULT_NOPAGE)
+		atomic64_inc(&window->faults);
+	return window_done(vmf, ret);
+}
+#endif
+
 static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 {
 	struct vgpu_window *window = vmf->vma->vm_private_data;
@@ -176,6 +204,9 @@ static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 
 static const struct vm_operations_struct window_vm_ops = {
 	.fault = window_fault,
+#ifdef VGPU_HAVE_HUGE
+	.huge_fault = window_huge_fault,
+#endif
 	.pfn_mkwrite = window_pfn_mkwrite,
 };
 
@@ -267,6 +298,8 @@ static const struct file_operations window_fops = {
 	.release = window_release,
 	.llseek = window_llseek,
 	.mmap = window_mmap,
+	/* Where entries of 2 MiB fit; NULL if there are none. */
+	.get_unmapped_area = thp_get_unmapped_area,
 };
 
 /* --- lifetime ------------------------------------------------------------- */
@@ -539,6 +572,7 @@ int vgpu_window_stat(struct vgpu_host_window_stat *args)
 		args->out_failures = atomic64_read(&found->failures);
 		args->out_timeouts = atomic64_read(&found->timeouts);
 		args->out_zaps = atomic64_read(&found->zaps);
+		args->out_huge = atomic64_read(&found->huge);
 		args->out_uid = from_kuid_munged(current_user_ns(), found->uid);
 		args->out_flags = found->flags;
 	}
@@ -583,7 +617,8 @@ static void window_detach(struct vgpu_window *window, struct vgpu_window_viewer 
 	vgpu_window_put(window);
 }
 
-static vm_fault_t window_local_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset)
+static vm_fault_t window_local_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
+				      u64 first, u64 end)
 {
 	struct vgpu_binding *binding;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
@@ -591,10 +626,26 @@ static vm_fault_t window_local_insert(struct vgpu_window *window, struct vm_faul
 	mutex_lock(&window->lock);
 	binding = vgpu_binding_find_locked(window, offset);
 	if (binding)
-		ret = vgpu_binding_insert_locked(binding, vmf, offset, true);
+		ret = vgpu_binding_insert_locked(binding, vmf, offset, first, end, true);
 	mutex_unlock(&window->lock);
 	return ret;
 }
+
+#ifdef VGPU_HAVE_HUGE
+static vm_fault_t window_local_insert_huge(struct vgpu_window *window, struct vm_fault *vmf,
+					   u64 offset)
+{
+	vm_fault_t ret = VM_FAULT_FALLBACK;
+	struct vgpu_binding *binding;
+
+	mutex_lock(&window->lock);
+	binding = vgpu_binding_find_locked(window, offset);
+	if (binding)
+		ret = vgpu_binding_insert_huge_locked(binding, vmf, offset, true);
+	mutex_unlock(&window->lock);
+	return ret;
+}
+#endif
 
 static int window_local_resolve(struct vgpu_window *window, u64 offset)
 {
@@ -618,6 +669,9 @@ const struct vgpu_window_local_ops vgpu_window_local_ops = {
 	.attach = window_attach,
 	.detach = window_detach,
 	.insert = window_local_insert,
+#ifdef VGPU_HAVE_HUGE
+	.insert_huge = window_local_insert_huge,
+#endif
 	.resolve = window_local_resolve,
 	.slot_get = vgpu_arena_local_get,
 	.slot_put = vgpu_arena_local_put,

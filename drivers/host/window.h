@@ -85,6 +85,7 @@ struct vgpu_window {
 	atomic64_t timeouts;
 	atomic64_t zaps;
 	atomic64_t arena_bytes;
+	atomic64_t huge;
 };
 
 /* --- window.c ------------------------------------------------------------- */
@@ -197,13 +198,20 @@ struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 of
 void vgpu_binding_get(struct vgpu_binding *binding);
 void vgpu_binding_put(struct vgpu_binding *binding);
 /*
- * Put the page at @offset of the window into the VMA of the fault. window->lock is held.
+ * Put the page at @offset of the window into the VMA of the fault, and those of [first, end)
+ * around it that were found with it. window->lock is held.
  * Return: VM_FAULT_RETRY: has to be resolved first; VM_FAULT_SIGBUS: cannot be had now;
  * else what a fault handler returns. @local: no hypervisor's, which must not wait long
  * and which takes not every page.
  */
 vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
-				      u64 offset, bool local);
+				      u64 offset, u64 first, u64 end, bool local);
+/*
+ * Put the 2 MiB that @offset is in into the VMA of the fault as one entry, as far as is known
+ * that they are in one piece. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK.
+ */
+vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
+					   u64 offset, bool local);
 /* Ask the driver for the page, for as long as @timeout, without locks. Return: 0 or -EINTR. */
 int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long timeout);
 /* The guest is to know that its program has lost the page. Any context. */

@@ -342,6 +342,7 @@ struct vgpu_host_window_drain {
  * @out_uid: owner of the device file, as it was made
  * @out_flags: as it was made
  * @out_arena_bytes: of messages that went through it
+ * @out_huge: 2 MiB that were put into page tables as one entry
  *
  * -ENOENT: there is none.
  */
@@ -368,6 +369,7 @@ struct vgpu_host_window_stat {
 	__u32 out_uid;
 	__u32 out_flags;
 	__u64 out_arena_bytes;
+	__u64 out_huge;
 };
 
 enum vgpu_host_event_type {

@@ -162,6 +162,7 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  * @zaps: changes of drivers' mappings
  * @slots: parts of it through which messages go, now
  * @arena_bytes: of messages that went through it
+ * @huge: 2 MiB that were mapped as one
  */
 struct vgpu_window_status {
 	char *path;
@@ -182,6 +183,7 @@ struct vgpu_window_status {
 	uint64_t zaps;
 	uint64_t slots;
 	uint64_t arena_bytes;
+	uint64_t huge;
 };
 
 /**

@@ -270,6 +270,7 @@ static bool read_window(struct json_object *object, void *to)
 	window->zaps = get_number(object, "zaps");
 	window->slots = get_number(object, "slots");
 	window->arena_bytes = get_number(object, "arena_bytes");
+	window->huge = get_number(object, "huge");
 	return window->path && window->owner;
 }
 

@@ -144,6 +144,7 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 		put_number(object, "zaps", window->zaps);
 		put_number(object, "slots", window->slots);
 		put_number(object, "arena_bytes", window->arena_bytes);
+		put_number(object, "huge", window->huge);
 	}
 }
 

@@ -84,8 +84,8 @@ static void print_window(const struct vgpu_window_status *window)
 	       window->owner, window->automatic ? "automatically" : "by hand", window->opens,
 	       window->drain ? ", to be empty" : "");
 	printf("  mappings %" PRIu64 ", bytes %" PRIu64 "; faults %" PRIu64 ", pages resolved %"
-	       PRIu64 ", changed %" PRIu64 "\n", window->bindings, window->bound_bytes,
-	       window->faults, window->resolved, window->zaps);
+	       PRIu64 ", of 2 MiB %" PRIu64 ", changed %" PRIu64 "\n", window->bindings,
+	       window->bound_bytes, window->faults, window->resolved, window->huge, window->zaps);
 	printf("  without a page %" PRIu64 ", failed %" PRIu64 ", timeouts %" PRIu64
 	       "; slots %" PRIu64 ", bytes of messages %" PRIu64 "\n", window->dummies,
 	       window->failures, window->timeouts, window->slots, window->arena_bytes);
@@ -154,7 +154,7 @@ bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t p
 		if (window->cid != cid || window->port != (port ? port : host->port))
 			continue;
 		size_words(window->size, size);
-		printf("-object memory-backend-file,id=window,mem-path=%s,size=%s,share=on -device ivshmem-plain,memdev=window\n",
+		printf("-object memory-backend-file,id=window,mem-path=%s,size=%s,share=on,align=2M -device ivshmem-plain,memdev=window\n",
 		       window->path, size);
 		return true;
 	}

@@ -243,6 +243,7 @@ static struct json_object *status_windows(void)
 		put_number(object, "zaps", stat.out_zaps);
 		put_number(object, "slots", stat.out_slots);
 		put_number(object, "arena_bytes", stat.out_arena_bytes);
+		put_number(object, "huge", stat.out_huge);
 		json_object_array_add(array, object);
 	}
 	return array;
