@@ -55,7 +55,7 @@ class Inner(Vm):
         self.connect(time.monotonic() + 10)
         self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} "
                        f"'{KERNEL_ARGS} vgpu.role={self.name}' -device ivshmem-plain,memdev=window -object "
-                       f"memory-backend-file,id=window,mem-path=/dev/vgpu-window-{self.cid},size={self.window},share=on")
+                       f"memory-backend-file,id=window,mem-path=/dev/vgpu-window-{self.cid},size={self.window},share=on,align=2M")
 
     def cpu(self):
         """The host's machine counts it."""

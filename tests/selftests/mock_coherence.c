@@ -12,6 +12,7 @@
 
 #include "kselftest_harness.h"
 
+#define HUGE_PFN	(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE)
 #define ROUNDS		200
 #define MOVES		20
 #define LIMIT_MS	30000
@@ -150,8 +151,11 @@ COHERENT(mixed, VGPU_MOCK_BUF_MIXED)
 COHERENT(page, VGPU_MOCK_BUF_PAGE)
 COHERENT(vmalloc, VGPU_MOCK_BUF_VMALLOC)
 
-/* Meanwhile the driver moves the buffer, again and again: nothing is lost on the way. */
-static void moved(struct __test_metadata *_metadata, struct talk *talk)
+/*
+ * Meanwhile the driver moves the buffer, again and again, with pauses of @pause us: nothing is
+ * lost on the way.
+ */
+static void moved(struct __test_metadata *_metadata, struct talk *talk, unsigned int pause)
 {
 	struct vgpu_mock_buf_info info = { .id = talk->id };
 	unsigned int *moves, answers;
@@ -165,8 +169,10 @@ static void moved(struct __test_metadata *_metadata, struct talk *talk)
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		while (!talk_do(talk, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0))
+		while (!talk_do(talk, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0)) {
 			++*moves;
+			usleep(pause);
+		}
 		_exit(1);
 	}
 	answers = answered(talk, moves);
@@ -184,13 +190,50 @@ static void moved(struct __test_metadata *_metadata, struct talk *talk)
 TEST_F_TIMEOUT(coherence, moved_pfn, 60)
 {
 	BEGIN(VGPU_MOCK_BUF_PFN, PAGE);
-	moved(_metadata, &self->talk);
+	moved(_metadata, &self->talk, 0);
 }
 
 TEST_F_TIMEOUT(coherence, moved_mixed, 60)
 {
 	BEGIN(VGPU_MOCK_BUF_MIXED, PAGE);
-	moved(_metadata, &self->talk);
+	moved(_metadata, &self->talk, 0);
+}
+
+TEST_F_TIMEOUT(coherence, moved_huge, 60)
+{
+	BEGIN(HUGE_PFN, HUGE);
+	moved(_metadata, &self->talk, 20000);
+}
+
+/* What the program's page tables take, in KiB. */
+static long tables(void)
+{
+	return atol(tool_run("grep VmPTE: /proc/%d/status | tr -dc 0-9", getpid())->out);
+}
+
+/* What lies in pieces of 2 MiB needs no page table for each. */
+TEST_F_TIMEOUT(coherence, huge, 60)
+{
+	const int pieces = 8;
+	long before, after;
+	int i;
+
+	BEGIN(HUGE_PFN, pieces * HUGE);
+	before = tables();
+	for (i = 0; i < pieces; i++)
+		self->talk.memory[i * HUGE + i] = i;
+	after = tables();
+	if (window_huge_possible()) {
+		EXPECT_GT(4 * pieces / 2, after - before);
+	} else {
+		EXPECT_LE(4 * pieces, after - before);
+	}
+	for (i = 1; i <= 2; i++) {
+		ASSERT_EQ(0, talk_do(&self->talk, VGPU_MOCK_IOC_BUF_FILL, i, 0));
+		EXPECT_TRUE(memory_is(self->talk.memory, pieces * HUGE, i));
+		ASSERT_EQ(0, talk_do(&self->talk, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+		EXPECT_TRUE(memory_is(self->talk.memory, pieces * HUGE, i));
+	}
 }
 
 static long cached_ranges(void)

@@ -72,7 +72,7 @@ TEST_F(window, shown_by_vgpuctl)
 
 /* Each sees what the other wrote, at once, and nothing goes over the wire for it. */
 static void coherent(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
-		     char *device)
+		     char *device, unsigned int times)
 {
 	size_t size = buffer->size;
 	long long before;
@@ -81,7 +81,7 @@ static void coherent(struct __test_metadata *_metadata, struct buffer *buffer, c
 	/* Touched once, for the counters to stand still. */
 	memory[0] = 0;
 	before = traffic(buffer);
-	for (i = 1; i <= 20; i++) {
+	for (i = 1; i <= times; i++) {
 		ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, i, 0));
 		ASSERT_TRUE(memory_is(memory, size, i));
 		vgpu_mock_pattern(memory, size, 100 + i, 0);
@@ -99,7 +99,7 @@ static void coherent(struct __test_metadata *_metadata, struct buffer *buffer, c
 TEST_F(window, coherent_ ## name)					\
 {									\
 	BEGIN(flavour, 16 * PAGE);					\
-	coherent(_metadata, &self->buffer, self->memory, self->device);	\
+	coherent(_metadata, &self->buffer, self->memory, self->device, 20); \
 }
 
 COHERENT(pfn, VGPU_MOCK_BUF_PFN)
@@ -109,6 +109,178 @@ COHERENT(page, VGPU_MOCK_BUF_PAGE)
 COHERENT(vmalloc, VGPU_MOCK_BUF_VMALLOC)
 COHERENT(pfn_notify, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY)
 COHERENT(page_notify, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY)
+
+/* What was mapped for reading never becomes writable, by no way. */
+static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, int fd)
+{
+	char *memory = buffer_map(buffer, fd, PROT_READ);
+
+	ASSERT_NE(NULL, memory);
+	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 6, 0));
+	EXPECT_TRUE(memory_is(memory, buffer->size, 6));
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	EXPECT_EQ(-1, mprotect(memory, buffer->size, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	ASSERT_EQ(0, mprotect(memory, buffer->size, PROT_NONE));
+	EXPECT_EQ(-1, mprotect(memory, buffer->size, PROT_WRITE));
+	ASSERT_EQ(0, mprotect(memory, buffer->size, PROT_READ));
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	/* The kernel's own writes neither. */
+	EXPECT_EQ(-1, pread(buffer->real, memory, 8, 0));
+	EXPECT_TRUE(memory_is(memory, buffer->size, 6));
+	munmap(memory, buffer->size);
+}
+
+static int wait_for(pid_t child)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define HUGE_PFN	(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE)
+#define HUGE_REMAP	(VGPU_MOCK_BUF_REMAP | VGPU_MOCK_BUF_HUGE)
+
+/* Entries of 2 MiB for what lies in such pieces, if the driver makes such entries or not. */
+static void huge(struct __test_metadata *_metadata, struct buffer *buffer, char *memory,
+		 char *device)
+{
+	long resolved = window_status("resolved");
+
+	EXPECT_EQ(0, (unsigned long)memory % HUGE);
+	memory[HUGE - 1] = 1;
+	memory[HUGE] = 2;
+	EXPECT_EQ(1, device[HUGE - 1]);
+	EXPECT_EQ(2, device[HUGE]);
+	coherent(_metadata, buffer, memory, device, 2);
+	if (!window_huge_possible()) {
+		EXPECT_EQ(0, window_status("huge"));
+		return;
+	}
+	EXPECT_EQ(2, window_status("huge"));
+	EXPECT_EQ(2, window_status("resolved") - resolved);
+}
+
+TEST_F(window, huge_pfn)
+{
+	struct vgpu_mock_buf_info info;
+
+	BEGIN(HUGE_PFN, 2 * HUGE);
+	huge(_metadata, &self->buffer, self->memory, self->device);
+	info = (struct vgpu_mock_buf_info){ .id = self->buffer.id };
+	ASSERT_EQ(0, ioctl(self->buffer.real, VGPU_MOCK_IOC_BUF_INFO, &info));
+	/* In the shadow, and natively. */
+	EXPECT_EQ(window_huge_possible() ? 4 : 0, info.out_huge);
+}
+
+TEST_F(window, huge_remap)
+{
+	BEGIN(HUGE_REMAP, 2 * HUGE);
+	huge(_metadata, &self->buffer, self->memory, self->device);
+}
+
+/* What lies in one piece but not where an entry could be, and what is not all mapped. */
+TEST_F(window, huge_elsewhere)
+{
+	char *at, *memory;
+
+	BEGIN(HUGE_PFN, 3 * HUGE);
+	at = mmap(NULL, 4 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, at);
+	at += HUGE - (unsigned long)at % HUGE + 5 * PAGE;
+	memory = mmap(at, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		      self->buffer.fwd, self->buffer.offset);
+	ASSERT_EQ(at, memory);
+	ASSERT_EQ(2, window_counter(self->buffer.fwd, "window_mappings"));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 7, 0));
+	EXPECT_TRUE(memory_is(memory, 2 * HUGE, 7));
+	EXPECT_EQ(0, window_status("huge"));
+	/* The last piece is not there whole. */
+	ASSERT_EQ(0, munmap(self->memory + 3 * HUGE - PAGE, PAGE));
+	EXPECT_EQ(0, memcmp(self->memory, self->device, 3 * HUGE - PAGE));
+	EXPECT_EQ(window_huge_possible() ? 2 : 0, window_status("huge"));
+	EXPECT_EQ(SIGSEGV, touch(self->memory + 3 * HUGE - PAGE, false));
+	memory[2 * HUGE - 1] = 33;
+	EXPECT_EQ(33, self->memory[2 * HUGE - 1]);
+}
+
+/* A part of an entry goes, or is protected: the rest is what it was. */
+TEST_F(window, huge_in_parts)
+{
+	BEGIN(HUGE_PFN, 2 * HUGE);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 3, 0));
+	EXPECT_TRUE(memory_is(self->memory, 2 * HUGE, 3));
+	ASSERT_EQ(0, mprotect(self->memory + 8 * PAGE, PAGE, PROT_READ));
+	EXPECT_EQ(SIGSEGV, touch(self->memory + 8 * PAGE, true));
+	EXPECT_EQ(0, touch(self->memory + 9 * PAGE, true));
+	EXPECT_EQ(0, memcmp(self->memory, self->device, 2 * HUGE));
+	ASSERT_EQ(0, munmap(self->memory + HUGE + 16 * PAGE, 2 * PAGE));
+	EXPECT_EQ(SIGSEGV, touch(self->memory + HUGE + 17 * PAGE, false));
+	EXPECT_EQ(0, memcmp(self->memory, self->device, HUGE + 16 * PAGE));
+	EXPECT_EQ(0, memcmp(self->memory + HUGE + 18 * PAGE, self->device + HUGE + 18 * PAGE,
+			    HUGE - 18 * PAGE));
+	self->memory[HUGE + 18 * PAGE] = 18;
+	EXPECT_EQ(18, self->device[HUGE + 18 * PAGE]);
+	ASSERT_EQ(0, munmap(self->memory, 2 * HUGE));
+	EXPECT_TRUE(window_await("bindings", 0));
+}
+
+/* A child gets none of them: see vgpu_window_fork(). */
+TEST_F(window, huge_forked)
+{
+	long before;
+	pid_t child;
+
+	BEGIN(HUGE_PFN, HUGE);
+	memset(self->memory, 5, HUGE);
+	before = window_status("huge");
+	child = fork();
+	if (!child) {
+		if (self->memory[PAGE] != 5)
+			_exit(1);
+		self->memory[2 * PAGE] = 6;
+		_exit(0);
+	}
+	EXPECT_EQ(0, wait_for(child));
+	EXPECT_EQ(6, self->memory[2 * PAGE]);
+	if (window_huge_possible())
+		EXPECT_EQ(before + 2, window_status("huge"));
+}
+
+TEST_F(window, huge_read_only)
+{
+	NEEDS_WINDOW();
+	ASSERT_TRUE(buffer_make(&self->buffer, HUGE_PFN, HUGE));
+	read_only(_metadata, &self->buffer, self->buffer.fwd);
+	EXPECT_EQ(window_huge_possible(), window_status("huge"));
+}
+
+TEST_F(window, huge_revoked)
+{
+	BEGIN(HUGE_PFN, HUGE);
+	EXPECT_EQ(0, touch(self->memory, true));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_REVOKE, 0, 0));
+	EXPECT_EQ(SIGBUS, touch(self->memory, false));
+	EXPECT_EQ(SIGBUS, touch(self->memory + HUGE - 1, true));
+}
+
+/* One answer of the driver's for what its page tables have there already. */
+TEST_F(window, around)
+{
+	long resolved;
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_REMAP, 16 * PAGE);
+	resolved = window_status("resolved");
+	for (i = 0; i < 16; i++)
+		self->memory[i * PAGE] = i;
+	for (i = 0; i < 16; i++)
+		EXPECT_EQ(i, self->device[i * PAGE]);
+	/* Wherever it begins in the window. */
+	EXPECT_LE(1, window_status("resolved") - resolved);
+	EXPECT_GE(2, window_status("resolved") - resolved);
+}
 
 /* A driver that wants to hear of writes hears of each page of a writable mapping. */
 static void notified(struct __test_metadata *_metadata, struct buffer *buffer, char *memory)
@@ -210,6 +382,43 @@ TEST_F_TIMEOUT(window, moved_mixed, 60)
 	moved(_metadata, &self->buffer, self->memory, self->device);
 }
 
+TEST_F_TIMEOUT(window, moved_huge, 60)
+{
+	BEGIN(HUGE_PFN, HUGE);
+	moved(_metadata, &self->buffer, self->memory, self->device);
+	if (window_huge_possible())
+		EXPECT_LT(1, window_status("huge"));
+}
+
+/* A child is made of what the driver is just taking away. */
+TEST_F_TIMEOUT(window, forked_while_moved, 120)
+{
+	int i, times = getenv("VGPU_TIMES") ? 20 : 100;
+	unsigned long at;
+	pthread_t thread;
+	pid_t child;
+
+	BEGIN(HUGE_PFN, HUGE);
+	memset(self->memory, 7, HUGE);
+	mover_stop = false;
+	mover_moves = 0;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, mover, &self->buffer));
+	for (i = 0; i < times; i++) {
+		self->memory[i * PAGE] = 7;
+		child = fork();
+		if (!child) {
+			for (at = 0; at < HUGE; at += PAGE)
+				if (self->memory[at] != 7)
+					_exit(1);
+			_exit(0);
+		}
+		ASSERT_EQ(0, wait_for(child)) TH_LOG("child %d", i);
+	}
+	mover_stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_LT(0, mover_moves);
+}
+
 /* Not at the same time: the core makes this kind's entries without the driver's lock. */
 TEST_F(window, zapped_page)
 {
@@ -235,13 +444,6 @@ TEST_F(window, revoked)
 	EXPECT_EQ(SIGBUS, touch(self->memory, true));
 	EXPECT_EQ(0, munmap(self->memory, 4 * PAGE));
 	EXPECT_TRUE(window_await("bindings", 0));
-}
-
-static int wait_for(pid_t child)
-{
-	int status;
-
-	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST_F(window, forked)
@@ -329,28 +531,6 @@ TEST_F(window, protected)
 	ASSERT_EQ(0, mprotect(self->memory, PAGE, PROT_READ | PROT_WRITE));
 	self->memory[5] = 55;
 	EXPECT_EQ(55, self->device[5]);
-}
-
-/* What was mapped for reading never becomes writable, by no way. */
-static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, int fd)
-{
-	char *memory = buffer_map(buffer, fd, PROT_READ);
-
-	ASSERT_NE(NULL, memory);
-	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 6, 0));
-	EXPECT_TRUE(memory_is(memory, buffer->size, 6));
-	EXPECT_EQ(SIGSEGV, touch(memory, true));
-	EXPECT_EQ(-1, mprotect(memory, buffer->size, PROT_READ | PROT_WRITE));
-	EXPECT_EQ(EACCES, errno);
-	EXPECT_EQ(SIGSEGV, touch(memory, true));
-	ASSERT_EQ(0, mprotect(memory, buffer->size, PROT_NONE));
-	EXPECT_EQ(-1, mprotect(memory, buffer->size, PROT_WRITE));
-	ASSERT_EQ(0, mprotect(memory, buffer->size, PROT_READ));
-	EXPECT_EQ(SIGSEGV, touch(memory, true));
-	/* The kernel's own writes neither. */
-	EXPECT_EQ(-1, pread(buffer->real, memory, 8, 0));
-	EXPECT_TRUE(memory_is(memory, buffer->size, 6));
-	munmap(memory, buffer->size);
 }
 
 TEST_F(window, read_only)

@@ -119,7 +119,7 @@ TEST(windows)
 	EXPECT_RUN(2, "8 KiB to 1 TiB", "vgpuctl window create --to 77 --size 4K");
 	EXPECT_RUN(0, "/dev/vgpu-window-77\n", "vgpuctl window create --to 77 --size 1T --owner daemon");
 	EXPECT_RUN(0, "/dev/vgpu-window-77-9\n", "vgpuctl window create --to 77:9 --size 8192");
-	EXPECT_RUN(0, "-object memory-backend-file,id=window,mem-path=/dev/vgpu-window-77,size=1T,share=on "
+	EXPECT_RUN(0, "-object memory-backend-file,id=window,mem-path=/dev/vgpu-window-77,size=1T,share=on,align=2M "
 		   "-device ivshmem-plain,memdev=window\n", "vgpuctl window qemu-args --to 77");
 	EXPECT_RUN(0, "mem-path=/dev/vgpu-window-77-9,size=8K,", "vgpuctl window qemu-args --to 77:9");
 	EXPECT_RUN(0, "", "vgpuctl window list | "

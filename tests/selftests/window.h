@@ -19,12 +19,14 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 
 #include "tool.h"
 #include "vgpu_mock.h"
 #include "vgpu_mock_pattern.h"
 
 #define PAGE		4096UL
+#define HUGE		(2UL << 20)
 #define WINDOW_PATH	"/dev/vgpu-window-1"
 
 struct buffer {
@@ -47,6 +49,19 @@ static inline bool window_possible(void)
 	if (!window_possible())						\
 		SKIP(return, "needs root and the host in the same machine: loopback"); \
 } while (0)
+
+/* Whether this kernel maps raw memory by entries of 2 MiB. */
+static inline bool window_huge_possible(void)
+{
+	struct utsname name;
+	int major, minor;
+	char line[64];
+
+	if (uname(&name) || sscanf(name.release, "%d.%d", &major, &minor) != 2)
+		return false;
+	tool_read_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof(line));
+	return major * 100 + minor >= 612 && strstr(line, "[always]");
+}
 
 /* A counter of the forwarded device; -1: there is none. */
 static inline long long window_counter(int fd, const char *name)
@@ -99,6 +114,14 @@ static inline int buffer_do(const struct buffer *buffer, unsigned long cmd, __u3
 	};
 
 	return ioctl(buffer->real, cmd, &range);
+}
+
+/* What the program has unmapped before is unmapped at the host: a call comes after it. */
+static inline int buffer_settle(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id };
+
+	return ioctl(buffer->fwd, VGPU_MOCK_IOC_BUF_SYNC, &range);
 }
 
 static inline __u64 buffer_sum(const struct buffer *buffer)

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The window, as KVM has it: this program is a hypervisor of one processor whose machine does
+ * nothing but look at words of the window, or write some, while a driver moves what they are
+ * in. KVM must never find that it cannot have a page: it would stop the machine.
+ */
+#include <linux/kvm.h>
+
+#include "window.h"
+
+#include "kselftest_harness.h"
+
+#define WINDOW_SIZE	(16UL << 20)
+#define HUGE_PFN	(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE)
+/* Where the machine has it, and its code. */
+#define GUEST_WINDOW	0x40000000UL
+#define GUEST_CODE	0x1000UL
+#define CODE_READ	0
+#define CODE_WRITE	32
+#define PORT_DONE	0x10
+#define PORT_BAD	0x11
+
+/* From esi to edi, each ebp bytes: is ebx there? */
+static const unsigned char code_read[] = {
+	0x8b, 0x06,		/* mov (%esi), %eax */
+	0x39, 0xd8,		/* cmp %ebx, %eax */
+	0x75, 0x08,		/* jne 1f */
+	0x01, 0xee,		/* add %ebp, %esi */
+	0x39, 0xfe,		/* cmp %edi, %esi */
+	0x72, 0xf4,		/* jb 0b */
+	0xe6, PORT_DONE,	/* out %al, $PORT_DONE */
+	0xe6, PORT_BAD,		/* 1: out %al, $PORT_BAD */
+};
+
+/* Likewise: ebx goes there. */
+static const unsigned char code_write[] = {
+	0x89, 0x1e,		/* mov %ebx, (%esi) */
+	0x01, 0xee,		/* add %ebp, %esi */
+	0x39, 0xfe,		/* cmp %edi, %esi */
+	0x72, 0xf8,		/* jb 0b */
+	0xe6, PORT_DONE,	/* out %al, $PORT_DONE */
+};
+
+FIXTURE(kvm)
+{
+	struct buffer buffer;
+	char *memory;		/* the program's */
+	char *window;		/* the hypervisor's */
+	unsigned long at;	/* of the memory in the window */
+	int kvm;
+	int vm;
+	int vcpu;
+	struct kvm_run *run;
+};
+
+static bool machine_memory(int vm, int slot, __u64 guest, void *memory, __u64 size)
+{
+	struct kvm_userspace_memory_region region = {
+		.slot = slot, .guest_phys_addr = guest, .memory_size = size,
+		.userspace_addr = (unsigned long)memory,
+	};
+
+	return !ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region);
+}
+
+/* Protected mode, flat, without paging. */
+static bool machine_mode(int vcpu)
+{
+	struct kvm_segment flat = {
+		.limit = 0xffffffff, .selector = 8, .type = 11, .present = 1, .db = 1, .s = 1, .g = 1,
+	};
+	struct kvm_sregs sregs;
+
+	if (ioctl(vcpu, KVM_GET_SREGS, &sregs))
+		return false;
+	sregs.cs = flat;
+	flat.type = 3;
+	flat.selector = 16;
+	sregs.ds = sregs.es = sregs.ss = flat;
+	sregs.cr0 |= 1;
+	return !ioctl(vcpu, KVM_SET_SREGS, &sregs);
+}
+
+FIXTURE_SETUP(kvm)
+{
+	char *code;
+	int fd;
+
+	memset(self, 0, sizeof(*self));
+	self->kvm = -1;
+	if (!window_possible())
+		return;
+	tool_run("modprobe -q kvm-amd || modprobe -q kvm-intel");
+	self->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	if (self->kvm < 0)
+		return;
+	ASSERT_TRUE(window_begin("16M"));
+	fd = open(WINDOW_PATH, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	self->window = mmap(NULL, WINDOW_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, self->window);
+	self->vm = ioctl(self->kvm, KVM_CREATE_VM, 0);
+	ASSERT_LE(0, self->vm);
+	code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, code);
+	memcpy(code + CODE_READ, code_read, sizeof(code_read));
+	memcpy(code + CODE_WRITE, code_write, sizeof(code_write));
+	ASSERT_TRUE(machine_memory(self->vm, 0, GUEST_CODE, code, PAGE));
+	ASSERT_TRUE(machine_memory(self->vm, 1, GUEST_WINDOW, self->window, WINDOW_SIZE));
+	self->vcpu = ioctl(self->vm, KVM_CREATE_VCPU, 0);
+	ASSERT_LE(0, self->vcpu);
+	self->run = mmap(NULL, ioctl(self->kvm, KVM_GET_VCPU_MMAP_SIZE, 0), PROT_READ | PROT_WRITE,
+			 MAP_SHARED, self->vcpu, 0);
+	ASSERT_NE(MAP_FAILED, self->run);
+	ASSERT_TRUE(machine_mode(self->vcpu));
+}
+
+FIXTURE_TEARDOWN(kvm)
+{
+	if (self->kvm >= 0)
+		window_end();
+}
+
+/* A program's memory that the machine sees; its words are @value. */
+#define BEGIN(flavour, size, value) do {				\
+	NEEDS_WINDOW();							\
+	if (self->kvm < 0)						\
+		SKIP(return, "no KVM in this machine");			\
+	ASSERT_TRUE(buffer_make(&self->buffer, flavour, size));		\
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE); \
+	ASSERT_NE(NULL, self->memory);					\
+	ASSERT_EQ(1, window_counter(self->buffer.fwd, "window_mappings")); \
+	memory_set(self->memory, size, value);				\
+	self->at = find(self->window, size, value);			\
+	ASSERT_NE(0, self->at);						\
+} while (0)
+
+static void memory_set(char *memory, size_t size, uint32_t value)
+{
+	size_t i;
+
+	for (i = 0; i < size; i += 4)
+		*(volatile uint32_t *)(memory + i) = value;
+}
+
+/* What is as large as that lies where an entry of 2 MiB could be: nothing else is touched. */
+static unsigned long find(const char *window, size_t size, uint32_t value)
+{
+	size_t at, step = size >= HUGE ? HUGE : PAGE;
+
+	for (at = step; at < WINDOW_SIZE; at += step)
+		if (*(volatile uint32_t *)(window + at) == value)
+			return at;
+	return 0;
+}
+
+/* The machine's pass over @size bytes. Return: PORT_DONE, PORT_BAD, or -errno. */
+static int pass(int vcpu, struct kvm_run *run, int code, unsigned long at, size_t size,
+		uint32_t step, uint32_t value)
+{
+	struct kvm_regs regs = {
+		.rip = GUEST_CODE + code, .rflags = 2, .rbx = value, .rbp = step,
+		.rsi = GUEST_WINDOW + at, .rdi = GUEST_WINDOW + at + size,
+	};
+
+	if (ioctl(vcpu, KVM_SET_REGS, &regs) || (ioctl(vcpu, KVM_RUN, 0) && errno != EINTR))
+		return -errno;
+	if (run->exit_reason != KVM_EXIT_IO)
+		return -1000 - run->exit_reason;
+	return run->io.port;
+}
+
+#define READ(step, value) \
+	pass(self->vcpu, self->run, CODE_READ, self->at, self->buffer.size, step, value)
+#define WRITE(step, value) \
+	pass(self->vcpu, self->run, CODE_WRITE, self->at, self->buffer.size, step, value)
+
+/* Entries of 2 MiB in all of KVM's page tables; -1: nobody knows. */
+static long kvm_has_huge(void)
+{
+	char line[64];
+
+	tool_run("mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug");
+	tool_read_line("/sys/kernel/debug/kvm/pages_2m", line, sizeof(line));
+	return line[0] ? atol(line) : -1;
+}
+
+TEST_F_TIMEOUT(kvm, reads_and_writes, 60)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN, 8 * PAGE, 11);
+	EXPECT_EQ(PORT_DONE, READ(4, 11));
+	self->memory[3 * PAGE] = 12;
+	EXPECT_EQ(PORT_BAD, READ(4, 11));
+	EXPECT_EQ(PORT_DONE, WRITE(4, 13));
+	EXPECT_EQ(13, *(uint32_t *)(self->memory + 8 * PAGE - 4));
+	EXPECT_EQ(PORT_DONE, READ(4, 13));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	EXPECT_EQ(PORT_DONE, READ(4, 13));
+	ASSERT_EQ(0, munmap(self->memory, 8 * PAGE));
+	ASSERT_TRUE(window_await("bindings", 0));
+	EXPECT_EQ(PORT_DONE, READ(4, 0));
+	EXPECT_EQ(0, window_status("failures"));
+}
+
+/* KVM maps 2 MiB as one, too, and lets go of them as one. */
+TEST_F_TIMEOUT(kvm, huge, 60)
+{
+	long before;
+
+	NEEDS_WINDOW();
+	before = kvm_has_huge();
+	BEGIN(HUGE_PFN, 2 * HUGE, 21);
+	EXPECT_EQ(PORT_DONE, READ(PAGE, 21));
+	if (window_huge_possible()) {
+		/* The program's, and the hypervisor's. */
+		EXPECT_EQ(4, window_status("huge"));
+		if (before >= 0)
+			EXPECT_EQ(before + 2, kvm_has_huge());
+	}
+	EXPECT_EQ(PORT_DONE, WRITE(PAGE / 2, 22));
+	EXPECT_EQ(22, *(uint32_t *)(self->memory + HUGE + PAGE / 2));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	if (before >= 0)
+		EXPECT_EQ(before, kvm_has_huge());
+	EXPECT_EQ(PORT_DONE, READ(PAGE / 2, 22));
+	EXPECT_EQ(0, window_status("failures"));
+	/* In part. */
+	ASSERT_EQ(0, munmap(self->memory, PAGE));
+	ASSERT_EQ(0, buffer_settle(&self->buffer));
+	EXPECT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, self->at, PAGE, 4, 0));
+	EXPECT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, self->at + PAGE,
+				  2 * HUGE - PAGE, PAGE / 2, 22));
+	ASSERT_EQ(0, munmap(self->memory, 2 * HUGE));
+	ASSERT_TRUE(window_await("bindings", 0));
+	EXPECT_EQ(PORT_DONE, READ(PAGE, 0));
+	TH_LOG("KVM had %ld before", before);
+}
+
+static volatile bool mover_stop;
+static unsigned int mover_moves;
+
+static void *mover(void *data)
+{
+	while (!mover_stop && !buffer_do(data, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0))
+		mover_moves++;
+	return NULL;
+}
+
+/*
+ * The hypervisor looks, too: then KVM's own faults find what was resolved for another, and put
+ * it in at the first attempt.
+ */
+struct looker {
+	const char *memory;
+	size_t size;
+};
+
+static void *looker(void *data)
+{
+	const struct looker *looker = data;
+	size_t at;
+
+	while (!mover_stop)
+		for (at = 0; at < looker->size; at += PAGE)
+			*(volatile char *)(looker->memory + at);
+	return NULL;
+}
+
+#define MOVED(flavour, size, step) do {					\
+	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 1000 : 5000); \
+	struct looker looked;						\
+	pthread_t thread, other;					\
+	uint32_t value = 31;						\
+									\
+	BEGIN(flavour, size, value);					\
+	mover_stop = false;						\
+	mover_moves = 0;						\
+	looked = (struct looker){ self->window + self->at, size };	\
+	ASSERT_EQ(0, pthread_create(&thread, NULL, mover, &self->buffer)); \
+	ASSERT_EQ(0, pthread_create(&other, NULL, looker, &looked));	\
+	for (; tool_now_ms() < end; value++) {				\
+		ASSERT_EQ(PORT_DONE, READ(step, value)) TH_LOG("pass %u", value); \
+		ASSERT_EQ(PORT_DONE, WRITE(step, value + 1)) TH_LOG("pass %u", value); \
+	}								\
+	mover_stop = true;						\
+	pthread_join(thread, NULL);					\
+	pthread_join(other, NULL);					\
+	EXPECT_LT(5, mover_moves);					\
+	EXPECT_EQ(0, window_status("failures"));			\
+	TH_LOG("%u passes over %u moves", value - 31, mover_moves);	\
+} while (0)
+
+TEST_F_TIMEOUT(kvm, moved, 60)
+{
+	MOVED(VGPU_MOCK_BUF_PFN, 8 * PAGE, 64);
+}
+
+TEST_F_TIMEOUT(kvm, moved_huge, 60)
+{
+	MOVED(HUGE_PFN, HUGE, 4096);
+}
+
+/*
+ * What is bound and unbound all the time: pages of the window's own, or the program's, where small
+ * mappings are. The former are put in at KVM's first attempt.
+ */
+static void *binder(void *data)
+{
+	struct buffer *buffer = data;
+
+	while (!mover_stop) {
+		char *memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+
+		if (!memory)
+			break;
+		munmap(memory, buffer->size);
+		mover_moves++;
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(kvm, bound_and_unbound, 60)
+{
+	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 1000 : 5000);
+	unsigned int passes;
+	pthread_t thread;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 256 * PAGE, 0);
+	ASSERT_EQ(0, munmap(self->memory, 256 * PAGE));
+	mover_stop = false;
+	mover_moves = 0;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, binder, &self->buffer));
+	for (passes = 0; tool_now_ms() < end; passes++)
+		ASSERT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, PAGE,
+					  WINDOW_SIZE / 2 - PAGE, PAGE, 0)) TH_LOG("pass %u", passes);
+	mover_stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_LT(5, mover_moves);
+	TH_LOG("%u passes over %u mappings", passes, mover_moves);
+}
+
+TEST_HARNESS_MAIN
