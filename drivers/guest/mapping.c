@@ -196,6 +196,11 @@ void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *f
 			*first = span->first;
 		*end = span->end;
 	}
+	/* It ended since: then nothing is known of what is around it. */
+	if (*end <= pgoff) {
+		*first = pgoff;
+		*end = pgoff;
+	}
 	spin_unlock(&mapping->lock);
 }
 

@@ -209,23 +209,23 @@ static void touch_look_around(struct vgpu_touch *touch, struct vm_area_struct *v
 static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma)
 {
 #ifdef VGPU_HAVE_HUGE
+	const struct vgpu_binding *binding = touch->binding;
 	u64 first = round_down(touch->offset, PMD_SIZE), offset = first;
 	unsigned long pfn = *touch_own(touch) - ((touch->offset - first) >> PAGE_SHIFT);
 	struct vgpu_entry entry;
 
-	if (pfn % PTRS_PER_PMD)
+	/* One entry may have more than the binding has. */
+	if (pfn % PTRS_PER_PMD || first < binding->offset ||
+	    first + PMD_SIZE > binding->offset + binding->len)
 		return;
 	while (offset < first + PMD_SIZE) {
 		if (touch_look(touch, vma, offset, &entry) ||
 		    entry.pfn != pfn + ((offset - first) >> PAGE_SHIFT))
 			return;
 		/* Up to the end of the entry. */
-		offset += entry.huge ? PMD_SIZE - binding_addr(touch->binding, offset) % PMD_SIZE :
+		offset += entry.huge ? PMD_SIZE - binding_addr(binding, offset) % PMD_SIZE :
 				       PAGE_SIZE;
 	}
-	/* One entry may have more than the binding has. */
-	if (first + PMD_SIZE > touch->binding->offset + touch->binding->len)
-		return;
 	touch->huge = pfn;
 	touch->huge_kvm = vgpu_kvm_takes_huge(pfn);
 #endif
