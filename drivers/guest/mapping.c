@@ -230,10 +230,10 @@ static void mapping_vma_open(struct vm_area_struct *vma)
 /* Pages have ended, and whoever shows them has to find that. */
 static void mapping_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
 {
-	/* Who has found them covered has put them in when this is through. */
+	/* Who has found them covered has put them in when this is through, or the core does it. */
 	down_write(&mapping->mode_lock);
 	up_write(&mapping->mode_lock);
-	unmap_mapping_pages(vgpu_space_mapping(mapping->space), first, nr, false);
+	vgpu_space_leave(mapping->space, first, nr);
 }
 
 static void mapping_vma_close(struct vm_area_struct *vma)
