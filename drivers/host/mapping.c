@@ -588,7 +588,8 @@ static void mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 		first = max(addr, mapping->addr);
 		addr = min(end, mapping->addr + mapping->len);
 		binding = mapping->binding;
-		if (binding)
+		/* Where one was that has ended something else may be by now. */
+		if (binding && !READ_ONCE(binding->gone))
 			vgpu_window_zap(binding->window,
 					binding->offset + (first - binding->addr), addr - first);
 	}
