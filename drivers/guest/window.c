@@ -25,6 +25,12 @@
 #include "space.h"
 #include "window.h"
 
+/*
+ * A page that fails again within so many seconds after the host has given it is one that
+ * the window cannot show. Later it is another failure, of a driver that was busy, for example.
+ */
+#define WINDOW_HOPELESS_SECONDS	10
+
 /* Numbers of INVALIDATEs: one that is the same is of the same range. */
 static atomic64_t window_bad_count;
 
@@ -322,7 +328,7 @@ static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count)
 	/* Unless it has failed again, or the mapping is elsewhere now. */
 	if (range->bad_count == count)
 		ret = xa_err(xa_store(&range->good, window_offset(mapping, pgoff) >> PAGE_SHIFT,
-				      xa_mk_value(1), GFP_KERNEL_ACCOUNT));
+				      xa_mk_value(ktime_get_seconds()), GFP_KERNEL_ACCOUNT));
 	range_unlock(mapping, range);
 	return ret;
 }
@@ -460,7 +466,8 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff)
 	moves = mapping->moves;
 	count = range->bad_count;
 	bad = range_is_bad(range, offset);
-	if (bad && range->hopeless)
+	/* One that is of no use as a copy is asked for again each time. */
+	if (bad && range->hopeless && !mapping->live)
 		WRITE_ONCE(mapping->stays, true);
 	gone = window->gone || READ_ONCE(mapping->stays);
 	range_unlock(mapping, range);
@@ -517,7 +524,8 @@ void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_par
 		range->bad_count = atomic64_inc_return(&window_bad_count);
 		xa_for_each_range(&range->good, index, entry, offset >> PAGE_SHIFT,
 				  (end - 1) >> PAGE_SHIFT) {
-			range->hopeless = true;
+			if (ktime_get_seconds() - xa_to_value(entry) < WINDOW_HOPELESS_SECONDS)
+				range->hopeless = true;
 			xa_erase(&range->good, index);
 		}
 	}

@@ -179,9 +179,9 @@ enum vgpu_window_range_state {
  *	one is shown; under window->use like the rest
  * @bad_end: see @bad_first
  * @bad_count: number of the last INVALIDATE, of all that there were anywhere; 0: none
- * @hopeless: one that the host has given since has failed again: what it can read
- *	cannot be seen in the window
- * @good: pages of these that were asked for since, by page of the window
+ * @hopeless: one that the host has given since has failed again at once: what it can
+ *	read cannot be seen in the window
+ * @good: pages of these that were asked for since, by page of the window: in which second
  */
 struct vgpu_window_range {
 	struct rb_node node;

@@ -468,6 +468,29 @@ TEST_F_TIMEOUT(peer, slow_driver, 60)
 	EXPECT_TRUE(window_await("bindings", 0));
 }
 
+/* A driver that is too slow now and then does not keep a mapping out of the window for good. */
+TEST_F_TIMEOUT(peer, slow_now_and_then, 60)
+{
+	unsigned long at;
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	self->memory[PAGE] = 11;
+	for (i = 0; i < 2; i++) {
+		sleep(11 * i);
+		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 3000));
+		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+		EXPECT_EQ(0, self->window[at + PAGE]);
+		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+		sleep(2);
+		EXPECT_EQ(11, self->memory[PAGE]);
+	}
+	EXPECT_EQ(1, window_counter(self->buffer.fwd, "window_mappings"));
+	EXPECT_EQ(11, self->window[at + PAGE]);
+}
+
 /* Nobody writes to what the program may only read. */
 TEST_F(peer, read_only)
 {
