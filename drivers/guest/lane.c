@@ -63,7 +63,22 @@ static void lane_event(void *data)
 		vgpu_session_check_later(session);
 }
 
-static int lane_hello(struct vgpu_lane *lane)
+/* How long a step may take that may take @most_ms; @deadline: in jiffies, 0: none. */
+static unsigned int lane_time(unsigned long deadline, unsigned int most_ms)
+{
+	long left = (long)(deadline - jiffies);
+
+	if (!deadline)
+		return most_ms;
+	return left > 0 ? clamp(jiffies_to_msecs(left), 1U, most_ms) : 1;
+}
+
+static bool lane_is_late(unsigned long deadline)
+{
+	return deadline && time_after_eq(jiffies, deadline);
+}
+
+static int lane_hello(struct vgpu_lane *lane, unsigned long deadline)
 {
 	struct vgpu_session *session = lane->session;
 	struct vgpu_lane_hello hello = {
@@ -82,19 +97,21 @@ static int lane_hello(struct vgpu_lane *lane)
 	for (i = 0; i < sizeof(hello.comm) - 1 && session->comm[i]; i++)
 		hello.comm[i] = session->comm[i] >= 0x20 && session->comm[i] < 0x7f ?
 			session->comm[i] : '?';
-	ret = vgpu_conn_send(&lane->conn, &vec, 1, sizeof(hello), LANE_READY_TIMEOUT_MS);
+	ret = vgpu_conn_send(&lane->conn, &vec, 1, sizeof(hello),
+			     lane_time(deadline, LANE_READY_TIMEOUT_MS));
 	memzero_explicit(&hello, sizeof(hello));
 	return ret;
 }
 
-static int lane_ready(struct vgpu_lane *lane)
+static int lane_ready(struct vgpu_lane *lane, unsigned long deadline)
 {
 	struct vgpu_refuse refuse;
 	struct vgpu_hdr *hdr = &refuse.hdr;
 	u32 len;
 	int ret;
 
-	ret = vgpu_conn_recv(&lane->conn, hdr, sizeof(*hdr), LANE_READY_TIMEOUT_MS);
+	ret = vgpu_conn_recv(&lane->conn, hdr, sizeof(*hdr),
+			     lane_time(deadline, LANE_READY_TIMEOUT_MS));
 	if (ret)
 		return ret == -ENODEV ? -ECONNRESET : ret;
 	len = le32_to_cpu(hdr->len);
@@ -104,13 +121,14 @@ static int lane_ready(struct vgpu_lane *lane)
 		return vgpu_wire_msg_check(hdr, len, &lane->session->host->limits);
 	if (le16_to_cpu(hdr->type) != VGPU_MSG_REFUSE)
 		return -EPROTO;
-	ret = vgpu_conn_recv(&lane->conn, hdr + 1, len - sizeof(*hdr), LANE_READY_TIMEOUT_MS);
+	ret = vgpu_conn_recv(&lane->conn, hdr + 1, len - sizeof(*hdr),
+			     lane_time(deadline, LANE_READY_TIMEOUT_MS));
 	if (ret)
 		return ret;
 	return -(int)min_t(u32, le32_to_cpu(refuse.error), MAX_ERRNO) ?: -EPROTO;
 }
 
-static int lane_connect_conn(struct vgpu_lane *lane)
+static int lane_connect_conn(struct vgpu_lane *lane, unsigned long deadline)
 {
 	struct vgpu_host *host = lane->session->host;
 	unsigned int i;
@@ -123,8 +141,8 @@ static int lane_connect_conn(struct vgpu_lane *lane)
 		lane->conn.event = lane_event;
 		lane->conn.event_data = lane;
 		ret = vgpu_conn_connect(&lane->conn, host->cid, host->port, false,
-					LANE_CONNECT_TIMEOUT_MS);
-		if (ret != -ETIMEDOUT)
+					lane_time(deadline, LANE_CONNECT_TIMEOUT_MS));
+		if (ret != -ETIMEDOUT || lane_is_late(deadline))
 			break;
 	}
 	return ret;
@@ -137,7 +155,7 @@ static int lane_connect_conn(struct vgpu_lane *lane)
  * Return: the lane with the caller's reference, or an ERR_PTR(): -ECONNRESET if
  * the host closed it without a word.
  */
-static struct vgpu_lane *lane_connect_once(struct vgpu_session *session)
+static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigned long deadline)
 {
 	struct vgpu_lane *lane;
 	bool dead;
@@ -153,7 +171,7 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session)
 	lane->slot_after = jiffies;
 	INIT_LIST_HEAD(&lane->entry);
 	INIT_LIST_HEAD(&lane->idle_entry);
-	ret = lane_connect_conn(lane);
+	ret = lane_connect_conn(lane, deadline);
 	if (ret) {
 		kfree(lane);
 		goto err_uncount;
@@ -172,11 +190,11 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session)
 		goto err_uncount;
 	}
 
-	ret = lane_hello(lane);
+	ret = lane_hello(lane, deadline);
 	if (ret == -ENODEV)
 		ret = -ECONNRESET;
 	if (!ret)
-		ret = lane_ready(lane);
+		ret = lane_ready(lane, deadline);
 	if (ret) {
 		vgpu_lane_drop(lane);
 		return ERR_PTR(ret);
@@ -195,15 +213,17 @@ err_uncount:
  * Connects a lane, as lane_connect_once(). The host's listen queue may be full
  * and its agent late on a busy machine; where the shadow is dead, the agent
  * says so in the end.
+ * @deadline: in jiffies; 0: as long as that takes
  */
-static struct vgpu_lane *lane_connect(struct vgpu_session *session)
+static struct vgpu_lane *lane_connect(struct vgpu_session *session, unsigned long deadline)
 {
 	struct vgpu_lane *lane;
 	unsigned int i;
 
 	for (i = 0;; i++) {
-		lane = lane_connect_once(session);
+		lane = lane_connect_once(session, deadline);
 		if (lane != ERR_PTR(-ECONNRESET) || i == LANE_RESETS_MAX ||
+		    lane_is_late(deadline) ||
 		    vgpu_host_is_down(session->host) || READ_ONCE(session->dead))
 			return lane;
 		schedule_timeout_killable(msecs_to_jiffies(LANE_RESET_DELAY_MS << min(i, 5U)));
@@ -245,7 +265,7 @@ int vgpu_lane_start(struct vgpu_session *session)
 	spin_lock(&session->lock);
 	session->nr_lanes++;
 	spin_unlock(&session->lock);
-	lane = lane_connect(session);
+	lane = lane_connect(session, 0);
 	if (IS_ERR(lane))
 		return lane_error(PTR_ERR(lane));
 	spin_lock(&session->lock);
@@ -334,7 +354,7 @@ static bool lane_limit(struct vgpu_session *session, int error)
  * vgpu_lane_get - take a lane for one call
  * @session: whose
  * @mm_class: mmap_lock may be held
- * @timeout_ms: how long it may take until one is free; 0: for ever
+ * @timeout_ms: how long it may take until one is free or connected; 0: for ever
  *
  * Waits killably, for calls of class mm only for another such call.
  *
@@ -345,6 +365,7 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
 				unsigned int timeout_ms)
 {
 	long left = timeout_ms ? msecs_to_jiffies(timeout_ms) : MAX_SCHEDULE_TIMEOUT;
+	unsigned long deadline = timeout_ms ? (jiffies + left) | 1 : 0;
 	struct vgpu_lane *lane;
 	bool connect;
 
@@ -353,11 +374,13 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
 		if (lane)
 			return lane;
 		if (connect) {
-			lane = lane_connect(session);
+			lane = lane_connect(session, deadline);
 			if (mm_class)
 				lane_set_mm(session, lane);
 			if (!IS_ERR(lane))
 				return lane;
+			if (lane_is_late(deadline))
+				return ERR_PTR(-ETIMEDOUT);
 			if (mm_class || !lane_limit(session, PTR_ERR(lane)))
 				return ERR_PTR(lane_error(PTR_ERR(lane)));
 			continue;
