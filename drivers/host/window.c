@@ -34,7 +34,9 @@ static dev_t window_devt;
 static DEFINE_IDA(window_minors);
 
 /* lockdep: unmapping in a window happens inside unmapping in a driver's address space. */
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
 static struct lock_class_key window_i_mmap_key;
+#endif
 
 static struct vgpu_window *to_window(struct device *dev)
 {
@@ -327,13 +329,40 @@ static struct class window_class = {
 	.name = "vgpu-window",
 };
 
+/*
+ * A driver's i_mmap_rwsem may be held where the window's is taken, which is of a class of
+ * its own for that.
+ */
+static void window_class_begin(struct vgpu_window *window)
+{
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	struct lockdep_map *map = &window->inode->i_mapping->i_mmap_rwsem.dep_map;
+
+	window->i_mmap_key = map->key;
+	window->i_mmap_name = map->name;
+	lockdep_init_map_wait(map, "vgpu_window_i_mmap", &window_i_mmap_key, 0, LD_WAIT_SLEEP);
+#endif
+}
+
+/* Inodes are used again, by others, and nothing sets the class of this lock anew then. */
+static void window_class_end(struct vgpu_window *window)
+{
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	struct lockdep_map *map = &window->inode->i_mapping->i_mmap_rwsem.dep_map;
+
+	lockdep_init_map_wait(map, window->i_mmap_name, window->i_mmap_key, 0, LD_WAIT_SLEEP);
+#endif
+}
+
 static void window_free(struct device *dev)
 {
 	struct vgpu_window *window = to_window(dev);
 
 	ida_free(&window_minors, MINOR(window->dev.devt));
-	if (window->inode)
+	if (window->inode) {
+		window_class_end(window);
 		iput(window->inode);
+	}
 	if (window->header)
 		__free_page(window->header);
 	if (window->dummy)
@@ -352,8 +381,7 @@ static int window_alloc_memory(struct vgpu_window *window)
 		window->inode = NULL;
 		return -ENOMEM;
 	}
-	lockdep_set_class_and_name(&window->inode->i_mapping->i_mmap_rwsem, &window_i_mmap_key,
-				   "vgpu_window_i_mmap");
+	window_class_begin(window);
 	window->header = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	window->dummy = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	window->vacant = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);

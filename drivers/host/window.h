@@ -48,6 +48,11 @@ struct vgpu_window {
 	u32 flags;
 	/* Whose VMAs the device file's are. */
 	struct inode *inode;
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	/* What the inode's i_mmap_rwsem was before it was this window's. */
+	struct lock_class_key *i_mmap_key;
+	const char *i_mmap_name;
+#endif
 	struct page *header;
 	/* What is seen where nothing is bound. */
 	struct page *dummy;

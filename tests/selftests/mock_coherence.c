@@ -226,7 +226,7 @@ TEST_F_TIMEOUT(coherence, huge, 60)
 	if (window_huge_possible()) {
 		EXPECT_GT(4 * pieces / 2, after - before);
 	} else {
-		EXPECT_LE(4 * pieces, after - before);
+		EXPECT_LE(4 * pieces / 2, after - before);
 	}
 	for (i = 1; i <= 2; i++) {
 		ASSERT_EQ(0, talk_do(&self->talk, VGPU_MOCK_IOC_BUF_FILL, i, 0));
