@@ -166,6 +166,7 @@ TEST_F(window, huge_pfn)
 {
 	struct vgpu_mock_buf_info info;
 
+	NEEDS_THP();
 	BEGIN(HUGE_PFN, 2 * HUGE);
 	huge(_metadata, &self->buffer, self->memory, self->device);
 	info = (struct vgpu_mock_buf_info){ .id = self->buffer.id };
@@ -176,6 +177,7 @@ TEST_F(window, huge_pfn)
 
 TEST_F(window, huge_remap)
 {
+	NEEDS_THP();
 	BEGIN(HUGE_REMAP, 2 * HUGE);
 	huge(_metadata, &self->buffer, self->memory, self->device);
 }
@@ -384,6 +386,7 @@ TEST_F_TIMEOUT(window, moved_mixed, 60)
 
 TEST_F_TIMEOUT(window, moved_huge, 60)
 {
+	NEEDS_THP();
 	BEGIN(HUGE_PFN, HUGE);
 	moved(_metadata, &self->buffer, self->memory, self->device);
 	if (window_huge_possible())

@@ -207,6 +207,7 @@ TEST_F_TIMEOUT(kvm, huge, 60)
 {
 	long before;
 
+	NEEDS_THP();
 	NEEDS_WINDOW();
 	before = kvm_has_huge();
 	BEGIN(HUGE_PFN, 2 * HUGE, 21);
@@ -297,6 +298,7 @@ TEST_F_TIMEOUT(kvm, moved, 60)
 
 TEST_F_TIMEOUT(kvm, moved_huge, 60)
 {
+	NEEDS_THP();
 	MOVED(HUGE_PFN, HUGE, 4096);
 }
 

@@ -287,6 +287,7 @@ TEST_F_TIMEOUT(peer, huge_pfn, 60)
 {
 	const char *window;
 
+	NEEDS_THP();
 	NEEDS_WINDOW();
 	ASSERT_LE(0, large_begin(&window, false));
 	EXPECT_EQ(0, window_huge_possible() ? (unsigned long)window % HUGE : 0);
@@ -298,6 +299,7 @@ TEST_F_TIMEOUT(peer, huge_remap, 60)
 {
 	const char *window;
 
+	NEEDS_THP();
 	NEEDS_WINDOW();
 	ASSERT_LE(0, large_begin(&window, false));
 	BEGIN(HUGE_REMAP, 2 * HUGE);
@@ -309,6 +311,7 @@ TEST_F_TIMEOUT(peer, huge_and_page_tables, 60)
 {
 	const char *window;
 
+	NEEDS_THP();
 	NEEDS_WINDOW();
 	ASSERT_LE(0, large_begin(&window, true));
 	BEGIN(HUGE_PFN, 2 * HUGE);
@@ -320,6 +323,7 @@ TEST_F_TIMEOUT(peer, moved_huge, 60)
 	const char *window;
 	unsigned long at;
 
+	NEEDS_THP();
 	NEEDS_WINDOW();
 	ASSERT_LE(0, large_begin(&window, false));
 	BEGIN(HUGE_PFN, HUGE);
@@ -337,6 +341,7 @@ TEST_F_TIMEOUT(peer, huge_in_parts, 60)
 	const char *window;
 	unsigned long at;
 
+	NEEDS_THP();
 	NEEDS_WINDOW();
 	ASSERT_LE(0, large_begin(&window, false));
 	BEGIN(HUGE_PFN, 2 * HUGE);
@@ -364,6 +369,7 @@ TEST_F_TIMEOUT(peer, huge_read_only, 60)
 	const char *window;
 	unsigned long at;
 
+	NEEDS_THP();
 	NEEDS_WINDOW();
 	ASSERT_LE(0, large_begin(&window, false));
 	ASSERT_TRUE(buffer_make(&self->buffer, HUGE_PFN, HUGE));

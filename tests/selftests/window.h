@@ -63,6 +63,12 @@ static inline bool window_huge_possible(void)
 	return major * 100 + minor >= 612 && strstr(line, "[always]");
 }
 
+/* Without it mmap() aligns nothing to 2 MiB, so that pieces are found elsewhere. */
+#define NEEDS_THP() do { \
+	if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK)) \
+		SKIP(return, "the kernel has no CONFIG_TRANSPARENT_HUGEPAGE"); \
+} while (0)
+
 /* A counter of the forwarded device; -1: there is none. */
 static inline long long window_counter(int fd, const char *name)
 {
