@@ -56,6 +56,18 @@ def windows(bed):
     return json.loads(bed.host.must("vgpuctl status --json").text)["host"]["windows"]
 
 
+def rest(bed, limit=30):
+    """The state to come back to: nothing of those is left who came before."""
+    deadline = time.monotonic() + limit
+    last = None
+    while not (now := state(bed)).startswith("files 0 ") or "shadows 0;" not in now or now != last:
+        if time.monotonic() > deadline:
+            raise Failure(f"the host VM does not come to rest: '{now}'")
+        last = now
+        time.sleep(0.2)
+    return now
+
+
 def settle(bed, wanted, limit=30):
     """Polls until the host is back at a state."""
     deadline = time.monotonic() + limit
@@ -91,7 +103,7 @@ def works(bed, limit=30):
 
 def cut(bed):
     """Connections end in the middle of calls."""
-    before = state(bed)
+    before = rest(bed)
     load(bed)
     for _ in range(CUTS):
         wait_busy(bed)
@@ -115,7 +127,7 @@ def stopped(machine):
 
 def freeze(bed):
     """A host VM that stands still: calls end with ENODEV, and work again later."""
-    before = state(bed)
+    before = rest(bed)
     serial = bed.guest.send(f"{TOOLS}/guest_load mock lost", 60)
     wait_open(bed)
     with stopped(bed.host):
@@ -148,7 +160,7 @@ def fetch_timeouts(bed):
 def withhold(bed):
     """A guest VM stands still while the driver fetches its memory with a mutex held:
     the mutex comes free when the fetch's time is over, and all is well afterwards."""
-    before = state(bed)
+    before = rest(bed)
     limit = int(bed.host.must("sed -n 's/^fetch-timeout-ms = //p' /etc/vgpu/vgpud.conf").text)
     load(bed, "locked")
     wait_open(bed)
@@ -172,7 +184,7 @@ def withhold(bed):
 
 def kill(bed):
     """Guest VMs die; the next one with the same address inherits nothing."""
-    before = state(bed)
+    before = rest(bed)
     times = KILLS_NESTED if bed.tier == "nested" else KILLS
     for _ in range(times):
         pages = [window["resolved"] for window in windows(bed)]
@@ -213,7 +225,7 @@ def hunted(machine, serial, seconds):
 def two(bed):
     """Two guest VMs use the device at once, and neither sees a byte of the other. Then
     one of them dies, and the other one goes on."""
-    before = state(bed)
+    before = rest(bed)
     other = bed.add_guest()
     guests = [bed.guest, other]
     pages = [window["resolved"] for window in windows(bed)]
@@ -234,7 +246,7 @@ def two(bed):
 def drain(bed):
     """A guest's mappings move out of its window and back while a program and the device
     write to them, and each byte is what was written last."""
-    before = state(bed)
+    before = rest(bed)
     guest = windows(bed)[0]["cid"]
     serial = hunt(bed.guest, 1, 2 * HUNT)
     end = time.monotonic() + 2 * HUNT - 2
@@ -263,7 +275,7 @@ def again(bed):
     """vgpud ends while a program has the window mapped, and comes back: the program's
     mapping is lost, and what others map then is in the window, although the lost one
     is still there."""
-    before = state(bed)
+    before = rest(bed)
     pages = windows(bed)[0]["resolved"]
     load(bed, "held")
     wait_bound(bed, pages)
