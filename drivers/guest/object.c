@@ -218,6 +218,6 @@ void vgpu_object_poll_event(struct vgpu_host *host, const struct vgpu_poll_event
 		}
 	}
 	if (!found)
-		host->events_missed++;
+		WRITE_ONCE(host->events_missed, host->events_missed + 1);
 	spin_unlock(&host->lock);
 }

@@ -50,13 +50,13 @@ static void window_free(struct kref *ref)
 	kfree(window);
 }
 
-static void window_put(struct vgpu_window *window)
+void vgpu_window_put(struct vgpu_window *window)
 {
 	kref_put(&window->ref, window_free);
 }
 
 /* Return: the host's window, with a reference, or NULL. */
-static struct vgpu_window *window_get(struct vgpu_host *host)
+struct vgpu_window *vgpu_window_get(struct vgpu_host *host)
 {
 	struct vgpu_window *window;
 
@@ -68,23 +68,13 @@ static struct vgpu_window *window_get(struct vgpu_host *host)
 	return window;
 }
 
-struct vgpu_window *vgpu_window_get(struct vgpu_host *host)
-{
-	return window_get(host);
-}
-
-void vgpu_window_put(struct vgpu_window *window)
-{
-	window_put(window);
-}
-
 bool vgpu_window_is_there(struct vgpu_host *host)
 {
-	struct vgpu_window *window = window_get(host);
+	struct vgpu_window *window = vgpu_window_get(host);
 	bool open = window && vgpu_window_is_open(window);
 
 	if (window)
-		window_put(window);
+		vgpu_window_put(window);
 	return open;
 }
 
@@ -139,7 +129,7 @@ static void range_free(struct vgpu_window_range *range)
 	if (range->bound)
 		range->window->provider->unbind(range);
 	xa_destroy(&range->good);
-	window_put(range->window);
+	vgpu_window_put(range->window);
 	kfree(range);
 }
 
@@ -176,7 +166,7 @@ static unsigned long range_place(struct vgpu_window *window, u64 addr, unsigned 
 
 struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u64 len)
 {
-	struct vgpu_window *window = window_get(host);
+	struct vgpu_window *window = vgpu_window_get(host);
 	unsigned long nr = len >> PAGE_SHIFT;
 	struct vgpu_window_range *range;
 	unsigned long at;
@@ -184,7 +174,7 @@ struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u6
 	if (!window)
 		return NULL;
 	if (!vgpu_window_is_open(window)) {
-		window_put(window);
+		vgpu_window_put(window);
 		return NULL;
 	}
 	range = kzalloc(sizeof(*range), GFP_KERNEL_ACCOUNT);
@@ -208,7 +198,7 @@ struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u6
 		return range;
 err_free:
 	kfree(range);
-	window_put(window);
+	vgpu_window_put(window);
 	return NULL;
 }
 
@@ -248,7 +238,7 @@ void vgpu_window_release(struct vgpu_window_range *range, bool bound)
 		vgpu_control_unbind(window->host, window->id, offset, len);
 	else
 		range_free(range);
-	window_put(window);
+	vgpu_window_put(window);
 }
 
 /* --- page tables ---------------------------------------------------------- */
@@ -480,7 +470,7 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff)
 		ret = window_ask(mapping, pgoff, count);
 	else if (window->provider->resolve)
 		ret = window->provider->resolve(window, offset);
-	window_put(window);
+	vgpu_window_put(window);
 	return ret;
 }
 
@@ -489,10 +479,10 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff)
 /* Return: the window if the host means that, with a reference, or NULL. */
 static struct vgpu_window *window_named(struct vgpu_host *host, __le64 id)
 {
-	struct vgpu_window *window = window_get(host);
+	struct vgpu_window *window = vgpu_window_get(host);
 
 	if (window && window->id != le64_to_cpu(id)) {
-		window_put(window);
+		vgpu_window_put(window);
 		window = NULL;
 	}
 	return window;
@@ -532,7 +522,7 @@ void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_par
 	mutex_unlock(&window->lock);
 	up_write(&window->use);
 	vgpu_window_zap(window, offset, end - offset);
-	window_put(window);
+	vgpu_window_put(window);
 }
 
 void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *part)
@@ -554,7 +544,7 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	mutex_unlock(&window->lock);
 	if (range)
 		range_free(range);
-	window_put(window);
+	vgpu_window_put(window);
 }
 
 /* Nothing is seen in it any more, nor ever again. */
@@ -604,7 +594,7 @@ static void window_end(struct vgpu_window *window)
 			break;
 		range_free(range);
 	}
-	window_put(window);
+	vgpu_window_put(window);
 }
 
 void vgpu_window_abort(struct vgpu_host *host)
@@ -660,7 +650,7 @@ static bool window_change(struct vgpu_host *host, const struct vgpu_window_info 
 	if (!window)
 		return false;
 	WRITE_ONCE(window->drain, le32_to_cpu(info->flags) & VGPU_WINDOW_DRAIN);
-	window_put(window);
+	vgpu_window_put(window);
 	return true;
 }
 
