@@ -30,14 +30,7 @@ FIXTURE(hostile) {
 
 FIXTURE_SETUP(hostile)
 {
-	const char *tier = getenv("VGPU_TIER");
-
-	real_path = getenv("VGPU_REAL");
-	fwd_path = getenv("VGPU_FWD");
-	if (!real_path || !fwd_path || !tier || strcmp(tier, "loopback"))
-		SKIP(return, "needs the host in the same machine: loopback");
-	if (geteuid())
-		SKIP(return, "needs root");
+	NEEDS_HOST();
 
 	ASSERT_EQ(0, export_as("hostile", NULL, LOOPBACK, PORT, false));
 	self->peer.control = -1;

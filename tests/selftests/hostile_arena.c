@@ -72,15 +72,8 @@ static bool begin(FIXTURE_DATA(arena) *self, uint64_t features)
 
 FIXTURE_SETUP(arena)
 {
-	const char *tier = getenv("VGPU_TIER");
-
 	memset(self, 0, sizeof(*self));
-	real_path = getenv("VGPU_REAL");
-	fwd_path = getenv("VGPU_FWD");
-	if (!real_path || !fwd_path || !tier || strcmp(tier, "loopback"))
-		SKIP(return, "needs the host in the same machine: loopback");
-	if (geteuid())
-		SKIP(return, "needs root");
+	NEEDS_HOST();
 	ASSERT_TRUE(set_least(128 * KIB));
 	window_command("destroy", "--force 2>/dev/null");
 	ASSERT_EQ(0, export_as("hostile", NULL, LOOPBACK, PORT, false));

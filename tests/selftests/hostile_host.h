@@ -23,6 +23,17 @@
 
 static const char *real_path, *fwd_path;
 
+/* The host is in the same machine, and may be told what to do. */
+#define NEEDS_HOST() do { \
+	const char *tier = getenv("VGPU_TIER"); \
+	real_path = getenv("VGPU_REAL"); \
+	fwd_path = getenv("VGPU_FWD"); \
+	if (!real_path || !fwd_path || !tier || strcmp(tier, "loopback")) \
+		SKIP(return, "needs the host in the same machine: loopback"); \
+	if (geteuid()) \
+		SKIP(return, "needs root"); \
+} while (0)
+
 /* The mock, unless @path says otherwise. */
 static inline int export_as(const char *name, const char *path, uint32_t cid, uint32_t port,
 			    bool any_port)
