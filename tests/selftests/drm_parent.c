@@ -1,99 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Parents of nodes: what becomes of them while nodes are open; and those of
- * devices that no test machine has, where the test is the host, and tells a guest
- * module that it loads for this whatever it likes. Needs root and leaves the
- * guest connected as it was.
+ * devices that no test machine has, where the test is the host.
  */
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <linux/vm_sockets.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
 
 #include <drm.h>
 
-#include "tool.h"
-#include <linux/vgpu_wire.h>
+#include "host_played.h"
 
 #include "kselftest_harness.h"
 
-#define PORT		22999
 #define NR_RELOADS	6
 #define NVIDIA		0x10de
 #define VIRTIO		0x1af4
-
-static int listener = -1, control = -1;
-static uint32_t last_export;
-
-static bool send_all(const void *data, size_t len)
-{
-	return send(control, data, len, MSG_NOSIGNAL) == (ssize_t)len;
-}
-
-static bool host_listen(void)
-{
-	struct sockaddr_vm address = {
-		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = PORT,
-	};
-
-	listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	return listener >= 0 && !bind(listener, (struct sockaddr *)&address, sizeof(address)) &&
-	       !listen(listener, 4);
-}
-
-/* Takes the guest's HELLO and lets it in. */
-static bool host_welcome(void)
-{
-	struct vgpu_welcome welcome = {
-		.hdr.len = htole32(sizeof(welcome)),
-		.hdr.type = htole16(VGPU_MSG_WELCOME),
-		.magic = htole32(VGPU_WIRE_MAGIC),
-		.version = htole16(VGPU_WIRE_VERSION),
-		.features = htole64(VGPU_FEATURES),
-		.reserved_base = htole64(0x3e0000000000),
-		.reserved_size = htole64(4ULL << 30),
-		.call_bytes_max = htole32(VGPU_CALL_BYTES_MIN),
-		.segs_max = htole32(16),
-		.fixups_max = htole32(16),
-		.lanes_max = htole32(2),
-	};
-	struct timeval patience = { .tv_sec = 30 };
-	struct vgpu_hello hello;
-
-	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	for (;;) {
-		control = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (control < 0)
-			return false;
-		setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-		if (recv(control, &hello, sizeof(hello), MSG_WAITALL) == sizeof(hello) &&
-		    recv(control, &hello, 1, MSG_PEEK | MSG_DONTWAIT) &&
-		    send_all(&welcome, sizeof(welcome)))
-			return true;
-		/* The module before this one had called again, and is gone. */
-		close(control);
-	}
-}
-
-static void fill_export(struct vgpu_export_add *add, const char *name, const char *bus_id)
-{
-	memset(add, 0, sizeof(*add));
-	add->hdr.len = htole32(sizeof(*add));
-	add->hdr.type = htole16(VGPU_MSG_EXPORT_ADD);
-	add->export = htole32(++last_export);
-	add->kind = htole32(VGPU_EXPORT_DRM_PRIMARY);
-	strcpy((char *)add->name, name);
-	strcpy((char *)add->path, "/dev/dri/card0");
-	if (!bus_id)
-		return;
-	add->bus = htole32(VGPU_BUS_PCI);
-	strcpy((char *)add->bus_id, bus_id);
-}
 
 /* A display, with all that a real one has in its header. */
 static void fill_pci(struct vgpu_export_add *add, const char *name, const char *bus_id,
@@ -189,23 +114,6 @@ static bool await_export(const char *name, bool there)
 		usleep(50000);
 	}
 	return true;
-}
-
-static bool native(void)
-{
-	const char *tier = getenv("VGPU_TIER");
-
-	return tier && !strcmp(tier, "native");
-}
-
-/* The real host's devices, with a guest module that is loaded for it. */
-static bool restore(void)
-{
-	const char *tier = getenv("VGPU_TIER");
-
-	return !tool_run("/usr/lib/vgpu-test/setup guest %s $(cat /run/vgpu-exports) && "
-			 "/usr/lib/vgpu-test/setup env",
-			 tier && !strcmp(tier, "pair") ? "2" : "1")->status;
 }
 
 /* The host's GPU, opened: its render node, or its file of class vgpu. */
@@ -317,21 +225,13 @@ FIXTURE_SETUP(parent)
 {
 	if (native())
 		SKIP(return, "nothing is forwarded");
-	tool_run("modprobe -q vsock_loopback");
-	ASSERT_TRUE(host_listen());
-	tool_run("rmmod vgpu_guest");
+	ASSERT_EQ(host_begin(), 0);
 	ASSERT_EQ(foreign_devices(), 0);
-	ASSERT_EQ(tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status, 0);
-	ASSERT_TRUE(host_welcome());
 }
 
 FIXTURE_TEARDOWN(parent)
 {
-	close(control);
-	close(listener);
-	control = -1;
-	listener = -1;
-	tool_run("rmmod vgpu_guest");
+	host_end();
 	EXPECT_EQ(foreign_devices(), 0);
 }
 
@@ -571,19 +471,4 @@ TEST_F_TIMEOUT(parent, names, 60)
 	}
 }
 
-/* Whatever the order in which the tests run, other programs get the host back. */
-#define main run_tests
-TEST_HARNESS_MAIN
-#undef main
-
-int main(int argc, char **argv)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid)
-		return run_tests(argc, argv);
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || (!native() && !restore()))
-		return KSFT_FAIL;
-	return WEXITSTATUS(status);
-}
+PLAYED_MAIN

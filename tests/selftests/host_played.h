@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * For programs that are the host themselves: a guest module that is loaded for this
+ * connects to them, and they tell it whatever they like. They need root and leave the
+ * guest connected as it was.
+ */
+#ifndef HOST_PLAYED_H
+#define HOST_PLAYED_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/vm_sockets.h>
+#include <linux/vgpu_wire.h>
+
+#include "tool.h"
+
+#define PORT	22999
+
+static int listener = -1, control = -1;
+static uint32_t last_export;
+
+static bool send_all(const void *data, size_t len)
+{
+	return send(control, data, len, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+static bool host_listen(void)
+{
+	struct sockaddr_vm address = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = PORT,
+	};
+
+	listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return listener >= 0 && !bind(listener, (struct sockaddr *)&address, sizeof(address)) &&
+	       !listen(listener, 4);
+}
+
+/* Takes the guest's HELLO and lets it in. */
+static bool host_welcome(void)
+{
+	struct vgpu_welcome welcome = {
+		.hdr.len = htole32(sizeof(welcome)),
+		.hdr.type = htole16(VGPU_MSG_WELCOME),
+		.magic = htole32(VGPU_WIRE_MAGIC),
+		.version = htole16(VGPU_WIRE_VERSION),
+		.features = htole64(VGPU_FEATURES),
+		.reserved_base = htole64(0x3e0000000000),
+		.reserved_size = htole64(4ULL << 30),
+		.call_bytes_max = htole32(VGPU_CALL_BYTES_MIN),
+		.segs_max = htole32(16),
+		.fixups_max = htole32(16),
+		.lanes_max = htole32(4),
+	};
+	struct timeval patience = { .tv_sec = 30 };
+	struct vgpu_hello hello;
+
+	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	for (;;) {
+		control = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (control < 0)
+			return false;
+		setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		if (recv(control, &hello, sizeof(hello), MSG_WAITALL) == sizeof(hello) &&
+		    recv(control, &hello, 1, MSG_PEEK | MSG_DONTWAIT) &&
+		    send_all(&welcome, sizeof(welcome)))
+			return true;
+		/* The module before this one had called again, and is gone. */
+		close(control);
+	}
+}
+
+static void fill_export(struct vgpu_export_add *add, const char *name, const char *bus_id)
+{
+	memset(add, 0, sizeof(*add));
+	add->hdr.len = htole32(sizeof(*add));
+	add->hdr.type = htole16(VGPU_MSG_EXPORT_ADD);
+	add->export = htole32(++last_export);
+	add->kind = htole32(VGPU_EXPORT_DRM_PRIMARY);
+	strcpy((char *)add->name, name);
+	strcpy((char *)add->path, "/dev/dri/card0");
+	if (!bus_id)
+		return;
+	add->bus = htole32(VGPU_BUS_PCI);
+	strcpy((char *)add->bus_id, bus_id);
+}
+
+static bool native(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return tier && !strcmp(tier, "native");
+}
+
+/* The real host's devices, with a guest module that is loaded for it. */
+static bool restore(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return !tool_run("/usr/lib/vgpu-test/setup guest %s $(cat /run/vgpu-exports) && "
+			 "/usr/lib/vgpu-test/setup env",
+			 tier && !strcmp(tier, "pair") ? "2" : "1")->status;
+}
+
+/* A guest module that has this program for its host. Return: 0, or -1. */
+static int host_begin(void)
+{
+	tool_run("modprobe -q vsock_loopback");
+	if (!host_listen())
+		return -1;
+	tool_run("rmmod vgpu_guest");
+	return tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status || !host_welcome() ? -1 : 0;
+}
+
+static void host_end(void)
+{
+	close(control);
+	close(listener);
+	control = -1;
+	listener = -1;
+	tool_run("rmmod vgpu_guest");
+}
+
+/* The program's main(). Whatever the order in which the tests run, others get the host back. */
+#define PLAYED_MAIN \
+	int main(int argc, char **argv) \
+	{ \
+		pid_t pid = fork(); \
+		int status; \
+\
+		if (!pid) \
+			return test_harness_run(argc, argv); \
+		if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || \
+		    (!native() && !restore())) \
+			return KSFT_FAIL; \
+		return WEXITSTATUS(status); \
+	}
+
+#endif /* HOST_PLAYED_H */
