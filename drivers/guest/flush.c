@@ -300,6 +300,21 @@ void vgpu_flush_later(struct vgpu_space_set *set)
 		vgpu_host_put(host);
 }
 
+void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay)
+{
+	struct vgpu_host *host = container_of(set, struct vgpu_host, spaces);
+
+	if (delayed_work_pending(&set->expire))
+		return;
+	spin_lock(&host->lock);
+	if (!host->down) {
+		vgpu_host_get(host);
+		if (!queue_delayed_work(flush_workqueue, &set->expire, delay))
+			vgpu_host_put(host);
+	}
+	spin_unlock(&host->lock);
+}
+
 int vgpu_space_flush(struct vgpu_host *host)
 {
 	struct vgpu_space_set *set = &host->spaces;
@@ -415,4 +430,7 @@ void vgpu_flush_abort(struct vgpu_space_set *set)
 		flight_free(flight);
 	list_for_each_entry_safe(unmap, tmp, &unmaps, node)
 		flush_unmap_free(unmap);
+	/* The host is down, so it is not queued after this. */
+	if (cancel_delayed_work(&set->expire))
+		vgpu_host_put(container_of(set, struct vgpu_host, spaces));
 }

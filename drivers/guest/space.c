@@ -12,7 +12,7 @@
  *    other.
  *  - A fault may lose that race again and again against a program that makes
  *    calls all the time. After SPACE_TRIES it raises set->starved, for which
- *    new calls wait (vgpu_space_flush()).
+ *    new calls wait (vgpu_space_flush()), and so does space_expire().
  */
 #include <linux/errno.h>
 #include <linux/highmem.h>
@@ -37,20 +37,11 @@
 #define SPACE_AHEAD_MAX		32U
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
 #define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
+/* What is cached without a call goes after this; twice as late each time, up to the latter. */
+#define SPACE_EXPIRE_MIN	msecs_to_jiffies(40)
+#define SPACE_EXPIRE_MAX	msecs_to_jiffies(320)
 /* How long writes may be held: as long as a fault may take that waits for READ_PAGES. */
 #define SPACE_HOLD_TIME		(3 * HZ)
-
-void vgpu_space_set_init(struct vgpu_space_set *set)
-{
-	mutex_init(&set->drop_lock);
-	spin_lock_init(&set->lock);
-	hash_init(set->spaces);
-	INIT_LIST_HEAD(&set->active);
-	INIT_LIST_HEAD(&set->orphans);
-	INIT_LIST_HEAD(&set->unmaps);
-	init_waitqueue_head(&set->wait);
-	INIT_WORK(&set->work, vgpu_flush_work);
-}
 
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 {
@@ -286,9 +277,8 @@ static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
 	return NULL;
 }
 
-void vgpu_space_drop(struct vgpu_host *host)
+static void space_drop(struct vgpu_space_set *set)
 {
-	struct vgpu_space_set *set = &host->spaces;
 	s64 drops = atomic64_inc_return(&set->drops);
 	struct vgpu_space *space;
 
@@ -313,6 +303,46 @@ void vgpu_space_drop(struct vgpu_host *host)
 	}
 	spin_unlock(&set->lock);
 	mutex_unlock(&set->drop_lock);
+}
+
+void vgpu_space_drop(struct vgpu_host *host)
+{
+	WRITE_ONCE(host->spaces.expire_after, SPACE_EXPIRE_MIN);
+	space_drop(&host->spaces);
+}
+
+/*
+ * A program may wait for the device by reading what it has mapped, and the device for the
+ * program, with no call that would bring either the other's bytes.
+ */
+static void space_expire(struct work_struct *work)
+{
+	struct vgpu_space_set *set = container_of(work, struct vgpu_space_set, expire.work);
+
+	if (atomic_read(&set->nr_cached)) {
+		WRITE_ONCE(set->expire_after,
+			   min(READ_ONCE(set->expire_after) * 2, SPACE_EXPIRE_MAX));
+		if (!atomic_read(&set->starved))
+			space_drop(set);
+		/* What was written meanwhile stays. */
+		if (atomic_read(&set->nr_cached))
+			vgpu_flush_expire(set, READ_ONCE(set->expire_after));
+	}
+	vgpu_host_put(container_of(set, struct vgpu_host, spaces));
+}
+
+void vgpu_space_set_init(struct vgpu_space_set *set)
+{
+	mutex_init(&set->drop_lock);
+	spin_lock_init(&set->lock);
+	hash_init(set->spaces);
+	INIT_LIST_HEAD(&set->active);
+	INIT_LIST_HEAD(&set->orphans);
+	INIT_LIST_HEAD(&set->unmaps);
+	init_waitqueue_head(&set->wait);
+	INIT_WORK(&set->work, vgpu_flush_work);
+	INIT_DELAYED_WORK(&set->expire, space_expire);
+	set->expire_after = SPACE_EXPIRE_MIN;
 }
 
 void vgpu_space_set_abort(struct vgpu_space_set *set)
@@ -388,6 +418,7 @@ static int space_insert(struct vgpu_space *space, pgoff_t index, const void *byt
 		if (list_empty(&space->active))
 			list_add_tail(&space->active, &set->active);
 		spin_unlock(&set->lock);
+		vgpu_flush_expire(set, READ_ONCE(set->expire_after));
 	}
 	mutex_unlock(&space->lock);
 	if (ret)

@@ -49,6 +49,9 @@ struct vgpu_mapping;
  * @unmaps: ranges that end at the host when their dirty bytes are there
  * @wait: woken when @busy or @starved falls
  * @work: flushes where no thread may wait
+ * @expire: drops what is cached while there are no calls; pending, it has a reference of
+ *	the host
+ * @expire_after: when it does, jiffies from when something is cached
  * @shrinker: see reclaim.c
  */
 struct vgpu_space_set {
@@ -66,6 +69,8 @@ struct vgpu_space_set {
 	struct list_head unmaps;
 	wait_queue_head_t wait;
 	struct work_struct work;
+	struct delayed_work expire;
+	unsigned long expire_after;
 	struct vgpu_shrinker shrinker;
 };
 

@@ -2,6 +2,7 @@
 /*
  * Device memory in the program's address space.
  */
+#include <sched.h>
 #include <setjmp.h>
 #include <sys/wait.h>
 
@@ -449,6 +450,50 @@ DIFF_TEST(changed_later)
 	vgpu_mock_pattern(expected + PAGE, 2 * PAGE, 5, PAGE);
 	CHECK(!memcmp(memory, expected, 4 * PAGE));
 	log_bytes("memory", memory, 4 * PAGE);
+}
+
+/* ... and so it is without one, by a program that looks at nothing else, and has written. */
+DIFF_TEST(changed_while_read)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	volatile char *memory = map(fd, 4 * PAGE, buf_offset);
+	__u64 deadline = now_ms() + 20000;
+	char expected[64];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		memory[PAGE] = 7;
+		memory[2 * PAGE] = 7;
+		LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_FILL, id, PAGE, sizeof(expected), 5 + i, 300));
+		memory[2 * PAGE - 1] = i;
+		vgpu_mock_pattern(expected, sizeof(expected), 5 + i, PAGE);
+		while (memory[PAGE] != expected[0] && now_ms() < deadline)
+			;
+		CHECK(!memcmp((char *)memory + PAGE, expected, sizeof(expected)));
+		CHECK(memory[2 * PAGE - 1] == (char)i);
+		CHECK(memory[2 * PAGE] == 7);
+	}
+}
+
+/* Neither it nor the device makes a call: each waits for what the other has written. */
+DIFF_TEST(answered_while_read)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, PAGE);
+	volatile __u64 *words = (__u64 *)map(fd, PAGE, buf_offset);
+	__u64 deadline = now_ms() + 40000;
+	__u64 number;
+
+	words[0] = 0;
+	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_ECHO, id, 0, 0, 0, 40000));
+	for (number = 1; number <= 6; number++) {
+		words[0] = number;
+		while (words[1] != vgpu_mock_mix64(number) && now_ms() < deadline)
+			sched_yield();
+		CHECK(words[1] == vgpu_mock_mix64(number));
+	}
+	words[0] = ~0ULL;
 }
 
 /* A pointer into mapped device memory is an argument like any other. */
