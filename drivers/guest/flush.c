@@ -304,12 +304,13 @@ void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay)
 {
 	struct vgpu_host *host = container_of(set, struct vgpu_host, spaces);
 
-	if (delayed_work_pending(&set->expire))
+	if (delayed_work_pending(&set->expire) &&
+	    time_before_eq(READ_ONCE(set->expire.timer.expires), jiffies + delay))
 		return;
 	spin_lock(&host->lock);
 	if (!host->down) {
 		vgpu_host_get(host);
-		if (!queue_delayed_work(flush_workqueue, &set->expire, delay))
+		if (mod_delayed_work(flush_workqueue, &set->expire, delay))
 			vgpu_host_put(host);
 	}
 	spin_unlock(&host->lock);

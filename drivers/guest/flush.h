@@ -25,7 +25,7 @@ int vgpu_flush_all(struct vgpu_space_set *set);
 void vgpu_flush_later(struct vgpu_space_set *set);
 void vgpu_flush_work(struct work_struct *work);
 
-/* set->expire, @delay (jiffies) from now unless it is to come already. Takes host->lock. */
+/* set->expire, @delay (jiffies) from now unless it comes before. Takes host->lock. */
 void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay);
 
 /* The connection is lost: forget the dirty bytes of a dead space ... */

@@ -8,8 +8,8 @@
  * unmap_mapping_range() reaches every VMA of every process.
  *
  * Lock order: set->drop_lock, or mmap_lock or VMA lock and then mapping->mode_lock, then
- * space->lock, then the lock of a page, then i_mmap_rwsem (inside unmap_mapping_range()) or
- * set->lock. None is held while the host is waited for.
+ * space->lock, then the lock of a page, then i_mmap_rwsem (inside unmap_mapping_range()),
+ * set->lock or host->lock. None is held while the host is waited for.
  */
 #ifndef VGPU_SPACE_H
 #define VGPU_SPACE_H
