@@ -110,6 +110,18 @@ static int check_export_del(const void *msg, size_t len, const struct vgpu_wire_
 	return !m->export || m->reserved ? -EPROTO : 0;
 }
 
+static int check_export_change(const void *msg, size_t len,
+			       const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_export_change *m = msg;
+	u32 flags = le32_to_cpu(m->flags);
+
+	if (!m->export || !flags || (flags & ~(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE)) ||
+	    (m->connector && !(flags & VGPU_CHANGE_HOTPLUG)) || (m->property && !m->connector))
+		return -EPROTO;
+	return 0;
+}
+
 static int check_close(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_close *m = msg;
@@ -233,6 +245,7 @@ static const struct msg_rule msg_rules[] = {
 	[VGPU_MSG_UNBIND]	 = { SIZE(window_part), 0, SEQ_COUNTED, check_window_part },
 	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
 	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
+	[VGPU_MSG_EXPORT_CHANGE] = { SIZE(export_change), 0, SEQ_NONE, check_export_change },
 
 	[VGPU_MSG_CALL]		 = { SIZE(call), SIZE(call), SEQ_COUNTED, NULL },
 	[VGPU_MSG_REPLY]	 = { SIZE(reply), SIZE(reply), SEQ_COUNTED, NULL },

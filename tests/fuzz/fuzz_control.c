@@ -54,6 +54,12 @@ static void use(const void *msg, const struct vgpu_wire_limits *limits)
 		FUZZ_ASSERT(!m->bus == !*m->bus_id);
 		break;
 	}
+	case VGPU_MSG_EXPORT_CHANGE: {
+		const struct vgpu_export_change *m = msg;
+
+		FUZZ_ASSERT(m->export && m->flags && (!m->property || m->connector));
+		break;
+	}
 	case VGPU_MSG_UNMAP: {
 		const struct vgpu_unmap *m = msg;
 

@@ -106,6 +106,20 @@ static const struct wire_case export_del[] = {
 	BAD(vgpu_export_del, reserved, 1),
 };
 
+static const struct wire_case export_change[] = {
+	BAD(vgpu_export_change, export, 0),
+	GOOD(vgpu_export_change, export, ~0U),
+	BAD(vgpu_export_change, flags, 0),
+	GOOD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG),
+	/* A connector of a lease. */
+	BAD(vgpu_export_change, flags, VGPU_CHANGE_LEASE),
+	BAD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE << 1),
+	BAD(vgpu_export_change, connector, 0),
+	GOOD(vgpu_export_change, connector, ~0U),
+	GOOD(vgpu_export_change, property, 0),
+	GOOD(vgpu_export_change, property, ~0U),
+};
+
 static const struct wire_case close_cases[] = {
 	BAD(vgpu_close, object, 0),
 	BAD(vgpu_close, reserved, 1),
@@ -292,6 +306,28 @@ static void test_export_bus(void)
 	tap_subject("buses of an export");
 }
 
+/* The sample names a connector and its property; others need not. */
+static void test_export_change(void)
+{
+	struct wire_buf buf;
+	struct vgpu_export_change *m = (struct vgpu_export_change *)buf.words;
+
+	wire_sample_find("export_change")->fill(&buf);
+	m->connector = 0;
+	m->property = 0;
+	expect_check(&buf, true, "both changes, of any connector");
+	m->flags = cpu_to_le32(VGPU_CHANGE_LEASE);
+	expect_check(&buf, true, "a lease");
+	m->property = cpu_to_le32(5);
+	expect_check(&buf, false, "a property of a lease");
+	m->flags = cpu_to_le32(VGPU_CHANGE_HOTPLUG);
+	expect_check(&buf, false, "a property without a connector");
+	m->connector = cpu_to_le32(36);
+	m->flags = cpu_to_le32(VGPU_CHANGE_LEASE);
+	expect_check(&buf, false, "a connector and a property of a lease");
+	tap_subject("changes of an export");
+}
+
 /* What was not agreed on is no message. */
 static void test_window_feature(void)
 {
@@ -321,6 +357,7 @@ int main(void)
 	WIRE_CASES("lane", lane);
 	WIRE_CASES("export_add", export_add);
 	WIRE_CASES("export_del", export_del);
+	WIRE_CASES("export_change", export_change);
 	WIRE_CASES("close", close_cases);
 	WIRE_CASES("unmap", unmap);
 	WIRE_CASES("session_close", session_close);
@@ -339,5 +376,6 @@ int main(void)
 	WIRE_CASES("written", written);
 	test_ranges();
 	test_export_bus();
+	test_export_change();
 	return tap_done();
 }

@@ -125,6 +125,16 @@ static void fill_export_del(struct wire_buf *buf)
 	m->export = LE32(1);
 }
 
+static void fill_export_change(struct wire_buf *buf)
+{
+	struct vgpu_export_change *m = begin(buf, VGPU_MSG_EXPORT_CHANGE, sizeof(*m), 0);
+
+	m->export = LE32(1);
+	m->flags = LE32(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE);
+	m->connector = LE32(36);
+	m->property = LE32(5);
+}
+
 static void fill_close(struct wire_buf *buf)
 {
 	struct vgpu_close *m = begin(buf, VGPU_MSG_CLOSE, sizeof(*m), 1);
@@ -642,7 +652,7 @@ static void fill_reply_write_pages(struct wire_buf *buf)
 
 const struct wire_sample wire_samples[] = {
 	SAMPLE(hello), SAMPLE(welcome), SAMPLE(refuse), SAMPLE(lane), SAMPLE(lane_ready),
-	SAMPLE(export_add), SAMPLE(export_del), SAMPLE(close), SAMPLE(unmap),
+	SAMPLE(export_add), SAMPLE(export_del), SAMPLE(export_change), SAMPLE(close), SAMPLE(unmap),
 	SAMPLE(session_close), SAMPLE(poll_event), SAMPLE(event), SAMPLE(ping),
 	SAMPLE(window), SAMPLE(unbind), SAMPLE(unbound), SAMPLE(invalidate),
 	SAMPLE(pong), SAMPLE(ack), SAMPLE(cancel), SAMPLE(fetch), SAMPLE(fetched),

@@ -31,7 +31,7 @@
  *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window;
  *     POLL, IOCTL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
  *     objects may be WATCHED or SIGNALED; flags in the header, windows with slots, and the
- *     operation ARENA_GET
+ *     operation ARENA_GET; EXPORT_CHANGE
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -99,6 +99,7 @@ enum vgpu_msg_type {
 	VGPU_MSG_WINDOW		= 0x1a,	/* host */
 	VGPU_MSG_UNBIND		= 0x1b,	/* guest, sequenced */
 	VGPU_MSG_UNBOUND	= 0x1c,	/* host: answer to UNBIND */
+	VGPU_MSG_EXPORT_CHANGE	= 0x1d,	/* host */
 
 	VGPU_MSG_CALL		= 0x20,	/* guest */
 	VGPU_MSG_REPLY		= 0x21,	/* host */
@@ -294,6 +295,28 @@ struct vgpu_export_del {
 	struct vgpu_hdr hdr;
 	__le32 export;
 	__le32 reserved;
+};
+
+#define VGPU_CHANGE_HOTPLUG	(1U << 0)	/* of a display: look at connectors anew */
+#define VGPU_CHANGE_LEASE	(1U << 1)	/* one has ended */
+
+/**
+ * struct vgpu_export_change - host: the driver of an exported DRM card has said "change"
+ * @hdr: VGPU_MSG_EXPORT_CHANGE
+ * @export: number of the export; the guest ignores those it has no card of
+ * @flags: VGPU_CHANGE_*, at least one
+ * @connector: HOTPLUG: the one that it is about; 0: any. Else 0
+ * @property: the connector's that has changed; 0: any. 0 without a connector
+ *
+ * A message may stand for several of these events: of which connectors they were is
+ * lost then, not that they were.
+ */
+struct vgpu_export_change {
+	struct vgpu_hdr hdr;
+	__le32 export;
+	__le32 flags;
+	__le32 connector;
+	__le32 property;
 };
 
 /* VGPU_MSG_CLOSE: the guest's last reference to an object is gone. */
@@ -858,6 +881,7 @@ VGPU_ASSERT_SIZE(vgpu_refuse, 24);
 VGPU_ASSERT_SIZE(vgpu_lane_hello, 80);
 VGPU_ASSERT_SIZE(vgpu_export_add, 368);
 VGPU_ASSERT_SIZE(vgpu_export_del, 24);
+VGPU_ASSERT_SIZE(vgpu_export_change, 32);
 VGPU_ASSERT_SIZE(vgpu_close, 24);
 VGPU_ASSERT_SIZE(vgpu_unmap, 40);
 VGPU_ASSERT_SIZE(vgpu_session_close, 24);
