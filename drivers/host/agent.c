@@ -176,6 +176,17 @@ static int agent_export_del(void *data, struct file *file, struct vgpu_cmd *cmd)
 	return ret;
 }
 
+static int agent_export_change(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_agent *agent = data;
+	int ret;
+
+	mutex_lock(&agent->lock);
+	ret = vgpu_export_change(agent, cmd->arg);
+	mutex_unlock(&agent->lock);
+	return ret;
+}
+
 static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_host_peer_add *args = cmd->arg;
@@ -360,6 +371,7 @@ static const struct vgpu_cmd_op agent_none_ops[] = {
 static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_EXPORT_ADD, struct vgpu_host_export_add, agent_export_add),
 	VGPU_CMD(VGPU_HOST_EXPORT_DEL, struct vgpu_host_export_del, agent_export_del),
+	VGPU_CMD(VGPU_HOST_EXPORT_CHANGE, struct vgpu_host_export_change, agent_export_change),
 	VGPU_CMD(VGPU_HOST_PEER_ADD, struct vgpu_host_peer_add, agent_peer_add),
 	VGPU_CMD(VGPU_HOST_PEER_DEL, struct vgpu_host_peer_del, agent_peer_del),
 	VGPU_CMD(VGPU_HOST_GRANT, struct vgpu_host_grant, agent_grant),

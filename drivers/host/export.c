@@ -262,6 +262,72 @@ struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id)
 	return found;
 }
 
+/*
+ * What the guest has not heard of yet becomes one: whatever is said of connectors, it is
+ * of the one that both are about, or of any.
+ */
+static void change_merge(struct vgpu_change *change, const struct vgpu_change *more)
+{
+	u32 both = change->flags & more->flags;
+
+	if (!(both & VGPU_CHANGE_HOTPLUG)) {
+		change->connector |= more->connector;
+		change->property |= more->property;
+	} else if (change->connector != more->connector) {
+		change->connector = 0;
+		change->property = 0;
+	} else if (change->property != more->property) {
+		change->property = 0;
+	}
+	change->flags |= more->flags;
+}
+
+static void grant_change(struct vgpu_peer *peer, const struct vgpu_export *export,
+			 const struct vgpu_change *change)
+{
+	struct vgpu_grant *grant;
+	bool any = false;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node) {
+		if (grant->export == export && !grant->revoked) {
+			change_merge(&grant->change, change);
+			any = true;
+		}
+	}
+	mutex_unlock(&peer->lock);
+	if (any)
+		vgpu_control_kick(peer);
+}
+
+int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args)
+{
+	const struct vgpu_change change = {
+		.flags = args->flags,
+		.connector = args->connector,
+		.property = args->property,
+	};
+	struct vgpu_export *export;
+	struct vgpu_peer *peer;
+	unsigned long id;
+
+	lockdep_assert_held(&agent->lock);
+	if ((args->flags & ~(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE)) || args->reserved)
+		return -EOPNOTSUPP;
+	/* The guest takes nothing else (check_export_change()). */
+	if (!args->flags || (args->connector && !(args->flags & VGPU_CHANGE_HOTPLUG)) ||
+	    (args->property && !args->connector))
+		return -EINVAL;
+	export = vgpu_export_find(agent, args->export);
+	if (!export)
+		return -ENOENT;
+	if (export->kind != VGPU_EXPORT_DRM_PRIMARY)
+		return -EINVAL;
+	xa_for_each(&agent->peers, id, peer)
+		grant_change(peer, export, &change);
+	return 0;
+}
+
 /* The next grant of which the guest must hear, with a reference, or NULL. */
 static struct vgpu_grant *grant_next_news(struct vgpu_peer *peer, bool *revoked)
 {
@@ -311,6 +377,46 @@ static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant
 	return vgpu_control_send(peer, &msg, sizeof(msg));
 }
 
+/* The next number whose export has changed, and how; 0: none, of those that it knows. */
+static u32 grant_next_change(struct vgpu_peer *peer, struct vgpu_change *change)
+{
+	struct vgpu_grant *grant;
+	u32 id = 0;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node) {
+		if (!grant->change.flags || !grant->announced || grant->revoked)
+			continue;
+		id = grant->id;
+		*change = grant->change;
+		memset(&grant->change, 0, sizeof(grant->change));
+		break;
+	}
+	mutex_unlock(&peer->lock);
+	return id;
+}
+
+static int grant_send_changes(struct vgpu_peer *peer)
+{
+	struct vgpu_change change;
+	int ret = 0;
+	u32 id;
+
+	while (!ret && (id = grant_next_change(peer, &change))) {
+		struct vgpu_export_change msg = {
+			.hdr.len = cpu_to_le32(sizeof(msg)),
+			.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_CHANGE),
+			.export = cpu_to_le32(id),
+			.flags = cpu_to_le32(change.flags),
+			.connector = cpu_to_le32(change.connector),
+			.property = cpu_to_le32(change.property),
+		};
+
+		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+	}
+	return ret;
+}
+
 int vgpu_grant_announce(struct vgpu_peer *peer)
 {
 	struct vgpu_grant *grant;
@@ -331,7 +437,7 @@ int vgpu_grant_announce(struct vgpu_peer *peer)
 		}
 		vgpu_grant_put(grant);
 	}
-	return ret;
+	return ret ?: grant_send_changes(peer);
 }
 
 void vgpu_grant_drop_all(struct vgpu_peer *peer)

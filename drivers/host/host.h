@@ -175,6 +175,13 @@ struct vgpu_export {
 	char title[64];
 };
 
+/* Uevents of an export of which a guest has to hear; @flags 0: of none. */
+struct vgpu_change {
+	u32 flags;
+	u32 connector;
+	u32 property;
+};
+
 /* What one peer may do with one export. @nr_ioctls sorted command numbers. */
 struct vgpu_grant {
 	struct kref ref;
@@ -185,6 +192,8 @@ struct vgpu_grant {
 	bool announced;
 	bool revoked;
 	bool deny;
+	/* Those since the last EXPORT_CHANGE; under peer->lock. */
+	struct vgpu_change change;
 	u32 nr_ioctls;
 	u32 ioctls[];
 };
@@ -193,6 +202,8 @@ struct vgpu_grant {
 int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args);
 int vgpu_export_del(struct vgpu_agent *agent, u32 id);
 struct vgpu_export *vgpu_export_find(struct vgpu_agent *agent, u32 id);
+/* The peers that have it are to hear of a uevent. */
+int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args);
 void vgpu_export_get(struct vgpu_export *export);
 void vgpu_export_put(struct vgpu_export *export);
 

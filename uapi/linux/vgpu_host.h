@@ -98,6 +98,27 @@ struct vgpu_host_export_del {
 };
 
 /**
+ * struct vgpu_host_export_change - the driver of an export has said "change" by a uevent
+ * @size: sizeof(struct vgpu_host_export_change)
+ * @flags: VGPU_CHANGE_* of vgpu_wire.h, at least one
+ * @export: number of the export, of kind VGPU_EXPORT_DRM_PRIMARY
+ * @connector: VGPU_CHANGE_HOTPLUG: the one that it is about; 0: any
+ * @property: the connector's that has changed; 0: any
+ * @reserved: 0
+ *
+ * Peers that may use it are told, with EXPORT_CHANGE. One that takes its messages too
+ * slowly hears of several at once. -ENOENT: no such export; -EINVAL: it is no card.
+ */
+struct vgpu_host_export_change {
+	__u32 size;
+	__u32 flags;
+	__u32 export;
+	__u32 connector;
+	__u32 property;
+	__u32 reserved;
+};
+
+/**
  * struct vgpu_host_limits - what one peer may use; 0 means the default
  * @sessions: shadows
  * @lanes: lanes a session
@@ -463,6 +484,7 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_WINDOW_DESTROY _IO(VGPU_HOST_TYPE, 0x0a)
 #define VGPU_HOST_WINDOW_STAT	_IO(VGPU_HOST_TYPE, 0x0b)
 #define VGPU_HOST_WINDOW_DRAIN	_IO(VGPU_HOST_TYPE, 0x0c)
+#define VGPU_HOST_EXPORT_CHANGE	_IO(VGPU_HOST_TYPE, 0x0d)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)
