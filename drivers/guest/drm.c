@@ -247,6 +247,49 @@ void vgpu_drm_settle(struct vgpu_host *host)
 	vgpu_pci_unlock();
 }
 
+/* What drm_sysfs.c says of its own devices, which it exports functions for in part only. */
+static void drm_uevent(struct drm_device *dev, u32 flag, u32 connector, u32 property)
+{
+	char connector_text[24], property_text[24];
+	char *envp[4] = {
+		flag == VGPU_CHANGE_LEASE ? "LEASE=1" : "HOTPLUG=1",
+		connector ? connector_text : NULL,
+		property ? property_text : NULL,
+	};
+
+	snprintf(connector_text, sizeof(connector_text), "CONNECTOR=%u", connector);
+	snprintf(property_text, sizeof(property_text), "PROPERTY=%u", property);
+	if (kobject_uevent_env(&dev->primary->kdev->kobj, KOBJ_CHANGE, envp))
+		dev_dbg(dev->dev, "a change is not known to programs\n");
+}
+
+/**
+ * vgpu_drm_change - the host's card has changed: programs are told as there
+ * @export: its primary node
+ * @msg: what the host says
+ *
+ * Where there is no card (yet), nobody has looked at it.
+ */
+void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change *msg)
+{
+	u32 flags = le32_to_cpu(msg->flags);
+	struct vgpu_drm *drm;
+
+	mutex_lock(&vgpu_drm_lock);
+	drm = drm_find(export);
+	/* As long as it has its device under the lock, that is not taken off sysfs. */
+	if (!drm || drm->primary != export || !drm->dev)
+		goto out_unlock;
+	if (flags & VGPU_CHANGE_HOTPLUG)
+		drm_uevent(drm->dev, VGPU_CHANGE_HOTPLUG, le32_to_cpu(msg->connector),
+			   le32_to_cpu(msg->property));
+	if (flags & VGPU_CHANGE_LEASE)
+		drm_uevent(drm->dev, VGPU_CHANGE_LEASE, 0, 0);
+
+out_unlock:
+	mutex_unlock(&vgpu_drm_lock);
+}
+
 /**
  * vgpu_drm_orphan - a parent is being removed, maybe not by us
  * @parent: it; vgpu_pci_lock() is held, as by all who register and unregister

@@ -303,6 +303,32 @@ void vgpu_export_del_all(struct vgpu_host *host)
 }
 
 /**
+ * vgpu_export_change - the host's driver of an export has said "change"
+ * @host: the host
+ * @msg: what it says, checked; exports that are no cards are ignored
+ *
+ * Context: the thread that receives the host's messages, which alone ends exports.
+ */
+void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change *msg)
+{
+	struct vgpu_export *export, *found = NULL;
+
+	spin_lock(&host->lock);
+	list_for_each_entry(export, &host->exports, entry) {
+		if (export->id == le32_to_cpu(msg->export) &&
+		    export->kind == VGPU_EXPORT_DRM_PRIMARY) {
+			found = vgpu_export_get(export);
+			break;
+		}
+	}
+	spin_unlock(&host->lock);
+	if (!found)
+		return;
+	vgpu_drm_change(found, msg);
+	vgpu_export_put(found);
+}
+
+/**
  * vgpu_export_find_node - what a device file of the host is here
  * @host: the host
  * @major: its number there

@@ -69,6 +69,7 @@ void vgpu_export_global_exit(void);
 int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg);
 void vgpu_export_del(struct vgpu_host *host, u32 id);
 void vgpu_export_del_all(struct vgpu_host *host);
+void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change *msg);
 dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor);
 struct vgpu_export *vgpu_export_get(struct vgpu_export *export);
 void vgpu_export_put(struct vgpu_export *export);

@@ -186,6 +186,9 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 	case VGPU_MSG_EXPORT_DEL:
 		vgpu_export_del(host, le32_to_cpu(del->export));
 		return 0;
+	case VGPU_MSG_EXPORT_CHANGE:
+		vgpu_export_change(host, buf);
+		return 0;
 	case VGPU_MSG_POLL_EVENT:
 		vgpu_object_poll_event(host, buf);
 		return 0;
