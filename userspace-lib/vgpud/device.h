@@ -29,6 +29,18 @@ struct device {
 	char title[64];
 };
 
+/**
+ * struct device_change - what a DRM card's driver has said of it, once or more often
+ * @flags: VGPU_CHANGE_*; 0: nothing
+ * @connector: see struct vgpu_export_change
+ * @property: likewise
+ */
+struct device_change {
+	uint32_t flags;
+	uint32_t connector;
+	uint32_t property;
+};
+
 /*
  * Returns an O_PATH file of the device, without opening the device, or a
  * negative errno: -ENOTTY: no character device; -EXDEV: one of vgpu itself.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,6 +255,8 @@ static void export_down(struct export *export)
 	if (export->number)
 		hostdev_export_del(export->number);
 	export->number = 0;
+	timer_cancel(&export->told);
+	memset(&export->change, 0, sizeof(export->change));
 }
 
 static void export_free(struct export *export)
@@ -267,6 +270,55 @@ static void export_free(struct export *export)
 	export_spec_free(&export->spec);
 	free(export->origin);
 	free(export);
+}
+
+static void export_tell(struct export *export)
+{
+	int ret = hostdev_export_change(export->number, &export->change);
+
+	if (ret)
+		log_warning("export %s: a change: %s", export->spec.name, strerror(-ret));
+	memset(&export->change, 0, sizeof(export->change));
+	timer_set(&export->told, EXPORT_CHANGE_MS);
+}
+
+static void export_told(struct timer *timer)
+{
+	struct export *export = container_of(timer, struct export, told);
+
+	if (export->change.flags)
+		export_tell(export);
+}
+
+/* Several become one: of the connector that all are about, or of any. */
+static void change_merge(struct device_change *change, const struct device_change *more)
+{
+	uint32_t both = change->flags & more->flags;
+
+	if (!(both & VGPU_CHANGE_HOTPLUG)) {
+		change->connector |= more->connector;
+		change->property |= more->property;
+	} else if (change->connector != more->connector) {
+		change->connector = 0;
+		change->property = 0;
+	} else if (change->property != more->property) {
+		change->property = 0;
+	}
+	change->flags |= more->flags;
+}
+
+void exports_change(dev_t rdev, const struct device_change *change)
+{
+	struct export *export;
+
+	TAILQ_FOREACH(export, &exports, node) {
+		if (!export->number || export->device.kind != VGPU_EXPORT_DRM_PRIMARY ||
+		    (rdev && export->device.rdev != rdev))
+			continue;
+		change_merge(&export->change, change);
+		if (!export->told.set)
+			export_tell(export);
+	}
 }
 
 /* Takes over spec's memory. */
@@ -284,6 +336,7 @@ static struct export *export_new(struct export_spec *spec, const char *origin)
 		}
 	}
 	TAILQ_INIT(&export->grants);
+	export->told.expired = export_told;
 	export->spec = *spec;
 	export->spec.guests = NULL;
 	export->spec.nr_guests = 0;

@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "device.h"
+#include "loop.h"
 
 struct peer;
 
@@ -84,6 +85,8 @@ struct grant {
  * @number: the host module's; 0: its device is not there
  * @device: valid if @number is not 0
  * @error: negative errno: why it is not there
+ * @change: of which its guests have not been told
+ * @told: is set for as long as they are told of none, as they have been of one
  */
 struct export {
 	TAILQ_ENTRY(export) node;
@@ -94,6 +97,8 @@ struct export {
 	uint32_t number;
 	struct device device;
 	int error;
+	struct device_change change;
+	struct timer told;
 };
 
 TAILQ_HEAD(export_list, export);
@@ -131,6 +136,13 @@ void exports_sync_end(void);
 
 /* Devices may have come or gone. */
 void exports_rescan(void);
+
+/*
+ * The driver of the DRM card @rdev (0: of any) has said so. Guests are told at once, but
+ * not more often than every EXPORT_CHANGE_MS: what comes meanwhile is said together then.
+ */
+#define EXPORT_CHANGE_MS	100
+void exports_change(dev_t rdev, const struct device_change *change);
 
 /* Some export is for this guest; *any_port: one of them without a port below 1024. */
 bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port);

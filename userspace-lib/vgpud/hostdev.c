@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "device.h"
 #include "hostdev.h"
 #include "log.h"
 #include "loop.h"
@@ -96,6 +97,19 @@ int hostdev_export_del(uint32_t export)
 	struct vgpu_host_export_del arg = { .size = sizeof(arg), .export = export };
 
 	return hostdev_ioctl(VGPU_HOST_EXPORT_DEL, &arg);
+}
+
+int hostdev_export_change(uint32_t export, const struct device_change *change)
+{
+	struct vgpu_host_export_change arg = {
+		.size = sizeof(arg),
+		.flags = change->flags,
+		.export = export,
+		.connector = change->connector,
+		.property = change->property,
+	};
+
+	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, &arg);
 }
 
 int hostdev_peer_add(struct vgpu_host_peer_add *arg)

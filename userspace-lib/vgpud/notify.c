@@ -5,10 +5,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
+#include <linux/vgpu_wire.h>
 
 #include "export.h"
 #include "loop.h"
@@ -16,6 +18,8 @@
 
 /* Devices come in bursts: look once, when it is quiet. */
 #define SETTLE_MS	200
+/* The kernel's: the header is a path and an action, the variables are 2 KiB at most. */
+#define UEVENT_MAX	8192
 
 void notify_manager(const char *state)
 {
@@ -49,26 +53,86 @@ static void settled(struct timer *timer)
 
 static struct timer settle = { .expired = settled };
 
+/* The value of a variable of a uevent; NULL: it has none. */
+static const char *uevent_get(const char *text, size_t len, const char *name)
+{
+	const char *at = text, *end = text + len;
+	size_t name_len = strlen(name);
+
+	for (; at < end; at += strlen(at) + 1)
+		if (!strncmp(at, name, name_len) && at[name_len] == '=')
+			return at + name_len + 1;
+	return NULL;
+}
+
+static uint32_t uevent_number(const char *text, size_t len, const char *name)
+{
+	const char *value = uevent_get(text, len, name);
+
+	return value ? strtoul(value, NULL, 10) : 0;
+}
+
+/*
+ * Displays and leases of a DRM card. What a person writes to a file "uevent" has the
+ * variables of these under other names, and so is none of them: no driver says that
+ * anything has changed. Nor are the cards of vgpu_guest, which are nobody's export: what
+ * is said of these has been told already.
+ */
+static void uevent_change(const char *text, size_t len)
+{
+	const char *subsystem = uevent_get(text, len, "SUBSYSTEM");
+	struct device_change change = { 0 };
+	dev_t rdev;
+
+	if (!subsystem || strcmp(subsystem, "drm"))
+		return;
+	rdev = makedev(uevent_number(text, len, "MAJOR"), uevent_number(text, len, "MINOR"));
+	if (uevent_number(text, len, "HOTPLUG") == 1) {
+		change.flags |= VGPU_CHANGE_HOTPLUG;
+		change.connector = uevent_number(text, len, "CONNECTOR");
+		if (change.connector)
+			change.property = uevent_number(text, len, "PROPERTY");
+	}
+	if (uevent_number(text, len, "LEASE") == 1)
+		change.flags |= VGPU_CHANGE_LEASE;
+	if (rdev && change.flags)
+		exports_change(rdev, &change);
+}
+
+/* Messages are lost: devices may have come or gone, and displays. */
+static void uevents_lost(void)
+{
+	const struct device_change change = {
+		.flags = VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE
+	};
+
+	exports_change(0, &change);
+	timer_set(&settle, SETTLE_MS);
+}
+
 static void uevent_ready(struct source *source, uint32_t events)
 {
 	struct sockaddr_nl addr = { .nl_pid = ~0U };
 	socklen_t addr_len = sizeof(addr);
-	char text[256];
+	char text[UEVENT_MAX];
 	ssize_t len;
 
 	(void)events;
 	len = recvfrom(source->fd, text, sizeof(text) - 1, MSG_DONTWAIT,
 		       (struct sockaddr *)&addr, &addr_len);
-	/* Messages lost (ENOBUFS) are a reason to look as well. */
-	if (len < 0 && errno != ENOBUFS)
+	if (len < 0) {
+		if (errno == ENOBUFS)
+			uevents_lost();
 		return;
-	if (len >= 0) {
-		text[len] = '\0';
-		/* Only the kernel's; "add@/devices/..." is at the beginning. */
-		if (addr.nl_pid || (strncmp(text, "add@", 4) && strncmp(text, "remove@", 7)))
-			return;
 	}
-	timer_set(&settle, SETTLE_MS);
+	text[len] = '\0';
+	/* Only the kernel's; "add@/devices/..." is at the beginning. */
+	if (addr.nl_pid)
+		return;
+	if (!strncmp(text, "change@", 7))
+		uevent_change(text, len);
+	else if (!strncmp(text, "add@", 4) || !strncmp(text, "remove@", 7))
+		timer_set(&settle, SETTLE_MS);
 }
 
 static struct source uevents = { .fd = -1, .ready = uevent_ready };

@@ -6,7 +6,7 @@
 /* To the service manager, if there is one: "READY=1" and the like. */
 void notify_manager(const char *state);
 
-/* Watches devices come and go, for exports. 0 or a negative errno. */
+/* Watches devices come, change and go, for exports. 0 or a negative errno. */
 int notify_devices_init(void);
 
 #endif /* VGPUD_NOTIFY_H */
