@@ -91,7 +91,7 @@ class Bed:
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           args=ARGS.get(self.tier, ""),
                           accel=self._accelerator(kernel), extra=extra,
-                          virtual_display=gpu in DRAWING, memory=memory,
+                          virtual_display=gpu in DRAWING, display=gpu == "2d", memory=memory,
                           slow=4 if debug else 1, layer=layer, disks=disks)
         return self._started(machine)
 
@@ -242,5 +242,5 @@ class Bed:
         self.machines = []
         self.bridge = None
         for name in os.listdir(self.rundir) if os.path.exists(self.rundir) else ():
-            if name.endswith((".vhost", ".agent", ".side")) or ".vsock" in name:
+            if name.endswith((".vhost", ".agent", ".side", ".vnc")) or ".vsock" in name:
                 os.unlink(os.path.join(self.rundir, name))

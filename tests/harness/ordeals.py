@@ -13,6 +13,8 @@ import re
 import signal
 import time
 
+from display import Display
+
 TOOLS = "/usr/lib/vgpu-test/tools"
 CUTS = 90
 KILLS = 10
@@ -34,6 +36,10 @@ RELOADS_QUICK = 2
 RELOADS_A_USE = 10
 # vsock keeps closed sockets for up to 8 s.
 LINGER = 20
+# What a display becomes in turn, and in the end what it was.
+SIZES = [(800, 600), (1024, 768), (1280, 800)]
+# Seconds after which no more uevents of a change are to be expected.
+QUIET = 2
 
 
 class Failure(Exception):
@@ -295,6 +301,54 @@ def again(bed):
     return f"a mapping was lost, then {pages} pages came through the window; {seen}"
 
 
+def uevents(machine):
+    """Of DRM devices, since the monitor was started: a dict of the variables of each."""
+    found = []
+    for line in machine.must("cat /run/uevents").lines:
+        name, equals, value = line.partition("=")
+        if line.startswith("KERNEL["):
+            found.append({})
+        elif equals and found:
+            found[-1][name] = value
+    return found
+
+
+def hotplugs(machine, node):
+    """Uevents of a display of that card."""
+    return [event for event in uevents(machine)
+            if event["ACTION"] == "change" and event["DEVNAME"] == node and event.get("HOTPLUG") == "1"]
+
+
+def hotplug(bed):
+    """The display of the host VM's device changes: the guest hears so of the forwarded
+    card, and of no other."""
+    node = bed.guest.must(". /run/vgpu-env; echo $VGPU_FWD_GPU_CARD").text
+    others = set(bed.guest.must("sed -n 's/.* VGPU_FWD_.*_CARD=//p' /run/vgpu-env").lines) - {node}
+    bed.guest.must("setsid udevadm monitor --kernel --property --subsystem-match=drm >/run/uevents 2>&1 3>&- "
+                   "</dev/null & echo $! >/run/monitor.pid; "
+                   "while ! grep -q 'the kernel uevent' /run/uevents; do busybox usleep 50000; done", 20)
+    with Display(bed.host.display) as display:
+        for size in SIZES:
+            before = len(hotplugs(bed.guest, node))
+            display.resize(*size)
+            deadline = time.monotonic() + 30 * bed.guest.slow
+            while len(hotplugs(bed.guest, node)) == before:
+                if time.monotonic() > deadline:
+                    raise Failure(f"the display has become {size}, and the guest does not hear of it: {uevents(bed.guest)}")
+                time.sleep(0.2)
+    time.sleep(QUIET * bed.guest.slow)
+    bed.guest.must("kill $(cat /run/monitor.pid)")
+    for event in uevents(bed.guest):
+        if event["DEVNAME"] in others:
+            raise Failure(f"another device of the host is said to have changed: {event}")
+    seen = len(hotplugs(bed.guest, node))
+    if not bed.apart:
+        real = len(hotplugs(bed.guest, bed.guest.must(". /run/vgpu-env; echo $VGPU_REAL_GPU_CARD").text))
+        if seen > real:
+            raise Failure(f"{real} uevents of the real card became {seen} of the forwarded one")
+    return f"the display changed {len(SIZES)} times, the guest heard so {seen} times"
+
+
 def must(machine, command, limit=60):
     result = machine.run(command, limit)
     if result.status:
@@ -366,10 +420,10 @@ def reload(bed):
     return f"modules loaded {times} times, used {times // a_use} times, nothing left behind"
 
 
-PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_kill": kill,
+PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "ordeal_kill": kill,
            "ordeal_reload": reload, "ordeal_withhold": withhold}
 # Those that need no second machine, and less time.
-ANYWHERE = ["ordeal_reload"]
+ANYWHERE = ["ordeal_hotplug", "ordeal_reload"]
 # Those that guest VMs inside the host's are for.
 NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_drain": drain, "ordeal_kill": kill}
 ORDEALS = PAIR | NESTED

@@ -205,13 +205,15 @@ class Machine(Vm):
     """A VM with the shared image, a payload of its own and an agent in it."""
 
     def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
-                 vsock=None, args="", shell=False, virtual_display=False, slow=1, layer=None, disks=()):
+                 vsock=None, args="", shell=False, virtual_display=False, display=False, slow=1, layer=None,
+                 disks=()):
         """
         boot: (kernel image, initramfs); paths as seen on the machine
         payload: tar archive that the VM unpacks over its root
         extra: more QEMU arguments
         vsock: name of the vhost-device-vsock socket in rundir, or None
         virtual_display: run under Xvfb, for a virtio-gpu with 3D
+        display: offer that of its virtio-gpu to a Display, at self.display
         slow: by how much to stretch time limits
         layer: name of a root that goes over the image's own
         disks: (serial number, file) of more disks
@@ -255,6 +257,9 @@ class Machine(Vm):
             self.command = ["xvfb-run", "-a", *self.command]
         else:
             self.command += ["-display", "none", "-vga", "none"]
+        self.display = os.path.join(rundir, name + ".vnc")
+        if display:
+            self.command += ["-vnc", f"unix:{self._inside(self.display)}"]
         self.command += extra
 
     def _inside(self, path):

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the kernel says of a card whose lease has ended, by a uevent, it says of the
+ * forwarded card, too, and of no other. Displays that come and go are ordeal_hotplug's.
+ */
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <linux/netlink.h>
+
+#include "drm_node.h"
+
+/* Nothing more is to be expected after so long; uevents are told ten times a second. */
+#define QUIET_MS	1000
+#define TELL_MS		100
+#define BURST		20
+
+/**
+ * struct told - the uevents "change" of cards, until it was quiet
+ * @here: of the node under test
+ * @there: of its twin, where both are in this machine
+ * @others: of all other DRM devices
+ * @lease: of those of the node: LEASE=1, and nothing of displays
+ */
+struct told {
+	unsigned int here, there, others, lease;
+};
+
+static int listen_uevents(void)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+
+	MUST(fd >= 0);
+	MUST(!bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	return fd;
+}
+
+static const char *uevent_get(const char *text, size_t len, const char *name)
+{
+	const char *at;
+
+	for (at = text; at < text + len; at += strlen(at) + 1)
+		if (!strncmp(at, name, strlen(name)) && at[strlen(name)] == '=')
+			return at + strlen(name) + 1;
+	return "";
+}
+
+static dev_t rdev_of(const char *node)
+{
+	struct stat st;
+
+	return node && !stat(node, &st) ? st.st_rdev : 0;
+}
+
+/* The real node of a forwarded one and the reverse; 0: none, or another machine's. */
+static dev_t twin_rdev(void)
+{
+	dev_t twin;
+
+	if (getenv("VGPU_RECORDED"))
+		return 0;
+	twin = rdev_of(diff_node(forwarded ? "VGPU_REAL" : "VGPU_FWD", drm_node));
+	return twin == rdev_of(path) ? 0 : twin;
+}
+
+static void take_uevent(int fd, struct told *told)
+{
+	char text[8192];
+	ssize_t len = recv(fd, text, sizeof(text) - 1, 0);
+	dev_t rdev;
+
+	MUST(len > 0);
+	text[len] = '\0';
+	if (strncmp(text, "change@", 7) || strcmp(uevent_get(text, len, "SUBSYSTEM"), "drm"))
+		return;
+	rdev = makedev(atoi(uevent_get(text, len, "MAJOR")), atoi(uevent_get(text, len, "MINOR")));
+	if (rdev == rdev_of(path)) {
+		told->here++;
+		told->lease += !strcmp(uevent_get(text, len, "LEASE"), "1") &&
+			!*uevent_get(text, len, "HOTPLUG") && !*uevent_get(text, len, "CONNECTOR");
+	} else if (rdev && rdev == twin_rdev()) {
+		told->there++;
+	} else {
+		told->others++;
+	}
+}
+
+static struct told take_uevents(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct told told = { 0 };
+
+	while (poll(&p, 1, QUIET_MS) == 1)
+		take_uevent(fd, &told);
+	return told;
+}
+
+/* A lease of the first screen, which ends at once. */
+static void lease(int fd)
+{
+	__u32 crtcs[8], connectors[8], objects[2];
+	struct drm_mode_card_res res = {
+		.crtc_id_ptr = (__u64)(uintptr_t)crtcs, .count_crtcs = 8,
+		.connector_id_ptr = (__u64)(uintptr_t)connectors, .count_connectors = 8,
+	};
+	struct drm_mode_create_lease l = {
+		.object_ids = (__u64)(uintptr_t)objects, .object_count = 2, .flags = O_CLOEXEC,
+	};
+
+	MUST(!ioctl(fd, DRM_IOCTL_MODE_GETRESOURCES, &res));
+	MUST(res.count_crtcs && res.count_connectors);
+	objects[0] = crtcs[0];
+	objects[1] = connectors[0];
+	MUST(!ioctl(fd, DRM_IOCTL_MODE_CREATE_LEASE, &l));
+	close(l.fd);
+}
+
+static void one_lease(int fd, int uevents)
+{
+	struct told told;
+
+	lease(fd);
+	told = take_uevents(uevents);
+	log_line("%u uevents, %u of a lease", told.here, told.lease);
+	CHECK(told.lease == 1 && told.here == 1 && !told.others);
+	CHECK(told.there == !!twin_rdev());
+}
+
+/* All of them may be one, and they are not more often than they may be. */
+static void many_leases(int fd, int uevents)
+{
+	__u64 start = now_ms(), took;
+	struct told told;
+	int i;
+
+	for (i = 0; i < BURST; i++)
+		lease(fd);
+	told = take_uevents(uevents);
+	took = now_ms() - start;
+	if (!CHECK(told.lease == told.here && told.lease > 0 && !told.others) ||
+	    !CHECK(forwarded ? told.lease <= took / TELL_MS + 1 : told.lease == BURST))
+		log_line("%u uevents, %u of a lease, in %llu ms", told.here, told.lease, took);
+}
+
+/* What a person or udevadm says of the host's card is no news of its display. */
+static void by_hand(int uevents)
+{
+	const char *real = diff_node("VGPU_REAL", drm_node);
+	struct told told;
+	char file[64];
+	int fd;
+
+	if (!forwarded || !twin_rdev())
+		return;
+	snprintf(file, sizeof(file), "/sys/class/drm/%s/uevent", strrchr(real, '/') + 1);
+	fd = open(file, O_WRONLY | O_CLOEXEC);
+	MUST(fd >= 0);
+	MUST(write(fd, "change", 6) == 6);
+	close(fd);
+	told = take_uevents(uevents);
+	CHECK(told.there == 1 && !told.here && !told.others);
+}
+
+static void uevents(const char *node)
+{
+	int fd, netlink;
+
+	drm_node = node;
+	fd = open_device(O_RDWR | O_CLOEXEC);
+	netlink = listen_uevents();
+	/* Those of an earlier test. */
+	take_uevents(netlink);
+	one_lease(fd, netlink);
+	many_leases(fd, netlink);
+	by_hand(netlink);
+	close(netlink);
+	close(fd);
+}
+
+DIFF_TEST_NODE(virtio_gpu, "GPU_CARD", 60) { uevents("GPU_CARD"); }
+DIFF_TEST_NODE(vkms, "VKMS_CARD", 60) { uevents("VKMS_CARD"); }
+
+TEST_HARNESS_MAIN
