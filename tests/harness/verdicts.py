@@ -37,7 +37,8 @@ def runner(machine, side, deadline=None):
 
 
 def is_skip(verdict):
-    return verdict.split(" ")[0] in ("skip", "Unsupported")
+    """Whether nothing was judged. glmark2 says "Unknown" of scenes that it cannot validate."""
+    return verdict.split(" ")[0] in ("skip", "Unsupported", "Unknown")
 
 
 def result_of(suite, row, rows):

@@ -63,6 +63,12 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(result(["exit 1 abc"], ["exit 1 abc"]), "same")
         self.assertEqual(result(["skip"], ["skip"]), "skipped")
 
+    def test_not_validated_is_no_verdict(self):
+        self.assertEqual(result(["Unknown"], ["Unknown"], suites.GLMARK), "skipped")
+        self.assertEqual(result(["Unknown"] * 3, ["Success"] * 3, suites.GLMARK), "DIFFERENT")
+        self.assertEqual(result(["Success"] * 3, ["Unknown"] * 3, suites.GLMARK), "DIFFERENT")
+        self.assertEqual(result(["Failure"], ["Failure"], suites.GLMARK), "same")
+
     def test_different(self):
         self.assertEqual(result(["pass", "pass", "pass"], ["fail", "pass", "pass"]), "DIFFERENT")
         self.assertEqual(result(["pass"] * 3, ["missing"] * 3), "DIFFERENT")
