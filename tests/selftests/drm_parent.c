@@ -235,21 +235,55 @@ FIXTURE_TEARDOWN(parent)
 	EXPECT_EQ(foreign_devices(), 0);
 }
 
+#define DYNAMIC_DEBUG	"/proc/dynamic_debug/control"
+
+/* From here on the kernel's log names each driver that is tried on a device. */
+static bool log_probes(unsigned int round)
+{
+	return !tool_run("echo 'file drivers/base/dd.c +p' >" DYNAMIC_DEBUG " && "
+			 "echo vgpu-test: probes %d.%u >/dev/kmsg", getpid(), round)->status;
+}
+
+/* Those that were tried on a device in this round: a name a line. */
+static const char *probes_of(const char *device, unsigned int round)
+{
+	return tool_run("echo 'file drivers/base/dd.c -p' >" DYNAMIC_DEBUG "; "
+			"dmesg | sed '1,/vgpu-test: probes %d.%u/d' | grep -wF '%s' | "
+			"sed -n 's/.*probing driver \\([^ ]*\\) .*/\\1/p'", getpid(), round, device)->out;
+}
+
+/* Loads the module of a driver. */
+static bool driver_is_there(const char *module, const char *driver)
+{
+	return !tool_run("modprobe %s", module)->status &&
+	       !tool_run("ls -d /sys/bus/pci/drivers/%s", driver)->status;
+}
+
 /* No driver of this machine gets it, loaded before or after it came, or told to. */
 TEST_F_TIMEOUT(parent, no_other_driver, 120)
 {
 	static const struct { unsigned int vendor, device; const char *driver; } ids[] = {
 		{ NVIDIA, 0x1380, "nouveau" }, { VIRTIO, 0x1050, "virtio-pci" },
 	};
+	const bool probes_logged = !access(DYNAMIC_DEBUG, W_OK);
 	struct vgpu_export_add add;
 	const char *dir;
 	unsigned int i;
 
-	tool_run("modprobe -q nouveau; modprobe -q virtio_pci");
+	/* They would take it. The debug kernel has no nouveau. */
+	EXPECT_TRUE(driver_is_there("virtio_pci", "virtio-pci"));
+	if (tool_run("modprobe -nq nouveau")->status)
+		TH_LOG("this kernel has no nouveau");
+	else
+		EXPECT_TRUE(driver_is_there("nouveau", "nouveau"));
+	if (!probes_logged)
+		TH_LOG("this kernel does not log probes");
 	for (i = 0; i < 2; i++) {
 		char name[8], text[16];
 
 		snprintf(name, sizeof(name), "gpu%u", i);
+		if (probes_logged)
+			ASSERT_TRUE(log_probes(i));
 		fill_pci(&add, name, i ? "0000:00:02.0" : "0001:01:00.1", ids[i].vendor,
 			 ids[i].device);
 		ASSERT_TRUE(send_all(&add, sizeof(add)));
@@ -263,6 +297,9 @@ TEST_F_TIMEOUT(parent, no_other_driver, 120)
 		EXPECT_TRUE(attribute_is(dir, "class", "0x030000"));
 		EXPECT_TRUE(attribute_is(dir, "driver_override", "vgpu-drm"));
 		EXPECT_TRUE(driver_is(dir, "vgpu-drm"));
+		/* None was even tried: driver_override was there before it could be. */
+		if (probes_logged)
+			EXPECT_STREQ(probes_of(strrchr(dir, '/') + 1, i), "vgpu-drm\n");
 		tool_run("echo %s >/sys/bus/pci/drivers/%s/bind", strrchr(dir, '/') + 1,
 			 ids[i].driver);
 		tool_run("echo %s >%s/driver_override; echo %s >/sys/bus/pci/drivers_probe",
