@@ -85,7 +85,7 @@ static bool is_nouveau(const char *node)
 /* Unless the environment tells them: the first real one and the first forwarded one. */
 static void __attribute__((constructor)) find_nodes(void)
 {
-	const char *real = getenv("VGPU_REAL_NOUVEAU"), *fwd = getenv("VGPU_FWD_NOUVEAU");
+	const char *real = getenv("VGPU_REAL_NOUVEAU_RENDER"), *fwd = getenv("VGPU_FWD_NOUVEAU_RENDER");
 	static char nodes[2][32];
 	char node[32];
 	int i;
@@ -102,14 +102,14 @@ static void __attribute__((constructor)) find_nodes(void)
 		}
 	}
 	if (real || fwd) {
-		setenv("VGPU_REAL_NOUVEAU", real ? real : fwd, 1);
-		setenv("VGPU_FWD_NOUVEAU", fwd ? fwd : real, 1);
+		setenv("VGPU_REAL_NOUVEAU_RENDER", real ? real : fwd, 1);
+		setenv("VGPU_FWD_NOUVEAU_RENDER", fwd ? fwd : real, 1);
 	} else {
 		printf("# no render node of nouveau here\n");
 	}
 }
 
-#define NOUVEAU_TEST(name)	DIFF_TEST_NODE(name, "NOUVEAU", SECONDS)
+#define NOUVEAU_TEST(name)	DIFF_TEST_NODE(name, "NOUVEAU_RENDER", SECONDS)
 
 /* --- parameters ----------------------------------------------------------- */
 
