@@ -151,9 +151,14 @@ static void poll_work(struct work_struct *work)
 }
 
 /*
- * Drivers of DRM devices have drm_poll(). Not so what is forwarded to this machine: it
- * asks its own host, as the process that polls. The first poll of a fence makes its driver
- * signal it, which may cost the device an interrupt: that is what WATCH is for.
+ * Drivers of DRM devices have drm_poll(), all that are in the kernel. Whether one that is not has
+ * a poll of its own, which takes events away, cannot be asked here: symbol_get() refuses what is
+ * exported for others than the GPL's, too, and to link to drm_poll() is to need drm.ko, also on
+ * hosts that have but a sound card or a camera.
+ *
+ * Not so what is forwarded to this machine: it asks its own host, as the process that polls.
+ * The first poll of a fence makes its driver signal it, which may cost the device an interrupt:
+ * that is what WATCH is for.
  */
 static bool poll_only_looks(const struct vgpu_object *object)
 {
