@@ -363,18 +363,16 @@ s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result)
 		fput(call->left[i].file);
 		strays++;
 	}
-	if (ret) {
-		atomic64_inc(&peer->counters.refused);
-		vgpu_call_take_back(call);
-		return ret;
-	}
-	if (strays) {
+	if (!ret && strays) {
 		atomic64_add(strays, &peer->counters.stray_fds);
 		trace_vgpu_host_stray_fd(peer->id, le32_to_cpu(call->view.call->args.ioctl.cmd),
 					 strays);
-		vgpu_call_take_back(call);
 		call->flags |= VGPU_REPLY_STRAY_FD;
-		return -EOPNOTSUPP;
+		ret = -EOPNOTSUPP;
 	}
-	return result;
+	if (!ret)
+		return result;
+	/* With no bytes: they have the numbers of files that are closed here. */
+	vgpu_call_take_back(call);
+	return vgpu_call_refuse(call, ret);
 }

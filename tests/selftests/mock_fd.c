@@ -297,8 +297,10 @@ DIFF_TEST(undescribed)
 		ret = ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_FD_OUT), &out);
 		if (forwarded) {
 			CHECK(ret == -1 && errno == EOPNOTSUPP);
+			/* No number of a file that is not there. */
+			CHECK(out.out_fd == -1);
 		} else {
-			CHECK(!ret);
+			CHECK(!ret && out.out_fd >= 0);
 			close(out.out_fd);
 		}
 		ret = ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_FD_RETURN), &returned);

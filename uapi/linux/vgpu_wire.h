@@ -792,7 +792,8 @@ struct vgpu_out_arena {
 #define VGPU_REPLY_REFUSED	(1U << 0)
 /*
  * An fd that no fixup explains was closed; the error is EOPNOTSUPP unless
- * another one came after it.
+ * another one came after it. Bytes would have its number, so there are none: it is
+ * REFUSED, too, where there could be.
  */
 #define VGPU_REPLY_STRAY_FD	(1U << 1)
 /*
