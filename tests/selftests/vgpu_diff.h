@@ -11,7 +11,8 @@
  *	DIFF_TEST_TWINS_LIMIT(name, seconds)	the same with another time limit
  *
  * The body uses LOG_CALL(), log_line() and log_bytes() for what must be equal
- * and CHECK() for what must hold on each device by itself. It gets:
+ * and CHECK() for what must hold on each device by itself. What cannot run there
+ * ends with diff_skip(). It gets:
  *
  *	path		the device to use
  *	forwarded	whether that is the forwarded one
@@ -61,7 +62,7 @@
 struct diff_account {
 	unsigned int used;
 	unsigned int failed;		/* CHECKs */
-	bool skipped;
+	char reason[80];		/* why it was skipped */
 	char text[DIFF_ACCOUNT_BYTES];
 };
 
@@ -133,6 +134,14 @@ static inline void log_bytes(const char *label, const void *data, size_t length)
 	if (!CHECK(condition))						\
 		_exit(1);						\
 } while (0)
+
+/* Ends the body, as the device or the kernel has nothing to test. */
+static inline void diff_skip(const char *reason)
+{
+	snprintf(diff_now->reason, sizeof(diff_now->reason), "%s", reason);
+	log_line("skipped: %s", reason);
+	_exit(0);
+}
 
 /* How often to do what a test does @times times: the harness may be in a hurry. */
 static inline int diff_times(int times)
@@ -354,7 +363,9 @@ static inline void diff_point(const struct diff_account *real, const struct diff
 	diff_line("forwarded", fwd, start);
 }
 
-enum diff_result { DIFF_SAME, DIFF_DIFFERENT, DIFF_NO_DEVICE };
+enum diff_result { DIFF_SAME, DIFF_DIFFERENT, DIFF_NO_DEVICE, DIFF_SKIPPED };
+
+static char diff_reason[80];	/* of DIFF_SKIPPED */
 
 /* The recorded account of a test, to be written or read. */
 static inline FILE *diff_record(const char *folder, const char *test, const char *mode)
@@ -424,7 +435,10 @@ static inline enum diff_result diff_compare(const char *test, const char *node,
 		 memcmp(accounts[0].text, accounts[1].text, accounts[0].used);
 	if (differ || accounts[0].failed || accounts[1].failed)
 		result = DIFF_DIFFERENT;
-	if (result != DIFF_SAME || getenv("VGPU_VERBOSE")) {
+	else if (accounts[1].reason[0])
+		result = DIFF_SKIPPED;
+	memcpy(diff_reason, accounts[1].reason, sizeof(diff_reason));
+	if (result == DIFF_DIFFERENT || getenv("VGPU_VERBOSE")) {
 		diff_print(&real, &accounts[0]);
 		diff_print(&fwd, &accounts[1]);
 	}
@@ -455,6 +469,8 @@ TEST_F_TIMEOUT(same, name, 2 * (seconds) + 10)				\
 	if (result == DIFF_NO_DEVICE)					\
 		SKIP(return, "no %s here, real and forwarded (VGPU_REAL, VGPU_FWD)", \
 		     (node) ? (const char *)(node) : "device");		\
+	if (result == DIFF_SKIPPED)					\
+		SKIP(return, "%s", diff_reason);			\
 	ASSERT_TRUE(result == DIFF_SAME);				\
 }
 
