@@ -6,6 +6,8 @@
  *
  * Exports them to the guest of this machine: as root, in the loopback tier only.
  */
+#include <drm/drm.h>
+#include <drm/drm_mode.h>
 #include <linux/media.h>
 #include <linux/videodev2.h>
 #include <poll.h>
@@ -316,6 +318,50 @@ DIFF_TEST_NODE(request, "MEDIA", DIFF_SECONDS)
 	take(&queue, &buffer, V4L2_MEMORY_MMAP);
 	take(&queue, &buffer, V4L2_MEMORY_MMAP);
 	query(&queue, 0, V4L2_MEMORY_MMAP);
+}
+
+/* A camera's buffer becomes one of a DRM device, which has the same bytes. */
+DIFF_TEST_NODE(imported, "CAPTURE", DIFF_SECONDS)
+{
+	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
+	struct v4l2_buffer buffer = { .type = queue.type, .memory = V4L2_MEMORY_MMAP, .index = 1 };
+	struct drm_prime_handle prime = {}, again = {};
+	struct drm_mode_map_dumb offset = {};
+	struct drm_gem_close gem = {};
+	unsigned char *camera, *drm;
+	int fd = open(node("VGEM_CARD"), O_RDWR | O_CLOEXEC);
+
+	MUST(fd >= 0);
+	queue_export(&queue);
+	MUST(!ioctl(queue.fd, VIDIOC_QUERYBUF, &buffer));
+	camera = mmap(NULL, buffer.length, PROT_READ | PROT_WRITE, MAP_SHARED, queue.fd,
+		      buffer.m.offset);
+	MUST(camera != MAP_FAILED);
+	vgpu_mock_pattern(camera, buffer.length, 21, 0);
+	prime.fd = again.fd = queue.dmabuf[1][0];
+	MUST(!LOG_CALL(ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime)));
+	MUST(!LOG_CALL(ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &again)));
+	CHECK(prime.handle && again.handle == prime.handle);
+	offset.handle = prime.handle;
+	if (!LOG_CALL(ioctl(fd, DRM_IOCTL_MODE_MAP_DUMB, &offset))) {
+		drm = mmap(NULL, buffer.length, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			   offset.offset);
+		log_line("mapped: %s", drm == MAP_FAILED ? strerrorname_np(errno) : "yes");
+		if (drm != MAP_FAILED) {
+			log_bytes("through the DRM device", drm, buffer.length);
+			CHECK(!memcmp(drm, camera, buffer.length));
+			drm[5000] ^= 0xff;
+			/* What is written in copy mode is there after the next call. */
+			LOG_CALL(ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &again));
+			CHECK(camera[5000] == drm[5000]);
+			log_bytes("through the camera", camera, buffer.length);
+		}
+	}
+	gem.handle = prime.handle;
+	LOG_CALL(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem));
+	/* One that is no dma-buf. */
+	prime.fd = queue.fd;
+	LOG_CALL(ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
 }
 
 /* Values of controls in a request, and arrays of them. */
