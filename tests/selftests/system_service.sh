@@ -21,10 +21,23 @@ node() {	# node NAME: the guest's /dev/vgpuN of that export
 	return 1
 }
 
-drm_node() {	# drm_node NAME: its DRM render node
-	for entry in "/sys/class/vgpu/$(basename "$(node "$1")")/drm/drm/renderD"*; do
+drm_node() {	# drm_node NAME [card]: its DRM node, a render node or a card
+	for entry in "/sys/class/vgpu/$(basename "$(node "$1")")/drm/drm/${2:-renderD}"[0-9]*; do
 		[ -e "$entry/dev" ] && echo "/dev/dri/${entry##*/}" && return
 	done
+	return 1
+}
+
+class_node() {	# class_node NAME CLASS: its node of that class, a path below /dev
+	entry=$(readlink -e "/sys/class/vgpu/$(basename "$(node "$1")")/$2") || return 1
+	sed -n 's,^DEVNAME=,/dev/,p' "$entry/uevent"
+}
+
+by_path() {	# by_path FOLDER NODE: udev's name of it there
+	for link in "$1"/by-path/*; do
+		[ "$(readlink -f "$link")" = "$2" ] && echo "$link" && return
+	done
+	ls -l "$1/by-path"
 	return 1
 }
 
@@ -94,6 +107,9 @@ belongs() { [ "$(stat -c '%U:%G %a' "$1")" = "$2" ] || { ls -l "$1"; return 1; }
 write_exports() {
 	printf '[mock]\npath = /dev/vgpu-mock\nto = 1\n' >"$conf"
 	printf '[gpu]\npath = %s\nto = 1\n' "$VGPU_REAL_GPU_RENDER" >>"$conf"
+	printf '[gpu-card]\npath = %s\nto = 1\nmaster = yes\n' "$VGPU_REAL_GPU_CARD" >>"$conf"
+	[ -z "$camera" ] || printf '[camera]\npath = %s\nto = 1\n' "$camera" >>"$conf"
+	[ -z "$sound" ] || printf '[sound]\npath = %s\nto = 1\n' "$sound" >>"$conf"
 }
 
 # Nothing is loaded, nothing runs.
@@ -103,6 +119,11 @@ check "vgpud: no module" says 4 "modprobe vgpu_host" vgpud
 check "vgpud: unknown option" says 2 "usage:" vgpud --frobnicate
 check "vgpud: too many words" says 2 "usage:" vgpud start
 
+# Other classes of devices, where the kernel has them.
+camera='' sound=''
+modprobe -q vivid n_devs=1 node_types=0x1 && camera=/dev/video0
+modprobe -q snd-aloop && sound=/dev/snd/controlC0
+udevadm settle
 write_exports
 modprobe vsock_loopback
 check "systemctl start" systemctl start vgpud
@@ -123,7 +144,34 @@ parent=$(basename "$(readlink -f "/sys/class/vgpu/$(basename "$(node gpu)")/drm"
 check "a PCI device stands for the host's" sh -c 'lspci -Dn -s "$1" | grep 1af4:1050' sh "$parent"
 check "the DRM node can be found by that" \
 	test "/dev/dri/by-path/pci-$parent-render" -ef "$(drm_node gpu)"
-for file in "$(node gpu)" "$(drm_node gpu)"; do
+check "as a card" await 60 drm_node gpu-card card
+udevadm settle
+check "the card is the other group's" belongs "$(drm_node gpu-card card)" "root:video 660"
+check "it can be found as well" \
+	test "/dev/dri/by-path/pci-$parent-card" -ef "$(drm_node gpu-card card)"
+if [ -n "$camera" ]; then
+	check "a camera" await 60 class_node camera video4linux
+	udevadm settle
+	camera_node=$(class_node camera video4linux)
+	check "is the group's" belongs "$camera_node" "$(stat -c '%U:%G %a' "$camera")"
+	check "which is video's" belongs "$camera_node" "root:video 660"
+	check "the real one has a path" by_path /dev/v4l "$camera"
+	check "the forwarded one has, too" by_path /dev/v4l "$camera_node"
+else
+	skip "a camera" "no vivid for this kernel"
+fi
+if [ -n "$sound" ]; then
+	check "a sound card" await 60 class_node sound sound
+	udevadm settle
+	sound_node=$(class_node sound sound)
+	check "is the group's" belongs "$sound_node" "$(stat -c '%U:%G %a' "$sound")"
+	check "which is audio's" belongs "$sound_node" "root:audio 660"
+	check "the real one has a path" by_path /dev/snd "$sound"
+	check "the forwarded one has, too" by_path /dev/snd "$sound_node"
+else
+	skip "a sound card" "no snd-aloop for this kernel"
+fi
+for file in "$(node gpu)" "$(drm_node gpu)" "$(drm_node gpu-card card)" ${camera:+"$camera_node"} ${sound:+"$sound_node"}; do
 	check "a user of the group opens ${file##*/}" opens as tester "$file"
 	check "another user does not open ${file##*/}" not opens as other "$file"
 done
