@@ -19,8 +19,7 @@ static unsigned long reclaim_count(struct shrinker *shrinker, struct shrink_cont
 	return max(clean, 0);
 }
 
-/* An active space, which goes to the end of the line, or NULL. */
-static struct vgpu_space *reclaim_next(struct vgpu_space_set *set)
+struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set)
 {
 	struct vgpu_space *space;
 
@@ -46,7 +45,7 @@ static unsigned long reclaim_scan(struct shrinker *shrinker, struct shrink_contr
 	if (!(sc->gfp_mask & __GFP_FS))
 		return SHRINK_STOP;
 	while (freed < sc->nr_to_scan) {
-		space = reclaim_next(set);
+		space = vgpu_reclaim_next(set);
 		if (!space)
 			break;
 		/* Compared, not looked at: once around is enough. */

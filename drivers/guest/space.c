@@ -28,6 +28,7 @@
 #include "host.h"
 #include "mapping.h"
 #include "pages.h"
+#include "reclaim.h"
 #include "space.h"
 
 /* page_private() of one that is cached no more. */
@@ -492,6 +493,31 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	return 0;
 }
 
+/*
+ * Clean pages of one space after the other are forgotten, until there are not too many: those
+ * of the mapping's own space alone may be few, and another's would stay for as long as nobody
+ * makes a call.
+ */
+static void space_make_room(struct vgpu_space_set *set)
+{
+	struct vgpu_space *space, *first = NULL;
+
+	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX) {
+		space = vgpu_reclaim_next(set);
+		if (!space)
+			return;
+		/* Compared, not looked at: once around is enough. */
+		if (space == first) {
+			vgpu_space_put(space);
+			return;
+		}
+		if (!first)
+			first = space;
+		space_drop_clean(space);
+		vgpu_space_put(space);
+	}
+}
+
 int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 {
 	struct vgpu_space_set *set = &mapping->space->host->spaces;
@@ -501,8 +527,7 @@ int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 	void *buf;
 	int ret;
 
-	if (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX)
-		space_drop_clean(mapping->space);
+	space_make_room(set);
 	buf = kvmalloc((size_t)nr << PAGE_SHIFT, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return -ENOMEM;

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copy mode keeps pages of device memory in the guest: how many at most, while a
+ * program reads and writes more than that with no call in between.
+ */
+#include <drm/drm.h>
+#include <drm/drm_mode.h>
+
+#include "tool.h"
+#include "vgpu_diff.h"
+
+#define PAGE		4096UL
+#define MIB		(1UL << 20)
+/* SPACE_CACHED_MAX and SPACE_DIRTY_MAX of the guest's module, and what comes with that. */
+#define CLEAN_MAX	(64 * MIB)
+#define DIRTY_MAX	(16 * MIB)
+#define SLACK		(6 * MIB)
+
+/* A machine that is slow reads and writes just so much that the bounds are passed. */
+static __u64 enough(__u64 size, __u64 slow)
+{
+	return getenv("VGPU_TIMES") ? slow : size;
+}
+
+struct buffer {
+	int fd;
+	__u32 id;
+	__u64 size;
+	char *memory;
+};
+
+static struct buffer make_buffer(__u32 flavour, __u64 size)
+{
+	struct vgpu_mock_buf_create create = { .size = size, .flavour = flavour };
+	struct buffer buffer = { .fd = open_device(O_RDWR), .size = size };
+
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	buffer.id = create.out_id;
+	buffer.memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+			     create.out_offset);
+	MUST(buffer.memory != MAP_FAILED);
+	return buffer;
+}
+
+static struct buffer fill_buffer(__u32 flavour, __u64 size, __u32 seed)
+{
+	struct buffer buffer = make_buffer(flavour, size);
+	struct vgpu_mock_buf_range range = { .id = buffer.id, .length = size, .seed = seed };
+
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_FILL, &range));
+	return buffer;
+}
+
+static bool copies(const struct buffer *buffer)
+{
+	return forwarded && !forward_counter(buffer->fd, "window_mappings");
+}
+
+static bool word_is(const struct buffer *buffer, __u64 at, __u32 seed)
+{
+	__u64 want;
+
+	vgpu_mock_pattern(&want, sizeof(want), seed, at);
+	return !memcmp(buffer->memory + at, &want, sizeof(want));
+}
+
+#define CGROUP	"/sys/fs/cgroup"
+
+static bool write_file(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* A control group for this process alone, to which pages are charged that are cached for it. */
+static bool have_meter(const struct buffer *buffer)
+{
+	if (!copies(buffer))
+		return false;
+	if (geteuid() || access(CGROUP "/cgroup.subtree_control", W_OK)) {
+		printf("# nobody counts this process's pages here\n");
+		return false;
+	}
+	MUST(write_file(CGROUP "/cgroup.subtree_control", "+memory"));
+	MUST(!mkdir(CGROUP "/vgpu-cache", 0755) || errno == EEXIST);
+	MUST(write_file(CGROUP "/vgpu-cache/cgroup.procs", "0"));
+	return true;
+}
+
+static __s64 meter(void)
+{
+	FILE *stream = fopen(CGROUP "/vgpu-cache/memory.current", "r");
+	long long bytes;
+
+	MUST(stream && fscanf(stream, "%lld", &bytes) == 1);
+	fclose(stream);
+	return bytes;
+}
+
+static void read_much(__u32 flavour)
+{
+	struct buffer buffer = fill_buffer(flavour, enough(200 * MIB, 96 * MIB), 11);
+	bool metered = have_meter(&buffer);
+	__s64 start = metered ? meter() : 0, now, most = 0;
+	__u64 at, wrong = 0;
+
+	for (at = 0; at < buffer.size; at += PAGE) {
+		wrong += !word_is(&buffer, at, 11) + !word_is(&buffer, at + PAGE - 8, 11);
+		if (at % MIB || !metered)
+			continue;
+		now = meter() - start;
+		if (most < now)
+			most = now;
+	}
+	CHECK(!wrong);
+	/* Much is kept, but not more than may be. */
+	if (metered && !CHECK(most >= (__s64)CLEAN_MAX / 2 && most <= (__s64)(CLEAN_MAX + SLACK)))
+		log_line("%lld bytes are kept", most);
+}
+
+DIFF_TEST_LIMIT(read_much_pfn, 120)
+{
+	read_much(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST_LIMIT(read_much_page, 120)
+{
+	read_much(VGPU_MOCK_BUF_PAGE);
+}
+
+static void read_all(const struct buffer *buffer, __u64 size, __u32 seed)
+{
+	__u64 at, wrong = 0;
+
+	for (at = 0; at < size; at += PAGE)
+		wrong += !word_is(buffer, at, seed);
+	CHECK(!wrong);
+}
+
+static void log_sum(const struct buffer *buffer, __u32 seed)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id, .length = buffer->size };
+	__u64 sum = VGPU_MOCK_SUM_INIT, at;
+	char page[PAGE];
+
+	for (at = 0; at < buffer->size; at += PAGE) {
+		vgpu_mock_pattern(page, PAGE, seed, at);
+		sum = vgpu_mock_sum(sum, page, PAGE);
+	}
+	LOG_CALL(ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_SUM, &range));
+	CHECK(range.out_sum == sum);
+}
+
+/*
+ * A page that is not there yet is fetched by the first write, and what was written
+ * before is sent first: so they all are, before the first is written to.
+ */
+static void write_much(__u32 flavour)
+{
+	struct buffer buffer = fill_buffer(flavour, enough(40 * MIB, 28 * MIB), 12);
+	bool sent_later = copies(&buffer);
+	__s64 start, waiting, most = 0;
+	__u64 at;
+
+	read_all(&buffer, buffer.size, 12);
+	start = forward_counter(buffer.fd, "bytes_out");
+	for (at = 0; at < buffer.size; at += PAGE) {
+		vgpu_mock_pattern(buffer.memory + at, PAGE, 13, at);
+		if (at % (PAGE * 16) || !sent_later)
+			continue;
+		waiting = at + PAGE - (forward_counter(buffer.fd, "bytes_out") - start);
+		if (most < waiting)
+			most = waiting;
+	}
+	/* Much is written before any of it is sent, but not more than may be. */
+	if (sent_later && !CHECK(most >= (__s64)DIRTY_MAX / 2 && most <= (__s64)(DIRTY_MAX + SLACK)))
+		log_line("%lld bytes waited", most);
+	log_sum(&buffer, 13);
+}
+
+DIFF_TEST_LIMIT(write_much_pfn, 120)
+{
+	write_much(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST_LIMIT(write_much_page, 120)
+{
+	write_much(VGPU_MOCK_BUF_PAGE);
+}
+
+/* Memory of another device of that host. */
+static struct buffer make_other(const char *node)
+{
+	struct drm_mode_create_dumb dumb = { .width = 1024, .height = 1024, .bpp = 32 };
+	struct buffer buffer = { .fd = open(node, O_RDWR | O_CLOEXEC) };
+	struct drm_mode_map_dumb offset = {};
+
+	MUST(buffer.fd >= 0 && !ioctl(buffer.fd, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	offset.handle = dumb.handle;
+	MUST(!ioctl(buffer.fd, DRM_IOCTL_MODE_MAP_DUMB, &offset));
+	buffer.size = dumb.size;
+	buffer.memory = mmap(NULL, dumb.size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+			     offset.offset);
+	MUST(buffer.memory != MAP_FAILED);
+	vgpu_mock_pattern(buffer.memory, buffer.size, 14, 0);
+	return buffer;
+}
+
+static long long other_counter(const char *name)
+{
+	const char *node = getenv("VGPU_CHAR_VGEM_CARD");
+	char file[128], line[32];
+
+	if (!forwarded || !node)
+		return 0;
+	snprintf(file, sizeof(file), "/sys/class/vgpu/%s/%s", strrchr(node, '/') + 1, name);
+	tool_read_line(file, line, sizeof(line));
+	MUST(line[0]);
+	return atoll(line);
+}
+
+/*
+ * One device's memory fills what may be kept: what is read of another's is kept all
+ * the same, as the first one's makes room.
+ */
+DIFF_TEST_LIMIT(two_devices, 120)
+{
+	const char *node = getenv(forwarded ? "VGPU_FWD_VGEM_CARD" : "VGPU_REAL_VGEM_CARD");
+	struct buffer other, buffer;
+	long long fetched;
+
+	if (!node)
+		diff_skip("no vgem");
+	other = make_other(node);
+	/* The last call of all: what is cached until then is dropped. */
+	buffer = fill_buffer(VGPU_MOCK_BUF_PFN, CLEAN_MAX + MIB, 15);
+	read_all(&buffer, CLEAN_MAX + PAGE, 15);
+	read_all(&other, other.size, 14);
+	fetched = other_counter("bytes_in");
+	read_all(&other, other.size, 14);
+	if (copies(&buffer)) {
+		fetched = other_counter("bytes_in") - fetched;
+		if (!CHECK(!fetched))
+			log_line("%lld bytes came again", fetched);
+	}
+	read_all(&buffer, buffer.size, 15);
+}
+
+TEST_HARNESS_MAIN
