@@ -412,7 +412,7 @@ static void atomic(struct screen *s)
 }
 
 /* A commit with these values of two plane and two crtc properties. */
-static int commit_fences(struct screen *s, int nr, __u64 in_fence, __u64 out_fence)
+static int commit_fences(struct screen *s, int nr, __u32 flags, __u64 in_fence, __u64 out_fence)
 {
 	__u64 type_plane = DRM_MODE_OBJECT_PLANE, type_crtc = DRM_MODE_OBJECT_CRTC;
 	__u32 objects[2] = { s->plane, s->crtc }, counts[2] = { 2, 2 };
@@ -424,6 +424,7 @@ static int commit_fences(struct screen *s, int nr, __u64 in_fence, __u64 out_fen
 	};
 	__u64 values[4] = { s->fb[nr], in_fence, 1, out_fence };
 	struct drm_mode_atomic a = {
+		.flags = flags, .user_data = 0x5566,
 		.count_objs = 2, .objs_ptr = (__u64)(uintptr_t)objects,
 		.count_props_ptr = (__u64)(uintptr_t)counts, .props_ptr = (__u64)(uintptr_t)props,
 		.prop_values_ptr = (__u64)(uintptr_t)values,
@@ -445,22 +446,93 @@ static void fences(struct screen *s)
 	__s32 out[3] = { -7, -7, -7 }, again;
 	struct pollfd p = { .events = POLLIN };
 
-	MUST(!commit_fences(s, 0, ~0ULL, (__u64)(uintptr_t)&out[1]));
+	MUST(!commit_fences(s, 0, 0, ~0ULL, (__u64)(uintptr_t)&out[1]));
 	CHECK(out[0] == -7 && out[1] > 2 && out[2] == -7);
 	p.fd = out[1];
 	MUST(poll(&p, 1, 5000) == 1);
 	MUST(!ioctl(out[1], SYNC_IOC_FILE_INFO, &info));
 	log_line("%u fences, status %d, %d", info.num_fences, info.status, one[0].status);
 	again = -7;
-	MUST(!commit_fences(s, 1, out[1], (__u64)(uintptr_t)&again));
+	MUST(!commit_fences(s, 1, 0, out[1], (__u64)(uintptr_t)&again));
 	CHECK(again > 2);
 	close(again);
 	/* No fence: a closed fd, and a file of another kind. */
 	close(out[1]);
-	CHECK(commit_fences(s, 1, out[1], 0) == -1);
+	CHECK(commit_fences(s, 1, 0, out[1], 0) == -1);
 	log_line("a closed fence: %s", strerrorname_np(errno));
-	CHECK(commit_fences(s, 1, s->fd, 0) == -1);
+	CHECK(commit_fences(s, 1, 0, s->fd, 0) == -1);
 	log_line("a device for a fence: %s", strerrorname_np(errno));
+}
+
+/* A fence of another device of the host, which ends when it is told to. */
+struct late_fence {
+	int vgem, fd;
+	__u32 number;
+};
+
+static struct late_fence make_late_fence(void)
+{
+	const char *node = diff_node(forwarded ? "VGPU_FWD" : "VGPU_REAL", "VGEM_CARD");
+	struct drm_mode_create_dumb dumb = { .width = 64, .height = 32, .bpp = 32 };
+	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ };
+	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC };
+	__u32 attach[4] = { 0, 1 /* write */ };
+	struct late_fence late;
+
+	MUST(node);
+	late.vgem = open(node, O_RDWR | O_CLOEXEC);
+	MUST(late.vgem >= 0 && !ioctl(late.vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	attach[0] = prime.handle = dumb.handle;
+	MUST(!ioctl(late.vgem, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	MUST(!ioctl(late.vgem, DRM_IOCTL_VGEM_FENCE_ATTACH, attach));
+	late.number = attach[2];
+	MUST(!ioctl(prime.fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export));
+	close(prime.fd);
+	late.fd = export.fd;
+	return late;
+}
+
+static int end_late_fence(const struct late_fence *late)
+{
+	__u32 argument[2] = { late->number };
+
+	return ioctl(late->vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, argument);
+}
+
+/* A fence that nobody has signalled yet: the commit waits for it, in the call or after it. */
+static void late_fences(struct screen *s)
+{
+	struct late_fence late = make_late_fence();
+	struct pollfd p[2] = { { .fd = s->fd, .events = POLLIN }, { .events = POLLIN } };
+	struct drm_event_vblank event;
+	__s32 out = -7;
+	int status;
+	__u64 start;
+
+	MUST(!commit_fences(s, 0, DRM_MODE_ATOMIC_NONBLOCK | DRM_MODE_PAGE_FLIP_EVENT, late.fd,
+			    (__u64)(uintptr_t)&out));
+	p[1].fd = out;
+	CHECK(poll(p, 2, 400) == 0);
+	CHECK(!end_late_fence(&late));
+	MUST(poll(&p[0], 1, 5000) == 1 && read(s->fd, &event, sizeof(event)) == sizeof(event));
+	CHECK(event.base.type == DRM_EVENT_FLIP_COMPLETE && event.user_data == 0x5566);
+	CHECK(poll(&p[1], 1, 5000) == 1);
+	close(out);
+	close(late.fd);
+	close(late.vgem);
+
+	late = make_late_fence();
+	fflush(NULL);
+	start = now_ms();
+	if (!fork()) {
+		sleep_ms(400);
+		_exit(!!end_late_fence(&late));
+	}
+	MUST(!commit_fences(s, 1, 0, late.fd, 0));
+	CHECK(now_ms() - start >= 300);
+	MUST(wait(&status) > 0 && !status);
+	close(late.fd);
+	close(late.vgem);
 }
 
 static void blobs(struct screen *s)
@@ -577,6 +649,7 @@ static void drive(const char *node)
 	damage(&s);
 	atomic(&s);
 	fences(&s);
+	late_fences(&s);
 	blobs(&s);
 	lease(&s);
 	take_down(&s);
