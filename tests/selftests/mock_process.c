@@ -3,6 +3,7 @@
  * Processes of every kind: started by vfork(), in namespaces of their own, with
  * little room, traced, stopped, dumping core. And what others may see of them.
  */
+#include <elf.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -10,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/uio.h>
 
+#include "tool.h"
 #include "vgpu_diff.h"
 
 #define PAGE	4096UL
@@ -354,40 +356,83 @@ DIFF_TEST(direct_transfers_page)
 	direct_transfers(VGPU_MOCK_BUF_PAGE);
 }
 
-/* A program that crashes with device memory mapped: the dump ends, and soon. */
+/* Whether a core file has the bytes at an address: 1; only says that it was mapped: 0; or -1. */
+static int core_read(const char *file, const void *at, void *bytes, size_t size)
+{
+	unsigned long address = (uintptr_t)at;
+	int fd = open(file, O_RDONLY), found = -1;
+	Elf64_Ehdr head;
+	Elf64_Phdr part;
+	unsigned int i;
+
+	MUST(fd >= 0 && pread(fd, &head, sizeof(head), 0) == sizeof(head));
+	MUST(!memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_type == ET_CORE);
+	for (i = 0; i < head.e_phnum && found < 0; i++) {
+		MUST(pread(fd, &part, sizeof(part), head.e_phoff + i * sizeof(part)) ==
+		     sizeof(part));
+		if (part.p_type != PT_LOAD || address - part.p_vaddr >= part.p_memsz)
+			continue;
+		found = address - part.p_vaddr < part.p_filesz;
+		if (found)
+			MUST(pread(fd, bytes, size, part.p_offset + address - part.p_vaddr) ==
+			     (ssize_t)size);
+	}
+	close(fd);
+	return found;
+}
+
+/* A program that crashes with device memory mapped: the dump ends, soon, and has what it should. */
 static void dump_core(__u32 flavour)
 {
+	static const char text[] = "what the program has itself";
 	struct rlimit limit = { 64 * MIB, 64 * MIB };
 	int fd = open_device(O_RDWR);
-	char folder[] = "/tmp/core-XXXXXX";
-	__u64 start;
+	char folder[] = "/tmp/core-XXXXXX", copy[sizeof(text)] = "", pattern[64];
+	struct places {
+		char *device, *own;
+	} *places;
 	char *memory;
 	FILE *filter;
+	__u64 start;
 	int status;
 	pid_t pid;
 
-	if (access("/proc/self/coredump_filter", F_OK)) {
-		log_line("this kernel dumps no core");
-		return;
-	}
-	MUST(mkdtemp(folder));
+	if (access("/proc/self/coredump_filter", F_OK))
+		diff_skip("this kernel dumps no core");
+	tool_read_line("/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
+	if (strcmp(pattern, "core"))
+		diff_skip("cores go elsewhere");
+	MUST(mkdtemp(folder) && !chdir(folder));
+	places = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(places != MAP_FAILED);
 	fflush(NULL);
 	start = now_ms();
 	pid = fork();
 	if (!pid) {
-		MUST(!chdir(folder) && !setrlimit(RLIMIT_CORE, &limit));
+		MUST(!setrlimit(RLIMIT_CORE, &limit));
 		MUST(!prctl(PR_SET_DUMPABLE, 1));
 		/* Also what is shared, and what is mapped from files. */
 		filter = fopen("/proc/self/coredump_filter", "w");
 		MUST(filter && fputs("0x7f", filter) > 0 && !fclose(filter));
 		memory = map_buffer(fd, flavour, 64 * PAGE);
 		memory[3 * PAGE] = 1;
+		places->device = memory;
+		places->own = strcpy(alloc_pages(1), text);
 		abort();
 	}
 	MUST(waitpid(pid, &status, 0) == pid);
 	log_line("status %x", status);
 	CHECK(now_ms() - start < 30000);
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_NOOP));
+
+	MUST(!system("[ -e core ] || mv core.* core"));
+	CHECK(core_read("core", places->own, copy, sizeof(copy)) == 1 && !strcmp(copy, text));
+	/* As natively: raw pages are left out, ordinary ones are there. */
+	log_line("device memory: %d", core_read("core", places->device + 3 * PAGE, copy, 2));
+	log_line("%d %d", copy[0], copy[1]);
+	log_line("device memory that was not touched: %d",
+		 core_read("core", places->device + 9 * PAGE, copy, 2));
+	log_line("%d %d", copy[0], copy[1]);
 	LOG_CALL(system("rm -rf /tmp/core-*"));
 }
 
@@ -437,11 +482,20 @@ DIFF_TEST_LIMIT(dump_core_of_threads, 60)
 
 /* --- many kills ----------------------------------------------------------- */
 
+#define NR_KILLED	8	/* at once */
+#define NR_OF_OWN	5	/* of them: processes with a session of their own */
+#define HURRY_MS	10000
+
+/* How many tasks of this round had all that they hold, in memory that they share. */
+static unsigned int *begun;
+
 static int call_for_ever(void *argument)
 {
 	struct vgpu_mock_sleep sleep = { .ms = 50, .mode = VGPU_MOCK_SLEEP_INTERRUPTIBLE };
 	int fd = (long)argument;
 
+	ioctl(fd, VGPU_MOCK_IOC_NOOP);
+	__atomic_add_fetch(begun, 1, __ATOMIC_RELAXED);
 	for (;;) {
 		ioctl(fd, VGPU_MOCK_IOC_SLEEP, &sleep);
 		ioctl(fd, VGPU_MOCK_IOC_NOOP);
@@ -449,41 +503,120 @@ static int call_for_ever(void *argument)
 	return 0;
 }
 
-/*
- * Ten thousand times (forwarded) a task is killed somewhere in a call. Most have the memory
- * of this process and so its session; some are processes of their own.
- */
-DIFF_TEST_LIMIT(killed_ten_thousand_times, 500)
+/* With a file, an object, a buffer and a mapping that nobody else has. */
+static int own_and_call_for_ever(void *argument)
 {
-	static char stacks[8][32768] __attribute__((aligned(16)));
-	struct vgpu_mock_counters before, after;
+	struct vgpu_mock_fd_out out = { .cookie = 5, .flags = O_CLOEXEC };
+	int fd = open(path, O_RDWR);
+	char *memory;
+
+	if (fd < 0 || ioctl(fd, VGPU_MOCK_IOC_FD_OUT, &out))
+		return 1;
+	memory = map_buffer(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	memory[PAGE] = 7;
+	return call_for_ever((void *)(long)fd);
+}
+
+/*
+ * What there is on behalf of programs: in the mock, in the guest, and in the host where that
+ * is this machine, with its shadows and their threads.
+ */
+static void held_now(int fd, char *text, size_t size)
+{
+	struct vgpu_mock_counters now;
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &now));
+	snprintf(text, size, "files %llu objects %llu buffers %llu pages %llu maps %llu\n%.3800s",
+		 now.out_files, now.out_objects, now.out_bufs, now.out_buf_pages, now.out_maps,
+		 forwarded ? tool_run(
+		 "vgpuctl status --json | tr -d ' ,' | sed 's/shadow_pid.*/session/' | grep -E "
+		 "'session|\"(lanes|objects|mappings|(window|copy)_mappings|bindings)\"' | sort | uniq -c; "
+		 "find /proc/[0-9]*/exe -maxdepth 0 -lname '*/vgpu-shadow' 2>/dev/null | "
+		 "while read -r exe; do echo shadow; ls ${exe%%/exe}/task | sed 's/.*/its thread/'; done | "
+		 "sort | uniq -c; grep -H . /sys/module/vgpu_*/refcnt")->out : "");
+}
+
+/* What the tests before this one held may be on its way out. */
+static void held_at_rest(int fd, char *text, size_t size)
+{
+	__u64 start = now_ms();
+	char again[4096];
+
+	held_now(fd, again, sizeof(again));
+	do {
+		snprintf(text, size, "%s", again);
+		sleep_ms(500);
+		held_now(fd, again, sizeof(again));
+	} while (strcmp(text, again) && now_ms() - start < 30000);
+	CHECK(!strcmp(text, again));
+}
+
+/* Starts a round's tasks and kills them: at any time, or when they hold all that they want. */
+static void kill_some(int fd, unsigned int round)
+{
+	static char stacks[NR_KILLED][32768] __attribute__((aligned(16)));
+	__u64 deadline = now_ms() + 10000;
+	pid_t pids[NR_KILLED];
+	unsigned int i;
+
+	*begun = 0;
+	for (i = 0; i < NR_KILLED; i++) {
+		bool own = i < NR_OF_OWN;
+
+		pids[i] = clone(own ? own_and_call_for_ever : call_for_ever,
+				stacks[i] + sizeof(stacks[i]), (own ? 0 : CLONE_VM) | SIGCHLD,
+				(void *)(long)fd);
+		MUST(pids[i] > 0);
+	}
+	while (round % 2 && __atomic_load_n(begun, __ATOMIC_RELAXED) < NR_KILLED) {
+		MUST(now_ms() < deadline);
+		usleep(200);
+	}
+	usleep(round * 37 % 5000);
+	for (i = 0; i < NR_KILLED; i++)
+		kill(pids[i], SIGKILL);
+	for (i = 0; i < NR_KILLED; i++)
+		MUST(waitpid(pids[i], NULL, 0) == pids[i]);
+}
+
+/*
+ * Ten thousand times (forwarded) a task is killed somewhere in a call. Most are processes of
+ * their own, the others have the memory of one process and so its session. Nothing of them
+ * is left in either machine.
+ */
+DIFF_TEST_LIMIT(killed_ten_thousand_times, 600)
+{
+	const unsigned int all = (forwarded ? 10000 : 1000) / NR_KILLED;
+	const bool hurry = diff_times(all) != all;
+	char before[4096], after[4096];
 	int fd = open_device(O_RDWR);
-	int i, times = diff_times(forwarded ? 10000 : 1000) / 8;
-	unsigned int j;
-	pid_t pids[8];
+	unsigned int i;
+	__u64 start;
+	pid_t pid;
 
-	MUST(!ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &before));
-	for (i = 0; i < times; i++) {
-		for (j = 0; j < 8; j++) {
-			int flags = j || i % 10 ? CLONE_VM | SIGCHLD : SIGCHLD;
-
-			pids[j] = clone(call_for_ever, stacks[j] + sizeof(stacks[j]), flags,
-					(void *)(long)fd);
-			MUST(pids[j] > 0);
-		}
-		usleep(i * 37 % 5000);
-		for (j = 0; j < 8; j++)
-			kill(pids[j], SIGKILL);
-		for (j = 0; j < 8; j++)
-			MUST(waitpid(pids[j], NULL, 0) == pids[j]);
+	begun = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(begun != MAP_FAILED);
+	held_at_rest(fd, before, sizeof(before));
+	fflush(NULL);
+	start = now_ms();
+	pid = fork();
+	if (!pid) {
+		for (i = 0; i < all && (i < 2 || !hurry || now_ms() - start < HURRY_MS); i++)
+			kill_some(fd, i);
+		if (hurry || getenv("VGPU_VERBOSE"))
+			printf("# %u killed in %llu ms\n", NR_KILLED * i, now_ms() - start);
+		fflush(NULL);
+		_exit(use_device(open(path, O_RDWR)));
 	}
-	for (i = 0; i < 500; i++) {
-		MUST(!ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &after));
-		if (after.out_files == before.out_files)
-			break;
-		sleep_ms(10);
-	}
-	CHECK(after.out_files == before.out_files && after.out_objects == before.out_objects);
+	log_child(pid);
+	/* What killed processes held is on its way out. */
+	start = now_ms();
+	do {
+		sleep_ms(100);
+		held_now(fd, after, sizeof(after));
+	} while (strcmp(before, after) && now_ms() - start < 40000);
+	if (!CHECK(!strcmp(before, after)))
+		log_line("before: %s, now: %s", before, after);
 	log_line("afterwards %d", use_device(fd));
 }
 
