@@ -33,6 +33,8 @@
  * (virtio_transport_recv_pkt()). So it cannot wait for ever.
  */
 #define CALL_FAULT_TIMEOUT_MS	3000
+/* Faults may wait for what comes after it. */
+#define CALL_SOON_TIMEOUT_MS	1000
 /* A lane that could not have a slot asks again after this time. */
 #define CALL_SLOT_DELAY		HZ
 #define CALL_SLOT_TRIES		4
@@ -141,11 +143,19 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 	return 0;
 }
 
+/* How long the reply may take, in milliseconds; 0: for ever. */
+static unsigned int call_timeout(const struct vgpu_xcall *xcall)
+{
+	if (xcall->flags & VGPU_XCALL_SOON)
+		return CALL_SOON_TIMEOUT_MS;
+	return xcall->flags & VGPU_XCALL_FAULT ? CALL_FAULT_TIMEOUT_MS : 0;
+}
+
 /* Until the reply is there. */
 static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 {
 	bool cancel = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL));
-	unsigned int timeout = xcall->flags & VGPU_XCALL_FAULT ? CALL_FAULT_TIMEOUT_MS : 0;
+	unsigned int timeout = call_timeout(xcall);
 	struct vgpu_hdr hdr;
 	int ret;
 
@@ -266,8 +276,8 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 
 	for (;;) {
 		lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM,
-				     xcall->flags & VGPU_XCALL_LANE_SOON ?
-				     CALL_FAULT_TIMEOUT_MS : 0);
+				     xcall->flags & VGPU_XCALL_SOON ?
+				     CALL_SOON_TIMEOUT_MS : 0);
 		if (IS_ERR(lane))
 			return PTR_ERR(lane);
 		ret = 0;

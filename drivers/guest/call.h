@@ -27,8 +27,8 @@ struct vgpu_stats;
 
 /* Made by a page fault: it ends with -ETIMEDOUT if no reply comes for seconds. */
 #define VGPU_XCALL_FAULT	BIT(3)
-/* And if no lane is free for seconds. */
-#define VGPU_XCALL_LANE_SOON	BIT(4)
+/* It ends so if no lane is there in a second, or no reply in another. */
+#define VGPU_XCALL_SOON		BIT(4)
 
 #define VGPU_XCALL_INLINE	256
 

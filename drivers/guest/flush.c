@@ -232,7 +232,24 @@ static bool flush_needed(struct vgpu_space_set *set)
 	       !list_empty_careful(&set->orphans) || !list_empty_careful(&set->unmaps);
 }
 
-int vgpu_flush_all(struct vgpu_space_set *set)
+/*
+ * A flush is busy before it takes an orphan and until its bytes are at the host, and
+ * leaves one before it is not busy any more: looked at in this order, it is found.
+ */
+static bool flush_is_idle(struct vgpu_space_set *set)
+{
+	if (test_bit(0, &set->busy))
+		return false;
+	/* Pairs with set->lock and set->busy of flush_run(). */
+	smp_rmb();
+	if (!list_empty_careful(&set->orphans))
+		return false;
+	/* Likewise. */
+	smp_rmb();
+	return !test_bit(0, &set->busy);
+}
+
+static int flush_run(struct vgpu_space_set *set)
 {
 	struct flush_unmap *unmap, *tmp;
 	struct vgpu_flight *flight;
@@ -240,8 +257,6 @@ int vgpu_flush_all(struct vgpu_space_set *set)
 	u64 pass;
 	int ret;
 
-	if (!flush_needed(set))
-		return 0;
 	if (wait_event_killable(set->wait, !test_and_set_bit_lock(0, &set->busy)))
 		return -EINTR;
 
@@ -275,6 +290,7 @@ int vgpu_flush_all(struct vgpu_space_set *set)
 			vgpu_mapping_end(unmap->mapping, unmap->addr, unmap->len);
 			flush_unmap_free(unmap);
 		}
+		WRITE_ONCE(set->passed, pass);
 	}
 	clear_bit_unlock(0, &set->busy);
 	/* Pairs with the barrier of the waiters' prepare_to_wait(). */
@@ -283,11 +299,33 @@ int vgpu_flush_all(struct vgpu_space_set *set)
 	return ret;
 }
 
+int vgpu_flush_all(struct vgpu_space_set *set)
+{
+	return flush_needed(set) ? flush_run(set) : 0;
+}
+
+int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait)
+{
+	u64 pass;
+
+	if (!atomic_read(&set->nr_dirty)) {
+		/* A page leaves the dirty ones while busy is set: as in vgpu_space_unmap(). */
+		smp_rmb();
+		if (flush_is_idle(set))
+			return 0;
+	}
+	/* What is dirty now goes with the next one that begins. */
+	pass = READ_ONCE(set->pass) + 1;
+	vgpu_flush_later(set);
+	return wait_event_timeout(set->wait, READ_ONCE(set->passed) >= pass, wait) ? 0 : -ETIMEDOUT;
+}
+
 void vgpu_flush_work(struct work_struct *work)
 {
 	struct vgpu_space_set *set = container_of(work, struct vgpu_space_set, work);
 
-	vgpu_flush_all(set);
+	/* Somebody may wait for the end of one: see vgpu_flush_soon(). */
+	flush_run(set);
 	vgpu_host_put(container_of(set, struct vgpu_host, spaces));
 }
 
@@ -350,23 +388,6 @@ static bool flush_covers(struct vgpu_space *space, struct vgpu_mapping *mapping,
 	}
 	mutex_unlock(&space->lock);
 	return found;
-}
-
-/*
- * A flush is busy before it takes an orphan and until its bytes are at the host, and
- * leaves one before it is not busy any more: looked at in this order, it is found.
- */
-static bool flush_is_idle(struct vgpu_space_set *set)
-{
-	if (test_bit(0, &set->busy))
-		return false;
-	/* Pairs with set->lock and set->busy of vgpu_flush_all(). */
-	smp_rmb();
-	if (!list_empty_careful(&set->orphans))
-		return false;
-	/* Likewise. */
-	smp_rmb();
-	return !test_bit(0, &set->busy);
 }
 
 void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)

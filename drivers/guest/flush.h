@@ -21,6 +21,12 @@ void vgpu_flush_global_exit(void);
  */
 int vgpu_flush_all(struct vgpu_space_set *set);
 
+/*
+ * The same, for as long as @wait (jiffies), by another thread, which goes on after that: a shadow
+ * may not answer. Return: 0, or -ETIMEDOUT.
+ */
+int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait);
+
 /* The same from a work item, which holds a reference of the host meanwhile. */
 void vgpu_flush_later(struct vgpu_space_set *set);
 void vgpu_flush_work(struct work_struct *work);

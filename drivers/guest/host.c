@@ -149,6 +149,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	INIT_LIST_HEAD(&host->exports);
 	INIT_LIST_HEAD(&host->parents);
 	INIT_LIST_HEAD(&host->mappings);
+	INIT_LIST_HEAD(&host->move_todo);
 	init_waitqueue_head(&host->move_wait);
 	INIT_DELAYED_WORK(&host->move_work, vgpu_move_work);
 	vgpu_space_set_init(&host->spaces);

@@ -70,8 +70,8 @@ struct vgpu_window;
  * @exports: struct vgpu_export
  * @window: memory of the host that its mappings are seen in, or NULL
  * @mappings: struct vgpu_mapping that may move
+ * @move_todo: those that are to be looked at
  * @move_asked: how often moves were asked for
- * @move_pass: number of the last round of them; only @move_work's, which needs no lock
  * @move_work: brings each where it is to be
  * @move_wait: woken when a mapping has moved
  * @parents: struct vgpu_parent; the receiving thread's
@@ -107,8 +107,8 @@ struct vgpu_host {
 
 	struct vgpu_window *window;
 	struct list_head mappings;
+	struct list_head move_todo;
 	u64 move_asked;
-	u64 move_pass;
 	struct delayed_work move_work;
 	wait_queue_head_t move_wait;
 

@@ -142,10 +142,21 @@ void vgpu_mapping_put(struct vgpu_mapping *mapping)
 	kref_put(&mapping->ref, mapping_release);
 }
 
+/* Written under both locks, it may be looked at under each. */
+static void mapping_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	lockdep_assert_held_write(&mapping->mode_lock);
+	spin_lock(&host->lock);
+	WRITE_ONCE(mapping->mode, mode);
+	spin_unlock(&host->lock);
+}
+
 void vgpu_mapping_move_begin(struct vgpu_mapping *mapping)
 {
 	down_write(&mapping->mode_lock);
-	WRITE_ONCE(mapping->mode, VGPU_MAPPING_MOVING);
+	mapping_set_mode(mapping, VGPU_MAPPING_MOVING);
 	up_write(&mapping->mode_lock);
 }
 
@@ -154,8 +165,8 @@ void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_rang
 {
 	down_write(&mapping->mode_lock);
 	atomic64_dec(mapping_count(mapping));
-	WRITE_ONCE(mapping->mode, range ? VGPU_MAPPING_WINDOW : VGPU_MAPPING_COPY);
 	mapping->range = range;
+	mapping_set_mode(mapping, range ? VGPU_MAPPING_WINDOW : VGPU_MAPPING_COPY);
 	atomic64_inc(mapping_count(mapping));
 	mapping->move_error = error;
 	WRITE_ONCE(mapping->moves, mapping->moves + 1);
@@ -204,6 +215,25 @@ void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *f
 	spin_unlock(&mapping->lock);
 }
 
+pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff)
+{
+	struct mapping_span *span;
+	pgoff_t end = *pgoff;
+
+	spin_lock(&mapping->lock);
+	list_for_each_entry(span, &mapping->spans, node) {
+		if (span->end <= *pgoff)
+			continue;
+		if (end == *pgoff)
+			*pgoff = max(*pgoff, span->first);
+		else if (span->first != end)
+			break;
+		end = span->end;
+	}
+	spin_unlock(&mapping->lock);
+	return end > *pgoff ? end - *pgoff : 0;
+}
+
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len)
 {
 	vgpu_control_unmap(mapping->session->host, mapping->session->number, addr, len);
@@ -236,6 +266,17 @@ static void mapping_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t 
 	vgpu_space_leave(mapping->space, first, nr);
 }
 
+/* Nothing of it is shown by any program, nor will be. */
+static bool mapping_has_ended(struct vgpu_mapping *mapping)
+{
+	bool ended;
+
+	spin_lock(&mapping->lock);
+	ended = list_empty(&mapping->spans);
+	spin_unlock(&mapping->lock);
+	return ended;
+}
+
 static void mapping_vma_close(struct vm_area_struct *vma)
 {
 	struct vgpu_mapping *mapping = vma->vm_private_data;
@@ -250,6 +291,8 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 		vgpu_space_unmap(mapping, span->first, span->end - span->first);
 		kfree(span);
 	}
+	if (mapping_has_ended(mapping))
+		vgpu_move_alone(mapping);
 	vgpu_mapping_put(mapping);
 }
 
@@ -526,6 +569,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	spin_lock_init(&mapping->lock);
 	INIT_LIST_HEAD(&mapping->spans);
 	INIT_LIST_HEAD(&mapping->entry);
+	INIT_LIST_HEAD(&mapping->unit);
 	init_rwsem(&mapping->mode_lock);
 	mapping->session = session;
 	mapping->space = object->space;

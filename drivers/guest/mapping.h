@@ -6,11 +6,14 @@
 #ifndef VGPU_MAPPING_H
 #define VGPU_MAPPING_H
 
+#include <linux/interval_tree.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+
+#include "move.h"
 
 struct vgpu_export;
 struct vgpu_object;
@@ -36,13 +39,20 @@ enum vgpu_mapping_mode {
  * @nr: pages that it had in the beginning
  * @flags: VGPU_MAP_*
  * @cache: VGPU_CACHE_*
- * @entry: in host->mappings, if it is shared (host->lock)
- * @pass: host->move_pass when it was last looked at (host->lock)
+ * @entry: in host->mappings or host->move_todo, if it may move (host->lock)
+ * @node: likewise in space->mappings
+ * @shares: it is there, and programs show a part of it (host->lock)
+ * @unit: what moves with it; only the worker's of move.c, like all to @refused
+ * @before: how programs saw it when the unit was collected; MOVING: not yet, or not any more
+ * @out_pause: it could not be moved out of the window
+ * @in_pause: nor into it
+ * @claim: where it will be in the window
+ * @refused: the host has said last that there is no such mapping
  * @live: of no use as a copy: it never moves
  * @stays: it was seen that the window cannot show it: COPY for good
  * @mode_lock: read: while a page is put into page tables; written: to change what follows,
  *	which only the worker of move.c does
- * @mode: how programs see it
+ * @mode: how programs see it; written under host->lock, too
  * @range: where it is in the window, also while it moves out; else NULL
  * @moves: how often it began and ended to move
  * @move_error: 0, or why the last time it stayed where it was
@@ -68,7 +78,14 @@ struct vgpu_mapping {
 	u32 flags;
 	u32 cache;
 	struct list_head entry;
-	u64 pass;
+	struct interval_tree_node node;
+	bool shares;
+	struct list_head unit;
+	enum vgpu_mapping_mode before;
+	struct vgpu_move_pause out_pause;
+	struct vgpu_move_pause in_pause;
+	struct vgpu_window_range *claim;
+	bool refused;
 	bool live;
 	bool stays;
 	struct rw_semaphore mode_lock;
@@ -112,6 +129,12 @@ u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
 pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
 /* Those around page @pgoff, which is one of them: from @first to before @end. */
 void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end);
+
+/*
+ * The first pages from page *@pgoff on that are still mapped in the shadow, which *@pgoff
+ * becomes. Return: how many there are without a gap; 0: none.
+ */
+pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff);
 
 /*
  * For move.c: its faults wait from here to vgpu_mapping_move_end(), and none that began

@@ -2,10 +2,14 @@
 /*
  * Moves: see move.h.
  *
- * While a mapping moves, its faults wait. First its page tables are emptied; then what
- * was written the one way is brought to where the other way shows it; then faults go
- * that way. A move that fails leaves the mapping as it was, where the same faults put the same
- * pages in again.
+ * What moves is a *unit*: all mappings of a space that share pages with each other, so that
+ * what a program writes through the one is seen through the other at any time. While it
+ * moves, its faults wait. First its page tables are emptied; then what was written the one way is
+ * brought to where the other way shows it; then faults go that way. A move that fails leaves
+ * the unit as it was, where the same faults put the same pages in again.
+ *
+ * A mapping that is made meanwhile, or that cannot be where the others of its unit are, begins as
+ * one that moves (vgpu_move_add()).
  */
 #include <linux/errno.h>
 #include <linux/mm.h>
@@ -23,8 +27,31 @@
 
 /* How long a fault waits for a move: see CALL_FAULT_TIMEOUT_MS. */
 #define MOVE_WAIT	(3 * HZ)
-/* When a mapping that could not be moved out is tried again. */
+/* How long a move waits for bytes to be sent, before and while faults wait for it. */
+#define MOVE_FLUSH_WAIT	(2 * HZ)
+/* When a unit that could not be moved out is tried again, or for the first time in. */
 #define MOVE_RETRY	HZ
+/* And in at most. */
+#define MOVE_RETRY_MAX	(32 * HZ)
+
+/**
+ * struct move_unit - mappings that move together
+ * @host: whose they are
+ * @space: whose pages they share; theirs
+ * @mappings: a reference each
+ * @first: the first of their pages
+ * @last: the last one
+ * @flush_wait: how long each may wait for bytes to be sent: not at all, once it was in vain
+ *	in this round
+ */
+struct move_unit {
+	struct vgpu_host *host;
+	struct vgpu_space *space;
+	struct list_head mappings;
+	unsigned long first;
+	unsigned long last;
+	unsigned long flush_wait;
+};
 
 static struct workqueue_struct *move_wq;
 
@@ -41,6 +68,30 @@ void vgpu_move_global_exit(void)
 
 /* --- when ------------------------------------------------------------------ */
 
+/* A reference of the host goes with the work while that waits, and while it runs. */
+static void move_queue_locked(struct vgpu_host *host, unsigned long delay)
+{
+	bool queued;
+
+	lockdep_assert_held(&host->lock);
+	if (host->down)
+		return;
+	vgpu_host_get(host);
+	if (delay)
+		queued = queue_delayed_work(move_wq, &host->move_work, delay);
+	else
+		queued = !mod_delayed_work(move_wq, &host->move_work, 0);
+	if (!queued)
+		vgpu_host_put(host);
+}
+
+static void move_queue(struct vgpu_host *host, unsigned long delay)
+{
+	spin_lock(&host->lock);
+	move_queue_locked(host, delay);
+	spin_unlock(&host->lock);
+}
+
 u64 vgpu_move_asked(struct vgpu_host *host)
 {
 	u64 asked;
@@ -51,51 +102,17 @@ u64 vgpu_move_asked(struct vgpu_host *host)
 	return asked;
 }
 
-void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
-{
-	struct vgpu_host *host = mapping->session->host;
-	bool missed;
-
-	spin_lock(&host->lock);
-	list_add_tail(&mapping->entry, &host->mappings);
-	/* A round may have been over before this one could be found. */
-	missed = host->move_asked != asked;
-	spin_unlock(&host->lock);
-	if (missed)
-		vgpu_move_later(host);
-}
-
-void vgpu_move_forget(struct vgpu_mapping *mapping)
-{
-	struct vgpu_host *host = mapping->session->host;
-
-	spin_lock(&host->lock);
-	list_del_init(&mapping->entry);
-	spin_unlock(&host->lock);
-}
-
-/* A reference of the host goes with the work while that waits, and while it runs. */
 void vgpu_move_later(struct vgpu_host *host)
 {
 	spin_lock(&host->lock);
 	host->move_asked++;
-	if (!host->down) {
-		vgpu_host_get(host);
-		if (mod_delayed_work(move_wq, &host->move_work, 0))
-			vgpu_host_put(host);
-	}
+	move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 }
 
-static void move_retry(struct vgpu_host *host)
+void vgpu_move_room(struct vgpu_host *host)
 {
-	spin_lock(&host->lock);
-	if (!host->down) {
-		vgpu_host_get(host);
-		if (!queue_delayed_work(move_wq, &host->move_work, MOVE_RETRY))
-			vgpu_host_put(host);
-	}
-	spin_unlock(&host->lock);
+	move_queue(host, 0);
 }
 
 void vgpu_move_abort(struct vgpu_host *host)
@@ -106,36 +123,213 @@ void vgpu_move_abort(struct vgpu_host *host)
 	wake_up_all(&host->move_wait);
 }
 
+/* --- which share pages ----------------------------------------------------- */
+
+static struct vgpu_mapping *mapping_of(struct interval_tree_node *node)
+{
+	return node ? container_of(node, struct vgpu_mapping, node) : NULL;
+}
+
+/* The first mapping of the space that has pages from @first to @last. */
+static struct vgpu_mapping *mapping_first(struct vgpu_space *space, pgoff_t first, pgoff_t last)
+{
+	lockdep_assert_held(&space->host->lock);
+	return mapping_of(interval_tree_iter_first(&space->mappings, first, last));
+}
+
+/* And the next one; @last may have grown since. */
+static struct vgpu_mapping *mapping_next(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t last)
+{
+	return mapping_of(interval_tree_iter_next(&mapping->node, first, last));
+}
+
+/* Whether one that shares pages with it is not, or will not be, where it is. */
+static bool mapping_is_apart(const struct vgpu_mapping *mapping)
+{
+	pgoff_t first = mapping->node.start, last = mapping->node.last;
+	struct vgpu_mapping *other;
+
+	for (other = mapping_first(mapping->space, first, last); other;
+	     other = mapping_next(other, first, last))
+		if (other->mode != mapping->mode)
+			return true;
+	return false;
+}
+
+void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	if (mapping->live)
+		return;
+	mapping->node.start = mapping->pgoff;
+	mapping->node.last = mapping->pgoff + mapping->nr - 1;
+	spin_lock(&host->lock);
+	if (mapping_is_apart(mapping)) {
+		/* Nobody has seen it yet. */
+		mapping->mode = VGPU_MAPPING_MOVING;
+		host->move_asked++;
+	}
+	list_add_tail(&mapping->entry, &host->mappings);
+	interval_tree_insert(&mapping->node, &mapping->space->mappings);
+	mapping->shares = true;
+	/* A round may have been over before this one could be found. */
+	if (host->move_asked != asked)
+		move_queue_locked(host, 0);
+	spin_unlock(&host->lock);
+}
+
+static void mapping_alone_locked(struct vgpu_mapping *mapping)
+{
+	if (mapping->shares)
+		interval_tree_remove(&mapping->node, &mapping->space->mappings);
+	mapping->shares = false;
+}
+
+void vgpu_move_alone(struct vgpu_mapping *mapping)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	spin_lock(&host->lock);
+	mapping_alone_locked(mapping);
+	spin_unlock(&host->lock);
+}
+
+void vgpu_move_forget(struct vgpu_mapping *mapping)
+{
+	struct vgpu_host *host = mapping->session->host;
+
+	spin_lock(&host->lock);
+	mapping_alone_locked(mapping);
+	list_del_init(&mapping->entry);
+	spin_unlock(&host->lock);
+}
+
+/* --- faults ---------------------------------------------------------------- */
+
 int vgpu_move_wait(struct vgpu_mapping *mapping)
 {
-	long left = wait_event_killable_timeout(mapping->session->host->move_wait,
-						READ_ONCE(mapping->mode) != VGPU_MAPPING_MOVING,
-						MOVE_WAIT);
+	struct vgpu_host *host = mapping->session->host;
+	long left = wait_event_killable_timeout(host->move_wait,
+						READ_ONCE(mapping->mode) != VGPU_MAPPING_MOVING ||
+						vgpu_host_is_down(host), MOVE_WAIT);
 
-	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
+	if (left <= 0)
+		return left ? -EINTR : -ETIMEDOUT;
+	/* Nobody moves it any more: it may stay as it is. */
+	return vgpu_host_is_down(host) ? -ENODEV : 0;
 }
 
 int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves)
 {
 	struct vgpu_host *host = mapping->session->host;
+	int ret = 0;
 	long left;
-	int ret;
 
 	spin_lock(&host->lock);
-	list_move(&mapping->entry, &host->mappings);
+	/* Also if it was looked at just now; but behind those that were not. */
+	list_move_tail(&mapping->entry, &host->move_todo);
+	host->move_asked++;
+	move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
-	vgpu_move_later(host);
 	left = wait_event_killable_timeout(host->move_wait, READ_ONCE(mapping->moves) != moves ||
 					   vgpu_host_is_down(host), MOVE_WAIT);
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	down_read(&mapping->mode_lock);
-	ret = mapping->move_error;
+	/* Else it is where it was to be, whatever came of moves since. */
+	if (mapping->mode == VGPU_MAPPING_WINDOW && mapping->move_error != -EAGAIN)
+		ret = mapping->move_error;
 	up_read(&mapping->mode_lock);
-	return ret == -EAGAIN ? 0 : ret;
+	return ret;
 }
 
-/* --- how ------------------------------------------------------------------- */
+/* --- units ----------------------------------------------------------------- */
+
+static void unit_add(struct move_unit *unit, struct vgpu_mapping *mapping)
+{
+	if (!list_empty(&mapping->unit) || !kref_get_unless_zero(&mapping->ref))
+		return;
+	/* One that is unmapped counts as one that nobody has seen. */
+	mapping->before = mapping->shares ? mapping->mode : VGPU_MAPPING_MOVING;
+	list_add_tail(&mapping->unit, &unit->mappings);
+	/* This is the look at it. */
+	list_move_tail(&mapping->entry, &unit->host->mappings);
+	unit->first = min(unit->first, mapping->node.start);
+	unit->last = max(unit->last, mapping->node.last);
+}
+
+/*
+ * Take all that share pages with it, and with those, and so on. To the right one look goes on as
+ * far as there are any; after that only what is new on the left can have more there. So each
+ * mapping is met twice at most, for a program may have made very many.
+ * @unseen: also those that nobody has seen yet. Return: there was one more.
+ */
+static bool unit_collect(struct move_unit *unit, bool unseen)
+{
+	struct list_head *newest = unit->mappings.prev;
+	pgoff_t first, limit = ULONG_MAX;
+	struct vgpu_mapping *mapping;
+
+	do {
+		first = unit->first;
+		for (mapping = mapping_first(unit->space, first, min(unit->last, limit)); mapping;
+		     mapping = mapping_next(mapping, first, min(unit->last, limit)))
+			if (unseen || mapping->mode != VGPU_MAPPING_MOVING)
+				unit_add(unit, mapping);
+		limit = first - 1;
+	} while (unit->first != first);
+	return unit->mappings.prev != newest;
+}
+
+/* The next unit that this look at all mappings has not seen. */
+static bool unit_next(struct move_unit *unit)
+{
+	struct vgpu_host *host = unit->host;
+	struct vgpu_mapping *mapping;
+
+	INIT_LIST_HEAD(&unit->mappings);
+	spin_lock(&host->lock);
+	while (!host->down && list_empty(&unit->mappings)) {
+		mapping = list_first_entry_or_null(&host->move_todo, struct vgpu_mapping, entry);
+		if (!mapping)
+			break;
+		list_move_tail(&mapping->entry, &host->mappings);
+		unit->space = mapping->space;
+		unit->first = mapping->node.start;
+		unit->last = mapping->node.last;
+		unit_add(unit, mapping);
+		if (mapping->shares && !list_empty(&unit->mappings))
+			unit_collect(unit, true);
+	}
+	spin_unlock(&host->lock);
+	return !list_empty(&unit->mappings);
+}
+
+static void unit_put(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping, *next;
+
+	list_for_each_entry_safe(mapping, next, &unit->mappings, unit) {
+		list_del_init(&mapping->unit);
+		vgpu_mapping_put(mapping);
+	}
+}
+
+static pgoff_t unit_pages(const struct move_unit *unit)
+{
+	return unit->last - unit->first + 1;
+}
+
+/* Its faults wait from now on. */
+static void unit_begin(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		if (mapping->mode != VGPU_MAPPING_MOVING)
+			vgpu_mapping_move_begin(mapping);
+}
 
 static void move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range, int error)
 {
@@ -143,124 +337,327 @@ static void move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *ran
 	wake_up_all(&mapping->session->host->move_wait);
 }
 
-/* Return: 0, or why it is in the window still. */
-static int move_out(struct vgpu_mapping *mapping)
+/* A shadow does not answer: those that follow in this round do not wait for it, too. */
+static int unit_late(struct move_unit *unit, int ret)
 {
-	struct vgpu_window_range *range = mapping->range;
-	struct vgpu_space *space = mapping->space;
-	int ret;
-
-	/* Most of it while programs run. */
-	vgpu_flush_all(&space->host->spaces);
-	vgpu_mapping_move_begin(mapping);
-	unmap_mapping_pages(vgpu_space_mapping(space), mapping->pgoff, mapping->nr, false);
-	/* Other mappings have older copies of what was written through the window. */
-	ret = vgpu_space_clear(space, mapping->pgoff, mapping->nr);
-	move_end(mapping, ret ? range : NULL, ret);
-	if (!ret)
-		vgpu_window_release(range, true);
+	if (ret == -ETIMEDOUT)
+		unit->flush_wait = 0;
 	return ret;
 }
 
-/*
- * The host binds it before it moves: what is in the window is the same memory as that to
- * which bytes are sent. Return: 0, or why not; @sent: the host may have.
- */
-static int move_bind(struct vgpu_mapping *mapping, struct vgpu_window_range *range, bool *sent)
+static int unit_flush(struct move_unit *unit)
 {
+	return unit_late(unit, vgpu_flush_soon(&unit->host->spaces, unit->flush_wait));
+}
+
+static void move_pause(struct vgpu_move_pause *pause, unsigned long max)
+{
+	pause->delay = clamp(2 * pause->delay, (unsigned long)MOVE_RETRY, max);
+	pause->until = jiffies + pause->delay;
+}
+
+/* Return: for how long still; 0: not at all. */
+static unsigned long move_paused(const struct vgpu_move_pause *pause)
+{
+	return pause->delay && time_before(jiffies, pause->until) ? pause->until - jiffies : 0;
+}
+
+/* --- out ------------------------------------------------------------------- */
+
+static bool unit_has_to_leave(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		if (mapping->mode == VGPU_MAPPING_MOVING ||
+		    (mapping->range && (READ_ONCE(mapping->stays) ||
+					!vgpu_window_is_open(mapping->range->window))))
+			return true;
+	return false;
+}
+
+/* Something may have been written to its pages through the window. */
+static bool unit_is_seen_there(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		if (mapping->before == VGPU_MAPPING_WINDOW)
+			return true;
+	return false;
+}
+
+static unsigned long unit_out_paused(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	unsigned long left = 0;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		left = max(left, move_paused(&mapping->out_pause));
+	return left;
+}
+
+/* Nothing is cached of it that is older than what is in the window, and its faults wait. */
+static int unit_clear(struct move_unit *unit)
+{
+	bool more;
+	int ret;
+
+	/* Most of it while programs run. */
+	ret = unit_flush(unit);
+	if (ret)
+		return ret;
+	do {
+		unit_begin(unit);
+		spin_lock(&unit->host->lock);
+		/* Whoever came since and saw the others move waits for the next round. */
+		more = unit_collect(unit, false);
+		spin_unlock(&unit->host->lock);
+	} while (more);
+	unmap_mapping_pages(vgpu_space_mapping(unit->space), unit->first, unit_pages(unit), false);
+	return unit_late(unit, vgpu_space_clear(unit->space, unit->first, unit_pages(unit),
+						unit->flush_wait));
+}
+
+/* If it fails, all are where they were, and those that nobody has seen yet wait on. */
+static void unit_out(struct move_unit *unit)
+{
+	struct vgpu_window_range *range;
+	struct vgpu_mapping *mapping;
+	int ret = 0;
+
+	if (unit_is_seen_there(unit))
+		ret = unit_clear(unit);
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		range = mapping->range;
+		if (!ret) {
+			mapping->out_pause.delay = 0;
+			move_end(mapping, NULL, 0);
+			if (range)
+				vgpu_window_release(range, true);
+			continue;
+		}
+		move_pause(&mapping->out_pause, MOVE_RETRY);
+		if (mapping->before != VGPU_MAPPING_MOVING)
+			move_end(mapping, range, ret);
+	}
+}
+
+/* --- in -------------------------------------------------------------------- */
+
+static bool unit_may_enter(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		if (mapping->before != VGPU_MAPPING_COPY || READ_ONCE(mapping->stays))
+			return false;
+	return true;
+}
+
+static unsigned long unit_in_paused(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	unsigned long left = 0;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		left = max3(left, move_paused(&mapping->in_pause),
+			    move_paused(&mapping->session->move_pause));
+	return left;
+}
+
+/* Nobody who shares pages with it can touch them. */
+static bool unit_is_alone(const struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	bool alone = true;
+
+	spin_lock(&unit->host->lock);
+	for (mapping = mapping_first(unit->space, unit->first, unit->last); mapping && alone;
+	     mapping = mapping_next(mapping, unit->first, unit->last))
+		alone = mapping->mode == VGPU_MAPPING_MOVING;
+	spin_unlock(&unit->host->lock);
+	return alone;
+}
+
+/* Return: there is room for all. */
+static bool unit_claim(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		mapping->claim = vgpu_window_claim(unit->host, mapping->addr,
+						   (u64)mapping->nr << PAGE_SHIFT);
+		if (!mapping->claim)
+			goto err_unclaim;
+	}
+	return true;
+
+err_unclaim:
+	list_for_each_entry_continue_reverse(mapping, &unit->mappings, unit) {
+		vgpu_window_unclaim(mapping->claim);
+		mapping->claim = NULL;
+	}
+	return false;
+}
+
+static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
+{
+	u64 offset = (u64)(first - mapping->pgoff) << PAGE_SHIFT;
 	struct vgpu_xcall xcall;
 	int ret;
 
 	vgpu_xcall_init(&xcall, VGPU_OP_BIND, NULL);
-	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_FAULT |
-		      VGPU_XCALL_LANE_SOON;
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_SOON;
 	xcall.stats = &mapping->export->stats;
-	xcall.msg.args.bind.addr = cpu_to_le64(mapping->addr);
-	xcall.msg.args.bind.len = cpu_to_le64((u64)mapping->nr << PAGE_SHIFT);
-	xcall.msg.args.bind.window = cpu_to_le64(range->window->id);
-	xcall.msg.args.bind.window_offset = cpu_to_le64(range->offset);
+	xcall.msg.args.bind.addr = cpu_to_le64(mapping->addr + offset);
+	xcall.msg.args.bind.len = cpu_to_le64((u64)nr << PAGE_SHIFT);
+	xcall.msg.args.bind.window = cpu_to_le64(mapping->claim->window->id);
+	xcall.msg.args.bind.window_offset = cpu_to_le64(mapping->claim->offset + offset);
 	ret = vgpu_call_run(mapping->session, &xcall) ?: xcall.result;
-	*sent = xcall.sent;
 	vgpu_xcall_fini(&xcall);
-	return ret ?: vgpu_window_attach(range, mapping);
-}
-
-static int move_in(struct vgpu_mapping *mapping, struct vgpu_window_range *range)
-{
-	struct vgpu_space *space = mapping->space;
-	bool sent = false;
-	int ret;
-
-	ret = move_bind(mapping, range, &sent);
-	if (ret)
-		goto err_release;
-	/* Most of it while programs run. */
-	vgpu_flush_all(&space->host->spaces);
-	vgpu_mapping_move_begin(mapping);
-	vgpu_space_leave(space, mapping->pgoff, mapping->nr);
-	ret = vgpu_flush_all(&space->host->spaces);
-	move_end(mapping, ret ? NULL : range, ret);
-	if (!ret)
-		return 0;
-err_release:
-	vgpu_window_release(range, sent);
 	return ret;
 }
 
-/* --- which ----------------------------------------------------------------- */
-
-static bool move_is_out(struct vgpu_mapping *mapping)
+/* All of it that is there still. Return: 0, or why not. */
+static int move_bind(struct vgpu_mapping *mapping)
 {
-	return mapping->range && !mapping->live &&
-		(READ_ONCE(mapping->stays) ||
-		 !vgpu_window_is_open(mapping->range->window));
-}
+	pgoff_t first = mapping->pgoff, nr;
+	int ret = 0;
 
-/* Those that are there in part stay copies: the host binds wholes. */
-static bool move_is_in(struct vgpu_mapping *mapping)
-{
-	return !mapping->range && !READ_ONCE(mapping->stays) &&
-		vgpu_mapping_covered(mapping, mapping->pgoff) == mapping->nr;
-}
-
-/* The next mapping that round @pass has not looked at, with a reference, or NULL. */
-static struct vgpu_mapping *move_next(struct vgpu_host *host, u64 pass)
-{
-	struct vgpu_mapping *mapping, *found = NULL;
-
-	spin_lock(&host->lock);
-	list_for_each_entry(mapping, &host->mappings, entry) {
-		if (mapping->pass == pass || !kref_get_unless_zero(&mapping->ref))
-			continue;
-		mapping->pass = pass;
-		found = mapping;
-		break;
+	while (!ret && (nr = vgpu_mapping_next_run(mapping, &first))) {
+		ret = move_bind_run(mapping, first, nr);
+		first += nr;
 	}
-	spin_unlock(&host->lock);
-	return found;
+	if (!ret)
+		ret = vgpu_window_attach(mapping->claim, mapping);
+	/* Once may be for a part that was unmapped just then. */
+	if (ret == -EINVAL && mapping->refused)
+		WRITE_ONCE(mapping->stays, true);
+	mapping->refused = ret == -EINVAL;
+	return ret;
 }
 
+/* Return: 0, or why not all are bound. */
+static int unit_bind(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	int ret;
+
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		ret = move_bind(mapping);
+		/* A shadow that does not answer is not asked for the program's others, too. */
+		if (ret == -ETIMEDOUT)
+			move_pause(&mapping->session->move_pause, MOVE_RETRY_MAX);
+		else
+			mapping->session->move_pause.delay = 0;
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Its faults wait, and all that was written to copies is at the host. Return: 0, or why not. */
+static int unit_leave(struct move_unit *unit)
+{
+	int ret;
+
+	unit_begin(unit);
+	/* Else one was made since, which saw the others as they were. */
+	ret = unit_is_alone(unit) ? 0 : -EAGAIN;
+	if (!ret)
+		ret = vgpu_space_leave(unit->space, unit->first, unit_pages(unit));
+	return ret ?: unit_flush(unit);
+}
+
+/*
+ * The host binds it before it moves: what is in the window is the same memory as that to
+ * which bytes are sent. If it fails, all stay copies.
+ */
+static void unit_in(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	int ret;
+
+	/* Who has no room is told when there is some: see vgpu_move_room(). */
+	if (!unit_claim(unit))
+		return;
+	ret = unit_bind(unit);
+	/* Most of it while programs run. */
+	if (!ret)
+		ret = unit_flush(unit);
+	if (!ret)
+		ret = unit_leave(unit);
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		move_end(mapping, ret ? NULL : mapping->claim, ret);
+		if (ret) {
+			move_pause(&mapping->in_pause, MOVE_RETRY_MAX);
+			vgpu_window_release(mapping->claim, true);
+		} else {
+			mapping->in_pause.delay = 0;
+		}
+		mapping->claim = NULL;
+	}
+}
+
+/* --- rounds ---------------------------------------------------------------- */
+
+/* All are to be looked at, the rest of the last look first. */
+static void move_look(struct vgpu_host *host)
+{
+	spin_lock(&host->lock);
+	list_splice_tail_init(&host->mappings, &host->move_todo);
+	spin_unlock(&host->lock);
+}
+
+/* Return: when one has to be tried again, which was not, or in vain; 0: none. */
+static unsigned long move_all_out(struct move_unit *unit)
+{
+	unsigned long again = 0;
+
+	move_look(unit->host);
+	for (; unit_next(unit); unit_put(unit)) {
+		if (!unit_has_to_leave(unit))
+			continue;
+		if (!unit_out_paused(unit))
+			unit_out(unit);
+		again = min_not_zero(again, unit_out_paused(unit));
+	}
+	return again;
+}
+
+/* Likewise. Once there is another round to come, the rest is left to that. */
+static unsigned long move_all_in(struct move_unit *unit, u64 asked)
+{
+	unsigned long again = 0;
+	bool tried = false;
+
+	move_look(unit->host);
+	while (vgpu_window_is_there(unit->host) &&
+	       !(tried && vgpu_move_asked(unit->host) != asked) && unit_next(unit)) {
+		if (unit_may_enter(unit)) {
+			if (!unit_in_paused(unit)) {
+				unit_in(unit);
+				tried = true;
+			}
+			again = min_not_zero(again, unit_in_paused(unit));
+		}
+		unit_put(unit);
+	}
+	return again;
+}
+
+/* Out before in, as programs may wait for it. */
 void vgpu_move_work(struct work_struct *work)
 {
 	struct vgpu_host *host = container_of(work, struct vgpu_host, move_work.work);
-	struct vgpu_window_range *range;
-	struct vgpu_mapping *mapping;
-	bool again = false, late = false;
-	u64 pass = ++host->move_pass;
+	struct move_unit unit = { .host = host, .flush_wait = MOVE_FLUSH_WAIT };
+	u64 asked = vgpu_move_asked(host);
+	unsigned long again;
 
-	while (!vgpu_host_is_down(host) && (mapping = move_next(host, pass))) {
-		if (move_is_out(mapping) && move_out(mapping))
-			again = true;
-		if (!late && move_is_in(mapping)) {
-			range = vgpu_window_claim(host, mapping->addr,
-						  (u64)mapping->nr << PAGE_SHIFT);
-			/* A host that does not answer is not asked for all the others, too. */
-			if (range)
-				late = move_in(mapping, range) == -ETIMEDOUT;
-		}
-		vgpu_mapping_put(mapping);
-	}
+	again = move_all_out(&unit);
+	again = min_not_zero(again, move_all_in(&unit, asked));
 	if (again)
-		move_retry(host);
+		move_queue(host, again);
 	vgpu_host_put(host);
 }

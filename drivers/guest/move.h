@@ -14,19 +14,36 @@ struct vgpu_host;
 struct vgpu_mapping;
 struct work_struct;
 
+/**
+ * struct vgpu_move_pause - what could not be moved is left alone for a while
+ * @until: so long; only the worker's, like @delay
+ * @delay: since when, which is doubled the next time; 0: it could
+ */
+struct vgpu_move_pause {
+	unsigned long until;
+	unsigned long delay;
+};
+
 /* Module init and exit; exit after the last host is freed. */
 int vgpu_move_global_init(void);
 void vgpu_move_global_exit(void);
 
 /* How often vgpu_move_later() was called. */
 u64 vgpu_move_asked(struct vgpu_host *host);
-/* A new mapping that may move; @asked: vgpu_move_asked() from before it was said where it is. */
+/*
+ * A new mapping that may move, which nobody can touch yet; @asked: vgpu_move_asked() from before it
+ * was said where it is. It begins as one that moves if others show pages of it elsewhere.
+ */
 void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked);
+/* No program shows any of it any more: it shares pages with none. */
+void vgpu_move_alone(struct vgpu_mapping *mapping);
 /* It is freed. */
 void vgpu_move_forget(struct vgpu_mapping *mapping);
 
 /* The window is not what it was: bring each mapping where it is to be. No lock but spinlocks. */
 void vgpu_move_later(struct vgpu_host *host);
+/* The window has room again that somebody wanted. Likewise. */
+void vgpu_move_room(struct vgpu_host *host);
 void vgpu_move_work(struct work_struct *work);
 /* The connection is lost: nothing moves any more. */
 void vgpu_move_abort(struct vgpu_host *host);

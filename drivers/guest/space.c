@@ -61,6 +61,7 @@ struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 	new->host = host;
 	new->id = id;
 	mutex_init(&new->lock);
+	new->mappings = RB_ROOT_CACHED;
 	xa_init(&new->pages);
 	INIT_LIST_HEAD(&new->active);
 	INIT_LIST_HEAD(&new->dirty);
@@ -168,7 +169,7 @@ static void space_drop_clean(struct vgpu_space *space)
 	space_drop_range(space, 0, ULONG_MAX);
 }
 
-void vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_page *page;
 	unsigned long index;
@@ -181,6 +182,7 @@ void vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 	}
 	unmap_mapping_pages(space->inode->i_mapping, pgoff, nr, false);
 	mutex_unlock(&space->lock);
+	return 0;
 }
 
 /* Return: how many are there still, as they are dirty. */
@@ -221,7 +223,7 @@ static bool space_is_held(struct vgpu_space *space)
 	return space->holds && time_before(jiffies, space->held);
 }
 
-int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsigned long wait)
 {
 	int ret;
 
@@ -230,7 +232,7 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 	 * that writes all the time would make it so each time.
 	 */
 	space_hold(space);
-	ret = vgpu_flush_all(&space->host->spaces);
+	ret = vgpu_flush_soon(&space->host->spaces, wait);
 	if (!ret && space_renew(space, pgoff, nr))
 		ret = -EAGAIN;
 	space_let_go(space);

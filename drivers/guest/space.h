@@ -20,6 +20,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -45,6 +46,7 @@ struct vgpu_mapping;
  * @busy: bit 0: a thread is flushing. A claim that is waited for killably and
  *	that ends with the connection, as the flusher waits for the host
  * @pass: number of the last flush; changed by the flusher
+ * @passed: number of the last one that is through
  * @orphans: dirty bytes whose sender was killed; the next flush sends them
  * @unmaps: ranges that end at the host when their dirty bytes are there
  * @wait: woken when @busy or @starved falls
@@ -65,6 +67,7 @@ struct vgpu_space_set {
 	atomic_t starved;
 	unsigned long busy;
 	u64 pass;
+	u64 passed;
 	struct list_head orphans;
 	struct list_head unmaps;
 	wait_queue_head_t wait;
@@ -102,6 +105,7 @@ struct vgpu_page {
  * @dropped: set->drops of the last vgpu_space_drop() that was here, under
  *	set->drop_lock
  * @inode: whose i_mapping the files share
+ * @mappings: struct vgpu_mapping that may move, by page (host->lock)
  * @lock: guards @pages, the pages' state and @dead; held while PTEs are put in
  *	or zapped
  * @pages: struct vgpu_page by offset in pages
@@ -119,6 +123,7 @@ struct vgpu_space {
 	struct list_head active;
 	s64 dropped;
 	struct inode *inode;
+	struct rb_root_cached mappings;
 	struct mutex lock;
 	struct xarray pages;
 	struct list_head dirty;
@@ -193,14 +198,15 @@ void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
  * @space: where
  * @pgoff: first page, as offset in its space
  * @nr: pages
+ * @wait: for how long, jiffies
  *
  * What was written goes to the host. Who writes anew to the space meanwhile waits, but not
  * for ever.
  *
- * Context: process, no locks; waits killably.
- * Return: 0, -EAGAIN (it was written to again), or as vgpu_space_flush().
+ * Context: process, no locks.
+ * Return: 0, -EAGAIN (it was written to again), -ETIMEDOUT (it is not there yet).
  */
-int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
+int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsigned long wait);
 
 /**
  * vgpu_space_leave - no page table shows cached pages any more
@@ -212,7 +218,7 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
  *
  * Context: process, no locks.
  */
-void vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
+int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 
 /**
  * vgpu_space_unmap - end a range of a mapping at the host

@@ -116,12 +116,19 @@ static void range_insert(struct vgpu_window *window, struct vgpu_window_range *r
 	rb_insert_color(&range->node, &window->ranges);
 }
 
-/* Its part of the window is free; the caller frees it. */
-static void range_remove(struct vgpu_window *window, struct vgpu_window_range *range)
+/*
+ * Its part of the window is free; the caller frees it. Return: and somebody waits for that, to be
+ * told by vgpu_move_room().
+ */
+static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *range)
 {
+	bool wanted = false;
+
 	lockdep_assert_held(&window->lock);
 	rb_erase(&range->node, &window->ranges);
 	bitmap_clear(window->map, range->offset >> PAGE_SHIFT, range->len >> PAGE_SHIFT);
+	swap(wanted, window->wanted);
+	return wanted;
 }
 
 static void range_free(struct vgpu_window_range *range)
@@ -191,6 +198,8 @@ struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u6
 		bitmap_set(window->map, at, nr);
 		range->offset = (u64)at << PAGE_SHIFT;
 		range_insert(window, range);
+	} else {
+		window->wanted = true;
 	}
 	mutex_unlock(&window->lock);
 	/* The header is never claimed. */
@@ -224,7 +233,7 @@ void vgpu_window_release(struct vgpu_window_range *range, bool bound)
 {
 	struct vgpu_window *window = range->window;
 	u64 offset = range->offset, len = range->len;
-	bool wait;
+	bool wait, wanted = false;
 
 	kref_get(&window->ref);
 	mutex_lock(&window->lock);
@@ -232,13 +241,28 @@ void vgpu_window_release(struct vgpu_window_range *range, bool bound)
 	range->mapping = NULL;
 	range->state = VGPU_RANGE_RELEASED;
 	if (!wait)
-		range_remove(window, range);
+		/* Else the host's structure may be gone. */
+		wanted = range_remove(window, range) && !window->ended;
 	mutex_unlock(&window->lock);
 	if (wait)
 		vgpu_control_unbind(window->host, window->id, offset, len);
 	else
 		range_free(range);
+	if (wanted)
+		vgpu_move_room(window->host);
 	vgpu_window_put(window);
+}
+
+void vgpu_window_unclaim(struct vgpu_window_range *range)
+{
+	struct vgpu_window *window = range->window;
+
+	mutex_lock(&window->lock);
+	/* Whoever found no room because of this one waits for the same as its owner. */
+	if (range_remove(window, range))
+		window->wanted = true;
+	mutex_unlock(&window->lock);
+	range_free(range);
 }
 
 /* --- page tables ---------------------------------------------------------- */
@@ -530,6 +554,7 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	struct vgpu_window *window = window_named(host, part->window);
 	u64 offset = le64_to_cpu(part->offset);
 	struct vgpu_window_range *range;
+	bool wanted = false;
 
 	if (!window)
 		return;
@@ -538,12 +563,14 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	/* Others were not asked for. */
 	if (range && range->offset == offset && range->len == le64_to_cpu(part->len) &&
 	    range->state == VGPU_RANGE_RELEASED)
-		range_remove(window, range);
+		wanted = range_remove(window, range);
 	else
 		range = NULL;
 	mutex_unlock(&window->lock);
 	if (range)
 		range_free(range);
+	if (wanted)
+		vgpu_move_room(host);
 	vgpu_window_put(window);
 }
 

@@ -132,6 +132,7 @@ static inline void vgpu_window_ivshmem_exit(void)
  * @drain: nothing is to be in it
  * @lock: guards what follows
  * @ended: the host has taken it away, with all that was bound there
+ * @wanted: a mapping has found no room
  * @map: pages that are claimed, one bit each
  * @next: where to look first for others
  * @ranges: struct vgpu_window_range by offset
@@ -151,6 +152,7 @@ struct vgpu_window {
 	bool drain;
 	struct mutex lock;
 	bool ended;
+	bool wanted;
 	unsigned long *map;
 	unsigned long next;
 	struct rb_root ranges;
@@ -230,6 +232,9 @@ int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *map
  * @bound: the host may have it bound, and is told
  */
 void vgpu_window_release(struct vgpu_window_range *range, bool bound);
+
+/* What was claimed in vain, of which the host has not heard: others had no room, either. */
+void vgpu_window_unclaim(struct vgpu_window_range *range);
 
 /*
  * For providers: page tables show nothing of [offset, offset + len) any more when it

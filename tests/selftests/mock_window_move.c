@@ -166,43 +166,91 @@ TEST_F_TIMEOUT(move, page, 100)
 	drained(_metadata, &self->buffer, self->memory, self->device);
 }
 
-/*
- * Another mapping of the memory, which stays a copy as a part of it is unmapped, makes the
- * cached pages dirty all the time. What the first wrote through the window is there when it
- * has moved out, nevertheless.
- */
-TEST_F_TIMEOUT(move, beside_a_copy, 200)
+struct pair {
+	volatile uint32_t *one;
+	volatile uint32_t *two;
+	size_t nr;
+	unsigned int rounds;
+	bool wrong;
+};
+
+/* What is written through the one mapping is there in the other. */
+static void *pair_run(void *data)
 {
-	struct buffer *buffer = &self->buffer;
-	struct writer program, copy, gpu;
-	size_t size = 4 * PAGE;
+	struct pair *pair = data;
+	size_t i;
+
+	for (; !stop && !pair->wrong; pair->rounds++)
+		for (i = 0; i < pair->nr; i += 64) {
+			pair->one[i] = 2 * pair->rounds;
+			pair->wrong |= pair->two[i] != 2 * pair->rounds;
+			pair->two[i] = 2 * pair->rounds + 1;
+			pair->wrong |= pair->one[i] != 2 * pair->rounds + 1;
+		}
+	return NULL;
+}
+
+#define BETWEEN	20
+
+/*
+ * Two mappings of one memory, of one of which a part was unmapped, and a program that writes to
+ * both. Others between them take their time to move.
+ */
+TEST_F_TIMEOUT(move, two_mappings, 200)
+{
+	struct buffer *buffer = &self->buffer, between;
+	struct pair pair = { .nr = 3 * PAGE / sizeof(uint32_t) };
+	pthread_t thread;
 	char *other;
 	int n;
 
-	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 5 * PAGE));
-	other = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, other);
-	ASSERT_EQ(0, munmap(other + size, PAGE));
-	memset(self->memory, 0, size);
-	ASSERT_EQ(0, drain());
-	ASSERT_EQ(0, fill());
-	ASSERT_TRUE(await_mappings(buffer, 1));
-	ASSERT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	for (n = 0; n < BETWEEN; n++) {
+		ASSERT_TRUE(buffer_make(&between, VGPU_MOCK_BUF_PFN, PAGE));
+		ASSERT_NE(NULL, buffer_map(&between, between.fwd, PROT_READ | PROT_WRITE));
+	}
+	other = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fwd,
+		     buffer->offset);
+	ASSERT_NE(MAP_FAILED, other);
+	ASSERT_EQ(0, munmap(other + 3 * PAGE, PAGE));
+	pair.one = (uint32_t *)self->memory;
+	pair.two = (uint32_t *)other;
 	stop = false;
-	ASSERT_TRUE(writer_start(&program, self->memory, size, 0, 4));
-	ASSERT_TRUE(writer_start(&copy, other, size, 2, 4));
-	ASSERT_TRUE(writer_start(&gpu, self->device, size, 1, 2));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, pair_run, &pair));
 	for (n = 0; n < 2 * times(); n++) {
 		EXPECT_EQ(0, drain());
 		EXPECT_EQ(0, window_status("bindings"));
+		usleep(20000);
 		EXPECT_EQ(0, fill());
-		EXPECT_TRUE(await_mappings(buffer, 1));
+		EXPECT_TRUE(await_mappings(buffer, 2 + BETWEEN));
 		usleep(20000);
 	}
 	stop = true;
-	EXPECT_TRUE(writer_end(&program, "program"));
-	EXPECT_TRUE(writer_end(&copy, "its copy"));
-	EXPECT_TRUE(writer_end(&gpu, "device"));
+	pthread_join(thread, NULL);
+	printf("# %u rounds\n", pair.rounds);
+	EXPECT_FALSE(pair.wrong);
+	EXPECT_LT(3, pair.rounds);
+}
+
+/* What has no room beside another mapping of its memory brings that out of the window. */
+TEST_F(move, no_room_for_two)
+{
+	struct buffer *buffer = &self->buffer;
+	char *other;
+
+	ASSERT_TRUE(window_begin("64K"));
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 10 * PAGE));
+	self->memory[0] = 1;
+	other = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, other);
+	other[0]++;
+	EXPECT_EQ(2, self->memory[0]);
+	self->memory[0]++;
+	EXPECT_EQ(3, other[0]);
+	EXPECT_TRUE(await_mappings(buffer, 0));
+	ASSERT_EQ(0, munmap(self->memory, 10 * PAGE));
+	EXPECT_EQ(3, other[0]);
+	EXPECT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
 }
 
 /* What is read-only stays so wherever it is, and what a drained window cannot take is copied. */
@@ -223,13 +271,12 @@ TEST_F(move, read_only)
 	more = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, more);
 	EXPECT_EQ(2, window_counter(buffer->fwd, "copy_mappings"));
-	/* What is there in part stays a copy. */
+	/* Of what is there in part each part is bound. */
 	ASSERT_EQ(0, munmap(more + PAGE, PAGE));
 	ASSERT_EQ(0, fill());
-	EXPECT_TRUE(window_await("bindings", 1));
-	EXPECT_TRUE(await_mappings(buffer, 1));
-	usleep(200000);
-	EXPECT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+	EXPECT_TRUE(window_await("bindings", 3));
+	EXPECT_TRUE(await_mappings(buffer, 2));
+	EXPECT_EQ(0, window_counter(buffer->fwd, "copy_mappings"));
 	EXPECT_TRUE(memory_is(memory, 4 * PAGE, 1));
 	EXPECT_EQ(SIGSEGV, touch(memory, true));
 	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 2, 0));
@@ -310,10 +357,10 @@ TEST_F_TIMEOUT(move, another_at_once, 60)
 	more = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, more);
 	memset(self->memory, 3, 4 * PAGE);
-	ASSERT_TRUE(buffer_make(&slow, VGPU_MOCK_BUF_PFN, 2 * PAGE));
+	/* One for which there is no room. */
+	ASSERT_TRUE(buffer_make(&slow, VGPU_MOCK_BUF_PFN, 65 << 20));
 	dirty = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, dirty);
-	ASSERT_EQ(0, munmap(dirty + PAGE, PAGE));
 	ASSERT_EQ(0, drain());
 	ASSERT_EQ(0, fill());
 	ASSERT_TRUE(await_mappings(&self->buffer, 2));
@@ -364,6 +411,81 @@ TEST_F_TIMEOUT(move, slow_driver, 60)
 		EXPECT_EQ(n, dirty[1]);
 		EXPECT_EQ(n, dirty[PAGE]);
 	}
+}
+
+static void slow_again(int signal)
+{
+	/* The access is made once more. */
+}
+
+static void *slow_run(void *data)
+{
+	(void)*(volatile char *)data;
+	return NULL;
+}
+
+/*
+ * A program with a mapping in a shadow that answers no call: something is to be unmapped there
+ * while the driver is in a fault.
+ */
+static void stuck_program(int ready)
+{
+	struct buffer mine, slow;
+	char *memory, *stuck;
+	pthread_t thread;
+
+	signal(SIGBUS, slow_again);
+	if (!buffer_make(&mine, VGPU_MOCK_BUF_PFN, PAGE) ||
+	    !buffer_make(&slow, VGPU_MOCK_BUF_PFN, 4 * PAGE))
+		_exit(1);
+	memory = buffer_map(&mine, mine.fwd, PROT_READ | PROT_WRITE);
+	stuck = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
+	if (!memory || !stuck || buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 9000) ||
+	    pthread_create(&thread, NULL, slow_run, stuck))
+		_exit(1);
+	usleep(300000);
+	if (munmap(stuck + 3 * PAGE, PAGE) || buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 0) ||
+	    write(ready, "r", 1) != 1)
+		_exit(1);
+	pause();
+	_exit(0);
+}
+
+/* One program that answers nothing does not keep others from moving, in nor out. */
+TEST_F_TIMEOUT(move, stuck_program, 100)
+{
+	struct buffer *buffer = &self->buffer;
+	int ready[2], tries;
+	pid_t child;
+	char word;
+
+	ASSERT_EQ(0, drain());
+	ASSERT_EQ(0, pipe(ready));
+	child = fork();
+	if (!child)
+		stuck_program(ready[1]);
+	ASSERT_EQ(1, read(ready[0], &word, 1));
+	ASSERT_TRUE(buffer_make(buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	self->memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->memory);
+	self->memory[0] = 1;
+	ASSERT_EQ(0, fill());
+	EXPECT_TRUE(await_mappings(buffer, 1));
+	/* A window that goes, while it is asked again. */
+	ASSERT_EQ(0, drain());
+	ASSERT_EQ(0, fill());
+	EXPECT_TRUE(await_mappings(buffer, 1));
+	ASSERT_EQ(0, fill());
+	ASSERT_EQ(0, tool_run("vgpuctl window destroy --to 1 --force")->status);
+	EXPECT_EQ(0, touch(self->memory, true));
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 1 --size 1M")->status);
+	EXPECT_TRUE(await_mappings(buffer, 1));
+	/* The other's follow when it answers. */
+	for (tries = 0; tries < 8 && !await_mappings(buffer, 3); tries++)
+		;
+	EXPECT_EQ(3, window_counter(buffer->fwd, "window_mappings"));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 /* A busy processor, on which the writer below is taken aside in the middle of a fault. */
