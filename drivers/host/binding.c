@@ -656,8 +656,44 @@ struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 of
 	return binding;
 }
 
-/* Return: 0, -ENODEV (it is not, or will not be, the peer's), -EBUSY (something is there). */
-static int binding_list(struct vgpu_binding *binding)
+/*
+ * A call that has taken long may want a range that its guest has given back since, and would
+ * never give back again. What was given back lately is remembered; a call that is older than
+ * all of that gets nothing.
+ */
+void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbind)
+{
+	struct vgpu_unbind *oldest;
+
+	spin_lock(&peer->unbinds_lock);
+	oldest = &peer->unbinds[peer->nr_unbinds++ % VGPU_PEER_UNBINDS];
+	peer->unbinds_gone = oldest->seq;
+	*oldest = *unbind;
+	spin_unlock(&peer->unbinds_lock);
+}
+
+static bool binding_is_refused(const struct vgpu_binding *binding, u64 seq)
+{
+	struct vgpu_peer *peer = binding->peer;
+	unsigned int i;
+	bool refused;
+
+	spin_lock(&peer->unbinds_lock);
+	refused = seq < peer->unbinds_gone;
+	for (i = 0; i < VGPU_PEER_UNBINDS; i++) {
+		const struct vgpu_unbind *unbind = &peer->unbinds[i];
+
+		if (unbind->seq > seq && unbind->window == binding->window_id &&
+		    unbind->offset < binding->offset + binding->len &&
+		    binding->offset < unbind->offset + unbind->len)
+			refused = true;
+	}
+	spin_unlock(&peer->unbinds_lock);
+	return refused;
+}
+
+/* Return: 0, -ENODEV (it is not, or will not be, the peer's), -EBUSY (the place is not free). */
+static int binding_list(struct vgpu_binding *binding, u64 seq)
 {
 	struct vgpu_window *window = binding->window;
 	struct rb_node **link = &window->bindings.rb_node, *parent = NULL;
@@ -671,6 +707,9 @@ static int binding_list(struct vgpu_binding *binding)
 		ret = -ENODEV;
 	other = binding_first(window, binding->offset);
 	if (!ret && other && other->offset < binding->offset + binding->len)
+		ret = -EBUSY;
+	/* One that comes later finds it listed: see vgpu_offer_unbind(). */
+	if (!ret && binding_is_refused(binding, seq))
 		ret = -EBUSY;
 	if (ret)
 		goto out_unlock;
@@ -741,7 +780,7 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 					   binding->len, &binding_notifier_ops);
 	if (ret)
 		goto err_binding;
-	ret = binding_list(binding);
+	ret = binding_list(binding, place->seq);
 	if (ret)
 		goto err_notifier;
 	/* What was seen there before it was bound. */

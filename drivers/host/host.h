@@ -18,7 +18,7 @@
  *				or from user memory
  *   peer->objects_lock		object, file and space tables
  *   poll->lock			waits on a driver's queues, over its ->poll()
- *   session->unmaps_lock, peer->closes_lock, agent->events_lock
+ *   session->unmaps_lock, peer->closes_lock, peer->unbinds_lock, agent->events_lock
  *				spinlocks, one at a time
  *   peer->events_lock		spinlock, taken where drivers signal
  *   lane->lock			spinlock, innermost, taken in socket callbacks
@@ -237,6 +237,17 @@ struct vgpu_counters {
 	atomic64_t cancels;
 };
 
+/* As many of the ranges that a guest has given back last are remembered. */
+#define VGPU_PEER_UNBINDS	1024
+
+/* A range of a window that a guest has given back. */
+struct vgpu_unbind {
+	u64 seq;
+	u64 window;
+	u64 offset;
+	u64 len;
+};
+
 struct vgpu_peer {
 	struct kref ref;
 	u32 id;
@@ -297,6 +308,12 @@ struct vgpu_peer {
 	/* Number of the window that it knows (0: none) and its flags. Only the sender's. */
 	u64 window_told;
 	u32 window_told_flags;
+	/* What it has given back of it lately. */
+	spinlock_t unbinds_lock;
+	struct vgpu_unbind *unbinds;
+	u32 nr_unbinds;
+	/* Number of the last UNBIND that is not among them. */
+	u64 unbinds_gone;
 };
 
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,

@@ -448,7 +448,9 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapp
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
 	struct vgpu_session *session = call->lane->session;
 	struct file *shadow = call->lane->shadow;
-	struct vgpu_binding_place place = {};
+	struct vgpu_binding_place place = {
+		.seq = le64_to_cpu(call->view.call->control_seq),
+	};
 	unsigned long at;
 	int ret;
 
@@ -513,11 +515,12 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 }
 
 /* map_lock is held. */
-static int mapping_bind_locked(struct vgpu_session *session, const struct vgpu_args_bind *args)
+static int mapping_bind_locked(struct vgpu_session *session, const struct vgpu_call *msg)
 {
+	const struct vgpu_args_bind *args = &msg->args.bind;
 	u64 addr = le64_to_cpu(args->addr), end = addr + le64_to_cpu(args->len);
 	struct vgpu_mapping *mapping = mapping_find(session, addr);
-	struct vgpu_binding_place place = {};
+	struct vgpu_binding_place place = { .seq = le64_to_cpu(msg->control_seq) };
 	struct mm_struct *mm = current->mm;
 	struct vgpu_binding *binding;
 	struct vm_area_struct *vma;
@@ -550,7 +553,7 @@ s64 vgpu_mapping_bind(struct vgpu_hcall *call)
 
 	/* A guest that does not wait for it any more does not want it. */
 	if (!mutex_lock_interruptible(&session->map_lock)) {
-		ret = mapping_bind_locked(session, &call->view.call->args.bind);
+		ret = mapping_bind_locked(session, call->view.call);
 		mutex_unlock(&session->map_lock);
 	}
 	return ret;

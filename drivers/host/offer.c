@@ -131,7 +131,12 @@ int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg)
 	u64 id = le64_to_cpu(part->window);
 	u64 offset = le64_to_cpu(part->offset), len = le64_to_cpu(part->len);
 	struct vgpu_window *window = vgpu_window_find(peer);
+	const struct vgpu_unbind unbind = {
+		.seq = le64_to_cpu(part->hdr.seq), .window = id, .offset = offset, .len = len,
+	};
 
+	/* Before those are ended that are there: see binding_list(). */
+	vgpu_binding_refuse(peer, &unbind);
 	if (window) {
 		/* What was bound under another number has ended with that. */
 		vgpu_binding_end_range(window, peer, id, offset, len, false);

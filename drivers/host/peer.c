@@ -48,9 +48,12 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->gone = kzalloc(sizeof(*peer->gone), GFP_KERNEL_ACCOUNT);
 	if (!peer->gone)
 		goto err_free_peer;
+	peer->unbinds = kvcalloc(VGPU_PEER_UNBINDS, sizeof(*peer->unbinds), GFP_KERNEL_ACCOUNT);
+	if (!peer->unbinds)
+		goto err_free_event;
 	ret = vgpu_conn_attach_fd(&peer->conn, args->sock_fd);
 	if (ret)
-		goto err_free_event;
+		goto err_free_unbinds;
 
 	kref_init(&peer->ref);
 	vgpu_agent_get(agent);
@@ -74,9 +77,12 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	INIT_LIST_HEAD(&peer->fired);
 	INIT_LIST_HEAD(&peer->events);
 	INIT_LIST_HEAD(&peer->bad_bindings);
+	spin_lock_init(&peer->unbinds_lock);
 	vgpu_control_init(peer);
 	return peer;
 
+err_free_unbinds:
+	kvfree(peer->unbinds);
 err_free_event:
 	kfree(peer->gone);
 err_free_peer:
@@ -93,6 +99,7 @@ static void peer_free(struct kref *ref)
 	xa_destroy(&peer->files);
 	xa_destroy(&peer->spaces);
 	vgpu_agent_put(peer->agent);
+	kvfree(peer->unbinds);
 	kfree(peer->gone);
 	kfree(peer);
 }

@@ -182,6 +182,7 @@ struct vgpu_binding {
  * @pgoff: what the VMA has at @addr
  * @file: the VMA's
  * @writable: the VMA is
+ * @seq: the last control message that the call which wants it was made after
  */
 struct vgpu_binding_place {
 	u64 addr;
@@ -189,12 +190,13 @@ struct vgpu_binding_place {
 	pgoff_t pgoff;
 	const struct file *file;
 	bool writable;
+	u64 seq;
 };
 
 /*
  * Bind at @offset of the window that the peer knows as @id; called without the mmap
  * lock. Return: the binding, with a reference, or ERR_PTR(): -ENODEV (no such
- * window), -EBUSY (something is bound there), -ENOMEM.
+ * window), -EBUSY (something is bound there, or is not to be since), -ENOMEM.
  */
 struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,
 				       const struct vgpu_binding_place *place);
@@ -223,6 +225,8 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len);
 /* Nothing is shown any more when it returns, nor will be. @tell: tell the guest, too. */
 void vgpu_binding_end(struct vgpu_binding *binding, bool tell);
+/* Calls that the peer made before it gave the range back do not bind there any more. */
+void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbind);
 /*
  * All in the range, in part at least, that are the peer's (NULL: anybody's) and were
  * made when the window had the number @id (0: any).

@@ -821,12 +821,13 @@ static bool unbind(const struct peer *peer, uint64_t seq, uint64_t window, uint6
 	return peer_send(peer->control, &part, sizeof(part));
 }
 
-static bool map_in_window(int lane, uint32_t object, uint64_t seq, uint64_t offset, uint64_t window,
-			  uint64_t window_offset)
+static bool map_in_window(int lane, uint32_t object, uint64_t seq, uint64_t control_seq,
+			  uint64_t offset, uint64_t window, uint64_t window_offset)
 {
 	struct peer_call call;
 
 	peer_call_init(&call, VGPU_OP_MMAP, object, seq);
+	call.msg.control_seq = htole64(control_seq);
 	call.msg.args.mmap.addr = htole64(0x20000000);
 	call.msg.args.mmap.len = htole64(8192);
 	call.msg.args.mmap.offset = htole64(offset);
@@ -842,12 +843,13 @@ static bool in_window(const struct vgpu_reply *reply)
 	return le32toh(reply->out.mmap.flags) & VGPU_MAP_WINDOW;
 }
 
-static bool bind_send(int lane, uint64_t seq, uint64_t addr, uint64_t len, uint64_t window,
-		      uint64_t window_offset)
+static bool bind_send(int lane, uint64_t seq, uint64_t control_seq, uint64_t addr, uint64_t len,
+		      uint64_t window, uint64_t window_offset)
 {
 	struct peer_call call;
 
 	peer_call_init(&call, VGPU_OP_BIND, 0, seq);
+	call.msg.control_seq = htole64(control_seq);
 	call.msg.args.bind.addr = htole64(addr);
 	call.msg.args.bind.len = htole64(len);
 	call.msg.args.bind.window = htole64(window);
@@ -856,7 +858,7 @@ static bool bind_send(int lane, uint64_t seq, uint64_t addr, uint64_t len, uint6
 }
 
 #define EXPECT_BIND(result, addr, len, window, window_offset) do {	\
-	ASSERT_TRUE(bind_send(lane, ++seq, addr, len, window, window_offset)); \
+	ASSERT_TRUE(bind_send(lane, ++seq, control_seq, addr, len, window, window_offset)); \
 	EXPECT_EQ(result, peer_reply(lane, &answer, sizeof(answer), SLACK_MS)); \
 } while (0)
 
@@ -913,18 +915,18 @@ TEST_F(hostile, window)
 	offset = answer.create.out_offset;
 
 	/* Another window, none, and beyond the end of ours: by copy. */
-	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window + 1, 4096));
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window + 1, 4096));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_FALSE(in_window(&answer.reply));
-	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, (1 << 20) - 4096));
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, (1 << 20) - 4096));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_FALSE(in_window(&answer.reply));
-	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, far));
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, far));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_FALSE(in_window(&answer.reply));
 
 	/* UNBIND of what is not there is answered, and changes nothing. */
-	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, 8192));
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 8192));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_TRUE(in_window(&answer.reply));
 	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window + 1, 8192, 8192));
@@ -960,9 +962,24 @@ TEST_F(hostile, window)
 	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 4096));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 
+	/* A call that comes after what was sent later: the place, a part of it, one beside it. */
+	ASSERT_TRUE(bind_send(lane, ++seq, control_seq - 1, 0x20000000, 8192, window, 8192));
+	EXPECT_EQ(-EBUSY, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(bind_send(lane, ++seq, control_seq - 1, 0x20000000, 8192, window, 4096));
+	EXPECT_EQ(-EBUSY, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq - 1, offset, window, 8192));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_FALSE(in_window(&answer.reply));
+	EXPECT_TRUE(nothing_bound(NULL));
+	ASSERT_TRUE(bind_send(lane, ++seq, control_seq - 1, 0x20000000, 8192, window, 12288));
+	EXPECT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 12288, 4096));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+
 	/* Bound and taken back at the same time, on two connections. */
 	for (i = 0; i < 300; i++) {
-		ASSERT_TRUE(bind_send(lane, ++seq, 0x20000000, 8192, window, 8192));
+		ASSERT_TRUE(bind_send(lane, ++seq, control_seq, 0x20000000, 8192, window,
+				      8192));
 		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
 		bound += !peer_reply(lane, &answer, sizeof(answer), SLACK_MS);
 		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
@@ -973,7 +990,7 @@ TEST_F(hostile, window)
 	EXPECT_LT(0, bound);
 	bound = 0;
 	for (i = 0; i < 300; i++) {
-		ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, 8192));
+		ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 8192));
 		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
 		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 		bound += in_window(&answer.reply);
@@ -981,7 +998,7 @@ TEST_F(hostile, window)
 	}
 	EXPECT_LT(0, bound);
 	/* With the connection all of it goes. */
-	ASSERT_TRUE(map_in_window(lane, object, ++seq, offset, window, 16384));
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 16384));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_TRUE(in_window(&answer.reply));
 	peer_close(&self->peer);
