@@ -83,11 +83,23 @@ static void flight_free(struct vgpu_flight *flight)
 }
 
 /*
+ * The kernel, or a device, may write to it still, of which nobody hears: it counts as dirty
+ * until then. Not where others wait for pages to become clean, nor when the mapping has ended,
+ * in the place of which something else may be.
+ */
+static bool flush_keeps(struct vgpu_space *space, const struct vgpu_page *page)
+{
+	return vgpu_page_is_pinned(page) && vgpu_mapping_covered(page->owner, page->index) &&
+		atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX;
+}
+
+/*
  * Copy what changed on @page into the flight. Return: true if that was all and
- * the page is clean, false if the flight is full and the rest stays dirty.
+ * the page is clean, or dirty for the next flush, number @pass being through with it; false
+ * if the flight is full and the rest stays dirty.
  */
 static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
-			struct vgpu_page *page)
+			struct vgpu_page *page, u64 pass)
 {
 	u64 addr = vgpu_mapping_addr(page->owner, page->index);
 	const u8 *now = page_address(page->page);
@@ -110,11 +122,17 @@ static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		range->len = cpu_to_le32(len);
 		range->reserved = 0;
 		memcpy(flight->bytes + flight->len, now + pos, len);
-		/* If the rest does not fit, this part must not go twice. */
-		memcpy(page->orig + pos, now + pos, len);
+		/* It may change meanwhile; and if the rest does not fit, it must not go twice. */
+		memcpy(page->orig + pos, flight->bytes + flight->len, len);
 		flight->nr_ranges++;
 		flight->len += len;
 		pos += len;
+	}
+	if (flush_keeps(space, page)) {
+		flight->owners[flight->nr_owners++] = vgpu_mapping_get(page->owner);
+		page->pass = pass;
+		list_move_tail(&page->node, &space->dirty);
+		return true;
 	}
 	flight->owners[flight->nr_owners++] = page->owner;
 	page->owner = NULL;
@@ -157,7 +175,7 @@ static void flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u6
 			flight->session = vgpu_session_get(page->owner->session);
 		else if (flight->session != page->owner->session)
 			continue;
-		if (!flight_take(flight, space, page))
+		if (!flight_take(flight, space, page, pass))
 			break;
 	}
 	if (!flight->session)

@@ -37,7 +37,6 @@
 #define SPACE_TRIES		3
 #define SPACE_AHEAD_MAX		32U
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
-#define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
 /* What is cached without a call goes after this; twice as late each time, up to the latter. */
 #define SPACE_EXPIRE_MIN	msecs_to_jiffies(40)
 #define SPACE_EXPIRE_MAX	msecs_to_jiffies(320)
@@ -173,6 +172,7 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_page *page;
 	unsigned long index;
+	int ret = 0;
 
 	mutex_lock(&space->lock);
 	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1) {
@@ -181,8 +181,11 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 		unlock_page(page->page);
 	}
 	unmap_mapping_pages(space->inode->i_mapping, pgoff, nr, false);
+	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1)
+		if (vgpu_page_is_pinned(page))
+			ret = -EBUSY;
 	mutex_unlock(&space->lock);
-	return 0;
+	return ret;
 }
 
 /* Return: how many are there still, as they are dirty. */

@@ -21,6 +21,7 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -30,6 +31,9 @@
 
 struct vgpu_host;
 struct vgpu_mapping;
+
+/* Pages of a host that may be dirty before writers have to wait. */
+#define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
 
 /**
  * struct vgpu_space_set - all spaces of one host
@@ -133,6 +137,15 @@ struct vgpu_space {
 	bool dead;
 };
 
+/*
+ * Somebody may write to it without a page table, for direct I/O for example. Mere references do
+ * not tell: faults have them, too, and a thread may be taken aside in the middle of one.
+ */
+static inline bool vgpu_page_is_pinned(const struct vgpu_page *page)
+{
+	return folio_maybe_dma_pinned(page_folio(page->page));
+}
+
 void vgpu_space_set_init(struct vgpu_space_set *set);
 
 /**
@@ -216,7 +229,8 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsign
  *
  * For mappings whose faults wait meanwhile: others may fault them in again.
  *
- * Context: process, no locks.
+ * Context: process; the mmap lock may be held.
+ * Return: 0, or -EBUSY: pages are pinned, and somebody may write to them still.
  */
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
 

@@ -5,6 +5,7 @@
  * where it is not to be.
  */
 #include <sched.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "window.h"
@@ -486,6 +487,35 @@ TEST_F_TIMEOUT(move, stuck_program, 100)
 	EXPECT_EQ(3, window_counter(buffer->fwd, "window_mappings"));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
+}
+
+/* The kernel has a reference of a page, and writes to it later. */
+TEST_F_TIMEOUT(move, written_by_the_kernel, 60)
+{
+	struct buffer *buffer = &self->buffer, slow;
+	struct iovec from = { .iov_len = PAGE }, to = { .iov_len = PAGE };
+	pid_t child;
+	int status;
+
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PAGE, 4 * PAGE));
+	ASSERT_EQ(0, drain());
+	ASSERT_TRUE(buffer_make(&slow, VGPU_MOCK_BUF_PFN, PAGE));
+	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_FILL, 9, 0));
+	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 2000));
+	from.iov_base = buffer_map(&slow, slow.real, PROT_READ);
+	ASSERT_NE(NULL, from.iov_base);
+	to.iov_base = self->memory + PAGE;
+	child = fork();
+	if (!child)
+		_exit(process_vm_writev(getppid(), &from, 1, &to, 1, 0) != PAGE);
+	usleep(300000);
+	ASSERT_EQ(0, fill());
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_TRUE(memory_is(self->memory + PAGE, PAGE, 9));
+	EXPECT_TRUE(await_mappings(buffer, 1));
+	EXPECT_TRUE(memory_is(self->memory + PAGE, PAGE, 9));
+	EXPECT_TRUE(memory_is(self->device + PAGE, PAGE, 9));
 }
 
 /* A busy processor, on which the writer below is taken aside in the middle of a fault. */
