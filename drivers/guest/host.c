@@ -148,6 +148,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	hash_init(host->events);
 	INIT_LIST_HEAD(&host->exports);
 	INIT_LIST_HEAD(&host->parents);
+	INIT_LIST_HEAD(&host->window_entry);
 	INIT_LIST_HEAD(&host->mappings);
 	INIT_LIST_HEAD(&host->move_todo);
 	init_waitqueue_head(&host->move_wait);

@@ -6,6 +6,7 @@
  * Lock order, outermost first:
  *
  *	vgpu_pci_lock()			mutex of the PCI core
+ *	window_hosts_lock (window.c)	mutex; not with the two that follow
  *	vgpu_drm_lock (drm.c)		mutex
  *	node_lock (node.c)		mutex; never inside the one above
  *	vgpu_session.reserve_lock	mutex (reserve.c)
@@ -69,6 +70,8 @@ struct vgpu_window;
  * @events_missed: poll events of objects that nobody knew
  * @exports: struct vgpu_export
  * @window: memory of the host that its mappings are seen in, or NULL
+ * @window_entry: in the list of hosts that have announced one, under its lock
+ * @window_info: the last announcement, likewise
  * @mappings: struct vgpu_mapping that may move
  * @move_todo: those that are to be looked at
  * @move_asked: how often moves were asked for
@@ -106,6 +109,8 @@ struct vgpu_host {
 	struct list_head exports;
 
 	struct vgpu_window *window;
+	struct list_head window_entry;
+	struct vgpu_window_info window_info;
 	struct list_head mappings;
 	struct list_head move_todo;
 	u64 move_asked;

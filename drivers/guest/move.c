@@ -655,6 +655,7 @@ void vgpu_move_work(struct work_struct *work)
 	u64 asked = vgpu_move_asked(host);
 	unsigned long again;
 
+	vgpu_window_settle(host);
 	again = move_all_out(&unit);
 	again = min_not_zero(again, move_all_in(&unit, asked));
 	if (again)

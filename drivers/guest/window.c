@@ -31,6 +31,10 @@
  */
 #define WINDOW_HOPELESS_SECONDS	10
 
+/* Hosts that have announced a window. Taken where they say so, and where memory is found. */
+static DEFINE_MUTEX(window_hosts_lock);
+static LIST_HEAD(window_hosts);
+
 /* Numbers of INVALIDATEs: one that is the same is of the same range. */
 static atomic64_t window_bad_count;
 
@@ -116,9 +120,16 @@ static void range_insert(struct vgpu_window *window, struct vgpu_window_range *r
 	rb_insert_color(&range->node, &window->ranges);
 }
 
+/* It is lost, and the host has nothing bound in it any more. */
+static bool window_is_over(const struct vgpu_window *window)
+{
+	lockdep_assert_held(&window->lock);
+	return READ_ONCE(window->gone) && RB_EMPTY_ROOT(&window->ranges);
+}
+
 /*
  * Its part of the window is free; the caller frees it. Return: and somebody waits for that, to be
- * told by vgpu_move_room().
+ * told by vgpu_move_room(): one who wants room, or the memory of a lost window that is there again.
  */
 static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *range)
 {
@@ -128,7 +139,7 @@ static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *r
 	rb_erase(&range->node, &window->ranges);
 	bitmap_clear(window->map, range->offset >> PAGE_SHIFT, range->len >> PAGE_SHIFT);
 	swap(wanted, window->wanted);
-	return wanted;
+	return wanted || window_is_over(window);
 }
 
 static void range_free(struct vgpu_window_range *range)
@@ -624,7 +635,7 @@ static void window_end(struct vgpu_window *window)
 	vgpu_window_put(window);
 }
 
-void vgpu_window_abort(struct vgpu_host *host)
+static void window_go(struct vgpu_host *host)
 {
 	struct vgpu_window *window;
 
@@ -634,6 +645,14 @@ void vgpu_window_abort(struct vgpu_host *host)
 	spin_unlock(&host->lock);
 	if (window)
 		window_end(window);
+}
+
+void vgpu_window_abort(struct vgpu_host *host)
+{
+	mutex_lock(&window_hosts_lock);
+	list_del_init(&host->window_entry);
+	window_go(host);
+	mutex_unlock(&window_hosts_lock);
 }
 
 static struct vgpu_window *window_alloc(struct vgpu_host *host, u64 id, u64 size, u32 nr_slots)
@@ -670,8 +689,9 @@ bool vgpu_window_is_open(const struct vgpu_window *window)
 }
 
 /* The one that is there already. */
-static bool window_change(struct vgpu_host *host, const struct vgpu_window_info *info)
+static bool window_change(struct vgpu_host *host)
 {
+	const struct vgpu_window_info *info = &host->window_info;
 	struct vgpu_window *window = window_named(host, info->window);
 
 	if (!window)
@@ -681,8 +701,9 @@ static bool window_change(struct vgpu_host *host, const struct vgpu_window_info 
 	return true;
 }
 
-static void window_come(struct vgpu_host *host, const struct vgpu_window_info *info)
+static void window_come(struct vgpu_host *host)
 {
+	const struct vgpu_window_info *info = &host->window_info;
 	struct vgpu_window *window;
 	unsigned int i;
 
@@ -707,11 +728,47 @@ static void window_come(struct vgpu_host *host, const struct vgpu_window_info *i
 
 void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info)
 {
-	if (!info->size || !window_change(host, info)) {
+	mutex_lock(&window_hosts_lock);
+	host->window_info = *info;
+	if (list_empty(&host->window_entry))
+		list_add_tail(&host->window_entry, &window_hosts);
+	if (!info->size || !window_change(host)) {
 		/* One at a time. */
-		vgpu_window_abort(host);
+		window_go(host);
 		if (info->size)
-			window_come(host, info);
+			window_come(host);
 	}
+	mutex_unlock(&window_hosts_lock);
 	vgpu_move_later(host);
+}
+
+void vgpu_window_found(void)
+{
+	struct vgpu_host *host;
+
+	mutex_lock(&window_hosts_lock);
+	list_for_each_entry(host, &window_hosts, window_entry)
+		vgpu_move_later(host);
+	mutex_unlock(&window_hosts_lock);
+}
+
+void vgpu_window_settle(struct vgpu_host *host)
+{
+	struct vgpu_window *window;
+	bool over = true;
+
+	mutex_lock(&window_hosts_lock);
+	/* Changed under the lock only. */
+	window = host->window;
+	if (window) {
+		mutex_lock(&window->lock);
+		over = window_is_over(window);
+		mutex_unlock(&window->lock);
+	}
+	if (over && !list_empty(&host->window_entry)) {
+		window_go(host);
+		if (host->window_info.size)
+			window_come(host);
+	}
+	mutex_unlock(&window_hosts_lock);
 }

@@ -8,8 +8,8 @@
  * MMAP, which the host may refuse to bind there, and used again only after the host
  * has confirmed (UNBOUND) that nothing is bound there any more.
  *
- * Lock order: mmap_lock, mapping->mode_lock, then window->use, then range->insert, then the
- * provider's of pages;
+ * Lock order: window_hosts_lock (window.c), over a provider's open and close. mmap_lock,
+ * mapping->mode_lock, then window->use, then range->insert, then the provider's of pages;
  * window->lock is taken in a provider's notifiers, so no memory may be reclaimed under it.
  * What @slot_enter takes is innermost.
  */
@@ -244,6 +244,16 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 
 /* For providers: the memory goes away, which the host does not know; mappings go by copy. */
 void vgpu_window_lost(struct vgpu_window *window);
+
+/* For providers: there is memory that was not there, in which a host's window may be. */
+void vgpu_window_found(void);
+
+/*
+ * What a host has announced is opened if its memory was not there, or was lost: in the latter
+ * case when the host has confirmed that nothing is bound any more of what was, as it does
+ * not know that anything was lost. Process context, no locks.
+ */
+void vgpu_window_settle(struct vgpu_host *host);
 
 /* Mappings may be in it, and messages. */
 bool vgpu_window_is_open(const struct vgpu_window *window);

@@ -57,7 +57,7 @@ struct ivshmem {
 	bool removed;
 };
 
-/* Outside window->use, and inside mmap_lock. */
+/* Outside window->use, and inside mmap_lock and the list of hosts with windows. */
 static DEFINE_MUTEX(ivshmem_lock);
 static LIST_HEAD(ivshmem_devices);
 
@@ -119,6 +119,8 @@ static int ivshmem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	mutex_lock(&ivshmem_lock);
 	list_add_tail(&ivshmem->node, &ivshmem_devices);
 	mutex_unlock(&ivshmem_lock);
+	/* The host may have said before that it is there. */
+	vgpu_window_found();
 	return 0;
 
 err_unmap:
