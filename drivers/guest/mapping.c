@@ -326,15 +326,16 @@ static int mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
 }
 
 /* Without locks. Return: 0, -EINTR, or why there is no page. */
-static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode, pgoff_t pgoff)
+static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode, pgoff_t pgoff,
+			bool user)
 {
 	switch (mode) {
 	case VGPU_MAPPING_COPY:
 		return vgpu_space_fetch(mapping, pgoff);
 	case VGPU_MAPPING_WINDOW:
-		return vgpu_window_wait(mapping, pgoff);
+		return vgpu_window_wait(mapping, pgoff, user);
 	default:
-		return vgpu_move_wait(mapping);
+		return vgpu_move_wait(mapping, user);
 	}
 }
 
@@ -342,6 +343,7 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	vm_fault_t fault = VM_FAULT_RETRY;
+	bool user = vmf->flags & FAULT_FLAG_USER;
 	enum vgpu_mapping_mode mode;
 	pgoff_t pgoff = vmf->pgoff;
 	int ret;
@@ -368,7 +370,7 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 	vgpu_mapping_get(mapping);
 	release_fault_lock(vmf);
 	/* From here on neither vmf nor its VMA may be looked at. */
-	ret = mapping_wait(mapping, mode, pgoff);
+	ret = mapping_wait(mapping, mode, pgoff, user);
 	if (ret && ret != -EINTR)
 		mapping_leave_error(mapping, pgoff, ret);
 	vgpu_mapping_put(mapping);

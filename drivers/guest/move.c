@@ -25,7 +25,7 @@
 #include "space.h"
 #include "window.h"
 
-/* How long a fault waits for a move: see CALL_FAULT_TIMEOUT_MS. */
+/* How long a fault in the kernel waits for a move: see CALL_FAULT_TIMEOUT_MS. */
 #define MOVE_WAIT	(3 * HZ)
 /* How long a move waits for bytes to be sent, before and while faults wait for it. */
 #define MOVE_FLUSH_WAIT	(2 * HZ)
@@ -207,12 +207,18 @@ void vgpu_move_forget(struct vgpu_mapping *mapping)
 
 /* --- faults ---------------------------------------------------------------- */
 
-int vgpu_move_wait(struct vgpu_mapping *mapping)
+static long move_wait_time(bool user)
+{
+	return user ? MAX_SCHEDULE_TIMEOUT : MOVE_WAIT;
+}
+
+int vgpu_move_wait(struct vgpu_mapping *mapping, bool user)
 {
 	struct vgpu_host *host = mapping->session->host;
 	long left = wait_event_killable_timeout(host->move_wait,
 						READ_ONCE(mapping->mode) != VGPU_MAPPING_MOVING ||
-						vgpu_host_is_down(host), MOVE_WAIT);
+						vgpu_host_is_down(host),
+						move_wait_time(user));
 
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
@@ -220,7 +226,7 @@ int vgpu_move_wait(struct vgpu_mapping *mapping)
 	return vgpu_host_is_down(host) ? -ENODEV : 0;
 }
 
-int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves)
+int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, bool user)
 {
 	struct vgpu_host *host = mapping->session->host;
 	int ret = 0;
@@ -233,15 +239,15 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves)
 	move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 	left = wait_event_killable_timeout(host->move_wait, READ_ONCE(mapping->moves) != moves ||
-					   vgpu_host_is_down(host), MOVE_WAIT);
+					   vgpu_host_is_down(host), move_wait_time(user));
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	down_read(&mapping->mode_lock);
 	/* Else it is where it was to be, whatever came of moves since. */
-	if (mapping->mode == VGPU_MAPPING_WINDOW && mapping->move_error != -EAGAIN)
+	if (mapping->mode == VGPU_MAPPING_WINDOW)
 		ret = mapping->move_error;
 	up_read(&mapping->mode_lock);
-	return ret;
+	return ret == -EAGAIN || (ret == -ETIMEDOUT && user) ? 0 : ret;
 }
 
 /* --- units ----------------------------------------------------------------- */

@@ -475,7 +475,7 @@ vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf)
 	return VM_FAULT_NOPAGE;
 }
 
-int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff)
+int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, bool user)
 {
 	struct vgpu_window_range *range = range_lock(mapping);
 	u64 offset, count, moves;
@@ -500,7 +500,7 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff)
 	if (gone && mapping->live)
 		ret = -EFAULT;
 	else if (gone)
-		ret = vgpu_move_now(mapping, moves);
+		ret = vgpu_move_now(mapping, moves, user);
 	else if (bad)
 		ret = window_ask(mapping, pgoff, count);
 	else if (window->provider->resolve)
