@@ -25,6 +25,9 @@ HUNT = 10
 # Half of vgpud's ping-timeout-ms until there is a PING, all of it until that
 # counts as unanswered, a second, and what an emulated machine adds.
 PING_LIMIT = 5 + 10 + 1 + 4
+# A guest loses the device of its window for a while.
+REBIND = ("cd /sys/bus/pci/drivers/vgpu_window && set -- *:*:*.* && sleep 3 && echo $1 >unbind && "
+          "sleep 3 && echo $1 >bind")
 # How often a guest is stopped until that meets a fetch, and what an emulated machine
 # adds to the time of one.
 WITHHOLDS = 20
@@ -214,9 +217,19 @@ def wait_bound(bed, pages, limit=30):
         time.sleep(0.2)
 
 
-def hunt(machine, mark, seconds):
-    """Starts one; see tests/tools/mock_hunt."""
-    return machine.send(f". /run/vgpu-env; {TOOLS}/mock_hunt $VGPU_FWD_MOCK {mark} {int(seconds)}", 4 * seconds)
+def wait_unbound(bed, limit=30):
+    """Waits until the guest has nothing in its window."""
+    deadline = time.monotonic() + limit
+    while windows(bed)[0]["bindings"]:
+        if time.monotonic() > deadline:
+            raise Failure("something stays in the window")
+        time.sleep(0.2)
+
+
+def hunt(machine, mark, seconds, beside="true"):
+    """Starts one, and another command beside it; see tests/tools/mock_hunt."""
+    return machine.send(f". /run/vgpu-env; ({beside}) & "
+                        f"{TOOLS}/mock_hunt $VGPU_FWD_MOCK {mark} {int(seconds)}", 4 * seconds)
 
 
 def hunted(machine, serial, seconds):
@@ -251,7 +264,8 @@ def two(bed):
 
 def drain(bed):
     """A guest's mappings move out of its window and back while a program and the device
-    write to them, and each byte is what was written last."""
+    write to them, and each byte is what was written last; also where the guest loses the
+    window's device and gets it back."""
     before = rest(bed)
     guest = windows(bed)[0]["cid"]
     serial = hunt(bed.guest, 1, 2 * HUNT)
@@ -266,6 +280,12 @@ def drain(bed):
         must(bed.host, f"vgpuctl window fill --to {guest}")
         times += 1
     seen = hunted(bed.guest, serial, 2 * HUNT)
+    pages = windows(bed)[0]["resolved"]
+    serial = hunt(bed.guest, 1, HUNT, REBIND)
+    wait_bound(bed, pages)
+    wait_unbound(bed)
+    wait_bound(bed, windows(bed)[0]["resolved"])
+    seen += "; with the device lost and found, " + hunted(bed.guest, serial, HUNT)
     settle(bed, before)
     if not times:
         raise Failure(f"never drained; {seen}")
