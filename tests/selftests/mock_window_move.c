@@ -5,6 +5,7 @@
  * where it is not to be.
  */
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -518,7 +519,9 @@ TEST_F_TIMEOUT(move, written_by_the_kernel, 60)
 	EXPECT_TRUE(memory_is(self->device + PAGE, PAGE, 9));
 }
 
-/* A busy processor, on which the writer below is taken aside in the middle of a fault. */
+#define WRITERS	8
+
+/* A busy processor, on which the writers below are taken aside in the middle of faults. */
 static void *busy_run(void *data)
 {
 	while (!stop)
@@ -526,16 +529,14 @@ static void *busy_run(void *data)
 	return NULL;
 }
 
-static void *idle_run(void *data)
+static void *nice_run(void *data)
 {
-	const struct sched_param none = { 0 };
-	volatile char *memory = data;
+	volatile char *page = data;
 	unsigned long i;
 
-	sched_setscheduler(0, SCHED_IDLE, &none);
+	/* Of this thread. */
+	setpriority(PRIO_PROCESS, 0, 19);
 	for (i = 0; !stop; i++) {
-		volatile char *page = memory + i % 4 * PAGE;
-
 		/* Read-only first, and then it becomes writable. */
 		madvise((void *)page, PAGE, MADV_DONTNEED);
 		(void)*page;
@@ -548,30 +549,32 @@ static void *idle_run(void *data)
 TEST_F_TIMEOUT(move, first_write_meanwhile, 200)
 {
 	struct buffer *buffer = &self->buffer;
-	pthread_t busy, idle;
+	pthread_t busy, writers[WRITERS];
 	pthread_attr_t attr;
 	cpu_set_t one;
 	int n, i;
 
-	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PAGE, 4 * PAGE));
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PAGE, WRITERS * PAGE));
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	pthread_attr_init(&attr);
 	pthread_attr_setaffinity_np(&attr, sizeof(one), &one);
 	stop = false;
 	ASSERT_EQ(0, pthread_create(&busy, &attr, busy_run, NULL));
-	ASSERT_EQ(0, pthread_create(&idle, &attr, idle_run, self->memory));
-	for (n = 0; n < 2 * times(); n++) {
+	for (i = 0; i < WRITERS; i++)
+		ASSERT_EQ(0, pthread_create(&writers[i], &attr, nice_run, self->memory + i * PAGE));
+	for (n = 0; n < 4 * times(); n++) {
 		EXPECT_EQ(0, n % 2 ? fill() : drain());
 		ASSERT_TRUE(await_mappings(buffer, n % 2));
-		for (i = 0; i < 20; i++) {
-			(void)*(volatile char *)(self->memory + i % 4 * PAGE);
+		for (i = 0; i < 4 * WRITERS; i++) {
+			(void)*(volatile char *)(self->memory + i % WRITERS * PAGE);
 			usleep(2000);
 		}
 	}
 	stop = true;
 	pthread_join(busy, NULL);
-	pthread_join(idle, NULL);
+	for (i = 0; i < WRITERS; i++)
+		pthread_join(writers[i], NULL);
 }
 
 TEST_HARNESS_MAIN
