@@ -6,6 +6,7 @@
  */
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -176,18 +177,20 @@ struct pair {
 	bool wrong;
 };
 
-/* What is written through the one mapping is there in the other. */
+/* Each word that is written through the one mapping is there in the other, and stays. */
 static void *pair_run(void *data)
 {
 	struct pair *pair = data;
+	uint32_t value = 0;
 	size_t i;
 
-	for (; !stop && !pair->wrong; pair->rounds++)
-		for (i = 0; i < pair->nr; i += 64) {
-			pair->one[i] = 2 * pair->rounds;
-			pair->wrong |= pair->two[i] != 2 * pair->rounds;
-			pair->two[i] = 2 * pair->rounds + 1;
-			pair->wrong |= pair->one[i] != 2 * pair->rounds + 1;
+	for (; !stop && !pair->wrong; pair->rounds++, value += 2)
+		for (i = 0; i < pair->nr; i++) {
+			pair->wrong |= pair->two[i] != value;
+			pair->one[i] = value + 1;
+			pair->wrong |= pair->two[i] != value + 1;
+			pair->two[i] = value + 2;
+			pair->wrong |= pair->one[i] != value + 2;
 		}
 	return NULL;
 }
@@ -204,6 +207,7 @@ TEST_F_TIMEOUT(move, two_mappings, 200)
 	struct pair pair = { .nr = 3 * PAGE / sizeof(uint32_t) };
 	pthread_t thread;
 	char *other;
+	size_t i;
 	int n;
 
 	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 4 * PAGE));
@@ -215,6 +219,7 @@ TEST_F_TIMEOUT(move, two_mappings, 200)
 		     buffer->offset);
 	ASSERT_NE(MAP_FAILED, other);
 	ASSERT_EQ(0, munmap(other + 3 * PAGE, PAGE));
+	memset(self->memory, 0, 4 * PAGE);
 	pair.one = (uint32_t *)self->memory;
 	pair.two = (uint32_t *)other;
 	stop = false;
@@ -232,6 +237,57 @@ TEST_F_TIMEOUT(move, two_mappings, 200)
 	printf("# %u rounds\n", pair.rounds);
 	EXPECT_FALSE(pair.wrong);
 	EXPECT_LT(3, pair.rounds);
+	EXPECT_EQ(0, sync_buffer(buffer));
+	for (i = 0; i < pair.nr; i++)
+		ASSERT_EQ(2 * pair.rounds, ((uint32_t *)self->device)[i]) TH_LOG("word %zu", i);
+}
+
+/* Waits for its turn in each word, and gives it to the other. Return: how often. */
+static unsigned int turns(volatile uint32_t *words, size_t nr, uint32_t mine, unsigned int seconds)
+{
+	time_t end = time(NULL) + seconds;
+	unsigned int done = 0;
+	size_t i = 0;
+
+	while (time(NULL) < end)
+		if (words[i] % 2 == mine) {
+			words[i]++;
+			i = (i + 1) % nr;
+			done++;
+		} else {
+			sched_yield();
+		}
+	return done;
+}
+
+/*
+ * Two programs, each with a mapping of its own, that answer each other in the memory; a lost word
+ * would leave both waiting.
+ */
+TEST_F_TIMEOUT(move, two_programs, 100)
+{
+	struct buffer *buffer = &self->buffer;
+	unsigned int n, mine, before = 0;
+	volatile uint32_t *words;
+	pid_t child;
+
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, PAGE));
+	memset(self->memory, 0, PAGE);
+	child = fork();
+	if (!child) {
+		words = (uint32_t *)buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+		_exit(!words || !turns(words, 16, 1, 100));
+	}
+	words = (uint32_t *)self->memory;
+	EXPECT_LT(0, turns(words, 16, 0, 1));
+	for (n = 0; n < 2 * (unsigned int)times(); n++) {
+		EXPECT_EQ(0, n % 2 ? fill() : drain());
+		mine = turns(words, 16, 0, 1);
+		EXPECT_LT(16, mine) TH_LOG("after move %u, %u before", n, before);
+		before = mine;
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 /* What has no room beside another mapping of its memory brings that out of the window. */
@@ -490,11 +546,71 @@ TEST_F_TIMEOUT(move, stuck_program, 100)
 	waitpid(child, NULL, 0);
 }
 
+/* A program whose bytes a driver takes only after a while. */
+static void stuck_writer(int peer)
+{
+	struct buffer slow;
+	char *memory, word;
+
+	if (!buffer_make(&slow, VGPU_MOCK_BUF_PFN, PAGE))
+		_exit(1);
+	memory = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
+	if (!memory)
+		_exit(1);
+	if (write(peer, "r", 1) != 1 || read(peer, &word, 1) != 1)
+		_exit(1);
+	memory[0] = 1;
+	if (buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 9000) ||
+	    buffer_do(&slow, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0) || write(peer, "r", 1) != 1)
+		_exit(1);
+	_exit(!!sync_buffer(&slow));
+}
+
+/* Meanwhile nobody else waits, though the window is there again. */
+TEST_F_TIMEOUT(move, stuck_writer, 60)
+{
+	struct buffer *buffer = &self->buffer;
+	int peer[2], tries, status;
+	time_t start;
+	pid_t child;
+	char word;
+
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, PAGE));
+	ASSERT_EQ(0, drain());
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, peer));
+	child = fork();
+	if (!child)
+		stuck_writer(peer[1]);
+	ASSERT_EQ(1, read(peer[0], &word, 1));
+	/* It is cached from now on, as calls that forget it wait for the other. */
+	self->memory[0] = 1;
+	ASSERT_EQ(1, write(peer[0], "g", 1));
+	ASSERT_EQ(1, read(peer[0], &word, 1));
+	usleep(300000);
+	start = time(NULL);
+	ASSERT_EQ(0, fill());
+	for (tries = 0; tries < 500; tries++) {
+		self->memory[0]++;
+		usleep(10000);
+	}
+	/* It would have been killed, or would have waited for the other. */
+	EXPECT_GT(start + 8, time(NULL));
+	EXPECT_EQ(0, waitpid(child, &status, WNOHANG));
+	EXPECT_EQ(0, window_counter(buffer->fwd, "window_mappings"));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	for (tries = 0; tries < 4 && !await_mappings(buffer, 1); tries++)
+		;
+	EXPECT_EQ(1, window_counter(buffer->fwd, "window_mappings"));
+	EXPECT_EQ((char)501, self->memory[0]);
+}
+
 /* The kernel has a reference of a page, and writes to it later. */
 TEST_F_TIMEOUT(move, written_by_the_kernel, 60)
 {
 	struct buffer *buffer = &self->buffer, slow;
 	struct iovec from = { .iov_len = PAGE }, to = { .iov_len = PAGE };
+	char *more;
 	pid_t child;
 	int status;
 
@@ -502,7 +618,7 @@ TEST_F_TIMEOUT(move, written_by_the_kernel, 60)
 	ASSERT_EQ(0, drain());
 	ASSERT_TRUE(buffer_make(&slow, VGPU_MOCK_BUF_PFN, PAGE));
 	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_FILL, 9, 0));
-	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 2000));
+	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 5000));
 	from.iov_base = buffer_map(&slow, slow.real, PROT_READ);
 	ASSERT_NE(NULL, from.iov_base);
 	to.iov_base = self->memory + PAGE;
@@ -511,10 +627,17 @@ TEST_F_TIMEOUT(move, written_by_the_kernel, 60)
 		_exit(process_vm_writev(getppid(), &from, 1, &to, 1, 0) != PAGE);
 	usleep(300000);
 	ASSERT_EQ(0, fill());
+	/* One that could be in the window is a copy beside it. */
+	more = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, more);
+	EXPECT_EQ(0, touch(more, true));
+	EXPECT_EQ(0, touch(self->memory, true));
+	EXPECT_EQ(0, window_counter(buffer->fwd, "window_mappings"));
+	EXPECT_EQ(0, waitpid(child, &status, WNOHANG));
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	EXPECT_EQ(0, status);
 	EXPECT_TRUE(memory_is(self->memory + PAGE, PAGE, 9));
-	EXPECT_TRUE(await_mappings(buffer, 1));
+	EXPECT_TRUE(await_mappings(buffer, 2));
 	EXPECT_TRUE(memory_is(self->memory + PAGE, PAGE, 9));
 	EXPECT_TRUE(memory_is(self->device + PAGE, PAGE, 9));
 }
@@ -563,7 +686,7 @@ TEST_F_TIMEOUT(move, first_write_meanwhile, 200)
 	ASSERT_EQ(0, pthread_create(&busy, &attr, busy_run, NULL));
 	for (i = 0; i < WRITERS; i++)
 		ASSERT_EQ(0, pthread_create(&writers[i], &attr, nice_run, self->memory + i * PAGE));
-	for (n = 0; n < 4 * times(); n++) {
+	for (n = 0; n < 2 * times(); n++) {
 		EXPECT_EQ(0, n % 2 ? fill() : drain());
 		ASSERT_TRUE(await_mappings(buffer, n % 2));
 		for (i = 0; i < 4 * WRITERS; i++) {
