@@ -102,8 +102,8 @@ static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 			struct vgpu_page *page, u64 pass)
 {
 	u64 addr = vgpu_mapping_addr(page->owner, page->index);
+	u32 begun = page->sent_pass == pass ? page->sent : 0, pos = begun, before = 0;
 	const u8 *now = page_address(page->page);
-	u32 pos = 0;
 	u32 len;
 
 	if (flight->nr_owners == FLIGHT_PAGES)
@@ -116,8 +116,11 @@ static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 	while ((len = vgpu_wire_diff_next(page->orig, now, PAGE_SIZE, &pos))) {
 		struct vgpu_range *range = &flight->ranges[flight->nr_ranges];
 
-		if (flight->nr_ranges == VGPU_RANGES_MAX)
+		if (flight->nr_ranges == VGPU_RANGES_MAX) {
+			page->sent_pass = pass;
+			page->sent = pos;
 			return false;
+		}
 		range->addr = cpu_to_le64(addr + pos);
 		range->len = cpu_to_le32(len);
 		range->reserved = 0;
@@ -128,7 +131,9 @@ static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		flight->len += len;
 		pos += len;
 	}
-	if (flush_keeps(space, page)) {
+	/* What changed in its first part since that went is left to the next flush, too. */
+	if ((begun && vgpu_wire_diff_next(page->orig, now, begun, &before)) ||
+	    flush_keeps(space, page)) {
 		flight->owners[flight->nr_owners++] = vgpu_mapping_get(page->owner);
 		page->pass = pass;
 		list_move_tail(&page->node, &space->dirty);
@@ -296,6 +301,9 @@ static int flush_run(struct vgpu_space_set *set)
 		ret = flight_send(set, flight);
 		if (ret)
 			break;
+		WRITE_ONCE(set->sent, set->sent + 1);
+		if (wq_has_sleeper(&set->wait))
+			wake_up_all(&set->wait);
 	}
 	if (ret) {
 		spin_lock(&set->lock);
@@ -324,7 +332,8 @@ int vgpu_flush_all(struct vgpu_space_set *set)
 
 int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait)
 {
-	u64 pass;
+	u64 pass, sent;
+	long left;
 
 	if (!atomic_read(&set->nr_dirty)) {
 		/* A page leaves the dirty ones while busy is set: as in vgpu_space_unmap(). */
@@ -335,7 +344,12 @@ int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait)
 	/* What is dirty now goes with the next one that begins. */
 	pass = READ_ONCE(set->pass) + 1;
 	vgpu_flush_later(set);
-	return wait_event_timeout(set->wait, READ_ONCE(set->passed) >= pass, wait) ? 0 : -ETIMEDOUT;
+	do {
+		sent = READ_ONCE(set->sent);
+		left = wait_event_timeout(set->wait, READ_ONCE(set->passed) >= pass ||
+					  READ_ONCE(set->sent) != sent, wait);
+	} while (left && READ_ONCE(set->passed) < pass);
+	return left ? 0 : -ETIMEDOUT;
 }
 
 void vgpu_flush_work(struct work_struct *work)

@@ -22,8 +22,8 @@ void vgpu_flush_global_exit(void);
 int vgpu_flush_all(struct vgpu_space_set *set);
 
 /*
- * The same, for as long as @wait (jiffies), by another thread, which goes on after that: a shadow
- * may not answer. Return: 0, or -ETIMEDOUT.
+ * The same, by another thread, which goes on also when no shadow has taken any bytes in @wait
+ * (jiffies). Return: 0, or -ETIMEDOUT then.
  */
 int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait);
 

@@ -51,6 +51,7 @@ struct vgpu_mapping;
  *	that ends with the connection, as the flusher waits for the host
  * @pass: number of the last flush; changed by the flusher
  * @passed: number of the last one that is through
+ * @sent: how often bytes of one were sent
  * @orphans: dirty bytes whose sender was killed; the next flush sends them
  * @unmaps: ranges that end at the host when their dirty bytes are there
  * @wait: woken when @busy or @starved falls
@@ -72,6 +73,7 @@ struct vgpu_space_set {
 	unsigned long busy;
 	u64 pass;
 	u64 passed;
+	u64 sent;
 	struct list_head orphans;
 	struct list_head unmaps;
 	wait_queue_head_t wait;
@@ -88,6 +90,8 @@ struct vgpu_space_set {
  * @orig: what it held when it was first written to; NULL: clean
  * @owner: dirty: the mapping through which it goes back, a reference
  * @pass: dirty: set->pass when it became so
+ * @sent_pass: the flush that had no room for all of it at once
+ * @sent: and how many bytes it is through with
  * @node: dirty: in space->dirty, oldest first
  */
 struct vgpu_page {
@@ -96,6 +100,8 @@ struct vgpu_page {
 	u8 *orig;
 	struct vgpu_mapping *owner;
 	u64 pass;
+	u64 sent_pass;
+	u32 sent;
 	struct list_head node;
 };
 
@@ -211,7 +217,7 @@ void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
  * @space: where
  * @pgoff: first page, as offset in its space
  * @nr: pages
- * @wait: for how long, jiffies
+ * @wait: for how long if nothing is sent meanwhile, jiffies
  *
  * What was written goes to the host. Who writes anew to the space meanwhile waits, but not
  * for ever.
