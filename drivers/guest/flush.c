@@ -83,13 +83,15 @@ static void flight_free(struct vgpu_flight *flight)
 }
 
 /*
- * The kernel, or a device, may write to it still, of which nobody hears: it counts as dirty
- * until then. Not where others wait for pages to become clean, nor when the mapping has ended,
- * in the place of which something else may be.
+ * No page table has it any more. If somebody has a reference, the kernel or a device may write
+ * to it still, of which nobody hears: it counts as dirty until then. (Direct I/O before Linux 6.5
+ * does not pin. Whoever refers to it for something else delays it a little.) Not where others
+ * wait for pages to become clean, nor when the mapping has ended, in the place of which something
+ * else may be.
  */
 static bool flush_keeps(struct vgpu_space *space, const struct vgpu_page *page)
 {
-	return vgpu_page_is_pinned(page) && vgpu_mapping_covered(page->owner, page->index) &&
+	return page_count(page->page) > 1 && vgpu_mapping_covered(page->owner, page->index) &&
 		atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX;
 }
 

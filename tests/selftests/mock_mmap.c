@@ -4,6 +4,7 @@
  */
 #include <sched.h>
 #include <setjmp.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "vgpu_diff.h"
@@ -494,6 +495,30 @@ DIFF_TEST(answered_while_read)
 		CHECK(words[1] == vgpu_mock_mix64(number));
 	}
 	words[0] = ~0ULL;
+}
+
+/*
+ * The kernel writes to pages by references that it took before, while each page that it
+ * touched had those before it sent.
+ */
+DIFF_TEST(written_by_another)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PAGE, 8 * PAGE);
+	char *memory = map(fd, 8 * PAGE, buf_offset);
+	char *bytes = alloc_bytes(8 * PAGE, 3);
+	struct iovec from = { bytes, 8 * PAGE }, to = { memory, 8 * PAGE };
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		_exit(process_vm_writev(getppid(), &from, 1, &to, 1, 0) != 8 * PAGE);
+	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(!status);
+	CHECK(sum(fd, id, 0, 8 * PAGE) == local_sum(bytes, 8 * PAGE));
+	CHECK(!memcmp(memory, bytes, 8 * PAGE));
 }
 
 /* A pointer into mapped device memory is an argument like any other. */
