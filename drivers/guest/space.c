@@ -17,6 +17,7 @@
 #include <linux/errno.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -31,15 +32,19 @@
 #include "reclaim.h"
 #include "space.h"
 
+static unsigned int expire_ms = 40;
+module_param(expire_ms, uint, 0644);
+MODULE_PARM_DESC(expire_ms,
+		 "milliseconds (up to 1000) after which cached pages of mappings go where no call comes, and then twice as late, up to eight times; 0: never");
+
 /* page_private() of one that is cached no more. */
 #define SPACE_PAGE_GONE		1
 
 #define SPACE_TRIES		3
 #define SPACE_AHEAD_MAX		32U
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
-/* What is cached without a call goes after this; twice as late each time, up to the latter. */
-#define SPACE_EXPIRE_MIN	msecs_to_jiffies(40)
-#define SPACE_EXPIRE_MAX	msecs_to_jiffies(320)
+/* What is cached while no call comes goes twice as late each time, so often. */
+#define SPACE_EXPIRE_DOUBLE	3U
 /* How long writes may be held: as long as a fault may take that waits for READ_PAGES. */
 #define SPACE_HOLD_TIME		(3 * HZ)
 
@@ -313,8 +318,16 @@ static void space_drop(struct vgpu_space_set *set)
 
 void vgpu_space_drop(struct vgpu_host *host)
 {
-	WRITE_ONCE(host->spaces.expire_after, SPACE_EXPIRE_MIN);
+	WRITE_ONCE(host->spaces.expire_doubled, 0);
 	space_drop(&host->spaces);
+}
+
+static void space_expire_later(struct vgpu_space_set *set)
+{
+	unsigned int ms = min(READ_ONCE(expire_ms), 1000U);
+
+	if (ms)
+		vgpu_flush_expire(set, msecs_to_jiffies(ms << READ_ONCE(set->expire_doubled)));
 }
 
 /*
@@ -326,13 +339,13 @@ static void space_expire(struct work_struct *work)
 	struct vgpu_space_set *set = container_of(work, struct vgpu_space_set, expire.work);
 
 	if (atomic_read(&set->nr_cached)) {
-		WRITE_ONCE(set->expire_after,
-			   min(READ_ONCE(set->expire_after) * 2, SPACE_EXPIRE_MAX));
+		WRITE_ONCE(set->expire_doubled,
+			   min(READ_ONCE(set->expire_doubled) + 1, SPACE_EXPIRE_DOUBLE));
 		if (!atomic_read(&set->starved))
 			space_drop(set);
 		/* What was written meanwhile stays. */
 		if (atomic_read(&set->nr_cached))
-			vgpu_flush_expire(set, READ_ONCE(set->expire_after));
+			space_expire_later(set);
 	}
 	vgpu_host_put(container_of(set, struct vgpu_host, spaces));
 }
@@ -348,7 +361,7 @@ void vgpu_space_set_init(struct vgpu_space_set *set)
 	init_waitqueue_head(&set->wait);
 	INIT_WORK(&set->work, vgpu_flush_work);
 	INIT_DELAYED_WORK(&set->expire, space_expire);
-	set->expire_after = SPACE_EXPIRE_MIN;
+	set->expire_doubled = 0;
 }
 
 void vgpu_space_set_abort(struct vgpu_space_set *set)
@@ -424,7 +437,7 @@ static int space_insert(struct vgpu_space *space, pgoff_t index, const void *byt
 		if (list_empty(&space->active))
 			list_add_tail(&space->active, &set->active);
 		spin_unlock(&set->lock);
-		vgpu_flush_expire(set, READ_ONCE(set->expire_after));
+		space_expire_later(set);
 	}
 	mutex_unlock(&space->lock);
 	if (ret)

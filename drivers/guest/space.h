@@ -58,7 +58,7 @@ struct vgpu_mapping;
  * @work: flushes where no thread may wait
  * @expire: drops what is cached while there are no calls; pending, it has a reference of
  *	the host
- * @expire_after: when it does, jiffies from when something is cached
+ * @expire_doubled: how often the time until then has doubled since the last call
  * @shrinker: see reclaim.c
  */
 struct vgpu_space_set {
@@ -79,7 +79,7 @@ struct vgpu_space_set {
 	wait_queue_head_t wait;
 	struct work_struct work;
 	struct delayed_work expire;
-	unsigned long expire_after;
+	unsigned int expire_doubled;
 	struct vgpu_shrinker shrinker;
 };
 

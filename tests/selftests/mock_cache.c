@@ -22,6 +22,27 @@ static __u64 enough(__u64 size, __u64 slow)
 	return getenv("VGPU_TIMES") ? slow : size;
 }
 
+static bool write_file(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+#define EXPIRE	"/sys/module/vgpu_guest/parameters/expire_ms"
+
+/* Also for who looks at what is kept: by itself it goes after a while. */
+static bool keeps(void)
+{
+	char line[16];
+
+	tool_read_line(EXPIRE, line, sizeof(line));
+	return !strcmp(line, "0");
+}
+
 struct buffer {
 	int fd;
 	__u32 id;
@@ -66,20 +87,10 @@ static bool word_is(const struct buffer *buffer, __u64 at, __u32 seed)
 
 #define CGROUP	"/sys/fs/cgroup"
 
-static bool write_file(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 /* A control group for this process alone, to which pages are charged that are cached for it. */
 static bool have_meter(const struct buffer *buffer)
 {
-	if (!copies(buffer))
+	if (!copies(buffer) || !keeps())
 		return false;
 	if (geteuid() || access(CGROUP "/cgroup.subtree_control", W_OK)) {
 		printf("# nobody counts this process's pages here\n");
@@ -162,7 +173,7 @@ static void log_sum(const struct buffer *buffer, __u32 seed)
 static void write_much(__u32 flavour)
 {
 	struct buffer buffer = fill_buffer(flavour, enough(40 * MIB, 28 * MIB), 12);
-	bool sent_later = copies(&buffer);
+	bool sent_later = copies(&buffer) && keeps();
 	__s64 start, waiting, most = 0;
 	__u64 at;
 
@@ -242,7 +253,7 @@ DIFF_TEST_LIMIT(two_devices, 120)
 	read_all(&other, other.size, 14);
 	fetched = other_counter("bytes_in");
 	read_all(&other, other.size, 14);
-	if (copies(&buffer)) {
+	if (copies(&buffer) && keeps()) {
 		fetched = other_counter("bytes_in") - fetched;
 		if (!CHECK(!fetched))
 			log_line("%lld bytes came again", fetched);
@@ -250,4 +261,20 @@ DIFF_TEST_LIMIT(two_devices, 120)
 	read_all(&buffer, buffer.size, 15);
 }
 
-TEST_HARNESS_MAIN
+/* What is kept is kept until a call comes, and afterwards as long as before. */
+int main(int argc, char **argv)
+{
+	char before[16];
+	int status = KSFT_FAIL;
+	bool set;
+	pid_t pid;
+
+	tool_read_line(EXPIRE, before, sizeof(before));
+	set = before[0] && write_file(EXPIRE, "0");
+	pid = fork();
+	if (!pid)
+		return test_harness_run(argc, argv);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || (set && !write_file(EXPIRE, before)))
+		return KSFT_FAIL;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : KSFT_FAIL;
+}
