@@ -7,6 +7,7 @@
  */
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "window.h"
 
@@ -234,6 +235,49 @@ TEST_F_TIMEOUT(coherence, huge, 60)
 		ASSERT_EQ(0, talk_do(&self->talk, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
 		EXPECT_TRUE(memory_is(self->talk.memory, pieces * HUGE, i));
 	}
+}
+
+/* How many faults it takes to look at each page. */
+static long looked_faults(const char *memory, size_t size)
+{
+	struct rusage before, after;
+	size_t at;
+
+	getrusage(RUSAGE_SELF, &before);
+	for (at = 0; at < size; at += PAGE)
+		(void)*(const volatile char *)(memory + at);
+	getrusage(RUSAGE_SELF, &after);
+	return after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
+}
+
+/*
+ * Of a small mapping the first look brings all pages, of a large one those that one page table
+ * has. (Both may lie across the border of two; the program may have a fault of its own.)
+ */
+TEST_F_TIMEOUT(coherence, few_faults_small, 60)
+{
+	long faults;
+
+	if (!window_given())
+		SKIP(return, "needs a window that is a device");
+	BEGIN(VGPU_MOCK_BUF_PFN, 16 * PAGE);
+	faults = looked_faults(self->talk.memory, 16 * PAGE);
+	EXPECT_LE(1, faults);
+	EXPECT_GE(3, faults);
+	TH_LOG("%ld faults", faults);
+}
+
+TEST_F_TIMEOUT(coherence, few_faults_large, 60)
+{
+	long faults;
+
+	if (!window_given())
+		SKIP(return, "needs a window that is a device");
+	BEGIN(VGPU_MOCK_BUF_PFN, 2 * HUGE);
+	faults = looked_faults(self->talk.memory, 2 * HUGE);
+	EXPECT_LE(1, faults);
+	EXPECT_GE(4, faults);
+	TH_LOG("%ld faults", faults);
 }
 
 static long cached_ranges(void)
