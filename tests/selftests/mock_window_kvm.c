@@ -237,6 +237,41 @@ TEST_F_TIMEOUT(kvm, huge, 60)
 	TH_LOG("KVM had %ld before", before);
 }
 
+/* However slow a driver is, the machine goes on, and it has the page when the driver is well. */
+TEST_F_TIMEOUT(kvm, slow_driver, 60)
+{
+	uint64_t start, took;
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE, 51);
+	ASSERT_EQ(PORT_DONE, READ(4, 51));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 8000));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	start = tool_now_ms();
+	/* The window's own page, after two seconds. */
+	EXPECT_EQ(PORT_BAD, READ(4, 51));
+	took = tool_now_ms() - start;
+	EXPECT_LE(1900, took);
+	EXPECT_GT(4000, took);
+	EXPECT_EQ(1, window_status("timeouts"));
+	/* Which is there by now; other pages of the machine's are in any case. */
+	start = tool_now_ms();
+	EXPECT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, self->at, PAGE, 4, 0));
+	EXPECT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, WINDOW_SIZE / 2, 4 * PAGE, 4, 0));
+	EXPECT_GT(1000, tool_now_ms() - start);
+	/* The guest asks for it, which is answered when the driver has returned. */
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+	for (i = 0; i < 100 && touch(self->memory, false); i++)
+		usleep(100000);
+	EXPECT_EQ(51, *(volatile uint32_t *)self->memory);
+	for (i = 0; i < 100 && READ(4, 51) != PORT_DONE; i++)
+		usleep(100000);
+	EXPECT_EQ(PORT_DONE, READ(4, 51));
+	EXPECT_EQ(PORT_DONE, WRITE(4, 52));
+	EXPECT_EQ(52, *(volatile uint32_t *)self->memory);
+	TH_LOG("the machine waited for %llu ms", (unsigned long long)took);
+}
+
 static volatile bool mover_stop;
 static unsigned int mover_moves;
 

@@ -474,6 +474,96 @@ TEST_F_TIMEOUT(peer, slow_driver, 60)
 	EXPECT_TRUE(window_await("bindings", 0));
 }
 
+/* The hypervisor's processor that needs the slow driver. */
+struct stuck {
+	const volatile char *at;
+	uint64_t ms;
+	volatile bool over;
+};
+
+static void *stuck(void *data)
+{
+	struct stuck *stuck = data;
+	uint64_t start = tool_now_ms();
+
+	(void)*stuck->at;
+	stuck->ms = tool_now_ms() - start;
+	stuck->over = true;
+	return NULL;
+}
+
+static unsigned long faults(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_info info = { .id = buffer->id };
+
+	return ioctl(buffer->real, VGPU_MOCK_IOC_BUF_INFO, &info) ? 0 : info.out_faults;
+}
+
+/* Maps the window once more, looks at @at, and unmaps it. Return: what was there; -1: error. */
+static int look(int fd, unsigned long at)
+{
+	char *window = window_map(fd);
+	int seen;
+
+	if (!window)
+		return -1;
+	seen = (unsigned char)*(volatile char *)(window + at);
+	munmap(window, WINDOW_SIZE);
+	return seen;
+}
+
+/*
+ * One processor of a hypervisor waits for a driver. Its others do not: neither is the mmap lock
+ * held, which each mmap() and munmap() wants, nor anything that other pages need.
+ */
+TEST_F_TIMEOUT(peer, slow_driver_stops_nobody, 60)
+{
+	uint64_t start, took, longest = 0;
+	unsigned long at, other_at, before;
+	struct stuck stuck_at = { };
+	struct buffer other;
+	pthread_t thread;
+	int rounds, tries;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	/* Not what the other one is found by. */
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 5, 0));
+	ASSERT_TRUE(buffer_make(&other, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	ASSERT_NE(NULL, buffer_map(&other, other.fwd, PROT_READ | PROT_WRITE));
+	other_at = find(self->window, &other);
+	ASSERT_NE(0, other_at);
+	ASSERT_NE(at, other_at);
+	self->window[other_at] = 44;
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 8000));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	before = faults(&self->buffer);
+	stuck_at.at = self->window + at;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, stuck, &stuck_at));
+	for (tries = 0; tries < 1000 && faults(&self->buffer) == before; tries++)
+		usleep(1000);
+	/* The last page of the window is not bound. */
+	for (rounds = 0; rounds < 20 && !stuck_at.over; rounds++) {
+		start = tool_now_ms();
+		EXPECT_EQ(0, look(self->fd, WINDOW_SIZE - PAGE));
+		EXPECT_EQ(44, look(self->fd, other_at));
+		took = tool_now_ms() - start;
+		longest = took > longest ? took : longest;
+	}
+	EXPECT_FALSE(stuck_at.over);
+	/* It waits for two seconds, so whoever waits for it takes nearly as long. */
+	EXPECT_EQ(20, rounds);
+	EXPECT_GT(1000, longest);
+	pthread_join(thread, NULL);
+	EXPECT_LE(1900, stuck_at.ms);
+	EXPECT_GT(4000, stuck_at.ms);
+	EXPECT_EQ(1, window_status("timeouts"));
+	TH_LOG("%d rounds of at most %llu ms while a page took %llu ms", rounds,
+	       (unsigned long long)longest, (unsigned long long)stuck_at.ms);
+	buffer_end(&other);
+}
+
 /* A driver that is too slow now and then does not keep a mapping out of the window for good. */
 TEST_F_TIMEOUT(peer, slow_now_and_then, 60)
 {
