@@ -332,8 +332,9 @@ int vgpu_flush_all(struct vgpu_space_set *set)
 	return flush_needed(set) ? flush_run(set) : 0;
 }
 
-int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait)
+int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned long most)
 {
+	unsigned long end = jiffies + most;
 	u64 pass, sent;
 	long left;
 
@@ -348,8 +349,9 @@ int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait)
 	vgpu_flush_later(set);
 	do {
 		sent = READ_ONCE(set->sent);
+		left = clamp((long)(end - jiffies), 0L, (long)wait);
 		left = wait_event_timeout(set->wait, READ_ONCE(set->passed) >= pass ||
-					  READ_ONCE(set->sent) != sent, wait);
+					  READ_ONCE(set->sent) != sent, left);
 	} while (left && READ_ONCE(set->passed) < pass);
 	return left ? 0 : -ETIMEDOUT;
 }

@@ -23,9 +23,9 @@ int vgpu_flush_all(struct vgpu_space_set *set);
 
 /*
  * The same, by another thread, which goes on also when no shadow has taken any bytes in @wait
- * (jiffies). Return: 0, or -ETIMEDOUT then.
+ * (jiffies), or not all are there after @most. Return: 0, or -ETIMEDOUT then.
  */
-int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait);
+int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned long most);
 
 /* The same from a work item, which holds a reference of the host meanwhile. */
 void vgpu_flush_later(struct vgpu_space_set *set);

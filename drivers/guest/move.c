@@ -27,8 +27,10 @@
 
 /* How long a fault in the kernel waits for a move: see CALL_FAULT_TIMEOUT_MS. */
 #define MOVE_WAIT	(3 * HZ)
-/* How long a move waits for bytes to be sent, before and while faults wait for it. */
+/* How long a move waits for a shadow that takes no bytes, and for all while faults wait. */
 #define MOVE_FLUSH_WAIT	(2 * HZ)
+/* And before they do at most. */
+#define MOVE_FLUSH_MOST	(10 * HZ)
 /* When a unit that could not be moved out is tried again, or for the first time in. */
 #define MOVE_RETRY	HZ
 /* And in at most. */
@@ -351,9 +353,9 @@ static int unit_late(struct move_unit *unit, int ret)
 	return ret;
 }
 
-static int unit_flush(struct move_unit *unit)
+static int unit_flush(struct move_unit *unit, unsigned long most)
 {
-	return unit_late(unit, vgpu_flush_soon(&unit->host->spaces, unit->flush_wait));
+	return unit_late(unit, vgpu_flush_soon(&unit->host->spaces, unit->flush_wait, most));
 }
 
 static void move_pause(struct vgpu_move_pause *pause, unsigned long max)
@@ -410,7 +412,7 @@ static int unit_clear(struct move_unit *unit)
 	int ret;
 
 	/* Most of it while programs run. */
-	ret = unit_flush(unit);
+	ret = unit_flush(unit, MOVE_FLUSH_MOST);
 	if (ret)
 		return ret;
 	do {
@@ -573,7 +575,15 @@ static int unit_leave(struct move_unit *unit)
 	ret = unit_is_alone(unit) ? 0 : -EAGAIN;
 	if (!ret)
 		ret = vgpu_space_leave(unit->space, unit->first, unit_pages(unit));
-	return ret ?: unit_flush(unit);
+	return ret ?: unit_flush(unit, MOVE_FLUSH_WAIT);
+}
+
+static void unit_in_pause(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &unit->mappings, unit)
+		move_pause(&mapping->in_pause, MOVE_RETRY_MAX);
 }
 
 /*
@@ -585,25 +595,28 @@ static void unit_in(struct move_unit *unit)
 	struct vgpu_mapping *mapping;
 	int ret;
 
+	/* Most of it while programs run; and the host has heard of what they unmapped. */
+	ret = unit_flush(unit, MOVE_FLUSH_MOST);
+	if (ret) {
+		unit_in_pause(unit);
+		return;
+	}
 	/* Who has no room is told when there is some: see vgpu_move_room(). */
 	if (!unit_claim(unit))
 		return;
 	ret = unit_bind(unit);
-	/* Most of it while programs run. */
-	if (!ret)
-		ret = unit_flush(unit);
 	if (!ret)
 		ret = unit_leave(unit);
 	list_for_each_entry(mapping, &unit->mappings, unit) {
 		move_end(mapping, ret ? NULL : mapping->claim, ret);
-		if (ret) {
-			move_pause(&mapping->in_pause, MOVE_RETRY_MAX);
+		if (ret)
 			vgpu_window_release(mapping->claim, true);
-		} else {
+		else
 			mapping->in_pause.delay = 0;
-		}
 		mapping->claim = NULL;
 	}
+	if (ret)
+		unit_in_pause(unit);
 }
 
 /* --- rounds ---------------------------------------------------------------- */

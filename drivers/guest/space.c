@@ -231,6 +231,46 @@ static bool space_is_held(struct vgpu_space *space)
 	return space->holds && time_before(jiffies, space->held);
 }
 
+/* A flush kept it, as somebody refers to it, who has written no more since. */
+static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
+{
+	lockdep_assert_held(&space->lock);
+	if (!page->orig || vgpu_page_is_pinned(page))
+		return false;
+	lock_page(page->page);
+	unmap_mapping_range(space->inode->i_mapping, (loff_t)page->index << PAGE_SHIFT,
+			    PAGE_SIZE, 0);
+	unlock_page(page->page);
+	return !memcmp(page->orig, page_address(page->page), PAGE_SIZE);
+}
+
+/* Such pages are clean. */
+static void space_clean_sent(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
+{
+	struct vgpu_mapping *owner;
+	struct vgpu_page *page;
+	unsigned long index;
+
+	for (index = pgoff; ; index++) {
+		owner = NULL;
+		mutex_lock(&space->lock);
+		page = xa_find(&space->pages, &index, pgoff + nr - 1, XA_PRESENT);
+		if (page && space_page_is_sent(space, page)) {
+			owner = page->owner;
+			page->owner = NULL;
+			kfree(page->orig);
+			page->orig = NULL;
+			list_del(&page->node);
+			atomic_dec(&space->host->spaces.nr_dirty);
+		}
+		mutex_unlock(&space->lock);
+		if (!page)
+			return;
+		if (owner)
+			vgpu_mapping_put(owner);
+	}
+}
+
 int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsigned long wait)
 {
 	int ret;
@@ -240,7 +280,9 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsign
 	 * that writes all the time would make it so each time.
 	 */
 	space_hold(space);
-	ret = vgpu_flush_soon(&space->host->spaces, wait);
+	ret = vgpu_flush_soon(&space->host->spaces, wait, wait);
+	if (!ret)
+		space_clean_sent(space, pgoff, nr);
 	if (!ret && space_renew(space, pgoff, nr))
 		ret = -EAGAIN;
 	space_let_go(space);
