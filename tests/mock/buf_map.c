@@ -85,6 +85,9 @@ static vm_fault_t vgpu_mock_vm_huge_fault(struct vm_fault *vmf, unsigned int ord
 	u64 index;
 
 	index = vmf->pgoff - vgpu_mock_buf_first_page(buf) - ((vmf->address - first) >> PAGE_SHIFT);
+	/* The core asks no ->fault under this lock, which ->mmap() takes under ours. */
+	if (vmf->flags & FAULT_FLAG_VMA_LOCK)
+		return VM_FAULT_FALLBACK;
 	if (order != PMD_ORDER || !buf->huge || buf->flavour != VGPU_MOCK_BUF_PFN ||
 	    first < vma->vm_start || vma->vm_end - first < PMD_SIZE ||
 	    index % VGPU_MOCK_PIECE_PAGES)

@@ -501,7 +501,7 @@ DIFF_TEST(answered_while_read)
  * The kernel writes to pages by references that it took before, while each page that it
  * touched had those before it sent.
  */
-DIFF_TEST(written_by_another)
+DIFF_TEST(written_by_another_page)
 {
 	int fd = open_device(O_RDWR);
 	__u32 id = create(fd, VGPU_MOCK_BUF_PAGE, 8 * PAGE);

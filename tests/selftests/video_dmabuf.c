@@ -60,6 +60,7 @@ static struct queue queue_open(const char *name, unsigned int type)
 {
 	struct queue queue = { .fd = open(node(name), O_RDWR | O_NONBLOCK), .type = type };
 	struct v4l2_format format = { .type = type };
+	__u64 deadline = now_ms() + 10000;
 
 	MUST(queue.fd >= 0);
 	MUST(!ioctl(queue.fd, VIDIOC_G_FMT, &format));
@@ -72,6 +73,9 @@ static struct queue queue_open(const char *name, unsigned int type)
 		format.fmt.pix.width = V4L2_TYPE_IS_OUTPUT(type) ? 1280 : 320;
 		format.fmt.pix.height = V4L2_TYPE_IS_OUTPUT(type) ? 720 : 180;
 	}
+	/* The one before may be about to be closed still. */
+	while (ioctl(queue.fd, VIDIOC_S_FMT, &format) && errno == EBUSY && now_ms() < deadline)
+		sleep_ms(20);
 	MUST(!ioctl(queue.fd, VIDIOC_S_FMT, &format));
 	queue.planes = is_multiplanar(&queue) ? format.fmt.pix_mp.num_planes : 1;
 	log_line("%s: %u planes", name, queue.planes);
