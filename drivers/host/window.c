@@ -655,6 +655,8 @@ static vm_fault_t window_local_insert(struct vgpu_window *window, struct vm_faul
 	binding = vgpu_binding_find_locked(window, offset);
 	if (binding)
 		ret = vgpu_binding_insert_locked(binding, vmf, offset, first, end, true);
+	else if (window->gone)
+		ret = VM_FAULT_RETRY;	/* The guest hears of that in a moment. */
 	mutex_unlock(&window->lock);
 	return ret;
 }
@@ -686,7 +688,7 @@ static int window_local_resolve(struct vgpu_window *window, u64 offset)
 		vgpu_binding_get(binding);
 	mutex_unlock(&window->lock);
 	if (!binding)
-		return 0;
+		return schedule_timeout_killable(1) && fatal_signal_pending(current) ? -EINTR : 0;
 	/* As long as the driver takes: a program waits, that can be killed. */
 	ret = vgpu_binding_resolve(binding, offset, MAX_SCHEDULE_TIMEOUT);
 	vgpu_binding_put(binding);
