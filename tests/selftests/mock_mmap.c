@@ -469,7 +469,9 @@ DIFF_TEST(changed_while_read)
 		LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_FILL, id, PAGE, sizeof(expected), 5 + i, 300));
 		memory[2 * PAGE - 1] = i;
 		vgpu_mock_pattern(expected, sizeof(expected), 5 + i, PAGE);
-		while (memory[PAGE] != expected[0] && now_ms() < deadline)
+		/* The device writes one byte after the other. */
+		while (memcmp((char *)memory + PAGE, expected, sizeof(expected)) &&
+		       now_ms() < deadline)
 			;
 		CHECK(!memcmp((char *)memory + PAGE, expected, sizeof(expected)));
 		CHECK(memory[2 * PAGE - 1] == (char)i);
