@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copy mode keeps pages of device memory in the guest: how many at most, while a
- * program reads and writes more than that with no call in between.
+ * Copy mode keeps pages of device memory in the guest: which are fetched for it, and
+ * how many it keeps at most, while a program reads and writes more than that with no
+ * call in between.
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
@@ -63,12 +64,19 @@ static struct buffer make_buffer(__u32 flavour, __u64 size)
 	return buffer;
 }
 
+/* The first bytes of it. */
+static void fill(const struct buffer *buffer, __u64 length, __u32 seed)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id, .length = length, .seed = seed };
+
+	LOG_CALL(ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_FILL, &range));
+}
+
 static struct buffer fill_buffer(__u32 flavour, __u64 size, __u32 seed)
 {
 	struct buffer buffer = make_buffer(flavour, size);
-	struct vgpu_mock_buf_range range = { .id = buffer.id, .length = size, .seed = seed };
 
-	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_FILL, &range));
+	fill(&buffer, size, seed);
 	return buffer;
 }
 
@@ -83,6 +91,108 @@ static bool word_is(const struct buffer *buffer, __u64 at, __u32 seed)
 
 	vgpu_mock_pattern(&want, sizeof(want), seed, at);
 	return !memcmp(buffer->memory + at, &want, sizeof(want));
+}
+
+static void log_sum(const struct buffer *buffer, __u64 offset, __u64 length)
+{
+	struct vgpu_mock_buf_range range = { .id = buffer->id, .offset = offset, .length = length };
+
+	LOG_CALL(ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_SUM, &range));
+	log_line("sum %llx", range.out_sum);
+}
+
+/* Of the device's memory, as the driver takes it when it is touched. */
+static __u64 nr_pages(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_info info = { .id = buffer->id };
+
+	LOG_CALL(ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	return info.out_pages;
+}
+
+/* What the kernel does when it needs memory: root may ask it to. */
+static void need_memory(void)
+{
+	MUST(write_file("/proc/sys/vm/drop_caches", "2"));
+}
+
+/* Only what is touched is moved, and the read-ahead. */
+DIFF_TEST_LIMIT(large_and_sparse, 60)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN, 64 * MIB);
+	long long before = forward_counter(buffer.fd, "bytes_in");
+
+	buffer.memory[0] = 1;
+	buffer.memory[32 * MIB] = 2;
+	buffer.memory[64 * MIB - 1] = 3;
+	/* Who does not read on gets no page that he did not touch. */
+	CHECK(nr_pages(&buffer) == 3);
+	if (forwarded && keeps()) {
+		CHECK(before >= 0);
+		CHECK(forward_counter(buffer.fd, "bytes_in") - before < 4 * (long long)PAGE);
+	}
+	log_line("%d %d %d", buffer.memory[0], buffer.memory[32 * MIB], buffer.memory[64 * MIB - 1]);
+	log_sum(&buffer, 32 * MIB, PAGE);
+}
+
+/* What a program reads after each call is fetched at once: as much as it read before. */
+DIFF_TEST(same_pages_after_each_call)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN, 64 * PAGE);
+	/* The last rounds read less. */
+	const unsigned int pages[] = { 5, 5, 5, 3, 3 };
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		long long trips, bytes;
+
+		fill(&buffer, 64 * PAGE, i);
+		trips = forward_counter(buffer.fd, "round_trips");
+		bytes = forward_counter(buffer.fd, "bytes_in");
+		log_bytes("memory", buffer.memory, pages[i] * PAGE);
+		if (!forwarded || !i || !keeps())
+			continue;
+		trips = forward_counter(buffer.fd, "round_trips") - trips;
+		bytes = forward_counter(buffer.fd, "bytes_in") - bytes;
+		/* In a window it is there already. */
+		CHECK(trips == copies(&buffer));
+		CHECK(bytes < (long long)(pages[i - 1] + 1) * PAGE);
+	}
+}
+
+/*
+ * Half a gigabyte, a page here and a page there. What is only read is given back
+ * when memory is needed, and fetched again; what was written stays.
+ */
+DIFF_TEST_LIMIT(half_a_gigabyte, 120)
+{
+	const __u64 size = 512 * MIB, nr = diff_times(1024), step = size / nr / PAGE * PAGE;
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN, size);
+	char *memory = buffer.memory;
+	long long fetched, again;
+	__u64 i, taken, sums[2] = { 0 };
+
+	fill(&buffer, PAGE, 5);
+	for (i = 0; i < nr; i += 2)
+		memory[i * step + 100] = i / 2 + 1;
+	fetched = forward_counter(buffer.fd, "bytes_in");
+	for (i = 1; i < nr; i += 2)
+		sums[0] += (unsigned char)memory[i * step + 100];
+	fetched = forward_counter(buffer.fd, "bytes_in") - fetched;
+	if (copies(&buffer) && !geteuid()) {
+		need_memory();
+		again = forward_counter(buffer.fd, "bytes_in");
+		for (i = 1; i < nr; i += 2)
+			sums[1] += (unsigned char)memory[i * step + 100];
+		again = forward_counter(buffer.fd, "bytes_in") - again;
+		CHECK(sums[0] == sums[1]);
+		CHECK(fetched > 0 && again > fetched * 9 / 10);
+	}
+	for (i = 0; i < nr; i += 2)
+		CHECK(memory[i * step + 100] == (char)(i / 2 + 1));
+	taken = nr_pages(&buffer);
+	CHECK(taken >= nr && taken <= 2 * nr);
+	log_sum(&buffer, 0, 4 * MIB);
 }
 
 #define CGROUP	"/sys/fs/cgroup"
@@ -152,7 +262,7 @@ static void read_all(const struct buffer *buffer, __u64 size, __u32 seed)
 	CHECK(!wrong);
 }
 
-static void log_sum(const struct buffer *buffer, __u32 seed)
+static void check_sum(const struct buffer *buffer, __u32 seed)
 {
 	struct vgpu_mock_buf_range range = { .id = buffer->id, .length = buffer->size };
 	__u64 sum = VGPU_MOCK_SUM_INIT, at;
@@ -190,7 +300,7 @@ static void write_much(__u32 flavour)
 	/* Much is written before any of it is sent, but not more than may be. */
 	if (sent_later && !CHECK(most >= (__s64)DIRTY_MAX / 2 && most <= (__s64)(DIRTY_MAX + SLACK)))
 		log_line("%lld bytes waited", most);
-	log_sum(&buffer, 13);
+	check_sum(&buffer, 13);
 }
 
 DIFF_TEST_LIMIT(write_much_pfn, 120)
@@ -261,7 +371,10 @@ DIFF_TEST_LIMIT(two_devices, 120)
 	read_all(&buffer, buffer.size, 15);
 }
 
-/* What is kept is kept until a call comes, and afterwards as long as before. */
+/*
+ * What is kept is kept until a call comes, however slow the machine, and afterwards as
+ * long as before.
+ */
 int main(int argc, char **argv)
 {
 	char before[16];
