@@ -82,6 +82,29 @@ static void flight_free(struct vgpu_flight *flight)
 	kvfree(flight);
 }
 
+void vgpu_flush_unmap(struct vgpu_space *space, const struct vgpu_page *page)
+{
+	lockdep_assert_held(&space->lock);
+	/* Not mapped for writing by a fault that has made it dirty and is under way. */
+	lock_page(page->page);
+	unmap_mapping_range(space->inode->i_mapping, (loff_t)page->index << PAGE_SHIFT,
+			    PAGE_SIZE, 0);
+	unlock_page(page->page);
+}
+
+struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page)
+{
+	struct vgpu_mapping *owner = page->owner;
+
+	lockdep_assert_held(&space->lock);
+	page->owner = NULL;
+	kfree(page->orig);
+	page->orig = NULL;
+	list_del(&page->node);
+	atomic_dec(&space->host->spaces.nr_dirty);
+	return owner;
+}
+
 /*
  * No page table has it any more. If somebody has a reference, the kernel or a device may write
  * to it still, of which nobody hears: it counts as dirty until then. (Direct I/O before Linux 6.5
@@ -110,11 +133,7 @@ static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 
 	if (flight->nr_owners == FLIGHT_PAGES)
 		return false;
-	/* Not mapped for writing by a fault that has made it dirty and is under way. */
-	lock_page(page->page);
-	unmap_mapping_range(space->inode->i_mapping, (loff_t)page->index << PAGE_SHIFT,
-			    PAGE_SIZE, 0);
-	unlock_page(page->page);
+	vgpu_flush_unmap(space, page);
 	while ((len = vgpu_wire_diff_next(page->orig, now, PAGE_SIZE, &pos))) {
 		struct vgpu_range *range = &flight->ranges[flight->nr_ranges];
 
@@ -141,12 +160,7 @@ static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		list_move_tail(&page->node, &space->dirty);
 		return true;
 	}
-	flight->owners[flight->nr_owners++] = page->owner;
-	page->owner = NULL;
-	kfree(page->orig);
-	page->orig = NULL;
-	list_del(&page->node);
-	atomic_dec(&space->host->spaces.nr_dirty);
+	flight->owners[flight->nr_owners++] = vgpu_flush_clean(space, page);
 	return true;
 }
 
@@ -462,12 +476,7 @@ void vgpu_flush_discard(struct vgpu_space *space)
 			mutex_unlock(&space->lock);
 			return;
 		}
-		list_del(&page->node);
-		kfree(page->orig);
-		page->orig = NULL;
-		owner = page->owner;
-		page->owner = NULL;
-		atomic_dec(&space->host->spaces.nr_dirty);
+		owner = vgpu_flush_clean(space, page);
 		mutex_unlock(&space->lock);
 		vgpu_mapping_put(owner);
 	}

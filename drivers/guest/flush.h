@@ -6,6 +6,8 @@
 #ifndef VGPU_FLUSH_H
 #define VGPU_FLUSH_H
 
+struct vgpu_mapping;
+struct vgpu_page;
 struct vgpu_space;
 struct vgpu_space_set;
 struct work_struct;
@@ -33,6 +35,13 @@ void vgpu_flush_work(struct work_struct *work);
 
 /* set->expire, @delay (jiffies) from now unless it comes before. Takes host->lock. */
 void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay);
+
+/*
+ * Of a dirty page, under its space's lock: no page table has it any more; and it is clean.
+ * Return: whose it was, a reference, to be put without the lock.
+ */
+void vgpu_flush_unmap(struct vgpu_space *space, const struct vgpu_page *page);
+struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page);
 
 /* The connection is lost: forget the dirty bytes of a dead space ... */
 void vgpu_flush_discard(struct vgpu_space *space);

@@ -13,7 +13,10 @@ struct vgpu_space_set;
 int vgpu_reclaim_start(struct vgpu_space_set *set);
 void vgpu_reclaim_stop(struct vgpu_space_set *set);
 
-/* An active space, with a reference, which goes to the end of the line; or NULL. */
-struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set);
+/*
+ * An active space, with a reference, which goes to the end of the line; or NULL, once around.
+ * @first: NULL in the beginning; where this began
+ */
+struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, const struct vgpu_space **first);
 
 #endif /* VGPU_RECLAIM_H */

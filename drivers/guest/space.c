@@ -237,10 +237,7 @@ static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 	lockdep_assert_held(&space->lock);
 	if (!page->orig || vgpu_page_is_pinned(page))
 		return false;
-	lock_page(page->page);
-	unmap_mapping_range(space->inode->i_mapping, (loff_t)page->index << PAGE_SHIFT,
-			    PAGE_SIZE, 0);
-	unlock_page(page->page);
+	vgpu_flush_unmap(space, page);
 	return !memcmp(page->orig, page_address(page->page), PAGE_SIZE);
 }
 
@@ -255,14 +252,8 @@ static void space_clean_sent(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr
 		owner = NULL;
 		mutex_lock(&space->lock);
 		page = xa_find(&space->pages, &index, pgoff + nr - 1, XA_PRESENT);
-		if (page && space_page_is_sent(space, page)) {
-			owner = page->owner;
-			page->owner = NULL;
-			kfree(page->orig);
-			page->orig = NULL;
-			list_del(&page->node);
-			atomic_dec(&space->host->spaces.nr_dirty);
-		}
+		if (page && space_page_is_sent(space, page))
+			owner = vgpu_flush_clean(space, page);
 		mutex_unlock(&space->lock);
 		if (!page)
 			return;
@@ -560,19 +551,11 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
  */
 static void space_make_room(struct vgpu_space_set *set)
 {
-	struct vgpu_space *space, *first = NULL;
+	const struct vgpu_space *first = NULL;
+	struct vgpu_space *space;
 
-	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX) {
-		space = vgpu_reclaim_next(set);
-		if (!space)
-			return;
-		/* Compared, not looked at: once around is enough. */
-		if (space == first) {
-			vgpu_space_put(space);
-			return;
-		}
-		if (!first)
-			first = space;
+	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX &&
+	       (space = vgpu_reclaim_next(set, &first))) {
 		space_drop_clean(space);
 		vgpu_space_put(space);
 	}

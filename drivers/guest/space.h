@@ -217,7 +217,7 @@ void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr);
  * @space: where
  * @pgoff: first page, as offset in its space
  * @nr: pages
- * @wait: for how long if nothing is sent meanwhile, jiffies
+ * @wait: for how long at most until that is sent, jiffies
  *
  * What was written goes to the host. Who writes anew to the space meanwhile waits, but not
  * for ever.
