@@ -272,21 +272,12 @@ TEST_F_TIMEOUT(kvm, slow_driver, 60)
 	TH_LOG("the machine waited for %llu ms", (unsigned long long)took);
 }
 
-static volatile bool mover_stop;
-static unsigned int mover_moves;
-
-static void *mover(void *data)
-{
-	while (!mover_stop && !buffer_do(data, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0))
-		mover_moves++;
-	return NULL;
-}
-
 /*
  * The hypervisor looks, too: then KVM's own faults find what was resolved for another, and put
  * it in at the first attempt.
  */
 struct looker {
+	const struct mover *mover;
 	const char *memory;
 	size_t size;
 };
@@ -296,7 +287,7 @@ static void *looker(void *data)
 	const struct looker *looker = data;
 	size_t at;
 
-	while (!mover_stop)
+	while (!looker->mover->stop)
 		for (at = 0; at < looker->size; at += PAGE)
 			*(volatile char *)(looker->memory + at);
 	return NULL;
@@ -304,26 +295,25 @@ static void *looker(void *data)
 
 #define MOVED(flavour, size, step) do {					\
 	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 1000 : 5000); \
+	struct mover mover = { .buffer = &self->buffer };		\
 	struct looker looked;						\
 	pthread_t thread, other;					\
 	uint32_t value = 31;						\
 									\
 	BEGIN(flavour, size, value);					\
-	mover_stop = false;						\
-	mover_moves = 0;						\
-	looked = (struct looker){ self->window + self->at, size };	\
-	ASSERT_EQ(0, pthread_create(&thread, NULL, mover, &self->buffer)); \
+	looked = (struct looker){ &mover, self->window + self->at, size }; \
+	ASSERT_EQ(0, pthread_create(&thread, NULL, mover_run, &mover));	\
 	ASSERT_EQ(0, pthread_create(&other, NULL, looker, &looked));	\
 	for (; tool_now_ms() < end; value++) {				\
 		ASSERT_EQ(PORT_DONE, READ(step, value)) TH_LOG("pass %u", value); \
 		ASSERT_EQ(PORT_DONE, WRITE(step, value + 1)) TH_LOG("pass %u", value); \
 	}								\
-	mover_stop = true;						\
+	mover.stop = true;						\
 	pthread_join(thread, NULL);					\
 	pthread_join(other, NULL);					\
-	EXPECT_LT(5, mover_moves);					\
+	EXPECT_LT(5, mover.moves);					\
 	EXPECT_EQ(0, window_status("failures"));			\
-	TH_LOG("%u passes over %u moves", value - 31, mover_moves);	\
+	TH_LOG("%u passes over %u moves", value - 31, mover.moves);	\
 } while (0)
 
 TEST_F_TIMEOUT(kvm, moved, 60)
@@ -343,15 +333,16 @@ TEST_F_TIMEOUT(kvm, moved_huge, 60)
  */
 static void *binder(void *data)
 {
-	struct buffer *buffer = data;
+	struct mover *mover = data;
+	const struct buffer *buffer = mover->buffer;
 
-	while (!mover_stop) {
+	while (!mover->stop) {
 		char *memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
 
 		if (!memory)
 			break;
 		munmap(memory, buffer->size);
-		mover_moves++;
+		mover->moves++;
 	}
 	return NULL;
 }
@@ -359,21 +350,20 @@ static void *binder(void *data)
 TEST_F_TIMEOUT(kvm, bound_and_unbound, 60)
 {
 	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 1000 : 5000);
+	struct mover mover = { .buffer = &self->buffer };
 	unsigned int passes;
 	pthread_t thread;
 
 	BEGIN(VGPU_MOCK_BUF_PFN, 256 * PAGE, 0);
 	ASSERT_EQ(0, munmap(self->memory, 256 * PAGE));
-	mover_stop = false;
-	mover_moves = 0;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, binder, &self->buffer));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, binder, &mover));
 	for (passes = 0; tool_now_ms() < end; passes++)
 		ASSERT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, PAGE,
 					  WINDOW_SIZE / 2 - PAGE, PAGE, 0)) TH_LOG("pass %u", passes);
-	mover_stop = true;
+	mover.stop = true;
 	pthread_join(thread, NULL);
-	EXPECT_LT(5, mover_moves);
-	TH_LOG("%u passes over %u mappings", passes, mover_moves);
+	EXPECT_LT(5, mover.moves);
+	TH_LOG("%u passes over %u mappings", passes, mover.moves);
 }
 
 TEST_HARNESS_MAIN

@@ -157,16 +157,6 @@ TEST_F(peer, every_kind)
 	EXPECT_EQ(0, window_status("failures"));
 }
 
-static volatile bool mover_stop;
-static unsigned int mover_moves;
-
-static void *mover(void *data)
-{
-	while (!mover_stop && !buffer_do(data, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0))
-		mover_moves++;
-	return NULL;
-}
-
 /* The driver moves and frees pages: neither poison nor an old word is ever seen. */
 static void moved(struct __test_metadata *_metadata, struct buffer *buffer, const char *shown,
 		  char *memory)
@@ -174,14 +164,13 @@ static void moved(struct __test_metadata *_metadata, struct buffer *buffer, cons
 	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 1000 : 4000);
 	volatile uint32_t *seen, *words = (uint32_t *)memory;
 	size_t nr = buffer->size / sizeof(*words), i;
+	struct mover mover = { .buffer = buffer };
 	unsigned int rounds = 0;
 	pthread_t thread;
 
 	seen = (uint32_t *)shown;
 	memset(memory, 0, buffer->size);
-	mover_stop = false;
-	mover_moves = 0;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, mover, buffer));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, mover_run, &mover));
 	while (tool_now_ms() < end) {
 		rounds++;
 		for (i = 0; i < nr; i += 32) {
@@ -194,10 +183,10 @@ static void moved(struct __test_metadata *_metadata, struct buffer *buffer, cons
 			ASSERT_EQ(rounds, words[i]) TH_LOG("round %u, word %zu", rounds, i);
 		}
 	}
-	mover_stop = true;
+	mover.stop = true;
 	pthread_join(thread, NULL);
-	EXPECT_LT(5, mover_moves);
-	TH_LOG("%u rounds over %u moves", rounds, mover_moves);
+	EXPECT_LT(5, mover.moves);
+	TH_LOG("%u rounds over %u moves", rounds, mover.moves);
 }
 
 TEST_F_TIMEOUT(peer, moved_pfn, 60)

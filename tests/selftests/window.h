@@ -182,6 +182,22 @@ static inline int touch(volatile char *at, bool write)
 	return window_signal;
 }
 
+/* A thread that has the driver move a buffer, again and again. */
+struct mover {
+	const struct buffer *buffer;
+	volatile bool stop;
+	unsigned int moves;
+};
+
+static inline void *mover_run(void *data)
+{
+	struct mover *mover = data;
+
+	while (!mover->stop && !buffer_do(mover->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0))
+		mover->moves++;
+	return NULL;
+}
+
 /* A counter of the window (the only one), as vgpuctl names it; -1: there is none. */
 static inline long window_status(const char *name)
 {
