@@ -605,6 +605,29 @@ TEST_F_TIMEOUT(move, stuck_writer, 60)
 	EXPECT_EQ((char)501, self->memory[0]);
 }
 
+/* A page to which a pipe refers for as long as nobody reads it moves in, and out again. */
+TEST_F_TIMEOUT(move, referred_to, 60)
+{
+	struct iovec page = { .iov_len = PAGE };
+	int pipes[2];
+
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PAGE, 4 * PAGE));
+	ASSERT_EQ(0, drain());
+	ASSERT_EQ(0, pipe(pipes));
+	self->memory[PAGE] = 1;
+	page.iov_base = (char *)self->memory + PAGE;
+	ASSERT_EQ(PAGE, vmsplice(pipes[1], &page, 1, 0));
+	ASSERT_EQ(0, fill());
+	EXPECT_TRUE(await_mappings(&self->buffer, 1));
+	self->memory[PAGE] = 2;
+	EXPECT_EQ(2, self->device[PAGE]);
+	EXPECT_EQ(0, drain());
+	EXPECT_EQ(0, window_counter(self->buffer.fwd, "window_mappings"));
+	EXPECT_EQ(2, self->memory[PAGE]);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 /* The kernel has a reference of a page, and writes to it later. */
 TEST_F_TIMEOUT(move, written_by_the_kernel, 60)
 {
