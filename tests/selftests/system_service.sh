@@ -104,6 +104,16 @@ own_namespaces() {
 empty_root() { [ -z "$(ls -A "/proc/$(shadow)/root")" ]; }
 belongs() { [ "$(stat -c '%U:%G %a' "$1")" = "$2" ] || { ls -l "$1"; return 1; }; }
 
+# reaches EXPORT CLASS GROUP FOLDER REAL: as a node that is the group's, and with paths as the real one.
+reaches() {
+	check "$1: a node" await 60 class_node "$1" "$2"
+	udevadm settle
+	check "$1: is the group's" belongs "$(class_node "$1" "$2")" "$(stat -c '%U:%G %a' "$5")"
+	check "$1: which is $3's" belongs "$(class_node "$1" "$2")" "root:$3 660"
+	check "$1: the real one has a path" by_path "$4" "$5"
+	check "$1: the forwarded one has, too" by_path "$4" "$(class_node "$1" "$2")"
+}
+
 write_exports() {
 	printf '[mock]\npath = /dev/vgpu-mock\nto = 1\n' >"$conf"
 	printf '[gpu]\npath = %s\nto = 1\n' "$VGPU_REAL_GPU_RENDER" >>"$conf"
@@ -150,24 +160,14 @@ check "the card is the other group's" belongs "$(drm_node gpu-card card)" "root:
 check "it can be found as well" \
 	test "/dev/dri/by-path/pci-$parent-card" -ef "$(drm_node gpu-card card)"
 if [ -n "$camera" ]; then
-	check "a camera" await 60 class_node camera video4linux
-	udevadm settle
+	reaches camera video4linux video /dev/v4l "$camera"
 	camera_node=$(class_node camera video4linux)
-	check "is the group's" belongs "$camera_node" "$(stat -c '%U:%G %a' "$camera")"
-	check "which is video's" belongs "$camera_node" "root:video 660"
-	check "the real one has a path" by_path /dev/v4l "$camera"
-	check "the forwarded one has, too" by_path /dev/v4l "$camera_node"
 else
 	skip "a camera" "no vivid for this kernel"
 fi
 if [ -n "$sound" ]; then
-	check "a sound card" await 60 class_node sound sound
-	udevadm settle
+	reaches sound sound audio /dev/snd "$sound"
 	sound_node=$(class_node sound sound)
-	check "is the group's" belongs "$sound_node" "$(stat -c '%U:%G %a' "$sound")"
-	check "which is audio's" belongs "$sound_node" "root:audio 660"
-	check "the real one has a path" by_path /dev/snd "$sound"
-	check "the forwarded one has, too" by_path /dev/snd "$sound_node"
 else
 	skip "a sound card" "no snd-aloop for this kernel"
 fi
