@@ -73,13 +73,18 @@ main_pid() { systemctl show -p MainPID --value vgpud; }
 shadow() { find /proc/[0-9]*/exe -maxdepth 0 -lname '*/vgpu-shadow' 2>/dev/null | cut -d/ -f3 | grep .; }
 journal_says() { journalctl -u vgpud --no-pager | grep -e "$1"; }
 
+# Not that of a program that has just ended, or of udev, which looks at new nodes.
+holders_shadow_alone() {
+	grep -q '^State:[[:space:]]*T' "/proc/$holder/status" && [ "$(shadow | wc -l)" = 1 ]
+}
+
 # A program of an ordinary user that keeps the mock open. Another program in its
 # place would have no shadow before its first call.
 hold() {
 	setpriv --reuid=tester --regid=tester --init-groups --inh-caps=-all \
 		sh -c 'exec 9<>"$1"; kill -STOP $$' sh "$(node mock)" &
 	holder=$!
-	await 20 shadow
+	await 20 holders_shadow_alone
 }
 
 let_go() {
