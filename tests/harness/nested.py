@@ -7,6 +7,7 @@
 The console goes the same way, so whoever deals with a VM of a bed need not know
 where it runs."""
 
+import struct
 import time
 
 from vm import KERNEL_ARGS, Vm, VmDied
@@ -33,6 +34,23 @@ def inner_disks(kernel):
     return [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload)]
 
 
+# Where a guest has its window: behind all that QEMU gives the next free place.
+WINDOW_SLOT = 0x10
+WINDOW_DEVICE = f"0000:00:{WINDOW_SLOT:02x}.0"
+# Memory that guests share with others than us, by the same kind of device as a window is: its
+# bytes, which stand for all of it. The second looks like a window, and as large, but has a
+# number that no window has got from a host.
+STRANGERS = {
+    "plain": (b"of somebody else", "1M"),
+    "alike": (struct.pack("<8sIIQQ", b"vgpu-win", 1, 0, 0x6f74686572, 4 << 30), "4G"),
+}
+
+
+def octal(data):
+    """What printf makes such bytes of."""
+    return "".join(f"\\{byte:03o}" for byte in data)
+
+
 class Inner(Vm):
     """A VM inside another one."""
 
@@ -53,9 +71,22 @@ class Inner(Vm):
     def start(self):
         # The host's QEMU wants to find us there.
         self.connect(time.monotonic() + 10)
+        strangers = ""
+        for what, (data, size) in STRANGERS.items():
+            path = self.stranger(what)
+            self.host.must(f"rm -f {path}; truncate -s {size} {path}; "
+                           f"printf '{octal(data)}' | dd of={path} conv=notrunc status=none")
+            # In front of the window, for who looks through them in order.
+            strangers += (f"-object memory-backend-file,id={what},mem-path={path},size={size},share=on "
+                          f"-device ivshmem-plain,memdev={what} ")
         self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} "
-                       f"'{KERNEL_ARGS} vgpu.role={self.name}' -device ivshmem-plain,memdev=window -object "
+                       f"'{KERNEL_ARGS} vgpu.role={self.name}' {strangers}"
+                       f"-device ivshmem-plain,memdev=window,addr={WINDOW_SLOT:#x} -object "
                        f"memory-backend-file,id=window,mem-path=/dev/vgpu-window-{self.cid},size={self.window},share=on,align=2M")
+
+    def stranger(self, what):
+        """Where in the host's machine one of STRANGERS is."""
+        return f"/run/inner.{self.name}.{what}"
 
     def cpu(self):
         """The host's machine counts it."""

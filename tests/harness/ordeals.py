@@ -14,6 +14,7 @@ import signal
 import time
 
 from display import Display
+from nested import STRANGERS, WINDOW_DEVICE
 
 TOOLS = "/usr/lib/vgpu-test/tools"
 CUTS = 90
@@ -26,8 +27,8 @@ HUNT = 10
 # counts as unanswered, a second, and what an emulated machine adds.
 PING_LIMIT = 5 + 10 + 1 + 4
 # A guest loses the device of its window for a while.
-REBIND = ("cd /sys/bus/pci/drivers/vgpu_window && set -- *:*:*.* && sleep 3 && echo $1 >unbind && "
-          "sleep 3 && echo $1 >bind")
+REBIND = (f"cd /sys/bus/pci/drivers/vgpu_window && sleep 3 && echo {WINDOW_DEVICE} >unbind && "
+          f"sleep 3 && echo {WINDOW_DEVICE} >bind")
 # How often a guest is stopped until that meets a fetch, and what an emulated machine
 # adds to the time of one.
 WITHHOLDS = 20
@@ -262,6 +263,44 @@ def two(bed):
     return "; ".join(seen + [f"{pages[0]} and {pages[1]} pages through the windows"])
 
 
+def untouched(bed, what):
+    """Whether memory that the guest shares with others has its bytes, and no page but the first: what
+    is looked at only has another one, too."""
+    data, _ = STRANGERS[what]
+    path = bed.guest.stranger(what)
+    found = bed.host.must(f"head -c {len(data)} {path} | od -An -v -tx1 | tr -d ' \\n'; echo; stat -c %b {path}").lines
+    return found == [data.hex(), "8"]
+
+
+def drivers(bed):
+    """The guest's devices that share memory: a dict of bytes of memory and driver of each."""
+    lines = bed.guest.must(
+        "cd /sys/bus/pci/devices; for i in *; do read -r v <$i/vendor; read -r d <$i/device; "
+        "[ $v$d = 0x1af40x1110 ] || continue; echo $i $(stat -c %s $i/resource2) "
+        "$([ -e $i/driver ] && basename $(readlink $i/driver)); done").lines
+    return {name: (int(size), *driver) for name, size, *driver in map(str.split, lines)}
+
+
+def strangers(bed):
+    """Other devices of the guest's that share memory are left alone: whatever they have in it, no
+    mapping is there, and not a byte or page of it is touched."""
+    before = rest(bed)
+    found = drivers(bed)
+    others = sorted(what for name, what in found.items() if name != WINDOW_DEVICE)
+    # What looks like a window may have the driver: a host could tell of its number yet.
+    if found.get(WINDOW_DEVICE) != (4 << 30, "vgpu_window") or \
+       others not in ([(1 << 20,), (4 << 30,)], [(1 << 20,), (4 << 30, "vgpu_window")]):
+        raise Failure(f"devices and their drivers: {found}")
+    pages = windows(bed)[0]["resolved"]
+    seen = hunted(bed.guest, hunt(bed.guest, 1, HUNT / 2), HUNT)
+    pages = windows(bed)[0]["resolved"] - pages
+    settle(bed, before)
+    touched = [what for what in STRANGERS if not untouched(bed, what)]
+    if touched or not pages:
+        raise Failure(f"touched: {touched}; {pages} pages came through the window; {seen}")
+    return f"memory of {len(STRANGERS)} others as it was, and {pages} pages through the window; {seen}"
+
+
 def drain(bed):
     """A guest's mappings move out of its window and back while a program and the device
     write to them, and each byte is what was written last; also where the guest loses the
@@ -445,5 +484,6 @@ PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "
 # Those that need no second machine, and less time.
 ANYWHERE = ["ordeal_hotplug", "ordeal_reload"]
 # Those that guest VMs inside the host's are for.
-NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_drain": drain, "ordeal_kill": kill}
+NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_drain": drain, "ordeal_kill": kill,
+          "ordeal_strangers": strangers}
 ORDEALS = PAIR | NESTED
