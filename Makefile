@@ -73,7 +73,7 @@ check-all: prepare ## the same, and both modules on 6.1
 	@$(run) --all $(TEST)
 
 check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
-	@$(run) --gpu venus --bed nested:6.12/6.12 $(TEST)
+	@$(run) --gpu venus --within 600 --bed nested:6.12/6.12 $(TEST)
 
 check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
 	@$(harness)/unit $(FUZZ_SECONDS)
