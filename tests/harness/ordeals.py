@@ -242,25 +242,55 @@ def hunted(machine, serial, seconds):
     return f"{machine.name}: {text}"
 
 
+def figures(seen, what):
+    """The sum of what hunts counted."""
+    return sum(int(number) for number in re.findall(rf"(\d+) {what}\b", "; ".join(seen)))
+
+
+def look(bed, guests, seconds):
+    """Starts tests/tools/window_look in the host's machine, for the windows of guests that hunt
+    with marks from 1 on."""
+    windows_of = " ".join(f"{mark}=/dev/vgpu-window-{guest.cid}" for mark, guest in enumerate(guests, 1))
+    return bed.host.send(f"{TOOLS}/window_look {int(seconds)} {windows_of}", 4 * seconds)
+
+
 def two(bed):
-    """Two guest VMs use the device at once, and neither sees a byte of the other. Then
-    one of them dies, and the other one goes on."""
+    """Two guest VMs use the device at once, and neither sees a byte of the other. Nor is
+    there one in the other's window for whoever looks at that as a hypervisor does. Then one of
+    them dies, and the other one goes on."""
+    # A new window of the guest's is used from its beginning.
+    must(bed.guest, "rmmod vgpu_guest")
+    bed.take()
+    bed.describe()
     before = rest(bed)
     other = bed.add_guest()
     guests = [bed.guest, other]
     pages = [window["resolved"] for window in windows(bed)]
     serials = [hunt(guest, mark, HUNT) for mark, guest in enumerate(guests, 1)]
-    seen = [hunted(guest, serial, HUNT) for guest, serial in zip(guests, serials)]
+    # It ends before a guest does, whose window is the next one's only when nobody has it open.
+    looker = look(bed, guests, HUNT)
+    hunts = [(guest, guest.result(serial, 4 * HUNT)) for guest, serial in zip(guests, serials)]
+    # All of them, as each says something about what is wrong.
+    looked = bed.host.result(looker, 4 * HUNT)
+    seen = ["; ".join(filter(None, result.lines)) for _, result in hunts]
+    if looked.status or any(result.status for _, result in hunts):
+        raise Failure(f"windows ({looked.status}): {looked.text}; " + "; ".join(
+            f"{guest.name} ({result.status}): {text}" for (guest, result), text in zip(hunts, seen)))
     hunt(other, 2, HUNT)
     serial = hunt(bed.guest, 1, HUNT)
     time.sleep(HUNT / 4)
     bed.remove(other)
-    seen.append("without the other, " + hunted(bed.guest, serial, HUNT))
+    seen.append(hunted(bed.guest, serial, HUNT))
     settle(bed, before)
     pages = [window["resolved"] - had for window, had in zip(windows(bed), pages)]
     if not all(pages):
         raise Failure(f"pages that came through the windows: {pages}")
-    return "; ".join(seen + [f"{pages[0]} and {pages[1]} pages through the windows"])
+    bindings = figures(seen, "bindings")
+    if not bindings:
+        raise Failure(f"nothing was bound: {seen}")
+    return (f"{bindings} bindings, {figures(seen, 'moves')} moves, {figures(seen, 'frees')} frees, 1 kill, "
+            f"{figures(seen, 'words checked')} words checked by guests, {figures(seen, 'wrong')} wrong; {looked.text}; "
+            f"{pages[0]} and {pages[1]} pages through the windows")
 
 
 def untouched(bed, what):

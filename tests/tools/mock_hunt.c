@@ -16,9 +16,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "hunt.h"
 #include "vgpu_mock.h"
 #include "vgpu_mock_pattern.h"
 
@@ -26,8 +29,6 @@
 #define BUFFERS		8
 #define MAX_PAGES	64
 #define WORDS		(MAX_PAGES * PAGE / sizeof(uint64_t))
-/* The upper half of what programs write; then come the mark and a number. */
-#define MAGIC		0x68756e74ULL
 
 struct buffer {
 	uint32_t id;
@@ -42,7 +43,7 @@ static int device;
 static unsigned int mark;
 static uint64_t serial;
 static struct {
-	uint64_t maps, moves, frees, fills, words, wrong;
+	uint64_t maps, bindings, moves, frees, fills, words, wrong;
 } done;
 
 static uint64_t chance(uint64_t below)
@@ -67,8 +68,8 @@ static void found(const struct buffer *buffer, uint64_t i, uint64_t word)
 	printf("buffer %u, word %llu: 0x%016llx instead of 0x%016llx", buffer->id,
 	       (unsigned long long)i, (unsigned long long)word,
 	       (unsigned long long)buffer->expected[i]);
-	if (word >> 32 == MAGIC && ((word >> 24) & 0xff) != mark)
-		printf(", which is %u's", (unsigned int)(word >> 24) & 0xff);
+	if (hunt_mark(word) && hunt_mark(word) != mark)
+		printf(", which is %u's", hunt_mark(word));
 	printf("\n");
 }
 
@@ -91,8 +92,28 @@ static void check(struct buffer *buffer, uint64_t first, uint64_t count)
 	done.words += count;
 }
 
+/* How many mappings of the device are in the window now; -1: nobody knows. */
+static long in_window(void)
+{
+	static int file = -2;
+	char line[32] = "";
+
+	if (file == -2) {
+		char path[96];
+		struct stat st;
+
+		if (fstat(device, &st))
+			err(2, "fstat");
+		snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/window_mappings",
+			 major(st.st_rdev), minor(st.st_rdev));
+		file = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	return file < 0 || pread(file, line, sizeof(line) - 1, 0) <= 0 ? -1 : atol(line);
+}
+
 static void map(struct buffer *buffer)
 {
+	long before = in_window();
 	void *memory = mmap(NULL, buffer->words * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 			    MAP_SHARED, device, buffer->offset);
 
@@ -100,6 +121,7 @@ static void map(struct buffer *buffer)
 		err(2, "mmap");
 	buffer->memory = memory;
 	done.maps++;
+	done.bindings += in_window() > before;
 	/* All of it: what is new is zero, what was there is as it was. */
 	check(buffer, 0, buffer->words);
 }
@@ -147,7 +169,7 @@ static void store(struct buffer *buffer)
 	uint64_t first, count = part(buffer, &first), i;
 
 	for (i = first; i < first + count; i++) {
-		buffer->expected[i] = MAGIC << 32 | mark << 24 | (++serial & 0xffffff);
+		buffer->expected[i] = hunt_word(mark, ++serial);
 		buffer->memory[i] = buffer->expected[i];
 	}
 }
@@ -234,8 +256,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < BUFFERS; i++)
 		if (buffers[i].id)
 			end(&buffers[i]);
-	printf("%llu maps, %llu moves, %llu fills, %llu frees, %llu words checked, %llu wrong\n",
-	       (unsigned long long)done.maps, (unsigned long long)done.moves,
+	printf("%llu maps, %llu bindings, %llu moves, %llu fills, %llu frees, %llu words checked, %llu wrong\n",
+	       (unsigned long long)done.maps, (unsigned long long)done.bindings,
+	       (unsigned long long)done.moves,
 	       (unsigned long long)done.fills, (unsigned long long)done.frees,
 	       (unsigned long long)done.words, (unsigned long long)done.wrong);
 	return done.wrong ? 1 : 0;

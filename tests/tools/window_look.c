@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * window_look SECONDS MARK=WINDOW...: looks at windows of guests, as a hypervisor would, while
+ * mock_hunt runs in each guest with that MARK. There must be no word of another guest in a
+ * guest's window, and nothing of what a driver has given back.
+ *
+ * Guests claim small ranges one behind the other, so what is looked at grows with where
+ * something was seen. A page that was seen is looked at again in each later pass: it is as it
+ * was then, if somebody forgot to take it away.
+ *
+ * Prints what was seen. Exit status 1 if there was anything that must not be, or if a guest's own
+ * words were never seen, which would prove that they are not where this program looks.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hunt.h"
+
+#define WINDOWS		8
+/* The first page is the header. */
+#define FIRST		4096UL
+/* How far beyond what was seen. */
+#define AHEAD		(32UL << 20)
+/* Programs write longer pieces than that, in most cases. */
+#define STEP		64
+
+struct window {
+	unsigned int mark;
+	const volatile char *memory;
+	size_t size;
+	size_t end;		/* of what is looked at */
+	uint64_t own;
+};
+
+static uint64_t looked, wrong;
+
+static void window_open(struct window *window, char *argument)
+{
+	char *path;
+	off_t size;
+	int fd;
+
+	window->mark = strtoul(argument, &path, 10);
+	if (!window->mark || *path++ != '=')
+		errx(2, "not a mark and a window: %s", argument);
+	/* A file that may not be written to is not shared, as the kernel sees it. */
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	if (size < 0)
+		err(2, "%s", path);
+	window->size = size;
+	window->end = AHEAD < window->size ? AHEAD : window->size;
+	window->memory = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (window->memory == MAP_FAILED)
+		err(2, "mmap of %s", path);
+	close(fd);
+}
+
+static void window_look(struct window *window)
+{
+	size_t at, last = 0;
+
+	for (at = FIRST; at < window->end; at += STEP) {
+		uint64_t word = *(const volatile uint64_t *)(window->memory + at);
+		unsigned int mark = hunt_mark(word);
+
+		looked++;
+		/* Where nothing is bound may be what guests have written to no page of a driver's. */
+		if (!mark && word != HUNT_POISON)
+			continue;
+		last = at;
+		if (mark == window->mark)
+			window->own++;
+		else if (wrong++ < 3)
+			printf("0x%016llx at 0x%zx of %u's window\n", (unsigned long long)word,
+			       at, window->mark);
+	}
+	/* Pages begin so, and the window's size is whole ones, too. */
+	last += AHEAD;
+	last -= last % FIRST;
+	if (last > window->end)
+		window->end = last < window->size ? last : window->size;
+}
+
+int main(int argc, char **argv)
+{
+	struct window windows[WINDOWS];
+	unsigned int passes = 0;
+	int i, nr = argc - 2;
+	uint64_t own = 0;
+	time_t until;
+
+	if (nr < 1 || nr > WINDOWS)
+		errx(2, "usage: window_look SECONDS MARK=WINDOW...");
+	for (i = 0; i < nr; i++) {
+		windows[i] = (struct window){ };
+		window_open(&windows[i], argv[i + 2]);
+	}
+	until = time(NULL) + atoi(argv[1]);
+	do {
+		for (i = 0; i < nr; i++)
+			window_look(&windows[i]);
+		passes++;
+	} while (time(NULL) < until);
+	printf("%llu words of windows looked at in %u passes", (unsigned long long)looked, passes);
+	for (i = 0; i < nr; i++) {
+		printf(", %llu of %u's own up to %zu MiB", (unsigned long long)windows[i].own,
+		       windows[i].mark, windows[i].end >> 20);
+		own += !!windows[i].own;
+	}
+	printf(", %llu of others or poison\n", (unsigned long long)wrong);
+	return wrong || own < (uint64_t)nr ? 1 : 0;
+}
