@@ -350,11 +350,11 @@ def drain(bed):
         times += 1
     seen = hunted(bed.guest, serial, 2 * HUNT)
     pages = windows(bed)[0]["resolved"]
-    serial = hunt(bed.guest, 1, HUNT, REBIND)
+    serial = hunt(bed.guest, 1, 2 * HUNT, REBIND)
     wait_bound(bed, pages)
     wait_unbound(bed)
     wait_bound(bed, windows(bed)[0]["resolved"])
-    seen += "; with the device lost and found, " + hunted(bed.guest, serial, HUNT)
+    seen += "; with the device lost and found, " + hunted(bed.guest, serial, 2 * HUNT)
     settle(bed, before)
     if not times:
         raise Failure(f"never drained; {seen}")
