@@ -9,6 +9,8 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include <asm/set_memory.h>
+
 #include "mock.h"
 
 #define VGPU_MOCK_BUF_MAX	(512ULL << 20)
@@ -24,6 +26,33 @@ struct vgpu_mock_fill {
 	u32 seed;
 };
 
+/**
+ * vgpu_mock_buf_is() - whether a page of a buffer is a special one
+ * @buf: the buffer
+ * @odd: VGPU_MOCK_BUF_UNCOUNTED or _WC
+ * @index: which page
+ *
+ * Return: it is such.
+ */
+bool vgpu_mock_buf_is(const struct vgpu_mock_buf *buf, u32 odd, u64 index)
+{
+	return buf->odd == odd && (!buf->later || index >= VGPU_MOCK_LATER_PAGES);
+}
+
+static void vgpu_mock_buf_free_page(struct vgpu_mock_buf *buf, u64 index)
+{
+	struct page **page = buf->pages + index;
+
+	if (vgpu_mock_buf_is(buf, VGPU_MOCK_BUF_UNCOUNTED, index)) {
+		if (!(index % VGPU_MOCK_LUMP_PAGES))
+			__free_pages(*page, VGPU_MOCK_LUMP_ORDER);
+		return;
+	}
+	if (vgpu_mock_buf_is(buf, VGPU_MOCK_BUF_WC, index))
+		set_pages_array_wb(page, 1);
+	put_page(*page);
+}
+
 static void vgpu_mock_buf_free(struct kref *ref)
 {
 	struct vgpu_mock_buf *buf = container_of(ref, struct vgpu_mock_buf, ref);
@@ -34,7 +63,7 @@ static void vgpu_mock_buf_free(struct kref *ref)
 	} else {
 		for (i = 0; i < buf->size >> PAGE_SHIFT; i++)
 			if (buf->pages[i])
-				put_page(buf->pages[i]);
+				vgpu_mock_buf_free_page(buf, i);
 		kvfree(buf->pages);
 	}
 	vgpu_mock_count(VGPU_MOCK_BUF_PAGES, -(s64)buf->nr_pages);
@@ -86,6 +115,37 @@ bool vgpu_mock_piece_alloc(struct page **pages)
 	return true;
 }
 
+/* As pools of drivers have them: only the first page has a reference. */
+static unsigned int vgpu_mock_lump_alloc(struct page **pages)
+{
+	struct page *page = alloc_pages(GFP_KERNEL | __GFP_ZERO, VGPU_MOCK_LUMP_ORDER);
+	unsigned int i;
+
+	if (!page)
+		return 0;
+	for (i = 0; i < VGPU_MOCK_LUMP_PAGES; i++)
+		pages[i] = page + i;
+	return VGPU_MOCK_LUMP_PAGES;
+}
+
+static unsigned int vgpu_mock_page_alloc(struct vgpu_mock_buf *buf, u64 index)
+{
+	struct page *page;
+
+	if (vgpu_mock_buf_is(buf, VGPU_MOCK_BUF_UNCOUNTED, index))
+		return vgpu_mock_lump_alloc(buf->pages + round_down(index, VGPU_MOCK_LUMP_PAGES));
+	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!page)
+		return 0;
+	/* The kernel's own mapping decides how others may have it. */
+	if (vgpu_mock_buf_is(buf, VGPU_MOCK_BUF_WC, index) && set_pages_array_wc(&page, 1)) {
+		put_page(page);
+		return 0;
+	}
+	buf->pages[index] = page;
+	return 1;
+}
+
 /**
  * vgpu_mock_buf_page_locked() - a page of a buffer, made if need be
  * @buf: the buffer, whose lock is held
@@ -95,6 +155,8 @@ bool vgpu_mock_piece_alloc(struct page **pages)
  */
 struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index)
 {
+	unsigned int nr;
+
 	lockdep_assert_held(&buf->lock);
 	if (buf->vmem)
 		return vmalloc_to_page(buf->vmem + (index << PAGE_SHIFT));
@@ -104,11 +166,9 @@ struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index)
 			vgpu_mock_count(VGPU_MOCK_BUF_PAGES, VGPU_MOCK_PIECE_PAGES);
 		}
 	} else if (!buf->pages[index]) {
-		buf->pages[index] = alloc_page(GFP_KERNEL | __GFP_ZERO);
-		if (buf->pages[index]) {
-			buf->nr_pages++;
-			vgpu_mock_count(VGPU_MOCK_BUF_PAGES, 1);
-		}
+		nr = vgpu_mock_page_alloc(buf, index);
+		buf->nr_pages += nr;
+		vgpu_mock_count(VGPU_MOCK_BUF_PAGES, nr);
 	}
 	return buf->pages[index];
 }
@@ -158,13 +218,20 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf_create *create = call->data;
 	struct vgpu_mock_device *device = call->file->device;
 	struct vgpu_mock_buf *buf;
-	u32 flavour = create->flavour & ~(VGPU_MOCK_BUF_NOTIFY | VGPU_MOCK_BUF_HUGE);
+	const u32 odds = VGPU_MOCK_BUF_UNCOUNTED | VGPU_MOCK_BUF_WC;
+	bool later = create->flavour & VGPU_MOCK_BUF_LATER;
 	bool huge = create->flavour & VGPU_MOCK_BUF_HUGE;
+	u32 flavour = create->flavour & ~(VGPU_MOCK_BUF_NOTIFY | VGPU_MOCK_BUF_HUGE |
+					  VGPU_MOCK_BUF_LATER | odds);
+	u32 odd = create->flavour & odds;
 	u64 max = VGPU_MOCK_BUF_MAX;
 	u32 id;
 	int ret;
 
-	if (flavour > (huge ? VGPU_MOCK_BUF_REMAP : VGPU_MOCK_BUF_VMALLOC) ||
+	if (flavour > (odd ? VGPU_MOCK_BUF_PFN : huge ? VGPU_MOCK_BUF_REMAP : VGPU_MOCK_BUF_RAW) ||
+	    (odd & (odd - 1)) || (odd && huge) || (later && !odd) ||
+	    (odd == VGPU_MOCK_BUF_UNCOUNTED &&
+	     create->size % (PAGE_SIZE << VGPU_MOCK_LUMP_ORDER)) ||
 	    (huge && create->size % (PAGE_SIZE << VGPU_MOCK_PIECE_ORDER)))
 		return -EINVAL;
 	if (flavour == VGPU_MOCK_BUF_VMALLOC || flavour == VGPU_MOCK_BUF_REMAP)
@@ -183,6 +250,8 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	buf->flavour = flavour;
 	buf->notify = create->flavour & VGPU_MOCK_BUF_NOTIFY;
 	buf->huge = huge;
+	buf->odd = odd;
+	buf->later = later;
 	buf->size = create->size;
 	ret = vgpu_mock_buf_alloc_memory(buf);
 	if (ret) {
@@ -358,11 +427,14 @@ long vgpu_mock_buf_slow(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf_range *range = call->data;
 	struct vgpu_mock_buf *buf;
 
-	if (range->delay_ms > VGPU_MOCK_MAX_MS)
+	if (range->delay_ms > VGPU_MOCK_MAX_MS ||
+	    range->seed > (VGPU_MOCK_SLOW_UNLOCKED | VGPU_MOCK_SLOW_ERROR))
 		return -EINVAL;
 	buf = vgpu_mock_buf_find(call->file->device, range->id);
 	if (!buf)
 		return -ENOENT;
+	WRITE_ONCE(buf->fault_unlocked, range->seed & VGPU_MOCK_SLOW_UNLOCKED);
+	atomic_set(&buf->fault_error, !!(range->seed & VGPU_MOCK_SLOW_ERROR));
 	WRITE_ONCE(buf->fault_ms, range->delay_ms);
 	vgpu_mock_buf_put(buf);
 	return 0;

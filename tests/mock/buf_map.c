@@ -33,8 +33,38 @@ static u64 vgpu_mock_buf_first_page(const struct vgpu_mock_buf *buf)
 	return (u64)buf->id << (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT);
 }
 
+/* The rest of the lump, too, if it may be shown. */
+static vm_fault_t vgpu_mock_vm_insert_lump(struct vm_fault *vmf, unsigned long pfn, u64 index)
+{
+	unsigned long address = vmf->address & PAGE_MASK;
+	struct vm_area_struct *vma = vmf->vma;
+	vm_fault_t ret = vmf_insert_pfn(vma, address, pfn);
+
+	while (ret == VM_FAULT_NOPAGE && ++index % VGPU_MOCK_LUMP_PAGES) {
+		address += PAGE_SIZE;
+		if (address >= vma->vm_end ||
+		    vmf_insert_pfn(vma, address, ++pfn) != VM_FAULT_NOPAGE)
+			break;
+	}
+	return ret;
+}
+
+static vm_fault_t vgpu_mock_vm_insert_pfn(struct vgpu_mock_buf *buf, struct vm_fault *vmf,
+					  struct page *page, u64 index)
+{
+	struct vm_area_struct *vma = vmf->vma;
+
+	if (vgpu_mock_buf_is(buf, VGPU_MOCK_BUF_UNCOUNTED, index))
+		return vgpu_mock_vm_insert_lump(vmf, page_to_pfn(page), index);
+	if (vgpu_mock_buf_is(buf, VGPU_MOCK_BUF_WC, index))
+		return vmf_insert_pfn_prot(vma, vmf->address, page_to_pfn(page),
+					   pgprot_writecombine(vma->vm_page_prot));
+	return vmf_insert_pfn(vma, vmf->address, page_to_pfn(page));
+}
+
 static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm_fault *vmf)
 {
+	u64 index = vmf->pgoff - vgpu_mock_buf_first_page(buf);
 	struct page *page;
 	int ret;
 
@@ -45,13 +75,15 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 	if (pmd_leaf(pmdp_get_lockless(vmf->pmd)))
 		return VM_FAULT_NOPAGE;
 #endif
-	page = vgpu_mock_buf_page_locked(buf, vmf->pgoff - vgpu_mock_buf_first_page(buf));
+	page = vgpu_mock_buf_page_locked(buf, index);
 	if (!page)
 		return VM_FAULT_OOM;
 	switch (buf->flavour) {
 	case VGPU_MOCK_BUF_PFN:
 	case VGPU_MOCK_BUF_REMAP:
-		return vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page));
+		return vgpu_mock_vm_insert_pfn(buf, vmf, page, index);
+	case VGPU_MOCK_BUF_RAW:
+		return vgpu_mock_insert_mixed(vmf, page_to_pfn(page));
 	case VGPU_MOCK_BUF_MIXED:
 		ret = vm_insert_page(vmf->vma, vmf->address, page);
 		/* Another thread's fault may have been first. */
@@ -70,8 +102,23 @@ static bool vgpu_mock_vm_fault_begin(struct vgpu_mock_buf *buf)
 {
 	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
 	atomic_inc(&buf->faults);
-	return !READ_ONCE(buf->fault_ms) ||
+	return !READ_ONCE(buf->fault_ms) || READ_ONCE(buf->fault_unlocked) ||
 		!schedule_timeout_killable(msecs_to_jiffies(READ_ONCE(buf->fault_ms)));
+}
+
+/* Return: the fault is to come again, and the lock is gone. */
+static bool vgpu_mock_vm_fault_unlocked(struct vgpu_mock_buf *buf, struct vm_fault *vmf)
+{
+	if (!READ_ONCE(buf->fault_unlocked) || !fault_flag_allow_retry_first(vmf->flags) ||
+	    (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
+		return false;
+	atomic_inc(&buf->faults);
+	kref_get(&buf->ref);
+	/* The core asks no ->fault under the lock of the VMA alone. */
+	mmap_read_unlock(vmf->vma->vm_mm);
+	schedule_timeout_killable(msecs_to_jiffies(READ_ONCE(buf->fault_ms)));
+	vgpu_mock_buf_put(buf);
+	return true;
 }
 
 #ifdef VGPU_MOCK_HAVE_HUGE
@@ -110,8 +157,12 @@ static vm_fault_t vgpu_mock_vm_fault(struct vm_fault *vmf)
 	struct vgpu_mock_buf *buf = vmf->vma->vm_private_data;
 	vm_fault_t ret;
 
+	if (vgpu_mock_vm_fault_unlocked(buf, vmf))
+		return VM_FAULT_RETRY;
 	if (!vgpu_mock_vm_fault_begin(buf))
 		return VM_FAULT_NOPAGE;
+	if (atomic_xchg(&buf->fault_error, 0))
+		return VM_FAULT_SIGBUS;
 	/* Entries are made under the lock, so none outlives a move or a revoke. */
 	mutex_lock(&buf->lock);
 	ret = vgpu_mock_vm_fault_locked(buf, vmf);
@@ -188,6 +239,7 @@ static int vgpu_mock_buf_map_locked(struct vgpu_mock_buf *buf, struct vm_area_st
 	case VGPU_MOCK_BUF_REMAP:
 		return vgpu_mock_buf_remap_locked(buf, vma);
 	case VGPU_MOCK_BUF_MIXED:
+	case VGPU_MOCK_BUF_RAW:
 		vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
 		return 0;
 	case VGPU_MOCK_BUF_VMALLOC:
@@ -288,7 +340,7 @@ long vgpu_mock_buf_invalidate(struct vgpu_mock_call *call)
 	mutex_lock(&buf->lock);
 	vgpu_mock_buf_zap_locked(buf);
 	/* The core makes the other flavours' entries, outside our lock. */
-	if (buf->flavour <= VGPU_MOCK_BUF_MIXED)
+	if (buf->flavour <= VGPU_MOCK_BUF_MIXED && !buf->odd)
 		ret = vgpu_mock_buf_move_locked(buf);
 	mutex_unlock(&buf->lock);
 	vgpu_mock_buf_put(buf);

@@ -15,13 +15,23 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
-/* Entries of 2 MiB for raw memory; numbers of pages had a type of their own until 6.17. */
-#ifdef CONFIG_ARCH_SUPPORTS_PMD_PFNMAP
-#define VGPU_MOCK_HAVE_HUGE
+/* Numbers of pages had a type of their own until 6.17. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #include <linux/pfn_t.h>
 #endif
 
+static inline vm_fault_t vgpu_mock_insert_mixed(struct vm_fault *vmf, unsigned long pfn)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+	return vmf_insert_mixed(vmf->vma, vmf->address, __pfn_to_pfn_t(pfn, PFN_DEV));
+#else
+	return vmf_insert_mixed(vmf->vma, vmf->address, pfn);
+#endif
+}
+
+/* Entries of 2 MiB for raw memory. */
+#ifdef CONFIG_ARCH_SUPPORTS_PMD_PFNMAP
+#define VGPU_MOCK_HAVE_HUGE
 static inline vm_fault_t vgpu_mock_insert_huge(struct vm_fault *vmf, unsigned long pfn)
 {
 	bool write = vmf->flags & FAULT_FLAG_WRITE;

@@ -210,6 +210,9 @@ long vgpu_mock_fd_value(struct vgpu_mock_call *call);
 #define VGPU_MOCK_BUF_SHIFT	29	/* offset of a buffer: its id times this */
 #define VGPU_MOCK_PIECE_ORDER	9	/* VGPU_MOCK_BUF_HUGE: 2 MiB */
 #define VGPU_MOCK_PIECE_PAGES	BIT(VGPU_MOCK_PIECE_ORDER)
+#define VGPU_MOCK_LUMP_ORDER	2	/* VGPU_MOCK_BUF_UNCOUNTED */
+#define VGPU_MOCK_LUMP_PAGES	BIT(VGPU_MOCK_LUMP_ORDER)
+#define VGPU_MOCK_LATER_PAGES	16	/* VGPU_MOCK_BUF_LATER */
 
 struct vgpu_mock_buf {
 	struct kref ref;
@@ -224,8 +227,12 @@ struct vgpu_mock_buf {
 	atomic_t notified;
 	bool notify;			/* VGPU_MOCK_BUF_NOTIFY */
 	bool huge;			/* VGPU_MOCK_BUF_HUGE */
+	u32 odd;			/* VGPU_MOCK_BUF_UNCOUNTED or _WC */
+	bool later;			/* VGPU_MOCK_BUF_LATER */
 	atomic_t huge_faults;
 	u32 fault_ms;
+	bool fault_unlocked;		/* VGPU_MOCK_SLOW_UNLOCKED */
+	atomic_t fault_error;		/* VGPU_MOCK_SLOW_ERROR */
 	atomic_t fills;			/* delayed ones that are not done */
 	wait_queue_head_t fill_queue;
 
@@ -238,6 +245,7 @@ struct vgpu_mock_buf {
 struct vgpu_mock_buf *vgpu_mock_buf_find(struct vgpu_mock_device *device, u32 id);
 void vgpu_mock_buf_put(struct vgpu_mock_buf *buf);
 struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index);
+bool vgpu_mock_buf_is(const struct vgpu_mock_buf *buf, u32 odd, u64 index);
 bool vgpu_mock_piece_alloc(struct page **pages);
 void vgpu_mock_bufs_drop(struct vgpu_mock_file *file);
 long vgpu_mock_buf_create(struct vgpu_mock_call *call);

@@ -994,6 +994,7 @@ struct vgpu_mock_buf_create {
 #define VGPU_MOCK_BUF_MIXED	2	/* VM_MIXEDMAP, filled on fault */
 #define VGPU_MOCK_BUF_PAGE	3	/* ordinary pages, filled on fault */
 #define VGPU_MOCK_BUF_VMALLOC	4	/* vmalloc_user() memory, filled when mapped */
+#define VGPU_MOCK_BUF_RAW	5	/* VM_MIXEDMAP, raw pages (vmf_insert_mixed), on fault */
 /* With the others: the driver wants to know of the first write to each page. */
 #define VGPU_MOCK_BUF_NOTIFY	0x100
 /*
@@ -1001,12 +1002,21 @@ struct vgpu_mock_buf_create {
  * by one fault (_PFN), or page by page (_REMAP).
  */
 #define VGPU_MOCK_BUF_HUGE	0x200
+/*
+ * With _PFN: what a window cannot show to every hypervisor, or not as vm_page_prot says.
+ * _UNCOUNTED: memory in pieces of 16 KiB, of which @size is a multiple, that have one
+ * reference for all, each mapped from the page of a fault on; _WC: write-combining. _LATER, with
+ * one of these: not in the first 64 KiB.
+ */
+#define VGPU_MOCK_BUF_UNCOUNTED	0x400
+#define VGPU_MOCK_BUF_WC	0x800
+#define VGPU_MOCK_BUF_LATER	0x1000
 
 /**
  * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,
  *	_INVALIDATE, _REVOKE, _SYNC, _SLOW, _ECHO
  * @id: name of the buffer, -ENOENT if there is none
- * @seed: _FILL: what the pattern is made from
+ * @seed: _FILL: what the pattern is made from; _SLOW: VGPU_MOCK_SLOW_*
  * @offset: _FILL, _SUM: where to start, a multiple of 8; _ECHO: of 16
  * @length: _FILL, _SUM: number of bytes, a multiple of 8
  * @delay_ms: _FILL: 0: fill before the ioctl returns; else the "device" does
@@ -1017,7 +1027,8 @@ struct vgpu_mock_buf_create {
  *
  * _INVALIDATE removes all page table entries that map the buffer and moves its
  * contents to other pages, as a driver that evicts it would (but for
- * VGPU_MOCK_BUF_VMALLOC, which stays where it is). _REVOKE removes the entries
+ * VGPU_MOCK_BUF_VMALLOC, _RAW, _UNCOUNTED and _WC, which stay where they are).
+ * _REVOKE removes the entries
  * and makes later accesses SIGBUS. _SYNC waits until all delayed fills are
  * done. _SLOW lets a fault take its time, in which it can be killed. _ECHO lets the
  * "device" answer by itself: when it sees the numbers from 1 on, one after the other, in
@@ -1033,6 +1044,11 @@ struct vgpu_mock_buf_range {
 	__u32 reserved;
 	__u64 out_sum;
 };
+
+/* As drivers that wait for long: the fault lets go of the mmap lock for that, if it may. */
+#define VGPU_MOCK_SLOW_UNLOCKED	1
+/* And the next fault gets SIGBUS. */
+#define VGPU_MOCK_SLOW_ERROR	2
 
 #define VGPU_MOCK_IOC_BUF_DESTROY	_IOW(VGPU_MOCK_IOC_TYPE, 0x51, struct vgpu_mock_buf_range)
 #define VGPU_MOCK_IOC_BUF_FILL		_IOW(VGPU_MOCK_IOC_TYPE, 0x52, struct vgpu_mock_buf_range)
