@@ -107,6 +107,10 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 	case VGPU_OP_POLL:
 		return reply->out.poll.reserved || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
 			-EPROTO : 0;
+	case VGPU_OP_BIND:
+		return le32_to_cpu(reply->out.bind.cache) > (result ? 0 : VGPU_CACHE_UC) ||
+			reply->out.bind.reserved || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
+			-EPROTO : 0;
 	case VGPU_OP_ARENA_GET:
 		return !result != !!reply->out.arena.id || !raw_ok(reply->out.raw + 1, nr_raw - 1) ?
 			-EPROTO : 0;

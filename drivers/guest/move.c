@@ -509,7 +509,8 @@ err_unclaim:
 	return false;
 }
 
-static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
+/* @cache: out: how the host has it cached. */
+static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr, u32 *cache)
 {
 	u64 offset = (u64)(first - mapping->pgoff) << PAGE_SHIFT;
 	struct vgpu_xcall xcall;
@@ -523,6 +524,8 @@ static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr
 	xcall.msg.args.bind.window = cpu_to_le64(mapping->claim->window->id);
 	xcall.msg.args.bind.window_offset = cpu_to_le64(mapping->claim->offset + offset);
 	ret = vgpu_call_run(mapping->session, &xcall) ?: xcall.result;
+	if (!ret)
+		*cache = le32_to_cpu(xcall.reply.reply->out.bind.cache);
 	vgpu_xcall_fini(&xcall);
 	return ret;
 }
@@ -531,15 +534,21 @@ static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr
 static int move_bind(struct vgpu_mapping *mapping)
 {
 	pgoff_t first = mapping->pgoff, nr;
+	u32 cache = 0, runs = 0;
 	int ret = 0;
 
-	while (!ret && (nr = vgpu_mapping_next_run(mapping, &first))) {
-		ret = move_bind_run(mapping, first, nr);
-		first += nr;
+	for (; !ret && (nr = vgpu_mapping_next_run(mapping, &first)); first += nr) {
+		ret = move_bind_run(mapping, first, nr, &cache);
+		/* There is one attribute for all of it. */
+		if (!ret && runs++ && cache != mapping->cache)
+			ret = -EINVAL;
+		/* Means nothing until it is in the window. */
+		if (!ret)
+			mapping->cache = cache;
 	}
 	if (!ret)
 		ret = vgpu_window_attach(mapping->claim, mapping);
-	/* Once may be for a part that was unmapped just then. */
+	/* Once may be for a part that was unmapped, or a driver that was slow, just then. */
 	if (ret == -EINVAL && mapping->refused)
 		WRITE_ONCE(mapping->stays, true);
 	mapping->refused = ret == -EINVAL;

@@ -772,6 +772,7 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	binding->pgoff = place->pgoff;
 	binding->file = place->file;
 	binding->writable = place->writable;
+	binding->prot = place->prot;
 	binding->users = 1;
 	INIT_LIST_HEAD(&binding->touches);
 	INIT_LIST_HEAD(&binding->bad_node);

@@ -666,6 +666,7 @@ struct vgpu_hcall {
 		struct vgpu_out_ioctl ioctl;
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
+		struct vgpu_out_bind bind;
 		struct vgpu_out_arena arena;
 		__le64 raw[4];
 	} out;

@@ -394,6 +394,7 @@ static void mapping_place(const struct vm_area_struct *vma, u64 addr, u64 len,
 	place->pgoff = vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
 	place->file = vma->vm_file;
 	place->writable = vma->vm_flags & VM_WRITE;
+	place->prot = vma->vm_page_prot;
 }
 
 /* What the driver made of [addr, end): into @mapping and the reply. */
@@ -514,8 +515,9 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	return ret;
 }
 
-/* map_lock is held. */
-static int mapping_bind_locked(struct vgpu_session *session, const struct vgpu_call *msg)
+/* map_lock is held. Return: the binding, with a reference, or ERR_PTR(). */
+static struct vgpu_binding *mapping_bind_locked(struct vgpu_session *session,
+						const struct vgpu_call *msg)
 {
 	const struct vgpu_args_bind *args = &msg->args.bind;
 	u64 addr = le64_to_cpu(args->addr), end = addr + le64_to_cpu(args->len);
@@ -526,37 +528,42 @@ static int mapping_bind_locked(struct vgpu_session *session, const struct vgpu_c
 	struct vm_area_struct *vma;
 
 	if (!mapping || mapping->addr != addr || mapping->addr + mapping->len != end)
-		return -EINVAL;
+		return ERR_PTR(-EINVAL);
 	/* One that the guest has ended by UNBIND is of no use any more. */
 	if (mapping->binding && !READ_ONCE(mapping->binding->gone))
-		return -EBUSY;
+		return ERR_PTR(-EBUSY);
 	mmap_read_lock(mm);
 	vma = vma_lookup(mm, addr);
 	if (vma && vma->vm_end >= end && vma->vm_file == mapping->file)
 		mapping_place(vma, addr, end - addr, &place);
 	mmap_read_unlock(mm);
 	if (!place.len)
-		return -EINVAL;
+		return ERR_PTR(-EINVAL);
 	binding = vgpu_binding_make(session->peer, le64_to_cpu(args->window),
 				    le64_to_cpu(args->window_offset), &place);
 	if (IS_ERR(binding))
-		return PTR_ERR(binding);
+		return binding;
 	mapping_unbind(mapping, false);
 	mapping->binding = binding;
-	return 0;
+	vgpu_binding_get(binding);
+	return binding;
 }
 
 s64 vgpu_mapping_bind(struct vgpu_hcall *call)
 {
 	struct vgpu_session *session = call->lane->session;
-	int ret = -EINTR;
+	struct vgpu_binding *binding;
 
 	/* A guest that does not wait for it any more does not want it. */
-	if (!mutex_lock_interruptible(&session->map_lock)) {
-		ret = mapping_bind_locked(session, call->view.call);
-		mutex_unlock(&session->map_lock);
-	}
-	return ret;
+	if (mutex_lock_interruptible(&session->map_lock))
+		return -EINTR;
+	binding = mapping_bind_locked(session, call->view.call);
+	mutex_unlock(&session->map_lock);
+	if (IS_ERR(binding))
+		return PTR_ERR(binding);
+	call->out.bind.cache = cpu_to_le32(mapping_cache(binding->prot));
+	vgpu_binding_put(binding);
+	return 0;
 }
 
 /* Bytes from @addr on, at most @len, that mappings cover without a gap. */

@@ -138,6 +138,7 @@ void vgpu_arena_local_put(struct vgpu_slot *slot);
  * @pgoff: what the shadow's VMA has at @addr
  * @file: the shadow's VMA is of this file: for comparison, the mappings hold it
  * @writable: the shadow's VMA is, too
+ * @prot: what the guest is told of its cache attribute
  * @users: mappings that show it; under the session's map_lock
  * @notifier: tells of changes of the shadow's page tables
  * @end_work: unregisters @notifier
@@ -161,6 +162,7 @@ struct vgpu_binding {
 	pgoff_t pgoff;
 	const struct file *file;
 	bool writable;
+	pgprot_t prot;
 	u32 users;
 	struct mmu_interval_notifier notifier;
 	struct work_struct end_work;
@@ -182,6 +184,7 @@ struct vgpu_binding {
  * @pgoff: what the VMA has at @addr
  * @file: the VMA's
  * @writable: the VMA is
+ * @prot: the VMA's
  * @seq: the last control message that the call which wants it was made after
  */
 struct vgpu_binding_place {
@@ -190,6 +193,7 @@ struct vgpu_binding_place {
 	pgoff_t pgoff;
 	const struct file *file;
 	bool writable;
+	pgprot_t prot;
 	u64 seq;
 };
 

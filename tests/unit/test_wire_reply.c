@@ -171,6 +171,16 @@ static const struct wire_case reply_mmap[] = {
 	BAD(vgpu_reply, out.mmap.reserved, 1),
 };
 
+static const struct wire_case reply_bind[] = {
+	GOOD(vgpu_reply, out.bind.cache, VGPU_CACHE_UC),
+	BAD(vgpu_reply, out.bind.cache, VGPU_CACHE_UC + 1),
+	BAD(vgpu_reply, out.bind.reserved, 1),
+	BAD(vgpu_reply, out.bind.reserved2[0], 1),
+	BAD(vgpu_reply, out.bind.reserved2[2], 1),
+	BAD(vgpu_reply, result, 1),
+	BAD(vgpu_reply, result, -EBUSY),		/* but seen */
+};
+
 static const struct wire_case reply_arena_get[] = {
 	BAD(vgpu_reply, out.arena.id, 0),
 	GOOD(vgpu_reply, out.arena.id, 1),
@@ -248,7 +258,8 @@ int main(void)
 			continue;
 		WIRE_CASES(name, any);
 		if (strncmp(name, "reply_mmap", 10) && strcmp(name, "reply_poll") &&
-		    strncmp(name, "reply_ioctl", 11) && strcmp(name, "reply_arena_get"))
+		    strncmp(name, "reply_ioctl", 11) && strcmp(name, "reply_bind") &&
+		    strcmp(name, "reply_arena_get"))
 			WIRE_CASES(name, no_out);
 	}
 	WIRE_CASES("reply_close", zero_or_errno);
@@ -267,6 +278,7 @@ int main(void)
 	WIRE_CASES("reply_llseek", reply_llseek);
 	WIRE_CASES("reply_poll", reply_poll);
 	WIRE_CASES("reply_mmap", reply_mmap);
+	WIRE_CASES("reply_bind", reply_bind);
 	WIRE_CASES("reply_arena_get", reply_arena_get);
 	WIRE_CASES("reply_arena_get_error", reply_arena_get_error);
 	WIRE_CASES("reply_read_pages", reply_read_pages);

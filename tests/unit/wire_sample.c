@@ -626,6 +626,11 @@ static void fill_reply_mmap_window(struct wire_buf *buf)
 	reply->out.mmap.flags |= LE32(VGPU_MAP_WINDOW);
 }
 
+static void fill_reply_bind(struct wire_buf *buf)
+{
+	reply_begin(buf, 0)->out.bind.cache = LE32(VGPU_CACHE_WC);
+}
+
 static void fill_reply_arena_get(struct wire_buf *buf)
 {
 	reply_begin(buf, 0)->out.arena.id = LE64(0x8877665544332211);
@@ -672,7 +677,7 @@ const struct wire_sample wire_samples[] = {
 	REPLY(ioctl_nested, ioctl_nested), REPLY(stray, ioctl_seg), REPLY(read, read),
 	REPLY(read_error, read), REPLY(write, write), REPLY(llseek, llseek),
 	REPLY(poll, poll), REPLY(mmap, mmap), REPLY(mmap_window, mmap_window),
-	REPLY(arena_get, arena_get), REPLY(arena_get_error, arena_get),
+	REPLY(bind, bind), REPLY(arena_get, arena_get), REPLY(arena_get_error, arena_get),
 	REPLY(read_pages, read_pages),
 	REPLY(write_pages, write_pages), REPLY(fdinfo, fdinfo),
 };

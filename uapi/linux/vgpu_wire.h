@@ -31,7 +31,7 @@
  *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window;
  *     POLL, IOCTL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
  *     objects may be WATCHED or SIGNALED; flags in the header, windows with slots, and the
- *     operation ARENA_GET; EXPORT_CHANGE
+ *     operation ARENA_GET; EXPORT_CHANGE; BIND's reply has a cache attribute
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -783,6 +783,12 @@ struct vgpu_out_poll {
 	__le64 reserved2[3];
 };
 
+struct vgpu_out_bind {
+	__le32 cache;			/* VGPU_CACHE_*, as seen in the window; on success */
+	__le32 reserved;
+	__le64 reserved2[3];
+};
+
 struct vgpu_out_arena {
 	__le64 id;			/* of this slot of this lane alone, never 0; on success */
 	__le64 reserved[3];
@@ -830,6 +836,7 @@ struct vgpu_reply {
 		struct vgpu_out_ioctl ioctl;
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
+		struct vgpu_out_bind bind;
 		struct vgpu_out_arena arena;
 		__le64 raw[4];
 	} out;
@@ -907,6 +914,7 @@ VGPU_ASSERT_SIZE(vgpu_call, 96);
 VGPU_ASSERT_SIZE(vgpu_object_desc, 40);
 VGPU_ASSERT_SIZE(vgpu_out_mmap, 32);
 VGPU_ASSERT_SIZE(vgpu_out_poll, 32);
+VGPU_ASSERT_SIZE(vgpu_out_bind, 32);
 VGPU_ASSERT_SIZE(vgpu_out_arena, 32);
 VGPU_ASSERT_SIZE(vgpu_reply, 72);
 VGPU_ASSERT_SIZE(vgpu_fetch, 32);
