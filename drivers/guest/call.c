@@ -33,7 +33,7 @@
  * (virtio_transport_recv_pkt()). So it cannot wait for ever.
  */
 #define CALL_FAULT_TIMEOUT_MS	3000
-/* Faults may wait for what comes after it. */
+/* Faults may wait for what comes after it. The host takes a quarter of it for a BIND's probe. */
 #define CALL_SOON_TIMEOUT_MS	1000
 /* A lane that could not have a slot asks again after this time. */
 #define CALL_SLOT_DELAY		HZ

@@ -47,7 +47,8 @@ enum vgpu_mapping_mode {
  * @out_pause: it could not be moved out of the window
  * @in_pause: nor into it
  * @claim: where it will be in the window
- * @refused: the host has said last that there is no such mapping
+ * @refused: the host has said last that there is no such mapping, or that its parts are not
+ *	cached alike
  * @live: of no use as a copy: it never moves
  * @stays: it was seen that the window cannot show it: COPY for good
  * @mode_lock: read: while a page is put into page tables; written: to change what follows,

@@ -549,7 +549,7 @@ static int move_bind(struct vgpu_mapping *mapping)
 	if (!ret)
 		ret = vgpu_window_attach(mapping->claim, mapping);
 	/* Once may be for a part that was unmapped, or a driver that was slow, just then. */
-	if (ret == -EINVAL && mapping->refused)
+	if (ret == -EOPNOTSUPP || (ret == -EINVAL && mapping->refused))
 		WRITE_ONCE(mapping->stays, true);
 	mapping->refused = ret == -EINVAL;
 	return ret;

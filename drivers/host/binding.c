@@ -13,6 +13,9 @@
  * in with it, under the same sequence: it is that of the whole binding. Where 2 MiB lie in
  * one piece, they become one entry, if what faulted can have one.
  *
+ * What a window cannot show is better found before a guest has written to it: so the first touch
+ * of a binding, its *probe*, is the host's own, and puts nothing anywhere.
+ *
  * A worker may be stuck in a driver for ever; everything but its own reference to
  * the binding ends without it.
  */
@@ -40,10 +43,12 @@
 /**
  * struct vgpu_touch - one page that is being resolved, or was, with those around it
  * @ref: the binding's list, its worker, and who waits
- * @node: in binding->touches, under window->lock like what follows
+ * @node: in binding->touches, unless it is a probe; under window->lock like what follows
  * @work: resolves it; holds a reference of the binding
  * @binding: whose it is
  * @offset: in the window
+ * @probe: only to know what the driver gives
+ * @kvm: of a probe: there is a hypervisor that will want it
  * @deadline: when a driver that changes nothing is given up
  * @over: completed when @done is
  * @done: the rest is there
@@ -51,7 +56,8 @@
  * @late: a hypervisor waits no more for it
  * @left: whoever waited for it has left, and its worker is in the driver
  * @covered: another has brought the page meanwhile
- * @error: 0, or why there is no page; -EAGAIN: try again
+ * @error: 0, or why there is no page; -EAGAIN: try again; -EEXIST: there is one, of which
+ *	nothing can be known; -EOPNOTSUPP: of a probe: hypervisors cannot have it
  * @pfns: the pages of the BINDING_AROUND that @offset is in; BINDING_NO_PFN: not known
  * @prot: their cache attribute
  * @huge: the first page of the 2 MiB that @offset is in, which are in one piece and have one
@@ -65,6 +71,8 @@ struct vgpu_touch {
 	struct work_struct work;
 	struct vgpu_binding *binding;
 	u64 offset;
+	bool probe;
+	bool kvm;
 	unsigned long deadline;
 	struct completion over;
 	bool done;
@@ -231,9 +239,47 @@ static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma
 #endif
 }
 
+/* For writing at once; but a probe leaves to the driver to hear of writes when there are some. */
+static bool touch_writes(const struct vgpu_touch *touch, const struct vm_area_struct *vma)
+{
+	return touch->probe ? !(vma->vm_flags & VM_READ) : touch->binding->writable;
+}
+
+/* The page that is at the address already, or BINDING_NO_PFN. */
+static unsigned long touch_peek(struct vm_area_struct *vma, u64 addr)
+{
+	struct vgpu_entry entry;
+	struct page *page;
+
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
+		return vgpu_follow_pfn(vma, addr, false, &entry) ? BINDING_NO_PFN : entry.pfn;
+	if (vgpu_get_user_page_remote(vma->vm_mm, addr, FOLL_NOFAULT, &page, NULL) != 1)
+		return BINDING_NO_PFN;
+	put_page(page);
+	return page_to_pfn(page);
+}
+
+/*
+ * Whether a hypervisor could have all that is there of the first pages now: of an allocation
+ * that has one reference for all, the first page alone looks as any.
+ */
+static int touch_examine(const struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr)
+{
+	u64 end = min3(addr + BINDING_AROUND, touch->binding->addr + touch->binding->len,
+		       (u64)vma->vm_end);
+	unsigned long pfn;
+
+	for (; touch->kvm && addr < end; addr += PAGE_SIZE) {
+		pfn = touch_peek(vma, addr);
+		if (pfn != BINDING_NO_PFN && !vgpu_kvm_takes_pfn(pfn))
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr)
 {
-	bool write = touch->binding->writable;
+	bool write = touch_writes(touch, vma);
 	struct vgpu_entry entry;
 	bool unlocked = false;
 	int ret;
@@ -242,6 +288,8 @@ static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 a
 	if (!ret) {
 		touch->prot = entry.prot;
 		*touch_own(touch) = entry.pfn;
+		if (touch->probe)
+			return touch_examine(touch, vma, addr);
 		touch_look_around(touch, vma);
 		touch_look_huge(touch, vma);
 		return 0;
@@ -253,7 +301,7 @@ static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 a
 
 static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr, int *locked)
 {
-	unsigned int flags = touch->binding->writable ? FOLL_WRITE : 0;
+	unsigned int flags = touch_writes(touch, vma) ? FOLL_WRITE : 0;
 	struct mm_struct *mm = vma->vm_mm;
 	struct page *page;
 	long ret;
@@ -265,7 +313,10 @@ static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 
 	*touch_own(touch) = page_to_pfn(page);
 	/* The notifier says when it is another; a reference would keep it from moving. */
 	put_page(page);
-	return 0;
+	if (!touch->probe)
+		return 0;
+	/* Where the lock was dropped the VMA may be gone, and the page is there next time. */
+	return *locked ? touch_examine(touch, vma, addr) : -EAGAIN;
 }
 
 /* Return: 0, -EAGAIN (look again), or why there is no page. */
@@ -377,22 +428,32 @@ static void touch_start(struct vgpu_touch *touch)
 	}
 }
 
+/* A new one that nobody knows of. */
+static struct vgpu_touch *touch_alloc(struct vgpu_binding *binding, u64 offset,
+				      unsigned long time, work_func_t work)
+{
+	struct vgpu_touch *touch = kzalloc(sizeof(*touch), GFP_KERNEL);
+
+	if (!touch)
+		return NULL;
+	kref_init(&touch->ref);
+	INIT_WORK(&touch->work, work);
+	init_completion(&touch->over);
+	touch->binding = binding;
+	touch->offset = offset;
+	touch->deadline = jiffies + time;
+	return touch;
+}
+
 /* A touch of the page, with a reference: a new one, or that of another fault. */
 static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset)
 {
 	struct vgpu_window *window = binding->window;
 	struct vgpu_touch *touch, *new;
 
-	new = kzalloc(sizeof(*new), GFP_KERNEL);
+	new = touch_alloc(binding, offset, VGPU_WINDOW_TIMEOUT, touch_work);
 	if (!new)
 		return NULL;
-	kref_init(&new->ref);
-	INIT_WORK(&new->work, touch_work);
-	init_completion(&new->over);
-	new->binding = binding;
-	new->offset = offset;
-	new->deadline = jiffies + VGPU_WINDOW_TIMEOUT;
-
 	mutex_lock(&window->lock);
 	touch = touch_find(binding, offset);
 	if (!touch && !binding->gone) {
@@ -435,6 +496,92 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 	if (busy)
 		schedule_timeout_killable(HZ / 50);
 	return ret < 0 ? -EINTR : 0;
+}
+
+/* --- probes --------------------------------------------------------------- */
+
+/* Where @mm is in window->probes (NULL: where there is room), or NULL. */
+static struct mm_struct **probe_find(struct vgpu_window *window, const struct mm_struct *mm)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&window->lock);
+	for (i = 0; i < VGPU_WINDOW_PROBES; i++)
+		if (window->probes[i] == mm)
+			return &window->probes[i];
+	return NULL;
+}
+
+static void probe_work(struct work_struct *work)
+{
+	struct vgpu_touch *touch = container_of(work, struct vgpu_touch, work);
+	struct vgpu_binding *binding = touch->binding;
+	struct vgpu_window *window = binding->window;
+	int ret;
+
+	ret = touch_resolve(touch);
+	mutex_lock(&window->lock);
+	touch->error = ret;
+	touch->done = true;
+	*probe_find(window, binding->mm) = NULL;
+	complete_all(&touch->over);
+	mutex_unlock(&window->lock);
+	touch_put(touch);
+	vgpu_binding_put(binding);
+}
+
+/*
+ * While a driver is stuck with one of a shadow there is no other: so a program is delayed once, and
+ * a guest with many programs keeps few workers. Return: there is one.
+ */
+static bool probe_start(struct vgpu_touch *touch)
+{
+	struct vgpu_binding *binding = touch->binding;
+	struct vgpu_window *window = binding->window;
+	struct mm_struct **place = NULL;
+
+	mutex_lock(&window->lock);
+	if (!probe_find(window, binding->mm))
+		place = probe_find(window, NULL);
+	if (place) {
+		*place = binding->mm;
+		touch->probe = true;
+		/* A guest in this kernel is shown everything. */
+		touch->kvm = window->mapped;
+		/* The worker's. */
+		kref_get(&touch->ref);
+		vgpu_binding_get(binding);
+		queue_work(vgpu_probe_wq, &touch->work);
+	}
+	mutex_unlock(&window->lock);
+	return place;
+}
+
+int vgpu_binding_probe(struct vgpu_binding *binding, unsigned long time)
+{
+	struct vgpu_window *window = binding->window;
+	struct vgpu_touch *touch;
+	int ret;
+
+	time = min(time, msecs_to_jiffies(binding->peer->agent->fetch_timeout_ms) / 2);
+	touch = touch_alloc(binding, binding->offset, time, probe_work);
+	if (touch && probe_start(touch))
+		wait_for_completion_interruptible_timeout(&touch->over, time);
+	mutex_lock(&window->lock);
+	/* A driver that refuses, or is slow, may be well when a program wants the page. */
+	ret = touch && touch->done ? touch->error : -EAGAIN;
+	if (!ret)
+		binding->prot = touch->prot;
+	ret = ret == -EEXIST || ret == -EOPNOTSUPP ? -EOPNOTSUPP : 0;
+	/* The guest did not know of it when it ended, so it hears of that by the answer. */
+	if (window->gone || window->id != binding->window_id)
+		ret = -ENODEV;
+	else if (binding->gone)
+		ret = -EBUSY;
+	mutex_unlock(&window->lock);
+	if (touch)
+		touch_put(touch);
+	return ret;
 }
 
 /* --- into page tables ----------------------------------------------------- */

@@ -439,6 +439,20 @@ static void mapping_bind_new(struct vgpu_hcall *call, struct vgpu_mapping *mappi
 	if (IS_ERR(binding))
 		return;
 	mapping->binding = binding;
+}
+
+/*
+ * What the driver gives may be nothing that a window can show: then it is not to be seen there
+ * from the beginning. Without locks, as the driver is asked.
+ */
+static void mapping_probe(struct vgpu_hcall *call, struct vgpu_binding *binding)
+{
+	if (vgpu_binding_probe(binding, VGPU_PROBE_MMAP)) {
+		/* The mapping keeps it, as one that the guest has ended. */
+		vgpu_binding_end(binding, false);
+		return;
+	}
+	call->out.mmap.cache = cpu_to_le32(mapping_cache(binding->prot));
 	call->out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
 }
 
@@ -484,6 +498,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	struct vgpu_peer *peer = session->peer;
 	u64 addr = le64_to_cpu(args->addr);
 	u64 len = le64_to_cpu(args->len);
+	struct vgpu_binding *binding = NULL;
 	struct vgpu_mapping *mapping;
 	bool broken = false;
 	s64 ret;
@@ -505,12 +520,20 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		ret = vgpu_call_refuse(call, -ENOMEM);
 	else
 		ret = mapping_map_locked(call, mapping, addr, addr + len, &broken);
+	if (!ret && mapping->binding) {
+		binding = mapping->binding;
+		vgpu_binding_get(binding);
+	}
 	mutex_unlock(&session->map_lock);
 	if (broken)
 		vgpu_session_end(session);
 	if (ret) {
 		memset(&call->out, 0, sizeof(call->out));
 		kfree(mapping);
+	}
+	if (binding) {
+		mapping_probe(call, binding);
+		vgpu_binding_put(binding);
 	}
 	return ret;
 }
@@ -553,6 +576,7 @@ s64 vgpu_mapping_bind(struct vgpu_hcall *call)
 {
 	struct vgpu_session *session = call->lane->session;
 	struct vgpu_binding *binding;
+	int ret;
 
 	/* A guest that does not wait for it any more does not want it. */
 	if (mutex_lock_interruptible(&session->map_lock))
@@ -561,9 +585,13 @@ s64 vgpu_mapping_bind(struct vgpu_hcall *call)
 	mutex_unlock(&session->map_lock);
 	if (IS_ERR(binding))
 		return PTR_ERR(binding);
-	call->out.bind.cache = cpu_to_le32(mapping_cache(binding->prot));
+	ret = vgpu_binding_probe(binding, VGPU_PROBE_BIND);
+	if (ret)
+		vgpu_binding_end(binding, false);
+	else
+		call->out.bind.cache = cpu_to_le32(mapping_cache(binding->prot));
 	vgpu_binding_put(binding);
-	return 0;
+	return ret;
 }
 
 /* Bytes from @addr on, at most @len, that mappings cover without a gap. */

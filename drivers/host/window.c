@@ -27,6 +27,7 @@
 #define WINDOW_SIZE_MAX		SZ_1T
 
 struct workqueue_struct *vgpu_window_wq;
+struct workqueue_struct *vgpu_probe_wq;
 
 static DEFINE_MUTEX(windows_lock);
 static LIST_HEAD(windows);
@@ -717,9 +718,14 @@ int vgpu_window_init(void)
 	vgpu_window_wq = alloc_workqueue("vgpu_window", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!vgpu_window_wq)
 		return -ENOMEM;
+	/* Of its own: what is stuck here takes no place from what a program waits for. */
+	vgpu_probe_wq = alloc_workqueue("vgpu_probe", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	ret = -ENOMEM;
+	if (!vgpu_probe_wq)
+		goto err_destroy_window_wq;
 	ret = alloc_chrdev_region(&window_devt, 0, WINDOW_MINORS, "vgpu-window");
 	if (ret)
-		goto err_destroy_wq;
+		goto err_destroy_probe_wq;
 	ret = class_register(&window_class);
 	if (ret)
 		goto err_unregister_region;
@@ -727,7 +733,9 @@ int vgpu_window_init(void)
 
 err_unregister_region:
 	unregister_chrdev_region(window_devt, WINDOW_MINORS);
-err_destroy_wq:
+err_destroy_probe_wq:
+	destroy_workqueue(vgpu_probe_wq);
+err_destroy_window_wq:
 	destroy_workqueue(vgpu_window_wq);
 	return ret;
 }
@@ -741,6 +749,7 @@ void vgpu_window_exit(void)
 		list_del_init(&window->node);
 		window_destroy(window);
 	}
+	destroy_workqueue(vgpu_probe_wq);
 	destroy_workqueue(vgpu_window_wq);
 	/* What ended bindings hold. */
 	flush_workqueue(vgpu_host_patient_wq);

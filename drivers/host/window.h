@@ -35,6 +35,15 @@
 
 /* A hypervisor's fault ends within this time, whatever the driver does. */
 #define VGPU_WINDOW_TIMEOUT	(2 * HZ)
+/* Probes of one window that are in drivers; more are not made. */
+#define VGPU_WINDOW_PROBES	8
+/*
+ * How long a MMAP may be delayed by one. The guest holds the program's mmap lock, and the driver
+ * may wait for who fetches there: so it is half of a fetch's deadline at most, too.
+ */
+#define VGPU_PROBE_MMAP		HZ
+/* And a BIND, for which the guest waits a second (CALL_SOON_TIMEOUT_MS), and then gives all up. */
+#define VGPU_PROBE_BIND		(HZ / 4)
 
 struct vgpu_window {
 	struct device dev;
@@ -78,6 +87,8 @@ struct vgpu_window {
 	struct vgpu_slot *slots[VGPU_ARENA_SLOTS_MAX];
 	/* Workers that are in drivers, and for which nobody waits. */
 	u32 nr_left;
+	/* Shadows whose drivers are being probed, each once; the workers have references. */
+	struct mm_struct *probes[VGPU_WINDOW_PROBES];
 
 	struct rw_semaphore viewers_lock;
 	struct list_head viewers;
@@ -96,6 +107,7 @@ struct vgpu_window {
 /* --- window.c ------------------------------------------------------------- */
 
 extern struct workqueue_struct *vgpu_window_wq;
+extern struct workqueue_struct *vgpu_probe_wq;
 
 /* Its guest has to hear of it. */
 static inline void vgpu_window_changed(const struct vgpu_window *window)
@@ -138,7 +150,7 @@ void vgpu_arena_local_put(struct vgpu_slot *slot);
  * @pgoff: what the shadow's VMA has at @addr
  * @file: the shadow's VMA is of this file: for comparison, the mappings hold it
  * @writable: the shadow's VMA is, too
- * @prot: what the guest is told of its cache attribute
+ * @prot: has the cache attribute that the guest is told; written before it is
  * @users: mappings that show it; under the session's map_lock
  * @notifier: tells of changes of the shadow's page tables
  * @end_work: unregisters @notifier
@@ -204,6 +216,12 @@ struct vgpu_binding_place {
  */
 struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,
 				       const struct vgpu_binding_place *place);
+/*
+ * Ask the driver for the first page of a new binding, for as long as @time at most, without
+ * locks. Return: 0: nothing is against it; -EOPNOTSUPP: the window cannot show what the driver
+ * gives; -ENODEV, -EBUSY: it has ended meanwhile, with the window or by itself.
+ */
+int vgpu_binding_probe(struct vgpu_binding *binding, unsigned long time);
 /* The binding at @offset that is to be seen, or NULL. window->lock is held. */
 struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 offset);
 void vgpu_binding_get(struct vgpu_binding *binding);

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "hostile_host.h"
@@ -821,21 +822,37 @@ static bool unbind(const struct peer *peer, uint64_t seq, uint64_t window, uint6
 	return peer_send(peer->control, &part, sizeof(part));
 }
 
-static bool map_in_window(int lane, uint32_t object, uint64_t seq, uint64_t control_seq,
-			  uint64_t offset, uint64_t window, uint64_t window_offset)
+static bool map_bytes(int lane, uint32_t object, uint64_t seq, uint64_t control_seq,
+		      uint64_t offset, uint64_t len, uint64_t window, uint64_t window_offset)
 {
 	struct peer_call call;
 
 	peer_call_init(&call, VGPU_OP_MMAP, object, seq);
 	call.msg.control_seq = htole64(control_seq);
 	call.msg.args.mmap.addr = htole64(0x20000000);
-	call.msg.args.mmap.len = htole64(8192);
+	call.msg.args.mmap.len = htole64(len);
 	call.msg.args.mmap.offset = htole64(offset);
 	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
 	call.msg.args.mmap.flags = htole32(MAP_SHARED);
 	call.msg.args.mmap.window = htole64(window);
 	call.msg.args.mmap.window_offset = htole64(window_offset);
 	return peer_call_send(lane, &call, 0, 0);
+}
+
+static bool map_in_window(int lane, uint32_t object, uint64_t seq, uint64_t control_seq,
+			  uint64_t offset, uint64_t window, uint64_t window_offset)
+{
+	return map_bytes(lane, object, seq, control_seq, offset, 8192, window, window_offset);
+}
+
+/* As a hypervisor has it. */
+static void *window_memory(void)
+{
+	int fd = open("/dev/vgpu-window-1-22600", O_RDWR | O_CLOEXEC);
+	void *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	close(fd);
+	return memory;
 }
 
 static bool in_window(const struct vgpu_reply *reply)
@@ -1005,6 +1022,149 @@ TEST_F(hostile, window)
 	EXPECT_TRUE(eventually(nothing_bound, NULL, SLACK_MS));
 	close(lane);
 	EXPECT_EQ(0, window_command("destroy", ""));
+}
+
+/* The guest is told of what the driver really gives: how it is cached, and if it can be had. */
+TEST_F(hostile, window_probe)
+{
+	static const struct {
+		uint32_t flavour;
+		unsigned int cache;
+		bool kvm;		/* it takes that */
+		bool local;		/* others do */
+	} kinds[] = {
+		{ VGPU_MOCK_BUF_PFN, VGPU_CACHE_WB, true, true },
+		{ VGPU_MOCK_BUF_PAGE, VGPU_CACHE_WB, true, true },
+		{ VGPU_MOCK_BUF_WC, VGPU_CACHE_WC, true, true },
+		{ VGPU_MOCK_BUF_WC | VGPU_MOCK_BUF_LATER, VGPU_CACHE_WB, true, true },
+		{ VGPU_MOCK_BUF_UNCOUNTED, VGPU_CACHE_WB, false, true },
+		{ VGPU_MOCK_BUF_RAW, VGPU_CACHE_WB, false, false },
+	};
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_mock_buf_create create;
+	} answer;
+	union {
+		struct vgpu_window_info info;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	uint64_t window, seq = 1, control_seq = 0;
+	unsigned int i, mapped;
+	struct utsname kernel;
+	int lane, major, minor;
+	uint32_t object;
+	void *memory;
+
+	ASSERT_EQ(0, uname(&kernel));
+	ASSERT_EQ(2, sscanf(kernel.release, "%d.%d", &major, &minor));
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_EQ(0, window_command("create", "--size 1M"));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
+	window = le64toh(msg.info.window);
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, seq);
+	ASSERT_NE(0, object);
+	for (mapped = 0; mapped < 2; mapped++) {
+		for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+			struct vgpu_mock_buf_create create = {
+				.size = 32 * 4096, .flavour = kinds[i].flavour,
+			};
+			bool shown = mapped && major * 100 + minor < 613 ? kinds[i].kvm :
+									   kinds[i].local;
+
+			ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE,
+						    &create, 0, sizeof(create)));
+			ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+			ASSERT_TRUE(map_bytes(lane, object, ++seq, control_seq,
+					      answer.create.out_offset, 32 * 4096, window, 8192));
+			ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+			EXPECT_EQ(shown, in_window(&answer.reply)) TH_LOG("%u.%u", mapped, i);
+			if (shown)
+				EXPECT_EQ(kinds[i].cache, le32toh(answer.reply.out.mmap.cache));
+			/* What is refused has left nothing there, and BIND says the same. */
+			EXPECT_EQ(!shown, nothing_bound(NULL));
+			ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 32 * 4096));
+			ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg,
+						 sizeof(msg)));
+			EXPECT_BIND(shown ? 0 : -EOPNOTSUPP, 0x20000000, 32 * 4096, window, 8192);
+			EXPECT_EQ(shown ? kinds[i].cache : 0,
+				  le32toh(answer.reply.out.bind.cache));
+			EXPECT_EQ(!shown, nothing_bound(NULL));
+			ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 32 * 4096));
+			ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg,
+						 sizeof(msg)));
+		}
+		if (mapped)
+			break;
+		/* From now on there is a hypervisor. */
+		memory = window_memory();
+		ASSERT_NE(MAP_FAILED, memory);
+	}
+	munmap(memory, 1 << 20);
+	peer_close(&self->peer);
+	close(lane);
+	EXPECT_EQ(0, window_command("destroy", "--force"));
+}
+
+/* The guest gives a range back while the host waits for the driver, before it is told of it. */
+TEST_F_TIMEOUT(hostile, window_probe_too_late, 60)
+{
+	struct vgpu_mock_buf_create create = { .size = 8192, .flavour = VGPU_MOCK_BUF_PFN };
+	struct vgpu_mock_buf_range range = {
+		.delay_ms = 4000, .seed = VGPU_MOCK_SLOW_UNLOCKED,
+	};
+	struct {
+		struct vgpu_reply reply;
+		union {
+			struct vgpu_mock_buf_create create;
+			struct vgpu_mock_buf_range range;
+		};
+	} answer;
+	union {
+		struct vgpu_window_info info;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	uint64_t window, offset, seq = 1, control_seq = 0, start;
+	uint32_t object;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_EQ(0, window_command("create", "--size 1M"));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
+	window = le64toh(msg.info.window);
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, seq);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+				    sizeof(create)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	range.id = answer.create.out_id;
+	offset = answer.create.out_offset;
+	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_SLOW, &range, 0,
+				    sizeof(range)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+
+	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 8192));
+	usleep(300000);
+	EXPECT_FALSE(nothing_bound(NULL));
+	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	EXPECT_FALSE(in_window(&answer.reply));
+	EXPECT_TRUE(nothing_bound(NULL));
+	/* The driver is in a fault still, and not asked a second time. */
+	start = peer_now_ms();
+	EXPECT_BIND(0, 0x20000000, 8192, window, 8192);
+	EXPECT_GT(200, peer_now_ms() - start);
+	EXPECT_FALSE(nothing_bound(NULL));
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(nothing_bound, NULL, SLACK_MS));
+	close(lane);
+	EXPECT_EQ(0, window_command("destroy", ""));
+	/* The shadow is held by the driver until that comes back, and the guest with it. */
+	sleep(4);
 }
 
 TEST_F(hostile, more_lanes_than_allowed)

@@ -110,6 +110,187 @@ COHERENT(vmalloc, VGPU_MOCK_BUF_VMALLOC)
 COHERENT(pfn_notify, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY)
 COHERENT(page_notify, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY)
 
+/* A program of this kernel sees what KVM could not have, and has it cached as the driver has. */
+COHERENT(uncounted, VGPU_MOCK_BUF_UNCOUNTED)
+COHERENT(write_combining, VGPU_MOCK_BUF_WC)
+COHERENT(write_combining_later, VGPU_MOCK_BUF_WC | VGPU_MOCK_BUF_LATER)
+
+static int wait_for(pid_t child)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* What the host cannot find by itself goes by copy from the beginning. */
+TEST_F(window, copied)
+{
+	struct buffer *buffer = &self->buffer;
+	char *memory;
+	int i;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(buffer_make(buffer, VGPU_MOCK_BUF_RAW, 32 * PAGE));
+	memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, memory);
+	EXPECT_EQ(0, window_counter(buffer->fwd, "window_mappings"));
+	EXPECT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+	EXPECT_TRUE(window_await("bindings", 0));
+	for (i = 1; i <= 3; i++) {
+		vgpu_mock_pattern(memory, 32 * PAGE, i, 0);
+		ASSERT_EQ(0, buffer_settle(buffer));
+		EXPECT_EQ(memory_sum(memory, 32 * PAGE), buffer_sum(buffer));
+		memory[i * PAGE] = i;
+		ASSERT_EQ(0, buffer_settle(buffer));
+		EXPECT_EQ(memory_sum(memory, 32 * PAGE), buffer_sum(buffer));
+	}
+	munmap(memory, 32 * PAGE);
+	buffer_end(buffer);
+	EXPECT_EQ(0, window_status("failures"));
+}
+
+/* Nor does a window that comes later change that; what it can show it shows. */
+TEST_F_TIMEOUT(window, copied_when_moved, 60)
+{
+	struct buffer other;
+	long long calls;
+	char *memory;
+	int tries;
+
+	NEEDS_WINDOW();
+	window_end();
+	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_RAW, 4 * PAGE));
+	ASSERT_NE(NULL, buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE));
+	ASSERT_TRUE(buffer_make(&other, VGPU_MOCK_BUF_WC, 4 * PAGE));
+	memory = buffer_map(&other, other.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, memory);
+	EXPECT_EQ(2, window_counter(other.fwd, "copy_mappings"));
+	strcpy(memory, "before");
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 1 --size 1M")->status);
+	for (tries = 0; tries < 100 && window_counter(other.fwd, "window_mappings") != 1; tries++)
+		usleep(50000);
+	EXPECT_EQ(1, window_counter(other.fwd, "window_mappings"));
+	EXPECT_EQ(1, window_counter(other.fwd, "copy_mappings"));
+	/* What is looked at is bound for that time. */
+	EXPECT_TRUE(window_await("bindings", 1));
+	EXPECT_STREQ("before", memory);
+	/* And it is not asked for again. */
+	usleep(200000);
+	calls = window_counter(other.fwd, "calls");
+	ASSERT_EQ(0, tool_run("vgpuctl window fill --to 1")->status);
+	sleep(4);
+	EXPECT_EQ(calls, window_counter(other.fwd, "calls"));
+	buffer_end(&other);
+}
+
+/* What is looked at before it is used is not written to. */
+TEST_F(window, probe_writes_nothing)
+{
+	struct vgpu_mock_buf_info info;
+
+	BEGIN(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY, 64 * PAGE);
+	info = (struct vgpu_mock_buf_info){ .id = self->buffer.id };
+	ASSERT_EQ(0, ioctl(self->buffer.real, VGPU_MOCK_IOC_BUF_INFO, &info));
+	EXPECT_EQ(0, info.out_notified);
+	EXPECT_EQ(1, info.out_pages);
+}
+
+/* A driver that takes its time does not keep the program waiting for that, nor out of it. */
+TEST_F_TIMEOUT(window, probe_of_a_slow_driver, 60)
+{
+	uint64_t start;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 5000));
+	start = tool_now_ms();
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->memory);
+	EXPECT_GT(3000, tool_now_ms() - start);
+	EXPECT_EQ(1, window_counter(self->buffer.fwd, "window_mappings"));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+	EXPECT_EQ(0, touch(self->memory, true));
+}
+
+/* A driver that refuses the first page now may be well when a program wants it. */
+TEST_F(window, probe_gets_nothing)
+{
+	static const __u32 flavours[] = { VGPU_MOCK_BUF_PFN, VGPU_MOCK_BUF_PAGE };
+	unsigned int i;
+
+	NEEDS_WINDOW();
+	for (i = 0; i < ARRAY_SIZE(flavours); i++) {
+		ASSERT_TRUE(buffer_make(&self->buffer, flavours[i], 4 * PAGE));
+		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW,
+				       VGPU_MOCK_SLOW_ERROR, 0));
+		self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+		ASSERT_NE(NULL, self->memory);
+		EXPECT_EQ(i + 1, window_counter(self->buffer.fwd, "window_mappings"));
+		EXPECT_EQ(0, touch(self->memory, true));
+	}
+	EXPECT_EQ(0, window_counter(self->buffer.fwd, "copy_mappings"));
+}
+
+#define STUCK		12	/* programs */
+#define STUCK_PROBES	8	/* as many of a window as the host makes at a time */
+
+/* A program whose driver is stuck. Exits with 1 if that was asked for a page. */
+static void stuck_program(void)
+{
+	struct vgpu_mock_buf_info info;
+	struct buffer buffer;
+
+	if (!buffer_make(&buffer, VGPU_MOCK_BUF_PFN, PAGE) ||
+	    buffer_do(&buffer, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_SLOW_UNLOCKED, 8000))
+		_exit(2);
+	info = (struct vgpu_mock_buf_info){ .id = buffer.id };
+	if (!buffer_map(&buffer, buffer.fwd, PROT_READ | PROT_WRITE) ||
+	    ioctl(buffer.real, VGPU_MOCK_IOC_BUF_INFO, &info))
+		_exit(3);
+	_exit(!!info.out_faults);
+}
+
+/* One that is stuck delays a program once, and not all programs, and takes nothing from others. */
+TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
+{
+	int i, status, probed = 0;
+	pid_t children[STUCK];
+	uint64_t start;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_SLOW_UNLOCKED,
+			       6000));
+	start = tool_now_ms();
+	for (i = 0; i < 20; i++) {
+		self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+		ASSERT_NE(NULL, self->memory);
+	}
+	EXPECT_LE(900, tool_now_ms() - start);
+	EXPECT_GT(3000, tool_now_ms() - start);
+	EXPECT_EQ(20, window_counter(self->buffer.fwd, "window_mappings"));
+	for (i = 0; i < STUCK; i++) {
+		children[i] = fork();
+		if (!children[i])
+			stuck_program();
+	}
+	for (i = 0; i < STUCK; i++) {
+		status = wait_for(children[i]);
+		EXPECT_TRUE(status == 0 || status == 1) TH_LOG("program %d: %d", i, status);
+		probed += status == 1;
+	}
+	EXPECT_LT(0, probed);
+	/* The first one is the eighth. */
+	EXPECT_GT(STUCK_PROBES, probed);
+	/* What is touched has workers, and drivers that are well answer them. */
+	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	start = tool_now_ms();
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->memory);
+	EXPECT_EQ(0, touch(self->memory, true));
+	EXPECT_GT(1000, tool_now_ms() - start);
+}
+
 /* What was mapped for reading never becomes writable, by no way. */
 static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, int fd)
 {
@@ -130,13 +311,6 @@ static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, 
 	EXPECT_EQ(-1, pread(buffer->real, memory, 8, 0));
 	EXPECT_TRUE(memory_is(memory, buffer->size, 6));
 	munmap(memory, buffer->size);
-}
-
-static int wait_for(pid_t child)
-{
-	int status;
-
-	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 #define HUGE_PFN	(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE)
@@ -646,8 +820,9 @@ TEST_F_TIMEOUT(window, slow_driver, 60)
 
 	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 300));
+	/* Its first page is there since it was mapped. */
 	start = tool_now_ms();
-	EXPECT_EQ(0, touch(self->memory, true));
+	EXPECT_EQ(0, touch(self->memory + 3 * PAGE, true));
 	EXPECT_LE(200, tool_now_ms() - start);
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 4000));
 	start = tool_now_ms();
@@ -663,8 +838,9 @@ TEST_F_TIMEOUT(window, slow_driver, 60)
 	EXPECT_EQ(1, self->device[PAGE]);
 }
 
-/* A program that ends before the driver's answer is there. */
-TEST_F_TIMEOUT(window, ends_before_the_driver, 60)
+/* A program that ends before the driver's answer is there: in mmap(), or in a fault. */
+static void ends_before_the_driver(struct __test_metadata *_metadata, struct buffer *buffer,
+				   bool in_mmap)
 {
 	pid_t child;
 	char *memory;
@@ -672,12 +848,14 @@ TEST_F_TIMEOUT(window, ends_before_the_driver, 60)
 	NEEDS_WINDOW();
 	child = fork();
 	if (!child) {
-		if (!buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE) ||
-		    buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 9000))
+		if (!buffer_make(buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE) ||
+		    (in_mmap && buffer_do(buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 9000)))
 			_exit(1);
-		memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
-		if (memory)
-			memory[0] = 1;
+		memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+		if (!memory || (!in_mmap && buffer_do(buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 9000)))
+			_exit(1);
+		/* The first page is there since it was mapped, if the driver was quick. */
+		memory[PAGE] = 1;
 		_exit(2);
 	}
 	usleep(700000);
@@ -688,6 +866,16 @@ TEST_F_TIMEOUT(window, ends_before_the_driver, 60)
 	/* And then it has. */
 	sleep(9);
 	EXPECT_EQ(0, window_status("bindings"));
+}
+
+TEST_F_TIMEOUT(window, ends_before_the_driver, 60)
+{
+	ends_before_the_driver(_metadata, &self->buffer, false);
+}
+
+TEST_F_TIMEOUT(window, ends_before_the_probe, 60)
+{
+	ends_before_the_driver(_metadata, &self->buffer, true);
 }
 
 /* The window goes; what programs have in it goes on by copy. */

@@ -471,6 +471,36 @@ TEST_F_TIMEOUT(move, slow_driver, 60)
 	}
 }
 
+/* What the host asks a slow driver for takes no longer than the answer to BIND may. */
+TEST_F_TIMEOUT(move, slow_probe, 60)
+{
+	struct buffer slow;
+	uint64_t start;
+	char *memory;
+
+	ASSERT_TRUE(buffer_make(&slow, VGPU_MOCK_BUF_PFN, 2 * PAGE));
+	memory = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, memory);
+	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 2 * PAGE));
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->memory);
+	memory[0] = 1;
+	self->memory[0] = 2;
+	ASSERT_EQ(0, drain());
+	ASSERT_EQ(2, window_counter(slow.fwd, "copy_mappings"));
+	/* Nothing is there without the driver. */
+	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 1500));
+	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	start = tool_now_ms();
+	ASSERT_EQ(0, fill());
+	EXPECT_TRUE(await_mappings(&slow, 2));
+	/* At once: whoever waited in vain would have begun anew only by now. */
+	EXPECT_GT(1800, tool_now_ms() - start);
+	ASSERT_EQ(0, buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+	EXPECT_EQ(1, memory[0]);
+	EXPECT_EQ(2, self->memory[0]);
+}
+
 static void slow_again(int signal)
 {
 	/* The access is made once more. */
@@ -498,8 +528,9 @@ static void stuck_program(int ready)
 		_exit(1);
 	memory = buffer_map(&mine, mine.fwd, PROT_READ | PROT_WRITE);
 	stuck = buffer_map(&slow, slow.fwd, PROT_READ | PROT_WRITE);
+	/* The first page is there since it was mapped. */
 	if (!memory || !stuck || buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 9000) ||
-	    pthread_create(&thread, NULL, slow_run, stuck))
+	    pthread_create(&thread, NULL, slow_run, stuck + PAGE))
 		_exit(1);
 	usleep(300000);
 	if (munmap(stuck + 3 * PAGE, PAGE) || buffer_do(&slow, VGPU_MOCK_IOC_BUF_SLOW, 0, 0) ||

@@ -157,6 +157,91 @@ TEST_F(peer, every_kind)
 	EXPECT_EQ(0, window_status("failures"));
 }
 
+/* What KVM, or the host, cannot have goes by copy before it is written to. */
+static void copied(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *self, __u32 flavour)
+{
+	struct buffer *buffer = &self->buffer;
+
+	ASSERT_TRUE(buffer_make(buffer, flavour, 32 * PAGE));
+	self->memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->memory);
+	EXPECT_EQ(0, window_counter(buffer->fwd, "window_mappings"));
+	EXPECT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+	vgpu_mock_pattern(self->memory, 32 * PAGE, 12, 0);
+	EXPECT_TRUE(is_empty(self->window));
+	ASSERT_EQ(0, buffer_settle(buffer));
+	EXPECT_EQ(memory_sum(self->memory, 32 * PAGE), buffer_sum(buffer));
+	EXPECT_EQ(0, window_status("failures"));
+}
+
+/* It is in the window, and the hypervisor sees all of it. */
+static void shown(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *self, __u32 flavour)
+{
+	unsigned long at;
+
+	BEGIN(flavour, 32 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	vgpu_mock_pattern(self->window + at, 32 * PAGE, 13, 0);
+	EXPECT_EQ(memory_sum(self->memory, 32 * PAGE), buffer_sum(&self->buffer));
+	EXPECT_EQ(0, window_status("failures"));
+}
+
+TEST_F(peer, uncounted)
+{
+	NEEDS_WINDOW();
+	if (window_kvm_counts())
+		copied(_metadata, self, VGPU_MOCK_BUF_UNCOUNTED);
+	else
+		shown(_metadata, self, VGPU_MOCK_BUF_UNCOUNTED);
+}
+
+TEST_F(peer, write_combining)
+{
+	NEEDS_WINDOW();
+	shown(_metadata, self, VGPU_MOCK_BUF_WC);
+}
+
+TEST_F(peer, raw_mixed)
+{
+	NEEDS_WINDOW();
+	copied(_metadata, self, VGPU_MOCK_BUF_RAW);
+}
+
+/* Pages that are cached unlike the first are shown as they are, and nothing that is written is lost. */
+TEST_F(peer, write_combining_later)
+{
+	NEEDS_WINDOW();
+	shown(_metadata, self, VGPU_MOCK_BUF_WC | VGPU_MOCK_BUF_LATER);
+	EXPECT_EQ(1, window_counter(self->buffer.fwd, "window_mappings"));
+}
+
+/* What KVM cannot have behind the first pages is found when it looks: nothing is seen, then a copy. */
+TEST_F_TIMEOUT(peer, uncounted_later, 60)
+{
+	unsigned long at;
+	int i;
+
+	NEEDS_WINDOW();
+	if (!window_kvm_counts())
+		SKIP(return, "KVM of this kernel takes every page");
+	BEGIN(VGPU_MOCK_BUF_UNCOUNTED | VGPU_MOCK_BUF_LATER, 32 * PAGE);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 4711, 0));
+	at = window_find(self->window, WINDOW_SIZE, 16 * PAGE, 4711);
+	ASSERT_NE(0, at);
+	EXPECT_EQ(0, window_status("failures"));
+	/* The second time is what tells that it is for good. */
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, self->window[at + 21 * PAGE + 8]);
+		EXPECT_LT(i, window_status("failures"));
+		usleep(300000);
+		EXPECT_TRUE(memory_is(self->memory, 32 * PAGE, 4711));
+	}
+	EXPECT_EQ(1, window_counter(self->buffer.fwd, "copy_mappings"));
+	EXPECT_TRUE(memory_is(self->memory, 32 * PAGE, 4711));
+	EXPECT_TRUE(window_await("bindings", 0));
+}
+
 /* The driver moves and frees pages: neither poison nor an old word is ever seen. */
 static void moved(struct __test_metadata *_metadata, struct buffer *buffer, const char *shown,
 		  char *memory)

@@ -83,6 +83,16 @@ static inline long long window_counter(int fd, const char *name)
 	return line[0] ? atoll(line) : -1;
 }
 
+/* Whether KVM of this kernel wants a reference of each page. */
+static inline bool window_kvm_counts(void)
+{
+	struct utsname name;
+	int major, minor;
+
+	return !uname(&name) && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+	       major * 100 + minor < 613;
+}
+
 static inline bool buffer_make(struct buffer *buffer, __u32 flavour, size_t size)
 {
 	struct vgpu_mock_buf_create create = { .size = size, .flavour = flavour };

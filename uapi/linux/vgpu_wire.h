@@ -614,7 +614,8 @@ struct vgpu_args_mmap {
 
 /*
  * BIND: what one MMAP mapped at [addr, addr + len), all of which is there still, is to
- * be seen in the window, too. No object. Result: 0, -EBUSY, -EINVAL, -ENODEV, -ENOMEM.
+ * be seen in the window, too. No object. Result: 0, -EBUSY, -EINVAL, -ENODEV, -ENOMEM,
+ * -EOPNOTSUPP.
  */
 struct vgpu_args_bind {
 	__le64 addr;
