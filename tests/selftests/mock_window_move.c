@@ -308,7 +308,10 @@ TEST_F(move, no_room_for_two)
 	EXPECT_TRUE(await_mappings(buffer, 0));
 	ASSERT_EQ(0, munmap(self->memory, 10 * PAGE));
 	EXPECT_EQ(3, other[0]);
-	EXPECT_EQ(1, window_counter(buffer->fwd, "copy_mappings"));
+	/* It may be in the window again, if the first one's place has become free only now. */
+	other[0]++;
+	ASSERT_EQ(0, sync_buffer(buffer));
+	EXPECT_EQ(4, self->device[0]);
 }
 
 /* What is read-only stays so wherever it is, and what a drained window cannot take is copied. */
