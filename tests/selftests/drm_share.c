@@ -14,7 +14,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 
 struct syncobj_eventfd {
 	__u32 handle, flags;
@@ -319,12 +318,8 @@ static __s64 from_now(long ms)
 /* virtio-gpu has no syncobjs in 6.1, and all of them in 6.12. */
 static void skip_on_old_kernels(const char *reason)
 {
-	struct utsname name;
-	int major = 0, minor = 0;
-
-	MUST(!uname(&name) && sscanf(name.release, "%d.%d", &major, &minor) == 2);
 	/* A forwarded one is of the kernel that the real one is of, and does what that does. */
-	MUST(forwarded || major < 6 || (major == 6 && minor < 12));
+	MUST(forwarded || tool_kernel_before(6, 12));
 	diff_skip(reason);
 }
 

@@ -11,10 +11,10 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "hostile_host.h"
+#include "tool.h"
 #include "vgpu_mock.h"
 
 #include "kselftest_harness.h"
@@ -898,6 +898,26 @@ static bool nothing_bound(void *unused)
 	return nothing;
 }
 
+/*
+ * A guest with a window of 1 MiB, a lane, and the device, opened by its first call. Return: the
+ * window, or 0.
+ */
+static uint64_t open_with_window(struct peer *peer, int *lane, uint32_t *object)
+{
+	union {
+		struct vgpu_window_info info;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+
+	if (peer_open(peer, LOOPBACK, PORT) || window_command("create", "--size 1M") ||
+	    !control_next(peer->control, VGPU_MSG_WINDOW, &msg, sizeof(msg)) ||
+	    le64toh(msg.info.size) != 1 << 20)
+		return 0;
+	*lane = peer_lane(peer, 1);
+	*object = *lane < 0 ? 0 : peer_open_device(peer, *lane, 1);
+	return *object ? le64toh(msg.info.window) : 0;
+}
+
 /* Places in a window that are not ours to name, and what is taken back while it is bound. */
 TEST_F(hostile, window)
 {
@@ -917,15 +937,8 @@ TEST_F(hostile, window)
 	uint32_t object;
 	int lane;
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	ASSERT_EQ(0, window_command("create", "--size 1M"));
-	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
-	window = le64toh(msg.info.window);
-	EXPECT_EQ(1 << 20, le64toh(msg.info.size));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, seq);
-	ASSERT_NE(0, object);
+	window = open_with_window(&self->peer, &lane, &object);
+	ASSERT_NE(0, window);
 	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
 				    sizeof(create)));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
@@ -1050,28 +1063,18 @@ TEST_F(hostile, window_probe)
 	} msg;
 	uint64_t window, seq = 1, control_seq = 0;
 	unsigned int i, mapped;
-	struct utsname kernel;
-	int lane, major, minor;
+	int lane;
 	uint32_t object;
 	void *memory;
 
-	ASSERT_EQ(0, uname(&kernel));
-	ASSERT_EQ(2, sscanf(kernel.release, "%d.%d", &major, &minor));
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	ASSERT_EQ(0, window_command("create", "--size 1M"));
-	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
-	window = le64toh(msg.info.window);
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, seq);
-	ASSERT_NE(0, object);
+	window = open_with_window(&self->peer, &lane, &object);
+	ASSERT_NE(0, window);
 	for (mapped = 0; mapped < 2; mapped++) {
 		for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 			struct vgpu_mock_buf_create create = {
 				.size = 32 * 4096, .flavour = kinds[i].flavour,
 			};
-			bool shown = mapped && major * 100 + minor < 613 ? kinds[i].kvm :
-									   kinds[i].local;
+			bool shown = mapped && tool_kvm_counts() ? kinds[i].kvm : kinds[i].local;
 
 			ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE,
 						    &create, 0, sizeof(create)));
@@ -1129,14 +1132,8 @@ TEST_F_TIMEOUT(hostile, window_probe_too_late, 60)
 	uint32_t object;
 	int lane;
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	ASSERT_EQ(0, window_command("create", "--size 1M"));
-	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
-	window = le64toh(msg.info.window);
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, seq);
-	ASSERT_NE(0, object);
+	window = open_with_window(&self->peer, &lane, &object);
+	ASSERT_NE(0, window);
 	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
 				    sizeof(create)));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
@@ -1164,7 +1161,7 @@ TEST_F_TIMEOUT(hostile, window_probe_too_late, 60)
 	close(lane);
 	EXPECT_EQ(0, window_command("destroy", ""));
 	/* The shadow is held by the driver until that comes back, and the guest with it. */
-	sleep(4);
+	EXPECT_TRUE(eventually(no_guest, NULL, range.delay_ms + SLACK_MS));
 }
 
 TEST_F(hostile, more_lanes_than_allowed)

@@ -190,7 +190,7 @@ static void shown(struct __test_metadata *_metadata, FIXTURE_DATA(peer) *self, _
 TEST_F(peer, uncounted)
 {
 	NEEDS_WINDOW();
-	if (window_kvm_counts())
+	if (tool_kvm_counts())
 		copied(_metadata, self, VGPU_MOCK_BUF_UNCOUNTED);
 	else
 		shown(_metadata, self, VGPU_MOCK_BUF_UNCOUNTED);
@@ -223,7 +223,7 @@ TEST_F_TIMEOUT(peer, uncounted_later, 60)
 	int i;
 
 	NEEDS_WINDOW();
-	if (!window_kvm_counts())
+	if (!tool_kvm_counts())
 		SKIP(return, "KVM of this kernel takes every page");
 	BEGIN(VGPU_MOCK_BUF_UNCOUNTED | VGPU_MOCK_BUF_LATER, 32 * PAGE);
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 4711, 0));

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -147,6 +148,22 @@ static inline int tool_open_export(const char *name)
 		usleep(50000);
 	}
 	return -1;
+}
+
+/* Whether the kernel is older than that version. One that says nothing is not. */
+static inline bool tool_kernel_before(int major, int minor)
+{
+	struct utsname name;
+	int its_major, its_minor;
+
+	return !uname(&name) && sscanf(name.release, "%d.%d", &its_major, &its_minor) == 2 &&
+	       (its_major < major || (its_major == major && its_minor < minor));
+}
+
+/* Whether KVM of this kernel wants a reference of each page. */
+static inline bool tool_kvm_counts(void)
+{
+	return tool_kernel_before(6, 13);
 }
 
 #endif /* TOOL_H */

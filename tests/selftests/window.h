@@ -19,7 +19,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/utsname.h>
 
 #include "tool.h"
 #include "vgpu_mock.h"
@@ -53,14 +52,10 @@ static inline bool window_possible(void)
 /* Whether this kernel maps raw memory by entries of 2 MiB. */
 static inline bool window_huge_possible(void)
 {
-	struct utsname name;
-	int major, minor;
 	char line[64];
 
-	if (uname(&name) || sscanf(name.release, "%d.%d", &major, &minor) != 2)
-		return false;
 	tool_read_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof(line));
-	return major * 100 + minor >= 612 && strstr(line, "[always]");
+	return !tool_kernel_before(6, 12) && strstr(line, "[always]");
 }
 
 /* Without it mmap() aligns nothing to 2 MiB, so that pieces are found elsewhere. */
@@ -81,16 +76,6 @@ static inline long long window_counter(int fd, const char *name)
 		 minor(st.st_rdev), name);
 	tool_read_line(file, line, sizeof(line));
 	return line[0] ? atoll(line) : -1;
-}
-
-/* Whether KVM of this kernel wants a reference of each page. */
-static inline bool window_kvm_counts(void)
-{
-	struct utsname name;
-	int major, minor;
-
-	return !uname(&name) && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
-	       major * 100 + minor < 613;
 }
 
 static inline bool buffer_make(struct buffer *buffer, __u32 flavour, size_t size)
