@@ -3,7 +3,10 @@
 #ifndef AGENT_H
 #define AGENT_H
 
+#include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #include "tool.h"
 #include "vgpu_mock.h"
@@ -73,12 +76,52 @@ static inline bool agent_await_none(const char *program, uint64_t end)
 	return true;
 }
 
-static inline pid_t agent_start(void)
+/* Sends vgpud a signal that ends it. Return: a pidfd for agent_gone(); -1: there is none. */
+static inline int agent_kill(int signal)
 {
-	pid_t pid = fork();
+	int pidfd = -1;
+	pid_t pid;
+
+	if (tool_processes("/vgpud", &pid) == 1)
+		pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd >= 0 && !kill(pid, signal))
+		return pidfd;
+	close(pidfd);
+	return -1;
+}
+
+/*
+ * Waits for its end. Return: it is gone with its files, which exit_notify() comes after,
+ * so that another can be the module's agent.
+ */
+static inline bool agent_gone(int pidfd)
+{
+	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
+	bool gone = pidfd >= 0 && poll(&pfd, 1, 20000) == 1;
+
+	close(pidfd);
+	return gone;
+}
+
+/* Ends vgpud. Return: it is gone, and the guest has noticed. */
+static inline bool agent_end(const char *name, int signal)
+{
+	int fd = agent_open(name), tries = 1000;
+	bool gone = agent_gone(agent_kill(signal));
+
+	while (fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_NOOP, 0) && --tries)
+		usleep(20000);
+	close(fd);
+	return gone && tries;
+}
+
+/* Starts vgpud. Return: a file of the export @name when it is there; -1: not in 40 s. */
+static inline int agent_start(const char *name)
+{
+	uint64_t end = tool_now_ms() + 40000;
 	int fd;
 
-	if (!pid) {
+	if (!fork()) {
 		setsid();
 		fd = open("/run/vgpud.log", O_WRONLY | O_APPEND | O_CREAT, 0644);
 		dup2(fd, 1);
@@ -87,7 +130,16 @@ static inline pid_t agent_start(void)
 		execlp("vgpud", "vgpud", NULL);
 		_exit(127);
 	}
-	return pid;
+	while ((fd = agent_open(name)) < 0 && tool_now_ms() < end)
+		usleep(50000);
+	return fd;
+}
+
+/* After a restart numbers may have changed: the tests that follow look there. */
+static inline bool agent_write_env(void)
+{
+	return access("/usr/lib/vgpu-test/setup", X_OK) ||
+	       !tool_run("/usr/lib/vgpu-test/setup env")->status;
 }
 
 #endif /* AGENT_H */

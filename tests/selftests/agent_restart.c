@@ -51,8 +51,8 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	const char *name = getenv("VGPU_NAME");
 	struct vgpu_mock_buf_create create = { .size = 3 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
 	struct pollfd pfd = { .events = POLLIN };
-	int fd, new_fd = -1, i, status;
-	pid_t pid, bystander;
+	int fd, new_fd, pidfd, i, status;
+	pid_t bystander;
 	pthread_t thread;
 	uint64_t start;
 	void *result;
@@ -77,8 +77,8 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	usleep(300000);
 	EXPECT_GT(tool_processes("/vgpu-shadow", NULL), 0);
 
-	ASSERT_EQ(1, tool_processes("/vgpud", &pid));
-	ASSERT_EQ(0, kill(pid, signal));
+	pidfd = agent_kill(signal);
+	ASSERT_GE(pidfd, 0);
 	start = tool_now_ms();
 	ASSERT_EQ(0, pthread_join(thread, &result));
 	EXPECT_EQ(ENODEV, *(long *)result);
@@ -88,8 +88,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	EXPECT_EQ(1, poll(&pfd, 1, 1000));
 	EXPECT_EQ(POLLHUP | POLLERR, pfd.revents & (POLLHUP | POLLERR));
 	EXPECT_TRUE(agent_await_none("/vgpu-shadow", start + 3000));
-	/* There can be but one. */
-	EXPECT_TRUE(agent_await_none("/vgpud", start + 20000));
+	EXPECT_TRUE(agent_gone(pidfd));
 
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(SIGBUS, touch(memory + i * PAGE)) TH_LOG("page %d", i);
@@ -97,9 +96,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	kill(bystander, SIGKILL);
 	waitpid(bystander, &status, 0);
 
-	agent_start();
-	while ((new_fd = agent_open(name)) < 0 && tool_now_ms() - start < 30000)
-		usleep(100000);
+	new_fd = agent_start(name);
 	EXPECT_GE(new_fd, 0);
 	/* What was lost stays lost. */
 	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
@@ -124,9 +121,7 @@ FIXTURE_SETUP(agent)
 
 FIXTURE_TEARDOWN(agent)
 {
-	/* Numbers may have changed: the tests that follow look there. */
-	if (!access("/usr/lib/vgpu-test/setup", X_OK))
-		EXPECT_EQ(0, tool_run("/usr/lib/vgpu-test/setup env")->status);
+	EXPECT_TRUE(agent_write_env());
 }
 
 TEST_F_TIMEOUT(agent, killed, 60)
@@ -144,20 +139,15 @@ TEST_F_TIMEOUT(agent, terminated, 60)
 /* Ends vgpud, adds @settings to what it had, and starts it. Return: the device is back. */
 static bool start_with(const char *settings)
 {
-	uint64_t end = tool_now_ms() + 40000;
-	int fd = -1;
-	pid_t pid;
+	const char *name = getenv("VGPU_NAME");
+	int fd;
 
-	if (tool_processes("/vgpud", &pid) == 1)
-		kill(pid, SIGTERM);
-	if (!agent_await_none("/vgpud", end))
+	if (!agent_end(name, SIGTERM))
 		return false;
 	if (tool_run("cp -n " SETTINGS " " SETTINGS ".keep; cp " SETTINGS ".keep " SETTINGS
 		     "; printf '%s' >>" SETTINGS, settings)->status)
 		return false;
-	agent_start();
-	while ((fd = agent_open(getenv("VGPU_NAME"))) < 0 && tool_now_ms() < end)
-		usleep(100000);
+	fd = agent_start(name);
 	close(fd);
 	return fd >= 0;
 }
