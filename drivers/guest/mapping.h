@@ -46,6 +46,7 @@ enum vgpu_mapping_mode {
  * @before: how programs saw it when the unit was collected; MOVING: not yet, or not any more
  * @out_pause: it could not be moved out of the window
  * @in_pause: nor into it
+ * @crowded: it and those that share pages with it have once found no room (host->lock)
  * @claim: where it will be in the window
  * @refused: the host has said last that there is no such mapping, or that its parts are not
  *	cached alike
@@ -85,6 +86,7 @@ struct vgpu_mapping {
 	enum vgpu_mapping_mode before;
 	struct vgpu_move_pause out_pause;
 	struct vgpu_move_pause in_pause;
+	bool crowded;
 	struct vgpu_window_range *claim;
 	bool refused;
 	bool live;

@@ -194,6 +194,9 @@ void vgpu_move_alone(struct vgpu_mapping *mapping)
 
 	spin_lock(&host->lock);
 	mapping_alone_locked(mapping);
+	/* Without it there may be room for the others. */
+	if (mapping->crowded)
+		move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 }
 
@@ -587,6 +590,27 @@ static int unit_leave(struct move_unit *unit)
 	return ret ?: unit_flush(unit, MOVE_FLUSH_WAIT);
 }
 
+/*
+ * They are told when there is some, see vgpu_move_room(), and tried again when one of several
+ * ends, which may have happened since they were collected: see vgpu_move_alone().
+ */
+static void unit_crowded(struct move_unit *unit)
+{
+	struct vgpu_mapping *mapping;
+	bool ended = false;
+
+	if (list_is_singular(&unit->mappings))
+		return;
+	spin_lock(&unit->host->lock);
+	list_for_each_entry(mapping, &unit->mappings, unit) {
+		mapping->crowded = true;
+		ended |= !mapping->shares;
+	}
+	if (ended)
+		move_queue_locked(unit->host, 0);
+	spin_unlock(&unit->host->lock);
+}
+
 static void unit_in_pause(struct move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
@@ -610,9 +634,10 @@ static void unit_in(struct move_unit *unit)
 		unit_in_pause(unit);
 		return;
 	}
-	/* Who has no room is told when there is some: see vgpu_move_room(). */
-	if (!unit_claim(unit))
+	if (!unit_claim(unit)) {
+		unit_crowded(unit);
 		return;
+	}
 	ret = unit_bind(unit);
 	if (!ret)
 		ret = unit_leave(unit);
