@@ -77,6 +77,8 @@ TEST_F_TIMEOUT(agent, lost, 200)
 			workers[i].seed = (round * WORKERS + i) * 1000;
 			ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work, &workers[i]));
 		}
+		for (i = 0; !round && window_status("arena_bytes") <= 0 && i < 400; i++)
+			usleep(50000);
 		usleep(700000 + round * 37000);
 		pidfd = agent_kill(round % 2 ? SIGTERM : SIGKILL);
 		ASSERT_GE(pidfd, 0);

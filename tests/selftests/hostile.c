@@ -919,6 +919,12 @@ static uint64_t open_with_window(struct peer *peer, int *lane, uint32_t *object)
 }
 
 /* Places in a window that are not ours to name, and what is taken back while it is bound. */
+/* How long turn @i of 300 lets what was sent go ahead: not at all, or more and more, or enough. */
+static void race(unsigned int i)
+{
+	usleep(i < 298 ? i % 100 * 20 : 500000);
+}
+
 TEST_F(hostile, window)
 {
 	const uint64_t far = 1ULL << 40;
@@ -1010,6 +1016,7 @@ TEST_F(hostile, window)
 	for (i = 0; i < 300; i++) {
 		ASSERT_TRUE(bind_send(lane, ++seq, control_seq, 0x20000000, 8192, window,
 				      8192));
+		race(i);
 		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
 		bound += !peer_reply(lane, &answer, sizeof(answer), SLACK_MS);
 		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
@@ -1021,6 +1028,7 @@ TEST_F(hostile, window)
 	bound = 0;
 	for (i = 0; i < 300; i++) {
 		ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 8192));
+		race(i);
 		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
 		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 		bound += in_window(&answer.reply);
