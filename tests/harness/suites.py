@@ -359,9 +359,11 @@ LIBDRM = Commands("libdrm-tests", [
 WFLINFO = Commands("wflinfo", [
     (f"{platform} {api}", f"wflinfo -p {platform} -a {api}")
     for platform in ("gbm", "surfaceless_egl") for api in ("gl", "gles2", "gles3")], floor=6, draws=True)
+# Of our program render.
+SCENES = ("cube", "textured", "blended", "fractal", "computed")
 PICTURES = Commands("pictures", [
     *((scene, f"cd $(mktemp -d) && {gl.TOOLS}/render $RENDER . {scene} && sha256sum <{scene}.png")
-      for scene in ("cube", "textured", "blended", "fractal", "computed")),
+      for scene in SCENES),
     ("compute", gl.compute("$RENDER", 30))], keep=UNTIMED, floor=6, draws=True)
 # Frames with no time written in them.
 CAMERA = Camera("v4l2-ctl", [
@@ -385,7 +387,7 @@ VULKAN = Venus("vulkan", [
 ZINK = Zink("zink", [
     ("compute", f"{gl.ZINK} {gl.compute('any', 10)}"),
     *((scene, f"cd $(mktemp -d) && {gl.ZINK} {gl.TOOLS}/render any . {scene} && sha256sum <{scene}.png")
-      for scene in ("cube", "textured"))], keep=UNTIMED, floor=3, draws=True)
+      for scene in SCENES)], keep=UNTIMED, floor=6, draws=True)
 
 SUITES = [EGLINFO, PICTURES, KMSCUBE, MODETEST, DRM_INFO, LIBDRM, WFLINFO, GLMARK,
           *GLSL, *FEATURES, *API, DRAWN, CAMERA, VIDEO0, VIDEO1, SOUND, VULKANINFO, VULKAN, ZINK]

@@ -83,10 +83,29 @@ goes() {
 	[ "$status" = 135 ]	# SIGBUS
 }
 
+# A program is at work: what it has mapped never moves, and drain says so.
+not_drained() {
+	with 120 "exec $tools/vulkan \$RENDER 1000000" >"$dir/said" &
+	job=$!
+	await 40 something_mapped || return 1
+	vgpuctl window drain --to 1 >"$dir/drain" 2>&1
+	status=$?
+	cat "$dir/drain"
+	[ "$status" = 6 ] && grep 'are in the window still' "$dir/drain" && something_mapped &&
+		kill -0 "$job"
+}
+
 echo "TAP version 13"
 check "with a window: results are right" computes
 check "with a window: mappings have room" maps 0 524288
 check "a program's mappings end with it" await 10 nothing_mapped
+check "a window that cannot be drained says so" not_drained
+check "drained: no context" maps 22 65536
+check "fill it" vgpuctl window fill --to 1
+check "and results are right beside that" computes
+kill "$(pidof vulkan)"
+wait "$job"
+check "its mappings end with it, too" await 10 nothing_mapped
 check "destroy the window" vgpuctl window destroy --to 1
 check "without: no context" maps 22 65536
 check "without: no device for a program" no_device

@@ -473,7 +473,7 @@ static const struct command {
 	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
 	  ALLOW(OPT_READ_ONLY), cmd_export },
 	{ "unexport", "the NAME of an export", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), cmd_unexport },
-	{ "window", "a verb: create, destroy, list or qemu-args",
+	{ "window", "a verb: create, destroy, drain, fill, list or qemu-args",
 	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) | ALLOW(OPT_JSON),
 	  cmd_window },
 	{ "list", NULL, ALLOW(OPT_JSON), cmd_list },
