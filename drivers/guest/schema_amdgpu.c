@@ -109,10 +109,14 @@ static const struct vgpu_schema_field gem_va[] = {
 	READS(struct drm_amdgpu_gem_va, input_fence_syncobj_handles, __u32, num_syncobj_handles),
 };
 
+#define USERQ		union drm_amdgpu_userq
+#define USERQ_CREATE	.when = VGPU_WHEN_EQUAL(USERQ, in.op, AMDGPU_USERQ_OP_CREATE)
+
+/* A ring in mapped memory, as virtio-gpu's contexts have one; a kernel without says so, too. */
 static const struct vgpu_schema_field userq[] = {
-	{ VGPU_PTR(union drm_amdgpu_userq, in.mqd), .dir = VGPU_IN,
-	  .count = VGPU_FIELD(union drm_amdgpu_userq, in.mqd_size),
-	  .when = VGPU_WHEN_EQUAL(union drm_amdgpu_userq, in.op, AMDGPU_USERQ_OP_CREATE) },
+	{ VGPU_LIVE(USERQ, in.op), .error = EINVAL, USERQ_CREATE },
+	{ VGPU_PTR(USERQ, in.mqd), .dir = VGPU_IN, .count = VGPU_FIELD(USERQ, in.mqd_size),
+	  USERQ_CREATE },
 };
 
 #define BOS(s) \
@@ -173,7 +177,7 @@ static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 			  fence_to_handle), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_SCHED, union drm_amdgpu_sched, sched), BOOKS },
 #ifdef DRM_IOCTL_AMDGPU_USERQ
-	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ, union drm_amdgpu_userq, userq) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ, USERQ, userq) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ_SIGNAL, struct drm_amdgpu_userq_signal,
 			  userq_signal) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_USERQ_WAIT, UQ_WAIT, userq_wait) },

@@ -175,20 +175,20 @@ static void *waiter(void *argument)
 DIFF_TEST(blocked_calls)
 {
 	struct vgpu_mock_wait wake = { .slot = 2 };
-	pthread_t threads[THREADS / 2];
+	pthread_t threads[THREADS];
 	int status;
 	unsigned int i;
 
 	device = open_device(O_RDWR);
-	for (i = 0; i < THREADS / 2; i++)
+	for (i = 0; i < THREADS; i++)
 		MUST(!pthread_create(&threads[i], NULL, waiter, NULL));
 	for (i = 0; i < 1000; i++) {
 		MUST(!ioctl(device, VGPU_MOCK_IOC_WAKE, &wake));
-		if (wake.out_waiters == THREADS / 2)
+		if (wake.out_waiters == THREADS)
 			break;
 		sleep_ms(5);
 	}
-	CHECK(wake.out_waiters == THREADS / 2);
+	CHECK(wake.out_waiters == THREADS);
 	/* A call that had to wait for these would not come back: they end at the end. */
 	for (i = 0; i < 100; i++)
 		MUST(!ioctl(device, VGPU_MOCK_IOC_NOOP));
@@ -201,7 +201,7 @@ DIFF_TEST(blocked_calls)
 	LOG_CALL(wait(&status) > 0 && !status);
 	wake.target = 1;
 	LOG_CALL(ioctl(device, VGPU_MOCK_IOC_WAKE, &wake));
-	for (i = 0; i < THREADS / 2; i++)
+	for (i = 0; i < THREADS; i++)
 		MUST(!pthread_join(threads[i], NULL));
 }
 

@@ -241,6 +241,35 @@ static void virtgpu_rings(void)
 	tap_subject("virtio-gpu: rings in mapped memory");
 }
 
+#ifdef DRM_IOCTL_AMDGPU_USERQ
+/* Queues with a ring in mapped memory. */
+static void amdgpu_queues(void)
+{
+	static const u32 ops[] = { AMDGPU_USERQ_OP_CREATE, AMDGPU_USERQ_OP_FREE };
+	union drm_amdgpu_userq *queue;
+	struct vgpu_marshal m;
+	long got;
+	u32 i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(ops); i++) {
+		bool create = ops[i / 2] == AMDGPU_USERQ_OP_CREATE;
+
+		start();
+		host.live = i & 1;
+		reached = 0;
+		queue = user_alloc(sizeof(*queue));
+		queue->in.op = ops[i / 2];
+		got = host_ioctl_keep(&host, &m, &vgpu_schema_amdgpu, DRM_IOCTL_AMDGPU_USERQ,
+				      (uintptr_t)queue, false, driver, NULL);
+		tap_expect(got == (create && !host.live ? -EINVAL : 0), "%u: %ld", ops[i / 2], got);
+		tap_expect(reached == !got, "%u: reaches the driver", ops[i / 2]);
+		tap_expect(m.wants_live == create, "%u: of use as a copy", ops[i / 2]);
+		vgpu_marshal_fini(&m);
+	}
+	tap_subject("amdgpu: queues in mapped memory");
+}
+#endif
+
 int main(void)
 {
 	whole_ioctls();
@@ -250,5 +279,8 @@ int main(void)
 	v4l2_memory();
 	v4l2_memory32();
 	virtgpu_rings();
+#ifdef DRM_IOCTL_AMDGPU_USERQ
+	amdgpu_queues();
+#endif
 	return tap_done();
 }

@@ -56,6 +56,7 @@ static void run(const struct vgpu_schema *schema, struct schema_case *c, bool co
 
 	user_reset();
 	host_init(&host);
+	host.live = true;
 	c->seed = seed;
 	schema_case_build(c);
 	outcome_take(&forwarded, c, host_ioctl(&host, schema, c->ioctl->cmd, c->arg, compat,
