@@ -372,8 +372,11 @@ int main(int argc, char **argv)
 	for (i = 0; i < NUMBERS; i++)
 		number[i] = expected[i] = i * 2654435761u;
 	for (turn = 0; turn < dispatches; turn++) {
-		if (turn == 1)
+		if (turn == 1) {
+			/* Whoever waits for it to be at work sees the device's name now. */
+			fflush(stdout);
 			start = now();
+		}
 		dispatch(turn);
 		step(expected, turn);
 		compare(expected, turn);

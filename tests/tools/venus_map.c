@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * venus_map NODE BYTES [private]: as Mesa's Venus begins on a virtio-gpu: a context, and
- * so much memory of it mapped, shared or private, which is written and read.
+ * venus_map NODE BYTES [private|wait]: as Mesa's Venus begins on a virtio-gpu: a context,
+ * and so much memory of it mapped, shared or private, which is written and read; with wait,
+ * it says that it was written, and reads when there is a line for it.
  *
  * Exit status: 0, or the errno of the first step that failed, which is printed.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,14 +45,17 @@ int main(int argc, char **argv)
 		.blob_flags = VIRTGPU_BLOB_FLAG_USE_MAPPABLE,
 	};
 	struct drm_virtgpu_map map = { 0 };
+	bool private, wait;
 	uint32_t *word;
 	size_t i;
 	int fd;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: venus_map NODE BYTES [private]\n");
+		fprintf(stderr, "usage: venus_map NODE BYTES [private|wait]\n");
 		return 2;
 	}
+	private = argc > 3 && !strcmp(argv[3], "private");
+	wait = argc > 3 && !strcmp(argv[3], "wait");
 	blob.size = strtoul(argv[2], NULL, 0);
 	fd = open(argv[1], O_RDWR);
 	must(fd < 0, argv[1]);
@@ -58,11 +63,16 @@ int main(int argc, char **argv)
 	must(ioctl(fd, DRM_IOCTL_VIRTGPU_RESOURCE_CREATE_BLOB, &blob), "blob");
 	map.handle = blob.bo_handle;
 	must(ioctl(fd, DRM_IOCTL_VIRTGPU_MAP, &map), "offset");
-	word = mmap(NULL, blob.size, PROT_READ | PROT_WRITE, argc > 3 ? MAP_PRIVATE : MAP_SHARED,
-		    fd, map.offset);
+	word = mmap(NULL, blob.size, PROT_READ | PROT_WRITE, private ? MAP_PRIVATE : MAP_SHARED, fd,
+		    map.offset);
 	must(word == MAP_FAILED, "mapping");
 	for (i = 0; i < blob.size / sizeof(*word); i++)
 		word[i] = i * 2654435761u;
+	if (wait) {
+		puts("written");
+		fflush(stdout);
+		must(getchar() == EOF, "standard input");
+	}
 	for (i = 0; i < blob.size / sizeof(*word); i++) {
 		if (word[i] != (uint32_t)(i * 2654435761u)) {
 			fprintf(stderr, "word %zu is %08x\n", i, word[i]);
