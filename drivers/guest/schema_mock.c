@@ -143,6 +143,28 @@ static const struct vgpu_schema_field buffer_fields[] = {
 static const struct vgpu_schema_struct buffer =
 	VGPU_STRUCT(struct vgpu_mock_chunk_buffer, buffer_fields);
 
+/* Elements have the size that the program says. */
+#define LIST(s, pointer, n, bytes, e) \
+	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .elem = (e), \
+	  .count = VGPU_FIELD(s, n), .stride = VGPU_FIELD(s, bytes) }
+
+static const struct vgpu_schema_field lists_elem_fields[] = {
+	LIST(struct vgpu_mock_lists_elem, list.ptr, list.count, list.stride, NULL),
+};
+
+static const struct vgpu_schema_struct lists_elem =
+	VGPU_STRUCT(struct vgpu_mock_lists_elem, lists_elem_fields);
+
+static const struct vgpu_schema_field lists[] = {
+	LIST(struct vgpu_mock_lists, lists.ptr, lists.count, lists.stride, &lists_elem),
+};
+
+static const struct vgpu_schema_field list_fields[] = {
+	LIST(struct vgpu_mock_list, ptr, count, stride, NULL),
+};
+
+static const struct vgpu_schema_struct list = VGPU_STRUCT(struct vgpu_mock_list, list_fields);
+
 /* What chunk_data points to, and in which direction, is the chunk's id's to say. */
 #define CHUNK(d, id) \
 	VGPU_PTR(struct vgpu_mock_chunk, chunk_data), .dir = (d), .unit = sizeof(__u32), \
@@ -153,6 +175,7 @@ static const struct vgpu_schema_field chunk_fields[] = {
 	{ CHUNK(VGPU_IN, VGPU_MOCK_CHUNK_RAW) },
 	{ CHUNK(VGPU_OUT, VGPU_MOCK_CHUNK_RESULT) },
 	{ CHUNK(VGPU_IN, VGPU_MOCK_CHUNK_BUFFERS), .elem = &buffer },
+	{ CHUNK(VGPU_IN, VGPU_MOCK_CHUNK_LIST), .elem = &list },
 };
 
 static const struct vgpu_schema_struct chunk =
@@ -364,6 +387,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CONTROLS, struct vgpu_mock_controls, controls), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TABLE, struct vgpu_mock_table, table), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CAPS, struct vgpu_mock_caps, caps), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_LISTS, struct vgpu_mock_lists, lists), BOOKS },
 	/* Delayed fills change buffers meanwhile: time passes in these. */
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_SLEEP, struct vgpu_mock_sleep) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_WAIT, struct vgpu_mock_wait) },

@@ -149,6 +149,17 @@ static int vgpu_mock_chunk_buffers(u64 ptr, u64 length, u64 *sum)
 	return 0;
 }
 
+static int vgpu_mock_chunk_list(u64 ptr, u64 length, u64 *sum)
+{
+	struct vgpu_mock_list list;
+	int ret;
+
+	if (length != sizeof(list))
+		return -EINVAL;
+	ret = vgpu_mock_user_read(ptr, &list, sizeof(list));
+	return ret ? ret : vgpu_mock_user_list(&list, sum);
+}
+
 long vgpu_mock_chunks(struct vgpu_mock_call *call)
 {
 	struct vgpu_mock_chunks *chunks = call->data;
@@ -181,6 +192,9 @@ long vgpu_mock_chunks(struct vgpu_mock_call *call)
 			break;
 		case VGPU_MOCK_CHUNK_BUFFERS:
 			ret = vgpu_mock_chunk_buffers(chunk.chunk_data, length, &sum);
+			break;
+		case VGPU_MOCK_CHUNK_LIST:
+			ret = vgpu_mock_chunk_list(chunk.chunk_data, length, &sum);
 			break;
 		default:
 			ret = -EINVAL;

@@ -147,6 +147,7 @@ int vgpu_mock_user_write(u64 ptr, const void *data, size_t length);
 int vgpu_mock_user_bytes(u64 ptr, u64 length, int dir, u64 *sum);
 int vgpu_mock_user_words(u64 ptr, u64 count, int dir, u64 *sum);
 int vgpu_mock_user_pattern(u64 ptr, u64 length, u64 seed);
+int vgpu_mock_user_list(const struct vgpu_mock_list *list, u64 *sum);
 
 /* plain.c */
 long vgpu_mock_noop(struct vgpu_mock_call *call);
@@ -170,6 +171,7 @@ long vgpu_mock_ptrptr(struct vgpu_mock_call *call);
 long vgpu_mock_structs(struct vgpu_mock_call *call);
 long vgpu_mock_counted_array(struct vgpu_mock_call *call);
 long vgpu_mock_stride(struct vgpu_mock_call *call);
+long vgpu_mock_lists(struct vgpu_mock_call *call);
 long vgpu_mock_large(struct vgpu_mock_call *call);
 long vgpu_mock_either(struct vgpu_mock_call *call);
 long vgpu_mock_moved(struct vgpu_mock_call *call);

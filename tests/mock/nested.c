@@ -192,6 +192,43 @@ long vgpu_mock_stride(struct vgpu_mock_call *call)
 	return 0;
 }
 
+/* What is in an element, but for the pointer, which no two programs have in common. */
+static int vgpu_mock_lists_elem(u64 ptr, u32 stride, u64 *sum)
+{
+	u8 bytes[VGPU_MOCK_MAX_STRIDE] __aligned(8);
+	const struct vgpu_mock_lists_elem *elem = (void *)bytes;
+	int ret;
+
+	ret = vgpu_mock_user_read(ptr, bytes, stride);
+	if (ret)
+		return ret;
+	*sum = vgpu_mock_sum(*sum, &elem->value, sizeof(elem->value));
+	*sum = vgpu_mock_sum(*sum, elem + 1, stride - sizeof(*elem));
+	return vgpu_mock_user_list(&elem->list, sum);
+}
+
+long vgpu_mock_lists(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_lists *arg = call->data;
+	const struct vgpu_mock_list *lists = &arg->lists;
+	u64 sum = VGPU_MOCK_SUM_INIT;
+	u32 i;
+	int ret;
+
+	if (lists->stride < sizeof(struct vgpu_mock_lists_elem) ||
+	    lists->stride > VGPU_MOCK_MAX_STRIDE)
+		return -EINVAL;
+	if (lists->count > VGPU_MOCK_MAX_STRUCTS)
+		return -E2BIG;
+	for (i = 0; i < lists->count; i++) {
+		ret = vgpu_mock_lists_elem(lists->ptr + i * lists->stride, lists->stride, &sum);
+		if (ret)
+			return ret;
+	}
+	arg->out_sum = sum;
+	return 0;
+}
+
 long vgpu_mock_large(struct vgpu_mock_call *call)
 {
 	struct vgpu_mock_large *large = call->data;

@@ -119,3 +119,30 @@ int vgpu_mock_user_pattern(u64 ptr, u64 length, u64 seed)
 	kfree(data);
 	return ret;
 }
+
+/**
+ * vgpu_mock_user_list() - read a list of plain data, element by element
+ * @list: where it is, and of what size its elements are
+ * @sum: hash to which those read are added
+ *
+ * Return: 0 or -errno.
+ */
+int vgpu_mock_user_list(const struct vgpu_mock_list *list, u64 *sum)
+{
+	u8 elem[VGPU_MOCK_MAX_STRIDE];
+	u64 ptr = list->ptr;
+	u32 i;
+	int ret;
+
+	if (!list->stride || list->stride > sizeof(elem))
+		return -EINVAL;
+	if (list->count > VGPU_MOCK_MAX_ELEMS)
+		return -E2BIG;
+	for (i = 0; i < list->count; i++, ptr += list->stride) {
+		ret = vgpu_mock_user_read(ptr, elem, list->stride);
+		if (ret)
+			return ret;
+		*sum = vgpu_mock_sum(*sum, elem, list->stride);
+	}
+	return 0;
+}

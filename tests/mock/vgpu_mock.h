@@ -38,12 +38,12 @@
 /* Counts above these get -E2BIG, natively too. */
 #define VGPU_MOCK_MAX_ELEMS		0x100000u	/* of an array */
 #define VGPU_MOCK_MAX_BYTES		(64u << 20)	/* of a LARGE_* buffer */
-#define VGPU_MOCK_MAX_STRUCTS		64u		/* STRUCTS */
+#define VGPU_MOCK_MAX_STRUCTS		64u		/* STRUCTS, LISTS */
 #define VGPU_MOCK_MAX_STRUCT_BYTES	65536u		/* one buffer of STRUCTS, CHUNKS */
 #define VGPU_MOCK_MAX_CHAIN		16u		/* CHAIN */
 #define VGPU_MOCK_MAX_CHUNKS		32u		/* CHUNKS */
 #define VGPU_MOCK_MAX_FDS		64u		/* FDS_IN, FDS_OUT */
-#define VGPU_MOCK_MAX_STRIDE		256u		/* STRIDE */
+#define VGPU_MOCK_MAX_STRIDE		256u		/* STRIDE, a list */
 
 /*
  * Plain arguments
@@ -494,6 +494,7 @@ struct vgpu_mock_chunk {
 #define VGPU_MOCK_CHUNK_RAW	1	/* in: words */
 #define VGPU_MOCK_CHUNK_RESULT	2	/* out: words, filled with a pattern */
 #define VGPU_MOCK_CHUNK_BUFFERS	3	/* in: struct vgpu_mock_chunk_buffer, an array */
+#define VGPU_MOCK_CHUNK_LIST	4	/* in: one struct vgpu_mock_list (amdgpu's buffers) */
 
 /**
  * struct vgpu_mock_chunk_buffer - element of VGPU_MOCK_CHUNK_BUFFERS
@@ -725,6 +726,43 @@ struct vgpu_mock_caps {
 #define VGPU_MOCK_IOC_CAPS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x23, struct vgpu_mock_caps)
 
 #define VGPU_MOCK_CAPS_HIDDEN	0x12
+
+/**
+ * struct vgpu_mock_list - an array whose elements have the size that the program says
+ * @ptr: pointer, in, @count x @stride bytes
+ * @count: number of elements
+ * @stride: size of one element, from 1 to VGPU_MOCK_MAX_STRIDE, else -EINVAL
+ */
+struct vgpu_mock_list {
+	__u64 ptr;
+	__u32 count;
+	__u32 stride;
+};
+
+/**
+ * struct vgpu_mock_lists - VGPU_MOCK_IOC_LISTS
+ * @lists: of struct vgpu_mock_lists_elem, which are followed by more when they were made
+ *	for a newer driver; up to VGPU_MOCK_MAX_STRUCTS (panthor's binds and submits)
+ * @out_sum: hash of all that was read, but for pointers, counts and strides
+ *
+ * A shorter element gives -EINVAL.
+ */
+struct vgpu_mock_lists {
+	struct vgpu_mock_list lists;
+	__u64 out_sum;
+};
+
+#define VGPU_MOCK_IOC_LISTS	_IOWR(VGPU_MOCK_IOC_TYPE, 0x24, struct vgpu_mock_lists)
+
+/**
+ * struct vgpu_mock_lists_elem - element of VGPU_MOCK_IOC_LISTS
+ * @value: any value
+ * @list: of plain data
+ */
+struct vgpu_mock_lists_elem {
+	__u64 value;
+	struct vgpu_mock_list list;
+};
 
 /*
  * Time, signals, locks

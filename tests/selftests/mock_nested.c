@@ -298,6 +298,47 @@ DIFF_TEST_TWINS(tagged_chunks)
 	LOG_CALL(ioctl(fd, CMD(CHUNKS), &chunks));
 }
 
+/* As amdgpu's list of buffers in a submit: entries of the program's size, below a chunk. */
+DIFF_TEST_TWINS(chunk_with_a_list)
+{
+	static const __u32 strides[] = { 8, 12, 256 };
+	struct vgpu_mock_chunk *chunk_list = alloc_bytes(3 * sizeof(*chunk_list), 0);
+	__u64 *pointers = alloc_bytes(3 * sizeof(*pointers), 0);
+	struct vgpu_mock_chunks chunks = { .chunks = as_u64(pointers), .num_chunks = 3 };
+	struct vgpu_mock_list *list = alloc_bytes(sizeof(*list), 0);
+	void *raw = alloc_bytes(40, 1);
+	int fd = open_device(O_RDWR);
+	unsigned int i;
+	void *entries;
+
+	for (i = 0; i < 3; i++)
+		pointers[i] = as_u64(&chunk_list[i]);
+	chunk_list[0] = (struct vgpu_mock_chunk) { VGPU_MOCK_CHUNK_RAW, 10, as_u64(raw) };
+	chunk_list[1] = (struct vgpu_mock_chunk) {
+		VGPU_MOCK_CHUNK_LIST, sizeof(*list) / 4, as_u64(list),
+	};
+	chunk_list[2] = chunk_list[0];
+	for (i = 0; i < ARRAY_SIZE(strides); i++) {
+		entries = alloc_bytes(strides[i] * 70, i);
+		*list = (struct vgpu_mock_list) { as_u64(entries), 70, strides[i] };
+		CHECK(!LOG_CALL(diff_ioctl(fd, CMD(CHUNKS), &chunks)));
+		CHECK(chunks.out_count == 3 && list->ptr == as_u64(entries));
+		log_line("sum %llx", chunks.out_sum);
+	}
+	list->count = 0;
+	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(CHUNKS), &chunks)));
+	log_line("sum %llx", chunks.out_sum);
+
+	/* One entry more than there is memory, none that has a size, not a whole list. */
+	list->count = 71;
+	CHECK(LOG_CALL(ioctl(fd, CMD(CHUNKS), &chunks)) == -1 && errno == EFAULT);
+	log_line("count %u", chunks.out_count);
+	list->stride = 0;
+	CHECK(LOG_CALL(ioctl(fd, CMD(CHUNKS), &chunks)) == -1 && errno == EINVAL);
+	chunk_list[1].length_dw--;
+	CHECK(LOG_CALL(ioctl(fd, CMD(CHUNKS), &chunks)) == -1 && errno == EINVAL);
+}
+
 DIFF_TEST_TWINS(count_elsewhere)
 {
 	struct vgpu_mock_counted_head *head = alloc_bytes(sizeof(*head), 0);
@@ -349,6 +390,69 @@ DIFF_TEST_TWINS(strides)
 	stride.stride = 256;
 	stride.count = 0x1000001;
 	LOG_CALL(ioctl(fd, CMD(STRIDE), &stride));
+}
+
+/* What LISTS reads of five elements, as its driver does. */
+static __u64 lists_sum(const char *elems, __u32 stride)
+{
+	__u64 sum = VGPU_MOCK_SUM_INIT;
+	unsigned int i, j;
+
+	for (i = 0; i < 5; i++, elems += stride) {
+		const struct vgpu_mock_lists_elem *elem = (const void *)elems;
+
+		sum = vgpu_mock_sum(sum, &elem->value, 8);
+		sum = vgpu_mock_sum(sum, elem + 1, stride - sizeof(*elem));
+		for (j = 0; j < elem->list.count; j++)
+			sum = vgpu_mock_sum(sum, (char *)(uintptr_t)elem->list.ptr +
+					    j * elem->list.stride, elem->list.stride);
+	}
+	return sum;
+}
+
+/* As panthor's binds and submits: elements of the program's size, with such a list in each. */
+DIFF_TEST_TWINS(strides_in_strides)
+{
+	static const struct vgpu_mock_list lists[] = {
+		{ 0, 3, 16 }, { 0, 0, 16 }, { 0, 200, 7 }, { 0, 1, 256 }, { 0, 20, 40 },
+	};
+	static const __u32 strides[] = { sizeof(struct vgpu_mock_lists_elem), 32, 104, 256 };
+	struct vgpu_mock_lists arg = { .lists = { .count = ARRAY_SIZE(lists) } };
+	struct vgpu_mock_lists_elem *elem = NULL;
+	int fd = open_device(O_RDWR);
+	unsigned int i, j;
+	char *elems;
+
+	for (i = 0; i < ARRAY_SIZE(strides); i++) {
+		elems = alloc_bytes(strides[i] * ARRAY_SIZE(lists), i);
+		for (j = 0; j < ARRAY_SIZE(lists); j++) {
+			elem = (void *)(elems + j * strides[i]);
+			elem->list = lists[j];
+			elem->list.ptr = as_u64(alloc_bytes(lists[j].count * lists[j].stride, j));
+		}
+		arg.lists.ptr = as_u64(elems);
+		arg.lists.stride = strides[i];
+		CHECK(!LOG_CALL(diff_ioctl(fd, CMD(LISTS), &arg)));
+		CHECK(arg.lists.ptr == as_u64(elems));
+		CHECK(arg.out_sum == lists_sum(elems, strides[i]));
+		log_line("sum %llx", arg.out_sum);
+	}
+
+	/* One bad pointer among good ones; as far as before it all is well. */
+	elem = (void *)(elems + 2 * arg.lists.stride);
+	elem->list.ptr = 4096;
+	CHECK(LOG_CALL(ioctl(fd, CMD(LISTS), &arg)) == -1 && errno == EFAULT);
+	arg.lists.count = 2;
+	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(LISTS), &arg)));
+	log_line("sum %llx", arg.out_sum);
+	/* Elements of no size inside, and outside ones that are shorter than the struct. */
+	arg.lists.count = 3;
+	elem->list.stride = 0;
+	CHECK(LOG_CALL(ioctl(fd, CMD(LISTS), &arg)) == -1 && errno == EINVAL);
+	for (i = 0; i < sizeof(*elem); i += 4) {
+		arg.lists.stride = i;
+		CHECK(LOG_CALL(ioctl(fd, CMD(LISTS), &arg)) == -1 && errno == EINVAL);
+	}
 }
 
 DIFF_TEST_TWINS(direction_by_flag)
