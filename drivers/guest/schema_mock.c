@@ -284,6 +284,28 @@ static const struct vgpu_schema_field caps[] = {
 	{ VGPU_HIDE(struct vgpu_mock_caps, out_caps), .mask = ~0U },
 };
 
+#define EXEC	struct vgpu_mock_exec
+#define WHEN_OP(n)	VGPU_WHEN_EQUAL(EXEC, op, VGPU_MOCK_EXEC_OP_ ## n)
+
+static const struct vgpu_schema_field exec_config[] = {
+	ARRAY(VGPU_IN, struct vgpu_mock_exec_config, ptr, struct vgpu_mock_pair, count),
+};
+
+static const struct vgpu_schema_struct an_exec_config =
+	VGPU_STRUCT(struct vgpu_mock_exec_config, exec_config);
+
+/* A flag tells whether ptr is a chain, an array or neither; an operation what param is. */
+static const struct vgpu_schema_field exec[] = {
+	{ VGPU_CHAIN(EXEC, ptr), .chain = &ext_chain,
+	  .when = VGPU_WHEN_FLAG(EXEC, flags, VGPU_MOCK_EXEC_CHAIN) },
+	{ VGPU_PTR(EXEC, ptr), .dir = VGPU_IN, .unit = sizeof(struct vgpu_mock_pair),
+	  .count = VGPU_FIELD(EXEC, count),
+	  .when = VGPU_WHEN_FLAG(EXEC, flags, VGPU_MOCK_EXEC_ARRAY) },
+	{ VGPU_CHAIN(EXEC, param), .chain = &ext_chain, .when = WHEN_OP(OPEN) },
+	{ VGPU_PTR(EXEC, param), .dir = VGPU_IN, .elem = &an_exec_config, .when = WHEN_OP(ADD) },
+	{ VGPU_PTR(EXEC, param), .dir = VGPU_IN, .unit = sizeof(__u64), .when = WHEN_OP(REMOVE) },
+};
+
 static const struct vgpu_schema_field fd_maybe[] = {
 	{ VGPU_RESULT_FD(), .when = VGPU_WHEN_EQUAL(struct vgpu_mock_fd_maybe, want, 1) },
 };
@@ -388,6 +410,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TABLE, struct vgpu_mock_table, table), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CAPS, struct vgpu_mock_caps, caps), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_LISTS, struct vgpu_mock_lists, lists), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_EXEC, struct vgpu_mock_exec, exec), BOOKS },
 	/* Delayed fills change buffers meanwhile: time passes in these. */
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_SLEEP, struct vgpu_mock_sleep) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_WAIT, struct vgpu_mock_wait) },

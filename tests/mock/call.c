@@ -47,6 +47,7 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(TABLE, vgpu_mock_table, 0),
 	VGPU_MOCK_ENTRY(CAPS, vgpu_mock_caps, 0),
 	VGPU_MOCK_ENTRY(LISTS, vgpu_mock_lists, 0),
+	VGPU_MOCK_ENTRY(EXEC, vgpu_mock_exec, 0),
 
 	VGPU_MOCK_ENTRY(SLEEP, vgpu_mock_sleep, 0),
 	VGPU_MOCK_ENTRY(WAIT, vgpu_mock_wait, 0),

@@ -102,11 +102,16 @@ static int vgpu_mock_ext_apply(struct vgpu_mock_chain *chain, u64 ptr, u32 name,
 	}
 }
 
-long vgpu_mock_chain(struct vgpu_mock_call *call)
+/**
+ * vgpu_mock_chain_run() - apply a chain of extensions
+ * @chain: where it begins, and what the extensions change
+ * @sum: hash to which what they brought along is added
+ *
+ * Return: 0 or -errno.
+ */
+int vgpu_mock_chain_run(struct vgpu_mock_chain *chain, u64 *sum)
 {
-	struct vgpu_mock_chain *chain = call->data;
 	struct vgpu_mock_ext_base base;
-	u64 sum = VGPU_MOCK_SUM_INIT;
 	u64 ptr = chain->extensions;
 	int ret;
 
@@ -118,13 +123,23 @@ long vgpu_mock_chain(struct vgpu_mock_call *call)
 			return ret;
 		if (base.reserved)
 			return -EINVAL;
-		ret = vgpu_mock_ext_apply(chain, ptr, base.name, &sum);
+		ret = vgpu_mock_ext_apply(chain, ptr, base.name, sum);
 		if (ret)
 			return ret;
 		ptr = base.next_extension;
 	}
-	chain->out_sum = sum;
 	return 0;
+}
+
+long vgpu_mock_chain(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_chain *chain = call->data;
+	u64 sum = VGPU_MOCK_SUM_INIT;
+	int ret = vgpu_mock_chain_run(chain, &sum);
+
+	if (!ret)
+		chain->out_sum = sum;
+	return ret;
 }
 
 static int vgpu_mock_chunk_buffers(u64 ptr, u64 length, u64 *sum)

@@ -178,12 +178,16 @@ long vgpu_mock_moved(struct vgpu_mock_call *call);
 long vgpu_mock_string(struct vgpu_mock_call *call);
 
 /* list.c */
+int vgpu_mock_chain_run(struct vgpu_mock_chain *chain, u64 *sum);
+long vgpu_mock_chain(struct vgpu_mock_call *call);
+long vgpu_mock_chunks(struct vgpu_mock_call *call);
+
+/* union.c */
 long vgpu_mock_ops(struct vgpu_mock_call *call);
 long vgpu_mock_controls(struct vgpu_mock_call *call);
 long vgpu_mock_table(struct vgpu_mock_call *call);
 long vgpu_mock_caps(struct vgpu_mock_call *call);
-long vgpu_mock_chain(struct vgpu_mock_call *call);
-long vgpu_mock_chunks(struct vgpu_mock_call *call);
+long vgpu_mock_exec(struct vgpu_mock_call *call);
 
 /* wait.c */
 void vgpu_mock_wait_init(struct vgpu_mock_file *file);

@@ -108,3 +108,75 @@ long vgpu_mock_caps(struct vgpu_mock_call *call)
 	caps->out_caps = caps->kind ? 5 : 0xff;
 	return 0;
 }
+
+static int vgpu_mock_exec_pairs(u64 ptr, u32 count, u64 *sum)
+{
+	if (count > VGPU_MOCK_MAX_ELEMS)
+		return -E2BIG;
+	return vgpu_mock_user_bytes(ptr, (u64)count * sizeof(struct vgpu_mock_pair), VGPU_MOCK_IN,
+				    sum);
+}
+
+static int vgpu_mock_exec_chain(struct vgpu_mock_exec *exec, u64 ptr, u64 *sum)
+{
+	struct vgpu_mock_chain chain = { .extensions = ptr, .value = exec->value };
+	int ret = vgpu_mock_chain_run(&chain, sum);
+
+	exec->value = chain.value;
+	return ret;
+}
+
+static int vgpu_mock_exec_add(u64 ptr, u64 *sum)
+{
+	struct vgpu_mock_exec_config config;
+	int ret = vgpu_mock_user_read(ptr, &config, sizeof(config));
+
+	if (ret)
+		return ret;
+	return config.reserved ? -EINVAL : vgpu_mock_exec_pairs(config.ptr, config.count, sum);
+}
+
+static int vgpu_mock_exec_ptr(struct vgpu_mock_exec *exec, u64 *sum)
+{
+	switch (exec->flags) {
+	case 0:
+		*sum = vgpu_mock_sum(*sum, &exec->ptr, sizeof(exec->ptr));
+		return 0;
+	case VGPU_MOCK_EXEC_CHAIN:
+		return vgpu_mock_exec_chain(exec, exec->ptr, sum);
+	case VGPU_MOCK_EXEC_ARRAY:
+		return vgpu_mock_exec_pairs(exec->ptr, exec->count, sum);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int vgpu_mock_exec_param(struct vgpu_mock_exec *exec, u64 *sum)
+{
+	switch (exec->op) {
+	case VGPU_MOCK_EXEC_OP_NUMBER:
+		*sum = vgpu_mock_sum(*sum, &exec->param, sizeof(exec->param));
+		return 0;
+	case VGPU_MOCK_EXEC_OP_OPEN:
+		return vgpu_mock_exec_chain(exec, exec->param, sum);
+	case VGPU_MOCK_EXEC_OP_ADD:
+		return vgpu_mock_exec_add(exec->param, sum);
+	case VGPU_MOCK_EXEC_OP_REMOVE:
+		return vgpu_mock_user_bytes(exec->param, sizeof(u64), VGPU_MOCK_IN, sum);
+	default:
+		return -EINVAL;
+	}
+}
+
+long vgpu_mock_exec(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_exec *exec = call->data;
+	u64 sum = VGPU_MOCK_SUM_INIT;
+	int ret = vgpu_mock_exec_ptr(exec, &sum);
+
+	if (!ret)
+		ret = vgpu_mock_exec_param(exec, &sum);
+	if (!ret)
+		exec->out_sum = sum;
+	return ret;
+}

@@ -764,6 +764,51 @@ struct vgpu_mock_lists_elem {
 	struct vgpu_mock_list list;
 };
 
+/**
+ * struct vgpu_mock_exec - VGPU_MOCK_IOC_EXEC
+ * @flags: VGPU_MOCK_EXEC_*: at most one, else -EINVAL
+ * @ptr: _CHAIN: pointer, inout, to a chain as that of VGPU_MOCK_IOC_CHAIN; _ARRAY: in the same
+ *	place pointer, in, @count x struct vgpu_mock_pair; neither: a number (i915's fences)
+ * @param: what @op says
+ * @count: see there
+ * @op: VGPU_MOCK_EXEC_OP_*, else -EINVAL (xe's observation)
+ * @value: that of the chains
+ * @out_sum: hash of all that was read, numbers included
+ *
+ * @param comes after @ptr.
+ */
+struct vgpu_mock_exec {
+	__u64 flags;
+	__u64 ptr;
+	__u64 param;
+	__u32 count;
+	__u32 op;
+	__u64 value;
+	__u64 out_sum;
+};
+
+#define VGPU_MOCK_IOC_EXEC	_IOWR(VGPU_MOCK_IOC_TYPE, 0x25, struct vgpu_mock_exec)
+
+#define VGPU_MOCK_EXEC_CHAIN	1
+#define VGPU_MOCK_EXEC_ARRAY	2
+
+#define VGPU_MOCK_EXEC_OP_NUMBER	0	/* a number */
+#define VGPU_MOCK_EXEC_OP_OPEN		1	/* pointer, inout, to a chain */
+#define VGPU_MOCK_EXEC_OP_ADD		2	/* pointer, in, 1 x struct vgpu_mock_exec_config */
+#define VGPU_MOCK_EXEC_OP_REMOVE	3	/* pointer, in, 1 x __u64 */
+
+/**
+ * struct vgpu_mock_exec_config - what VGPU_MOCK_EXEC_OP_ADD adds
+ * @ptr: pointer, in, @count x struct vgpu_mock_pair
+ * @count: up to VGPU_MOCK_MAX_ELEMS
+ * @reserved: must be 0
+ */
+struct vgpu_mock_exec_config {
+	__u64 ptr;
+	__u32 count;
+	__u32 reserved;
+};
+
 /*
  * Time, signals, locks
  */

@@ -168,6 +168,101 @@ DIFF_TEST_TWINS(parameter_inside_an_extension)
 	LOG_CALL(ioctl(fd, CMD(CHAIN), &chain));
 }
 
+/* Two extensions: @data is changed and the value becomes @value. */
+static __u64 alloc_chain(void *data, __u32 count, __u64 value)
+{
+	struct vgpu_mock_ext_array *array = alloc_bytes(sizeof(*array), 0);
+	struct vgpu_mock_ext_set *set = alloc_bytes(sizeof(*set), 0);
+
+	*set = (struct vgpu_mock_ext_set) { { as_u64(array), VGPU_MOCK_EXT_SET, 0 }, value };
+	*array = (struct vgpu_mock_ext_array) {
+		{ 0, VGPU_MOCK_EXT_ARRAY, 0 }, as_u64(data), count, 0,
+	};
+	return as_u64(set);
+}
+
+/* As i915's submits: a flag tells whether it is a chain, an array, or of no meaning. */
+DIFF_TEST_TWINS(chain_or_array_by_flag)
+{
+	struct vgpu_mock_pair *pairs = alloc_bytes(50 * sizeof(*pairs), 1);
+	void *data = alloc_bytes(400, 2);
+	struct vgpu_mock_exec exec = { .ptr = alloc_chain(data, 100, 99), .count = 50 };
+	int fd = open_device(O_RDWR);
+	__u64 first = exec.ptr;
+	__u64 numbers[2] = { first, 0 };
+
+	/* A number that could be an address. */
+	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(EXEC), &exec)));
+	CHECK(exec.out_sum == vgpu_mock_sum(VGPU_MOCK_SUM_INIT, numbers, 16) && !exec.value);
+	log_bytes("data", data, 400);
+	exec.flags = VGPU_MOCK_EXEC_CHAIN;
+	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(EXEC), &exec)));
+	CHECK(exec.ptr == first && exec.value == 99);
+	log_line("sum %llx", exec.out_sum);
+	log_bytes("data", data, 400);
+	exec.flags = VGPU_MOCK_EXEC_ARRAY;
+	exec.ptr = as_u64(pairs);
+	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(EXEC), &exec)));
+	CHECK(exec.ptr == as_u64(pairs));
+	log_line("sum %llx", exec.out_sum);
+	exec.count = 0;
+	exec.ptr = 8;
+	CHECK(!LOG_CALL(diff_ioctl(fd, CMD(EXEC), &exec)));
+
+	/* Longer than its memory; broken in the middle; both at once. */
+	exec.count = 51;
+	exec.ptr = as_u64(pairs);
+	CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EFAULT);
+	((struct vgpu_mock_ext_base *)(uintptr_t)first)->next_extension = 64;
+	exec.flags = VGPU_MOCK_EXEC_CHAIN;
+	exec.ptr = first;
+	exec.value = 0;
+	CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EFAULT);
+	CHECK(exec.value == 99);
+	exec.flags |= VGPU_MOCK_EXEC_ARRAY;
+	CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EINVAL);
+	CHECK(exec.ptr == first);
+}
+
+/* As xe's observation: a chain, a struct with an array below it, or a number elsewhere. */
+DIFF_TEST_TWINS(pointer_by_operation)
+{
+	struct vgpu_mock_exec_config *config = alloc_bytes(sizeof(*config), 0);
+	struct vgpu_mock_pair *pairs = alloc_bytes(600 * sizeof(*pairs), 1);
+	__u64 *number = alloc_bytes(sizeof(*number), 2);
+	void *data = alloc_bytes(400, 3);
+	__u64 params[] = {
+		as_u64(data), alloc_chain(data, 100, 99), as_u64(config), as_u64(number),
+	};
+	struct vgpu_mock_exec exec = { };
+	int fd = open_device(O_RDWR);
+	__u64 sum;
+
+	*config = (struct vgpu_mock_exec_config) { as_u64(pairs), 600, 0 };
+	for (exec.op = 0; exec.op < ARRAY_SIZE(params); exec.op++) {
+		exec.param = params[exec.op];
+		CHECK(!LOG_CALL(diff_ioctl(fd, CMD(EXEC), &exec)));
+		CHECK(exec.param == params[exec.op] && config->ptr == as_u64(pairs));
+		CHECK(exec.value == (exec.op ? 99 : 0));
+		/* The first is an address that both accounts cannot have in common. */
+		if (exec.op)
+			log_line("sum %llx", exec.out_sum);
+		log_bytes("data", data, 400);
+	}
+	sum = vgpu_mock_sum(VGPU_MOCK_SUM_INIT, &exec.ptr, 8);
+	CHECK(exec.out_sum == vgpu_mock_sum(sum, number, 8));
+
+	/* No such operation; each of the others with a pointer that is none. */
+	CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EINVAL);
+	exec.param = 64;
+	for (exec.op = 1; exec.op < ARRAY_SIZE(params); exec.op++)
+		CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EFAULT);
+	exec.op = VGPU_MOCK_EXEC_OP_ADD;
+	exec.param = as_u64(config);
+	config->ptr = 4096;
+	CHECK(LOG_CALL(ioctl(fd, CMD(EXEC), &exec)) == -1 && errno == EFAULT);
+}
+
 /* What a schema says that a program shall not see. */
 DIFF_TEST(hidden_bits)
 {
