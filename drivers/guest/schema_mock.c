@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of the mock device of the tests: one ioctl for every shape that the
- * schema language has. The twins of these ioctls (bit 7 of the number) have no
- * entry, and are left to demand paging.
+ * Schema of the mock device of the tests: ioctls whose arguments have the shapes
+ * of those that other tables describe (pointers, arrays, chains, what conditions
+ * choose, fds), as far as a device has a part in it. The twins of these ioctls
+ * (bit 7 of the number) have no entry, and are left to demand paging.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
