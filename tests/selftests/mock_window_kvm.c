@@ -17,6 +17,7 @@
 #define GUEST_CODE	0x1000UL
 #define CODE_READ	0
 #define CODE_WRITE	32
+#define CODE_LOOK	64
 #define PORT_DONE	0x10
 #define PORT_BAD	0x11
 
@@ -35,6 +36,15 @@ static const unsigned char code_read[] = {
 /* Likewise: ebx goes there. */
 static const unsigned char code_write[] = {
 	0x89, 0x1e,		/* mov %ebx, (%esi) */
+	0x01, 0xee,		/* add %ebp, %esi */
+	0x39, 0xfe,		/* cmp %edi, %esi */
+	0x72, 0xf8,		/* jb 0b */
+	0xe6, PORT_DONE,	/* out %al, $PORT_DONE */
+};
+
+/* Likewise: whatever is there. */
+static const unsigned char code_look[] = {
+	0x8b, 0x06,		/* mov (%esi), %eax */
 	0x01, 0xee,		/* add %ebp, %esi */
 	0x39, 0xfe,		/* cmp %edi, %esi */
 	0x72, 0xf8,		/* jb 0b */
@@ -105,6 +115,7 @@ FIXTURE_SETUP(kvm)
 	ASSERT_NE(MAP_FAILED, code);
 	memcpy(code + CODE_READ, code_read, sizeof(code_read));
 	memcpy(code + CODE_WRITE, code_write, sizeof(code_write));
+	memcpy(code + CODE_LOOK, code_look, sizeof(code_look));
 	ASSERT_TRUE(machine_memory(self->vm, 0, GUEST_CODE, code, PAGE));
 	ASSERT_TRUE(machine_memory(self->vm, 1, GUEST_WINDOW, self->window, WINDOW_SIZE));
 	self->vcpu = ioctl(self->vm, KVM_CREATE_VCPU, 0);
@@ -329,41 +340,81 @@ TEST_F_TIMEOUT(kvm, moved_huge, 60)
 
 /*
  * What is bound and unbound all the time: pages of the window's own, or the program's, where small
- * mappings are. The former are put in at KVM's first attempt.
+ * mappings are. The former are put in at KVM's first attempt. The machine looks all the while, and
+ * has nothing of the program's when that has been told that it is unbound.
  */
-static void *binder(void *data)
-{
-	struct mover *mover = data;
-	const struct buffer *buffer = mover->buffer;
+enum binder_state { BINDER_GOES_ON, BINDER_BOUND, BINDER_UNBOUND, BINDER_FAILED };
 
-	while (!mover->stop) {
+struct binder {
+	const struct buffer *buffer;
+	volatile enum binder_state state;
+	volatile bool stop;
+	unsigned int mappings;
+};
+
+/* Until the machine has looked once more. */
+static void binder_tell(struct binder *binder, enum binder_state state)
+{
+	binder->state = state;
+	while (!binder->stop && binder->state == state)
+		usleep(100);
+}
+
+static void *binder_run(void *data)
+{
+	struct binder *binder = data;
+	const struct buffer *buffer = binder->buffer;
+
+	while (!binder->stop) {
 		char *memory = buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
 
 		if (!memory)
 			break;
+		binder_tell(binder, BINDER_BOUND);
 		munmap(memory, buffer->size);
-		mover->moves++;
+		if (buffer_settle(buffer))
+			break;
+		binder_tell(binder, BINDER_UNBOUND);
+		binder->mappings++;
 	}
+	binder->state = BINDER_FAILED;
 	return NULL;
 }
+
+/* One word of each page of the window, but for its header. */
+#define ALL(code) \
+	pass(self->vcpu, self->run, code, PAGE, WINDOW_SIZE - PAGE, PAGE, 0)
 
 TEST_F_TIMEOUT(kvm, bound_and_unbound, 60)
 {
 	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 1000 : 5000);
-	struct mover mover = { .buffer = &self->buffer };
+	struct binder binder = { .buffer = &self->buffer };
+	enum binder_state state;
 	unsigned int passes;
 	pthread_t thread;
 
-	BEGIN(VGPU_MOCK_BUF_PFN, 256 * PAGE, 0);
+	BEGIN(VGPU_MOCK_BUF_PFN, 256 * PAGE, 0x5ec7e7);
 	ASSERT_EQ(0, munmap(self->memory, 256 * PAGE));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, binder, &mover));
-	for (passes = 0; tool_now_ms() < end; passes++)
-		ASSERT_EQ(PORT_DONE, pass(self->vcpu, self->run, CODE_READ, PAGE,
-					  WINDOW_SIZE / 2 - PAGE, PAGE, 0)) TH_LOG("pass %u", passes);
-	mover.stop = true;
+	ASSERT_EQ(0, buffer_settle(&self->buffer));
+	ASSERT_EQ(PORT_DONE, ALL(CODE_READ));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, binder_run, &binder));
+	for (passes = 0; tool_now_ms() < end || binder.mappings < 6; passes++) {
+		state = binder.state;
+		ASSERT_NE(BINDER_FAILED, state);
+		if (state == BINDER_GOES_ON) {
+			ASSERT_EQ(PORT_DONE, ALL(CODE_LOOK)) TH_LOG("pass %u", passes);
+			continue;
+		}
+		ASSERT_EQ(state == BINDER_BOUND ? PORT_BAD : PORT_DONE, ALL(CODE_READ))
+			TH_LOG("pass %u, mapping %u", passes, binder.mappings);
+		/* All of it is in KVM's tables now. */
+		ASSERT_EQ(PORT_DONE, ALL(CODE_LOOK)) TH_LOG("pass %u", passes);
+		binder.state = BINDER_GOES_ON;
+	}
+	binder.stop = true;
 	pthread_join(thread, NULL);
-	EXPECT_LT(5, mover.moves);
-	TH_LOG("%u passes over %u mappings", passes, mover.moves);
+	EXPECT_EQ(0, window_status("failures"));
+	TH_LOG("%u passes over %u mappings", passes, binder.mappings);
 }
 
 TEST_HARNESS_MAIN
