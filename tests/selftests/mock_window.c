@@ -611,17 +611,26 @@ TEST_F(window, zapped_page)
 	EXPECT_LE(50, window_status("zaps"));
 }
 
-TEST_F(window, revoked)
-{
-	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
-	EXPECT_EQ(0, touch(self->memory, true));
-	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_REVOKE, 0, 0));
-	EXPECT_EQ(SIGBUS, touch(self->memory, false));
-	EXPECT_EQ(SIGBUS, touch(self->memory + PAGE, true));
-	EXPECT_EQ(SIGBUS, touch(self->memory, true));
-	EXPECT_EQ(0, munmap(self->memory, 4 * PAGE));
-	EXPECT_TRUE(window_await("bindings", 0));
+#define REVOKED(name, flavour)						\
+TEST_F(window, name)							\
+{									\
+	BEGIN(flavour, 4 * PAGE);					\
+	EXPECT_EQ(0, touch(self->memory, true));			\
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_REVOKE, 0, 0)); \
+	EXPECT_EQ(SIGBUS, touch(self->memory, false));			\
+	EXPECT_EQ(SIGBUS, touch(self->memory + PAGE, true));		\
+	EXPECT_EQ(SIGBUS, touch(self->memory, true));			\
+	EXPECT_EQ(0, munmap(self->memory, 4 * PAGE));			\
+	EXPECT_TRUE(window_await("bindings", 0));			\
 }
+
+REVOKED(revoked, VGPU_MOCK_BUF_PFN)
+REVOKED(revoked_remap, VGPU_MOCK_BUF_REMAP)
+REVOKED(revoked_mixed, VGPU_MOCK_BUF_MIXED)
+REVOKED(revoked_page, VGPU_MOCK_BUF_PAGE)
+REVOKED(revoked_vmalloc, VGPU_MOCK_BUF_VMALLOC)
+REVOKED(revoked_notify, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY)
+REVOKED(revoked_write_combining, VGPU_MOCK_BUF_WC)
 
 TEST_F(window, forked)
 {

@@ -55,10 +55,25 @@ FIXTURE_TEARDOWN(peer)
 	ASSERT_EQ(1, window_counter(self->buffer.fwd, "window_mappings")); \
 } while (0)
 
+/* The kinds of memory that every hypervisor can have. */
+static const __u32 flavours[] = {
+	VGPU_MOCK_BUF_PFN, VGPU_MOCK_BUF_REMAP, VGPU_MOCK_BUF_MIXED, VGPU_MOCK_BUF_PAGE,
+	VGPU_MOCK_BUF_VMALLOC, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY,
+	VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY,
+};
+
 static unsigned long find(const char *window, const struct buffer *buffer)
 {
 	buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 4711, 0);
 	return window_find(window, WINDOW_SIZE, buffer->size, 4711);
+}
+
+/* Of how many first writes the driver has heard. */
+static unsigned long notified(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_info info = { .id = buffer->id };
+
+	return ioctl(buffer->real, VGPU_MOCK_IOC_BUF_INFO, &info) ? 0 : info.out_notified;
 }
 
 /* No page but the header has anything in it. */
@@ -134,20 +149,19 @@ TEST_F(peer, sees_what_is_bound)
 
 TEST_F(peer, every_kind)
 {
-	static const __u32 flavours[] = {
-		VGPU_MOCK_BUF_PFN, VGPU_MOCK_BUF_REMAP, VGPU_MOCK_BUF_MIXED, VGPU_MOCK_BUF_PAGE,
-		VGPU_MOCK_BUF_VMALLOC, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY,
-		VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY,
-	};
 	unsigned long at;
-	unsigned int i;
+	unsigned int i, k;
 
 	NEEDS_WINDOW();
 	for (i = 0; i < ARRAY_SIZE(flavours); i++) {
 		BEGIN(flavours[i], 4 * PAGE);
 		at = find(self->window, &self->buffer);
 		ASSERT_NE(0, at) TH_LOG("kind %x", flavours[i]);
-		self->window[at + 7] = 7;
+		/* All of them have been read, and the program has touched nothing. */
+		for (k = 0; k < 4; k++)
+			self->window[at + k * PAGE + 7] = 7;
+		if (flavours[i] & VGPU_MOCK_BUF_NOTIFY)
+			EXPECT_LE(4, notified(&self->buffer)) TH_LOG("kind %x", flavours[i]);
 		EXPECT_EQ(7, self->memory[7]);
 		munmap(self->memory, 4 * PAGE);
 		buffer_end(&self->buffer);
@@ -491,18 +505,27 @@ TEST_F_TIMEOUT(peer, left_behind, 60)
 TEST_F(peer, revoked)
 {
 	unsigned long at;
+	unsigned int i;
+	long before;
 
-	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
-	at = find(self->window, &self->buffer);
-	ASSERT_NE(0, at);
-	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_REVOKE, 0, 0));
-	EXPECT_EQ(0, touch(self->window + at, false));
-	EXPECT_EQ(0, self->window[at]);
-	EXPECT_EQ(0, touch(self->window + at + PAGE, true));
-	EXPECT_EQ(SIGBUS, touch(self->memory, false));
-	EXPECT_EQ(SIGBUS, touch(self->memory + PAGE, true));
-	EXPECT_EQ(SIGBUS, touch(self->memory + 2 * PAGE, true));
-	EXPECT_LE(1, window_status("failures"));
+	NEEDS_WINDOW();
+	for (i = 0; i < ARRAY_SIZE(flavours); i++) {
+		BEGIN(flavours[i], 4 * PAGE);
+		at = find(self->window, &self->buffer);
+		ASSERT_NE(0, at) TH_LOG("kind %x", flavours[i]);
+		before = window_status("failures");
+		ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_REVOKE, 0, 0));
+		EXPECT_EQ(0, touch(self->window + at, false));
+		EXPECT_EQ(0, self->window[at]) TH_LOG("kind %x", flavours[i]);
+		EXPECT_EQ(0, touch(self->window + at + PAGE, true));
+		EXPECT_EQ(SIGBUS, touch(self->memory, false)) TH_LOG("kind %x", flavours[i]);
+		EXPECT_EQ(SIGBUS, touch(self->memory + PAGE, true)) TH_LOG("kind %x", flavours[i]);
+		EXPECT_EQ(SIGBUS, touch(self->memory + 2 * PAGE, true));
+		EXPECT_LT(before, window_status("failures"));
+		EXPECT_EQ(0, munmap(self->memory, 4 * PAGE));
+		buffer_end(&self->buffer);
+		ASSERT_TRUE(window_await("bindings", 0));
+	}
 }
 
 /* However long the driver takes, a hypervisor's fault is over in two seconds. */
