@@ -147,6 +147,9 @@ static void drained(struct __test_metadata *_metadata, struct buffer *buffer, ch
 		EXPECT_TRUE(await_mappings(buffer, 1));
 		usleep(50000);
 	}
+	for (n = 0; n < 2000 && (*(volatile unsigned int *)&program.rounds < 4 ||
+				 *(volatile unsigned int *)&gpu.rounds < 4); n++)
+		usleep(10000);
 	stop = true;
 	EXPECT_TRUE(writer_end(&program, "program"));
 	EXPECT_TRUE(writer_end(&gpu, "device"));
@@ -157,16 +160,34 @@ static void drained(struct __test_metadata *_metadata, struct buffer *buffer, ch
 	}
 }
 
-TEST_F_TIMEOUT(move, pfn, 100)
-{
-	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, 16 * PAGE));
-	drained(_metadata, &self->buffer, self->memory, self->device);
+#define DRAINED(name, flavour)						\
+TEST_F_TIMEOUT(move, name, 100)						\
+{									\
+	ASSERT_TRUE(begin(self, flavour, 16 * PAGE));			\
+	drained(_metadata, &self->buffer, self->memory, self->device);	\
 }
 
-TEST_F_TIMEOUT(move, page, 100)
+DRAINED(pfn, VGPU_MOCK_BUF_PFN)
+DRAINED(remap, VGPU_MOCK_BUF_REMAP)
+DRAINED(mixed, VGPU_MOCK_BUF_MIXED)
+DRAINED(page, VGPU_MOCK_BUF_PAGE)
+DRAINED(vmalloc, VGPU_MOCK_BUF_VMALLOC)
+DRAINED(page_notify, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY)
+DRAINED(write_combining, VGPU_MOCK_BUF_WC)
+
+/* What is there by an entry of 2 MiB is so again when it comes back. */
+TEST_F_TIMEOUT(move, huge, 100)
 {
-	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PAGE, 16 * PAGE));
+	long before;
+
+	NEEDS_THP();
+	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE, HUGE));
+	EXPECT_EQ(0, touch(self->memory, true));
+	before = window_status("huge");
+	EXPECT_EQ(window_huge_possible(), before);
 	drained(_metadata, &self->buffer, self->memory, self->device);
+	if (window_huge_possible())
+		EXPECT_LT(before, window_status("huge"));
 }
 
 struct pair {
