@@ -280,30 +280,35 @@ TEST_F_TIMEOUT(coherence, few_faults_large, 60)
 	TH_LOG("%ld faults", faults);
 }
 
-static long cached_ranges(void)
+/* How many ranges the kernel has with that cache attribute. */
+static long cached_ranges(const char *how)
 {
-	return atol(tool_run("grep -c write-back /sys/kernel/debug/x86/pat_memtype_list")->out);
+	return atol(tool_run("grep -c %s /sys/kernel/debug/x86/pat_memtype_list", how)->out);
 }
 
 /*
- * The guest's kernel knows that the memory is cached, as it is on the host, for as long as
- * it is bound: the processor would not cache it otherwise.
+ * The guest's kernel knows how the memory is cached on the host, for as long as it is bound: the
+ * processor would have it otherwise.
  */
-TEST_F(coherence, cached_while_bound)
-{
-	long before;
-	int tries;
-
-	if (!window_given() || geteuid())
-		SKIP(return, "needs a window that is a device, and root");
-	before = cached_ranges();
-	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
-	EXPECT_EQ(before + 1, cached_ranges());
-	self->talk.memory[0] = 1;
-	ASSERT_EQ(0, munmap(self->talk.memory, 4 * PAGE));
-	for (tries = 0; tries < 100 && cached_ranges() != before; tries++)
-		usleep(50000);
-	EXPECT_EQ(before, cached_ranges());
+#define CACHED_WHILE_BOUND(name, flavour, how)				\
+TEST_F(coherence, name)							\
+{									\
+	long before;							\
+	int tries;							\
+									\
+	if (!window_given() || geteuid())				\
+		SKIP(return, "needs a window that is a device, and root"); \
+	before = cached_ranges(how);					\
+	BEGIN(flavour, 4 * PAGE);					\
+	EXPECT_EQ(before + 1, cached_ranges(how));			\
+	self->talk.memory[0] = 1;					\
+	ASSERT_EQ(0, munmap(self->talk.memory, 4 * PAGE));		\
+	for (tries = 0; tries < 100 && cached_ranges(how) != before; tries++) \
+		usleep(50000);						\
+	EXPECT_EQ(before, cached_ranges(how));				\
 }
+
+CACHED_WHILE_BOUND(cached_while_bound, VGPU_MOCK_BUF_PFN, "write-back")
+CACHED_WHILE_BOUND(write_combining_while_bound, VGPU_MOCK_BUF_WC, "write-combining")
 
 TEST_HARNESS_MAIN
