@@ -288,7 +288,8 @@ def two(bed):
     bindings = figures(seen, "bindings")
     if not bindings:
         raise Failure(f"nothing was bound: {seen}")
-    return (f"{bindings} bindings, {figures(seen, 'moves')} moves, {figures(seen, 'frees')} frees, 1 kill, "
+    return (f"{bindings} bindings, {figures(seen, 'moves')} moves, {figures(seen, 'zaps')} zaps, "
+            f"{figures(seen, 'frees')} frees, one guest killed, "
             f"{figures(seen, 'words checked')} words checked by guests, {figures(seen, 'wrong')} wrong; {looked.text}; "
             f"{pages[0]} and {pages[1]} pages through the windows")
 
@@ -332,9 +333,9 @@ def strangers(bed):
 
 
 def drain(bed):
-    """A guest's mappings move out of its window and back while a program and the device
-    write to them, and each byte is what was written last; also where the guest loses the
-    window's device and gets it back."""
+    """A guest's mappings move out of its window and back while a program and the device, in
+    turns, write to them, and each byte is what was written last; also where the guest loses
+    the window's device and gets it back."""
     before = rest(bed)
     guest = windows(bed)[0]["cid"]
     serial = hunt(bed.guest, 1, 2 * HUNT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * User interface of the mock device: one ioctl for every argument shape that
- * is hard to forward.
+ * User interface of the mock device: ioctls with arguments that are hard to
+ * forward.
  *
  * Every command below has a twin whose number differs only in bit 7 (see
  * VGPU_MOCK_UNDESCRIBED()): same structure, same behaviour. A forwarder's

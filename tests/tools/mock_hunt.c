@@ -34,6 +34,7 @@ struct buffer {
 	uint32_t id;
 	uint64_t words;
 	uint64_t offset;		/* for mmap() */
+	bool moves;			/* with BUF_INVALIDATE; else it is taken out of page tables */
 	volatile uint64_t *memory;	/* NULL: not mapped */
 	uint64_t expected[WORDS];
 };
@@ -43,7 +44,7 @@ static int device;
 static unsigned int mark;
 static uint64_t serial;
 static struct {
-	uint64_t maps, bindings, moves, frees, fills, words, wrong;
+	uint64_t maps, bindings, moves, zaps, frees, fills, words, wrong;
 } done;
 
 static uint64_t chance(uint64_t below)
@@ -143,6 +144,7 @@ static void begin(struct buffer *buffer)
 	MUST(BUF_CREATE, &create);
 	buffer->id = create.out_id;
 	buffer->offset = create.out_offset;
+	buffer->moves = create.flavour <= VGPU_MOCK_BUF_MIXED;
 	buffer->words = create.size / sizeof(uint64_t);
 	memset(buffer->expected, 0, sizeof(buffer->expected));
 	map(buffer);
@@ -222,7 +224,8 @@ static void step(struct buffer *buffer)
 		break;
 	case 2 ... 4:
 		MUST(BUF_INVALIDATE, &range);
-		done.moves++;
+		done.moves += buffer->moves;
+		done.zaps += !buffer->moves;
 		break;
 	case 5 ... 7:
 		fill(buffer);
@@ -256,9 +259,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < BUFFERS; i++)
 		if (buffers[i].id)
 			end(&buffers[i]);
-	printf("%llu maps, %llu bindings, %llu moves, %llu fills, %llu frees, %llu words checked, %llu wrong\n",
+	printf("%llu maps, %llu bindings, %llu moves, %llu zaps, %llu fills, %llu frees, %llu words checked, %llu wrong\n",
 	       (unsigned long long)done.maps, (unsigned long long)done.bindings,
-	       (unsigned long long)done.moves,
+	       (unsigned long long)done.moves, (unsigned long long)done.zaps,
 	       (unsigned long long)done.fills, (unsigned long long)done.frees,
 	       (unsigned long long)done.words, (unsigned long long)done.wrong);
 	return done.wrong ? 1 : 0;
