@@ -5,6 +5,7 @@
  * where it is not to be.
  */
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -256,52 +257,94 @@ TEST_F_TIMEOUT(move, two_mappings, 200)
 		ASSERT_EQ(2 * pair.rounds, ((uint32_t *)self->device)[i]) TH_LOG("word %zu", i);
 }
 
-/* Waits for its turn in each word, and gives it to the other. Return: how often. */
-static unsigned int turns(volatile uint32_t *words, size_t nr, uint32_t mine, unsigned int seconds)
-{
-	time_t end = time(NULL) + seconds;
-	unsigned int done = 0;
-	size_t i = 0;
+#define WORDS	16
 
-	while (time(NULL) < end)
-		if (words[i] % 2 == mine) {
-			words[i]++;
-			i = (i + 1) % nr;
-			done++;
-		} else {
+/* One of two programs that answer each other in WORDS words; in memory that all share. */
+struct player {
+	volatile unsigned int turns;
+	volatile uint32_t wrong;
+	uint32_t mine;
+};
+
+/*
+ * Waits in one word after the other until its turn has come there, and gives the turn to the
+ * other, by adding one. A word can only have the value of this turn or the one before.
+ */
+static void player_run(struct player *player, volatile uint32_t *words)
+{
+	for (;; player->turns++) {
+		volatile uint32_t *word = &words[player->turns % WORDS];
+		uint32_t expected = player->turns / WORDS * 2 + player->mine, value;
+
+		while ((value = *word) + 1 == expected)
 			sched_yield();
+		if (value != expected) {
+			player->wrong = value + 1;
+			return;
 		}
-	return done;
+		*word = expected + 1;
+	}
+}
+
+/* Return: each has had so many turns more, within twenty seconds. */
+static bool players_go_on(const struct player *players, unsigned int more)
+{
+	unsigned int end[2] = { players[0].turns + more, players[1].turns + more };
+	int tries;
+
+	for (tries = 0; tries < 2000; tries++) {
+		if (players[0].turns >= end[0] && players[1].turns >= end[1])
+			return true;
+		usleep(10000);
+	}
+	return false;
 }
 
 /*
- * Two programs, each with a mapping of its own, that answer each other in the memory; a lost word
- * would leave both waiting.
+ * Two programs, each with a mapping of its own, that answer each other in the memory while it
+ * moves; a lost word would leave both waiting.
  */
-TEST_F_TIMEOUT(move, two_programs, 100)
+TEST_F_TIMEOUT(move, two_programs, 300)
 {
 	struct buffer *buffer = &self->buffer;
-	unsigned int n, mine, before = 0;
+	struct player *players;
 	volatile uint32_t *words;
-	pid_t child;
+	pid_t children[2];
+	unsigned int n, i;
+	int status;
 
 	ASSERT_TRUE(begin(self, VGPU_MOCK_BUF_PFN, PAGE));
 	memset(self->memory, 0, PAGE);
-	child = fork();
-	if (!child) {
+	players = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, players);
+	for (i = 0; i < 2; i++) {
+		players[i].mine = i;
+		children[i] = fork();
+		if (children[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		words = (uint32_t *)buffer_map(buffer, buffer->fwd, PROT_READ | PROT_WRITE);
-		_exit(!words || !turns(words, 16, 1, 100));
+		if (words)
+			player_run(&players[i], words);
+		_exit(1);
 	}
-	words = (uint32_t *)self->memory;
-	EXPECT_LT(0, turns(words, 16, 0, 1));
-	for (n = 0; n < 2 * (unsigned int)times(); n++) {
+	EXPECT_TRUE(players_go_on(players, 2 * WORDS));
+	for (n = 0; n < 4 * (unsigned int)times(); n++) {
 		EXPECT_EQ(0, n % 2 ? fill() : drain());
-		mine = turns(words, 16, 0, 1);
-		EXPECT_LT(16, mine) TH_LOG("after move %u, %u before", n, before);
-		before = mine;
+		/* More than one can have without the other. */
+		ASSERT_TRUE(players_go_on(players, 2 * WORDS)) {
+			for (i = 0; i < 2; i++)
+				TH_LOG("move %u, player %u: %u turns, wrong %#x, device has %#x",
+				       n, i, players[i].turns, players[i].wrong,
+				       ((uint32_t *)self->device)[players[i].turns % WORDS]);
+		}
 	}
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	printf("# %u turns\n", players[0].turns);
+	for (i = 0; i < 2; i++) {
+		kill(children[i], SIGKILL);
+		ASSERT_EQ(children[i], waitpid(children[i], &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
 }
 
 /*
