@@ -67,7 +67,6 @@ DIFF_TEST_NODE(one_file, "VGEM_CARD", DIFF_SECONDS)
 	int other = export_fd(fd, other_handle), copy = dup(one), again;
 	pid_t self = getpid();
 	int status;
-	ino_t old;
 
 	log_line("again %d", compare(self, one, self, two));
 	log_line("dup %d", compare(self, one, self, copy));
@@ -87,14 +86,110 @@ DIFF_TEST_NODE(one_file, "VGEM_CARD", DIFF_SECONDS)
 	two = export_fd(fd, handle);
 	log_line("later %d", compare(self, one, self, two));
 	/* All closed: it may be another one now, which is one again. */
-	old = inode(one);
 	close(one);
 	close(two);
 	close(copy);
 	one = export_fd(fd, handle);
 	two = export_fd(fd, handle);
 	log_line("anew %d, %d", compare(self, one, self, two), inode(one) == inode(two));
-	(void)old;
+}
+
+#define WORDS	(64 * 32)
+
+static __u32 *map_dumb(int fd, __u32 handle)
+{
+	struct drm_mode_map_dumb map = { .handle = handle };
+	void *memory;
+
+	MUST(!ioctl(fd, DRM_IOCTL_MODE_MAP_DUMB, &map));
+	memory = mmap(NULL, WORDS * sizeof(__u32), PROT_READ | PROT_WRITE, MAP_SHARED, fd, map.offset);
+	MUST(memory != MAP_FAILED);
+	return memory;
+}
+
+static __u32 import_fd(int fd, int buf)
+{
+	struct drm_prime_handle prime = { .fd = buf };
+
+	MUST(!ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
+	return prime.handle;
+}
+
+static void fill_words(__u32 *words, __u32 value)
+{
+	unsigned int i;
+
+	for (i = 0; i < WORDS; i++)
+		words[i] = value + i;
+}
+
+static bool words_are(const __u32 *words, __u32 value)
+{
+	unsigned int i;
+
+	for (i = 0; i < WORDS; i++)
+		if (words[i] != value + i)
+			return false;
+	return true;
+}
+
+/* A process that opened the device itself, and gets a buffer of another one. */
+static void show_buffer(int socket)
+{
+	struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ };
+	int fd = open_device(O_RDWR), buf = receive_fd(socket);
+	__u32 handle = import_fd(fd, buf), *memory;
+
+	log_line("imported as %u, again as %u", handle, import_fd(fd, buf));
+	memory = map_dumb(fd, handle);
+	log_line("its bytes %d", words_are(memory, 100));
+	fill_words(memory, 200);
+	/* What it exports is the file that it got. */
+	close(buf);
+	send_fd(socket, export_fd(fd, handle));
+	/* It is there for as long as somebody has it. */
+	buf = receive_fd(socket);
+	LOG_CALL(ioctl(buf, DMA_BUF_IOCTL_SYNC, &sync));
+	log_line("after the other's end %d", words_are(memory, 300));
+}
+
+/* As DRI3 and Wayland have it: one process draws to a buffer, and another one shows it. */
+DIFF_TEST_NODE(over_a_socket, "VGEM_CARD", 60)
+{
+	struct drm_gem_close gem_close;
+	int fd, buf, back, sockets[2];
+	__u32 handle, *memory;
+	int status;
+	pid_t self;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	fflush(NULL);
+	if (!fork()) {
+		show_buffer(sockets[0]);
+		_exit(0);
+	}
+	self = getpid();
+	fd = open_device(O_RDWR);
+	handle = create_dumb(fd);
+	memory = map_dumb(fd, handle);
+	fill_words(memory, 100);
+	buf = export_fd(fd, handle);
+	send_fd(sockets[1], buf);
+	back = receive_fd(sockets[1]);
+	log_line("came back as the same %d, %d", compare(self, buf, self, back),
+		 inode(buf) == inode(back));
+	/* Its own, by whichever way. */
+	CHECK(import_fd(fd, buf) == handle && import_fd(fd, back) == handle);
+	log_line("the other's bytes %d", words_are(memory, 200));
+	fill_words(memory, 300);
+	MUST(!munmap(memory, WORDS * sizeof(__u32)));
+	gem_close = (struct drm_gem_close){ .handle = handle };
+	LOG_CALL(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem_close));
+	close(buf);
+	close(fd);
+	send_fd(sockets[1], back);
+	close(back);
+	LOG_CALL(wait(&status) > 0 && !status);
 }
 
 /* What procfs shows of a file, without what is the machine's, and counts. */

@@ -494,39 +494,6 @@ DIFF_TEST(over_exec)
 	log_line("%s", text);
 }
 
-static void send_fd(int socket, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = "";
-	struct iovec iov = { "x", 1 };
-	struct msghdr message = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(int));
-	MUST(sendmsg(socket, &message, 0) == 1);
-}
-
-static int receive_fd(int socket)
-{
-	char control[CMSG_SPACE(sizeof(int))] = "";
-	char byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	int fd;
-
-	MUST(recvmsg(socket, &message, 0) == 1);
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
-	return fd;
-}
-
 /* By a process that never opened anything, and after the sender closed it. */
 DIFF_TEST(over_a_socket)
 {

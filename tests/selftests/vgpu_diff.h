@@ -45,6 +45,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -447,6 +448,40 @@ static inline enum diff_result diff_compare(const char *test, const char *node,
 		diff_point(&accounts[0], &accounts[1]);
 	munmap(accounts, 2 * sizeof(*accounts));
 	return result;
+}
+
+/* By SCM_RIGHTS, with a byte. */
+static inline void send_fd(int socket, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec iov = { "x", 1 };
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(int));
+	MUST(sendmsg(socket, &message, 0) == 1);
+}
+
+static inline int receive_fd(int socket)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "";
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	MUST(recvmsg(socket, &message, 0) == 1);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+	return fd;
 }
 
 /* Test names read "same.array_in": the same on both. */
