@@ -105,7 +105,7 @@ static int prepare(int fd, int access)
 {
 	struct snd_pcm_sw_params sw = {
 		.avail_min = PERIOD, .start_threshold = 10 * FRAMES,
-		.stop_threshold = 1UL << 30, .boundary = (snd_pcm_uframes_t)FRAMES << 20, .proto = SNDRV_PCM_VERSION,
+		.stop_threshold = 1UL << 30, .boundary = FRAMES << 15, .proto = SNDRV_PCM_VERSION,
 	};
 	struct snd_pcm_hw_params hw;
 	unsigned int i;
