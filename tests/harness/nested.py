@@ -54,18 +54,16 @@ def octal(data):
 class Inner(Vm):
     """A VM inside another one."""
 
-    def __init__(self, rundir, name, host, cid, version, window):
+    def __init__(self, rundir, name, host, cid, version):
         """
         host: the Machine that it runs in
         cid: its vsock address
         version: its kernel
-        window: size of the host's window for it
         """
         super().__init__(rundir, name, slow=2)
         self.host = host
         self.cid = cid
         self.version = version
-        self.window = window
         self.looked = time.monotonic()
 
     def start(self):
@@ -79,10 +77,9 @@ class Inner(Vm):
             # In front of the window, for who looks through them in order.
             strangers += (f"-object memory-backend-file,id={what},mem-path={path},size={size},share=on "
                           f"-device ivshmem-plain,memdev={what} ")
+        window = self.host.must(f"vgpuctl window qemu-args --to {self.cid}").text.strip()
         self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} "
-                       f"'{KERNEL_ARGS} vgpu.role={self.name}' {strangers}"
-                       f"-device ivshmem-plain,memdev=window,addr={WINDOW_SLOT:#x} -object "
-                       f"memory-backend-file,id=window,mem-path=/dev/vgpu-window-{self.cid},size={self.window},share=on,align=2M")
+                       f"'{KERNEL_ARGS} vgpu.role={self.name}' {strangers}{window},addr={WINDOW_SLOT:#x}")
 
     def stranger(self, what):
         """Where in the host's machine one of STRANGERS is."""

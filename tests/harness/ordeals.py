@@ -256,8 +256,8 @@ def look(bed, guests, seconds):
 
 def two(bed):
     """Two guest VMs use the device at once, and neither sees a byte of the other. Nor is
-    there one in the other's window for whoever looks at that as a hypervisor does. Then one of
-    them dies, and the other one goes on."""
+    there one in the other's window for whoever looks at that as a hypervisor does. One has a
+    window so small that its pages are used again. Then it dies, and the other one goes on."""
     # A new window of the guest's is used from its beginning.
     must(bed.guest, "rmmod vgpu_guest")
     bed.take()
@@ -276,6 +276,9 @@ def two(bed):
     if looked.status or any(result.status for _, result in hunts):
         raise Failure(f"windows ({looked.status}): {looked.text}; " + "; ".join(
             f"{guest.name} ({result.status}): {text}" for (guest, result), text in zip(hunts, seen)))
+    bound, small = figures(seen[1:], "pages bound"), windows(bed)[1]["size"] >> 12
+    if bound < small:
+        raise Failure(f"{bound} pages were bound in a window of {small}: {seen}")
     hunt(other, 2, HUNT)
     serial = hunt(bed.guest, 1, HUNT)
     time.sleep(HUNT / 4)
@@ -288,7 +291,7 @@ def two(bed):
     bindings = figures(seen, "bindings")
     if not bindings:
         raise Failure(f"nothing was bound: {seen}")
-    return (f"{bindings} bindings, {figures(seen, 'moves')} moves, {figures(seen, 'zaps')} zaps, "
+    return (f"{bindings} bindings, {bound} of {small} pages, {figures(seen, 'moves')} moves, {figures(seen, 'zaps')} zaps, "
             f"{figures(seen, 'frees')} frees, one guest killed, "
             f"{figures(seen, 'words checked')} words checked by guests, {figures(seen, 'wrong')} wrong; {looked.text}; "
             f"{pages[0]} and {pages[1]} pages through the windows")
@@ -333,8 +336,8 @@ def strangers(bed):
 
 
 def drain(bed):
-    """A guest's mappings move out of its window and back while a program and the device, in
-    turns, write to them, and each byte is what was written last; also where the guest loses
+    """A guest's mappings move out of its window and back while a program and the device write
+    to them, and each byte is what was written last; also where the guest loses
     the window's device and gets it back."""
     before = rest(bed)
     guest = windows(bed)[0]["cid"]

@@ -14,6 +14,7 @@
 #endif
 
 #define VGPU_MOCK_SUM_INIT	0x9e3779b97f4a7c15ULL
+#define VGPU_MOCK_PATTERN_SEED	0x2545f4914f6cdd1dULL
 
 /* What "becomes its hash" means for a value of 64 bits. */
 static inline __u64 vgpu_mock_mix64(__u64 x)
@@ -64,7 +65,7 @@ static inline void vgpu_mock_pattern(void *data, __u64 length, __u64 seed, __u64
 	__u64 n;
 
 	for (; length; p += n, length -= n, offset += 8) {
-		word = vgpu_mock_mix64(seed * 0x2545f4914f6cdd1dULL + offset);
+		word = vgpu_mock_mix64(seed * VGPU_MOCK_PATTERN_SEED + offset);
 		n = length < 8 ? length : 8;
 		memcpy(p, &word, n);
 	}

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What programs of mock_hunt write, by which window_look knows whose it is. */
+/* What mock_hunt writes and has the device write, by which window_look knows whose it is. */
 #ifndef HUNT_H
 #define HUNT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The upper half of a word; then come the mark and a number. */
+#include "vgpu_mock_pattern.h"
+
+#define HUNT_PAGE	4096UL
+/* Of the largest buffer. */
+#define HUNT_PAGES	64
+#define HUNT_SEEDS	0x1000
+/* Of 32 bits, what is between the mark and the number. */
+#define HUNT_SEED_MAGIC	0x5a6000UL
+/* The upper half of a word that a program writes; then come the mark and a number. */
 #define HUNT_MAGIC	0x68756e74ULL
 /* What the mock fills pages with that it gives back. */
 #define HUNT_POISON	0xdedededededededeULL
@@ -16,10 +24,56 @@ static inline uint64_t hunt_word(unsigned int mark, uint64_t serial)
 	return HUNT_MAGIC << 32 | mark << 24 | (serial & 0xffffff);
 }
 
-/* Return: whose word it is, or 0: nobody's. */
+/* Return: which program has written that word, or 0: none. */
 static inline unsigned int hunt_mark(uint64_t word)
 {
 	return word >> 32 == HUNT_MAGIC ? (word >> 24) & 0xff : 0;
+}
+
+/*
+ * The seed of what the device writes for a program. A word that is looked at is tried with each
+ * page that a buffer can have, many millions of them: few seeds, so that none is taken for
+ * that of another by chance.
+ */
+static inline uint32_t hunt_seed(unsigned int mark, uint64_t serial)
+{
+	return mark << 24 | HUNT_SEED_MAGIC | (serial % HUNT_SEEDS);
+}
+
+/* By which an odd number has to be multiplied to be 1. */
+static inline uint64_t hunt_inverse(uint64_t odd)
+{
+	uint64_t inverse = odd;
+	int bits;
+
+	/* Three bits are right in the beginning. */
+	for (bits = 3; bits < 64; bits *= 2)
+		inverse *= 2 - odd * inverse;
+	return inverse;
+}
+
+/* vgpu_mock_mix64() of what it returns is @x. */
+static inline uint64_t hunt_unmix64(uint64_t x)
+{
+	x = (x ^ (x >> 31) ^ (x >> 62)) * hunt_inverse(0x94d049bb133111ebULL);
+	x = (x ^ (x >> 27) ^ (x >> 54)) * hunt_inverse(0xbf58476d1ce4e5b9ULL);
+	return (x ^ (x >> 30) ^ (x >> 60)) - VGPU_MOCK_SUM_INIT;
+}
+
+/*
+ * For whom the device has written that word, which is at byte @at of its page: whose seed makes
+ * it, in one of the pages that a buffer can have. Or 0: for nobody.
+ */
+static inline unsigned int hunt_filled(uint64_t word, uint64_t at)
+{
+	uint64_t unmixed = hunt_unmix64(word), seed;
+
+	for (; at < HUNT_PAGES * HUNT_PAGE; at += HUNT_PAGE) {
+		seed = (unmixed - at) * hunt_inverse(VGPU_MOCK_PATTERN_SEED);
+		if (!(seed >> 32) && seed == hunt_seed(seed >> 24, seed))
+			return seed >> 24;
+	}
+	return 0;
 }
 
 #endif /* HUNT_H */

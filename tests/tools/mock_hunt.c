@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * mock_hunt DEVICE MARK SECONDS: makes buffers of a mock device, maps them, lets
- * the program and the device write to them, the driver move them, unmaps and frees
- * them, and reads what is there at every step. There must be exactly what was
- * written last: what the program writes bears its MARK (1 to 255), so that bytes
- * of another one that hunts at the same time are known for what they are.
+ * the program and the device write to them, in turns or at once, the driver move
+ * them, unmaps and frees them, and reads what is there at every step. There must
+ * be exactly what was written last: that bears the program's MARK (1 to 255), so
+ * that bytes of another one that hunts at the same time are known for what they are.
  *
  * Prints what was done. Exit status 1 if there was anything else.
  */
 #include <err.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,11 @@
 
 #include "hunt.h"
 #include "vgpu_mock.h"
-#include "vgpu_mock_pattern.h"
 
-#define PAGE		4096UL
 #define BUFFERS		8
-#define MAX_PAGES	64
-#define WORDS		(MAX_PAGES * PAGE / sizeof(uint64_t))
+#define WORDS		(HUNT_PAGES * HUNT_PAGE / sizeof(uint64_t))
+/* How often program and device write the same at once, as one of them may be late. */
+#define ROUNDS		4
 
 struct buffer {
 	uint32_t id;
@@ -44,7 +44,7 @@ static int device;
 static unsigned int mark;
 static uint64_t serial;
 static struct {
-	uint64_t maps, bindings, moves, zaps, frees, fills, words, wrong;
+	uint64_t maps, bindings, pages, moves, zaps, frees, fills, at_once, words, wrong;
 } done;
 
 static uint64_t chance(uint64_t below)
@@ -64,13 +64,16 @@ static void must(unsigned long cmd, void *argument, const char *what)
 
 static void found(const struct buffer *buffer, uint64_t i, uint64_t word)
 {
+	unsigned int whose;
+
 	if (done.wrong++ > 3)
 		return;
 	printf("buffer %u, word %llu: 0x%016llx instead of 0x%016llx", buffer->id,
 	       (unsigned long long)i, (unsigned long long)word,
 	       (unsigned long long)buffer->expected[i]);
-	if (hunt_mark(word) && hunt_mark(word) != mark)
-		printf(", which is %u's", hunt_mark(word));
+	whose = hunt_mark(word) ?: hunt_filled(word, i * sizeof(word) % HUNT_PAGE);
+	if (whose && whose != mark)
+		printf(", which is %u's", whose);
 	printf("\n");
 }
 
@@ -122,7 +125,10 @@ static void map(struct buffer *buffer)
 		err(2, "mmap");
 	buffer->memory = memory;
 	done.maps++;
-	done.bindings += in_window() > before;
+	if (in_window() > before) {
+		done.bindings++;
+		done.pages += buffer->words * sizeof(uint64_t) / HUNT_PAGE;
+	}
 	/* All of it: what is new is zero, what was there is as it was. */
 	check(buffer, 0, buffer->words);
 }
@@ -137,7 +143,7 @@ static void unmap(struct buffer *buffer)
 static void begin(struct buffer *buffer)
 {
 	struct vgpu_mock_buf_create create = {
-		.size = (1 + chance(MAX_PAGES)) * PAGE,
+		.size = (1 + chance(HUNT_PAGES)) * HUNT_PAGE,
 		.flavour = chance(VGPU_MOCK_BUF_VMALLOC + 1),
 	};
 
@@ -166,9 +172,9 @@ static void end(struct buffer *buffer)
 	done.frees++;
 }
 
-static void store(struct buffer *buffer)
+static void store(struct buffer *buffer, uint64_t first, uint64_t count)
 {
-	uint64_t first, count = part(buffer, &first), i;
+	uint64_t i;
 
 	for (i = first; i < first + count; i++) {
 		buffer->expected[i] = hunt_word(mark, ++serial);
@@ -176,16 +182,56 @@ static void store(struct buffer *buffer)
 	}
 }
 
-static void fill(struct buffer *buffer)
+static void fill(struct buffer *buffer, uint64_t first, uint64_t count)
 {
-	struct vgpu_mock_buf_range range = { .id = buffer->id, .seed = mark << 24 | chance(1 << 24) };
-	uint64_t first, count = part(buffer, &first);
+	struct vgpu_mock_buf_range range = {
+		.id = buffer->id,
+		.seed = hunt_seed(mark, chance(HUNT_SEEDS)),
+		.offset = first * sizeof(uint64_t),
+		.length = count * sizeof(uint64_t),
+	};
 
-	range.offset = first * sizeof(uint64_t);
-	range.length = count * sizeof(uint64_t);
 	MUST(BUF_FILL, &range);
 	vgpu_mock_pattern(buffer->expected + first, range.length, range.seed, range.offset);
 	done.fills++;
+}
+
+struct filler {
+	struct vgpu_mock_buf_range range;
+	pthread_t thread;
+};
+
+static void *filler_run(void *data)
+{
+	struct filler *filler = data;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++)
+		MUST(BUF_FILL, &filler->range);
+	return NULL;
+}
+
+/* The device writes to the first words and the program to the others, at once. */
+static void both(struct buffer *buffer)
+{
+	uint64_t split = 1 + chance(buffer->words - 1);
+	struct filler filler = {
+		.range = {
+			.id = buffer->id,
+			.seed = hunt_seed(mark, chance(HUNT_SEEDS)),
+			.length = split * sizeof(uint64_t),
+		},
+	};
+	int i;
+
+	vgpu_mock_pattern(buffer->expected, filler.range.length, filler.range.seed, 0);
+	if (pthread_create(&filler.thread, NULL, filler_run, &filler))
+		errx(2, "no thread");
+	for (i = 0; i < ROUNDS; i++)
+		store(buffer, split, buffer->words - split);
+	pthread_join(filler.thread, NULL);
+	check(buffer, 0, buffer->words);
+	done.at_once++;
 }
 
 static void sum(struct buffer *buffer)
@@ -227,14 +273,19 @@ static void step(struct buffer *buffer)
 		done.moves += buffer->moves;
 		done.zaps += !buffer->moves;
 		break;
-	case 5 ... 7:
-		fill(buffer);
+	case 5 ... 6:
+		count = part(buffer, &first);
+		fill(buffer, first, count);
 		break;
-	case 8 ... 9:
+	case 7 ... 8:
 		sum(buffer);
 		break;
-	case 10 ... 12:
-		store(buffer);
+	case 9 ... 10:
+		count = part(buffer, &first);
+		store(buffer, first, count);
+		break;
+	case 11 ... 12:
+		both(buffer);
 		break;
 	default:
 		count = part(buffer, &first);
@@ -259,10 +310,11 @@ int main(int argc, char **argv)
 	for (i = 0; i < BUFFERS; i++)
 		if (buffers[i].id)
 			end(&buffers[i]);
-	printf("%llu maps, %llu bindings, %llu moves, %llu zaps, %llu fills, %llu frees, %llu words checked, %llu wrong\n",
+	printf("%llu maps, %llu bindings, %llu pages bound, %llu moves, %llu zaps, %llu fills, %llu at once, %llu frees, %llu words checked, %llu wrong\n",
 	       (unsigned long long)done.maps, (unsigned long long)done.bindings,
-	       (unsigned long long)done.moves, (unsigned long long)done.zaps,
-	       (unsigned long long)done.fills, (unsigned long long)done.frees,
+	       (unsigned long long)done.pages, (unsigned long long)done.moves,
+	       (unsigned long long)done.zaps, (unsigned long long)done.fills,
+	       (unsigned long long)done.at_once, (unsigned long long)done.frees,
 	       (unsigned long long)done.words, (unsigned long long)done.wrong);
 	return done.wrong ? 1 : 0;
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * window_look SECONDS MARK=WINDOW...: looks at windows of guests, as a hypervisor would, while
- * mock_hunt runs in each guest with that MARK. There must be no word of another guest in a
- * guest's window, and nothing of what a driver has given back.
+ * mock_hunt runs in each guest with that MARK. There must be nothing in a guest's window
+ * that another guest's program has written, or the device for that, and nothing of what a
+ * driver has given back.
  *
  * Guests claim small ranges one behind the other, so what is looked at grows with where
  * something was seen. A page that was seen is looked at again in each later pass: it is as it
  * was then, if somebody forgot to take it away.
  *
- * Prints what was seen. Exit status 1 if there was anything that must not be, or if a guest's own
- * words were never seen, which would prove that they are not where this program looks.
+ * Prints what was seen. Exit status 1 if there was anything that must not be, or if what a
+ * guest's program or the device for it has written was never seen, which would prove that it is
+ * not where this program looks.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -36,6 +38,7 @@ struct window {
 	size_t size;
 	size_t end;		/* of what is looked at */
 	uint64_t own;
+	uint64_t filled;	/* by the device, for its own */
 };
 
 static uint64_t looked, wrong;
@@ -68,15 +71,19 @@ static void window_look(struct window *window)
 
 	for (at = FIRST; at < window->end; at += STEP) {
 		uint64_t word = *(const volatile uint64_t *)(window->memory + at);
-		unsigned int mark = hunt_mark(word);
+		unsigned int mark = hunt_mark(word), filled = 0;
 
 		looked++;
+		if (!mark && word && word != HUNT_POISON)
+			filled = hunt_filled(word, at % HUNT_PAGE);
 		/* Where nothing is bound may be what guests have written to no page of a driver's. */
-		if (!mark && word != HUNT_POISON)
+		if (!mark && !filled && word != HUNT_POISON)
 			continue;
 		last = at;
 		if (mark == window->mark)
 			window->own++;
+		else if (filled == window->mark)
+			window->filled++;
 		else if (wrong++ < 3)
 			printf("0x%016llx at 0x%zx of %u's window\n", (unsigned long long)word,
 			       at, window->mark);
@@ -110,9 +117,10 @@ int main(int argc, char **argv)
 	} while (time(NULL) < until);
 	printf("%llu words of windows looked at in %u passes", (unsigned long long)looked, passes);
 	for (i = 0; i < nr; i++) {
-		printf(", %llu of %u's own up to %zu MiB", (unsigned long long)windows[i].own,
-		       windows[i].mark, windows[i].end >> 20);
-		own += !!windows[i].own;
+		printf(", %llu of %u's own and %llu that it had filled up to %zu MiB",
+		       (unsigned long long)windows[i].own, windows[i].mark,
+		       (unsigned long long)windows[i].filled, windows[i].end >> 20);
+		own += windows[i].own && windows[i].filled;
 	}
 	printf(", %llu of others or poison\n", (unsigned long long)wrong);
 	return wrong || own < (uint64_t)nr ? 1 : 0;
