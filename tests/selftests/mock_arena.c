@@ -163,7 +163,8 @@ static void *worker_run(void *data)
 {
 	struct worker *worker = data;
 
-	while (!worker->line && tool_now_ms() < workers_end) {
+	/* Each has some, however late it begins. */
+	while (!worker->line && (tool_now_ms() < workers_end || worker->done < 2)) {
 		worker->line = inverted(worker->fd, VGPU_MOCK_IOC_LARGE_INOUT,
 					(200 + worker->done % 7 * 100) * KIB,
 					worker->seed + worker->done);

@@ -116,7 +116,7 @@ DIFF_TEST(last_reference)
 	LOG_CALL(open(path, O_RDWR | O_EXCL));
 	LOG_CALL(munmap(memory, 4096));
 	/* A mapping's end may travel by itself. */
-	for (i = 0; i < 200; i++) {
+	for (i = 0; i < 1000; i++) {
 		fd = open(path, O_RDWR | O_EXCL);
 		if (fd >= 0 || !forwarded)
 			break;
@@ -135,7 +135,7 @@ DIFF_TEST(last_reference)
 	LOG_CALL(kill(pid, SIGKILL));
 	LOG_CALL(waitpid(pid, &status, 0) == pid);
 	/* A dying process does not wait for the other side. */
-	for (i = 0; i < 200; i++) {
+	for (i = 0; i < 1000; i++) {
 		fd = open(path, O_RDWR | O_EXCL);
 		if (fd >= 0 || !forwarded)
 			break;

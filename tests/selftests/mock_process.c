@@ -185,8 +185,34 @@ DIFF_TEST(locked_memory)
 
 /* --- tracing -------------------------------------------------------------- */
 
+/* How many calls that sleep the driver has had. */
+static __u64 sleeps(int fd)
+{
+	struct vgpu_mock_counters now;
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &now));
+	return now.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)];
+}
+
+/* It waits for something, or has ended; for as long as ten seconds. */
+static void await_asleep(pid_t pid)
+{
+	char file[64], state = 0;
+	int tries;
+	FILE *stat;
+
+	snprintf(file, sizeof(file), "/proc/%d/stat", pid);
+	for (tries = 0; tries < 1000 && state != 'S' && state != 'Z'; tries++) {
+		sleep_ms(10);
+		stat = fopen(file, "r");
+		MUST(stat && fscanf(stat, "%*d %*s %c", &state) == 1);
+		fclose(stat);
+	}
+}
+
 static pid_t sleeper(int fd, __u32 ms, __u32 on_signal_)
 {
+	__u64 before = sleeps(fd), start = now_ms();
 	struct vgpu_mock_sleep sleep = {
 		.ms = ms, .mode = VGPU_MOCK_SLEEP_INTERRUPTIBLE, .on_signal = on_signal_,
 	};
@@ -201,12 +227,16 @@ static pid_t sleeper(int fd, __u32 ms, __u32 on_signal_)
 		ret = ioctl(fd, VGPU_MOCK_IOC_SLEEP, &sleep);
 		_exit(ret ? 128 | errno : sleep.out_woken);
 	}
-	sleep_ms(200);
+	while (sleeps(fd) == before) {
+		MUST(now_ms() - start < 10000);
+		sleep_ms(10);
+	}
+	sleep_ms(100);
 	return pid;
 }
 
 /* A tracer stops it in the middle of a call, looks at it, and lets it go on. */
-DIFF_TEST(traced)
+DIFF_TEST_LIMIT(traced, 60)
 {
 	static const __u32 hows[] = {
 		VGPU_MOCK_SIGNAL_ERESTARTSYS, VGPU_MOCK_SIGNAL_EINTR,
@@ -220,7 +250,7 @@ DIFF_TEST(traced)
 	for (i = 0; i < ARRAY_SIZE(hows); i++) {
 		log_line("how %u", hows[i]);
 		/* Long enough on a busy machine; only one is waited for. */
-		pid = sleeper(fd, i ? 10000 : 2000, hows[i]);
+		pid = sleeper(fd, i ? 20000 : 4000, hows[i]);
 		LOG_CALL(ptrace(PTRACE_SEIZE, pid, 0, 0));
 		for (j = 0; j < 3; j++) {
 			LOG_CALL(ptrace(PTRACE_INTERRUPT, pid, 0, 0));
@@ -229,6 +259,7 @@ DIFF_TEST(traced)
 			if (!WIFSTOPPED(status))
 				break;
 			LOG_CALL(ptrace(PTRACE_CONT, pid, 0, 0));
+			await_asleep(pid);
 			sleep_ms(50);
 		}
 		if (j < 3)
@@ -244,7 +275,7 @@ DIFF_TEST(traced)
 DIFF_TEST(tracer_dies)
 {
 	int fd = open_device(O_RDWR);
-	pid_t pid = sleeper(fd, 1500, VGPU_MOCK_SIGNAL_ERESTARTNOHAND);
+	pid_t pid = sleeper(fd, 4000, VGPU_MOCK_SIGNAL_ERESTARTNOHAND);
 	pid_t tracer;
 	int status;
 
@@ -262,7 +293,7 @@ DIFF_TEST(tracer_dies)
 DIFF_TEST(stopped_often)
 {
 	int fd = open_device(O_RDWR);
-	pid_t pid = sleeper(fd, 1500, VGPU_MOCK_SIGNAL_ERESTARTSYS);
+	pid_t pid = sleeper(fd, 4000, VGPU_MOCK_SIGNAL_ERESTARTSYS);
 	int status, i;
 
 	for (i = 0; i < 5; i++) {
@@ -539,23 +570,25 @@ static void held_now(int fd, char *text, size_t size)
 /* What the tests before this one held may be on its way out. */
 static void held_at_rest(int fd, char *text, size_t size)
 {
-	__u64 start = now_ms();
+	__u64 start = now_ms(), changed = start;
 	char again[4096];
 
-	held_now(fd, again, sizeof(again));
+	held_now(fd, text, size);
 	do {
-		snprintf(text, size, "%s", again);
-		sleep_ms(500);
+		sleep_ms(200);
 		held_now(fd, again, sizeof(again));
-	} while (strcmp(text, again) && now_ms() - start < 30000);
-	CHECK(!strcmp(text, again));
+		if (strcmp(text, again))
+			changed = now_ms();
+		snprintf(text, size, "%s", again);
+	} while (now_ms() - changed < 3000 && now_ms() - start < 40000);
+	CHECK(now_ms() - changed >= 3000);
 }
 
 /* Starts a round's tasks and kills them: at any time, or when they hold all that they want. */
 static void kill_some(int fd, unsigned int round)
 {
 	static char stacks[NR_KILLED][32768] __attribute__((aligned(16)));
-	__u64 deadline = now_ms() + 10000;
+	__u64 deadline = now_ms() + 40000;
 	pid_t pids[NR_KILLED];
 	unsigned int i;
 

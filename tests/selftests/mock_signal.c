@@ -33,6 +33,25 @@ static void timer(unsigned int ms)
 	MUST(!setitimer(ITIMER_REAL, &value, NULL));
 }
 
+/* Again and again, as the first one may come before the call, on a busy machine. 0: no more. */
+static void timer_again(unsigned int ms)
+{
+	struct timeval time = { .tv_usec = ms * 1000 };
+	struct itimerval value = { time, time };
+
+	MUST(!setitimer(ITIMER_REAL, &value, NULL));
+}
+
+/* Whether a signal came; one that was due may still be on its way, on a busy machine. */
+static void log_caught(bool due)
+{
+	int tries;
+
+	for (tries = 0; due && tries < 500 && !caught; tries++)
+		sleep_ms(10);
+	log_line("caught %d", !!caught);
+}
+
 static struct vgpu_mock_counters counters(int fd)
 {
 	struct vgpu_mock_counters now;
@@ -48,7 +67,7 @@ static void log_sleep(int fd, unsigned int cmd, __u32 ms, __u32 mode, __u32 on_s
 	};
 
 	LOG_CALL(ioctl(fd, cmd, &sleep));
-	log_line("woken %u, caught %d", sleep.out_woken, caught);
+	log_line("woken %u", sleep.out_woken);
 }
 
 DIFF_TEST_TWINS(sleeps_to_the_end)
@@ -59,7 +78,7 @@ DIFF_TEST_TWINS(sleeps_to_the_end)
 
 	for (mode = 0; mode <= VGPU_MOCK_SLEEP_UNINTERRUPTIBLE; mode++)
 		log_sleep(fd, CMD(SLEEP), 200, mode, 0);
-	CHECK(now_ms() - start >= 300 && now_ms() - start < 5000);
+	CHECK(now_ms() - start >= 300 && now_ms() - start < 10000);
 	log_sleep(fd, CMD(SLEEP), 0, 0, 0);
 	log_sleep(fd, CMD(SLEEP), 100000, 0, 0);
 }
@@ -115,10 +134,13 @@ DIFF_TEST_TWINS(interrupted)
 			continue;
 		log_line("how %u", how);
 		catch(SIGALRM, 0);
-		timer(150);
+		timer_again(150);
 		log_sleep(fd, CMD(SLEEP), 20000, VGPU_MOCK_SLEEP_INTERRUPTIBLE, how);
+		log_caught(true);
 	}
-	CHECK(now_ms() - start < 10000);
+	timer_again(0);
+	/* All of them slept less than one would. */
+	CHECK(now_ms() - start < 15000);
 }
 
 /* One that is restarted: it ends when it has slept once without a signal. */
@@ -134,8 +156,16 @@ DIFF_TEST_TWINS(restarted)
 	for (i = 0; i < ARRAY_SIZE(hows); i++) {
 		log_line("how %u", hows[i]);
 		catch(SIGALRM, SA_RESTART);
-		timer(120);
-		log_sleep(fd, CMD(SLEEP), 400, VGPU_MOCK_SLEEP_INTERRUPTIBLE, hows[i]);
+		if (i < 2) {
+			timer(120);
+			log_sleep(fd, CMD(SLEEP), 400, VGPU_MOCK_SLEEP_INTERRUPTIBLE, hows[i]);
+			log_caught(true);
+			continue;
+		}
+		timer_again(120);
+		log_sleep(fd, CMD(SLEEP), 20000, VGPU_MOCK_SLEEP_INTERRUPTIBLE, hows[i]);
+		timer_again(0);
+		log_caught(true);
 	}
 }
 
@@ -148,20 +178,24 @@ DIFF_TEST_TWINS(not_interrupted)
 	signal(SIGALRM, SIG_IGN);
 	timer(100);
 	log_sleep(fd, CMD(SLEEP), 300, VGPU_MOCK_SLEEP_INTERRUPTIBLE, 0);
+	log_caught(false);
 	catch(SIGALRM, 0);
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	timer(100);
 	log_sleep(fd, CMD(SLEEP), 300, VGPU_MOCK_SLEEP_INTERRUPTIBLE, 0);
+	log_caught(false);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	log_line("caught %d", caught);
+	log_caught(true);
 	catch(SIGALRM, 0);
 	timer(100);
 	log_sleep(fd, CMD(SLEEP), 300, VGPU_MOCK_SLEEP_KILLABLE, 0);
+	log_caught(true);
 	catch(SIGALRM, 0);
 	timer(100);
 	log_sleep(fd, CMD(SLEEP), 300, VGPU_MOCK_SLEEP_UNINTERRUPTIBLE, 0);
+	log_caught(true);
 }
 
 /* A signal that was there before the call. */
@@ -184,8 +218,9 @@ DIFF_TEST(pending_before)
 	}
 	log_line("caught %d", caught);
 	catch(SIGALRM, 0);
-	timer(100);
+	timer_again(100);
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_WAIT, &wait));
+	timer_again(0);
 }
 
 /* Many signals while short calls run: none is lost, no call fails. */
@@ -220,7 +255,7 @@ DIFF_TEST_TWINS(stopped)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		log_sleep(fd, CMD(SLEEP), 700, VGPU_MOCK_SLEEP_INTERRUPTIBLE,
+		log_sleep(fd, CMD(SLEEP), 3000, VGPU_MOCK_SLEEP_INTERRUPTIBLE,
 			  VGPU_MOCK_SIGNAL_ERESTARTNOHAND);
 		_exit(0);
 	}
@@ -282,7 +317,7 @@ DIFF_TEST_TWINS(killed)
 /* A driver that cannot be interrupted: natively the process stays until then. */
 DIFF_TEST(killed_uninterruptible)
 {
-	struct vgpu_mock_sleep sleep = { .ms = 1500, .mode = VGPU_MOCK_SLEEP_UNINTERRUPTIBLE };
+	struct vgpu_mock_sleep sleep = { .ms = 5000, .mode = VGPU_MOCK_SLEEP_UNINTERRUPTIBLE };
 	int fd = open_device(O_RDWR);
 	__u64 start = now_ms();
 	int status;
@@ -297,7 +332,7 @@ DIFF_TEST(killed_uninterruptible)
 	sleep_ms(300);
 	kill(pid, SIGKILL);
 	LOG_CALL(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
-	CHECK(now_ms() - start < 6000);
+	CHECK(now_ms() - start < 15000);
 	LOG_CALL(ioctl(fd, VGPU_MOCK_IOC_NOOP));
 }
 
@@ -345,7 +380,8 @@ DIFF_TEST(killed_with_threads)
 	}
 	CHECK(!probe.out_waiters);
 	after = counters(fd);
-	CHECK(after.out_files == before.out_files);
+	/* Those of other tests may go meanwhile. */
+	CHECK(after.out_files <= before.out_files);
 }
 
 /* exec() and exit() of a process whose other thread is in a call. */
@@ -379,9 +415,10 @@ DIFF_TEST(interrupted_read)
 
 	MUST(!ioctl(fd, VGPU_MOCK_IOC_IO_MODE, &io));
 	catch(SIGALRM, 0);
-	timer(200);
+	timer_again(200);
 	LOG_CALL(read(fd, data, 16));
-	log_line("caught %d", caught);
+	timer_again(0);
+	log_caught(true);
 	LOG_CALL(write(fd, "abc", 3));
 	LOG_CALL(read(fd, data, 16));
 }

@@ -65,16 +65,20 @@ FIXTURE_TEARDOWN(churn)
 	/* In the pair tier this machine's mock is not the one that is forwarded. */
 	if (!tier || strcmp(tier, "loopback"))
 		return;
-	for (i = 0; i < 150; i++) {
+	/* Fewer than before are right: some may still have been closing then. */
+	for (i = 0; i < 500; i++) {
 		get_counters(_metadata, &after);
-		if (after.out_files == self->before.out_files)
+		if (after.out_files <= self->before.out_files &&
+		    after.out_bufs <= self->before.out_bufs &&
+		    after.out_maps <= self->before.out_maps &&
+		    after.out_objects <= self->before.out_objects)
 			break;
 		usleep(20000);
 	}
-	EXPECT_EQ(self->before.out_files, after.out_files);
-	EXPECT_EQ(self->before.out_bufs, after.out_bufs);
-	EXPECT_EQ(self->before.out_maps, after.out_maps);
-	EXPECT_EQ(self->before.out_objects, after.out_objects);
+	EXPECT_GE(self->before.out_files, after.out_files);
+	EXPECT_GE(self->before.out_bufs, after.out_bufs);
+	EXPECT_GE(self->before.out_maps, after.out_maps);
+	EXPECT_GE(self->before.out_objects, after.out_objects);
 }
 
 /* Runs fn in so many children, some of them side by side; counts those that fail. */

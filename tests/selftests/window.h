@@ -125,6 +125,24 @@ static inline int buffer_settle(const struct buffer *buffer)
 	return ioctl(buffer->fwd, VGPU_MOCK_IOC_BUF_SYNC, &range);
 }
 
+/* How often the driver was asked for a page. */
+static inline unsigned long buffer_faults(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_info info = { .id = buffer->id };
+
+	return ioctl(buffer->real, VGPU_MOCK_IOC_BUF_INFO, &info) ? 0 : info.out_faults;
+}
+
+/* Until it is asked once more than @before, for as long as ten seconds. */
+static inline bool buffer_await_fault(const struct buffer *buffer, unsigned long before)
+{
+	int tries;
+
+	for (tries = 0; tries < 1000 && buffer_faults(buffer) <= before; tries++)
+		usleep(10000);
+	return buffer_faults(buffer) > before;
+}
+
 static inline __u64 buffer_sum(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_range range = { .id = buffer->id, .length = buffer->size };
