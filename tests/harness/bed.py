@@ -19,7 +19,7 @@ INNER_MEMORY = 1536
 # device "alike" does not fit elsewhere (nested.STRANGERS), and so small that its ranges are used again
 # all the time.
 WINDOW = "4G"
-WINDOWS = {"guest": WINDOW, "other": "8M"}
+WINDOWS = {"guest": WINDOW, "other": "4M"}
 # Virtio-gpus for which this machine draws, and what QEMU's has to have for that.
 DRAWING = {"3d": "", "venus": ",hostmem=4G,blob=on,venus=on"}
 # What a tier's machine is told on the kernel's command line.

@@ -520,7 +520,7 @@ TEST_F(mixer, lists)
 					parts[i].space));
 		EXPECT_EQ(0, list_elems(self->fwd, ids[1], &list[1], parts[i].offset,
 					parts[i].space));
-		EXPECT_EQ(&ids[1][0], list[1].pids);
+		EXPECT_TRUE(list[1].pids == &ids[1][0]);
 		list[1].pids = list[0].pids;
 		EXPECT_EQ(0, memcmp(&list[0], &list[1], sizeof(list[0])));
 		EXPECT_EQ(0, memcmp(ids[0], ids[1], sizeof(ids[0])));
