@@ -155,7 +155,6 @@ TEST_F_TIMEOUT(window, copied_when_moved, 60)
 	struct buffer other;
 	long long calls;
 	char *memory;
-	int tries;
 
 	NEEDS_WINDOW();
 	window_end();
@@ -167,9 +166,7 @@ TEST_F_TIMEOUT(window, copied_when_moved, 60)
 	EXPECT_EQ(2, window_counter(other.fwd, "copy_mappings"));
 	strcpy(memory, "before");
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 1 --size 1M")->status);
-	for (tries = 0; tries < 100 && window_counter(other.fwd, "window_mappings") != 1; tries++)
-		usleep(50000);
-	EXPECT_EQ(1, window_counter(other.fwd, "window_mappings"));
+	EXPECT_TRUE(await_mappings(&other, 1));
 	EXPECT_EQ(1, window_counter(other.fwd, "copy_mappings"));
 	/* What is looked at is bound for that time. */
 	EXPECT_TRUE(window_await("bindings", 1));
@@ -746,7 +743,6 @@ TEST_F(window, exhausted)
 {
 	struct buffer *buffer = &self->buffer, other;
 	char *first, *second;
-	int tries;
 
 	NEEDS_WINDOW();
 	ASSERT_TRUE(window_begin("64K"));
@@ -762,12 +758,7 @@ TEST_F(window, exhausted)
 	second[100] = 42;
 	ASSERT_EQ(0, munmap(first, 10 * PAGE));
 	/* Of itself. */
-	for (tries = 0; tries < 500; tries++) {
-		if (window_counter(buffer->fwd, "window_mappings") == 1)
-			break;
-		usleep(20000);
-	}
-	EXPECT_EQ(1, window_counter(buffer->fwd, "window_mappings"));
+	EXPECT_TRUE(await_mappings(buffer, 1));
 	EXPECT_EQ(42, second[100]);
 	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 5, 0));
 	EXPECT_TRUE(memory_is(second, 10 * PAGE, 5));
@@ -910,6 +901,8 @@ TEST_F(window, destroyed)
 	/* Another window comes, and takes up what is there. */
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 1 --size 1M")->status);
 	EXPECT_TRUE(window_await("bindings", 1));
+	/* Bound first, and then the program is there. */
+	EXPECT_TRUE(await_mappings(&self->buffer, 1));
 	EXPECT_EQ(7, memory[6]);
 	memory[7] = 70;
 	EXPECT_EQ(70, self->device[7]);

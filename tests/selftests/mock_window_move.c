@@ -56,19 +56,6 @@ static int fill(void)
 	return tool_run("vgpuctl window fill --to 1")->status;
 }
 
-/* Until so many of the device's mappings are in the window, for as long as half a minute. */
-static bool await_mappings(const struct buffer *buffer, long long nr)
-{
-	int tries;
-
-	for (tries = 0; tries < 3000; tries++) {
-		if (window_counter(buffer->fwd, "window_mappings") == nr)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 /* The program makes a call, with which bytes go both ways. */
 static int sync_buffer(const struct buffer *buffer)
 {

@@ -222,6 +222,19 @@ static inline long window_status(const char *name)
 	return at ? atol(at + strlen(key)) : -1;
 }
 
+/* Until so many of the device's mappings are in the window, for as long as half a minute. */
+static inline bool await_mappings(const struct buffer *buffer, long long nr)
+{
+	int tries;
+
+	for (tries = 0; tries < 3000; tries++) {
+		if (window_counter(buffer->fwd, "window_mappings") == nr)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
 /* Polls until the counter is @value, for as long as five seconds. */
 static inline bool window_await(const char *name, long value)
 {
