@@ -20,7 +20,7 @@ struct worker {
 	pthread_t thread;
 	int fd;
 	unsigned int seed;
-	unsigned int done;
+	volatile unsigned int done;
 	int result;		/* of the last one: see inverted() */
 	int error;
 };
@@ -68,6 +68,7 @@ TEST_F_TIMEOUT(agent, lost, 200)
 
 	for (round = 0; round < times; round++) {
 		struct worker workers[WORKERS] = { };
+		unsigned int tries;
 		long long before;
 		long moved;
 
@@ -79,6 +80,9 @@ TEST_F_TIMEOUT(agent, lost, 200)
 		}
 		for (i = 0; !round && window_status("arena_bytes") <= 0 && i < 400; i++)
 			usleep(50000);
+		for (i = 0; i < WORKERS; i++)
+			for (tries = 0; tries < 1000 && !workers[i].done; tries++)
+				usleep(20000);
 		usleep(700000 + round * 37000);
 		pidfd = agent_kill(round % 2 ? SIGTERM : SIGKILL);
 		ASSERT_GE(pidfd, 0);
@@ -86,7 +90,7 @@ TEST_F_TIMEOUT(agent, lost, 200)
 			ASSERT_EQ(0, pthread_join(workers[i].thread, NULL));
 			EXPECT_EQ(-1, workers[i].result) TH_LOG("after %u", workers[i].done);
 			EXPECT_EQ(ENODEV, workers[i].error);
-			EXPECT_LT(1, workers[i].done);
+			EXPECT_LT(1, workers[i].done) TH_LOG("worker %u", i);
 		}
 		close(fd);
 		EXPECT_TRUE(agent_gone(pidfd));

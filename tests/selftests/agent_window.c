@@ -114,12 +114,12 @@ static long owner_of(const char *path)
 	return stat(path, &st) ? -1 : (long)st.st_uid;
 }
 
-/* Polls until the device file has that size (-1: there is none), for five seconds. */
+/* Polls until the device file has that size (-1: there is none), for 20 seconds. */
 static bool await_size(const char *path, long size)
 {
 	int tries;
 
-	for (tries = 0; tries < 100; tries++) {
+	for (tries = 0; tries < 400; tries++) {
 		if (file_size(path) == size)
 			return true;
 		usleep(50000);
@@ -447,6 +447,7 @@ TEST_F_TIMEOUT(config, agent_restarted, 120)
 		ASSERT_EQ(0, buffer_do(&buffer, VGPU_MOCK_IOC_BUF_FILL, 4711 + i, 0));
 		EXPECT_NE(0, hypervisor_look(&hypervisor, 4711 + i).at) TH_LOG("turn %d", i);
 		munmap(memory, buffer.size);
+		EXPECT_EQ(0, buffer_settle(&buffer));
 		buffer_end(&buffer);
 		if (!i)
 			ASSERT_TRUE(restart());

@@ -78,7 +78,8 @@ TEST_F(sound, live_pages)
 
 	for (i = 0; i < sizeof(live) / sizeof(live[0]); i++) {
 		errno = 0;
-		EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->play, live[i]));
+		EXPECT_TRUE(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->play, live[i]) ==
+			    MAP_FAILED);
 		EXPECT_EQ(ENXIO, errno);
 	}
 }
@@ -140,7 +141,7 @@ TEST_F(sound, plays_what_is_mapped)
 	ASSERT_EQ(0, prepare(self->play, SNDRV_PCM_ACCESS_MMAP_INTERLEAVED));
 	ASSERT_EQ(0, prepare(self->listen, SNDRV_PCM_ACCESS_RW_INTERLEAVED));
 	ring = mmap(NULL, FRAMES * sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED, self->play, 0);
-	ASSERT_NE(MAP_FAILED, ring);
+	ASSERT_TRUE(ring != MAP_FAILED);
 	for (i = 0; i < FRAMES; i++)
 		ring[i] = LOUD + i;
 	sync.c.control.appl_ptr = FRAMES;
@@ -183,7 +184,7 @@ TEST_F(sound, tells_what_is_written)
 	ASSERT_EQ(0, prepare(self->play, SNDRV_PCM_ACCESS_RW_INTERLEAVED));
 	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_WRITEI_FRAMES, &xfer));
 	EXPECT_EQ(2 * PERIOD, xfer.result);
-	EXPECT_EQ((void *)samples, xfer.buf);
+	EXPECT_TRUE(xfer.buf == (void *)samples);
 	ASSERT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_REWIND, &back));
 	EXPECT_EQ(PERIOD, back);
 	EXPECT_EQ(0, ioctl(self->play, SNDRV_PCM_IOCTL_DROP));
@@ -274,7 +275,7 @@ TEST_F(sound, streams_are_apart)
 		ASSERT_EQ(0, prepare(fd[i], SNDRV_PCM_ACCESS_MMAP_INTERLEAVED));
 		ring[i] = mmap(NULL, FRAMES * sizeof(short), PROT_READ | PROT_WRITE, MAP_SHARED,
 			       fd[i], 0);
-		ASSERT_NE(MAP_FAILED, ring[i]);
+		ASSERT_TRUE(ring[i] != MAP_FAILED);
 	}
 	ring[0][5] = 1234;
 	ASSERT_EQ(0, ioctl(fd[0], SNDRV_PCM_IOCTL_SYNC_PTR, &sync));
@@ -301,14 +302,14 @@ TEST_F(sound, streams_take_turns)
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, prepare(fd[i], SNDRV_PCM_ACCESS_MMAP_INTERLEAVED));
 		ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd[i], 0);
-		ASSERT_NE(MAP_FAILED, ring);
+		ASSERT_TRUE(ring != MAP_FAILED);
 		ring[5] = 1234 + i;
 		ASSERT_EQ(0, ioctl(fd[i], SNDRV_PCM_IOCTL_SYNC_PTR, &sync));
 		ASSERT_EQ(0, munmap(ring, size));
 	}
 	for (i = 0; i < 4; i++) {
 		ring = mmap(NULL, size, PROT_READ, MAP_SHARED, fd[i & 1], 0);
-		ASSERT_NE(MAP_FAILED, ring);
+		ASSERT_TRUE(ring != MAP_FAILED);
 		EXPECT_EQ(1234 + (i & 1), ring[5]);
 		ASSERT_EQ(0, munmap(ring, size));
 	}
@@ -489,7 +490,7 @@ TEST_F(mixer, decibels_at_the_end_of_memory)
 			   -1, 0);
 	struct snd_ctl_tlv *end;
 
-	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_TRUE(pages != MAP_FAILED);
 	ASSERT_EQ(0, munmap(pages + PAGE, PAGE));
 	end = (struct snd_ctl_tlv *)(pages + PAGE - sizeof(*end) - 16);
 	end->numid = self->scale;

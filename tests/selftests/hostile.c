@@ -19,6 +19,10 @@
 
 #include "kselftest_harness.h"
 
+/* Seconds: none of them takes a tenth of that on a quiet machine. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	120
+
 #define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 
 /* The host's defaults (vgpud(8)). */
@@ -35,8 +39,8 @@ FIXTURE_SETUP(hostile)
 
 	ASSERT_EQ(0, export_as("hostile", NULL, LOOPBACK, PORT, false));
 	self->peer.control = -1;
-	self->files = open_files();
 	ASSERT_TRUE(witness());
+	self->files = files_at_rest();
 }
 
 FIXTURE_TEARDOWN(hostile)
@@ -132,13 +136,14 @@ TEST_F(hostile, stranger_is_refused)
 
 TEST_F(hostile, silence_ends)
 {
-	int fd = peer_connect(LOOPBACK, PORT, true), ms;
+	uint64_t start = peer_now_ms();
+	int fd = peer_connect(LOOPBACK, PORT, true);
 
 	ASSERT_GE(fd, 0);
 	/* Half a header, and no more. */
 	ASSERT_TRUE(peer_send(fd, "\x38\0\0\0\1", 5));
-	ms = peer_wait_eof(fd, HANDSHAKE_MS + SLACK_MS);
-	EXPECT_GE(ms, HANDSHAKE_MS - 500);
+	EXPECT_GE(peer_wait_eof(fd, HANDSHAKE_MS + SLACK_MS), 0);
+	EXPECT_GE(peer_now_ms() - start, HANDSHAKE_MS - 500);
 	close(fd);
 }
 
@@ -310,7 +315,7 @@ TEST_F(hostile, closing_what_it_does_not_have)
 		.hdr.len = htole32(sizeof(msg)),
 		.hdr.type = htole16(VGPU_MSG_CLOSE),
 	};
-	uint64_t files = open_files();
+	uint64_t files = self->files + 1;
 	int fd = open(fwd_path, O_RDWR);
 	unsigned int i;
 
@@ -323,7 +328,7 @@ TEST_F(hostile, closing_what_it_does_not_have)
 		ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
 		peer_close(&self->peer);
 	}
-	EXPECT_EQ(files + 1, open_files());
+	EXPECT_TRUE(eventually(files_are, &files, SLACK_MS));
 	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
 	close(fd);
 }
@@ -365,7 +370,7 @@ TEST_F(hostile, closing_what_is_gone_ends_nothing)
 }
 
 /* Hangs up while the agent grants it the exports, again and again. */
-TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 60)
+TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 120)
 {
 	const unsigned int times = getenv("VGPU_TIMES") ? 20 : 200;
 	struct vgpu_hello hello = peer_hello_msg();
@@ -378,7 +383,7 @@ TEST_F_TIMEOUT(hostile, hangs_up_while_it_is_granted, 60)
 		ASSERT_GE(fd, 0) TH_LOG("round %u", i);
 		ASSERT_TRUE(peer_send(fd, &hello, sizeof(hello)));
 		/* With the WELCOME, or soon after it. */
-		ASSERT_GT(peer_recv(fd, answer, sizeof(answer), 8000), 0) TH_LOG("round %u", i);
+		ASSERT_GT(peer_recv(fd, answer, sizeof(answer), SLACK_MS), 0) TH_LOG("round %u", i);
 		if (i % 4)
 			usleep(i % 4 * 100);
 		close(fd);
@@ -769,10 +774,28 @@ TEST_F(hostile, segments_where_a_32_bit_process_has_no_room)
 	close(lane);
 }
 
+/* How many calls sleep in the driver, or have. */
+static uint32_t sleeps(void)
+{
+	static struct vgpu_mock_counters now;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &now))
+		now.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)] = 0;
+	close(fd);
+	return now.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)];
+}
+
+static bool more_sleeps(void *before)
+{
+	return sleeps() > *(uint32_t *)before;
+}
+
 /* Two lanes of a process cannot have the same room, and a mapping cannot have it. */
 TEST_F(hostile, room_that_another_call_has)
 {
-	struct vgpu_mock_sleep sleep = { .ms = 1000 };
+	struct vgpu_mock_sleep sleep = { .ms = 6000 };
+	uint32_t before = sleeps();
 	const uint64_t low = 0x30000000;
 	struct vgpu_reply answer;
 	struct peer_call call;
@@ -789,7 +812,7 @@ TEST_F(hostile, room_that_another_call_has)
 	ASSERT_NE(0, object);
 	ASSERT_TRUE(compat_send(lane, object, 2, VGPU_MOCK_IOC_SLEEP, &sleep, sizeof(sleep), low,
 				4096));
-	usleep(300000);
+	ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
 	EXPECT_EQ(-EINVAL, compat_info(other, object, 1, low, 4096, &compat));
 	peer_call_init(&call, VGPU_OP_MMAP, object, 2);
 	call.msg.args.mmap.addr = htole64(low);
@@ -1070,7 +1093,7 @@ TEST_F(hostile, window_probe)
 		char bytes[VGPU_CONTROL_MSG_MAX];
 	} msg;
 	uint64_t window, seq = 1, control_seq = 0;
-	unsigned int i, mapped;
+	unsigned int i, mapped, tries;
 	int lane;
 	uint32_t object;
 	void *memory;
@@ -1083,28 +1106,39 @@ TEST_F(hostile, window_probe)
 				.size = 32 * 4096, .flavour = kinds[i].flavour,
 			};
 			bool shown = mapped && tool_kvm_counts() ? kinds[i].kvm : kinds[i].local;
+			bool right = false;
+			uint64_t offset;
 
 			ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE,
 						    &create, 0, sizeof(create)));
 			ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
-			ASSERT_TRUE(map_bytes(lane, object, ++seq, control_seq,
-					      answer.create.out_offset, 32 * 4096, window, 8192));
-			ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
-			EXPECT_EQ(shown, in_window(&answer.reply)) TH_LOG("%u.%u", mapped, i);
-			if (shown)
-				EXPECT_EQ(kinds[i].cache, le32toh(answer.reply.out.mmap.cache));
-			/* What is refused has left nothing there, and BIND says the same. */
-			EXPECT_EQ(!shown, nothing_bound(NULL));
-			ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 32 * 4096));
-			ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg,
-						 sizeof(msg)));
-			EXPECT_BIND(shown ? 0 : -EOPNOTSUPP, 0x20000000, 32 * 4096, window, 8192);
-			EXPECT_EQ(shown ? kinds[i].cache : 0,
-				  le32toh(answer.reply.out.bind.cache));
-			EXPECT_EQ(!shown, nothing_bound(NULL));
-			ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 32 * 4096));
-			ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg,
-						 sizeof(msg)));
+			offset = answer.create.out_offset;
+			/* On a busy machine the driver's answer may come after the host's patience. */
+			for (tries = 0; tries < 5 && !right; tries++) {
+				if (tries)
+					usleep(500000);
+				ASSERT_TRUE(map_bytes(lane, object, ++seq, control_seq, offset,
+						      32 * 4096, window, 8192));
+				ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+				/* What is refused has left nothing there, and BIND says the same. */
+				right = in_window(&answer.reply) == shown &&
+					nothing_bound(NULL) == !shown &&
+					(!shown || le32toh(answer.reply.out.mmap.cache) == kinds[i].cache);
+				ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 32 * 4096));
+				ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg,
+							 sizeof(msg)));
+				ASSERT_TRUE(bind_send(lane, ++seq, control_seq, 0x20000000, 32 * 4096,
+						      window, 8192));
+				right &= peer_reply(lane, &answer, sizeof(answer), SLACK_MS) ==
+						(shown ? 0 : -EOPNOTSUPP) &&
+					 le32toh(answer.reply.out.bind.cache) ==
+						(shown ? kinds[i].cache : 0) &&
+					 nothing_bound(NULL) == !shown;
+				ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 32 * 4096));
+				ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg,
+							 sizeof(msg)));
+			}
+			EXPECT_TRUE(right) TH_LOG("%u.%u", mapped, i);
 		}
 		if (mapped)
 			break;
@@ -1118,8 +1152,13 @@ TEST_F(hostile, window_probe)
 	EXPECT_EQ(0, window_command("destroy", "--force"));
 }
 
+static bool something_bound(void *unused)
+{
+	return !nothing_bound(NULL);
+}
+
 /* The guest gives a range back while the host waits for the driver, before it is told of it. */
-TEST_F_TIMEOUT(hostile, window_probe_too_late, 60)
+TEST_F_TIMEOUT(hostile, window_probe_too_late, 120)
 {
 	struct vgpu_mock_buf_create create = { .size = 8192, .flavour = VGPU_MOCK_BUF_PFN };
 	struct vgpu_mock_buf_range range = {
@@ -1151,14 +1190,19 @@ TEST_F_TIMEOUT(hostile, window_probe_too_late, 60)
 				    sizeof(range)));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 
-	ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 8192));
-	usleep(300000);
-	EXPECT_FALSE(nothing_bound(NULL));
-	ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
-	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
-	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
-	EXPECT_FALSE(in_window(&answer.reply));
-	EXPECT_TRUE(nothing_bound(NULL));
+	for (i = 0; i < 4; i++) {
+		ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 8192));
+		EXPECT_TRUE(eventually(something_bound, NULL, SLACK_MS));
+		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
+		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+		EXPECT_TRUE(nothing_bound(NULL));
+		if (!in_window(&answer.reply))
+			break;
+		/* We were late. While the driver is in that fault it is not asked again. */
+		usleep((range.delay_ms + 500) * 1000);
+	}
+	EXPECT_LT(i, 4);
 	/* The driver is in a fault still, and not asked again, which would always take longer. */
 	for (i = 0; i < 5; i++) {
 		start = peer_now_ms();
@@ -1185,6 +1229,7 @@ TEST_F(hostile, more_lanes_than_allowed)
 
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	while (nr < 200) {
+		ASSERT_TRUE(peer_ping(&self->peer));
 		lanes[nr] = peer_lane(&self->peer, 1);
 		if (lanes[nr] < 0)
 			break;
@@ -1242,7 +1287,7 @@ TEST_F(hostile, lane_of_a_session_that_is_over)
 	EXPECT_GE(peer_wait_eof(lane, SLACK_MS), 0);
 	close(lane);
 	/* Until the agent has heard of it, a lane goes the way of its shadow. */
-	for (tries = 0; tries < 20; tries++) {
+	for (tries = 0; tries < 500; tries++) {
 		lane = peer_lane(&self->peer, 5);
 		ASSERT_LT(lane, 0);
 		if (lane == -ENODEV)
@@ -1304,7 +1349,7 @@ TEST_F(hostile, withheld_page_under_a_device_wide_mutex)
 	ms = peer_now_ms() - start;
 	EXPECT_LT(ms, FETCH_MS + SLACK_MS);
 	/* It did wait: the mutex was held. */
-	EXPECT_GT(ms, FETCH_MS / 2);
+	EXPECT_GT(ms, FETCH_MS / 10);
 	/* The call failed, the lane serves no more, and it was counted. */
 	EXPECT_EQ(-EFAULT, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(VGPU_REPLY_LAST, le32toh(answer.reply.flags));

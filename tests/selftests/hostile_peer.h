@@ -43,7 +43,7 @@ static inline int peer_connect(uint32_t cid, uint32_t port, bool trusted)
 {
 	struct sockaddr_vm to = { .svm_family = AF_VSOCK, .svm_cid = cid, .svm_port = port };
 	struct sockaddr_vm from = { .svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY };
-	struct timeval timeout = { .tv_sec = 10 };
+	struct timeval timeout = { .tv_sec = 20 };
 	static unsigned int next;
 	int fd, tries, ret;
 
@@ -58,6 +58,7 @@ static inline int peer_connect(uint32_t cid, uint32_t port, bool trusted)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_CONNECT_TIMEOUT, &timeout, sizeof(timeout));
 	for (tries = 0; trusted && tries < 900; tries++) {
 		from.svm_port = next--;
 		if (next < 100)
@@ -210,7 +211,7 @@ static inline int peer_refused(int fd, const void *msg, size_t len)
 		char bytes[VGPU_CONTROL_MSG_MAX];
 	} answer;
 
-	if (!peer_send(fd, msg, len) || peer_recv(fd, &answer, sizeof(answer), 3000) <= 0 ||
+	if (!peer_send(fd, msg, len) || peer_recv(fd, &answer, sizeof(answer), 20000) <= 0 ||
 	    peer_type(&answer) != VGPU_MSG_REFUSE)
 		return -1;
 	return le32toh(answer.refuse.error);
@@ -228,8 +229,10 @@ static inline int peer_open_with(struct peer *peer, uint32_t cid, uint32_t port,
 		struct vgpu_welcome welcome;
 		char bytes[VGPU_CONTROL_MSG_MAX];
 	} msg;
+	unsigned int tries = 4;
 
 	hello.features = htole64(features);
+again:
 	memset(peer, 0, sizeof(*peer));
 	peer->cid = cid;
 	peer->port = port;
@@ -237,14 +240,20 @@ static inline int peer_open_with(struct peer *peer, uint32_t cid, uint32_t port,
 	if (peer->control < 0)
 		return peer->control;
 	if (!peer_send(peer->control, &hello, sizeof(hello)) ||
-	    peer_recv(peer->control, &msg, sizeof(msg), 8000) <= 0)
+	    peer_recv(peer->control, &msg, sizeof(msg), 20000) <= 0)
 		return -EPROTO;
-	if (peer_type(&msg) == VGPU_MSG_REFUSE)
+	if (peer_type(&msg) == VGPU_MSG_REFUSE) {
+		/* The host has not yet done with the one before, on a busy machine. */
+		if (le32toh(msg.refuse.error) == EBUSY && --tries) {
+			close(peer->control);
+			goto again;
+		}
 		return le32toh(msg.refuse.error);
+	}
 	if (peer_type(&msg) != VGPU_MSG_WELCOME)
 		return -EPROTO;
 	peer->welcome = msg.welcome;
-	while (peer_recv(peer->control, &msg, sizeof(msg), 3000) > 0)
+	while (peer_recv(peer->control, &msg, sizeof(msg), 20000) > 0)
 		if (peer_type(&msg) == VGPU_MSG_EXPORT_ADD) {
 			peer->export = le32toh(msg.add.export);
 			return 0;
@@ -255,6 +264,16 @@ static inline int peer_open_with(struct peer *peer, uint32_t cid, uint32_t port,
 static inline int peer_open(struct peer *peer, uint32_t cid, uint32_t port)
 {
 	return peer_open_with(peer, cid, port, VGPU_FEATURES);
+}
+
+/* Says something on the control connection: who says nothing for 15 s is lost. */
+static inline bool peer_ping(const struct peer *peer)
+{
+	struct vgpu_hdr ping = {
+		.len = htole32(sizeof(ping)), .type = htole16(VGPU_MSG_PING), .seq = htole64(1),
+	};
+
+	return peer_send(peer->control, &ping, sizeof(ping));
 }
 
 static inline void peer_close(struct peer *peer)
@@ -278,7 +297,7 @@ static inline int peer_lane(const struct peer *peer, uint64_t session)
 	if (fd < 0)
 		return fd;
 	if (peer_send(fd, &hello, sizeof(hello)) &&
-	    peer_recv(fd, &msg, sizeof(msg), 8000) > 0) {
+	    peer_recv(fd, &msg, sizeof(msg), 20000) > 0) {
 		if (peer_type(&msg) == VGPU_MSG_LANE_READY)
 			return fd;
 		if (peer_type(&msg) == VGPU_MSG_REFUSE)
@@ -358,7 +377,7 @@ static inline uint32_t peer_open_device(const struct peer *peer, int lane, uint6
 	call.msg.args.open.export = htole32(peer->export);
 	call.msg.args.open.flags = htole32(O_RDWR);
 	if (!peer_call_send(lane, &call, 0, 0) ||
-	    peer_reply(lane, &answer, sizeof(answer), 5000) != 0 ||
+	    peer_reply(lane, &answer, sizeof(answer), 20000) != 0 ||
 	    le16toh(answer.reply.nr_objects) != 1)
 		return 0;
 	if (!peer_send(lane, &ack, sizeof(ack)))

@@ -32,7 +32,7 @@ FIXTURE_SETUP(shadow)
 	if (!tier || strcmp(tier, "loopback"))
 		SKIP(return, "needs the host in the same machine: loopback");
 	/* Those of tests that ran before may be ending. */
-	for (tries = 0; tries < 150 && tool_processes("/vgpu-shadow", NULL); tries++)
+	for (tries = 0; tries < 1000 && tool_processes("/vgpu-shadow", NULL); tries++)
 		usleep(20000);
 	self->fd = open(getenv("VGPU_FWD"), O_RDWR);
 	ASSERT_GE(self->fd, 0);
@@ -171,7 +171,7 @@ TEST_F(shadow, ends_with_its_process)
 	}
 	ASSERT_EQ(self->pid, waitpid(self->pid, &tries, 0));
 	EXPECT_EQ(0, tries);
-	for (tries = 0; tries < 150 && tool_processes("/vgpu-shadow", NULL) != 1; tries++)
+	for (tries = 0; tries < 1000 && tool_processes("/vgpu-shadow", NULL) != 1; tries++)
 		usleep(20000);
 	EXPECT_EQ(1, tool_processes("/vgpu-shadow", NULL));
 	self->pid = 0;

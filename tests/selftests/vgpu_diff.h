@@ -283,7 +283,7 @@ static inline void diff_run(struct diff_account *account, const struct diff_side
 			    unsigned int with_twin, diff_body body, unsigned int seconds)
 {
 	__u64 deadline = now_ms() + seconds * 1000ULL;
-	int status = 0;
+	int status = 0, tries;
 	pid_t pid;
 
 	fflush(NULL);
@@ -315,6 +315,9 @@ static inline void diff_run(struct diff_account *account, const struct diff_side
 		sleep_ms(5);
 	}
 	kill(-pid, SIGKILL);
+	/* What they are in the middle of is not the next test's. */
+	for (tries = 0; !kill(-pid, 0) && tries < 1000; tries++)
+		sleep_ms(5);
 	if (WIFSIGNALED(status))
 		log_line("died of signal %d", WTERMSIG(status));
 	else

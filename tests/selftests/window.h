@@ -268,7 +268,7 @@ static inline bool window_heard(void)
 
 	if (!buffer_make(&buffer, VGPU_MOCK_BUF_PFN, PAGE))
 		return false;
-	for (tries = 0; !found && tries < 100; tries++) {
+	for (tries = 0; !found && tries < 1000; tries++) {
 		memory = buffer_map(&buffer, buffer.fwd, PROT_READ);
 		if (!memory)
 			break;
