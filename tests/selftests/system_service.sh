@@ -143,7 +143,7 @@ write_exports
 modprobe vsock_loopback
 check "systemctl start" systemctl start vgpud
 check "the unit loads the host module" test -c /dev/vgpu-host
-check "the journal has its log" journal_says 'listening on vsock port'
+check "the journal has its log" await 20 journal_says 'listening on vsock port'
 check "exports of /etc/vgpu/exports.d" sh -c 'vgpuctl list | grep "^gpu  *$1 "' sh "$VGPU_REAL_GPU_RENDER"
 modprobe vgpu_guest cid=1
 check "they reach the guest" await 60 mock_opens
@@ -232,7 +232,7 @@ check "vgpud: no exports" says 124 "/nonexistent" vgpud --exports-dir /nonexiste
 
 printf '[shadow]\nsecomp = yes\n' >/etc/vgpu/vgpud.conf
 check "settings with a mistake: no start" not systemctl start vgpud
-check "the journal says which" journal_says 'no setting'
+check "the journal says which" await 20 journal_says 'no setting'
 check "it is not tried again" test "$(systemctl show -p NRestarts --value vgpud)" = 0
 cp /run/vgpud.conf.old /etc/vgpu/vgpud.conf
 systemctl reset-failed vgpud

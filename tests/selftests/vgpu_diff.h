@@ -56,7 +56,7 @@
 #include "vgpu_mock.h"
 #include "vgpu_mock_pattern.h"
 
-#define DIFF_SECONDS		20
+#define DIFF_SECONDS		40
 #define DIFF_ACCOUNT_BYTES	(256 * 1024)
 
 /* What one run writes down, in memory that it shares with the test. */
