@@ -302,11 +302,13 @@ static void readiness(struct screen *s)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
 	struct drm_event_vblank event;
+	__u64 end = now_ms() + 60000;
+	bool spared = false;
 	int i;
 
-	for (i = 0; i < 100 && !flip_without_asking(s); i++)
-		continue;
-	CHECK(i < 100);
+	while (!spared && now_ms() < end)
+		spared = flip_without_asking(s);
+	CHECK(spared);
 	/* Read without a poll: the news of it must not outlive it. */
 	for (i = 0; i < 20; i++) {
 		ask_flip(s, i & 1);
@@ -656,12 +658,12 @@ static void drive(const char *node)
 	close(s.fd);
 }
 
-DIFF_TEST_NODE(virtio_gpu, "GPU_CARD", 60)
+DIFF_TEST_NODE(virtio_gpu, "GPU_CARD", 150)
 {
 	drive("GPU_CARD");
 }
 
-DIFF_TEST_NODE(vkms, "VKMS_CARD", 60)
+DIFF_TEST_NODE(vkms, "VKMS_CARD", 150)
 {
 	drive("VKMS_CARD");
 }
