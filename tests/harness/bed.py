@@ -131,6 +131,8 @@ class Bed:
                 self.guest = self._inner("guest")
                 self._wait(self.guest)
                 self.guest.must(SETUP + " devices", 60)
+                # Off in machines with less than 512 MiB, where newer kernels have entries of 2 MiB all the same.
+                self.guest.must("echo always >/sys/kernel/mm/transparent_hugepage/enabled")
             self.take()
             if self.window:
                 self.host.must(f"vgpuctl window create --to {self.cid} --size {WINDOW}")

@@ -223,10 +223,9 @@ TEST_F_TIMEOUT(coherence, huge, 60)
 	for (i = 0; i < pieces; i++)
 		self->talk.memory[i * HUGE + i] = i;
 	after = tables();
-	/* Where transparent huge pages are off it depends on the kernel: see window.rst. */
 	if (window_huge_possible()) {
 		EXPECT_GT(4 * pieces / 2, after - before);
-	} else if (tool_kernel_before(6, 12)) {
+	} else {
 		EXPECT_LE(4 * pieces / 2, after - before);
 	}
 	for (i = 1; i <= 2; i++) {

@@ -49,7 +49,7 @@ static inline bool window_possible(void)
 		SKIP(return, "needs root and the host in the same machine: loopback"); \
 } while (0)
 
-/* Whether this kernel surely maps raw memory by entries of 2 MiB. */
+/* Whether this kernel maps raw memory by entries of 2 MiB. */
 static inline bool window_huge_possible(void)
 {
 	char line[64];
