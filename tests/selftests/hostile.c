@@ -329,6 +329,7 @@ TEST_F(hostile, closing_what_it_does_not_have)
 		peer_close(&self->peer);
 	}
 	EXPECT_TRUE(eventually(files_are, &files, SLACK_MS));
+	EXPECT_LE(1, open_files());
 	EXPECT_EQ(0, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
 	close(fd);
 }
