@@ -355,6 +355,13 @@ static const struct vgpu_schema_field fd_optional[] = {
 	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_optional, flags, VGPU_MOCK_FD_WANT_OUT) },
 };
 
+static const struct vgpu_schema_field buf_job[] = {
+	{ VGPU_EVENT_IN(struct vgpu_mock_buf_job, event),
+	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_buf_job, flags, VGPU_MOCK_JOB_EVENT) },
+	{ VGPU_FD_OUT(struct vgpu_mock_buf_job, out_fence),
+	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_buf_job, flags, VGPU_MOCK_JOB_FENCE) },
+};
+
 static const struct vgpu_schema_field fd_swap[] = {
 	{ VGPU_FD_IN(struct vgpu_mock_fd_swap, fd),
 	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_fd_swap, flags, VGPU_MOCK_FD_HAS_IN) },
@@ -441,6 +448,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_INFO, struct vgpu_mock_buf_info), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_SLOW, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_ECHO, struct vgpu_mock_buf_range) },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_BUF_JOB, struct vgpu_mock_buf_job, buf_job) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_IO_MODE, struct vgpu_mock_io), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_POLL_ARM, struct vgpu_mock_poll), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ATOMIC, struct vgpu_mock_atomic, atomic), BOOKS },

@@ -286,7 +286,16 @@ long vgpu_mock_buf_destroy(struct vgpu_mock_call *call)
 	return 0;
 }
 
-static int vgpu_mock_buf_pattern(struct vgpu_mock_buf *buf, u64 offset, u64 length, u32 seed)
+/**
+ * vgpu_mock_buf_pattern() - what the "device" writes
+ * @buf: the buffer
+ * @offset: where to start
+ * @length: number of bytes, inside the buffer
+ * @seed: what the pattern is made from
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_mock_buf_pattern(struct vgpu_mock_buf *buf, u64 offset, u64 length, u32 seed)
 {
 	struct page *page;
 	void *data;
@@ -342,11 +351,18 @@ static int vgpu_mock_buf_fill_later(struct vgpu_mock_buf *buf,
 	return 0;
 }
 
-static bool vgpu_mock_buf_range_ok(const struct vgpu_mock_buf *buf,
-				   const struct vgpu_mock_buf_range *range)
+/**
+ * vgpu_mock_buf_range_ok() - whether a range is one that a program may name
+ * @buf: the buffer
+ * @offset: where it starts
+ * @length: number of bytes
+ *
+ * Return: it lies in the buffer and consists of words of 8 bytes.
+ */
+bool vgpu_mock_buf_range_ok(const struct vgpu_mock_buf *buf, u64 offset, u64 length)
 {
-	return !(range->offset % 8) && !(range->length % 8) && range->length <= buf->size &&
-	       range->offset <= buf->size - range->length;
+	return !(offset % 8) && !(length % 8) && length <= buf->size &&
+	       offset <= buf->size - length;
 }
 
 long vgpu_mock_buf_fill(struct vgpu_mock_call *call)
@@ -358,7 +374,8 @@ long vgpu_mock_buf_fill(struct vgpu_mock_call *call)
 	buf = vgpu_mock_buf_find(call->file->device, range->id);
 	if (!buf)
 		return -ENOENT;
-	if (!vgpu_mock_buf_range_ok(buf, range) || range->delay_ms > VGPU_MOCK_MAX_MS)
+	if (!vgpu_mock_buf_range_ok(buf, range->offset, range->length) ||
+	    range->delay_ms > VGPU_MOCK_MAX_MS)
 		ret = -EINVAL;
 	else if (range->delay_ms)
 		ret = vgpu_mock_buf_fill_later(buf, range);
@@ -400,7 +417,7 @@ long vgpu_mock_buf_sum(struct vgpu_mock_call *call)
 	buf = vgpu_mock_buf_find(call->file->device, range->id);
 	if (!buf)
 		return -ENOENT;
-	if (vgpu_mock_buf_range_ok(buf, range))
+	if (vgpu_mock_buf_range_ok(buf, range->offset, range->length))
 		range->out_sum = vgpu_mock_buf_hash(buf, range->offset, range->length);
 	else
 		ret = -EINVAL;

@@ -75,6 +75,7 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(BUF_SLOW, vgpu_mock_buf_slow, 0),
 	VGPU_MOCK_ENTRY(BUF_ECHO, vgpu_mock_buf_echo, 0),
 	VGPU_MOCK_ENTRY(BUF_INFO, vgpu_mock_buf_info, 0),
+	VGPU_MOCK_ENTRY(BUF_JOB, vgpu_mock_buf_job, 0),
 
 	VGPU_MOCK_ENTRY(IO_MODE, vgpu_mock_io_mode, 0),
 	VGPU_MOCK_ENTRY(POLL_ARM, vgpu_mock_poll_arm, 0),

@@ -5,6 +5,7 @@
 #ifndef VGPU_MOCK_KVER_H
 #define VGPU_MOCK_KVER_H
 
+#include <linux/eventfd.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 
@@ -26,6 +27,15 @@ static inline vm_fault_t vgpu_mock_insert_mixed(struct vm_fault *vmf, unsigned l
 	return vmf_insert_mixed(vmf->vma, vmf->address, __pfn_to_pfn_t(pfn, PFN_DEV));
 #else
 	return vmf_insert_mixed(vmf->vma, vmf->address, pfn);
+#endif
+}
+
+static inline void vgpu_mock_eventfd_signal(struct eventfd_ctx *ctx)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+	eventfd_signal(ctx, 1);
+#else
+	eventfd_signal(ctx);
 #endif
 }
 

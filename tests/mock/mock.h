@@ -256,11 +256,14 @@ bool vgpu_mock_piece_alloc(struct page **pages);
 void vgpu_mock_bufs_drop(struct vgpu_mock_file *file);
 long vgpu_mock_buf_create(struct vgpu_mock_call *call);
 long vgpu_mock_buf_destroy(struct vgpu_mock_call *call);
+int vgpu_mock_buf_pattern(struct vgpu_mock_buf *buf, u64 offset, u64 length, u32 seed);
+bool vgpu_mock_buf_range_ok(const struct vgpu_mock_buf *buf, u64 offset, u64 length);
 long vgpu_mock_buf_fill(struct vgpu_mock_call *call);
 long vgpu_mock_buf_sum(struct vgpu_mock_call *call);
 long vgpu_mock_buf_sync(struct vgpu_mock_call *call);
 long vgpu_mock_buf_slow(struct vgpu_mock_call *call);
 long vgpu_mock_buf_echo(struct vgpu_mock_call *call);
+long vgpu_mock_buf_job(struct vgpu_mock_call *call);
 long vgpu_mock_buf_info(struct vgpu_mock_call *call);
 
 /* buf_map.c */

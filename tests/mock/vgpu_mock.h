@@ -1166,6 +1166,36 @@ struct vgpu_mock_buf_info {
 
 #define VGPU_MOCK_IOC_BUF_INFO	_IOWR(VGPU_MOCK_IOC_TYPE, 0x57, struct vgpu_mock_buf_info)
 
+/**
+ * struct vgpu_mock_buf_job - VGPU_MOCK_IOC_BUF_JOB
+ * @id: name of the buffer, -ENOENT if there is none
+ * @seed: what the pattern is made from
+ * @offset: where to start, a multiple of 8
+ * @length: number of bytes, a multiple of 8
+ * @delay_ms: how much later the "device" fills the buffer by itself
+ * @flags: VGPU_MOCK_JOB_*: how it tells that it is done
+ * @event: fd in, only with VGPU_MOCK_JOB_EVENT: an eventfd, signalled then
+ * @out_fence: fd out, only with VGPU_MOCK_JOB_FENCE and on success: a sync_file,
+ *	signalled then
+ *
+ * As drivers of GPUs do their work: what fills the buffer is no call.
+ */
+struct vgpu_mock_buf_job {
+	__u32 id;
+	__u32 seed;
+	__u64 offset;
+	__u64 length;
+	__u32 delay_ms;
+	__u32 flags;
+	__s32 event;
+	__s32 out_fence;
+};
+
+#define VGPU_MOCK_IOC_BUF_JOB	_IOWR(VGPU_MOCK_IOC_TYPE, 0x5a, struct vgpu_mock_buf_job)
+
+#define VGPU_MOCK_JOB_EVENT	1
+#define VGPU_MOCK_JOB_FENCE	2
+
 /*
  * read, write, poll
  */
