@@ -7,6 +7,7 @@
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
 
+#include "keep.h"
 #include "tool.h"
 #include "vgpu_diff.h"
 
@@ -21,27 +22,6 @@
 static __u64 enough(__u64 size, __u64 slow)
 {
 	return getenv("VGPU_TIMES") ? slow : size;
-}
-
-static bool write_file(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
-#define EXPIRE	"/sys/module/vgpu_guest/parameters/expire_ms"
-
-/* Also for who looks at what is kept: by itself it goes after a while. */
-static bool keeps(void)
-{
-	char line[16];
-
-	tool_read_line(EXPIRE, line, sizeof(line));
-	return !strcmp(line, "0");
 }
 
 struct buffer {
@@ -113,7 +93,7 @@ static __u64 nr_pages(const struct buffer *buffer)
 /* What the kernel does when it needs memory: root may ask it to. */
 static void need_memory(void)
 {
-	MUST(write_file("/proc/sys/vm/drop_caches", "2"));
+	MUST(tool_write("/proc/sys/vm/drop_caches", "2"));
 }
 
 /* Only what is touched is moved, and the read-ahead. */
@@ -127,7 +107,7 @@ DIFF_TEST_LIMIT(large_and_sparse, 60)
 	buffer.memory[64 * MIB - 1] = 3;
 	/* Who does not read on gets no page that he did not touch. */
 	CHECK(nr_pages(&buffer) == 3);
-	if (forwarded && keeps()) {
+	if (forwarded && keep_is_on()) {
 		CHECK(before >= 0);
 		CHECK(forward_counter(buffer.fd, "bytes_in") - before < 4 * (long long)PAGE);
 	}
@@ -150,7 +130,7 @@ DIFF_TEST(same_pages_after_each_call)
 		trips = forward_counter(buffer.fd, "round_trips");
 		bytes = forward_counter(buffer.fd, "bytes_in");
 		log_bytes("memory", buffer.memory, pages[i] * PAGE);
-		if (!forwarded || !i || !keeps())
+		if (!forwarded || !i || !keep_is_on())
 			continue;
 		trips = forward_counter(buffer.fd, "round_trips") - trips;
 		bytes = forward_counter(buffer.fd, "bytes_in") - bytes;
@@ -200,15 +180,15 @@ DIFF_TEST_LIMIT(half_a_gigabyte, 120)
 /* A control group for this process alone, to which pages are charged that are cached for it. */
 static bool have_meter(const struct buffer *buffer)
 {
-	if (!copies(buffer) || !keeps())
+	if (!copies(buffer) || !keep_is_on())
 		return false;
 	if (geteuid() || access(CGROUP "/cgroup.subtree_control", W_OK)) {
 		printf("# nobody counts this process's pages here\n");
 		return false;
 	}
-	MUST(write_file(CGROUP "/cgroup.subtree_control", "+memory"));
+	MUST(tool_write(CGROUP "/cgroup.subtree_control", "+memory"));
 	MUST(!mkdir(CGROUP "/vgpu-cache", 0755) || errno == EEXIST);
-	MUST(write_file(CGROUP "/vgpu-cache/cgroup.procs", "0"));
+	MUST(tool_write(CGROUP "/vgpu-cache/cgroup.procs", "0"));
 	return true;
 }
 
@@ -283,7 +263,7 @@ static void check_sum(const struct buffer *buffer, __u32 seed)
 static void write_much(__u32 flavour)
 {
 	struct buffer buffer = fill_buffer(flavour, enough(40 * MIB, 28 * MIB), 12);
-	bool sent_later = copies(&buffer) && keeps();
+	bool sent_later = copies(&buffer) && keep_is_on();
 	__s64 start, waiting, most = 0;
 	__u64 at;
 
@@ -363,7 +343,7 @@ DIFF_TEST_LIMIT(two_devices, 120)
 	read_all(&other, other.size, 14);
 	fetched = other_counter("bytes_in");
 	read_all(&other, other.size, 14);
-	if (copies(&buffer) && keeps()) {
+	if (copies(&buffer) && keep_is_on()) {
 		fetched = other_counter("bytes_in") - fetched;
 		if (!CHECK(!fetched))
 			log_line("%lld bytes came again", fetched);
@@ -371,23 +351,4 @@ DIFF_TEST_LIMIT(two_devices, 120)
 	read_all(&buffer, buffer.size, 15);
 }
 
-/*
- * What is kept is kept until a call comes, however slow the machine, and afterwards as
- * long as before.
- */
-int main(int argc, char **argv)
-{
-	char before[16];
-	int status = KSFT_FAIL;
-	bool set;
-	pid_t pid;
-
-	tool_read_line(EXPIRE, before, sizeof(before));
-	set = before[0] && write_file(EXPIRE, "0");
-	pid = fork();
-	if (!pid)
-		return test_harness_run(argc, argv);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || (set && !write_file(EXPIRE, before)))
-		return KSFT_FAIL;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : KSFT_FAIL;
-}
+KEEP_MAIN

@@ -56,6 +56,17 @@ static inline struct tool_run *tool_run(const char *format, ...)
 	return &run;
 }
 
+/* Return: the file is there and took all of it. */
+static inline bool tool_write(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
 /* A counter of the host, as vgpuctl names it in JSON; -1: there is none. */
 static inline long tool_counter(const char *name)
 {
