@@ -13,6 +13,7 @@
 #include <linux/page_ref.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
+#include <linux/poll.h>
 #include <linux/shmem_fs.h>
 #include <linux/shrinker.h>
 #include <linux/socket.h>
@@ -358,6 +359,12 @@ static inline void vgpu_eventfd_signal(struct eventfd_ctx *ctx)
 #else
 	eventfd_signal(ctx);
 #endif
+}
+
+/* The caller of ->poll only looks. poll_does_not_wait(), which said so, is gone from 7.2. */
+static inline bool vgpu_poll_only_looks(const poll_table *table)
+{
+	return !table || !table->_qproc;
 }
 
 /* ->mmap got a sibling, ->mmap_prepare, in 6.16. */

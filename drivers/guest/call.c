@@ -347,6 +347,8 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	if (ret)
 		return ret;
 	ret = call_on_lane(session, xcall);
+	if (!(xcall->flags & VGPU_XCALL_MM))
+		atomic64_inc(&host->calls);
 	if (mapped)
 		vgpu_space_drop(host);
 	trace_vgpu_call_end(session, xcall, ret);

@@ -2,6 +2,9 @@
 /*
  * Events: eventfds of this machine that a host's driver signals. A call names
  * each by a number, and the host says, once, when that was signalled.
+ *
+ * A program that hears of it reads what the device wrote before. So cached device memory is
+ * forgotten first: by a work item where there is any, as that may have to wait for the host.
  */
 #include <linux/eventfd.h>
 #include <linux/err.h>
@@ -9,13 +12,15 @@
 
 #include "compat.h"
 #include "event.h"
+#include "flush.h"
 #include "host.h"
 #include "object.h"
+#include "space.h"
 
 /**
  * struct vgpu_event - one eventfd under one number
  * @hash: in host->events (host->lock)
- * @node: in object->events (host->lock)
+ * @node: in object->events, or in host->signals (host->lock)
  * @number: of it, not 0
  * @ctx: the eventfd, a reference
  */
@@ -101,15 +106,50 @@ void vgpu_event_cancel(struct vgpu_host *host, u32 number)
 		event_free(event);
 }
 
-/* The host says so. A number that means nothing is one of a file that was closed. */
+static void event_signal(struct vgpu_event *event)
+{
+	vgpu_eventfd_signal(event->ctx);
+	event_free(event);
+}
+
+void vgpu_event_signal_work(struct work_struct *work)
+{
+	struct vgpu_host *host = container_of(work, struct vgpu_host, signal_work);
+	struct vgpu_event *event, *tmp;
+	LIST_HEAD(signals);
+
+	spin_lock(&host->lock);
+	list_splice_init(&host->signals, &signals);
+	spin_unlock(&host->lock);
+	vgpu_space_drop(host);
+	list_for_each_entry_safe(event, tmp, &signals, node)
+		event_signal(event);
+	vgpu_host_put(host);
+}
+
+/**
+ * vgpu_event_signal - the host says that its driver signalled an eventfd
+ * @host: the host
+ * @number: of the eventfd; one that means nothing is that of a file which was closed
+ *
+ * Context: the thread that receives on the control connection. Waits for no peer.
+ */
 void vgpu_event_signal(struct vgpu_host *host, u32 number)
 {
 	struct vgpu_event *event = event_take(host, number);
 
 	if (!event)
 		return;
-	vgpu_eventfd_signal(event->ctx);
-	event_free(event);
+	if (vgpu_space_is_renewed(host)) {
+		event_signal(event);
+		return;
+	}
+	spin_lock(&host->lock);
+	list_add_tail(&event->node, &host->signals);
+	spin_unlock(&host->lock);
+	vgpu_host_get(host);
+	if (!vgpu_flush_queue(&host->signal_work))
+		vgpu_host_put(host);
 }
 
 /* @object is at its end, and its events with it. */

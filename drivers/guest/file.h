@@ -33,11 +33,15 @@ long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
  * @gen: its poll_gen
  * @number: its poll_number
  * @own: number of the call, which is the object's after it if no other ends before
+ * @missed: host->events_missed
+ * @calls: host->calls
  */
 struct vgpu_poll_seen {
 	u32 gen;
 	u32 number;
 	u32 own;
+	u32 missed;
+	s64 calls;
 };
 
 int vgpu_fasync(int fd, struct file *file, int on);
@@ -47,8 +51,8 @@ u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *see
 void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
 			 const struct vgpu_out_ioctl *out);
 void vgpu_poll_unsure(struct vgpu_object *object);
-u32 vgpu_poll_missed(struct vgpu_host *host);
-void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags, u32 missed);
+void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
+			   const struct vgpu_poll_seen *call);
 void vgpu_poll_fence_closed(struct vgpu_object *object);
 void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *event);
 

@@ -379,6 +379,11 @@ void vgpu_flush_work(struct work_struct *work)
 	vgpu_host_put(container_of(set, struct vgpu_host, spaces));
 }
 
+bool vgpu_flush_queue(struct work_struct *work)
+{
+	return queue_work(flush_workqueue, work);
+}
+
 void vgpu_flush_later(struct vgpu_space_set *set)
 {
 	struct vgpu_host *host = container_of(set, struct vgpu_host, spaces);

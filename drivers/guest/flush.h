@@ -29,6 +29,9 @@ int vgpu_flush_all(struct vgpu_space_set *set);
  */
 int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned long most);
 
+/* Another's work item that waits for flushes. Return: as queue_work(). */
+bool vgpu_flush_queue(struct work_struct *work);
+
 /* The same from a work item, which holds a reference of the host meanwhile. */
 void vgpu_flush_later(struct vgpu_space_set *set);
 void vgpu_flush_work(struct work_struct *work);

@@ -146,6 +146,8 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	hash_init(host->sessions);
 	hash_init(host->objects);
 	hash_init(host->events);
+	INIT_LIST_HEAD(&host->signals);
+	INIT_WORK(&host->signal_work, vgpu_event_signal_work);
 	INIT_LIST_HEAD(&host->exports);
 	INIT_LIST_HEAD(&host->parents);
 	INIT_LIST_HEAD(&host->window_entry);

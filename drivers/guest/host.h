@@ -59,6 +59,7 @@ struct vgpu_window;
  * @limits: of one lane message
  * @lanes_max: of one session
  * @ping_timeout_ms: how long a PING may stay unanswered; 0: for ever
+ * @calls: calls that have ended, but for those of class mm
  * @lock: guards what follows
  * @down: the connection is lost; set once, read anywhere
  * @session_list: sessions whose shadow lives
@@ -68,6 +69,8 @@ struct vgpu_window;
  * @events: eventfds that the host may signal, by number
  * @last_event: number of the newest
  * @events_missed: poll events of objects that nobody knew
+ * @signals: struct vgpu_event that were signalled, and whose programs are yet to hear of it
+ * @signal_work: tells them; has a reference of the host while it is queued
  * @exports: struct vgpu_export
  * @window: memory of the host that its mappings are seen in, or NULL
  * @window_entry: in the list of hosts that have announced one, under its lock
@@ -97,6 +100,7 @@ struct vgpu_host {
 	u32 lanes_max;
 	u32 ping_timeout_ms;
 
+	atomic64_t calls;
 	spinlock_t lock;
 	bool down;
 	struct list_head session_list;
@@ -106,6 +110,8 @@ struct vgpu_host {
 	DECLARE_HASHTABLE(events, 6);
 	u32 last_event;
 	u32 events_missed;
+	struct list_head signals;
+	struct work_struct signal_work;
 	struct list_head exports;
 
 	struct vgpu_window *window;

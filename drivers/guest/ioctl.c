@@ -33,7 +33,6 @@
  * @low: of a 32-bit program: where the host may put the segments
  * @low_len: bytes there, 0: none are kept free
  * @seen: before the call was made
- * @missed: vgpu_poll_missed() before the call was made
  */
 struct vgpu_ioctl {
 	struct file *file;
@@ -44,7 +43,6 @@ struct vgpu_ioctl {
 	unsigned long low;
 	u64 low_len;
 	struct vgpu_poll_seen seen;
-	u32 missed;
 };
 
 static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
@@ -83,7 +81,7 @@ static int ioctl_fd_reserve(void *data, const struct vgpu_object_desc *desc, voi
 							  ioctl->object->schema), desc);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
-	vgpu_poll_fence_given(object, le32_to_cpu(desc->flags), ioctl->missed);
+	vgpu_poll_fence_given(object, le32_to_cpu(desc->flags), &ioctl->seen);
 	fd = get_unused_fd_flags(le32_to_cpu(desc->flags) & VGPU_OBJECT_CLOEXEC ? O_CLOEXEC : 0);
 	if (fd < 0) {
 		vgpu_object_put(object);
@@ -175,7 +173,6 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 		flags |= VGPU_CALL_WATCH;
 	xcall->msg.args.ioctl.number = cpu_to_le32(vgpu_poll_ioctl_begin(ioctl->object,
 									 &ioctl->seen));
-	ioctl->missed = vgpu_poll_missed(ioctl->object->host);
 	xcall->msg.flags = cpu_to_le16(flags);
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
 	xcall->msg.pos = cpu_to_le64(file->f_pos);

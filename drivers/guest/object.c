@@ -65,6 +65,8 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	mutex_init(&object->file_lock);
 	init_waitqueue_head(&object->wait);
 	spin_lock_init(&object->poll_lock);
+	/* Not as of poll_gen, which begins with 0. */
+	object->poll_renewed = U32_MAX;
 	object->space = vgpu_space_get(object->host, le64_to_cpu(desc->space));
 	if (IS_ERR(object->space)) {
 		object_free(object);

@@ -54,6 +54,8 @@ struct vgpu_space;
  * @poll_gen: rises whenever that may have changed
  * @poll_ready: what the driver was ready for when the host last said so, and no call has
  *	changed since
+ * @poll_calls: host->calls when the host last found none of @poll_armed
+ * @poll_renewed: poll_gen as of which cached device memory was forgotten
  * @poll_number: changes with the end of every call that may change that
  * @poll_last: the newest number that any call has
  * @poll_unsure: calls were given up that may change it at any time
@@ -88,6 +90,8 @@ struct vgpu_object {
 	__poll_t poll_armed;
 	u32 poll_gen;
 	__poll_t poll_ready;
+	s64 poll_calls;
+	u32 poll_renewed;
 	u32 poll_number;
 	u32 poll_last;
 	bool poll_unsure;

@@ -13,6 +13,14 @@
  * Fences are short-lived, so that their POLL call would mostly be their only one. If the
  * programs of an export poll fences, the host watches new ones from the reply on which
  * gives them to the guest.
+ *
+ * A poll event and the reply to the call that caused it travel on two connections, and the
+ * reply may be there first. A poll that does not wait asks the host again if any call has
+ * ended since the host found nothing; one that waits is woken by the event.
+ *
+ * What the device wrote before it became ready has to be seen by a program that was told so,
+ * but no call may come between the two. So a poll forgets cached device memory before it
+ * says for the first time that the object is ready.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -25,6 +33,7 @@
 #include "host.h"
 #include "object.h"
 #include "session.h"
+#include "space.h"
 
 #define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
 /* So many fences that nobody polls, and new ones are not watched any more. */
@@ -36,34 +45,71 @@ static bool poll_is_fence(const struct vgpu_object *object)
 }
 
 /*
+ * @waits: the caller hears of an event that comes later.
  * Return: false if nothing has changed since the host found none of @wanted, or it has
  * said what it is ready for (*@mask); else *@seen is for the call.
  */
-static bool poll_ask(struct vgpu_object *object, __poll_t wanted, __poll_t *mask,
+static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __poll_t *mask,
 		     struct vgpu_poll_seen *seen)
 {
 	bool ask;
 
 	spin_lock(&object->poll_lock);
 	*mask = wanted & object->poll_ready;
-	ask = !*mask && (wanted & ~object->poll_armed);
 	seen->gen = object->poll_gen;
 	seen->number = object->poll_number;
+	seen->calls = atomic64_read(&object->host->calls);
+	ask = !*mask && ((wanted & ~object->poll_armed) ||
+			 (!waits && object->poll_calls != seen->calls));
 	spin_unlock(&object->poll_lock);
 	return ask;
 }
 
+/*
+ * One call has ended, which said that the object is not ready. Return: the count of calls
+ * after which that was so: today's, or @before if others have ended meanwhile.
+ */
+static s64 poll_calls_after(struct vgpu_host *host, s64 before)
+{
+	s64 now = atomic64_read(&host->calls);
+
+	return now - before <= 1 ? now : before;
+}
+
 /* A POLL call found none of @wanted; an event may have come before its reply. */
-static void poll_arm(struct vgpu_object *object, u32 gen, __poll_t wanted)
+static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
+		     __poll_t wanted)
 {
 	spin_lock(&object->poll_lock);
-	if (object->poll_gen == gen)
+	if (object->poll_gen == seen->gen) {
 		object->poll_armed |= wanted;
+		object->poll_calls = poll_calls_after(object->host, seen->calls);
+	}
 	spin_unlock(&object->poll_lock);
 }
 
-/* A POLL call found @mask. */
-static void poll_found(struct vgpu_object *object, __poll_t mask)
+/*
+ * The object is ready, as of poll_gen @gen: nothing stays cached that the device may have
+ * changed before. Waits for the host where programs have written to mapped memory.
+ */
+static void poll_renew(struct vgpu_object *object, u32 gen)
+{
+	bool renew;
+
+	spin_lock(&object->poll_lock);
+	renew = object->poll_renewed != gen;
+	spin_unlock(&object->poll_lock);
+	if (!renew)
+		return;
+	vgpu_space_drop(object->host);
+	/* Only now: another poll must not say so earlier. */
+	spin_lock(&object->poll_lock);
+	object->poll_renewed = gen;
+	spin_unlock(&object->poll_lock);
+}
+
+/* A POLL call found @mask, and what was cached when it was made, at poll_gen @gen, is gone. */
+static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen)
 {
 	if (!poll_is_fence(object)) {
 		/* It may have changed since others found nothing. */
@@ -72,6 +118,7 @@ static void poll_found(struct vgpu_object *object, __poll_t mask)
 	}
 	spin_lock(&object->poll_lock);
 	object->poll_ready |= mask;
+	object->poll_renewed = gen;
 	spin_unlock(&object->poll_lock);
 }
 
@@ -122,19 +169,23 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		WRITE_ONCE(object->polled, true);
 		atomic_set(&object->export->fences, POLL_FENCES);
 	}
-	if (!poll_ask(object, wanted, &mask, &seen)) {
-		if (mask)
+	if (!poll_ask(object, wanted, !vgpu_poll_only_looks(wait), &mask, &seen)) {
+		if (mask) {
 			atomic64_inc(&object->export->stats.calls);
+			poll_renew(object, seen.gen);
+		}
 		return mask;
 	}
 	/* Some drivers do something when asked for an event, so ask for no other. */
 	ret = poll_call(file, 0, wanted, seen.number, &mask);
 	if (ret)
 		return ret == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
-	if (mask)
-		poll_found(object, mask);
-	else
-		poll_arm(object, seen.gen, wanted);
+	if (!mask) {
+		poll_arm(object, &seen, wanted);
+		return 0;
+	}
+	vgpu_space_drop(object->host);
+	poll_found(object, mask, seen.gen);
 	return mask;
 }
 
@@ -174,6 +225,8 @@ u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *see
 	seen->gen = object->poll_gen;
 	seen->number = object->poll_number;
 	seen->own = ++object->poll_last;
+	seen->calls = atomic64_read(&object->host->calls);
+	seen->missed = READ_ONCE(object->host->events_missed);
 	spin_unlock(&object->poll_lock);
 	return seen->own;
 }
@@ -202,8 +255,10 @@ void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen
 	object->poll_number = alone ? seen->own : ++object->poll_last;
 	if (alone && out && (le32_to_cpu(out->flags) & VGPU_POLL_ANSWER)) {
 		object->poll_ready = (__force __poll_t)le32_to_cpu(out->revents);
-		if (quiet && !object->poll_ready)
+		if (quiet && !object->poll_ready) {
 			object->poll_armed = POLL_EVENTS;
+			object->poll_calls = poll_calls_after(object->host, seen->calls);
+		}
 	}
 	spin_unlock(&object->poll_lock);
 }
@@ -216,19 +271,14 @@ void vgpu_poll_unsure(struct vgpu_object *object)
 	spin_unlock(&object->poll_lock);
 }
 
-/* For vgpu_poll_fence_given(), before the call is made that gives it. */
-u32 vgpu_poll_missed(struct vgpu_host *host)
-{
-	return READ_ONCE(host->events_missed);
-}
-
 /**
  * vgpu_poll_fence_given - a reply gave an object, which others can find by now
  * @object: maybe a fence, maybe an old one
  * @flags: what the reply says of it, VGPU_OBJECT_*
- * @missed: vgpu_poll_missed() before the call
+ * @call: from vgpu_poll_ioctl_begin() of the call
  */
-void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags, u32 missed)
+void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
+			   const struct vgpu_poll_seen *call)
 {
 	struct vgpu_host *host = object->host;
 	bool seen;
@@ -237,13 +287,15 @@ void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags, u32 missed)
 		return;
 	/* Its event may have overtaken the reply, and found no object. */
 	spin_lock(&host->lock);
-	seen = host->events_missed == missed;
+	seen = host->events_missed == call->missed;
 	spin_unlock(&host->lock);
 	spin_lock(&object->poll_lock);
-	if (flags & VGPU_OBJECT_SIGNALED)
+	if (flags & VGPU_OBJECT_SIGNALED) {
 		object->poll_ready |= EPOLLIN;
-	else if (seen && !object->poll_gen)
+	} else if (seen && !object->poll_gen) {
 		object->poll_armed = POLL_EVENTS;
+		object->poll_calls = poll_calls_after(host, call->calls);
+	}
 	spin_unlock(&object->poll_lock);
 }
 

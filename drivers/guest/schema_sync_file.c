@@ -25,8 +25,8 @@ static const struct vgpu_schema_field sync_deadline[] = {
 static const struct vgpu_schema_ioctl sync_file_ioctls[] = {
 	{ VGPU_IOCTL_WITH(SYNC_IOC_MERGE, struct sync_merge_data, sync_merge),
 	  .flags = VGPU_IOCTL_NO_MAPPED },
-	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, struct sync_file_info, sync_info),
-	  .flags = VGPU_IOCTL_NO_MAPPED },
+	/* The status says whether mapped memory is as the device leaves it. */
+	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, struct sync_file_info, sync_info) },
 	{ VGPU_IOCTL_WITH(SYNC_IOC_SET_DEADLINE, struct sync_set_deadline, sync_deadline),
 	  .flags = VGPU_IOCTL_NO_MAPPED },
 };

@@ -349,6 +349,13 @@ static void space_drop(struct vgpu_space_set *set)
 	mutex_unlock(&set->drop_lock);
 }
 
+bool vgpu_space_is_renewed(struct vgpu_host *host)
+{
+	atomic64_inc_return(&host->spaces.drops);
+	/* atomic64_inc_return() pairs with the barrier in space_insert(): see above. */
+	return !atomic_read(&host->spaces.nr_cached);
+}
+
 void vgpu_space_drop(struct vgpu_host *host)
 {
 	WRITE_ONCE(host->spaces.expire_doubled, 0);

@@ -200,6 +200,15 @@ int vgpu_space_settle(struct vgpu_host *host);
 void vgpu_space_drop(struct vgpu_host *host);
 
 /**
+ * vgpu_space_is_renewed - the device may have changed its memory
+ * @host: the host
+ *
+ * As vgpu_space_drop() where nothing is cached. Any context.
+ * Return: whether that was so, and nothing is left to do.
+ */
+bool vgpu_space_is_renewed(struct vgpu_host *host);
+
+/**
  * vgpu_space_renew - memory that was mapped just now may have another's offsets
  * @space: where
  * @pgoff: first page, as offset in its space

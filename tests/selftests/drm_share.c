@@ -504,6 +504,33 @@ DIFF_TEST_NODE(syncobj_timeouts, "GPU_CARD", 60)
 	LOG_CALL(syncobj_wait(fd, handle, 0));
 }
 
+/* A fence that an ioctl on another file has signalled is signalled when that returns. */
+DIFF_TEST_NODE(signalled_fence, "VGEM_CARD", 120)
+{
+	int fd = open_device(O_RDWR), i, stale = 0, times = diff_times(200);
+	__u32 handle = create_dumb(fd);
+	int buf = export_fd(fd, handle);
+
+	for (i = 0; i < times; i++) {
+		__u32 attach[4] = { handle, 1 /* write */ }, signal[2];
+		struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
+		struct pollfd pollfd = { .events = POLLIN };
+
+		MUST(!ioctl(fd, DRM_IOCTL_VGEM_FENCE_ATTACH, attach));
+		MUST(!ioctl(buf, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export));
+		pollfd.fd = export.fd;
+		MUST(!poll(&pollfd, 1, 0));
+		signal[0] = attach[2];
+		signal[1] = 0;
+		MUST(!ioctl(fd, DRM_IOCTL_VGEM_FENCE_SIGNAL, signal));
+		stale += poll(&pollfd, 1, 0) != 1;
+		close(export.fd);
+	}
+	CHECK(!stale);
+	if (stale)
+		log_line("%d of %d were busy", stale, times);
+}
+
 /* From one opened device to another, as fds and as sync_files. */
 DIFF_TEST_NODE(syncobj_fds, "GPU_CARD", 60)
 {

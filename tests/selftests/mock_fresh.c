@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A program that was told that the device is done reads what the device wrote, by
+ * whatever way it was told: poll, epoll, an eventfd, a call that returned.
+ */
+#include <linux/sync_file.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "keep.h"
+#include "vgpu_diff.h"
+
+#define PAGE		4096UL
+#define PAGES		4
+/* Time for the program to read what the device then overwrites. */
+#define JOB_MS		200
+#define PATIENCE_MS	15000
+/* The program's own word, which the device does not write. */
+#define OWN		0
+#define FIRST		8
+
+struct buffer {
+	int fd;
+	__u32 id;
+	unsigned char *memory;
+};
+
+static struct buffer make_buffer(__u32 flavour)
+{
+	struct vgpu_mock_buf_create create = { .size = PAGES * PAGE, .flavour = flavour };
+	struct buffer buffer = { .fd = open_device(O_RDWR) };
+
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	buffer.id = create.out_id;
+	buffer.memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+			     create.out_offset);
+	MUST(buffer.memory != MAP_FAILED);
+	return buffer;
+}
+
+/* The device's part of each page: all but the first word. */
+static bool shows(const struct buffer *buffer, __u32 seed)
+{
+	unsigned char want[PAGE];
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++) {
+		vgpu_mock_pattern(want, PAGE - FIRST, seed, i * PAGE + FIRST);
+		if (memcmp(buffer->memory + i * PAGE + FIRST, want, PAGE - FIRST))
+			return false;
+	}
+	return true;
+}
+
+static __u64 own(const struct buffer *buffer, unsigned int page)
+{
+	return *(volatile __u64 *)(buffer->memory + page * PAGE + OWN);
+}
+
+static void set_own(const struct buffer *buffer, unsigned int page, __u64 value)
+{
+	*(volatile __u64 *)(buffer->memory + page * PAGE + OWN) = value;
+}
+
+/* The device's part of one page. */
+static void fill(const struct buffer *buffer, unsigned int page, __u32 seed)
+{
+	struct vgpu_mock_buf_range range = {
+		.id = buffer->id, .seed = seed, .offset = page * PAGE + FIRST,
+		.length = PAGE - FIRST,
+	};
+
+	MUST(!ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_FILL, &range));
+}
+
+static void fill_all(const struct buffer *buffer, __u32 seed)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++)
+		fill(buffer, i, seed);
+}
+
+/* The device fills all of it by itself, the program's words too, and tells so by @flags. */
+static int start_job(const struct buffer *buffer, __u32 seed, __u32 flags, int event)
+{
+	struct vgpu_mock_buf_job job = {
+		.id = buffer->id, .seed = seed, .length = PAGES * PAGE, .delay_ms = JOB_MS,
+		.flags = flags, .event = event, .out_fence = -1,
+	};
+
+	MUST(!ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_JOB, &job));
+	return job.out_fence;
+}
+
+/* Pages are kept from now on, until something says that they are old. */
+static void look(const struct buffer *buffer)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++)
+		own(buffer, i);
+}
+
+static void await(int fd, int timeout)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	MUST(poll(&pollfd, 1, timeout) == 1);
+	CHECK(pollfd.revents == POLLIN);
+}
+
+DIFF_TEST(poll_fence)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
+	__u32 seed;
+	int fence;
+
+	fill_all(&buffer, 1);
+	for (seed = 2; seed < 5; seed++) {
+		fence = start_job(&buffer, seed, VGPU_MOCK_JOB_FENCE, -1);
+		look(&buffer);
+		await(fence, PATIENCE_MS);
+		CHECK(shows(&buffer, seed));
+		close(fence);
+	}
+}
+
+/* What the host has said unasked is taken for the answer, without a call. */
+DIFF_TEST(poll_fence_known)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
+	struct pollfd pollfd = { .events = POLLIN };
+	long long trips;
+	__u32 seed;
+
+	fill_all(&buffer, 1);
+	for (seed = 2; seed < 5; seed++) {
+		pollfd.fd = start_job(&buffer, seed, VGPU_MOCK_JOB_FENCE, -1);
+		look(&buffer);
+		for (;;) {
+			trips = forward_counter(buffer.fd, "round_trips");
+			if (poll(&pollfd, 1, 0))
+				break;
+			sleep_ms(5);
+		}
+		/* But for the first fence, which makes the host watch the others. */
+		if (seed > 2)
+			CHECK(forward_counter(buffer.fd, "round_trips") == trips);
+		CHECK(shows(&buffer, seed));
+		close(pollfd.fd);
+	}
+}
+
+static void wait_by_epoll(__u32 events)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PAGE);
+	struct epoll_event event = { .events = events };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	__u32 seed;
+	int fence;
+
+	fill_all(&buffer, 1);
+	for (seed = 2; seed < 5; seed++) {
+		fence = start_job(&buffer, seed, VGPU_MOCK_JOB_FENCE, -1);
+		MUST(!epoll_ctl(epoll, EPOLL_CTL_ADD, fence, &event));
+		look(&buffer);
+		MUST(epoll_wait(epoll, &event, 1, PATIENCE_MS) == 1);
+		CHECK(shows(&buffer, seed));
+		event.events = events;
+		close(fence);
+	}
+}
+
+DIFF_TEST(epoll_fence)
+{
+	wait_by_epoll(EPOLLIN);
+}
+
+DIFF_TEST(epoll_fence_edge)
+{
+	wait_by_epoll(EPOLLIN | EPOLLET);
+}
+
+/* A status that is asked for says the same as poll. */
+DIFF_TEST(fence_status)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
+	struct sync_file_info info = { };
+	int fence;
+
+	fill_all(&buffer, 1);
+	fence = start_job(&buffer, 2, VGPU_MOCK_JOB_FENCE, -1);
+	do {
+		look(&buffer);
+		info = (struct sync_file_info) { };
+		MUST(!ioctl(fence, SYNC_IOC_FILE_INFO, &info));
+	} while (!info.status);
+	CHECK(info.status == 1);
+	CHECK(shows(&buffer, 2));
+}
+
+static void wait_by_event(bool dirty)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
+	int event = eventfd(0, EFD_CLOEXEC);
+	__u32 seed;
+	__u64 count;
+
+	fill_all(&buffer, 1);
+	for (seed = 2; seed < 5; seed++) {
+		start_job(&buffer, seed, VGPU_MOCK_JOB_EVENT, event);
+		look(&buffer);
+		if (dirty)
+			set_own(&buffer, 1, seed);
+		await(event, PATIENCE_MS);
+		MUST(read(event, &count, sizeof(count)) == sizeof(count));
+		CHECK(count == 1);
+		CHECK(shows(&buffer, seed));
+	}
+}
+
+DIFF_TEST(eventfd_signal)
+{
+	wait_by_event(false);
+}
+
+/* The program has written to a page of which the device writes the rest. */
+DIFF_TEST(eventfd_signal_dirty)
+{
+	wait_by_event(true);
+}
+
+/* Not only fences: ALSA's programs look at memory after poll, too. */
+DIFF_TEST(poll_device)
+{
+	struct buffer buffer = make_buffer(VGPU_MOCK_BUF_PFN);
+	struct vgpu_mock_poll arm = { };
+	__u32 seed;
+
+	fill_all(&buffer, 1);
+	for (seed = 2; seed < 5; seed++) {
+		arm = (struct vgpu_mock_poll) { };
+		MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_POLL_ARM, &arm));
+		start_job(&buffer, seed, 0, -1);
+		arm = (struct vgpu_mock_poll) { .events = EPOLLIN, .delay_ms = 2 * JOB_MS };
+		MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_POLL_ARM, &arm));
+		look(&buffer);
+		await(buffer.fd, PATIENCE_MS);
+		/* The job and the event are timers of their own, and the machine may be busy. */
+		if (!shows(&buffer, seed)) {
+			struct vgpu_mock_buf_range sum = { .id = buffer.id, .length = PAGES * PAGE };
+
+			sleep_ms(JOB_MS);
+			MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_SUM, &sum));
+			CHECK(!shows(&buffer, seed));
+		}
+	}
+}
+
+KEEP_MAIN
