@@ -15,6 +15,7 @@
 #include <linux/string.h>
 
 #include "call.h"
+#include "deadline.h"
 #include "host.h"
 #include "lane.h"
 #include "object.h"
@@ -26,15 +27,6 @@
 #include "upcall.h"
 #include "window.h"
 
-/*
- * A fault may come from a copy to or from a program's buffer under locks of
- * others, a socket's for example, on which our own reply may depend: the one
- * worker that receives for all vsock sockets stops at a locked one
- * (virtio_transport_recv_pkt()). So it cannot wait for ever.
- */
-#define CALL_FAULT_TIMEOUT_MS	3000
-/* Faults may wait for what comes after it. The host takes a quarter of it for a BIND's probe. */
-#define CALL_SOON_TIMEOUT_MS	1000
 /* A lane that could not have a slot asks again after this time. */
 #define CALL_SLOT_DELAY		HZ
 #define CALL_SLOT_TRIES		4
@@ -61,7 +53,7 @@ void vgpu_xcall_fini(struct vgpu_xcall *xcall)
 	xcall->buf = NULL;
 }
 
-static int call_send_hdr(struct vgpu_lane *lane, u16 type)
+static int call_send_hdr(struct vgpu_lane *lane, u16 type, unsigned long deadline)
 {
 	struct vgpu_hdr hdr = {
 		.len = cpu_to_le32(sizeof(hdr)),
@@ -70,7 +62,7 @@ static int call_send_hdr(struct vgpu_lane *lane, u16 type)
 	};
 	struct kvec vec = { .iov_base = &hdr, .iov_len = sizeof(hdr) };
 
-	return vgpu_conn_send(&lane->conn, &vec, 1, sizeof(hdr), 0);
+	return vgpu_conn_send(&lane->conn, &vec, 1, sizeof(hdr), vgpu_deadline_ms(deadline));
 }
 
 static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
@@ -98,7 +90,7 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 		vec[nr++] = (struct kvec){ (void *)xcall->fixups, fixups_len };
 	for (i = 0; i < xcall->nr_in; i++)
 		vec[nr++] = xcall->in[i];
-	return vgpu_slot_send(lane, vec, nr, len);
+	return vgpu_slot_send(lane, vec, nr, len, xcall->deadline);
 }
 
 /* What the reply is judged by. */
@@ -130,7 +122,7 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 			return -ENOMEM;
 	}
 	memcpy(xcall->buf, hdr, sizeof(*hdr));
-	ret = vgpu_slot_recv(lane, xcall->buf);
+	ret = vgpu_slot_recv(lane, xcall->buf, xcall->deadline);
 	if (ret)
 		return ret;
 	call_view(xcall, &sent);
@@ -139,31 +131,22 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 		return ret;
 	xcall->result = le64_to_cpu(xcall->reply.reply->result);
 	if (xcall->reply.reply->nr_objects)
-		return call_send_hdr(lane, VGPU_MSG_ACK);
+		return call_send_hdr(lane, VGPU_MSG_ACK, xcall->deadline);
 	return 0;
-}
-
-/* How long the reply may take, in milliseconds; 0: for ever. */
-static unsigned int call_timeout(const struct vgpu_xcall *xcall)
-{
-	if (xcall->flags & VGPU_XCALL_SOON)
-		return CALL_SOON_TIMEOUT_MS;
-	return xcall->flags & VGPU_XCALL_FAULT ? CALL_FAULT_TIMEOUT_MS : 0;
 }
 
 /* Until the reply is there. */
 static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 {
 	bool cancel = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL));
-	unsigned int timeout = call_timeout(xcall);
 	struct vgpu_hdr hdr;
 	int ret;
 
 	for (;;) {
 		ret = vgpu_conn_wait(&lane->conn, cancel ? TASK_INTERRUPTIBLE : TASK_KILLABLE,
-				     timeout);
+				     vgpu_deadline_ms(xcall->deadline));
 		if (ret == -EINTR && cancel && !fatal_signal_pending(current)) {
-			ret = call_send_hdr(lane, VGPU_MSG_CANCEL);
+			ret = call_send_hdr(lane, VGPU_MSG_CANCEL, xcall->deadline);
 			if (ret)
 				return ret;
 			cancel = false;
@@ -171,7 +154,8 @@ static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 		}
 		if (ret)
 			return ret;
-		ret = vgpu_conn_recv(&lane->conn, &hdr, sizeof(hdr), 0);
+		ret = vgpu_conn_recv(&lane->conn, &hdr, sizeof(hdr),
+				     vgpu_deadline_ms(xcall->deadline));
 		if (ret)
 			return ret;
 		if (vgpu_wire_hdr_check(&hdr, &lane->session->host->limits) ||
@@ -275,9 +259,7 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	int ret;
 
 	for (;;) {
-		lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM,
-				     xcall->flags & VGPU_XCALL_SOON ?
-				     CALL_SOON_TIMEOUT_MS : 0);
+		lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM, xcall->deadline);
 		if (IS_ERR(lane))
 			return PTR_ERR(lane);
 		ret = 0;
@@ -324,7 +306,7 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
  *
  * Context: process, no locks but for what &enum vgpu_op says about class mm.
  * Return: 0 (a reply is there), -ENODEV (host or shadow lost), -EINTR (killed),
- * -ENOMEM, -E2BIG (longer than the host allows), -ETIMEDOUT (where the flags bound it).
+ * -ENOMEM, -E2BIG (longer than the host allows), -ETIMEDOUT (@xcall->deadline has passed).
  * None of them is the driver's.
  */
 int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)

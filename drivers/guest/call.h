@@ -25,11 +25,6 @@ struct vgpu_stats;
 /* Signals do not cancel it: the host does not block in it. */
 #define VGPU_XCALL_NO_CANCEL	BIT(2)
 
-/* Made by a page fault: it ends with -ETIMEDOUT if no reply comes for seconds. */
-#define VGPU_XCALL_FAULT	BIT(3)
-/* It ends so if no lane is there in a second, or no reply in another. */
-#define VGPU_XCALL_SOON		BIT(4)
-
 #define VGPU_XCALL_INLINE	256
 
 /**
@@ -37,6 +32,8 @@ struct vgpu_stats;
  * @msg: fixed part. The caller fills in op, flags, object, f_flags, pos and
  *	args; vgpu_call_run() the rest
  * @flags: VGPU_XCALL_*
+ * @deadline: jiffies, from which on it ends with -ETIMEDOUT, whether it has no lane yet or
+ *	no reply; 0: none (deadline.h). Set by the caller
  * @nr_segs: segments
  * @nr_fixups: fixups
  * @segs: segments, as on the wire
@@ -55,6 +52,7 @@ struct vgpu_stats;
 struct vgpu_xcall {
 	struct vgpu_call msg;
 	unsigned int flags;
+	unsigned long deadline;
 	unsigned int nr_segs;
 	unsigned int nr_fixups;
 	const struct vgpu_seg *segs;

@@ -236,7 +236,7 @@ static int flight_send(struct vgpu_space_set *set, struct vgpu_flight *flight)
 		stats = &flight->owners[0]->export->stats;
 	if (flight->nr_ranges)
 		ret = vgpu_pages_write(flight->session, stats, flight->ranges, flight->nr_ranges,
-				       flight->bytes, flight->len);
+				       flight->bytes, flight->len, 0);
 	if (ret != -EINTR) {
 		flight_free(flight);
 		return 0;

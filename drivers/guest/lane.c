@@ -11,6 +11,7 @@
 
 #include "uapi/linux/vgpu_wire.h"
 
+#include "deadline.h"
 #include "host.h"
 #include "lane.h"
 #include "session.h"
@@ -63,19 +64,10 @@ static void lane_event(void *data)
 		vgpu_session_check_later(session);
 }
 
-/* How long a step may take that may take @most_ms; @deadline: in jiffies, 0: none. */
+/* How long a step may take that may take @most_ms. */
 static unsigned int lane_time(unsigned long deadline, unsigned int most_ms)
 {
-	long left = (long)(deadline - jiffies);
-
-	if (!deadline)
-		return most_ms;
-	return left > 0 ? clamp(jiffies_to_msecs(left), 1U, most_ms) : 1;
-}
-
-static bool lane_is_late(unsigned long deadline)
-{
-	return deadline && time_after_eq(jiffies, deadline);
+	return min_not_zero(vgpu_deadline_ms(deadline), most_ms);
 }
 
 static int lane_hello(struct vgpu_lane *lane, unsigned long deadline)
@@ -142,7 +134,7 @@ static int lane_connect_conn(struct vgpu_lane *lane, unsigned long deadline)
 		lane->conn.event_data = lane;
 		ret = vgpu_conn_connect(&lane->conn, host->cid, host->port, false,
 					lane_time(deadline, LANE_CONNECT_TIMEOUT_MS));
-		if (ret != -ETIMEDOUT || lane_is_late(deadline))
+		if (ret != -ETIMEDOUT || vgpu_deadline_passed(deadline))
 			break;
 	}
 	return ret;
@@ -213,7 +205,7 @@ err_uncount:
  * Connects a lane, as lane_connect_once(). The host's listen queue may be full
  * and its agent late on a busy machine; where the shadow is dead, the agent
  * says so in the end.
- * @deadline: in jiffies; 0: as long as that takes
+ * @deadline: jiffies; 0: as long as that takes
  */
 static struct vgpu_lane *lane_connect(struct vgpu_session *session, unsigned long deadline)
 {
@@ -223,7 +215,7 @@ static struct vgpu_lane *lane_connect(struct vgpu_session *session, unsigned lon
 	for (i = 0;; i++) {
 		lane = lane_connect_once(session, deadline);
 		if (lane != ERR_PTR(-ECONNRESET) || i == LANE_RESETS_MAX ||
-		    lane_is_late(deadline) ||
+		    vgpu_deadline_passed(deadline) ||
 		    vgpu_host_is_down(session->host) || READ_ONCE(session->dead))
 			return lane;
 		schedule_timeout_killable(msecs_to_jiffies(LANE_RESET_DELAY_MS << min(i, 5U)));
@@ -354,7 +346,7 @@ static bool lane_limit(struct vgpu_session *session, int error)
  * vgpu_lane_get - take a lane for one call
  * @session: whose
  * @mm_class: mmap_lock may be held
- * @timeout_ms: how long it may take until one is free or connected; 0: for ever
+ * @deadline: jiffies, until which one has to be free or connected; 0: none
  *
  * Waits killably, for calls of class mm only for another such call.
  *
@@ -362,12 +354,11 @@ static bool lane_limit(struct vgpu_session *session, int error)
  * ERR_PTR(): -ENODEV, -EINTR, -ETIMEDOUT, ...
  */
 struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
-				unsigned int timeout_ms)
+				unsigned long deadline)
 {
-	long left = timeout_ms ? msecs_to_jiffies(timeout_ms) : MAX_SCHEDULE_TIMEOUT;
-	unsigned long deadline = timeout_ms ? (jiffies + left) | 1 : 0;
 	struct vgpu_lane *lane;
 	bool connect;
+	long left;
 
 	for (;;) {
 		lane = lane_try_get(session, mm_class, &connect);
@@ -379,14 +370,14 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
 				lane_set_mm(session, lane);
 			if (!IS_ERR(lane))
 				return lane;
-			if (lane_is_late(deadline))
+			if (vgpu_deadline_passed(deadline))
 				return ERR_PTR(-ETIMEDOUT);
 			if (mm_class || !lane_limit(session, PTR_ERR(lane)))
 				return ERR_PTR(lane_error(PTR_ERR(lane)));
 			continue;
 		}
 		left = wait_event_killable_timeout(session->wait, lane_may_get(session, mm_class),
-						   left);
+						   vgpu_deadline_left(deadline));
 		if (left <= 0)
 			return ERR_PTR(left ? -EINTR : -ETIMEDOUT);
 	}

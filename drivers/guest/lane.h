@@ -43,7 +43,7 @@ struct vgpu_lane {
 
 int vgpu_lane_start(struct vgpu_session *session);
 struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
-				unsigned int timeout_ms);
+				unsigned long deadline);
 void vgpu_lane_put(struct vgpu_lane *lane);
 void vgpu_lane_drop(struct vgpu_lane *lane);
 void vgpu_lane_check(struct vgpu_session *session);

@@ -20,6 +20,7 @@
 #include "call.h"
 #include "compat.h"
 #include "control.h"
+#include "deadline.h"
 #include "export.h"
 #include "host.h"
 #include "mapping.h"
@@ -28,6 +29,14 @@
 #include "session.h"
 #include "space.h"
 #include "window.h"
+
+/*
+ * A fault of the kernel may come from a copy to or from a program's buffer under locks of
+ * others, a socket's for example, on which our own reply may depend: the one
+ * worker that receives for all vsock sockets stops at a locked one
+ * (virtio_transport_recv_pkt()). So it cannot wait for ever.
+ */
+#define MAPPING_FAULT_WAIT	(3 * HZ)
 
 /*
  * Pages [first, end) of the space are covered by @users VMAs, @own of them of the
@@ -327,15 +336,15 @@ static int mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
 
 /* Without locks. Return: 0, -EINTR, or why there is no page. */
 static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode, pgoff_t pgoff,
-			bool user)
+			unsigned long deadline)
 {
 	switch (mode) {
 	case VGPU_MAPPING_COPY:
-		return vgpu_space_fetch(mapping, pgoff);
+		return vgpu_space_fetch(mapping, pgoff, deadline);
 	case VGPU_MAPPING_WINDOW:
-		return vgpu_window_wait(mapping, pgoff, user);
+		return vgpu_window_wait(mapping, pgoff, deadline);
 	default:
-		return vgpu_move_wait(mapping, user);
+		return vgpu_move_wait(mapping, deadline);
 	}
 }
 
@@ -343,7 +352,7 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	vm_fault_t fault = VM_FAULT_RETRY;
-	bool user = vmf->flags & FAULT_FLAG_USER;
+	unsigned long deadline = 0;
 	enum vgpu_mapping_mode mode;
 	pgoff_t pgoff = vmf->pgoff;
 	int ret;
@@ -367,10 +376,13 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
+	/* An instruction of the program holds nothing: it waits as natively. */
+	if (!(vmf->flags & FAULT_FLAG_USER))
+		deadline = vgpu_deadline_in(MAPPING_FAULT_WAIT);
 	vgpu_mapping_get(mapping);
 	release_fault_lock(vmf);
 	/* From here on neither vmf nor its VMA may be looked at. */
-	ret = mapping_wait(mapping, mode, pgoff, user);
+	ret = mapping_wait(mapping, mode, pgoff, deadline);
 	if (ret && ret != -EINTR)
 		mapping_leave_error(mapping, pgoff, ret);
 	vgpu_mapping_put(mapping);

@@ -16,6 +16,7 @@
 #include <linux/workqueue.h>
 
 #include "call.h"
+#include "deadline.h"
 #include "export.h"
 #include "flush.h"
 #include "host.h"
@@ -25,8 +26,11 @@
 #include "space.h"
 #include "window.h"
 
-/* How long a fault in the kernel waits for a move: see CALL_FAULT_TIMEOUT_MS. */
-#define MOVE_WAIT	(3 * HZ)
+/*
+ * How long a BIND may take, lane and reply together: faults wait for the move. The host takes a
+ * quarter of it for its probe.
+ */
+#define MOVE_BIND_WAIT	HZ
 /* How long a move waits for a shadow that takes no bytes, and for all while faults wait. */
 #define MOVE_FLUSH_WAIT	(2 * HZ)
 /* And before they do at most. */
@@ -212,18 +216,13 @@ void vgpu_move_forget(struct vgpu_mapping *mapping)
 
 /* --- faults ---------------------------------------------------------------- */
 
-static long move_wait_time(bool user)
-{
-	return user ? MAX_SCHEDULE_TIMEOUT : MOVE_WAIT;
-}
-
-int vgpu_move_wait(struct vgpu_mapping *mapping, bool user)
+int vgpu_move_wait(struct vgpu_mapping *mapping, unsigned long deadline)
 {
 	struct vgpu_host *host = mapping->session->host;
 	long left = wait_event_killable_timeout(host->move_wait,
 						READ_ONCE(mapping->mode) != VGPU_MAPPING_MOVING ||
 						vgpu_host_is_down(host),
-						move_wait_time(user));
+						vgpu_deadline_left(deadline));
 
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
@@ -231,7 +230,7 @@ int vgpu_move_wait(struct vgpu_mapping *mapping, bool user)
 	return vgpu_host_is_down(host) ? -ENODEV : 0;
 }
 
-int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, bool user)
+int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadline)
 {
 	struct vgpu_host *host = mapping->session->host;
 	int ret = 0;
@@ -244,7 +243,7 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, bool user)
 	move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
 	left = wait_event_killable_timeout(host->move_wait, READ_ONCE(mapping->moves) != moves ||
-					   vgpu_host_is_down(host), move_wait_time(user));
+					   vgpu_host_is_down(host), vgpu_deadline_left(deadline));
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	down_read(&mapping->mode_lock);
@@ -252,7 +251,7 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, bool user)
 	if (mapping->mode == VGPU_MAPPING_WINDOW)
 		ret = mapping->move_error;
 	up_read(&mapping->mode_lock);
-	return ret == -EAGAIN || (ret == -ETIMEDOUT && user) ? 0 : ret;
+	return ret == -EAGAIN || (ret == -ETIMEDOUT && !deadline) ? 0 : ret;
 }
 
 /* --- units ----------------------------------------------------------------- */
@@ -520,7 +519,8 @@ static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr
 	int ret;
 
 	vgpu_xcall_init(&xcall, VGPU_OP_BIND, NULL);
-	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_SOON;
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.deadline = vgpu_deadline_in(MOVE_BIND_WAIT);
 	xcall.stats = &mapping->export->stats;
 	xcall.msg.args.bind.addr = cpu_to_le64(mapping->addr + offset);
 	xcall.msg.args.bind.len = cpu_to_le64((u64)nr << PAGE_SHIFT);

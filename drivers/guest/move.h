@@ -52,14 +52,14 @@ void vgpu_move_abort(struct vgpu_host *host);
  * vgpu_move_now - have a mapping brought where it is to be, before others
  * @mapping: a mapping
  * @moves: its number of moves when it was seen that it has to
- * @user: the fault is of a program's instruction: nobody waits for what the program holds
+ * @deadline: the fault's (deadline.h); 0: nobody waits for what the program holds
  *
- * Context: a fault, without locks; waits killably, and for some seconds at most if not @user.
+ * Context: a fault, without locks; waits killably.
  * Return: 0: look again; -EINTR, -ETIMEDOUT, or why it stays where it is.
  */
-int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, bool user);
+int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadline);
 
 /* Until it does not move. Context and result like that. */
-int vgpu_move_wait(struct vgpu_mapping *mapping, bool user);
+int vgpu_move_wait(struct vgpu_mapping *mapping, unsigned long deadline);
 
 #endif /* VGPU_MOVE_H */

@@ -8,7 +8,7 @@
 #include "pages.h"
 
 s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
-		    u32 len)
+		    u32 len, unsigned long deadline)
 {
 	struct vgpu_seg seg = {
 		.len = cpu_to_le32(len),
@@ -20,7 +20,8 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
 	vgpu_xcall_init(&xcall, VGPU_OP_READ_PAGES, NULL);
 	xcall.msg.args.pages.addr = cpu_to_le64(addr);
 	xcall.msg.args.pages.len = cpu_to_le64(len);
-	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_FAULT;
+	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.deadline = deadline;
 	xcall.stats = stats;
 	xcall.nr_segs = 1;
 	xcall.segs = &seg;
@@ -35,7 +36,8 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
 }
 
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
-		     struct vgpu_range *ranges, u32 nr, void *bytes, u32 len)
+		     struct vgpu_range *ranges, u32 nr, void *bytes, u32 len,
+		     unsigned long deadline)
 {
 	static const u64 zeros;
 	u32 pad = vgpu_wire_pad(len) - len;
@@ -58,6 +60,7 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 
 	vgpu_xcall_init(&xcall, VGPU_OP_WRITE_PAGES, NULL);
 	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
+	xcall.deadline = deadline;
 	xcall.stats = stats;
 	xcall.nr_segs = ARRAY_SIZE(segs);
 	xcall.segs = segs;

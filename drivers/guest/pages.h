@@ -16,13 +16,14 @@ struct vgpu_stats;
  * @addr: first byte in the shadow, page aligned
  * @buf: kernel memory
  * @len: bytes, a multiple of the page size
+ * @deadline: jiffies, from which on nobody waits any more; 0: none (deadline.h)
  *
  * Context: process; waits killably. No lock but mmap_lock may be held.
  * Return: bytes read, a multiple of the page size, or -EFAULT, -EINTR (killed),
- * -ETIMEDOUT (no reply for seconds), -ENODEV, -ENOMEM.
+ * -ETIMEDOUT (@deadline has passed), -ENODEV, -ENOMEM.
  */
 s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
-		    u32 len);
+		    u32 len, unsigned long deadline);
 
 /**
  * vgpu_pages_write - write to mapped device memory of a shadow
@@ -32,10 +33,12 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
  * @nr: entries of @ranges, 1 to VGPU_RANGES_MAX
  * @bytes: one range after the other
  * @len: bytes together
+ * @deadline: likewise
  *
  * Context and return: as vgpu_pages_read(), 0 for success.
  */
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
-		     struct vgpu_range *ranges, u32 nr, void *bytes, u32 len);
+		     struct vgpu_range *ranges, u32 nr, void *bytes, u32 len,
+		     unsigned long deadline);
 
 #endif /* VGPU_PAGES_H */

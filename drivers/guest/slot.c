@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "conn.h"
+#include "deadline.h"
 #include "lane.h"
 #include "slot.h"
 #include "wire.h"
@@ -138,7 +139,8 @@ bool vgpu_slot_is_wanted(const struct vgpu_lane *lane)
 		time_after_eq(jiffies, lane->slot_after);
 }
 
-int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len)
+int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len,
+		   unsigned long deadline)
 {
 	struct vgpu_hdr *hdr = vec[0].iov_base;
 	size_t put = slot_fill(lane, vec + 1, nr - 1);
@@ -149,7 +151,7 @@ int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t l
 	} else {
 		slot_missed(lane, len);
 	}
-	return vgpu_conn_send(&lane->conn, vec, nr, len - put, 0);
+	return vgpu_conn_send(&lane->conn, vec, nr, len - put, vgpu_deadline_ms(deadline));
 }
 
 /* Bytes of a message, copied once. Return: 0, or -ENODEV: they are not there any more. */
@@ -168,7 +170,7 @@ static int slot_take(struct vgpu_slot *slot, void *buf, size_t len)
 	return ret;
 }
 
-int vgpu_slot_recv(struct vgpu_lane *lane, void *msg)
+int vgpu_slot_recv(struct vgpu_lane *lane, void *msg, unsigned long deadline)
 {
 	const struct vgpu_hdr *hdr = msg;
 	u32 len = le32_to_cpu(hdr->len), sent = vgpu_wire_len_sent(hdr);
@@ -176,7 +178,8 @@ int vgpu_slot_recv(struct vgpu_lane *lane, void *msg)
 
 	if (sent < len && !lane->slot)
 		return -EPROTO;
-	ret = vgpu_conn_recv(&lane->conn, msg + sizeof(*hdr), sent - sizeof(*hdr), 0);
+	ret = vgpu_conn_recv(&lane->conn, msg + sizeof(*hdr), sent - sizeof(*hdr),
+			     vgpu_deadline_ms(deadline));
 	if (!ret && sent < len)
 		return slot_take(lane->slot, msg + sent, len - sent);
 	slot_missed(lane, len);

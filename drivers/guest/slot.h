@@ -51,18 +51,21 @@ bool vgpu_slot_is_usable(const struct vgpu_slot *slot);
  * @vec: vec[0] is the fixed part; modified
  * @nr: entries
  * @len: bytes together
+ * @deadline: jiffies, for all of it; 0: none
  *
- * Return: as vgpu_conn_send(), which this is without a deadline.
+ * Return: as vgpu_conn_send().
  */
-int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len);
+int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len,
+		   unsigned long deadline);
 
 /**
  * vgpu_slot_recv - receive the rest of a message, from wherever it is
  * @lane: the lane
  * @msg: room for all of it, beginning with its header, checked
+ * @deadline: jiffies, for all of it; 0: none
  *
- * Return: 0, -ENODEV, -EINTR (killed), -EPROTO.
+ * Return: 0, -ENODEV, -EINTR (killed), -ETIMEDOUT, -EPROTO.
  */
-int vgpu_slot_recv(struct vgpu_lane *lane, void *msg);
+int vgpu_slot_recv(struct vgpu_lane *lane, void *msg, unsigned long deadline);
 
 #endif /* VGPU_GUEST_SLOT_H */

@@ -23,6 +23,7 @@
 
 #include "anon.h"
 #include "compat.h"
+#include "deadline.h"
 #include "export.h"
 #include "fault.h"
 #include "flush.h"
@@ -45,7 +46,7 @@ MODULE_PARM_DESC(expire_ms,
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
 /* What is cached while no call comes goes twice as late each time, so often. */
 #define SPACE_EXPIRE_DOUBLE	3U
-/* How long writes may be held: as long as a fault may take that waits for READ_PAGES. */
+/* How long writes, or calls, may be held: as long as a fault of the kernel may take. */
 #define SPACE_HOLD_TIME		(3 * HZ)
 
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
@@ -521,7 +522,8 @@ static void space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
 }
 
 /* Fetch @nr pages at @index into the cache; the first one counts. */
-static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr, void *buf)
+static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr, void *buf,
+			    unsigned long deadline)
 {
 	struct vgpu_space *space = mapping->space;
 	struct vgpu_space_set *set = &space->host->spaces;
@@ -535,7 +537,8 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	if (ret)
 		return ret;
 	got = vgpu_pages_read(mapping->session, &mapping->export->stats,
-			      vgpu_mapping_addr(mapping, index), buf, nr << PAGE_SHIFT);
+			      vgpu_mapping_addr(mapping, index), buf, nr << PAGE_SHIFT,
+			      deadline);
 	if (got < 0)
 		return got;
 	got >>= PAGE_SHIFT;
@@ -568,11 +571,22 @@ static void space_make_room(struct vgpu_space_set *set)
 	}
 }
 
-int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
+static void space_starve(struct vgpu_space_set *set)
+{
+	atomic_inc(&set->starved);
+}
+
+static void space_starve_end(struct vgpu_space_set *set)
+{
+	atomic_dec(&set->starved);
+	wake_up_all(&set->wait);
+}
+
+int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long deadline)
 {
 	struct vgpu_space_set *set = &mapping->space->host->spaces;
 	u32 nr = space_ahead(mapping, index);
-	bool starved = false;
+	unsigned long until = deadline;
 	int tries = 0;
 	void *buf;
 	int ret;
@@ -582,7 +596,14 @@ int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 	if (!buf)
 		return -ENOMEM;
 	for (;;) {
-		ret = space_fetch_once(mapping, index, nr, buf);
+		ret = space_fetch_once(mapping, index, nr, buf, until);
+		/* Only for so long may others be made to wait for a driver that takes its time. */
+		if (ret == -ETIMEDOUT && !deadline && tries >= SPACE_TRIES) {
+			space_starve_end(set);
+			until = 0;
+			tries = 0;
+			continue;
+		}
 		if (ret != -EAGAIN)
 			break;
 		if (fatal_signal_pending(current)) {
@@ -590,14 +611,12 @@ int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index)
 			break;
 		}
 		if (++tries == SPACE_TRIES) {
-			starved = true;
-			atomic_inc(&set->starved);
+			space_starve(set);
+			until = deadline ?: vgpu_deadline_in(SPACE_HOLD_TIME);
 		}
 	}
-	if (starved) {
-		atomic_dec(&set->starved);
-		wake_up_all(&set->wait);
-	}
+	if (tries >= SPACE_TRIES)
+		space_starve_end(set);
 	kvfree(buf);
 	return ret;
 }

@@ -277,7 +277,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf);
  * VM_FAULT_RETRY: it cannot be written to yet.
  */
 vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page);
-/* Return: 0, -EINTR, or why it cannot be had. */
-int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index);
+/* @deadline: the fault's, see deadline.h. Return: 0, -EINTR, or why it cannot be had. */
+int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long deadline);
 
 #endif /* VGPU_SPACE_H */

@@ -332,7 +332,8 @@ static void range_unlock(struct vgpu_mapping *mapping, struct vgpu_window_range 
 }
 
 /* Has the host the page? Return: 0: look again; or why it has not. */
-static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count)
+static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count,
+		      unsigned long deadline)
 {
 	struct vgpu_window_range *range;
 	int ret = 0;
@@ -343,7 +344,7 @@ static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count)
 	if (!buf)
 		return -ENOMEM;
 	got = vgpu_pages_read(mapping->session, &mapping->export->stats,
-			      vgpu_mapping_addr(mapping, pgoff), buf, PAGE_SIZE);
+			      vgpu_mapping_addr(mapping, pgoff), buf, PAGE_SIZE, deadline);
 	kfree(buf);
 	if (got <= 0)
 		return got ?: -EFAULT;
@@ -475,7 +476,7 @@ vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf)
 	return VM_FAULT_NOPAGE;
 }
 
-int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, bool user)
+int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline)
 {
 	struct vgpu_window_range *range = range_lock(mapping);
 	u64 offset, count, moves;
@@ -500,9 +501,9 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, bool user)
 	if (gone && mapping->live)
 		ret = -EFAULT;
 	else if (gone)
-		ret = vgpu_move_now(mapping, moves, user);
+		ret = vgpu_move_now(mapping, moves, deadline);
 	else if (bad)
-		ret = window_ask(mapping, pgoff, count);
+		ret = window_ask(mapping, pgoff, count, deadline);
 	else if (window->provider->resolve)
 		ret = window->provider->resolve(window, offset);
 	vgpu_window_put(window);

@@ -275,8 +275,11 @@ vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf);
  * might copy one that is being taken away. So it finds none, and both processes fault anew.
  */
 void vgpu_window_fork(struct vgpu_mapping *mapping, struct vm_area_struct *vma);
-/* Without locks; @user: see vgpu_move_now(). Return: 0, -EINTR, or why the page cannot be had. */
-int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, bool user);
+/*
+ * Without locks. @deadline: the fault's, see deadline.h. Return: 0, -EINTR, or why the page
+ * cannot be had.
+ */
+int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline);
 
 /* Messages of the host. */
 void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info);

@@ -42,7 +42,7 @@
  * may wait for who fetches there: so it is half of a fetch's deadline at most, too.
  */
 #define VGPU_PROBE_MMAP		HZ
-/* And a BIND, for which the guest waits a second (CALL_SOON_TIMEOUT_MS), and then gives all up. */
+/* And a BIND, for which the guest waits a second (MOVE_BIND_WAIT), and then gives all up. */
 #define VGPU_PROBE_BIND		(HZ / 4)
 
 struct vgpu_window {

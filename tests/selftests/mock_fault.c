@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Faults in device memory that the driver takes its time for, and what happens to the
+ * mapping meanwhile.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+
+#include "vgpu_diff.h"
+
+#define PAGE	4096UL
+
+struct buffer {
+	int fd;
+	__u32 id;
+	__u64 offset;
+};
+
+static void buffer_make(struct buffer *buffer, __u32 flavour, unsigned int pages)
+{
+	struct vgpu_mock_buf_create argument = { .size = pages * PAGE, .flavour = flavour };
+
+	buffer->fd = open_device(O_RDWR);
+	MUST(!ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_CREATE, &argument));
+	buffer->id = argument.out_id;
+	buffer->offset = argument.out_offset;
+}
+
+static char *buffer_map(const struct buffer *buffer, unsigned int pages)
+{
+	char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer->fd,
+			    buffer->offset);
+
+	MUST(memory != MAP_FAILED);
+	return memory;
+}
+
+/* From now on each fault takes so long. */
+static void buffer_slow(const struct buffer *buffer, __u32 delay_ms)
+{
+	struct vgpu_mock_buf_range argument = { .id = buffer->id, .delay_ms = delay_ms };
+
+	MUST(!ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_SLOW, &argument));
+}
+
+static __u32 buffer_faults(int fd, __u32 id)
+{
+	struct vgpu_mock_buf_info info = { .id = id };
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	return info.out_faults;
+}
+
+/* Until the driver has one. */
+static bool await_fault(int fd, __u32 id)
+{
+	int tries;
+
+	for (tries = 0; tries < 2000 && !buffer_faults(fd, id); tries++)
+		sleep_ms(5);
+	return tries < 2000;
+}
+
+static sigjmp_buf fault_jump;
+static volatile sig_atomic_t fault_signal;
+
+static void on_fault(int signal)
+{
+	fault_signal = signal;
+	siglongjmp(fault_jump, 1);
+}
+
+/* The signal that reading there gets, or 0. */
+static int touch(volatile char *at)
+{
+	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+
+	sigaction(SIGBUS, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	fault_signal = 0;
+	if (!sigsetjmp(fault_jump, 1))
+		(void)*at;
+	signal(SIGBUS, SIG_DFL);
+	signal(SIGSEGV, SIG_DFL);
+	return fault_signal;
+}
+
+/* A driver that waits for the device for some seconds is waited for. */
+DIFF_TEST(slow_driver)
+{
+	struct buffer buffer;
+	__u64 start;
+	char *memory;
+
+	buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 1);
+	memory = buffer_map(&buffer, 1);
+	buffer_slow(&buffer, 4000);
+	start = now_ms();
+	LOG_CALL(touch(memory));
+	CHECK(now_ms() - start >= 4000);
+}
+
+/* Whom SIGKILL ends there, too. */
+DIFF_TEST(killed_while_waiting)
+{
+	struct buffer buffer;
+	__u64 start;
+	char *memory;
+	int status;
+	pid_t pid;
+
+	buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 1);
+	buffer_slow(&buffer, 30000);
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		memory = buffer_map(&buffer, 1);
+		(void)*(volatile char *)memory;
+		_exit(0);
+	}
+	CHECK(await_fault(buffer.fd, buffer.id));
+	start = now_ms();
+	kill(pid, SIGKILL);
+	MUST(waitpid(pid, &status, 0) == pid);
+	LOG_CALL(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	CHECK(now_ms() - start < 15000);
+}
+
+TEST_HARNESS_MAIN
