@@ -11,6 +11,7 @@
  * is has unmapped: it may have something else at the address now, which its calls
  * mean. A child that still shows the part finds SIGBUS there.
  */
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -355,6 +356,7 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 	unsigned long deadline = 0;
 	enum vgpu_mapping_mode mode;
 	pgoff_t pgoff = vmf->pgoff;
+	struct file *file;
 	int ret;
 
 	down_read(&mapping->mode_lock);
@@ -380,12 +382,16 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 	if (!(vmf->flags & FAULT_FLAG_USER))
 		deadline = vgpu_deadline_in(MAPPING_FAULT_WAIT);
 	vgpu_mapping_get(mapping);
+	/* It holds this module, and another thread may unmap and close it meanwhile. */
+	file = get_file(vmf->vma->vm_file);
 	release_fault_lock(vmf);
 	/* From here on neither vmf nor its VMA may be looked at. */
 	ret = mapping_wait(mapping, mode, pgoff, deadline);
 	if (ret && ret != -EINTR)
 		mapping_leave_error(mapping, pgoff, ret);
 	vgpu_mapping_put(mapping);
+	/* The last one goes when the thread is back from here. */
+	fput(file);
 	return VM_FAULT_RETRY;
 }
 

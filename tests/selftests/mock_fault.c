@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/syscall.h>
 
 #include "vgpu_diff.h"
 
@@ -36,9 +37,11 @@ static char *buffer_map(const struct buffer *buffer, unsigned int pages)
 }
 
 /* From now on each fault takes so long. */
-static void buffer_slow(const struct buffer *buffer, __u32 delay_ms)
+static void buffer_slow(const struct buffer *buffer, __u32 delay_ms, __u32 how)
 {
-	struct vgpu_mock_buf_range argument = { .id = buffer->id, .delay_ms = delay_ms };
+	struct vgpu_mock_buf_range argument = {
+		.id = buffer->id, .delay_ms = delay_ms, .seed = how,
+	};
 
 	MUST(!ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_SLOW, &argument));
 }
@@ -94,7 +97,7 @@ DIFF_TEST(slow_driver)
 
 	buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 1);
 	memory = buffer_map(&buffer, 1);
-	buffer_slow(&buffer, 4000);
+	buffer_slow(&buffer, 4000, 0);
 	start = now_ms();
 	LOG_CALL(touch(memory));
 	CHECK(now_ms() - start >= 4000);
@@ -110,7 +113,7 @@ DIFF_TEST(killed_while_waiting)
 	pid_t pid;
 
 	buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 1);
-	buffer_slow(&buffer, 30000);
+	buffer_slow(&buffer, 30000, 0);
 	pid = fork();
 	MUST(pid >= 0);
 	if (!pid) {
@@ -124,6 +127,61 @@ DIFF_TEST(killed_while_waiting)
 	MUST(waitpid(pid, &status, 0) == pid);
 	LOG_CALL(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	CHECK(now_ms() - start < 15000);
+}
+
+/* How many hold the guest's module; -1: it is not there. */
+static long module_users(void)
+{
+	FILE *stream = fopen("/sys/module/vgpu_guest/refcnt", "r");
+	long users = -1;
+
+	if (!stream)
+		return -1;
+	if (fscanf(stream, "%ld", &users) != 1)
+		users = -1;
+	fclose(stream);
+	return users;
+}
+
+static void *touch_thread(void *memory)
+{
+	return (void *)(long)touch(memory);
+}
+
+/*
+ * Another thread unmaps and closes what a fault waits for. The module stays until the
+ * fault is through.
+ */
+DIFF_TEST(unmapped_while_waiting)
+{
+	struct buffer buffer;
+	pthread_t thread;
+	long users = 0;
+	char *memory;
+	void *signal;
+	int tries;
+
+	buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 1);
+	memory = buffer_map(&buffer, 1);
+	buffer_slow(&buffer, 3000, VGPU_MOCK_SLOW_UNLOCKED);
+	MUST(!pthread_create(&thread, NULL, touch_thread, memory));
+	CHECK(await_fault(buffer.fd, buffer.id));
+	LOG_CALL(munmap(memory, PAGE));
+	LOG_CALL(close(buffer.fd));
+	if (forwarded) {
+		users = module_users();
+		CHECK(users > 0);
+		/* Refused; if nobody held the module, this would be the machine's end. */
+		if (users > 0)
+			CHECK(syscall(SYS_delete_module, "vgpu_guest", O_NONBLOCK) &&
+			      (errno == EWOULDBLOCK || errno == EPERM));
+	}
+	MUST(!pthread_join(thread, &signal));
+	log_line("signal %ld", (long)signal);
+	/* And no longer. */
+	for (tries = 0; forwarded && tries < 1000 && module_users() >= users; tries++)
+		sleep_ms(5);
+	CHECK(tries < 1000);
 }
 
 TEST_HARNESS_MAIN
