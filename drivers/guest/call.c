@@ -7,6 +7,7 @@
  * is then the reply. From there on only SIGKILL ends the wait: the lane is
  * closed, which cancels too, and the host finishes or undoes the call alone.
  */
+#include <linux/fcntl.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -253,13 +254,39 @@ static void call_count(struct vgpu_lane *lane, struct vgpu_xcall *xcall, int ret
 	lane->rx_seen = rx;
 }
 
+/* See struct vgpu_lane_want: operations, and the single commands of ioctl. */
+static u64 call_kind(const struct vgpu_call *msg)
+{
+	u16 op = le16_to_cpu(msg->op);
+
+	switch (op) {
+	case VGPU_OP_IOCTL:
+		return (u64)op << 32 | le32_to_cpu(msg->args.ioctl.cmd);
+	case VGPU_OP_READ:
+	case VGPU_OP_WRITE:
+		/* Drivers' ioctls hardly look at it. */
+		return le32_to_cpu(msg->f_flags) & O_NONBLOCK ? 0 : (u64)op << 32;
+	case VGPU_OP_OPEN:
+	case VGPU_OP_CLOSE:
+		return (u64)op << 32;
+	default:
+		return 0;
+	}
+}
+
 static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 {
+	struct vgpu_lane_want want = {
+		.kind = call_kind(&xcall->msg),
+		.mm_class = xcall->flags & VGPU_XCALL_MM,
+		.interruptible = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL)),
+		.deadline = xcall->deadline,
+	};
 	struct vgpu_lane *lane;
 	int ret;
 
 	for (;;) {
-		lane = vgpu_lane_get(session, xcall->flags & VGPU_XCALL_MM, xcall->deadline);
+		lane = vgpu_lane_get(session, &want);
 		if (IS_ERR(lane))
 			return PTR_ERR(lane);
 		ret = 0;
@@ -306,6 +333,7 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
  *
  * Context: process, no locks but for what &enum vgpu_op says about class mm.
  * Return: 0 (a reply is there), -ENODEV (host or shadow lost), -EINTR (killed),
+ * -ERESTARTSYS (a signal came while it waited for a lane: nothing was sent),
  * -ENOMEM, -E2BIG (longer than the host allows), -ETIMEDOUT (@xcall->deadline has passed).
  * None of them is the driver's.
  */

@@ -2,6 +2,11 @@
 /*
  * The lanes of a session. A lane is on the session's list from before the host
  * is asked for it, so that the session's end reaches it in every state.
+ *
+ * Calls that wait for the device keep their lanes, and as many threads as there are lanes may
+ * make such calls. So the last ones (LANE_RESERVE) go only to calls of which none of the same
+ * kind is on a lane: those that wait are of few kinds, and the call that ends their wait is of
+ * another.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -23,6 +28,8 @@
 /* A host that has no time for a new connection resets it. */
 #define LANE_RESETS_MAX		10
 #define LANE_RESET_DELAY_MS	10
+/* How many lanes are not for more of the same, if there are eight times as many; else fewer. */
+#define LANE_RESERVE		8U
 /* The host makes a process for the first lane of a session. */
 #define LANE_READY_TIMEOUT_MS	20000
 
@@ -43,6 +50,7 @@ static bool lane_unlist_locked(struct vgpu_session *session, struct vgpu_lane *l
 	if (list_empty(&lane->entry))
 		return false;
 	list_del_init(&lane->entry);
+	session->nr_idle -= !list_empty(&lane->idle_entry);
 	list_del_init(&lane->idle_entry);
 	if (session->mm_lane == lane)
 		session->mm_lane = NULL;
@@ -268,47 +276,111 @@ int vgpu_lane_start(struct vgpu_session *session)
 	return 0;
 }
 
-/*
- * One attempt to get a lane without waiting.
- * @connect: out: none is free, but another may be made; it is counted
- */
-static struct vgpu_lane *lane_try_get(struct vgpu_session *session, bool mm_class, bool *connect)
+/* How many lanes may be connected still. The one for class mm has its room. */
+static unsigned int lane_room_locked(const struct vgpu_session *session)
 {
-	struct vgpu_lane *lane;
+	unsigned int used = session->nr_lanes + (!session->mm_lane && !session->mm_lane_busy);
 
-	*connect = false;
+	lockdep_assert_held(&session->lock);
+	return used < session->lanes_max ? session->lanes_max - used : 0;
+}
+
+static bool lane_has_kind_locked(const struct vgpu_session *session, u64 kind)
+{
+	const struct vgpu_lane *lane;
+
+	lockdep_assert_held(&session->lock);
+	list_for_each_entry(lane, &session->lanes, entry) {
+		if (lane->kind == kind)
+			return true;
+	}
+	return false;
+}
+
+/* One of the lanes that are not kept for class mm may be used, or made, for this. */
+static bool lane_is_for_locked(const struct vgpu_session *session,
+			       const struct vgpu_lane_want *want)
+{
+	unsigned int spare = session->nr_idle + lane_room_locked(session);
+
+	if (spare > clamp(session->lanes_max / 8, 1U, LANE_RESERVE))
+		return true;
+	if (!spare || want->mm_class)
+		return false;
+	return !want->kind || !lane_has_kind_locked(session, want->kind);
+}
+
+/* How lane_try_get() goes on. */
+enum lane_connect {
+	LANE_CONNECT_NONE,
+	LANE_CONNECT_ANY,	/* none is free, but another may be made; it is counted */
+	LANE_CONNECT_MM,	/* likewise the one that is kept for class mm */
+};
+
+/* One attempt to get a lane without waiting. */
+static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
+				      const struct vgpu_lane_want *want, enum lane_connect *connect)
+{
+	struct vgpu_lane *lane = NULL;
+	bool any;
+
+	*connect = LANE_CONNECT_NONE;
 	spin_lock(&session->lock);
-	lane = list_first_entry_or_null(&session->idle, struct vgpu_lane, idle_entry);
+	any = lane_is_for_locked(session, want);
+	if (any)
+		lane = list_first_entry_or_null(&session->idle, struct vgpu_lane, idle_entry);
 	if (session->dead) {
 		lane = ERR_PTR(-ENODEV);
 	} else if (lane) {
 		list_del_init(&lane->idle_entry);
+		session->nr_idle--;
+		lane->kind = want->kind;
 		kref_get(&lane->ref);
-	} else if (mm_class && session->mm_lane && !session->mm_lane_busy) {
+	} else if (want->mm_class && session->mm_lane && !session->mm_lane_busy) {
 		lane = session->mm_lane;
 		session->mm_lane_busy = true;
 		kref_get(&lane->ref);
-	} else if (mm_class ? !session->mm_lane_busy : session->nr_lanes < session->lanes_max) {
+	} else if (want->mm_class && !session->mm_lane && !session->mm_lane_busy) {
 		/* A killed call took the lane for class mm with it: it gets a new one. */
-		if (mm_class)
-			session->mm_lane_busy = true;
+		session->mm_lane_busy = true;
 		session->nr_lanes++;
-		*connect = true;
+		*connect = LANE_CONNECT_MM;
+	} else if (any) {
+		session->nr_lanes++;
+		*connect = LANE_CONNECT_ANY;
 	}
 	spin_unlock(&session->lock);
 	return lane;
 }
 
-/* For wait_event: lane_try_get() would not return NULL without @connect. */
-static bool lane_may_get(struct vgpu_session *session, bool mm_class)
+/* For wait_event: lane_try_get() would find something to do. */
+static bool lane_may_get(struct vgpu_session *session, const struct vgpu_lane_want *want)
 {
 	bool may;
 
 	spin_lock(&session->lock);
-	may = session->dead || !list_empty(&session->idle) ||
-		(mm_class ? !session->mm_lane_busy : session->nr_lanes < session->lanes_max);
+	may = session->dead || lane_is_for_locked(session, want) ||
+		(want->mm_class && !session->mm_lane_busy);
 	spin_unlock(&session->lock);
 	return may;
+}
+
+/* Return: 0: look again; -ERESTARTSYS, -EINTR (killed), -ETIMEDOUT. */
+static int lane_wait(struct vgpu_session *session, const struct vgpu_lane_want *want)
+{
+	long left = vgpu_deadline_left(want->deadline);
+
+	if (want->interruptible)
+		left = wait_event_interruptible_timeout(session->wait,
+							lane_may_get(session, want), left);
+	else
+		left = wait_event_killable_timeout(session->wait, lane_may_get(session, want),
+						   left);
+	if (left > 0)
+		return 0;
+	if (!left)
+		return -ETIMEDOUT;
+	return want->interruptible && !fatal_signal_pending(current) ? -ERESTARTSYS : -EINTR;
 }
 
 /* @lane: just connected for class mm, or why it was not. */
@@ -321,6 +393,13 @@ static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
 		session->mm_lane = lane;
 	spin_unlock(&session->lock);
 	wake_up_all(&session->wait);
+}
+
+static void lane_set_kind(struct vgpu_session *session, struct vgpu_lane *lane, u64 kind)
+{
+	spin_lock(&session->lock);
+	lane->kind = kind;
+	spin_unlock(&session->lock);
 }
 
 /*
@@ -345,41 +424,40 @@ static bool lane_limit(struct vgpu_session *session, int error)
 /**
  * vgpu_lane_get - take a lane for one call
  * @session: whose
- * @mm_class: mmap_lock may be held
- * @deadline: jiffies, until which one has to be free or connected; 0: none
+ * @want: for what
  *
- * Waits killably, for calls of class mm only for another such call.
+ * Calls of class mm wait only for others of that class.
  *
  * Return: a lane, to be given back by vgpu_lane_put() or vgpu_lane_drop(), or an
- * ERR_PTR(): -ENODEV, -EINTR, -ETIMEDOUT, ...
+ * ERR_PTR(): -ENODEV, -EINTR (killed), -ERESTARTSYS, -ETIMEDOUT, ...
  */
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
-				unsigned long deadline)
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *want)
 {
+	enum lane_connect connect;
 	struct vgpu_lane *lane;
-	bool connect;
-	long left;
+	int ret;
 
 	for (;;) {
-		lane = lane_try_get(session, mm_class, &connect);
+		lane = lane_try_get(session, want, &connect);
 		if (lane)
 			return lane;
-		if (connect) {
-			lane = lane_connect(session, deadline);
-			if (mm_class)
-				lane_set_mm(session, lane);
-			if (!IS_ERR(lane))
-				return lane;
-			if (vgpu_deadline_passed(deadline))
-				return ERR_PTR(-ETIMEDOUT);
-			if (mm_class || !lane_limit(session, PTR_ERR(lane)))
-				return ERR_PTR(lane_error(PTR_ERR(lane)));
+		if (connect == LANE_CONNECT_NONE) {
+			ret = lane_wait(session, want);
+			if (ret)
+				return ERR_PTR(ret);
 			continue;
 		}
-		left = wait_event_killable_timeout(session->wait, lane_may_get(session, mm_class),
-						   vgpu_deadline_left(deadline));
-		if (left <= 0)
-			return ERR_PTR(left ? -EINTR : -ETIMEDOUT);
+		lane = lane_connect(session, want->deadline);
+		if (connect == LANE_CONNECT_MM)
+			lane_set_mm(session, lane);
+		if (!IS_ERR(lane)) {
+			lane_set_kind(session, lane, want->kind);
+			return lane;
+		}
+		if (vgpu_deadline_passed(want->deadline))
+			return ERR_PTR(-ETIMEDOUT);
+		if (connect == LANE_CONNECT_MM || !lane_limit(session, PTR_ERR(lane)))
+			return ERR_PTR(lane_error(PTR_ERR(lane)));
 	}
 }
 
@@ -391,10 +469,13 @@ void vgpu_lane_put(struct vgpu_lane *lane)
 
 	spin_lock(&session->lock);
 	mm_lane = session->mm_lane == lane;
-	if (mm_lane)
+	lane->kind = 0;
+	if (mm_lane) {
 		session->mm_lane_busy = false;
-	else if (!list_empty(&lane->entry))
+	} else if (!list_empty(&lane->entry)) {
 		list_add(&lane->idle_entry, &session->idle);
+		session->nr_idle++;
+	}
 	spin_unlock(&session->lock);
 	/* lane_event() said nothing while it was busy. */
 	if (mm_lane && vgpu_conn_readable(&lane->conn))

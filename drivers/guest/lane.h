@@ -13,11 +13,27 @@ struct vgpu_session;
 struct vgpu_slot;
 
 /**
+ * struct vgpu_lane_want - what a call wants a lane for
+ * @kind: number of what may wait for the device on the host, the same for calls that wait for
+ *	the same; 0: it does not
+ * @mm_class: mmap_lock may be held
+ * @interruptible: signals end the wait for a lane
+ * @deadline: jiffies, until which one has to be free or connected; 0: none
+ */
+struct vgpu_lane_want {
+	u64 kind;
+	bool mm_class;
+	bool interruptible;
+	unsigned long deadline;
+};
+
+/**
  * struct vgpu_lane - one lane
  * @ref: the session's list holds one, the call on it another
  * @session: whose it is; valid while a call is on it
  * @entry: in session->lanes (session->lock); empty: it was taken off
  * @idle_entry: in session->idle (session->lock)
+ * @kind: of the call on it; 0: none that waits (session->lock)
  * @conn: the connection; the call's thread sends and receives
  * @seq: number of the last call on it
  * @slot: of the window, for bytes of long messages; NULL: none. Like what follows the call's
@@ -32,6 +48,7 @@ struct vgpu_lane {
 	struct vgpu_session *session;
 	struct list_head entry;
 	struct list_head idle_entry;
+	u64 kind;
 	struct vgpu_conn conn;
 	u64 seq;
 	struct vgpu_slot *slot;
@@ -42,8 +59,7 @@ struct vgpu_lane {
 };
 
 int vgpu_lane_start(struct vgpu_session *session);
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, bool mm_class,
-				unsigned long deadline);
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *want);
 void vgpu_lane_put(struct vgpu_lane *lane);
 void vgpu_lane_drop(struct vgpu_lane *lane);
 void vgpu_lane_check(struct vgpu_session *session);

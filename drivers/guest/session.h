@@ -48,6 +48,7 @@ struct vgpu_mm;
  * @dead: no calls any more; set once, read anywhere
  * @lanes: all
  * @idle: those that nobody uses
+ * @nr_idle: how many those are
  * @mm_lane: kept for calls of class mm
  * @mm_lane_busy: one uses it
  * @nr_lanes: connected or being connected
@@ -81,6 +82,7 @@ struct vgpu_session {
 	bool dead;
 	struct list_head lanes;
 	struct list_head idle;
+	unsigned int nr_idle;
 	struct vgpu_lane *mm_lane;
 	bool mm_lane_busy;
 	unsigned int nr_lanes;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * More threads that wait for the device than a forwarder has lanes for (128 for a process
+ * by default, of which one is for mmap and faults).
+ */
+#include <pthread.h>
+
+#include "vgpu_diff.h"
+
+#define WAITERS		140
+/* As many of them as are in the driver at once in any case. */
+#define LANES		112
+
+static int device;
+
+static int wait_for_slot(void)
+{
+	struct vgpu_mock_wait wait = { .target = 1 };
+
+	return ioctl(device, VGPU_MOCK_IOC_WAIT, &wait);
+}
+
+static void *waiter(void *argument)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	return (void *)(long)(wait_for_slot() ? errno : 0);
+}
+
+/* Wakes @add; how many wait. */
+static __u32 wake(__u32 add)
+{
+	struct vgpu_mock_wait wait = { .target = add };
+
+	MUST(!ioctl(device, VGPU_MOCK_IOC_WAKE, &wait));
+	return wait.out_waiters;
+}
+
+/* Until no more come. By another process, which has lanes of its own. */
+static void await_waiters(void)
+{
+	int status, tries, same = 0;
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (!pid) {
+		__u32 waiters, before = 0;
+
+		for (tries = 0; tries < 2000 && same < 20; tries++) {
+			waiters = wake(0);
+			same = waiters >= LANES && waiters == before ? same + 1 : 0;
+			before = waiters;
+			sleep_ms(10);
+		}
+		_exit(tries == 2000);
+	}
+	MUST(waitpid(pid, &status, 0) == pid);
+	MUST(!status);
+}
+
+static void start_waiters(pthread_t *threads)
+{
+	pthread_attr_t attr;
+	int i;
+
+	device = open_device(O_RDWR);
+	MUST(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 64 * 1024));
+	for (i = 0; i < WAITERS; i++)
+		MUST(!pthread_create(&threads[i], &attr, waiter, NULL));
+	await_waiters();
+}
+
+static void join_waiters(pthread_t *threads)
+{
+	void *error;
+	int i;
+
+	for (i = 0; i < WAITERS; i++) {
+		MUST(!pthread_join(threads[i], &error));
+		CHECK(!error);
+	}
+}
+
+/* The call that ends the others' waiting is made whatever they are waiting for. */
+DIFF_TEST(ended_by_a_call)
+{
+	pthread_t threads[WAITERS];
+	__u32 add;
+
+	start_waiters(threads);
+	/* Also when all others that can be are in the driver. */
+	for (add = 0; add < 20; add++)
+		CHECK(wake(0) >= LANES);
+	CHECK(!ioctl(device, VGPU_MOCK_IOC_NOOP));
+	wake(1);
+	join_waiters(threads);
+}
+
+static void on_signal(int signal)
+{
+}
+
+static volatile int interrupted_done;
+
+static void *interrupted_waiter(void *argument)
+{
+	long ret = wait_for_slot() ? errno : 0;
+
+	interrupted_done = 1;
+	return (void *)ret;
+}
+
+/* A signal ends the waiting of one that has come last, wherever it waits. */
+DIFF_TEST(interrupted)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	pthread_t threads[WAITERS], last;
+	void *error;
+	int tries;
+
+	sigaction(SIGUSR1, &action, NULL);
+	start_waiters(threads);
+	MUST(!pthread_create(&last, NULL, interrupted_waiter, NULL));
+	for (tries = 0; tries < 1000 && !interrupted_done; tries++) {
+		sleep_ms(10);
+		pthread_kill(last, SIGUSR1);
+	}
+	CHECK(interrupted_done);
+	wake(1);
+	MUST(!pthread_join(last, &error));
+	log_line("errno %ld", (long)error);
+	join_waiters(threads);
+}
+
+/* With SA_RESTART it goes on to wait. */
+DIFF_TEST(restarted)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	pthread_t threads[WAITERS], last;
+	void *error;
+	int tries;
+
+	sigaction(SIGUSR1, &action, NULL);
+	start_waiters(threads);
+	MUST(!pthread_create(&last, NULL, interrupted_waiter, NULL));
+	for (tries = 0; tries < 20; tries++) {
+		sleep_ms(10);
+		pthread_kill(last, SIGUSR1);
+	}
+	CHECK(!interrupted_done);
+	wake(1);
+	MUST(!pthread_join(last, &error));
+	log_line("errno %ld", (long)error);
+	join_waiters(threads);
+}
+
+TEST_HARNESS_MAIN
