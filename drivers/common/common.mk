@@ -9,7 +9,7 @@ ccflags-y += -I$(vgpu-root)/drivers/common
 ccflags-y += -I$(vgpu-root)
 
 vgpu-common-y := common-anon.o common-arena.o common-conn.o common-wire.o
-vgpu-common-y += common-wire_call.o common-wire_reply.o
+vgpu-common-y += common-wire_call.o common-wire_reply.o common-wire_diff.o
 
 $(obj)/common-%.o: $(vgpu-root)/drivers/common/%.c FORCE
 	$(call if_changed_rule,cc_o_c)

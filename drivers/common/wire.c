@@ -210,7 +210,8 @@ static int check_writeback(const void *msg, size_t len, const struct vgpu_wire_l
 
 	if (m->reserved || !nr || nr > VGPU_RANGES_MAX || used > len)
 		return -EPROTO;
-	if (!ranges_ok(range, nr, &bytes) || ALIGN(bytes, 8) != len - used ||
+	if (!vgpu_wire_ranges_ok(range, nr, (const u8 *)msg + used, len - used, &bytes) ||
+	    ALIGN(bytes, 8) != len - used ||
 	    !pad_ok((const u8 *)msg + used, bytes))
 		return -EPROTO;
 	return 0;
@@ -318,33 +319,4 @@ int vgpu_wire_msg_check(const void *msg, size_t msg_len, const struct vgpu_wire_
 	if (type == VGPU_MSG_CALL || type == VGPU_MSG_REPLY)
 		return -EPROTO;
 	return msg_rules[type].check ? msg_rules[type].check(msg, msg_len, limits) : 0;
-}
-
-static u64 diff_word(const u8 *old, const u8 *new, u32 pos)
-{
-	u64 a, b;
-
-	memcpy(&a, old + pos, sizeof(a));
-	memcpy(&b, new + pos, sizeof(b));
-	return a ^ b;
-}
-
-u32 vgpu_wire_diff_next(const u8 *old, const u8 *new, u32 len, u32 *pos)
-{
-	u32 start = *pos, end;
-
-	/* Equal words are the rule: skip them eight bytes at a time. */
-	while (start < len) {
-		if (!(start & 7) && !diff_word(old, new, start))
-			start += 8;
-		else if (old[start] == new[start])
-			start++;
-		else
-			break;
-	}
-	end = start;
-	while (end < len && old[end] != new[end])
-		end++;
-	*pos = start;
-	return end - start;
 }

@@ -119,4 +119,48 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
  */
 u32 vgpu_wire_diff_next(const u8 *old, const u8 *new, u32 len, u32 *pos);
 
+/* Most ranges that a page takes, and most bytes. */
+#define VGPU_DIFF_RANGES	8
+#define VGPU_DIFF_BYTES		(VGPU_MASK_BYTES + VGPU_PAGE_SIZE)
+
+/**
+ * struct vgpu_wire_diff - changed bytes of some pages, for WRITE_PAGES or WRITEBACK
+ * @ranges: where the bytes belong; room for VGPU_DIFF_RANGES more
+ * @bytes: masks and bytes of all ranges, one after the other; room for VGPU_DIFF_BYTES more
+ * @nr: entries of @ranges
+ * @len: bytes of @bytes
+ */
+struct vgpu_wire_diff {
+	struct vgpu_range *ranges;
+	u8 *bytes;
+	u32 nr;
+	u32 len;
+};
+
+/**
+ * vgpu_wire_diff_page - add what changed of a page
+ * @diff: with room for one page
+ * @addr: address of the page
+ * @old: a page's bytes before
+ * @new: and after; may be written to meanwhile: what is added is what was there at some time
+ *
+ * A few runs of bytes become a range each, more of them one range with a mask.
+ */
+void vgpu_wire_diff_page(struct vgpu_wire_diff *diff, u64 addr, const u8 *old, const u8 *new);
+
+/* The same of a page of which all is to be written. */
+void vgpu_wire_diff_whole(struct vgpu_wire_diff *diff, u64 addr, const u8 *new);
+
+/**
+ * vgpu_wire_range_apply - write the bytes of one checked range
+ * @range: the range
+ * @data: its bytes, as they came
+ * @put: writes @len bytes at @addr; returns 0 or -errno, which ends it
+ * @arg: for @put
+ *
+ * Return: 0, or what @put returned.
+ */
+int vgpu_wire_range_apply(const struct vgpu_range *range, const u8 *data,
+			  int (*put)(void *arg, u64 addr, const u8 *data, u32 len), void *arg);
+
 #endif /* VGPU_WIRE_H */

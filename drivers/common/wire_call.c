@@ -264,12 +264,14 @@ static bool call_arena_ok(const struct vgpu_args_arena *args)
 
 static int call_check_write_pages(const struct vgpu_call_view *view)
 {
-	u32 len = le32_to_cpu(view->segs[0].len);
+	u32 len = le32_to_cpu(view->segs[0].len), data_len = le32_to_cpu(view->segs[1].len);
+	u32 nr = len / sizeof(struct vgpu_range);
 	u64 bytes;
 
-	if (!len || len % sizeof(struct vgpu_range) ||
-	    !ranges_ok((const void *)view->data, len / sizeof(struct vgpu_range), &bytes) ||
-	    bytes != le32_to_cpu(view->segs[1].len))
+	if (!nr || len % sizeof(struct vgpu_range) ||
+	    !vgpu_wire_ranges_ok((const void *)view->data, nr,
+				 view->data + vgpu_wire_pad(len), data_len, &bytes) ||
+	    bytes != data_len)
 		return -EPROTO;
 	return 0;
 }

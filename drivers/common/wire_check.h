@@ -77,19 +77,12 @@ static inline bool raw_ok(const __le64 *raw, u32 nr)
 	return !nr;
 }
 
-static inline bool ranges_ok(const struct vgpu_range *range, u32 nr, u64 *bytes)
-{
-	u32 i;
-
-	*bytes = 0;
-	for (i = 0; i < nr; i++, range++) {
-		if (range->reserved ||
-		    !range_ok(le64_to_cpu(range->addr), le32_to_cpu(range->len)))
-			return false;
-		*bytes += le32_to_cpu(range->len);
-	}
-	return true;
-}
+/*
+ * All of @nr ranges, whose bytes lie one after the other in @data_len bytes at @data: how many
+ * these are is in *@bytes then.
+ */
+bool vgpu_wire_ranges_ok(const struct vgpu_range *range, u32 nr, const u8 *data, u64 data_len,
+			 u64 *bytes);
 
 /* A whole message with a good header of a known type. */
 static inline int whole_check(const void *msg, size_t msg_len,

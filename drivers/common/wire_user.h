@@ -92,6 +92,10 @@ typedef __s64 s64;
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
 #endif
 
+#ifndef hweight64
+#define hweight64(w)	((unsigned int)__builtin_popcountll(w))
+#endif
+
 #ifndef cond_resched
 #define cond_resched()	do { } while (0)
 #endif

@@ -28,28 +28,35 @@
 #include "wire.h"
 
 #define FLIGHT_PAGES	64
-#define FLIGHT_BYTES	(FLIGHT_PAGES * PAGE_SIZE)
+
+static_assert(FLIGHT_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
+
+/* What a flight has for each of its pages. */
+struct flight_room {
+	struct vgpu_mapping *owner;
+	struct vgpu_range ranges[VGPU_DIFF_RANGES];
+	u8 bytes[VGPU_DIFF_BYTES];
+};
+
+static_assert(sizeof(struct vgpu_call) + FLIGHT_PAGES * sizeof(struct flight_room) <
+	      VGPU_CALL_BYTES_MIN);
 
 /**
  * struct vgpu_flight - dirty bytes of one session
  * @node: in set->orphans
  * @session: whose shadow writes them, a reference
- * @nr_ranges: entries of @ranges
- * @len: bytes of @bytes
+ * @diff: where they go, in the shadow, and they themselves
  * @nr_owners: entries of @owners
+ * @max_owners: how many there is room for, and for as many pages in @diff
  * @owners: mappings whose references go with the flight
- * @ranges: where they go, in the shadow
- * @bytes: one range after the other
  */
 struct vgpu_flight {
 	struct list_head node;
 	struct vgpu_session *session;
-	u32 nr_ranges;
-	u32 len;
+	struct vgpu_wire_diff diff;
 	u32 nr_owners;
-	struct vgpu_mapping *owners[FLIGHT_PAGES];
-	struct vgpu_range ranges[VGPU_RANGES_MAX];
-	u8 bytes[FLIGHT_BYTES];
+	u32 max_owners;
+	struct vgpu_mapping *owners[];
 };
 
 /* A range that ends at the host once its dirty bytes are there. */
@@ -71,6 +78,26 @@ int vgpu_flush_global_init(void)
 void vgpu_flush_global_exit(void)
 {
 	destroy_workqueue(flush_workqueue);
+}
+
+/* Return: a flight with room for @nr pages, or NULL. */
+static struct vgpu_flight *flight_alloc(u32 nr)
+{
+	struct vgpu_flight *flight;
+
+	/* Not zeroed: what is sent is what was put there. */
+	flight = kvmalloc(sizeof(*flight) + nr * sizeof(struct flight_room), GFP_KERNEL_ACCOUNT);
+	if (!flight)
+		return NULL;
+	flight->session = NULL;
+	flight->nr_owners = 0;
+	flight->max_owners = nr;
+	flight->diff = (struct vgpu_wire_diff) {
+		.ranges = (void *)(flight->owners + nr),
+		.bytes = (void *)(flight->owners + nr) +
+			 nr * sizeof_field(struct flight_room, ranges),
+	};
+	return flight;
 }
 
 static void flight_free(struct vgpu_flight *flight)
@@ -118,43 +145,38 @@ static bool flush_keeps(struct vgpu_space *space, const struct vgpu_page *page)
 		atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX;
 }
 
+static int flight_put(void *arg, u64 addr, const u8 *data, u32 len)
+{
+	memcpy((u8 *)arg + offset_in_page(addr), data, len);
+	return 0;
+}
+
+/* What has been sent of a page that stays dirty does not go again. */
+static void flight_note(const struct vgpu_wire_diff *diff, u32 nr, u32 len, u8 *orig)
+{
+	for (; nr < diff->nr; nr++) {
+		vgpu_wire_range_apply(&diff->ranges[nr], diff->bytes + len, flight_put, orig);
+		len += le32_to_cpu(diff->ranges[nr].len);
+	}
+}
+
 /*
- * Copy what changed on @page into the flight. Return: true if that was all and
- * the page is clean, or dirty for the next flush, number @pass being through with it; false
- * if the flight is full and the rest stays dirty.
+ * Copy what changed on @page into the flight. Return: true: the page is clean, or dirty
+ * for the next flush, number @pass being through with it; false: the flight is full.
  */
 static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 			struct vgpu_page *page, u64 pass)
 {
-	u64 addr = vgpu_mapping_addr(page->owner, page->index);
-	u32 begun = page->sent_pass == pass ? page->sent : 0, pos = begun, before = 0;
-	const u8 *now = page_address(page->page);
-	u32 len;
+	struct vgpu_wire_diff *diff = &flight->diff;
+	u32 nr = diff->nr, len = diff->len;
 
-	if (flight->nr_owners == FLIGHT_PAGES)
+	if (flight->nr_owners == flight->max_owners)
 		return false;
 	vgpu_flush_unmap(space, page);
-	while ((len = vgpu_wire_diff_next(page->orig, now, PAGE_SIZE, &pos))) {
-		struct vgpu_range *range = &flight->ranges[flight->nr_ranges];
-
-		if (flight->nr_ranges == VGPU_RANGES_MAX) {
-			page->sent_pass = pass;
-			page->sent = pos;
-			return false;
-		}
-		range->addr = cpu_to_le64(addr + pos);
-		range->len = cpu_to_le32(len);
-		range->reserved = 0;
-		memcpy(flight->bytes + flight->len, now + pos, len);
-		/* It may change meanwhile; and if the rest does not fit, it must not go twice. */
-		memcpy(page->orig + pos, flight->bytes + flight->len, len);
-		flight->nr_ranges++;
-		flight->len += len;
-		pos += len;
-	}
-	/* What changed in its first part since that went is left to the next flush, too. */
-	if ((begun && vgpu_wire_diff_next(page->orig, now, begun, &before)) ||
-	    flush_keeps(space, page)) {
+	vgpu_wire_diff_page(diff, vgpu_mapping_addr(page->owner, page->index), page->orig,
+			    page_address(page->page));
+	if (flush_keeps(space, page)) {
+		flight_note(diff, nr, len, page->orig);
 		flight->owners[flight->nr_owners++] = vgpu_mapping_get(page->owner);
 		page->pass = pass;
 		list_move_tail(&page->node, &space->dirty);
@@ -210,7 +232,7 @@ static struct vgpu_flight *flight_load(struct vgpu_space_set *set, u64 pass)
 	struct vgpu_space *space;
 	struct vgpu_flight *flight;
 
-	flight = kvzalloc(sizeof(*flight), GFP_KERNEL_ACCOUNT);
+	flight = flight_alloc(clamp(atomic_read(&set->nr_dirty), 1, FLIGHT_PAGES));
 	if (!flight)
 		return ERR_PTR(-ENOMEM);
 	while (!flight->session) {
@@ -234,9 +256,8 @@ static int flight_send(struct vgpu_space_set *set, struct vgpu_flight *flight)
 	/* Of one process, and so nearly always of one device. */
 	if (flight->nr_owners)
 		stats = &flight->owners[0]->export->stats;
-	if (flight->nr_ranges)
-		ret = vgpu_pages_write(flight->session, stats, flight->ranges, flight->nr_ranges,
-				       flight->bytes, flight->len, 0);
+	if (flight->diff.nr)
+		ret = vgpu_pages_write(flight->session, stats, &flight->diff, 0);
 	if (ret != -EINTR) {
 		flight_free(flight);
 		return 0;

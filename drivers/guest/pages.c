@@ -36,23 +36,23 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
 }
 
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
-		     struct vgpu_range *ranges, u32 nr, void *bytes, u32 len,
-		     unsigned long deadline)
+		     const struct vgpu_wire_diff *diff, unsigned long deadline)
 {
 	static const u64 zeros;
-	u32 pad = vgpu_wire_pad(len) - len;
+	u32 ranges_len = diff->nr * sizeof(*diff->ranges);
+	u32 pad = vgpu_wire_pad(diff->len) - diff->len;
 	struct vgpu_seg segs[] = {
 		{
-			.len = cpu_to_le32(nr * sizeof(*ranges)),
+			.len = cpu_to_le32(ranges_len),
 			.flags = cpu_to_le32(VGPU_SEG_IN),
 		}, {
-			.len = cpu_to_le32(len),
+			.len = cpu_to_le32(diff->len),
 			.flags = cpu_to_le32(VGPU_SEG_IN),
 		},
 	};
 	struct kvec in[] = {
-		{ .iov_base = ranges, .iov_len = nr * sizeof(*ranges) },
-		{ .iov_base = bytes, .iov_len = len },
+		{ .iov_base = diff->ranges, .iov_len = ranges_len },
+		{ .iov_base = diff->bytes, .iov_len = diff->len },
 		{ .iov_base = (void *)&zeros, .iov_len = pad },
 	};
 	struct vgpu_xcall xcall;
@@ -66,7 +66,7 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 	xcall.segs = segs;
 	xcall.in = in;
 	xcall.nr_in = pad ? 3 : 2;
-	xcall.in_len = nr * sizeof(*ranges) + len + pad;
+	xcall.in_len = ranges_len + diff->len + pad;
 	ret = vgpu_call_run(session, &xcall) ?: xcall.result;
 	vgpu_xcall_fini(&xcall);
 	return min_t(s64, ret, 0);

@@ -5,9 +5,9 @@
 
 #include <linux/types.h>
 
-struct vgpu_range;
 struct vgpu_session;
 struct vgpu_stats;
+struct vgpu_wire_diff;
 
 /**
  * vgpu_pages_read - read mapped device memory of a shadow
@@ -29,16 +29,12 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
  * vgpu_pages_write - write to mapped device memory of a shadow
  * @session: the session
  * @stats: counters, or NULL
- * @ranges: where, as on the wire
- * @nr: entries of @ranges, 1 to VGPU_RANGES_MAX
- * @bytes: one range after the other
- * @len: bytes together
- * @deadline: likewise
+ * @diff: what, at least one range; those that the driver refuses are passed over
+ * @deadline: as of vgpu_pages_read()
  *
  * Context and return: as vgpu_pages_read(), 0 for success.
  */
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
-		     struct vgpu_range *ranges, u32 nr, void *bytes, u32 len,
-		     unsigned long deadline);
+		     const struct vgpu_wire_diff *diff, unsigned long deadline);
 
 #endif /* VGPU_PAGES_H */

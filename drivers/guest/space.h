@@ -90,8 +90,6 @@ struct vgpu_space_set {
  * @orig: what it held when it was first written to; NULL: clean
  * @owner: dirty: the mapping through which it goes back, a reference
  * @pass: dirty: set->pass when it became so
- * @sent_pass: the flush that had no room for all of it at once
- * @sent: and how many bytes it is through with
  * @node: dirty: in space->dirty, oldest first
  */
 struct vgpu_page {
@@ -100,8 +98,6 @@ struct vgpu_page {
 	u8 *orig;
 	struct vgpu_mapping *owner;
 	u64 pass;
-	u64 sent_pass;
-	u32 sent;
 	struct list_head node;
 };
 

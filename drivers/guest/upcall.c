@@ -56,6 +56,11 @@ static int upcall_fetch(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
 	return ret;
 }
 
+static int upcall_put(void *arg, u64 addr, const u8 *data, u32 len)
+{
+	return copy_to_user(u64_to_user_ptr(addr), data, len) ? -EFAULT : 0;
+}
+
 static int upcall_writeback(struct vgpu_lane *lane, const struct vgpu_writeback *msg)
 {
 	const struct vgpu_range *ranges = (const void *)(msg + 1);
@@ -71,12 +76,11 @@ static int upcall_writeback(struct vgpu_lane *lane, const struct vgpu_writeback 
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		u64 addr = le64_to_cpu(ranges[i].addr);
 		u32 len = le32_to_cpu(ranges[i].len);
 
-		if (copy_to_user(u64_to_user_ptr(addr), data, len))
+		if (vgpu_wire_range_apply(&ranges[i], data, upcall_put, NULL))
 			error = EFAULT;
-		trace_vgpu_writeback(addr, len, error);
+		trace_vgpu_writeback(le64_to_cpu(ranges[i].addr), len, error);
 		data += len;
 	}
 	written.error = cpu_to_le32(error);

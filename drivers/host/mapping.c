@@ -660,6 +660,21 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 	return done ?: -EFAULT;
 }
 
+static int mapping_put(void *arg, u64 addr, const u8 *data, u32 len)
+{
+	return copy_to_user((void __user *)addr, data, len) ? -EFAULT : 0;
+}
+
+/* Bytes of the shadow's memory that a range may change. */
+static u32 mapping_range_len(const struct vgpu_range *range)
+{
+	return le32_to_cpu(range->flags) & VGPU_RANGE_MASK ? PAGE_SIZE : le32_to_cpu(range->len);
+}
+
+/*
+ * Ranges are of different buffers, so one that cannot be written is passed over: the
+ * driver has revoked its memory, as natively a store would find, or the guest is wrong.
+ */
 s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
 {
 	const struct vgpu_seg *segs = call->view.segs;
@@ -670,13 +685,14 @@ s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
 
 	for (; nr; nr--, range++) {
 		u64 addr = le64_to_cpu(range->addr);
-		u32 len = le32_to_cpu(range->len);
+		u32 len = mapping_range_len(range);
 
-		if (mapping_covered(call->lane->session, addr, len) != len ||
-		    copy_to_user((void __user *)addr, data, len))
-			return -EFAULT;
-		data += len;
-		done += len;
+		if (mapping_covered(call->lane->session, addr, len) == len &&
+		    !vgpu_wire_range_apply(range, data, mapping_put, NULL))
+			done += le32_to_cpu(range->len);
+		data += le32_to_cpu(range->len);
+		if (fatal_signal_pending(current))
+			return vgpu_call_refuse(call, -EINTR);
 	}
-	return done;
+	return done ?: -EFAULT;
 }

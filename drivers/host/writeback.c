@@ -10,28 +10,30 @@
 
 #define BATCH_PAGES		16
 
+static_assert(BATCH_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
+
 /* Ranges of claimed pages on their way to the guest. */
 struct writeback_batch {
 	struct vgpu_lane *lane;
 	struct vgpu_page *pages[BATCH_PAGES];
 	unsigned int nr_pages;
 	bool failed;
-	u32 nr_ranges;
-	u32 len;
-	struct vgpu_range ranges[VGPU_RANGES_MAX];
-	u8 data[BATCH_PAGES * PAGE_SIZE] __aligned(8);
+	struct vgpu_wire_diff diff;
+	struct vgpu_range ranges[BATCH_PAGES * VGPU_DIFF_RANGES];
+	u8 data[BATCH_PAGES * VGPU_DIFF_BYTES] __aligned(8);
 };
 
 static int batch_send(struct writeback_batch *batch)
 {
-	u32 pad = vgpu_wire_pad(batch->len);
-	u32 ranges_len = batch->nr_ranges * sizeof(batch->ranges[0]);
+	struct vgpu_wire_diff *diff = &batch->diff;
+	u32 pad = vgpu_wire_pad(diff->len);
+	u32 ranges_len = diff->nr * sizeof(batch->ranges[0]);
 	u32 len = sizeof(struct vgpu_writeback) + ranges_len + pad;
 	struct vgpu_writeback msg = {
 		.hdr.len = cpu_to_le32(len),
 		.hdr.type = cpu_to_le16(VGPU_MSG_WRITEBACK),
 		.hdr.seq = cpu_to_le64(batch->lane->seq),
-		.nr_ranges = cpu_to_le32(batch->nr_ranges),
+		.nr_ranges = cpu_to_le32(diff->nr),
 	};
 	struct kvec vec[] = {
 		{ .iov_base = &msg, .iov_len = sizeof(msg) },
@@ -41,13 +43,13 @@ static int batch_send(struct writeback_batch *batch)
 	struct vgpu_written answer;
 	int ret;
 
-	if (!batch->nr_ranges)
+	if (!diff->nr)
 		return 0;
-	memset(batch->data + batch->len, 0, pad - batch->len);
+	memset(batch->data + diff->len, 0, pad - diff->len);
 	ret = vgpu_lane_upcall(batch->lane, vec, ARRAY_SIZE(vec), len, VGPU_MSG_WRITTEN, &answer,
 			       sizeof(answer), NULL, 0);
-	batch->nr_ranges = 0;
-	batch->len = 0;
+	diff->nr = 0;
+	diff->len = 0;
 	if (ret)
 		return ret;
 	return answer.error ? -EFAULT : 0;
@@ -77,26 +79,11 @@ static void batch_flush(struct writeback_batch *batch)
 static void batch_add(struct writeback_batch *batch, struct vgpu_page *page)
 {
 	struct vgpu_session *session = batch->lane->session;
-	const u8 *new = page_address(page->page);
-	u32 pos = 0, run;
-	bool any = false;
+	u32 nr = batch->diff.nr;
 
 	vgpu_page_zap(session, page->addr, PAGE_SIZE);
-	while ((run = vgpu_wire_diff_next(page->orig, new, PAGE_SIZE, &pos))) {
-		struct vgpu_range *range;
-
-		if (batch->nr_ranges == VGPU_RANGES_MAX && batch_send(batch))
-			batch->failed = true;
-		range = &batch->ranges[batch->nr_ranges++];
-		range->addr = cpu_to_le64(page->addr + pos);
-		range->len = cpu_to_le32(run);
-		range->reserved = 0;
-		memcpy(batch->data + batch->len, new + pos, run);
-		batch->len += run;
-		pos += run;
-		any = true;
-	}
-	if (any)
+	vgpu_wire_diff_page(&batch->diff, page->addr, page->orig, page_address(page->page));
+	if (batch->diff.nr != nr)
 		atomic64_inc(&session->peer->counters.written_pages);
 	batch->pages[batch->nr_pages++] = page;
 	if (batch->nr_pages == BATCH_PAGES)
@@ -111,8 +98,7 @@ static struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
 		return NULL;
 	batch->lane = lane;
 	batch->nr_pages = 0;
-	batch->nr_ranges = 0;
-	batch->len = 0;
+	batch->diff = (struct vgpu_wire_diff) { .ranges = batch->ranges, .bytes = batch->data };
 	batch->failed = false;
 	return batch;
 }

@@ -2,6 +2,16 @@
 /* All messages but CALL and REPLY: whatever is accepted is read as far as it says. */
 #include "fuzz.h"
 
+static int put(void *arg, u64 addr, const u8 *data, u32 len)
+{
+	u64 *sum = arg;
+
+	FUZZ_ASSERT(len && addr + len > addr);
+	fuzz_sum(data, len);
+	*sum += len;
+	return 0;
+}
+
 static void use_ranges(const struct vgpu_writeback *m)
 {
 	const struct vgpu_range *range = (const void *)(m + 1);
@@ -10,11 +20,11 @@ static void use_ranges(const struct vgpu_writeback *m)
 
 	FUZZ_ASSERT(le32_to_cpu(m->nr_ranges) <= VGPU_RANGES_MAX);
 	for (i = 0; i < le32_to_cpu(m->nr_ranges); i++, range++) {
-		u64 addr = le64_to_cpu(range->addr);
 		u32 len = le32_to_cpu(range->len);
+		u64 sum = 0;
 
-		FUZZ_ASSERT(len && addr + len > addr);
-		fuzz_sum(data, len);
+		FUZZ_ASSERT(!vgpu_wire_range_apply(range, data, put, &sum));
+		FUZZ_ASSERT(sum + (range->flags ? VGPU_MASK_BYTES : 0) == len);
 		data += len;
 	}
 }

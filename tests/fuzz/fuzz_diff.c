@@ -1,9 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Two halves of the input as a page before and after: the ranges found are the
- * bytes that differ, and applying them to the one gives the other.
+ * bytes that differ, and applying them to the one gives the other. And so does what is
+ * sent of such a page.
  */
 #include "fuzz.h"
+
+static u8 *page_of(const u8 *data, u32 len)
+{
+	u8 *page = calloc(1, VGPU_PAGE_SIZE);
+
+	if (!page)
+		abort();
+	memcpy(page, data, min_t(u32, len, VGPU_PAGE_SIZE));
+	return page;
+}
+
+static int put(void *arg, u64 addr, const u8 *data, u32 len)
+{
+	FUZZ_ASSERT(len && addr + len <= VGPU_PAGE_SIZE);
+	memcpy((u8 *)arg + addr, data, len);
+	return 0;
+}
+
+static void use_page(const u8 *data, u32 half)
+{
+	u8 *old = page_of(data, half), *new = page_of(data + half, half);
+	struct vgpu_range *ranges = malloc(VGPU_DIFF_RANGES * sizeof(*ranges));
+	u8 *bytes = malloc(VGPU_DIFF_BYTES), *at = bytes;
+	struct vgpu_wire_diff diff = { .ranges = ranges, .bytes = bytes };
+	u32 i;
+
+	if (!ranges || !bytes)
+		abort();
+	vgpu_wire_diff_page(&diff, 0, old, new);
+	for (i = 0; i < diff.nr; i++) {
+		FUZZ_ASSERT(!vgpu_wire_range_apply(&ranges[i], at, put, old));
+		at += le32_to_cpu(ranges[i].len);
+	}
+	FUZZ_ASSERT(at == bytes + diff.len && !memcmp(old, new, VGPU_PAGE_SIZE));
+	free(bytes);
+	free(ranges);
+	free(new);
+	free(old);
+}
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
@@ -26,6 +66,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 		last = pos;
 	}
 	FUZZ_ASSERT(pos == half && !memcmp(result, new, half));
+	use_page(data, half);
 	free(result);
 	free(new);
 	free(old);

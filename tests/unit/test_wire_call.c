@@ -357,8 +357,17 @@ static const struct wire_case call_write_pages[] = {
 	PAGES_RANGE(0, len, 0, false),
 	PAGES_RANGE(0, len, 4, false),
 	PAGES_RANGE(0, len, ~0U, false),
-	PAGES_RANGE(1, reserved, 1, false),
+	PAGES_RANGE(1, flags, VGPU_RANGE_MASK, false),
+	PAGES_RANGE(1, flags, 2, false),
 	BYTE_CASE("padding", SEG_DATA(2, 0) + 2 * sizeof(struct vgpu_range) + 13, 1, false),
+};
+
+static const struct wire_case call_write_pages_mask[] = {
+	PAGES_RANGE(1, flags, 0, true),
+	PAGES_RANGE(1, addr, 0x7f0000003004, false),
+	PAGES_RANGE(1, len, VGPU_MASK_BYTES + 1367, false),
+	SEG_CASE(1, len, 3 + VGPU_MASK_BYTES + 1365, false),
+	BYTE_CASE("mask", SEG_DATA(2, 0) + 2 * sizeof(struct vgpu_range) + 3, 0, false),
 };
 
 static void run_any(void)
@@ -386,7 +395,7 @@ static void test_extra(void)
 	static struct wire_buf buf;
 	static const char * const names[] = {
 		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap",
-		"call_read", "call_write_pages",
+		"call_read", "call_write_pages", "call_write_pages_mask",
 	};
 	struct vgpu_call *call = (struct vgpu_call *)buf.words;
 	struct vgpu_seg seg = { .flags = cpu_to_le32(VGPU_SEG_OUT) };
@@ -551,6 +560,7 @@ int main(void)
 	WIRE_CASES("call_arena_get", call_arena_get);
 	WIRE_CASES("call_read_pages", call_read_pages);
 	WIRE_CASES("call_write_pages", call_write_pages);
+	WIRE_CASES("call_write_pages_mask", call_write_pages_mask);
 	test_extra();
 	test_limits();
 	test_fds();

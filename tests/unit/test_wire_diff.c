@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ranges in which two buffers differ, against a search byte by byte. */
+/*
+ * The ranges in which two buffers differ, against a search byte by byte; and how they
+ * travel.
+ */
 #include <stdlib.h>
 
 #include "tap.h"
-#include "wire.h"
+#include "wire_check.h"
 
 #define LEN	64
 
@@ -62,6 +65,120 @@ static void test_random(void)
 	tap_subject("random bytes");
 }
 
+#define PAGES	3
+
+struct memory {
+	u64 addr;
+	u8 bytes[PAGES * VGPU_PAGE_SIZE];
+};
+
+static int put(void *arg, u64 addr, const u8 *data, u32 len)
+{
+	struct memory *memory = arg;
+
+	if (!len || addr < memory->addr || addr + len > memory->addr + sizeof(memory->bytes))
+		return -EFAULT;
+	memcpy(memory->bytes + (addr - memory->addr), data, len);
+	return 0;
+}
+
+/* What is sent of some pages, checked as its receiver does, makes the old ones the new ones. */
+static void check_pages(const struct memory *old, const struct memory *new, u32 most,
+			const char *what)
+{
+	struct vgpu_range ranges[PAGES * VGPU_DIFF_RANGES];
+	u8 bytes[PAGES * VGPU_DIFF_BYTES], *data = bytes;
+	struct vgpu_wire_diff diff = { .ranges = ranges, .bytes = bytes };
+	struct memory result = *old;
+	u64 counted;
+	u32 i;
+
+	for (i = 0; i < PAGES; i++)
+		vgpu_wire_diff_page(&diff, old->addr + i * VGPU_PAGE_SIZE,
+				    old->bytes + i * VGPU_PAGE_SIZE,
+				    new->bytes + i * VGPU_PAGE_SIZE);
+	tap_expect(diff.nr <= ARRAY_SIZE(ranges) && diff.len <= sizeof(bytes), "%s: room", what);
+	tap_expect(diff.nr * sizeof(*ranges) + diff.len <= most, "%s: %u ranges, %u bytes", what,
+		   diff.nr, diff.len);
+	tap_expect(vgpu_wire_ranges_ok(ranges, diff.nr, bytes, diff.len, &counted) &&
+		   counted == diff.len, "%s: is good", what);
+	for (i = 0; i < diff.nr; i++) {
+		tap_expect(!vgpu_wire_range_apply(&ranges[i], data, put, &result),
+			   "%s: range %u", what, i);
+		data += le32_to_cpu(ranges[i].len);
+	}
+	tap_expect(!memcmp(result.bytes, new->bytes, sizeof(result.bytes)), "%s: same", what);
+}
+
+/* What programs write, and how much of it goes over the wire. */
+static void test_pages(void)
+{
+	static struct memory old = { .addr = 0x7f0000001000 }, new;
+	const u32 page = VGPU_PAGE_SIZE;
+	float *numbers = (float *)new.bytes;
+	u32 *indices = (u32 *)new.bytes;
+	u32 i, round;
+
+	new = old;
+	check_pages(&old, &new, 0, "nothing");
+	new.bytes[0] = 1;
+	new.bytes[page - 1] = 1;
+	new.bytes[2 * page + 5] = 1;
+	check_pages(&old, &new, 3 * (sizeof(struct vgpu_range) + 1), "a byte here and there");
+	for (i = 0; i < sizeof(new.bytes) / 4; i++)
+		numbers[i] = i;
+	check_pages(&old, &new, PAGES * page * 11 / 10, "zeros become numbers");
+	old = new;
+	for (i = 0; i < sizeof(new.bytes) / 4; i++)
+		numbers[i] = i * 0.37f + 1;
+	check_pages(&old, &new, PAGES * page * 11 / 10, "numbers become other numbers");
+	for (i = 0; i < sizeof(new.bytes); i++) {
+		old.bytes[i] = 0xff;
+		new.bytes[i] = i % 4 == 3 ? 0xff : i * 7 % 251;
+	}
+	check_pages(&old, &new, PAGES * page * 11 / 10, "pixels");
+	memset(old.bytes, 0, sizeof(old.bytes));
+	for (i = 0; i < sizeof(new.bytes) / 4; i++)
+		indices[i] = i;
+	check_pages(&old, &new, PAGES * page * 11 / 10, "zeros become indices");
+	memset(new.bytes, 0xff, sizeof(new.bytes));
+	check_pages(&old, &new, PAGES * (page + sizeof(struct vgpu_range)), "all");
+	srandom(2);
+	for (round = 0; round < 200; round++) {
+		for (i = 0; i < sizeof(new.bytes); i++) {
+			old.bytes[i] = random();
+			new.bytes[i] = random() % (1 + round) ? old.bytes[i] : random();
+		}
+		check_pages(&old, &new, PAGES * (VGPU_DIFF_BYTES + sizeof(struct vgpu_range)),
+			    "random");
+	}
+	tap_subject("pages");
+}
+
+/* As many runs as become ranges, and one more. */
+static void test_runs(void)
+{
+	static struct memory old = { .addr = 0x1000 }, new;
+	u32 runs, i;
+
+	for (runs = 1; runs <= VGPU_DIFF_RANGES + 1; runs++) {
+		struct vgpu_range ranges[VGPU_DIFF_RANGES];
+		u8 bytes[VGPU_DIFF_BYTES];
+		struct vgpu_wire_diff diff = { .ranges = ranges, .bytes = bytes };
+		bool masked = runs > VGPU_DIFF_RANGES;
+
+		new = old;
+		for (i = 0; i < runs; i++)
+			new.bytes[i * 500] = 1;
+		vgpu_wire_diff_page(&diff, old.addr, old.bytes, new.bytes);
+		tap_expect(diff.nr == (masked ? 1 : runs), "%u runs: %u ranges", runs, diff.nr);
+		tap_expect(diff.len == runs + (masked ? VGPU_MASK_BYTES : 0), "%u runs: %u bytes",
+			   runs, diff.len);
+		check_pages(&old, &new, PAGES * VGPU_DIFF_BYTES, "runs");
+	}
+	tap_subject("runs of a page");
+}
+
 static void test_empty(void)
 {
 	u8 a[8] = { 1 }, b[8] = { 2 };
@@ -81,5 +198,7 @@ int main(void)
 	test_one();
 	test_random();
 	test_empty();
+	test_pages();
+	test_runs();
 	return tap_done();
 }

@@ -244,11 +244,35 @@ static const struct wire_case writeback[] = {
 	RANGE_CASE(0, len, 6, true),
 	RANGE_CASE(0, len, 7, false),
 	RANGE_CASE(0, len, ~0U, false),
-	RANGE_CASE(0, reserved, 1, false),
+	RANGE_CASE(0, flags, VGPU_RANGE_MASK, false),
+	RANGE_CASE(0, flags, 2, false),
 	RANGE_CASE(1, len, 0, false),
-	RANGE_CASE(1, reserved, 1, false),
+	RANGE_CASE(1, flags, 2, false),
 	BYTE_CASE("padding", sizeof(struct vgpu_writeback) + 2 * sizeof(struct vgpu_range) + 13,
 		  1, false),
+};
+
+/* The second range's mask, behind three bytes of the first one. */
+#define MASK_BYTE(i, value, ok) \
+	BYTE_CASE("mask byte " #i, sizeof(struct vgpu_writeback) + \
+		  2 * sizeof(struct vgpu_range) + 3 + (i), value, ok)
+
+static const struct wire_case writeback_mask[] = {
+	BAD(vgpu_writeback, nr_ranges, 1),
+	RANGE_CASE(0, flags, VGPU_RANGE_MASK, false),
+	RANGE_CASE(1, flags, 0, true),
+	RANGE_CASE(1, flags, VGPU_RANGE_MASK | 2, false),
+	RANGE_CASE(1, addr, 0x7ffc00002008, false),
+	RANGE_CASE(1, addr, -4096ULL, false),
+	RANGE_CASE(1, addr, 0, true),
+	RANGE_CASE(1, len, VGPU_MASK_BYTES, false),
+	RANGE_CASE(1, len, VGPU_MASK_BYTES + 1365, false),
+	RANGE_CASE(1, len, VGPU_MASK_BYTES + 1367, false),
+	RANGE_CASE(1, len, 4, false),
+	RANGE_CASE(1, len, ~0U, false),
+	MASK_BYTE(0, 0, false),
+	MASK_BYTE(0, 0x92, true),
+	MASK_BYTE(511, 0xff, false),
 };
 
 static const struct wire_case written[] = {
@@ -373,6 +397,7 @@ int main(void)
 	WIRE_CASES("fetched", fetched);
 	WIRE_CASES("fetched_error", fetched_error);
 	WIRE_CASES("writeback", writeback);
+	WIRE_CASES("writeback_mask", writeback_mask);
 	WIRE_CASES("written", written);
 	test_ranges();
 	test_export_bus();

@@ -272,6 +272,34 @@ static void fill_writeback(struct wire_buf *buf)
 	add_bytes(buf, 13);
 }
 
+/* A range of a few bytes, and a page of which each third byte has changed. */
+static void add_masked(struct wire_buf *buf, u64 page)
+{
+	struct vgpu_range *range = add(buf, sizeof(*range));
+	u8 *bytes, *mask;
+	u32 i;
+
+	*range = (struct vgpu_range) { .addr = LE64(page - 4096), .len = LE32(3) };
+	range = add(buf, sizeof(*range));
+	*range = (struct vgpu_range) {
+		.addr = LE64(page), .len = LE32(VGPU_MASK_BYTES + 1366),
+		.flags = LE32(VGPU_RANGE_MASK),
+	};
+	bytes = add(buf, vgpu_wire_pad(3 + VGPU_MASK_BYTES + 1366));
+	mask = bytes + 3;
+	for (i = 0; i < VGPU_PAGE_SIZE; i += 3)
+		mask[i / 8] |= 1U << i % 8;
+	memset(mask + VGPU_MASK_BYTES, 0x5a, 1366);
+}
+
+static void fill_writeback_mask(struct wire_buf *buf)
+{
+	struct vgpu_writeback *m = begin(buf, VGPU_MSG_WRITEBACK, sizeof(*m), 5);
+
+	m->nr_ranges = LE32(2);
+	add_masked(buf, 0x7ffc00002000);
+}
+
 static void fill_written(struct wire_buf *buf)
 {
 	begin(buf, VGPU_MSG_WRITTEN, sizeof(struct vgpu_written), 5);
@@ -500,6 +528,14 @@ static void fill_call_write_pages(struct wire_buf *buf)
 	add_bytes(buf, 13);
 }
 
+static void fill_call_write_pages_mask(struct wire_buf *buf)
+{
+	call_begin(buf, VGPU_OP_WRITE_PAGES, 0);
+	add_seg(buf, 0, 2 * sizeof(struct vgpu_range), VGPU_SEG_IN);
+	add_seg(buf, 0, 3 + VGPU_MASK_BYTES + 1366, VGPU_SEG_IN);
+	add_masked(buf, 0x7f0000003000);
+}
+
 /* --- REPLY ---------------------------------------------------------------- */
 
 static struct vgpu_reply *reply_begin(struct wire_buf *buf, s64 result)
@@ -661,7 +697,7 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(session_close), SAMPLE(poll_event), SAMPLE(event), SAMPLE(ping),
 	SAMPLE(window), SAMPLE(unbind), SAMPLE(unbound), SAMPLE(invalidate),
 	SAMPLE(pong), SAMPLE(ack), SAMPLE(cancel), SAMPLE(fetch), SAMPLE(fetched),
-	SAMPLE(fetched_error), SAMPLE(writeback), SAMPLE(written),
+	SAMPLE(fetched_error), SAMPLE(writeback), SAMPLE(writeback_mask), SAMPLE(written),
 
 	SAMPLE(call_open), SAMPLE(call_close), SAMPLE(call_ioctl_value),
 	SAMPLE(call_ioctl_fd), SAMPLE(call_ioctl_page), SAMPLE(call_ioctl_seg),
@@ -669,7 +705,7 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
 	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_bind),
 	SAMPLE(call_arena_get),
-	SAMPLE(call_read_pages), SAMPLE(call_write_pages),
+	SAMPLE(call_read_pages), SAMPLE(call_write_pages), SAMPLE(call_write_pages_mask),
 	SAMPLE(call_fdinfo),
 
 	REPLY(open, open), REPLY(open_error, open), REPLY(refused, ioctl_nested),

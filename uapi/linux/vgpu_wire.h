@@ -31,7 +31,8 @@
  *     UNBOUND, INVALIDATE and the operation BIND, and a MMAP may name a place in a window;
  *     POLL, IOCTL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
  *     objects may be WATCHED or SIGNALED; flags in the header, windows with slots, and the
- *     operation ARENA_GET; EXPORT_CHANGE; BIND's reply has a cache attribute
+ *     operation ARENA_GET; EXPORT_CHANGE; BIND's reply has a cache attribute; ranges may
+ *     have a mask, and WRITE_PAGES passes over those that cannot be written
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -641,7 +642,8 @@ struct vgpu_args_arena {
  * READ_PAGES: one OUT segment receives len bytes; result: bytes that could be
  * read, a multiple of the page size, or -EFAULT for none.
  * WRITE_PAGES: segment 0 (IN) is an array of struct vgpu_range, segment 1 (IN)
- * their bytes, one after the other; addr and len are 0.
+ * their bytes, one after the other; addr and len are 0. A range that cannot be
+ * written is passed over; result: bytes of the others, or -EFAULT for none.
  * Both only touch mappings made by MMAP. No object.
  */
 struct vgpu_args_pages {
@@ -650,10 +652,21 @@ struct vgpu_args_pages {
 	__le64 reserved[4];
 };
 
+/* The bytes begin with a mask of the page: bit i of byte j stands for byte 8 * j + i. */
+#define VGPU_RANGE_MASK		(1U << 0)
+#define VGPU_MASK_BYTES		(VGPU_PAGE_SIZE / 8)
+
+/**
+ * struct vgpu_range - where bytes of a WRITE_PAGES or WRITEBACK belong
+ * @addr: first byte; MASK: of the page
+ * @len: bytes of it that the message has, not 0; MASK: those of the mask, and one for
+ *	each bit that is set in it, at least one
+ * @flags: VGPU_RANGE_*
+ */
 struct vgpu_range {
 	__le64 addr;
 	__le32 len;
-	__le32 reserved;
+	__le32 flags;
 };
 
 /**
