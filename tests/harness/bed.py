@@ -9,6 +9,7 @@ import time
 import kernlog
 from bridge import Bridge
 from nested import Inner, inner_disks, inner_ports
+from patience import OwnTime
 from vm import TCG, TCG_PARALLEL, Machine, VmDied, accelerator
 
 SETUP = "/usr/lib/vgpu-test/setup"
@@ -71,6 +72,8 @@ class Bed:
         self.cid = 2 if self.apart else 1
         self.machines = []
         self.bridge = None
+        # What limits count: own time of all machines, as they wait for each other.
+        self.time = OwnTime(self._sessions)
         self.seen = {}
         self.exports = []
 
@@ -108,7 +111,13 @@ class Bed:
         """A guest VM inside the host's."""
         return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version))
 
+    def _sessions(self):
+        daemons = self.bridge.daemons if self.bridge else []
+        return [session for machine in list(self.machines) for session in machine.sessions()] + \
+            [daemon.pid for daemon in daemons]
+
     def _started(self, machine):
+        machine.time = self.time
         machine.start()
         self.machines.append(machine)
         # An inner one has the console of one before it.
@@ -119,7 +128,7 @@ class Bed:
 
     def up(self):
         """Boots and loads everything; self.guest is where tests run."""
-        start = time.monotonic()
+        start = self.clock()
         self.boot()
         for machine in self.machines:
             # Scans of its own would find what is only on its way.
@@ -137,8 +146,7 @@ class Bed:
             if self.window:
                 self.host.must(f"vgpuctl window create --to {self.cid} --size {WINDOW}")
         self.describe()
-        took, computed = self.clock()
-        say(f"# {self.spec}: ready in {took - start:.0f} s, {computed:.0f} s computing")
+        say(f"# {self.spec}: ready in {self.spent(start)}")
 
     def forwards(self):
         """Whether everything is loaded before the tests start."""
@@ -220,8 +228,13 @@ class Bed:
         self.take(guest)
 
     def clock(self):
-        """Seconds that passed, and that the machines computed."""
-        return time.monotonic(), sum(machine.cpu() for machine in self.machines)
+        """Seconds that passed, that the machines computed, and of their own time."""
+        return time.monotonic(), sum(machine.cpu() for machine in self.machines), self.time.now(exactly=True)
+
+    def spent(self, start):
+        """What has passed of each since an earlier clock(), in words."""
+        took, computed, own = (now - before for now, before in zip(self.clock(), start))
+        return f"{took:.1f} s, {max(computed, 0):.1f} s computing, {took - own:.1f} s waiting for a processor"
 
     def reports(self):
         """What the kernels complained about since the last look."""

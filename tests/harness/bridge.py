@@ -22,6 +22,8 @@ PORT = 22586        # VGPU_WIRE_PORT
 # data only; kernels send what is longer than 32 KiB in several, unless they have
 # no credit for that much.
 TX_BUFFER = 28 << 10
+# Seconds in which the daemons have to be there, on a busy machine.
+START = 120
 
 
 class Bridge:
@@ -42,7 +44,7 @@ class Bridge:
                      "--uds-path", f"/out/{name}.vsock", "--socket", f"/out/{name}.vhost",
                      "--tx-buffer-size", str(TX_BUFFER)],
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True))
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + START
         for name in ("host", "guest"):
             while not os.path.exists(os.path.join(self.rundir, name + ".vhost")):
                 if time.monotonic() > deadline:

@@ -10,7 +10,8 @@ where it runs."""
 import struct
 import time
 
-from vm import KERNEL_ARGS, Vm, VmDied
+from patience import WIDE, Deadline
+from vm import GRACE, KERNEL_ARGS, Vm, VmDied
 
 INNER = "/usr/lib/vgpu-test/inner"
 # Seconds between looks whether one that says nothing is alive.
@@ -68,7 +69,7 @@ class Inner(Vm):
 
     def start(self):
         # The host's QEMU wants to find us there.
-        self.connect(time.monotonic() + 10)
+        self.connect(Deadline(self.time, 10))
         strangers = ""
         for what, (data, size) in STRANGERS.items():
             path = self.stranger(what)
@@ -93,7 +94,8 @@ class Inner(Vm):
         self.host.check_alive()
         if time.monotonic() < self.looked + LOOK:
             return
-        result = self.host.side.result(self.host.side.send(f"{INNER} alive {self.name}"))
+        serial = self.host.side.send(f"{INNER} alive {self.name}", WIDE * GRACE)
+        result = self.host.side.result(serial, Deadline(self.time, GRACE), [])
         self.looked = time.monotonic()
         if result.status:
             raise VmDied(f"the VM {self.name} ended: {result.text}")

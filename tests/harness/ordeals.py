@@ -15,6 +15,7 @@ import time
 
 from display import Display
 from nested import STRANGERS, WINDOW_DEVICE
+from patience import Deadline
 
 TOOLS = "/usr/lib/vgpu-test/tools"
 CUTS = 90
@@ -71,10 +72,10 @@ def windows(bed):
 
 def rest(bed, limit=30):
     """The state to come back to: nothing of those is left who came before."""
-    deadline = time.monotonic() + limit
+    deadline = Deadline(bed.time, limit)
     last = None
     while not (now := state(bed)).startswith("files 0 ") or "shadows 0;" not in now or now != last:
-        if time.monotonic() > deadline:
+        if deadline.left() <= 0:
             raise Failure(f"the host VM does not come to rest: '{now}'")
         last = now
         time.sleep(1)
@@ -83,9 +84,9 @@ def rest(bed, limit=30):
 
 def settle(bed, wanted, limit=30):
     """Polls until the host is back at a state."""
-    deadline = time.monotonic() + limit
+    deadline = Deadline(bed.time, limit)
     while (now := state(bed)) != wanted:
-        if time.monotonic() > deadline:
+        if deadline.left() <= 0:
             raise Failure(f"the host VM holds '{now}', it began with '{wanted}'")
         time.sleep(0.2)
 
@@ -144,9 +145,9 @@ def freeze(bed):
     serial = bed.guest.send(f"{TOOLS}/guest_load mock lost", 60)
     wait_open(bed)
     with stopped(bed.host):
-        start = time.monotonic()
+        start = bed.time.now(exactly=True)
         result = bed.guest.result(serial, 60)
-        took = time.monotonic() - start
+        took = bed.time.now(exactly=True) - start
     if result.status:
         raise Failure(f"the call ended otherwise: {result.text}")
     if took > PING_LIMIT:
@@ -157,9 +158,9 @@ def freeze(bed):
 
 
 def wait_open(bed, limit=30):
-    deadline = time.monotonic() + limit
+    deadline = Deadline(bed.time, limit)
     while int(state(bed).split()[1]) < 1:
-        if time.monotonic() > deadline:
+        if deadline.left() <= 0:
             raise Failure("the guest did not open the device")
         time.sleep(0.05)
 
@@ -214,18 +215,18 @@ def kill(bed):
 def wait_bound(bed, pages, limit=30):
     """Waits until the guest has a mapping in its window, and more pages than so many were
     touched."""
-    deadline = time.monotonic() + limit
+    deadline = Deadline(bed.time, limit)
     while not windows(bed)[0]["bindings"] or windows(bed)[0]["resolved"] <= pages:
-        if time.monotonic() > deadline:
+        if deadline.left() <= 0:
             raise Failure("nothing is mapped in the window")
         time.sleep(0.2)
 
 
 def wait_unbound(bed, limit=30):
     """Waits until the guest has nothing in its window."""
-    deadline = time.monotonic() + limit
+    deadline = Deadline(bed.time, limit)
     while windows(bed)[0]["bindings"]:
-        if time.monotonic() > deadline:
+        if deadline.left() <= 0:
             raise Failure("something stays in the window")
         time.sleep(0.2)
 
@@ -438,9 +439,9 @@ def hotplug(bed):
         for size in SIZES:
             before = len(hotplugs(bed.guest, node))
             display.resize(*size)
-            deadline = time.monotonic() + 30 * bed.guest.slow
+            deadline = Deadline(bed.time, 30 * bed.guest.slow)
             while len(hotplugs(bed.guest, node)) == before:
-                if time.monotonic() > deadline:
+                if deadline.left() <= 0:
                     raise Failure(f"the display has become {size}, and the guest does not hear of it: {uevents(bed.guest)}")
                 time.sleep(0.2)
     time.sleep(QUIET * bed.guest.slow)
@@ -518,9 +519,9 @@ def reload(bed):
         load_modules(bed)
         in_use(bed)
         unload_modules(bed)
-    deadline = time.monotonic() + LINGER * bed.guest.slow
+    deadline = Deadline(bed.time, LINGER * bed.guest.slow)
     while stayed := [what for what, number in leftovers(bed).items() if number > before.get(what, 0)]:
-        if time.monotonic() > deadline:
+        if deadline.left() <= 0:
             raise Failure("left behind: " + "; ".join(stayed))
         time.sleep(0.5)
     load_modules(bed)

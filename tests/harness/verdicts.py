@@ -8,11 +8,12 @@ import time
 import cost
 import suites
 from bed import say
+from patience import Deadline
 
 SIDES = ("real", "forwarded")
 REPEATS = 2
 UNSTABLE_SHARE = 0.02
-# Seconds that a suite may take, on both sides and with all repeats.
+# Seconds of the machine's own time that a suite may take, on both sides and with all repeats.
 LIMIT = 480
 # What says that a test was not even begun: no such program, or none that can be run.
 NOT_RUN = re.compile(r"missing$|(exit 12[67]|crash \(12[67]\))( |$)")
@@ -27,7 +28,7 @@ def runner(machine, side, deadline=None):
     """Runs a line of shell as the ordinary user with the devices of one side."""
     def run(command, limit, show=None):
         if deadline is not None:
-            left = int(deadline - time.monotonic())
+            left = int(deadline.left())
             if left <= 0:
                 raise TooLong
             limit = min(limit, left)
@@ -80,15 +81,16 @@ def of_suite(suite, machine):
     sides, and sentences that say what was wrong with the run."""
     suite.prepare(machine)
     start, computed = time.monotonic(), machine.cpu()
+    deadline = Deadline(machine.time, LIMIT)
     rows = []
     wrong = []
     try:
-        _run_all(suite, machine, start + LIMIT, rows, wrong)
+        _run_all(suite, machine, deadline, rows, wrong)
         late = False
     except TooLong:
         late = True
     took = time.monotonic() - start
-    if late or took > LIMIT:
+    if late or deadline.left() <= 0:
         wrong.append(f"{suite.name}: takes longer than {LIMIT} s")
     for row in rows:
         row["result"] = result_of(suite, row, rows)

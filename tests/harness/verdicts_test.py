@@ -7,8 +7,10 @@ import unittest
 
 sys.dont_write_bytecode = True
 import kernlog
+import patience
 import suites
 import verdicts
+from unit_tap import main
 from vm import Result
 
 
@@ -38,6 +40,7 @@ class Machine:
         self.calls = calls      # by side: how many a command makes
         self.made = 0
         self.renderer = "virgl (AMD)"
+        self.time = patience.OwnTime(list)
 
     def cpu(self):
         return 0
@@ -165,16 +168,6 @@ class Kernlog(unittest.TestCase):
         self.assertEqual(len(kernlog.reports(line.format("vgpu_poll", "vgpu_guest"))), 1)
 
 
-class Tap(unittest.TextTestResult):
-    """One line a test."""
-
-    def stopTest(self, test):
-        super().stopTest(test)
-        bad = any(failed is test for failed, _ in self.failures + self.errors)
-        print(f"{'not ok' if bad else 'ok'} {self.testsRun} - verdicts: {test.id().partition('.')[2]}", flush=True)
-
-
 if __name__ == "__main__":
     verdicts.say = lambda text: None
-    sys.exit(not unittest.TextTestRunner(resultclass=Tap, verbosity=0).run(
-        unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])).wasSuccessful())
+    main("verdicts")

@@ -13,6 +13,8 @@ import subprocess
 import threading
 import time
 
+from patience import WIDE, Deadline, OwnTime, look
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Interrupts of an emulated machine come late: no timer test, no watchdog for the clock.
@@ -27,10 +29,20 @@ KERNEL_ARGS = (
 )
 
 
+# Seconds between looks whether a machine that says nothing is alive.
+LISTEN = 2
+# Seconds for the agent to answer something simple.
+GRACE = 20
+
+
 class VmDied(Exception):
     """The VM ended, hung or never came up."""
 
     lines = ()
+
+
+class NoAnswer(VmDied):
+    """The VM is there and says nothing."""
 
 
 class Result:
@@ -64,6 +76,7 @@ class Channel:
         self.serial = 0
 
     def connect(self, deadline):
+        """Deadline: a patience.Deadline, as for all that waits here."""
         while True:
             self.machine.check_alive()
             try:
@@ -72,7 +85,7 @@ class Channel:
                 return
             except OSError:
                 self.sock.close()
-                if time.monotonic() > deadline:
+                if deadline.left() <= 0:
                     raise VmDied("QEMU did not start") from None
                 time.sleep(0.05)
 
@@ -84,10 +97,10 @@ class Channel:
 
     def _line(self, deadline):
         while b"\n" not in self.buffer:
-            left = deadline - time.monotonic()
+            left = deadline.left()
             if left <= 0:
-                raise VmDied(f"no answer from the VM {self.machine.name}")
-            if not select.select([self.sock], [], [], min(left, 0.5))[0]:
+                raise NoAnswer(f"no answer from the VM {self.machine.name}")
+            if not select.select([self.sock], [], [], min(left, LISTEN))[0]:
                 self.machine.check_alive()
                 continue
             try:
@@ -101,18 +114,17 @@ class Channel:
         return line.decode("utf-8", "replace").rstrip("\r")
 
     def send(self, command, limit=30):
-        """Starts a command (one line of shell); its number."""
+        """Starts a command (one line of shell), which the agent ends after so many seconds
+        of wall time; its number."""
         if "\n" in command:
             raise ValueError("the agent takes one line")
         self.serial += 1
         self.sock.sendall(f"{self.serial} {limit} {command}\n".encode())
         return self.serial
 
-    def result(self, serial, limit=30, show=None):
-        """Waits for a command's end: its Result. Show gets each line. Where the
-        VM ends or hangs, VmDied has the lines so far."""
-        deadline = time.monotonic() + limit + 15
-        lines = []
+    def result(self, serial, deadline, lines, show=None):
+        """Waits for a command's end: its Result, with the lines that it adds to. Show gets
+        each of them. Where the VM ends or hangs, VmDied has the lines so far."""
         try:
             while True:
                 head, _, rest = self._line(deadline).partition(" ")
@@ -139,6 +151,8 @@ class Vm:
         """
         self.name = name
         self.slow = slow
+        # What limits count; a Bed's machines share one.
+        self.time = OwnTime(self.sessions)
         # How much of the console is of its start; None until it has answered.
         self.booted = None
         self.console_path = os.path.join(rundir, name + ".console")
@@ -150,9 +164,13 @@ class Vm:
         """Raises VmDied where it is not."""
         raise NotImplementedError
 
+    def sessions(self):
+        """Those of its processes on this machine."""
+        return []
+
     def wait_ready(self, limit=120):
         """Waits for the agent; returns seconds since the start of the kernel."""
-        deadline = time.monotonic() + limit
+        deadline = Deadline(self.time, limit)
         self.connect(deadline)
         return self.main.wait_ready(deadline)
 
@@ -163,11 +181,25 @@ class Vm:
 
     def send(self, command, limit=30):
         """Starts a command (one line of shell), without waiting for it."""
-        return self.main.send(command, limit * self.slow)
+        return self.main.send(command, round(WIDE * limit * self.slow))
 
     def result(self, serial, limit=30, show=None):
         """Waits for the Result of what send() started."""
-        return self.main.result(serial, limit * self.slow, show)
+        lines = []
+        try:
+            return self.main.result(serial, Deadline(self.time, limit * self.slow), lines, show)
+        except NoAnswer as error:
+            try:
+                self.hurry()
+            except (VmDied, OSError):
+                raise error from None
+        # It ends the command, which it may have to kill.
+        return self.main.result(serial, Deadline(self.time, GRACE), lines, show)
+
+    def hurry(self):
+        """The command's time is up; see guest/serve."""
+        serial = self.side.send("kill -ALRM $(cat /run/serve.main)", WIDE * GRACE)
+        self.side.result(serial, Deadline(self.time, GRACE), [])
 
     def run(self, command, limit=30, show=None):
         """A command and its Result."""
@@ -179,8 +211,8 @@ class Vm:
             serial = self.side.send(
                 "for p in /proc/[0-9]*; do s=$(sed -n 's/^State:.//p' $p/status); case $s in D*|S*) "
                 "[ -s $p/cmdline ] && echo \"$p $(cut -c1-60 $p/comm) $s\" && "
-                "for t in $p/task/*; do head -n 8 $t/stack | sed 's/^/   /'; echo; done;; esac; done", 20)
-            return self.side.result(serial, 20).text
+                "for t in $p/task/*; do head -n 8 $t/stack | sed 's/^/   /'; echo; done;; esac; done", WIDE * GRACE)
+            return self.side.result(serial, Deadline(self.time, GRACE), []).text
         except (VmDied, OSError) as error:
             return str(error)
 
@@ -283,18 +315,12 @@ class Machine(Vm):
             stdout=None if self.shell else log, stderr=log,
             start_new_session=not self.shell)
 
+    def sessions(self):
+        return [self.process.pid] if self.process else []
+
     def cpu(self):
         """Seconds of processor time that it has used, with whatever it runs under."""
-        total = 0
-        for name in os.listdir("/proc"):
-            try:
-                with open(f"/proc/{int(name)}/stat", encoding="ascii") as file:
-                    fields = file.read().rpartition(")")[2].split()
-            except (OSError, ValueError):
-                continue
-            if fields[3] == str(self.process.pid) or name == str(self.process.pid):
-                total += int(fields[11]) + int(fields[12])
-        return total / os.sysconf("SC_CLK_TCK")
+        return sum(look(self.sessions())[0].values())
 
     def check_alive(self):
         if self.process.poll() is not None:
