@@ -50,7 +50,21 @@ QUIET = 2
 
 
 class Failure(Exception):
-    """The ordeal was not survived."""
+    """The ordeal was not survived. Final: why another run would say nothing."""
+
+    final = None
+
+
+class Leak(Failure):
+    """Something is still there that should not."""
+
+    final = "a leak"
+
+
+class Mixed(Failure):
+    """Somebody has, or hears of, what is not theirs, or lost what they wrote."""
+
+    final = "memory or a device of somebody else"
 
 
 def state(bed):
@@ -76,7 +90,7 @@ def rest(bed, limit=30):
     last = None
     while not (now := state(bed)).startswith("files 0 ") or "shadows 0;" not in now or now != last:
         if deadline.left() <= 0:
-            raise Failure(f"the host VM does not come to rest: '{now}'")
+            raise Leak(f"the host VM does not come to rest: '{now}'")
         last = now
         time.sleep(1)
     return now
@@ -87,7 +101,7 @@ def settle(bed, wanted, limit=30):
     deadline = Deadline(bed.time, limit)
     while (now := state(bed)) != wanted:
         if deadline.left() <= 0:
-            raise Failure(f"the host VM holds '{now}', it began with '{wanted}'")
+            raise Leak(f"the host VM holds '{now}', it began with '{wanted}'")
         time.sleep(0.2)
 
 
@@ -227,7 +241,7 @@ def wait_unbound(bed, limit=30):
     deadline = Deadline(bed.time, limit)
     while windows(bed)[0]["bindings"]:
         if deadline.left() <= 0:
-            raise Failure("something stays in the window")
+            raise Leak("something stays in the window")
         time.sleep(0.2)
 
 
@@ -242,7 +256,7 @@ def hunted(machine, serial, seconds):
     result = machine.result(serial, 4 * seconds)
     text = "; ".join(filter(None, result.lines))
     if result.status:
-        raise Failure(f"{machine.name} ({result.status}): {text}")
+        raise Mixed(f"{machine.name} ({result.status}): {text}")
     return f"{machine.name}: {text}"
 
 
@@ -269,7 +283,7 @@ def together(bed, guests):
     looked = bed.host.result(looker, 4 * HUNT)
     seen = ["; ".join(filter(None, result.lines)) for _, result in hunts]
     if looked.status or any(result.status for _, result in hunts):
-        raise Failure(f"windows ({looked.status}): {looked.text}; " + "; ".join(
+        raise Mixed(f"windows ({looked.status}): {looked.text}; " + "; ".join(
             f"{guest.name} ({result.status}): {text}" for (guest, result), text in zip(hunts, seen)))
     return seen, looked.text
 
@@ -345,7 +359,7 @@ def strangers(bed):
     settle(bed, before)
     touched = [what for what in STRANGERS if not untouched(bed, what)]
     if touched or not pages:
-        raise Failure(f"touched: {touched}; {pages} pages came through the window; {seen}")
+        raise Mixed(f"touched: {touched}; {pages} pages came through the window; {seen}")
     return f"memory of {len(STRANGERS)} others as it was, and {pages} pages through the window; {seen}"
 
 
@@ -363,7 +377,7 @@ def drain(bed):
         wait_bound(bed, pages)
         must(bed.host, f"vgpuctl window drain --to {guest}")
         if windows(bed)[0]["bindings"]:
-            raise Failure("something is bound in a window that was drained")
+            raise Leak("something is bound in a window that was drained")
         must(bed.host, f"vgpuctl window fill --to {guest}")
         times += 1
     seen = hunted(bed.guest, serial, 2 * HUNT)
@@ -448,7 +462,7 @@ def hotplug(bed):
     bed.guest.must("kill $(cat /run/monitor.pid)")
     for event in uevents(bed.guest):
         if event.get("DEVNAME") in others:
-            raise Failure(f"another device of the host is said to have changed: {event}")
+            raise Mixed(f"another device of the host is said to have changed: {event}")
     seen = len(hotplugs(bed.guest, node))
     if not bed.apart:
         real = len(hotplugs(bed.guest, bed.guest.must(". /run/vgpu-env; echo $VGPU_REAL_GPU_CARD").text))
@@ -512,7 +526,7 @@ def reload(bed):
     stayed = [what for what, number in before.items() if number and
               ("vgpu" in what and "mock" not in what or what.endswith("threads"))]
     if stayed:
-        raise Failure("left behind by the tests: " + "; ".join(stayed))
+        raise Leak("left behind by the tests: " + "; ".join(stayed))
     a_use = min(times, RELOADS_A_USE)
     for _ in range(times // a_use):
         reload_round(bed, a_use - 1)
@@ -522,7 +536,7 @@ def reload(bed):
     deadline = Deadline(bed.time, LINGER * bed.guest.slow)
     while stayed := [what for what, number in leftovers(bed).items() if number > before.get(what, 0)]:
         if deadline.left() <= 0:
-            raise Failure("left behind: " + "; ".join(stayed))
+            raise Leak("left behind: " + "; ".join(stayed))
         time.sleep(0.5)
     load_modules(bed)
     return f"modules loaded {times} times, used {times // a_use} times, nothing left behind"

@@ -5,6 +5,16 @@ import re
 
 RESULT = re.compile(r"^(not )?ok\b\s*(\d+)?\s*(?:-\s*)?([^#]*)(?:#\s*(\w+)\s*(.*))?$", re.I)
 PLAN = re.compile(r"^1\.\.(\d+)(?:\s*#\s*SKIP\s*(.*))?", re.I)
+# What no slow machine does to a program: it crashed, or a sanitizer has stopped it, or it
+# lost memory.
+FATAL = [
+    (re.compile(r"(Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|: runtime error: "), "a sanitizer's report"),
+    (re.compile(r"terminated unexpectedly by signal|died of signal|Segmentation fault|Bus error|\bAborted\b|core dumped"
+                r"|stack smashing detected|double free|free\(\): invalid|malloc\(\): "), "a crash"),
+    (re.compile(r"unreferenced object|left behind|leaked"), "a leak"),
+]
+# A test's own clock said that it hangs. That goes on while machines wait for a processor.
+LATE = re.compile(r"Test terminated by timeout|no end after \d+ s$")
 
 
 class Tally:
@@ -14,11 +24,23 @@ class Tally:
         self.passed = []
         self.failed = []
         self.skipped = []      # (name, reason)
+        # Of failures: why the test is not run again; whether its own clock ended it.
+        self.final = []
+        self.late = False
+        # Sentences about tests that failed and were run again, see again.py.
+        self.unstable = []
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.unstable += other.unstable
+
+    def fail(self, what, final=None):
+        """Adds a failure; final: why that is one, whatever another run would say."""
+        self.failed.append(what)
+        if final:
+            self.final.append(final)
 
     def __str__(self):
         return f"{len(self.passed)} passed, {len(self.failed)} failed, {len(self.skipped)} skipped"
@@ -52,7 +74,7 @@ def parse(name, status, lines):
         else:
             tally.passed.append(case)
     if status in (124, 137):
-        tally.failed.append(f"{name}: out of time")
+        tally.fail(f"{name}: out of time", "a hang")
     elif status == 4 and not seen:
         if not tally.skipped:
             tally.skipped.append((name, "said so by exit status"))
@@ -62,4 +84,9 @@ def parse(name, status, lines):
         tally.failed.append(f"{name}: no plan in its output")
     elif seen != plan and not tally.failed:
         tally.failed.append(f"{name}: {seen} results, {plan} planned")
+    if tally.failed:
+        if status >= 128:
+            tally.final.append("a crash")
+        tally.final += [what for line in lines for pattern, what in FATAL if pattern.search(line)]
+        tally.late = any(LATE.search(line) for line in lines)
     return tally

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Failures that may be the machine's: which tests are run again, and what is made of that.
+
+A test that failed is run again, alone, RUNS times at the end of its bed. Green each
+time, it is *unstable*: named in the end, and counted as passed. More than MOST of those
+in a run are a failure. What cannot be a matter of time is never run again, see
+why_not(); what the program's output and end say of that is tap.parse()'s to find.
+"""
+
+import contextlib
+import fnmatch
+import threading
+
+from vm import VmDied
+
+RUNS = 2
+MOST = 3
+# A hostile peer that got through once got through.
+NEVER = ("hostile*", "fuzz*")
+
+
+def note_hang(tally, took, own):
+    """A test that its own clock ended hangs, unless its machines waited for a processor for most
+    of the time: of that it took, and which of it was their own (patience.py)."""
+    if tally.late and own >= took / 2:
+        tally.final.append("a hang")
+
+
+def why_not(test, tally, added):
+    """Why a test that failed is not run again; None if it is. Added: a function that
+    returns what the change that is tested adds, see added.py."""
+    for pattern in NEVER:
+        if fnmatch.fnmatch(test, pattern):
+            return f"{pattern} never is"
+    if tally.final:
+        return tally.final[0]
+    return added().why(test, tally.failed)
+
+
+def judge(test, first, runs):
+    """What the end of a bed makes of a test that failed: a tally. Runs: the tallies
+    of the runs that followed, which end with the first one that failed."""
+    if len(runs) == RUNS and not any(run.failed for run in runs):
+        tally = runs[-1]
+        tally.unstable.append(f"{test}: failed once ({'; '.join(first.failed)}), then passed {RUNS} times")
+        return tally
+    for run in runs:
+        first.failed += [case for case in run.failed if case not in first.failed]
+    return first
+
+
+def too_many(unstable):
+    """Sentences about a run with so many of them."""
+    return [f"{len(unstable)} tests are unstable, {MOST} are allowed"] if len(unstable) > MOST else []
+
+
+class Turns:
+    """Beds run tests side by side; one that was red runs while no other does."""
+
+    def __init__(self):
+        self.changed = threading.Condition()
+        self.running = 0
+        self.waiting = 0        # for a run alone, or running so
+        self.ended = False
+
+    def _take(self, free):
+        self.changed.wait_for(lambda: self.ended or free())
+        if self.ended:
+            raise VmDied("the run was interrupted")
+        self.running += 1
+
+    def _give(self):
+        self.running -= 1
+        self.changed.notify_all()
+
+    @contextlib.contextmanager
+    def beside(self):
+        """With others."""
+        with self.changed:
+            self._take(lambda: not self.waiting)
+        try:
+            yield
+        finally:
+            with self.changed:
+                self._give()
+
+    @contextlib.contextmanager
+    def alone(self):
+        """When all that run have ended; no other one begins before the end."""
+        with self.changed:
+            self.waiting += 1
+            try:
+                self._take(lambda: not self.running)
+            except VmDied:
+                self.waiting -= 1
+                raise
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.waiting -= 1
+                self._give()
+
+    def end(self):
+        """Nobody waits any more."""
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
