@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is made of failures (again.py, tap.py, added.py) and of time (patience.py). Prints TAP."""
+"""What is made of failures (again.py, tap.py, added.py), of time (patience.py) and of a
+kernel's image (payload.py). Prints TAP."""
 
 import os
 import subprocess
@@ -14,6 +15,7 @@ import added
 import again
 import ordeals
 import patience
+import payload
 import tap
 from unit_tap import main
 
@@ -349,6 +351,20 @@ class Time(unittest.TestCase):
         self.assertGreater(computed[os.getsid(0)], 0)
         if os.path.exists("/proc/self/schedstat"):
             self.assertIn(str(os.getpid()), waited)
+
+
+class Version(unittest.TestCase):
+    IMAGE = b"\0" * 0x20e + (0x100).to_bytes(2, "little") + b"\0" * 0xf0 + \
+            b"7.2.12+deb14-amd64 (x@y) #1 SMP PREEMPT_DYNAMIC Debian 7.2.12-1 (2026-10-22)\0more"
+
+    def test_package(self):
+        self.assertEqual(payload.exact_version("7", "7.2.12+deb14-amd64", self.IMAGE), "7.2.12-1 (Debian forky)")
+
+    def test_no_package(self):
+        self.assertEqual(payload.exact_version("debug", "6.12.117", b"\0" * 0x400),
+                         "6.12.117 (built from the source of Debian trixie)")
+        self.assertEqual(payload.exact_version("6.1", "6.1.0-50-amd64", b"\0" * 0x400),
+                         "6.1.0-50-amd64 (Debian bookworm)")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import fcntl
 import glob
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -34,6 +35,28 @@ class Kernel:
         self.payload = make(self, rundir, out_dir())
 
 
+    def __str__(self):
+        """Which that is exactly: suites move."""
+        with open(self.boot[0], "rb") as file:
+            return f"kernel {self.version}: {exact_version(self.version, self.release, file.read(1 << 16))}"
+
+
+def exact_version(version, release, image):
+    """The Debian package and the suite that a kernel's image is from.
+
+    image: its beginning
+    """
+    # The boot protocol's kernel_version, an offset from the second sector on.
+    start = int.from_bytes(image[0x20e:0x210], "little") + 0x200
+    banner = image[start:].partition(b"\0")[0].decode("ascii", "replace")
+    package = re.search(r" Debian (\S+)", banner)
+    with open(os.path.join(HERE, "lib.sh"), encoding="utf-8") as file:
+        suites = dict(re.findall(r"\[([\d.]+)\]=(\w+)", file.read()))
+    if version == "debug":
+        return f"{release} (built from the source of Debian {suites['6.12']})"
+    return f"{package[1] if package else release} (Debian {suites[version]})"
+
+
 class Kernels:
     """The kernels of a run, each made ready when first asked for."""
 
@@ -47,6 +70,11 @@ class Kernels:
             if version not in self.ready:
                 self.ready[version] = Kernel(version, self.rundir)
             return self.ready[version]
+
+    def used(self):
+        """Those that were asked for."""
+        with self.lock:
+            return [self.ready[version] for version in sorted(self.ready)]
 
 
 def make(kernel, rundir, out):
