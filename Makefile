@@ -66,6 +66,11 @@ demo: prepare ## two VMs: programs in the one use the other's device
 check: prepare ## all tests, in all beds (TEST=names, BED=tier:guest-kernel/host-kernel)
 	@$(run) $(addprefix --bed ,$(BED)) $(TEST)
 
+soak: ## tests again and again, beside other work (TEST=names TIMES=10 LOAD=processes BED=)
+	@$(harness)/install-packages.sh $(if $(LOAD),stress-ng)
+	@$(if $(TEST),,echo "error: TEST=names says which tests" >&2; exit 1)
+	@$(run) --soak $(or $(TIMES),10) $(addprefix --load ,$(LOAD)) $(addprefix --bed ,$(BED)) $(TEST)
+
 conformance: prepare ## suites of others, on the real device and on the forwarded one (SUITE=names)
 	@$(harness)/conformance $(SUITE)
 
@@ -102,5 +107,5 @@ clean: ## remove what was built in this tree (the cache stays)
 	$(MAKE) -C userspace-lib clean
 	rm -rf tests/unit/build tests/fuzz/build build
 
-.PHONY: help modules modules_install lib install uninstall dkms prepare demo check conformance check-all \
+.PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
 	check-nested check-unit check-install check-libvirt lint bench shell-guest shell-host clean

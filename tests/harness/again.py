@@ -7,6 +7,7 @@ in a run are a failure. What cannot be a matter of time is never run again, see
 why_not(); what the program's output and end say of that is tap.parse()'s to find.
 """
 
+import collections
 import contextlib
 import fnmatch
 import threading
@@ -52,6 +53,14 @@ def judge(test, first, runs):
 def too_many(unstable):
     """Sentences about a run with so many of them."""
     return [f"{len(unstable)} tests are unstable, {MOST} are allowed"] if len(unstable) > MOST else []
+
+
+def frequency(test, runs):
+    """How often a test failed, in words. Runs: the failures of each."""
+    cases = collections.Counter(case.partition(": ")[2] for failed in runs for case in failed)
+    bad = sum(bool(failed) for failed in runs)
+    return f"{test}: failed {bad} of {len(runs)} times" + "".join(
+        f"; {number} x {case}" for case, number in cases.most_common())
 
 
 class Turns:

@@ -108,6 +108,10 @@ class Again(unittest.TestCase):
         self.assertEqual(again.too_many(["a", "b", "c"]), [])
         self.assertEqual(len(again.too_many(["a", "b", "c", "d"])), 1)
 
+    def test_frequency(self):
+        self.assertEqual(again.frequency("a", [[], ["a: x"], ["a: x", "a: y"]]), "a: failed 2 of 3 times; 2 x x; 1 x y")
+        self.assertEqual(again.frequency("a", [[], []]), "a: failed 0 of 2 times")
+
 
 class Turns(unittest.TestCase):
     """Who runs beside whom."""

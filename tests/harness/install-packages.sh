@@ -12,6 +12,10 @@
 #   zstd, cpio, xz-utils, kmod  pack kernels, modules and initramfs for the VMs
 #   rsync                 copies sources beside the checkout, which stays clean
 #
+# and the packages that its arguments name:
+#
+#   stress-ng             gives this machine other work, for make soak
+#
 # Compilers, QEMU, kernels and the tested programs are not installed here: they
 # live in those roots, so results do not depend on this machine.
 #
@@ -33,6 +37,10 @@ declare -A needs=(
 	[rsync]=rsync
 	[/usr/share/keyrings/debian-archive-keyring.gpg]=debian-archive-keyring
 )
+
+for package; do
+	needs[$package]=$package
+done
 
 PATH=$PATH:/usr/sbin:/sbin
 missing=()

@@ -29,12 +29,15 @@ class Tally:
         self.late = False
         # Sentences about tests that failed and were run again, see again.py.
         self.unstable = []
+        # Sentences about how often tests failed.
+        self.soaked = []
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.unstable += other.unstable
+        self.soaked += other.soaked
 
     def fail(self, what, final=None):
         """Adds a failure; final: why that is one, whatever another run would say."""
