@@ -222,17 +222,24 @@ static inline long window_status(const char *name)
 	return at ? atol(at + strlen(key)) : -1;
 }
 
-/* Until so many of the device's mappings are in the window, for as long as half a minute. */
-static inline bool await_mappings(const struct buffer *buffer, long long nr)
+/* Until so many of the device's mappings are in the window, for as long as that takes at most. */
+static inline bool await_mappings_for(const struct buffer *buffer, long long nr,
+				      unsigned int seconds)
 {
-	int tries;
+	uint64_t end = tool_now_ms() + seconds * 1000ULL;
 
-	for (tries = 0; tries < 3000; tries++) {
-		if (window_counter(buffer->fwd, "window_mappings") == nr)
-			return true;
+	while (window_counter(buffer->fwd, "window_mappings") != nr) {
+		if (tool_now_ms() > end)
+			return false;
 		usleep(10000);
 	}
-	return false;
+	return true;
+}
+
+/* What the guest does not put off takes a minute on a slow machine. */
+static inline bool await_mappings(const struct buffer *buffer, long long nr)
+{
+	return await_mappings_for(buffer, nr, 60);
 }
 
 /* Polls until the counter is @value, for as long as five seconds. */
