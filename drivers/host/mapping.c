@@ -8,6 +8,7 @@
 #include <linux/file.h>
 #include <linux/mman.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -635,6 +636,47 @@ static void mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 }
 
 /*
+ * Copies @len bytes to (@write) or from @addr, which is one page's. A driver's fault that a signal
+ * interrupts says that the access is to be tried again (ttm_bo_vm_fault()), and copy_from_user() tries
+ * until the driver is ready, in a task that is to end. So faults are taken here, where
+ * a signal counts: of a guest that does not wait any more, or of the end of the shadow.
+ */
+static int mapping_copy_page(u64 addr, void *bytes, size_t len, bool write)
+{
+	struct mm_struct *mm = current->mm;
+	int ret;
+
+	while (write ? copy_to_user_nofault((void __user *)addr, bytes, len) :
+	       copy_from_user_nofault(bytes, (const void __user *)addr, len)) {
+		bool unlocked = false;
+
+		if (signal_pending(current))
+			return -EINTR;
+		if (mmap_read_lock_killable(mm))
+			return -EINTR;
+		ret = fixup_user_fault(mm, addr, write ? FAULT_FLAG_WRITE : 0, &unlocked);
+		mmap_read_unlock(mm);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
+{
+	u32 part;
+	int ret;
+
+	for (; len; len -= part, addr += part, bytes += part) {
+		part = min_t(u32, len, PAGE_SIZE - offset_in_page(addr));
+		ret = mapping_copy_page(addr, (void *)bytes, part, true);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/*
  * A mapping that goes away while it is copied leaves demand pages, whose faults
  * fail here: the call's class is mm.
  */
@@ -651,18 +693,12 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 	ret = vgpu_call_alloc_data(call, len);
 	if (ret)
 		return vgpu_call_refuse(call, ret);
-	while (done < len && !copy_from_user(call->data + done, (void __user *)(addr + done),
-					     PAGE_SIZE))
+	while (done < len && !mapping_copy_page(addr + done, call->data + done, PAGE_SIZE, false))
 		done += PAGE_SIZE;
 	call->data_len = done;
 	if (done)
 		mapping_show_again(call->lane->session, addr, addr + done);
 	return done ?: -EFAULT;
-}
-
-static int mapping_put(void *arg, u64 addr, const u8 *data, u32 len)
-{
-	return copy_to_user((void __user *)addr, data, len) ? -EFAULT : 0;
 }
 
 /* Bytes of the shadow's memory that a range may change. */
@@ -682,17 +718,21 @@ s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
 	u32 nr = le32_to_cpu(segs[0].len) / sizeof(*range);
 	const u8 *data = call->view.data + vgpu_wire_pad(le32_to_cpu(segs[0].len));
 	u64 done = 0;
+	int ret;
 
 	for (; nr; nr--, range++) {
 		u64 addr = le64_to_cpu(range->addr);
 		u32 len = mapping_range_len(range);
 
-		if (mapping_covered(call->lane->session, addr, len) == len &&
-		    !vgpu_wire_range_apply(range, data, mapping_put, NULL))
-			done += le32_to_cpu(range->len);
+		if (mapping_covered(call->lane->session, addr, len) == len) {
+			ret = vgpu_wire_range_apply(range, data, mapping_put, NULL);
+			/* Nothing was refused by the driver. */
+			if (ret == -EINTR)
+				return vgpu_call_refuse(call, ret);
+			if (!ret)
+				done += le32_to_cpu(range->len);
+		}
 		data += le32_to_cpu(range->len);
-		if (fatal_signal_pending(current))
-			return vgpu_call_refuse(call, -EINTR);
 	}
 	return done ?: -EFAULT;
 }
