@@ -4,6 +4,9 @@
  */
 #include "marshal_mem.h"
 
+/* DRM_IOCTL_BASE */
+#define MARSHAL_DRM_TYPE	'd'
+
 static u8 cmd_dir(u32 cmd)
 {
 	return (_IOC_DIR(cmd) & _IOC_WRITE ? VGPU_IN : 0) |
@@ -70,8 +73,15 @@ static int arg_rest(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *ioct
 	return vgpu_marshal_seg_extend(m, size - len, dir);
 }
 
+/* drm_ioctl() copies the whole argument out, whatever the driver has changed or said. */
+static u32 arg_written(const struct vgpu_schema_ioctl *ioctl, u32 cmd)
+{
+	return _IOC_TYPE(cmd) == MARSHAL_DRM_TYPE && (cmd & ioctl->cmd & IOC_OUT) ?
+		_IOC_SIZE(cmd) : 0;
+}
+
 static int arg_struct(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *ioctl, u32 cmd,
-		      unsigned long arg)
+		      unsigned long arg, bool compat)
 {
 	u32 size = ioctl->size ? ioctl->size : _IOC_SIZE(cmd);
 	u8 dir = ioctl->dir ? ioctl->dir : cmd_dir(cmd);
@@ -88,6 +98,9 @@ static int arg_struct(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *io
 	}
 	if (error == -EFAULT || error == -E2BIG)
 		return arg_value(m, arg);
+	/* Some commands of 32-bit programs go another way (drm_compat_ioctl()). */
+	if (!error && !compat)
+		m->arg_written = arg_written(ioctl, cmd);
 	if (error || !(dir & VGPU_IN))
 		return error;
 	return vgpu_marshal_walk(m, &ioctl->body);
@@ -157,7 +170,7 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 	m->name = ioctl->name;
 	switch (ioctl->arg) {
 	case VGPU_ARG_STRUCT:
-		error = arg_struct(m, ioctl, cmd, arg);
+		error = arg_struct(m, ioctl, cmd, arg, compat);
 		break;
 	case VGPU_ARG_VALUE:
 		error = arg_value(m, arg);

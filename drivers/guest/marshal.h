@@ -135,6 +135,7 @@ struct vgpu_marshal {
 	struct vgpu_marshal_seg *info;
 	struct vgpu_marshal_held *held;
 	int fd_error;
+	u32 arg_written;	/* bytes of the argument that are natively written in any case */
 	u32 nr_held;
 	u32 cap_segs;
 	u32 cap_fixups;

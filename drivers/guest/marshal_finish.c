@@ -210,6 +210,21 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 	return error ? error : fds_copy(m);
 }
 
+/*
+ * Where the argument is natively written in any case, a page that cannot be is an error, also if
+ * nothing changed there.
+ */
+static int arg_check(const struct vgpu_marshal *m)
+{
+	const struct vgpu_marshal_seg *info = &m->info[0];
+	u64 pos, end = info->addr + min_t(u32, m->arg_written, info->len);
+
+	for (pos = info->addr; pos < end; pos = (pos | (VGPU_PAGE_SIZE - 1)) + 1)
+		if (!vgpu_user_may_write(pos))
+			return -EFAULT;
+	return 0;
+}
+
 static void fds_install(struct vgpu_marshal *m, bool ok, long *result)
 {
 	u32 i;
@@ -274,6 +289,9 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
 	error = fds_reserve(m, reply);
 	if (!error)
 		error = results_copy(m, reply->data, result);
+	/* A device that is gone does not get as far. */
+	if (!error && m->arg_written && result != -ENODEV)
+		error = arg_check(m);
 	fds_install(m, !error, &result);
 	return error ? error : result;
 }

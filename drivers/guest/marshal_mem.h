@@ -19,6 +19,18 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+
+/*
+ * Can the byte be written? It stays as it is, whoever writes it meanwhile: the instruction
+ * wants a page that may be written to also where it then writes nothing.
+ */
+static inline bool vgpu_user_may_write(u64 addr)
+{
+	u8 __user *p = u64_to_user_ptr(addr);
+	u8 old = 0;
+
+	return access_ok(p, 1) && __try_cmpxchg_user(p, &old, (u8)0, fault) >= 0;
+}
 #else
 #include "marshal_user.h"
 #endif

@@ -25,6 +25,7 @@ u64 ktime_get_ns(void);
 unsigned long copy_from_user(void *to, const void *from, unsigned long n);
 unsigned long copy_to_user(void *to, const void *from, unsigned long n);
 bool access_ok(const void *addr, unsigned long n);
+bool vgpu_user_may_write(u64 addr);
 
 /* A variable, so that a test can make the n-th allocation fail. */
 extern long vgpu_user_alloc_fail;

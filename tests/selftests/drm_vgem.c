@@ -247,4 +247,29 @@ DIFF_TEST_NODE(large_buffer, "CARD", 60)
 		CHECK(!memcmp(one + y * dumb.pitch, two + y * dumb.pitch, dumb.pitch));
 }
 
+/* The core of DRM writes an argument that it may write, whatever a driver did with it. */
+DIFF_TEST_NODE(read_only_argument, "CARD", DIFF_SECONDS)
+{
+	struct drm_get_cap *cap = alloc_pages(1);
+	struct drm_gem_close *close = (void *)cap;
+	int fd = open_card();
+
+	/* Neither changes anything: one of no name, and one whose value is what is there. */
+	cap->capability = 0x7777;
+	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CAP, cap));
+	MUST(!mprotect(cap, 4096, PROT_READ));
+	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CAP, cap));
+	MUST(!mprotect(cap, 4096, PROT_READ | PROT_WRITE));
+	cap->capability = DRM_CAP_DUMB_PREFER_SHADOW;
+	cap->value = 0;
+	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CAP, cap));
+	MUST(!mprotect(cap, 4096, PROT_READ));
+	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CAP, cap));
+	/* This one is only read. */
+	MUST(!mprotect(cap, 4096, PROT_READ | PROT_WRITE));
+	close->handle = 0x7777;
+	MUST(!mprotect(cap, 4096, PROT_READ));
+	LOG_CALL(ioctl(fd, DRM_IOCTL_GEM_CLOSE, close));
+}
+
 TEST_HARNESS_MAIN

@@ -87,6 +87,11 @@ bool user_may(u64 addr, u64 len, int r)
 	return true;
 }
 
+bool vgpu_user_may_write(u64 addr)
+{
+	return user_may(addr, 1, USER_WRITE);
+}
+
 bool access_ok(const void *addr, unsigned long n)
 {
 	return n <= 1UL << 47 && (uintptr_t)addr <= (1UL << 47) - n;

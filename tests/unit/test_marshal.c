@@ -126,6 +126,36 @@ static void test_readonly(void)
 	tap_subject("read-only memory");
 }
 
+/* drm_ioctl() copies the argument out in any case. */
+static long nothing_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	return -EINVAL;
+}
+
+static void test_readonly_drm(void)
+{
+	struct drm_get_cap *cap;
+	u8 *pages;
+
+	start();
+	pages = user_alloc_pages(2 * USER_PAGE);
+	cap = (void *)pages;
+	tap_expect(call(&vgpu_schema_drm, DRM_IOCTL_GET_CAP, cap, nothing_driver, NULL) == -EINVAL,
+		   "the driver's error");
+	user_protect(pages, USER_PAGE, USER_READ);
+	tap_expect(call(&vgpu_schema_drm, DRM_IOCTL_GET_CAP, cap, nothing_driver, NULL) == -EFAULT,
+		   "the argument cannot be written");
+	tap_expect(call(&vgpu_schema_drm, DRM_IOCTL_GEM_CLOSE, cap, nothing_driver, NULL) == -EINVAL,
+		   "an argument that is only read");
+	tap_expect(!user.bytes_written, "nothing is written");
+	cap = (void *)(pages + 2 * USER_PAGE - 8);
+	user_protect(pages, 3 * USER_PAGE, USER_READ | USER_WRITE);
+	user_protect(pages + 2 * USER_PAGE, USER_PAGE, USER_READ);
+	tap_expect(call(&vgpu_schema_drm, DRM_IOCTL_GET_CAP, cap, nothing_driver, NULL) == -EFAULT,
+		   "nor its second page");
+	tap_subject("read-only arguments of DRM");
+}
+
 static void test_limits(void)
 {
 	struct vgpu_mock_structs *s;
@@ -388,6 +418,7 @@ int main(void)
 {
 	test_bad_pointers();
 	test_readonly();
+	test_readonly_drm();
 	test_limits();
 	test_limit_edges();
 	test_large();
