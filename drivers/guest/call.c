@@ -118,7 +118,7 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 
 	xcall->buf = xcall->inline_buf;
 	if (len > sizeof(xcall->inline_buf)) {
-		xcall->buf = kvmalloc(len, GFP_KERNEL);
+		xcall->buf = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 		if (!xcall->buf)
 			return -ENOMEM;
 	}

@@ -35,7 +35,7 @@ static int upcall_fetch(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
 
 	if (len > UPCALL_FETCH_MAX)
 		return -EPROTO;
-	buf = kvmalloc(len, GFP_KERNEL);
+	buf = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		error = ENOMEM;
 	else if (copy_from_user(buf, u64_to_user_ptr(addr), len))
@@ -104,7 +104,7 @@ int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
 	int ret;
 
 	if (len > sizeof(small)) {
-		msg = kvmalloc(len, GFP_KERNEL);
+		msg = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 		if (!msg)
 			return -ENOMEM;
 	}
