@@ -32,14 +32,6 @@
 #include "window.h"
 
 /*
- * A fault of the kernel may come from a copy to or from a program's buffer under locks of
- * others, a socket's for example, on which our own reply may depend: the one
- * worker that receives for all vsock sockets stops at a locked one
- * (virtio_transport_recv_pkt()). So it cannot wait for ever.
- */
-#define MAPPING_FAULT_WAIT	(3 * HZ)
-
-/*
  * Pages [first, end) of the space are covered by @users VMAs, @own of them of the
  * process whose shadow has them.
  */
@@ -315,22 +307,31 @@ static int mapping_vma_mremap(struct vm_area_struct *vma)
 	return -EINVAL;
 }
 
-/* The next fault at @pgoff, after the retry, shall report @error. */
+/* The retry of this thread's fault at @pgoff shall report @error. */
 static void mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error)
 {
 	spin_lock(&mapping->lock);
 	mapping->error = error;
 	mapping->error_index = pgoff;
+	mapping->error_task = current;
 	spin_unlock(&mapping->lock);
 }
 
-static int mapping_take_error(struct vgpu_mapping *mapping, pgoff_t pgoff)
+/*
+ * What this thread's fault has left for its retry. One that begins anew knows of no error: a
+ * signal may have come between, after which nobody asked for that page again.
+ */
+static int mapping_take_error(struct vgpu_mapping *mapping, const struct vm_fault *vmf)
 {
 	int error = 0;
 
 	spin_lock(&mapping->lock);
-	if (mapping->error_index == pgoff)
+	if (mapping->error_task == current) {
 		swap(error, mapping->error);
+		mapping->error_task = NULL;
+		if (mapping->error_index != vmf->pgoff || !(vmf->flags & FAULT_FLAG_TRIED))
+			error = 0;
+	}
 	spin_unlock(&mapping->lock);
 	return error;
 }
@@ -366,7 +367,7 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 	else if (mode == VGPU_MAPPING_WINDOW)
 		fault = vgpu_window_fault(vmf);
 	up_read(&mapping->mode_lock);
-	ret = mapping_take_error(mapping, pgoff);
+	ret = mapping_take_error(mapping, vmf);
 	/* Where a page is there, what was before means nothing. */
 	if (fault != VM_FAULT_RETRY)
 		return fault;
@@ -380,7 +381,7 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 		return VM_FAULT_RETRY;
 	/* An instruction of the program holds nothing: it waits as natively. */
 	if (!(vmf->flags & FAULT_FLAG_USER))
-		deadline = vgpu_deadline_in(MAPPING_FAULT_WAIT);
+		deadline = vgpu_deadline_in(VGPU_MAPPING_FAULT_WAIT);
 	vgpu_mapping_get(mapping);
 	/* It holds this module, and another thread may unmap and close it meanwhile. */
 	file = get_file(vmf->vma->vm_file);
@@ -392,7 +393,11 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 	vgpu_mapping_put(mapping);
 	/* The last one goes when the thread is back from here. */
 	fput(file);
-	return VM_FAULT_RETRY;
+	/*
+	 * MAJOR lets the core mark the next attempt as a retry (FAULT_FLAG_TRIED) also where this
+	 * one had the lock of the VMA alone.
+	 */
+	return VM_FAULT_RETRY | VM_FAULT_MAJOR;
 }
 
 #ifdef VGPU_HAVE_HUGE
@@ -409,7 +414,7 @@ static vm_fault_t mapping_huge_fault(struct vm_fault *vmf, unsigned int order)
 		fault = vgpu_window_huge_fault(vmf);
 	up_read(&mapping->mode_lock);
 	if (fault == VM_FAULT_NOPAGE)
-		mapping_take_error(mapping, vmf->pgoff);
+		mapping_take_error(mapping, vmf);
 	return fault;
 }
 #endif

@@ -7,6 +7,7 @@
 #define VGPU_MAPPING_H
 
 #include <linux/interval_tree.h>
+#include <linux/jiffies.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rwsem.h>
@@ -20,7 +21,16 @@ struct vgpu_object;
 struct vgpu_session;
 struct vgpu_space;
 struct vgpu_window_range;
+struct task_struct;
 struct vm_area_struct;
+
+/*
+ * A fault of the kernel may come from a copy to or from a program's buffer under locks of
+ * others, a socket's for example, on which our own reply may depend: the one
+ * worker that receives for all vsock sockets stops at a locked one
+ * (virtio_transport_recv_pkt()). So it cannot wait for ever.
+ */
+#define VGPU_MAPPING_FAULT_WAIT	(3 * HZ)
 
 enum vgpu_mapping_mode {
 	VGPU_MAPPING_COPY,	/* pages are fetched, and bytes sent */
@@ -65,9 +75,9 @@ enum vgpu_mapping_mode {
  * @run_end: behind the last one that it used since
  * @ahead_next: page at which a fault counts as sequential
  * @ahead: pages that the last fault fetched
- * @error: why the page at @error_index could not be fetched: the next fault
- *	there takes it away; 0: none
+ * @error: why the page at @error_index could not be fetched; 0: none
  * @error_index: offset in @space, pages
+ * @error_task: whose fault it was, and whose retry takes it away; never dereferenced
  */
 struct vgpu_mapping {
 	struct kref ref;
@@ -104,6 +114,7 @@ struct vgpu_mapping {
 	u32 ahead;
 	int error;
 	pgoff_t error_index;
+	const struct task_struct *error_task;
 };
 
 /**

@@ -129,6 +129,44 @@ DIFF_TEST(killed_while_waiting)
 	CHECK(now_ms() - start < 15000);
 }
 
+struct interrupter {
+	struct buffer *buffer;
+	pthread_t whom;
+};
+
+static void *interrupt_fault(void *argument)
+{
+	struct interrupter *interrupter = argument;
+
+	CHECK(await_fault(interrupter->buffer->fd, interrupter->buffer->id));
+	pthread_kill(interrupter->whom, SIGUSR1);
+	return NULL;
+}
+
+/*
+ * A fault fails, but its thread goes on elsewhere, as it has a signal to handle. That it failed
+ * is nothing to those that come later.
+ */
+DIFF_TEST(error_of_before)
+{
+	struct interrupter interrupter = { .whom = pthread_self() };
+	struct buffer buffer;
+	pthread_t thread;
+	char *memory;
+
+	interrupter.buffer = &buffer;
+	buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 1);
+	memory = buffer_map(&buffer, 1);
+	buffer_slow(&buffer, 500, VGPU_MOCK_SLOW_ERROR);
+	signal(SIGUSR1, on_fault);
+	MUST(!pthread_create(&thread, NULL, interrupt_fault, &interrupter));
+	/* Natively the fault's own signal is there as well. */
+	CHECK(touch(memory));
+	MUST(!pthread_join(thread, NULL));
+	buffer_slow(&buffer, 0, 0);
+	LOG_CALL(touch(memory));
+}
+
 /* How many hold the guest's module; -1: it is not there. */
 static long module_users(void)
 {
