@@ -18,6 +18,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "access.h"
 #include "call.h"
 #include "compat.h"
 #include "control.h"
@@ -469,6 +470,7 @@ static int mapping_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
 }
 
 static const struct vm_operations_struct mapping_vm_ops = {
+	.access = vgpu_access,
 	.open = mapping_vma_open,
 	.close = mapping_vma_close,
 	.mremap = mapping_vma_mremap,

@@ -704,3 +704,36 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
 	mutex_unlock(&space->lock);
 	return fault;
 }
+
+/* --- access by others ------------------------------------------------------ */
+
+bool vgpu_space_peek(struct vgpu_space *space, pgoff_t index, unsigned int offset, void *buf,
+		     unsigned int len)
+{
+	struct vgpu_page *page;
+
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	if (page)
+		memcpy(buf, page_address(page->page) + offset, len);
+	mutex_unlock(&space->lock);
+	return page;
+}
+
+void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offset,
+		     const void *buf, unsigned int len)
+{
+	struct vgpu_page *page;
+
+	/* A page that is being fetched may have come without them: see above. */
+	atomic64_inc_return(&space->host->spaces.drops);
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	if (page) {
+		memcpy(page_address(page->page) + offset, buf, len);
+		/* They need not be sent again. */
+		if (page->orig)
+			memcpy(page->orig + offset, buf, len);
+	}
+	mutex_unlock(&space->lock);
+}

@@ -261,6 +261,13 @@ void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr);
  */
 unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max);
 
+/* Copy from a page that is cached. Return: false: it is not. */
+bool vgpu_space_peek(struct vgpu_space *space, pgoff_t index, unsigned int offset, void *buf,
+		     unsigned int len);
+/* The host has just been given these bytes: what is cached, or on its way, has them, too. */
+void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offset,
+		     const void *buf, unsigned int len);
+
 /*
  * For the faults of mapping.c, of whose vmf->vma vm_private_data is a struct vgpu_mapping.
  * The first two are called under its mode_lock, and do not wait for the host.

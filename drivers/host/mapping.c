@@ -330,7 +330,7 @@ static u32 mapping_cache(pgprot_t prot)
 	return VGPU_CACHE_UC;
 }
 
-static u32 mapping_flags(unsigned long vm_flags)
+static u32 mapping_flags(const struct vm_area_struct *vma)
 {
 	static const struct {
 		unsigned long vm;
@@ -351,8 +351,10 @@ static u32 mapping_flags(unsigned long vm_flags)
 	u32 ret = 0;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++)
-		if (vm_flags & flags[i].vm)
+		if (vma->vm_flags & flags[i].vm)
 			ret |= flags[i].wire;
+	if (vma->vm_ops && vma->vm_ops->access)
+		ret |= VGPU_MAP_ACCESS;
 	return ret;
 }
 
@@ -420,7 +422,7 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 	data = vma->vm_private_data;
 	offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + addr - vma->vm_start;
 	mapping_place(vma, addr, mapping->len, place);
-	call->out.mmap.flags = cpu_to_le32(mapping_flags(vma->vm_flags));
+	call->out.mmap.flags = cpu_to_le32(mapping_flags(vma));
 	call->out.mmap.cache = cpu_to_le32(mapping_cache(vma->vm_page_prot));
 	mmap_read_unlock(mm);
 	return mapping_identify(call, mapping, data, offset);

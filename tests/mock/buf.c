@@ -222,7 +222,7 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	bool later = create->flavour & VGPU_MOCK_BUF_LATER;
 	bool huge = create->flavour & VGPU_MOCK_BUF_HUGE;
 	u32 flavour = create->flavour & ~(VGPU_MOCK_BUF_NOTIFY | VGPU_MOCK_BUF_HUGE |
-					  VGPU_MOCK_BUF_LATER | odds);
+					  VGPU_MOCK_BUF_LATER | VGPU_MOCK_BUF_ACCESS | odds);
 	u32 odd = create->flavour & odds;
 	u64 max = VGPU_MOCK_BUF_MAX;
 	u32 id;
@@ -250,6 +250,7 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	buf->flavour = flavour;
 	buf->notify = create->flavour & VGPU_MOCK_BUF_NOTIFY;
 	buf->huge = huge;
+	buf->access = create->flavour & VGPU_MOCK_BUF_ACCESS;
 	buf->odd = odd;
 	buf->later = later;
 	buf->size = create->size;

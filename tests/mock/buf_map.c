@@ -188,6 +188,33 @@ static vm_fault_t vgpu_mock_vm_page_mkwrite(struct vm_fault *vmf)
 	return VM_FAULT_LOCKED;
 }
 
+static int vgpu_mock_vm_access(struct vm_area_struct *vma, unsigned long addr, void *data,
+			       int len, int write)
+{
+	struct vgpu_mock_buf *buf = vma->vm_private_data;
+	u64 index = vma->vm_pgoff - vgpu_mock_buf_first_page(buf) +
+		((addr - vma->vm_start) >> PAGE_SHIFT);
+	unsigned int offset = offset_in_page(addr);
+	struct page *page;
+
+	len = min_t(int, len, PAGE_SIZE - offset);
+	mutex_lock(&buf->lock);
+	page = buf->revoked ? NULL : vgpu_mock_buf_page_locked(buf, index);
+	if (page && write)
+		memcpy(page_address(page) + offset, data, len);
+	else if (page)
+		memcpy(data, page_address(page) + offset, len);
+	mutex_unlock(&buf->lock);
+	return page ? len : -EIO;
+}
+
+static const struct vm_operations_struct vgpu_mock_access_vm_ops = {
+	.open = vgpu_mock_vm_open,
+	.close = vgpu_mock_vm_close,
+	.fault = vgpu_mock_vm_fault,
+	.access = vgpu_mock_vm_access,
+};
+
 static const struct vm_operations_struct vgpu_mock_notify_vm_ops = {
 	.open = vgpu_mock_vm_open,
 	.close = vgpu_mock_vm_close,
@@ -271,7 +298,8 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 	}
 	/* The mapping keeps the reference; ->open is not called for it. */
 	vma->vm_private_data = buf;
-	vma->vm_ops = buf->notify ? &vgpu_mock_notify_vm_ops : &vgpu_mock_vm_ops;
+	vma->vm_ops = buf->notify ? &vgpu_mock_notify_vm_ops :
+		buf->access ? &vgpu_mock_access_vm_ops : &vgpu_mock_vm_ops;
 	atomic_inc(&buf->maps);
 	vgpu_mock_count(VGPU_MOCK_MAPS, 1);
 	return 0;

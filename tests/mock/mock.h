@@ -233,6 +233,7 @@ struct vgpu_mock_buf {
 	atomic_t notified;
 	bool notify;			/* VGPU_MOCK_BUF_NOTIFY */
 	bool huge;			/* VGPU_MOCK_BUF_HUGE */
+	bool access;			/* VGPU_MOCK_BUF_ACCESS */
 	u32 odd;			/* VGPU_MOCK_BUF_UNCOUNTED or _WC */
 	bool later;			/* VGPU_MOCK_BUF_LATER */
 	atomic_t huge_faults;

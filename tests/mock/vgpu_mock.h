@@ -1094,6 +1094,8 @@ struct vgpu_mock_buf_create {
 #define VGPU_MOCK_BUF_UNCOUNTED	0x400
 #define VGPU_MOCK_BUF_WC	0x800
 #define VGPU_MOCK_BUF_LATER	0x1000
+/* With the others: debuggers read and write mappings by the driver (vm_ops->access). */
+#define VGPU_MOCK_BUF_ACCESS	0x2000
 
 /**
  * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,

@@ -46,6 +46,14 @@ static void buffer_slow(const struct buffer *buffer, __u32 delay_ms, __u32 how)
 	MUST(!ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_SLOW, &argument));
 }
 
+static __u64 buffer_sum(const struct buffer *buffer, unsigned int pages)
+{
+	struct vgpu_mock_buf_range argument = { .id = buffer->id, .length = pages * PAGE };
+
+	MUST(!ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_SUM, &argument));
+	return argument.out_sum;
+}
+
 static __u32 buffer_faults(int fd, __u32 id)
 {
 	struct vgpu_mock_buf_info info = { .id = id };
@@ -165,6 +173,57 @@ DIFF_TEST(error_of_before)
 	MUST(!pthread_join(thread, NULL));
 	buffer_slow(&buffer, 0, 0);
 	LOG_CALL(touch(memory));
+}
+
+/* As a debugger does: through the memory of the process, not its page tables. */
+static void by_debugger(__u32 flavour)
+{
+	char seen[2 * PAGE], marks[] = "debugger";
+	struct buffer buffer;
+	char *memory;
+	int fd;
+
+	buffer_make(&buffer, flavour, 4);
+	memory = buffer_map(&buffer, 4);
+	fd = open("/proc/self/mem", O_RDWR);
+	MUST(fd >= 0);
+	memset(seen, 0, sizeof(seen));
+	/* Before the program has touched it ... */
+	LOG_CALL(pread(fd, seen, PAGE, (uintptr_t)memory + 2 * PAGE));
+	log_bytes("fresh", seen, PAGE);
+	/* ... what it has written, over the end of a page ... */
+	vgpu_mock_pattern(memory, 2 * PAGE, 1, 0);
+	LOG_CALL(pread(fd, seen, 2 * PAGE - 200, (uintptr_t)memory + 100));
+	log_bytes("seen", seen, 2 * PAGE);
+	/* ... and what the debugger writes, where the program has touched it and where not. */
+	LOG_CALL(pwrite(fd, marks, sizeof(marks), (uintptr_t)memory + PAGE - 4));
+	LOG_CALL(pwrite(fd, marks, sizeof(marks), (uintptr_t)memory + 3 * PAGE));
+	log_bytes("memory", memory, 4 * PAGE);
+	memory[0] = 'p';
+	log_line("device has %llx", (unsigned long long)buffer_sum(&buffer, 4));
+	log_bytes("memory", memory, 4 * PAGE);
+	/* Of a part that may only be read. */
+	LOG_CALL(mprotect(memory, PAGE, PROT_READ));
+	LOG_CALL(pwrite(fd, marks, sizeof(marks), (uintptr_t)memory));
+	log_bytes("memory", memory, 4 * PAGE);
+	/* What was unmapped. */
+	LOG_CALL(munmap(memory + PAGE, PAGE));
+	LOG_CALL(pread(fd, seen, 1, (uintptr_t)memory + PAGE));
+}
+
+DIFF_TEST(debugger_access)
+{
+	by_debugger(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_ACCESS);
+}
+
+DIFF_TEST(debugger_no_access)
+{
+	by_debugger(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST(debugger_pages)
+{
+	by_debugger(VGPU_MOCK_BUF_PAGE);
 }
 
 /* How many hold the guest's module; -1: it is not there. */

@@ -163,9 +163,9 @@ static const struct wire_case reply_poll[] = {
 static const struct wire_case reply_mmap[] = {
 	GOOD(vgpu_reply, out.mmap.space, ~0ULL),
 	BAD(vgpu_reply, out.mmap.offset, 8),
-	GOOD(vgpu_reply, out.mmap.flags, 0x3ff),
+	GOOD(vgpu_reply, out.mmap.flags, VGPU_MAP_ACCESS | 0x3ff),
 	BAD(vgpu_reply, out.mmap.flags, VGPU_MAP_WINDOW),
-	BAD(vgpu_reply, out.mmap.flags, 0x800),
+	BAD(vgpu_reply, out.mmap.flags, VGPU_MAP_ACCESS << 1),
 	GOOD(vgpu_reply, out.mmap.cache, VGPU_CACHE_UC),
 	BAD(vgpu_reply, out.mmap.cache, VGPU_CACHE_UC + 1),
 	BAD(vgpu_reply, out.mmap.reserved, 1),

@@ -32,7 +32,8 @@
  *     POLL, IOCTL and POLL_EVENT have a number, POLL_EVENT may be a driver's answer, and
  *     objects may be WATCHED or SIGNALED; flags in the header, windows with slots, and the
  *     operation ARENA_GET; EXPORT_CHANGE; BIND's reply has a cache attribute; ranges may
- *     have a mask, and WRITE_PAGES passes over those that cannot be written
+ *     have a mask, and WRITE_PAGES passes over those that cannot be written; MMAP's reply
+ *     says VGPU_MAP_ACCESS
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -771,6 +772,7 @@ struct vgpu_object_desc {
 #define VGPU_MAP_DONTEXPAND	(1U << 8)
 #define VGPU_MAP_DONTDUMP	(1U << 9)
 #define VGPU_MAP_WINDOW		(1U << 10)	/* bound at the place in the window */
+#define VGPU_MAP_ACCESS		(1U << 11)	/* the driver lets debuggers read and write it */
 
 #define VGPU_CACHE_WB		0
 #define VGPU_CACHE_WC		1
