@@ -6,6 +6,8 @@
 #include <linux/compat.h>
 #include <linux/err.h>
 #include <linux/file.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "call.h"
@@ -134,6 +136,13 @@ static void ioctl_rdev(void *data, u32 *major, u32 *minor)
 	*minor = MINOR(node);
 }
 
+static u32 ioctl_pid(void *data, bool opener)
+{
+	struct vgpu_ioctl *ioctl = data;
+
+	return opener ? pid_vnr(ioctl->object->opener) : task_pid_vnr(current);
+}
+
 static const struct vgpu_marshal_fds ioctl_fds = {
 	.get = ioctl_fd_get,
 	.put = ioctl_fd_put,
@@ -143,6 +152,7 @@ static const struct vgpu_marshal_fds ioctl_fds = {
 	.install = ioctl_fd_install,
 	.abort = ioctl_fd_abort,
 	.rdev = ioctl_rdev,
+	.pid = ioctl_pid,
 };
 
 static int ioctl_reserve(struct vgpu_ioctl *ioctl)

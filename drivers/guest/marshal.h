@@ -42,6 +42,8 @@
  * @abort: undoes reserve: fd, file and reference
  * @rdev: the number of a device file of the host becomes that of its node here, or
  *	0, 0 if there is none
+ * @pid: of the calling thread, or of the one that opened the file, as the caller's
+ *	namespace numbers them
  *
  * The first argument of all is vgpu_marshal_init()'s @data.
  */
@@ -54,6 +56,7 @@ struct vgpu_marshal_fds {
 	void (*install)(void *data, int fd, void *handle);
 	void (*abort)(void *data, int fd, void *handle);
 	void (*rdev)(void *data, u32 *major, u32 *minor);
+	u32 (*pid)(void *data, bool opener);
 };
 
 /* private: what the marshaller remembers of a segment */
@@ -76,18 +79,24 @@ enum vgpu_marshal_held_kind {
 	VGPU_HELD_HIDDEN,	/* bits of an integer that do not come back */
 	VGPU_HELD_EVENT,	/* named by an EVENT fixup */
 	VGPU_HELD_RDEV,		/* room for the number of a device file */
+	VGPU_HELD_PID,		/* room for a process id */
 };
 
 /* private: an fd on its way in or out, or what else the way back needs */
 struct vgpu_marshal_held {
 	void *handle;
 	u32 kind;		/* enum vgpu_marshal_held_kind */
-	int fd;			/* CLOSED: what the program had there; OUT: the new one */
-	u32 mask;		/* HIDDEN: the bits */
-	u32 fixup;		/* OUT: index; EVENT: its number; not OBJECT: the place: */
-	u32 offset;
-	u16 seg;
-	bool filled;		/* OUT: an object came; EVENT: the driver has it; RDEV: it wrote */
+	int fd;			/* CLOSED: what the program had there; OUT: the new one;
+				 * PID: 0: it is nobody's here
+				 */
+	u32 mask;		/* HIDDEN: the bits; PID: those that say that it is the opener's */
+	u32 fixup;		/* OUT: index; EVENT: its number; PID: where @mask is looked for */
+	u32 offset;		/* of the place; none of an OBJECT */
+	u16 seg;		/* likewise */
+	u8 size;		/* PID: bytes of the place */
+	bool filled;		/* OUT: an object came; EVENT: the driver has it; RDEV: it wrote;
+				 * PID: another one has to be told
+				 */
 };
 
 /**

@@ -59,12 +59,13 @@ static int copy_seg(const struct vgpu_marshal *m, const struct vgpu_marshal_seg 
 }
 
 /*
- * Places of fds and device numbers. What the call carried there is made to look as
+ * Places of fds, device numbers and process ids. What the call carried there is made to look as
  * the comparison needs it: equal to the reply where one of this machine will be
  * written, and where an fd was not open, what the program had if the driver wrote
  * there.
  */
-static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data)
+static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data,
+		   long result)
 {
 	const struct vgpu_marshal_seg *info = &m->info[held->seg];
 	const u8 *new = data + info->out_off + held->offset;
@@ -80,6 +81,13 @@ static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const
 	} else if (held->kind == VGPU_HELD_RDEV && memcmp(old, new, VGPU_MARSHAL_RDEV)) {
 		memcpy(old, new, VGPU_MARSHAL_RDEV);
 		held->filled = true;
+	} else if (held->kind == VGPU_HELD_PID && result >= 0) {
+		held->fd = !held->mask ||
+			(vgpu_marshal_int(data + info->out_off + held->fixup, sizeof(u32)) &
+			 held->mask);
+		held->filled = held->fd || (s32)vgpu_marshal_int(new, sizeof(u32)) > 0;
+		if (held->filled)
+			memcpy(old, new, held->size);
 	}
 }
 
@@ -187,6 +195,26 @@ static int rdevs_copy(const struct vgpu_marshal *m, const u8 *data)
 	return 0;
 }
 
+static int pids_copy(const struct vgpu_marshal *m)
+{
+	u64 wide;
+	u32 i, pid;
+
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+
+		if (held->kind != VGPU_HELD_PID || !held->filled)
+			continue;
+		pid = held->fd ? m->fds->pid(m->fds_data, held->mask) : 0;
+		wide = pid;
+		if (copy_to_user(u64_to_user_ptr(m->info[held->seg].addr + held->offset),
+				 held->size == sizeof(pid) ? (void *)&pid : (void *)&wide,
+				 held->size))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 {
 	u32 i;
@@ -196,8 +224,9 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 		struct vgpu_marshal_held *held = &m->held[i];
 
 		if (held->kind == VGPU_HELD_CLOSED || held->kind == VGPU_HELD_RDEV ||
+		    held->kind == VGPU_HELD_PID ||
 		    (held->kind == VGPU_HELD_OUT && !held_is_ret(m, held)))
-			settle(m, held, data);
+			settle(m, held, data, result);
 	}
 	for (i = 0; i < m->nr_segs; i++) {
 		error = copy_seg(m, &m->info[i], data, result);
@@ -207,6 +236,8 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 	error = hidden_copy(m, data, result);
 	if (!error)
 		error = rdevs_copy(m, data);
+	if (!error)
+		error = pids_copy(m);
 	return error ? error : fds_copy(m);
 }
 

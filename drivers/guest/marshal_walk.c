@@ -428,6 +428,25 @@ static int walk_rdev(struct vgpu_marshal *m, const struct level *level,
 	return 0;
 }
 
+/* What the driver sees is what the program had there: whether it wrote is for the result to tell. */
+static int walk_pid(struct vgpu_marshal *m, const struct level *level,
+		    const struct vgpu_schema_field *field)
+{
+	const struct vgpu_schema_ref *ref = &field->out_count;
+	const struct vgpu_marshal_held held = {
+		.kind = VGPU_HELD_PID,
+		.mask = ref->kind == VGPU_REF_FIELD ? field->mask : 0,
+		.fixup = level->base + ref->offset,
+		.seg = level->seg,
+		.offset = level->base + field->offset,
+		.size = field->size,
+	};
+
+	if (m->info[level->seg].dir != VGPU_INOUT || ref->offset + sizeof(u32) > level->len)
+		return 0;
+	return min(vgpu_marshal_held_add(m, &held), 0);
+}
+
 static int object_add(struct vgpu_marshal *m, u16 type, struct vgpu_marshal_held *held)
 {
 	int fixup;
@@ -514,6 +533,8 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return walk_hide(m, level, field);
 	case VGPU_FIELD_RDEV:
 		return walk_rdev(m, level, field);
+	case VGPU_FIELD_PID:
+		return walk_pid(m, level, field);
 	case VGPU_FIELD_TIME:
 		return known ? walk_time(m, level, field, value) : 0;
 	default:

@@ -9,6 +9,7 @@
  */
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -35,6 +36,7 @@ static void object_free(struct vgpu_object *object)
 	if (object->drm)
 		drm_dev_put(object->drm);
 	put_device(object->node);
+	put_pid(object->opener);
 	vgpu_video_queue_free(object);
 	vgpu_export_put(object->export);
 	vgpu_host_put(object->host);
@@ -60,6 +62,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->f_flags = le32_to_cpu(desc->f_flags);
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
+	object->opener = get_task_pid(current, PIDTYPE_PID);
 	object->card = -1;
 	xa_init_flags(&object->queued, XA_FLAGS_ACCOUNT);
 	mutex_init(&object->file_lock);

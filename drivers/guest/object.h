@@ -17,6 +17,7 @@ struct device;
 struct drm_device;
 struct fasync_struct;
 struct file;
+struct pid;
 struct vgpu_export;
 struct vgpu_host;
 struct vgpu_poll_event;
@@ -34,6 +35,7 @@ struct vgpu_space;
  * @drm: the device, when opened through a DRM node (a reference), or NULL
  * @node: likewise of a V4L2 node or media device
  * @queued: fds of what is in its V4L2 queues, see video_queue.c
+ * @opener: thread whose call it came by (a reference)
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)
@@ -70,6 +72,7 @@ struct vgpu_object {
 	struct drm_device *drm;
 	struct device *node;
 	struct xarray queued;
+	struct pid *opener;
 	int card;
 	struct hlist_node hash;
 	struct list_head events;

@@ -147,6 +147,7 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_TIME,	/* a point in time of CLOCK_MONOTONIC; 0: has been */
 	VGPU_FIELD_HIDE,	/* bits that the program does not get to see */
 	VGPU_FIELD_RDEV,	/* number of a device file, which the driver tells */
+	VGPU_FIELD_PID,		/* process id, which the driver tells when it succeeds */
 	VGPU_FIELD_PLAIN,	/* none of what follows in the table */
 	VGPU_FIELD_FD_OUT,	/* becomes an fd of the caller */
 	VGPU_FIELD_RESULT_FD,	/* no place: the result, if not negative, is an fd */
@@ -163,14 +164,16 @@ struct vgpu_schema_chain;
  * @offset: of the place in its struct
  * @error: USERPTR: positive errno when the pointer is not null; LIVE: where mappings
  *	are copies; where they are not, no mapping of the file becomes one afterwards
- * @mask: HIDE: the bits; all of them: it becomes -1
+ * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count
  * @when: nothing is done otherwise
  * @count: PTR: number of elements; NONE: one
  * @times: PTR: to multiply @count with; NONE: one
  * @unit: PTR: bytes an element; 0: the size of @elem, or one byte
  * @stride: PTR: bytes an element, in the place of @unit
  * @out_count: PTR, VGPU_OUT: number of elements that the driver filled, as
- *	found in the struct afterwards (@up is 0); more than @count counts as @count
+ *	found in the struct afterwards (@up is 0); more than @count counts as @count.
+ *	PID: NONE: it is the caller's; else, likewise, the integer whose bits @mask say that it
+ *	is the pid of who opened the file. Other positive ones, which are the host's, become 0
  * @max: PTR: more bytes than these are left to demand paging; 0: no limit
  *	but the host's
  * @elem: PTR: what is inside each element, NULL: plain data; STRUCT: what it is
@@ -345,6 +348,7 @@ struct vgpu_schema {
 #define VGPU_PLAIN_IF(s, member) VGPU_PLACE(VGPU_FIELD_PLAIN, s, member)
 #define VGPU_HIDE(s, member)	VGPU_PLACE(VGPU_FIELD_HIDE, s, member)
 #define VGPU_RDEV(s, member)	VGPU_PLACE(VGPU_FIELD_RDEV, s, member)
+#define VGPU_PID(s, member)	VGPU_PLACE(VGPU_FIELD_PID, s, member)
 #define VGPU_INSIDE(s, member) \
 	.type = VGPU_FIELD_STRUCT, .offset = offsetof(s, member), .size = 1
 #define VGPU_RESULT_FD()	.type = VGPU_FIELD_RESULT_FD, .size = 1

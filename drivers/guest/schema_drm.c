@@ -126,6 +126,14 @@ static const struct vgpu_schema_field client_name[] = {
 	  .count = VGPU_FIELD(struct drm_set_client_name, name_len) },
 };
 
+static const struct vgpu_schema_field client[] = {
+	{ VGPU_PID(struct drm_client, pid) },
+};
+
+static const struct vgpu_schema_field client32[] = {
+	{ VGPU_PID(struct drm_client32, pid) },
+};
+
 static const struct vgpu_schema_field version32[] = {
 	TEXT(struct drm_version32, name, name_len),
 	TEXT(struct drm_version32, date, date_len),
@@ -149,7 +157,7 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_GET_MAGIC, struct drm_auth), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_IRQ_BUSID, struct drm_irq_busid), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_MAP, struct drm_map), LONGS },
-	{ VGPU_IOCTL(DRM_IOCTL_GET_CLIENT, struct drm_client), LONGS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_CLIENT, struct drm_client, client), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_GET_STATS, struct drm_stats), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SET_VERSION, struct drm_set_version), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODESET_CTL, struct drm_modeset_ctl) },
@@ -231,6 +239,7 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 static const struct vgpu_schema_ioctl drm_compat[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VERSION32, struct drm_version32, version32), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_UNIQUE32, struct drm_unique32, unique32), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_CLIENT32, struct drm_client32, client32) },
 };
 
 const struct vgpu_schema vgpu_schema_drm = {

@@ -43,6 +43,16 @@ const struct vgpu_schema vgpu_schema_sound = {
 	.live = sound_live,
 };
 
+/*
+ * The owner of a locked element is who opened the file that locked it: of this file that is
+ * known. Others are processes of the host, or were opened by way of another file: 0, as for
+ * what is not in the caller's namespace.
+ */
+static const struct vgpu_schema_field elem_info[] = {
+	{ VGPU_PID(struct snd_ctl_elem_info, owner), .mask = SNDRV_CTL_ELEM_ACCESS_OWNER,
+	  .out_count = VGPU_FIELD(struct snd_ctl_elem_info, access) },
+};
+
 /* As many as there are, told with them. */
 static const struct vgpu_schema_field elem_list[] = {
 	{ VGPU_PTR(struct snd_ctl_elem_list, pids), .dir = VGPU_OUT,
@@ -79,7 +89,8 @@ static const struct vgpu_schema_ioctl control_ioctls[] = {
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_CARD_INFO, struct snd_ctl_card_info), BOOKS },
 	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_LIST, struct snd_ctl_elem_list, elem_list),
 	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
-	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_INFO, struct snd_ctl_elem_info), LONGS },
+	/* Of 32-bit programs only the values behind these have another layout. */
+	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_INFO, struct snd_ctl_elem_info, elem_info) },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_READ, struct snd_ctl_elem_value), LONGS },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_WRITE, struct snd_ctl_elem_value), LONGS },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_LOCK, struct snd_ctl_elem_id), BOOKS },

@@ -212,6 +212,16 @@ struct drm_unique32 {
 	__u32 unique;
 };
 
+struct drm_client32 {
+	__s32 idx;
+	__s32 auth;
+	__u32 pid;
+	__u32 uid;
+	__u32 magic;
+	__u32 iocs;
+};
+
+#define DRM_IOCTL_GET_CLIENT32	DRM_IOWR(0x05, struct drm_client32)
 #define DRM_IOCTL_VERSION32	DRM_IOWR(0x00, struct drm_version32)
 #define DRM_IOCTL_GET_UNIQUE32	DRM_IOWR(0x01, struct drm_unique32)
 

@@ -64,8 +64,14 @@ DIFF_TEST_NODE(capabilities, "VGEM_CARD", DIFF_SECONDS)
 		log_line("%llu: %llu", (unsigned long long)cap.capability,
 			 (unsigned long long)cap.value);
 	}
-	/* Longs in them; of nobody's tables. */
+	/* Longs in them. */
+	drm_node = "VGEM_CARD";
+	LOG_CALL(drm_counted(fd, DRM_IOCTL_GET_CLIENT, &client, "GET_CLIENT", 1));
+	CHECK(client.pid == (unsigned long)getpid());
+	client.idx = 1;
+	client.pid = 4711;
 	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CLIENT, &client));
+	CHECK(client.pid == 4711);
 	log_line("auth %d magic %lu iocs %lu", client.auth, client.magic, client.iocs);
 	memset(&stats, 0xff, sizeof(stats));
 	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_STATS, &stats));

@@ -12,6 +12,8 @@
 #include <linux/kcmp.h>
 #include <linux/sync_file.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
@@ -245,6 +247,44 @@ DIFF_TEST_NODE(fdinfo_of_others, "VGEM_CARD", DIFF_SECONDS)
 	}
 	LOG_CALL(pclose(stream));
 	log_line("%d lines", lines);
+}
+
+/* --- process ids ---------------------------------------------------------- */
+
+/* The kernel tells which thread asks, as the caller's namespace numbers it. */
+static void *ask_client(void *data)
+{
+	struct drm_client client = { 0 };
+	int fd = *(int *)data;
+
+	LOG_CALL(drm_counted(fd, DRM_IOCTL_GET_CLIENT, &client, "GET_CLIENT", 1));
+	CHECK(client.pid == (unsigned long)gettid());
+	log_line("auth %d uid %lu", client.auth, client.uid);
+	/* There is but one client to ask for: what is in the argument stays. */
+	client.idx = 1;
+	client.pid = 4711;
+	LOG_CALL(ioctl(fd, DRM_IOCTL_GET_CLIENT, &client));
+	CHECK(client.pid == 4711);
+	return NULL;
+}
+
+DIFF_TEST_NODE(client_pid, "VGEM_CARD", DIFF_SECONDS)
+{
+	int fd = open_device(O_RDWR), status;
+	pthread_t thread;
+
+	drm_node = "VGEM_CARD";
+	ask_client(&fd);
+	MUST(!pthread_create(&thread, NULL, ask_client, &fd));
+	pthread_join(thread, NULL);
+	/* The first process of another namespace, with the same file. */
+	MUST(!unshare(CLONE_NEWPID));
+	if (!fork()) {
+		CHECK(getpid() == 1);
+		ask_client(&fd);
+		_exit(0);
+	}
+	MUST(wait(&status) > 0 && !status);
 }
 
 /* --- fences --------------------------------------------------------------- */

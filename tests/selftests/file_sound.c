@@ -439,6 +439,31 @@ FIXTURE_TEARDOWN(mixer)
 	EXPECT_EQ(0, system("vgpuctl unexport mixer --force >/dev/null"));
 }
 
+/* Who has locked an element is told by the process id of the guest. */
+TEST_F(mixer, lock_owner)
+{
+	struct snd_ctl_elem_info info;
+	struct snd_ctl_elem_id id = { .numid = self->scale };
+	int other = tool_open_export("mixer");
+
+	ASSERT_GE(other, 0);
+	ASSERT_EQ(0, elem_info(self->fwd, self->scale, &info));
+	EXPECT_EQ(-1, info.owner);
+	ASSERT_EQ(0, ioctl(self->fwd, SNDRV_CTL_IOCTL_ELEM_LOCK, &id));
+	ASSERT_EQ(0, elem_info(self->fwd, self->scale, &info));
+	EXPECT_TRUE(info.access & SNDRV_CTL_ELEM_ACCESS_OWNER);
+	EXPECT_EQ(getpid(), info.owner);
+	/* Another file's is not the host's either. */
+	ASSERT_EQ(0, elem_info(other, self->scale, &info));
+	EXPECT_EQ(SNDRV_CTL_ELEM_ACCESS_LOCK,
+		  info.access & (SNDRV_CTL_ELEM_ACCESS_LOCK | SNDRV_CTL_ELEM_ACCESS_OWNER));
+	EXPECT_EQ(0, info.owner);
+	ASSERT_EQ(0, ioctl(self->fwd, SNDRV_CTL_IOCTL_ELEM_UNLOCK, &id));
+	ASSERT_EQ(0, elem_info(self->fwd, self->scale, &info));
+	EXPECT_EQ(-1, info.owner);
+	close(other);
+}
+
 static unsigned int tlv[2][TLV_WORDS];
 
 /*

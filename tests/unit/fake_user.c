@@ -212,6 +212,11 @@ static void rdev(void *data, u32 *major, u32 *minor)
 	*minor = *major ? *minor + USER_MINOR : 0;
 }
 
+static u32 pid(void *data, bool opener)
+{
+	return opener ? USER_OPENER : USER_PID;
+}
+
 const struct vgpu_marshal_fds user_fds = {
 	.get = fd_get,
 	.put = fd_put,
@@ -221,4 +226,5 @@ const struct vgpu_marshal_fds user_fds = {
 	.install = fd_install,
 	.abort = fd_abort,
 	.rdev = rdev,
+	.pid = pid,
 };

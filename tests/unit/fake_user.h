@@ -32,6 +32,11 @@
 #define USER_MAJOR	81
 #define USER_MINOR	7
 
+/* Its process id and that of who opened the file, and what the host has in their place. */
+#define USER_PID	4711
+#define USER_OPENER	4001
+#define HOST_PID	4
+
 struct user {
 	u8 *top;		/* end of what was allocated */
 	u32 double_reads;	/* bytes that were read twice */

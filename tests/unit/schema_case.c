@@ -493,6 +493,24 @@ static void drive_rdev(struct host *host, struct schema_case *c, u8 *p)
 	}
 }
 
+/* Where the driver says whose it is, it is the opener's in every other case. */
+static void drive_pid(struct host *host, struct schema_case *c, const struct frame *f,
+		      const struct vgpu_schema_field *field)
+{
+	const struct vgpu_schema_ref *ref = &field->out_count;
+	u32 pid = host ? HOST_PID : USER_PID;
+
+	c->pids++;
+	if (ref->kind != VGPU_REF_NONE) {
+		const bool opener = c->elems & 1;
+
+		if (!host)
+			pid = opener ? USER_OPENER : 0;
+		put(f->p + ref->offset, ref->size, opener ? field->mask : ~field->mask);
+	}
+	put(f->p + field->offset, field->size, pid);
+}
+
 static bool drive_struct(struct host *host, struct schema_case *c, const struct frame *f,
 			 const struct vgpu_schema_struct *body, u8 dir)
 {
@@ -529,6 +547,10 @@ static bool drive_struct(struct host *host, struct schema_case *c, const struct 
 		case VGPU_FIELD_RDEV:
 			if (dir == VGPU_INOUT)
 				drive_rdev(host, c, f->p + field->offset);
+			break;
+		case VGPU_FIELD_PID:
+			if (dir == VGPU_INOUT && c->result >= 0)
+				drive_pid(host, c, f, field);
 			break;
 		case VGPU_FIELD_PTR:
 			if (!drive_ptr(host, c, f, field))
@@ -570,6 +592,7 @@ long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
 	c->fds_in = 0;
 	c->fds_out = 0;
 	c->rdevs = 0;
+	c->pids = 0;
 	c->result_fd = c->ioctl->flags & VGPU_IOCTL_RESULT_FD;
 	if (!dir && (_IOC_DIR(cmd) & _IOC_WRITE))
 		dir |= VGPU_IN;

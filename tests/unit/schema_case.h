@@ -24,6 +24,7 @@ struct schema_case {
 	u32 fds_in;
 	u32 fds_out;
 	u32 rdevs;
+	u32 pids;
 	bool result_fd;
 };
 

@@ -234,10 +234,16 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 		tap_expect(field->type != VGPU_FIELD_PTR ||
 			   (field->dir >= VGPU_IN && field->dir <= VGPU_INOUT),
 			   "field %u: direction", i);
-		tap_expect(field->out_count.kind == VGPU_REF_NONE || field->dir == VGPU_OUT,
-			   "field %u: counted out", i);
-		tap_expect((field->type == VGPU_FIELD_HIDE) == !!field->mask &&
-			   (!field->mask || field->size == 4), "field %u: mask", i);
+		tap_expect(field->out_count.kind == VGPU_REF_NONE || field->dir == VGPU_OUT ||
+			   field->type == VGPU_FIELD_PID, "field %u: counted out", i);
+		if (field->type == VGPU_FIELD_PID)
+			tap_expect(field->out_count.kind == VGPU_REF_NONE ? !field->mask :
+				   field->out_count.kind == VGPU_REF_FIELD && field->mask &&
+				   !field->out_count.up && field->out_count.size == 4,
+				   "field %u: whose process id it is", i);
+		else
+			tap_expect((field->type == VGPU_FIELD_HIDE) == !!field->mask &&
+				   (!field->mask || field->size == 4), "field %u: mask", i);
 		tap_expect((field->type == VGPU_FIELD_USERPTR || field->type == VGPU_FIELD_LIVE) ==
 			   !!field->error,
 			   "field %u: error", i);
