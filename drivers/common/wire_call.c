@@ -355,7 +355,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 
 static u16 call_flags(u16 op)
 {
-	return VGPU_CALL_COMPAT | (op == VGPU_OP_IOCTL ? VGPU_CALL_WATCH : 0);
+	return VGPU_CALL_COMPAT | (op == VGPU_OP_IOCTL ? VGPU_CALL_WATCH | VGPU_CALL_ADMIN : 0);
 }
 
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,

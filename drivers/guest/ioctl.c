@@ -3,7 +3,9 @@
  * ioctl: the marshaller takes the argument apart and puts the results back; this
  * file makes the call between and says what fds are.
  */
+#include <linux/capability.h>
 #include <linux/compat.h>
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/pid.h>
@@ -181,6 +183,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object);
 	if (atomic_read(&ioctl->object->export->fences) > 0)
 		flags |= VGPU_CALL_WATCH;
+	if ((m->flags & VGPU_IOCTL_ADMIN) && ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
+		flags |= VGPU_CALL_ADMIN;
 	xcall->msg.args.ioctl.number = cpu_to_le32(vgpu_poll_ioctl_begin(ioctl->object,
 									 &ioctl->seen));
 	xcall->msg.flags = cpu_to_le16(flags);

@@ -263,6 +263,8 @@ enum vgpu_schema_arg {
 #define VGPU_IOCTL_RESULT_FD	BIT(2)
 /* 32-bit programs have another layout: see struct vgpu_schema's compat. */
 #define VGPU_IOCTL_NATIVE	BIT(3)
+/* The driver wants CAP_SYS_ADMIN, at times: the host is told whether the caller has it. */
+#define VGPU_IOCTL_ADMIN	BIT(5)
 /* @size_from counts only what is behind the first @size bytes. */
 #define VGPU_IOCTL_SIZE_BEHIND	BIT(4)
 

@@ -4,6 +4,7 @@
  * one of them.
  */
 #include <linux/bsearch.h>
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/ctype.h>
 #include <linux/file.h>
@@ -123,6 +124,7 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	fput(file);
 	export->rdev = inode->i_rdev;
 	export->flags = args->flags;
+	export->admin = capable(CAP_SYS_ADMIN);
 	export->kind = args->kind;
 	export->device = args->device;
 	strscpy(export->name, args->name, sizeof(export->name));

@@ -173,6 +173,8 @@ struct vgpu_export {
 	char bus_id[64];
 	u8 pci_header[64];
 	char title[64];
+	/* Who offered it has CAP_SYS_ADMIN: nobody lends what they have not. */
+	bool admin;
 };
 
 /* Uevents of an export of which a guest has to hear; @flags 0: of none. */

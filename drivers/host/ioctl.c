@@ -4,7 +4,10 @@
  * driver and gathers what it left there. What the segments mean is not known
  * here; pointers and fds in them are translated by fixup.c.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/fs.h>
+#include <linux/kdev_t.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -16,7 +19,10 @@
 #define IOCTL_SLACK		64
 #define IOCTL_ALIGN		16
 
+/* Of drm.h, which is not included for numbers that never change. */
 #define IOCTL_DRM_SET_MASTER	_IO('d', 0x1e)
+#define IOCTL_DRM_DROP_MASTER	_IO('d', 0x1f)
+#define IOCTL_DRM_MAJOR		226
 
 static u32 ioctl_nr_segs(const struct vgpu_hcall *call)
 {
@@ -162,6 +168,35 @@ static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 	return security_file_ioctl(file, cmd, *arg);
 }
 
+/*
+ * A shadow has no capabilities, and DRM makes whoever was not master before, or is another
+ * process, master by CAP_SYS_ADMIN alone: so does a compositor follow a splash screen, and
+ * so works logind. An export whose guests may become master lends it to those of their
+ * processes that have it there, for these two ioctls, which take no argument and touch no
+ * memory of the shadow. What the guest says only narrows that.
+ */
+static bool ioctl_lends_admin(const struct vgpu_hcall *call, u32 cmd)
+{
+	const struct vgpu_grant *grant = call->object->grant;
+	const struct inode *inode = file_inode(call->object->file);
+
+	return (cmd == IOCTL_DRM_SET_MASTER || cmd == IOCTL_DRM_DROP_MASTER) &&
+		(le16_to_cpu(call->view.call->flags) & VGPU_CALL_ADMIN) &&
+		grant && grant->export->kind == VGPU_EXPORT_DRM_PRIMARY &&
+		(grant->export->flags & VGPU_HOST_EXPORT_MASTER) && grant->export->admin &&
+		S_ISCHR(inode->i_mode) && MAJOR(inode->i_rdev) == IOCTL_DRM_MAJOR;
+}
+
+/* Return: the thread's credentials with that one capability more, or NULL: no memory. */
+static struct cred *ioctl_admin_cred(void)
+{
+	struct cred *cred = prepare_creds();
+
+	if (cred)
+		cap_raise(cred->cap_effective, CAP_SYS_ADMIN);
+	return cred;
+}
+
 static s64 ioctl_driver(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 {
 	struct file *file = call->object->file;
@@ -179,18 +214,30 @@ static s64 ioctl_driver(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
+	const struct cred *own = NULL;
+	struct cred *admin = NULL;
 	unsigned long arg;
 	s64 result;
 	int ret;
 
 	ret = ioctl_prepare(call, cmd, &arg);
+	if (!ret && ioctl_lends_admin(call, cmd)) {
+		admin = ioctl_admin_cred();
+		ret = admin ? 0 : -ENOMEM;
+	}
 	if (ret) {
 		vgpu_fixup_remove_fds(call);
 		vgpu_fixup_cancel_event(call);
 		return vgpu_call_refuse(call, ret);
 	}
 	ioctl_store_pages(call);
+	if (admin)
+		own = override_creds(admin);
 	result = ioctl_driver(call, cmd, arg);
+	if (admin) {
+		revert_creds(own);
+		put_cred(admin);
+	}
 
 	/* Also after an error: many drivers copy their argument out in any case. */
 	ret = ioctl_gather(call);

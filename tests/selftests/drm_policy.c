@@ -104,12 +104,14 @@ static bool guest_open(FIXTURE_DATA(policy) * self)
 }
 
 /* An ioctl of the guest, whose argument goes there and back; -ETIME: no answer. */
-static int64_t guest_ioctl(FIXTURE_DATA(policy) * self, uint32_t cmd, void *arg)
+static int64_t guest_ioctl_flags(FIXTURE_DATA(policy) * self, uint32_t cmd, void *arg,
+				 uint16_t flags)
 {
 	size_t len = _IOC_SIZE(cmd);
 	int64_t result;
 
-	if (!peer_ioctl_send(self->lane, self->object, ++self->seq, cmd, arg, 0x10000, len))
+	if (!peer_ioctl_send_flags(self->lane, self->object, ++self->seq, cmd, arg,
+				   len ? 0x10000 : 0, len, flags))
 		return -ETIME;
 	result = peer_reply(self->lane, &self->answer, sizeof(self->answer), REPLY_MS);
 	if (result == INT64_MIN)
@@ -117,6 +119,16 @@ static int64_t guest_ioctl(FIXTURE_DATA(policy) * self, uint32_t cmd, void *arg)
 	if (!(le32toh(self->answer.reply.flags) & VGPU_REPLY_REFUSED))
 		memcpy(arg, self->answer.bytes.data, len);
 	return result;
+}
+
+static int64_t guest_ioctl(FIXTURE_DATA(policy) * self, uint32_t cmd, void *arg)
+{
+	return guest_ioctl_flags(self, cmd, arg, 0);
+}
+
+static int64_t admin_ioctl(FIXTURE_DATA(policy) * self, uint32_t cmd, void *arg)
+{
+	return guest_ioctl_flags(self, cmd, arg, VGPU_CALL_ADMIN);
 }
 
 /* The host's own refusal, not the driver's. */
@@ -137,6 +149,47 @@ TEST_F(policy, set_master_in_any_guise)
 	EXPECT_TRUE(refused(self, _IOR('d', 0x1e, uint64_t)));
 	EXPECT_TRUE(refused(self, _IOWR('d', 0x1e, uint64_t)));
 	EXPECT_TRUE(refused(self, _IOC(0, 'd', 0x1e, 8)));
+}
+
+/* That it has all rights at home makes no master of a guest that is not to be one. */
+TEST_F(policy, admin_of_the_guest)
+{
+	ASSERT_TRUE(agent_export(""));
+	ASSERT_TRUE(guest_open(self));
+	EXPECT_EQ(-EACCES, admin_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
+	EXPECT_EQ(VGPU_REPLY_REFUSED, le32toh(self->answer.reply.flags));
+	EXPECT_EQ(-EACCES, admin_ioctl(self, DRM_IOCTL_DROP_MASTER, NULL));
+	EXPECT_EQ(0, le32toh(self->answer.reply.flags));
+}
+
+/* Where it may be, they are good for that and for nothing else. */
+TEST_F(policy, admin_is_lent_for_masters)
+{
+	struct drm_block block = { 0 };
+	unsigned char arg[64] = { 0 };
+	int fd;
+
+	ASSERT_TRUE(agent_export("master = yes\n"));
+	fd = open(real_path, O_RDWR);
+	ASSERT_GE(fd, 0);
+	/* Another one is master. */
+	ASSERT_TRUE(guest_open(self));
+	EXPECT_EQ(-EACCES, guest_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
+	EXPECT_EQ(-EBUSY, admin_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
+	EXPECT_EQ(-EACCES, guest_ioctl(self, DRM_IOCTL_DROP_MASTER, NULL));
+	EXPECT_EQ(-EINVAL, admin_ioctl(self, DRM_IOCTL_DROP_MASTER, NULL));
+	ASSERT_EQ(0, ioctl(fd, DRM_IOCTL_DROP_MASTER, 0));
+	/* In another guise it would touch memory. */
+	EXPECT_EQ(-EACCES, admin_ioctl(self, _IOWR('d', 0x1e, uint64_t), arg));
+	EXPECT_EQ(-EACCES, guest_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
+	EXPECT_EQ(0, admin_ioctl(self, DRM_IOCTL_SET_MASTER, NULL));
+	EXPECT_NE(0, ioctl(fd, DRM_IOCTL_SET_MASTER, 0));
+	EXPECT_EQ(EBUSY, errno);
+	/* Of root alone, and does nothing: a master is not root. */
+	EXPECT_EQ(-EACCES, admin_ioctl(self, DRM_IOCTL_BLOCK, &block));
+	EXPECT_EQ(0, admin_ioctl(self, DRM_IOCTL_DROP_MASTER, NULL));
+	EXPECT_EQ(0, ioctl(fd, DRM_IOCTL_SET_MASTER, 0));
+	close(fd);
 }
 
 TEST_F(policy, denied_in_any_guise)

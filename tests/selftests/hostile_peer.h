@@ -386,12 +386,13 @@ static inline uint32_t peer_open_device(const struct peer *peer, int lane, uint6
 }
 
 /* Sends an ioctl whose argument is one segment, in and out. */
-static inline bool peer_ioctl_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd,
-				   const void *arg, uint64_t addr, size_t len)
+static inline bool peer_ioctl_send_flags(int lane, uint32_t object, uint64_t seq, uint32_t cmd,
+					 const void *arg, uint64_t addr, size_t len, uint16_t flags)
 {
 	struct peer_call call;
 
 	peer_call_init(&call, VGPU_OP_IOCTL, object, seq);
+	call.msg.flags = htole16(flags);
 	call.msg.args.ioctl.cmd = htole32(cmd);
 	if (!len) {
 		call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_VALUE);
@@ -404,6 +405,12 @@ static inline bool peer_ioctl_send(int lane, uint32_t object, uint64_t seq, uint
 	call.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT);
 	memcpy(call.data, arg, len);
 	return peer_call_send(lane, &call, 1, len);
+}
+
+static inline bool peer_ioctl_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd,
+				   const void *arg, uint64_t addr, size_t len)
+{
+	return peer_ioctl_send_flags(lane, object, seq, cmd, arg, addr, len, 0);
 }
 
 #endif /* HOSTILE_PEER_H */

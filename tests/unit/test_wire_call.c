@@ -12,7 +12,7 @@ static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
 	BAD(vgpu_call, op, VGPU_OP_ARENA_GET + 1),
 	BAD(vgpu_call, object, 0),
-	BAD(vgpu_call, flags, VGPU_CALL_WATCH << 1),
+	BAD(vgpu_call, flags, VGPU_CALL_ADMIN << 1),
 	GOOD(vgpu_call, f_flags, ~0U),
 	GOOD(vgpu_call, pos, ~0ULL),
 	GOOD(vgpu_call, control_seq, ~0ULL),
@@ -34,6 +34,7 @@ static const struct wire_case call_open[] = {
 	ARGS(open, reserved[0], 1, false),
 	ARGS(open, reserved[4], 1, false),
 	BAD(vgpu_call, flags, VGPU_CALL_WATCH),		/* of fences, which it has none of */
+	BAD(vgpu_call, flags, VGPU_CALL_ADMIN),		/* of ioctls alone */
 };
 
 static const struct wire_case call_close[] = {
@@ -106,6 +107,7 @@ static const struct wire_case call_ioctl_seg[] = {
 	ARGS(ioctl, arg, 1, false),
 	BAD(vgpu_call, nr_segs, 0),
 	GOOD(vgpu_call, flags, VGPU_CALL_WATCH),
+	GOOD(vgpu_call, flags, VGPU_CALL_ADMIN),
 	/* There is no room for the segment, or nobody who needs it. */
 	BAD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(ioctl, low, 0x10000, false),

@@ -410,7 +410,7 @@ static void fill_call_ioctl_nested(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
 
-	call->flags = LE16(VGPU_CALL_COMPAT | VGPU_CALL_WATCH);
+	call->flags = LE16(VGPU_CALL_COMPAT | VGPU_CALL_WATCH | VGPU_CALL_ADMIN);
 	call->args.ioctl.low = LE64(0xf7c00000);
 	call->args.ioctl.low_len = LE64(0x2000);
 	call->args.ioctl.cmd = LE32(0xc0286442);

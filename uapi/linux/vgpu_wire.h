@@ -33,7 +33,8 @@
  *     objects may be WATCHED or SIGNALED; flags in the header, windows with slots, and the
  *     operation ARENA_GET; EXPORT_CHANGE; BIND's reply has a cache attribute; ranges may
  *     have a mask, and WRITE_PAGES passes over those that cannot be written; MMAP's reply
- *     says VGPU_MAP_ACCESS
+ *     says VGPU_MAP_ACCESS;
+ *     CALL says that the caller is ADMIN
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -542,6 +543,8 @@ struct vgpu_fixup {
 #define VGPU_CALL_COMPAT	(1U << 0)	/* made by a 32-bit process */
 /* IOCTL: fences that it returns will be polled, so watch them from the beginning. */
 #define VGPU_CALL_WATCH		(1U << 1)
+/* IOCTL: the caller has CAP_SYS_ADMIN in the guest. The host decides what that is good for. */
+#define VGPU_CALL_ADMIN		(1U << 2)
 
 /* An object is 0 in calls that name none (OPEN). */
 struct vgpu_args_open {
