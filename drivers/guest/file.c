@@ -12,6 +12,7 @@
 
 #include <drm/drm_drv.h>
 
+#include "ahead.h"
 #include "call.h"
 #include "compat.h"
 #include "drm.h"
@@ -65,7 +66,14 @@ void vgpu_file_attach(struct file *file, struct vgpu_object *object)
 		stream_open(file_inode(file), file);
 }
 
-static void file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos)
+/**
+ * vgpu_file_fill_call - begin a call on an open file
+ * @file: one with an object
+ * @xcall: any memory
+ * @op: enum vgpu_op
+ * @pos: the file's position
+ */
+void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos)
 {
 	struct vgpu_object *object = file->private_data;
 
@@ -77,12 +85,15 @@ static void file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, 
 	xcall->stats = &object->export->stats;
 }
 
-/*
- * Makes a call on an open file.
- * Return: its result; xcall->reply may be used if xcall->sent and no error of
- * vgpu_call_run() came back, which is when @replied is set.
+/**
+ * vgpu_file_call - make a call on an open file
+ * @file: one with an object
+ * @xcall: the call
+ * @replied: out: xcall->reply may be used, as no error of vgpu_call_run() came back
+ *
+ * Return: the call's result.
  */
-static s64 file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
+s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 {
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_session *session;
@@ -193,6 +204,8 @@ static ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count,
 
 	if (!(object->fops & VGPU_FOP_READ))
 		return -EINVAL;
+	if (vgpu_ahead_is_for(object))
+		return vgpu_ahead_read(file, buf, count);
 	/* A longer one is a short read. */
 	count = min_t(size_t, count, object->host->limits.call_bytes - VGPU_PAGE_SIZE);
 	seg = (struct vgpu_seg) {
@@ -200,10 +213,10 @@ static ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count,
 		.len = cpu_to_le32(count),
 		.flags = cpu_to_le32(VGPU_SEG_OUT),
 	};
-	file_fill_call(file, &xcall, VGPU_OP_READ, ppos ? *ppos : 0);
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_READ, ppos ? *ppos : 0);
 	xcall.segs = &seg;
 	xcall.nr_segs = 1;
-	ret = file_call(file, &xcall, &replied);
+	ret = vgpu_file_call(file, &xcall, &replied);
 	if (replied) {
 		if (ret > 0 && copy_to_user(buf, xcall.reply.data, ret))
 			ret = -EFAULT;
@@ -244,13 +257,13 @@ static ssize_t vgpu_file_write(struct file *file, const char __user *buf, size_t
 		.flags = cpu_to_le32(VGPU_SEG_IN),
 	};
 	in = (struct kvec){ .iov_base = data, .iov_len = padded };
-	file_fill_call(file, &xcall, VGPU_OP_WRITE, ppos ? *ppos : 0);
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_WRITE, ppos ? *ppos : 0);
 	xcall.segs = &seg;
 	xcall.nr_segs = 1;
 	xcall.in = &in;
 	xcall.nr_in = !!padded;
 	xcall.in_len = padded;
-	ret = file_call(file, &xcall, &replied);
+	ret = vgpu_file_call(file, &xcall, &replied);
 	if (replied && ppos)
 		*ppos = le64_to_cpu(xcall.reply.reply->pos);
 	vgpu_xcall_fini(&xcall);
@@ -267,11 +280,11 @@ static loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
 
 	if (!(object->fops & VGPU_FOP_LLSEEK))
 		return -ESPIPE;
-	file_fill_call(file, &xcall, VGPU_OP_LLSEEK, file->f_pos);
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_LLSEEK, file->f_pos);
 	xcall.flags = VGPU_XCALL_NO_MAPPED;
 	xcall.msg.args.llseek.offset = cpu_to_le64(offset);
 	xcall.msg.args.llseek.whence = cpu_to_le32(whence);
-	ret = file_call(file, &xcall, &replied);
+	ret = vgpu_file_call(file, &xcall, &replied);
 	if (replied)
 		file->f_pos = le64_to_cpu(xcall.reply.reply->pos);
 	vgpu_xcall_fini(&xcall);
@@ -294,7 +307,7 @@ static void vgpu_file_show_fdinfo(struct seq_file *seq, struct file *file)
 	session = vgpu_session_current(object->host, 0);
 	if (IS_ERR(session))
 		return;
-	file_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);
 	xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL;
 	xcall.segs = &seg;
 	xcall.nr_segs = 1;

@@ -10,6 +10,7 @@
 
 struct vgpu_export;
 struct vgpu_out_ioctl;
+struct vgpu_xcall;
 
 /* One set for each combination: epoll asks a file_operations whether it can poll. */
 extern const struct file_operations vgpu_file_fops;
@@ -21,6 +22,8 @@ extern const struct file_operations vgpu_file_drm_fops_no_poll;
 int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm);
 void vgpu_file_attach(struct file *file, struct vgpu_object *object);
 struct vgpu_object *vgpu_file_object(struct file *file);
+void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos);
+s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied);
 
 /* ioctl.c */
 long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg);

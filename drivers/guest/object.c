@@ -16,6 +16,7 @@
 
 #include <drm/drm_drv.h>
 
+#include "ahead.h"
 #include "call.h"
 #include "control.h"
 #include "event.h"
@@ -37,6 +38,7 @@ static void object_free(struct vgpu_object *object)
 		drm_dev_put(object->drm);
 	put_device(object->node);
 	put_pid(object->opener);
+	vgpu_ahead_free(object);
 	vgpu_video_queue_free(object);
 	vgpu_export_put(object->export);
 	vgpu_host_put(object->host);

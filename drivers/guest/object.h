@@ -18,6 +18,7 @@ struct drm_device;
 struct fasync_struct;
 struct file;
 struct pid;
+struct vgpu_ahead;
 struct vgpu_export;
 struct vgpu_host;
 struct vgpu_poll_event;
@@ -36,6 +37,7 @@ struct vgpu_space;
  * @node: likewise of a V4L2 node or media device
  * @queued: fds of what is in its V4L2 queues, see video_queue.c
  * @opener: thread whose call it came by (a reference)
+ * @ahead: events that were read ahead, or NULL; set once, read anywhere
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)
@@ -73,6 +75,7 @@ struct vgpu_object {
 	struct device *node;
 	struct xarray queued;
 	struct pid *opener;
+	struct vgpu_ahead *ahead;
 	int card;
 	struct hlist_node hash;
 	struct list_head events;

@@ -27,6 +27,7 @@
 #include <linux/poll.h>
 #include <linux/signal.h>
 
+#include "ahead.h"
 #include "call.h"
 #include "export.h"
 #include "file.h"
@@ -168,6 +169,12 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 	if (poll_is_fence(object) && !READ_ONCE(object->polled)) {
 		WRITE_ONCE(object->polled, true);
 		atomic_set(&object->export->fences, POLL_FENCES);
+	}
+	/* The call that brought them has ended since, so nothing is cached from before. */
+	mask = vgpu_ahead_poll(object);
+	if (mask & wanted) {
+		atomic64_inc(&object->export->stats.calls);
+		return mask;
 	}
 	if (!poll_ask(object, wanted, !vgpu_poll_only_looks(wait), &mask, &seen)) {
 		if (mask) {
