@@ -351,16 +351,16 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	/* Before call_send(): it says which control messages come first. */
 	ret = 0;
 	if (mapped)
-		ret = vgpu_space_flush(host);
+		ret = vgpu_space_flush(session);
 	else if (!(xcall->flags & VGPU_XCALL_MM))
-		ret = vgpu_space_settle(host);
+		ret = vgpu_space_settle(session);
 	if (ret)
 		return ret;
 	ret = call_on_lane(session, xcall);
 	if (!(xcall->flags & VGPU_XCALL_MM))
 		atomic64_inc(&host->calls);
 	if (mapped)
-		vgpu_space_drop(host);
+		vgpu_space_drop(host, session);
 	trace_vgpu_call_end(session, xcall, ret);
 	return ret;
 }

@@ -2,15 +2,24 @@
 /*
  * Flush: see flush.h.
  *
- * One thread flushes at a time (set->busy). It takes dirty pages off their
- * space: PTEs are zapped first, so that a later store faults and makes the page
- * dirty anew; then the bytes that differ from the snapshot are copied into a
- * *flight*, which goes out as one WRITE_PAGES call. Whole pages never go: their
- * other bytes may be the device's, or another process's, by now.
+ * Each session has a flush of its own, which one thread at a time runs (flush->busy). The
+ * thread takes dirty pages off their space: PTEs are zapped first, so that a later store
+ * faults and makes the page dirty anew; then the bytes that differ from the snapshot are
+ * copied into a *flight*, which goes out as one WRITE_PAGES call. Whole pages never go:
+ * their other bytes may be the device's, or another process's, by now.
  *
- * A thread that is killed while its flight is out leaves it as an orphan, which
- * the next flush sends again: the bytes are the same, so it does no harm if the
- * host has applied them.
+ * A flight whose bytes the host did not take, since the thread was killed or no lane could be
+ * had, is left as an orphan, which the next run sends again: the bytes are the same, so that
+ * does no harm if the host has applied them.
+ *
+ * set->stamp orders stores and runs. A page has the stamp of its first store, a run takes the
+ * pages that are older than itself, and flush->done is the stamp of the last run that is
+ * through. Who needs to have all bytes at the host that were written until now takes a new
+ * stamp and waits until each flush has done a run that is as young.
+ *
+ * A call of one process may be about memory that another one wrote to, so it waits for all
+ * flushes of the host; but for those of others only as long as they go on. A shadow that has
+ * taken nothing for VGPU_FLUSH_LATE is one that its driver holds: it stops its own process only.
  */
 #include <linux/errno.h>
 #include <linux/highmem.h>
@@ -18,7 +27,9 @@
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
+#include "deadline.h"
 #include "export.h"
+#include "flight.h"
 #include "flush.h"
 #include "host.h"
 #include "mapping.h"
@@ -27,37 +38,8 @@
 #include "space.h"
 #include "wire.h"
 
-#define FLIGHT_PAGES	64
-
-static_assert(FLIGHT_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
-
-/* What a flight has for each of its pages. */
-struct flight_room {
-	struct vgpu_mapping *owner;
-	struct vgpu_range ranges[VGPU_DIFF_RANGES];
-	u8 bytes[VGPU_DIFF_BYTES];
-};
-
-static_assert(sizeof(struct vgpu_call) + FLIGHT_PAGES * sizeof(struct flight_room) <
-	      VGPU_CALL_BYTES_MIN);
-
-/**
- * struct vgpu_flight - dirty bytes of one session
- * @node: in set->orphans
- * @session: whose shadow writes them, a reference
- * @diff: where they go, in the shadow, and they themselves
- * @nr_owners: entries of @owners
- * @max_owners: how many there is room for, and for as many pages in @diff
- * @owners: mappings whose references go with the flight
- */
-struct vgpu_flight {
-	struct list_head node;
-	struct vgpu_session *session;
-	struct vgpu_wire_diff diff;
-	u32 nr_owners;
-	u32 max_owners;
-	struct vgpu_mapping *owners[];
-};
+/* When a run that found no lane or no memory is tried again. */
+#define FLUSH_AGAIN	(HZ / 10)
 
 /* A range that ends at the host once its dirty bytes are there. */
 struct flush_unmap {
@@ -80,34 +62,70 @@ void vgpu_flush_global_exit(void)
 	destroy_workqueue(flush_workqueue);
 }
 
-/* Return: a flight with room for @nr pages, or NULL. */
-static struct vgpu_flight *flight_alloc(u32 nr)
+static struct vgpu_session *flush_session(struct vgpu_flush *flush)
 {
-	struct vgpu_flight *flight;
-
-	/* Not zeroed: what is sent is what was put there. */
-	flight = kvmalloc(sizeof(*flight) + nr * sizeof(struct flight_room), GFP_KERNEL_ACCOUNT);
-	if (!flight)
-		return NULL;
-	flight->session = NULL;
-	flight->nr_owners = 0;
-	flight->max_owners = nr;
-	flight->diff = (struct vgpu_wire_diff) {
-		.ranges = (void *)(flight->owners + nr),
-		.bytes = (void *)(flight->owners + nr) +
-			 nr * sizeof_field(struct flight_room, ranges),
-	};
-	return flight;
+	return container_of(flush, struct vgpu_session, flush);
 }
 
-static void flight_free(struct vgpu_flight *flight)
+static struct vgpu_space_set *flush_set(struct vgpu_flush *flush)
 {
-	while (flight->nr_owners)
-		vgpu_mapping_put(flight->owners[--flight->nr_owners]);
-	if (flight->session)
-		vgpu_session_put(flight->session);
-	kvfree(flight);
+	return &flush_session(flush)->host->spaces;
 }
+
+/* --- which have something to send ------------------------------------------- */
+
+/* There is something in one of its lists now. */
+static void flush_list_locked(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = flush_set(flush);
+
+	lockdep_assert_held(&flush->lock);
+	if (flush->listed)
+		return;
+	flush->listed = true;
+	vgpu_session_get(flush_session(flush));
+	spin_lock(&set->lock);
+	list_add_tail(&flush->entry, &set->flushes);
+	WRITE_ONCE(set->nr_flushes, set->nr_flushes + 1);
+	spin_unlock(&set->lock);
+}
+
+/* Its lists may have become empty. The caller holds a reference of the session. */
+static void flush_unlist(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = flush_set(flush);
+	bool idle;
+
+	spin_lock(&flush->lock);
+	idle = flush->listed && list_empty(&flush->dirty) && list_empty(&flush->orphans) &&
+		list_empty(&flush->unmaps);
+	if (idle) {
+		flush->listed = false;
+		spin_lock(&set->lock);
+		list_del_init(&flush->entry);
+		WRITE_ONCE(set->nr_flushes, set->nr_flushes - 1);
+		spin_unlock(&set->lock);
+	}
+	spin_unlock(&flush->lock);
+	if (idle)
+		vgpu_session_put(flush_session(flush));
+}
+
+/* A run has begun, or its shadow has taken bytes: who waits may wait on. */
+static void flush_goes_on(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = flush_set(flush);
+
+	spin_lock(&set->lock);
+	flush->since = jiffies;
+	flush->late = false;
+	set->sent++;
+	spin_unlock(&set->lock);
+	if (wq_has_sleeper(&set->wait))
+		wake_up_all(&set->wait);
+}
+
+/* --- dirty pages ------------------------------------------------------------ */
 
 void vgpu_flush_unmap(struct vgpu_space *space, const struct vgpu_page *page)
 {
@@ -119,136 +137,59 @@ void vgpu_flush_unmap(struct vgpu_space *space, const struct vgpu_page *page)
 	unlock_page(page->page);
 }
 
+void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
+		    struct vgpu_mapping *mapping)
+{
+	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_flush *flush = &mapping->session->flush;
+
+	lockdep_assert_held(&space->lock);
+	page->owner = vgpu_mapping_get(mapping);
+	page->stamp = atomic64_read(&set->stamp);
+	xa_set_mark(&space->pages, page->index, SPACE_DIRTY);
+	atomic_inc(&set->nr_dirty);
+	spin_lock(&flush->lock);
+	list_add_tail(&page->node, &flush->dirty);
+	flush_list_locked(flush);
+	spin_unlock(&flush->lock);
+}
+
 struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page)
 {
 	struct vgpu_mapping *owner = page->owner;
+	struct vgpu_flush *flush = &owner->session->flush;
 
 	lockdep_assert_held(&space->lock);
+	spin_lock(&flush->lock);
+	list_del(&page->node);
+	spin_unlock(&flush->lock);
 	page->owner = NULL;
 	kfree(page->orig);
 	page->orig = NULL;
-	list_del(&page->node);
+	xa_clear_mark(&space->pages, page->index, SPACE_DIRTY);
 	atomic_dec(&space->host->spaces.nr_dirty);
 	return owner;
 }
 
-/*
- * No page table has it any more. If somebody has a reference, the kernel or a device may write
- * to it still, of which nobody hears: it counts as dirty until then. (Direct I/O before Linux 6.5
- * does not pin. Whoever refers to it for something else delays it a little.) Not where others
- * wait for pages to become clean, nor when the mapping has ended, in the place of which something
- * else may be.
- */
-static bool flush_keeps(struct vgpu_space *space, const struct vgpu_page *page)
+/* --- runs ------------------------------------------------------------------- */
+
+static struct vgpu_flight *flush_next(struct vgpu_flush *flush, u64 stamp)
 {
-	return page_count(page->page) > 1 && vgpu_mapping_covered(page->owner, page->index) &&
-		atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX;
-}
-
-static int flight_put(void *arg, u64 addr, const u8 *data, u32 len)
-{
-	memcpy((u8 *)arg + offset_in_page(addr), data, len);
-	return 0;
-}
-
-/* What has been sent of a page that stays dirty does not go again. */
-static void flight_note(const struct vgpu_wire_diff *diff, u32 nr, u32 len, u8 *orig)
-{
-	for (; nr < diff->nr; nr++) {
-		vgpu_wire_range_apply(&diff->ranges[nr], diff->bytes + len, flight_put, orig);
-		len += le32_to_cpu(diff->ranges[nr].len);
-	}
-}
-
-/*
- * Copy what changed on @page into the flight. Return: true: the page is clean, or dirty
- * for the next flush, number @pass being through with it; false: the flight is full.
- */
-static bool flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
-			struct vgpu_page *page, u64 pass)
-{
-	struct vgpu_wire_diff *diff = &flight->diff;
-	u32 nr = diff->nr, len = diff->len;
-
-	if (flight->nr_owners == flight->max_owners)
-		return false;
-	vgpu_flush_unmap(space, page);
-	vgpu_wire_diff_page(diff, vgpu_mapping_addr(page->owner, page->index), page->orig,
-			    page_address(page->page));
-	if (flush_keeps(space, page)) {
-		flight_note(diff, nr, len, page->orig);
-		flight->owners[flight->nr_owners++] = vgpu_mapping_get(page->owner);
-		page->pass = pass;
-		list_move_tail(&page->node, &space->dirty);
-		return true;
-	}
-	flight->owners[flight->nr_owners++] = vgpu_flush_clean(space, page);
-	return true;
-}
-
-/* An active space that flush number @pass has not seen clean yet, or NULL. */
-static struct vgpu_space *flush_find(struct vgpu_space_set *set, u64 pass)
-{
-	struct vgpu_space *space;
-
-	spin_lock(&set->lock);
-	list_for_each_entry(space, &set->active, active) {
-		if (space->flushed < pass && kref_get_unless_zero(&space->ref)) {
-			spin_unlock(&set->lock);
-			return space;
-		}
-	}
-	spin_unlock(&set->lock);
-	return NULL;
-}
-
-/*
- * Pages that became dirty after flush number @pass began are left to the next:
- * a program that writes all the time does not keep a call from being made.
- */
-static void flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64 pass)
-{
-	struct vgpu_page *page, *tmp;
-
-	mutex_lock(&space->lock);
-	list_for_each_entry_safe(page, tmp, &space->dirty, node) {
-		if (page->pass >= pass)
-			break;
-		if (!flight->session)
-			flight->session = vgpu_session_get(page->owner->session);
-		else if (flight->session != page->owner->session)
-			continue;
-		if (!flight_take(flight, space, page, pass))
-			break;
-	}
-	if (!flight->session)
-		space->flushed = pass;
-	mutex_unlock(&space->lock);
-}
-
-/* Return: a flight, NULL if nothing is dirty, ERR_PTR(-ENOMEM). */
-static struct vgpu_flight *flight_load(struct vgpu_space_set *set, u64 pass)
-{
-	struct vgpu_space *space;
 	struct vgpu_flight *flight;
 
-	flight = flight_alloc(clamp(atomic_read(&set->nr_dirty), 1, FLIGHT_PAGES));
-	if (!flight)
-		return ERR_PTR(-ENOMEM);
-	while (!flight->session) {
-		space = flush_find(set, pass);
-		if (!space) {
-			kvfree(flight);
-			return NULL;
-		}
-		flight_fill(flight, space, pass);
-		vgpu_space_put(space);
-	}
-	return flight;
+	spin_lock(&flush->lock);
+	flight = list_first_entry_or_null(&flush->orphans, struct vgpu_flight, node);
+	if (flight)
+		list_del(&flight->node);
+	spin_unlock(&flush->lock);
+	return flight ?: vgpu_flight_load(flush, stamp);
 }
 
-/* Takes over the flight. Return: 0, or -EINTR after it became an orphan. */
-static int flight_send(struct vgpu_space_set *set, struct vgpu_flight *flight)
+/*
+ * Takes over the flight. Return: 0: the host has its bytes, its driver refused some, or nobody
+ * can have them any more; -errno: it became an orphan.
+ */
+static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
 {
 	struct vgpu_stats *stats = NULL;
 	s64 ret = 0;
@@ -258,26 +199,15 @@ static int flight_send(struct vgpu_space_set *set, struct vgpu_flight *flight)
 		stats = &flight->owners[0]->export->stats;
 	if (flight->diff.nr)
 		ret = vgpu_pages_write(flight->session, stats, &flight->diff, 0);
-	if (ret != -EINTR) {
-		flight_free(flight);
+	if (!ret || ret == -ENODEV || ret == -EFAULT) {
+		vgpu_flight_free(flight);
 		return 0;
 	}
-	spin_lock(&set->lock);
-	list_add_tail(&flight->node, &set->orphans);
-	spin_unlock(&set->lock);
-	return -EINTR;
-}
-
-static struct vgpu_flight *flush_next(struct vgpu_space_set *set, u64 pass)
-{
-	struct vgpu_flight *flight;
-
-	spin_lock(&set->lock);
-	flight = list_first_entry_or_null(&set->orphans, struct vgpu_flight, node);
-	if (flight)
-		list_del(&flight->node);
-	spin_unlock(&set->lock);
-	return flight ?: flight_load(set, pass);
+	spin_lock(&flush->lock);
+	list_add_tail(&flight->node, &flush->orphans);
+	flush_list_locked(flush);
+	spin_unlock(&flush->lock);
+	return ret;
 }
 
 static void flush_unmap_free(struct flush_unmap *unmap)
@@ -286,132 +216,233 @@ static void flush_unmap_free(struct flush_unmap *unmap)
 	kfree(unmap);
 }
 
-static bool flush_needed(struct vgpu_space_set *set)
+/* Return: 0, or why nothing was claimed: -EINTR (killed), -ETIMEDOUT. */
+int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline)
 {
-	return atomic_read(&set->nr_dirty) || test_bit(0, &set->busy) ||
-	       !list_empty_careful(&set->orphans) || !list_empty_careful(&set->unmaps);
+	long left;
+
+	left = wait_event_killable_timeout(flush_set(flush)->wait,
+					   !test_and_set_bit_lock(0, &flush->busy),
+					   vgpu_deadline_left(deadline));
+	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
 }
 
-/*
- * A flush is busy before it takes an orphan and until its bytes are at the host, and
- * leaves one before it is not busy any more: looked at in this order, it is found.
- */
-static bool flush_is_idle(struct vgpu_space_set *set)
+void vgpu_flush_release(struct vgpu_flush *flush)
 {
-	if (test_bit(0, &set->busy))
-		return false;
-	/* Pairs with set->lock and set->busy of flush_run(). */
-	smp_rmb();
-	if (!list_empty_careful(&set->orphans))
-		return false;
-	/* Likewise. */
-	smp_rmb();
-	return !test_bit(0, &set->busy);
+	clear_bit_unlock(0, &flush->busy);
+	/* Pairs with the barrier of the waiters' prepare_to_wait(). */
+	smp_mb__after_atomic();
+	wake_up_all(&flush_set(flush)->wait);
 }
 
-static int flush_run(struct vgpu_space_set *set)
+static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
 {
-	struct flush_unmap *unmap, *tmp;
 	struct vgpu_flight *flight;
-	LIST_HEAD(unmaps);
-	u64 pass;
 	int ret;
 
-	if (wait_event_killable(set->wait, !test_and_set_bit_lock(0, &set->busy)))
-		return -EINTR;
+	for (;;) {
+		flight = flush_next(flush, stamp);
+		if (IS_ERR_OR_NULL(flight))
+			return PTR_ERR_OR_ZERO(flight);
+		ret = flight_send(flush, flight);
+		if (ret)
+			return ret;
+		flush_goes_on(flush);
+	}
+}
 
+static void flush_later(struct vgpu_flush *flush, unsigned long delay)
+{
+	struct vgpu_session *session = vgpu_session_get(flush_session(flush));
+	bool queued;
+
+	if (delay)
+		queued = queue_delayed_work(flush_workqueue, &flush->work, delay);
+	else
+		queued = !mod_delayed_work(flush_workqueue, &flush->work, 0);
+	if (!queued)
+		vgpu_session_put(session);
+}
+
+static int flush_run(struct vgpu_flush *flush)
+{
+	struct flush_unmap *unmap, *tmp;
+	LIST_HEAD(unmaps);
+	u64 stamp;
+	int ret;
+
+	ret = vgpu_flush_claim(flush, 0);
+	if (ret)
+		return ret;
 	/*
 	 * Their bytes are dirty, or an orphan's, since before they were queued, and so
-	 * before this flush began.
+	 * before this run began.
 	 */
-	spin_lock(&set->lock);
-	list_splice_init(&set->unmaps, &unmaps);
-	spin_unlock(&set->lock);
-	pass = set->pass + 1;
-	WRITE_ONCE(set->pass, pass);
-
-	for (;;) {
-		flight = flush_next(set, pass);
-		ret = PTR_ERR_OR_ZERO(flight);
-		if (!flight || ret)
-			break;
-		ret = flight_send(set, flight);
-		if (ret)
-			break;
-		WRITE_ONCE(set->sent, set->sent + 1);
-		if (wq_has_sleeper(&set->wait))
-			wake_up_all(&set->wait);
-	}
+	spin_lock(&flush->lock);
+	list_splice_init(&flush->unmaps, &unmaps);
+	spin_unlock(&flush->lock);
+	stamp = atomic64_inc_return(&flush_set(flush)->stamp);
+	flush_goes_on(flush);
+	ret = flush_send_all(flush, stamp);
 	if (ret) {
-		spin_lock(&set->lock);
-		list_splice(&unmaps, &set->unmaps);
-		spin_unlock(&set->lock);
-		if (ret == -EINTR)
-			vgpu_flush_later(set);
+		spin_lock(&flush->lock);
+		list_splice(&unmaps, &flush->unmaps);
+		flush_list_locked(flush);
+		spin_unlock(&flush->lock);
+		flush_later(flush, ret == -EINTR ? 0 : FLUSH_AGAIN);
 	} else {
 		list_for_each_entry_safe(unmap, tmp, &unmaps, node) {
 			vgpu_mapping_end(unmap->mapping, unmap->addr, unmap->len);
 			flush_unmap_free(unmap);
 		}
-		WRITE_ONCE(set->passed, pass);
+		WRITE_ONCE(flush->done, stamp);
+		flush_unlist(flush);
 	}
-	clear_bit_unlock(0, &set->busy);
-	/* Pairs with the barrier of the waiters' prepare_to_wait(). */
-	smp_mb__after_atomic();
-	wake_up_all(&set->wait);
+	vgpu_flush_release(flush);
 	return ret;
 }
 
-int vgpu_flush_all(struct vgpu_space_set *set)
+static void flush_run_work(struct work_struct *work)
 {
-	return flush_needed(set) ? flush_run(set) : 0;
+	struct vgpu_flush *flush = container_of(to_delayed_work(work), struct vgpu_flush, work);
+
+	flush_run(flush);
+	vgpu_session_put(flush_session(flush));
+}
+
+void vgpu_flush_init(struct vgpu_flush *flush)
+{
+	INIT_LIST_HEAD(&flush->entry);
+	spin_lock_init(&flush->lock);
+	INIT_LIST_HEAD(&flush->dirty);
+	INIT_LIST_HEAD(&flush->orphans);
+	INIT_LIST_HEAD(&flush->unmaps);
+	INIT_DELAYED_WORK(&flush->work, flush_run_work);
+}
+
+/* --- all of a host's -------------------------------------------------------- */
+
+/* All but @own run now, each by a work item. */
+static void flush_kick(struct vgpu_space_set *set, struct vgpu_flush *own)
+{
+	struct vgpu_flush *flush;
+
+	spin_lock(&set->lock);
+	list_for_each_entry(flush, &set->flushes, entry) {
+		if (flush == own)
+			continue;
+		/* It has its time from here on, whenever the work item begins. */
+		if (!test_bit(0, &flush->busy) && !delayed_work_pending(&flush->work))
+			flush->since = jiffies;
+		flush_later(flush, 0);
+	}
+	spin_unlock(&set->lock);
+}
+
+/* @late: of those that are late, too. */
+static bool flush_is_done(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp, bool late)
+{
+	struct vgpu_flush *flush;
+	bool done = true;
+
+	spin_lock(&set->lock);
+	list_for_each_entry(flush, &set->flushes, entry) {
+		if (flush != own && READ_ONCE(flush->done) < stamp && (late || !flush->late)) {
+			done = false;
+			break;
+		}
+	}
+	spin_unlock(&set->lock);
+	return done;
+}
+
+/* Those that do not go on are late. */
+static void flush_give_up(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp)
+{
+	struct vgpu_flush *flush;
+
+	spin_lock(&set->lock);
+	list_for_each_entry(flush, &set->flushes, entry)
+		if (flush != own && READ_ONCE(flush->done) < stamp &&
+		    time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
+			flush->late = true;
+	spin_unlock(&set->lock);
+}
+
+/* Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline). */
+static int flush_wait(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp,
+		      unsigned long deadline)
+{
+	long left;
+
+	for (;;) {
+		left = min_t(long, vgpu_deadline_left(deadline), VGPU_FLUSH_LATE);
+		left = wait_event_killable_timeout(set->wait,
+						   flush_is_done(set, own, stamp, false), left);
+		if (left)
+			return left < 0 ? -EINTR : 0;
+		if (vgpu_deadline_passed(deadline))
+			return -ETIMEDOUT;
+		flush_give_up(set, own, stamp);
+	}
+}
+
+/* The same for one flush, however long it takes without @deadline. */
+static int flush_wait_own(struct vgpu_flush *own, u64 stamp, unsigned long deadline)
+{
+	long left;
+
+	if (!deadline)
+		return flush_run(own);
+	flush_later(own, 0);
+	left = wait_event_killable_timeout(flush_set(own)->wait, READ_ONCE(own->done) >= stamp,
+					   vgpu_deadline_left(deadline));
+	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
+}
+
+int vgpu_flush_all(struct vgpu_space_set *set, struct vgpu_session *session,
+		   unsigned long deadline)
+{
+	struct vgpu_flush *own = session ? &session->flush : NULL;
+	u64 stamp;
+	int ret = 0;
+
+	if (!READ_ONCE(set->nr_flushes))
+		return 0;
+	stamp = atomic64_inc_return(&set->stamp);
+	flush_kick(set, own);
+	if (own && (READ_ONCE(own->listed) || test_bit(0, &own->busy)))
+		ret = flush_wait_own(own, stamp, deadline);
+	return ret ?: flush_wait(set, own, stamp, deadline);
 }
 
 int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned long most)
 {
 	unsigned long end = jiffies + most;
-	u64 pass, sent;
+	u64 stamp, sent;
 	long left;
 
-	if (!atomic_read(&set->nr_dirty)) {
-		/* A page leaves the dirty ones while busy is set: as in vgpu_space_unmap(). */
-		smp_rmb();
-		if (flush_is_idle(set))
-			return 0;
-	}
-	/* What is dirty now goes with the next one that begins. */
-	pass = READ_ONCE(set->pass) + 1;
-	vgpu_flush_later(set);
+	if (!READ_ONCE(set->nr_flushes))
+		return 0;
+	stamp = atomic64_inc_return(&set->stamp);
+	flush_kick(set, NULL);
 	do {
 		sent = READ_ONCE(set->sent);
 		left = clamp((long)(end - jiffies), 0L, (long)wait);
-		left = wait_event_timeout(set->wait, READ_ONCE(set->passed) >= pass ||
+		left = wait_event_timeout(set->wait, flush_is_done(set, NULL, stamp, true) ||
 					  READ_ONCE(set->sent) != sent, left);
-	} while (left && READ_ONCE(set->passed) < pass);
+	} while (left && !flush_is_done(set, NULL, stamp, true));
 	return left ? 0 : -ETIMEDOUT;
 }
 
-void vgpu_flush_work(struct work_struct *work)
+void vgpu_flush_later(struct vgpu_space_set *set)
 {
-	struct vgpu_space_set *set = container_of(work, struct vgpu_space_set, work);
-
-	/* Somebody may wait for the end of one: see vgpu_flush_soon(). */
-	flush_run(set);
-	vgpu_host_put(container_of(set, struct vgpu_host, spaces));
+	flush_kick(set, NULL);
 }
 
 bool vgpu_flush_queue(struct work_struct *work)
 {
 	return queue_work(flush_workqueue, work);
-}
-
-void vgpu_flush_later(struct vgpu_space_set *set)
-{
-	struct vgpu_host *host = container_of(set, struct vgpu_host, spaces);
-
-	vgpu_host_get(host);
-	if (!queue_work(flush_workqueue, &set->work))
-		vgpu_host_put(host);
 }
 
 void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay)
@@ -430,45 +461,62 @@ void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay)
 	spin_unlock(&host->lock);
 }
 
-int vgpu_space_flush(struct vgpu_host *host)
+int vgpu_space_flush(struct vgpu_session *session)
 {
-	struct vgpu_space_set *set = &host->spaces;
+	struct vgpu_space_set *set = &session->host->spaces;
 
 	if (atomic_read(&set->starved) &&
 	    wait_event_killable(set->wait, !atomic_read(&set->starved)))
 		return -EINTR;
-	return vgpu_flush_all(set);
+	return vgpu_flush_all(set, session, 0);
 }
 
-int vgpu_space_settle(struct vgpu_host *host)
+int vgpu_space_settle(struct vgpu_session *session)
 {
-	struct vgpu_space_set *set = &host->spaces;
+	struct vgpu_flush *flush = &session->flush;
 
-	if (list_empty_careful(&set->unmaps) && !test_bit(0, &set->busy))
+	if (list_empty_careful(&flush->unmaps) && !test_bit(0, &flush->busy))
 		return 0;
-	return vgpu_flush_all(set);
+	return flush_run(flush);
+}
+
+/* --- unmaps ----------------------------------------------------------------- */
+
+/*
+ * A run is busy before it takes an orphan and until its bytes are at the host, and
+ * leaves one before it is not busy any more: looked at in this order, it is found.
+ */
+static bool flush_is_idle(struct vgpu_flush *flush)
+{
+	if (test_bit(0, &flush->busy))
+		return false;
+	/* Pairs with flush->lock and flush->busy of flush_run(). */
+	smp_rmb();
+	if (!list_empty_careful(&flush->orphans))
+		return false;
+	/* Likewise. */
+	smp_rmb();
+	return !test_bit(0, &flush->busy);
 }
 
 static bool flush_covers(struct vgpu_space *space, struct vgpu_mapping *mapping, pgoff_t pgoff,
 			 pgoff_t nr)
 {
 	struct vgpu_page *page;
+	unsigned long index = pgoff;
 	bool found = false;
 
 	mutex_lock(&space->lock);
-	list_for_each_entry(page, &space->dirty, node) {
-		if (page->owner == mapping && page->index - pgoff < nr) {
-			found = true;
-			break;
-		}
-	}
+	for (page = xa_find(&space->pages, &index, pgoff + nr - 1, SPACE_DIRTY); page && !found;
+	     page = xa_find_after(&space->pages, &index, pgoff + nr - 1, SPACE_DIRTY))
+		found = page->owner == mapping;
 	mutex_unlock(&space->lock);
 	return found;
 }
 
 void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 {
-	struct vgpu_space_set *set = &mapping->space->host->spaces;
+	struct vgpu_flush *flush = &mapping->session->flush;
 	u64 addr = vgpu_mapping_addr(mapping, pgoff);
 	struct flush_unmap *unmap;
 
@@ -476,7 +524,7 @@ void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 	 * A page leaves the dirty list under the space's lock while busy is set:
 	 * looked at in this order, it is found in one of the two.
 	 */
-	if (!flush_covers(mapping->space, mapping, pgoff, nr) && flush_is_idle(set)) {
+	if (!flush_covers(mapping->space, mapping, pgoff, nr) && flush_is_idle(flush)) {
 		vgpu_mapping_end(mapping, addr, (u64)nr << PAGE_SHIFT);
 		return;
 	}
@@ -484,45 +532,70 @@ void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 	unmap->mapping = vgpu_mapping_get(mapping);
 	unmap->addr = addr;
 	unmap->len = (u64)nr << PAGE_SHIFT;
-	spin_lock(&set->lock);
-	list_add_tail(&unmap->node, &set->unmaps);
-	spin_unlock(&set->lock);
-	vgpu_flush_later(set);
+	spin_lock(&flush->lock);
+	list_add_tail(&unmap->node, &flush->unmaps);
+	flush_list_locked(flush);
+	spin_unlock(&flush->lock);
+	flush_later(flush, 0);
 }
+
+/* --- the connection is lost -------------------------------------------------- */
 
 void vgpu_flush_discard(struct vgpu_space *space)
 {
 	struct vgpu_mapping *owner;
 	struct vgpu_page *page;
+	unsigned long index = 0;
 
 	for (;;) {
+		owner = NULL;
 		mutex_lock(&space->lock);
-		page = list_first_entry_or_null(&space->dirty, struct vgpu_page, node);
-		if (!page) {
-			mutex_unlock(&space->lock);
-			return;
-		}
-		owner = vgpu_flush_clean(space, page);
+		page = xa_find(&space->pages, &index, ULONG_MAX, SPACE_DIRTY);
+		if (page)
+			owner = vgpu_flush_clean(space, page);
 		mutex_unlock(&space->lock);
+		if (!page)
+			return;
 		vgpu_mapping_put(owner);
 	}
 }
 
-void vgpu_flush_abort(struct vgpu_space_set *set)
+/* What nobody will send, nor end, any more. */
+static void flush_purge(struct vgpu_flush *flush)
 {
 	struct flush_unmap *unmap, *tmp;
 	struct vgpu_flight *flight, *next;
 	LIST_HEAD(orphans);
 	LIST_HEAD(unmaps);
 
-	spin_lock(&set->lock);
-	list_splice_init(&set->orphans, &orphans);
-	list_splice_init(&set->unmaps, &unmaps);
-	spin_unlock(&set->lock);
+	spin_lock(&flush->lock);
+	list_splice_init(&flush->orphans, &orphans);
+	list_splice_init(&flush->unmaps, &unmaps);
+	spin_unlock(&flush->lock);
 	list_for_each_entry_safe(flight, next, &orphans, node)
-		flight_free(flight);
+		vgpu_flight_free(flight);
 	list_for_each_entry_safe(unmap, tmp, &unmaps, node)
 		flush_unmap_free(unmap);
+	flush_unlist(flush);
+}
+
+void vgpu_flush_abort(struct vgpu_space_set *set)
+{
+	struct vgpu_flush *flush;
+	LIST_HEAD(all);
+
+	spin_lock(&set->lock);
+	list_splice_init(&set->flushes, &all);
+	while (!list_empty(&all)) {
+		flush = list_first_entry(&all, struct vgpu_flush, entry);
+		list_move_tail(&flush->entry, &set->flushes);
+		vgpu_session_get(flush_session(flush));
+		spin_unlock(&set->lock);
+		flush_purge(flush);
+		vgpu_session_put(flush_session(flush));
+		spin_lock(&set->lock);
+	}
+	spin_unlock(&set->lock);
 	/* The host is down, so it is not queued after this. */
 	if (cancel_delayed_work(&set->expire))
 		vgpu_host_put(container_of(set, struct vgpu_host, spaces));

@@ -6,38 +6,99 @@
 #ifndef VGPU_FLUSH_H
 #define VGPU_FLUSH_H
 
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
 struct vgpu_mapping;
 struct vgpu_page;
+struct vgpu_session;
 struct vgpu_space;
 struct vgpu_space_set;
-struct work_struct;
+
+/* How long a shadow may take no bytes until other processes do not wait for it, jiffies. */
+#define VGPU_FLUSH_LATE		(2 * HZ)
+
+/**
+ * struct vgpu_flush - bytes of one session's programs that go to its shadow
+ * @busy: bit 0: a thread runs it. A claim that is waited for killably, and that ends
+ *	with the connection, as that thread waits for the host
+ * @done: set->stamp of the last run that is through; written by whoever runs it
+ * @work: a run by nobody's thread; has a reference of the session while it is queued
+ * @lock: guards what follows to @listed
+ * @dirty: struct vgpu_page that were written to, oldest first; changed under the lock of
+ *	the page's space, too
+ * @orphans: struct vgpu_flight that the host may not have
+ * @unmaps: ranges that end at the host when their dirty bytes are there
+ * @listed: in set->flushes: one of these lists is not empty, or was not before the run that
+ *	goes on
+ * @entry: in set->flushes, with a reference of the session (set->lock)
+ * @since: when it was last seen to go on, jiffies (set->lock)
+ * @late: it has not gone on for VGPU_FLUSH_LATE (set->lock)
+ */
+struct vgpu_flush {
+	unsigned long busy;
+	u64 done;
+	struct delayed_work work;
+	spinlock_t lock;
+	struct list_head dirty;
+	struct list_head orphans;
+	struct list_head unmaps;
+	bool listed;
+	struct list_head entry;
+	unsigned long since;
+	bool late;
+};
 
 /* Module init and exit; exit after the last host is freed. */
 int vgpu_flush_global_init(void);
 void vgpu_flush_global_exit(void);
 
-/*
- * All dirty bytes, then the unmaps that wait for them. Process context, no
- * locks; waits killably. Return: 0, -EINTR (killed), -ENOMEM. Bytes that the
- * host refuses are lost, as its driver's SIGBUS would lose them.
+void vgpu_flush_init(struct vgpu_flush *flush);
+
+/**
+ * vgpu_flush_all - all dirty bytes of a host's programs, then the unmaps that wait for them
+ * @set: the host's spaces
+ * @session: the calling process's, a reference of the caller's, or NULL: none
+ * @deadline: jiffies, until which it has to be done; 0: none
+ *
+ * Bytes that the host refuses are lost, as its driver's SIGBUS would lose them. Those of
+ * other sessions than @session are waited for only while they go on, see flush.c.
+ *
+ * Context: process, no locks; waits killably. With @deadline the caller may hold locks on
+ * which the host's answer depends: then work items send all.
+ * Return: 0, -EINTR (killed), -ETIMEDOUT, -ENOMEM, or why there is no lane.
  */
-int vgpu_flush_all(struct vgpu_space_set *set);
+int vgpu_flush_all(struct vgpu_space_set *set, struct vgpu_session *session,
+		   unsigned long deadline);
 
 /*
- * The same, by another thread, which goes on also when no shadow has taken any bytes in @wait
+ * The same, by work items, which go on also when no shadow has taken any bytes in @wait
  * (jiffies), or not all are there after @most. Return: 0, or -ETIMEDOUT then.
  */
 int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned long most);
 
+/* The same without waiting. Any context. */
+void vgpu_flush_later(struct vgpu_space_set *set);
+
+/*
+ * No run of the flush goes on until vgpu_flush_release(), so no flight of it is under way.
+ * Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline).
+ */
+int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline);
+void vgpu_flush_release(struct vgpu_flush *flush);
+
 /* Another's work item that waits for flushes. Return: as queue_work(). */
 bool vgpu_flush_queue(struct work_struct *work);
 
-/* The same from a work item, which holds a reference of the host meanwhile. */
-void vgpu_flush_later(struct vgpu_space_set *set);
-void vgpu_flush_work(struct work_struct *work);
-
 /* set->expire, @delay (jiffies) from now unless it comes before. Takes host->lock. */
 void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay);
+
+/* Under its space's lock: @page, which has a snapshot, is dirty, and goes back by @mapping. */
+void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
+		    struct vgpu_mapping *mapping);
 
 /*
  * Of a dirty page, under its space's lock: no page table has it any more; and it is clean.

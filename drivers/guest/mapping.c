@@ -588,7 +588,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 		goto err_session;
 	}
 	/* What used to be at this address must be gone in the shadow, and stored. */
-	ret = vgpu_space_flush(object->host);
+	ret = vgpu_space_flush(session);
 	if (ret)
 		goto err_mapping;
 

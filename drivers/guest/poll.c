@@ -102,7 +102,7 @@ static void poll_renew(struct vgpu_object *object, u32 gen)
 	spin_unlock(&object->poll_lock);
 	if (!renew)
 		return;
-	vgpu_space_drop(object->host);
+	vgpu_space_drop(object->host, NULL);
 	/* Only now: another poll must not say so earlier. */
 	spin_lock(&object->poll_lock);
 	object->poll_renewed = gen;
@@ -191,7 +191,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		poll_arm(object, &seen, wanted);
 		return 0;
 	}
-	vgpu_space_drop(object->host);
+	vgpu_space_drop(object->host, NULL);
 	poll_found(object, mask, seen.gen);
 	return mask;
 }

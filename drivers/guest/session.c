@@ -171,6 +171,7 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 	INIT_LIST_HEAD(&session->vmm_entry);
 	INIT_WORK(&session->start_work, session_start);
 	INIT_WORK(&session->check_work, session_check);
+	vgpu_flush_init(&session->flush);
 	init_completion(&session->started);
 	mutex_init(&session->reserve_lock);
 	spin_lock_init(&session->lock);

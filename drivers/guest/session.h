@@ -16,6 +16,7 @@
 
 #include "uapi/linux/vgpu_wire.h"
 
+#include "flush.h"
 #include "move.h"
 
 struct mm_struct;
@@ -41,6 +42,7 @@ struct vgpu_mm;
  * @started: the first lane is there, or failed
  * @error: why it failed; 0: it did not. Constant once @started
  * @check_work: finds out whether the shadow is dead; holds a reference
+ * @flush: what its programs wrote to device memory, on its way
  * @move_pause: it did not answer when a mapping was to be bound
  * @reserve_lock: guards making the reservation
  * @is_reserved: the reserved range is kept free in @mm
@@ -73,6 +75,7 @@ struct vgpu_session {
 	struct completion started;
 	int error;
 	struct work_struct check_work;
+	struct vgpu_flush flush;
 	struct vgpu_move_pause move_pause;
 
 	struct mutex reserve_lock;

@@ -69,7 +69,6 @@ struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 	new->mappings = RB_ROOT_CACHED;
 	xa_init(&new->pages);
 	INIT_LIST_HEAD(&new->active);
-	INIT_LIST_HEAD(&new->dirty);
 
 	spin_lock(&set->lock);
 	hash_for_each_possible(set->spaces, space, node, id) {
@@ -132,10 +131,33 @@ static void space_settle_gone(struct list_head *gone)
 	}
 }
 
+/*
+ * Take @gone, in the order of their offsets, out of all page tables: what lies between two
+ * of them may be seen in the window, and stays.
+ */
+static void space_unmap_gone(struct vgpu_space *space, const struct list_head *gone)
+{
+	pgoff_t first = 0, nr = 0;
+	struct vgpu_page *page;
+
+	list_for_each_entry(page, gone, node) {
+		if (nr && page->index == first + nr) {
+			nr++;
+			continue;
+		}
+		if (nr)
+			unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
+		first = page->index;
+		nr = 1;
+	}
+	if (nr)
+		unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
+}
+
 /* Forget clean pages from @first to @last. Return: how many are not clean. */
 static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last)
 {
-	unsigned long index, gone_first = ULONG_MAX, gone_last = 0, nr_dirty = 0;
+	unsigned long index, nr_dirty = 0;
 	struct vgpu_page *page;
 	LIST_HEAD(gone);
 
@@ -146,9 +168,7 @@ static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, p
 			continue;
 		}
 		xa_erase(&space->pages, index);
-		list_add(&page->node, &gone);
-		gone_first = min(gone_first, index);
-		gone_last = index;
+		list_add_tail(&page->node, &gone);
 	}
 	/*
 	 * PTEs are put in under the lock only, so none of these pages comes
@@ -156,8 +176,7 @@ static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, p
 	 */
 	if (!list_empty(&gone)) {
 		space_settle_gone(&gone);
-		unmap_mapping_pages(space->inode->i_mapping, gone_first,
-				    gone_last - gone_first + 1, false);
+		space_unmap_gone(space, &gone);
 	}
 	mutex_unlock(&space->lock);
 
@@ -322,7 +341,7 @@ static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
 	return NULL;
 }
 
-static void space_drop(struct vgpu_space_set *set)
+static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 {
 	s64 drops = atomic64_inc_return(&set->drops);
 	struct vgpu_space *space;
@@ -331,7 +350,7 @@ static void space_drop(struct vgpu_space_set *set)
 	if (!atomic_read(&set->nr_cached))
 		return;
 	/* What was written during the call hides what the device changed beside it. */
-	vgpu_flush_all(set);
+	vgpu_flush_all(set, own, 0);
 
 	mutex_lock(&set->drop_lock);
 	spin_lock(&set->lock);
@@ -357,10 +376,10 @@ bool vgpu_space_is_renewed(struct vgpu_host *host)
 	return !atomic_read(&host->spaces.nr_cached);
 }
 
-void vgpu_space_drop(struct vgpu_host *host)
+void vgpu_space_drop(struct vgpu_host *host, struct vgpu_session *session)
 {
 	WRITE_ONCE(host->spaces.expire_doubled, 0);
-	space_drop(&host->spaces);
+	space_drop(&host->spaces, session);
 }
 
 static void space_expire_later(struct vgpu_space_set *set)
@@ -383,7 +402,7 @@ static void space_expire(struct work_struct *work)
 		WRITE_ONCE(set->expire_doubled,
 			   min(READ_ONCE(set->expire_doubled) + 1, SPACE_EXPIRE_DOUBLE));
 		if (!atomic_read(&set->starved))
-			space_drop(set);
+			space_drop(set, NULL);
 		/* What was written meanwhile stays. */
 		if (atomic_read(&set->nr_cached))
 			space_expire_later(set);
@@ -397,10 +416,8 @@ void vgpu_space_set_init(struct vgpu_space_set *set)
 	spin_lock_init(&set->lock);
 	hash_init(set->spaces);
 	INIT_LIST_HEAD(&set->active);
-	INIT_LIST_HEAD(&set->orphans);
-	INIT_LIST_HEAD(&set->unmaps);
+	INIT_LIST_HEAD(&set->flushes);
 	init_waitqueue_head(&set->wait);
-	INIT_WORK(&set->work, vgpu_flush_work);
 	INIT_DELAYED_WORK(&set->expire, space_expire);
 	set->expire_doubled = 0;
 }
@@ -533,7 +550,7 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	int ret;
 
 	/* What this guest wrote elsewhere to the same memory must be seen. */
-	ret = vgpu_flush_all(set);
+	ret = vgpu_flush_all(set, mapping->session, deadline);
 	if (ret)
 		return ret;
 	got = vgpu_pages_read(mapping->session, &mapping->export->stats,
@@ -685,14 +702,10 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
 		fault = VM_FAULT_RETRY;
 	} else if (!page->orig) {
 		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
-		if (page->orig) {
-			page->owner = vgpu_mapping_get(mapping);
-			page->pass = READ_ONCE(set->pass);
-			list_add_tail(&page->node, &space->dirty);
-			atomic_inc(&set->nr_dirty);
-		} else {
+		if (page->orig)
+			vgpu_flush_add(space, page, mapping);
+		else
 			fault = VM_FAULT_OOM;
-		}
 	}
 	if (!fault && as_page) {
 		/* flight_take() waits until the core has mapped it. */

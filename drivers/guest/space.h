@@ -9,7 +9,7 @@
  *
  * Lock order: set->drop_lock, or mmap_lock or VMA lock and then mapping->mode_lock, then
  * space->lock, then the lock of a page, then i_mmap_rwsem (inside unmap_mapping_range()),
- * set->lock or host->lock. None is held while the host is waited for.
+ * flush->lock, set->lock or host->lock. None is held while the host is waited for.
  */
 #ifndef VGPU_SPACE_H
 #define VGPU_SPACE_H
@@ -31,7 +31,10 @@
 
 struct vgpu_host;
 struct vgpu_mapping;
+struct vgpu_session;
 
+/* Mark of dirty pages in space->pages. */
+#define SPACE_DIRTY		XA_MARK_0
 /* Pages of a host that may be dirty before writers have to wait. */
 #define SPACE_DIRTY_MAX		(SZ_16M >> PAGE_SHIFT)
 
@@ -39,7 +42,7 @@ struct vgpu_mapping;
  * struct vgpu_space_set - all spaces of one host
  * @drop_lock: held by vgpu_space_drop(), so that a second one does not return
  *	before the first is through; outermost
- * @lock: guards @spaces, @active, @orphans, @unmaps
+ * @lock: guards @spaces, @active, @flushes, @nr_flushes, @sent
  * @spaces: by id
  * @active: those with cached pages
  * @drops: counts vgpu_space_drop(): a page fetched before one is not cached
@@ -47,15 +50,11 @@ struct vgpu_mapping;
  * @nr_cached: pages
  * @nr_dirty: pages that were written to
  * @starved: faults that lost several races against calls; calls wait for them
- * @busy: bit 0: a thread is flushing. A claim that is waited for killably and
- *	that ends with the connection, as the flusher waits for the host
- * @pass: number of the last flush; changed by the flusher
- * @passed: number of the last one that is through
- * @sent: how often bytes of one were sent
- * @orphans: dirty bytes whose sender was killed; the next flush sends them
- * @unmaps: ranges that end at the host when their dirty bytes are there
- * @wait: woken when @busy or @starved falls
- * @work: flushes where no thread may wait
+ * @stamp: number of the youngest run of a flush, or of who waits for some
+ * @flushes: struct vgpu_flush that have something to send
+ * @nr_flushes: how many these are; read anywhere
+ * @sent: how often a flush went on
+ * @wait: woken when a flush goes on or ends, or @starved falls
  * @expire: drops what is cached while there are no calls; pending, it has a reference of
  *	the host
  * @expire_doubled: how often the time until then has doubled since the last call
@@ -70,14 +69,11 @@ struct vgpu_space_set {
 	atomic_t nr_cached;
 	atomic_t nr_dirty;
 	atomic_t starved;
-	unsigned long busy;
-	u64 pass;
-	u64 passed;
+	atomic64_t stamp;
+	struct list_head flushes;
+	unsigned int nr_flushes;
 	u64 sent;
-	struct list_head orphans;
-	struct list_head unmaps;
 	wait_queue_head_t wait;
-	struct work_struct work;
 	struct delayed_work expire;
 	unsigned int expire_doubled;
 	struct vgpu_shrinker shrinker;
@@ -87,17 +83,17 @@ struct vgpu_space_set {
  * struct vgpu_page - one cached page; guarded by its space's lock
  * @page: the bytes
  * @index: offset in the space, pages
- * @orig: what it held when it was first written to; NULL: clean
+ * @orig: what the host has of it, as far as is known here; NULL: clean
  * @owner: dirty: the mapping through which it goes back, a reference
- * @pass: dirty: set->pass when it became so
- * @node: dirty: in space->dirty, oldest first
+ * @stamp: dirty: set->stamp when it became so
+ * @node: dirty: in flush->dirty of the owner's session
  */
 struct vgpu_page {
 	struct page *page;
 	pgoff_t index;
 	u8 *orig;
 	struct vgpu_mapping *owner;
-	u64 pass;
+	u64 stamp;
 	struct list_head node;
 };
 
@@ -114,9 +110,7 @@ struct vgpu_page {
  * @mappings: struct vgpu_mapping that may move, by page (host->lock)
  * @lock: guards @pages, the pages' state and @dead; held while PTEs are put in
  *	or zapped
- * @pages: struct vgpu_page by offset in pages
- * @dirty: pages that were written to
- * @flushed: set->pass of the last flush that found it clean
+ * @pages: struct vgpu_page by offset in pages; SPACE_DIRTY: written to
  * @holds: for how many vgpu_space_clear() no clean page may become dirty, until @held
  * @held: when those that write have waited for long enough
  * @dead: the connection is gone; every fault gets SIGBUS
@@ -132,8 +126,6 @@ struct vgpu_space {
 	struct rb_root_cached mappings;
 	struct mutex lock;
 	struct xarray pages;
-	struct list_head dirty;
-	u64 flushed;
 	unsigned int holds;
 	unsigned long held;
 	bool dead;
@@ -172,28 +164,29 @@ static inline struct address_space *vgpu_space_mapping(struct vgpu_space *space)
 
 /**
  * vgpu_space_flush - bring every byte that programs wrote to the host
- * @host: the host
+ * @session: the calling process's
  *
  * Before each call that may make the device look at its memory. One atomic read
  * or two when nothing was written.
  *
  * Context: process, no locks; waits killably.
- * Return: 0, -EINTR (killed), -ENODEV, -ENOMEM.
+ * Return: 0, or as vgpu_flush_all() without a deadline.
  */
-int vgpu_space_flush(struct vgpu_host *host);
+int vgpu_space_flush(struct vgpu_session *session);
 
 /* Before the other calls: the program may have unmapped what waits for a flush. */
-int vgpu_space_settle(struct vgpu_host *host);
+int vgpu_space_settle(struct vgpu_session *session);
 
 /**
- * vgpu_space_drop - forget cached pages
+ * vgpu_space_drop - what is cached may be old
  * @host: the host
+ * @session: the calling process's, or NULL: none
  *
  * After each call that may have changed device memory.
  *
  * Context: as vgpu_space_flush().
  */
-void vgpu_space_drop(struct vgpu_host *host);
+void vgpu_space_drop(struct vgpu_host *host, struct vgpu_session *session);
 
 /**
  * vgpu_space_is_renewed - the device may have changed its memory

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Flights: see flight.h, and flush.c for when pages are taken. */
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "flight.h"
+#include "flush.h"
+#include "host.h"
+#include "mapping.h"
+#include "session.h"
+#include "space.h"
+
+#define FLIGHT_PAGES	64
+
+static_assert(FLIGHT_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
+
+/* What a flight has for each of its pages. */
+struct flight_room {
+	struct vgpu_mapping *owner;
+	struct vgpu_range ranges[VGPU_DIFF_RANGES];
+	u8 bytes[VGPU_DIFF_BYTES];
+};
+
+static_assert(sizeof(struct vgpu_call) + FLIGHT_PAGES * sizeof(struct flight_room) <
+	      VGPU_CALL_BYTES_MIN);
+
+/* Return: a flight with room for @nr pages, or NULL. */
+static struct vgpu_flight *flight_alloc(u32 nr)
+{
+	struct vgpu_flight *flight;
+
+	/* Not zeroed: what is sent is what was put there. */
+	flight = kvmalloc(sizeof(*flight) + nr * sizeof(struct flight_room), GFP_KERNEL_ACCOUNT);
+	if (!flight)
+		return NULL;
+	flight->session = NULL;
+	flight->nr_owners = 0;
+	flight->max_owners = nr;
+	flight->diff = (struct vgpu_wire_diff) {
+		.ranges = (void *)(flight->owners + nr),
+		.bytes = (void *)(flight->owners + nr) +
+			 nr * sizeof_field(struct flight_room, ranges),
+	};
+	return flight;
+}
+
+void vgpu_flight_free(struct vgpu_flight *flight)
+{
+	while (flight->nr_owners)
+		vgpu_mapping_put(flight->owners[--flight->nr_owners]);
+	if (flight->session)
+		vgpu_session_put(flight->session);
+	kvfree(flight);
+}
+
+/*
+ * No page table has it any more. If somebody has a reference, the kernel or a device may write
+ * to it still, of which nobody hears: it counts as dirty until then. (Direct I/O before Linux 6.5
+ * does not pin. Whoever refers to it for something else delays it a little.) Not where others
+ * wait for pages to become clean, nor when the mapping has ended, in the place of which something
+ * else may be.
+ */
+static bool flush_keeps(struct vgpu_space *space, const struct vgpu_page *page)
+{
+	return page_count(page->page) > 1 && vgpu_mapping_covered(page->owner, page->index) &&
+		atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX;
+}
+
+static int flight_put(void *arg, u64 addr, const u8 *data, u32 len)
+{
+	memcpy((u8 *)arg + offset_in_page(addr), data, len);
+	return 0;
+}
+
+/* What has been sent of a page that stays dirty does not go again. */
+static void flight_note(const struct vgpu_wire_diff *diff, u32 nr, u32 len, u8 *orig)
+{
+	for (; nr < diff->nr; nr++) {
+		vgpu_wire_range_apply(&diff->ranges[nr], diff->bytes + len, flight_put, orig);
+		len += le32_to_cpu(diff->ranges[nr].len);
+	}
+}
+
+/* The page stays dirty, for a run that is younger than @stamp. */
+static void flight_keep(struct vgpu_flight *flight, struct vgpu_page *page, u64 stamp)
+{
+	struct vgpu_flush *flush = &flight->session->flush;
+
+	flight->owners[flight->nr_owners++] = vgpu_mapping_get(page->owner);
+	page->stamp = stamp;
+	spin_lock(&flush->lock);
+	list_move_tail(&page->node, &flush->dirty);
+	spin_unlock(&flush->lock);
+}
+
+/* Copy what changed on @page, which is clean then or kept, into the flight. */
+static void flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
+			struct vgpu_page *page, u64 stamp)
+{
+	struct vgpu_wire_diff *diff = &flight->diff;
+	u32 nr = diff->nr, len = diff->len;
+
+	vgpu_flush_unmap(space, page);
+	vgpu_wire_diff_page(diff, vgpu_mapping_addr(page->owner, page->index), page->orig,
+			    page_address(page->page));
+	if (flush_keeps(space, page)) {
+		flight_note(diff, nr, len, page->orig);
+		flight_keep(flight, page, stamp);
+		return;
+	}
+	flight->owners[flight->nr_owners++] = vgpu_flush_clean(space, page);
+}
+
+/* The oldest dirty page, if run @stamp has to take it; else NULL. */
+static struct vgpu_page *flush_first_locked(struct vgpu_flush *flush, u64 stamp)
+{
+	struct vgpu_page *page;
+
+	lockdep_assert_held(&flush->lock);
+	page = list_first_entry_or_null(&flush->dirty, struct vgpu_page, node);
+	return page && page->stamp < stamp ? page : NULL;
+}
+
+/* The mapping of the oldest dirty page, a reference, or NULL: there is none. */
+static struct vgpu_mapping *flush_first_owner(struct vgpu_flush *flush, u64 stamp)
+{
+	struct vgpu_mapping *owner = NULL;
+	struct vgpu_page *page;
+
+	spin_lock(&flush->lock);
+	page = flush_first_locked(flush, stamp);
+	if (page)
+		owner = vgpu_mapping_get(page->owner);
+	spin_unlock(&flush->lock);
+	return owner;
+}
+
+/* Pages of one space, in the order in which they became dirty, as long as there is room. */
+static void flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64 stamp)
+{
+	struct vgpu_flush *flush = &flight->session->flush;
+	struct vgpu_page *page;
+
+	mutex_lock(&space->lock);
+	while (flight->nr_owners < flight->max_owners) {
+		spin_lock(&flush->lock);
+		page = flush_first_locked(flush, stamp);
+		/* Of this space, it stays dirty while the space's lock is held. */
+		if (page && page->owner->space != space)
+			page = NULL;
+		spin_unlock(&flush->lock);
+		if (!page)
+			break;
+		flight_take(flight, space, page, stamp);
+	}
+	mutex_unlock(&space->lock);
+}
+
+struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
+{
+	struct vgpu_session *session = container_of(flush, struct vgpu_session, flush);
+	struct vgpu_flight *flight = NULL;
+	struct vgpu_mapping *owner;
+
+	while ((!flight || flight->nr_owners < flight->max_owners) &&
+	       (owner = flush_first_owner(flush, stamp))) {
+		if (!flight)
+			flight = flight_alloc(clamp(atomic_read(&session->host->spaces.nr_dirty), 1,
+						    FLIGHT_PAGES));
+		if (flight && !flight->session)
+			flight->session = vgpu_session_get(session);
+		if (flight)
+			flight_fill(flight, owner->space, stamp);
+		vgpu_mapping_put(owner);
+		if (!flight)
+			return ERR_PTR(-ENOMEM);
+	}
+	return flight;
+}

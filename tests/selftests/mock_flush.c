@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What programs write to device memory reaches the device, whatever becomes of other
+ * memory meanwhile, and of other programs.
+ *
+ * The device is made to misbehave by its real node, past the forwarded one: a forwarded
+ * ioctl would flush first. So the two have to be one device, as in one machine.
+ */
+#include <sys/prctl.h>
+
+#include "keep.h"
+#include "vgpu_diff.h"
+
+#define PAGE		4096UL
+/* Longer than any of the tests, which end it by killing who waits. */
+#define STUCK_MS	60000
+/* What takes longer has waited for that. */
+#define PATIENCE_MS	25000
+
+struct buffer {
+	int fd;
+	__u32 id;
+	__u64 *memory;
+};
+
+static struct buffer make_buffer(void)
+{
+	struct vgpu_mock_buf_create create = { .size = 2 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
+	struct buffer buffer = { .fd = open_device(O_RDWR) };
+
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	buffer.id = create.out_id;
+	buffer.memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+			     create.out_offset);
+	MUST(buffer.memory != MAP_FAILED);
+	return buffer;
+}
+
+/* By the real node, without which there is nothing to test. */
+static void real_ioctl(const struct buffer *buffer, unsigned long cmd,
+		       struct vgpu_mock_buf_range *range)
+{
+	const char *real = getenv("VGPU_REAL");
+	int fd = open(real, O_RDWR | O_CLOEXEC);
+
+	range->id = buffer->id;
+	if (fd < 0 || ioctl(fd, cmd, range))
+		diff_skip("the real device is in another machine");
+	close(fd);
+}
+
+static bool device_has(const struct buffer *buffer, __u64 offset, __u64 word)
+{
+	struct vgpu_mock_buf_range range = {
+		.id = buffer->id, .offset = offset, .length = sizeof(word),
+	};
+
+	MUST(!ioctl(buffer->fd, VGPU_MOCK_IOC_BUF_SUM, &range));
+	return range.out_sum == vgpu_mock_sum(VGPU_MOCK_SUM_INIT, &word, sizeof(word));
+}
+
+/* Memory that its driver has taken away costs no other memory its bytes. */
+DIFF_TEST(beside_revoked)
+{
+	struct buffer first = make_buffer(), revoked = make_buffer(), last = make_buffer();
+	struct vgpu_mock_buf_range range = { };
+
+	first.memory[0] = 1;
+	revoked.memory[0] = 2;
+	last.memory[0] = 3;
+	real_ioctl(&revoked, VGPU_MOCK_IOC_BUF_REVOKE, &range);
+	CHECK(device_has(&first, 0, 1));
+	CHECK(device_has(&last, 0, 3));
+}
+
+/* The process's bytes wait for a driver that takes its time. */
+static void get_stuck(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .delay_ms = STUCK_MS };
+
+	buffer->memory[0] = 1;
+	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
+	range = (struct vgpu_mock_buf_range) { };
+	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
+}
+
+/* A process whose bytes cannot be sent stops nobody else. */
+DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
+{
+	struct buffer buffer = make_buffer();
+	int ready[2], i, status;
+	__u64 start;
+	char byte;
+	pid_t pid;
+
+	MUST(!pipe2(ready, O_CLOEXEC));
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		struct buffer other = make_buffer();
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (forwarded)
+			get_stuck(&other);
+		MUST(write(ready[1], "", 1) == 1);
+		/* Its own call waits for them. */
+		device_has(&other, 0, 1);
+		MUST(write(ready[1], "", 1) == 1);
+		pause();
+	}
+	close(ready[1]);
+	MUST(read(ready[0], &byte, 1) == 1);
+	start = now_ms();
+	for (i = 1; i <= 20; i++) {
+		buffer.memory[0] = i;
+		CHECK(device_has(&buffer, 0, i));
+		CHECK(buffer.memory[1] == 0);
+	}
+	CHECK(now_ms() - start < PATIENCE_MS);
+	/* On the real device it is not stuck, and on the forwarded one it was. */
+	if (!forwarded)
+		CHECK(read(ready[0], &byte, 1) == 1);
+	MUST(!kill(pid, SIGKILL));
+	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(read(ready[0], &byte, 1) == 0);
+}
+
+/* A fault in a system call, which may hold locks, waits for its own process's bytes but a while. */
+DIFF_TEST_LIMIT(fault_of_the_kernel, 120)
+{
+	struct buffer buffer = make_buffer(), other = make_buffer();
+	int status, null[2];
+	pid_t pid;
+
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		struct buffer mine = make_buffer();
+		__u64 start;
+		ssize_t done;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		MUST(!pipe2(null, O_CLOEXEC));
+		if (forwarded)
+			get_stuck(&mine);
+		start = now_ms();
+		/* A page that is not there yet, of the forwarded device. */
+		done = write(null[1], (char *)mine.memory + PAGE, 8);
+		CHECK(done == (forwarded ? -1 : 8));
+		CHECK(!forwarded || errno == EFAULT);
+		CHECK(now_ms() - start < PATIENCE_MS);
+		_exit(0);
+	}
+	/* The end of the stuck process ends what it waits for. */
+	MUST(waitpid(pid, &status, 0) == pid);
+	log_line("status %x", status);
+	buffer.memory[0] = 4;
+	CHECK(device_has(&buffer, 0, 4));
+	CHECK(device_has(&other, 0, 0));
+}
+
+KEEP_MAIN
