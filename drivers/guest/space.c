@@ -31,6 +31,7 @@
 #include "mapping.h"
 #include "pages.h"
 #include "reclaim.h"
+#include "session.h"
 #include "space.h"
 
 static unsigned int expire_ms = 40;
@@ -341,6 +342,140 @@ static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
 	return NULL;
 }
 
+/* --- pages that are written to all the time ---------------------------------- */
+
+/*
+ * The host's bytes, @fetched, wherever the program has not written since @orig was the host's.
+ * What it has written stays dirty.
+ */
+static void page_merge(u8 *now, u8 *orig, const u8 *fetched)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGE_SIZE; i++) {
+		if (now[i] == orig[i])
+			now[i] = fetched[i];
+		orig[i] = fetched[i];
+	}
+}
+
+/* The bytes of a page that is dirty, and older than the drop with number @drops. */
+static bool page_is_old(const struct vgpu_page *page, s64 drops)
+{
+	/* A kernel's pointer may write to a pinned page at any time: its bytes stay. */
+	return page->fresh < drops && !vgpu_page_is_pinned(page);
+}
+
+/* As of the set's drop number @fresh the host has @fetched. No flight of the page is out. */
+static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *fetched, s64 fresh)
+{
+	struct vgpu_space *space = mapping->space;
+	struct vgpu_page *page;
+
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	if (page && page->orig && page->owner == mapping && page_is_old(page, fresh) &&
+	    vgpu_mapping_covered(mapping, index)) {
+		/* Programs that touch it wait for the lock. */
+		vgpu_flush_unmap(space, page);
+		page_merge(page_address(page->page), page->orig, fetched);
+		page->fresh = fresh;
+	}
+	mutex_unlock(&space->lock);
+}
+
+/*
+ * Fetch the bytes that the host has of a page through the mapping that made it dirty. Of
+ * another session than the caller's, @own, that may not take long.
+ */
+static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
+			       struct vgpu_session *own)
+{
+	struct vgpu_space_set *set = &mapping->space->host->spaces;
+	struct vgpu_flush *flush = &mapping->session->flush;
+	unsigned long deadline = 0;
+	void *buf;
+	s64 fresh;
+
+	if (mapping->session != own) {
+		if (READ_ONCE(flush->late))
+			return;
+		deadline = vgpu_deadline_in(VGPU_FLUSH_LATE);
+	}
+	buf = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return;
+	if (vgpu_flush_claim(flush, deadline))
+		goto out_free;
+	fresh = atomic64_read(&set->drops);
+	if (vgpu_pages_read(mapping->session, &mapping->export->stats,
+			    vgpu_mapping_addr(mapping, index), buf, PAGE_SIZE,
+			    deadline) == PAGE_SIZE)
+		space_merge(mapping, index, buf, fresh);
+	vgpu_flush_release(flush);
+out_free:
+	kfree(buf);
+}
+
+/* The first dirty page from *@index on that is old: its mapping, a reference; or NULL. */
+static struct vgpu_mapping *space_next_old(struct vgpu_space *space, unsigned long *index,
+					   s64 drops)
+{
+	struct vgpu_mapping *mapping = NULL;
+	struct vgpu_page *page;
+
+	mutex_lock(&space->lock);
+	page = xa_find(&space->pages, index, ULONG_MAX, SPACE_DIRTY);
+	while (page && !page_is_old(page, drops))
+		page = xa_find_after(&space->pages, index, ULONG_MAX, SPACE_DIRTY);
+	if (page)
+		mapping = vgpu_mapping_get(page->owner);
+	mutex_unlock(&space->lock);
+	return mapping;
+}
+
+/*
+ * The active space with the next higher number than *@id, or, for the @first one, with the
+ * lowest: a reference; or NULL. One that is at its end has no dirty pages.
+ */
+static struct vgpu_space *space_by_id(struct vgpu_space_set *set, bool first, u64 *id)
+{
+	struct vgpu_space *space, *found;
+
+	spin_lock(&set->lock);
+	do {
+		found = NULL;
+		list_for_each_entry(space, &set->active, active)
+			if ((first || space->id > *id) && (!found || space->id < found->id))
+				found = space;
+		if (found)
+			*id = found->id;
+		first = false;
+	} while (found && !kref_get_unless_zero(&found->ref));
+	spin_unlock(&set->lock);
+	return found;
+}
+
+/* Of pages that stayed dirty, as programs wrote to them meanwhile, the other bytes are old. */
+static void space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, s64 drops)
+{
+	struct vgpu_mapping *mapping;
+	struct vgpu_space *space;
+	unsigned long index;
+	bool first = true;
+	u64 id;
+
+	for (; atomic_read(&set->nr_dirty) && (space = space_by_id(set, first, &id));
+	     first = false) {
+		for (index = 0; !fatal_signal_pending(current) &&
+		     (mapping = space_next_old(space, &index, drops)); index++) {
+			space_refresh_page(mapping, index, own);
+			vgpu_mapping_put(mapping);
+		}
+		vgpu_space_put(space);
+	}
+}
+
 static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 {
 	s64 drops = atomic64_inc_return(&set->drops);
@@ -367,6 +502,7 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	}
 	spin_unlock(&set->lock);
 	mutex_unlock(&set->drop_lock);
+	space_refresh(set, own, drops);
 }
 
 bool vgpu_space_is_renewed(struct vgpu_host *host)
@@ -478,6 +614,7 @@ static int space_insert(struct vgpu_space *space, pgoff_t index, const void *byt
 		return -ENOMEM;
 	}
 	page->index = index;
+	page->fresh = drops;
 	memcpy(page_address(page->page), bytes, PAGE_SIZE);
 
 	mutex_lock(&space->lock);

@@ -83,6 +83,7 @@ struct vgpu_space_set {
  * struct vgpu_page - one cached page; guarded by its space's lock
  * @page: the bytes
  * @index: offset in the space, pages
+ * @fresh: set->drops when the host was last asked for it
  * @orig: what the host has of it, as far as is known here; NULL: clean
  * @owner: dirty: the mapping through which it goes back, a reference
  * @stamp: dirty: set->stamp when it became so
@@ -91,6 +92,7 @@ struct vgpu_space_set {
 struct vgpu_page {
 	struct page *page;
 	pgoff_t index;
+	s64 fresh;
 	u8 *orig;
 	struct vgpu_mapping *owner;
 	u64 stamp;
@@ -182,7 +184,8 @@ int vgpu_space_settle(struct vgpu_session *session);
  * @host: the host
  * @session: the calling process's, or NULL: none
  *
- * After each call that may have changed device memory.
+ * After each call that may have changed device memory. Pages that nobody writes to are
+ * forgotten; of those that somebody does the bytes are fetched again that were not written.
  *
  * Context: as vgpu_space_flush().
  */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program that was told that the device is done reads what the device wrote, by
- * whatever way it was told: poll, epoll, an eventfd, a call that returned.
+ * whatever way it was told: poll, epoll, an eventfd, a call that returned. And
+ * what other threads write meanwhile to the same pages is not in the way.
  */
 #include <linux/sync_file.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -257,6 +259,72 @@ DIFF_TEST(poll_device)
 			CHECK(!shows(&buffer, seed));
 		}
 	}
+}
+
+/* --- a page that is never clean -------------------------------------------- */
+
+struct writer {
+	struct buffer *buffer;
+	unsigned int page;
+	volatile bool stop;
+	volatile __u64 written;
+};
+
+static void *write_own(void *arg)
+{
+	struct writer *writer = arg;
+	__u64 value = 0;
+
+	while (!writer->stop) {
+		set_own(writer->buffer, writer->page, ++value);
+		writer->written = value;
+	}
+	return NULL;
+}
+
+static void beside_a_writer(__u32 flavour)
+{
+	struct buffer buffer = make_buffer(flavour);
+	struct writer writer = { .buffer = &buffer };
+	int i, stale = 0, times = diff_times(60);
+	pthread_t thread;
+
+	MUST(!pthread_create(&thread, NULL, write_own, &writer));
+	for (i = 1; i <= times; i++) {
+		unsigned char want[PAGE];
+		__u64 before = writer.written;
+
+		/* It has written since the last call, so its page is not as that left it. */
+		while (writer.written == before)
+			sched_yield();
+		fill(&buffer, 0, i);
+		vgpu_mock_pattern(want, PAGE - FIRST, i, FIRST);
+		stale += !!memcmp(buffer.memory + FIRST, want, PAGE - FIRST);
+	}
+	writer.stop = true;
+	MUST(!pthread_join(thread, NULL));
+	CHECK(!stale);
+	if (stale)
+		log_line("%d of %d were old", stale, times);
+	/* What it wrote is there, and at the device as well. */
+	CHECK(own(&buffer, 0) == writer.written);
+	{
+		__u64 word = writer.written, sum = VGPU_MOCK_SUM_INIT;
+		struct vgpu_mock_buf_range range = { .id = buffer.id, .length = sizeof(word) };
+
+		MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_SUM, &range));
+		CHECK(range.out_sum == vgpu_mock_sum(sum, &word, sizeof(word)));
+	}
+}
+
+DIFF_TEST_LIMIT(beside_a_writer_pfn, 120)
+{
+	beside_a_writer(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST_LIMIT(beside_a_writer_page, 120)
+{
+	beside_a_writer(VGPU_MOCK_BUF_PAGE);
 }
 
 KEEP_MAIN
