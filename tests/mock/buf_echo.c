@@ -11,6 +11,9 @@
 
 #include "mock.h"
 
+/* Many words, one after the other, on a machine that may be slow. */
+#define ECHO_MAX_MS	300000
+
 struct vgpu_mock_echo {
 	struct work_struct work;
 	struct vgpu_mock_buf *buf;
@@ -46,7 +49,9 @@ static void vgpu_mock_echo_work(struct work_struct *work)
 	struct vgpu_mock_buf *buf = echo->buf;
 	u64 number = 1, seen = 0;
 
-	while (seen != U64_MAX && time_before(jiffies, echo->deadline)) {
+	/* Whoever asks has the buffer, too. */
+	while (seen != U64_MAX && kref_read(&buf->ref) > 1 &&
+	       time_before(jiffies, echo->deadline)) {
 		seen = vgpu_mock_echo_answer(echo, number);
 		if (seen == number)
 			number++;
@@ -67,7 +72,7 @@ static long vgpu_mock_echo_start(struct vgpu_mock_buf *buf,
 	struct vgpu_mock_echo *echo;
 
 	if (range->offset % 16 || range->offset > buf->size - 16 ||
-	    range->delay_ms > VGPU_MOCK_MAX_MS)
+	    range->delay_ms > ECHO_MAX_MS)
 		return -EINVAL;
 	echo = kzalloc(sizeof(*echo), GFP_KERNEL);
 	if (!echo)

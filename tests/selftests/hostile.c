@@ -19,10 +19,6 @@
 
 #include "kselftest_harness.h"
 
-/* Seconds: none of them takes a tenth of that on a quiet machine. */
-#undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	120
-
 #define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
 
 /* The host's defaults (vgpud(8)). */

@@ -15,10 +15,6 @@
 
 #include "kselftest_harness.h"
 
-/* Seconds: none of them takes a tenth of that on a quiet machine. */
-#undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	120
-
 #define WINDOW		"/dev/vgpu-window-1-22600"
 #define SIZE		(128UL << 20)
 #define SLOTS		8U		/* of a window of that size */

@@ -483,7 +483,7 @@ DIFF_TEST(changed_while_read)
 	int fd = open_device(O_RDWR);
 	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 4 * PAGE);
 	volatile char *memory = map(fd, 4 * PAGE, buf_offset);
-	__u64 deadline = now_ms() + 20000;
+	__u64 deadline = now_ms() + 20000 * KSELFTEST_PATIENCE;
 	char expected[64];
 	unsigned int i;
 
@@ -509,11 +509,12 @@ DIFF_TEST(answered_while_read)
 	int fd = open_device(O_RDWR);
 	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, PAGE);
 	volatile __u64 *words = (__u64 *)map(fd, PAGE, buf_offset);
-	__u64 deadline = now_ms() + 40000;
+	const unsigned int limit_ms = 30000 * KSELFTEST_PATIENCE;
+	__u64 deadline = now_ms() + limit_ms;
 	__u64 number;
 
 	words[0] = 0;
-	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_ECHO, id, 0, 0, 0, 40000));
+	LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_ECHO, id, 0, 0, 0, limit_ms));
 	for (number = 1; number <= 6; number++) {
 		words[0] = number;
 		while (words[1] != vgpu_mock_mix64(number) && now_ms() < deadline)

@@ -5,7 +5,7 @@
  * it got. Both accounts must be equal.
  *
  *	DIFF_TEST(name) { ... }		a test of the device's behaviour
- *	DIFF_TEST_LIMIT(name, seconds)	the same with another time limit
+ *	DIFF_TEST_LIMIT(name, seconds)	the same with another time limit, see kselftest_harness.h
  *	DIFF_TEST_TWINS(name)		run twice, with the commands that schemas
  *					describe and with their undescribed twins
  *	DIFF_TEST_TWINS_LIMIT(name, seconds)	the same with another time limit
@@ -282,7 +282,7 @@ static inline bool diff_forwarded(const char *real, const char *fwd)
 static inline void diff_run(struct diff_account *account, const struct diff_side *side,
 			    unsigned int with_twin, diff_body body, unsigned int seconds)
 {
-	__u64 deadline = now_ms() + seconds * 1000ULL;
+	__u64 deadline = now_ms() + KSELFTEST_PATIENCE * seconds * 1000ULL;
 	int status = 0, tries;
 	pid_t pid;
 
@@ -307,7 +307,7 @@ static inline void diff_run(struct diff_account *account, const struct diff_side
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (now_ms() > deadline) {
 			account->failed++;
-			log_line("no end after %u s", seconds);
+			log_line("no end after %u s", KSELFTEST_PATIENCE * seconds);
 			kill(-pid, SIGKILL);
 			waitpid(pid, &status, 0);
 			return;
