@@ -262,6 +262,13 @@ static bool call_arena_ok(const struct vgpu_args_arena *args)
 		raw_ok(args->reserved2, ARRAY_SIZE(args->reserved2));
 }
 
+static bool call_protect_ok(const struct vgpu_args_protect *args)
+{
+	return page_range_ok(le64_to_cpu(args->addr), le64_to_cpu(args->len)) && args->prot &&
+		!(le32_to_cpu(args->prot) & ~(PROT_READ | PROT_WRITE)) && !args->reserved &&
+		raw_ok(args->reserved2, ARRAY_SIZE(args->reserved2));
+}
+
 static int call_check_write_pages(const struct vgpu_call_view *view)
 {
 	u32 len = le32_to_cpu(view->segs[0].len), data_len = le32_to_cpu(view->segs[1].len);
@@ -281,6 +288,7 @@ static u64 call_feature(u16 op)
 {
 	switch (op) {
 	case VGPU_OP_MMAP:
+	case VGPU_OP_PROTECT:
 	case VGPU_OP_READ_PAGES:
 	case VGPU_OP_WRITE_PAGES:
 		return VGPU_FEATURE_COPY_MMAP;
@@ -302,7 +310,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 	const u32 nr_raw = ARRAY_SIZE(call->args.raw);
 	u16 op = le16_to_cpu(call->op);
 	bool object = op != VGPU_OP_OPEN && op != VGPU_OP_READ_PAGES && op != VGPU_OP_WRITE_PAGES &&
-		      op != VGPU_OP_BIND && op != VGPU_OP_ARENA_GET;
+		      op != VGPU_OP_BIND && op != VGPU_OP_ARENA_GET && op != VGPU_OP_PROTECT;
 
 	if (object != !!call->object || (op != VGPU_OP_IOCTL && nr_fixups))
 		return -EPROTO;
@@ -337,6 +345,8 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 		return !nr_segs && call_bind_ok(&call->args.bind) ? 0 : -EPROTO;
 	case VGPU_OP_ARENA_GET:
 		return !nr_segs && call_arena_ok(&call->args.arena) ? 0 : -EPROTO;
+	case VGPU_OP_PROTECT:
+		return !nr_segs && call_protect_ok(&call->args.protect) ? 0 : -EPROTO;
 	case VGPU_OP_READ_PAGES:
 		return nr_segs == 1 && seg_is(view, 0, VGPU_SEG_OUT) &&
 			raw_ok(raw + 2, nr_raw - 2) &&

@@ -459,14 +459,61 @@ static vm_fault_t mapping_pfn_mkwrite(struct vm_fault *vmf)
 	return mapping_mkwrite(vmf, false);
 }
 
-/* The driver was asked for what mmap() asked for; more could be written, and would be lost. */
+/* The shadow is to have more of what there is of the mapping. Return: 0 or -errno. */
+static int mapping_protect(struct vgpu_mapping *mapping, u32 prot)
+{
+	pgoff_t first = mapping->pgoff, nr;
+	struct vgpu_xcall xcall;
+	int ret = 0;
+
+	for (; !ret && (nr = vgpu_mapping_next_run(mapping, &first)); first += nr) {
+		vgpu_xcall_init(&xcall, VGPU_OP_PROTECT, NULL);
+		xcall.flags = VGPU_XCALL_MM;
+		xcall.stats = &mapping->export->stats;
+		xcall.msg.args.protect.addr = cpu_to_le64(vgpu_mapping_addr(mapping, first));
+		xcall.msg.args.protect.len = cpu_to_le64((u64)nr << PAGE_SHIFT);
+		xcall.msg.args.protect.prot = cpu_to_le32(prot);
+		ret = vgpu_call_run(mapping->session, &xcall);
+		if (!ret)
+			ret = vgpu_call_result(&xcall);
+		vgpu_xcall_fini(&xcall);
+	}
+	return ret;
+}
+
+/*
+ * The driver was asked for what mmap() asked for. Where the program now wants more, which the
+ * core allows, its bytes are to come from there, and to go there.
+ */
 static int mapping_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
 				unsigned long end, unsigned long flags)
 {
 	struct vgpu_mapping *mapping = vma->vm_private_data;
+	u32 wanted = 0, prot = 0;
+	int ret;
 
-	return (flags & VM_WRITE) && (flags & VM_SHARED) && !(mapping->flags & VGPU_MAP_WRITE) ?
-		-EACCES : 0;
+	/* Something of it can be accessed, which the shadow has to read. */
+	if (flags & VM_ACCESS_FLAGS)
+		wanted |= VGPU_MAP_READ;
+	if ((flags & VM_WRITE) && (flags & VM_SHARED))
+		wanted |= VGPU_MAP_WRITE;
+	/* One that can be written to can be read by this processor. */
+	if (mapping->flags & VGPU_MAP_WRITE)
+		wanted &= ~VGPU_MAP_READ;
+	wanted &= ~mapping->flags;
+	if (!wanted)
+		return 0;
+	if (wanted & VGPU_MAP_READ)
+		prot |= PROT_READ;
+	if (wanted & VGPU_MAP_WRITE)
+		prot |= PROT_WRITE;
+	ret = mapping_protect(mapping, prot);
+	if (ret)
+		return ret;
+	spin_lock(&mapping->lock);
+	WRITE_ONCE(mapping->flags, mapping->flags | wanted);
+	spin_unlock(&mapping->lock);
+	return 0;
 }
 
 static const struct vm_operations_struct mapping_vm_ops = {

@@ -972,6 +972,21 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 	queue_work(vgpu_host_patient_wq, &binding->end_work);
 }
 
+void vgpu_binding_widen(struct vgpu_binding *binding)
+{
+	struct vgpu_window *window = binding->window;
+	bool changed;
+
+	mutex_lock(&window->lock);
+	changed = !binding->writable && !binding->gone;
+	if (changed)
+		WRITE_ONCE(binding->writable, true);
+	mutex_unlock(&window->lock);
+	/* The driver has been asked for pages to read so far. */
+	if (changed)
+		vgpu_window_zap(window, binding->offset, binding->len);
+}
+
 void vgpu_binding_end_range(struct vgpu_window *window, const struct vgpu_peer *peer, u64 id,
 			    u64 offset, u64 len, bool tell)
 {

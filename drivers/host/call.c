@@ -25,6 +25,7 @@ static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_MMAP]		= { .run = vgpu_mapping_mmap, .mm = true },
 	[VGPU_OP_BIND]		= { .run = vgpu_mapping_bind, .mm = true },
 	[VGPU_OP_ARENA_GET]	= { .run = vgpu_arena_get, .mm = true },
+	[VGPU_OP_PROTECT]	= { .run = vgpu_mapping_protect, .mm = true },
 	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, .mm = true },
 	[VGPU_OP_FDINFO]	= { .run = vgpu_fops_fdinfo },
 	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, .mm = true },

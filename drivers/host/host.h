@@ -740,6 +740,7 @@ s64 vgpu_poll_run(struct vgpu_hcall *call);
 void vgpu_poll_after(struct vgpu_hcall *call, u32 number);
 s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
 s64 vgpu_mapping_bind(struct vgpu_hcall *call);
+s64 vgpu_mapping_protect(struct vgpu_hcall *call);
 s64 vgpu_mapping_read_pages(struct vgpu_hcall *call);
 s64 vgpu_mapping_write_pages(struct vgpu_hcall *call);
 

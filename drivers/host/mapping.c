@@ -597,6 +597,88 @@ s64 vgpu_mapping_bind(struct vgpu_hcall *call)
 	return ret;
 }
 
+/* What the kernel makes of @flags. */
+static u64 mapping_prot(const struct vm_area_struct *vma, unsigned long flags)
+{
+	/* The driver hears of the first write to a page. */
+	if (vma->vm_ops && (vma->vm_ops->page_mkwrite || vma->vm_ops->pfn_mkwrite))
+		flags &= ~VM_SHARED;
+	return pgprot_val(vm_get_page_prot(flags));
+}
+
+/* As mprotect(), which modules cannot call, but nothing is taken away. */
+static int mapping_widen(struct vm_area_struct *vma, unsigned long more)
+{
+	unsigned long flags = vma->vm_flags | more;
+	u64 before = mapping_prot(vma, vma->vm_flags), now = mapping_prot(vma, flags);
+	int ret = 0;
+
+	if (flags == vma->vm_flags)
+		return 0;
+	/* Each of VM_READ and VM_WRITE has its VM_MAY* four bits on. */
+	if (more & ~(vma->vm_flags >> 4))
+		return -EACCES;
+	if (vma->vm_ops && vma->vm_ops->mprotect)
+		ret = vma->vm_ops->mprotect(vma, vma->vm_start, vma->vm_end, flags);
+	if (ret)
+		return ret;
+	vm_flags_set(vma, more);
+	/* Its cache attribute is the driver's. Entries follow where they are found too narrow. */
+	vma->vm_page_prot = __pgprot((pgprot_val(vma->vm_page_prot) & ~(before & ~now)) |
+				     (now & ~before));
+	return 0;
+}
+
+/* The VMAs of [addr, end), where a mapping is. */
+static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end,
+			       unsigned long more)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int ret = 0;
+
+	if (mmap_write_lock_killable(mm))
+		return -EINTR;
+	for (; !ret && addr < end; addr = vma->vm_end) {
+		vma = vma_lookup(mm, addr);
+		if (!vma || vma->vm_file != mapping->file) {
+			ret = -EINVAL;
+			break;
+		}
+		ret = mapping_widen(vma, more);
+	}
+	mmap_write_unlock(mm);
+	return ret;
+}
+
+/* The guest's program may use a mapping in more ways than when it was made. */
+s64 vgpu_mapping_protect(struct vgpu_hcall *call)
+{
+	const struct vgpu_args_protect *args = &call->view.call->args.protect;
+	struct vgpu_session *session = call->lane->session;
+	u64 addr = le64_to_cpu(args->addr), end = addr + le64_to_cpu(args->len);
+	u32 prot = le32_to_cpu(args->prot);
+	unsigned long more = (prot & PROT_READ ? VM_READ : 0) | (prot & PROT_WRITE ? VM_WRITE : 0);
+	struct vgpu_mapping *mapping;
+	int ret = 0;
+
+	if (mutex_lock_killable(&session->map_lock))
+		return vgpu_call_refuse(call, -EINTR);
+	while (!ret && addr < end) {
+		mapping = mapping_find(session, addr);
+		if (!mapping || mapping->addr >= end)
+			break;
+		addr = max(addr, mapping->addr);
+		ret = mapping_widen_range(mapping, addr, min(end, mapping->addr + mapping->len),
+					  more);
+		if (!ret && mapping->binding && (more & VM_WRITE))
+			vgpu_binding_widen(mapping->binding);
+		addr = mapping->addr + mapping->len;
+	}
+	mutex_unlock(&session->map_lock);
+	return ret;
+}
+
 /* Bytes from @addr on, at most @len, that mappings cover without a gap. */
 static u64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
 {

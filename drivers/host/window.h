@@ -247,6 +247,8 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len);
 /* Nothing is shown any more when it returns, nor will be. @tell: tell the guest, too. */
 void vgpu_binding_end(struct vgpu_binding *binding, bool tell);
+/* The shadow's VMAs of it have become writable, and so will what shows it. */
+void vgpu_binding_widen(struct vgpu_binding *binding);
 /* Calls that the peer made before it gave the range back do not bind there any more. */
 void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbind);
 /*

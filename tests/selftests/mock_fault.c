@@ -175,6 +175,64 @@ DIFF_TEST(error_of_before)
 	LOG_CALL(touch(memory));
 }
 
+static int write_to(volatile char *at)
+{
+	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+
+	sigaction(SIGBUS, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	fault_signal = 0;
+	if (!sigsetjmp(fault_jump, 1))
+		*at = 'w';
+	signal(SIGBUS, SIG_DFL);
+	signal(SIGSEGV, SIG_DFL);
+	return fault_signal;
+}
+
+/* A program maps for less than it needs later. */
+static void more_by_mprotect(__u32 flavour, int prot)
+{
+	struct buffer buffer;
+	char *memory;
+
+	log_line("flavour %x, prot %d", flavour, prot);
+	buffer_make(&buffer, flavour, 4);
+	memory = mmap(NULL, 4 * PAGE, prot, MAP_SHARED, buffer.fd, buffer.offset);
+	MUST(memory != MAP_FAILED);
+	LOG_CALL(touch(memory + PAGE));
+	LOG_CALL(write_to(memory + PAGE));
+	LOG_CALL(mprotect(memory + PAGE, 2 * PAGE, PROT_READ));
+	LOG_CALL(touch(memory + PAGE));
+	LOG_CALL(write_to(memory + PAGE));
+	LOG_CALL(mprotect(memory + PAGE, 2 * PAGE, PROT_READ | PROT_WRITE));
+	LOG_CALL(write_to(memory + PAGE));
+	LOG_CALL(write_to(memory + 2 * PAGE + 7));
+	LOG_CALL(write_to(memory));
+	log_line("device has %llx", (unsigned long long)buffer_sum(&buffer, 4));
+	/* What is left of it. */
+	LOG_CALL(munmap(memory + PAGE, PAGE));
+	LOG_CALL(mprotect(memory, PAGE, PROT_WRITE));
+	LOG_CALL(write_to(memory + 9));
+	LOG_CALL(mprotect(memory + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE));
+	LOG_CALL(write_to(memory + 3 * PAGE + 1));
+	log_line("device has %llx", (unsigned long long)buffer_sum(&buffer, 4));
+	close(buffer.fd);
+}
+
+DIFF_TEST(more_by_mprotect)
+{
+	static const __u32 flavours[] = {
+		VGPU_MOCK_BUF_PFN, VGPU_MOCK_BUF_REMAP, VGPU_MOCK_BUF_MIXED, VGPU_MOCK_BUF_PAGE,
+		VGPU_MOCK_BUF_VMALLOC, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(flavours) / sizeof(flavours[0]); i++) {
+		more_by_mprotect(flavours[i], PROT_READ);
+		more_by_mprotect(flavours[i], PROT_NONE);
+	}
+}
+
 /* As a debugger does: through the memory of the process, not its page tables. */
 static void by_debugger(__u32 flavour)
 {

@@ -289,7 +289,25 @@ TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 	EXPECT_GT(5000, tool_now_ms() - start);
 }
 
-/* What was mapped for reading never becomes writable, by no way. */
+/* Where the file is open for writing, a mapping can become writable as natively. */
+static void made_writable(struct __test_metadata *_metadata, struct buffer *buffer)
+{
+	char *memory = buffer_map(buffer, buffer->fwd, PROT_READ);
+	char *device = buffer_map(buffer, buffer->real, PROT_READ);
+
+	ASSERT_NE(NULL, memory);
+	ASSERT_NE(NULL, device);
+	EXPECT_EQ(SIGSEGV, touch(memory + PAGE, true));
+	EXPECT_NE(1, memory[PAGE]);
+	ASSERT_EQ(0, mprotect(memory + PAGE, PAGE, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(0, touch(memory + PAGE, true));
+	EXPECT_EQ(1, device[PAGE]);
+	EXPECT_EQ(SIGSEGV, touch(memory, true));
+	munmap(device, buffer->size);
+	munmap(memory, buffer->size);
+}
+
+/* What a file shows that is open for reading only never becomes writable, by no way. */
 static void read_only(struct __test_metadata *_metadata, struct buffer *buffer, int fd)
 {
 	char *memory = buffer_map(buffer, fd, PROT_READ);
@@ -434,9 +452,14 @@ TEST_F(window, huge_forked)
 
 TEST_F(window, huge_read_only)
 {
+	int reader;
+
 	NEEDS_WINDOW();
+	reader = open(getenv("VGPU_FWD"), O_RDONLY);
+	ASSERT_LE(0, reader);
 	ASSERT_TRUE(buffer_make(&self->buffer, HUGE_PFN, HUGE));
-	read_only(_metadata, &self->buffer, self->buffer.fwd);
+	read_only(_metadata, &self->buffer, reader);
+	close(reader);
 	EXPECT_EQ(window_huge_possible(), window_status("huge"));
 }
 
@@ -756,7 +779,7 @@ TEST_F(window, read_only)
 	for (i = 0; i < ARRAY_SIZE(flavours); i++) {
 		ASSERT_TRUE(buffer_make(&self->buffer, flavours[i], 4 * PAGE));
 		read_only(_metadata, &self->buffer, reader);
-		read_only(_metadata, &self->buffer, self->buffer.fwd);
+		made_writable(_metadata, &self->buffer);
 		buffer_end(&self->buffer);
 	}
 	close(reader);

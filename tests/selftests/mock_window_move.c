@@ -368,11 +368,14 @@ TEST_F(move, no_room_for_two)
 TEST_F(move, read_only)
 {
 	struct buffer *buffer = &self->buffer;
+	int reader = open(getenv("VGPU_FWD"), O_RDONLY);
 	char *memory, *more;
 
+	ASSERT_LE(0, reader);
 	ASSERT_TRUE(buffer_make(buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
-	memory = buffer_map(buffer, buffer->fwd, PROT_READ);
+	memory = buffer_map(buffer, reader, PROT_READ);
 	ASSERT_NE(NULL, memory);
+	close(reader);
 	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 1, 0));
 	EXPECT_TRUE(memory_is(memory, 4 * PAGE, 1));
 	ASSERT_EQ(0, drain());

@@ -10,7 +10,7 @@
 /* Changes that every call of one of these kinds gets the same answer to. */
 static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
-	BAD(vgpu_call, op, VGPU_OP_ARENA_GET + 1),
+	BAD(vgpu_call, op, VGPU_OP_PROTECT + 1),
 	BAD(vgpu_call, object, 0),
 	BAD(vgpu_call, flags, VGPU_CALL_ADMIN << 1),
 	GOOD(vgpu_call, f_flags, ~0U),
@@ -277,6 +277,20 @@ static const struct wire_case call_arena_get[] = {
 	ARGS(arena, reserved2[3], 1, false),
 };
 
+static const struct wire_case call_protect[] = {
+	BAD(vgpu_call, object, 7),
+	ARGS(protect, addr, 0x7f0000001008, false),
+	ARGS(protect, addr, -0x4000ULL, false),
+	ARGS(protect, len, 0, false),
+	ARGS(protect, len, 0x4001, false),
+	ARGS(protect, prot, 0, false),
+	ARGS(protect, prot, PROT_WRITE, true),
+	ARGS(protect, prot, PROT_READ | PROT_EXEC, false),
+	ARGS(protect, reserved, 1, false),
+	ARGS(protect, reserved2[0], 1, false),
+	ARGS(protect, reserved2[2], 1, false),
+};
+
 static const struct wire_case call_bind[] = {
 	BAD(vgpu_call, object, 7),
 	ARGS(bind, addr, 0x7f0000001008, false),
@@ -381,7 +395,7 @@ static void run_any(void)
 	};
 	static const char * const without_segs[] = {
 		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap", "call_bind",
-		"call_arena_get",
+		"call_arena_get", "call_protect",
 	};
 	u32 i;
 
@@ -503,6 +517,7 @@ static void test_features(void)
 		{ "call_mmap_window", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
 		{ "call_bind", VGPU_FEATURE_COPY_MMAP | VGPU_FEATURE_WINDOW },
 		{ "call_arena_get", VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA },
+		{ "call_protect", VGPU_FEATURE_COPY_MMAP },
 		{ "call_read_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_write_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_ioctl_seg", 0 },
@@ -560,6 +575,7 @@ int main(void)
 	WIRE_CASES("call_mmap_window", call_mmap_window);
 	WIRE_CASES("call_bind", call_bind);
 	WIRE_CASES("call_arena_get", call_arena_get);
+	WIRE_CASES("call_protect", call_protect);
 	WIRE_CASES("call_read_pages", call_read_pages);
 	WIRE_CASES("call_write_pages", call_write_pages);
 	WIRE_CASES("call_write_pages_mask", call_write_pages_mask);

@@ -509,6 +509,15 @@ static void fill_call_arena_get(struct wire_buf *buf)
 	call->args.arena.slot = LE32(3);
 }
 
+static void fill_call_protect(struct wire_buf *buf)
+{
+	struct vgpu_call *call = call_begin(buf, VGPU_OP_PROTECT, 0);
+
+	call->args.protect.addr = LE64(0x7f0000001000);
+	call->args.protect.len = LE64(0x4000);
+	call->args.protect.prot = LE32(PROT_READ | PROT_WRITE);
+}
+
 static void fill_call_read_pages(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_READ_PAGES, 0);
@@ -704,7 +713,7 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(call_ioctl_nested),
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
 	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_bind),
-	SAMPLE(call_arena_get),
+	SAMPLE(call_arena_get), SAMPLE(call_protect),
 	SAMPLE(call_read_pages), SAMPLE(call_write_pages), SAMPLE(call_write_pages_mask),
 	SAMPLE(call_fdinfo),
 

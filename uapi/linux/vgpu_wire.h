@@ -34,7 +34,7 @@
  *     operation ARENA_GET; EXPORT_CHANGE; BIND's reply has a cache attribute; ranges may
  *     have a mask, and WRITE_PAGES passes over those that cannot be written; MMAP's reply
  *     says VGPU_MAP_ACCESS;
- *     CALL says that the caller is ADMIN
+ *     CALL says that the caller is ADMIN; the operation PROTECT
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -465,6 +465,7 @@ enum vgpu_op {
 	VGPU_OP_FDINFO		= 11,
 	VGPU_OP_BIND		= 12,	/* class mm */
 	VGPU_OP_ARENA_GET	= 13,	/* class mm */
+	VGPU_OP_PROTECT		= 14,	/* class mm */
 };
 
 #define VGPU_SEG_IN		(1U << 0)	/* bytes follow in the CALL */
@@ -643,6 +644,18 @@ struct vgpu_args_arena {
 };
 
 /*
+ * PROTECT: what there is of mappings in [addr, addr + len) can be used as prot (PROT_READ,
+ * PROT_WRITE) says, too. No object. Result: 0, -EACCES, -EINVAL, or what the driver says.
+ */
+struct vgpu_args_protect {
+	__le64 addr;
+	__le64 len;
+	__le32 prot;
+	__le32 reserved;
+	__le64 reserved2[3];
+};
+
+/*
  * READ_PAGES: one OUT segment receives len bytes; result: bytes that could be
  * read, a multiple of the page size, or -EFAULT for none.
  * WRITE_PAGES: segment 0 (IN) is an array of struct vgpu_range, segment 1 (IN)
@@ -705,6 +718,7 @@ struct vgpu_call {
 		struct vgpu_args_mmap mmap;
 		struct vgpu_args_bind bind;
 		struct vgpu_args_arena arena;
+		struct vgpu_args_protect protect;
 		struct vgpu_args_pages pages;
 		__le64 raw[6];
 	} args;
@@ -927,6 +941,7 @@ VGPU_ASSERT_SIZE(vgpu_args_poll, 48);
 VGPU_ASSERT_SIZE(vgpu_args_mmap, 48);
 VGPU_ASSERT_SIZE(vgpu_args_bind, 48);
 VGPU_ASSERT_SIZE(vgpu_args_arena, 48);
+VGPU_ASSERT_SIZE(vgpu_args_protect, 48);
 VGPU_ASSERT_SIZE(vgpu_args_pages, 48);
 VGPU_ASSERT_SIZE(vgpu_range, 16);
 VGPU_ASSERT_SIZE(vgpu_call, 96);
