@@ -47,7 +47,7 @@ static int reply_takes(void)
 	void *data = mmap(NULL, REPLY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct vgpu_mock_large large = { .ptr = (uintptr_t)data, .length = 4096, .seed = 3 };
 	int fd = open(getenv("VGPU_FWD"), O_RDWR);
-	long before;
+	long before, now;
 
 	if (fd < 0 || data == MAP_FAILED)
 		return 201;
@@ -59,7 +59,10 @@ static int reply_takes(void)
 	before = read_from("new/memory.peak");
 	if (ioctl(fd, VGPU_MOCK_IOC_LARGE_OUT, &large))
 		return 203;
-	return (read_from("new/memory.peak") - before) / MIB;
+	now = read_from("new/memory.peak");
+	printf("# peak %ld, then %ld\n", before, now);
+	fflush(stdout);
+	return (now - before) / MIB;
 }
 
 FIXTURE(account) {

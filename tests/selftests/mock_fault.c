@@ -73,10 +73,15 @@ static bool await_fault(int fd, __u32 id)
 }
 
 static sigjmp_buf fault_jump;
+static volatile sig_atomic_t fault_expected;
 static volatile sig_atomic_t fault_signal;
 
 static void on_fault(int signal)
 {
+	/* One that comes too late means nothing. */
+	if (!fault_expected)
+		return;
+	fault_expected = 0;
 	fault_signal = signal;
 	siglongjmp(fault_jump, 1);
 }
@@ -89,8 +94,11 @@ static int touch(volatile char *at)
 	sigaction(SIGBUS, &action, NULL);
 	sigaction(SIGSEGV, &action, NULL);
 	fault_signal = 0;
-	if (!sigsetjmp(fault_jump, 1))
+	if (!sigsetjmp(fault_jump, 1)) {
+		fault_expected = 1;
 		(void)*at;
+		fault_expected = 0;
+	}
 	signal(SIGBUS, SIG_DFL);
 	signal(SIGSEGV, SIG_DFL);
 	return fault_signal;
@@ -165,7 +173,7 @@ DIFF_TEST(error_of_before)
 	interrupter.buffer = &buffer;
 	buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 1);
 	memory = buffer_map(&buffer, 1);
-	buffer_slow(&buffer, 500, VGPU_MOCK_SLOW_ERROR);
+	buffer_slow(&buffer, 2000, VGPU_MOCK_SLOW_ERROR);
 	signal(SIGUSR1, on_fault);
 	MUST(!pthread_create(&thread, NULL, interrupt_fault, &interrupter));
 	/* Natively the fault's own signal is there as well. */
@@ -182,8 +190,11 @@ static int write_to(volatile char *at)
 	sigaction(SIGBUS, &action, NULL);
 	sigaction(SIGSEGV, &action, NULL);
 	fault_signal = 0;
-	if (!sigsetjmp(fault_jump, 1))
+	if (!sigsetjmp(fault_jump, 1)) {
+		fault_expected = 1;
 		*at = 'w';
+		fault_expected = 0;
+	}
 	signal(SIGBUS, SIG_DFL);
 	signal(SIGSEGV, SIG_DFL);
 	return fault_signal;
