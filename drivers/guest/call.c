@@ -164,8 +164,8 @@ static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 			return -EPROTO;
 		if (le16_to_cpu(hdr.type) == VGPU_MSG_REPLY)
 			return call_reply(lane, xcall, &hdr);
-		/* mmap_lock may be held: nothing of the process can be touched. */
-		if (xcall->flags & VGPU_XCALL_MM)
+		/* mmap_lock may be held, or it is not our process: its memory cannot be touched. */
+		if (xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_FOREIGN))
 			return -EPROTO;
 		ret = vgpu_upcall_serve(lane, xcall, &hdr);
 		if (ret)
@@ -178,7 +178,7 @@ static bool call_wants_slot(const struct vgpu_lane *lane, const struct vgpu_xcal
 {
 	struct vgpu_host *host = lane->session->host;
 
-	return !(xcall->flags & VGPU_XCALL_MM) && READ_ONCE(host->window) &&
+	return !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_FOREIGN)) && READ_ONCE(host->window) &&
 		(host->features & VGPU_FEATURE_ARENA) &&
 		host->limits.call_bytes >= VGPU_ARENA_SLOT && vgpu_slot_is_wanted(lane);
 }
@@ -328,7 +328,7 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 
 /**
  * vgpu_call_run - make a call
- * @session: in which; unless the call is of class mm, the calling process's
+ * @session: in which; unless the call is of class mm or FOREIGN, the calling process's
  * @xcall: the call
  *
  * Context: process, no locks but for what &enum vgpu_op says about class mm.
@@ -340,10 +340,11 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 {
 	bool mapped = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_MAPPED));
+	bool own = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_FOREIGN));
 	struct vgpu_host *host = session->host;
 	int ret;
 
-	if (!(xcall->flags & VGPU_XCALL_MM)) {
+	if (own) {
 		ret = vgpu_reserve_current(session);
 		if (ret)
 			return ret;
@@ -352,7 +353,7 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	ret = 0;
 	if (mapped)
 		ret = vgpu_space_flush(session);
-	else if (!(xcall->flags & VGPU_XCALL_MM))
+	else if (own)
 		ret = vgpu_space_settle(session);
 	if (ret)
 		return ret;

@@ -25,6 +25,12 @@ struct vgpu_stats;
 /* Signals do not cancel it: the host does not block in it. */
 #define VGPU_XCALL_NO_CANCEL	BIT(2)
 
+/*
+ * In another process's session: nothing of the caller's memory is in it, nor is looked at for it,
+ * and what that process has to wait for is no business of the caller. It has a deadline.
+ */
+#define VGPU_XCALL_FOREIGN	BIT(3)
+
 #define VGPU_XCALL_INLINE	256
 
 /**

@@ -7,7 +7,6 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
 #include <drm/drm_drv.h>
@@ -28,8 +27,6 @@
 /* Flags of open() that a driver may look at. */
 #define FILE_OPEN_FLAGS	(O_ACCMODE | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | \
 			 O_DSYNC | FASYNC | O_DIRECT | O_LARGEFILE | O_NOATIME | __O_SYNC)
-/* As much as a driver's part of /proc/PID/fdinfo may be: names and numbers. */
-#define FILE_FDINFO_LEN	SZ_16K
 
 /* Those that can change later. */
 #define FILE_CALL_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
@@ -158,6 +155,7 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 		drm_dev_get(drm);
 		object->drm = drm;
 	}
+	object->session = session->number;
 	vgpu_file_attach(file, object);
 	/* Other threads find the file from here on. */
 	mutex_lock(&object->file_lock);
@@ -291,32 +289,6 @@ static loff_t vgpu_file_llseek(struct file *file, loff_t offset, int whence)
 	return ret;
 }
 
-/* Whoever reads /proc/PID/fdinfo makes the call, in a session of its own. */
-static void vgpu_file_show_fdinfo(struct seq_file *seq, struct file *file)
-{
-	struct vgpu_object *object = file->private_data;
-	struct vgpu_seg seg = {
-		.len = cpu_to_le32(FILE_FDINFO_LEN),
-		.flags = cpu_to_le32(VGPU_SEG_OUT),
-	};
-	struct vgpu_session *session;
-	struct vgpu_xcall xcall;
-
-	if (!(object->fops & VGPU_FOP_FDINFO))
-		return;
-	session = vgpu_session_current(object->host, 0);
-	if (IS_ERR(session))
-		return;
-	vgpu_file_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);
-	xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL;
-	xcall.segs = &seg;
-	xcall.nr_segs = 1;
-	if (!vgpu_call_run(session, &xcall) && xcall.result > 0)
-		seq_write(seq, xcall.reply.data, xcall.result);
-	vgpu_xcall_fini(&xcall);
-	vgpu_session_put(session);
-}
-
 static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct vgpu_object *object = file->private_data;
@@ -356,7 +328,7 @@ static unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned lon
 	.read = vgpu_file_read,					\
 	.write = vgpu_file_write,				\
 	.llseek = vgpu_file_llseek,				\
-	.show_fdinfo = vgpu_file_show_fdinfo
+	.show_fdinfo = vgpu_fdinfo_show
 
 const struct file_operations vgpu_file_fops = {
 	FILE_OPERATIONS,

@@ -11,6 +11,7 @@
 struct vgpu_export;
 struct vgpu_out_ioctl;
 struct vgpu_xcall;
+struct seq_file;
 
 /* One set for each combination: epoll asks a file_operations whether it can poll. */
 extern const struct file_operations vgpu_file_fops;
@@ -24,6 +25,9 @@ void vgpu_file_attach(struct file *file, struct vgpu_object *object);
 struct vgpu_object *vgpu_file_object(struct file *file);
 void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos);
 s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied);
+
+/* fdinfo.c */
+void vgpu_fdinfo_show(struct seq_file *seq, struct file *file);
 
 /* ioctl.c */
 long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg);

@@ -82,6 +82,7 @@ struct vgpu_window;
  * @move_wait: woken when a mapping has moved
  * @parents: struct vgpu_parent; the receiving thread's
  * @spaces: device memory that this host's mappings show
+ * @fdinfo_pause: jiffies, until which no fdinfo is asked for; 0: it may be; any thread's
  */
 struct vgpu_host {
 	struct kref ref;
@@ -125,6 +126,7 @@ struct vgpu_host {
 
 	struct list_head parents;
 	struct vgpu_space_set spaces;
+	unsigned long fdinfo_pause;
 };
 
 void vgpu_host_global_init(void);

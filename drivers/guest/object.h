@@ -37,6 +37,8 @@ struct vgpu_space;
  * @node: likewise of a V4L2 node or media device
  * @queued: fds of what is in its V4L2 queues, see video_queue.c
  * @opener: thread whose call it came by (a reference)
+ * @session: number of the session in which it was opened, 0: it came otherwise
+ * @fdinfo_pause: jiffies, until which its driver is asked for no fdinfo; 0: it may be; any thread's
  * @ahead: events that were read ahead, or NULL; set once, read anywhere
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
@@ -75,6 +77,8 @@ struct vgpu_object {
 	struct device *node;
 	struct xarray queued;
 	struct pid *opener;
+	u64 session;
+	unsigned long fdinfo_pause;
 	struct vgpu_ahead *ahead;
 	int card;
 	struct hlist_node hash;

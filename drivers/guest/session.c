@@ -297,6 +297,34 @@ struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int f
 	return session;
 }
 
+/**
+ * vgpu_session_any - a session for what is no business of a process
+ * @host: with whom
+ * @number: of the best one, if it is there; 0: none is better than others
+ * @may: whether one is fit for it; called with host->lock held
+ *
+ * Return: one reference, or NULL: there is none. It may end at any time.
+ */
+struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
+				      bool (*may)(const struct vgpu_session *session))
+{
+	struct vgpu_session *session, *found = NULL;
+
+	spin_lock(&host->lock);
+	list_for_each_entry(session, &host->session_list, entry) {
+		if (!completion_done(&session->started) || READ_ONCE(session->dead) ||
+		    !may(session))
+			continue;
+		found = session;
+		if (session->number == number)
+			break;
+	}
+	if (found)
+		vgpu_session_get(found);
+	spin_unlock(&host->lock);
+	return found;
+}
+
 /* Return: @session, with one reference more. */
 struct vgpu_session *vgpu_session_get(struct vgpu_session *session)
 {

@@ -43,6 +43,7 @@ struct vgpu_mm;
  * @error: why it failed; 0: it did not. Constant once @started
  * @check_work: finds out whether the shadow is dead; holds a reference
  * @flush: what its programs wrote to device memory, on its way
+ * @fdinfo_pause: jiffies, until which no fdinfo is asked for by it; 0: it may be; any thread's
  * @move_pause: it did not answer when a mapping was to be bound
  * @reserve_lock: guards making the reservation
  * @is_reserved: the reserved range is kept free in @mm
@@ -76,6 +77,7 @@ struct vgpu_session {
 	int error;
 	struct work_struct check_work;
 	struct vgpu_flush flush;
+	unsigned long fdinfo_pause;
 	struct vgpu_move_pause move_pause;
 
 	struct mutex reserve_lock;
@@ -101,6 +103,8 @@ struct vgpu_session {
 int vgpu_session_global_init(void);
 void vgpu_session_global_exit(void);
 struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int flags);
+struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
+				      bool (*may)(const struct vgpu_session *session));
 struct vgpu_session *vgpu_session_get(struct vgpu_session *session);
 void vgpu_session_put(struct vgpu_session *session);
 void vgpu_session_hold(struct vgpu_session *session);

@@ -20,24 +20,6 @@
 #define NVIDIA		0x10de
 #define VIRTIO		0x1af4
 
-/* A display, with all that a real one has in its header. */
-static void fill_pci(struct vgpu_export_add *add, const char *name, const char *bus_id,
-		     unsigned int vendor, unsigned int device)
-{
-	unsigned char *header = add->pci_header;
-
-	fill_export(add, name, bus_id);
-	memset(header, 0xa5, sizeof(add->pci_header));
-	header[0x00] = vendor;
-	header[0x01] = vendor >> 8;
-	header[0x02] = device;
-	header[0x03] = device >> 8;
-	header[0x09] = 0;
-	header[0x0a] = 0;
-	header[0x0b] = 3;
-	header[0x0e] = 0x80;
-}
-
 /* Where the node of that export hangs: a folder of sysfs; "" if it has no node. */
 static const char *parent_of(const char *name)
 {

@@ -95,6 +95,24 @@ static void fill_export(struct vgpu_export_add *add, const char *name, const cha
 	strcpy((char *)add->bus_id, bus_id);
 }
 
+/* A display, with all that a real one has in its header. */
+static inline void fill_pci(struct vgpu_export_add *add, const char *name, const char *bus_id,
+			    unsigned int vendor, unsigned int device)
+{
+	unsigned char *header = add->pci_header;
+
+	fill_export(add, name, bus_id);
+	memset(header, 0xa5, sizeof(add->pci_header));
+	header[0x00] = vendor;
+	header[0x01] = vendor >> 8;
+	header[0x02] = device;
+	header[0x03] = device >> 8;
+	header[0x09] = 0;
+	header[0x0a] = 0;
+	header[0x0b] = 3;
+	header[0x0e] = 0x80;
+}
+
 static bool native(void)
 {
 	const char *tier = getenv("VGPU_TIER");

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a driver adds to /proc/PID/fdinfo. Whoever reads that may have nothing to do with the
+ * device: lsof and monitors go through the files of all processes. So the call goes to a
+ * shadow that is there, of whichever process, and none is made for it; nothing of that
+ * process is in the call. And it ends soon: what does not answer is left alone for a while.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/pci.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+
+#include <drm/drm_device.h>
+
+#include "call.h"
+#include "deadline.h"
+#include "export.h"
+#include "file.h"
+#include "host.h"
+#include "object.h"
+#include "session.h"
+
+/* As much as a driver's part may be: names and numbers. */
+#define FDINFO_LEN		SZ_16K
+#define FDINFO_TIMEOUT		HZ
+/* So long no more is asked of a file, or by way of a shadow, that let somebody wait in vain ... */
+#define FDINFO_PAUSE		(30 * HZ)
+/* ... and of its host, which may be the reason: somebody goes through many files just now. */
+#define FDINFO_HOST_PAUSE	(2 * HZ)
+
+#define FDINFO_PDEV		"drm-pdev:"
+
+static bool fdinfo_is_paused(const unsigned long *until)
+{
+	unsigned long time = READ_ONCE(*until);
+
+	return time && time_before(jiffies, time);
+}
+
+static void fdinfo_pause(unsigned long *until, unsigned long time)
+{
+	/* Not 0, which is none. */
+	WRITE_ONCE(*until, (jiffies + time) | 1);
+}
+
+/* The best is the shadow of the process that opened the file: it is what the driver knows. */
+static bool fdinfo_may_use(const struct vgpu_session *session)
+{
+	return !fdinfo_is_paused(&session->fdinfo_pause);
+}
+
+static bool line_is(const char *line, size_t len, const char *name)
+{
+	return len >= strlen(name) && !memcmp(line, name, strlen(name));
+}
+
+/* Where the device is, monitors look for on this machine; what is on no bus here has no line. */
+static void fdinfo_show_pdev(struct seq_file *seq, const struct device *parent)
+{
+	if (dev_is_pci(parent))
+		seq_printf(seq, FDINFO_PDEV "\t%s\n", dev_name(parent));
+}
+
+static void fdinfo_show_text(struct seq_file *seq, const struct vgpu_object *object,
+			     const char *text, size_t len)
+{
+	while (len) {
+		const char *end = memchr(text, '\n', len);
+		size_t line = end ? end - text + 1 : len;
+
+		if (object->drm && line_is(text, line, FDINFO_PDEV))
+			fdinfo_show_pdev(seq, object->drm->dev);
+		else
+			seq_write(seq, text, line);
+		text += line;
+		len -= line;
+	}
+}
+
+/* f_op->show_fdinfo */
+void vgpu_fdinfo_show(struct seq_file *seq, struct file *file)
+{
+	struct vgpu_object *object = file->private_data;
+	struct vgpu_host *host = object->host;
+	struct vgpu_seg seg = {
+		.len = cpu_to_le32(FDINFO_LEN),
+		.flags = cpu_to_le32(VGPU_SEG_OUT),
+	};
+	struct vgpu_session *session;
+	struct vgpu_xcall xcall;
+	int ret;
+
+	if (!(object->fops & VGPU_FOP_FDINFO) || vgpu_host_is_down(host) ||
+	    fdinfo_is_paused(&host->fdinfo_pause) || fdinfo_is_paused(&object->fdinfo_pause))
+		return;
+	session = vgpu_session_any(host, object->session, fdinfo_may_use);
+	if (!session)
+		return;
+	vgpu_file_fill_call(file, &xcall, VGPU_OP_FDINFO, 0);
+	xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL | VGPU_XCALL_FOREIGN;
+	xcall.deadline = vgpu_deadline_in(FDINFO_TIMEOUT);
+	xcall.segs = &seg;
+	xcall.nr_segs = 1;
+	ret = vgpu_call_run(session, &xcall);
+	if (!ret && xcall.result > 0)
+		fdinfo_show_text(seq, object, xcall.reply.data, xcall.result);
+	if (ret == -ETIMEDOUT) {
+		fdinfo_pause(&session->fdinfo_pause, FDINFO_PAUSE);
+		fdinfo_pause(&object->fdinfo_pause, FDINFO_PAUSE);
+		fdinfo_pause(&host->fdinfo_pause, FDINFO_HOST_PAUSE);
+	}
+	vgpu_xcall_fini(&xcall);
+	vgpu_session_put(session);
+}
