@@ -82,6 +82,12 @@ EXPORT_COUNTER(fetched_pages);
 EXPORT_COUNTER(window_mappings);
 EXPORT_COUNTER(copy_mappings);
 
+static ssize_t unknown_ioctls_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return vgpu_stats_show_unknown(&to_export(dev)->stats, buf);
+}
+static DEVICE_ATTR_RO(unknown_ioctls);
+
 static struct attribute *export_attrs[] = {
 	&dev_attr_host.attr,
 	&dev_attr_path.attr,
@@ -96,6 +102,7 @@ static struct attribute *export_attrs[] = {
 	&dev_attr_fetched_pages.attr,
 	&dev_attr_window_mappings.attr,
 	&dev_attr_copy_mappings.attr,
+	&dev_attr_unknown_ioctls.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(export);
@@ -204,6 +211,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	export->dev.devt = MKDEV(MAJOR(export_devt), minor);
 	export->dev.release = export_free;
 	export->host = vgpu_host_get(host);
+	vgpu_stats_init(&export->stats);
 	export->id = le32_to_cpu(msg->export);
 	export->kind = le32_to_cpu(msg->kind);
 	export->device = le64_to_cpu(msg->device);

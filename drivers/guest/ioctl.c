@@ -196,6 +196,9 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->msg.args.ioctl.low = cpu_to_le64(ioctl->low);
 	xcall->msg.args.ioctl.low_len = cpu_to_le64(ioctl->low_len);
 	xcall->stats = &ioctl->object->export->stats;
+	/* Of a described one the name is known. */
+	if (!m->name)
+		vgpu_stats_unknown(xcall->stats, cmd);
 	if (m->flags & VGPU_IOCTL_NO_MAPPED)
 		xcall->flags |= VGPU_XCALL_NO_MAPPED;
 	xcall->nr_segs = m->nr_segs;

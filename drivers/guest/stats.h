@@ -4,6 +4,21 @@
 #define VGPU_STATS_H
 
 #include <linux/atomic.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+/* Commands without a schema that are counted apart. */
+#define VGPU_STATS_UNKNOWN	16
+
+/**
+ * struct vgpu_unknown - a command that no schema describes
+ * @cmd: its number
+ * @calls: ioctls with it, since it was last new; 0: this one is free
+ */
+struct vgpu_unknown {
+	u32 cmd;
+	u64 calls;
+};
 
 /**
  * struct vgpu_stats - what went over the wire for one export
@@ -15,6 +30,9 @@
  * @fetched_pages: pages that the host asked for
  * @window_mappings: mappings that are seen in the host's window, now
  * @copy_mappings: those that go by copy, now
+ * @unknown_lock: guards what follows
+ * @unknown: commands that no schema describes
+ * @unknown_others: calls of those that are not among @unknown any more
  */
 struct vgpu_stats {
 	atomic64_t calls;
@@ -24,6 +42,13 @@ struct vgpu_stats {
 	atomic64_t fetched_pages;
 	atomic64_t window_mappings;
 	atomic64_t copy_mappings;
+	spinlock_t unknown_lock;
+	struct vgpu_unknown unknown[VGPU_STATS_UNKNOWN];
+	u64 unknown_others;
 };
+
+void vgpu_stats_init(struct vgpu_stats *stats);
+void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd);
+ssize_t vgpu_stats_show_unknown(struct vgpu_stats *stats, char *buf);
 
 #endif /* VGPU_STATS_H */

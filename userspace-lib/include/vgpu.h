@@ -335,6 +335,16 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
 /* --- guest: the kernel ---------------------------------------------------- */
 
 /**
+ * struct vgpu_unknown_ioctl - an ioctl that no schema of the guest describes
+ * @cmd: its command
+ * @calls: how often programs made it
+ */
+struct vgpu_unknown_ioctl {
+	uint32_t cmd;
+	uint64_t calls;
+};
+
+/**
  * struct vgpu_node_info - a forwarded device
  * @node: "/dev/vgpu0" and so on
  * @drm_node: "/dev/dri/renderD128" and so on; "" if it is no DRM device
@@ -351,6 +361,9 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
  * @fetched_pages: likewise
  * @window_mappings: mappings in the host's window, now
  * @copy_mappings: mappings by copy, now
+ * @unknown: ioctls that no schema describes, by their commands
+ * @nr_unknown: length of @unknown
+ * @unknown_others: calls of those for which there was no room
  */
 struct vgpu_node_info {
 	char *node;
@@ -368,6 +381,9 @@ struct vgpu_node_info {
 	uint64_t fetched_pages;
 	uint64_t window_mappings;
 	uint64_t copy_mappings;
+	struct vgpu_unknown_ioctl *unknown;
+	size_t nr_unknown;
+	uint64_t unknown_others;
 };
 
 /**

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,35 @@ static char *read_drm_node(const char *dir, const char *host_path)
 	return strdup(node);
 }
 
+/* A line for each command, "0x12345678 9", and perhaps one "others 10". */
+static bool read_unknown(const char *dir, struct vgpu_node_info *node)
+{
+	struct vgpu_unknown_ioctl *more;
+	char path[PATH_MAX], line[64];
+	unsigned long long calls;
+	bool ok = true;
+	uint32_t cmd;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/unknown_ioctls", dir);
+	file = fopen(path, "re");
+	while (file && ok && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "others %llu", &calls) == 1) {
+			node->unknown_others = calls;
+		} else if (sscanf(line, "%" SCNx32 " %llu", &cmd, &calls) == 2) {
+			more = realloc(node->unknown, (node->nr_unknown + 1) * sizeof(*more));
+			ok = more;
+			if (!ok)
+				break;
+			more[node->nr_unknown++] = (struct vgpu_unknown_ioctl){ cmd, calls };
+			node->unknown = more;
+		}
+	}
+	if (file)
+		fclose(file);
+	return ok;
+}
+
 static bool read_node(const char *name, struct vgpu_node_info *node)
 {
 	char dir[PATH_MAX], path[PATH_MAX];
@@ -86,7 +116,7 @@ static bool read_node(const char *name, struct vgpu_node_info *node)
 	node->fetched_pages = read_number(dir, "fetched_pages");
 	node->window_mappings = read_number(dir, "window_mappings");
 	node->copy_mappings = read_number(dir, "copy_mappings");
-	return node->node && node->drm_node && node->name && node->host && node->path &&
+	return read_unknown(dir, node) && node->node && node->drm_node && node->name && node->host && node->path &&
 	       node->driver && node->bus && node->state;
 }
 
@@ -134,6 +164,7 @@ VGPU_PUBLIC void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr)
 		free(nodes[i].driver);
 		free(nodes[i].bus);
 		free(nodes[i].state);
+		free(nodes[i].unknown);
 	}
 	free(nodes);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <stdio.h>
 
@@ -174,6 +175,21 @@ static struct json_object *host_json(const struct vgpu_host_info *host, bool sta
 	return object;
 }
 
+static void put_unknown(struct json_object *to, const struct vgpu_node_info *node)
+{
+	struct json_object *array = put_array(to, "unknown_ioctls"), *object;
+	char cmd[16];
+	size_t i;
+
+	for (i = 0; i < node->nr_unknown; i++) {
+		object = put_element(array);
+		snprintf(cmd, sizeof(cmd), "%#010" PRIx32, node->unknown[i].cmd);
+		put_string(object, "command", cmd);
+		put_number(object, "calls", node->unknown[i].calls);
+	}
+	put_number(to, "unknown_ioctls_others", node->unknown_others);
+}
+
 static struct json_object *guest_json(const struct machine *machine, bool status)
 {
 	struct json_object *guest, *array, *object;
@@ -195,6 +211,7 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 		put_string(object, "driver", node->driver);
 		put_string(object, "bus", node->bus);
 		put_string(object, "state", node->state);
+		put_unknown(object, node);
 		if (!status)
 			continue;
 		put_number(object, "calls", node->calls);

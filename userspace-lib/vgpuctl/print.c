@@ -179,6 +179,22 @@ static void print_host(const struct vgpu_host_info *host, bool status)
 		print_window(&host->windows[i]);
 }
 
+/* What slows programs down, or does not work if there are fds in it. */
+static void print_unknown(const struct vgpu_node_info *node)
+{
+	size_t i;
+
+	if (!node->nr_unknown)
+		return;
+	printf("  ioctls without a schema:");
+	for (i = 0; i < node->nr_unknown; i++)
+		printf("%s %#010" PRIx32 " (%" PRIu64 ")", i ? "," : "", node->unknown[i].cmd,
+		       node->unknown[i].calls);
+	if (node->unknown_others)
+		printf(", others (%" PRIu64 ")", node->unknown_others);
+	putchar('\n');
+}
+
 static void print_nodes(const struct machine *machine, bool status)
 {
 	const struct vgpu_node_info *node;
@@ -205,6 +221,7 @@ static void print_nodes(const struct machine *machine, bool status)
 		if (status)
 			printf("  mappings in the window %" PRIu64 ", by copy %" PRIu64 "\n",
 			       node->window_mappings, node->copy_mappings);
+		print_unknown(node);
 	}
 }
 
