@@ -7,7 +7,8 @@
 #include "vgpu_diff.h"
 
 #define MIB		(1UL << 20)
-#define REPLY		(16 * MIB)
+/* A call may take 16 MiB altogether (call-bytes). */
+#define REPLY		(8 * MIB)
 
 static char group[64] = "/tmp/vgpu-group-XXXXXX";
 
