@@ -454,6 +454,7 @@ long vgpu_mock_buf_slow(struct vgpu_mock_call *call)
 	WRITE_ONCE(buf->fault_unlocked, range->seed & VGPU_MOCK_SLOW_UNLOCKED);
 	atomic_set(&buf->fault_error, !!(range->seed & VGPU_MOCK_SLOW_ERROR));
 	WRITE_ONCE(buf->fault_ms, range->delay_ms);
+	wake_up_all(&buf->fill_queue);
 	vgpu_mock_buf_put(buf);
 	return 0;
 }

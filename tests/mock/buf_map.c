@@ -97,13 +97,22 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 	}
 }
 
+/* As long as a fault is to take, or until it is to take no time. Return: false: killed. */
+static bool vgpu_mock_vm_fault_sleep(struct vgpu_mock_buf *buf)
+{
+	u32 ms = READ_ONCE(buf->fault_ms);
+
+	return wait_event_killable_timeout(buf->fill_queue, !READ_ONCE(buf->fault_ms),
+					   msecs_to_jiffies(ms)) >= 0;
+}
+
 /* Return: false: killed. */
 static bool vgpu_mock_vm_fault_begin(struct vgpu_mock_buf *buf)
 {
 	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
 	atomic_inc(&buf->faults);
 	return !READ_ONCE(buf->fault_ms) || READ_ONCE(buf->fault_unlocked) ||
-		!schedule_timeout_killable(msecs_to_jiffies(READ_ONCE(buf->fault_ms)));
+		vgpu_mock_vm_fault_sleep(buf);
 }
 
 /* Return: the fault is to come again, and the lock is gone. */
@@ -116,7 +125,7 @@ static bool vgpu_mock_vm_fault_unlocked(struct vgpu_mock_buf *buf, struct vm_fau
 	kref_get(&buf->ref);
 	/* The core asks no ->fault under the lock of the VMA alone. */
 	mmap_read_unlock(vmf->vma->vm_mm);
-	schedule_timeout_killable(msecs_to_jiffies(READ_ONCE(buf->fault_ms)));
+	vgpu_mock_vm_fault_sleep(buf);
 	vgpu_mock_buf_put(buf);
 	return true;
 }

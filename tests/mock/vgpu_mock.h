@@ -1115,7 +1115,8 @@ struct vgpu_mock_buf_create {
  * VGPU_MOCK_BUF_VMALLOC, _RAW, _UNCOUNTED and _WC, which stay where they are).
  * _REVOKE removes the entries
  * and makes later accesses SIGBUS. _SYNC waits until all delayed fills are
- * done. _SLOW lets a fault take its time, in which it can be killed. _ECHO lets the
+ * done. _SLOW lets a fault take its time, in which it can be killed; none ends those
+ * that take theirs. _ECHO lets the
  * "device" answer by itself: when it sees the numbers from 1 on, one after the other, in
  * the 64 bits at @offset, it puts the hash of each behind it; all ones end it. _DESTROY
  * drops the name; mappings stay.
