@@ -28,7 +28,7 @@ struct vgpu_window_viewer {
 
 /**
  * struct vgpu_window_local_ops - what the host module does
- * @attach: find the window of that number and add a viewer. Return: the window with
+ * @attach: find the window of that number and size and add a viewer. Return: the window with
  *	a reference, or NULL
  * @detach: take the viewer away, for whom no @zap runs then, and the reference
  * @insert: put what is bound at an offset into the page tables, and what is known of
@@ -43,7 +43,7 @@ struct vgpu_window_viewer {
  * @slot_put: give it back
  */
 struct vgpu_window_local_ops {
-	struct vgpu_window *(*attach)(u64 id, struct vgpu_window_viewer *viewer);
+	struct vgpu_window *(*attach)(u64 id, u64 size, struct vgpu_window_viewer *viewer);
 	void (*detach)(struct vgpu_window *window, struct vgpu_window_viewer *viewer);
 	vm_fault_t (*insert)(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
 			     u64 first, u64 end);

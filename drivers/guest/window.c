@@ -656,32 +656,52 @@ void vgpu_window_abort(struct vgpu_host *host)
 	mutex_unlock(&window_hosts_lock);
 }
 
-static struct vgpu_window *window_alloc(struct vgpu_host *host, u64 id, u64 size, u32 nr_slots)
+/* Without a provider and a map yet, so that nothing depends on a size that nobody has checked. */
+static struct vgpu_window *window_alloc(struct vgpu_host *host, const struct vgpu_window_info *info)
 {
-	u64 slots = (u64)nr_slots * VGPU_ARENA_SLOT;
-	struct vgpu_window *window;
+	struct vgpu_window *window = kzalloc(sizeof(*window), GFP_KERNEL);
 
-	window = kzalloc(sizeof(*window), GFP_KERNEL);
 	if (!window)
 		return NULL;
-	window->map = kvcalloc(BITS_TO_LONGS(size >> PAGE_SHIFT), sizeof(long), GFP_KERNEL);
-	if (!window->map) {
-		kfree(window);
-		return NULL;
-	}
 	kref_init(&window->ref);
 	window->host = host;
-	window->id = id;
-	window->size = size;
-	window->nr_slots = nr_slots;
+	window->id = le64_to_cpu(info->window);
+	window->size = le64_to_cpu(info->size);
+	window->nr_slots = le32_to_cpu(info->slots);
+	window->drain = le32_to_cpu(info->flags) & VGPU_WINDOW_DRAIN;
 	window->slots_after = jiffies;
 	init_rwsem(&window->use);
 	mutex_init(&window->lock);
 	window->ranges = RB_ROOT;
-	/* The header. */
-	bitmap_set(window->map, 0, 1);
-	bitmap_set(window->map, (size - slots) >> PAGE_SHIFT, slots >> PAGE_SHIFT);
 	return window;
+}
+
+/* Return: a provider reaches the window, all of it. Else all goes by copy. */
+static bool window_open(struct vgpu_window *window)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(window_providers); i++) {
+		if (window_providers[i]->open(window))
+			continue;
+		window->provider = window_providers[i];
+		return true;
+	}
+	return false;
+}
+
+/* What is claimed from the beginning: the header, and the slots. */
+static bool window_map(struct vgpu_window *window)
+{
+	unsigned long nr = window->size >> PAGE_SHIFT;
+	unsigned long slots = (u64)window->nr_slots * VGPU_ARENA_SLOT >> PAGE_SHIFT;
+
+	window->map = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL | __GFP_NOWARN);
+	if (!window->map)
+		return false;
+	bitmap_set(window->map, 0, 1);
+	bitmap_set(window->map, nr - slots, slots);
+	return true;
 }
 
 bool vgpu_window_is_open(const struct vgpu_window *window)
@@ -704,27 +724,21 @@ static bool window_change(struct vgpu_host *host)
 
 static void window_come(struct vgpu_host *host)
 {
-	const struct vgpu_window_info *info = &host->window_info;
-	struct vgpu_window *window;
-	unsigned int i;
+	struct vgpu_window *window = window_alloc(host, &host->window_info);
 
-	window = window_alloc(host, le64_to_cpu(info->window), le64_to_cpu(info->size),
-			      le32_to_cpu(info->slots));
 	if (!window)
 		return;
-	window->drain = le32_to_cpu(info->flags) & VGPU_WINDOW_DRAIN;
-	for (i = 0; i < ARRAY_SIZE(window_providers); i++) {
-		if (window_providers[i]->open(window))
-			continue;
-		window->provider = window_providers[i];
-		spin_lock(&host->lock);
-		WRITE_ONCE(host->window, window);
-		spin_unlock(&host->lock);
+	if (!window_open(window)) {
+		kfree(window);
 		return;
 	}
-	/* No provider reaches it: all goes by copy. */
-	kvfree(window->map);
-	kfree(window);
+	if (!window_map(window)) {
+		vgpu_window_put(window);
+		return;
+	}
+	spin_lock(&host->lock);
+	WRITE_ONCE(host->window, window);
+	spin_unlock(&host->lock);
 }
 
 void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info)

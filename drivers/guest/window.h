@@ -39,8 +39,9 @@ struct vm_fault;
 /**
  * struct vgpu_window_provider - how a window is reached
  * @name: for people
- * @open: find the window by window->id, and fill in window->data. Return: 0, or an
- *	errno: it is not here
+ * @open: find the window by window->id, see that it has window->size bytes, which is what the
+ *	host says and nobody has checked, and fill in window->data. Return: 0, or an errno: it
+ *	is not here
  * @close: the window is not used any more
  * @bind: a range has been bound, to be seen with a cache attribute (VGPU_CACHE_*); NULL
  *	if there is nothing to do. Return: 0, or an errno: it cannot be seen like that

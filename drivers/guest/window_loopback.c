@@ -58,7 +58,7 @@ static int loopback_open(struct vgpu_window *window)
 	loopback->ops = symbol_get(vgpu_window_local_ops);
 	if (!loopback->ops)
 		goto err_free;
-	loopback->there = loopback->ops->attach(window->id, &loopback->viewer);
+	loopback->there = loopback->ops->attach(window->id, window->size, &loopback->viewer);
 	if (!loopback->there)
 		goto err_put;
 	window->data = loopback;

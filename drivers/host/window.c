@@ -616,7 +616,7 @@ bool vgpu_window_is_device(dev_t rdev)
 
 /* --- a guest in the same kernel ------------------------------------------- */
 
-static struct vgpu_window *window_attach(u64 id, struct vgpu_window_viewer *viewer)
+static struct vgpu_window *window_attach(u64 id, u64 size, struct vgpu_window_viewer *viewer)
 {
 	struct vgpu_window *window, *found = NULL;
 
@@ -624,7 +624,7 @@ static struct vgpu_window *window_attach(u64 id, struct vgpu_window_viewer *view
 	list_for_each_entry(window, &windows, node) {
 		down_write(&window->viewers_lock);
 		mutex_lock(&window->lock);
-		if (window->id == id && !window->gone) {
+		if (window->id == id && window->size == size && !window->gone) {
 			list_add(&viewer->node, &window->viewers);
 			vgpu_window_get(window);
 			found = window;
