@@ -254,9 +254,10 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 	if (export_exists(host, le32_to_cpu(msg->export)))
 		return -EPROTO;
 	ret = export_create(host, msg);
-	/* The others are as good as before. */
+	/* The others are as good as before, and the log is not the host's to fill. */
 	if (ret)
-		pr_warn("no device for export %s of host %s (%d)\n", msg->name, host->name, ret);
+		pr_warn_ratelimited("no device for export %s of host %s (%d)\n", msg->name,
+				    host->name, ret);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a host says of windows that a guest cannot have: it costs the guest neither memory nor
- * warnings, and the rest of what the host says counts as before. The test is the host.
+ * What a host says of windows and exports that a guest cannot have: it costs the guest neither
+ * memory nor warnings, and the rest of what the host says counts as before. The test is the host.
  */
 #include "host_played.h"
 
@@ -11,6 +11,11 @@
 
 /* Taint flag of a kernel that has warned. */
 #define TAINT_WARN	(1UL << 9)
+/* Exports of all hosts together that there are devices for. */
+#define EXPORTS_MOST	256
+#define EXPORTS		(EXPORTS_MOST + 500)
+/* Where the kernel counts lines, it says so many in five seconds (DEFAULT_RATELIMIT_BURST). */
+#define BURST		10
 #define PATIENCE_MS	60000
 
 static bool kernel_has_warned(void)
@@ -88,6 +93,37 @@ TEST_F_TIMEOUT(host, windows_of_any_size, 120)
 	ASSERT_TRUE(say_export("after"));
 	EXPECT_TRUE(await_export("after"));
 	EXPECT_EQ(before, kernel_has_warned());
+}
+
+/* The log is not the host's to fill. */
+TEST_F_TIMEOUT(host, more_exports_than_devices, 120)
+{
+	uint64_t start = tool_now_ms(), bursts;
+	char name[32];
+	long lines;
+	int i;
+
+	tool_run("dmesg -c");
+	for (i = 0; i < EXPORTS; i++) {
+		snprintf(name, sizeof(name), "export%d", i);
+		ASSERT_TRUE(say_export(name));
+	}
+	/* Each is taken back, so that the last one has a place. */
+	for (i = 1; i <= EXPORTS; i++) {
+		struct vgpu_export_del del = {
+			.hdr.len = htole32(sizeof(del)),
+			.hdr.type = htole16(VGPU_MSG_EXPORT_DEL),
+			.export = htole32(last_export - EXPORTS + i),
+		};
+
+		ASSERT_TRUE(send_all(&del, sizeof(del)));
+	}
+	ASSERT_TRUE(say_export("after"));
+	EXPECT_TRUE(await_export("after"));
+	bursts = (tool_now_ms() - start) / 5000 + 1;
+	lines = atol(tool_run("dmesg | grep -c 'no device for export'")->out);
+	EXPECT_LT(0, lines);
+	EXPECT_GE(BURST * bursts, lines);
 }
 
 PLAYED_MAIN
