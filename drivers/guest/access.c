@@ -14,6 +14,7 @@
 #include "export.h"
 #include "mapping.h"
 #include "pages.h"
+#include "session.h"
 #include "space.h"
 #include "wire.h"
 
@@ -54,11 +55,17 @@ static s64 access_write(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned in
 		.len = cpu_to_le32(len),
 	};
 	struct vgpu_wire_diff diff = { .ranges = &range, .nr = 1, .bytes = buf, .len = len };
+	struct vgpu_flush *flush = &mapping->session->flush;
 	s64 ret;
 
+	/* Nothing that the program wrote before is on its way, to come after it. */
+	ret = vgpu_flush_claim(flush, deadline);
+	if (ret)
+		return ret;
 	ret = vgpu_pages_write(mapping->session, &mapping->export->stats, &diff, deadline);
 	if (!ret)
 		vgpu_space_poke(mapping->space, pgoff, offset, buf, len);
+	vgpu_flush_release(flush);
 	return ret;
 }
 

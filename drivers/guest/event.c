@@ -121,6 +121,7 @@ void vgpu_event_signal_work(struct work_struct *work)
 	spin_lock(&host->lock);
 	list_splice_init(&host->signals, &signals);
 	spin_unlock(&host->lock);
+	vgpu_space_await_faults(host);
 	vgpu_space_drop(host, NULL);
 	list_for_each_entry_safe(event, tmp, &signals, node)
 		event_signal(event);

@@ -100,11 +100,16 @@ static void flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 {
 	struct vgpu_wire_diff *diff = &flight->diff;
 	u32 nr = diff->nr, len = diff->len;
+	bool keep;
 
 	vgpu_flush_unmap(space, page);
+	keep = flush_keeps(space, page);
+	/* Whoever has let go of the page wrote before that: it is looked at now. */
+	smp_rmb();
 	vgpu_wire_diff_page(diff, vgpu_mapping_addr(page->owner, page->index), page->orig,
 			    page_address(page->page));
-	if (flush_keeps(space, page)) {
+	page->taken = flight->session->number;
+	if (keep) {
 		flight_note(diff, nr, len, page->orig);
 		flight_keep(flight, page, stamp);
 		return;

@@ -9,8 +9,8 @@
  * their other bytes may be the device's, or another process's, by now.
  *
  * A flight whose bytes the host did not take, since the thread was killed or no lane could be
- * had, is left as an orphan, which the next run sends again: the bytes are the same, so that
- * does no harm if the host has applied them.
+ * had, is left as an orphan, which the next run sends again. Should the host have applied them
+ * after all, they may then replace what the device has written since.
  *
  * set->stamp orders stores and runs. A page has the stamp of its first store, a run takes the
  * pages that are older than itself, and flush->done is the stamp of the last run that is
@@ -74,6 +74,12 @@ static struct vgpu_space_set *flush_set(struct vgpu_flush *flush)
 
 /* --- which have something to send ------------------------------------------- */
 
+static void flush_done_locked(struct vgpu_flush *flush, u64 stamp)
+{
+	lockdep_assert_held(&flush->lock);
+	WRITE_ONCE(flush->done, max(flush->done, stamp));
+}
+
 /* There is something in one of its lists now. */
 static void flush_list_locked(struct vgpu_flush *flush)
 {
@@ -83,6 +89,8 @@ static void flush_list_locked(struct vgpu_flush *flush)
 	if (flush->listed)
 		return;
 	flush->listed = true;
+	/* Who has a stamp already waits for no store that comes now: see flush_is_done(). */
+	flush_done_locked(flush, atomic64_read(&set->stamp));
 	vgpu_session_get(flush_session(flush));
 	spin_lock(&set->lock);
 	list_add_tail(&flush->entry, &set->flushes);
@@ -245,6 +253,10 @@ static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
 		if (IS_ERR_OR_NULL(flight))
 			return PTR_ERR_OR_ZERO(flight);
 		ret = flight_send(flush, flight);
+		if (ret == -EAGAIN) {
+			schedule_timeout_killable(1);
+			continue;
+		}
 		if (ret)
 			return ret;
 		flush_goes_on(flush);
@@ -282,20 +294,27 @@ static int flush_run(struct vgpu_flush *flush)
 	list_splice_init(&flush->unmaps, &unmaps);
 	spin_unlock(&flush->lock);
 	stamp = atomic64_inc_return(&flush_set(flush)->stamp);
-	flush_goes_on(flush);
+	/* One that tries in vain again and again does not go on. */
+	if (!flush->failed)
+		flush_goes_on(flush);
 	ret = flush_send_all(flush, stamp);
+	WRITE_ONCE(flush->failed, ret && ret != -EINTR);
 	if (ret) {
 		spin_lock(&flush->lock);
 		list_splice(&unmaps, &flush->unmaps);
 		flush_list_locked(flush);
 		spin_unlock(&flush->lock);
-		flush_later(flush, ret == -EINTR ? 0 : FLUSH_AGAIN);
+		/* No timer runs on when the host is gone, and this module may be soon. */
+		flush_later(flush, ret == -EINTR || vgpu_host_is_down(flush_session(flush)->host) ?
+			    0 : FLUSH_AGAIN);
 	} else {
 		list_for_each_entry_safe(unmap, tmp, &unmaps, node) {
 			vgpu_mapping_end(unmap->mapping, unmap->addr, unmap->len);
 			flush_unmap_free(unmap);
 		}
-		WRITE_ONCE(flush->done, stamp);
+		spin_lock(&flush->lock);
+		flush_done_locked(flush, stamp);
+		spin_unlock(&flush->lock);
 		flush_unlist(flush);
 	}
 	vgpu_flush_release(flush);
@@ -332,7 +351,8 @@ static void flush_kick(struct vgpu_space_set *set, struct vgpu_flush *own)
 		if (flush == own)
 			continue;
 		/* It has its time from here on, whenever the work item begins. */
-		if (!test_bit(0, &flush->busy) && !delayed_work_pending(&flush->work))
+		if (!test_bit(0, &flush->busy) && !delayed_work_pending(&flush->work) &&
+		    !READ_ONCE(flush->failed))
 			flush->since = jiffies;
 		flush_later(flush, 0);
 	}
@@ -366,6 +386,30 @@ static void flush_give_up(struct vgpu_space_set *set, struct vgpu_flush *own, u6
 		if (flush != own && READ_ONCE(flush->done) < stamp &&
 		    time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
 			flush->late = true;
+	spin_unlock(&set->lock);
+}
+
+bool vgpu_flush_is_out(struct vgpu_space_set *set, u64 session)
+{
+	struct vgpu_flush *flush;
+	bool out = false;
+
+	spin_lock(&set->lock);
+	/* It leaves the list before it is not busy any more, but after its last flight. */
+	list_for_each_entry(flush, &set->flushes, entry)
+		if (flush_session(flush)->number == session &&
+		    (test_bit(0, &flush->busy) || !list_empty_careful(&flush->orphans)))
+			out = true;
+	spin_unlock(&set->lock);
+	return out;
+}
+
+void vgpu_flush_set_late(struct vgpu_flush *flush)
+{
+	struct vgpu_space_set *set = flush_set(flush);
+
+	spin_lock(&set->lock);
+	flush->late = true;
 	spin_unlock(&set->lock);
 }
 
@@ -463,12 +507,9 @@ void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay)
 
 int vgpu_space_flush(struct vgpu_session *session)
 {
-	struct vgpu_space_set *set = &session->host->spaces;
+	int ret = vgpu_space_await_faults(session->host);
 
-	if (atomic_read(&set->starved) &&
-	    wait_event_killable(set->wait, !atomic_read(&set->starved)))
-		return -EINTR;
-	return vgpu_flush_all(set, session, 0);
+	return ret ?: vgpu_flush_all(&session->host->spaces, session, 0);
 }
 
 int vgpu_space_settle(struct vgpu_session *session)
@@ -568,6 +609,8 @@ static void flush_purge(struct vgpu_flush *flush)
 	LIST_HEAD(orphans);
 	LIST_HEAD(unmaps);
 
+	/* Its timer has to end before the work queue does. */
+	flush_later(flush, 0);
 	spin_lock(&flush->lock);
 	list_splice_init(&flush->orphans, &orphans);
 	list_splice_init(&flush->unmaps, &unmaps);

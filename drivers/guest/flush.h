@@ -25,9 +25,10 @@ struct vgpu_space_set;
  * struct vgpu_flush - bytes of one session's programs that go to its shadow
  * @busy: bit 0: a thread runs it. A claim that is waited for killably, and that ends
  *	with the connection, as that thread waits for the host
- * @done: set->stamp of the last run that is through; written by whoever runs it
+ * @failed: the last run could not send all; of whoever runs it, read anywhere
  * @work: a run by nobody's thread; has a reference of the session while it is queued
  * @lock: guards what follows to @listed
+ * @done: set->stamp of the last run that is through, or of when it was listed; read anywhere
  * @dirty: struct vgpu_page that were written to, oldest first; changed under the lock of
  *	the page's space, too
  * @orphans: struct vgpu_flight that the host may not have
@@ -40,9 +41,10 @@ struct vgpu_space_set;
  */
 struct vgpu_flush {
 	unsigned long busy;
-	u64 done;
+	bool failed;
 	struct delayed_work work;
 	spinlock_t lock;
+	u64 done;
 	struct list_head dirty;
 	struct list_head orphans;
 	struct list_head unmaps;
@@ -89,6 +91,11 @@ void vgpu_flush_later(struct vgpu_space_set *set);
  */
 int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline);
 void vgpu_flush_release(struct vgpu_flush *flush);
+
+/* Return: bytes of the session with that number may be on their way. */
+bool vgpu_flush_is_out(struct vgpu_space_set *set, u64 session);
+/* Its shadow has let somebody wait for as long. */
+void vgpu_flush_set_late(struct vgpu_flush *flush);
 
 /* Another's work item that waits for flushes. Return: as queue_work(). */
 bool vgpu_flush_queue(struct work_struct *work);

@@ -15,6 +15,8 @@
  *	mapping->mode_lock		rwsem: see mapping.h
  *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
  *	window->use, window->lock	rwsem, and in it a mutex: see window.h
+ *	flush->lock (flush.h)		spinlock: what a session has to send
+ *	spaces.lock (space.h)		spinlock: spaces, flushes
  *	host->lock			spinlock: sessions, objects, exports, down
  *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
  *	session->lock			spinlock: lanes

@@ -67,7 +67,13 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 	xcall.in = in;
 	xcall.nr_in = pad ? 3 : 2;
 	xcall.in_len = ranges_len + diff->len + pad;
-	ret = vgpu_call_run(session, &xcall) ?: xcall.result;
+	ret = vgpu_call_run(session, &xcall);
+	if (!ret) {
+		ret = min_t(s64, xcall.result, 0);
+		/* Of the host's thread. */
+		if (ret == -EINTR)
+			ret = -EAGAIN;
+	}
 	vgpu_xcall_fini(&xcall);
-	return min_t(s64, ret, 0);
+	return ret;
 }

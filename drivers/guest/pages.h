@@ -32,7 +32,8 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
  * @diff: what, at least one range; those that the driver refuses are passed over
  * @deadline: as of vgpu_pages_read()
  *
- * Context and return: as vgpu_pages_read(), 0 for success.
+ * Context and return: as vgpu_pages_read(), 0 for success; -EAGAIN: the host's thread was
+ * interrupted.
  */
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 		     const struct vgpu_wire_diff *diff, unsigned long deadline);

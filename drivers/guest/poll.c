@@ -89,6 +89,13 @@ static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *se
 	spin_unlock(&object->poll_lock);
 }
 
+/* Killed, the program sees nothing any more. */
+static void poll_drop(struct vgpu_object *object)
+{
+	if (!vgpu_space_await_faults(object->host))
+		vgpu_space_drop(object->host, NULL);
+}
+
 /*
  * The object is ready, as of poll_gen @gen: nothing stays cached that the device may have
  * changed before. Waits for the host where programs have written to mapped memory.
@@ -102,7 +109,7 @@ static void poll_renew(struct vgpu_object *object, u32 gen)
 	spin_unlock(&object->poll_lock);
 	if (!renew)
 		return;
-	vgpu_space_drop(object->host, NULL);
+	poll_drop(object);
 	/* Only now: another poll must not say so earlier. */
 	spin_lock(&object->poll_lock);
 	object->poll_renewed = gen;
@@ -158,7 +165,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 	__poll_t wanted = (poll_requested_events(wait) & POLL_EVENTS) | EPOLLERR | EPOLLHUP;
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_poll_seen seen;
-	__poll_t mask;
+	__poll_t mask, ahead;
 	int ret;
 
 	poll_wait(file, &object->wait, wait);
@@ -170,18 +177,21 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		WRITE_ONCE(object->polled, true);
 		atomic_set(&object->export->fences, POLL_FENCES);
 	}
-	/* The call that brought them has ended since, so nothing is cached from before. */
-	mask = vgpu_ahead_poll(object);
-	if (mask & wanted) {
+	/*
+	 * The call that brought them has ended since, so nothing is cached from before. Who
+	 * waits has the host asked all the same, to be told of what comes next.
+	 */
+	ahead = vgpu_ahead_poll(object) & wanted;
+	if (ahead && vgpu_poll_only_looks(wait)) {
 		atomic64_inc(&object->export->stats.calls);
-		return mask;
+		return ahead;
 	}
 	if (!poll_ask(object, wanted, !vgpu_poll_only_looks(wait), &mask, &seen)) {
 		if (mask) {
 			atomic64_inc(&object->export->stats.calls);
 			poll_renew(object, seen.gen);
 		}
-		return mask;
+		return mask | ahead;
 	}
 	/* Some drivers do something when asked for an event, so ask for no other. */
 	ret = poll_call(file, 0, wanted, seen.number, &mask);
@@ -189,11 +199,11 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		return ret == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
 	if (!mask) {
 		poll_arm(object, &seen, wanted);
-		return 0;
+		return ahead;
 	}
-	vgpu_space_drop(object->host, NULL);
+	poll_drop(object);
 	poll_found(object, mask, seen.gen);
-	return mask;
+	return mask | ahead;
 }
 
 /*

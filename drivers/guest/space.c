@@ -12,7 +12,8 @@
  *    other.
  *  - A fault may lose that race again and again against a program that makes
  *    calls all the time. After SPACE_TRIES it raises set->starved, for which
- *    new calls wait (vgpu_space_flush()), and so does space_expire().
+ *    calls, polls and events wait (vgpu_space_await_faults()), and which space_expire()
+ *    leaves alone.
  */
 #include <linux/errno.h>
 #include <linux/highmem.h>
@@ -259,7 +260,8 @@ static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 	if (!page->orig || vgpu_page_is_pinned(page))
 		return false;
 	vgpu_flush_unmap(space, page);
-	return !memcmp(page->orig, page_address(page->page), PAGE_SIZE);
+	return !vgpu_page_is_pinned(page) &&
+		!memcmp(page->orig, page_address(page->page), PAGE_SIZE);
 }
 
 /* Such pages are clean. */
@@ -366,7 +368,7 @@ static bool page_is_old(const struct vgpu_page *page, s64 drops)
 	return page->fresh < drops && !vgpu_page_is_pinned(page);
 }
 
-/* As of the set's drop number @fresh the host has @fetched. No flight of the page is out. */
+/* As of the set's drop number @fresh the host has @fetched, and what flights took before. */
 static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *fetched, s64 fresh)
 {
 	struct vgpu_space *space = mapping->space;
@@ -374,28 +376,47 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
-	if (page && page->orig && page->owner == mapping && page_is_old(page, fresh) &&
+	if (page && page->orig && page->owner == mapping && page->fresh < fresh &&
 	    vgpu_mapping_covered(mapping, index)) {
-		/* Programs that touch it wait for the lock. */
+		/* Programs that touch it wait for the lock, and nobody can pin it any more. */
 		vgpu_flush_unmap(space, page);
-		page_merge(page_address(page->page), page->orig, fetched);
-		page->fresh = fresh;
+		if (!vgpu_page_is_pinned(page)) {
+			page_merge(page_address(page->page), page->orig, fetched);
+			page->fresh = fresh;
+		}
 	}
 	mutex_unlock(&space->lock);
+}
+
+/*
+ * What is read from the host next has all bytes that flights have taken of the page. The
+ * flush of the mapping's session is claimed; @taken: number of the session whose flight was
+ * the last. Return: that is so.
+ */
+static bool space_has_landed(struct vgpu_mapping *mapping, u64 taken)
+{
+	struct vgpu_space_set *set = &mapping->space->host->spaces;
+
+	/* A run of its own could not send them. */
+	if (!list_empty_careful(&mapping->session->flush.orphans))
+		return false;
+	return taken == mapping->session->number ||
+		wait_event_killable_timeout(set->wait, !vgpu_flush_is_out(set, taken),
+					    VGPU_FLUSH_LATE) > 0;
 }
 
 /*
  * Fetch the bytes that the host has of a page through the mapping that made it dirty. Of
  * another session than the caller's, @own, that may not take long.
  */
-static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
+static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index, u64 taken,
 			       struct vgpu_session *own)
 {
 	struct vgpu_space_set *set = &mapping->space->host->spaces;
 	struct vgpu_flush *flush = &mapping->session->flush;
 	unsigned long deadline = 0;
 	void *buf;
-	s64 fresh;
+	s64 fresh, ret;
 
 	if (mapping->session != own) {
 		if (READ_ONCE(flush->late))
@@ -405,21 +426,30 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 	buf = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return;
-	if (vgpu_flush_claim(flush, deadline))
+	ret = vgpu_flush_claim(flush, deadline);
+	if (ret)
 		goto out_free;
-	fresh = atomic64_read(&set->drops);
-	if (vgpu_pages_read(mapping->session, &mapping->export->stats,
-			    vgpu_mapping_addr(mapping, index), buf, PAGE_SIZE,
-			    deadline) == PAGE_SIZE)
-		space_merge(mapping, index, buf, fresh);
+	if (space_has_landed(mapping, taken)) {
+		fresh = atomic64_read(&set->drops);
+		ret = vgpu_pages_read(mapping->session, &mapping->export->stats,
+				      vgpu_mapping_addr(mapping, index), buf, PAGE_SIZE, deadline);
+		if (ret == PAGE_SIZE)
+			space_merge(mapping, index, buf, fresh);
+	}
 	vgpu_flush_release(flush);
 out_free:
+	/* The next pages of that process are not waited for, too. */
+	if (ret == -ETIMEDOUT)
+		vgpu_flush_set_late(flush);
 	kfree(buf);
 }
 
-/* The first dirty page from *@index on that is old: its mapping, a reference; or NULL. */
+/*
+ * The first dirty page from *@index on that is old. Return: its mapping, a reference, and in
+ * *@taken whose flight took bytes of it last; or NULL: there is none.
+ */
 static struct vgpu_mapping *space_next_old(struct vgpu_space *space, unsigned long *index,
-					   s64 drops)
+					   u64 *taken, s64 drops)
 {
 	struct vgpu_mapping *mapping = NULL;
 	struct vgpu_page *page;
@@ -428,8 +458,10 @@ static struct vgpu_mapping *space_next_old(struct vgpu_space *space, unsigned lo
 	page = xa_find(&space->pages, index, ULONG_MAX, SPACE_DIRTY);
 	while (page && !page_is_old(page, drops))
 		page = xa_find_after(&space->pages, index, ULONG_MAX, SPACE_DIRTY);
-	if (page)
+	if (page) {
 		mapping = vgpu_mapping_get(page->owner);
+		*taken = page->taken;
+	}
 	mutex_unlock(&space->lock);
 	return mapping;
 }
@@ -463,13 +495,13 @@ static void space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, 
 	struct vgpu_space *space;
 	unsigned long index;
 	bool first = true;
-	u64 id;
+	u64 id, taken;
 
 	for (; atomic_read(&set->nr_dirty) && (space = space_by_id(set, first, &id));
 	     first = false) {
 		for (index = 0; !fatal_signal_pending(current) &&
-		     (mapping = space_next_old(space, &index, drops)); index++) {
-			space_refresh_page(mapping, index, own);
+		     (mapping = space_next_old(space, &index, &taken, drops)); index++) {
+			space_refresh_page(mapping, index, taken, own);
 			vgpu_mapping_put(mapping);
 		}
 		vgpu_space_put(space);
@@ -505,8 +537,19 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	space_refresh(set, own, drops);
 }
 
+int vgpu_space_await_faults(struct vgpu_host *host)
+{
+	struct vgpu_space_set *set = &host->spaces;
+
+	if (!atomic_read(&set->starved))
+		return 0;
+	return wait_event_killable(set->wait, !atomic_read(&set->starved)) ? -EINTR : 0;
+}
+
 bool vgpu_space_is_renewed(struct vgpu_host *host)
 {
+	if (atomic_read(&host->spaces.starved))
+		return false;
 	atomic64_inc_return(&host->spaces.drops);
 	/* atomic64_inc_return() pairs with the barrier in space_insert(): see above. */
 	return !atomic_read(&host->spaces.nr_cached);

@@ -84,6 +84,7 @@ struct vgpu_space_set {
  * @page: the bytes
  * @index: offset in the space, pages
  * @fresh: set->drops when the host was last asked for it
+ * @taken: number of the session by whose flight bytes of it went last; 0: none did
  * @orig: what the host has of it, as far as is known here; NULL: clean
  * @owner: dirty: the mapping through which it goes back, a reference
  * @stamp: dirty: set->stamp when it became so
@@ -93,6 +94,7 @@ struct vgpu_page {
 	struct page *page;
 	pgoff_t index;
 	s64 fresh;
+	u64 taken;
 	u8 *orig;
 	struct vgpu_mapping *owner;
 	u64 stamp;
@@ -176,6 +178,17 @@ static inline struct address_space *vgpu_space_mapping(struct vgpu_space *space)
  */
 int vgpu_space_flush(struct vgpu_session *session);
 
+/**
+ * vgpu_space_await_faults - faults that lost several races against calls come first
+ * @host: the host
+ *
+ * Before whatever ends with vgpu_space_drop(). For some seconds at most.
+ *
+ * Context: process; waits killably.
+ * Return: 0 or -EINTR.
+ */
+int vgpu_space_await_faults(struct vgpu_host *host);
+
 /* Before the other calls: the program may have unmapped what waits for a flush. */
 int vgpu_space_settle(struct vgpu_session *session);
 
@@ -195,7 +208,8 @@ void vgpu_space_drop(struct vgpu_host *host, struct vgpu_session *session);
  * vgpu_space_is_renewed - the device may have changed its memory
  * @host: the host
  *
- * As vgpu_space_drop() where nothing is cached. Any context.
+ * As vgpu_space_drop() where nothing is cached, nor waited for by a fault that lost several
+ * races. Any context.
  * Return: whether that was so, and nothing is left to do.
  */
 bool vgpu_space_is_renewed(struct vgpu_host *host);

@@ -679,13 +679,17 @@ s64 vgpu_mapping_protect(struct vgpu_hcall *call)
 	return ret;
 }
 
-/* Bytes from @addr on, at most @len, that mappings cover without a gap. */
-static u64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
+/*
+ * Bytes from @addr on, at most @len, that mappings cover without a gap; -EINTR: another lane has
+ * the lock, for as long as a driver's mmap takes, and this one is not waited for any more.
+ */
+static s64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
 {
 	u64 pos = addr, end = addr + len;
 	struct vgpu_mapping *mapping;
 
-	mutex_lock(&session->map_lock);
+	if (mutex_lock_interruptible(&session->map_lock))
+		return -EINTR;
 	while (pos < end) {
 		mapping = mapping_find(session, pos);
 		if (!mapping || mapping->addr > pos)
@@ -696,14 +700,18 @@ static u64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
 	return pos - addr;
 }
 
-/* The driver has given these pages: windows show them again, if they did not. */
-static void mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
+/*
+ * The driver has given these pages: windows show them again, if they did not. Return: 0 or
+ * -EINTR, as above: then the guest has to ask again.
+ */
+static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 {
 	struct vgpu_mapping *mapping;
 	struct vgpu_binding *binding;
 	u64 first;
 
-	mutex_lock(&session->map_lock);
+	if (mutex_lock_interruptible(&session->map_lock))
+		return -EINTR;
 	while (addr < end) {
 		mapping = mapping_find(session, addr);
 		if (!mapping || mapping->addr >= end)
@@ -717,6 +725,7 @@ static void mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 					binding->offset + (first - binding->addr), addr - first);
 	}
 	mutex_unlock(&session->map_lock);
+	return 0;
 }
 
 /*
@@ -768,21 +777,26 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 {
 	const struct vgpu_args_pages *args = &call->view.call->args.pages;
 	u64 addr = le64_to_cpu(args->addr);
-	u64 len, done = 0;
+	s64 len, done = 0;
 	int ret;
 
 	len = mapping_covered(call->lane->session, addr, le64_to_cpu(args->len));
-	if (!len)
-		return -EFAULT;
+	if (len <= 0)
+		return len ? vgpu_call_refuse(call, len) : -EFAULT;
 	ret = vgpu_call_alloc_data(call, len);
-	if (ret)
-		return vgpu_call_refuse(call, ret);
-	while (done < len && !mapping_copy_page(addr + done, call->data + done, PAGE_SIZE, false))
-		done += PAGE_SIZE;
-	call->data_len = done;
+	while (!ret && done < len) {
+		ret = mapping_copy_page(addr + done, call->data + done, PAGE_SIZE, false);
+		if (!ret)
+			done += PAGE_SIZE;
+	}
 	if (done)
-		mapping_show_again(call->lane->session, addr, addr + done);
-	return done ?: -EFAULT;
+		ret = mapping_show_again(call->lane->session, addr, addr + done);
+	if (!done || ret) {
+		/* What the driver did not refuse may be asked for again. */
+		return ret == -EINTR || ret == -ENOMEM ? vgpu_call_refuse(call, ret) : -EFAULT;
+	}
+	call->data_len = done;
+	return done;
 }
 
 /* Bytes of the shadow's memory that a range may change. */
@@ -802,20 +816,21 @@ s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
 	u32 nr = le32_to_cpu(segs[0].len) / sizeof(*range);
 	const u8 *data = call->view.data + vgpu_wire_pad(le32_to_cpu(segs[0].len));
 	u64 done = 0;
-	int ret;
 
 	for (; nr; nr--, range++) {
 		u64 addr = le64_to_cpu(range->addr);
 		u32 len = mapping_range_len(range);
+		s64 ret = mapping_covered(call->lane->session, addr, len);
 
-		if (mapping_covered(call->lane->session, addr, len) == len) {
+		if (ret == len)
 			ret = vgpu_wire_range_apply(range, data, mapping_put, NULL);
-			/* Nothing was refused by the driver. */
-			if (ret == -EINTR)
-				return vgpu_call_refuse(call, ret);
-			if (!ret)
-				done += le32_to_cpu(range->len);
-		}
+		else if (ret >= 0)
+			ret = -EFAULT;
+		/* The driver has refused nothing: it may all come again. */
+		if (ret == -EINTR || ret == -ENOMEM)
+			return vgpu_call_refuse(call, ret);
+		if (!ret)
+			done += le32_to_cpu(range->len);
 		data += le32_to_cpu(range->len);
 	}
 	return done ?: -EFAULT;
