@@ -730,8 +730,8 @@ static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 
 /*
  * Copies @len bytes to (@write) or from @addr, which is one page's. A driver's fault that a signal
- * interrupts says that the access is to be tried again (ttm_bo_vm_fault()), and copy_from_user() tries
- * until the driver is ready, in a task that is to end. So faults are taken here, where
+ * interrupts says that the access is to be tried again (ttm_bo_vm_fault()), and copy_from_user()
+ * tries until the driver is ready, in a task that is to end. So faults are taken here, where
  * a signal counts: of a guest that does not wait any more, or of the end of the shadow.
  */
 static int mapping_copy_page(u64 addr, void *bytes, size_t len, bool write)
