@@ -10,6 +10,7 @@
 
 struct vgpu_export;
 struct vgpu_out_ioctl;
+struct vgpu_schema_map;
 struct vgpu_xcall;
 struct seq_file;
 
@@ -32,6 +33,10 @@ void vgpu_fdinfo_show(struct seq_file *seq, struct file *file);
 /* ioctl.c */
 long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg);
 long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* map_ioctl.c */
+long vgpu_map_ioctl(struct file *file, const struct vgpu_schema_map *map, u32 cmd,
+		    unsigned long addr, bool compat);
 
 /* poll.c */
 

@@ -245,6 +245,10 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ioctl->m.live = vgpu_window_is_there(object->host);
 	vgpu_video_queue_begin(&ioctl->video, object, cmd, arg, compat);
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
+	if (ret == VGPU_MARSHAL_MAP) {
+		ret = vgpu_map_ioctl(file, ioctl->m.map, cmd, arg, compat);
+		goto out_end;
+	}
 	if (!ret && compat)
 		ret = ioctl_reserve(ioctl);
 	if (!ret)
@@ -255,6 +259,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		vgpu_drm_ioctl_done(object, cmd, arg);
 	if (!ret)
 		vgpu_sound_ioctl_done(object, cmd, arg);
+
+out_end:
 	vgpu_video_queue_done(&ioctl->video, object, cmd, arg, !ret);
 	if (ioctl->low_len)
 		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);

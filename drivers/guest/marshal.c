@@ -181,6 +181,9 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 	case VGPU_ARG_FD:
 		error = arg_fd(m, arg);
 		break;
+	case VGPU_ARG_MAP:
+		m->map = ioctl->map;
+		return VGPU_MARSHAL_MAP;
 	default:
 		return -ioctl->error;
 	}

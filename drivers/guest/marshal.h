@@ -24,6 +24,8 @@
 #define VGPU_MARSHAL_BYTES	448
 #define VGPU_MARSHAL_HELD	4
 
+#define VGPU_MARSHAL_MAP	1	/* see vgpu_marshal_ioctl() */
+
 /**
  * struct vgpu_marshal_fds - how fds become objects and back
  * @get: fd @fd of the caller; sets @object, and @handle, which keeps the object
@@ -117,6 +119,7 @@ struct vgpu_marshal_held {
  * @learned: of the device, or NULL; for the caller to set after init
  * @live: mappings show the device's memory itself; likewise
  * @wants_live: it is of no use where they do not
+ * @map: of an ioctl that maps memory by itself
  */
 struct vgpu_marshal {
 	u32 arg_kind;
@@ -135,6 +138,7 @@ struct vgpu_marshal {
 	struct vgpu_schema_learned *learned;
 	bool live;
 	bool wants_live;
+	const struct vgpu_schema_map *map;
 
 	/* private: */
 	const struct vgpu_schema_ioctl *ioctl;
@@ -177,7 +181,8 @@ void vgpu_marshal_init(struct vgpu_marshal *m, const struct vgpu_wire_limits *li
  *
  * Memory that cannot be read, or would be too much, is left to demand paging.
  *
- * Return: 0; -ENOMEM; or what the ioctl has to fail with, without a call.
+ * Return: 0; -ENOMEM; or what the ioctl has to fail with, without a call; VGPU_MARSHAL_MAP:
+ *	@m->map says what to do instead of a call.
  */
 int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema, u32 cmd,
 		       unsigned long arg, bool compat);

@@ -253,6 +253,43 @@ enum vgpu_schema_arg {
 	VGPU_ARG_STRING,	/* address of a string, @size is the limit */
 	VGPU_ARG_FD,		/* an fd of the caller */
 	VGPU_ARG_REFUSED,	/* cannot be forwarded: @error */
+	VGPU_ARG_MAP,		/* address of a struct; maps memory by itself: @map */
+};
+
+/**
+ * struct vgpu_schema_map - an ioctl that maps memory of the device by itself
+ * @cmd: its command, of a struct of 64 bytes at most, as @place_cmd's; with @size 0 it fails with
+ *	EINVAL if all else is right
+ * @handle: FIELD of its argument, like what follows: which memory
+ * @offset: where in it
+ * @size: bytes
+ * @mode: how
+ * @addr: out: where it is mapped
+ * @place_cmd: the ioctl that tells the offset for mmap of the whole
+ * @place_handle: FIELD of that one's argument, like what follows: which memory
+ * @place_mode: how
+ * @place: out: the offset
+ * @nr_modes: number of @modes
+ * @modes: what there may be in @mode, and what that is in @place_mode
+ */
+struct vgpu_schema_map {
+	u32 cmd;
+	struct vgpu_schema_ref handle;
+	struct vgpu_schema_ref offset;
+	struct vgpu_schema_ref size;
+	struct vgpu_schema_ref mode;
+	struct vgpu_schema_ref addr;
+	u32 place_cmd;
+	struct vgpu_schema_ref place_handle;
+	struct vgpu_schema_ref place_mode;
+	struct vgpu_schema_ref place;
+	u32 nr_modes;
+	const struct vgpu_schema_map_mode *modes;
+};
+
+struct vgpu_schema_map_mode {
+	u64 mode;
+	u64 place_mode;
 };
 
 /* Neither reads nor writes memory of the device that a program has mapped. */
@@ -285,6 +322,7 @@ enum vgpu_schema_arg {
  *	left to demand paging
  * @body: STRUCT: its fields; those of size 0 have none
  * @lesson: what its success teaches, or NULL
+ * @map: MAP
  */
 struct vgpu_schema_ioctl {
 	u32 cmd;
@@ -296,6 +334,7 @@ struct vgpu_schema_ioctl {
 	struct vgpu_schema_ref size_from;
 	struct vgpu_schema_struct body;
 	const struct vgpu_schema_lesson *lesson;
+	const struct vgpu_schema_map *map;
 	const char *name;
 };
 
@@ -383,6 +422,8 @@ struct vgpu_schema {
 #define VGPU_IOCTL_WITH(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
 #define VGPU_IOCTL_NO_ARG(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_VALUE
 #define VGPU_IOCTL_FD(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_FD
+#define VGPU_IOCTL_MAP(c, s, m)	.cmd = (c), .name = #c, .arg = VGPU_ARG_MAP, \
+	.body = VGPU_PLAIN(s), .map = (m)
 #define VGPU_IOCTL_REFUSE(c, e)	.cmd = (c), .name = #c, .arg = VGPU_ARG_REFUSED, .error = (e)
 
 /* --- tables --------------------------------------------------------------- */

@@ -32,6 +32,29 @@ static const struct vgpu_schema_field getparam32[] = {
 	{ VGPU_PTR(struct i915_getparam32, value), .dir = VGPU_OUT, .unit = sizeof(int) },
 };
 
+/* --- GEM_MMAP ------------------------------------------------------------- */
+
+static const struct vgpu_schema_map_mode gem_mmap_modes[] = {
+	{ 0, I915_MMAP_OFFSET_WB },
+	{ I915_MMAP_WC, I915_MMAP_OFFSET_WC },
+};
+
+/* Newer devices have not got it, and say so by EOPNOTSUPP. */
+static const struct vgpu_schema_map gem_mmap = {
+	.cmd = DRM_IOCTL_I915_GEM_MMAP,
+	.handle = VGPU_FIELD(struct drm_i915_gem_mmap, handle),
+	.offset = VGPU_FIELD(struct drm_i915_gem_mmap, offset),
+	.size = VGPU_FIELD(struct drm_i915_gem_mmap, size),
+	.mode = VGPU_FIELD(struct drm_i915_gem_mmap, flags),
+	.addr = VGPU_FIELD(struct drm_i915_gem_mmap, addr_ptr),
+	.place_cmd = DRM_IOCTL_I915_GEM_MMAP_OFFSET,
+	.place_handle = VGPU_FIELD(struct drm_i915_gem_mmap_offset, handle),
+	.place_mode = VGPU_FIELD(struct drm_i915_gem_mmap_offset, flags),
+	.place = VGPU_FIELD(struct drm_i915_gem_mmap_offset, offset),
+	.nr_modes = ARRAY_SIZE(gem_mmap_modes),
+	.modes = gem_mmap_modes,
+};
+
 /* --- EXECBUFFER2 ---------------------------------------------------------- */
 
 #define EXEC	struct drm_i915_gem_execbuffer2
@@ -229,9 +252,7 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CREATE, struct drm_i915_gem_create) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_PREAD, struct drm_i915_gem_pread, gem_pread) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_PWRITE, struct drm_i915_gem_pwrite, gem_pwrite) },
-	/* It would map memory, but in the shadow only: as newer devices say. */
-	{ .body = VGPU_PLAIN(struct drm_i915_gem_mmap),
-	  VGPU_IOCTL_REFUSE(DRM_IOCTL_I915_GEM_MMAP, EOPNOTSUPP) },
+	{ VGPU_IOCTL_MAP(DRM_IOCTL_I915_GEM_MMAP, struct drm_i915_gem_mmap, &gem_mmap) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_SET_DOMAIN, struct drm_i915_gem_set_domain) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_SW_FINISH, struct drm_i915_gem_sw_finish) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_SET_TILING, struct drm_i915_gem_set_tiling) },

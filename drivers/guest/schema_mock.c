@@ -379,6 +379,27 @@ static const struct vgpu_schema_field compat32[] = {
 
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
+/* As i915's GEM_MMAP. */
+static const struct vgpu_schema_map_mode buf_map_modes[] = {
+	{ 0, VGPU_MOCK_PLACE_CACHED },
+	{ VGPU_MOCK_MAP_WC, VGPU_MOCK_PLACE_WC },
+};
+
+static const struct vgpu_schema_map buf_map = {
+	.cmd = VGPU_MOCK_IOC_BUF_MAP,
+	.handle = VGPU_FIELD(struct vgpu_mock_buf_map, id),
+	.offset = VGPU_FIELD(struct vgpu_mock_buf_map, offset),
+	.size = VGPU_FIELD(struct vgpu_mock_buf_map, size),
+	.mode = VGPU_FIELD(struct vgpu_mock_buf_map, flags),
+	.addr = VGPU_FIELD(struct vgpu_mock_buf_map, out_addr),
+	.place_cmd = VGPU_MOCK_IOC_BUF_PLACE,
+	.place_handle = VGPU_FIELD(struct vgpu_mock_buf_place, id),
+	.place_mode = VGPU_FIELD(struct vgpu_mock_buf_place, flags),
+	.place = VGPU_FIELD(struct vgpu_mock_buf_place, out_offset),
+	.nr_modes = ARRAY_SIZE(buf_map_modes),
+	.modes = buf_map_modes,
+};
+
 static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_BARE, struct vgpu_mock_bare, bare),
 	  .size = sizeof(struct vgpu_mock_bare), .dir = VGPU_INOUT,
@@ -449,6 +470,8 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_SLOW, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_ECHO, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_BUF_JOB, struct vgpu_mock_buf_job, buf_job) },
+	{ VGPU_IOCTL_MAP(VGPU_MOCK_IOC_BUF_MAP, struct vgpu_mock_buf_map, &buf_map) },
+	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_PLACE, struct vgpu_mock_buf_place), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_IO_MODE, struct vgpu_mock_io), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_POLL_ARM, struct vgpu_mock_poll), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_ATOMIC, struct vgpu_mock_atomic, atomic), BOOKS },

@@ -76,6 +76,8 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(BUF_ECHO, vgpu_mock_buf_echo, 0),
 	VGPU_MOCK_ENTRY(BUF_INFO, vgpu_mock_buf_info, 0),
 	VGPU_MOCK_ENTRY(BUF_JOB, vgpu_mock_buf_job, 0),
+	VGPU_MOCK_ENTRY(BUF_MAP, vgpu_mock_buf_map, 0),
+	VGPU_MOCK_ENTRY(BUF_PLACE, vgpu_mock_buf_place, 0),
 
 	VGPU_MOCK_ENTRY(IO_MODE, vgpu_mock_io_mode, 0),
 	VGPU_MOCK_ENTRY(POLL_ARM, vgpu_mock_poll_arm, 0),
@@ -206,18 +208,18 @@ out_free:
 
 /**
  * vgpu_mock_call_run() - carry out an ioctl
- * @file: the file it is for
+ * @filp: the file it is for
  * @cmd: its command
  * @arg: its argument
  * @compat: whether a 32-bit program made the call
  *
  * Return: what the ioctl returns.
  */
-long vgpu_mock_call_run(struct vgpu_mock_file *file, unsigned int cmd, unsigned long arg,
-			bool compat)
+long vgpu_mock_call_run(struct file *filp, unsigned int cmd, unsigned long arg, bool compat)
 {
 	struct vgpu_mock_call call = {
-		.file = file,
+		.file = filp->private_data,
+		.filp = filp,
 		.cmd = cmd,
 		.arg = arg,
 		.user = (void __user *)arg,

@@ -54,6 +54,6 @@ long vgpu_mock_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long a
 	default:
 		arg = (unsigned long)compat_ptr(arg);
 	}
-	return vgpu_mock_call_run(filp->private_data, cmd, arg, true);
+	return vgpu_mock_call_run(filp, cmd, arg, true);
 }
 #endif

@@ -72,7 +72,7 @@ static int vgpu_mock_release(struct inode *inode, struct file *filp)
 
 static long vgpu_mock_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	return vgpu_mock_call_run(filp->private_data, cmd, arg, false);
+	return vgpu_mock_call_run(filp, cmd, arg, false);
 }
 
 static const struct file_operations vgpu_mock_main_fops = {

@@ -98,6 +98,7 @@ struct vgpu_mock_pending_fd {
 /* One ioctl on its way. */
 struct vgpu_mock_call {
 	struct vgpu_mock_file *file;
+	struct file *filp;
 	unsigned int cmd;
 	unsigned long arg;		/* as it came in */
 	void __user *user;		/* the same as a pointer */
@@ -133,8 +134,7 @@ void vgpu_mock_device_zap(struct vgpu_mock_device *device, loff_t offset, loff_t
 long vgpu_mock_exclusive(struct vgpu_mock_call *call);
 
 /* call.c */
-long vgpu_mock_call_run(struct vgpu_mock_file *file, unsigned int cmd, unsigned long arg,
-			bool compat);
+long vgpu_mock_call_run(struct file *filp, unsigned int cmd, unsigned long arg, bool compat);
 int vgpu_mock_call_add_fd(struct vgpu_mock_call *call, struct file *file, u32 flags);
 u32 vgpu_mock_calls(unsigned int nr);
 
@@ -265,6 +265,10 @@ long vgpu_mock_buf_sync(struct vgpu_mock_call *call);
 long vgpu_mock_buf_slow(struct vgpu_mock_call *call);
 long vgpu_mock_buf_echo(struct vgpu_mock_call *call);
 long vgpu_mock_buf_job(struct vgpu_mock_call *call);
+
+/* buf_place.c */
+long vgpu_mock_buf_map(struct vgpu_mock_call *call);
+long vgpu_mock_buf_place(struct vgpu_mock_call *call);
 long vgpu_mock_buf_info(struct vgpu_mock_call *call);
 
 /* buf_map.c */

@@ -1199,6 +1199,52 @@ struct vgpu_mock_buf_job {
 #define VGPU_MOCK_JOB_EVENT	1
 #define VGPU_MOCK_JOB_FENCE	2
 
+/**
+ * struct vgpu_mock_buf_map - VGPU_MOCK_IOC_BUF_MAP
+ * @id: name of the buffer, -ENOENT if there is none; -EOPNOTSUPP if it is one of
+ *	VGPU_MOCK_BUF_VMALLOC
+ * @pad: ignored
+ * @offset: in the buffer, in bytes
+ * @size: bytes; the whole has to be in the buffer, else -EINVAL
+ * @out_addr: where it is mapped now; untouched on errors
+ * @flags: 0 or VGPU_MOCK_MAP_WC, else -EINVAL, which is looked at first
+ *
+ * Maps without a mmap(), as i915's GEM_MMAP does.
+ */
+struct vgpu_mock_buf_map {
+	__u32 id;
+	__u32 pad;
+	__u64 offset;
+	__u64 size;
+	__u64 out_addr;
+	__u64 flags;
+};
+
+#define VGPU_MOCK_IOC_BUF_MAP	_IOWR(VGPU_MOCK_IOC_TYPE, 0x5b, struct vgpu_mock_buf_map)
+
+#define VGPU_MOCK_MAP_WC	1
+
+/**
+ * struct vgpu_mock_buf_place - VGPU_MOCK_IOC_BUF_PLACE
+ * @id: name of the buffer, -ENOENT if there is none
+ * @pad: must be 0, else -EINVAL, like @extensions
+ * @out_offset: for mmap
+ * @flags: VGPU_MOCK_PLACE_WC or VGPU_MOCK_PLACE_CACHED, else -EINVAL
+ * @extensions: must be 0
+ */
+struct vgpu_mock_buf_place {
+	__u32 id;
+	__u32 pad;
+	__u64 out_offset;
+	__u64 flags;
+	__u64 extensions;
+};
+
+#define VGPU_MOCK_IOC_BUF_PLACE	_IOWR(VGPU_MOCK_IOC_TYPE, 0x5c, struct vgpu_mock_buf_place)
+
+#define VGPU_MOCK_PLACE_WC	1
+#define VGPU_MOCK_PLACE_CACHED	2
+
 /*
  * read, write, poll
  */

@@ -272,6 +272,34 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 	tap_expect(true, "looked at");
 }
 
+/* Places in both of its structs, which are small. */
+static void map_ioctl_check(const struct vgpu_schema_ioctl *ioctl)
+{
+	const struct vgpu_schema_map *map = ioctl->map;
+	u32 i, size, place_size;
+
+	if (!tap_expect((ioctl->arg == VGPU_ARG_MAP) == !!map, "%s: maps", ioctl->name) || !map)
+		return;
+	const struct vgpu_schema_ref *const own[] = {
+		&map->handle, &map->offset, &map->size, &map->mode, &map->addr,
+	};
+	const struct vgpu_schema_ref *const place[] = {
+		&map->place_handle, &map->place_mode, &map->place,
+	};
+
+	size = _IOC_SIZE(map->cmd);
+	place_size = _IOC_SIZE(map->place_cmd);
+	tap_expect(map->cmd == ioctl->cmd && size <= 64 && place_size <= 64 && map->nr_modes,
+		   "%s: commands", ioctl->name);
+	for (i = 0; i < ARRAY_SIZE(own); i++)
+		tap_expect(own[i]->kind == VGPU_REF_FIELD && own[i]->offset + own[i]->size <= size,
+			   "%s: place %u", ioctl->name, i);
+	for (i = 0; i < ARRAY_SIZE(place); i++)
+		tap_expect(place[i]->kind == VGPU_REF_FIELD &&
+			   place[i]->offset + place[i]->size <= place_size,
+			   "%s: place %u of the other", ioctl->name, i);
+}
+
 static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const char *schema,
 			const char *what)
 {
@@ -299,6 +327,7 @@ static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const cha
 			   (ioctl[i].size && ioctl[i].size_from.kind == VGPU_REF_FIELD),
 			   "%s: what is behind is counted", ioctl[i].name);
 		body_check(&ioctl[i].body, 0);
+		map_ioctl_check(&ioctl[i]);
 	}
 	snprintf(name, sizeof(name), "%s: %s is sound", schema, what);
 	tap_subject(name);

@@ -47,7 +47,6 @@ static void whole_ioctls(void)
 	} cases[] = {
 		{ &vgpu_schema_amdgpu, DRM_IOCTL_AMDGPU_GEM_USERPTR, -ENODEV, "amdgpu" },
 		{ &vgpu_schema_i915, DRM_IOCTL_I915_GEM_USERPTR, -ENODEV, "i915" },
-		{ &vgpu_schema_i915, DRM_IOCTL_I915_GEM_MMAP, -EOPNOTSUPP, "i915: mapped" },
 		{ &vgpu_schema_nouveau, DRM_IOCTL_NOUVEAU_SVM_INIT, -ENOSYS, "nouveau" },
 		{ &vgpu_schema_nouveau, DRM_IOCTL_NOUVEAU_SVM_BIND, -ENOSYS, "nouveau: bind" },
 		{ &vgpu_schema_udmabuf, UDMABUF_CREATE, -EINVAL, "udmabuf" },
