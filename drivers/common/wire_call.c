@@ -310,7 +310,8 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 	const u32 nr_raw = ARRAY_SIZE(call->args.raw);
 	u16 op = le16_to_cpu(call->op);
 	bool object = op != VGPU_OP_OPEN && op != VGPU_OP_READ_PAGES && op != VGPU_OP_WRITE_PAGES &&
-		      op != VGPU_OP_BIND && op != VGPU_OP_ARENA_GET && op != VGPU_OP_PROTECT;
+		      op != VGPU_OP_BIND && op != VGPU_OP_ARENA_GET && op != VGPU_OP_PROTECT &&
+		      op != VGPU_OP_CLOCK;
 
 	if (object != !!call->object || (op != VGPU_OP_IOCTL && nr_fixups))
 		return -EPROTO;
@@ -320,6 +321,7 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 		return !nr_segs && call->args.open.export && raw_ok(raw + 1, nr_raw - 1) ?
 			0 : -EPROTO;
 	case VGPU_OP_CLOSE:
+	case VGPU_OP_CLOCK:
 		return !nr_segs && raw_ok(raw, nr_raw) ? 0 : -EPROTO;
 	case VGPU_OP_IOCTL:
 		return call_check_ioctl(view, nr_segs);
@@ -365,7 +367,8 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 
 static u16 call_flags(u16 op)
 {
-	return VGPU_CALL_COMPAT | (op == VGPU_OP_IOCTL ? VGPU_CALL_WATCH | VGPU_CALL_ADMIN : 0);
+	return VGPU_CALL_COMPAT | (op == VGPU_OP_IOCTL ?
+		VGPU_CALL_WATCH | VGPU_CALL_ADMIN | VGPU_CALL_CLOCKS : 0);
 }
 
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,

@@ -55,12 +55,14 @@ static int reply_check_objects(const struct vgpu_reply_view *view, u32 nr,
 	return 0;
 }
 
-static bool ioctl_out_ok(const struct vgpu_out_ioctl *out)
+/* @clocks: the call has asked for them. */
+static bool ioctl_out_ok(const struct vgpu_out_ioctl *out, bool clocks)
 {
 	u32 flags = le32_to_cpu(out->flags), revents = le32_to_cpu(out->revents);
 
 	return !(flags & ~VGPU_POLL_ANSWER) && !(revents & ~VGPU_POLL_EVENTS) &&
-		(flags || !revents);
+		(flags || !revents) && !out->reserved &&
+		(clocks || (!out->realtime && !out->raw));
 }
 
 /* The result, what is special to the operation, and how many bytes follow. */
@@ -124,7 +126,8 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 		break;
 	case VGPU_OP_IOCTL:
 		*bytes = flags & VGPU_REPLY_REFUSED ? 0 : sent->reply_bytes;
-		return ioctl_out_ok(&reply->out.ioctl) && raw_ok(reply->out.raw + 1, nr_raw - 1) ?
+		return ioctl_out_ok(&reply->out.ioctl,
+				    le16_to_cpu(sent->call->flags) & VGPU_CALL_CLOCKS) ?
 			0 : -EPROTO;
 	}
 	if (flags & VGPU_REPLY_REFUSED)
@@ -166,7 +169,9 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
 	if (whole_check(msg, msg_len, &limits) ||
 	    le16_to_cpu(reply->hdr.type) != VGPU_MSG_REPLY ||
 	    reply->hdr.seq != sent->call->hdr.seq || reply->reserved ||
-	    (le32_to_cpu(reply->flags) & ~REPLY_ERRORS))
+	    (le32_to_cpu(reply->flags) & ~REPLY_ERRORS) ||
+	    le64_to_cpu(reply->clock_in) > le64_to_cpu(reply->clock_out) ||
+	    le64_to_cpu(reply->clock_out) > VGPU_CLOCK_MAX)
 		return -EPROTO;
 	/* The late answer to an upcall may be on its way into the slot. */
 	if (reply->hdr.flags && (le32_to_cpu(reply->flags) & VGPU_REPLY_LAST))

@@ -59,6 +59,10 @@ typedef __s64 s64;
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
+#ifndef NSEC_PER_SEC
+#define USEC_PER_SEC	1000000L
+#define NSEC_PER_SEC	1000000000L
+#endif
 #ifndef BIT
 #define BIT(n)		(1UL << (n))
 #define BIT_ULL(n)	(1ULL << (n))
@@ -84,6 +88,10 @@ typedef __s64 s64;
 #define max(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a > _b ? _a : _b; })
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
+#endif
+
+#ifndef clamp
+#define clamp(x, low, high)	min(max(x, low), high)
 #endif
 
 #ifndef check_add_overflow

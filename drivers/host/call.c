@@ -3,6 +3,7 @@
  * Calls: from a received message to its reply. The message is private memory and
  * checked once; then a row of the table says who runs it.
  */
+#include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -13,6 +14,12 @@
 #include "host.h"
 #include "compat.h"
 #include "trace.h"
+
+/* Each reply tells when its call came and when it was sent. */
+static s64 call_clock(struct vgpu_hcall *call)
+{
+	return 0;
+}
 
 static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_OPEN]		= { .run = vgpu_fops_open },
@@ -26,6 +33,7 @@ static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_BIND]		= { .run = vgpu_mapping_bind, .mm = true },
 	[VGPU_OP_ARENA_GET]	= { .run = vgpu_arena_get, .mm = true },
 	[VGPU_OP_PROTECT]	= { .run = vgpu_mapping_protect, .mm = true },
+	[VGPU_OP_CLOCK]		= { .run = call_clock, .mm = true },
 	[VGPU_OP_READ_PAGES]	= { .run = vgpu_mapping_read_pages, .mm = true },
 	[VGPU_OP_FDINFO]	= { .run = vgpu_fops_fdinfo },
 	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, .mm = true },
@@ -312,6 +320,7 @@ int vgpu_call_send_reply(struct vgpu_hcall *call)
 		.pos = cpu_to_le64(call->pos),
 		.flags = cpu_to_le32(call->flags),
 		.nr_objects = cpu_to_le16(call->nr_objects),
+		.clock_in = cpu_to_le64(call->clock_in),
 	};
 	struct kvec vec[] = {
 		{ .iov_base = &reply, .iov_len = sizeof(reply) },
@@ -320,6 +329,7 @@ int vgpu_call_send_reply(struct vgpu_hcall *call)
 	};
 
 	memcpy(&reply.out, &call->out, sizeof(reply.out));
+	reply.clock_out = cpu_to_le64(ktime_get_ns());
 	/* No deadline: a guest that does not read keeps its own lane busy. */
 	return vgpu_arena_send(call->lane, vec, ARRAY_SIZE(vec), len, 0);
 }

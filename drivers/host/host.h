@@ -630,6 +630,7 @@ struct vgpu_seg_place {
  * @op: its row of the table
  * @msg: the CALL, private and checked
  * @msg_len: its length; charged to the session if @msg is not the lane's buffer
+ * @clock_in: CLOCK_MONOTONIC in nanoseconds when its header had come
  * @view: its parts
  * @object: that it names, or NULL
  * @result: of the driver, or an errno
@@ -659,6 +660,7 @@ struct vgpu_hcall {
 	const struct vgpu_call_op *op;
 	void *msg;
 	u32 msg_len;
+	u64 clock_in;
 	struct vgpu_call_view view;
 	struct vgpu_object *object;
 	s64 result;

@@ -8,6 +8,7 @@
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
+#include <linux/ktime.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -18,6 +19,10 @@
 /* Zeros after each segment, for drivers that read past the size they declared. */
 #define IOCTL_SLACK		64
 #define IOCTL_ALIGN		16
+
+/* Two clocks read within so long count as read at once; as often as is tried. */
+#define IOCTL_CLOCKS_NS		20000
+#define IOCTL_CLOCKS_TRIES	4
 
 /* Of drm.h, which is not included for numbers that never change. */
 #define IOCTL_DRM_SET_MASTER	_IO('d', 0x1e)
@@ -211,6 +216,24 @@ static s64 ioctl_driver(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 	return result == -ENOIOCTLCMD ? -ENOTTY : result;
 }
 
+/*
+ * MONOTONIC_RAW is read between two looks at MONOTONIC, and again if the thread lost its
+ * processor there.
+ */
+static void ioctl_tell_clocks(struct vgpu_hcall *call)
+{
+	unsigned int tries = 0;
+	u64 before, raw, after;
+
+	do {
+		before = ktime_get_ns();
+		raw = ktime_get_raw_ns();
+		after = ktime_get_ns();
+	} while (after - before > IOCTL_CLOCKS_NS && ++tries < IOCTL_CLOCKS_TRIES);
+	call->out.ioctl.raw = cpu_to_le64(raw - before);
+	call->out.ioctl.realtime = cpu_to_le64(ktime_mono_to_real(before) - before);
+}
+
 s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
@@ -252,5 +275,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		return vgpu_call_refuse(call, ret);
 	}
 	vgpu_poll_after(call, le32_to_cpu(call->view.call->args.ioctl.number));
+	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_CLOCKS)
+		ioctl_tell_clocks(call);
 	return result;
 }

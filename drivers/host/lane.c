@@ -17,6 +17,7 @@
 #include <linux/eventfd.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -320,6 +321,7 @@ static int lane_next(struct vgpu_lane *lane)
 			lane->cancelled = true;
 			continue;
 		case VGPU_MSG_CALL:
+			lane->call.clock_in = ktime_get_ns();
 			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1 ||
 			    !vgpu_arena_may_recv(lane, &hdr))
 				goto malformed;

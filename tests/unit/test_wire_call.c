@@ -10,9 +10,9 @@
 /* Changes that every call of one of these kinds gets the same answer to. */
 static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
-	BAD(vgpu_call, op, VGPU_OP_PROTECT + 1),
+	BAD(vgpu_call, op, VGPU_OP_CLOCK + 1),
 	BAD(vgpu_call, object, 0),
-	BAD(vgpu_call, flags, VGPU_CALL_ADMIN << 1),
+	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS << 1),
 	GOOD(vgpu_call, f_flags, ~0U),
 	GOOD(vgpu_call, pos, ~0ULL),
 	GOOD(vgpu_call, control_seq, ~0ULL),
@@ -35,6 +35,7 @@ static const struct wire_case call_open[] = {
 	ARGS(open, reserved[4], 1, false),
 	BAD(vgpu_call, flags, VGPU_CALL_WATCH),		/* of fences, which it has none of */
 	BAD(vgpu_call, flags, VGPU_CALL_ADMIN),		/* of ioctls alone */
+	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS),	/* likewise times */
 };
 
 static const struct wire_case call_close[] = {
@@ -108,6 +109,7 @@ static const struct wire_case call_ioctl_seg[] = {
 	BAD(vgpu_call, nr_segs, 0),
 	GOOD(vgpu_call, flags, VGPU_CALL_WATCH),
 	GOOD(vgpu_call, flags, VGPU_CALL_ADMIN),
+	GOOD(vgpu_call, flags, VGPU_CALL_CLOCKS),
 	/* There is no room for the segment, or nobody who needs it. */
 	BAD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(ioctl, low, 0x10000, false),
@@ -264,6 +266,13 @@ static const struct wire_case call_poll[] = {
 	BAD(vgpu_call, flags, VGPU_CALL_WATCH),
 };
 
+static const struct wire_case call_clock[] = {
+	BAD(vgpu_call, object, 7),
+	ARGS(rw, reserved[0], 1, false),
+	ARGS(rw, reserved[5], 1, false),
+	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS),
+};
+
 static const struct wire_case call_arena_get[] = {
 	BAD(vgpu_call, object, 7),
 	ARGS(arena, window, 0, false),
@@ -395,7 +404,7 @@ static void run_any(void)
 	};
 	static const char * const without_segs[] = {
 		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap", "call_bind",
-		"call_arena_get", "call_protect",
+		"call_arena_get", "call_protect", "call_clock",
 	};
 	u32 i;
 
@@ -576,6 +585,7 @@ int main(void)
 	WIRE_CASES("call_bind", call_bind);
 	WIRE_CASES("call_arena_get", call_arena_get);
 	WIRE_CASES("call_protect", call_protect);
+	WIRE_CASES("call_clock", call_clock);
 	WIRE_CASES("call_read_pages", call_read_pages);
 	WIRE_CASES("call_write_pages", call_write_pages);
 	WIRE_CASES("call_write_pages_mask", call_write_pages_mask);

@@ -6,6 +6,12 @@
 static const struct wire_case any[] = {
 	BAD(vgpu_reply, hdr.seq, 6),
 	BAD(vgpu_reply, reserved, 1),
+	BAD(vgpu_reply, clock_in, 5000001001),		/* after it was sent */
+	GOOD(vgpu_reply, clock_in, 5000001000),
+	GOOD(vgpu_reply, clock_in, 0),
+	BAD(vgpu_reply, clock_out, 4999999999),
+	GOOD(vgpu_reply, clock_out, 1ULL << 62),
+	BAD(vgpu_reply, clock_out, (1ULL << 62) + 1),
 	BAD(vgpu_reply, flags, VGPU_REPLY_LAST << 1),
 	BAD(vgpu_reply, nr_objects, VGPU_FDS_MAX + 1),
 	BAD(vgpu_reply, nr_objects, U16_MAX),
@@ -75,8 +81,9 @@ static const struct wire_case reply_ioctl_value[] = {
 	GOOD(vgpu_reply, out.ioctl.revents, 0),
 	BAD(vgpu_reply, out.ioctl.flags, 0),		/* but events */
 	BAD(vgpu_reply, out.ioctl.flags, VGPU_POLL_ANSWER << 1),
-	BAD(vgpu_reply, out.ioctl.reserved[0], 1),
-	BAD(vgpu_reply, out.ioctl.reserved[2], 1),
+	BAD(vgpu_reply, out.ioctl.realtime, 1),		/* but nobody asked */
+	BAD(vgpu_reply, out.ioctl.raw, 1),
+	BAD(vgpu_reply, out.ioctl.reserved, 1),
 };
 
 static const struct wire_case reply_ioctl_seg[] = {
@@ -89,6 +96,9 @@ static const struct wire_case reply_ioctl_seg[] = {
 
 static const struct wire_case reply_ioctl_nested[] = {
 	BAD(vgpu_reply, result, -EINVAL),		/* but FD_RET is answered */
+	GOOD(vgpu_reply, out.ioctl.realtime, -1LL),
+	GOOD(vgpu_reply, out.ioctl.raw, 0),
+	BAD(vgpu_reply, out.ioctl.reserved, 1),
 	GOOD(vgpu_reply, result, 5),
 	BAD(vgpu_reply, nr_objects, 1),
 	BAD(vgpu_reply, nr_objects, 3),
@@ -191,6 +201,13 @@ static const struct wire_case reply_arena_get[] = {
 	BAD(vgpu_reply, result, -4096LL),
 };
 
+static const struct wire_case reply_clock[] = {
+	BAD(vgpu_reply, out.raw[0], 1),
+	BAD(vgpu_reply, out.raw[3], 1),
+	BAD(vgpu_reply, result, 1),
+	GOOD(vgpu_reply, result, -ENOMEM),
+};
+
 static const struct wire_case reply_arena_get_error[] = {
 	BAD(vgpu_reply, out.arena.id, 1),
 	BAD(vgpu_reply, result, 0),			/* but no slot */
@@ -281,6 +298,7 @@ int main(void)
 	WIRE_CASES("reply_bind", reply_bind);
 	WIRE_CASES("reply_arena_get", reply_arena_get);
 	WIRE_CASES("reply_arena_get_error", reply_arena_get_error);
+	WIRE_CASES("reply_clock", reply_clock);
 	WIRE_CASES("reply_read_pages", reply_read_pages);
 	WIRE_CASES("reply_write_pages", reply_write_pages);
 	test_other_call();

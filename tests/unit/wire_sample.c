@@ -410,7 +410,8 @@ static void fill_call_ioctl_nested(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
 
-	call->flags = LE16(VGPU_CALL_COMPAT | VGPU_CALL_WATCH | VGPU_CALL_ADMIN);
+	call->flags = LE16(VGPU_CALL_COMPAT | VGPU_CALL_WATCH | VGPU_CALL_ADMIN |
+			   VGPU_CALL_CLOCKS);
 	call->args.ioctl.low = LE64(0xf7c00000);
 	call->args.ioctl.low_len = LE64(0x2000);
 	call->args.ioctl.cmd = LE32(0xc0286442);
@@ -518,6 +519,11 @@ static void fill_call_protect(struct wire_buf *buf)
 	call->args.protect.prot = LE32(PROT_READ | PROT_WRITE);
 }
 
+static void fill_call_clock(struct wire_buf *buf)
+{
+	call_begin(buf, VGPU_OP_CLOCK, 0);
+}
+
 static void fill_call_read_pages(struct wire_buf *buf)
 {
 	struct vgpu_call *call = call_begin(buf, VGPU_OP_READ_PAGES, 0);
@@ -553,6 +559,8 @@ static struct vgpu_reply *reply_begin(struct wire_buf *buf, s64 result)
 
 	reply->result = LE64(result);
 	reply->pos = LE64(100);
+	reply->clock_in = LE64(5000000000);
+	reply->clock_out = LE64(5000001000);
 	return reply;
 }
 
@@ -608,7 +616,10 @@ static void fill_reply_ioctl_seg(struct wire_buf *buf)
 
 static void fill_reply_ioctl_nested(struct wire_buf *buf)
 {
-	reply_begin(buf, 0);
+	struct vgpu_reply *reply = reply_begin(buf, 0);
+
+	reply->out.ioctl.realtime = LE64(1700000000000000000);
+	reply->out.ioctl.raw = LE64(-12345LL);
 	add_object(buf, 21, VGPU_OBJECT_DMABUF, 7);
 	add_object(buf, 22, VGPU_OBJECT_SYNC_FILE, 2);
 	add_bytes(buf, 40);
@@ -681,6 +692,11 @@ static void fill_reply_arena_get(struct wire_buf *buf)
 	reply_begin(buf, 0)->out.arena.id = LE64(0x8877665544332211);
 }
 
+static void fill_reply_clock(struct wire_buf *buf)
+{
+	reply_begin(buf, 0);
+}
+
 static void fill_reply_arena_get_error(struct wire_buf *buf)
 {
 	reply_begin(buf, -EBUSY);
@@ -713,7 +729,7 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(call_ioctl_nested),
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
 	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_bind),
-	SAMPLE(call_arena_get), SAMPLE(call_protect),
+	SAMPLE(call_arena_get), SAMPLE(call_protect), SAMPLE(call_clock),
 	SAMPLE(call_read_pages), SAMPLE(call_write_pages), SAMPLE(call_write_pages_mask),
 	SAMPLE(call_fdinfo),
 
@@ -723,6 +739,7 @@ const struct wire_sample wire_samples[] = {
 	REPLY(read_error, read), REPLY(write, write), REPLY(llseek, llseek),
 	REPLY(poll, poll), REPLY(mmap, mmap), REPLY(mmap_window, mmap_window),
 	REPLY(bind, bind), REPLY(arena_get, arena_get), REPLY(arena_get_error, arena_get),
+	REPLY(clock, clock),
 	REPLY(read_pages, read_pages),
 	REPLY(write_pages, write_pages), REPLY(fdinfo, fdinfo),
 };

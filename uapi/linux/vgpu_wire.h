@@ -34,7 +34,9 @@
  *     operation ARENA_GET; EXPORT_CHANGE; BIND's reply has a cache attribute; ranges may
  *     have a mask, and WRITE_PAGES passes over those that cannot be written; MMAP's reply
  *     says VGPU_MAP_ACCESS;
- *     CALL says that the caller is ADMIN; the operation PROTECT
+ *     CALL says that the caller is ADMIN; the operation PROTECT;
+ *     REPLY has the host's clock, and an ioctl's that of others, if CALL asks for them;
+ *     operation CLOCK
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -75,6 +77,7 @@
 #define VGPU_PAGE_SIZE		4096		/* unit of FETCH and READ_PAGES */
 #define VGPU_ARENA_SLOT		(1U << 20)	/* bytes of a slot */
 #define VGPU_ARENA_SLOTS_MAX	64		/* slots of a window */
+#define VGPU_CLOCK_MAX		(1ULL << 62)	/* nanoseconds that a clock shows */
 
 /*
  * What a message is, by its sender.
@@ -466,6 +469,7 @@ enum vgpu_op {
 	VGPU_OP_BIND		= 12,	/* class mm */
 	VGPU_OP_ARENA_GET	= 13,	/* class mm */
 	VGPU_OP_PROTECT		= 14,	/* class mm */
+	VGPU_OP_CLOCK		= 15,	/* class mm; nothing but what every reply tells */
 };
 
 #define VGPU_SEG_IN		(1U << 0)	/* bytes follow in the CALL */
@@ -546,6 +550,8 @@ struct vgpu_fixup {
 #define VGPU_CALL_WATCH		(1U << 1)
 /* IOCTL: the caller has CAP_SYS_ADMIN in the guest. The host decides what that is good for. */
 #define VGPU_CALL_ADMIN		(1U << 2)
+/* IOCTL: the reply is to say how the host's other clocks stand to CLOCK_MONOTONIC. */
+#define VGPU_CALL_CLOCKS	(1U << 3)
 
 /* An object is 0 in calls that name none (OPEN). */
 struct vgpu_args_open {
@@ -803,11 +809,17 @@ struct vgpu_out_mmap {
 	__le64 reserved;
 };
 
-/* Where the object is armed for everything and was asked, what POLL would give; else 0. */
+/*
+ * Where the object is armed for everything and was asked, what POLL would give; else 0.
+ * With VGPU_CALL_CLOCKS nanoseconds, signed, by which the host's CLOCK_REALTIME and
+ * CLOCK_MONOTONIC_RAW are ahead of its CLOCK_MONOTONIC; else 0.
+ */
 struct vgpu_out_ioctl {
 	__le32 revents;
 	__le32 flags;			/* VGPU_POLL_ANSWER */
-	__le64 reserved[3];
+	__le64 realtime;
+	__le64 raw;
+	__le64 reserved;
 };
 
 struct vgpu_out_poll {
@@ -851,6 +863,9 @@ struct vgpu_out_arena {
  * @flags: VGPU_REPLY_*
  * @nr_objects: struct vgpu_object_desc that follow
  * @reserved: 0
+ * @clock_in: the host's CLOCK_MONOTONIC, in nanoseconds, when it had received the CALL's
+ *	header
+ * @clock_out: likewise when it was about to send this; not before @clock_in
  * @out: of the call's operation; the rest is 0
  *
  * Then the bytes of OUT segments, whole, also when the operation failed; of
@@ -865,6 +880,8 @@ struct vgpu_reply {
 	__le32 flags;
 	__le16 nr_objects;
 	__le16 reserved;
+	__le64 clock_in;
+	__le64 clock_out;
 	union {
 		struct vgpu_out_ioctl ioctl;
 		struct vgpu_out_mmap mmap;
@@ -950,7 +967,7 @@ VGPU_ASSERT_SIZE(vgpu_out_mmap, 32);
 VGPU_ASSERT_SIZE(vgpu_out_poll, 32);
 VGPU_ASSERT_SIZE(vgpu_out_bind, 32);
 VGPU_ASSERT_SIZE(vgpu_out_arena, 32);
-VGPU_ASSERT_SIZE(vgpu_reply, 72);
+VGPU_ASSERT_SIZE(vgpu_reply, 88);
 VGPU_ASSERT_SIZE(vgpu_fetch, 32);
 VGPU_ASSERT_SIZE(vgpu_fetched, 24);
 VGPU_ASSERT_SIZE(vgpu_writeback, 24);
