@@ -21,6 +21,7 @@
 
 #include "ahead.h"
 #include "call.h"
+#include "clock.h"
 #include "export.h"
 #include "file.h"
 #include "host.h"
@@ -159,6 +160,7 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __us
 	ahead_set_waits(ahead, false);
 	if (ret > 0) {
 		memcpy(ahead->data, xcall.reply.data, ret);
+		vgpu_clock_events(file->private_data, xcall.reply.reply, ahead->data, ret);
 		WRITE_ONCE(ahead->pos, 0);
 		WRITE_ONCE(ahead->len, ret);
 	}

@@ -91,6 +91,7 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 		vec[nr++] = (struct kvec){ (void *)xcall->fixups, fixups_len };
 	for (i = 0; i < xcall->nr_in; i++)
 		vec[nr++] = xcall->in[i];
+	xcall->sent_at = ktime_get_ns();
 	return vgpu_slot_send(lane, vec, nr, len, xcall->deadline);
 }
 
@@ -112,6 +113,10 @@ static void call_view(const struct vgpu_xcall *xcall, struct vgpu_call_view *vie
 /* @hdr: of a REPLY, received; the rest is not. */
 static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const struct vgpu_hdr *hdr)
 {
+	struct vgpu_clock_sample sample = {
+		.sent = xcall->sent_at,
+		.received = ktime_get_ns(),
+	};
 	struct vgpu_call_view sent;
 	u32 len = le32_to_cpu(hdr->len);
 	int ret;
@@ -130,6 +135,9 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 	ret = vgpu_wire_reply_check(xcall->buf, len, &sent, &xcall->reply);
 	if (ret)
 		return ret;
+	sample.in = le64_to_cpu(xcall->reply.reply->clock_in);
+	sample.out = le64_to_cpu(xcall->reply.reply->clock_out);
+	vgpu_clock_add(&lane->session->host->clock, &sample);
 	xcall->result = le64_to_cpu(xcall->reply.reply->result);
 	if (xcall->reply.reply->nr_objects)
 		return call_send_hdr(lane, VGPU_MSG_ACK, xcall->deadline);

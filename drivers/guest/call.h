@@ -31,7 +31,7 @@ struct vgpu_stats;
  */
 #define VGPU_XCALL_FOREIGN	BIT(3)
 
-#define VGPU_XCALL_INLINE	256
+#define VGPU_XCALL_INLINE	272
 
 /**
  * struct vgpu_xcall - a call of this guest, from request to reply
@@ -48,6 +48,7 @@ struct vgpu_stats;
  * @nr_in: entries of @in
  * @in_len: bytes of @in together
  * @stats: counters; may be NULL
+ * @sent_at: CLOCK_MONOTONIC in nanoseconds when sending began
  * @sent: the host has the whole call, whatever came of it then
  * @result: what the file operation returned on the host
  * @reply: the checked reply, valid from a successful run to fini. It was
@@ -68,6 +69,7 @@ struct vgpu_xcall {
 	size_t in_len;
 	struct vgpu_stats *stats;
 
+	u64 sent_at;
 	bool sent;
 	s64 result;
 	struct vgpu_reply_view reply;

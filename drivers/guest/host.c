@@ -141,6 +141,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	snprintf(host->name, sizeof(host->name), "%u:%u", cid, port);
 	host->limits.call_bytes = VGPU_CALL_BYTES_MAX;
 	vgpu_control_init(&host->control);
+	vgpu_clock_init(&host->clock);
 	spin_lock_init(&host->lock);
 	INIT_LIST_HEAD(&host->session_list);
 	hash_init(host->sessions);

@@ -22,6 +22,8 @@
  *	session->lock			spinlock: lanes
  *	object->poll_lock		spinlock: cached readiness
  *	host->control.lock		spinlock: numbers and queue of messages
+ *	object->times.lock		spinlock, in none of these
+ *	host->clock.lock		seqlock, likewise
  *
  * No lock of these is held over a send, a receive or an access to user memory,
  * but for mmap_lock, under which only calls of class mm are made.
@@ -39,6 +41,7 @@
 
 #include "uapi/linux/vgpu_wire.h"
 
+#include "clock.h"
 #include "conn.h"
 #include "control.h"
 #include "space.h"
@@ -54,6 +57,7 @@ struct vgpu_window;
  * @name: "CID:PORT", for sysfs and messages
  * @conn: the control connection; the dialer's thread receives
  * @control: what is to be sent on it
+ * @clock: the host's
  * @features: VGPU_FEATURE_* that both have
  * @secret: what lanes prove
  * @reserved_base: range that the host's shadows keep for themselves
@@ -93,6 +97,7 @@ struct vgpu_host {
 	char name[24];
 	struct vgpu_conn conn;
 	struct vgpu_control control;
+	struct vgpu_clock clock;
 
 	/* Of WELCOME; constant. */
 	u64 features;

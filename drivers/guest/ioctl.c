@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 
 #include "call.h"
+#include "clock.h"
 #include "drm.h"
 #include "event.h"
 #include "export.h"
@@ -145,6 +146,20 @@ static u32 ioctl_pid(void *data, bool opener)
 	return opener ? pid_vnr(ioctl->object->opener) : task_pid_vnr(current);
 }
 
+static void ioctl_stamp(void *data, u32 clock, s64 *time)
+{
+	struct vgpu_ioctl *ioctl = data;
+
+	vgpu_clock_convert(ioctl->object, ioctl->xcall.reply.reply, clock, time);
+}
+
+static void ioctl_choose_clock(void *data, u32 clock)
+{
+	struct vgpu_ioctl *ioctl = data;
+
+	WRITE_ONCE(ioctl->object->times.clock, clock);
+}
+
 static const struct vgpu_marshal_fds ioctl_fds = {
 	.get = ioctl_fd_get,
 	.put = ioctl_fd_put,
@@ -155,6 +170,8 @@ static const struct vgpu_marshal_fds ioctl_fds = {
 	.abort = ioctl_fd_abort,
 	.rdev = ioctl_rdev,
 	.pid = ioctl_pid,
+	.stamp = ioctl_stamp,
+	.choose_clock = ioctl_choose_clock,
 };
 
 static int ioctl_reserve(struct vgpu_ioctl *ioctl)
@@ -185,6 +202,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 		flags |= VGPU_CALL_WATCH;
 	if ((m->flags & VGPU_IOCTL_ADMIN) && ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
 		flags |= VGPU_CALL_ADMIN;
+	if (m->wants_clocks)
+		flags |= VGPU_CALL_CLOCKS;
 	xcall->msg.args.ioctl.number = cpu_to_le32(vgpu_poll_ioctl_begin(ioctl->object,
 									 &ioctl->seen));
 	xcall->msg.flags = cpu_to_le16(flags);

@@ -46,6 +46,9 @@
  *	0, 0 if there is none
  * @pid: of the calling thread, or of the one that opened the file, as the caller's
  *	namespace numbers them
+ * @stamp: a time, in nanoseconds of the host's clock @clock (enum vgpu_schema_clock), more
+ *	than 0, becomes one of the clock here, more than 0
+ * @choose_clock: @clock is what VGPU_CLOCK_FILE means from now on
  *
  * The first argument of all is vgpu_marshal_init()'s @data.
  */
@@ -59,6 +62,8 @@ struct vgpu_marshal_fds {
 	void (*abort)(void *data, int fd, void *handle);
 	void (*rdev)(void *data, u32 *major, u32 *minor);
 	u32 (*pid)(void *data, bool opener);
+	void (*stamp)(void *data, u32 clock, s64 *time);
+	void (*choose_clock)(void *data, u32 clock);
 };
 
 /* private: what the marshaller remembers of a segment */
@@ -82,22 +87,28 @@ enum vgpu_marshal_held_kind {
 	VGPU_HELD_EVENT,	/* named by an EVENT fixup */
 	VGPU_HELD_RDEV,		/* room for the number of a device file */
 	VGPU_HELD_PID,		/* room for a process id */
+	VGPU_HELD_STAMP,	/* room for a time */
+	VGPU_HELD_CLOCK,	/* a choice of a clock */
 };
 
 /* private: an fd on its way in or out, or what else the way back needs */
 struct vgpu_marshal_held {
 	void *handle;
+	const struct vgpu_schema_field *field;	/* STAMP */
 	u32 kind;		/* enum vgpu_marshal_held_kind */
 	int fd;			/* CLOSED: what the program had there; OUT: the new one;
 				 * PID: 0: it is nobody's here
 				 */
-	u32 mask;		/* HIDDEN: the bits; PID: those that say that it is the opener's */
+	/* HIDDEN: the bits; PID: those that say that it is the opener's; CLOCK: enum
+	 * vgpu_schema_clock
+	 */
+	u32 mask;
 	u32 fixup;		/* OUT: index; EVENT: its number; PID: where @mask is looked for */
 	u32 offset;		/* of the place; none of an OBJECT */
 	u16 seg;		/* likewise */
 	u8 size;		/* PID: bytes of the place */
-	bool filled;		/* OUT: an object came; EVENT: the driver has it; RDEV: it wrote;
-				 * PID: another one has to be told
+	bool filled;		/* OUT: an object came; EVENT: the driver has it; RDEV, STAMP:
+				 * it wrote; PID: another one has to be told
 				 */
 };
 
@@ -120,6 +131,7 @@ struct vgpu_marshal_held {
  * @live: mappings show the device's memory itself; likewise
  * @wants_live: it is of no use where they do not
  * @map: of an ioctl that maps memory by itself
+ * @wants_clocks: times of other clocks than CLOCK_MONOTONIC may come back
  */
 struct vgpu_marshal {
 	u32 arg_kind;
@@ -139,6 +151,7 @@ struct vgpu_marshal {
 	bool live;
 	bool wants_live;
 	const struct vgpu_schema_map *map;
+	bool wants_clocks;
 
 	/* private: */
 	const struct vgpu_schema_ioctl *ioctl;
@@ -204,6 +217,20 @@ void vgpu_marshal_view(const struct vgpu_marshal *m, const struct vgpu_call *cal
  * Return: @result, a new fd, -EFAULT, or what fds->reserve returned.
  */
 long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *reply, long result);
+
+/**
+ * vgpu_marshal_events - bring times in what read() gave to this machine's clocks
+ * @schema: of the device file, or NULL
+ * @data: what was read, private; changed
+ * @len: bytes of it, which may be anything
+ * @fds: its @stamp is used
+ * @fds_data: its first argument
+ *
+ * Events that the schema does not know stay as they are, and so does what follows one whose
+ * length cannot be right.
+ */
+void vgpu_marshal_events(const struct vgpu_schema *schema, u8 *data, u32 len,
+			 const struct vgpu_marshal_fds *fds, void *fds_data);
 
 /* Frees everything; also after an error, and if no reply came. */
 void vgpu_marshal_fini(struct vgpu_marshal *m);

@@ -91,6 +91,29 @@ static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const
 	}
 }
 
+/* Likewise places of times, which the driver may also only write. */
+static void settle_stamp(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data,
+			 long result)
+{
+	const struct vgpu_marshal_seg *info = &m->info[held->seg];
+	const struct vgpu_schema_field *field = held->field;
+	u32 base = held->offset - field->offset;
+	const u8 *new = data + info->out_off + held->offset;
+	u8 *old = m->data + info->in_off + held->offset;
+
+	if (!(info->dir & VGPU_IN)) {
+		if (result < 0 || held->offset + field->size > out_len(m, info, data))
+			return;
+	} else if (!memcmp(old, new, field->size)) {
+		return;
+	}
+	if (!vgpu_marshal_stamp_counts(field, data + info->out_off + base, info->len - base))
+		return;
+	if (info->dir & VGPU_IN)
+		memcpy(old, new, field->size);
+	held->filled = true;
+}
+
 static struct vgpu_marshal_held *out_find(struct vgpu_marshal *m, u32 fixup)
 {
 	u32 i;
@@ -215,6 +238,27 @@ static int pids_copy(const struct vgpu_marshal *m)
 	return 0;
 }
 
+static int stamps_copy(const struct vgpu_marshal *m, const u8 *data)
+{
+	u8 stamp[VGPU_MARSHAL_STAMP];
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++) {
+		const struct vgpu_marshal_held *held = &m->held[i];
+		const struct vgpu_marshal_seg *info = &m->info[held->seg];
+
+		if (held->kind != VGPU_HELD_STAMP || !held->filled)
+			continue;
+		memcpy(stamp, data + info->out_off + held->offset, held->field->size);
+		vgpu_marshal_stamp(held->field, stamp, m->fds, m->fds_data);
+		if (copy_to_user(u64_to_user_ptr(info->addr + held->offset), stamp,
+				 held->field->size))
+			return -EFAULT;
+		cond_resched();
+	}
+	return 0;
+}
+
 static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 {
 	u32 i;
@@ -227,6 +271,8 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 		    held->kind == VGPU_HELD_PID ||
 		    (held->kind == VGPU_HELD_OUT && !held_is_ret(m, held)))
 			settle(m, held, data, result);
+		else if (held->kind == VGPU_HELD_STAMP)
+			settle_stamp(m, held, data, result);
 	}
 	for (i = 0; i < m->nr_segs; i++) {
 		error = copy_seg(m, &m->info[i], data, result);
@@ -238,6 +284,8 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 		error = rdevs_copy(m, data);
 	if (!error)
 		error = pids_copy(m);
+	if (!error)
+		error = stamps_copy(m, data);
 	return error ? error : fds_copy(m);
 }
 
@@ -287,6 +335,16 @@ static void events_keep(struct vgpu_marshal *m)
 			m->held[i].filled = true;
 }
 
+/* The driver has done as it was told. */
+static void clock_choose(struct vgpu_marshal *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_held; i++)
+		if (m->held[i].kind == VGPU_HELD_CLOCK)
+			m->fds->choose_clock(m->fds_data, m->held[i].mask);
+}
+
 /* A name that the driver gave for a number of the caller's. */
 static void learn(struct vgpu_marshal *m, const u8 *data)
 {
@@ -315,8 +373,10 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
 		result = m->fd_error;
 	if (result >= 0 && m->learned && m->ioctl && m->ioctl->lesson)
 		learn(m, reply->data);
-	if (result >= 0)
+	if (result >= 0) {
 		events_keep(m);
+		clock_choose(m);
+	}
 	error = fds_reserve(m, reply);
 	if (!error)
 		error = results_copy(m, reply->data, result);

@@ -39,6 +39,9 @@ static inline bool vgpu_user_may_write(u64 addr)
 /* An fd that no process has: what the driver gets for one that is not open. */
 #define VGPU_MARSHAL_NO_FD	0x7fffffff
 
+/* The longest place of a time: two integers of 8 bytes. */
+#define VGPU_MARSHAL_STAMP	16
+
 /* A device file's number has a major and a minor one. */
 #define VGPU_MARSHAL_RDEV	(2 * sizeof(u32))
 
@@ -62,6 +65,19 @@ int vgpu_marshal_fd_ret(struct vgpu_marshal *m);
 
 /* The fields of @body, a struct at the start of segment 0, and all behind them. */
 int vgpu_marshal_walk(struct vgpu_marshal *m, const struct vgpu_schema_struct *body);
+
+/* Does a condition on the struct at @base, as the driver left it, hold? */
+bool vgpu_marshal_stamp_counts(const struct vgpu_schema_field *field, const u8 *base, u32 len);
+/* A time at @place becomes one of this machine's clocks, if it is one. */
+void vgpu_marshal_stamp(const struct vgpu_schema_field *field, u8 *place,
+			const struct vgpu_marshal_fds *fds, void *fds_data);
+
+/* Does a number fulfil a condition? */
+static inline bool vgpu_marshal_when(const struct vgpu_schema_when *when, u64 value)
+{
+	value &= when->mask;
+	return when->least ? value >= when->value : value == when->value;
+}
 
 /* An integer of 1, 2, 4 or 8 bytes in the byte order of the program. */
 static inline u64 vgpu_marshal_int(const u8 *p, u8 size)

@@ -132,7 +132,7 @@ static bool when_holds(const struct vgpu_marshal *m, const struct level *level,
 		return true;
 	if (!when->learned)
 		return ref_get(m, level, &when->ref, &value) &&
-			(value & when->mask) == when->value;
+			vgpu_marshal_when(when, value);
 	if (!m->learned)
 		return false;
 	learned = READ_ONCE(m->learned->number[when->learned - 1]);
@@ -504,6 +504,37 @@ static int walk_time(struct vgpu_marshal *m, const struct level *level,
 	return 0;
 }
 
+static int walk_stamp(struct vgpu_marshal *m, const struct level *level,
+		      const struct vgpu_schema_field *field)
+{
+	const struct vgpu_marshal_held held = {
+		.kind = VGPU_HELD_STAMP,
+		.field = field,
+		.seg = level->seg,
+		.offset = level->base + field->offset,
+	};
+
+	if (!(m->info[level->seg].dir & VGPU_OUT))
+		return 0;
+	if (field->clock != VGPU_CLOCK_MONOTONIC)
+		m->wants_clocks = true;
+	return min(vgpu_marshal_held_add(m, &held), 0);
+}
+
+/* ALSA's SNDRV_PCM_TSTAMP_TYPE_*; others the driver refuses. */
+static int walk_clock(struct vgpu_marshal *m, u64 type)
+{
+	static const u8 clocks[] = {
+		VGPU_CLOCK_REALTIME, VGPU_CLOCK_MONOTONIC, VGPU_CLOCK_RAW,
+	};
+	struct vgpu_marshal_held held = { .kind = VGPU_HELD_CLOCK };
+
+	if (type >= ARRAY_SIZE(clocks))
+		return 0;
+	held.mask = clocks[type];
+	return min(vgpu_marshal_held_add(m, &held), 0);
+}
+
 static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		      const struct vgpu_schema_field *field)
 {
@@ -537,6 +568,10 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return walk_pid(m, level, field);
 	case VGPU_FIELD_TIME:
 		return known ? walk_time(m, level, field, value) : 0;
+	case VGPU_FIELD_STAMP:
+		return walk_stamp(m, level, field);
+	case VGPU_FIELD_CLOCK:
+		return known ? walk_clock(m, value) : 0;
 	default:
 		return 0;
 	}
@@ -557,7 +592,7 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		if (end > level->len ||
 		    ((level->base + field->offset) & min(field->size - 1, 3)) ||
 		    (alternative && field->offset == settled) ||
-		    !when_holds(m, level, &field->when))
+		    (field->type != VGPU_FIELD_STAMP && !when_holds(m, level, &field->when)))
 			continue;
 		if (alternative)
 			settled = field->offset;

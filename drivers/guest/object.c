@@ -72,6 +72,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	spin_lock_init(&object->poll_lock);
 	/* Not as of poll_gen, which begins with 0. */
 	object->poll_renewed = U32_MAX;
+	vgpu_clock_file_init(&object->times);
 	object->space = vgpu_space_get(object->host, le64_to_cpu(desc->space));
 	if (IS_ERR(object->space)) {
 		object_free(object);

@@ -13,6 +13,8 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+#include "clock.h"
+
 struct device;
 struct drm_device;
 struct fasync_struct;
@@ -50,6 +52,7 @@ struct vgpu_space;
  * @f_flags: of the host's file when it came
  * @size: of the host's inode
  * @live: its mappings are of no use as copies
+ * @times: that were told of it
  * @file_lock: guards @file
  * @file: its file, without a reference, or NULL
  * @wait: pollers
@@ -90,6 +93,7 @@ struct vgpu_object {
 	u32 f_flags;
 	u64 size;
 	bool live;
+	struct vgpu_clock_file times;
 
 	struct mutex file_lock;
 	struct file *file;

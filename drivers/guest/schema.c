@@ -87,6 +87,17 @@ int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset)
 	return 0;
 }
 
+const struct vgpu_schema_event *vgpu_schema_find_event(const struct vgpu_schema *schema, u32 type)
+{
+	u32 i;
+
+	for (; schema; schema = schema->base)
+		for (i = 0; i < schema->nr_events; i++)
+			if (schema->events[i].type == type)
+				return &schema->events[i];
+	return NULL;
+}
+
 /* Entries rise by type and number, EXACT ones of one number as a whole: a binary search. */
 static const struct vgpu_schema_ioctl *table_find(const struct vgpu_schema_ioctl *table, u32 nr,
 						  u32 cmd)

@@ -38,9 +38,11 @@
 #include <linux/errno.h>
 #include <linux/ioctl.h>
 #include <linux/stddef.h>
+#include <linux/time.h>
 #include <linux/types.h>
 #else
 #include <sys/ioctl.h>
+#include <time.h>
 #include "wire_user.h"
 #ifndef sizeof_field
 #define sizeof_field(type, field)	sizeof(((type *)0)->field)
@@ -119,6 +121,7 @@ struct vgpu_schema_lesson {
  * @ref: see there
  * @mask: see there
  * @value: see there
+ * @least: @value or more, in the place of @value
  * @learned: not 0: @ref is the learned number of the @learned'th name instead
  *
  * NONE: always. Alternatives (a tag that tells what a pointer means, a flag
@@ -129,6 +132,7 @@ struct vgpu_schema_when {
 	struct vgpu_schema_ref ref;
 	u64 mask;
 	u64 value;
+	bool least;
 	u8 learned;
 };
 
@@ -151,6 +155,16 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_PLAIN,	/* none of what follows in the table */
 	VGPU_FIELD_FD_OUT,	/* becomes an fd of the caller */
 	VGPU_FIELD_RESULT_FD,	/* no place: the result, if not negative, is an fd */
+	VGPU_FIELD_STAMP,	/* a point in time that the driver tells */
+	VGPU_FIELD_CLOCK,	/* by which clock the driver tells them, ALSA's number of it */
+};
+
+/* By which clock a driver tells times. */
+enum vgpu_schema_clock {
+	VGPU_CLOCK_MONOTONIC,
+	VGPU_CLOCK_REALTIME,
+	VGPU_CLOCK_RAW,		/* CLOCK_MONOTONIC_RAW */
+	VGPU_CLOCK_FILE,	/* the one that was chosen for the file */
 };
 
 struct vgpu_schema_struct;
@@ -160,15 +174,19 @@ struct vgpu_schema_chain;
  * struct vgpu_schema_field - a place in a struct that is not plain data
  * @type: enum vgpu_schema_field_type
  * @dir: PTR: VGPU_IN, VGPU_OUT or VGPU_INOUT
- * @size: bytes of the place: 4 or 8; STRUCT: 1, as it may end before its end
+ * @size: bytes of the place: 4 or 8; STRUCT: 1, as it may end before its end; STAMP: 8 or
+ *	16, see @unit
+ * @clock: STAMP: enum vgpu_schema_clock
  * @offset: of the place in its struct
  * @error: USERPTR: positive errno when the pointer is not null; LIVE: where mappings
  *	are copies; where they are not, no mapping of the file becomes one afterwards
  * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count
- * @when: nothing is done otherwise
+ * @when: nothing is done otherwise; STAMP: a FIELD of the same struct, as the driver left it
  * @count: PTR: number of elements; NONE: one
  * @times: PTR: to multiply @count with; NONE: one
- * @unit: PTR: bytes an element; 0: the size of @elem, or one byte
+ * @unit: PTR: bytes an element; 0: the size of @elem, or one byte; STAMP: 0: the place is an
+ *	integer of nanoseconds; else it is two, seconds and parts of which a second has so
+ *	many
  * @stride: PTR: bytes an element, in the place of @unit
  * @out_count: PTR, VGPU_OUT: number of elements that the driver filled, as
  *	found in the struct afterwards (@up is 0); more than @count counts as @count.
@@ -183,6 +201,7 @@ struct vgpu_schema_field {
 	u8 type;
 	u8 dir;
 	u8 size;
+	u8 clock;
 	u16 offset;
 	u16 error;
 	u32 unit;
@@ -338,6 +357,17 @@ struct vgpu_schema_ioctl {
 	const char *name;
 };
 
+/**
+ * struct vgpu_schema_event - something that read() gives, as of DRM devices
+ * @type: by which it is known
+ * @body: a struct that begins with the type and its own length, four bytes each; only
+ *	STAMPs are looked at
+ */
+struct vgpu_schema_event {
+	u32 type;
+	struct vgpu_schema_struct body;
+};
+
 /* Room for alsa-lib's TLVs: 4096 bytes behind a head. */
 #define VGPU_SCHEMA_SIZED_MAX	8192
 
@@ -362,6 +392,8 @@ struct vgpu_schema_live {
  * @base: where to look for what is not here, or NULL
  * @nr_live: number of @live
  * @live: what cannot be mapped as a copy
+ * @nr_events: number of @events
+ * @events: what reading a device file gives, one after the other; others may come in between
  */
 struct vgpu_schema {
 	const char *name;
@@ -372,6 +404,8 @@ struct vgpu_schema {
 	const struct vgpu_schema *base;
 	u32 nr_live;
 	const struct vgpu_schema_live *live;
+	u32 nr_events;
+	const struct vgpu_schema_event *events;
 };
 
 /* --- for tables ----------------------------------------------------------- */
@@ -390,6 +424,12 @@ struct vgpu_schema {
 #define VGPU_HIDE(s, member)	VGPU_PLACE(VGPU_FIELD_HIDE, s, member)
 #define VGPU_RDEV(s, member)	VGPU_PLACE(VGPU_FIELD_RDEV, s, member)
 #define VGPU_PID(s, member)	VGPU_PLACE(VGPU_FIELD_PID, s, member)
+/* A time of CLOCK_MONOTONIC in nanoseconds. */
+#define VGPU_STAMP(s, member)	VGPU_PLACE(VGPU_FIELD_STAMP, s, member)
+/* A time in two integers, @n bytes together, of which @first is the first: see @unit. */
+#define VGPU_STAMP_PARTS(s, first, n, u) \
+	.type = VGPU_FIELD_STAMP, .offset = offsetof(s, first), .size = (n), .unit = (u)
+#define VGPU_CHOOSE_CLOCK(s, member) VGPU_PLACE(VGPU_FIELD_CLOCK, s, member)
 #define VGPU_INSIDE(s, member) \
 	.type = VGPU_FIELD_STRUCT, .offset = offsetof(s, member), .size = 1
 #define VGPU_RESULT_FD()	.type = VGPU_FIELD_RESULT_FD, .size = 1
@@ -413,6 +453,8 @@ struct vgpu_schema {
 	{ .ref = VGPU_FIELD(s, member), .mask = (flag), .value = (flag) }
 #define VGPU_WHEN_EQUAL(s, member, v) \
 	{ .ref = VGPU_FIELD(s, member), .mask = ~0ULL, .value = (v) }
+#define VGPU_WHEN_LEAST(s, member, v) \
+	{ .ref = VGPU_FIELD(s, member), .mask = ~0ULL, .value = (v), .least = true }
 
 #define VGPU_STRUCT(s, f)	{ .size = sizeof(s), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
 #define VGPU_PLAIN(s)		{ .size = sizeof(s) }
@@ -463,6 +505,9 @@ const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_sch
 
 /* Return: 0, or -errno where a copy of what lies at @offset would be of no use. */
 int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
+
+/* Return: what read() calls @type, or NULL. */
+const struct vgpu_schema_event *vgpu_schema_find_event(const struct vgpu_schema *schema, u32 type);
 
 /* Return: the entry for @cmd, or NULL. */
 const struct vgpu_schema_ioctl *vgpu_schema_find(const struct vgpu_schema *schema, u32 cmd,

@@ -121,6 +121,24 @@ static const struct vgpu_schema_field syncobj_eventfd[] = {
 	{ VGPU_EVENT_IN(struct drm_syncobj_eventfd, fd) },
 };
 
+/*
+ * Where an event is asked for, the program's signal stays in the place of the seconds; then
+ * nothing there has changed.
+ */
+static const struct vgpu_schema_field wait_vblank[] = {
+	{ VGPU_STAMP_PARTS(union drm_wait_vblank, reply.tval_sec, 2 * sizeof(long),
+			   USEC_PER_SEC) },
+};
+
+static const struct vgpu_schema_field wait_vblank32[] = {
+	{ VGPU_STAMP_PARTS(union drm_wait_vblank32, reply.tval_sec, 2 * sizeof(__s32),
+			   USEC_PER_SEC) },
+};
+
+static const struct vgpu_schema_field get_sequence[] = {
+	{ VGPU_STAMP(struct drm_crtc_get_sequence, sequence_ns) },
+};
+
 static const struct vgpu_schema_field client_name[] = {
 	{ VGPU_PTR(struct drm_set_client_name, name), .dir = VGPU_IN,
 	  .count = VGPU_FIELD(struct drm_set_client_name, name_len) },
@@ -209,8 +227,9 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_AGP_UNBIND, struct drm_agp_binding), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SG_ALLOC, struct drm_scatter_gather), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SG_FREE, struct drm_scatter_gather), LONGS },
-	{ VGPU_IOCTL(DRM_IOCTL_WAIT_VBLANK, union drm_wait_vblank), LONGS },
-	{ VGPU_IOCTL(DRM_IOCTL_CRTC_GET_SEQUENCE, struct drm_crtc_get_sequence), BOOKS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_WAIT_VBLANK, union drm_wait_vblank, wait_vblank), LONGS },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_CRTC_GET_SEQUENCE, struct drm_crtc_get_sequence,
+			  get_sequence), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_CRTC_QUEUE_SEQUENCE, struct drm_crtc_queue_sequence) },
 	{ VGPU_IOCTL(DRM_IOCTL_UPDATE_DRAW, struct drm_update_draw), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SYNCOBJ_CREATE, struct drm_syncobj_create), BOOKS },
@@ -242,6 +261,22 @@ static const struct vgpu_schema_ioctl drm_compat[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VERSION32, struct drm_version32, version32), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_UNIQUE32, struct drm_unique32, unique32), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_GET_CLIENT32, struct drm_client32, client32) },
+	{ VGPU_IOCTL_WITH(DRM_IOCTL_WAIT_VBLANK32, union drm_wait_vblank32, wait_vblank32) },
+};
+
+/* What read() gives. Events of drivers have types of their own. */
+static const struct vgpu_schema_field vblank_event[] = {
+	{ VGPU_STAMP_PARTS(struct drm_event_vblank, tv_sec, 2 * sizeof(__u32), USEC_PER_SEC) },
+};
+
+static const struct vgpu_schema_field sequence_event[] = {
+	{ VGPU_STAMP(struct drm_event_crtc_sequence, time_ns) },
+};
+
+static const struct vgpu_schema_event drm_events[] = {
+	{ DRM_EVENT_VBLANK, VGPU_STRUCT(struct drm_event_vblank, vblank_event) },
+	{ DRM_EVENT_FLIP_COMPLETE, VGPU_STRUCT(struct drm_event_vblank, vblank_event) },
+	{ DRM_EVENT_CRTC_SEQUENCE, VGPU_STRUCT(struct drm_event_crtc_sequence, sequence_event) },
 };
 
 const struct vgpu_schema vgpu_schema_drm = {
@@ -250,5 +285,7 @@ const struct vgpu_schema vgpu_schema_drm = {
 	.nr_ioctls = ARRAY_SIZE(drm_ioctls),
 	.compat = drm_compat,
 	.nr_compat = ARRAY_SIZE(drm_compat),
+	.events = drm_events,
+	.nr_events = ARRAY_SIZE(drm_events),
 	.base = &vgpu_schema_drm_mode,
 };

@@ -400,6 +400,14 @@ static const struct vgpu_schema_map buf_map = {
 	.modes = buf_map_modes,
 };
 
+static const struct vgpu_schema_field times[] = {
+	{ VGPU_STAMP(struct vgpu_mock_times, ns) },
+	{ VGPU_STAMP_PARTS(struct vgpu_mock_times, seconds, 2 * sizeof(__s64), USEC_PER_SEC),
+	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_times, flags, VGPU_MOCK_TIMES_VALID) },
+	{ VGPU_STAMP(struct vgpu_mock_times, realtime_ns), .clock = VGPU_CLOCK_REALTIME },
+	{ VGPU_STAMP(struct vgpu_mock_times, raw_ns), .clock = VGPU_CLOCK_RAW },
+};
+
 static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_BARE, struct vgpu_mock_bare, bare),
 	  .size = sizeof(struct vgpu_mock_bare), .dir = VGPU_INOUT,
@@ -480,6 +488,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_EXCLUSIVE), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_COMPAT, struct vgpu_mock_compat, compat),
 	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TIMES, struct vgpu_mock_times, times), BOOKS },
 };
 
 static const struct vgpu_schema_ioctl mock_compat[] = {

@@ -22,10 +22,52 @@ static const struct vgpu_schema_live sound_live[] = {
 	{ SNDRV_PCM_MMAP_OFFSET_CONTROL_NEW, ENXIO },
 };
 
+/*
+ * Times of the clock that a program has chosen for the file. The audio timestamp counts
+ * samples. A program of before protocol 2.0.12 has another meaning for that place.
+ */
+static const struct vgpu_schema_field choose_clock[] = {
+	{ .type = VGPU_FIELD_CLOCK, .size = sizeof(int) },
+};
+
+#define SW_PARAMS(s) \
+	{ VGPU_CHOOSE_CLOCK(s, tstamp_type), \
+	  .when = VGPU_WHEN_LEAST(s, proto, SNDRV_PROTOCOL_VERSION(2, 0, 12)) }
+
+#define TIME(s, member) \
+	{ VGPU_STAMP_PARTS(s, member, sizeof_field(s, member), NSEC_PER_SEC), \
+	  .clock = VGPU_CLOCK_FILE }
+
+#define STATUS(s) TIME(s, trigger_tstamp), TIME(s, tstamp), TIME(s, driver_tstamp)
+
+static const struct vgpu_schema_field sw_params[] = { SW_PARAMS(struct snd_pcm_sw_params) };
+static const struct vgpu_schema_field sw_params32[] = { SW_PARAMS(struct vgpu_pcm_sw_params32) };
+
+static const struct vgpu_schema_field status[] = { STATUS(struct vgpu_pcm_status) };
+static const struct vgpu_schema_field status32[] = { STATUS(struct vgpu_pcm_status32) };
+static const struct vgpu_schema_field status32_time32[] = {
+	STATUS(struct vgpu_pcm_status32_time32)
+};
+
+static const struct vgpu_schema_field sync_ptr[] = { TIME(struct vgpu_pcm_sync_ptr, tstamp) };
+static const struct vgpu_schema_field sync_ptr32_time32[] = {
+	TIME(struct vgpu_pcm_sync_ptr32_time32, tstamp)
+};
+
+/* The driver only writes, but there are fields in what it writes. */
+#define TIMES	.dir = VGPU_INOUT
+#define EXACT	.flags = VGPU_IOCTL_EXACT
+
 /* The driver leaves a result in what the command says it reads only. */
 #define RESULT	.dir = VGPU_INOUT, .flags = VGPU_IOCTL_NATIVE
 
 static const struct vgpu_schema_ioctl sound_ioctls[] = {
+	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_TTSTAMP, int, choose_clock) },
+	{ VGPU_IOCTL_WITH(SNDRV_PCM_IOCTL_SW_PARAMS, struct snd_pcm_sw_params, sw_params),
+	  .flags = VGPU_IOCTL_NATIVE },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS, struct vgpu_pcm_status, status), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR, struct vgpu_pcm_sync_ptr, sync_ptr), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT, struct vgpu_pcm_status, status), EXACT },
 	/* Declared with the size of what is passed as it is. */
 	{ VGPU_IOCTL_NO_ARG(SNDRV_PCM_IOCTL_PAUSE) },
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_REWIND, snd_pcm_uframes_t), RESULT },
@@ -35,10 +77,24 @@ static const struct vgpu_schema_ioctl sound_ioctls[] = {
 	{ VGPU_IOCTL_FD(SNDRV_PCM_IOCTL_LINK) },
 };
 
+static const struct vgpu_schema_ioctl sound_compat[] = {
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SW_PARAMS32, struct vgpu_pcm_sw_params32, sw_params32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS32_TIME32, struct vgpu_pcm_status32_time32,
+			  status32_time32), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS32, struct vgpu_pcm_status32, status32), TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR32_TIME32, struct vgpu_pcm_sync_ptr32_time32,
+			  sync_ptr32_time32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT32_TIME32, struct vgpu_pcm_status32_time32,
+			  status32_time32), EXACT },
+	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT32, struct vgpu_pcm_status32, status32), EXACT },
+};
+
 const struct vgpu_schema vgpu_schema_sound = {
 	.name = "sound",
 	.ioctls = sound_ioctls,
 	.nr_ioctls = ARRAY_SIZE(sound_ioctls),
+	.compat = sound_compat,
+	.nr_compat = ARRAY_SIZE(sound_compat),
 	.nr_live = ARRAY_SIZE(sound_live),
 	.live = sound_live,
 };

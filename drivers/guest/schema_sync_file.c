@@ -11,9 +11,17 @@ static const struct vgpu_schema_field sync_merge[] = {
 	{ VGPU_FD_OUT(struct sync_merge_data, fence) },
 };
 
+/* 0 before it is signaled. */
+static const struct vgpu_schema_field fence_info[] = {
+	{ VGPU_STAMP(struct sync_fence_info, timestamp_ns) },
+};
+
+static const struct vgpu_schema_struct a_fence_info =
+	VGPU_STRUCT(struct sync_fence_info, fence_info);
+
 static const struct vgpu_schema_field sync_info[] = {
 	{ VGPU_PTR(struct sync_file_info, sync_fence_info), .dir = VGPU_OUT,
-	  .unit = sizeof(struct sync_fence_info),
+	  .elem = &a_fence_info,
 	  .count = VGPU_FIELD(struct sync_file_info, num_fences),
 	  .out_count = VGPU_FIELD(struct sync_file_info, num_fences) },
 };

@@ -222,8 +222,23 @@ struct drm_client32 {
 };
 
 #define DRM_IOCTL_GET_CLIENT32	DRM_IOWR(0x05, struct drm_client32)
+union drm_wait_vblank32 {
+	struct {
+		__u32 type;
+		__u32 sequence;
+		__u32 signal;
+	} request;
+	struct {
+		__u32 type;
+		__u32 sequence;
+		__s32 tval_sec;
+		__s32 tval_usec;
+	} reply;
+};
+
 #define DRM_IOCTL_VERSION32	DRM_IOWR(0x00, struct drm_version32)
 #define DRM_IOCTL_GET_UNIQUE32	DRM_IOWR(0x01, struct drm_unique32)
+#define DRM_IOCTL_WAIT_VBLANK32	DRM_IOWR(0x3a, union drm_wait_vblank32)
 
 struct v4l2_plane32 {
 	__u32 bytesused;
@@ -277,6 +292,27 @@ struct v4l2_buffer32_time32 {
 	__s32 request_fd;
 };
 
+/* Events of theirs, likewise. */
+struct v4l2_event32 {
+	__u32 type;
+	__u32 u[16];
+	__u32 pending;
+	__u32 sequence;
+	__u32 timestamp[4];
+	__u32 id;
+	__u32 reserved[8];
+};
+
+struct v4l2_event32_time32 {
+	__u32 type;
+	__u32 u[16];
+	__u32 pending;
+	__u32 sequence;
+	__u32 timestamp[2];
+	__u32 id;
+	__u32 reserved[8];
+};
+
 struct v4l2_create_buffers32 {
 	__u32 index;
 	__u32 count;
@@ -313,9 +349,97 @@ struct v4l2_ext_controls32 {
 #define VIDIOC_G_EXT_CTRLS32		_IOWR('V', 71, struct v4l2_ext_controls32)
 #define VIDIOC_S_EXT_CTRLS32		_IOWR('V', 72, struct v4l2_ext_controls32)
 #define VIDIOC_TRY_EXT_CTRLS32		_IOWR('V', 73, struct v4l2_ext_controls32)
+#define VIDIOC_DQEVENT32		_IOR('V', 89, struct v4l2_event32)
+#define VIDIOC_DQEVENT32_TIME32		_IOR('V', 89, struct v4l2_event32_time32)
 #define VIDIOC_CREATE_BUFS32		_IOWR('V', 92, struct v4l2_create_buffers32)
 #define VIDIOC_PREPARE_BUF32		_IOWR('V', 93, struct v4l2_buffer32)
 #define VIDIOC_PREPARE_BUF32_TIME32	_IOWR('V', 93, struct v4l2_buffer32_time32)
+
+/*
+ * What ALSA tells of times, with those of 64 bits: in the kernel struct snd_pcm_status is
+ * without a definition, and in a C library the size of its times depends.
+ */
+struct vgpu_pcm_status {
+	__s32 state;
+	__u32 pad;
+	__s64 trigger_tstamp[2];
+	__s64 tstamp[2];
+	__u64 frames[6];
+	__s32 suspended_state;
+	__u32 audio_tstamp_data;
+	__s64 audio_tstamp[2];
+	__s64 driver_tstamp[2];
+	__u32 audio_tstamp_accuracy;
+	__u8 reserved[20];
+};
+
+/* Of 32-bit programs, with times of 64 bits, and with times of 32. */
+struct vgpu_pcm_status32 {
+	__s32 state;
+	__u32 pad;
+	__u32 trigger_tstamp[4];
+	__u32 tstamp[4];
+	__u32 frames[6];
+	__s32 suspended_state;
+	__u32 audio_tstamp_data;
+	__u32 audio_tstamp[4];
+	__u32 driver_tstamp[4];
+	__u32 audio_tstamp_accuracy;
+	__u8 reserved[20];
+};
+
+struct vgpu_pcm_status32_time32 {
+	__s32 state;
+	__s32 trigger_tstamp[2];
+	__s32 tstamp[2];
+	__u32 frames[6];
+	__s32 suspended_state;
+	__u32 audio_tstamp_data;
+	__s32 audio_tstamp[2];
+	__s32 driver_tstamp[2];
+	__u32 audio_tstamp_accuracy;
+	__u8 reserved[36];
+};
+
+/* The same of 32-bit programs whose times have 64 bits. */
+struct vgpu_pcm_sync_ptr {
+	__u32 flags;
+	__u32 pad;
+	__s32 state;
+	__s32 pad1;
+	__u64 hw_ptr;
+	__s64 tstamp[2];
+	__u8 rest[96];
+};
+
+struct vgpu_pcm_sync_ptr32_time32 {
+	__u32 flags;
+	__s32 state;
+	__s32 pad1;
+	__u32 hw_ptr;
+	__s32 tstamp[2];
+	__u8 rest[108];
+};
+
+struct vgpu_pcm_sw_params32 {
+	__s32 tstamp_mode;
+	__u32 period_step;
+	__u32 sleep_min;
+	__u32 frames[7];
+	__u32 proto;
+	__u32 tstamp_type;
+	__u8 reserved[56];
+};
+
+#define VGPU_PCM_SW_PARAMS32		_IOWR('A', 0x13, struct vgpu_pcm_sw_params32)
+#define VGPU_PCM_STATUS			_IOR('A', 0x20, struct vgpu_pcm_status)
+#define VGPU_PCM_STATUS32		_IOR('A', 0x20, struct vgpu_pcm_status32)
+#define VGPU_PCM_STATUS32_TIME32	_IOR('A', 0x20, struct vgpu_pcm_status32_time32)
+#define VGPU_PCM_SYNC_PTR		_IOWR('A', 0x23, struct vgpu_pcm_sync_ptr)
+#define VGPU_PCM_SYNC_PTR32_TIME32	_IOWR('A', 0x23, struct vgpu_pcm_sync_ptr32_time32)
+#define VGPU_PCM_STATUS_EXT		_IOWR('A', 0x24, struct vgpu_pcm_status)
+#define VGPU_PCM_STATUS_EXT32		_IOWR('A', 0x24, struct vgpu_pcm_status32)
+#define VGPU_PCM_STATUS_EXT32_TIME32	_IOWR('A', 0x24, struct vgpu_pcm_status32_time32)
 
 /* struct drm_virtgpu_execbuffer as it is since 6.6, when it grew. */
 struct vgpu_virtgpu_execbuffer {

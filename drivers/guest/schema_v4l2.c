@@ -64,13 +64,23 @@ static const struct vgpu_schema_struct a_plane32_time32_in =
 	VGPU_PTR(b, m.planes), .dir = VGPU_INOUT, .count = VGPU_FIELD(b, length), \
 	.when = VGPU_WHEN_EQUAL(b, type, t)
 
+/*
+ * When it was filled, unless that is a number of the program's which goes with the buffer's
+ * contents (V4L2_BUF_FLAG_TIMESTAMP_COPY).
+ */
+#define BUFFER_TIME(b) \
+	{ VGPU_STAMP_PARTS(b, timestamp, sizeof_field(b, timestamp), USEC_PER_SEC), \
+	  .when = { .ref = VGPU_FIELD(b, flags), .mask = V4L2_BUF_FLAG_TIMESTAMP_MASK, \
+		    .value = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC } }
+
 /* QBUF, PREPARE_BUF */
 #define BUFFER_IN(b, e) \
 	NO_USERPTR(b), \
 	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .elem = (e) }, \
 	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .elem = (e) }, \
 	{ VGPU_FD_IN(b, m.fd), .when = VGPU_WHEN_EQUAL(b, memory, V4L2_MEMORY_DMABUF) }, \
-	{ VGPU_FD_IN(b, request_fd), .when = VGPU_WHEN_FLAG(b, flags, V4L2_BUF_FLAG_REQUEST_FD) }
+	{ VGPU_FD_IN(b, request_fd), .when = VGPU_WHEN_FLAG(b, flags, V4L2_BUF_FLAG_REQUEST_FD) }, \
+	BUFFER_TIME(b)
 
 static const struct vgpu_schema_field buffer_in[] = { BUFFER_IN(BUFFER, &a_plane_in) };
 static const struct vgpu_schema_field buffer32_in[] = { BUFFER_IN(BUFFER32, &a_plane32_in) };
@@ -81,12 +91,22 @@ static const struct vgpu_schema_field buffer32_time32_in[] = {
 /* QUERYBUF, DQBUF. The host's numbers of what was queued: see video_queue.c. */
 #define BUFFER_OUT(b, p) \
 	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .unit = sizeof(p) }, \
-	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .unit = sizeof(p) }
+	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .unit = sizeof(p) }, \
+	BUFFER_TIME(b)
 
 static const struct vgpu_schema_field buffer_out[] = { BUFFER_OUT(BUFFER, PLANE) };
 static const struct vgpu_schema_field buffer32_out[] = { BUFFER_OUT(BUFFER32, PLANE32) };
 static const struct vgpu_schema_field buffer32_time32_out[] = {
 	BUFFER_OUT(BUFFER32_TIME32, PLANE32)
+};
+
+#define EVENT_TIME(e) \
+	{ VGPU_STAMP_PARTS(e, timestamp, sizeof_field(e, timestamp), NSEC_PER_SEC) }
+
+static const struct vgpu_schema_field event[] = { EVENT_TIME(struct v4l2_event) };
+static const struct vgpu_schema_field event32[] = { EVENT_TIME(struct v4l2_event32) };
+static const struct vgpu_schema_field event32_time32[] = {
+	EVENT_TIME(struct v4l2_event32_time32)
 };
 
 static const struct vgpu_schema_field expbuf[] = {
@@ -169,6 +189,8 @@ static const struct vgpu_schema_field ext_controls32[] = {
 /* Longs or pointers inside: 32-bit programs have another struct. */
 #define LONGS	.flags = VGPU_IOCTL_NATIVE
 #define BOTH	.flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE
+/* The driver only writes, but there are fields in what it writes. */
+#define TIMES	.dir = VGPU_INOUT
 
 static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 	{ VGPU_IOCTL(VIDIOC_QUERYCAP, struct v4l2_capability), BOOKS },
@@ -239,7 +261,7 @@ static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 	{ VGPU_IOCTL(VIDIOC_S_HW_FREQ_SEEK, struct v4l2_hw_freq_seek) },
 	{ VGPU_IOCTL(VIDIOC_S_DV_TIMINGS, struct v4l2_dv_timings) },
 	{ VGPU_IOCTL(VIDIOC_G_DV_TIMINGS, struct v4l2_dv_timings), BOOKS },
-	{ VGPU_IOCTL(VIDIOC_DQEVENT, struct v4l2_event), LONGS },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQEVENT, struct v4l2_event, event), TIMES, LONGS },
 	{ VGPU_IOCTL(VIDIOC_SUBSCRIBE_EVENT, struct v4l2_event_subscription), BOOKS },
 	{ VGPU_IOCTL(VIDIOC_UNSUBSCRIBE_EVENT, struct v4l2_event_subscription), BOOKS },
 	{ VGPU_IOCTL_WITH(VIDIOC_CREATE_BUFS, struct v4l2_create_buffers, create_bufs), LONGS },
@@ -275,6 +297,9 @@ static const struct vgpu_schema_ioctl v4l2_compat[] = {
 	  BOOKS },
 	{ VGPU_IOCTL_WITH(VIDIOC_TRY_EXT_CTRLS32, struct v4l2_ext_controls32, ext_controls32),
 	  BOOKS },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQEVENT32_TIME32, struct v4l2_event32_time32, event32_time32),
+	  TIMES, EXACT },
+	{ VGPU_IOCTL_WITH(VIDIOC_DQEVENT32, struct v4l2_event32, event32), TIMES, EXACT },
 	{ VGPU_IOCTL_WITH(VIDIOC_CREATE_BUFS32, struct v4l2_create_buffers32, create_bufs32) },
 	{ VGPU_IOCTL_WITH(VIDIOC_PREPARE_BUF32_TIME32, BUFFER32_TIME32, buffer32_time32_in),
 	  EXACT },

@@ -31,8 +31,26 @@ static const struct vgpu_schema_chain property_chain = {
 	.nodes = properties,
 };
 
+/* By the clock that the program names there. */
+#define CYCLES	struct drm_xe_query_engine_cycles
+#define CYCLES_TIME(id, c) \
+	{ VGPU_STAMP(CYCLES, cpu_timestamp), .clock = (c), \
+	  .when = VGPU_WHEN_EQUAL(CYCLES, clockid, id) }
+
+static const struct vgpu_schema_field engine_cycles[] = {
+	CYCLES_TIME(CLOCK_MONOTONIC, VGPU_CLOCK_MONOTONIC),
+	CYCLES_TIME(CLOCK_REALTIME, VGPU_CLOCK_REALTIME),
+	CYCLES_TIME(CLOCK_MONOTONIC_RAW, VGPU_CLOCK_RAW),
+};
+
+static const struct vgpu_schema_struct an_engine_cycles = VGPU_STRUCT(CYCLES, engine_cycles);
+
 /* First without room, which tells the size; some read what is there, too. */
 static const struct vgpu_schema_field device_query[] = {
+	{ VGPU_PTR(struct drm_xe_device_query, data), .dir = VGPU_INOUT,
+	  .elem = &an_engine_cycles, .stride = VGPU_FIELD(struct drm_xe_device_query, size),
+	  .when = VGPU_WHEN_EQUAL(struct drm_xe_device_query, query,
+				  DRM_XE_DEVICE_QUERY_ENGINE_CYCLES) },
 	{ VGPU_PTR(struct drm_xe_device_query, data), .dir = VGPU_INOUT,
 	  .count = VGPU_FIELD(struct drm_xe_device_query, size) },
 };

@@ -163,6 +163,7 @@ long vgpu_mock_self(struct vgpu_mock_call *call);
 long vgpu_mock_bare(struct vgpu_mock_call *call);
 long vgpu_mock_extensible(struct vgpu_mock_call *call);
 long vgpu_mock_sized(struct vgpu_mock_call *call);
+long vgpu_mock_times(struct vgpu_mock_call *call);
 
 /* nested.c */
 long vgpu_mock_array(struct vgpu_mock_call *call);

@@ -3,6 +3,7 @@
  * ioctls whose difficulty lies in the argument itself.
  */
 #include <linux/kernel.h>
+#include <linux/ktime.h>
 #include <linux/uaccess.h>
 
 #include "mock.h"
@@ -171,4 +172,23 @@ long vgpu_mock_sized(struct vgpu_mock_call *call)
 		sized.more[i] = vgpu_mock_mix64(sized.more[i]);
 	return copy_to_user(call->user, &sized, min_t(size_t, size, sizeof(sized))) ?
 		-EFAULT : 0;
+}
+
+long vgpu_mock_times(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_times *times = call->data;
+	u64 now = ktime_get_ns();
+
+	if (times->reserved || (times->flags & ~VGPU_MOCK_TIMES_VALID))
+		return -EINVAL;
+	times->out_host_ns = now;
+	times->ns = now;
+	times->seconds = VGPU_MOCK_TIMES_SECONDS;
+	if (times->flags & VGPU_MOCK_TIMES_VALID) {
+		times->seconds = now / NSEC_PER_SEC;
+		times->micro = now % NSEC_PER_SEC / NSEC_PER_USEC;
+	}
+	times->realtime_ns = ktime_get_real_ns();
+	times->raw_ns = ktime_get_raw_ns();
+	return 0;
 }

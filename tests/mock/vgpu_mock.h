@@ -1472,6 +1472,33 @@ struct vgpu_mock_compat32 {
 
 #define VGPU_MOCK_IOC_COMPAT32	_IOWR(VGPU_MOCK_IOC_TYPE, 0x75, struct vgpu_mock_compat32)
 
+/**
+ * struct vgpu_mock_times - VGPU_MOCK_IOC_TIMES
+ * @flags: VGPU_MOCK_TIMES_VALID or 0
+ * @reserved: must be 0
+ * @out_host_ns: CLOCK_MONOTONIC in nanoseconds, of which nobody says that it is a time
+ * @ns: the same, a time
+ * @seconds: VALID: the same in seconds; else VGPU_MOCK_TIMES_SECONDS, which is no time
+ * @micro: VALID: and microseconds; else not changed
+ * @realtime_ns: CLOCK_REALTIME, a time
+ * @raw_ns: CLOCK_MONOTONIC_RAW, a time
+ */
+struct vgpu_mock_times {
+	__u32 flags;
+	__u32 reserved;
+	__u64 out_host_ns;
+	__u64 ns;
+	__s64 seconds;
+	__s64 micro;
+	__u64 realtime_ns;
+	__u64 raw_ns;
+};
+
+#define VGPU_MOCK_TIMES_VALID	(1u << 0)
+#define VGPU_MOCK_TIMES_SECONDS	123456
+
+#define VGPU_MOCK_IOC_TIMES	_IOWR(VGPU_MOCK_IOC_TYPE, 0x76, struct vgpu_mock_times)
+
 /*
  * The devices. All of them take the ioctls above.
  *

@@ -217,6 +217,21 @@ static u32 pid(void *data, bool opener)
 	return opener ? USER_OPENER : USER_PID;
 }
 
+static void stamp(void *data, u32 clock, s64 *time)
+{
+	struct user *u = data;
+
+	u->stamps++;
+	*time = USER_STAMP(*time, clock);
+}
+
+static void choose_clock(void *data, u32 clock)
+{
+	struct user *u = data;
+
+	u->chosen = clock + 1;
+}
+
 const struct vgpu_marshal_fds user_fds = {
 	.get = fd_get,
 	.put = fd_put,
@@ -227,4 +242,6 @@ const struct vgpu_marshal_fds user_fds = {
 	.abort = fd_abort,
 	.rdev = rdev,
 	.pid = pid,
+	.stamp = stamp,
+	.choose_clock = choose_clock,
 };

@@ -19,6 +19,8 @@
 /* What the program's CLOCK_MONOTONIC shows, and the host's. */
 #define USER_NOW	5000000000ULL
 #define HOST_NOW	9000000007ULL
+/* What a time of the host's clock @c becomes: each clock has an offset of its own. */
+#define USER_STAMP(t, c) ((t) - (HOST_NOW - USER_NOW) + (c) * 1000000000ULL)
 
 /* Open files: these are objects of the host (object is fd + USER_OBJECT) ... */
 #define USER_FD_FIRST	10
@@ -50,6 +52,8 @@ struct user {
 	int installed;
 	int aborted;
 	u32 new_objects[256];	/* by fd - USER_FD_NEW */
+	u32 stamps;		/* times that were brought over */
+	u32 chosen;		/* clock, since 1 was added: 0 is none */
 };
 
 extern struct user user;

@@ -284,7 +284,11 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 			put(f->p + field->offset, 8, USER_NOW + next_random(c));
 			break;
 		case VGPU_FIELD_RDEV:
+		case VGPU_FIELD_STAMP:
 			put(f->p + field->offset, 8, next_random(c));
+			break;
+		case VGPU_FIELD_CLOCK:
+			put(f->p + field->offset, 4, next_random(c) % 4);
 			break;
 		}
 	}
@@ -406,6 +410,11 @@ static bool drive_ptr(struct host *host, struct schema_case *c, const struct fra
 		}
 		return drive_bytes(c, p, bytes, field->dir);
 	}
+	if (field->out_count.kind != VGPU_REF_NONE && c->result >= 0) {
+		n = (n + 1) / 2;
+		bytes = n * unit;
+		put(frame_ref(f, &field->out_count), field->out_count.size, n);
+	}
 	step = field->stride.kind != VGPU_REF_NONE ? unit : field->elem->size;
 	for (at = 0; at + step <= bytes; at += step) {
 		const struct frame in = { .up = f, .p = p + at, .len = step };
@@ -455,7 +464,9 @@ static bool when_met(const struct frame *f, const struct vgpu_schema_when *when)
 	if (when->learned)
 		return false;
 	return when->ref.kind == VGPU_REF_NONE ||
-		(get(frame_ref(f, &when->ref), when->ref.size) & when->mask) == when->value;
+		(when->least ?
+		 (get(frame_ref(f, &when->ref), when->ref.size) & when->mask) >= when->value :
+		 (get(frame_ref(f, &when->ref), when->ref.size) & when->mask) == when->value);
 }
 
 static void drive_plain(struct schema_case *c, const struct frame *f,
@@ -469,8 +480,13 @@ static void drive_plain(struct schema_case *c, const struct frame *f,
 			continue;
 		if (dir & VGPU_IN)
 			meet(c, f->p[i]);
-		if (dir & VGPU_OUT)
+		/* Nothing is known of what an array is to be written to, unlike of the argument. */
+		if (dir == VGPU_OUT && f->up) {
+			if (c->result >= 0)
+				f->p[i] = 0xa0 + i % 7;
+		} else if (dir & VGPU_OUT) {
 			f->p[i] ^= 0x40 + i % 9;
+		}
 	}
 }
 
@@ -509,6 +525,27 @@ static void drive_pid(struct host *host, struct schema_case *c, const struct fra
 		put(f->p + ref->offset, ref->size, opener ? field->mask : ~field->mask);
 	}
 	put(f->p + field->offset, field->size, pid);
+}
+
+/* Some are left alone where the program's own may stay, and some are none. */
+static void drive_stamp(struct host *host, struct schema_case *c, u8 *p,
+			const struct vgpu_schema_field *field, u8 dir)
+{
+	u32 nr = c->stamps++, half = field->size / 2;
+	u64 unit = field->unit ? 1000000000 / field->unit : 1;
+	u64 time = nr % 4 == 1 ? 0 : (77777777777ULL + nr * 1234567891ULL) / unit * unit;
+
+	if (!(dir & VGPU_OUT) || (dir == VGPU_OUT && c->result < 0) ||
+	    (dir == VGPU_INOUT && nr % 4 == 2))
+		return;
+	if (!host && time)
+		time = USER_STAMP(time, field->clock);
+	if (!field->unit) {
+		put(p, 8, time);
+		return;
+	}
+	put(p, half, time / 1000000000);
+	put(p + half, half, time % 1000000000 / unit);
 }
 
 static bool drive_struct(struct host *host, struct schema_case *c, const struct frame *f,
@@ -571,6 +608,12 @@ static bool drive_struct(struct host *host, struct schema_case *c, const struct 
 			c->fds_out++;
 			put(f->p + field->offset, 4, driver_fd_new(host, 7000 + c->fds_out));
 			break;
+		case VGPU_FIELD_STAMP:
+			drive_stamp(host, c, f->p + field->offset, field, dir);
+			break;
+		case VGPU_FIELD_CLOCK:
+			meet(c, fd);
+			break;
 		case VGPU_FIELD_TIME:
 			meet(c, get(f->p + field->offset, 8) - (host ? HOST_NOW : USER_NOW));
 			break;
@@ -593,6 +636,7 @@ long schema_case_driver(struct host *host, u32 cmd, u64 arg, void *data)
 	c->fds_out = 0;
 	c->rdevs = 0;
 	c->pids = 0;
+	c->stamps = 0;
 	c->result_fd = c->ioctl->flags & VGPU_IOCTL_RESULT_FD;
 	if (!dir && (_IOC_DIR(cmd) & _IOC_WRITE))
 		dir |= VGPU_IN;

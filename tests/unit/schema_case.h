@@ -23,8 +23,9 @@ struct schema_case {
 	u32 pointers;		/* followed, with more than nothing behind */
 	u32 fds_in;
 	u32 fds_out;
-	u32 rdevs;
-	u32 pids;
+	u32 rdevs;		/* places of device numbers that were met */
+	u32 pids;		/* likewise of process ids */
+	u32 stamps;		/* likewise of times */
 	bool result_fd;
 };
 

@@ -258,7 +258,7 @@ static void test_compat(void)
 			&value);
 	tap_expect(m.nr_segs == 1, "not of a 64-bit program");
 	vgpu_marshal_fini(&m);
-	host_ioctl_keep(&host, &m, &vgpu_schema_drm, DRM_IOCTL_WAIT_VBLANK, (uintptr_t)c, true,
+	host_ioctl_keep(&host, &m, &vgpu_schema_drm, DRM_IOCTL_GET_STATS, (uintptr_t)c, true,
 			wants_driver, &value);
 	tap_expect(m.nr_segs == 1 && !m.name, "another layout: by its size alone");
 	vgpu_marshal_fini(&m);
