@@ -114,10 +114,11 @@ static int check_export_change(const void *msg, size_t len,
 			       const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_export_change *m = msg;
-	u32 flags = le32_to_cpu(m->flags);
+	u32 flags = le32_to_cpu(m->flags), wedged = le32_to_cpu(m->wedged);
 
-	if (!m->export || !flags || (flags & ~(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE)) ||
-	    (m->connector && !(flags & VGPU_CHANGE_HOTPLUG)) || (m->property && !m->connector))
+	if (!m->export || !flags || (flags & ~VGPU_CHANGES) || m->reserved ||
+	    (m->connector && !(flags & VGPU_CHANGE_HOTPLUG)) || (m->property && !m->connector) ||
+	    !wedged != !(flags & VGPU_CHANGE_WEDGED) || (wedged & ~VGPU_WEDGED_ALL))
 		return -EPROTO;
 	return 0;
 }

@@ -247,6 +247,30 @@ void vgpu_drm_settle(struct vgpu_host *host)
 	vgpu_pci_unlock();
 }
 
+static void drm_say(struct drm_device *dev, char **envp)
+{
+	if (kobject_uevent_env(&dev->primary->kdev->kobj, KOBJ_CHANGE, envp))
+		dev_dbg(dev->dev, "a change is not known to programs\n");
+}
+
+/* As drm_dev_wedged_event() says it, but without the program: its number is the host's. */
+static void drm_wedged(struct drm_device *dev, u32 wedged)
+{
+	static const char *const names[] = VGPU_WEDGED_NAMES;
+	char text[80], *envp[2] = { text, NULL };
+	const char *before = "WEDGED=";
+	size_t len = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!(wedged & BIT(i)))
+			continue;
+		len += scnprintf(text + len, sizeof(text) - len, "%s%s", before, names[i]);
+		before = ",";
+	}
+	drm_say(dev, envp);
+}
+
 /* What drm_sysfs.c says of its own devices, which it exports functions for in part only. */
 static void drm_uevent(struct drm_device *dev, u32 flag, u32 connector, u32 property)
 {
@@ -259,8 +283,7 @@ static void drm_uevent(struct drm_device *dev, u32 flag, u32 connector, u32 prop
 
 	snprintf(connector_text, sizeof(connector_text), "CONNECTOR=%u", connector);
 	snprintf(property_text, sizeof(property_text), "PROPERTY=%u", property);
-	if (kobject_uevent_env(&dev->primary->kdev->kobj, KOBJ_CHANGE, envp))
-		dev_dbg(dev->dev, "a change is not known to programs\n");
+	drm_say(dev, envp);
 }
 
 /**
@@ -285,6 +308,8 @@ void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change
 			   le32_to_cpu(msg->property));
 	if (flags & VGPU_CHANGE_LEASE)
 		drm_uevent(drm->dev, VGPU_CHANGE_LEASE, 0, 0);
+	if (flags & VGPU_CHANGE_WEDGED)
+		drm_wedged(drm->dev, le32_to_cpu(msg->wedged));
 
 out_unlock:
 	mutex_unlock(&vgpu_drm_lock);

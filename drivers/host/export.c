@@ -281,6 +281,7 @@ static void change_merge(struct vgpu_change *change, const struct vgpu_change *m
 	} else if (change->property != more->property) {
 		change->property = 0;
 	}
+	change->wedged |= more->wedged;
 	change->flags |= more->flags;
 }
 
@@ -308,17 +309,19 @@ int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_c
 		.flags = args->flags,
 		.connector = args->connector,
 		.property = args->property,
+		.wedged = args->wedged,
 	};
 	struct vgpu_export *export;
 	struct vgpu_peer *peer;
 	unsigned long id;
 
 	lockdep_assert_held(&agent->lock);
-	if ((args->flags & ~(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE)) || args->reserved)
+	if ((args->flags & ~VGPU_CHANGES) || (args->wedged & ~VGPU_WEDGED_ALL))
 		return -EOPNOTSUPP;
 	/* The guest takes nothing else (check_export_change()). */
 	if (!args->flags || (args->connector && !(args->flags & VGPU_CHANGE_HOTPLUG)) ||
-	    (args->property && !args->connector))
+	    (args->property && !args->connector) ||
+	    !args->wedged != !(args->flags & VGPU_CHANGE_WEDGED))
 		return -EINVAL;
 	export = vgpu_export_find(agent, args->export);
 	if (!export)
@@ -412,6 +415,7 @@ static int grant_send_changes(struct vgpu_peer *peer)
 			.flags = cpu_to_le32(change.flags),
 			.connector = cpu_to_le32(change.connector),
 			.property = cpu_to_le32(change.property),
+			.wedged = cpu_to_le32(change.wedged),
 		};
 
 		ret = vgpu_control_send(peer, &msg, sizeof(msg));

@@ -182,6 +182,7 @@ struct vgpu_change {
 	u32 flags;
 	u32 connector;
 	u32 property;
+	u32 wedged;
 };
 
 /* What one peer may do with one export. @nr_ioctls sorted command numbers. */

@@ -68,6 +68,7 @@ static void use(const void *msg, const struct vgpu_wire_limits *limits)
 		const struct vgpu_export_change *m = msg;
 
 		FUZZ_ASSERT(m->export && m->flags && (!m->property || m->connector));
+		FUZZ_ASSERT(!m->wedged == !(le32_to_cpu(m->flags) & VGPU_CHANGE_WEDGED));
 		break;
 	}
 	case VGPU_MSG_UNMAP: {

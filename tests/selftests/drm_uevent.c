@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the kernel says of a card whose lease has ended, by a uevent, it says of the
- * forwarded card, too, and of no other. Displays that come and go are ordeal_hotplug's.
+ * forwarded card, too, and of no other; so it does of a device that hangs. Displays that come and
+ * go are ordeal_hotplug's.
  */
 #include <poll.h>
 #include <sys/socket.h>
@@ -21,9 +22,11 @@
  * @there: of its twin, where both are in this machine
  * @others: of all other DRM devices
  * @lease: of those of the node: LEASE=1, and nothing of displays
+ * @wedged: of the last one of the node: WEDGED
  */
 struct told {
 	unsigned int here, there, others, lease;
+	char wedged[80];
 };
 
 static int listen_uevents(void)
@@ -79,6 +82,8 @@ static void take_uevent(int fd, struct told *told)
 		told->here++;
 		told->lease += !strcmp(uevent_get(text, len, "LEASE"), "1") &&
 			!*uevent_get(text, len, "HOTPLUG") && !*uevent_get(text, len, "CONNECTOR");
+		snprintf(told->wedged, sizeof(told->wedged), "%s",
+			 uevent_get(text, len, "WEDGED"));
 	} else if (rdev && rdev == twin_rdev()) {
 		told->there++;
 	} else {
@@ -163,6 +168,61 @@ static void by_hand(int uevents)
 	CHECK(told.there == 1 && !told.here && !told.others);
 }
 
+/*
+ * No driver here hangs, so root has the kernel say it: a uevent that is sent to the kernel is
+ * passed on as its own.
+ */
+static void say_wedged(dev_t rdev, const char *helps)
+{
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+	struct {
+		struct nlmsghdr head;
+		char text[512];
+	} msg = { 0 };
+	int len;
+
+	MUST(fd >= 0);
+	len = snprintf(msg.text, sizeof(msg.text),
+		       "change@/devices/any%cACTION=change%cDEVPATH=/devices/any%cSUBSYSTEM=drm%c"
+		       "WEDGED=%s%cMAJOR=%u%cMINOR=%u%c", 0, 0, 0, 0, helps, 0, major(rdev), 0,
+		       minor(rdev), 0);
+	msg.head.nlmsg_len = NLMSG_HDRLEN + len;
+	msg.head.nlmsg_type = NLMSG_MIN_TYPE;
+	msg.head.nlmsg_flags = NLM_F_REQUEST;
+	MUST(sendto(fd, &msg, msg.head.nlmsg_len, 0, (struct sockaddr *)&kernel,
+		    sizeof(kernel)) == (ssize_t)msg.head.nlmsg_len);
+	close(fd);
+}
+
+static void wedged(int uevents)
+{
+	static const struct {
+		const char *there, *here;
+	} cases[] = {
+		{ "rebind,bus-reset", "rebind,bus-reset" },
+		{ "none", "none" },
+		{ "vendor-specific", "vendor-specific" },
+		{ "rebind,of another time", "rebind,unknown" },
+	};
+	struct told told;
+	unsigned int i;
+
+	if (!forwarded || !twin_rdev())
+		return;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		say_wedged(twin_rdev(), cases[i].there);
+		told = take_uevents(uevents, 1, 1, 3 * TELL_MS);
+		CHECK(told.here == 1 && told.there == 1 && !told.others && !told.lease);
+		if (!CHECK(!strcmp(told.wedged, cases[i].here)))
+			log_line("%s is told as %s", cases[i].there, told.wedged);
+	}
+	/* Of another device. */
+	say_wedged(makedev(226, 63), "rebind");
+	told = take_uevents(uevents, 0, 0, 3 * TELL_MS);
+	CHECK(!told.here && !told.there && told.others == 1);
+}
+
 static void uevents(const char *node)
 {
 	int fd, netlink;
@@ -174,6 +234,7 @@ static void uevents(const char *node)
 	take_uevents(netlink, 0, 0, 3 * QUIET_MS);
 	one_lease(fd, netlink);
 	by_hand(netlink);
+	wedged(netlink);
 	many_leases(fd, netlink);
 	close(netlink);
 	close(fd);

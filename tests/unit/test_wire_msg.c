@@ -110,10 +110,15 @@ static const struct wire_case export_change[] = {
 	BAD(vgpu_export_change, export, 0),
 	GOOD(vgpu_export_change, export, ~0U),
 	BAD(vgpu_export_change, flags, 0),
-	GOOD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG),
+	GOOD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_WEDGED),
+	BAD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG),	/* but what helps */
 	/* A connector of a lease. */
-	BAD(vgpu_export_change, flags, VGPU_CHANGE_LEASE),
-	BAD(vgpu_export_change, flags, VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE << 1),
+	BAD(vgpu_export_change, flags, VGPU_CHANGE_LEASE | VGPU_CHANGE_WEDGED),
+	BAD(vgpu_export_change, flags, VGPU_CHANGES | VGPU_CHANGE_WEDGED << 1),
+	BAD(vgpu_export_change, wedged, 0),
+	GOOD(vgpu_export_change, wedged, VGPU_WEDGED_ALL),
+	BAD(vgpu_export_change, wedged, VGPU_WEDGED_ALL + 1),
+	BAD(vgpu_export_change, reserved, 1),
 	BAD(vgpu_export_change, connector, 0),
 	GOOD(vgpu_export_change, connector, ~0U),
 	GOOD(vgpu_export_change, property, 0),
@@ -339,8 +344,11 @@ static void test_export_change(void)
 	wire_sample_find("export_change")->fill(&buf);
 	m->connector = 0;
 	m->property = 0;
-	expect_check(&buf, true, "both changes, of any connector");
+	expect_check(&buf, true, "all changes, of any connector");
+	m->flags = cpu_to_le32(VGPU_CHANGE_WEDGED);
+	expect_check(&buf, true, "it hangs");
 	m->flags = cpu_to_le32(VGPU_CHANGE_LEASE);
+	m->wedged = 0;
 	expect_check(&buf, true, "a lease");
 	m->property = cpu_to_le32(5);
 	expect_check(&buf, false, "a property of a lease");

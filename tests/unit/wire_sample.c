@@ -130,9 +130,10 @@ static void fill_export_change(struct wire_buf *buf)
 	struct vgpu_export_change *m = begin(buf, VGPU_MSG_EXPORT_CHANGE, sizeof(*m), 0);
 
 	m->export = LE32(1);
-	m->flags = LE32(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE);
+	m->flags = LE32(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE | VGPU_CHANGE_WEDGED);
 	m->connector = LE32(36);
 	m->property = LE32(5);
+	m->wedged = LE32(VGPU_WEDGED_UNKNOWN | 1);
 }
 
 static void fill_close(struct wire_buf *buf)

@@ -104,7 +104,7 @@ struct vgpu_host_export_del {
  * @export: number of the export, of kind VGPU_EXPORT_DRM_PRIMARY
  * @connector: VGPU_CHANGE_HOTPLUG: the one that it is about; 0: any
  * @property: the connector's that has changed; 0: any
- * @reserved: 0
+ * @wedged: VGPU_CHANGE_WEDGED: what helps, see struct vgpu_export_change; else 0
  *
  * Peers that may use it are told, with EXPORT_CHANGE. One that takes its messages too
  * slowly hears of several at once. -ENOENT: no such export; -EINVAL: it is no card.
@@ -115,7 +115,7 @@ struct vgpu_host_export_change {
 	__u32 export;
 	__u32 connector;
 	__u32 property;
-	__u32 reserved;
+	__u32 wedged;
 };
 
 /**

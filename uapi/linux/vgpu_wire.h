@@ -36,7 +36,8 @@
  *     says VGPU_MAP_ACCESS;
  *     CALL says that the caller is ADMIN; the operation PROTECT;
  *     REPLY has the host's clock, and an ioctl's that of others, if CALL asks for them;
- *     operation CLOCK
+ *     operation CLOCK;
+ *     EXPORT_CHANGE may be WEDGED
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -305,6 +306,13 @@ struct vgpu_export_del {
 
 #define VGPU_CHANGE_HOTPLUG	(1U << 0)	/* of a display: look at connectors anew */
 #define VGPU_CHANGE_LEASE	(1U << 1)	/* one has ended */
+#define VGPU_CHANGE_WEDGED	(1U << 2)	/* the device hangs, or did until it was reset */
+#define VGPU_CHANGES		(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE | VGPU_CHANGE_WEDGED)
+
+/* What helps then, as DRM names it, bit by bit; a name that is not here is the last one. */
+#define VGPU_WEDGED_NAMES	{ "none", "rebind", "bus-reset", "vendor-specific", "unknown" }
+#define VGPU_WEDGED_UNKNOWN	(1U << 4)
+#define VGPU_WEDGED_ALL		((VGPU_WEDGED_UNKNOWN << 1) - 1)
 
 /**
  * struct vgpu_export_change - host: the driver of an exported DRM card has said "change"
@@ -313,6 +321,8 @@ struct vgpu_export_del {
  * @flags: VGPU_CHANGE_*, at least one
  * @connector: HOTPLUG: the one that it is about; 0: any. Else 0
  * @property: the connector's that has changed; 0: any. 0 without a connector
+ * @wedged: WEDGED: what helps, a bit for each of VGPU_WEDGED_NAMES, at least one. Else 0
+ * @reserved: 0
  *
  * A message may stand for several of these events: of which connectors they were is
  * lost then, not that they were.
@@ -323,6 +333,8 @@ struct vgpu_export_change {
 	__le32 flags;
 	__le32 connector;
 	__le32 property;
+	__le32 wedged;
+	__le32 reserved;
 };
 
 /* VGPU_MSG_CLOSE: the guest's last reference to an object is gone. */
@@ -939,7 +951,7 @@ VGPU_ASSERT_SIZE(vgpu_refuse, 24);
 VGPU_ASSERT_SIZE(vgpu_lane_hello, 80);
 VGPU_ASSERT_SIZE(vgpu_export_add, 368);
 VGPU_ASSERT_SIZE(vgpu_export_del, 24);
-VGPU_ASSERT_SIZE(vgpu_export_change, 32);
+VGPU_ASSERT_SIZE(vgpu_export_change, 40);
 VGPU_ASSERT_SIZE(vgpu_close, 24);
 VGPU_ASSERT_SIZE(vgpu_unmap, 40);
 VGPU_ASSERT_SIZE(vgpu_session_close, 24);

@@ -34,11 +34,13 @@ struct device {
  * @flags: VGPU_CHANGE_*; 0: nothing
  * @connector: see struct vgpu_export_change
  * @property: likewise
+ * @wedged: likewise
  */
 struct device_change {
 	uint32_t flags;
 	uint32_t connector;
 	uint32_t property;
+	uint32_t wedged;
 };
 
 /*

@@ -304,6 +304,7 @@ static void change_merge(struct device_change *change, const struct device_chang
 	} else if (change->property != more->property) {
 		change->property = 0;
 	}
+	change->wedged |= more->wedged;
 	change->flags |= more->flags;
 }
 

@@ -107,6 +107,7 @@ int hostdev_export_change(uint32_t export, const struct device_change *change)
 		.export = export,
 		.connector = change->connector,
 		.property = change->property,
+		.wedged = change->wedged,
 	};
 
 	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, &arg);

@@ -72,8 +72,25 @@ static uint32_t uevent_number(const char *text, size_t len, const char *name)
 	return value ? strtoul(value, NULL, 10) : 0;
 }
 
+/* What helps a device that hangs: names, with commas in between. */
+static uint32_t wedged_bits(const char *names)
+{
+	static const char *const known[] = VGPU_WEDGED_NAMES;
+	uint32_t bits = 0;
+	size_t len, i;
+
+	for (; *names; names += len + (names[len] == ',')) {
+		len = strcspn(names, ",");
+		for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			if (strlen(known[i]) == len && !strncmp(known[i], names, len))
+				break;
+		bits |= i < sizeof(known) / sizeof(known[0]) ? 1U << i : VGPU_WEDGED_UNKNOWN;
+	}
+	return bits;
+}
+
 /*
- * Displays and leases of a DRM card. What a person writes to a file "uevent" has the
+ * Displays and leases of a DRM card, and that its device hangs. What a person writes to a file "uevent" has the
  * variables of these under other names, and so is none of them: no driver says that
  * anything has changed. Nor are the cards of vgpu_guest, which are nobody's export: what
  * is said of these has been told already.
@@ -81,6 +98,7 @@ static uint32_t uevent_number(const char *text, size_t len, const char *name)
 static void uevent_change(const char *text, size_t len)
 {
 	const char *subsystem = uevent_get(text, len, "SUBSYSTEM");
+	const char *wedged = uevent_get(text, len, "WEDGED");
 	struct device_change change = { 0 };
 	dev_t rdev;
 
@@ -95,6 +113,10 @@ static void uevent_change(const char *text, size_t len)
 	}
 	if (uevent_number(text, len, "LEASE") == 1)
 		change.flags |= VGPU_CHANGE_LEASE;
+	if (wedged)
+		change.wedged = wedged_bits(wedged);
+	if (change.wedged)
+		change.flags |= VGPU_CHANGE_WEDGED;
 	if (rdev && change.flags)
 		exports_change(rdev, &change);
 }
