@@ -69,7 +69,8 @@ DIFF_TEST_TWINS(atomic)
 		ret = atomic_read(fd, data, VGPU_MOCK_ATOMIC_FALLBACK, &atomic);
 		CHECK(!ret && atomic.out_sum == sum);
 	}
-	CHECK(now_ms() - start < 2000);
+	/* Less than one fetch may take that nobody answers (VGPU_FETCH_MS). */
+	CHECK(now_ms() - start < 5000);
 }
 
 /* Calls of one process run in one process, those of another in another. */
