@@ -150,7 +150,7 @@ static inline int tool_open_export(const char *name)
 	int tries, number, fd;
 	char node[32];
 
-	for (tries = 0; tries < 200; tries++) {
+	for (tries = 0; tries < 1200; tries++) {
 		number = tool_find_export(name);
 		snprintf(node, sizeof(node), "/dev/vgpu%d", number);
 		fd = number < 0 ? -1 : open(node, O_RDWR);

@@ -242,12 +242,12 @@ static inline bool await_mappings(const struct buffer *buffer, long long nr)
 	return await_mappings_for(buffer, nr, 60);
 }
 
-/* Polls until the counter is @value, for as long as five seconds. */
+/* Polls until the counter is @value, for as long as a minute. */
 static inline bool window_await(const char *name, long value)
 {
 	int tries;
 
-	for (tries = 0; tries < 100; tries++) {
+	for (tries = 0; tries < 1200; tries++) {
 		if (window_status(name) == value)
 			return true;
 		usleep(50000);
