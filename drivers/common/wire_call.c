@@ -264,8 +264,10 @@ static bool call_arena_ok(const struct vgpu_args_arena *args)
 
 static bool call_protect_ok(const struct vgpu_args_protect *args)
 {
-	return page_range_ok(le64_to_cpu(args->addr), le64_to_cpu(args->len)) && args->prot &&
-		!(le32_to_cpu(args->prot) & ~(PROT_READ | PROT_WRITE)) && !args->reserved &&
+	u32 prot = le32_to_cpu(args->prot);
+
+	return page_range_ok(le64_to_cpu(args->addr), le64_to_cpu(args->len)) &&
+		(prot & PROT_WRITE) && !(prot & ~(PROT_READ | PROT_WRITE)) && !args->reserved &&
 		raw_ok(args->reserved2, ARRAY_SIZE(args->reserved2));
 }
 

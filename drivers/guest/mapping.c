@@ -459,8 +459,8 @@ static vm_fault_t mapping_pfn_mkwrite(struct vm_fault *vmf)
 	return mapping_mkwrite(vmf, false);
 }
 
-/* The shadow is to have more of what there is of the mapping. Return: 0 or -errno. */
-static int mapping_protect(struct vgpu_mapping *mapping, u32 prot)
+/* What there is of it in the shadow. Return: 0 or -errno. */
+static int mapping_make_writable(struct vgpu_mapping *mapping)
 {
 	pgoff_t first = mapping->pgoff, nr;
 	struct vgpu_xcall xcall;
@@ -472,7 +472,7 @@ static int mapping_protect(struct vgpu_mapping *mapping, u32 prot)
 		xcall.stats = &mapping->export->stats;
 		xcall.msg.args.protect.addr = cpu_to_le64(vgpu_mapping_addr(mapping, first));
 		xcall.msg.args.protect.len = cpu_to_le64((u64)nr << PAGE_SHIFT);
-		xcall.msg.args.protect.prot = cpu_to_le32(prot);
+		xcall.msg.args.protect.prot = cpu_to_le32(PROT_READ | PROT_WRITE);
 		ret = vgpu_call_run(mapping->session, &xcall);
 		if (!ret)
 			ret = vgpu_call_result(&xcall);
@@ -482,36 +482,22 @@ static int mapping_protect(struct vgpu_mapping *mapping, u32 prot)
 }
 
 /*
- * The driver was asked for what mmap() asked for. Where the program now wants more, which the
- * core allows, its bytes are to come from there, and to go there.
+ * The driver was asked for what mmap() asked for. Where the program now wants to write, which the
+ * core allows, its bytes are to go there.
  */
 static int mapping_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
 				unsigned long end, unsigned long flags)
 {
 	struct vgpu_mapping *mapping = vma->vm_private_data;
-	u32 wanted = 0, prot = 0;
 	int ret;
 
-	/* Something of it can be accessed, which the shadow has to read. */
-	if (flags & VM_ACCESS_FLAGS)
-		wanted |= VGPU_MAP_READ;
-	if ((flags & VM_WRITE) && (flags & VM_SHARED))
-		wanted |= VGPU_MAP_WRITE;
-	/* One that can be written to can be read by this processor. */
-	if (mapping->flags & VGPU_MAP_WRITE)
-		wanted &= ~VGPU_MAP_READ;
-	wanted &= ~mapping->flags;
-	if (!wanted)
+	if (!(flags & VM_WRITE) || !(flags & VM_SHARED) || (mapping->flags & VGPU_MAP_WRITE))
 		return 0;
-	if (wanted & VGPU_MAP_READ)
-		prot |= PROT_READ;
-	if (wanted & VGPU_MAP_WRITE)
-		prot |= PROT_WRITE;
-	ret = mapping_protect(mapping, prot);
+	ret = mapping_make_writable(mapping);
 	if (ret)
 		return ret;
 	spin_lock(&mapping->lock);
-	WRITE_ONCE(mapping->flags, mapping->flags | wanted);
+	WRITE_ONCE(mapping->flags, mapping->flags | VGPU_MAP_WRITE);
 	spin_unlock(&mapping->lock);
 	return 0;
 }
@@ -561,6 +547,12 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		prot |= PROT_READ;
 	if (vma->vm_flags & VM_WRITE)
 		prot |= PROT_WRITE;
+	/*
+	 * What nobody can access now mprotect() may make readable, and the host cannot do that to
+	 * pages that a driver has mapped already: see its mapping_widen().
+	 */
+	if (!prot)
+		prot = PROT_READ;
 	vgpu_xcall_init(&xcall, VGPU_OP_MMAP, object);
 	xcall.flags = VGPU_XCALL_MM;
 	xcall.stats = &object->export->stats;

@@ -47,7 +47,7 @@ enum vgpu_mapping_mode {
  * @addr: where it begins in the shadow
  * @pgoff: what it begins with, pages in @space
  * @nr: pages that it had in the beginning
- * @flags: VGPU_MAP_*; READ and WRITE may come later, under @lock
+ * @flags: VGPU_MAP_*; WRITE may come later, under @lock
  * @cache: VGPU_CACHE_*
  * @entry: in host->mappings or host->move_todo, if it may move (host->lock)
  * @node: likewise in space->mappings

@@ -606,32 +606,34 @@ static u64 mapping_prot(const struct vm_area_struct *vma, unsigned long flags)
 	return pgprot_val(vm_get_page_prot(flags));
 }
 
-/* As mprotect(), which modules cannot call, but nothing is taken away. */
-static int mapping_widen(struct vm_area_struct *vma, unsigned long more)
+/*
+ * As mprotect() to write, which modules cannot call. Entries of page tables that are for reading
+ * become writable when they are written to. Those of PROT_NONE would stay so, and each access be
+ * tried again without end.
+ */
+static int mapping_widen(struct vm_area_struct *vma)
 {
-	unsigned long flags = vma->vm_flags | more;
+	unsigned long flags = vma->vm_flags | VM_WRITE;
 	u64 before = mapping_prot(vma, vma->vm_flags), now = mapping_prot(vma, flags);
 	int ret = 0;
 
-	if (flags == vma->vm_flags)
+	if (vma->vm_flags & VM_WRITE)
 		return 0;
-	/* Each of VM_READ and VM_WRITE has its VM_MAY* four bits on. */
-	if (more & ~(vma->vm_flags >> 4))
+	if (!(vma->vm_flags & VM_READ) || !(vma->vm_flags & VM_MAYWRITE))
 		return -EACCES;
 	if (vma->vm_ops && vma->vm_ops->mprotect)
 		ret = vma->vm_ops->mprotect(vma, vma->vm_start, vma->vm_end, flags);
 	if (ret)
 		return ret;
-	vm_flags_set(vma, more);
-	/* Its cache attribute is the driver's. Entries follow where they are found too narrow. */
+	vm_flags_set(vma, VM_WRITE);
+	/* Its cache attribute is the driver's. */
 	vma->vm_page_prot = __pgprot((pgprot_val(vma->vm_page_prot) & ~(before & ~now)) |
 				     (now & ~before));
 	return 0;
 }
 
 /* The VMAs of [addr, end), where a mapping is. */
-static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end,
-			       unsigned long more)
+static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -645,20 +647,18 @@ static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end,
 			ret = -EINVAL;
 			break;
 		}
-		ret = mapping_widen(vma, more);
+		ret = mapping_widen(vma);
 	}
 	mmap_write_unlock(mm);
 	return ret;
 }
 
-/* The guest's program may use a mapping in more ways than when it was made. */
+/* The guest's program may write to a mapping that it could only read when it was made. */
 s64 vgpu_mapping_protect(struct vgpu_hcall *call)
 {
 	const struct vgpu_args_protect *args = &call->view.call->args.protect;
 	struct vgpu_session *session = call->lane->session;
 	u64 addr = le64_to_cpu(args->addr), end = addr + le64_to_cpu(args->len);
-	u32 prot = le32_to_cpu(args->prot);
-	unsigned long more = (prot & PROT_READ ? VM_READ : 0) | (prot & PROT_WRITE ? VM_WRITE : 0);
 	struct vgpu_mapping *mapping;
 	int ret = 0;
 
@@ -669,9 +669,8 @@ s64 vgpu_mapping_protect(struct vgpu_hcall *call)
 		if (!mapping || mapping->addr >= end)
 			break;
 		addr = max(addr, mapping->addr);
-		ret = mapping_widen_range(mapping, addr, min(end, mapping->addr + mapping->len),
-					  more);
-		if (!ret && mapping->binding && (more & VM_WRITE))
+		ret = mapping_widen_range(mapping, addr, min(end, mapping->addr + mapping->len));
+		if (!ret && mapping->binding)
 			vgpu_binding_widen(mapping->binding);
 		addr = mapping->addr + mapping->len;
 	}
