@@ -875,6 +875,92 @@ static void *window_memory(void)
 	return memory;
 }
 
+static bool map_to_read(int lane, uint32_t object, uint64_t seq, uint64_t addr, uint64_t offset)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_MMAP, object, seq);
+	call.msg.args.mmap.addr = htole64(addr);
+	call.msg.args.mmap.len = htole64(8192);
+	call.msg.args.mmap.offset = htole64(offset);
+	call.msg.args.mmap.prot = htole32(PROT_READ);
+	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+static bool protect_send(int lane, uint64_t seq, uint64_t addr, uint64_t len)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_PROTECT, 0, seq);
+	call.msg.args.protect.addr = htole64(addr);
+	call.msg.args.protect.len = htole64(len);
+	call.msg.args.protect.prot = htole32(PROT_READ | PROT_WRITE);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+/* Eight bytes, by WRITE_PAGES. */
+static bool write_send(int lane, uint64_t seq, uint64_t addr)
+{
+	struct peer_call call;
+	struct vgpu_range *range = (void *)call.data;
+
+	peer_call_init(&call, VGPU_OP_WRITE_PAGES, 0, seq);
+	call.seg[0].len = htole32(sizeof(*range));
+	call.seg[0].flags = htole32(VGPU_SEG_IN);
+	call.seg[1].len = htole32(8);
+	call.seg[1].flags = htole32(VGPU_SEG_IN);
+	range->addr = htole64(addr);
+	range->len = htole32(8);
+	return peer_call_send(lane, &call, 2, sizeof(*range) + 8);
+}
+
+#define EXPECT_REPLY(result, send) do {					\
+	ASSERT_TRUE(send);						\
+	EXPECT_EQ(result, peer_reply(lane, &answer, sizeof(answer), SLACK_MS)); \
+} while (0)
+
+/* Nothing becomes writable but what it has mapped of files that it has open for writing. */
+TEST_F(hostile, protects_what_it_may_not)
+{
+	struct vgpu_mock_buf_create create = { .size = 8192 };
+	const uint64_t one = 0x20000000, two = 0x20010000, none = 0x20020000;
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_mock_buf_create create;
+	} answer;
+	uint32_t writer, reader;
+	uint64_t seq = 0;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	writer = peer_open_device(&self->peer, lane, ++seq);
+	reader = peer_open_as(&self->peer, lane, ++seq, O_RDONLY);
+	ASSERT_NE(0, writer);
+	ASSERT_NE(0, reader);
+	ASSERT_TRUE(peer_ioctl_send(lane, writer, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+				    sizeof(create)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	create = answer.create;
+	EXPECT_REPLY(0, map_to_read(lane, writer, ++seq, one, create.out_offset));
+	EXPECT_REPLY(0, map_to_read(lane, reader, ++seq, two, create.out_offset));
+
+	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, one));
+	EXPECT_REPLY(-EACCES, protect_send(lane, ++seq, two, 8192));
+	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, two));
+	/* Where nothing is mapped, and beyond the end of what is. */
+	EXPECT_REPLY(0, protect_send(lane, ++seq, none, 8192));
+	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, none));
+	EXPECT_REPLY(0, protect_send(lane, ++seq, one - 0x10000, 0x18000));
+	EXPECT_REPLY(8, write_send(lane, ++seq, one));
+	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, one - 4096));
+	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, one + 8192));
+	EXPECT_REPLY(-EFAULT, write_send(lane, ++seq, two));
+	close(lane);
+}
+
 static bool in_window(const struct vgpu_reply *reply)
 {
 	return le32toh(reply->out.mmap.flags) & VGPU_MAP_WINDOW;

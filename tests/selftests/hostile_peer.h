@@ -360,7 +360,7 @@ static inline int64_t peer_reply(int lane, void *buf, size_t size, int timeout_m
 }
 
 /* Opens the export; the object's number, or 0. Uses call number @seq. */
-static inline uint32_t peer_open_device(const struct peer *peer, int lane, uint64_t seq)
+static inline uint32_t peer_open_as(const struct peer *peer, int lane, uint64_t seq, uint32_t flags)
 {
 	struct vgpu_hdr ack = {
 		.len = htole32(sizeof(ack)),
@@ -375,7 +375,8 @@ static inline uint32_t peer_open_device(const struct peer *peer, int lane, uint6
 
 	peer_call_init(&call, VGPU_OP_OPEN, 0, seq);
 	call.msg.args.open.export = htole32(peer->export);
-	call.msg.args.open.flags = htole32(O_RDWR);
+	call.msg.f_flags = htole32(flags);
+	call.msg.args.open.flags = htole32(flags);
 	if (!peer_call_send(lane, &call, 0, 0) ||
 	    peer_reply(lane, &answer, sizeof(answer), 20000) != 0 ||
 	    le16toh(answer.reply.nr_objects) != 1)
@@ -383,6 +384,11 @@ static inline uint32_t peer_open_device(const struct peer *peer, int lane, uint6
 	if (!peer_send(lane, &ack, sizeof(ack)))
 		return 0;
 	return le32toh(answer.object.object);
+}
+
+static inline uint32_t peer_open_device(const struct peer *peer, int lane, uint64_t seq)
+{
+	return peer_open_as(peer, lane, seq, O_RDWR);
 }
 
 /* Sends an ioctl whose argument is one segment, in and out. */
