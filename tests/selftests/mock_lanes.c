@@ -10,6 +10,8 @@
 #define WAITERS		140
 /* As many of them as are in the driver at once in any case. */
 #define LANES		112
+/* How many begin to wait at once. */
+#define STEP		16
 
 static int device;
 
@@ -38,38 +40,48 @@ static __u32 wake(__u32 add)
 	return wait.out_waiters;
 }
 
-/* Until no more come. By another process, which has lanes of its own. */
-static void await_waiters(void)
+/* Until no more come. */
+static int await_waiters(void)
 {
-	int status, tries, same = 0;
-	pid_t pid = fork();
+	__u32 waiters, before = 0;
+	int tries, same = 0;
 
-	MUST(pid >= 0);
-	if (!pid) {
-		__u32 waiters, before = 0;
-
-		for (tries = 0; tries < 2000 && same < 20; tries++) {
-			waiters = wake(0);
-			same = waiters >= LANES && waiters == before ? same + 1 : 0;
-			before = waiters;
-			sleep_ms(10);
-		}
-		_exit(tries == 2000);
+	for (tries = 0; tries < 2000 && same < 20; tries++) {
+		waiters = wake(0);
+		same = waiters >= LANES && waiters == before ? same + 1 : 0;
+		before = waiters;
+		sleep_ms(10);
 	}
-	MUST(waitpid(pid, &status, 0) == pid);
-	MUST(!status);
+	return tries == 2000;
 }
 
 static void start_waiters(pthread_t *threads)
 {
 	pthread_attr_t attr;
-	int i;
+	int i, status, ready[2];
+	char byte;
+	pid_t pid;
 
 	device = open_device(O_RDWR);
+	/* Another process, which has lanes of its own, sees what becomes of all. */
+	MUST(!pipe(ready));
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		wake(0);
+		MUST(write(ready[1], "", 1) == 1);
+		_exit(await_waiters());
+	}
+	MUST(read(ready[0], &byte, 1) == 1);
 	MUST(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 64 * 1024));
-	for (i = 0; i < WAITERS; i++)
+	for (i = 0; i < WAITERS; i++) {
+		/* A few connections at a time, as long as there are lanes for more. */
+		while (i < LANES - STEP && i % STEP == 0 && wake(0) < i)
+			sleep_ms(1);
 		MUST(!pthread_create(&threads[i], &attr, waiter, NULL));
-	await_waiters();
+	}
+	MUST(waitpid(pid, &status, 0) == pid);
+	MUST(!status);
 }
 
 static void join_waiters(pthread_t *threads)
