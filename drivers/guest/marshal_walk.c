@@ -428,7 +428,7 @@ static int walk_rdev(struct vgpu_marshal *m, const struct level *level,
 	return 0;
 }
 
-/* What the driver sees is what the program had there: whether it wrote is for the result to tell. */
+/* The driver finds what the program had there: whether it wrote is for the result to tell. */
 static int walk_pid(struct vgpu_marshal *m, const struct level *level,
 		    const struct vgpu_schema_field *field)
 {
