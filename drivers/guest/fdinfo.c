@@ -25,11 +25,11 @@
 
 /* As much as a driver's part may be: names and numbers. */
 #define FDINFO_LEN		SZ_16K
-#define FDINFO_TIMEOUT		HZ
+#define FDINFO_TIMEOUT		(2 * HZ)
 /* So long no more is asked of a file, or by way of a shadow, that let somebody wait in vain ... */
 #define FDINFO_PAUSE		(30 * HZ)
 /* ... and of its host, which may be the reason: somebody goes through many files just now. */
-#define FDINFO_HOST_PAUSE	(2 * HZ)
+#define FDINFO_HOST_PAUSE	(4 * HZ)
 
 #define FDINFO_PDEV		"drm-pdev:"
 

@@ -206,6 +206,16 @@ static uint64_t read_fdinfo(const struct user *user, char *text, size_t size)
 	return tool_now_ms() - start;
 }
 
+/* Likewise, until the driver's part is there: a busy machine may be late, and is left alone. */
+static void await_fdinfo(const struct user *user, char *text, size_t size)
+{
+	uint64_t deadline = tool_now_ms() + 100000;
+
+	while (read_fdinfo(user, text, size), !strstr(text, "drm-driver") &&
+	       tool_now_ms() < deadline)
+		usleep(100000);
+}
+
 FIXTURE(fdinfo) {
 	pthread_t thread;
 	bool serves;
@@ -257,13 +267,13 @@ FIXTURE_TEARDOWN(fdinfo)
 }
 
 /* Monitors look for the PCI device of this machine; all else is as the driver says. */
-TEST_F_TIMEOUT(fdinfo, pdev, 60)
+TEST_F_TIMEOUT(fdinfo, pdev, 150)
 {
 	struct user user = user_start(self->node);
 	char text[4096], line[128];
 
 	ASSERT_GE(user.fd, 0);
-	read_fdinfo(&user, text, sizeof(text));
+	await_fdinfo(&user, text, sizeof(text));
 	TH_LOG("%s", text);
 	snprintf(line, sizeof(line), "\ndrm-pdev:\t%s\n", self->place);
 	EXPECT_NE(strstr(text, line), NULL);
@@ -276,25 +286,25 @@ TEST_F_TIMEOUT(fdinfo, pdev, 60)
 }
 
 /* Whoever reads it gets no shadow: that of the user answers. */
-TEST_F_TIMEOUT(fdinfo, no_session, 60)
+TEST_F_TIMEOUT(fdinfo, no_session, 150)
 {
 	struct user user = user_start(self->node);
 	char text[4096];
 
 	ASSERT_GE(user.fd, 0);
 	ASSERT_EQ(1, nr_sessions);
-	read_fdinfo(&user, text, sizeof(text));
+	await_fdinfo(&user, text, sizeof(text));
 	EXPECT_NE(strstr(text, "drm-driver"), NULL);
 	EXPECT_EQ(1, nr_sessions);
-	EXPECT_EQ(1, nr_fdinfo);
+	EXPECT_LE(1, nr_fdinfo);
 	user_end(&user);
 }
 
 /*
- * A host that does not answer costs a second once, not for each file, nor does
+ * A host that does not answer costs two seconds once, not for each file, nor does
  * it harm the program whose shadow was asked.
  */
-TEST_F_TIMEOUT(fdinfo, stuck, 120)
+TEST_F_TIMEOUT(fdinfo, stuck, 240)
 {
 	struct user user = user_start(self->node), other = user_start(self->node), late;
 	char text[4096];
@@ -308,8 +318,8 @@ TEST_F_TIMEOUT(fdinfo, stuck, 120)
 	pthread_mutex_unlock(&lock);
 	ms = read_fdinfo(&user, text, sizeof(text));
 	TH_LOG("%llu ms", (unsigned long long)ms);
-	EXPECT_GE(ms, 500);
-	EXPECT_LT(ms, 10000);
+	EXPECT_GE(ms, 1000);
+	EXPECT_LT(ms, 20000);
 	EXPECT_EQ(strstr(text, "drm-driver"), NULL);
 	EXPECT_NE(strstr(text, "flags:"), NULL);
 	ms = tool_now_ms();
@@ -317,7 +327,7 @@ TEST_F_TIMEOUT(fdinfo, stuck, 120)
 		read_fdinfo(i % 2 ? &user : &other, text, sizeof(text));
 	TH_LOG("%llu ms for 20", (unsigned long long)(tool_now_ms() - ms));
 	/* Where the machine is slow, another file's turn may come in between. */
-	EXPECT_LT(tool_now_ms() - ms, 10000);
+	EXPECT_LT(tool_now_ms() - ms, 20000);
 	EXPECT_LE(nr_fdinfo, 4);
 	/* Those of other files and programs are there again soon. */
 	pthread_mutex_lock(&lock);
@@ -325,11 +335,7 @@ TEST_F_TIMEOUT(fdinfo, stuck, 120)
 	pthread_mutex_unlock(&lock);
 	late = user_start(self->node);
 	ASSERT_GE(late.fd, 0);
-	ms = tool_now_ms();
-	do {
-		usleep(100000);
-		read_fdinfo(&late, text, sizeof(text));
-	} while (!strstr(text, "drm-driver") && tool_now_ms() - ms < 60000);
+	await_fdinfo(&late, text, sizeof(text));
 	EXPECT_NE(strstr(text, "drm-driver"), NULL);
 	user_end(&user);
 	user_end(&other);
