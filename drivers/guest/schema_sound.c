@@ -40,16 +40,28 @@ static const struct vgpu_schema_field choose_clock[] = {
 
 #define STATUS(s) TIME(s, trigger_tstamp), TIME(s, tstamp), TIME(s, driver_tstamp)
 
-static const struct vgpu_schema_field sw_params[] = { SW_PARAMS(struct snd_pcm_sw_params) };
-static const struct vgpu_schema_field sw_params32[] = { SW_PARAMS(struct vgpu_pcm_sw_params32) };
+static const struct vgpu_schema_field sw_params[] = {
+	SW_PARAMS(struct snd_pcm_sw_params)
+};
 
-static const struct vgpu_schema_field status[] = { STATUS(struct vgpu_pcm_status) };
-static const struct vgpu_schema_field status32[] = { STATUS(struct vgpu_pcm_status32) };
+static const struct vgpu_schema_field sw_params32[] = {
+	SW_PARAMS(struct vgpu_pcm_sw_params32)
+};
+
+static const struct vgpu_schema_field status[] = {
+	STATUS(struct vgpu_pcm_status)
+};
+
+static const struct vgpu_schema_field status32[] = {
+	STATUS(struct vgpu_pcm_status32)
+};
+
 static const struct vgpu_schema_field status32_time32[] = {
 	STATUS(struct vgpu_pcm_status32_time32)
 };
 
 static const struct vgpu_schema_field sync_ptr[] = { TIME(struct vgpu_pcm_sync_ptr, tstamp) };
+
 static const struct vgpu_schema_field sync_ptr32_time32[] = {
 	TIME(struct vgpu_pcm_sync_ptr32_time32, tstamp)
 };

@@ -103,8 +103,14 @@ static const struct vgpu_schema_field buffer32_time32_out[] = {
 #define EVENT_TIME(e) \
 	{ VGPU_STAMP_PARTS(e, timestamp, sizeof_field(e, timestamp), NSEC_PER_SEC) }
 
-static const struct vgpu_schema_field event[] = { EVENT_TIME(struct v4l2_event) };
-static const struct vgpu_schema_field event32[] = { EVENT_TIME(struct v4l2_event32) };
+static const struct vgpu_schema_field event[] = {
+	EVENT_TIME(struct v4l2_event)
+};
+
+static const struct vgpu_schema_field event32[] = {
+	EVENT_TIME(struct v4l2_event32)
+};
+
 static const struct vgpu_schema_field event32_time32[] = {
 	EVENT_TIME(struct v4l2_event32_time32)
 };
