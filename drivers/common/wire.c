@@ -26,12 +26,14 @@ enum seq_rule {
  * @seq: what its sequence number may be
  * @check: its body, of which @min bytes are there; NULL: a header alone, or a
  *	message that has a function of its own
+ * @most: longest one, of control messages that grow; else 0
  */
 struct msg_rule {
 	u16 min;
 	u16 fixed;
 	u8 seq;
 	int (*check)(const void *msg, size_t len, const struct vgpu_wire_limits *limits);
+	u16 most;
 };
 
 static int check_hello(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
@@ -119,6 +121,41 @@ static int check_export_change(const void *msg, size_t len,
 	if (!m->export || !flags || (flags & ~VGPU_CHANGES) || m->reserved ||
 	    (m->connector && !(flags & VGPU_CHANGE_HOTPLUG)) || (m->property && !m->connector) ||
 	    !wedged != !(flags & VGPU_CHANGE_WEDGED) || (wedged & ~VGPU_WEDGED_ALL))
+		return -EPROTO;
+	return 0;
+}
+
+/* Each part of the path begins with something else than a dot, and is not empty. */
+bool vgpu_wire_file_name_ok(const u8 *name)
+{
+	bool first = true;
+	u32 i;
+
+	if (!string_ok(name, VGPU_FILE_NAME_LEN))
+		return false;
+	for (i = 0; name[i]; i++) {
+		u8 c = name[i];
+
+		if (c == '/' || c == '.' ? first :
+		    !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		      (c >= '0' && c <= '9') || c == '_' || c == '+' || c == '-'))
+			return false;
+		first = c == '/';
+	}
+	return !first;
+}
+
+static int check_export_file(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_export_file *m = msg;
+	u32 size = le32_to_cpu(m->size), offset = le32_to_cpu(m->offset), part;
+
+	if (!m->export || (le32_to_cpu(m->flags) & ~VGPU_FILE_GONE) || size > VGPU_FILE_MAX ||
+	    (m->flags && size) || offset % VGPU_FILE_PART || (offset && offset >= size) ||
+	    !vgpu_wire_file_name_ok(m->name))
+		return -EPROTO;
+	part = min_t(u32, size - offset, VGPU_FILE_PART);
+	if (len != sizeof(*m) + vgpu_wire_pad(part) || !pad_ok((const u8 *)(m + 1), part))
 		return -EPROTO;
 	return 0;
 }
@@ -248,6 +285,8 @@ static const struct msg_rule msg_rules[] = {
 	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
 	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
 	[VGPU_MSG_EXPORT_CHANGE] = { SIZE(export_change), 0, SEQ_NONE, check_export_change },
+	[VGPU_MSG_EXPORT_FILE]	 = { SIZE(export_file), 0, SEQ_NONE, check_export_file,
+				     SIZE(export_file) + VGPU_FILE_PART },
 
 	[VGPU_MSG_CALL]		 = { SIZE(call), SIZE(call), SEQ_COUNTED, NULL },
 	[VGPU_MSG_REPLY]	 = { SIZE(reply), SIZE(reply), SEQ_COUNTED, NULL },
@@ -263,6 +302,8 @@ u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
 {
 	u32 len_min = vgpu_wire_len_min(type);
 
+	if (len_min && msg_rules[type].most)
+		return msg_rules[type].most;
 	return len_min && msg_rules[type].fixed ? limit_call_bytes(limits) : len_min;
 }
 

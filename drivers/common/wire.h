@@ -88,6 +88,9 @@ u32 vgpu_wire_len_sent(const struct vgpu_hdr *hdr);
  */
 int vgpu_wire_msg_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits);
 
+/* May a file of an export have that name, of VGPU_FILE_NAME_LEN bytes? */
+bool vgpu_wire_file_name_ok(const u8 *name);
+
 /*
  * A CALL. Beyond the lengths: the operation's own rules of vgpu_wire.h (which
  * segments, object or none, values in range), PAGE segments aligned and not

@@ -23,6 +23,7 @@
 #include <drm/drm_file.h>
 
 #include "compat.h"
+#include "connector.h"
 #include "drm.h"
 #include "export.h"
 #include "file.h"
@@ -120,6 +121,8 @@ static void drm_unregister(struct vgpu_drm *drm)
 		return;
 	drm_unlink(drm->primary);
 	drm_unlink(drm->render);
+	if (drm->primary)
+		vgpu_connectors_hide(&drm->primary->connectors);
 	drm->dev = NULL;
 	mutex_unlock(&vgpu_drm_lock);
 	drm_dev_unplug(dev);
@@ -189,10 +192,12 @@ void vgpu_drm_del(struct vgpu_export *export)
 		goto out_unlock;
 	if (drm->dev)
 		drm_unlink(export);
-	if (drm->primary == export)
+	if (drm->primary == export) {
+		vgpu_connectors_fini(&export->connectors);
 		drm->primary = NULL;
-	else
+	} else {
 		drm->render = NULL;
+	}
 	vgpu_export_put(export);
 	if (!drm->primary && !drm->render) {
 		drm_unregister(drm);
@@ -227,13 +232,22 @@ static bool drm_all_settled(struct vgpu_host *host)
 	return settled;
 }
 
-/* The host has said all it wanted to: make the devices that are not there yet. */
-void vgpu_drm_settle(struct vgpu_host *host)
+static void drm_show_connectors(struct vgpu_host *host)
 {
 	struct vgpu_drm *drm;
 
-	if (drm_all_settled(host))
-		return;
+	mutex_lock(&vgpu_drm_lock);
+	list_for_each_entry(drm, &drm_list, entry)
+		if (drm->host == host && drm->dev && drm->primary &&
+		    drm->primary->connectors.fresh)
+			vgpu_connectors_show(&drm->primary->connectors, drm->dev);
+	mutex_unlock(&vgpu_drm_lock);
+}
+
+static void drm_make_devices(struct vgpu_host *host)
+{
+	struct vgpu_drm *drm;
+
 	vgpu_pci_lock();
 	mutex_lock(&vgpu_drm_lock);
 	list_for_each_entry(drm, &drm_list, entry) {
@@ -271,6 +285,17 @@ static void drm_wedged(struct drm_device *dev, u32 wedged)
 	drm_say(dev, envp);
 }
 
+/*
+ * The host has said all it wanted to: make the devices and connectors that are not there
+ * yet.
+ */
+void vgpu_drm_settle(struct vgpu_host *host)
+{
+	if (!drm_all_settled(host))
+		drm_make_devices(host);
+	drm_show_connectors(host);
+}
+
 /* What drm_sysfs.c says of its own devices, which it exports functions for in part only. */
 static void drm_uevent(struct drm_device *dev, u32 flag, u32 connector, u32 property)
 {
@@ -303,6 +328,9 @@ void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change
 	/* As long as it has its device under the lock, that is not taken off sysfs. */
 	if (!drm || drm->primary != export || !drm->dev)
 		goto out_unlock;
+	/* Whoever is told looks there. */
+	if (export->connectors.fresh)
+		vgpu_connectors_show(&export->connectors, drm->dev);
 	if (flags & VGPU_CHANGE_HOTPLUG)
 		drm_uevent(drm->dev, VGPU_CHANGE_HOTPLUG, le32_to_cpu(msg->connector),
 			   le32_to_cpu(msg->property));
@@ -313,6 +341,26 @@ void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change
 
 out_unlock:
 	mutex_unlock(&vgpu_drm_lock);
+}
+
+/**
+ * vgpu_drm_file - what a file of the host's card holds
+ * @export: its primary node
+ * @msg: what the host says
+ *
+ * Return: 0, or an error upon which the connection ends.
+ */
+int vgpu_drm_file(struct vgpu_export *export, const struct vgpu_export_file *msg)
+{
+	struct vgpu_drm *drm;
+	int ret = 0;
+
+	mutex_lock(&vgpu_drm_lock);
+	drm = drm_find(export);
+	if (drm && drm->primary == export)
+		ret = vgpu_connectors_file(&export->connectors, msg);
+	mutex_unlock(&vgpu_drm_lock);
+	return ret;
 }
 
 /**

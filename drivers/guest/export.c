@@ -222,6 +222,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 	strscpy(export->path, msg->path, sizeof(export->path));
 	strscpy(export->title, msg->title, sizeof(export->title));
 	snprintf(export->bus, sizeof(export->bus), "%s%s", export_bus_name(msg), msg->bus_id);
+	vgpu_connectors_init(&export->connectors);
 	cdev_init(&export->cdev, &vgpu_file_fops);
 	export->cdev.owner = THIS_MODULE;
 
@@ -311,6 +312,22 @@ void vgpu_export_del_all(struct vgpu_host *host)
 	}
 }
 
+/* A card of the host, with a reference, or NULL. */
+static struct vgpu_export *export_find_card(struct vgpu_host *host, u32 id)
+{
+	struct vgpu_export *export, *found = NULL;
+
+	spin_lock(&host->lock);
+	list_for_each_entry(export, &host->exports, entry) {
+		if (export->id == id && export->kind == VGPU_EXPORT_DRM_PRIMARY) {
+			found = vgpu_export_get(export);
+			break;
+		}
+	}
+	spin_unlock(&host->lock);
+	return found;
+}
+
 /**
  * vgpu_export_change - the host's driver of an export has said "change"
  * @host: the host
@@ -320,21 +337,32 @@ void vgpu_export_del_all(struct vgpu_host *host)
  */
 void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change *msg)
 {
-	struct vgpu_export *export, *found = NULL;
+	struct vgpu_export *export = export_find_card(host, le32_to_cpu(msg->export));
 
-	spin_lock(&host->lock);
-	list_for_each_entry(export, &host->exports, entry) {
-		if (export->id == le32_to_cpu(msg->export) &&
-		    export->kind == VGPU_EXPORT_DRM_PRIMARY) {
-			found = vgpu_export_get(export);
-			break;
-		}
-	}
-	spin_unlock(&host->lock);
-	if (!found)
+	if (!export)
 		return;
-	vgpu_drm_change(found, msg);
-	vgpu_export_put(found);
+	vgpu_drm_change(export, msg);
+	vgpu_export_put(export);
+}
+
+/**
+ * vgpu_export_file - what a file of an export holds
+ * @host: the host
+ * @msg: what it says, checked; exports that are no cards are ignored
+ *
+ * Context: as vgpu_export_change().
+ * Return: 0, or an error upon which the connection ends.
+ */
+int vgpu_export_file(struct vgpu_host *host, const struct vgpu_export_file *msg)
+{
+	struct vgpu_export *export = export_find_card(host, le32_to_cpu(msg->export));
+	int ret;
+
+	if (!export)
+		return 0;
+	ret = vgpu_drm_file(export, msg);
+	vgpu_export_put(export);
+	return ret;
 }
 
 /**

@@ -11,6 +11,7 @@
 
 #include "uapi/linux/vgpu_wire.h"
 
+#include "connector.h"
 #include "schema.h"
 #include "stats.h"
 
@@ -40,6 +41,7 @@ struct vgpu_parent;
  * @stats: counters
  * @fences: above 0: programs wait for the fences that they get
  * @learned: for the schema
+ * @connectors: of a card
  */
 struct vgpu_export {
 	struct device dev;
@@ -62,6 +64,7 @@ struct vgpu_export {
 	struct vgpu_stats stats;
 	atomic_t fences;
 	struct vgpu_schema_learned learned;
+	struct vgpu_connectors connectors;
 };
 
 int vgpu_export_global_init(void);
@@ -70,6 +73,7 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg);
 void vgpu_export_del(struct vgpu_host *host, u32 id);
 void vgpu_export_del_all(struct vgpu_host *host);
 void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change *msg);
+int vgpu_export_file(struct vgpu_host *host, const struct vgpu_export_file *msg);
 dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor);
 struct vgpu_export *vgpu_export_get(struct vgpu_export *export);
 void vgpu_export_put(struct vgpu_export *export);

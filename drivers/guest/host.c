@@ -194,6 +194,8 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 	case VGPU_MSG_EXPORT_CHANGE:
 		vgpu_export_change(host, buf);
 		return 0;
+	case VGPU_MSG_EXPORT_FILE:
+		return vgpu_export_file(host, buf);
 	case VGPU_MSG_POLL_EVENT:
 		vgpu_object_poll_event(host, buf);
 		return 0;

@@ -187,6 +187,11 @@ static int agent_export_change(void *data, struct file *file, struct vgpu_cmd *c
 	return ret;
 }
 
+static int agent_export_file(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	return vgpu_file_set(data, cmd->arg);
+}
+
 static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_host_peer_add *args = cmd->arg;
@@ -372,6 +377,7 @@ static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_EXPORT_ADD, struct vgpu_host_export_add, agent_export_add),
 	VGPU_CMD(VGPU_HOST_EXPORT_DEL, struct vgpu_host_export_del, agent_export_del),
 	VGPU_CMD(VGPU_HOST_EXPORT_CHANGE, struct vgpu_host_export_change, agent_export_change),
+	VGPU_CMD(VGPU_HOST_EXPORT_FILE, struct vgpu_host_export_file, agent_export_file),
 	VGPU_CMD(VGPU_HOST_PEER_ADD, struct vgpu_host_peer_add, agent_peer_add),
 	VGPU_CMD(VGPU_HOST_PEER_DEL, struct vgpu_host_peer_del, agent_peer_del),
 	VGPU_CMD(VGPU_HOST_GRANT, struct vgpu_host_grant, agent_grant),

@@ -26,6 +26,7 @@ static void export_free(struct kref *ref)
 {
 	struct vgpu_export *export = container_of(ref, struct vgpu_export, ref);
 
+	vgpu_file_drop_all(export);
 	path_put(&export->path);
 	kfree(export);
 }
@@ -119,6 +120,8 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 		return -ENOMEM;
 	}
 	kref_init(&export->ref);
+	mutex_init(&export->files_lock);
+	INIT_LIST_HEAD(&export->files);
 	export->path = file->f_path;
 	path_get(&export->path);
 	fput(file);
@@ -443,7 +446,8 @@ int vgpu_grant_announce(struct vgpu_peer *peer)
 		}
 		vgpu_grant_put(grant);
 	}
-	return ret ?: grant_send_changes(peer);
+	/* Files first: whoever hears of a change looks there. */
+	return ret ?: vgpu_file_announce(peer) ?: grant_send_changes(peer);
 }
 
 void vgpu_grant_drop_all(struct vgpu_peer *peer)

@@ -175,6 +175,12 @@ struct vgpu_export {
 	char title[64];
 	/* Who offered it has CAP_SYS_ADMIN: nobody lends what they have not. */
 	bool admin;
+
+	/* Guards what follows; inside of peer->lock. */
+	struct mutex files_lock;
+	/* struct vgpu_host_file, in the order of their versions. */
+	struct list_head files;
+	u64 files_version;
 };
 
 /* Uevents of an export of which a guest has to hear; @flags 0: of none. */
@@ -197,6 +203,8 @@ struct vgpu_grant {
 	bool deny;
 	/* Those since the last EXPORT_CHANGE; under peer->lock. */
 	struct vgpu_change change;
+	/* Of the newest file that the peer has got; under peer->lock. */
+	u64 files_sent;
 	u32 nr_ioctls;
 	u32 ioctls[];
 };
@@ -207,6 +215,16 @@ int vgpu_export_del(struct vgpu_agent *agent, u32 id);
 struct vgpu_export *vgpu_export_find(struct vgpu_agent *agent, u32 id);
 /* The peers that have it are to hear of a uevent. */
 int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args);
+
+/* --- file.c: files of exports --------------------------------------------- */
+
+int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *args);
+/* The peer gets what has changed. Return: 0, or an error of the connection. */
+int vgpu_file_announce(struct vgpu_peer *peer);
+void vgpu_file_drop_all(struct vgpu_export *export);
+
+/* --- export.c, again ------------------------------------------------------ */
+
 void vgpu_export_get(struct vgpu_export *export);
 void vgpu_export_put(struct vgpu_export *export);
 

@@ -71,6 +71,15 @@ static void use(const void *msg, const struct vgpu_wire_limits *limits)
 		FUZZ_ASSERT(!m->wedged == !(le32_to_cpu(m->flags) & VGPU_CHANGE_WEDGED));
 		break;
 	}
+	case VGPU_MSG_EXPORT_FILE: {
+		const struct vgpu_export_file *m = msg;
+		u32 size = le32_to_cpu(m->size), offset = le32_to_cpu(m->offset);
+
+		FUZZ_ASSERT(offset <= size && size <= VGPU_FILE_MAX && *m->name != '/');
+		FUZZ_ASSERT(strlen((const char *)m->name) < sizeof(m->name));
+		fuzz_sum(m + 1, min_t(u32, size - offset, VGPU_FILE_PART));
+		break;
+	}
 	case VGPU_MSG_UNMAP: {
 		const struct vgpu_unmap *m = msg;
 

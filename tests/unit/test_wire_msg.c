@@ -125,6 +125,42 @@ static const struct wire_case export_change[] = {
 	GOOD(vgpu_export_change, property, ~0U),
 };
 
+#define NAME_AT(i, c, ok) \
+	BYTE_CASE("name", offsetof(struct vgpu_export_file, name) + (i), c, ok)
+
+static const struct wire_case export_file[] = {
+	BAD(vgpu_export_file, export, 0),
+	GOOD(vgpu_export_file, export, ~0U),
+	BAD(vgpu_export_file, flags, VGPU_FILE_GONE),		/* but bytes */
+	BAD(vgpu_export_file, flags, VGPU_FILE_GONE << 1),
+	BAD(vgpu_export_file, size, 0),
+	BAD(vgpu_export_file, size, VGPU_FILE_PART),
+	BAD(vgpu_export_file, size, VGPU_FILE_PART + 1),
+	GOOD(vgpu_export_file, size, VGPU_FILE_PART + 14),	/* then 1 is no padding */
+	BAD(vgpu_export_file, size, VGPU_FILE_PART + 17),
+	BAD(vgpu_export_file, size, VGPU_FILE_MAX + 1),
+	BAD(vgpu_export_file, size, ~0U),
+	BAD(vgpu_export_file, offset, 0),
+	BAD(vgpu_export_file, offset, 8),
+	BAD(vgpu_export_file, offset, 2 * VGPU_FILE_PART),
+	BAD(vgpu_export_file, offset, ~0U),
+	NAME_AT(0, '/', false),
+	NAME_AT(0, '.', false),
+	NAME_AT(0, 0, false),
+	NAME_AT(0, '_', true),
+	NAME_AT(1, '.', true),
+	NAME_AT(1, ' ', false),
+	NAME_AT(1, 0xc4, false),
+	NAME_AT(7, '/', false),					/* the next is one, too */
+	NAME_AT(9, '.', false),
+	NAME_AT(9, '/', false),
+	NAME_AT(12, '/', false),				/* the last */
+	NAME_AT(12, '+', true),
+	NAME_AT(14, 'x', false),
+	NAME_AT(63, 'x', false),
+	BYTE_CASE("padding", sizeof(struct vgpu_export_file) + 13, 1, false),
+};
+
 static const struct wire_case close_cases[] = {
 	BAD(vgpu_close, object, 0),
 	BAD(vgpu_close, reserved, 1),
@@ -390,6 +426,7 @@ int main(void)
 	WIRE_CASES("export_add", export_add);
 	WIRE_CASES("export_del", export_del);
 	WIRE_CASES("export_change", export_change);
+	WIRE_CASES("export_file", export_file);
 	WIRE_CASES("close", close_cases);
 	WIRE_CASES("unmap", unmap);
 	WIRE_CASES("session_close", session_close);

@@ -136,6 +136,17 @@ static void fill_export_change(struct wire_buf *buf)
 	m->wedged = LE32(VGPU_WEDGED_UNKNOWN | 1);
 }
 
+static void fill_export_file(struct wire_buf *buf)
+{
+	struct vgpu_export_file *m = begin(buf, VGPU_MSG_EXPORT_FILE, sizeof(*m), 0);
+
+	m->export = LE32(1);
+	m->size = LE32(VGPU_FILE_PART + 13);
+	m->offset = LE32(VGPU_FILE_PART);
+	memcpy(m->name, "HDMI-A-1/edid", 14);
+	add_bytes(buf, 13);
+}
+
 static void fill_close(struct wire_buf *buf)
 {
 	struct vgpu_close *m = begin(buf, VGPU_MSG_CLOSE, sizeof(*m), 1);
@@ -719,7 +730,8 @@ static void fill_reply_write_pages(struct wire_buf *buf)
 
 const struct wire_sample wire_samples[] = {
 	SAMPLE(hello), SAMPLE(welcome), SAMPLE(refuse), SAMPLE(lane), SAMPLE(lane_ready),
-	SAMPLE(export_add), SAMPLE(export_del), SAMPLE(export_change), SAMPLE(close), SAMPLE(unmap),
+	SAMPLE(export_add), SAMPLE(export_del), SAMPLE(export_change), SAMPLE(export_file),
+	SAMPLE(close), SAMPLE(unmap),
 	SAMPLE(session_close), SAMPLE(poll_event), SAMPLE(event), SAMPLE(ping),
 	SAMPLE(window), SAMPLE(unbind), SAMPLE(unbound), SAMPLE(invalidate),
 	SAMPLE(pong), SAMPLE(ack), SAMPLE(cancel), SAMPLE(fetch), SAMPLE(fetched),

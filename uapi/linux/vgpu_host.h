@@ -118,6 +118,30 @@ struct vgpu_host_export_change {
 	__u32 wedged;
 };
 
+/* There are no more: files that were not told since the last one of these are gone. */
+#define VGPU_HOST_FILE_LAST	(1U << 0)
+
+/**
+ * struct vgpu_host_export_file - what a small file of an export's device holds
+ * @size: sizeof(struct vgpu_host_export_file)
+ * @flags: VGPU_HOST_FILE_LAST, with an empty @name and @len 0
+ * @export: number of the export
+ * @len: bytes at @data, VGPU_FILE_MAX at most
+ * @data: what it holds
+ * @name: as in struct vgpu_export_file
+ *
+ * Peers that may use the export get it, with EXPORT_FILE, if it holds something else than
+ * before. -ENOENT: no such export; -ENOSPC: 512 files, or 1 MiB.
+ */
+struct vgpu_host_export_file {
+	__u32 size;
+	__u32 flags;
+	__u32 export;
+	__u32 len;
+	__u64 data;
+	char name[64];
+};
+
 /**
  * struct vgpu_host_limits - what one peer may use; 0 means the default
  * @sessions: shadows
@@ -485,6 +509,7 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_WINDOW_STAT	_IO(VGPU_HOST_TYPE, 0x0b)
 #define VGPU_HOST_WINDOW_DRAIN	_IO(VGPU_HOST_TYPE, 0x0c)
 #define VGPU_HOST_EXPORT_CHANGE	_IO(VGPU_HOST_TYPE, 0x0d)
+#define VGPU_HOST_EXPORT_FILE	_IO(VGPU_HOST_TYPE, 0x0e)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)

@@ -37,7 +37,8 @@
  *     CALL says that the caller is ADMIN; the operation PROTECT;
  *     REPLY has the host's clock, and an ioctl's that of others, if CALL asks for them;
  *     operation CLOCK;
- *     EXPORT_CHANGE may be WEDGED
+ *     EXPORT_CHANGE may be WEDGED;
+ *     EXPORT_FILE
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -63,6 +64,7 @@
 #define VGPU_BUS_ID_LEN		64		/* name on a bus, with NUL */
 #define VGPU_TITLE_LEN		64		/* V4L2's or ALSA's name of a node, with NUL */
 #define VGPU_PCI_HEADER_LEN	64		/* of PCI configuration space */
+#define VGPU_FILE_NAME_LEN	64		/* of a file of an export, with NUL */
 #define VGPU_SECRET_LEN		32
 #define VGPU_COMM_LEN		16
 
@@ -78,6 +80,8 @@
 #define VGPU_PAGE_SIZE		4096		/* unit of FETCH and READ_PAGES */
 #define VGPU_ARENA_SLOT		(1U << 20)	/* bytes of a slot */
 #define VGPU_ARENA_SLOTS_MAX	64		/* slots of a window */
+#define VGPU_FILE_MAX		(64U << 10)	/* bytes of a file of an export */
+#define VGPU_FILE_PART		3840		/* of those in one message */
 #define VGPU_CLOCK_MAX		(1ULL << 62)	/* nanoseconds that a clock shows */
 
 /*
@@ -107,6 +111,7 @@ enum vgpu_msg_type {
 	VGPU_MSG_UNBIND		= 0x1b,	/* guest, sequenced */
 	VGPU_MSG_UNBOUND	= 0x1c,	/* host: answer to UNBIND */
 	VGPU_MSG_EXPORT_CHANGE	= 0x1d,	/* host */
+	VGPU_MSG_EXPORT_FILE	= 0x1e,	/* host */
 
 	VGPU_MSG_CALL		= 0x20,	/* guest */
 	VGPU_MSG_REPLY		= 0x21,	/* host */
@@ -335,6 +340,31 @@ struct vgpu_export_change {
 	__le32 property;
 	__le32 wedged;
 	__le32 reserved;
+};
+
+#define VGPU_FILE_GONE		(1U << 0)	/* there is no such file any more */
+
+/**
+ * struct vgpu_export_file - host: what a small file of an export's device holds
+ * @hdr: VGPU_MSG_EXPORT_FILE
+ * @export: number of the export; the guest ignores those it does not have
+ * @flags: VGPU_FILE_*
+ * @size: bytes of the whole file, VGPU_FILE_MAX at most; GONE: 0
+ * @offset: of what follows in it, a multiple of VGPU_FILE_PART; 0, or less than @size
+ * @name: a relative path, NUL-padded: names of letters, digits and ".", "_", "+", "-",
+ *	none of which begins with a dot, with one "/" between two
+ *
+ * Followed by VGPU_FILE_PART bytes, or what is left of the file, padded to a multiple of 8.
+ * The parts of a file come one after the other. A file is told when it is there, and again
+ * when it has changed. Of a card: "HDMI-A-1/status" and so on, of its connectors.
+ */
+struct vgpu_export_file {
+	struct vgpu_hdr hdr;
+	__le32 export;
+	__le32 flags;
+	__le32 size;
+	__le32 offset;
+	__u8 name[VGPU_FILE_NAME_LEN];
 };
 
 /* VGPU_MSG_CLOSE: the guest's last reference to an object is gone. */
@@ -952,6 +982,7 @@ VGPU_ASSERT_SIZE(vgpu_lane_hello, 80);
 VGPU_ASSERT_SIZE(vgpu_export_add, 368);
 VGPU_ASSERT_SIZE(vgpu_export_del, 24);
 VGPU_ASSERT_SIZE(vgpu_export_change, 40);
+VGPU_ASSERT_SIZE(vgpu_export_file, 96);
 VGPU_ASSERT_SIZE(vgpu_close, 24);
 VGPU_ASSERT_SIZE(vgpu_unmap, 40);
 VGPU_ASSERT_SIZE(vgpu_session_close, 24);

@@ -9,6 +9,7 @@
 
 #include "config.h"
 #include "export.h"
+#include "files.h"
 #include "hostdev.h"
 #include "listener.h"
 #include "log.h"
@@ -202,6 +203,44 @@ static struct export *export_find(const char *name)
 	return NULL;
 }
 
+static bool export_is_card(const struct export *export)
+{
+	return export->number && export->device.kind == VGPU_EXPORT_DRM_PRIMARY;
+}
+
+/* One after the other. */
+static void files_next(void)
+{
+	struct export *export;
+
+	TAILQ_FOREACH(export, &exports, node) {
+		if (!export->files_due || !export_is_card(export))
+			continue;
+		if (files_ask(export->number, export->device.rdev, export->files_due))
+			export->files_due = FILES_NONE;
+		return;
+	}
+}
+
+static void files_expired(struct timer *timer)
+{
+	struct export *export;
+	bool any = false;
+
+	TAILQ_FOREACH(export, &exports, node) {
+		if (!export_is_card(export))
+			continue;
+		any = true;
+		if (!LIST_EMPTY(&peers) && !export->files_due)
+			export->files_due = FILES_QUICK;
+	}
+	files_next();
+	if (any)
+		timer_set(timer, EXPORT_FILES_MS);
+}
+
+static struct timer files_again = { .expired = files_expired };
+
 /* The device is there: tells the host module and the guests. */
 static int export_up(struct export *export, struct answer *answer)
 {
@@ -243,6 +282,9 @@ static int export_up(struct export *export, struct answer *answer)
 			   strerror(-ret));
 
 	export->number = arg.out_export;
+	export->files_due = FILES_ALL;
+	files_next();
+	timer_set(&files_again, EXPORT_FILES_MS);
 	log_info("export %s: %s, driver %s", spec->name, spec->path, export->device.driver);
 	TAILQ_FOREACH(grant, &export->grants, node)
 		LIST_FOREACH(peer, &peers, node)
@@ -256,6 +298,8 @@ static void export_down(struct export *export)
 		hostdev_export_del(export->number);
 	export->number = 0;
 	timer_cancel(&export->told);
+	export->asked = false;
+	export->files_due = FILES_NONE;
 	memset(&export->change, 0, sizeof(export->change));
 }
 
@@ -274,6 +318,7 @@ static void export_free(struct export *export)
 
 static void export_tell(struct export *export)
 {
+	export->asked = false;
 	int ret = hostdev_export_change(export->number, &export->change);
 
 	if (ret)
@@ -282,12 +327,36 @@ static void export_tell(struct export *export)
 	timer_set(&export->told, EXPORT_CHANGE_MS);
 }
 
+/* What has changed is in its files, too, and there first. */
+static void export_note(struct export *export)
+{
+	export->asked = true;
+	export->files_due = FILES_ALL;
+	timer_set(&export->told, EXPORT_FILES_WAIT_MS);
+	files_next();
+}
+
 static void export_told(struct timer *timer)
 {
 	struct export *export = container_of(timer, struct export, told);
 
-	if (export->change.flags)
+	if (!export->change.flags)
+		return;
+	if (export->asked)
 		export_tell(export);
+	else
+		export_note(export);
+}
+
+void exports_files_told(uint32_t number)
+{
+	struct export *export;
+
+	TAILQ_FOREACH(export, &exports, node)
+		/* Not what was asked for before the change. */
+		if (export->number == number && export->asked && !export->files_due)
+			export_tell(export);
+	files_next();
 }
 
 /* Several become one: of the connector that all are about, or of any. */
@@ -318,7 +387,7 @@ void exports_change(dev_t rdev, const struct device_change *change)
 			continue;
 		change_merge(&export->change, change);
 		if (!export->told.set)
-			export_tell(export);
+			export_note(export);
 	}
 }
 
@@ -536,8 +605,10 @@ void exports_rescan(void)
 			if (fd >= 0)
 				close(fd);
 			if (fd >= 0 && device.rdev == export->device.rdev &&
-			    device.device == export->device.device)
+			    device.device == export->device.device) {
+				export->files_due = FILES_ALL;
 				continue;
+			}
 			log_info("export %s: %s is gone", export->spec.name, export->spec.path);
 			export_down(export);
 		}
@@ -545,4 +616,5 @@ void exports_rescan(void)
 		if (export->error && export->error != -ENOENT)
 			log_warning("export %s: %s", export->spec.name, answer.text);
 	}
+	files_next();
 }

@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "device.h"
+#include "files.h"
 #include "loop.h"
 
 struct peer;
@@ -86,7 +87,9 @@ struct grant {
  * @device: valid if @number is not 0
  * @error: negative errno: why it is not there
  * @change: of which its guests have not been told
- * @told: is set for as long as they are told of none, as they have been of one
+ * @told: is set for as long as they are told of none, as they have been of one, or as
+ * @asked: its files are read first
+ * @files_due: which of its files are to be read
  */
 struct export {
 	TAILQ_ENTRY(export) node;
@@ -99,6 +102,8 @@ struct export {
 	int error;
 	struct device_change change;
 	struct timer told;
+	bool asked;
+	enum files files_due;
 };
 
 TAILQ_HEAD(export_list, export);
@@ -143,6 +148,16 @@ void exports_rescan(void);
  */
 #define EXPORT_CHANGE_MS	100
 void exports_change(dev_t rdev, const struct device_change *change);
+
+/*
+ * Files of connectors are read when there may be others, before guests are told of a change
+ * (but they do not wait longer than EXPORT_FILES_WAIT_MS for a driver that hangs), and, as of
+ * what a program makes of a display nothing is told, every EXPORT_FILES_MS.
+ */
+#define EXPORT_FILES_WAIT_MS	500
+#define EXPORT_FILES_MS		2000
+/* Of that export all were told. */
+void exports_files_told(uint32_t number);
 
 /* Some export is for this guest; *any_port: one of them without a port below 1024. */
 bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port);

@@ -113,6 +113,12 @@ int hostdev_export_change(uint32_t export, const struct device_change *change)
 	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, &arg);
 }
 
+int hostdev_export_file(struct vgpu_host_export_file *arg)
+{
+	arg->size = sizeof(*arg);
+	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg);
+}
+
 int hostdev_peer_add(struct vgpu_host_peer_add *arg)
 {
 	arg->size = sizeof(*arg);

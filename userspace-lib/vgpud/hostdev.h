@@ -20,6 +20,7 @@ void hostdev_close(void);
 int hostdev_export_add(struct vgpu_host_export_add *arg);
 int hostdev_export_del(uint32_t export);
 int hostdev_export_change(uint32_t export, const struct device_change *change);
+int hostdev_export_file(struct vgpu_host_export_file *arg);
 int hostdev_peer_add(struct vgpu_host_peer_add *arg);
 int hostdev_peer_del(uint32_t peer);
 int hostdev_grant(struct vgpu_host_grant *arg);

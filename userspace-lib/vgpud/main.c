@@ -20,6 +20,7 @@
 #include "config.h"
 #include "control.h"
 #include "export.h"
+#include "files.h"
 #include "hostdev.h"
 #include "listener.h"
 #include "log.h"
@@ -205,6 +206,7 @@ int main(int argc, char **argv)
 		return config_check_exports() ? EXIT_CONFIG : EXIT_SUCCESS;
 
 	check(loop_init(), "epoll");
+	check(files_init(), "a thread for files");
 	check(signals_init(), "signals");
 	open_module();
 	umask(022);

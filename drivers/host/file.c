@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files of exports: small ones of the host's sysfs, as vgpud has read them. Guests get each
+ * once it is there, and again when it has changed, before they hear of the change.
+ */
+#include <linux/err.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "host.h"
+#include "wire.h"
+
+/* Of one export, together. */
+#define FILES_MAX		512
+#define FILES_BYTES_MAX		SZ_1M
+
+/**
+ * struct vgpu_host_file - what a file holds, or that it is gone
+ * @ref: one of the export's list, and one of each who sends it
+ * @node: in export->files (export->files_lock)
+ * @version: of all files of the export the newest when it came
+ * @name: as on the wire
+ * @gone: there is no such file any more
+ * @told: vgpud has told of it since it last was at an end (export->files_lock)
+ * @len: bytes of @data
+ * @data: what it holds
+ */
+struct vgpu_host_file {
+	struct kref ref;
+	struct list_head node;
+	u64 version;
+	char name[VGPU_FILE_NAME_LEN];
+	bool gone;
+	bool told;
+	u32 len;
+	u8 data[];
+};
+
+static void file_release(struct kref *ref)
+{
+	kvfree(container_of(ref, struct vgpu_host_file, ref));
+}
+
+static void file_put(struct vgpu_host_file *file)
+{
+	kref_put(&file->ref, file_release);
+}
+
+/* Nobody can find them any more. */
+void vgpu_file_drop_all(struct vgpu_export *export)
+{
+	struct vgpu_host_file *file, *next;
+
+	list_for_each_entry_safe(file, next, &export->files, node)
+		file_put(file);
+}
+
+static struct vgpu_host_file *file_make(const char *name, const void __user *data, u32 len)
+{
+	struct vgpu_host_file *file;
+
+	file = kvzalloc(struct_size(file, data, len), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&file->ref);
+	memcpy(file->name, name, sizeof(file->name));
+	file->len = len;
+	if (len && copy_from_user(file->data, data, len)) {
+		file_put(file);
+		return ERR_PTR(-EFAULT);
+	}
+	return file;
+}
+
+/* @old: what it replaces, or NULL. Takes one reference of each over. */
+static void file_replace_locked(struct vgpu_export *export, struct vgpu_host_file *old,
+				struct vgpu_host_file *file)
+{
+	lockdep_assert_held(&export->files_lock);
+	file->version = ++export->files_version;
+	list_add_tail(&file->node, &export->files);
+	if (old) {
+		list_del(&old->node);
+		file_put(old);
+	}
+}
+
+/* Takes @file over. Return: 1: it is new; 0: it holds what it held; or an errno. */
+static int file_tell(struct vgpu_export *export, struct vgpu_host_file *file)
+{
+	struct vgpu_host_file *other, *old = NULL;
+	u32 nr = 0, bytes = file->len;
+	int ret = 1;
+
+	mutex_lock(&export->files_lock);
+	list_for_each_entry(other, &export->files, node) {
+		if (!strcmp(other->name, file->name)) {
+			old = other;
+			continue;
+		}
+		nr++;
+		bytes += other->len;
+	}
+	if (nr >= FILES_MAX || bytes > FILES_BYTES_MAX) {
+		ret = -ENOSPC;
+	} else if (old && !old->gone && old->len == file->len &&
+		   !memcmp(old->data, file->data, file->len)) {
+		old->told = true;
+		ret = 0;
+	} else {
+		file->told = true;
+		file_replace_locked(export, old, file);
+	}
+	mutex_unlock(&export->files_lock);
+	if (ret <= 0)
+		file_put(file);
+	return ret;
+}
+
+/* Return: as file_tell(), of all that have gone. */
+static int files_end(struct vgpu_export *export)
+{
+	struct vgpu_host_file *file, *next, *gone;
+	u64 version = export->files_version;
+	int ret = 0;
+
+	mutex_lock(&export->files_lock);
+	list_for_each_entry_safe(file, next, &export->files, node) {
+		/* One of those that are put at the end here. */
+		if (file->version > version)
+			break;
+		if (file->gone || file->told) {
+			file->told = false;
+			continue;
+		}
+		gone = file_make(file->name, NULL, 0);
+		if (IS_ERR(gone)) {
+			ret = PTR_ERR(gone);
+			break;
+		}
+		gone->gone = true;
+		file_replace_locked(export, file, gone);
+		ret = 1;
+	}
+	mutex_unlock(&export->files_lock);
+	return ret;
+}
+
+static bool peer_has(struct vgpu_peer *peer, const struct vgpu_export *export)
+{
+	struct vgpu_grant *grant;
+	bool found = false;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node)
+		found |= grant->export == export && !grant->revoked;
+	mutex_unlock(&peer->lock);
+	return found;
+}
+
+int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *args)
+{
+	bool last = args->flags & VGPU_HOST_FILE_LAST;
+	struct vgpu_host_file *file = NULL;
+	struct vgpu_export *export;
+	struct vgpu_peer *peer;
+	unsigned long id;
+	int ret = -ENOENT;
+
+	if (args->flags & ~VGPU_HOST_FILE_LAST)
+		return -EOPNOTSUPP;
+	if (last ? args->len || args->name[0] :
+	    args->len > VGPU_FILE_MAX || !vgpu_wire_file_name_ok((const u8 *)args->name))
+		return -EINVAL;
+	if (!last) {
+		file = file_make(args->name, u64_to_user_ptr(args->data), args->len);
+		if (IS_ERR(file))
+			return PTR_ERR(file);
+	}
+	mutex_lock(&agent->lock);
+	export = vgpu_export_find(agent, args->export);
+	if (export)
+		ret = last ? files_end(export) : file_tell(export, file);
+	else if (file)
+		file_put(file);
+	if (ret > 0)
+		xa_for_each(&agent->peers, id, peer)
+			if (peer_has(peer, export))
+				vgpu_control_kick(peer);
+	mutex_unlock(&agent->lock);
+	return min(ret, 0);
+}
+
+/* The oldest that is newer than @version, with a reference; NULL: none. */
+static struct vgpu_host_file *file_after(struct vgpu_export *export, u64 version)
+{
+	struct vgpu_host_file *file, *found = NULL;
+
+	mutex_lock(&export->files_lock);
+	/* In the order of their versions. */
+	list_for_each_entry(file, &export->files, node) {
+		if (file->version > version) {
+			found = file;
+			kref_get(&file->ref);
+			break;
+		}
+	}
+	mutex_unlock(&export->files_lock);
+	return found;
+}
+
+/* What a guest has to get next, of which export by its number; NULL: nothing. */
+static struct vgpu_host_file *file_next(struct vgpu_peer *peer, u32 *export)
+{
+	struct vgpu_host_file *file = NULL;
+	struct vgpu_grant *grant;
+
+	mutex_lock(&peer->lock);
+	list_for_each_entry(grant, &peer->grants, node) {
+		if (!grant->announced || grant->revoked)
+			continue;
+		file = file_after(grant->export, grant->files_sent);
+		if (!file)
+			continue;
+		grant->files_sent = file->version;
+		*export = grant->id;
+		break;
+	}
+	mutex_unlock(&peer->lock);
+	return file;
+}
+
+static int file_send(struct vgpu_peer *peer, u32 export, const struct vgpu_host_file *file)
+{
+	struct vgpu_export_file *msg;
+	u32 at = 0, part;
+	int ret;
+
+	msg = kmalloc(VGPU_CONTROL_MSG_MAX, GFP_KERNEL_ACCOUNT);
+	if (!msg)
+		return -ENOMEM;
+	do {
+		part = min_t(u32, file->len - at, VGPU_FILE_PART);
+		memset(msg, 0, sizeof(*msg) + vgpu_wire_pad(part));
+		msg->hdr.len = cpu_to_le32(sizeof(*msg) + vgpu_wire_pad(part));
+		msg->hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_FILE);
+		msg->export = cpu_to_le32(export);
+		msg->flags = cpu_to_le32(file->gone ? VGPU_FILE_GONE : 0);
+		msg->size = cpu_to_le32(file->len);
+		msg->offset = cpu_to_le32(at);
+		memcpy(msg->name, file->name, sizeof(msg->name));
+		memcpy(msg + 1, file->data + at, part);
+		ret = vgpu_control_send(peer, msg, sizeof(*msg) + vgpu_wire_pad(part));
+		at += part;
+	} while (!ret && at < file->len);
+	kfree(msg);
+	return ret;
+}
+
+int vgpu_file_announce(struct vgpu_peer *peer)
+{
+	struct vgpu_host_file *file;
+	u32 export = 0;
+	int ret = 0;
+
+	while (!ret && (file = file_next(peer, &export))) {
+		ret = file_send(peer, export, file);
+		file_put(file);
+	}
+	return ret;
+}

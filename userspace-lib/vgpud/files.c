@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <linux/vgpu_host.h>
+#include <linux/vgpu_wire.h>
+
+#include "export.h"
+#include "files.h"
+#include "hostdev.h"
+#include "log.h"
+#include "loop.h"
+
+/* Of each connector; not all kernels have all of them. */
+static const struct {
+	const char *name;
+	enum files which;
+} connector_files[] = {
+	{ "status", FILES_QUICK }, { "enabled", FILES_QUICK }, { "dpms", FILES_QUICK },
+	{ "modes", FILES_ALL }, { "edid", FILES_ALL }, { "connector_id", FILES_ALL },
+};
+
+struct request {
+	uint32_t number;
+	uint32_t which;
+	dev_t rdev;
+};
+
+/**
+ * struct answer_file - what a file holds; without a name: there are no more
+ * @number: as asked for
+ * @which: likewise
+ * @len: bytes of @data
+ * @name: as guests know it
+ * @data: what it holds
+ */
+struct answer_file {
+	uint32_t number;
+	uint32_t which;
+	uint32_t len;
+	char name[VGPU_FILE_NAME_LEN];
+	char data[VGPU_FILE_MAX];
+};
+
+#define ANSWER_HEAD	offsetof(struct answer_file, data)
+
+/* --- the thread ----------------------------------------------------------- */
+
+static int thread_fd;
+
+static void answer_send(const struct answer_file *answer)
+{
+	ssize_t sent;
+
+	do {
+		sent = send(thread_fd, answer, ANSWER_HEAD + answer->len, MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+}
+
+/* Return: bytes of the file @name below @dir; -1: there is none, or it is too long. */
+static ssize_t file_read(int dir, const char *name, char *data, size_t size)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t len = 0, got = -1;
+
+	if (fd < 0)
+		return -1;
+	while ((size_t)len < size) {
+		got = read(fd, data + len, size - len);
+		if (got <= 0)
+			break;
+		len += got;
+	}
+	close(fd);
+	return got ? -1 : len;
+}
+
+static void connector_read(int card, const char *dir, const char *name,
+			   const struct request *request)
+{
+	static struct answer_file answer;
+	int fd = openat(card, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t len;
+	size_t i;
+
+	if (fd < 0)
+		return;
+	for (i = 0; i < sizeof(connector_files) / sizeof(connector_files[0]); i++) {
+		if (connector_files[i].which > request->which)
+			continue;
+		len = file_read(fd, connector_files[i].name, answer.data, sizeof(answer.data));
+		if (len < 0)
+			continue;
+		memset(answer.name, 0, sizeof(answer.name));
+		if (snprintf(answer.name, sizeof(answer.name), "%s/%s", name,
+			     connector_files[i].name) >= (int)sizeof(answer.name))
+			continue;
+		answer.number = request->number;
+		answer.which = request->which;
+		answer.len = len;
+		answer_send(&answer);
+	}
+	close(fd);
+}
+
+/* Connectors are called "card0-HDMI-A-1" there. */
+static const char *connector_name(const char *dir)
+{
+	static const char digits[] = "0123456789";
+	size_t len;
+
+	if (strncmp(dir, "card", 4))
+		return NULL;
+	len = 4 + strspn(dir + 4, digits);
+	return len > 4 && dir[len] == '-' ? dir + len + 1 : NULL;
+}
+
+static void card_read(const struct request *request)
+{
+	static char entries[8192] __attribute__((aligned(8)));
+	const char *name;
+	char path[64];
+	long len, at;
+	int card;
+
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/", major(request->rdev),
+		 minor(request->rdev));
+	card = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (card < 0)
+		return;
+	/* opendir() would allocate. */
+	while ((len = syscall(SYS_getdents64, card, entries, sizeof(entries))) > 0) {
+		for (at = 0; at < len;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+
+			at += entry->d_reclen;
+			name = connector_name(entry->d_name);
+			if (name)
+				connector_read(card, entry->d_name, name, request);
+		}
+	}
+	close(card);
+}
+
+/* A driver that hangs keeps this thread and its files for ever; so these are few. */
+static void *thread_run(void *data)
+{
+	static struct answer_file last;
+	struct request request;
+
+	(void)data;
+	if (unshare(CLONE_FILES))
+		return NULL;
+	if (thread_fd > 0)
+		close_range(0, thread_fd - 1, 0);
+	close_range(thread_fd + 1, ~0U, 0);
+	while (recv(thread_fd, &request, sizeof(request), 0) == sizeof(request)) {
+		card_read(&request);
+		last.number = request.number;
+		last.which = request.which;
+		answer_send(&last);
+	}
+	return NULL;
+}
+
+/* --- the others ----------------------------------------------------------- */
+
+static bool busy;
+
+static void answer_take(const struct answer_file *answer)
+{
+	struct vgpu_host_export_file arg = {
+		.export = answer->number,
+		.flags = answer->name[0] ? 0 : VGPU_HOST_FILE_LAST,
+		.data = (uintptr_t)answer->data,
+		.len = answer->len,
+	};
+	int ret = 0;
+
+	memcpy(arg.name, answer->name, sizeof(arg.name));
+	/* What was not asked for is not gone. */
+	if (answer->name[0] || answer->which == FILES_ALL)
+		ret = hostdev_export_file(&arg);
+	/* It may have been taken back meanwhile. */
+	if (ret && ret != -ENOENT)
+		log_warning("export %u: %s: %s", answer->number, answer->name, strerror(-ret));
+	if (!answer->name[0]) {
+		busy = false;
+		exports_files_told(answer->number);
+	}
+}
+
+static void answer_ready(struct source *source, uint32_t events)
+{
+	static struct answer_file answer;
+	ssize_t len;
+
+	(void)events;
+	for (;;) {
+		len = recv(source->fd, &answer, sizeof(answer), MSG_DONTWAIT);
+		if (len < (ssize_t)ANSWER_HEAD)
+			break;
+		answer.len = len - ANSWER_HEAD;
+		answer_take(&answer);
+	}
+	/* The thread has ended: guests keep what they have. */
+	if (!len)
+		source_close(source);
+}
+
+static struct source answers = { .fd = -1, .ready = answer_ready };
+
+int files_init(void)
+{
+	pthread_t thread;
+	int pair[2], ret;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	answers.fd = pair[0];
+	thread_fd = pair[1];
+	ret = pthread_create(&thread, NULL, thread_run, NULL);
+	if (ret)
+		return -ret;
+	pthread_detach(thread);
+	return source_add(&answers, EPOLLIN);
+}
+
+bool files_ask(uint32_t number, dev_t rdev, enum files which)
+{
+	const struct request request = { .number = number, .which = which, .rdev = rdev };
+
+	if (busy || answers.fd < 0)
+		return false;
+	busy = send(answers.fd, &request, sizeof(request), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+		sizeof(request);
+	return busy;
+}
