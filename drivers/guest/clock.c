@@ -158,14 +158,14 @@ void vgpu_clock_convert(struct vgpu_object *object, const struct vgpu_reply *rep
 	}
 }
 
-struct clock_read {
+struct clock_reader {
 	struct vgpu_object *object;
 	const struct vgpu_reply *reply;
 };
 
 static void clock_stamp(void *data, u32 clock, s64 *time)
 {
-	struct clock_read *read = data;
+	struct clock_reader *read = data;
 
 	vgpu_clock_convert(read->object, read->reply, clock, time);
 }
@@ -181,7 +181,7 @@ void vgpu_clock_events(struct vgpu_object *object, const struct vgpu_reply *repl
 		       u32 len)
 {
 	static const struct vgpu_marshal_fds fds = { .stamp = clock_stamp };
-	struct clock_read read = { .object = object, .reply = reply };
+	struct clock_reader read = { .object = object, .reply = reply };
 
 	vgpu_marshal_events(object->schema, data, len, &fds, &read);
 }
