@@ -13,6 +13,12 @@
  * in with it, under the same sequence: it is that of the whole binding. Where 2 MiB lie in
  * one piece, they become one entry, if what faulted can have one.
  *
+ * A program that goes through a mapping in order would need a touch for each page, where the
+ * driver gives single ones. So each time that it goes on where the last touch ended, another
+ * worker asks the driver for what comes next: twice as much as before, up to 2 MiB. Such a
+ * *preparation* changes nothing but page tables of the shadow, where the next touch finds the
+ * pages as it finds any neighbours.
+ *
  * What a window cannot show is better found before a guest has written to it: so the first touch
  * of a binding, its *probe*, is the host's own, and puts nothing anywhere.
  *
@@ -35,7 +41,12 @@
 #define BINDING_AGE		HZ
 /* What is looked at with a page: as much of a window as this, aligned. */
 #define BINDING_AROUND		SZ_64K
-#define BINDING_AROUND_PAGES	(BINDING_AROUND / PAGE_SIZE)
+/* A preparation has so many bytes at most: one page table shows as much. */
+#define BINDING_AHEAD_MAX	PMD_SIZE
+/* A preparation ends after this time, and a touch waits no longer for it. */
+#define BINDING_AHEAD_TIME	max(HZ / 50, 1)
+/* Preparations of one window at once: one that is stuck in a driver keeps its worker. */
+#define BINDING_AHEAD_WORKERS	8
 #define BINDING_NO_PFN		(~0UL)
 /* How often a driver's handler may change nothing before there is a pause each time. */
 #define BINDING_TRIES		4
@@ -58,12 +69,15 @@
  * @covered: another has brought the page meanwhile
  * @error: 0, or why there is no page; -EAGAIN: try again; -EEXIST: there is one, of which
  *	nothing can be known; -EOPNOTSUPP: of a probe: hypervisors cannot have it
- * @pfns: the pages of the BINDING_AROUND that @offset is in; BINDING_NO_PFN: not known
- * @prot: their cache attribute
+ * @slow: the driver took longer than a preparation may, so none follows
+ * @prot: cache attribute of the pages
  * @huge: the first page of the 2 MiB that @offset is in, which are in one piece and have one
  *	cache attribute, too; BINDING_NO_PFN: they are not
  * @huge_kvm: KVM takes these
  * @seq: of the notifier
+ * @first: offset in the window of the first page that is looked at
+ * @nr: number of pages that are looked at; @offset is in one of them
+ * @pfns: numbers of these pages; BINDING_NO_PFN: not known
  */
 struct vgpu_touch {
 	struct kref ref;
@@ -81,11 +95,14 @@ struct vgpu_touch {
 	bool left;
 	bool covered;
 	int error;
-	unsigned long pfns[BINDING_AROUND_PAGES];
+	bool slow;
 	pgprot_t prot;
 	unsigned long huge;
 	bool huge_kvm;
 	unsigned long seq;
+	u64 first;
+	unsigned int nr;
+	unsigned long pfns[];
 };
 
 static void touch_release(struct kref *ref)
@@ -173,17 +190,21 @@ static bool binding_shows(const struct vgpu_binding *binding, const struct vm_ar
 /* Where the page is, or will be. */
 static unsigned long *touch_own(struct vgpu_touch *touch)
 {
-	return &touch->pfns[(touch->offset % BINDING_AROUND) >> PAGE_SHIFT];
+	return &touch->pfns[(touch->offset - touch->first) >> PAGE_SHIFT];
+}
+
+/* Behind the last page that is looked at. */
+static u64 touch_last(const struct vgpu_touch *touch)
+{
+	return touch->first + ((u64)touch->nr << PAGE_SHIFT);
 }
 
 /* What it has found at @offset of the window, or BINDING_NO_PFN. */
 static unsigned long touch_pfn(const struct vgpu_touch *touch, u64 offset)
 {
-	u64 first = round_down(touch->offset, BINDING_AROUND);
-
-	if (offset < first || offset - first >= BINDING_AROUND)
+	if (offset < touch->first || offset >= touch_last(touch))
 		return BINDING_NO_PFN;
-	return touch->pfns[(offset - first) >> PAGE_SHIFT];
+	return touch->pfns[(offset - touch->first) >> PAGE_SHIFT];
 }
 
 /* The page at @offset of the window, if it is there and as the touch's own is. */
@@ -204,12 +225,11 @@ static int touch_look(const struct vgpu_touch *touch, struct vm_area_struct *vma
 /* No driver is asked for these. */
 static void touch_look_around(struct vgpu_touch *touch, struct vm_area_struct *vma)
 {
-	u64 first = round_down(touch->offset, BINDING_AROUND);
 	struct vgpu_entry entry;
 	unsigned int i;
 
-	for (i = 0; i < BINDING_AROUND_PAGES; i++)
-		if (!touch_look(touch, vma, first + ((u64)i << PAGE_SHIFT), &entry))
+	for (i = 0; i < touch->nr; i++)
+		if (!touch_look(touch, vma, touch->first + ((u64)i << PAGE_SHIFT), &entry))
 			touch->pfns[i] = entry.pfn;
 }
 
@@ -299,6 +319,28 @@ static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 a
 	return ret ?: -EAGAIN;
 }
 
+/* Ordinary pages that the shadow has: no driver is asked for these, either. */
+static void touch_pages_around(struct vgpu_touch *touch, struct vm_area_struct *vma,
+			       unsigned int flags)
+{
+	const struct vgpu_binding *binding = touch->binding;
+	struct page *page;
+	unsigned int i;
+
+	for (i = 0; i < touch->nr; i++) {
+		u64 offset = touch->first + ((u64)i << PAGE_SHIFT);
+		u64 addr = binding_addr(binding, offset);
+
+		if (offset < binding->offset || offset - binding->offset >= binding->len ||
+		    addr < vma->vm_start || addr >= vma->vm_end ||
+		    vgpu_get_user_page_remote(vma->vm_mm, addr, flags | FOLL_NOFAULT, &page,
+					      NULL) != 1)
+			continue;
+		touch->pfns[i] = page_to_pfn(page);
+		put_page(page);
+	}
+}
+
 static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr, int *locked)
 {
 	unsigned int flags = touch_writes(touch, vma) ? FOLL_WRITE : 0;
@@ -313,9 +355,13 @@ static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 
 	*touch_own(touch) = page_to_pfn(page);
 	/* The notifier says when it is another; a reference would keep it from moving. */
 	put_page(page);
-	if (!touch->probe)
+	if (!touch->probe) {
+		/* Where the lock was dropped the VMA may be gone. */
+		if (*locked)
+			touch_pages_around(touch, vma, flags);
 		return 0;
-	/* Where the lock was dropped the VMA may be gone, and the page is there next time. */
+	}
+	/* The page is there next time. */
 	return *locked ? touch_examine(touch, vma, addr) : -EAGAIN;
 }
 
@@ -329,7 +375,7 @@ static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
 	int ret;
 
 	touch->seq = mmu_interval_read_begin(&binding->notifier);
-	memset64((u64 *)touch->pfns, BINDING_NO_PFN, BINDING_AROUND_PAGES);
+	memset64((u64 *)touch->pfns, BINDING_NO_PFN, touch->nr);
 	touch->huge = BINDING_NO_PFN;
 	mmap_read_lock(mm);
 	vma = vma_lookup(mm, addr);
@@ -366,16 +412,138 @@ static int touch_resolve(struct vgpu_touch *touch)
 	return ret;
 }
 
+/* --- what comes next is prepared ------------------------------------------ */
+
+/* A driver that wants to hear of first writes hears of those that there are. */
+static bool ahead_is_heard(const struct vgpu_binding *binding, const struct vm_area_struct *vma)
+{
+	return binding->writable && vma->vm_ops &&
+	       (vma->vm_ops->page_mkwrite || vma->vm_ops->pfn_mkwrite);
+}
+
+/* Have the driver put the page at @addr into the shadow's page tables, if it is not there. */
+static int ahead_fault(const struct vgpu_binding *binding, struct vm_area_struct *vma, u64 addr,
+		       int *locked)
+{
+	struct mm_struct *mm = vma->vm_mm;
+	struct vgpu_entry entry;
+	bool unlocked = false;
+	struct page *page;
+
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP)) {
+		if (!vgpu_follow_pfn(vma, addr, binding->writable, &entry))
+			return 0;
+		return fixup_user_fault(mm, addr, FAULT_FLAG_REMOTE |
+					(binding->writable ? FAULT_FLAG_WRITE : 0), &unlocked);
+	}
+	if (vgpu_get_user_page_remote(mm, addr, binding->writable ? FOLL_WRITE : 0, &page,
+				      locked) != 1)
+		return -EFAULT;
+	put_page(page);
+	return 0;
+}
+
+/* Return: 0, or why neither this page nor what is behind it is prepared. */
+static int ahead_page(const struct vgpu_binding *binding, struct mm_struct *mm, u64 addr)
+{
+	struct vm_area_struct *vma;
+	int ret = -EFAULT;
+	int locked = 1;
+
+	mmap_read_lock(mm);
+	vma = vma_lookup(mm, addr);
+	if (vma && binding_shows(binding, vma, addr) && !ahead_is_heard(binding, vma))
+		ret = ahead_fault(binding, vma, addr, &locked);
+	if (locked)
+		mmap_read_unlock(mm);
+	return ret;
+}
+
+static void ahead_work(struct work_struct *work)
+{
+	struct vgpu_binding *binding = container_of(work, struct vgpu_binding, ahead_work);
+	unsigned long late = jiffies + BINDING_AHEAD_TIME;
+	struct vgpu_window *window = binding->window;
+	struct mm_struct *mm = binding->mm;
+	u64 offset;
+
+	if (mmget_not_zero(mm)) {
+		/* Not written while there is a worker. */
+		for (offset = binding->ahead; offset < binding->ahead_end; offset += PAGE_SIZE)
+			if (READ_ONCE(binding->gone) || time_after(jiffies, late) ||
+			    ahead_page(binding, mm, binding_addr(binding, offset)))
+				break;
+		mmput_async(mm);
+	}
+	mutex_lock(&window->lock);
+	binding->ahead_busy = false;
+	window->nr_ahead--;
+	complete_all(&binding->ahead_over);
+	mutex_unlock(&window->lock);
+	vgpu_binding_put(binding);
+}
+
+/* A preparation that is under way and has @offset is waited for, but no longer than it may take. */
+static void ahead_wait(struct vgpu_binding *binding, u64 offset)
+{
+	struct vgpu_window *window = binding->window;
+	bool busy;
+
+	mutex_lock(&window->lock);
+	busy = binding->ahead_busy && offset >= binding->ahead && offset < binding->ahead_end;
+	mutex_unlock(&window->lock);
+	if (busy)
+		wait_for_completion_timeout(&binding->ahead_over, BINDING_AHEAD_TIME);
+}
+
+/*
+ * The page of @touch has been put in, and all from there to @next. If the touch was made where the
+ * one before ended, the program goes on in order, and what is behind @next is prepared, up to the
+ * next 2 MiB of the window: so steps of 2 MiB begin where an entry of 2 MiB may.
+ */
+static void ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next)
+{
+	struct vgpu_window *window = binding->window;
+	u64 end;
+
+	lockdep_assert_held(&window->lock);
+	if (touch->offset != binding->next || touch->slow)
+		binding->step = 0;
+	else
+		binding->step = clamp_t(u64, 2 * binding->step, BINDING_AROUND,
+					BINDING_AHEAD_MAX);
+	binding->next = next;
+	end = min3(next + binding->step, round_down(next, PMD_SIZE) + PMD_SIZE,
+		   binding->offset + binding->len);
+	if (next >= end || binding->ahead_busy || binding->gone ||
+	    window->nr_ahead >= BINDING_AHEAD_WORKERS)
+		return;
+	binding->ahead = next;
+	binding->ahead_end = end;
+	binding->ahead_busy = true;
+	window->nr_ahead++;
+	reinit_completion(&binding->ahead_over);
+	/* The worker's. */
+	vgpu_binding_get(binding);
+	queue_work(vgpu_window_wq, &binding->ahead_work);
+}
+
+/* --- touches: who waits for them ------------------------------------------ */
+
 static void touch_work(struct work_struct *work)
 {
 	struct vgpu_touch *touch = container_of(work, struct vgpu_touch, work);
 	struct vgpu_binding *binding = touch->binding;
 	struct vgpu_window *window = binding->window;
+	unsigned long start;
 	bool unlist;
 	int ret;
 
+	ahead_wait(binding, touch->offset);
+	start = jiffies;
 	ret = touch_resolve(touch);
 	mutex_lock(&window->lock);
+	touch->slow = time_after(jiffies, start + BINDING_AHEAD_TIME);
 	window->nr_left -= touch->left;
 	touch->left = false;
 	touch->error = ret;
@@ -428,12 +596,13 @@ static void touch_start(struct vgpu_touch *touch)
 	}
 }
 
-/* A new one that nobody knows of. */
-static struct vgpu_touch *touch_alloc(struct vgpu_binding *binding, u64 offset,
-				      unsigned long time, work_func_t work)
+/* A new one of @offset that nobody knows of, which looks at @nr pages from @first on. */
+static struct vgpu_touch *touch_alloc(struct vgpu_binding *binding, u64 offset, u64 first,
+				      unsigned int nr, unsigned long time, work_func_t work)
 {
-	struct vgpu_touch *touch = kzalloc(sizeof(*touch), GFP_KERNEL);
+	struct vgpu_touch *touch;
 
+	touch = kzalloc(struct_size(touch, pfns, nr), GFP_KERNEL);
 	if (!touch)
 		return NULL;
 	kref_init(&touch->ref);
@@ -441,8 +610,22 @@ static struct vgpu_touch *touch_alloc(struct vgpu_binding *binding, u64 offset,
 	init_completion(&touch->over);
 	touch->binding = binding;
 	touch->offset = offset;
+	touch->first = first;
+	touch->nr = nr;
 	touch->deadline = jiffies + time;
 	return touch;
+}
+
+/* What of the window is looked at with @offset. Return: where that begins. */
+static u64 touch_range(struct vgpu_binding *binding, u64 offset, unsigned int *nr)
+{
+	lockdep_assert_held(&binding->window->lock);
+	if (offset == binding->next && binding->step) {
+		*nr = binding->step >> PAGE_SHIFT;
+		return offset;
+	}
+	*nr = BINDING_AROUND >> PAGE_SHIFT;
+	return round_down(offset, BINDING_AROUND);
 }
 
 /* A touch of the page, with a reference: a new one, or that of another fault. */
@@ -450,8 +633,13 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset)
 {
 	struct vgpu_window *window = binding->window;
 	struct vgpu_touch *touch, *new;
+	unsigned int nr;
+	u64 first;
 
-	new = touch_alloc(binding, offset, VGPU_WINDOW_TIMEOUT, touch_work);
+	mutex_lock(&window->lock);
+	first = touch_range(binding, offset, &nr);
+	mutex_unlock(&window->lock);
+	new = touch_alloc(binding, offset, first, nr, VGPU_WINDOW_TIMEOUT, touch_work);
 	if (!new)
 		return NULL;
 	mutex_lock(&window->lock);
@@ -564,7 +752,7 @@ int vgpu_binding_probe(struct vgpu_binding *binding, unsigned long time)
 	int ret;
 
 	time = min(time, msecs_to_jiffies(binding->peer->agent->fetch_timeout_ms) / 2);
-	touch = touch_alloc(binding, binding->offset, time, probe_work);
+	touch = touch_alloc(binding, binding->offset, binding->offset, 1, time, probe_work);
 	if (touch && probe_start(touch))
 		wait_for_completion_interruptible_timeout(&touch->over, time);
 	mutex_lock(&window->lock);
@@ -643,9 +831,12 @@ static void touch_end(struct vgpu_touch *touch)
 	touch_put(touch);
 }
 
-/* What was found with the page that was put in, as far as the same table of the VMA has it. */
-static void touch_insert_around(struct vgpu_touch *touch, struct vm_fault *vmf, u64 first,
-				u64 end, bool local)
+/*
+ * What was found with the page that was put in, as far as the same table of the VMA has it.
+ * Return: the end of what is there without a gap.
+ */
+static u64 touch_insert_around(struct vgpu_touch *touch, struct vm_fault *vmf, u64 first,
+			       u64 end, bool local)
 {
 	struct vgpu_binding *binding = touch->binding;
 	struct vm_area_struct *vma = vmf->vma;
@@ -653,10 +844,10 @@ static void touch_insert_around(struct vgpu_touch *touch, struct vm_fault *vmf, 
 	pgprot_t prot = binding_prot(binding, vma);
 	unsigned long low = max(addr & PMD_MASK, vma->vm_start);
 	unsigned long high = min((addr & PMD_MASK) + PMD_SIZE - 1, vma->vm_end - 1);
-	u64 around = round_down(touch->offset, BINDING_AROUND), offset;
+	u64 next = touch->offset + PAGE_SIZE, offset;
 
-	first = max3(first, around, touch->offset - min_t(u64, touch->offset, addr - low));
-	end = min3(end, around + BINDING_AROUND, touch->offset + (high - addr) + 1);
+	first = max3(first, touch->first, touch->offset - min_t(u64, touch->offset, addr - low));
+	end = min3(end, touch_last(touch), touch->offset + (high - addr) + 1);
 	for (offset = first; offset < end; offset += PAGE_SIZE) {
 		unsigned long pfn = touch_pfn(touch, offset);
 
@@ -666,8 +857,11 @@ static void touch_insert_around(struct vgpu_touch *touch, struct vm_fault *vmf, 
 		    vgpu_insert_pfn_cached(vma, addr + (offset - touch->offset), pfn, prot,
 					   touch->prot) != VM_FAULT_NOPAGE)
 			break;
+		if (offset == next)
+			next += PAGE_SIZE;
 	}
 	touch_cover(touch, first, offset);
+	return next;
 }
 
 static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, u64 first,
@@ -687,7 +881,7 @@ static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, u
 	ret = vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK, pfn,
 				     binding_prot(binding, vmf->vma), touch->prot);
 	if (ret == VM_FAULT_NOPAGE)
-		touch_insert_around(touch, vmf, first, end, local);
+		ahead_start(binding, touch, touch_insert_around(touch, vmf, first, end, local));
 	return ret;
 }
 
@@ -714,6 +908,9 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 		touch->deadline = jiffies + VGPU_WINDOW_TIMEOUT;
 	if (stale && (local || old ||
 		      (touch->error != -EBUSY && time_before(jiffies, touch->deadline)))) {
+		/* Memory that moves is looked at page by page, as that is done sooner. */
+		touch->first = touch->offset;
+		touch->nr = 1;
 		/* With its deadline: a driver that moves memory for ever delays nobody for ever. */
 		touch_start(touch);
 		return VM_FAULT_RETRY;
@@ -745,6 +942,7 @@ vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct 
 		return VM_FAULT_FALLBACK;
 	atomic64_inc(&binding->window->huge);
 	touch_cover(touch, first, first + PMD_SIZE);
+	ahead_start(binding, touch, first + PMD_SIZE);
 	touch_end(touch);
 	return VM_FAULT_NOPAGE;
 }
@@ -924,6 +1122,8 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	INIT_LIST_HEAD(&binding->touches);
 	INIT_LIST_HEAD(&binding->bad_node);
 	INIT_WORK(&binding->end_work, binding_end_work);
+	INIT_WORK(&binding->ahead_work, ahead_work);
+	init_completion(&binding->ahead_over);
 	ret = mmu_interval_notifier_insert(&binding->notifier, binding->mm, binding->addr,
 					   binding->len, &binding_notifier_ops);
 	if (ret)

@@ -87,6 +87,8 @@ struct vgpu_window {
 	struct vgpu_slot *slots[VGPU_ARENA_SLOTS_MAX];
 	/* Workers that are in drivers, and for which nobody waits. */
 	u32 nr_left;
+	/* Workers that prepare pages (binding.c). */
+	u32 nr_ahead;
 	/* Shadows whose drivers are being probed, each once; the workers have references. */
 	struct mm_struct *probes[VGPU_WINDOW_PROBES];
 
@@ -158,6 +160,13 @@ void vgpu_arena_local_put(struct vgpu_slot *slot);
  * @listed: it is there
  * @gone: nothing of it is put into page tables any more
  * @touches: pages that are being resolved, or were
+ * @next: offset in the window of the page that a program touches next which goes on in order
+ * @step: bytes that are prepared there; 0: the last touch was not in order
+ * @ahead: offset in the window of the last preparation; not written while there is one
+ * @ahead_end: end of the last preparation, likewise
+ * @ahead_busy: a preparation is under way, with a reference
+ * @ahead_over: completed while there is no preparation
+ * @ahead_work: the preparation: has the driver put pages into the shadow's page tables
  * @bad_node: in peer->bad_bindings, under peer->events_lock like what follows
  * @bad_first: pages that failed since the guest was told: the first
  * @bad_end: behind the last; @bad_first: none
@@ -183,6 +192,13 @@ struct vgpu_binding {
 	bool listed;
 	bool gone;
 	struct list_head touches;
+	u64 next;
+	u64 step;
+	u64 ahead;
+	u64 ahead_end;
+	bool ahead_busy;
+	struct completion ahead_over;
+	struct work_struct ahead_work;
 
 	struct list_head bad_node;
 	u64 bad_first;

@@ -4,6 +4,7 @@
  * In one kernel, where the pages themselves are mapped; what a hypervisor sees of it is
  * in mock_window_peer.c.
  */
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -505,6 +506,111 @@ TEST_F(window, around_in_two_tables)
 	around(_metadata, map_in_table(&self->buffer, HUGE - 8 * PAGE, 16 * PAGE), self->device, 3);
 }
 
+static struct vgpu_mock_buf_info buffer_info(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_info info = { .id = buffer->id };
+
+	if (ioctl(buffer->real, VGPU_MOCK_IOC_BUF_INFO, &info))
+		memset(&info, 0xff, sizeof(info));
+	return info;
+}
+
+#define IN_ORDER	2048	/* pages, of four page tables */
+
+/* Who goes through memory in order waits for few answers, each of which brings more than the last one. */
+static void in_order(struct __test_metadata *_metadata, char *memory, const char *device)
+{
+	long resolved = window_status("resolved");
+	unsigned int i;
+
+	for (i = 0; i < IN_ORDER; i++)
+		*(uint32_t *)(memory + i * PAGE) = i;
+	resolved = window_status("resolved") - resolved;
+	EXPECT_LE(4, resolved);
+	/* Some twenty. A machine that has no time for what is prepared needs more. */
+	EXPECT_GE(IN_ORDER / 8, resolved);
+	for (i = 0; i < IN_ORDER; i++)
+		ASSERT_EQ(i, *(uint32_t *)(device + i * PAGE));
+	TH_LOG("%ld answers for %d pages", resolved, IN_ORDER);
+}
+
+#define IN_ORDER_TEST(name, flavour)					\
+TEST_F(window, in_order_ ## name)					\
+{									\
+	BEGIN(flavour, IN_ORDER * PAGE);				\
+	in_order(_metadata, self->memory, self->device);		\
+}
+
+IN_ORDER_TEST(pfn, VGPU_MOCK_BUF_PFN)
+IN_ORDER_TEST(mixed, VGPU_MOCK_BUF_MIXED)
+IN_ORDER_TEST(page, VGPU_MOCK_BUF_PAGE)
+
+/* For who does not, the driver is asked for nothing else. */
+TEST_F(window, out_of_order)
+{
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 256 * PAGE);
+	for (i = 127; i >= 0; i--)
+		self->memory[2 * i * PAGE] = 1;
+	/* Nothing says when what should not happen would have. */
+	usleep(100000);
+	EXPECT_EQ(128, buffer_info(&self->buffer).out_pages);
+}
+
+/* What lies behind in the shadow is another mapping, of the same memory: it is left alone. */
+TEST_F(window, in_order_to_the_end)
+{
+	struct buffer *buffer = &self->buffer;
+	char *place, *behind;
+	int i;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(buffer_make(buffer, VGPU_MOCK_BUF_PFN, 256 * PAGE));
+	place = mmap(NULL, 256 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, place);
+	place = mmap(place, 40 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		     buffer->fwd, buffer->offset);
+	ASSERT_NE(MAP_FAILED, place);
+	behind = mmap(place + 40 * PAGE, 216 * PAGE, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_FIXED, buffer->fwd, buffer->offset + 40 * PAGE);
+	ASSERT_EQ(place + 40 * PAGE, behind);
+	ASSERT_EQ(2, window_counter(buffer->fwd, "window_mappings"));
+	for (i = 0; i < 40; i++)
+		place[i * PAGE] = 1;
+	usleep(100000);
+	/* With the first of the other one, which was looked at when it was mapped. */
+	EXPECT_EQ(41, buffer_info(buffer).out_pages);
+	ASSERT_EQ(0, munmap(place, 256 * PAGE));
+}
+
+/* A driver that is stuck with what nobody wants yet keeps nobody from what is there. */
+TEST_F_TIMEOUT(window, in_order_until_stuck, 60)
+{
+	unsigned long before;
+	int i, prepared;
+	uint64_t start;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 256 * PAGE);
+	/* The first page is there since it was mapped, and a machine without time prepares nothing. */
+	for (i = 0; i < 100 && buffer_info(&self->buffer).out_pages <= (i ?: 1); i++)
+		self->memory[i * PAGE] = 1;
+	/* As far as it comes in its time. */
+	usleep(100000);
+	prepared = buffer_info(&self->buffer).out_pages;
+	before = buffer_faults(&self->buffer);
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 10000));
+	start = tool_now_ms();
+	for (; i < prepared; i++)
+		self->memory[i * PAGE] = 1;
+	if (!buffer_await_fault(&self->buffer, before))
+		SKIP(return, "this machine has no time to prepare anything");
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+	/* The very page with which it is stuck. */
+	EXPECT_EQ(0, touch(self->memory + prepared * PAGE, true));
+	EXPECT_GT(8000, tool_now_ms() - start);
+}
+
 /* A driver that wants to hear of writes hears of each page of a writable mapping. */
 static void notified(struct __test_metadata *_metadata, struct buffer *buffer, char *memory)
 {
@@ -517,10 +623,34 @@ static void notified(struct __test_metadata *_metadata, struct buffer *buffer, c
 	EXPECT_LE(4, info.out_notified);
 }
 
+/* And of no other, however they are gone through. */
+static void notified_in_order(struct __test_metadata *_metadata, struct buffer *buffer,
+			      char *memory)
+{
+	int i;
+
+	for (i = 0; i < 32; i++)
+		memory[i * PAGE] = 1;
+	usleep(100000);
+	EXPECT_EQ(32, buffer_info(buffer).out_notified);
+}
+
 TEST_F(window, driver_hears_of_writes)
 {
 	BEGIN(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY, 4 * PAGE);
 	notified(_metadata, &self->buffer, self->memory);
+}
+
+TEST_F(window, driver_hears_of_writes_in_order)
+{
+	BEGIN(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY, 128 * PAGE);
+	notified_in_order(_metadata, &self->buffer, self->memory);
+}
+
+TEST_F(window, driver_hears_of_writes_to_pages_in_order)
+{
+	BEGIN(VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY, 128 * PAGE);
+	notified_in_order(_metadata, &self->buffer, self->memory);
 }
 
 TEST_F(window, driver_hears_of_writes_to_pages)
@@ -597,6 +727,33 @@ TEST_F_TIMEOUT(window, moved_pfn, 60)
 {
 	BEGIN(VGPU_MOCK_BUF_PFN, 8 * PAGE);
 	moved(_metadata, &self->buffer, self->memory, self->device);
+}
+
+/* A busy processor, on which who puts pages in is taken aside after they were found. */
+static void *busy(void *data)
+{
+	while (!mover_stop)
+		;
+	return NULL;
+}
+
+/* Likewise in steps of many pages, each of which may be moved before it is put in. */
+TEST_F_TIMEOUT(window, moved_in_order, 120)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	cpu_set_t one;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 128 * PAGE);
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(one), &one);
+	mover_stop = false;
+	ASSERT_EQ(0, pthread_create(&thread, &attr, busy, NULL));
+	ASSERT_EQ(0, pthread_setaffinity_np(pthread_self(), sizeof(one), &one));
+	moved(_metadata, &self->buffer, self->memory, self->device);
+	pthread_join(thread, NULL);
 }
 
 TEST_F_TIMEOUT(window, moved_mixed, 60)

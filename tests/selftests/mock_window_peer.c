@@ -147,6 +147,29 @@ TEST_F(peer, sees_what_is_bound)
 	EXPECT_TRUE(is_empty(self->window));
 }
 
+/* A hypervisor whose guest goes through memory in order waits for few answers of the driver. */
+TEST_F(peer, in_order)
+{
+	unsigned long at;
+	long resolved;
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 128 * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	/* All of it is gone from page tables, here and in the shadow. */
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	resolved = window_status("resolved");
+	for (i = 0; i < 128; i++)
+		self->window[at + i * PAGE] = i;
+	resolved = window_status("resolved") - resolved;
+	EXPECT_LE(1, resolved);
+	EXPECT_GE(128 / 4, resolved);
+	for (i = 0; i < 128; i++)
+		ASSERT_EQ(i, self->memory[i * PAGE]);
+	EXPECT_EQ(0, window_status("failures"));
+}
+
 TEST_F(peer, every_kind)
 {
 	unsigned long at;
