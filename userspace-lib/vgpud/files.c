@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -223,13 +224,18 @@ static struct source answers = { .fd = -1, .ready = answer_ready };
 int files_init(void)
 {
 	pthread_t thread;
+	sigset_t all, before;
 	int pair[2], ret;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	answers.fd = pair[0];
 	thread_fd = pair[1];
+	/* Signals are for the loop: this thread would take them, and lose them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
 	ret = pthread_create(&thread, NULL, thread_run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret)
 		return -ret;
 	pthread_detach(thread);
