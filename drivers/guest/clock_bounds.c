@@ -80,9 +80,9 @@ void vgpu_clock_bounds_merge(struct vgpu_clock_bounds *bounds,
 	s64 old_low = bounds->low - drift, old_high = bounds->high + drift;
 
 	sample_bounds(sample, &bounds->low, &bounds->high);
-	if (!bounds->known)
+	if (!bounds->known) {
 		bounds->offset = bounds->low + (bounds->high - bounds->low) / 2;
-	else if (bounds->low <= old_high && bounds->high >= old_low) {
+	} else if (bounds->low <= old_high && bounds->high >= old_low) {
 		bounds->low = max(bounds->low, old_low);
 		bounds->high = min(bounds->high, old_high);
 	}
