@@ -693,7 +693,8 @@ struct vgpu_args_arena {
 
 /*
  * PROTECT: what there is of mappings in [addr, addr + len), made for reading, can be written
- * to as well. prot: PROT_WRITE, and perhaps PROT_READ. No object. Result: 0, -EACCES, -EINVAL, or what the driver says.
+ * to as well. prot: PROT_WRITE, and perhaps PROT_READ. No object. Result: 0, -EACCES,
+ * -EINVAL, or what the driver says.
  */
 struct vgpu_args_protect {
 	__le64 addr;
