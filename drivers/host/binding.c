@@ -69,6 +69,7 @@
  * @covered: another has brought the page meanwhile
  * @error: 0, or why there is no page; -EAGAIN: try again; -EEXIST: there is one, of which
  *	nothing can be known; -EOPNOTSUPP: of a probe: hypervisors cannot have it
+ * @writable: the binding was when the driver was asked
  * @slow: the driver took longer than a preparation may, so none follows
  * @prot: cache attribute of the pages
  * @huge: the first page of the 2 MiB that @offset is in, which are in one piece and have one
@@ -95,6 +96,7 @@ struct vgpu_touch {
 	bool left;
 	bool covered;
 	int error;
+	bool writable;
 	bool slow;
 	pgprot_t prot;
 	unsigned long huge;
@@ -216,7 +218,7 @@ static int touch_look(const struct vgpu_touch *touch, struct vm_area_struct *vma
 
 	if (offset < binding->offset || offset - binding->offset >= binding->len ||
 	    addr < vma->vm_start || addr >= vma->vm_end ||
-	    vgpu_follow_pfn(vma, addr, binding->writable, entry) ||
+	    vgpu_follow_pfn(vma, addr, touch->writable, entry) ||
 	    ((pgprot_val(entry->prot) ^ pgprot_val(touch->prot)) & _PAGE_CACHE_MASK))
 		return -ENOENT;
 	return 0;
@@ -262,7 +264,7 @@ static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma
 /* For writing at once; but a probe leaves to the driver to hear of writes when there are some. */
 static bool touch_writes(const struct vgpu_touch *touch, const struct vm_area_struct *vma)
 {
-	return touch->probe ? !(vma->vm_flags & VM_READ) : touch->binding->writable;
+	return touch->probe ? !(vma->vm_flags & VM_READ) : touch->writable;
 }
 
 /* The page that is at the address already, or BINDING_NO_PFN. */
@@ -375,6 +377,7 @@ static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
 	int ret;
 
 	touch->seq = mmu_interval_read_begin(&binding->notifier);
+	touch->writable = READ_ONCE(binding->writable);
 	memset64((u64 *)touch->pfns, BINDING_NO_PFN, touch->nr);
 	touch->huge = BINDING_NO_PFN;
 	mmap_read_lock(mm);
@@ -609,6 +612,7 @@ static struct vgpu_touch *touch_alloc(struct vgpu_binding *binding, u64 offset, 
 	INIT_WORK(&touch->work, work);
 	init_completion(&touch->over);
 	touch->binding = binding;
+	touch->writable = READ_ONCE(binding->writable);
 	touch->offset = offset;
 	touch->first = first;
 	touch->nr = nr;
@@ -791,6 +795,9 @@ static bool touch_is_old(const struct vgpu_touch *touch)
 /* What it found is not so any more. */
 static bool touch_is_stale(const struct vgpu_touch *touch)
 {
+	/* PROTECT came since: the driver was asked for pages to read, which change no sequence. */
+	if (touch->writable != touch->binding->writable)
+		return true;
 	if (touch->error == -EAGAIN || touch->error == -EBUSY)
 		return true;
 	/* Whoever waited may have been killed, and the driver be well again. */

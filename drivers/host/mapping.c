@@ -619,7 +619,9 @@ static int mapping_widen(struct vm_area_struct *vma)
 
 	if (vma->vm_flags & VM_WRITE)
 		return 0;
-	if (!(vma->vm_flags & VM_READ) || !(vma->vm_flags & VM_MAYWRITE))
+	/* Writable pages of a private mapping would be the process's own, and accounted. */
+	if ((vma->vm_flags & (VM_READ | VM_MAYWRITE | VM_SHARED)) !=
+	    (VM_READ | VM_MAYWRITE | VM_SHARED))
 		return -EACCES;
 	if (vma->vm_ops && vma->vm_ops->mprotect)
 		ret = vma->vm_ops->mprotect(vma, vma->vm_start, vma->vm_end, flags);
@@ -632,7 +634,10 @@ static int mapping_widen(struct vm_area_struct *vma)
 	return 0;
 }
 
-/* The VMAs of [addr, end), where a mapping is. */
+/*
+ * The VMAs of [addr, end), where a mapping is. One that has become one with its neighbour's,
+ * of the same file, is widened whole: what the file allows is the same there.
+ */
 static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end)
 {
 	struct mm_struct *mm = current->mm;
