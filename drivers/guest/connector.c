@@ -20,6 +20,8 @@
 
 /* As many as a card can reasonably have. */
 #define CONNECTORS_MAX		64
+/* What sysfs shows of a file: it takes a whole page for a mistake. */
+#define CONNECTOR_FILE_MAX	(PAGE_SIZE - 1)
 
 enum connector_attr {
 	CONNECTOR_STATUS,
@@ -82,8 +84,7 @@ static ssize_t connector_read(struct device *dev, enum connector_attr attr, char
 	mutex_lock(&connector->lock);
 	file = connector->files[attr];
 	if (file) {
-		/* Sysfs has no room for more. */
-		len = min_t(u32, file->len, PAGE_SIZE);
+		len = file->len;
 		memcpy(buf, file->data, len);
 	}
 	mutex_unlock(&connector->lock);
@@ -150,8 +151,10 @@ static void connector_dev_release(struct device *dev)
 
 static struct connector_file *file_copy(const u8 *data, u32 len)
 {
-	struct connector_file *file = kmalloc(struct_size(file, data, len), GFP_KERNEL);
+	struct connector_file *file;
 
+	len = min_t(u32, len, CONNECTOR_FILE_MAX);
+	file = kmalloc(struct_size(file, data, len), GFP_KERNEL);
 	if (file) {
 		file->len = len;
 		memcpy(file->data, data, len);
@@ -289,6 +292,21 @@ static bool connector_is_empty(const struct connector *connector)
 	return true;
 }
 
+/* @file: what the attribute holds from now on, taken over; NULL: it is gone. */
+static void connector_dev_set(struct connector_dev *dev, int attr, struct connector_file *file)
+{
+	struct connector_file *old;
+
+	mutex_lock(&dev->lock);
+	old = dev->files[attr];
+	dev->files[attr] = file;
+	mutex_unlock(&dev->lock);
+	/* Without the lock, which readers take that this waits for. */
+	if (!old != !file && sysfs_update_group(&dev->dev.kobj, &connector_group))
+		dev_dbg(&dev->dev, "%s cannot be shown\n", connector_names[attr]);
+	kfree(old);
+}
+
 /* @data: NULL: there is no such file any more */
 static void connector_set(struct vgpu_connectors *connectors, const char *name, int attr,
 			  const u8 *data, u32 len)
@@ -305,15 +323,14 @@ static void connector_set(struct vgpu_connectors *connectors, const char *name, 
 		connector_free(connector);
 		return;
 	}
-	if (!connector->dev || !file)
+	if (!connector->dev)
 		return;
-	shown = file_copy(data, len);
-	if (!shown)
-		return;
-	mutex_lock(&connector->dev->lock);
-	swap(shown, connector->dev->files[attr]);
-	mutex_unlock(&connector->dev->lock);
-	kfree(shown);
+	if (data) {
+		shown = file_copy(data, len);
+		if (!shown)
+			return;
+	}
+	connector_dev_set(connector->dev, attr, shown);
 }
 
 /* @path: "HDMI-A-1/status"; other files are of no interest here. */
