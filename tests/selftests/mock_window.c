@@ -265,7 +265,8 @@ TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 		self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
 		ASSERT_NE(NULL, self->memory);
 	}
-	EXPECT_LE(900, tool_now_ms() - start);
+	/* One second by the host's tick, which may be late when the wait begins. */
+	EXPECT_LE(500, tool_now_ms() - start);
 	EXPECT_GT(STUCK_MS / 2, tool_now_ms() - start);
 	EXPECT_EQ(20, window_counter(self->buffer.fwd, "window_mappings"));
 	for (i = 0; i < STUCK; i++) {
@@ -1027,11 +1028,11 @@ TEST_F_TIMEOUT(window, slow_driver, 60)
 	pid_t child;
 
 	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
-	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 300));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 1000));
 	/* Its first page is there since it was mapped. */
 	start = tool_now_ms();
 	EXPECT_EQ(0, touch(self->memory + 3 * PAGE, true));
-	EXPECT_LE(200, tool_now_ms() - start);
+	EXPECT_LE(500, tool_now_ms() - start);
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 4000));
 	start = tool_now_ms();
 	child = fork();
