@@ -446,7 +446,7 @@ long vgpu_mock_buf_slow(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf *buf;
 
 	if (range->delay_ms > VGPU_MOCK_MAX_MS ||
-	    range->seed > (VGPU_MOCK_SLOW_UNLOCKED | VGPU_MOCK_SLOW_ERROR))
+	    range->seed & ~(VGPU_MOCK_SLOW_UNLOCKED | VGPU_MOCK_SLOW_ERROR | VGPU_MOCK_SLOW_END))
 		return -EINVAL;
 	buf = vgpu_mock_buf_find(call->file->device, range->id);
 	if (!buf)
@@ -454,7 +454,10 @@ long vgpu_mock_buf_slow(struct vgpu_mock_call *call)
 	WRITE_ONCE(buf->fault_unlocked, range->seed & VGPU_MOCK_SLOW_UNLOCKED);
 	atomic_set(&buf->fault_error, !!(range->seed & VGPU_MOCK_SLOW_ERROR));
 	WRITE_ONCE(buf->fault_ms, range->delay_ms);
-	wake_up_all(&buf->fill_queue);
+	if (range->seed & VGPU_MOCK_SLOW_END) {
+		atomic_inc(&buf->faults_ended);
+		wake_up_all(&buf->fill_queue);
+	}
 	vgpu_mock_buf_put(buf);
 	return 0;
 }

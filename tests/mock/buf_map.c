@@ -97,13 +97,16 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 	}
 }
 
-/* As long as a fault is to take, or until it is to take no time. Return: false: killed. */
+/* Sleep as long as a fault is to take, or until VGPU_MOCK_SLOW_END. Return: false: killed. */
 static bool vgpu_mock_vm_fault_sleep(struct vgpu_mock_buf *buf)
 {
-	u32 ms = READ_ONCE(buf->fault_ms);
+	int ended = atomic_read(&buf->faults_ended);
+	/* The jiffy that has begun does not count, as in msleep(). */
+	long timeout = msecs_to_jiffies(READ_ONCE(buf->fault_ms)) + 1;
 
-	return wait_event_killable_timeout(buf->fill_queue, !READ_ONCE(buf->fault_ms),
-					   msecs_to_jiffies(ms)) >= 0;
+	return wait_event_killable_timeout(buf->fill_queue,
+					   atomic_read(&buf->faults_ended) != ended,
+					   timeout) >= 0;
 }
 
 /* Return: false: killed. */

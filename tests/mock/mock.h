@@ -239,6 +239,7 @@ struct vgpu_mock_buf {
 	bool later;			/* VGPU_MOCK_BUF_LATER */
 	atomic_t huge_faults;
 	u32 fault_ms;
+	atomic_t faults_ended;		/* how often VGPU_MOCK_SLOW_END came */
 	bool fault_unlocked;		/* VGPU_MOCK_SLOW_UNLOCKED */
 	atomic_t fault_error;		/* VGPU_MOCK_SLOW_ERROR */
 	atomic_t fills;			/* delayed ones that are not done */

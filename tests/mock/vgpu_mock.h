@@ -1115,8 +1115,7 @@ struct vgpu_mock_buf_create {
  * VGPU_MOCK_BUF_VMALLOC, _RAW, _UNCOUNTED and _WC, which stay where they are).
  * _REVOKE removes the entries
  * and makes later accesses SIGBUS. _SYNC waits until all delayed fills are
- * done. _SLOW lets a fault take its time, in which it can be killed; none ends those
- * that take theirs. _ECHO lets the
+ * done. _SLOW lets a fault take its time, in which it can be killed. _ECHO lets the
  * "device" answer by itself: when it sees the numbers from 1 on, one after the other, in
  * the 64 bits at @offset, it puts the hash of each behind it; all ones end it. _DESTROY
  * drops the name; mappings stay.
@@ -1135,6 +1134,8 @@ struct vgpu_mock_buf_range {
 #define VGPU_MOCK_SLOW_UNLOCKED	1
 /* And the next fault gets SIGBUS. */
 #define VGPU_MOCK_SLOW_ERROR	2
+/* Faults that take their time now end at once. */
+#define VGPU_MOCK_SLOW_END	4
 
 #define VGPU_MOCK_IOC_BUF_DESTROY	_IOW(VGPU_MOCK_IOC_TYPE, 0x51, struct vgpu_mock_buf_range)
 #define VGPU_MOCK_IOC_BUF_FILL		_IOW(VGPU_MOCK_IOC_TYPE, 0x52, struct vgpu_mock_buf_range)

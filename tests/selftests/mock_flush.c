@@ -98,7 +98,7 @@ static void get_stuck(const struct buffer *buffer)
 /* Nothing is left of it, which the next tests count. */
 static void end_stuck(const struct buffer *buffer, int own_mappings)
 {
-	struct vgpu_mock_buf_range range = { };
+	struct vgpu_mock_buf_range range = { .seed = VGPU_MOCK_SLOW_END };
 	__u64 start = now_ms();
 
 	if (!forwarded)
