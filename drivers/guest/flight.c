@@ -17,7 +17,7 @@ static_assert(FLIGHT_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
 
 /* What a flight has for each of its pages. */
 struct flight_room {
-	struct vgpu_mapping *owner;
+	struct flight_owner owner;
 	struct vgpu_range ranges[VGPU_DIFF_RANGES];
 	u8 bytes[VGPU_DIFF_BYTES];
 };
@@ -37,6 +37,7 @@ static struct vgpu_flight *flight_alloc(u32 nr)
 	flight->session = NULL;
 	flight->nr_owners = 0;
 	flight->max_owners = nr;
+	flight->owners = (void *)(flight + 1);
 	flight->diff = (struct vgpu_wire_diff) {
 		.ranges = (void *)(flight->owners + nr),
 		.bytes = (void *)(flight->owners + nr) +
@@ -47,10 +48,18 @@ static struct vgpu_flight *flight_alloc(u32 nr)
 
 void vgpu_flight_free(struct vgpu_flight *flight)
 {
-	while (flight->nr_owners)
-		vgpu_mapping_put(flight->owners[--flight->nr_owners]);
-	if (flight->session)
-		vgpu_session_put(flight->session);
+	struct vgpu_session *session = flight->session;
+
+	while (flight->nr_owners) {
+		struct flight_owner *owner = &flight->owners[--flight->nr_owners];
+
+		xa_erase(&owner->mapping->space->flying, owner->index);
+		vgpu_mapping_put(owner->mapping);
+	}
+	if (session) {
+		wake_up_all(&session->host->spaces.wait);
+		vgpu_session_put(session);
+	}
 	kvfree(flight);
 }
 
@@ -87,34 +96,45 @@ static void flight_keep(struct vgpu_flight *flight, struct vgpu_page *page, u64 
 {
 	struct vgpu_flush *flush = &flight->session->flush;
 
-	flight->owners[flight->nr_owners++] = vgpu_mapping_get(page->owner);
 	page->stamp = stamp;
 	spin_lock(&flush->lock);
 	list_move_tail(&page->node, &flush->dirty);
 	spin_unlock(&flush->lock);
 }
 
-/* Copy what changed on @page, which is clean then or kept, into the flight. */
-static void flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
-			struct vgpu_page *page, u64 stamp)
+/*
+ * Copy what changed on @page, which is clean then or kept, into the flight. Return: 0, -ENOMEM;
+ * -EINPROGRESS: another flight has the page: bytes of two may land in any order.
+ */
+static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
+		       struct vgpu_page *page, u64 stamp)
 {
 	struct vgpu_wire_diff *diff = &flight->diff;
 	u32 nr = diff->nr, len = diff->len;
 	bool keep;
+	int ret;
 
+	ret = xa_insert(&space->flying, page->index, xa_mk_value(0), GFP_KERNEL_ACCOUNT);
+	if (ret)
+		return ret == -EBUSY ? -EINPROGRESS : ret;
+	flight->owners[flight->nr_owners++] = (struct flight_owner) {
+		.mapping = vgpu_mapping_get(page->owner),
+		.index = page->index,
+	};
 	vgpu_flush_unmap(space, page);
 	keep = flush_keeps(space, page);
 	/* Whoever has let go of the page wrote before that: it is looked at now. */
 	smp_rmb();
 	vgpu_wire_diff_page(diff, vgpu_mapping_addr(page->owner, page->index), page->orig,
 			    page_address(page->page));
-	page->taken = flight->session->number;
 	if (keep) {
 		flight_note(diff, nr, len, page->orig);
 		flight_keep(flight, page, stamp);
-		return;
+	} else {
+		/* The flight has a reference of its own. */
+		vgpu_mapping_put(vgpu_flush_clean(space, page));
 	}
-	flight->owners[flight->nr_owners++] = vgpu_flush_clean(space, page);
+	return 0;
 }
 
 /* The oldest dirty page, if run @stamp has to take it; else NULL. */
@@ -142,13 +162,14 @@ static struct vgpu_mapping *flush_first_owner(struct vgpu_flush *flush, u64 stam
 }
 
 /* Pages of one space, in the order in which they became dirty, as long as there is room. */
-static void flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64 stamp)
+static int flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64 stamp)
 {
 	struct vgpu_flush *flush = &flight->session->flush;
 	struct vgpu_page *page;
+	int ret = 0;
 
 	mutex_lock(&space->lock);
-	while (flight->nr_owners < flight->max_owners) {
+	while (!ret && flight->nr_owners < flight->max_owners) {
 		spin_lock(&flush->lock);
 		page = flush_first_locked(flush, stamp);
 		/* Of this space, it stays dirty while the space's lock is held. */
@@ -157,9 +178,10 @@ static void flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u6
 		spin_unlock(&flush->lock);
 		if (!page)
 			break;
-		flight_take(flight, space, page, stamp);
+		ret = flight_take(flight, space, page, stamp);
 	}
 	mutex_unlock(&space->lock);
+	return ret;
 }
 
 struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
@@ -167,19 +189,23 @@ struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 	struct vgpu_session *session = container_of(flush, struct vgpu_session, flush);
 	struct vgpu_flight *flight = NULL;
 	struct vgpu_mapping *owner;
+	int ret = 0;
 
-	while ((!flight || flight->nr_owners < flight->max_owners) &&
+	while (!ret && (!flight || flight->nr_owners < flight->max_owners) &&
 	       (owner = flush_first_owner(flush, stamp))) {
 		if (!flight)
 			flight = flight_alloc(clamp(atomic_read(&session->host->spaces.nr_dirty), 1,
 						    FLIGHT_PAGES));
 		if (flight && !flight->session)
 			flight->session = vgpu_session_get(session);
-		if (flight)
-			flight_fill(flight, owner->space, stamp);
+		ret = flight ? flight_fill(flight, owner->space, stamp) : -ENOMEM;
 		vgpu_mapping_put(owner);
-		if (!flight)
-			return ERR_PTR(-ENOMEM);
+	}
+	/* What there is goes first. */
+	if (ret && (!flight || !flight->nr_owners)) {
+		if (flight)
+			vgpu_flight_free(flight);
+		return ERR_PTR(ret);
 	}
 	return flight;
 }

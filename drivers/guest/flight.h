@@ -12,6 +12,12 @@ struct vgpu_flush;
 struct vgpu_mapping;
 struct vgpu_session;
 
+/* A page of a flight, and the mapping by which it goes, a reference. */
+struct flight_owner {
+	struct vgpu_mapping *mapping;
+	pgoff_t index;
+};
+
 /**
  * struct vgpu_flight - dirty bytes of one session
  * @node: in flush->orphans
@@ -19,7 +25,8 @@ struct vgpu_session;
  * @diff: where they go, in the shadow, and they themselves
  * @nr_owners: entries of @owners
  * @max_owners: how many there is room for, and for as many pages in @diff
- * @owners: mappings whose references go with the flight
+ * @owners: mappings whose references go with the flight, and whose pages are in
+ *	space->flying until it is freed
  */
 struct vgpu_flight {
 	struct list_head node;
@@ -27,7 +34,7 @@ struct vgpu_flight {
 	struct vgpu_wire_diff diff;
 	u32 nr_owners;
 	u32 max_owners;
-	struct vgpu_mapping *owners[];
+	struct flight_owner *owners;
 };
 
 /**
@@ -37,7 +44,8 @@ struct vgpu_flight {
  *
  * Context: process, no locks.
  * Return: a flight for the oldest of these pages, NULL if there are none, or
- * ERR_PTR(-ENOMEM).
+ * ERR_PTR(): -ENOMEM; -EINPROGRESS: a flight of another session has the oldest page, and
+ * has to land first.
  */
 struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp);
 void vgpu_flight_free(struct vgpu_flight *flight);

@@ -17,6 +17,10 @@
  * through. Who needs to have all bytes at the host that were written until now takes a new
  * stamp and waits until each flush has done a run that is as young.
  *
+ * Two sessions may have stored to one page, one after the other. Their shadows take bytes in
+ * any order, so a page goes by one flight at a time (space->flying), and is not fetched before
+ * that has landed.
+ *
  * A call of one process may be about memory that another one wrote to, so it waits for all
  * flushes of the host; but for those of others only as long as they go on. A shadow that has
  * taken nothing for VGPU_FLUSH_LATE is one that its driver holds: it stops its own process only.
@@ -204,7 +208,7 @@ static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
 
 	/* Of one process, and so nearly always of one device. */
 	if (flight->nr_owners)
-		stats = &flight->owners[0]->export->stats;
+		stats = &flight->owners[0].mapping->export->stats;
 	if (flight->diff.nr)
 		ret = vgpu_pages_write(flight->session, stats, &flight->diff, 0);
 	if (!ret || ret == -ENODEV || ret == -EFAULT) {
@@ -243,6 +247,30 @@ void vgpu_flush_release(struct vgpu_flush *flush)
 	wake_up_all(&flush_set(flush)->wait);
 }
 
+/* The oldest dirty page can be taken. */
+static bool flush_may_go(struct vgpu_flush *flush)
+{
+	struct vgpu_page *page;
+	bool may = true;
+
+	spin_lock(&flush->lock);
+	page = list_first_entry_or_null(&flush->dirty, struct vgpu_page, node);
+	if (page)
+		may = !xa_load(&page->owner->space->flying, page->index);
+	spin_unlock(&flush->lock);
+	return may;
+}
+
+/*
+ * Wait until the flight of another session, which has bytes of the same page, has landed. No
+ * run waits while a flight of its own is under way, so none waits for itself. Return: 0 or
+ * -EINTR.
+ */
+static int flush_wait_landed(struct vgpu_flush *flush)
+{
+	return wait_event_killable(flush_set(flush)->wait, flush_may_go(flush)) ? -EINTR : 0;
+}
+
 static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
 {
 	struct vgpu_flight *flight;
@@ -250,6 +278,12 @@ static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
 
 	for (;;) {
 		flight = flush_next(flush, stamp);
+		if (flight == ERR_PTR(-EINPROGRESS)) {
+			ret = flush_wait_landed(flush);
+			if (ret)
+				return ret;
+			continue;
+		}
 		if (IS_ERR_OR_NULL(flight))
 			return PTR_ERR_OR_ZERO(flight);
 		ret = flight_send(flush, flight);
@@ -387,21 +421,6 @@ static void flush_give_up(struct vgpu_space_set *set, struct vgpu_flush *own, u6
 		    time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
 			flush->late = true;
 	spin_unlock(&set->lock);
-}
-
-bool vgpu_flush_is_out(struct vgpu_space_set *set, u64 session)
-{
-	struct vgpu_flush *flush;
-	bool out = false;
-
-	spin_lock(&set->lock);
-	/* It leaves the list before it is not busy any more, but after its last flight. */
-	list_for_each_entry(flush, &set->flushes, entry)
-		if (flush_session(flush)->number == session &&
-		    (test_bit(0, &flush->busy) || !list_empty_careful(&flush->orphans)))
-			out = true;
-	spin_unlock(&set->lock);
-	return out;
 }
 
 void vgpu_flush_set_late(struct vgpu_flush *flush)

@@ -92,8 +92,6 @@ void vgpu_flush_later(struct vgpu_space_set *set);
 int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline);
 void vgpu_flush_release(struct vgpu_flush *flush);
 
-/* Return: bytes of the session with that number may be on their way. */
-bool vgpu_flush_is_out(struct vgpu_space_set *set, u64 session);
 /* Its shadow has let somebody wait for as long. */
 void vgpu_flush_set_late(struct vgpu_flush *flush);
 

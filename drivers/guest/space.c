@@ -70,6 +70,7 @@ struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 	mutex_init(&new->lock);
 	new->mappings = RB_ROOT_CACHED;
 	xa_init(&new->pages);
+	xa_init(&new->flying);
 	INIT_LIST_HEAD(&new->active);
 
 	spin_lock(&set->lock);
@@ -389,27 +390,26 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 }
 
 /*
- * What is read from the host next has all bytes that flights have taken of the page. The
- * flush of the mapping's session is claimed; @taken: number of the session whose flight was
- * the last. Return: that is so.
+ * Wait until what is read from the host has all bytes that a flight has of the page. Return:
+ * 0, -EINTR, -ETIMEDOUT.
  */
-static bool space_has_landed(struct vgpu_mapping *mapping, u64 taken)
+static int space_await_landed(struct vgpu_space *space, pgoff_t index, unsigned long deadline)
 {
-	struct vgpu_space_set *set = &mapping->space->host->spaces;
+	long left;
 
-	/* A run of its own could not send them. */
-	if (!list_empty_careful(&mapping->session->flush.orphans))
-		return false;
-	return taken == mapping->session->number ||
-		wait_event_killable_timeout(set->wait, !vgpu_flush_is_out(set, taken),
-					    VGPU_FLUSH_LATE) > 0;
+	if (!xa_load(&space->flying, index))
+		return 0;
+	left = wait_event_killable_timeout(space->host->spaces.wait,
+					   !xa_load(&space->flying, index),
+					   vgpu_deadline_left(deadline));
+	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
 }
 
 /*
  * Fetch the bytes that the host has of a page through the mapping that made it dirty. Of
  * another session than the caller's, @own, that may not take long.
  */
-static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index, u64 taken,
+static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 			       struct vgpu_session *own)
 {
 	struct vgpu_space_set *set = &mapping->space->host->spaces;
@@ -426,10 +426,13 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index, u64 
 	buf = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return;
-	ret = vgpu_flush_claim(flush, deadline);
+	ret = space_await_landed(mapping->space, index, vgpu_deadline_in(VGPU_FLUSH_LATE));
+	if (!ret)
+		ret = vgpu_flush_claim(flush, deadline);
 	if (ret)
 		goto out_free;
-	if (space_has_landed(mapping, taken)) {
+	/* A flight of its own is an orphan, which waits for this. */
+	if (!xa_load(&mapping->space->flying, index)) {
 		fresh = atomic64_read(&set->drops);
 		ret = vgpu_pages_read(mapping->session, &mapping->export->stats,
 				      vgpu_mapping_addr(mapping, index), buf, PAGE_SIZE, deadline);
@@ -444,12 +447,9 @@ out_free:
 	kfree(buf);
 }
 
-/*
- * The first dirty page from *@index on that is old. Return: its mapping, a reference, and in
- * *@taken whose flight took bytes of it last; or NULL: there is none.
- */
+/* The first dirty page from *@index on that is old: its mapping, a reference; or NULL. */
 static struct vgpu_mapping *space_next_old(struct vgpu_space *space, unsigned long *index,
-					   u64 *taken, s64 drops)
+					   s64 drops)
 {
 	struct vgpu_mapping *mapping = NULL;
 	struct vgpu_page *page;
@@ -458,10 +458,8 @@ static struct vgpu_mapping *space_next_old(struct vgpu_space *space, unsigned lo
 	page = xa_find(&space->pages, index, ULONG_MAX, SPACE_DIRTY);
 	while (page && !page_is_old(page, drops))
 		page = xa_find_after(&space->pages, index, ULONG_MAX, SPACE_DIRTY);
-	if (page) {
+	if (page)
 		mapping = vgpu_mapping_get(page->owner);
-		*taken = page->taken;
-	}
 	mutex_unlock(&space->lock);
 	return mapping;
 }
@@ -495,13 +493,13 @@ static void space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, 
 	struct vgpu_space *space;
 	unsigned long index;
 	bool first = true;
-	u64 id, taken;
+	u64 id;
 
 	for (; atomic_read(&set->nr_dirty) && (space = space_by_id(set, first, &id));
 	     first = false) {
 		for (index = 0; !fatal_signal_pending(current) &&
-		     (mapping = space_next_old(space, &index, &taken, drops)); index++) {
-			space_refresh_page(mapping, index, taken, own);
+		     (mapping = space_next_old(space, &index, drops)); index++) {
+			space_refresh_page(mapping, index, own);
 			vgpu_mapping_put(mapping);
 		}
 		vgpu_space_put(space);
@@ -718,6 +716,14 @@ static void space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
 	spin_unlock(&mapping->lock);
 }
 
+/* How many of @nr pages from @index on may be fetched; the first one may. */
+static u32 space_landed(struct vgpu_space *space, pgoff_t index, u32 nr)
+{
+	unsigned long at = index + 1;
+
+	return nr > 1 && xa_find(&space->flying, &at, index + nr - 1, XA_PRESENT) ? at - index : nr;
+}
+
 /* Fetch @nr pages at @index into the cache; the first one counts. */
 static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr, void *buf,
 			    unsigned long deadline)
@@ -731,8 +737,12 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 
 	/* What this guest wrote elsewhere to the same memory must be seen. */
 	ret = vgpu_flush_all(set, mapping->session, deadline);
+	/* It may have given up waiting for another session's. */
+	if (!ret)
+		ret = space_await_landed(space, index, deadline);
 	if (ret)
 		return ret;
+	nr = space_landed(space, index, nr);
 	got = vgpu_pages_read(mapping->session, &mapping->export->stats,
 			      vgpu_mapping_addr(mapping, index), buf, nr << PAGE_SHIFT,
 			      deadline);

@@ -84,7 +84,6 @@ struct vgpu_space_set {
  * @page: the bytes
  * @index: offset in the space, pages
  * @fresh: set->drops when the host was last asked for it
- * @taken: number of the session by whose flight bytes of it went last; 0: none did
  * @orig: what the host has of it, as far as is known here; NULL: clean
  * @owner: dirty: the mapping through which it goes back, a reference
  * @stamp: dirty: set->stamp when it became so
@@ -94,7 +93,6 @@ struct vgpu_page {
 	struct page *page;
 	pgoff_t index;
 	s64 fresh;
-	u64 taken;
 	u8 *orig;
 	struct vgpu_mapping *owner;
 	u64 stamp;
@@ -115,6 +113,7 @@ struct vgpu_page {
  * @lock: guards @pages, the pages' state and @dead; held while PTEs are put in
  *	or zapped
  * @pages: struct vgpu_page by offset in pages; SPACE_DIRTY: written to
+ * @flying: offsets of pages of which a flight has bytes that the host may not have
  * @holds: for how many vgpu_space_clear() no clean page may become dirty, until @held
  * @held: when those that write have waited for long enough
  * @dead: the connection is gone; every fault gets SIGBUS
@@ -130,6 +129,7 @@ struct vgpu_space {
 	struct rb_root_cached mappings;
 	struct mutex lock;
 	struct xarray pages;
+	struct xarray flying;
 	unsigned int holds;
 	unsigned long held;
 	bool dead;
