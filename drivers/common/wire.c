@@ -22,18 +22,16 @@ enum seq_rule {
  * struct msg_rule - what is fixed for a type of message
  * @min: shortest one; 0: no such type
  * @fixed: bytes of its fixed part, of messages that grow, up to the receiver's limit for
- *	lane messages; 0: none is longer than @min
+ *	lane messages; 0: none is longer than @min, but VGPU_MSG_EXPORT_FILE is
  * @seq: what its sequence number may be
  * @check: its body, of which @min bytes are there; NULL: a header alone, or a
  *	message that has a function of its own
- * @most: longest one, of control messages that grow; else 0
  */
 struct msg_rule {
 	u16 min;
 	u16 fixed;
 	u8 seq;
 	int (*check)(const void *msg, size_t len, const struct vgpu_wire_limits *limits);
-	u16 most;
 };
 
 static int check_hello(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
@@ -285,8 +283,7 @@ static const struct msg_rule msg_rules[] = {
 	[VGPU_MSG_UNBOUND]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
 	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
 	[VGPU_MSG_EXPORT_CHANGE] = { SIZE(export_change), 0, SEQ_NONE, check_export_change },
-	[VGPU_MSG_EXPORT_FILE]	 = { SIZE(export_file), 0, SEQ_NONE, check_export_file,
-				     SIZE(export_file) + VGPU_FILE_PART },
+	[VGPU_MSG_EXPORT_FILE]	 = { SIZE(export_file), 0, SEQ_NONE, check_export_file },
 
 	[VGPU_MSG_CALL]		 = { SIZE(call), SIZE(call), SEQ_COUNTED, NULL },
 	[VGPU_MSG_REPLY]	 = { SIZE(reply), SIZE(reply), SEQ_COUNTED, NULL },
@@ -302,8 +299,9 @@ u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
 {
 	u32 len_min = vgpu_wire_len_min(type);
 
-	if (len_min && msg_rules[type].most)
-		return msg_rules[type].most;
+	/* The only control message that grows. */
+	if (type == VGPU_MSG_EXPORT_FILE)
+		return len_min + VGPU_FILE_PART;
 	return len_min && msg_rules[type].fixed ? limit_call_bytes(limits) : len_min;
 }
 
