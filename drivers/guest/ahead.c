@@ -86,7 +86,7 @@ static bool ahead_has_any(const struct vgpu_ahead *ahead)
 	return READ_ONCE(ahead->pos) < READ_ONCE(ahead->len);
 }
 
-/* What is kept is there to be read: in addition to what the host says. */
+/* Events that are kept can be read, whatever the host says of its queue. */
 __poll_t vgpu_ahead_poll(const struct vgpu_object *object)
 {
 	const struct vgpu_ahead *ahead = READ_ONCE(object->ahead);

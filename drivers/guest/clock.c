@@ -16,7 +16,7 @@
 #include "object.h"
 #include "session.h"
 
-/* What was before this machine's boot is said to have been so long after it: not never. */
+/* A time before this machine's boot is told as this long after it, as 0 means never. */
 #define CLOCK_EARLIEST_NS	NSEC_PER_USEC
 /*
  * An offset that may be wrong by more is asked for anew before it is used, as when nobody made

@@ -20,7 +20,7 @@
 
 /* As many as a card can reasonably have. */
 #define CONNECTORS_MAX		64
-/* What sysfs shows of a file: it takes a whole page for a mistake. */
+/* The longest contents of a file: sysfs takes a whole page for a mistake. */
 #define CONNECTOR_FILE_MAX	(PAGE_SIZE - 1)
 
 enum connector_attr {

@@ -328,7 +328,7 @@ void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change
 	/* As long as it has its device under the lock, that is not taken off sysfs. */
 	if (!drm || drm->primary != export || !drm->dev)
 		goto out_unlock;
-	/* Whoever is told looks there. */
+	/* Programs read these files when the uevent below comes. */
 	if (export->connectors.fresh)
 		vgpu_connectors_show(&export->connectors, drm->dev);
 	if (flags & VGPU_CHANGE_HOTPLUG)

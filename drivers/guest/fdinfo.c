@@ -57,7 +57,7 @@ static bool line_is(const char *line, size_t len, const char *name)
 	return len >= strlen(name) && !memcmp(line, name, strlen(name));
 }
 
-/* Where the device is, monitors look for on this machine; what is on no bus here has no line. */
+/* Monitors look for the address on this machine; a device on no bus here has no line. */
 static void fdinfo_show_pdev(struct seq_file *seq, const struct device *parent)
 {
 	if (dev_is_pci(parent))

@@ -15,7 +15,7 @@
 
 static_assert(FLIGHT_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
 
-/* What a flight has for each of its pages. */
+/* The room that a flight has for each of its pages. */
 struct flight_room {
 	struct flight_owner owner;
 	struct vgpu_range ranges[VGPU_DIFF_RANGES];
@@ -82,7 +82,7 @@ static int flight_put(void *arg, u64 addr, const u8 *data, u32 len)
 	return 0;
 }
 
-/* What has been sent of a page that stays dirty does not go again. */
+/* Note the sent bytes of a page that stays dirty, so that they do not go again. */
 static void flight_note(const struct vgpu_wire_diff *diff, u32 nr, u32 len, u8 *orig)
 {
 	for (; nr < diff->nr; nr++) {
@@ -123,7 +123,7 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 	};
 	vgpu_flush_unmap(space, page);
 	keep = flush_keeps(space, page);
-	/* Whoever has let go of the page wrote before that: it is looked at now. */
+	/* A program that let go of the page wrote before that: read its bytes after. */
 	smp_rmb();
 	vgpu_wire_diff_page(diff, vgpu_mapping_addr(page->owner, page->index), page->orig,
 			    page_address(page->page));
@@ -172,7 +172,7 @@ static int flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64
 	while (!ret && flight->nr_owners < flight->max_owners) {
 		spin_lock(&flush->lock);
 		page = flush_first_locked(flush, stamp);
-		/* Of this space, it stays dirty while the space's lock is held. */
+		/* A page of this space stays dirty while the space's lock is held. */
 		if (page && page->owner->space != space)
 			page = NULL;
 		spin_unlock(&flush->lock);
@@ -201,7 +201,7 @@ struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 		ret = flight ? flight_fill(flight, owner->space, stamp) : -ENOMEM;
 		vgpu_mapping_put(owner);
 	}
-	/* What there is goes first. */
+	/* Pages that the flight has are sent before the error is told. */
 	if (ret && (!flight || !flight->nr_owners)) {
 		if (flight)
 			vgpu_flight_free(flight);
