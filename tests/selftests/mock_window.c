@@ -280,8 +280,9 @@ TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 		probed += status == 1;
 	}
 	EXPECT_LT(0, probed);
-	/* The first one is the eighth. */
-	EXPECT_GT(STUCK_PROBES, probed);
+	/* This program's own is the eighth, if it is stuck still. */
+	if (tool_now_ms() - start < STUCK_MS)
+		EXPECT_GT(STUCK_PROBES, probed);
 	/* What is touched has workers, and drivers that are well answer them. */
 	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
 	start = tool_now_ms();
