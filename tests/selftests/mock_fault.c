@@ -86,8 +86,8 @@ static void on_fault(int signal)
 	siglongjmp(fault_jump, 1);
 }
 
-/* The signal that reading there gets, or 0. */
-static int touch(volatile char *at)
+/* The signal that reading or writing there gets, or 0. */
+static int access_at(volatile char *at, bool write)
 {
 	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
 
@@ -96,12 +96,25 @@ static int touch(volatile char *at)
 	fault_signal = 0;
 	if (!sigsetjmp(fault_jump, 1)) {
 		fault_expected = 1;
-		(void)*at;
+		if (write)
+			*at = 'w';
+		else
+			(void)*at;
 		fault_expected = 0;
 	}
 	signal(SIGBUS, SIG_DFL);
 	signal(SIGSEGV, SIG_DFL);
 	return fault_signal;
+}
+
+static int touch(volatile char *at)
+{
+	return access_at(at, false);
+}
+
+static int write_to(volatile char *at)
+{
+	return access_at(at, true);
 }
 
 /* A driver that waits for the device for some seconds is waited for. */
@@ -174,23 +187,6 @@ DIFF_TEST(error_of_before)
 	MUST(waitpid(pid, &status, 0) == pid && !status);
 	buffer_slow(&buffer, 0, 0);
 	LOG_CALL(touch(memory));
-}
-
-static int write_to(volatile char *at)
-{
-	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
-
-	sigaction(SIGBUS, &action, NULL);
-	sigaction(SIGSEGV, &action, NULL);
-	fault_signal = 0;
-	if (!sigsetjmp(fault_jump, 1)) {
-		fault_expected = 1;
-		*at = 'w';
-		fault_expected = 0;
-	}
-	signal(SIGBUS, SIG_DFL);
-	signal(SIGSEGV, SIG_DFL);
-	return fault_signal;
 }
 
 /* A program maps for less than it needs later. */

@@ -124,48 +124,40 @@ static void *interrupted_waiter(void *argument)
 	return (void *)ret;
 }
 
-/* A signal ends the waiting of one that has come last, wherever it waits. */
-DIFF_TEST(interrupted)
+/* Signals, up to so many, for one that has come last. Return: whether they ended its call. */
+static bool interrupt_last(int flags, int times)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
 	pthread_t threads[WAITERS], last;
+	bool ended;
 	void *error;
 	int tries;
 
 	sigaction(SIGUSR1, &action, NULL);
 	start_waiters(threads);
 	MUST(!pthread_create(&last, NULL, interrupted_waiter, NULL));
-	for (tries = 0; tries < 1000 && !interrupted_done; tries++) {
+	for (tries = 0; tries < times && !interrupted_done; tries++) {
 		sleep_ms(10);
 		pthread_kill(last, SIGUSR1);
 	}
-	CHECK(interrupted_done);
+	ended = interrupted_done;
 	wake(1);
 	MUST(!pthread_join(last, &error));
 	log_line("errno %ld", (long)error);
 	join_waiters(threads);
+	return ended;
+}
+
+/* A signal ends the waiting of one that has come last, wherever it waits. */
+DIFF_TEST(interrupted)
+{
+	CHECK(interrupt_last(0, 1000));
 }
 
 /* With SA_RESTART it goes on to wait. */
 DIFF_TEST(restarted)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	pthread_t threads[WAITERS], last;
-	void *error;
-	int tries;
-
-	sigaction(SIGUSR1, &action, NULL);
-	start_waiters(threads);
-	MUST(!pthread_create(&last, NULL, interrupted_waiter, NULL));
-	for (tries = 0; tries < 20; tries++) {
-		sleep_ms(10);
-		pthread_kill(last, SIGUSR1);
-	}
-	CHECK(!interrupted_done);
-	wake(1);
-	MUST(!pthread_join(last, &error));
-	log_line("errno %ld", (long)error);
-	join_waiters(threads);
+	CHECK(!interrupt_last(SA_RESTART, 20));
 }
 
 TEST_HARNESS_MAIN

@@ -53,6 +53,21 @@ static __u64 *map(int fd, struct vgpu_mock_buf_map args)
 	return NULL;
 }
 
+/* A part of a new buffer that has a pattern, and is written to. Return: its number. */
+static __u32 map_part(int fd, __u32 seed, struct vgpu_mock_buf_map args, __u64 **memory)
+{
+	struct vgpu_mock_buf_create buf = create(fd, VGPU_MOCK_BUF_PFN);
+
+	fill(fd, buf.out_id, seed);
+	args.id = buf.out_id;
+	*memory = map(fd, args);
+	MUST(*memory);
+	log_bytes("memory", *memory, args.size);
+	(*memory)[args.size / 8 - 5] = 0x1234567890abcdef;
+	log_sum(fd, buf.out_id);
+	return buf.out_id;
+}
+
 static bool is_mapped(const void *address)
 {
 	unsigned char in_core;
@@ -64,19 +79,14 @@ DIFF_TEST(whole)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
 	int fd = open_device(O_RDWR);
-	struct vgpu_mock_buf_create buf = create(fd, VGPU_MOCK_BUF_PFN);
 	__u64 *memory;
+	__u32 id;
 
-	fill(fd, buf.out_id, 3);
-	memory = map(fd, (struct vgpu_mock_buf_map){ .id = buf.out_id, .size = buf.size });
-	MUST(memory);
-	log_bytes("memory", memory, buf.size);
-	memory[7 * page / 8 + 5] = 0x1234567890abcdef;
-	log_sum(fd, buf.out_id);
-	MUST(!munmap(memory, buf.size));
+	id = map_part(fd, 3, (struct vgpu_mock_buf_map){ .size = PAGES * page }, &memory);
+	MUST(!munmap(memory, PAGES * page));
 	/* With a cache of another kind, and less than all. */
 	memory = map(fd, (struct vgpu_mock_buf_map){
-		.id = buf.out_id, .size = page + 1, .flags = VGPU_MOCK_MAP_WC });
+		.id = id, .size = page + 1, .flags = VGPU_MOCK_MAP_WC });
 	MUST(memory);
 	log_bytes("memory", memory, 2 * page);
 	log_line("behind it: %d", is_mapped((char *)memory + 2 * page));
@@ -87,16 +97,10 @@ DIFF_TEST(part)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
 	int fd = open_device(O_RDWR);
-	struct vgpu_mock_buf_create buf = create(fd, VGPU_MOCK_BUF_PFN);
 	__u64 *memory;
 
-	fill(fd, buf.out_id, 4);
-	memory = map(fd, (struct vgpu_mock_buf_map){
-		.id = buf.out_id, .offset = 3 * page, .size = 2 * page });
-	MUST(memory);
-	log_bytes("memory", memory, 2 * page);
-	memory[5] = 0xfedcba0987654321;
-	log_sum(fd, buf.out_id);
+	map_part(fd, 4, (struct vgpu_mock_buf_map){ .offset = 3 * page, .size = 2 * page },
+		 &memory);
 	/* Nothing is left of what had to be mapped with it. */
 	munmap(memory, 2 * page);
 	log_line("before it: %d", is_mapped((char *)memory - page));
