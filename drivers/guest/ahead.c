@@ -129,7 +129,7 @@ static void ahead_end(struct vgpu_ahead *ahead)
 	wake_up(&ahead->wait);
 }
 
-/* As long as it waits, whoever must not wait has its answer. */
+/* While one reader waits, those that must not wait have their answer. */
 static void ahead_set_waits(struct vgpu_ahead *ahead, bool waits)
 {
 	spin_lock(&ahead->lock);
