@@ -184,7 +184,7 @@ static int check_event(const void *msg, size_t len, const struct vgpu_wire_limit
 {
 	const struct vgpu_event_signal *m = msg;
 
-	return m->event && !m->reserved ? 0 : -EPROTO;
+	return m->event && !(le32_to_cpu(m->flags) & ~VGPU_EVENT_OVER) ? 0 : -EPROTO;
 }
 
 static int check_window(const void *msg, size_t len, const struct vgpu_wire_limits *limits)

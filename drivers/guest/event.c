@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events: eventfds of this machine that a host's driver signals. A call names
- * each by a number, and the host says, once, when that was signalled.
+ * each by a number, and the host says, once, when that was signalled, or that it never will be.
  *
  * A program that hears of it reads what the device wrote before. So cached device memory is
  * forgotten first: by a work item where there is any, as that may have to wait for the host.
@@ -97,7 +97,7 @@ s64 vgpu_event_add(struct vgpu_object *object, int fd)
 	return event->number;
 }
 
-/* The call failed: the host does not know it. */
+/* The call failed, so the host does not know it, or the host's driver has let go of it. */
 void vgpu_event_cancel(struct vgpu_host *host, u32 number)
 {
 	struct vgpu_event *event = event_take(host, number);

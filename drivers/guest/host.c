@@ -200,7 +200,10 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 		vgpu_object_poll_event(host, buf);
 		return 0;
 	case VGPU_MSG_EVENT:
-		vgpu_event_signal(host, le32_to_cpu(signal->event));
+		if (le32_to_cpu(signal->flags) & VGPU_EVENT_OVER)
+			vgpu_event_cancel(host, le32_to_cpu(signal->event));
+		else
+			vgpu_event_signal(host, le32_to_cpu(signal->event));
 		return 0;
 	case VGPU_MSG_WINDOW:
 		vgpu_window_announce(host, buf);

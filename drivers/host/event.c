@@ -3,16 +3,31 @@
  * Events: eventfds of this machine that stand for those of a guest, which a
  * driver is to signal (a syncobj's point, for example). The guest is told of the
  * first signal; an event is over then, or with the object on which it was asked
- * for.
+ * for, or when the driver has let go of the eventfd, as it does with a syncobj that
+ * is freed before anything happened.
+ *
+ * Nobody is told of that. But the driver has a reference of the eventfd's context for as long
+ * as it may signal it, so each ioctl on the object looks at a few of its events, in turn.
  *
  * No function that makes an eventfd is exported, so the shadow's threads bring
  * one each when they come to serve.
  */
+#include <linux/eventfd.h>
 #include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 
 #include "host.h"
+
+/*
+ * At how many events an ioctl looks. Each ioctl adds one at most, so those that are over
+ * become no more than the others.
+ */
+#define EVENT_LOOK	4
+/* References of a context: of its file, and beside it. */
+#define EVENT_OWN_REFS	2
 
 struct vgpu_event {
 	/*
@@ -22,10 +37,16 @@ struct vgpu_event {
 	struct list_head node;
 	struct list_head fired_node;
 	bool fired;
+	/* The call is over, so the driver has a reference of @ctx if it ever will. */
+	bool settled;
+	/* Nobody can signal it any more. */
+	bool over;
 
 	struct vgpu_peer *peer;
 	u32 number;
 	struct file *file;
+	/* A reference beside the file's; NULL: references of it cannot be counted. */
+	struct eventfd_ctx *ctx;
 	wait_queue_head_t *head;
 	wait_queue_entry_t wait;
 };
@@ -35,6 +56,45 @@ struct event_table {
 	struct vgpu_event *event;
 };
 
+/* How many references it has. The struct is the core's own, see event_get_ctx(). */
+static unsigned int event_ctx_refs(struct eventfd_ctx *ctx)
+{
+	return kref_read((struct kref *)ctx);
+}
+
+/*
+ * A reference of the context, which in every kernel begins with its counter; that this
+ * one's does is seen by taking one. Return: NULL: it does not.
+ */
+static struct eventfd_ctx *event_get_ctx(struct file *file)
+{
+	struct eventfd_ctx *ctx = eventfd_ctx_fileget(file);
+	unsigned int refs;
+
+	if (IS_ERR(ctx))
+		return NULL;
+	refs = event_ctx_refs(ctx);
+	if (refs == EVENT_OWN_REFS && eventfd_ctx_fileget(file) == ctx) {
+		refs = event_ctx_refs(ctx);
+		eventfd_ctx_put(ctx);
+		if (refs == EVENT_OWN_REFS + 1)
+			return ctx;
+	}
+	eventfd_ctx_put(ctx);
+	return NULL;
+}
+
+/* The guest is to hear of it. */
+static void event_fire_locked(struct vgpu_event *event)
+{
+	struct vgpu_peer *peer = event->peer;
+
+	lockdep_assert_held(&peer->events_lock);
+	event->fired = true;
+	list_add_tail(&event->fired_node, &peer->fired);
+	vgpu_control_kick(peer);
+}
+
 /* Context: whatever the driver signals from, under the eventfd's lock. */
 static int event_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
@@ -43,11 +103,8 @@ static int event_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, voi
 	unsigned long flags;
 
 	spin_lock_irqsave(&peer->events_lock, flags);
-	if (!event->fired) {
-		event->fired = true;
-		list_add_tail(&event->fired_node, &peer->fired);
-		vgpu_control_kick(peer);
-	}
+	if (!event->fired)
+		event_fire_locked(event);
 	spin_unlock_irqrestore(&peer->events_lock, flags);
 	return 0;
 }
@@ -65,6 +122,8 @@ static void event_queue(struct file *file, wait_queue_head_t *head, poll_table *
 static void event_free(struct vgpu_event *event)
 {
 	remove_wait_queue(event->head, &event->wait);
+	if (event->ctx)
+		eventfd_ctx_put(event->ctx);
 	fput(event->file);
 	kfree(event);
 }
@@ -92,6 +151,7 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 	event->peer = peer;
 	event->number = number;
 	event->file = get_file(file);
+	event->ctx = event_get_ctx(file);
 	/* Not found by anybody yet, so nobody is to be told, whoever signals it. */
 	event->fired = true;
 	table.event = event;
@@ -129,6 +189,58 @@ void vgpu_event_cancel(struct vgpu_object *object, u32 number)
 		event_free(found);
 }
 
+/*
+ * Only this has it still: the driver has let go of it. A signal comes before that, and takes the
+ * lock.
+ */
+static bool event_is_over_locked(const struct vgpu_event *event)
+{
+	lockdep_assert_held(&event->peer->events_lock);
+	return event->settled && !event->fired && event->ctx &&
+		event_ctx_refs(event->ctx) == EVENT_OWN_REFS && file_count(event->file) == 1;
+}
+
+static void events_settle_locked(struct vgpu_object *object, u32 number)
+{
+	struct vgpu_event *event;
+
+	/* The youngest are the last. */
+	list_for_each_entry_reverse(event, &object->watched, node) {
+		if (event->number == number) {
+			event->settled = true;
+			return;
+		}
+	}
+}
+
+static void events_look_locked(struct vgpu_object *object)
+{
+	struct vgpu_event *event;
+	unsigned int i;
+
+	for (i = 0; i < EVENT_LOOK && !list_empty(&object->watched); i++) {
+		event = list_first_entry(&object->watched, struct vgpu_event, node);
+		list_move_tail(&event->node, &object->watched);
+		if (!event_is_over_locked(event))
+			continue;
+		event->over = true;
+		event_fire_locked(event);
+	}
+}
+
+void vgpu_event_settle(struct vgpu_object *object, u32 number)
+{
+	struct vgpu_peer *peer = object->peer;
+
+	if (!number && list_empty_careful(&object->watched))
+		return;
+	spin_lock_irq(&peer->events_lock);
+	if (number)
+		events_settle_locked(object, number);
+	events_look_locked(object);
+	spin_unlock_irq(&peer->events_lock);
+}
+
 void vgpu_event_drop_all(struct vgpu_object *object)
 {
 	struct vgpu_peer *peer = object->peer;
@@ -163,6 +275,7 @@ int vgpu_event_announce(struct vgpu_peer *peer)
 		if (!event)
 			break;
 		msg.event = cpu_to_le32(event->number);
+		msg.flags = cpu_to_le32(event->over ? VGPU_EVENT_OVER : 0);
 		event_free(event);
 		ret = vgpu_control_send(peer, &msg, sizeof(msg));
 	}

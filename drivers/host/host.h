@@ -470,6 +470,11 @@ int vgpu_poll_announce(struct vgpu_peer *peer);
 int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file);
 /* The driver does not want it. */
 void vgpu_event_cancel(struct vgpu_object *object, u32 number);
+/*
+ * An ioctl on @object is over, and its event, @number or 0, is the driver's: look at some events
+ * on it whether a driver may signal them still.
+ */
+void vgpu_event_settle(struct vgpu_object *object, u32 number);
 void vgpu_event_drop_all(struct vgpu_object *object);
 /* Tells of those that were signalled, from the peer's sender. */
 int vgpu_event_announce(struct vgpu_peer *peer);

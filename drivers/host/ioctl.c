@@ -270,6 +270,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	result = vgpu_fixup_settle_fds(call, result);
 	if (result < 0 || ret)
 		vgpu_fixup_cancel_event(call);
+	vgpu_event_settle(call->object, call->event);
 	if (ret) {
 		vgpu_call_take_back(call);
 		return vgpu_call_refuse(call, ret);

@@ -739,6 +739,35 @@ DIFF_TEST_NODE(syncobj_eventfd_closed, "GPU_CARD", DIFF_SECONDS)
 	log_event(event, 5000);
 }
 
+/* More than a guest may have unsignalled: so many objects are a peer's limit (vgpud). */
+#define MANY_EVENTS	17000
+
+/* A syncobj that is destroyed lets go of eventfds, and of nothing that others still wait for. */
+DIFF_TEST_NODE(syncobj_eventfd_destroyed, "GPU_CARD", 120)
+{
+	int fd = open_device(O_RDWR);
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	int kept_event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	struct drm_syncobj_destroy destroy = { };
+	struct drm_syncobj_create create = { };
+	__u32 kept;
+	int i;
+
+	kept = create_syncobj(fd, 0);
+	if (LOG_CALL(watch(fd, kept, 0, kept_event)))
+		skip_on_old_kernels("this kernel has no eventfds of syncobjs");
+	for (i = 0; i < diff_times(MANY_EVENTS); i++) {
+		MUST(!ioctl(fd, DRM_IOCTL_SYNCOBJ_CREATE, &create));
+		destroy.handle = create.handle;
+		MUST(!watch(fd, destroy.handle, 0, event));
+		MUST(!ioctl(fd, DRM_IOCTL_SYNCOBJ_DESTROY, &destroy));
+	}
+	log_event(event, 0);
+	log_event(kept_event, 0);
+	LOG_CALL(syncobj_signal(fd, kept));
+	log_event(kept_event, 5000);
+}
+
 /* --- other drivers -------------------------------------------------------- */
 
 /*

@@ -182,7 +182,8 @@ static const struct wire_case session_close[] = {
 
 static const struct wire_case event[] = {
 	BAD(vgpu_event_signal, event, 0),
-	BAD(vgpu_event_signal, reserved, 1),
+	GOOD(vgpu_event_signal, flags, 1),
+	BAD(vgpu_event_signal, flags, 2),
 };
 
 static const struct wire_case window[] = {

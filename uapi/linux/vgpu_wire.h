@@ -38,7 +38,8 @@
  *     REPLY has the host's clock, and an ioctl's that of others, if CALL asks for them;
  *     operation CLOCK;
  *     EXPORT_CHANGE may be WEDGED;
- *     EXPORT_FILE
+ *     EXPORT_FILE;
+ *     EVENT may be OVER
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -418,11 +419,19 @@ struct vgpu_poll_event {
 	__le32 flags;
 };
 
-/* VGPU_MSG_EVENT: the driver signalled the eventfd that a call named so. */
+/* It was not signalled: the driver has let go of the eventfd. */
+#define VGPU_EVENT_OVER		(1U << 0)
+
+/**
+ * struct vgpu_event_signal - host: the driver signalled the eventfd that a call named so
+ * @hdr: VGPU_MSG_EVENT
+ * @event: its number, which means nothing from now on
+ * @flags: VGPU_EVENT_*
+ */
 struct vgpu_event_signal {
 	struct vgpu_hdr hdr;
 	__le32 event;
-	__le32 reserved;
+	__le32 flags;
 };
 
 /* The guest is to have nothing in it: what is there goes by copy from now on. */
@@ -557,7 +566,7 @@ enum vgpu_fixup_type {
 	/*
 	 * 4 bytes: become an eventfd of the host for the time of the call. The
 	 * guest calls it @target, not 0, and hears with VGPU_MSG_EVENT, once, that
-	 * the driver signalled it; unless the call fails, or until its object is
+	 * the driver signalled it, or never will; unless the call fails, or until its object is
 	 * closed. At most one a call.
 	 */
 	VGPU_FIXUP_EVENT	= 7,
