@@ -53,7 +53,8 @@ void vgpu_flight_free(struct vgpu_flight *flight)
 	while (flight->nr_owners) {
 		struct flight_owner *owner = &flight->owners[--flight->nr_owners];
 
-		xa_erase(&owner->mapping->space->flying, owner->index);
+		/* Unless another flight has it meanwhile: see flight_enter(). */
+		xa_cmpxchg(&owner->mapping->space->flying, owner->index, &session->flush, NULL, 0);
 		vgpu_mapping_put(owner->mapping);
 	}
 	if (session) {
@@ -103,9 +104,30 @@ static void flight_keep(struct vgpu_flight *flight, struct vgpu_page *page, u64 
 }
 
 /*
- * Copy what changed on @page, which is clean then or kept, into the flight. Return: 0, -ENOMEM;
- * -EINPROGRESS: another flight has the page: bytes of two may land in any order.
+ * The page at @index goes by a flight of @flush. Return: 0, -ENOMEM; -EINPROGRESS: another
+ * flight has the page, whose bytes are to be there first, unless they are late.
  */
+static int flight_enter(struct vgpu_flush *flush, struct vgpu_space *space, pgoff_t index)
+{
+	struct xarray *flying = &space->flying;
+	struct vgpu_flush *other;
+	int ret;
+
+	ret = xa_insert(flying, index, flush, GFP_KERNEL_ACCOUNT);
+	if (ret != -EBUSY)
+		return ret;
+	ret = -EINPROGRESS;
+	xa_lock(flying);
+	/* Its session, of which the flight has a reference, stays while it is found there. */
+	other = xa_load(flying, index);
+	/* In the place of an entry there is room for another. */
+	if (other && READ_ONCE(other->late))
+		ret = xa_err(__xa_store(flying, index, flush, GFP_NOWAIT));
+	xa_unlock(flying);
+	return ret;
+}
+
+/* Copy what changed on @page, which is clean then or kept, into the flight. Return: as above. */
 static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		       struct vgpu_page *page, u64 stamp)
 {
@@ -114,9 +136,9 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 	bool keep;
 	int ret;
 
-	ret = xa_insert(&space->flying, page->index, xa_mk_value(0), GFP_KERNEL_ACCOUNT);
+	ret = flight_enter(&flight->session->flush, space, page->index);
 	if (ret)
-		return ret == -EBUSY ? -EINPROGRESS : ret;
+		return ret;
 	flight->owners[flight->nr_owners++] = (struct flight_owner) {
 		.mapping = vgpu_mapping_get(page->owner),
 		.index = page->index,

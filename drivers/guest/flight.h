@@ -26,7 +26,7 @@ struct flight_owner {
  * @nr_owners: entries of @owners
  * @max_owners: how many there is room for, and for as many pages in @diff
  * @owners: mappings whose references go with the flight, and whose pages are in
- *	space->flying until it is freed
+ *	space->flying until it is freed, or a younger flight did not wait for it any more
  */
 struct vgpu_flight {
 	struct list_head node;
@@ -44,8 +44,8 @@ struct vgpu_flight {
  *
  * Context: process, no locks.
  * Return: a flight for the oldest of these pages, NULL if there are none, or
- * ERR_PTR(): -ENOMEM; -EINPROGRESS: a flight of another session has the oldest page, and
- * has to land first.
+ * ERR_PTR(): -ENOMEM; -EINPROGRESS: a flight of another session has the oldest page, is not
+ * late, and has to land first.
  */
 struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp);
 void vgpu_flight_free(struct vgpu_flight *flight);

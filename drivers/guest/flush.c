@@ -19,7 +19,8 @@
  *
  * Two sessions may have stored to one page, one after the other. Their shadows take bytes in
  * any order, so a page goes by one flight at a time (space->flying), and is not fetched before
- * that has landed.
+ * that has landed. Only a flight that is late (see below) is not waited for: where both have
+ * stored to the same bytes, its own may then come last.
  *
  * A call of one process may be about memory that another one wrote to, so it waits for all
  * flushes of the host; but for those of others only as long as they go on. A shadow that has
@@ -130,7 +131,7 @@ static void flush_goes_on(struct vgpu_flush *flush)
 
 	spin_lock(&set->lock);
 	flush->since = jiffies;
-	flush->late = false;
+	WRITE_ONCE(flush->late, false);
 	set->sent++;
 	spin_unlock(&set->lock);
 	if (wq_has_sleeper(&set->wait))
@@ -247,28 +248,92 @@ void vgpu_flush_release(struct vgpu_flush *flush)
 	wake_up_all(&flush_set(flush)->wait);
 }
 
-/* The oldest dirty page can be taken. */
-static bool flush_may_go(struct vgpu_flush *flush)
+bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own)
+{
+	struct vgpu_flush *flush;
+	bool flying;
+
+	/* Its session stays while it is found there. */
+	xa_lock(&space->flying);
+	flush = xa_load(&space->flying, index);
+	flying = flush && (flush == own || !READ_ONCE(flush->late));
+	xa_unlock(&space->flying);
+	return flying;
+}
+
+/* It is late if it has not gone on for as long. */
+static void flush_check_late_locked(struct vgpu_flush *flush)
+{
+	lockdep_assert_held(&flush_set(flush)->lock);
+	if (time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
+		WRITE_ONCE(flush->late, true);
+}
+
+/* Somebody has waited for the flight that has the page at @index. */
+static void flush_check_late(struct vgpu_space *space, pgoff_t index)
+{
+	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_flush *flush;
+
+	xa_lock(&space->flying);
+	flush = xa_load(&space->flying, index);
+	if (flush) {
+		spin_lock(&set->lock);
+		flush_check_late_locked(flush);
+		spin_unlock(&set->lock);
+	}
+	xa_unlock(&space->flying);
+}
+
+int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
+			    const struct vgpu_flush *own, unsigned long deadline)
+{
+	long left;
+
+	for (;;) {
+		left = min_t(long, vgpu_deadline_left(deadline), VGPU_FLUSH_LATE);
+		left = wait_event_killable_timeout(space->host->spaces.wait,
+						   !vgpu_flush_is_flying(space, index, own), left);
+		if (left)
+			return left < 0 ? -EINTR : 0;
+		if (vgpu_deadline_passed(deadline))
+			return -ETIMEDOUT;
+		flush_check_late(space, index);
+	}
+}
+
+/* The oldest dirty page can be taken. @late: see whether the flight that has it is late. */
+static bool flush_may_go(struct vgpu_flush *flush, bool late)
 {
 	struct vgpu_page *page;
 	bool may = true;
 
 	spin_lock(&flush->lock);
 	page = list_first_entry_or_null(&flush->dirty, struct vgpu_page, node);
+	if (page && late)
+		flush_check_late(page->owner->space, page->index);
 	if (page)
-		may = !xa_load(&page->owner->space->flying, page->index);
+		may = !vgpu_flush_is_flying(page->owner->space, page->index, NULL);
 	spin_unlock(&flush->lock);
 	return may;
 }
 
 /*
- * Wait until the flight of another session, which has bytes of the same page, has landed. No
- * run waits while a flight of its own is under way, so none waits for itself. Return: 0 or
- * -EINTR.
+ * Wait until the flight of another session, which has bytes of the same page, has landed or is
+ * late. No run waits while a flight of its own is under way, so none waits for itself. Return:
+ * 0 or -EINTR.
  */
 static int flush_wait_landed(struct vgpu_flush *flush)
 {
-	return wait_event_killable(flush_set(flush)->wait, flush_may_go(flush)) ? -EINTR : 0;
+	long left;
+
+	left = wait_event_killable_timeout(flush_set(flush)->wait, flush_may_go(flush, false),
+					   VGPU_FLUSH_LATE);
+	if (left < 0)
+		return -EINTR;
+	if (!left)
+		flush_may_go(flush, true);
+	return 0;
 }
 
 static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
@@ -417,9 +482,8 @@ static void flush_give_up(struct vgpu_space_set *set, struct vgpu_flush *own, u6
 
 	spin_lock(&set->lock);
 	list_for_each_entry(flush, &set->flushes, entry)
-		if (flush != own && READ_ONCE(flush->done) < stamp &&
-		    time_after_eq(jiffies, flush->since + VGPU_FLUSH_LATE))
-			flush->late = true;
+		if (flush != own && READ_ONCE(flush->done) < stamp)
+			flush_check_late_locked(flush);
 	spin_unlock(&set->lock);
 }
 
@@ -428,7 +492,7 @@ void vgpu_flush_set_late(struct vgpu_flush *flush)
 	struct vgpu_space_set *set = flush_set(flush);
 
 	spin_lock(&set->lock);
-	flush->late = true;
+	WRITE_ONCE(flush->late, true);
 	spin_unlock(&set->lock);
 }
 

@@ -37,7 +37,7 @@ struct vgpu_space_set;
  *	goes on
  * @entry: in set->flushes, with a reference of the session (set->lock)
  * @since: when it was last seen to go on, jiffies (set->lock)
- * @late: it has not gone on for VGPU_FLUSH_LATE (set->lock)
+ * @late: it has not gone on for VGPU_FLUSH_LATE (set->lock); read anywhere
  */
 struct vgpu_flush {
 	unsigned long busy;
@@ -94,6 +94,15 @@ void vgpu_flush_release(struct vgpu_flush *flush);
 
 /* Its shadow has let somebody wait for as long. */
 void vgpu_flush_set_late(struct vgpu_flush *flush);
+
+/*
+ * A flight has bytes of the page at @index that the host may not have, and who belongs to @own
+ * (NULL: nobody) waits for them: not for those of others that are late.
+ */
+bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own);
+/* Until it is not. Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline). */
+int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
+			    const struct vgpu_flush *own, unsigned long deadline);
 
 /* Another's work item that waits for flushes. Return: as queue_work(). */
 bool vgpu_flush_queue(struct work_struct *work);

@@ -390,22 +390,6 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 }
 
 /*
- * Wait until what is read from the host has all bytes that a flight has of the page. Return:
- * 0, -EINTR, -ETIMEDOUT.
- */
-static int space_await_landed(struct vgpu_space *space, pgoff_t index, unsigned long deadline)
-{
-	long left;
-
-	if (!xa_load(&space->flying, index))
-		return 0;
-	left = wait_event_killable_timeout(space->host->spaces.wait,
-					   !xa_load(&space->flying, index),
-					   vgpu_deadline_left(deadline));
-	return left > 0 ? 0 : left ? -EINTR : -ETIMEDOUT;
-}
-
-/*
  * Fetch the bytes that the host has of a page through the mapping that made it dirty. Of
  * another session than the caller's, @own, that may not take long.
  */
@@ -426,12 +410,13 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 	buf = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return;
-	ret = space_await_landed(mapping->space, index, vgpu_deadline_in(VGPU_FLUSH_LATE));
+	ret = vgpu_flush_await_landed(mapping->space, index, flush,
+				      vgpu_deadline_in(VGPU_FLUSH_LATE));
 	if (!ret)
 		ret = vgpu_flush_claim(flush, deadline);
 	if (ret)
 		goto out_free;
-	/* A flight of its own is an orphan, which waits for this. */
+	/* A flight of its own is an orphan, which waits for this; another's is late. */
 	if (!xa_load(&mapping->space->flying, index)) {
 		fresh = atomic64_read(&set->drops);
 		ret = vgpu_pages_read(mapping->session, &mapping->export->stats,
@@ -739,7 +724,7 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	ret = vgpu_flush_all(set, mapping->session, deadline);
 	/* It may have given up waiting for another session's. */
 	if (!ret)
-		ret = space_await_landed(space, index, deadline);
+		ret = vgpu_flush_await_landed(space, index, &mapping->session->flush, deadline);
 	if (ret)
 		return ret;
 	nr = space_landed(space, index, nr);

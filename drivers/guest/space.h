@@ -113,9 +113,11 @@ struct vgpu_page {
  * @lock: guards @pages, the pages' state and @dead; held while PTEs are put in
  *	or zapped
  * @pages: struct vgpu_page by offset in pages; SPACE_DIRTY: written to
- * @flying: offsets of pages of which a flight has bytes that the host may not have
- * @holds: for how many vgpu_space_clear() no clean page may become dirty, until @held
- * @held: when those that write have waited for long enough
+ * @flying: struct vgpu_flush of the last flight that has bytes of a page which the host may
+ *	not have, by offset; it is there for as long as the entry is
+ * @holds: for how many vgpu_space_clear() no clean page may become dirty, until @held; read
+ *	anywhere
+ * @held: when those that write have waited for long enough; read anywhere
  * @dead: the connection is gone; every fault gets SIGBUS
  */
 struct vgpu_space {

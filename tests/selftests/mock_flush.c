@@ -20,6 +20,7 @@
 struct buffer {
 	int fd;
 	__u32 id;
+	__u64 offset;
 	__u64 *memory;
 };
 
@@ -30,6 +31,7 @@ static struct buffer make_buffer(void)
 
 	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
 	buffer.id = create.out_id;
+	buffer.offset = create.out_offset;
 	buffer.memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
 			     create.out_offset);
 	MUST(buffer.memory != MAP_FAILED);
@@ -153,6 +155,101 @@ DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
 	MUST(waitpid(pid, &status, 0) == pid);
 	CHECK(read(ready[0], &byte, 1) == 0);
 	end_stuck(&stuck, 1);
+}
+
+/* Of how many faults the driver has heard. */
+static __u32 device_faults(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_info info = { .id = buffer->id };
+	int fd = open(getenv("VGPU_REAL"), O_RDWR | O_CLOEXEC);
+
+	MUST(fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	close(fd);
+	return info.out_faults;
+}
+
+/* The other process: it writes to the first page, and its bytes are stuck. */
+static void write_beside(const struct buffer *buffer, int ready, int go)
+{
+	struct buffer own = { .fd = open_device(O_RDWR), .id = buffer->id };
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	own.memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, own.fd,
+			  buffer->offset);
+	MUST(own.memory != MAP_FAILED);
+	MUST(write(ready, "", 1) == 1);
+	MUST(read(go, &byte, 1) == 1);
+	own.memory[1] = 1;
+	/* The call waits for it. */
+	device_has(&own, 8, 1);
+}
+
+/*
+ * Another process writes to the buffer's first page, and on the forwarded device its bytes are on
+ * their way and stuck.
+ */
+static pid_t get_stuck_beside(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .delay_ms = STUCK_MS };
+	int ready[2], go[2];
+	__u32 faults;
+	__u64 start;
+	char byte;
+	pid_t pid;
+
+	MUST(!pipe2(ready, O_CLOEXEC) && !pipe2(go, O_CLOEXEC));
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		write_beside(buffer, ready[1], go[0]);
+		_exit(0);
+	}
+	MUST(read(ready[0], &byte, 1) == 1);
+	/* The page is here, and in the shadow of this process, not of the other. */
+	(void)*(volatile __u64 *)buffer->memory;
+	if (forwarded)
+		real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
+	faults = device_faults(buffer);
+	MUST(write(go[1], "", 1) == 1);
+	start = now_ms();
+	while (forwarded && device_faults(buffer) == faults && now_ms() - start < PATIENCE_MS)
+		sleep_ms(5);
+	CHECK(!forwarded || device_faults(buffer) > faults);
+	return pid;
+}
+
+static void end_stuck_beside(const struct buffer *buffer, pid_t pid)
+{
+	struct vgpu_mock_buf_range range = { .seed = VGPU_MOCK_SLOW_END };
+	int status;
+
+	if (forwarded)
+		real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
+	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(!status);
+	end_stuck(buffer, 1);
+}
+
+/* Nor one that writes to the same page. */
+DIFF_TEST_LIMIT(beside_a_stuck_page, 120)
+{
+	struct buffer buffer;
+	__u64 start;
+	pid_t pid;
+
+	need_one_machine();
+	buffer = make_buffer();
+	pid = get_stuck_beside(&buffer);
+	start = now_ms();
+	buffer.memory[2] = 2;
+	CHECK(device_has(&buffer, 16, 2));
+	CHECK(buffer.memory[2] == 2);
+	CHECK(now_ms() - start < PATIENCE_MS);
+	/* The other's come when they come. */
+	end_stuck_beside(&buffer, pid);
+	CHECK(device_has(&buffer, 8, 1));
+	CHECK(device_has(&buffer, 16, 2));
 }
 
 /* A fault in a system call, which may hold locks, waits for its own process's bytes but a while. */
