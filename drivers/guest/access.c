@@ -47,6 +47,26 @@ static s64 access_read(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned int
 	return got == PAGE_SIZE ? 0 : -EFAULT;
 }
 
+/*
+ * Nothing that was written to the page before is on its way, to come after what is written now,
+ * be it another process's or bytes that wait to be sent again. Return: 0, with the flush claimed;
+ * -EINTR, -ETIMEDOUT.
+ */
+static int access_claim(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline)
+{
+	struct vgpu_flush *flush = &mapping->session->flush;
+	int ret;
+
+	for (;;) {
+		ret = vgpu_flush_await_landed(mapping->space, pgoff, flush, deadline);
+		if (!ret)
+			ret = vgpu_flush_claim(flush, deadline);
+		if (ret || !vgpu_flush_is_flying(mapping->space, pgoff, flush))
+			return ret;
+		vgpu_flush_release(flush);
+	}
+}
+
 static s64 access_write(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned int offset,
 			void *buf, unsigned int len, unsigned long deadline)
 {
@@ -58,8 +78,7 @@ static s64 access_write(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned in
 	struct vgpu_flush *flush = &mapping->session->flush;
 	s64 ret;
 
-	/* Nothing that the program wrote before is on its way, to come after it. */
-	ret = vgpu_flush_claim(flush, deadline);
+	ret = access_claim(mapping, pgoff, deadline);
 	if (ret)
 		return ret;
 	ret = vgpu_pages_write(mapping->session, &mapping->export->stats, &diff, deadline);

@@ -6,6 +6,7 @@
  * The device is made to misbehave by its real node, past the forwarded one: a forwarded
  * ioctl would flush first. So the two have to be one device, as in one machine.
  */
+#include <pthread.h>
 #include <sys/prctl.h>
 
 #include "keep.h"
@@ -24,18 +25,23 @@ struct buffer {
 	__u64 *memory;
 };
 
-static struct buffer make_buffer(void)
+static struct buffer make_large(unsigned long pages, __u32 flavour)
 {
-	struct vgpu_mock_buf_create create = { .size = 2 * PAGE, .flavour = VGPU_MOCK_BUF_PFN };
+	struct vgpu_mock_buf_create create = { .size = pages * PAGE, .flavour = flavour };
 	struct buffer buffer = { .fd = open_device(O_RDWR) };
 
 	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
 	buffer.id = create.out_id;
 	buffer.offset = create.out_offset;
-	buffer.memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+	buffer.memory = mmap(NULL, create.size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
 			     create.out_offset);
 	MUST(buffer.memory != MAP_FAILED);
 	return buffer;
+}
+
+static struct buffer make_buffer(void)
+{
+	return make_large(2, VGPU_MOCK_BUF_PFN);
 }
 
 /* Else there is no real node of the same device. */
@@ -91,7 +97,7 @@ static void get_stuck(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_range range = { .delay_ms = STUCK_MS };
 
-	buffer->memory[0] = 1;
+	*(volatile __u64 *)buffer->memory = 1;
 	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
 	range = (struct vgpu_mock_buf_range) { };
 	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
@@ -250,6 +256,44 @@ DIFF_TEST_LIMIT(beside_a_stuck_page, 120)
 	end_stuck_beside(&buffer, pid);
 	CHECK(device_has(&buffer, 8, 1));
 	CHECK(device_has(&buffer, 16, 2));
+}
+
+static void *end_later(void *buffer)
+{
+	struct vgpu_mock_buf_range range = { .seed = VGPU_MOCK_SLOW_END };
+
+	/* The debugger's thread has begun; how far it is does not matter. */
+	sleep_ms(300);
+	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
+	return NULL;
+}
+
+/* A debugger's bytes are not replaced by what was written before, and is on its way. */
+DIFF_TEST_LIMIT(debugger_beside_a_stuck_page, 120)
+{
+	struct buffer buffer;
+	pthread_t thread;
+	__u64 word = 7;
+	pid_t pid;
+	int fd;
+
+	need_one_machine();
+	buffer = make_large(2, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_ACCESS);
+	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	MUST(fd >= 0);
+	pid = get_stuck_beside(&buffer);
+	if (forwarded)
+		MUST(!pthread_create(&thread, NULL, end_later, &buffer));
+	else
+		while (*(volatile __u64 *)&buffer.memory[1] != 1)
+			sleep_ms(1);
+	CHECK(pwrite(fd, &word, sizeof(word), (uintptr_t)&buffer.memory[1]) == sizeof(word));
+	if (forwarded)
+		pthread_join(thread, NULL);
+	end_stuck_beside(&buffer, pid);
+	CHECK(device_has(&buffer, 8, 7));
+	CHECK(buffer.memory[1] == 7);
+	close(fd);
 }
 
 /* A fault in a system call, which may hold locks, waits for its own process's bytes but a while. */
