@@ -223,6 +223,9 @@ struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 		ret = flight ? flight_fill(flight, owner->space, stamp) : -ENOMEM;
 		vgpu_mapping_put(owner);
 	}
+	/* There is room for other dirty pages. */
+	if (flight && wq_has_sleeper(&session->host->spaces.wait))
+		wake_up_all(&session->host->spaces.wait);
 	/* Pages that the flight has are sent before the error is told. */
 	if (ret && (!flight || !flight->nr_owners)) {
 		if (flight)

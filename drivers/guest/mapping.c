@@ -339,11 +339,11 @@ static int mapping_take_error(struct vgpu_mapping *mapping, const struct vm_faul
 
 /* Without locks. Return: 0, -EINTR, or why there is no page. */
 static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode, pgoff_t pgoff,
-			unsigned long deadline)
+			bool write, unsigned long deadline)
 {
 	switch (mode) {
 	case VGPU_MAPPING_COPY:
-		return vgpu_space_fetch(mapping, pgoff, deadline);
+		return vgpu_space_wait(mapping, pgoff, write, deadline);
 	case VGPU_MAPPING_WINDOW:
 		return vgpu_window_wait(mapping, pgoff, deadline);
 	default:
@@ -354,6 +354,7 @@ static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mod
 static vm_fault_t mapping_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	bool write = vgpu_space_fault_writes(vmf);
 	vm_fault_t fault = VM_FAULT_RETRY;
 	unsigned long deadline = 0;
 	enum vgpu_mapping_mode mode;
@@ -388,7 +389,7 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 	file = get_file(vmf->vma->vm_file);
 	release_fault_lock(vmf);
 	/* From here on neither vmf nor its VMA may be looked at. */
-	ret = mapping_wait(mapping, mode, pgoff, deadline);
+	ret = mapping_wait(mapping, mode, pgoff, write, deadline);
 	if (ret && ret != -EINTR)
 		mapping_leave_error(mapping, pgoff, ret);
 	vgpu_mapping_put(mapping);
@@ -444,8 +445,13 @@ static vm_fault_t mapping_mkwrite(struct vm_fault *vmf, bool as_page)
 	/* In copy_to_user(), only an error ends the retries. */
 	if (fatal_signal_pending(current))
 		return VM_FAULT_SIGBUS;
-	/* The lock of the VMA cannot be dropped here. */
+	/*
+	 * The lock of the VMA cannot be dropped here, nor is it known whose fault this is. Without
+	 * the entry it becomes one for mapping_fault(), which waits for as long as it may. Where
+	 * that may not let go of the lock, either, the fault is back here at once.
+	 */
 	schedule_timeout_killable(1);
+	unmap_mapping_pages(vgpu_space_mapping(mapping->space), vmf->pgoff, 1, false);
 	return VM_FAULT_NOPAGE;
 }
 

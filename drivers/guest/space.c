@@ -50,6 +50,8 @@ MODULE_PARM_DESC(expire_ms,
 #define SPACE_EXPIRE_DOUBLE	3U
 /* How long writes, or calls, may be held: as long as a fault of the kernel may take. */
 #define SPACE_HOLD_TIME		(3 * HZ)
+/* After this time a fault looks whether the hold is over. */
+#define SPACE_HOLD_LOOK		max(HZ / 50, 1)
 
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 {
@@ -236,22 +238,30 @@ void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 static void space_hold(struct vgpu_space *space)
 {
 	mutex_lock(&space->lock);
-	space->holds++;
-	space->held = jiffies + SPACE_HOLD_TIME;
+	WRITE_ONCE(space->holds, space->holds + 1);
+	WRITE_ONCE(space->held, jiffies + SPACE_HOLD_TIME);
 	mutex_unlock(&space->lock);
 }
 
 static void space_let_go(struct vgpu_space *space)
 {
 	mutex_lock(&space->lock);
-	space->holds--;
+	WRITE_ONCE(space->holds, space->holds - 1);
 	mutex_unlock(&space->lock);
+	wake_up_all(&space->host->spaces.wait);
 }
 
-static bool space_is_held(struct vgpu_space *space)
+/* A clean page may become dirty. Under the space's lock this stays so but for other spaces. */
+static bool space_has_room(const struct vgpu_space *space)
+{
+	return atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX &&
+		!(READ_ONCE(space->holds) && time_before(jiffies, READ_ONCE(space->held)));
+}
+
+static bool space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page)
 {
 	lockdep_assert_held(&space->lock);
-	return space->holds && time_before(jiffies, space->held);
+	return page->orig || space_has_room(space);
 }
 
 /* A flush kept it, as somebody refers to it, who has written no more since. */
@@ -774,7 +784,7 @@ static void space_starve_end(struct vgpu_space_set *set)
 	wake_up_all(&set->wait);
 }
 
-int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long deadline)
+static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long deadline)
 {
 	struct vgpu_space_set *set = &mapping->space->host->spaces;
 	u32 nr = space_ahead(mapping, index);
@@ -813,6 +823,58 @@ int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long 
 	return ret;
 }
 
+static bool space_is_cached(struct vgpu_space *space, pgoff_t index)
+{
+	bool cached;
+
+	mutex_lock(&space->lock);
+	cached = xa_load(&space->pages, index);
+	mutex_unlock(&space->lock);
+	return cached;
+}
+
+/* The page can be written to, or it cannot even be read. */
+static bool space_can_write(struct vgpu_space *space, pgoff_t index)
+{
+	struct vgpu_page *page;
+	bool can;
+
+	mutex_lock(&space->lock);
+	page = xa_load(&space->pages, index);
+	can = space->dead || !page || space_may_dirty(space, page);
+	mutex_unlock(&space->lock);
+	return can;
+}
+
+/* Return: 0: space_can_write(); -EINTR, -ETIMEDOUT. */
+static int space_await_room(struct vgpu_space *space, pgoff_t index, unsigned long deadline)
+{
+	struct vgpu_space_set *set = &space->host->spaces;
+	long left;
+
+	while (!space_can_write(space, index)) {
+		if (vgpu_deadline_passed(deadline))
+			return -ETIMEDOUT;
+		vgpu_flush_later(set);
+		left = min_t(long, vgpu_deadline_left(deadline), SPACE_HOLD_LOOK);
+		if (wait_event_killable_timeout(set->wait, space_has_room(space), left) < 0)
+			return -EINTR;
+	}
+	return 0;
+}
+
+int vgpu_space_wait(struct vgpu_mapping *mapping, pgoff_t index, bool write,
+		    unsigned long deadline)
+{
+	int ret = 0;
+
+	if (!space_is_cached(mapping->space, index))
+		ret = space_fetch(mapping, index, deadline);
+	if (!ret && write)
+		ret = space_await_room(mapping->space, index, deadline);
+	return ret;
+}
+
 /* Gives the core a cached page, locked until it is mapped; see space_settle_gone(). */
 static vm_fault_t space_lock_fault(struct page *page)
 {
@@ -840,6 +902,9 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	/* What has ended may be another program's by now. */
 	if (space->dead || !vgpu_mapping_covered(mapping, index)) {
 		fault = VM_FAULT_SIGBUS;
+	} else if (page && vgpu_space_fault_writes(vmf) && !space_may_dirty(space, page) &&
+		   (vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
+		fault = VM_FAULT_RETRY;
 	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
 		fault = vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page->page));
 	} else if (page) {
@@ -857,7 +922,6 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	struct vgpu_space *space = mapping->space;
-	struct vgpu_space_set *set = &space->host->spaces;
 	vm_fault_t fault = 0;
 	struct vgpu_page *page;
 
@@ -870,10 +934,8 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
 	} else if (!page || (as_page && page->page != vmf->page)) {
 		/* Dropped in between, and its PTE with it. */
 		fault = VM_FAULT_NOPAGE;
-	} else if (!page->orig && space_is_held(space)) {
-		fault = VM_FAULT_RETRY;
-	} else if (!page->orig && atomic_read(&set->nr_dirty) >= SPACE_DIRTY_MAX) {
-		vgpu_flush_later(set);
+	} else if (!space_may_dirty(space, page)) {
+		vgpu_flush_later(&space->host->spaces);
 		fault = VM_FAULT_RETRY;
 	} else if (!page->orig) {
 		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);

@@ -54,7 +54,7 @@ struct vgpu_session;
  * @flushes: struct vgpu_flush that have something to send
  * @nr_flushes: how many these are; read anywhere
  * @sent: how often a flush went on
- * @wait: woken when a flush goes on or ends, or @starved falls
+ * @wait: woken when a flush goes on or ends, dirty pages are taken, or @starved falls
  * @expire: drops what is cached while there are no calls; pending, it has a reference of
  *	the host
  * @expire_doubled: how often the time until then has doubled since the last call
@@ -284,7 +284,7 @@ void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offse
  * For the faults of mapping.c, of whose vmf->vma vm_private_data is a struct vgpu_mapping.
  * The first two are called under its mode_lock, and do not wait for the host.
  *
- * Put the cached page into page tables. Return: VM_FAULT_RETRY: vgpu_space_fetch() it first.
+ * Put the cached page into page tables. Return: VM_FAULT_RETRY: vgpu_space_wait() first.
  */
 vm_fault_t vgpu_space_fault(struct vm_fault *vmf);
 /*
@@ -292,7 +292,17 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf);
  * VM_FAULT_RETRY: it cannot be written to yet.
  */
 vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page);
-/* @deadline: the fault's, see deadline.h. Return: 0, -EINTR, or why it cannot be had. */
-int vgpu_space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned long deadline);
+/*
+ * @write: until it can be written to, too. @deadline: the fault's, see deadline.h. Return: 0,
+ * -EINTR, or why it cannot be had.
+ */
+int vgpu_space_wait(struct vgpu_mapping *mapping, pgoff_t index, bool write,
+		    unsigned long deadline);
+
+/* A page that the fault brings becomes dirty. Of a private mapping the core copies it. */
+static inline bool vgpu_space_fault_writes(const struct vm_fault *vmf)
+{
+	return (vmf->flags & FAULT_FLAG_WRITE) && (vmf->vma->vm_flags & VM_SHARED);
+}
 
 #endif /* VGPU_SPACE_H */

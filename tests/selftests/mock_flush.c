@@ -319,4 +319,54 @@ DIFF_TEST_LIMIT(fault_of_the_kernel, 120)
 	CHECK(!forwarded || device_has(&buffer, 0, 1));
 }
 
+/* Pages that may be dirty, and those of one message that is on its way. */
+#define DIRTY_PAGES	4096
+#define FLIGHT_PAGES	64
+#define MORE_PAGES	(2 * FLIGHT_PAGES)
+
+/* So does one that writes where no more may be written, until some of it went back. */
+static void write_beyond_limit(__u32 flavour)
+{
+	const unsigned long pages = DIRTY_PAGES + FLIGHT_PAGES + MORE_PAGES;
+	struct buffer buffer = make_large(pages, flavour);
+	char *memory = (char *)buffer.memory;
+	unsigned long i, failed;
+	int pipes[2];
+	__u64 start;
+
+	MUST(!pipe2(pipes, O_CLOEXEC));
+	/* All of it is here, and stays: nothing has to be fetched later. */
+	for (i = 0; i < pages; i++)
+		(void)*(volatile char *)(memory + i * PAGE);
+	get_stuck(&buffer);
+	for (i = 1; i < DIRTY_PAGES; i++)
+		memory[i * PAGE] = 1;
+	/* As many as are in the message that is stuck are not counted any more. */
+	for (failed = 0, start = now_ms(); !failed && i < pages; i++) {
+		MUST(write(pipes[1], "1", 1) == 1);
+		if (read(pipes[0], memory + i * PAGE, 1) == 1)
+			continue;
+		CHECK(errno == EFAULT);
+		failed = i;
+	}
+	CHECK(failed >= DIRTY_PAGES);
+	CHECK(now_ms() - start < PATIENCE_MS);
+	end_stuck(&buffer, 1);
+	CHECK(device_has(&buffer, 0, 1));
+	CHECK(device_has(&buffer, (failed - 1) * PAGE, '1'));
+	memory[failed * PAGE] = 2;
+	CHECK(device_has(&buffer, failed * PAGE, 2));
+	munmap(memory, pages * PAGE);
+	close(buffer.fd);
+}
+
+DIFF_TEST_LIMIT(write_of_the_kernel, 180)
+{
+	need_one_machine();
+	if (!forwarded)
+		return;
+	write_beyond_limit(VGPU_MOCK_BUF_PFN);
+	write_beyond_limit(VGPU_MOCK_BUF_PAGE);
+}
+
 KEEP_MAIN
