@@ -290,7 +290,7 @@ static void moved(struct __test_metadata *_metadata, struct buffer *buffer, cons
 	uint64_t end = tool_now_ms() + (getenv("VGPU_TIMES") ? 1000 : 4000);
 	volatile uint32_t *seen, *words = (uint32_t *)memory;
 	size_t nr = buffer->size / sizeof(*words), i;
-	struct mover mover = { .buffer = buffer };
+	struct mover mover = { .buffer = buffer, .patient = true };
 	unsigned int rounds = 0;
 	pthread_t thread;
 
@@ -307,6 +307,7 @@ static void moved(struct __test_metadata *_metadata, struct buffer *buffer, cons
 			else
 				seen[i] = rounds;
 			ASSERT_EQ(rounds, words[i]) TH_LOG("round %u, word %zu", rounds, i);
+			mover.accesses++;
 		}
 	}
 	mover.stop = true;
