@@ -33,6 +33,16 @@
 /* The host makes a process for the first lane of a session. */
 #define LANE_READY_TIMEOUT_MS	20000
 
+/**
+ * struct lane_coming - a lane that is counted and is being connected
+ * @entry: in session->coming (session->lock)
+ * @kind: of the call for which it is
+ */
+struct lane_coming {
+	struct list_head entry;
+	u64 kind;
+};
+
 static void lane_free(struct kref *ref)
 {
 	struct vgpu_lane *lane = container_of(ref, struct vgpu_lane, ref);
@@ -287,11 +297,16 @@ static unsigned int lane_room_locked(const struct vgpu_session *session)
 
 static bool lane_has_kind_locked(const struct vgpu_session *session, u64 kind)
 {
+	const struct lane_coming *coming;
 	const struct vgpu_lane *lane;
 
 	lockdep_assert_held(&session->lock);
 	list_for_each_entry(lane, &session->lanes, entry) {
 		if (lane->kind == kind)
+			return true;
+	}
+	list_for_each_entry(coming, &session->coming, entry) {
+		if (coming->kind == kind)
 			return true;
 	}
 	return false;
@@ -317,9 +332,10 @@ enum lane_connect {
 	LANE_CONNECT_MM,	/* likewise the one that is kept for class mm */
 };
 
-/* One attempt to get a lane without waiting. */
+/* One attempt to get a lane without waiting. If one is to be connected, it is @coming. */
 static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
-				      const struct vgpu_lane_want *want, enum lane_connect *connect)
+				      const struct vgpu_lane_want *want,
+				      struct lane_coming *coming, enum lane_connect *connect)
 {
 	struct vgpu_lane *lane = NULL;
 	bool any;
@@ -348,6 +364,10 @@ static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
 	} else if (any) {
 		session->nr_lanes++;
 		*connect = LANE_CONNECT_ANY;
+	}
+	if (*connect != LANE_CONNECT_NONE) {
+		coming->kind = want->kind;
+		list_add(&coming->entry, &session->coming);
 	}
 	spin_unlock(&session->lock);
 	return lane;
@@ -395,10 +415,14 @@ static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
 	wake_up_all(&session->wait);
 }
 
-static void lane_set_kind(struct vgpu_session *session, struct vgpu_lane *lane, u64 kind)
+/* @lane: just connected, or why it was not. */
+static void lane_has_come(struct vgpu_session *session, struct lane_coming *coming,
+			  struct vgpu_lane *lane)
 {
 	spin_lock(&session->lock);
-	lane->kind = kind;
+	list_del(&coming->entry);
+	if (!IS_ERR(lane))
+		lane->kind = coming->kind;
 	spin_unlock(&session->lock);
 }
 
@@ -434,11 +458,12 @@ static bool lane_limit(struct vgpu_session *session, int error)
 struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *want)
 {
 	enum lane_connect connect;
+	struct lane_coming coming;
 	struct vgpu_lane *lane;
 	int ret;
 
 	for (;;) {
-		lane = lane_try_get(session, want, &connect);
+		lane = lane_try_get(session, want, &coming, &connect);
 		if (lane)
 			return lane;
 		if (connect == LANE_CONNECT_NONE) {
@@ -448,12 +473,11 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_
 			continue;
 		}
 		lane = lane_connect(session, want->deadline);
+		lane_has_come(session, &coming, lane);
 		if (connect == LANE_CONNECT_MM)
 			lane_set_mm(session, lane);
-		if (!IS_ERR(lane)) {
-			lane_set_kind(session, lane, want->kind);
+		if (!IS_ERR(lane))
 			return lane;
-		}
 		if (vgpu_deadline_passed(want->deadline))
 			return ERR_PTR(-ETIMEDOUT);
 		if (connect == LANE_CONNECT_MM || !lane_limit(session, PTR_ERR(lane)))

@@ -176,6 +176,7 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 	mutex_init(&session->reserve_lock);
 	spin_lock_init(&session->lock);
 	INIT_LIST_HEAD(&session->lanes);
+	INIT_LIST_HEAD(&session->coming);
 	INIT_LIST_HEAD(&session->idle);
 	session->lanes_max = host->lanes_max;
 	init_waitqueue_head(&session->wait);

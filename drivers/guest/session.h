@@ -50,6 +50,7 @@ struct vgpu_mm;
  * @lock: guards what follows
  * @dead: no calls any more; set once, read anywhere
  * @lanes: all
+ * @coming: struct lane_coming of those that are being connected
  * @idle: those that nobody uses
  * @nr_idle: how many those are
  * @mm_lane: kept for calls of class mm
@@ -86,6 +87,7 @@ struct vgpu_session {
 	spinlock_t lock;
 	bool dead;
 	struct list_head lanes;
+	struct list_head coming;
 	struct list_head idle;
 	unsigned int nr_idle;
 	struct vgpu_lane *mm_lane;
