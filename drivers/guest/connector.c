@@ -16,6 +16,7 @@
 #include "uapi/linux/vgpu_wire.h"
 
 #include "connector.h"
+#include "device.h"
 #include "wire.h"
 
 /* As many as a card can reasonably have. */
@@ -147,6 +148,7 @@ static void connector_dev_release(struct device *dev)
 	for (i = 0; i < CONNECTOR_ATTRS; i++)
 		kfree(connector->files[i]);
 	kfree(connector);
+	vgpu_device_end();
 }
 
 static struct connector_file *file_copy(const u8 *data, u32 len)
@@ -175,6 +177,7 @@ static struct connector_dev *connector_register(const struct connector *connecto
 		if (connector->files[i])
 			dev->files[i] = file_copy(connector->files[i]->data,
 						  connector->files[i]->len);
+	vgpu_device_begin();
 	device_initialize(&dev->dev);
 	dev->dev.class = card->kdev->class;
 	dev->dev.type = &connector_type;

@@ -10,6 +10,7 @@
 #include <linux/sysfs.h>
 
 #include "compat.h"
+#include "device.h"
 #include "drm.h"
 #include "export.h"
 #include "file.h"
@@ -128,6 +129,7 @@ static void export_free(struct device *dev)
 	ida_free(&export_minors, MINOR(dev->devt));
 	vgpu_host_put(export->host);
 	kfree(export);
+	vgpu_device_end();
 }
 
 static bool export_exists(struct vgpu_host *host, u32 id)
@@ -206,6 +208,7 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 		kfree(export);
 		return minor;
 	}
+	vgpu_device_begin();
 	device_initialize(&export->dev);
 	export->dev.class = &export_class;
 	export->dev.devt = MKDEV(MAJOR(export_devt), minor);

@@ -7,6 +7,7 @@
 #include "anon.h"
 #include "conn.h"
 #include "control.h"
+#include "device.h"
 #include "dialer.h"
 #include "export.h"
 #include "flush.h"
@@ -115,6 +116,7 @@ static void __exit vgpu_guest_exit(void)
 {
 	guest_stop_dialers();
 	vgpu_window_ivshmem_exit();
+	vgpu_device_global_exit();
 	vgpu_export_global_exit();
 	vgpu_session_global_exit();
 	vgpu_reserve_global_exit();

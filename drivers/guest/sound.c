@@ -23,6 +23,7 @@
 #include <sound/asound.h>
 
 #include "compat.h"
+#include "device.h"
 #include "export.h"
 #include "file.h"
 #include "node.h"
@@ -154,6 +155,7 @@ ATTRIBUTE_GROUPS(sound_card);
 static void sound_card_free(struct device *dev)
 {
 	kfree(to_vgpu_sound_card(dev));
+	vgpu_device_end();
 }
 
 static bool sound_card_exists(const char *name)
@@ -188,6 +190,7 @@ static struct vgpu_node_group *sound_create_group(struct device *parent)
 
 	if (!card)
 		return ERR_PTR(-ENOMEM);
+	vgpu_device_begin();
 	device_initialize(&card->dev);
 	card->dev.class = VGPU_SOUND_CLASS;
 	card->dev.parent = parent;
@@ -215,6 +218,7 @@ static void sound_free(struct device *dev)
 	ida_free(&sound_minors, MINOR(dev->devt));
 	vgpu_export_put(sound->node.export);
 	kfree(sound);
+	vgpu_device_end();
 }
 
 /*
@@ -251,6 +255,7 @@ static struct vgpu_node *sound_create(struct vgpu_node_group *group, struct vgpu
 		kfree(sound);
 		return ERR_PTR(ret);
 	}
+	vgpu_device_begin();
 	device_initialize(&sound->dev);
 	sound->dev.class = VGPU_SOUND_CLASS;
 	sound->dev.parent = &card->dev;
