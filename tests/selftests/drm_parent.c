@@ -217,6 +217,77 @@ FIXTURE_TEARDOWN(parent)
 	EXPECT_EQ(foreign_devices(), 0);
 }
 
+/* What a file of the last export's connector holds; NULL: there is no such file any more. */
+static bool send_file(const char *name, const char *text)
+{
+	struct {
+		struct vgpu_export_file head;
+		char data[64];
+	} msg = { };
+	size_t len = text ? strlen(text) : 0, padded = (len + 7) & ~7UL;
+
+	msg.head.hdr.len = htole32(sizeof(msg.head) + padded);
+	msg.head.hdr.type = htole16(VGPU_MSG_EXPORT_FILE);
+	msg.head.export = htole32(last_export);
+	msg.head.flags = htole32(text ? 0 : VGPU_FILE_GONE);
+	msg.head.size = htole32(len);
+	snprintf((char *)msg.head.name, sizeof(msg.head.name), "%s", name);
+	memcpy(msg.data, text ?: "", len);
+	return send_all(&msg, sizeof(msg.head) + padded);
+}
+
+/* Until the file holds the line, or is not there (NULL). */
+static bool await_line(const char *file, const char *line)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+	char seen[64];
+	bool same;
+
+	do {
+		tool_read_line(file, seen, sizeof(seen));
+		same = line ? !strcmp(seen, line) : access(file, F_OK);
+	} while (!same && tool_now_ms() < deadline && !usleep(20000));
+	return same;
+}
+
+/* A connector has what files the host has, whenever that tells of them. */
+TEST_F_TIMEOUT(parent, connector_by_and_by, 120)
+{
+	char dir[64], status[128], modes[128], edid[128];
+	struct vgpu_export_add add;
+	struct tool_run *run;
+
+	fill_export(&add, "gpu", NULL);
+	ASSERT_TRUE(send_all(&add, sizeof(add)));
+	ASSERT_TRUE(send_file("HDMI-A-1/status", "connected\n"));
+	ASSERT_STRNE(parent_of("gpu"), "");
+	run = tool_run("cd /sys/class/vgpu/vgpu%d/drm/drm && ls -d card*", tool_find_export("gpu"));
+	ASSERT_EQ(run->status, 0);
+	snprintf(dir, sizeof(dir), "/sys/class/drm/%.*s-HDMI-A-1", (int)strcspn(run->out, "\n"), run->out);
+	snprintf(status, sizeof(status), "%s/status", dir);
+	snprintf(modes, sizeof(modes), "%s/modes", dir);
+	snprintf(edid, sizeof(edid), "%s/edid", dir);
+	ASSERT_TRUE(await_line(status, "connected"));
+	/* What was not told of is not there. */
+	EXPECT_NE(access(modes, F_OK), 0);
+	/* Beside what is shown already. */
+	ASSERT_TRUE(send_file("HDMI-A-1/modes", "640x480\n"));
+	EXPECT_TRUE(await_line(modes, "640x480"));
+	EXPECT_TRUE(await_line(status, "connected"));
+	EXPECT_NE(access(edid, F_OK), 0);
+	ASSERT_TRUE(send_file("HDMI-A-1/status", "disconnected\n"));
+	EXPECT_TRUE(await_line(status, "disconnected"));
+	ASSERT_TRUE(send_file("HDMI-A-1/modes", NULL));
+	EXPECT_TRUE(await_line(modes, NULL));
+	EXPECT_TRUE(await_line(status, "disconnected"));
+	/* The last one takes the connector with it, which may come again. */
+	ASSERT_TRUE(send_file("HDMI-A-1/status", NULL));
+	EXPECT_TRUE(await_line(dir, NULL));
+	ASSERT_TRUE(send_file("HDMI-A-1/modes", "800x600\n"));
+	EXPECT_TRUE(await_line(modes, "800x600"));
+	EXPECT_NE(access(status, F_OK), 0);
+}
+
 #define DYNAMIC_DEBUG	"/proc/dynamic_debug/control"
 
 /* From here on the kernel's log names each driver that is tried on a device. */
