@@ -263,7 +263,8 @@ TEST_F_TIMEOUT(parent, connector_by_and_by, 120)
 	ASSERT_STRNE(parent_of("gpu"), "");
 	run = tool_run("cd /sys/class/vgpu/vgpu%d/drm/drm && ls -d card*", tool_find_export("gpu"));
 	ASSERT_EQ(run->status, 0);
-	snprintf(dir, sizeof(dir), "/sys/class/drm/%.*s-HDMI-A-1", (int)strcspn(run->out, "\n"), run->out);
+	snprintf(dir, sizeof(dir), "/sys/class/drm/%.*s-HDMI-A-1", (int)strcspn(run->out, "\n"),
+		 run->out);
 	snprintf(status, sizeof(status), "%s/status", dir);
 	snprintf(modes, sizeof(modes), "%s/modes", dir);
 	snprintf(edid, sizeof(edid), "%s/edid", dir);

@@ -6,6 +6,7 @@
 #include <drm.h>
 #include <drm_mode.h>
 
+#include "drm_dumb.h"
 #include "drm_node.h"
 #include "tool.h"
 
@@ -25,22 +26,6 @@ struct syncobj_eventfd {
 };
 
 #define IOCTL_SYNCOBJ_EVENTFD	DRM_IOWR(0xcf, struct syncobj_eventfd)
-
-static __u32 create_dumb(int fd)
-{
-	struct drm_mode_create_dumb create = { .width = 64, .height = 32, .bpp = 32 };
-
-	MUST(!ioctl(fd, DRM_IOCTL_MODE_CREATE_DUMB, &create));
-	return create.handle;
-}
-
-static int export_fd(int fd, __u32 handle)
-{
-	struct drm_prime_handle prime = { .handle = handle, .flags = DRM_CLOEXEC | DRM_RDWR };
-
-	MUST(!ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
-	return prime.fd;
-}
 
 /* --- one file ------------------------------------------------------------- */
 
@@ -96,19 +81,6 @@ DIFF_TEST_NODE(one_file, "VGEM_CARD", DIFF_SECONDS)
 	log_line("anew %d, %d", compare(self, one, self, two), inode(one) == inode(two));
 }
 
-#define WORDS	(64 * 32)
-
-static __u32 *map_dumb(int fd, __u32 handle)
-{
-	struct drm_mode_map_dumb map = { .handle = handle };
-	void *memory;
-
-	MUST(!ioctl(fd, DRM_IOCTL_MODE_MAP_DUMB, &map));
-	memory = mmap(NULL, WORDS * sizeof(__u32), PROT_READ | PROT_WRITE, MAP_SHARED, fd, map.offset);
-	MUST(memory != MAP_FAILED);
-	return memory;
-}
-
 static __u32 import_fd(int fd, int buf)
 {
 	struct drm_prime_handle prime = { .fd = buf };
@@ -121,7 +93,7 @@ static void fill_words(__u32 *words, __u32 value)
 {
 	unsigned int i;
 
-	for (i = 0; i < WORDS; i++)
+	for (i = 0; i < DUMB_WORDS; i++)
 		words[i] = value + i;
 }
 
@@ -129,7 +101,7 @@ static bool words_are(const __u32 *words, __u32 value)
 {
 	unsigned int i;
 
-	for (i = 0; i < WORDS; i++)
+	for (i = 0; i < DUMB_WORDS; i++)
 		if (words[i] != value + i)
 			return false;
 	return true;
@@ -184,7 +156,7 @@ DIFF_TEST_NODE(over_a_socket, "VGEM_CARD", 60)
 	CHECK(import_fd(fd, buf) == handle && import_fd(fd, back) == handle);
 	log_line("the other's bytes %d", words_are(memory, 200));
 	fill_words(memory, 300);
-	MUST(!munmap(memory, WORDS * sizeof(__u32)));
+	MUST(!munmap(memory, DUMB_WORDS * sizeof(__u32)));
 	gem_close = (struct drm_gem_close){ .handle = handle };
 	LOG_CALL(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem_close));
 	close(buf);
