@@ -117,7 +117,7 @@ static unsigned int new_words(const struct buffer *buffer)
 	return nr;
 }
 
-/* What the device overwrites is kept, and then it begins. */
+/* The program keeps what the device overwrites, which then begins. */
 static void begin(struct buffer *buffer)
 {
 	CHECK(!new_words(buffer));

@@ -217,7 +217,7 @@ FIXTURE_TEARDOWN(parent)
 	EXPECT_EQ(foreign_devices(), 0);
 }
 
-/* What a file of the last export's connector holds; NULL: there is no such file any more. */
+/* Tells what a file of the last export's connector holds; NULL: it is gone. */
 static bool send_file(const char *name, const char *text)
 {
 	struct {
@@ -269,7 +269,7 @@ TEST_F_TIMEOUT(parent, connector_by_and_by, 120)
 	snprintf(modes, sizeof(modes), "%s/modes", dir);
 	snprintf(edid, sizeof(edid), "%s/edid", dir);
 	ASSERT_TRUE(await_line(status, "connected"));
-	/* What was not told of is not there. */
+	/* A file that was not told of is not there. */
 	EXPECT_NE(access(modes, F_OK), 0);
 	/* Beside what is shown already. */
 	ASSERT_TRUE(send_file("HDMI-A-1/modes", "640x480\n"));
