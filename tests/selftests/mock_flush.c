@@ -74,6 +74,11 @@ static bool device_has(const struct buffer *buffer, __u64 offset, __u64 word)
 	return range.out_sum == vgpu_mock_sum(VGPU_MOCK_SUM_INIT, &word, sizeof(word));
 }
 
+static void touch(const struct buffer *buffer)
+{
+	(void)*(volatile __u64 *)buffer->memory;
+}
+
 /* Memory that its driver has taken away costs no other memory its bytes. */
 DIFF_TEST(beside_revoked)
 {
@@ -84,6 +89,10 @@ DIFF_TEST(beside_revoked)
 	first = make_buffer();
 	revoked = make_buffer();
 	last = make_buffer();
+	/* All are here: to fetch one would send what was written to those before it. */
+	touch(&first);
+	touch(&revoked);
+	touch(&last);
 	first.memory[0] = 1;
 	revoked.memory[0] = 2;
 	last.memory[0] = 3;
@@ -163,7 +172,7 @@ DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
 	end_stuck(&stuck, 1);
 }
 
-/* Of how many faults the driver has heard. */
+/* How many faults the driver has heard of. */
 static __u32 device_faults(const struct buffer *buffer)
 {
 	struct vgpu_mock_buf_info info = { .id = buffer->id };
@@ -213,7 +222,7 @@ static pid_t get_stuck_beside(const struct buffer *buffer)
 	}
 	MUST(read(ready[0], &byte, 1) == 1);
 	/* The page is here, and in the shadow of this process, not of the other. */
-	(void)*(volatile __u64 *)buffer->memory;
+	touch(buffer);
 	if (forwarded)
 		real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
 	faults = device_faults(buffer);
