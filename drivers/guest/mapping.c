@@ -152,7 +152,7 @@ static void mapping_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mod
 
 	lockdep_assert_held_write(&mapping->mode_lock);
 	spin_lock(&host->lock);
-	WRITE_ONCE(mapping->mode, mode);
+	vgpu_move_set_mode_locked(mapping, mode);
 	spin_unlock(&host->lock);
 }
 

@@ -32,12 +32,6 @@ struct vm_area_struct;
  */
 #define VGPU_MAPPING_FAULT_WAIT	(3 * HZ)
 
-enum vgpu_mapping_mode {
-	VGPU_MAPPING_COPY,	/* pages are fetched, and bytes sent */
-	VGPU_MAPPING_WINDOW,	/* seen in the host's window */
-	VGPU_MAPPING_MOVING,	/* from the one to the other: faults wait */
-};
-
 /**
  * struct vgpu_mapping - one mmap() of a forwarded file
  * @ref: VMAs, dirty pages, faults under way
@@ -51,7 +45,8 @@ enum vgpu_mapping_mode {
  * @cache: VGPU_CACHE_*
  * @entry: in host->mappings or host->move_todo, if it may move (host->lock)
  * @node: likewise in space->mappings
- * @shares: it is there, and programs show a part of it (host->lock)
+ * @mode_node: likewise in space->by_mode, of @mode
+ * @shares: it is in both, and programs show a part of it (host->lock)
  * @unit: what moves with it; only the worker's of move.c, like all to @refused
  * @before: how programs saw it when the unit was collected; MOVING: not yet, or not any more
  * @out_pause: it could not be moved out of the window
@@ -91,6 +86,7 @@ struct vgpu_mapping {
 	u32 cache;
 	struct list_head entry;
 	struct interval_tree_node node;
+	struct interval_tree_node mode_node;
 	bool shares;
 	struct list_head unit;
 	enum vgpu_mapping_mode before;

@@ -149,35 +149,56 @@ static struct vgpu_mapping *mapping_next(struct vgpu_mapping *mapping, pgoff_t f
 	return mapping_of(interval_tree_iter_next(&mapping->node, first, last));
 }
 
-/* Whether one that shares pages with it is not, or will not be, where it is. */
-static bool mapping_is_apart(const struct vgpu_mapping *mapping)
+/*
+ * Whether a mapping of the space that has pages from @first to @last is seen in another way than
+ * @mode, in time that does not depend on how many there are.
+ */
+static bool space_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
+			   enum vgpu_mapping_mode mode)
 {
-	pgoff_t first = mapping->node.start, last = mapping->node.last;
-	struct vgpu_mapping *other;
+	unsigned int other;
 
-	for (other = mapping_first(mapping->space, first, last); other;
-	     other = mapping_next(other, first, last))
-		if (other->mode != mapping->mode)
+	lockdep_assert_held(&space->host->lock);
+	for (other = 0; other < VGPU_MAPPING_MODES; other++)
+		if (other != mode && interval_tree_iter_first(&space->by_mode[other], first, last))
 			return true;
 	return false;
 }
 
+void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
+{
+	struct rb_root_cached *by_mode = mapping->space->by_mode;
+
+	lockdep_assert_held(&mapping->space->host->lock);
+	if (mapping->shares)
+		interval_tree_remove(&mapping->mode_node, &by_mode[mapping->mode]);
+	WRITE_ONCE(mapping->mode, mode);
+	if (mapping->shares)
+		interval_tree_insert(&mapping->mode_node, &by_mode[mode]);
+}
+
 void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 {
+	pgoff_t first = mapping->pgoff, last = first + mapping->nr - 1;
 	struct vgpu_host *host = mapping->session->host;
+	struct vgpu_space *space = mapping->space;
 
 	if (mapping->live)
 		return;
-	mapping->node.start = mapping->pgoff;
-	mapping->node.last = mapping->pgoff + mapping->nr - 1;
+	mapping->node.start = first;
+	mapping->node.last = last;
+	mapping->mode_node.start = first;
+	mapping->mode_node.last = last;
 	spin_lock(&host->lock);
-	if (mapping_is_apart(mapping)) {
+	/* Else one that shares pages with it is not, or will not be, where it is. */
+	if (space_is_apart(space, first, last, mapping->mode)) {
 		/* Nobody has seen it yet. */
 		mapping->mode = VGPU_MAPPING_MOVING;
 		host->move_asked++;
 	}
 	list_add_tail(&mapping->entry, &host->mappings);
-	interval_tree_insert(&mapping->node, &mapping->space->mappings);
+	interval_tree_insert(&mapping->node, &space->mappings);
+	interval_tree_insert(&mapping->mode_node, &space->by_mode[mapping->mode]);
 	mapping->shares = true;
 	/* A round may have been over before this one could be found. */
 	if (host->move_asked != asked)
@@ -187,8 +208,12 @@ void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 
 static void mapping_alone_locked(struct vgpu_mapping *mapping)
 {
-	if (mapping->shares)
-		interval_tree_remove(&mapping->node, &mapping->space->mappings);
+	struct vgpu_space *space = mapping->space;
+
+	if (mapping->shares) {
+		interval_tree_remove(&mapping->node, &space->mappings);
+		interval_tree_remove(&mapping->mode_node, &space->by_mode[mapping->mode]);
+	}
 	mapping->shares = false;
 }
 
@@ -479,15 +504,12 @@ static unsigned long unit_in_paused(const struct move_unit *unit)
 /* Nobody who shares pages with it can touch them. */
 static bool unit_is_alone(const struct move_unit *unit)
 {
-	struct vgpu_mapping *mapping;
-	bool alone = true;
+	bool apart;
 
 	spin_lock(&unit->host->lock);
-	for (mapping = mapping_first(unit->space, unit->first, unit->last); mapping && alone;
-	     mapping = mapping_next(mapping, unit->first, unit->last))
-		alone = mapping->mode == VGPU_MAPPING_MOVING;
+	apart = space_is_apart(unit->space, unit->first, unit->last, VGPU_MAPPING_MOVING);
 	spin_unlock(&unit->host->lock);
-	return alone;
+	return !apart;
 }
 
 /* Return: there is room for all. */

@@ -14,6 +14,13 @@ struct vgpu_host;
 struct vgpu_mapping;
 struct work_struct;
 
+enum vgpu_mapping_mode {
+	VGPU_MAPPING_COPY,	/* pages are fetched, and bytes sent */
+	VGPU_MAPPING_WINDOW,	/* seen in the host's window */
+	VGPU_MAPPING_MOVING,	/* from the one to the other: faults wait */
+	VGPU_MAPPING_MODES
+};
+
 /**
  * struct vgpu_move_pause - what could not be moved is left alone for a while
  * @until: so long; only the worker's, like @delay
@@ -35,6 +42,8 @@ u64 vgpu_move_asked(struct vgpu_host *host);
  * was said where it is. It begins as one that moves if others show pages of it elsewhere.
  */
 void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked);
+/* It is seen in another way from now on. host->lock is held. */
+void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode);
 /* No program shows any of it any more: it shares pages with none. */
 void vgpu_move_alone(struct vgpu_mapping *mapping);
 /* It is freed. */

@@ -57,6 +57,7 @@ struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 {
 	struct vgpu_space_set *set = &host->spaces;
 	struct vgpu_space *space, *new;
+	unsigned int mode;
 
 	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
 	if (!new)
@@ -71,6 +72,8 @@ struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 	new->id = id;
 	mutex_init(&new->lock);
 	new->mappings = RB_ROOT_CACHED;
+	for (mode = 0; mode < VGPU_MAPPING_MODES; mode++)
+		new->by_mode[mode] = RB_ROOT_CACHED;
 	xa_init(&new->pages);
 	xa_init(&new->flying);
 	INIT_LIST_HEAD(&new->active);

@@ -28,6 +28,7 @@
 #include <linux/xarray.h>
 
 #include "compat.h"
+#include "move.h"
 
 struct vgpu_host;
 struct vgpu_mapping;
@@ -110,6 +111,7 @@ struct vgpu_page {
  *	set->drop_lock
  * @inode: whose i_mapping the files share
  * @mappings: struct vgpu_mapping that may move, by page (host->lock)
+ * @by_mode: the same, those of each mode by themselves
  * @lock: guards @pages, the pages' state and @dead; held while PTEs are put in
  *	or zapped
  * @pages: struct vgpu_page by offset in pages; SPACE_DIRTY: written to
@@ -129,6 +131,7 @@ struct vgpu_space {
 	s64 dropped;
 	struct inode *inode;
 	struct rb_root_cached mappings;
+	struct rb_root_cached by_mode[VGPU_MAPPING_MODES];
 	struct mutex lock;
 	struct xarray pages;
 	struct xarray flying;
