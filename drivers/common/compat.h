@@ -59,6 +59,13 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 }
 #endif
 
+/* Work of each processor's own workers, which it is by default, has to be asked for from 6.18. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define VGPU_WQ_PERCPU 0
+#else
+#define VGPU_WQ_PERCPU WQ_PERCPU
+#endif
+
 /* The class of sound devices was a pointer before 6.6. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define VGPU_SOUND_CLASS sound_class

@@ -299,7 +299,7 @@ static int touch_examine(const struct vgpu_touch *touch, struct vm_area_struct *
 	return 0;
 }
 
-static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr)
+static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr, bool ask)
 {
 	bool write = touch_writes(touch, vma);
 	struct vgpu_entry entry;
@@ -316,6 +316,8 @@ static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 a
 		touch_look_huge(touch, vma);
 		return 0;
 	}
+	if (!ask)
+		return -ENOENT;
 	ret = fixup_user_fault(vma->vm_mm, addr, FAULT_FLAG_REMOTE | (write ? FAULT_FLAG_WRITE : 0),
 			       &unlocked);
 	return ret ?: -EAGAIN;
@@ -343,7 +345,8 @@ static void touch_pages_around(struct vgpu_touch *touch, struct vm_area_struct *
 	}
 }
 
-static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr, int *locked)
+static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr, bool ask,
+		      int *locked)
 {
 	unsigned int flags = touch_writes(touch, vma) ? FOLL_WRITE : 0;
 	struct mm_struct *mm = vma->vm_mm;
@@ -351,7 +354,10 @@ static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 
 	long ret;
 
 	touch->prot = vma->vm_page_prot;
-	ret = vgpu_get_user_page_remote(mm, addr, flags, &page, locked);
+	if (ask)
+		ret = vgpu_get_user_page_remote(mm, addr, flags, &page, locked);
+	else
+		ret = vgpu_get_user_page_remote(mm, addr, flags | FOLL_NOFAULT, &page, NULL);
 	if (ret != 1)
 		return ret ?: -EAGAIN;
 	*touch_own(touch) = page_to_pfn(page);
@@ -367,30 +373,66 @@ static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 
 	return *locked ? touch_examine(touch, vma, addr) : -EAGAIN;
 }
 
-/* Return: 0, -EAGAIN (look again), or why there is no page. */
-static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
+/*
+ * What the shadow has at the address; the driver is asked if it has nothing, and @ask. Under the
+ * mmap lock, which is gone where *@locked says so. Return: as touch_once().
+ */
+static int touch_find_page(struct vgpu_touch *touch, struct mm_struct *mm, bool ask, int *locked)
 {
 	struct vgpu_binding *binding = touch->binding;
 	u64 addr = binding_addr(binding, touch->offset);
 	struct vm_area_struct *vma;
+
+	touch->writable = READ_ONCE(binding->writable);
+	memset64((u64 *)touch->pfns, BINDING_NO_PFN, touch->nr);
+	touch->huge = BINDING_NO_PFN;
+	vma = vma_lookup(mm, addr);
+	if (!vma || !binding_shows(binding, vma, addr))
+		return -EFAULT;
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
+		return touch_raw(touch, vma, addr, ask);
+	return touch_page(touch, vma, addr, ask, locked);
+}
+
+/* Return: 0, -EAGAIN (look again), or why there is no page. */
+static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
+{
+	struct vgpu_binding *binding = touch->binding;
 	int locked = 1;
 	int ret;
 
 	touch->seq = mmu_interval_read_begin(&binding->notifier);
-	touch->writable = READ_ONCE(binding->writable);
-	memset64((u64 *)touch->pfns, BINDING_NO_PFN, touch->nr);
-	touch->huge = BINDING_NO_PFN;
+	WRITE_ONCE(binding->seq, touch->seq);
 	mmap_read_lock(mm);
-	vma = vma_lookup(mm, addr);
-	if (!vma || !binding_shows(binding, vma, addr))
-		ret = -EFAULT;
-	else if (vma->vm_flags & (VM_IO | VM_PFNMAP))
-		ret = touch_raw(touch, vma, addr);
-	else
-		ret = touch_page(touch, vma, addr, &locked);
+	ret = touch_find_page(touch, mm, true, &locked);
 	if (locked)
 		mmap_read_unlock(mm);
 	return ret;
+}
+
+/*
+ * Whoever faults looks by himself first, at what the shadow's page tables have already: no driver
+ * is asked, and nothing is waited for. So a program that goes on in order, whose next pages have
+ * been prepared, needs no worker, for which it would wait for as long as its processor is with
+ * others. The sequence is the one that a worker has read last, if there was no change since.
+ * Return: the page is found.
+ */
+static bool touch_at_once(struct vgpu_touch *touch)
+{
+	struct vgpu_binding *binding = touch->binding;
+	struct mm_struct *mm = binding->mm;
+	bool found = false;
+	int locked = 1;
+
+	touch->seq = READ_ONCE(binding->seq);
+	if (mmu_interval_check_retry(&binding->notifier, touch->seq) || !mmget_not_zero(mm))
+		return false;
+	if (mmap_read_trylock(mm)) {
+		found = !touch_find_page(touch, mm, false, &locked);
+		mmap_read_unlock(mm);
+	}
+	mmput_async(mm);
+	return found;
 }
 
 static int touch_resolve(struct vgpu_touch *touch)
@@ -486,7 +528,10 @@ static void ahead_work(struct work_struct *work)
 	vgpu_binding_put(binding);
 }
 
-/* A preparation that is under way and has @offset is waited for, but no longer than it may take. */
+/*
+ * A preparation that is under way and has @offset is waited for, killably, but no longer than it
+ * may take.
+ */
 static void ahead_wait(struct vgpu_binding *binding, u64 offset)
 {
 	struct vgpu_window *window = binding->window;
@@ -496,7 +541,7 @@ static void ahead_wait(struct vgpu_binding *binding, u64 offset)
 	busy = binding->ahead_busy && offset >= binding->ahead && offset < binding->ahead_end;
 	mutex_unlock(&window->lock);
 	if (busy)
-		wait_for_completion_timeout(&binding->ahead_over, BINDING_AHEAD_TIME);
+		wait_for_completion_killable_timeout(&binding->ahead_over, BINDING_AHEAD_TIME);
 }
 
 /*
@@ -533,18 +578,13 @@ static void ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *t
 
 /* --- touches: who waits for them ------------------------------------------ */
 
-static void touch_work(struct work_struct *work)
+/* It has been resolved since @start, or not: @ret. Takes over a reference. */
+static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 {
-	struct vgpu_touch *touch = container_of(work, struct vgpu_touch, work);
 	struct vgpu_binding *binding = touch->binding;
 	struct vgpu_window *window = binding->window;
-	unsigned long start;
 	bool unlist;
-	int ret;
 
-	ahead_wait(binding, touch->offset);
-	start = jiffies;
-	ret = touch_resolve(touch);
 	mutex_lock(&window->lock);
 	touch->slow = time_after(jiffies, start + BINDING_AHEAD_TIME);
 	window->nr_left -= touch->left;
@@ -563,6 +603,17 @@ static void touch_work(struct work_struct *work)
 	if (unlist)
 		touch_put(touch);
 	touch_put(touch);
+}
+
+static void touch_work(struct work_struct *work)
+{
+	struct vgpu_touch *touch = container_of(work, struct vgpu_touch, work);
+	struct vgpu_binding *binding = touch->binding;
+	unsigned long start = jiffies;
+	int ret;
+
+	ret = touch_resolve(touch);
+	touch_over(touch, start, ret);
 	vgpu_binding_put(binding);
 }
 
@@ -578,14 +629,11 @@ static struct vgpu_touch *touch_find(struct vgpu_binding *binding, u64 offset)
 }
 
 /* Queue its worker, unless too many are stuck. */
-static void touch_start(struct vgpu_touch *touch)
+static void touch_queue(struct vgpu_touch *touch)
 {
 	struct vgpu_window *window = touch->binding->window;
 
 	lockdep_assert_held(&window->lock);
-	touch->done = false;
-	touch->covered = false;
-	reinit_completion(&touch->over);
 	if (window->nr_left < BINDING_LEFT_MAX) {
 		/* The worker's. */
 		kref_get(&touch->ref);
@@ -597,6 +645,15 @@ static void touch_start(struct vgpu_touch *touch)
 		touch->error = -EBUSY;
 		complete_all(&touch->over);
 	}
+}
+
+/* Once more. */
+static void touch_again(struct vgpu_touch *touch)
+{
+	touch->done = false;
+	touch->covered = false;
+	reinit_completion(&touch->over);
+	touch_queue(touch);
 }
 
 /* A new one of @offset that nobody knows of, which looks at @nr pages from @first on. */
@@ -632,8 +689,11 @@ static u64 touch_range(struct vgpu_binding *binding, u64 offset, unsigned int *n
 	return round_down(offset, BINDING_AROUND);
 }
 
-/* A touch of the page, with a reference: a new one, or that of another fault. */
-static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset)
+/*
+ * A touch of the page, with a reference: that of another fault, or a new one, which the caller has
+ * to have resolved (*@new_one).
+ */
+static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bool *new_one)
 {
 	struct vgpu_window *window = binding->window;
 	struct vgpu_touch *touch, *new;
@@ -648,11 +708,11 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset)
 		return NULL;
 	mutex_lock(&window->lock);
 	touch = touch_find(binding, offset);
-	if (!touch && !binding->gone) {
+	*new_one = !touch && !binding->gone;
+	if (*new_one) {
 		touch = new;
 		new = NULL;
 		list_add(&touch->node, &binding->touches);
-		touch_start(touch);
 	}
 	if (touch)
 		kref_get(&touch->ref);
@@ -661,16 +721,36 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset)
 	return touch;
 }
 
+/* A new one: by a look at what is prepared, or by a worker. */
+static void touch_begin(struct vgpu_touch *touch)
+{
+	struct vgpu_binding *binding = touch->binding;
+	struct vgpu_window *window = binding->window;
+
+	ahead_wait(binding, touch->offset);
+	if (touch_at_once(touch)) {
+		kref_get(&touch->ref);
+		touch_over(touch, jiffies, 0);
+		return;
+	}
+	mutex_lock(&window->lock);
+	touch_queue(touch);
+	mutex_unlock(&window->lock);
+}
+
 int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long timeout)
 {
 	struct vgpu_window *window = binding->window;
-	struct vgpu_touch *touch = touch_get(binding, offset);
-	bool busy;
+	struct vgpu_touch *touch;
+	bool new_one, busy;
 	long ret;
 
+	touch = touch_get(binding, offset, &new_one);
 	/* Gone, or out of memory: the next look tells. */
 	if (!touch)
 		return schedule_timeout_killable(1) && fatal_signal_pending(current) ? -EINTR : 0;
+	if (new_one)
+		touch_begin(touch);
 	ret = wait_for_completion_killable_timeout(&touch->over, timeout);
 	mutex_lock(&window->lock);
 	busy = touch->done && (touch->error == -EBUSY || touch->error == -EAGAIN);
@@ -919,7 +999,7 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 		touch->first = touch->offset;
 		touch->nr = 1;
 		/* With its deadline: a driver that moves memory for ever delays nobody for ever. */
-		touch_start(touch);
+		touch_again(touch);
 		return VM_FAULT_RETRY;
 	}
 	ret = stale ? VM_FAULT_SIGBUS : touch_insert(touch, vmf, first, end, local);

@@ -715,7 +715,12 @@ int vgpu_window_init(void)
 {
 	int ret;
 
-	vgpu_window_wq = alloc_workqueue("vgpu_window", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	/*
+	 * Of each processor, as who waits sleeps at once, and its own is free: another one would
+	 * have to wake first, and where it is one of a virtual machine, get a processor itself.
+	 */
+	vgpu_window_wq = alloc_workqueue("vgpu_window", VGPU_WQ_PERCPU | WQ_CPU_INTENSIVE,
+					 WQ_MAX_ACTIVE);
 	if (!vgpu_window_wq)
 		return -ENOMEM;
 	/* Of its own: what is stuck here takes no place from what a program waits for. */

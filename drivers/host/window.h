@@ -160,6 +160,7 @@ void vgpu_arena_local_put(struct vgpu_slot *slot);
  * @listed: it is there
  * @gone: nothing of it is put into page tables any more
  * @touches: pages that are being resolved, or were
+ * @seq: of @notifier, as a worker has read it last; 0: none has yet, and no such number is 0
  * @next: offset in the window of the page that a program touches next which goes on in order
  * @step: bytes that are prepared there; 0: the last touch was not in order
  * @ahead: offset in the window of the last preparation; not written while there is one
@@ -192,6 +193,7 @@ struct vgpu_binding {
 	bool listed;
 	bool gone;
 	struct list_head touches;
+	unsigned long seq;
 	u64 next;
 	u64 step;
 	u64 ahead;

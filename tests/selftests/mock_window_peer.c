@@ -694,6 +694,46 @@ TEST_F_TIMEOUT(peer, slow_driver_stops_nobody, 60)
 	buffer_end(&other);
 }
 
+#define WORKERS	64	/* that a window has for those who are stuck in drivers */
+
+/*
+ * A stuck driver has all workers of the window. Whoever needs none, as the page is in the shadow's
+ * page tables, finds it all the same.
+ */
+TEST_F_TIMEOUT(peer, found_without_a_worker, 120)
+{
+	struct stuck stuck_at[WORKERS];
+	pthread_t threads[WORKERS];
+	unsigned long at, other_at;
+	struct buffer other;
+	int i;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, WORKERS * PAGE);
+	at = find(self->window, &self->buffer);
+	ASSERT_NE(0, at);
+	/* Not what the other one is found by. */
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_FILL, 5, 0));
+	ASSERT_TRUE(buffer_make(&other, VGPU_MOCK_BUF_PFN, 4 * PAGE));
+	ASSERT_NE(NULL, buffer_map(&other, other.fwd, PROT_READ | PROT_WRITE));
+	other_at = find(self->window, &other);
+	ASSERT_NE(0, other_at);
+	self->window[other_at] = 44;
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 60000));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
+	for (i = 0; i < WORKERS; i++) {
+		stuck_at[i] = (struct stuck){ .at = self->window + at + i * PAGE };
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, stuck, &stuck_at[i]));
+	}
+	for (i = 0; i < WORKERS; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(WORKERS, window_status("timeouts"));
+	EXPECT_EQ(44, look(self->fd, other_at));
+	EXPECT_EQ(WORKERS, window_status("failures"));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, 0, 0));
+	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_SLOW_END, 0));
+	buffer_end(&other);
+}
+
 /* A driver that is too slow now and then does not keep a mapping out of the window for good. */
 TEST_F_TIMEOUT(peer, slow_now_and_then, 60)
 {
