@@ -75,9 +75,12 @@ static int __init vgpu_guest_init(void)
 	ret = vgpu_move_global_init();
 	if (ret)
 		goto err_exit_flush;
-	ret = vgpu_reserve_global_init();
+	ret = vgpu_window_global_init();
 	if (ret)
 		goto err_exit_move;
+	ret = vgpu_reserve_global_init();
+	if (ret)
+		goto err_exit_window;
 	ret = vgpu_session_global_init();
 	if (ret)
 		goto err_exit_reserve;
@@ -100,6 +103,8 @@ err_exit_session:
 	vgpu_session_global_exit();
 err_exit_reserve:
 	vgpu_reserve_global_exit();
+err_exit_window:
+	vgpu_window_global_exit();
 err_exit_move:
 	vgpu_move_global_exit();
 err_exit_flush:
@@ -120,6 +125,7 @@ static void __exit vgpu_guest_exit(void)
 	vgpu_export_global_exit();
 	vgpu_session_global_exit();
 	vgpu_reserve_global_exit();
+	vgpu_window_global_exit();
 	vgpu_move_global_exit();
 	vgpu_flush_global_exit();
 	vgpu_control_global_exit();

@@ -45,6 +45,20 @@ static const struct vgpu_window_provider *const window_providers[] = {
 #endif
 };
 
+/* Frees ranges: what a provider has to do for that may take long, and the host's messages wait. */
+static struct workqueue_struct *window_wq;
+
+int vgpu_window_global_init(void)
+{
+	window_wq = alloc_workqueue("vgpu_window_ranges", WQ_UNBOUND, 0);
+	return window_wq ? 0 : -ENOMEM;
+}
+
+void vgpu_window_global_exit(void)
+{
+	destroy_workqueue(window_wq);
+}
+
 static void window_free(struct kref *ref)
 {
 	struct vgpu_window *window = container_of(ref, struct vgpu_window, ref);
@@ -142,13 +156,34 @@ static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *r
 	return wanted || window_is_over(window);
 }
 
-static void range_free(struct vgpu_window_range *range)
+static void range_unbind(struct vgpu_window_range *range)
 {
 	if (range->bound)
 		range->window->provider->unbind(range);
+	range->bound = false;
+}
+
+static void range_free(struct vgpu_window_range *range)
+{
+	range_unbind(range);
 	xa_destroy(&range->good);
 	vgpu_window_put(range->window);
 	kfree(range);
+}
+
+/* Its part of the window is claimed until the provider has let go of it, as one cache attribute. */
+static void range_unbound_work(struct work_struct *work)
+{
+	struct vgpu_window_range *range = container_of(work, struct vgpu_window_range, unbound);
+	struct vgpu_window *window = range->window;
+
+	range_unbind(range);
+	mutex_lock(&window->lock);
+	/* Else the host's structure may be gone. */
+	if (range_remove(window, range) && !window->ended)
+		vgpu_move_room(window->host);
+	mutex_unlock(&window->lock);
+	range_free(range);
 }
 
 /*
@@ -200,6 +235,7 @@ struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u6
 		goto err_free;
 	xa_init(&range->good);
 	mutex_init(&range->insert);
+	INIT_WORK(&range->unbound, range_unbound_work);
 	range->window = window;
 	range->len = len;
 
@@ -566,7 +602,6 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	struct vgpu_window *window = window_named(host, part->window);
 	u64 offset = le64_to_cpu(part->offset);
 	struct vgpu_window_range *range;
-	bool wanted = false;
 
 	if (!window)
 		return;
@@ -574,15 +609,11 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	range = range_first(window, offset);
 	/* Others were not asked for. */
 	if (range && range->offset == offset && range->len == le64_to_cpu(part->len) &&
-	    range->state == VGPU_RANGE_RELEASED)
-		wanted = range_remove(window, range);
-	else
-		range = NULL;
+	    range->state == VGPU_RANGE_RELEASED) {
+		range->state = VGPU_RANGE_UNBOUND;
+		queue_work(window_wq, &range->unbound);
+	}
 	mutex_unlock(&window->lock);
-	if (range)
-		range_free(range);
-	if (wanted)
-		vgpu_move_room(host);
 	vgpu_window_put(window);
 }
 
@@ -633,6 +664,8 @@ static void window_end(struct vgpu_window *window)
 			break;
 		range_free(range);
 	}
+	/* The next window may have the same memory with other attributes. */
+	flush_workqueue(window_wq);
 	vgpu_window_put(window);
 }
 

@@ -23,6 +23,7 @@
 #include <linux/rbtree.h>
 #include <linux/rwsem.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 struct vgpu_host;
@@ -163,6 +164,7 @@ enum vgpu_window_range_state {
 	VGPU_RANGE_CLAIMED,	/* a MMAP that names it is under way */
 	VGPU_RANGE_MAPPED,	/* a mapping shows it */
 	VGPU_RANGE_RELEASED,	/* waits for UNBOUND */
+	VGPU_RANGE_UNBOUND,	/* waits until the provider has let go of it */
 };
 
 /**
@@ -178,6 +180,7 @@ enum vgpu_window_range_state {
  * @huge: there was such an entry
  * @bound: the provider's @bind was called
  * @data: the provider's
+ * @unbound: work that frees it, in that state
  * @bad_first: pages from here to @bad_end may have failed: the host is asked before
  *	one is shown; under window->use like the rest
  * @bad_end: see @bad_first
@@ -197,12 +200,17 @@ struct vgpu_window_range {
 	bool huge;
 	bool bound;
 	void *data;
+	struct work_struct unbound;
 	u64 bad_first;
 	u64 bad_end;
 	u64 bad_count;
 	bool hopeless;
 	struct xarray good;
 };
+
+/* Module init and exit; exit after the last host is freed. */
+int vgpu_window_global_init(void);
+void vgpu_window_global_exit(void);
 
 /* Whether new mappings of the host's devices are seen in a window, if it has room. */
 bool vgpu_window_is_there(struct vgpu_host *host);
