@@ -925,6 +925,44 @@ TEST_F(window, protected)
 	EXPECT_EQ(55, self->device[5]);
 }
 
+static void *reader_run(void *data)
+{
+	return (void *)(uintptr_t)*(volatile unsigned char *)data;
+}
+
+/*
+ * A mapping becomes writable while the driver is asked for a page of it to read. It hears of the
+ * first write all the same, as what was found so is not shown.
+ */
+TEST_F_TIMEOUT(window, writable_meanwhile, 120)
+{
+	struct buffer *buffer = &self->buffer;
+	unsigned long before;
+	pthread_t thread;
+	void *seen;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(buffer_make(buffer, VGPU_MOCK_BUF_PAGE | VGPU_MOCK_BUF_NOTIFY, 4 * PAGE));
+	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_FILL, 6, 0));
+	self->memory = buffer_map(buffer, buffer->fwd, PROT_READ);
+	ASSERT_NE(NULL, self->memory);
+	ASSERT_EQ(1, window_counter(buffer->fwd, "window_mappings"));
+	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_SLOW_UNLOCKED, 60000));
+	before = buffer_faults(buffer);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_run, self->memory + 2 * PAGE));
+	ASSERT_TRUE(buffer_await_fault(buffer, before));
+	ASSERT_EQ(0, mprotect(self->memory, 4 * PAGE, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(0, buffer_info(buffer).out_notified);
+	ASSERT_EQ(0, buffer_do(buffer, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_SLOW_END, 0));
+	ASSERT_EQ(0, pthread_join(thread, &seen));
+	EXPECT_EQ((unsigned char)self->memory[2 * PAGE], (uintptr_t)seen);
+	self->memory[2 * PAGE] = 66;
+	EXPECT_LE(1, buffer_info(buffer).out_notified);
+	self->device = buffer_map(buffer, buffer->real, PROT_READ);
+	ASSERT_NE(NULL, self->device);
+	EXPECT_EQ(66, self->device[2 * PAGE]);
+}
+
 TEST_F(window, read_only)
 {
 	static const __u32 flavours[] = {
