@@ -466,8 +466,11 @@ static bool ahead_is_heard(const struct vgpu_binding *binding, const struct vm_a
 	       (vma->vm_ops->page_mkwrite || vma->vm_ops->pfn_mkwrite);
 }
 
-/* Have the driver put the page at @addr into the shadow's page tables, if it is not there. */
-static int ahead_fault(const struct vgpu_binding *binding, struct vm_area_struct *vma, u64 addr,
+/*
+ * Have the driver put the page at @addr into the shadow's page tables, if it is not there.
+ * Return: as ahead_page().
+ */
+static u64 ahead_fault(const struct vgpu_binding *binding, struct vm_area_struct *vma, u64 addr,
 		       int *locked)
 {
 	struct mm_struct *mm = vma->vm_mm;
@@ -477,31 +480,32 @@ static int ahead_fault(const struct vgpu_binding *binding, struct vm_area_struct
 
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP)) {
 		if (!vgpu_follow_pfn(vma, addr, binding->writable, &entry))
-			return 0;
+			return entry.huge ? PMD_SIZE - addr % PMD_SIZE : PAGE_SIZE;
 		return fixup_user_fault(mm, addr, FAULT_FLAG_REMOTE |
-					(binding->writable ? FAULT_FLAG_WRITE : 0), &unlocked);
+					(binding->writable ? FAULT_FLAG_WRITE : 0), &unlocked) ?
+			0 : PAGE_SIZE;
 	}
 	if (vgpu_get_user_page_remote(mm, addr, binding->writable ? FOLL_WRITE : 0, &page,
 				      locked) != 1)
-		return -EFAULT;
+		return 0;
 	put_page(page);
-	return 0;
+	return PAGE_SIZE;
 }
 
-/* Return: 0, or why neither this page nor what is behind it is prepared. */
-static int ahead_page(const struct vgpu_binding *binding, struct mm_struct *mm, u64 addr)
+/* Return: how many bytes from @addr on are there; 0: what is behind it is not prepared, either. */
+static u64 ahead_page(const struct vgpu_binding *binding, struct mm_struct *mm, u64 addr)
 {
 	struct vm_area_struct *vma;
-	int ret = -EFAULT;
 	int locked = 1;
+	u64 got = 0;
 
 	mmap_read_lock(mm);
 	vma = vma_lookup(mm, addr);
 	if (vma && binding_shows(binding, vma, addr) && !ahead_is_heard(binding, vma))
-		ret = ahead_fault(binding, vma, addr, &locked);
+		got = ahead_fault(binding, vma, addr, &locked);
 	if (locked)
 		mmap_read_unlock(mm);
-	return ret;
+	return got;
 }
 
 static void ahead_work(struct work_struct *work)
@@ -510,14 +514,17 @@ static void ahead_work(struct work_struct *work)
 	unsigned long late = jiffies + BINDING_AHEAD_TIME;
 	struct vgpu_window *window = binding->window;
 	struct mm_struct *mm = binding->mm;
-	u64 offset;
+	u64 offset, got;
 
 	if (mmget_not_zero(mm)) {
 		/* Not written while there is a worker. */
-		for (offset = binding->ahead; offset < binding->ahead_end; offset += PAGE_SIZE)
-			if (READ_ONCE(binding->gone) || time_after(jiffies, late) ||
-			    ahead_page(binding, mm, binding_addr(binding, offset)))
+		for (offset = binding->ahead; offset < binding->ahead_end; offset += got) {
+			if (READ_ONCE(binding->gone) || time_after(jiffies, late))
 				break;
+			got = ahead_page(binding, mm, binding_addr(binding, offset));
+			if (!got)
+				break;
+		}
 		mmput_async(mm);
 	}
 	mutex_lock(&window->lock);
