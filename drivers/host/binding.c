@@ -224,15 +224,37 @@ static int touch_look(const struct vgpu_touch *touch, struct vm_area_struct *vma
 	return 0;
 }
 
+/* How many pages the entry has from @offset on, as far as binding and VMA go. */
+static unsigned long touch_run(const struct vgpu_touch *touch, const struct vm_area_struct *vma,
+			       u64 offset, const struct vgpu_entry *entry)
+{
+	const struct vgpu_binding *binding = touch->binding;
+	u64 addr = binding_addr(binding, offset);
+
+	if (!entry->huge)
+		return 1;
+	return (min3(round_down(addr, PMD_SIZE) + PMD_SIZE, binding->addr + binding->len,
+		     (u64)vma->vm_end) - addr) >> PAGE_SHIFT;
+}
+
 /* No driver is asked for these. */
 static void touch_look_around(struct vgpu_touch *touch, struct vm_area_struct *vma)
 {
 	struct vgpu_entry entry;
+	unsigned long run;
 	unsigned int i;
 
-	for (i = 0; i < touch->nr; i++)
-		if (!touch_look(touch, vma, touch->first + ((u64)i << PAGE_SHIFT), &entry))
-			touch->pfns[i] = entry.pfn;
+	for (i = 0; i < touch->nr; i++) {
+		u64 offset = touch->first + ((u64)i << PAGE_SHIFT);
+
+		if (touch_look(touch, vma, offset, &entry))
+			continue;
+		touch->pfns[i] = entry.pfn;
+		/* All of a large one is looked at once. */
+		run = touch_run(touch, vma, offset, &entry);
+		for (; run > 1 && i + 1 < touch->nr; run--)
+			touch->pfns[++i] = ++entry.pfn;
+	}
 }
 
 /* Many drivers put in single pages what is one piece of memory, so all of them are looked at. */
