@@ -76,22 +76,31 @@ void vgpu_mock_buf_put(struct vgpu_mock_buf *buf)
 	kref_put(&buf->ref, vgpu_mock_buf_free);
 }
 
+/* Under the lock of the names. Return: a buffer that the file may name, or NULL. */
+static struct vgpu_mock_buf *vgpu_mock_buf_load(const struct vgpu_mock_file *file, u32 id)
+{
+	struct vgpu_mock_buf *buf = xa_load(&file->device->bufs, id);
+
+	return buf && buf->is_new && buf->owner != file ? NULL : buf;
+}
+
 /**
  * vgpu_mock_buf_find() - look a buffer up
- * @device: the device
+ * @file: who names it
  * @id: name of the buffer
  *
  * Return: the buffer with a reference taken, or NULL.
  */
-struct vgpu_mock_buf *vgpu_mock_buf_find(struct vgpu_mock_device *device, u32 id)
+struct vgpu_mock_buf *vgpu_mock_buf_find(const struct vgpu_mock_file *file, u32 id)
 {
+	struct xarray *bufs = &file->device->bufs;
 	struct vgpu_mock_buf *buf;
 
-	xa_lock(&device->bufs);
-	buf = xa_load(&device->bufs, id);
+	xa_lock(bufs);
+	buf = vgpu_mock_buf_load(file, id);
 	if (buf)
 		kref_get(&buf->ref);
-	xa_unlock(&device->bufs);
+	xa_unlock(bufs);
 	return buf;
 }
 
@@ -142,6 +151,8 @@ static unsigned int vgpu_mock_page_alloc(struct vgpu_mock_buf *buf, u64 index)
 		put_page(page);
 		return 0;
 	}
+	if (buf->is_new)
+		memset(page_address(page), VGPU_MOCK_NEW_BYTE, PAGE_SIZE);
 	buf->pages[index] = page;
 	return 1;
 }
@@ -221,8 +232,10 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	const u32 odds = VGPU_MOCK_BUF_UNCOUNTED | VGPU_MOCK_BUF_WC;
 	bool later = create->flavour & VGPU_MOCK_BUF_LATER;
 	bool huge = create->flavour & VGPU_MOCK_BUF_HUGE;
+	bool is_new = create->flavour & VGPU_MOCK_BUF_NEW;
 	u32 flavour = create->flavour & ~(VGPU_MOCK_BUF_NOTIFY | VGPU_MOCK_BUF_HUGE |
-					  VGPU_MOCK_BUF_LATER | VGPU_MOCK_BUF_ACCESS | odds);
+					  VGPU_MOCK_BUF_LATER | VGPU_MOCK_BUF_ACCESS |
+					  VGPU_MOCK_BUF_NEW | odds);
 	u32 odd = create->flavour & odds;
 	u64 max = VGPU_MOCK_BUF_MAX;
 	u32 id;
@@ -230,6 +243,8 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 
 	if (flavour > (odd ? VGPU_MOCK_BUF_PFN : huge ? VGPU_MOCK_BUF_REMAP : VGPU_MOCK_BUF_RAW) ||
 	    (odd & (odd - 1)) || (odd && huge) || (later && !odd) ||
+	    (is_new && (odd || huge || flavour == VGPU_MOCK_BUF_VMALLOC ||
+			flavour == VGPU_MOCK_BUF_REMAP)) ||
 	    (odd == VGPU_MOCK_BUF_UNCOUNTED &&
 	     create->size % (PAGE_SIZE << VGPU_MOCK_LUMP_ORDER)) ||
 	    (huge && create->size % (PAGE_SIZE << VGPU_MOCK_PIECE_ORDER)))
@@ -253,6 +268,7 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	buf->access = create->flavour & VGPU_MOCK_BUF_ACCESS;
 	buf->odd = odd;
 	buf->later = later;
+	buf->is_new = is_new;
 	buf->size = create->size;
 	ret = vgpu_mock_buf_alloc_memory(buf);
 	if (ret) {
@@ -278,9 +294,14 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 long vgpu_mock_buf_destroy(struct vgpu_mock_call *call)
 {
 	struct vgpu_mock_buf_range *range = call->data;
+	struct xarray *bufs = &call->file->device->bufs;
 	struct vgpu_mock_buf *buf;
 
-	buf = xa_erase(&call->file->device->bufs, range->id);
+	xa_lock(bufs);
+	buf = vgpu_mock_buf_load(call->file, range->id);
+	if (buf)
+		__xa_erase(bufs, range->id);
+	xa_unlock(bufs);
 	if (!buf)
 		return -ENOENT;
 	vgpu_mock_buf_put(buf);
@@ -372,7 +393,7 @@ long vgpu_mock_buf_fill(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf *buf;
 	long ret;
 
-	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	if (!vgpu_mock_buf_range_ok(buf, range->offset, range->length) ||
@@ -396,12 +417,11 @@ static u64 vgpu_mock_buf_hash(struct vgpu_mock_buf *buf, u64 offset, u64 length)
 	for (; length; offset += n, length -= n) {
 		n = min_t(u64, length, PAGE_SIZE - offset_in_page(offset));
 		mutex_lock(&buf->lock);
-		/* Looking does not allocate. */
-		if (buf->vmem || buf->pages[offset >> PAGE_SHIFT])
+		/* Looking does not allocate where there are zeros. */
+		page = NULL;
+		if (buf->vmem || buf->pages[offset >> PAGE_SHIFT] || buf->is_new)
 			page = vgpu_mock_buf_page_locked(buf, offset >> PAGE_SHIFT);
-		else
-			page = ZERO_PAGE(0);
-		data = kmap_local_page(page);
+		data = kmap_local_page(page ?: ZERO_PAGE(0));
 		sum = vgpu_mock_sum(sum, data + offset_in_page(offset), n);
 		kunmap_local(data);
 		mutex_unlock(&buf->lock);
@@ -415,7 +435,7 @@ long vgpu_mock_buf_sum(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf *buf;
 	long ret = 0;
 
-	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	if (vgpu_mock_buf_range_ok(buf, range->offset, range->length))
@@ -432,7 +452,7 @@ long vgpu_mock_buf_sync(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf *buf;
 	long ret;
 
-	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	ret = wait_event_interruptible(buf->fill_queue, !atomic_read(&buf->fills));
@@ -448,7 +468,7 @@ long vgpu_mock_buf_slow(struct vgpu_mock_call *call)
 	if (range->delay_ms > VGPU_MOCK_MAX_MS ||
 	    range->seed & ~(VGPU_MOCK_SLOW_UNLOCKED | VGPU_MOCK_SLOW_ERROR | VGPU_MOCK_SLOW_END))
 		return -EINVAL;
-	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	WRITE_ONCE(buf->fault_unlocked, range->seed & VGPU_MOCK_SLOW_UNLOCKED);
@@ -467,7 +487,7 @@ long vgpu_mock_buf_info(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf_info *info = call->data;
 	struct vgpu_mock_buf *buf;
 
-	buf = vgpu_mock_buf_find(call->file->device, info->id);
+	buf = vgpu_mock_buf_find(call->file, info->id);
 	if (!buf)
 		return -ENOENT;
 	info->out_flavour = buf->flavour;

@@ -94,7 +94,7 @@ long vgpu_mock_buf_echo(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf *buf;
 	long ret;
 
-	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	ret = vgpu_mock_echo_start(buf, range);

@@ -122,7 +122,7 @@ long vgpu_mock_buf_job(struct vgpu_mock_call *call)
 	if (!job)
 		return -ENOMEM;
 	job->args = *args;
-	job->buf = vgpu_mock_buf_find(call->file->device, args->id);
+	job->buf = vgpu_mock_buf_find(call->file, args->id);
 	if (!job->buf) {
 		kfree(job);
 		return -ENOENT;

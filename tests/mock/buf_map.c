@@ -298,7 +298,7 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 	vgpu_mock_count(VGPU_MOCK_MMAPS, 1);
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
-	buf = vgpu_mock_buf_find(file->device, vma->vm_pgoff >> (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT));
+	buf = vgpu_mock_buf_find(file, vma->vm_pgoff >> (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT));
 	if (!buf)
 		return -EINVAL;
 	mutex_lock(&buf->lock);
@@ -374,7 +374,7 @@ long vgpu_mock_buf_invalidate(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf *buf;
 	long ret = 0;
 
-	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	mutex_lock(&buf->lock);
@@ -392,7 +392,7 @@ long vgpu_mock_buf_revoke(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf_range *range = call->data;
 	struct vgpu_mock_buf *buf;
 
-	buf = vgpu_mock_buf_find(call->file->device, range->id);
+	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	mutex_lock(&buf->lock);

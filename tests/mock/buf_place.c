@@ -14,7 +14,7 @@ long vgpu_mock_buf_place(struct vgpu_mock_call *call)
 	if (args->pad || args->extensions ||
 	    (args->flags != VGPU_MOCK_PLACE_WC && args->flags != VGPU_MOCK_PLACE_CACHED))
 		return -EINVAL;
-	buf = vgpu_mock_buf_find(call->file->device, args->id);
+	buf = vgpu_mock_buf_find(call->file, args->id);
 	if (!buf)
 		return -ENOENT;
 	args->out_offset = (u64)buf->id << VGPU_MOCK_BUF_SHIFT;
@@ -30,7 +30,7 @@ long vgpu_mock_buf_map(struct vgpu_mock_call *call)
 
 	if (args->flags & ~(u64)VGPU_MOCK_MAP_WC)
 		return -EINVAL;
-	buf = vgpu_mock_buf_find(call->file->device, args->id);
+	buf = vgpu_mock_buf_find(call->file, args->id);
 	if (!buf)
 		return -ENOENT;
 	if (buf->flavour == VGPU_MOCK_BUF_VMALLOC)

@@ -237,6 +237,7 @@ struct vgpu_mock_buf {
 	bool access;			/* VGPU_MOCK_BUF_ACCESS */
 	u32 odd;			/* VGPU_MOCK_BUF_UNCOUNTED or _WC */
 	bool later;			/* VGPU_MOCK_BUF_LATER */
+	bool is_new;			/* VGPU_MOCK_BUF_NEW */
 	atomic_t huge_faults;
 	u32 fault_ms;
 	atomic_t faults_ended;		/* how often VGPU_MOCK_SLOW_END came */
@@ -251,7 +252,7 @@ struct vgpu_mock_buf {
 	bool revoked;
 };
 
-struct vgpu_mock_buf *vgpu_mock_buf_find(struct vgpu_mock_device *device, u32 id);
+struct vgpu_mock_buf *vgpu_mock_buf_find(const struct vgpu_mock_file *file, u32 id);
 void vgpu_mock_buf_put(struct vgpu_mock_buf *buf);
 struct page *vgpu_mock_buf_page_locked(struct vgpu_mock_buf *buf, u64 index);
 bool vgpu_mock_buf_is(const struct vgpu_mock_buf *buf, u32 odd, u64 index);

@@ -1096,6 +1096,13 @@ struct vgpu_mock_buf_create {
 #define VGPU_MOCK_BUF_LATER	0x1000
 /* With the others: debuggers read and write mappings by the driver (vm_ops->access). */
 #define VGPU_MOCK_BUF_ACCESS	0x2000
+/*
+ * With _PFN, _MIXED, _PAGE and _RAW: only the file that made it may name and map it, as drivers
+ * have it that give each file names of its own. Memory holds VGPU_MOCK_NEW_BYTE when it is
+ * allocated, as its bytes are not defined.
+ */
+#define VGPU_MOCK_BUF_NEW	0x4000
+#define VGPU_MOCK_NEW_BYTE	0xa5
 
 /**
  * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,
