@@ -11,9 +11,8 @@
 #include "session.h"
 #include "space.h"
 
-#define FLIGHT_PAGES	64
-
-static_assert(FLIGHT_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
+/* Of one flight, if the host takes messages that are so long. */
+#define FLIGHT_PAGES	256
 
 /* The room that a flight has for each of its pages. */
 struct flight_room {
@@ -22,8 +21,16 @@ struct flight_room {
 	u8 bytes[VGPU_DIFF_BYTES];
 };
 
-static_assert(sizeof(struct vgpu_call) + FLIGHT_PAGES * sizeof(struct flight_room) <
-	      VGPU_CALL_BYTES_MIN);
+/* What else is in the message: two segments, of which the second one is padded. */
+#define FLIGHT_HEAD	(sizeof(struct vgpu_call) + 3 * sizeof(struct vgpu_seg))
+
+static_assert(FLIGHT_HEAD + sizeof(struct flight_room) <= VGPU_CALL_BYTES_MIN);
+
+static u32 flight_pages(const struct vgpu_session *session)
+{
+	return min_t(u32, FLIGHT_PAGES, (session->host->limits.call_bytes - FLIGHT_HEAD) /
+		     sizeof(struct flight_room));
+}
 
 /* Return: a flight with room for @nr pages, or NULL. */
 static struct vgpu_flight *flight_alloc(u32 nr)
@@ -127,7 +134,10 @@ static int flight_enter(struct vgpu_flush *flush, struct vgpu_space *space, pgof
 	return ret;
 }
 
-/* Copy what changed on @page, which is clean then or kept, into the flight. Return: as above. */
+/*
+ * Copy what changed on @page, which no page table has, into the flight; the page is clean then,
+ * or kept. Return: as above.
+ */
 static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		       struct vgpu_page *page, u64 stamp)
 {
@@ -143,7 +153,6 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		.mapping = vgpu_mapping_get(page->owner),
 		.index = page->index,
 	};
-	vgpu_flush_unmap(space, page);
 	keep = flush_keeps(space, page);
 	/* A program that let go of the page wrote before that: read its bytes after. */
 	smp_rmb();
@@ -169,6 +178,33 @@ static struct vgpu_page *flush_first_locked(struct vgpu_flush *flush, u64 stamp)
 	return page && page->stamp < stamp ? page : NULL;
 }
 
+/*
+ * Unmap the oldest dirty page of the space, and those after it that are next to it: one by one,
+ * each would interrupt the processors that run the programs. Return: how many, up to @max.
+ */
+static u32 flush_unmap_first(struct vgpu_flush *flush, struct vgpu_space *space, u64 stamp,
+			     u32 max)
+{
+	struct vgpu_page *page;
+	pgoff_t first = 0;
+	u32 nr = 0;
+
+	lockdep_assert_held(&space->lock);
+	spin_lock(&flush->lock);
+	list_for_each_entry(page, &flush->dirty, node) {
+		/* A page of this space stays dirty while the space's lock is held. */
+		if (nr == max || page->stamp >= stamp || page->owner->space != space ||
+		    (nr && page->index != first + nr))
+			break;
+		if (!nr++)
+			first = page->index;
+	}
+	spin_unlock(&flush->lock);
+	if (nr)
+		vgpu_flush_unmap(space, first, nr);
+	return nr;
+}
+
 /* The mapping of the oldest dirty page, a reference, or NULL: there is none. */
 static struct vgpu_mapping *flush_first_owner(struct vgpu_flush *flush, u64 stamp)
 {
@@ -189,18 +225,17 @@ static int flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64
 	struct vgpu_flush *flush = &flight->session->flush;
 	struct vgpu_page *page;
 	int ret = 0;
+	u32 nr;
 
 	mutex_lock(&space->lock);
-	while (!ret && flight->nr_owners < flight->max_owners) {
-		spin_lock(&flush->lock);
-		page = flush_first_locked(flush, stamp);
-		/* A page of this space stays dirty while the space's lock is held. */
-		if (page && page->owner->space != space)
-			page = NULL;
-		spin_unlock(&flush->lock);
-		if (!page)
-			break;
-		ret = flight_take(flight, space, page, stamp);
+	while (!ret && (nr = flush_unmap_first(flush, space, stamp,
+					       flight->max_owners - flight->nr_owners))) {
+		while (!ret && nr--) {
+			spin_lock(&flush->lock);
+			page = list_first_entry(&flush->dirty, struct vgpu_page, node);
+			spin_unlock(&flush->lock);
+			ret = flight_take(flight, space, page, stamp);
+		}
 	}
 	mutex_unlock(&space->lock);
 	return ret;
@@ -216,8 +251,9 @@ struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 	while (!ret && (!flight || flight->nr_owners < flight->max_owners) &&
 	       (owner = flush_first_owner(flush, stamp))) {
 		if (!flight)
-			flight = flight_alloc(clamp(atomic_read(&session->host->spaces.nr_dirty), 1,
-						    FLIGHT_PAGES));
+			flight = flight_alloc(clamp_t(u32,
+						      atomic_read(&session->host->spaces.nr_dirty),
+						      1, flight_pages(session)));
 		if (flight && !flight->session)
 			flight->session = vgpu_session_get(session);
 		ret = flight ? flight_fill(flight, owner->space, stamp) : -ENOMEM;

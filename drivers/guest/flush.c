@@ -140,14 +140,18 @@ static void flush_goes_on(struct vgpu_flush *flush)
 
 /* --- dirty pages ------------------------------------------------------------ */
 
-void vgpu_flush_unmap(struct vgpu_space *space, const struct vgpu_page *page)
+void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
 {
+	struct vgpu_page *page;
+	unsigned long index;
+
 	lockdep_assert_held(&space->lock);
-	/* Not mapped for writing by a fault that has made it dirty and is under way. */
-	lock_page(page->page);
-	unmap_mapping_range(space->inode->i_mapping, (loff_t)page->index << PAGE_SHIFT,
-			    PAGE_SIZE, 0);
-	unlock_page(page->page);
+	/* One that a fault has made dirty is mapped for writing when that is through. */
+	xa_for_each_range(&space->pages, index, page, first, first + nr - 1) {
+		lock_page(page->page);
+		unlock_page(page->page);
+	}
+	unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
 }
 
 void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,

@@ -114,11 +114,13 @@ void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay);
 void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
 		    struct vgpu_mapping *mapping);
 
+/* Under the space's lock: no page table has these pages any more, all of them cached. */
+void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr);
+
 /*
- * Of a dirty page, under its space's lock: no page table has it any more; and it is clean.
- * Return: whose it was, a reference, to be put without the lock.
+ * Under its space's lock, a dirty page is clean. Return: whose it was, a reference, to be put
+ * without the lock.
  */
-void vgpu_flush_unmap(struct vgpu_space *space, const struct vgpu_page *page);
 struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page);
 
 /* The connection is lost: forget the dirty bytes of a dead space ... */

@@ -273,7 +273,7 @@ static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 	lockdep_assert_held(&space->lock);
 	if (!page->orig || vgpu_page_is_pinned(page))
 		return false;
-	vgpu_flush_unmap(space, page);
+	vgpu_flush_unmap(space, page->index, 1);
 	return !vgpu_page_is_pinned(page) &&
 		!memcmp(page->orig, page_address(page->page), PAGE_SIZE);
 }
@@ -393,7 +393,7 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 	if (page && page->orig && page->owner == mapping && page->fresh < fresh &&
 	    vgpu_mapping_covered(mapping, index)) {
 		/* Programs that touch it wait for the lock, and nobody can pin it any more. */
-		vgpu_flush_unmap(space, page);
+		vgpu_flush_unmap(space, index, 1);
 		if (!vgpu_page_is_pinned(page)) {
 			page_merge(page_address(page->page), page->orig, fetched);
 			page->fresh = fresh;
