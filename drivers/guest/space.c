@@ -44,7 +44,9 @@ MODULE_PARM_DESC(expire_ms,
 #define SPACE_PAGE_GONE		1
 
 #define SPACE_TRIES		3
-#define SPACE_AHEAD_MAX		32U
+#define SPACE_AHEAD_MAX		128U
+/* Who reads on for so many pages gets all that were fetched by one fault. */
+#define SPACE_AROUND_MIN	32U
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
 /* What is cached while no call comes goes twice as late each time, so often. */
 #define SPACE_EXPIRE_DOUBLE	3U
@@ -889,6 +891,61 @@ static vm_fault_t space_lock_fault(struct page *page)
 	return VM_FAULT_NOPAGE;
 }
 
+/*
+ * A page is about to be written to through @mapping. Return: 0; VM_FAULT_RETRY: it cannot be
+ * yet; VM_FAULT_OOM.
+ */
+static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_page *page)
+{
+	struct vgpu_space *space = mapping->space;
+
+	lockdep_assert_held(&space->lock);
+	if (page->orig)
+		return 0;
+	if (!space_may_dirty(space, page)) {
+		vgpu_flush_later(&space->host->spaces);
+		return VM_FAULT_RETRY;
+	}
+	page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!page->orig)
+		return VM_FAULT_OOM;
+	vgpu_flush_add(space, page, mapping);
+	return 0;
+}
+
+static vm_fault_t space_insert_pfn(struct vm_fault *vmf, struct vgpu_page *page)
+{
+	const unsigned long pfn = page_to_pfn(page->page);
+
+	/* What cannot be written to yet is asked for once more, by ->pfn_mkwrite. */
+	if (!vgpu_space_fault_writes(vmf) || space_make_dirty(vmf->vma->vm_private_data, page))
+		return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	return vmf_insert_pfn_prot(vmf->vma, vmf->address, pfn,
+				   vm_get_page_prot(vmf->vma->vm_flags));
+}
+
+/* The program reads on: what was fetched behind the page of the fault needs no faults. */
+static void space_insert_around(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	unsigned long left = ((vmf->vma->vm_end - vmf->address) >> PAGE_SHIFT) - 1;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	pgoff_t index = vmf->pgoff;
+	struct vgpu_page *page;
+
+	if (READ_ONCE(mapping->ahead) < SPACE_AROUND_MIN)
+		return;
+	left = min(left, vgpu_mapping_covered(mapping, index) - 1);
+	for (; left && index + 1 < READ_ONCE(mapping->ahead_next); left--) {
+		addr += PAGE_SIZE;
+		page = xa_load(&mapping->space->pages, ++index);
+		if (!page || vmf_insert_pfn(vmf->vma, addr, page_to_pfn(page->page)) !=
+		    VM_FAULT_NOPAGE)
+			return;
+		space_note_use(mapping, index);
+	}
+}
+
 vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
@@ -899,17 +956,21 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 
 	lockdep_assert_held_read(&mapping->mode_lock);
 	mutex_lock(&space->lock);
+	/* What has ended may be another program's by now. */
+	if (space->dead || !vgpu_mapping_covered(mapping, index)) {
+		mutex_unlock(&space->lock);
+		return VM_FAULT_SIGBUS;
+	}
 	page = xa_load(&space->pages, index);
 	if (page)
 		space_note_use(mapping, index);
-	/* What has ended may be another program's by now. */
-	if (space->dead || !vgpu_mapping_covered(mapping, index)) {
-		fault = VM_FAULT_SIGBUS;
-	} else if (page && vgpu_space_fault_writes(vmf) && !space_may_dirty(space, page) &&
-		   (vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
+	if (page && vgpu_space_fault_writes(vmf) && !space_may_dirty(space, page) &&
+	    (vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
 		fault = VM_FAULT_RETRY;
 	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
-		fault = vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page->page));
+		fault = space_insert_pfn(vmf, page);
+		if (fault == VM_FAULT_NOPAGE && !(vmf->flags & FAULT_FLAG_WRITE))
+			space_insert_around(vmf);
 	} else if (page) {
 		/* A private mapping, of which the core copies it, or one of pages. */
 		get_page(page->page);
@@ -932,23 +993,15 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, vmf->pgoff);
 	/* Under the lock, for vgpu_space_unmap() to find what is dirty at the end. */
-	if (space->dead || !vgpu_mapping_covered(mapping, vmf->pgoff)) {
+	if (space->dead || !vgpu_mapping_covered(mapping, vmf->pgoff))
 		fault = VM_FAULT_SIGBUS;
-	} else if (!page || (as_page && page->page != vmf->page)) {
+	else if (!page || (as_page && page->page != vmf->page))
 		/* Dropped in between, and its PTE with it. */
 		fault = VM_FAULT_NOPAGE;
-	} else if (!space_may_dirty(space, page)) {
-		vgpu_flush_later(&space->host->spaces);
-		fault = VM_FAULT_RETRY;
-	} else if (!page->orig) {
-		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
-		if (page->orig)
-			vgpu_flush_add(space, page, mapping);
-		else
-			fault = VM_FAULT_OOM;
-	}
+	else
+		fault = space_make_dirty(mapping, page);
 	if (!fault && as_page) {
-		/* flight_take() waits until the core has mapped it. */
+		/* vgpu_flush_unmap() waits until the core has mapped it. */
 		lock_page(vmf->page);
 		fault = VM_FAULT_LOCKED;
 	} else if (!fault) {
