@@ -144,6 +144,7 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 	struct vgpu_wire_diff *diff = &flight->diff;
 	u32 nr = diff->nr, len = diff->len;
 	bool keep;
+	u64 addr;
 	int ret;
 
 	ret = flight_enter(&flight->session->flush, space, page->index);
@@ -156,10 +157,15 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 	keep = flush_keeps(space, page);
 	/* A program that let go of the page wrote before that: read its bytes after. */
 	smp_rmb();
-	vgpu_wire_diff_page(diff, vgpu_mapping_addr(page->owner, page->index), page->orig,
-			    page_address(page->page));
+	addr = vgpu_mapping_addr(page->owner, page->index);
+	if (page->whole)
+		vgpu_wire_diff_whole(diff, addr, page_address(page->page));
+	else
+		vgpu_wire_diff_page(diff, addr, page->orig, page_address(page->page));
 	if (keep) {
 		flight_note(diff, nr, len, page->orig);
+		/* What comes now nobody hears of: only what is seen to have changed may go. */
+		page->whole = false;
 		flight_keep(flight, page, stamp);
 	} else {
 		/* The flight has a reference of its own. */

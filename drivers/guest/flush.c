@@ -5,8 +5,9 @@
  * Each session has a flush of its own, which one thread at a time runs (flush->busy). The
  * thread takes dirty pages off their space: PTEs are zapped first, so that a later store
  * faults and makes the page dirty anew; then the bytes that differ from the snapshot are
- * copied into a *flight*, which goes out as one WRITE_PAGES call. Whole pages never go:
- * their other bytes may be the device's, or another process's, by now.
+ * copied into a *flight*, which goes out as one WRITE_PAGES call. Whole pages go only where all of
+ * their bytes are known to be the programs' (page->whole): else the others may be the device's,
+ * or another process's, by now.
  *
  * A flight whose bytes the host did not take, since the thread was killed or no lane could be
  * had, is left as an orphan, which the next run sends again. Should the host have applied them
@@ -183,6 +184,7 @@ struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page
 	page->owner = NULL;
 	kfree(page->orig);
 	page->orig = NULL;
+	page->whole = false;
 	xa_clear_mark(&space->pages, page->index, SPACE_DIRTY);
 	atomic_dec(&space->host->spaces.nr_dirty);
 	return owner;

@@ -28,6 +28,7 @@
 #include "mapping.h"
 #include "move.h"
 #include "object.h"
+#include "schema.h"
 #include "session.h"
 #include "space.h"
 #include "window.h"
@@ -648,6 +649,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	mapping->addr = vma->vm_start;
 	mapping->nr = vma_pages(vma);
 	mapping->live = READ_ONCE(object->live);
+	mapping->apart = vgpu_schema_is_apart(object->schema);
 	mapping->pgoff = vma->vm_pgoff;
 	if (!cow)
 		range = vgpu_window_claim(object->host, vma->vm_start,

@@ -57,6 +57,7 @@ struct vm_area_struct;
  *	cached alike
  * @live: of no use as a copy: it never moves
  * @stays: it was seen that the window cannot show it: COPY for good
+ * @apart: the device does not write to its pages while programs do
  * @mode_lock: read: while a page is put into page tables; written: to change what follows,
  *	which only the worker of move.c does
  * @mode: how programs see it; written under host->lock, too
@@ -97,6 +98,7 @@ struct vgpu_mapping {
 	bool refused;
 	bool live;
 	bool stays;
+	bool apart;
 	struct rw_semaphore mode_lock;
 	enum vgpu_mapping_mode mode;
 	struct vgpu_window_range *range;

@@ -14,6 +14,7 @@ static const struct {
 	const struct vgpu_schema *schema;
 } drm_drivers[] = {
 	{ "vgem", &vgpu_schema_vgem },
+	{ "vkms", &vgpu_schema_vkms },
 	{ "nouveau", &vgpu_schema_nouveau },
 	{ "amdgpu", &vgpu_schema_amdgpu },
 	{ "i915", &vgpu_schema_i915 },
@@ -31,6 +32,7 @@ static const struct {
 	const char *path;
 	const struct vgpu_schema *schema;
 } plain_paths[] = {
+	{ "/dev/vgpu-mock-iter", &vgpu_schema_mock_apart },
 	{ "/dev/vgpu-mock", &vgpu_schema_mock },
 	{ "/dev/video", &vgpu_schema_v4l2 },
 	{ "/dev/vbi", &vgpu_schema_v4l2 },
@@ -85,6 +87,14 @@ int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset)
 			if (schema->live[i].offset == offset)
 				return -schema->live[i].error;
 	return 0;
+}
+
+bool vgpu_schema_is_apart(const struct vgpu_schema *schema)
+{
+	for (; schema; schema = schema->base)
+		if (schema->apart)
+			return true;
+	return false;
 }
 
 const struct vgpu_schema_event *vgpu_schema_find_event(const struct vgpu_schema *schema, u32 type)

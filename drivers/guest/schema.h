@@ -390,6 +390,8 @@ struct vgpu_schema_live {
  * @nr_compat: number of @compat
  * @compat: looked at first for 32-bit programs, likewise in order
  * @base: where to look for what is not here, or NULL
+ * @apart: programs and the device take turns at whole buffers: while the one writes to a page
+ *	of what is mapped, the other does not
  * @nr_live: number of @live
  * @live: what cannot be mapped as a copy
  * @nr_events: number of @events
@@ -402,6 +404,7 @@ struct vgpu_schema {
 	u32 nr_compat;
 	const struct vgpu_schema_ioctl *compat;
 	const struct vgpu_schema *base;
+	bool apart;
 	u32 nr_live;
 	const struct vgpu_schema_live *live;
 	u32 nr_events;
@@ -474,6 +477,7 @@ extern const struct vgpu_schema vgpu_schema_drm;
 extern const struct vgpu_schema vgpu_schema_drm_mode;
 extern const struct vgpu_schema vgpu_schema_virtgpu;
 extern const struct vgpu_schema vgpu_schema_vgem;
+extern const struct vgpu_schema vgpu_schema_vkms;
 extern const struct vgpu_schema vgpu_schema_nouveau;
 extern const struct vgpu_schema vgpu_schema_amdgpu;
 extern const struct vgpu_schema vgpu_schema_i915;
@@ -483,6 +487,7 @@ extern const struct vgpu_schema vgpu_schema_panthor;
 extern const struct vgpu_schema vgpu_schema_v4l2;
 extern const struct vgpu_schema vgpu_schema_media;
 extern const struct vgpu_schema vgpu_schema_mock;
+extern const struct vgpu_schema vgpu_schema_mock_apart;
 extern const struct vgpu_schema vgpu_schema_dma_buf;
 extern const struct vgpu_schema vgpu_schema_dma_heap;
 extern const struct vgpu_schema vgpu_schema_udmabuf;
@@ -505,6 +510,9 @@ const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_sch
 
 /* Return: 0, or -errno where a copy of what lies at @offset would be of no use. */
 int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
+
+/* Return: programs and the device write to no page at the same time. NULL: it is not known. */
+bool vgpu_schema_is_apart(const struct vgpu_schema *schema);
 
 /* Return: what read() calls @type, or NULL. */
 const struct vgpu_schema_event *vgpu_schema_find_event(const struct vgpu_schema *schema, u32 type);

@@ -502,3 +502,10 @@ const struct vgpu_schema vgpu_schema_mock = {
 	.compat = mock_compat,
 	.nr_compat = ARRAY_SIZE(mock_compat),
 };
+
+/* Programs and the device take turns at the buffers of one of the mock's devices. */
+const struct vgpu_schema vgpu_schema_mock_apart = {
+	.name = "vgpu-mock-apart",
+	.base = &vgpu_schema_mock,
+	.apart = true,
+};

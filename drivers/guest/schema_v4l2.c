@@ -318,4 +318,6 @@ const struct vgpu_schema vgpu_schema_v4l2 = {
 	.nr_ioctls = ARRAY_SIZE(v4l2_ioctls),
 	.compat = v4l2_compat,
 	.nr_compat = ARRAY_SIZE(v4l2_compat),
+	/* A buffer is the driver's from QBUF to DQBUF. */
+	.apart = true,
 };

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Schema of vgem: vgem_drm.h; what is not here is DRM core's. */
+/*
+ * Schemas of vgem, vgem_drm.h, and of vkms, which has no ioctls of its own; what is not here is
+ * DRM core's. Neither has a device that writes to a buffer while programs do: what vkms writes
+ * to, its writeback connector, is a framebuffer as a whole.
+ */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
@@ -16,4 +20,11 @@ const struct vgpu_schema vgpu_schema_vgem = {
 	.ioctls = vgem_ioctls,
 	.nr_ioctls = ARRAY_SIZE(vgem_ioctls),
 	.base = &vgpu_schema_drm,
+	.apart = true,
+};
+
+const struct vgpu_schema vgpu_schema_vkms = {
+	.name = "vkms",
+	.base = &vgpu_schema_drm,
+	.apart = true,
 };

@@ -273,7 +273,7 @@ static bool space_may_dirty(const struct vgpu_space *space, const struct vgpu_pa
 static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 {
 	lockdep_assert_held(&space->lock);
-	if (!page->orig || vgpu_page_is_pinned(page))
+	if (!page->orig || page->whole || vgpu_page_is_pinned(page))
 		return false;
 	vgpu_flush_unmap(space, page->index, 1);
 	return !vgpu_page_is_pinned(page) &&
@@ -380,8 +380,11 @@ static void page_merge(u8 *now, u8 *orig, const u8 *fetched)
 /* The bytes of a page that is dirty, and older than the drop with number @drops. */
 static bool page_is_old(const struct vgpu_page *page, s64 drops)
 {
-	/* A kernel's pointer may write to a pinned page at any time: its bytes stay. */
-	return page->fresh < drops && !vgpu_page_is_pinned(page);
+	/*
+	 * A kernel's pointer may write to a pinned page at any time: its bytes stay. Of one that
+	 * goes whole there are no others.
+	 */
+	return page->fresh < drops && !page->whole && !vgpu_page_is_pinned(page);
 }
 
 /* As of the set's drop number @fresh the host has @fetched, and what flights took before. */
@@ -392,7 +395,7 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
-	if (page && page->orig && page->owner == mapping && page->fresh < fresh &&
+	if (page && page->orig && !page->whole && page->owner == mapping && page->fresh < fresh &&
 	    vgpu_mapping_covered(mapping, index)) {
 		/* Programs that touch it wait for the lock, and nobody can pin it any more. */
 		vgpu_flush_unmap(space, index, 1);
@@ -906,7 +909,12 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 		vgpu_flush_later(&space->host->spaces);
 		return VM_FAULT_RETRY;
 	}
-	page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	page->whole = mapping->apart;
+	/* Nobody compares with it where the page goes whole. */
+	if (page->whole)
+		page->orig = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	else
+		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!page->orig)
 		return VM_FAULT_OOM;
 	vgpu_flush_add(space, page, mapping);

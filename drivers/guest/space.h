@@ -86,6 +86,7 @@ struct vgpu_space_set {
  * @index: offset in the space, pages
  * @fresh: set->drops when the host was last asked for it
  * @orig: what the host has of it, as far as is known here; NULL: clean
+ * @whole: dirty: all of its bytes are the program's, those too that are as in @orig
  * @owner: dirty: the mapping through which it goes back, a reference
  * @stamp: dirty: set->stamp when it became so
  * @node: dirty: in flush->dirty of the owner's session
@@ -95,6 +96,7 @@ struct vgpu_page {
 	pgoff_t index;
 	s64 fresh;
 	u8 *orig;
+	bool whole;
 	struct vgpu_mapping *owner;
 	u64 stamp;
 	struct list_head node;

@@ -351,4 +351,37 @@ DIFF_TEST_LIMIT(two_devices, 120)
 	read_all(&buffer, buffer.size, 15);
 }
 
+/* --- pages that are the program's alone ------------------------------------- */
+
+/*
+ * A device that takes turns with programs: what a program writes last is there, also where it
+ * wrote what it had seen before the device wrote. No call tells it that the device is done.
+ */
+DIFF_TEST_NODE(equal_bytes_apart, "ITER", 60)
+{
+	struct vgpu_mock_buf_range range = { .length = 2 * PAGE, .seed = 29, .delay_ms = 50 };
+	struct vgpu_mock_buf_info info = {};
+	struct buffer buffer;
+	__u64 seen;
+
+	/* Where a machine is too slow, the device has written before this has looked. */
+	do {
+		buffer = make_buffer(VGPU_MOCK_BUF_PFN, 2 * PAGE);
+		memset(buffer.memory, 0, PAGE);
+		range.id = buffer.id;
+		range.delay_ms *= 2;
+		MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_FILL, &range));
+		seen = *(volatile __u64 *)buffer.memory;
+		info.id = buffer.id;
+		do {
+			sleep_ms(1);
+			MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+			/* The device comes to the second page when it is through with the first. */
+		} while (info.out_pages < 2);
+	} while (seen);
+	memset(buffer.memory, 0, PAGE);
+	log_sum(&buffer, 0, PAGE);
+	log_bytes("memory", buffer.memory, PAGE);
+}
+
 KEEP_MAIN

@@ -398,8 +398,11 @@ static void find_check(void)
 		   &vgpu_schema_vgem, "vgem");
 	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "else", "") == drm,
 		   "any DRM driver");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/vgpu-mock-iter") == mock,
-		   "mock");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/vgpu-mock") == mock, "mock");
+	tap_expect(vgpu_schema_find(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "",
+							   "/dev/vgpu-mock-iter"),
+				    VGPU_MOCK_IOC_IN, false) ==
+		   vgpu_schema_find(mock, VGPU_MOCK_IOC_IN, false), "each of its devices");
 	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/video0") ==
 		   &vgpu_schema_v4l2, "V4L2");
 	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/v4l-subdev0"),
@@ -412,6 +415,13 @@ static void find_check(void)
 	for (i = 0; i < ARRAY_SIZE(drivers); i++)
 		tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, drivers[i], "") != drm,
 			   "%s", drivers[i]);
+	tap_expect(vgpu_schema_is_apart(&vgpu_schema_vgem) &&
+		   vgpu_schema_is_apart(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "vkms",
+							       "")) &&
+		   vgpu_schema_is_apart(&vgpu_schema_v4l2), "the device and programs take turns");
+	tap_expect(!vgpu_schema_is_apart(drm) && !vgpu_schema_is_apart(&vgpu_schema_sound) &&
+		   !vgpu_schema_is_apart(&vgpu_schema_dma_buf) && !vgpu_schema_is_apart(mock) &&
+		   !vgpu_schema_is_apart(NULL), "they may share a page");
 	tap_expect(vgpu_schema_for_object(VGPU_OBJECT_DMABUF, drm) == &vgpu_schema_dma_buf,
 		   "dma-buf");
 	tap_expect(vgpu_schema_for_object(VGPU_OBJECT_SYNC_FILE, drm) == &vgpu_schema_sync_file,

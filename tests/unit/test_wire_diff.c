@@ -179,6 +179,27 @@ static void test_runs(void)
 	tap_subject("runs of a page");
 }
 
+/* All bytes of a page are sent, those too that may be at the receiver already. */
+static void test_whole(void)
+{
+	static struct memory new = { .addr = 0x1000 }, result = { .addr = 0x1000 };
+	struct vgpu_range range[VGPU_DIFF_RANGES];
+	u8 bytes[VGPU_DIFF_BYTES];
+	struct vgpu_wire_diff diff = { .ranges = range, .bytes = bytes };
+	u64 counted;
+
+	memset(result.bytes, 0xa5, sizeof(result.bytes));
+	vgpu_wire_diff_whole(&diff, new.addr, new.bytes);
+	tap_expect(diff.nr == 1 && diff.len == VGPU_PAGE_SIZE, "%u ranges, %u bytes", diff.nr,
+		   diff.len);
+	tap_expect(vgpu_wire_ranges_ok(range, diff.nr, bytes, diff.len, &counted) &&
+		   counted == diff.len, "is good");
+	tap_expect(!vgpu_wire_range_apply(range, bytes, put, &result) &&
+		   !memcmp(result.bytes, new.bytes, VGPU_PAGE_SIZE) &&
+		   result.bytes[VGPU_PAGE_SIZE] == 0xa5, "a page of zeros");
+	tap_subject("a whole page");
+}
+
 static void test_empty(void)
 {
 	u8 a[8] = { 1 }, b[8] = { 2 };
@@ -200,5 +221,6 @@ int main(void)
 	test_empty();
 	test_pages();
 	test_runs();
+	test_whole();
 	return tap_done();
 }
