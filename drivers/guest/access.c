@@ -10,6 +10,7 @@
 #include "uapi/linux/vgpu_wire.h"
 
 #include "access.h"
+#include "blank.h"
 #include "deadline.h"
 #include "export.h"
 #include "mapping.h"
@@ -99,6 +100,8 @@ int vgpu_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int l
 
 	if (len <= 0 || !access_is_native(mapping) || !vgpu_mapping_covered(mapping, pgoff))
 		return -EIO;
+	/* What is seen, or put there, is not asked for once more. */
+	vgpu_blank_forget(mapping);
 	len = min_t(unsigned int, len, PAGE_SIZE - offset);
 	if (!write)
 		ret = access_read(mapping, pgoff, offset, buf, len, deadline);

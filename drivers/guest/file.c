@@ -12,6 +12,7 @@
 #include <drm/drm_drv.h>
 
 #include "ahead.h"
+#include "blank.h"
 #include "call.h"
 #include "compat.h"
 #include "drm.h"
@@ -100,6 +101,8 @@ s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 	session = vgpu_session_current(object->host, 0);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
+	if (!(xcall->flags & VGPU_XCALL_NO_MAPPED))
+		vgpu_blank_end(object);
 	ret = vgpu_call_run(session, xcall);
 	vgpu_session_put(session);
 	/* First, so that nothing which it may take away is remembered after the touch. */

@@ -573,6 +573,11 @@ void vgpu_flush_later(struct vgpu_space_set *set)
 	flush_kick(set, NULL);
 }
 
+void vgpu_flush_start(struct vgpu_flush *flush)
+{
+	flush_later(flush, 0);
+}
+
 bool vgpu_flush_queue(struct work_struct *work)
 {
 	return queue_work(flush_workqueue, work);

@@ -84,6 +84,8 @@ int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned lon
 
 /* The same without waiting. Any context. */
 void vgpu_flush_later(struct vgpu_space_set *set);
+/* Of one session. */
+void vgpu_flush_start(struct vgpu_flush *flush);
 
 /*
  * No run of the flush goes on until vgpu_flush_release(), so no flight of it is under way.

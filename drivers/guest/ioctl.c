@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "blank.h"
 #include "call.h"
 #include "clock.h"
 #include "drm.h"
@@ -38,6 +39,7 @@
  * @low: of a 32-bit program: where the host may put the segments
  * @low_len: bytes there, 0: none are kept free
  * @seen: before the call was made
+ * @blank: what it says of buffers that nobody has written to
  */
 struct vgpu_ioctl {
 	struct file *file;
@@ -48,6 +50,7 @@ struct vgpu_ioctl {
 	unsigned long low;
 	u64 low_len;
 	struct vgpu_poll_seen seen;
+	struct vgpu_blank_call blank;
 };
 
 static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
@@ -270,14 +273,18 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	}
 	if (!ret && compat)
 		ret = ioctl_reserve(ioctl);
-	if (!ret)
-		ret = ioctl_call(file, session, ioctl, cmd, compat);
+	if (ret)
+		goto out_end;
+	vgpu_blank_ioctl_begin(&ioctl->blank, object, ioctl->m.ioctl, cmd, arg);
+	ret = ioctl_call(file, session, ioctl, cmd, compat);
 	if (!ret && ioctl->m.wants_live)
 		WRITE_ONCE(object->live, true);
 	if (!ret && object->drm)
 		vgpu_drm_ioctl_done(object, cmd, arg);
 	if (!ret)
 		vgpu_sound_ioctl_done(object, cmd, arg);
+	if (!ret)
+		vgpu_blank_ioctl_done(&ioctl->blank, object, arg);
 
 out_end:
 	vgpu_video_queue_done(&ioctl->video, object, cmd, arg, !ret);

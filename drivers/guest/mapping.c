@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "access.h"
+#include "blank.h"
 #include "call.h"
 #include "compat.h"
 #include "control.h"
@@ -125,6 +126,7 @@ static void mapping_release(struct kref *ref)
 	list_for_each_entry_safe(span, tmp, &mapping->spans, node)
 		kfree(span);
 	vgpu_move_forget(mapping);
+	vgpu_blank_forget(mapping);
 	atomic64_dec(mapping_count(mapping));
 	if (mapping->range)
 		vgpu_window_release(mapping->range, true);
@@ -161,6 +163,8 @@ void vgpu_mapping_move_begin(struct vgpu_mapping *mapping)
 {
 	down_write(&mapping->mode_lock);
 	mapping_set_mode(mapping, VGPU_MAPPING_MOVING);
+	/* In the window nobody sees which pages are written to. */
+	vgpu_blank_forget(mapping);
 	up_write(&mapping->mode_lock);
 }
 
@@ -623,6 +627,8 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	struct vgpu_mapping *mapping;
 	bool cow = (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
 	u64 asked = vgpu_move_asked(object->host);
+	bool blank;
+	u64 ends = 0;
 	int ret;
 
 	session = vgpu_session_current(object->host, VGPU_SESSION_MM_LOCKED);
@@ -633,6 +639,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 		ret = -ENOMEM;
 		goto err_session;
 	}
+	blank = vgpu_blank_mmap_begin(object, (u64)vma->vm_pgoff << PAGE_SHIFT, &ends);
 	/* What used to be at this address must be gone in the shadow, and stored. */
 	ret = vgpu_space_flush(session);
 	if (ret)
@@ -643,6 +650,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	INIT_LIST_HEAD(&mapping->spans);
 	INIT_LIST_HEAD(&mapping->entry);
 	INIT_LIST_HEAD(&mapping->unit);
+	INIT_LIST_HEAD(&mapping->blank_entry);
 	init_rwsem(&mapping->mode_lock);
 	mapping->session = session;
 	mapping->space = object->space;
@@ -679,6 +687,8 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	/* Drivers may take that, too. */
 	if (!(mapping->flags & VGPU_MAP_WRITE))
 		vm_flags_clear(vma, VM_WRITE);
+	if (blank && !cow && !mapping->range)
+		vgpu_blank_mmap_done(object, mapping, ends);
 	mapping_show(mapping, vma, cow, asked);
 	return 0;
 

@@ -58,6 +58,12 @@ struct vm_area_struct;
  * @live: of no use as a copy: it never moves
  * @stays: it was seen that the window cannot show it: COPY for good
  * @apart: the device does not write to its pages while programs do
+ * @blank_entry: in @mappings of its file's struct vgpu_blank, while it has @touched; like that
+ *	under its space's lock
+ * @touched: it shows a blank buffer: bits of the pages that were fetched or written to; else NULL
+ * @nr_blank: pages that were blank until a store; likewise, as what follows
+ * @blank_next: page at which a store to a blank page counts as sequential
+ * @blank_ahead: blank pages that then become dirty with it
  * @mode_lock: read: while a page is put into page tables; written: to change what follows,
  *	which only the worker of move.c does
  * @mode: how programs see it; written under host->lock, too
@@ -99,6 +105,11 @@ struct vgpu_mapping {
 	bool live;
 	bool stays;
 	bool apart;
+	struct list_head blank_entry;
+	unsigned long *touched;
+	unsigned int nr_blank;
+	pgoff_t blank_next;
+	pgoff_t blank_ahead;
 	struct rw_semaphore mode_lock;
 	enum vgpu_mapping_mode mode;
 	struct vgpu_window_range *range;

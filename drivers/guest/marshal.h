@@ -131,6 +131,7 @@ struct vgpu_marshal_held {
  * @live: mappings show the device's memory itself; likewise
  * @wants_live: it is of no use where they do not
  * @map: of an ioctl that maps memory by itself
+ * @ioctl: what the schema says of it, or NULL
  * @wants_clocks: times of other clocks than CLOCK_MONOTONIC may come back
  */
 struct vgpu_marshal {
@@ -151,10 +152,10 @@ struct vgpu_marshal {
 	bool live;
 	bool wants_live;
 	const struct vgpu_schema_map *map;
+	const struct vgpu_schema_ioctl *ioctl;
 	bool wants_clocks;
 
 	/* private: */
-	const struct vgpu_schema_ioctl *ioctl;
 	const struct vgpu_wire_limits *limits;
 	const struct vgpu_marshal_fds *fds;
 	void *fds_data;

@@ -17,6 +17,7 @@
 #include <drm/drm_drv.h>
 
 #include "ahead.h"
+#include "blank.h"
 #include "call.h"
 #include "control.h"
 #include "event.h"
@@ -32,6 +33,7 @@
 static void object_free(struct vgpu_object *object)
 {
 	vgpu_event_drop_all(object);
+	vgpu_blank_free(object);
 	if (!IS_ERR_OR_NULL(object->space))
 		vgpu_space_put(object->space);
 	if (object->drm)

@@ -21,6 +21,7 @@ struct fasync_struct;
 struct file;
 struct pid;
 struct vgpu_ahead;
+struct vgpu_blank;
 struct vgpu_export;
 struct vgpu_host;
 struct vgpu_poll_event;
@@ -41,6 +42,7 @@ struct vgpu_space;
  * @opener: thread whose call it came by (a reference)
  * @session: number of the session in which it was opened, 0: it came otherwise
  * @fdinfo_pause: jiffies, until which its driver is asked for no fdinfo; 0: it may be; any thread's
+ * @blank: buffers that nobody has written to, or NULL; set once, read anywhere
  * @ahead: events that were read ahead, or NULL; set once, read anywhere
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
@@ -82,6 +84,7 @@ struct vgpu_object {
 	struct pid *opener;
 	u64 session;
 	unsigned long fdinfo_pause;
+	struct vgpu_blank *blank;
 	struct vgpu_ahead *ahead;
 	int card;
 	struct hlist_node hash;

@@ -311,7 +311,25 @@ struct vgpu_schema_map_mode {
 	u64 place_mode;
 };
 
-/* Neither reads nor writes memory of the device that a program has mapped. */
+/**
+ * struct vgpu_schema_blank - an ioctl about a buffer that is new
+ * @makes: it makes the buffer, which nothing but this file has then, and whose bytes are
+ *	zero or not defined; else it tells the offset of a buffer that was made
+ * @handle: FIELD of its argument, like what follows: the buffer's name; of 8 bytes at most
+ * @offset: for mmap; NONE: another ioctl tells it
+ * @when: as the argument is after the call; only a FIELD, equal to its value
+ */
+struct vgpu_schema_blank {
+	bool makes;
+	struct vgpu_schema_ref handle;
+	struct vgpu_schema_ref offset;
+	struct vgpu_schema_when when;
+};
+
+/*
+ * Neither reads nor writes memory of the device that a program has mapped, nor lets others do it
+ * with no other call on this file.
+ */
 #define VGPU_IOCTL_NO_MAPPED	BIT(0)
 /* The command is compared as a whole: a bare number, or one of several of one number. */
 #define VGPU_IOCTL_EXACT	BIT(1)
@@ -342,6 +360,7 @@ struct vgpu_schema_map_mode {
  * @body: STRUCT: its fields; those of size 0 have none
  * @lesson: what its success teaches, or NULL
  * @map: MAP
+ * @blank: STRUCT: it makes a new buffer, or tells where that is; else NULL
  */
 struct vgpu_schema_ioctl {
 	u32 cmd;
@@ -354,6 +373,7 @@ struct vgpu_schema_ioctl {
 	struct vgpu_schema_struct body;
 	const struct vgpu_schema_lesson *lesson;
 	const struct vgpu_schema_map *map;
+	const struct vgpu_schema_blank *blank;
 	const char *name;
 };
 
@@ -458,6 +478,11 @@ struct vgpu_schema {
 	{ .ref = VGPU_FIELD(s, member), .mask = ~0ULL, .value = (v) }
 #define VGPU_WHEN_LEAST(s, member, v) \
 	{ .ref = VGPU_FIELD(s, member), .mask = ~0ULL, .value = (v), .least = true }
+
+/* A new buffer, of which @member is the name; and one for which @place is told to mmap. */
+#define VGPU_BLANK_MADE(s, member)	{ .makes = true, .handle = VGPU_FIELD(s, member) }
+#define VGPU_BLANK_PLACED(s, member, place) \
+	{ .handle = VGPU_FIELD(s, member), .offset = VGPU_FIELD(s, place) }
 
 #define VGPU_STRUCT(s, f)	{ .size = sizeof(s), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
 #define VGPU_PLAIN(s)		{ .size = sizeof(s) }

@@ -152,6 +152,13 @@ static const struct vgpu_schema_field get_lease[] = {
 /* What only asks or keeps books. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
+/* Programs draw all of a dumb buffer before they show it: its bytes are not defined. */
+static const struct vgpu_schema_blank create_dumb =
+	VGPU_BLANK_MADE(struct drm_mode_create_dumb, handle);
+
+static const struct vgpu_schema_blank map_dumb =
+	VGPU_BLANK_PLACED(struct drm_mode_map_dumb, handle, offset);
+
 static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETRESOURCES, struct drm_mode_card_res, card_res),
 	  BOOKS },
@@ -176,8 +183,9 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_PAGE_FLIP, struct drm_mode_crtc_page_flip) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_DIRTYFB, struct drm_mode_fb_dirty_cmd, dirty_fb) },
 	/* A new buffer may get the map offset of one that is gone. */
-	{ VGPU_IOCTL(DRM_IOCTL_MODE_CREATE_DUMB, struct drm_mode_create_dumb) },
-	{ VGPU_IOCTL(DRM_IOCTL_MODE_MAP_DUMB, struct drm_mode_map_dumb) },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_CREATE_DUMB, struct drm_mode_create_dumb),
+	  .blank = &create_dumb },
+	{ VGPU_IOCTL(DRM_IOCTL_MODE_MAP_DUMB, struct drm_mode_map_dumb), .blank = &map_dumb },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_DESTROY_DUMB, struct drm_mode_destroy_dumb) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPLANERESOURCES, struct drm_mode_get_plane_res,
 			  plane_res), BOOKS },

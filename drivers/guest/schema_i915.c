@@ -132,6 +132,16 @@ static const struct vgpu_schema_field create_ext[] = {
 	{ VGPU_CHAIN(struct drm_i915_gem_create_ext, extensions), .chain = &create_chain },
 };
 
+/* The driver clears what programs get. */
+static const struct vgpu_schema_blank gem_create =
+	VGPU_BLANK_MADE(struct drm_i915_gem_create, handle);
+
+static const struct vgpu_schema_blank gem_create_ext =
+	VGPU_BLANK_MADE(struct drm_i915_gem_create_ext, handle);
+
+static const struct vgpu_schema_blank gem_mmap_offset =
+	VGPU_BLANK_PLACED(struct drm_i915_gem_mmap_offset, handle, offset);
+
 /* --- queries and counters ------------------------------------------------- */
 
 #define CONFIG	struct drm_i915_perf_oa_config
@@ -249,7 +259,8 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_ENTERVT) },
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_LEAVEVT) },
 	/* A new buffer may get the map offset of one that is gone. */
-	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CREATE, struct drm_i915_gem_create) },
+	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CREATE, struct drm_i915_gem_create),
+	  .blank = &gem_create },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_PREAD, struct drm_i915_gem_pread, gem_pread) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_PWRITE, struct drm_i915_gem_pwrite, gem_pwrite) },
 	{ VGPU_IOCTL_MAP(DRM_IOCTL_I915_GEM_MMAP, struct drm_i915_gem_mmap, &gem_mmap) },
@@ -259,7 +270,8 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_GET_TILING, struct drm_i915_gem_get_tiling), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_GET_APERTURE, struct drm_i915_gem_get_aperture), BOOKS },
 	/* MMAP_GTT is the shorter form of it. */
-	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_MMAP_OFFSET, struct drm_i915_gem_mmap_offset), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_MMAP_OFFSET, struct drm_i915_gem_mmap_offset), BOOKS,
+	  .blank = &gem_mmap_offset },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GET_PIPE_FROM_CRTC_ID,
 		     struct drm_i915_get_pipe_from_crtc_id), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_MADVISE, struct drm_i915_gem_madvise) },
@@ -286,7 +298,7 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_VM_CREATE, struct drm_i915_gem_vm_control), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_VM_DESTROY, struct drm_i915_gem_vm_control) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CREATE_EXT, struct drm_i915_gem_create_ext,
-			  create_ext) },
+			  create_ext), .blank = &gem_create_ext },
 	/* Of a stream that PERF_OPEN opened. */
 	{ VGPU_IOCTL_NO_ARG(I915_PERF_IOCTL_ENABLE) },
 	{ VGPU_IOCTL_NO_ARG(I915_PERF_IOCTL_DISABLE) },

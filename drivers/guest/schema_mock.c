@@ -408,6 +408,14 @@ static const struct vgpu_schema_field times[] = {
 	{ VGPU_STAMP(struct vgpu_mock_times, raw_ns), .clock = VGPU_CLOCK_RAW },
 };
 
+static const struct vgpu_schema_blank buf_create = {
+	.makes = true,
+	.handle = VGPU_FIELD(struct vgpu_mock_buf_create, out_id),
+	.offset = VGPU_FIELD(struct vgpu_mock_buf_create, out_offset),
+	.when = { .ref = VGPU_FIELD(struct vgpu_mock_buf_create, flavour),
+		  .mask = VGPU_MOCK_BUF_NEW, .value = VGPU_MOCK_BUF_NEW },
+};
+
 static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_BARE, struct vgpu_mock_bare, bare),
 	  .size = sizeof(struct vgpu_mock_bare), .dir = VGPU_INOUT,
@@ -467,7 +475,8 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_SWAP, struct vgpu_mock_fd_swap, fd_swap), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_MAYBE, struct vgpu_mock_fd_maybe, fd_maybe), BOOKS },
 	{ VGPU_IOCTL_FD(VGPU_MOCK_IOC_FD_VALUE), BOOKS },
-	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_CREATE, struct vgpu_mock_buf_create) },
+	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_CREATE, struct vgpu_mock_buf_create),
+	  .blank = &buf_create },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_DESTROY, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_FILL, struct vgpu_mock_buf_range) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_SUM, struct vgpu_mock_buf_range) },

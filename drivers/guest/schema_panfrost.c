@@ -27,14 +27,23 @@ static const struct vgpu_schema_field sync_bo[] = {
 };
 #endif
 
+/* From shmem, which is cleared; jobs name what they use. */
+static const struct vgpu_schema_blank create_bo =
+	VGPU_BLANK_MADE(struct drm_panfrost_create_bo, handle);
+
+static const struct vgpu_schema_blank mmap_bo =
+	VGPU_BLANK_PLACED(struct drm_panfrost_mmap_bo, handle, offset);
+
 /* What only asks or keeps books. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_SUBMIT, SUBMIT, submit) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANFROST_WAIT_BO, struct drm_panfrost_wait_bo, wait_bo) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_CREATE_BO, struct drm_panfrost_create_bo) },
-	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MMAP_BO, struct drm_panfrost_mmap_bo), BOOKS },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_CREATE_BO, struct drm_panfrost_create_bo),
+	  .blank = &create_bo },
+	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MMAP_BO, struct drm_panfrost_mmap_bo), BOOKS,
+	  .blank = &mmap_bo },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_PARAM, struct drm_panfrost_get_param), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_BO_OFFSET, struct drm_panfrost_get_bo_offset),
 	  BOOKS },

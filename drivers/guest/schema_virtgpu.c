@@ -68,14 +68,25 @@ static const struct vgpu_schema_field context_init[] = {
 	  .elem = &context_params },
 };
 
+/*
+ * The guest's half of a resource, which only transfers write to. Not RESOURCE_CREATE_BLOB: that may
+ * name memory which the device has had before.
+ */
+static const struct vgpu_schema_blank create =
+	VGPU_BLANK_MADE(struct drm_virtgpu_resource_create, bo_handle);
+
+static const struct vgpu_schema_blank map =
+	VGPU_BLANK_PLACED(struct drm_virtgpu_map, handle, offset);
+
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl virtgpu_ioctls[] = {
-	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_MAP, struct drm_virtgpu_map) },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_MAP, struct drm_virtgpu_map), .blank = &map },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_EXECBUFFER, EXEC, execbuffer) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_VIRTGPU_GETPARAM, struct drm_virtgpu_getparam, getparam),
 	  BOOKS },
-	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE, struct drm_virtgpu_resource_create) },
+	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_CREATE, struct drm_virtgpu_resource_create),
+	  .blank = &create },
 	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_RESOURCE_INFO, struct drm_virtgpu_resource_info), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_VIRTGPU_TRANSFER_FROM_HOST,
 		     struct drm_virtgpu_3d_transfer_from_host) },

@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 
 #include "anon.h"
+#include "blank.h"
 #include "compat.h"
 #include "deadline.h"
 #include "export.h"
@@ -48,6 +49,10 @@ MODULE_PARM_DESC(expire_ms,
 /* Who reads on for so many pages gets all that were fetched by one fault. */
 #define SPACE_AROUND_MIN	32U
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
+/* So many pages that were blank begin to be sent before anybody waits for it. */
+#define SPACE_BLANK_FLUSH	256U
+/* So many pages that are blank one store may make dirty. */
+#define SPACE_BLANK_AHEAD	32UL
 /* What is cached while no call comes goes twice as late each time, so often. */
 #define SPACE_EXPIRE_DOUBLE	3U
 /* How long writes, or calls, may be held: as long as a fault of the kernel may take. */
@@ -639,45 +644,70 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 
 /* --- faults --------------------------------------------------------------- */
 
+/* @bytes: NULL: zeros. Return: a page that is not cached yet, but counts, or NULL. */
+static struct vgpu_page *space_page_alloc(struct vgpu_space_set *set, pgoff_t index,
+					  const void *bytes, s64 drops)
+{
+	struct vgpu_page *page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
+
+	if (!page)
+		return NULL;
+	page->page = alloc_page(bytes ? GFP_KERNEL_ACCOUNT : GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!page->page) {
+		kfree(page);
+		return NULL;
+	}
+	page->index = index;
+	page->fresh = drops;
+	if (bytes)
+		memcpy(page_address(page->page), bytes, PAGE_SIZE);
+	atomic_inc(&set->nr_cached);
+	return page;
+}
+
+/* Return: 0, -EBUSY (another one is there), -ENOMEM. */
+static int space_page_add(struct vgpu_space *space, struct vgpu_page *page)
+{
+	struct vgpu_space_set *set = &space->host->spaces;
+	int ret;
+
+	lockdep_assert_held(&space->lock);
+	ret = xa_insert(&space->pages, page->index, page, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		return ret;
+	spin_lock(&set->lock);
+	if (list_empty(&space->active))
+		list_add_tail(&space->active, &set->active);
+	spin_unlock(&set->lock);
+	space_expire_later(set);
+	return 0;
+}
+
 /*
  * Cache a page that was fetched when set->drops was @drops.
  * Return: 0, -EAGAIN (a call ended since), -ENOMEM, -ENODEV.
  */
-static int space_insert(struct vgpu_space *space, pgoff_t index, const void *bytes, s64 drops)
+static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, const void *bytes, s64 drops)
 {
+	struct vgpu_space *space = mapping->space;
 	struct vgpu_space_set *set = &space->host->spaces;
 	struct vgpu_page *page;
 	int ret;
 
-	page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
+	page = space_page_alloc(set, index, bytes, drops);
 	if (!page)
 		return -ENOMEM;
-	page->page = alloc_page(GFP_KERNEL_ACCOUNT);
-	if (!page->page) {
-		kfree(page);
-		return -ENOMEM;
-	}
-	page->index = index;
-	page->fresh = drops;
-	memcpy(page_address(page->page), bytes, PAGE_SIZE);
-
 	mutex_lock(&space->lock);
-	atomic_inc(&set->nr_cached);
 	/* Pairs with the barrier in vgpu_space_drop(). */
-	smp_mb__after_atomic();
+	smp_mb();
 	if (space->dead)
 		ret = -ENODEV;
 	else if (atomic64_read(&set->drops) != drops)
 		ret = -EAGAIN;
 	else
-		ret = xa_insert(&space->pages, index, page, GFP_KERNEL_ACCOUNT);
-	if (!ret) {
-		spin_lock(&set->lock);
-		if (list_empty(&space->active))
-			list_add_tail(&space->active, &set->active);
-		spin_unlock(&set->lock);
-		space_expire_later(set);
-	}
+		ret = space_page_add(space, page);
+	if (!ret)
+		vgpu_blank_touch(mapping, index);
 	mutex_unlock(&space->lock);
 	if (ret)
 		space_page_free(space, page);
@@ -757,7 +787,8 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	if (!got)
 		return -EFAULT;
 	for (i = 0; i < got; i++) {
-		ret = space_insert(space, index + i, buf + ((size_t)i << PAGE_SHIFT), drops);
+		ret = space_insert(mapping, index + i, buf + ((size_t)i << PAGE_SHIFT),
+				   drops);
 		if (ret)
 			return i ? 0 : ret;
 	}
@@ -909,7 +940,7 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 		vgpu_flush_later(&space->host->spaces);
 		return VM_FAULT_RETRY;
 	}
-	page->whole = mapping->apart;
+	page->whole |= mapping->apart;
 	/* Nobody compares with it where the page goes whole. */
 	if (page->whole)
 		page->orig = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
@@ -919,6 +950,71 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 		return VM_FAULT_OOM;
 	vgpu_flush_add(space, page, mapping);
 	return 0;
+}
+
+/*
+ * A page of a blank buffer at its first store: it holds what the driver cleared, and goes to
+ * the host whole, which may have other bytes there. It is dirty at once, for vgpu_blank_end().
+ * Return: NULL: it has to be fetched.
+ */
+static struct vgpu_page *space_add_blank(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	struct vgpu_space *space = mapping->space;
+	struct vgpu_space_set *set = &space->host->spaces;
+	struct vgpu_page *page;
+
+	/* A fetch makes room first. */
+	if (!vgpu_blank_is(mapping, index) || atomic_read(&set->nr_cached) >= SPACE_CACHED_MAX)
+		return NULL;
+	page = space_page_alloc(set, index, NULL, atomic64_read(&set->drops));
+	if (!page)
+		return NULL;
+	page->whole = true;
+	/* Most are written to once, and in order: the host takes the first while others come. */
+	if (!(++mapping->nr_blank % SPACE_BLANK_FLUSH))
+		vgpu_flush_start(&mapping->session->flush);
+	if (space_page_add(space, page))
+		goto err_page;
+	if (space_make_dirty(mapping, page))
+		goto err_entry;
+	vgpu_blank_touch(mapping, index);
+	return page;
+
+err_entry:
+	xa_erase(&space->pages, index);
+err_page:
+	space_page_free(space, page);
+	return NULL;
+}
+
+/*
+ * A program that writes to one blank page after the other gets those that follow, twice as many
+ * each time, for which it may need no fault: what is not written to is zero at the host, too.
+ */
+static void space_blank_ahead(struct vm_fault *vmf)
+{
+	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
+	pgprot_t prot = vm_get_page_prot(vmf->vma->vm_flags);
+	unsigned long addr = vmf->address & PAGE_MASK;
+	pgoff_t index = vmf->pgoff, left;
+	struct vgpu_page *page;
+
+	left = mapping->blank_ahead;
+	if (index != mapping->blank_next)
+		left = 0;
+	mapping->blank_ahead = clamp(2 * left, 1UL, SPACE_BLANK_AHEAD);
+	left = min3(left, ((vmf->vma->vm_end - addr) >> PAGE_SHIFT) - 1,
+		    vgpu_mapping_covered(mapping, index) - 1);
+	mapping->blank_next = ++index;
+	for (; left; left--, index++) {
+		page = xa_load(&mapping->space->pages, index);
+		page = page ? NULL : space_add_blank(mapping, index);
+		addr += PAGE_SIZE;
+		if (!page || vmf_insert_pfn_prot(vmf->vma, addr, page_to_pfn(page->page), prot) !=
+		    VM_FAULT_NOPAGE)
+			return;
+		mapping->blank_next = index + 1;
+	}
 }
 
 static vm_fault_t space_insert_pfn(struct vm_fault *vmf, struct vgpu_page *page)
@@ -961,6 +1057,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	pgoff_t index = vmf->pgoff;
 	struct vgpu_page *page;
 	vm_fault_t fault = VM_FAULT_RETRY;
+	bool blank = false;
 
 	lockdep_assert_held_read(&mapping->mode_lock);
 	mutex_lock(&space->lock);
@@ -970,14 +1067,20 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	}
 	page = xa_load(&space->pages, index);
-	if (page)
+	if (page) {
 		space_note_use(mapping, index);
+	} else if (vgpu_space_fault_writes(vmf)) {
+		page = space_add_blank(mapping, index);
+		blank = page;
+	}
 	if (page && vgpu_space_fault_writes(vmf) && !space_may_dirty(space, page) &&
 	    (vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
 		fault = VM_FAULT_RETRY;
 	} else if (page && (vmf->vma->vm_flags & VM_PFNMAP)) {
 		fault = space_insert_pfn(vmf, page);
-		if (fault == VM_FAULT_NOPAGE && !(vmf->flags & FAULT_FLAG_WRITE))
+		if (fault == VM_FAULT_NOPAGE && blank)
+			space_blank_ahead(vmf);
+		else if (fault == VM_FAULT_NOPAGE && !(vmf->flags & FAULT_FLAG_WRITE))
 			space_insert_around(vmf);
 	} else if (page) {
 		/* A private mapping, of which the core copies it, or one of pages. */

@@ -6,6 +6,7 @@
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
+#include <pthread.h>
 
 #include "keep.h"
 #include "tool.h"
@@ -351,7 +352,294 @@ DIFF_TEST_LIMIT(two_devices, 120)
 	read_all(&buffer, buffer.size, 15);
 }
 
-/* --- pages that are the program's alone ------------------------------------- */
+/* --- buffers that are new --------------------------------------------------- */
+
+#define NEW_PAGES	8UL
+
+static struct buffer new_buffer(__u32 flavour)
+{
+	return make_buffer(flavour | VGPU_MOCK_BUF_NEW, NEW_PAGES * PAGE);
+}
+
+/* Nothing was fetched since @before; what calls bring back is less than a page. */
+static void check_no_fetch(const struct buffer *buffer, long long before)
+{
+	long long bytes = forward_counter(buffer->fd, "bytes_in") - before;
+
+	if (copies(buffer) && !CHECK(bytes < (long long)PAGE))
+		log_line("%lld bytes came", bytes);
+}
+
+/*
+ * The memory is full of other bytes than a program is shown that writes zeros: not one of the
+ * stores may be taken for none.
+ */
+static void new_buffer_zeros(__u32 flavour)
+{
+	struct buffer buffer = new_buffer(flavour);
+	long long before = forward_counter(buffer.fd, "bytes_in");
+	__u64 at;
+
+	for (at = 0; at < buffer.size; at += PAGE)
+		memset(buffer.memory + at, 0, PAGE);
+	log_sum(&buffer, 0, buffer.size);
+	check_no_fetch(&buffer, before);
+	log_bytes("memory", buffer.memory, buffer.size);
+}
+
+DIFF_TEST(new_buffer_pfn)
+{
+	new_buffer_zeros(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST(new_buffer_page)
+{
+	new_buffer_zeros(VGPU_MOCK_BUF_PAGE);
+}
+
+DIFF_TEST(new_buffer_mixed)
+{
+	new_buffer_zeros(VGPU_MOCK_BUF_MIXED);
+}
+
+/* By a copy of the kernel. */
+DIFF_TEST(new_buffer_read)
+{
+	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
+	long long before = forward_counter(buffer.fd, "bytes_in");
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	LOG_CALL(read(zero, buffer.memory, buffer.size));
+	log_sum(&buffer, 0, buffer.size);
+	check_no_fetch(&buffer, before);
+}
+
+/* Calls that let nobody see it change nothing. */
+DIFF_TEST(new_buffer_beside_calls)
+{
+	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
+	struct vgpu_mock_buf_create create = { .size = PAGE, .flavour = VGPU_MOCK_BUF_NEW };
+	long long before = forward_counter(buffer.fd, "bytes_in");
+
+	memset(buffer.memory, 0, PAGE);
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	/* The mock allocates when it is touched, here or there. */
+	nr_pages(&buffer);
+	memset(buffer.memory + PAGE, 0, buffer.size - PAGE);
+	log_sum(&buffer, 0, buffer.size);
+	check_no_fetch(&buffer, before);
+}
+
+/* It is shown before it is written to. */
+DIFF_TEST(new_buffer_read_first)
+{
+	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
+	struct buffer other = fill_buffer(VGPU_MOCK_BUF_PFN, PAGE, 24);
+
+	log_bytes("memory", buffer.memory, PAGE);
+	/* What is cached of it is forgotten. */
+	log_sum(&other, 0, PAGE);
+	buffer.memory[100] = 0;
+	log_sum(&buffer, 0, PAGE);
+	log_bytes("memory", buffer.memory, PAGE);
+}
+
+/* The device has written to all of it. */
+static void new_buffer_filled(__u32 flavour)
+{
+	struct buffer buffer = new_buffer(flavour);
+	__u64 at;
+
+	fill(&buffer, buffer.size, 21);
+	for (at = 0; at < buffer.size; at += PAGE)
+		buffer.memory[at + 100] = 0;
+	log_sum(&buffer, 0, buffer.size);
+	log_bytes("memory", buffer.memory, buffer.size);
+}
+
+DIFF_TEST(new_buffer_filled_pfn)
+{
+	new_buffer_filled(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST(new_buffer_filled_page)
+{
+	new_buffer_filled(VGPU_MOCK_BUF_PAGE);
+}
+
+/* The device writes to it before it is mapped. */
+DIFF_TEST(new_buffer_filled_first)
+{
+	struct vgpu_mock_buf_create create = {
+		.size = NEW_PAGES * PAGE, .flavour = VGPU_MOCK_BUF_NEW,
+	};
+	struct buffer buffer = { .fd = open_device(O_RDWR), .size = create.size };
+
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	buffer.id = create.out_id;
+	fill(&buffer, buffer.size, 22);
+	buffer.memory = mmap(NULL, buffer.size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+			     create.out_offset);
+	MUST(buffer.memory != MAP_FAILED);
+	buffer.memory[100] = 0;
+	log_sum(&buffer, 0, buffer.size);
+}
+
+/* By a call that no schema knows, too. */
+DIFF_TEST(new_buffer_unknown)
+{
+	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
+	struct vgpu_mock_buf_range range = {
+		.id = buffer.id, .length = buffer.size, .seed = 23,
+	};
+
+	LOG_CALL(ioctl(buffer.fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_BUF_FILL), &range));
+	buffer.memory[100] = 0;
+	log_sum(&buffer, 0, buffer.size);
+}
+
+/* What was written before something else sent it away is there when more is written. */
+DIFF_TEST(new_buffer_sent_in_between)
+{
+	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
+	struct buffer other = fill_buffer(VGPU_MOCK_BUF_PFN, PAGE, 24);
+	__u64 at;
+
+	for (at = 0; at < buffer.size; at += PAGE)
+		memset(buffer.memory + at, 1, PAGE / 2);
+	/* Of another file: these buffers are as new as before. */
+	log_sum(&other, 0, PAGE);
+	for (at = 0; at < buffer.size; at += PAGE)
+		memset(buffer.memory + at + PAGE / 2, 2, PAGE / 2);
+	log_bytes("memory", buffer.memory, buffer.size);
+	log_sum(&buffer, 0, buffer.size);
+}
+
+/* A part of it is mapped, and then all of it. */
+DIFF_TEST(new_buffer_part_first)
+{
+	struct vgpu_mock_buf_create create = {
+		.size = NEW_PAGES * PAGE, .flavour = VGPU_MOCK_BUF_NEW,
+	};
+	struct buffer buffer = { .fd = open_device(O_RDWR), .size = create.size };
+	struct buffer other = fill_buffer(VGPU_MOCK_BUF_PFN, PAGE, 26);
+	char *part;
+
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	buffer.id = create.out_id;
+	part = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+		    create.out_offset + PAGE);
+	MUST(part != MAP_FAILED);
+	memset(part, 1, PAGE);
+	log_sum(&other, 0, PAGE);
+	buffer.memory = mmap(NULL, buffer.size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
+			     create.out_offset);
+	MUST(buffer.memory != MAP_FAILED);
+	buffer.memory[PAGE] = 2;
+	log_bytes("memory", buffer.memory + PAGE, PAGE);
+	log_sum(&buffer, PAGE, PAGE);
+}
+
+/* Parent and child have one mapping. */
+DIFF_TEST(new_buffer_fork)
+{
+	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PAGE);
+	struct buffer other = fill_buffer(VGPU_MOCK_BUF_PFN, PAGE, 24);
+	int status;
+	pid_t pid;
+
+	memset(buffer.memory, 1, PAGE);
+	log_sum(&other, 0, PAGE);
+	pid = fork();
+	if (!pid) {
+		buffer.memory[1] = 2;
+		memset(buffer.memory + PAGE, 2, PAGE);
+		_exit(buffer.memory[0] != 1);
+	}
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	log_bytes("memory", buffer.memory, 2 * PAGE);
+	log_sum(&buffer, 0, 2 * PAGE);
+}
+
+struct storer {
+	const struct buffer *buffer;
+	pthread_barrier_t barrier;
+};
+
+static void *store_words(void *arg)
+{
+	struct storer *storer = arg;
+	__u64 at;
+
+	pthread_barrier_wait(&storer->barrier);
+	for (at = 0; at < storer->buffer->size; at += PAGE)
+		*(volatile __u64 *)(storer->buffer->memory + at) = at + 1;
+	return NULL;
+}
+
+/* One thread's first stores meet another's call that lets the device write beside them. */
+DIFF_TEST_LIMIT(new_buffer_race, 120)
+{
+	struct storer storer;
+	int i, times = diff_times(100);
+	__u64 lost = 0;
+
+	for (i = 0; i < times; i++) {
+		struct buffer buffer = new_buffer(i % 2 ? VGPU_MOCK_BUF_PAGE : VGPU_MOCK_BUF_PFN);
+		struct vgpu_mock_buf_range range = { .id = buffer.id, .seed = 27 };
+		pthread_t thread;
+		__u64 at;
+
+		storer.buffer = &buffer;
+		MUST(!pthread_barrier_init(&storer.barrier, NULL, 2));
+		MUST(!pthread_create(&thread, NULL, store_words, &storer));
+		pthread_barrier_wait(&storer.barrier);
+		for (at = 0; at < buffer.size; at += PAGE) {
+			range.offset = at + 8;
+			range.length = PAGE - 8;
+			MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_FILL, &range));
+		}
+		MUST(!pthread_join(thread, NULL));
+		for (at = 0; at < buffer.size; at += PAGE)
+			lost += *(__u64 *)(buffer.memory + at) != at + 1 ||
+				!word_is(&buffer, at + 8, 27) ||
+				!word_is(&buffer, at + PAGE - 8, 27);
+		MUST(!munmap(buffer.memory, buffer.size));
+		close(buffer.fd);
+	}
+	CHECK(!lost);
+	if (lost)
+		log_line("%llu pages", lost);
+}
+
+/* A driver whose ioctls tell name and offset one after the other. */
+DIFF_TEST(new_buffer_dumb)
+{
+	const char *node = getenv(forwarded ? "VGPU_FWD_VGEM_CARD" : "VGPU_REAL_VGEM_CARD");
+	struct drm_mode_create_dumb dumb = { .width = 64, .height = 64, .bpp = 32 };
+	struct drm_mode_map_dumb offset = {};
+	long long before;
+	char *memory;
+	int fd;
+
+	if (!node)
+		diff_skip("no vgem");
+	fd = open(node, O_RDWR | O_CLOEXEC);
+	MUST(fd >= 0 && !ioctl(fd, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	offset.handle = dumb.handle;
+	MUST(!ioctl(fd, DRM_IOCTL_MODE_MAP_DUMB, &offset));
+	memory = mmap(NULL, dumb.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset.offset);
+	MUST(memory != MAP_FAILED);
+	before = other_counter("bytes_in");
+	vgpu_mock_pattern(memory, dumb.size, 28, 0);
+	if (forwarded && !other_counter("window_mappings"))
+		CHECK(other_counter("bytes_in") == before);
+	log_bytes("memory", memory, dumb.size);
+	/* Everything is sent, and asked for once more. */
+	MUST(!ioctl(fd, DRM_IOCTL_MODE_MAP_DUMB, &offset));
+	log_bytes("memory", memory, dumb.size);
+}
 
 /*
  * A device that takes turns with programs: what a program writes last is there, also where it

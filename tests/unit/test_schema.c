@@ -305,6 +305,25 @@ static void map_ioctl_check(const struct vgpu_schema_ioctl *ioctl)
 			   "%s: place %u of the other", ioctl->name, i);
 }
 
+/* Places of its struct, in which the driver leaves what it tells. */
+static void blank_check(const struct vgpu_schema_ioctl *ioctl)
+{
+	const struct vgpu_schema_blank *blank = ioctl->blank;
+	const struct vgpu_schema_ref *ref = &blank->when.ref;
+
+	ref_check(&ioctl->body, &blank->handle, 0, "handle");
+	ref_check(&ioctl->body, &blank->offset, 0, "offset");
+	ref_check(&ioctl->body, ref, 0, "when");
+	tap_expect(ioctl->arg == VGPU_ARG_STRUCT && (_IOC_DIR(ioctl->cmd) & _IOC_READ) &&
+		   !(ioctl->flags & VGPU_IOCTL_NATIVE), "%s: one struct, written to", ioctl->name);
+	tap_expect(blank->handle.kind == VGPU_REF_FIELD &&
+		   (blank->makes || blank->offset.kind == VGPU_REF_FIELD),
+		   "%s: tells of a buffer", ioctl->name);
+	tap_expect(ref->kind == VGPU_REF_NONE ||
+		   (ref->kind == VGPU_REF_FIELD && !blank->when.least && !blank->when.learned),
+		   "%s: when", ioctl->name);
+}
+
 static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const char *schema,
 			const char *what)
 {
@@ -333,6 +352,8 @@ static void table_check(const struct vgpu_schema_ioctl *ioctl, u32 nr, const cha
 			   "%s: what is behind is counted", ioctl[i].name);
 		body_check(&ioctl[i].body, 0);
 		map_ioctl_check(&ioctl[i]);
+		if (ioctl[i].blank)
+			blank_check(&ioctl[i]);
 	}
 	snprintf(name, sizeof(name), "%s: %s is sound", schema, what);
 	tap_subject(name);
