@@ -332,6 +332,8 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 
 	if (!mutex_trylock(&space->lock))
 		return 0;
+	/* A fetch under way may be older than bytes that such a page has sent to the host. */
+	atomic64_inc(&space->host->spaces.drops);
 	xa_for_each(&space->pages, index, page) {
 		if (nr == max)
 			break;
@@ -807,7 +809,8 @@ static void space_make_room(struct vgpu_space_set *set)
 
 	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX &&
 	       (space = vgpu_reclaim_next(set, &first))) {
-		space_drop_clean(space);
+		/* As in vgpu_space_reclaim(). */
+		space_renew(space, 0, ULONG_MAX);
 		vgpu_space_put(space);
 	}
 }
