@@ -330,7 +330,7 @@ DIFF_TEST_LIMIT(fault_of_the_kernel, 120)
 
 /* Pages that may be dirty, and those of one message that is on its way. */
 #define DIRTY_PAGES	4096
-#define FLIGHT_PAGES	64
+#define FLIGHT_PAGES	256
 #define MORE_PAGES	(2 * FLIGHT_PAGES)
 
 /* So does one that writes where no more may be written, until some of it went back. */
