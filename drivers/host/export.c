@@ -3,7 +3,6 @@
  * Exports: device files that are offered, and grants: what one peer may do with
  * one of them.
  */
-#include <linux/bsearch.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/ctype.h>
@@ -18,7 +17,6 @@
 
 #include "host.h"
 
-#define GRANT_IOCTLS_MAX	1024
 /* Flags of open() that reach a driver. */
 #define GRANT_OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)
 
@@ -192,7 +190,7 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
 
 	if (args->flags & ~VGPU_HOST_GRANT_READ_ONLY)
 		return -EOPNOTSUPP;
-	if (args->nr_ioctls > GRANT_IOCTLS_MAX || args->ioctls_deny > 1)
+	if (args->nr_ioctls > VGPU_POLICY_IOCTLS_MAX || args->ioctls_deny > 1)
 		return -EINVAL;
 	grant = kzalloc(struct_size(grant, ioctls, args->nr_ioctls), GFP_KERNEL_ACCOUNT);
 	if (!grant)
@@ -206,9 +204,14 @@ int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
 		grant->ioctls[i] = vgpu_ioctl_key(grant->ioctls[i]);
 	sort(grant->ioctls, args->nr_ioctls, sizeof(u32), grant_compare, NULL);
 	kref_init(&grant->ref);
-	grant->nr_ioctls = args->nr_ioctls;
-	grant->deny = args->ioctls_deny;
-	grant->flags = args->flags;
+	grant->policy = (struct vgpu_policy) {
+		.kind = export->kind,
+		.master = export->flags & VGPU_HOST_EXPORT_MASTER,
+		.read_only = args->flags & VGPU_HOST_GRANT_READ_ONLY,
+		.deny = args->ioctls_deny,
+		.nr_ioctls = args->nr_ioctls,
+		.ioctls = grant->ioctls,
+	};
 	grant->export = export;
 	vgpu_export_get(export);
 
@@ -462,17 +465,6 @@ void vgpu_grant_drop_all(struct vgpu_peer *peer)
 	mutex_unlock(&peer->lock);
 }
 
-bool vgpu_grant_allows(const struct vgpu_grant *grant, u32 cmd)
-{
-	u32 key = vgpu_ioctl_key(cmd);
-	bool listed;
-
-	if (!grant->nr_ioctls)
-		return true;
-	listed = bsearch(&key, grant->ioctls, grant->nr_ioctls, sizeof(key), grant_compare);
-	return listed != grant->deny;
-}
-
 /* No recursion: a device that a guest module of this kernel presents is no device of ours. */
 static bool grant_is_forwarded(const struct file *file)
 {
@@ -486,9 +478,11 @@ struct file *vgpu_grant_open(struct vgpu_grant *grant, u32 flags)
 	const struct vgpu_export *export = grant->export;
 	struct inode *inode = d_inode(export->path.dentry);
 	struct file *file;
+	int ret;
 
-	if ((grant->flags & VGPU_HOST_GRANT_READ_ONLY) && (flags & O_ACCMODE) != O_RDONLY)
-		return ERR_PTR(-EACCES);
+	ret = vgpu_policy_open(&grant->policy, flags);
+	if (ret)
+		return ERR_PTR(ret);
 	if (!S_ISCHR(inode->i_mode) || inode->i_rdev != export->rdev)
 		return ERR_PTR(-ENODEV);
 	file = dentry_open(&export->path, (flags & GRANT_OPEN_FLAGS) | O_LARGEFILE,

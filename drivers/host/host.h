@@ -52,6 +52,7 @@
 #include <uapi/linux/vgpu_wire.h>
 
 #include "conn.h"
+#include "policy.h"
 #include "wire.h"
 
 struct vgpu_binding;
@@ -148,15 +149,6 @@ bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
 
 /* --- export.c ------------------------------------------------------------- */
 
-/*
- * What an ioctl is judged by: type and number. Drivers that dispatch by those,
- * as DRM does (drm_ioctl()), take any size and direction.
- */
-static inline u32 vgpu_ioctl_key(u32 cmd)
-{
-	return cmd & (_IOC_TYPEMASK << _IOC_TYPESHIFT | _IOC_NRMASK << _IOC_NRSHIFT);
-}
-
 struct vgpu_export {
 	struct kref ref;
 	struct list_head node;
@@ -191,21 +183,20 @@ struct vgpu_change {
 	u32 wedged;
 };
 
-/* What one peer may do with one export. @nr_ioctls sorted command numbers. */
+/* What one peer may do with one export. */
 struct vgpu_grant {
 	struct kref ref;
 	struct list_head node;
 	struct vgpu_export *export;
 	u32 id;
-	u32 flags;
+	struct vgpu_policy policy;
 	bool announced;
 	bool revoked;
-	bool deny;
 	/* Those since the last EXPORT_CHANGE; under peer->lock. */
 	struct vgpu_change change;
 	/* Of the newest file that the peer has got; under peer->lock. */
 	u64 files_sent;
-	u32 nr_ioctls;
+	/* Of the policy. */
 	u32 ioctls[];
 };
 
@@ -238,8 +229,6 @@ int vgpu_grant_announce(struct vgpu_peer *peer);
 void vgpu_grant_drop_all(struct vgpu_peer *peer);
 void vgpu_grant_get(struct vgpu_grant *grant);
 void vgpu_grant_put(struct vgpu_grant *grant);
-/* May the opener of @grant's export issue @cmd? */
-bool vgpu_grant_allows(const struct vgpu_grant *grant, u32 cmd);
 struct file *vgpu_grant_open(struct vgpu_grant *grant, u32 flags);
 
 /* --- peer.c --------------------------------------------------------------- */

@@ -128,13 +128,7 @@ static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
 {
 	const struct vgpu_grant *grant = call->object->grant;
 
-	if (!grant)
-		return true;
-	if (vgpu_ioctl_key(cmd) == IOCTL_DRM_SET_MASTER &&
-	    grant->export->kind == VGPU_EXPORT_DRM_PRIMARY &&
-	    !(grant->export->flags & VGPU_HOST_EXPORT_MASTER))
-		return false;
-	return vgpu_grant_allows(grant, cmd);
+	return !grant || vgpu_policy_ioctl(&grant->policy, cmd);
 }
 
 /* Return: 0, or why the host does not even try. */

@@ -509,8 +509,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
 	    vgpu_agent_in_reserved(peer->agent, addr, len))
 		return vgpu_call_refuse(call, -EINVAL);
-	if (len > peer->limits.mapped_bytes ||
-	    atomic64_read(&peer->mapped_bytes) > peer->limits.mapped_bytes - len)
+	if (!vgpu_limits_map_ok(&peer->limits, atomic64_read(&peer->mapped_bytes), len))
 		return vgpu_call_refuse(call, -ENOMEM);
 	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
 	if (!mapping)

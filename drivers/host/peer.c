@@ -7,35 +7,6 @@
 #include "host.h"
 #include "trace.h"
 
-/* Limits of a peer for which the agent sets none. */
-#define PEER_SESSIONS		256
-#define PEER_LANES		64
-#define PEER_OBJECTS		4096
-#define PEER_FDS_PER_CALL	16
-#define PEER_CALL_BYTES		(16U << 20)
-#define PEER_PAGES		16384
-#define PEER_MAPPINGS		1024
-#define PEER_MAPPED_BYTES	(16ULL << 30)
-
-static void peer_set_limits(struct vgpu_peer *peer, const struct vgpu_host_limits *args)
-{
-	struct vgpu_host_limits *limits = &peer->limits;
-
-	limits->sessions = args->sessions ?: PEER_SESSIONS;
-	limits->lanes = args->lanes ?: PEER_LANES;
-	limits->objects = args->objects ?: PEER_OBJECTS;
-	limits->fds_per_call = min_t(u32, args->fds_per_call ?: PEER_FDS_PER_CALL, VGPU_FDS_MAX);
-	limits->call_bytes = min_t(u32, args->call_bytes ?: PEER_CALL_BYTES,
-				   VGPU_CALL_BYTES_MAX);
-	limits->pages = args->pages ?: PEER_PAGES;
-	limits->mappings = args->mappings ?: PEER_MAPPINGS;
-	limits->mapped_bytes = args->mapped_bytes ?: PEER_MAPPED_BYTES;
-
-	peer->wire.call_bytes = limits->call_bytes;
-	peer->wire.segs = VGPU_SEGS_MAX;
-	peer->wire.fixups = VGPU_FIXUPS_MAX;
-}
-
 struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 				  const struct vgpu_host_peer_add *args)
 {
@@ -60,7 +31,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->agent = agent;
 	peer->cid = args->cid;
 	peer->port = args->port;
-	peer_set_limits(peer, &args->limits);
+	vgpu_limits_fill(&peer->limits, &args->limits, &peer->wire);
 	peer->wire.features = args->features;
 	mutex_init(&peer->tx_lock);
 	mutex_init(&peer->lock);

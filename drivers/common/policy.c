@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a guest may do, and how much: see policy.h. */
+#ifdef __KERNEL__
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/ioctl.h>
+#include <linux/minmax.h>
+#else
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#endif
+
+#include "policy.h"
+
+/* Limits of a guest for which none are set. */
+#define LIMIT_SESSIONS		256
+#define LIMIT_LANES		64
+#define LIMIT_OBJECTS		4096
+#define LIMIT_FDS_PER_CALL	16
+#define LIMIT_CALL_BYTES	(16U << 20)
+#define LIMIT_PAGES		16384
+#define LIMIT_MAPPINGS		1024
+#define LIMIT_MAPPED_BYTES	(16ULL << 30)
+
+/* Of drm.h, which is not included for a number that never changes. */
+#define POLICY_DRM_SET_MASTER	_IO('d', 0x1e)
+
+int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags)
+{
+	return policy->read_only && (flags & O_ACCMODE) != O_RDONLY ? -EACCES : 0;
+}
+
+static bool policy_lists(const struct vgpu_policy *policy, u32 key)
+{
+	u32 low = 0, high = policy->nr_ioctls;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (policy->ioctls[middle] == key)
+			return true;
+		if (policy->ioctls[middle] < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
+{
+	u32 key = vgpu_ioctl_key(cmd);
+
+	if (key == POLICY_DRM_SET_MASTER && policy->kind == VGPU_EXPORT_DRM_PRIMARY &&
+	    !policy->master)
+		return false;
+	return !policy->nr_ioctls || policy_lists(policy, key) != policy->deny;
+}
+
+void vgpu_limits_fill(struct vgpu_host_limits *limits, const struct vgpu_host_limits *args,
+		      struct vgpu_wire_limits *wire)
+{
+	limits->sessions = args->sessions ?: LIMIT_SESSIONS;
+	limits->lanes = args->lanes ?: LIMIT_LANES;
+	limits->objects = args->objects ?: LIMIT_OBJECTS;
+	limits->fds_per_call = min_t(u32, args->fds_per_call ?: LIMIT_FDS_PER_CALL, VGPU_FDS_MAX);
+	limits->call_bytes = min_t(u32, args->call_bytes ?: LIMIT_CALL_BYTES,
+				   VGPU_CALL_BYTES_MAX);
+	limits->pages = args->pages ?: LIMIT_PAGES;
+	limits->mappings = args->mappings ?: LIMIT_MAPPINGS;
+	limits->mapped_bytes = args->mapped_bytes ?: LIMIT_MAPPED_BYTES;
+	limits->reserved = 0;
+
+	wire->call_bytes = limits->call_bytes;
+	wire->segs = VGPU_SEGS_MAX;
+	wire->fixups = VGPU_FIXUPS_MAX;
+}

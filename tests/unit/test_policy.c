@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Policies and limits: which opens and ioctls of a guest are let through.
+ */
+#include <fcntl.h>
+#include <linux/ioctl.h>
+
+#include "policy.h"
+#include "tap.h"
+
+#define SET_MASTER	_IO('d', 0x1e)
+
+/* Each list of so many commands, and each command beside it. */
+static void test_lists(void)
+{
+	struct vgpu_policy policy = {};
+	u32 ioctls[9], nr, cmd, i;
+
+	for (i = 0; i < ARRAY_SIZE(ioctls); i++)
+		ioctls[i] = vgpu_ioctl_key(_IO('v', 2 * i + 1));
+	policy.ioctls = ioctls;
+	for (nr = 0; nr <= ARRAY_SIZE(ioctls); nr++) {
+		policy.nr_ioctls = nr;
+		for (cmd = 0; cmd < 2 * ARRAY_SIZE(ioctls) + 2; cmd++) {
+			bool listed = cmd % 2 && cmd / 2 < nr;
+
+			policy.deny = false;
+			tap_expect(vgpu_policy_ioctl(&policy, _IO('v', cmd)) == (!nr || listed),
+				   "%u allowed of %u", cmd, nr);
+			policy.deny = true;
+			tap_expect(vgpu_policy_ioctl(&policy, _IO('v', cmd)) == !listed,
+				   "%u denied of %u", cmd, nr);
+		}
+	}
+	tap_subject("lists of ioctls");
+}
+
+/* Neither size nor direction makes another command of one. */
+static void test_key(void)
+{
+	u32 listed = vgpu_ioctl_key(_IOWR('v', 7, u64));
+	struct vgpu_policy policy = { .nr_ioctls = 1, .ioctls = &listed, .deny = true };
+
+	tap_expect(!vgpu_policy_ioctl(&policy, _IO('v', 7)), "without a size");
+	tap_expect(!vgpu_policy_ioctl(&policy, _IOR('v', 7, char[100])), "with another one");
+	tap_expect(vgpu_policy_ioctl(&policy, _IO('w', 7)), "of another type");
+	tap_expect(vgpu_policy_ioctl(&policy, _IO('v', 8)), "with another number");
+	tap_subject("what names an ioctl");
+}
+
+static void test_master(void)
+{
+	struct vgpu_policy policy = { .kind = VGPU_EXPORT_DRM_PRIMARY };
+
+	tap_expect(!vgpu_policy_ioctl(&policy, SET_MASTER), "of a card");
+	tap_expect(!vgpu_policy_ioctl(&policy, _IOW('d', 0x1e, u32)), "with a size");
+	tap_expect(vgpu_policy_ioctl(&policy, _IO('d', 0x1f)), "dropping it");
+	policy.master = true;
+	tap_expect(vgpu_policy_ioctl(&policy, SET_MASTER), "of a card that has it");
+	policy = (struct vgpu_policy) { .kind = VGPU_EXPORT_PLAIN };
+	tap_expect(vgpu_policy_ioctl(&policy, SET_MASTER), "of another device");
+	tap_subject("becoming master");
+}
+
+static void test_open(void)
+{
+	struct vgpu_policy policy = {};
+
+	tap_expect(!vgpu_policy_open(&policy, O_RDWR), "for writing");
+	policy.read_only = true;
+	tap_expect(!vgpu_policy_open(&policy, O_RDONLY | O_NONBLOCK), "for reading");
+	tap_expect(vgpu_policy_open(&policy, O_WRONLY) == -EACCES, "for writing only");
+	tap_expect(vgpu_policy_open(&policy, O_RDWR) == -EACCES, "for both");
+	tap_expect(vgpu_policy_open(&policy, O_ACCMODE) == -EACCES, "for ioctls alone");
+	tap_subject("opening");
+}
+
+static void test_limits(void)
+{
+	const struct vgpu_host_limits most = {
+		.fds_per_call = U32_MAX, .call_bytes = U32_MAX, .mapped_bytes = U64_MAX,
+	};
+	const struct vgpu_host_limits some = { .sessions = 3, .mapped_bytes = 0x3000 };
+	const struct vgpu_host_limits none = {};
+	struct vgpu_wire_limits wire = { .features = 5 };
+	struct vgpu_host_limits limits;
+
+	vgpu_limits_fill(&limits, &none, &wire);
+	tap_expect(limits.sessions && limits.lanes > 1 && limits.objects && limits.pages &&
+		   limits.mappings && limits.mapped_bytes && limits.fds_per_call,
+		   "every limit has a default");
+	tap_expect(wire.call_bytes == limits.call_bytes && wire.segs && wire.fixups &&
+		   wire.features == 5, "those of messages");
+	vgpu_limits_fill(&limits, &most, &wire);
+	tap_expect(limits.fds_per_call == VGPU_FDS_MAX &&
+		   limits.call_bytes == VGPU_CALL_BYTES_MAX, "no setting is above the protocol's");
+	tap_expect(vgpu_limits_map_ok(&limits, 1, U64_MAX - 1) &&
+		   !vgpu_limits_map_ok(&limits, 2, U64_MAX - 1), "sums do not wrap");
+	vgpu_limits_fill(&limits, &some, &wire);
+	tap_expect(limits.sessions == 3 && vgpu_limits_map_ok(&limits, 0x1000, 0x2000) &&
+		   !vgpu_limits_map_ok(&limits, 0x2000, 0x2000) &&
+		   !vgpu_limits_map_ok(&limits, 0, 0x4000), "those that are set hold");
+	tap_subject("limits");
+}
+
+int main(void)
+{
+	test_lists();
+	test_key();
+	test_master();
+	test_open();
+	test_limits();
+	return tap_done();
+}
