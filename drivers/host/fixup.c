@@ -26,35 +26,6 @@ static unsigned long fixup_addr(const struct vgpu_hcall *call, const struct vgpu
 	return call->segs[le16_to_cpu(fixup->seg)].addr + le32_to_cpu(fixup->offset);
 }
 
-/* What a pointer fixup places. */
-static u64 fixup_target(const struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
-{
-	return call->segs[le32_to_cpu(fixup->target)].addr + le32_to_cpu(fixup->target_offset);
-}
-
-/* What the guest had in the field: @size bytes, 0 if it sent none. */
-static u64 fixup_original(const struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
-			  size_t size)
-{
-	u32 seg = le16_to_cpu(fixup->seg);
-	u64 value = 0;
-
-	if (vgpu_seg_is(call, seg, VGPU_SEG_IN))
-		memcpy(&value, call->view.data + call->segs[seg].in + le32_to_cpu(fixup->offset),
-		       size);
-	return value;
-}
-
-/* The field in the reply, or NULL if its segment does not come back. */
-static void *fixup_reply(const struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
-{
-	u32 seg = le16_to_cpu(fixup->seg);
-
-	if (!vgpu_seg_is(call, seg, VGPU_SEG_OUT))
-		return NULL;
-	return call->data + call->segs[seg].out + le32_to_cpu(fixup->offset);
-}
-
 /* An fd of object @id in the table. Return: it, or -errno. */
 static int fixup_install(struct vgpu_hcall *call, u32 id, struct vgpu_fd *placed)
 {
@@ -93,7 +64,8 @@ static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixu
 static int fixup_place_time(struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
 {
 	u64 now = ktime_get_ns();
-	u64 delay = min_t(u64, fixup_original(call, fixup, sizeof(delay)), KTIME_MAX - now);
+	u64 delay = min_t(u64, vgpu_fixup_original(&call->view, call->segs, fixup, sizeof(delay)),
+			  KTIME_MAX - now);
 
 	return put_user(now + delay, (u64 __user *)fixup_addr(call, fixup));
 }
@@ -158,12 +130,12 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
 	for (i = 0; !ret && i < nr; i++, fixup++) {
 		switch (le16_to_cpu(fixup->type)) {
 		case VGPU_FIXUP_PTR:
-			ret = put_user(fixup_target(call, fixup),
+			ret = put_user(vgpu_fixup_target(&call->view, call->segs, fixup),
 				       (u64 __user *)fixup_addr(call, fixup));
 			break;
 		case VGPU_FIXUP_PTR32:
 			/* Of a 32-bit program, whose segments lie below 4 GiB. */
-			ret = put_user(fixup_target(call, fixup),
+			ret = put_user(vgpu_fixup_target(&call->view, call->segs, fixup),
 				       (u32 __user *)fixup_addr(call, fixup));
 			break;
 		case VGPU_FIXUP_FD_IN:
@@ -182,68 +154,13 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
 
 /* --- undoing -------------------------------------------------------------- */
 
-/*
- * Only where the field still holds what was placed: the driver may have put an
- * output there. A pointer that it moved on within the segment is moved on for the
- * guest.
- */
-static void fixup_undo_ptr(struct vgpu_hcall *call, const struct vgpu_fixup *fixup, size_t size)
+void vgpu_fixup_undo_all(struct vgpu_hcall *call)
 {
-	u32 target = le32_to_cpu(fixup->target);
-	u64 start = call->segs[target].addr;
-	u64 placed = fixup_target(call, fixup);
-	void *field = fixup_reply(call, fixup);
-	u64 value = 0;
-
-	if (!field)
-		return;
-	memcpy(&value, field, size);
-	if (value < start || value > start + vgpu_seg_len(call, target))
-		return;
-	value = fixup_original(call, fixup, size) + (value - placed);
-	memcpy(field, &value, size);
-}
-
-static void fixup_undo_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixup, u32 placed)
-{
-	u32 original = fixup_original(call, fixup, sizeof(original));
-	void *field = fixup_reply(call, fixup);
-
-	if (field && !memcmp(field, &placed, sizeof(placed)))
-		memcpy(field, &original, sizeof(original));
-}
-
-static void fixup_undo_time(struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
-{
-	u64 original = fixup_original(call, fixup, sizeof(original));
-	void *field = fixup_reply(call, fixup);
-
-	if (field)
-		memcpy(field, &original, sizeof(original));
-}
-
-void vgpu_fixup_undo(struct vgpu_hcall *call)
-{
-	const struct vgpu_fixup *fixup = call->view.fixups;
 	u32 nr = fixup_nr(call), i;
 
-	for (i = 0; i < nr; i++, fixup++) {
-		switch (le16_to_cpu(fixup->type)) {
-		case VGPU_FIXUP_PTR:
-			fixup_undo_ptr(call, fixup, sizeof(u64));
-			break;
-		case VGPU_FIXUP_PTR32:
-			fixup_undo_ptr(call, fixup, sizeof(u32));
-			break;
-		case VGPU_FIXUP_FD_IN:
-		case VGPU_FIXUP_EVENT:
-			fixup_undo_fd(call, fixup, call->placed[i].fd);
-			break;
-		case VGPU_FIXUP_TIME:
-			fixup_undo_time(call, fixup);
-			break;
-		}
-	}
+	for (i = 0; i < nr; i++)
+		vgpu_fixup_undo(&call->view, call->segs, call->data, &call->view.fixups[i],
+				call->placed ? call->placed[i].fd : -1);
 }
 
 void vgpu_fixup_remove_fds(struct vgpu_hcall *call)
@@ -321,7 +238,7 @@ static int fds_answer(struct vgpu_hcall *call, s64 *result)
 
 		switch (le16_to_cpu(fixup->type)) {
 		case VGPU_FIXUP_FD_OUT:
-			field = fixup_reply(call, fixup);
+			field = vgpu_fixup_reply(&call->view, call->segs, call->data, fixup);
 			memcpy(&value, field, sizeof(value));
 			fd = fds_find(call, value);
 			if (!fd)

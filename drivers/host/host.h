@@ -53,6 +53,7 @@
 
 #include "conn.h"
 #include "policy.h"
+#include "segs.h"
 #include "wire.h"
 
 struct vgpu_binding;
@@ -631,12 +632,6 @@ struct vgpu_fd {
 	struct file *file;
 };
 
-struct vgpu_seg_place {
-	unsigned long addr;	/* in the shadow */
-	u32 in;			/* offset of its bytes in the CALL's data */
-	u32 out;		/* offset of its bytes in the REPLY's data */
-};
-
 /**
  * struct vgpu_hcall - a call on its way through the host
  * @lane: that it came by
@@ -733,12 +728,12 @@ void vgpu_call_take_back(struct vgpu_hcall *call);
 
 static inline u32 vgpu_seg_len(const struct vgpu_hcall *call, u32 i)
 {
-	return le32_to_cpu(call->view.segs[i].len);
+	return vgpu_view_seg_len(&call->view, i);
 }
 
 static inline bool vgpu_seg_is(const struct vgpu_hcall *call, u32 i, u32 flag)
 {
-	return le32_to_cpu(call->view.segs[i].flags) & flag;
+	return vgpu_view_seg_is(&call->view, i, flag);
 }
 
 /* --- fops.c, ioctl.c, poll.c, mapping.c: one function an operation -------- */
@@ -781,7 +776,7 @@ int vgpu_fixup_apply(struct vgpu_hcall *call);
 /* Put an fd of object @id, the ioctl's argument, into the table. Return: it, or -errno. */
 int vgpu_fixup_arg_fd(struct vgpu_hcall *call, u32 id);
 /* Make them the guest's own again in the gathered reply. */
-void vgpu_fixup_undo(struct vgpu_hcall *call);
+void vgpu_fixup_undo_all(struct vgpu_hcall *call);
 /* Take out of the fd table what these two put there, even in part. */
 void vgpu_fixup_remove_fds(struct vgpu_hcall *call);
 /* The call failed: its event is no more. */

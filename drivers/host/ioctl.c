@@ -16,10 +16,6 @@
 #include "caller.h"
 #include "host.h"
 
-/* Zeros after each segment, for drivers that read past the size they declared. */
-#define IOCTL_SLACK		64
-#define IOCTL_ALIGN		16
-
 /* Two clocks read within so long count as read at once; as often as is tried. */
 #define IOCTL_CLOCKS_NS		20000
 #define IOCTL_CLOCKS_TRIES	4
@@ -41,7 +37,7 @@ static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
 
 	/* The codec has checked that the room is as long as this: */
-	BUILD_BUG_ON(IOCTL_SLACK + IOCTL_ALIGN > VGPU_LOW_BYTES(1, 0));
+	BUILD_BUG_ON(VGPU_SEGS_SLACK + VGPU_SEGS_ALIGN > VGPU_LOW_BYTES(1, 0));
 	if (vgpu_caller_is_compat(call))
 		return vgpu_call_map_low(call, le64_to_cpu(args->low), size);
 	return vgpu_call_alloc_scratch(call, size);
@@ -50,8 +46,8 @@ static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
 /* Where each segment goes, and its bytes there. */
 static int ioctl_place_segs(struct vgpu_hcall *call)
 {
-	u32 nr = ioctl_nr_segs(call), in = 0, out = 0, i;
-	size_t size = 0;
+	u32 nr = ioctl_nr_segs(call), i;
+	size_t size;
 	int ret;
 
 	call->segs = call->segs_small;
@@ -60,19 +56,7 @@ static int ioctl_place_segs(struct vgpu_hcall *call)
 		if (!call->segs)
 			return -ENOMEM;
 	}
-	for (i = 0; i < nr; i++) {
-		struct vgpu_seg_place *place = &call->segs[i];
-
-		place->in = in;
-		place->out = out;
-		place->addr = size;
-		if (vgpu_seg_is(call, i, VGPU_SEG_IN))
-			in += vgpu_wire_pad(vgpu_seg_len(call, i));
-		if (vgpu_seg_is(call, i, VGPU_SEG_OUT))
-			out += vgpu_wire_pad(vgpu_seg_len(call, i));
-		if (!vgpu_seg_is(call, i, VGPU_SEG_PAGE))
-			size = ALIGN(size + vgpu_seg_len(call, i) + IOCTL_SLACK, IOCTL_ALIGN);
-	}
+	size = vgpu_segs_place(&call->view, call->segs);
 	if (!size)
 		return 0;
 	ret = ioctl_alloc_scratch(call, size);
@@ -259,7 +243,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	/* Also after an error: many drivers copy their argument out in any case. */
 	ret = ioctl_gather(call);
 	if (!ret)
-		vgpu_fixup_undo(call);
+		vgpu_fixup_undo_all(call);
 	vgpu_fixup_remove_fds(call);
 	result = vgpu_fixup_settle_fds(call, result);
 	if (result < 0 || ret)

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where segments of a call go, and how the places that fixups name become the guest's own
+ * again.
+ */
+#include "segs.h"
+#include "tap.h"
+
+#define SCRATCH	0x3e0000001000ULL
+
+/* A call with four segments: one in and out, one in, a page, and one that only comes back. */
+static struct {
+	struct vgpu_call call;
+	struct vgpu_seg segs[4];
+	u8 data[24 + 8 + VGPU_PAGE_SIZE];
+} sent;
+static struct vgpu_call_view view;
+static struct vgpu_seg_place places[4];
+static u8 reply[24 + 16];
+
+static void seg_set(u32 i, u32 len, u32 flags)
+{
+	sent.segs[i].len = cpu_to_le32(len);
+	sent.segs[i].flags = cpu_to_le32(flags);
+}
+
+static size_t call_make(void)
+{
+	size_t size;
+	u32 i;
+
+	sent.call.nr_segs = cpu_to_le16(4);
+	seg_set(0, 24, VGPU_SEG_IN | VGPU_SEG_OUT);
+	seg_set(1, 5, VGPU_SEG_IN);
+	seg_set(2, VGPU_PAGE_SIZE, VGPU_SEG_IN | VGPU_SEG_PAGE);
+	seg_set(3, 9, VGPU_SEG_OUT);
+	view.call = &sent.call;
+	view.segs = sent.segs;
+	view.data = sent.data;
+	size = vgpu_segs_place(&view, places);
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		places[i].addr += SCRATCH;
+	return size;
+}
+
+static void test_place(void)
+{
+	size_t size = call_make();
+	u32 i, j;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		u64 end = places[i].addr + vgpu_view_seg_len(&view, i) + VGPU_SEGS_SLACK;
+
+		if (vgpu_view_seg_is(&view, i, VGPU_SEG_PAGE))
+			continue;
+		tap_expect(!(places[i].addr % VGPU_SEGS_ALIGN), "%u is aligned", i);
+		tap_expect(end <= SCRATCH + size, "%u and its zeros are within", i);
+		for (j = i + 1; j < ARRAY_SIZE(places); j++)
+			tap_expect(vgpu_view_seg_is(&view, j, VGPU_SEG_PAGE) ||
+				   end <= places[j].addr, "%u is before %u", i, j);
+	}
+	tap_expect(places[0].in == 0 && places[1].in == 24 && places[2].in == 32, "sent bytes");
+	tap_expect(places[0].out == 0 && places[3].out == 24, "bytes that come back");
+	tap_subject("places");
+}
+
+static struct vgpu_fixup fixup_make(u16 type, u32 offset, u32 target, u32 target_offset)
+{
+	return (struct vgpu_fixup) {
+		.type = cpu_to_le16(type),
+		.offset = cpu_to_le32(offset),
+		.target = cpu_to_le32(target),
+		.target_offset = cpu_to_le32(target_offset),
+	};
+}
+
+/* The field at 8, of which the guest sent @original and the driver left @left. */
+static u64 undone(const struct vgpu_fixup *fixup, u64 original, u64 left, size_t size, s32 fd)
+{
+	u64 value = 0;
+
+	memcpy(sent.data + 8, &original, size);
+	memcpy(reply + 8, &left, size);
+	vgpu_fixup_undo(&view, places, reply, fixup, fd);
+	memcpy(&value, reply + 8, size);
+	return value;
+}
+
+static void test_ptr(void)
+{
+	struct vgpu_fixup fixup = fixup_make(VGPU_FIXUP_PTR, 8, 1, 2);
+	u64 placed, own = 0x7ffe12345678, seg;
+
+	call_make();
+	seg = places[1].addr;
+	placed = vgpu_fixup_target(&view, places, &fixup);
+	tap_expect(placed == seg + 2, "what is placed");
+	tap_expect(undone(&fixup, own, placed, 8, -1) == own, "as it was");
+	tap_expect(undone(&fixup, own, placed + 3, 8, -1) == own + 3, "moved to the end");
+	tap_expect(undone(&fixup, own, seg, 8, -1) == own - 2, "moved to the beginning");
+	tap_expect(undone(&fixup, own, seg + 6, 8, -1) == seg + 6, "beyond the end");
+	tap_expect(undone(&fixup, own, seg - 1, 8, -1) == seg - 1, "before the beginning");
+	tap_expect(undone(&fixup, own, 42, 8, -1) == 42, "an output");
+	tap_subject("pointers");
+
+	fixup.type = cpu_to_le16(VGPU_FIXUP_PTR32);
+	places[1].addr = 0x1000;
+	tap_expect(undone(&fixup, 0x80000000, 0x1002, 4, -1) == 0x80000000, "as it was");
+	tap_expect(undone(&fixup, 0x80000000, 0x1005, 4, -1) == 0x80000003, "moved");
+	tap_expect(undone(&fixup, 0x80000000, 7, 4, -1) == 7, "an output");
+	tap_subject("pointers of 32-bit programs");
+}
+
+static void test_others(void)
+{
+	struct vgpu_fixup fixup = fixup_make(VGPU_FIXUP_FD_IN, 8, 9, 0);
+
+	call_make();
+	tap_expect(undone(&fixup, 5, 1030, 4, 1030) == 5, "an fd");
+	tap_expect(undone(&fixup, 5, 1031, 4, 1030) == 1031, "another in its place");
+	fixup.type = cpu_to_le16(VGPU_FIXUP_EVENT);
+	tap_expect(undone(&fixup, 5, 3, 4, 3) == 5, "an eventfd");
+	fixup.type = cpu_to_le16(VGPU_FIXUP_TIME);
+	tap_expect(undone(&fixup, 1000, 77, 8, -1) == 1000, "a time");
+	fixup.type = cpu_to_le16(VGPU_FIXUP_FD_OUT);
+	tap_expect(undone(&fixup, 5, 3, 4, 3) == 3, "an fd that comes back is not touched");
+	tap_subject("fds and times");
+
+	/* Of a segment that was not sent, and of one that does not come back. */
+	fixup = fixup_make(VGPU_FIXUP_PTR, 0, 1, 0);
+	fixup.seg = cpu_to_le16(3);
+	tap_expect(!vgpu_fixup_original(&view, places, &fixup, 8), "nothing was sent");
+	tap_expect(vgpu_fixup_reply(&view, places, reply, &fixup) == reply + 24,
+		   "where it comes back");
+	fixup.seg = cpu_to_le16(1);
+	tap_expect(!vgpu_fixup_reply(&view, places, reply, &fixup), "it does not come back");
+	vgpu_fixup_undo(&view, places, reply, &fixup, -1);
+	tap_subject("segments of one direction");
+}
+
+int main(void)
+{
+	test_place();
+	test_ptr();
+	test_others();
+	return tap_done();
+}
