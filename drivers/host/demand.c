@@ -3,13 +3,12 @@
  * Demand pages: the shadow's address space is one shared VMA of pages that are
  * fetched from the guest when a driver touches them.
  *
- * Starts of calls and fetches share one numbering. A page may be used only if it
- * was fetched after the newest start, because page tables belong to all threads
- * of the shadow: then it is fresh for every running call. A start therefore
- * unmaps all pages, and who touches an older one fetches it again. What a driver
- * wrote goes back as the bytes that differ from the fetched copy, before the
- * reply of a call that may have written them (or before the page is fetched
- * again); a byte that a driver overwrites with its old value does not travel.
+ * A page may be used only if it was fetched after the newest start of a call
+ * (fresh.h). A start therefore unmaps all pages, and who touches an older one
+ * fetches it again. What a driver wrote goes back as the bytes that differ from the
+ * fetched copy, before the reply of a call that may have written them (or before the
+ * page is fetched again); a byte that a driver overwrites with its old value does not
+ * travel.
  *
  * A page is changed only by the thread that claimed it (busy). The claim is held
  * over upcalls, the lock is not: it is taken in faults, under the mmap lock.
@@ -174,7 +173,7 @@ int vgpu_demand_begin(struct vgpu_lane *lane)
 
 	lane->fault_failed = false;
 	lane->fetch_addr = 0;
-	lane->ahead_next = 0;
+	lane->ahead.next = 0;
 	lane->limited = false;
 	lane->upcall_jiffies = 0;
 	/* Bounded: who holds the gate is fetching. */
@@ -184,8 +183,7 @@ int vgpu_demand_begin(struct vgpu_lane *lane)
 	if (ret < 0)
 		return -EINTR;
 	mutex_lock(&demand->lock);
-	demand->running++;
-	demand->last_start = ++demand->seq;
+	vgpu_fresh_start(&demand->fresh);
 	mutex_unlock(&demand->lock);
 	vgpu_page_zap_all(session);
 	return 0;

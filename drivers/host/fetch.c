@@ -8,9 +8,6 @@
 
 #include "host.h"
 
-/* Most pages of one fetch. */
-#define FETCH_AHEAD		32U
-
 static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigned int nr)
 {
 	struct vgpu_fetch msg = {
@@ -21,7 +18,7 @@ static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigne
 		.len = cpu_to_le32(nr * PAGE_SIZE),
 	};
 	struct kvec vec = { .iov_base = &msg, .iov_len = sizeof(msg) };
-	struct kvec data[FETCH_AHEAD];
+	struct kvec data[VGPU_FETCH_AHEAD];
 	struct vgpu_fetched answer;
 	unsigned int i;
 	int ret;
@@ -38,20 +35,6 @@ static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigne
 		return -EFAULT;
 	atomic64_add(nr, &lane->session->peer->counters.fetched_pages);
 	return 0;
-}
-
-/*
- * How many pages to ask for: a driver that goes through memory page by page gets
- * twice as many each time. None of them beyond @end, where a device mapping may
- * begin, whose pages are not memory to be read for nothing.
- */
-static unsigned int fetch_window(struct vgpu_lane *lane, u64 addr, u64 end)
-{
-	if (addr == lane->ahead_next)
-		lane->ahead = min(2 * lane->ahead, FETCH_AHEAD);
-	else
-		lane->ahead = 1;
-	return min_t(u64, lane->ahead, (end - addr) >> PAGE_SHIFT);
 }
 
 /* New pages after pages[0], claimed, as far as none is there. Return: pages in all. */
@@ -102,10 +85,7 @@ static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_l
 	return page;
 }
 
-/*
- * A fetch that another call's start made worthless, before it ended or before it
- * was used, is repeated with the gate closed to such starts.
- */
+/* The fetch is repeated with the gate closed to new calls, if it was worthless. */
 static void fetch_close_gate(struct vgpu_demand *demand, struct vgpu_lane *lane, u64 addr,
 			     u64 seq)
 {
@@ -113,7 +93,7 @@ static void fetch_close_gate(struct vgpu_demand *demand, struct vgpu_lane *lane,
 
 	lockdep_assert_held(&demand->lock);
 	lane->fetch_addr = addr;
-	if (lane->gating || (!again && seq > demand->last_start))
+	if (lane->gating || !vgpu_fresh_worthless(&demand->fresh, seq, again))
 		return;
 	lane->gating = true;
 	WRITE_ONCE(demand->gated, demand->gated + 1);
@@ -126,7 +106,7 @@ static void fetch_close_gate(struct vgpu_demand *demand, struct vgpu_lane *lane,
 int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr, u64 end)
 {
 	struct vgpu_demand *demand = &session->demand;
-	struct vgpu_page *pages[FETCH_AHEAD];
+	struct vgpu_page *pages[VGPU_FETCH_AHEAD];
 	unsigned int nr, i;
 	u64 seq;
 	int ret;
@@ -138,14 +118,14 @@ int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 ad
 	if (pages[0]->dirty)
 		return vgpu_writeback_page(lane, pages[0]);
 
-	nr = fetch_claim_ahead(session, pages, fetch_window(lane, addr, end));
+	nr = fetch_claim_ahead(session, pages, vgpu_ahead_pages(&lane->ahead, addr, end));
 	/*
 	 * Number first, then ask: a call that starts meanwhile finds them too old.
 	 * The first page may still be mapped by readers that have yet to be
 	 * unmapped; what they see is newer than what they are entitled to.
 	 */
 	mutex_lock(&demand->lock);
-	seq = ++demand->seq;
+	seq = vgpu_fresh_fetch(&demand->fresh);
 	mutex_unlock(&demand->lock);
 	ret = fetch_pages(lane, pages, nr);
 	mutex_lock(&demand->lock);
@@ -156,7 +136,7 @@ int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 ad
 	if (!ret)
 		fetch_close_gate(demand, lane, addr, seq);
 	/* Where only the pages ahead are bad, the next pass asks for one. */
-	lane->ahead_next = ret ? 0 : addr + nr * PAGE_SIZE;
+	lane->ahead.next = ret ? 0 : addr + nr * PAGE_SIZE;
 	mutex_unlock(&demand->lock);
 	wake_up_all(&demand->wait);
 	return nr > 1 && !vgpu_conn_is_down(&lane->conn) ? 0 : ret;

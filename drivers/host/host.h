@@ -52,6 +52,7 @@
 #include <uapi/linux/vgpu_wire.h>
 
 #include "conn.h"
+#include "fresh.h"
 #include "policy.h"
 #include "segs.h"
 #include "wire.h"
@@ -527,13 +528,11 @@ struct vgpu_demand {
 	struct xarray pages;
 	u32 nr_pages;
 	u32 nr_dirty;
-	u32 running;
+	struct vgpu_fresh fresh;
 	bool mapped;
 	/* Counts insertions while @mapped, and claims that ended. */
 	u64 inserts;
 	u64 claims;
-	u64 seq;
-	u64 last_start;
 	u32 gated;
 	wait_queue_head_t wait;
 };
@@ -840,8 +839,7 @@ struct vgpu_lane {
 	u64 fetch_addr;
 	bool gating;
 	/* Where a driver that reads on would fault next, and how much it then gets. */
-	u64 ahead_next;
-	u32 ahead;
+	struct vgpu_ahead ahead;
 	/* It needed more pages or time than it may have. */
 	bool limited;
 	unsigned long upcall_jiffies;

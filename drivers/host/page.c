@@ -33,7 +33,7 @@ static struct vgpu_page *page_alloc(u64 addr)
 
 bool vgpu_page_usable(const struct vgpu_demand *demand, const struct vgpu_page *page)
 {
-	return !page->busy && page->seq > demand->last_start;
+	return !page->busy && vgpu_fresh_usable(&demand->fresh, page->seq);
 }
 
 /* A new page of the session, claimed, or an error. */
@@ -122,15 +122,12 @@ void vgpu_page_store(struct vgpu_lane *lane, u64 addr, const void *data)
 	struct vgpu_page *page;
 
 	mutex_lock(&demand->lock);
-	/*
-	 * The guest read it before this call started here: it may be too old for
-	 * another call that runs, so then it is left to be fetched.
-	 */
-	if (demand->running == 1 && !xa_load(&demand->pages, addr >> PAGE_SHIFT)) {
+	/* Else it is left to be fetched. */
+	if (vgpu_fresh_takes_sent(&demand->fresh) && !xa_load(&demand->pages, addr >> PAGE_SHIFT)) {
 		page = vgpu_page_add_locked(session, addr);
 		if (!IS_ERR(page)) {
 			memcpy(page_address(page->page), data, PAGE_SIZE);
-			page->seq = ++demand->seq;
+			page->seq = vgpu_fresh_fetch(&demand->fresh);
 			vgpu_page_unclaim_locked(demand, page);
 		}
 	}
@@ -145,11 +142,11 @@ void vgpu_page_expire(struct vgpu_session *session)
 	unsigned long index;
 
 	mutex_lock(&demand->lock);
-	demand->running--;
+	vgpu_fresh_end(&demand->fresh);
 	xa_for_each(&demand->pages, index, page) {
 		if (page->busy)
 			continue;
-		if (demand->running && (page->dirty || vgpu_page_usable(demand, page)))
+		if (demand->fresh.running && (page->dirty || vgpu_page_usable(demand, page)))
 			continue;
 		vgpu_page_clean_locked(demand, page);
 		xa_erase(&demand->pages, index);
