@@ -308,6 +308,7 @@ struct vgpu_guest_info {
  * @nr_guests: how many
  * @windows: windows of guests
  * @nr_windows: how many
+ * @user_engine: no module of the host's kernel serves the guests, but processes
  */
 struct vgpu_host_info {
 	char *version;
@@ -319,6 +320,7 @@ struct vgpu_host_info {
 	size_t nr_guests;
 	struct vgpu_window_status *windows;
 	size_t nr_windows;
+	bool user_engine;
 };
 
 /**

@@ -288,6 +288,7 @@ VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_inf
 		host->version = strdup(get_string(answer, "version"));
 		host->pid = get_number(answer, "pid");
 		host->port = get_number(answer, "port");
+		host->user_engine = !strcmp(get_string(answer, "engine"), "user");
 	}
 	if (!host || !host->version ||
 	    !read_array(answer, "exports", sizeof(*host->exports), read_export, &host->exports,

@@ -23,6 +23,7 @@
 
 #include "lane.h"
 #include "layout.h"
+#include "message.h"
 #include "sys.h"
 
 #define MAIN_STACK	(32 * 1024)
@@ -42,28 +43,6 @@ __asm__(".globl _start\n"
 	"	call shadow_main\n"
 	"	hlt\n");
 _Static_assert(MAIN_STACK == 32768, "_start names the stack's end");
-
-/* What recvmsg() wants, as the kernel lays it out. */
-struct user_msghdr {
-	void *name;
-	int namelen;
-	struct iovec *iov;
-	unsigned long iovlen;
-	void *control;
-	unsigned long controllen;
-	unsigned int flags;
-};
-
-struct fd_cmsg {
-	unsigned long len;
-	int level;
-	int type;
-	int fd;
-	int pad;
-};
-
-#define SCM_RIGHTS		1
-#define MSG_CMSG_CLOEXEC	0x40000000
 
 /*
  * Nothing is to be executed after the start, and no filter to be added. vgpud's

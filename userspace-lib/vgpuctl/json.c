@@ -169,6 +169,7 @@ static struct json_object *host_json(const struct vgpu_host_info *host, bool sta
 	put_number(object, "port", host->port);
 	put_exports(object, host);
 	if (status) {
+		put_string(object, "engine", host->user_engine ? "user" : "kernel");
 		put_guests(object, host);
 		put_windows(object, host);
 	}

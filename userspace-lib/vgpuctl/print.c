@@ -166,8 +166,9 @@ static void print_host(const struct vgpu_host_info *host, bool status)
 	size_t i;
 
 	if (status)
-		printf("host: vgpud %s, pid %" PRIu32 ", vsock port %" PRIu32 "\n",
-		       host->version, host->pid, host->port);
+		printf("host: vgpud %s, pid %" PRIu32 ", vsock port %" PRIu32 "%s\n",
+		       host->version, host->pid, host->port,
+		       host->user_engine ? ", engine in user space" : "");
 	print_exports(host, status);
 	if (!status)
 		return;

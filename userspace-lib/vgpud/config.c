@@ -61,6 +61,7 @@ static const struct key {
 	{ section, name, type, offsetof(struct settings, member), min, max }
 	KEY("agent", "port", TYPE_UINT, port, 1, UINT_MAX - 1),
 	KEY("agent", "socket", TYPE_STRING, socket, 0, 0),
+	KEY("agent", "engine", TYPE_STRING, engine, 0, 0),
 	KEY("agent", "exports-dir", TYPE_STRING, exports_dir, 0, 0),
 	KEY("agent", "handshake-timeout-ms", TYPE_UINT, handshake_timeout_ms, 1, 600000),
 	KEY("agent", "pending", TYPE_UINT, pending, 1, 65536),

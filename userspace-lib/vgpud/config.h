@@ -23,7 +23,8 @@
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @ping_timeout_ms: likewise
  * @limits: of one guest; no member is 0
- * @shadow: path of vgpu-shadow
+ * @engine: "kernel", "user", or "auto": the module if it is there
+ * @shadow: path of vgpu-shadow; programs of engines are beside it
  * @uid_base: first of the user ids that guests' shadows run as
  * @uid_count: guests at once
  * @gid: their group
@@ -35,6 +36,7 @@
 struct settings {
 	unsigned int port;
 	char *socket;
+	char *engine;
 	char *exports_dir;
 	unsigned int handshake_timeout_ms;
 	unsigned int pending;

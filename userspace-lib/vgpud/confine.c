@@ -28,7 +28,10 @@
 /* Main thread, service and lanes; some to spare while lanes come and go. */
 #define EXTRA_THREADS	16
 
-static scmp_filter_ctx filter;
+/* Where the numbers of objects' files begin in shadows of engines, and how many others there are. */
+#define ENGINE_FILES	4096
+
+static scmp_filter_ctx filter, engine_filters[2];
 
 /* --- system calls --------------------------------------------------------- */
 
@@ -84,13 +87,90 @@ static int build_filter(void)
 	return ret;
 }
 
+/*
+ * What engines and their shadows do. The shadows make the guest's calls by system calls of their
+ * own, so they may open, map and ask whatever device they are given.
+ */
+static const int engine_calls[] = {
+	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(pwrite64),
+	SCMP_SYS(lseek), SCMP_SYS(openat), SCMP_SYS(close), SCMP_SYS(fcntl), SCMP_SYS(dup3),
+	SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fstatfs), SCMP_SYS(readlinkat),
+	SCMP_SYS(readlink), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2),
+	SCMP_SYS(recvmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendmsg), SCMP_SYS(sendto),
+	SCMP_SYS(shutdown), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(clock_gettime), SCMP_SYS(getpid),
+	SCMP_SYS(gettid), SCMP_SYS(tgkill), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(kcmp), SCMP_SYS(ioctl),
+	SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(set_tid_address),
+	SCMP_SYS(arch_prctl), SCMP_SYS(prlimit64), SCMP_SYS(getrandom), SCMP_SYS(uname),
+	SCMP_SYS(clone3), SCMP_SYS(prctl), SCMP_SYS(exit), SCMP_SYS(exit_group),
+	SCMP_SYS(ftruncate), SCMP_SYS(memfd_secret), SCMP_SYS(execveat), SCMP_SYS(getrlimit), SCMP_SYS(signalfd4),
+	SCMP_SYS(close_range),
+};
+
+/*
+ * A shadow makes a 32-bit program's ioctls by the entry for such programs, and nothing else by it.
+ */
+static int allow_compat_ioctl(scmp_filter_ctx to)
+{
+	scmp_filter_ctx compat = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int ret;
+
+	if (!compat)
+		return -ENOMEM;
+	ret = seccomp_arch_remove(compat, SCMP_ARCH_NATIVE);
+	if (!ret)
+		ret = seccomp_arch_add(compat, SCMP_ARCH_X86);
+	if (!ret)
+		ret = seccomp_rule_add(compat, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 0);
+	/* Takes it over, if it succeeds. */
+	if (!ret)
+		ret = seccomp_merge(to, compat);
+	if (ret)
+		seccomp_release(compat);
+	return ret;
+}
+
+static int build_engine_filters(void)
+{
+	scmp_filter_ctx shadow = filter;
+	unsigned int i, kind;
+	int ret = 0;
+
+	for (kind = 0; !ret && kind < 2; kind++) {
+		filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+		if (!filter)
+			return -ENOMEM;
+		engine_filters[kind] = filter;
+		for (i = 0; !ret && i < sizeof(engine_calls) / sizeof(engine_calls[0]); i++)
+			ret = allow(engine_calls[i]);
+		/* Nothing becomes code, and no process is made. */
+		if (!ret)
+			ret = allow_if(SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+		if (!ret)
+			ret = allow_if(SCMP_SYS(mprotect),
+				       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+		if (!ret)
+			ret = allow_if(SCMP_SYS(clone),
+				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+	}
+	if (!ret)
+		ret = allow_compat_ioctl(engine_filters[1]);
+	filter = shadow;
+	return ret;
+}
+
 int confine_init(void)
 {
+	int ret;
+
 	if (mkdir(EMPTY_DIR, 0555) && errno != EEXIST) {
 		log_error("%s: %s", EMPTY_DIR, strerror(errno));
 		return -errno;
 	}
-	return settings.seccomp ? build_filter() : 0;
+	ret = settings.seccomp ? build_filter() : 0;
+	return ret || !settings.seccomp ? ret : build_engine_filters();
 }
 
 /* --- namespaces ----------------------------------------------------------- */
@@ -196,16 +276,23 @@ static int limit(int what, rlim_t value)
 	return setrlimit(what, &rlimit) ? -errno : 0;
 }
 
-static int set_limits(void)
+static int set_limits(enum spawn_kind kind)
 {
+	const rlim_t page = 4096;
+	rlim_t files = SHADOW_FD_LANE + 1;
 	/* Counted by user: all shadows of the guest together. */
 	rlim_t threads = (rlim_t)settings.limits.sessions *
 		(settings.limits.lanes + EXTRA_THREADS);
 	int ret;
 
+	if (kind != SPAWN_SHADOW)
+		files = ENGINE_FILES + 2 * (rlim_t)settings.limits.objects;
 	ret = limit(RLIMIT_CORE, 0);
 	if (!ret)
-		ret = limit(RLIMIT_NOFILE, SHADOW_FD_LANE + 1);
+		ret = limit(RLIMIT_NOFILE, files);
+	/* Secret memory counts as locked, and is mapped twice. */
+	if (!ret && kind == SPAWN_ENGINE_SHADOW)
+		ret = limit(RLIMIT_MEMLOCK, (2 * (rlim_t)settings.limits.pages + 256) * page);
 	if (!ret)
 		ret = limit(RLIMIT_NPROC, threads);
 	/* The address space is the guest process's, all of it. */
@@ -224,12 +311,14 @@ static int drop_capabilities(void)
 	return errno == EINVAL ? 0 : -errno;
 }
 
-int confine_self(const struct peer *peer, const char **step)
+int confine_self(const struct peer *peer, enum spawn_kind kind, const char **step)
 {
+	scmp_filter_ctx its = kind == SPAWN_SHADOW ? filter :
+		engine_filters[kind == SPAWN_ENGINE_SHADOW];
 	int ret;
 
 	*step = "limits";
-	ret = set_limits();
+	ret = set_limits(kind);
 	if (ret)
 		return ret;
 
@@ -255,5 +344,5 @@ int confine_self(const struct peer *peer, const char **step)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	*step = "system call filter";
-	return filter ? seccomp_load(filter) : 0;
+	return its ? seccomp_load(its) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a shadow may not do: everything but serve its session.
+ * What a shadow, and an engine, may not do: everything but serve its guest.
  *
  * A shadow runs as a user of its guest's own, without capabilities and new
  * privileges, in namespaces without a network, other processes or files, and
@@ -10,6 +10,12 @@
 #define VGPUD_CONFINE_H
 
 struct peer;
+
+enum spawn_kind {
+	SPAWN_SHADOW,		/* of the host module */
+	SPAWN_ENGINE,		/* a guest's engine */
+	SPAWN_ENGINE_SHADOW,	/* a shadow of an engine */
+};
 
 /* Prepares the list of system calls. 0 or a negative errno. */
 int confine_init(void);
@@ -21,6 +27,6 @@ void confine_namespaces_close(int *namespaces);
 /* In the child, with vgpud's files: enters namespaces, leaves the file tree. */
 int confine_enter(const struct peer *peer);
 /* In the child, last: limits, user, capabilities, system calls. */
-int confine_self(const struct peer *peer, const char **step);
+int confine_self(const struct peer *peer, enum spawn_kind kind, const char **step);
 
 #endif /* VGPUD_CONFINE_H */

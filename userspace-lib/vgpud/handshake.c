@@ -12,6 +12,7 @@
 #include "config.h"
 #include "export.h"
 #include "handshake.h"
+#include "hostdev.h"
 #include "log.h"
 #include "loop.h"
 #include "peer.h"
@@ -112,6 +113,9 @@ static void handshake_welcome(struct handshake *handshake)
 	uint64_t features = le64_to_cpu(handshake->msg.hello.features) & VGPU_FEATURES;
 	struct peer *peer;
 	int ret;
+
+	if (hostdev_is_engine())
+		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA);
 
 	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS);
 	if (!peer) {

@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "device.h"
+#include "engine.h"
 #include "hostdev.h"
 #include "log.h"
 #include "loop.h"
@@ -16,6 +17,9 @@
 #include "shadow/layout.h"
 
 static void hostdev_ready(struct source *source, uint32_t events);
+/* No module: engines serve the guests. */
+static bool engines;
+
 static struct source agent = { .fd = -1, .ready = hostdev_ready };
 
 static void hostdev_event(const struct vgpu_host_event *event)
@@ -54,6 +58,17 @@ static void hostdev_ready(struct source *source, uint32_t events)
 		hostdev_event(&batch[i]);
 }
 
+bool hostdev_is_engine(void)
+{
+	return engines;
+}
+
+int hostdev_open_engines(void)
+{
+	engines = true;
+	return engine_init();
+}
+
 int hostdev_open(void)
 {
 	struct vgpu_host_agent arg = {
@@ -83,11 +98,16 @@ void hostdev_close(void)
 
 static int hostdev_ioctl(unsigned long cmd, void *arg)
 {
+	/* Windows are the module's. */
+	if (engines)
+		return -ENOENT;
 	return ioctl(agent.fd, cmd, arg) ? -errno : 0;
 }
 
 int hostdev_export_add(struct vgpu_host_export_add *arg)
 {
+	if (engines)
+		return engine_export_add(arg);
 	arg->size = sizeof(*arg);
 	return hostdev_ioctl(VGPU_HOST_EXPORT_ADD, arg);
 }
@@ -96,6 +116,8 @@ int hostdev_export_del(uint32_t export)
 {
 	struct vgpu_host_export_del arg = { .size = sizeof(arg), .export = export };
 
+	if (engines)
+		return engine_export_del(export);
 	return hostdev_ioctl(VGPU_HOST_EXPORT_DEL, &arg);
 }
 
@@ -110,17 +132,23 @@ int hostdev_export_change(uint32_t export, const struct device_change *change)
 		.wedged = change->wedged,
 	};
 
+	if (engines)
+		return engine_export_change(export, change);
 	return hostdev_ioctl(VGPU_HOST_EXPORT_CHANGE, &arg);
 }
 
 int hostdev_export_file(struct vgpu_host_export_file *arg)
 {
+	if (engines)
+		return 0;
 	arg->size = sizeof(*arg);
 	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg);
 }
 
 int hostdev_peer_add(struct vgpu_host_peer_add *arg)
 {
+	if (engines)
+		return engine_peer_add(arg);
 	arg->size = sizeof(*arg);
 	return hostdev_ioctl(VGPU_HOST_PEER_ADD, arg);
 }
@@ -129,11 +157,15 @@ int hostdev_peer_del(uint32_t peer)
 {
 	struct vgpu_host_peer_del arg = { .size = sizeof(arg), .peer = peer };
 
+	if (engines)
+		return engine_peer_del(peer);
 	return hostdev_ioctl(VGPU_HOST_PEER_DEL, &arg);
 }
 
 int hostdev_grant(struct vgpu_host_grant *arg)
 {
+	if (engines)
+		return engine_grant(arg);
 	arg->size = sizeof(*arg);
 	return hostdev_ioctl(VGPU_HOST_GRANT, arg);
 }
@@ -142,6 +174,8 @@ int hostdev_revoke(uint32_t peer, uint32_t export)
 {
 	struct vgpu_host_revoke arg = { .size = sizeof(arg), .peer = peer, .export = export };
 
+	if (engines)
+		return engine_revoke(peer, export);
 	return hostdev_ioctl(VGPU_HOST_REVOKE, &arg);
 }
 
@@ -153,8 +187,11 @@ int hostdev_shadow(uint32_t peer, uint64_t session)
 		.out_fd = -1,
 		.session = session,
 	};
-	int ret = hostdev_ioctl(VGPU_HOST_SHADOW, &arg);
+	int ret;
 
+	if (engines)
+		return engine_shadow(peer, session);
+	ret = hostdev_ioctl(VGPU_HOST_SHADOW, &arg);
 	return ret ? ret : arg.out_fd;
 }
 
@@ -163,11 +200,15 @@ int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	memset(stat, 0, sizeof(*stat));
 	stat->size = sizeof(*stat);
 	stat->peer = peer;
+	if (engines)
+		return engine_peer_stat(peer, stat);
 	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat);
 }
 
 int hostdev_window_create(struct vgpu_host_window_create *arg)
 {
+	if (engines)
+		return -EOPNOTSUPP;
 	arg->size = sizeof(*arg);
 	return hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg);
 }

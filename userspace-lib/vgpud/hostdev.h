@@ -15,6 +15,9 @@ struct device_change;
 
 /* Becomes the agent. -ENOENT: no module; -EBUSY: another agent. */
 int hostdev_open(void);
+/* Does without the module: user-space engines serve the guests. */
+int hostdev_open_engines(void);
+bool hostdev_is_engine(void);
 void hostdev_close(void);
 
 int hostdev_export_add(struct vgpu_host_export_add *arg);

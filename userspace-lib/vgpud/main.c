@@ -96,7 +96,21 @@ static int signals_init(void)
 
 static void open_module(void)
 {
-	int ret = hostdev_open();
+	const char *engine = settings.engine ? settings.engine : "auto";
+	int ret = -ENOENT;
+
+	if (strcmp(engine, "auto") && strcmp(engine, "kernel") && strcmp(engine, "user")) {
+		log_error("engine = %s: give auto, kernel or user", engine);
+		exit(EXIT_CONFIG);
+	}
+	if (strcmp(engine, "user"))
+		ret = hostdev_open();
+	if (ret == -ENOENT && strcmp(engine, "kernel")) {
+		if (hostdev_open_engines())
+			exit(EXIT_MODULE);
+		log_info("no host module: user-space engines serve the guests");
+		return;
+	}
 
 	switch (ret) {
 	case 0:
@@ -208,10 +222,10 @@ int main(int argc, char **argv)
 	check(loop_init(), "epoll");
 	check(files_init(), "a thread for files");
 	check(signals_init(), "signals");
-	open_module();
 	umask(022);
 	if (mkdir(RUN_DIR, 0755) && errno != EEXIST)
 		check(-errno, RUN_DIR);
+	open_module();
 	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
 	check(listener_get(settings.port), "vsock (is a vsock transport loaded? modprobe vhost_vsock)");

@@ -393,6 +393,7 @@ static struct json_object *do_status(void)
 	put_string(answer, "version", VGPU_VERSION);
 	put_number(answer, "pid", getpid());
 	put_number(answer, "port", settings.port);
+	put_string(answer, "engine", hostdev_is_engine() ? "user" : "kernel");
 	put(answer, "guests", status_guests());
 	put(answer, "windows", status_windows());
 	return answer;

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine.h"
+#include "engine/packet.h"
+#include "engine/proto.h"
 #include "hostdev.h"
 #include "log.h"
 #include "peer.h"
@@ -107,26 +109,14 @@ err_free:
 
 static int send_lane(int lanes_fd, int sock_fd)
 {
-	union {
-		struct cmsghdr hdr;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { .hdr.cmsg_len = CMSG_LEN(sizeof(int)) };
 	char byte = 'L';
 	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
+	int ret = packet_send(lanes_fd, &iov, 1, sock_fd);
 
-	control.hdr.cmsg_level = SOL_SOCKET;
-	control.hdr.cmsg_type = SCM_RIGHTS;
-	memcpy(CMSG_DATA(&control.hdr), &sock_fd, sizeof(sock_fd));
-	if (sendmsg(lanes_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+	if (!ret)
 		return 0;
 	/* Full: the shadow does not keep up with what its guest asks for. */
-	return errno == EAGAIN ? -EMFILE : -ENODEV;
+	return ret == -EAGAIN ? -EMFILE : -ENODEV;
 }
 
 int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd)
@@ -173,6 +163,10 @@ static void log_end(const struct session *session, int status)
 		{ SHADOW_EXIT_THREAD, "its first thread could not be started" },
 		{ SHADOW_EXIT_SECCOMP, "its last filter was refused" },
 		{ SHADOW_EXIT_SERVICE, "the host module refused it" },
+		{ ESHADOW_EXIT_FAULTS, "faults of the kernel could not be served (userfaultfd)" },
+		{ ESHADOW_EXIT_SECRET, "no secret memory (memfd_secret)" },
+		{ ESHADOW_EXIT_MEMLOCK, "it may not lock enough memory" },
+		{ ESHADOW_EXIT_SHARED, "memory could not be shared with its engine" },
 		{ SHADOW_EXIT_CONFINE, "it could not be confined" },
 		{ SHADOW_EXIT_EXEC, "the program could not be started" },
 	};
@@ -215,6 +209,8 @@ void sessions_reap(void)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
 		session_reap(pid, status);
+		engine_reaped(pid);
+	}
 }

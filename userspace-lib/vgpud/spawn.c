@@ -13,6 +13,8 @@
 #include "cgroup.h"
 #include "config.h"
 #include "confine.h"
+#include "engine.h"
+#include "hostdev.h"
 #include "log.h"
 #include "peer.h"
 #include "shadow/layout.h"
@@ -32,30 +34,37 @@ int spawn_init(void)
 	return confine_init();
 }
 
-/* Puts the shadow's files where it expects them, and closes all others but stderr. */
-static int place_files(int shadow_fd, int lanes_fd)
+/* Puts the program's files where it expects them, and closes all others but stderr. */
+static int place_files(const struct spawn_program *program)
 {
-	int shadow = fcntl(shadow_fd, F_DUPFD_CLOEXEC, FD_ASIDE);
-	int lanes = fcntl(lanes_fd, F_DUPFD_CLOEXEC, FD_ASIDE);
-	int program = fcntl(program_fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+	int aside[SPAWN_FILES_MAX], fd, ret = 0;
+	unsigned int i;
 
-	if (shadow < 0 || lanes < 0 || program < 0)
+	for (i = 0; !ret && i < program->nr_files; i++) {
+		aside[i] = fcntl(program->files[i].fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+		if (aside[i] < 0)
+			ret = -errno;
+	}
+	fd = fcntl(program->fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+	if (ret || fd < 0)
 		return -errno;
-	if (dup2(shadow, SHADOW_FD_FILE) < 0 || dup2(lanes, SHADOW_FD_LANES) < 0 ||
-	    dup3(program, SHADOW_FD_PROGRAM, O_CLOEXEC) < 0)
+	for (i = 0; i < program->nr_files; i++)
+		if (dup2(aside[i], program->files[i].at) < 0)
+			return -errno;
+	if (dup3(fd, program->at, O_CLOEXEC) < 0)
 		return -errno;
 	close(0);
 	close(1);
-	if (syscall(SYS_close_range, SHADOW_FD_PROGRAM + 1, ~0U, 0))
+	if (syscall(SYS_close_range, program->at + 1, ~0U, 0))
 		return -errno;
-	/* Stderr stays for what goes wrong until exec. */
-	return fcntl(2, F_SETFD, FD_CLOEXEC) ? -errno : 0;
+	/* Stderr stays for what goes wrong until exec, and for an engine's log. */
+	return fcntl(2, F_SETFD, program->kind == SPAWN_ENGINE ? 0 : FD_CLOEXEC) ? -errno : 0;
 }
 
 static void __attribute__((noreturn))
-child(const struct peer *peer, const char *comm, int shadow_fd, int lanes_fd)
+child(const struct peer *peer, const struct spawn_program *program)
 {
-	char *argv[] = { (char *)(uintptr_t)"vgpu-shadow", (char *)(uintptr_t)comm, NULL };
+	char *argv[] = { (char *)(uintptr_t)program->name, (char *)(uintptr_t)program->comm, NULL };
 	char *envp[] = { NULL };
 	const char *step;
 	int ret;
@@ -64,29 +73,28 @@ child(const struct peer *peer, const char *comm, int shadow_fd, int lanes_fd)
 	ret = confine_enter(peer);
 	if (!ret) {
 		step = "files";
-		ret = place_files(shadow_fd, lanes_fd);
+		ret = place_files(program);
 	}
 	if (!ret)
-		ret = confine_self(peer, &step);
+		ret = confine_self(peer, program->kind, &step);
 	if (ret) {
 		/* A filter that is on already would end the process here. */
-		log_error("shadow of guest %u:%u: %s: %s", peer->cid, peer->port, step,
+		log_error("%s of guest %u:%u: %s: %s", program->name, peer->cid, peer->port, step,
 			  strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
-	syscall(SYS_execveat, SHADOW_FD_PROGRAM, "", argv, envp, AT_EMPTY_PATH);
+	syscall(SYS_execveat, program->at, "", argv, envp, AT_EMPTY_PATH);
 	_exit(SHADOW_EXIT_EXEC);
 }
 
-int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd)
+int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t *pid)
 {
 	/*
-	 * Each shadow is the first process of a pid namespace: it sees no other
+	 * Each is the first process of a pid namespace: it sees no other
 	 * process, and no other of its user's can see it.
 	 */
 	uint64_t flags = settings.namespaces ? CLONE_NEWPID | CLONE_NEWNS : 0;
 	struct clone_args args = { .exit_signal = SIGCHLD };
-	int pair[2];
 	long ret;
 
 	ret = confine_namespaces_open(peer->namespaces);
@@ -99,21 +107,43 @@ int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 		flags |= CLONE_INTO_CGROUP;
 		args.cgroup = ret;
 	}
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-
 	/* As fork() does, with flags: no stack, so the child has a copy of this one. */
 	args.flags = flags;
 	ret = syscall(SYS_clone3, &args, sizeof(args));
 	if (ret == 0)
-		child(peer, comm, shadow_fd, pair[1]);
-	close(pair[1]);
-	if (ret < 0) {
-		ret = -errno;
-		close(pair[0]);
-		return ret;
-	}
+		child(peer, program);
+	if (ret < 0)
+		return -errno;
 	*pid = ret;
-	*lanes_fd = pair[0];
 	return 0;
+}
+
+int spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid, int *lanes_fd)
+{
+	struct spawn_file files[] = {
+		{ shadow_fd, SHADOW_FD_FILE }, { -1, SHADOW_FD_LANES },
+	};
+	const struct spawn_program program = {
+		.kind = SPAWN_SHADOW,
+		.name = "vgpu-shadow",
+		.comm = comm,
+		.fd = program_fd,
+		.at = SHADOW_FD_PROGRAM,
+		.files = files,
+		.nr_files = sizeof(files) / sizeof(files[0]),
+	};
+	int pair[2], ret;
+
+	if (hostdev_is_engine())
+		return engine_spawn_shadow(peer, comm, shadow_fd, pid, lanes_fd);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	files[1].fd = pair[1];
+	ret = spawn_program(peer, &program, pid);
+	close(pair[1]);
+	if (ret)
+		close(pair[0]);
+	else
+		*lanes_fd = pair[0];
+	return ret;
 }

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The control connection: what the guest closes and unmaps, and what it is told. Messages of
+ * the guest are numbered, and calls name the number up to which they must be applied.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "engine.h"
+
+/* Guests that don't read their control connection for so long lose it. */
+#define SEND_TIMEOUT_MS	5000
+/* What waits to be sent to a guest that does not read. */
+#define QUEUE_MAX	(256U << 10)
+/* A message once begun is there within this time. */
+#define MSG_TIMEOUT_MS	10000
+
+static uint64_t control_seq, ping_seq;
+static uint8_t out[QUEUE_MAX];
+static size_t out_len;
+static union {
+	struct vgpu_hdr hdr;
+	uint8_t bytes[VGPU_CONTROL_MSG_MAX];
+} in;
+static size_t in_have;
+static unsigned int silence;
+
+static void control_ready(struct source *source, uint32_t events);
+static void control_stuck(struct timer *timer);
+static void control_silent(struct timer *timer);
+static void control_torn(struct timer *timer);
+
+static struct source control = { .fd = ENGINE_FD_CONTROL, .ready = control_ready };
+static struct timer sending = { .expired = control_stuck };
+static struct timer pinging = { .expired = control_silent };
+static struct timer receiving = { .expired = control_torn };
+
+/* --- to the guest ------------------------------------------------------------- */
+
+static void control_stuck(struct timer *timer)
+{
+	(void)timer;
+	engine_end("the guest does not read");
+}
+
+static void control_torn(struct timer *timer)
+{
+	(void)timer;
+	engine_end("a message of the guest is not whole");
+}
+
+static void control_flush(void)
+{
+	ssize_t len;
+
+	if (!out_len)
+		return;
+	len = send(control.fd, out, out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (len < 0 && errno != EAGAIN && errno != EINTR)
+		engine_end("the guest is gone");
+	if (len > 0) {
+		__atomic_add_fetch(&shared->counters.bytes_out, len, __ATOMIC_RELAXED);
+		out_len -= len;
+		memmove(out, out + len, out_len);
+		timer_cancel(&sending);
+	}
+	if (out_len && !sending.set)
+		timer_set(&sending, SEND_TIMEOUT_MS);
+	source_set(&control, EPOLLIN | (out_len ? EPOLLOUT : 0));
+}
+
+void control_send(const void *msg, size_t len)
+{
+	if (len > sizeof(out) - out_len)
+		engine_end("the guest does not read");
+	memcpy(out + out_len, msg, len);
+	out_len += len;
+	control_flush();
+}
+
+static void send_header(uint16_t type, uint64_t seq)
+{
+	const struct vgpu_hdr msg = {
+		.len = cpu_to_le32(sizeof(msg)),
+		.type = cpu_to_le16(type),
+		.seq = cpu_to_le64(seq),
+	};
+
+	control_send(&msg, sizeof(msg));
+}
+
+/* The guest was silent for half the time that it has. */
+static void control_silent(struct timer *timer)
+{
+	if (!silence)
+		send_header(VGPU_MSG_PING, ++ping_seq);
+	if (silence++ == 2)
+		engine_end("the guest does not answer");
+	timer_set(timer, shared->ping_timeout_ms / 2 ? shared->ping_timeout_ms / 2 : 1);
+}
+
+/* --- from the guest ------------------------------------------------------------ */
+
+bool control_is_applied(uint64_t seq)
+{
+	return control_seq >= seq && !objects_closing(seq);
+}
+
+void control_applied(void)
+{
+	session_synced();
+}
+
+static void control_take(void)
+{
+	const struct vgpu_unmap *unmap = (const void *)in.bytes;
+	uint64_t seq = le64_to_cpu(in.hdr.seq);
+	bool sequenced = true;
+
+	switch (le16_to_cpu(in.hdr.type)) {
+	case VGPU_MSG_CLOSE:
+		/* A number that means nothing is no error: see the protocol. */
+		if (object_release(le32_to_cpu(((const struct vgpu_close *)in.bytes)->object),
+				   seq, NULL, 0))
+			count(&shared->counters.refused);
+		break;
+	case VGPU_MSG_UNMAP:
+		session_unmap(le64_to_cpu(unmap->session), le64_to_cpu(unmap->addr),
+			      le64_to_cpu(unmap->len));
+		break;
+	case VGPU_MSG_SESSION_CLOSE:
+		session_close(le64_to_cpu(((const struct vgpu_session_close *)in.bytes)->session));
+		break;
+	default:
+		sequenced = false;
+	}
+	if (!sequenced)
+		return;
+	control_seq++;
+	control_applied();
+}
+
+static bool control_type_ok(uint16_t type, uint64_t seq)
+{
+	switch (type) {
+	case VGPU_MSG_CLOSE:
+	case VGPU_MSG_UNMAP:
+	case VGPU_MSG_SESSION_CLOSE:
+		return seq == control_seq + 1;
+	case VGPU_MSG_PING:
+		send_header(VGPU_MSG_PONG, seq);
+		return true;
+	case VGPU_MSG_PONG:
+		/* Any message shows that the guest lives; this one must have been asked for. */
+		return seq <= ping_seq;
+	default:
+		return false;
+	}
+}
+
+static void control_malformed(void)
+{
+	count(&shared->counters.malformed);
+	engine_end("the guest said what the protocol does not allow");
+}
+
+static void control_read(void)
+{
+	size_t want;
+	ssize_t len;
+
+	for (;;) {
+		want = in_have < sizeof(in.hdr) ? sizeof(in.hdr) : le32_to_cpu(in.hdr.len);
+		if (in_have < want) {
+			len = recv(control.fd, in.bytes + in_have, want - in_have, MSG_DONTWAIT);
+			if (len < 0 && (errno == EAGAIN || errno == EINTR))
+				return;
+			if (len <= 0)
+				engine_end("the guest is gone");
+			__atomic_add_fetch(&shared->counters.bytes_in, len, __ATOMIC_RELAXED);
+			if (!in_have)
+				timer_set(&receiving, MSG_TIMEOUT_MS);
+			in_have += len;
+			if (in_have == sizeof(in.hdr) &&
+			    (vgpu_wire_hdr_check(&in.hdr, &wire_limits) ||
+			     le32_to_cpu(in.hdr.len) > sizeof(in)))
+				control_malformed();
+			continue;
+		}
+		timer_cancel(&receiving);
+		in_have = 0;
+		if (vgpu_wire_msg_check(in.bytes, want, &wire_limits) ||
+		    !control_type_ok(le16_to_cpu(in.hdr.type), le64_to_cpu(in.hdr.seq)))
+			control_malformed();
+		control_take();
+	}
+}
+
+static void control_ready(struct source *source, uint32_t events)
+{
+	(void)source;
+	if (events & EPOLLOUT)
+		control_flush();
+	if (!(events & ~EPOLLOUT))
+		return;
+	silence = 0;
+	if (shared->ping_timeout_ms) {
+		timer_cancel(&pinging);
+		timer_set(&pinging, shared->ping_timeout_ms / 2 ? shared->ping_timeout_ms / 2 : 1);
+	}
+	control_read();
+}
+
+int control_init(void)
+{
+	if (shared->ping_timeout_ms)
+		timer_set(&pinging, shared->ping_timeout_ms / 2 ? shared->ping_timeout_ms / 2 : 1);
+	return source_add(&control, EPOLLIN);
+}

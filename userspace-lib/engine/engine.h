@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine of one guest: its control connection, the exports that it may use, the files
+ * that it has open, and its processes' shadows. One thread does all of it, with a loop; two
+ * others wait for drivers: one closes files, one polls them.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "engine/proto.h"
+#include "policy.h"
+#include "vgpud/loop.h"
+
+extern struct engine_shared *shared;
+extern struct vgpu_wire_limits wire_limits;
+
+static inline void count(__u64 *counter)
+{
+	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* --- main.c ------------------------------------------------------------------- */
+
+/* Everything of the guest ends with this process. */
+void engine_end(const char *why) __attribute__((noreturn));
+void agent_say_closed(uint64_t session);
+
+/* --- control.c ---------------------------------------------------------------- */
+
+int control_init(void);
+void control_send(const void *msg, size_t len);
+/* Some control message may be applied now that was not. */
+void control_applied(void);
+/* Control messages up to this one are applied, closes included. */
+bool control_is_applied(uint64_t seq);
+
+/* --- grant.c ------------------------------------------------------------------ */
+
+/**
+ * struct grant - what the guest may do with an export
+ * @id: the guest's number of it
+ * @export: vgpud's
+ * @revoked: it may open it no more
+ * @users: objects, and one until it is revoked
+ * @device: of struct vgpu_export_add
+ * @rdev: of the node
+ * @policy: ioctls are @ioctls
+ */
+struct grant {
+	LIST_ENTRY(grant) node;
+	uint32_t id;
+	uint32_t export;
+	bool revoked;
+	unsigned int users;
+	uint64_t device;
+	dev_t rdev;
+	struct vgpu_policy policy;
+	uint32_t ioctls[];
+};
+
+void grant_add(const struct engine_grant *msg, size_t len);
+void grant_revoke(uint32_t export);
+void grant_change(const struct engine_change *msg);
+/* One that is not revoked, or NULL. */
+struct grant *grant_find(uint32_t id);
+void grant_put(struct grant *grant);
+/* What a shadow has to know of it; NULL: of an object of no export. Return: bytes of it. */
+size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
+
+/* --- object.c ----------------------------------------------------------------- */
+
+struct shadow;
+
+/**
+ * struct polled - what is known of an object's readiness
+ * @listed: the thread looks at it
+ * @level: the driver's poll takes nothing away
+ * @edged: the edges' epoll has it
+ * @edges: events that it is ready for, of whose next wakeup the guest is to hear
+ * @async: its wakeups come as signals; the loop's alone
+ * @events: that the guest is to hear of
+ * @cached: what the thread has seen, and the guest has not asked for since
+ * @number: of the last POLL call
+ *
+ * Under the poller's lock.
+ */
+struct polled {
+	bool listed;
+	bool level;
+	bool async;
+	bool edged;
+	uint32_t edges;
+	uint32_t events;
+	uint32_t cached;
+	uint32_t number;
+};
+
+/**
+ * struct object - a file that the guest has
+ * @id: its number; 0: closed, and not gone yet
+ * @fd: the file
+ * @held: references of the guest
+ * @kind: VGPU_OBJECT_*
+ * @flags: VGPU_OBJECT_*
+ * @space: number of the address space of its mappings
+ * @grant: of its export, or NULL
+ * @dropping: shadows that are to close it
+ * @dev: of its inode, and the inode's number
+ * @ino: see @dev
+ * @rdev: of a device
+ * @close_seq: of the control message that closed it; 0: a call has
+ * @closer: shadow that waits for the end of that; NULL: none, or it has gone
+ * @lane: of it
+ * @poll: its readiness
+ */
+struct object {
+	LIST_ENTRY(object) node;
+	LIST_ENTRY(object) poll_node;
+	uint32_t id;
+	int fd;
+	uint32_t held;
+	uint32_t kind;
+	uint32_t flags;
+	uint64_t space;
+	dev_t dev;
+	ino_t ino;
+	dev_t rdev;
+	struct grant *grant;
+	unsigned int dropping;
+	uint64_t close_seq;
+	struct shadow *closer;
+	uint32_t lane;
+	struct polled poll;
+};
+
+/* Takes over @fd. Return: the object, with one more reference of the guest; or an errno. */
+int object_take(int fd, struct grant *grant, bool may_be_known, struct object **taken);
+struct object *object_find(uint32_t id);
+struct object *object_by_fd(int fd);
+void object_describe(const struct object *object, struct vgpu_object_desc *desc);
+/*
+ * The guest gives a reference back, with control message @seq or by a call of @shadow's @lane,
+ * which is answered: 1: it was the last. Return: 0, or -EBADF.
+ */
+int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t lane);
+/* @shadow has it open no more. */
+void object_dropped(uint32_t id, struct shadow *shadow);
+void objects_shadow_gone(struct shadow *shadow);
+/* A control message up to @seq has closed one that is not closed yet. */
+bool objects_closing(uint64_t seq);
+
+/* --- closer.c: a thread that closes files ------------------------------------- */
+
+int closer_init(void);
+/* @done is called by the loop. */
+void closer_close(int fd, void (*done)(void *arg), void *arg);
+
+/* --- poller.c: a thread that polls files -------------------------------------- */
+
+int poller_init(void);
+/* A POLL call: what it is ready for; from now on the guest is told of the rest. */
+uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number);
+/* Before it is closed. */
+void poller_forget(struct object *object);
+
+/* --- event.c: eventfds that stand for the guest's ------------------------------ */
+
+int event_add(uint32_t object, uint32_t number, int fd);
+void event_cancel(uint32_t object, uint32_t number);
+void events_object_gone(uint32_t object);
+
+/* --- session.c: shadows and their requests ------------------------------------- */
+
+/**
+ * struct shadow - the shadow of a guest process
+ * @number: of its session, as the guest chose it
+ * @source: the connection to it
+ * @close_timer: when it is ended, if it has not ended by itself
+ * @closing: the guest has closed the session: it ends when its lanes have, or then
+ * @files: numbers of the objects that it has open
+ * @nr_files: entries of it
+ */
+struct shadow {
+	LIST_ENTRY(shadow) node;
+	uint64_t number;
+	struct source source;
+	struct timer close_timer;
+	bool closing;
+	uint32_t *files;
+	size_t nr_files;
+};
+
+LIST_HEAD(shadow_list, shadow);
+extern struct shadow_list shadows;
+
+void session_add(uint64_t number, int fd);
+void session_unmap(uint64_t number, uint64_t addr, uint64_t len);
+void session_close(uint64_t number);
+/* Asks it to close the object. Return: it has it. */
+bool shadow_drop(struct shadow *shadow, uint32_t object);
+/* It closes the object by itself. Return: it had it. */
+bool shadow_forget(struct shadow *shadow, uint32_t object);
+void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void *extra, size_t len,
+		   int fd);
+/* Lanes that wait for control messages to be applied. */
+void session_synced(void);
+
+#endif /* ENGINE_ENGINE_H */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vgpu-engine: what the host module is elsewhere, for one guest, without a module. vgpud starts
+ * it with the guest's control connection, gives it the guest's exports and the ends of
+ * connections to the shadows of the guest's processes, and reads what it counts in memory that
+ * they share.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "engine/packet.h"
+#include "vgpud/log.h"
+
+struct engine_shared *shared;
+struct vgpu_wire_limits wire_limits;
+
+void engine_end(const char *why)
+{
+	log_debug("engine: %s", why);
+	exit(EXIT_SUCCESS);
+}
+
+static void agent_ready(struct source *source, uint32_t events)
+{
+	static union {
+		__u32 type;
+		struct engine_number number;
+		struct engine_grant grant;
+		struct engine_change change;
+	} msg;
+	ssize_t len;
+	int fd;
+
+	(void)events;
+	len = packet_recv(source->fd, &msg, sizeof(msg), &fd);
+	if (len == -EAGAIN || len == -EINTR)
+		return;
+	if (len < (ssize_t)sizeof(msg.type))
+		engine_end("vgpud does not want it any more");
+	switch (msg.type) {
+	case ENGINE_GRANT:
+		grant_add(&msg.grant, len);
+		break;
+	case ENGINE_REVOKE:
+		grant_revoke(msg.number.number);
+		break;
+	case ENGINE_CHANGE:
+		grant_change(&msg.change);
+		break;
+	case ENGINE_SESSION:
+		session_add(msg.number.number, fd);
+		break;
+	}
+}
+
+static struct source agent = { .fd = ENGINE_FD_AGENT, .ready = agent_ready };
+
+void agent_say_closed(uint64_t session)
+{
+	const struct engine_number msg = { .type = ENGINE_CLOSED, .number = session };
+
+	if (send(agent.fd, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(msg))
+		engine_end("vgpud does not listen");
+}
+
+static void check(int ret, const char *what)
+{
+	if (!ret)
+		return;
+	log_error("engine: %s: %s", what, strerror(-ret));
+	exit(EXIT_FAILURE);
+}
+
+int main(void)
+{
+	log_init(false);
+	/* exec made the process dumpable again. */
+	prctl(PR_SET_DUMPABLE, 0);
+	signal(SIGPIPE, SIG_IGN);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, ENGINE_FD_SHARED,
+		      0);
+	if (shared == MAP_FAILED)
+		check(-errno, "shared memory");
+	close(ENGINE_FD_SHARED);
+	wire_limits = (struct vgpu_wire_limits) {
+		.call_bytes = shared->limits.call_bytes,
+		.segs = VGPU_SEGS_MAX,
+		.fixups = VGPU_FIXUPS_MAX,
+		.features = shared->features,
+	};
+	check(loop_init(), "epoll");
+	/* Before there is another thread: it blocks what is read as a file. */
+	check(poller_init(), "the thread that polls files");
+	check(closer_init(), "the thread that closes files");
+	check(source_add(&agent, EPOLLIN), "vgpud");
+	check(control_init(), "the control connection");
+	check(loop_run(), "epoll");
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Objects: files that the guest may name by number. They belong to the guest, not to one of
+ * its processes. Each is open here and in the shadows that have used it; the last
+ * reference of the guest closes it everywhere, here last, or in the shadow that was asked to
+ * close it, where the driver's ->release then runs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "engine.h"
+
+/* Of linux/magic.h, which older headers have without it. */
+#define DMABUF_FS	0x444d4142
+
+LIST_HEAD(object_list, object);
+static struct object_list objects = LIST_HEAD_INITIALIZER(objects);
+static struct object_list closing_objects = LIST_HEAD_INITIALIZER(closing_objects);
+static uint32_t last_id;
+
+/* --- what a file is ------------------------------------------------------------- */
+
+static uint32_t file_kind(int fd, const struct stat *st)
+{
+	char path[32], name[64] = "";
+	struct statfs fs;
+
+	if (S_ISCHR(st->st_mode))
+		return VGPU_OBJECT_DEVICE;
+	if (!fstatfs(fd, &fs) && fs.f_type == DMABUF_FS)
+		return VGPU_OBJECT_DMABUF;
+	snprintf(path, sizeof(path), "self/fd/%d", fd);
+	if (readlinkat(ENGINE_FD_PROC, path, name, sizeof(name) - 1) > 0 &&
+	    !strcmp(name, "anon_inode:sync_file"))
+		return VGPU_OBJECT_SYNC_FILE;
+	return VGPU_OBJECT_OTHER;
+}
+
+/* The same file, not just one of the same device. */
+static bool file_same(const struct object *object, int fd, const struct stat *st)
+{
+	pid_t self = getpid();
+
+	return object->dev == st->st_dev && object->ino == st->st_ino &&
+	       !syscall(SYS_kcmp, self, self, KCMP_FILE, object->fd, fd);
+}
+
+/* Asked with an address that no program has, so that the driver is not. */
+static void *const nowhere = (void *)-4096L;
+
+static uint32_t file_operations(int fd)
+{
+	uint32_t mask = VGPU_FOP_IOCTL | VGPU_FOP_COMPAT_IOCTL | VGPU_FOP_MMAP | VGPU_FOP_FDINFO;
+	struct epoll_event event = {};
+
+	if (read(fd, nowhere, 1) < 0 && errno == EFAULT)
+		mask |= VGPU_FOP_READ;
+	if (write(fd, nowhere, 1) < 0 && errno == EFAULT)
+		mask |= VGPU_FOP_WRITE;
+	if (lseek(fd, 0, SEEK_CUR) >= 0 || errno != ESPIPE)
+		mask |= VGPU_FOP_LLSEEK;
+	if (pread(fd, nowhere, 1, 0) < 0 && errno == ESPIPE)
+		mask |= VGPU_FOP_NO_PREAD;
+	if (pwrite(fd, nowhere, 1, 0) < 0 && errno == ESPIPE)
+		mask |= VGPU_FOP_NO_PWRITE;
+	if ((mask & VGPU_FOP_NO_PREAD) && (mask & VGPU_FOP_NO_PWRITE) &&
+	    !(mask & VGPU_FOP_LLSEEK))
+		mask |= VGPU_FOP_STREAM;
+	/* Not to a file of epoll, which is noticed after whether the other one can be polled. */
+	if (epoll_ctl(ENGINE_FD_CONTROL, EPOLL_CTL_ADD, fd, &event) < 0 && errno == EINVAL)
+		mask |= VGPU_FOP_POLL;
+	return mask;
+}
+
+/* Whether the driver keeps a list of whom to signal: its helper sets the flag. */
+static bool file_signals(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), now;
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_ASYNC))
+		return false;
+	now = fcntl(fd, F_GETFL);
+	fcntl(fd, F_SETFL, flags & ~O_ASYNC);
+	return now >= 0 && (now & O_ASYNC);
+}
+
+/*
+ * Mappings of the same space and offset are the same memory. Which address space a file maps
+ * cannot be asked: of what is not known to have one in common each has its own.
+ */
+static uint64_t file_space(const struct object *object)
+{
+	const struct object *other;
+	bool shares;
+
+	LIST_FOREACH(other, &objects, node) {
+		if (object->kind != other->kind)
+			continue;
+		switch (object->kind) {
+		case VGPU_OBJECT_DEVICE:
+			if (!object->grant || !other->grant)
+				continue;
+			/* Nodes of a DRM device have one; those of V4L2 and ALSA many. */
+			if (object->grant->policy.kind >= VGPU_EXPORT_VIDEO)
+				continue;
+			shares = object->rdev == other->rdev ||
+				(object->grant->device &&
+				 object->grant->device == other->grant->device);
+			break;
+		case VGPU_OBJECT_DMABUF:
+			shares = object->dev == other->dev && object->ino == other->ino;
+			break;
+		default:
+			continue;
+		}
+		if (shares)
+			return other->space;
+	}
+	/* Numbers of objects are used once. */
+	return object->id;
+}
+
+/* --- objects -------------------------------------------------------------------- */
+
+struct object *object_find(uint32_t id)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &objects, node)
+		if (object->id == id)
+			return object;
+	return NULL;
+}
+
+struct object *object_by_fd(int fd)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &objects, node)
+		if (object->fd == fd)
+			return object;
+	return NULL;
+}
+
+int object_take(int fd, struct grant *grant, bool may_be_known, struct object **taken)
+{
+	struct object *object;
+	struct stat st;
+	int flags;
+
+	if (fstat(fd, &st)) {
+		close(fd);
+		return -EBADF;
+	}
+	if (may_be_known) {
+		LIST_FOREACH(object, &objects, node) {
+			if (!file_same(object, fd, &st))
+				continue;
+			close(fd);
+			/* A count that the guest could wrap is one that it could free early. */
+			if (object->held == INT32_MAX)
+				return -EMFILE;
+			object->held++;
+			*taken = object;
+			return 0;
+		}
+	}
+	object = shared->nr_objects < shared->limits.objects ? calloc(1, sizeof(*object)) : NULL;
+	if (!object || last_id == INT32_MAX) {
+		free(object);
+		close(fd);
+		return -EMFILE;
+	}
+	flags = fcntl(fd, F_GETFL);
+	object->id = ++last_id;
+	object->fd = fd;
+	object->held = 1;
+	object->dev = st.st_dev;
+	object->ino = st.st_ino;
+	object->rdev = st.st_rdev;
+	object->kind = file_kind(fd, &st);
+	if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_ACCMODE) == O_RDWR)
+		object->flags |= VGPU_OBJECT_READ;
+	if ((flags & O_ACCMODE) == O_WRONLY || (flags & O_ACCMODE) == O_RDWR)
+		object->flags |= VGPU_OBJECT_WRITE;
+	if (object->kind == VGPU_OBJECT_DEVICE && grant) {
+		grant->users++;
+		object->grant = grant;
+	}
+	object->space = file_space(object);
+	LIST_INSERT_HEAD(&objects, object, node);
+	shared->nr_objects++;
+	*taken = object;
+	return 0;
+}
+
+void object_describe(const struct object *object, struct vgpu_object_desc *desc)
+{
+	struct stat st;
+
+	*desc = (struct vgpu_object_desc) {
+		.object = cpu_to_le32(object->id),
+		.kind = cpu_to_le32(object->kind),
+		.fops = cpu_to_le32(file_operations(object->fd)),
+		.flags = cpu_to_le32(object->flags),
+		.space = cpu_to_le64(object->space),
+		.f_flags = cpu_to_le32(fcntl(object->fd, F_GETFL) & ~0100000 /* O_LARGEFILE */),
+	};
+	/* The guest says the same of DRM devices by other means. */
+	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&
+	    object->grant->policy.kind != VGPU_EXPORT_DRM_PRIMARY &&
+	    object->grant->policy.kind != VGPU_EXPORT_DRM_RENDER && !object->poll.async &&
+	    file_signals(object->fd))
+		desc->fops |= cpu_to_le32(VGPU_FOP_FASYNC);
+	if (object->poll.async)
+		desc->fops |= cpu_to_le32(VGPU_FOP_FASYNC);
+	if (object->kind == VGPU_OBJECT_DMABUF && !fstat(object->fd, &st))
+		desc->size = cpu_to_le64(st.st_size);
+}
+
+/* --- their end ------------------------------------------------------------------- */
+
+static void object_gone(void *arg)
+{
+	struct object *object = arg;
+	bool control = object->close_seq;
+
+	if (object->closer)
+		shadow_answer(object->closer, object->lane, 1, NULL, 0, -1);
+	grant_put(object->grant);
+	LIST_REMOVE(object, node);
+	free(object);
+	if (control)
+		control_applied();
+}
+
+static void object_close(struct object *object)
+{
+	poller_forget(object);
+	closer_close(object->fd, object_gone, object);
+	object->fd = -1;
+}
+
+int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t lane)
+{
+	struct object *object = object_find(id);
+	struct shadow *other;
+
+	if (!object)
+		return -EBADF;
+	if (--object->held) {
+		if (shadow)
+			shadow_answer(shadow, lane, 0, NULL, 0, -1);
+		return 0;
+	}
+	LIST_REMOVE(object, node);
+	LIST_INSERT_HEAD(&closing_objects, object, node);
+	shared->nr_objects--;
+	events_object_gone(id);
+	object->close_seq = seq;
+	object->closer = shadow;
+	object->lane = lane;
+	if (shadow)
+		shadow_forget(shadow, id);
+	LIST_FOREACH(other, &shadows, node)
+		if (other != shadow && shadow_drop(other, id))
+			object->dropping++;
+	if (!object->dropping)
+		object_close(object);
+	return 0;
+}
+
+void object_dropped(uint32_t id, struct shadow *shadow)
+{
+	struct object *object;
+
+	(void)shadow;
+	LIST_FOREACH(object, &closing_objects, node)
+		if (object->id == id && object->dropping) {
+			if (!--object->dropping)
+				object_close(object);
+			return;
+		}
+}
+
+void objects_shadow_gone(struct shadow *shadow)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &closing_objects, node)
+		if (object->closer == shadow)
+			object->closer = NULL;
+}
+
+bool objects_closing(uint64_t seq)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &closing_objects, node)
+		if (object->close_seq && object->close_seq <= seq)
+			return true;
+	return false;
+}

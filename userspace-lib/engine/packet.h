@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages over a SOCK_SEQPACKET socket, each perhaps with a file. */
+#ifndef ENGINE_PACKET_H
+#define ENGINE_PACKET_H
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* Without waiting. @fd: -1: none. Return: 0, or a negative errno. */
+int packet_send(int sock, struct iovec *iov, size_t nr, int fd);
+/* Without waiting. *@fd: the file that came, or -1. Return: bytes, 0: the end, or -errno. */
+ssize_t packet_recv(int sock, void *buf, size_t len, int *fd);
+
+#endif /* ENGINE_PACKET_H */

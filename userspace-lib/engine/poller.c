@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Readiness. A thread sits in poll() for the events that the guest waits for, and the guest is
+ * told once of each that comes. epoll would do with less, but asks the driver twice, and the
+ * poll of some drivers takes away what it reports. So does the thread's own look:
+ * what it has seen is kept, and is the answer to the guest's next POLL call if the driver has
+ * nothing to say any more. Of a driver that still says the same it is known from then on
+ * that it takes nothing away.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "engine.h"
+
+/* Whoever polls hears of these without asking. */
+#define POLL_ALWAYS	(POLLERR | POLLHUP)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t looked = PTHREAD_COND_INITIALIZER;
+static LIST_HEAD(, object) polled = LIST_HEAD_INITIALIZER(polled);
+static uint64_t rounds;
+static bool polling;
+static int kick_fd;
+
+/* What the loop has to tell the guest. */
+struct told {
+	STAILQ_ENTRY(told) node;
+	struct vgpu_poll_event msg;
+};
+
+static STAILQ_HEAD(told_list, told) told_list = STAILQ_HEAD_INITIALIZER(told_list);
+
+static void poller_ready(struct source *source, uint32_t events)
+{
+	struct told_list list = STAILQ_HEAD_INITIALIZER(list);
+	struct told *told;
+	uint64_t value;
+
+	(void)events;
+	if (read(source->fd, &value, sizeof(value)) != sizeof(value))
+		return;
+	pthread_mutex_lock(&lock);
+	STAILQ_CONCAT(&list, &told_list);
+	pthread_mutex_unlock(&lock);
+	while ((told = STAILQ_FIRST(&list))) {
+		STAILQ_REMOVE_HEAD(&list, node);
+		control_send(&told->msg, sizeof(told->msg));
+		free(told);
+	}
+}
+
+static struct source ready = { .fd = -1, .ready = poller_ready };
+
+static void kick(int fd)
+{
+	const uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+}
+
+/* The lock is held. */
+static void tell(const struct object *object, uint32_t revents)
+{
+	struct told *told = calloc(1, sizeof(*told));
+
+	if (!told)
+		abort();
+	told->msg = (struct vgpu_poll_event) {
+		.hdr.len = cpu_to_le32(sizeof(told->msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_POLL_EVENT),
+		.object = cpu_to_le32(object->id),
+		.revents = cpu_to_le32(revents),
+		.number = cpu_to_le32(object->poll.number),
+		/* A fence's state is good for ever, and poll() has told all of it. */
+		.flags = cpu_to_le32(object->kind == VGPU_OBJECT_SYNC_FILE ? VGPU_POLL_ANSWER : 0),
+	};
+	STAILQ_INSERT_TAIL(&told_list, told, node);
+	kick(ready.fd);
+}
+
+static void woken(struct object *object, uint32_t revents)
+{
+	revents &= object->poll.events | POLL_ALWAYS;
+	if (!revents || !object->poll.events)
+		return;
+	if (!object->poll.level)
+		object->poll.cached |= revents;
+	object->poll.events &= ~revents;
+	/* Of an object in that state nothing else is waited for. */
+	if (revents & POLL_ALWAYS)
+		object->poll.events = 0;
+	if (!(object->poll.events & ~POLL_ALWAYS))
+		object->poll.events = 0;
+	tell(object, revents);
+}
+
+static size_t poll_fill(struct pollfd **polls, struct object ***objects, size_t *room)
+{
+	struct object *object, *next;
+	size_t nr = 1;
+
+	(*polls)[0] = (struct pollfd) { .fd = kick_fd, .events = POLLIN };
+	for (object = LIST_FIRST(&polled); object; object = next) {
+		next = LIST_NEXT(object, poll_node);
+		if (!object->poll.events) {
+			LIST_REMOVE(object, poll_node);
+			object->poll.listed = false;
+			continue;
+		}
+		if (nr == *room) {
+			*room *= 2;
+			*polls = reallocarray(*polls, *room, sizeof(**polls));
+			*objects = reallocarray(*objects, *room, sizeof(**objects));
+			if (!*polls || !*objects)
+				abort();
+		}
+		(*polls)[nr] = (struct pollfd) {
+			.fd = object->fd,
+			.events = object->poll.events,
+		};
+		(*objects)[nr++] = object;
+	}
+	return nr;
+}
+
+static void *poller_main(void *arg)
+{
+	size_t room = 64, nr, i;
+	struct pollfd *polls = calloc(room, sizeof(*polls));
+	struct object **objects = calloc(room, sizeof(*objects)), *object;
+	uint64_t value;
+
+	if (!polls || !objects)
+		abort();
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		nr = poll_fill(&polls, &objects, &room);
+		polling = true;
+		pthread_mutex_unlock(&lock);
+		poll(polls, nr, -1);
+		pthread_mutex_lock(&lock);
+		polling = false;
+		for (i = 1; i < nr; i++) {
+			if (!polls[i].revents)
+				continue;
+			/* It may have been closed meanwhile. */
+			LIST_FOREACH(object, &polled, poll_node)
+				if (object == objects[i] && object->fd == polls[i].fd)
+					woken(object, polls[i].revents);
+		}
+		if (polls[0].revents && read(kick_fd, &value, sizeof(value)) < 0 && errno != EAGAIN)
+			abort();
+		rounds++;
+		pthread_cond_broadcast(&looked);
+	}
+	return arg;
+}
+
+/* --- edges ------------------------------------------------------------------------ */
+
+/*
+ * Who waits for edges wants to hear of the next wakeup of what is ready. poll() would say at
+ * once that it is; epoll tells of wakeups. What it loses is of drivers whose poll takes
+ * away, for which it is not used.
+ */
+static int edge_fd = -1;
+
+/* @but: what it says of this one is no wakeup. */
+static void edges_take(const struct object *but)
+{
+	struct epoll_event events[16];
+	struct object *object;
+	uint32_t revents;
+	int nr, i;
+
+	do {
+		nr = epoll_wait(edge_fd, events, sizeof(events) / sizeof(events[0]), 0);
+		for (i = 0; i < nr; i++) {
+			object = object_find(events[i].data.u32);
+			if (!object || object == but)
+				continue;
+			revents = events[i].events & object->poll.edges;
+			object->poll.edges = 0;
+			if (!revents)
+				continue;
+			pthread_mutex_lock(&lock);
+			tell(object, revents);
+			pthread_mutex_unlock(&lock);
+		}
+	} while (nr > 0);
+}
+
+static void edge_ready(struct source *source, uint32_t events)
+{
+	(void)source;
+	(void)events;
+	edges_take(NULL);
+}
+
+static struct source edges = { .fd = -1, .ready = edge_ready };
+
+static void edge_ask(struct object *object, uint32_t revents)
+{
+	struct epoll_event event = {
+		.events = revents | EPOLLET,
+		.data.u32 = object->id,
+	};
+
+	if (!revents && !object->poll.edged)
+		return;
+	object->poll.edges = revents;
+	if (epoll_ctl(edge_fd, object->poll.edged ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, object->fd,
+		      &event))
+		return;
+	object->poll.edged = true;
+	/* That it is ready is known. */
+	edges_take(object);
+}
+
+/* --- calls ------------------------------------------------------------------------ */
+
+/*
+ * From now on every wakeup is told, which poll() cannot: the driver signals this process for the
+ * file, as it would the program.
+ */
+static void signal_begin(struct object *object)
+{
+	int flags = fcntl(object->fd, F_GETFL);
+
+	if (object->poll.async || flags < 0 || fcntl(object->fd, F_SETSIG, SIGRTMIN) ||
+	    fcntl(object->fd, F_SETOWN, getpid()) || fcntl(object->fd, F_SETFL, flags | O_ASYNC))
+		return;
+	object->poll.async = true;
+}
+
+static void signal_ready(struct source *source, uint32_t events)
+{
+	struct signalfd_siginfo info;
+	struct object *object;
+	uint32_t revents;
+
+	(void)events;
+	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	revents = info.ssi_band & VGPU_POLL_EVENTS;
+	object = object_by_fd(info.ssi_fd);
+	if (!object || !revents)
+		return;
+	pthread_mutex_lock(&lock);
+	tell(object, revents);
+	pthread_mutex_unlock(&lock);
+}
+
+static struct source signals = { .fd = -1, .ready = signal_ready };
+
+/* What the guest hears of by signals, and should not hear twice. */
+static uint32_t by_signal(const struct object *object)
+{
+	return object->poll.async ? POLLIN | POLLRDNORM : 0;
+}
+
+uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number)
+{
+	struct pollfd now = { .fd = object->fd, .events = events | POLL_ALWAYS };
+	struct polled *state = &object->poll;
+	uint32_t revents, armed;
+	bool level;
+
+	if (flags & VGPU_POLL_STAY)
+		signal_begin(object);
+	poll(&now, 1, 0);
+	pthread_mutex_lock(&lock);
+	state->number = number;
+	revents = now.revents & (events | POLL_ALWAYS);
+	if (state->cached & (events | POLL_ALWAYS)) {
+		if (revents)
+			state->level = true;
+		else if (!state->level)
+			revents = state->cached & (events | POLL_ALWAYS);
+		state->cached &= ~(events | POLL_ALWAYS);
+	}
+	/* One that says so twice takes nothing away. */
+	if (revents && !state->level && poll(&now, 1, 0) > 0)
+		state->level = true;
+	/* The thread would find at once what is ready now. */
+	armed = (state->events | events) & ~revents & ~by_signal(object);
+	if (revents & POLL_ALWAYS)
+		armed = 0;
+	if (armed && !state->listed) {
+		LIST_INSERT_HEAD(&polled, object, poll_node);
+		state->listed = true;
+		kick(kick_fd);
+	} else if (armed & ~state->events) {
+		kick(kick_fd);
+	}
+	state->events = armed;
+	level = state->level;
+	pthread_mutex_unlock(&lock);
+	if (level)
+		edge_ask(object, revents & events & ~by_signal(object));
+	return revents;
+}
+
+void poller_forget(struct object *object)
+{
+	uint64_t round;
+
+	if (object->poll.edged)
+		epoll_ctl(edge_fd, EPOLL_CTL_DEL, object->fd, NULL);
+	pthread_mutex_lock(&lock);
+	if (object->poll.listed) {
+		LIST_REMOVE(object, poll_node);
+		object->poll.listed = false;
+		object->poll.events = 0;
+		/* The thread lets go of the file. */
+		if (polling) {
+			round = rounds;
+			kick(kick_fd);
+			while (rounds == round)
+				pthread_cond_wait(&looked, &lock);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int poller_init(void)
+{
+	pthread_t thread;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
+		return -EINVAL;
+	signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals.fd < 0 || source_add(&signals, EPOLLIN))
+		return -errno;
+	edge_fd = epoll_create1(EPOLL_CLOEXEC);
+	edges.fd = edge_fd;
+	if (edge_fd < 0 || source_add(&edges, EPOLLIN))
+		return -errno;
+	ready.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ready.fd < 0 || kick_fd < 0 || source_add(&ready, EPOLLIN))
+		return -errno;
+	return -pthread_create(&thread, NULL, poller_main, NULL);
+}

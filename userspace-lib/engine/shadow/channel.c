@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The connection to the engine: requests of lanes, and what it says by itself.
+ */
+#include <asm/socket.h>
+#include <linux/errno.h>
+#include <linux/uio.h>
+
+#include "shadow.h"
+#include "shadow/message.h"
+
+int fd_engine = ESHADOW_FD_ENGINE;
+
+static int channel_send(const struct eshadow_msg *msg, int fd)
+{
+	struct iovec iov = { .iov_base = (void *)(u64)msg, .iov_len = sizeof(*msg) };
+	struct fd_cmsg control = {
+		.len = offsetof(struct fd_cmsg, pad),
+		.level = SOL_SOCKET,
+		.type = SCM_RIGHTS,
+		.fd = fd,
+	};
+	struct user_msghdr header = {
+		.iov = &iov,
+		.iovlen = 1,
+		.control = fd < 0 ? NULL : &control,
+		.controllen = fd < 0 ? 0 : sizeof(control),
+	};
+	long ret;
+
+	do {
+		ret = sys3(__NR_sendmsg, fd_engine, (long)&header, MSG_NOSIGNAL);
+	} while (ret == -EINTR);
+	return ret < 0 ? ret : 0;
+}
+
+int channel_ask(struct lane *lane, struct request *request)
+{
+	int fd = request->fd;
+	int ret;
+
+	request->msg.lane = lane->index;
+	request->fd = -1;
+	request->len = 0;
+	lane->answered = 0;
+	lane->request = request;
+	ret = channel_send(&request->msg, fd);
+	if (ret)
+		return ret;
+	/* Whoever answers is the engine, whose end is this program's. */
+	while (!__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE))
+		word_wait(&lane->answered, 0, -1);
+	lane->request = NULL;
+	return request->msg.result;
+}
+
+void channel_tell(u32 type, u32 object, u64 value)
+{
+	const struct eshadow_msg msg = { .type = type, .object = object, .value = value };
+
+	channel_send(&msg, -1);
+}
+
+static void channel_answer(const struct eshadow_msg *msg, const u8 *extra, u32 len, int fd)
+{
+	struct lane *lane = lane_by_index(msg->lane);
+	struct request *request = lane ? lane->request : NULL;
+
+	if (!request) {
+		if (fd >= 0)
+			sys2(__NR_close, fd, 0);
+		return;
+	}
+	/* Here, where it is in order with the wish to have it closed again. */
+	if (request->msg.type == ESHADOW_FIND && fd >= 0 && len >= sizeof(struct eshadow_policy)) {
+		request->file = file_arrives(request->msg.object, (const void *)extra, fd);
+		fd = -1;
+		len = 0;
+	}
+	request->msg = *msg;
+	request->fd = fd;
+	request->len = min(len, request->room);
+	memcpy(request->extra, extra, request->len);
+	__atomic_store_n(&lane->answered, 1, __ATOMIC_RELEASE);
+	word_wake(&lane->answered);
+}
+
+void channel_hear(void)
+{
+	static u8 buf[ESHADOW_MSG_MAX] __attribute__((aligned(8)));
+	const struct eshadow_msg *msg = (const void *)buf;
+	struct iovec iov = { .iov_base = buf, .iov_len = sizeof(buf) };
+	struct fd_cmsg control = {};
+	struct user_msghdr header = {
+		.iov = &iov,
+		.iovlen = 1,
+		.control = &control,
+		.controllen = sizeof(control),
+	};
+	long ret;
+	int fd;
+
+	ret = files_receive(fd_engine, &header, &control, FILES_OBJECTS, &fd);
+	if (ret == -EINTR || ret == -EAGAIN)
+		return;
+	if (ret < (long)sizeof(*msg))
+		sys_exit_group(SHADOW_EXIT_OK);
+	switch (msg->type) {
+	case ESHADOW_ANSWER:
+		channel_answer(msg, buf + sizeof(*msg), ret - sizeof(*msg), fd);
+		break;
+	case ESHADOW_DROP:
+		file_drop(msg->object);
+		break;
+	case ESHADOW_END:
+		lanes_end();
+		break;
+	case ESHADOW_UNMAP:
+		mapping_unmap(msg->value, msg->extra);
+		break;
+	}
+}

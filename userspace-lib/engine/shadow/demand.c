@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Demand pages and calls: a call that starts makes all pages old, one that ends sends what its
+ * driver wrote. fresh.h has the rules; they are those of the host module.
+ */
+#include <linux/errno.h>
+
+#include "shadow.h"
+
+/* So many at once are hidden when a call starts or ends. */
+#define HIDE_MAX	64
+
+void demand_wait(u32 claims)
+{
+	word_wait(&demand.claims, claims, shared->fetch_timeout_ms);
+}
+
+static void demand_woken(bool kick)
+{
+	word_wake(&demand.claims);
+	if (kick)
+		pager_kick();
+}
+
+/* Whether no running call may use the page any more. */
+static bool demand_expired(const struct page *page)
+{
+	return !demand.fresh.running || page->bad ||
+		(!vgpu_fresh_usable(&demand.fresh, page->seq) && !page_differs(page));
+}
+
+/*
+ * The next pages that are seen and too old, or with @expire those that may go, claimed.
+ * @busy: others work on some.
+ */
+static u32 demand_claim(struct page **pages, bool expire, bool *busy)
+{
+	u32 bucket, nr = 0;
+	struct page *page;
+
+	*busy = false;
+	for (bucket = 0; bucket < DEMAND_BUCKETS && nr < HIDE_MAX; bucket++) {
+		for (page = demand.buckets[bucket]; page && nr < HIDE_MAX; page = page->next) {
+			if (expire ? !page->busy && !demand_expired(page) :
+			    !page->mapped || (!page->bad &&
+					      vgpu_fresh_usable(&demand.fresh, page->seq)))
+				continue;
+			if (page->busy) {
+				*busy = true;
+				continue;
+			}
+			page->busy = true;
+			pages[nr++] = page;
+		}
+	}
+	return nr;
+}
+
+static void demand_hide(bool expire)
+{
+	struct page *pages[HIDE_MAX];
+	bool kick, busy = false;
+	u32 nr, i, claims;
+
+	for (;;) {
+		lock_take(&demand.lock);
+		nr = (expire ? demand.nr_pages : demand.nr_mapped) ?
+			demand_claim(pages, expire, &busy) : 0;
+		claims = demand.claims;
+		lock_drop(&demand.lock);
+		if (!nr) {
+			/* A call must not find what another one's start is about to hide. */
+			if (expire || !busy)
+				return;
+			demand_wait(claims);
+			busy = false;
+			continue;
+		}
+		pages_hide(pages, nr);
+		lock_take(&demand.lock);
+		for (i = 0; i < nr; i++) {
+			page_unclaim(pages[i]);
+			/* A driver may have written to it until it was hidden. */
+			if (expire && !(demand.fresh.running && !pages[i]->bad &&
+					page_differs(pages[i])))
+				page_free(pages[i]);
+		}
+		kick = demand.waiting;
+		lock_drop(&demand.lock);
+		demand_woken(kick);
+	}
+}
+
+static void demand_ungate(struct lane *lane)
+{
+	if (!lane->gating)
+		return;
+	lane->gating = false;
+	demand.gated--;
+	demand.claims++;
+}
+
+void demand_begin(struct lane *lane)
+{
+	u64 end = now_ns() + shared->fetch_timeout_ms * NSEC_PER_MS;
+
+	lock_take(&demand.lock);
+	lane->fetch_addr = 0;
+	lane->ahead.next = 0;
+	lane->limited = false;
+	lane->upcall_ns = 0;
+	/* Bounded: who holds the gate is fetching. */
+	while (demand.gated && now_ns() < end) {
+		u32 claims = demand.claims;
+
+		lock_drop(&demand.lock);
+		word_wait(&demand.claims, claims, 100);
+		lock_take(&demand.lock);
+	}
+	vgpu_fresh_start(&demand.fresh);
+	lock_drop(&demand.lock);
+	demand_hide(false);
+}
+
+int demand_end(struct lane *lane)
+{
+	int ret;
+
+	lock_take(&demand.lock);
+	demand_ungate(lane);
+	lock_drop(&demand.lock);
+	word_wake(&demand.claims);
+	/* The driver holds no locks any more: each upcall has its deadline, not all together. */
+	lane->upcall_ns = 0;
+	ret = writeback_all(lane);
+	lock_take(&demand.lock);
+	vgpu_fresh_end(&demand.fresh);
+	lock_drop(&demand.lock);
+	demand_hide(true);
+	return lane->limited ? -ENOBUFS : ret;
+}
+
+void demand_store(u64 addr, const u8 *bytes)
+{
+	struct page *page;
+
+	lock_take(&demand.lock);
+	if (vgpu_fresh_takes_sent(&demand.fresh) && !page_find(addr) && !mapping_at(addr)) {
+		page = page_add(addr);
+		if (page) {
+			memcpy(page_live(page), bytes, PAGE_SIZE);
+			memcpy(page_orig(page), bytes, PAGE_SIZE);
+			page->seq = vgpu_fresh_fetch(&demand.fresh);
+			page_unclaim(page);
+			page_show(page);
+		}
+	}
+	lock_drop(&demand.lock);
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Files of objects, at high numbers, and those that drivers make, at low ones.
+ *
+ * All threads share one table. A file stays in it for as long as the guest has the object,
+ * as closing an entry calls the driver's ->flush. What appears among the low numbers came
+ * out of a call. Which of several calls that run at once made it, only the place where the
+ * driver wrote its number tells; files of which no place tells are found when no other call
+ * runs.
+ */
+#include <asm/socket.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+
+#include "shadow.h"
+#include "shadow/message.h"
+
+static struct lock files_lock;
+static struct file_entry *entries;
+static u32 nr_entries;
+/* Low numbers that somebody has taken out of a call's results, and not closed yet. */
+static u8 taken[FILES_LOW];
+static u32 running;
+/* Files may be anywhere among the low numbers. */
+static bool unclean;
+
+void files_init(void)
+{
+	nr_entries = shared->limits.objects;
+	entries = memory_get((nr_entries * sizeof(*entries) + PAGE_SIZE - 1) & PAGE_MASK);
+	if (!entries)
+		sys_exit_group(SHADOW_EXIT_MAP);
+	sys3(__NR_close_range, 0, FILES_LOW - 1, 0);
+	/* So that no file of a call has the number which drivers leave for none. */
+	sys3(__NR_dup3, fd_engine, 0, O_CLOEXEC);
+}
+
+int fd_up(int fd, int base)
+{
+	int up = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, base);
+
+	sys2(__NR_close, fd, 0);
+	return up;
+}
+
+/* --- of objects ------------------------------------------------------------- */
+
+static struct file_entry *entry_find(u32 object)
+{
+	u32 i, at = object % nr_entries;
+
+	for (i = 0; i < nr_entries; i++, at = at + 1 < nr_entries ? at + 1 : 0)
+		if (entries[at].object == object && !entries[at].dropped)
+			return &entries[at];
+	return NULL;
+}
+
+static struct file_entry *entry_new(u32 object)
+{
+	u32 i, at = object % nr_entries;
+
+	for (i = 0; i < nr_entries; i++, at = at + 1 < nr_entries ? at + 1 : 0)
+		if (!entries[at].object)
+			return &entries[at];
+	return NULL;
+}
+
+static void entry_free(struct file_entry *file)
+{
+	u32 len = (file->policy.nr_ioctls * sizeof(u32) + PAGE_SIZE - 1) & PAGE_MASK;
+
+	if (file->ioctls)
+		memory_put(file->ioctls, len);
+	file->ioctls = NULL;
+	file->dropped = false;
+	file->object = 0;
+}
+
+static int entry_fill(struct file_entry *file, const struct eshadow_policy *policy)
+{
+	u32 len = policy->nr_ioctls * sizeof(u32);
+
+	file->policy = (struct vgpu_policy) {
+		.kind = policy->kind,
+		.master = policy->master,
+		.read_only = policy->read_only,
+		.deny = policy->deny,
+		.nr_ioctls = policy->nr_ioctls,
+	};
+	file->kind = policy->object_kind;
+	file->space = policy->space;
+	if (!len)
+		return 0;
+	file->ioctls = memory_get((len + PAGE_SIZE - 1) & PAGE_MASK);
+	if (!file->ioctls)
+		return -ENOMEM;
+	memcpy(file->ioctls, policy->ioctls, len);
+	file->policy.ioctls = file->ioctls;
+	return 0;
+}
+
+struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy, int fd)
+{
+	struct file_entry *file;
+
+	lock_take(&files_lock);
+	/* Another lane may have been quicker. */
+	file = entry_find(object);
+	if (!file) {
+		file = entry_new(object);
+		if (file && entry_fill(file, policy)) {
+			entry_free(file);
+			file = NULL;
+		}
+		if (file) {
+			file->object = object;
+			file->fd = fd;
+			file->users = 0;
+			fd = -1;
+		}
+	}
+	if (file)
+		file->users++;
+	lock_drop(&files_lock);
+	if (fd >= 0)
+		sys2(__NR_close, fd, 0);
+	return file;
+}
+
+/* Not here yet: the engine has it, if the guest does. */
+static struct file_entry *file_fetch(struct lane *lane, u32 object)
+{
+	struct request request = {
+		.msg = { .type = ESHADOW_FIND, .object = object },
+		.fd = -1,
+	};
+
+	return channel_ask(lane, &request) ? NULL : request.file;
+}
+
+struct file_entry *file_find(struct lane *lane, u32 object)
+{
+	struct file_entry *file;
+
+	lock_take(&files_lock);
+	file = entry_find(object);
+	if (file)
+		file->users++;
+	lock_drop(&files_lock);
+	return file ?: file_fetch(lane, object);
+}
+
+/* Closed without the lock: the driver's ->flush and ->release may take long. */
+void file_put(struct file_entry *file)
+{
+	u32 object = file->object;
+	int fd = file->fd;
+	bool close;
+
+	lock_take(&files_lock);
+	close = !--file->users && file->dropped;
+	if (close)
+		entry_free(file);
+	lock_drop(&files_lock);
+	if (!close)
+		return;
+	sys2(__NR_close, fd, 0);
+	channel_tell(ESHADOW_DROPPED, object, 0);
+}
+
+bool file_close(u32 object)
+{
+	struct file_entry *file;
+	bool close = false;
+	int fd = -1;
+
+	lock_take(&files_lock);
+	file = entry_find(object);
+	if (file) {
+		file->dropped = true;
+		fd = file->fd;
+		close = !file->users;
+		if (close)
+			entry_free(file);
+	}
+	lock_drop(&files_lock);
+	if (close)
+		sys2(__NR_close, fd, 0);
+	return close || !file;
+}
+
+void file_drop(u32 object)
+{
+	/* Else the last call that uses it says so. */
+	if (file_close(object))
+		channel_tell(ESHADOW_DROPPED, object, 0);
+}
+
+/* --- of drivers ------------------------------------------------------------- */
+
+static bool fd_is_open(int fd)
+{
+	return sys3(__NR_fcntl, fd, F_GETFD, 0) >= 0;
+}
+
+/*
+ * What this program receives comes to a low number for a moment, where it must not be taken for a
+ * driver's.
+ */
+long files_receive(int sock, void *header, const struct fd_cmsg *control, int base, int *fd)
+{
+	long ret;
+
+	*fd = -1;
+	lock_take(&files_lock);
+	ret = sys3(__NR_recvmsg, sock, (long)header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (ret > 0 && control->len >= offsetof(struct fd_cmsg, pad) &&
+	    control->level == SOL_SOCKET && control->type == SCM_RIGHTS)
+		*fd = fd_up(control->fd, base);
+	lock_drop(&files_lock);
+	return ret;
+}
+
+void files_call_begins(void)
+{
+	lock_take(&files_lock);
+	running++;
+	lock_drop(&files_lock);
+}
+
+bool files_take(int fd)
+{
+	bool ok;
+
+	if (fd < 1 || fd >= FILES_LOW)
+		return false;
+	lock_take(&files_lock);
+	ok = !taken[fd] && fd_is_open(fd);
+	if (ok)
+		taken[fd] = 1;
+	lock_drop(&files_lock);
+	return ok;
+}
+
+u32 files_call_ends(void)
+{
+	u32 nr = 0;
+	int fd;
+
+	lock_take(&files_lock);
+	if (--running) {
+		unclean = true;
+		lock_drop(&files_lock);
+		return 0;
+	}
+	/* Files get the lowest free number, so the first gap ends them unless others have gone. */
+	for (fd = 1; fd < FILES_LOW; fd++) {
+		if (!fd_is_open(fd)) {
+			if (!unclean)
+				break;
+			continue;
+		}
+		if (taken[fd])
+			continue;
+		sys2(__NR_close, fd, 0);
+		nr++;
+	}
+	unclean = false;
+	lock_drop(&files_lock);
+	return nr;
+}
+
+/* What was taken is closed, or has another number. */
+void files_give(int fd)
+{
+	lock_take(&files_lock);
+	taken[fd] = 0;
+	sys2(__NR_close, fd, 0);
+	lock_drop(&files_lock);
+}

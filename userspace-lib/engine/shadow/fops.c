@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The plain file operations: open, close, read, write, llseek, poll, fdinfo.
+ */
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/fs.h>
+#include <linux/stat.h>
+#include <asm/stat.h>
+
+#include "shadow.h"
+
+/* Flags of open() that reach a driver. */
+#define OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)
+
+/* Of drm.h, which is not included for a number that never changes. */
+#define DRM_DROP_MASTER	_IO('d', 0x1f)
+/* Times that somebody else may become or stop being master in between. */
+#define OPEN_TRIES	8
+
+static void number_name(u32 number, char *name)
+{
+	char digits[12];
+	u32 nr = 0;
+
+	do {
+		digits[nr++] = '0' + number % 10;
+		number /= 10;
+	} while (number);
+	while (nr)
+		*name++ = digits[--nr];
+	*name = '\0';
+}
+
+static long open_node(struct call *call, const struct eshadow_policy *policy, u32 flags)
+{
+	char name[12];
+	struct stat st;
+	long fd;
+
+	number_name(policy->export, name);
+	fd = call_system(call, __NR_openat, fd_devices, (u64)name,
+			 (flags & OPEN_FLAGS) | O_LARGEFILE | O_CLOEXEC | O_NOCTTY, 0);
+	if (fd < 0)
+		return fd;
+	/* Another device may have come to the number. */
+	if (sys2(__NR_fstat, fd, (long)&st) || (st.st_mode & S_IFMT) != S_IFCHR ||
+	    st.st_rdev != policy->rdev) {
+		sys2(__NR_close, fd, 0);
+		return -ENODEV;
+	}
+	return fd;
+}
+
+/* Return: it was master. */
+static bool drop_master(int fd)
+{
+	return !sys3(__NR_ioctl, fd, DRM_DROP_MASTER, 0);
+}
+
+/*
+ * Whoever opens a card node that has no master becomes it, and stays
+ * authenticated when it no longer is. A guest does so only by permission: its
+ * file is one that was opened while another was master, if need be our own.
+ */
+static long open_file(struct call *call, const struct eshadow_policy *policy, u32 flags)
+{
+	unsigned int i;
+	long first, fd;
+
+	for (i = 0; i < OPEN_TRIES; i++) {
+		first = open_node(call, policy, flags);
+		if (first < 0 || policy->kind != VGPU_EXPORT_DRM_PRIMARY || policy->master)
+			return first;
+		fd = open_node(call, policy, flags);
+		drop_master(first);
+		sys2(__NR_close, first, 0);
+		if (fd < 0 || !drop_master(fd))
+			return fd;
+		sys2(__NR_close, fd, 0);
+	}
+	return -EBUSY;
+}
+
+s64 fops_open(struct call *call)
+{
+	const struct vgpu_args_open *args = &call->view.call->args.open;
+	struct eshadow_policy policy = {};
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_OPEN,
+			.object = le32_to_cpu(args->export),
+			.value = le32_to_cpu(args->flags),
+		},
+		.fd = -1,
+		.extra = &policy,
+		.room = sizeof(policy),
+	};
+	long fd;
+	int ret;
+
+	ret = channel_ask(call->lane, &request);
+	if (ret == -EACCES)
+		return ret;
+	if (ret)
+		return call_refuse(call, ret);
+	fd = open_file(call, &policy, le32_to_cpu(args->flags));
+	if (fd < 0)
+		return fd;
+	files_take(fd);
+	request = (struct request) {
+		.msg = { .type = ESHADOW_OPENED, .object = le32_to_cpu(args->export) },
+		.fd = fd,
+		.extra = &call->objects[0],
+		.room = sizeof(call->objects[0]),
+	};
+	ret = channel_ask(call->lane, &request);
+	files_give(fd);
+	if (ret)
+		return call_refuse(call, ret);
+	call->objects[0].fixup = 0;
+	call->nr_objects = 1;
+	return 0;
+}
+
+/*
+ * The engine answers when nobody else has the file open. If it was the last reference, the
+ * last file is this one, and the driver's ->release runs here.
+ */
+s64 fops_close(struct call *call)
+{
+	u32 object = le32_to_cpu(call->view.call->object);
+	struct request request = {
+		.msg = { .type = ESHADOW_CLOSE, .object = object },
+		.fd = -1,
+	};
+	int ret = channel_ask(call->lane, &request);
+
+	if (ret < 0)
+		return call_refuse(call, ret);
+	if (ret)
+		file_close(object);
+	return 0;
+}
+
+/* --- read and write ---------------------------------------------------------- */
+
+/* As rw_verify_area(): no position and length that overflow. */
+static long io_length(const struct call *call, bool positioned)
+{
+	u64 len = min((u64)le32_to_cpu(call->view.segs[0].len), (u64)S32_MAX & PAGE_MASK);
+
+	if (positioned && ((s64)call->pos < 0 || (s64)(call->pos + len) < 0))
+		return (s64)call->pos < 0 ? -EINVAL : -EOVERFLOW;
+	return len;
+}
+
+/* Drivers without positions, which a pread() would be refused by. */
+static bool io_positioned(const struct call *call, u64 nr)
+{
+	/* It fails for the bad address, before the driver sees it, or for the position. */
+	return sys4(nr, call->file->fd, -PAGE_SIZE, 1, 0) != -ESPIPE;
+}
+
+s64 fops_read(struct call *call)
+{
+	bool positioned = io_positioned(call, __NR_pread64);
+	long len = io_length(call, positioned), ret;
+	int error;
+
+	if (len < 0)
+		return len;
+	error = call_alloc_scratch(call, len);
+	if (error)
+		return call_refuse(call, error);
+	ret = call_system(call, positioned ? __NR_pread64 : __NR_read, call->file->fd,
+			  call->scratch, len, call->pos);
+	if (ret <= 0)
+		return ret;
+	if (positioned)
+		call->pos += ret;
+	error = call_alloc_data(call, ret);
+	if (error)
+		return call_refuse(call, error);
+	memcpy(call->data, (void *)call->scratch, ret);
+	call->data_len = vgpu_wire_pad(ret);
+	return ret;
+}
+
+s64 fops_write(struct call *call)
+{
+	bool positioned = io_positioned(call, __NR_pwrite64);
+	long len = io_length(call, positioned), ret;
+	int error;
+
+	if (len < 0)
+		return len;
+	error = call_alloc_scratch(call, len);
+	if (error)
+		return call_refuse(call, error);
+	memcpy((void *)call->scratch, call->view.data, len);
+	ret = call_system(call, positioned ? __NR_pwrite64 : __NR_write, call->file->fd,
+			  call->scratch, len, call->pos);
+	if (ret > 0 && positioned)
+		call->pos += ret;
+	return ret;
+}
+
+/* The position is the guest's. */
+s64 fops_llseek(struct call *call)
+{
+	const struct vgpu_args_llseek *args = &call->view.call->args.llseek;
+	u32 whence = le32_to_cpu(args->whence);
+	long ret;
+
+	if (whence == SEEK_CUR)
+		sys3(__NR_lseek, call->file->fd, call->pos, SEEK_SET);
+	ret = sys3(__NR_lseek, call->file->fd, le64_to_cpu(args->offset), whence);
+	if (ret >= 0)
+		call->pos = ret;
+	return ret;
+}
+
+/* --- by the engine ------------------------------------------------------------ */
+
+s64 fops_poll(struct call *call)
+{
+	const struct vgpu_args_poll *args = &call->view.call->args.poll;
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_POLL,
+			.object = le32_to_cpu(call->view.call->object),
+			.value = le32_to_cpu(args->events),
+			.extra = (u64)le32_to_cpu(args->number) << 32 | le32_to_cpu(args->flags),
+		},
+		.fd = -1,
+	};
+	int ret = channel_ask(call->lane, &request);
+
+	if (ret < 0)
+		return call_refuse(call, ret);
+	call->out.poll.revents = cpu_to_le32(ret);
+	return 0;
+}
+
+s64 fops_fdinfo(struct call *call)
+{
+	u32 len = le32_to_cpu(call->view.segs[0].len);
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_FDINFO,
+			.object = le32_to_cpu(call->view.call->object),
+		},
+		.fd = -1,
+		.room = len,
+	};
+	int ret = call_alloc_data(call, len);
+
+	if (ret)
+		return call_refuse(call, ret);
+	request.extra = call->data;
+	ret = channel_ask(call->lane, &request);
+	if (ret < 0)
+		return ret;
+	if ((u32)ret > request.len)
+		return -EOVERFLOW;
+	memset(call->data + ret, 0, vgpu_wire_pad(ret) - ret);
+	call->data_len = vgpu_wire_pad(ret);
+	return ret;
+}

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lanes: one connection and one thread, which takes calls off it, makes them and replies.
+ */
+#include <asm/socket.h>
+#include <linux/errno.h>
+#include <linux/time.h>
+#include <linux/uio.h>
+
+#include "shadow.h"
+#include "shadow/message.h"
+
+#define POLLIN		0x0001
+#define POLLOUT		0x0004
+#define SHUT_RDWR	2
+
+#define UPCALLS_MAX	8
+
+static struct lane lanes[SHADOW_LANES];
+
+struct lane *lane_by_index(u32 index)
+{
+	return index < SHADOW_LANES ? &lanes[index] : NULL;
+}
+
+struct lane *lane_by_tid(int tid)
+{
+	u32 i;
+
+	for (i = 0; i < SHADOW_LANES; i++)
+		if (lanes[i].thread.tid == tid)
+			return &lanes[i];
+	return NULL;
+}
+
+void lane_shutdown(struct lane *lane)
+{
+	lane->down = true;
+	sys2(__NR_shutdown, lane->sock, SHUT_RDWR);
+}
+
+static void lane_malformed(struct lane *lane)
+{
+	count(&shared->counters.malformed, 1);
+	lane_shutdown(lane);
+}
+
+/* --- cancels ---------------------------------------------------------------- */
+
+void lane_cancel_locked(struct lane *lane)
+{
+	if (!lane->running || lane->upcalling || lane->signalled)
+		return;
+	lane->signalled = true;
+	count(&shared->counters.cancels, 1);
+	thread_cancel(&lane->thread, &lane->syscall);
+}
+
+void lane_set_running(struct lane *lane, bool running)
+{
+	lock_take(&lane->lock);
+	lane->running = running;
+	lane->upcalling = false;
+	if (running) {
+		lane->signalled = false;
+		lane->syscall.cancel = 0;
+	}
+	lock_drop(&lane->lock);
+	pager_arm(lane, running);
+}
+
+bool lane_in_call(struct lane *lane)
+{
+	bool in_call;
+
+	lock_take(&lane->lock);
+	/* Of class mm it copies by itself. */
+	in_call = lane->running || lane->call->mm;
+	lock_drop(&lane->lock);
+	return in_call;
+}
+
+/* --- the connection ---------------------------------------------------------- */
+
+/* Return: 0, or -ETIMEDOUT. */
+static int lane_wait(struct lane *lane, short events, u64 deadline)
+{
+	struct { int fd; short events, revents; } poll = { .fd = lane->sock, .events = events };
+	struct __kernel_timespec timeout;
+	u64 now;
+	long ret;
+
+	for (;;) {
+		if (deadline) {
+			now = now_ns();
+			if (now >= deadline)
+				return -ETIMEDOUT;
+			timeout.tv_sec = (deadline - now) / NSEC_PER_SEC;
+			timeout.tv_nsec = (deadline - now) % NSEC_PER_SEC;
+		}
+		ret = sys6(__NR_ppoll, (long)&poll, 1, deadline ? (long)&timeout : 0, 0, 0, 0);
+		if (ret > 0)
+			return 0;
+	}
+}
+
+int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline)
+{
+	struct user_msghdr header = { .iov = iov, .iovlen = nr };
+	long ret;
+
+	while (header.iovlen) {
+		if (!header.iov->iov_len) {
+			header.iov++;
+			header.iovlen--;
+			continue;
+		}
+		ret = sys3(__NR_sendmsg, lane->sock, (long)&header, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (ret == -EAGAIN) {
+			ret = lane_wait(lane, POLLOUT, deadline);
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (ret == -EINTR)
+			continue;
+		if (ret < 0)
+			return ret;
+		count(&shared->counters.bytes_out, ret);
+		while (ret) {
+			u64 part = min((u64)ret, header.iov->iov_len);
+
+			header.iov->iov_base = (u8 *)header.iov->iov_base + part;
+			header.iov->iov_len -= part;
+			ret -= part;
+			if (header.iov->iov_len)
+				break;
+			header.iov++;
+			header.iovlen--;
+		}
+	}
+	return 0;
+}
+
+int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline)
+{
+	u8 *to = buf;
+	long ret;
+
+	while (len) {
+		ret = sys6(__NR_recvfrom, lane->sock, (long)to, len, MSG_DONTWAIT, 0, 0);
+		if (ret == -EAGAIN) {
+			ret = lane_wait(lane, POLLIN, deadline);
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (ret == -EINTR)
+			continue;
+		if (ret <= 0)
+			return -ENODEV;
+		count(&shared->counters.bytes_in, ret);
+		to += ret;
+		len -= ret;
+	}
+	return 0;
+}
+
+static u64 msg_deadline(void)
+{
+	return now_ns() + MSG_TIMEOUT_MS * NSEC_PER_MS;
+}
+
+/* --- upcalls of the lane's own thread ---------------------------------------- */
+
+bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
+{
+	const struct vgpu_fetched *fetched = answer;
+	u32 error = le32_to_cpu(fetched->error);
+	u32 data = error ? 0 : data_len;
+
+	_Static_assert(sizeof(struct vgpu_fetched) == sizeof(struct vgpu_written) &&
+		       offsetof(struct vgpu_fetched, error) ==
+		       offsetof(struct vgpu_written, error) &&
+		       offsetof(struct vgpu_fetched, len) ==
+		       offsetof(struct vgpu_written, reserved), "both answers are alike");
+	return error <= MAX_ERRNO && le32_to_cpu(fetched->len) == data &&
+	       le32_to_cpu(fetched->hdr.len) == answer_len + data;
+}
+
+void lane_upcall_failed(struct lane *lane, int error)
+{
+	if (error == -ETIMEDOUT) {
+		count(&shared->counters.fetch_timeouts, 1);
+		/* The guest's thread finds the reply when it comes back. */
+		lane->last = true;
+		return;
+	}
+	if (error == -EPROTO)
+		count(&shared->counters.malformed, 1);
+	lane_shutdown(lane);
+}
+
+static int ask_recv(struct lane *lane, u16 type, struct vgpu_written *answer, u64 deadline)
+{
+	struct vgpu_hdr *hdr = &answer->hdr;
+	int ret;
+
+	for (;;) {
+		ret = lane_recv(lane, hdr, sizeof(*hdr), deadline);
+		if (ret)
+			return ret;
+		if (vgpu_wire_hdr_check(hdr, &wire_limits) || hdr->flags ||
+		    le64_to_cpu(hdr->seq) != lane->seq)
+			return -EPROTO;
+		if (le16_to_cpu(hdr->type) != VGPU_MSG_CANCEL)
+			break;
+		if (lane->cancelled)
+			return -EPROTO;
+		lane->cancelled = true;
+	}
+	if (le16_to_cpu(hdr->type) != type || le32_to_cpu(hdr->len) != sizeof(*answer))
+		return -EPROTO;
+	ret = lane_recv(lane, hdr + 1, sizeof(*answer) - sizeof(*hdr), deadline);
+	return ret ?: lane_answer_ok(answer, sizeof(*answer), 0) ? 0 : -EPROTO;
+}
+
+int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu_written *answer)
+{
+	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS, start = now_ns();
+	int ret;
+
+	if (lane->last || lane->down)
+		return -EFAULT;
+	if (lane->upcall_ns > UPCALLS_MAX * timeout)
+		return -ENOBUFS;
+	count(&shared->counters.upcalls, 1);
+	ret = lane_send(lane, iov, nr, start + timeout);
+	if (!ret)
+		ret = ask_recv(lane, type, answer, start + timeout);
+	lane->upcall_ns += now_ns() - start;
+	if (!ret)
+		return 0;
+	lane_upcall_failed(lane, ret);
+	return -EFAULT;
+}
+
+/* --- serving ---------------------------------------------------------------- */
+
+/* A message that does not fit into the session's memory is read and forgotten. */
+static int lane_skip(struct lane *lane, u32 len)
+{
+	int ret = 0;
+
+	while (!ret && len) {
+		u32 part = min(len, (u32)THREAD_BUF);
+
+		ret = lane_recv(lane, lane->reply_buf, part, msg_deadline());
+		len -= part;
+	}
+	return ret;
+}
+
+/* The CALL that @hdr begins. Return: 0, -ENOMEM (it is too big to be kept), -ENODEV. */
+static int lane_recv_call(struct lane *lane, const struct vgpu_hdr *hdr)
+{
+	struct call *call = lane->call;
+	u32 len = le32_to_cpu(hdr->len), first = len;
+	int ret;
+
+	call->msg = lane->buf;
+	if (len > THREAD_BUF) {
+		call->msg = budget_get(len);
+		if (!call->msg) {
+			/* Refused, with the fixed part alone to say what. */
+			call->msg = lane->buf;
+			first = sizeof(struct vgpu_call);
+		}
+	}
+	call->msg_len = first;
+	memcpy(call->msg, hdr, sizeof(*hdr));
+	ret = lane_recv(lane, call->msg + sizeof(*hdr), first - sizeof(*hdr), msg_deadline());
+	if (!ret && first < len)
+		ret = lane_skip(lane, len - first) ?: -ENOMEM;
+	return ret;
+}
+
+/* Waits for a CALL. Return: 0, -ENOMEM (see above), -ESHUTDOWN. */
+static int lane_next(struct lane *lane)
+{
+	struct vgpu_hdr hdr;
+	int ret;
+
+	for (;;) {
+		ret = lane_wait(lane, POLLIN, 0);
+		/* An answer that comes too late, or what else; the end is what counts. */
+		if (!ret && lane->last) {
+			ret = sys6(__NR_recvfrom, lane->sock, (long)lane->reply_buf, THREAD_BUF,
+				   MSG_DONTWAIT, 0, 0);
+			if (ret <= 0 && ret != -EAGAIN && ret != -EINTR)
+				return -ESHUTDOWN;
+			continue;
+		}
+		if (!ret)
+			ret = lane_recv(lane, &hdr, sizeof(hdr), msg_deadline());
+		if (ret)
+			return -ESHUTDOWN;
+		if (vgpu_wire_hdr_check(&hdr, &wire_limits) || hdr.flags)
+			break;
+
+		switch (le16_to_cpu(hdr.type)) {
+		case VGPU_MSG_ACK:
+			if (!lane->unacked || le64_to_cpu(hdr.seq) != lane->seq)
+				goto malformed;
+			lane->unacked = false;
+			continue;
+		case VGPU_MSG_CANCEL:
+			/* Late, or the one that has interrupted the call. */
+			if (lane->cancelled || le64_to_cpu(hdr.seq) != lane->seq)
+				goto malformed;
+			lane->cancelled = true;
+			continue;
+		case VGPU_MSG_CALL:
+			lane->call->clock_in = now_ns();
+			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1)
+				goto malformed;
+			lane->seq++;
+			lane->cancelled = false;
+			ret = lane_recv_call(lane, &hdr);
+			return ret && ret != -ENOMEM ? -ESHUTDOWN : ret;
+		default:
+			goto malformed;
+		}
+	}
+malformed:
+	lane_malformed(lane);
+	return -ESHUTDOWN;
+}
+
+static int lane_serve(struct lane *lane)
+{
+	struct call *call = lane->call;
+	int ret;
+
+	ret = lane_next(lane);
+	if (ret == -ENOMEM) {
+		call_reject(call, ret);
+	} else if (ret) {
+		return ret;
+	} else if (call_run(call)) {
+		call_finish(call);
+		lane_malformed(lane);
+		return -ESHUTDOWN;
+	}
+	/* Before it is sent: the objects in it are the guest's from then on. */
+	lane->unacked = call->nr_objects;
+	ret = call_send_reply(call);
+	call_finish(call);
+	return ret;
+}
+
+static int lane_send_ready(struct lane *lane)
+{
+	struct vgpu_hdr ready = {
+		.len = cpu_to_le32(sizeof(ready)),
+		.type = cpu_to_le16(VGPU_MSG_LANE_READY),
+	};
+	struct iovec iov = { &ready, sizeof(ready) };
+
+	return lane_send(lane, &iov, 1, msg_deadline());
+}
+
+/* How many are there. */
+static u32 nr_lanes;
+static bool ending;
+
+void lanes_end(void)
+{
+	__atomic_store_n(&ending, true, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&nr_lanes, __ATOMIC_SEQ_CST))
+		sys_exit_group(SHADOW_EXIT_OK);
+}
+
+static void lane_over(void)
+{
+	__atomic_sub_fetch(&shared->nr_lanes, 1, __ATOMIC_RELAXED);
+	if (!__atomic_sub_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST) &&
+	    __atomic_load_n(&ending, __ATOMIC_SEQ_CST))
+		sys_exit_group(SHADOW_EXIT_OK);
+}
+
+static void lane_main(void *arg)
+{
+	struct lane *lane = arg;
+	int ret;
+
+	ret = lane_send_ready(lane);
+	while (!ret)
+		ret = lane_serve(lane);
+	/* What was not acknowledged stays the host's. */
+	if (lane->unacked)
+		call_take_back(lane->call);
+	sys2(__NR_close, lane->sock, 0);
+	lane_over();
+}
+
+static struct lane *lane_free(void)
+{
+	u32 i, nr = 0;
+	struct lane *lane = NULL;
+
+	for (i = 0; i < SHADOW_LANES; i++) {
+		if (__atomic_load_n(&lanes[i].thread.tid, __ATOMIC_ACQUIRE))
+			nr++;
+		else if (!lane)
+			lane = &lanes[i];
+	}
+	if (nr < shared->limits.lanes)
+		return lane;
+	count(&shared->counters.refused, 1);
+	return NULL;
+}
+
+/* The memory of a lane is kept for those that come later. */
+static int lane_prepare(struct lane *lane)
+{
+	const u64 len = (sizeof(struct call) + PAGE_SIZE - 1) & PAGE_MASK;
+
+	if (thread_prepare(&lane->thread, lane - lanes))
+		return -ENOMEM;
+	if (!lane->call)
+		lane->call = memory_get(len);
+	if (!lane->call)
+		return -ENOMEM;
+	lane->index = lane - lanes;
+	lane->seq = 0;
+	lane->unacked = false;
+	lane->cancelled = false;
+	lane->last = false;
+	lane->down = false;
+	lane->gating = false;
+	lane->buf = thread_buf(&lane->thread, 0);
+	lane->reply_buf = thread_buf(&lane->thread, 1);
+	lane->scratch = (u64)thread_scratch(&lane->thread);
+	lane->scratch_used = THREAD_SCRATCH;
+	lane->call->lane = lane;
+	lane->call->nr_objects = 0;
+	return 0;
+}
+
+void lane_start(int sock)
+{
+	struct lane *lane = lane_free();
+
+	if (!lane || lane_prepare(lane)) {
+		sys2(__NR_close, sock, 0);
+		return;
+	}
+	lane->sock = sock;
+	__atomic_add_fetch(&shared->nr_lanes, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST);
+	if (!pager_watch(lane) && !thread_start(&lane->thread, lane_main, lane))
+		return;
+	sys2(__NR_close, sock, 0);
+	lane_over();
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vgpu-engine-shadow: the process that stands for one guest process where the host's kernel has
+ * no module of vgpu.
+ *
+ * As in the module's shadow, its address space is the guest process's, but for the reserved
+ * range in which this program lives: hence no libc. Here a fault is reported by userfaultfd.
+ */
+#include <asm/socket.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/filter.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/uio.h>
+
+#include "shadow.h"
+#include "shadow/message.h"
+
+#define MAIN_STACK	(64 * 1024)
+
+#define POLLIN		0x0001
+
+struct engine_shared *shared;
+struct vgpu_wire_limits wire_limits;
+int fd_devices, fd_maps;
+static int fd_lanes;
+
+/* In .bss, hence in the reserved range. */
+static u8 main_stack[MAIN_STACK] __attribute__((aligned(16), used));
+
+/*
+ * The kernel's stack holds argc, argv...; it is read before it goes. From here
+ * on the program runs on main_stack.
+ */
+__asm__(".globl _start\n"
+	"_start:\n"
+	"	xor %ebp, %ebp\n"
+	"	mov %rsp, %rdi\n"
+	"	lea main_stack+65536(%rip), %rsp\n"
+	"	call shadow_main\n"
+	"	hlt\n");
+_Static_assert(MAIN_STACK == 65536, "_start names the stack's end");
+
+/* Shows the guest program's name on the host. vgpud passes it as argv[1]. */
+static void take_name(const long *start)
+{
+	const char *const *argv = (const char *const *)(start + 1);
+
+	if (start[0] >= 2)
+		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
+}
+
+static void share(void)
+{
+	long ret = sys_mmap(0, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, ESHADOW_FD_SHARED,
+			    0);
+
+	_Static_assert(sizeof(struct engine_shared) <= PAGE_SIZE, "one page");
+	if (sys_is_error(ret))
+		sys_exit_group(ESHADOW_EXIT_SHARED);
+	/* To where no demand page will be. */
+	ret = sys6(__NR_mremap, ret, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   SHADOW_SLOTS_BASE - PAGE_SIZE, 0);
+	if (sys_is_error(ret))
+		sys_exit_group(ESHADOW_EXIT_SHARED);
+	sys2(__NR_close, ESHADOW_FD_SHARED, 0);
+	shared = (struct engine_shared *)ret;
+	wire_limits = (struct vgpu_wire_limits) {
+		.call_bytes = shared->limits.call_bytes,
+		.segs = VGPU_SEGS_MAX,
+		.fixups = VGPU_FIXUPS_MAX,
+		.features = shared->features,
+	};
+}
+
+static void place_files(void)
+{
+	long maps = sys4(__NR_openat, ESHADOW_FD_PROC, (long)"self/smaps", O_RDONLY | O_CLOEXEC, 0);
+
+	fd_maps = fd_up(maps, FILES_OWN);
+	sys2(__NR_close, ESHADOW_FD_PROC, 0);
+	fd_engine = fd_up(ESHADOW_FD_ENGINE, FILES_OWN);
+	fd_lanes = fd_up(ESHADOW_FD_LANES, FILES_OWN);
+	fd_devices = fd_up(ESHADOW_FD_DEVICES, FILES_OWN);
+	if (fd_maps < 0 || fd_engine < 0 || fd_lanes < 0 || fd_devices < 0)
+		sys_exit_group(SHADOW_EXIT_MAP);
+}
+
+/* Takes a lane's socket from vgpud. Ends the program at vgpud's end. */
+static void hear_lane(void)
+{
+	struct fd_cmsg control = {};
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct user_msghdr msg = {
+		.iov = &iov,
+		.iovlen = 1,
+		.control = &control,
+		.controllen = sizeof(control),
+	};
+	long ret;
+	int fd;
+
+	ret = files_receive(fd_lanes, &msg, &control, FILES_OWN, &fd);
+	if (ret == -EINTR || ret == -EAGAIN)
+		return;
+	if (ret <= 0)
+		sys_exit_group(SHADOW_EXIT_OK);
+	if (fd >= 0)
+		lane_start(fd);
+}
+
+void shadow_main(const long *start) __attribute__((noreturn, used, visibility("hidden")));
+void shadow_main(const long *start)
+{
+	struct { int fd; short events, revents; } polls[2];
+
+	/* exec made the process dumpable again. */
+	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+	take_name(start);
+	if (signals_init())
+		sys_exit_group(SHADOW_EXIT_SIGNAL);
+	share();
+	place_files();
+	page_init();
+	mapping_init();
+	files_init();
+	pager_init();
+
+	for (;;) {
+		polls[0].fd = fd_engine;
+		polls[1].fd = fd_lanes;
+		polls[0].events = POLLIN;
+		polls[1].events = POLLIN;
+		if (sys6(__NR_ppoll, (long)polls, 2, 0, 0, 0, 0) <= 0)
+			continue;
+		if (polls[0].revents)
+			channel_hear();
+		if (polls[1].revents)
+			hear_lane();
+	}
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device mappings: the shadow maps the real file at the guest's own address, and the guest
+ * reads and writes the pages by calls. Calls here are of class mm: they never ask the
+ * guest anything, because its mmap lock may be held.
+ */
+#include <linux/errno.h>
+#include <linux/mman.h>
+
+#include "shadow.h"
+
+/**
+ * struct mapping - a part of one, or room for a call's arguments
+ * @addr: where
+ * @len: bytes; 0: free
+ * @device: it is a device's
+ */
+struct mapping {
+	u64 addr;
+	u64 len;
+	bool device;
+};
+
+/* In order of addresses. Changed with map_lock and demand.lock held, read with either. */
+static struct mapping *mappings;
+static u32 nr_mappings, max_mappings;
+
+static u32 mapping_index(u64 addr)
+{
+	u32 low = 0, high = nr_mappings;
+
+	/* First that ends after @addr. */
+	while (low < high) {
+		u32 middle = (low + high) / 2;
+
+		if (mappings[middle].addr + mappings[middle].len > addr)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+bool mapping_at(u64 addr)
+{
+	u32 i = mapping_index(addr);
+
+	return i < nr_mappings && mappings[i].addr <= addr;
+}
+
+u64 mapping_next(u64 addr)
+{
+	u32 i = mapping_index(addr);
+	u64 end = addr < SHADOW_RESERVED_BASE ? SHADOW_RESERVED_BASE : SHADOW_DEMAND_END;
+
+	return i < nr_mappings ? min(mappings[i].addr, end) : end;
+}
+
+void mapping_init(void)
+{
+	/* Beside those of devices each lane may have room for a call; a cut makes one more. */
+	max_mappings = shared->limits.mappings + 2 * shared->limits.lanes + 2;
+	mappings = memory_get((max_mappings * sizeof(*mappings) + PAGE_SIZE - 1) & PAGE_MASK);
+	if (!mappings)
+		sys_exit_group(SHADOW_EXIT_MAP);
+}
+
+static int mapping_room(void)
+{
+	return nr_mappings + 1 < max_mappings ? 0 : -ENOMEM;
+}
+
+static void account(s64 len, s32 nr)
+{
+	__atomic_add_fetch(&shared->mapped_bytes, len, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&shared->nr_mappings, nr, __ATOMIC_RELAXED);
+}
+
+static void mapping_insert(u64 addr, u64 len, bool device)
+{
+	u32 i = mapping_index(addr), j;
+
+	for (j = nr_mappings++; j > i; j--)
+		mappings[j] = mappings[j - 1];
+	mappings[i] = (struct mapping) { addr, len, device };
+	if (device)
+		account(len, 1);
+}
+
+static void mapping_remove(u32 i)
+{
+	if (mappings[i].device)
+		account(-(s64)mappings[i].len, -1);
+	for (nr_mappings--; i < nr_mappings; i++)
+		mappings[i] = mappings[i + 1];
+}
+
+/* Forgets what is in [addr, end) of devices. There is room for one more. */
+static void mapping_cut(u64 addr, u64 end)
+{
+	u32 i = mapping_index(addr);
+
+	while (i < nr_mappings && mappings[i].addr < end) {
+		struct mapping old = mappings[i];
+
+		if (!old.device) {
+			i++;
+			continue;
+		}
+		mapping_remove(i);
+		if (old.addr < addr)
+			mapping_insert(old.addr, addr - old.addr, true);
+		if (old.addr + old.len > end)
+			mapping_insert(end, old.addr + old.len - end, true);
+		i = mapping_index(max(addr, old.addr));
+		if (old.addr < addr || old.addr + old.len > end)
+			i = mapping_index(min(end, old.addr + old.len));
+	}
+}
+
+static bool range_ok(u64 addr, u64 len)
+{
+	return addr >= SHADOW_DEMAND_START && addr < SHADOW_DEMAND_END &&
+	       len <= SHADOW_DEMAND_END - addr &&
+	       (addr + len <= SHADOW_RESERVED_BASE ||
+		addr >= SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE);
+}
+
+/* Whether [addr, addr + len) has nothing of a call; and, where asked, nothing of a device. */
+static bool range_free(u64 addr, u64 len, bool device)
+{
+	u32 i;
+
+	for (i = mapping_index(addr); i < nr_mappings && mappings[i].addr < addr + len; i++)
+		if (device || !mappings[i].device)
+			return false;
+	return true;
+}
+
+/* --- unmaps --------------------------------------------------------------------- */
+
+/* The parts of devices' mappings in the range become demand pages. map_lock is held. */
+static int unmap_locked(u64 addr, u64 end)
+{
+	u32 i;
+	int ret = 0;
+
+	for (i = mapping_index(addr); !ret && i < nr_mappings && mappings[i].addr < end; i++) {
+		u64 from = max(addr, mappings[i].addr);
+
+		if (mappings[i].device)
+			ret = demand_cover(from, min(end, mappings[i].addr + mappings[i].len) -
+					   from);
+	}
+	lock_take(&demand.lock);
+	mapping_cut(addr, end);
+	lock_drop(&demand.lock);
+	return ret;
+}
+
+void mapping_unmap(u64 addr, u64 len)
+{
+	int ret;
+
+	lock_take(&map_lock);
+	ret = mapping_room() ?: unmap_locked(addr, addr + len);
+	lock_drop(&map_lock);
+	/* What was mapped may be mapped still: this shadow is of no use any more. */
+	if (ret)
+		sys_exit_group(SHADOW_EXIT_MAP);
+}
+
+/* --- room for a call's arguments --------------------------------------------------- */
+
+int mapping_place(u64 addr, u64 len)
+{
+	long ret = -EINVAL;
+
+	lock_take(&map_lock);
+	if (range_ok(addr, len) && !mapping_room() && range_free(addr, len, true)) {
+		lock_take(&demand.lock);
+		mapping_insert(addr, len, false);
+		pages_cover(addr, len);
+		lock_drop(&demand.lock);
+		ret = sys_mmap(addr, len, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	}
+	lock_drop(&map_lock);
+	if (sys_is_error(ret) && ret != -EINVAL)
+		sys_exit_group(SHADOW_EXIT_MAP);
+	return sys_is_error(ret) ? ret : 0;
+}
+
+void mapping_displace(u64 addr, u64 len)
+{
+	int ret;
+
+	lock_take(&map_lock);
+	ret = demand_cover(addr, len);
+	lock_take(&demand.lock);
+	mapping_remove(mapping_index(addr));
+	lock_drop(&demand.lock);
+	lock_drop(&map_lock);
+	if (ret)
+		sys_exit_group(SHADOW_EXIT_MAP);
+}
+
+/* --- what the kernel made of a mapping ----------------------------------------------- */
+
+/* A line of smaps that begins with "VmFlags:", as flags of the wire. */
+static u32 flags_of(const char *line, const char *end)
+{
+	static const struct {
+		char name[3];
+		u32 flag;
+	} names[] = {
+		{ "rd", VGPU_MAP_READ }, { "wr", VGPU_MAP_WRITE }, { "mr", VGPU_MAP_MAYREAD },
+		{ "mw", VGPU_MAP_MAYWRITE }, { "sh", VGPU_MAP_SHARED }, { "io", VGPU_MAP_IO },
+		{ "pf", VGPU_MAP_PFNMAP }, { "dc", VGPU_MAP_DONTCOPY },
+		{ "de", VGPU_MAP_DONTEXPAND }, { "dd", VGPU_MAP_DONTDUMP },
+	};
+	u32 flags = 0, i;
+
+	for (; line + 1 < end; line++)
+		for (i = 0; i < ARRAY_SIZE(names); i++)
+			if (line[-1] == ' ' && line[0] == names[i].name[0] &&
+			    line[1] == names[i].name[1])
+				flags |= names[i].flag;
+	return flags;
+}
+
+static const char *hex_read(const char *text, u64 *value)
+{
+	for (*value = 0;; text++) {
+		if (*text >= '0' && *text <= '9')
+			*value = *value << 4 | (*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			*value = *value << 4 | (*text - 'a' + 10);
+		else
+			return text;
+	}
+}
+
+/**
+ * struct smaps - what is looked for in /proc/self/smaps
+ * @addr: in the mapping
+ * @offset: out: what it shows there
+ * @flags: out: VGPU_MAP_*
+ * @inside: this mapping's lines
+ */
+struct smaps {
+	u64 addr;
+	u64 offset;
+	u32 flags;
+	bool inside;
+};
+
+/* Return: all is known. */
+static bool smaps_line(struct smaps *smaps, const char *line, const char *end)
+{
+	u64 from, to, offset;
+	const char *at = hex_read(line, &from);
+
+	if (*at == '-' && at > line) {
+		at = hex_read(at + 1, &to);
+		/* " rw-s " and the offset. */
+		smaps->inside = smaps->addr >= from && smaps->addr < to;
+		if (smaps->inside) {
+			hex_read(at + 6, &offset);
+			smaps->offset = offset + smaps->addr - from;
+		}
+		return false;
+	}
+	if (!smaps->inside || end - line < 10 || __builtin_memcmp(line, "VmFlags: ", 9))
+		return false;
+	smaps->flags = flags_of(line + 9, end);
+	return true;
+}
+
+static int smaps_read(struct smaps *smaps)
+{
+	char buf[4096];
+	u32 have = 0;
+	long ret;
+
+	sys3(__NR_lseek, fd_maps, 0, 0);
+	for (;;) {
+		char *line = buf, *end;
+
+		ret = sys3(__NR_read, fd_maps, (long)buf + have, sizeof(buf) - have - 1);
+		if (ret <= 0)
+			return -EIO;
+		have += ret;
+		buf[have] = '\0';
+		for (end = line; end < buf + have; end++) {
+			if (*end != '\n')
+				continue;
+			if (smaps_line(smaps, line, end))
+				return 0;
+			line = end + 1;
+		}
+		have = buf + have - line;
+		if (have == sizeof(buf) - 1)
+			have = 0;
+		__builtin_memmove(buf, line, have);
+	}
+}
+
+/* --- calls --------------------------------------------------------------------------- */
+
+static s64 map_locked(struct call *call, u64 addr, u64 len)
+{
+	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
+	struct smaps smaps = { .addr = addr };
+	long at;
+	int ret;
+
+	if (mapping_room() || nr_mappings >= shared->limits.mappings)
+		return call_refuse(call, -ENOMEM);
+	if (!range_free(addr, len, false))
+		return call_refuse(call, -EINVAL);
+	/* Earlier mappings there end in any case: MAP_FIXED removes them first. */
+	lock_take(&demand.lock);
+	mapping_cut(addr, addr + len);
+	mapping_insert(addr, len, true);
+	pages_cover(addr, len);
+	lock_drop(&demand.lock);
+	at = sys_mmap(addr, len, le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
+		      le32_to_cpu(args->flags) | MAP_FIXED, call->file->fd,
+		      le64_to_cpu(args->offset));
+	ret = sys_is_error(at) ? at : smaps_read(&smaps);
+	if (!ret) {
+		call->out.mmap.space = cpu_to_le64(call->file->space);
+		call->out.mmap.offset = cpu_to_le64(smaps.offset);
+		call->out.mmap.flags = cpu_to_le32(smaps.flags);
+		call->out.mmap.cache = cpu_to_le32(VGPU_CACHE_WB);
+		return 0;
+	}
+	/* A driver that refused leaves a hole. */
+	if (unmap_locked(addr, addr + len))
+		sys_exit_group(SHADOW_EXIT_MAP);
+	return ret;
+}
+
+s64 mapping_mmap(struct call *call)
+{
+	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
+	u64 addr = le64_to_cpu(args->addr), len = le64_to_cpu(args->len);
+	s64 ret;
+
+	if (!range_ok(addr, len))
+		return call_refuse(call, -EINVAL);
+	if (!vgpu_limits_map_ok(&shared->limits,
+				__atomic_load_n(&shared->mapped_bytes, __ATOMIC_RELAXED), len))
+		return call_refuse(call, -ENOMEM);
+	lock_take(&map_lock);
+	ret = map_locked(call, addr, len);
+	lock_drop(&map_lock);
+	return ret;
+}
+
+/* The guest's program may write to a mapping that it could only read when it was made. */
+s64 mapping_protect(struct call *call)
+{
+	const struct vgpu_args_protect *args = &call->view.call->args.protect;
+	u64 addr = le64_to_cpu(args->addr), end = addr + le64_to_cpu(args->len);
+	s64 ret = 0;
+	u32 i;
+
+	lock_take(&map_lock);
+	for (i = mapping_index(addr); !ret && i < nr_mappings && mappings[i].addr < end; i++) {
+		struct smaps smaps = { .addr = mappings[i].addr };
+
+		if (!mappings[i].device)
+			continue;
+		ret = smaps_read(&smaps);
+		/* Writable pages of a private mapping would be the process's own. */
+		if (!ret && !(smaps.flags & VGPU_MAP_WRITE) &&
+		    (smaps.flags & (VGPU_MAP_READ | VGPU_MAP_SHARED)) !=
+		    (VGPU_MAP_READ | VGPU_MAP_SHARED))
+			ret = -EACCES;
+		if (!ret)
+			ret = sys3(__NR_mprotect, mappings[i].addr, mappings[i].len,
+				   PROT_READ | PROT_WRITE);
+	}
+	lock_drop(&map_lock);
+	return ret;
+}
+
+/* Bytes from @addr on, at most @len, that devices' mappings cover without a gap. */
+static u64 covered(u64 addr, u64 len)
+{
+	u64 pos = addr, end = addr + len;
+	u32 i;
+
+	lock_take(&demand.lock);
+	for (i = mapping_index(addr); pos < end && i < nr_mappings; i++) {
+		if (mappings[i].addr > pos || !mappings[i].device)
+			break;
+		pos = min(end, mappings[i].addr + mappings[i].len);
+	}
+	lock_drop(&demand.lock);
+	return pos - addr;
+}
+
+static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
+{
+	(void)arg;
+	return copy_checked((void *)addr, bytes, len) ? 0 : -EFAULT;
+}
+
+/*
+ * A mapping that goes away while it is copied leaves demand pages, whose faults
+ * fail here: the call's class is mm.
+ */
+s64 mapping_read_pages(struct call *call)
+{
+	const struct vgpu_args_pages *args = &call->view.call->args.pages;
+	u64 addr = le64_to_cpu(args->addr), len = covered(addr, le64_to_cpu(args->len)), done = 0;
+
+	if (!len)
+		return -EFAULT;
+	if (call_alloc_data(call, len))
+		return call_refuse(call, -ENOMEM);
+	while (done < len && copy_checked(call->data + done, (void *)(addr + done), PAGE_SIZE))
+		done += PAGE_SIZE;
+	call->data_len = done;
+	return done ? (s64)done : -EFAULT;
+}
+
+/*
+ * Ranges are of different buffers, so one that cannot be written is passed over: the
+ * driver has revoked its memory, as natively a store would find, or the guest is wrong.
+ */
+s64 mapping_write_pages(struct call *call)
+{
+	const struct vgpu_seg *segs = call->view.segs;
+	const struct vgpu_range *range = (const void *)call->view.data;
+	u32 nr = le32_to_cpu(segs[0].len) / sizeof(*range);
+	const u8 *data = call->view.data + vgpu_wire_pad(le32_to_cpu(segs[0].len));
+	s64 done = 0;
+
+	for (; nr; nr--, range++) {
+		u32 len = le32_to_cpu(range->flags) & VGPU_RANGE_MASK ? PAGE_SIZE :
+			le32_to_cpu(range->len);
+
+		if (covered(le64_to_cpu(range->addr), len) == len &&
+		    !vgpu_wire_range_apply(range, data, mapping_put, NULL))
+			done += le32_to_cpu(range->len);
+		data += le32_to_cpu(range->len);
+	}
+	return done ?: -EFAULT;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pages of the guest process, where they are and when they go. Each is a page of secret memory
+ * (memfd_secret), which the kernel copies to and from as from any other, and which no
+ * driver can pin: what it would write there later would be lost. All are mapped a second time
+ * for this program, side by side.
+ *
+ * The rest of user space is anonymous memory without pages, whose faults userfaultfd reports.
+ * A page is shown by mapping it over that, and hidden by moving such memory over it, which
+ * the kernel does in one step, so that a driver finds either.
+ */
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/userfaultfd.h>
+
+#include "shadow.h"
+
+struct demand demand = { .secret = -1, .faults = -1 };
+
+/* Memory that is moved over pages: never touched, as large as what is moved at once. */
+#define BLANK_PAGES	32
+static u64 blank;
+
+/* Pages' own bytes, and what the guest gave: two arrays. */
+static u32 max_pages;
+
+static void faults_register(u64 addr, u64 len)
+{
+	struct uffdio_register reg = {
+		.range = { .start = addr, .len = len },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	if (sys3(__NR_ioctl, demand.faults, UFFDIO_REGISTER, (long)&reg))
+		sys_exit_group(ESHADOW_EXIT_FAULTS);
+}
+
+static void give_up(u64 start, u64 end)
+{
+	/*
+	 * The mapping would replace what is there, but the kernel may refuse
+	 * that for its own special ones; ask separately, to tell the two apart.
+	 */
+	if (sys2(__NR_munmap, start, end - start))
+		sys_exit_group(SHADOW_EXIT_MAP);
+	if (demand_cover(start, end - start))
+		sys_exit_group(SHADOW_EXIT_DEMAND);
+}
+
+void page_init(void)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		/* Moving memory that faults are reported of keeps it so only with the event. */
+		.features = UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EVENT_REMAP,
+	};
+	u32 i;
+	long ret;
+
+	max_pages = shared->limits.pages;
+	ret = sys3(__NR_ioctl, ESHADOW_FD_FAULTS, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+	if (ret < 0)
+		sys_exit_group(ESHADOW_EXIT_FAULTS);
+	demand.faults = fd_up(ret, FILES_OWN);
+	sys2(__NR_close, ESHADOW_FD_FAULTS, 0);
+	if (sys3(__NR_ioctl, demand.faults, UFFDIO_API, (long)&api))
+		sys_exit_group(ESHADOW_EXIT_FAULTS);
+
+	give_up(SHADOW_DEMAND_START, SHADOW_RESERVED_BASE);
+	give_up(SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE, SHADOW_DEMAND_END);
+
+	ret = sys2(__NR_memfd_secret, O_CLOEXEC, 0);
+	if (ret < 0)
+		sys_exit_group(ESHADOW_EXIT_SECRET);
+	demand.secret = fd_up(ret, FILES_OWN);
+	if (sys2(__NR_ftruncate, demand.secret, max_pages * PAGE_SIZE))
+		sys_exit_group(ESHADOW_EXIT_SECRET);
+	ret = sys_mmap(0, max_pages * PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       demand.secret, 0);
+	if (sys_is_error(ret))
+		sys_exit_group(ret == -EAGAIN ? ESHADOW_EXIT_MEMLOCK : ESHADOW_EXIT_SECRET);
+	demand.live = (u8 *)ret;
+	demand.orig = memory_get(max_pages * PAGE_SIZE);
+	demand.pages = memory_get((max_pages * sizeof(struct page) + PAGE_SIZE - 1) & PAGE_MASK);
+	ret = sys_mmap(0, BLANK_PAGES * PAGE_SIZE, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (!demand.orig || !demand.pages || sys_is_error(ret))
+		sys_exit_group(SHADOW_EXIT_MAP);
+	blank = ret;
+	if (demand_cover(blank, BLANK_PAGES * PAGE_SIZE))
+		sys_exit_group(SHADOW_EXIT_DEMAND);
+	for (i = max_pages; i > 0; i--) {
+		demand.pages[i - 1].next = demand.free;
+		demand.free = &demand.pages[i - 1];
+	}
+}
+
+static struct page **page_bucket(u64 addr)
+{
+	return &demand.buckets[addr / PAGE_SIZE % DEMAND_BUCKETS];
+}
+
+struct page *page_find(u64 addr)
+{
+	struct page *page;
+
+	for (page = *page_bucket(addr); page; page = page->next)
+		if (page->addr == addr)
+			break;
+	return page;
+}
+
+struct page *page_add(u64 addr)
+{
+	struct page *page = demand.free, **bucket = page_bucket(addr);
+
+	if (!page)
+		return NULL;
+	demand.free = page->next;
+	*page = (struct page) {
+		.addr = addr, .busy = true, .fetching = true, .next = *bucket,
+	};
+	*bucket = page;
+	demand.nr_pages++;
+	return page;
+}
+
+void page_free(struct page *page)
+{
+	struct page **link = page_bucket(page->addr);
+
+	while (*link != page)
+		link = &(*link)->next;
+	*link = page->next;
+	page->next = demand.free;
+	page->busy = false;
+	demand.free = page;
+	demand.nr_pages--;
+}
+
+u8 *page_live(const struct page *page)
+{
+	return demand.live + (page - demand.pages) * PAGE_SIZE;
+}
+
+u8 *page_orig(const struct page *page)
+{
+	return demand.orig + (page - demand.pages) * PAGE_SIZE;
+}
+
+void page_unclaim(struct page *page)
+{
+	page->busy = false;
+	page->fetching = false;
+	demand.claims++;
+}
+
+void page_show(struct page *page)
+{
+	long ret;
+
+	if (page->mapped || mapping_at(page->addr))
+		return;
+	if (page->bad)
+		ret = sys_mmap(page->addr, PAGE_SIZE, PROT_NONE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	else
+		ret = sys_mmap(page->addr, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_FIXED, demand.secret,
+			       (page - demand.pages) * PAGE_SIZE);
+	/* No more VMAs, for example: whoever waits for it would for ever. */
+	if (sys_is_error(ret))
+		sys_exit_group(SHADOW_EXIT_DEMAND);
+	page->mapped = true;
+	demand.nr_mapped++;
+}
+
+void page_wake(u64 addr)
+{
+	struct uffdio_range range = { .start = addr, .len = PAGE_SIZE };
+
+	sys3(__NR_ioctl, demand.faults, UFFDIO_WAKE, (long)&range);
+}
+
+/* Moves memory without pages over [addr, addr + nr pages). */
+static void blank_move(u64 addr, u32 nr)
+{
+	long ret;
+
+	ret = sys6(__NR_mremap, blank, nr * PAGE_SIZE, nr * PAGE_SIZE,
+		   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, addr, 0);
+	if (ret != (long)addr)
+		sys_exit_group(SHADOW_EXIT_DEMAND);
+}
+
+void pages_hide(struct page **pages, u32 nr)
+{
+	u32 i, run;
+
+	/* No mapping comes to their places meanwhile. */
+	lock_take(&map_lock);
+	for (i = 0; i < nr; i += run) {
+		run = 1;
+		if (!pages[i]->mapped)
+			continue;
+		while (i + run < nr && run < BLANK_PAGES && pages[i + run]->mapped &&
+		       pages[i + run]->addr == pages[i]->addr + run * PAGE_SIZE)
+			run++;
+		blank_move(pages[i]->addr, run);
+	}
+	lock_take(&demand.lock);
+	for (i = 0; i < nr; i++) {
+		demand.nr_mapped -= pages[i]->mapped;
+		pages[i]->mapped = false;
+	}
+	lock_drop(&demand.lock);
+	lock_drop(&map_lock);
+}
+
+/* Without access until faults are reported, lest a driver should find zeros. */
+int demand_cover(u64 addr, u64 len)
+{
+	long ret;
+
+	ret = sys_mmap(addr, len, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	if (sys_is_error(ret))
+		return ret;
+	/* One page is one page. */
+	sys3(__NR_madvise, addr, len, MADV_NOHUGEPAGE);
+	faults_register(addr, len);
+	return sys3(__NR_mprotect, addr, len, PROT_READ | PROT_WRITE);
+}
+
+void pages_cover(u64 addr, u64 len)
+{
+	u32 i;
+
+	for (i = 0; demand.nr_mapped && i < max_pages; i++) {
+		struct page *page = &demand.pages[i];
+
+		if (!page->mapped || page->addr < addr || page->addr - addr >= len)
+			continue;
+		/* What a driver has written to it is still sent. */
+		page->mapped = false;
+		demand.nr_mapped--;
+	}
+}

@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The pager: a thread that serves the faults of all lanes, and watches their sockets while
+ * their calls run. It waits for none of the guest's answers, but for all at once.
+ *
+ * A fault of a lane's thread becomes an upcall on that lane's socket. What comes by the socket of
+ * a lane without one is a CANCEL, or its end, and the lane's thread gets a signal.
+ */
+#include <linux/errno.h>
+#include <linux/eventpoll.h>
+#include <linux/fcntl.h>
+#include <linux/uio.h>
+#include <linux/userfaultfd.h>
+
+#include "shadow.h"
+#include "shadow/message.h"
+
+/* All upcalls of one call together have this many times the deadline of one. */
+#define UPCALLS_MAX	8
+#define PAGER_EVENTS	16
+
+#define KEY_FAULTS	(~0ULL)
+#define KEY_KICK	(~1ULL)
+
+static int fd_poll, fd_kick;
+/* One bit a lane: its fault waits for a claim of others to end, or for an answer. */
+static bool waits[SHADOW_LANES];
+
+/* --- the end of a fault ----------------------------------------------------- */
+
+static void fault_over(struct lane *lane)
+{
+	u64 addr = lane->fault.addr;
+	struct lane *other;
+	u32 i;
+
+	lane->fault.addr = 0;
+	waits[lane->index] = false;
+	/* Whoever else waits for the page goes on, too, and its call may be over soon. */
+	for (i = 0; i < SHADOW_LANES; i++) {
+		other = lane_by_index(i);
+		if (waits[i] && other->fault.addr == addr) {
+			other->fault.addr = 0;
+			waits[i] = false;
+		}
+	}
+	page_wake(addr);
+}
+
+/* The driver's access fails. demand.lock is held. */
+static void fault_bad(struct lane *lane, u64 addr, bool limited)
+{
+	struct page *page = page_find(addr);
+
+	lane->limited |= limited;
+	if (!page)
+		page = page_add(addr);
+	else if (page->busy)
+		return;
+	if (!page) {
+		/* Not even room for a bad page: one that is not needed any more gives way. */
+		lane_shutdown(lane);
+		sys_exit_group(SHADOW_EXIT_DEMAND);
+	}
+	page->bad = true;
+	page->seq = vgpu_fresh_fetch(&demand.fresh);
+	page_unclaim(page);
+	page_show(page);
+}
+
+/* --- upcalls ---------------------------------------------------------------- */
+
+static void upcall_begin(struct lane *lane, enum lane_upcall upcall, u32 data_len)
+{
+	struct fault *fault = &lane->fault;
+
+	fault->upcall = upcall;
+	fault->have = 0;
+	fault->want = sizeof(fault->answer.fetched) + data_len;
+	fault->start = now_ns();
+	fault->end = fault->start + shared->fetch_timeout_ms * NSEC_PER_MS;
+	count(&shared->counters.upcalls, 1);
+	lock_take(&lane->lock);
+	lane->upcalling = true;
+	lock_drop(&lane->lock);
+}
+
+/* A message fits into the buffer of a guest that reads; one that does not has no lane. */
+static bool upcall_send(struct lane *lane, struct iovec *iov, u32 nr, u32 len)
+{
+	struct user_msghdr header = { .iov = iov, .iovlen = nr };
+	long ret = sys3(__NR_sendmsg, lane->sock, (long)&header, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (ret > 0)
+		count(&shared->counters.bytes_out, ret);
+	return ret == len;
+}
+
+static bool upcall_fetch(struct lane *lane)
+{
+	struct fault *fault = &lane->fault;
+	struct vgpu_fetch msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_FETCH),
+		.hdr.seq = cpu_to_le64(lane->seq),
+		.addr = cpu_to_le64(fault->pages[0]->addr),
+		.len = cpu_to_le32(fault->nr * PAGE_SIZE),
+	};
+	struct iovec iov = { &msg, sizeof(msg) };
+
+	upcall_begin(lane, UPCALL_FETCH, fault->nr * PAGE_SIZE);
+	return upcall_send(lane, &iov, 1, sizeof(msg));
+}
+
+/* The page has bytes that the guest does not have, and is to be fetched anew. */
+static bool upcall_writeback(struct lane *lane)
+{
+	struct fault *fault = &lane->fault;
+	struct writeback *batch = writeback_batch(lane);
+	struct iovec iov[2];
+	u32 len;
+
+	if (!batch)
+		return false;
+	batch->pages[0] = fault->pages[0];
+	batch->nr = 1;
+	len = writeback_message(batch, lane->seq, iov);
+	upcall_begin(lane, UPCALL_WRITEBACK, 0);
+	return len && upcall_send(lane, iov, 2, len);
+}
+
+static void upcall_over(struct lane *lane)
+{
+	struct fault *fault = &lane->fault;
+
+	lane->upcall_ns += now_ns() - fault->start;
+	fault->upcall = UPCALL_NONE;
+	lock_take(&lane->lock);
+	lane->upcalling = false;
+	/* The answer came first, so the driver hears of it now. */
+	if (lane->cancelled)
+		lane_cancel_locked(lane);
+	lock_drop(&lane->lock);
+}
+
+static void fault_serve(struct lane *lane);
+
+/* The claimed pages are what was fetched, or @bad. */
+static void fetch_end(struct lane *lane, bool bad)
+{
+	struct fault *fault = &lane->fault;
+	bool again;
+	u32 i;
+
+	lock_take(&demand.lock);
+	for (i = 0; i < fault->nr; i++) {
+		struct page *page = fault->pages[i];
+
+		if (!bad)
+			memcpy(page_orig(page), page_live(page), PAGE_SIZE);
+		page->seq = bad ? 0 : fault->seq;
+		page_unclaim(page);
+		if (bad && (i || fault->nr > 1)) {
+			page_free(page);
+			continue;
+		}
+		page->bad = bad;
+		if (bad)
+			page->seq = vgpu_fresh_fetch(&demand.fresh);
+		if (vgpu_fresh_usable(&demand.fresh, page->seq))
+			page_show(page);
+	}
+	/* Where only the pages ahead are bad, the next pass asks for one. */
+	lane->ahead.next = bad ? 0 : fault->addr + fault->nr * PAGE_SIZE;
+	again = bad ? fault->nr > 1 : !vgpu_fresh_usable(&demand.fresh, fault->seq);
+	if (!bad && !lane->gating &&
+	    vgpu_fresh_worthless(&demand.fresh, fault->seq, lane->fetch_addr == fault->addr)) {
+		lane->gating = true;
+		demand.gated++;
+	}
+	lane->fetch_addr = fault->addr;
+	if (!again && lane->gating) {
+		lane->gating = false;
+		demand.gated--;
+		demand.claims++;
+	}
+	lock_drop(&demand.lock);
+	word_wake(&demand.claims);
+	if (!bad)
+		count(&shared->counters.fetched_pages, fault->nr);
+	if (again && !lane->down)
+		fault_serve(lane);
+	else
+		fault_over(lane);
+}
+
+static void writeback_end(struct lane *lane, bool bad)
+{
+	struct page *page = lane->fault.pages[0];
+
+	lock_take(&demand.lock);
+	memcpy(page_orig(page), page_live(page), PAGE_SIZE);
+	page_unclaim(page);
+	if (bad)
+		fault_bad(lane, page->addr, false);
+	lock_drop(&demand.lock);
+	word_wake(&demand.claims);
+	if (bad)
+		fault_over(lane);
+	else
+		fault_serve(lane);
+}
+
+static void upcall_end(struct lane *lane, int error)
+{
+	enum lane_upcall upcall = lane->fault.upcall;
+
+	if (error)
+		lane_upcall_failed(lane, error);
+	upcall_over(lane);
+	/* Several pages failed for want of a lane: no sense in asking for one. */
+	if (error && upcall == UPCALL_FETCH && lane->fault.nr > 1) {
+		u32 i;
+
+		lock_take(&demand.lock);
+		for (i = 1; i < lane->fault.nr; i++) {
+			page_unclaim(lane->fault.pages[i]);
+			page_free(lane->fault.pages[i]);
+		}
+		lane->fault.nr = 1;
+		lock_drop(&demand.lock);
+	}
+	if (upcall == UPCALL_FETCH)
+		fetch_end(lane, error || lane->fault.answer.fetched.error);
+	else
+		writeback_end(lane, error || lane->fault.answer.written.error);
+}
+
+/* --- serving a fault --------------------------------------------------------- */
+
+/* Pages after pages[0], claimed, as far as none is there. demand.lock is held. */
+static void fault_claim_ahead(struct lane *lane)
+{
+	struct fault *fault = &lane->fault;
+	u32 nr = vgpu_ahead_pages(&lane->ahead, fault->addr, mapping_next(fault->addr));
+
+	for (fault->nr = 1; fault->nr < nr; fault->nr++) {
+		u64 addr = fault->addr + fault->nr * PAGE_SIZE;
+
+		/* The last page that there is room for is kept for one that is bad. */
+		if (page_find(addr) || demand.nr_pages + 1 >= shared->limits.pages)
+			break;
+		fault->pages[fault->nr] = page_add(addr);
+		if (!fault->pages[fault->nr])
+			break;
+	}
+}
+
+/* The guest may be asked by the lane. */
+static bool fault_may_ask(const struct lane *lane)
+{
+	return !lane->down && !lane->last && !lane->call->mm &&
+		(shared->features & VGPU_FEATURE_DEMAND);
+}
+
+static void fault_serve(struct lane *lane)
+{
+	struct fault *fault = &lane->fault;
+	bool dirty = false, late;
+	struct page *page;
+
+	waits[lane->index] = false;
+	lock_take(&demand.lock);
+	page = page_find(fault->addr);
+	if (mapping_at(fault->addr) ||
+	    (page && !page->busy &&
+	     (page->mapped || vgpu_fresh_usable(&demand.fresh, page->seq)))) {
+		if (page)
+			page_show(page);
+		lock_drop(&demand.lock);
+		fault_over(lane);
+		return;
+	}
+	if (page && page->busy) {
+		/* Somebody else has it; whatever comes of that, look again. */
+		waits[lane->index] = true;
+		demand.waiting = true;
+		lock_drop(&demand.lock);
+		return;
+	}
+	late = lane->upcall_ns > UPCALLS_MAX * shared->fetch_timeout_ms * NSEC_PER_MS;
+	if (!fault_may_ask(lane) || late ||
+	    (!page && demand.nr_pages + 1 >= shared->limits.pages)) {
+		fault_bad(lane, fault->addr, fault_may_ask(lane));
+		lock_drop(&demand.lock);
+		fault_over(lane);
+		return;
+	}
+	if (page)
+		page->busy = true;
+	else
+		page = page_add(fault->addr);
+	fault->pages[0] = page;
+	fault->nr = 1;
+	if (page->seq && page_differs(page))
+		dirty = true;
+	page->bad = false;
+	page->fetching = !dirty;
+	if (!dirty)
+		fault_claim_ahead(lane);
+	/* Number first, then ask: a call that starts meanwhile finds them too old. */
+	fault->seq = vgpu_fresh_fetch(&demand.fresh);
+	lock_drop(&demand.lock);
+	if (!(dirty ? upcall_writeback(lane) : upcall_fetch(lane)))
+		upcall_end(lane, -EPROTO);
+}
+
+/* Of no lane's call: a thread of the kernel that a driver lets work for it, or a debugger. */
+static void fault_refuse(u64 addr)
+{
+	struct page *page;
+
+	lock_take(&demand.lock);
+	page = page_find(addr);
+	/* One that somebody works on is there, or bad, by and by: the thread looks again. */
+	if (page && page->busy)
+		page = NULL;
+	else if (!page)
+		page = page_add(addr);
+	if (page) {
+		page->bad = true;
+		page->seq = vgpu_fresh_fetch(&demand.fresh);
+		page_unclaim(page);
+		page_show(page);
+	}
+	lock_drop(&demand.lock);
+	page_wake(addr);
+}
+
+static void faults_read(void)
+{
+	struct uffd_msg msgs[PAGER_EVENTS];
+	struct lane *lane;
+	u64 addr;
+	long ret;
+	u32 i;
+
+	ret = sys3(__NR_read, demand.faults, (long)msgs, sizeof(msgs));
+	for (i = 0; ret > 0 && i < ret / sizeof(msgs[0]); i++) {
+		/* Memory that was moved: whoever moved it only waits for this. */
+		if (msgs[i].event != UFFD_EVENT_PAGEFAULT)
+			continue;
+		addr = msgs[i].arg.pagefault.address & PAGE_MASK;
+		lane = lane_by_tid(msgs[i].arg.pagefault.feat.ptid);
+		if (!lane || !lane_in_call(lane)) {
+			fault_refuse(addr);
+			continue;
+		}
+		/* A signal made the thread fault again. */
+		if (lane->fault.addr == addr)
+			continue;
+		lane->fault.addr = addr;
+		fault_serve(lane);
+	}
+}
+
+/* --- answers ---------------------------------------------------------------- */
+
+/* Where the next bytes of the answer go. Return: how many may. */
+static u32 answer_room(struct fault *fault, u8 **to)
+{
+	u32 fixed = sizeof(fault->answer.fetched), at, i;
+
+	if (fault->have < sizeof(fault->answer.hdr)) {
+		*to = (u8 *)&fault->answer + fault->have;
+		return sizeof(fault->answer.hdr) - fault->have;
+	}
+	if (fault->have < fixed) {
+		*to = (u8 *)&fault->answer + fault->have;
+		return fixed - fault->have;
+	}
+	at = fault->have - fixed;
+	i = at / PAGE_SIZE;
+	*to = page_live(fault->pages[i]) + at % PAGE_SIZE;
+	return PAGE_SIZE - at % PAGE_SIZE;
+}
+
+/* Return: 0: go on; 1: it is whole; or an errno. */
+static int answer_header(struct lane *lane)
+{
+	struct fault *fault = &lane->fault;
+	struct vgpu_hdr *hdr = &fault->answer.hdr;
+	u16 type = fault->upcall == UPCALL_FETCH ? VGPU_MSG_FETCHED : VGPU_MSG_WRITTEN;
+	u32 len = le32_to_cpu(hdr->len);
+
+	if (vgpu_wire_hdr_check(hdr, &wire_limits) || hdr->flags ||
+	    le64_to_cpu(hdr->seq) != lane->seq)
+		return -EPROTO;
+	if (le16_to_cpu(hdr->type) == VGPU_MSG_CANCEL) {
+		if (lane->cancelled)
+			return -EPROTO;
+		lane->cancelled = true;
+		fault->have = 0;
+		return 0;
+	}
+	if (le16_to_cpu(hdr->type) != type ||
+	    (len != sizeof(fault->answer.fetched) && len != fault->want))
+		return -EPROTO;
+	fault->want = len;
+	return 0;
+}
+
+static int answer_read(struct lane *lane)
+{
+	struct fault *fault = &lane->fault;
+	u32 before, room;
+	long ret;
+	u8 *to;
+
+	for (;;) {
+		before = fault->have;
+		room = answer_room(fault, &to);
+		ret = sys6(__NR_recvfrom, lane->sock, (long)to, min(room, fault->want - before),
+			   MSG_DONTWAIT, 0, 0);
+		if (ret == -EAGAIN || ret == -EINTR)
+			return 0;
+		if (ret <= 0)
+			return -ENODEV;
+		count(&shared->counters.bytes_in, ret);
+		fault->have += ret;
+		if (before < sizeof(fault->answer.hdr) &&
+		    fault->have == sizeof(fault->answer.hdr)) {
+			int error = answer_header(lane);
+
+			if (error)
+				return error;
+		}
+		if (fault->have == fault->want)
+			return 1;
+	}
+}
+
+/* Bytes are there, or the end. */
+static bool lane_pending(struct lane *lane)
+{
+	char byte;
+
+	return sys6(__NR_recvfrom, lane->sock, (long)&byte, 1, MSG_PEEK | MSG_DONTWAIT, 0, 0) !=
+		-EAGAIN;
+}
+
+static void lane_ready(struct lane *lane)
+{
+	struct fault *fault = &lane->fault;
+	u32 data_len;
+	int ret;
+
+	if (fault->upcall == UPCALL_NONE) {
+		lock_take(&lane->lock);
+		/* What came may have been of an earlier call, and been read since. */
+		if (lane->running && lane_pending(lane))
+			lane_cancel_locked(lane);
+		lock_drop(&lane->lock);
+		return;
+	}
+	data_len = fault->upcall == UPCALL_FETCH ? fault->nr * PAGE_SIZE : 0;
+	ret = answer_read(lane);
+	if (ret > 0)
+		ret = lane_answer_ok(&fault->answer, sizeof(fault->answer.fetched), data_len) ?
+			1 : -EPROTO;
+	/*
+	 * What else comes while the call runs is of interest, too. Not later: the lane's thread
+	 * goes on when the upcall has ended, and its call may end.
+	 */
+	pager_arm(lane, true);
+	if (ret < 0)
+		upcall_end(lane, ret);
+	else if (ret)
+		upcall_end(lane, 0);
+}
+
+/* --- the loop ---------------------------------------------------------------- */
+
+static void retry_waiting(void)
+{
+	u32 i;
+
+	lock_take(&demand.lock);
+	demand.waiting = false;
+	lock_drop(&demand.lock);
+	for (i = 0; i < SHADOW_LANES; i++)
+		if (waits[i])
+			fault_serve(lane_by_index(i));
+}
+
+/* Milliseconds until the first deadline of an upcall; those that have passed end. */
+static int deadlines(void)
+{
+	u64 now = now_ns(), first = 0;
+	u32 i;
+
+	for (i = 0; i < SHADOW_LANES; i++) {
+		struct lane *lane = lane_by_index(i);
+
+		if (!lane || lane->fault.upcall == UPCALL_NONE)
+			continue;
+		if (now >= lane->fault.end)
+			upcall_end(lane, lane->fault.have ? -EPROTO : -ETIMEDOUT);
+		else if (!first || lane->fault.end < first)
+			first = lane->fault.end;
+	}
+	return first ? (int)((first - now) / NSEC_PER_MS) + 1 : -1;
+}
+
+static void pager_main(void *arg)
+{
+	struct epoll_event events[PAGER_EVENTS];
+	bool any = false;
+	u64 value;
+	long nr, i;
+
+	(void)arg;
+	for (;;) {
+		nr = sys6(__NR_epoll_pwait, fd_poll, (long)events, PAGER_EVENTS,
+			  any ? deadlines() : -1, 0, 0);
+		for (i = 0; i < nr; i++) {
+			if (events[i].data == KEY_FAULTS) {
+				faults_read();
+				any = true;
+			} else if (events[i].data == KEY_KICK) {
+				sys3(__NR_read, fd_kick, (long)&value, sizeof(value));
+				retry_waiting();
+			} else {
+				lane_ready(lane_by_index(events[i].data));
+			}
+		}
+	}
+}
+
+static int poll_control(int op, int fd, u32 events, u64 key)
+{
+	struct epoll_event event = { .events = events, .data = key };
+
+	return sys4(__NR_epoll_ctl, fd_poll, op, fd, (long)&event);
+}
+
+int pager_watch(struct lane *lane)
+{
+	return poll_control(EPOLL_CTL_ADD, lane->sock, EPOLLONESHOT, lane->index);
+}
+
+void pager_arm(struct lane *lane, bool armed)
+{
+	poll_control(EPOLL_CTL_MOD, lane->sock,
+		     armed ? EPOLLIN | EPOLLRDHUP | EPOLLONESHOT : EPOLLONESHOT, lane->index);
+}
+
+void pager_kick(void)
+{
+	const u64 one = 1;
+
+	sys3(__NR_write, fd_kick, (long)&one, sizeof(one));
+}
+
+void pager_init(void)
+{
+	static struct thread thread;
+
+	fd_poll = fd_up(sys2(__NR_epoll_create1, O_CLOEXEC, 0), FILES_OWN);
+	fd_kick = fd_up(sys2(__NR_eventfd2, 0, O_CLOEXEC | O_NONBLOCK), FILES_OWN);
+	if (fd_poll < 0 || fd_kick < 0 || thread_prepare(&thread, SHADOW_LANES) ||
+	    poll_control(EPOLL_CTL_ADD, demand.faults, EPOLLIN, KEY_FAULTS) ||
+	    poll_control(EPOLL_CTL_ADD, fd_kick, EPOLLIN, KEY_KICK) ||
+	    thread_start(&thread, pager_main, NULL))
+		sys_exit_group(SHADOW_EXIT_THREAD);
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shadow of a guest process that a user-space engine has: what its parts offer each other.
+ *
+ * Threads: the main one hears what the engine and vgpud say; the pager serves faults and
+ * watches the sockets of lanes whose calls run; each lane has one that makes its calls.
+ *
+ * Locks, outermost first: map_lock, demand.lock, files lock, lane->lock. None is held over
+ * anything that waits for the guest or the engine; map_lock is held over a driver's mmap.
+ */
+#ifndef ESHADOW_SHADOW_H
+#define ESHADOW_SHADOW_H
+
+#include "engine/proto.h"
+#include "fresh.h"
+#include "lib.h"
+#include "policy.h"
+#include "segs.h"
+#include "shadow/layout.h"
+#include "thread.h"
+
+#define PAGE_SIZE	4096UL
+#define PAGE_MASK	(~(PAGE_SIZE - 1))
+
+/* A message once begun is there within this time, or its connection ends. */
+#define MSG_TIMEOUT_MS	10000
+
+/*
+ * Numbers of files. What is open below FILES_LOW came out of a driver; 0 is taken, for drivers
+ * leave it for none.
+ */
+#define FILES_LOW	512
+#define FILES_OWN	512	/* the program's own */
+#define FILES_OBJECTS	2048	/* of objects */
+
+#define SHADOW_LANES	512
+
+struct lane;
+struct call;
+struct file_entry;
+
+/* The memory that all of the engine shares. */
+extern struct engine_shared *shared;
+extern struct vgpu_wire_limits wire_limits;
+
+/* --- main.c: what this program holds --------------------------------------- */
+
+/* Moves a file out of the way of those that drivers make. Return: its number, or an errno. */
+int fd_up(int fd, int base);
+
+extern int fd_devices, fd_maps, fd_engine;
+
+/* --- channel.c: requests to the engine ------------------------------------- */
+
+/**
+ * struct request - a lane's request and its answer
+ * @msg: in: the request; out: the answer
+ * @fd: in: a file to be sent, or -1; out: one that came with the answer, or -1
+ * @room: room for what follows the answer
+ * @extra: where
+ * @len: out: bytes that followed it
+ * @file: out: of ESHADOW_FIND, with a use
+ */
+struct request {
+	struct eshadow_msg msg;
+	int fd;
+	void *extra;
+	u32 room;
+	u32 len;
+	struct file_entry *file;
+};
+
+/* Return: the answer's result. */
+int channel_ask(struct lane *lane, struct request *request);
+void channel_tell(u32 type, u32 object, u64 value);
+/* Hears the engine, one message. Ends the program at the end of the engine. */
+void channel_hear(void);
+
+/* --- files.c: files of objects, and those that drivers make ----------------- */
+
+/**
+ * struct file_entry - an object's file in this process
+ * @object: its number; 0: free
+ * @fd: its file
+ * @users: calls that use it
+ * @dropped: to be closed when there are none any more
+ * @policy: of its export; ioctls are @ioctls
+ * @kind: VGPU_OBJECT_*
+ * @space: number of the address space of its mappings
+ * @ioctls: of the policy
+ */
+struct file_entry {
+	u32 object;
+	int fd;
+	u32 users;
+	bool dropped;
+	struct vgpu_policy policy;
+	u32 kind;
+	u64 space;
+	u32 *ioctls;
+};
+
+void files_init(void);
+/* The object's file, with a use; NULL: there is no such object. */
+struct file_entry *file_find(struct lane *lane, u32 object);
+void file_put(struct file_entry *file);
+/* The engine's answer to whoever looks for it, with a use; NULL: no memory. */
+struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy, int fd);
+/* The engine does not want it open here any more. */
+void file_drop(u32 object);
+/* Closes it, or leaves that to those who use it. Return: it is closed. */
+bool file_close(u32 object);
+
+struct fd_cmsg;
+/* A message, without waiting, and perhaps a file, which gets a number from @base on. */
+long files_receive(int sock, void *header, const struct fd_cmsg *control, int base, int *fd);
+void files_call_begins(void);
+/*
+ * Whether low number @fd is a file that nobody has taken yet; it is the caller's then.
+ */
+bool files_take(int fd);
+/* Closes what was taken. */
+void files_give(int fd);
+/* Closes what nobody took, as far as it is known whose it is. Return: how many. */
+u32 files_call_ends(void);
+
+/* --- page.c, demand.c: memory of the guest process -------------------------- */
+
+/**
+ * struct page - a page of the guest process
+ * @addr: its address
+ * @seq: its number (fresh.h)
+ * @next: in its bucket; or free
+ * @busy: somebody works on it, and nobody else may
+ * @fetching: likewise, and there is nothing in it that the guest does not have
+ * @mapped: seen at its address
+ * @bad: could not be fetched: without access at its address, until the call ends
+ */
+struct page {
+	u64 addr;
+	u64 seq;
+	struct page *next;
+	bool busy;
+	bool fetching;
+	bool mapped;
+	bool bad;
+};
+
+#define DEMAND_BUCKETS	4096
+
+/**
+ * struct demand - pages of the guest process that are here
+ * @lock: all of it
+ * @fresh: their numbering
+ * @claims: counts claims that ended
+ * @gated: lanes whose fetches are repeated
+ * @nr_pages: how many
+ * @nr_mapped: of them
+ * @waiting: faults wait for claims to end
+ * @free: pages that stand for none
+ * @pages: all of them
+ * @buckets: those that stand for one, by address
+ * @live: the bytes of each
+ * @orig: what the guest gave for each
+ * @secret: the file of @live
+ * @faults: userfaultfd
+ */
+struct demand {
+	struct lock lock;
+	struct vgpu_fresh fresh;
+	u32 claims;
+	u32 gated;
+	u32 nr_pages;
+	u32 nr_mapped;
+	bool waiting;
+	struct page *free;
+	struct page *pages;
+	struct page *buckets[DEMAND_BUCKETS];
+	u8 *live;
+	u8 *orig;
+	int secret;
+	int faults;
+};
+
+extern struct demand demand;
+
+/* Exits if something is missing, with a status that says what. */
+void page_init(void);
+struct page *page_find(u64 addr);
+/* A new one, claimed; NULL: the limit. */
+struct page *page_add(u64 addr);
+void page_free(struct page *page);
+/* Puts it at its address. */
+void page_show(struct page *page);
+/* The bytes of the page, and those that the guest gave. */
+u8 *page_live(const struct page *page);
+u8 *page_orig(const struct page *page);
+static inline bool page_differs(const struct page *page)
+{
+	return !page->bad && __builtin_memcmp(page_live(page), page_orig(page), PAGE_SIZE);
+}
+void page_unclaim(struct page *page);
+/*
+ * Takes claimed pages away from their addresses, in one step, whoever touches them. Takes
+ * map_lock; demand.lock is not held.
+ */
+void pages_hide(struct page **pages, u32 nr);
+/* Demand pages at [addr, addr + len), whatever is there. map_lock is held. Return: 0 or errno. */
+int demand_cover(u64 addr, u64 len);
+/* Something else is at [addr, addr + len) from now on. demand.lock is held. */
+void pages_cover(u64 addr, u64 len);
+/* What wakes whoever has touched the page. */
+void page_wake(u64 addr);
+
+/* A call starts; its driver is done. Return: 0, -ENOBUFS (a limit), or another errno. */
+void demand_begin(struct lane *lane);
+int demand_end(struct lane *lane);
+void demand_store(u64 addr, const u8 *bytes);
+/* Waits until claims ended since there were @claims, with a deadline. demand.lock is not held. */
+void demand_wait(u32 claims);
+
+/* --- writeback.c ------------------------------------------------------------ */
+
+#define WRITEBACK_PAGES	16
+
+struct writeback {
+	struct page *pages[WRITEBACK_PAGES];
+	u32 nr;
+	struct vgpu_wire_diff diff;
+	struct {
+		struct vgpu_writeback msg;
+		struct vgpu_range ranges[WRITEBACK_PAGES * VGPU_DIFF_RANGES];
+	} head;
+	u8 data[WRITEBACK_PAGES * VGPU_DIFF_BYTES] __attribute__((aligned(8)));
+};
+
+/* The lane's, kept for its next call: the pager has it during a fault, its thread afterwards. */
+struct writeback *writeback_batch(struct lane *lane);
+/* All that differs. Return: 0 or -EFAULT, -ENOMEM. */
+int writeback_all(struct lane *lane);
+/* The message about its claimed pages, in @iov of three. Return: bytes; 0: nothing differs. */
+u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov);
+
+/* --- pager.c ---------------------------------------------------------------- */
+
+void pager_init(void);
+/* Watches the lane's socket from now on, for as long as it is open. */
+int pager_watch(struct lane *lane);
+/* Is told of what comes by it; once. */
+void pager_arm(struct lane *lane, bool armed);
+void pager_kick(void);
+
+/* --- lane.c ----------------------------------------------------------------- */
+
+enum lane_upcall {
+	UPCALL_NONE = 0,
+	UPCALL_FETCH,
+	UPCALL_WRITEBACK,
+};
+
+/**
+ * struct fault - a fault of a lane's thread that is served
+ * @addr: page; 0: none
+ * @upcall: what the guest is asked
+ * @pages: claimed for it
+ * @nr: of them
+ * @seq: of the fetch
+ * @end: deadline
+ * @start: of the upcall
+ * @have: bytes of the answer that are there
+ * @want: all of it
+ * @answer: its fixed part
+ */
+struct fault {
+	u64 addr;
+	enum lane_upcall upcall;
+	struct page *pages[VGPU_FETCH_AHEAD];
+	u32 nr;
+	u64 seq;
+	u64 end;
+	u64 start;
+	u32 have;
+	u32 want;
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_fetched fetched;
+		struct vgpu_written written;
+	} answer;
+};
+
+struct lane {
+	struct thread thread;
+	u32 index;
+	int sock;
+	u64 seq;
+	bool unacked;
+	bool cancelled;
+	/* An upcall was not answered in time: the call's reply is the last message. */
+	bool last;
+	bool down;
+	u8 *buf;
+	u8 *reply_buf;
+	u64 scratch;
+	u64 scratch_used;
+	struct call *call;
+
+	struct writeback *batch;
+
+	/* Of the running call; under demand.lock. */
+	u64 fetch_addr;
+	bool gating;
+	bool limited;
+	struct vgpu_ahead ahead;
+	u64 upcall_ns;
+	struct fault fault;
+
+	/* What a cancel may do. */
+	struct lock lock;
+	bool running;
+	bool upcalling;
+	bool signalled;
+	struct syscall syscall;
+
+	/* The engine's answer to its request. */
+	u32 answered;
+	struct request *request;
+};
+
+/* No lane will come any more: the last one's end is the program's. */
+void lanes_end(void);
+void lane_start(int sock);
+struct lane *lane_by_index(u32 index);
+/* That whose thread it is; NULL: none. */
+struct lane *lane_by_tid(int tid);
+void lane_shutdown(struct lane *lane);
+/* A driver's function runs, or does not any more. */
+void lane_set_running(struct lane *lane, bool running);
+/* Its thread may touch memory of the guest process. */
+bool lane_in_call(struct lane *lane);
+/* The guest wants the call to end. lane->lock is held. */
+void lane_cancel_locked(struct lane *lane);
+
+/* Return: 0, -ETIMEDOUT or another errno of the connection. Deadline in nanoseconds; 0: none. */
+int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline);
+int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline);
+/*
+ * Asks the guest something, from the lane's own thread. @answer: its fixed part.
+ * Return: 0, -EFAULT (the lane is over), -ENOBUFS (the call has used up its time).
+ */
+int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu_written *answer);
+bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len);
+/* The upcall has failed: for want of time, or as the connection is of no use. */
+void lane_upcall_failed(struct lane *lane, int error);
+
+/* --- call.c ----------------------------------------------------------------- */
+
+#define SEGS_SMALL	16
+
+struct call {
+	struct lane *lane;
+	u8 *msg;
+	u32 msg_len;
+	u64 clock_in;
+	struct vgpu_call_view view;
+	bool mm;
+	struct file_entry *file;
+	s64 result;
+	u32 flags;
+	u64 pos;
+	union {
+		struct vgpu_out_ioctl ioctl;
+		struct vgpu_out_mmap mmap;
+		struct vgpu_out_poll poll;
+		__le64 raw[4];
+	} out;
+	u32 nr_objects;
+	struct vgpu_object_desc objects[VGPU_FDS_MAX];
+	u8 *data;
+	u32 data_len;
+	u32 data_size;
+	u64 scratch;
+	u64 scratch_len;
+	bool scratch_mapped;
+	bool scratch_low;
+	struct vgpu_seg_place *segs;
+	struct vgpu_seg_place segs_small[SEGS_SMALL];
+	/* Of FD_IN and EVENT fixups: what was placed. */
+	struct file_entry **placed;
+	s32 *placed_fds;
+	struct file_entry *arg_file;
+	u32 event;
+	int event_fd;
+	bool done;
+};
+
+/* Return: 0, or -EPROTO for a malformed one. */
+int call_run(struct call *call);
+int call_send_reply(struct call *call);
+void call_finish(struct call *call);
+void call_reject(struct call *call, int error);
+void call_take_back(struct call *call);
+s64 call_refuse(struct call *call, int error);
+int call_alloc_data(struct call *call, u32 len);
+int call_alloc_scratch(struct call *call, u64 len);
+/* Memory of the size of a message, which is counted; NULL: none. */
+void *budget_get(u64 len);
+void budget_put(void *memory, u64 len);
+/* A driver's function by a system call that the guest can interrupt. */
+long call_system(struct call *call, u64 nr, u64 a, u64 b, u64 c, u64 d);
+static inline bool call_is_compat(const struct call *call)
+{
+	return le16_to_cpu(call->view.call->flags) & VGPU_CALL_COMPAT;
+}
+
+s64 fops_open(struct call *call);
+s64 fops_close(struct call *call);
+s64 fops_read(struct call *call);
+s64 fops_write(struct call *call);
+s64 fops_llseek(struct call *call);
+s64 fops_poll(struct call *call);
+s64 fops_fdinfo(struct call *call);
+s64 ioctl_run(struct call *call);
+/* Files that a call made, which nothing explains, are closed. Return: the call's result. */
+s64 call_close_strays(struct call *call, s64 result);
+
+/* --- mapping.c -------------------------------------------------------------- */
+
+void mapping_init(void);
+s64 mapping_mmap(struct call *call);
+s64 mapping_protect(struct call *call);
+s64 mapping_read_pages(struct call *call);
+s64 mapping_write_pages(struct call *call);
+void mapping_unmap(u64 addr, u64 len);
+/* Zeroed memory at [addr, addr + len), in the place of demand pages, and back. */
+int mapping_place(u64 addr, u64 len);
+void mapping_displace(u64 addr, u64 len);
+/* Whether a mapping is at @addr; where the next one begins after it. demand.lock is held. */
+bool mapping_at(u64 addr);
+u64 mapping_next(u64 addr);
+
+#endif /* ESHADOW_SHADOW_H */

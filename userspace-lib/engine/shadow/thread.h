@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads, and the signals that reach into them. All threads share one table of files.
+ */
+#ifndef ESHADOW_THREAD_H
+#define ESHADOW_THREAD_H
+
+#include "wire.h"
+
+#define THREAD_SCRATCH	(64UL << 10)
+#define THREAD_BUF	(16UL << 10)
+
+/**
+ * struct thread - a thread and memory of its own
+ * @tid: 0: free. The kernel clears it when the thread no longer uses the memory
+ * @fn: what it does
+ * @arg: its argument
+ * @memory: guard page, stack, scratch, two buffers; kept for good
+ */
+struct thread {
+	int tid;
+	void (*fn)(void *arg);
+	void *arg;
+	u8 *memory;
+};
+
+/* Gives the thread memory, if it has none. @nr: which of all it is. Return: 0 or an errno. */
+int thread_prepare(struct thread *thread, unsigned int nr);
+int thread_start(struct thread *thread, void (*fn)(void *arg), void *arg);
+/* Return: the program's own memory for arguments of calls, and two buffers. */
+u8 *thread_scratch(const struct thread *thread);
+u8 *thread_buf(const struct thread *thread, unsigned int nr);
+
+/* Blocks all signals but those of faults and of cancels, for all threads that follow. */
+int signals_init(void);
+
+/**
+ * struct syscall - a system call that can be cancelled
+ * @cancel: somebody wants it to end
+ * @nr: of the system call
+ * @args: of the system call
+ */
+struct syscall {
+	u32 cancel;
+	u32 reserved;
+	u64 nr;
+	u64 args[6];
+};
+
+/*
+ * Makes the system call. A cancel signal ends it whenever it comes: before it, as if it had
+ * been interrupted before it did anything (-ERESTARTSYS); in it, as the driver says, which
+ * wants the call to be made again (-ERESTARTSYS) or has an error of its own; after it, not
+ * at all.
+ */
+long syscall_cancelable(struct syscall *call);
+/* The same by the entry for 32-bit programs, of three arguments. */
+long syscall_compat(struct syscall *call);
+
+/* Sends the cancel signal. */
+void thread_cancel(const struct thread *thread, struct syscall *call);
+
+#endif /* ESHADOW_THREAD_H */

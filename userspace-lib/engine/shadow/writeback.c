@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Write-back: bytes that a driver wrote to demand pages go to the guest, and
+ * nothing else of the pages: other threads write there, too.
+ */
+#include <linux/errno.h>
+#include <linux/uio.h>
+
+#include "shadow.h"
+
+_Static_assert(WRITEBACK_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX, "one message");
+
+#define BATCH_BYTES	((sizeof(struct writeback) + PAGE_SIZE - 1) & PAGE_MASK)
+
+struct writeback *writeback_batch(struct lane *lane)
+{
+	if (!lane->batch)
+		lane->batch = memory_get(BATCH_BYTES);
+	return lane->batch;
+}
+
+u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov)
+{
+	struct vgpu_wire_diff *diff = &batch->diff;
+	u32 i, nr, pad, ranges_len;
+
+	*diff = (struct vgpu_wire_diff) { .ranges = batch->head.ranges, .bytes = batch->data };
+	for (i = 0; i < batch->nr; i++) {
+		struct page *page = batch->pages[i];
+
+		nr = diff->nr;
+		vgpu_wire_diff_page(diff, page->addr, page_orig(page), page_live(page));
+		if (diff->nr != nr)
+			count(&shared->counters.written_pages, 1);
+	}
+	if (!diff->nr)
+		return 0;
+	pad = vgpu_wire_pad(diff->len);
+	memset(batch->data + diff->len, 0, pad - diff->len);
+	ranges_len = diff->nr * sizeof(batch->head.ranges[0]);
+	batch->head.msg = (struct vgpu_writeback) {
+		.hdr.len = cpu_to_le32(sizeof(batch->head.msg) + ranges_len + pad),
+		.hdr.type = cpu_to_le16(VGPU_MSG_WRITEBACK),
+		.hdr.seq = cpu_to_le64(seq),
+		.nr_ranges = cpu_to_le32(diff->nr),
+	};
+	iov[0] = (struct iovec) { &batch->head.msg, sizeof(batch->head.msg) + ranges_len };
+	iov[1] = (struct iovec) { batch->data, pad };
+	return sizeof(batch->head.msg) + ranges_len + pad;
+}
+
+/*
+ * Sends what differs of claimed pages, and gives them back, as clean ones if that went well: else
+ * the bytes may be another call's, which sends them when it ends.
+ */
+static int batch_send(struct lane *lane, struct writeback *batch)
+{
+	struct vgpu_written answer;
+	struct iovec iov[2];
+	bool kick;
+	int ret = 0;
+	u32 i;
+
+	/* Other calls' drivers may be writing. */
+	pages_hide(batch->pages, batch->nr);
+	if (writeback_message(batch, lane->seq, iov)) {
+		ret = lane_ask(lane, iov, 2, VGPU_MSG_WRITTEN, &answer);
+		if (!ret && answer.error)
+			ret = -EFAULT;
+	}
+	lock_take(&demand.lock);
+	for (i = 0; i < batch->nr; i++) {
+		struct page *page = batch->pages[i];
+
+		if (!ret)
+			memcpy(page_orig(page), page_live(page), PAGE_SIZE);
+		page_unclaim(page);
+	}
+	kick = demand.waiting;
+	lock_drop(&demand.lock);
+	word_wake(&demand.claims);
+	if (kick)
+		pager_kick();
+	batch->nr = 0;
+	return ret;
+}
+
+/* Claims what differs, as far as there is room. Return: others work on some. */
+static bool batch_claim(struct writeback *batch, u64 from, u32 *claims)
+{
+	struct page *page;
+	bool busy = false;
+	u32 bucket;
+
+	lock_take(&demand.lock);
+	*claims = demand.claims;
+	for (bucket = 0; demand.nr_pages && bucket < DEMAND_BUCKETS; bucket++) {
+		for (page = demand.buckets[bucket]; page; page = page->next) {
+			/* What other calls write from now on is theirs to send. */
+			if (page->seq > from || batch->nr == WRITEBACK_PAGES)
+				continue;
+			if (page->busy) {
+				busy |= !page->fetching;
+			} else if (page_differs(page)) {
+				page->busy = true;
+				batch->pages[batch->nr++] = page;
+			}
+		}
+	}
+	lock_drop(&demand.lock);
+	return busy;
+}
+
+/*
+ * A page that another thread is sending may hold bytes of this call's driver, so that the
+ * reply must not overtake it. Who sends has a deadline; what other calls' drivers go on writing
+ * is not waited for beyond that.
+ */
+int writeback_all(struct lane *lane)
+{
+	u64 end = now_ns() + 2 * shared->fetch_timeout_ms * NSEC_PER_MS, from;
+	struct writeback *batch;
+	u32 claims;
+	bool busy;
+	int ret;
+
+	lock_take(&demand.lock);
+	from = demand.nr_pages ? demand.fresh.seq : 0;
+	lock_drop(&demand.lock);
+	if (!from)
+		return 0;
+	if (lane->down || lane->last)
+		return -EFAULT;
+	batch = writeback_batch(lane);
+	if (!batch)
+		return -ENOMEM;
+	batch->nr = 0;
+	do {
+		busy = batch_claim(batch, from, &claims);
+		if (batch->nr) {
+			busy = true;
+			ret = batch_send(lane, batch);
+			if (ret)
+				return ret;
+		} else if (busy) {
+			demand_wait(claims);
+		}
+	} while (busy && now_ns() < end);
+	return 0;
+}

@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "device.h"
+#include "engine.h"
+#include "engine/packet.h"
+#include "engine/proto.h"
+#include "log.h"
+#include "loop.h"
+#include "peer.h"
+#include "policy.h"
+#include "session.h"
+#include "spawn.h"
+
+/* Nodes of exports, a directory for each guest; on a file system of its own, with devices. */
+#define NODES_DIR	"/run/vgpu/nodes"
+#define FAULTS_DEVICE	"/dev/userfaultfd"
+
+/**
+ * struct offer - an export, as engines know it
+ * @number: its number
+ * @master: see VGPU_HOST_EXPORT_MASTER
+ * @rdev: of its node
+ * @add: what guests are told, but for the number
+ */
+struct offer {
+	LIST_ENTRY(offer) node;
+	uint32_t number;
+	bool master;
+	dev_t rdev;
+	struct vgpu_export_add add;
+};
+
+/**
+ * struct engine - the engine of a guest
+ * @number: of the peer
+ * @cid: who
+ * @port: by which port of ours
+ * @source: the connection to it
+ * @shared: see there
+ * @shared_fd: the file of that
+ * @nodes_fd: directory of its exports' nodes
+ * @pid: its process
+ */
+struct engine {
+	LIST_ENTRY(engine) node;
+	uint32_t number;
+	uint32_t cid;
+	uint32_t port;
+	struct source source;
+	struct engine_shared *shared;
+	int shared_fd;
+	int nodes_fd;
+	pid_t pid;
+};
+
+static LIST_HEAD(, offer) offers = LIST_HEAD_INITIALIZER(offers);
+static LIST_HEAD(, engine) engines = LIST_HEAD_INITIALIZER(engines);
+static uint32_t last_offer, last_engine;
+static int engine_program = -1, shadow_program = -1, faults_fd = -1, proc_fd = -1;
+
+/* --- what is needed ------------------------------------------------------------- */
+
+static int faults_open(void)
+{
+	int fd = open(FAULTS_DEVICE, O_RDWR | O_CLOEXEC), faults;
+
+	if (fd < 0) {
+		log_error("%s: %s: faults of the kernel cannot be served, which takes Linux 6.1 or later with CONFIG_USERFAULTFD",
+			  FAULTS_DEVICE, strerror(errno));
+		return -ENOTSUP;
+	}
+	faults = ioctl(fd, USERFAULTFD_IOC_NEW, O_CLOEXEC);
+	if (faults < 0) {
+		log_error("%s: %s", FAULTS_DEVICE, strerror(errno));
+		close(fd);
+		return -ENOTSUP;
+	}
+	close(faults);
+	return fd;
+}
+
+static int secret_check(void)
+{
+	int fd = syscall(SYS_memfd_secret, 0);
+
+	if (fd < 0) {
+		log_error("memfd_secret: %s: memory that drivers cannot keep is not to be had (boot with secretmem.enable=1, or Linux 6.5 or later)",
+			  strerror(errno));
+		return -ENOTSUP;
+	}
+	close(fd);
+	return 0;
+}
+
+static int program_open(const char *name)
+{
+	char path[4096];
+	const char *slash = strrchr(settings.shadow, '/');
+	int fd;
+
+	/* Beside the module's shadow. */
+	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash - settings.shadow) + 1 : 0,
+		 settings.shadow, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		log_error("%s: %s", path, strerror(errno));
+	return fd < 0 ? -errno : fd;
+}
+
+static int nodes_init(void)
+{
+	if (mkdir(NODES_DIR, 0700) && errno != EEXIST)
+		goto err;
+	/* One that was left behind goes first, with its nodes. */
+	umount2(NODES_DIR, MNT_DETACH);
+	if (mount("vgpu", NODES_DIR, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0700,size=1m"))
+		goto err;
+	return 0;
+err:
+	log_error("%s: %s", NODES_DIR, strerror(errno));
+	return -errno;
+}
+
+int engine_init(void)
+{
+	int ret;
+
+	faults_fd = faults_open();
+	if (faults_fd < 0)
+		return faults_fd;
+	ret = secret_check();
+	if (ret)
+		return ret;
+	engine_program = program_open("vgpu-engine");
+	shadow_program = program_open("vgpu-engine-shadow");
+	proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (engine_program < 0 || shadow_program < 0 || proc_fd < 0)
+		return -ENOENT;
+	return nodes_init();
+}
+
+/* --- exports --------------------------------------------------------------------- */
+
+static struct offer *offer_find(uint32_t number)
+{
+	struct offer *offer;
+
+	LIST_FOREACH(offer, &offers, node)
+		if (offer->number == number)
+			return offer;
+	return NULL;
+}
+
+int engine_export_add(struct vgpu_host_export_add *arg)
+{
+	struct offer *offer;
+	struct stat st;
+
+	if (fstat(arg->path_fd, &st) || !S_ISCHR(st.st_mode))
+		return -ENODEV;
+	LIST_FOREACH(offer, &offers, node)
+		if (!strcmp((const char *)offer->add.name, arg->name))
+			return -EEXIST;
+	offer = calloc(1, sizeof(*offer));
+	if (!offer)
+		return -ENOMEM;
+	offer->number = ++last_offer;
+	offer->master = arg->flags & VGPU_HOST_EXPORT_MASTER;
+	offer->rdev = st.st_rdev;
+	offer->add.kind = cpu_to_le32(arg->kind);
+	offer->add.device = cpu_to_le64(arg->device);
+	offer->add.rdev_major = cpu_to_le32(major(st.st_rdev));
+	offer->add.rdev_minor = cpu_to_le32(minor(st.st_rdev));
+	offer->add.bus = cpu_to_le32(arg->bus);
+	memcpy(offer->add.name, arg->name, sizeof(offer->add.name));
+	memcpy(offer->add.driver, arg->driver, sizeof(offer->add.driver));
+	memcpy(offer->add.path, arg->path, sizeof(offer->add.path));
+	memcpy(offer->add.bus_id, arg->bus_id, sizeof(offer->add.bus_id));
+	memcpy(offer->add.pci_header, arg->pci_header, sizeof(offer->add.pci_header));
+	memcpy(offer->add.title, arg->title, sizeof(offer->add.title));
+	LIST_INSERT_HEAD(&offers, offer, node);
+	arg->out_export = offer->number;
+	return 0;
+}
+
+static struct engine *engine_find(uint32_t number)
+{
+	struct engine *engine;
+
+	LIST_FOREACH(engine, &engines, node)
+		if (engine->number == number)
+			return engine;
+	return NULL;
+}
+
+/* An engine that does not listen is as good as none. */
+static int engine_tell(struct engine *engine, const void *msg, size_t len, int fd)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = len };
+
+	if (engine->source.fd < 0)
+		return -ENODEV;
+	if (!packet_send(engine->source.fd, &iov, 1, fd))
+		return 0;
+	log_guest("guest %u:%u: its engine does not listen", engine->cid, engine->port);
+	source_close(&engine->source);
+	return -ENODEV;
+}
+
+int engine_revoke(uint32_t peer, uint32_t export)
+{
+	const struct engine_number msg = { .type = ENGINE_REVOKE, .number = export };
+	struct engine *engine = engine_find(peer);
+	char name[16];
+
+	if (!engine)
+		return -ENOENT;
+	snprintf(name, sizeof(name), "%u", export);
+	unlinkat(engine->nodes_fd, name, 0);
+	return engine_tell(engine, &msg, sizeof(msg), -1);
+}
+
+int engine_export_del(uint32_t export)
+{
+	struct offer *offer = offer_find(export);
+	struct engine *engine;
+
+	if (!offer)
+		return -ENOENT;
+	LIST_FOREACH(engine, &engines, node)
+		engine_revoke(engine->number, export);
+	LIST_REMOVE(offer, node);
+	free(offer);
+	return 0;
+}
+
+int engine_export_change(uint32_t export, const struct device_change *change)
+{
+	const struct engine_change msg = {
+		.type = ENGINE_CHANGE,
+		.export = export,
+		.flags = change->flags,
+		.connector = change->connector,
+		.property = change->property,
+		.wedged = change->wedged,
+	};
+	struct engine *engine;
+
+	LIST_FOREACH(engine, &engines, node)
+		engine_tell(engine, &msg, sizeof(msg), -1);
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The node is the guest's alone, in a directory that nobody else can enter. */
+static int node_make(struct engine *engine, const struct offer *offer, bool read_only)
+{
+	mode_t mode = read_only ? 0444 : 0666;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", offer->number);
+	if (mknodat(engine->nodes_fd, name, S_IFCHR | mode, offer->rdev) ||
+	    fchmodat(engine->nodes_fd, name, mode, 0))
+		return -errno;
+	return 0;
+}
+
+int engine_grant(struct vgpu_host_grant *arg)
+{
+	const uint32_t *ioctls = (const uint32_t *)(uintptr_t)arg->ioctls;
+	struct engine *engine = engine_find(arg->peer);
+	struct offer *offer = offer_find(arg->export);
+	static struct engine_grant msg;
+	uint32_t i;
+	int ret;
+
+	if (!engine || !offer)
+		return -ENOENT;
+	if (arg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX)
+		return -EINVAL;
+	ret = node_make(engine, offer, arg->flags & VGPU_HOST_GRANT_READ_ONLY);
+	if (ret)
+		return ret;
+	msg.type = ENGINE_GRANT;
+	msg.export = offer->number;
+	msg.flags = arg->flags;
+	msg.master = offer->master;
+	msg.add = offer->add;
+	msg.deny = arg->ioctls_deny;
+	msg.nr_ioctls = arg->nr_ioctls;
+	for (i = 0; i < arg->nr_ioctls; i++)
+		msg.ioctls[i] = vgpu_ioctl_key(ioctls[i]);
+	qsort(msg.ioctls, arg->nr_ioctls, sizeof(msg.ioctls[0]), compare);
+	return engine_tell(engine, &msg, offsetof(struct engine_grant, ioctls) +
+			   arg->nr_ioctls * sizeof(msg.ioctls[0]), -1);
+}
+
+/* --- engines ----------------------------------------------------------------------- */
+
+static void engine_ready(struct source *source, uint32_t events)
+{
+	struct engine *engine = container_of(source, struct engine, source);
+	struct peer *peer = peer_by_number(engine->number);
+	struct engine_number msg;
+	ssize_t len;
+
+	(void)events;
+	len = recv(source->fd, &msg, sizeof(msg), MSG_DONTWAIT);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len == sizeof(msg)) {
+		if (peer && msg.type == ENGINE_CLOSED)
+			session_gone(peer, msg.number);
+		return;
+	}
+	/* It has ended, or is to: what is left is to reap it. */
+	source_close(source);
+	kill(engine->pid, SIGKILL);
+}
+
+static void engine_free(struct engine *engine)
+{
+	char path[64];
+	struct offer *offer;
+
+	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", engine->cid, engine->port);
+	if (engine->nodes_fd >= 0) {
+		LIST_FOREACH(offer, &offers, node) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "%u", offer->number);
+			unlinkat(engine->nodes_fd, name, 0);
+		}
+		close(engine->nodes_fd);
+	}
+	rmdir(path);
+	source_close(&engine->source);
+	if (engine->shared_fd >= 0)
+		close(engine->shared_fd);
+	if (engine->shared)
+		munmap(engine->shared, sizeof(*engine->shared));
+	free(engine);
+}
+
+static int nodes_open(struct engine *engine)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", engine->cid, engine->port);
+	if (mkdir(path, 0711) && errno != EEXIST)
+		return -errno;
+	engine->nodes_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return engine->nodes_fd < 0 ? -errno : 0;
+}
+
+static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *arg)
+{
+	struct vgpu_wire_limits wire;
+	void *memory;
+
+	engine->shared_fd = memfd_create("vgpu-engine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (engine->shared_fd < 0 || ftruncate(engine->shared_fd, 4096) ||
+	    fcntl(engine->shared_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	memory = mmap(NULL, sizeof(*engine->shared), PROT_READ | PROT_WRITE, MAP_SHARED,
+		      engine->shared_fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	engine->shared = memory;
+	vgpu_limits_fill(&engine->shared->limits, &arg->limits, &wire);
+	engine->shared->features = arg->features;
+	engine->shared->fetch_timeout_ms = settings.fetch_timeout_ms;
+	engine->shared->ping_timeout_ms = settings.ping_timeout_ms;
+	return 0;
+}
+
+/*
+ * Nobody waits for an engine or a shadow to listen, so there is room for all that may be said
+ * until it does: each of a session's mappings may end twice.
+ */
+static int pair_make(int pair[2])
+{
+	const int room = 16 << 20;
+	unsigned int i;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	for (i = 0; i < 2; i++)
+		setsockopt(pair[i], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	return 0;
+}
+
+static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
+{
+	struct spawn_file files[] = {
+		{ -1, ENGINE_FD_AGENT },
+		{ sock_fd, ENGINE_FD_CONTROL },
+		{ engine->shared_fd, ENGINE_FD_SHARED },
+		{ proc_fd, ENGINE_FD_PROC },
+	};
+	const struct spawn_program program = {
+		.kind = SPAWN_ENGINE,
+		.name = "vgpu-engine",
+		.fd = engine_program,
+		.at = ENGINE_FD_PROGRAM,
+		.files = files,
+		.nr_files = sizeof(files) / sizeof(files[0]),
+	};
+	int pair[2], ret;
+
+	ret = pair_make(pair);
+	if (ret)
+		return ret;
+	files[0].fd = pair[1];
+	ret = spawn_program(peer, &program, &engine->pid);
+	close(pair[1]);
+	if (ret) {
+		close(pair[0]);
+		return ret;
+	}
+	engine->source.fd = pair[0];
+	engine->source.ready = engine_ready;
+	return source_add(&engine->source, EPOLLIN);
+}
+
+int engine_peer_add(struct vgpu_host_peer_add *arg)
+{
+	struct peer *peer = peer_find(arg->cid, arg->port);
+	struct engine *engine = calloc(1, sizeof(*engine));
+	int ret;
+
+	if (!engine || !peer) {
+		free(engine);
+		return -ENOMEM;
+	}
+	engine->number = ++last_engine;
+	engine->cid = arg->cid;
+	engine->port = arg->port;
+	engine->source.fd = -1;
+	engine->shared_fd = -1;
+	engine->nodes_fd = -1;
+	ret = nodes_open(engine);
+	if (!ret)
+		ret = shared_open(engine, arg);
+	if (!ret)
+		ret = engine_start(engine, peer, arg->sock_fd);
+	if (ret) {
+		engine_free(engine);
+		return ret;
+	}
+	LIST_INSERT_HEAD(&engines, engine, node);
+	arg->out_peer = engine->number;
+	return 0;
+}
+
+int engine_peer_del(uint32_t peer)
+{
+	struct engine *engine = engine_find(peer);
+
+	if (!engine)
+		return -ENOENT;
+	source_close(&engine->source);
+	kill(engine->pid, SIGKILL);
+	return 0;
+}
+
+void engine_reaped(pid_t pid)
+{
+	struct engine *engine;
+	struct peer *peer;
+
+	LIST_FOREACH(engine, &engines, node)
+		if (engine->pid == pid)
+			break;
+	if (!engine)
+		return;
+	LIST_REMOVE(engine, node);
+	peer = peer_by_number(engine->number);
+	engine_free(engine);
+	if (peer)
+		peer_gone(peer);
+}
+
+int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
+{
+	struct engine *engine = engine_find(peer);
+	const struct engine_counters *counters;
+
+	if (!engine)
+		return -ENOENT;
+	counters = &engine->shared->counters;
+	stat->out_sessions = engine->shared->nr_sessions;
+	stat->out_lanes = engine->shared->nr_lanes;
+	stat->out_objects = engine->shared->nr_objects;
+	stat->out_mappings = engine->shared->nr_mappings;
+	stat->out_calls = counters->calls;
+	stat->out_round_trips = counters->calls + counters->upcalls;
+	stat->out_bytes_in = counters->bytes_in;
+	stat->out_bytes_out = counters->bytes_out;
+	stat->out_fetched_pages = counters->fetched_pages;
+	stat->out_written_pages = counters->written_pages;
+	stat->out_fetch_timeouts = counters->fetch_timeouts;
+	stat->out_refused = counters->refused;
+	stat->out_malformed = counters->malformed;
+	stat->out_stray_fds = counters->stray_fds;
+	stat->out_cancels = counters->cancels;
+	return 0;
+}
+
+/* --- shadows ------------------------------------------------------------------------- */
+
+int engine_shadow(uint32_t peer, uint64_t session)
+{
+	const struct engine_number msg = { .type = ENGINE_SESSION, .number = session };
+	struct engine *engine = engine_find(peer);
+	int pair[2], ret;
+
+	if (!engine)
+		return -ENOENT;
+	if (engine->shared->nr_sessions >= settings.limits.sessions) {
+		__atomic_add_fetch(&engine->shared->counters.refused, 1, __ATOMIC_RELAXED);
+		return -EMFILE;
+	}
+	ret = pair_make(pair);
+	if (ret)
+		return ret;
+	ret = engine_tell(engine, &msg, sizeof(msg), pair[0]);
+	close(pair[0]);
+	if (ret) {
+		close(pair[1]);
+		return ret;
+	}
+	return pair[1];
+}
+
+int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
+			int *lanes_fd)
+{
+	struct engine *engine = engine_find(peer->number);
+	struct spawn_file files[] = {
+		{ shadow_fd, ESHADOW_FD_ENGINE },
+		{ -1, ESHADOW_FD_LANES },
+		{ engine ? engine->shared_fd : -1, ESHADOW_FD_SHARED },
+		{ engine ? engine->nodes_fd : -1, ESHADOW_FD_DEVICES },
+		{ proc_fd, ESHADOW_FD_PROC },
+		{ faults_fd, ESHADOW_FD_FAULTS },
+	};
+	const struct spawn_program program = {
+		.kind = SPAWN_ENGINE_SHADOW,
+		.name = "vgpu-engine-shadow",
+		.comm = comm,
+		.fd = shadow_program,
+		.at = ESHADOW_FD_PROGRAM,
+		.files = files,
+		.nr_files = sizeof(files) / sizeof(files[0]),
+	};
+	int pair[2], ret;
+
+	if (!engine)
+		return -ENODEV;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	files[1].fd = pair[1];
+	ret = spawn_program(peer, &program, pid);
+	close(pair[1]);
+	if (ret)
+		close(pair[0]);
+	else
+		*lanes_fd = pair[0];
+	return ret;
+}

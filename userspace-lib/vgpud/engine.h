@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * User-space engines: what the host module does, in a process for each guest. Functions are as
+ * those of hostdev.h, which calls them where there is no module.
+ */
+#ifndef VGPUD_ENGINE_H
+#define VGPUD_ENGINE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/vgpu_host.h>
+
+struct device_change;
+struct peer;
+struct session;
+
+/* Looks for what engines need. 0, or a negative errno, having said what is missing. */
+int engine_init(void);
+
+int engine_export_add(struct vgpu_host_export_add *arg);
+int engine_export_del(uint32_t export);
+int engine_export_change(uint32_t export, const struct device_change *change);
+int engine_peer_add(struct vgpu_host_peer_add *arg);
+int engine_peer_del(uint32_t peer);
+int engine_grant(struct vgpu_host_grant *arg);
+int engine_revoke(uint32_t peer, uint32_t export);
+int engine_shadow(uint32_t peer, uint64_t session);
+int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
+/* Makes the shadow whose end of the connection is @shadow_fd. */
+int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
+			int *lanes_fd);
+/* A child has ended: perhaps an engine. */
+void engine_reaped(pid_t pid);
+
+#endif /* VGPUD_ENGINE_H */
