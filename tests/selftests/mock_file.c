@@ -211,6 +211,14 @@ DIFF_TEST(errors)
 	}
 }
 
+/* pread() does not tell an engine in user space that the driver leaves the position where it was. */
+static bool position_is_known(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return !tier || strcmp(tier, "user");
+}
+
 DIFF_TEST(queue)
 {
 	char *data = alloc_bytes(6000, 1);
@@ -225,7 +233,8 @@ DIFF_TEST(queue)
 	CHECK(!memcmp(data, data + 1000, 100));
 	LOG_CALL(write(fd, data, 6000));
 	LOG_CALL(write(fd, data, 1));
-	LOG_CALL(lseek(fd, 0, SEEK_CUR));
+	if (position_is_known())
+		LOG_CALL(lseek(fd, 0, SEEK_CUR));
 	LOG_CALL(read(fd, data, 6000));
 	log_bytes("data", data, 6000);
 	/* Set later, as event loops do it. */
