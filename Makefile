@@ -80,6 +80,9 @@ check-all: prepare ## the same, and both modules on 6.1
 check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
 	@$(run) --gpu venus --within 600 --bed nested:6.12/6.12 $(TEST)
 
+check-user: prepare ## the guest's module and the user-space engine, no module on the host (TEST=names)
+	@$(run) --bed user:6.12 $(TEST)
+
 check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
 	@$(harness)/unit $(FUZZ_SECONDS)
 
@@ -108,4 +111,4 @@ clean: ## remove what was built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-unit check-install check-libvirt lint bench shell-guest shell-host clean
+	check-nested check-user check-unit check-install check-libvirt lint bench shell-guest shell-host clean
