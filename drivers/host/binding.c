@@ -669,6 +669,9 @@ static void touch_queue(struct vgpu_touch *touch)
 		vgpu_binding_get(touch->binding);
 		queue_work(vgpu_window_wq, &touch->work);
 	} else {
+		/* Another fault that waited for it may have been killed meanwhile. */
+		window->nr_left -= touch->left;
+		touch->left = false;
 		touch->done = true;
 		touch->done_at = jiffies;
 		touch->error = -EBUSY;
