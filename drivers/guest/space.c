@@ -1043,13 +1043,13 @@ static void space_insert_around(struct vm_fault *vmf)
 	if (READ_ONCE(mapping->ahead) < SPACE_AROUND_MIN)
 		return;
 	left = min(left, vgpu_mapping_covered(mapping, index) - 1);
-	for (; left && index + 1 < READ_ONCE(mapping->ahead_next); left--) {
+	/* The last one tells by its fault that the program has come so far. */
+	for (; left && index + 2 < READ_ONCE(mapping->ahead_next); left--) {
 		addr += PAGE_SIZE;
 		page = xa_load(&mapping->space->pages, ++index);
 		if (!page || vmf_insert_pfn(vmf->vma, addr, page_to_pfn(page->page)) !=
 		    VM_FAULT_NOPAGE)
 			return;
-		space_note_use(mapping, index);
 	}
 }
 
