@@ -185,6 +185,7 @@ struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page
 	kfree(page->orig);
 	page->orig = NULL;
 	page->whole = false;
+	page->sent = true;
 	xa_clear_mark(&space->pages, page->index, SPACE_DIRTY);
 	atomic_dec(&space->host->spaces.nr_dirty);
 	return owner;

@@ -169,11 +169,27 @@ static void space_unmap_gone(struct vgpu_space *space, const struct list_head *g
 		unmap_mapping_pages(space->inode->i_mapping, first, nr, false);
 }
 
-/* Forget clean pages from @first to @last. Return: how many are not clean. */
-static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last)
+/*
+ * Pages are gone though no call has ended, and one of them has @sent bytes to the host. A fetch
+ * that is under way, and older than these, counts as one of before a call.
+ */
+static void space_count_room(struct vgpu_space *space, bool sent)
+{
+	lockdep_assert_held(&space->lock);
+	if (sent)
+		atomic64_inc(&space->host->spaces.drops);
+}
+
+/*
+ * Forget clean pages from @first to @last, to make @room or as a call has ended. Return: how many
+ * are not clean.
+ */
+static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last,
+				      bool room)
 {
 	unsigned long index, nr_dirty = 0;
 	struct vgpu_page *page;
+	bool sent = false;
 	LIST_HEAD(gone);
 
 	mutex_lock(&space->lock);
@@ -184,7 +200,9 @@ static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, p
 		}
 		xa_erase(&space->pages, index);
 		list_add_tail(&page->node, &gone);
+		sent |= page->sent;
 	}
+	space_count_room(space, room && sent);
 	/*
 	 * PTEs are put in under the lock only, so none of these pages comes
 	 * back; private copies of a program stay.
@@ -205,7 +223,7 @@ static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, p
 
 static void space_drop_clean(struct vgpu_space *space)
 {
-	space_drop_range(space, 0, ULONG_MAX);
+	space_drop_range(space, 0, ULONG_MAX, false);
 }
 
 int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
@@ -237,7 +255,7 @@ static unsigned long space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_
 	atomic64_inc_return(&set->drops);
 	if (!atomic_read(&set->nr_cached))
 		return 0;
-	return space_drop_range(space, pgoff, pgoff + nr - 1);
+	return space_drop_range(space, pgoff, pgoff + nr - 1, false);
 }
 
 void vgpu_space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
@@ -328,12 +346,11 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 {
 	struct vgpu_page *page, *tmp;
 	unsigned long index, nr = 0;
+	bool sent = false;
 	LIST_HEAD(gone);
 
 	if (!mutex_trylock(&space->lock))
 		return 0;
-	/* A fetch under way may be older than bytes that such a page has sent to the host. */
-	atomic64_inc(&space->host->spaces.drops);
 	xa_for_each(&space->pages, index, page) {
 		if (nr == max)
 			break;
@@ -346,8 +363,10 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 		unmap_mapping_range(space->inode->i_mapping, (loff_t)index << PAGE_SHIFT,
 				    PAGE_SIZE, 0);
 		list_add(&page->node, &gone);
+		sent |= page->sent;
 		nr++;
 	}
+	space_count_room(space, sent);
 	mutex_unlock(&space->lock);
 
 	list_for_each_entry_safe(page, tmp, &gone, node)
@@ -809,8 +828,7 @@ static void space_make_room(struct vgpu_space_set *set)
 
 	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX &&
 	       (space = vgpu_reclaim_next(set, &first))) {
-		/* As in vgpu_space_reclaim(). */
-		space_renew(space, 0, ULONG_MAX);
+		space_drop_range(space, 0, ULONG_MAX, true);
 		vgpu_space_put(space);
 	}
 }

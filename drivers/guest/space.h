@@ -86,6 +86,7 @@ struct vgpu_space_set {
  * @index: offset in the space, pages
  * @fresh: set->drops when the host was last asked for it
  * @orig: what the host has of it, as far as is known here; NULL: clean
+ * @sent: bytes of it have gone to the host since it was fetched
  * @whole: dirty: all of its bytes are the program's, those too that are as in @orig
  * @owner: dirty: the mapping through which it goes back, a reference
  * @stamp: dirty: set->stamp when it became so
@@ -96,6 +97,7 @@ struct vgpu_page {
 	pgoff_t index;
 	s64 fresh;
 	u8 *orig;
+	bool sent;
 	bool whole;
 	struct vgpu_mapping *owner;
 	u64 stamp;
