@@ -239,6 +239,22 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	return vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
 }
 
+/* A file goes to the driver, or comes from it: a dma-buf, perhaps. */
+static bool ioctl_shares(const struct vgpu_marshal *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->nr_fixups; i++) {
+		switch (le16_to_cpu(m->fixups[i].type)) {
+		case VGPU_FIXUP_FD_IN:
+		case VGPU_FIXUP_FD_OUT:
+		case VGPU_FIXUP_FD_RET:
+			return true;
+		}
+	}
+	return false;
+}
+
 static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bool compat)
 {
 	struct vgpu_object *object = file->private_data;
@@ -275,6 +291,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		ret = ioctl_reserve(ioctl);
 	if (ret)
 		goto out_end;
+	if (ioctl_shares(&ioctl->m))
+		WRITE_ONCE(object->space->shared, true);
 	vgpu_blank_ioctl_begin(&ioctl->blank, object, ioctl->m.ioctl, cmd, arg);
 	ret = ioctl_call(file, session, ioctl, cmd, compat);
 	if (!ret && ioctl->m.wants_live)

@@ -953,6 +953,7 @@ static vm_fault_t space_lock_fault(struct page *page)
 static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_page *page)
 {
 	struct vgpu_space *space = mapping->space;
+	bool whole;
 
 	lockdep_assert_held(&space->lock);
 	if (page->orig)
@@ -961,14 +962,15 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 		vgpu_flush_later(&space->host->spaces);
 		return VM_FAULT_RETRY;
 	}
-	page->whole |= mapping->apart;
+	whole = page->whole || (mapping->apart && !READ_ONCE(space->shared));
 	/* Nobody compares with it where the page goes whole. */
-	if (page->whole)
+	if (whole)
 		page->orig = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	else
 		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!page->orig)
 		return VM_FAULT_OOM;
+	page->whole = whole;
 	vgpu_flush_add(space, page, mapping);
 	return 0;
 }

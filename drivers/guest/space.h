@@ -125,6 +125,8 @@ struct vgpu_page {
  *	anywhere
  * @held: when those that write have waited for long enough; read anywhere
  * @dead: the connection is gone; every fault gets SIGBUS
+ * @shared: an ioctl on one of its files has brought or taken another file, so that its memory
+ *	may be seen in other spaces, too; never taken back; read and written anywhere
  */
 struct vgpu_space {
 	struct kref ref;
@@ -142,6 +144,7 @@ struct vgpu_space {
 	unsigned int holds;
 	unsigned long held;
 	bool dead;
+	bool shared;
 };
 
 /*
