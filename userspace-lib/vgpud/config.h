@@ -23,7 +23,7 @@
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @ping_timeout_ms: likewise
  * @limits: of one guest; no member is 0
- * @engine: "kernel", "user", or "auto": the module if it is there
+ * @engine: "kernel" or "user"; NULL: the first
  * @shadow: path of vgpu-shadow; programs of engines are beside it
  * @uid_base: first of the user ids that guests' shadows run as
  * @uid_count: guests at once

@@ -18,6 +18,7 @@
 
 #include "config.h"
 #include "confine.h"
+#include "hostdev.h"
 #include "log.h"
 #include "peer.h"
 #include "shadow/layout.h"
@@ -169,8 +170,10 @@ int confine_init(void)
 		log_error("%s: %s", EMPTY_DIR, strerror(errno));
 		return -errno;
 	}
-	ret = settings.seccomp ? build_filter() : 0;
-	return ret || !settings.seccomp ? ret : build_engine_filters();
+	if (!settings.seccomp)
+		return 0;
+	ret = build_filter();
+	return ret || !hostdev_is_engine() ? ret : build_engine_filters();
 }
 
 /* --- namespaces ----------------------------------------------------------- */

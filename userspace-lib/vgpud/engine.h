@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * User-space engines: what the host module does, in a process for each guest. Functions are as
- * those of hostdev.h, which calls them where there is no module.
+ * those of hostdev.h, which calls them where the settings choose this engine.
  */
 #ifndef VGPUD_ENGINE_H
 #define VGPUD_ENGINE_H

@@ -17,7 +17,7 @@
 #include "shadow/layout.h"
 
 static void hostdev_ready(struct source *source, uint32_t events);
-/* No module: engines serve the guests. */
+/* The settings say that engines serve the guests, not the module. */
 static bool engines;
 
 static struct source agent = { .fd = -1, .ready = hostdev_ready };

@@ -96,22 +96,21 @@ static int signals_init(void)
 
 static void open_module(void)
 {
-	const char *engine = settings.engine ? settings.engine : "auto";
-	int ret = -ENOENT;
+	const char *engine = settings.engine ? settings.engine : "kernel";
+	int ret;
 
-	if (strcmp(engine, "auto") && strcmp(engine, "kernel") && strcmp(engine, "user")) {
-		log_error("engine = %s: give auto, kernel or user", engine);
-		exit(EXIT_CONFIG);
-	}
-	if (strcmp(engine, "user"))
-		ret = hostdev_open();
-	if (ret == -ENOENT && strcmp(engine, "kernel")) {
+	if (!strcmp(engine, "user")) {
 		if (hostdev_open_engines())
 			exit(EXIT_MODULE);
-		log_info("no host module: user-space engines serve the guests");
+		log_info("user-space engines serve the guests");
 		return;
 	}
+	if (strcmp(engine, "kernel")) {
+		log_error("engine = %s: give kernel or user", engine);
+		exit(EXIT_CONFIG);
+	}
 
+	ret = hostdev_open();
 	switch (ret) {
 	case 0:
 		return;
