@@ -16,6 +16,8 @@
 #define SEND_TIMEOUT_MS	5000
 /* What waits to be sent to a guest that does not read. */
 #define QUEUE_MAX	(256U << 10)
+/* Messages that are taken before others than the guest get their turn. */
+#define MSGS_A_TURN	64
 /* A message once begun is there within this time. */
 #define MSG_TIMEOUT_MS	10000
 
@@ -170,10 +172,11 @@ static void control_malformed(void)
 
 static void control_read(void)
 {
+	unsigned int taken = 0;
 	size_t want;
 	ssize_t len;
 
-	for (;;) {
+	while (taken < MSGS_A_TURN) {
 		want = in_have < sizeof(in.hdr) ? sizeof(in.hdr) : le32_to_cpu(in.hdr.len);
 		if (in_have < want) {
 			len = recv(control.fd, in.bytes + in_have, want - in_have, MSG_DONTWAIT);
@@ -197,6 +200,7 @@ static void control_read(void)
 		    !control_type_ok(le16_to_cpu(in.hdr.type), le64_to_cpu(in.hdr.seq)))
 			control_malformed();
 		control_take();
+		taken++;
 	}
 }
 

@@ -534,6 +534,20 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 
 /* --- shadows ------------------------------------------------------------------------- */
 
+/* The engine's own count comes late, and its shadows can write it. */
+static bool sessions_full(uint32_t number)
+{
+	const struct peer *peer = peer_by_number(number);
+	const struct session *session;
+	unsigned int nr = 0;
+
+	if (!peer)
+		return true;
+	LIST_FOREACH(session, &peer->sessions, node)
+		nr++;
+	return nr >= settings.limits.sessions;
+}
+
 int engine_shadow(uint32_t peer, uint64_t session)
 {
 	const struct engine_number msg = { .type = ENGINE_SESSION, .number = session };
@@ -542,7 +556,7 @@ int engine_shadow(uint32_t peer, uint64_t session)
 
 	if (!engine)
 		return -ENOENT;
-	if (engine->shared->nr_sessions >= settings.limits.sessions) {
+	if (sessions_full(peer)) {
 		__atomic_add_fetch(&engine->shared->counters.refused, 1, __ATOMIC_RELAXED);
 		return -EMFILE;
 	}
