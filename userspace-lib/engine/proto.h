@@ -18,7 +18,7 @@
 #define ENGINE_FD_AGENT		3	/* to vgpud */
 #define ENGINE_FD_CONTROL	4	/* the guest's control connection */
 #define ENGINE_FD_SHARED	5	/* struct engine_shared */
-#define ENGINE_FD_PROC		6	/* its own fdinfo directory's file system: /proc */
+#define ENGINE_FD_PROC		6	/* /proc of its own pid namespace */
 #define ENGINE_FD_PROGRAM	7	/* the program itself, closed by exec */
 
 /* Files that vgpud leaves open for a shadow of an engine. */
@@ -26,7 +26,7 @@
 #define ESHADOW_FD_LANES	4	/* from vgpud: one lane's socket a message */
 #define ESHADOW_FD_SHARED	5	/* struct engine_shared */
 #define ESHADOW_FD_DEVICES	6	/* directory with the nodes of exports, by number */
-#define ESHADOW_FD_PROC		7	/* /proc */
+#define ESHADOW_FD_PROC		7	/* /proc of its own pid namespace */
 #define ESHADOW_FD_FAULTS	8	/* /dev/userfaultfd */
 #define ESHADOW_FD_PROGRAM	9	/* the program itself, closed by exec */
 

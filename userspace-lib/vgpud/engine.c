@@ -75,7 +75,7 @@ struct engine {
 static LIST_HEAD(, offer) offers = LIST_HEAD_INITIALIZER(offers);
 static LIST_HEAD(, engine) engines = LIST_HEAD_INITIALIZER(engines);
 static uint32_t last_offer, last_engine;
-static int engine_program = -1, shadow_program = -1, faults_fd = -1, proc_fd = -1;
+static int engine_program = -1, shadow_program = -1, faults_fd = -1;
 
 /* --- what is needed ------------------------------------------------------------- */
 
@@ -152,8 +152,7 @@ int engine_init(void)
 		return ret;
 	engine_program = program_open("vgpu-engine");
 	shadow_program = program_open("vgpu-engine-shadow");
-	proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (engine_program < 0 || shadow_program < 0 || proc_fd < 0)
+	if (engine_program < 0 || shadow_program < 0)
 		return -ENOENT;
 	return nodes_init();
 }
@@ -367,6 +366,7 @@ static void engine_free(struct engine *engine)
 	free(engine);
 }
 
+/* A mount of its own that begins at the directory: a shadow finds no way up from there. */
 static int nodes_open(struct engine *engine)
 {
 	char path[64];
@@ -374,7 +374,8 @@ static int nodes_open(struct engine *engine)
 	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", engine->cid, engine->port);
 	if (mkdir(path, 0711) && errno != EEXIST)
 		return -errno;
-	engine->nodes_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	engine->nodes_fd = syscall(SYS_open_tree, AT_FDCWD, path,
+				   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	return engine->nodes_fd < 0 ? -errno : 0;
 }
 
@@ -421,7 +422,7 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 		{ -1, ENGINE_FD_AGENT },
 		{ sock_fd, ENGINE_FD_CONTROL },
 		{ engine->shared_fd, ENGINE_FD_SHARED },
-		{ proc_fd, ENGINE_FD_PROC },
+		{ SPAWN_FD_PROC, ENGINE_FD_PROC },
 	};
 	const struct spawn_program program = {
 		.kind = SPAWN_ENGINE,
@@ -581,7 +582,7 @@ int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_
 		{ -1, ESHADOW_FD_LANES },
 		{ engine ? engine->shared_fd : -1, ESHADOW_FD_SHARED },
 		{ engine ? engine->nodes_fd : -1, ESHADOW_FD_DEVICES },
-		{ proc_fd, ESHADOW_FD_PROC },
+		{ SPAWN_FD_PROC, ESHADOW_FD_PROC },
 		{ faults_fd, ESHADOW_FD_FAULTS },
 	};
 	const struct spawn_program program = {

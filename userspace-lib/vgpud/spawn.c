@@ -4,6 +4,7 @@
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <linux/mount.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,20 +35,56 @@ int spawn_init(void)
 	return confine_init();
 }
 
+/*
+ * Mounted nowhere, so its parent directory is itself: a directory of the host's own /proc would
+ * lead out of the empty root.
+ */
+static int proc_open(void)
+{
+	int fs = syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC), fd = -1, ret;
+
+	if (fs < 0)
+		return -errno;
+	if (!syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "subset", "pid", 0) &&
+	    !syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		fd = syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
+			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	ret = fd < 0 ? -errno : fd;
+	close(fs);
+	return ret;
+}
+
+static int file_aside(int fd)
+{
+	int proc, ret;
+
+	if (fd != SPAWN_FD_PROC) {
+		ret = fcntl(fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+		return ret < 0 ? -errno : ret;
+	}
+	proc = proc_open();
+	if (proc < 0)
+		return proc;
+	ret = fcntl(proc, F_DUPFD_CLOEXEC, FD_ASIDE);
+	ret = ret < 0 ? -errno : ret;
+	close(proc);
+	return ret;
+}
+
 /* Puts the program's files where it expects them, and closes all others but stderr. */
 static int place_files(const struct spawn_program *program)
 {
-	int aside[SPAWN_FILES_MAX], fd, ret = 0;
+	int aside[SPAWN_FILES_MAX], fd;
 	unsigned int i;
 
-	for (i = 0; !ret && i < program->nr_files; i++) {
-		aside[i] = fcntl(program->files[i].fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+	for (i = 0; i < program->nr_files; i++) {
+		aside[i] = file_aside(program->files[i].fd);
 		if (aside[i] < 0)
-			ret = -errno;
+			return aside[i];
 	}
-	fd = fcntl(program->fd, F_DUPFD_CLOEXEC, FD_ASIDE);
-	if (ret || fd < 0)
-		return -errno;
+	fd = file_aside(program->fd);
+	if (fd < 0)
+		return fd;
 	for (i = 0; i < program->nr_files; i++)
 		if (dup2(aside[i], program->files[i].at) < 0)
 			return -errno;

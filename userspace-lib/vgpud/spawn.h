@@ -11,6 +11,9 @@ struct peer;
 
 #define SPAWN_FILES_MAX	8
 
+/* In place of a file: /proc with the processes of its own pid namespace, and nothing else. */
+#define SPAWN_FD_PROC	(-2)
+
 struct spawn_file {
 	int fd;
 	int at;
