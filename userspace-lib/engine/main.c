@@ -13,7 +13,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -68,7 +67,7 @@ void agent_say_closed(uint64_t session)
 {
 	const struct engine_number msg = { .type = ENGINE_CLOSED, .number = session };
 
-	if (send(agent.fd, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(msg))
+	if (write(ENGINE_FD_CLOSED, &msg, sizeof(msg)) != sizeof(msg))
 		engine_end("vgpud does not listen");
 }
 

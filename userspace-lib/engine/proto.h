@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What vgpud, the engine of a guest and the shadows of its processes say to each other. All
- * of it goes over socket pairs of type SOCK_SEQPACKET, one message at a time, some with a file.
+ * What vgpud, the engine of a guest and the shadows of its processes say to each other. It
+ * goes over socket pairs of type SOCK_SEQPACKET, one message at a time, some with a file. vgpud
+ * only sends by them: a file that it received it would also have to close, which may wait for a
+ * driver. What it hears comes by a pipe.
  *
  * vgpud makes an engine for each guest and a shadow for each of its processes. The engine has
  * the control connection, the exports and the objects; shadows have the lanes, and make
@@ -15,11 +17,12 @@
 #include <linux/vgpu_wire.h>
 
 /* Files that vgpud leaves open for an engine. */
-#define ENGINE_FD_AGENT		3	/* to vgpud */
+#define ENGINE_FD_AGENT		3	/* from vgpud */
 #define ENGINE_FD_CONTROL	4	/* the guest's control connection */
 #define ENGINE_FD_SHARED	5	/* struct engine_shared */
 #define ENGINE_FD_PROC		6	/* /proc of its own pid namespace */
-#define ENGINE_FD_PROGRAM	7	/* the program itself, closed by exec */
+#define ENGINE_FD_CLOSED	7	/* a pipe to vgpud, for ENGINE_CLOSED */
+#define ENGINE_FD_PROGRAM	8	/* the program itself, closed by exec */
 
 /* Files that vgpud leaves open for a shadow of an engine. */
 #define ESHADOW_FD_ENGINE	3	/* to the engine */
@@ -86,7 +89,7 @@ enum engine_agent_type {
 	ENGINE_REVOKE	= 2,	/* struct engine_number: an export of vgpud's */
 	ENGINE_SESSION	= 3,	/* struct engine_number, with the engine's end for the shadow */
 	ENGINE_CHANGE	= 4,	/* struct engine_change */
-	ENGINE_CLOSED	= 5,	/* from the engine, struct engine_number: end that session */
+	ENGINE_CLOSED	= 5,	/* to vgpud by the pipe, struct engine_number: end that session */
 };
 
 struct engine_number {

@@ -54,7 +54,8 @@ struct offer {
  * @number: of the peer
  * @cid: who
  * @port: by which port of ours
- * @source: the connection to it
+ * @source: the pipe by which it says what has ended
+ * @agent_fd: where it is told; -1: it is to end
  * @shared: see there
  * @shared_fd: the file of that
  * @nodes_fd: directory of its exports' nodes
@@ -66,6 +67,7 @@ struct engine {
 	uint32_t cid;
 	uint32_t port;
 	struct source source;
+	int agent_fd;
 	struct engine_shared *shared;
 	int shared_fd;
 	int nodes_fd;
@@ -211,17 +213,28 @@ static struct engine *engine_find(uint32_t number)
 	return NULL;
 }
 
+static void engine_end(struct engine *engine)
+{
+	if (engine->agent_fd < 0)
+		return;
+	close(engine->agent_fd);
+	engine->agent_fd = -1;
+	source_close(&engine->source);
+	/* Not reaped yet, so the pid is still its own. */
+	kill(engine->pid, SIGKILL);
+}
+
 /* An engine that does not listen is as good as none. */
 static int engine_tell(struct engine *engine, const void *msg, size_t len, int fd)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = len };
 
-	if (engine->source.fd < 0)
+	if (engine->agent_fd < 0)
 		return -ENODEV;
-	if (!packet_send(engine->source.fd, &iov, 1, fd))
+	if (!packet_send(engine->agent_fd, &iov, 1, fd))
 		return 0;
 	log_guest("guest %u:%u: its engine does not listen", engine->cid, engine->port);
-	source_close(&engine->source);
+	engine_end(engine);
 	return -ENODEV;
 }
 
@@ -329,7 +342,7 @@ static void engine_ready(struct source *source, uint32_t events)
 	ssize_t len;
 
 	(void)events;
-	len = recv(source->fd, &msg, sizeof(msg), MSG_DONTWAIT);
+	len = read(source->fd, &msg, sizeof(msg));
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (len == sizeof(msg)) {
@@ -338,8 +351,7 @@ static void engine_ready(struct source *source, uint32_t events)
 		return;
 	}
 	/* It has ended, or is to: what is left is to reap it. */
-	source_close(source);
-	kill(engine->pid, SIGKILL);
+	engine_end(engine);
 }
 
 static void engine_free(struct engine *engine)
@@ -359,6 +371,8 @@ static void engine_free(struct engine *engine)
 	}
 	rmdir(path);
 	source_close(&engine->source);
+	if (engine->agent_fd >= 0)
+		close(engine->agent_fd);
 	if (engine->shared_fd >= 0)
 		close(engine->shared_fd);
 	if (engine->shared)
@@ -416,6 +430,22 @@ static int pair_make(int pair[2])
 	return 0;
 }
 
+/*
+ * Nothing can be sent to pair[0], which stays here: files would come with it, and the last
+ * close of a device may wait for its driver.
+ */
+static int pair_mute(int pair[2])
+{
+	int ret;
+
+	if (!shutdown(pair[0], SHUT_RD))
+		return 0;
+	ret = -errno;
+	close(pair[0]);
+	close(pair[1]);
+	return ret;
+}
+
 static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 {
 	struct spawn_file files[] = {
@@ -423,6 +453,7 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 		{ sock_fd, ENGINE_FD_CONTROL },
 		{ engine->shared_fd, ENGINE_FD_SHARED },
 		{ SPAWN_FD_PROC, ENGINE_FD_PROC },
+		{ -1, ENGINE_FD_CLOSED },
 	};
 	const struct spawn_program program = {
 		.kind = SPAWN_ENGINE,
@@ -432,21 +463,31 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 		.files = files,
 		.nr_files = sizeof(files) / sizeof(files[0]),
 	};
-	int pair[2], ret;
+	int pair[2], closed[2], ret;
 
 	ret = pair_make(pair);
+	if (!ret)
+		ret = pair_mute(pair);
 	if (ret)
 		return ret;
-	files[0].fd = pair[1];
-	ret = spawn_program(peer, &program, &engine->pid);
-	close(pair[1]);
-	if (ret) {
-		close(pair[0]);
+	engine->agent_fd = pair[0];
+	if (pipe2(closed, O_CLOEXEC | O_NONBLOCK)) {
+		ret = -errno;
+		close(pair[1]);
 		return ret;
 	}
-	engine->source.fd = pair[0];
+	/* Each session may end twice. */
+	fcntl(closed[1], F_SETPIPE_SZ, 1 << 20);
+	engine->source.fd = closed[0];
 	engine->source.ready = engine_ready;
-	return source_add(&engine->source, EPOLLIN);
+	ret = source_add(&engine->source, EPOLLIN);
+	files[0].fd = pair[1];
+	files[4].fd = closed[1];
+	if (!ret)
+		ret = spawn_program(peer, &program, &engine->pid);
+	close(pair[1]);
+	close(closed[1]);
+	return ret;
 }
 
 int engine_peer_add(struct vgpu_host_peer_add *arg)
@@ -463,6 +504,7 @@ int engine_peer_add(struct vgpu_host_peer_add *arg)
 	engine->cid = arg->cid;
 	engine->port = arg->port;
 	engine->source.fd = -1;
+	engine->agent_fd = -1;
 	engine->shared_fd = -1;
 	engine->nodes_fd = -1;
 	ret = nodes_open(engine);
@@ -485,8 +527,7 @@ int engine_peer_del(uint32_t peer)
 
 	if (!engine)
 		return -ENOENT;
-	source_close(&engine->source);
-	kill(engine->pid, SIGKILL);
+	engine_end(engine);
 	return 0;
 }
 
@@ -600,6 +641,9 @@ int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_
 		return -ENODEV;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
+	ret = pair_mute(pair);
+	if (ret)
+		return ret;
 	files[1].fd = pair[1];
 	ret = spawn_program(peer, &program, pid);
 	close(pair[1]);
