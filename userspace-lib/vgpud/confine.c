@@ -18,6 +18,7 @@
 
 #include "config.h"
 #include "confine.h"
+#include "engine/proto.h"
 #include "hostdev.h"
 #include "log.h"
 #include "peer.h"
@@ -105,9 +106,8 @@ static const int engine_calls[] = {
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(kcmp), SCMP_SYS(ioctl),
 	SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(set_tid_address),
 	SCMP_SYS(arch_prctl), SCMP_SYS(prlimit64), SCMP_SYS(getrandom), SCMP_SYS(uname),
-	SCMP_SYS(clone3), SCMP_SYS(prctl), SCMP_SYS(exit), SCMP_SYS(exit_group),
-	SCMP_SYS(ftruncate), SCMP_SYS(memfd_secret), SCMP_SYS(execveat), SCMP_SYS(getrlimit), SCMP_SYS(signalfd4),
-	SCMP_SYS(close_range),
+	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(ftruncate), SCMP_SYS(memfd_secret),
+	SCMP_SYS(getrlimit), SCMP_SYS(signalfd4), SCMP_SYS(close_range),
 };
 
 /*
@@ -135,6 +135,7 @@ static int allow_compat_ioctl(scmp_filter_ctx to)
 
 static int build_engine_filters(void)
 {
+	static const int programs[] = { ENGINE_FD_PROGRAM, ESHADOW_FD_PROGRAM };
 	scmp_filter_ctx shadow = filter;
 	unsigned int i, kind;
 	int ret = 0;
@@ -155,6 +156,16 @@ static int build_engine_filters(void)
 		if (!ret)
 			ret = allow_if(SCMP_SYS(clone),
 				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+		/* Its flags are in memory, out of a filter's sight: libc takes clone() then. */
+		if (!ret)
+			ret = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+		if (!ret)
+			ret = allow_if(SCMP_SYS(execveat),
+				       SCMP_A0(SCMP_CMP_EQ, programs[kind]));
+		if (!ret)
+			ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+		if (!ret)
+			ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE));
 	}
 	if (!ret)
 		ret = allow_compat_ioctl(engine_filters[1]);

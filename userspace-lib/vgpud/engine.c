@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -531,7 +532,19 @@ int engine_peer_del(uint32_t peer)
 	return 0;
 }
 
-void engine_reaped(pid_t pid)
+/* It was not to end by itself, but with its guest, or by a signal of vgpud's. */
+static void log_end(const struct engine *engine, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		log_guest("guest %u:%u: its engine could not start (%d)", engine->cid,
+			  engine->port, WEXITSTATUS(status));
+	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		log_guest("guest %u:%u: its engine was ended by signal %d%s", engine->cid,
+			  engine->port, WTERMSIG(status), WTERMSIG(status) == SIGSYS ?
+			  " (a system call that it may not use)" : "");
+}
+
+void engine_reaped(pid_t pid, int status)
 {
 	struct engine *engine;
 	struct peer *peer;
@@ -541,6 +554,7 @@ void engine_reaped(pid_t pid)
 			break;
 	if (!engine)
 		return;
+	log_end(engine, status);
 	LIST_REMOVE(engine, node);
 	peer = peer_by_number(engine->number);
 	engine_free(engine);

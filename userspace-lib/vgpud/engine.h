@@ -31,6 +31,6 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 			int *lanes_fd);
 /* A child has ended: perhaps an engine. */
-void engine_reaped(pid_t pid);
+void engine_reaped(pid_t pid, int status);
 
 #endif /* VGPUD_ENGINE_H */

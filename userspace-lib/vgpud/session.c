@@ -211,6 +211,6 @@ void sessions_reap(void)
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
 		session_reap(pid, status);
-		engine_reaped(pid);
+		engine_reaped(pid, status);
 	}
 }

@@ -24,13 +24,14 @@
 /* Above this the child moves its files first, so that none overwrites another. */
 #define FD_ASIDE	64
 
-static int program_fd = -1;
+static int program_fd = -1, null_fd = -1;
 
 int spawn_init(void)
 {
 	/* Opened now: a shadow's own root directory will be empty. */
 	program_fd = open(settings.shadow, O_RDONLY | O_CLOEXEC);
-	if (program_fd < 0)
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (program_fd < 0 || null_fd < 0)
 		return -errno;
 	return confine_init();
 }
@@ -74,7 +75,7 @@ static int file_aside(int fd)
 /* Puts the program's files where it expects them, and closes all others but stderr. */
 static int place_files(const struct spawn_program *program)
 {
-	int aside[SPAWN_FILES_MAX], fd;
+	int aside[SPAWN_FILES_MAX], fd, null;
 	unsigned int i;
 
 	for (i = 0; i < program->nr_files; i++) {
@@ -85,17 +86,22 @@ static int place_files(const struct spawn_program *program)
 	fd = file_aside(program->fd);
 	if (fd < 0)
 		return fd;
+	null = file_aside(null_fd);
+	if (null < 0)
+		return null;
 	for (i = 0; i < program->nr_files; i++)
 		if (dup2(aside[i], program->files[i].at) < 0)
 			return -errno;
 	if (dup3(fd, program->at, O_CLOEXEC) < 0)
 		return -errno;
+	if (dup3(null, program->at + 1, O_CLOEXEC) < 0)
+		return -errno;
 	close(0);
 	close(1);
-	if (syscall(SYS_close_range, program->at + 1, ~0U, 0))
+	if (syscall(SYS_close_range, program->at + 2, ~0U, 0))
 		return -errno;
-	/* Stderr stays for what goes wrong until exec, and for an engine's log. */
-	return fcntl(2, F_SETFD, program->kind == SPAWN_ENGINE ? 0 : FD_CLOEXEC) ? -errno : 0;
+	/* Stderr stays for what goes wrong until exec. */
+	return fcntl(2, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }
 
 static void __attribute__((noreturn))
@@ -120,6 +126,9 @@ child(const struct peer *peer, const struct spawn_program *program)
 			  strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
+	/* An engine's libc wants a stderr, and vgpud's may be a terminal or the journal. */
+	if (program->kind == SPAWN_ENGINE && dup3(program->at + 1, 2, 0) < 0)
+		_exit(SHADOW_EXIT_EXEC);
 	syscall(SYS_execveat, program->at, "", argv, envp, AT_EMPTY_PATH);
 	_exit(SHADOW_EXIT_EXEC);
 }
