@@ -45,6 +45,8 @@ static void agent_ready(struct source *source, uint32_t events)
 		return;
 	if (len < (ssize_t)sizeof(msg.type))
 		engine_end("vgpud does not want it any more");
+	if (msg.type != ENGINE_SESSION && fd >= 0)
+		close(fd);
 	switch (msg.type) {
 	case ENGINE_GRANT:
 		grant_add(&msg.grant, len);

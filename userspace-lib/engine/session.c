@@ -389,6 +389,8 @@ static void shadow_ready(struct source *source, uint32_t events)
 	if (len == -EAGAIN || len == -EINTR)
 		return;
 	if (len != sizeof(msg)) {
+		if (fd >= 0)
+			close(fd);
 		shadow_gone(shadow);
 		return;
 	}
