@@ -110,7 +110,8 @@ struct grant *grant_find(uint32_t id)
 
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy)
 {
-	memset(policy, 0, offsetof(struct eshadow_policy, ioctls));
+	/* All of it is sent, and a shadow is not to see what was on the stack. */
+	memset(policy, 0, sizeof(*policy));
 	if (!grant)
 		return sizeof(*policy);
 	policy->export = grant->export;
