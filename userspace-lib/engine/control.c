@@ -102,7 +102,7 @@ static void control_silent(struct timer *timer)
 		send_header(VGPU_MSG_PING, ++ping_seq);
 	if (silence++ == 2)
 		engine_end("the guest does not answer");
-	timer_set(timer, shared->ping_timeout_ms / 2 ? shared->ping_timeout_ms / 2 : 1);
+	timer_set(timer, start.ping_timeout_ms / 2 ? start.ping_timeout_ms / 2 : 1);
 }
 
 /* --- from the guest ------------------------------------------------------------ */
@@ -212,16 +212,16 @@ static void control_ready(struct source *source, uint32_t events)
 	if (!(events & ~EPOLLOUT))
 		return;
 	silence = 0;
-	if (shared->ping_timeout_ms) {
+	if (start.ping_timeout_ms) {
 		timer_cancel(&pinging);
-		timer_set(&pinging, shared->ping_timeout_ms / 2 ? shared->ping_timeout_ms / 2 : 1);
+		timer_set(&pinging, start.ping_timeout_ms / 2 ? start.ping_timeout_ms / 2 : 1);
 	}
 	control_read();
 }
 
 int control_init(void)
 {
-	if (shared->ping_timeout_ms)
-		timer_set(&pinging, shared->ping_timeout_ms / 2 ? shared->ping_timeout_ms / 2 : 1);
+	if (start.ping_timeout_ms)
+		timer_set(&pinging, start.ping_timeout_ms / 2 ? start.ping_timeout_ms / 2 : 1);
 	return source_add(&control, EPOLLIN);
 }

@@ -17,6 +17,7 @@
 #include "vgpud/loop.h"
 
 extern struct engine_shared *shared;
+extern struct engine_start start;
 extern struct vgpu_wire_limits wire_limits;
 
 static inline void count(__u64 *counter)

@@ -47,7 +47,7 @@ int event_add(uint32_t object, uint32_t number, int fd)
 {
 	struct event *event;
 
-	if (nr_events >= shared->limits.objects)
+	if (nr_events >= start.limits.objects)
 		return -EMFILE;
 	event = calloc(1, sizeof(*event));
 	if (!event)

@@ -20,6 +20,7 @@
 #include "vgpud/log.h"
 
 struct engine_shared *shared;
+struct engine_start start;
 struct vgpu_wire_limits wire_limits;
 
 void engine_end(const char *why)
@@ -73,6 +74,18 @@ void agent_say_closed(uint64_t session)
 		engine_end("vgpud does not listen");
 }
 
+/* vgpud has sent it before the engine was there. */
+static int start_read(void)
+{
+	ssize_t len;
+	int fd;
+
+	len = packet_recv(agent.fd, &start, sizeof(start), &fd);
+	if (len < 0)
+		return len;
+	return len == sizeof(start) && start.type == ENGINE_START ? 0 : -EPROTO;
+}
+
 static void check(int ret, const char *what)
 {
 	if (!ret)
@@ -92,11 +105,12 @@ int main(void)
 	if (shared == MAP_FAILED)
 		check(-errno, "shared memory");
 	close(ENGINE_FD_SHARED);
+	check(start_read(), "limits");
 	wire_limits = (struct vgpu_wire_limits) {
-		.call_bytes = shared->limits.call_bytes,
+		.call_bytes = start.limits.call_bytes,
 		.segs = VGPU_SEGS_MAX,
 		.fixups = VGPU_FIXUPS_MAX,
-		.features = shared->features,
+		.features = start.features,
 	};
 	check(loop_init(), "epoll");
 	/* Before there is another thread: it blocks what is read as a file. */

@@ -27,7 +27,7 @@
 LIST_HEAD(object_list, object);
 static struct object_list objects = LIST_HEAD_INITIALIZER(objects);
 static struct object_list closing_objects = LIST_HEAD_INITIALIZER(closing_objects);
-static uint32_t last_id;
+static uint32_t last_id, nr_objects;
 
 /* --- what a file is ------------------------------------------------------------- */
 
@@ -176,7 +176,7 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 			return 0;
 		}
 	}
-	object = shared->nr_objects < shared->limits.objects ? calloc(1, sizeof(*object)) : NULL;
+	object = nr_objects < start.limits.objects ? calloc(1, sizeof(*object)) : NULL;
 	if (!object || last_id == INT32_MAX) {
 		free(object);
 		close(fd);
@@ -200,7 +200,7 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 	}
 	object->space = file_space(object);
 	LIST_INSERT_HEAD(&objects, object, node);
-	shared->nr_objects++;
+	shared->nr_objects = ++nr_objects;
 	*taken = object;
 	return 0;
 }
@@ -266,7 +266,7 @@ int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t la
 	}
 	LIST_REMOVE(object, node);
 	LIST_INSERT_HEAD(&closing_objects, object, node);
-	shared->nr_objects--;
+	shared->nr_objects = --nr_objects;
 	events_object_gone(id);
 	object->close_seq = seq;
 	object->closer = shadow;

@@ -46,7 +46,7 @@ enum eshadow_exit {
  * @limits: of the guest, filled
  * @features: VGPU_FEATURE_* as WELCOME said
  * @fetch_timeout_ms: see struct vgpu_host_agent
- * @ping_timeout_ms: likewise
+ * @reserved: 0
  * @counters: see struct vgpu_host_peer_stat; of these the sums
  * @mapped_bytes: of device mappings, now
  * @nr_sessions: how many there are now
@@ -54,14 +54,14 @@ enum eshadow_exit {
  * @nr_objects: likewise
  * @nr_mappings: likewise
  *
- * vgpud fills in what is before @counters and only reads the rest. A shadow that spoils
- * any of it deceives its own guest.
+ * vgpud fills in what is before @counters and only reads the rest; the engine only writes. A
+ * shadow that spoils any of it deceives its own guest.
  */
 struct engine_shared {
 	struct vgpu_host_limits limits;
 	__u64 features;
 	__u32 fetch_timeout_ms;
-	__u32 ping_timeout_ms;
+	__u32 reserved;
 	struct engine_counters {
 		__u64 calls;
 		__u64 upcalls;
@@ -85,6 +85,7 @@ struct engine_shared {
 /* --- vgpud and the engine --------------------------------------------------- */
 
 enum engine_agent_type {
+	ENGINE_START	= 6,	/* struct engine_start, first of all */
 	ENGINE_GRANT	= 1,	/* struct engine_grant */
 	ENGINE_REVOKE	= 2,	/* struct engine_number: an export of vgpud's */
 	ENGINE_SESSION	= 3,	/* struct engine_number, with the engine's end for the shadow */
@@ -96,6 +97,20 @@ struct engine_number {
 	__u32 type;
 	__u32 reserved;
 	__u64 number;
+};
+
+/**
+ * struct engine_start - what an engine keeps to
+ * @type: ENGINE_START
+ * @ping_timeout_ms: see struct vgpu_host_agent
+ * @features: VGPU_FEATURE_* as WELCOME said
+ * @limits: of the guest, filled; those of struct engine_shared are for shadows, which can write them
+ */
+struct engine_start {
+	__u32 type;
+	__u32 ping_timeout_ms;
+	__u64 features;
+	struct vgpu_host_limits limits;
 };
 
 /**

@@ -12,6 +12,7 @@
 
 #include "engine.h"
 #include "engine/packet.h"
+#include "shadow/layout.h"
 
 /* How long a session that the guest has closed may wait for its lanes. */
 #define CLOSE_WAIT_MS	1000
@@ -19,6 +20,7 @@
 #define FDINFO_MAX	4096
 
 struct shadow_list shadows = LIST_HEAD_INITIALIZER(shadows);
+static uint32_t nr_sessions;
 
 /**
  * struct waiting - a lane that waits for control messages
@@ -233,6 +235,16 @@ static void ask_sync(struct shadow *shadow, const struct eshadow_msg *msg)
 		shadow_answer(shadow, msg->lane, 0, NULL, 0, -1);
 		return;
 	}
+	if (msg->lane >= SHADOW_LANES_MAX) {
+		shadow_answer(shadow, msg->lane, -EINVAL, NULL, 0, -1);
+		return;
+	}
+	/* A lane asks for one at a time: one that was left behind is of a lane that is over. */
+	LIST_FOREACH(waiting, &waitings, node)
+		if (waiting->shadow == shadow && waiting->lane == msg->lane) {
+			waiting->seq = msg->value;
+			return;
+		}
 	waiting = malloc(sizeof(*waiting));
 	if (!waiting) {
 		shadow_answer(shadow, msg->lane, -ENOMEM, NULL, 0, -1);
@@ -370,7 +382,7 @@ static void shadow_gone(struct shadow *shadow)
 	/* Its end has closed them. */
 	while (shadow->nr_files)
 		object_dropped(shadow->files[--shadow->nr_files], shadow);
-	shared->nr_sessions--;
+	shared->nr_sessions = --nr_sessions;
 	agent_say_closed(shadow->number);
 	free(shadow->files);
 	free(shadow);
@@ -426,7 +438,7 @@ void session_add(uint64_t number, int fd)
 	if (source_add(&shadow->source, EPOLLIN))
 		engine_end("no room for one more shadow");
 	LIST_INSERT_HEAD(&shadows, shadow, node);
-	shared->nr_sessions++;
+	shared->nr_sessions = ++nr_sessions;
 }
 
 /* A session that is gone already is no error: its shadow may have died. */

@@ -411,7 +411,6 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	vgpu_limits_fill(&engine->shared->limits, &arg->limits, &wire);
 	engine->shared->features = arg->features;
 	engine->shared->fetch_timeout_ms = settings.fetch_timeout_ms;
-	engine->shared->ping_timeout_ms = settings.ping_timeout_ms;
 	return 0;
 }
 
@@ -464,6 +463,13 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 		.files = files,
 		.nr_files = sizeof(files) / sizeof(files[0]),
 	};
+	const struct engine_start start = {
+		.type = ENGINE_START,
+		.ping_timeout_ms = settings.ping_timeout_ms,
+		.features = engine->shared->features,
+		.limits = engine->shared->limits,
+	};
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)&start, .iov_len = sizeof(start) };
 	int pair[2], closed[2], ret;
 
 	ret = pair_make(pair);
@@ -482,6 +488,8 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 	engine->source.fd = closed[0];
 	engine->source.ready = engine_ready;
 	ret = source_add(&engine->source, EPOLLIN);
+	if (!ret)
+		ret = packet_send(pair[0], &iov, 1, -1);
 	files[0].fd = pair[1];
 	files[4].fd = closed[1];
 	if (!ret)
