@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -33,6 +34,7 @@
 
 /* Nodes of exports, a directory for each guest; on a file system of its own, with devices. */
 #define NODES_DIR	"/run/vgpu/nodes"
+#define LOCK_FILE	"/run/vgpu/engine.lock"
 #define FAULTS_DEVICE	"/dev/userfaultfd"
 
 /**
@@ -129,6 +131,23 @@ static int program_open(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Until vgpud ends: the nodes are of one, and the module is not there to refuse the second. */
+static int lock_take(void)
+{
+	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600), ret;
+
+	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+		return 0;
+	ret = -errno;
+	if (ret == -EWOULDBLOCK)
+		log_error("another vgpud is running");
+	else
+		log_error("%s: %s", LOCK_FILE, strerror(-ret));
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 static int nodes_init(void)
 {
 	if (mkdir(NODES_DIR, 0700) && errno != EEXIST)
@@ -157,7 +176,8 @@ int engine_init(void)
 	shadow_program = program_open("vgpu-engine-shadow");
 	if (engine_program < 0 || shadow_program < 0)
 		return -ENOENT;
-	return nodes_init();
+	ret = lock_take();
+	return ret ? ret : nodes_init();
 }
 
 /* --- exports --------------------------------------------------------------------- */
