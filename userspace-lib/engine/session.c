@@ -422,6 +422,23 @@ static void session_close_look(struct timer *timer)
 	agent_say_closed(shadow->number);
 }
 
+/*
+ * Numbers of sessions that the guest has closed and that had no shadow: vgpud may still
+ * be making one, and nothing orders what it says with what the guest says.
+ */
+static uint64_t closed_early[64];
+static unsigned int closed_early_next;
+
+static bool session_was_closed(uint64_t number)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(closed_early) / sizeof(closed_early[0]); i++)
+		if (closed_early[i] == number)
+			return true;
+	return false;
+}
+
 void session_add(uint64_t number, int fd)
 {
 	struct shadow *shadow;
@@ -439,6 +456,8 @@ void session_add(uint64_t number, int fd)
 		engine_end("no room for one more shadow");
 	LIST_INSERT_HEAD(&shadows, shadow, node);
 	shared->nr_sessions = ++nr_sessions;
+	if (session_was_closed(number))
+		session_close(number);
 }
 
 /* A session that is gone already is no error: its shadow may have died. */
@@ -456,7 +475,12 @@ void session_close(uint64_t number)
 	const struct eshadow_msg end = { .type = ESHADOW_END };
 	struct shadow *shadow = shadow_find(number);
 
-	if (!shadow || shadow->closing)
+	if (!shadow) {
+		closed_early[closed_early_next++ % (sizeof(closed_early) / sizeof(closed_early[0]))] =
+			number;
+		return;
+	}
+	if (shadow->closing)
 		return;
 	shadow->closing = true;
 	shadow_send(shadow, &end, NULL, 0, -1);
