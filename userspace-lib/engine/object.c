@@ -28,6 +28,7 @@ LIST_HEAD(object_list, object);
 static struct object_list objects = LIST_HEAD_INITIALIZER(objects);
 static struct object_list closing_objects = LIST_HEAD_INITIALIZER(closing_objects);
 static uint32_t last_id, nr_objects;
+static uint64_t last_space;
 
 /* --- what a file is ------------------------------------------------------------- */
 
@@ -127,8 +128,7 @@ static uint64_t file_space(const struct object *object)
 		if (shares)
 			return other->space;
 	}
-	/* Numbers of objects are used once. */
-	return object->id;
+	return ++last_space;
 }
 
 /* --- objects -------------------------------------------------------------------- */
@@ -151,6 +151,27 @@ struct object *object_by_fd(int fd)
 		if (object->fd == fd)
 			return object;
 	return NULL;
+}
+
+static bool id_is_used(uint32_t id)
+{
+	const struct object *object;
+
+	if (object_find(id))
+		return true;
+	LIST_FOREACH(object, &closing_objects, node)
+		if (object->id == id)
+			return true;
+	return false;
+}
+
+/* There are far more numbers than objects. After the last comes 1 again. */
+static uint32_t free_id(void)
+{
+	do {
+		last_id = last_id < INT32_MAX ? last_id + 1 : 1;
+	} while (id_is_used(last_id));
+	return last_id;
 }
 
 int object_take(int fd, struct grant *grant, bool may_be_known, struct object **taken)
@@ -177,13 +198,13 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 		}
 	}
 	object = nr_objects < start.limits.objects ? calloc(1, sizeof(*object)) : NULL;
-	if (!object || last_id == INT32_MAX) {
+	if (!object) {
 		free(object);
 		close(fd);
 		return -EMFILE;
 	}
 	flags = fcntl(fd, F_GETFL);
-	object->id = ++last_id;
+	object->id = free_id();
 	object->fd = fd;
 	object->held = 1;
 	object->dev = st.st_dev;
