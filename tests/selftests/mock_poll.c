@@ -267,6 +267,25 @@ DIFF_TEST(epoll_edge)
 	log_epoll(epoll, 100);
 }
 
+/* Two events of a device whose poll takes them away are not one that stays. */
+DIFF_TEST_LIMIT(consumed_beside_epoll, 60)
+{
+	int fd = open_device(O_RDWR);
+	int i;
+
+	arm(fd, 0, 0, 0);
+	/* This waits, and never looks. */
+	epoll_with(fd, EPOLLIN);
+	for (i = 0; i < 4; i++) {
+		arm(fd, EPOLLIN, 0, VGPU_MOCK_POLL_CONSUME);
+		arm(fd, EPOLLIN, 0, VGPU_MOCK_POLL_CONSUME);
+		log_poll(fd, POLLIN, 0);
+		log_poll(fd, POLLIN, 0);
+		arm(fd, EPOLLIN, 200, VGPU_MOCK_POLL_CONSUME);
+		log_poll(fd, POLLIN, 5000);
+	}
+}
+
 DIFF_TEST(epoll_oneshot)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u32 = 8 };

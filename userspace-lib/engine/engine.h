@@ -80,9 +80,9 @@ struct shadow;
 /**
  * struct polled - what is known of an object's readiness
  * @listed: the thread looks at it
- * @level: the driver's poll takes nothing away
- * @edged: the edges' epoll has it
- * @edges: events that it is ready for, of whose next wakeup the guest is to hear
+ * @level: its poll only looks, and takes nothing away; what it is says so
+ * @edged: the edges' epoll has it; the loop's alone
+ * @edges: events that it is ready for, of whose next wakeup the guest is to hear; likewise
  * @async: its wakeups come as signals; the loop's alone
  * @events: that the guest is to hear of
  * @cached: what the thread has seen, and the guest has not asked for since
@@ -122,6 +122,7 @@ struct polled {
 struct object {
 	LIST_ENTRY(object) node;
 	LIST_ENTRY(object) poll_node;
+	LIST_ENTRY(object) edge_node;
 	uint32_t id;
 	int fd;
 	uint32_t held;
@@ -164,6 +165,7 @@ void closer_close(int fd, void (*done)(void *arg), void *arg);
 /* --- poller.c: a thread that polls files -------------------------------------- */
 
 int poller_init(void);
+void poller_begin(struct object *object);
 /* A POLL call: what it is ready for; from now on the guest is told of the rest. */
 uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number);
 /* Before it is closed. */

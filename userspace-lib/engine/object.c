@@ -220,6 +220,7 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 		object->grant = grant;
 	}
 	object->space = file_space(object);
+	poller_begin(object);
 	LIST_INSERT_HEAD(&objects, object, node);
 	shared->nr_objects = ++nr_objects;
 	*taken = object;

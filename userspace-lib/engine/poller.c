@@ -4,8 +4,8 @@
  * told once of each that comes. epoll would do with less, but asks the driver twice, and the
  * poll of some drivers takes away what it reports. So does the thread's own look:
  * what it has seen is kept, and is the answer to the guest's next POLL call if the driver has
- * nothing to say any more. Of a driver that still says the same it is known from then on
- * that it takes nothing away.
+ * nothing to say any more. DRM's poll and that of fences only look (drm_poll(), sync_file_poll()): of these nothing is kept. That
+ * a driver says the same twice does not show that its poll only looks: it may be two events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +17,15 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "engine.h"
 
 /* Whoever polls hears of these without asking. */
 #define POLL_ALWAYS	(POLLERR | POLLHUP)
+/* All DRM devices have it; no header for programs says so. */
+#define DRM_MAJOR	226
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t looked = PTHREAD_COND_INITIALIZER;
@@ -169,45 +172,73 @@ static void *poller_main(void *arg)
 /* --- edges ------------------------------------------------------------------------ */
 
 /*
- * Who waits for edges wants to hear of the next wakeup of what is ready. poll() would say at
- * once that it is; epoll tells of wakeups. What it loses is of drivers whose poll takes
- * away, for which it is not used.
+ * Who waits for edges wants to hear of the next wakeup of what is ready and stays so. poll()
+ * would say at once that it is; epoll tells of wakeups, but asks the driver at each step.
+ * That is no loss while POLL is being answered, as the answer says of the same events that they
+ * are there. Later, all that a driver says is kept where its poll may take it away.
  */
 static int edge_fd = -1;
+static LIST_HEAD(, object) edged = LIST_HEAD_INITIALIZER(edged);
 
-/* @but: what it says of this one is no wakeup. */
-static void edges_take(const struct object *but)
+static void edge_woken(struct object *object, uint32_t revents)
+{
+	revents &= object->poll.edges;
+	object->poll.edges = 0;
+	if (!revents)
+		return;
+	pthread_mutex_lock(&lock);
+	if (!object->poll.level)
+		object->poll.cached |= revents;
+	tell(object, revents);
+	pthread_mutex_unlock(&lock);
+}
+
+/* @but: what it says of this one is no wakeup. Return: there was something. */
+static bool edges_take(const struct object *but)
 {
 	struct epoll_event events[16];
 	struct object *object;
-	uint32_t revents;
+	bool any = false;
 	int nr, i;
 
 	do {
 		nr = epoll_wait(edge_fd, events, sizeof(events) / sizeof(events[0]), 0);
 		for (i = 0; i < nr; i++) {
 			object = object_find(events[i].data.u32);
-			if (!object || object == but)
-				continue;
-			revents = events[i].events & object->poll.edges;
-			object->poll.edges = 0;
-			if (!revents)
-				continue;
-			pthread_mutex_lock(&lock);
-			tell(object, revents);
-			pthread_mutex_unlock(&lock);
+			any = true;
+			if (object && object != but)
+				edge_woken(object, events[i].events);
 		}
 	} while (nr > 0);
+	return any;
 }
 
 static void edge_ready(struct source *source, uint32_t events)
 {
+	struct object *object;
+
 	(void)source;
 	(void)events;
-	edges_take(NULL);
+	if (edges_take(NULL))
+		return;
+	/* The loop's own look at this epoll has taken away what there was. */
+	LIST_FOREACH(object, &edged, edge_node)
+		if (!object->poll.level)
+			edge_woken(object, object->poll.edges);
 }
 
 static struct source edges = { .fd = -1, .ready = edge_ready };
+
+/* The driver is not asked once more for that. */
+static void edge_forget(struct object *object)
+{
+	if (!object->poll.edged)
+		return;
+	epoll_ctl(edge_fd, EPOLL_CTL_DEL, object->fd, NULL);
+	LIST_REMOVE(object, edge_node);
+	object->poll.edged = false;
+	object->poll.edges = 0;
+}
 
 static void edge_ask(struct object *object, uint32_t revents)
 {
@@ -216,12 +247,16 @@ static void edge_ask(struct object *object, uint32_t revents)
 		.data.u32 = object->id,
 	};
 
-	if (!revents && !object->poll.edged)
+	if (!revents) {
+		edge_forget(object);
 		return;
+	}
 	object->poll.edges = revents;
 	if (epoll_ctl(edge_fd, object->poll.edged ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, object->fd,
 		      &event))
 		return;
+	if (!object->poll.edged)
+		LIST_INSERT_HEAD(&edged, object, edge_node);
 	object->poll.edged = true;
 	/* That it is ready is known. */
 	edges_take(object);
@@ -269,31 +304,42 @@ static uint32_t by_signal(const struct object *object)
 	return object->poll.async ? POLLIN | POLLRDNORM : 0;
 }
 
+void poller_begin(struct object *object)
+{
+	object->poll.level = object->kind == VGPU_OBJECT_SYNC_FILE ||
+		(object->kind == VGPU_OBJECT_DEVICE && major(object->rdev) == DRM_MAJOR);
+}
+
 uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number)
 {
 	struct pollfd now = { .fd = object->fd, .events = events | POLL_ALWAYS };
+	const uint32_t wanted = events | POLL_ALWAYS;
 	struct polled *state = &object->poll;
-	uint32_t revents, armed;
-	bool level;
+	uint32_t revents, armed, stays;
 
 	if (flags & VGPU_POLL_STAY)
 		signal_begin(object);
 	poll(&now, 1, 0);
+	revents = now.revents & wanted;
+	stays = revents;
 	pthread_mutex_lock(&lock);
 	state->number = number;
-	revents = now.revents & (events | POLL_ALWAYS);
-	if (state->cached & (events | POLL_ALWAYS)) {
-		if (revents)
-			state->level = true;
-		else if (!state->level)
-			revents = state->cached & (events | POLL_ALWAYS);
-		state->cached &= ~(events | POLL_ALWAYS);
+	if (!state->level) {
+		stays &= state->cached;
+		/* One that does not say so again may have taken it away. */
+		if (revents & ~stays) {
+			now.revents = 0;
+			poll(&now, 1, 0);
+			stays |= now.revents & wanted;
+			revents |= now.revents & wanted;
+		}
+		/* One that says something else says what there is now. */
+		if (!revents)
+			revents = state->cached & wanted;
+		state->cached &= ~wanted;
 	}
-	/* One that says so twice takes nothing away. */
-	if (revents && !state->level && poll(&now, 1, 0) > 0)
-		state->level = true;
-	/* The thread would find at once what is ready now. */
-	armed = (state->events | events) & ~revents & ~by_signal(object);
+	/* The thread would find at once what stays ready. */
+	armed = (state->events | events) & ~stays & ~by_signal(object);
 	if (revents & POLL_ALWAYS)
 		armed = 0;
 	if (armed && !state->listed) {
@@ -304,10 +350,8 @@ uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint
 		kick(kick_fd);
 	}
 	state->events = armed;
-	level = state->level;
 	pthread_mutex_unlock(&lock);
-	if (level)
-		edge_ask(object, revents & events & ~by_signal(object));
+	edge_ask(object, stays & events & ~by_signal(object));
 	return revents;
 }
 
@@ -315,8 +359,7 @@ void poller_forget(struct object *object)
 {
 	uint64_t round;
 
-	if (object->poll.edged)
-		epoll_ctl(edge_fd, EPOLL_CTL_DEL, object->fd, NULL);
+	edge_forget(object);
 	pthread_mutex_lock(&lock);
 	if (object->poll.listed) {
 		LIST_REMOVE(object, poll_node);
