@@ -33,7 +33,7 @@ ssize_t packet_recv(int sock, void *buf, size_t len, int *fd)
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		/* Not of the padding, too: a second file would have room there. */
+		/* The padding is left out: a second file would have room there. */
 		.msg_controllen = CMSG_LEN(sizeof(int)),
 	};
 	struct cmsghdr *cmsg;

@@ -131,7 +131,7 @@ static int program_open(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Until vgpud ends: the nodes are of one, and the module is not there to refuse the second. */
+/* It is held until vgpud ends: only one makes nodes, and no module refuses the second. */
 static int lock_take(void)
 {
 	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600), ret;
