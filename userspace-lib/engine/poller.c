@@ -4,8 +4,9 @@
  * told once of each that comes. epoll would do with less, but asks the driver twice, and the
  * poll of some drivers takes away what it reports. So does the thread's own look:
  * what it has seen is kept, and is the answer to the guest's next POLL call if the driver has
- * nothing to say any more. DRM's poll and that of fences only look (drm_poll(), sync_file_poll()): of these nothing is kept. That
- * a driver says the same twice does not show that its poll only looks: it may be two events.
+ * nothing to say any more. DRM's poll and that of fences only look (drm_poll(),
+ * sync_file_poll()): of these nothing is kept. That a driver says the same twice does not show
+ * that its poll only looks: it may be two events.
  */
 #include <errno.h>
 #include <fcntl.h>

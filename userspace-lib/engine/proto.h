@@ -104,7 +104,7 @@ struct engine_number {
  * @type: ENGINE_START
  * @ping_timeout_ms: see struct vgpu_host_agent
  * @features: VGPU_FEATURE_* as WELCOME said
- * @limits: of the guest, filled; those of struct engine_shared are for shadows, which can write them
+ * @limits: of the guest, filled; those of struct engine_shared can be written by shadows
  */
 struct engine_start {
 	__u32 type;

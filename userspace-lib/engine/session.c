@@ -426,14 +426,15 @@ static void session_close_look(struct timer *timer)
  * Numbers of sessions that the guest has closed and that had no shadow: vgpud may still
  * be making one, and nothing orders what it says with what the guest says.
  */
-static uint64_t closed_early[64];
+#define CLOSED_EARLY	64
+static uint64_t closed_early[CLOSED_EARLY];
 static unsigned int closed_early_next;
 
 static bool session_was_closed(uint64_t number)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(closed_early) / sizeof(closed_early[0]); i++)
+	for (i = 0; i < CLOSED_EARLY; i++)
 		if (closed_early[i] == number)
 			return true;
 	return false;
@@ -476,8 +477,7 @@ void session_close(uint64_t number)
 	struct shadow *shadow = shadow_find(number);
 
 	if (!shadow) {
-		closed_early[closed_early_next++ % (sizeof(closed_early) / sizeof(closed_early[0]))] =
-			number;
+		closed_early[closed_early_next++ % CLOSED_EARLY] = number;
 		return;
 	}
 	if (shadow->closing)
