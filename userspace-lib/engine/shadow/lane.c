@@ -430,7 +430,7 @@ static int lane_prepare(struct lane *lane)
 		return -ENOMEM;
 	if (!lane->call)
 		lane->call = memory_get(len);
-	if (!lane->call)
+	if (!lane->call || writeback_prepare(lane))
 		return -ENOMEM;
 	lane->index = lane - lanes;
 	lane->seq = 0;

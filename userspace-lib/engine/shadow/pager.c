@@ -116,12 +116,10 @@ static bool upcall_fetch(struct lane *lane)
 static bool upcall_writeback(struct lane *lane)
 {
 	struct fault *fault = &lane->fault;
-	struct writeback *batch = writeback_batch(lane);
+	struct writeback *batch = lane->batch;
 	struct iovec iov[2];
 	u32 len;
 
-	if (!batch)
-		return false;
 	batch->pages[0] = fault->pages[0];
 	batch->nr = 1;
 	len = writeback_message(batch, lane->seq, iov);

@@ -6,7 +6,8 @@
  * watches the sockets of lanes whose calls run; each lane has one that makes its calls.
  *
  * Locks, outermost first: map_lock, demand.lock, files lock, lane->lock. None is held over
- * anything that waits for the guest or the engine; map_lock is held over a driver's mmap.
+ * anything that waits for the guest or the engine; map_lock is held over a driver's mmap, and
+ * over moves of memory, which wait for the pager: that one never takes it.
  */
 #ifndef ESHADOW_SHADOW_H
 #define ESHADOW_SHADOW_H
@@ -234,9 +235,13 @@ struct writeback {
 	u8 data[WRITEBACK_PAGES * VGPU_DIFF_BYTES] __attribute__((aligned(8)));
 };
 
-/* The lane's, kept for its next call: the pager has it during a fault, its thread afterwards. */
-struct writeback *writeback_batch(struct lane *lane);
-/* All that differs. Return: 0 or -EFAULT, -ENOMEM. */
+/*
+ * Memory of the lane for it, kept for those that come later: the pager has it during a fault, the
+ * lane's thread afterwards. The pager cannot ask for memory: who holds map_lock may wait for it.
+ * Return: 0 or -ENOMEM.
+ */
+int writeback_prepare(struct lane *lane);
+/* All that differs. Return: 0 or -EFAULT. */
 int writeback_all(struct lane *lane);
 /* The message about its claimed pages, in @iov of three. Return: bytes; 0: nothing differs. */
 u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov);

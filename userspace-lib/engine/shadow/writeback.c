@@ -12,11 +12,11 @@ _Static_assert(WRITEBACK_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX, "one messa
 
 #define BATCH_BYTES	((sizeof(struct writeback) + PAGE_SIZE - 1) & PAGE_MASK)
 
-struct writeback *writeback_batch(struct lane *lane)
+int writeback_prepare(struct lane *lane)
 {
 	if (!lane->batch)
 		lane->batch = memory_get(BATCH_BYTES);
-	return lane->batch;
+	return lane->batch ? 0 : -ENOMEM;
 }
 
 u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov)
@@ -119,7 +119,7 @@ static bool batch_claim(struct writeback *batch, u64 from, u32 *claims)
 int writeback_all(struct lane *lane)
 {
 	u64 end = now_ns() + 2 * shared->fetch_timeout_ms * NSEC_PER_MS, from;
-	struct writeback *batch;
+	struct writeback *batch = lane->batch;
 	u32 claims;
 	bool busy;
 	int ret;
@@ -131,9 +131,6 @@ int writeback_all(struct lane *lane)
 		return 0;
 	if (lane->down || lane->last)
 		return -EFAULT;
-	batch = writeback_batch(lane);
-	if (!batch)
-		return -ENOMEM;
 	batch->nr = 0;
 	do {
 		busy = batch_claim(batch, from, &claims);
