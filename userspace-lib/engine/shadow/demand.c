@@ -144,6 +144,9 @@ void demand_store(u64 addr, const u8 *bytes)
 {
 	struct page *page;
 
+	/* What the guest names may lie in this program. */
+	if (!mapping_range_ok(addr, PAGE_SIZE))
+		return;
 	lock_take(&demand.lock);
 	if (vgpu_fresh_takes_sent(&demand.fresh) && !page_find(addr) && !mapping_at(addr)) {
 		page = page_add(addr);

@@ -118,7 +118,7 @@ static void mapping_cut(u64 addr, u64 end)
 	}
 }
 
-static bool range_ok(u64 addr, u64 len)
+bool mapping_range_ok(u64 addr, u64 len)
 {
 	return addr >= SHADOW_DEMAND_START && addr < SHADOW_DEMAND_END &&
 	       len <= SHADOW_DEMAND_END - addr &&
@@ -177,7 +177,7 @@ int mapping_place(u64 addr, u64 len)
 	long ret = -EINVAL;
 
 	lock_take(&map_lock);
-	if (range_ok(addr, len) && !mapping_room() && range_free(addr, len, true)) {
+	if (mapping_range_ok(addr, len) && !mapping_room() && range_free(addr, len, true)) {
 		lock_take(&demand.lock);
 		mapping_insert(addr, len, false);
 		pages_cover(addr, len);
@@ -348,7 +348,7 @@ s64 mapping_mmap(struct call *call)
 	u64 addr = le64_to_cpu(args->addr), len = le64_to_cpu(args->len);
 	s64 ret;
 
-	if (!range_ok(addr, len))
+	if (!mapping_range_ok(addr, len))
 		return call_refuse(call, -EINVAL);
 	if (!vgpu_limits_map_ok(&shared->limits,
 				__atomic_load_n(&shared->mapped_bytes, __ATOMIC_RELAXED), len))

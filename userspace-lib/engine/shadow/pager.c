@@ -349,6 +349,9 @@ static void faults_read(void)
 		if (msgs[i].event != UFFD_EVENT_PAGEFAULT)
 			continue;
 		addr = msgs[i].arg.pagefault.address & PAGE_MASK;
+		/* Of memory that is to be moved over pages: nothing else is there, nor may be. */
+		if (!mapping_range_ok(addr, PAGE_SIZE))
+			sys_exit_group(SHADOW_EXIT_DEMAND);
 		lane = lane_by_tid(msgs[i].arg.pagefault.feat.ptid);
 		if (!lane || !lane_in_call(lane)) {
 			fault_refuse(addr);

@@ -431,6 +431,8 @@ s64 call_close_strays(struct call *call, s64 result);
 /* --- mapping.c -------------------------------------------------------------- */
 
 void mapping_init(void);
+/* Whether all of [addr, addr + len) is the guest process's. */
+bool mapping_range_ok(u64 addr, u64 len);
 s64 mapping_mmap(struct call *call);
 s64 mapping_protect(struct call *call);
 s64 mapping_read_pages(struct call *call);
