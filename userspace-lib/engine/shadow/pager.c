@@ -83,6 +83,8 @@ static void upcall_begin(struct lane *lane, enum lane_upcall upcall, u32 data_le
 	lock_take(&lane->lock);
 	lane->upcalling = true;
 	lock_drop(&lane->lock);
+	/* Again: a cancel has used it up, and its driver may go on all the same. */
+	pager_arm(lane, true);
 }
 
 /* A message fits into the buffer of a guest that reads; one that does not has no lane. */
