@@ -50,8 +50,10 @@ u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov)
 }
 
 /*
- * Sends what differs of claimed pages, and gives them back, as clean ones if that went well: else
- * the bytes may be another call's, which sends them when it ends.
+ * Sends what differs of claimed pages, and gives them back, as clean ones if the guest has
+ * answered: one that it refuses now it refuses for ever. Else the bytes may be another call's,
+ * which sends them when it ends.
+ * Return: 0, 1 (the guest refuses some), or an errno: the lane is of no use.
  */
 static int batch_send(struct lane *lane, struct writeback *batch)
 {
@@ -66,13 +68,13 @@ static int batch_send(struct lane *lane, struct writeback *batch)
 	if (writeback_message(batch, lane->seq, iov)) {
 		ret = lane_ask(lane, iov, 2, VGPU_MSG_WRITTEN, &answer);
 		if (!ret && answer.error)
-			ret = -EFAULT;
+			ret = 1;
 	}
 	lock_take(&demand.lock);
 	for (i = 0; i < batch->nr; i++) {
 		struct page *page = batch->pages[i];
 
-		if (!ret)
+		if (ret >= 0)
 			memcpy(page_orig(page), page_live(page), PAGE_SIZE);
 		page_unclaim(page);
 	}
@@ -120,8 +122,8 @@ int writeback_all(struct lane *lane)
 {
 	u64 end = now_ns() + 2 * shared->fetch_timeout_ms * NSEC_PER_MS, from;
 	struct writeback *batch = lane->batch;
+	bool busy, refused = false;
 	u32 claims;
-	bool busy;
 	int ret;
 
 	lock_take(&demand.lock);
@@ -137,11 +139,12 @@ int writeback_all(struct lane *lane)
 		if (batch->nr) {
 			busy = true;
 			ret = batch_send(lane, batch);
-			if (ret)
+			if (ret < 0)
 				return ret;
+			refused |= ret;
 		} else if (busy) {
 			demand_wait(claims);
 		}
 	} while (busy && now_ns() < end);
-	return 0;
+	return refused ? -EFAULT : 0;
 }
