@@ -7,15 +7,12 @@
 
 #include "shadow.h"
 
-/* So many at once are hidden when a call starts or ends. */
-#define HIDE_MAX	64
-
 void demand_wait(u32 claims)
 {
 	word_wait(&demand.claims, claims, shared->fetch_timeout_ms);
 }
 
-static void demand_woken(bool kick)
+void demand_woken(bool kick)
 {
 	word_wake(&demand.claims);
 	if (kick)
@@ -25,8 +22,9 @@ static void demand_woken(bool kick)
 /* Whether no running call may use the page any more. */
 static bool demand_expired(const struct page *page)
 {
-	return !demand.fresh.running || page->bad ||
-		(!vgpu_fresh_usable(&demand.fresh, page->seq) && !page_differs(page));
+	return !demand.fresh.running ||
+		((page->bad || !vgpu_fresh_usable(&demand.fresh, page->seq)) &&
+		 !page_differs(page));
 }
 
 /*
@@ -80,9 +78,12 @@ static void demand_hide(bool expire)
 		lock_take(&demand.lock);
 		for (i = 0; i < nr; i++) {
 			page_unclaim(pages[i]);
-			/* A driver may have written to it until it was hidden. */
-			if (expire && !(demand.fresh.running && !pages[i]->bad &&
-					page_differs(pages[i])))
+			/*
+			 * A driver may have written to it until it was hidden, and somebody may
+			 * have made it bad since.
+			 */
+			if (expire && !pages[i]->mapped &&
+			    !(demand.fresh.running && page_differs(pages[i])))
 				page_free(pages[i]);
 		}
 		kick = demand.waiting;
@@ -153,6 +154,7 @@ void demand_store(u64 addr, const u8 *bytes)
 		if (page) {
 			memcpy(page_live(page), bytes, PAGE_SIZE);
 			memcpy(page_orig(page), bytes, PAGE_SIZE);
+			page->filled = true;
 			page->seq = vgpu_fresh_fetch(&demand.fresh);
 			page_unclaim(page);
 			page_show(page);

@@ -22,7 +22,7 @@ struct demand demand = { .secret = -1, .faults = -1 };
 #define BLANK_PAGES	32
 static u64 blank;
 
-/* Pages' own bytes, and what the guest gave: two arrays. */
+/* So many have their own bytes, and what the guest gave: two arrays. As many have none. */
 static u32 max_pages;
 
 static void faults_register(u64 addr, u64 len)
@@ -46,6 +46,21 @@ static void give_up(u64 start, u64 end)
 		sys_exit_group(SHADOW_EXIT_MAP);
 	if (demand_cover(start, end - start))
 		sys_exit_group(SHADOW_EXIT_DEMAND);
+}
+
+bool page_has_bytes(const struct page *page)
+{
+	return page < demand.pages + max_pages;
+}
+
+static void page_release(struct page *page)
+{
+	struct page **list = page_has_bytes(page) ? &demand.free : &demand.free_bad;
+
+	page->next = *list;
+	page->busy = false;
+	page->filled = false;
+	*list = page;
 }
 
 void page_init(void)
@@ -82,7 +97,8 @@ void page_init(void)
 		sys_exit_group(ret == -EAGAIN ? ESHADOW_EXIT_MEMLOCK : ESHADOW_EXIT_SECRET);
 	demand.live = (u8 *)ret;
 	demand.orig = memory_get(max_pages * PAGE_SIZE);
-	demand.pages = memory_get((max_pages * sizeof(struct page) + PAGE_SIZE - 1) & PAGE_MASK);
+	demand.pages = memory_get((2 * max_pages * sizeof(struct page) + PAGE_SIZE - 1) &
+				  PAGE_MASK);
 	ret = sys_mmap(0, BLANK_PAGES * PAGE_SIZE, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!demand.orig || !demand.pages || sys_is_error(ret))
@@ -90,10 +106,8 @@ void page_init(void)
 	blank = ret;
 	if (demand_cover(blank, BLANK_PAGES * PAGE_SIZE))
 		sys_exit_group(SHADOW_EXIT_DEMAND);
-	for (i = max_pages; i > 0; i--) {
-		demand.pages[i - 1].next = demand.free;
-		demand.free = &demand.pages[i - 1];
-	}
+	for (i = 2 * max_pages; i > 0; i--)
+		page_release(&demand.pages[i - 1]);
 }
 
 static struct page **page_bucket(u64 addr)
@@ -111,19 +125,33 @@ struct page *page_find(u64 addr)
 	return page;
 }
 
-struct page *page_add(u64 addr)
+static struct page *page_use(struct page **list, u64 addr)
 {
-	struct page *page = demand.free, **bucket = page_bucket(addr);
+	struct page *page = *list, **bucket = page_bucket(addr);
 
 	if (!page)
 		return NULL;
-	demand.free = page->next;
+	*list = page->next;
 	*page = (struct page) {
 		.addr = addr, .busy = true, .fetching = true, .next = *bucket,
 	};
 	*bucket = page;
 	demand.nr_pages++;
 	return page;
+}
+
+struct page *page_add(u64 addr)
+{
+	struct page *page = page_use(&demand.free, addr);
+
+	if (page)
+		demand.top = max(demand.top, (u32)(page - demand.pages) + 1);
+	return page;
+}
+
+struct page *page_add_bad(u64 addr)
+{
+	return page_use(&demand.free_bad, addr);
 }
 
 void page_free(struct page *page)
@@ -133,9 +161,7 @@ void page_free(struct page *page)
 	while (*link != page)
 		link = &(*link)->next;
 	*link = page->next;
-	page->next = demand.free;
-	page->busy = false;
-	demand.free = page;
+	page_release(page);
 	demand.nr_pages--;
 }
 
@@ -196,6 +222,7 @@ static void blank_move(u64 addr, u32 nr)
 
 void pages_hide(struct page **pages, u32 nr)
 {
+	u64 moved = 0;
 	u32 i, run;
 
 	/* No mapping comes to their places meanwhile. */
@@ -208,10 +235,14 @@ void pages_hide(struct page **pages, u32 nr)
 		       pages[i + run]->addr == pages[i]->addr + run * PAGE_SIZE)
 			run++;
 		blank_move(pages[i]->addr, run);
+		moved |= ~0ULL >> (HIDE_MAX - run) << i;
 	}
 	lock_take(&demand.lock);
 	for (i = 0; i < nr; i++) {
-		demand.nr_mapped -= pages[i]->mapped;
+		/* One that was not seen may have become bad meanwhile, which is seen. */
+		if (!(moved >> i & 1))
+			continue;
+		demand.nr_mapped--;
 		pages[i]->mapped = false;
 	}
 	lock_drop(&demand.lock);
@@ -237,7 +268,7 @@ void pages_cover(u64 addr, u64 len)
 {
 	u32 i;
 
-	for (i = 0; demand.nr_mapped && i < max_pages; i++) {
+	for (i = 0; demand.nr_mapped && i < 2 * max_pages; i++) {
 		struct page *page = &demand.pages[i];
 
 		if (!page->mapped || page->addr < addr || page->addr - addr >= len)

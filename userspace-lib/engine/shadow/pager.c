@@ -28,6 +28,14 @@ static bool waits[SHADOW_LANES];
 
 /* --- the end of a fault ----------------------------------------------------- */
 
+/* What it has waited counts like an upcall. */
+static void wait_over(struct lane *lane)
+{
+	if (waits[lane->index])
+		lane->upcall_ns += now_ns() - lane->fault.start;
+	waits[lane->index] = false;
+}
+
 static void fault_over(struct lane *lane)
 {
 	u64 addr = lane->fault.addr;
@@ -35,37 +43,48 @@ static void fault_over(struct lane *lane)
 	u32 i;
 
 	lane->fault.addr = 0;
-	waits[lane->index] = false;
+	wait_over(lane);
 	/* Whoever else waits for the page goes on, too, and its call may be over soon. */
 	for (i = 0; i < SHADOW_LANES; i++) {
 		other = lane_by_index(i);
 		if (waits[i] && other->fault.addr == addr) {
 			other->fault.addr = 0;
-			waits[i] = false;
+			wait_over(other);
 		}
 	}
 	page_wake(addr);
 }
 
-/* The driver's access fails. demand.lock is held. */
-static void fault_bad(struct lane *lane, u64 addr, bool limited)
+/*
+ * Accesses fail from now on, also where somebody works on the page. Bytes that a driver has written
+ * to it are still sent. demand.lock is held.
+ */
+static void page_spoil(u64 addr)
 {
 	struct page *page = page_find(addr);
 
-	lane->limited |= limited;
-	if (!page)
-		page = page_add(addr);
-	else if (page->busy)
-		return;
 	if (!page) {
-		/* Not even room for a bad page: one that is not needed any more gives way. */
-		lane_shutdown(lane);
-		sys_exit_group(SHADOW_EXIT_DEMAND);
+		page = page_add_bad(addr);
+		/* Not even room for a bad page: nothing can end the access. */
+		if (!page)
+			sys_exit_group(SHADOW_EXIT_DEMAND);
+		page_unclaim(page);
 	}
+	/* About to be hidden: the access is tried again. */
+	if (page->mapped)
+		return;
 	page->bad = true;
-	page->seq = vgpu_fresh_fetch(&demand.fresh);
-	page_unclaim(page);
+	/* With its old number the calls that may have written to it send it. */
+	if (!page_differs(page))
+		page->seq = vgpu_fresh_fetch(&demand.fresh);
 	page_show(page);
+}
+
+/* The driver's access fails. demand.lock is held. */
+static void fault_bad(struct lane *lane, u64 addr, bool limited)
+{
+	lane->limited |= limited;
+	page_spoil(addr);
 }
 
 /* --- upcalls ---------------------------------------------------------------- */
@@ -145,28 +164,38 @@ static void upcall_over(struct lane *lane)
 
 static void fault_serve(struct lane *lane);
 
+/* A claimed page has not come. demand.lock is held. */
+static void page_unfetched(struct page *page)
+{
+	page_unclaim(page);
+	if (page->bad)
+		page->seq = vgpu_fresh_fetch(&demand.fresh);
+	else
+		page_free(page);
+}
+
 /* The claimed pages are what was fetched, or @bad. */
 static void fetch_end(struct lane *lane, bool bad)
 {
 	struct fault *fault = &lane->fault;
-	bool again;
+	bool again, kick;
 	u32 i;
 
 	lock_take(&demand.lock);
 	for (i = 0; i < fault->nr; i++) {
 		struct page *page = fault->pages[i];
 
-		if (!bad)
-			memcpy(page_orig(page), page_live(page), PAGE_SIZE);
-		page->seq = bad ? 0 : fault->seq;
-		page_unclaim(page);
-		if (bad && (i || fault->nr > 1)) {
-			page_free(page);
+		if (bad && fault->nr > 1) {
+			page_unfetched(page);
 			continue;
 		}
-		page->bad = bad;
-		if (bad)
-			page->seq = vgpu_fresh_fetch(&demand.fresh);
+		if (!bad)
+			memcpy(page_orig(page), page_live(page), PAGE_SIZE);
+		page->filled = !bad;
+		/* Somebody else may have waited for it too long. */
+		page->bad |= bad;
+		page->seq = page->bad ? vgpu_fresh_fetch(&demand.fresh) : fault->seq;
+		page_unclaim(page);
 		if (vgpu_fresh_usable(&demand.fresh, page->seq))
 			page_show(page);
 	}
@@ -184,8 +213,9 @@ static void fetch_end(struct lane *lane, bool bad)
 		demand.gated--;
 		demand.claims++;
 	}
+	kick = demand.waiting;
 	lock_drop(&demand.lock);
-	word_wake(&demand.claims);
+	demand_woken(kick);
 	if (!bad)
 		count(&shared->counters.fetched_pages, fault->nr);
 	if (again && !lane->down)
@@ -194,17 +224,21 @@ static void fetch_end(struct lane *lane, bool bad)
 		fault_over(lane);
 }
 
-static void writeback_end(struct lane *lane, bool bad)
+/* @lost: the guest has not heard of it, and other lanes may be more lucky. */
+static void writeback_end(struct lane *lane, bool lost, bool bad)
 {
 	struct page *page = lane->fault.pages[0];
+	bool kick;
 
 	lock_take(&demand.lock);
-	memcpy(page_orig(page), page_live(page), PAGE_SIZE);
+	if (!lost)
+		memcpy(page_orig(page), page_live(page), PAGE_SIZE);
 	page_unclaim(page);
 	if (bad)
 		fault_bad(lane, page->addr, false);
+	kick = demand.waiting;
 	lock_drop(&demand.lock);
-	word_wake(&demand.claims);
+	demand_woken(kick);
 	if (bad)
 		fault_over(lane);
 	else
@@ -223,17 +257,15 @@ static void upcall_end(struct lane *lane, int error)
 		u32 i;
 
 		lock_take(&demand.lock);
-		for (i = 1; i < lane->fault.nr; i++) {
-			page_unclaim(lane->fault.pages[i]);
-			page_free(lane->fault.pages[i]);
-		}
+		for (i = 1; i < lane->fault.nr; i++)
+			page_unfetched(lane->fault.pages[i]);
 		lane->fault.nr = 1;
 		lock_drop(&demand.lock);
 	}
 	if (upcall == UPCALL_FETCH)
 		fetch_end(lane, error || lane->fault.answer.fetched.error);
 	else
-		writeback_end(lane, error || lane->fault.answer.written.error);
+		writeback_end(lane, error, error || lane->fault.answer.written.error);
 }
 
 /* --- serving a fault --------------------------------------------------------- */
@@ -247,8 +279,7 @@ static void fault_claim_ahead(struct lane *lane)
 	for (fault->nr = 1; fault->nr < nr; fault->nr++) {
 		u64 addr = fault->addr + fault->nr * PAGE_SIZE;
 
-		/* The last page that there is room for is kept for one that is bad. */
-		if (page_find(addr) || demand.nr_pages + 1 >= shared->limits.pages)
+		if (page_find(addr))
 			break;
 		fault->pages[fault->nr] = page_add(addr);
 		if (!fault->pages[fault->nr])
@@ -265,11 +296,12 @@ static bool fault_may_ask(const struct lane *lane)
 
 static void fault_serve(struct lane *lane)
 {
+	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
 	struct fault *fault = &lane->fault;
-	bool dirty = false, late;
+	bool dirty, late;
 	struct page *page;
 
-	waits[lane->index] = false;
+	wait_over(lane);
 	lock_take(&demand.lock);
 	page = page_find(fault->addr);
 	if (mapping_at(fault->addr) ||
@@ -281,16 +313,23 @@ static void fault_serve(struct lane *lane)
 		fault_over(lane);
 		return;
 	}
-	if (page && page->busy) {
+	late = lane->upcall_ns > UPCALLS_MAX * timeout;
+	if (page && page->busy && !late) {
 		/* Somebody else has it; whatever comes of that, look again. */
 		waits[lane->index] = true;
+		fault->start = now_ns();
+		/* Whoever asks the guest about it gives up earlier. */
+		fault->end = fault->start + 2 * timeout;
 		demand.waiting = true;
 		lock_drop(&demand.lock);
 		return;
 	}
-	late = lane->upcall_ns > UPCALLS_MAX * shared->fetch_timeout_ms * NSEC_PER_MS;
-	if (!fault_may_ask(lane) || late ||
-	    (!page && demand.nr_pages + 1 >= shared->limits.pages)) {
+	/* One without bytes was bad, and is asked for anew. */
+	if (page && !page->busy && !page_has_bytes(page)) {
+		page_free(page);
+		page = NULL;
+	}
+	if (!fault_may_ask(lane) || late || (!page && !demand.free)) {
 		fault_bad(lane, fault->addr, fault_may_ask(lane));
 		lock_drop(&demand.lock);
 		fault_over(lane);
@@ -302,9 +341,9 @@ static void fault_serve(struct lane *lane)
 		page = page_add(fault->addr);
 	fault->pages[0] = page;
 	fault->nr = 1;
-	if (page->seq && page_differs(page))
-		dirty = true;
+	dirty = page_differs(page);
 	page->bad = false;
+	page->filled = dirty;
 	page->fetching = !dirty;
 	if (!dirty)
 		fault_claim_ahead(lane);
@@ -323,16 +362,10 @@ static void fault_refuse(u64 addr)
 	lock_take(&demand.lock);
 	page = page_find(addr);
 	/* One that somebody works on is there, or bad, by and by: the thread looks again. */
-	if (page && page->busy)
-		page = NULL;
-	else if (!page)
-		page = page_add(addr);
-	if (page) {
-		page->bad = true;
-		page->seq = vgpu_fresh_fetch(&demand.fresh);
-		page_unclaim(page);
+	if (page && !page->busy && vgpu_fresh_usable(&demand.fresh, page->seq))
 		page_show(page);
-	}
+	else if (!page || !page->busy)
+		page_spoil(addr);
 	lock_drop(&demand.lock);
 	page_wake(addr);
 }
@@ -484,6 +517,26 @@ static void lane_ready(struct lane *lane)
 
 /* --- the loop ---------------------------------------------------------------- */
 
+/* A signal may have ended the access of a thread that waited. */
+static bool wait_left(struct lane *lane)
+{
+	if (lane_in_call(lane))
+		return false;
+	waits[lane->index] = false;
+	lane->fault.addr = 0;
+	return true;
+}
+
+static void wait_expired(struct lane *lane)
+{
+	if (wait_left(lane))
+		return;
+	lock_take(&demand.lock);
+	fault_bad(lane, lane->fault.addr, false);
+	lock_drop(&demand.lock);
+	fault_over(lane);
+}
+
 static void retry_waiting(void)
 {
 	u32 i;
@@ -492,11 +545,11 @@ static void retry_waiting(void)
 	demand.waiting = false;
 	lock_drop(&demand.lock);
 	for (i = 0; i < SHADOW_LANES; i++)
-		if (waits[i])
+		if (waits[i] && !wait_left(lane_by_index(i)))
 			fault_serve(lane_by_index(i));
 }
 
-/* Milliseconds until the first deadline of an upcall; those that have passed end. */
+/* Milliseconds until the first deadline of an upcall or a wait; those that have passed end. */
 static int deadlines(void)
 {
 	u64 now = now_ns(), first = 0;
@@ -505,9 +558,11 @@ static int deadlines(void)
 	for (i = 0; i < SHADOW_LANES; i++) {
 		struct lane *lane = lane_by_index(i);
 
-		if (!lane || lane->fault.upcall == UPCALL_NONE)
+		if (lane->fault.upcall == UPCALL_NONE && !waits[i])
 			continue;
-		if (now >= lane->fault.end)
+		if (now >= lane->fault.end && waits[i])
+			wait_expired(lane);
+		else if (now >= lane->fault.end)
 			upcall_end(lane, lane->fault.have ? -EPROTO : -ETIMEDOUT);
 		else if (!first || lane->fault.end < first)
 			first = lane->fault.end;

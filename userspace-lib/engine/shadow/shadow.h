@@ -135,7 +135,9 @@ u32 files_call_ends(void);
  * @busy: somebody works on it, and nobody else may
  * @fetching: likewise, and there is nothing in it that the guest does not have
  * @mapped: seen at its address
- * @bad: could not be fetched: without access at its address, until the call ends
+ * @bad: could not be fetched: without access at its address, until the call ends. Somebody who
+ *	waits too long for the end of @busy may make it so
+ * @filled: it has bytes of the guest's
  */
 struct page {
 	u64 addr;
@@ -145,6 +147,7 @@ struct page {
 	bool fetching;
 	bool mapped;
 	bool bad;
+	bool filled;
 };
 
 #define DEMAND_BUCKETS	4096
@@ -158,8 +161,10 @@ struct page {
  * @nr_pages: how many
  * @nr_mapped: of them
  * @waiting: faults wait for claims to end
- * @free: pages that stand for none
- * @pages: all of them
+ * @top: beyond all of @pages that were ever used and can have bytes
+ * @free: of these, those that stand for none
+ * @free_bad: likewise, of those that can only be bad
+ * @pages: all of them: those that can have bytes come first
  * @buckets: those that stand for one, by address
  * @live: the bytes of each
  * @orig: what the guest gave for each
@@ -174,7 +179,9 @@ struct demand {
 	u32 nr_pages;
 	u32 nr_mapped;
 	bool waiting;
+	u32 top;
 	struct page *free;
+	struct page *free_bad;
 	struct page *pages;
 	struct page *buckets[DEMAND_BUCKETS];
 	u8 *live;
@@ -190,6 +197,9 @@ void page_init(void);
 struct page *page_find(u64 addr);
 /* A new one, claimed; NULL: the limit. */
 struct page *page_add(u64 addr);
+/* A new one, which can only be bad, and is counted apart. */
+struct page *page_add_bad(u64 addr);
+bool page_has_bytes(const struct page *page);
 void page_free(struct page *page);
 /* Puts it at its address. */
 void page_show(struct page *page);
@@ -198,9 +208,11 @@ u8 *page_live(const struct page *page);
 u8 *page_orig(const struct page *page);
 static inline bool page_differs(const struct page *page)
 {
-	return !page->bad && __builtin_memcmp(page_live(page), page_orig(page), PAGE_SIZE);
+	return page->filled && __builtin_memcmp(page_live(page), page_orig(page), PAGE_SIZE);
 }
 void page_unclaim(struct page *page);
+/* Most pages that are hidden at once. */
+#define HIDE_MAX	64
 /*
  * Takes claimed pages away from their addresses, in one step, whoever touches them. Takes
  * map_lock; demand.lock is not held.
@@ -217,6 +229,8 @@ void page_wake(u64 addr);
 void demand_begin(struct lane *lane);
 int demand_end(struct lane *lane);
 void demand_store(u64 addr, const u8 *bytes);
+/* Claims have ended. @kick: as demand.waiting was then. demand.lock is not held. */
+void demand_woken(bool kick);
 /* Waits until claims ended since there were @claims, with a deadline. demand.lock is not held. */
 void demand_wait(u32 claims);
 
@@ -270,8 +284,8 @@ enum lane_upcall {
  * @pages: claimed for it
  * @nr: of them
  * @seq: of the fetch
- * @end: deadline
- * @start: of the upcall
+ * @end: deadline of the upcall, or of the wait for a claim of others
+ * @start: of it
  * @have: bytes of the answer that are there
  * @want: all of it
  * @answer: its fixed part

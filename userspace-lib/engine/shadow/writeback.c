@@ -80,9 +80,7 @@ static int batch_send(struct lane *lane, struct writeback *batch)
 	}
 	kick = demand.waiting;
 	lock_drop(&demand.lock);
-	word_wake(&demand.claims);
-	if (kick)
-		pager_kick();
+	demand_woken(kick);
 	batch->nr = 0;
 	return ret;
 }
