@@ -85,43 +85,51 @@ static int batch_send(struct lane *lane, struct writeback *batch)
 	return ret;
 }
 
-/* Claims what differs, as far as there is room. Return: others work on some. */
-static bool batch_claim(struct writeback *batch, u64 from, u32 *claims)
+/*
+ * Claims what differs, from page @next on, until there is no more room, or others work on one.
+ * Return: the latter; then @claims is what to wait on.
+ */
+static bool batch_claim(struct writeback *batch, u64 from, u32 *next, u32 *claims)
 {
 	struct page *page;
 	bool busy = false;
-	u32 bucket;
 
 	lock_take(&demand.lock);
 	*claims = demand.claims;
-	for (bucket = 0; demand.nr_pages && bucket < DEMAND_BUCKETS; bucket++) {
-		for (page = demand.buckets[bucket]; page; page = page->next) {
-			/* What other calls write from now on is theirs to send. */
-			if (page->seq > from || batch->nr == WRITEBACK_PAGES)
-				continue;
-			if (page->busy) {
-				busy |= !page->fetching;
-			} else if (page_differs(page)) {
-				page->busy = true;
-				batch->pages[batch->nr++] = page;
-			}
-		}
+	for (; *next < demand.top; ++*next) {
+		page = &demand.pages[*next];
+		/* What other calls write from now on is theirs to send. */
+		if (page->seq > from || page->fetching)
+			continue;
+		busy = page->busy;
+		if (busy)
+			break;
+		if (!page_differs(page))
+			continue;
+		if (batch->nr == WRITEBACK_PAGES)
+			break;
+		page->busy = true;
+		batch->pages[batch->nr++] = page;
 	}
 	lock_drop(&demand.lock);
 	return busy;
 }
 
+static u64 wait_end(void)
+{
+	return now_ns() + 2 * shared->fetch_timeout_ms * NSEC_PER_MS;
+}
+
 /*
- * A page that another thread is sending may hold bytes of this call's driver, so that the
- * reply must not overtake it. Who sends has a deadline; what other calls' drivers go on writing
- * is not waited for beyond that.
+ * Each page is sent at most once. One that another thread is sending may hold bytes of this
+ * call's driver, so that the reply must not overtake it. Who sends has a deadline.
  */
 int writeback_all(struct lane *lane)
 {
-	u64 end = now_ns() + 2 * shared->fetch_timeout_ms * NSEC_PER_MS, from;
 	struct writeback *batch = lane->batch;
 	bool busy, refused = false;
-	u32 claims;
+	u32 next = 0, claims;
+	u64 end, from;
 	int ret;
 
 	lock_take(&demand.lock);
@@ -132,17 +140,21 @@ int writeback_all(struct lane *lane)
 	if (lane->down || lane->last)
 		return -EFAULT;
 	batch->nr = 0;
-	do {
-		busy = batch_claim(batch, from, &claims);
+	end = wait_end();
+	for (;;) {
+		busy = batch_claim(batch, from, &next, &claims);
 		if (batch->nr) {
-			busy = true;
 			ret = batch_send(lane, batch);
 			if (ret < 0)
 				return ret;
 			refused |= ret;
-		} else if (busy) {
+			end = wait_end();
+		} else if (!busy) {
+			return refused ? -EFAULT : 0;
+		} else if (now_ns() < end) {
 			demand_wait(claims);
+		} else {
+			return -EFAULT;
 		}
-	} while (busy && now_ns() < end);
-	return refused ? -EFAULT : 0;
+	}
 }
