@@ -275,10 +275,12 @@ static int answer_fixups(struct call *call, s64 *result)
 			memcpy(&value, field, sizeof(value));
 			if (!files_take(value))
 				break;
-			ret = call->nr_objects == shared->limits.fds_per_call ? -EMFILE :
-				give_fd(call, value, i);
-			if (ret == -EMFILE)
+			if (call->nr_objects < shared->limits.fds_per_call) {
+				ret = give_fd(call, value, i);
+			} else {
 				files_give(value);
+				ret = -EMFILE;
+			}
 			/* The guest writes its own number; ours is none of its business. */
 			value = -1;
 			memcpy(field, &value, sizeof(value));
