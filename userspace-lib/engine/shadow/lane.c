@@ -400,6 +400,8 @@ static void lane_main(void *arg)
 	/* What was not acknowledged stays the host's. */
 	if (lane->unacked)
 		call_take_back(lane->call);
+	/* The end may have come in the middle of a message. */
+	call_finish(lane->call);
 	sys2(__NR_close, lane->sock, 0);
 	lane_over();
 }
