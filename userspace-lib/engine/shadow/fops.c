@@ -149,14 +149,10 @@ s64 fops_close(struct call *call)
 
 /* --- read and write ---------------------------------------------------------- */
 
-/* As rw_verify_area(): no position and length that overflow. */
-static long io_length(const struct call *call, bool positioned)
+/* The most that the kernel reads or writes at once. */
+static u64 io_length(const struct call *call)
 {
-	u64 len = min((u64)le32_to_cpu(call->view.segs[0].len), (u64)S32_MAX & PAGE_MASK);
-
-	if (positioned && ((s64)call->pos < 0 || (s64)(call->pos + len) < 0))
-		return (s64)call->pos < 0 ? -EINVAL : -EOVERFLOW;
-	return len;
+	return min((u64)le32_to_cpu(call->view.segs[0].len), (u64)S32_MAX & PAGE_MASK);
 }
 
 /* Drivers without positions, which a pread() would be refused by. */
@@ -169,11 +165,10 @@ static bool io_positioned(const struct call *call, u64 nr)
 s64 fops_read(struct call *call)
 {
 	bool positioned = io_positioned(call, __NR_pread64);
-	long len = io_length(call, positioned), ret;
+	u64 len = io_length(call);
 	int error;
+	long ret;
 
-	if (len < 0)
-		return len;
 	error = call_alloc_scratch(call, len);
 	if (error)
 		return call_refuse(call, error);
@@ -194,11 +189,10 @@ s64 fops_read(struct call *call)
 s64 fops_write(struct call *call)
 {
 	bool positioned = io_positioned(call, __NR_pwrite64);
-	long len = io_length(call, positioned), ret;
+	u64 len = io_length(call);
 	int error;
+	long ret;
 
-	if (len < 0)
-		return len;
 	error = call_alloc_scratch(call, len);
 	if (error)
 		return call_refuse(call, error);

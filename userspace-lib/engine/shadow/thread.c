@@ -146,6 +146,12 @@ static void on_cancel(struct sigcontext *context)
 
 static void on_fault(struct sigcontext *context)
 {
+	/* A kernel without system calls of 32-bit programs. */
+	if (between(context->rip, compat_begin, compat_end)) {
+		context->rip = (u64)cancel_out;
+		context->rax = (u64)-EOPNOTSUPP;
+		return;
+	}
 	if (!between(context->rip, copy_begin, copy_end))
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
 	context->rip = (u64)copy_failed;
