@@ -14,11 +14,14 @@
  * @addr: where
  * @len: bytes; 0: free
  * @device: it is a device's
+ * @barred: likewise, but parts of it are without access: they were unmapped, and there was no
+ *	room to say so
  */
 struct mapping {
 	u64 addr;
 	u64 len;
 	bool device;
+	bool barred;
 };
 
 /* In order of addresses. Changed with map_lock and demand.lock held, read with either. */
@@ -76,15 +79,15 @@ static void account(s64 len, s32 nr)
 	__atomic_add_fetch(&shared->nr_mappings, nr, __ATOMIC_RELAXED);
 }
 
-static void mapping_insert(u64 addr, u64 len, bool device)
+static void mapping_insert(struct mapping mapping)
 {
-	u32 i = mapping_index(addr), j;
+	u32 i = mapping_index(mapping.addr), j;
 
 	for (j = nr_mappings++; j > i; j--)
 		mappings[j] = mappings[j - 1];
-	mappings[i] = (struct mapping) { addr, len, device };
-	if (device)
-		account(len, 1);
+	mappings[i] = mapping;
+	if (mapping.device)
+		account(mapping.len, 1);
 }
 
 static void mapping_remove(u32 i)
@@ -95,23 +98,37 @@ static void mapping_remove(u32 i)
 		mappings[i] = mappings[i + 1];
 }
 
-/* Forgets what is in [addr, end) of devices. There is room for one more. */
+/* Whether without [addr, end) a device's mapping would be two. */
+static bool mapping_splits(u64 addr, u64 end)
+{
+	u32 i = mapping_index(addr);
+
+	return i < nr_mappings && mappings[i].device && mappings[i].addr < addr &&
+	       mappings[i].addr + mappings[i].len > end;
+}
+
+/* Forgets what is in [addr, end) of devices. There is room for one more, if that splits one. */
 static void mapping_cut(u64 addr, u64 end)
 {
 	u32 i = mapping_index(addr);
 
 	while (i < nr_mappings && mappings[i].addr < end) {
-		struct mapping old = mappings[i];
+		struct mapping old = mappings[i], part = old;
 
 		if (!old.device) {
 			i++;
 			continue;
 		}
 		mapping_remove(i);
-		if (old.addr < addr)
-			mapping_insert(old.addr, addr - old.addr, true);
-		if (old.addr + old.len > end)
-			mapping_insert(end, old.addr + old.len - end, true);
+		if (old.addr < addr) {
+			part.len = addr - old.addr;
+			mapping_insert(part);
+		}
+		if (old.addr + old.len > end) {
+			part.addr = end;
+			part.len = old.addr + old.len - end;
+			mapping_insert(part);
+		}
 		i = mapping_index(max(addr, old.addr));
 		if (old.addr < addr || old.addr + old.len > end)
 			i = mapping_index(min(end, old.addr + old.len));
@@ -158,12 +175,32 @@ static int unmap_locked(u64 addr, u64 end)
 	return ret;
 }
 
+/*
+ * A hole in a mapping, and no room for one more part: the hole counts as the device's, but accesses
+ * fail there until the rest is unmapped. map_lock is held.
+ */
+static int bar_locked(u64 addr, u64 len)
+{
+	long ret = sys_mmap(addr, len, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+	if (sys_is_error(ret))
+		return ret;
+	lock_take(&demand.lock);
+	mappings[mapping_index(addr)].barred = true;
+	lock_drop(&demand.lock);
+	return 0;
+}
+
 void mapping_unmap(u64 addr, u64 len)
 {
 	int ret;
 
 	lock_take(&map_lock);
-	ret = mapping_room() ?: unmap_locked(addr, addr + len);
+	if (mapping_room() && mapping_splits(addr, addr + len))
+		ret = bar_locked(addr, len);
+	else
+		ret = unmap_locked(addr, addr + len);
 	lock_drop(&map_lock);
 	/* What was mapped may be mapped still: this shadow is of no use any more. */
 	if (ret)
@@ -179,7 +216,7 @@ int mapping_place(u64 addr, u64 len)
 	lock_take(&map_lock);
 	if (mapping_range_ok(addr, len) && !mapping_room() && range_free(addr, len, true)) {
 		lock_take(&demand.lock);
-		mapping_insert(addr, len, false);
+		mapping_insert((struct mapping) { .addr = addr, .len = len });
 		pages_cover(addr, len);
 		lock_drop(&demand.lock);
 		ret = sys_mmap(addr, len, PROT_READ | PROT_WRITE,
@@ -322,7 +359,7 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 	/* Earlier mappings there end in any case: MAP_FIXED removes them first. */
 	lock_take(&demand.lock);
 	mapping_cut(addr, addr + len);
-	mapping_insert(addr, len, true);
+	mapping_insert((struct mapping) { .addr = addr, .len = len, .device = true });
 	pages_cover(addr, len);
 	lock_drop(&demand.lock);
 	at = sys_mmap(addr, len, le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
@@ -373,6 +410,11 @@ s64 mapping_protect(struct call *call)
 
 		if (!mappings[i].device)
 			continue;
+		/* Its holes would get access, too. */
+		if (mappings[i].barred) {
+			ret = -ENOMEM;
+			break;
+		}
 		ret = smaps_read(&smaps);
 		/* Writable pages of a private mapping would be the process's own. */
 		if (!ret && !(smaps.flags & VGPU_MAP_WRITE) &&
