@@ -187,6 +187,9 @@ void events_object_gone(uint32_t object);
  * @closing: the guest has closed the session: it ends when its lanes have, or then
  * @files: numbers of the objects that it has open
  * @nr_files: entries of it
+ * @mapped_bytes: its part of what struct engine_shared has of these, as far as it has said
+ * @nr_lanes: likewise
+ * @nr_mappings: likewise
  */
 struct shadow {
 	LIST_ENTRY(shadow) node;
@@ -196,6 +199,9 @@ struct shadow {
 	bool closing;
 	uint32_t *files;
 	size_t nr_files;
+	uint64_t mapped_bytes;
+	uint32_t nr_lanes;
+	uint32_t nr_mappings;
 };
 
 LIST_HEAD(shadow_list, shadow);

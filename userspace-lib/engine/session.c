@@ -359,6 +359,11 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg, int
 		if (shadow_forget(shadow, msg->object))
 			object_dropped(msg->object, shadow);
 		break;
+	case ESHADOW_USAGE:
+		shadow->mapped_bytes += msg->value;
+		shadow->nr_mappings += (uint32_t)msg->extra;
+		shadow->nr_lanes += msg->extra >> 32;
+		break;
 	}
 }
 
@@ -382,6 +387,10 @@ static void shadow_gone(struct shadow *shadow)
 	/* Its end has closed them. */
 	while (shadow->nr_files)
 		object_dropped(shadow->files[--shadow->nr_files], shadow);
+	/* What a shadow that was killed has not taken back. */
+	__atomic_sub_fetch(&shared->mapped_bytes, shadow->mapped_bytes, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&shared->nr_mappings, shadow->nr_mappings, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&shared->nr_lanes, shadow->nr_lanes, __ATOMIC_RELAXED);
 	shared->nr_sessions = --nr_sessions;
 	agent_say_closed(shadow->number);
 	free(shadow->files);

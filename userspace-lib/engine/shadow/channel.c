@@ -61,6 +61,17 @@ void channel_tell(u32 type, u32 object, u64 value)
 	channel_send(&msg, -1);
 }
 
+void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes)
+{
+	const struct eshadow_msg msg = {
+		.type = ESHADOW_USAGE,
+		.value = bytes,
+		.extra = (u64)(u32)lanes << 32 | (u32)mappings,
+	};
+
+	channel_send(&msg, -1);
+}
+
 static void channel_answer(const struct eshadow_msg *msg, const u8 *extra, u32 len, int fd)
 {
 	struct lane *lane = lane_by_index(msg->lane);

@@ -384,6 +384,7 @@ void lanes_end(void)
 static void lane_over(void)
 {
 	__atomic_sub_fetch(&shared->nr_lanes, 1, __ATOMIC_RELAXED);
+	channel_tell_usage(0, 0, -1);
 	if (!__atomic_sub_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST) &&
 	    __atomic_load_n(&ending, __ATOMIC_SEQ_CST))
 		sys_exit_group(SHADOW_EXIT_OK);
@@ -460,6 +461,7 @@ void lane_start(int sock)
 	}
 	lane->sock = sock;
 	__atomic_add_fetch(&shared->nr_lanes, 1, __ATOMIC_RELAXED);
+	channel_tell_usage(0, 0, 1);
 	__atomic_add_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST);
 	if (!pager_watch(lane) && !thread_start(&lane->thread, lane_main, lane))
 		return;

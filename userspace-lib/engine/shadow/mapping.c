@@ -73,8 +73,23 @@ static int mapping_room(void)
 	return nr_mappings + 1 < max_mappings ? 0 : -ENOMEM;
 }
 
+/* Of devices' mappings, what the engine has to hear. Changed with map_lock held. */
+static s64 untold_bytes;
+static s32 untold_mappings;
+
+/* demand.lock is not held. */
+static void tell_usage(void)
+{
+	if (untold_bytes || untold_mappings)
+		channel_tell_usage(untold_bytes, untold_mappings, 0);
+	untold_bytes = 0;
+	untold_mappings = 0;
+}
+
 static void account(s64 len, s32 nr)
 {
+	untold_bytes += len;
+	untold_mappings += nr;
 	__atomic_add_fetch(&shared->mapped_bytes, len, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&shared->nr_mappings, nr, __ATOMIC_RELAXED);
 }
@@ -172,6 +187,7 @@ static int unmap_locked(u64 addr, u64 end)
 	lock_take(&demand.lock);
 	mapping_cut(addr, end);
 	lock_drop(&demand.lock);
+	tell_usage();
 	return ret;
 }
 
@@ -362,6 +378,7 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 	mapping_insert((struct mapping) { .addr = addr, .len = len, .device = true });
 	pages_cover(addr, len);
 	lock_drop(&demand.lock);
+	tell_usage();
 	at = sys_mmap(addr, len, le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
 		      le32_to_cpu(args->flags) | MAP_FIXED, call->file->fd,
 		      le64_to_cpu(args->offset));

@@ -74,6 +74,8 @@ struct request {
 /* Return: the answer's result. */
 int channel_ask(struct lane *lane, struct request *request);
 void channel_tell(u32 type, u32 object, u64 value);
+/* What is in the shared memory for all shadows has changed by so much for this one. */
+void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes);
 /* Hears the engine, one message. Ends the program at the end of the engine. */
 void channel_hear(void);
 
