@@ -21,8 +21,9 @@ static u32 nr_entries;
 /* Low numbers that somebody has taken out of a call's results, and not closed yet. */
 static u8 taken[FILES_LOW];
 static u32 running;
-/* Files may be anywhere among the low numbers. */
+/* Files may be anywhere among the low numbers; or else below this one. */
 static bool unclean;
+static int given;
 
 void files_init(void)
 {
@@ -253,10 +254,10 @@ u32 files_call_ends(void)
 		lock_drop(&files_lock);
 		return 0;
 	}
-	/* Files get the lowest free number, so the first gap ends them unless others have gone. */
+	/* Files get the lowest free number, so the first gap ends them, but for those of files gone. */
 	for (fd = 1; fd < FILES_LOW; fd++) {
 		if (!fd_is_open(fd)) {
-			if (!unclean)
+			if (!unclean && fd >= given)
 				break;
 			continue;
 		}
@@ -266,6 +267,7 @@ u32 files_call_ends(void)
 		nr++;
 	}
 	unclean = false;
+	given = 0;
 	lock_drop(&files_lock);
 	return nr;
 }
@@ -275,6 +277,7 @@ void files_give(int fd)
 {
 	lock_take(&files_lock);
 	taken[fd] = 0;
+	given = max(given, fd + 1);
 	sys2(__NR_close, fd, 0);
 	lock_drop(&files_lock);
 }
