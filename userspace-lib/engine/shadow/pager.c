@@ -396,6 +396,7 @@ static void faults_read(void)
 		if (lane->fault.addr == addr)
 			continue;
 		lane->fault.addr = addr;
+		lane->fault.call = lane->seq;
 		fault_serve(lane);
 	}
 }
@@ -520,7 +521,7 @@ static void lane_ready(struct lane *lane)
 /* A signal may have ended the access of a thread that waited. */
 static bool wait_left(struct lane *lane)
 {
-	if (lane_in_call(lane))
+	if (lane_in_call(lane) && lane->fault.call == lane->seq)
 		return false;
 	waits[lane->index] = false;
 	lane->fault.addr = 0;

@@ -282,6 +282,7 @@ enum lane_upcall {
 /**
  * struct fault - a fault of a lane's thread that is served
  * @addr: page; 0: none
+ * @call: the lane's call at that time
  * @upcall: what the guest is asked
  * @pages: claimed for it
  * @nr: of them
@@ -294,6 +295,7 @@ enum lane_upcall {
  */
 struct fault {
 	u64 addr;
+	u64 call;
 	enum lane_upcall upcall;
 	struct page *pages[VGPU_FETCH_AHEAD];
 	u32 nr;
