@@ -407,7 +407,8 @@ static void shadow_ready(struct source *source, uint32_t events)
 
 	(void)events;
 	len = packet_recv(source->fd, &msg, sizeof(msg), &fd);
-	if (len == -EAGAIN || len == -EINTR)
+	/* It has ended without reading all: what it has said comes after that. */
+	if (len == -EAGAIN || len == -EINTR || len == -ECONNRESET)
 		return;
 	if (len != sizeof(msg)) {
 		if (fd >= 0)
