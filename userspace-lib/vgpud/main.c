@@ -94,12 +94,29 @@ static int signals_init(void)
 	return source_add(&signals, EPOLLIN);
 }
 
+static void check(int ret, const char *what)
+{
+	if (!ret)
+		return;
+	log_error("%s: %s", what, strerror(-ret));
+	exit(EXIT_FAILURE);
+}
+
+static void make_run_dir(void)
+{
+	umask(022);
+	if (mkdir(RUN_DIR, 0755) && errno != EEXIST)
+		check(-errno, RUN_DIR);
+}
+
+/* Whether somebody may be the agent is told by the module first, if it is needed. */
 static void open_module(void)
 {
 	const char *engine = settings.engine ? settings.engine : "kernel";
 	int ret;
 
 	if (!strcmp(engine, "user")) {
+		make_run_dir();
 		if (hostdev_open_engines())
 			exit(EXIT_MODULE);
 		log_info("user-space engines serve the guests");
@@ -131,14 +148,6 @@ static void open_module(void)
 		break;
 	}
 	exit(EXIT_MODULE);
-}
-
-static void check(int ret, const char *what)
-{
-	if (!ret)
-		return;
-	log_error("%s: %s", what, strerror(-ret));
-	exit(EXIT_FAILURE);
 }
 
 static void parse_options(int argc, char **argv, const char **config, bool *check_only)
@@ -221,10 +230,8 @@ int main(int argc, char **argv)
 	check(loop_init(), "epoll");
 	check(files_init(), "a thread for files");
 	check(signals_init(), "signals");
-	umask(022);
-	if (mkdir(RUN_DIR, 0755) && errno != EEXIST)
-		check(-errno, RUN_DIR);
 	open_module();
+	make_run_dir();
 	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
 	check(listener_get(settings.port), "vsock (is a vsock transport loaded? modprobe vhost_vsock)");
