@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a guest may do, and how much: see policy.h. */
+/* Rules of what a guest may do, and how much: see policy.h. */
 #ifdef __KERNEL__
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -22,7 +22,7 @@
 #define LIMIT_MAPPINGS		1024
 #define LIMIT_MAPPED_BYTES	(16ULL << 30)
 
-/* Of drm.h, which is not included for a number that never changes. */
+/* This number of drm.h never changes, so drm.h is not included for it. */
 #define POLICY_DRM_SET_MASTER	_IO('d', 0x1e)
 
 int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags)

@@ -53,7 +53,7 @@ size_t vgpu_segs_place(const struct vgpu_call_view *view, struct vgpu_seg_place 
 u64 vgpu_fixup_target(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 		      const struct vgpu_fixup *fixup);
 
-/* What the guest had there: @size bytes, 0 if it sent none. */
+/* The guest's own value there: @size bytes, 0 if it sent none. */
 u64 vgpu_fixup_original(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 			const struct vgpu_fixup *fixup, size_t size);
 

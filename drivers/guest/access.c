@@ -100,7 +100,7 @@ int vgpu_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int l
 
 	if (len <= 0 || !access_is_native(mapping) || !vgpu_mapping_covered(mapping, pgoff))
 		return -EIO;
-	/* What is seen, or put there, is not asked for once more. */
+	/* A page that is seen or written here is blank no more. */
 	vgpu_blank_forget(mapping);
 	len = min_t(unsigned int, len, PAGE_SIZE - offset);
 	if (!write)

@@ -90,7 +90,7 @@ void vgpu_blank_ioctl_begin(struct vgpu_blank_call *call, struct vgpu_object *ob
 	}
 	if (!ioctl->blank || !blank_fits(ioctl->blank, _IOC_SIZE(cmd)))
 		return;
-	/* Where it comes back, something else may be in its place. */
+	/* The handle is read before the call: the driver may put something else in its place. */
 	if (!ioctl->blank->makes && !blank_get(arg, &ioctl->blank->handle, &call->handle))
 		return;
 	blank = blank_of(object);

@@ -25,7 +25,7 @@ struct vgpu_object;
 struct vgpu_schema_blank;
 struct vgpu_schema_ioctl;
 
-/* Of a file, how many may wait to be mapped; the oldest one counts as used then. */
+/* Buffers of a file that may wait to be mapped; the oldest one makes room for another. */
 #define VGPU_BLANK_BUFS		16
 
 /**
@@ -102,7 +102,7 @@ bool vgpu_blank_mmap_begin(struct vgpu_object *object, u64 offset, u64 *ends);
 /* It is mapped, and no program has seen it yet. */
 void vgpu_blank_mmap_done(struct vgpu_object *object, struct vgpu_mapping *mapping, u64 ends);
 
-/* Of a mapping alone: whatever may be there is to be asked for. */
+/* No page of this mapping is blank any more: each is fetched. */
 void vgpu_blank_forget(struct vgpu_mapping *mapping);
 /* The last reference of the file goes. */
 void vgpu_blank_free(struct vgpu_object *object);

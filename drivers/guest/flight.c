@@ -11,7 +11,7 @@
 #include "session.h"
 #include "space.h"
 
-/* Of one flight, if the host takes messages that are so long. */
+/* Most pages of one flight, if the host takes messages that are so long. */
 #define FLIGHT_PAGES	256
 
 /* The room that a flight has for each of its pages. */
@@ -21,7 +21,7 @@ struct flight_room {
 	u8 bytes[VGPU_DIFF_BYTES];
 };
 
-/* What else is in the message: two segments, of which the second one is padded. */
+/* The rest of the message: two segments, of which the second one is padded. */
 #define FLIGHT_HEAD	(sizeof(struct vgpu_call) + 3 * sizeof(struct vgpu_seg))
 
 static_assert(FLIGHT_HEAD + sizeof(struct flight_room) <= VGPU_CALL_BYTES_MIN);

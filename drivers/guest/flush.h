@@ -84,7 +84,7 @@ int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned lon
 
 /* The same without waiting. Any context. */
 void vgpu_flush_later(struct vgpu_space_set *set);
-/* Of one session. */
+/* The same for one session. */
 void vgpu_flush_start(struct vgpu_flush *flush);
 
 /*

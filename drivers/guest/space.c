@@ -1044,7 +1044,7 @@ static vm_fault_t space_insert_pfn(struct vm_fault *vmf, struct vgpu_page *page)
 {
 	const unsigned long pfn = page_to_pfn(page->page);
 
-	/* What cannot be written to yet is asked for once more, by ->pfn_mkwrite. */
+	/* A page that cannot be written to yet is asked for once more, by ->pfn_mkwrite. */
 	if (!vgpu_space_fault_writes(vmf) || space_make_dirty(vmf->vma->vm_private_data, page))
 		return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 	return vmf_insert_pfn_prot(vmf->vma, vmf->address, pfn,

@@ -43,7 +43,7 @@ static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
 	return vgpu_call_alloc_scratch(call, size);
 }
 
-/* Where each segment goes, and its bytes there. */
+/* The place of each segment, and its bytes there. */
 static int ioctl_place_segs(struct vgpu_hcall *call)
 {
 	u32 nr = ioctl_nr_segs(call), i;

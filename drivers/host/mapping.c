@@ -243,7 +243,7 @@ int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow,
 	}
 	mutex_unlock(&session->map_lock);
 	if (ret) {
-		/* What was mapped may be mapped still: this shadow is of no use any more. */
+		/* The old mapping may still be there: this shadow is of no use any more. */
 		vgpu_session_end(session);
 		return -ENODEV;
 	}

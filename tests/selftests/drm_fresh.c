@@ -32,7 +32,7 @@ static void need_one_machine(void)
 {
 	const char *tier = getenv("VGPU_TIER");
 
-	/* What the host of a pair records is for the guest to compare with. */
+	/* A pair's host records for the guest, which skips these. */
 	if (getenv("VGPU_RECORD") || (tier && strcmp(tier, "loopback") && strcmp(tier, "native")))
 		diff_skip("the real device is in another machine");
 	if (geteuid())

@@ -437,7 +437,7 @@ DIFF_TEST(new_buffer_read_first)
 	struct buffer other = fill_buffer(VGPU_MOCK_BUF_PFN, PAGE, 24);
 
 	log_bytes("memory", buffer.memory, PAGE);
-	/* What is cached of it is forgotten. */
+	/* Cached pages of it are forgotten. */
 	log_sum(&other, 0, PAGE);
 	buffer.memory[100] = 0;
 	log_sum(&buffer, 0, PAGE);
@@ -498,7 +498,7 @@ DIFF_TEST(new_buffer_unknown)
 	log_sum(&buffer, 0, buffer.size);
 }
 
-/* What was written before something else sent it away is there when more is written. */
+/* Bytes that were sent in between are there when more is written. */
 DIFF_TEST(new_buffer_sent_in_between)
 {
 	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PFN);
@@ -507,7 +507,7 @@ DIFF_TEST(new_buffer_sent_in_between)
 
 	for (at = 0; at < buffer.size; at += PAGE)
 		memset(buffer.memory + at, 1, PAGE / 2);
-	/* Of another file: these buffers are as new as before. */
+	/* A call on another file leaves these buffers as new as before. */
 	log_sum(&other, 0, PAGE);
 	for (at = 0; at < buffer.size; at += PAGE)
 		memset(buffer.memory + at + PAGE / 2, 2, PAGE / 2);
@@ -652,7 +652,7 @@ DIFF_TEST_NODE(equal_bytes_apart, "ITER", 60)
 	struct buffer buffer;
 	__u64 seen;
 
-	/* Where a machine is too slow, the device has written before this has looked. */
+	/* On a slow machine the device has written before this look. */
 	do {
 		buffer = make_buffer(VGPU_MOCK_BUF_PFN, 2 * PAGE);
 		memset(buffer.memory, 0, PAGE);

@@ -126,7 +126,7 @@ static void test_others(void)
 	tap_expect(undone(&fixup, 5, 3, 4, 3) == 3, "an fd that comes back is not touched");
 	tap_subject("fds and times");
 
-	/* Of a segment that was not sent, and of one that does not come back. */
+	/* A fixup of a segment that was not sent, and one of a segment that does not come back. */
 	fixup = fixup_make(VGPU_FIXUP_PTR, 0, 1, 0);
 	fixup.seg = cpu_to_le16(3);
 	tap_expect(!vgpu_fixup_original(&view, places, &fixup, 8), "nothing was sent");

@@ -14,7 +14,7 @@
 
 /* Guests that don't read their control connection for so long lose it. */
 #define SEND_TIMEOUT_MS	5000
-/* What waits to be sent to a guest that does not read. */
+/* Messages that wait for a guest that does not read. */
 #define QUEUE_MAX	(256U << 10)
 /* Messages that are taken before others than the guest get their turn. */
 #define MSGS_A_TURN	64

@@ -21,7 +21,7 @@
 
 #include "engine.h"
 
-/* Of linux/magic.h, which older headers have without it. */
+/* Older versions of linux/magic.h lack this number. */
 #define DMABUF_FS	0x444d4142
 
 LIST_HEAD(object_list, object);

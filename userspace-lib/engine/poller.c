@@ -23,7 +23,7 @@
 
 #include "engine.h"
 
-/* Whoever polls hears of these without asking. */
+/* poll() reports these without being asked. */
 #define POLL_ALWAYS	(POLLERR | POLLHUP)
 /* All DRM devices have it; no header for programs says so. */
 #define DRM_MAJOR	226
@@ -35,7 +35,7 @@ static uint64_t rounds;
 static bool polling;
 static int kick_fd;
 
-/* What the loop has to tell the guest. */
+/* Events that the loop has to tell the guest. */
 struct told {
 	STAILQ_ENTRY(told) node;
 	struct vgpu_poll_event msg;
@@ -100,7 +100,7 @@ static void woken(struct object *object, uint32_t revents)
 	if (!object->poll.level)
 		object->poll.cached |= revents;
 	object->poll.events &= ~revents;
-	/* Of an object in that state nothing else is waited for. */
+	/* Nothing else of an object in that state is waited for. */
 	if (revents & POLL_ALWAYS)
 		object->poll.events = 0;
 	if (!(object->poll.events & ~POLL_ALWAYS))
@@ -299,7 +299,7 @@ static void signal_ready(struct source *source, uint32_t events)
 
 static struct source signals = { .fd = -1, .ready = signal_ready };
 
-/* What the guest hears of by signals, and should not hear twice. */
+/* Events that the guest hears of by signals, and should not hear twice. */
 static uint32_t by_signal(const struct object *object)
 {
 	return object->poll.async ? POLLIN | POLLRDNORM : 0;

@@ -266,7 +266,7 @@ static void ask_poll(struct shadow *shadow, const struct eshadow_msg *msg)
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
-/* What the kernel shows of every file comes first. */
+/* The lines that the kernel shows of every file come first. */
 static char *fdinfo_of_driver(char *text)
 {
 	static const char *const common[] = { "pos:", "flags:", "mnt_id:", "ino:" };

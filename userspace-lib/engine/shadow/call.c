@@ -34,7 +34,7 @@ static const struct call_op {
 	[VGPU_OP_LLSEEK]	= { .run = fops_llseek },
 	[VGPU_OP_POLL]		= { .run = fops_poll },
 	[VGPU_OP_MMAP]		= { .run = mapping_mmap, .mm = true },
-	/* Of windows, which this engine does not offer. */
+	/* These belong to windows, which this engine does not offer. */
 	[VGPU_OP_BIND]		= { .run = call_unsupported, .mm = true },
 	[VGPU_OP_ARENA_GET]	= { .run = call_unsupported, .mm = true },
 	[VGPU_OP_PROTECT]	= { .run = mapping_protect, .mm = true },
@@ -103,7 +103,7 @@ int call_alloc_scratch(struct call *call, u64 len)
 	void *memory;
 
 	if (len <= THREAD_SCRATCH) {
-		/* What an earlier call left must not be seen past the end either. */
+		/* Bytes of an earlier call must not be seen past the end, either. */
 		memset((void *)lane->scratch, 0, max(len, lane->scratch_used));
 		lane->scratch_used = len;
 		call->scratch = lane->scratch;
@@ -226,7 +226,7 @@ static s64 call_do(struct call *call)
 	files_call_begins();
 	result = call_ops[op].run(call);
 	result = call_close_strays(call, result);
-	/* What the driver wrote is in the guest before the reply is. */
+	/* Bytes that the driver wrote are in the guest before the reply is. */
 	ret = demand_end(lane);
 	if (lane->last) {
 		/* Whatever the driver made of it. */

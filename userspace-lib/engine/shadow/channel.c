@@ -47,7 +47,7 @@ int channel_ask(struct lane *lane, struct request *request)
 	ret = channel_send(&request->msg, fd);
 	if (ret)
 		return ret;
-	/* Whoever answers is the engine, whose end is this program's. */
+	/* The engine answers, and this program ends with the engine. */
 	while (!__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE))
 		word_wait(&lane->answered, 0, -1);
 	lane->request = NULL;

@@ -272,7 +272,7 @@ u32 files_call_ends(void)
 	return nr;
 }
 
-/* What was taken is closed, or has another number. */
+/* The file that was taken is closed, or has another number. */
 void files_give(int fd)
 {
 	lock_take(&files_lock);

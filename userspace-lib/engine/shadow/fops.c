@@ -13,7 +13,7 @@
 /* Flags of open() that reach a driver. */
 #define OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)
 
-/* Of drm.h, which is not included for a number that never changes. */
+/* This number of drm.h never changes, so drm.h is not included for it. */
 #define DRM_DROP_MASTER	_IO('d', 0x1f)
 /* Times that somebody else may become or stop being master in between. */
 #define OPEN_TRIES	8

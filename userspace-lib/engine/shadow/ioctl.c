@@ -46,7 +46,7 @@ static int alloc_scratch(struct call *call, u64 size)
 	return 0;
 }
 
-/* Where each segment goes, and its bytes there. */
+/* The place of each segment, and its bytes there. */
 static int place_segs(struct call *call)
 {
 	u32 nr = nr_segs(call), i;

@@ -74,7 +74,7 @@ bool lane_in_call(struct lane *lane)
 	bool in_call;
 
 	lock_take(&lane->lock);
-	/* Of class mm it copies by itself. */
+	/* A call of class mm copies by itself. */
 	in_call = lane->running || lane->call->mm;
 	lock_drop(&lane->lock);
 	return in_call;
@@ -398,7 +398,7 @@ static void lane_main(void *arg)
 	ret = lane_send_ready(lane);
 	while (!ret)
 		ret = lane_serve(lane);
-	/* What was not acknowledged stays the host's. */
+	/* Objects that were not acknowledged stay the host's. */
 	if (lane->unacked)
 		call_take_back(lane->call);
 	/* The end may have come in the middle of a message. */

@@ -218,7 +218,7 @@ void mapping_unmap(u64 addr, u64 len)
 	else
 		ret = unmap_locked(addr, addr + len);
 	lock_drop(&map_lock);
-	/* What was mapped may be mapped still: this shadow is of no use any more. */
+	/* The old mapping may still be there: this shadow is of no use any more. */
 	if (ret)
 		sys_exit_group(SHADOW_EXIT_MAP);
 }
