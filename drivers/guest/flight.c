@@ -164,7 +164,7 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		vgpu_wire_diff_page(diff, addr, page->orig, page_address(page->page));
 	if (keep) {
 		flight_note(diff, nr, len, page->orig);
-		/* What comes now nobody hears of: only what is seen to have changed may go. */
+		/* Later writes are not reported: from here on only changed bytes may go. */
 		page->whole = false;
 		flight_keep(flight, page, stamp);
 	} else {

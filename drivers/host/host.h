@@ -185,7 +185,7 @@ struct vgpu_change {
 	u32 wedged;
 };
 
-/* What one peer may do with one export. */
+/* The rights of one peer to one export. */
 struct vgpu_grant {
 	struct kref ref;
 	struct list_head node;
@@ -198,7 +198,7 @@ struct vgpu_grant {
 	struct vgpu_change change;
 	/* Of the newest file that the peer has got; under peer->lock. */
 	u64 files_sent;
-	/* Of the policy. */
+	/* The policy's list of ioctls. */
 	u32 ioctls[];
 };
 

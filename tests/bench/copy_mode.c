@@ -32,7 +32,7 @@
 #define ROUNDS	5
 
 static int device;
-/* Whoever sees that nobody needs a sum leaves out to look at the memory. */
+/* The compiler leaves out reads of memory whose sum nobody uses. */
 static volatile __u64 looked_at;
 
 static long long counter(const char *name)

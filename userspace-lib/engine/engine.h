@@ -70,7 +70,7 @@ void grant_change(const struct engine_change *msg);
 /* One that is not revoked, or NULL. */
 struct grant *grant_find(uint32_t id);
 void grant_put(struct grant *grant);
-/* What a shadow has to know of it; NULL: of an object of no export. Return: bytes of it. */
+/* Tell a shadow the policy of a grant; NULL: of an object of no export. Return: its bytes. */
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
 
 /* --- object.c ----------------------------------------------------------------- */

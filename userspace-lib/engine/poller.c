@@ -259,7 +259,7 @@ static void edge_ask(struct object *object, uint32_t revents)
 	if (!object->poll.edged)
 		LIST_INSERT_HEAD(&edged, object, edge_node);
 	object->poll.edged = true;
-	/* That it is ready is known. */
+	/* The first edge only repeats that the file is ready: it is taken away. */
 	edges_take(object);
 }
 

@@ -387,7 +387,7 @@ static void shadow_gone(struct shadow *shadow)
 	/* Its end has closed them. */
 	while (shadow->nr_files)
 		object_dropped(shadow->files[--shadow->nr_files], shadow);
-	/* What a shadow that was killed has not taken back. */
+	/* A shadow that was killed has not taken these back. */
 	__atomic_sub_fetch(&shared->mapped_bytes, shadow->mapped_bytes, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&shared->nr_mappings, shadow->nr_mappings, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&shared->nr_lanes, shadow->nr_lanes, __ATOMIC_RELAXED);

@@ -145,7 +145,7 @@ void demand_store(u64 addr, const u8 *bytes)
 {
 	struct page *page;
 
-	/* What the guest names may lie in this program. */
+	/* The guest may name an address within this program. */
 	if (!mapping_range_ok(addr, PAGE_SIZE))
 		return;
 	lock_take(&demand.lock);

@@ -73,7 +73,7 @@ static int mapping_room(void)
 	return nr_mappings + 1 < max_mappings ? 0 : -ENOMEM;
 }
 
-/* Of devices' mappings, what the engine has to hear. Changed with map_lock held. */
+/* Changes of devices' mappings that the engine has not heard of; map_lock guards them. */
 static s64 untold_bytes;
 static s32 untold_mappings;
 

@@ -273,7 +273,7 @@ void pages_cover(u64 addr, u64 len)
 
 		if (!page->mapped || page->addr < addr || page->addr - addr >= len)
 			continue;
-		/* What a driver has written to it is still sent. */
+		/* Bytes that a driver has written to it are still sent. */
 		page->mapped = false;
 		demand.nr_mapped--;
 	}

@@ -28,7 +28,7 @@ static bool waits[SHADOW_LANES];
 
 /* --- the end of a fault ----------------------------------------------------- */
 
-/* What it has waited counts like an upcall. */
+/* The time that the lane has waited counts like that of an upcall. */
 static void wait_over(struct lane *lane)
 {
 	if (waits[lane->index])
@@ -44,7 +44,7 @@ static void fault_over(struct lane *lane)
 
 	lane->fault.addr = 0;
 	wait_over(lane);
-	/* Whoever else waits for the page goes on, too, and its call may be over soon. */
+	/* Other lanes that wait for the page go on, too: this call may be over soon. */
 	for (i = 0; i < SHADOW_LANES; i++) {
 		other = lane_by_index(i);
 		if (waits[i] && other->fault.addr == addr) {
