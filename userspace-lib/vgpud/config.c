@@ -15,6 +15,7 @@
 #include "config.h"
 #include "export.h"
 #include "log.h"
+#include "unixsock.h"
 #include "wanted.h"
 #include "window.h"
 
@@ -185,11 +186,36 @@ static int set_key(const struct key *key, const char *text)
 	}
 }
 
+/* A guest's line, CID = PATH, or owner = USER. */
+static int sockets_line(const char *name, const char *value)
+{
+	unsigned long long cid;
+	const char *words;
+
+	if (!strcmp(name, "owner")) {
+		if (*value && !unixsock_owner(value))
+			return 0;
+		log_error("owner: there is no user '%s'", value);
+		return -EINVAL;
+	}
+	/* 0 to 2 are machines' names for themselves and their hosts. */
+	if (parse_number(name, 3, UINT_MAX - 1, &cid)) {
+		log_error("[sockets]: '%s' is no context ID of a guest", name);
+		return -EINVAL;
+	}
+	if (!unixsock_add(cid, value, &words))
+		return 0;
+	log_error("[sockets]: %s = %s: %s", name, value, words);
+	return -EINVAL;
+}
+
 static int settings_line(void *unused, const char *section, const char *name, const char *value)
 {
 	size_t i;
 
 	(void)unused;
+	if (!strcmp(section, "sockets"))
+		return !sockets_line(name, value);
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (!strcmp(keys[i].section, section) && !strcmp(keys[i].name, name))
 			return !set_key(&keys[i], value);
@@ -222,6 +248,10 @@ int config_read(const char *path, bool must_exist)
 		return -ENOMEM;
 	if (settings.memory_max && !settings.cgroups) {
 		log_error("the limit 'memory' needs 'cgroups = yes' in [shadow]");
+		return -EINVAL;
+	}
+	if (!LIST_EMPTY(&unixsock_guests) && (!settings.engine || strcmp(settings.engine, "user"))) {
+		log_error("[sockets] needs 'engine = user': the host module takes vsock connections only");
 		return -EINVAL;
 	}
 	return 0;

@@ -18,6 +18,7 @@
 #include "peer.h"
 #include "session.h"
 #include "shadow/layout.h"
+#include "unixsock.h"
 #include "wire.h"
 
 /* Ports that only a guest's kernel and its root can send from. */
@@ -157,8 +158,13 @@ static void handshake_hello(struct handshake *handshake)
 		return;
 	}
 	if (!any_port && handshake->remote_port >= TRUSTED_PORTS) {
-		log_guest("guest %u:%u: came from port %u, not one below %u (a bridge that hides ports? see any-port)",
-			  handshake->cid, handshake->port, handshake->remote_port, TRUSTED_PORTS);
+		if (unixsock_guest(handshake->cid))
+			log_guest("guest %u:%u: comes by a socket, which hides its port: export to it with any-port",
+				  handshake->cid, handshake->port);
+		else
+			log_guest("guest %u:%u: came from port %u, not one below %u (a bridge that hides ports? see any-port)",
+				  handshake->cid, handshake->port, handshake->remote_port,
+				  TRUSTED_PORTS);
 		handshake_refuse(handshake, EACCES);
 		return;
 	}

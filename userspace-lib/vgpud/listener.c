@@ -14,36 +14,69 @@
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
+#include "unixsock.h"
+
+/* A socket of a listener; @guest: that comes by it, NULL: all that come by vsock. */
+struct door {
+	LIST_ENTRY(door) node;
+	struct source source;
+	uint32_t port;
+	const struct unixsock_guest *guest;
+};
 
 struct listener {
 	LIST_ENTRY(listener) node;
-	struct source source;
+	LIST_HEAD(, door) doors;
 	uint32_t port;
 	unsigned int users;
 };
 
 static LIST_HEAD(, listener) listeners = LIST_HEAD_INITIALIZER(listeners);
 
-static void listener_ready(struct source *source, uint32_t events)
+static int door_accept(struct door *door, struct sockaddr_vm *addr)
 {
-	struct listener *listener = container_of(source, struct listener, source);
-	struct sockaddr_vm addr;
-	socklen_t len = sizeof(addr);
+	socklen_t len = sizeof(*addr);
 	int fd;
 
+	memset(addr, 0, sizeof(*addr));
+	fd = accept4(door->source.fd, door->guest ? NULL : (struct sockaddr *)addr,
+		     door->guest ? NULL : &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+		log_guest("accept: %s", strerror(errno));
+	return fd;
+}
+
+static void vsock_ready(struct source *source, uint32_t events)
+{
+	struct door *door = container_of(source, struct door, source);
+	struct sockaddr_vm addr;
+	int fd = door_accept(door, &addr);
+
 	(void)events;
-	memset(&addr, 0, sizeof(addr));
-	fd = accept4(source->fd, (struct sockaddr *)&addr, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			log_guest("accept: %s", strerror(errno));
+	if (fd < 0)
 		return;
-	}
 	if (addr.svm_family != AF_VSOCK) {
 		close(fd);
-		return;
+	} else if (unixsock_guest(addr.svm_cid)) {
+		log_guest("guest %u:%u: came by vsock, and is one that comes by sockets",
+			  addr.svm_cid, door->port);
+		close(fd);
+	} else {
+		handshake_start(fd, addr.svm_cid, addr.svm_port, door->port);
 	}
-	handshake_start(fd, addr.svm_cid, addr.svm_port, listener->port);
+}
+
+static void unixsock_ready(struct source *source, uint32_t events)
+{
+	struct door *door = container_of(source, struct door, source);
+	struct sockaddr_vm unused;
+	int fd = door_accept(door, &unused);
+
+	(void)events;
+	if (fd < 0)
+		return;
+	unixsock_enlarge(fd);
+	handshake_start(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
 }
 
 /* Connections inherit the size; both ends have to be large for one to help. */
@@ -55,13 +88,86 @@ static void enlarge(int fd)
 	setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &size, sizeof(size));
 }
 
-int listener_get(uint32_t port)
+static int vsock_listen(uint32_t port)
 {
 	struct sockaddr_vm addr = {
 		.svm_family = AF_VSOCK,
 		.svm_cid = VMADDR_CID_ANY,
 		.svm_port = port,
 	};
+	int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	enlarge(fd);
+	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 256))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* Takes over @fd. */
+static int door_add(struct listener *listener, int fd, const struct unixsock_guest *guest)
+{
+	struct door *door = calloc(1, sizeof(*door));
+	int ret = door ? 0 : -ENOMEM;
+
+	if (door) {
+		door->source.fd = fd;
+		door->source.ready = guest ? unixsock_ready : vsock_ready;
+		door->port = listener->port;
+		door->guest = guest;
+		ret = source_add(&door->source, EPOLLIN);
+	}
+	if (!ret) {
+		LIST_INSERT_HEAD(&listener->doors, door, node);
+		return 0;
+	}
+	if (guest)
+		unixsock_remove(guest, listener->port);
+	close(fd);
+	free(door);
+	return ret;
+}
+
+static void listener_end(struct listener *listener)
+{
+	struct door *door;
+
+	while ((door = LIST_FIRST(&listener->doors))) {
+		if (door->guest)
+			unixsock_remove(door->guest, door->port);
+		LIST_REMOVE(door, node);
+		source_close(&door->source);
+		free(door);
+	}
+	free(listener);
+}
+
+static int listener_open(struct listener *listener)
+{
+	const struct unixsock_guest *guest;
+	int fd, ret = 0;
+
+	fd = vsock_listen(listener->port);
+	if (fd >= 0)
+		ret = door_add(listener, fd, NULL);
+	/* A host whose guests all come by sockets need not have vsock. */
+	else if (fd != -EAFNOSUPPORT || LIST_EMPTY(&unixsock_guests))
+		ret = fd;
+	LIST_FOREACH(guest, &unixsock_guests, node) {
+		if (ret)
+			break;
+		fd = unixsock_listen(guest, listener->port);
+		ret = fd < 0 ? fd : door_add(listener, fd, guest);
+	}
+	return ret;
+}
+
+int listener_get(uint32_t port)
+{
 	struct listener *listener;
 	int ret;
 
@@ -74,31 +180,16 @@ int listener_get(uint32_t port)
 	listener = calloc(1, sizeof(*listener));
 	if (!listener)
 		return -ENOMEM;
+	LIST_INIT(&listener->doors);
 	listener->port = port;
 	listener->users = 1;
-	listener->source.ready = listener_ready;
-	listener->source.fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (listener->source.fd < 0) {
-		ret = -errno;
-		goto err_free;
+	ret = listener_open(listener);
+	if (ret) {
+		listener_end(listener);
+		return ret;
 	}
-	enlarge(listener->source.fd);
-	if (bind(listener->source.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    listen(listener->source.fd, 256)) {
-		ret = -errno;
-		goto err_close;
-	}
-	ret = source_add(&listener->source, EPOLLIN);
-	if (ret)
-		goto err_close;
 	LIST_INSERT_HEAD(&listeners, listener, node);
 	return 0;
-
-err_close:
-	close(listener->source.fd);
-err_free:
-	free(listener);
-	return ret;
 }
 
 void listener_put(uint32_t port)
@@ -111,6 +202,15 @@ void listener_put(uint32_t port)
 	if (!listener || --listener->users)
 		return;
 	LIST_REMOVE(listener, node);
-	source_close(&listener->source);
-	free(listener);
+	listener_end(listener);
+}
+
+void listener_exit(void)
+{
+	struct listener *listener;
+
+	while ((listener = LIST_FIRST(&listeners))) {
+		LIST_REMOVE(listener, node);
+		listener_end(listener);
+	}
 }

@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 	make_run_dir();
 	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
-	check(listener_get(settings.port), "vsock (is a vsock transport loaded? modprobe vhost_vsock)");
+	check(listener_get(settings.port), "where guests come in (is a vsock transport loaded? modprobe vhost_vsock)");
 	check(control_init(), settings.socket);
 	check(notify_devices_init(), "device events");
 	config_read_exports();
@@ -246,6 +246,7 @@ int main(int argc, char **argv)
 	if (ret)
 		log_error("epoll: %s", strerror(-ret));
 	control_exit();
+	listener_exit();
 	/* Ends all peers and their shadows. */
 	hostdev_close();
 	return ret ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "log.h"
+#include "unixsock.h"
+#include "window.h"
+
+struct unixsock_guest_list unixsock_guests = LIST_HEAD_INITIALIZER(unixsock_guests);
+
+static uint32_t owner_uid, owner_gid;
+
+int unixsock_add(uint32_t cid, const char *path, const char **words)
+{
+	struct unixsock_guest *guest;
+
+	*words = "give an absolute path of at most 96 characters";
+	if (path[0] != '/' || strlen(path) >= sizeof(guest->path))
+		return -EINVAL;
+	LIST_FOREACH(guest, &unixsock_guests, node) {
+		*words = "this guest has a path already";
+		if (guest->cid == cid)
+			return -EEXIST;
+		*words = "this path is another guest's";
+		if (!strcmp(guest->path, path))
+			return -EEXIST;
+	}
+	guest = calloc(1, sizeof(*guest));
+	*words = "out of memory";
+	if (!guest)
+		return -ENOMEM;
+	guest->cid = cid;
+	strcpy(guest->path, path);
+	LIST_INSERT_HEAD(&unixsock_guests, guest, node);
+	return 0;
+}
+
+int unixsock_owner(const char *user)
+{
+	return window_owner(user, &owner_uid, &owner_gid);
+}
+
+bool unixsock_guest(uint32_t cid)
+{
+	const struct unixsock_guest *guest;
+
+	LIST_FOREACH(guest, &unixsock_guests, node)
+		if (guest->cid == cid)
+			return true;
+	return false;
+}
+
+static void name_of(const struct unixsock_guest *guest, uint32_t port, struct sockaddr_un *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->sun_family = AF_UNIX;
+	snprintf(addr->sun_path, sizeof(addr->sun_path), "%s_%u", guest->path, port);
+}
+
+/*
+ * Names are made and removed with the owner's rights: in a directory of the owner's they can
+ * mean any file, and no other of the system's may be harmed by that.
+ */
+static void become_owner(void)
+{
+	setfsgid(owner_gid);
+	setfsuid(owner_uid);
+}
+
+static void become_root(void)
+{
+	setfsuid(0);
+	setfsgid(0);
+}
+
+/* Whether the name is that of a socket on which nobody listens any more. */
+static bool is_stale(const struct sockaddr_un *addr)
+{
+	struct stat st;
+	bool stale;
+	int fd;
+
+	if (lstat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) && errno == ECONNREFUSED;
+	close(fd);
+	return stale;
+}
+
+static int bind_as_owner(int fd, const struct sockaddr_un *addr)
+{
+	int ret;
+
+	become_owner();
+	ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
+	if (ret == -EADDRINUSE && is_stale(addr) && !unlink(addr->sun_path))
+		ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
+	become_root();
+	return ret;
+}
+
+int unixsock_listen(const struct unixsock_guest *guest, uint32_t port)
+{
+	struct sockaddr_un addr;
+	int fd, ret;
+
+	name_of(guest, port, &addr);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* The name gets this mode, so that there is no moment in which others can connect. */
+	ret = fchmod(fd, 0600) ? -errno : bind_as_owner(fd, &addr);
+	if (!ret && listen(fd, 256)) {
+		ret = -errno;
+		unixsock_remove(guest, port);
+	}
+	if (!ret)
+		return fd;
+	log_error("%s: %s", addr.sun_path, ret == -EADDRINUSE ?
+		  "there is a file, or somebody listens there" : strerror(-ret));
+	close(fd);
+	return ret;
+}
+
+void unixsock_remove(const struct unixsock_guest *guest, uint32_t port)
+{
+	struct sockaddr_un addr;
+
+	name_of(guest, port, &addr);
+	become_owner();
+	unlink(addr.sun_path);
+	become_root();
+}
+
+void unixsock_enlarge(int fd)
+{
+	int size = settings.buffer_size;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+}
