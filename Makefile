@@ -83,6 +83,12 @@ check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
 check-user: prepare ## the guest's module and the user-space engine, no module on the host (TEST=names)
 	@$(run) --bed user:6.12 $(TEST)
 
+gpu-kit: prepare ## what tests/gpu/run needs, to carry to a machine with a GPU (.gpu-kit/)
+	@tests/gpu/mkkit
+
+check-gpu-kit: gpu-kit ## that kit and tests/gpu/run, with plain devices of this machine (as root)
+	@OUT=$$(mktemp -d) && echo "files of the run: $$OUT" && OUT=$$OUT tests/gpu/run --rehearse
+
 check-unit: prepare ## tests and fuzzing in user space (FUZZ_SECONDS=60)
 	@$(harness)/unit $(FUZZ_SECONDS)
 
@@ -111,4 +117,4 @@ clean: ## remove what was built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-user check-unit check-install check-libvirt lint bench shell-guest shell-host clean
+	check-nested check-user gpu-kit check-gpu-kit check-unit check-install check-libvirt lint bench shell-guest shell-host clean
