@@ -4,7 +4,7 @@
  * does, its connection is closed or its call refused, and nobody else notices.
  *
  * Runs where the host is, as root (it asks vgpud for an export of its own, on
- * a port of its own), so in the loopback tier only. VGPU_REAL is the mock
+ * a port of its own), so in the loopback and user tiers only. VGPU_REAL is the mock
  * device, VGPU_FWD the same forwarded by the guest module: the witness that all
  * goes on as before.
  */
@@ -1049,6 +1049,7 @@ TEST_F(hostile, window)
 	uint32_t object;
 	int lane;
 
+	NEEDS_WINDOWS();
 	window = open_with_window(&self->peer, &lane, &object);
 	ASSERT_NE(0, window);
 	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
@@ -1181,6 +1182,7 @@ TEST_F(hostile, window_probe)
 	uint32_t object;
 	void *memory;
 
+	NEEDS_WINDOWS();
 	window = open_with_window(&self->peer, &lane, &object);
 	ASSERT_NE(0, window);
 	for (mapped = 0; mapped < 2; mapped++) {
@@ -1262,6 +1264,7 @@ TEST_F_TIMEOUT(hostile, window_probe_too_late, 120)
 	uint32_t object;
 	int lane, i;
 
+	NEEDS_WINDOWS();
 	window = open_with_window(&self->peer, &lane, &object);
 	ASSERT_NE(0, window);
 	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,

@@ -28,10 +28,17 @@ static const char *real_path, *fwd_path;
 	const char *tier = getenv("VGPU_TIER"); \
 	real_path = getenv("VGPU_REAL"); \
 	fwd_path = getenv("VGPU_FWD"); \
-	if (!real_path || !fwd_path || !tier || strcmp(tier, "loopback")) \
-		SKIP(return, "needs the host in the same machine: loopback"); \
+	if (!real_path || !fwd_path || !tier || \
+	    (strcmp(tier, "loopback") && strcmp(tier, "user"))) \
+		SKIP(return, "needs the host in the same machine: loopback or user"); \
 	if (geteuid()) \
 		SKIP(return, "needs root"); \
+} while (0)
+
+/* Windows are the host module's: a user-space engine has none. */
+#define NEEDS_WINDOWS() do { \
+	if (!strcmp(getenv("VGPU_TIER"), "user")) \
+		SKIP(return, "needs the host module: a user-space engine has no windows"); \
 } while (0)
 
 /* The mock, unless @path says otherwise. */

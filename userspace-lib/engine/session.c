@@ -122,17 +122,21 @@ bool shadow_drop(struct shadow *shadow, uint32_t object)
 	return true;
 }
 
+static void waiting_end(struct waiting *waiting, int result)
+{
+	shadow_answer(waiting->shadow, waiting->lane, result, NULL, 0, -1);
+	LIST_REMOVE(waiting, node);
+	free(waiting);
+}
+
 void session_synced(void)
 {
 	struct waiting *waiting, *next;
 
 	for (waiting = LIST_FIRST(&waitings); waiting; waiting = next) {
 		next = LIST_NEXT(waiting, node);
-		if (!control_is_applied(waiting->seq))
-			continue;
-		shadow_answer(waiting->shadow, waiting->lane, 0, NULL, 0, -1);
-		LIST_REMOVE(waiting, node);
-		free(waiting);
+		if (control_is_applied(waiting->seq))
+			waiting_end(waiting, 0);
 	}
 }
 
@@ -239,7 +243,7 @@ static void ask_sync(struct shadow *shadow, const struct eshadow_msg *msg)
 		shadow_answer(shadow, msg->lane, -EINVAL, NULL, 0, -1);
 		return;
 	}
-	/* A lane asks for one at a time: one that was left behind is of a lane that is over. */
+	/* A lane asks for one at a time. A second is an error of the shadow's, whose loss it is. */
 	LIST_FOREACH(waiting, &waitings, node)
 		if (waiting->shadow == shadow && waiting->lane == msg->lane) {
 			waiting->seq = msg->value;
@@ -254,6 +258,18 @@ static void ask_sync(struct shadow *shadow, const struct eshadow_msg *msg)
 		.shadow = shadow, .lane = msg->lane, .seq = msg->value,
 	};
 	LIST_INSERT_HEAD(&waitings, waiting, node);
+}
+
+/* It may have been answered meanwhile. */
+static void ask_unsync(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	struct waiting *waiting;
+
+	LIST_FOREACH(waiting, &waitings, node)
+		if (waiting->shadow == shadow && waiting->lane == msg->lane) {
+			waiting_end(waiting, -ENODEV);
+			return;
+		}
 }
 
 static void ask_poll(struct shadow *shadow, const struct eshadow_msg *msg)
@@ -348,6 +364,9 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg, int
 		break;
 	case ESHADOW_FDINFO:
 		ask_fdinfo(shadow, msg);
+		break;
+	case ESHADOW_UNSYNC:
+		ask_unsync(shadow, msg);
 		break;
 	case ESHADOW_TAKE_BACK:
 		object_release(msg->object, 0, NULL, 0);

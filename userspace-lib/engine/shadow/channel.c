@@ -9,6 +9,9 @@
 #include "shadow.h"
 #include "shadow/message.h"
 
+/* How often a lane whose call waits for the control connection is looked at. */
+#define LANE_LOOK_MS	500
+
 int fd_engine = ESHADOW_FD_ENGINE;
 
 static int channel_send(const struct eshadow_msg *msg, int fd)
@@ -34,8 +37,23 @@ static int channel_send(const struct eshadow_msg *msg, int fd)
 	return ret < 0 ? ret : 0;
 }
 
+/* A lane whose end nobody would see while its call waits: the call is to go on then. */
+static void channel_look_after(struct lane *lane)
+{
+	const struct eshadow_msg unsync = { .type = ESHADOW_UNSYNC, .lane = lane->index };
+
+	while (!__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE)) {
+		word_wait(&lane->answered, 0, LANE_LOOK_MS);
+		if (lane_is_down(lane)) {
+			channel_send(&unsync, -1);
+			return;
+		}
+	}
+}
+
 int channel_ask(struct lane *lane, struct request *request)
 {
+	bool sync = request->msg.type == ESHADOW_SYNC;
 	int fd = request->fd;
 	int ret;
 
@@ -47,6 +65,8 @@ int channel_ask(struct lane *lane, struct request *request)
 	ret = channel_send(&request->msg, fd);
 	if (ret)
 		return ret;
+	if (sync)
+		channel_look_after(lane);
 	/* The engine answers, and this program ends with the engine. */
 	while (!__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE))
 		word_wait(&lane->answered, 0, -1);

@@ -12,6 +12,7 @@
 
 #define POLLIN		0x0001
 #define POLLOUT		0x0004
+#define POLLRDHUP	0x2000
 #define SHUT_RDWR	2
 
 #define UPCALLS_MAX	8
@@ -102,6 +103,14 @@ static int lane_wait(struct lane *lane, short events, u64 deadline)
 		if (ret > 0)
 			return 0;
 	}
+}
+
+bool lane_is_down(struct lane *lane)
+{
+	struct { int fd; short events, revents; } poll = { .fd = lane->sock, .events = POLLRDHUP };
+	struct __kernel_timespec now = {};
+
+	return sys6(__NR_ppoll, (long)&poll, 1, (long)&now, 0, 0, 0) > 0;
 }
 
 int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline)

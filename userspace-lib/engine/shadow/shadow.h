@@ -356,6 +356,8 @@ struct lane *lane_by_index(u32 index);
 /* That whose thread it is; NULL: none. */
 struct lane *lane_by_tid(int tid);
 void lane_shutdown(struct lane *lane);
+/* The guest has ended the connection. */
+bool lane_is_down(struct lane *lane);
 /* A driver's function runs, or does not any more. */
 void lane_set_running(struct lane *lane, bool running);
 /* Its thread may touch memory of the guest process. */
