@@ -173,20 +173,6 @@ static int build_engine_filters(void)
 	return ret;
 }
 
-int confine_init(void)
-{
-	int ret;
-
-	if (mkdir(EMPTY_DIR, 0555) && errno != EEXIST) {
-		log_error("%s: %s", EMPTY_DIR, strerror(errno));
-		return -errno;
-	}
-	if (!settings.seccomp)
-		return 0;
-	ret = build_filter();
-	return ret || !hostdev_is_engine() ? ret : build_engine_filters();
-}
-
 /* --- namespaces ----------------------------------------------------------- */
 
 static const struct {
@@ -283,35 +269,96 @@ int confine_enter(const struct peer *peer)
 
 /* --- the process ---------------------------------------------------------- */
 
-static int limit(int what, rlim_t value)
-{
-	struct rlimit rlimit = { value, value };
+/**
+ * struct limit - a limit of a process
+ * @what: RLIMIT_*
+ * @value: its value
+ * @means: that, in words
+ * @setting: what it follows from in [limits]; NULL: from nothing
+ */
+struct limit {
+	int what;
+	rlim_t value;
+	const char *means;
+	const char *setting;
+};
 
-	return setrlimit(what, &rlimit) ? -errno : 0;
-}
+#define LIMITS	5
 
-static int set_limits(enum spawn_kind kind)
+/* How many there are, in @limits. */
+static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 {
 	const rlim_t page = 4096;
 	rlim_t files = SHADOW_FD_LANE + 1;
 	/* Counted by user: all shadows of the guest together. */
 	rlim_t threads = (rlim_t)settings.limits.sessions *
 		(settings.limits.lanes + EXTRA_THREADS);
-	int ret;
+	unsigned int nr = 0;
 
 	if (kind != SPAWN_SHADOW)
 		files = ENGINE_FILES + 2 * (rlim_t)settings.limits.objects;
-	ret = limit(RLIMIT_CORE, 0);
-	if (!ret)
-		ret = limit(RLIMIT_NOFILE, files);
+	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };
+	limits[nr++] = (struct limit) { RLIMIT_NOFILE, files, "open files", "objects" };
 	/* Secret memory counts as locked, and is mapped twice. */
-	if (!ret && kind == SPAWN_ENGINE_SHADOW)
-		ret = limit(RLIMIT_MEMLOCK, (2 * (rlim_t)settings.limits.pages + 256) * page);
-	if (!ret)
-		ret = limit(RLIMIT_NPROC, threads);
+	if (kind == SPAWN_ENGINE_SHADOW)
+		limits[nr++] = (struct limit) { RLIMIT_MEMLOCK,
+			(2 * (rlim_t)settings.limits.pages + 256) * page,
+			"bytes of locked memory", "pages" };
+	limits[nr++] = (struct limit) { RLIMIT_NPROC, threads, "threads", "sessions" };
 	/* The address space is the guest process's, all of it. */
-	if (!ret)
-		ret = limit(RLIMIT_AS, RLIM_INFINITY);
+	limits[nr++] = (struct limit) { RLIMIT_AS, RLIM_INFINITY, "address space", NULL };
+	return nr;
+}
+
+static int set_limits(enum spawn_kind kind)
+{
+	struct limit limits[LIMITS];
+	unsigned int i, nr = limits_of(kind, limits);
+
+	for (i = 0; i < nr; i++) {
+		const struct rlimit rlimit = { limits[i].value, limits[i].value };
+
+		if (setrlimit(limits[i].what, &rlimit))
+			return -errno;
+	}
+	return 0;
+}
+
+/* Without the capability to, we cannot raise what we were given ourselves. */
+static int check_limit(const struct limit *limit)
+{
+	struct rlimit have;
+	rlim_t hard;
+
+	if (getrlimit(limit->what, &have))
+		return -errno;
+	hard = have.rlim_max;
+	if (hard >= limit->value)
+		return 0;
+	have.rlim_max = limit->value;
+	if (!setrlimit(limit->what, &have))
+		return 0;
+	log_error("programs of guests need room for %llu %s, and vgpud has %llu and may not raise that (CAP_SYS_RESOURCE): give it more%s%s%s",
+		  (unsigned long long)limit->value, limit->means, (unsigned long long)hard,
+		  limit->setting ? ", or lower '" : "", limit->setting ? limit->setting : "",
+		  limit->setting ? "' in [limits]" : "");
+	return -EPERM;
+}
+
+static int check_limits(void)
+{
+	const enum spawn_kind first = hostdev_is_engine() ? SPAWN_ENGINE : SPAWN_SHADOW;
+	const enum spawn_kind last = hostdev_is_engine() ? SPAWN_ENGINE_SHADOW : SPAWN_SHADOW;
+	struct limit limits[LIMITS];
+	enum spawn_kind kind;
+	unsigned int i, nr;
+	int ret = 0;
+
+	for (kind = first; kind <= last; kind++) {
+		nr = limits_of(kind, limits);
+		for (i = 0; !ret && i < nr; i++)
+			ret = check_limit(&limits[i]);
+	}
 	return ret;
 }
 
@@ -359,4 +406,23 @@ int confine_self(const struct peer *peer, enum spawn_kind kind, const char **ste
 		return -errno;
 	*step = "system call filter";
 	return its ? seccomp_load(its) : 0;
+}
+
+/* --- the beginning -------------------------------------------------------- */
+
+int confine_init(void)
+{
+	int ret;
+
+	ret = check_limits();
+	if (ret)
+		return ret;
+	if (mkdir(EMPTY_DIR, 0555) && errno != EEXIST) {
+		log_error("%s: %s", EMPTY_DIR, strerror(errno));
+		return -errno;
+	}
+	if (!settings.seccomp)
+		return 0;
+	ret = build_filter();
+	return ret || !hostdev_is_engine() ? ret : build_engine_filters();
 }

@@ -17,7 +17,7 @@ enum spawn_kind {
 	SPAWN_ENGINE_SHADOW,	/* a shadow of an engine */
 };
 
-/* Prepares the list of system calls. 0 or a negative errno. */
+/* Sees that what is needed is there, prepares the lists of system calls. 0 or a negative errno. */
 int confine_init(void);
 
 /* A guest's namespaces, made when first needed. 0 or a negative errno. */

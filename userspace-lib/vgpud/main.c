@@ -18,6 +18,7 @@
 
 #include "cgroup.h"
 #include "config.h"
+#include "confine.h"
 #include "control.h"
 #include "export.h"
 #include "files.h"
@@ -234,6 +235,7 @@ int main(int argc, char **argv)
 	make_run_dir();
 	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
+	check(confine_init(), "what confines programs of guests");
 	check(listener_get(settings.port), "where guests come in (is a vsock transport loaded? modprobe vhost_vsock)");
 	check(control_init(), settings.socket);
 	check(notify_devices_init(), "device events");

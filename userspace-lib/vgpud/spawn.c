@@ -31,9 +31,7 @@ int spawn_init(void)
 	/* Opened now: a shadow's own root directory will be empty. */
 	program_fd = open(settings.shadow, O_RDONLY | O_CLOEXEC);
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (program_fd < 0 || null_fd < 0)
-		return -errno;
-	return confine_init();
+	return program_fd < 0 || null_fd < 0 ? -errno : 0;
 }
 
 /*
