@@ -136,7 +136,7 @@ bool vgpu_wire_file_name_ok(const u8 *name)
 
 		if (c == '/' || c == '.' ? first :
 		    !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		      (c >= '0' && c <= '9') || c == '_' || c == '+' || c == '-'))
+		      (c >= '0' && c <= '9') || c == '_' || c == '+' || c == '-' || c == ':'))
 			return false;
 		first = c == '/';
 	}

@@ -149,7 +149,9 @@ static const struct wire_case export_file[] = {
 	NAME_AT(0, 0, false),
 	NAME_AT(0, '_', true),
 	NAME_AT(1, '.', true),
+	NAME_AT(1, ':', true),
 	NAME_AT(1, ' ', false),
+	NAME_AT(1, ';', false),
 	NAME_AT(1, 0xc4, false),
 	NAME_AT(7, '/', false),					/* the next is one, too */
 	NAME_AT(9, '.', false),

@@ -68,7 +68,7 @@ struct vgpu_host_agent {
  * @reserved2: 0
  * @bus_id: the device's name there, NUL-terminated; VGPU_BUS_NONE: empty
  * @pci_header: VGPU_BUS_PCI: the beginning of its configuration space; else 0
- * @title: V4L2's or ALSA's name of the node, NUL-terminated; other kinds: empty
+ * @title: as in struct vgpu_export_add, NUL-terminated
  *
  * -ENODEV: no character device; -EXDEV: a device of vgpu itself (no
  * recursion); -EEXIST: the name is taken.

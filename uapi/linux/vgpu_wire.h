@@ -39,7 +39,8 @@
  *     operation CLOCK;
  *     EXPORT_CHANGE may be WEDGED;
  *     EXPORT_FILE;
- *     EVENT may be OVER
+ *     EVENT may be OVER;
+ *     exports may be NVIDIA's, and names of files have ":"
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -253,7 +254,8 @@ struct vgpu_lane_hello {
 #define VGPU_EXPORT_TOUCH	7	/* .../v4l-touchN */
 #define VGPU_EXPORT_SOUND	8	/* ALSA's: .../snd/pcmC0D0p and so on */
 #define VGPU_EXPORT_MEDIA	9	/* of the media controller: .../mediaN */
-#define VGPU_EXPORT_LAST	VGPU_EXPORT_MEDIA
+#define VGPU_EXPORT_NVIDIA	10	/* of NVIDIA's own driver: .../nvidiactl and so on */
+#define VGPU_EXPORT_LAST	VGPU_EXPORT_NVIDIA
 
 /*
  * The bus of the device that nodes belong to. A device behind virtio is on the
@@ -284,7 +286,8 @@ enum vgpu_bus {
  *	MODALIAS says; NONE: empty
  * @pci_header: PCI: the beginning of its configuration space; else zeros
  * @title: V4L2's: what sysfs has as the node's name; ALSA's: the node itself,
- *	"pcmC0D0p"; a media device's model; NUL-padded; else zeros
+ *	"pcmC0D0p"; a media device's model; NVIDIA's: the node itself, "nvidiactl";
+ *	NUL-padded; else zeros
  */
 struct vgpu_export_add {
 	struct vgpu_hdr hdr;
@@ -353,11 +356,13 @@ struct vgpu_export_change {
  * @size: bytes of the whole file, VGPU_FILE_MAX at most; GONE: 0
  * @offset: of what follows in it, a multiple of VGPU_FILE_PART; 0, or less than @size
  * @name: a relative path, NUL-padded: names of letters, digits and ".", "_", "+", "-",
- *	none of which begins with a dot, with one "/" between two
+ *	":", none of which begins with a dot, with one "/" between two
  *
  * Followed by VGPU_FILE_PART bytes, or what is left of the file, padded to a multiple of 8.
  * The parts of a file come one after the other. A file is told when it is there, and again
- * when it has changed. Of a card: "HDMI-A-1/status" and so on, of its connectors.
+ * when it has changed. Of a card: "HDMI-A-1/status" and so on, of its connectors. Of
+ * NVIDIA's: "proc/driver/nvidia/params" and "proc/driver/nvidia/version" of nvidiactl,
+ * "proc/driver/nvidia/gpus/0000:01:00.0/information" of a card.
  */
 struct vgpu_export_file {
 	struct vgpu_hdr hdr;
