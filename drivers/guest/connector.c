@@ -17,7 +17,6 @@
 
 #include "connector.h"
 #include "device.h"
-#include "wire.h"
 
 /* As many as a card can reasonably have. */
 #define CONNECTORS_MAX		64
@@ -259,8 +258,6 @@ void vgpu_connectors_fini(struct vgpu_connectors *connectors)
 
 	list_for_each_entry_safe(connector, next, &connectors->list, entry)
 		connector_free(connector);
-	kvfree(connectors->part);
-	connectors->part = NULL;
 }
 
 static struct connector *connector_get(struct vgpu_connectors *connectors, const char *name,
@@ -336,9 +333,15 @@ static void connector_set(struct vgpu_connectors *connectors, const char *name, 
 	connector_dev_set(connector->dev, attr, shown);
 }
 
-/* @path: "HDMI-A-1/status"; other files are of no interest here. */
-static void connectors_apply(struct vgpu_connectors *connectors, const char *path,
-			     const u8 *data, u32 len)
+/**
+ * vgpu_connectors_file - the host tells what a file holds
+ * @connectors: of the card
+ * @path: "HDMI-A-1/status"; other files are of no interest here
+ * @data: what it holds; NULL: it is gone
+ * @len: bytes of @data
+ */
+void vgpu_connectors_file(struct vgpu_connectors *connectors, const char *path, const u8 *data,
+			  u32 len)
 {
 	const char *slash = strchr(path, '/');
 	char name[VGPU_FILE_NAME_LEN];
@@ -350,42 +353,4 @@ static void connectors_apply(struct vgpu_connectors *connectors, const char *pat
 	attr = match_string(connector_names, CONNECTOR_ATTRS, slash + 1);
 	if (attr >= 0)
 		connector_set(connectors, name, attr, data, len);
-}
-
-/**
- * vgpu_connectors_file - the host tells what a file holds, or a part of it
- * @connectors: of the card
- * @msg: what it says, checked
- *
- * Return: 0, or -EPROTO: it is no part that can follow.
- */
-int vgpu_connectors_file(struct vgpu_connectors *connectors, const struct vgpu_export_file *msg)
-{
-	u32 size = le32_to_cpu(msg->size), offset = le32_to_cpu(msg->offset);
-	u32 part = min_t(u32, size - offset, VGPU_FILE_PART);
-
-	if (le32_to_cpu(msg->flags) & VGPU_FILE_GONE) {
-		connectors_apply(connectors, msg->name, NULL, 0);
-		return 0;
-	}
-	if (part == size) {
-		connectors_apply(connectors, msg->name, (const u8 *)(msg + 1), size);
-		return 0;
-	}
-	if (offset != (connectors->part ? connectors->part_len : 0))
-		return -EPROTO;
-	if (!connectors->part) {
-		connectors->part_len = 0;
-		connectors->part = kvmalloc(VGPU_FILE_MAX, GFP_KERNEL);
-		if (!connectors->part)
-			return -ENOMEM;
-	}
-	memcpy(connectors->part + offset, msg + 1, part);
-	connectors->part_len += part;
-	if (connectors->part_len < size)
-		return 0;
-	connectors_apply(connectors, msg->name, connectors->part, size);
-	kvfree(connectors->part);
-	connectors->part = NULL;
-	return 0;
 }

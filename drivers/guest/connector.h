@@ -8,25 +8,21 @@
 
 struct drm_device;
 struct vgpu_export;
-struct vgpu_export_file;
 
 /**
  * struct vgpu_connectors - connectors of one card; all under a lock of drm.c
  * @list: struct connector
  * @fresh: there is one that is not shown, and was not tried to be
- * @part: a file that comes in several messages, as far as it is here, or NULL
- * @part_len: bytes of @part
  */
 struct vgpu_connectors {
 	struct list_head list;
 	bool fresh;
-	u8 *part;
-	u32 part_len;
 };
 
 void vgpu_connectors_init(struct vgpu_connectors *connectors);
 void vgpu_connectors_fini(struct vgpu_connectors *connectors);
-int vgpu_connectors_file(struct vgpu_connectors *connectors, const struct vgpu_export_file *msg);
+void vgpu_connectors_file(struct vgpu_connectors *connectors, const char *path, const u8 *data,
+			  u32 len);
 void vgpu_connectors_show(struct vgpu_connectors *connectors, struct drm_device *drm);
 void vgpu_connectors_hide(struct vgpu_connectors *connectors);
 

@@ -346,21 +346,19 @@ out_unlock:
 /**
  * vgpu_drm_file - what a file of the host's card holds
  * @export: its primary node
- * @msg: what the host says
- *
- * Return: 0, or an error upon which the connection ends.
+ * @name: of the file
+ * @data: what it holds; NULL: it is gone
+ * @len: bytes of @data
  */
-int vgpu_drm_file(struct vgpu_export *export, const struct vgpu_export_file *msg)
+void vgpu_drm_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len)
 {
 	struct vgpu_drm *drm;
-	int ret = 0;
 
 	mutex_lock(&vgpu_drm_lock);
 	drm = drm_find(export);
 	if (drm && drm->primary == export)
-		ret = vgpu_connectors_file(&export->connectors, msg);
+		vgpu_connectors_file(&export->connectors, name, data, len);
 	mutex_unlock(&vgpu_drm_lock);
-	return ret;
 }
 
 /**

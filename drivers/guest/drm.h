@@ -8,7 +8,6 @@ struct file;
 struct inode;
 struct vgpu_export;
 struct vgpu_export_change;
-struct vgpu_export_file;
 struct vgpu_host;
 struct vgpu_object;
 
@@ -16,7 +15,7 @@ void vgpu_drm_add(struct vgpu_export *export);
 void vgpu_drm_del(struct vgpu_export *export);
 void vgpu_drm_settle(struct vgpu_host *host);
 void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change *msg);
-int vgpu_drm_file(struct vgpu_export *export, const struct vgpu_export_file *msg);
+void vgpu_drm_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len);
 void vgpu_drm_ioctl_done(struct vgpu_object *object, unsigned int cmd, unsigned long arg);
 void vgpu_drm_orphan(struct device *parent);
 int vgpu_drm_open(struct inode *inode, struct file *file);

@@ -128,6 +128,7 @@ static void export_free(struct device *dev)
 
 	ida_free(&export_minors, MINOR(dev->devt));
 	vgpu_host_put(export->host);
+	kvfree(export->part);
 	kfree(export);
 	vgpu_device_end();
 }
@@ -315,14 +316,14 @@ void vgpu_export_del_all(struct vgpu_host *host)
 	}
 }
 
-/* A card of the host, with a reference, or NULL. */
-static struct vgpu_export *export_find_card(struct vgpu_host *host, u32 id)
+/* With a reference, or NULL. */
+static struct vgpu_export *export_find(struct vgpu_host *host, u32 id)
 {
 	struct vgpu_export *export, *found = NULL;
 
 	spin_lock(&host->lock);
 	list_for_each_entry(export, &host->exports, entry) {
-		if (export->id == id && export->kind == VGPU_EXPORT_DRM_PRIMARY) {
+		if (export->id == id) {
 			found = vgpu_export_get(export);
 			break;
 		}
@@ -340,30 +341,73 @@ static struct vgpu_export *export_find_card(struct vgpu_host *host, u32 id)
  */
 void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change *msg)
 {
-	struct vgpu_export *export = export_find_card(host, le32_to_cpu(msg->export));
+	struct vgpu_export *export = export_find(host, le32_to_cpu(msg->export));
 
 	if (!export)
 		return;
-	vgpu_drm_change(export, msg);
+	if (export->kind == VGPU_EXPORT_DRM_PRIMARY)
+		vgpu_drm_change(export, msg);
 	vgpu_export_put(export);
 }
 
+/* @data: NULL: there is no such file any more */
+static void export_take_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len)
+{
+	if (export->kind == VGPU_EXPORT_DRM_PRIMARY)
+		vgpu_drm_file(export, name, data, len);
+	else
+		vgpu_node_file(export, name, data, len);
+}
+
+/* Return: 0, or -EPROTO: it is no part that can follow; -ENOMEM. */
+static int export_take_part(struct vgpu_export *export, const struct vgpu_export_file *msg)
+{
+	u32 size = le32_to_cpu(msg->size), offset = le32_to_cpu(msg->offset);
+	u32 part = min_t(u32, size - offset, VGPU_FILE_PART);
+
+	if (le32_to_cpu(msg->flags) & VGPU_FILE_GONE) {
+		export_take_file(export, msg->name, NULL, 0);
+		return 0;
+	}
+	if (part == size) {
+		export_take_file(export, msg->name, (const u8 *)(msg + 1), size);
+		return 0;
+	}
+	if (offset != (export->part ? export->part_len : 0))
+		return -EPROTO;
+	if (!export->part) {
+		export->part_len = 0;
+		export->part = kvmalloc(VGPU_FILE_MAX, GFP_KERNEL);
+		if (!export->part)
+			return -ENOMEM;
+	}
+	memcpy(export->part + offset, msg + 1, part);
+	export->part_len += part;
+	if (export->part_len < size)
+		return 0;
+	export_take_file(export, msg->name, export->part, size);
+	kvfree(export->part);
+	export->part = NULL;
+	return 0;
+}
+
 /**
- * vgpu_export_file - what a file of an export holds
+ * vgpu_export_file - what a file of an export holds, or a part of it
  * @host: the host
- * @msg: what it says, checked; exports that are no cards are ignored
+ * @msg: what it says, checked; exports that have no such files are ignored
  *
  * Context: as vgpu_export_change().
  * Return: 0, or an error upon which the connection ends.
  */
 int vgpu_export_file(struct vgpu_host *host, const struct vgpu_export_file *msg)
 {
-	struct vgpu_export *export = export_find_card(host, le32_to_cpu(msg->export));
-	int ret;
+	struct vgpu_export *export = export_find(host, le32_to_cpu(msg->export));
+	int ret = 0;
 
 	if (!export)
 		return 0;
-	ret = vgpu_drm_file(export, msg);
+	if (export->kind == VGPU_EXPORT_DRM_PRIMARY || export->kind == VGPU_EXPORT_NVIDIA)
+		ret = export_take_part(export, msg);
 	vgpu_export_put(export);
 	return ret;
 }
@@ -416,9 +460,12 @@ int vgpu_export_global_init(void)
 	ret = vgpu_sound_global_init();
 	if (ret)
 		goto err_unregister_region;
-	ret = vgpu_parent_global_init();
+	ret = vgpu_nvidia_global_init();
 	if (ret)
 		goto err_exit_sound;
+	ret = vgpu_parent_global_init();
+	if (ret)
+		goto err_exit_nvidia;
 	ret = class_register(&export_class);
 	if (ret)
 		goto err_exit_parent;
@@ -426,6 +473,8 @@ int vgpu_export_global_init(void)
 
 err_exit_parent:
 	vgpu_parent_global_exit();
+err_exit_nvidia:
+	vgpu_nvidia_global_exit();
 err_exit_sound:
 	vgpu_sound_global_exit();
 err_unregister_region:
@@ -437,6 +486,7 @@ void vgpu_export_global_exit(void)
 {
 	class_unregister(&export_class);
 	vgpu_parent_global_exit();
+	vgpu_nvidia_global_exit();
 	vgpu_sound_global_exit();
 	unregister_chrdev_region(export_devt, EXPORT_MINORS);
 	ida_destroy(&export_minors);

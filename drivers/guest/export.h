@@ -29,19 +29,21 @@ struct vgpu_parent;
  * @device: exports of one device share it; 0: stands alone
  * @rdev_major: of the host's device file
  * @rdev_minor: likewise
- * @node: number of its node of V4L2, ALSA or the media controller; 0: it has none;
- *	read anywhere
+ * @node: number of its node other than DRM's; 0: it has none; read anywhere
  * @parent: what its nodes hang on; NULL: it has but /dev/vgpuN
  * @gone: new opens fail; set once, read anywhere
  * @name: what the host calls it
  * @driver: the host's driver
  * @path: device file on the host
  * @bus: the device's bus there and its name on it, for people
- * @title: of a node of V4L2, ALSA or the media controller
+ * @title: see struct vgpu_export_add
  * @stats: counters
  * @fences: above 0: programs wait for the fences that they get
  * @learned: for the schema
  * @connectors: of a card
+ * @part: a file that comes in several messages, as far as it is here, or NULL; this and
+ *	@part_len belong to the thread that receives the host's messages
+ * @part_len: bytes of @part
  */
 struct vgpu_export {
 	struct device dev;
@@ -65,6 +67,8 @@ struct vgpu_export {
 	atomic_t fences;
 	struct vgpu_schema_learned learned;
 	struct vgpu_connectors connectors;
+	u8 *part;
+	u32 part_len;
 };
 
 int vgpu_export_global_init(void);

@@ -2,7 +2,7 @@
 /*
  * Nodes of exports that are of a class other than DRM's: when they come and go, and
  * what they have in common.
- * How they are made is the classes' business: video.c, sound.c, media.c.
+ * How they are made is the classes' business: video.c, sound.c, media.c, nvidia.c.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -60,6 +60,8 @@ static const struct vgpu_node_ops *node_ops(u32 kind)
 		return IS_ENABLED(CONFIG_SOUND) ? &vgpu_sound_node_ops : NULL;
 	case VGPU_EXPORT_MEDIA:
 		return IS_ENABLED(CONFIG_MEDIA_CONTROLLER) ? &vgpu_media_node_ops : NULL;
+	case VGPU_EXPORT_NVIDIA:
+		return &vgpu_nvidia_node_ops;
 	default:
 		return NULL;
 	}
@@ -194,5 +196,23 @@ void vgpu_node_orphan(struct device *parent)
 			node_destroy(node);
 		node_group_put(group);
 	}
+	mutex_unlock(&node_lock);
+}
+
+/**
+ * vgpu_node_file - a file of the host's has changed
+ * @export: which it is told with
+ * @name: of the file
+ * @data: what it holds now; NULL: it is gone
+ * @len: bytes of @data
+ */
+void vgpu_node_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len)
+{
+	struct vgpu_node *node;
+
+	mutex_lock(&node_lock);
+	node = node_find(export);
+	if (node && node->group->ops->file)
+		node->group->ops->file(node, name, data, len);
 	mutex_unlock(&node_lock);
 }

@@ -4,6 +4,7 @@
 #define VGPU_NODE_H
 
 #include <linux/list.h>
+#include <linux/types.h>
 
 struct device;
 struct file;
@@ -45,8 +46,9 @@ struct vgpu_node {
  * @destroy_group: it has no nodes any more, but may have open files
  * @create: with @dev and @export set; ERR_PTR() on failure
  * @destroy: takes it away; open files may keep it
+ * @file: a file of the host's has these bytes now; NULL: it is gone; may be left out
  *
- * All are called one at a time, with vgpu_pci_lock() held.
+ * All are called one at a time, with vgpu_pci_lock() held but for @file.
  */
 struct vgpu_node_ops {
 	const char *class;
@@ -54,15 +56,21 @@ struct vgpu_node_ops {
 	void (*destroy_group)(struct vgpu_node_group *group);
 	struct vgpu_node *(*create)(struct vgpu_node_group *group, struct vgpu_export *export);
 	void (*destroy)(struct vgpu_node *node);
+	void (*file)(struct vgpu_node *node, const char *name, const u8 *data, u32 len);
 };
 
 extern const struct vgpu_node_ops vgpu_video_node_ops;
 extern const struct vgpu_node_ops vgpu_sound_node_ops;
 extern const struct vgpu_node_ops vgpu_media_node_ops;
+extern const struct vgpu_node_ops vgpu_nvidia_node_ops;
+
+int vgpu_nvidia_global_init(void);
+void vgpu_nvidia_global_exit(void);
 
 int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *held);
 void vgpu_node_add(struct vgpu_export *export);
 void vgpu_node_del(struct vgpu_export *export);
 void vgpu_node_orphan(struct device *parent);
+void vgpu_node_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len);
 
 #endif /* VGPU_NODE_H */

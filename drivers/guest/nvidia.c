@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Nodes of NVIDIA's own driver. Its libraries want the names and numbers of the real ones,
+ * the files of /proc/driver/nvidia, and a directory in /sys/module that says that the
+ * driver is loaded. All of this is here while there is such a node, and cannot be where this
+ * machine has the driver: whichever of the two is first keeps the other out.
+ *
+ * Nodes of two hosts would be of two drivers, where libraries expect one: all are of the host
+ * that was first.
+ */
+#include <linux/cdev.h>
+#include <linux/ctype.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/kstrtox.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "compat.h"
+#include "device.h"
+#include "export.h"
+#include "host.h"
+#include "node.h"
+
+/* Numbers that NVIDIA's driver has for its own (Documentation/admin-guide/devices.txt). */
+#define NVIDIA_MAJOR		195
+#define NVIDIA_CARDS		248
+#define NVIDIA_MODESET_MINOR	254
+#define NVIDIA_CTL_MINOR	255
+#define NVIDIA_UVM_MINORS	2
+
+#define NVIDIA_PROC		"driver/nvidia"
+/* What files are called that the host tells of. */
+#define NVIDIA_HOST_PROC	"proc/" NVIDIA_PROC "/"
+#define NVIDIA_BUS_ID_LEN	sizeof("0000:00:00.0")
+
+enum nvidia_driver {
+	NVIDIA_MAIN,
+	NVIDIA_UVM,
+	NVIDIA_MODESET,
+	NVIDIA_DRIVERS,
+};
+
+/**
+ * struct nvidia_file - a file in /proc
+ * @pde: it; NULL: there is none
+ * @lock: guards what follows, which is read while it is shown
+ * @len: bytes of @data
+ * @data: what it holds
+ */
+struct nvidia_file {
+	struct proc_dir_entry *pde;
+	struct mutex lock;
+	u32 len;
+	u8 *data;
+};
+
+enum { NVIDIA_PARAMS, NVIDIA_VERSION, NVIDIA_INFORMATION, NVIDIA_FILES };
+
+static const char *const nvidia_file_names[NVIDIA_FILES] = {
+	[NVIDIA_PARAMS] = "params",
+	[NVIDIA_VERSION] = "version",
+	[NVIDIA_INFORMATION] = "information",
+};
+
+/**
+ * struct vgpu_nvidia - a node; freed with its last open file
+ * @node: it
+ * @entry: in nvidia_nodes
+ * @dev: in the class
+ * @cdev: opens it
+ * @driver: which of the drivers it is of
+ * @bus_id: of a card: its directory in /proc; "": it has none
+ * @dir: that directory
+ * @files: of the control node, or of a card
+ */
+struct vgpu_nvidia {
+	struct vgpu_node node;
+	struct list_head entry;
+	struct device dev;
+	struct cdev cdev;
+	enum nvidia_driver driver;
+	char bus_id[NVIDIA_BUS_ID_LEN];
+	struct proc_dir_entry *dir;
+	struct nvidia_file files[NVIDIA_FILES];
+};
+
+/**
+ * struct nvidia_module - what says that a driver is loaded
+ * @name: of its directory in /sys/module
+ * @users: nodes that need it
+ * @kobj: the directory
+ */
+struct nvidia_module {
+	const char *name;
+	unsigned int users;
+	struct kobject *kobj;
+};
+
+/* All of these are under the lock of node.c. */
+static struct nvidia_module nvidia_modules[NVIDIA_DRIVERS] = {
+	[NVIDIA_MAIN] = { .name = "nvidia" },
+	[NVIDIA_UVM] = { .name = "nvidia_uvm" },
+	[NVIDIA_MODESET] = { .name = "nvidia_modeset" },
+};
+static LIST_HEAD(nvidia_nodes);
+static struct proc_dir_entry *nvidia_proc, *nvidia_proc_gpus;
+static dev_t nvidia_uvm_devt;
+
+/* Like those that nvidia-modprobe makes. */
+static char *nvidia_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0666;
+	return NULL;
+}
+
+static struct class nvidia_class = {
+	.name = "vgpu-nvidia",
+	.devnode = nvidia_devnode,
+};
+
+/* --- /sys/module ---------------------------------------------------------- */
+
+static ssize_t initstate_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "live\n");
+}
+
+static struct kobj_attribute nvidia_initstate = __ATTR_RO(initstate);
+
+static struct attribute *nvidia_module_attrs[] = {
+	&nvidia_initstate.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(nvidia_module);
+
+static void nvidia_module_release(struct kobject *kobj)
+{
+	kfree(container_of(kobj, struct module_kobject, kobj));
+	vgpu_device_end();
+}
+
+static const struct kobj_type nvidia_module_ktype = {
+	.release = nvidia_module_release,
+	.sysfs_ops = &kobj_sysfs_ops,
+	.default_groups = nvidia_module_groups,
+};
+
+/*
+ * The loader looks for a module's name among these, and loads no module of a name that is
+ * there. That expects each to be in a struct module_kobject, as those of built-in modules
+ * are, which have no struct module.
+ */
+static int nvidia_module_add(struct nvidia_module *module)
+{
+	struct kset *modules = THIS_MODULE->mkobj.kobj.kset;
+	struct module_kobject *mk;
+	struct kobject *other;
+	int ret;
+
+	other = kset_find_obj(modules, module->name);
+	if (other) {
+		kobject_put(other);
+		return -EBUSY;
+	}
+	mk = kzalloc(sizeof(*mk), GFP_KERNEL);
+	if (!mk)
+		return -ENOMEM;
+	mk->kobj.kset = modules;
+	vgpu_device_begin();
+	ret = kobject_init_and_add(&mk->kobj, &nvidia_module_ktype, NULL, "%s", module->name);
+	if (ret) {
+		kobject_put(&mk->kobj);
+		return ret;
+	}
+	module->kobj = &mk->kobj;
+	return 0;
+}
+
+static void nvidia_module_del(struct nvidia_module *module)
+{
+	kobject_del(module->kobj);
+	kobject_put(module->kobj);
+	module->kobj = NULL;
+}
+
+/* --- drivers -------------------------------------------------------------- */
+
+static int nvidia_add_main(void)
+{
+	int ret;
+
+	ret = register_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1, "nvidia");
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	nvidia_proc = proc_mkdir(NVIDIA_PROC, NULL);
+	if (!nvidia_proc)
+		goto err_unregister_region;
+	nvidia_proc_gpus = proc_mkdir("gpus", nvidia_proc);
+	if (!nvidia_proc_gpus)
+		goto err_remove_proc;
+	return 0;
+
+err_remove_proc:
+	proc_remove(nvidia_proc);
+err_unregister_region:
+	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
+	return ret;
+}
+
+static void nvidia_del_main(void)
+{
+	proc_remove(nvidia_proc);
+	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
+}
+
+/* The directory first: it keeps the driver out, whose files in /proc may not meet ours. */
+static int nvidia_driver_get(enum nvidia_driver driver)
+{
+	struct nvidia_module *module = &nvidia_modules[driver];
+	int ret = 0;
+
+	if (module->users++)
+		return 0;
+	ret = nvidia_module_add(module);
+	if (ret)
+		goto err_put;
+	if (driver == NVIDIA_MAIN)
+		ret = nvidia_add_main();
+	else if (driver == NVIDIA_UVM)
+		ret = alloc_chrdev_region(&nvidia_uvm_devt, 0, NVIDIA_UVM_MINORS, "nvidia-uvm");
+	if (ret)
+		goto err_del_module;
+	return 0;
+
+err_del_module:
+	nvidia_module_del(module);
+err_put:
+	module->users--;
+	return ret;
+}
+
+static void nvidia_driver_put(enum nvidia_driver driver)
+{
+	struct nvidia_module *module = &nvidia_modules[driver];
+
+	if (--module->users)
+		return;
+	if (driver == NVIDIA_MAIN)
+		nvidia_del_main();
+	else if (driver == NVIDIA_UVM)
+		unregister_chrdev_region(nvidia_uvm_devt, NVIDIA_UVM_MINORS);
+	nvidia_module_del(module);
+}
+
+/* Each needs the first one. */
+static int nvidia_drivers_get(enum nvidia_driver driver)
+{
+	int ret = nvidia_driver_get(NVIDIA_MAIN);
+
+	if (ret || driver == NVIDIA_MAIN)
+		return ret;
+	ret = nvidia_driver_get(driver);
+	if (ret)
+		nvidia_driver_put(NVIDIA_MAIN);
+	return ret;
+}
+
+static void nvidia_drivers_put(enum nvidia_driver driver)
+{
+	if (driver != NVIDIA_MAIN)
+		nvidia_driver_put(driver);
+	nvidia_driver_put(NVIDIA_MAIN);
+}
+
+/* --- /proc ---------------------------------------------------------------- */
+
+static int nvidia_file_show(struct seq_file *m, void *v)
+{
+	struct nvidia_file *file = m->private;
+
+	mutex_lock(&file->lock);
+	seq_write(m, file->data, file->len);
+	mutex_unlock(&file->lock);
+	return 0;
+}
+
+/* Whoever reads it is waited for. */
+static void nvidia_file_remove(struct nvidia_file *file)
+{
+	proc_remove(file->pde);
+	file->pde = NULL;
+	kvfree(file->data);
+	file->data = NULL;
+	file->len = 0;
+}
+
+static void nvidia_file_set(struct nvidia_file *file, const char *name,
+			    struct proc_dir_entry *dir, const u8 *data, u32 len)
+{
+	u8 *copy = kvmalloc(len, GFP_KERNEL), *old;
+
+	if (!copy)
+		return;
+	memcpy(copy, data, len);
+	mutex_lock(&file->lock);
+	old = file->data;
+	file->data = copy;
+	file->len = len;
+	mutex_unlock(&file->lock);
+	kvfree(old);
+	if (!file->pde)
+		file->pde = proc_create_single_data(name, 0444, dir, nvidia_file_show, file);
+	if (!file->pde)
+		nvidia_file_remove(file);
+}
+
+/* "0000:01:00.0/information" */
+static bool nvidia_parse_information(const char *name, char *bus_id)
+{
+	static const char form[] = "xxxx:xx:xx.x";
+	size_t i;
+
+	for (i = 0; form[i]; i++) {
+		if (form[i] == 'x' ? !isxdigit(name[i]) || isupper(name[i]) : name[i] != form[i])
+			return false;
+		bus_id[i] = name[i];
+	}
+	bus_id[i] = '\0';
+	return name[i] == '/' && !strcmp(name + i + 1, nvidia_file_names[NVIDIA_INFORMATION]);
+}
+
+/* A card has one directory, and no two have the same. */
+static struct proc_dir_entry *nvidia_card_dir(struct vgpu_nvidia *nvidia, const char *bus_id)
+{
+	struct vgpu_nvidia *other;
+
+	if (nvidia->dir)
+		return strcmp(nvidia->bus_id, bus_id) ? NULL : nvidia->dir;
+	list_for_each_entry(other, &nvidia_nodes, entry)
+		if (other->dir && !strcmp(other->bus_id, bus_id))
+			return NULL;
+	nvidia->dir = proc_mkdir(bus_id, nvidia_proc_gpus);
+	strscpy(nvidia->bus_id, bus_id, sizeof(nvidia->bus_id));
+	return nvidia->dir;
+}
+
+static void nvidia_remove_files(struct vgpu_nvidia *nvidia)
+{
+	int i;
+
+	for (i = 0; i < NVIDIA_FILES; i++)
+		nvidia_file_remove(&nvidia->files[i]);
+	proc_remove(nvidia->dir);
+	nvidia->dir = NULL;
+}
+
+static bool nvidia_is_card(const struct vgpu_nvidia *nvidia)
+{
+	return nvidia->driver == NVIDIA_MAIN && MINOR(nvidia->dev.devt) < NVIDIA_CARDS;
+}
+
+static void nvidia_card_file(struct vgpu_nvidia *nvidia, const char *name, const u8 *data, u32 len)
+{
+	char bus_id[NVIDIA_BUS_ID_LEN];
+	struct proc_dir_entry *dir;
+
+	if (!strstarts(name, "gpus/") || !nvidia_parse_information(name + 5, bus_id))
+		return;
+	if (!data) {
+		if (nvidia->dir && !strcmp(nvidia->bus_id, bus_id))
+			nvidia_remove_files(nvidia);
+		return;
+	}
+	dir = nvidia_card_dir(nvidia, bus_id);
+	if (dir)
+		nvidia_file_set(&nvidia->files[NVIDIA_INFORMATION],
+				nvidia_file_names[NVIDIA_INFORMATION], dir, data, len);
+}
+
+static void nvidia_ctl_file(struct vgpu_nvidia *nvidia, const char *name, const u8 *data, u32 len)
+{
+	int which = match_string(nvidia_file_names, NVIDIA_INFORMATION, name);
+
+	if (which < 0)
+		return;
+	if (data)
+		nvidia_file_set(&nvidia->files[which], name, nvidia_proc, data, len);
+	else
+		nvidia_file_remove(&nvidia->files[which]);
+}
+
+/* Only those that are known: the host does not choose what there is in /proc. */
+static void nvidia_file(struct vgpu_node *node, const char *name, const u8 *data, u32 len)
+{
+	struct vgpu_nvidia *nvidia = container_of(node, struct vgpu_nvidia, node);
+
+	if (!strstarts(name, NVIDIA_HOST_PROC))
+		return;
+	name += strlen(NVIDIA_HOST_PROC);
+	if (nvidia_is_card(nvidia))
+		nvidia_card_file(nvidia, name, data, len);
+	else if (nvidia->dev.devt == MKDEV(NVIDIA_MAJOR, NVIDIA_CTL_MINOR))
+		nvidia_ctl_file(nvidia, name, data, len);
+}
+
+/* --- nodes ---------------------------------------------------------------- */
+
+static int nvidia_open(struct inode *inode, struct file *file)
+{
+	struct vgpu_nvidia *nvidia = container_of(inode->i_cdev, struct vgpu_nvidia, cdev);
+
+	return vgpu_node_open(file, &nvidia->node, NULL);
+}
+
+static const struct file_operations nvidia_fops = {
+	.owner = THIS_MODULE,
+	.open = nvidia_open,
+};
+
+/* They have nothing in common. */
+static struct vgpu_node_group *nvidia_create_group(struct device *parent)
+{
+	struct vgpu_node_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
+
+	return group ?: ERR_PTR(-ENOMEM);
+}
+
+static void nvidia_destroy_group(struct vgpu_node_group *group)
+{
+	kfree(group);
+}
+
+/* Which node has that name: its driver and its minor number there. */
+static bool nvidia_parse_name(const char *name, enum nvidia_driver *driver, unsigned int *minor)
+{
+	static const struct {
+		const char *name;
+		enum nvidia_driver driver;
+		unsigned int minor;
+	} names[] = {
+		{ "nvidiactl", NVIDIA_MAIN, NVIDIA_CTL_MINOR },
+		{ "nvidia-modeset", NVIDIA_MODESET, NVIDIA_MODESET_MINOR },
+		{ "nvidia-uvm", NVIDIA_UVM, 0 },
+		{ "nvidia-uvm-tools", NVIDIA_UVM, 1 },
+	};
+	char canonical[16];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(name, names[i].name))
+			continue;
+		*driver = names[i].driver;
+		*minor = names[i].minor;
+		return true;
+	}
+	*driver = NVIDIA_MAIN;
+	if (!strstarts(name, "nvidia") || kstrtouint(name + 6, 10, minor) ||
+	    *minor >= NVIDIA_CARDS)
+		return false;
+	/* Neither "nvidia+1" nor "nvidia01". */
+	snprintf(canonical, sizeof(canonical), "nvidia%u", *minor);
+	return !strcmp(name, canonical);
+}
+
+/* Return: why it cannot be, or NULL. */
+static const char *nvidia_refusal(const struct vgpu_export *export)
+{
+	struct vgpu_nvidia *other;
+
+	list_for_each_entry(other, &nvidia_nodes, entry) {
+		if (other->node.export->host != export->host)
+			return "another host has devices of NVIDIA's here";
+		if (!strcmp(dev_name(&other->dev), export->title))
+			return "it is there already";
+	}
+	return NULL;
+}
+
+static void nvidia_free(struct device *dev)
+{
+	struct vgpu_nvidia *nvidia = container_of(dev, struct vgpu_nvidia, dev);
+
+	vgpu_export_put(nvidia->node.export);
+	kfree(nvidia);
+	vgpu_device_end();
+}
+
+static struct vgpu_nvidia *nvidia_add(struct vgpu_export *export, struct device *parent,
+				      enum nvidia_driver driver, unsigned int minor)
+{
+	struct vgpu_nvidia *nvidia = kzalloc(sizeof(*nvidia), GFP_KERNEL);
+	int i, ret;
+
+	if (!nvidia)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < NVIDIA_FILES; i++)
+		mutex_init(&nvidia->files[i].lock);
+	vgpu_device_begin();
+	device_initialize(&nvidia->dev);
+	nvidia->dev.class = &nvidia_class;
+	nvidia->dev.parent = parent;
+	nvidia->dev.devt = driver == NVIDIA_UVM ? nvidia_uvm_devt + minor :
+			   MKDEV(NVIDIA_MAJOR, minor);
+	nvidia->dev.release = nvidia_free;
+	nvidia->node.export = vgpu_export_get(export);
+	nvidia->node.dev = &nvidia->dev;
+	nvidia->driver = driver;
+	cdev_init(&nvidia->cdev, &nvidia_fops);
+	nvidia->cdev.owner = THIS_MODULE;
+	ret = dev_set_name(&nvidia->dev, "%s", export->title);
+	if (!ret)
+		ret = cdev_device_add(&nvidia->cdev, &nvidia->dev);
+	if (ret) {
+		put_device(&nvidia->dev);
+		return ERR_PTR(ret);
+	}
+	return nvidia;
+}
+
+static struct vgpu_node *nvidia_create(struct vgpu_node_group *group, struct vgpu_export *export)
+{
+	struct vgpu_nvidia *nvidia;
+	enum nvidia_driver driver;
+	unsigned int minor;
+	const char *why;
+	int ret;
+
+	if (!nvidia_parse_name(export->title, &driver, &minor))
+		return ERR_PTR(-EINVAL);
+	why = nvidia_refusal(export);
+	ret = why ? -EEXIST : nvidia_drivers_get(driver);
+	if (ret == -EBUSY)
+		why = "this machine has NVIDIA's driver, or another one of its numbers";
+	if (why)
+		pr_warn_ratelimited("no /dev/%s of host %s: %s\n", export->title,
+				    export->host->name, why);
+	if (ret)
+		return ERR_PTR(ret);
+	nvidia = nvidia_add(export, group->parent, driver, minor);
+	if (IS_ERR(nvidia)) {
+		nvidia_drivers_put(driver);
+		return ERR_CAST(nvidia);
+	}
+	list_add(&nvidia->entry, &nvidia_nodes);
+	return &nvidia->node;
+}
+
+static void nvidia_destroy(struct vgpu_node *node)
+{
+	struct vgpu_nvidia *nvidia = container_of(node, struct vgpu_nvidia, node);
+	enum nvidia_driver driver = nvidia->driver;
+
+	list_del(&nvidia->entry);
+	nvidia_remove_files(nvidia);
+	cdev_device_del(&nvidia->cdev, &nvidia->dev);
+	put_device(&nvidia->dev);
+	nvidia_drivers_put(driver);
+}
+
+const struct vgpu_node_ops vgpu_nvidia_node_ops = {
+	.class = "nvidia",
+	.create_group = nvidia_create_group,
+	.destroy_group = nvidia_destroy_group,
+	.create = nvidia_create,
+	.destroy = nvidia_destroy,
+	.file = nvidia_file,
+};
+
+int vgpu_nvidia_global_init(void)
+{
+	return class_register(&nvidia_class);
+}
+
+void vgpu_nvidia_global_exit(void)
+{
+	class_unregister(&nvidia_class);
+}
