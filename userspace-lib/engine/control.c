@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include "engine.h"
@@ -16,6 +17,8 @@
 #define SEND_TIMEOUT_MS	5000
 /* Messages that wait for a guest that does not read. */
 #define QUEUE_MAX	(256U << 10)
+/* Those that may wait longer: as many as vgpud could have said at once. */
+#define LATER_MAX	(16U << 20)
 /* Messages that are taken before others than the guest get their turn. */
 #define MSGS_A_TURN	64
 /* A message once begun is there within this time. */
@@ -24,6 +27,16 @@
 static uint64_t control_seq, ping_seq;
 static uint8_t out[QUEUE_MAX];
 static size_t out_len;
+
+/* What the guest is told when there is room for it. */
+struct later {
+	STAILQ_ENTRY(later) node;
+	size_t len;
+	uint8_t bytes[];
+};
+
+static STAILQ_HEAD(, later) laters = STAILQ_HEAD_INITIALIZER(laters);
+static size_t later_bytes;
 static union {
 	struct vgpu_hdr hdr;
 	uint8_t bytes[VGPU_CONTROL_MSG_MAX];
@@ -55,10 +68,25 @@ static void control_torn(struct timer *timer)
 	engine_end("a message of the guest is not whole");
 }
 
+/* Half of the room stays for what cannot wait. */
+static void later_take(void)
+{
+	struct later *later;
+
+	while ((later = STAILQ_FIRST(&laters)) && out_len + later->len <= sizeof(out) / 2) {
+		memcpy(out + out_len, later->bytes, later->len);
+		out_len += later->len;
+		later_bytes -= later->len;
+		STAILQ_REMOVE_HEAD(&laters, node);
+		free(later);
+	}
+}
+
 static void control_flush(void)
 {
 	ssize_t len;
 
+	later_take();
 	if (!out_len)
 		return;
 	len = send(control.fd, out, out_len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -81,6 +109,21 @@ void control_send(const void *msg, size_t len)
 		engine_end("the guest does not read");
 	memcpy(out + out_len, msg, len);
 	out_len += len;
+	control_flush();
+}
+
+void control_send_later(const void *msg, size_t len)
+{
+	struct later *later = NULL;
+
+	if (len <= LATER_MAX - later_bytes)
+		later = malloc(sizeof(*later) + len);
+	if (!later)
+		engine_end("the guest does not read");
+	later->len = len;
+	memcpy(later->bytes, msg, len);
+	later_bytes += len;
+	STAILQ_INSERT_TAIL(&laters, later, node);
 	control_flush();
 }
 

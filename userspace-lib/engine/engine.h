@@ -35,6 +35,11 @@ void agent_say_closed(uint64_t session);
 
 int control_init(void);
 void control_send(const void *msg, size_t len);
+/*
+ * In the order of these, but after what is sent by the other one: a guest that reads slowly need
+ * not have room for all at once.
+ */
+void control_send_later(const void *msg, size_t len);
 /* Some control message may be applied now that was not. */
 void control_applied(void);
 /* Control messages up to this one are applied, closes included. */
@@ -67,6 +72,7 @@ struct grant {
 void grant_add(const struct engine_grant *msg, size_t len);
 void grant_revoke(uint32_t export);
 void grant_change(const struct engine_change *msg);
+void grant_file(const struct engine_file *msg, size_t len);
 /* One that is not revoked, or NULL. */
 struct grant *grant_find(uint32_t id);
 void grant_put(struct grant *grant);

@@ -95,7 +95,45 @@ void grant_change(const struct engine_change *change)
 	if (!grant)
 		return;
 	msg.export = cpu_to_le32(grant->id);
-	control_send(&msg, sizeof(msg));
+	/* Files first: whoever hears of a change looks there. */
+	control_send_later(&msg, sizeof(msg));
+}
+
+static void file_send(const struct grant *grant, const struct engine_file *file)
+{
+	static union {
+		struct vgpu_export_file head;
+		__u8 bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	__u32 at = 0, part, len;
+
+	do {
+		part = file->len - at < VGPU_FILE_PART ? file->len - at : VGPU_FILE_PART;
+		len = sizeof(msg.head) + vgpu_wire_pad(part);
+		memset(&msg, 0, len);
+		msg.head.hdr.len = cpu_to_le32(len);
+		msg.head.hdr.type = cpu_to_le16(VGPU_MSG_EXPORT_FILE);
+		msg.head.export = cpu_to_le32(grant->id);
+		msg.head.flags = cpu_to_le32(file->flags);
+		msg.head.size = cpu_to_le32(file->len);
+		msg.head.offset = cpu_to_le32(at);
+		memcpy(msg.head.name, file->name, sizeof(msg.head.name));
+		memcpy(msg.bytes + sizeof(msg.head), file->data + at, part);
+		control_send_later(&msg, len);
+		at += part;
+	} while (at < file->len);
+}
+
+void grant_file(const struct engine_file *file, size_t len)
+{
+	struct grant *grant;
+
+	if (len < offsetof(struct engine_file, data) || file->len > VGPU_FILE_MAX ||
+	    len < offsetof(struct engine_file, data) + file->len)
+		engine_end("vgpud says what it cannot mean");
+	grant = grant_of(file->export);
+	if (grant)
+		file_send(grant, file);
 }
 
 struct grant *grant_find(uint32_t id)

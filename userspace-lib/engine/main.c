@@ -36,6 +36,7 @@ static void agent_ready(struct source *source, uint32_t events)
 		struct engine_number number;
 		struct engine_grant grant;
 		struct engine_change change;
+		struct engine_file file;
 	} msg;
 	ssize_t len;
 	int fd;
@@ -57,6 +58,9 @@ static void agent_ready(struct source *source, uint32_t events)
 		break;
 	case ENGINE_CHANGE:
 		grant_change(&msg.change);
+		break;
+	case ENGINE_FILE:
+		grant_file(&msg.file, len);
 		break;
 	case ENGINE_SESSION:
 		session_add(msg.number.number, fd);

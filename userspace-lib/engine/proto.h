@@ -90,6 +90,7 @@ enum engine_agent_type {
 	ENGINE_REVOKE	= 2,	/* struct engine_number: an export of vgpud's */
 	ENGINE_SESSION	= 3,	/* struct engine_number, with the engine's end for the shadow */
 	ENGINE_CHANGE	= 4,	/* struct engine_change */
+	ENGINE_FILE	= 7,	/* struct engine_file */
 	ENGINE_CLOSED	= 5,	/* to vgpud by the pipe, struct engine_number: end that session */
 };
 
@@ -142,6 +143,24 @@ struct engine_change {
 	__u32 connector;
 	__u32 property;
 	__u32 wedged;
+};
+
+/**
+ * struct engine_file - what a small file of an export's device holds
+ * @type: ENGINE_FILE
+ * @export: vgpud's number of it
+ * @flags: VGPU_FILE_*
+ * @len: bytes of @data, of which only these are sent
+ * @name: as in struct vgpu_export_file
+ * @data: what it holds
+ */
+struct engine_file {
+	__u32 type;
+	__u32 export;
+	__u32 flags;
+	__u32 len;
+	__u8 name[VGPU_FILE_NAME_LEN];
+	__u8 data[VGPU_FILE_MAX];
 };
 
 /* --- the engine and a shadow ------------------------------------------------ */

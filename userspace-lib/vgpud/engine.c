@@ -37,8 +37,28 @@
 #define LOCK_FILE	"/run/vgpu/engine.lock"
 #define FAULTS_DEVICE	"/dev/userfaultfd"
 
+/* Of one export, together, as with the host module. */
+#define FILES_MAX	512
+#define FILES_BYTES_MAX	(1U << 20)
+
+/**
+ * struct offer_file - what a file of an export's device holds
+ * @told: vgpud has told of it since it last was at an end
+ * @len: bytes of @data
+ * @name: as in struct vgpu_export_file
+ * @data: what it holds
+ */
+struct offer_file {
+	LIST_ENTRY(offer_file) node;
+	bool told;
+	uint32_t len;
+	char name[VGPU_FILE_NAME_LEN];
+	uint8_t data[];
+};
+
 /**
  * struct offer - an export, as engines know it
+ * @files: of its device
  * @number: its number
  * @master: see VGPU_HOST_EXPORT_MASTER
  * @rdev: of its node
@@ -46,6 +66,7 @@
  */
 struct offer {
 	LIST_ENTRY(offer) node;
+	LIST_HEAD(, offer_file) files;
 	uint32_t number;
 	bool master;
 	dev_t rdev;
@@ -272,15 +293,24 @@ int engine_revoke(uint32_t peer, uint32_t export)
 	return engine_tell(engine, &msg, sizeof(msg), -1);
 }
 
+static void offer_file_free(struct offer_file *file)
+{
+	LIST_REMOVE(file, node);
+	free(file);
+}
+
 int engine_export_del(uint32_t export)
 {
 	struct offer *offer = offer_find(export);
+	struct offer_file *file;
 	struct engine *engine;
 
 	if (!offer)
 		return -ENOENT;
 	LIST_FOREACH(engine, &engines, node)
 		engine_revoke(engine->number, export);
+	while ((file = LIST_FIRST(&offer->files)))
+		offer_file_free(file);
 	LIST_REMOVE(offer, node);
 	free(offer);
 	return 0;
@@ -300,6 +330,97 @@ int engine_export_change(uint32_t export, const struct device_change *change)
 
 	LIST_FOREACH(engine, &engines, node)
 		engine_tell(engine, &msg, sizeof(msg), -1);
+	return 0;
+}
+
+/* Its node tells that the guest may use it. */
+static bool engine_has(const struct engine *engine, const struct offer *offer)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", offer->number);
+	return !faccessat(engine->nodes_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/* @file: with what it holds, unless it is gone */
+static int file_tell(struct engine *engine, const struct offer *offer,
+		     const struct offer_file *file, bool gone)
+{
+	static struct engine_file msg;
+
+	msg.type = ENGINE_FILE;
+	msg.export = offer->number;
+	msg.flags = gone ? VGPU_FILE_GONE : 0;
+	msg.len = gone ? 0 : file->len;
+	memcpy(msg.name, file->name, sizeof(msg.name));
+	memcpy(msg.data, file->data, msg.len);
+	return engine_tell(engine, &msg, offsetof(struct engine_file, data) + msg.len, -1);
+}
+
+static void file_tell_all(const struct offer *offer, const struct offer_file *file, bool gone)
+{
+	struct engine *engine;
+
+	LIST_FOREACH(engine, &engines, node)
+		if (engine_has(engine, offer))
+			file_tell(engine, offer, file, gone);
+}
+
+/* There are no more: those that were not told since it was called last are gone. */
+static int files_end(struct offer *offer)
+{
+	struct offer_file *file, *next;
+
+	for (file = LIST_FIRST(&offer->files); file; file = next) {
+		next = LIST_NEXT(file, node);
+		if (!file->told) {
+			file_tell_all(offer, file, true);
+			offer_file_free(file);
+			continue;
+		}
+		file->told = false;
+	}
+	return 0;
+}
+
+int engine_export_file(const struct vgpu_host_export_file *arg)
+{
+	struct offer *offer = offer_find(arg->export);
+	struct offer_file *file, *old = NULL;
+	uint32_t nr = 0, bytes = arg->len;
+	const void *data = (const void *)(uintptr_t)arg->data;
+
+	if (!offer)
+		return -ENOENT;
+	if (arg->flags & VGPU_HOST_FILE_LAST)
+		return files_end(offer);
+	if (arg->len > VGPU_FILE_MAX || !vgpu_wire_file_name_ok((const uint8_t *)arg->name))
+		return -EINVAL;
+	LIST_FOREACH(file, &offer->files, node) {
+		if (!strcmp(file->name, arg->name)) {
+			old = file;
+			continue;
+		}
+		nr++;
+		bytes += file->len;
+	}
+	if (nr >= FILES_MAX || bytes > FILES_BYTES_MAX)
+		return -ENOSPC;
+	if (old && old->len == arg->len && !memcmp(old->data, data, arg->len)) {
+		old->told = true;
+		return 0;
+	}
+	file = calloc(1, sizeof(*file) + arg->len);
+	if (!file)
+		return -ENOMEM;
+	file->told = true;
+	file->len = arg->len;
+	memcpy(file->name, arg->name, sizeof(file->name));
+	memcpy(file->data, data, arg->len);
+	if (old)
+		offer_file_free(old);
+	LIST_INSERT_HEAD(&offer->files, file, node);
+	file_tell_all(offer, file, false);
 	return 0;
 }
 
@@ -329,6 +450,7 @@ int engine_grant(struct vgpu_host_grant *arg)
 	struct engine *engine = engine_find(arg->peer);
 	struct offer *offer = offer_find(arg->export);
 	static struct engine_grant msg;
+	struct offer_file *file;
 	uint32_t i;
 	int ret;
 
@@ -349,8 +471,12 @@ int engine_grant(struct vgpu_host_grant *arg)
 	for (i = 0; i < arg->nr_ioctls; i++)
 		msg.ioctls[i] = vgpu_ioctl_key(ioctls[i]);
 	qsort(msg.ioctls, arg->nr_ioctls, sizeof(msg.ioctls[0]), compare);
-	return engine_tell(engine, &msg, offsetof(struct engine_grant, ioctls) +
-			   arg->nr_ioctls * sizeof(msg.ioctls[0]), -1);
+	ret = engine_tell(engine, &msg, offsetof(struct engine_grant, ioctls) +
+			  arg->nr_ioctls * sizeof(msg.ioctls[0]), -1);
+	LIST_FOREACH(file, &offer->files, node)
+		if (!ret)
+			ret = file_tell(engine, offer, file, false);
+	return ret;
 }
 
 /* --- engines ----------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ int engine_init(void);
 int engine_export_add(struct vgpu_host_export_add *arg);
 int engine_export_del(uint32_t export);
 int engine_export_change(uint32_t export, const struct device_change *change);
+int engine_export_file(const struct vgpu_host_export_file *arg);
 int engine_peer_add(struct vgpu_host_peer_add *arg);
 int engine_peer_del(uint32_t peer);
 int engine_grant(struct vgpu_host_grant *arg);

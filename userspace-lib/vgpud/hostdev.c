@@ -140,7 +140,7 @@ int hostdev_export_change(uint32_t export, const struct device_change *change)
 int hostdev_export_file(struct vgpu_host_export_file *arg)
 {
 	if (engines)
-		return 0;
+		return engine_export_file(arg);
 	arg->size = sizeof(*arg);
 	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg);
 }
