@@ -39,10 +39,15 @@ void vgpu_agent_close(struct vgpu_agent *agent);
 /* Why the last function failed, in words; "" if it did not. */
 const char *vgpu_agent_message(const struct vgpu_agent *agent);
 
+#define VGPU_NVIDIA_ALL	(-1)
+
 /**
  * struct vgpu_export_request - an export to be made
  * @path: of the device file, absolute, up to 63 bytes
  * @name: of the export; NULL: the last part of the path
+ * @nvidia: @path and @name are NULL: all device files of a card of NVIDIA's driver are
+ *	exported, by their usual names
+ * @card: with @nvidia: its number, that of /dev/nvidiaN; VGPU_NVIDIA_ALL: all that there are
  * @cid: the guest
  * @port: the vsock port that the guest connects to; 0: the agent's
  * @any_port: the guest need not come from a port below 1024; for bridges that
@@ -53,6 +58,8 @@ const char *vgpu_agent_message(const struct vgpu_agent *agent);
 struct vgpu_export_request {
 	const char *path;
 	const char *name;
+	bool nvidia;
+	int card;
 	uint32_t cid;
 	uint32_t port;
 	bool any_port;
@@ -88,6 +95,21 @@ int vgpu_agent_export(struct vgpu_agent *agent, const struct vgpu_export_request
  */
 int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid,
 			uint32_t port, bool force);
+
+/**
+ * vgpu_agent_unexport_nvidia - take a card of NVIDIA's driver back
+ * @agent: the agent
+ * @card: its number, or VGPU_NVIDIA_ALL
+ * @cid: as for vgpu_agent_unexport()
+ * @port: likewise
+ * @force: likewise
+ *
+ * What other cards of a guest need stays exported to it.
+ *
+ * Return: as vgpu_agent_unexport().
+ */
+int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, uint32_t cid, uint32_t port,
+			       bool force);
 
 /**
  * struct vgpu_window_request - a window to be made
@@ -207,7 +229,7 @@ struct vgpu_grant_info {
  * @name: its name
  * @path: of its device file
  * @driver: of the device; "" while the device is absent
- * @kind: "plain", "drm-card", "drm-render", "v4l2", "alsa"; "" while the device is absent
+ * @kind: "plain", "drm-card", "drm-render", "v4l2", "alsa", "media", "nvidia"; "" while the device is absent
  * @bus: which device of which bus it belongs to: "pci 0000:01:00.0 10de:1b80",
  *	"platform vkms"; "" if to none, or while it is absent
  * @ready: the device is there

@@ -35,6 +35,12 @@ static void put_bool(struct json_object *request, const char *key, bool value)
 		json_object_object_add(request, key, json_object_new_boolean(value));
 }
 
+static void put_card(struct json_object *request, int card)
+{
+	json_object_object_add(request, "nvidia", card == VGPU_NVIDIA_ALL ?
+			       json_object_new_boolean(true) : json_object_new_int(card));
+}
+
 static const char *get_string(struct json_object *object, const char *key)
 {
 	struct json_object *value;
@@ -78,6 +84,8 @@ VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 
 	put_string(request, "path", export->path);
 	put_string(request, "name", export->name);
+	if (export->nvidia)
+		put_card(request, export->card);
 	put_number(request, "cid", export->cid);
 	put_number(request, "port", export->port);
 	put_bool(request, "any_port", export->any_port);
@@ -98,6 +106,18 @@ VGPU_PUBLIC int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, 
 	struct json_object *request = request_new("unexport");
 
 	put_string(request, "name", name);
+	put_number(request, "cid", cid);
+	put_number(request, "port", port);
+	put_bool(request, "force", force);
+	return agent_tell(agent, request);
+}
+
+VGPU_PUBLIC int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, uint32_t cid,
+					   uint32_t port, bool force)
+{
+	struct json_object *request = request_new("unexport");
+
+	put_card(request, card);
 	put_number(request, "cid", cid);
 	put_number(request, "port", port);
 	put_bool(request, "force", force);

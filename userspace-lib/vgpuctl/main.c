@@ -33,6 +33,7 @@ struct options {
 	bool read_only;
 	bool force;
 	bool json;
+	bool nvidia;
 	const char *size;
 	const char *owner;
 	/* Which were given, to refuse those that a command does not have. */
@@ -40,7 +41,7 @@ struct options {
 };
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
-       OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_HELP, OPT_VERSION };
+       OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_HELP, OPT_VERSION };
 
 #define ALLOW(option) (1U << (option))
 
@@ -54,6 +55,7 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "size", required_argument, NULL, OPT_SIZE },
 	{ "owner", required_argument, NULL, OPT_OWNER },
+	{ "nvidia", no_argument, NULL, OPT_NVIDIA },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -64,7 +66,9 @@ static void usage(FILE *to)
 {
 	fputs("usage: vgpuctl export PATH --to CID[:PORT] [--name NAME] [--master]\n"
 	      "               [--read-only] [--any-port]\n"
+	      "       vgpuctl export --nvidia [N] --to CID[:PORT] [--any-port]\n"
 	      "       vgpuctl unexport NAME [--to CID[:PORT]] [--force]\n"
+	      "       vgpuctl unexport --nvidia [N] [--to CID[:PORT]] [--force]\n"
 	      "       vgpuctl window create --to CID[:PORT] --size SIZE [--owner USER]\n"
 	      "       vgpuctl window drain --to CID[:PORT]\n"
 	      "       vgpuctl window fill --to CID[:PORT]\n"
@@ -80,6 +84,7 @@ static void usage(FILE *to)
 	      "\n"
 	      "  --to CID[:PORT]   the guest; its vsock context id, and the port of this\n"
 	      "                    host that it connects to, if not the usual one\n"
+	      "  --nvidia [N]      the device files of card N of NVIDIA's driver, or of all\n"
 	      "  --name NAME       name of the export (default: last part of PATH)\n"
 	      "  --master          the guest may become DRM master (mode setting)\n"
 	      "  --read-only       the guest may open the device for reading only\n"
@@ -186,6 +191,44 @@ static int bad_guest(const char *text)
 	return EXIT_USAGE;
 }
 
+/* The number of a card of NVIDIA's driver; none means all. */
+static bool parse_card(const char *text, int *card)
+{
+	size_t digits = text ? strspn(text, "0123456789") : 0;
+
+	*card = text ? atoi(text) : VGPU_NVIDIA_ALL;
+	return !text || (digits && digits < 4 && !text[digits]);
+}
+
+static int bad_card(const char *text)
+{
+	fprintf(stderr, "vgpuctl: --nvidia %s: give the number of the card, that of /dev/nvidiaN, or none for all\n",
+		text);
+	return EXIT_USAGE;
+}
+
+static int export_agent(const struct options *options, const struct vgpu_export_request *request)
+{
+	struct vgpu_agent *agent;
+	char name[32];
+	int ret;
+
+	ret = open_agent(options, &agent);
+	if (ret)
+		return ret;
+	ret = vgpu_agent_export(agent, request, name);
+	if (ret)
+		ret = agent_failed(agent, ret);
+	else if (!request->nvidia)
+		printf("%s: %s to guest %s\n", name, request->path, options->to);
+	else if (request->card == VGPU_NVIDIA_ALL)
+		printf("all cards of NVIDIA's to guest %s\n", options->to);
+	else
+		printf("nvidia%d and what it needs to guest %s\n", request->card, options->to);
+	vgpu_agent_close(agent);
+	return ret;
+}
+
 static int cmd_export(const char *path, const struct options *options)
 {
 	struct vgpu_export_request request = {
@@ -193,16 +236,22 @@ static int cmd_export(const char *path, const struct options *options)
 		.any_port = options->any_port,
 		.master = options->master,
 		.read_only = options->read_only,
+		.nvidia = options->nvidia,
 	};
-	struct vgpu_agent *agent;
 	char *real = NULL;
-	char name[32];
 	int ret;
 
 	if (!options->to)
 		return usage_error("export needs --to CID", "");
 	if (!parse_guest(options->to, &request.cid, &request.port))
 		return bad_guest(options->to);
+	if (options->nvidia) {
+		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_READ_ONLY)))
+			return usage_error("--nvidia goes with --to and --any-port only", "");
+		if (!parse_card(path, &request.card))
+			return bad_card(path);
+		return export_agent(options, &request);
+	}
 	/* As the agent has another working directory. Links may be meant to move. */
 	if (path[0] != '/') {
 		real = realpath(path, NULL);
@@ -212,16 +261,7 @@ static int cmd_export(const char *path, const struct options *options)
 		}
 	}
 	request.path = real ? real : path;
-
-	ret = open_agent(options, &agent);
-	if (!ret) {
-		ret = vgpu_agent_export(agent, &request, name);
-		if (ret)
-			ret = agent_failed(agent, ret);
-		else
-			printf("%s: %s to guest %s\n", name, request.path, options->to);
-		vgpu_agent_close(agent);
-	}
+	ret = export_agent(options, &request);
 	free(real);
 	return ret;
 }
@@ -230,14 +270,19 @@ static int cmd_unexport(const char *name, const struct options *options)
 {
 	uint32_t cid = 0, port = 0;
 	struct vgpu_agent *agent;
-	int ret;
+	int card = 0, ret;
 
 	if (options->to && !parse_guest(options->to, &cid, &port))
 		return bad_guest(options->to);
+	if (options->nvidia && !parse_card(name, &card))
+		return bad_card(name);
 	ret = open_agent(options, &agent);
 	if (ret)
 		return ret;
-	ret = vgpu_agent_unexport(agent, name, cid, port, options->force);
+	if (options->nvidia)
+		ret = vgpu_agent_unexport_nvidia(agent, card, cid, port, options->force);
+	else
+		ret = vgpu_agent_unexport(agent, name, cid, port, options->force);
 	if (ret)
 		ret = agent_failed(agent, ret);
 	vgpu_agent_close(agent);
@@ -471,8 +516,9 @@ static const struct command {
 } commands[] = {
 	{ "export", "the PATH of a device file",
 	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
-	  ALLOW(OPT_READ_ONLY), cmd_export },
-	{ "unexport", "the NAME of an export", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), cmd_unexport },
+	  ALLOW(OPT_READ_ONLY) | ALLOW(OPT_NVIDIA), cmd_export },
+	{ "unexport", "the NAME of an export",
+	  ALLOW(OPT_TO) | ALLOW(OPT_FORCE) | ALLOW(OPT_NVIDIA), cmd_unexport },
 	{ "window", "a verb: create, destroy, drain, fill, list or qemu-args",
 	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) | ALLOW(OPT_JSON),
 	  cmd_window },
@@ -505,6 +551,9 @@ static void take_option(int opt, struct options *options)
 	case OPT_JSON:
 		options->json = true;
 		break;
+	case OPT_NVIDIA:
+		options->nvidia = true;
+		break;
 	case OPT_SIZE:
 		options->size = optarg;
 		break;
@@ -529,14 +578,14 @@ static int run_command(const struct command *command, int argc, char **argv,
 				command->name, option->name);
 			return EXIT_USAGE;
 		}
-	if (command->operand && argc != 1) {
+	if (command->operand && argc != 1 && !(options->nvidia && !argc)) {
 		fprintf(stderr, "vgpuctl: %s needs %s (vgpuctl --help)\n", command->name,
 			command->operand);
 		return EXIT_USAGE;
 	}
 	if (!command->operand && argc)
 		return usage_error("too many arguments: ", argv[0]);
-	return command->run(command->operand ? argv[0] : NULL, options);
+	return command->run(argc ? argv[0] : NULL, options);
 }
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 
 #include <linux/vgpu_wire.h>
 
+#include "cards.h"
 #include "config.h"
 #include "export.h"
 #include "log.h"
@@ -333,6 +334,16 @@ static int add_guest(struct export_spec *spec, const char *word)
 	return export_spec_add_guest(spec, cid, port);
 }
 
+static int add_card(struct export_spec *spec, const char *word)
+{
+	unsigned long long card;
+
+	if (parse_number(word, 0, NVIDIA_CARDS - 1, &card))
+		return -EINVAL;
+	cards_add(&spec->cards, card);
+	return 0;
+}
+
 static int add_ioctl(struct export_spec *spec, const char *word)
 {
 	unsigned long long value;
@@ -386,6 +397,8 @@ static int exports_key(struct export_spec *spec, const char *name, const char *v
 		strcpy(spec->path, value);
 		return 0;
 	}
+	if (!strcmp(name, "nvidia"))
+		return for_each_word(value, add_card, spec);
 	if (!strcmp(name, "to"))
 		return for_each_word(value, add_guest, spec);
 	if (!strcmp(name, "any-port"))
@@ -431,8 +444,13 @@ static void exports_check(struct exports_file *file)
 	struct export_spec *spec;
 
 	for (spec = file->specs; spec < file->specs + file->nr; spec++) {
-		if (!spec->path[0] || !spec->nr_guests)
-			exports_mistake(file, spec->line, spec->name, "needs path= and to=");
+		if ((!spec->path[0] && !spec->cards.any) || !spec->nr_guests)
+			exports_mistake(file, spec->line, spec->name,
+					"needs path= or nvidia=, and to=");
+		if (spec->cards.any && (spec->path[0] || spec->master || spec->read_only ||
+					spec->nr_ioctls))
+			exports_mistake(file, spec->line, spec->name,
+					"nvidia= goes with to=, any-port= and window= only");
 		if (spec->window.user[0] && !spec->window.size)
 			exports_mistake(file, spec->window.line, spec->name,
 					"window-user= needs window=");
@@ -474,7 +492,8 @@ static int parse_exports_file(struct exports_file *file)
 	return file->mistakes ? -EINVAL : 0;
 }
 
-static int read_exports_file(const char *path, bool check)
+/* @broken: becomes true if nothing is known of what it says */
+static int read_exports_file(const char *path, bool check, bool *broken)
 {
 	struct exports_file file = { .name = path };
 	int ret = parse_exports_file(&file);
@@ -484,11 +503,13 @@ static int read_exports_file(const char *path, bool check)
 		log_error("%s: not used because of its mistakes", path);
 		exports_keep(path);
 		wanted_keep(path);
+		*broken = true;
 	}
 	for (i = 0; !ret && i < file.nr; i++) {
 		if (wanted_add(&file.specs[i], path))
 			ret = -EINVAL;
-		if (!check && exports_sync(&file.specs[i], path))
+		if (file.specs[i].cards.any ? cards_sync(&file.specs[i], path) :
+		    !check && exports_sync(&file.specs[i], path))
 			ret = -EINVAL;
 	}
 	for (i = 0; i < file.nr; i++)
@@ -508,6 +529,7 @@ static int read_exports(bool check)
 {
 	struct dirent **entries = NULL;
 	char path[PATH_MAX];
+	bool broken = false;
 	int i, nr, ret = 0;
 
 	nr = scandir(settings.exports_dir, &entries, is_conf, alphasort);
@@ -521,11 +543,13 @@ static int read_exports(bool check)
 	wanted_begin();
 	for (i = 0; i < nr; i++) {
 		snprintf(path, sizeof(path), "%s/%s", settings.exports_dir, entries[i]->d_name);
-		if (read_exports_file(path, check))
+		if (read_exports_file(path, check, &broken))
 			ret = -EINVAL;
 		free(entries[i]);
 	}
 	free(entries);
+	if (cards_sync_end(settings.exports_dir, broken, check))
+		ret = -EINVAL;
 	wanted_end();
 	exports_sync_end();
 	return ret;

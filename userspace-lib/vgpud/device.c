@@ -14,6 +14,7 @@
 #include <linux/vgpu_wire.h>
 
 #include "device.h"
+#include "nvidia.h"
 
 void device_link_name(const char *dir, const char *link, char *name, size_t size)
 {
@@ -125,6 +126,22 @@ static uint32_t find_kind(const char *dir, const char *class)
 	return VGPU_EXPORT_PLAIN;
 }
 
+/* Those of NVIDIA's driver are in no class, and only cards belong to a device of the bus. */
+static bool find_nvidia(struct device *device)
+{
+	char parent[80];
+	struct stat st;
+
+	if (!nvidia_find(device->rdev, device->title, device->driver))
+		return false;
+	device->kind = VGPU_EXPORT_NVIDIA;
+	if (nvidia_find_pci(device->title, parent, sizeof(parent)) && !stat(parent, &st)) {
+		device->device = st.st_ino;
+		identity_read(parent, &device->identity);
+	}
+	return true;
+}
+
 /*
  * Forwarding what was forwarded would go round in circles: refuse our own
  * class, the control device and nodes that the guest module made, whose parents
@@ -178,6 +195,8 @@ int device_open(const char *path, struct device *device)
 		close(fd);
 		return -EXDEV;
 	}
+	if (find_nvidia(device))
+		return fd;
 
 	/* Nodes of one device hang on one parent, which has one inode in sysfs. */
 	if (!stat(device->kind == VGPU_EXPORT_SOUND ? owner : parent, &st))

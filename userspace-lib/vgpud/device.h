@@ -18,7 +18,7 @@
  * @driver: name of its driver
  * @device: nodes of one device have the same number; 0: stands alone
  * @identity: that device on its bus
- * @title: V4L2's or ALSA's name of the node, model of a media device; other kinds: ""
+ * @title: see struct vgpu_export_add
  */
 struct device {
 	dev_t rdev;

@@ -17,8 +17,7 @@
 
 struct export_list exports = TAILQ_HEAD_INITIALIZER(exports);
 
-static int __attribute__((format(printf, 3, 4)))
-say(struct answer *answer, int error, const char *fmt, ...)
+int answer_say(struct answer *answer, int error, const char *fmt, ...)
 {
 	va_list args;
 
@@ -109,7 +108,7 @@ static void grant_tell(struct export *export, struct grant *grant, struct peer *
 			    strerror(-ret));
 }
 
-static struct grant *grant_find(struct export *export, uint32_t cid, uint32_t port)
+struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port)
 {
 	struct grant *grant;
 
@@ -122,24 +121,24 @@ static struct grant *grant_find(struct export *export, uint32_t cid, uint32_t po
 static int grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
 		     bool read_only, struct answer *answer)
 {
-	struct grant *grant = grant_find(export, cid, port);
+	struct grant *grant = export_grant(export, cid, port);
 	struct peer *peer;
 	int ret;
 
 	if (grant) {
 		if (grant->any_port == any_port && grant->read_only == read_only)
 			return 0;
-		return say(answer, -EEXIST, "%s is exported to guest %u on other terms: unexport it first",
+		return answer_say(answer, -EEXIST, "%s is exported to guest %u on other terms: unexport it first",
 			   export->spec.name, cid);
 	}
 	ret = listener_get(port);
 	if (ret)
-		return say(answer, ret, "cannot listen on vsock port %u: %s", port,
+		return answer_say(answer, ret, "cannot listen on vsock port %u: %s", port,
 			   strerror(-ret));
 	grant = calloc(1, sizeof(*grant));
 	if (!grant) {
 		listener_put(port);
-		return say(answer, -ENOMEM, "out of memory");
+		return answer_say(answer, -ENOMEM, "out of memory");
 	}
 	grant->cid = cid;
 	grant->port = port;
@@ -172,7 +171,7 @@ bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port)
 
 	*any_port = false;
 	TAILQ_FOREACH(export, &exports, node) {
-		grant = grant_find(export, cid, port);
+		grant = export_grant(export, cid, port);
 		if (grant) {
 			found = true;
 			*any_port |= grant->any_port;
@@ -193,7 +192,7 @@ void exports_grant_all(struct peer *peer)
 
 /* --- exports -------------------------------------------------------------- */
 
-static struct export *export_find(const char *name)
+struct export *export_find(const char *name)
 {
 	struct export *export;
 
@@ -203,9 +202,10 @@ static struct export *export_find(const char *name)
 	return NULL;
 }
 
-static bool export_is_card(const struct export *export)
+static bool export_has_files(const struct export *export)
 {
-	return export->number && export->device.kind == VGPU_EXPORT_DRM_PRIMARY;
+	return export->number && (export->device.kind == VGPU_EXPORT_DRM_PRIMARY ||
+				  export->device.kind == VGPU_EXPORT_NVIDIA);
 }
 
 /* One after the other. */
@@ -214,9 +214,9 @@ static void files_next(void)
 	struct export *export;
 
 	TAILQ_FOREACH(export, &exports, node) {
-		if (!export->files_due || !export_is_card(export))
+		if (!export->files_due || !export_has_files(export))
 			continue;
-		if (files_ask(export->number, export->device.rdev, export->files_due))
+		if (files_ask(export->number, &export->device, export->files_due))
 			export->files_due = FILES_NONE;
 		return;
 	}
@@ -228,7 +228,7 @@ static void files_expired(struct timer *timer)
 	bool any = false;
 
 	TAILQ_FOREACH(export, &exports, node) {
-		if (!export_is_card(export))
+		if (!export_has_files(export))
 			continue;
 		any = true;
 		if (!LIST_EMPTY(&peers) && !export->files_due)
@@ -254,13 +254,13 @@ static int export_up(struct export *export, struct answer *answer)
 
 	fd = device_open(spec->path, &export->device);
 	if (fd == -ENOTTY)
-		return say(answer, fd, "%s is no character device: give the device file, such as /dev/dri/renderD128",
+		return answer_say(answer, fd, "%s is no character device: give the device file, such as /dev/dri/renderD128",
 			   spec->path);
 	if (fd == -EXDEV)
-		return say(answer, fd, "%s belongs to vgpu itself: export the real device",
+		return answer_say(answer, fd, "%s belongs to vgpu itself: export the real device",
 			   spec->path);
 	if (fd < 0)
-		return say(answer, fd, "%s: %s", spec->path, strerror(-fd));
+		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
 
 	arg.path_fd = fd;
 	arg.kind = export->device.kind;
@@ -275,10 +275,10 @@ static int export_up(struct export *export, struct answer *answer)
 	ret = hostdev_export_add(&arg);
 	close(fd);
 	if (ret == -EXDEV)
-		return say(answer, ret, "%s belongs to vgpu itself: export the real device",
+		return answer_say(answer, ret, "%s belongs to vgpu itself: export the real device",
 			   spec->path);
 	if (ret)
-		return say(answer, ret, "%s: the host module refused it: %s", spec->path,
+		return answer_say(answer, ret, "%s: the host module refused it: %s", spec->path,
 			   strerror(-ret));
 
 	export->number = arg.out_export;
@@ -422,11 +422,11 @@ static int default_name(struct export_spec *spec, struct answer *answer)
 	if (spec->name[0]) {
 		if (export_name_ok(spec->name))
 			return 0;
-		return say(answer, -EINVAL,
+		return answer_say(answer, -EINVAL,
 			   "'%s' is no name: use 1 to 31 of A-Z a-z 0-9 . _ -", spec->name);
 	}
 	if (!slash || !export_name_ok(slash + 1))
-		return say(answer, -EINVAL, "%s: no name can be made from this path: give --name",
+		return answer_say(answer, -EINVAL, "%s: no name can be made from this path: give --name",
 			   spec->path);
 	snprintf(spec->name, sizeof(spec->name), "%.31s", slash + 1);
 	return 0;
@@ -443,17 +443,17 @@ int export_add(struct export_spec *spec, const char *origin, struct answer *answ
 	if (ret)
 		return ret;
 	if (spec->path[0] != '/')
-		return say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
+		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
 
 	export = export_find(spec->name);
 	if (export && !same_terms(&export->spec, spec))
-		return say(answer, -EEXIST, "the name %s is taken by %s%s: give another --name, or unexport it first",
+		return answer_say(answer, -EEXIST, "the name %s is taken by %s%s: give another --name, or unexport it first",
 			   spec->name, export->spec.path,
 			   strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
 	if (!export) {
 		export = export_new(spec, origin);
 		if (!export)
-			return say(answer, -ENOMEM, "out of memory");
+			return answer_say(answer, -ENOMEM, "out of memory");
 		is_new = true;
 		export->error = export_up(export, answer);
 		/* A file may name what is plugged in later; a person meant now. */
@@ -477,7 +477,7 @@ err_free:
 	return ret;
 }
 
-static int check_unused(struct export *export, struct grant *only, struct answer *answer)
+int export_check_unused(struct export *export, struct grant *only, struct answer *answer)
 {
 	struct peer *peer;
 	struct grant *grant;
@@ -487,7 +487,7 @@ static int check_unused(struct export *export, struct grant *only, struct answer
 			continue;
 		LIST_FOREACH(peer, &peers, node)
 			if (grant_fits(grant, peer) && peer->nr_sessions)
-				return say(answer, -EBUSY,
+				return answer_say(answer, -EBUSY,
 					   "guest %u:%u runs %u programs on this host's devices: stop them, or use --force (files that are open stay so)",
 					   peer->cid, peer->port, peer->nr_sessions);
 	}
@@ -502,16 +502,16 @@ int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 	int ret;
 
 	if (!export)
-		return say(answer, -ENOENT, "there is no export %s: 'vgpuctl list' shows them",
+		return answer_say(answer, -ENOENT, "there is no export %s: 'vgpuctl list' shows them",
 			   name);
 	if (cid) {
-		grant = grant_find(export, cid, port ? port : settings.port);
+		grant = export_grant(export, cid, port ? port : settings.port);
 		if (!grant)
-			return say(answer, -ENOENT, "%s is not exported to guest %u:%u", name,
+			return answer_say(answer, -ENOENT, "%s is not exported to guest %u:%u", name,
 				   cid, port ? port : settings.port);
 	}
 	if (!force) {
-		ret = check_unused(export, grant, answer);
+		ret = export_check_unused(export, grant, answer);
 		if (ret)
 			return ret;
 	}
@@ -542,7 +542,7 @@ static bool same_guests(struct export *export, const struct export_spec *spec)
 	if (nr != spec->nr_guests)
 		return false;
 	for (i = 0; i < nr; i++) {
-		grant = grant_find(export, spec->guests[i].cid, spec->guests[i].port);
+		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
 		if (!grant || grant->any_port != spec->any_port ||
 		    grant->read_only != spec->read_only)
 			return false;

@@ -16,6 +16,7 @@
 #include "device.h"
 #include "files.h"
 #include "loop.h"
+#include "nvidia.h"
 
 struct peer;
 
@@ -33,6 +34,12 @@ struct export_window {
 	unsigned int line;
 };
 
+/* Cards of NVIDIA's driver, by the numbers of their device files. */
+struct cards {
+	bool any;
+	uint8_t bits[NVIDIA_CARDS / 8];
+};
+
 /**
  * struct export_spec - an export as a file or a person words it
  * @name: [A-Za-z0-9._-]+; "" in a request: the last part of the path
@@ -46,6 +53,7 @@ struct export_window {
  * @nr_ioctls: how many
  * @ioctls_deny: they are those that are refused, not those that are allowed
  * @window: of each of @guests
+ * @cards: in a file: all that these cards need is exported; then there is no @path
  * @line: where a file has its first setting
  */
 struct export_spec {
@@ -60,6 +68,7 @@ struct export_spec {
 	size_t nr_ioctls;
 	bool ioctls_deny;
 	struct export_window window;
+	struct cards cards;
 	unsigned int line;
 };
 
@@ -119,6 +128,10 @@ struct answer {
 	char text[256];
 };
 
+/* Return: @error. */
+int answer_say(struct answer *answer, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /*
  * Offers what @spec says; if the name is taken by the same path, its guests are
  * added. 0 or a negative errno, with words in @answer. -EEXIST: the name means
@@ -132,6 +145,12 @@ int export_add(struct export_spec *spec, const char *origin, struct answer *answ
  */
 int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 		  struct answer *answer);
+
+struct export *export_find(const char *name);
+/* What it gives that guest, or NULL. */
+struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
+/* -EBUSY: a guest that has it, or the one of @only, runs programs that use a device. */
+int export_check_unused(struct export *export, struct grant *only, struct answer *answer);
 
 /* Between begin and end, sync and keep say what the files hold now. */
 void exports_sync_begin(void);
@@ -150,7 +169,7 @@ void exports_rescan(void);
 void exports_change(dev_t rdev, const struct device_change *change);
 
 /*
- * Files of connectors are read when there may be others, before guests are told of a change
+ * Files of devices are read when there may be others, before guests are told of a change
  * (but they do not wait longer than EXPORT_FILES_WAIT_MS for a driver that hangs), and, as of
  * what a program makes of a display nothing is told, every EXPORT_FILES_MS.
  */

@@ -16,11 +16,13 @@
 #include <linux/vgpu_host.h>
 #include <linux/vgpu_wire.h>
 
+#include "device.h"
 #include "export.h"
 #include "files.h"
 #include "hostdev.h"
 #include "log.h"
 #include "loop.h"
+#include "nvidia.h"
 
 /* Of each connector; not all kernels have all of them. */
 static const struct {
@@ -34,7 +36,7 @@ static const struct {
 struct request {
 	uint32_t number;
 	uint32_t which;
-	dev_t rdev;
+	struct device device;
 };
 
 /**
@@ -86,12 +88,31 @@ static ssize_t file_read(int dir, const char *name, char *data, size_t size)
 	return got ? -1 : len;
 }
 
+/* Tells what the file @name below @dir holds, which guests know as @known. */
+static void file_tell(int dir, const char *name, const char *known, const struct request *request)
+{
+	static struct answer_file answer;
+	ssize_t len = file_read(dir, name, answer.data, sizeof(answer.data));
+
+	if (len < 0 || strlen(known) >= sizeof(answer.name))
+		return;
+	if (!strcmp(name, NVIDIA_PROC "/params"))
+		len = nvidia_params(answer.data, len, sizeof(answer.data));
+	if (len < 0)
+		return;
+	memset(answer.name, 0, sizeof(answer.name));
+	strcpy(answer.name, known);
+	answer.number = request->number;
+	answer.which = request->which;
+	answer.len = len;
+	answer_send(&answer);
+}
+
 static void connector_read(int card, const char *dir, const char *name,
 			   const struct request *request)
 {
-	static struct answer_file answer;
 	int fd = openat(card, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t len;
+	char known[2 * VGPU_FILE_NAME_LEN];
 	size_t i;
 
 	if (fd < 0)
@@ -99,17 +120,8 @@ static void connector_read(int card, const char *dir, const char *name,
 	for (i = 0; i < sizeof(connector_files) / sizeof(connector_files[0]); i++) {
 		if (connector_files[i].which > request->which)
 			continue;
-		len = file_read(fd, connector_files[i].name, answer.data, sizeof(answer.data));
-		if (len < 0)
-			continue;
-		memset(answer.name, 0, sizeof(answer.name));
-		if (snprintf(answer.name, sizeof(answer.name), "%s/%s", name,
-			     connector_files[i].name) >= (int)sizeof(answer.name))
-			continue;
-		answer.number = request->number;
-		answer.which = request->which;
-		answer.len = len;
-		answer_send(&answer);
+		snprintf(known, sizeof(known), "%s/%s", name, connector_files[i].name);
+		file_tell(fd, connector_files[i].name, known, request);
 	}
 	close(fd);
 }
@@ -134,8 +146,8 @@ static void card_read(const struct request *request)
 	long len, at;
 	int card;
 
-	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/", major(request->rdev),
-		 minor(request->rdev));
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/", major(request->device.rdev),
+		 minor(request->device.rdev));
 	card = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (card < 0)
 		return;
@@ -153,6 +165,28 @@ static void card_read(const struct request *request)
 	close(card);
 }
 
+/* Guests know it by its path. */
+static void proc_tell(const char *path, const struct request *request)
+{
+	file_tell(AT_FDCWD, path, path + 1, request);
+}
+
+/* No uevent tells of these. */
+static void nvidia_read(const struct request *request)
+{
+	const struct device *device = &request->device;
+	char path[128];
+
+	if (!strcmp(device->title, "nvidiactl")) {
+		proc_tell(NVIDIA_PROC "/params", request);
+		proc_tell(NVIDIA_PROC "/version", request);
+	} else if (device->identity.bus == VGPU_BUS_PCI) {
+		snprintf(path, sizeof(path), NVIDIA_PROC "/gpus/%s/information",
+			 device->identity.bus_id);
+		proc_tell(path, request);
+	}
+}
+
 /* A driver that hangs keeps this thread and its files for ever; so these are few. */
 static void *thread_run(void *data)
 {
@@ -166,7 +200,10 @@ static void *thread_run(void *data)
 		close_range(0, thread_fd - 1, 0);
 	close_range(thread_fd + 1, ~0U, 0);
 	while (recv(thread_fd, &request, sizeof(request), 0) == sizeof(request)) {
-		card_read(&request);
+		if (request.device.kind == VGPU_EXPORT_NVIDIA)
+			nvidia_read(&request);
+		else
+			card_read(&request);
 		last.number = request.number;
 		last.which = request.which;
 		answer_send(&last);
@@ -242,9 +279,9 @@ int files_init(void)
 	return source_add(&answers, EPOLLIN);
 }
 
-bool files_ask(uint32_t number, dev_t rdev, enum files which)
+bool files_ask(uint32_t number, const struct device *device, enum files which)
 {
-	const struct request request = { .number = number, .which = which, .rdev = rdev };
+	const struct request request = { .number = number, .which = which, .device = *device };
 
 	if (busy || answers.fd < 0)
 		return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small files of the host's sysfs that guests have, too: those of a card's connectors.
+ * Small files of the host that guests have, too: those of a card's connectors in sysfs, and
+ * those of NVIDIA's driver in /proc.
  * Reading one may wait for the driver, so a thread does that, which has no other files
  * of vgpud open and calls nothing that allocates: shadows are forked meanwhile.
  */
@@ -9,7 +10,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+struct device;
 
 /* 0 or a negative errno. */
 int files_init(void);
@@ -22,10 +24,10 @@ enum files {
 };
 
 /*
- * Has files of the card @rdev read, and tells the host module what they hold, as export
+ * Has files of the device read, and tells the host module what they hold, as export
  * @number. exports_files_told() is called when that is done, unless the driver hangs. One at
  * a time: false: it is busy.
  */
-bool files_ask(uint32_t number, dev_t rdev, enum files which);
+bool files_ask(uint32_t number, const struct device *device, enum files which);
 
 #endif /* VGPUD_FILES_H */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cards.h"
 #include "config.h"
 #include "export.h"
 #include "hostdev.h"
@@ -87,6 +88,22 @@ static struct json_object *answer_ok(void)
 
 /* --- export, unexport ----------------------------------------------------- */
 
+/* Which cards of NVIDIA's: a number, or true for all. Return: it asks for some. */
+static bool get_nvidia(struct json_object *request, int *card)
+{
+	struct json_object *value;
+	int64_t number;
+
+	if (!json_object_object_get_ex(request, "nvidia", &value))
+		return false;
+	*card = CARDS_ALL;
+	if (json_object_is_type(value, json_type_int)) {
+		number = json_object_get_int64(value);
+		*card = number < 0 || number >= NVIDIA_CARDS ? NVIDIA_CARDS : number;
+	}
+	return true;
+}
+
 static struct json_object *do_export(struct json_object *request)
 {
 	const char *path = get_string(request, "path"), *name = get_string(request, "name");
@@ -94,14 +111,19 @@ static struct json_object *do_export(struct json_object *request)
 	struct answer words = { "" };
 	struct json_object *answer;
 	struct export_spec spec;
-	int ret;
+	bool nvidia;
+	int card, ret;
 
 	memset(&spec, 0, sizeof(spec));
-	if (!path || !cid)
-		return answer_error(-EINVAL, "an export needs a path and a guest");
-	if (strlen(path) >= sizeof(spec.path))
+	nvidia = get_nvidia(request, &card);
+	if (nvidia ? path || name : !path)
+		return answer_error(-EINVAL, "an export needs a path, or a card of NVIDIA's without a name");
+	if (!cid)
+		return answer_error(-EINVAL, "an export needs a guest");
+	if (path && strlen(path) >= sizeof(spec.path))
 		return answer_error(-ENAMETOOLONG, "the path is too long: up to 63 bytes");
-	strcpy(spec.path, path);
+	if (path)
+		strcpy(spec.path, path);
 	if (name && (strlen(name) >= sizeof(spec.name) || !name[0]))
 		return answer_error(-EINVAL, "the name has to have 1 to 31 of A-Z a-z 0-9 . _ -");
 	if (name)
@@ -112,7 +134,7 @@ static struct json_object *do_export(struct json_object *request)
 	if (export_spec_add_guest(&spec, cid, get_number(request, "port")))
 		return answer_error(-ENOMEM, "out of memory");
 
-	ret = export_add(&spec, NULL, &words);
+	ret = nvidia ? cards_export(&spec, card, &words) : export_add(&spec, NULL, &words);
 	if (ret) {
 		answer = answer_error(ret, words.text);
 	} else {
@@ -126,13 +148,17 @@ static struct json_object *do_export(struct json_object *request)
 static struct json_object *do_unexport(struct json_object *request)
 {
 	const char *name = get_string(request, "name");
+	uint32_t cid = get_number(request, "cid"), port = get_number(request, "port");
+	bool force = get_bool(request, "force");
 	struct answer words = { "" };
-	int ret;
+	int card, ret;
 
-	if (!name)
-		return answer_error(-EINVAL, "an unexport needs a name");
-	ret = export_remove(name, get_number(request, "cid"), get_number(request, "port"),
-			    get_bool(request, "force"), &words);
+	if (get_nvidia(request, &card))
+		ret = cards_unexport(card, cid, port, force, &words);
+	else if (name)
+		ret = export_remove(name, cid, port, force, &words);
+	else
+		return answer_error(-EINVAL, "an unexport needs a name, or a card of NVIDIA's");
 	return ret ? answer_error(ret, words.text) : answer_ok();
 }
 
@@ -268,6 +294,8 @@ static const char *kind_name(uint32_t kind)
 		return "alsa";
 	case VGPU_EXPORT_MEDIA:
 		return "media";
+	case VGPU_EXPORT_NVIDIA:
+		return "nvidia";
 	default:
 		return "plain";
 	}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A card of NVIDIA's is several device files, some of which cards share; each is an export of
+ * its usual name.
+ */
+#ifndef VGPUD_CARDS_H
+#define VGPUD_CARDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "export.h"
+
+#define CARDS_ALL	(-1)
+
+static inline void cards_add(struct cards *cards, unsigned int card)
+{
+	cards->any = true;
+	cards->bits[card / 8] |= 1 << card % 8;
+}
+
+static inline bool cards_have(const struct cards *cards, unsigned int card)
+{
+	return cards->bits[card / 8] & 1 << card % 8;
+}
+
+/*
+ * As export_add() for one guest, with a @spec that has no name and no path: all that the card
+ * needs, or nothing.
+ */
+int cards_export(struct export_spec *spec, int card, struct answer *answer);
+/* As export_remove(): what the cards that a guest still has need stays. */
+int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct answer *answer);
+
+/*
+ * Sections with cards, which may be in several files. As they share exports these are synced at
+ * the end, as of @origin, which stands for all files. @broken: a file could not be read, so
+ * exports stay; @check: nothing is done.
+ */
+int cards_sync(const struct export_spec *section, const char *file);
+int cards_sync_end(const char *origin, bool broken, bool check);
+
+#endif /* VGPUD_CARDS_H */

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include <ctype.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "nvidia.h"
+
+#define NVIDIA_MAJOR		195
+#define NVIDIA_MODESET_MINOR	254
+#define NVIDIA_CTL_MINOR	255
+
+/* Does a driver of that name, or of one that begins so, have the number? */
+static bool major_is(unsigned int number, const char *name, bool begins)
+{
+	FILE *devices = fopen("/proc/devices", "re");
+	char line[128], driver[64];
+	bool found = false;
+	unsigned int other;
+
+	if (!devices)
+		return false;
+	while (!found && fgets(line, sizeof(line), devices)) {
+		if (!strncmp(line, "Block", 5))
+			break;
+		found = sscanf(line, "%u %63s", &other, driver) == 2 && other == number &&
+			(begins ? !strncmp(driver, name, strlen(name)) : !strcmp(driver, name));
+	}
+	fclose(devices);
+	return found;
+}
+
+bool nvidia_find(dev_t rdev, char title[64], char driver[32])
+{
+	unsigned int number = minor(rdev);
+
+	if (major(rdev) == NVIDIA_MAJOR && major_is(NVIDIA_MAJOR, "nvidia", true)) {
+		strcpy(driver, "nvidia");
+		if (number == NVIDIA_CTL_MINOR)
+			strcpy(title, "nvidiactl");
+		else if (number == NVIDIA_MODESET_MINOR)
+			strcpy(title, "nvidia-modeset");
+		else
+			snprintf(title, 64, "nvidia%u", number);
+		return number < NVIDIA_CARDS || number >= NVIDIA_MODESET_MINOR;
+	}
+	if (number <= 1 && major_is(major(rdev), "nvidia-uvm", false)) {
+		strcpy(driver, "nvidia-uvm");
+		strcpy(title, number ? "nvidia-uvm-tools" : "nvidia-uvm");
+		return true;
+	}
+	return false;
+}
+
+/* What /proc says of a card: is its number @number? */
+static bool information_is_of(const char *path, unsigned int number)
+{
+	FILE *information = fopen(path, "re");
+	unsigned int other = number + 1;
+	char line[256];
+
+	if (!information)
+		return false;
+	while (fgets(line, sizeof(line), information))
+		if (sscanf(line, "Device Minor: %u", &other) == 1)
+			break;
+	fclose(information);
+	return other == number;
+}
+
+bool nvidia_find_pci(const char *title, char *path, size_t size)
+{
+	const char *number = title + strlen("nvidia");
+	const size_t before = strlen(NVIDIA_PROC "/gpus/");
+	bool is_found = false;
+	glob_t found;
+	size_t i;
+
+	if (!isdigit((unsigned char)*number) ||
+	    glob(NVIDIA_PROC "/gpus/*/information", 0, NULL, &found))
+		return false;
+	for (i = 0; !is_found && i < found.gl_pathc; i++) {
+		if (!information_is_of(found.gl_pathv[i], strtoul(number, NULL, 10)))
+			continue;
+		*strrchr(found.gl_pathv[i], '/') = '\0';
+		snprintf(path, size, "/sys/bus/pci/devices/%s", found.gl_pathv[i] + before);
+		is_found = true;
+	}
+	globfree(&found);
+	return is_found;
+}
+
+ssize_t nvidia_params(char *text, size_t len, size_t size)
+{
+	static const char key[] = "ModifyDeviceFiles:", value[] = " 0\n";
+	const size_t key_len = sizeof(key) - 1, value_len = sizeof(value) - 1;
+	size_t at = 0, end;
+
+	/* The line's beginning, or the end of the text. */
+	while (at < len && (len - at < key_len || memcmp(text + at, key, key_len))) {
+		while (at < len && text[at] != '\n')
+			at++;
+		at += at < len;
+	}
+	end = at;
+	while (end < len && text[end] != '\n')
+		end++;
+	end += end < len;
+	if (len - (end - at) + key_len + value_len > size)
+		return -1;
+	memmove(text + at + key_len + value_len, text + end, len - end);
+	memcpy(text + at, key, key_len);
+	memcpy(text + at + key_len, value, value_len);
+	return len - (end - at) + key_len + value_len;
+}
