@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stand-in for NVIDIA's driver where there is no card: its numbers, its names in
+ * /proc/devices, its files in /proc. Like that one it makes no nodes in /dev.
+ */
+#include <linux/cdev.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "vgpu_mock_nvidia.h"
+
+#define NVIDIA_MAJOR		195
+#define NVIDIA_CTL_MINOR	255
+#define NVIDIA_UVM_MINORS	2
+/* So that it does not fit into one message. */
+#define VERSION_FILLING		9000
+
+static char *bus_id = "0000:00:02.0";
+module_param(bus_id, charp, 0444);
+MODULE_PARM_DESC(bus_id, "PCI device that is the card");
+
+static unsigned int revision;
+module_param(revision, uint, 0644);
+MODULE_PARM_DESC(revision, "what /proc/driver/nvidia/version says");
+
+struct mock_nvidia_file {
+	char text[64];
+};
+
+static struct cdev nvidia_cdev, nvidia_uvm_cdev;
+static dev_t nvidia_uvm_devt;
+static struct proc_dir_entry *nvidia_proc;
+
+static const char *nvidia_name(dev_t devt)
+{
+	if (MAJOR(devt) != NVIDIA_MAJOR)
+		return MINOR(devt) ? "nvidia-uvm-tools" : "nvidia-uvm";
+	return MINOR(devt) == NVIDIA_CTL_MINOR ? "nvidiactl" : "nvidia0";
+}
+
+static int nvidia_open(struct inode *inode, struct file *filp)
+{
+	filp->private_data = kzalloc(sizeof(struct mock_nvidia_file), GFP_KERNEL);
+	return filp->private_data ? 0 : -ENOMEM;
+}
+
+static int nvidia_release(struct inode *inode, struct file *filp)
+{
+	kfree(filp->private_data);
+	return 0;
+}
+
+static ssize_t nvidia_read(struct file *filp, char __user *buf, size_t len, loff_t *pos)
+{
+	struct mock_nvidia_file *file = filp->private_data;
+
+	return simple_read_from_buffer(buf, len, pos, file->text, sizeof(file->text));
+}
+
+static ssize_t nvidia_write(struct file *filp, const char __user *buf, size_t len, loff_t *pos)
+{
+	struct mock_nvidia_file *file = filp->private_data;
+
+	return simple_write_to_buffer(file->text, sizeof(file->text), pos, buf, len);
+}
+
+static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	char name[VGPU_MOCK_NVIDIA_NAME] = "";
+	struct vgpu_mock_nvidia call;
+
+	if (cmd != VGPU_MOCK_NVIDIA_IOC)
+		return -ENOTTY;
+	if (copy_from_user(&call, (void __user *)arg, sizeof(call)))
+		return -EFAULT;
+	strscpy(name, nvidia_name(file_inode(filp)->i_rdev), sizeof(name));
+	call.value = ~call.value;
+	if (copy_to_user(u64_to_user_ptr(call.name), name, sizeof(name)) ||
+	    copy_to_user((void __user *)arg, &call, sizeof(call)))
+		return -EFAULT;
+	return 0;
+}
+
+static const struct file_operations nvidia_fops = {
+	.owner = THIS_MODULE,
+	.open = nvidia_open,
+	.release = nvidia_release,
+	.read = nvidia_read,
+	.write = nvidia_write,
+	.unlocked_ioctl = nvidia_ioctl,
+	.llseek = default_llseek,
+};
+
+static int nvidia_params_show(struct seq_file *m, void *v)
+{
+	seq_puts(m, "ResmanDebugLevel: 4294967295\nModifyDeviceFiles: 1\nDeviceFileMode: 438\n");
+	return 0;
+}
+
+static int nvidia_version_show(struct seq_file *m, void *v)
+{
+	unsigned int i;
+
+	seq_printf(m, "NVRM version: mock, revision %u\n", revision);
+	for (i = 0; i < VERSION_FILLING; i++)
+		seq_putc(m, i % 60 == 59 ? '\n' : 'a' + i % 26);
+	seq_puts(m, "end\n");
+	return 0;
+}
+
+static int nvidia_information_show(struct seq_file *m, void *v)
+{
+	seq_printf(m, "Model: \t\t Mock\nBus Location: \t %s\nDevice Minor: \t 0\n", bus_id);
+	return 0;
+}
+
+static int nvidia_add_proc(void)
+{
+	struct proc_dir_entry *dir;
+	char path[48];
+
+	nvidia_proc = proc_mkdir("driver/nvidia", NULL);
+	if (!nvidia_proc)
+		return -ENOMEM;
+	proc_create_single("params", 0444, nvidia_proc, nvidia_params_show);
+	proc_create_single("version", 0444, nvidia_proc, nvidia_version_show);
+	/* More than guests are told of. */
+	proc_create_single("warnings", 0444, nvidia_proc, nvidia_version_show);
+	proc_mkdir("gpus", nvidia_proc);
+	snprintf(path, sizeof(path), "gpus/%s", bus_id);
+	dir = proc_mkdir(path, nvidia_proc);
+	if (!dir || !proc_create_single("information", 0444, dir, nvidia_information_show)) {
+		proc_remove(nvidia_proc);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int nvidia_add_cdev(struct cdev *cdev, dev_t devt, unsigned int nr)
+{
+	cdev_init(cdev, &nvidia_fops);
+	cdev->owner = THIS_MODULE;
+	return cdev_add(cdev, devt, nr);
+}
+
+static int __init nvidia_init(void)
+{
+	int ret;
+
+	ret = register_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1, "nvidia");
+	if (ret)
+		return ret;
+	ret = alloc_chrdev_region(&nvidia_uvm_devt, 0, NVIDIA_UVM_MINORS, "nvidia-uvm");
+	if (ret)
+		goto err_unregister;
+	ret = nvidia_add_proc();
+	if (ret)
+		goto err_unregister_uvm;
+	ret = nvidia_add_cdev(&nvidia_cdev, MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
+	if (ret)
+		goto err_remove_proc;
+	ret = nvidia_add_cdev(&nvidia_uvm_cdev, nvidia_uvm_devt, NVIDIA_UVM_MINORS);
+	if (ret)
+		goto err_del;
+	return 0;
+
+err_del:
+	cdev_del(&nvidia_cdev);
+err_remove_proc:
+	proc_remove(nvidia_proc);
+err_unregister_uvm:
+	unregister_chrdev_region(nvidia_uvm_devt, NVIDIA_UVM_MINORS);
+err_unregister:
+	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
+	return ret;
+}
+
+static void __exit nvidia_exit(void)
+{
+	cdev_del(&nvidia_uvm_cdev);
+	cdev_del(&nvidia_cdev);
+	proc_remove(nvidia_proc);
+	unregister_chrdev_region(nvidia_uvm_devt, NVIDIA_UVM_MINORS);
+	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
+}
+
+module_init(nvidia_init);
+module_exit(nvidia_exit);
+
+MODULE_DESCRIPTION("Stand-in for NVIDIA's driver");
+MODULE_AUTHOR("vgpu contributors");
+MODULE_LICENSE("GPL");
