@@ -24,6 +24,15 @@ static const struct {
 	{ "virtio_gpu", &vgpu_schema_virtgpu },
 };
 
+/* Drivers with device files of their own. */
+static const struct {
+	const char *driver;
+	const struct vgpu_schema *schema;
+} plain_drivers[] = {
+	{ "nvidia", &vgpu_schema_nvidia },
+	{ "nvidia-uvm", &vgpu_schema_uvm },
+};
+
 /*
  * Devices of a class that their path tells, by how it begins. Not V4L2's
  * subdevices: their ioctls have the numbers of others.
@@ -54,6 +63,9 @@ const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, c
 		for (i = 0; i < ARRAY_SIZE(plain_paths); i++)
 			if (!strncmp(path, plain_paths[i].path, strlen(plain_paths[i].path)))
 				return plain_paths[i].schema;
+		for (i = 0; i < ARRAY_SIZE(plain_drivers); i++)
+			if (!strcmp(driver, plain_drivers[i].driver))
+				return plain_drivers[i].schema;
 		return NULL;
 	}
 	for (i = 0; i < ARRAY_SIZE(drm_drivers); i++)

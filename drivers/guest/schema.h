@@ -509,6 +509,8 @@ extern const struct vgpu_schema vgpu_schema_i915;
 extern const struct vgpu_schema vgpu_schema_xe;
 extern const struct vgpu_schema vgpu_schema_panfrost;
 extern const struct vgpu_schema vgpu_schema_panthor;
+extern const struct vgpu_schema vgpu_schema_nvidia;
+extern const struct vgpu_schema vgpu_schema_uvm;
 extern const struct vgpu_schema vgpu_schema_v4l2;
 extern const struct vgpu_schema vgpu_schema_media;
 extern const struct vgpu_schema vgpu_schema_mock;

@@ -58,6 +58,7 @@ static const struct vgpu_schema *const marshal_schemas[] = {
 	&vgpu_schema_panfrost, &vgpu_schema_panthor, &vgpu_schema_v4l2,
 	&vgpu_schema_media, &vgpu_schema_dma_heap, &vgpu_schema_udmabuf,
 	&vgpu_schema_sound, &vgpu_schema_sound_control,
+	&vgpu_schema_nvidia, &vgpu_schema_uvm,
 };
 
 #endif /* FUZZ_MARSHAL_H */

@@ -13,6 +13,7 @@ static const struct vgpu_schema *const all_schemas[] = {
 	&vgpu_schema_media, &vgpu_schema_dma_buf, &vgpu_schema_dma_heap, &vgpu_schema_udmabuf,
 	&vgpu_schema_sync_file, &vgpu_schema_sound, &vgpu_schema_sound_control,
 	&vgpu_schema_mock, &vgpu_schema_mock_apart, &vgpu_schema_vkms,
+	&vgpu_schema_nvidia, &vgpu_schema_uvm,
 };
 
 #endif /* SCHEMA_ALL_H */
