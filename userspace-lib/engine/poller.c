@@ -4,9 +4,9 @@
  * told once of each that comes. epoll would do with less, but asks the driver twice, and the
  * poll of some drivers takes away what it reports. So does the thread's own look:
  * what it has seen is kept, and is the answer to the guest's next POLL call if the driver has
- * nothing to say any more. DRM's poll and that of fences only look (drm_poll(),
- * sync_file_poll()): of these nothing is kept. That a driver says the same twice does not show
- * that its poll only looks: it may be two events.
+ * nothing to say any more. DRM's poll and that of fences and dma-bufs only look (drm_poll(),
+ * sync_file_poll(), dma_buf_poll()): of these nothing is kept. That a driver says the same twice
+ * does not show that its poll only looks: it may be two events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -178,6 +178,8 @@ static void *poller_main(void *arg)
  * That is no loss while POLL is being answered, as the answer says of the same events that they
  * are there. Later, all that a driver says is kept where its poll may take it away.
  */
+#define EDGE_TURNS	64
+
 static int edge_fd = -1;
 static LIST_HEAD(, object) edged = LIST_HEAD_INITIALIZER(edged);
 
@@ -199,18 +201,22 @@ static bool edges_take(const struct object *but)
 {
 	struct epoll_event events[16];
 	struct object *object;
+	unsigned int turns;
 	bool any = false;
 	int nr, i;
 
-	do {
+	/* Not for ever: a driver's poll may wake those who wait, and they would ask it again. */
+	for (turns = 0; turns < EDGE_TURNS; turns++) {
 		nr = epoll_wait(edge_fd, events, sizeof(events) / sizeof(events[0]), 0);
+		if (nr <= 0)
+			break;
 		for (i = 0; i < nr; i++) {
 			object = object_find(events[i].data.u32);
 			any = true;
 			if (object && object != but)
 				edge_woken(object, events[i].events);
 		}
-	} while (nr > 0);
+	}
 	return any;
 }
 
@@ -248,7 +254,11 @@ static void edge_ask(struct object *object, uint32_t revents)
 		.data.u32 = object->id,
 	};
 
-	if (!revents) {
+	/*
+	 * A dma-buf's poll (drivers/dma-buf/dma-buf.c: dma_buf_poll()) wakes those who wait for it
+	 * whenever it finds the buffer idle, so epoll would have an edge again after each look.
+	 */
+	if (!revents || object->kind == VGPU_OBJECT_DMABUF) {
 		edge_forget(object);
 		return;
 	}
@@ -308,6 +318,7 @@ static uint32_t by_signal(const struct object *object)
 void poller_begin(struct object *object)
 {
 	object->poll.level = object->kind == VGPU_OBJECT_SYNC_FILE ||
+		object->kind == VGPU_OBJECT_DMABUF ||
 		(object->kind == VGPU_OBJECT_DEVICE && major(object->rdev) == DRM_MAJOR);
 }
 
