@@ -176,12 +176,12 @@ class Bed:
         machine.wait_ready(600)
         machine.booted = len(machine.console())
 
-    def offer(self):
+    def offer(self, engine="kernel"):
         """The host's machine exports its devices. Over the bridge each machine
         sees the other as CID 2, and ports say nothing."""
         peer = {"pair": "2 --any-port", "nested": ",".join(map(str, CIDS.values()))}.get(self.tier, "1")
-        engine = "VGPU_ENGINE=user " if self.tier == "user" else ""
-        lines = self.host.must(f"{engine}{SETUP} host {peer}", 90).lines
+        engine = "user" if self.tier == "user" else engine
+        lines = self.host.must(f"VGPU_ENGINE={engine} {SETUP} host {peer}", 90).lines
         self.exports = [line.split()[1] for line in lines if line.startswith("export ")]
         if self.tier == "nested":
             self.host.must("modprobe -a kvm-amd vhost_vsock", 180)

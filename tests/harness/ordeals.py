@@ -542,8 +542,122 @@ def reload(bed):
     return f"modules loaded {times} times, used {times // a_use} times, nothing left behind"
 
 
+# Device files of a card of NVIDIA's, and what of them guests have to themselves: /proc and so on.
+NVIDIA_NODES = ["nvidia-uvm", "nvidia-uvm-tools", "nvidia0", "nvidiactl"]
+NVIDIA_TRACES = "ls -d /dev/nvidia* /proc/driver/nvidia /sys/module/nvidia* 2>/dev/null; grep nvidia /proc/devices"
+NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-uvm$//p' /proc/devices); "
+               "mknod /dev/nvidiactl c 195 255; mknod /dev/nvidia0 c 195 0; "
+               "mknod /dev/nvidia-uvm c $uvm 0; mknod /dev/nvidia-uvm-tools c $uvm 1")
+
+
+def comes(machine, command, wanted, limit=30):
+    """Polls until a command says that."""
+    deadline = Deadline(machine.time, limit)
+    while (said := machine.run(command, 20).text) != wanted:
+        if deadline.left() <= 0:
+            raise Failure(f"{machine.name}: '{command}' says '{said}', not '{wanted}'")
+        time.sleep(0.2)
+
+
+def nvidia_export(bed, wanted=0):
+    status = bed.host.run("vgpuctl export --nvidia 0 --to 2 --any-port", 20).status
+    if status != wanted:
+        raise Failure(f"vgpuctl export --nvidia ended with {status}, not {wanted}")
+
+
+def nvidia_there(bed, bus):
+    """The guest has what NVIDIA's libraries look for, and each node reaches its own of the host."""
+    guest, host = bed.guest, bed.host
+    files = ["params", "version", f"gpus/{bus}/information"]
+    comes(guest, "cd /proc/driver/nvidia && find . -type f | sort", "\n".join(sorted(f"./{name}" for name in files)))
+    comes(guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
+    uvm = guest.must("sed -n 's/ nvidia-uvm$//p' /proc/devices").text
+    must(guest, "grep -q '^195 nvidia$' /proc/devices")
+    must(guest, "[ \"$(stat -c '%A %Hr:%Lr' /dev/nvidiactl /dev/nvidia0 /dev/nvidia-uvm /dev/nvidia-uvm-tools)\" = "
+         f"\"$(printf 'crw-rw-rw- %s\\n' 195:255 195:0 {uvm}:0 {uvm}:1)\" ]")
+    must(guest, '[ "$(cat /sys/module/nvidia/initstate /sys/module/nvidia_uvm/initstate)" = "$(printf "live\\nlive")" ]')
+    for name in files:
+        real = host.must(f"sed 's/^ModifyDeviceFiles: 1$/ModifyDeviceFiles: 0/' /proc/driver/nvidia/{name} | md5sum").text
+        comes(guest, f"md5sum </proc/driver/nvidia/{name}", real)
+    must(guest, "grep -qx 'ModifyDeviceFiles: 0' /proc/driver/nvidia/params")
+    for name in NVIDIA_NODES:
+        said = guest.must(f"setpriv --reuid 65534 --regid 65534 --clear-groups {TOOLS}/nvidia_use /dev/{name}", 20).text
+        if said != name:
+            raise Failure(f"/dev/{name} of the guest is '{said}' on the host")
+    parent = guest.must("cd -P /sys/class/vgpu-nvidia/nvidia0/device && echo ${PWD##*/} $(cat vendor)").text
+    if parent.partition(":")[2] != bus.partition(":")[2] + " " + host.must(f"cat /sys/bus/pci/devices/{bus}/vendor").text:
+        raise Failure(f"the PCI device of nvidia0 is '{parent}'")
+
+
+def nvidia_gone(bed):
+    comes(bed.guest, NVIDIA_TRACES, "")
+
+
+def nvidia_round(bed, bus):
+    """Cards of NVIDIA's come and go."""
+    guest, host = bed.guest, bed.host
+    nvidia_export(bed)
+    nvidia_there(bed, bus)
+    # Files are told again when they hold something else.
+    must(host, "echo $(($(cat /sys/module/vgpu_mock_nvidia/parameters/revision) + 1)) "
+         ">/sys/module/vgpu_mock_nvidia/parameters/revision")
+    comes(guest, "head -n 1 /proc/driver/nvidia/version", host.must("head -n 1 /proc/driver/nvidia/version").text)
+    must(guest, "! modprobe vgpu_mock_nvidia 2>/dev/null")
+    # What is in use is not taken away by mistake, and what has a file open does not keep the rest.
+    # (The program itself has to stay: its shadow goes with exec.)
+    must(guest, "rm -f /run/nvidia.*; mkfifo /run/nvidia.end; "
+         "setsid sh -c 'exec 4<>/dev/nvidia0 5</proc/driver/nvidia/version; >/run/nvidia.open; read end </run/nvidia.end' "
+         ">/dev/null 2>&1 3>&- </dev/null & echo $! >/run/nvidia.pid; while [ ! -e /run/nvidia.open ]; do busybox usleep 50000; done")
+    must(host, "vgpuctl unexport --nvidia 0; [ $? = 6 ]")
+    must(host, "vgpuctl unexport --nvidia --force")
+    nvidia_gone(bed)
+    must(guest, "kill $(cat /run/nvidia.pid)")
+    # A guest with a driver of its own has no nodes, and says why; all else goes on.
+    must(guest, "dmesg -C; modprobe vgpu_mock_nvidia")
+    nvidia_export(bed)
+    comes(guest, "dmesg | grep -c 'no /dev/nvidia.*this machine has NVIDIA'", str(len(NVIDIA_NODES)))
+    must(guest, "! ls /dev/nvidia* 2>/dev/null && [ ! -e /sys/module/nvidia ] && rmmod vgpu_mock_nvidia")
+    works(bed)
+    must(host, "vgpuctl unexport --nvidia 0 --to 2 --force")
+    # All or nothing.
+    must(host, "mv /dev/nvidia-uvm-tools /dev/other")
+    nvidia_export(bed, 5)
+    must(host, "! vgpuctl list | grep nvidia; mv /dev/other /dev/nvidia-uvm-tools")
+    nvidia_export(bed)
+    nvidia_there(bed, bus)
+    must(guest, "rmmod vgpu_guest")
+    nvidia_gone(bed)
+    bed.take()
+    nvidia_there(bed, bus)
+    must(host, "vgpuctl unexport --nvidia --force")
+    nvidia_gone(bed)
+    # Files say the same; cards share what they need, whichever sections they are in.
+    must(host, "mkdir -p /etc/vgpu/exports.d; printf '[a]\\nnvidia = 0\\nto = 2\\nany-port = yes\\n"
+         "[b]\\nnvidia = 1\\nto = 77\\nany-port = yes\\n' >/etc/vgpu/exports.d/nvidia.conf; kill -HUP $(pidof vgpud)")
+    comes(host, "vgpuctl list | sed -n 's/^nvidiactl .* nvidia  *//p'", "2 any-port (connected), 77 any-port")
+    nvidia_there(bed, bus)
+    must(host, "rm /etc/vgpu/exports.d/nvidia.conf; kill -HUP $(pidof vgpud)")
+    nvidia_gone(bed)
+
+
+def nvidia(bed):
+    """A card of NVIDIA's, which a stand-in of its driver on the host has, with both engines."""
+    bus = bed.host.must("for i in /sys/bus/pci/devices/*; do "
+                        "read -r class <$i/class; case $class in 0x03*) echo ${i##*/}; break; esac; done").text
+    must(bed.host, NVIDIA_MAKE.format(bus=bus))
+    nvidia_round(bed, bus)
+    stop_agent(bed)
+    bed.offer("user")
+    bed.describe()
+    nvidia_round(bed, bus)
+    stop_agent(bed)
+    load_modules(bed)
+    must(bed.host, "rm /dev/nvidia*; rmmod vgpu_mock_nvidia")
+    return f"came and went as {bus} by both engines"
+
+
 PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "ordeal_kill": kill,
-           "ordeal_reload": reload, "ordeal_withhold": withhold}
+           "ordeal_nvidia": nvidia, "ordeal_reload": reload, "ordeal_withhold": withhold}
 # Those that need no second machine, and less time.
 ANYWHERE = ["ordeal_hotplug", "ordeal_reload"]
 # Those that guest VMs inside the host's are for.
