@@ -111,9 +111,10 @@ static struct nvidia_module nvidia_modules[NVIDIA_DRIVERS] = {
 	[NVIDIA_UVM] = { .name = "nvidia_uvm" },
 	[NVIDIA_MODESET] = { .name = "nvidia_modeset" },
 };
-static LIST_HEAD(nvidia_nodes);
+
 static struct proc_dir_entry *nvidia_proc, *nvidia_proc_gpus;
 static dev_t nvidia_uvm_devt;
+static LIST_HEAD(nvidia_nodes);
 
 /* Like those that nvidia-modprobe makes. */
 static char *nvidia_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode)

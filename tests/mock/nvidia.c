@@ -44,8 +44,10 @@ static const char *nvidia_name(dev_t devt)
 
 static int nvidia_open(struct inode *inode, struct file *filp)
 {
-	filp->private_data = kzalloc(sizeof(struct mock_nvidia_file), GFP_KERNEL);
-	return filp->private_data ? 0 : -ENOMEM;
+	struct mock_nvidia_file *file = kzalloc(sizeof(*file), GFP_KERNEL);
+
+	filp->private_data = file;
+	return file ? 0 : -ENOMEM;
 }
 
 static int nvidia_release(struct inode *inode, struct file *filp)
