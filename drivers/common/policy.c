@@ -10,6 +10,7 @@
 #include <linux/ioctl.h>
 #endif
 
+#include "nvidia_rules.h"
 #include "policy.h"
 
 /* Limits of a guest for which none are set. */
@@ -49,7 +50,7 @@ static bool policy_lists(const struct vgpu_policy *policy, u32 key)
 
 bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
 {
-	u32 key = vgpu_ioctl_key(cmd);
+	u32 key = policy->kind == VGPU_EXPORT_NVIDIA ? vgpu_nvidia_key(cmd) : vgpu_ioctl_key(cmd);
 
 	if (key == POLICY_DRM_SET_MASTER && policy->kind == VGPU_EXPORT_DRM_PRIMARY &&
 	    !policy->master)

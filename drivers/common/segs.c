@@ -28,6 +28,21 @@ size_t vgpu_segs_place(const struct vgpu_call_view *view, struct vgpu_seg_place 
 	return size;
 }
 
+bool vgpu_segs_hold(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
+		    u64 addr, u32 len)
+{
+	u32 nr = le16_to_cpu(view->call->nr_segs), i;
+
+	for (i = 0; i < nr; i++) {
+		u32 has = vgpu_view_seg_len(view, i);
+
+		if (!vgpu_view_seg_is(view, i, VGPU_SEG_PAGE) && addr >= places[i].addr &&
+		    len <= has && addr - places[i].addr <= has - len)
+			return true;
+	}
+	return false;
+}
+
 u64 vgpu_fixup_target(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 		      const struct vgpu_fixup *fixup)
 {

@@ -49,6 +49,16 @@ static inline bool vgpu_view_seg_is(const struct vgpu_call_view *view, u32 i, u3
  */
 size_t vgpu_segs_place(const struct vgpu_call_view *view, struct vgpu_seg_place *places);
 
+/**
+ * vgpu_segs_hold - is memory part of one segment, where it was laid out for the driver?
+ * @view: the call
+ * @places: of its segments
+ * @addr: where
+ * @len: bytes, at least 1
+ */
+bool vgpu_segs_hold(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
+		    u64 addr, u32 len);
+
 /* The address that a PTR or PTR32 fixup puts in its place. */
 u64 vgpu_fixup_target(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 		      const struct vgpu_fixup *fixup);

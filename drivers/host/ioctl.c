@@ -15,6 +15,7 @@
 
 #include "caller.h"
 #include "host.h"
+#include "nvidia_rules.h"
 
 /* Two clocks read within so long count as read at once; as often as is tried. */
 #define IOCTL_CLOCKS_NS		20000
@@ -115,7 +116,33 @@ static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
 	return !grant || vgpu_policy_ioctl(&grant->policy, cmd);
 }
 
-/* Return: 0, or why the host does not even try. */
+/*
+ * What NVIDIA's driver is asked for is in the argument, where the driver will read it. Return:
+ * 0, -EFAULT, or 1: the driver is not asked, and the argument says so.
+ */
+static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
+{
+	const struct vgpu_grant *grant = call->object->grant;
+	enum vgpu_nvidia_verdict verdict;
+	struct vgpu_nvidia_look look;
+	u8 bytes[VGPU_NVIDIA_LOOK_MAX];
+
+	if (!grant || grant->policy.kind != VGPU_EXPORT_NVIDIA)
+		return 0;
+	verdict = vgpu_nvidia_begin(&look, cmd, arg);
+	while (verdict == VGPU_NVIDIA_LOOK) {
+		if (!vgpu_segs_hold(&call->view, call->segs, look.addr, look.len) ||
+		    copy_from_user(bytes, (void __user *)(unsigned long)look.addr, look.len))
+			return -EFAULT;
+		verdict = vgpu_nvidia_judge(&look, bytes);
+	}
+	if (verdict == VGPU_NVIDIA_PASS)
+		return 0;
+	return put_user(VGPU_NVIDIA_DENIED,
+			(u32 __user *)(unsigned long)(look.addr + look.status)) ? -EFAULT : 1;
+}
+
+/* Return: 0, or why the host does not even try; 1: the driver need not be asked. */
 static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
@@ -148,7 +175,8 @@ static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 	default:
 		*arg = le64_to_cpu(args->arg);
 	}
-	return security_file_ioctl(file, cmd, *arg);
+	ret = security_file_ioctl(file, cmd, *arg);
+	return ret ? ret : ioctl_judge_nvidia(call, cmd, *arg);
 }
 
 /*
@@ -226,15 +254,16 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		admin = ioctl_admin_cred();
 		ret = admin ? 0 : -ENOMEM;
 	}
-	if (ret) {
+	if (ret < 0) {
 		vgpu_fixup_remove_fds(call);
 		vgpu_fixup_cancel_event(call);
 		return vgpu_call_refuse(call, ret);
 	}
-	ioctl_store_pages(call);
+	if (!ret)
+		ioctl_store_pages(call);
 	if (admin)
 		own = override_creds(admin);
-	result = ioctl_driver(call, cmd, arg);
+	result = ret ? 0 : ioctl_driver(call, cmd, arg);
 	if (admin) {
 		revert_creds(own);
 		put_cred(admin);

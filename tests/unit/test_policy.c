@@ -48,6 +48,21 @@ static void test_key(void)
 	tap_subject("what names an ioctl");
 }
 
+/* NVIDIA's driver takes any type of what has a size. */
+static void test_nvidia(void)
+{
+	u32 listed = vgpu_ioctl_key(_IOWR('F', 0x2a, char[32]));
+	struct vgpu_policy policy = { .nr_ioctls = 1, .ioctls = &listed, .deny = true };
+
+	tap_expect(vgpu_policy_ioctl(&policy, _IOWR('v', 0x2a, char[32])), "of any driver");
+	policy.kind = VGPU_EXPORT_NVIDIA;
+	tap_expect(!vgpu_policy_ioctl(&policy, _IOWR('v', 0x2a, char[32])), "of another type");
+	tap_expect(!vgpu_policy_ioctl(&policy, _IOC(0, 0, 0x2a, 32)), "with no direction");
+	tap_expect(vgpu_policy_ioctl(&policy, 0x2a), "without a size");
+	tap_expect(vgpu_policy_ioctl(&policy, _IOWR('F', 0x2b, char[32])), "another number");
+	tap_subject("lists of NVIDIA's ioctls");
+}
+
 static void test_master(void)
 {
 	struct vgpu_policy policy = { .kind = VGPU_EXPORT_DRM_PRIMARY };
@@ -107,6 +122,7 @@ int main(void)
 {
 	test_lists();
 	test_key();
+	test_nvidia();
 	test_master();
 	test_open();
 	test_limits();

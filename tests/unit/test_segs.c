@@ -138,10 +138,34 @@ static void test_others(void)
 	tap_subject("segments of one direction");
 }
 
+static void test_hold(void)
+{
+	u32 i, len;
+
+	call_make();
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		u64 addr = places[i].addr;
+		bool page = vgpu_view_seg_is(&view, i, VGPU_SEG_PAGE);
+
+		len = vgpu_view_seg_len(&view, i);
+		tap_expect(vgpu_segs_hold(&view, places, addr, len) != page, "%u, whole", i);
+		tap_expect(vgpu_segs_hold(&view, places, addr + len - 1, 1) != page, "%u, end", i);
+		tap_expect(!vgpu_segs_hold(&view, places, addr, len + 1) &&
+			   !vgpu_segs_hold(&view, places, addr + 1, len) &&
+			   !vgpu_segs_hold(&view, places, addr + len, 1) &&
+			   !vgpu_segs_hold(&view, places, addr - 1, 2), "%u, and beside it", i);
+		tap_expect(!vgpu_segs_hold(&view, places, addr + 1, U32_MAX), "%u, very long", i);
+	}
+	tap_expect(!vgpu_segs_hold(&view, places, 0, 1) &&
+		   !vgpu_segs_hold(&view, places, U64_MAX, 1), "nowhere");
+	tap_subject("what is part of a segment");
+}
+
 int main(void)
 {
 	test_place();
 	test_ptr();
 	test_others();
+	test_hold();
 	return tap_done();
 }

@@ -10,6 +10,7 @@
 #include <linux/time.h>
 #include <asm/ioctls.h>
 
+#include "nvidia_rules.h"
 #include "shadow.h"
 
 /* Two clocks read within so long count as read at once; as often as is tried. */
@@ -320,7 +321,31 @@ static bool is_of_vfs(u32 cmd)
 	}
 }
 
-/* Return: 0, or why the host does not even try. */
+/*
+ * What NVIDIA's driver is asked for is in the argument, where the driver will read it. Return:
+ * 0, -EFAULT, or 1: the driver is not asked, and the argument says so.
+ */
+static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
+{
+	enum vgpu_nvidia_verdict verdict;
+	struct vgpu_nvidia_look look;
+	const u32 denied = VGPU_NVIDIA_DENIED;
+
+	if (call->file->policy.kind != VGPU_EXPORT_NVIDIA)
+		return 0;
+	verdict = vgpu_nvidia_begin(&look, cmd, arg);
+	while (verdict == VGPU_NVIDIA_LOOK) {
+		if (!vgpu_segs_hold(&call->view, call->segs, look.addr, look.len))
+			return -EFAULT;
+		verdict = vgpu_nvidia_judge(&look, (const u8 *)look.addr);
+	}
+	if (verdict == VGPU_NVIDIA_PASS)
+		return 0;
+	memcpy((void *)(look.addr + look.status), &denied, sizeof(denied));
+	return 1;
+}
+
+/* Return: 0, or why the host does not even try; 1: the driver need not be asked. */
 static int prepare(struct call *call, u32 cmd, u64 *arg)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
@@ -350,7 +375,7 @@ static int prepare(struct call *call, u32 cmd, u64 *arg)
 	default:
 		*arg = le64_to_cpu(args->arg);
 	}
-	return 0;
+	return judge_nvidia(call, cmd, *arg);
 }
 
 static u64 clock_ns(int clock)
@@ -383,20 +408,23 @@ s64 ioctl_run(struct call *call)
 	int ret;
 
 	ret = prepare(call, cmd, &arg);
-	if (ret) {
+	if (ret < 0) {
 		remove_fixups(call);
 		cancel_event(call);
 		return call_refuse(call, ret);
 	}
-	store_pages(call);
-	result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
+	if (ret) {
+		result = 0;
+	} else {
+		store_pages(call);
+		result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
+	}
 
 	/* Also after an error: many drivers copy their argument out in any case. */
 	gather(call);
 	undo_fixups(call);
 	remove_fixups(call);
-	if (result >= 0)
-		ret = answer_fixups(call, &result);
+	ret = result < 0 ? 0 : answer_fixups(call, &result);
 	if (result < 0 || ret)
 		cancel_event(call);
 	if (ret) {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What no guest may ask of NVIDIA's driver: see nvidia_rules.h. */
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#include <linux/string.h>
+#else
+#include <string.h>
+#endif
+
+#include "nvidia_rules.h"
+
+/* Numbers of ioctls, and what the driver knows their arguments by: their sizes. */
+#define NR_CONTROL		0x2a
+#define NR_XFER			0xd3
+#define CONTROL_SIZE		32
+#define XFER_SIZE		16
+
+/* struct nv_control and struct nv_xfer of drivers/guest/schema_nvidia.c. */
+#define CONTROL_CMD		8
+#define CONTROL_STATUS		28
+#define XFER_NR			0
+#define XFER_LEN		4
+#define XFER_ADDR		8
+
+/* These tell of processes that are not the guest's: their ids, names, memory or sessions. */
+static const u32 denied[] = {
+	0x00000b03,	/* accounting: of one process */
+	0x00000b04,	/* accounting: which there were */
+	0x2080016e,	/* sessions of encoders */
+	0x2080017c,	/* sessions of captures */
+	0x2080018d,	/* which use the card */
+	0x2080018e,	/* how much memory they have */
+	0x208001af,	/* sessions of encoders, a newer form */
+	0x20801349,	/* what of memory is whose */
+};
+
+static u32 get32(const u8 *bytes, u32 offset)
+{
+	__le32 v;
+
+	memcpy(&v, bytes + offset, sizeof(v));
+	return le32_to_cpu(v);
+}
+
+static enum vgpu_nvidia_verdict look_at(struct vgpu_nvidia_look *look, u32 nr, u32 len, u64 addr)
+{
+	/* Of another size the driver takes none of these. */
+	if ((nr != NR_CONTROL || len != CONTROL_SIZE) && (nr != NR_XFER || len != XFER_SIZE))
+		return VGPU_NVIDIA_PASS;
+	look->addr = addr;
+	look->nr = nr;
+	look->len = len;
+	look->status = CONTROL_STATUS;
+	return VGPU_NVIDIA_LOOK;
+}
+
+enum vgpu_nvidia_verdict vgpu_nvidia_begin(struct vgpu_nvidia_look *look, u32 cmd, u64 arg)
+{
+	return look_at(look, _IOC_NR(cmd), _IOC_SIZE(cmd), arg);
+}
+
+enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const u8 *bytes)
+{
+	u32 i, cmd;
+	__le64 addr;
+
+	if (look->nr == NR_XFER) {
+		/* The driver does not unwrap twice. */
+		if (get32(bytes, XFER_NR) == NR_XFER)
+			return VGPU_NVIDIA_PASS;
+		memcpy(&addr, bytes + XFER_ADDR, sizeof(addr));
+		return look_at(look, get32(bytes, XFER_NR), get32(bytes, XFER_LEN),
+			       le64_to_cpu(addr));
+	}
+	cmd = get32(bytes, CONTROL_CMD);
+	for (i = 0; i < ARRAY_SIZE(denied); i++)
+		if (denied[i] == cmd)
+			return VGPU_NVIDIA_DENY;
+	return VGPU_NVIDIA_PASS;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What no guest may ask of NVIDIA's driver, directly and wrapped. */
+#include <string.h>
+
+#include "nvidia_rules.h"
+#include "tap.h"
+
+#define NV(nr, n)	_IOC(_IOC_READ | _IOC_WRITE, 'F', nr, n)
+#define CONTROL		NV(0x2a, 32)
+#define XFER		NV(0xd3, 16)
+#define ADDR		0x3e0000001000ULL
+#define INNER		0x3e0000002000ULL
+
+/* Of processes: accounting, encoders and captures, those that use the card, whose memory it is. */
+static const u32 denied[] = {
+	0xb03, 0xb04, 0x2080016e, 0x208001af, 0x2080017c, 0x2080018d, 0x2080018e, 0x20801349,
+};
+
+static void put32(u8 *p, u32 offset, u32 v)
+{
+	memcpy(p + offset, &v, sizeof(v));
+}
+
+/* The command alone is looked at, and nothing beside it makes another one of it. */
+static void test_control(void)
+{
+	struct vgpu_nvidia_look look;
+	u8 arg[VGPU_NVIDIA_LOOK_MAX];
+	u32 i, bit;
+
+	tap_expect(vgpu_nvidia_begin(&look, CONTROL, ADDR) == VGPU_NVIDIA_LOOK &&
+		   look.addr == ADDR && look.len == 32, "a control is looked at");
+	for (i = 0; i < ARRAY_SIZE(denied); i++) {
+		memset(arg, 0xff, sizeof(arg));
+		put32(arg, 8, denied[i]);
+		vgpu_nvidia_begin(&look, CONTROL, ADDR);
+		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_DENY && look.addr == ADDR &&
+			   look.status == 28, "%#x", denied[i]);
+		for (bit = 24; bit < 32; bit++) {
+			put32(arg, 8, denied[i] ^ 1U << bit);
+			vgpu_nvidia_begin(&look, CONTROL, ADDR);
+			tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_PASS,
+				   "%#x is another one", denied[i] ^ 1U << bit);
+		}
+		/* Elsewhere in the argument it is a number. */
+		memset(arg, 0, sizeof(arg));
+		put32(arg, 4, denied[i]);
+		put32(arg, 12, denied[i]);
+		vgpu_nvidia_begin(&look, CONTROL, ADDR);
+		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_PASS, "%#x, beside",
+			   denied[i]);
+	}
+	tap_subject("a denied control");
+}
+
+/* The driver takes any type and direction, but only its own size. */
+static void test_number(void)
+{
+	struct vgpu_nvidia_look look;
+
+	tap_expect(vgpu_nvidia_begin(&look, _IOC(0, 'V', 0x2a, 32), ADDR) == VGPU_NVIDIA_LOOK,
+		   "another type, no direction");
+	tap_expect(vgpu_nvidia_begin(&look, _IOC(_IOC_READ, 0, 0xd3, 16), ADDR) ==
+		   VGPU_NVIDIA_LOOK && look.len == 16, "no type");
+	tap_expect(vgpu_nvidia_begin(&look, NV(0x2a, 28), ADDR) == VGPU_NVIDIA_PASS &&
+		   vgpu_nvidia_begin(&look, NV(0x2a, 0), ADDR) == VGPU_NVIDIA_PASS &&
+		   vgpu_nvidia_begin(&look, NV(0xd3, 32), ADDR) == VGPU_NVIDIA_PASS,
+		   "another size");
+	tap_expect(vgpu_nvidia_begin(&look, 0x2a, ADDR) == VGPU_NVIDIA_PASS, "unified memory's");
+	tap_expect(vgpu_nvidia_begin(&look, NV(0x2b, 32), ADDR) == VGPU_NVIDIA_PASS &&
+		   vgpu_nvidia_begin(&look, NV(0x29, 16), ADDR) == VGPU_NVIDIA_PASS,
+		   "another number");
+	tap_subject("what is looked at");
+}
+
+static enum vgpu_nvidia_verdict unwrap(struct vgpu_nvidia_look *look, u32 nr, u32 len)
+{
+	u64 inner = INNER;
+	u8 arg[16];
+
+	put32(arg, 0, nr);
+	put32(arg, 4, len);
+	memcpy(arg + 8, &inner, sizeof(inner));
+	vgpu_nvidia_begin(look, XFER, ADDR);
+	return vgpu_nvidia_judge(look, arg);
+}
+
+static void test_wrapped(void)
+{
+	struct vgpu_nvidia_look look;
+	u8 arg[VGPU_NVIDIA_LOOK_MAX] = "";
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(denied); i++) {
+		put32(arg, 8, denied[i]);
+		tap_expect(unwrap(&look, 0x2a, 32) == VGPU_NVIDIA_LOOK && look.addr == INNER &&
+			   look.len == 32, "what is in it is looked at");
+		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_DENY &&
+			   look.addr == INNER && look.status == 28, "%#x", denied[i]);
+	}
+	put32(arg, 8, 0x20800110);
+	unwrap(&look, 0x2a, 32);
+	tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_PASS, "any other control");
+	tap_expect(unwrap(&look, 0x2a, 31) == VGPU_NVIDIA_PASS &&
+		   unwrap(&look, 0x2a, 33) == VGPU_NVIDIA_PASS, "another size");
+	tap_expect(unwrap(&look, 0x12a, 32) == VGPU_NVIDIA_PASS, "a number with more bits");
+	tap_expect(unwrap(&look, 0xd3, 16) == VGPU_NVIDIA_PASS, "not twice");
+	tap_expect(unwrap(&look, 0x2b, 48) == VGPU_NVIDIA_PASS, "another number");
+	tap_subject("an ioctl in another");
+}
+
+static void test_key(void)
+{
+	const u32 control = 'F' << 8 | 0x2a;
+
+	tap_expect(vgpu_nvidia_key(CONTROL) == control &&
+		   vgpu_nvidia_key(_IOC(0, 'V', 0x2a, 32)) == control &&
+		   vgpu_nvidia_key(_IOC(_IOC_READ, 0, 0x2a, 1)) == control, "any type is one");
+	tap_expect(vgpu_nvidia_key(0x2a) == 0x2a && vgpu_nvidia_key(0x7ff) == 0x7ff &&
+		   vgpu_nvidia_key(0x30000001) == 1 && vgpu_nvidia_key(0x30000002) == 2,
+		   "unified memory has its own");
+	tap_expect(vgpu_nvidia_key(0x3000002a) == control, "and no more of them");
+	tap_subject("what names an ioctl");
+}
+
+int main(void)
+{
+	test_control();
+	test_number();
+	test_wrapped();
+	test_key();
+	return tap_done();
+}
