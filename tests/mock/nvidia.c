@@ -4,6 +4,7 @@
  * /proc/devices, its files in /proc. Like that one it makes no nodes in /dev.
  */
 #include <linux/cdev.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/proc_fs.h>
@@ -70,11 +71,65 @@ static ssize_t nvidia_write(struct file *filp, const char __user *buf, size_t le
 	return simple_write_to_buffer(file->text, sizeof(file->text), pos, buf, len);
 }
 
+static const struct file_operations nvidia_fops;
+
+static long nvidia_register(__s32 __user *arg)
+{
+	struct file *file;
+	long ret = -EINVAL;
+	int fd;
+
+	if (get_user(fd, arg))
+		return -EFAULT;
+	file = fget(fd);
+	if (!file)
+		return -EBADF;
+	if (file->f_op == &nvidia_fops && !strcmp(nvidia_name(file_inode(file)->i_rdev), "nvidiactl"))
+		ret = 0;
+	fput(file);
+	return ret;
+}
+
+static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
+{
+	struct vgpu_mock_nvidia_control control;
+	u8 params[VGPU_MOCK_NVIDIA_PARAMS];
+	u32 i;
+
+	if (copy_from_user(&control, arg, sizeof(control)))
+		return -EFAULT;
+	if (control.size > sizeof(params))
+		return -EINVAL;
+	if (copy_from_user(params, u64_to_user_ptr(control.params), control.size))
+		return -EFAULT;
+	for (i = 0; i < control.size; i++)
+		params[i] = ~params[i];
+	control.status = 0;
+	if (copy_to_user(u64_to_user_ptr(control.params), params, control.size) ||
+	    copy_to_user(arg, &control, sizeof(control)))
+		return -EFAULT;
+	return 0;
+}
+
 static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
+	u32 nr = _IOC_NR(cmd), size = _IOC_SIZE(cmd);
 	char name[VGPU_MOCK_NVIDIA_NAME] = "";
+	struct vgpu_mock_nvidia_xfer xfer;
 	struct vgpu_mock_nvidia call;
 
+	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_XFER) && size == sizeof(xfer)) {
+		if (copy_from_user(&xfer, (void __user *)arg, sizeof(xfer)))
+			return -EFAULT;
+		nr = xfer.nr;
+		size = xfer.size;
+		arg = xfer.arg;
+	}
+	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_REGISTER) && size == sizeof(__s32))
+		return nvidia_register((__s32 __user *)arg);
+	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL) &&
+	    size == sizeof(struct vgpu_mock_nvidia_control))
+		return nvidia_control((struct vgpu_mock_nvidia_control __user *)arg);
 	if (cmd != VGPU_MOCK_NVIDIA_IOC)
 		return -ENOTTY;
 	if (copy_from_user(&call, (void __user *)arg, sizeof(call)))

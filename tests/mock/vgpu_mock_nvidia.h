@@ -20,4 +20,31 @@ struct vgpu_mock_nvidia {
 
 #define VGPU_MOCK_NVIDIA_IOC	_IOWR('V', 0xe0, struct vgpu_mock_nvidia)
 
+/*
+ * As the driver has them: it goes by number and size alone. REGISTER: the control file, else EINVAL.
+ * CONTROL: each byte of the parameters becomes its complement, and the status 0. XFER: as the ioctl
+ * in it.
+ */
+#define VGPU_MOCK_NVIDIA_REGISTER	_IOWR('F', 0xc9, __s32)
+#define VGPU_MOCK_NVIDIA_CONTROL	_IOWR('F', 0x2a, struct vgpu_mock_nvidia_control)
+#define VGPU_MOCK_NVIDIA_XFER		_IOWR('F', 0xd3, struct vgpu_mock_nvidia_xfer)
+
+#define VGPU_MOCK_NVIDIA_PARAMS	64	/* bytes at most */
+
+struct vgpu_mock_nvidia_control {
+	__u32 client;
+	__u32 object;
+	__u32 cmd;
+	__u32 flags;
+	__u64 params;
+	__u32 size;
+	__u32 status;
+};
+
+struct vgpu_mock_nvidia_xfer {
+	__u32 nr;
+	__u32 size;
+	__u64 arg;
+};
+
 #endif /* VGPU_MOCK_NVIDIA_H */

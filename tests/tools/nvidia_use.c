@@ -1,16 +1,85 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nvidia_use DEVICE: uses a node of the stand-in for NVIDIA's driver (ioctl with a pointer,
- * write, read), and says what that calls it; exit status 1 where anything is wrong.
+ * nvidia_use DEVICE: uses a node of the stand-in for NVIDIA's driver from a guest (ioctl with a
+ * pointer, write, read, on cards and the control file that driver's own ioctls), and says what
+ * that calls it; exit status 1 where anything is wrong.
  */
 #include <err.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "vgpu_mock_nvidia.h"
+
+/* Any command, and one that the host answers by itself: which processes use the card. */
+#define CMD_ANY		0x20800110
+#define CMD_PIDS	0x2080018d
+#define NOT_SUPPORTED	0x56
+
+static unsigned char params[VGPU_MOCK_NVIDIA_PARAMS];
+
+/* Makes the command, of an ioctl of that type, or wrapped. Return: ioctl()'s. */
+static int control(int fd, unsigned int cmd, unsigned int type, bool wrapped, unsigned int *status)
+{
+	struct vgpu_mock_nvidia_control control = {
+		.cmd = cmd, .params = (unsigned long)params, .size = sizeof(params) - 1, .status = 77,
+	};
+	struct vgpu_mock_nvidia_xfer xfer = {
+		.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL), .size = sizeof(control),
+		.arg = (unsigned long)&control,
+	};
+	int ret;
+
+	memset(params, 0x35, sizeof(params));
+	if (wrapped)
+		ret = ioctl(fd, _IOWR(type, 0xd3, struct vgpu_mock_nvidia_xfer), &xfer);
+	else
+		ret = ioctl(fd, _IOWR(type, 0x2a, struct vgpu_mock_nvidia_control), &control);
+	*status = control.status;
+	return ret;
+}
+
+static void use_controls(int fd)
+{
+	static const unsigned int types[] = { 'F', 'V' };
+	unsigned int i, status;
+
+	for (i = 0; i < 4; i++) {
+		bool wrapped = i & 1;
+		unsigned int type = types[i / 2];
+
+		/* Of another type no schema knows what is wrapped: its argument does not come along. */
+		if (control(fd, CMD_ANY, type, wrapped, &status)) {
+			if (!wrapped || type == 'F' || errno != EFAULT)
+				err(1, "control %u", i);
+		} else if (status || params[0] != 0xca || params[sizeof(params) - 2] != 0xca ||
+			   params[sizeof(params) - 1] != 0x35) {
+			errx(1, "control %u: status %#x, %#x", i, status, params[0]);
+		}
+		if (control(fd, CMD_PIDS, type, wrapped, &status)) {
+			if (!wrapped || type == 'F' || errno != EFAULT)
+				err(1, "denied control %u", i);
+		} else if (status != NOT_SUPPORTED || params[0] != 0x35) {
+			errx(1, "denied control %u: status %#x, %#x", i, status, params[0]);
+		}
+	}
+}
+
+static void use_files(int fd)
+{
+	int other = open("/dev/null", O_RDWR), ctl = open("/dev/nvidiactl", O_RDWR);
+
+	if (ctl < 0 || ioctl(fd, VGPU_MOCK_NVIDIA_REGISTER, &ctl))
+		err(1, "the control file");
+	if (!ioctl(fd, VGPU_MOCK_NVIDIA_REGISTER, &other))
+		errx(1, "another file is taken for it");
+	close(ctl);
+	close(other);
+}
 
 int main(int argc, char **argv)
 {
@@ -33,6 +102,10 @@ int main(int argc, char **argv)
 		err(1, "%s: write and read", argv[1]);
 	if (memcmp(text, back, sizeof(text)))
 		errx(1, "%s: read something else than was written", argv[1]);
+	if (!strcmp(name, "nvidia0") || !strcmp(name, "nvidiactl")) {
+		use_controls(fd);
+		use_files(fd);
+	}
 	puts(name);
 	return 0;
 }
