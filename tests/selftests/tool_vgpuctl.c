@@ -206,6 +206,19 @@ TEST(settings_with_mistakes)
 		{ "[shadow]\nseccomp = perhaps\n", 3, "yes nor no" },
 		{ "[shadow]\nsecomp = yes\n", 3, "no setting" },
 		{ "[agent\n", 3, ":1:" },
+		{ "[agent]\nengine = user\n[sockets]\n3 = /run/a\n4 = /run/b\nowner = root\n", 0, "" },
+		{ "[agent]\nengine = user\nvsock = no\n[sockets]\n3 = /run/a\n", 0, "" },
+		{ "[agent]\nvsock = no\n", 3, "[sockets], which names none" },
+		{ "[sockets]\n3 = /run/a\n", 3, "[sockets] needs 'engine = user'" },
+		{ "[agent]\nengine = user\n[sockets]\n2 = /run/a\n", 3, "'2' is no context ID" },
+		{ "[agent]\nengine = user\n[sockets]\nx = /run/a\n", 3, "'x' is no context ID" },
+		{ "[agent]\nengine = user\n[sockets]\n3 = run/a\n", 3, "absolute path" },
+		{ "[agent]\nengine = user\n[sockets]\n3 =\n", 3, "absolute path" },
+		{ "[agent]\nengine = user\n[sockets]\n3 = /run/a\n3 = /run/b\n", 3,
+		  "has a path already" },
+		{ "[agent]\nengine = user\n[sockets]\n3 = /run/a\n4 = /run/a\n", 3,
+		  "another guest's" },
+		{ "[agent]\nengine = user\n[sockets]\nowner = nobody-at-all\n", 3, "no user" },
 	};
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -26,6 +26,7 @@
 
 struct settings settings = {
 	.port = VGPU_WIRE_PORT,
+	.vsock = true,
 	.handshake_timeout_ms = 5000,
 	.pending = 1024,
 	.pending_per_guest = 256,
@@ -62,6 +63,7 @@ static const struct key {
 #define KEY(section, name, type, member, min, max) \
 	{ section, name, type, offsetof(struct settings, member), min, max }
 	KEY("agent", "port", TYPE_UINT, port, 1, UINT_MAX - 1),
+	KEY("agent", "vsock", TYPE_BOOL, vsock, 0, 0),
 	KEY("agent", "socket", TYPE_STRING, socket, 0, 0),
 	KEY("agent", "engine", TYPE_STRING, engine, 0, 0),
 	KEY("agent", "exports-dir", TYPE_STRING, exports_dir, 0, 0),
@@ -249,6 +251,10 @@ int config_read(const char *path, bool must_exist)
 		return -ENOMEM;
 	if (settings.memory_max && !settings.cgroups) {
 		log_error("the limit 'memory' needs 'cgroups = yes' in [shadow]");
+		return -EINVAL;
+	}
+	if (LIST_EMPTY(&unixsock_guests) && !settings.vsock) {
+		log_error("'vsock = no' in [agent] leaves guests no way but [sockets], which names none");
 		return -EINVAL;
 	}
 	if (!LIST_EMPTY(&unixsock_guests) && (!settings.engine || strcmp(settings.engine, "user"))) {

@@ -13,6 +13,7 @@
 /**
  * struct settings - what vgpud.conf can say
  * @port: vsock port for guests that have none of their own
+ * @vsock: listen on vsock
  * @socket: path of the control socket
  * @exports_dir: where the files of exports are
  * @handshake_timeout_ms: a connection that has not said what it is by then is
@@ -35,6 +36,7 @@
  */
 struct settings {
 	unsigned int port;
+	bool vsock;
 	char *socket;
 	char *engine;
 	char *exports_dir;

@@ -151,12 +151,10 @@ static int listener_open(struct listener *listener)
 	const struct unixsock_guest *guest;
 	int fd, ret = 0;
 
-	fd = vsock_listen(listener->port);
-	if (fd >= 0)
-		ret = door_add(listener, fd, NULL);
-	/* A host whose guests all come by sockets need not have vsock. */
-	else if (fd != -EAFNOSUPPORT || LIST_EMPTY(&unixsock_guests))
-		ret = fd;
+	if (settings.vsock) {
+		fd = vsock_listen(listener->port);
+		ret = fd < 0 ? fd : door_add(listener, fd, NULL);
+	}
 	LIST_FOREACH(guest, &unixsock_guests, node) {
 		if (ret)
 			break;

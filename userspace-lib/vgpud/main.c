@@ -236,12 +236,13 @@ int main(int argc, char **argv)
 	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
 	check(confine_init(), "what confines programs of guests");
-	check(listener_get(settings.port), "where guests come in (is a vsock transport loaded? modprobe vhost_vsock)");
+	check(listener_get(settings.port), settings.vsock ?
+	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");
 	check(control_init(), settings.socket);
 	check(notify_devices_init(), "device events");
 	config_read_exports();
 	notify_manager("READY=1");
-	log_info("listening on vsock port %u", settings.port);
+	log_info("listening on %sport %u", settings.vsock ? "vsock " : "sockets of guests for ", settings.port);
 
 	ret = loop_run();
 	notify_manager("STOPPING=1");

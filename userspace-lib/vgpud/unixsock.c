@@ -104,10 +104,28 @@ static int bind_as_owner(int fd, const struct sockaddr_un *addr)
 
 	become_owner();
 	ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
-	if (ret == -EADDRINUSE && is_stale(addr) && !unlink(addr->sun_path))
-		ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
 	become_root();
 	return ret;
+}
+
+static int unlink_as_owner(const struct sockaddr_un *addr)
+{
+	int ret;
+
+	become_owner();
+	ret = unlink(addr->sun_path) ? -errno : 0;
+	become_root();
+	return ret;
+}
+
+static int bind_name(int fd, const struct sockaddr_un *addr)
+{
+	int ret = bind_as_owner(fd, addr);
+
+	if (ret != -EADDRINUSE || !is_stale(addr))
+		return ret;
+	ret = unlink_as_owner(addr);
+	return ret ? ret : bind_as_owner(fd, addr);
 }
 
 int unixsock_listen(const struct unixsock_guest *guest, uint32_t port)
@@ -120,7 +138,7 @@ int unixsock_listen(const struct unixsock_guest *guest, uint32_t port)
 	if (fd < 0)
 		return -errno;
 	/* The name gets this mode, so that there is no moment in which others can connect. */
-	ret = fchmod(fd, 0600) ? -errno : bind_as_owner(fd, &addr);
+	ret = fchmod(fd, 0600) ? -errno : bind_name(fd, &addr);
 	if (!ret && listen(fd, 256)) {
 		ret = -errno;
 		unixsock_remove(guest, port);
@@ -138,9 +156,7 @@ void unixsock_remove(const struct unixsock_guest *guest, uint32_t port)
 	struct sockaddr_un addr;
 
 	name_of(guest, port, &addr);
-	become_owner();
-	unlink(addr.sun_path);
-	become_root();
+	unlink_as_owner(&addr);
 }
 
 void unixsock_enlarge(int fd)
