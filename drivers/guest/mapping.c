@@ -656,7 +656,9 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	mapping->space = object->space;
 	mapping->addr = vma->vm_start;
 	mapping->nr = vma_pages(vma);
-	mapping->live = READ_ONCE(object->live);
+	mapping->live = READ_ONCE(object->live) ||
+		((vma->vm_flags & (VM_READ | VM_WRITE)) == (VM_READ | VM_WRITE) &&
+		 vgpu_schema_is_polled(object->schema));
 	mapping->apart = vgpu_schema_is_apart(object->schema);
 	mapping->pgoff = vma->vm_pgoff;
 	if (!cow)

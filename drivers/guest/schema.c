@@ -101,6 +101,14 @@ int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset)
 	return 0;
 }
 
+bool vgpu_schema_is_polled(const struct vgpu_schema *schema)
+{
+	for (; schema; schema = schema->base)
+		if (schema->polled)
+			return true;
+	return false;
+}
+
 bool vgpu_schema_is_apart(const struct vgpu_schema *schema)
 {
 	for (; schema; schema = schema->base)

@@ -412,6 +412,8 @@ struct vgpu_schema_live {
  * @base: where to look for what is not here, or NULL
  * @apart: programs and the device take turns at whole buffers: while the one writes to a page
  *	of what is mapped, the other does not
+ * @polled: what a program maps for reading and writing changes, or is looked at, with no call,
+ *	so that it cannot be mapped as a copy
  * @nr_live: number of @live
  * @live: what cannot be mapped as a copy
  * @nr_events: number of @events
@@ -425,6 +427,7 @@ struct vgpu_schema {
 	const struct vgpu_schema_ioctl *compat;
 	const struct vgpu_schema *base;
 	bool apart;
+	bool polled;
 	u32 nr_live;
 	const struct vgpu_schema_live *live;
 	u32 nr_events;
@@ -537,6 +540,7 @@ const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_sch
 
 /* Return: 0, or -errno where a copy of what lies at @offset would be of no use. */
 int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
+bool vgpu_schema_is_polled(const struct vgpu_schema *schema);
 
 /* Return: programs and the device write to no page at the same time. NULL: it is not known. */
 bool vgpu_schema_is_apart(const struct vgpu_schema *schema);

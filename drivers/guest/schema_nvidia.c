@@ -791,4 +791,6 @@ const struct vgpu_schema vgpu_schema_nvidia = {
 	.name = "nvidia",
 	.nr_ioctls = ARRAY_SIZE(nvidia_ioctls),
 	.ioctls = nvidia_ioctls,
+	/* Work is submitted by stores, and its end waited for by loads. */
+	.polled = true,
 };

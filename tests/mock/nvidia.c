@@ -6,6 +6,7 @@
 #include <linux/cdev.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -142,6 +143,22 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return 0;
 }
 
+/* A page of its own for each mapping, which begins as zeros. */
+static int nvidia_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct page *page;
+	int ret;
+
+	if (vma_pages(vma) != 1)
+		return -EINVAL;
+	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!page)
+		return -ENOMEM;
+	ret = vm_insert_page(vma, vma->vm_start, page);
+	put_page(page);
+	return ret;
+}
+
 static const struct file_operations nvidia_fops = {
 	.owner = THIS_MODULE,
 	.open = nvidia_open,
@@ -149,6 +166,7 @@ static const struct file_operations nvidia_fops = {
 	.read = nvidia_read,
 	.write = nvidia_write,
 	.unlocked_ioctl = nvidia_ioctl,
+	.mmap = nvidia_mmap,
 	.llseek = default_llseek,
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nvidia_use DEVICE: uses a node of the stand-in for NVIDIA's driver from a guest (ioctl with a
- * pointer, write, read, on cards and the control file that driver's own ioctls), and says what
+ * pointer, write, read, mmap, on cards and the control file that driver's own ioctls), and says what
  * that calls it; exit status 1 where anything is wrong.
  */
 #include <err.h>
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "vgpu_mock_nvidia.h"
@@ -81,6 +82,29 @@ static void use_files(int fd)
 	close(other);
 }
 
+static bool maps(int fd, int prot)
+{
+	void *memory = mmap(NULL, 4096, prot, MAP_SHARED, fd, 0);
+
+	if (memory == MAP_FAILED) {
+		if (errno != ENOMEM)
+			err(1, "mmap of %d", prot);
+		return false;
+	}
+	if (munmap(memory, 4096))
+		err(1, "munmap");
+	return true;
+}
+
+/* A copy would do where nobody polls: there is no window here. */
+static void use_mappings(int fd, bool polled)
+{
+	if (!maps(fd, PROT_READ) || !maps(fd, PROT_WRITE))
+		errx(1, "what is read or written only cannot be mapped");
+	if (maps(fd, PROT_READ | PROT_WRITE) == polled)
+		errx(1, "what is polled is mapped as a copy, or what is not cannot be");
+}
+
 int main(int argc, char **argv)
 {
 	const char text[] = "written by nvidia_use";
@@ -105,6 +129,9 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "nvidia0") || !strcmp(name, "nvidiactl")) {
 		use_controls(fd);
 		use_files(fd);
+		use_mappings(fd, true);
+	} else {
+		use_mappings(fd, false);
 	}
 	puts(name);
 	return 0;
