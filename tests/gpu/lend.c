@@ -1,0 +1,750 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * lend [--unowned]: whether memory of an NVIDIA card stays the guest's for as long as an
+ * engine shows it (userspace-lib/engine/nvidia.c). It needs a card, and root for other users.
+ *
+ * Processes: an owner, like a guest program's shadow; an engine of the same user; a stranger,
+ * like another guest's shadow. The main one is what a keeper is: it has the engine's mappings
+ * and its file. The owner writes a pattern, the engine owns it, the owner frees all and ends,
+ * another user takes all memory of the card that is to be had and writes to it. The keeper
+ * must still see the pattern, also after the engine was killed.
+ *
+ * With --unowned the keeper maps the owner's own files: that must fail.
+ *
+ * cc -D_GNU_SOURCE -Iuserspace-lib -o lend tests/gpu/lend.c \
+ *	userspace-lib/engine/nvidia.c userspace-lib/engine/packet.c
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/nvidia.h"
+#include "engine/packet.h"
+
+#define GUEST_UID	61001
+#define STRANGER_UID	61002
+#define MIB		(1UL << 20)
+#define CLASS_SYSTEM	0x3e
+#define CLASS_VIDEO	0x40
+/* The doorbell page of Hopper; of Volta and later. */
+#define CLASS_USERMODE		0xc661
+#define CLASS_USERMODE_OLD	0xc361
+
+/* In scattered pages, cached. */
+#define ATTR_SYSTEM	(1U << 25 | 1U << 27 | 1U << 29)
+#define ATTR_VIDEO	(3U << 27)
+
+#define HOG_BYTES	(256 * MIB)
+#define HOG_MOST	1024
+#define HOG_STEP	(64UL << 10)
+#define HOG_SYSTEM	64
+
+enum { SYSTEM, VIDEO, DOORBELL, OBJECTS };
+
+static const char *const names[OBJECTS] = { "system memory", "video memory", "doorbell page" };
+/* A word of video memory takes a microsecond to read. */
+static const uint64_t sizes[OBJECTS] = { 8 * MIB, 16 * MIB, 64UL << 10 };
+
+enum op {
+	OWN,		/* make and map all, write the pattern */
+	BEGIN,		/* make a client: @client */
+	SHARE,		/* @memory[i] with @client */
+	LEND,		/* own and map @memory[i]; answer with the file */
+	GIVE,		/* your own file of @memory[i] */
+	FREE,		/* all that you have */
+	STEAL,		/* let @client's @memory[i] be shared with you */
+	RELEASE,	/* free object @memory[i] of client @client */
+	HOG,		/* take all memory and write to it */
+	TAKE_BACK,	/* what you have lent */
+	QUIT,
+};
+
+struct message {
+	uint32_t op;
+	int32_t result;
+	uint32_t index;
+	uint32_t client;
+	struct nvidia_memory memory[OBJECTS];
+	uint64_t bytes;
+	uint32_t status;
+};
+
+struct memory_params {
+	uint32_t owner, type, flags, width, height;
+	int32_t pitch;
+	uint32_t attr, attr2, format, compr_covg, zcull_covg;
+	uint64_t range_lo, range_hi, size, alignment, offset, limit, address;
+	uint32_t ctag_offset, va_space, internal_flags, tag;
+	int32_t numa_node;
+};
+
+_Static_assert(sizeof(struct memory_params) == 128, "the driver's size");
+
+static unsigned int failed;
+
+__attribute__((format(printf, 2, 3)))
+static bool check(bool good, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	printf("%s  ", good ? "ok  " : "FAIL");
+	vprintf(fmt, args);
+	va_end(args);
+	printf("\n");
+	fflush(stdout);
+	failed += !good;
+	return good;
+}
+
+__attribute__((noreturn, format(printf, 1, 2)))
+static void die(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	printf("FAIL  ");
+	vprintf(fmt, args);
+	va_end(args);
+	printf("\n");
+	fflush(stdout);
+	exit(1);
+}
+
+static int open_node(uint32_t card)
+{
+	return open(card == RM_MINOR_CTL ? "/dev/nvidiactl" : "/dev/nvidia0", O_RDWR | O_CLOEXEC);
+}
+
+/* --- what the processes do ------------------------------------------------------- */
+
+static struct nvidia rm = { .control = -1 };
+static struct nvidia_lent lent[OBJECTS];
+static uint32_t device, subdevice;
+static int files[OBJECTS] = { -1, -1, -1 };
+
+static uint32_t rm_alloc(uint32_t parent, uint32_t class, void *params, uint32_t size,
+			 uint32_t *object)
+{
+	struct rm_alloc args = {
+		.client = rm.client, .parent = parent, .class = class,
+		.params = (uintptr_t)params, .params_size = size,
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_ALLOC, &args))
+		return 0xffff0000 | errno;
+	*object = args.object;
+	return args.status;
+}
+
+static uint32_t rm_memory(uint32_t class, uint64_t size, uint32_t *object)
+{
+	struct memory_params params = {
+		.owner = rm.client,
+		.attr = class == CLASS_VIDEO ? ATTR_VIDEO : ATTR_SYSTEM,
+		.size = size,
+	};
+
+	return rm_alloc(device, class, &params, sizeof(params), object);
+}
+
+static void *rm_map(uint32_t object, uint64_t size, uint32_t card, int *file)
+{
+	struct rm_map args = {
+		.client = rm.client, .device = device, .memory = object, .len = size,
+	};
+	void *addr;
+
+	args.fd = open_node(card);
+	if (args.fd < 0 || ioctl(rm.control, RM_IOCTL_MAP, &args) || args.status) {
+		rm.status = args.status;
+		close(args.fd);
+		return MAP_FAILED;
+	}
+	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, args.fd, 0);
+	*file = args.fd;
+	return addr;
+}
+
+static int rm_begin(void)
+{
+	struct rm_device device_params = {};
+	struct rm_subdevice subdevice_params = {};
+	int ret = nvidia_begin(&rm, open_node(RM_MINOR_CTL));
+
+	if (ret)
+		return ret;
+	rm.status = rm_alloc(rm.client, RM_CLASS_DEVICE, &device_params, sizeof(device_params),
+			     &device);
+	if (!rm.status)
+		rm.status = rm_alloc(device, RM_CLASS_SUBDEVICE, &subdevice_params,
+				     sizeof(subdevice_params), &subdevice);
+	return rm.status ? -EIO : 0;
+}
+
+static uint64_t pattern(int index, uint64_t word)
+{
+	return (word + 1) * 0x9e3779b97f4a7c15 ^ (uint64_t)(index + 1) << 56;
+}
+
+/* Words that are not the pattern. */
+static uint64_t differ(int index, const volatile uint64_t *words)
+{
+	uint64_t i, n = 0;
+
+	for (i = 0; i < sizes[index] / 8; i++)
+		n += words[i] != pattern(index, i);
+	return n;
+}
+
+static int own(struct message *msg)
+{
+	static const uint32_t classes[] = { CLASS_SYSTEM, CLASS_VIDEO };
+	uint64_t *words, i;
+	uint32_t object;
+	int index;
+
+	if (rm_begin())
+		return -EIO;
+	for (index = 0; index < OBJECTS; index++) {
+		uint32_t card = index == SYSTEM ? RM_MINOR_CTL : 0;
+
+		if (index == DOORBELL) {
+			rm.status = rm_alloc(subdevice, CLASS_USERMODE, NULL, 0, &object);
+			if (rm.status)
+				rm.status = rm_alloc(subdevice, CLASS_USERMODE_OLD, NULL, 0,
+						     &object);
+		} else {
+			rm.status = rm_memory(classes[index], sizes[index], &object);
+		}
+		if (rm.status) {
+			if (index == DOORBELL)
+				continue;
+			return -EIO;
+		}
+		words = rm_map(object, sizes[index], card, &files[index]);
+		if (words == MAP_FAILED)
+			return -EIO;
+		for (i = 0; index != DOORBELL && i < sizes[index] / 8; i++)
+			words[i] = pattern(index, i);
+		if (index != DOORBELL && differ(index, words))
+			return -EILSEQ;
+		msg->memory[index] = (struct nvidia_memory) {
+			.client = rm.client, .memory = object, .card = card, .len = sizes[index],
+		};
+	}
+	msg->client = rm.client;
+	return 0;
+}
+
+static int share(uint32_t client, uint32_t object, uint32_t with)
+{
+	struct rm_share args = {
+		.client = client, .object = object, .with_client = with,
+		.rights = RM_SHARE_RIGHT_DUP, .with = RM_SHARE_WITH_CLIENT,
+		.how = RM_SHARE_HOW_ADD,
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_SHARE, &args))
+		return -errno;
+	rm.status = args.status;
+	return args.status ? -EACCES : 0;
+}
+
+static int release(uint32_t client, uint32_t object)
+{
+	struct rm_free args = { .client = client, .object = object };
+
+	if (ioctl(rm.control, RM_IOCTL_FREE, &args))
+		return -errno;
+	rm.status = args.status;
+	return args.status ? -EACCES : 0;
+}
+
+static int lend(const struct message *msg)
+{
+	uint32_t index = msg->index;
+	int file = open_node(msg->memory[index].card), ret;
+
+	if (file < 0)
+		return -errno;
+	ret = nvidia_lend(&rm, &msg->memory[index], file, &lent[index]);
+	if (ret)
+		close(file);
+	else
+		files[index] = file;
+	return ret;
+}
+
+/* Return: 0. @bytes: that were taken. */
+static int hog(struct message *msg)
+{
+	unsigned int i;
+	uint64_t at;
+
+	if (rm_begin())
+		return -EIO;
+	for (i = 0; i < HOG_SYSTEM + HOG_MOST; i++) {
+		bool video = i >= HOG_SYSTEM;
+		uint64_t size = video ? HOG_BYTES : 8 * MIB;
+		uint8_t *bytes;
+		uint32_t object;
+		int file;
+
+		rm.status = rm_memory(video ? CLASS_VIDEO : CLASS_SYSTEM, size, &object);
+		/* The rest of the card, in pieces of a page. */
+		if (rm.status && video) {
+			size = 2 * MIB;
+			rm.status = rm_memory(CLASS_VIDEO, size, &object);
+		}
+		if (rm.status)
+			break;
+		bytes = rm_map(object, size, video ? 0 : RM_MINOR_CTL, &file);
+		if (bytes == MAP_FAILED)
+			break;
+		for (at = 0; at < size; at += HOG_STEP)
+			memset(bytes + at, 0xa5, 4096);
+		munmap(bytes, size);
+		close(file);
+		msg->bytes += size;
+	}
+	return 0;
+}
+
+static int act(struct message *msg, int *file)
+{
+	uint32_t index = msg->index;
+	int ret = 0, i;
+
+	rm.status = 0;
+	switch (msg->op) {
+	case OWN:
+		return own(msg);
+	case BEGIN:
+		ret = nvidia_begin(&rm, open_node(RM_MINOR_CTL));
+		msg->client = rm.client;
+		*file = rm.control;
+		return ret;
+	case SHARE:
+		return share(rm.client, msg->memory[index].memory, msg->client);
+	case LEND:
+		ret = lend(msg);
+		*file = files[index];
+		return ret;
+	case GIVE:
+		*file = files[index];
+		return *file < 0 ? -ENOENT : 0;
+	case STEAL:
+		return share(msg->client, msg->memory[index].memory, rm.client);
+	case RELEASE:
+		return release(msg->client, msg->memory[index].memory);
+	case HOG:
+		return hog(msg);
+	case FREE:
+		for (i = 0; i < OBJECTS; i++)
+			if (msg->memory[i].memory)
+				ret |= release(rm.client, msg->memory[i].memory);
+		return ret;
+	case TAKE_BACK:
+		for (i = 0; i < OBJECTS; i++)
+			if (lent[i].memory)
+				nvidia_take_back(&rm, &lent[i]);
+		return rm.status ? -EIO : 0;
+	default:
+		exit(0);
+	}
+}
+
+__attribute__((noreturn))
+static void child(int sock, unsigned int uid)
+{
+	struct message msg;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		exit(2);
+	for (;;) {
+		struct pollfd ready = { .fd = sock, .events = POLLIN };
+		struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
+		int fd = -1;
+
+		poll(&ready, 1, -1);
+		if (packet_recv(sock, &msg, sizeof(msg), &fd) != sizeof(msg))
+			exit(0);
+		fd = -1;
+		msg.bytes = 0;
+		msg.result = act(&msg, &fd);
+		msg.status = rm.status;
+		if (packet_send(sock, &iov, 1, fd))
+			exit(0);
+		/* The keeper has it now. */
+		if (msg.op == LEND && fd >= 0) {
+			close(fd);
+			files[msg.index] = -1;
+		}
+	}
+}
+
+/* --- the main one ------------------------------------------------------------------ */
+
+struct process {
+	const char *name;
+	pid_t pid;
+	int sock;
+};
+
+static struct process start(const char *name, unsigned int uid)
+{
+	struct process process = { .name = name };
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		die("socketpair: %s", strerror(errno));
+	process.pid = fork();
+	if (process.pid < 0)
+		die("fork: %s", strerror(errno));
+	if (!process.pid) {
+		close(pair[0]);
+		child(pair[1], uid);
+	}
+	close(pair[1]);
+	process.sock = pair[0];
+	return process;
+}
+
+/* Return: its result; @msg is the answer. */
+static int ask(struct process *process, enum op op, struct message *msg, int *file)
+{
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	struct pollfd ready = { .fd = process->sock, .events = POLLIN };
+	int fd = -1;
+
+	msg->op = op;
+	if (packet_send(process->sock, &iov, 1, -1))
+		die("the %s does not listen", process->name);
+	if (poll(&ready, 1, 120000) != 1)
+		die("the %s does not answer", process->name);
+	if (packet_recv(process->sock, msg, sizeof(*msg), &fd) != sizeof(*msg))
+		die("the %s has ended", process->name);
+	if (file)
+		*file = fd;
+	else if (fd >= 0)
+		close(fd);
+	return msg->result;
+}
+
+static void end(struct process *process)
+{
+	int status;
+
+	if (!process->pid)
+		return;
+	kill(process->pid, SIGKILL);
+	if (waitpid(process->pid, &status, 0) < 0)
+		die("waitpid: %s", strerror(errno));
+	close(process->sock);
+	process->pid = 0;
+}
+
+/* MiB that nvidia-smi says are in use; -1: it says nothing. */
+static long in_use(void)
+{
+	FILE *smi = popen("nvidia-smi -i 0 --query-gpu=memory.used --format=csv,noheader,nounits",
+			  "r");
+	long mib = -1;
+
+	if (!smi)
+		return -1;
+	if (fscanf(smi, "%ld", &mib) != 1)
+		mib = -1;
+	pclose(smi);
+	return mib;
+}
+
+static long in_use_until(long most)
+{
+	const struct timespec step = { .tv_nsec = 200000000 };
+	long mib = 0;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		mib = in_use();
+		if (mib <= most)
+			break;
+		nanosleep(&step, NULL);
+	}
+	return mib;
+}
+
+struct view {
+	const volatile uint64_t *words[OBJECTS];
+	int files[OBJECTS];
+};
+
+static void look(const struct view *view, const char *when)
+{
+	int index;
+
+	for (index = 0; index < DOORBELL; index++) {
+		uint64_t n;
+
+		if (!view->words[index])
+			continue;
+		n = differ(index, view->words[index]);
+		check(!n, "%s: %s is the pattern (%lu of %lu words differ)", when, names[index],
+		      (unsigned long)n, (unsigned long)(sizes[index] / 8));
+	}
+}
+
+static void show(struct view *view, int index, int file)
+{
+	void *addr = mmap(NULL, sizes[index], PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	if (check(addr != MAP_FAILED, "%s: the keeper maps the file%s%s", names[index],
+		  addr == MAP_FAILED ? ": " : "", addr == MAP_FAILED ? strerror(errno) : ""))
+		view->words[index] = addr;
+	view->files[index] = file;
+}
+
+static void unshow(struct view *view)
+{
+	int index;
+
+	for (index = 0; index < OBJECTS; index++) {
+		if (!view->words[index])
+			continue;
+		munmap((void *)(uintptr_t)view->words[index], sizes[index]);
+		close(view->files[index]);
+		view->words[index] = NULL;
+	}
+}
+
+/* What is another's by the driver's own rules. */
+static void deny(struct process *engine, struct process *stranger, const struct message *owned)
+{
+	struct message msg = *owned;
+	int index, ret;
+
+	for (index = 0; index < DOORBELL; index++) {
+		msg = *owned;
+		msg.index = index;
+		ret = ask(engine, LEND, &msg, NULL);
+		check(ret == -EACCES, "%s that nobody shared: the engine gets %s (status %#x)",
+		      names[index], strerror(-ret), msg.status);
+	}
+	msg = *owned;
+	msg.index = SYSTEM;
+	msg.memory[SYSTEM].client = 0xc1dfffff;
+	ret = ask(engine, LEND, &msg, NULL);
+	check(ret < 0, "memory of a client that is not: the engine gets %s (status %#x)",
+	      strerror(-ret), msg.status);
+	msg = *owned;
+	msg.index = SYSTEM;
+	msg.memory[SYSTEM].memory = 0x12345678;
+	ret = ask(engine, LEND, &msg, NULL);
+	check(ret < 0, "an object that is not: the engine gets %s (status %#x)", strerror(-ret),
+	      msg.status);
+	msg = *owned;
+	msg.index = VIDEO;
+	ret = ask(stranger, LEND, &msg, NULL);
+	check(ret == -EACCES, "video memory of another user: a stranger gets %s (status %#x)",
+	      strerror(-ret), msg.status);
+	msg = *owned;
+	msg.index = VIDEO;
+	ret = ask(stranger, RELEASE, &msg, NULL);
+	check(ret < 0, "a stranger cannot free it (status %#x)", msg.status);
+}
+
+/*
+ * Not a failure of what is tested here: shadows do not make that ioctl for their guests. But
+ * somebody has to know.
+ */
+static void steal(struct process *stranger, const struct message *owned)
+{
+	struct message msg = *owned;
+	int ret;
+
+	msg.index = VIDEO;
+	ret = ask(stranger, STEAL, &msg, NULL);
+	printf("note  a stranger who shares another user's object with itself: status %#x, %s\n",
+	       msg.status, ret ? "refused" : "TAKEN");
+	if (ret)
+		return;
+	msg = *owned;
+	msg.index = VIDEO;
+	ret = ask(stranger, LEND, &msg, NULL);
+	printf("note  and then duplicates and maps it: %s (status %#x): the driver %s\n",
+	       ret ? strerror(-ret) : "done", msg.status,
+	       ret ? "refuses that" : "LETS ANY PROCESS HAVE ANY MEMORY");
+	if (!ret)
+		ask(stranger, TAKE_BACK, &msg, NULL);
+}
+
+static void take(struct process *engine, struct process *owner, const struct message *owned,
+		 uint32_t client, bool unowned, struct view *view)
+{
+	int index, file, ret;
+
+	for (index = 0; index < OBJECTS; index++) {
+		struct message msg = *owned;
+
+		if (!owned->memory[index].memory) {
+			printf("note  %s: the driver has none for this program\n", names[index]);
+			continue;
+		}
+		msg.index = index;
+		if (unowned) {
+			ret = ask(owner, GIVE, &msg, &file);
+			if (check(!ret, "%s: the owner gives its file", names[index]))
+				show(view, index, file);
+			continue;
+		}
+		msg.client = client;
+		ret = ask(owner, SHARE, &msg, NULL);
+		check(!ret, "%s: the owner shares it with the engine's client (status %#x)",
+		      names[index], msg.status);
+		msg = *owned;
+		msg.index = index;
+		ret = ask(engine, LEND, &msg, &file);
+		if (check(!ret, "%s: the engine owns and maps it: %s (status %#x)", names[index],
+			  ret ? strerror(-ret) : "done", msg.status))
+			show(view, index, file);
+	}
+	if (view->words[DOORBELL])
+		printf("note  first word of the doorbell page: %#lx\n",
+		       (unsigned long)*(const volatile uint32_t *)view->words[DOORBELL]);
+}
+
+static void hog_all(const char *when, const struct view *view)
+{
+	struct process other = start("other tenant", STRANGER_UID);
+	struct message msg = {};
+	int ret = ask(&other, HOG, &msg, NULL);
+
+	check(!ret && msg.bytes > 1024 * MIB,
+	      "%s: another tenant has taken %lu MiB and written to them (last status %#x)",
+	      when, (unsigned long)(msg.bytes / MIB), msg.status);
+	look(view, when);
+	end(&other);
+	look(view, "and after the other's end");
+}
+
+int main(int argc, char **argv)
+{
+	bool unowned = argc > 1 && !strcmp(argv[1], "--unowned");
+	struct process owner, engine, stranger;
+	struct message owned = {}, msg = {};
+	int card, control = -1, ret;
+	struct view view = {};
+	long before, now;
+	uint32_t client;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGPIPE, SIG_IGN);
+	if (geteuid())
+		die("root is needed, for processes of several users");
+	/* The card stays awake, so that what is in use does not change by that. */
+	card = open_node(0);
+	if (card < 0)
+		die("/dev/nvidia0: %s", strerror(errno));
+	before = in_use();
+	printf("note  %ld MiB in use at first\n", before);
+
+	owner = start("owner", GUEST_UID);
+	engine = start("engine", GUEST_UID);
+	stranger = start("stranger", STRANGER_UID);
+	ret = ask(&engine, BEGIN, &msg, &control);
+	client = msg.client;
+	check(!ret && client, "the engine's client is %#x (%s, status %#x)", client,
+	      ret ? strerror(-ret) : "done", msg.status);
+	msg = (struct message) {};
+	ret = ask(&stranger, BEGIN, &msg, NULL);
+	check(!ret, "the stranger's client is %#x", msg.client);
+	ret = ask(&owner, OWN, &owned, NULL);
+	if (!check(!ret, "the owner's client is %#x: it has mapped memory (%s, status %#x)",
+		   owned.client, ret ? strerror(-ret) : "done", owned.status))
+		return 1;
+
+	deny(&engine, &stranger, &owned);
+	take(&engine, &owner, &owned, client, unowned, &view);
+	look(&view, "shown");
+	if (!unowned) {
+		msg = (struct message) { .client = client, .memory = { { .memory = client } } };
+		ret = ask(&owner, RELEASE, &msg, NULL);
+		check(ret < 0, "the owner cannot free the engine's client (status %#x)",
+		      msg.status);
+		steal(&stranger, &owned);
+	}
+	end(&stranger);
+
+	msg = owned;
+	ret = ask(&owner, FREE, &msg, NULL);
+	check(!ret, "the owner frees its memory (status %#x)", msg.status);
+	look(&view, "freed by its owner");
+	end(&owner);
+	look(&view, "after its owner's end");
+	now = in_use();
+	if (!unowned)
+		check(now >= before + (long)(sizes[VIDEO] / MIB),
+		      "%ld MiB in use: video memory is kept", now);
+	hog_all("taken by another", &view);
+
+	if (!unowned) {
+		end(&engine);
+		look(&view, "the engine was killed");
+		hog_all("and taken by another again", &view);
+		unshow(&view);
+		close(control);
+	} else {
+		unshow(&view);
+		end(&engine);
+		close(control);
+	}
+	now = in_use_until(before + 1);
+	check(now >= 0 && now <= before + 1, "%ld MiB in use after all, %ld at first", now, before);
+
+	/* Once more, with an engine that gives back what it was lent. */
+	if (!unowned) {
+		owned = (struct message) {};
+		msg = (struct message) {};
+		owner = start("owner", GUEST_UID);
+		engine = start("engine", GUEST_UID);
+		ret = ask(&engine, BEGIN, &msg, &control);
+		client = msg.client;
+		ret = ret ? ret : ask(&owner, OWN, &owned, NULL);
+		check(!ret, "again: the owner has memory");
+		take(&engine, &owner, &owned, client, false, &view);
+		end(&owner);
+		look(&view, "again, after its owner's end");
+		unshow(&view);
+		now = in_use();
+		msg = (struct message) {};
+		ret = ask(&engine, TAKE_BACK, &msg, NULL);
+		check(!ret, "the engine gives all back (status %#x)", msg.status);
+		check(in_use() <= now - (long)(sizes[VIDEO] / MIB),
+		      "what was given back is free while the engine goes on: %ld MiB, before %ld",
+		      in_use(), now);
+		close(control);
+		end(&engine);
+		now = in_use_until(before + 1);
+		check(now >= 0 && now <= before + 1, "%ld MiB in use after all, %ld at first", now,
+		      before);
+	}
+	close(card);
+	printf("%s: %u failed\n", failed ? "FAILED" : "passed", failed);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "engine/nvidia.h"
+
+/* RM sets how a mapping is cached, and says it here. */
+#define FLAGS_CACHING	(7U << 23)
+
+static int to_errno(uint32_t status)
+{
+	switch (status) {
+	case RM_OK:
+		return 0;
+	case RM_INSUFFICIENT_PERMISSIONS:
+		return -EACCES;
+	case RM_INVALID_CLIENT:
+	case RM_INVALID_OBJECT:
+	case RM_INVALID_OBJECT_HANDLE:
+	case RM_INVALID_OBJECT_OLD:
+	case RM_OBJECT_NOT_FOUND:
+		return -ENOENT;
+	case RM_INSUFFICIENT_RESOURCES:
+	case RM_NO_MEMORY:
+		return -ENOMEM;
+	case RM_NOT_SUPPORTED:
+		return -EOPNOTSUPP;
+	case RM_CARD_NOT_PRESENT:
+	case RM_GPU_IS_LOST:
+	case RM_RESET_REQUIRED:
+		return -ENODEV;
+	case RM_BUSY_RETRY:
+	case RM_TIMEOUT:
+		return -EAGAIN;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Return: 0, or a negative errno. @status is in @args. */
+static int call(struct nvidia *nvidia, unsigned long cmd, void *args, const uint32_t *status)
+{
+	nvidia->status = RM_OK;
+	if (ioctl(nvidia->control, cmd, args))
+		return -errno;
+	nvidia->status = *status;
+	return to_errno(*status);
+}
+
+static int alloc(struct nvidia *nvidia, uint32_t parent, uint32_t class, void *params,
+		 uint32_t size, uint32_t *object)
+{
+	struct rm_alloc args = {
+		.client = nvidia->client,
+		.parent = parent,
+		.class = class,
+		.params = (uintptr_t)params,
+		.params_size = size,
+	};
+	int ret = call(nvidia, RM_IOCTL_ALLOC, &args, &args.status);
+
+	if (!ret)
+		*object = args.object;
+	return ret;
+}
+
+static void free_object(struct nvidia *nvidia, uint32_t parent, uint32_t object)
+{
+	struct rm_free args = { .client = nvidia->client, .parent = parent, .object = object };
+
+	call(nvidia, RM_IOCTL_FREE, &args, &args.status);
+}
+
+int nvidia_begin(struct nvidia *nvidia, int control)
+{
+	int ret;
+
+	memset(nvidia, 0, sizeof(*nvidia));
+	nvidia->control = control;
+	ret = alloc(nvidia, 0, RM_CLASS_CLIENT, NULL, 0, &nvidia->client);
+	if (ret)
+		nvidia_end(nvidia);
+	return ret;
+}
+
+void nvidia_end(struct nvidia *nvidia)
+{
+	if (nvidia->control >= 0)
+		close(nvidia->control);
+	nvidia->control = -1;
+}
+
+/* Cards that nobody has opened have none: that may change. */
+static int device_get(struct nvidia *nvidia, uint32_t number)
+{
+	struct rm_device device = { .number = number };
+	struct rm_subdevice subdevice = {};
+	uint32_t handle;
+	int ret;
+
+	if (nvidia->devices[number])
+		return 0;
+	ret = alloc(nvidia, nvidia->client, RM_CLASS_DEVICE, &device, sizeof(device), &handle);
+	if (ret)
+		return ret;
+	ret = alloc(nvidia, handle, RM_CLASS_SUBDEVICE, &subdevice, sizeof(subdevice),
+		    &nvidia->subdevices[number]);
+	if (ret)
+		free_object(nvidia, nvidia->client, handle);
+	else
+		nvidia->devices[number] = handle;
+	return ret;
+}
+
+static int duplicate(struct nvidia *nvidia, uint32_t parent, const struct nvidia_memory *memory,
+		     uint32_t *object)
+{
+	struct rm_dup args = {
+		.client = nvidia->client,
+		.parent = parent,
+		.from_client = memory->client,
+		.from_object = memory->memory,
+	};
+	int ret = call(nvidia, RM_IOCTL_DUP, &args, &args.status);
+
+	if (!ret)
+		*object = args.object;
+	return ret;
+}
+
+static int map(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+	       struct nvidia_lent *lent)
+{
+	struct rm_map args = {
+		.client = nvidia->client,
+		.device = lent->device,
+		.memory = lent->memory,
+		.offset = memory->offset,
+		.len = memory->len,
+		.flags = memory->flags & ~FLAGS_CACHING,
+		.fd = file,
+	};
+	int ret = call(nvidia, RM_IOCTL_MAP, &args, &args.status);
+
+	if (!ret)
+		lent->addr = args.addr;
+	return ret;
+}
+
+/* An object that is a subdevice's with the program has to be one here. */
+static int lend_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_memory *memory,
+		   int file, struct nvidia_lent *lent)
+{
+	uint32_t parent = nvidia->devices[number];
+	int ret;
+
+	lent->device = parent;
+	ret = duplicate(nvidia, parent, memory, &lent->memory);
+	if (ret && ret != -EACCES && ret != -ENOENT) {
+		parent = nvidia->subdevices[number];
+		ret = duplicate(nvidia, parent, memory, &lent->memory);
+	}
+	if (ret)
+		return ret;
+	ret = map(nvidia, memory, file, lent);
+	if (ret)
+		free_object(nvidia, parent, lent->memory);
+	return ret;
+}
+
+/*
+ * RM maps only by a file of the card that has the memory: a device that is not that card's is
+ * refused. Most cards' devices have the number that their file has. Memory of the system is
+ * any device's.
+ */
+int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+		struct nvidia_lent *lent)
+{
+	uint32_t first = memory->card < RM_DEVICES ? memory->card : 0, i;
+	int ret = -ENODEV, err;
+
+	for (i = 0; i < RM_DEVICES; i++) {
+		uint32_t number = (first + i) % RM_DEVICES;
+
+		if (device_get(nvidia, number))
+			continue;
+		err = lend_by(nvidia, number, memory, file, lent);
+		if (!err || err == -EACCES || err == -ENOENT)
+			return err;
+		if (ret == -ENODEV)
+			ret = err;
+	}
+	return ret;
+}
+
+void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)
+{
+	struct rm_unmap args = {
+		.client = nvidia->client,
+		.device = lent->device,
+		.memory = lent->memory,
+		.addr = lent->addr,
+	};
+
+	call(nvidia, RM_IOCTL_UNMAP, &args, &args.status);
+	free_object(nvidia, lent->device, lent->memory);
+}

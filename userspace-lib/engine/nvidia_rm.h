@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NVIDIA's resource manager (RM), as far as an engine and its shadows speak to it: ioctls of
+ * /dev/nvidiactl. A program has a client there, with objects in a tree below it; all
+ * have 32-bit handles, an object's valid in its client. An ioctl that was made returns 0, and
+ * says in @status whether what it asks for was done.
+ */
+#ifndef VGPU_ENGINE_NVIDIA_RM_H
+#define VGPU_ENGINE_NVIDIA_RM_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define RM_MAJOR	195
+#define RM_MINOR_CTL	255	/* nvidiactl; those below are cards */
+
+/* Cards that RM has at most, and so numbers of devices. */
+#define RM_DEVICES	32
+
+#define RM_CLASS_CLIENT		0x0041
+#define RM_CLASS_DEVICE		0x0080
+#define RM_CLASS_SUBDEVICE	0x2080
+
+/* Statuses that are told apart. */
+#define RM_OK				0x00
+#define RM_BUSY_RETRY			0x03
+#define RM_CARD_NOT_PRESENT		0x05
+#define RM_GPU_IS_LOST			0x0f
+#define RM_INSUFFICIENT_RESOURCES	0x1a
+#define RM_INSUFFICIENT_PERMISSIONS	0x1b
+#define RM_INVALID_CLIENT		0x23
+#define RM_INVALID_OBJECT		0x31
+#define RM_INVALID_OBJECT_HANDLE	0x33
+#define RM_INVALID_OBJECT_OLD		0x35
+#define RM_NO_MEMORY			0x51
+#define RM_NOT_SUPPORTED		0x56
+#define RM_OBJECT_NOT_FOUND		0x57
+#define RM_TIMEOUT			0x65
+#define RM_RESET_REQUIRED		0x62
+
+struct rm_alloc {
+	__u32 client;
+	__u32 parent;
+	__u32 object;	/* 0: RM chooses */
+	__u32 class;
+	__u64 params;
+	__u64 rights;
+	__u32 params_size;
+	__u32 flags;
+	__u32 status;
+	__u32 reserved;
+};
+
+struct rm_device {
+	__u32 number;
+	__u32 client_share;
+	__u32 target_client;
+	__u32 target_device;
+	__u32 flags;
+	__u32 reserved;
+	__u64 va_space_size;
+	__u64 va_start;
+	__u64 va_limit;
+	__u32 va_mode;
+	__u32 reserved2;
+};
+
+struct rm_subdevice {
+	__u32 number;
+};
+
+struct rm_free {
+	__u32 client;
+	__u32 parent;
+	__u32 object;
+	__u32 status;
+};
+
+struct rm_dup {
+	__u32 client;
+	__u32 parent;
+	__u32 object;	/* 0: RM chooses */
+	__u32 from_client;
+	__u32 from_object;
+	__u32 flags;
+	__u32 status;
+};
+
+/*
+ * Who may duplicate an object is by default the process that has made its client; clients that
+ * it is shared with are added to that. Up to release 595 RM does not look whether the caller may
+ * share it.
+ */
+struct rm_share {
+	__u32 client;
+	__u32 object;
+	__u32 with_client;
+	__u32 rights;
+	__u16 with;
+	__u8 how;
+	__u8 reserved;
+	__u32 status;
+};
+
+#define RM_SHARE_RIGHT_DUP	1U
+#define RM_SHARE_WITH_CLIENT	3
+#define RM_SHARE_HOW_ADD	4
+
+/* Makes a mapping, which a file of the device shows from then on, at its offset 0. */
+struct rm_map {
+	__u32 client;
+	__u32 device;
+	__u32 memory;
+	__u32 reserved;
+	__u64 offset;
+	__u64 len;
+	__u64 addr;	/* out: names the mapping */
+	__u32 status;
+	__u32 flags;
+	__s32 fd;
+	__u32 reserved2;
+};
+
+#define RM_MAP_FD	48	/* where in it */
+
+struct rm_unmap {
+	__u32 client;
+	__u32 device;
+	__u32 memory;
+	__u32 reserved;
+	__u64 addr;
+	__u32 status;
+	__u32 flags;
+};
+
+#define RM_IOCTL_FREE	_IOWR('F', 0x29, struct rm_free)
+#define RM_IOCTL_ALLOC	_IOWR('F', 0x2b, struct rm_alloc)
+#define RM_IOCTL_DUP	_IOWR('F', 0x34, struct rm_dup)
+#define RM_IOCTL_SHARE	_IOWR('F', 0x35, struct rm_share)
+#define RM_IOCTL_MAP	_IOWR('F', 0x4e, struct rm_map)
+#define RM_IOCTL_UNMAP	_IOWR('F', 0x4f, struct rm_unmap)
+
+_Static_assert(sizeof(struct rm_free) == 16, "the driver's size");
+_Static_assert(sizeof(struct rm_alloc) == 48, "the driver's size");
+_Static_assert(sizeof(struct rm_device) == 56, "the driver's size");
+_Static_assert(sizeof(struct rm_dup) == 28, "the driver's size");
+_Static_assert(sizeof(struct rm_share) == 24, "the driver's size");
+_Static_assert(sizeof(struct rm_map) == 56, "the driver's size");
+_Static_assert(sizeof(struct rm_unmap) == 32, "the driver's size");
+_Static_assert(__builtin_offsetof(struct rm_map, fd) == RM_MAP_FD, "the driver's place");
+
+#endif /* VGPU_ENGINE_NVIDIA_RM_H */
