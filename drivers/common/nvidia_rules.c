@@ -11,13 +11,19 @@
 
 /* Numbers of ioctls, and what the driver knows their arguments by: their sizes. */
 #define NR_CONTROL		0x2a
+#define NR_SHARE		0x35
 #define NR_XFER			0xd3
 #define CONTROL_SIZE		32
+#define SHARE_SIZE		24
 #define XFER_SIZE		16
 
 /* struct nv_control and struct nv_xfer of drivers/guest/schema_nvidia.c. */
 #define CONTROL_CMD		8
 #define CONTROL_STATUS		28
+/* With whom an object is shared, 16 bits: the driver asks for the right to in all cases but one. */
+#define SHARE_WITH		16
+#define SHARE_WITH_CLIENT	3
+#define SHARE_STATUS		20
 #define XFER_NR			0
 #define XFER_LEN		4
 #define XFER_ADDR		8
@@ -44,14 +50,21 @@ static u32 get32(const u8 *bytes, u32 offset)
 
 static enum vgpu_nvidia_verdict look_at(struct vgpu_nvidia_look *look, u32 nr, u32 len, u64 addr)
 {
-	/* Of another size the driver takes none of these. */
-	if ((nr != NR_CONTROL || len != CONTROL_SIZE) && (nr != NR_XFER || len != XFER_SIZE))
-		return VGPU_NVIDIA_PASS;
 	look->addr = addr;
 	look->nr = nr;
 	look->len = len;
-	look->status = CONTROL_STATUS;
-	return VGPU_NVIDIA_LOOK;
+	look->status = nr == NR_SHARE ? SHARE_STATUS : CONTROL_STATUS;
+	/* Of another size the driver takes none of these. */
+	switch (nr) {
+	case NR_CONTROL:
+		return len == CONTROL_SIZE ? VGPU_NVIDIA_LOOK : VGPU_NVIDIA_PASS;
+	case NR_SHARE:
+		return len == SHARE_SIZE ? VGPU_NVIDIA_LOOK : VGPU_NVIDIA_PASS;
+	case NR_XFER:
+		return len == XFER_SIZE ? VGPU_NVIDIA_LOOK : VGPU_NVIDIA_PASS;
+	default:
+		return VGPU_NVIDIA_PASS;
+	}
 }
 
 enum vgpu_nvidia_verdict vgpu_nvidia_begin(struct vgpu_nvidia_look *look, u32 cmd, u64 arg)
@@ -63,6 +76,7 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 {
 	u32 i, cmd;
 	__le64 addr;
+	__le16 with;
 
 	if (look->nr == NR_XFER) {
 		/* The driver does not unwrap twice. */
@@ -71,6 +85,10 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 		memcpy(&addr, bytes + XFER_ADDR, sizeof(addr));
 		return look_at(look, get32(bytes, XFER_NR), get32(bytes, XFER_LEN),
 			       le64_to_cpu(addr));
+	}
+	if (look->nr == NR_SHARE) {
+		memcpy(&with, bytes + SHARE_WITH, sizeof(with));
+		return le16_to_cpu(with) == SHARE_WITH_CLIENT ? VGPU_NVIDIA_DENY : VGPU_NVIDIA_PASS;
 	}
 	cmd = get32(bytes, CONTROL_CMD);
 	for (i = 0; i < ARRAY_SIZE(denied); i++)

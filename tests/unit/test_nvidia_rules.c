@@ -64,6 +64,7 @@ static void test_number(void)
 		   VGPU_NVIDIA_LOOK && look.len == 16, "no type");
 	tap_expect(vgpu_nvidia_begin(&look, NV(0x2a, 28), ADDR) == VGPU_NVIDIA_PASS &&
 		   vgpu_nvidia_begin(&look, NV(0x2a, 0), ADDR) == VGPU_NVIDIA_PASS &&
+		   vgpu_nvidia_begin(&look, NV(0x35, 32), ADDR) == VGPU_NVIDIA_PASS &&
 		   vgpu_nvidia_begin(&look, NV(0xd3, 32), ADDR) == VGPU_NVIDIA_PASS,
 		   "another size");
 	tap_expect(vgpu_nvidia_begin(&look, 0x2a, ADDR) == VGPU_NVIDIA_PASS, "unified memory's");
@@ -109,6 +110,34 @@ static void test_wrapped(void)
 	tap_subject("an ioctl in another");
 }
 
+/* An object may be shared with whom the driver asks for the right to, and with no client. */
+static void test_share(void)
+{
+	struct vgpu_nvidia_look look;
+	u8 arg[VGPU_NVIDIA_LOOK_MAX];
+	u32 with;
+
+	for (with = 0; with < 9; with++) {
+		bool denied_here = with == 3;
+
+		memset(arg, 3, sizeof(arg));
+		arg[16] = with;
+		arg[17] = 0;
+		tap_expect(vgpu_nvidia_begin(&look, NV(0x35, 24), ADDR) == VGPU_NVIDIA_LOOK &&
+			   look.len == 24, "a share is looked at");
+		tap_expect((vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_DENY) == denied_here &&
+			   look.addr == ADDR && look.status == 20, "with %u", with);
+		unwrap(&look, 0x35, 24);
+		tap_expect((vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_DENY) == denied_here &&
+			   look.addr == INNER && look.status == 20, "with %u, wrapped", with);
+	}
+	arg[16] = 3;
+	arg[17] = 1;
+	vgpu_nvidia_begin(&look, NV(0x35, 24), ADDR);
+	tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_PASS, "16 bits say with whom");
+	tap_subject("who an object is shared with");
+}
+
 static void test_key(void)
 {
 	const u32 control = 'F' << 8 | 0x2a;
@@ -128,6 +157,7 @@ int main(void)
 	test_control();
 	test_number();
 	test_wrapped();
+	test_share();
 	test_key();
 	return tap_done();
 }
