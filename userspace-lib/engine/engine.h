@@ -82,6 +82,7 @@ size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
 /* --- object.c ----------------------------------------------------------------- */
 
 struct shadow;
+struct nvidia_memory;
 
 /**
  * struct polled - what is known of an object's readiness
@@ -120,6 +121,7 @@ struct polled {
  * @dev: of its inode, and the inode's number
  * @ino: see @dev
  * @rdev: of a device
+ * @memory: that its next mapping shows, of NVIDIA's driver; or NULL
  * @close_seq: of the control message that closed it; 0: a call has
  * @closer: shadow that waits for the end of that; NULL: none, or it has gone
  * @lane: of it
@@ -138,6 +140,7 @@ struct object {
 	dev_t dev;
 	ino_t ino;
 	dev_t rdev;
+	struct nvidia_memory *memory;
 	struct grant *grant;
 	unsigned int dropping;
 	uint64_t close_seq;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "owner.h"
 
 /* Older versions of linux/magic.h lack this number. */
 #define DMABUF_FS	0x444d4142
@@ -261,6 +262,7 @@ static void object_gone(void *arg)
 	if (object->closer)
 		shadow_answer(object->closer, object->lane, 1, NULL, 0, -1);
 	grant_put(object->grant);
+	owner_forget(object);
 	LIST_REMOVE(object, node);
 	free(object);
 	if (control)

@@ -176,6 +176,7 @@ enum engine_shadow_type {
 	ESHADOW_POLL	= 7,	/* object @object, @value: events, @extra: flags, number */
 	ESHADOW_FDINFO	= 8,	/* of object @object */
 	ESHADOW_EVENT	= 9,	/* with an eventfd: @object, @value: the guest's number */
+	ESHADOW_MAPS	= 11,	/* as nvidiactl @value says, @object maps a struct eshadow_memory */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get a reference to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
@@ -199,7 +200,8 @@ enum engine_shadow_type {
  * @extra: likewise
  *
  * Answers to OPEN and FIND have a struct eshadow_policy behind them, those that give objects a
- * struct vgpu_object_desc, that to FDINFO its bytes.
+ * struct vgpu_object_desc, that to FDINFO its bytes, that to MAPS a __u32: the client that the
+ * memory is to be shared with.
  */
 struct eshadow_msg {
 	__u32 type;
@@ -208,6 +210,24 @@ struct eshadow_msg {
 	__s32 result;
 	__u64 value;
 	__u64 extra;
+};
+
+/**
+ * struct eshadow_memory - memory of NVIDIA's driver that a file maps
+ * @client: handle of the program's client
+ * @memory: of its object
+ * @flags: of the mapping
+ * @reserved: 0
+ * @offset: in the object
+ * @len: bytes
+ */
+struct eshadow_memory {
+	__u32 client;
+	__u32 memory;
+	__u32 flags;
+	__u32 reserved;
+	__u64 offset;
+	__u64 len;
 };
 
 /**

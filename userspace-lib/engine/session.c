@@ -12,6 +12,7 @@
 
 #include "engine.h"
 #include "engine/packet.h"
+#include "owner.h"
 #include "shadow/layout.h"
 
 /* How long a session that the guest has closed may wait for its lanes. */
@@ -331,7 +332,8 @@ static void ask_event(struct shadow *shadow, const struct eshadow_msg *msg, int 
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
-static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
+static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
+		       const struct eshadow_memory *memory, int fd)
 {
 	switch (msg->type) {
 	case ESHADOW_OPENED:
@@ -364,6 +366,9 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg, int
 		break;
 	case ESHADOW_FDINFO:
 		ask_fdinfo(shadow, msg);
+		break;
+	case ESHADOW_MAPS:
+		owner_learn(shadow, msg, memory);
 		break;
 	case ESHADOW_UNSYNC:
 		ask_unsync(shadow, msg);
@@ -420,22 +425,26 @@ static void shadow_gone(struct shadow *shadow)
 static void shadow_ready(struct source *source, uint32_t events)
 {
 	struct shadow *shadow = container_of(source, struct shadow, source);
-	struct eshadow_msg msg;
+	struct {
+		struct eshadow_msg msg;
+		struct eshadow_memory memory;
+	} ask;
 	ssize_t len;
 	int fd;
 
 	(void)events;
-	len = packet_recv(source->fd, &msg, sizeof(msg), &fd);
+	len = packet_recv(source->fd, &ask, sizeof(ask), &fd);
 	/* It has ended without reading all: what it has said comes after that. */
 	if (len == -EAGAIN || len == -EINTR || len == -ECONNRESET)
 		return;
-	if (len != sizeof(msg)) {
+	if (len < (ssize_t)sizeof(ask.msg) ||
+	    len != (ssize_t)(ask.msg.type == ESHADOW_MAPS ? sizeof(ask) : sizeof(ask.msg))) {
 		if (fd >= 0)
 			close(fd);
 		shadow_gone(shadow);
 		return;
 	}
-	shadow_ask(shadow, &msg, fd);
+	shadow_ask(shadow, &ask.msg, &ask.memory, fd);
 }
 
 /* --- of the guest and of vgpud ---------------------------------------------------------- */

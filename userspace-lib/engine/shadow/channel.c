@@ -14,9 +14,12 @@
 
 int fd_engine = ESHADOW_FD_ENGINE;
 
-static int channel_send(const struct eshadow_msg *msg, int fd)
+static int channel_send(const struct eshadow_msg *msg, const void *more, u32 len, int fd)
 {
-	struct iovec iov = { .iov_base = (void *)(u64)msg, .iov_len = sizeof(*msg) };
+	struct iovec iov[] = {
+		{ .iov_base = (void *)(u64)msg, .iov_len = sizeof(*msg) },
+		{ .iov_base = (void *)(u64)more, .iov_len = len },
+	};
 	struct fd_cmsg control = {
 		.len = offsetof(struct fd_cmsg, pad),
 		.level = SOL_SOCKET,
@@ -24,8 +27,8 @@ static int channel_send(const struct eshadow_msg *msg, int fd)
 		.fd = fd,
 	};
 	struct user_msghdr header = {
-		.iov = &iov,
-		.iovlen = 1,
+		.iov = iov,
+		.iovlen = len ? 2 : 1,
 		.control = fd < 0 ? NULL : &control,
 		.controllen = fd < 0 ? 0 : sizeof(control),
 	};
@@ -45,7 +48,7 @@ static void channel_look_after(struct lane *lane)
 	while (!__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE)) {
 		word_wait(&lane->answered, 0, LANE_LOOK_MS);
 		if (lane_is_down(lane)) {
-			channel_send(&unsync, -1);
+			channel_send(&unsync, NULL, 0, -1);
 			return;
 		}
 	}
@@ -62,7 +65,7 @@ int channel_ask(struct lane *lane, struct request *request)
 	request->len = 0;
 	lane->answered = 0;
 	lane->request = request;
-	ret = channel_send(&request->msg, fd);
+	ret = channel_send(&request->msg, request->more, request->nr_more, fd);
 	if (ret)
 		return ret;
 	if (sync)
@@ -78,7 +81,7 @@ void channel_tell(u32 type, u32 object, u64 value)
 {
 	const struct eshadow_msg msg = { .type = type, .object = object, .value = value };
 
-	channel_send(&msg, -1);
+	channel_send(&msg, NULL, 0, -1);
 }
 
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes)
@@ -89,7 +92,7 @@ void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes)
 		.extra = (u64)(u32)lanes << 32 | (u32)mappings,
 	};
 
-	channel_send(&msg, -1);
+	channel_send(&msg, NULL, 0, -1);
 }
 
 static void channel_answer(const struct eshadow_msg *msg, const u8 *extra, u32 len, int fd)

@@ -90,6 +90,7 @@ static int entry_fill(struct file_entry *file, const struct eshadow_policy *poli
 	};
 	file->kind = policy->object_kind;
 	file->space = policy->space;
+	file->rdev = policy->rdev;
 	if (!len)
 		return 0;
 	file->ioctls = memory_get((len + PAGE_SIZE - 1) & PAGE_MASK);

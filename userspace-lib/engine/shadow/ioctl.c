@@ -423,6 +423,8 @@ s64 ioctl_run(struct call *call)
 	/* Also after an error: many drivers copy their argument out in any case. */
 	gather(call);
 	undo_fixups(call);
+	if (!result)
+		nvidia_mapped(call, cmd);
 	remove_fixups(call);
 	ret = result < 0 ? 0 : answer_fixups(call, &result);
 	if (result < 0 || ret)

@@ -56,6 +56,8 @@ extern int fd_devices, fd_maps, fd_engine;
 /**
  * struct request - a lane's request and its answer
  * @msg: in: the request; out: the answer
+ * @more: in: what follows the request, @nr_more bytes
+ * @nr_more: see @more
  * @fd: in: a file to be sent, or -1; out: one that came with the answer, or -1
  * @room: room for what follows the answer
  * @extra: where
@@ -64,6 +66,8 @@ extern int fd_devices, fd_maps, fd_engine;
  */
 struct request {
 	struct eshadow_msg msg;
+	const void *more;
+	u32 nr_more;
 	int fd;
 	void *extra;
 	u32 room;
@@ -90,6 +94,7 @@ void channel_hear(void);
  * @policy: of its export; ioctls are @ioctls
  * @kind: VGPU_OBJECT_*
  * @space: number of the address space of its mappings
+ * @rdev: of the export's node; 0: it is of no export
  * @ioctls: of the policy
  */
 struct file_entry {
@@ -100,6 +105,7 @@ struct file_entry {
 	struct vgpu_policy policy;
 	u32 kind;
 	u64 space;
+	u64 rdev;
 	u32 *ioctls;
 };
 
@@ -447,6 +453,11 @@ s64 fops_fdinfo(struct call *call);
 s64 ioctl_run(struct call *call);
 /* Files that a call made, which nothing explains, are closed. Return: the call's result. */
 s64 call_close_strays(struct call *call, s64 result);
+
+/* --- nvidia.c: memory of NVIDIA's driver -------------------------------------- */
+
+/* The engine hears of what the ioctl, which the driver has made, lets a file map. */
+void nvidia_mapped(struct call *call, u32 cmd);
 
 /* --- mapping.c -------------------------------------------------------------- */
 

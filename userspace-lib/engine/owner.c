@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The guest's own client of NVIDIA's resource manager, made when a program first maps memory.
+ * The files that it needs are opened anew, by what the guest has open: so they are of devices
+ * that it may use.
+ *
+ * Whose memory it is the driver looks after: it lets a client duplicate what the client's process
+ * owns, or what was shared with it, and shadows share what the driver has let them map. A shadow
+ * that lies about handles can have nothing owned but what some shadow of the same guest has
+ * shared.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "owner.h"
+#include "vgpud/log.h"
+
+#define PAGE_MASK	4095ULL
+
+static struct nvidia client = { .control = -1 };
+static uint64_t owned_bytes;
+static uint32_t nr_owned;
+
+static bool is_nvidia(const struct object *object)
+{
+	return object->kind == VGPU_OBJECT_DEVICE && major(object->rdev) == RM_MAJOR;
+}
+
+/* Another file of the same node, or a negative errno. */
+static int open_again(const struct object *object)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "self/fd/%d", object->fd);
+	fd = openat(ENGINE_FD_PROC, path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int client_begin(const struct object *control)
+{
+	int fd;
+
+	if (client.control >= 0)
+		return 0;
+	if (!control || !is_nvidia(control) || minor(control->rdev) != RM_MINOR_CTL)
+		return -EBADF;
+	fd = open_again(control);
+	return fd < 0 ? fd : nvidia_begin(&client, fd);
+}
+
+static int learn(const struct eshadow_msg *msg, const struct eshadow_memory *memory)
+{
+	struct object *object = object_find(msg->object);
+	int ret;
+
+	if (!object || !is_nvidia(object))
+		return -EBADF;
+	ret = client_begin(object_find(msg->value));
+	if (ret)
+		return ret;
+	if (!object->memory)
+		object->memory = malloc(sizeof(*object->memory));
+	if (!object->memory)
+		return -ENOMEM;
+	*object->memory = (struct nvidia_memory) {
+		.client = memory->client,
+		.memory = memory->memory,
+		.flags = memory->flags,
+		.card = minor(object->rdev),
+		.offset = memory->offset,
+		.len = memory->len,
+	};
+	return 0;
+}
+
+void owner_learn(struct shadow *shadow, const struct eshadow_msg *msg,
+		 const struct eshadow_memory *memory)
+{
+	int ret = learn(msg, memory);
+
+	shadow_answer(shadow, msg->lane, ret, &client.client, ret ? 0 : sizeof(client.client), -1);
+}
+
+void owner_forget(struct object *object)
+{
+	free(object->memory);
+	object->memory = NULL;
+}
+
+bool owner_knows(const struct object *object)
+{
+	return object->memory;
+}
+
+int owner_file(void)
+{
+	return client.control;
+}
+
+/* A part of a mapping is one of its own: files of cards are mapped as a whole or not at all. */
+static int part_of(const struct nvidia_memory *memory, uint64_t offset, uint64_t len,
+		   struct nvidia_memory *part)
+{
+	*part = *memory;
+	if (!len || (offset | len) & PAGE_MASK || offset >= memory->len ||
+	    memory->len > UINT64_MAX - memory->offset)
+		return -EINVAL;
+	part->offset += offset;
+	part->len -= offset;
+	/* The last page need not be whole. */
+	if (len > ((part->len + PAGE_MASK) & ~PAGE_MASK))
+		return -EINVAL;
+	if (len < part->len)
+		part->len = len;
+	return 0;
+}
+
+static void complain(int err)
+{
+	switch (err) {
+	case -ENODEV:
+		log_guest("a card that a guest uses answers no more, and may need a reset");
+		break;
+	case -ENOMEM:
+		log_guest("no memory of a card is left to show to a guest: it goes by copy");
+		break;
+	case -EACCES:
+		log_guest("the driver lets the engine own no memory of its guest: it goes by copy");
+		break;
+	}
+}
+
+int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned)
+{
+	struct nvidia_memory part;
+	int ret;
+
+	if (!object->memory)
+		return -EOPNOTSUPP;
+	ret = part_of(object->memory, offset, len, &part);
+	if (ret)
+		return ret;
+	if (nr_owned >= start.limits.mappings || len > start.limits.mapped_bytes - owned_bytes)
+		return -ENOMEM;
+	owned->len = len;
+	owned->fd = open_again(object);
+	if (owned->fd < 0)
+		return owned->fd;
+	ret = nvidia_lend(&client, &part, owned->fd, &owned->nvidia);
+	if (ret) {
+		close(owned->fd);
+		complain(ret);
+		return ret;
+	}
+	nr_owned++;
+	owned_bytes += len;
+	return 0;
+}
+
+void owner_give_back(const struct owned *owned)
+{
+	nvidia_take_back(&client, &owned->nvidia);
+	nr_owned--;
+	owned_bytes -= owned->len;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/* Memory of NVIDIA's driver that files map, which the engine has to know of. */
+#include "engine/nvidia_rm.h"
+#include "shadow.h"
+
+/* The argument, in memory that only this call uses; NULL: it has not so many bytes there. */
+static void *arg_here(const struct call *call, u32 len)
+{
+	if (le32_to_cpu(call->view.call->args.ioctl.arg_kind) != VGPU_IOCTL_ARG_SEG ||
+	    vgpu_view_seg_len(&call->view, 0) < len ||
+	    vgpu_view_seg_is(&call->view, 0, VGPU_SEG_PAGE) || call->scratch_low)
+		return NULL;
+	return (void *)call->segs[0].addr;
+}
+
+/* The file that the driver has let map it. */
+static const struct file_entry *mapped_file(const struct call *call)
+{
+	u32 i;
+
+	for (i = 0; i < le16_to_cpu(call->view.call->nr_fixups); i++) {
+		const struct vgpu_fixup *fixup = &call->view.fixups[i];
+
+		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_IN && !fixup->seg &&
+		    le32_to_cpu(fixup->offset) == RM_MAP_FD)
+			return call->placed[i];
+	}
+	return NULL;
+}
+
+void nvidia_mapped(struct call *call, u32 cmd)
+{
+	const struct file_entry *file;
+	struct eshadow_memory memory;
+	const struct rm_map *map;
+	struct rm_share share;
+	struct request request = {
+		.msg = { .type = ESHADOW_MAPS, .value = call->file->object },
+		.more = &memory,
+		.nr_more = sizeof(memory),
+		.extra = &share.with_client,
+		.room = sizeof(share.with_client),
+		.fd = -1,
+	};
+
+	if (cmd != RM_IOCTL_MAP || call->file->rdev != (RM_MAJOR << 8 | RM_MINOR_CTL) ||
+	    !(shared->features & VGPU_FEATURE_WINDOW))
+		return;
+	map = arg_here(call, sizeof(*map));
+	file = mapped_file(call);
+	if (!map || map->status || !file)
+		return;
+	memory = (struct eshadow_memory) {
+		.client = map->client,
+		.memory = map->memory,
+		.flags = map->flags,
+		.offset = map->offset,
+		.len = map->len,
+	};
+	share = (struct rm_share) {
+		.client = map->client,
+		.object = map->memory,
+		.rights = RM_SHARE_RIGHT_DUP,
+		.with = RM_SHARE_WITH_CLIENT,
+		.how = RM_SHARE_HOW_ADD,
+	};
+	request.msg.object = file->object;
+	/* Where it cannot be shared it is not lent: such mappings go by copy. */
+	if (!channel_ask(call->lane, &request) && request.len == sizeof(share.with_client))
+		sys3(__NR_ioctl, call->file->fd, RM_IOCTL_SHARE, (long)&share);
+}
