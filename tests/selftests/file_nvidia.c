@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Nodes and files of NVIDIA's driver in a guest, where the test is the host, and tells of
+ * whatever it likes.
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "host_played.h"
+
+#include "kselftest_harness.h"
+
+#define PROC	"/proc/driver/nvidia"
+#define STAND_IN "vgpu_mock_nvidia"
+
+/* An export of that kind is told of. Return: its number; 0: it could not be sent. */
+static uint32_t send_node(const char *title, const char *bus_id)
+{
+	struct vgpu_export_add add;
+
+	/* A name is not empty, and may be any. */
+	if (bus_id)
+		fill_pci(&add, "node", bus_id, 0x10de, 0x2330);
+	else
+		fill_export(&add, "node", NULL);
+	add.kind = htole32(VGPU_EXPORT_NVIDIA);
+	strcpy((char *)add.title, title);
+	strcpy((char *)add.driver, "nvidia");
+	return send_all(&add, sizeof(add)) ? last_export : 0;
+}
+
+static bool send_gone(uint32_t export)
+{
+	const struct vgpu_export_del del = {
+		.hdr.len = htole32(sizeof(del)),
+		.hdr.type = htole16(VGPU_MSG_EXPORT_DEL),
+		.export = htole32(export),
+	};
+
+	return send_all(&del, sizeof(del));
+}
+
+/* What a file holds; NULL: it is gone. */
+static bool send_bytes(uint32_t export, const char *name, const char *data, size_t len)
+{
+	static struct {
+		struct vgpu_export_file head;
+		char data[VGPU_FILE_PART];
+	} msg;
+	size_t at = 0, part, padded;
+
+	do {
+		part = len - at < VGPU_FILE_PART ? len - at : VGPU_FILE_PART;
+		padded = (part + 7) & ~7UL;
+		memset(&msg, 0, sizeof(msg));
+		msg.head.hdr.len = htole32(sizeof(msg.head) + padded);
+		msg.head.hdr.type = htole16(VGPU_MSG_EXPORT_FILE);
+		msg.head.export = htole32(export);
+		msg.head.flags = htole32(data ? 0 : VGPU_FILE_GONE);
+		msg.head.size = htole32(len);
+		msg.head.offset = htole32(at);
+		snprintf((char *)msg.head.name, sizeof(msg.head.name), "%s", name);
+		if (data)
+			memcpy(msg.data, data + at, part);
+		if (!send_all(&msg, sizeof(msg.head) + padded))
+			return false;
+		at += part;
+	} while (at < len);
+	return true;
+}
+
+static bool send_text(uint32_t export, const char *name, const char *text)
+{
+	return send_bytes(export, name, text, text ? strlen(text) : 0);
+}
+
+/* The guest has taken all that was sent: exports are made in order. */
+static bool settled(void)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+	struct vgpu_export_add add;
+	char name[32];
+
+	snprintf(name, sizeof(name), "last%u", last_export);
+	fill_export(&add, name, NULL);
+	add.kind = htole32(VGPU_EXPORT_PLAIN);
+	if (!send_all(&add, sizeof(add)))
+		return false;
+	while (tool_find_export(name) < 0) {
+		if (tool_now_ms() > deadline)
+			return false;
+		usleep(20000);
+	}
+	return true;
+}
+
+static bool is_node(const char *path, unsigned int number_major, unsigned int number_minor)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_mode == (S_IFCHR | 0666) &&
+	       st.st_rdev == makedev(number_major, number_minor);
+}
+
+/* All that there is of it, a word each. */
+static const char *traces(void)
+{
+	struct tool_run *run = tool_run("(cd / && find dev/nvidia* proc/driver/nvidia -type f -o -type c; "
+					"ls -d sys/module/nvidia*) 2>/dev/null | sort | tr '\\n' ' '");
+
+	return run->out;
+}
+
+static unsigned int uvm_major(void)
+{
+	return atoi(tool_run("sed -n 's/ nvidia-uvm$//p' /proc/devices")->out);
+}
+
+static bool holds(const char *file, const char *data, size_t len)
+{
+	static char seen[VGPU_FILE_MAX + 1];
+	size_t have = 0;
+	ssize_t got = -1;
+	int fd = open(file, O_RDONLY);
+
+	while (fd >= 0 && (got = read(fd, seen + have, sizeof(seen) - have)) > 0)
+		have += got;
+	if (fd >= 0)
+		close(fd);
+	return !got && have == len && !memcmp(seen, data, len);
+}
+
+static bool text_is(const char *file, const char *text)
+{
+	return holds(file, text, strlen(text));
+}
+
+/* How often the kernel's log has these words since it was cleared. */
+static int said(const char *words)
+{
+	return atoi(tool_run("dmesg | grep -c '%s'", words)->out);
+}
+
+FIXTURE(host) {
+	char unused;
+};
+
+FIXTURE_SETUP(host)
+{
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	ASSERT_EQ(host_begin(), 0);
+	ASSERT_EQ(tool_run("dmesg -C")->status, 0);
+	ASSERT_STREQ(traces(), "");
+}
+
+FIXTURE_TEARDOWN(host)
+{
+	host_end();
+	EXPECT_STREQ(traces(), "");
+	EXPECT_EQ(said("nvidia"), said("no /dev/nvidia"));
+}
+
+TEST_F_TIMEOUT(host, names_and_numbers, 120)
+{
+	uint32_t ctl;
+
+	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+	ASSERT_NE(send_node("nvidia0", "0000:00:06.0"), 0);
+	ASSERT_NE(send_node("nvidia247", "0000:00:07.0"), 0);
+	ASSERT_NE(send_node("nvidia-modeset", NULL), 0);
+	ASSERT_NE(send_node("nvidia-uvm-tools", NULL), 0);
+	ASSERT_NE(send_node("nvidia-uvm", NULL), 0);
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
+	EXPECT_TRUE(is_node("/dev/nvidia0", 195, 0));
+	EXPECT_TRUE(is_node("/dev/nvidia247", 195, 247));
+	EXPECT_TRUE(is_node("/dev/nvidia-modeset", 195, 254));
+	EXPECT_TRUE(is_node("/dev/nvidia-uvm", uvm_major(), 0));
+	EXPECT_TRUE(is_node("/dev/nvidia-uvm-tools", uvm_major(), 1));
+	EXPECT_TRUE(text_is("/sys/module/nvidia/initstate", "live\n"));
+	EXPECT_TRUE(text_is("/sys/module/nvidia_uvm/initstate", "live\n"));
+	EXPECT_TRUE(text_is("/sys/module/nvidia_modeset/initstate", "live\n"));
+	/* The last that needs a number takes it along. */
+	ASSERT_TRUE(send_gone(ctl));
+	ASSERT_TRUE(send_gone(ctl + 3));
+	ASSERT_TRUE(send_gone(ctl + 4));
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(traces(), "dev/nvidia-uvm dev/nvidia0 dev/nvidia247 sys/module/nvidia sys/module/nvidia_uvm ");
+	ASSERT_TRUE(send_gone(ctl + 5));
+	ASSERT_TRUE(settled());
+	EXPECT_EQ(uvm_major(), 0);
+	EXPECT_STREQ(traces(), "dev/nvidia0 dev/nvidia247 sys/module/nvidia ");
+}
+
+/* What is no node of that driver is /dev/vgpuN, and nothing else. */
+TEST_F_TIMEOUT(host, other_names, 120)
+{
+	static const char *const names[] = {
+		"", "nvidia", "nvidia00", "nvidia01", "nvidia+1", "nvidia-1", "nvidia 1", "nvidia1 ",
+		"nvidia248", "nvidia255", "nvidia4294967296", "nvidia0x1", "nvidia1/x", "nvidiactl2",
+		"nvidia-uvm-tool", "nvidia-caps/nvidia-cap1", "../null", "null", "NVIDIA0",
+		"nvidia0nvidia0nvidia0nvidia0nvidia0nvidia0nvidia0nvidia0nvidia0",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ASSERT_NE(send_node(names[i], NULL), 0);
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(traces(), "");
+	EXPECT_EQ(said("no /dev/nvidia"), 0);
+	ASSERT_NE(send_node("nvidia1", NULL), 0);
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(traces(), "dev/nvidia1 sys/module/nvidia ");
+}
+
+TEST_F_TIMEOUT(host, twice, 120)
+{
+	uint32_t first, second;
+
+	ASSERT_NE(first = send_node("nvidiactl", NULL), 0);
+	ASSERT_NE(second = send_node("nvidiactl", NULL), 0);
+	ASSERT_TRUE(settled());
+	EXPECT_EQ(said("no /dev/nvidiactl of host .*: it is there already"), 1);
+	/* The second one has no files, and takes none away. */
+	ASSERT_TRUE(send_text(first, "proc/driver/nvidia/params", "first\n"));
+	ASSERT_TRUE(send_text(second, "proc/driver/nvidia/params", "second\n"));
+	ASSERT_TRUE(send_text(second, "proc/driver/nvidia/params", NULL));
+	ASSERT_TRUE(send_gone(second));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(text_is(PROC "/params", "first\n"));
+	EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
+	ASSERT_TRUE(send_gone(first));
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(traces(), "");
+}
+
+/* A file holds what it was told last, is there or not, and is of any length. */
+TEST_F_TIMEOUT(host, files_by_and_by, 120)
+{
+	static char big[VGPU_FILE_MAX];
+	uint32_t ctl;
+	size_t i;
+	int fd;
+
+	for (i = 0; i < sizeof(big); i++)
+		big[i] = 'a' + i % 25;
+	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/params", "ModifyDeviceFiles: 0\n"));
+	ASSERT_TRUE(send_bytes(ctl, "proc/driver/nvidia/version", big, sizeof(big)));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(text_is(PROC "/params", "ModifyDeviceFiles: 0\n"));
+	EXPECT_TRUE(holds(PROC "/version", big, sizeof(big)));
+	EXPECT_NE(open(PROC "/params", O_WRONLY), 0);
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "short\n"));
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/params", ""));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(text_is(PROC "/version", "short\n"));
+	EXPECT_TRUE(text_is(PROC "/params", ""));
+	/* It goes while it is open, and comes again. */
+	fd = open(PROC "/version", O_RDONLY);
+	ASSERT_GE(fd, 0);
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", NULL));
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", NULL));
+	ASSERT_TRUE(settled());
+	EXPECT_LT(read(fd, big, sizeof(big)), 0);
+	close(fd);
+	EXPECT_STREQ(traces(), "dev/nvidiactl proc/driver/nvidia/params sys/module/nvidia ");
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "again\n"));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(text_is(PROC "/version", "again\n"));
+}
+
+/* The host does not choose what there is in /proc. */
+TEST_F_TIMEOUT(host, other_files, 120)
+{
+	static const char *const names[] = {
+		"params", "driver/nvidia/params", "proc/driver/nvidia/registry", "proc/driver/nvidia/gpus",
+		"proc/driver/nvidia/gpus/0000:00:06.0/power", "proc/driver/nvidia/gpus/information",
+		"proc/driver/nvidia/gpus/0000:00:06.00/information",
+		"proc/driver/nvidia/gpus/0000:00:06.A/information",
+		"proc/driver/nvidia/gpus/000:000:06.0/information",
+		"proc/driver/nvidia/gpus/0000:00:06.0/information/x", "proc/driver/nvidia/params/x",
+		"proc/driver/nvidia/gpus/0000:00:06.0", "proc/driver/other", "proc/x",
+		"sys/module/nvidia/version", "proc/driver/nvidiaparams",
+	};
+	const char information[] = "proc/driver/nvidia/gpus/0000:00:06.0/information";
+	uint32_t ctl, card, other, uvm;
+	size_t i;
+
+	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+	ASSERT_NE(card = send_node("nvidia0", "0000:00:06.0"), 0);
+	ASSERT_NE(other = send_node("nvidia1", "0000:00:07.0"), 0);
+	ASSERT_NE(uvm = send_node("nvidia-uvm", NULL), 0);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		ASSERT_TRUE(send_text(ctl, names[i], "x\n"));
+		ASSERT_TRUE(send_text(card, names[i], "x\n"));
+		ASSERT_TRUE(send_text(uvm, names[i], "x\n"));
+	}
+	/* Those of one node with another, and with none. */
+	ASSERT_TRUE(send_text(ctl, information, "x\n"));
+	ASSERT_TRUE(send_text(uvm, information, "x\n"));
+	ASSERT_TRUE(send_text(uvm, "proc/driver/nvidia/params", "x\n"));
+	ASSERT_TRUE(send_text(card, "proc/driver/nvidia/params", "x\n"));
+	ASSERT_TRUE(send_text(1000, "proc/driver/nvidia/params", "x\n"));
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(traces(), "dev/nvidia-uvm dev/nvidia0 dev/nvidia1 dev/nvidiactl sys/module/nvidia sys/module/nvidia_uvm ");
+	/* A card has one directory, which is its own. */
+	ASSERT_TRUE(send_text(card, information, "card\n"));
+	ASSERT_TRUE(send_text(card, "proc/driver/nvidia/gpus/0000:00:08.0/information", "x\n"));
+	ASSERT_TRUE(send_text(other, information, "other\n"));
+	ASSERT_TRUE(send_text(other, information, NULL));
+	ASSERT_TRUE(send_text(card, "proc/driver/nvidia/gpus/0000:00:08.0/information", NULL));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(text_is(PROC "/gpus/0000:00:06.0/information", "card\n"));
+	EXPECT_STREQ(tool_run("ls " PROC " " PROC "/gpus | tr '\\n' ' '")->out,
+		     PROC ": gpus  " PROC "/gpus: 0000:00:06.0 ");
+	/* When that is gone it may be the other's. */
+	ASSERT_TRUE(send_gone(card));
+	ASSERT_TRUE(send_text(other, information, "other\n"));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(text_is(PROC "/gpus/0000:00:06.0/information", "other\n"));
+}
+
+/* A module with the name of the real one: the stand-in, called otherwise. */
+static bool rename_module(const char *to)
+{
+	return !tool_run("sed 's/" STAND_IN "/nvidia\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00/g' "
+			 "$(find -L /lib/modules/$(uname -r) -name " STAND_IN ".ko) >%s", to)->status;
+}
+
+/* Whichever is there first, the nodes or another driver, keeps the other out. */
+TEST_F_TIMEOUT(host, another_driver, 240)
+{
+	static const char *const loads[] = { "modprobe " STAND_IN, "insmod /tmp/nvidia.ko" };
+	static const char *const unloads[] = { "rmmod " STAND_IN, "rmmod nvidia" };
+	uint32_t ctl, card;
+	int i;
+
+	ASSERT_TRUE(rename_module("/tmp/nvidia.ko"));
+	for (i = 0; i < 2; i++) {
+		ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+		ASSERT_TRUE(settled());
+		ASSERT_TRUE(is_node("/dev/nvidiactl", 195, 255));
+		EXPECT_NE(tool_run("%s", loads[i])->status, 0);
+		EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
+		ASSERT_TRUE(send_gone(ctl));
+		ASSERT_TRUE(settled());
+		ASSERT_EQ(tool_run("dmesg -C; %s", loads[i])->status, 0);
+		ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+		ASSERT_NE(card = send_node("nvidia0", NULL), 0);
+		ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/params", "x\n"));
+		ASSERT_TRUE(settled());
+		EXPECT_NE(access("/dev/nvidiactl", F_OK), 0);
+		EXPECT_EQ(said("no /dev/nvidia.*this machine has NVIDIA"), 2);
+		EXPECT_NE(tool_run("grep -q x " PROC "/params")->status, 0);
+		EXPECT_EQ(tool_run("dmesg -C; %s", unloads[i])->status, 0);
+		ASSERT_TRUE(send_gone(ctl));
+		ASSERT_TRUE(send_gone(card));
+		ASSERT_TRUE(settled());
+	}
+	unlink("/tmp/nvidia.ko");
+}
+
+PLAYED_MAIN
