@@ -134,7 +134,8 @@ static int parent_create(struct vgpu_parent *parent, const struct vgpu_export_ad
 	parent->destroy = parent_destroy_platform;
 	if (bus == VGPU_BUS_PCI && vgpu_pci_valid(name, msg->pci_header)) {
 		parent->destroy = vgpu_pci_destroy;
-		parent->dev = vgpu_pci_create(name, msg->pci_header);
+		parent->dev = vgpu_pci_create(name, msg->pci_header,
+					      le32_to_cpu(msg->kind) == VGPU_EXPORT_NVIDIA);
 #ifdef VGPU_HAVE_FAUX
 	} else if (bus == VGPU_BUS_FAUX && parent_name_ok(name)) {
 		parent->destroy = parent_destroy_faux;

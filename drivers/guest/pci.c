@@ -7,7 +7,9 @@
  *
  * Each is alone on a root bus in a domain of its own, with the host's bus,
  * slot and function there, so that no device of this machine is in its way, and
- * to remove one disturbs no other. libdrm reads four digits of a domain.
+ * to remove one disturbs no other. libdrm reads four digits of a domain. One whose
+ * driver tells programs its address by other ways than those that are translated is in
+ * the host's domain, if this machine has no such bus there.
  *
  * No other driver may have it, whatever its ids: what is scanned is not matched
  * before it is added, and by then driver_override names ours, which does
@@ -96,12 +98,13 @@ static struct pci_driver vgpu_pci_driver = {
 	.driver.suppress_bind_attrs = true,
 };
 
-static bool pci_parse(const char *bus_id, unsigned int *bus, unsigned int *devfn)
+static bool pci_parse(const char *bus_id, unsigned int *domain, unsigned int *bus,
+		      unsigned int *devfn)
 {
-	unsigned int domain, slot, func;
+	unsigned int slot, func;
 	char rest;
 
-	if (sscanf(bus_id, "%8x:%2x:%2x.%1u%c", &domain, bus, &slot, &func, &rest) != 4 ||
+	if (sscanf(bus_id, "%8x:%2x:%2x.%1u%c", domain, bus, &slot, &func, &rest) != 4 ||
 	    slot > 0x1f || func > 7)
 		return false;
 	*devfn = PCI_DEVFN(slot, func);
@@ -119,10 +122,10 @@ static bool pci_parse(const char *bus_id, unsigned int *bus, unsigned int *devfn
 bool vgpu_pci_valid(const char *bus_id, const u8 *header)
 {
 	u16 vendor = header[PCI_VENDOR_ID] | header[PCI_VENDOR_ID + 1] << 8;
-	unsigned int bus, devfn;
+	unsigned int domain, bus, devfn;
 
 	/* 1 means "ask again later", for up to a minute. */
-	if (vendor <= 1 || vendor == 0xffff || !pci_parse(bus_id, &bus, &devfn) ||
+	if (vendor <= 1 || vendor == 0xffff || !pci_parse(bus_id, &domain, &bus, &devfn) ||
 	    (header[PCI_HEADER_TYPE] & 0x7f) != PCI_HEADER_TYPE_NORMAL)
 		return false;
 	switch (header[PCI_CLASS_DEVICE + 1]) {
@@ -163,14 +166,32 @@ static int pci_find_free_domain(void)
 	return -ENOSPC;
 }
 
-/* Return: the device, with a reference. */
-static struct pci_dev *pci_add(struct pci_host_bridge *bridge)
+/* Whether that is no bus of this machine's, and none that a bridge of it may find; likewise. */
+static bool pci_bus_is_free(unsigned int domain, unsigned int nr)
+{
+	struct pci_dev *pdev = NULL;
+
+	if (domain >= PCI_DOMAIN_FIRST || pci_find_bus(domain, nr))
+		return false;
+	for_each_pci_dev(pdev) {
+		if (pdev->subordinate && pci_domain_nr(pdev->bus) == domain &&
+		    nr >= pdev->subordinate->busn_res.start &&
+		    nr <= pdev->subordinate->busn_res.end) {
+			pci_dev_put(pdev);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* @domain: in which it shall be, if it can. Return: the device, with a reference. */
+static struct pci_dev *pci_add(struct pci_host_bridge *bridge, unsigned int domain)
 {
 	struct vgpu_pci *pci = pci_host_bridge_priv(bridge);
 	struct pci_dev *pdev;
 	int ret;
 
-	ret = pci_find_free_domain();
+	ret = pci_bus_is_free(domain, pci->busn.start) ? domain : pci_find_free_domain();
 	if (ret < 0)
 		return ERR_PTR(ret);
 	pci->sysdata.domain = ret;
@@ -200,21 +221,22 @@ err_remove_bus:
  * vgpu_pci_create - make a PCI device
  * @bus_id: its name on the host
  * @header: its configuration header there; vgpu_pci_valid() holds for both
+ * @in_place: it shall have the host's address, if that is free
  *
  * Return: the device, to be given to vgpu_pci_destroy(), or an ERR_PTR().
  */
-struct device *vgpu_pci_create(const char *bus_id, const u8 *header)
+struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool in_place)
 {
 	struct pci_host_bridge *bridge;
 	struct vgpu_pci *pci;
 	struct pci_dev *pdev;
-	unsigned int bus;
+	unsigned int domain, bus;
 
 	bridge = pci_alloc_host_bridge(sizeof(*pci));
 	if (!bridge)
 		return ERR_PTR(-ENOMEM);
 	pci = pci_host_bridge_priv(bridge);
-	if (!pci_parse(bus_id, &bus, &pci->devfn)) {
+	if (!pci_parse(bus_id, &domain, &bus, &pci->devfn)) {
 		pci_free_host_bridge(bridge);
 		return ERR_PTR(-EINVAL);
 	}
@@ -233,7 +255,7 @@ struct device *vgpu_pci_create(const char *bus_id, const u8 *header)
 	bridge->ops = &vgpu_pci_ops;
 
 	pci_lock_rescan_remove();
-	pdev = pci_add(bridge);
+	pdev = pci_add(bridge, in_place ? domain : PCI_DOMAIN_LAST);
 	pci_unlock_rescan_remove();
 	if (IS_ERR(pdev)) {
 		pci_free_host_bridge(bridge);

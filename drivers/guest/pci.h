@@ -14,7 +14,7 @@ struct device;
 int vgpu_pci_global_init(void);
 void vgpu_pci_global_exit(void);
 bool vgpu_pci_valid(const char *bus_id, const u8 *header);
-struct device *vgpu_pci_create(const char *bus_id, const u8 *header);
+struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool in_place);
 void vgpu_pci_destroy(struct device *dev);
 
 /* While it is held, no device is added to a PCI bus or removed from one. */
@@ -44,7 +44,7 @@ static inline bool vgpu_pci_valid(const char *bus_id, const u8 *header)
 	return false;
 }
 
-static inline struct device *vgpu_pci_create(const char *bus_id, const u8 *header)
+static inline struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool in_place)
 {
 	return ERR_PTR(-ENODEV);
 }
