@@ -85,7 +85,8 @@ static long nvidia_register(__s32 __user *arg)
 	file = fget(fd);
 	if (!file)
 		return -EBADF;
-	if (file->f_op == &nvidia_fops && !strcmp(nvidia_name(file_inode(file)->i_rdev), "nvidiactl"))
+	if (file->f_op == &nvidia_fops &&
+	    !strcmp(nvidia_name(file_inode(file)->i_rdev), "nvidiactl"))
 		ret = 0;
 	fput(file);
 	return ret;
