@@ -287,9 +287,19 @@ static const struct vgpu_schema_struct an_event_buffer =
 #define GRAPHICS	16
 #define VIDEO		12
 
-/* The first one is of the longer form only. */
+/* A channel, of whatever generation. */
+#define CHANNEL_MASK	0xffff80ff
+#define CHANNEL_CLASS	0x806f
+
+/*
+ * The first one is of the longer form only. Work on a channel is submitted by stores to mapped
+ * memory, and done when there is something else in it.
+ */
 static const struct vgpu_schema_field alloc[] = {
 	{ VGPU_PTR(struct nv_alloc_rights, rights), .dir = VGPU_INOUT, .unit = sizeof(__u32) },
+	{ VGPU_LIVE(struct nv_alloc, class), .error = EINVAL,
+	  .when = { .ref = VGPU_FIELD(struct nv_alloc, class), .mask = CHANNEL_MASK,
+		    .value = CHANNEL_CLASS } },
 	PARAMS(0x00, ROOT),
 	PARAMS(0x01, ROOT),
 	PARAMS(0x02, 32),			/* context DMA */

@@ -210,6 +210,16 @@ static u8 *alloc_make(u32 class, u32 len)
 	return arg;
 }
 
+static u8 *wrap(u32 nr, u8 *arg, u32 len)
+{
+	u8 *outer = user_alloc(16);
+
+	put32(outer, 0, nr);
+	put32(outer, 4, len);
+	put64(outer, 8, (uintptr_t)arg);
+	return outer;
+}
+
 static void fds_of_classes(void)
 {
 	static const struct {
@@ -357,6 +367,7 @@ static void class_sizes(void)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		arg = alloc_make(cases[i].class, 4096);
+		host.live = true;
 		put32(arg, 24, 4096);
 		got = last_len(nvidia, ALLOC, arg);
 		tap_expect(got == cases[i].len, "%#x: %u", cases[i].class, got);
@@ -373,7 +384,7 @@ static void class_sizes(void)
 static void unknown_class(void)
 {
 	struct look look = { .at = { 16 }, .nr = 1, .len = 64 };
-	u8 *arg = alloc_make(0xcc6f, 64);
+	u8 *arg = alloc_make(0xc57d, 64);
 
 	tap_expect(!run(nvidia, ALLOC, arg, &look) && look.addr == get64(arg, 16) &&
 		   look.fetches == 1, "the program's own address");
@@ -399,6 +410,48 @@ static void rights(void)
 	run(nvidia, ALLOC, arg, &look);
 	tap_expect(look.addr == (uintptr_t)mask, "a size and a status");
 	tap_subject("rights");
+}
+
+/* Programs and the device talk through mapped memory: copies of it would leave them waiting. */
+static void live_classes(void)
+{
+	static const struct {
+		u32 class;
+		bool live;
+	} cases[] = {
+		{ 0x906f, true }, { 0xa06f, true }, { 0xa16f, true }, { 0xc86f, true },
+		{ 0xca6f, true }, { 0xfe6f, true }, { 0x6f, false }, { 0x1906f, false },
+		{ 0xa06c, false }, { 0xc8b5, false }, { 0xcbc0, false }, { 0x79, false },
+		{ 0x41, false },
+	};
+	struct vgpu_marshal m;
+	struct look look;
+	u32 i, j;
+	u8 *arg;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (j = 0; j < 6; j++) {
+			static const u32 cmds[] = { ALLOC, ALLOC_RIGHTS, XFER };
+			bool copied = j & 1;
+			long got;
+
+			arg = alloc_make(cases[i].class, 512);
+			put64(arg, 24, 0);
+			host.live = !copied;
+			look = (struct look) { .len = 1 };
+			got = host_ioctl_keep(&host, &m, nvidia, cmds[j / 2],
+					      (uintptr_t)(j / 2 == 2 ? wrap(0x2b, arg, 32) : arg),
+					      false, look_driver, &look);
+			tap_expect(got == (copied && cases[i].live ? -EINVAL : 0), "%#x: %ld",
+				   cases[i].class, got);
+			tap_expect(host.calls == !got, "%#x: %u calls", cases[i].class,
+				   host.calls);
+			tap_expect(m.wants_live == cases[i].live, "%#x: of use as a copy",
+				   cases[i].class);
+			vgpu_marshal_fini(&m);
+		}
+	}
+	tap_subject("classes that need the memory itself");
 }
 
 static void control_sizes(void)
@@ -540,16 +593,6 @@ static void idle_channels(void)
 
 /* --- wrapped ------------------------------------------------------------------ */
 
-static u8 *wrap(u32 nr, u8 *arg, u32 len)
-{
-	u8 *outer = user_alloc(16);
-
-	put32(outer, 0, nr);
-	put32(outer, 4, len);
-	put64(outer, 8, (uintptr_t)arg);
-	return outer;
-}
-
 static void wrapped(void)
 {
 	static const struct {
@@ -682,6 +725,7 @@ int main(void)
 	class_sizes();
 	unknown_class();
 	rights();
+	live_classes();
 	control_sizes();
 	control_lists();
 	kept_memory();
