@@ -622,7 +622,7 @@ def nvidia_round(bed, bus):
     # All or nothing.
     must(host, "mv /dev/nvidia-uvm-tools /dev/other")
     nvidia_export(bed, 5)
-    must(host, "! vgpuctl list | grep nvidia; mv /dev/other /dev/nvidia-uvm-tools")
+    must(host, "! vgpuctl list | grep nvidia && mv /dev/other /dev/nvidia-uvm-tools")
     nvidia_export(bed)
     nvidia_there(bed, bus)
     must(guest, "rmmod vgpu_guest")
