@@ -126,6 +126,9 @@ static int duplicate(struct nvidia *nvidia, uint32_t parent, const struct nvidia
 	};
 	int ret = call(nvidia, RM_IOCTL_DUP, &args, &args.status);
 
+	/* There are ways through RM by which it says that it did what it did not do. */
+	if (!ret && !args.object)
+		ret = -ENOENT;
 	if (!ret)
 		*object = args.object;
 	return ret;
