@@ -636,7 +636,14 @@ def nvidia_round(bed, bus):
          "[b]\\nnvidia = 1\\nto = 77\\nany-port = yes\\n' >/etc/vgpu/exports.d/nvidia.conf; kill -HUP $(pidof vgpud)")
     comes(host, "vgpuctl list | sed -n 's/^nvidiactl .* nvidia  *//p'", "2 any-port (connected), 77 any-port")
     nvidia_there(bed, bus)
-    must(host, "rm /etc/vgpu/exports.d/nvidia.conf; kill -HUP $(pidof vgpud)")
+    # Another file leaves them alone.
+    inodes = guest.must("stat -c %i /dev/nvidia*").text
+    must(host, "printf '[null]\\npath = /dev/null\\nto = 77\\n' >/etc/vgpu/exports.d/null.conf; kill -HUP $(pidof vgpud)")
+    comes(host, "vgpuctl list | grep -c '^null '", "1")
+    nvidia_there(bed, bus)
+    if guest.must("stat -c %i /dev/nvidia*").text != inodes:
+        raise Failure("nodes went and came although nothing of theirs had changed")
+    must(host, "rm /etc/vgpu/exports.d/null.conf /etc/vgpu/exports.d/nvidia.conf; kill -HUP $(pidof vgpud)")
     nvidia_gone(bed)
 
 
