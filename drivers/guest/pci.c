@@ -5,11 +5,12 @@
  * switched off: no BARs, no interrupt, no capabilities, and writes change
  * nothing.
  *
- * Each is alone on a root bus in a domain of its own, with the host's bus,
- * slot and function there, so that no device of this machine is in its way, and
- * to remove one disturbs no other. libdrm reads four digits of a domain. One whose
- * driver tells programs its address by other ways than those that are translated is in
- * the host's domain, if this machine has no such bus there.
+ * Most are alone on a root bus in a domain of their own, with the host's bus,
+ * slot and function there, so that no device of this machine is in their way,
+ * and to remove one disturbs no other. libdrm reads four digits of a domain.
+ * Some libraries look for a device under the address that its driver on the host
+ * names; theirs have that very address where it is free, on a root bus of their
+ * own or on a bus of this machine.
  *
  * No other driver may have it, whatever its ids: what is scanned is not matched
  * before it is added, and by then driver_override names ours, which does
@@ -17,8 +18,9 @@
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
-#include <linux/list.h>
 #include <linux/pci.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "uapi/linux/vgpu_wire.h"
@@ -27,44 +29,106 @@
 #include "drm.h"
 #include "node.h"
 #include "pci.h"
+#include "pci_layer.h"
 
 #define PCI_DOMAIN_FIRST	0x8000
 #define PCI_DOMAIN_LAST		0xffff
 #define PCI_DRIVER_NAME		"vgpu-drm"
 
 /**
- * struct vgpu_pci - private data of a host bridge
+ * struct pci_root - private data of a host bridge of ours
  * @sysdata: what the architecture wants to know of a bus
  * @busn: the one bus behind it
- * @devfn: the device on that
- * @present: it answers
+ */
+struct pci_root {
+	struct pci_sysdata sysdata;
+	struct resource busn;
+};
+
+/**
+ * struct vgpu_pci - a device
+ * @entry: in pci_devices
+ * @rcu: frees it
+ * @bridge: the host bridge that it has to itself; or NULL: it is on a bus of this
+ *	machine
+ * @bus: where it is
+ * @devfn: where it is there
+ * @present: it answers; then also one of the users of a layer over @bus, if
+ *	there is no @bridge
+ * @pdev: what the core makes of it, with a reference
  * @header: its configuration space
  */
 struct vgpu_pci {
-	struct pci_sysdata sysdata;
-	struct resource busn;
+	struct list_head entry;
+	struct rcu_head rcu;
+	struct pci_host_bridge *bridge;
+	struct pci_bus *bus;
 	unsigned int devfn;
 	bool present;
+	struct pci_dev *pdev;
 	u8 header[VGPU_PCI_HEADER_LEN];
 };
 
-static struct vgpu_pci *to_vgpu_pci(struct pci_bus *bus)
+/* Changed with pci_lock_rescan_remove() held, read under RCU. */
+static LIST_HEAD(pci_devices);
+
+static const struct vgpu_pci *pci_find_present(const struct pci_bus *bus, unsigned int devfn)
 {
-	return container_of((struct pci_sysdata *)bus->sysdata, struct vgpu_pci, sysdata);
+	const struct vgpu_pci *pci;
+
+	list_for_each_entry_rcu(pci, &pci_devices, entry)
+		if (pci->bus == bus && pci->devfn == devfn && READ_ONCE(pci->present))
+			return pci;
+	return NULL;
+}
+
+/**
+ * vgpu_pci_is_ours - whether an address is that of a device of a host's
+ * @bus: the bus
+ * @devfn: slot and function
+ */
+bool vgpu_pci_is_ours(const struct pci_bus *bus, unsigned int devfn)
+{
+	bool ours;
+
+	rcu_read_lock();
+	ours = pci_find_present(bus, devfn);
+	rcu_read_unlock();
+	return ours;
+}
+
+/**
+ * vgpu_pci_read_header - read the configuration of a device of a host's
+ * @bus: the bus
+ * @devfn: slot and function
+ * @where: offset, of any size
+ * @size: 1, 2 or 4 bytes, to which @where is aligned
+ * @val: what is there
+ *
+ * Return: whether there is such a device.
+ */
+bool vgpu_pci_read_header(const struct pci_bus *bus, unsigned int devfn, int where, int size,
+			  u32 *val)
+{
+	const struct vgpu_pci *pci;
+
+	rcu_read_lock();
+	pci = pci_find_present(bus, devfn);
+	if (pci) {
+		*val = 0;
+		if (where + size <= sizeof(pci->header))
+			memcpy(val, pci->header + where, size);
+	}
+	rcu_read_unlock();
+	return pci;
 }
 
 static int vgpu_pci_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *val)
 {
-	const struct vgpu_pci *pci = to_vgpu_pci(bus);
-
-	if (devfn != pci->devfn || !READ_ONCE(pci->present)) {
-		PCI_SET_ERROR_RESPONSE(val);
-		return PCIBIOS_DEVICE_NOT_FOUND;
-	}
-	*val = 0;
-	if (where + size <= sizeof(pci->header))
-		memcpy(val, pci->header + where, size);
-	return PCIBIOS_SUCCESSFUL;
+	if (vgpu_pci_read_header(bus, devfn, where, size, val))
+		return PCIBIOS_SUCCESSFUL;
+	PCI_SET_ERROR_RESPONSE(val);
+	return PCIBIOS_DEVICE_NOT_FOUND;
 }
 
 static int vgpu_pci_write(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 val)
@@ -80,13 +144,27 @@ static struct pci_ops vgpu_pci_ops = {
 static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	/* Who writes to new_id or driver_override does not get another device. */
-	return pdev->bus->ops == &vgpu_pci_ops ? 0 : -ENODEV;
+	return vgpu_pci_is_ours(pdev->bus, pdev->devfn) ? 0 : -ENODEV;
+}
+
+/* From now on a bus of this machine answers for the address itself. */
+static void pci_vanish(struct vgpu_pci *pci)
+{
+	if (!pci->present)
+		return;
+	WRITE_ONCE(pci->present, false);
+	if (!pci->bridge)
+		vgpu_pci_layer_put(pci->bus);
 }
 
 /* We let go of it, or root removes it; a rescan must not find it again. */
 static void vgpu_pci_remove(struct pci_dev *pdev)
 {
-	WRITE_ONCE(to_vgpu_pci(pdev->bus)->present, false);
+	struct vgpu_pci *pci;
+
+	list_for_each_entry(pci, &pci_devices, entry)
+		if (pci->bus == pdev->bus && pci->devfn == pdev->devfn)
+			pci_vanish(pci);
 	vgpu_drm_orphan(&pdev->dev);
 	vgpu_node_orphan(&pdev->dev);
 }
@@ -125,7 +203,8 @@ bool vgpu_pci_valid(const char *bus_id, const u8 *header)
 	unsigned int domain, bus, devfn;
 
 	/* 1 means "ask again later", for up to a minute. */
-	if (vendor <= 1 || vendor == 0xffff || !pci_parse(bus_id, &domain, &bus, &devfn) ||
+	if (vendor <= 1 || vendor == 0xffff ||
+	    !pci_parse(bus_id, &domain, &bus, &devfn) ||
 	    (header[PCI_HEADER_TYPE] & 0x7f) != PCI_HEADER_TYPE_NORMAL)
 		return false;
 	switch (header[PCI_CLASS_DEVICE + 1]) {
@@ -166,116 +245,228 @@ static int pci_find_free_domain(void)
 	return -ENOSPC;
 }
 
-/* Whether that is no bus of this machine's, and none that a bridge of it may find; likewise. */
-static bool pci_bus_is_free(unsigned int domain, unsigned int nr)
+/* Undoes pci_attach(). */
+static void pci_detach(struct vgpu_pci *pci)
 {
-	struct pci_dev *pdev = NULL;
+	/* Else root has removed it. */
+	if (pci->present)
+		pci_stop_and_remove_bus_device(pci->pdev);
+	/* It may have had no driver. */
+	pci_vanish(pci);
+	list_del_rcu(&pci->entry);
+	pci_dev_put(pci->pdev);
+}
 
-	if (domain >= PCI_DOMAIN_FIRST || pci_find_bus(domain, nr))
+/* Lets the core find it on its bus, which answers for it from now on. */
+static int pci_attach(struct vgpu_pci *pci)
+{
+	int ret;
+
+	pci->present = true;
+	list_add_rcu(&pci->entry, &pci_devices);
+	/* A scan of the bus finds functions above 0 only behind a function 0. */
+	pci->pdev = pci_dev_get(pci_scan_single_device(pci->bus, pci->devfn));
+	if (!pci->pdev) {
+		pci_vanish(pci);
+		list_del_rcu(&pci->entry);
+		return -ENODEV;
+	}
+	ret = vgpu_device_override(pci->pdev, PCI_DRIVER_NAME);
+	if (!ret) {
+		pci_bus_add_device(pci->pdev);
+		/* Where drivers_autoprobe is off, that has bound none. */
+		if (device_attach(&pci->pdev->dev) != 1)
+			ret = -ENODEV;
+	}
+	if (ret)
+		pci_detach(pci);
+	return ret;
+}
+
+static void pci_remove_root(struct pci_host_bridge *bridge)
+{
+	pci_stop_root_bus(bridge->bus);
+	pci_remove_root_bus(bridge->bus);
+	pci_free_host_bridge(bridge);
+}
+
+/* Puts it on a root bus of its own. */
+static int pci_add_root(struct vgpu_pci *pci, unsigned int domain, unsigned int number)
+{
+	struct pci_host_bridge *bridge;
+	struct pci_root *root;
+	int ret;
+
+	bridge = pci_alloc_host_bridge(sizeof(*root));
+	if (!bridge)
+		return -ENOMEM;
+	root = pci_host_bridge_priv(bridge);
+	root->sysdata.domain = domain;
+	root->sysdata.node = NUMA_NO_NODE;
+	root->busn = (struct resource) {
+		.name = "vgpu",
+		.start = number,
+		.end = number,
+		.flags = IORESOURCE_BUS,
+	};
+	pci_add_resource(&bridge->windows, &root->busn);
+	bridge->sysdata = &root->sysdata;
+	bridge->ops = &vgpu_pci_ops;
+	ret = pci_scan_root_bus_bridge(bridge);
+	if (ret) {
+		pci_free_host_bridge(bridge);
+		return ret;
+	}
+	pci->bridge = bridge;
+	pci->bus = bridge->bus;
+	ret = pci_attach(pci);
+	if (ret) {
+		pci_remove_root(bridge);
+		pci->bridge = NULL;
+	}
+	return ret;
+}
+
+static bool pci_answers(struct pci_bus *bus, unsigned int devfn)
+{
+	u32 id;
+
+	return !pci_bus_read_config_dword(bus, devfn, PCI_VENDOR_ID, &id) &&
+	       (u16)id != 0 && (u16)id != 0xffff;
+}
+
+/*
+ * The functions of a slot come and go together, so ours do not join others; nor do
+ * they hide what root has removed, or what no scan has found yet.
+ */
+static bool pci_slot_is_free(struct pci_bus *bus, unsigned int devfn)
+{
+	unsigned int func, other;
+	struct pci_dev *pdev;
+
+	/* A link has a slot 0 alone. */
+	if (PCI_SLOT(devfn) && bus->self && pci_is_pcie(bus->self) &&
+	    (pci_pcie_type(bus->self) == PCI_EXP_TYPE_ROOT_PORT ||
+	     pci_pcie_type(bus->self) == PCI_EXP_TYPE_DOWNSTREAM))
 		return false;
-	for_each_pci_dev(pdev) {
-		if (pdev->subordinate && pci_domain_nr(pdev->bus) == domain &&
-		    nr >= pdev->subordinate->busn_res.start &&
-		    nr <= pdev->subordinate->busn_res.end) {
-			pci_dev_put(pdev);
+	for (func = 0; func < 8; func++) {
+		other = PCI_DEVFN(PCI_SLOT(devfn), func);
+		if (other != devfn && vgpu_pci_is_ours(bus, other))
+			continue;
+		pdev = pci_get_slot(bus, other);
+		pci_dev_put(pdev);
+		if (pdev || pci_answers(bus, other))
 			return false;
-		}
 	}
 	return true;
 }
 
-/* @domain: in which it shall be, if it can. Return: the device, with a reference. */
-static struct pci_dev *pci_add(struct pci_host_bridge *bridge, unsigned int domain)
+/* Puts it on a bus of this machine. */
+static int pci_join_bus(struct vgpu_pci *pci, struct pci_bus *bus)
 {
-	struct vgpu_pci *pci = pci_host_bridge_priv(bridge);
-	struct pci_dev *pdev;
 	int ret;
 
-	ret = pci_bus_is_free(domain, pci->busn.start) ? domain : pci_find_free_domain();
-	if (ret < 0)
-		return ERR_PTR(ret);
-	pci->sysdata.domain = ret;
-	ret = pci_scan_root_bus_bridge(bridge);
+	/* Our own go with the device that they were made for. */
+	if (bus->ops == &vgpu_pci_ops || !pci_slot_is_free(bus, pci->devfn))
+		return -EBUSY;
+	ret = vgpu_pci_layer_get(bus);
 	if (ret)
-		return ERR_PTR(ret);
-	/* The scan finds functions above 0 only behind a function 0. */
-	pdev = pci_scan_single_device(bridge->bus, pci->devfn);
-	ret = pdev ? vgpu_device_override(pdev, PCI_DRIVER_NAME) : -ENODEV;
-	if (ret)
-		goto err_remove_bus;
-	pci_bus_add_devices(bridge->bus);
-	/* Where drivers_autoprobe is off, that has bound none. */
-	if (device_attach(&pdev->dev) != 1) {
-		ret = -ENODEV;
-		goto err_remove_bus;
-	}
-	return pci_dev_get(pdev);
+		return ret;
+	pci->bus = bus;
+	return pci_attach(pci);
+}
 
-err_remove_bus:
-	pci_stop_root_bus(bridge->bus);
-	pci_remove_root_bus(bridge->bus);
-	return ERR_PTR(ret);
+/* A bridge of this machine's passes the number on, if only to buses yet to come. */
+static bool pci_number_is_bridged(unsigned int domain, unsigned int number)
+{
+	struct pci_bus *root = NULL, *bus;
+
+	while ((root = pci_find_next_bus(root))) {
+		if (pci_domain_nr(root) != domain)
+			continue;
+		list_for_each_entry(bus, &root->children, node)
+			if (bus->busn_res.start <= number && number <= bus->busn_res.end)
+				return true;
+	}
+	return false;
+}
+
+/* Gives it the host's address, if that is free. */
+static int pci_add_same(struct vgpu_pci *pci, unsigned int domain, unsigned int number)
+{
+	struct pci_bus *bus;
+
+	if (domain > PCI_DOMAIN_LAST)
+		return -EDOM;
+	bus = pci_find_bus(domain, number);
+	if (bus)
+		return pci_join_bus(pci, bus);
+	if (pci_number_is_bridged(domain, number))
+		return -EBUSY;
+	return pci_add_root(pci, domain, number);
+}
+
+static int pci_add(struct vgpu_pci *pci, const char *bus_id, bool same_address)
+{
+	unsigned int domain, number;
+	int ret;
+
+	if (!pci_parse(bus_id, &domain, &number, &pci->devfn))
+		return -EINVAL;
+	if (same_address && !pci_add_same(pci, domain, number))
+		return 0;
+	ret = pci_find_free_domain();
+	if (ret < 0)
+		return ret;
+	ret = pci_add_root(pci, ret, number);
+	if (!ret && same_address)
+		dev_info(&pci->pdev->dev, "the host's address %s is taken on this machine\n",
+			 bus_id);
+	return ret;
 }
 
 /**
  * vgpu_pci_create - make a PCI device
  * @bus_id: its name on the host
  * @header: its configuration header there; vgpu_pci_valid() holds for both
- * @in_place: it shall have the host's address, if that is free
+ * @same_address: it is to have that name here, too, if that is free
  *
  * Return: the device, to be given to vgpu_pci_destroy(), or an ERR_PTR().
  */
-struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool in_place)
+struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool same_address)
 {
-	struct pci_host_bridge *bridge;
 	struct vgpu_pci *pci;
-	struct pci_dev *pdev;
-	unsigned int domain, bus;
+	int ret;
 
-	bridge = pci_alloc_host_bridge(sizeof(*pci));
-	if (!bridge)
+	pci = kzalloc(sizeof(*pci), GFP_KERNEL);
+	if (!pci)
 		return ERR_PTR(-ENOMEM);
-	pci = pci_host_bridge_priv(bridge);
-	if (!pci_parse(bus_id, &domain, &bus, &pci->devfn)) {
-		pci_free_host_bridge(bridge);
-		return ERR_PTR(-EINVAL);
-	}
 	memcpy(pci->header, header, sizeof(pci->header));
 	pci_switch_off(pci->header);
-	pci->present = true;
-	pci->sysdata.node = NUMA_NO_NODE;
-	pci->busn = (struct resource) {
-		.name = "vgpu",
-		.start = bus,
-		.end = bus,
-		.flags = IORESOURCE_BUS,
-	};
-	pci_add_resource(&bridge->windows, &pci->busn);
-	bridge->sysdata = &pci->sysdata;
-	bridge->ops = &vgpu_pci_ops;
-
 	pci_lock_rescan_remove();
-	pdev = pci_add(bridge, in_place ? domain : PCI_DOMAIN_LAST);
+	ret = pci_add(pci, bus_id, same_address);
 	pci_unlock_rescan_remove();
-	if (IS_ERR(pdev)) {
-		pci_free_host_bridge(bridge);
-		return ERR_CAST(pdev);
+	if (ret) {
+		kfree_rcu(pci, rcu);
+		return ERR_PTR(ret);
 	}
-	return &pdev->dev;
+	return &pci->pdev->dev;
 }
 
 /* Whoever still holds @dev has its memory, but reads no configuration any more. */
 void vgpu_pci_destroy(struct device *dev)
 {
-	struct pci_bus *bus = to_pci_dev(dev)->bus;
-	struct pci_host_bridge *bridge = to_pci_host_bridge(bus->bridge);
+	struct vgpu_pci *pci;
 
 	pci_lock_rescan_remove();
-	pci_stop_root_bus(bus);
-	pci_remove_root_bus(bus);
+	list_for_each_entry(pci, &pci_devices, entry)
+		if (&pci->pdev->dev == dev)
+			break;
+	pci_detach(pci);
+	if (pci->bridge)
+		pci_remove_root(pci->bridge);
 	pci_unlock_rescan_remove();
-	put_device(dev);
-	pci_free_host_bridge(bridge);
+	kfree_rcu(pci, rcu);
 }
 
 int vgpu_pci_global_init(void)
@@ -286,4 +477,5 @@ int vgpu_pci_global_init(void)
 void vgpu_pci_global_exit(void)
 {
 	pci_unregister_driver(&vgpu_pci_driver);
+	vgpu_pci_layer_global_exit();
 }

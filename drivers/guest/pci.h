@@ -14,8 +14,11 @@ struct device;
 int vgpu_pci_global_init(void);
 void vgpu_pci_global_exit(void);
 bool vgpu_pci_valid(const char *bus_id, const u8 *header);
-struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool in_place);
+struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool same_address);
 void vgpu_pci_destroy(struct device *dev);
+bool vgpu_pci_is_ours(const struct pci_bus *bus, unsigned int devfn);
+bool vgpu_pci_read_header(const struct pci_bus *bus, unsigned int devfn, int where, int size,
+			  u32 *val);
 
 /* While it is held, no device is added to a PCI bus or removed from one. */
 static inline void vgpu_pci_lock(void)
@@ -44,7 +47,8 @@ static inline bool vgpu_pci_valid(const char *bus_id, const u8 *header)
 	return false;
 }
 
-static inline struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool in_place)
+static inline struct device *vgpu_pci_create(const char *bus_id, const u8 *header,
+					     bool same_address)
 {
 	return ERR_PTR(-ENODEV);
 }
