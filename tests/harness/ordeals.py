@@ -549,6 +549,8 @@ NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-
                "mknod /dev/nvidiactl c 195 255; mknod /dev/nvidia0 c 195 0; "
                "mknod /dev/nvidia-uvm c $uvm 0; mknod /dev/nvidia-uvm-tools c $uvm 1")
 
+NVIDIA_END = "rm /dev/nvidia*; rmmod vgpu_mock_nvidia"
+
 
 def comes(machine, command, wanted, limit=30):
     """Polls until a command says that."""
@@ -584,9 +586,69 @@ def nvidia_there(bed, bus):
         said = guest.must(f"setpriv --reuid 65534 --regid 65534 --clear-groups {TOOLS}/nvidia_use /dev/{name}", 20).text
         if said != name:
             raise Failure(f"/dev/{name} of the guest is '{said}' on the host")
-    parent = guest.must("cd -P /sys/class/vgpu-nvidia/nvidia0/device && echo ${PWD##*/} $(cat vendor)").text
-    if parent.partition(":")[2] != bus.partition(":")[2] + " " + host.must(f"cat /sys/bus/pci/devices/{bus}/vendor").text:
-        raise Failure(f"the PCI device of nvidia0 is '{parent}'")
+    nvidia_address(bed, bus)
+
+
+def nvidia_is_free(bed, bus):
+    """Whether a card can have its address in the guest, too: no other device is in that slot."""
+    return not [device for device in configs(bed) if device.startswith(bus[:-1]) and device != bus]
+
+
+def far(device):
+    """Whether a PCI device is in a domain that guests have for those of hosts."""
+    return int(device.partition(":")[0], 16) >= 0x8000
+
+
+def nvidia_address(bed, bus):
+    """The PCI device is where programs look for it that know its address by the driver."""
+    guest, host = bed.guest, bed.host
+    parent = guest.must("cd -P /sys/class/vgpu-nvidia/nvidia0/device && echo ${PWD##*/}").text
+    free = nvidia_is_free(bed, bus)
+    if parent != bus if free else not far(parent) or parent[4:] != bus[4:]:
+        raise Failure(f"the PCI device of nvidia0 is {parent}, though {bus} is {'free' if free else 'taken'}")
+    must(guest, f"[ $(readlink /sys/bus/pci/devices/{parent}/driver) = ../../../bus/pci/drivers/vgpu-drm ]")
+    for name in ("vendor", "device", "class", "revision", "subsystem_vendor", "subsystem_device"):
+        comes(guest, f"cat /sys/bus/pci/devices/{parent}/{name}", host.must(f"cat /sys/bus/pci/devices/{bus}/{name}").text)
+    # Ids, then BARs, of which there are none; writes change nothing.
+    config = f"/sys/bus/pci/devices/{parent}/config"
+    ids = "od -An -tx1 -N 4 {0}; od -An -tx1 -j 8 -N 4 {0}; od -An -tx1 -j 44 -N 4 {0}"
+    comes(guest, ids.format(config), host.must(ids.format(f"/sys/bus/pci/devices/{bus}/config")).text)
+    must(guest, f"printf '\\377\\377\\377\\377' | dd of={config} bs=4 seek=4 conv=notrunc 2>/dev/null")
+    must(guest, f"[ $(od -An -v -tx1 -j 16 -N 24 {config} | tr -d ' 0\\n' | wc -c) = 0 ]")
+    must(guest, f"! grep -v '^0x0* 0x0* 0x0*$' /sys/bus/pci/devices/{parent}/resource")
+
+
+def configs(bed):
+    """What the configuration of each PCI device of the guest holds."""
+    lines = bed.guest.must("for i in /sys/bus/pci/devices/*; do echo ${i##*/} $(md5sum <$i/config); done").lines
+    return {line.split()[0]: line.split()[1] for line in lines}
+
+
+def nvidia_others(bed, before, more):
+    """The guest's other PCI devices are there as before, and so many more."""
+    after = configs(bed)
+    changed = [device for device in before if after.get(device) != before[device]]
+    if changed or len(after) != len(before) + more:
+        raise Failure(f"PCI devices of the guest were {sorted(before)}, are {sorted(after)}; others are {changed}")
+
+
+def nvidia_removed(bed, bus):
+    """The guest's root looks for PCI devices, removes the card's, and looks for more."""
+    guest, before = bed.guest, configs(bed)
+    nvidia_export(bed)
+    nvidia_there(bed, bus)
+    nvidia_others(bed, before, 1)
+    must(guest, "echo 1 >/sys/bus/pci/rescan")
+    nvidia_address(bed, bus)
+    nvidia_others(bed, before, 1)
+    must(guest, "echo 1 >$(readlink -f /sys/class/vgpu-nvidia/nvidia0/device)/remove")
+    for _ in range(2):
+        must(guest, "[ ! -e /dev/nvidia0 ] && [ -e /dev/nvidiactl ]")
+        nvidia_others(bed, before, 0)
+        must(guest, "echo 1 >/sys/bus/pci/rescan")
+    must(bed.host, "vgpuctl unexport --nvidia --force")
+    nvidia_gone(bed)
+    nvidia_others(bed, before, 0)
 
 
 def nvidia_gone(bed):
@@ -596,6 +658,8 @@ def nvidia_gone(bed):
 def nvidia_round(bed, bus):
     """Cards of NVIDIA's come and go."""
     guest, host = bed.guest, bed.host
+    nvidia_removed(bed, bus)
+    before = configs(bed)
     nvidia_export(bed)
     nvidia_there(bed, bus)
     # Files are told again when they hold something else.
@@ -625,8 +689,10 @@ def nvidia_round(bed, bus):
     must(host, "! vgpuctl list | grep nvidia && mv /dev/other /dev/nvidia-uvm-tools")
     nvidia_export(bed)
     nvidia_there(bed, bus)
+    nvidia_others(bed, before, 1)
     must(guest, "rmmod vgpu_guest")
     nvidia_gone(bed)
+    nvidia_others(bed, {device: config for device, config in before.items() if not far(device)}, 0)
     bed.take()
     nvidia_there(bed, bus)
     must(host, "vgpuctl unexport --nvidia --force")
@@ -647,20 +713,39 @@ def nvidia_round(bed, bus):
     nvidia_gone(bed)
 
 
+def nvidia_cards(bed):
+    """PCI devices of the host that can be a card: at an address that is free in the guest, on a bus that
+    it does not have, and at an address that is taken."""
+    found = bed.host.must("cd /sys/bus/pci/devices; grep -l ^0x0403 */class").lines
+    cards = [line.partition("/")[0] for line in found]
+    buses = {device[:7] for device in configs(bed)}
+    free = [bus for bus in cards if nvidia_is_free(bed, bus)]
+    known = [bus for bus in free if bus[:7] in buses]
+    unknown = [bus for bus in free if bus not in known]
+    taken = [bus for bus in cards if bus not in free]
+    if not known or not unknown or not taken:
+        raise Failure(f"of {cards} are {free} free in the guest")
+    return known[0], unknown[0], taken[0]
+
+
 def nvidia(bed):
     """A card of NVIDIA's, which a stand-in of its driver on the host has, with both engines."""
-    bus = bed.host.must("for i in /sys/bus/pci/devices/*; do "
-                        "read -r class <$i/class; case $class in 0x03*) echo ${i##*/}; break; esac; done").text
-    must(bed.host, NVIDIA_MAKE.format(bus=bus))
-    nvidia_round(bed, bus)
+    free, behind, taken = nvidia_cards(bed)
+    must(bed.host, NVIDIA_MAKE.format(bus=free))
+    nvidia_round(bed, free)
+    must(bed.host, NVIDIA_END)
+    must(bed.host, NVIDIA_MAKE.format(bus=behind))
+    nvidia_removed(bed, behind)
+    must(bed.host, NVIDIA_END)
+    must(bed.host, NVIDIA_MAKE.format(bus=taken))
     stop_agent(bed)
     bed.offer("user")
     bed.describe()
-    nvidia_round(bed, bus)
+    nvidia_round(bed, taken)
     stop_agent(bed)
     load_modules(bed)
-    must(bed.host, "rm /dev/nvidia*; rmmod vgpu_mock_nvidia")
-    return f"came and went as {bus} by both engines"
+    must(bed.host, NVIDIA_END)
+    return f"came and went as {free}, {behind} and {taken} by both engines"
 
 
 PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "ordeal_kill": kill,
