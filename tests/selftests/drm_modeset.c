@@ -292,7 +292,7 @@ static bool flip_without_asking(struct screen *s)
 	MUST(poll(&p, 1, 5000) == 1 && p.revents == POLLIN);
 	MUST(poll(&p, 1, 0) == 1 && p.revents == POLLIN);
 	trips = drm_counter("round_trips") - trips;
-	CHECK(trips <= 3);
+	CHECK(trips <= 3 || diff_user_engine());
 	MUST(read(s->fd, &event, sizeof(event)) == sizeof(event));
 	MUST(!poll(&p, 1, 0));
 	return !trips;
@@ -306,9 +306,10 @@ static void readiness(struct screen *s)
 	bool spared = false;
 	int i;
 
-	while (!spared && now_ms() < end)
+	/* A user-space engine's news of readiness is a hint, which the guest asks about. */
+	while (!spared && !diff_user_engine() && now_ms() < end)
 		spared = flip_without_asking(s);
-	CHECK(spared);
+	CHECK(spared || diff_user_engine());
 	/* Read without a poll: the news of it must not outlive it. */
 	for (i = 0; i < 20; i++) {
 		ask_flip(s, i & 1);

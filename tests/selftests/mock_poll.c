@@ -310,11 +310,6 @@ DIFF_TEST(epoll_ended_by_close)
 	log_poll(fd, POLLIN, 0);
 }
 
-static bool user_engine(void)
-{
-	return forwarded && !strcmp(getenv("VGPU_TIER"), "user");
-}
-
 /* Waiting costs nothing: the driver is asked when something may be there. */
 DIFF_TEST_LIMIT(waiting_is_idle, 40)
 {
@@ -335,7 +330,7 @@ DIFF_TEST_LIMIT(waiting_is_idle, 40)
 	CHECK(polls(fd) - before <= 1);
 	log_epoll(epoll, 15000);
 	/* A user-space engine looks by poll(2), which asks when it begins and when it is woken. */
-	CHECK(polls(fd) - before <= (user_engine() ? 6 : 4));
+	CHECK(polls(fd) - before <= (diff_user_engine() ? 6 : 4));
 }
 
 /* A queue that is filled by another process. */

@@ -278,6 +278,14 @@ static inline bool diff_forwarded(const char *real, const char *fwd)
 	return strcmp(real, fwd) && (!tier || strcmp(tier, "native"));
 }
 
+/* The host's engine is a program, not the module. */
+static inline bool diff_user_engine(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return tier && !strcmp(tier, "user");
+}
+
 /* Runs the body in a process group of its own, which is gone afterwards. */
 static inline void diff_run(struct diff_account *account, const struct diff_side *side,
 			    unsigned int with_twin, diff_body body, unsigned int seconds)
