@@ -100,7 +100,7 @@ static void control_flush(void)
 	}
 	if (out_len && !sending.set)
 		timer_set(&sending, SEND_TIMEOUT_MS);
-	source_set(&control, EPOLLIN | (out_len ? EPOLLOUT : 0));
+	source_set(&control, EPOLLIN | (out_len || !STAILQ_EMPTY(&laters) ? EPOLLOUT : 0));
 }
 
 void control_send(const void *msg, size_t len)
