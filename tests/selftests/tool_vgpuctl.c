@@ -266,7 +266,9 @@ TEST(exports_with_mistakes)
 		  "another window" },
 		{ "window = 1G\n[b]\npath = /dev/zero\nto = 3:5\nwindow = 2G\n", 0, "" },
 		{ "deny-ioctls = 1\nallow-ioctls = 2\n", 3, "test.conf:5: [a]: allow-ioctls: wrong value" },
-		{ "[b]\npath = /dev/zero\n", 3, "test.conf:5: [b]: needs path= and to=" },
+		{ "[b]\npath = /dev/zero\n", 3, "test.conf:5: [b]: needs path= or nvidia=, and to=" },
+		{ "nvidia = 0\n", 3, "test.conf:2: [a]: nvidia= goes with to=" },
+		{ "nvidia = 248\n", 3, "test.conf:4: [a]: nvidia: wrong value" },
 		{ "[b\n", 3, "test.conf:4: not understood" },
 		{ "[b c]\nto = 3\n", 3, "test.conf:5: [b c]: a name has" },
 		/* A line may be longer than what is read at once. */
