@@ -6,12 +6,18 @@
  */
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <linux/vm_sockets.h>
 
 #include "tool.h"
 
 #include "kselftest_harness.h"
+
+/* Older versions of asm-generic/socket.h lack this number. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
 
 #define EXPECT_RUN(expected, words, ...) do {				\
 	struct tool_run *run_ = tool_run(__VA_ARGS__);			\
@@ -288,6 +294,42 @@ TEST(exports_with_mistakes)
 			   "vgpud --check --exports-dir /tmp/vgpud-test.d");
 	}
 	tool_run("rm -r /tmp/vgpud-test.d");
+}
+
+/* Closing one could keep the agent waiting. */
+TEST(files_are_refused)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "/run/vgpu/vgpud.sock" };
+	union {
+		struct cmsghdr hdr;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { .hdr.cmsg_len = CMSG_LEN(sizeof(int)) };
+	struct iovec iov = { .iov_base = "{", .iov_len = 1 };
+	struct msghdr header = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int sock, yes = 1;
+
+	if (!loopback())
+		SKIP(return, "the agent is elsewhere");
+	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ASSERT_LE(0, sock);
+	if (setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &yes, sizeof(yes)) && errno == ENOPROTOOPT) {
+		close(sock);
+		SKIP(return, "the kernel cannot refuse files");
+	}
+	ASSERT_EQ(0, connect(sock, (struct sockaddr *)&addr, sizeof(addr)));
+	control.hdr.cmsg_level = SOL_SOCKET;
+	control.hdr.cmsg_type = SCM_RIGHTS;
+	memcpy(CMSG_DATA(&control.hdr), &sock, sizeof(sock));
+	EXPECT_EQ(-1, sendmsg(sock, &header, MSG_NOSIGNAL));
+	EXPECT_EQ(EPERM, errno);
+	header.msg_controllen = 0;
+	EXPECT_EQ(1, sendmsg(sock, &header, MSG_NOSIGNAL));
+	close(sock);
 }
 
 TEST(guest_side)

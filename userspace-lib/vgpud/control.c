@@ -16,6 +16,7 @@
 #include "log.h"
 #include "loop.h"
 #include "request.h"
+#include "unixsock.h"
 
 #define CLIENTS_MAX	64
 #define REQUEST_MAX	16384
@@ -195,6 +196,7 @@ int control_init(void)
 	control.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (control.fd < 0)
 		return -errno;
+	unixsock_refuse_files(control.fd);
 	/* We are the agent, so it can only be one that was left behind. */
 	unlink(settings.socket);
 	if (bind(control.fd, (struct sockaddr *)&addr, sizeof(addr)) ||

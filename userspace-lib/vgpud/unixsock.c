@@ -14,6 +14,11 @@
 #include "unixsock.h"
 #include "window.h"
 
+/* Older versions of asm-generic/socket.h lack this number. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
+
 struct unixsock_guest_list unixsock_guests = LIST_HEAD_INITIALIZER(unixsock_guests);
 
 static uint32_t owner_uid, owner_gid;
@@ -137,6 +142,7 @@ int unixsock_listen(const struct unixsock_guest *guest, uint32_t port)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
+	unixsock_refuse_files(fd);
 	/* The name gets this mode, so that there is no moment in which others can connect. */
 	ret = fchmod(fd, 0600) ? -errno : bind_name(fd, &addr);
 	if (!ret && listen(fd, 256)) {
@@ -157,6 +163,14 @@ void unixsock_remove(const struct unixsock_guest *guest, uint32_t port)
 
 	name_of(guest, port, &addr);
 	unlink_as_owner(&addr);
+}
+
+void unixsock_refuse_files(int fd)
+{
+	const int no = 0;
+
+	/* Before Linux 6.16 there is no such option, and nothing else that helps. */
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 
 void unixsock_enlarge(int fd)

@@ -38,6 +38,11 @@ bool unixsock_guest(uint32_t cid);
 int unixsock_listen(const struct unixsock_guest *guest, uint32_t port);
 /* Removes its name, before it is closed. */
 void unixsock_remove(const struct unixsock_guest *guest, uint32_t port);
+/*
+ * Lets nobody send files to those that a listening socket will accept. We would close them, and
+ * the last close of one may wait, for its driver or for a peer in the network.
+ */
+void unixsock_refuse_files(int fd);
 /* Makes room in one that was accepted. */
 void unixsock_enlarge(int fd);
 
