@@ -149,7 +149,7 @@ static void listener_end(struct listener *listener)
 static int listener_open(struct listener *listener)
 {
 	const struct unixsock_guest *guest;
-	int fd, ret = 0;
+	int fd, ret = 0, failed = 0;
 
 	if (settings.vsock) {
 		fd = vsock_listen(listener->port);
@@ -159,8 +159,14 @@ static int listener_open(struct listener *listener)
 		if (ret)
 			break;
 		fd = unixsock_listen(guest, listener->port);
-		ret = fd < 0 ? fd : door_add(listener, fd, guest);
+		/* It was logged. Who can write to one guest's directory shuts out no other guest. */
+		if (fd < 0)
+			failed = fd;
+		else
+			ret = door_add(listener, fd, guest);
 	}
+	if (!ret && LIST_EMPTY(&listener->doors))
+		ret = failed;
 	return ret;
 }
 
