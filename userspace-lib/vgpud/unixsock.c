@@ -74,10 +74,12 @@ static void name_of(const struct unixsock_guest *guest, uint32_t port, struct so
  * Names are made and removed with the owner's rights: in a directory of the owner's they can
  * mean any file, and no other of the system's may be harmed by that.
  */
-static void become_owner(void)
+static bool become_owner(void)
 {
 	setfsgid(owner_gid);
 	setfsuid(owner_uid);
+	/* Only a second call, which changes nothing, tells whether they did it. */
+	return setfsgid(-1) == (int)owner_gid && setfsuid(-1) == (int)owner_uid;
 }
 
 static void become_root(void)
@@ -105,20 +107,20 @@ static bool is_stale(const struct sockaddr_un *addr)
 
 static int bind_as_owner(int fd, const struct sockaddr_un *addr)
 {
-	int ret;
+	int ret = -EPERM;
 
-	become_owner();
-	ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
+	if (become_owner())
+		ret = bind(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? -errno : 0;
 	become_root();
 	return ret;
 }
 
 static int unlink_as_owner(const struct sockaddr_un *addr)
 {
-	int ret;
+	int ret = -EPERM;
 
-	become_owner();
-	ret = unlink(addr->sun_path) ? -errno : 0;
+	if (become_owner())
+		ret = unlink(addr->sun_path) ? -errno : 0;
 	become_root();
 	return ret;
 }
