@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "nvidia.h"
@@ -70,19 +71,40 @@ static bool information_is_of(const char *path, unsigned int number)
 	return other == number;
 }
 
-bool nvidia_find_pci(const char *title, char *path, size_t size)
+/*
+ * Which device a card was found to be, and the inode of that device's link to its driver, which
+ * is another one each time that a driver takes it. A number changes only then. So the driver,
+ * which may hang, is not asked whenever some device comes or goes.
+ */
+static struct {
+	ino_t bound;
+	char path[64];
+} known[NVIDIA_CARDS];
+
+/* 0: the driver does not have it. */
+static ino_t bound_by(const char *path)
 {
-	const char *number = title + strlen("nvidia");
+	struct stat link, folder;
+	char name[80];
+
+	snprintf(name, sizeof(name), NVIDIA_PROC "/gpus%s", strrchr(path, '/'));
+	if (stat(name, &folder))
+		return 0;
+	snprintf(name, sizeof(name), "%s/driver", path);
+	return lstat(name, &link) ? 0 : link.st_ino;
+}
+
+static bool pci_search(unsigned int number, char *path, size_t size)
+{
 	const size_t before = strlen(NVIDIA_PROC "/gpus/");
 	bool is_found = false;
 	glob_t found;
 	size_t i;
 
-	if (!isdigit((unsigned char)*number) ||
-	    glob(NVIDIA_PROC "/gpus/*/information", 0, NULL, &found))
+	if (glob(NVIDIA_PROC "/gpus/*/information", 0, NULL, &found))
 		return false;
 	for (i = 0; !is_found && i < found.gl_pathc; i++) {
-		if (!information_is_of(found.gl_pathv[i], strtoul(number, NULL, 10)))
+		if (!information_is_of(found.gl_pathv[i], number))
 			continue;
 		*strrchr(found.gl_pathv[i], '/') = '\0';
 		snprintf(path, size, "/sys/bus/pci/devices/%s", found.gl_pathv[i] + before);
@@ -90,6 +112,28 @@ bool nvidia_find_pci(const char *title, char *path, size_t size)
 	}
 	globfree(&found);
 	return is_found;
+}
+
+bool nvidia_find_pci(const char *title, char *path, size_t size)
+{
+	const char *digits = title + strlen("nvidia");
+	unsigned long number;
+
+	if (!isdigit((unsigned char)*digits))
+		return false;
+	number = strtoul(digits, NULL, 10);
+	if (number >= NVIDIA_CARDS)
+		return false;
+	if (known[number].bound && bound_by(known[number].path) == known[number].bound) {
+		snprintf(path, size, "%s", known[number].path);
+		return true;
+	}
+	known[number].bound = 0;
+	if (!pci_search(number, path, size))
+		return false;
+	snprintf(known[number].path, sizeof(known[number].path), "%s", path);
+	known[number].bound = bound_by(known[number].path);
+	return true;
 }
 
 ssize_t nvidia_params(char *text, size_t len, size_t size)
