@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What no guest may ask of NVIDIA's driver: see nvidia_rules.h. */
+/* Commands that no guest may give NVIDIA's driver: see nvidia_rules.h. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -54,7 +54,7 @@ static enum vgpu_nvidia_verdict look_at(struct vgpu_nvidia_look *look, u32 nr, u
 	look->nr = nr;
 	look->len = len;
 	look->status = nr == NR_SHARE ? SHARE_STATUS : CONTROL_STATUS;
-	/* Of another size the driver takes none of these. */
+	/* The driver takes none of these with an argument of another size. */
 	switch (nr) {
 	case NR_CONTROL:
 		return len == CONTROL_SIZE ? VGPU_NVIDIA_LOOK : VGPU_NVIDIA_PASS;

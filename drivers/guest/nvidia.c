@@ -38,7 +38,7 @@
 #define NVIDIA_UVM_MINORS	2
 
 #define NVIDIA_PROC		"driver/nvidia"
-/* What files are called that the host tells of. */
+/* The names of files that the host tells of. */
 #define NVIDIA_HOST_PROC	"proc/" NVIDIA_PROC "/"
 #define NVIDIA_BUS_ID_LEN	sizeof("0000:00:00.0")
 
@@ -296,7 +296,7 @@ static int nvidia_file_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-/* Whoever reads it is waited for. */
+/* The removal waits for readers. */
 static void nvidia_file_remove(struct nvidia_file *file)
 {
 	proc_remove(file->pde);
@@ -442,7 +442,7 @@ static void nvidia_destroy_group(struct vgpu_node_group *group)
 	kfree(group);
 }
 
-/* Which node has that name: its driver and its minor number there. */
+/* The node of that name: its driver and its minor number there. */
 static bool nvidia_parse_name(const char *name, enum nvidia_driver *driver, unsigned int *minor)
 {
 	static const struct {

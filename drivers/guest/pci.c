@@ -274,7 +274,7 @@ static int pci_attach(struct vgpu_pci *pci)
 	ret = vgpu_device_override(pci->pdev, PCI_DRIVER_NAME);
 	if (!ret) {
 		pci_bus_add_device(pci->pdev);
-		/* Where drivers_autoprobe is off, that has bound none. */
+		/* With drivers_autoprobe off, that has bound no driver. */
 		if (device_attach(&pci->pdev->dev) != 1)
 			ret = -ENODEV;
 	}

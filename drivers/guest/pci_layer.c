@@ -128,13 +128,13 @@ int vgpu_pci_layer_get(struct pci_bus *bus)
 	}
 	/* Not the layer of a bus above, which may be taken off before this one is. */
 	layer->original = bus->ops->read == pci_layer_read ? pci_layer_original(bus) : bus->ops;
-	/* What the original does may depend on the other operations of its bus (map_bus). */
+	/* The original operation may depend on others of its bus (map_bus). */
 	ops = *layer->original;
 	ops.read = pci_layer_read;
 	ops.write = pci_layer_write;
 	layer->ops = ops;
 	pci_layer_used = true;
-	/* Whoever sees a user sees what is below. */
+	/* A reader that sees a user sees the operations below, too. */
 	smp_store_release(&layer->users, 1);
 	pci_bus_set_ops(bus, &layer->ops);
 	return 0;
@@ -154,7 +154,7 @@ void vgpu_pci_layer_put(struct pci_bus *bus)
 		return;
 	}
 	off = pci_layer_take_off(layer, bus);
-	/* Whoever sees no users sees the operations that are put back. */
+	/* A reader that sees no users sees the operations that are put back. */
 	smp_store_release(&layer->users, 0);
 	if (off)
 		return;

@@ -49,7 +49,7 @@ static const struct vgpu_schema_field os_event[] = {
 	{ VGPU_FD_IN(struct nv_os_event, fd) },
 };
 
-/* Of the open modules 580; older ones are shorter. */
+/* This is the struct of the open modules 580; older ones are shorter. */
 struct nv_dma_buf {
 	__s32 fd;
 	__u8 rest[2604];
@@ -518,7 +518,7 @@ static const struct vgpu_schema_field build_version[] = {
 static const struct vgpu_schema_struct has_strings =
 	VGPU_STRUCT(struct nv_build_version, build_version);
 
-/* Of each card with each. */
+/* An entry tells of a pair of cards. */
 struct nv_peer_caps {
 	__u8 cards[128];
 	__u32 count;
@@ -648,7 +648,7 @@ static const struct vgpu_schema_field unwait_semaphore[] = {
 static const struct vgpu_schema_struct has_unwaiter =
 	VGPU_STRUCT(struct nv_unwait_semaphore, unwait_semaphore);
 
-/* What the struct describes is where the parameters begin. */
+/* The struct describes the beginning of the parameters. */
 #define CONTROL(c, s) \
 	{ VGPU_PTR(struct nv_control, params), .dir = VGPU_INOUT, .elem = &(s), \
 	  .stride = VGPU_FIELD(struct nv_control, size), \
@@ -712,7 +712,7 @@ struct nv_xfer {
 static const struct vgpu_schema_struct an_alloc_memory =
 	VGPU_STRUCT(struct nv_alloc_memory, alloc_memory);
 static const struct vgpu_schema_struct a_control = VGPU_STRUCT(struct nv_control, control);
-/* Of either form; the rights are left to demand paging. */
+/* Both forms begin so; the rights are left to demand paging. */
 static const struct vgpu_schema_struct an_alloc = ALLOC_SHORT;
 static const struct vgpu_schema_struct a_map_memory =
 	VGPU_STRUCT(struct nv_map_memory, map_memory);

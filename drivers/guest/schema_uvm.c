@@ -19,7 +19,7 @@ struct uvm_card_fd {
 	__u8 rest[12];
 };
 
-/* What comes of a control file is held by its fd and a handle. */
+/* An object that a control file made is held by that file's fd and a handle. */
 static const struct vgpu_schema_field address_space[] = {
 	{ VGPU_FD_IN(struct uvm_card_fd, fd) },
 };

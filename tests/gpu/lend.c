@@ -533,7 +533,7 @@ static void unshow(struct view *view)
 	}
 }
 
-/* What is another's by the driver's own rules. */
+/* Memory that the driver's own rules keep from others. */
 static void deny(struct process *engine, struct process *stranger, const struct message *owned)
 {
 	struct message msg = *owned;

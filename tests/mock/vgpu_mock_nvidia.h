@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a stand-in for NVIDIA's driver does for programs. */
+/* The ioctls of a stand-in for NVIDIA's driver. */
 #ifndef VGPU_MOCK_NVIDIA_H
 #define VGPU_MOCK_NVIDIA_H
 

@@ -41,7 +41,7 @@ static bool send_gone(uint32_t export)
 	return send_all(&del, sizeof(del));
 }
 
-/* What a file holds; NULL: it is gone. */
+/* Tells what a file holds; NULL: it is gone. */
 static bool send_bytes(uint32_t export, const char *name, const char *data, size_t len)
 {
 	static struct {
@@ -194,7 +194,7 @@ TEST_F_TIMEOUT(host, names_and_numbers, 120)
 	EXPECT_STREQ(traces(), "dev/nvidia0 dev/nvidia247 sys/module/nvidia ");
 }
 
-/* What is no node of that driver is /dev/vgpuN, and nothing else. */
+/* A name that is no node's of that driver gets /dev/vgpuN, and nothing else. */
 TEST_F_TIMEOUT(host, other_names, 120)
 {
 	static const char *const names[] = {

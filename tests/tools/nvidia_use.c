@@ -53,7 +53,7 @@ static void use_controls(int fd)
 		bool wrapped = i & 1;
 		unsigned int type = types[i / 2];
 
-		/* Of another type no schema knows what is wrapped: its argument does not come along. */
+		/* No schema knows what another type wraps: its argument does not come along. */
 		if (control(fd, CMD_ANY, type, wrapped, &status)) {
 			if (!wrapped || type == 'F' || errno != EFAULT)
 				err(1, "control %u", i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What no guest may ask of NVIDIA's driver, directly and wrapped. */
+/* Commands that no guest may give NVIDIA's driver, directly and wrapped. */
 #include <string.h>
 
 #include "nvidia_rules.h"
@@ -11,7 +11,7 @@
 #define ADDR		0x3e0000001000ULL
 #define INNER		0x3e0000002000ULL
 
-/* Of processes: accounting, encoders and captures, those that use the card, whose memory it is. */
+/* These tell of processes: accounting, encoders, captures, users of the card and of its memory. */
 static const u32 denied[] = {
 	0xb03, 0xb04, 0x2080016e, 0x208001af, 0x2080017c, 0x2080018d, 0x2080018e, 0x20801349,
 };

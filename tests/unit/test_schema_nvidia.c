@@ -45,7 +45,7 @@ static u64 get64(const void *p, u32 offset)
 	return v;
 }
 
-/* What the driver looks at: up to three pointers, one in what the other leads to. */
+/* The driver follows up to three pointers, one in what the other leads to. */
 struct look {
 	u32 at[3];		/* offsets of the pointers */
 	u32 nr;			/* how many */
@@ -74,7 +74,7 @@ static long look_driver(struct host *h, u32 cmd, u64 arg, void *data)
 	if (p) {
 		look->seen = get32(p, look->fd);
 		look->object = driver_fd_object(h, look->seen);
-		/* What is behind the number comes back changed. */
+		/* The bytes behind the number come back changed. */
 		if (look->fd + 4 < look->len)
 			p[look->len - 1] ^= 0x5a;
 	}
@@ -515,7 +515,7 @@ static void control_lists(void)
 		memset(p, 0, cases[i].len);
 		put32(p, cases[i].count, 9);
 		put64(p, cases[i].list, (uintptr_t)user_alloc(4096));
-		/* Of each card with each, or of each. */
+		/* An entry tells of a pair of cards, or of a card. */
 		want = cases[i].unit * (cases[i].cmd == 0x127 ? 81 : 9);
 		got = last_len(nvidia, CONTROL, arg);
 		tap_expect(got == want, "%#x: %u, not %u", cases[i].cmd, got, want);
@@ -538,7 +538,7 @@ static void control_lists(void)
 	tap_subject("lists in parameters of commands");
 }
 
-/* What the device would keep is the program's own address, whatever is there. */
+/* The device would keep the program's own address, whatever is there. */
 static void kept_memory(void)
 {
 	static const struct {

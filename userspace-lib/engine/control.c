@@ -28,7 +28,7 @@ static uint64_t control_seq, ping_seq;
 static uint8_t out[QUEUE_MAX];
 static size_t out_len;
 
-/* What the guest is told when there is room for it. */
+/* Messages that wait until the guest has room for them. */
 struct later {
 	STAILQ_ENTRY(later) node;
 	size_t len;

@@ -10,7 +10,7 @@
 #include "config.h"
 #include "log.h"
 
-/* Of a card, and of all; where one is missing that need not be there, it is left out. */
+/* The files of a card, and those of all cards; one that need not be there is left out. */
 static const struct {
 	const char *name;
 	bool needed;
@@ -37,7 +37,7 @@ static void set_put(struct nvidia_set *set, const char *name, bool needed)
 		snprintf(set->names[set->nr++], sizeof(set->names[0]), "%s", name);
 }
 
-/* Which device files the cards need, those of cards first. */
+/* The device files that the cards need, those of cards first. */
 static void set_find(struct nvidia_set *set, int card)
 {
 	unsigned int i;
@@ -206,7 +206,7 @@ int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct ans
 
 /* --- what the files say --------------------------------------------------- */
 
-/* What all sections want together: exports by their names, with their guests. */
+/* The wishes of all sections together: exports by their names, with their guests. */
 static struct export_spec *nvidia_specs;
 static size_t nr_nvidia_specs;
 

@@ -37,7 +37,7 @@
 #define LOCK_FILE	"/run/vgpu/engine.lock"
 #define FAULTS_DEVICE	"/dev/userfaultfd"
 
-/* Of one export, together, as with the host module. */
+/* The files of one export may be as large together as with the host module. */
 #define FILES_MAX	512
 #define FILES_BYTES_MAX	(1U << 20)
 

@@ -147,7 +147,7 @@ int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 		  struct answer *answer);
 
 struct export *export_find(const char *name);
-/* What it gives that guest, or NULL. */
+/* Return: the grant that it gives that guest, or NULL. */
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
 /* -EBUSY: a guest that has it, or the one of @only, runs programs that use a device. */
 int export_check_unused(struct export *export, struct grant *only, struct answer *answer);

@@ -55,7 +55,7 @@ bool nvidia_find(dev_t rdev, char title[64], char driver[32])
 	return false;
 }
 
-/* What /proc says of a card: is its number @number? */
+/* Return: whether /proc says of the card that its number is @number. */
 static bool information_is_of(const char *path, unsigned int number)
 {
 	FILE *information = fopen(path, "re");

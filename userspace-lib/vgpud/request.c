@@ -88,7 +88,7 @@ static struct json_object *answer_ok(void)
 
 /* --- export, unexport ----------------------------------------------------- */
 
-/* Which cards of NVIDIA's: a number, or true for all. Return: it asks for some. */
+/* Reads which cards of NVIDIA's are meant: a number, or true for all. Return: some are. */
 static bool get_nvidia(struct json_object *request, int *card)
 {
 	struct json_object *value;

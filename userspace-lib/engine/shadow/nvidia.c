@@ -65,7 +65,7 @@ void nvidia_mapped(struct call *call, u32 cmd)
 		.how = RM_SHARE_HOW_ADD,
 	};
 	request.msg.object = file->object;
-	/* Where it cannot be shared it is not lent: such mappings go by copy. */
+	/* An object that cannot be shared is not lent: its mappings go by copy. */
 	if (!channel_ask(call->lane, &request) && request.len == sizeof(share.with_client))
 		sys3(__NR_ioctl, call->file->fd, RM_IOCTL_SHARE, (long)&share);
 }
