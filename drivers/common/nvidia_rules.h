@@ -11,6 +11,7 @@
  *		... -EFAULT unless look.len bytes at look.addr are in that memory ...
  *		verdict = vgpu_nvidia_judge(&look, bytes);
  *	}
+ *	... -EACCES unless vgpu_policy_nvidia(policy, cmd, look.nr) ...
  *	if (verdict == VGPU_NVIDIA_DENY)
  *		... VGPU_NVIDIA_DENIED to look.addr + look.status, and 0 is the result ...
  */
@@ -40,7 +41,8 @@ enum vgpu_nvidia_verdict {
 /**
  * struct vgpu_nvidia_look - a place to look at
  * @addr: where the driver will read it
- * @nr: of the ioctl whose argument is there
+ * @nr: of the ioctl whose argument is there; after the last judgement, of the ioctl that the
+ *	driver carries out, for lists
  * @len: bytes
  * @status: where in them the driver would tell its status
  */
@@ -53,7 +55,7 @@ struct vgpu_nvidia_look {
 
 /**
  * vgpu_nvidia_begin - is there anything to look at?
- * @look: out, for LOOK
+ * @look: out
  * @cmd: the command
  * @arg: its argument, as the driver will get it
  *

@@ -58,6 +58,13 @@ bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
 	return !policy->nr_ioctls || policy_lists(policy, key) != policy->deny;
 }
 
+bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr)
+{
+	/* The driver knows no number of more bits, and refuses it. */
+	return nr == _IOC_NR(cmd) || nr > _IOC_NRMASK ||
+	       vgpu_policy_ioctl(policy, _IOC(_IOC_READ | _IOC_WRITE, 'F', nr, 1));
+}
+
 void vgpu_limits_fill(struct vgpu_host_limits *limits, const struct vgpu_host_limits *args,
 		      struct vgpu_wire_limits *wire)
 {

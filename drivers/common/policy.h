@@ -61,6 +61,15 @@ int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags);
 bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd);
 
 /**
+ * vgpu_policy_nvidia - may an opener have NVIDIA's driver carry out what it asks for?
+ * @policy: of the export that was opened
+ * @cmd: the ioctl's command, which vgpu_policy_ioctl() lets through
+ * @nr: number of the ioctl that the driver carries out: that of @cmd, or of the one that it
+ *	wraps (struct vgpu_nvidia_look)
+ */
+bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr);
+
+/**
  * vgpu_limits_fill - the limits that hold for a guest
  * @limits: out
  * @args: those that are set; 0: the default one

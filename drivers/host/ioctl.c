@@ -118,7 +118,7 @@ static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
 
 /*
  * What NVIDIA's driver is asked for is in the argument, where the driver will read it. Return:
- * 0, -EFAULT, or 1: the driver is not asked, and the argument says so.
+ * 0, -EFAULT, -EACCES, or 1: the driver is not asked, and the argument says so.
  */
 static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
 {
@@ -136,6 +136,8 @@ static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
 			return -EFAULT;
 		verdict = vgpu_nvidia_judge(&look, bytes);
 	}
+	if (!vgpu_policy_nvidia(&grant->policy, cmd, look.nr))
+		return -EACCES;
 	if (verdict == VGPU_NVIDIA_PASS)
 		return 0;
 	return put_user(VGPU_NVIDIA_DENIED,

@@ -106,7 +106,10 @@ static void test_wrapped(void)
 		   unwrap(&look, 0x2a, 33) == VGPU_NVIDIA_PASS, "another size");
 	tap_expect(unwrap(&look, 0x12a, 32) == VGPU_NVIDIA_PASS, "a number with more bits");
 	tap_expect(unwrap(&look, 0xd3, 16) == VGPU_NVIDIA_PASS, "not twice");
-	tap_expect(unwrap(&look, 0x2b, 48) == VGPU_NVIDIA_PASS, "another number");
+	tap_expect(unwrap(&look, 0x2b, 48) == VGPU_NVIDIA_PASS && look.nr == 0x2b,
+		   "another number, which lists are told of");
+	tap_expect(vgpu_nvidia_begin(&look, NV(0x2b, 48), ADDR) == VGPU_NVIDIA_PASS &&
+		   look.nr == 0x2b, "so they are where nothing is wrapped");
 	tap_subject("an ioctl in another");
 }
 

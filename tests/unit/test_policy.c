@@ -60,6 +60,15 @@ static void test_nvidia(void)
 	tap_expect(!vgpu_policy_ioctl(&policy, _IOC(0, 0, 0x2a, 32)), "with no direction");
 	tap_expect(vgpu_policy_ioctl(&policy, 0x2a), "without a size");
 	tap_expect(vgpu_policy_ioctl(&policy, _IOWR('F', 0x2b, char[32])), "another number");
+	tap_expect(!vgpu_policy_nvidia(&policy, _IOWR('F', 0xd3, char[16]), 0x2a), "wrapped");
+	tap_expect(vgpu_policy_nvidia(&policy, _IOWR('F', 0xd3, char[16]), 0x2b) &&
+		   vgpu_policy_nvidia(&policy, _IOWR('F', 0xd3, char[16]), 0x12a),
+		   "another number, wrapped");
+	tap_expect(vgpu_policy_nvidia(&policy, _IOWR('F', 0xd3, char[16]), 0xd3), "of no other");
+	listed = vgpu_ioctl_key(_IOWR('F', 0xd3, char[16]));
+	policy.deny = false;
+	tap_expect(!vgpu_policy_nvidia(&policy, _IOWR('F', 0xd3, char[16]), 0x2b),
+		   "wrapped in what is allowed");
 	tap_subject("lists of NVIDIA's ioctls");
 }
 

@@ -323,7 +323,7 @@ static bool is_of_vfs(u32 cmd)
 
 /*
  * What NVIDIA's driver is asked for is in the argument, where the driver will read it. Return:
- * 0, -EFAULT, or 1: the driver is not asked, and the argument says so.
+ * 0, -EFAULT, -EACCES, or 1: the driver is not asked, and the argument says so.
  */
 static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 {
@@ -339,6 +339,8 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 			return -EFAULT;
 		verdict = vgpu_nvidia_judge(&look, (const u8 *)look.addr);
 	}
+	if (!vgpu_policy_nvidia(&call->file->policy, cmd, look.nr))
+		return -EACCES;
 	if (verdict == VGPU_NVIDIA_PASS)
 		return 0;
 	memcpy((void *)(look.addr + look.status), &denied, sizeof(denied));
