@@ -330,6 +330,7 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 	enum vgpu_nvidia_verdict verdict;
 	struct vgpu_nvidia_look look;
 	const u32 denied = VGPU_NVIDIA_DENIED;
+	u8 bytes[VGPU_NVIDIA_LOOK_MAX];
 
 	if (call->file->policy.kind != VGPU_EXPORT_NVIDIA)
 		return 0;
@@ -337,7 +338,9 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 	while (verdict == VGPU_NVIDIA_LOOK) {
 		if (!vgpu_segs_hold(&call->view, call->segs, look.addr, look.len))
 			return -EFAULT;
-		verdict = vgpu_nvidia_judge(&look, (const u8 *)look.addr);
+		/* Once: another lane's call may write there while this one is judged. */
+		memcpy(bytes, (const void *)look.addr, look.len);
+		verdict = vgpu_nvidia_judge(&look, bytes);
 	}
 	if (!vgpu_policy_nvidia(&call->file->policy, cmd, look.nr))
 		return -EACCES;
