@@ -4,7 +4,8 @@
  *
  * A list of ioctls cannot say it, as nearly all goes by one: it is in the argument. So whoever
  * makes a guest's call looks there, at the bytes that the driver will read, in the memory that
- * it has laid out for this call. Anywhere else the guest could still change them.
+ * it has laid out for this call. Elsewhere any process of the guest could change them after the
+ * look; there only another call of the same shadow could, by a pointer into that memory.
  *
  *	verdict = vgpu_nvidia_begin(&look, cmd, arg);
  *	while (verdict == VGPU_NVIDIA_LOOK) {

@@ -318,7 +318,7 @@ static void fault_serve(struct lane *lane)
 		/* Somebody else has it; whatever comes of that, look again. */
 		waits[lane->index] = true;
 		fault->start = now_ns();
-		/* Whoever asks the guest about it gives up earlier. */
+		/* The one that asks the guest about the page gives up earlier. */
 		fault->end = fault->start + 2 * timeout;
 		demand.waiting = true;
 		lock_drop(&demand.lock);
@@ -384,7 +384,7 @@ static void faults_read(void)
 		if (msgs[i].event != UFFD_EVENT_PAGEFAULT)
 			continue;
 		addr = msgs[i].arg.pagefault.address & PAGE_MASK;
-		/* Of memory that is to be moved over pages: nothing else is there, nor may be. */
+		/* The rest is memory that is to be moved over pages: nothing else is there, nor may be. */
 		if (!mapping_range_ok(addr, PAGE_SIZE))
 			sys_exit_group(SHADOW_EXIT_DEMAND);
 		lane = lane_by_tid(msgs[i].arg.pagefault.feat.ptid);

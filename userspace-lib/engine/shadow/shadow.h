@@ -78,7 +78,7 @@ struct request {
 /* Return: the answer's result. */
 int channel_ask(struct lane *lane, struct request *request);
 void channel_tell(u32 type, u32 object, u64 value);
-/* What is in the shared memory for all shadows has changed by so much for this one. */
+/* Says by how much this shadow changes the counts that are in the shared memory for all. */
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes);
 /* Hears the engine, one message. Ends the program at the end of the engine. */
 void channel_hear(void);

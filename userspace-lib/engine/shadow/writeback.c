@@ -98,7 +98,7 @@ static bool batch_claim(struct writeback *batch, u64 from, u32 *next, u32 *claim
 	*claims = demand.claims;
 	for (; *next < demand.top; ++*next) {
 		page = &demand.pages[*next];
-		/* What other calls write from now on is theirs to send. */
+		/* Bytes that other calls write from now on are theirs to send. */
 		if (page->seq > from || page->fetching)
 			continue;
 		busy = page->busy;
