@@ -90,11 +90,16 @@ static int __init vgpu_guest_init(void)
 	ret = vgpu_window_ivshmem_init();
 	if (ret)
 		goto err_exit_export;
-	ret = guest_start_dialers();
+	ret = vgpu_window_virtio_init();
 	if (ret)
 		goto err_exit_ivshmem;
+	ret = guest_start_dialers();
+	if (ret)
+		goto err_exit_virtio;
 	return 0;
 
+err_exit_virtio:
+	vgpu_window_virtio_exit();
 err_exit_ivshmem:
 	vgpu_window_ivshmem_exit();
 err_exit_export:
@@ -120,6 +125,7 @@ module_init(vgpu_guest_init);
 static void __exit vgpu_guest_exit(void)
 {
 	guest_stop_dialers();
+	vgpu_window_virtio_exit();
 	vgpu_window_ivshmem_exit();
 	vgpu_device_global_exit();
 	vgpu_export_global_exit();

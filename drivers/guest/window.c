@@ -40,9 +40,7 @@ static atomic64_t window_bad_count;
 
 static const struct vgpu_window_provider *const window_providers[] = {
 	&vgpu_window_loopback,
-#ifdef CONFIG_PCI
-	&vgpu_window_ivshmem,
-#endif
+	&vgpu_window_provider_device,
 };
 
 /* Frees ranges: what a provider has to do for that may take long, and the host's messages wait. */

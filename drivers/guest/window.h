@@ -101,9 +101,9 @@ struct vgpu_window_area {
 };
 
 extern const struct vgpu_window_provider vgpu_window_loopback;
+extern const struct vgpu_window_provider vgpu_window_provider_device;
 
 #ifdef CONFIG_PCI
-extern const struct vgpu_window_provider vgpu_window_ivshmem;
 int vgpu_window_ivshmem_init(void);
 void vgpu_window_ivshmem_exit(void);
 #else
@@ -113,6 +113,20 @@ static inline int vgpu_window_ivshmem_init(void)
 }
 
 static inline void vgpu_window_ivshmem_exit(void)
+{
+}
+#endif
+
+#ifdef VGPU_HAVE_VIRTIO
+int vgpu_window_virtio_init(void);
+void vgpu_window_virtio_exit(void);
+#else
+static inline int vgpu_window_virtio_init(void)
+{
+	return 0;
+}
+
+static inline void vgpu_window_virtio_exit(void)
 {
 }
 #endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Windows in the memory of a device that the hypervisor has given this machine. Which
+ * devices there are is their drivers' affair: window_ivshmem.c, window_virtio.c.
+ *
+ * Where a range is bound, the cache attribute is the host's: page tables get it from
+ * the kernel's record of who maps what how, so a mapping of the kernel's own holds it
+ * there for as long as the host may have the range bound. Without one the processor
+ * would not cache the range at all.
+ */
+#include <linux/device.h>
+#include <linux/err.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include <asm/pgtable_types.h>
+
+#include "fault.h"
+#include "slot.h"
+#include "window.h"
+#include "window_device.h"
+
+/* Outside window->use, and inside mmap_lock and the list of hosts with windows. */
+static DEFINE_MUTEX(devices_lock);
+static LIST_HEAD(devices);
+
+static void device_free(struct kref *ref)
+{
+	struct vgpu_window_device *device = container_of(ref, struct vgpu_window_device, ref);
+
+	if (device->header)
+		iounmap(device->header);
+	put_device(device->dev);
+	kfree(device);
+}
+
+struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_addr_t start, u64 size,
+						    vgpu_window_id_fn *id)
+{
+	struct vgpu_window_device *device = kzalloc(sizeof(*device), GFP_KERNEL);
+
+	if (!device)
+		return NULL;
+	kref_init(&device->ref);
+	INIT_LIST_HEAD(&device->node);
+	init_rwsem(&device->touch);
+	device->dev = get_device(dev);
+	device->start = start;
+	device->size = size;
+	device->id = id;
+	return device;
+}
+
+void vgpu_window_device_put(struct vgpu_window_device *device)
+{
+	kref_put(&device->ref, device_free);
+}
+
+void vgpu_window_device_add(struct vgpu_window_device *device)
+{
+	mutex_lock(&devices_lock);
+	list_add_tail(&device->node, &devices);
+	mutex_unlock(&devices_lock);
+	/* The host may have said before that it is there. */
+	vgpu_window_found();
+}
+
+void vgpu_window_device_remove(struct vgpu_window_device *device)
+{
+	mutex_lock(&devices_lock);
+	list_del(&device->node);
+	/* Programs do not see it any more when this returns. */
+	if (device->window)
+		vgpu_window_lost(device->window);
+	mutex_unlock(&devices_lock);
+	down_write(&device->touch);
+	device->removed = true;
+	up_write(&device->touch);
+}
+
+/* --- the provider --------------------------------------------------------- */
+
+static int device_open(struct vgpu_window *window)
+{
+	struct vgpu_window_device *device;
+	int ret = -ENODEV;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(device, &devices, node) {
+		/* The number is another one since the hypervisor began to use it. */
+		if (window->size > device->size || device->id(device) != window->id ||
+		    (device->window && !READ_ONCE(device->window->gone)))
+			continue;
+		kref_get(&device->ref);
+		device->window = window;
+		window->data = device;
+		ret = 0;
+		break;
+	}
+	mutex_unlock(&devices_lock);
+	return ret;
+}
+
+static void device_close(struct vgpu_window *window)
+{
+	struct vgpu_window_device *device = window->data;
+
+	mutex_lock(&devices_lock);
+	if (device->window == window)
+		device->window = NULL;
+	mutex_unlock(&devices_lock);
+	vgpu_window_device_put(device);
+}
+
+/* What the kernel granted: cached (write-back), where less is no error. */
+static bool device_is_cached(const void __iomem *held)
+{
+	unsigned int level;
+	pte_t *pte = lookup_address((__force unsigned long)held, &level);
+
+	return pte && !(pte_flags(*pte) & (_PAGE_PCD | _PAGE_PWT));
+}
+
+/* The range as the host has it cached, held until it is unmapped; NULL: cannot be had. */
+static void __iomem *device_hold(phys_addr_t start, u64 len, u32 cache)
+{
+	void __iomem *held;
+
+	if (cache == VGPU_CACHE_WC)
+		return ioremap_wc(start, len);
+	if (cache == VGPU_CACHE_UC)
+		return ioremap(start, len);
+	held = ioremap_cache(start, len);
+	/* Firmware may have said that memory is not cached there. */
+	if (held && !device_is_cached(held)) {
+		iounmap(held);
+		held = NULL;
+	}
+	return held;
+}
+
+static int device_bind(struct vgpu_window_range *range, u32 cache)
+{
+	struct vgpu_window_device *device = range->window->data;
+	void __iomem *held = device_hold(device->start + range->offset, range->len, cache);
+
+	if (!held) {
+		dev_warn_once(device->dev,
+			      "uncached memory: mappings go by copy; larger windows have other memory\n");
+		return -ENOMEM;
+	}
+	range->data = (__force void *)held;
+	return 0;
+}
+
+static void device_unbind(struct vgpu_window_range *range)
+{
+	iounmap((__force void __iomem *)range->data);
+}
+
+static pgprot_t device_like(u32 cache)
+{
+	switch (cache) {
+	case VGPU_CACHE_WC:
+		return pgprot_writecombine(PAGE_SHARED);
+	case VGPU_CACHE_UC:
+		return pgprot_noncached(PAGE_SHARED);
+	default:
+		return PAGE_SHARED;
+	}
+}
+
+/* All of it: the whole of a small mapping at once, and few faults of a large one. */
+static vm_fault_t device_insert(struct vgpu_window *window, struct vm_fault *vmf,
+				const struct vgpu_window_area *area, bool writable, u32 cache)
+{
+	struct vgpu_window_device *device = window->data;
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long flags = vma->vm_flags, addr = vmf->address & PAGE_MASK;
+	pgprot_t prot = vm_get_page_prot(writable ? flags : flags & ~VM_WRITE);
+	unsigned long pfn = PHYS_PFN(device->start + area->offset);
+	pgprot_t like = device_like(cache);
+	vm_fault_t fault;
+	u64 at;
+
+	fault = vgpu_insert_pfn_cached(vma, addr, pfn, prot, like);
+	addr -= area->offset - area->first;
+	for (at = area->first; fault == VM_FAULT_NOPAGE && at < area->end; at += PAGE_SIZE) {
+		if (at != area->offset &&
+		    vgpu_insert_pfn_cached(vma, addr, PHYS_PFN(device->start + at), prot, like) !=
+		    VM_FAULT_NOPAGE)
+			break;
+		addr += PAGE_SIZE;
+	}
+	return fault;
+}
+
+#ifdef VGPU_HAVE_HUGE
+static vm_fault_t device_insert_huge(struct vgpu_window *window, struct vm_fault *vmf,
+				     u64 offset, bool writable, u32 cache)
+{
+	struct vgpu_window_device *device = window->data;
+
+	if (device->start % PMD_SIZE || (!writable && (vmf->flags & FAULT_FLAG_WRITE)))
+		return VM_FAULT_FALLBACK;
+	return vgpu_insert_huge(vmf, PHYS_PFN(device->start + round_down(offset, PMD_SIZE)),
+				writable, device_like(cache));
+}
+#endif
+
+/* --- slots ---------------------------------------------------------------- */
+
+static unsigned long *device_slots(struct vgpu_window *window)
+{
+	struct vgpu_window_device *device = window->data;
+
+	return device->slots;
+}
+
+static bool device_slot_enter(struct vgpu_slot *slot)
+{
+	struct vgpu_window_device *device = slot->window->data;
+
+	down_read(&device->touch);
+	if (!device->removed)
+		return true;
+	up_read(&device->touch);
+	return false;
+}
+
+static void device_slot_leave(struct vgpu_slot *slot)
+{
+	struct vgpu_window_device *device = slot->window->data;
+
+	up_read(&device->touch);
+}
+
+static int device_slot_open(struct vgpu_slot *slot)
+{
+	struct vgpu_window_device *device = slot->window->data;
+	void __iomem *held;
+
+	/* Without a header nobody would tell when the slot is taken away. */
+	if (!device->header)
+		return -ENODEV;
+	/* Else it could be another device's memory that is held. */
+	if (!device_slot_enter(slot))
+		return -ENODEV;
+	held = device_hold(device->start + vgpu_slot_offset(slot), VGPU_ARENA_SLOT,
+			   VGPU_CACHE_WB);
+	device_slot_leave(slot);
+	if (!held)
+		return -ENOMEM;
+	/* Cached memory, as any. */
+	slot->memory = (__force void *)held;
+	return 0;
+}
+
+static void device_slot_close(struct vgpu_slot *slot)
+{
+	iounmap((__force void __iomem *)slot->memory);
+}
+
+static u64 device_slot_id(const struct vgpu_slot *slot)
+{
+	struct vgpu_window_device *device = slot->window->data;
+
+	return readq(device->header + offsetof(struct vgpu_window_header, slots[slot->nr]));
+}
+
+const struct vgpu_window_provider vgpu_window_provider_device = {
+	.name = "device",
+	.open = device_open,
+	.close = device_close,
+	.bind = device_bind,
+	.unbind = device_unbind,
+	.insert = device_insert,
+#ifdef VGPU_HAVE_HUGE
+	.insert_huge = device_insert_huge,
+#endif
+	.slots = device_slots,
+	.slot_open = device_slot_open,
+	.slot_close = device_slot_close,
+	.slot_enter = device_slot_enter,
+	.slot_leave = device_slot_leave,
+	.slot_id = device_slot_id,
+};
