@@ -180,6 +180,9 @@ static void control_take(void)
 	case VGPU_MSG_SESSION_CLOSE:
 		session_close(le64_to_cpu(((const struct vgpu_session_close *)in.bytes)->session));
 		break;
+	case VGPU_MSG_UNBIND:
+		window_unbind((const void *)in.bytes);
+		break;
 	default:
 		sequenced = false;
 	}
@@ -195,6 +198,7 @@ static bool control_type_ok(uint16_t type, uint64_t seq)
 	case VGPU_MSG_CLOSE:
 	case VGPU_MSG_UNMAP:
 	case VGPU_MSG_SESSION_CLOSE:
+	case VGPU_MSG_UNBIND:
 		return seq == control_seq + 1;
 	case VGPU_MSG_PING:
 		send_header(VGPU_MSG_PONG, seq);

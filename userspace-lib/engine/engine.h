@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "engine/proto.h"
 #include "policy.h"
@@ -55,6 +56,7 @@ bool control_is_applied(uint64_t seq);
  * @users: objects, and one until it is revoked
  * @device: of struct vgpu_export_add
  * @rdev: of the node
+ * @driver: of struct vgpu_export_add
  * @policy: ioctls are @ioctls
  */
 struct grant {
@@ -65,6 +67,7 @@ struct grant {
 	unsigned int users;
 	uint64_t device;
 	dev_t rdev;
+	char driver[VGPU_NAME_LEN];
 	struct vgpu_policy policy;
 	uint32_t ioctls[];
 };
@@ -185,6 +188,32 @@ void poller_forget(struct object *object);
 int event_add(uint32_t object, uint32_t number, int fd);
 void event_cancel(uint32_t object, uint32_t number);
 void events_object_gone(uint32_t object);
+
+/* --- lend.c: files that others may map ------------------------------------------- */
+
+/**
+ * lend_file - a file by which a hypervisor maps what a mapping of an object shows
+ * @object: the object
+ * @file_offset: of the mapping; becomes the offset in the file
+ *
+ * What is mapped by it has to stay what it is for as long as it is mapped, whatever the
+ * guest closes or frees, and whoever ends.
+ *
+ * Return: the file, which is the caller's to close, -EOPNOTSUPP: there is none, or another errno.
+ */
+int lend_file(const struct object *object, __u64 *file_offset);
+
+/* --- window.c: mappings in the guest's window -------------------------------------- */
+
+/* The engine's end of a connection to the keeper. Takes over @fd. */
+void window_keeper(int fd);
+/* Asked by a lane of the shadow, which is answered. */
+void window_bind(struct shadow *shadow, const struct eshadow_msg *msg,
+		 const struct eshadow_bind *bind);
+/* The guest gives a range back. */
+void window_unbind(const struct vgpu_window_part *part);
+/* What it had mapped is to be seen no more. */
+void window_shadow_gone(struct shadow *shadow);
 
 /* --- session.c: shadows and their requests ------------------------------------- */
 

@@ -47,7 +47,7 @@ static void agent_ready(struct source *source, uint32_t events)
 		return;
 	if (len < (ssize_t)sizeof(msg.type))
 		engine_end("vgpud does not want it any more");
-	if (msg.type != ENGINE_SESSION && fd >= 0)
+	if (msg.type != ENGINE_SESSION && msg.type != ENGINE_KEEPER && fd >= 0)
 		close(fd);
 	switch (msg.type) {
 	case ENGINE_GRANT:
@@ -64,6 +64,9 @@ static void agent_ready(struct source *source, uint32_t events)
 		break;
 	case ENGINE_SESSION:
 		session_add(msg.number.number, fd);
+		break;
+	case ENGINE_KEEPER:
+		window_keeper(fd);
 		break;
 	}
 }

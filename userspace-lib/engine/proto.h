@@ -24,6 +24,10 @@
 #define ENGINE_FD_CLOSED	7	/* a pipe to vgpud, for ENGINE_CLOSED */
 #define ENGINE_FD_PROGRAM	8	/* the program itself, closed by exec */
 
+/* Files that vgpud leaves open for a keeper, which has the program at ENGINE_FD_PROGRAM. */
+#define KEEPER_FD_AGENT		3	/* from vgpud */
+#define KEEPER_FD_QEMU		4	/* the connection of the guest's hypervisor */
+
 /* Files that vgpud leaves open for a shadow of an engine. */
 #define ESHADOW_FD_ENGINE	3	/* to the engine */
 #define ESHADOW_FD_LANES	4	/* from vgpud: one lane's socket a message */
@@ -53,6 +57,9 @@ enum eshadow_exit {
  * @nr_lanes: likewise
  * @nr_objects: likewise
  * @nr_mappings: likewise
+ * @nr_bindings: of these, or parts of them, in the window
+ * @reserved2: 0
+ * @bound_bytes: of those
  *
  * vgpud fills in what is before @counters and only reads the rest; the engine only writes. A
  * shadow that spoils any of it deceives its own guest.
@@ -80,6 +87,9 @@ struct engine_shared {
 	__u32 nr_lanes;
 	__u32 nr_objects;
 	__u32 nr_mappings;
+	__u32 nr_bindings;
+	__u32 reserved2;
+	__u64 bound_bytes;
 };
 
 /* --- vgpud and the engine --------------------------------------------------- */
@@ -92,6 +102,7 @@ enum engine_agent_type {
 	ENGINE_CHANGE	= 4,	/* struct engine_change */
 	ENGINE_FILE	= 7,	/* struct engine_file */
 	ENGINE_CLOSED	= 5,	/* to vgpud by the pipe, struct engine_number: end that session */
+	ENGINE_KEEPER	= 8,	/* struct engine_number, with the engine's end for the keeper */
 };
 
 struct engine_number {
@@ -163,6 +174,55 @@ struct engine_file {
 	__u8 data[VGPU_FILE_MAX];
 };
 
+/* --- keepers ---------------------------------------------------------------- */
+
+enum keeper_type {
+	/* From vgpud. */
+	KEEPER_START	= 1,	/* first of all: @id, and @len of the window */
+	KEEPER_ENGINE	= 2,	/* with the keeper's end for the guest's engine */
+	/* From an engine, each with one answer. */
+	KEEPER_MAP	= 3,	/* with a file: @len of it from @file_offset on, at @offset */
+	KEEPER_UNMAP	= 4,	/* what a MAP of @offset and @len has shown */
+	/* To an engine. */
+	KEEPER_READY	= 5,	/* the guest's driver is there: window @id has @len */
+	KEEPER_GONE	= 6,	/* it is not any more, and nothing is shown */
+	KEEPER_DONE	= 7,	/* answer to that with @tag: @result */
+};
+
+/**
+ * struct keeper_msg - what a keeper is told, and says
+ * @type: enum keeper_type
+ * @result: 0 or a negative errno
+ * @tag: number of a MAP or UNMAP; any
+ * @id: number of the window
+ * @offset: in the window, whole pages
+ * @len: bytes, whole pages
+ * @file_offset: where in the file, whole pages
+ */
+struct keeper_msg {
+	__u32 type;
+	__s32 result;
+	__u64 tag;
+	__u64 id;
+	__u64 offset;
+	__u64 len;
+	__u64 file_offset;
+};
+
+/* Exit statuses of a keeper, beside 0: the hypervisor or vgpud has gone. */
+enum keeper_exit {
+	KEEPER_EXIT_START	= 120,	/* something that was needed for the start is missing */
+	KEEPER_EXIT_FEATURES	= 121,	/* the hypervisor lacks something: see keeper/qemu.c */
+	KEEPER_EXIT_PROTOCOL	= 122,	/* it says what the protocol does not allow */
+	KEEPER_EXIT_SILENT	= 123,	/* it does not answer */
+};
+
+/*
+ * Most mappings in a window: hypervisors have 509 slots for all of a guest's memory where
+ * they count them for whoever it is told to, and RAM needs some.
+ */
+#define KEEPER_MAPPINGS_MAX	448
+
 /* --- the engine and a shadow ------------------------------------------------ */
 
 enum engine_shadow_type {
@@ -176,6 +236,7 @@ enum engine_shadow_type {
 	ESHADOW_POLL	= 7,	/* object @object, @value: events, @extra: flags, number */
 	ESHADOW_FDINFO	= 8,	/* of object @object */
 	ESHADOW_EVENT	= 9,	/* with an eventfd: @object, @value: the guest's number */
+	ESHADOW_BIND	= 10,	/* a mapping of @object, with a struct eshadow_bind behind it */
 	ESHADOW_MAPS	= 11,	/* as nvidiactl @value says, @object maps a struct eshadow_memory */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get a reference to @object */
@@ -228,6 +289,22 @@ struct eshadow_memory {
 	__u32 reserved;
 	__u64 offset;
 	__u64 len;
+};
+
+/**
+ * struct eshadow_bind - what of a mapping is to be seen where in the window
+ * @window: number of the window
+ * @offset: in the window
+ * @len: bytes
+ * @file_offset: of the mapping, as it was made
+ * @seq: control_seq of the call
+ */
+struct eshadow_bind {
+	__u64 window;
+	__u64 offset;
+	__u64 len;
+	__u64 file_offset;
+	__u64 seq;
 };
 
 /**

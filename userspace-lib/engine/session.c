@@ -332,8 +332,26 @@ static void ask_event(struct shadow *shadow, const struct eshadow_msg *msg, int 
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
+/* What is behind some requests. */
+union more {
+	struct eshadow_bind bind;
+	struct eshadow_memory memory;
+};
+
+static size_t more_of(uint32_t type)
+{
+	switch (type) {
+	case ESHADOW_BIND:
+		return sizeof(struct eshadow_bind);
+	case ESHADOW_MAPS:
+		return sizeof(struct eshadow_memory);
+	default:
+		return 0;
+	}
+}
+
 static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
-		       const struct eshadow_memory *memory, int fd)
+		       const union more *more, int fd)
 {
 	switch (msg->type) {
 	case ESHADOW_OPENED:
@@ -367,8 +385,11 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 	case ESHADOW_FDINFO:
 		ask_fdinfo(shadow, msg);
 		break;
+	case ESHADOW_BIND:
+		window_bind(shadow, msg, &more->bind);
+		break;
 	case ESHADOW_MAPS:
-		owner_learn(shadow, msg, memory);
+		owner_learn(shadow, msg, &more->memory);
 		break;
 	case ESHADOW_UNSYNC:
 		ask_unsync(shadow, msg);
@@ -407,6 +428,7 @@ static void shadow_gone(struct shadow *shadow)
 			free(waiting);
 		}
 	}
+	window_shadow_gone(shadow);
 	objects_shadow_gone(shadow);
 	/* Its end has closed them. */
 	while (shadow->nr_files)
@@ -427,7 +449,7 @@ static void shadow_ready(struct source *source, uint32_t events)
 	struct shadow *shadow = container_of(source, struct shadow, source);
 	struct {
 		struct eshadow_msg msg;
-		struct eshadow_memory memory;
+		union more more;
 	} ask;
 	ssize_t len;
 	int fd;
@@ -438,13 +460,13 @@ static void shadow_ready(struct source *source, uint32_t events)
 	if (len == -EAGAIN || len == -EINTR || len == -ECONNRESET)
 		return;
 	if (len < (ssize_t)sizeof(ask.msg) ||
-	    len != (ssize_t)(ask.msg.type == ESHADOW_MAPS ? sizeof(ask) : sizeof(ask.msg))) {
+	    len != (ssize_t)(sizeof(ask.msg) + more_of(ask.msg.type))) {
 		if (fd >= 0)
 			close(fd);
 		shadow_gone(shadow);
 		return;
 	}
-	shadow_ask(shadow, &ask.msg, &ask.memory, fd);
+	shadow_ask(shadow, &ask.msg, &ask.more, fd);
 }
 
 /* --- of the guest and of vgpud ---------------------------------------------------------- */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <linux/vgpu_wire.h>
+
 #include "vgpuctl.h"
 
 static const char *or_dash(const char *text)
@@ -153,6 +155,11 @@ bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t p
 		window = &host->windows[i];
 		if (window->cid != cid || window->port != (port ? port : host->port))
 			continue;
+		if (host->user_engine) {
+			printf("-chardev socket,id=window,path=%s -device vhost-user-test-device-pci,chardev=window,virtio-id=%d,num_vqs=1,config_size=%d\n",
+			       window->path, VGPU_WINDOW_VIRTIO_ID, VGPU_WINDOW_CONFIG_LEN);
+			return true;
+		}
 		size_words(window->size, size);
 		printf("-object memory-backend-file,id=window,mem-path=%s,size=%s,share=on,align=2M -device ivshmem-plain,memdev=window\n",
 		       window->path, size);

@@ -78,7 +78,8 @@ int cgroup_init(void)
 
 static void group_name(const struct peer *peer, char name[48])
 {
-	snprintf(name, 48, "vgpu-guest-%u-%u", peer->cid, peer->port);
+	snprintf(name, 48, "vgpu-%s-%u-%u", peer->keeper ? "keeper" : "guest", peer->cid,
+		 peer->port);
 }
 
 int cgroup_open(struct peer *peer)

@@ -25,6 +25,7 @@
 #include "engine.h"
 #include "engine/packet.h"
 #include "engine/proto.h"
+#include "keeper.h"
 #include "log.h"
 #include "loop.h"
 #include "peer.h"
@@ -137,7 +138,7 @@ static int secret_check(void)
 	return 0;
 }
 
-static int program_open(const char *name)
+int engine_program_open(const char *name)
 {
 	char path[4096];
 	const char *slash = strrchr(settings.shadow, '/');
@@ -193,8 +194,8 @@ int engine_init(void)
 	ret = secret_check();
 	if (ret)
 		return ret;
-	engine_program = program_open("vgpu-engine");
-	shadow_program = program_open("vgpu-engine-shadow");
+	engine_program = engine_program_open("vgpu-engine");
+	shadow_program = engine_program_open("vgpu-engine-shadow");
 	if (engine_program < 0 || shadow_program < 0)
 		return -ENOENT;
 	ret = lock_take();
@@ -592,6 +593,13 @@ static int pair_mute(int pair[2])
 	return ret;
 }
 
+int engine_pair_make(int pair[2])
+{
+	int ret = pair_make(pair);
+
+	return ret ? ret : pair_mute(pair);
+}
+
 static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 {
 	struct spawn_file files[] = {
@@ -618,9 +626,7 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)&start, .iov_len = sizeof(start) };
 	int pair[2], closed[2], ret;
 
-	ret = pair_make(pair);
-	if (!ret)
-		ret = pair_mute(pair);
+	ret = engine_pair_make(pair);
 	if (ret)
 		return ret;
 	engine->agent_fd = pair[0];
@@ -673,7 +679,43 @@ int engine_peer_add(struct vgpu_host_peer_add *arg)
 	}
 	LIST_INSERT_HEAD(&engines, engine, node);
 	arg->out_peer = engine->number;
+	engine_keeper_came(arg->cid, arg->port);
 	return 0;
+}
+
+static struct engine *engine_of(uint32_t cid, uint32_t port)
+{
+	struct engine *engine;
+
+	LIST_FOREACH(engine, &engines, node)
+		if (engine->cid == cid && engine->port == port)
+			return engine;
+	return NULL;
+}
+
+void engine_keeper_came(uint32_t cid, uint32_t port)
+{
+	const struct engine_number msg = { .type = ENGINE_KEEPER };
+	struct engine *engine = engine_of(cid, port);
+	int fd;
+
+	if (!engine || !(engine->shared->features & VGPU_FEATURE_WINDOW))
+		return;
+	fd = keeper_connect(cid, port);
+	if (fd < 0)
+		return;
+	engine_tell(engine, &msg, sizeof(msg), fd);
+	close(fd);
+}
+
+void engine_window_stat(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat)
+{
+	const struct engine *engine = engine_of(cid, port);
+
+	if (!engine)
+		return;
+	stat->out_bindings = engine->shared->nr_bindings;
+	stat->out_bound_bytes = engine->shared->bound_bytes;
 }
 
 int engine_peer_del(uint32_t peer)

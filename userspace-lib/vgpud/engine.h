@@ -31,6 +31,14 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 /* Makes the shadow whose end of the connection is @shadow_fd. */
 int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 			int *lanes_fd);
+/* A hypervisor has connected to the guest's window. */
+void engine_keeper_came(uint32_t cid, uint32_t port);
+/* What the guest has in its window. */
+void engine_window_stat(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
+/* The program of that name, beside the module's shadow. A file, or an errno, having said so. */
+int engine_program_open(const char *name);
+/* A pair of sockets of which the first, which stays here, only sends. 0 or a negative errno. */
+int engine_pair_make(int pair[2]);
 /* A child has ended: perhaps an engine. */
 void engine_reaped(pid_t pid, int status);
 

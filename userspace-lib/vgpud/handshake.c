@@ -13,6 +13,7 @@
 #include "export.h"
 #include "handshake.h"
 #include "hostdev.h"
+#include "keeper.h"
 #include "log.h"
 #include "loop.h"
 #include "peer.h"
@@ -116,7 +117,9 @@ static void handshake_welcome(struct handshake *handshake)
 	int ret;
 
 	if (hostdev_is_engine())
-		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA);
+		features &= ~VGPU_FEATURE_ARENA;
+	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
+		features &= ~VGPU_FEATURE_WINDOW;
 
 	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS);
 	if (!peer) {

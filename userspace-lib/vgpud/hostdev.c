@@ -10,6 +10,7 @@
 #include "device.h"
 #include "engine.h"
 #include "hostdev.h"
+#include "keeper.h"
 #include "log.h"
 #include "loop.h"
 #include "peer.h"
@@ -98,9 +99,6 @@ void hostdev_close(void)
 
 static int hostdev_ioctl(unsigned long cmd, void *arg)
 {
-	/* Windows are the module's. */
-	if (engines)
-		return -ENOENT;
 	return ioctl(agent.fd, cmd, arg) ? -errno : 0;
 }
 
@@ -208,7 +206,7 @@ int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 int hostdev_window_create(struct vgpu_host_window_create *arg)
 {
 	if (engines)
-		return -EOPNOTSUPP;
+		return keeper_window_create(arg);
 	arg->size = sizeof(*arg);
 	return hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg);
 }
@@ -222,6 +220,8 @@ int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force)
 		.port = port,
 	};
 
+	if (engines)
+		return keeper_window_destroy(cid, port, force);
 	return hostdev_ioctl(VGPU_HOST_WINDOW_DESTROY, &arg);
 }
 
@@ -234,15 +234,25 @@ int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain)
 		.drain = drain,
 	};
 
+	if (engines)
+		return keeper_has_window(cid, port) ? -EOPNOTSUPP : -ENOENT;
 	return hostdev_ioctl(VGPU_HOST_WINDOW_DRAIN, &arg);
 }
 
 int hostdev_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat)
 {
+	int ret;
+
 	memset(stat, 0, sizeof(*stat));
 	stat->size = sizeof(*stat);
 	stat->flags = VGPU_HOST_WINDOW_NEXT;
 	stat->cid = cid;
 	stat->port = port;
+	if (engines) {
+		ret = keeper_window_next(cid, port, stat);
+		if (!ret)
+			engine_window_stat(stat->out_cid, stat->out_port, stat);
+		return ret;
+	}
 	return hostdev_ioctl(VGPU_HOST_WINDOW_STAT, stat);
 }

@@ -12,13 +12,13 @@
 #include "export.h"
 #include "handshake.h"
 #include "hostdev.h"
+#include "keeper.h"
 #include "log.h"
 #include "peer.h"
 
 struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
 
-/* The lowest user id that no guest has; 0: all are taken. */
-static unsigned int free_uid(void)
+unsigned int peer_free_uid(void)
 {
 	unsigned int i;
 	struct peer *peer;
@@ -27,7 +27,7 @@ static unsigned int free_uid(void)
 		LIST_FOREACH(peer, &peers, node)
 			if (peer->uid == settings.uid_base + i)
 				break;
-		if (!peer)
+		if (!peer && !keeper_has_uid(settings.uid_base + i))
 			return settings.uid_base + i;
 	}
 	return 0;
@@ -45,7 +45,7 @@ struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port)
 	peer->trusted_port = trusted_port;
 	peer->state = PEER_NEW;
 	peer->since = time(NULL);
-	peer->uid = free_uid();
+	peer->uid = peer_free_uid();
 	LIST_INIT(&peer->sessions);
 	for (i = 0; i < PEER_NAMESPACES; i++)
 		peer->namespaces[i] = -1;

@@ -34,6 +34,7 @@ enum peer_state {
  * @state: see above
  * @number: the host module's; valid while UP or GOING
  * @secret: what lanes prove themselves with
+ * @keeper: it is not a guest, but stands for the keeper of its window (keeper.c)
  * @uid: user that its shadows run as
  * @since: CLOCK_REALTIME, seconds
  * @namespaces: those that its shadows share; -1: none yet
@@ -48,6 +49,7 @@ struct peer {
 	uint32_t cid;
 	uint32_t port;
 	bool trusted_port;
+	bool keeper;
 	enum peer_state state;
 	uint32_t number;
 	uint8_t secret[VGPU_SECRET_LEN];
@@ -64,6 +66,8 @@ struct peer {
 LIST_HEAD(peer_list, peer);
 extern struct peer_list peers;
 
+/* The lowest user id that no guest has, nor a keeper; 0: all are taken. */
+unsigned int peer_free_uid(void);
 struct peer *peer_new(uint32_t cid, uint32_t port, bool trusted_port);
 /* Hands the connection to the host module, and grants exports. 0 or errno. */
 int peer_start(struct peer *peer, int sock_fd, uint64_t features);

@@ -249,7 +249,7 @@ static struct json_object *status_windows(void)
 
 	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat)) {
 		object = json_object_new_object();
-		snprintf(path, sizeof(path), "/dev/%.32s", stat.out_name);
+		window_path(stat.out_name, path);
 		put_string(object, "path", path);
 		put_number(object, "cid", stat.out_cid);
 		put_number(object, "port", stat.out_port);

@@ -11,6 +11,7 @@
 #include "engine/packet.h"
 #include "engine/proto.h"
 #include "hostdev.h"
+#include "keeper.h"
 #include "log.h"
 #include "peer.h"
 #include "session.h"
@@ -212,5 +213,6 @@ void sessions_reap(void)
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
 		session_reap(pid, status);
 		engine_reaped(pid, status);
+		keeper_reaped(pid, status);
 	}
 }

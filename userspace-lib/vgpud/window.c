@@ -8,6 +8,7 @@
 #include "config.h"
 #include "export.h"
 #include "hostdev.h"
+#include "keeper.h"
 #include "window.h"
 
 /* Users that libvirt runs QEMU as, by distribution. */
@@ -53,6 +54,11 @@ int window_owner(const char *owner, uint32_t *uid, uint32_t *gid)
 	return 0;
 }
 
+void window_path(const char *name, char path[48])
+{
+	snprintf(path, 48, "%s/%.32s", hostdev_is_engine() ? KEEPER_DIR : "/dev", name);
+}
+
 int window_create(const struct window_spec *spec, char path[48], struct answer *words)
 {
 	struct vgpu_host_window_create arg = {
@@ -72,12 +78,13 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 	ret = hostdev_window_create(&arg);
 	switch (ret) {
 	case 0:
-		snprintf(path, 48, "/dev/%.32s", arg.out_name);
+		window_path(arg.out_name, path);
 		return 0;
 	case -EEXIST:
 		return window_say(words, ret, "guest %u has a window already", spec->cid);
 	default:
-		return window_say(words, ret, "the host module makes no window: %s", strerror(-ret));
+		return window_say(words, ret, "%s makes no window: %s", hostdev_is_engine() ?
+				  "vgpud" : "the host module", strerror(-ret));
 	}
 }
 
@@ -100,8 +107,10 @@ int window_destroy(uint32_t cid, uint32_t port, bool force, struct answer *words
 	case -ENOENT:
 		return window_say(words, ret, "guest %u has no window", cid);
 	case -EBUSY:
-		return window_say(words, ret, "programs of guest %u have memory in it (drain it, or --force)",
-			      cid);
+		return window_say(words, ret, hostdev_is_engine() ?
+				  "the hypervisor of guest %u is connected to it (end that, or --force)" :
+				  "programs of guest %u have memory in it (drain it, or --force)",
+				  cid);
 	default:
 		return window_say(words, ret, "the window stays: %s", strerror(-ret));
 	}

@@ -29,7 +29,9 @@ const char *window_size_mistake(uint64_t size);
 /* The user of such a name (as in struct window_spec). 0 or -ENOENT. */
 int window_owner(const char *owner, uint32_t *uid, uint32_t *gid);
 
-/* Both return 0 or a negative errno, with words for people. */
+/* Where what the host calls a window is. */
+void window_path(const char *name, char path[48]);
+/* All return 0 or a negative errno, with words for people. */
 int window_create(const struct window_spec *spec, char path[48], struct answer *words);
 /* The guest moves its mappings out, or back. */
 int window_drain(uint32_t cid, uint32_t port, bool drain, struct answer *words);

@@ -34,8 +34,8 @@ static const struct call_op {
 	[VGPU_OP_LLSEEK]	= { .run = fops_llseek },
 	[VGPU_OP_POLL]		= { .run = fops_poll },
 	[VGPU_OP_MMAP]		= { .run = mapping_mmap, .mm = true },
-	/* These belong to windows, which this engine does not offer. */
-	[VGPU_OP_BIND]		= { .run = call_unsupported, .mm = true },
+	[VGPU_OP_BIND]		= { .run = mapping_bind, .mm = true },
+	/* This belongs to slots, which this engine does not offer. */
 	[VGPU_OP_ARENA_GET]	= { .run = call_unsupported, .mm = true },
 	[VGPU_OP_PROTECT]	= { .run = mapping_protect, .mm = true },
 	[VGPU_OP_CLOCK]		= { .run = call_clock, .mm = true },

@@ -13,6 +13,8 @@
  * struct mapping - a part of one, or room for a call's arguments
  * @addr: where
  * @len: bytes; 0: free
+ * @file_offset: of a device's that is shared and can be written to: what was mapped
+ * @object: likewise, of which; 0: of another
  * @device: it is a device's
  * @barred: likewise, but parts of it are without access: they were unmapped, and there was no
  *	room to say so
@@ -20,6 +22,8 @@
 struct mapping {
 	u64 addr;
 	u64 len;
+	u64 file_offset;
+	u32 object;
 	bool device;
 	bool barred;
 };
@@ -142,6 +146,7 @@ static void mapping_cut(u64 addr, u64 end)
 		if (old.addr + old.len > end) {
 			part.addr = end;
 			part.len = old.addr + old.len - end;
+			part.file_offset = old.file_offset + end - old.addr;
 			mapping_insert(part);
 		}
 		i = mapping_index(max(addr, old.addr));
@@ -361,6 +366,21 @@ static int smaps_read(struct smaps *smaps)
 
 /* --- calls --------------------------------------------------------------------------- */
 
+/* What can be bound to a window is known from now on. map_lock is held. */
+static void mapping_name(struct call *call, u64 addr, u32 flags)
+{
+	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
+	const u32 both = VGPU_MAP_SHARED | VGPU_MAP_WRITE;
+	struct mapping *mapping = &mappings[mapping_index(addr)];
+
+	if ((flags & both) != both)
+		return;
+	lock_take(&demand.lock);
+	mapping->object = call->file->object;
+	mapping->file_offset = le64_to_cpu(args->offset);
+	lock_drop(&demand.lock);
+}
+
 static s64 map_locked(struct call *call, u64 addr, u64 len)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
@@ -384,6 +404,7 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 		      le64_to_cpu(args->offset));
 	ret = sys_is_error(at) ? at : smaps_read(&smaps);
 	if (!ret) {
+		mapping_name(call, addr, smaps.flags);
 		call->out.mmap.space = cpu_to_le64(call->file->space);
 		call->out.mmap.offset = cpu_to_le64(smaps.offset);
 		call->out.mmap.flags = cpu_to_le32(smaps.flags);
@@ -394,6 +415,40 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 	if (unmap_locked(addr, addr + len))
 		sys_exit_group(SHADOW_EXIT_MAP);
 	return ret;
+}
+
+/*
+ * The engine has what is mapped there seen in the window, too. It answers within a second;
+ * map_lock is not held, as whoever hears it may want that.
+ */
+static s64 bind(struct call *call, u64 addr, u64 len, __le64 window, __le64 offset)
+{
+	struct eshadow_bind to = {
+		.window = le64_to_cpu(window),
+		.offset = le64_to_cpu(offset),
+		.len = len,
+		.seq = le64_to_cpu(call->view.call->control_seq),
+	};
+	struct request request = {
+		.msg.type = ESHADOW_BIND,
+		.more = &to,
+		.nr_more = sizeof(to),
+		.fd = -1,
+	};
+	s64 ret = -EINVAL;
+	u32 i;
+
+	lock_take(&demand.lock);
+	i = mapping_index(addr);
+	if (i < nr_mappings && mappings[i].device && !mappings[i].barred &&
+	    mappings[i].addr <= addr && mappings[i].addr + mappings[i].len >= addr + len) {
+		request.msg.object = mappings[i].object;
+		to.file_offset = mappings[i].file_offset + addr - mappings[i].addr;
+		/* Others are not shown: a hypervisor maps for writing. */
+		ret = mappings[i].object ? 0 : -EOPNOTSUPP;
+	}
+	lock_drop(&demand.lock);
+	return ret ? ret : channel_ask(call->lane, &request);
 }
 
 s64 mapping_mmap(struct call *call)
@@ -410,6 +465,19 @@ s64 mapping_mmap(struct call *call)
 	lock_take(&map_lock);
 	ret = map_locked(call, addr, len);
 	lock_drop(&map_lock);
+	if (!ret && args->window && !bind(call, addr, len, args->window, args->window_offset))
+		call->out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
+	return ret;
+}
+
+s64 mapping_bind(struct call *call)
+{
+	const struct vgpu_args_bind *args = &call->view.call->args.bind;
+	s64 ret = bind(call, le64_to_cpu(args->addr), le64_to_cpu(args->len), args->window,
+		       args->window_offset);
+
+	if (!ret)
+		call->out.bind.cache = cpu_to_le32(VGPU_CACHE_WB);
 	return ret;
 }
 

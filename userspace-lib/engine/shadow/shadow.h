@@ -402,6 +402,7 @@ struct call {
 		struct vgpu_out_ioctl ioctl;
 		struct vgpu_out_mmap mmap;
 		struct vgpu_out_poll poll;
+		struct vgpu_out_bind bind;
 		__le64 raw[4];
 	} out;
 	u32 nr_objects;
@@ -465,6 +466,7 @@ void mapping_init(void);
 /* Whether all of [addr, addr + len) is the guest process's. */
 bool mapping_range_ok(u64 addr, u64 len);
 s64 mapping_mmap(struct call *call);
+s64 mapping_bind(struct call *call);
 s64 mapping_protect(struct call *call);
 s64 mapping_read_pages(struct call *call);
 s64 mapping_write_pages(struct call *call);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vgpu-keeper: vgpud starts it with the connection of a guest's hypervisor, and gives it a
+ * connection to each engine of that guest. It ends with the hypervisor's.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/packet.h"
+#include "keeper.h"
+#include "vgpud/loop.h"
+
+struct keeper_msg window;
+
+static void engine_ready(struct source *source, uint32_t events);
+static void agent_ready(struct source *source, uint32_t events);
+
+static struct source agent = { .fd = KEEPER_FD_AGENT, .ready = agent_ready };
+static struct source engine = { .fd = -1, .ready = engine_ready };
+/* The engine knows that the window is there. */
+static bool told;
+
+void keeper_end(enum keeper_exit status)
+{
+	exit(status);
+}
+
+/* --- the engine ----------------------------------------------------------------- */
+
+static void engine_gone(void)
+{
+	source_close(&engine);
+	told = false;
+	region_abandon();
+}
+
+void keeper_tell(const struct keeper_msg *msg)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
+
+	/* One that does not listen is as good as none; the loop finds that it has ended. */
+	if (engine.fd >= 0 && packet_send(engine.fd, &iov, 1, -1))
+		shutdown(engine.fd, SHUT_RDWR);
+}
+
+/* An engine finds a window in which nothing of the one before it is left. */
+void keeper_look(void)
+{
+	struct keeper_msg msg = { .id = window.id, .len = window.len };
+
+	if (engine.fd < 0 || told == region_is_ready() || (!told && region_is_used()))
+		return;
+	told = region_is_ready();
+	msg.type = told ? KEEPER_READY : KEEPER_GONE;
+	keeper_tell(&msg);
+}
+
+static void engine_ready(struct source *source, uint32_t events)
+{
+	struct keeper_msg msg;
+	ssize_t len;
+	int fd;
+
+	(void)events;
+	len = packet_recv(source->fd, &msg, sizeof(msg), &fd);
+	if (len == -EAGAIN || len == -EINTR)
+		return;
+	if (len == sizeof(msg) && msg.type == KEEPER_MAP) {
+		region_map(&msg, fd);
+		return;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (len == sizeof(msg) && msg.type == KEEPER_UNMAP)
+		region_unmap(&msg);
+	else
+		engine_gone();
+}
+
+/* --- vgpud ----------------------------------------------------------------------- */
+
+static void agent_ready(struct source *source, uint32_t events)
+{
+	struct keeper_msg msg;
+	ssize_t len;
+	int fd;
+
+	(void)events;
+	len = packet_recv(source->fd, &msg, sizeof(msg), &fd);
+	if (len == -EAGAIN || len == -EINTR)
+		return;
+	if (len != sizeof(msg))
+		keeper_end(EXIT_SUCCESS);
+	if (fd < 0)
+		return;
+	/* The guest has one at a time: the one before is ending. */
+	if (engine.fd >= 0)
+		engine_gone();
+	engine.fd = fd;
+	if (source_add(&engine, EPOLLIN))
+		keeper_end(KEEPER_EXIT_START);
+	keeper_look();
+}
+
+int main(void)
+{
+	int fd;
+
+	/* exec made the process dumpable again. */
+	prctl(PR_SET_DUMPABLE, 0);
+	signal(SIGPIPE, SIG_IGN);
+	/* vgpud has sent it before the keeper was there. */
+	if (packet_recv(agent.fd, &window, sizeof(window), &fd) != sizeof(window) ||
+	    window.type != KEEPER_START || loop_init() || source_add(&agent, EPOLLIN) ||
+	    qemu_init() || loop_run())
+		return KEEPER_EXIT_START;
+	return EXIT_SUCCESS;
+}

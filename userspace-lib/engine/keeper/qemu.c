@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The vhost-user connection: what the hypervisor asks, and waits for. It is trusted no more than
+ * its guest: whatever is not as the protocol has it ends the keeper.
+ *
+ * The device's only queue is never used. It is enabled when the guest's driver is there, and
+ * disabled before that goes; QEMU 11.1 does not tell of the device's status.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "keeper.h"
+#include "vgpud/loop.h"
+#include "wire.h"
+#include "vhost.h"
+
+/* Files of one message. */
+#define FILES_MAX	8
+#define PAYLOAD_MAX	512U
+
+#define FEATURES	(VHOST_FEATURE_PROTOCOL | VHOST_FEATURE_VERSION_1)
+/* Where one is missing its line has no config_size, or it is older than 11.1. */
+#define NEEDED		(VHOST_PROTOCOL_REPLY_ACK | VHOST_PROTOCOL_BACKEND_REQ | \
+			 VHOST_PROTOCOL_CONFIG | VHOST_PROTOCOL_BACKEND_SEND_FD | \
+			 VHOST_PROTOCOL_MEM_SLOTS | VHOST_PROTOCOL_SHMEM)
+/* Slots for memory: what it has beside what is shown is for it. */
+#define MEM_SLOTS	509
+
+static void qemu_ready(struct source *source, uint32_t events);
+
+static struct source qemu = { .fd = KEEPER_FD_QEMU, .ready = qemu_ready };
+
+/**
+ * struct qemu_msg - a message
+ * @align: what puts the header next to the payload
+ * @hdr: its header
+ * @payload: what follows
+ * @have: bytes of both that are there
+ * @fds: files that came with it
+ * @nr_fds: how many
+ */
+static struct qemu_msg {
+	uint32_t align;
+	struct vhost_hdr hdr;
+	union {
+		uint64_t u64;
+		uint32_t state[2];
+		struct vhost_config config;
+		struct vhost_mem_reg region;
+		uint8_t bytes[PAYLOAD_MAX];
+	} payload;
+	size_t have;
+	int fds[FILES_MAX];
+	unsigned int nr_fds;
+} in;
+
+static void need(bool ok)
+{
+	if (!ok)
+		keeper_end(KEEPER_EXIT_PROTOCOL);
+}
+
+/* --- answers ---------------------------------------------------------------------- */
+
+/* It waits for each answer, so there is room. */
+static void reply(const void *payload, uint32_t size)
+{
+	struct vhost_hdr hdr = {
+		.request = in.hdr.request,
+		.flags = VHOST_VERSION | VHOST_REPLY,
+		.size = size,
+	};
+	struct iovec iov[] = {
+		{ .iov_base = &hdr, .iov_len = sizeof(hdr) },
+		{ .iov_base = (void *)(uintptr_t)payload, .iov_len = size },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	if (sendmsg(qemu.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)(sizeof(hdr) + size))
+		keeper_end(KEEPER_EXIT_SILENT);
+}
+
+static void reply_u64(uint64_t value)
+{
+	reply(&value, sizeof(value));
+}
+
+_Static_assert(offsetof(struct vgpu_window_header, slots) == VGPU_WINDOW_CONFIG_LEN,
+	       "the configuration space is what the header begins with");
+_Static_assert(offsetof(struct qemu_msg, payload) ==
+	       offsetof(struct qemu_msg, hdr) + sizeof(struct vhost_hdr),
+	       "a message is received in one piece");
+
+static void reply_config(void)
+{
+	struct vgpu_window_header header = {
+		.version = cpu_to_le32(VGPU_WINDOW_VERSION),
+		.window = cpu_to_le64(window.id),
+		.size = cpu_to_le64(window.len),
+	};
+	struct vhost_config *config = &in.payload.config;
+	uint8_t bytes[sizeof(config->bytes)] = {};
+
+	need(in.hdr.size >= offsetof(struct vhost_config, bytes) &&
+	     config->size == in.hdr.size - offsetof(struct vhost_config, bytes) &&
+	     config->offset <= sizeof(bytes) && config->size <= sizeof(bytes) - config->offset);
+	memcpy(header.magic, VGPU_WINDOW_MAGIC, sizeof(header.magic));
+	memcpy(bytes, &header, VGPU_WINDOW_CONFIG_LEN);
+	memcpy(config->bytes, bytes + config->offset, config->size);
+	reply(config, in.hdr.size);
+}
+
+static void reply_shmem_config(void)
+{
+	const struct vhost_shmem_config config = { .nr = 1, .sizes = { window.len } };
+
+	reply(&config, sizeof(config));
+}
+
+/* --- requests ----------------------------------------------------------------------- */
+
+static void add_region(void)
+{
+	const struct vhost_mem_reg *region = &in.payload.region;
+	struct stat st;
+
+	need(in.hdr.size == sizeof(*region) && in.nr_fds == 1);
+	if (!fstat(in.fds[0], &st))
+		region_appeared(region->guest_addr, region->size, region->mmap_offset, &st);
+}
+
+static void remove_region(void)
+{
+	const struct vhost_mem_reg *region = &in.payload.region;
+
+	need(in.hdr.size == sizeof(*region));
+	region_vanished(region->guest_addr, region->size);
+}
+
+static void set_channel(void)
+{
+	need(in.nr_fds == 1);
+	region_channel(in.fds[0]);
+	in.nr_fds = 0;
+}
+
+/* Return: it was answered. */
+static bool answer(void)
+{
+	switch (in.hdr.request) {
+	case VHOST_GET_FEATURES:
+		reply_u64(FEATURES);
+		return true;
+	case VHOST_GET_PROTOCOL_FEATURES:
+		reply_u64(NEEDED | VHOST_PROTOCOL_MQ);
+		return true;
+	case VHOST_GET_QUEUE_NUM:
+		reply_u64(1);
+		return true;
+	case VHOST_GET_MAX_MEM_SLOTS:
+		reply_u64(MEM_SLOTS);
+		return true;
+	case VHOST_GET_CONFIG:
+		reply_config();
+		return true;
+	case VHOST_GET_SHMEM_CONFIG:
+		reply_shmem_config();
+		return true;
+	case VHOST_GET_VRING_BASE:
+		need(in.hdr.size == sizeof(in.payload.state));
+		region_set_ready(false);
+		in.payload.state[1] = 0;
+		reply(in.payload.state, sizeof(in.payload.state));
+		return true;
+	}
+	return false;
+}
+
+static void handle(void)
+{
+	switch (in.hdr.request) {
+	case VHOST_SET_PROTOCOL_FEATURES:
+		need(in.hdr.size == sizeof(in.payload.u64));
+		if ((in.payload.u64 & NEEDED) != NEEDED)
+			keeper_end(KEEPER_EXIT_FEATURES);
+		break;
+	case VHOST_SET_BACKEND_REQ_FD:
+		set_channel();
+		break;
+	case VHOST_ADD_MEM_REG:
+		add_region();
+		break;
+	case VHOST_REM_MEM_REG:
+		remove_region();
+		break;
+	case VHOST_SET_VRING_ENABLE:
+		need(in.hdr.size == sizeof(in.payload.state));
+		region_set_ready(in.payload.state[1]);
+		break;
+	case VHOST_RESET_OWNER:
+		region_set_ready(false);
+		break;
+	case VHOST_SET_FEATURES:
+	case VHOST_SET_OWNER:
+	case VHOST_SET_VRING_NUM:
+	case VHOST_SET_VRING_ADDR:
+	case VHOST_SET_VRING_BASE:
+	case VHOST_SET_VRING_KICK:
+	case VHOST_SET_VRING_CALL:
+	case VHOST_SET_VRING_ERR:
+	case VHOST_SET_CONFIG:
+		/* There is no queue that anybody looks at. */
+		break;
+	default:
+		need(false);
+	}
+}
+
+/* --- the connection ------------------------------------------------------------------ */
+
+static void files_take(struct msghdr *msg)
+{
+	struct cmsghdr *cmsg;
+
+	for (cmsg = CMSG_FIRSTHDR(msg); cmsg; cmsg = CMSG_NXTHDR(msg, cmsg)) {
+		unsigned int nr, i;
+
+		if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+			continue;
+		nr = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < nr; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(fd), sizeof(fd));
+			if (in.nr_fds < FILES_MAX)
+				in.fds[in.nr_fds++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+/* Return: the message is whole. */
+static bool receive(void)
+{
+	union {
+		struct cmsghdr hdr;
+		char space[CMSG_SPACE(sizeof(int) * FILES_MAX)];
+	} control;
+	size_t want = sizeof(in.hdr);
+	struct iovec iov;
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t len;
+
+	if (in.have >= sizeof(in.hdr))
+		want += in.hdr.size;
+	iov.iov_base = (uint8_t *)&in.hdr + in.have;
+	iov.iov_len = want - in.have;
+	len = recvmsg(qemu.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (len <= 0)
+		keeper_end(EXIT_SUCCESS);
+	files_take(&msg);
+	in.have += len;
+	if (in.have < sizeof(in.hdr))
+		return false;
+	need((in.hdr.flags & VHOST_VERSION_MASK) == VHOST_VERSION && in.hdr.size <= PAYLOAD_MAX);
+	return in.have == sizeof(in.hdr) + in.hdr.size;
+}
+
+static void qemu_ready(struct source *source, uint32_t events)
+{
+	(void)source;
+	(void)events;
+	if (!receive())
+		return;
+	if (!answer()) {
+		handle();
+		if (in.hdr.flags & VHOST_NEED_REPLY)
+			reply_u64(0);
+	}
+	while (in.nr_fds)
+		close(in.fds[--in.nr_fds]);
+	memset(&in, 0, sizeof(in));
+	keeper_look();
+}
+
+int qemu_init(void)
+{
+	return source_add(&qemu, EPOLLIN);
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "confine.h"
+#include "engine.h"
+#include "engine/packet.h"
+#include "engine/proto.h"
+#include "keeper.h"
+#include "log.h"
+#include "loop.h"
+#include "peer.h"
+#include "spawn.h"
+
+/**
+ * struct keeper - the window of a guest
+ * @node: in the list, in order of guests
+ * @cid: whose
+ * @port: likewise
+ * @size: bytes
+ * @uid: who may connect to it
+ * @gid: likewise
+ * @flags: VGPU_HOST_WINDOW_*
+ * @path: of the socket
+ * @source: the socket
+ * @identity: what the process is confined as
+ * @pid: the process; 0: no hypervisor is connected
+ * @agent_fd: where it is told; -1: it is to end
+ */
+struct keeper {
+	LIST_ENTRY(keeper) node;
+	uint32_t cid;
+	uint32_t port;
+	uint64_t size;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t flags;
+	char path[64];
+	struct source source;
+	struct peer identity;
+	pid_t pid;
+	int agent_fd;
+};
+
+static LIST_HEAD(, keeper) keepers = LIST_HEAD_INITIALIZER(keepers);
+/* The program; it is opened with the first window. */
+static int keeper_program = -1;
+
+static int keeper_compare(const struct keeper *keeper, uint32_t cid, uint32_t port)
+{
+	if (keeper->cid != cid)
+		return keeper->cid < cid ? -1 : 1;
+	return keeper->port == port ? 0 : keeper->port < port ? -1 : 1;
+}
+
+static struct keeper *keeper_find(uint32_t cid, uint32_t port)
+{
+	struct keeper *keeper;
+
+	/* One that was destroyed is there until its process has ended. */
+	LIST_FOREACH(keeper, &keepers, node)
+		if (keeper->source.fd >= 0 && !keeper_compare(keeper, cid, port))
+			return keeper;
+	return NULL;
+}
+
+bool keeper_has_window(uint32_t cid, uint32_t port)
+{
+	return keeper_find(cid, port);
+}
+
+bool keeper_has_uid(unsigned int uid)
+{
+	struct keeper *keeper;
+
+	LIST_FOREACH(keeper, &keepers, node)
+		if (keeper->pid && keeper->identity.uid == uid)
+			return true;
+	return false;
+}
+
+/* --- the process ------------------------------------------------------------------ */
+
+static void keeper_end(struct keeper *keeper)
+{
+	if (keeper->agent_fd < 0)
+		return;
+	close(keeper->agent_fd);
+	keeper->agent_fd = -1;
+	/* Not reaped yet, so the pid is still its own. */
+	kill(keeper->pid, SIGKILL);
+}
+
+static int keeper_tell(struct keeper *keeper, const struct keeper_msg *msg, int fd)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
+	int ret = packet_send(keeper->agent_fd, &iov, 1, fd);
+
+	if (ret) {
+		log_guest("guest %u:%u: its keeper does not listen", keeper->cid, keeper->port);
+		keeper_end(keeper);
+	}
+	return ret;
+}
+
+int keeper_connect(uint32_t cid, uint32_t port)
+{
+	const struct keeper_msg msg = { .type = KEEPER_ENGINE };
+	struct keeper *keeper = keeper_find(cid, port);
+	int pair[2], ret;
+
+	if (!keeper || keeper->agent_fd < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	ret = keeper_tell(keeper, &msg, pair[0]);
+	close(pair[0]);
+	if (!ret)
+		return pair[1];
+	close(pair[1]);
+	return -1;
+}
+
+static int keeper_start(struct keeper *keeper, int qemu_fd)
+{
+	struct keeper_msg start = { .type = KEEPER_START, .len = keeper->size };
+	struct iovec iov = { .iov_base = &start, .iov_len = sizeof(start) };
+	struct spawn_file files[] = {
+		{ -1, KEEPER_FD_AGENT }, { qemu_fd, KEEPER_FD_QEMU },
+	};
+	const struct spawn_program program = {
+		.kind = SPAWN_ENGINE,
+		.name = "vgpu-keeper",
+		.fd = keeper_program,
+		.at = ENGINE_FD_PROGRAM,
+		.files = files,
+		.nr_files = sizeof(files) / sizeof(files[0]),
+	};
+	int pair[2], ret;
+
+	keeper->identity.uid = peer_free_uid();
+	/* A number that no window has had. */
+	if (!keeper->identity.uid ||
+	    getrandom(&start.id, sizeof(start.id), 0) != sizeof(start.id))
+		return -EAGAIN;
+	start.id |= 1;
+	ret = engine_pair_make(pair);
+	if (ret)
+		return ret;
+	files[0].fd = pair[1];
+	ret = packet_send(pair[0], &iov, 1, -1);
+	if (!ret)
+		ret = spawn_program(&keeper->identity, &program, &keeper->pid);
+	close(pair[1]);
+	if (ret) {
+		close(pair[0]);
+		return ret;
+	}
+	keeper->agent_fd = pair[0];
+	return 0;
+}
+
+static void keeper_ready(struct source *source, uint32_t events)
+{
+	struct keeper *keeper = container_of(source, struct keeper, source);
+	int fd, ret;
+
+	(void)events;
+	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		return;
+	ret = keeper->pid ? -EBUSY : keeper_start(keeper, fd);
+	close(fd);
+	if (ret == -EBUSY)
+		log_guest("guest %u:%u: a hypervisor has its window already", keeper->cid,
+			  keeper->port);
+	else if (ret)
+		log_guest("guest %u:%u: no keeper: %s", keeper->cid, keeper->port,
+			  strerror(-ret));
+	else
+		engine_keeper_came(keeper->cid, keeper->port);
+}
+
+/* --- its end ------------------------------------------------------------------------ */
+
+static void log_end(const struct keeper *keeper, int status)
+{
+	const char *why = "its keeper has failed";
+
+	if (WIFSIGNALED(status)) {
+		if (WTERMSIG(status) != SIGKILL)
+			log_guest("guest %u:%u: its keeper was ended by signal %d%s", keeper->cid,
+				  keeper->port, WTERMSIG(status), WTERMSIG(status) == SIGSYS ?
+				  " (a system call that it may not use)" : "");
+		return;
+	}
+	switch (WEXITSTATUS(status)) {
+	case EXIT_SUCCESS:
+		return;
+	case KEEPER_EXIT_FEATURES:
+		why = "QEMU 11.1 or later is needed for a window, with config_size=32 in the device's line";
+		break;
+	case KEEPER_EXIT_PROTOCOL:
+		why = "its hypervisor says of the window what the protocol does not allow";
+		break;
+	case KEEPER_EXIT_SILENT:
+		why = "its hypervisor does not answer what the window needs";
+		break;
+	}
+	log_guest("guest %u:%u: %s", keeper->cid, keeper->port, why);
+}
+
+static void keeper_free(struct keeper *keeper)
+{
+	confine_namespaces_close(keeper->identity.namespaces);
+	cgroup_close(&keeper->identity);
+	free(keeper);
+}
+
+void keeper_reaped(pid_t pid, int status)
+{
+	struct keeper *keeper;
+
+	LIST_FOREACH(keeper, &keepers, node)
+		if (keeper->pid == pid)
+			break;
+	if (!keeper)
+		return;
+	log_end(keeper, status);
+	keeper_end(keeper);
+	keeper->pid = 0;
+	/* The window was destroyed. */
+	if (keeper->source.fd < 0) {
+		LIST_REMOVE(keeper, node);
+		keeper_free(keeper);
+	}
+}
+
+/* --- windows -------------------------------------------------------------------------- */
+
+static int keeper_listen(struct keeper *keeper)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int ret;
+
+	memcpy(addr.sun_path, keeper->path, sizeof(keeper->path));
+	keeper->source.ready = keeper_ready;
+	keeper->source.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (keeper->source.fd < 0)
+		return -errno;
+	/* One that vgpud has left behind. */
+	unlink(keeper->path);
+	/* Nobody connects before it has its owner: it does not listen yet. */
+	if (bind(keeper->source.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    chmod(keeper->path, 0600) || chown(keeper->path, keeper->uid, keeper->gid) ||
+	    listen(keeper->source.fd, 4))
+		ret = -errno;
+	else
+		ret = source_add(&keeper->source, EPOLLIN);
+	if (ret) {
+		close(keeper->source.fd);
+		unlink(keeper->path);
+	}
+	return ret;
+}
+
+static void keeper_list(struct keeper *keeper)
+{
+	struct keeper *other, *last = NULL;
+
+	LIST_FOREACH(other, &keepers, node)
+		if (keeper_compare(other, keeper->cid, keeper->port) < 0)
+			last = other;
+	if (last)
+		LIST_INSERT_AFTER(last, keeper, node);
+	else
+		LIST_INSERT_HEAD(&keepers, keeper, node);
+}
+
+int keeper_window_create(struct vgpu_host_window_create *arg)
+{
+	struct keeper *keeper;
+	unsigned int i;
+	int ret;
+
+	if (keeper_has_window(arg->cid, arg->port))
+		return -EEXIST;
+	if (keeper_program < 0)
+		keeper_program = engine_program_open("vgpu-keeper");
+	if (keeper_program < 0)
+		return keeper_program;
+	keeper = calloc(1, sizeof(*keeper));
+	if (!keeper)
+		return -ENOMEM;
+	keeper->cid = arg->cid;
+	keeper->port = arg->port;
+	keeper->size = arg->bytes;
+	keeper->uid = arg->uid;
+	keeper->gid = arg->gid;
+	keeper->flags = arg->flags;
+	keeper->agent_fd = -1;
+	keeper->identity.cid = arg->cid;
+	keeper->identity.port = arg->port;
+	keeper->identity.keeper = true;
+	keeper->identity.cgroup_fd = -1;
+	for (i = 0; i < PEER_NAMESPACES; i++)
+		keeper->identity.namespaces[i] = -1;
+	snprintf(arg->out_name, sizeof(arg->out_name), "window-%u-%u", arg->cid, arg->port);
+	snprintf(keeper->path, sizeof(keeper->path), KEEPER_DIR "/%s", arg->out_name);
+	ret = keeper_listen(keeper);
+	if (ret) {
+		free(keeper);
+		return ret;
+	}
+	keeper_list(keeper);
+	return 0;
+}
+
+int keeper_window_destroy(uint32_t cid, uint32_t port, bool force)
+{
+	struct keeper *keeper = keeper_find(cid, port);
+
+	if (!keeper)
+		return -ENOENT;
+	/* A hypervisor does not get it back. */
+	if (keeper->pid && !force)
+		return -EBUSY;
+	source_close(&keeper->source);
+	unlink(keeper->path);
+	if (keeper->pid) {
+		keeper_end(keeper);
+		return 0;
+	}
+	LIST_REMOVE(keeper, node);
+	keeper_free(keeper);
+	return 0;
+}
+
+int keeper_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat)
+{
+	struct keeper *keeper;
+
+	LIST_FOREACH(keeper, &keepers, node)
+		if (keeper->source.fd >= 0 && keeper_compare(keeper, cid, port) > 0)
+			break;
+	if (!keeper)
+		return -ENOENT;
+	stat->out_cid = keeper->cid;
+	stat->out_port = keeper->port;
+	stat->out_bytes = keeper->size;
+	stat->out_opens = keeper->pid ? 1 : 0;
+	stat->out_uid = keeper->uid;
+	stat->out_flags = keeper->flags;
+	snprintf(stat->out_name, sizeof(stat->out_name), "window-%u-%u", keeper->cid,
+		 keeper->port);
+	return 0;
+}
