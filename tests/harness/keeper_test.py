@@ -1,0 +1,368 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a keeper (engine/keeper) says to a hypervisor and to engines; both are played here. Prints TAP."""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import payload
+from unit_tap import main
+
+KEEPER = os.path.join(payload.out_dir(), "keeper/engine/keeper/vgpu-keeper")
+SIZE = 1 << 30
+NUMBER = 0x1234567
+PAGE = 4096
+WAIT = 60
+# What says that nothing comes: a keeper that is alive and idle answers in less.
+NOTHING = 0.3
+
+# vhost-user
+(GET_FEATURES, SET_FEATURES, GET_VRING_BASE, GET_PROTOCOL, SET_PROTOCOL, SET_ENABLE, SET_CHANNEL, GET_CONFIG,
+ ADD_MEM, REM_MEM, GET_SHMEM) = 1, 2, 11, 15, 16, 18, 21, 24, 37, 38, 44
+MAP_REQUEST, UNMAP_REQUEST = 9, 10
+NEED_REPLY = 8
+SHMEM = 1 << 22
+ENXIO, ENODEV, EBUSY, EINVAL, ENOENT = 6, 19, 16, 22, 2
+EXIT_FEATURES, EXIT_PROTOCOL = 121, 122
+
+# engine/proto.h
+START, ENGINE, MAP, UNMAP, READY, GONE, DONE = range(1, 8)
+MESSAGE = struct.Struct("=IiQQQQQ")
+
+
+def message(kind, result=0, tag=0, number=0, offset=0, length=0, file_offset=0):
+    return MESSAGE.pack(kind, result, tag, number, offset, length, file_offset)
+
+
+class Keeper(unittest.TestCase):
+    def setUp(self):
+        self.agent, agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.qemu, qemu = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.channel, self.channel_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        for sock in (self.agent, self.qemu, self.channel):
+            sock.settimeout(WAIT)
+        self.agent.send(message(START, number=NUMBER, length=SIZE))
+
+        def place():
+            fds = [os.dup(agent.fileno()), os.dup(qemu.fileno())]
+            for at, fd in enumerate(fds, 3):
+                os.dup2(fd, at)
+            os.closerange(5, 256)
+
+        self.keeper = subprocess.Popen([KEEPER], preexec_fn=place, close_fds=False)
+        agent.close()
+        qemu.close()
+        self.file = tempfile.TemporaryFile()
+        self.file.truncate(16 * PAGE)
+
+    def tearDown(self):
+        self.keeper.kill()
+        self.keeper.wait()
+        for file in (self.agent, self.qemu, self.channel, self.channel_end, self.file):
+            file.close()
+
+    def ends(self, status):
+        self.assertEqual(status, self.keeper.wait(WAIT))
+
+    # The hypervisor.
+
+    def ask(self, request, data=b"", fds=(), flags=0):
+        socket.send_fds(self.qemu, [struct.pack("=III", request, 1 | flags, len(data)) + data], list(fds))
+
+    @staticmethod
+    def take(sock, length):
+        data = b""
+        while len(data) < length:
+            part = sock.recv(length - len(data))
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+    def answer(self, request):
+        what, flags, size = struct.unpack("=III", self.take(self.qemu, 12))
+        self.assertEqual((request, 5), (what, flags))
+        return self.take(self.qemu, size)
+
+    def told(self, request, data=b"", fds=()):
+        """Of what has no answer of its own."""
+        self.ask(request, data, fds, NEED_REPLY)
+        self.assertEqual(bytes(8), self.answer(request))
+
+    def begin(self):
+        self.ask(GET_PROTOCOL)
+        features, = struct.unpack("=Q", self.answer(GET_PROTOCOL))
+        self.assertTrue(features & SHMEM)
+        self.told(SET_PROTOCOL, struct.pack("=Q", features))
+        self.told(SET_CHANNEL, fds=[self.channel_end.fileno()])
+
+    def enable(self, on=True):
+        self.told(SET_ENABLE, struct.pack("=II", 0, on))
+
+    def requested(self, request):
+        """What the hypervisor is asked: flags, place in the file, in the window, length."""
+        data, fds, _, _ = socket.recv_fds(self.channel, 12 + 40, 4)
+        for fd in fds:
+            os.close(fd)
+        self.assertEqual(12 + 40, len(data))
+        what, flags, size, shmid, *rest = struct.unpack("=IIIB7xQQQQ", data)
+        self.assertEqual((request, 9, 40, 0, request == MAP_REQUEST), (what, flags, size, shmid, len(fds) == 1))
+        return rest
+
+    def grant(self, request, value=0):
+        self.channel.send(struct.pack("=IIIQ", request, 5, 8, value))
+
+    def memory(self, request, length, file_offset=0, addr=1 << 40, file=None):
+        self.told(request, struct.pack("=QQQQQ", 0, addr, length, 0x7000, file_offset),
+                  [(file or self.file).fileno()] if request == ADD_MEM else ())
+
+    # The engine.
+
+    def engine(self):
+        mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        mine.settimeout(WAIT)
+        socket.send_fds(self.agent, [message(ENGINE)], [its.fileno()])
+        its.close()
+        self.addCleanup(mine.close)
+        return mine
+
+    def hears(self, engine, kind, result=0, tag=0):
+        got = MESSAGE.unpack(engine.recv(256))
+        self.assertEqual((kind, result, tag), got[:3])
+        return got
+
+    def silent(self, sock):
+        sock.settimeout(NOTHING)
+        with self.assertRaises(TimeoutError):
+            sock.recv(1)
+        sock.settimeout(WAIT)
+
+    def map(self, engine, tag=1, offset=PAGE, length=2 * PAGE, file_offset=0):
+        socket.send_fds(engine, [message(MAP, tag=tag, offset=offset, length=length, file_offset=file_offset)],
+                        [self.file.fileno()])
+
+    def ready(self):
+        self.begin()
+        engine = self.engine()
+        self.enable()
+        self.hears(engine, READY)
+        return engine
+
+    def mapped(self, engine, tag=1, offset=PAGE, length=2 * PAGE, addr=1 << 40):
+        self.map(engine, tag, offset, length)
+        self.requested(MAP_REQUEST)
+        self.grant(MAP_REQUEST)
+        self.memory(ADD_MEM, length, addr=addr)
+        self.hears(engine, DONE, 0, tag)
+
+    # Tests.
+
+    def test_configuration(self):
+        self.begin()
+        self.ask(GET_CONFIG, struct.pack("=III", 0, 32, 0) + bytes(32))
+        self.assertEqual(struct.pack("<8sIIQQ", b"vgpu-win", 1, 0, NUMBER, SIZE), self.answer(GET_CONFIG)[12:])
+        self.ask(GET_CONFIG, struct.pack("=III", 28, 8, 0) + bytes(8))
+        self.assertEqual(struct.pack("<I", SIZE >> 32) + bytes(4), self.answer(GET_CONFIG)[12:])
+        self.ask(GET_SHMEM)
+        self.assertEqual((1, SIZE, 0), struct.unpack_from("=I4xQQ", self.answer(GET_SHMEM)))
+
+    def test_configuration_beyond(self):
+        self.ask(GET_CONFIG, struct.pack("=III", 250, 8, 0) + bytes(8))
+        self.ends(EXIT_PROTOCOL)
+
+    def test_long_message(self):
+        self.qemu.send(struct.pack("=III", SET_FEATURES, 1, 1 << 20))
+        self.ends(EXIT_PROTOCOL)
+
+    def test_torn_message(self):
+        data = struct.pack("=IIIQ", SET_FEATURES, 1 | NEED_REPLY, 8, 0)
+        for byte in data[:-1]:
+            self.qemu.send(bytes([byte]))
+        self.silent(self.qemu)
+        self.qemu.send(data[-1:])
+        self.assertEqual(bytes(8), self.answer(SET_FEATURES))
+
+    def test_unknown_request(self):
+        self.ask(99)
+        self.ends(EXIT_PROTOCOL)
+
+    def test_old_hypervisor(self):
+        self.ask(SET_PROTOCOL, struct.pack("=Q", 0x8629))
+        self.ends(EXIT_FEATURES)
+
+    def test_hypervisor_ends(self):
+        self.begin()
+        self.qemu.close()
+        self.ends(0)
+
+    def test_ready_with_driver(self):
+        self.begin()
+        engine = self.engine()
+        self.silent(engine)
+        self.map(engine)
+        self.hears(engine, DONE, -ENODEV, 1)
+        self.silent(self.channel)
+        self.enable()
+        self.assertEqual((NUMBER, SIZE), self.hears(engine, READY)[3:6:2])
+
+    def test_map_is_seen(self):
+        engine = self.ready()
+        self.map(engine, 7, 3 * PAGE, 2 * PAGE, 5 * PAGE)
+        self.assertEqual([5 * PAGE, 3 * PAGE, 2 * PAGE, 1], self.requested(MAP_REQUEST))
+        self.grant(MAP_REQUEST)
+        # Memory of others.
+        self.memory(ADD_MEM, 4 * PAGE, 5 * PAGE)
+        self.memory(ADD_MEM, 2 * PAGE, 4 * PAGE)
+        with tempfile.TemporaryFile() as other:
+            self.memory(ADD_MEM, 2 * PAGE, 5 * PAGE, file=other)
+        self.silent(engine)
+        self.memory(ADD_MEM, 2 * PAGE, 5 * PAGE)
+        self.hears(engine, DONE, 0, 7)
+
+    def test_memory_before_answer(self):
+        engine = self.ready()
+        self.map(engine)
+        self.requested(MAP_REQUEST)
+        self.memory(ADD_MEM, 2 * PAGE)
+        self.silent(engine)
+        self.grant(MAP_REQUEST)
+        self.hears(engine, DONE, 0, 1)
+
+    def test_map_refused(self):
+        engine = self.ready()
+        self.map(engine)
+        self.requested(MAP_REQUEST)
+        self.grant(MAP_REQUEST, 1)
+        self.hears(engine, DONE, -ENXIO, 1)
+        self.mapped(engine, 2)
+
+    def test_bad_map(self):
+        engine = self.ready()
+        for offset, length, place in ((0, PAGE, 0), (PAGE, 0, 0), (PAGE + 1, PAGE, 0), (PAGE, PAGE + 1, 0),
+                                      (PAGE, PAGE, 1), (SIZE, PAGE, 0), (SIZE - PAGE, 2 * PAGE, 0),
+                                      (PAGE, 2 ** 64 - PAGE, 0), (2 ** 64 - PAGE, PAGE, 0)):
+            self.map(engine, 1, offset, length, place)
+            self.hears(engine, DONE, -EINVAL, 1)
+        engine.send(message(MAP, tag=2, offset=PAGE, length=PAGE))
+        self.hears(engine, DONE, -EINVAL, 2)
+        self.silent(self.channel)
+
+    def test_map_over_another(self):
+        engine = self.ready()
+        self.mapped(engine, 1, 2 * PAGE, 2 * PAGE)
+        self.map(engine, 2, PAGE, 2 * PAGE)
+        self.hears(engine, DONE, -EBUSY, 2)
+        self.map(engine, 3, 3 * PAGE, PAGE)
+        self.hears(engine, DONE, -EBUSY, 3)
+
+    def test_one_at_a_time(self):
+        engine = self.ready()
+        self.map(engine, 1, PAGE, PAGE)
+        self.map(engine, 2, 2 * PAGE, PAGE)
+        self.requested(MAP_REQUEST)
+        self.silent(self.channel)
+        self.grant(MAP_REQUEST)
+        self.memory(ADD_MEM, PAGE)
+        self.hears(engine, DONE, 0, 1)
+        self.assertEqual(2 * PAGE, self.requested(MAP_REQUEST)[1])
+
+    def test_unmap_is_seen(self):
+        engine = self.ready()
+        self.mapped(engine)
+        engine.send(message(UNMAP, tag=2, offset=PAGE, length=2 * PAGE))
+        self.assertEqual([PAGE, 2 * PAGE], self.requested(UNMAP_REQUEST)[1:3])
+        self.grant(UNMAP_REQUEST)
+        self.memory(REM_MEM, 2 * PAGE, addr=1 << 41)
+        self.silent(engine)
+        self.map(engine, 3)
+        self.hears(engine, DONE, -EBUSY, 3)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.hears(engine, DONE, 0, 2)
+        self.mapped(engine, 4)
+
+    def test_unmap_of_nothing(self):
+        engine = self.ready()
+        self.mapped(engine)
+        for offset, length in ((PAGE, PAGE), (2 * PAGE, 2 * PAGE), (8 * PAGE, PAGE)):
+            engine.send(message(UNMAP, tag=2, offset=offset, length=length))
+            self.hears(engine, DONE, -ENOENT, 2)
+
+    def test_unmap_refused(self):
+        engine = self.ready()
+        self.mapped(engine)
+        engine.send(message(UNMAP, tag=2, offset=PAGE, length=2 * PAGE))
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST, 1)
+        self.ends(EXIT_PROTOCOL)
+
+    def test_answer_to_nothing(self):
+        self.ready()
+        self.grant(MAP_REQUEST)
+        self.ends(EXIT_PROTOCOL)
+
+    def test_engine_ends(self):
+        engine = self.ready()
+        self.mapped(engine)
+        self.map(engine, 2, 8 * PAGE, PAGE)
+        self.requested(MAP_REQUEST)
+        engine.close()
+        after = self.engine()
+        self.silent(after)
+        # It does not know that nobody wants it any more.
+        self.grant(MAP_REQUEST)
+        self.memory(ADD_MEM, PAGE, addr=1 << 41)
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.silent(after)
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.memory(REM_MEM, PAGE, addr=1 << 41)
+        self.hears(after, READY)
+        self.mapped(after)
+
+    def test_driver_goes(self):
+        engine = self.ready()
+        self.mapped(engine)
+        self.map(engine, 2, 8 * PAGE, PAGE)
+        self.requested(MAP_REQUEST)
+        self.enable(False)
+        self.hears(engine, GONE)
+        self.enable()
+        self.silent(engine)
+        self.grant(MAP_REQUEST, 1)
+        self.hears(engine, READY)
+        self.mapped(engine, 3)
+
+    def test_map_before_ready(self):
+        engine = self.ready()
+        self.map(engine)
+        self.requested(MAP_REQUEST)
+        self.enable(False)
+        self.hears(engine, GONE)
+        self.enable()
+        self.map(engine, 2, 8 * PAGE, PAGE)
+        self.silent(self.channel)
+        self.grant(MAP_REQUEST)
+        self.assertEqual(8 * PAGE, self.requested(MAP_REQUEST)[1])
+
+    def test_queue_is_stopped(self):
+        engine = self.ready()
+        self.ask(GET_VRING_BASE, struct.pack("=II", 0, 0))
+        self.assertEqual(bytes(8), self.answer(GET_VRING_BASE))
+        self.hears(engine, GONE)
+
+    def test_vgpud_ends(self):
+        self.ready()
+        self.agent.close()
+        self.ends(0)
+
+
+if __name__ == "__main__":
+    main("keeper")
