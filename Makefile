@@ -80,6 +80,9 @@ check-all: prepare ## the same, and both modules on 6.1
 check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
 	@$(run) --gpu venus --within 600 --bed nested:6.12/6.12 $(TEST)
 
+check-vhost: prepare ## as check-nested, with the user-space engine and the newest QEMU (TEST=names)
+	@$(run) --bed vhost:6.12/6.12 $(TEST)
+
 check-user: prepare ## the guest's module and the user-space engine, no module on the host (TEST=names)
 	@$(run) --bed user:6.12 $(TEST)
 
@@ -117,4 +120,4 @@ clean: ## remove what was built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-user gpu-kit check-gpu-kit check-unit check-install check-libvirt lint bench shell-guest shell-host clean
+	check-nested check-vhost check-user gpu-kit check-gpu-kit check-unit check-install check-libvirt lint bench shell-guest shell-host clean

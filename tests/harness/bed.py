@@ -73,7 +73,8 @@ class Bed:
         self.rundir = os.path.join(rundir, spec.replace(":", "-").replace("/", "-"))
         self.killed = False
         # Whether host and guest are machines of their own.
-        self.apart = self.tier in ("pair", "nested")
+        self.apart = self.tier in ("pair", "nested", "vhost")
+        self.nested = self.tier in ("nested", "vhost")
         # The host's, as the guest sees it.
         self.cid = 2 if self.apart else 1
         self.machines = []
@@ -96,9 +97,9 @@ class Bed:
         debug = version == "debug"
         memory = 2048 if self.layer else 1280 if debug else 1024
         layer, disks = self.layer, ()
-        if self.tier == "nested":
+        if self.nested:
             extra += inner_ports(CIDS)
-            disks = inner_disks(self.kernels.get(self.guest_version))
+            disks = inner_disks(self.kernels.get(self.guest_version), self.tier == "vhost")
             memory, layer = memory + INNER_MEMORY, "qemu"
         elif self.tier == "libvirt":
             memory, layer = memory + INNER_MEMORY, "libvirt"
@@ -111,7 +112,7 @@ class Bed:
 
     def _accelerator(self, kernel):
         # What emulation offers a nested machine is always the same.
-        if self.tier in ("nested", "libvirt"):
+        if self.nested or self.tier == "libvirt":
             return TCG_PARALLEL if self.parallel else TCG
         return accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel)
 
@@ -144,7 +145,7 @@ class Bed:
             machine.must(SETUP + " devices", 60)
         if self.forwards():
             self.offer()
-            if self.tier == "nested":
+            if self.nested:
                 self.guest = self._inner("guest")
                 self._wait(self.guest)
                 self.guest.must(SETUP + " devices", 60)
@@ -170,7 +171,7 @@ class Bed:
                                       self.shell == "host", self.gpu)
             self.guest = self._machine("guest", self.guest_version, "guest.vhost",
                                        self.shell == "guest")
-        elif self.tier == "nested":
+        elif self.nested:
             # Its guests come when it offers them something, which they boot with.
             self.host = self._machine("host", self.host_version, shell=self.shell == "host", gpu=self.gpu)
         else:
@@ -187,14 +188,18 @@ class Bed:
     def offer(self, engine="kernel"):
         """The host's machine exports its devices. Over the bridge each machine
         sees the other as CID 2, and ports say nothing."""
-        peer = {"pair": "2 --any-port", "nested": ",".join(map(str, CIDS.values()))}.get(self.tier, "1")
-        engine = "user" if self.tier == "user" else engine
+        inner = ",".join(map(str, CIDS.values()))
+        peer = {"pair": "2 --any-port", "nested": inner, "vhost": inner}.get(self.tier, "1")
+        engine = "user" if self.tier in ("user", "vhost") else engine
         lines = self.host.must(f"VGPU_ENGINE={engine} {SETUP} host {peer}", 90).lines
         self.exports = [line.split()[1] for line in lines if line.startswith("export ")]
-        if self.tier == "nested":
+        if self.tier == "vhost":
+            # QEMU maps no file beyond its end, and that of the mock is not where its memory ends.
+            self.host.must("echo 1 >/sys/module/vgpu_mock/parameters/unsized")
+        if self.nested:
             self.host.must("modprobe -a kvm-amd vhost_vsock", 180)
             for name, cid in CIDS.items():
-                # It lasts longer than vgpud.
+                # Those of the module last longer than vgpud.
                 self.host.must(f"[ -e /dev/vgpu-window-{cid} ] || "
                                f"vgpuctl window create --to {cid} --size {WINDOWS[name]}")
 
@@ -205,16 +210,17 @@ class Bed:
     def describe(self):
         """Writes down in each machine where its devices are."""
         self.guest.must(f"{SETUP} env {'' if self.forwards() else 'native'}")
-        if self.tier == "nested":
+        if self.nested:
             # Tests that can do without a window shall not.
-            self.guest.must("echo export VGPU_WINDOW=1 >>/run/vgpu-env")
+            kind = "cached" if self.tier == "vhost" else "1"
+            self.guest.must(f"echo export VGPU_WINDOW={kind} >>/run/vgpu-env")
         if self.apart:
             self.host.must(f"{SETUP} env native")
 
     def replace_guest(self):
         """The guest VM dies at once; another one takes its place."""
         self.remove(self.guest)
-        self.guest = (self._inner("guest") if self.tier == "nested" else
+        self.guest = (self._inner("guest") if self.nested else
                       self._machine("guest", self.guest_version, "guest.vhost"))
         self._prepare(self.guest)
         self.describe()

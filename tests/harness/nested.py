@@ -11,7 +11,7 @@ import struct
 import time
 
 from patience import WIDE, Deadline
-from vm import GRACE, KERNEL_ARGS, Vm, VmDied
+from vm import GRACE, KERNEL_ARGS, Vm, VmDied, harness
 
 INNER = "/usr/lib/vgpu-test/inner"
 # Seconds between looks whether one that says nothing is alive.
@@ -30,9 +30,13 @@ def inner_ports(names):
     return arguments
 
 
-def inner_disks(kernel):
-    """Disks of a host VM: what boots guest VMs with that kernel, see guest/inner."""
-    return [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload)]
+def inner_disks(kernel, newest):
+    """Disks of a host VM: what boots guest VMs with that kernel, see guest/inner.
+
+    newest: in the newest QEMU
+    """
+    disks = [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload)]
+    return disks + [("inner-qemu", harness("mkqemu"))] if newest else disks
 
 
 # Where a guest has its window: behind all that QEMU gives the next free place.
@@ -79,6 +83,9 @@ class Inner(Vm):
             strangers += (f"-object memory-backend-file,id={what},mem-path={path},size={size},share=on "
                           f"-device ivshmem-plain,memdev={what} ")
         window = self.host.must(f"vgpuctl window qemu-args --to {self.cid}").text.strip()
+        if "vhost-user" in window:
+            window = ("-object memory-backend-memfd,id=ram,size=512M,share=on -machine memory-backend=ram " +
+                      window)
         self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} "
                        f"'{KERNEL_ARGS} vgpu.role={self.name}' {strangers}{window},addr={WINDOW_SLOT:#x}")
 

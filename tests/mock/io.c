@@ -223,8 +223,14 @@ ssize_t vgpu_mock_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	return vgpu_mock_file_io(iocb->ki_filp->private_data, &span, &iocb->ki_pos, true);
 }
 
+static bool unsized;
+module_param(unsized, bool, 0644);
+MODULE_PARM_DESC(unsized, "files have no end that can be sought, as those of most devices");
+
 loff_t vgpu_mock_llseek(struct file *filp, loff_t offset, int whence)
 {
+	if (unsized && whence == SEEK_END)
+		return -EINVAL;
 	vgpu_mock_count(VGPU_MOCK_SEEKS, 1);
 	return fixed_size_llseek(filp, offset, whence, VGPU_MOCK_SPACE_BYTES);
 }
