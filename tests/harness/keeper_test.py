@@ -32,7 +32,7 @@ ENXIO, ENODEV, EBUSY, EINVAL, ENOENT = 6, 19, 16, 22, 2
 EXIT_FEATURES, EXIT_PROTOCOL = 121, 122
 
 # engine/proto.h
-START, ENGINE, MAP, UNMAP, READY, GONE, DONE = range(1, 8)
+START, ENGINE, MAP, UNMAP, READY, GONE, DONE, HOLD = range(1, 9)
 MESSAGE = struct.Struct("=IiQQQQQ")
 
 
@@ -357,6 +357,42 @@ class Keeper(unittest.TestCase):
         self.ask(GET_VRING_BASE, struct.pack("=II", 0, 0))
         self.assertEqual(bytes(8), self.answer(GET_VRING_BASE))
         self.hears(engine, GONE)
+
+    def hold(self, engine):
+        """The other end of what the engine gives it to hold."""
+        mine, its = socket.socketpair()
+        mine.settimeout(WAIT)
+        socket.send_fds(engine, [message(HOLD)], [its.fileno()])
+        its.close()
+        self.addCleanup(mine.close)
+        return mine
+
+    def test_held_beyond_engine(self):
+        engine = self.ready()
+        held = self.hold(engine)
+        self.mapped(engine)
+        again = self.hold(engine)
+        self.assertEqual(b"", again.recv(1))
+        engine.close()
+        self.assertEqual([PAGE, 2 * PAGE], self.requested(UNMAP_REQUEST)[1:3])
+        self.grant(UNMAP_REQUEST)
+        self.silent(held)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.assertEqual(b"", held.recv(1))
+
+    def test_held_while_driver_is_gone(self):
+        engine = self.ready()
+        held = self.hold(engine)
+        self.map(engine)
+        self.requested(MAP_REQUEST)
+        self.enable(False)
+        self.hears(engine, GONE)
+        self.silent(held)
+        self.grant(MAP_REQUEST, 1)
+        self.assertEqual(b"", held.recv(1))
+        self.enable()
+        self.hears(engine, READY)
+        self.silent(self.hold(engine))
 
     def test_vgpud_ends(self):
         self.ready()

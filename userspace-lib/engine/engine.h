@@ -189,19 +189,7 @@ int event_add(uint32_t object, uint32_t number, int fd);
 void event_cancel(uint32_t object, uint32_t number);
 void events_object_gone(uint32_t object);
 
-/* --- lend.c: files that others may map ------------------------------------------- */
-
-/**
- * lend_file - a file by which a hypervisor maps what a mapping of an object shows
- * @object: the object
- * @file_offset: of the mapping; becomes the offset in the file
- *
- * What is mapped by it has to stay what it is for as long as it is mapped, whatever the
- * guest closes or frees, and whoever ends.
- *
- * Return: the file, which is the caller's to close, -EOPNOTSUPP: there is none, or another errno.
- */
-int lend_file(const struct object *object, __u64 *file_offset);
+/* lend.c, files that others may map: see lend.h. */
 
 /* --- window.c: mappings in the guest's window -------------------------------------- */
 

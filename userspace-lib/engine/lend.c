@@ -12,24 +12,38 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "engine.h"
+#include "lend.h"
 
 /**
  * struct lender - how a driver's memory is lent
  * @fits: it is that driver's object
- * @lend: as lend_file()
+ * @lend: as lend()
  */
 struct lender {
 	bool (*fits)(const struct object *object);
-	int (*lend)(const struct object *object, __u64 *file_offset);
+	int (*lend)(const struct object *object, uint64_t file_offset, uint64_t len,
+		    struct lent *lent);
 };
 
-static int lend_own(const struct object *object, __u64 *file_offset)
+static int lend_own_file(const struct object *object, uint64_t file_offset, uint64_t len,
+			 struct lent *lent)
 {
-	int fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
+	(void)len;
+	lent->fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
+	lent->file_offset = file_offset;
+	return lent->fd < 0 ? -errno : 0;
+}
 
-	(void)file_offset;
-	return fd < 0 ? -errno : fd;
+static int lend_memory(const struct object *object, uint64_t file_offset, uint64_t len,
+		       struct lent *lent)
+{
+	int ret = owner_take(object, file_offset, len, &lent->owned);
+
+	if (ret)
+		return ret;
+	lent->fd = lent->owned.fd;
+	lent->owns = true;
+	return 0;
 }
 
 /* KVM of older kernels stops a machine that touches pages of which it can have no reference. */
@@ -63,16 +77,24 @@ static bool is_mock(const struct object *object)
 }
 
 static const struct lender lenders[] = {
-	{ .fits = is_gem, .lend = lend_own },
-	{ .fits = is_mock, .lend = lend_own },
+	{ .fits = is_gem, .lend = lend_own_file },
+	{ .fits = is_mock, .lend = lend_own_file },
+	{ .fits = owner_knows, .lend = lend_memory },
 };
 
-int lend_file(const struct object *object, __u64 *file_offset)
+int lend(const struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent)
 {
 	size_t i;
 
+	*lent = (struct lent) { .fd = -1 };
 	for (i = 0; i < sizeof(lenders) / sizeof(lenders[0]); i++)
 		if (lenders[i].fits(object))
-			return lenders[i].lend(object, file_offset);
+			return lenders[i].lend(object, file_offset, len, lent);
 	return -EOPNOTSUPP;
+}
+
+void lend_over(const struct lent *lent)
+{
+	if (lent->owns)
+		owner_give_back(&lent->owned);
 }

@@ -183,6 +183,7 @@ enum keeper_type {
 	/* From an engine, each with one answer. */
 	KEEPER_MAP	= 3,	/* with a file: @len of it from @file_offset on, at @offset */
 	KEEPER_UNMAP	= 4,	/* what a MAP of @offset and @len has shown */
+	KEEPER_HOLD	= 8,	/* no answer; with a file: keep it as long as anything is shown */
 	/* To an engine. */
 	KEEPER_READY	= 5,	/* the guest's driver is there: window @id has @len */
 	KEEPER_GONE	= 6,	/* it is not any more, and nothing is shown */

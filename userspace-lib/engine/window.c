@@ -13,6 +13,7 @@
 
 #include "engine.h"
 #include "engine/packet.h"
+#include "lend.h"
 
 /* The guest waits a second for a BIND. */
 #define BIND_WAIT_MS	500
@@ -35,6 +36,7 @@ enum binding_state {
  * @shadow: whose mapping it is; NULL: it has ended
  * @lane: of it, which waits for an answer, if @asked
  * @asked: see @lane
+ * @lent: by which it is seen
  * @unwanted: to be undone as soon as it is there
  * @timer: when the lane is answered in any case
  */
@@ -48,6 +50,7 @@ struct binding {
 	uint32_t lane;
 	bool asked;
 	bool unwanted;
+	struct lent lent;
 	struct timer timer;
 };
 
@@ -84,6 +87,8 @@ static uint64_t window_id, window_len;
 static LIST_HEAD(, binding) bindings = LIST_HEAD_INITIALIZER(bindings);
 static unsigned int nr_bindings;
 static uint64_t last_tag;
+/* The keeper has what keeps all that the engine owns beyond the engine's end. */
+static bool has_owner_file;
 static struct unbind unbinds[UNBINDS];
 static unsigned int next_unbind;
 /* Of the last one that is not among these any more. */
@@ -163,16 +168,22 @@ static void unbounds_look(void)
 	}
 }
 
-/* The window has gone, and with it all that was seen there. */
-static void window_gone(void)
+/*
+ * The window has gone. @hidden: nothing is seen there any more, but perhaps what the hypervisor
+ * was just asked to map: that stays the engine's until it ends.
+ */
+static void window_gone(bool hidden)
 {
 	struct unbound *unbound;
 	struct binding *binding;
 
 	while ((binding = LIST_FIRST(&bindings))) {
 		binding_answer(binding, -ENODEV);
+		if (hidden && binding->state != BINDING_NEW)
+			lend_over(&binding->lent);
 		binding_free(binding);
 	}
+	has_owner_file = false;
 	/* What was said of it means nothing any more. */
 	while ((unbound = STAILQ_FIRST(&unbounds))) {
 		STAILQ_REMOVE_HEAD(&unbounds, node);
@@ -187,10 +198,11 @@ static void window_gone(void)
 
 /* --- the keeper ----------------------------------------------------------------------- */
 
+/* The hypervisor need not have gone: what it may show stays the engine's until that ends. */
 static void keeper_gone(void)
 {
 	source_close(&keeper);
-	window_gone();
+	window_gone(false);
 }
 
 static int keeper_ask(const struct keeper_msg *msg, int fd)
@@ -232,6 +244,7 @@ static void keeper_done(const struct keeper_msg *msg)
 	if (binding->state == BINDING_OLD || msg->result) {
 		/* What the hypervisor does not take goes by copy. */
 		binding_answer(binding, msg->result == -ENOSPC ? -ENOMEM : -EOPNOTSUPP);
+		lend_over(&binding->lent);
 		binding_free(binding);
 		unbounds_look();
 		return;
@@ -266,7 +279,7 @@ static void keeper_ready(struct source *source, uint32_t events)
 		tell_window(window_len);
 		break;
 	case KEEPER_GONE:
-		window_gone();
+		window_gone(true);
 		break;
 	case KEEPER_DONE:
 		keeper_done(&msg);
@@ -323,36 +336,48 @@ static int bind_check(const struct eshadow_bind *bind)
 	return nr_bindings >= KEEPER_MAPPINGS_MAX ? -ENOMEM : 0;
 }
 
+static int keeper_map(struct binding *binding)
+{
+	const struct keeper_msg hold = { .type = KEEPER_HOLD };
+	const struct keeper_msg map = {
+		.type = KEEPER_MAP,
+		.tag = binding->tag,
+		.offset = binding->offset,
+		.len = binding->len,
+		.file_offset = binding->lent.file_offset,
+	};
+
+	if (binding->lent.owns && !has_owner_file) {
+		if (keeper_ask(&hold, owner_file()))
+			return -ENOMEM;
+		has_owner_file = true;
+	}
+	return keeper_ask(&map, binding->lent.fd) ? -ENOMEM : 0;
+}
+
 static int bind_make(struct shadow *shadow, const struct eshadow_msg *ask,
 		     const struct eshadow_bind *bind)
 {
 	struct object *object = object_find(ask->object);
-	struct keeper_msg msg = {
-		.type = KEEPER_MAP,
-		.tag = ++last_tag,
-		.offset = bind->offset,
-		.len = bind->len,
-		.file_offset = bind->file_offset,
-	};
 	struct binding *binding;
-	int ret, fd;
+	int ret;
 
 	ret = object ? bind_check(bind) : -EINVAL;
 	if (ret)
 		return ret;
-	fd = lend_file(object, &msg.file_offset);
-	if (fd < 0)
-		return fd;
 	binding = calloc(1, sizeof(*binding));
-	ret = binding ? keeper_ask(&msg, fd) : -ENOMEM;
-	close(fd);
-	if (ret) {
-		free(binding);
+	if (!binding)
 		return -ENOMEM;
-	}
-	binding->tag = msg.tag;
+	binding->tag = ++last_tag;
 	binding->offset = bind->offset;
 	binding->len = bind->len;
+	ret = lend(object, bind->file_offset, bind->len, &binding->lent);
+	if (ret)
+		goto err_free;
+	ret = keeper_map(binding);
+	close(binding->lent.fd);
+	if (ret)
+		goto err_give_back;
 	binding->shadow = shadow;
 	binding->lane = ask->lane;
 	binding->asked = true;
@@ -362,6 +387,12 @@ static int bind_make(struct shadow *shadow, const struct eshadow_msg *ask,
 	shared->nr_bindings = ++nr_bindings;
 	shared->bound_bytes += binding->len;
 	return 0;
+
+err_give_back:
+	lend_over(&binding->lent);
+err_free:
+	free(binding);
+	return ret;
 }
 
 void window_bind(struct shadow *shadow, const struct eshadow_msg *msg,

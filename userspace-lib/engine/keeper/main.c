@@ -26,6 +26,8 @@ static struct source agent = { .fd = KEEPER_FD_AGENT, .ready = agent_ready };
 static struct source engine = { .fd = -1, .ready = engine_ready };
 /* The engine knows that the window is there. */
 static bool told;
+/* While it is open, memory that an engine owns stays what it is, without that engine, too. */
+static int held = -1;
 
 void keeper_end(enum keeper_exit status)
 {
@@ -55,6 +57,10 @@ void keeper_look(void)
 {
 	struct keeper_msg msg = { .id = window.id, .len = window.len };
 
+	if (!told && !region_is_used() && held >= 0) {
+		close(held);
+		held = -1;
+	}
 	if (engine.fd < 0 || told == region_is_ready() || (!told && region_is_used()))
 		return;
 	told = region_is_ready();
@@ -76,11 +82,15 @@ static void engine_ready(struct source *source, uint32_t events)
 		region_map(&msg, fd);
 		return;
 	}
+	if (len == sizeof(msg) && msg.type == KEEPER_HOLD && held < 0) {
+		held = fd;
+		return;
+	}
 	if (fd >= 0)
 		close(fd);
 	if (len == sizeof(msg) && msg.type == KEEPER_UNMAP)
 		region_unmap(&msg);
-	else
+	else if (len != sizeof(msg) || msg.type != KEEPER_HOLD)
 		engine_gone();
 }
 
