@@ -22,7 +22,7 @@ size_t vgpu_segs_place(const struct vgpu_call_view *view, struct vgpu_seg_place 
 			in += vgpu_wire_pad(len);
 		if (vgpu_view_seg_is(view, i, VGPU_SEG_OUT))
 			out += vgpu_wire_pad(len);
-		if (!vgpu_view_seg_is(view, i, VGPU_SEG_PAGE))
+		if (!vgpu_view_seg_is(view, i, VGPU_SEG_PAGE | VGPU_SEG_KEPT))
 			size = ALIGN(size + len + VGPU_SEGS_SLACK, (size_t)VGPU_SEGS_ALIGN);
 	}
 	return size;

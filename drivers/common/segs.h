@@ -43,7 +43,7 @@ static inline bool vgpu_view_seg_is(const struct vgpu_call_view *view, u32 i, u3
  * @view: the call
  * @places: out: a place for each segment, whose address is one in that memory
  *
- * Those that are PAGE need no room.
+ * Those that are PAGE or KEPT need no room.
  *
  * Return: bytes of memory.
  */

@@ -214,6 +214,13 @@ static int check_window_part(const void *msg, size_t len, const struct vgpu_wire
 	return 0;
 }
 
+static int check_release(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
+{
+	const struct vgpu_release *m = msg;
+
+	return (limits->features & VGPU_FEATURE_KEEP) && m->number ? 0 : -EPROTO;
+}
+
 static int check_fetch(const void *msg, size_t len, const struct vgpu_wire_limits *limits)
 {
 	const struct vgpu_fetch *m = msg;
@@ -284,6 +291,7 @@ static const struct msg_rule msg_rules[] = {
 	[VGPU_MSG_INVALIDATE]	 = { SIZE(window_part), 0, SEQ_NONE, check_window_part },
 	[VGPU_MSG_EXPORT_CHANGE] = { SIZE(export_change), 0, SEQ_NONE, check_export_change },
 	[VGPU_MSG_EXPORT_FILE]	 = { SIZE(export_file), 0, SEQ_NONE, check_export_file },
+	[VGPU_MSG_RELEASE]	 = { SIZE(release), 0, SEQ_COUNTED, check_release },
 
 	[VGPU_MSG_CALL]		 = { SIZE(call), SIZE(call), SEQ_COUNTED, NULL },
 	[VGPU_MSG_REPLY]	 = { SIZE(reply), SIZE(reply), SEQ_COUNTED, NULL },

@@ -18,6 +18,50 @@ static bool seg_overlaps_page(const struct vgpu_seg *segs, u32 nr, u64 addr, u64
 	return false;
 }
 
+/**
+ * struct kept_ranges - where the KEPT segments so far are in the process
+ * @addr: first byte of each
+ * @end: one past the last
+ * @nr: how many there are
+ */
+struct kept_ranges {
+	u64 addr[VGPU_KEPT_MAX];
+	u64 end[VGPU_KEPT_MAX];
+	u32 nr;
+};
+
+/* @data: the segment's bytes, @len of them. */
+static bool kept_ok(const u8 *data, u32 len, u64 addr, struct kept_ranges *kept)
+{
+	const struct vgpu_kept *head = (const void *)data;
+	const struct vgpu_run *run = (const void *)(head + 1);
+	u64 left, end;
+	u32 nr, i;
+
+	if (len < sizeof(*head) || (len - sizeof(*head)) % sizeof(*run) ||
+	    kept->nr == VGPU_KEPT_MAX)
+		return false;
+	left = le64_to_cpu(head->len);
+	if (!head->number || (le32_to_cpu(head->flags) & ~VGPU_KEPT_WRITE) || head->reserved ||
+	    !page_range_ok(addr, left))
+		return false;
+	end = addr + left;
+	for (i = 0; i < kept->nr; i++)
+		if (addr < kept->end[i] && kept->addr[i] < end)
+			return false;
+	kept->addr[kept->nr] = addr;
+	kept->end[kept->nr++] = end;
+	for (nr = (len - sizeof(*head)) / sizeof(*run); nr; nr--, run++) {
+		u64 bytes = le64_to_cpu(run->len);
+
+		if (!page_range_ok(le64_to_cpu(run->addr), bytes) || bytes > left)
+			return false;
+		left -= bytes;
+		cond_resched();
+	}
+	return !left;
+}
+
 /*
  * Checks each segment and fills in the sums. @end is the highest end of a PAGE
  * segment so far: in the usual, rising order nothing needs to be compared.
@@ -26,6 +70,7 @@ static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
 			   const struct vgpu_wire_limits *limits)
 {
 	u64 in = 0, out = 0, scratch = 0, end = 0;
+	struct kept_ranges kept = { .nr = 0 };
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
@@ -44,6 +89,10 @@ static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
 				end = addr + len;
 			cond_resched();
 			break;
+		case VGPU_SEG_IN | VGPU_SEG_KEPT:
+			if (!(limits->features & VGPU_FEATURE_KEEP))
+				return -EPROTO;
+			break;
 		case VGPU_SEG_OUT:
 		case VGPU_SEG_IN | VGPU_SEG_OUT:
 			out += padded;
@@ -58,10 +107,14 @@ static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
 			continue;
 		if (in + padded > data_len || !pad_ok(view->data + in, len))
 			return -EPROTO;
+		if ((le32_to_cpu(view->segs[i].flags) & VGPU_SEG_KEPT) &&
+		    !kept_ok(view->data + in, len, addr, &kept))
+			return -EPROTO;
 		in += padded;
 	}
 	/* The reply is a lane message, too; its objects are counted elsewhere. */
-	if (in != data_len || out + sizeof(struct vgpu_reply) > limit_call_bytes(limits))
+	if (in != data_len || out + sizeof(struct vgpu_reply) > limit_call_bytes(limits) ||
+	    (kept.nr && end))
 		return -EPROTO;
 	view->scratch_bytes = scratch;
 	view->reply_bytes = out;
@@ -108,7 +161,7 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 	if (le16_to_cpu(fixup->seg) >= le16_to_cpu(view->call->nr_segs))
 		return -EPROTO;
 	seg = &view->segs[le16_to_cpu(fixup->seg)];
-	if ((le32_to_cpu(seg->flags) & VGPU_SEG_PAGE) || (offset & 3) ||
+	if ((le32_to_cpu(seg->flags) & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)) || (offset & 3) ||
 	    (u64)offset + fixup_size(fixup) > le32_to_cpu(seg->len))
 		return -EPROTO;
 
@@ -120,9 +173,9 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 	case VGPU_FIXUP_PTR:
 		if (target >= le16_to_cpu(view->call->nr_segs))
 			return -EPROTO;
-		/* A PAGE segment has its own address, which needs no translation. */
+		/* A PAGE or KEPT segment has its own address, which needs no translation. */
 		to = &view->segs[target];
-		if ((le32_to_cpu(to->flags) & VGPU_SEG_PAGE) ||
+		if ((le32_to_cpu(to->flags) & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)) ||
 		    le32_to_cpu(fixup->target_offset) > le32_to_cpu(to->len))
 			return -EPROTO;
 		return 0;
@@ -213,7 +266,8 @@ static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
 				return -EPROTO;
 		return 0;
 	case VGPU_IOCTL_ARG_SEG:
-		if (args->arg || !nr_segs || seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_PAGE))
+		if (args->arg || !nr_segs || seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_PAGE) ||
+		    seg_is(view, 0, VGPU_SEG_IN | VGPU_SEG_KEPT))
 			return -EPROTO;
 		return 0;
 	case VGPU_IOCTL_ARG_FD:

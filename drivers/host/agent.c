@@ -199,7 +199,9 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	struct vgpu_peer *peer;
 	int ret;
 
-	if (args->flags || args->limits.reserved || args->features & ~VGPU_FEATURES)
+	/* Of the guest's memory it knows nothing. */
+	if (args->flags || args->limits.reserved ||
+	    args->features & ~(VGPU_FEATURES & ~VGPU_FEATURE_KEEP))
 		return -EOPNOTSUPP;
 	peer = vgpu_peer_alloc(agent, args);
 	if (IS_ERR(peer))

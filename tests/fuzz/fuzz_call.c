@@ -6,6 +6,24 @@
  */
 #include "fuzz.h"
 
+/* As a host maps the runs, one after the other. */
+static void use_kept(const u8 *data, u32 len)
+{
+	const struct vgpu_kept *kept = (const struct vgpu_kept *)data;
+	const struct vgpu_run *run = (const struct vgpu_run *)(kept + 1);
+	u64 done = 0;
+
+	while (done < le64_to_cpu(kept->len)) {
+		FUZZ_ASSERT((const u8 *)(run + 1) <= data + len);
+		FUZZ_ASSERT(!(le64_to_cpu(run->addr) % VGPU_PAGE_SIZE));
+		FUZZ_ASSERT(le64_to_cpu(run->addr) + le64_to_cpu(run->len) >
+			    le64_to_cpu(run->addr));
+		done += le64_to_cpu(run->len);
+		run++;
+	}
+	FUZZ_ASSERT(done == le64_to_cpu(kept->len) && (const u8 *)run == data + len);
+}
+
 /* Scratch is only as large as the view says. */
 static void place(const struct vgpu_call_view *view, u8 *scratch, u32 *offsets)
 {
@@ -21,6 +39,11 @@ static void place(const struct vgpu_call_view *view, u8 *scratch, u32 *offsets)
 			FUZZ_ASSERT(len && !(len % VGPU_PAGE_SIZE));
 			fuzz_sum(data, len);
 			data += len;
+			continue;
+		}
+		if (flags & VGPU_SEG_KEPT) {
+			use_kept(data, len);
+			data += vgpu_wire_pad(len);
 			continue;
 		}
 		FUZZ_ASSERT(flags == VGPU_SEG_IN || flags == VGPU_SEG_OUT ||

@@ -72,7 +72,7 @@ static void segs_place(struct host *host, const struct vgpu_call_view *view)
 			continue;
 		memcpy(host->segs[i], data, host->lens[i]);
 		data += vgpu_wire_pad(host->lens[i]);
-		if (!(flags & VGPU_SEG_PAGE))
+		if (!(flags & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)))
 			continue;
 		/* At its own address: the driver finds it in user memory. */
 		free(host->segs[i]);

@@ -129,6 +129,57 @@ static const struct wire_case call_ioctl_seg[] = {
 	BYTE_CASE("padding", SEG_DATA(1, 0) + 15, 1, false),
 };
 
+#define KEPT_AT		(SEG_DATA(3, 0) + 8)
+#define KEPT2_AT	(KEPT_AT + sizeof(struct vgpu_kept) + 2 * sizeof(struct vgpu_run))
+#define KEPT(field, value, ok)	CASE_AT("kept", KEPT_AT, vgpu_kept, field, value, ok)
+#define RUN(i, field, value, ok) \
+	CASE_AT("run " #i, KEPT_AT + sizeof(struct vgpu_kept) + (i) * sizeof(struct vgpu_run), \
+		vgpu_run, field, value, ok)
+
+static const struct wire_case call_ioctl_kept[] = {
+	/* Only with a struct that says what is to be kept, and that is no such segment. */
+	ARGS(ioctl, arg_kind, VGPU_IOCTL_ARG_VALUE, false),
+	SEG_CASE(0, flags, VGPU_SEG_IN | VGPU_SEG_KEPT, false),
+	SEG_CASE(1, flags, VGPU_SEG_KEPT, false),
+	SEG_CASE(1, flags, VGPU_SEG_KEPT | VGPU_SEG_OUT, false),
+	SEG_CASE(1, flags, VGPU_SEG_KEPT | VGPU_SEG_IN | VGPU_SEG_OUT, false),
+	SEG_CASE(1, flags, VGPU_SEG_KEPT | VGPU_SEG_IN | VGPU_SEG_PAGE, false),
+	SEG_CASE(1, flags, VGPU_SEG_IN, true),
+	SEG_CASE(1, addr, 0x7f0000200008, false),
+	SEG_CASE(1, addr, 0x7f0000201000, true),	/* ends where the other begins */
+	SEG_CASE(1, addr, 0x7f0000202000, false),	/* a page later */
+	SEG_CASE(1, addr, 0x7f0000402000, false),
+	SEG_CASE(1, addr, 0x7f0000403000, true),
+	SEG_CASE(2, addr, 0x7f0000200000, false),
+	SEG_CASE(2, addr, 0x7f0000401000, true),
+	SEG_CASE(1, addr, -0x201000ULL, false),
+	SEG_CASE(1, len, 0, false),
+	SEG_CASE(1, len, 24, false),
+	SEG_CASE(1, len, 40, false),
+	SEG_CASE(1, len, 48, false),
+	SEG_CASE(2, len, 24, false),
+	KEPT(number, 0, false),
+	KEPT(number, ~0ULL, true),
+	KEPT(len, 0, false),
+	KEPT(len, 0x200000, false),
+	KEPT(len, 0x201008, false),
+	KEPT(len, 0x202000, false),
+	KEPT(len, ~0ULL, false),
+	KEPT(flags, 0, true),
+	KEPT(flags, VGPU_KEPT_WRITE << 1, false),
+	KEPT(reserved, 1, false),
+	RUN(0, addr, 0x80000800, false),
+	RUN(0, addr, -0x200000ULL, false),
+	RUN(0, addr, 0, true),
+	RUN(0, len, 0, false),
+	RUN(0, len, 0x201000, false),
+	RUN(0, len, 0x1ff000, false),
+	RUN(1, len, 0x1800, false),
+	RUN(1, len, -0x200000ULL, false),
+	CASE_AT("second", KEPT2_AT, vgpu_kept, number, 1, true),
+	CASE_AT("second", KEPT2_AT, vgpu_kept, len, 0x2000, false),
+};
+
 #define FIX(j, field, value, ok)	FIXUP_CASE(5, j, field, value, ok)
 
 static const struct wire_case call_ioctl_nested[] = {
@@ -400,8 +451,8 @@ static void run_any(void)
 {
 	static const char * const with_object[] = {
 		"call_close", "call_ioctl_value", "call_ioctl_fd", "call_ioctl_page",
-		"call_ioctl_seg", "call_ioctl_nested", "call_read", "call_write", "call_llseek",
-		"call_poll", "call_mmap",
+		"call_ioctl_seg", "call_ioctl_nested", "call_ioctl_kept", "call_read",
+		"call_write", "call_llseek", "call_poll", "call_mmap",
 	};
 	static const char * const without_segs[] = {
 		"call_open", "call_close", "call_llseek", "call_poll", "call_mmap", "call_bind",
@@ -530,6 +581,7 @@ static void test_features(void)
 		{ "call_protect", VGPU_FEATURE_COPY_MMAP },
 		{ "call_read_pages", VGPU_FEATURE_COPY_MMAP },
 		{ "call_write_pages", VGPU_FEATURE_COPY_MMAP },
+		{ "call_ioctl_kept", VGPU_FEATURE_KEEP },
 		{ "call_ioctl_seg", 0 },
 		{ "call_open", 0 },
 	};
@@ -547,6 +599,81 @@ static void test_features(void)
 			   "%s without", needs[i].sample);
 	}
 	tap_subject("features");
+}
+
+/* A fixup may neither lie in a KEPT segment nor lead to one; nor do PAGE and KEPT go together. */
+static void test_kept(void)
+{
+	struct vgpu_fixup fixup = { .type = cpu_to_le16(VGPU_FIXUP_PTR) };
+	static struct wire_buf buf;
+	struct vgpu_call *call = (struct vgpu_call *)buf.words;
+	struct vgpu_seg *segs = (struct vgpu_seg *)(call + 1);
+	u32 seg, target;
+
+	for (seg = 0; seg < 2; seg++)
+		for (target = 0; target < 2; target++) {
+			wire_sample_find("call_ioctl_kept")->fill(&buf);
+			fixup.seg = cpu_to_le16(seg);
+			fixup.target = cpu_to_le32(target);
+			memmove((u8 *)(segs + 3) + sizeof(fixup), segs + 3,
+				buf.len - SEG_DATA(3, 0));
+			memcpy(segs + 3, &fixup, sizeof(fixup));
+			call->nr_fixups = cpu_to_le16(1);
+			call->hdr.len = cpu_to_le32(buf.len + sizeof(fixup));
+			tap_expect(!wire_case_check(buf.words, buf.len + sizeof(fixup), NULL,
+						    &wire_sample_limits) == (!seg && !target),
+				   "a fixup in %u that leads to %u", seg, target);
+		}
+	/* 40 bytes become a page. */
+	wire_sample_find("call_ioctl_kept")->fill(&buf);
+	memset((u8 *)buf.words + buf.len - 40, 1, VGPU_PAGE_SIZE);
+	buf.len += VGPU_PAGE_SIZE - 40;
+	call->hdr.len = cpu_to_le32(buf.len);
+	segs[2].len = cpu_to_le32(VGPU_PAGE_SIZE);
+	segs[2].flags = cpu_to_le32(VGPU_SEG_IN);
+	tap_expect(!wire_case_check(buf.words, buf.len, NULL, &wire_sample_limits),
+		   "with ordinary bytes");
+	segs[2].flags = cpu_to_le32(VGPU_SEG_IN | VGPU_SEG_PAGE);
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &wire_sample_limits) == -EPROTO,
+		   "with a page");
+	tap_subject("memory that the device keeps");
+}
+
+/* As many as there may be, and one more. */
+static void test_kept_max(void)
+{
+	static struct wire_buf buf;
+	struct vgpu_call *call = (struct vgpu_call *)buf.words;
+	struct vgpu_seg *segs = (struct vgpu_seg *)(call + 1);
+	u32 nr, i;
+
+	for (nr = VGPU_KEPT_MAX; nr <= VGPU_KEPT_MAX + 1; nr++) {
+		u8 *data = (u8 *)(segs + 1 + nr);
+
+		wire_sample_find("call_ioctl_kept")->fill(&buf);
+		segs[0].len = 0;
+		for (i = 0; i < nr; i++) {
+			struct vgpu_kept *kept = (struct vgpu_kept *)data;
+			struct vgpu_run *run = (struct vgpu_run *)(kept + 1);
+
+			segs[1 + i] = (struct vgpu_seg) {
+				.addr = cpu_to_le64(0x7f0000000000 + i * VGPU_PAGE_SIZE),
+				.len = cpu_to_le32(sizeof(*kept) + sizeof(*run)),
+				.flags = cpu_to_le32(VGPU_SEG_IN | VGPU_SEG_KEPT),
+			};
+			*kept = (struct vgpu_kept) {
+				.number = cpu_to_le64(1 + i), .len = cpu_to_le64(VGPU_PAGE_SIZE),
+			};
+			*run = (struct vgpu_run) { .len = cpu_to_le64(VGPU_PAGE_SIZE) };
+			data += sizeof(*kept) + sizeof(*run);
+		}
+		buf.len = data - (u8 *)buf.words;
+		call->hdr.len = cpu_to_le32(buf.len);
+		call->nr_segs = cpu_to_le16(1 + nr);
+		tap_expect(!wire_case_check(buf.words, buf.len, NULL, &wire_sample_limits) ==
+			   (nr == VGPU_KEPT_MAX), "%u of them", nr);
+	}
+	tap_subject("how much of it there may be");
 }
 
 static void test_fds(void)
@@ -577,6 +704,7 @@ int main(void)
 	WIRE_CASES("call_ioctl_page", call_ioctl_page);
 	WIRE_CASES("call_ioctl_seg", call_ioctl_seg);
 	WIRE_CASES("call_ioctl_nested", call_ioctl_nested);
+	WIRE_CASES("call_ioctl_kept", call_ioctl_kept);
 	WIRE_CASES("call_read", call_read);
 	WIRE_CASES("call_write", call_write);
 	WIRE_CASES("call_llseek", call_llseek);
@@ -593,6 +721,8 @@ int main(void)
 	test_extra();
 	test_limits();
 	test_fds();
+	test_kept();
+	test_kept_max();
 	test_features();
 	return tap_done();
 }

@@ -108,7 +108,7 @@ static void test_seq(const struct wire_sample *sample)
 	bool any = type == VGPU_MSG_PING || type == VGPU_MSG_PONG;
 	bool counted = type >= VGPU_MSG_CALL || type == VGPU_MSG_CLOSE ||
 		type == VGPU_MSG_UNMAP || type == VGPU_MSG_SESSION_CLOSE ||
-		type == VGPU_MSG_UNBIND;
+		type == VGPU_MSG_UNBIND || type == VGPU_MSG_RELEASE;
 
 	hdr->seq = 0;
 	tap_expect(vgpu_wire_hdr_check(hdr, &wire_sample_limits) ==

@@ -228,6 +228,11 @@ static void test_window_size(void)
 	tap_subject("sizes of a window");
 }
 
+static const struct wire_case release[] = {
+	BAD(vgpu_release, number, 0),
+	GOOD(vgpu_release, number, ~0ULL),
+};
+
 static const struct wire_case window_part[] = {
 	BAD(vgpu_window_part, window, 0),
 	BAD(vgpu_window_part, offset, 0),
@@ -400,7 +405,7 @@ static void test_export_change(void)
 }
 
 /* What was not agreed on is no message. */
-static void test_window_feature(void)
+static void test_features(void)
 {
 	static const char *const names[] = { "window", "unbind", "unbound", "invalidate" };
 	struct vgpu_wire_limits limits = wire_sample_limits;
@@ -417,7 +422,11 @@ static void test_window_feature(void)
 	wire_sample_find("window")->fill(&buf);
 	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,
 		   "slots without the feature");
-	tap_subject("window feature");
+	limits.features = VGPU_FEATURES & ~VGPU_FEATURE_KEEP;
+	wire_sample_find("release")->fill(&buf);
+	tap_expect(wire_case_check(buf.words, buf.len, NULL, &limits) == -EPROTO,
+		   "release without the feature");
+	tap_subject("features");
 }
 
 int main(void)
@@ -439,8 +448,9 @@ int main(void)
 	WIRE_CASES("unbind", window_part);
 	WIRE_CASES("unbound", window_part);
 	WIRE_CASES("invalidate", window_part);
+	WIRE_CASES("release", release);
 	test_window_size();
-	test_window_feature();
+	test_features();
 	WIRE_CASES("fetch", fetch);
 	WIRE_CASES("fetched", fetched);
 	WIRE_CASES("fetched_error", fetched_error);

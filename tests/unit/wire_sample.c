@@ -214,6 +214,13 @@ static void fill_invalidate(struct wire_buf *buf)
 	fill_part(buf, VGPU_MSG_INVALIDATE, 0);
 }
 
+static void fill_release(struct wire_buf *buf)
+{
+	struct vgpu_release *m = begin(buf, VGPU_MSG_RELEASE, sizeof(*m), 4);
+
+	m->number = LE64(3);
+}
+
 static void fill_event(struct wire_buf *buf)
 {
 	struct vgpu_event_signal *m = begin(buf, VGPU_MSG_EVENT, sizeof(*m), 0);
@@ -412,6 +419,41 @@ static void fill_call_ioctl_seg(struct wire_buf *buf)
 	call->args.ioctl.arg_kind = LE32(VGPU_IOCTL_ARG_SEG);
 	add_seg(buf, 0x7ffc00001230, 12, VGPU_SEG_IN | VGPU_SEG_OUT);
 	add_bytes(buf, 12);
+}
+
+static void add_kept(struct wire_buf *buf, u64 number, u64 len)
+{
+	struct vgpu_kept *kept = add(buf, sizeof(*kept));
+
+	kept->number = LE64(number);
+	kept->len = LE64(len);
+	kept->flags = LE32(VGPU_KEPT_WRITE);
+}
+
+static void add_run(struct wire_buf *buf, u64 addr, u64 len)
+{
+	struct vgpu_run *run = add(buf, sizeof(*run));
+
+	run->addr = LE64(addr);
+	run->len = LE64(len);
+}
+
+/* Memory that the device keeps, in two places: two runs, one of them large, and a page. */
+static void fill_call_ioctl_kept(struct wire_buf *buf)
+{
+	struct vgpu_call *call = call_begin(buf, VGPU_OP_IOCTL, 7);
+
+	call->args.ioctl.cmd = LE32(0xc0384627);
+	call->args.ioctl.arg_kind = LE32(VGPU_IOCTL_ARG_SEG);
+	add_seg(buf, 0x7ffc00001230, 8, VGPU_SEG_IN | VGPU_SEG_OUT);
+	add_seg(buf, 0x7f0000200000, 56, VGPU_SEG_IN | VGPU_SEG_KEPT);
+	add_seg(buf, 0x7f0000402000, 40, VGPU_SEG_IN | VGPU_SEG_KEPT);
+	add_bytes(buf, 8);
+	add_kept(buf, 1, 0x201000);
+	add_run(buf, 0x80000000, 0x200000);
+	add_run(buf, 0x1000, 0x1000);
+	add_kept(buf, 2, 0x1000);
+	add_run(buf, 0x80000000, 0x1000);
 }
 
 /*
@@ -733,13 +775,13 @@ const struct wire_sample wire_samples[] = {
 	SAMPLE(export_add), SAMPLE(export_del), SAMPLE(export_change), SAMPLE(export_file),
 	SAMPLE(close), SAMPLE(unmap),
 	SAMPLE(session_close), SAMPLE(poll_event), SAMPLE(event), SAMPLE(ping),
-	SAMPLE(window), SAMPLE(unbind), SAMPLE(unbound), SAMPLE(invalidate),
+	SAMPLE(window), SAMPLE(unbind), SAMPLE(unbound), SAMPLE(invalidate), SAMPLE(release),
 	SAMPLE(pong), SAMPLE(ack), SAMPLE(cancel), SAMPLE(fetch), SAMPLE(fetched),
 	SAMPLE(fetched_error), SAMPLE(writeback), SAMPLE(writeback_mask), SAMPLE(written),
 
 	SAMPLE(call_open), SAMPLE(call_close), SAMPLE(call_ioctl_value),
 	SAMPLE(call_ioctl_fd), SAMPLE(call_ioctl_page), SAMPLE(call_ioctl_seg),
-	SAMPLE(call_ioctl_nested),
+	SAMPLE(call_ioctl_nested), SAMPLE(call_ioctl_kept),
 	SAMPLE(call_read), SAMPLE(call_write), SAMPLE(call_llseek), SAMPLE(call_poll),
 	SAMPLE(call_mmap), SAMPLE(call_mmap_window), SAMPLE(call_bind),
 	SAMPLE(call_arena_get), SAMPLE(call_protect), SAMPLE(call_clock),

@@ -40,7 +40,8 @@
  *     EXPORT_CHANGE may be WEDGED;
  *     EXPORT_FILE;
  *     EVENT may be OVER;
- *     exports may be NVIDIA's, and names of files have ":"
+ *     exports may be NVIDIA's, and names of files have ":";
+ *     segments may be KEPT, and RELEASE
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -58,8 +59,10 @@
 #define VGPU_FEATURE_COPY_MMAP	(1ULL << 1)	/* MMAP, READ_PAGES, WRITE_PAGES */
 #define VGPU_FEATURE_WINDOW	(1ULL << 2)	/* windows: messages of them, and MMAP into one */
 #define VGPU_FEATURE_ARENA	(1ULL << 3)	/* bytes of messages in a window */
+#define VGPU_FEATURE_KEEP	(1ULL << 4)	/* KEPT segments, and RELEASE */
 #define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | \
-				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA)
+				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA | \
+				 VGPU_FEATURE_KEEP)
 
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */
@@ -78,6 +81,8 @@
 #define VGPU_SEGS_MAX		4096
 #define VGPU_FIXUPS_MAX		8192
 #define VGPU_FDS_MAX		64		/* fds that one call returns */
+#define VGPU_KEPT_MAX		8		/* KEPT segments of a call */
+#define VGPU_KEPT_NUMBERS	16384		/* of their memory, that mean something at once */
 #define VGPU_RANGES_MAX		512		/* ranges of one WRITEBACK */
 #define VGPU_PAGE_SIZE		4096		/* unit of FETCH and READ_PAGES */
 #define VGPU_ARENA_SLOT		(1U << 20)	/* bytes of a slot */
@@ -114,6 +119,7 @@ enum vgpu_msg_type {
 	VGPU_MSG_UNBOUND	= 0x1c,	/* host: answer to UNBIND */
 	VGPU_MSG_EXPORT_CHANGE	= 0x1d,	/* host */
 	VGPU_MSG_EXPORT_FILE	= 0x1e,	/* host */
+	VGPU_MSG_RELEASE	= 0x1f,	/* guest, sequenced; host: answer to it */
 
 	VGPU_MSG_CALL		= 0x20,	/* guest */
 	VGPU_MSG_REPLY		= 0x21,	/* host */
@@ -138,8 +144,8 @@ enum vgpu_msg_type {
  * @flags: VGPU_HDR_*
  * @seq: CALL: number of the call on this lane, rising by one from 1; REPLY,
  *	ACK, CANCEL and all upcalls with their answers: that call's number.
- *	CLOSE, UNMAP, SESSION_CLOSE, UNBIND: control sequence number, rising by one
- *	from 1. PING: any; PONG: the PING's. Else 0.
+ *	CLOSE, UNMAP, SESSION_CLOSE, UNBIND, RELEASE: control sequence number, rising by one
+ *	from 1; the RELEASE that answers has that one's. PING: any; PONG: the PING's. Else 0.
  */
 struct vgpu_hdr {
 	__le32 len;
@@ -512,6 +518,19 @@ struct vgpu_window_header {
 	__le64 slots[VGPU_ARENA_SLOTS_MAX];
 };
 
+/**
+ * struct vgpu_release - nothing at the host uses what a device has kept
+ * @hdr: VGPU_MSG_RELEASE
+ * @number: of the memory, as a KEPT segment has it; means nothing from now on
+ *
+ * Guest: whatever could keep it is closed, by the messages and calls before. Host: it is, and
+ * the guest may use the memory for something else.
+ */
+struct vgpu_release {
+	struct vgpu_hdr hdr;
+	__le64 number;
+};
+
 /* --- lane ----------------------------------------------------------------- */
 
 enum vgpu_op {
@@ -539,11 +558,18 @@ enum vgpu_op {
  * along because the driver will probably look there: page aligned, IN only.
  */
 #define VGPU_SEG_PAGE		(1U << 2)
+/*
+ * Likewise whole pages at their own address, which the device goes on using when the call is
+ * over. Instead of their bytes a struct vgpu_kept says where they are in the guest's
+ * memory, and the driver is given those. IN only, and only of an ioctl whose argument is
+ * a segment; not together with PAGE.
+ */
+#define VGPU_SEG_KEPT		(1U << 3)
 
 /**
  * struct vgpu_seg - a piece of the process's memory that goes with a call
- * @addr: where it is in the process; for information unless VGPU_SEG_PAGE
- * @len: bytes; may be 0
+ * @addr: where it is in the process; for information unless VGPU_SEG_PAGE or KEPT
+ * @len: bytes that go along; may be 0
  * @flags: VGPU_SEG_*
  *
  * The bytes of IN segments follow the fixups, those of OUT segments the fd
@@ -554,6 +580,35 @@ struct vgpu_seg {
 	__le64 addr;
 	__le32 len;
 	__le32 flags;
+};
+
+#define VGPU_KEPT_WRITE		(1U << 0)	/* the device may write to it */
+
+/**
+ * struct vgpu_kept - memory of the process that a device keeps
+ * @number: by which RELEASE names it, never 0. The guest gives memory that it names so to nobody
+ *	until that is answered. The same memory may have it again
+ * @len: bytes, whole pages: the sum of the runs'
+ * @flags: VGPU_KEPT_*
+ * @reserved: 0
+ *
+ * Followed by struct vgpu_run, one or more: what is at the segment's address, one after the other.
+ */
+struct vgpu_kept {
+	__le64 number;
+	__le64 len;
+	__le32 flags;
+	__le32 reserved;
+};
+
+/**
+ * struct vgpu_run - pages that follow one another in the guest's memory
+ * @addr: physical address in the guest, page aligned
+ * @len: bytes, a multiple of the page size
+ */
+struct vgpu_run {
+	__le64 addr;
+	__le64 len;
 };
 
 enum vgpu_fixup_type {
@@ -1010,7 +1065,10 @@ VGPU_ASSERT_SIZE(vgpu_event_signal, 24);
 VGPU_ASSERT_SIZE(vgpu_window_info, 40);
 VGPU_ASSERT_SIZE(vgpu_window_part, 40);
 VGPU_ASSERT_SIZE(vgpu_window_header, 544);
+VGPU_ASSERT_SIZE(vgpu_release, 24);
 VGPU_ASSERT_SIZE(vgpu_seg, 16);
+VGPU_ASSERT_SIZE(vgpu_kept, 24);
+VGPU_ASSERT_SIZE(vgpu_run, 16);
 VGPU_ASSERT_SIZE(vgpu_fixup, 16);
 VGPU_ASSERT_SIZE(vgpu_args_open, 48);
 VGPU_ASSERT_SIZE(vgpu_args_ioctl, 48);

@@ -116,6 +116,8 @@ static void handshake_welcome(struct handshake *handshake)
 	struct peer *peer;
 	int ret;
 
+	/* The guest's memory is not known. */
+	features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine())
 		features &= ~VGPU_FEATURE_ARENA;
 	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
