@@ -23,6 +23,7 @@ struct control_msg {
 		struct vgpu_unmap unmap;
 		struct vgpu_session_close session_close;
 		struct vgpu_window_part part;
+		struct vgpu_release release;
 	};
 };
 
@@ -180,6 +181,22 @@ void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len
 	msg->part.offset = cpu_to_le64(offset);
 	msg->part.len = cpu_to_le64(len);
 	control_queue(host, msg, false);
+}
+
+/**
+ * vgpu_control_release - whatever could keep some memory is closed
+ * @host: the host
+ * @number: of the memory
+ *
+ * After the CLOSE messages. Answered when they are through. No call has to come after it.
+ */
+void vgpu_control_release(struct vgpu_host *host, u64 number)
+{
+	struct control_msg *msg = control_alloc(VGPU_MSG_RELEASE, sizeof(msg->release));
+
+	msg->sequenced = true;
+	msg->release.number = cpu_to_le64(number);
+	control_queue(host, msg, true);
 }
 
 static void control_queue_hdr(struct vgpu_host *host, u16 type, u64 seq)

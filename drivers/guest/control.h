@@ -17,7 +17,7 @@ struct vgpu_host;
 /**
  * struct vgpu_control - the queue of one control connection
  * @lock: guards all but @work
- * @seq: number of the last CLOSE, UNMAP or SESSION_CLOSE
+ * @seq: number of the last CLOSE, UNMAP, SESSION_CLOSE, UNBIND or RELEASE
  * @needed: number of the last one of these that calls have to come after
  * @late: how many came that are not urgent, since the last that was sent at once
  * @queue: messages to be sent, in order
@@ -43,6 +43,7 @@ void vgpu_control_close_late(struct vgpu_host *host, u32 object);
 void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len);
 void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len);
 void vgpu_control_session_close(struct vgpu_host *host, u64 session);
+void vgpu_control_release(struct vgpu_host *host, u64 number);
 void vgpu_control_ping(struct vgpu_host *host, u64 seq);
 void vgpu_control_pong(struct vgpu_host *host, u64 seq);
 u64 vgpu_control_seq(struct vgpu_host *host);

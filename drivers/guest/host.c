@@ -157,6 +157,7 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	init_waitqueue_head(&host->move_wait);
 	INIT_DELAYED_WORK(&host->move_work, vgpu_move_work);
 	vgpu_space_set_init(&host->spaces);
+	vgpu_keep_set_init(&host->keeps);
 
 	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);
 	if (ret)
@@ -184,6 +185,7 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 	const struct vgpu_hdr *hdr = buf;
 	const struct vgpu_event_signal *signal = buf;
 	const struct vgpu_export_del *del = buf;
+	const struct vgpu_release *release = buf;
 
 	switch (le16_to_cpu(hdr->type)) {
 	case VGPU_MSG_EXPORT_ADD:
@@ -213,6 +215,9 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 		return 0;
 	case VGPU_MSG_UNBOUND:
 		vgpu_window_unbound(host, buf);
+		return 0;
+	case VGPU_MSG_RELEASE:
+		vgpu_keep_released(host, le64_to_cpu(release->number));
 		return 0;
 	case VGPU_MSG_PING:
 		vgpu_control_pong(host, le64_to_cpu(hdr->seq));
@@ -307,6 +312,7 @@ void vgpu_host_abort(struct vgpu_host *host)
 	vgpu_reclaim_stop(&host->spaces);
 	vgpu_export_del_all(host);
 	vgpu_control_end(&host->control);
+	vgpu_keep_set_abort(host);
 	vgpu_conn_fini(&host->conn);
 	vgpu_host_put(host);
 }

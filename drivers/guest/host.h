@@ -12,6 +12,8 @@
  *	vgpu_session.reserve_lock	mutex (reserve.c)
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
+ *	host->keeps.lock		mutex: pinned memory; with none of those that follow
+ *					but host->control.lock
  *	mapping->mode_lock		rwsem: see mapping.h
  *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
  *	window->use, window->lock	rwsem, and in it a mutex: see window.h
@@ -44,6 +46,7 @@
 #include "clock.h"
 #include "conn.h"
 #include "control.h"
+#include "keep.h"
 #include "space.h"
 #include "wire.h"
 
@@ -88,6 +91,7 @@ struct vgpu_window;
  * @move_wait: woken when a mapping has moved
  * @parents: struct vgpu_parent; the receiving thread's
  * @spaces: device memory that this host's mappings show
+ * @keeps: memory of programs that its devices keep
  * @fdinfo_pause: jiffies, until which no fdinfo is asked for; 0: it may be; any thread's
  */
 struct vgpu_host {
@@ -133,6 +137,7 @@ struct vgpu_host {
 
 	struct list_head parents;
 	struct vgpu_space_set spaces;
+	struct vgpu_keep_set keeps;
 	unsigned long fdinfo_pause;
 };
 

@@ -20,6 +20,7 @@
 #include "export.h"
 #include "file.h"
 #include "host.h"
+#include "keep.h"
 #include "marshal.h"
 #include "object.h"
 #include "reserve.h"
@@ -40,6 +41,7 @@
  * @low_len: bytes there, 0: none are kept free
  * @seen: before the call was made
  * @blank: what it says of buffers that nobody has written to
+ * @kept: memory that was pinned for it, which the device will keep
  */
 struct vgpu_ioctl {
 	struct file *file;
@@ -51,6 +53,7 @@ struct vgpu_ioctl {
 	u64 low_len;
 	struct vgpu_poll_seen seen;
 	struct vgpu_blank_call blank;
+	struct list_head kept;
 };
 
 static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
@@ -163,6 +166,13 @@ static void ioctl_choose_clock(void *data, u32 clock)
 	WRITE_ONCE(ioctl->object->times.clock, clock);
 }
 
+static int ioctl_keep(void *data, u64 addr, u64 len, bool write, struct vgpu_marshal_kept *kept)
+{
+	struct vgpu_ioctl *ioctl = data;
+
+	return vgpu_keep_pin(ioctl->object, &ioctl->kept, addr, len, write, kept);
+}
+
 static const struct vgpu_marshal_fds ioctl_fds = {
 	.get = ioctl_fd_get,
 	.put = ioctl_fd_put,
@@ -175,6 +185,7 @@ static const struct vgpu_marshal_fds ioctl_fds = {
 	.pid = ioctl_pid,
 	.stamp = ioctl_stamp,
 	.choose_clock = ioctl_choose_clock,
+	.keep = ioctl_keep,
 };
 
 static int ioctl_reserve(struct vgpu_ioctl *ioctl)
@@ -278,6 +289,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ioctl->low_len = 0;
 	/* For fini, whatever happens before ioctl_call(). */
 	ioctl->xcall.buf = NULL;
+	ioctl->xcall.sent = false;
+	INIT_LIST_HEAD(&ioctl->kept);
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
 	ioctl->m.learned = &object->export->learned;
 	ioctl->m.live = vgpu_window_is_there(object->host);
@@ -308,6 +321,7 @@ out_end:
 	vgpu_video_queue_done(&ioctl->video, object, cmd, arg, !ret);
 	if (ioctl->low_len)
 		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);
+	vgpu_keep_settle(object, &ioctl->kept, ioctl->xcall.sent);
 	vgpu_marshal_fini(&ioctl->m);
 	vgpu_xcall_fini(&ioctl->xcall);
 	kfree(ioctl);

@@ -27,6 +27,18 @@
 #define VGPU_MARSHAL_MAP	1	/* see vgpu_marshal_ioctl() */
 
 /**
+ * struct vgpu_marshal_kept - memory that a device keeps
+ * @number: its number, for struct vgpu_kept
+ * @runs: where it is
+ * @nr_runs: how many there are
+ */
+struct vgpu_marshal_kept {
+	u64 number;
+	const struct vgpu_run *runs;
+	u32 nr_runs;
+};
+
+/**
  * struct vgpu_marshal_fds - how fds become objects and back
  * @get: fd @fd of the caller; sets @object, and @handle, which keeps the object
  *	alive. -EBADF: not open; -EINVAL: a file of this machine, which the host
@@ -49,6 +61,10 @@
  * @stamp: a time, in nanoseconds of the host's clock @clock (enum vgpu_schema_clock), more
  *	than 0, becomes one of the clock here, more than 0
  * @choose_clock: @clock is what VGPU_CLOCK_FILE means from now on
+ * @keep: finds the pages of the caller's memory that the device will keep, whole ones, and
+ *	holds them for as long as it may, if the call is made; @kept is good until the end of the
+ *	call. -EFAULT: there is no such memory, which is for the driver to find; else the
+ *	ioctl fails
  *
  * The first argument of all is vgpu_marshal_init()'s @data.
  */
@@ -64,6 +80,7 @@ struct vgpu_marshal_fds {
 	u32 (*pid)(void *data, bool opener);
 	void (*stamp)(void *data, u32 clock, s64 *time);
 	void (*choose_clock)(void *data, u32 clock);
+	int (*keep)(void *data, u64 addr, u64 len, bool write, struct vgpu_marshal_kept *kept);
 };
 
 /* private: what the marshaller remembers of a segment */

@@ -222,6 +222,65 @@ int vgpu_marshal_page_add(struct vgpu_marshal *m, u64 addr)
 	return seg;
 }
 
+/* Whether one more fits beside those that there are. Return: 0 or an errno. */
+static int kept_check(const struct vgpu_marshal *m, u64 addr, u64 len)
+{
+	const struct vgpu_kept *other;
+	u32 nr = 0, i;
+	u64 start;
+
+	for (i = 0; i < m->nr_segs; i++) {
+		if (!(le32_to_cpu(m->segs[i].flags) & VGPU_SEG_KEPT))
+			continue;
+		other = (const void *)(m->data + m->info[i].in_off);
+		start = m->info[i].addr;
+		if (addr < start + le64_to_cpu(other->len) && start < addr + len)
+			return -EINVAL;
+		nr++;
+	}
+	return nr < VGPU_KEPT_MAX ? 0 : -ENOSPC;
+}
+
+int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
+			  const struct vgpu_marshal_kept *kept)
+{
+	u64 runs = (u64)kept->nr_runs * sizeof(*kept->runs), bytes;
+	struct vgpu_marshal_seg *info;
+	struct vgpu_kept *head;
+	int error = kept_check(m, addr, len);
+
+	if (error)
+		return error;
+	bytes = sizeof(*head) + runs;
+	if (!fits(m, 1, 0, bytes, 0))
+		return -ENOSPC;
+	error = grow_segs(m);
+	if (!error)
+		error = grow_data(m, m->data_len + bytes);
+	if (error)
+		return error;
+	info = &m->info[m->nr_segs];
+	memset(info, 0, sizeof(*info));
+	info->addr = addr;
+	info->len = bytes;
+	info->dir = VGPU_IN;
+	info->in_off = m->data_len;
+	info->out_off = m->reply_bytes;
+	head = (void *)(m->data + m->data_len);
+	*head = (struct vgpu_kept) {
+		.number = cpu_to_le64(kept->number),
+		.len = cpu_to_le64(len),
+		.flags = cpu_to_le32(write ? VGPU_KEPT_WRITE : 0),
+	};
+	memcpy(head + 1, kept->runs, runs);
+	m->data_len += bytes;
+	m->segs[m->nr_segs].addr = cpu_to_le64(addr);
+	m->segs[m->nr_segs].len = cpu_to_le32(bytes);
+	m->segs[m->nr_segs].flags = cpu_to_le32(VGPU_SEG_IN | VGPU_SEG_KEPT);
+	m->nr_segs++;
+	return 0;
+}
+
 int vgpu_marshal_fixup_add(struct vgpu_marshal *m, u16 type, u16 seg, u32 offset, u32 target,
 			   u32 target_offset)
 {

@@ -53,6 +53,12 @@ int vgpu_marshal_seg_extend(struct vgpu_marshal *m, u32 len, u8 dir);
 void vgpu_marshal_seg_drop(struct vgpu_marshal *m);
 /* Pages at their own address. */
 int vgpu_marshal_page_add(struct vgpu_marshal *m, u64 addr);
+/*
+ * Likewise, of whose place the host is told. -ENOSPC: more of them, or of their runs, than a call may
+ * have; -EINVAL: they overlap others; the ioctl fails.
+ */
+int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
+			  const struct vgpu_marshal_kept *kept);
 
 int vgpu_marshal_fixup_add(struct vgpu_marshal *m, u16 type, u16 seg, u32 offset, u32 target,
 			   u32 target_offset);

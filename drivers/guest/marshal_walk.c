@@ -535,6 +535,33 @@ static int walk_clock(struct vgpu_marshal *m, u64 type)
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
+/* The device goes on using these pages when the call is over. */
+static int walk_kept(struct vgpu_marshal *m, const struct level *level,
+		     const struct vgpu_schema_field *field, u64 addr)
+{
+	const u64 mask = VGPU_PAGE_SIZE - 1;
+	struct vgpu_marshal_kept kept;
+	bool write = field->dir & VGPU_OUT;
+	u64 n = 1, bytes, end;
+	int error;
+
+	if (!(m->limits->features & VGPU_FEATURE_KEEP))
+		return -field->error;
+	/* What makes no sense is for the driver to find. */
+	if (field->count.kind != VGPU_REF_NONE && !ref_get(m, level, &field->count, &n))
+		return 0;
+	if (check_mul_overflow(n, (u64)(field->unit ?: 1), &bytes) ||
+	    check_add_overflow(bytes, (u64)field->mask, &bytes) || !bytes ||
+	    check_add_overflow(addr, bytes, &end) || check_add_overflow(end, mask, &end))
+		return 0;
+	addr &= ~mask;
+	end &= ~mask;
+	error = m->fds->keep(m->fds_data, addr, end - addr, write, &kept);
+	if (error)
+		return leave(error);
+	return vgpu_marshal_kept_add(m, addr, end - addr, write, &kept);
+}
+
 static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		      const struct vgpu_schema_field *field)
 {
@@ -555,6 +582,8 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return walk_fd_out(m, level, field);
 	case VGPU_FIELD_USERPTR:
 		return value ? -field->error : 0;
+	case VGPU_FIELD_KEPT:
+		return value ? walk_kept(m, level, field, value) : 0;
 	case VGPU_FIELD_LIVE:
 		m->wants_live = true;
 		return m->live ? 0 : -field->error;

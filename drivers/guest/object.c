@@ -24,6 +24,7 @@
 #include "export.h"
 #include "file.h"
 #include "host.h"
+#include "keep.h"
 #include "object.h"
 #include "schema.h"
 #include "session.h"
@@ -57,6 +58,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 		return NULL;
 	kref_init(&object->ref);
 	INIT_LIST_HEAD(&object->events);
+	INIT_LIST_HEAD(&object->kept);
 	object->export = vgpu_export_get(export);
 	object->host = vgpu_host_get(export->host);
 	object->id = le32_to_cpu(desc->object);
@@ -66,6 +68,9 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->f_flags = le32_to_cpu(desc->f_flags);
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
+	/* Files that calls return may hold what the driver has. */
+	object->keepers = vgpu_schema_keepers(vgpu_schema_for_export(export->kind, export->driver,
+								     export->path));
 	object->opener = get_task_pid(current, PIDTYPE_PID);
 	object->card = -1;
 	xa_init_flags(&object->queued, XA_FLAGS_ACCOUNT);
@@ -123,8 +128,10 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 	if (!other)
 		hash_add(host->objects, &object->hash, id);
 	spin_unlock(&host->lock);
-	if (!other)
+	if (!other) {
+		vgpu_keep_open(object);
 		return object;
+	}
 	/* The reference in hand keeps the last one from being closed before this. */
 	vgpu_control_close(host, id);
 	object_free(object);
@@ -140,8 +147,11 @@ static void object_unhash(struct kref *ref)
 	spin_unlock(&object->host->lock);
 }
 
-/* Waits until the driver's release is through. Return: false if it cannot. */
-static bool object_close_wait(struct vgpu_object *object)
+/*
+ * Waits until the driver's release is through. Return: false if it cannot. @sure: out: it is
+ * through, as the host has said.
+ */
+static bool object_close_wait(struct vgpu_object *object, bool *sure)
 {
 	struct vgpu_session *session;
 	struct vgpu_xcall xcall;
@@ -158,7 +168,7 @@ static bool object_close_wait(struct vgpu_object *object)
 	vgpu_xcall_init(&xcall, VGPU_OP_CLOSE, object);
 	xcall.flags = VGPU_XCALL_NO_CANCEL;
 	xcall.stats = &object->export->stats;
-	vgpu_call_run(session, &xcall);
+	*sure = !vgpu_call_run(session, &xcall) && xcall.result >= 0;
 	sent = xcall.sent;
 	vgpu_xcall_fini(&xcall);
 	vgpu_session_put(session);
@@ -171,6 +181,7 @@ void vgpu_object_put(struct vgpu_object *object)
 	if (!kref_put(&object->ref, object_unhash))
 		return;
 	vgpu_control_close(object->host, object->id);
+	vgpu_keep_close(object, true);
 	object_free(object);
 }
 
@@ -184,15 +195,19 @@ void vgpu_object_put(struct vgpu_object *object)
  */
 void vgpu_object_release(struct vgpu_object *object)
 {
+	bool sure = true;
+
 	if (!kref_put(&object->ref, object_unhash))
 		return;
 	if (object->kind == VGPU_OBJECT_SYNC_FILE) {
 		vgpu_poll_fence_closed(object);
 		atomic64_inc(&object->export->stats.calls);
 		vgpu_control_close_late(object->host, object->id);
-	} else if (!object_close_wait(object)) {
+	} else if (!object_close_wait(object, &sure)) {
+		sure = true;
 		vgpu_control_close(object->host, object->id);
 	}
+	vgpu_keep_close(object, sure);
 	object_free(object);
 }
 

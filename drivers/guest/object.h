@@ -44,6 +44,8 @@ struct vgpu_space;
  * @fdinfo_pause: jiffies, until which its driver is asked for no fdinfo; 0: it may be; any thread's
  * @blank: buffers that nobody has written to, or NULL; set once, read anywhere
  * @ahead: events that were read ahead, or NULL; set once, read anywhere
+ * @keepers: who may use what is kept by calls on it: enum vgpu_schema_keepers
+ * @kept: pinned memory that its driver may have, if that is the file alone (host->keeps.lock)
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)
@@ -86,6 +88,8 @@ struct vgpu_object {
 	unsigned long fdinfo_pause;
 	struct vgpu_blank *blank;
 	struct vgpu_ahead *ahead;
+	u8 keepers;
+	struct list_head kept;
 	int card;
 	struct hlist_node hash;
 	struct list_head events;

@@ -109,6 +109,14 @@ bool vgpu_schema_is_polled(const struct vgpu_schema *schema)
 	return false;
 }
 
+u8 vgpu_schema_keepers(const struct vgpu_schema *schema)
+{
+	for (; schema; schema = schema->base)
+		if (schema->keepers)
+			return schema->keepers;
+	return VGPU_KEEPERS_FILE;
+}
+
 bool vgpu_schema_is_apart(const struct vgpu_schema *schema)
 {
 	for (; schema; schema = schema->base)

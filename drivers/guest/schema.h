@@ -146,6 +146,7 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_STRUCT,	/* a struct inside of this one, with fields of its own */
 	VGPU_FIELD_FD_IN,	/* an fd of the caller */
 	VGPU_FIELD_USERPTR,	/* memory that the device would keep: refused */
+	VGPU_FIELD_KEPT,	/* memory that the device keeps, by the pages themselves */
 	VGPU_FIELD_LIVE,	/* of no use where mapped memory is seen as a copy: refused there */
 	VGPU_FIELD_EVENT_IN,	/* an eventfd of the caller, to be signalled once */
 	VGPU_FIELD_TIME,	/* a point in time of CLOCK_MONOTONIC; 0: has been */
@@ -173,18 +174,20 @@ struct vgpu_schema_chain;
 /**
  * struct vgpu_schema_field - a place in a struct that is not plain data
  * @type: enum vgpu_schema_field_type
- * @dir: PTR: VGPU_IN, VGPU_OUT or VGPU_INOUT
+ * @dir: PTR, KEPT: VGPU_IN, VGPU_OUT or VGPU_INOUT
  * @size: bytes of the place: 4 or 8; STRUCT: 1, as it may end before its end; STAMP: 8 or
  *	16, see @unit
  * @clock: STAMP: enum vgpu_schema_clock
  * @offset: of the place in its struct
- * @error: USERPTR: positive errno when the pointer is not null; LIVE: where mappings
+ * @error: USERPTR: positive errno when the pointer is not null; KEPT: likewise, where the host
+ *	cannot have the pages; 0: the driver finds that it cannot keep them; LIVE: where mappings
  *	are copies; where they are not, no mapping of the file becomes one afterwards
- * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count
+ * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count; KEPT: so many
+ *	bytes more than @count says
  * @when: nothing is done otherwise; STAMP: a FIELD of the same struct, as the driver left it
- * @count: PTR: number of elements; NONE: one
+ * @count: PTR, KEPT: number of elements; NONE: one
  * @times: PTR: to multiply @count with; NONE: one
- * @unit: PTR: bytes an element; 0: the size of @elem, or one byte; STAMP: 0: the place is an
+ * @unit: PTR, KEPT: bytes an element; 0: the size of @elem, or one byte; STAMP: 0: the place is an
  *	integer of nanoseconds; else it is two, seconds and parts of which a second has so
  *	many
  * @stride: PTR: bytes an element, in the place of @unit
@@ -377,6 +380,13 @@ struct vgpu_schema_ioctl {
 	const char *name;
 };
 
+/* Who shares what devices keep. */
+enum vgpu_schema_keepers {
+	VGPU_KEEPERS_FILE,	/* nobody: it belongs to the file */
+	VGPU_KEEPERS_NVIDIA,	/* objects are handed from client to client, and to nvidia-uvm */
+	VGPU_NR_KEEPERS,
+};
+
 /**
  * struct vgpu_schema_event - something that read() gives, as of DRM devices
  * @type: by which it is known
@@ -414,6 +424,9 @@ struct vgpu_schema_live {
  *	of what is mapped, the other does not
  * @polled: what a program maps for reading and writing changes, or is looked at, with no call,
  *	so that it cannot be mapped as a copy
+ * @keepers: what is KEPT by calls on a file of these may be used until no file is open any more
+ *	of any schema with this number, nor one that calls on them returned; 0: until
+ *	the file of the call is closed
  * @nr_live: number of @live
  * @live: what cannot be mapped as a copy
  * @nr_events: number of @events
@@ -428,6 +441,7 @@ struct vgpu_schema {
 	const struct vgpu_schema *base;
 	bool apart;
 	bool polled;
+	u8 keepers;
 	u32 nr_live;
 	const struct vgpu_schema_live *live;
 	u32 nr_events;
@@ -443,6 +457,7 @@ struct vgpu_schema {
 #define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
 #define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
 #define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)
+#define VGPU_KEPT(s, member)	VGPU_PLACE(VGPU_FIELD_KEPT, s, member)
 #define VGPU_LIVE(s, member)	VGPU_PLACE(VGPU_FIELD_LIVE, s, member)
 #define VGPU_EVENT_IN(s, member) VGPU_PLACE(VGPU_FIELD_EVENT_IN, s, member)
 #define VGPU_TIME(s, member)	VGPU_PLACE(VGPU_FIELD_TIME, s, member)
@@ -541,6 +556,9 @@ const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_sch
 /* Return: 0, or -errno where a copy of what lies at @offset would be of no use. */
 int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
 bool vgpu_schema_is_polled(const struct vgpu_schema *schema);
+
+/* Return: enum vgpu_schema_keepers. */
+u8 vgpu_schema_keepers(const struct vgpu_schema *schema);
 
 /* Return: programs and the device write to no page at the same time. NULL: it is not known. */
 bool vgpu_schema_is_apart(const struct vgpu_schema *schema);

@@ -408,6 +408,13 @@ static const struct vgpu_schema_field times[] = {
 	{ VGPU_STAMP(struct vgpu_mock_times, raw_ns), .clock = VGPU_CLOCK_RAW },
 };
 
+static const struct vgpu_schema_field keep[] = {
+	{ VGPU_PLAIN_IF(struct vgpu_mock_keep, ptr),
+	  .when = VGPU_WHEN_EQUAL(struct vgpu_mock_keep, what, VGPU_MOCK_KEEP_PLAIN) },
+	{ VGPU_KEPT(struct vgpu_mock_keep, ptr), .dir = VGPU_INOUT, .mask = 1,
+	  .count = VGPU_FIELD(struct vgpu_mock_keep, last) },
+};
+
 static const struct vgpu_schema_blank buf_create = {
 	.makes = true,
 	.handle = VGPU_FIELD(struct vgpu_mock_buf_create, out_id),
@@ -498,6 +505,8 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_COMPAT, struct vgpu_mock_compat, compat),
 	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TIMES, struct vgpu_mock_times, times), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_KEEP, struct vgpu_mock_keep, keep), BOOKS },
+	{ VGPU_IOCTL(VGPU_MOCK_IOC_KEPT, struct vgpu_mock_kept), BOOKS },
 };
 
 static const struct vgpu_schema_ioctl mock_compat[] = {

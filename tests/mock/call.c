@@ -89,6 +89,8 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(EXCLUSIVE, vgpu_mock_exclusive, VGPU_MOCK_RAW),
 	VGPU_MOCK_ENTRY(COMPAT, vgpu_mock_compat, 0),
 	VGPU_MOCK_ENTRY(TIMES, vgpu_mock_times, 0),
+	VGPU_MOCK_ENTRY(KEEP, vgpu_mock_keep, 0),
+	VGPU_MOCK_ENTRY(KEPT, vgpu_mock_kept, 0),
 };
 
 static const struct vgpu_mock_ioctl vgpu_mock_bare_ioctl = {

@@ -27,6 +27,7 @@ static int vgpu_mock_open(struct inode *inode, struct file *filp)
 	vgpu_mock_wait_init(file);
 	vgpu_mock_io_init(file);
 	vgpu_mock_poll_init(file);
+	vgpu_mock_keep_init(file);
 
 	mutex_lock(&device->lock);
 	if (device->exclusive || ((filp->f_flags & O_EXCL) && !list_empty(&device->files))) {
@@ -63,6 +64,7 @@ static int vgpu_mock_release(struct inode *inode, struct file *filp)
 		device->exclusive = NULL;
 	mutex_unlock(&device->lock);
 
+	vgpu_mock_keep_fini(file);
 	vgpu_mock_io_fini(file);
 	kfree(file);
 	vgpu_mock_count(VGPU_MOCK_RELEASES, 1);

@@ -80,6 +80,13 @@ struct vgpu_mock_file {
 	u32 queue_head;
 	u32 queue_used;
 
+	struct mutex keep_lock;		/* guards what follows */
+	u32 nr_keeps;
+	struct vgpu_mock_keep_pages {
+		struct page **pages;
+		u64 nr;
+	} keeps[VGPU_MOCK_KEEPS_MAX];
+
 	spinlock_t poll_lock;		/* guards what follows */
 	wait_queue_head_t poll_queue;
 	struct fasync_struct *fasync;
@@ -177,6 +184,12 @@ long vgpu_mock_large(struct vgpu_mock_call *call);
 long vgpu_mock_either(struct vgpu_mock_call *call);
 long vgpu_mock_moved(struct vgpu_mock_call *call);
 long vgpu_mock_string(struct vgpu_mock_call *call);
+
+/* keep.c */
+void vgpu_mock_keep_init(struct vgpu_mock_file *file);
+void vgpu_mock_keep_fini(struct vgpu_mock_file *file);
+long vgpu_mock_keep(struct vgpu_mock_call *call);
+long vgpu_mock_kept(struct vgpu_mock_call *call);
 
 /* list.c */
 int vgpu_mock_chain_run(struct vgpu_mock_chain *chain, u64 *sum);

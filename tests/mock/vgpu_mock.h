@@ -1507,6 +1507,53 @@ struct vgpu_mock_times {
 
 #define VGPU_MOCK_IOC_TIMES	_IOWR(VGPU_MOCK_IOC_TYPE, 0x76, struct vgpu_mock_times)
 
+/**
+ * struct vgpu_mock_keep - VGPU_MOCK_IOC_KEEP
+ * @ptr: pointer, @last + 1 bytes, KEPT: pinned until the file is closed; KEEP_PLAIN: an integer
+ * @last: offset of the last byte, below VGPU_MOCK_KEEP_MAX
+ * @what: VGPU_MOCK_KEEP_*
+ * @out_pages: pages that are pinned
+ *
+ * The memory has number 0, 1 and so on, as the calls came. What pinning returned is returned;
+ * -EMFILE after VGPU_MOCK_KEEPS_MAX of them.
+ */
+struct vgpu_mock_keep {
+	__u64 ptr;
+	__u64 last;
+	__u32 what;
+	__u32 out_pages;
+};
+
+#define VGPU_MOCK_KEEP_PLAIN	0
+#define VGPU_MOCK_KEEP_PIN	1
+#define VGPU_MOCK_KEEP_LATE	2	/* likewise, and then it fails with -EIO */
+#define VGPU_MOCK_KEEP_MAX	(4ULL << 30)
+#define VGPU_MOCK_KEEPS_MAX	16
+
+#define VGPU_MOCK_IOC_KEEP	_IOWR(VGPU_MOCK_IOC_TYPE, 0x77, struct vgpu_mock_keep)
+
+/**
+ * struct vgpu_mock_kept - VGPU_MOCK_IOC_KEPT
+ * @number: of memory that is kept
+ * @reserved: must be 0
+ * @offset: in its pages, a multiple of 8
+ * @length: bytes, likewise
+ * @seed: what they are from now on: vgpu_mock_pattern() at @offset
+ * @out_sum: hash of what they were
+ *
+ * As a device would do it: by the pages alone.
+ */
+struct vgpu_mock_kept {
+	__u32 number;
+	__u32 reserved;
+	__u64 offset;
+	__u64 length;
+	__u64 seed;
+	__u64 out_sum;
+};
+
+#define VGPU_MOCK_IOC_KEPT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x78, struct vgpu_mock_kept)
+
 /*
  * The devices. All of them take the ioctls above.
  *

@@ -232,6 +232,31 @@ static void choose_clock(void *data, u32 clock)
 	u->chosen = clock + 1;
 }
 
+/* No two pages follow one another but the first two. */
+static int keep(void *data, u64 addr, u64 len, bool write, struct vgpu_marshal_kept *kept)
+{
+	static struct vgpu_run runs[512];
+	struct user *u = data;
+	u64 pos;
+
+	if (u->fail_keep)
+		return -u->fail_keep;
+	if (len > sizeof(runs) / sizeof(runs[0]) * USER_PAGE)
+		return -ENOMEM;
+	if (!user_may(addr, len, USER_READ | (write ? USER_WRITE : 0)))
+		return -EFAULT;
+	*kept = (struct vgpu_marshal_kept) { .number = ++u->kept, .runs = runs };
+	for (pos = 0; pos < len; pos += USER_PAGE) {
+		if (pos == USER_PAGE) {
+			runs[0].len = cpu_to_le64(2 * USER_PAGE);
+			continue;
+		}
+		runs[kept->nr_runs].addr = cpu_to_le64(USER_PHYS + addr - pos);
+		runs[kept->nr_runs++].len = cpu_to_le64(USER_PAGE);
+	}
+	return 0;
+}
+
 const struct vgpu_marshal_fds user_fds = {
 	.get = fd_get,
 	.put = fd_put,
@@ -244,4 +269,5 @@ const struct vgpu_marshal_fds user_fds = {
 	.pid = pid,
 	.stamp = stamp,
 	.choose_clock = choose_clock,
+	.keep = keep,
 };

@@ -12,6 +12,8 @@
 #define USER_BASE	0x20000000UL	/* fits a 32-bit pointer */
 #define USER_SIZE	(160UL << 20)
 #define USER_PAGE	4096UL
+/* Pages are at addresses of the machine that are these and so much, in the other order. */
+#define USER_PHYS	0x100000000ULL
 
 #define USER_READ	1
 #define USER_WRITE	2
@@ -54,6 +56,8 @@ struct user {
 	u32 new_objects[256];	/* by fd - USER_FD_NEW */
 	u32 stamps;		/* times that were brought over */
 	u32 chosen;		/* clock, since 1 was added: 0 is none */
+	u32 kept;		/* memory that was asked for to be kept */
+	int fail_keep;		/* errno of that */
 };
 
 extern struct user user;

@@ -236,7 +236,7 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 			   "field %u: a choice of a clock", i);
 		tap_expect(!(field->offset & min(field->size - 1, 3)), "field %u: aligned", i);
 		alternatives_check(body, i);
-		tap_expect(field->type != VGPU_FIELD_PTR ||
+		tap_expect((field->type != VGPU_FIELD_PTR && field->type != VGPU_FIELD_KEPT) ||
 			   (field->dir >= VGPU_IN && field->dir <= VGPU_INOUT),
 			   "field %u: direction", i);
 		tap_expect(field->out_count.kind == VGPU_REF_NONE || field->dir == VGPU_OUT ||
@@ -246,11 +246,11 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 				   field->out_count.kind == VGPU_REF_FIELD && field->mask &&
 				   !field->out_count.up && field->out_count.size == 4,
 				   "field %u: whose process id it is", i);
-		else
+		else if (field->type != VGPU_FIELD_KEPT)
 			tap_expect((field->type == VGPU_FIELD_HIDE) == !!field->mask &&
 				   (!field->mask || field->size == 4), "field %u: mask", i);
 		tap_expect((field->type == VGPU_FIELD_USERPTR || field->type == VGPU_FIELD_LIVE) ==
-			   !!field->error,
+			   !!field->error || field->type == VGPU_FIELD_KEPT,
 			   "field %u: error", i);
 		ref_check(body, &field->count, i, "count");
 		ref_check(body, &field->times, i, "times");

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Memory that the device keeps: which pages the host is told of, and when none. */
+#include "marshal_test.h"
+
+struct two {
+	u64 first;
+	u64 second;
+	u32 pages;
+	u32 error;
+};
+
+static const struct vgpu_schema_field two_fields[] = {
+	{ VGPU_KEPT(struct two, first), .dir = VGPU_INOUT, .unit = USER_PAGE, .error = EOPNOTSUPP,
+	  .count = VGPU_FIELD(struct two, pages) },
+	{ VGPU_KEPT(struct two, second), .dir = VGPU_IN, .unit = USER_PAGE,
+	  .count = VGPU_FIELD(struct two, pages) },
+};
+
+#define TWO	_IOWR('x', 1, struct two)
+
+static const struct vgpu_schema_ioctl two_ioctls[] = {
+	{ VGPU_IOCTL_WITH(TWO, struct two, two_fields) },
+};
+
+static const struct vgpu_schema two_schema = {
+	.name = "two",
+	.ioctls = two_ioctls,
+	.nr_ioctls = ARRAY_SIZE(two_ioctls),
+};
+
+static struct vgpu_marshal m;
+static u64 seen;
+
+/* What the driver found in the place of the pointer. */
+static long keep_driver(struct host *h, u32 cmd, u64 arg, void *data)
+{
+	seen = *(u64 *)driver_mem(h, arg, sizeof(u64), USER_READ);
+	return 0;
+}
+
+static const struct vgpu_kept *kept_of(u32 seg)
+{
+	if (seg >= m.nr_segs || !(le32_to_cpu(m.segs[seg].flags) & VGPU_SEG_KEPT))
+		return NULL;
+	return (const void *)(m.data + m.info[seg].in_off);
+}
+
+/* Segment @seg is @pages at @addr, in so many runs. */
+static bool kept_is(u32 seg, u64 addr, u64 pages, u32 runs, bool write)
+{
+	const struct vgpu_kept *kept = kept_of(seg);
+
+	return kept && le64_to_cpu(m.segs[seg].addr) == addr &&
+		le64_to_cpu(kept->len) == pages * USER_PAGE &&
+		le32_to_cpu(m.segs[seg].len) == sizeof(*kept) + runs * sizeof(struct vgpu_run) &&
+		le32_to_cpu(kept->flags) == (write ? VGPU_KEPT_WRITE : 0);
+}
+
+static long keep(void *ptr, u64 last, u32 what)
+{
+	struct vgpu_mock_keep *arg = user_alloc(sizeof(*arg));
+
+	*arg = (struct vgpu_mock_keep) { .ptr = (uintptr_t)ptr, .last = last, .what = what };
+	seen = 0;
+	return host_ioctl_keep(&host, &m, mock, VGPU_MOCK_IOC_KEEP, (uintptr_t)arg, false,
+			       keep_driver, NULL);
+}
+
+static void test_pages(void)
+{
+	u8 *p;
+
+	start();
+	p = user_alloc_pages(5 * USER_PAGE);
+	tap_expect(!keep(p, 4 * USER_PAGE - 1, VGPU_MOCK_KEEP_PIN) && seen == (uintptr_t)p &&
+		   m.nr_segs == 2 && kept_is(1, (uintptr_t)p, 4, 3, true), "four pages");
+	tap_expect(!m.nr_fixups && m.scratch_bytes == sizeof(struct vgpu_mock_keep),
+		   "nothing is translated, and nothing copied");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep(p + 8, 4 * USER_PAGE - 1, VGPU_MOCK_KEEP_PIN) &&
+		   seen == (uintptr_t)p + 8 && kept_is(1, (uintptr_t)p, 5, 4, true),
+		   "all that they touch");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep(p + 8, 0, VGPU_MOCK_KEEP_PIN) && kept_is(1, (uintptr_t)p, 1, 1, true),
+		   "a byte");
+	vgpu_marshal_fini(&m);
+	tap_expect(le64_to_cpu(((struct vgpu_run *)(kept_of(1) + 1))->addr) ==
+		   USER_PHYS + (uintptr_t)p, "the page's place");
+	tap_subject("pages");
+}
+
+static void test_none(void)
+{
+	u8 *p;
+
+	start();
+	p = user_alloc_pages(USER_PAGE);
+	tap_expect(!keep(p, 99, VGPU_MOCK_KEEP_PLAIN) && m.nr_segs == 1 && !user.kept,
+		   "an integer");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep(NULL, 99, VGPU_MOCK_KEEP_PIN) && m.nr_segs == 1 && !user.kept, "null");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep(p, ~0ULL, VGPU_MOCK_KEEP_PIN) && m.nr_segs == 1 && !user.kept,
+		   "a length that wraps");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep(p, -(u64)(uintptr_t)p - 2, VGPU_MOCK_KEEP_PIN) && m.nr_segs == 1 &&
+		   !user.kept, "memory that ends with the last address");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep(p, 2 * USER_PAGE, VGPU_MOCK_KEEP_PIN) && m.nr_segs == 1 &&
+		   seen == (uintptr_t)p, "no such memory: the driver finds that");
+	vgpu_marshal_fini(&m);
+	user_protect(p, USER_PAGE, USER_READ);
+	tap_expect(!keep(p, 99, VGPU_MOCK_KEEP_PIN) && m.nr_segs == 1, "not to be written to");
+	vgpu_marshal_fini(&m);
+	user.fail_keep = ENOMEM;
+	seen = 0;
+	tap_expect(keep(p, 99, VGPU_MOCK_KEEP_PIN) == -ENOMEM && !seen, "no memory");
+	vgpu_marshal_fini(&m);
+	user.fail_keep = 0;
+	host.limits.features &= ~VGPU_FEATURE_KEEP;
+	tap_expect(!keep(p, 99, VGPU_MOCK_KEEP_PIN) && m.nr_segs == 1 && !user.kept,
+		   "a host that knows no such memory");
+	vgpu_marshal_fini(&m);
+	tap_subject("no pages");
+}
+
+static long keep_two(void *first, void *second, u32 pages)
+{
+	struct two *two = user_alloc(sizeof(*two));
+
+	*two = (struct two) {
+		.first = (uintptr_t)first, .second = (uintptr_t)second, .pages = pages,
+	};
+	return host_ioctl_keep(&host, &m, &two_schema, TWO, (uintptr_t)two, false, keep_driver,
+			       NULL);
+}
+
+static void test_two(void)
+{
+	u8 *p;
+
+	start();
+	p = user_alloc_pages(64 * USER_PAGE);
+	tap_expect(!keep_two(p, p + 2 * USER_PAGE, 2) && m.nr_segs == 3 &&
+		   kept_is(1, (uintptr_t)p, 2, 1, true) &&
+		   kept_is(2, (uintptr_t)p + 2 * USER_PAGE, 2, 1, false), "side by side");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep_two(p + 2 * USER_PAGE, p, 2), "in the other order");
+	vgpu_marshal_fini(&m);
+	tap_expect(keep_two(p, p + USER_PAGE, 2) == -EINVAL, "one page of both");
+	vgpu_marshal_fini(&m);
+	tap_expect(keep_two(p, p, 1) == -EINVAL, "the same");
+	vgpu_marshal_fini(&m);
+	/* Room for the runs of the first, but not for those of both. */
+	host.limits.call_bytes = 1024;
+	tap_expect(keep_two(p, p + 32 * USER_PAGE, 32) == -ENOSPC, "more runs than there is room");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep_two(p, NULL, 32), "those of one fit");
+	vgpu_marshal_fini(&m);
+	host.limits.features &= ~VGPU_FEATURE_KEEP;
+	tap_expect(keep_two(p, NULL, 1) == -EOPNOTSUPP, "refused where it cannot be");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep_two(NULL, p, 1), "or left to the driver");
+	vgpu_marshal_fini(&m);
+	tap_subject("memory in two places");
+}
+
+/* Each allocation fails once. */
+static void test_no_memory(void)
+{
+	long i, result = -ENOMEM;
+	u8 *p;
+
+	start();
+	p = user_alloc_pages(64 * USER_PAGE);
+	for (i = 1; result; i++) {
+		vgpu_user_alloc_fail = i;
+		result = keep_two(p, p + 32 * USER_PAGE, 32);
+		vgpu_marshal_fini(&m);
+		tap_expect(!result || result == -ENOMEM, "allocation %ld: %ld", i, result);
+	}
+	vgpu_user_alloc_fail = 0;
+	tap_expect(i > 2, "some are made");
+	tap_subject("no memory");
+}
+
+int main(void)
+{
+	test_pages();
+	test_none();
+	test_two();
+	test_no_memory();
+	return tap_done();
+}
