@@ -22,6 +22,7 @@
 #define LIMIT_PAGES		16384
 #define LIMIT_MAPPINGS		1024
 #define LIMIT_MAPPED_BYTES	(16ULL << 30)
+#define LIMIT_KEPT_BYTES	(16ULL << 30)
 
 /* This number of drm.h never changes, so drm.h is not included for it. */
 #define POLICY_DRM_SET_MASTER	_IO('d', 0x1e)
@@ -77,6 +78,7 @@ void vgpu_limits_fill(struct vgpu_host_limits *limits, const struct vgpu_host_li
 	limits->pages = args->pages ?: LIMIT_PAGES;
 	limits->mappings = args->mappings ?: LIMIT_MAPPINGS;
 	limits->mapped_bytes = args->mapped_bytes ?: LIMIT_MAPPED_BYTES;
+	limits->kept_bytes = args->kept_bytes ?: LIMIT_KEPT_BYTES;
 	limits->reserved = 0;
 
 	wire->call_bytes = limits->call_bytes;

@@ -111,7 +111,8 @@ static void test_limits(void)
 
 	vgpu_limits_fill(&limits, &none, &wire);
 	tap_expect(limits.sessions && limits.lanes > 1 && limits.objects && limits.pages &&
-		   limits.mappings && limits.mapped_bytes && limits.fds_per_call,
+		   limits.mappings && limits.mapped_bytes && limits.kept_bytes &&
+		   limits.fds_per_call,
 		   "every limit has a default");
 	tap_expect(wire.call_bytes == limits.call_bytes && wire.segs && wire.fixups &&
 		   wire.features == 5, "those of messages");

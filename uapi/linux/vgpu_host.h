@@ -153,6 +153,7 @@ struct vgpu_host_export_file {
  * @mappings: device mappings (VMAs) a session
  * @reserved: 0
  * @mapped_bytes: device mappings, all sessions together
+ * @kept_bytes: memory of the guest that devices keep, of user-space engines; the module has none
  */
 struct vgpu_host_limits {
 	__u32 sessions;
@@ -164,6 +165,7 @@ struct vgpu_host_limits {
 	__u32 mappings;
 	__u32 reserved;
 	__u64 mapped_bytes;
+	__u64 kept_bytes;
 };
 
 /**
@@ -270,6 +272,7 @@ struct vgpu_host_shadow {
  * @out_malformed: messages that closed a connection
  * @out_stray_fds: files that a driver made and no schema describes
  * @out_cancels: calls that the guest wanted to be interrupted
+ * @out_kept_bytes: of the guest's memory, which devices may use, now; the module: 0
  */
 struct vgpu_host_peer_stat {
 	__u32 size;
@@ -289,6 +292,7 @@ struct vgpu_host_peer_stat {
 	__u64 out_malformed;
 	__u64 out_stray_fds;
 	__u64 out_cancels;
+	__u64 out_kept_bytes;
 };
 
 #define VGPU_HOST_WINDOW_AUTOMATIC	(1U << 0)	/* what an agent's settings ask for */

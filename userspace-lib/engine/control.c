@@ -158,6 +158,7 @@ bool control_is_applied(uint64_t seq)
 void control_applied(void)
 {
 	session_synced();
+	kept_applied();
 }
 
 static void control_take(void)
@@ -183,6 +184,9 @@ static void control_take(void)
 	case VGPU_MSG_UNBIND:
 		window_unbind((const void *)in.bytes);
 		break;
+	case VGPU_MSG_RELEASE:
+		kept_release(le64_to_cpu(((const struct vgpu_release *)in.bytes)->number), seq);
+		break;
 	default:
 		sequenced = false;
 	}
@@ -199,6 +203,7 @@ static bool control_type_ok(uint16_t type, uint64_t seq)
 	case VGPU_MSG_UNMAP:
 	case VGPU_MSG_SESSION_CLOSE:
 	case VGPU_MSG_UNBIND:
+	case VGPU_MSG_RELEASE:
 		return seq == control_seq + 1;
 	case VGPU_MSG_PING:
 		send_header(VGPU_MSG_PONG, seq);

@@ -203,6 +203,21 @@ void window_unbind(const struct vgpu_window_part *part);
 /* What it had mapped is to be seen no more. */
 void window_shadow_gone(struct shadow *shadow);
 
+
+/* --- kept.c: memory of the guest that devices keep ------------------------------ */
+
+/* It may be given to a driver. Return: 0, -ENOMEM (the limit) or -EINVAL. */
+int kept_add(uint64_t number, uint64_t bytes);
+/* By control message @seq the guest wants to hear when nothing uses it any more. */
+void kept_release(uint64_t number, uint64_t seq);
+/* Some control message may be applied now that was not. */
+void kept_applied(void);
+/* The guest's memory at @addr is in a file, from @offset on; takes over @fd. */
+void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd);
+void ram_remove(uint64_t addr, uint64_t len);
+/* Tells a new shadow. */
+void ram_tell(struct shadow *shadow);
+
 /* --- session.c: shadows and their requests ------------------------------------- */
 
 /**
@@ -240,6 +255,8 @@ void session_close(uint64_t number);
 bool shadow_drop(struct shadow *shadow, uint32_t object);
 /* It closes the object by itself. Return: it had it. */
 bool shadow_forget(struct shadow *shadow, uint32_t object);
+/* Where memory of the guest is; @fd -1: nowhere any more. */
+void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd);
 void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void *extra, size_t len,
 		   int fd);
 /* Lanes that wait for control messages to be applied. */

@@ -50,7 +50,7 @@ enum eshadow_exit {
  * @limits: of the guest, filled
  * @features: VGPU_FEATURE_* as WELCOME said
  * @fetch_timeout_ms: see struct vgpu_host_agent
- * @reserved: 0
+ * @pieces: most mappings of the guest's memory that a shadow has at once
  * @counters: see struct vgpu_host_peer_stat; of these the sums
  * @mapped_bytes: of device mappings, now
  * @nr_sessions: how many there are now
@@ -60,6 +60,7 @@ enum eshadow_exit {
  * @nr_bindings: of these, or parts of them, in the window
  * @reserved2: 0
  * @bound_bytes: of those
+ * @kept_bytes: of the guest's memory, which devices may use, now
  *
  * vgpud fills in what is before @counters and only reads the rest; the engine only writes. A
  * shadow that spoils any of it deceives its own guest.
@@ -68,7 +69,7 @@ struct engine_shared {
 	struct vgpu_host_limits limits;
 	__u64 features;
 	__u32 fetch_timeout_ms;
-	__u32 reserved;
+	__u32 pieces;
 	struct engine_counters {
 		__u64 calls;
 		__u64 upcalls;
@@ -90,6 +91,7 @@ struct engine_shared {
 	__u32 nr_bindings;
 	__u32 reserved2;
 	__u64 bound_bytes;
+	__u64 kept_bytes;
 };
 
 /* --- vgpud and the engine --------------------------------------------------- */
@@ -239,6 +241,7 @@ enum engine_shadow_type {
 	ESHADOW_EVENT	= 9,	/* with an eventfd: @object, @value: the guest's number */
 	ESHADOW_BIND	= 10,	/* a mapping of @object, with a struct eshadow_bind behind it */
 	ESHADOW_MAPS	= 11,	/* as nvidiactl @value says, @object maps a struct eshadow_memory */
+	ESHADOW_KEEP	= 12,	/* a device may keep memory, number @value: @extra bytes */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get a reference to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
@@ -250,6 +253,8 @@ enum engine_shadow_type {
 	ESHADOW_DROP	= 31,	/* close object @object, say DROPPED */
 	ESHADOW_UNMAP	= 32,	/* of [@value, @value + @extra) */
 	ESHADOW_END	= 33,	/* the session is over when its lanes are */
+	ESHADOW_RAM	= 34,	/* with a file: memory of the guest, see struct eshadow_ram; */
+				/* without: there is none any more */
 };
 
 /**
@@ -306,6 +311,18 @@ struct eshadow_bind {
 	__u64 len;
 	__u64 file_offset;
 	__u64 seq;
+};
+
+/**
+ * struct eshadow_ram - where memory of the guest is, behind ESHADOW_RAM
+ * @addr: physical address in the guest
+ * @len: bytes
+ * @offset: where it begins in the file
+ */
+struct eshadow_ram {
+	__u64 addr;
+	__u64 len;
+	__u64 offset;
 };
 
 /**

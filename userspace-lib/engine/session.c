@@ -113,6 +113,14 @@ void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void 
 	shadow_send(shadow, &msg, extra, len, fd);
 }
 
+void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd)
+{
+	const struct eshadow_msg msg = { .type = ESHADOW_RAM };
+	const struct eshadow_ram ram = { .addr = addr, .len = len, .offset = offset };
+
+	shadow_send(shadow, &msg, &ram, sizeof(ram), fd);
+}
+
 bool shadow_drop(struct shadow *shadow, uint32_t object)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_DROP, .object = object };
@@ -391,6 +399,9 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 	case ESHADOW_MAPS:
 		owner_learn(shadow, msg, &more->memory);
 		break;
+	case ESHADOW_KEEP:
+		shadow_answer(shadow, msg->lane, kept_add(msg->value, msg->extra), NULL, 0, -1);
+		break;
 	case ESHADOW_UNSYNC:
 		ask_unsync(shadow, msg);
 		break;
@@ -517,6 +528,7 @@ void session_add(uint64_t number, int fd)
 		engine_end("no room for one more shadow");
 	LIST_INSERT_HEAD(&shadows, shadow, node);
 	shared->nr_sessions = ++nr_sessions;
+	ram_tell(shadow);
 	if (session_was_closed(number))
 		session_close(number);
 }

@@ -80,6 +80,7 @@ static void put_counters(struct json_object *object, const struct vgpu_counters 
 	put_number(object, "lanes", counters->lanes);
 	put_number(object, "objects", counters->objects);
 	put_number(object, "mappings", counters->mappings);
+	put_number(object, "kept_bytes", counters->kept_bytes);
 	put_number(object, "calls", counters->calls);
 	put_number(object, "round_trips", counters->round_trips);
 	put_number(object, "bytes_in", counters->bytes_in);

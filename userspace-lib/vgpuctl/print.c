@@ -68,6 +68,8 @@ static void print_guest(const struct vgpu_guest_info *guest)
 		       ", open files %" PRIu64 ", mappings %" PRIu64 "\n",
 		       counters->fetched_pages, counters->written_pages, counters->lanes,
 		       counters->objects, counters->mappings);
+		if (counters->kept_bytes)
+			printf("  kept by devices: bytes %" PRIu64 "\n", counters->kept_bytes);
 		printf("  refused %" PRIu64 ", malformed %" PRIu64 ", fetch timeouts %" PRIu64
 		       ", stray files %" PRIu64 ", cancelled %" PRIu64 "\n",
 		       counters->refused, counters->malformed, counters->fetch_timeouts,

@@ -541,6 +541,19 @@ static int nodes_open(struct engine *engine)
 	return engine->nodes_fd < 0 ? -errno : 0;
 }
 
+/* Half of what a process may have mapped: the rest is for what it has beside the guest's memory. */
+static uint32_t pieces_max(void)
+{
+	FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+	unsigned int max = 0;
+
+	if (file && fscanf(file, "%u", &max) != 1)
+		max = 0;
+	if (file)
+		fclose(file);
+	return max / 2;
+}
+
 static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *arg)
 {
 	struct vgpu_wire_limits wire;
@@ -558,6 +571,7 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	vgpu_limits_fill(&engine->shared->limits, &arg->limits, &wire);
 	engine->shared->features = arg->features;
 	engine->shared->fetch_timeout_ms = settings.fetch_timeout_ms;
+	engine->shared->pieces = pieces_max();
 	return 0;
 }
 
@@ -781,6 +795,7 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	stat->out_malformed = counters->malformed;
 	stat->out_stray_fds = counters->stray_fds;
 	stat->out_cancels = counters->cancels;
+	stat->out_kept_bytes = engine->shared->kept_bytes;
 	return 0;
 }
 

@@ -371,6 +371,7 @@ static struct json_object *status_counters(const struct vgpu_host_peer_stat *sta
 	put_number(object, "lanes", stat->out_lanes);
 	put_number(object, "objects", stat->out_objects);
 	put_number(object, "mappings", stat->out_mappings);
+	put_number(object, "kept_bytes", stat->out_kept_bytes);
 	put_number(object, "calls", stat->out_calls);
 	put_number(object, "round_trips", stat->out_round_trips);
 	put_number(object, "bytes_in", stat->out_bytes_in);

@@ -261,6 +261,8 @@ static void call_reset(struct call *call)
 	call->placed = NULL;
 	call->arg_file = NULL;
 	call->event = 0;
+	call->nr_kept = 0;
+	call->nr_pieces = 0;
 }
 
 int call_run(struct call *call)

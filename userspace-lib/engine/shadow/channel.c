@@ -123,6 +123,7 @@ void channel_hear(void)
 {
 	static u8 buf[ESHADOW_MSG_MAX] __attribute__((aligned(8)));
 	const struct eshadow_msg *msg = (const void *)buf;
+	const struct eshadow_ram *ram = (const void *)(msg + 1);
 	struct iovec iov = { .iov_base = buf, .iov_len = sizeof(buf) };
 	struct fd_cmsg control = {};
 	struct user_msghdr header = {
@@ -148,6 +149,12 @@ void channel_hear(void)
 		break;
 	case ESHADOW_END:
 		lanes_end();
+		break;
+	case ESHADOW_RAM:
+		if (fd >= 0)
+			ram_add(ram->addr, ram->len, ram->offset, fd);
+		else
+			ram_remove(ram->addr, ram->len);
 		break;
 	case ESHADOW_UNMAP:
 		mapping_unmap(msg->value, msg->extra);

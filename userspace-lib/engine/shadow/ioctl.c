@@ -71,7 +71,7 @@ static int place_segs(struct call *call)
 
 		place->addr += call->scratch;
 		if (vgpu_view_seg_is(&call->view, i, VGPU_SEG_IN) &&
-		    !vgpu_view_seg_is(&call->view, i, VGPU_SEG_PAGE))
+		    !vgpu_view_seg_is(&call->view, i, VGPU_SEG_PAGE | VGPU_SEG_KEPT))
 			memcpy((void *)place->addr, call->view.data + place->in,
 			       vgpu_view_seg_len(&call->view, i));
 	}
@@ -380,7 +380,8 @@ static int prepare(struct call *call, u32 cmd, u64 *arg)
 	default:
 		*arg = le64_to_cpu(args->arg);
 	}
-	return judge_nvidia(call, cmd, *arg);
+	ret = judge_nvidia(call, cmd, *arg);
+	return ret ?: kept_show(call);
 }
 
 static u64 clock_ns(int clock)
@@ -423,6 +424,7 @@ s64 ioctl_run(struct call *call)
 	} else {
 		store_pages(call);
 		result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
+		kept_hide(call);
 	}
 
 	/* Also after an error: many drivers copy their argument out in any case. */

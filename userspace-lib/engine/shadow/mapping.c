@@ -65,8 +65,11 @@ u64 mapping_next(u64 addr)
 
 void mapping_init(void)
 {
-	/* Beside those of devices each lane may have room for a call; a cut makes one more. */
-	max_mappings = shared->limits.mappings + 2 * shared->limits.lanes + 2;
+	/*
+	 * Beside those of devices each lane may have room for a call, and memory that its driver
+	 * keeps; a cut makes one more.
+	 */
+	max_mappings = shared->limits.mappings + (2 + VGPU_KEPT_MAX) * shared->limits.lanes + 2;
 	mappings = memory_get((max_mappings * sizeof(*mappings) + PAGE_SIZE - 1) & PAGE_MASK);
 	if (!mappings)
 		sys_exit_group(SHADOW_EXIT_MAP);
@@ -261,6 +264,29 @@ void mapping_displace(u64 addr, u64 len)
 	lock_drop(&map_lock);
 	if (ret)
 		sys_exit_group(SHADOW_EXIT_MAP);
+}
+
+/* --- memory of the guest ------------------------------------------------------------ */
+
+int mapping_reserve(u64 addr, u64 len)
+{
+	if (!mapping_range_ok(addr, len) || !range_free(addr, len, true))
+		return -EINVAL;
+	if (mapping_room())
+		return -ENOMEM;
+	lock_take(&demand.lock);
+	mapping_insert((struct mapping) { .addr = addr, .len = len });
+	pages_cover(addr, len);
+	lock_drop(&demand.lock);
+	return 0;
+}
+
+void mapping_give_back(u64 addr, u64 len)
+{
+	demand_cover_moving(addr, len);
+	lock_take(&demand.lock);
+	mapping_remove(mapping_index(addr));
+	lock_drop(&demand.lock);
 }
 
 /* --- what the kernel made of a mapping ----------------------------------------------- */

@@ -18,8 +18,8 @@
 
 struct demand demand = { .secret = -1, .faults = -1 };
 
-/* Memory that is moved over pages: never touched, as large as what is moved at once. */
-#define BLANK_PAGES	32
+/* Memory that is moved over others: never touched, as large as what is moved at once. */
+#define BLANK_PAGES	4096
 static u64 blank;
 
 /* So many have their own bytes, and what the guest gave: two arrays. As many have none. */
@@ -262,6 +262,16 @@ int demand_cover(u64 addr, u64 len)
 	sys3(__NR_madvise, addr, len, MADV_NOHUGEPAGE);
 	faults_register(addr, len);
 	return sys3(__NR_mprotect, addr, len, PROT_READ | PROT_WRITE);
+}
+
+void demand_cover_moving(u64 addr, u64 len)
+{
+	u64 pos, step;
+
+	for (pos = 0; pos < len; pos += step) {
+		step = min(len - pos, BLANK_PAGES * PAGE_SIZE);
+		blank_move(addr + pos, step / PAGE_SIZE);
+	}
 }
 
 void pages_cover(u64 addr, u64 len)

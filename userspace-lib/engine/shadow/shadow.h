@@ -228,6 +228,8 @@ void page_unclaim(struct page *page);
 void pages_hide(struct page **pages, u32 nr);
 /* Demand pages at [addr, addr + len), whatever is there. map_lock is held. Return: 0 or errno. */
 int demand_cover(u64 addr, u64 len);
+/* Likewise in steps, of which each is one for whoever touches the memory. */
+void demand_cover_moving(u64 addr, u64 len);
 /* Something else is at [addr, addr + len) from now on. demand.lock is held. */
 void pages_cover(u64 addr, u64 len);
 /* What wakes whoever has touched the page. */
@@ -422,6 +424,8 @@ struct call {
 	struct file_entry *arg_file;
 	u32 event;
 	int event_fd;
+	u32 nr_kept;
+	u32 nr_pieces;
 	bool done;
 };
 
@@ -471,11 +475,23 @@ s64 mapping_protect(struct call *call);
 s64 mapping_read_pages(struct call *call);
 s64 mapping_write_pages(struct call *call);
 void mapping_unmap(u64 addr, u64 len);
+/* [addr, addr + len) is for other memory from now on, and back. map_lock is held. */
+int mapping_reserve(u64 addr, u64 len);
+void mapping_give_back(u64 addr, u64 len);
 /* Zeroed memory at [addr, addr + len), in the place of demand pages, and back. */
 int mapping_place(u64 addr, u64 len);
 void mapping_displace(u64 addr, u64 len);
 /* Whether a mapping is at @addr; where the next one begins after it. demand.lock is held. */
 bool mapping_at(u64 addr);
 u64 mapping_next(u64 addr);
+
+/* --- kept.c: memory of the guest process that drivers keep -------------------- */
+
+/* Memory of the guest is in a file; takes over @fd. */
+void ram_add(u64 addr, u64 len, u64 offset, int fd);
+void ram_remove(u64 addr, u64 len);
+/* The pages of KEPT segments are at their addresses, until they are hidden. Return: 0 or an errno. */
+int kept_show(struct call *call);
+void kept_hide(struct call *call);
 
 #endif /* ESHADOW_SHADOW_H */

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The guest's memory: where it is, which shadows are told, and what of it devices have been
+ * given to keep. The guest counts on that until it is told that nothing at the host uses it: when
+ * all files are closed, with all that their drivers do then.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "kept.h"
+
+/* Of a hypervisor; what it has beyond that is not known to shadows. */
+#define RAM_MAX		64
+
+/**
+ * struct kept - memory that a device may keep
+ * @number: the guest's number of it
+ * @bytes: how much; 0: its call has not come
+ * @seq: of the RELEASE message; 0: there was none
+ */
+struct kept {
+	LIST_ENTRY(kept) node;
+	uint64_t number;
+	uint64_t bytes;
+	uint64_t seq;
+};
+
+static LIST_HEAD(, kept) kepts = LIST_HEAD_INITIALIZER(kepts);
+static unsigned int nr_kepts, nr_releases;
+/* The sum that is shown can be written by shadows. */
+static uint64_t kept_bytes;
+
+static struct kept *kept_get(uint64_t number)
+{
+	struct kept *kept;
+
+	LIST_FOREACH(kept, &kepts, node)
+		if (kept->number == number)
+			return kept;
+	kept = nr_kepts < VGPU_KEPT_NUMBERS ? calloc(1, sizeof(*kept)) : NULL;
+	if (!kept)
+		return NULL;
+	kept->number = number;
+	LIST_INSERT_HEAD(&kepts, kept, node);
+	nr_kepts++;
+	return kept;
+}
+
+int kept_add(uint64_t number, uint64_t bytes)
+{
+	uint64_t most = start.limits.kept_bytes;
+	struct kept *kept;
+
+	if (!bytes)
+		return -EINVAL;
+	kept = kept_get(number);
+	if (!kept)
+		return -ENOMEM;
+	/* The same memory once more. */
+	if (kept->bytes)
+		return kept->bytes == bytes ? 0 : -EINVAL;
+	/* The guest releases it whatever comes of the call. */
+	if (bytes > most || kept_bytes > most - bytes)
+		return -ENOMEM;
+	kept->bytes = bytes;
+	kept_bytes += bytes;
+	shared->kept_bytes = kept_bytes;
+	return 0;
+}
+
+void kept_release(uint64_t number, uint64_t seq)
+{
+	struct kept *kept = kept_get(number);
+
+	if (!kept || kept->seq)
+		engine_end("the guest releases what it may not");
+	kept->seq = seq;
+	nr_releases++;
+}
+
+void kept_applied(void)
+{
+	struct vgpu_release msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_RELEASE),
+	};
+	struct kept *kept, *next;
+
+	for (kept = LIST_FIRST(&kepts); nr_releases && kept; kept = next) {
+		next = LIST_NEXT(kept, node);
+		if (!kept->seq || !control_is_applied(kept->seq))
+			continue;
+		msg.hdr.seq = cpu_to_le64(kept->seq);
+		msg.number = cpu_to_le64(kept->number);
+		control_send(&msg, sizeof(msg));
+		kept_bytes -= kept->bytes;
+		shared->kept_bytes = kept_bytes;
+		LIST_REMOVE(kept, node);
+		free(kept);
+		nr_kepts--;
+		nr_releases--;
+	}
+}
+
+/* --- where it is --------------------------------------------------------------- */
+
+static struct vgpu_ram ram[RAM_MAX];
+
+static void ram_tell_one(struct shadow *shadow, const struct vgpu_ram *part)
+{
+	shadow_ram(shadow, part->addr, part->len, part->offset, part->fd);
+}
+
+void ram_tell(struct shadow *shadow)
+{
+	unsigned int i;
+
+	for (i = 0; i < RAM_MAX; i++)
+		if (ram[i].len)
+			ram_tell_one(shadow, &ram[i]);
+}
+
+void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd)
+{
+	struct shadow *shadow;
+	unsigned int i;
+
+	for (i = 0; i < RAM_MAX && ram[i].len; i++)
+		;
+	if (fd < 0 || !len || i == RAM_MAX) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	ram[i] = (struct vgpu_ram) { .addr = addr, .len = len, .offset = offset, .fd = fd };
+	LIST_FOREACH(shadow, &shadows, node)
+		ram_tell_one(shadow, &ram[i]);
+}
+
+void ram_remove(uint64_t addr, uint64_t len)
+{
+	struct shadow *shadow;
+	unsigned int i;
+
+	for (i = 0; i < RAM_MAX && (ram[i].addr != addr || ram[i].len != len); i++)
+		;
+	if (!len || i == RAM_MAX)
+		return;
+	close(ram[i].fd);
+	ram[i].len = 0;
+	LIST_FOREACH(shadow, &shadows, node)
+		shadow_ram(shadow, addr, len, 0, -1);
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory of the guest process that a driver keeps: while it runs, the very pages are at their
+ * addresses, shared with the guest; afterwards demand pages are there again. So what a driver has
+ * pinned is the guest's memory, and whatever the guest maps at these addresses next is found
+ * there by the next call.
+ */
+#include <linux/errno.h>
+#include <linux/mman.h>
+
+#include "kept.h"
+#include "shadow.h"
+
+/* As the engine's. */
+#define RAM_MAX		64
+
+/* Under map_lock, like the number of pieces that are mapped. */
+static struct vgpu_ram ram[RAM_MAX];
+static u32 nr_pieces;
+
+void ram_add(u64 addr, u64 len, u64 offset, int fd)
+{
+	u32 i;
+
+	lock_take(&map_lock);
+	for (i = 0; i < RAM_MAX && ram[i].len; i++)
+		;
+	if (i < RAM_MAX)
+		ram[i] = (struct vgpu_ram) {
+			.addr = addr, .len = len, .offset = offset, .fd = fd,
+		};
+	lock_drop(&map_lock);
+	if (i == RAM_MAX)
+		sys2(__NR_close, fd, 0);
+}
+
+void ram_remove(u64 addr, u64 len)
+{
+	u32 i;
+
+	lock_take(&map_lock);
+	for (i = 0; i < RAM_MAX; i++) {
+		if (ram[i].addr != addr || ram[i].len != len || !len)
+			continue;
+		ram[i].len = 0;
+		sys2(__NR_close, ram[i].fd, 0);
+	}
+	lock_drop(&map_lock);
+}
+
+/* Calls @fn for each piece of the runs. Return: how many there are, or an errno. */
+static s64 pieces(const struct vgpu_kept *kept, u64 at,
+		  int (*fn)(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u32 prot))
+{
+	u32 prot = le32_to_cpu(kept->flags) & VGPU_KEPT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
+	const struct vgpu_run *run = (const void *)(kept + 1);
+	u64 end = at + le64_to_cpu(kept->len);
+	s64 nr = 0;
+
+	for (; at < end; run++) {
+		u64 addr = le64_to_cpu(run->addr), left = le64_to_cpu(run->len), len;
+
+		for (; left; left -= len, addr += len, at += len) {
+			const struct vgpu_ram *part;
+			int ret = 0;
+
+			len = left;
+			part = vgpu_ram_find(ram, RAM_MAX, addr, &len);
+			if (!part)
+				return -EFAULT;
+			if (fn)
+				ret = fn(at, len, part, part->offset + (addr - part->addr), prot);
+			if (ret)
+				return ret;
+			nr++;
+		}
+	}
+	return nr;
+}
+
+static int piece_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u32 prot)
+{
+	long ret = sys_mmap(at, len, prot, MAP_SHARED | MAP_FIXED | MAP_POPULATE, part->fd, offset);
+
+	return sys_is_error(ret) ? ret : 0;
+}
+
+/* map_lock is held, as it is for what follows. */
+static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
+{
+	u64 len = le64_to_cpu(kept->len);
+	s64 nr = pieces(kept, addr, NULL);
+	int ret;
+
+	if (nr < 0)
+		return nr;
+	if (nr > shared->pieces || nr_pieces > shared->pieces - nr)
+		return -ENOSPC;
+	ret = mapping_reserve(addr, len);
+	if (ret)
+		return ret;
+	if (pieces(kept, addr, piece_map) < 0) {
+		mapping_give_back(addr, len);
+		return -ENOMEM;
+	}
+	nr_pieces += nr;
+	call->nr_pieces += nr;
+	return 0;
+}
+
+static const struct vgpu_kept *kept_of(const struct call *call, u32 seg)
+{
+	if (!vgpu_view_seg_is(&call->view, seg, VGPU_SEG_KEPT))
+		return NULL;
+	return (const void *)(call->view.data + call->segs[seg].in);
+}
+
+void kept_hide(struct call *call)
+{
+	u32 i;
+
+	if (!call->nr_kept)
+		return;
+	lock_take(&map_lock);
+	for (i = 0; call->nr_kept; i++) {
+		const struct vgpu_kept *kept = kept_of(call, i);
+
+		if (!kept)
+			continue;
+		mapping_give_back(le64_to_cpu(call->view.segs[i].addr), le64_to_cpu(kept->len));
+		call->nr_kept--;
+	}
+	nr_pieces -= call->nr_pieces;
+	call->nr_pieces = 0;
+	lock_drop(&map_lock);
+}
+
+int kept_show(struct call *call)
+{
+	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
+
+	for (i = 0; i < nr; i++) {
+		const struct vgpu_kept *kept = kept_of(call, i);
+		struct request request = { .fd = -1 };
+		int ret;
+
+		if (!kept)
+			continue;
+		request.msg.type = ESHADOW_KEEP;
+		request.msg.value = le64_to_cpu(kept->number);
+		request.msg.extra = le64_to_cpu(kept->len);
+		ret = channel_ask(call->lane, &request);
+		if (!ret) {
+			lock_take(&map_lock);
+			ret = kept_place(call, le64_to_cpu(call->view.segs[i].addr), kept);
+			lock_drop(&map_lock);
+		}
+		if (ret) {
+			kept_hide(call);
+			return ret;
+		}
+		call->nr_kept++;
+	}
+	return 0;
+}
