@@ -203,7 +203,6 @@ void window_unbind(const struct vgpu_window_part *part);
 /* What it had mapped is to be seen no more. */
 void window_shadow_gone(struct shadow *shadow);
 
-
 /* --- kept.c: memory of the guest that devices keep ------------------------------ */
 
 /* It may be given to a driver. Return: 0, -ENOMEM (the limit) or -EINVAL. */

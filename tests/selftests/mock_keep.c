@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of the program that the device keeps, and reads and writes when the call is over.
+ *
+ * Where a host cannot have the guest's memory the driver is told plainly, and nothing else is
+ * touched. Where it can (VGPU_KEEP), all is as without a guest.
+ */
+#include "vgpu_diff.h"
+
+#define PAGE	4096UL
+#define SEED	77
+
+static int keep(int fd, void *ptr, __u64 length, __u32 what)
+{
+	struct vgpu_mock_keep arg = {
+		.ptr = (uintptr_t)ptr, .last = length - 1, .what = what,
+	};
+
+	return ioctl(fd, VGPU_MOCK_IOC_KEEP, &arg) ? -1 : (int)arg.out_pages;
+}
+
+/* What the device finds there, which becomes a pattern. */
+static __u64 use(int fd, __u32 number, __u64 offset, __u64 length, __u64 seed)
+{
+	struct vgpu_mock_kept arg = {
+		.number = number, .offset = offset, .length = length, .seed = seed,
+	};
+
+	MUST(!ioctl(fd, VGPU_MOCK_IOC_KEPT, &arg));
+	return arg.out_sum;
+}
+
+static bool is_pattern(const void *p, __u64 length, __u64 seed, __u64 offset)
+{
+	unsigned char *want = malloc(length);
+	bool same;
+
+	MUST(want);
+	vgpu_mock_pattern(want, length, seed, offset);
+	same = !memcmp(p, want, length);
+	free(want);
+	return same;
+}
+
+static __u64 sum_of(const void *p, __u64 length)
+{
+	return vgpu_mock_sum(VGPU_MOCK_SUM_INIT, p, length);
+}
+
+/* Kilobytes that the kernel says are pinned for this process; 0 where nothing is forwarded. */
+static long pinned_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[128];
+	long kib = -1;
+
+	MUST(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmPin: %ld", &kib) == 1)
+			break;
+	fclose(file);
+	return kib;
+}
+
+static bool pinned_becomes(long kib)
+{
+	__u64 end = now_ms() + 20000;
+
+	while (pinned_kib() != kib) {
+		if (now_ms() > end)
+			return false;
+		usleep(10000);
+	}
+	return true;
+}
+
+/* Where it cannot, that is what the driver says, and nothing is touched. */
+static bool can_keep(int fd)
+{
+	unsigned char *p;
+
+	if (!forwarded || getenv("VGPU_KEEP"))
+		return true;
+	p = alloc_pages(2);
+	vgpu_mock_pattern(p, 2 * PAGE, 1, 0);
+	CHECK(keep(fd, p, 2 * PAGE, VGPU_MOCK_KEEP_PIN) == -1 && errno == EFAULT);
+	CHECK(is_pattern(p, 2 * PAGE, 1, 0));
+	CHECK(!pinned_kib());
+	return false;
+}
+
+/* Both sides see what the other one writes, at once. */
+DIFF_TEST(shared)
+{
+	int fd = open_device(O_RDWR);
+	unsigned char *p = alloc_pages(6);
+	__u64 sum;
+
+	if (!can_keep(fd))
+		return;
+	vgpu_mock_pattern(p, 6 * PAGE, 1, 0);
+	sum = sum_of(p + PAGE, 4 * PAGE);
+	CHECK(keep(fd, p + PAGE + 24, 4 * PAGE - 48, VGPU_MOCK_KEEP_PIN) == 4);
+	CHECK(use(fd, 0, 0, 4 * PAGE, SEED) == sum);
+	CHECK(is_pattern(p + PAGE, 4 * PAGE, SEED, 0));
+	memset(p + PAGE + 512, 0x3c, 2 * PAGE);
+	sum = sum_of(p + PAGE, 4 * PAGE);
+	CHECK(use(fd, 0, 0, 4 * PAGE, SEED + 1) == sum);
+	CHECK(is_pattern(p + PAGE, 4 * PAGE, SEED + 1, 0));
+	/* Nothing beside it has changed. */
+	vgpu_mock_pattern(p + PAGE, 4 * PAGE, 1, PAGE);
+	CHECK(is_pattern(p, 6 * PAGE, 1, 0));
+	CHECK(!close(fd));
+	CHECK(pinned_becomes(0));
+}
+
+/*
+ * The device goes on with the old pages when the program has something else at their addresses, and
+ * calls find what is there now.
+ */
+DIFF_TEST(unmapped)
+{
+	unsigned char *p = alloc_pages(4), *out = alloc_pages(4);
+	struct vgpu_mock_array array = { .count = 4 * PAGE / 4 };
+	int fd = open_device(O_RDWR);
+	__u64 sum;
+
+	if (!can_keep(fd))
+		return;
+	vgpu_mock_pattern(p, 4 * PAGE, 1, 0);
+	sum = sum_of(p, 4 * PAGE);
+	MUST(keep(fd, p, 4 * PAGE, VGPU_MOCK_KEEP_PIN) == 4);
+	MUST(mmap(p, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		  0) == p);
+	CHECK(use(fd, 0, 0, 4 * PAGE, SEED) == sum);
+	memset(out, 0, PAGE);
+	CHECK(!memcmp(p, out, PAGE));
+	vgpu_mock_pattern(p, 4 * PAGE, 9, 0);
+	array.ptr = (uintptr_t)p;
+	CHECK(!ioctl(fd, VGPU_MOCK_IOC_ARRAY_IN, &array) && array.out_sum == sum_of(p, 4 * PAGE));
+	CHECK(!ioctl(fd, VGPU_MOCK_IOC_ARRAY_IN | VGPU_MOCK_UNDESCRIBED_BIT, &array) &&
+	      array.out_sum == sum_of(p, 4 * PAGE));
+	/* What the device has is what it wrote. */
+	vgpu_mock_pattern(out, 4 * PAGE, SEED, 0);
+	CHECK(use(fd, 0, 0, 4 * PAGE, SEED) == sum_of(out, 4 * PAGE));
+	CHECK(!munmap(p, 4 * PAGE));
+	use(fd, 0, 0, 4 * PAGE, SEED + 1);
+}
+
+/* Pages that lie all over the machine's memory, and huge ones. */
+DIFF_TEST(large)
+{
+	const __u64 length = 16 << 20, pages = length / PAGE;
+	int fd = open_device(O_RDWR), huge;
+	unsigned char *p;
+	__u64 i;
+
+	if (!can_keep(fd))
+		return;
+	for (huge = 0; huge < 2; huge++) {
+		p = mmap(NULL, length + (2 << 20), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		MUST(p != MAP_FAILED);
+		p = (unsigned char *)(((uintptr_t)p + (2 << 20) - 1) & ~((2UL << 20) - 1));
+		madvise(p, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+		/* In no order that the addresses have. */
+		for (i = 0; i < pages; i++)
+			p[i * 1021 % pages * PAGE] = i;
+		MUST(keep(fd, p, length, VGPU_MOCK_KEEP_PIN) == (int)pages);
+		use(fd, huge, 0, length, SEED);
+		CHECK(is_pattern(p, length, SEED, 0));
+	}
+}
+
+/* The same memory again and again is kept as often, but pinned once; all of it comes back. */
+DIFF_TEST(again)
+{
+	int fd = open_device(O_RDWR), other = open_device(O_RDWR), i;
+	unsigned char *p = alloc_pages(4);
+
+	if (!can_keep(fd))
+		return;
+	memset(p, 1, 4 * PAGE);
+	for (i = 0; i < VGPU_MOCK_KEEPS_MAX; i++)
+		CHECK(keep(fd, p, 4 * PAGE, VGPU_MOCK_KEEP_PIN) == 4);
+	CHECK(keep(fd, p, 4 * PAGE, VGPU_MOCK_KEEP_PIN) == -1 && errno == EMFILE);
+	CHECK(pinned_kib() == (forwarded ? 16 : 0));
+	CHECK(keep(other, p, 4 * PAGE, VGPU_MOCK_KEEP_PIN) == 4);
+	CHECK(pinned_kib() == (forwarded ? 32 : 0));
+	use(fd, VGPU_MOCK_KEEPS_MAX - 1, 0, 4 * PAGE, SEED);
+	CHECK(is_pattern(p, 4 * PAGE, SEED, 0));
+	CHECK(!close(fd));
+	CHECK(pinned_becomes(forwarded ? 16 : 0));
+	use(other, 0, 0, 4 * PAGE, SEED + 1);
+	CHECK(is_pattern(p, 4 * PAGE, SEED + 1, 0));
+	CHECK(!close(other));
+	CHECK(pinned_becomes(0));
+}
+
+/* A call that fails may have kept the memory all the same. */
+DIFF_TEST(failed)
+{
+	int fd = open_device(O_RDWR);
+	unsigned char *p = alloc_pages(2);
+
+	if (!can_keep(fd))
+		return;
+	CHECK(keep(fd, p, 2 * PAGE, VGPU_MOCK_KEEP_LATE) == -1 && errno == EIO);
+	CHECK(!munmap(p, PAGE));
+	use(fd, 0, 0, 2 * PAGE, SEED);
+	CHECK(is_pattern(p + PAGE, PAGE, SEED, PAGE));
+	CHECK(pinned_kib() == (forwarded ? 8 : 0));
+}
+
+/* What cannot be kept is refused as by the driver, and an integer is no memory. */
+DIFF_TEST(none)
+{
+	int fd = open_device(O_RDWR);
+	unsigned char *p = alloc_pages(3);
+
+	MUST(!munmap(p + PAGE, PAGE));
+	LOG_CALL(keep(fd, p, 3 * PAGE, VGPU_MOCK_KEEP_PIN));
+	LOG_CALL(keep(fd, p + PAGE, 1, VGPU_MOCK_KEEP_PIN));
+	LOG_CALL(keep(fd, NULL, 1, VGPU_MOCK_KEEP_PIN));
+	LOG_CALL(keep(fd, (void *)0x123456789a, 1, VGPU_MOCK_KEEP_PLAIN));
+	MUST(!mprotect(p, PAGE, PROT_READ));
+	LOG_CALL(keep(fd, p, 1, VGPU_MOCK_KEEP_PIN));
+	LOG_CALL(keep(fd, p, 1, VGPU_MOCK_KEEP_LATE + 1));
+	CHECK(!pinned_kib());
+}
+
+/* One that is killed leaves its file to its parent, whose device goes on. */
+DIFF_TEST(killed)
+{
+	int fd = open_device(O_RDWR), status, pipes[2];
+	unsigned char *p = alloc_pages(4);
+	char byte;
+	pid_t pid;
+
+	if (!can_keep(fd))
+		return;
+	MUST(!pipe(pipes));
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		memset(p, 7, 4 * PAGE);
+		MUST(keep(fd, p, 4 * PAGE, VGPU_MOCK_KEEP_PIN) == 4);
+		MUST(write(pipes[1], "k", 1) == 1);
+		pause();
+		_exit(0);
+	}
+	MUST(read(pipes[0], &byte, 1) == 1);
+	MUST(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid);
+	memset(p, 7, 4 * PAGE);
+	CHECK(use(fd, 0, 0, 4 * PAGE, SEED) == sum_of(p, 4 * PAGE));
+	/* Its copy is another one. */
+	CHECK(p[0] == 7 && p[4 * PAGE - 1] == 7);
+}
+
+TEST_HARNESS_MAIN
