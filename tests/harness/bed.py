@@ -214,6 +214,8 @@ class Bed:
             # Tests that can do without a window shall not.
             kind = "cached" if self.tier == "vhost" else "1"
             self.guest.must(f"echo export VGPU_WINDOW={kind} >>/run/vgpu-env")
+        if self.tier == "vhost":
+            self.guest.must("echo export VGPU_KEEP=1 >>/run/vgpu-env")
         if self.apart:
             self.host.must(f"{SETUP} env native")
 

@@ -32,7 +32,7 @@ ENXIO, ENODEV, EBUSY, EINVAL, ENOENT = 6, 19, 16, 22, 2
 EXIT_FEATURES, EXIT_PROTOCOL = 121, 122
 
 # engine/proto.h
-START, ENGINE, MAP, UNMAP, READY, GONE, DONE, HOLD = range(1, 9)
+START, ENGINE, MAP, UNMAP, READY, GONE, DONE, HOLD, RAM = range(1, 10)
 MESSAGE = struct.Struct("=IiQQQQQ")
 
 
@@ -221,6 +221,8 @@ class Keeper(unittest.TestCase):
         self.memory(ADD_MEM, 2 * PAGE, 4 * PAGE)
         with tempfile.TemporaryFile() as other:
             self.memory(ADD_MEM, 2 * PAGE, 5 * PAGE, file=other)
+        for length, file_offset in ((4, 5), (2, 4), (2, 5)):
+            self.assertEqual((1 << 40, length * PAGE, file_offset * PAGE), self.hears(engine, RAM)[4:])
         self.silent(engine)
         self.memory(ADD_MEM, 2 * PAGE, 5 * PAGE)
         self.hears(engine, DONE, 0, 7)

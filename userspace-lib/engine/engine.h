@@ -214,6 +214,8 @@ void kept_applied(void);
 /* The guest's memory at @addr is in a file, from @offset on; takes over @fd. */
 void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd);
 void ram_remove(uint64_t addr, uint64_t len);
+/* Nobody tells of it any more. */
+void ram_forget(void);
 /* Tells a new shadow. */
 void ram_tell(struct shadow *shadow);
 

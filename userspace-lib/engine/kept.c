@@ -140,17 +140,30 @@ void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd)
 		ram_tell_one(shadow, &ram[i]);
 }
 
-void ram_remove(uint64_t addr, uint64_t len)
+static void ram_drop(struct vgpu_ram *part)
 {
 	struct shadow *shadow;
+
+	LIST_FOREACH(shadow, &shadows, node)
+		shadow_ram(shadow, part->addr, part->len, 0, -1);
+	close(part->fd);
+	part->len = 0;
+}
+
+void ram_forget(void)
+{
 	unsigned int i;
 
-	for (i = 0; i < RAM_MAX && (ram[i].addr != addr || ram[i].len != len); i++)
-		;
-	if (!len || i == RAM_MAX)
-		return;
-	close(ram[i].fd);
-	ram[i].len = 0;
-	LIST_FOREACH(shadow, &shadows, node)
-		shadow_ram(shadow, addr, len, 0, -1);
+	for (i = 0; i < RAM_MAX; i++)
+		if (ram[i].len)
+			ram_drop(&ram[i]);
+}
+
+void ram_remove(uint64_t addr, uint64_t len)
+{
+	unsigned int i;
+
+	for (i = 0; i < RAM_MAX; i++)
+		if (ram[i].len && ram[i].addr == addr && ram[i].len == len)
+			ram_drop(&ram[i]);
 }

@@ -190,6 +190,7 @@ enum keeper_type {
 	KEEPER_READY	= 5,	/* the guest's driver is there: window @id has @len */
 	KEEPER_GONE	= 6,	/* it is not any more, and nothing is shown */
 	KEEPER_DONE	= 7,	/* answer to that with @tag: @result */
+	KEEPER_RAM	= 9,	/* with a file: @len of the guest's memory, at @offset; without: gone */
 };
 
 /**
@@ -198,7 +199,7 @@ enum keeper_type {
  * @result: 0 or a negative errno
  * @tag: number of a MAP or UNMAP; any
  * @id: number of the window
- * @offset: in the window, whole pages
+ * @offset: in the window, whole pages; RAM: physical address in the guest
  * @len: bytes, whole pages
  * @file_offset: where in the file, whole pages
  */

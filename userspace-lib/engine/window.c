@@ -202,6 +202,7 @@ static void window_gone(bool hidden)
 static void keeper_gone(void)
 {
 	source_close(&keeper);
+	ram_forget();
 	window_gone(false);
 }
 
@@ -266,6 +267,13 @@ static void keeper_ready(struct source *source, uint32_t events)
 	len = packet_recv(source->fd, &msg, sizeof(msg), &fd);
 	if (len == -EAGAIN || len == -EINTR)
 		return;
+	if (len == sizeof(msg) && msg.type == KEEPER_RAM) {
+		if (fd >= 0)
+			ram_add(msg.offset, msg.len, msg.file_offset, fd);
+		else
+			ram_remove(msg.offset, msg.len);
+		return;
+	}
 	if (fd >= 0)
 		close(fd);
 	if (len != sizeof(msg)) {

@@ -116,12 +116,12 @@ static void handshake_welcome(struct handshake *handshake)
 	struct peer *peer;
 	int ret;
 
-	/* The guest's memory is not known. */
-	features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine())
 		features &= ~VGPU_FEATURE_ARENA;
+	else
+		features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
-		features &= ~VGPU_FEATURE_WINDOW;
+		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);
 
 	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS);
 	if (!peer) {

@@ -23,7 +23,7 @@ extern struct keeper_msg window;
 
 void keeper_end(enum keeper_exit status) __attribute__((noreturn));
 /* Tells the engine, if there is one. */
-void keeper_tell(const struct keeper_msg *msg);
+void keeper_tell(const struct keeper_msg *msg, int fd);
 /* What the engine may be told has changed. */
 void keeper_look(void);
 
@@ -49,7 +49,15 @@ void region_abandon(void);
  * The hypervisor has memory at @addr, which shows the file of @st from @offset on; or has it no
  * more.
  */
-void region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
+bool region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
 void region_vanished(uint64_t addr, uint64_t len);
+
+/* --- ram.c: the guest's memory -------------------------------------------------- */
+
+/* Takes over @fd. */
+void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd);
+void ram_vanished(uint64_t addr, uint64_t len);
+/* A new engine hears of all that there is. */
+void ram_tell(void);
 
 #endif /* KEEPER_KEEPER_H */

@@ -43,12 +43,12 @@ static void engine_gone(void)
 	region_abandon();
 }
 
-void keeper_tell(const struct keeper_msg *msg)
+void keeper_tell(const struct keeper_msg *msg, int fd)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
 
 	/* One that does not listen is as good as none; the loop finds that it has ended. */
-	if (engine.fd >= 0 && packet_send(engine.fd, &iov, 1, -1))
+	if (engine.fd >= 0 && packet_send(engine.fd, &iov, 1, fd))
 		shutdown(engine.fd, SHUT_RDWR);
 }
 
@@ -65,7 +65,7 @@ void keeper_look(void)
 		return;
 	told = region_is_ready();
 	msg.type = told ? KEEPER_READY : KEEPER_GONE;
-	keeper_tell(&msg);
+	keeper_tell(&msg, -1);
 }
 
 static void engine_ready(struct source *source, uint32_t events)
@@ -116,6 +116,7 @@ static void agent_ready(struct source *source, uint32_t events)
 	engine.fd = fd;
 	if (source_add(&engine, EPOLLIN))
 		keeper_end(KEEPER_EXIT_START);
+	ram_tell();
 	keeper_look();
 }
 

@@ -130,8 +130,11 @@ static void add_region(void)
 	struct stat st;
 
 	need(in.hdr.size == sizeof(*region) && in.nr_fds == 1);
-	if (!fstat(in.fds[0], &st))
-		region_appeared(region->guest_addr, region->size, region->mmap_offset, &st);
+	if (fstat(in.fds[0], &st) ||
+	    region_appeared(region->guest_addr, region->size, region->mmap_offset, &st))
+		return;
+	ram_appeared(region->guest_addr, region->size, region->mmap_offset, in.fds[0]);
+	in.nr_fds = 0;
 }
 
 static void remove_region(void)
@@ -140,6 +143,7 @@ static void remove_region(void)
 
 	need(in.hdr.size == sizeof(*region));
 	region_vanished(region->guest_addr, region->size);
+	ram_vanished(region->guest_addr, region->size);
 }
 
 static void set_channel(void)

@@ -94,7 +94,7 @@ static void tell_done(uint64_t tag, int result)
 {
 	const struct keeper_msg msg = { .type = KEEPER_DONE, .tag = tag, .result = result };
 
-	keeper_tell(&msg);
+	keeper_tell(&msg, -1);
 }
 
 /* --- what is shown ------------------------------------------------------------------ */
@@ -283,18 +283,19 @@ void region_channel(int fd)
 
 /* --- what the hypervisor tells --------------------------------------------------------- */
 
-void region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st)
+bool region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st)
 {
 	struct showing *showing = being_asked();
 
 	if (!showing || showing->state != SHOWING_NEW || showing->changed || showing->len != len ||
 	    showing->file_offset != offset || showing->st.st_dev != st->st_dev ||
 	    showing->st.st_ino != st->st_ino)
-		return;
+		return false;
 	showing->addr = addr;
 	showing->changed = true;
 	if (showing->answered)
 		asked_over(showing, 0);
+	return true;
 }
 
 void region_vanished(uint64_t addr, uint64_t len)
