@@ -83,8 +83,14 @@ struct nv_alloc_memory {
 
 #define NV_RM_ALLOC_MEMORY	NV(0x27, struct nv_alloc_memory)
 
+#define NV_MEMORY_OS_DESCRIPTOR	0x71	/* of the program's own memory */
+
 static const struct vgpu_schema_field alloc_memory[] = {
 	{ VGPU_FD_IN(struct nv_alloc_memory, fd) },
+	/* The limit is the offset of the last byte. */
+	{ VGPU_KEPT(struct nv_alloc_memory, address), .dir = VGPU_INOUT, .mask = 1,
+	  .count = VGPU_FIELD(struct nv_alloc_memory, limit),
+	  .when = VGPU_WHEN_EQUAL(struct nv_alloc_memory, class, NV_MEMORY_OS_DESCRIPTOR) },
 };
 
 struct nv_map_memory {
@@ -803,4 +809,5 @@ const struct vgpu_schema vgpu_schema_nvidia = {
 	.ioctls = nvidia_ioctls,
 	/* Work is submitted by stores, and its end waited for by loads. */
 	.polled = true,
+	.keepers = VGPU_KEEPERS_NVIDIA,
 };

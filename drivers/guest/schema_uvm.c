@@ -145,4 +145,5 @@ const struct vgpu_schema vgpu_schema_uvm = {
 	.name = "nvidia-uvm",
 	.nr_ioctls = ARRAY_SIZE(uvm_ioctls),
 	.ioctls = uvm_ioctls,
+	.keepers = VGPU_KEEPERS_NVIDIA,
 };
