@@ -366,7 +366,8 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	if (ret)
 		return ret;
 	ret = call_on_lane(session, xcall);
-	if (!(xcall->flags & VGPU_XCALL_MM))
+	/* Asking whether an object is ready makes no other one ready. */
+	if (!(xcall->flags & VGPU_XCALL_MM) && le16_to_cpu(xcall->msg.op) != VGPU_OP_POLL)
 		atomic64_inc(&host->calls);
 	if (mapped)
 		vgpu_space_drop(host, session);

@@ -68,7 +68,7 @@ struct vgpu_window;
  * @limits: of one lane message
  * @lanes_max: of one session
  * @ping_timeout_ms: how long a PING may stay unanswered; 0: for ever
- * @calls: calls that have ended, but for those of class mm
+ * @calls: calls that have ended, but for POLL and those of class mm
  * @lock: guards what follows
  * @down: the connection is lost; set once, read anywhere
  * @session_list: sessions whose shadow lives

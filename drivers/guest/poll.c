@@ -84,7 +84,7 @@ static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *se
 	spin_lock(&object->poll_lock);
 	if (object->poll_gen == seen->gen) {
 		object->poll_armed |= wanted;
-		object->poll_calls = poll_calls_after(object->host, seen->calls);
+		object->poll_calls = seen->calls;
 	}
 	spin_unlock(&object->poll_lock);
 }
