@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -30,6 +31,7 @@ NEED_REPLY = 8
 SHMEM = 1 << 22
 ENXIO, ENODEV, EBUSY, EINVAL, ENOENT = 6, 19, 16, 22, 2
 EXIT_FEATURES, EXIT_PROTOCOL = 121, 122
+SLOTS = 509
 
 # engine/proto.h
 START, ENGINE, MAP, UNMAP, READY, GONE, DONE, HOLD, RAM = range(1, 10)
@@ -329,30 +331,180 @@ class Keeper(unittest.TestCase):
         self.hears(after, READY)
         self.mapped(after)
 
-    def test_driver_goes(self):
-        engine = self.ready()
-        self.mapped(engine)
-        self.map(engine, 2, 8 * PAGE, PAGE)
-        self.requested(MAP_REQUEST)
+    def goes_and_comes(self, engine):
+        """The driver goes, and comes again, but the engine is not told that yet."""
         self.enable(False)
         self.hears(engine, GONE)
         self.enable()
         self.silent(engine)
-        self.grant(MAP_REQUEST, 1)
+
+    def test_driver_stops(self):
+        """The hypervisor goes on showing what it shows where the device is stopped, but not reset."""
+        engine = self.ready()
+        self.mapped(engine)
+        self.goes_and_comes(engine)
+        self.assertEqual([PAGE, 2 * PAGE], self.requested(UNMAP_REQUEST)[1:3])
+        self.grant(UNMAP_REQUEST)
+        self.silent(engine)
+        self.memory(REM_MEM, 2 * PAGE)
         self.hears(engine, READY)
         self.mapped(engine, 3)
 
-    def test_map_before_ready(self):
+    def test_driver_resets(self):
+        """The hypervisor tells what has gone by a reset before it says that the driver is there again."""
+        engine = self.ready()
+        self.mapped(engine)
+        self.enable(False)
+        self.hears(engine, GONE)
+        self.silent(self.channel)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.enable()
+        self.hears(engine, READY)
+        self.mapped(engine, 3)
+
+    def test_reset_that_is_not_told(self):
+        engine = self.ready()
+        self.mapped(engine)
+        self.goes_and_comes(engine)
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST, 1)
+        self.hears(engine, READY)
+        self.mapped(engine, 3)
+
+    def test_driver_goes_while_mapping(self):
+        engine = self.ready()
+        self.map(engine)
+        self.requested(MAP_REQUEST)
+        self.goes_and_comes(engine)
+        self.grant(MAP_REQUEST)
+        self.silent(engine)
+        self.memory(ADD_MEM, 2 * PAGE)
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.hears(engine, READY)
+
+    def test_driver_goes_after_answer(self):
+        """What was mapped, but not seen before the driver came again, is not there."""
+        engine = self.ready()
+        self.map(engine)
+        self.requested(MAP_REQUEST)
+        self.grant(MAP_REQUEST)
+        self.silent(engine)
+        self.enable(False)
+        self.hears(engine, GONE)
+        self.enable()
+        self.hears(engine, READY)
+        self.mapped(engine, 2)
+
+    def test_driver_goes_while_unmapping(self):
+        engine = self.ready()
+        self.mapped(engine)
+        engine.send(message(UNMAP, tag=2, offset=PAGE, length=2 * PAGE))
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.goes_and_comes(engine)
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST, 1)
+        self.hears(engine, READY)
+
+    def test_map_refused_without_driver(self):
         engine = self.ready()
         self.map(engine)
         self.requested(MAP_REQUEST)
         self.enable(False)
         self.hears(engine, GONE)
+        self.grant(MAP_REQUEST, 1)
         self.enable()
-        self.map(engine, 2, 8 * PAGE, PAGE)
-        self.silent(self.channel)
-        self.grant(MAP_REQUEST)
-        self.assertEqual(8 * PAGE, self.requested(MAP_REQUEST)[1])
+        self.hears(engine, READY)
+
+    def test_device_moves(self):
+        """The guest turns the device's memory off, and on elsewhere."""
+        engine = self.ready()
+        self.mapped(engine)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.memory(ADD_MEM, 2 * PAGE, addr=1 << 41)
+        self.silent(engine)
+        engine.send(message(UNMAP, tag=2, offset=PAGE, length=2 * PAGE))
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.silent(engine)
+        self.memory(REM_MEM, 2 * PAGE, addr=1 << 41)
+        self.hears(engine, DONE, 0, 2)
+
+    def test_device_is_off(self):
+        engine = self.ready()
+        self.mapped(engine)
+        self.memory(REM_MEM, 2 * PAGE)
+        engine.send(message(UNMAP, tag=2, offset=PAGE, length=2 * PAGE))
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.hears(engine, DONE, 0, 2)
+
+    def test_memory_twice(self):
+        """Memory that shows a mapping is never the guest's own, however often it is told of."""
+        engine = self.ready()
+        self.mapped(engine)
+        self.memory(ADD_MEM, 2 * PAGE)
+        self.silent(engine)
+
+    def test_memory_without_end(self):
+        self.begin()
+        for number in range(SLOTS):
+            self.memory(ADD_MEM, PAGE, addr=number * PAGE)
+        self.memory(REM_MEM, PAGE, addr=0)
+        self.memory(ADD_MEM, PAGE, addr=0)
+        self.ask(ADD_MEM, struct.pack("=QQQQQ", 0, 1 << 40, PAGE, 0, 0), [self.file.fileno()])
+        self.ends(EXIT_PROTOCOL)
+
+    def memory_is_refused(self, addr, length, file_offset=0):
+        self.ask(ADD_MEM, struct.pack("=QQQQQ", 0, addr, length, 0, file_offset), [self.file.fileno()])
+        self.ends(EXIT_PROTOCOL)
+
+    def test_memory_of_no_length(self):
+        self.memory_is_refused(PAGE, 0)
+
+    def test_memory_beyond_end(self):
+        self.memory_is_refused(PAGE, 2 ** 64 - PAGE + 1)
+
+    def test_memory_beyond_file(self):
+        self.memory_is_refused(0, PAGE, 2 ** 64 - PAGE + 1)
+
+    def test_memory_without_file(self):
+        self.ask(ADD_MEM, struct.pack("=QQQQQ", 0, 0, PAGE, 0, 0))
+        self.ends(EXIT_PROTOCOL)
+
+    def test_files_without_number(self):
+        """More files than a message has come to an end, with it or without."""
+        files = f"/proc/{self.keeper.pid}/fd"
+        self.begin()
+        before = len(os.listdir(files))
+        for _ in range(64):
+            socket.send_fds(self.qemu, [struct.pack("=III", SET_FEATURES, 1 | NEED_REPLY, 8)],
+                            [self.file.fileno()] * 12)
+            self.qemu.send(bytes(8))
+            self.assertEqual(bytes(8), self.answer(SET_FEATURES))
+        # The answer comes before they are closed.
+        end = time.monotonic() + WAIT
+        while len(os.listdir(files)) != before and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(before, len(os.listdir(files)))
+
+    def test_second_channel(self):
+        engine = self.ready()
+        mine, its = socket.socketpair()
+        self.addCleanup(mine.close)
+        self.told(SET_CHANNEL, fds=[its.fileno()])
+        self.map(engine)
+        data = mine.recv(256)
+        self.assertEqual(MAP_REQUEST, struct.unpack_from("=I", data)[0])
+        self.ask(SET_CHANNEL, fds=[its.fileno()])
+        self.ends(EXIT_PROTOCOL)
+
+    def test_channel_that_is_none(self):
+        self.begin()
+        self.ask(SET_CHANNEL, fds=[self.file.fileno()])
+        self.ends(EXIT_PROTOCOL)
 
     def test_queue_is_stopped(self):
         engine = self.ready()
@@ -383,18 +535,35 @@ class Keeper(unittest.TestCase):
         self.assertEqual(b"", held.recv(1))
 
     def test_held_while_driver_is_gone(self):
+        """What is shown stays what it is until the hypervisor shows it no more."""
         engine = self.ready()
         held = self.hold(engine)
-        self.map(engine)
-        self.requested(MAP_REQUEST)
+        self.mapped(engine)
         self.enable(False)
         self.hears(engine, GONE)
         self.silent(held)
-        self.grant(MAP_REQUEST, 1)
-        self.assertEqual(b"", held.recv(1))
+        self.memory(REM_MEM, 2 * PAGE)
         self.enable()
         self.hears(engine, READY)
+        self.assertEqual(b"", held.recv(1))
         self.silent(self.hold(engine))
+
+    def test_held_beyond_engine_and_driver(self):
+        engine = self.ready()
+        held = self.hold(engine)
+        self.mapped(engine)
+        self.enable(False)
+        self.hears(engine, GONE)
+        engine.close()
+        after = self.engine()
+        self.silent(held)
+        self.enable()
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.silent(held)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.assertEqual(b"", held.recv(1))
+        self.hears(after, READY)
 
     def test_vgpud_ends(self):
         self.ready()

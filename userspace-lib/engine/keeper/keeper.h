@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper of one guest's window: it has the connection of the guest's hypervisor for
- * as long as there is one, while engines come and go, and has files mapped into the window
- * for them. It is a vhost-user back-end without queues. One thread does all of it and
- * waits for nobody: while the hypervisor works on what the keeper has asked, it asks the
- * keeper, and waits for that.
+ * The keeper of one guest's window. It has the connection of the guest's hypervisor for as long as
+ * there is one, while engines come and go, and has the hypervisor map files into the window for
+ * them. It is a vhost-user back-end without queues.
+ *
+ * The hypervisor and the engines may say anything at any time: they are trusted no more than the
+ * guest. One thread does everything and waits for nobody, because the hypervisor, while it does what
+ * the keeper has asked for, asks the keeper and waits for the answer.
  */
 #ifndef KEEPER_KEEPER_H
 #define KEEPER_KEEPER_H
@@ -16,48 +18,128 @@
 
 #include "engine/proto.h"
 
+/*
+ * Slots for memory that the hypervisor hears of: the keeper can be told of so many parts of the
+ * guest's memory, those that show the window's mappings included.
+ */
+#define KEEPER_MEM_SLOTS	509
+
 /* --- main.c ------------------------------------------------------------------- */
 
-/* @len and @id of the window. */
+/* What vgpud has told of the window: its number, @id, and its size in bytes, @len. */
 extern struct keeper_msg window;
 
-void keeper_end(enum keeper_exit status) __attribute__((noreturn));
-/* Tells the engine, if there is one. */
+/**
+ * keeper_end - end the keeper, and with it the guest's window
+ * @status: why, for vgpud's log; EXIT_SUCCESS where the hypervisor or vgpud has ended
+ */
+void keeper_end(int status) __attribute__((noreturn));
+
+/**
+ * keeper_tell - send a message to the engine, if there is one
+ * @msg: the message
+ * @fd: a file that goes with it, which stays the caller's; -1: none
+ *
+ * An engine that does not read is cut off: messages are lost without it.
+ */
 void keeper_tell(const struct keeper_msg *msg, int fd);
-/* What the engine may be told has changed. */
+
+/**
+ * keeper_look - tell the engine whether there is a window, if it does not know
+ *
+ * To be called after every change of region_is_ready() and region_is_used(). An engine hears of
+ * the window only when nothing is shown there any more for those before it. That is also when what
+ * they have given to be held is given back.
+ */
 void keeper_look(void);
 
 /* --- qemu.c: what the hypervisor asks ------------------------------------------ */
 
+/**
+ * qemu_init - begin to listen to the hypervisor
+ *
+ * Return: 0, or a negative errno.
+ */
 int qemu_init(void);
 
 /* --- region.c: what the hypervisor is asked ------------------------------------ */
 
-/* By this it is asked from now on. Takes over @fd. */
+/**
+ * region_channel - the hypervisor has given the channel by which it is asked
+ * @fd: the channel, which becomes region.c's
+ */
 void region_channel(int fd);
-/* The guest's driver is there, or is not any more: then nothing is shown. */
+
+/**
+ * region_set_ready - the guest's driver is there, or is not any more
+ * @ready: whether it is
+ *
+ * When it goes nobody waits any more for what is shown, and engines are told that. It
+ * is unmapped when the driver comes again, unless the hypervisor has done so by itself.
+ */
 void region_set_ready(bool ready);
+
+/* Return: files can be shown: the driver is there, and the hypervisor can be asked. */
 bool region_is_ready(void);
-/* Something is shown, or is to be, or was. */
+
+/* Return: something is shown, or may be, or is to be. */
 bool region_is_used(void);
-/* For the engine. Takes over @fd. */
+
+/**
+ * region_map - show a file for the engine, which is told when that is done
+ * @msg: which part of it, where in the window
+ * @fd: the file, which becomes region.c's; -1: the engine sent none
+ */
 void region_map(const struct keeper_msg *msg, int fd);
+
+/**
+ * region_unmap - hide for the engine what region_map() has shown, and tell it when that is done
+ * @msg: what, by the place in the window
+ */
 void region_unmap(const struct keeper_msg *msg);
-/* The engine has gone: what it had shown is to be shown no more. */
+
+/* The engine has gone: whatever it had shown is to be hidden. */
 void region_abandon(void);
-/*
- * The hypervisor has memory at @addr, which shows the file of @st from @offset on; or has it no
- * more.
+
+/**
+ * region_appeared - the hypervisor says that its guest has memory
+ * @addr: the memory's physical address in the guest
+ * @len: its length in bytes
+ * @offset: where it begins in its file, in bytes
+ * @st: what file that is
+ *
+ * Return: true if it is a mapping of the window.
  */
 bool region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
-void region_vanished(uint64_t addr, uint64_t len);
+
+/**
+ * region_vanished - the hypervisor says that its guest has memory no more
+ * @addr: the memory's physical address in the guest
+ * @len: its length in bytes
+ *
+ * Return: true if it was a mapping of the window.
+ */
+bool region_vanished(uint64_t addr, uint64_t len);
 
 /* --- ram.c: the guest's memory -------------------------------------------------- */
 
-/* Takes over @fd. */
+/**
+ * ram_appeared - the guest has memory that is no mapping of the window
+ * @addr: the memory's physical address in the guest
+ * @len: its length in bytes
+ * @offset: where it begins in its file, in bytes
+ * @fd: the file, which becomes ram.c's
+ */
 void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd);
+
+/**
+ * ram_vanished - the guest has such memory no more
+ * @addr: the memory's physical address in the guest
+ * @len: its length in bytes
+ */
 void ram_vanished(uint64_t addr, uint64_t len);
-/* A new engine hears of all that there is. */
+
+/* Tells a new engine of all the memory that there is. */
 void ram_tell(void);
 
 #endif /* KEEPER_KEEPER_H */

@@ -29,7 +29,7 @@ static bool told;
 /* While it is open, memory that an engine owns stays what it is, without that engine, too. */
 static int held = -1;
 
-void keeper_end(enum keeper_exit status)
+void keeper_end(int status)
 {
 	exit(status);
 }

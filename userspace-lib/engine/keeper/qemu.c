@@ -28,9 +28,6 @@
 #define NEEDED		(VHOST_PROTOCOL_REPLY_ACK | VHOST_PROTOCOL_BACKEND_REQ | \
 			 VHOST_PROTOCOL_CONFIG | VHOST_PROTOCOL_BACKEND_SEND_FD | \
 			 VHOST_PROTOCOL_MEM_SLOTS | VHOST_PROTOCOL_SHMEM)
-/* Slots for memory: what it has beside what is shown is for it. */
-#define MEM_SLOTS	509
-
 static void qemu_ready(struct source *source, uint32_t events);
 
 static struct source qemu = { .fd = KEEPER_FD_QEMU, .ready = qemu_ready };
@@ -142,8 +139,8 @@ static void remove_region(void)
 	const struct vhost_mem_reg *region = &in.payload.region;
 
 	need(in.hdr.size == sizeof(*region));
-	region_vanished(region->guest_addr, region->size);
-	ram_vanished(region->guest_addr, region->size);
+	if (!region_vanished(region->guest_addr, region->size))
+		ram_vanished(region->guest_addr, region->size);
 }
 
 static void set_channel(void)
@@ -167,7 +164,7 @@ static bool answer(void)
 		reply_u64(1);
 		return true;
 	case VHOST_GET_MAX_MEM_SLOTS:
-		reply_u64(MEM_SLOTS);
+		reply_u64(KEEPER_MEM_SLOTS);
 		return true;
 	case VHOST_GET_CONFIG:
 		reply_config();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The guest's memory, as the hypervisor tells of it: engines give it to drivers that keep it. */
+/*
+ * The guest's memory, as the hypervisor tells of it. Engines are told in turn: they give parts of it
+ * to drivers that go on using memory after a call.
+ */
 #include <stdlib.h>
 #include <sys/queue.h>
 #include <unistd.h>
@@ -8,9 +11,10 @@
 
 /**
  * struct ram - a part of the guest's memory
- * @addr: its physical address there
- * @len: bytes
- * @offset: where it begins in the file
+ * @node: entry of rams
+ * @addr: its physical address in the guest
+ * @len: its length in bytes
+ * @offset: where it begins in the file, in bytes
  * @fd: the file
  */
 struct ram {
@@ -22,6 +26,7 @@ struct ram {
 };
 
 static LIST_HEAD(, ram) rams = LIST_HEAD_INITIALIZER(rams);
+static unsigned int nr_rams;
 
 static void tell(const struct ram *ram, int fd)
 {
@@ -35,12 +40,18 @@ static void tell(const struct ram *ram, int fd)
 
 void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd)
 {
-	struct ram *ram = malloc(sizeof(*ram));
+	struct ram *ram;
 
+	/* Each has a file open. The hypervisor was told that there are no more slots. */
+	if (nr_rams >= KEEPER_MEM_SLOTS || !len || len > UINT64_MAX - addr ||
+	    len > UINT64_MAX - offset)
+		keeper_end(KEEPER_EXIT_PROTOCOL);
+	ram = malloc(sizeof(*ram));
 	if (!ram)
 		keeper_end(KEEPER_EXIT_START);
 	*ram = (struct ram) { .addr = addr, .len = len, .offset = offset, .fd = fd };
 	LIST_INSERT_HEAD(&rams, ram, node);
+	nr_rams++;
 	tell(ram, fd);
 }
 
@@ -55,6 +66,7 @@ void ram_vanished(uint64_t addr, uint64_t len)
 		return;
 	tell(ram, -1);
 	LIST_REMOVE(ram, node);
+	nr_rams--;
 	close(ram->fd);
 	free(ram);
 }

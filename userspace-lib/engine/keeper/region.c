@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shared memory region: files that the hypervisor maps there.
+ * The window's memory: files that the hypervisor is asked to map there, and to unmap.
  *
- * It is asked for one thing at a time. Its answer comes before its guest can see what was mapped,
- * and while it can still see what was unmapped. That is over when it tells of its new memory, the
- * region's included, as it tells all of its back-ends.
+ * The hypervisor is asked for one thing at a time. It answers before its guest can see what it has
+ * mapped, and while its guest can still see what it has unmapped. Then it tells all of its
+ * back-ends, this one included, which memory its guest has now. So a mapping is shown when both the
+ * answer and that news have come, and hidden likewise.
  *
- * It is asked for nothing while the guest's driver is not there: QEMU 11.1 ends then.
+ * QEMU 11.1 ends when it is asked for something while the guest's driver is not there, so it is not
+ * asked then. What was shown when the driver went stays shown as far as anybody knows: a guest that
+ * resets the device takes it away, one that only stops it, or a machine that is paused, does not. The
+ * hypervisor tells before the driver is there again which of its memory has gone meanwhile. It is
+ * asked to unmap the rest before engines hear that there is a window.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -21,32 +26,36 @@
 #include "vgpud/loop.h"
 #include "vhost.h"
 
-/* Of a hypervisor that is asked. Longer than its guest may be silent. */
+/*
+ * The time that a hypervisor has for a request: longer than the 10 s for which its guest, with
+ * whose processors it may be busy, is allowed to be silent.
+ */
 #define ANSWER_TIMEOUT_MS	20000
 #define PAGE_MASK		4095ULL
 
 enum showing_state {
-	SHOWING_NEW,	/* it is to be mapped */
-	SHOWING_THERE,
-	SHOWING_OLD,	/* it is to be unmapped */
+	SHOWING_NEW,	/* the hypervisor has to map it */
+	SHOWING_THERE,	/* the guest sees it */
+	SHOWING_OLD,	/* the hypervisor has to unmap it */
 };
 
 /**
- * struct showing - a file in the window
- * @node: of all
- * @turn: of those for which the hypervisor is asked, in that order
- * @state: see there
- * @tag: of the engine's request that is not answered
- * @offset: in the window
- * @len: bytes
- * @file_offset: in the file
- * @fd: the file, until it is sent; else -1
- * @st: what file it is
- * @addr: where the guest has it
- * @asked: the hypervisor is being asked
- * @abandoned: nobody waits for it, and it is to be unmapped
- * @answered: it has answered
- * @changed: its memory has changed so
+ * struct showing - a part of a file that is mapped in the window, or is to be
+ * @node: entry of showings, which has all of them
+ * @turn: entry of turns, which has those in the states NEW and OLD, in the order of requests
+ * @state: what is to be done with it
+ * @tag: number of the engine's request that waits for this; any if @abandoned
+ * @offset: where it begins in the window, in bytes
+ * @len: its length in bytes
+ * @file_offset: where it begins in the file, in bytes
+ * @fd: the file, until the hypervisor is asked to map it; -1 afterwards
+ * @st: device and inode of the file, by which the hypervisor's news of it is known
+ * @addr: its physical address in the guest, if @seen
+ * @asked: the request for it was sent to the hypervisor, and is not over
+ * @answered: the hypervisor has agreed to that request
+ * @seen: the hypervisor has told that its guest has this memory, and not that it has it no more
+ * @abandoned: no engine waits for it: it is to be unmapped when it is mapped
+ * @outlived: the driver has gone since the hypervisor was asked to map it, which perhaps unmapped it
  */
 struct showing {
 	LIST_ENTRY(showing) node;
@@ -60,17 +69,16 @@ struct showing {
 	struct stat st;
 	uint64_t addr;
 	bool asked;
-	bool abandoned;
 	bool answered;
-	bool changed;
+	bool seen;
+	bool abandoned;
+	bool outlived;
 };
 
 static LIST_HEAD(, showing) showings = LIST_HEAD_INITIALIZER(showings);
 static TAILQ_HEAD(, showing) turns = TAILQ_HEAD_INITIALIZER(turns);
 static unsigned int nr_showings;
 static bool driver_ready;
-/* An answer of the hypervisor is to come. */
-static bool answer_due;
 
 static void channel_ready(struct source *source, uint32_t events);
 static void channel_silent(struct timer *timer);
@@ -78,6 +86,7 @@ static void channel_silent(struct timer *timer);
 static struct source channel = { .fd = -1, .ready = channel_ready };
 static struct timer silence = { .expired = channel_silent };
 
+/* The part of the hypervisor's answer that has come, in_have bytes of it. */
 static struct {
 	struct vhost_hdr hdr;
 	uint8_t value[sizeof(uint64_t)];
@@ -120,6 +129,15 @@ static void showing_free(struct showing *showing)
 	free(showing);
 }
 
+/* The hypervisor is to unmap what it has mapped. */
+static void showing_end(struct showing *showing)
+{
+	showing->state = SHOWING_OLD;
+	showing->asked = false;
+	showing->answered = false;
+	TAILQ_INSERT_TAIL(&turns, showing, turn);
+}
+
 bool region_is_ready(void)
 {
 	return driver_ready && channel.fd >= 0;
@@ -127,7 +145,7 @@ bool region_is_ready(void)
 
 bool region_is_used(void)
 {
-	return nr_showings || answer_due;
+	return nr_showings;
 }
 
 /* --- the hypervisor is asked --------------------------------------------------------- */
@@ -170,7 +188,7 @@ static void ask(struct showing *showing)
 		header.msg_control = &control;
 		header.msg_controllen = sizeof(control);
 	}
-	/* It has answered all that it was asked before, so there is room. */
+	/* The hypervisor has answered every request before this one, so there is room. */
 	if (sendmsg(channel.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(msg))
 		keeper_end(KEEPER_EXIT_SILENT);
 	if (showing->fd >= 0)
@@ -178,28 +196,27 @@ static void ask(struct showing *showing)
 	showing->fd = -1;
 	showing->asked = true;
 	showing->answered = false;
-	showing->changed = false;
-	answer_due = true;
 	timer_set(&silence, ANSWER_TIMEOUT_MS);
+}
+
+/* Return: the showing that the hypervisor is asked for now, or NULL. It is the first of turns. */
+static struct showing *being_asked(void)
+{
+	struct showing *showing = TAILQ_FIRST(&turns);
+
+	return showing && showing->asked ? showing : NULL;
 }
 
 static void ask_next(void)
 {
 	struct showing *showing = TAILQ_FIRST(&turns);
 
-	if (showing && !showing->asked && !answer_due && region_is_ready())
+	if (showing && !showing->asked && region_is_ready())
 		ask(showing);
 	keeper_look();
 }
 
-static void showing_end(struct showing *showing)
-{
-	showing->state = SHOWING_OLD;
-	showing->asked = false;
-	TAILQ_INSERT_TAIL(&turns, showing, turn);
-}
-
-/* All of it has happened, or has failed. */
+/* The request for @showing is over. */
 static void asked_over(struct showing *showing, int result)
 {
 	timer_cancel(&silence);
@@ -210,6 +227,7 @@ static void asked_over(struct showing *showing, int result)
 	} else {
 		TAILQ_REMOVE(&turns, showing, turn);
 		showing->state = SHOWING_THERE;
+		showing->asked = false;
 		if (showing->abandoned)
 			showing_end(showing);
 		else
@@ -218,33 +236,33 @@ static void asked_over(struct showing *showing, int result)
 	ask_next();
 }
 
-static struct showing *being_asked(void)
+/* A request is over when the hypervisor has agreed, and its guest's memory is accordingly. */
+static void asked_look(struct showing *showing)
 {
-	struct showing *showing = TAILQ_FIRST(&turns);
-
-	return showing && showing->asked ? showing : NULL;
+	if (showing->answered && showing->seen == (showing->state == SHOWING_NEW))
+		asked_over(showing, 0);
 }
 
 static void channel_answer(uint64_t value)
 {
 	struct showing *showing = being_asked();
 
-	if (!answer_due)
+	if (!showing || showing->answered)
 		keeper_end(KEEPER_EXIT_PROTOCOL);
-	answer_due = false;
-	if (!showing) {
-		/* It was asked before a reset of the device. */
-		timer_cancel(&silence);
-		ask_next();
-	} else if (value && showing->state == SHOWING_OLD) {
-		/* Whether it is still seen cannot be known. */
-		keeper_end(KEEPER_EXIT_PROTOCOL);
-	} else if (value) {
-		asked_over(showing, -ENXIO);
-	} else {
+	if (!value) {
 		showing->answered = true;
-		if (showing->changed)
-			asked_over(showing, 0);
+		/* News of memory comes only while the driver is there. */
+		if (!driver_ready)
+			timer_cancel(&silence);
+		asked_look(showing);
+	} else if (showing->state == SHOWING_NEW) {
+		asked_over(showing, -ENXIO);
+	} else if (showing->outlived) {
+		/* There is nothing to unmap: the device was reset. */
+		asked_over(showing, 0);
+	} else {
+		/* Whether the guest still sees it cannot be known. */
+		keeper_end(KEEPER_EXIT_PROTOCOL);
 	}
 }
 
@@ -272,50 +290,108 @@ static void channel_ready(struct source *source, uint32_t events)
 
 void region_channel(int fd)
 {
+	/* Whether a request by the channel before was followed could not be known. */
+	if (region_is_used())
+		keeper_end(KEEPER_EXIT_PROTOCOL);
 	source_close(&channel);
-	/* What was asked by the one before is not answered any more. */
-	answer_due = false;
 	in_have = 0;
 	channel.fd = fd;
+	/* What cannot be waited for is no socket. */
 	if (source_add(&channel, EPOLLIN))
-		keeper_end(KEEPER_EXIT_START);
+		keeper_end(KEEPER_EXIT_PROTOCOL);
 }
 
 /* --- what the hypervisor tells --------------------------------------------------------- */
+
+/* The memory can be @showing's: it is of the same file, and was not known to be there. */
+static bool showing_is(const struct showing *showing, uint64_t addr, uint64_t len,
+		       uint64_t offset, const struct stat *st)
+{
+	return showing->len == len && showing->file_offset == offset &&
+		showing->st.st_dev == st->st_dev && showing->st.st_ino == st->st_ino &&
+		(showing->seen ? showing->addr == addr :
+		 showing->asked || showing->state != SHOWING_NEW);
+}
 
 bool region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st)
 {
 	struct showing *showing = being_asked();
 
-	if (!showing || showing->state != SHOWING_NEW || showing->changed || showing->len != len ||
-	    showing->file_offset != offset || showing->st.st_dev != st->st_dev ||
-	    showing->st.st_ino != st->st_ino)
+	/* Memory also comes back by itself: the guest may move the device, or turn it off and on. */
+	if (!showing || showing->seen || !showing_is(showing, addr, len, offset, st)) {
+		LIST_FOREACH(showing, &showings, node)
+			if (showing_is(showing, addr, len, offset, st))
+				break;
+	}
+	if (!showing)
 		return false;
 	showing->addr = addr;
-	showing->changed = true;
-	if (showing->answered)
-		asked_over(showing, 0);
+	showing->seen = true;
+	if (showing->asked)
+		asked_look(showing);
 	return true;
 }
 
-void region_vanished(uint64_t addr, uint64_t len)
+bool region_vanished(uint64_t addr, uint64_t len)
 {
-	struct showing *showing = being_asked();
+	struct showing *showing;
 
-	if (!showing || showing->state != SHOWING_OLD || showing->addr != addr ||
-	    showing->len != len)
-		return;
-	showing->changed = true;
-	if (showing->answered)
-		asked_over(showing, 0);
+	LIST_FOREACH(showing, &showings, node)
+		if (showing->seen && showing->addr == addr && showing->len == len)
+			break;
+	if (!showing)
+		return false;
+	showing->seen = false;
+	if (showing->asked)
+		asked_look(showing);
+	return true;
+}
+
+/* The driver has gone. Nobody waits for what was shown to it. */
+static void driver_gone(void)
+{
+	struct showing *showing, *next;
+
+	for (showing = LIST_FIRST(&showings); showing; showing = next) {
+		next = LIST_NEXT(showing, node);
+		showing->abandoned = true;
+		showing->outlived = true;
+		if (showing->state == SHOWING_NEW && !showing->asked)
+			showing_free(showing);
+		else if (showing->asked && showing->answered)
+			timer_cancel(&silence);
+	}
+}
+
+/* The driver is there, again perhaps. The hypervisor has told before which memory there is now. */
+static void driver_came(void)
+{
+	struct showing *showing, *next;
+
+	for (showing = LIST_FIRST(&showings); showing; showing = next) {
+		next = LIST_NEXT(showing, node);
+		if (showing->asked && !showing->answered)
+			continue;
+		if (!showing->seen) {
+			showing_free(showing);
+			continue;
+		}
+		if (showing->state != SHOWING_THERE)
+			TAILQ_REMOVE(&turns, showing, turn);
+		showing_end(showing);
+	}
 }
 
 void region_set_ready(bool ready)
 {
-	if (driver_ready && !ready)
-		while (!LIST_EMPTY(&showings))
-			showing_free(LIST_FIRST(&showings));
+	if (ready == driver_ready)
+		return;
 	driver_ready = ready;
+	if (ready)
+		driver_came();
+	else
+		driver_gone();
+	ask_next();
 }
 
 /* --- the engine -------------------------------------------------------------------------- */
