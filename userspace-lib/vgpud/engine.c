@@ -575,11 +575,7 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	return 0;
 }
 
-/*
- * Nobody waits for an engine or a shadow to listen, so there is room for all that may be said
- * until it does: each of a session's mappings may end twice.
- */
-static int pair_make(int pair[2])
+int engine_pair_open(int pair[2])
 {
 	const int room = 16 << 20;
 	unsigned int i;
@@ -609,7 +605,7 @@ static int pair_mute(int pair[2])
 
 int engine_pair_make(int pair[2])
 {
-	int ret = pair_make(pair);
+	int ret = engine_pair_open(pair);
 
 	return ret ? ret : pair_mute(pair);
 }
@@ -827,7 +823,7 @@ int engine_shadow(uint32_t peer, uint64_t session)
 		__atomic_add_fetch(&engine->shared->counters.refused, 1, __ATOMIC_RELAXED);
 		return -EMFILE;
 	}
-	ret = pair_make(pair);
+	ret = engine_pair_open(pair);
 	if (ret)
 		return ret;
 	ret = engine_tell(engine, &msg, sizeof(msg), pair[0]);

@@ -37,7 +37,25 @@ void engine_keeper_came(uint32_t cid, uint32_t port);
 void engine_window_stat(uint32_t cid, uint32_t port, struct vgpu_host_window_stat *stat);
 /* The program of that name, beside the module's shadow. A file, or an errno, having said so. */
 int engine_program_open(const char *name);
-/* A pair of sockets of which the first, which stays here, only sends. 0 or a negative errno. */
+
+/**
+ * engine_pair_open - make a pair of connected sockets between an engine and what works with it
+ * @pair: filled in: the sockets
+ *
+ * Neither end waits until the other one has read, and one that finds no room gives the other up.
+ * So there is room for all that may be said at once: each of a shadow's mappings may end
+ * twice, and all of a window's may end together.
+ *
+ * Return: 0, or a negative errno.
+ */
+int engine_pair_open(int pair[2]);
+
+/**
+ * engine_pair_make - make such a pair of which vgpud keeps one end
+ * @pair: filled in: the sockets; nothing can be sent to the first, which is to be vgpud's
+ *
+ * Return: 0, or a negative errno.
+ */
 int engine_pair_make(int pair[2]);
 /* A child has ended: perhaps an engine. */
 void engine_reaped(pid_t pid, int status);

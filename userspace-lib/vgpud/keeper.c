@@ -124,7 +124,7 @@ int keeper_connect(uint32_t cid, uint32_t port)
 
 	if (!keeper || keeper->agent_fd < 0)
 		return -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+	if (engine_pair_open(pair))
 		return -1;
 	ret = keeper_tell(keeper, &msg, pair[0]);
 	close(pair[0]);
