@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's window: which mappings are seen where in it. The guest chooses the place, the
- * keeper (engine/keeper) has the hypervisor map a file there. Neither is waited for: the
- * keeper answers later, and then so does the engine.
+ * The guest's window: which mappings are seen where in it. The guest chooses the place, and the
+ * keeper of the window (engine/keeper) has the hypervisor map a file there. Neither is waited for:
+ * the lane that has asked is answered when the keeper has answered.
+ *
+ * A range is bound when the keeper is asked for it, and free again when the keeper says that it is
+ * hidden. Memory that the engine owns for it (owner.h) is given back then, and never before: what
+ * becomes of freed memory may be another guest's data.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -15,30 +19,31 @@
 #include "engine/packet.h"
 #include "lend.h"
 
-/* The guest waits a second for a BIND. */
+/* Time for a BIND in milliseconds. The guest waits a second for its answer. */
 #define BIND_WAIT_MS	500
-/* Ranges that the guest gave back last. */
+/* Number of the UNBIND messages that are remembered. */
 #define UNBINDS		1024
 #define PAGE_MASK	4095ULL
 
 enum binding_state {
-	BINDING_NEW,	/* the keeper has it done */
-	BINDING_THERE,
-	BINDING_OLD,	/* the keeper has it undone */
+	BINDING_NEW,	/* the keeper was asked to show it */
+	BINDING_THERE,	/* the guest sees it */
+	BINDING_OLD,	/* the keeper was asked to hide it */
 };
 
 /**
- * struct binding - a range of the window in which something is seen, or may be
- * @tag: of the requests to the keeper
- * @state: see there
- * @offset: in the window
- * @len: bytes
- * @shadow: whose mapping it is; NULL: it has ended
- * @lane: of it, which waits for an answer, if @asked
- * @asked: see @lane
- * @lent: by which it is seen
- * @unwanted: to be undone as soon as it is there
- * @timer: when the lane is answered in any case
+ * struct binding - a range of the window in which a mapping is seen, or may be
+ * @node: entry of bindings
+ * @tag: number by which the keeper's answers name it; no other binding has ever had it
+ * @state: what the keeper was asked for last, and whether that has happened
+ * @offset: where it begins in the window, in bytes
+ * @len: its length in bytes
+ * @shadow: whose mapping it shows; NULL: the shadow has ended
+ * @lane: index of the shadow's lane that waits for an answer, if @asked
+ * @asked: such a lane waits
+ * @unwanted: nobody wants it any more: it is to be hidden as soon as it is shown
+ * @lent: what is seen, which is to be given back when it is seen no more
+ * @timer: runs while @asked: when it expires the lane is answered in any case
  */
 struct binding {
 	LIST_ENTRY(binding) node;
@@ -55,11 +60,21 @@ struct binding {
 };
 
 /**
- * struct unbind - a range that the guest has given back
- * @seq: of the message; 0: none
- * @window: number of the window
- * @offset: of the range
- * @len: of the range
+ * struct leftover - what may be seen in a window that is gone
+ * @node: entry of leftovers
+ * @lent: what is seen
+ */
+struct leftover {
+	SLIST_ENTRY(leftover) node;
+	struct lent lent;
+};
+
+/**
+ * struct unbind - an UNBIND message of the guest, of the last UNBINDS that there were
+ * @seq: number of the message; 0: the entry is free
+ * @window: number of the window that it names
+ * @offset: where the range begins in it, in bytes
+ * @len: length of the range in bytes
  */
 struct unbind {
 	uint64_t seq;
@@ -69,9 +84,10 @@ struct unbind {
 };
 
 /**
- * struct unbound - a range of which the guest is to hear when nothing is seen there any more
- * @offset: of the range
- * @len: of the range
+ * struct unbound - a range for which the guest waits until nothing is seen there any more
+ * @node: entry of unbounds
+ * @offset: where it begins in the window, in bytes
+ * @len: its length in bytes
  */
 struct unbound {
 	STAILQ_ENTRY(unbound) node;
@@ -82,16 +98,19 @@ struct unbound {
 static void keeper_ready(struct source *source, uint32_t events);
 
 static struct source keeper = { .fd = -1, .ready = keeper_ready };
-/* What the guest was told; 0: there is none. */
+/* Number and size of the window that the guest was told of; 0: it has none. */
 static uint64_t window_id, window_len;
 static LIST_HEAD(, binding) bindings = LIST_HEAD_INITIALIZER(bindings);
 static unsigned int nr_bindings;
+static uint64_t bound_bytes;
+static SLIST_HEAD(, leftover) leftovers = SLIST_HEAD_INITIALIZER(leftovers);
 static uint64_t last_tag;
-/* The keeper has what keeps all that the engine owns beyond the engine's end. */
+/* The keeper has owner_file(), which keeps all that the engine owns beyond the engine's end. */
 static bool has_owner_file;
+/* A ring: next_unbind is the number of messages so far. */
 static struct unbind unbinds[UNBINDS];
 static unsigned int next_unbind;
-/* Of the last one that is not among these any more. */
+/* Number of the last UNBIND message that is forgotten; 0: none is. */
 static uint64_t unbinds_gone;
 static STAILQ_HEAD(, unbound) unbounds = STAILQ_HEAD_INITIALIZER(unbounds);
 static unsigned int nr_unbounds;
@@ -144,22 +163,32 @@ static void binding_answer(struct binding *binding, int result)
 	shadow_answer(binding->shadow, binding->lane, result, NULL, 0, -1);
 }
 
+/* Shadows can write what is told to vgpud: it is computed from the engine's own counts. */
+static void tell_counts(void)
+{
+	shared->nr_bindings = nr_bindings;
+	shared->bound_bytes = bound_bytes;
+}
+
 static void binding_free(struct binding *binding)
 {
 	timer_cancel(&binding->timer);
 	LIST_REMOVE(binding, node);
-	shared->nr_bindings = --nr_bindings;
-	shared->bound_bytes -= binding->len;
+	nr_bindings--;
+	bound_bytes -= binding->len;
+	tell_counts();
 	free(binding);
 }
 
-static void unbounds_look(void)
+/* Something in [offset, offset + len) is not seen any more. */
+static void unbounds_look(uint64_t offset, uint64_t len)
 {
 	struct unbound *unbound, *next;
 
 	for (unbound = STAILQ_FIRST(&unbounds); unbound; unbound = next) {
 		next = STAILQ_NEXT(unbound, node);
-		if (binding_at(unbound->offset, unbound->len))
+		if (offset >= unbound->offset + unbound->len || unbound->offset >= offset + len ||
+		    binding_at(unbound->offset, unbound->len))
 			continue;
 		tell_part(VGPU_MSG_UNBOUND, window_id, unbound->offset, unbound->len);
 		STAILQ_REMOVE(&unbounds, unbound, unbound, node);
@@ -168,23 +197,45 @@ static void unbounds_look(void)
 	}
 }
 
-/*
- * The window has gone. @hidden: nothing is seen there any more, but perhaps what the hypervisor
- * was just asked to map: that stays the engine's until it ends.
- */
-static void window_gone(bool hidden)
+/* It may be seen until the keeper has another window, or for ever. */
+static void leave(const struct lent *lent)
+{
+	struct leftover *leftover;
+
+	if (!lent->owns)
+		return;
+	leftover = malloc(sizeof(*leftover));
+	if (!leftover)
+		engine_end("out of memory");
+	leftover->lent = *lent;
+	SLIST_INSERT_HEAD(&leftovers, leftover, node);
+}
+
+/* Nothing of what was left is seen any more if @hidden. Else the engine owns it until it ends. */
+static void leftovers_end(bool hidden)
+{
+	struct leftover *leftover;
+
+	while ((leftover = SLIST_FIRST(&leftovers))) {
+		SLIST_REMOVE_HEAD(&leftovers, node);
+		if (hidden)
+			lend_over(&leftover->lent);
+		free(leftover);
+	}
+}
+
+/* The guest's driver is not there any more, which need not mean that nothing is seen. */
+static void window_gone(void)
 {
 	struct unbound *unbound;
 	struct binding *binding;
 
 	while ((binding = LIST_FIRST(&bindings))) {
 		binding_answer(binding, -ENODEV);
-		if (hidden && binding->state != BINDING_NEW)
-			lend_over(&binding->lent);
+		leave(&binding->lent);
 		binding_free(binding);
 	}
-	has_owner_file = false;
-	/* What was said of it means nothing any more. */
+	/* The guest does not wait for a window that is gone. */
 	while ((unbound = STAILQ_FIRST(&unbounds))) {
 		STAILQ_REMOVE_HEAD(&unbounds, node);
 		free(unbound);
@@ -198,12 +249,27 @@ static void window_gone(bool hidden)
 
 /* --- the keeper ----------------------------------------------------------------------- */
 
-/* The hypervisor need not have gone: what it may show stays the engine's until that ends. */
+/* The keeper has ended, but perhaps not the hypervisor. Nobody tells any more what that shows. */
 static void keeper_gone(void)
 {
 	source_close(&keeper);
 	ram_forget();
-	window_gone(false);
+	window_gone();
+	leftovers_end(false);
+	has_owner_file = false;
+}
+
+/* The keeper says that there is a window, in which nothing is seen that was lent before. */
+static void window_come(uint64_t id, uint64_t len)
+{
+	window_gone();
+	leftovers_end(true);
+	/* Whatever the keeper has held for the window before it has given back. */
+	has_owner_file = false;
+	window_id = id;
+	window_len = len;
+	if (id)
+		tell_window(len);
 }
 
 static int keeper_ask(const struct keeper_msg *msg, int fd)
@@ -213,7 +279,7 @@ static int keeper_ask(const struct keeper_msg *msg, int fd)
 	return packet_send(keeper.fd, &iov, 1, fd);
 }
 
-/* It is seen no more as soon as the keeper says so. */
+/* Nobody wants it any more. It is seen until the keeper says that it is not. */
 static void binding_end(struct binding *binding)
 {
 	const struct keeper_msg msg = {
@@ -228,7 +294,7 @@ static void binding_end(struct binding *binding)
 	if (binding->state != BINDING_THERE)
 		return;
 	binding->state = BINDING_OLD;
-	/* It may not stay: without an engine the keeper takes all away. */
+	/* It may not stay: the keeper hides whatever an engine that has ended has had shown. */
 	if (keeper_ask(&msg, -1))
 		engine_end("the keeper of the window does not listen");
 }
@@ -243,11 +309,13 @@ static void keeper_done(const struct keeper_msg *msg)
 	if (!binding)
 		return;
 	if (binding->state == BINDING_OLD || msg->result) {
+		uint64_t offset = binding->offset, len = binding->len;
+
 		/* What the hypervisor does not take goes by copy. */
 		binding_answer(binding, msg->result == -ENOSPC ? -ENOMEM : -EOPNOTSUPP);
 		lend_over(&binding->lent);
 		binding_free(binding);
-		unbounds_look();
+		unbounds_look(offset, len);
 		return;
 	}
 	binding->state = BINDING_THERE;
@@ -282,12 +350,10 @@ static void keeper_ready(struct source *source, uint32_t events)
 	}
 	switch (msg.type) {
 	case KEEPER_READY:
-		window_id = msg.id;
-		window_len = msg.len;
-		tell_window(window_len);
+		window_come(msg.id, msg.len);
 		break;
 	case KEEPER_GONE:
-		window_gone(true);
+		window_gone();
 		break;
 	case KEEPER_DONE:
 		keeper_done(&msg);
@@ -307,7 +373,7 @@ void window_keeper(int fd)
 
 /* --- BIND ------------------------------------------------------------------------------- */
 
-/* The lane is answered, whatever the hypervisor does. */
+/* The hypervisor takes too long: the lane is answered without it. */
 static void binding_late(struct timer *timer)
 {
 	struct binding *binding = container_of(timer, struct binding, timer);
@@ -316,7 +382,10 @@ static void binding_late(struct timer *timer)
 	binding_answer(binding, -EBUSY);
 }
 
-/* A call that is older than an UNBIND of the range: the guest would not give it back again. */
+/*
+ * Whether the guest has given back the range of a BIND after it has made that call. Calls and UNBIND
+ * messages come by different connections, and the guest would not give the range back again.
+ */
 static bool bind_refused(const struct eshadow_bind *bind)
 {
 	size_t i;
@@ -392,8 +461,9 @@ static int bind_make(struct shadow *shadow, const struct eshadow_msg *ask,
 	binding->timer.expired = binding_late;
 	timer_set(&binding->timer, BIND_WAIT_MS);
 	LIST_INSERT_HEAD(&bindings, binding, node);
-	shared->nr_bindings = ++nr_bindings;
-	shared->bound_bytes += binding->len;
+	nr_bindings++;
+	bound_bytes += binding->len;
+	tell_counts();
 	return 0;
 
 err_give_back:
@@ -436,7 +506,7 @@ void window_unbind(const struct vgpu_window_part *part)
 		if (unbind.offset < binding->offset + binding->len &&
 		    binding->offset < unbind.offset + unbind.len)
 			binding_end(binding);
-	/* Each is of a mapping that was bound, so there are no more of them. */
+	/* Ranges of a guest do not overlap, and each that has to wait has a binding. */
 	if (nr_unbounds > KEEPER_MAPPINGS_MAX)
 		engine_end("the guest gives back what it does not have");
 	unbound = malloc(sizeof(*unbound));
@@ -446,7 +516,7 @@ void window_unbind(const struct vgpu_window_part *part)
 	unbound->offset = unbind.offset;
 	unbound->len = unbind.len;
 	STAILQ_INSERT_TAIL(&unbounds, unbound, node);
-	unbounds_look();
+	unbounds_look(unbind.offset, unbind.len);
 }
 
 void window_shadow_gone(struct shadow *shadow)
@@ -459,7 +529,7 @@ void window_shadow_gone(struct shadow *shadow)
 		binding->asked = false;
 		timer_cancel(&binding->timer);
 		binding->shadow = NULL;
-		/* Programs of the guest may still see it, if the shadow has ended by itself. */
+		/* A shadow that has ended by itself leaves programs that still see its mappings. */
 		if (binding->state == BINDING_THERE)
 			tell_part(VGPU_MSG_INVALIDATE, window_id, binding->offset, binding->len);
 		binding_end(binding);
