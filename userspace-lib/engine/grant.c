@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "engine.h"
+#include "lend.h"
 
 static LIST_HEAD(, grant) grants = LIST_HEAD_INITIALIZER(grants);
 static uint32_t last_id;
@@ -38,6 +39,7 @@ void grant_add(const struct engine_grant *msg, size_t len)
 		.ioctls = grant->ioctls,
 	};
 	LIST_INSERT_HEAD(&grants, grant, node);
+	lend_learn(grant);
 	add = msg->add;
 	add.hdr = (struct vgpu_hdr) {
 		.len = cpu_to_le32(sizeof(add)),

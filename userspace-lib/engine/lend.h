@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that others may map. */
+/* Files that others may map: see lend.c. */
 #ifndef ENGINE_LEND_H
 #define ENGINE_LEND_H
 
@@ -7,10 +7,10 @@
 
 /**
  * struct lent - a file by which a hypervisor maps what a mapping of an object shows
- * @fd: the file. To be closed as soon as it is mapped
- * @file_offset: where in it
- * @owns: it shows @owned
- * @owned: memory that the engine owns for this
+ * @fd: the file; whoever called lend() closes it as soon as it is sent
+ * @file_offset: where the hypervisor's mapping begins in it, in bytes
+ * @owns: the memory belongs to the engine, which has to give it back
+ * @owned: that memory, if @owns
  */
 struct lent {
 	int fd;
@@ -20,20 +20,36 @@ struct lent {
 };
 
 /**
+ * lend_learn - the guest may use an export
+ * @grant: what vgpud has told of it
+ *
+ * The guest's programs can pass memory from one device to another, so what is lent depends on all
+ * of the devices that the guest has ever had.
+ */
+void lend_learn(const struct grant *grant);
+
+/**
  * lend - let a hypervisor map what a mapping of an object shows
  * @object: the object
- * @file_offset: where in it
- * @len: bytes, whole pages
- * @lent: how
+ * @file_offset: where the mapping begins in the object, in bytes
+ * @len: its length in bytes, whole pages
+ * @lent: filled in: the file, and how to give back what it shows
  *
- * What is mapped by it stays what it is until lend_over(), whatever the guest closes or frees,
- * and whoever ends, but for the engine: for that, whoever has the mapping has to
- * have owner_file(), too.
+ * Whatever is mapped by that file stays what it is until lend_over(), whatever the guest closes or
+ * frees and whichever of its processes end. That the engine's end changes nothing takes
+ * owner_file(), which somebody else has to hold as long as the mapping is there. May wait for the
+ * driver.
  *
- * Return: 0, -EOPNOTSUPP: nobody can map it so, or another errno.
+ * Return: 0; -EOPNOTSUPP: nobody can map it so; or another negative errno.
  */
 int lend(const struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent);
-/* Nobody can see it any more. */
+
+/**
+ * lend_over - give back what was lent
+ * @lent: what lend() has filled in
+ *
+ * To be called when nobody can see it any more. May wait for the driver.
+ */
 void lend_over(const struct lent *lent);
 
 #endif /* ENGINE_LEND_H */
