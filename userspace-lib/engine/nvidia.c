@@ -153,6 +153,17 @@ static int map(struct nvidia *nvidia, const struct nvidia_memory *memory, int fi
 	return ret;
 }
 
+/*
+ * A mapping holds its file, and the file holds the client from now on: so what is mapped stays as it
+ * is until the last mapping has gone, even if all processes but the hypervisor have ended.
+ */
+static int tie(const struct nvidia *nvidia, int file)
+{
+	struct rm_register args = { .control = nvidia->control };
+
+	return ioctl(file, RM_IOCTL_REGISTER, &args) ? -errno : 0;
+}
+
 /* An object that is a subdevice's with the program has to be one here. */
 static int lend_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_memory *memory,
 		   int file, struct nvidia_lent *lent)
@@ -183,8 +194,12 @@ int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
 		struct nvidia_lent *lent)
 {
 	uint32_t first = memory->card < RM_DEVICES ? memory->card : 0, i;
-	int ret = -ENODEV, err;
+	int ret, err;
 
+	ret = tie(nvidia, file);
+	if (ret)
+		return ret;
+	ret = -ENODEV;
 	for (i = 0; i < RM_DEVICES; i++) {
 		uint32_t number = (first + i) % RM_DEVICES;
 

@@ -133,6 +133,12 @@ struct rm_unmap {
 	__u32 flags;
 };
 
+/* Ties a file to one of nvidiactl, which is not closed before it. */
+struct rm_register {
+	__s32 control;
+};
+
+#define RM_IOCTL_REGISTER _IOWR('F', 0xc9, struct rm_register)
 #define RM_IOCTL_FREE	_IOWR('F', 0x29, struct rm_free)
 #define RM_IOCTL_ALLOC	_IOWR('F', 0x2b, struct rm_alloc)
 #define RM_IOCTL_DUP	_IOWR('F', 0x34, struct rm_dup)
@@ -140,6 +146,7 @@ struct rm_unmap {
 #define RM_IOCTL_MAP	_IOWR('F', 0x4e, struct rm_map)
 #define RM_IOCTL_UNMAP	_IOWR('F', 0x4f, struct rm_unmap)
 
+_Static_assert(sizeof(struct rm_register) == 4, "the driver's size");
 _Static_assert(sizeof(struct rm_free) == 16, "the driver's size");
 _Static_assert(sizeof(struct rm_alloc) == 48, "the driver's size");
 _Static_assert(sizeof(struct rm_device) == 56, "the driver's size");
