@@ -25,20 +25,25 @@
 #include "peer.h"
 #include "spawn.h"
 
+/* Time in milliseconds from one connection of a hypervisor until the next one is looked at. */
+#define PAUSE_MS	1000
+
 /**
  * struct keeper - the window of a guest
- * @node: in the list, in order of guests
- * @cid: whose
- * @port: likewise
- * @size: bytes
- * @uid: who may connect to it
- * @gid: likewise
+ * @node: entry of keepers, which is sorted by @cid and @port
+ * @cid: the guest's context ID
+ * @port: vsock port of vgpud by which the guest connects
+ * @size: size of the window in bytes
+ * @uid: user who may connect to the socket
+ * @gid: group that the socket belongs to
  * @flags: VGPU_HOST_WINDOW_*
- * @path: of the socket
- * @source: the socket
- * @identity: what the process is confined as
- * @pid: the process; 0: no hypervisor is connected
- * @agent_fd: where it is told; -1: it is to end
+ * @path: path of the socket
+ * @source: the socket, on which vgpud listens; its fd is -1 when the window was destroyed
+ * @pause: runs while connections wait, so that a hypervisor that connects again and again does
+ *	not keep vgpud from other guests
+ * @identity: what the process is confined as; it is in no list of guests
+ * @pid: process ID of the keeper, until it is reaped; 0: there is none
+ * @agent_fd: vgpud's end of the connection to the keeper; -1: there is none, or it is to end
  */
 struct keeper {
 	LIST_ENTRY(keeper) node;
@@ -50,6 +55,7 @@ struct keeper {
 	uint32_t flags;
 	char path[64];
 	struct source source;
+	struct timer pause;
 	struct peer identity;
 	pid_t pid;
 	int agent_fd;
@@ -70,7 +76,7 @@ static struct keeper *keeper_find(uint32_t cid, uint32_t port)
 {
 	struct keeper *keeper;
 
-	/* One that was destroyed is there until its process has ended. */
+	/* A window that was destroyed is listed until its process has ended. */
 	LIST_FOREACH(keeper, &keepers, node)
 		if (keeper->source.fd >= 0 && !keeper_compare(keeper, cid, port))
 			return keeper;
@@ -100,7 +106,7 @@ static void keeper_end(struct keeper *keeper)
 		return;
 	close(keeper->agent_fd);
 	keeper->agent_fd = -1;
-	/* Not reaped yet, so the pid is still its own. */
+	/* The process is not reaped, so its ID is not another one's. */
 	kill(keeper->pid, SIGKILL);
 }
 
@@ -152,7 +158,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 	int pair[2], ret;
 
 	keeper->identity.uid = peer_free_uid();
-	/* A number that no window has had. */
+	/* The window's number is one that no window has had, and never 0. */
 	if (!keeper->identity.uid ||
 	    getrandom(&start.id, sizeof(start.id), 0) != sizeof(start.id))
 		return -EAGAIN;
@@ -173,6 +179,13 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 	return 0;
 }
 
+static void keeper_came(const struct keeper *keeper)
+{
+	log_limited("guest %u:%u: a hypervisor has connected to its window", keeper->cid,
+		    keeper->port);
+	engine_keeper_came(keeper->cid, keeper->port);
+}
+
 static void keeper_ready(struct source *source, uint32_t events)
 {
 	struct keeper *keeper = container_of(source, struct keeper, source);
@@ -182,6 +195,8 @@ static void keeper_ready(struct source *source, uint32_t events)
 	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		return;
+	source_set(&keeper->source, 0);
+	timer_set(&keeper->pause, PAUSE_MS);
 	ret = keeper->pid ? -EBUSY : keeper_start(keeper, fd);
 	close(fd);
 	if (ret == -EBUSY)
@@ -191,36 +206,56 @@ static void keeper_ready(struct source *source, uint32_t events)
 		log_guest("guest %u:%u: no keeper: %s", keeper->cid, keeper->port,
 			  strerror(-ret));
 	else
-		engine_keeper_came(keeper->cid, keeper->port);
+		keeper_came(keeper);
+}
+
+static void keeper_paused(struct timer *timer)
+{
+	struct keeper *keeper = container_of(timer, struct keeper, pause);
+
+	source_set(&keeper->source, EPOLLIN);
 }
 
 /* --- its end ------------------------------------------------------------------------ */
 
-static void log_end(const struct keeper *keeper, int status)
+/* The reason in words; NULL: it is none that anybody has to look into. */
+static const char *end_reason(const struct keeper *keeper, int status)
 {
-	const char *why = "its keeper has failed";
-
 	if (WIFSIGNALED(status)) {
+		if (WTERMSIG(status) == SIGSYS)
+			return "its keeper made a system call that it may not use";
 		if (WTERMSIG(status) != SIGKILL)
-			log_guest("guest %u:%u: its keeper was ended by signal %d%s", keeper->cid,
-				  keeper->port, WTERMSIG(status), WTERMSIG(status) == SIGSYS ?
-				  " (a system call that it may not use)" : "");
-		return;
+			return "its keeper has crashed";
+		/* vgpud kills it as well. */
+		return keeper->agent_fd < 0 ? NULL :
+			"its keeper was killed, perhaps for want of memory (memory-max)";
 	}
 	switch (WEXITSTATUS(status)) {
 	case EXIT_SUCCESS:
-		return;
+		return NULL;
 	case KEEPER_EXIT_FEATURES:
-		why = "QEMU 11.1 or later is needed for a window, with config_size=32 in the device's line";
-		break;
+		return "QEMU 11.1 or later is needed for a window, with config_size=32 in the device's line";
 	case KEEPER_EXIT_PROTOCOL:
-		why = "its hypervisor says of the window what the protocol does not allow";
-		break;
+		return "its hypervisor says of the window what the protocol does not allow";
 	case KEEPER_EXIT_SILENT:
-		why = "its hypervisor does not answer what the window needs";
-		break;
+		return "its hypervisor does not answer what the window needs";
+	default:
+		return "its keeper has failed";
 	}
-	log_guest("guest %u:%u: %s", keeper->cid, keeper->port, why);
+}
+
+static void log_end(const struct keeper *keeper, int status)
+{
+	const char *reason = end_reason(keeper, status);
+
+	if (reason)
+		log_guest("guest %u:%u: %s (%s %d): it has no window until its hypervisor connects again",
+			  keeper->cid, keeper->port, reason,
+			  WIFSIGNALED(status) ? "signal" : "status",
+			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	else
+		log_limited("guest %u:%u: its hypervisor has left its window", keeper->cid,
+			    keeper->port);
 }
 
 static void keeper_free(struct keeper *keeper)
@@ -257,11 +292,12 @@ static int keeper_listen(struct keeper *keeper)
 	int ret;
 
 	memcpy(addr.sun_path, keeper->path, sizeof(keeper->path));
+	keeper->pause.expired = keeper_paused;
 	keeper->source.ready = keeper_ready;
 	keeper->source.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (keeper->source.fd < 0)
 		return -errno;
-	/* One that vgpud has left behind. */
+	/* A vgpud that died has left its sockets. */
 	unlink(keeper->path);
 	/* Nobody connects before it has its owner: it does not listen yet. */
 	if (bind(keeper->source.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
@@ -335,9 +371,10 @@ int keeper_window_destroy(uint32_t cid, uint32_t port, bool force)
 
 	if (!keeper)
 		return -ENOENT;
-	/* A hypervisor does not get it back. */
+	/* A hypervisor that loses the window does not get it back. */
 	if (keeper->pid && !force)
 		return -EBUSY;
+	timer_cancel(&keeper->pause);
 	source_close(&keeper->source);
 	unlink(keeper->path);
 	if (keeper->pid) {
