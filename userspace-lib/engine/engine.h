@@ -124,7 +124,7 @@ struct polled {
  * @dev: of its inode, and the inode's number
  * @ino: see @dev
  * @rdev: of a device
- * @memory: that its next mapping shows, of NVIDIA's driver; or NULL
+ * @memory: memory of NVIDIA's driver that a mapping of it shows; NULL: it is not known
  * @close_seq: of the control message that closed it; 0: a call has
  * @closer: shadow that waits for the end of that; NULL: none, or it has gone
  * @lane: of it
@@ -193,14 +193,31 @@ void events_object_gone(uint32_t object);
 
 /* --- window.c: mappings in the guest's window -------------------------------------- */
 
-/* The engine's end of a connection to the keeper. Takes over @fd. */
+/**
+ * window_keeper - vgpud has connected the engine to the keeper of the guest's window
+ * @fd: the engine's end of the connection, which becomes window.c's; -1: it got lost
+ */
 void window_keeper(int fd);
-/* Asked by a lane of the shadow, which is answered. */
+
+/**
+ * window_bind - have a mapping seen in the window
+ * @shadow: the shadow that has the mapping, and waits for the answer
+ * @msg: its request: the lane that waits, and the object that is mapped
+ * @bind: the part of the mapping, and its place in the window
+ */
 void window_bind(struct shadow *shadow, const struct eshadow_msg *msg,
 		 const struct eshadow_bind *bind);
-/* The guest gives a range back. */
+
+/**
+ * window_unbind - the guest gives a range of the window back
+ * @part: its message. It is answered when nothing is seen in the range any more
+ */
 void window_unbind(const struct vgpu_window_part *part);
-/* What it had mapped is to be seen no more. */
+
+/**
+ * window_shadow_gone - a shadow has ended, and what it had mapped is to be seen no more
+ * @shadow: the shadow, which gets no answers any more
+ */
 void window_shadow_gone(struct shadow *shadow);
 
 /* --- kept.c: memory of the guest that devices keep ------------------------------ */

@@ -81,9 +81,10 @@ struct gem_driver {
 
 /*
  * Both have all pages of a buffer from mmap() on until the last reference goes, and no call of
- * theirs takes any away. Drivers that are not here either have such a call (MADV of panfrost, i915,
- * msm, vc4 and others), or move buffers in the fault handler, which fails where other buffers of the
- * program are in the way (those with TTM: amdgpu, nouveau, radeon, vmwgfx, xe), or were not read.
+ * theirs takes any away. Drivers that are not here either have such a call (MADV of panfrost,
+ * i915, msm, vc4 and others), or move buffers in the fault handler, which fails where other
+ * buffers of the program are in the way (those with TTM: amdgpu, nouveau, radeon, vmwgfx, xe), or
+ * were not read.
  */
 static const struct gem_driver gem_drivers[] = {
 	{ .name = "vgem", .maps_imports = true },

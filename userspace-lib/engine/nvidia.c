@@ -7,7 +7,7 @@
 
 #include "engine/nvidia.h"
 
-/* RM sets how a mapping is cached, and says it here. */
+/* Bits of a mapping's flags in which RM answers how it is cached. */
 #define FLAGS_CACHING	(7U << 23)
 
 static int to_errno(uint32_t status)
@@ -40,7 +40,7 @@ static int to_errno(uint32_t status)
 	}
 }
 
-/* Return: 0, or a negative errno. @status is in @args. */
+/* Makes an ioctl, which leaves RM's status in @status of @args. Return: 0, or a negative errno. */
 static int call(struct nvidia *nvidia, unsigned long cmd, void *args, const uint32_t *status)
 {
 	nvidia->status = RM_OK;
@@ -93,7 +93,7 @@ void nvidia_end(struct nvidia *nvidia)
 	nvidia->control = -1;
 }
 
-/* Cards that nobody has opened have none: that may change. */
+/* Makes the client's objects of a card. RM refuses that for a card that nobody has open. */
 static int device_get(struct nvidia *nvidia, uint32_t number)
 {
 	struct rm_device device = { .number = number };
@@ -126,7 +126,7 @@ static int duplicate(struct nvidia *nvidia, uint32_t parent, const struct nvidia
 	};
 	int ret = call(nvidia, RM_IOCTL_DUP, &args, &args.status);
 
-	/* There are ways through RM by which it says that it did what it did not do. */
+	/* In some ways through RM success is reported, but nothing was made. */
 	if (!ret && !args.object)
 		ret = -ENOENT;
 	if (!ret)
@@ -154,8 +154,8 @@ static int map(struct nvidia *nvidia, const struct nvidia_memory *memory, int fi
 }
 
 /*
- * A mapping holds its file, and the file holds the client from now on: so what is mapped stays as it
- * is until the last mapping has gone, even if all processes but the hypervisor have ended.
+ * A mapping holds its file, and the file holds the client from now on: so what is mapped stays as
+ * it is until the last mapping has gone, even if all processes but the hypervisor have ended.
  */
 static int tie(const struct nvidia *nvidia, int file)
 {
@@ -164,7 +164,10 @@ static int tie(const struct nvidia *nvidia, int file)
 	return ioctl(file, RM_IOCTL_REGISTER, &args) ? -errno : 0;
 }
 
-/* An object that is a subdevice's with the program has to be one here. */
+/*
+ * Duplicates the memory and maps it by the device of that number. The duplicate of an object that
+ * the program has below a subdevice has to be below one, too.
+ */
 static int lend_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_memory *memory,
 		   int file, struct nvidia_lent *lent)
 {
@@ -186,9 +189,9 @@ static int lend_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_m
 }
 
 /*
- * RM maps only by a file of the card that has the memory: a device that is not that card's is
- * refused. Most cards' devices have the number that their file has. Memory of the system is
- * any device's.
+ * RM maps memory of a card only by a file and a device object of that card. The number of the
+ * device object is not known: for most cards it is the minor number of the file, which is tried
+ * first. Memory of the system can be mapped by any device.
  */
 int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
 		struct nvidia_lent *lent)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's own client of NVIDIA's resource manager, made when a program first maps memory.
- * The files that it needs are opened anew, by what the guest has open: so they are of devices
- * that it may use.
+ * Memory that belongs to the engine, by a client of NVIDIA's resource manager that is made when a
+ * program first maps memory. The files that the client needs are opened anew through files of the
+ * guest, so they are of devices that the guest may use.
  *
- * Whose memory it is the driver looks after: it lets a client duplicate what the client's process
- * owns, or what was shared with it, and shadows share what the driver has let them map. A shadow
- * that lies about handles can have nothing owned but what some shadow of the same guest has
- * shared.
+ * The driver sees to whose memory it is: it lets a client duplicate objects of clients that the
+ * same process has made, and objects that were shared with it. Shadows share with this client
+ * what the driver has let them map. So a shadow that lies about handles can have nothing owned
+ * but what some shadow of the same guest has shared.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,7 @@
 #define PAGE_MASK	4095ULL
 
 static struct nvidia client = { .control = -1 };
+/* Memory that is owned now, against the guest's limits of mappings. */
 static uint64_t owned_bytes;
 static uint32_t nr_owned;
 
@@ -31,7 +32,7 @@ static bool is_nvidia(const struct object *object)
 	return object->kind == VGPU_OBJECT_DEVICE && major(object->rdev) == RM_MAJOR;
 }
 
-/* Another file of the same node, or a negative errno. */
+/* Opens the object's node once more. Return: the file, or a negative errno. */
 static int open_again(const struct object *object)
 {
 	char path[32];
@@ -103,7 +104,7 @@ int owner_file(void)
 	return client.control;
 }
 
-/* A part of a mapping is one of its own: files of cards are mapped as a whole or not at all. */
+/* A card's file is mapped as a whole or not at all, so a part becomes a mapping of its own. */
 static int part_of(const struct nvidia_memory *memory, uint64_t offset, uint64_t len,
 		   struct nvidia_memory *part)
 {
@@ -113,7 +114,7 @@ static int part_of(const struct nvidia_memory *memory, uint64_t offset, uint64_t
 		return -EINVAL;
 	part->offset += offset;
 	part->len -= offset;
-	/* The last page need not be whole. */
+	/* The memory may end within the last page. */
 	if (len > ((part->len + PAGE_MASK) & ~PAGE_MASK))
 		return -EINVAL;
 	if (len < part->len)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the engine owns of what a guest is shown: memory that programs of the guest have mapped,
- * which stays as it is until the engine gives it back, whatever they free and whoever ends.
- * Drivers need to know how for that; here is what NVIDIA's needs.
+ * Memory that belongs to the engine, because a guest is shown it. Programs of the guest have
+ * allocated it, and it stays as it is until the engine gives it back, whatever they free and
+ * whichever of them end. So far that is possible with NVIDIA's driver (nvidia.h).
  */
 #ifndef ENGINE_OWNER_H
 #define ENGINE_OWNER_H
@@ -11,11 +11,11 @@
 #include "engine/nvidia.h"
 
 /**
- * struct owned - a part of a mapping that the engine owns
- * @fd: a file that shows it, from offset 0 on and in one piece of @len bytes only. To be closed
- *	as soon as it is mapped
- * @len: bytes, whole pages
- * @nvidia: how it is given back
+ * struct owned - memory that the engine owns
+ * @fd: a file that shows it, from offset 0 on and only in one piece of @len bytes; whoever has
+ *	called owner_take() closes it as soon as it is sent
+ * @len: length in bytes, whole pages
+ * @nvidia: the driver's names of it, by which it is given back
  */
 struct owned {
 	int fd;
@@ -23,20 +23,55 @@ struct owned {
 	struct nvidia_lent nvidia;
 };
 
-/* A shadow's: @object maps @memory, as nvidiactl @msg->value was told. It is answered. */
+/**
+ * owner_learn - a shadow says which memory of NVIDIA's driver a file shows
+ * @shadow: the shadow, which is answered with the engine's client, to share the memory with
+ * @msg: its request: @object is the file, @value the file of nvidiactl that the driver was asked by
+ * @memory: the memory
+ *
+ * What the shadow says is not believed, but only tried: see owner.c.
+ */
 void owner_learn(struct shadow *shadow, const struct eshadow_msg *msg,
 		 const struct eshadow_memory *memory);
-/* The object goes. What is owned of its memory stays. */
+/**
+ * owner_forget - an object goes, and with it what is known of its memory
+ * @object: the object
+ *
+ * Memory that is owned stays owned.
+ */
 void owner_forget(struct object *object);
-/* It maps memory that can be owned. */
+/**
+ * owner_knows - whether an object shows memory that the engine can own
+ * @object: the object
+ *
+ * Return: true if a shadow has said which memory that is.
+ */
 bool owner_knows(const struct object *object);
-/* Owns @len bytes of what @object shows from @offset on. 0, or a negative errno. May wait. */
+/**
+ * owner_take - own a part of what an object shows
+ * @object: the object
+ * @offset: where the part begins in the object's mapping, in bytes
+ * @len: its length in bytes
+ * @owned: filled in
+ *
+ * May wait for the driver.
+ *
+ * Return: 0; -ENOMEM: the guest's limit, or the card's memory; or another negative errno.
+ */
 int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned);
-/* When nobody can see it any more. May wait. */
+/**
+ * owner_give_back - give memory back to the driver, which gives it to others
+ * @owned: the memory, which nobody can see any more
+ *
+ * May wait for the driver.
+ */
 void owner_give_back(const struct owned *owned);
-/*
- * While somebody has a file that is one with this, all that is owned stays beyond the engine's
- * end; -1: nothing is.
+/**
+ * owner_file - the file that keeps all that is owned
+ *
+ * While another process has this file, too, nothing is freed when the engine ends.
+ *
+ * Return: the file, which stays owner.c's; -1: nothing was ever owned.
  */
 int owner_file(void);
 

@@ -24,8 +24,8 @@
 #define ENGINE_FD_CLOSED	7	/* a pipe to vgpud, for ENGINE_CLOSED */
 #define ENGINE_FD_PROGRAM	8	/* the program itself, closed by exec */
 
-/* Files that vgpud leaves open for a keeper, which has the program at ENGINE_FD_PROGRAM. */
-#define KEEPER_FD_AGENT		3	/* from vgpud */
+/* Files that vgpud leaves open for a keeper, and its program, at ENGINE_FD_PROGRAM. */
+#define KEEPER_FD_AGENT		3	/* the connection from vgpud, which only sends */
 #define KEEPER_FD_QEMU		4	/* the connection of the guest's hypervisor */
 
 /* Files that vgpud leaves open for a shadow of an engine. */
@@ -57,9 +57,9 @@ enum eshadow_exit {
  * @nr_lanes: likewise
  * @nr_objects: likewise
  * @nr_mappings: likewise
- * @nr_bindings: of these, or parts of them, in the window
+ * @nr_bindings: number of ranges of the window in which mappings are seen, or may be
  * @reserved2: 0
- * @bound_bytes: of those
+ * @bound_bytes: length of these ranges together
  * @kept_bytes: of the guest's memory, which devices may use, now
  *
  * vgpud fills in what is before @counters and only reads the rest; the engine only writes. A
@@ -104,7 +104,7 @@ enum engine_agent_type {
 	ENGINE_CHANGE	= 4,	/* struct engine_change */
 	ENGINE_FILE	= 7,	/* struct engine_file */
 	ENGINE_CLOSED	= 5,	/* to vgpud by the pipe, struct engine_number: end that session */
-	ENGINE_KEEPER	= 8,	/* struct engine_number, with the engine's end for the keeper */
+	ENGINE_KEEPER	= 8,	/* struct engine_number, with a connection to the keeper */
 };
 
 struct engine_number {
@@ -178,30 +178,46 @@ struct engine_file {
 
 /* --- keepers ---------------------------------------------------------------- */
 
+/**
+ * enum keeper_type - messages to and from a keeper
+ * @KEEPER_START: vgpud's first one: number @id and size @len of the window
+ * @KEEPER_ENGINE: vgpud's, with the keeper's end of a connection to the guest's engine
+ * @KEEPER_MAP: the engine's, with a file: have @len bytes of it, from @file_offset on, shown at
+ *	@offset of the window. It is answered by DONE when the guest can see it
+ * @KEEPER_UNMAP: the engine's: have hidden what a MAP of this @offset and @len shows. It is
+ *	answered by DONE when the guest cannot see it any more
+ * @KEEPER_HOLD: the engine's, with a file: keep that open as long as anything is shown, and beyond
+ *	the engine's end. It has no answer
+ * @KEEPER_READY: the keeper's: there is a window, number @id, of @len bytes; nothing is seen in
+ *	it that any engine had shown before
+ * @KEEPER_GONE: the keeper's: there is none any more. What was shown may be seen until the next
+ *	READY, and requests that were not answered will not be
+ * @KEEPER_DONE: the keeper's answer to the request with this @tag: 0 in @result, or why not
+ * @KEEPER_RAM: the keeper's: the guest has memory at its physical address @offset, @len
+ *	bytes, which is in the file that comes with the message, from @file_offset on. Without a
+ *	file: that memory is there no more
+ */
 enum keeper_type {
-	/* From vgpud. */
-	KEEPER_START	= 1,	/* first of all: @id, and @len of the window */
-	KEEPER_ENGINE	= 2,	/* with the keeper's end for the guest's engine */
-	/* From an engine, each with one answer. */
-	KEEPER_MAP	= 3,	/* with a file: @len of it from @file_offset on, at @offset */
-	KEEPER_UNMAP	= 4,	/* what a MAP of @offset and @len has shown */
-	KEEPER_HOLD	= 8,	/* no answer; with a file: keep it as long as anything is shown */
-	/* To an engine. */
-	KEEPER_READY	= 5,	/* the guest's driver is there: window @id has @len */
-	KEEPER_GONE	= 6,	/* it is not any more, and nothing is shown */
-	KEEPER_DONE	= 7,	/* answer to that with @tag: @result */
-	KEEPER_RAM	= 9,	/* with a file: @len of the guest's memory, at @offset; without: gone */
+	KEEPER_START	= 1,
+	KEEPER_ENGINE	= 2,
+	KEEPER_MAP	= 3,
+	KEEPER_UNMAP	= 4,
+	KEEPER_HOLD	= 8,
+	KEEPER_READY	= 5,
+	KEEPER_GONE	= 6,
+	KEEPER_DONE	= 7,
+	KEEPER_RAM	= 9,
 };
 
 /**
- * struct keeper_msg - what a keeper is told, and says
- * @type: enum keeper_type
- * @result: 0 or a negative errno
- * @tag: number of a MAP or UNMAP; any
- * @id: number of the window
- * @offset: in the window, whole pages; RAM: physical address in the guest
- * @len: bytes, whole pages
- * @file_offset: where in the file, whole pages
+ * struct keeper_msg - a message to or from a keeper
+ * @type: enum keeper_type, which says what the other fields mean; those that it does not name are 0
+ * @result: 0, or a negative errno
+ * @tag: number by which DONE names its request, as the engine likes
+ * @id: number of a window
+ * @offset: place in the window, or in the guest's physical memory, in bytes; whole pages
+ * @len: length in bytes; whole pages
+ * @file_offset: place in a file, in bytes; whole pages
  */
 struct keeper_msg {
 	__u32 type;
@@ -213,17 +229,17 @@ struct keeper_msg {
 	__u64 file_offset;
 };
 
-/* Exit statuses of a keeper, beside 0: the hypervisor or vgpud has gone. */
+/* Exit statuses of a keeper, beside 0, which is for the end of the hypervisor or of vgpud. */
 enum keeper_exit {
-	KEEPER_EXIT_START	= 120,	/* something that was needed for the start is missing */
-	KEEPER_EXIT_FEATURES	= 121,	/* the hypervisor lacks something: see keeper/qemu.c */
-	KEEPER_EXIT_PROTOCOL	= 122,	/* it says what the protocol does not allow */
-	KEEPER_EXIT_SILENT	= 123,	/* it does not answer */
+	KEEPER_EXIT_START	= 120,	/* something that the keeper itself needs is missing */
+	KEEPER_EXIT_FEATURES	= 121,	/* the hypervisor lacks what keeper/qemu.c needs */
+	KEEPER_EXIT_PROTOCOL	= 122,	/* the hypervisor says what the protocol does not allow */
+	KEEPER_EXIT_SILENT	= 123,	/* the hypervisor does not answer */
 };
 
 /*
- * Most mappings in a window: hypervisors have 509 slots for all of a guest's memory where
- * they count them for whoever it is told to, and RAM needs some.
+ * Most mappings that a window shows at once. A hypervisor has 509 slots for the memory of a guest
+ * that it tells its back-ends of, and needs some for RAM.
  */
 #define KEEPER_MAPPINGS_MAX	448
 
@@ -281,13 +297,13 @@ struct eshadow_msg {
 };
 
 /**
- * struct eshadow_memory - memory of NVIDIA's driver that a file maps
+ * struct eshadow_memory - memory of NVIDIA's driver that a file shows, behind ESHADOW_MAPS
  * @client: handle of the program's client
- * @memory: of its object
- * @flags: of the mapping
+ * @memory: handle of the memory object in that client
+ * @flags: the mapping's flags, as the program gave them to the driver
  * @reserved: 0
- * @offset: in the object
- * @len: bytes
+ * @offset: where the mapping begins in the object, in bytes
+ * @len: length of the mapping in bytes
  */
 struct eshadow_memory {
 	__u32 client;
@@ -299,12 +315,12 @@ struct eshadow_memory {
 };
 
 /**
- * struct eshadow_bind - what of a mapping is to be seen where in the window
+ * struct eshadow_bind - a part of a mapping that is to be seen in the window, behind ESHADOW_BIND
  * @window: number of the window
- * @offset: in the window
- * @len: bytes
- * @file_offset: of the mapping, as it was made
- * @seq: control_seq of the call
+ * @offset: place in the window, in bytes
+ * @len: length of the part in bytes
+ * @file_offset: place of the part in the file that is mapped, in bytes
+ * @seq: number of the last control message that the guest had sent before the call
  */
 struct eshadow_bind {
 	__u64 window;

@@ -340,7 +340,7 @@ static void ask_event(struct shadow *shadow, const struct eshadow_msg *msg, int 
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
-/* What is behind some requests. */
+/* Data that follows the struct eshadow_msg of some requests: more_of() tells how long it is. */
 union more {
 	struct eshadow_bind bind;
 	struct eshadow_memory memory;

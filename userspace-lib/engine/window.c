@@ -383,8 +383,9 @@ static void binding_late(struct timer *timer)
 }
 
 /*
- * Whether the guest has given back the range of a BIND after it has made that call. Calls and UNBIND
- * messages come by different connections, and the guest would not give the range back again.
+ * Whether the guest has given back the range of a BIND after it has made that call. Calls and
+ * UNBIND messages come by different connections, and the guest would not give the range back
+ * again.
  */
 static bool bind_refused(const struct eshadow_bind *bind)
 {
@@ -529,7 +530,7 @@ void window_shadow_gone(struct shadow *shadow)
 		binding->asked = false;
 		timer_cancel(&binding->timer);
 		binding->shadow = NULL;
-		/* A shadow that has ended by itself leaves programs that still see its mappings. */
+		/* Where the shadow has died the guest's programs may still see its mappings. */
 		if (binding->state == BINDING_THERE)
 			tell_part(VGPU_MSG_INVALIDATE, window_id, binding->offset, binding->len);
 		binding_end(binding);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Windows of guests that user-space engines serve. Each has a socket for the guest's hypervisor and,
- * while that is connected, a process, the keeper (userspace-lib/engine/keeper).
+ * Windows of guests that user-space engines serve. Each has a socket for the guest's hypervisor
+ * and, while that is connected, a process, the keeper (userspace-lib/engine/keeper).
  */
 #ifndef VGPUD_KEEPER_H
 #define VGPUD_KEEPER_H

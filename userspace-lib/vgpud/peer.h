@@ -34,7 +34,7 @@ enum peer_state {
  * @state: see above
  * @number: the host module's; valid while UP or GOING
  * @secret: what lanes prove themselves with
- * @keeper: it is not a guest, but stands for the keeper of its window (keeper.c)
+ * @keeper: this is not a guest, but what the keeper of its window is confined as (keeper.c)
  * @uid: user that its shadows run as
  * @since: CLOCK_REALTIME, seconds
  * @namespaces: those that its shadows share; -1: none yet

@@ -5,8 +5,8 @@
  * them. It is a vhost-user back-end without queues.
  *
  * The hypervisor and the engines may say anything at any time: they are trusted no more than the
- * guest. One thread does everything and waits for nobody, because the hypervisor, while it does what
- * the keeper has asked for, asks the keeper and waits for the answer.
+ * guest. One thread does everything and waits for nobody, because the hypervisor, while it does
+ * what the keeper has asked for, asks the keeper and waits for the answer.
  */
 #ifndef KEEPER_KEEPER_H
 #define KEEPER_KEEPER_H

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * vgpu-keeper: vgpud starts it with the connection of a guest's hypervisor, and gives it a
- * connection to each engine of that guest. It ends with the hypervisor's.
+ * vgpu-keeper, the keeper of a guest's window (keeper.h). vgpud starts it when the guest's
+ * hypervisor has connected, hands it that connection, and later one to each engine of the guest.
+ * It ends when the hypervisor's connection or vgpud's does.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,9 +25,12 @@ static void agent_ready(struct source *source, uint32_t events);
 
 static struct source agent = { .fd = KEEPER_FD_AGENT, .ready = agent_ready };
 static struct source engine = { .fd = -1, .ready = engine_ready };
-/* The engine knows that the window is there. */
+/* The engine was told that there is a window, and not yet that it has gone. */
 static bool told;
-/* While it is open, memory that an engine owns stays what it is, without that engine, too. */
+/*
+ * A file that the engine has given to be held; -1: none. It keeps what the engine owns, and the
+ * hypervisor may show, beyond the engine's end.
+ */
 static int held = -1;
 
 void keeper_end(int status)
@@ -47,12 +51,13 @@ void keeper_tell(const struct keeper_msg *msg, int fd)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
 
-	/* One that does not listen is as good as none; the loop finds that it has ended. */
+	/*
+	 * An engine that does not read is given up: the loop finds that its connection has ended.
+	 */
 	if (engine.fd >= 0 && packet_send(engine.fd, &iov, 1, fd))
 		shutdown(engine.fd, SHUT_RDWR);
 }
 
-/* An engine finds a window in which nothing of the one before it is left. */
 void keeper_look(void)
 {
 	struct keeper_msg msg = { .id = window.id, .len = window.len };
@@ -110,7 +115,7 @@ static void agent_ready(struct source *source, uint32_t events)
 		keeper_end(EXIT_SUCCESS);
 	if (fd < 0)
 		return;
-	/* The guest has one at a time: the one before is ending. */
+	/* A guest has one engine at a time, so the one before is ending. */
 	if (engine.fd >= 0)
 		engine_gone();
 	engine.fd = fd;
@@ -127,7 +132,7 @@ int main(void)
 	/* exec made the process dumpable again. */
 	prctl(PR_SET_DUMPABLE, 0);
 	signal(SIGPIPE, SIG_IGN);
-	/* vgpud has sent it before the keeper was there. */
+	/* vgpud has sent KEEPER_START before it started the keeper. */
 	if (packet_recv(agent.fd, &window, sizeof(window), &fd) != sizeof(window) ||
 	    window.type != KEEPER_START || loop_init() || source_add(&agent, EPOLLIN) ||
 	    qemu_init() || loop_run())

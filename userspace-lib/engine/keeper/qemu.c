@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vhost-user connection: what the hypervisor asks, and waits for. It is trusted no more than
- * its guest: whatever is not as the protocol has it ends the keeper.
+ * The vhost-user connection, by which the hypervisor asks and tells. It waits for each answer.
+ * Whatever is not as the protocol has it ends the keeper.
  *
- * The device's only queue is never used. It is enabled when the guest's driver is there, and
- * disabled before that goes; QEMU 11.1 does not tell of the device's status.
+ * The device's only queue is never used. But the hypervisor enables it when the guest's driver has
+ * set the device up, and disables it when the driver stops the device or the machine is paused.
+ * That is how the keeper knows: QEMU 11.1 does not tell of the device's status.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -19,12 +20,13 @@
 #include "wire.h"
 #include "vhost.h"
 
-/* Files of one message. */
+/* Most files that a message may have; the protocol's limit. */
 #define FILES_MAX	8
+/* Most bytes behind a message's header; the longest is a configuration space of 256. */
 #define PAYLOAD_MAX	512U
 
 #define FEATURES	(VHOST_FEATURE_PROTOCOL | VHOST_FEATURE_VERSION_1)
-/* Where one is missing its line has no config_size, or it is older than 11.1. */
+/* Features of QEMU 11.1 whose device's line has a config_size. */
 #define NEEDED		(VHOST_PROTOCOL_REPLY_ACK | VHOST_PROTOCOL_BACKEND_REQ | \
 			 VHOST_PROTOCOL_CONFIG | VHOST_PROTOCOL_BACKEND_SEND_FD | \
 			 VHOST_PROTOCOL_MEM_SLOTS | VHOST_PROTOCOL_SHMEM)
@@ -33,13 +35,13 @@ static void qemu_ready(struct source *source, uint32_t events);
 static struct source qemu = { .fd = KEEPER_FD_QEMU, .ready = qemu_ready };
 
 /**
- * struct qemu_msg - a message
- * @align: what puts the header next to the payload
- * @hdr: its header
- * @payload: what follows
- * @have: bytes of both that are there
- * @fds: files that came with it
- * @nr_fds: how many
+ * struct qemu_msg - the message that is received
+ * @align: padding, by which @payload begins where @hdr ends
+ * @hdr: the message's header
+ * @payload: the bytes behind it
+ * @have: number of bytes of @hdr and @payload that have come
+ * @fds: files that have come with it; whoever keeps one takes it out
+ * @nr_fds: entries of @fds
  */
 static struct qemu_msg {
 	uint32_t align;
@@ -64,7 +66,7 @@ static void need(bool ok)
 
 /* --- answers ---------------------------------------------------------------------- */
 
-/* It waits for each answer, so there is room. */
+/* The hypervisor waits for each answer, so the socket has room for it. */
 static void reply(const void *payload, uint32_t size)
 {
 	struct vhost_hdr hdr = {
@@ -150,7 +152,7 @@ static void set_channel(void)
 	in.nr_fds = 0;
 }
 
-/* Return: it was answered. */
+/* Requests that have an answer of their own. Return: it is one of these, and was answered. */
 static bool answer(void)
 {
 	switch (in.hdr.request) {
@@ -182,6 +184,7 @@ static bool answer(void)
 	return false;
 }
 
+/* Requests that have no answer, but where the hypervisor asks for one. */
 static void handle(void)
 {
 	switch (in.hdr.request) {
@@ -215,7 +218,7 @@ static void handle(void)
 	case VHOST_SET_VRING_CALL:
 	case VHOST_SET_VRING_ERR:
 	case VHOST_SET_CONFIG:
-		/* There is no queue that anybody looks at. */
+		/* These set up the queue, which nobody looks at. */
 		break;
 	default:
 		need(false);
@@ -246,7 +249,7 @@ static void files_take(struct msghdr *msg)
 	}
 }
 
-/* Return: the message is whole. */
+/* Receives the next part of a message. Return: the message is whole. */
 static bool receive(void)
 {
 	union {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's memory, as the hypervisor tells of it. Engines are told in turn: they give parts of it
- * to drivers that go on using memory after a call.
+ * The guest's memory, as the hypervisor tells of it. Engines are told in turn: they give parts of
+ * it to drivers that go on using memory after a call.
  */
 #include <stdlib.h>
 #include <sys/queue.h>

@@ -4,14 +4,14 @@
  *
  * The hypervisor is asked for one thing at a time. It answers before its guest can see what it has
  * mapped, and while its guest can still see what it has unmapped. Then it tells all of its
- * back-ends, this one included, which memory its guest has now. So a mapping is shown when both the
- * answer and that news have come, and hidden likewise.
+ * back-ends, this one included, which memory its guest has now. So a request is over when both the
+ * answer and that news have come.
  *
- * QEMU 11.1 ends when it is asked for something while the guest's driver is not there, so it is not
- * asked then. What was shown when the driver went stays shown as far as anybody knows: a guest that
- * resets the device takes it away, one that only stops it, or a machine that is paused, does not. The
- * hypervisor tells before the driver is there again which of its memory has gone meanwhile. It is
- * asked to unmap the rest before engines hear that there is a window.
+ * QEMU 11.1 ends when it is asked for something while the guest's driver is not there, so it is
+ * not asked then. What was shown when the driver went stays shown as far as anybody knows: a
+ * guest that resets the device takes it away, one that only stops it, or a machine that is
+ * paused, does not. The hypervisor tells before the driver is there again which of its memory has
+ * gone meanwhile. It is asked to unmap the rest before engines hear that there is a window.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -55,7 +55,8 @@ enum showing_state {
  * @answered: the hypervisor has agreed to that request
  * @seen: the hypervisor has told that its guest has this memory, and not that it has it no more
  * @abandoned: no engine waits for it: it is to be unmapped when it is mapped
- * @outlived: the driver has gone since the hypervisor was asked to map it, which perhaps unmapped it
+ * @outlived: the driver has gone since the hypervisor was asked to map it, which perhaps
+ *	unmapped it
  */
 struct showing {
 	LIST_ENTRY(showing) node;
@@ -317,7 +318,9 @@ bool region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct 
 {
 	struct showing *showing = being_asked();
 
-	/* Memory also comes back by itself: the guest may move the device, or turn it off and on. */
+	/*
+	 * Memory also comes back by itself: the guest may move the device, or turn it off and on.
+	 */
 	if (!showing || showing->seen || !showing_is(showing, addr, len, offset, st)) {
 		LIST_FOREACH(showing, &showings, node)
 			if (showing_is(showing, addr, len, offset, st))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a keeper speaks of the vhost-user protocol (docs/interop/vhost-user.rst of QEMU). */
+/*
+ * The part of the vhost-user protocol that a keeper speaks. docs/interop/vhost-user.rst of QEMU
+ * describes all of it, with the meaning of each field.
+ */
 #ifndef KEEPER_VHOST_H
 #define KEEPER_VHOST_H
 
@@ -41,7 +44,7 @@ enum vhost_request {
 	VHOST_GET_SHMEM_CONFIG		= 44,
 };
 
-/* To the hypervisor, by the channel that it gives. */
+/* Requests to the hypervisor, by the channel that VHOST_SET_BACKEND_REQ_FD has given. */
 #define VHOST_BACKEND_SHMEM_MAP		9
 #define VHOST_BACKEND_SHMEM_UNMAP	10
 

@@ -10,14 +10,15 @@
 #include "shadow.h"
 
 /**
- * struct mapping - a part of one, or room for a call's arguments
- * @addr: where
- * @len: bytes; 0: free
- * @file_offset: of a device's that is shared and can be written to: what was mapped
- * @object: likewise, of which; 0: of another
- * @device: it is a device's
- * @barred: likewise, but parts of it are without access: they were unmapped, and there was no
- *	room to say so
+ * struct mapping - a part of a device's mapping, or room for a call's arguments
+ * @addr: its address
+ * @len: its length in bytes; 0: the entry is free
+ * @file_offset: where it begins in the file of @object, in bytes
+ * @object: number of the object whose file it maps, shared and writable, so that it can be seen in
+ *	the window; 0: it is another mapping, or room
+ * @device: it is a device's mapping
+ * @barred: parts of the device's mapping are without access: they were unmapped when there was no
+ *	entry left to say so
  */
 struct mapping {
 	u64 addr;
@@ -392,7 +393,7 @@ static int smaps_read(struct smaps *smaps)
 
 /* --- calls --------------------------------------------------------------------------- */
 
-/* What can be bound to a window is known from now on. map_lock is held. */
+/* Remembers what a new mapping shows, if it can be seen in the window. map_lock is held. */
 static void mapping_name(struct call *call, u64 addr, u32 flags)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
@@ -444,8 +445,10 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 }
 
 /*
- * The engine has what is mapped there seen in the window, too. It answers within a second;
- * map_lock is not held, as whoever hears it may want that.
+ * Asks the engine to have the mapping at @addr seen in the window, too. The engine answers within a
+ * second. The thread that reads its answers may wait for map_lock, so that is not held here.
+ *
+ * Return: 0, or a negative errno: the mapping goes by copy.
  */
 static s64 bind(struct call *call, u64 addr, u64 len, __le64 window, __le64 offset)
 {
@@ -470,7 +473,7 @@ static s64 bind(struct call *call, u64 addr, u64 len, __le64 window, __le64 offs
 	    mappings[i].addr <= addr && mappings[i].addr + mappings[i].len >= addr + len) {
 		request.msg.object = mappings[i].object;
 		to.file_offset = mappings[i].file_offset + addr - mappings[i].addr;
-		/* Others are not shown: a hypervisor maps for writing. */
+		/* A hypervisor maps for reading and writing, and shared. */
 		ret = mappings[i].object ? 0 : -EOPNOTSUPP;
 	}
 	lock_drop(&demand.lock);
