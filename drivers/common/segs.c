@@ -36,8 +36,8 @@ bool vgpu_segs_hold(const struct vgpu_call_view *view, const struct vgpu_seg_pla
 	for (i = 0; i < nr; i++) {
 		u32 has = vgpu_view_seg_len(view, i);
 
-		if (!vgpu_view_seg_is(view, i, VGPU_SEG_PAGE) && addr >= places[i].addr &&
-		    len <= has && addr - places[i].addr <= has - len)
+		if (!vgpu_view_seg_is(view, i, VGPU_SEG_PAGE | VGPU_SEG_KEPT) &&
+		    addr >= places[i].addr && len <= has && addr - places[i].addr <= has - len)
 			return true;
 	}
 	return false;

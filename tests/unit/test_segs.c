@@ -8,14 +8,22 @@
 
 #define SCRATCH	0x3e0000001000ULL
 
-/* A call with four segments: one in and out, one in, a page, and one that only comes back. */
+#define SEGS	5
+#define KEPT	(sizeof(struct vgpu_kept) + 2 * sizeof(struct vgpu_run))
+/* Segments that are not in memory that the host gives the driver. */
+#define APART	(VGPU_SEG_PAGE | VGPU_SEG_KEPT)
+
+/*
+ * A call with five segments: one in and out, one in, a page, memory that the device keeps, and
+ * one that only comes back.
+ */
 static struct {
 	struct vgpu_call call;
-	struct vgpu_seg segs[4];
-	u8 data[24 + 8 + VGPU_PAGE_SIZE];
+	struct vgpu_seg segs[SEGS];
+	u8 data[24 + 8 + VGPU_PAGE_SIZE + KEPT];
 } sent;
 static struct vgpu_call_view view;
-static struct vgpu_seg_place places[4];
+static struct vgpu_seg_place places[SEGS];
 static u8 reply[24 + 16];
 
 static void seg_set(u32 i, u32 len, u32 flags)
@@ -29,11 +37,12 @@ static size_t call_make(void)
 	size_t size;
 	u32 i;
 
-	sent.call.nr_segs = cpu_to_le16(4);
+	sent.call.nr_segs = cpu_to_le16(SEGS);
 	seg_set(0, 24, VGPU_SEG_IN | VGPU_SEG_OUT);
 	seg_set(1, 5, VGPU_SEG_IN);
 	seg_set(2, VGPU_PAGE_SIZE, VGPU_SEG_IN | VGPU_SEG_PAGE);
-	seg_set(3, 9, VGPU_SEG_OUT);
+	seg_set(3, KEPT, VGPU_SEG_IN | VGPU_SEG_KEPT);
+	seg_set(4, 9, VGPU_SEG_OUT);
 	view.call = &sent.call;
 	view.segs = sent.segs;
 	view.data = sent.data;
@@ -51,16 +60,17 @@ static void test_place(void)
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		u64 end = places[i].addr + vgpu_view_seg_len(&view, i) + VGPU_SEGS_SLACK;
 
-		if (vgpu_view_seg_is(&view, i, VGPU_SEG_PAGE))
+		if (vgpu_view_seg_is(&view, i, APART))
 			continue;
 		tap_expect(!(places[i].addr % VGPU_SEGS_ALIGN), "%u is aligned", i);
 		tap_expect(end <= SCRATCH + size, "%u and its zeros are within", i);
 		for (j = i + 1; j < ARRAY_SIZE(places); j++)
-			tap_expect(vgpu_view_seg_is(&view, j, VGPU_SEG_PAGE) ||
+			tap_expect(vgpu_view_seg_is(&view, j, APART) ||
 				   end <= places[j].addr, "%u is before %u", i, j);
 	}
-	tap_expect(places[0].in == 0 && places[1].in == 24 && places[2].in == 32, "sent bytes");
-	tap_expect(places[0].out == 0 && places[3].out == 24, "bytes that come back");
+	tap_expect(places[0].in == 0 && places[1].in == 24 && places[2].in == 32 &&
+		   places[3].in == 32 + VGPU_PAGE_SIZE, "sent bytes");
+	tap_expect(places[0].out == 0 && places[4].out == 24, "bytes that come back");
 	tap_subject("places");
 }
 
@@ -128,7 +138,7 @@ static void test_others(void)
 
 	/* A fixup of a segment that was not sent, and one of a segment that does not come back. */
 	fixup = fixup_make(VGPU_FIXUP_PTR, 0, 1, 0);
-	fixup.seg = cpu_to_le16(3);
+	fixup.seg = cpu_to_le16(4);
 	tap_expect(!vgpu_fixup_original(&view, places, &fixup, 8), "nothing was sent");
 	tap_expect(vgpu_fixup_reply(&view, places, reply, &fixup) == reply + 24,
 		   "where it comes back");
@@ -145,11 +155,11 @@ static void test_hold(void)
 	call_make();
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		u64 addr = places[i].addr;
-		bool page = vgpu_view_seg_is(&view, i, VGPU_SEG_PAGE);
+		bool apart = vgpu_view_seg_is(&view, i, APART);
 
 		len = vgpu_view_seg_len(&view, i);
-		tap_expect(vgpu_segs_hold(&view, places, addr, len) != page, "%u, whole", i);
-		tap_expect(vgpu_segs_hold(&view, places, addr + len - 1, 1) != page, "%u, end", i);
+		tap_expect(vgpu_segs_hold(&view, places, addr, len) != apart, "%u, whole", i);
+		tap_expect(vgpu_segs_hold(&view, places, addr + len - 1, 1) != apart, "%u, end", i);
 		tap_expect(!vgpu_segs_hold(&view, places, addr, len + 1) &&
 			   !vgpu_segs_hold(&view, places, addr + 1, len) &&
 			   !vgpu_segs_hold(&view, places, addr + len, 1) &&
