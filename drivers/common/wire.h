@@ -94,9 +94,10 @@ bool vgpu_wire_file_name_ok(const u8 *name);
 /*
  * A CALL. Beyond the lengths: the operation's own rules of vgpu_wire.h (which
  * segments, object or none, values in range), PAGE and KEPT segments aligned and not
- * overlapping, runs aligned and as long as they say together, every fixup aligned, inside its segment, none overlapping, its
- * target a segment of the call, FD_OUT only in OUT segments, FD_IN and PTR only
- * in segments that are neither PAGE nor KEPT; nothing of a feature that was not agreed on.
+ * overlapping, runs of a KEPT one aligned and together as long as its memory, every fixup
+ * aligned, inside its segment, none overlapping, its target a segment of the call, FD_OUT
+ * only in OUT segments, FD_IN and PTR only in segments that are neither PAGE nor KEPT;
+ * nothing of a feature that was not agreed on.
  */
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,
 			 struct vgpu_call_view *view);

@@ -158,7 +158,7 @@ bool control_is_applied(uint64_t seq)
 void control_applied(void)
 {
 	session_synced();
-	kept_applied();
+	kept_look();
 }
 
 static void control_take(void)

@@ -125,6 +125,8 @@ struct polled {
  * @ino: see @dev
  * @rdev: of a device
  * @memory: memory of NVIDIA's driver that a mapping of it shows; NULL: it is not known
+ * @keeps: the driver may keep memory of the guest until it has released this very file
+ * @lent: a hypervisor has mapped, or may have mapped, this very file
  * @close_seq: of the control message that closed it; 0: a call has
  * @closer: shadow that waits for the end of that; NULL: none, or it has gone
  * @lane: of it
@@ -144,6 +146,8 @@ struct object {
 	ino_t ino;
 	dev_t rdev;
 	struct nvidia_memory *memory;
+	bool keeps;
+	bool lent;
 	struct grant *grant;
 	unsigned int dropping;
 	uint64_t close_seq;
@@ -219,15 +223,34 @@ void window_unbind(const struct vgpu_window_part *part);
  * @shadow: the shadow, which gets no answers any more
  */
 void window_shadow_gone(struct shadow *shadow);
+/* The guest has closed the object. What is shown of it is on its way out. */
+void window_object_closed(uint32_t id);
+/* The number of the last binding so far. */
+uint64_t window_now(void);
+/*
+ * Whether memory that was given to NVIDIA's driver after window_now() was @since may be the
+ * engine's, too: a duplicate was made after that, of what closed objects had mapped, and the
+ * driver has not been told to free it.
+ */
+bool window_owns_since(uint64_t since);
 
 /* --- kept.c: memory of the guest that devices keep ------------------------------ */
 
-/* It may be given to a driver. Return: 0, -ENOMEM (the limit) or -EINVAL. */
-int kept_add(uint64_t number, uint64_t bytes);
+/**
+ * kept_add - a driver may be given memory of the guest to keep
+ * @id: number of the object whose driver it is
+ * @number: the guest's number of the memory
+ * @bytes: how much it is
+ *
+ * Return: 0, -EBADF: there is no such object, -EOPNOTSUPP: nobody would know when the driver has
+ * released the object's file, -ENOMEM: it would be more than the guest may have kept, or
+ * -EINVAL.
+ */
+int kept_add(uint32_t id, uint64_t number, uint64_t bytes);
 /* By control message @seq the guest wants to hear when nothing uses it any more. */
 void kept_release(uint64_t number, uint64_t seq);
-/* Some control message may be applied now that was not. */
-void kept_applied(void);
+/* Something has ended that RELEASE messages wait for: they are answered if it was the last. */
+void kept_look(void);
 /* The guest's memory at @addr is in a file, from @offset on; takes over @fd. */
 void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd);
 void ram_remove(uint64_t addr, uint64_t len);

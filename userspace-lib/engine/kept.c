@@ -2,7 +2,8 @@
 /*
  * The guest's memory: where it is, which shadows are told, and what of it devices have been
  * given to keep. The guest counts on that until it is told that nothing at the host uses it: when
- * all files are closed, with all that their drivers do then.
+ * all files are closed, with all that their drivers do then, and the engine has no duplicate
+ * of it any more, by which it would stay the driver's.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include "engine.h"
 #include "kept.h"
+#include "owner.h"
 
 /* Of a hypervisor; what it has beyond that is not known to shadows. */
 #define RAM_MAX		64
@@ -20,12 +22,16 @@
  * @number: the guest's number of it
  * @bytes: how much; 0: its call has not come
  * @seq: of the RELEASE message; 0: there was none
+ * @shared: the engine may have duplicates of it
+ * @since: likewise: window_now() when it was given to the driver
  */
 struct kept {
 	LIST_ENTRY(kept) node;
 	uint64_t number;
 	uint64_t bytes;
 	uint64_t seq;
+	bool shared;
+	uint64_t since;
 };
 
 static LIST_HEAD(, kept) kepts = LIST_HEAD_INITIALIZER(kepts);
@@ -49,16 +55,22 @@ static struct kept *kept_get(uint64_t number)
 	return kept;
 }
 
-int kept_add(uint64_t number, uint64_t bytes)
+int kept_add(uint32_t id, uint64_t number, uint64_t bytes)
 {
+	struct object *object = object_find(id);
 	uint64_t most = start.limits.kept_bytes;
 	struct kept *kept;
 
+	if (!object)
+		return -EBADF;
+	if (object->lent)
+		return -EOPNOTSUPP;
 	if (!bytes)
 		return -EINVAL;
 	kept = kept_get(number);
 	if (!kept)
 		return -ENOMEM;
+	object->keeps = true;
 	/* The same memory once more. */
 	if (kept->bytes)
 		return kept->bytes == bytes ? 0 : -EINVAL;
@@ -66,6 +78,8 @@ int kept_add(uint64_t number, uint64_t bytes)
 	if (bytes > most || kept_bytes > most - bytes)
 		return -ENOMEM;
 	kept->bytes = bytes;
+	kept->shared = owner_shares(object);
+	kept->since = window_now();
 	kept_bytes += bytes;
 	shared->kept_bytes = kept_bytes;
 	return 0;
@@ -81,7 +95,17 @@ void kept_release(uint64_t number, uint64_t seq)
 	nr_releases++;
 }
 
-void kept_applied(void)
+/*
+ * A closed file's ->release frees what the driver has pinned, but for what the engine has a
+ * duplicate of.
+ */
+static bool kept_is_over(const struct kept *kept)
+{
+	return kept->seq && control_is_applied(kept->seq) &&
+	       !(kept->shared && window_owns_since(kept->since));
+}
+
+void kept_look(void)
 {
 	struct vgpu_release msg = {
 		.hdr.len = cpu_to_le32(sizeof(msg)),
@@ -91,7 +115,7 @@ void kept_applied(void)
 
 	for (kept = LIST_FIRST(&kepts); nr_releases && kept; kept = next) {
 		next = LIST_NEXT(kept, node);
-		if (!kept->seq || !control_is_applied(kept->seq))
+		if (!kept_is_over(kept))
 			continue;
 		msg.hdr.seq = cpu_to_le64(kept->seq);
 		msg.number = cpu_to_le64(kept->number);

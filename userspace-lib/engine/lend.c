@@ -30,20 +30,26 @@
  */
 struct lender {
 	bool (*fits)(const struct object *object);
-	int (*lend)(const struct object *object, uint64_t file_offset, uint64_t len,
-		    struct lent *lent);
+	int (*lend)(struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent);
 };
 
-static int lend_own_file(const struct object *object, uint64_t file_offset, uint64_t len,
+/*
+ * The driver releases the file when the last one has let go of it, and nobody tells when the
+ * hypervisor has: so memory of the guest that the driver keeps until then could not be given back.
+ */
+static int lend_own_file(struct object *object, uint64_t file_offset, uint64_t len,
 			 struct lent *lent)
 {
 	(void)len;
+	if (object->keeps)
+		return -EOPNOTSUPP;
+	object->lent = true;
 	lent->fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
 	lent->file_offset = file_offset;
 	return lent->fd < 0 ? -errno : 0;
 }
 
-static int lend_memory(const struct object *object, uint64_t file_offset, uint64_t len,
+static int lend_memory(struct object *object, uint64_t file_offset, uint64_t len,
 		       struct lent *lent)
 {
 	int ret = owner_take(object, file_offset, len, &lent->owned);
@@ -202,7 +208,7 @@ static const struct lender lenders[] = {
 	{ .fits = owner_knows, .lend = lend_memory },
 };
 
-int lend(const struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent)
+int lend(struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent)
 {
 	size_t i;
 

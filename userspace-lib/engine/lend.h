@@ -42,7 +42,7 @@ void lend_learn(const struct grant *grant);
  *
  * Return: 0; -EOPNOTSUPP: nobody can map it so; or another negative errno.
  */
-int lend(const struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent);
+int lend(struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent);
 
 /**
  * lend_over - give back what was lent

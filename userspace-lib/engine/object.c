@@ -292,6 +292,7 @@ int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t la
 	LIST_INSERT_HEAD(&closing_objects, object, node);
 	shared->nr_objects = --nr_objects;
 	events_object_gone(id);
+	window_object_closed(id);
 	object->close_seq = seq;
 	object->closer = shadow;
 	object->lane = lane;

@@ -94,6 +94,11 @@ void owner_forget(struct object *object)
 	object->memory = NULL;
 }
 
+bool owner_shares(const struct object *object)
+{
+	return is_nvidia(object);
+}
+
 bool owner_knows(const struct object *object)
 {
 	return object->memory;

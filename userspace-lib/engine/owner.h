@@ -41,6 +41,11 @@ void owner_learn(struct shadow *shadow, const struct eshadow_msg *msg,
  */
 void owner_forget(struct object *object);
 /**
+ * owner_shares - whether the engine may own memory that an object's driver keeps
+ * @object: the object
+ */
+bool owner_shares(const struct object *object);
+/**
  * owner_knows - whether an object shows memory that the engine can own
  * @object: the object
  *

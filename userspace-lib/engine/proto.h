@@ -258,7 +258,7 @@ enum engine_shadow_type {
 	ESHADOW_EVENT	= 9,	/* with an eventfd: @object, @value: the guest's number */
 	ESHADOW_BIND	= 10,	/* a mapping of @object, with a struct eshadow_bind behind it */
 	ESHADOW_MAPS	= 11,	/* as nvidiactl @value says, @object maps a struct eshadow_memory */
-	ESHADOW_KEEP	= 12,	/* a device may keep memory, number @value: @extra bytes */
+	ESHADOW_KEEP	= 12,	/* @object's driver may keep memory, number @value: @extra bytes */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get a reference to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */

@@ -400,7 +400,8 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 		owner_learn(shadow, msg, &more->memory);
 		break;
 	case ESHADOW_KEEP:
-		shadow_answer(shadow, msg->lane, kept_add(msg->value, msg->extra), NULL, 0, -1);
+		shadow_answer(shadow, msg->lane, kept_add(msg->object, msg->value, msg->extra),
+			      NULL, 0, -1);
 		break;
 	case ESHADOW_UNSYNC:
 		ask_unsync(shadow, msg);

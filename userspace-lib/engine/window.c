@@ -41,6 +41,7 @@ enum binding_state {
  * @shadow: whose mapping it shows; NULL: the shadow has ended
  * @lane: index of the shadow's lane that waits for an answer, if @asked
  * @asked: such a lane waits
+ * @object: number of the object whose memory it shows; 0: the guest has closed that
  * @unwanted: nobody wants it any more: it is to be hidden as soon as it is shown
  * @lent: what is seen, which is to be given back when it is seen no more
  * @timer: runs while @asked: when it expires the lane is answered in any case
@@ -55,6 +56,7 @@ struct binding {
 	uint32_t lane;
 	bool asked;
 	bool unwanted;
+	uint32_t object;
 	struct lent lent;
 	struct timer timer;
 };
@@ -62,10 +64,12 @@ struct binding {
 /**
  * struct leftover - what may be seen in a window that is gone
  * @node: entry of leftovers
+ * @tag: of the binding that it was
  * @lent: what is seen
  */
 struct leftover {
 	SLIST_ENTRY(leftover) node;
+	uint64_t tag;
 	struct lent lent;
 };
 
@@ -105,6 +109,8 @@ static unsigned int nr_bindings;
 static uint64_t bound_bytes;
 static SLIST_HEAD(, leftover) leftovers = SLIST_HEAD_INITIALIZER(leftovers);
 static uint64_t last_tag;
+/* Tag of the last binding whose memory stays the engine's until it ends; 0: there is none. */
+static uint64_t last_stuck;
 /* The keeper has owner_file(), which keeps all that the engine owns beyond the engine's end. */
 static bool has_owner_file;
 /* A ring: next_unbind is the number of messages so far. */
@@ -198,16 +204,17 @@ static void unbounds_look(uint64_t offset, uint64_t len)
 }
 
 /* It may be seen until the keeper has another window, or for ever. */
-static void leave(const struct lent *lent)
+static void leave(const struct binding *binding)
 {
 	struct leftover *leftover;
 
-	if (!lent->owns)
+	if (!binding->lent.owns)
 		return;
 	leftover = malloc(sizeof(*leftover));
 	if (!leftover)
 		engine_end("out of memory");
-	leftover->lent = *lent;
+	leftover->tag = binding->tag;
+	leftover->lent = binding->lent;
 	SLIST_INSERT_HEAD(&leftovers, leftover, node);
 }
 
@@ -220,8 +227,11 @@ static void leftovers_end(bool hidden)
 		SLIST_REMOVE_HEAD(&leftovers, node);
 		if (hidden)
 			lend_over(&leftover->lent);
+		else if (last_stuck < leftover->tag)
+			last_stuck = leftover->tag;
 		free(leftover);
 	}
+	kept_look();
 }
 
 /* The guest's driver is not there any more, which need not mean that nothing is seen. */
@@ -232,7 +242,7 @@ static void window_gone(void)
 
 	while ((binding = LIST_FIRST(&bindings))) {
 		binding_answer(binding, -ENODEV);
-		leave(&binding->lent);
+		leave(binding);
 		binding_free(binding);
 	}
 	/* The guest does not wait for a window that is gone. */
@@ -316,6 +326,7 @@ static void keeper_done(const struct keeper_msg *msg)
 		lend_over(&binding->lent);
 		binding_free(binding);
 		unbounds_look(offset, len);
+		kept_look();
 		return;
 	}
 	binding->state = BINDING_THERE;
@@ -457,6 +468,7 @@ static int bind_make(struct shadow *shadow, const struct eshadow_msg *ask,
 	if (ret)
 		goto err_give_back;
 	binding->shadow = shadow;
+	binding->object = object->id;
 	binding->lane = ask->lane;
 	binding->asked = true;
 	binding->timer.expired = binding_late;
@@ -481,6 +493,39 @@ void window_bind(struct shadow *shadow, const struct eshadow_msg *msg,
 
 	if (ret)
 		shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
+}
+
+/* --- memory that devices keep ------------------------------------------------------------ */
+
+void window_object_closed(uint32_t id)
+{
+	struct binding *binding;
+
+	LIST_FOREACH(binding, &bindings, node)
+		if (binding->object == id)
+			binding->object = 0;
+}
+
+uint64_t window_now(void)
+{
+	return last_tag;
+}
+
+/* What open objects have mapped is nothing that was closed. */
+bool window_owns_since(uint64_t since)
+{
+	const struct leftover *leftover;
+	const struct binding *binding;
+
+	if (last_stuck > since)
+		return true;
+	SLIST_FOREACH(leftover, &leftovers, node)
+		if (leftover->tag > since)
+			return true;
+	LIST_FOREACH(binding, &bindings, node)
+		if (binding->lent.owns && !binding->object && binding->tag > since)
+			return true;
+	return false;
 }
 
 /* --- UNBIND ------------------------------------------------------------------------------ */

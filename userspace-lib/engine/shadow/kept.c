@@ -147,6 +147,7 @@ int kept_show(struct call *call)
 		if (!kept)
 			continue;
 		request.msg.type = ESHADOW_KEEP;
+		request.msg.object = call->file->object;
 		request.msg.value = le64_to_cpu(kept->number);
 		request.msg.extra = le64_to_cpu(kept->len);
 		ret = channel_ask(call->lane, &request);

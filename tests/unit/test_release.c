@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When a guest hears that no device uses memory any more which it gave to one: after its files
+ * are closed, and after the engine's duplicates of it are freed. The engine's own code runs
+ * here; the guest, the keeper of the window and NVIDIA's driver are played.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "engine/packet.h"
+#include "lend.h"
+#include "tap.h"
+
+#define WINDOW		7
+#define WINDOW_LEN	(1ULL << 30)
+#define PAGE		4096ULL
+
+/* Numbers of objects. */
+enum { CTL = 1, CARD, MOCK, OBJECTS };
+
+struct engine_start start;
+static struct engine_shared numbers;
+struct engine_shared *shared = &numbers;
+struct shadow_list shadows = LIST_HEAD_INITIALIZER(shadows);
+static struct shadow shadow;
+
+static struct grant mock_grant = { .driver = "vgpu-mock" };
+static struct object objects[OBJECTS];
+static bool open_now[OBJECTS];
+
+/* What the guest was told, and what the driver was. */
+static uint64_t answered;
+static unsigned int nr_answered, nr_owned, owned_when_answered;
+static uint64_t applied, seq;
+static int bind_result;
+
+/* The keeper's end, and the engine's source. */
+static int keeper_fd = -1;
+static struct source *keeper_source;
+static struct keeper_msg asked;
+
+/* --- what the engine has elsewhere --------------------------------------------------- */
+
+bool control_is_applied(uint64_t seq)
+{
+	return seq <= applied;
+}
+
+void control_send(const void *msg, size_t len)
+{
+	const struct vgpu_release *release = msg;
+
+	if (le16_to_cpu(release->hdr.type) != VGPU_MSG_RELEASE)
+		return;
+	answered = le64_to_cpu(release->number);
+	nr_answered++;
+	owned_when_answered = nr_owned;
+}
+
+void engine_end(const char *why)
+{
+	tap_expect(false, "the engine ended: %s", why);
+	tap_subject("engine");
+	exit(1);
+}
+
+struct object *object_find(uint32_t id)
+{
+	return id < OBJECTS && open_now[id] ? &objects[id] : NULL;
+}
+
+bool owner_shares(const struct object *object)
+{
+	return object->id != MOCK;
+}
+
+bool owner_knows(const struct object *object)
+{
+	return object->id == CARD;
+}
+
+int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned)
+{
+	owned->fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	owned->len = len;
+	nr_owned++;
+	return 0;
+}
+
+void owner_give_back(const struct owned *owned)
+{
+	nr_owned--;
+}
+
+int owner_file(void)
+{
+	return STDIN_FILENO;
+}
+
+void shadow_answer(struct shadow *to, uint32_t lane, int result, const void *extra, size_t len,
+		   int fd)
+{
+	bind_result = result;
+}
+
+void shadow_ram(struct shadow *to, uint64_t addr, uint64_t len, uint64_t offset, int fd)
+{
+}
+
+int source_add(struct source *source, uint32_t events)
+{
+	keeper_source = source;
+	return 0;
+}
+
+void source_close(struct source *source)
+{
+	if (source->fd >= 0)
+		close(source->fd);
+	source->fd = -1;
+}
+
+void timer_set(struct timer *timer, unsigned int ms)
+{
+}
+
+void timer_cancel(struct timer *timer)
+{
+}
+
+/* --- the keeper ------------------------------------------------------------------------ */
+
+static void keeper_say(struct keeper_msg msg)
+{
+	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
+
+	packet_send(keeper_fd, &iov, 1, -1);
+	keeper_source->ready(keeper_source, 0);
+}
+
+/* What it was asked last, without the file that came along. */
+static uint32_t keeper_hear(void)
+{
+	uint32_t type = 0;
+	int fd;
+
+	while (packet_recv(keeper_fd, &asked, sizeof(asked), &fd) == sizeof(asked)) {
+		type = asked.type;
+		if (fd >= 0)
+			close(fd);
+	}
+	return type;
+}
+
+static void keeper_done(int result)
+{
+	keeper_say((struct keeper_msg){ .type = KEEPER_DONE, .tag = asked.tag, .result = result });
+}
+
+static void keeper_ready(void)
+{
+	keeper_say((struct keeper_msg){ .type = KEEPER_READY, .id = WINDOW, .len = WINDOW_LEN });
+}
+
+static void keeper_came(void)
+{
+	int pair[2];
+
+	if (keeper_fd >= 0)
+		close(keeper_fd);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
+		abort();
+	keeper_fd = pair[1];
+	window_keeper(pair[0]);
+	keeper_ready();
+}
+
+/* --- the guest --------------------------------------------------------------------------- */
+
+static void object_open(uint32_t id)
+{
+	objects[id] = (struct object) {
+		.id = id, .fd = STDIN_FILENO, .kind = VGPU_OBJECT_DEVICE,
+		.grant = id == MOCK ? &mock_grant : NULL,
+	};
+	open_now[id] = true;
+}
+
+static void object_close(uint32_t id)
+{
+	open_now[id] = false;
+	window_object_closed(id);
+	applied = ++seq;
+	kept_look();
+}
+
+/* Return: what the shadow is told. */
+static int show(uint32_t id, uint64_t page)
+{
+	const struct eshadow_msg msg = { .type = ESHADOW_BIND, .object = id };
+	const struct eshadow_bind to = {
+		.window = WINDOW, .offset = page * PAGE, .len = PAGE, .seq = seq,
+	};
+
+	bind_result = 1;
+	window_bind(&shadow, &msg, &to);
+	if (bind_result <= 0)
+		return bind_result;
+	if (keeper_hear() != KEEPER_MAP)
+		return -EPROTO;
+	keeper_done(0);
+	return bind_result;
+}
+
+static void hide(uint64_t page)
+{
+	const struct vgpu_window_part part = {
+		.hdr.seq = cpu_to_le64(++seq), .window = cpu_to_le64(WINDOW),
+		.offset = cpu_to_le64(page * PAGE), .len = cpu_to_le64(PAGE),
+	};
+
+	window_unbind(&part);
+	applied = seq;
+	kept_look();
+}
+
+static void release(uint64_t number)
+{
+	nr_answered = 0;
+	answered = 0;
+	kept_release(number, ++seq);
+	applied = seq;
+	kept_look();
+}
+
+static bool is_answered(uint64_t number)
+{
+	return nr_answered == 1 && answered == number;
+}
+
+static void begin(void)
+{
+	uint32_t id;
+
+	start.limits.kept_bytes = 1 << 20;
+	for (id = 1; id < OBJECTS; id++)
+		object_open(id);
+	keeper_came();
+	/* Those of the keeper before are nobody's business any more. */
+	nr_owned = 0;
+}
+
+/* --- tests --------------------------------------------------------------------------------- */
+
+static void test_duplicate(void)
+{
+	begin();
+	tap_expect(!kept_add(CTL, 1, PAGE) && shared->kept_bytes == PAGE, "memory is kept");
+	tap_expect(!show(CARD, 1) && nr_owned == 1, "it is shown");
+	object_close(CARD);
+	object_close(CTL);
+	release(1);
+	tap_expect(!nr_answered && shared->kept_bytes == PAGE, "while it is shown");
+	hide(1);
+	tap_expect(keeper_hear() == KEEPER_UNMAP && !nr_answered, "while it may be seen");
+	keeper_done(0);
+	tap_expect(is_answered(1) && !owned_when_answered && !shared->kept_bytes,
+		   "when the duplicate is freed");
+	tap_subject("a duplicate");
+}
+
+static void test_others(void)
+{
+	begin();
+	tap_expect(!show(CARD, 1) && !kept_add(CTL, 2, PAGE), "kept after it was shown");
+	object_close(CARD);
+	release(2);
+	tap_expect(is_answered(2), "another memory is shown");
+	object_open(CARD);
+	tap_expect(!kept_add(CTL, 3, PAGE) && !show(CARD, 2), "shown by a file that is open");
+	release(3);
+	tap_expect(is_answered(3), "which the guest has not closed");
+	tap_expect(!kept_add(MOCK, 4, PAGE) && !show(CARD, 3), "of another driver");
+	object_close(CARD);
+	release(4);
+	tap_expect(is_answered(4), "which has no duplicates");
+	release(5);
+	tap_expect(is_answered(5), "a number that no call has come with");
+	tap_subject("what is not waited for");
+}
+
+static void test_window_gone(void)
+{
+	begin();
+	tap_expect(!kept_add(CTL, 6, PAGE) && !show(CARD, 1), "it is shown");
+	object_close(CARD);
+	release(6);
+	tap_expect(!nr_answered, "while it is shown");
+	keeper_say((struct keeper_msg){ .type = KEEPER_GONE });
+	tap_expect(!nr_answered && nr_owned == 1, "while it may be seen, without the guest's driver");
+	keeper_ready();
+	tap_expect(is_answered(6) && !owned_when_answered, "when nothing is shown");
+	object_open(CARD);
+	tap_expect(!kept_add(CTL, 7, PAGE) && !show(CARD, 1) && nr_owned, "it is shown again");
+	object_close(CARD);
+	release(7);
+	/* The hypervisor may still show it: nobody frees the duplicate. */
+	keeper_came();
+	tap_expect(!nr_answered && nr_owned == 1, "without a keeper that could tell");
+	object_open(CARD);
+	tap_expect(!kept_add(CTL, 8, PAGE) && !show(CARD, 1), "with another one");
+	object_close(CARD);
+	hide(1);
+	tap_expect(keeper_hear() == KEEPER_UNMAP, "it is asked");
+	keeper_done(0);
+	release(8);
+	tap_expect(is_answered(8) && nr_owned == 1, "memory that was kept later");
+	tap_subject("the window goes");
+}
+
+static void test_own_file(void)
+{
+	begin();
+	tap_expect(!kept_add(MOCK, 9, PAGE) && show(MOCK, 1) == -EOPNOTSUPP,
+		   "not shown by a file that keeps memory");
+	object_open(MOCK);
+	tap_expect(!show(MOCK, 1) && kept_add(MOCK, 10, PAGE) == -EOPNOTSUPP,
+		   "nothing kept by a file that is shown");
+	tap_expect(kept_add(OBJECTS, 10, PAGE) == -EBADF, "by no file");
+	tap_subject("the object's own file");
+}
+
+int main(void)
+{
+	test_duplicate();
+	test_others();
+	test_window_gone();
+	test_own_file();
+	return tap_done();
+}
