@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of programs that devices of the host keep, and write to when the call is over: its
- * pages are pinned, and the call says where they are. Whatever the program does with its
- * addresses afterwards, the pages stay until the host has said that no device uses them.
+ * Programs hand memory to devices of the host that keep it, and write to it when the call is
+ * over. The guest pins its pages, and the call says where they are. Whatever the program does
+ * with its addresses afterwards, the pages stay until the host has answered RELEASE: no device
+ * uses them any more.
  *
  * Whether a driver has kept them is not known: it may have, also where the call failed. So the
- * pages of every call that was sent are given back only when the file is closed, or, where
+ * pages of every call that was sent are released only when the file is closed, or, where
  * drivers hand such memory from file to file, all of these. A program that names the same
  * pages again and again, as with each frame of a camera, has them pinned once.
+ *
+ * A pin (struct vgpu_keep) goes from list to list, under host->keeps.lock: a call's own list,
+ * which no other task sees; the list of the file or of its keepers; host->keeps.releasing
+ * until the answer. Then it is unpinned by a worker, as unpinning may wait for the lock of a page,
+ * and the thread that receives the host's messages must not.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
@@ -16,6 +22,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "control.h"
 #include "host.h"
@@ -24,23 +31,28 @@
 #include "marshal.h"
 #include "object.h"
 
-/* Pages that are pinned in one go: an array of these is a page. */
+/* So many pages are pinned in one go: an array of pointers to them fills a page. */
 #define KEEP_BATCH	(PAGE_SIZE / sizeof(struct page *))
+/* There is room for so many runs at first. */
 #define KEEP_RUNS	16
 
 /**
- * struct vgpu_keep - pages that are pinned
- * @entry: in a list of a call, an object, keepers, or of those that are released
- * @mm: whose they are counted for
- * @number: on the wire
- * @nr_pages: how many
- * @write: the device may write to them
- * @nr_runs: entries of @runs
- * @max_runs: room for them
- * @runs: where the pages are
+ * struct vgpu_keep - pages that are pinned, all of one KEPT field of a call
+ * @entry: links it into one of the lists that the head of this file names, under their lock
+ * @unpin: work that unpins the pages and frees this, queued when it is in no list any more
+ * @mm: address space that the pages are charged to (mm->pinned_vm); a reference of the struct
+ *	alone, as the process may end long before the device lets go
+ * @number: by which the host knows the pages; no other pin of this host ever had it
+ * @nr_pages: number of pages, which are charged
+ * @write: the device may write to them, so they become dirty when they are unpinned
+ * @nr_runs: number of entries of @runs that are used
+ * @max_runs: number of entries of @runs that there is room for
+ * @runs: physical addresses and lengths in bytes, little endian as on the wire; together
+ *	@nr_pages pages. Not changed after vgpu_keep_pin() has returned
  */
 struct vgpu_keep {
 	struct list_head entry;
+	struct work_struct unpin;
 	struct mm_struct *mm;
 	u64 number;
 	unsigned long nr_pages;
@@ -50,9 +62,12 @@ struct vgpu_keep {
 	struct vgpu_run *runs;
 };
 
+static struct workqueue_struct *keep_wq;
+
 /*
- * All that is pinned. Drivers do not look at RLIMIT_MEMLOCK when they pin memory of programs,
- * which ordinary users have hardly any of; but half of the machine's memory is enough.
+ * The number of pages that are pinned, for all hosts. Drivers do not look at RLIMIT_MEMLOCK when
+ * they pin memory of programs, of which ordinary users may have hardly any locked; but half of
+ * the machine's memory is enough.
  */
 static atomic_long_t keep_pages;
 
@@ -65,6 +80,23 @@ static struct list_head *keep_list(struct vgpu_object *object)
 
 /* --- pages ---------------------------------------------------------------- */
 
+/* Charges pages before they are pinned, so that many tasks at once do not pin more than may be. */
+static bool keep_charge(struct vgpu_keep *keep, long nr)
+{
+	if (atomic_long_add_return(nr, &keep_pages) > totalram_pages() / 2) {
+		atomic_long_sub(nr, &keep_pages);
+		return false;
+	}
+	atomic64_add(nr, &keep->mm->pinned_vm);
+	return true;
+}
+
+static void keep_uncharge(struct vgpu_keep *keep, long nr)
+{
+	atomic64_sub(nr, &keep->mm->pinned_vm);
+	atomic_long_sub(nr, &keep_pages);
+}
+
 static void keep_free(struct vgpu_keep *keep)
 {
 	mmdrop(keep->mm);
@@ -72,7 +104,7 @@ static void keep_free(struct vgpu_keep *keep)
 	kfree(keep);
 }
 
-/* No device uses them. */
+/* No device uses the pages: the host has said so, or has not heard of them. */
 static void keep_unpin(struct vgpu_keep *keep)
 {
 	u32 i;
@@ -84,12 +116,19 @@ static void keep_unpin(struct vgpu_keep *keep)
 						 PHYS_PFN(le64_to_cpu(run->len)), keep->write);
 		cond_resched();
 	}
-	atomic64_sub(keep->nr_pages, &keep->mm->pinned_vm);
-	atomic_long_sub(keep->nr_pages, &keep_pages);
+	keep_uncharge(keep, keep->nr_pages);
 	keep_free(keep);
 }
 
-/* Nobody will ever tell that no device uses them: they stay pinned. */
+static void keep_unpin_work(struct work_struct *work)
+{
+	keep_unpin(container_of(work, struct vgpu_keep, unpin));
+}
+
+/*
+ * Nobody will ever say that no device uses the pages, so they stay pinned. They count as such for
+ * the machine, and for the program no more.
+ */
 static void keep_lose(struct vgpu_keep *keep)
 {
 	pr_warn_ratelimited("%lu KiB of programs' memory stay pinned: the host has not said that its devices are through with them\n",
@@ -115,31 +154,31 @@ static int keep_append(struct vgpu_keep *keep, struct page *page)
 		vgpu_run_append(runs, &keep->nr_runs, max, addr);
 	}
 	keep->nr_pages++;
-	atomic64_inc(&keep->mm->pinned_vm);
-	atomic_long_inc(&keep_pages);
 	return 0;
 }
 
-/* As many as @pages has room for. Return: how many, or -errno. */
+/* Pins as many pages as @pages has room for. Return: how many, or a negative errno. */
 static long keep_pin_some(struct vgpu_keep *keep, u64 addr, u64 left, struct page **pages)
 {
 	unsigned int flags = FOLL_LONGTERM | (keep->write ? FOLL_WRITE : 0);
 	int nr = min_t(u64, left, KEEP_BATCH), got, i, ret = 0;
 
-	if (atomic_long_read(&keep_pages) + nr > totalram_pages() / 2)
-		return -ENOMEM;
 	if (fatal_signal_pending(current))
 		return -EINTR;
+	if (!keep_charge(keep, nr))
+		return -ENOMEM;
 	got = pin_user_pages_fast(addr, nr, flags, pages);
-	if (got <= 0)
-		return got ?: -EFAULT;
-	for (i = 0; i < got && !ret; i++)
+	for (i = 0; i < got; i++) {
 		ret = keep_append(keep, pages[i]);
-	if (!ret)
-		return got;
-	/* The last one was not appended. */
-	unpin_user_pages(pages + i - 1, got - i + 1);
-	return ret;
+		if (ret) {
+			unpin_user_pages(pages + i, got - i);
+			break;
+		}
+	}
+	keep_uncharge(keep, nr - i);
+	if (ret)
+		return ret;
+	return got ?: -EFAULT;
 }
 
 static int keep_pin_all(struct vgpu_keep *keep, u64 addr, u64 nr)
@@ -173,6 +212,7 @@ static struct vgpu_keep *keep_make(u64 addr, u64 len, bool write)
 		kfree(keep);
 		return ERR_PTR(-ENOMEM);
 	}
+	INIT_WORK(&keep->unpin, keep_unpin_work);
 	keep->write = write;
 	keep->mm = current->mm;
 	mmgrab(keep->mm);
@@ -184,7 +224,7 @@ static struct vgpu_keep *keep_make(u64 addr, u64 len, bool write)
 	return keep;
 }
 
-/* One that is pinned already, with the same pages. */
+/* Finds a pin of the same pages, whose number the host knows. The lock is held. */
 static struct vgpu_keep *keep_find(struct list_head *list, const struct vgpu_keep *like)
 {
 	struct vgpu_keep *keep;
@@ -202,13 +242,14 @@ static struct vgpu_keep *keep_find(struct list_head *list, const struct vgpu_kee
 
 /**
  * vgpu_keep_pin - pin pages of the calling process that a device will keep
- * @object: file of the call
- * @call: list of what the call has pinned
- * @addr: the first page
- * @len: bytes, whole pages
+ * @object: object that the call is made on; its file is open until the call is over
+ * @call: list of the call's pins, to be given to vgpu_keep_settle()
+ * @addr: address of the first page
+ * @len: number of bytes, whole pages
  * @write: the device may write to them
- * @kept: out: what the call says of them, good until vgpu_keep_settle()
+ * @kept: set to what the call says of them, good until vgpu_keep_settle()
  *
+ * Context: process, no locks.
  * Return: 0, -EFAULT (there is no such memory), -ENOMEM (or too much is kept), -EINTR (the caller
  * was killed).
  */
@@ -244,10 +285,10 @@ int vgpu_keep_pin(struct vgpu_object *object, struct list_head *call, u64 addr, 
 }
 
 /**
- * vgpu_keep_settle - the call is over
- * @object: file of the call
- * @call: list of what the call has pinned
- * @sent: the host has it, whatever came of it
+ * vgpu_keep_settle - give the pins of a call to its file, or undo them
+ * @object: object that the call was made on
+ * @call: list of the call's pins; empty afterwards
+ * @sent: the host has the call, whatever came of it, so that its driver may have the pages
  */
 void vgpu_keep_settle(struct vgpu_object *object, struct list_head *call, bool sent)
 {
@@ -273,7 +314,12 @@ void vgpu_keep_settle(struct vgpu_object *object, struct list_head *call, bool s
 
 /* --- files ---------------------------------------------------------------- */
 
-/* A new object, which others may be given memory by that devices keep. */
+/**
+ * vgpu_keep_open - count an object among its keepers
+ * @object: the object, which is new
+ *
+ * As long as it is open its driver may have what calls on files of the same keepers have pinned.
+ */
 void vgpu_keep_open(struct vgpu_object *object)
 {
 	struct vgpu_keep_set *set = &object->host->keeps;
@@ -285,41 +331,44 @@ void vgpu_keep_open(struct vgpu_object *object)
 	mutex_unlock(&set->lock);
 }
 
-/* Return: true if the last one of those that share it was closed. */
-static bool keepers_closed(struct vgpu_keepers *keepers, bool *sure)
+/**
+ * vgpu_keep_may - ask whether an object's driver may have memory that is pinned
+ * @object: the object, on which no call is under way
+ *
+ * Such an object is to be closed by a control message. RELEASE comes after that by the same
+ * connection, whoever is killed meanwhile, while the reply to a call need not come.
+ *
+ * Return: whether vgpu_keep_close() may have to release something.
+ */
+bool vgpu_keep_may(const struct vgpu_object *object)
 {
-	keepers->unsure |= !*sure;
-	if (--keepers->open)
-		return false;
-	*sure = !keepers->unsure;
-	keepers->unsure = false;
-	return true;
+	return object->keepers || !list_empty(&object->kept);
 }
 
 /**
- * vgpu_keep_close - an object is closed
- * @object: the object
- * @sure: the host was told so, or has closed it; else it may do that at any time
+ * vgpu_keep_close - release what the driver of an object may have
+ * @object: the object, which a CLOSE that was queued before this has closed
+ *
+ * The pages stay pinned until vgpu_keep_released(), or for ever if the connection is lost
+ * before. Those of keepers are released when the last object of them is closed.
  */
-void vgpu_keep_close(struct vgpu_object *object, bool sure)
+void vgpu_keep_close(struct vgpu_object *object)
 {
 	struct vgpu_host *host = object->host;
 	struct vgpu_keep_set *set = &host->keeps;
 	struct vgpu_keep *keep, *next;
 	LIST_HEAD(lost);
 
-	if (!object->keepers && list_empty(&object->kept))
+	if (!vgpu_keep_may(object))
 		return;
 	mutex_lock(&set->lock);
-	if (!object->keepers || keepers_closed(&set->keepers[object->keepers], &sure)) {
+	if (!object->keepers || !--set->keepers[object->keepers].open) {
+		if (vgpu_host_is_down(host))
+			list_splice_init(keep_list(object), &lost);
 		list_for_each_entry_safe(keep, next, keep_list(object), entry) {
-			/* The answer comes after this lock is free. */
-			if (sure && !vgpu_host_is_down(host)) {
-				list_move_tail(&keep->entry, &set->releasing);
-				vgpu_control_release(host, keep->number);
-			} else {
-				list_move_tail(&keep->entry, &lost);
-			}
+			/* The answer is looked at when this lock is free. */
+			list_move_tail(&keep->entry, &set->releasing);
+			vgpu_control_release(host, keep->number);
 		}
 	}
 	mutex_unlock(&set->lock);
@@ -328,9 +377,9 @@ void vgpu_keep_close(struct vgpu_object *object, bool sure)
 }
 
 /**
- * vgpu_keep_released - the host says that no device uses some memory any more
+ * vgpu_keep_released - take the host's answer to RELEASE: no device uses the memory any more
  * @host: the host
- * @number: of the memory; one that means nothing is ignored
+ * @number: number of the memory; one that is not to be released is ignored
  */
 void vgpu_keep_released(struct vgpu_host *host, u64 number)
 {
@@ -338,7 +387,8 @@ void vgpu_keep_released(struct vgpu_host *host, u64 number)
 	struct vgpu_keep *keep, *found = NULL;
 
 	mutex_lock(&set->lock);
-	list_for_each_entry(keep, &set->releasing, entry) {
+	/* Hosts answer the newest first where they answer many at once. */
+	list_for_each_entry_reverse(keep, &set->releasing, entry) {
 		if (keep->number == number) {
 			found = keep;
 			list_del(&found->entry);
@@ -348,12 +398,15 @@ void vgpu_keep_released(struct vgpu_host *host, u64 number)
 	}
 	mutex_unlock(&set->lock);
 	if (found)
-		keep_unpin(found);
+		queue_work(keep_wq, &found->unpin);
 }
 
 /* --- hosts ---------------------------------------------------------------- */
 
-/* Begins with nothing. */
+/**
+ * vgpu_keep_set_init - begin with nothing that is pinned
+ * @set: that of a new host
+ */
 void vgpu_keep_set_init(struct vgpu_keep_set *set)
 {
 	int i;
@@ -364,7 +417,13 @@ void vgpu_keep_set_init(struct vgpu_keep_set *set)
 		INIT_LIST_HEAD(&set->keepers[i].kept);
 }
 
-/* The connection is lost, and host->down is set. What objects have is lost when they go. */
+/**
+ * vgpu_keep_set_abort - give up what the host has not answered for
+ * @host: the host, whose connection is lost; host->down is set
+ *
+ * What objects have is lost when they are closed. The pages stay pinned in any case: a device
+ * of the host may still write to them.
+ */
 void vgpu_keep_set_abort(struct vgpu_host *host)
 {
 	struct vgpu_keep *keep, *next;
@@ -375,4 +434,25 @@ void vgpu_keep_set_abort(struct vgpu_host *host)
 	mutex_unlock(&host->keeps.lock);
 	list_for_each_entry_safe(keep, next, &lost, entry)
 		keep_lose(keep);
+}
+
+/**
+ * vgpu_keep_global_init - prepare for pins of all hosts
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_keep_global_init(void)
+{
+	keep_wq = alloc_workqueue("vgpu_keep", WQ_UNBOUND, 0);
+	return keep_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * vgpu_keep_global_exit - end when there is no host any more
+ *
+ * Waits until all that was released is unpinned.
+ */
+void vgpu_keep_global_exit(void)
+{
+	destroy_workqueue(keep_wq);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory of programs that devices of the host keep. */
+/* Memory of programs that devices of the host keep: see keep.c. */
 #ifndef VGPU_KEEP_H
 #define VGPU_KEEP_H
 
@@ -14,37 +14,40 @@ struct vgpu_marshal_kept;
 struct vgpu_object;
 
 /**
- * struct vgpu_keepers - files that share what devices keep
- * @open: how many there are
- * @unsure: one was closed, and the host did not say that its driver is through with it
- * @kept: struct vgpu_keep: what calls on them have handed over
+ * struct vgpu_keepers - files whose drivers hand what they keep from one to the other
+ * @open: number of objects of these that are open (vgpu_keep_open(), vgpu_keep_close())
+ * @kept: list of struct vgpu_keep: the pins of calls on any of them, released when @open
+ *	becomes 0
  */
 struct vgpu_keepers {
 	unsigned int open;
-	bool unsure;
 	struct list_head kept;
 };
 
 /**
- * struct vgpu_keep_set - what devices of one host keep
- * @lock: guards what follows, and the lists of objects
- * @last: newest number
- * @nr: how many numbers mean something to the host
- * @keepers: by enum vgpu_schema_keepers; the first is not used
- * @releasing: struct vgpu_keep: the host is to say that no device uses them any more
+ * struct vgpu_keep_set - pins of memory that devices of one host keep
+ * @lock: guards what follows, and object->kept of the host's objects
+ * @last: number of the newest pin; the first one has 1
+ * @nr: number of pins that the host may know, at most VGPU_KEPT_NUMBERS: from vgpu_keep_pin() until
+ *	the answer to RELEASE
+ * @keepers: keepers by enum vgpu_schema_keepers; the first entry is not used
+ * @releasing: list of struct vgpu_keep: RELEASE was queued, and the host has not answered
  */
 struct vgpu_keep_set {
-	struct mutex lock; /* everything here */
+	struct mutex lock; /* all that follows, and object->kept */
 	u64 last;
 	u32 nr;
 	struct vgpu_keepers keepers[VGPU_NR_KEEPERS];
 	struct list_head releasing;
 };
 
+int vgpu_keep_global_init(void);
+void vgpu_keep_global_exit(void);
 void vgpu_keep_set_init(struct vgpu_keep_set *set);
 void vgpu_keep_set_abort(struct vgpu_host *host);
 void vgpu_keep_open(struct vgpu_object *object);
-void vgpu_keep_close(struct vgpu_object *object, bool sure);
+bool vgpu_keep_may(const struct vgpu_object *object);
+void vgpu_keep_close(struct vgpu_object *object);
 int vgpu_keep_pin(struct vgpu_object *object, struct list_head *call, u64 addr, u64 len,
 		  bool write, struct vgpu_marshal_kept *kept);
 void vgpu_keep_settle(struct vgpu_object *object, struct list_head *call, bool sent);

@@ -12,6 +12,7 @@
 #include "export.h"
 #include "flush.h"
 #include "host.h"
+#include "keep.h"
 #include "move.h"
 #include "reserve.h"
 #include "session.h"
@@ -75,9 +76,12 @@ static int __init vgpu_guest_init(void)
 	ret = vgpu_move_global_init();
 	if (ret)
 		goto err_exit_flush;
-	ret = vgpu_window_global_init();
+	ret = vgpu_keep_global_init();
 	if (ret)
 		goto err_exit_move;
+	ret = vgpu_window_global_init();
+	if (ret)
+		goto err_exit_keep;
 	ret = vgpu_reserve_global_init();
 	if (ret)
 		goto err_exit_window;
@@ -110,6 +114,8 @@ err_exit_reserve:
 	vgpu_reserve_global_exit();
 err_exit_window:
 	vgpu_window_global_exit();
+err_exit_keep:
+	vgpu_keep_global_exit();
 err_exit_move:
 	vgpu_move_global_exit();
 err_exit_flush:
@@ -132,6 +138,7 @@ static void __exit vgpu_guest_exit(void)
 	vgpu_session_global_exit();
 	vgpu_reserve_global_exit();
 	vgpu_window_global_exit();
+	vgpu_keep_global_exit();
 	vgpu_move_global_exit();
 	vgpu_flush_global_exit();
 	vgpu_control_global_exit();

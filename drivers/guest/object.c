@@ -147,11 +147,8 @@ static void object_unhash(struct kref *ref)
 	spin_unlock(&object->host->lock);
 }
 
-/*
- * Waits until the driver's release is through. Return: false if it cannot. @sure: out: it is
- * through, as the host has said.
- */
-static bool object_close_wait(struct vgpu_object *object, bool *sure)
+/* Waits until the driver's release is through. Return: false if it cannot. */
+static bool object_close_wait(struct vgpu_object *object)
 {
 	struct vgpu_session *session;
 	struct vgpu_xcall xcall;
@@ -168,7 +165,7 @@ static bool object_close_wait(struct vgpu_object *object, bool *sure)
 	vgpu_xcall_init(&xcall, VGPU_OP_CLOSE, object);
 	xcall.flags = VGPU_XCALL_NO_CANCEL;
 	xcall.stats = &object->export->stats;
-	*sure = !vgpu_call_run(session, &xcall) && xcall.result >= 0;
+	vgpu_call_run(session, &xcall);
 	sent = xcall.sent;
 	vgpu_xcall_fini(&xcall);
 	vgpu_session_put(session);
@@ -181,7 +178,7 @@ void vgpu_object_put(struct vgpu_object *object)
 	if (!kref_put(&object->ref, object_unhash))
 		return;
 	vgpu_control_close(object->host, object->id);
-	vgpu_keep_close(object, true);
+	vgpu_keep_close(object);
 	object_free(object);
 }
 
@@ -191,23 +188,24 @@ void vgpu_object_put(struct vgpu_object *object)
  *
  * If that was the last one, waits killably for the host to close its file too: a
  * device may be open to one at a time only. Not for a fence: programs close one with
- * each frame, and nothing is freed with it that can be seen.
+ * each frame, and nothing is freed with it that can be seen. Nor for a file whose driver may
+ * have memory that is pinned (vgpu_keep_may()): calls that are made later wait in its place.
  */
 void vgpu_object_release(struct vgpu_object *object)
 {
-	bool sure = true;
-
 	if (!kref_put(&object->ref, object_unhash))
 		return;
 	if (object->kind == VGPU_OBJECT_SYNC_FILE) {
 		vgpu_poll_fence_closed(object);
 		atomic64_inc(&object->export->stats.calls);
 		vgpu_control_close_late(object->host, object->id);
-	} else if (!object_close_wait(object, &sure)) {
-		sure = true;
+	} else if (vgpu_keep_may(object)) {
+		atomic64_inc(&object->export->stats.calls);
+		vgpu_control_close(object->host, object->id);
+	} else if (!object_close_wait(object)) {
 		vgpu_control_close(object->host, object->id);
 	}
-	vgpu_keep_close(object, sure);
+	vgpu_keep_close(object);
 	object_free(object);
 }
 
