@@ -771,23 +771,6 @@ TEST_F(hostile, segments_where_a_32_bit_process_has_no_room)
 	close(lane);
 }
 
-/* How many calls sleep in the driver, or have. */
-static uint32_t sleeps(void)
-{
-	static struct vgpu_mock_counters now;
-	int fd = open(real_path, O_RDWR | O_CLOEXEC);
-
-	if (fd < 0 || ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &now))
-		now.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)] = 0;
-	close(fd);
-	return now.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)];
-}
-
-static bool more_sleeps(void *before)
-{
-	return sleeps() > *(uint32_t *)before;
-}
-
 /* Two lanes of a process cannot have the same room, and a mapping cannot have it. */
 TEST_F(hostile, room_that_another_call_has)
 {

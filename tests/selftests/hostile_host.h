@@ -148,6 +148,23 @@ static inline uint64_t files_at_rest(void)
 	return open_files();
 }
 
+/* How many calls sleep in the driver, or have. */
+static inline uint32_t sleeps(void)
+{
+	static struct vgpu_mock_counters now;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &now))
+		now.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)] = 0;
+	close(fd);
+	return now.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)];
+}
+
+static inline bool more_sleeps(void *before)
+{
+	return sleeps() > *(uint32_t *)before;
+}
+
 /* Another guest's program, on the same host and device. */
 static inline bool witness(void)
 {

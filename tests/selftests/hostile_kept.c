@@ -1,0 +1,744 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hostile guest names memory that devices are to keep (KEPT segments), to a user-space engine.
+ * The test is the guest, and the guest's hypervisor as well: the guest's memory is a file that
+ * the test has mapped. So it sees where a driver writes.
+ *
+ * Runs where the host is, as hostile.c does, in the user tier only.
+ */
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/un.h>
+
+#include "hostile_host.h"
+#include "tool.h"
+#include "vgpu_mock.h"
+#include "vgpu_mock_pattern.h"
+
+#include "kselftest_harness.h"
+
+#define NR(array)	(sizeof(array) / sizeof((array)[0]))
+#define PAGE		4096ULL
+/* The guest's memory, most of which nobody ever touches: it begins at this physical address. */
+#define RAM_AT		(4ULL << 30)
+#define RAM_LEN		(64ULL << 30)
+/* So much of it the test looks at. */
+#define RAM_SEEN	(512ULL << 20)
+/* Where the program has what is kept. */
+#define ADDR		0x200000000000ULL
+/* vgpud's default (vgpud.conf), and what one connection may have. */
+#define KEPT_BYTES	(16ULL << 30)
+#define SEED		5
+#define RUNS_MAX	40000
+#define MAPS_FEW	4096
+#define MAP_COUNT	"/proc/sys/vm/max_map_count"
+
+/* --- the hypervisor ------------------------------------------------------- */
+
+#define VHOST_SET_PROTOCOL	16
+#define VHOST_ADD_MEM		37
+#define VHOST_REM_MEM		38
+#define VHOST_FEATURES		(1ULL << 3 | 1ULL << 5 | 1ULL << 9 | 1ULL << 10 | 1ULL << 15 | \
+				 1ULL << 22)
+/* Version, and that an answer is wanted. */
+#define VHOST_FLAGS		(1 | 1 << 3)
+
+struct vhost_memory {
+	uint64_t padding;
+	uint64_t addr;
+	uint64_t len;
+	uint64_t user;
+	uint64_t offset;
+};
+
+/* Says it with a file, or none (-1), and waits until it is done. */
+static bool vhost_say(int sock, uint32_t request, const void *payload, uint32_t len, int fd)
+{
+	struct {
+		uint32_t request;
+		uint32_t flags;
+		uint32_t len;
+		uint8_t payload[64];
+	} msg = { .request = request, .flags = VHOST_FLAGS, .len = len };
+	union {
+		struct cmsghdr hdr;
+		char space[CMSG_SPACE(sizeof(fd))];
+	} control = {
+		.hdr.cmsg_level = SOL_SOCKET,
+		.hdr.cmsg_type = SCM_RIGHTS,
+		.hdr.cmsg_len = CMSG_LEN(sizeof(fd)),
+	};
+	struct iovec iov = { .iov_base = &msg, .iov_len = 12 + len };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	bool silent;
+
+	memcpy(msg.payload, payload, len);
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
+		header.msg_control = &control;
+		header.msg_controllen = sizeof(control);
+	}
+	return sendmsg(sock, &header, MSG_NOSIGNAL) == (ssize_t)iov.iov_len &&
+	       peer_read(sock, &msg, 12 + 8, SLACK_MS, &silent);
+}
+
+static bool vhost_memory(int sock, uint32_t request, uint64_t addr, uint64_t len, uint64_t offset,
+			 int fd)
+{
+	const struct vhost_memory memory = { .addr = addr, .len = len, .offset = offset };
+
+	return vhost_say(sock, request, &memory, sizeof(memory), fd);
+}
+
+static int vhost_connect(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const uint64_t features = VHOST_FEATURES;
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/run/vgpu/window-%u-%u", LOOPBACK, PORT);
+	if (!connect(sock, (struct sockaddr *)&addr, sizeof(addr)) &&
+	    vhost_say(sock, VHOST_SET_PROTOCOL, &features, sizeof(features), -1))
+		return sock;
+	close(sock);
+	return -1;
+}
+
+/* --- the guest ------------------------------------------------------------ */
+
+struct kept {
+	uint64_t addr;
+	uint64_t number;
+	uint64_t len;
+	uint32_t flags;
+	uint32_t reserved;
+	unsigned int nr;
+	struct vgpu_run *runs;
+};
+
+static struct vgpu_run runs[RUNS_MAX];
+
+static struct vgpu_run run_at(uint64_t offset, uint64_t len)
+{
+	return (struct vgpu_run) {
+		.addr = htole64(RAM_AT + offset), .len = htole64(len),
+	};
+}
+
+/* One page in two, in no order that addresses have: no two are one run. */
+static struct kept scattered(uint64_t number, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		runs[i] = run_at((i * 7919ULL % nr) * 2 * PAGE, PAGE);
+	return (struct kept) {
+		.addr = ADDR, .number = number, .len = nr * PAGE, .flags = VGPU_KEPT_WRITE,
+		.nr = nr, .runs = runs,
+	};
+}
+
+/* Room for a call with a pile of segments. */
+struct keep_call {
+	struct vgpu_call msg;
+	struct vgpu_seg segs[16];
+	unsigned char data[1 << 20];
+	unsigned int nr;
+	size_t len;
+};
+
+static struct keep_call call;
+
+static void call_add(uint64_t addr, uint32_t flags, const void *data, size_t len)
+{
+	call.segs[call.nr++] = (struct vgpu_seg) {
+		.addr = htole64(addr), .len = htole32(len), .flags = htole32(flags),
+	};
+	memcpy(call.data + call.len, data, len);
+	call.len += (len + 7) & ~7UL;
+}
+
+/* The mock is asked to keep @len bytes at @addr. */
+static void call_begin(uint32_t object, uint64_t seq, uint64_t addr, uint64_t len)
+{
+	const struct vgpu_mock_keep arg = {
+		.ptr = addr, .last = len - 1, .what = VGPU_MOCK_KEEP_PIN,
+	};
+
+	memset(&call, 0, offsetof(struct keep_call, data));
+	call.nr = 0;
+	call.len = 0;
+	call.msg.hdr.type = htole16(VGPU_MSG_CALL);
+	call.msg.hdr.seq = htole64(seq);
+	call.msg.op = htole16(VGPU_OP_IOCTL);
+	call.msg.object = htole32(object);
+	call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_KEEP);
+	call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
+	call_add(ADDR - PAGE, VGPU_SEG_IN | VGPU_SEG_OUT, &arg, sizeof(arg));
+}
+
+static void call_add_kept(const struct kept *kept)
+{
+	static unsigned char bytes[sizeof(struct vgpu_kept) + sizeof(runs)];
+	const struct vgpu_kept head = {
+		.number = htole64(kept->number), .len = htole64(kept->len),
+		.flags = htole32(kept->flags), .reserved = htole32(kept->reserved),
+	};
+
+	memcpy(bytes, &head, sizeof(head));
+	memcpy(bytes + sizeof(head), kept->runs, kept->nr * sizeof(*kept->runs));
+	call_add(kept->addr, VGPU_SEG_IN | VGPU_SEG_KEPT, bytes,
+		 sizeof(head) + kept->nr * sizeof(*kept->runs));
+}
+
+static bool call_send(int lane)
+{
+	size_t len = sizeof(call.msg) + call.nr * sizeof(call.segs[0]) + call.len;
+
+	call.msg.hdr.len = htole32(len);
+	call.msg.nr_segs = htole16(call.nr);
+	return peer_send(lane, &call.msg, sizeof(call.msg)) &&
+	       peer_send(lane, call.segs, call.nr * sizeof(call.segs[0])) &&
+	       peer_send(lane, call.data, call.len);
+}
+
+FIXTURE(kept) {
+	struct peer peer;
+	uint64_t files;
+	int ram_fd;
+	unsigned char *ram;
+	int vhost;
+	int lane;
+	uint64_t seq;		/* of the lane's last call */
+	uint64_t control_seq;
+	uint32_t object;
+	char map_count[16];
+};
+
+/* Return: what the driver, or the host, says. */
+static int64_t keep(FIXTURE_DATA(kept) *self, const struct kept *kept)
+{
+	char answer[512];
+
+	call_begin(self->object, ++self->seq, kept->addr, kept->len);
+	call_add_kept(kept);
+	return call_send(self->lane) ?
+		peer_reply(self->lane, answer, sizeof(answer), 60000) : INT64_MIN;
+}
+
+/* The device writes a pattern to memory @index of the file. */
+static int64_t use(FIXTURE_DATA(kept) *self, uint32_t index, uint64_t len)
+{
+	const struct vgpu_mock_kept arg = { .number = index, .length = len, .seed = SEED };
+	char answer[512];
+
+	return peer_ioctl_send(self->lane, self->object, ++self->seq, VGPU_MOCK_IOC_KEPT, &arg,
+			       ADDR - PAGE, sizeof(arg)) ?
+		peer_reply(self->lane, answer, sizeof(answer), 60000) : INT64_MIN;
+}
+
+/* A call that keeps the file from being closed for two seconds. Return: it is in the driver. */
+static bool sleep_begin(FIXTURE_DATA(kept) *self)
+{
+	const struct vgpu_mock_sleep arg = { .ms = 2000 };
+	uint32_t before = sleeps();
+
+	return peer_ioctl_send(self->lane, self->object, ++self->seq, VGPU_MOCK_IOC_SLEEP, &arg,
+			       ADDR - PAGE, sizeof(arg)) &&
+	       eventually(more_sleeps, &before, SLACK_MS);
+}
+
+static bool say_close(FIXTURE_DATA(kept) *self, uint32_t object)
+{
+	const struct vgpu_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_CLOSE),
+		.hdr.seq = htole64(++self->control_seq),
+		.object = htole32(object),
+	};
+
+	return peer_send(self->peer.control, &msg, sizeof(msg));
+}
+
+static bool say_release(FIXTURE_DATA(kept) *self, uint64_t number)
+{
+	const struct vgpu_release msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_RELEASE),
+		.hdr.seq = htole64(++self->control_seq),
+		.number = htole64(number),
+	};
+
+	return peer_send(self->peer.control, &msg, sizeof(msg));
+}
+
+static bool release(FIXTURE_DATA(kept) *self, uint64_t number)
+{
+	union {
+		struct vgpu_release msg;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} answer;
+
+	return say_release(self, number) &&
+	       control_next(self->peer.control, VGPU_MSG_RELEASE, &answer, sizeof(answer)) &&
+	       le64toh(answer.msg.number) == number &&
+	       le64toh(answer.msg.hdr.seq) == self->control_seq;
+}
+
+/* It has ended the connection for what was said last: it does not hear that it is called. */
+static bool has_ended(FIXTURE_DATA(kept) *self)
+{
+	char answer[VGPU_CONTROL_MSG_MAX];
+
+	peer_ping(&self->peer);
+	return !control_next(self->peer.control, VGPU_MSG_PONG, answer, sizeof(answer));
+}
+
+/* What the device wrote is in the pages that @kept names, and nowhere else. */
+static bool written(const FIXTURE_DATA(kept) *self, const struct kept *kept, uint64_t around)
+{
+	unsigned char *want = malloc(kept->len), *zero = calloc(1, PAGE);
+	uint64_t at = 0, pos, pages = 0;
+	bool ok = want && zero;
+	unsigned int i;
+
+	vgpu_mock_pattern(want, kept->len, SEED, 0);
+	for (i = 0; ok && i < kept->nr; i++) {
+		uint64_t len = le64toh(kept->runs[i].len);
+
+		ok = !memcmp(self->ram + le64toh(kept->runs[i].addr) - RAM_AT, want + at, len);
+		at += len;
+	}
+	for (pos = 0; ok && pos < around; pos += PAGE)
+		pages += memcmp(self->ram + pos, zero, PAGE) != 0;
+	free(want);
+	free(zero);
+	return ok && pages == kept->len / PAGE;
+}
+
+static void lane_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self)
+{
+	self->lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(self->lane, 0);
+	self->seq = 0;
+	self->object = peer_open_device(&self->peer, self->lane, ++self->seq);
+	ASSERT_NE(0, self->object);
+}
+
+/* Lines of the shadow's map: what it has mapped. */
+static int shadow_maps(void)
+{
+	struct vgpu_host_info *info;
+	struct vgpu_agent *agent;
+	size_t i;
+	int maps = -1;
+
+	if (vgpu_agent_open(NULL, &agent))
+		return -1;
+	if (!vgpu_agent_status(agent, &info)) {
+		for (i = 0; i < info->nr_guests; i++)
+			if (info->guests[i].port == PORT && info->guests[i].nr_programs)
+				maps = atoi(tool_run("wc -l </proc/%u/maps",
+						     info->guests[i].programs[0].shadow_pid)->out);
+		vgpu_host_info_free(info);
+	}
+	vgpu_agent_close(agent);
+	return maps;
+}
+
+static bool write_line(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return ok;
+}
+
+/* The engine has heard of the guest's memory when a call finds it. */
+static void guest_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self)
+{
+	struct kept one = scattered(1, 1);
+	uint64_t end = peer_now_ms() + SLACK_MS;
+	int64_t ret;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_TRUE(le64toh(self->peer.welcome.features) & VGPU_FEATURE_KEEP);
+	lane_begin(_metadata, self);
+	do {
+		ret = keep(self, &one);
+	} while (ret == -EFAULT && peer_now_ms() < end);
+	ASSERT_EQ(0, ret);
+	ASSERT_TRUE(say_close(self, self->object));
+	ASSERT_TRUE(release(self, 1));
+	close(self->lane);
+	lane_begin(_metadata, self);
+}
+
+FIXTURE_SETUP(kept)
+{
+	NEEDS_HOST();
+	if (strcmp(getenv("VGPU_TIER"), "user"))
+		SKIP(return, "needs a user-space engine");
+
+	self->peer.control = -1;
+	self->lane = -1;
+	tool_read_line(MAP_COUNT, self->map_count, sizeof(self->map_count));
+	self->ram_fd = memfd_create("ram", MFD_CLOEXEC);
+	ASSERT_EQ(0, ftruncate(self->ram_fd, RAM_LEN));
+	self->ram = mmap(NULL, RAM_SEEN, PROT_READ | PROT_WRITE, MAP_SHARED, self->ram_fd, 0);
+	ASSERT_NE(MAP_FAILED, self->ram);
+	ASSERT_EQ(0, export_as("hostile", NULL, LOOPBACK, PORT, false));
+	/* One of a test that has failed may be left. */
+	window_command("destroy", "--force 2>/dev/null");
+	ASSERT_EQ(0, window_command("create", "--size 64M"));
+	self->files = files_at_rest();
+	self->vhost = vhost_connect();
+	ASSERT_GE(self->vhost, 0);
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, RAM_AT, RAM_LEN, 0, self->ram_fd));
+}
+
+FIXTURE_TEARDOWN(kept)
+{
+	if (!real_path || strcmp(getenv("VGPU_TIER"), "user"))
+		return;
+	write_line(MAP_COUNT, self->map_count);
+	close(self->lane);
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
+	EXPECT_TRUE(witness());
+	close(self->vhost);
+	EXPECT_EQ(0, window_command("destroy", "--force"));
+	EXPECT_EQ(0, unexport("hostile"));
+	munmap(self->ram, RAM_SEEN);
+	close(self->ram_fd);
+}
+
+/* What is no harm: runs of all sizes in any order, and one page in two places. */
+TEST_F(kept, memory_is_what_it_says)
+{
+	struct vgpu_run some[] = {
+		run_at(64 * PAGE, 3 * PAGE), run_at(8 * PAGE, PAGE), run_at(9 * PAGE, 2 * PAGE),
+		run_at(2 * PAGE, PAGE),
+	};
+	struct kept kept = {
+		.addr = ADDR, .number = 7, .len = 7 * PAGE, .flags = VGPU_KEPT_WRITE,
+		.nr = NR(some), .runs = some,
+	};
+
+	guest_begin(_metadata, self);
+	ASSERT_EQ(0, keep(self, &kept));
+	EXPECT_EQ(7 * PAGE, guest().counters.kept_bytes);
+	EXPECT_EQ(0, use(self, 0, 7 * PAGE));
+	EXPECT_TRUE(written(self, &kept, 128 * PAGE));
+	/* With the same number again; it counts once. */
+	EXPECT_EQ(0, keep(self, &kept));
+	EXPECT_EQ(7 * PAGE, guest().counters.kept_bytes);
+	/* And with another length, which is another memory. */
+	kept.nr = 1;
+	kept.len = 3 * PAGE;
+	EXPECT_EQ(-EINVAL, keep(self, &kept));
+	kept.number = 8;
+	some[1] = some[0];
+	kept.nr = 2;
+	kept.len = 6 * PAGE;
+	EXPECT_EQ(0, keep(self, &kept));
+	EXPECT_EQ(0, use(self, 2, 6 * PAGE));
+	/* The guest's memory may go: what the driver has, it has. */
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, RAM_AT, RAM_LEN, 0, -1));
+	ASSERT_TRUE(say_close(self, self->object));
+	EXPECT_TRUE(release(self, 7));
+	EXPECT_TRUE(release(self, 8));
+	EXPECT_EQ(0, guest().counters.kept_bytes);
+}
+
+/* The host does not look at it: that ends the lane. */
+TEST_F(kept, segments_that_make_no_sense)
+{
+	struct vgpu_run pair[2];
+	struct kept kept, second;
+	struct vgpu_fixup fixup = {
+		.type = htole16(VGPU_FIXUP_FD_IN), .seg = htole16(1), .target = htole32(1),
+	};
+	char page[4096] = {};
+	unsigned int i;
+
+	guest_begin(_metadata, self);
+	for (i = 0; i < 22; i++) {
+		pair[0] = run_at(0, PAGE);
+		pair[1] = run_at(4 * PAGE, PAGE);
+		kept = (struct kept) {
+			.addr = ADDR, .number = 2, .len = 2 * PAGE, .nr = 2, .runs = pair,
+		};
+		second = kept;
+		second.addr = ADDR + 64 * PAGE;
+		call_begin(self->object, self->seq + 1, ADDR, PAGE);
+		switch (i) {
+		case 0:
+			kept.number = 0;
+			break;
+		case 1:
+			kept.flags = VGPU_KEPT_WRITE << 1;
+			break;
+		case 2:
+			kept.reserved = 1;
+			break;
+		case 3:
+			kept.nr = 0;
+			kept.len = 0;
+			break;
+		case 4:
+			kept.nr = 0;
+			break;
+		case 5:
+			kept.addr = ADDR + 8;
+			break;
+		case 6:
+			pair[1].addr = htole64(RAM_AT + 4 * PAGE + 8);
+			break;
+		case 7:
+			pair[1].len = htole64(PAGE + 8);
+			kept.len = 2 * PAGE + 8;
+			break;
+		case 8:
+			pair[1].len = 0;
+			break;
+		case 9:
+			kept.len = 3 * PAGE;
+			break;
+		case 10:
+			kept.len = PAGE;
+			break;
+		case 11:	/* a run that wraps */
+			pair[1].addr = htole64(-PAGE);
+			pair[1].len = htole64(2 * PAGE);
+			kept.len = 3 * PAGE;
+			break;
+		case 12:	/* runs whose sum wraps */
+			pair[0].len = htole64(1ULL << 63);
+			pair[1].len = htole64((1ULL << 63) + PAGE);
+			kept.len = PAGE;
+			break;
+		case 13:	/* memory that wraps */
+			kept.addr = -PAGE;
+			break;
+		}
+		call_add_kept(&kept);
+		switch (i) {
+		case 14:	/* memory that is partly the same */
+			second.addr = ADDR + PAGE;
+			call_add_kept(&second);
+			break;
+		case 15:
+			second.addr = ADDR - PAGE;
+			call_add_kept(&second);
+			break;
+		case 16:	/* too many of them */
+			for (; call.nr < 2 + VGPU_KEPT_MAX; second.addr += 64 * PAGE)
+				call_add_kept(&second);
+			break;
+		case 17:	/* beside bytes of pages */
+			call_add(ADDR + 128 * PAGE, VGPU_SEG_IN | VGPU_SEG_PAGE, page,
+				 sizeof(page));
+			break;
+		case 18:
+			call.segs[1].flags |= htole32(VGPU_SEG_OUT);
+			break;
+		case 19:	/* half a run */
+			call.segs[1].len = htole32(le32toh(call.segs[1].len) - 8);
+			call.len -= 8;
+			break;
+		case 20:	/* the argument itself */
+			call.segs[0] = call.segs[1];
+			memmove(call.data, call.data + sizeof(struct vgpu_mock_keep),
+				le32toh(call.segs[1].len));
+			call.len -= sizeof(struct vgpu_mock_keep);
+			call.nr = 1;
+			break;
+		case 21:	/* a place in it that is to be filled in */
+			memmove(call.data + sizeof(fixup), call.data, call.len);
+			memcpy(call.data, &fixup, sizeof(fixup));
+			call.len += sizeof(fixup);
+			call.msg.nr_fixups = htole16(1);
+			break;
+		}
+		ASSERT_TRUE(call_send(self->lane));
+		EXPECT_GE(peer_wait_eof(self->lane, SLACK_MS), 0) TH_LOG("case %u", i);
+		close(self->lane);
+		lane_begin(_metadata, self);
+	}
+	EXPECT_EQ(22, guest().counters.malformed);
+	EXPECT_EQ(0, guest().counters.kept_bytes);
+}
+
+/* It is refused, and the lane goes on. */
+TEST_F(kept, memory_that_it_does_not_have)
+{
+	static const uint64_t bad[] = {
+		/* Below all, beyond all, at the end, and far beyond. */
+		0, RAM_AT - PAGE, RAM_AT + RAM_LEN, RAM_AT + RAM_LEN - PAGE, 1ULL << 62,
+	};
+	/* A shadow's own memory, the lowest, and the kernel's. */
+	static const uint64_t addrs[] = { 0x3e0000000000, 0x3e0000ffe000, 0x1000, 1ULL << 63 };
+	struct vgpu_run two[2];
+	struct kept kept = {
+		.addr = ADDR, .len = 3 * PAGE, .nr = 2, .runs = two, .flags = VGPU_KEPT_WRITE,
+	};
+	unsigned int i, nr = 0;
+	int maps;
+
+	guest_begin(_metadata, self);
+	maps = shadow_maps();
+	two[0] = run_at(0, PAGE);
+	for (i = 0; i < NR(bad); i++) {
+		two[1] = (struct vgpu_run) { .addr = htole64(bad[i]), .len = htole64(2 * PAGE) };
+		kept.number = ++nr;
+		EXPECT_EQ(-EFAULT, keep(self, &kept)) TH_LOG("case %u", i);
+	}
+	two[1] = run_at(8 * PAGE, 2 * PAGE);
+	for (i = 0; i < NR(addrs); i++) {
+		kept.addr = addrs[i];
+		kept.number = ++nr;
+		EXPECT_EQ(-EINVAL, keep(self, &kept)) TH_LOG("address %u", i);
+	}
+	/* More than it may have, of memory that is there. */
+	kept.addr = ADDR;
+	kept.number = ++nr;
+	kept.nr = 1;
+	kept.len = KEPT_BYTES + PAGE;
+	two[0] = run_at(0, kept.len);
+	EXPECT_EQ(-ENOMEM, keep(self, &kept));
+	/* Nothing was pinned, and nothing is mapped, but all numbers count. */
+	EXPECT_EQ(-ENOENT, use(self, 0, PAGE));
+	EXPECT_EQ(maps, shadow_maps());
+	EXPECT_EQ((NR(bad) + NR(addrs)) * 3 * PAGE, guest().counters.kept_bytes);
+	for (i = 1; i <= nr; i++)
+		EXPECT_TRUE(release(self, i));
+	EXPECT_EQ(0, guest().counters.kept_bytes);
+	kept = scattered(nr + 1, 3);
+	EXPECT_EQ(0, keep(self, &kept));
+}
+
+/* One more than a shadow may have mapped, and as many. */
+static void fragment(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self,
+		     unsigned int most)
+{
+	struct kept kept;
+	int maps = shadow_maps();
+
+	ASSERT_GE(RUNS_MAX, most + 1);
+	kept = scattered(2, most + 1);
+	EXPECT_EQ(-ENOSPC, keep(self, &kept));
+	EXPECT_EQ(maps, shadow_maps());
+	kept = scattered(3, most);
+	EXPECT_EQ(0, keep(self, &kept));
+	EXPECT_EQ(maps, shadow_maps());
+	EXPECT_EQ(0, use(self, 0, most * PAGE));
+	EXPECT_TRUE(written(self, &kept, 2 * most * PAGE));
+	/* Again and again: none is left over. */
+	EXPECT_EQ(0, keep(self, &kept));
+	EXPECT_EQ(0, keep(self, &kept));
+	EXPECT_EQ(maps, shadow_maps());
+	ASSERT_TRUE(say_close(self, self->object));
+	EXPECT_TRUE(release(self, 2));
+	EXPECT_TRUE(release(self, 3));
+	EXPECT_EQ(0, guest().counters.kept_bytes);
+}
+
+TEST_F_TIMEOUT(kept, fragments, 300)
+{
+	guest_begin(_metadata, self);
+	fragment(_metadata, self, atoi(self->map_count) / 2);
+}
+
+TEST_F_TIMEOUT(kept, fragments_where_there_are_few_mappings, 300)
+{
+	char few[16];
+
+	snprintf(few, sizeof(few), "%u", MAPS_FEW);
+	ASSERT_TRUE(write_line(MAP_COUNT, few));
+	guest_begin(_metadata, self);
+	fragment(_metadata, self, MAPS_FEW / 2);
+}
+
+TEST_F_TIMEOUT(kept, more_numbers_than_there_are, 300)
+{
+	struct kept kept = scattered(1, 1);
+	unsigned int i;
+
+	guest_begin(_metadata, self);
+	for (i = 0; i < VGPU_KEPT_NUMBERS; i++) {
+		kept.number = 10 + i;
+		if (!(i % 64))
+			ASSERT_TRUE(peer_ping(&self->peer));
+		ASSERT_EQ(i < VGPU_MOCK_KEEPS_MAX ? 0 : -EMFILE, keep(self, &kept));
+	}
+	kept.number = 10 + i;
+	EXPECT_EQ(-ENOMEM, keep(self, &kept));
+	EXPECT_EQ(VGPU_KEPT_NUMBERS * PAGE, guest().counters.kept_bytes);
+	EXPECT_TRUE(release(self, 10));
+	EXPECT_EQ(-EMFILE, keep(self, &kept));
+	/* There is no number left to wait with. */
+	ASSERT_TRUE(say_release(self, 5));
+	EXPECT_TRUE(has_ended(self));
+}
+
+TEST_F(kept, releases)
+{
+	struct kept kept = scattered(1, 2);
+	union {
+		struct vgpu_release msg;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} answer;
+	struct pollfd pfd;
+
+	guest_begin(_metadata, self);
+	/* A number that no call has come with, any number of times. */
+	EXPECT_TRUE(release(self, 4711));
+	EXPECT_TRUE(release(self, 4711));
+	EXPECT_TRUE(release(self, UINT64_MAX));
+	/* While a call is under way by the file, that is not closed, whatever the guest says. */
+	kept.number = 9;
+	ASSERT_EQ(0, keep(self, &kept));
+	ASSERT_TRUE(sleep_begin(self));
+	ASSERT_TRUE(say_close(self, self->object));
+	ASSERT_TRUE(say_release(self, 9));
+	pfd = (struct pollfd){ .fd = self->lane, .events = POLLIN };
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_RELEASE, &answer, sizeof(answer)));
+	EXPECT_EQ(9, le64toh(answer.msg.number));
+	EXPECT_EQ(1, poll(&pfd, 1, 0));
+	EXPECT_EQ(self->files, open_files());
+}
+
+/* Twice before the first is answered: that ends it all. */
+TEST_F(kept, released_twice)
+{
+	struct kept kept = scattered(9, 2);
+
+	guest_begin(_metadata, self);
+	ASSERT_EQ(0, keep(self, &kept));
+	ASSERT_TRUE(sleep_begin(self));
+	ASSERT_TRUE(say_close(self, self->object));
+	ASSERT_TRUE(say_release(self, 9));
+	ASSERT_TRUE(say_release(self, 9));
+	EXPECT_TRUE(has_ended(self));
+}
+
+/* Without the feature there are neither. */
+TEST_F(kept, without_the_feature)
+{
+	struct kept kept = scattered(1, 1);
+
+	ASSERT_EQ(0, peer_open_with(&self->peer, LOOPBACK, PORT,
+				    VGPU_FEATURES & ~VGPU_FEATURE_KEEP));
+	lane_begin(_metadata, self);
+	call_begin(self->object, ++self->seq, ADDR, PAGE);
+	call_add_kept(&kept);
+	ASSERT_TRUE(call_send(self->lane));
+	EXPECT_GE(peer_wait_eof(self->lane, SLACK_MS), 0);
+	ASSERT_TRUE(say_release(self, 1));
+	EXPECT_TRUE(has_ended(self));
+}
+
+TEST_HARNESS_MAIN
