@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows in the memory of a device that the hypervisor has given this machine. Which
- * devices there are is their drivers' affair: window_ivshmem.c, window_virtio.c.
+ * This provider shows windows in the memory of a device that the hypervisor has given this
+ * machine. The devices' drivers find them: window_ivshmem.c, window_virtio.c.
  *
  * Where a range is bound, the cache attribute is the host's: page tables get it from
  * the kernel's record of who maps what how, so a mapping of the kernel's own holds it
@@ -22,7 +22,7 @@
 #include "window.h"
 #include "window_device.h"
 
-/* Outside window->use, and inside mmap_lock and the list of hosts with windows. */
+/* Taken outside window->use, and inside mmap_lock and the lock of the hosts with windows. */
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 
@@ -36,6 +36,15 @@ static void device_free(struct kref *ref)
 	kfree(device);
 }
 
+/**
+ * vgpu_window_device_alloc - make a device that no window knows of yet
+ * @dev: the device
+ * @start: physical address of its memory
+ * @size: size of that in bytes
+ * @id: asks which window it is
+ *
+ * Return: the device, to be given to vgpu_window_device_put(), or NULL: no memory.
+ */
 struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_addr_t start, u64 size,
 						    vgpu_window_id_fn *id)
 {
@@ -53,11 +62,21 @@ struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_add
 	return device;
 }
 
+/**
+ * vgpu_window_device_put - give a reference back
+ * @device: the device; the last reference unmaps device->header
+ */
 void vgpu_window_device_put(struct vgpu_window_device *device)
 {
 	kref_put(&device->ref, device_free);
 }
 
+/**
+ * vgpu_window_device_add - let windows be in a device's memory
+ * @device: the device
+ *
+ * Context: process; no locks, as a host's window may be opened in it at once.
+ */
 void vgpu_window_device_add(struct vgpu_window_device *device)
 {
 	mutex_lock(&devices_lock);
@@ -67,6 +86,14 @@ void vgpu_window_device_add(struct vgpu_window_device *device)
 	vgpu_window_found();
 }
 
+/**
+ * vgpu_window_device_remove - let no window be in a device's memory any more
+ * @device: a device that was added
+ *
+ * When it returns, no page table of a program shows the memory, and no slot in it is touched.
+ *
+ * Context: process; no locks.
+ */
 void vgpu_window_device_remove(struct vgpu_window_device *device)
 {
 	mutex_lock(&devices_lock);
@@ -114,7 +141,7 @@ static void device_close(struct vgpu_window *window)
 	vgpu_window_device_put(device);
 }
 
-/* What the kernel granted: cached (write-back), where less is no error. */
+/* Asks whether the kernel granted a cached mapping: one that is less cached is no error for it. */
 static bool device_is_cached(const void __iomem *held)
 {
 	unsigned int level;
@@ -123,7 +150,10 @@ static bool device_is_cached(const void __iomem *held)
 	return pte && !(pte_flags(*pte) & (_PAGE_PCD | _PAGE_PWT));
 }
 
-/* The range as the host has it cached, held until it is unmapped; NULL: cannot be had. */
+/*
+ * Maps the range as the host has it cached, so that programs have it like that until it is
+ * unmapped. Return: NULL if it cannot be had.
+ */
 static void __iomem *device_hold(phys_addr_t start, u64 len, u32 cache)
 {
 	void __iomem *held;
@@ -172,7 +202,7 @@ static pgprot_t device_like(u32 cache)
 	}
 }
 
-/* All of it: the whole of a small mapping at once, and few faults of a large one. */
+/* Inserts the whole area: a small mapping is there at once, and a large one after few faults. */
 static vm_fault_t device_insert(struct vgpu_window *window, struct vm_fault *vmf,
 				const struct vgpu_window_area *area, bool writable, u32 cache)
 {

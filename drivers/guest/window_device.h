@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Devices whose memory may be a host's window.
+ * Devices with memory that may be a host's window. A driver (window_ivshmem.c, window_virtio.c)
+ * finds them and adds them; the provider in window_device.c finds a host's window among them.
  */
 #ifndef VGPU_GUEST_WINDOW_DEVICE_H
 #define VGPU_GUEST_WINDOW_DEVICE_H
@@ -16,23 +17,28 @@ struct device;
 struct vgpu_window;
 struct vgpu_window_device;
 
-/* Return: number of the window that the device is now, 0: it is none. */
+/*
+ * Asks a device which window it is now, in process context, with a mutex held, until the device is
+ * removed. Return: the window's number, or 0: it is none.
+ */
 typedef u64 vgpu_window_id_fn(const struct vgpu_window_device *device);
 
 /**
- * struct vgpu_window_device - a device with a window
- * @ref: the driver's, and the window's while that is open
- * @node: in the list of all, under its lock like @window
- * @start: where the memory is
- * @size: bytes
- * @id: which window it is, called until the device is removed
- * @header: first page of the memory, where slots have their ids; NULL: it has no slots
- * @dev: for what is said about it
- * @window: who uses it, or NULL. One of before may keep ranges for mappings that
- *	give SIGBUS, and slots
- * @slots: slots that are used, one bit each
- * @touch: read: while memory of slots is touched; written: before it goes
- * @removed: it has gone; something else may be there
+ * struct vgpu_window_device - a device whose memory may be a window
+ * @ref: references: the driver's, and one of each window that has opened it, until that is freed
+ * @node: links it into the list of all devices, under devices_lock (window_device.c)
+ * @start: physical address of the memory, a multiple of the page size
+ * @size: size of the memory in bytes
+ * @id: asks which window it is
+ * @header: the memory's first page, which has the ids of slots; NULL: it has no slots. The driver
+ *	maps it, and it is unmapped with the last reference
+ * @dev: the device that messages of the log name; a reference
+ * @window: the window that uses it, or NULL; under devices_lock. A window of before may still
+ *	have ranges of it for mappings that give SIGBUS, and slots
+ * @slots: one bit for each slot that a connection of this machine uses or has used, see
+ *	struct vgpu_window_provider
+ * @touch: held for reading while memory of slots is touched, and for writing to set @removed
+ * @removed: the driver has let go of the memory, where something else may be; under @touch
  */
 struct vgpu_window_device {
 	struct kref ref;
@@ -48,12 +54,9 @@ struct vgpu_window_device {
 	bool removed;
 };
 
-/* Return: one that nobody knows of yet, or NULL: no memory. */
 struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_addr_t start, u64 size,
 						    vgpu_window_id_fn *id);
-/* The driver's reference ends; @header goes with the last one. */
 void vgpu_window_device_put(struct vgpu_window_device *device);
-/* Windows may be in it from now on, and no more when the second returns. */
 void vgpu_window_device_add(struct vgpu_window_device *device);
 void vgpu_window_device_remove(struct vgpu_window_device *device);
 
