@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Steps of a run that need one guest, or none; they compare what programs say here and there."""
+
+import difflib
+import errno
+import glob
+import hashlib
+import os
+import pwd
+import re
+import shlex
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+from machine import CID, COUNTED, HERE, PORT, TOP, USER, WHERE, Failed, Machine, say
+
+TORCH = ("import torch; torch.manual_seed(1); a = torch.rand(1024, 1024, dtype=torch.float64); "
+         "g = a.cuda(); assert torch.allclose((g @ g).cpu(), a @ a); "
+         "assert torch.allclose(torch.fft.fft2(g).cpu(), torch.fft.fft2(a)); "
+         "assert (torch.ones(1 << 20).pin_memory().cuda() * 3).sum().item() == 3 << 20; "
+         "print(torch.cuda.get_device_name(), 'right')")
+# Steps that need no guest.
+FIRST = ("env", "host", "boot")
+WITHOUT_GUEST = (*FIRST, "sockets", "lend")
+
+
+class Steps(Machine):
+    """One method a step: it returns words, or raises what is wrong."""
+
+    def sockets(self):
+        """What vgpud does with sockets of guests: another vgpud than the guest's."""
+        self.unpack()
+        directory = self.path("sockets")
+        os.mkdir(directory)
+        nobody = pwd.getpwnam("nobody").pw_uid
+        os.chown(directory, nobody, -1)
+        path = os.path.join(directory, f"guest_{PORT}")
+        sockets = f"[agent]\nengine = user\nvsock = no\n[sockets]\nowner = nobody\n{CID} = {directory}/guest\n"
+        command = self.configure("other", sockets)
+
+        def refused(words):
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30,
+                                  check=False)
+            if done.returncode != 1 or words not in done.stdout:
+                raise Failed(f"vgpud with {path} as it is: status {done.returncode}: {done.stdout}")
+
+        def listening():
+            other = self.start("other", command, "other.log")
+            self.wait_for("the other vgpud", lambda: connects(path, nobody) is None, 30)
+            return other
+
+        def end(other, number):
+            self.children = [child for child in self.children if child[1] != other]
+            other.send_signal(number)
+            other.wait(10)
+
+        with open(path, "w", encoding="ascii"):
+            pass
+        refused("there is a file, or somebody listens there")
+        os.unlink(path)
+        with socket.socket(socket.AF_UNIX) as somebody:
+            somebody.bind(path)
+            somebody.listen()
+            refused("there is a file, or somebody listens there")
+            # It keeps nobody else out.
+            beside = self.start("beside", self.configure("beside", sockets + f"{CID + 1} = {directory}/beside\n"), "beside.log")
+            self.wait_for("a vgpud with another guest", lambda: connects(os.path.join(directory, f"beside_{PORT}"), nobody)
+                          is None, 30)
+            end(beside, signal.SIGTERM)
+        # Nobody listens there any more, but it is root's: its directory's owner may remove it.
+        other = listening()
+        info = os.stat(path)
+        if not stat.S_ISSOCK(info.st_mode) or stat.S_IMODE(info.st_mode) != 0o600 or info.st_uid != nobody:
+            raise Failed(f"{path}: mode {info.st_mode:o}, user {info.st_uid}")
+        if connects(path, USER) != errno.EACCES:
+            raise Failed(f"{path}: another user may connect")
+        end(other, signal.SIGKILL)
+        if not os.path.exists(path):
+            raise Failed(f"{path} went although vgpud was killed")
+        other = listening()
+        end(other, signal.SIGTERM)
+        if os.path.exists(path):
+            raise Failed(f"{path} is left of a vgpud that has ended")
+        # Nobody may do there what the owner may not.
+        os.chown(directory, 0, 0)
+        refused("Permission denied")
+        return "mode, owner, strangers, and sockets that were left"
+
+    def node(self):
+        """Plain device files: what is read, written and refused."""
+        nodes = self.guest.await_nodes()
+        size = 1 << 20
+        for name, known in (("zero", hashlib.sha256(bytes(size)).hexdigest()), ("urandom", None)):
+            for block in (4096, 65536, size):
+                text = self.guest.must(f"dd if=/dev/{nodes[name]} bs={block} count={size // block} 2>/dev/null | "
+                                 "sha256sum; ", 60)
+                found = text.split()[0]
+                if known and found != known:
+                    raise Failed(f"/dev/{name} in blocks of {block} is not what it is here")
+                if not known and found in (hashlib.sha256(bytes(size)).hexdigest(), hashlib.sha256(b"").hexdigest()):
+                    raise Failed(f"/dev/{name} in blocks of {block} is not random")
+        # The other way, in messages longer than one packet of vsock.
+        self.guest.must(f"dd if=/dev/urandom of=/dev/{nodes['zero']} bs={size} count=4 2>&1", 60)
+        status, text = self.guest.agent.run(f"head -c 9 /etc/passwd | dd of=/dev/{nodes['full']}", 30)
+        if not status or "No space left" not in text:
+            raise Failed(f"writing to /dev/full: status {status}: {text.strip()}")
+        # Programs of the machine see its files, and run as nobody special.
+        return "1 MiB of each, and the error of /dev/full; " + self.compare(
+            "ls /usr/bin | sha256sum; python3 -c 'print(sum(range(1000)))'; cat /etc/os-release")
+
+    def native(self, command, seconds=120):
+        """A command here, as the user who runs it in the guest, too."""
+        return subprocess.run(self.as_user(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=self.left(seconds), check=False, text=True, errors="replace", cwd="/tmp")
+
+    @staticmethod
+    def as_user(command):
+        return ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "/bin/sh", "-c",
+                "export HOME=/tmp; " + command]
+
+    def both(self, command, seconds):
+        """What a command says here and in the guest: the lines that differ. Lines that begin
+        with # are measured."""
+        start = time.monotonic()
+        native = self.native(command)
+        native_took = time.monotonic() - start
+        before = self.counters()
+        limit = self.left(seconds)
+        # Where it is before it is ended.
+        late = threading.Timer(limit - 4, self.look, (command,))
+        late.start()
+        start = time.monotonic()
+        try:
+            status, text = self.guest.agent.run(self.traced(command), limit)
+        except Failed:
+            self.guest.abandon()
+            self.guest.ask_side("guest.txt", WHERE)
+            raise
+        finally:
+            late.cancel()
+            late.join()
+            self.guest.ask_side("status.txt", f"{COUNTED} # {command}")
+        took = time.monotonic() - start
+        counted = {key: value - before.get(key, 0) for key, value in self.counters().items()}
+        self.write("native.txt", f"$ {command}\n{native.stdout}status {native.returncode}, {native_took:.1f} s\n\n")
+        self.write("guest.txt", f"$ {command}\n{text}status {status}, {took:.1f} s\n\n")
+        if self.strace:
+            self.write("strace.txt", f"$ {command}\n{self.guest.agent.run('cat /tmp/strace; rm /tmp/strace', 60)[1]}\n")
+        different = [line for line in difflib.unified_diff(steady(native.stdout), steady(text), n=0, lineterm="")
+                     if not line.startswith(("---", "+++", "@@"))]
+        self.write("diff.txt", f"$ {command}\n" + "\n".join(different) + "\n\n")
+        self.commands.append({"command": command, "native_status": native.returncode, "status": status,
+                              "native_seconds": round(native_took, 2), "seconds": round(took, 2),
+                              "lines": len(text.splitlines()), "different_lines": len(different),
+                              "measured": [line[2:] for line in text.splitlines() if line.startswith("# ")], **counted})
+        words = (f"{command}: {took:.1f} s (native {native_took:.1f} s), {counted.get('calls', 0)} calls, "
+                 f"{len(different)} lines differ")
+        say("  " + words)
+        if status != native.returncode:
+            raise Failed(f"{words}; status {status}, natively {native.returncode}: {text.strip()[-300:]}")
+        return words, different
+
+    def look(self, command):
+        """What a program does that will be ended soon."""
+        self.write("where.txt", f"$ {command}\n")
+        self.guest.ask_side("where.txt", WHERE)
+        self.guest.ask_side("where.txt", COUNTED)
+        if self.strace:
+            self.guest.ask_side("where.txt", "tail -n 60 /rw/root/tmp/strace | cut -c1-300")
+
+    def traced(self, command):
+        if not self.strace:
+            return command
+        strace = "/run/kit/kit/strace"
+        return (f"{strace}/lib/ld-linux-x86-64.so.2 --library-path {strace}/lib {strace}/strace -f -o /tmp/strace "
+                f"-X verbose /bin/sh -c {shlex.quote(command)}")
+
+    def compare(self, *commands, seconds=240):
+        said, differ, wrong = [], 0, []
+        for command in commands:
+            if not self.guest.agent:
+                break
+            try:
+                words, different = self.both(command, seconds)
+                said.append(words)
+                differ += len(different)
+            except (Failed, subprocess.SubprocessError) as error:
+                wrong.append(str(error))
+        if wrong:
+            raise Failed("; ".join(wrong + said))
+        if differ:
+            raise Failed("; ".join(said) + " (diff.txt)")
+        return "; ".join(said)
+
+    def smi(self):
+        """nvidia-smi."""
+        return self.compare("nvidia-smi -L", "nvidia-smi", "nvidia-smi -q")
+
+    def clinfo(self):
+        """NVIDIA's OpenCL alone: a platform that /etc/OpenCL/vendors names would only use, and show,
+        the processor."""
+        alone = ("none=$(mktemp -d) && OCL_ICD_VENDORS=$none OCL_ICD_FILENAMES=libnvidia-opencl.so.1 {}; status=$?; "
+                 "rmdir $none; exit $status")
+        return self.compare(alone.format("clinfo -l"), alone.format("clinfo"))
+
+    def build(self, name, *options):
+        """A program by the machine's own nvcc, for its own card, in self.enter."""
+        command = ["nvcc", "-O2", *self.architecture(), *options, "-o", self.path(name), os.path.join(HERE, name + ".cu")]
+        # A compiler may be newer than the libraries that the loader finds.
+        for static in (["-Xcompiler", "-static-libstdc++", "-Xcompiler", "-static-libgcc"], []):
+            built = subprocess.run(command + static, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   timeout=self.left(180), check=False, text=True)
+            if not built.returncode:
+                return
+        raise Failed(f"nvcc: {built.stdout.strip()[-300:]}")
+
+    def architecture(self):
+        """Programs for another one are translated when they start."""
+        try:
+            found = self.query("compute_cap")[0].strip()
+        except (OSError, subprocess.SubprocessError, LookupError):
+            return []
+        return ["-arch=sm_" + found.replace(".", "")] if re.fullmatch(r"\d+\.\d+", found) else []
+
+    def vecadd(self):
+        """A program with copies, a stream and events."""
+        self.build("vecadd")
+        return self.compare(f"{self.enter}; ./vecadd", seconds=self.limit)
+
+    def cuda(self):
+        """The least that needs all that CUDA needs."""
+        shutil.copy(os.path.join(HERE, "cuda.py"), self.work)
+        return self.compare(f"{self.enter}; python3 cuda.py", seconds=self.limit)
+
+    def torch(self):
+        """It takes minutes to load in an emulated machine."""
+        return self.compare(f'python3 -c "{TORCH}"')
+
+    def lend(self):
+        """Who may see memory of whom. What is not owned must be seen to change."""
+        engine = os.path.join(TOP, "userspace-lib/engine")
+        built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-I", os.path.dirname(engine),
+                                "-o", self.path("lend"), os.path.join(HERE, "lend.c"),
+                                os.path.join(engine, "nvidia.c"), os.path.join(engine, "packet.c")],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=self.left(60),
+                               check=False, text=True)
+        if built.returncode:
+            raise Failed(f"cc: {built.stdout.strip()[-300:]}")
+        said = {}
+        for options in ((), ("--unowned",)):
+            done = subprocess.run([self.path("lend"), *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=self.left(240), check=False, text=True, errors="replace")
+            said[options] = done
+            self.write("lend.txt", f"$ lend {' '.join(options)}\n{done.stdout}status {done.returncode}\n\n")
+        owned, unowned = said[()], said[("--unowned",)]
+        wrong = [line for line in owned.stdout.splitlines() if line.startswith("FAIL")]
+        if owned.returncode or wrong:
+            raise Failed("; ".join(wrong) or f"status {owned.returncode}: {owned.stdout.strip()[-200:]}")
+        if not re.search(r"^FAIL +taken by another: video memory", unowned.stdout, re.M):
+            raise Failed("memory that nobody owns was not seen to change (lend.txt)")
+        return f"{len(re.findall('^ok ', owned.stdout, re.M))} looks; without an owner video memory changes"
+
+
+def connects(path, user):
+    """The errno that this user gets who connects there, or None."""
+    with socket.socket(socket.AF_UNIX) as client:
+        before = os.geteuid()
+        os.seteuid(user)
+        try:
+            client.connect(path)
+        except OSError as error:
+            return error.errno
+        finally:
+            os.seteuid(before)
+    return None
+
+
+MOVING = [
+    # Numbers with units, which are measured anew each time.
+    (re.compile(r"-?\b\d+(\.\d+)?\s*(C|W|MHz|MiB|KB/s|MB/s|%|us|ms|mV|V)(?![A-Za-z])"), "#"),
+    (re.compile(r"^Timestamp .*"), "Timestamp"),
+    (re.compile(r"^(Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d\d:\d\d:\d\d \d{4}\s*$"), "date"),
+    (re.compile(r" +"), " "),
+]
+
+
+def steady(text):
+    """The lines without what differs from one moment to the next."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("# "):
+            continue
+        for pattern, word in MOVING:
+            line = pattern.sub(word, line)
+        lines.append(line)
+    return lines
+
