@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
+ * vecadd [--count] [--meet DIR COUNT] [--until DIR]
+ *
  * Adds two vectors on the GPU a thousand times, in a stream, between two events; checks
  * the last result. The status is 0 if it is right.
+ *
+ * --count: no call may be forwarded during the launches, and the start-up is measured.
+ * --meet: waits until COUNT such programs are there, with a context each.
+ * --until: again and again, until there is DIR/stop; how often is in DIR/rounds.
  */
-#include <cstdio>
+#include "common.cuh"
 #include <vector>
-#include <cuda_runtime.h>
 
 static const int count = 1 << 20, launches = 1000, block = 256;
 
@@ -16,23 +21,46 @@ __global__ void add(const float *a, const float *b, float *sum)
 	sum[i] = a[i] + b[i];
 }
 
-static bool failed(cudaError_t error, const char *what)
+static bool meet(const std::string &dir, size_t others)
 {
-	if (error != cudaSuccess)
-		printf("%s: %s\n", what, cudaGetErrorString(error));
-	return error != cudaSuccess;
+	const std::string pattern = dir + "/*.met";
+	glob_t found;
+
+	put_file(dir + "/" + std::to_string(getpid()) + ".met", "");
+	for (double end = now() + 120; now() < end; usleep(20000)) {
+		bool all = !glob(pattern.c_str(), 0, NULL, &found) && found.gl_pathc >= others;
+
+		globfree(&found);
+		if (all)
+			return true;
+	}
+	printf("the others have not come\n");
+	return false;
 }
 
-#define TRY(call) do { if (failed(call, #call)) return 1; } while (0)
-
-int main()
+int main(int argc, char **argv)
 {
 	std::vector<float> in(count), out(count);
 	const size_t bytes = count * sizeof(float);
+	long calls = counted("calls"), trips = counted("round_trips");
+	std::string until, dir;
+	bool counting = false;
 	float *a, *b, *sum, ms;
 	cudaEvent_t begin, end;
 	cudaStream_t stream;
+	size_t others = 0;
+	long rounds = 0;
 
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--count"))
+			counting = true;
+		else if (!strcmp(argv[i], "--until") && i + 1 < argc)
+			until = argv[++i];
+		else if (!strcmp(argv[i], "--meet") && i + 2 < argc)
+			dir = argv[++i], others = atoi(argv[++i]);
+		else
+			return 2;
+	}
 	for (int i = 0; i < count; i++)
 		in[i] = i;
 	TRY(cudaMalloc(&a, bytes));
@@ -43,20 +71,44 @@ int main()
 	TRY(cudaStreamCreate(&stream));
 	TRY(cudaEventCreate(&begin));
 	TRY(cudaEventCreate(&end));
-	TRY(cudaEventRecord(begin, stream));
-	for (int i = 0; i < launches; i++)
-		add<<<count / block, block, 0, stream>>>(a, b, sum);
-	TRY(cudaGetLastError());
-	TRY(cudaEventRecord(end, stream));
-	TRY(cudaEventSynchronize(end));
-	TRY(cudaEventElapsedTime(&ms, begin, end));
-	TRY(cudaMemcpy(out.data(), sum, bytes, cudaMemcpyDeviceToHost));
-	for (int i = 0; i < count; i++)
-		if (out[i] != 2.0f * i) {
-			printf("wrong at %d: %f\n", i, out[i]);
+	/* The first one loads the program into the GPU. */
+	add<<<count / block, block, 0, stream>>>(a, b, sum);
+	TRY(cudaStreamSynchronize(stream));
+	if (counting) {
+		calls = counted("calls") - calls;
+		trips = counted("round_trips") - trips;
+		printf("# start-up: %ld calls, %ld round trips, %ld window mappings\n", calls, trips,
+		       counted("window_mappings"));
+	}
+	if (others && !meet(dir, others))
+		return 1;
+	do {
+		TRY(cudaMemsetAsync(sum, 0, bytes, stream));
+		TRY(cudaStreamSynchronize(stream));
+		calls = counted("calls");
+		TRY(cudaEventRecord(begin, stream));
+		for (int i = 0; i < launches; i++)
+			add<<<count / block, block, 0, stream>>>(a, b, sum);
+		TRY(cudaGetLastError());
+		TRY(cudaEventRecord(end, stream));
+		TRY(cudaEventSynchronize(end));
+		calls = counted("calls") - calls;
+		TRY(cudaEventElapsedTime(&ms, begin, end));
+		TRY(cudaMemcpy(out.data(), sum, bytes, cudaMemcpyDeviceToHost));
+		for (int i = 0; i < count; i++)
+			if (out[i] != 2.0f * i) {
+				printf("wrong at %d: %f\n", i, out[i]);
+				return 1;
+			}
+		if (!until.empty())
+			put_file(until + "/rounds", std::to_string(++rounds));
+	} while (!until.empty() && !exists(until + "/stop"));
+	printf("# %d launches took %.2f ms\n", launches, ms);
+	if (counting) {
+		printf("%ld calls forwarded during %d launches\n", calls, launches);
+		if (calls)
 			return 1;
-		}
-	fprintf(stderr, "%d launches took %.2f ms\n", launches, ms);
+	}
 	printf("right\n");
 	return 0;
 }
