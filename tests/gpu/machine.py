@@ -296,7 +296,7 @@ class Machine:
         self.work = tempfile.mkdtemp(prefix="vgpu-gpu-", dir="/tmp")
         os.chmod(self.work, 0o755)
         self.children = []
-        self.guest = self.vgpud = None
+        self.guest = self.second = self.vgpud = None
         self.results, self.commands, self.measured = [], [], {}
         self.gpu = []
         self.names = []
@@ -367,13 +367,14 @@ class Machine:
 
     def close(self):
         """Ends all that was started, and keeps the logs."""
-        if self.guest and self.guest.side:
-            self.guest.ask_side("guest-dmesg.txt", "dmesg")
-            for words in (("status", "--json"), ("window", "list")):
-                try:
-                    self.write("status.txt", f"$ vgpuctl {' '.join(words)}\n{self.vgpuctl(*words)}\n")
-                except (Failed, OSError, subprocess.SubprocessError) as error:
-                    self.write("status.txt", f"{error}\n")
+        for guest in (self.guest, self.second):
+            if guest and guest.side:
+                guest.ask_side("guest-dmesg.txt", "dmesg")
+        for words in (("status", "--json"), ("window", "list")) if self.vgpud else ():
+            try:
+                self.write("status.txt", f"$ vgpuctl {' '.join(words)}\n{self.vgpuctl(*words)}\n")
+            except (Failed, OSError, subprocess.SubprocessError) as error:
+                self.write("status.txt", f"{error}\n")
         for name, child in reversed(self.children):
             child.send_signal(signal.SIGTERM)
             try:
@@ -534,9 +535,10 @@ class Machine:
                 if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) and "\n" not in value:
                     file.write(f"export {name}={shlex.quote(value)}\n")
             file.write("export HOME=/tmp\n")
+        again = bool(self.guest)
         self.guest = Guest(self, CID, self.cpus)
         words = self.guest.boot()
-        if self.rehearse:
+        if self.rehearse and not again:
             self.wait_for("a guest that hides its port is refused",
                           lambda: "export to it with any-port" in self.read("vgpud.log"), 30)
             self.vgpuctl("unexport", "full")

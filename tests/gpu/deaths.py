@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Steps with two guests: both compute, and what one has goes with whoever dies in it."""
+
+import json
+import os
+import signal
+import time
+
+from machine import CID, Failed, Guest, say
+
+# Seconds until the memory is free again.
+SOON = 10
+LEAST_MIB = 1024
+VICTIMS = ("program", "shadow", "engine", "qemu")
+
+
+class Worker:
+    """A program that adds in a guest until it is told to stop."""
+
+    def __init__(self, run, guest):
+        self.guest, self.dir = guest, "/rw/root/tmp/worker"
+        guest.aside(f"rm -rf {self.dir}; mkdir {self.dir} && chmod 777 {self.dir}")
+        self.program = guest.begin(f"{run.enter}; ./vecadd --until /tmp/worker", run.left())
+
+    def rounds(self):
+        """How often it has added, rightly."""
+        self.program.check()
+        return int(self.guest.aside(f"cat {self.dir}/rounds 2>/dev/null || echo 0"))
+
+    def await_rounds(self, more, seconds):
+        """Waits until it has gone on so far."""
+        wanted = self.rounds() + more
+        deadline = time.monotonic() + seconds
+        while self.rounds() < wanted:
+            if time.monotonic() > deadline:
+                raise Failed(f"guest {self.guest.cid} has not added {more} times more within {seconds} s")
+            time.sleep(0.1)
+
+    def tell(self):
+        self.guest.aside(f": >{self.dir}/stop")
+
+    def stop(self):
+        """It must have been right to the end."""
+        self.tell()
+        if not self.program.right(60).endswith("right\n"):
+            raise Failed(f"guest {self.guest.cid}: {self.program.text.strip()[-300:]}")
+
+
+def second(run):
+    """The second guest; it is booted once."""
+    if not run.second:
+        guest = Guest(run, CID + 1, run.cpus)
+        run.make_window(guest.cid)
+        run.export(guest.cid)
+        guest.boot()
+        guest.await_nodes()
+        run.second = guest
+    return run.second
+
+
+def guests(run):
+    """Two guests that compute at once."""
+    run.build("vecadd")
+    workers = [Worker(run, guest) for guest in (run.guest, second(run))]
+    try:
+        for worker in workers:
+            worker.await_rounds(1, 90)
+        # Each goes on while the other does.
+        before = [worker.rounds() for worker in workers]
+        while any(worker.rounds() < old + 3 for worker, old in zip(workers, before)):
+            if run.left(3600) < 20:
+                raise Failed("no time is left")
+            time.sleep(0.1)
+        added = [worker.rounds() for worker in workers]
+    finally:
+        for worker in workers:
+            if worker.program.is_alive():
+                worker.tell()
+    for worker in workers:
+        worker.stop()
+    run.measured["guests"] = {"rounds": added}
+    return f"two guests of {run.cpus} processors have added {' and '.join(map(str, added))} times 1000 vectors at once"
+
+
+def memory(run):
+    """MiB in use of all cards, as nvidia-smi says here."""
+    return sum(int(line) for line in run.query("memory.used"))
+
+
+def await_memory(run, most, start):
+    """Waits until no more is in use; returns the seconds since then."""
+    while (used := memory(run)) > most:
+        if time.monotonic() > start + SOON:
+            raise Failed(f"{used} MiB are in use after {SOON} s, and were {most} before")
+        time.sleep(0.1)
+    return time.monotonic() - start
+
+
+def processes(run, status):
+    """Those that vgpud runs for a guest, by the name of their file."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        try:
+            if not entry.isdigit() or os.stat(f"/proc/{entry}").st_uid != status["uid"]:
+                continue
+            found.setdefault(os.path.basename(os.readlink(f"/proc/{entry}/exe")).split(" ")[0], []).append(int(entry))
+        except OSError:
+            continue
+    run.write("status.txt", f"guest {status['cid']}: {json.dumps(found)}\n")
+    return found
+
+
+def kill(run, victim, pid):
+    """Kills it, whose program in the guest has that process id."""
+    guest = run.guest
+    status = run.status(guest.cid)
+    if victim == "program":
+        guest.aside(f"kill -9 {pid}")
+    elif victim == "shadow":
+        os.kill(next(program["shadow_pid"] for program in status["programs"] if program["guest_pid"] == pid), signal.SIGKILL)
+    elif victim == "engine":
+        engine, = processes(run, status)["vgpu-engine"]
+        os.kill(engine, signal.SIGKILL)
+    else:
+        run.forget(guest.children)
+        guest.children[-1].kill()
+
+
+def death(run, victim, worker, base):
+    """Has a kernel run in the first guest, kills the victim, and looks at both."""
+    guest, folder = run.guest, "/rw/root/tmp/spin"
+    guest.aside(f"rm -rf {folder}; mkdir {folder} && chmod 777 {folder}")
+    spinner = guest.begin(f"{run.enter}; ./spin /tmp/spin", run.left(150))
+    deadline = time.monotonic() + run.left(90)
+    while not (pid := guest.aside(f"cat {folder}/running 2>/dev/null || true").strip()):
+        spinner.check()
+        if time.monotonic() > deadline:
+            raise Failed(f"{victim}: the kernel does not run within 90 s")
+        time.sleep(0.1)
+    high = memory(run)
+    if high < base + LEAST_MIB:
+        raise Failed(f"{victim}: {high} MiB are in use while a program runs that has much, and {base} without it")
+    worker.await_rounds(1, 30)
+    start = time.monotonic()
+    kill(run, victim, int(pid))
+    try:
+        took = await_memory(run, base, start)
+        worker.await_rounds(2, 30)
+    except Failed as error:
+        raise Failed(f"{victim}: {error}") from error
+    finally:
+        # The program itself has ended, or does not matter any more.
+        if victim != "qemu":
+            spinner.join(20)
+    words = f"{victim}: {base} MiB again after {took:.1f} s (of {high})"
+    run.measured.setdefault("deaths", {})[victim] = {"before_mib": base, "with_kernel_mib": high, "seconds": round(took, 1)}
+    if victim == "qemu":
+        spinner.join(20)
+    elif spinner.is_alive():
+        guest.aside(f"kill -9 {pid} 2>/dev/null || true")
+        spinner.join(20)
+        words += ", and the program had to be killed, too"
+    if spinner.is_alive():
+        guest.abandon()
+        raise Failed(f"{words}, and a program hangs in the guest")
+    say("  " + words)
+    run.save()
+    return words
+
+
+def deaths(run):
+    """Whoever is killed while a kernel runs leaves nothing, and no other guest notices."""
+    run.build("vecadd")
+    run.build("spin")
+    other = second(run)
+    nothing = memory(run)
+    worker = Worker(run, other)
+    said = []
+    try:
+        worker.await_rounds(2, 90)
+        base = memory(run)
+        for victim in VICTIMS:
+            if not run.guest.agent:
+                run.boot()
+            said.append(death(run, victim, worker, base))
+            if victim in ("engine", "qemu"):
+                # Without them it has no devices any more, or is none.
+                run.guest.end(signal.SIGKILL)
+        worker.stop()
+        await_memory(run, nothing, time.monotonic())
+    finally:
+        if worker.program.is_alive():
+            worker.tell()
+            worker.program.join(30)
+        run.save()
+    return "; ".join(said) + "; the other guest's program was right to the end"
