@@ -2,7 +2,7 @@
 /*
  * vulkan: a Vulkan compute shader on a DRM node, whose results are checked.
  *
- *	vulkan NODE [DISPATCHES]
+ *	vulkan NODE|VENDOR [DISPATCHES]
  *
  * Each dispatch takes a step of a random generator (step.comp) in each of 65536
  * numbers. They lie in memory of the device that stays mapped: the program compares
@@ -11,7 +11,8 @@
  * and dispatches per second, the first one left out.
  *
  * The device is the one that says it is NODE, so no other one, and no driver that
- * computes by itself, takes its place.
+ * computes by itself, takes its place. For drivers that have no node a number is the
+ * PCI vendor of the device, of which the first is taken.
  *
  * Exit status: 0 all results are right, 1 not (and why).
  */
@@ -73,7 +74,8 @@ static bool has_extension(VkPhysicalDevice candidate, const char *name)
 	return found;
 }
 
-static bool is_node(VkPhysicalDevice candidate, dev_t node)
+/* Without a vendor, by its node. */
+static bool is_wanted(VkPhysicalDevice candidate, dev_t node, uint32_t vendor)
 {
 	VkPhysicalDeviceDrmPropertiesEXT drm = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRM_PROPERTIES_EXT,
@@ -87,10 +89,15 @@ static bool is_node(VkPhysicalDevice candidate, dev_t node)
 		.pNext = &driver,
 	};
 
-	if (!has_extension(candidate, VK_EXT_PHYSICAL_DEVICE_DRM_EXTENSION_NAME))
+	if (vendor)
+		driver.pNext = NULL;
+	else if (!has_extension(candidate, VK_EXT_PHYSICAL_DEVICE_DRM_EXTENSION_NAME))
 		return false;
 	vkGetPhysicalDeviceProperties2(candidate, &properties);
-	if (!(drm.hasRender && makedev(drm.renderMajor, drm.renderMinor) == node) &&
+	if (vendor && properties.properties.vendorID != vendor)
+		return false;
+	if (!vendor &&
+	    !(drm.hasRender && makedev(drm.renderMajor, drm.renderMinor) == node) &&
 	    !(drm.hasPrimary && makedev(drm.primaryMajor, drm.primaryMinor) == node))
 		return false;
 	printf("device: %s, driver: %s, %s\n", properties.properties.deviceName,
@@ -112,9 +119,14 @@ static void find_device(const char *path)
 	VkInstance instance;
 	struct stat st;
 	uint32_t count = 16, i;
+	unsigned long vendor;
 	VkResult result;
+	char *end;
 
-	if (stat(path, &st))
+	vendor = strtoul(path, &end, 0);
+	if (*end)
+		vendor = 0;
+	if (!vendor && stat(path, &st))
 		err(1, "%s", path);
 	must(vkCreateInstance(&info, NULL, &instance), "instance");
 	result = vkEnumeratePhysicalDevices(instance, &count, candidates);
@@ -124,12 +136,12 @@ static void find_device(const char *path)
 	else
 		must(result, "devices");
 	for (i = 0; i < count; i++) {
-		if (is_node(candidates[i], st.st_rdev)) {
+		if (is_wanted(candidates[i], vendor ? 0 : st.st_rdev, vendor)) {
 			physical = candidates[i];
 			return;
 		}
 	}
-	errx(1, "%s: none of %u Vulkan devices is this node", path, count);
+	errx(1, "%s: none of %u Vulkan devices is that", path, count);
 }
 
 static void open_device(void)
@@ -363,7 +375,7 @@ int main(int argc, char **argv)
 	uint32_t i, turn;
 
 	if (argc < 2 || argc > 3 || dispatches < 2)
-		errx(2, "usage: vulkan NODE [DISPATCHES]");
+		errx(2, "usage: vulkan NODE|VENDOR [DISPATCHES]");
 	find_device(argv[1]);
 	open_device();
 	make_buffer();

@@ -298,6 +298,7 @@ class Machine:
         self.children = []
         self.guest = self.second = self.vgpud = None
         self.results, self.commands, self.measured = [], [], {}
+        self.step = None
         self.gpu = []
         self.names = []
 

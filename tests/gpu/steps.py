@@ -155,7 +155,7 @@ class Steps(Machine):
         different = [line for line in difflib.unified_diff(steady(native.stdout), steady(text), n=0, lineterm="")
                      if not line.startswith(("---", "+++", "@@"))]
         self.write("diff.txt", f"$ {command}\n" + "\n".join(different) + "\n\n")
-        self.commands.append({"command": command, "native_status": native.returncode, "status": status,
+        self.commands.append({"step": self.step, "command": command, "native_status": native.returncode, "status": status,
                               "native_seconds": round(native_took, 2), "seconds": round(took, 2),
                               "lines": len(text.splitlines()), "different_lines": len(different),
                               "measured": [line[2:] for line in text.splitlines() if line.startswith("# ")], **counted})

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Vulkan, EGL, and what else programs use: it works, or is refused with an error."""
+
+import glob
+import json
+import re
+import shlex
+import subprocess
+
+from machine import Failed
+
+# The vendor of the cards.
+NVIDIA = "0x10de"
+CUDA = ("plain", "managed", "registered", "mapped", "ipc", "peer", "nvenc")
+# A server that is this shell's alone; the program is told where it is.
+MPS = ("dir=$(mktemp -d); export CUDA_MPS_PIPE_DIRECTORY=$dir CUDA_MPS_LOG_DIRECTORY=$dir; "
+       "if timeout 20 nvidia-cuda-mps-control -d >$dir/said 2>&1; then timeout 100 ./others plain; status=$?; "
+       "echo quit | timeout 30 nvidia-cuda-mps-control >/dev/null 2>&1; "
+       "else echo \"refused: nvidia-cuda-mps-control -d: $(cat $dir/said)\"; status=0; fi; "
+       "sed 's/^/# /' $dir/*.log 2>/dev/null | tail -n 8; rm -r $dir; exit $status")
+
+
+def manifest(run, variable, name, library, patterns):
+    """The setting that shows a loader NVIDIA's driver alone: the machine's own file, or one
+    that names the library."""
+    found = next((path for pattern in patterns for path in sorted(glob.glob(pattern))), None)
+    if found:
+        return f"{variable}={shlex.quote(found)}"
+    with open(run.path(name), "w", encoding="ascii") as file:
+        json.dump({"file_format_version": "1.0.0", "ICD": {"library_path": library, "api_version": "1.3.0"}}, file)
+    return f"{variable}=$PWD/{name}"
+
+
+def loaded(setting, program):
+    """A program of the kit's, with its loader and libraries before the machine's."""
+    kit = "kit/vulkan"
+    return (f"{setting} {kit}/lib/ld-linux-x86-64.so.2 --library-path $PWD/{kit}/lib:$LD_LIBRARY_PATH "
+            f"{kit}/{program}")
+
+
+def vulkan(run):
+    """vulkaninfo, and a compute shader whose results are checked."""
+    setting = manifest(run, "VK_DRIVER_FILES", "nvidia_icd.json", "libGLX_nvidia.so.0",
+                       ("/usr/local/nvidia/share/vulkan/icd.d/nvidia*.json", "/usr/share/vulkan/icd.d/nvidia*.json",
+                        "/etc/vulkan/icd.d/nvidia*.json"))
+    info = loaded(setting, "vulkaninfo")
+    # A rate is measured anew each time, and how much memory is free; the guest has its own.
+    compute = (f"said=$({loaded(setting, f'vulkan {NVIDIA} 20')} 2>&1); status=$?; "
+               "echo \"$said\" | sed 's/: [0-9.]* per second//'; exit $status")
+    everything = (f"said=$({info} 2>&1); status=$?; "
+                  "echo \"$said\" | grep -vE '^[[:space:]]*(size|budget|usage) +='; exit $status")
+    said, commands = [], []
+    for name, command in (("vulkaninfo --summary", f"{info} --summary"), ("a compute shader", compute), ("vulkaninfo", everything)):
+        native = run.native(f"{run.enter}; {command}")
+        if native.returncode:
+            last = (native.stdout.strip().splitlines() or ["silent"])[-1]
+            said.append(f"{name} does not run natively (status {native.returncode}): {last[-160:]}")
+            run.write("native.txt", f"$ {command}\n{native.stdout}status {native.returncode}\n\n")
+        else:
+            commands.append(f"{run.enter}; {command}")
+    run.measured["vulkan"] = {"natively_not": said, "compared": len(commands)}
+    if commands:
+        run.compare(*commands, seconds=120)
+        said += [f"{command['lines']} lines the same in {command['seconds']} s ({command['calls']} calls)"
+                 for command in run.commands[-len(commands):]]
+    return "; ".join(said)
+
+
+def egl(run):
+    """The command that tries it."""
+    return loaded(manifest(run, "__EGL_VENDOR_LIBRARY_FILENAMES", "10_nvidia.json", "libEGL_nvidia.so.0",
+                           ("/usr/local/nvidia/share/glvnd/egl_vendor.d/*nvidia*.json",
+                            "/usr/share/glvnd/egl_vendor.d/*nvidia*.json")), "egl")
+
+
+def verdict(status, text):
+    """What a program says of what it tried."""
+    for line in text.splitlines():
+        if line.startswith(("right", "refused: ", "wrong: ")):
+            return line
+    return f"status {status}: {text.strip()[-120:]}"
+
+
+def try_natively(run, command, name):
+    """As an ordinary user; all that it starts ends with it."""
+    try:
+        done = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *run.as_user(command)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=run.left(150), check=False,
+                              text=True, errors="replace", cwd="/tmp")
+    except subprocess.TimeoutExpired:
+        return "no end", ""
+    run.write("native.txt", f"$ {name}\n{done.stdout}status {done.returncode}\n\n")
+    return verdict(done.returncode, done.stdout), done.stdout
+
+
+def others(run):
+    """Each works or is refused; it may not be wrong, nor hang."""
+    run.build("others")
+    tried = {name: f"{run.enter}; ./others {name}" for name in CUDA}
+    tried |= {"EGL": f"{run.enter}; {egl(run)}", "MPS": f"{run.enter}; {MPS}"}
+    table = run.measured["others"] = {}
+    wrong = []
+    for name, command in tried.items():
+        native, _ = try_natively(run, command, name)
+        status, text = run.guest.agent.run(command, run.left(150))
+        run.write("guest.txt", f"$ {name}\n{text}status {status}\n\n")
+        guest = verdict(status, text)
+        table[name] = {"native": native, "guest": guest}
+        run.save()
+        if not re.match("right|refused: ", guest):
+            wrong.append(name)
+    words = "; ".join(f"{name}: {row['guest']}" + ("" if row["guest"] == row["native"] else f" (natively {row['native']})")
+                      for name, row in table.items())
+    if wrong:
+        raise Failed(f"neither right nor refused: {', '.join(wrong)}; {words}")
+    return words
