@@ -35,23 +35,28 @@ struct kept {
 };
 
 static LIST_HEAD(, kept) kepts = LIST_HEAD_INITIALIZER(kepts);
+/* Numbers that shadows have said, and that the guest has: it is not to lack any for the former. */
 static unsigned int nr_kepts, nr_releases;
-/* The sum that is shown can be written by shadows. */
 static uint64_t kept_bytes;
 
-static struct kept *kept_get(uint64_t number)
+static struct kept *kept_find(uint64_t number)
 {
 	struct kept *kept;
 
 	LIST_FOREACH(kept, &kepts, node)
 		if (kept->number == number)
 			return kept;
-	kept = nr_kepts < VGPU_KEPT_NUMBERS ? calloc(1, sizeof(*kept)) : NULL;
+	return NULL;
+}
+
+static struct kept *kept_new(uint64_t number)
+{
+	struct kept *kept = calloc(1, sizeof(*kept));
+
 	if (!kept)
 		return NULL;
 	kept->number = number;
 	LIST_INSERT_HEAD(&kepts, kept, node);
-	nr_kepts++;
 	return kept;
 }
 
@@ -67,16 +72,22 @@ int kept_add(uint32_t id, uint64_t number, uint64_t bytes)
 		return -EOPNOTSUPP;
 	if (!bytes)
 		return -EINVAL;
-	kept = kept_get(number);
+	kept = kept_find(number);
+	/* The same memory once more. */
+	if (kept && kept->bytes) {
+		if (kept->bytes != bytes)
+			return -EINVAL;
+		object->keeps = true;
+		return 0;
+	}
+	if (nr_kepts >= VGPU_KEPT_NUMBERS || bytes > most || kept_bytes > most - bytes)
+		return -ENOMEM;
+	if (!kept)
+		kept = kept_new(number);
 	if (!kept)
 		return -ENOMEM;
 	object->keeps = true;
-	/* The same memory once more. */
-	if (kept->bytes)
-		return kept->bytes == bytes ? 0 : -EINVAL;
-	/* The guest releases it whatever comes of the call. */
-	if (bytes > most || kept_bytes > most - bytes)
-		return -ENOMEM;
+	nr_kepts++;
 	kept->bytes = bytes;
 	kept->shared = owner_shares(object);
 	kept->since = window_now();
@@ -87,10 +98,15 @@ int kept_add(uint32_t id, uint64_t number, uint64_t bytes)
 
 void kept_release(uint64_t number, uint64_t seq)
 {
-	struct kept *kept = kept_get(number);
+	struct kept *kept = kept_find(number);
 
-	if (!kept || kept->seq)
+	if ((kept && kept->seq) || nr_releases >= VGPU_KEPT_NUMBERS)
 		engine_end("the guest releases what it may not");
+	/* Its call may have failed before it was said what it keeps. */
+	if (!kept)
+		kept = kept_new(number);
+	if (!kept)
+		engine_end("out of memory");
 	kept->seq = seq;
 	nr_releases++;
 }
@@ -122,9 +138,10 @@ void kept_look(void)
 		control_send(&msg, sizeof(msg));
 		kept_bytes -= kept->bytes;
 		shared->kept_bytes = kept_bytes;
+		if (kept->bytes)
+			nr_kepts--;
 		LIST_REMOVE(kept, node);
 		free(kept);
-		nr_kepts--;
 		nr_releases--;
 	}
 }
