@@ -37,7 +37,8 @@ static void closer_ready(struct source *source, uint32_t events)
 	pthread_mutex_unlock(&lock);
 	while ((closing = STAILQ_FIRST(&list))) {
 		STAILQ_REMOVE_HEAD(&list, node);
-		closing->done(closing->arg);
+		if (closing->done)
+			closing->done(closing->arg);
 		free(closing);
 	}
 }

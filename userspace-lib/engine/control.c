@@ -127,6 +127,11 @@ void control_send_later(const void *msg, size_t len)
 	control_flush();
 }
 
+bool control_is_behind(void)
+{
+	return out_len + later_bytes > sizeof(out) / 2;
+}
+
 static void send_header(uint16_t type, uint64_t seq)
 {
 	const struct vgpu_hdr msg = {

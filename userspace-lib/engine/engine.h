@@ -45,6 +45,8 @@ void control_send_later(const void *msg, size_t len);
 void control_applied(void);
 /* Control messages up to this one are applied, closes included. */
 bool control_is_applied(uint64_t seq);
+/* The guest reads slowly: nothing is to be begun of which it has to be told. */
+bool control_is_behind(void);
 
 /* --- grant.c ------------------------------------------------------------------ */
 
@@ -166,8 +168,10 @@ void object_describe(const struct object *object, struct vgpu_object_desc *desc)
  * which is answered: 1: it was the last. Return: 0, or -EBADF.
  */
 int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t lane);
-/* @shadow has it open no more. */
-void object_dropped(uint32_t id, struct shadow *shadow);
+/* A shadow that was asked to close it has it open no more. Return: one was. */
+bool object_dropped(uint32_t id);
+/* The file has that name in /proc. */
+bool file_is_named(int fd, const char *name);
 void objects_shadow_gone(struct shadow *shadow);
 /* A control message up to @seq has closed one that is not closed yet. */
 bool objects_closing(uint64_t seq);
@@ -175,7 +179,7 @@ bool objects_closing(uint64_t seq);
 /* --- closer.c: a thread that closes files ------------------------------------- */
 
 int closer_init(void);
-/* @done is called by the loop. */
+/* @done, if there is one, is called by the loop. */
 void closer_close(int fd, void (*done)(void *arg), void *arg);
 
 /* --- poller.c: a thread that polls files -------------------------------------- */
@@ -266,7 +270,12 @@ void ram_tell(struct shadow *shadow);
  * @number: of its session, as the guest chose it
  * @source: the connection to it
  * @close_timer: when it is ended, if it has not ended by itself
+ * @drop_timer: likewise, if it does not close what it was asked to
+ * @hold_timer: when it is heard again
  * @closing: the guest has closed the session: it ends when its lanes have, or then
+ * @ended: vgpud is to end it
+ * @unread: files that it was sent since it was seen to have read all
+ * @nr_drops: objects that it was asked to close, and has not yet
  * @files: numbers of the objects that it has open
  * @nr_files: entries of it
  * @mapped_bytes: its part of what struct engine_shared has of these, as far as it has said
@@ -278,7 +287,12 @@ struct shadow {
 	uint64_t number;
 	struct source source;
 	struct timer close_timer;
+	struct timer drop_timer;
+	struct timer hold_timer;
 	bool closing;
+	bool ended;
+	unsigned int unread;
+	unsigned int nr_drops;
 	uint32_t *files;
 	size_t nr_files;
 	uint64_t mapped_bytes;

@@ -40,7 +40,8 @@ static void event_ready(struct source *source, uint32_t revents)
 
 	(void)revents;
 	event_free(event);
-	control_send(&msg, sizeof(msg));
+	/* There may be as many at once as there are objects. */
+	control_send_later(&msg, sizeof(msg));
 }
 
 int event_add(uint32_t object, uint32_t number, int fd)

@@ -75,6 +75,13 @@ static bool kvm_takes_raw_pages(void)
 	return major > 6 || (major == 6 && minor >= 13);
 }
 
+/* What is known of an export is not true of another device that a shadow says it came from. */
+static bool is_of_export(const struct object *object)
+{
+	return object->kind == VGPU_OBJECT_DEVICE && object->grant &&
+	       object->rdev == object->grant->rdev;
+}
+
 /**
  * struct gem_driver - a DRM driver whose mappings always have their pages
  * @name: the driver's name
@@ -150,8 +157,7 @@ static bool is_gem(const struct object *object)
 {
 	const struct gem_driver *driver;
 
-	if (!kvm_takes_raw_pages() || object->kind != VGPU_OBJECT_DEVICE || !object->grant ||
-	    !is_drm(object->grant))
+	if (!kvm_takes_raw_pages() || !is_of_export(object) || !is_drm(object->grant))
 		return false;
 	driver = gem_driver(object->grant);
 	return driver && !(driver->maps_imports && has_other_maker);
@@ -197,8 +203,7 @@ static bool is_dmabuf(const struct object *object)
  */
 static bool is_mock(const struct object *object)
 {
-	return object->kind == VGPU_OBJECT_DEVICE && object->grant &&
-		is_mock_grant(object->grant);
+	return is_of_export(object) && is_mock_grant(object->grant);
 }
 
 static const struct lender lenders[] = {

@@ -33,18 +33,23 @@ static uint64_t last_space;
 
 /* --- what a file is ------------------------------------------------------------- */
 
+bool file_is_named(int fd, const char *name)
+{
+	char path[32], its[64] = "";
+
+	snprintf(path, sizeof(path), "self/fd/%d", fd);
+	return readlinkat(ENGINE_FD_PROC, path, its, sizeof(its) - 1) > 0 && !strcmp(its, name);
+}
+
 static uint32_t file_kind(int fd, const struct stat *st)
 {
-	char path[32], name[64] = "";
 	struct statfs fs;
 
 	if (S_ISCHR(st->st_mode))
 		return VGPU_OBJECT_DEVICE;
 	if (!fstatfs(fd, &fs) && fs.f_type == DMABUF_FS)
 		return VGPU_OBJECT_DMABUF;
-	snprintf(path, sizeof(path), "self/fd/%d", fd);
-	if (readlinkat(ENGINE_FD_PROC, path, name, sizeof(name) - 1) > 0 &&
-	    !strcmp(name, "anon_inode:sync_file"))
+	if (file_is_named(fd, "anon_inode:sync_file"))
 		return VGPU_OBJECT_SYNC_FILE;
 	return VGPU_OBJECT_OTHER;
 }
@@ -182,14 +187,14 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 	int flags;
 
 	if (fstat(fd, &st)) {
-		close(fd);
+		closer_close(fd, NULL, NULL);
 		return -EBADF;
 	}
 	if (may_be_known) {
 		LIST_FOREACH(object, &objects, node) {
 			if (!file_same(object, fd, &st))
 				continue;
-			close(fd);
+			closer_close(fd, NULL, NULL);
 			/* A count that the guest could wrap is one that it could free early. */
 			if (object->held == INT32_MAX)
 				return -EMFILE;
@@ -201,7 +206,7 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 	object = nr_objects < start.limits.objects ? calloc(1, sizeof(*object)) : NULL;
 	if (!object) {
 		free(object);
-		close(fd);
+		closer_close(fd, NULL, NULL);
 		return -EMFILE;
 	}
 	flags = fcntl(fd, F_GETFL);
@@ -306,17 +311,17 @@ int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t la
 	return 0;
 }
 
-void object_dropped(uint32_t id, struct shadow *shadow)
+bool object_dropped(uint32_t id)
 {
 	struct object *object;
 
-	(void)shadow;
 	LIST_FOREACH(object, &closing_objects, node)
 		if (object->id == id && object->dropping) {
 			if (!--object->dropping)
 				object_close(object);
-			return;
+			return true;
 		}
+	return false;
 }
 
 void objects_shadow_gone(struct shadow *shadow)

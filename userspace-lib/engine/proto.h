@@ -31,11 +31,12 @@
 /* Files that vgpud leaves open for a shadow of an engine. */
 #define ESHADOW_FD_ENGINE	3	/* to the engine */
 #define ESHADOW_FD_LANES	4	/* from vgpud: one lane's socket a message */
-#define ESHADOW_FD_SHARED	5	/* struct engine_shared */
+#define ESHADOW_FD_SHARED	5	/* struct engine_shared, to read */
 #define ESHADOW_FD_DEVICES	6	/* directory with the nodes of exports, by number */
 #define ESHADOW_FD_PROC		7	/* /proc of its own pid namespace */
 #define ESHADOW_FD_FAULTS	8	/* /dev/userfaultfd */
-#define ESHADOW_FD_PROGRAM	9	/* the program itself, closed by exec */
+#define ESHADOW_FD_COUNTERS	9	/* struct engine_counters, its own */
+#define ESHADOW_FD_PROGRAM	10	/* the program itself, closed by exec */
 
 /* Exit statuses of such a shadow, beside those of layout.h. */
 enum eshadow_exit {
@@ -46,12 +47,32 @@ enum eshadow_exit {
 };
 
 /**
+ * struct engine_counters - see struct vgpu_host_peer_stat
+ *
+ * The engine has one and each shadow one of its own, which vgpud reads, too: none can spoil
+ * what another has counted.
+ */
+struct engine_counters {
+	__u64 calls;
+	__u64 upcalls;
+	__u64 bytes_in;
+	__u64 bytes_out;
+	__u64 fetched_pages;
+	__u64 written_pages;
+	__u64 fetch_timeouts;
+	__u64 refused;
+	__u64 malformed;
+	__u64 stray_fds;
+	__u64 cancels;
+};
+
+/**
  * struct engine_shared - memory that vgpud, the engine and the shadows of a guest share
  * @limits: of the guest, filled
  * @features: VGPU_FEATURE_* as WELCOME said
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @pieces: most mappings of the guest's memory that a shadow has at once
- * @counters: see struct vgpu_host_peer_stat; of these the sums
+ * @counters: the engine's own
  * @mapped_bytes: of device mappings, now
  * @nr_sessions: how many there are now
  * @nr_lanes: likewise
@@ -62,27 +83,15 @@ enum eshadow_exit {
  * @bound_bytes: length of these ranges together
  * @kept_bytes: of the guest's memory, which devices may use, now
  *
- * vgpud fills in what is before @counters and only reads the rest; the engine only writes. A
- * shadow that spoils any of it deceives its own guest.
+ * vgpud fills in what is before @counters and only reads the rest; the engine only writes, and
+ * shadows only read.
  */
 struct engine_shared {
 	struct vgpu_host_limits limits;
 	__u64 features;
 	__u32 fetch_timeout_ms;
 	__u32 pieces;
-	struct engine_counters {
-		__u64 calls;
-		__u64 upcalls;
-		__u64 bytes_in;
-		__u64 bytes_out;
-		__u64 fetched_pages;
-		__u64 written_pages;
-		__u64 fetch_timeouts;
-		__u64 refused;
-		__u64 malformed;
-		__u64 stray_fds;
-		__u64 cancels;
-	} counters;
+	struct engine_counters counters;
 	__u64 mapped_bytes;
 	__u32 nr_sessions;
 	__u32 nr_lanes;
@@ -118,7 +127,7 @@ struct engine_number {
  * @type: ENGINE_START
  * @ping_timeout_ms: see struct vgpu_host_agent
  * @features: VGPU_FEATURE_* as WELCOME said
- * @limits: of the guest, filled; those of struct engine_shared can be written by shadows
+ * @limits: of the guest, filled
  */
 struct engine_start {
 	__u32 type;
@@ -259,11 +268,12 @@ enum engine_shadow_type {
 	ESHADOW_BIND	= 10,	/* a mapping of @object, with a struct eshadow_bind behind it */
 	ESHADOW_MAPS	= 11,	/* as nvidiactl @value says, @object maps a struct eshadow_memory */
 	ESHADOW_KEEP	= 12,	/* @object's driver may keep memory, number @value: @extra bytes */
+	ESHADOW_ROOM	= 13,	/* for one more mapping of @value bytes, which counts from now on */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get a reference to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
 	ESHADOW_DROPPED	= 22,	/* the shadow has closed object @object */
-	ESHADOW_USAGE	= 23,	/* @value more bytes mapped; @extra: mappings, lanes << 32 */
+	ESHADOW_USAGE	= 23,	/* -@value fewer bytes mapped; @extra: more mappings, lanes << 32 */
 	ESHADOW_UNSYNC	= 24,	/* lane @lane is down: what it waits for by SYNC is answered now */
 	/* From the engine. */
 	ESHADOW_ANSWER	= 30,	/* to the request of lane @lane */
@@ -373,5 +383,14 @@ struct eshadow_policy {
 };
 
 #define ESHADOW_MSG_MAX	(sizeof(struct eshadow_msg) + sizeof(struct eshadow_policy))
+
+/*
+ * Most mappings of a shadow: beside those of devices each lane may have room for a call, and
+ * memory that its driver keeps; a cut makes one more.
+ */
+static inline __u32 eshadow_mappings_max(const struct vgpu_host_limits *limits)
+{
+	return limits->mappings + (2 + VGPU_KEPT_MAX) * limits->lanes + 2;
+}
 
 #endif /* VGPU_ENGINE_PROTO_H */

@@ -2,12 +2,16 @@
 /* Sessions: the shadows of the guest's processes, and what their lanes ask for. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -17,11 +21,22 @@
 
 /* How long a session that the guest has closed may wait for its lanes. */
 #define CLOSE_WAIT_MS	1000
+/* How long a shadow may take to close a file, or the next of several: drivers may be slow. */
+#define DROP_WAIT_MS	30000
+/* How long a shadow is not heard that has to wait. */
+#define HOLD_MS		5
+/* Files that wait to be read count for all of the guest's processes: no shadow has more. */
+#define UNREAD_MAX	64
+/* Files that come with one message at most (SCM_MAX_FD). */
+#define FILES_MAX	253
 /* Most that fdinfo shows. */
 #define FDINFO_MAX	4096
 
 struct shadow_list shadows = LIST_HEAD_INITIALIZER(shadows);
 static uint32_t nr_sessions;
+/* The sums of what shadows have said of themselves. */
+static uint64_t mapped_bytes;
+static uint32_t nr_mappings, nr_lanes;
 
 /**
  * struct waiting - a lane that waits for control messages
@@ -88,31 +103,65 @@ bool shadow_forget(struct shadow *shadow, uint32_t object)
 
 /* --- to a shadow -------------------------------------------------------------------- */
 
-/* A shadow that does not listen has its end coming: there is room for all that it may ask. */
-static void shadow_send(struct shadow *shadow, const struct eshadow_msg *msg, const void *extra,
-			size_t len, int fd)
+/* What it says is not looked at any more. It stays until it has ended: it may have files open. */
+static void shadow_end(struct shadow *shadow)
+{
+	if (shadow->ended)
+		return;
+	shadow->ended = true;
+	timer_cancel(&shadow->hold_timer);
+	source_set(&shadow->source, 0);
+	agent_say_closed(shadow->number);
+}
+
+static void shadow_malformed(struct shadow *shadow)
+{
+	count(&shared->counters.malformed);
+	shadow_end(shadow);
+}
+
+/*
+ * A shadow that does not listen is ended: there is room for all that it may ask. Return: -ENFILE:
+ * too many files of the guest's processes wait to be read, which need not be this one's fault.
+ */
+static int shadow_send(struct shadow *shadow, const struct eshadow_msg *msg, const void *extra,
+		       size_t len, int fd)
 {
 	struct iovec iov[] = {
 		{ .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) },
 		{ .iov_base = (void *)(uintptr_t)extra, .iov_len = len },
 	};
+	int ret;
 
-	if (packet_send(shadow->source.fd, iov, len ? 2 : 1, fd))
-		agent_say_closed(shadow->number);
+	if (shadow->ended)
+		return 0;
+	ret = packet_send(shadow->source.fd, iov, len ? 2 : 1, fd);
+	if (ret == -ETOOMANYREFS)
+		return -ENFILE;
+	if (ret)
+		shadow_end(shadow);
+	else if (fd >= 0)
+		shadow->unread++;
+	return 0;
 }
 
 void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void *extra, size_t len,
 		   int fd)
 {
-	const struct eshadow_msg msg = {
+	struct eshadow_msg msg = {
 		.type = ESHADOW_ANSWER,
 		.lane = lane,
 		.result = result,
 	};
+	int ret = shadow_send(shadow, &msg, extra, len, fd);
 
-	shadow_send(shadow, &msg, extra, len, fd);
+	if (!ret)
+		return;
+	msg.result = ret;
+	shadow_send(shadow, &msg, NULL, 0, -1);
 }
 
+/* Memory that it does not hear of it cannot map, which fails its call. */
 void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_RAM };
@@ -128,7 +177,26 @@ bool shadow_drop(struct shadow *shadow, uint32_t object)
 	if (!shadow_has(shadow, object))
 		return false;
 	shadow_send(shadow, &msg, NULL, 0, -1);
+	shadow->nr_drops++;
+	if (!shadow->drop_timer.set)
+		timer_set(&shadow->drop_timer, DROP_WAIT_MS);
 	return true;
+}
+
+/* What waits for the file to be closed everywhere, as other programs' calls do, goes on. */
+static void shadow_drops_late(struct timer *timer)
+{
+	shadow_end(container_of(timer, struct shadow, drop_timer));
+}
+
+static void news_dropped(struct shadow *shadow, uint32_t object)
+{
+	if (!shadow_forget(shadow, object) || !object_dropped(object))
+		return;
+	shadow->nr_drops--;
+	timer_cancel(&shadow->drop_timer);
+	if (shadow->nr_drops)
+		timer_set(&shadow->drop_timer, DROP_WAIT_MS);
 }
 
 static void waiting_end(struct waiting *waiting, int result)
@@ -147,6 +215,47 @@ void session_synced(void)
 		if (control_is_applied(waiting->seq))
 			waiting_end(waiting, 0);
 	}
+}
+
+/* --- what it has mapped --------------------------------------------------------------- */
+
+static void usage_add(struct shadow *shadow, int64_t bytes, int64_t mappings, int64_t lanes)
+{
+	shadow->mapped_bytes += bytes;
+	shadow->nr_mappings += mappings;
+	shadow->nr_lanes += lanes;
+	mapped_bytes += bytes;
+	nr_mappings += mappings;
+	nr_lanes += lanes;
+	shared->mapped_bytes = mapped_bytes;
+	shared->nr_mappings = nr_mappings;
+	shared->nr_lanes = nr_lanes;
+}
+
+static void ask_room(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	int ret = 0;
+
+	if (!vgpu_limits_map_ok(&start.limits, mapped_bytes, msg->value) ||
+	    shadow->nr_mappings >= eshadow_mappings_max(&start.limits))
+		ret = -ENOMEM;
+	else
+		usage_add(shadow, msg->value, 1, 0);
+	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
+}
+
+/* It gives back no more than it has, and has no more than it can. */
+static void news_usage(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	int64_t mappings = (int64_t)shadow->nr_mappings + (int32_t)msg->extra;
+	int64_t lanes = (int64_t)shadow->nr_lanes + (int32_t)(msg->extra >> 32);
+
+	if (-msg->value > shadow->mapped_bytes || mappings < 0 ||
+	    mappings > eshadow_mappings_max(&start.limits) || lanes < 0 ||
+	    lanes > start.limits.lanes)
+		shadow_malformed(shadow);
+	else
+		usage_add(shadow, msg->value, (int32_t)msg->extra, (int32_t)(msg->extra >> 32));
 }
 
 /* --- requests ------------------------------------------------------------------------ */
@@ -176,15 +285,44 @@ static void answer_object(struct shadow *shadow, const struct eshadow_msg *msg,
 	shadow_answer(shadow, msg->lane, 0, &desc, sizeof(desc), -1);
 }
 
+/* The driver may be slow: none is closed by the loop. */
+static void file_discard(int fd)
+{
+	if (fd >= 0)
+		closer_close(fd, NULL, NULL);
+}
+
+/* What is known of the export is true of this file. */
+static bool file_is_of(int fd, const struct grant *grant)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISCHR(st.st_mode) && st.st_rdev == grant->rdev;
+}
+
+/*
+ * Not what a shadow has of its own: the engine would see no end of a shadow whose socket it has
+ * itself, and faults in memory of one that has ended would wait for ever.
+ */
+static bool file_may_be_made(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && !S_ISSOCK(st.st_mode) &&
+	       !file_is_named(fd, "anon_inode:[userfaultfd]") &&
+	       !file_is_named(fd, "anon_inode:[eventpoll]");
+}
+
 static void ask_opened(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
 {
 	struct grant *grant = grant_find(msg->object);
 	struct object *object;
-	int ret;
+	int ret = -ENODEV;
 
-	if (!grant && fd >= 0)
-		close(fd);
-	ret = grant && fd >= 0 ? object_take(fd, grant, false, &object) : -ENODEV;
+	if (grant && fd >= 0 && file_is_of(fd, grant))
+		ret = object_take(fd, grant, false, &object);
+	else
+		file_discard(fd);
 	if (ret)
 		shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 	else
@@ -198,10 +336,10 @@ static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int f
 	uint32_t flags = 0;
 	int ret = -EBADF;
 
-	if (!maker && fd >= 0)
-		close(fd);
-	if (maker && fd >= 0)
+	if (maker && fd >= 0 && file_may_be_made(fd))
 		ret = object_take(fd, maker->grant, true, &object);
+	else
+		file_discard(fd);
 	if (ret) {
 		shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 		return;
@@ -330,13 +468,15 @@ static void ask_fdinfo(struct shadow *shadow, const struct eshadow_msg *msg)
 	shadow_answer(shadow, msg->lane, len, own, len, -1);
 }
 
+/* What else can be waited for may be the shadow's own socket, see file_may_be_made(). */
 static void ask_event(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
 {
-	int ret = fd < 0 || !object_find(msg->object) ? -EBADF :
-		event_add(msg->object, msg->value, fd);
+	int ret = -EBADF;
 
-	if (ret && fd >= 0)
-		close(fd);
+	if (fd >= 0 && object_find(msg->object) && file_is_named(fd, "anon_inode:[eventfd]"))
+		ret = event_add(msg->object, msg->value, fd);
+	if (ret)
+		file_discard(fd);
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
@@ -358,25 +498,47 @@ static size_t more_of(uint32_t type)
 	}
 }
 
+static bool has_file(uint32_t type)
+{
+	return type == ESHADOW_OPENED || type == ESHADOW_MADE || type == ESHADOW_EVENT;
+}
+
+/* Return: it is no request. */
+static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	switch (msg->type) {
+	case ESHADOW_TAKE_BACK:
+		object_release(msg->object, 0, NULL, 0);
+		return true;
+	case ESHADOW_UNEVENT:
+		event_cancel(msg->object, msg->value);
+		return true;
+	case ESHADOW_DROPPED:
+		news_dropped(shadow, msg->object);
+		return true;
+	case ESHADOW_USAGE:
+		news_usage(shadow, msg);
+		return true;
+	case ESHADOW_UNSYNC:
+		ask_unsync(shadow, msg);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 		       const union more *more, int fd)
 {
 	switch (msg->type) {
-	case ESHADOW_OPENED:
-		ask_opened(shadow, msg, fd);
-		return;
-	case ESHADOW_MADE:
-		ask_made(shadow, msg, fd);
-		return;
-	case ESHADOW_EVENT:
-		ask_event(shadow, msg, fd);
-		return;
-	}
-	if (fd >= 0)
-		close(fd);
-	switch (msg->type) {
 	case ESHADOW_OPEN:
 		ask_open(shadow, msg);
+		break;
+	case ESHADOW_OPENED:
+		ask_opened(shadow, msg, fd);
+		break;
+	case ESHADOW_MADE:
+		ask_made(shadow, msg, fd);
 		break;
 	case ESHADOW_FIND:
 		ask_find(shadow, msg);
@@ -393,6 +555,9 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 	case ESHADOW_FDINFO:
 		ask_fdinfo(shadow, msg);
 		break;
+	case ESHADOW_EVENT:
+		ask_event(shadow, msg, fd);
+		break;
 	case ESHADOW_BIND:
 		window_bind(shadow, msg, &more->bind);
 		break;
@@ -403,24 +568,11 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 		shadow_answer(shadow, msg->lane, kept_add(msg->object, msg->value, msg->extra),
 			      NULL, 0, -1);
 		break;
-	case ESHADOW_UNSYNC:
-		ask_unsync(shadow, msg);
+	case ESHADOW_ROOM:
+		ask_room(shadow, msg);
 		break;
-	case ESHADOW_TAKE_BACK:
-		object_release(msg->object, 0, NULL, 0);
-		break;
-	case ESHADOW_UNEVENT:
-		event_cancel(msg->object, msg->value);
-		break;
-	case ESHADOW_DROPPED:
-		if (shadow_forget(shadow, msg->object))
-			object_dropped(msg->object, shadow);
-		break;
-	case ESHADOW_USAGE:
-		shadow->mapped_bytes += msg->value;
-		shadow->nr_mappings += (uint32_t)msg->extra;
-		shadow->nr_lanes += msg->extra >> 32;
-		break;
+	default:
+		shadow_malformed(shadow);
 	}
 }
 
@@ -432,6 +584,8 @@ static void shadow_gone(struct shadow *shadow)
 
 	LIST_REMOVE(shadow, node);
 	timer_cancel(&shadow->close_timer);
+	timer_cancel(&shadow->drop_timer);
+	timer_cancel(&shadow->hold_timer);
 	source_close(&shadow->source);
 	for (waiting = LIST_FIRST(&waitings); waiting; waiting = next) {
 		next = LIST_NEXT(waiting, node);
@@ -444,11 +598,10 @@ static void shadow_gone(struct shadow *shadow)
 	objects_shadow_gone(shadow);
 	/* Its end has closed them. */
 	while (shadow->nr_files)
-		object_dropped(shadow->files[--shadow->nr_files], shadow);
+		object_dropped(shadow->files[--shadow->nr_files]);
 	/* A shadow that was killed has not taken these back. */
-	__atomic_sub_fetch(&shared->mapped_bytes, shadow->mapped_bytes, __ATOMIC_RELAXED);
-	__atomic_sub_fetch(&shared->nr_mappings, shadow->nr_mappings, __ATOMIC_RELAXED);
-	__atomic_sub_fetch(&shared->nr_lanes, shadow->nr_lanes, __ATOMIC_RELAXED);
+	usage_add(shadow, -shadow->mapped_bytes, -(int64_t)shadow->nr_mappings,
+		  -(int64_t)shadow->nr_lanes);
 	shared->nr_sessions = --nr_sessions;
 	agent_say_closed(shadow->number);
 	free(shadow->files);
@@ -456,29 +609,119 @@ static void shadow_gone(struct shadow *shadow)
 	control_applied();
 }
 
-static void shadow_ready(struct source *source, uint32_t events)
+/*
+ * Of what it says later the guest is to be told, or it is to get files. That it has read all
+ * it shows seldom enough for a shadow with many lanes, but at some time.
+ */
+static bool shadow_has_to_wait(struct shadow *shadow)
 {
-	struct shadow *shadow = container_of(source, struct shadow, source);
+	int left;
+
+	if (control_is_behind())
+		return true;
+	if (shadow->unread < UNREAD_MAX)
+		return false;
+	if (ioctl(shadow->source.fd, SIOCOUTQ, &left) || left)
+		return true;
+	shadow->unread = 0;
+	return false;
+}
+
+static void shadow_hold(struct shadow *shadow)
+{
+	source_set(&shadow->source, 0);
+	timer_set(&shadow->hold_timer, HOLD_MS);
+}
+
+static void shadow_go_on(struct timer *timer)
+{
+	struct shadow *shadow = container_of(timer, struct shadow, hold_timer);
+
+	source_set(&shadow->source, EPOLLIN);
+}
+
+/**
+ * struct asked - what a shadow has sent
+ * @msg: the request
+ * @more: what is behind it
+ * @fds: files that came with it
+ * @nr_fds: how many
+ * @cut: there was more of it
+ */
+struct asked {
 	struct {
 		struct eshadow_msg msg;
 		union more more;
-	} ask;
-	ssize_t len;
-	int fd;
+	};
+	int fds[FILES_MAX];
+	size_t nr_fds;
+	bool cut;
+};
 
-	(void)events;
-	len = packet_recv(source->fd, &ask, sizeof(ask), &fd);
+/* All files are taken, as those that are not the kernel closes, here in the loop. */
+static ssize_t shadow_recv(struct shadow *shadow, struct asked *ask)
+{
+	static union {
+		struct cmsghdr hdr;
+		char space[CMSG_SPACE(FILES_MAX * sizeof(int))];
+	} control;
+	struct iovec iov = {
+		.iov_base = &ask->msg,
+		.iov_len = offsetof(struct asked, fds),
+	};
+	struct msghdr header = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg;
+	ssize_t len;
+
+	ask->nr_fds = 0;
+	len = recvmsg(shadow->source.fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (len < 0)
+		return -errno;
+	cmsg = CMSG_FIRSTHDR(&header);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS) {
+		ask->nr_fds = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(ask->fds, CMSG_DATA(cmsg), ask->nr_fds * sizeof(int));
+	}
+	ask->cut = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+	return len;
+}
+
+static void shadow_ready(struct source *source, uint32_t events)
+{
+	struct shadow *shadow = container_of(source, struct shadow, source);
+	struct asked ask;
+	ssize_t len;
+
+	if (!(events & EPOLLHUP) && shadow_has_to_wait(shadow)) {
+		shadow_hold(shadow);
+		return;
+	}
+	len = shadow_recv(shadow, &ask);
 	/* It has ended without reading all: what it has said comes after that. */
 	if (len == -EAGAIN || len == -EINTR || len == -ECONNRESET)
 		return;
-	if (len < (ssize_t)sizeof(ask.msg) ||
-	    len != (ssize_t)(sizeof(ask.msg) + more_of(ask.msg.type))) {
-		if (fd >= 0)
-			close(fd);
+	if (len < 0 || (!len && events & EPOLLHUP)) {
 		shadow_gone(shadow);
 		return;
 	}
-	shadow_ask(shadow, &ask.msg, &ask.more, fd);
+	if (ask.cut || len < (ssize_t)sizeof(ask.msg) ||
+	    len != (ssize_t)(sizeof(ask.msg) + more_of(ask.msg.type)) ||
+	    ask.nr_fds > has_file(ask.msg.type))
+		shadow_malformed(shadow);
+	else if (shadow_news(shadow, &ask.msg))
+		return;
+	/* Nobody would hear the answer, nor use what it gives. */
+	else if (!shadow->ended && !(events & EPOLLHUP)) {
+		shadow_ask(shadow, &ask.msg, &ask.more, ask.nr_fds ? ask.fds[0] : -1);
+		return;
+	}
+	while (ask.nr_fds)
+		file_discard(ask.fds[--ask.nr_fds]);
 }
 
 /* --- of the guest and of vgpud ---------------------------------------------------------- */
@@ -491,7 +734,7 @@ static void session_close_look(struct timer *timer)
 {
 	struct shadow *shadow = container_of(timer, struct shadow, close_timer);
 
-	agent_say_closed(shadow->number);
+	shadow_end(shadow);
 }
 
 /*
@@ -525,6 +768,8 @@ void session_add(uint64_t number, int fd)
 	shadow->source.fd = fd;
 	shadow->source.ready = shadow_ready;
 	shadow->close_timer.expired = session_close_look;
+	shadow->drop_timer.expired = shadow_drops_late;
+	shadow->hold_timer.expired = shadow_go_on;
 	if (source_add(&shadow->source, EPOLLIN))
 		engine_end("no room for one more shadow");
 	LIST_INSERT_HEAD(&shadows, shadow, node);

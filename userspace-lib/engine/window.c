@@ -169,7 +169,6 @@ static void binding_answer(struct binding *binding, int result)
 	shadow_answer(binding->shadow, binding->lane, result, NULL, 0, -1);
 }
 
-/* Shadows can write what is told to vgpud: it is computed from the engine's own counts. */
 static void tell_counts(void)
 {
 	shared->nr_bindings = nr_bindings;

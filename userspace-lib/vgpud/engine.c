@@ -38,6 +38,8 @@
 #define LOCK_FILE	"/run/vgpu/engine.lock"
 #define FAULTS_DEVICE	"/dev/userfaultfd"
 
+#define PAGE		4096
+
 /* The files of one export may be as large together as with the host module. */
 #define FILES_MAX	512
 #define FILES_BYTES_MAX	(1U << 20)
@@ -75,6 +77,17 @@ struct offer {
 };
 
 /**
+ * struct shadow_counters - what a shadow counts
+ * @pid: its process
+ * @counters: which it writes
+ */
+struct shadow_counters {
+	LIST_ENTRY(shadow_counters) node;
+	pid_t pid;
+	const struct engine_counters *counters;
+};
+
+/**
  * struct engine - the engine of a guest
  * @number: of the peer
  * @cid: who
@@ -83,6 +96,9 @@ struct offer {
  * @agent_fd: where it is told; -1: it is to end
  * @shared: see there
  * @shared_fd: the file of that
+ * @shared_read_fd: likewise, only to be read
+ * @shadows: their counters
+ * @ended: the sums of those that have ended
  * @nodes_fd: directory of its exports' nodes
  * @pid: its process
  */
@@ -95,6 +111,9 @@ struct engine {
 	int agent_fd;
 	struct engine_shared *shared;
 	int shared_fd;
+	int shared_read_fd;
+	LIST_HEAD(, shadow_counters) shadows;
+	struct engine_counters ended;
 	int nodes_fd;
 	pid_t pid;
 };
@@ -480,6 +499,26 @@ int engine_grant(struct vgpu_host_grant *arg)
 	return ret;
 }
 
+/* --- what is counted ----------------------------------------------------------------- */
+
+/* Whoever counts falsely adds what would take ages, but makes no sum small again. */
+static void counter_add(uint64_t *sum, const uint64_t *counter)
+{
+	uint64_t value = __atomic_load_n(counter, __ATOMIC_RELAXED);
+
+	*sum = value > UINT64_MAX - *sum ? UINT64_MAX : *sum + value;
+}
+
+static void counters_sum(struct engine_counters *sum, const struct engine_counters *counters)
+{
+	const uint64_t *from = (const uint64_t *)counters;
+	uint64_t *to = (uint64_t *)sum;
+	size_t i;
+
+	for (i = 0; i < sizeof(*sum) / sizeof(uint64_t); i++)
+		counter_add(&to[i], &from[i]);
+}
+
 /* --- engines ----------------------------------------------------------------------- */
 
 static void engine_ready(struct source *source, uint32_t events)
@@ -502,10 +541,35 @@ static void engine_ready(struct source *source, uint32_t events)
 	engine_end(engine);
 }
 
+/* It is over, with what it has counted: that stays the guest's. */
+static void counters_free(struct engine *engine, struct shadow_counters *shadow)
+{
+	counters_sum(&engine->ended, shadow->counters);
+	LIST_REMOVE(shadow, node);
+	munmap((void *)(uintptr_t)shadow->counters, PAGE);
+	free(shadow);
+}
+
+void engine_shadow_reaped(pid_t pid)
+{
+	struct shadow_counters *shadow;
+	struct engine *engine;
+
+	LIST_FOREACH(engine, &engines, node)
+		LIST_FOREACH(shadow, &engine->shadows, node)
+			if (shadow->pid == pid) {
+				counters_free(engine, shadow);
+				return;
+			}
+}
+
 static void engine_free(struct engine *engine)
 {
 	char path[64];
 	struct offer *offer;
+
+	while (!LIST_EMPTY(&engine->shadows))
+		counters_free(engine, LIST_FIRST(&engine->shadows));
 
 	snprintf(path, sizeof(path), NODES_DIR "/%u-%u", engine->cid, engine->port);
 	if (engine->nodes_fd >= 0) {
@@ -523,8 +587,10 @@ static void engine_free(struct engine *engine)
 		close(engine->agent_fd);
 	if (engine->shared_fd >= 0)
 		close(engine->shared_fd);
+	if (engine->shared_read_fd >= 0)
+		close(engine->shared_read_fd);
 	if (engine->shared)
-		munmap(engine->shared, sizeof(*engine->shared));
+		munmap(engine->shared, PAGE);
 	free(engine);
 }
 
@@ -554,20 +620,42 @@ static uint32_t pieces_max(void)
 	return max / 2;
 }
 
+/* A page that stays as long as it is. No program of a guest's may open the file once more. */
+static int page_make(int *fd, void **memory)
+{
+	int ret;
+
+	*fd = memfd_create("vgpu-engine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return -errno;
+	if (!fchmod(*fd, 0600) && !ftruncate(*fd, PAGE) &&
+	    !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		*memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+		if (*memory != MAP_FAILED)
+			return 0;
+	}
+	ret = -errno;
+	close(*fd);
+	*fd = -1;
+	return ret;
+}
+
 static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *arg)
 {
 	struct vgpu_wire_limits wire;
+	char path[32];
 	void *memory;
+	int ret;
 
-	engine->shared_fd = memfd_create("vgpu-engine", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (engine->shared_fd < 0 || ftruncate(engine->shared_fd, 4096) ||
-	    fcntl(engine->shared_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return -errno;
-	memory = mmap(NULL, sizeof(*engine->shared), PROT_READ | PROT_WRITE, MAP_SHARED,
-		      engine->shared_fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
+	_Static_assert(sizeof(struct engine_shared) <= PAGE, "one page");
+	ret = page_make(&engine->shared_fd, &memory);
+	if (ret)
+		return ret;
 	engine->shared = memory;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", engine->shared_fd);
+	engine->shared_read_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (engine->shared_read_fd < 0)
+		return -errno;
 	vgpu_limits_fill(&engine->shared->limits, &arg->limits, &wire);
 	engine->shared->features = arg->features;
 	engine->shared->fetch_timeout_ms = settings.fetch_timeout_ms;
@@ -677,6 +765,8 @@ int engine_peer_add(struct vgpu_host_peer_add *arg)
 	engine->source.fd = -1;
 	engine->agent_fd = -1;
 	engine->shared_fd = -1;
+	engine->shared_read_fd = -1;
+	LIST_INIT(&engine->shadows);
 	engine->nodes_fd = -1;
 	ret = nodes_open(engine);
 	if (!ret)
@@ -771,26 +861,30 @@ void engine_reaped(pid_t pid, int status)
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 {
 	struct engine *engine = engine_find(peer);
-	const struct engine_counters *counters;
+	const struct shadow_counters *shadow;
+	struct engine_counters sums;
 
 	if (!engine)
 		return -ENOENT;
-	counters = &engine->shared->counters;
+	sums = engine->ended;
+	counters_sum(&sums, &engine->shared->counters);
+	LIST_FOREACH(shadow, &engine->shadows, node)
+		counters_sum(&sums, shadow->counters);
 	stat->out_sessions = engine->shared->nr_sessions;
 	stat->out_lanes = engine->shared->nr_lanes;
 	stat->out_objects = engine->shared->nr_objects;
 	stat->out_mappings = engine->shared->nr_mappings;
-	stat->out_calls = counters->calls;
-	stat->out_round_trips = counters->calls + counters->upcalls;
-	stat->out_bytes_in = counters->bytes_in;
-	stat->out_bytes_out = counters->bytes_out;
-	stat->out_fetched_pages = counters->fetched_pages;
-	stat->out_written_pages = counters->written_pages;
-	stat->out_fetch_timeouts = counters->fetch_timeouts;
-	stat->out_refused = counters->refused;
-	stat->out_malformed = counters->malformed;
-	stat->out_stray_fds = counters->stray_fds;
-	stat->out_cancels = counters->cancels;
+	stat->out_calls = sums.calls;
+	stat->out_round_trips = sums.calls + sums.upcalls;
+	stat->out_bytes_in = sums.bytes_in;
+	stat->out_bytes_out = sums.bytes_out;
+	stat->out_fetched_pages = sums.fetched_pages;
+	stat->out_written_pages = sums.written_pages;
+	stat->out_fetch_timeouts = sums.fetch_timeouts;
+	stat->out_refused = sums.refused;
+	stat->out_malformed = sums.malformed;
+	stat->out_stray_fds = sums.stray_fds;
+	stat->out_cancels = sums.cancels;
 	stat->out_kept_bytes = engine->shared->kept_bytes;
 	return 0;
 }
@@ -842,10 +936,11 @@ int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_
 	struct spawn_file files[] = {
 		{ shadow_fd, ESHADOW_FD_ENGINE },
 		{ -1, ESHADOW_FD_LANES },
-		{ engine ? engine->shared_fd : -1, ESHADOW_FD_SHARED },
+		{ engine ? engine->shared_read_fd : -1, ESHADOW_FD_SHARED },
 		{ engine ? engine->nodes_fd : -1, ESHADOW_FD_DEVICES },
 		{ SPAWN_FD_PROC, ESHADOW_FD_PROC },
 		{ faults_fd, ESHADOW_FD_FAULTS },
+		{ -1, ESHADOW_FD_COUNTERS },
 	};
 	const struct spawn_program program = {
 		.kind = SPAWN_ENGINE_SHADOW,
@@ -856,21 +951,43 @@ int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_
 		.files = files,
 		.nr_files = sizeof(files) / sizeof(files[0]),
 	};
+	struct shadow_counters *shadow;
 	int pair[2], ret;
+	void *memory;
 
 	if (!engine)
 		return -ENODEV;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
+	shadow = calloc(1, sizeof(*shadow));
+	if (!shadow)
+		return -ENOMEM;
+	ret = page_make(&files[6].fd, &memory);
+	if (ret)
+		goto err_free;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		ret = -errno;
+		goto err_unmap;
+	}
 	ret = pair_mute(pair);
 	if (ret)
-		return ret;
+		goto err_unmap;
 	files[1].fd = pair[1];
 	ret = spawn_program(peer, &program, pid);
 	close(pair[1]);
 	if (ret)
-		close(pair[0]);
-	else
-		*lanes_fd = pair[0];
+		goto err_close;
+	close(files[6].fd);
+	shadow->pid = *pid;
+	shadow->counters = memory;
+	LIST_INSERT_HEAD(&engine->shadows, shadow, node);
+	*lanes_fd = pair[0];
+	return 0;
+
+err_close:
+	close(pair[0]);
+err_unmap:
+	munmap(memory, PAGE);
+	close(files[6].fd);
+err_free:
+	free(shadow);
 	return ret;
 }

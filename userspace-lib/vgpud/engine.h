@@ -57,7 +57,9 @@ int engine_pair_open(int pair[2]);
  * Return: 0, or a negative errno.
  */
 int engine_pair_make(int pair[2]);
-/* A child has ended: perhaps an engine. */
+/* A child has ended: perhaps a shadow that was made so. */
+void engine_shadow_reaped(pid_t pid);
+/* Perhaps an engine. */
 void engine_reaped(pid_t pid, int status);
 
 #endif /* VGPUD_ENGINE_H */

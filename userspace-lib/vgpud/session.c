@@ -211,6 +211,7 @@ void sessions_reap(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		engine_shadow_reaped(pid);
 		session_reap(pid, status);
 		engine_reaped(pid, status);
 		keeper_reaped(pid, status);

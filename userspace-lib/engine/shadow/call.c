@@ -47,7 +47,7 @@ static const struct call_op {
 s64 call_refuse(struct call *call, int error)
 {
 	call->flags |= VGPU_REPLY_REFUSED;
-	count(&shared->counters.refused, 1);
+	count(&counters->refused, 1);
 	return error;
 }
 
@@ -170,7 +170,7 @@ s64 call_close_strays(struct call *call, s64 result)
 
 	if (!nr)
 		return result;
-	count(&shared->counters.stray_fds, nr);
+	count(&counters->stray_fds, nr);
 	call_take_back(call);
 	call->data_len = 0;
 	call->flags |= VGPU_REPLY_STRAY_FD;
@@ -272,7 +272,7 @@ int call_run(struct call *call)
 		return -EPROTO;
 	call->mm = call_ops[le16_to_cpu(call->view.call->op)].mm;
 	call->pos = le64_to_cpu(call->view.call->pos);
-	count(&shared->counters.calls, 1);
+	count(&counters->calls, 1);
 	call->result = call_do(call);
 	if (call->flags & VGPU_REPLY_REFUSED)
 		call->data_len = 0;

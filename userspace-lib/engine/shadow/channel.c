@@ -11,6 +11,8 @@
 
 /* How often a lane whose call waits for the control connection is looked at. */
 #define LANE_LOOK_MS	500
+/* How long files of other shadows of the guest may be on their way, all together too many. */
+#define FILES_WAIT_MS	5000
 
 int fd_engine = ESHADOW_FD_ENGINE;
 
@@ -32,12 +34,17 @@ static int channel_send(const struct eshadow_msg *msg, const void *more, u32 len
 		.control = fd < 0 ? NULL : &control,
 		.controllen = fd < 0 ? 0 : sizeof(control),
 	};
+	u64 end = now_ns() + FILES_WAIT_MS * NSEC_PER_MS;
+	u32 never = 0;
 	long ret;
 
-	do {
+	for (;;) {
 		ret = sys3(__NR_sendmsg, fd_engine, (long)&header, MSG_NOSIGNAL);
-	} while (ret == -EINTR);
-	return ret < 0 ? ret : 0;
+		if (ret == -ETOOMANYREFS && now_ns() < end)
+			word_wait(&never, 0, 1);
+		else if (ret != -EINTR)
+			return ret < 0 ? ret : 0;
+	}
 }
 
 /* A lane whose end nobody would see while its call waits: the call is to go on then. */

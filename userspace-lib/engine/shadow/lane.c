@@ -42,7 +42,7 @@ void lane_shutdown(struct lane *lane)
 
 static void lane_malformed(struct lane *lane)
 {
-	count(&shared->counters.malformed, 1);
+	count(&counters->malformed, 1);
 	lane_shutdown(lane);
 }
 
@@ -53,7 +53,7 @@ void lane_cancel_locked(struct lane *lane)
 	if (!lane->running || lane->upcalling || lane->signalled)
 		return;
 	lane->signalled = true;
-	count(&shared->counters.cancels, 1);
+	count(&counters->cancels, 1);
 	thread_cancel(&lane->thread, &lane->syscall);
 }
 
@@ -135,7 +135,7 @@ int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline)
 			continue;
 		if (ret < 0)
 			return ret;
-		count(&shared->counters.bytes_out, ret);
+		count(&counters->bytes_out, ret);
 		while (ret) {
 			u64 part = min((u64)ret, header.iov->iov_len);
 
@@ -168,7 +168,7 @@ int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline)
 			continue;
 		if (ret <= 0)
 			return -ENODEV;
-		count(&shared->counters.bytes_in, ret);
+		count(&counters->bytes_in, ret);
 		to += ret;
 		len -= ret;
 	}
@@ -200,13 +200,13 @@ bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
 void lane_upcall_failed(struct lane *lane, int error)
 {
 	if (error == -ETIMEDOUT) {
-		count(&shared->counters.fetch_timeouts, 1);
+		count(&counters->fetch_timeouts, 1);
 		/* The guest's thread finds the reply when it comes back. */
 		lane->last = true;
 		return;
 	}
 	if (error == -EPROTO)
-		count(&shared->counters.malformed, 1);
+		count(&counters->malformed, 1);
 	lane_shutdown(lane);
 }
 
@@ -243,7 +243,7 @@ int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu
 		return -EFAULT;
 	if (lane->upcall_ns > UPCALLS_MAX * timeout)
 		return -ENOBUFS;
-	count(&shared->counters.upcalls, 1);
+	count(&counters->upcalls, 1);
 	ret = lane_send(lane, iov, nr, start + timeout);
 	if (!ret)
 		ret = ask_recv(lane, type, answer, start + timeout);
@@ -392,7 +392,6 @@ void lanes_end(void)
 
 static void lane_over(void)
 {
-	__atomic_sub_fetch(&shared->nr_lanes, 1, __ATOMIC_RELAXED);
 	channel_tell_usage(0, 0, -1);
 	if (!__atomic_sub_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST) &&
 	    __atomic_load_n(&ending, __ATOMIC_SEQ_CST))
@@ -429,7 +428,7 @@ static struct lane *lane_free(void)
 	}
 	if (nr < shared->limits.lanes)
 		return lane;
-	count(&shared->counters.refused, 1);
+	count(&counters->refused, 1);
 	return NULL;
 }
 
@@ -469,7 +468,6 @@ void lane_start(int sock)
 		return;
 	}
 	lane->sock = sock;
-	__atomic_add_fetch(&shared->nr_lanes, 1, __ATOMIC_RELAXED);
 	channel_tell_usage(0, 0, 1);
 	__atomic_add_fetch(&nr_lanes, 1, __ATOMIC_SEQ_CST);
 	if (!pager_watch(lane) && !thread_start(&lane->thread, lane_main, lane))

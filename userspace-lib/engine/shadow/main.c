@@ -22,7 +22,8 @@
 
 #define POLLIN		0x0001
 
-struct engine_shared *shared;
+const struct engine_shared *shared;
+struct engine_counters *counters;
 struct vgpu_wire_limits wire_limits;
 int fd_devices, fd_maps;
 static int fd_lanes;
@@ -52,21 +53,26 @@ static void take_name(const long *start)
 		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
 }
 
+/* A page of the file, to where no demand page will be. */
+static void *share_page(int fd, int prot, u64 at)
+{
+	long ret = sys_mmap(0, PAGE_SIZE, prot, MAP_SHARED, fd, 0);
+
+	if (sys_is_error(ret))
+		sys_exit_group(ESHADOW_EXIT_SHARED);
+	ret = sys6(__NR_mremap, ret, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
+	if (sys_is_error(ret))
+		sys_exit_group(ESHADOW_EXIT_SHARED);
+	sys2(__NR_close, fd, 0);
+	return (void *)ret;
+}
+
 static void share(void)
 {
-	long ret = sys_mmap(0, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, ESHADOW_FD_SHARED,
-			    0);
-
 	_Static_assert(sizeof(struct engine_shared) <= PAGE_SIZE, "one page");
-	if (sys_is_error(ret))
-		sys_exit_group(ESHADOW_EXIT_SHARED);
-	/* To where no demand page will be. */
-	ret = sys6(__NR_mremap, ret, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
-		   SHADOW_SLOTS_BASE - PAGE_SIZE, 0);
-	if (sys_is_error(ret))
-		sys_exit_group(ESHADOW_EXIT_SHARED);
-	sys2(__NR_close, ESHADOW_FD_SHARED, 0);
-	shared = (struct engine_shared *)ret;
+	shared = share_page(ESHADOW_FD_SHARED, PROT_READ, SHADOW_SLOTS_BASE - PAGE_SIZE);
+	counters = share_page(ESHADOW_FD_COUNTERS, PROT_READ | PROT_WRITE,
+			      SHADOW_SLOTS_BASE - 2 * PAGE_SIZE);
 	wire_limits = (struct vgpu_wire_limits) {
 		.call_bytes = shared->limits.call_bytes,
 		.segs = VGPU_SEGS_MAX,

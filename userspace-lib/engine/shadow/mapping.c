@@ -66,11 +66,7 @@ u64 mapping_next(u64 addr)
 
 void mapping_init(void)
 {
-	/*
-	 * Beside those of devices each lane may have room for a call, and memory that its driver
-	 * keeps; a cut makes one more.
-	 */
-	max_mappings = shared->limits.mappings + (2 + VGPU_KEPT_MAX) * shared->limits.lanes + 2;
+	max_mappings = eshadow_mappings_max(&shared->limits);
 	mappings = memory_get((max_mappings * sizeof(*mappings) + PAGE_SIZE - 1) & PAGE_MASK);
 	if (!mappings)
 		sys_exit_group(SHADOW_EXIT_MAP);
@@ -98,8 +94,6 @@ static void account(s64 len, s32 nr)
 {
 	untold_bytes += len;
 	untold_mappings += nr;
-	__atomic_add_fetch(&shared->mapped_bytes, len, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&shared->nr_mappings, nr, __ATOMIC_RELAXED);
 }
 
 static void mapping_insert(struct mapping mapping)
@@ -484,15 +478,19 @@ s64 mapping_mmap(struct call *call)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
 	u64 addr = le64_to_cpu(args->addr), len = le64_to_cpu(args->len);
+	struct request room = { .msg.type = ESHADOW_ROOM, .msg.value = len, .fd = -1 };
 	s64 ret;
 
 	if (!mapping_range_ok(addr, len))
 		return call_refuse(call, -EINVAL);
-	if (!vgpu_limits_map_ok(&shared->limits,
-				__atomic_load_n(&shared->mapped_bytes, __ATOMIC_RELAXED), len))
+	/* Whoever hears the answer may want map_lock. */
+	if (channel_ask(call->lane, &room))
 		return call_refuse(call, -ENOMEM);
 	lock_take(&map_lock);
+	/* The engine counts it already. */
+	account(-(s64)len, -1);
 	ret = map_locked(call, addr, len);
+	tell_usage();
 	lock_drop(&map_lock);
 	if (!ret && args->window && !bind(call, addr, len, args->window, args->window_offset))
 		call->out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);

@@ -98,7 +98,7 @@ static void upcall_begin(struct lane *lane, enum lane_upcall upcall, u32 data_le
 	fault->want = sizeof(fault->answer.fetched) + data_len;
 	fault->start = now_ns();
 	fault->end = fault->start + shared->fetch_timeout_ms * NSEC_PER_MS;
-	count(&shared->counters.upcalls, 1);
+	count(&counters->upcalls, 1);
 	lock_take(&lane->lock);
 	lane->upcalling = true;
 	lock_drop(&lane->lock);
@@ -113,7 +113,7 @@ static bool upcall_send(struct lane *lane, struct iovec *iov, u32 nr, u32 len)
 	long ret = sys3(__NR_sendmsg, lane->sock, (long)&header, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (ret > 0)
-		count(&shared->counters.bytes_out, ret);
+		count(&counters->bytes_out, ret);
 	return ret == len;
 }
 
@@ -217,7 +217,7 @@ static void fetch_end(struct lane *lane, bool bad)
 	lock_drop(&demand.lock);
 	demand_woken(kick);
 	if (!bad)
-		count(&shared->counters.fetched_pages, fault->nr);
+		count(&counters->fetched_pages, fault->nr);
 	if (again && !lane->down)
 		fault_serve(lane);
 	else
@@ -463,7 +463,7 @@ static int answer_read(struct lane *lane)
 			return 0;
 		if (ret <= 0)
 			return -ENODEV;
-		count(&shared->counters.bytes_in, ret);
+		count(&counters->bytes_in, ret);
 		fault->have += ret;
 		if (before < sizeof(fault->answer.hdr) &&
 		    fault->have == sizeof(fault->answer.hdr)) {

@@ -40,8 +40,9 @@ struct lane;
 struct call;
 struct file_entry;
 
-/* The memory that all of the engine shares. */
-extern struct engine_shared *shared;
+/* What the engine tells all its shadows, and the counters of this one. */
+extern const struct engine_shared *shared;
+extern struct engine_counters *counters;
 extern struct vgpu_wire_limits wire_limits;
 
 /* --- main.c: what this program holds --------------------------------------- */
@@ -78,7 +79,7 @@ struct request {
 /* Return: the answer's result. */
 int channel_ask(struct lane *lane, struct request *request);
 void channel_tell(u32 type, u32 object, u64 value);
-/* Says by how much this shadow changes the counts that are in the shared memory for all. */
+/* Says by how much what this shadow has mapped, and its lanes, change. */
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes);
 /* Hears the engine, one message. Ends the program at the end of the engine. */
 void channel_hear(void);

@@ -31,7 +31,7 @@ u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov)
 		nr = diff->nr;
 		vgpu_wire_diff_page(diff, page->addr, page_orig(page), page_live(page));
 		if (diff->nr != nr)
-			count(&shared->counters.written_pages, 1);
+			count(&counters->written_pages, 1);
 	}
 	if (!diff->nr)
 		return 0;
