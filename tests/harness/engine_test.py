@@ -1,0 +1,398 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an engine (userspace-lib/engine) makes of a shadow that somebody has taken over: it goes on serving the
+others. vgpud, the guest and all shadows are played here. Prints TAP.
+
+  engine_test.py ENGINE     built with SANITIZE=1, where its libraries are"""
+
+import array
+import contextlib
+import fcntl
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+from unit_tap import main
+
+ENGINE = sys.argv[1]
+WAIT = 60
+# An engine that is alive and idle answers in less.
+NOTHING = 0.3
+EBADF, ENOMEM, ENODEV = 9, 12, 19
+OBJECTS = 30000
+MAPPED = 1 << 20
+KEPT = 1 << 30
+KEPT_NUMBERS = 16384
+
+SO_SNDBUFFORCE = 32
+
+# engine/proto.h
+GRANT, SESSION, CLOSED, START = 1, 3, 5, 6
+(OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM) = range(1, 14)
+TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC = range(20, 25)
+ANSWER, DROP, UNMAP, END, RAM = range(30, 35)
+MESSAGE = struct.Struct("=IIIiQQ")
+MORE = {BIND: 40, MAPS: 32}
+# Of struct engine_shared.
+MAPPED_AT = 8 * 4 + 2 * 8 + 8 + 2 * 4 + 11 * 8
+COUNTS = struct.Struct("=QIIIIIIQQ")
+
+# The wire.
+FEATURES = (1 << 8) - 1
+HDR = struct.Struct("<IHHQ")
+MSG_EXPORT_ADD, MSG_CLOSE, MSG_EVENT, MSG_RELEASE = 0x10, 0x12, 0x19, 0x1f
+
+
+def message(kind, lane=0, number=0, result=0, value=0, extra=0):
+    return MESSAGE.pack(kind, lane, number, result, value % (1 << 64), extra % (1 << 64)) + bytes(MORE.get(kind, 0))
+
+
+class Shadow:
+    """One that says what a test wants."""
+
+    def __init__(self, test, number):
+        self.number = number
+        self.sock, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for sock in (self.sock, its):
+            sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 2 << 20)
+        self.sock.settimeout(WAIT)
+        socket.send_fds(test.agent, [struct.pack("=IIQ", SESSION, 0, number)], [its.fileno()])
+        its.close()
+        test.addCleanup(self.sock.close)
+
+    def say(self, *args, fds=(), **words):
+        self.sock.sendmsg([message(*args, **words)],
+                          [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+
+    def hear(self):
+        """The next message, and the files with it."""
+        data, fds, _, _ = socket.recv_fds(self.sock, 8192, 4)
+        return MESSAGE.unpack(data[:MESSAGE.size]), data[MESSAGE.size:], fds
+
+    def ask(self, *args, fds=(), **words):
+        """The result, what is behind it, and a file."""
+        self.say(*args, fds=fds, **words)
+        got, more, files = self.hear()
+        assert got[0] == ANSWER, got
+        return got[3], more, files
+
+    def end(self):
+        self.sock.close()
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        self.agent, agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.guest, guest = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.guest.settimeout(WAIT)
+        self.shared = os.memfd_create("shared")
+        os.truncate(self.shared, 4096)
+        self.closed, closed = os.pipe()
+        proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+        limits = struct.pack("=8I2Q", 64, 8, OBJECTS, 64, 1 << 20, 1024, 100, 0, MAPPED, KEPT)
+        self.agent.send(struct.pack("=IIQ", START, 0, FEATURES) + limits)
+        self.seq = 0
+
+        def place():
+            fds = [os.dup(fd) for fd in (agent.fileno(), guest.fileno(), self.shared, proc, closed)]
+            fds = [os.dup2(fd, 100 + at) for at, fd in enumerate(fds)]
+            for at, fd in enumerate(fds, 3):
+                os.dup2(fd, at)
+            os.closerange(8, 256)
+
+        self.engine = subprocess.Popen([ENGINE], preexec_fn=place, close_fds=False)
+        for fd in (proc, closed):
+            os.close(fd)
+        agent.close()
+        guest.close()
+        self.null = self.grant(7, 1, 3)
+        self.zero = self.grant(8, 1, 5)
+        self.other = Shadow(self, 1)
+        self.bad = Shadow(self, 2)
+
+    def tearDown(self):
+        alive = self.engine.poll() is None
+        self.engine.kill()
+        status = self.engine.wait()
+        for fd in (self.shared, self.closed):
+            os.close(fd)
+        self.agent.close()
+        self.guest.close()
+        self.assertTrue(alive, f"the engine ended by itself, status {status}")
+
+    # vgpud.
+
+    def grant(self, export, major, minor):
+        """A device is the guest's to use. Return: the guest's number of it."""
+        add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, 9, 0, major, minor)
+        self.agent.send(struct.pack("=IIII", GRANT, export, 0, 0) + add + bytes(368 - len(add)) + bytes(8))
+        kind, _, body = self.told()
+        self.assertEqual(MSG_EXPORT_ADD, kind)
+        return struct.unpack_from("<I", body)[0]
+
+    def over(self, wait=WAIT):
+        """The session that is to end; None: none."""
+        if not select.select([self.closed], [], [], wait)[0]:
+            return None
+        kind, _, number = struct.unpack("=IIQ", os.read(self.closed, 16))
+        self.assertEqual(CLOSED, kind)
+        return number
+
+    def ends(self, shadow):
+        """It is to end, which is said once, and does."""
+        self.assertEqual(shadow.number, self.over())
+        self.assertIsNone(self.over(NOTHING))
+        shadow.end()
+        self.assertEqual(shadow.number, self.over())
+
+    def counts(self):
+        """Mapped bytes; sessions, lanes, objects, mappings."""
+        return COUNTS.unpack(os.pread(self.shared, COUNTS.size, MAPPED_AT))[:5]
+
+    def counts_become(self, counts):
+        end = time.monotonic() + WAIT
+        while self.counts() != counts and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(counts, self.counts())
+
+    # The guest.
+
+    def take(self, length):
+        data = b""
+        while len(data) < length:
+            part = self.guest.recv(length - len(data))
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+    def told(self):
+        length, kind, _, seq = HDR.unpack(self.take(HDR.size))
+        return kind, seq, self.take(length - HDR.size)
+
+    def tell(self, kind, body):
+        self.seq += 1
+        self.guest.sendall(HDR.pack(HDR.size + len(body), kind, 0, self.seq) + body)
+
+    # Shadows.
+
+    def open(self, shadow, export=None, path="/dev/null"):
+        """An object."""
+        export = export or self.null
+        self.assertEqual(0, shadow.ask(OPEN, number=export, value=os.O_RDWR)[0])
+        with open(path, "rb+", buffering=0) as file:
+            result, desc, _ = shadow.ask(OPENED, number=export, fds=[file.fileno()])
+        self.assertEqual(0, result)
+        return struct.unpack_from("<I", desc)[0]
+
+    def find(self, shadow, number):
+        result, _, fds = shadow.ask(FIND, number=number)
+        for fd in fds:
+            os.close(fd)
+        return result, len(fds)
+
+    def serves(self):
+        """All that a program needs, by the other shadow."""
+        number = self.open(self.other)
+        self.assertEqual((0, 1), self.find(self.other, number))
+        self.assertEqual(0, self.other.ask(ROOM, value=4096)[0])
+        self.other.say(USAGE, value=-4096, extra=0xffffffff)
+        self.assertEqual(1, self.other.ask(CLOSE, number=number)[0])
+
+    def refuses(self, send):
+        """What is sent so ends the shadow, and nothing else."""
+        send(self.bad)
+        self.ends(self.bad)
+        self.serves()
+
+    # Tests.
+
+    def test_serves_both(self):
+        number = self.open(self.bad)
+        self.assertEqual((0, 1), self.find(self.other, number))
+        self.serves()
+        self.assertIsNone(self.over(NOTHING))
+
+    def test_messages_that_are_none(self):
+        whole = message(OPEN, number=self.null)
+        for wrong in (b"", b"x", whole[:-1], whole + b"x", message(BIND)[:-1], message(BIND) + b"x", bytes(4096),
+                      message(0), message(14), message(19), message(25), message(0xffffffff), message(ANSWER),
+                      message(DROP), message(UNMAP), message(END), message(RAM)):
+            self.refuses(lambda shadow, wrong=wrong: shadow.sock.send(wrong))
+            self.bad = Shadow(self, self.bad.number + 1)
+
+    def test_files_where_none_belong(self):
+        with open("/dev/null", "rb+", buffering=0) as file:
+            for kind, files in ((OPEN, 1), (CLOSE, 1), (USAGE, 1), (77, 1), (OPENED, 2), (MADE, 253), (EVENT, 2)):
+                self.refuses(lambda shadow, kind=kind, files=files:
+                             shadow.say(kind, number=self.null, fds=[file.fileno()] * files))
+                self.bad = Shadow(self, self.bad.number + 1)
+
+    def test_files_that_lack(self):
+        number = self.open(self.bad)
+        for kind in (OPENED, MADE, EVENT):
+            self.assertLess(self.bad.ask(kind, number=number)[0], 0)
+        self.serves()
+
+    def test_objects_that_are_none(self):
+        for kind in (MADE, FIND, CLOSE, POLL, FDINFO, EVENT, BIND, MAPS):
+            self.assertLess(self.bad.ask(kind, number=12345, value=1, extra=1)[0], 0, kind)
+        for kind in (TAKE_BACK, UNEVENT, DROPPED, UNSYNC):
+            self.bad.say(kind, number=12345, value=1)
+        for kind in (OPEN, OPENED):
+            self.assertEqual(-ENODEV, self.bad.ask(kind, number=12345)[0])
+        self.serves()
+        self.assertIsNone(self.over(NOTHING))
+
+    def test_files_that_are_not_the_export(self):
+        for path in ("/dev/zero", sys.argv[0], "/"):
+            fd = os.open(path, os.O_RDONLY)
+            self.assertEqual(-ENODEV, self.bad.ask(OPENED, number=self.null, fds=[fd])[0], path)
+            os.close(fd)
+        self.assertEqual(-ENODEV, self.bad.ask(OPENED, number=self.null, fds=[self.bad.sock.fileno()])[0])
+        self.assertEqual((2, 0), (self.counts()[1], self.counts()[3]))
+        self.serves()
+
+    def test_files_of_its_own(self):
+        number = self.open(self.bad)
+        with contextlib.ExitStack() as stack:
+            epoll = stack.enter_context(select.epoll())
+            own = [self.bad.sock.fileno(), epoll.fileno()]
+            with contextlib.suppress(FileNotFoundError):
+                with open("/dev/userfaultfd", "rb+", buffering=0) as device:
+                    own.append(fcntl.ioctl(device, 0xaa00, os.O_CLOEXEC))
+            for fd in own:
+                self.assertEqual(-EBADF, self.bad.ask(MADE, number=number, fds=[fd])[0])
+            self.assertEqual(-EBADF, self.bad.ask(EVENT, number=number, value=1, fds=[self.bad.sock.fileno()])[0])
+            for fd in own[2:]:
+                os.close(fd)
+        # So its end is seen.
+        self.bad.end()
+        self.assertEqual(self.bad.number, self.over())
+        self.serves()
+
+    def test_usage(self):
+        self.assertEqual(0, self.other.ask(ROOM, value=8192)[0])
+        self.assertEqual(0, self.bad.ask(ROOM, value=4096)[0])
+        self.assertEqual((12288, 2, 0, 0, 2), self.counts())
+        for value, mappings, lanes in ((1, 0, 0), (-4097, 0, 0), (-(1 << 63), 0, 0), (0, -2, 0), (0, 1 << 30, 0),
+                                       (0, 0, -1), (0, 0, 9)):
+            self.refuses(lambda shadow, value=value, extra=mappings % (1 << 32) | lanes % (1 << 32) << 32:
+                         shadow.say(USAGE, value=value, extra=extra))
+            self.assertEqual((8192, 0, 0, 1), (self.counts()[0], *self.counts()[2:]))
+            self.bad = Shadow(self, self.bad.number + 1)
+            self.assertEqual(0, self.bad.ask(ROOM, value=4096)[0])
+        for value in (MAPPED, 1 << 63, (1 << 64) - 1):
+            self.assertEqual(-ENOMEM, self.bad.ask(ROOM, value=value)[0])
+        self.assertEqual(0, self.bad.ask(ROOM, value=MAPPED - 12288)[0])
+        self.assertEqual(-ENOMEM, self.other.ask(ROOM, value=1)[0])
+        self.bad.end()
+        self.assertEqual(self.bad.number, self.over())
+        self.counts_become((8192, 1, 0, 0, 1))
+        self.serves()
+
+    def test_does_not_read_files(self):
+        number = self.open(self.bad)
+        self.bad.sock.setblocking(False)
+        for lane in range(120):
+            self.bad.say(FIND, lane=lane, number=number)
+        # What has waited is as much as is sent to it at most.
+        end = time.monotonic() + NOTHING
+        while time.monotonic() < end:
+            self.serves()
+        waiting = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                files = socket.recv_fds(self.bad.sock, 8192, 4)[1]
+                waiting += len(files)
+                for fd in files:
+                    os.close(fd)
+        self.assertEqual(64, waiting)
+        self.bad.sock.settimeout(WAIT)
+        while waiting < 120:
+            _, _, files = self.bad.hear()
+            waiting += len(files)
+            for fd in files:
+                os.close(fd)
+        self.assertIsNone(self.over(NOTHING))
+
+    def test_does_not_read(self):
+        number = self.open(self.bad)
+        self.bad.sock.settimeout(1)
+        with contextlib.suppress(TimeoutError):
+            for _ in range(100000):
+                self.bad.say(FDINFO, number=number)
+        self.ends(self.bad)
+        self.serves()
+
+    def test_guest_reads_slowly(self):
+        number = self.open(self.bad)
+        self.bad.sock.setblocking(False)
+        said = heard = 0
+        with open(os.eventfd(1), "rb", buffering=0) as file:
+            # Until nothing more is taken, as nobody reads what the guest is told.
+            end = time.monotonic() + WAIT
+            last = time.monotonic()
+            while last + 0.5 > time.monotonic() < end:
+                if said < heard + 100:
+                    self.bad.say(EVENT, number=number, value=said, fds=[file.fileno()])
+                    said += 1
+                with contextlib.suppress(BlockingIOError):
+                    self.assertEqual(0, self.bad.hear()[0][3])
+                    heard += 1
+                    last = time.monotonic()
+        for _ in range(said):
+            self.assertEqual(MSG_EVENT, self.told()[0])
+        self.assertGreater(said, 5000)
+        self.assertLess(said, OBJECTS)
+        self.bad.sock.settimeout(WAIT)
+        while heard < said:
+            self.assertEqual(0, self.bad.hear()[0][3])
+            heard += 1
+        self.serves()
+
+    def test_dies_in_a_call(self):
+        number = self.open(self.bad)
+        self.assertEqual((0, 1), self.find(self.bad, number))
+        self.bad.say(SYNC, lane=3, value=1000)
+        self.tell(MSG_CLOSE, struct.pack("<II", number, 0))
+        self.assertEqual((DROP, number), self.bad.hear()[0][::2][:2])
+        self.other.say(SYNC, value=self.seq)
+        self.assertEqual([], select.select([self.other.sock], [], [], NOTHING)[0])
+        self.bad.end()
+        self.assertEqual(0, self.other.hear()[0][3])
+        self.assertEqual(self.bad.number, self.over())
+        self.serves()
+
+    def test_does_not_close(self):
+        number = self.open(self.bad)
+        self.assertEqual((0, 1), self.find(self.bad, number))
+        self.tell(MSG_CLOSE, struct.pack("<II", number, 0))
+        self.other.say(SYNC, value=self.seq)
+        self.ends(self.bad)
+        self.assertEqual(0, self.other.hear()[0][3])
+        self.serves()
+
+    def test_kept_numbers(self):
+        for number in range(KEPT_NUMBERS):
+            self.assertEqual(0, self.bad.ask(KEEP, value=number, extra=4096)[0])
+        self.assertEqual(-ENOMEM, self.bad.ask(KEEP, value=1 << 40, extra=4096)[0])
+        for extra in (0, KEPT, (1 << 64) - 1):
+            self.assertLess(self.bad.ask(KEEP, value=1 << 41, extra=extra)[0], 0)
+        # The guest's own releases are answered all the same.
+        for number in (1 << 40, 5):
+            self.tell(MSG_RELEASE, struct.pack("<Q", number))
+            self.assertEqual((MSG_RELEASE, self.seq, struct.pack("<Q", number)), self.told())
+        self.assertEqual(0, self.other.ask(KEEP, value=1 << 42, extra=4096)[0])
+        self.serves()
+
+
+if __name__ == "__main__":
+    del sys.argv[1:]
+    main("engine")
