@@ -23,6 +23,7 @@ struct writeback_batch {
 	u8 data[BATCH_PAGES * VGPU_DIFF_BYTES] __aligned(8);
 };
 
+/* Return: 0, 1 (the guest refuses some), or an errno: the lane is of no use. */
 static int batch_send(struct writeback_batch *batch)
 {
 	struct vgpu_wire_diff *diff = &batch->diff;
@@ -52,22 +53,29 @@ static int batch_send(struct writeback_batch *batch)
 	diff->len = 0;
 	if (ret)
 		return ret;
-	return answer.error ? -EFAULT : 0;
+	return !!answer.error;
 }
 
-/* Send what is left, give the pages back. */
+/*
+ * Sends what is left, and gives the pages back, as clean ones if the guest has answered: one that
+ * it refuses now it refuses for ever. Else the bytes may be another call's, which sends them when
+ * it ends.
+ */
 static void batch_flush(struct writeback_batch *batch)
 {
 	struct vgpu_demand *demand = &batch->lane->session->demand;
 	unsigned int i;
+	int ret;
 
 	if (!batch->nr_pages)
 		return;
-	if (batch_send(batch))
+	ret = batch_send(batch);
+	if (ret)
 		batch->failed = true;
 	mutex_lock(&demand->lock);
 	for (i = 0; i < batch->nr_pages; i++) {
-		vgpu_page_clean_locked(demand, batch->pages[i]);
+		if (ret >= 0)
+			vgpu_page_clean_locked(demand, batch->pages[i]);
 		vgpu_page_unclaim_locked(demand, batch->pages[i]);
 	}
 	mutex_unlock(&demand->lock);

@@ -229,4 +229,107 @@ TEST_F_TIMEOUT(same, memory_that_comes_late, 60)
 	close(late.fd);
 }
 
+/* The driver writes to @result, and then reads @memory. */
+struct result {
+	int fd;
+	void *result;
+	void *memory;
+	int error;
+};
+
+static void *call_with_result(void *argument)
+{
+	struct result *call = argument;
+	struct vgpu_mock_chunk chunks[] = {
+		{ .chunk_id = VGPU_MOCK_CHUNK_RESULT, .length_dw = 16,
+		  .chunk_data = (uintptr_t)call->result },
+		{ .chunk_id = VGPU_MOCK_CHUNK_RAW, .length_dw = 16,
+		  .chunk_data = (uintptr_t)call->memory },
+	};
+	__u64 pointers[] = { (uintptr_t)&chunks[0], (uintptr_t)&chunks[1] };
+	struct vgpu_mock_chunks all = { .chunks = (uintptr_t)pointers, .num_chunks = 2 };
+
+	call->error = 0;
+	if (ioctl(call->fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_CHUNKS), &all))
+		call->error = errno;
+	return NULL;
+}
+
+static bool provide(int uffd, void *memory)
+{
+	struct uffdio_zeropage page = { .range = { (uintptr_t)memory, 4096 } };
+
+	return !ioctl(uffd, UFFDIO_ZEROPAGE, &page);
+}
+
+/*
+ * Two calls of a process: the memory of one is withheld for longer than the deadline, that of the
+ * other, whose driver has written before, is not. Return: the latter's error.
+ */
+static int beside_withheld(int fd, void *result)
+{
+	struct result call = { .fd = fd, .result = result };
+	struct late late = { .fd = fd };
+	pthread_t late_thread, thread;
+	int late_uffd, uffd;
+	__u32 before;
+
+	late.memory = withheld(&late_uffd);
+	call.memory = withheld(&uffd);
+	before = locked_calls(fd);
+	MUST(!pthread_create(&late_thread, NULL, call_with_withheld, &late));
+	MUST(await_locked(fd, before));
+	sleep_ms(fetch_ms() / 2);
+	MUST(!pthread_create(&thread, NULL, call_with_result, &call));
+	/*
+	 * The first call ends, or else this shows less. Nothing asks whether it has: each call
+	 * that ends sends what drivers have written by then.
+	 */
+	sleep_ms(fetch_ms() / 2 + 200);
+	MUST(provide(uffd, call.memory));
+	MUST(!pthread_join(thread, NULL));
+	MUST(provide(late_uffd, late.memory));
+	MUST(!pthread_join(late_thread, NULL));
+	MUST(late.error == EFAULT);
+	close(uffd);
+	close(late_uffd);
+	return call.error;
+}
+
+/* A call whose memory does not come takes nothing along of what another one's driver wrote. */
+TEST_F_TIMEOUT(same, results_beside_memory_that_comes_late, 120)
+{
+	const char *real = getenv("VGPU_REAL");
+	unsigned char zeros[64] = { 0 };
+	struct result calm;
+	int uffd, tries, error;
+	unsigned char *result;
+
+	path = getenv("VGPU_FWD");
+	if (!path || !real || !diff_forwarded(real, path))
+		SKIP(return, "natively the memory is waited for without end");
+	if (!withheld(&uffd))
+		SKIP(return, "userfaultfd is not available");
+	close(uffd);
+	calm.fd = open(path, O_RDWR);
+	ASSERT_GE(calm.fd, 0);
+	/* No other bytes of the driver are on this page. */
+	result = aligned_alloc(4096, 4096);
+	ASSERT_NE(result, NULL);
+	/* A machine that is late may have missed the other's deadline as well. */
+	for (tries = 0, error = EFAULT; tries < 5 && error == EFAULT; tries++) {
+		memset(result, 0, 4096);
+		error = beside_withheld(calm.fd, result);
+	}
+	ASSERT_EQ(error, 0);
+	calm.memory = zeros;
+	calm.result = result + 2048;
+	call_with_result(&calm);
+	ASSERT_EQ(calm.error, 0);
+	EXPECT_NE(memcmp(result + 2048, zeros, 64), 0);
+	EXPECT_EQ(memcmp(result, result + 2048, 64), 0);
+	free(result);
+	close(calm.fd);
+}
+
 TEST_HARNESS_MAIN
