@@ -22,6 +22,7 @@
 #include "host.h"
 #include "keep.h"
 #include "marshal.h"
+#include "nvidia_version.h"
 #include "object.h"
 #include "reserve.h"
 #include "schema.h"
@@ -209,7 +210,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	struct vgpu_xcall *xcall = &ioctl->xcall;
 	struct kvec in = { .iov_base = m->data, .iov_len = m->data_len };
 	u16 flags = compat ? VGPU_CALL_COMPAT : 0;
-	int ret;
+	long ret;
 
 	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object);
 	if (atomic_read(&ioctl->object->export->fences) > 0)
@@ -247,7 +248,9 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 			    ret ? NULL : &xcall->reply.reply->out.ioctl);
 	if (ret)
 		return ret;
-	return vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
+	ret = vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
+	vgpu_nvidia_version_checked(ioctl->object->export, cmd, m, &xcall->reply, ret);
+	return ret;
 }
 
 /* A file goes to the driver, or comes from it: a dma-buf, perhaps. */

@@ -589,6 +589,20 @@ def nvidia_there(bed, bus):
     nvidia_address(bed, bus)
 
 
+def nvidia_version(bed):
+    """A program with libraries of another version is named in the guest's log, once for each version."""
+    guest = bed.guest
+    versions = [f"575.{time.time_ns()}", f"576.{time.time_ns()}\\tx"]
+    must(guest, "dmesg -C")
+    for version in versions * 2:
+        must(guest, f"{TOOLS}/nvidia_use /dev/nvidiactl \"$(printf '{version}')\"")
+    for version in versions:
+        words = f"nvidia_use has libraries of NVIDIA's version {version}, but the driver of host .* is 580.1.2: install"
+        said = guest.run(f"dmesg | grep -c '{words}'".replace("NVIDIA's", "NVIDIA.s").replace("\\t", "\\\\t")).text
+        if said != "1":
+            raise Failure(f"the guest's log has {said} times: {words}")
+
+
 def nvidia_is_free(bed, bus):
     """Whether a card can have its address in the guest, too: no other device is in that slot."""
     return not [device for device in configs(bed) if device.startswith(bus[:-1]) and device != bus]
@@ -662,6 +676,7 @@ def nvidia_round(bed, bus):
     before = configs(bed)
     nvidia_export(bed)
     nvidia_there(bed, bus)
+    nvidia_version(bed)
     # Files are told again when they hold something else.
     must(host, "echo $(($(cat /sys/module/vgpu_mock_nvidia/parameters/revision) + 1)) "
          ">/sys/module/vgpu_mock_nvidia/parameters/revision")

@@ -113,6 +113,21 @@ static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
 	return 0;
 }
 
+static long nvidia_check_version(struct vgpu_mock_nvidia_version __user *arg)
+{
+	struct vgpu_mock_nvidia_version check;
+	long ret = 0;
+
+	if (copy_from_user(&check, arg, sizeof(check)))
+		return -EFAULT;
+	check.reply = 1;
+	if (strncmp(check.version, VGPU_MOCK_NVIDIA_IS, sizeof(check.version))) {
+		strscpy(check.version, VGPU_MOCK_NVIDIA_IS, sizeof(check.version));
+		ret = -EINVAL;
+	}
+	return copy_to_user(arg, &check, sizeof(check)) ? -EFAULT : ret;
+}
+
 static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	u32 nr = _IOC_NR(cmd), size = _IOC_SIZE(cmd);
@@ -132,6 +147,9 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL) &&
 	    size == sizeof(struct vgpu_mock_nvidia_control))
 		return nvidia_control((struct vgpu_mock_nvidia_control __user *)arg);
+	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_VERSION) &&
+	    size == sizeof(struct vgpu_mock_nvidia_version))
+		return nvidia_check_version((struct vgpu_mock_nvidia_version __user *)arg);
 	if (cmd != VGPU_MOCK_NVIDIA_IOC)
 		return -ENOTTY;
 	if (copy_from_user(&call, (void __user *)arg, sizeof(call)))

@@ -23,12 +23,15 @@ struct vgpu_mock_nvidia {
 /*
  * As the driver has them: it goes by number and size alone. REGISTER: the control file, else
  * EINVAL. CONTROL: each byte of the parameters becomes its complement, and the status 0. XFER:
- * as the ioctl in it.
+ * as the ioctl in it. VERSION: EINVAL for any version but VGPU_MOCK_NVIDIA_IS, which takes its place.
  */
 #define VGPU_MOCK_NVIDIA_REGISTER	_IOWR('F', 0xc9, __s32)
 #define VGPU_MOCK_NVIDIA_CONTROL	_IOWR('F', 0x2a, struct vgpu_mock_nvidia_control)
 #define VGPU_MOCK_NVIDIA_XFER		_IOWR('F', 0xd3, struct vgpu_mock_nvidia_xfer)
 
+#define VGPU_MOCK_NVIDIA_VERSION	_IOWR('F', 0xd2, struct vgpu_mock_nvidia_version)
+
+#define VGPU_MOCK_NVIDIA_IS	"580.1.2"
 #define VGPU_MOCK_NVIDIA_PARAMS	64	/* bytes at most */
 
 struct vgpu_mock_nvidia_control {
@@ -45,6 +48,12 @@ struct vgpu_mock_nvidia_xfer {
 	__u32 nr;
 	__u32 size;
 	__u64 arg;
+};
+
+struct vgpu_mock_nvidia_version {
+	__u32 cmd;
+	__u32 reply;
+	char version[64];
 };
 
 #endif /* VGPU_MOCK_NVIDIA_H */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nvidia_use DEVICE: uses a node of the stand-in for NVIDIA's driver from a guest (ioctl with a
- * pointer, write, read, mmap, on cards and the control file that driver's own ioctls), and says what
- * that calls it; exit status 1 where anything is wrong.
+ * nvidia_use DEVICE [VERSION]: uses a node of the stand-in for NVIDIA's driver from a guest
+ * (ioctl with a pointer, write, read, mmap, on cards and the control file that driver's own
+ * ioctls, with libraries of a VERSION that is not the driver's), and says what that calls it;
+ * exit status 1 where anything is wrong.
  */
 #include <err.h>
 #include <errno.h>
@@ -82,6 +83,19 @@ static void use_files(int fd)
 	close(other);
 }
 
+/* The driver takes its own version, and corrects another one. */
+static void use_versions(int fd, const char *version)
+{
+	struct vgpu_mock_nvidia_version check = { .version = VGPU_MOCK_NVIDIA_IS };
+
+	if (ioctl(fd, VGPU_MOCK_NVIDIA_VERSION, &check))
+		err(1, "the driver's own version");
+	snprintf(check.version, sizeof(check.version), "%s", version);
+	if (!ioctl(fd, VGPU_MOCK_NVIDIA_VERSION, &check) || errno != EINVAL ||
+	    strcmp(check.version, VGPU_MOCK_NVIDIA_IS))
+		errx(1, "version %s becomes %s", version, check.version);
+}
+
 static bool maps(int fd, int prot)
 {
 	void *memory = mmap(NULL, 4096, prot, MAP_SHARED, fd, 0);
@@ -112,8 +126,8 @@ int main(int argc, char **argv)
 	struct vgpu_mock_nvidia call = { .value = 0x1122334455667788, .name = (unsigned long)name };
 	int fd;
 
-	if (argc != 2)
-		errx(2, "usage: nvidia_use DEVICE");
+	if (argc != 2 && argc != 3)
+		errx(2, "usage: nvidia_use DEVICE [VERSION]");
 	fd = open(argv[1], O_RDWR);
 	if (fd < 0)
 		err(1, "%s", argv[1]);
@@ -129,6 +143,8 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "nvidia0") || !strcmp(name, "nvidiactl")) {
 		use_controls(fd);
 		use_files(fd);
+		if (argc == 3)
+			use_versions(fd, argv[2]);
 		use_mappings(fd, true);
 	} else {
 		use_mappings(fd, false);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Libraries of NVIDIA's tell the driver their version, and it refuses any other than its own.
+ * What they say then is seldom more than that something failed, and the driver's own words are
+ * in the log of the host. So this machine's log says it, too.
+ */
+#include <linux/errno.h>
+#include <linux/ioctl.h>
+#include <linux/minmax.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include "export.h"
+#include "host.h"
+#include "marshal.h"
+#include "nvidia_version.h"
+
+#define VERSION_LEN		64
+/* Programs with other libraries that are remembered, so that each is named once. */
+#define VERSION_PROGRAMS	8
+
+struct version_check {
+	__le32 cmd;
+	__le32 reply;
+	char version[VERSION_LEN];
+};
+
+#define VERSION_CHECK		_IOWR('F', 0xd2, struct version_check)
+
+/**
+ * struct version_program - a program that was named
+ * @comm: what it is called
+ * @version: of its libraries
+ */
+struct version_program {
+	char comm[TASK_COMM_LEN];
+	char version[VERSION_LEN];
+};
+
+static DEFINE_SPINLOCK(version_lock);
+static struct version_program version_programs[VERSION_PROGRAMS];
+static unsigned int version_next;
+
+/* The calling program is to be named: it was not, or so many others were since. */
+static bool version_is_new(const char *version)
+{
+	struct version_program *program;
+	char comm[TASK_COMM_LEN];
+	bool is_new = true;
+	unsigned int i;
+
+	get_task_comm(comm, current);
+	spin_lock(&version_lock);
+	for (i = 0; is_new && i < VERSION_PROGRAMS; i++) {
+		program = &version_programs[i];
+		is_new = strcmp(program->comm, comm) || strcmp(program->version, version);
+	}
+	if (is_new) {
+		program = &version_programs[version_next++ % VERSION_PROGRAMS];
+		strscpy(program->comm, comm, sizeof(program->comm));
+		strscpy(program->version, version, sizeof(program->version));
+	}
+	spin_unlock(&version_lock);
+	return is_new;
+}
+
+/**
+ * vgpu_nvidia_version_checked - an ioctl has ended, which may have compared versions
+ * @export: whose file it was made on
+ * @cmd: which one
+ * @m: what the program gave
+ * @reply: what it got
+ * @result: the ioctl's
+ *
+ * The driver puts its own version where it found another one.
+ */
+void vgpu_nvidia_version_checked(const struct vgpu_export *export, unsigned int cmd,
+				 const struct vgpu_marshal *m, const struct vgpu_reply_view *reply,
+				 long result)
+{
+	struct version_check given, got;
+
+	if (export->kind != VGPU_EXPORT_NVIDIA || cmd != VERSION_CHECK || result != -EINVAL ||
+	    m->data_len < sizeof(given) || reply->data_len < sizeof(got))
+		return;
+	memcpy(&given, m->data, sizeof(given));
+	memcpy(&got, reply->data, sizeof(got));
+	given.version[VERSION_LEN - 1] = '\0';
+	got.version[VERSION_LEN - 1] = '\0';
+	if (!got.version[0] || !strcmp(given.version, got.version) ||
+	    !version_is_new(given.version))
+		return;
+	pr_warn_ratelimited("%s has libraries of NVIDIA's version %*pE, but the driver of host %s is %*pE: install the libraries of that version here\n",
+			    current->comm, (int)strlen(given.version), given.version,
+			    export->host->name, (int)strlen(got.version), got.version);
+}

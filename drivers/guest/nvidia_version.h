@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Libraries of NVIDIA's that are not of the version of the host's driver. */
+#ifndef VGPU_NVIDIA_VERSION_H
+#define VGPU_NVIDIA_VERSION_H
+
+#include <linux/types.h>
+
+struct vgpu_export;
+struct vgpu_marshal;
+struct vgpu_reply_view;
+
+void vgpu_nvidia_version_checked(const struct vgpu_export *export, unsigned int cmd,
+				 const struct vgpu_marshal *m, const struct vgpu_reply_view *reply,
+				 long result);
+
+#endif /* VGPU_NVIDIA_VERSION_H */
