@@ -475,14 +475,12 @@ static const struct vgpu_schema_field numbers[] = { LIST(struct nv_list, __u32) 
 static const struct vgpu_schema_field numbers_of[] = { LIST(struct nv_list_of, __u32) };
 static const struct vgpu_schema_field bytes[] = { LIST(struct nv_list, __u8) };
 static const struct vgpu_schema_field bytes_of[] = { LIST(struct nv_list_of, __u8) };
-static const struct vgpu_schema_field sessions[] = { LIST(struct nv_list, __u8[32]) };
 
 static const struct vgpu_schema_struct has_infos = VGPU_STRUCT(struct nv_list, infos);
 static const struct vgpu_schema_struct has_numbers = VGPU_STRUCT(struct nv_list, numbers);
 static const struct vgpu_schema_struct has_numbers_of = VGPU_STRUCT(struct nv_list_of, numbers_of);
 static const struct vgpu_schema_struct has_bytes = VGPU_STRUCT(struct nv_list, bytes);
 static const struct vgpu_schema_struct has_bytes_of = VGPU_STRUCT(struct nv_list_of, bytes_of);
-static const struct vgpu_schema_struct has_sessions = VGPU_STRUCT(struct nv_list, sessions);
 
 struct nv_channel_list {
 	__u32 count;
@@ -692,7 +690,6 @@ static const struct vgpu_schema_field control[] = {
 	CONTROL(0x20800122, has_register_ops),
 	CONTROL(0x20800123, has_numbers),	/* engines */
 	CONTROL(0x20800124, has_numbers_of),	/* classes of one */
-	CONTROL(0x2080016e, has_sessions),	/* of encoders */
 	CONTROL(0x20800802, has_infos),		/* BIOS */
 	CONTROL(0x20801201, has_infos),		/* graphics */
 	CONTROL(0x20801301, has_infos),		/* memory */
