@@ -5,7 +5,9 @@
  * the loopback tier, where it is in the same machine.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <linux/vm_sockets.h>
@@ -294,6 +296,73 @@ TEST(exports_with_mistakes)
 			   "vgpud --check --exports-dir /tmp/vgpud-test.d");
 	}
 	tool_run("rm -r /tmp/vgpud-test.d");
+}
+
+#define SOCKETS		"/tmp/vgpud-sockets"
+#define SOCKET_NAME	SOCKETS "/guest_22588"
+/* Another vgpud than the one that tests run with. */
+#define SOCKETS_RUN	"vgpud --config " SOCKETS "/conf --exports-dir " SOCKETS " --socket " SOCKETS "/control"
+
+static void sockets_begin(void)
+{
+	FILE *file;
+
+	tool_run("rm -rf " SOCKETS "; mkdir " SOCKETS);
+	file = fopen(SOCKETS "/conf", "w");
+	if (!file)
+		return;
+	fputs("[agent]\nengine = user\nvsock = no\nport = 22588\n[shadow]\ncgroups = no\n"
+	      "[sockets]\n3 = " SOCKETS "/guest\n", file);
+	fclose(file);
+}
+
+/* A name that a vgpud has left behind when it was killed is made anew. */
+TEST(socket_of_before)
+{
+	struct stat before, after;
+	int i;
+
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	sockets_begin();
+	for (i = 0; i < 2; i++) {
+		EXPECT_RUN(0, "listening on sockets", "rm -f " SOCKETS "/log; ("
+			   SOCKETS_RUN " >" SOCKETS "/log 2>&1 & echo $! >" SOCKETS "/pid); n=0; "
+			   "while ! grep -q 'listening on' " SOCKETS "/log && [ $((n += 1)) -lt 300 ]; do "
+			   "sleep 0.1; done; kill -9 $(cat " SOCKETS "/pid); cat " SOCKETS "/log");
+		ASSERT_EQ(0, stat(SOCKET_NAME, i ? &after : &before));
+	}
+	EXPECT_NE(before.st_ino, after.st_ino);
+	tool_run("rm -r " SOCKETS);
+}
+
+/* Who can write to the directory has vgpud connect to nobody's socket, nor take it away. */
+TEST(socket_of_somebody)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = SOCKETS "/other" };
+	struct pollfd poll_fd = { .events = POLLIN };
+
+	if (!loopback())
+		SKIP(return, "needs the host in the same machine: loopback");
+	sockets_begin();
+	poll_fd.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ASSERT_LE(0, poll_fd.fd);
+	ASSERT_EQ(0, bind(poll_fd.fd, (struct sockaddr *)&addr, sizeof(addr)));
+	ASSERT_EQ(0, listen(poll_fd.fd, 1));
+	ASSERT_EQ(0, chown(SOCKETS "/other", 65534, 65534));
+	ASSERT_EQ(0, link(SOCKETS "/other", SOCKET_NAME));
+	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
+	EXPECT_EQ(0, poll(&poll_fd, 1, 0));
+	/* Neither by another name, nor when nobody listens any more. */
+	ASSERT_EQ(0, unlink(SOCKET_NAME));
+	ASSERT_EQ(0, symlink(SOCKETS "/other", SOCKET_NAME));
+	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
+	EXPECT_EQ(0, poll(&poll_fd, 1, 0));
+	close(poll_fd.fd);
+	ASSERT_EQ(0, rename(SOCKETS "/other", SOCKET_NAME));
+	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
+	EXPECT_EQ(0, access(SOCKET_NAME, F_OK));
+	tool_run("rm -r " SOCKETS);
 }
 
 /* Closing one could keep the agent waiting. */

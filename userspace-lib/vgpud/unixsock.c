@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,20 +89,29 @@ static void become_root(void)
 	setfsgid(0);
 }
 
-/* Whether the name is that of a socket on which nobody listens any more. */
+/*
+ * Whether the name is that of a socket of the owner's on which nobody listens any more. Whoever
+ * can write to the directory can have the name mean any file, and another one in each moment; so
+ * what is asked is the very file that was looked at. No other user's socket is connected to.
+ */
 static bool is_stale(const struct sockaddr_un *addr)
 {
+	struct sockaddr_un found = { .sun_family = AF_UNIX };
+	int file = open(addr->sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+	bool stale = false;
 	struct stat st;
-	bool stale;
-	int fd;
 
-	if (lstat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
+	if (file < 0)
 		return false;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return false;
-	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) && errno == ECONNREFUSED;
-	close(fd);
+	if (!fstat(file, &st) && S_ISSOCK(st.st_mode) && st.st_uid == owner_uid)
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0) {
+		snprintf(found.sun_path, sizeof(found.sun_path), "/proc/self/fd/%d", file);
+		stale = connect(fd, (const struct sockaddr *)&found, sizeof(found)) &&
+			errno == ECONNREFUSED;
+		close(fd);
+	}
+	close(file);
 	return stale;
 }
 
