@@ -10,14 +10,26 @@
 #include "nvidia_rules.h"
 
 /* Numbers of ioctls, and what the driver knows their arguments by: their sizes. */
+#define NR_ALLOC_MEMORY		0x27
 #define NR_CONTROL		0x2a
+#define NR_ALLOC		0x2b
 #define NR_SHARE		0x35
 #define NR_XFER			0xd3
+#define ALLOC_MEMORY_SIZE	56
+#define ALLOC_SIZE		32
+#define ALLOC_RIGHTS_SIZE	48
 #define CONTROL_SIZE		32
 #define SHARE_SIZE		24
 #define XFER_SIZE		16
 
-/* struct nv_control and struct nv_xfer of drivers/guest/schema_nvidia.c. */
+/*
+ * struct nv_alloc_memory, nv_alloc, nv_alloc_rights, nv_control and nv_xfer of
+ * drivers/guest/schema_nvidia.c.
+ */
+#define ALLOC_CLASS		12
+#define ALLOC_MEMORY_STATUS	40
+#define ALLOC_STATUS		28
+#define ALLOC_RIGHTS_STATUS	40
 #define CONTROL_CMD		8
 #define CONTROL_STATUS		28
 /* With whom an object is shared, 16 bits: the driver asks for the right to in all cases but one. */
@@ -40,6 +52,12 @@ static const u32 denied[] = {
 	0x20801349,	/* what of memory is whose */
 };
 
+/*
+ * Memory of any client, by the handles alone, or at any address: what NVLink's fabric makes of
+ * it is imported so, and the driver asks nobody whose it is.
+ */
+#define CLASS_MEMORY_FLA	0xf3
+
 static u32 get32(const u8 *bytes, u32 offset)
 {
 	__le32 v;
@@ -48,23 +66,34 @@ static u32 get32(const u8 *bytes, u32 offset)
 	return le32_to_cpu(v);
 }
 
+/* The driver takes none of these with an argument of another size. */
+static const struct {
+	u32 nr;
+	u32 len;
+	u32 status;
+} looked_at[] = {
+	{ NR_ALLOC_MEMORY, ALLOC_MEMORY_SIZE, ALLOC_MEMORY_STATUS },
+	{ NR_CONTROL, CONTROL_SIZE, CONTROL_STATUS },
+	{ NR_ALLOC, ALLOC_SIZE, ALLOC_STATUS },
+	{ NR_ALLOC, ALLOC_RIGHTS_SIZE, ALLOC_RIGHTS_STATUS },
+	{ NR_SHARE, SHARE_SIZE, SHARE_STATUS },
+	{ NR_XFER, XFER_SIZE, 0 },
+};
+
 static enum vgpu_nvidia_verdict look_at(struct vgpu_nvidia_look *look, u32 nr, u32 len, u64 addr)
 {
+	u32 i;
+
 	look->addr = addr;
 	look->nr = nr;
 	look->len = len;
-	look->status = nr == NR_SHARE ? SHARE_STATUS : CONTROL_STATUS;
-	/* The driver takes none of these with an argument of another size. */
-	switch (nr) {
-	case NR_CONTROL:
-		return len == CONTROL_SIZE ? VGPU_NVIDIA_LOOK : VGPU_NVIDIA_PASS;
-	case NR_SHARE:
-		return len == SHARE_SIZE ? VGPU_NVIDIA_LOOK : VGPU_NVIDIA_PASS;
-	case NR_XFER:
-		return len == XFER_SIZE ? VGPU_NVIDIA_LOOK : VGPU_NVIDIA_PASS;
-	default:
-		return VGPU_NVIDIA_PASS;
+	for (i = 0; i < ARRAY_SIZE(looked_at); i++) {
+		if (looked_at[i].nr != nr || looked_at[i].len != len)
+			continue;
+		look->status = looked_at[i].status;
+		return VGPU_NVIDIA_LOOK;
 	}
+	return VGPU_NVIDIA_PASS;
 }
 
 enum vgpu_nvidia_verdict vgpu_nvidia_begin(struct vgpu_nvidia_look *look, u32 cmd, u64 arg)
@@ -90,6 +119,9 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 		memcpy(&with, bytes + SHARE_WITH, sizeof(with));
 		return le16_to_cpu(with) == SHARE_WITH_CLIENT ? VGPU_NVIDIA_DENY : VGPU_NVIDIA_PASS;
 	}
+	if (look->nr == NR_ALLOC || look->nr == NR_ALLOC_MEMORY)
+		return get32(bytes, ALLOC_CLASS) == CLASS_MEMORY_FLA ? VGPU_NVIDIA_DENY :
+		       VGPU_NVIDIA_PASS;
 	cmd = get32(bytes, CONTROL_CMD);
 	for (i = 0; i < ARRAY_SIZE(denied); i++)
 		if (denied[i] == cmd)

@@ -37,7 +37,7 @@ enum vgpu_nvidia_verdict {
 #define VGPU_NVIDIA_DENIED	0x56
 
 /* No place that is looked at has more bytes. */
-#define VGPU_NVIDIA_LOOK_MAX	32
+#define VGPU_NVIDIA_LOOK_MAX	56
 
 /**
  * struct vgpu_nvidia_look - a place to look at

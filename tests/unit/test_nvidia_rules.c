@@ -68,7 +68,7 @@ static void test_number(void)
 		   vgpu_nvidia_begin(&look, NV(0xd3, 32), ADDR) == VGPU_NVIDIA_PASS,
 		   "another size");
 	tap_expect(vgpu_nvidia_begin(&look, 0x2a, ADDR) == VGPU_NVIDIA_PASS, "unified memory's");
-	tap_expect(vgpu_nvidia_begin(&look, NV(0x2b, 32), ADDR) == VGPU_NVIDIA_PASS &&
+	tap_expect(vgpu_nvidia_begin(&look, NV(0x2c, 32), ADDR) == VGPU_NVIDIA_PASS &&
 		   vgpu_nvidia_begin(&look, NV(0x29, 16), ADDR) == VGPU_NVIDIA_PASS,
 		   "another number");
 	tap_subject("what is looked at");
@@ -106,10 +106,10 @@ static void test_wrapped(void)
 		   unwrap(&look, 0x2a, 33) == VGPU_NVIDIA_PASS, "another size");
 	tap_expect(unwrap(&look, 0x12a, 32) == VGPU_NVIDIA_PASS, "a number with more bits");
 	tap_expect(unwrap(&look, 0xd3, 16) == VGPU_NVIDIA_PASS, "not twice");
-	tap_expect(unwrap(&look, 0x2b, 48) == VGPU_NVIDIA_PASS && look.nr == 0x2b,
+	tap_expect(unwrap(&look, 0x34, 28) == VGPU_NVIDIA_PASS && look.nr == 0x34,
 		   "another number, which lists are told of");
-	tap_expect(vgpu_nvidia_begin(&look, NV(0x2b, 48), ADDR) == VGPU_NVIDIA_PASS &&
-		   look.nr == 0x2b, "so they are where nothing is wrapped");
+	tap_expect(vgpu_nvidia_begin(&look, NV(0x34, 28), ADDR) == VGPU_NVIDIA_PASS &&
+		   look.nr == 0x34, "so they are where nothing is wrapped");
 	tap_subject("an ioctl in another");
 }
 
@@ -141,6 +141,47 @@ static void test_share(void)
 	tap_subject("who an object is shared with");
 }
 
+/* An object may be of any class but one, in each form that the driver takes. */
+static void test_alloc(void)
+{
+	static const struct {
+		u32 nr;
+		u32 len;
+		u32 status;
+	} forms[] = { { 0x27, 56, 40 }, { 0x2b, 32, 28 }, { 0x2b, 48, 40 } };
+	struct vgpu_nvidia_look look;
+	u8 arg[VGPU_NVIDIA_LOOK_MAX];
+	u32 i, class;
+
+	for (i = 0; i < ARRAY_SIZE(forms); i++) {
+		for (class = 0; class < 0x100; class++) {
+			enum vgpu_nvidia_verdict wanted = class == 0xf3 ? VGPU_NVIDIA_DENY :
+							  VGPU_NVIDIA_PASS;
+
+			/* Elsewhere in the argument it is a handle, or flags. */
+			memset(arg, 0, sizeof(arg));
+			put32(arg, 8, 0xf3);
+			put32(arg, 16, 0xf3);
+			put32(arg, 12, class);
+			tap_expect(vgpu_nvidia_begin(&look, NV(forms[i].nr, forms[i].len), ADDR) ==
+				   VGPU_NVIDIA_LOOK && look.len == forms[i].len, "it is looked at");
+			tap_expect(vgpu_nvidia_judge(&look, arg) == wanted && look.addr == ADDR &&
+				   look.status == forms[i].status, "%#x: class %#x", forms[i].nr,
+				   class);
+			unwrap(&look, forms[i].nr, forms[i].len);
+			tap_expect(vgpu_nvidia_judge(&look, arg) == wanted && look.addr == INNER &&
+				   look.status == forms[i].status, "%#x: class %#x, wrapped",
+				   forms[i].nr, class);
+		}
+		tap_expect(vgpu_nvidia_begin(&look, NV(forms[i].nr, forms[i].len + 8), ADDR) ==
+			   VGPU_NVIDIA_PASS, "another size");
+	}
+	put32(arg, 12, 0xf3 | 1 << 16);
+	vgpu_nvidia_begin(&look, NV(0x2b, 32), ADDR);
+	tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_PASS, "32 bits are the class");
+	tap_subject("a denied class");
+}
+
 static void test_key(void)
 {
 	const u32 control = 'F' << 8 | 0x2a;
@@ -161,6 +202,7 @@ int main(void)
 	test_number();
 	test_wrapped();
 	test_share();
+	test_alloc();
 	test_key();
 	return tap_done();
 }
