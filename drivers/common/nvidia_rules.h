@@ -74,6 +74,15 @@ enum vgpu_nvidia_verdict vgpu_nvidia_begin(struct vgpu_nvidia_look *look, u32 cm
 enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const u8 *bytes);
 
 /*
+ * UVM_INITIALIZE, whose argument begins with flags, 64 bits. With this one the driver's device
+ * memory has nothing to do with the memory of the process, which is a shadow: without it the card
+ * may read and write any of that (HMM, ATS), where the program takes it for its own. So the
+ * engine sets it, and no program sees that.
+ */
+#define VGPU_NVIDIA_UVM_INIT	0x30000001
+#define VGPU_NVIDIA_UVM_SHARED	0x2ULL
+
+/*
  * What an ioctl of its files is judged by in lists: the driver takes any type and direction, but
  * of unified memory, whose numbers have no size (and two that begin with 3).
  */

@@ -144,6 +144,35 @@ static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
 			(u32 __user *)(unsigned long)(look.addr + look.status)) ? -EFAULT : 1;
 }
 
+/* Sets VGPU_NVIDIA_UVM_SHARED; @place: where it is to be hidden then. Return: 0 or -EFAULT. */
+static int ioctl_set_shared(struct vgpu_hcall *call, u32 cmd, unsigned long arg,
+			    __le64 __user **place)
+{
+	const struct vgpu_grant *grant = call->object->grant;
+	__le64 flags;
+
+	if (!grant || grant->policy.kind != VGPU_EXPORT_NVIDIA || cmd != VGPU_NVIDIA_UVM_INIT)
+		return 0;
+	if (!vgpu_segs_hold(&call->view, call->segs, arg, sizeof(flags)) ||
+	    copy_from_user(&flags, (void __user *)arg, sizeof(flags)))
+		return -EFAULT;
+	if (flags & cpu_to_le64(VGPU_NVIDIA_UVM_SHARED))
+		return 0;
+	*place = (__le64 __user *)arg;
+	flags |= cpu_to_le64(VGPU_NVIDIA_UVM_SHARED);
+	return copy_to_user(*place, &flags, sizeof(flags)) ? -EFAULT : 0;
+}
+
+static int ioctl_hide_shared(__le64 __user *place)
+{
+	__le64 flags;
+
+	if (copy_from_user(&flags, place, sizeof(flags)))
+		return -EFAULT;
+	flags &= cpu_to_le64(~VGPU_NVIDIA_UVM_SHARED);
+	return copy_to_user(place, &flags, sizeof(flags)) ? -EFAULT : 0;
+}
+
 /* Return: 0, or why the host does not even try; 1: the driver need not be asked. */
 static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 {
@@ -247,11 +276,14 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
 	const struct cred *own = NULL;
 	struct cred *admin = NULL;
+	__le64 __user *shared = NULL;
 	unsigned long arg;
 	s64 result;
 	int ret;
 
 	ret = ioctl_prepare(call, cmd, &arg);
+	if (!ret)
+		ret = ioctl_set_shared(call, cmd, arg, &shared);
 	if (!ret && ioctl_lends_admin(call, cmd)) {
 		admin = ioctl_admin_cred();
 		ret = admin ? 0 : -ENOMEM;
@@ -272,7 +304,9 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	}
 
 	/* Also after an error: many drivers copy their argument out in any case. */
-	ret = ioctl_gather(call);
+	ret = shared ? ioctl_hide_shared(shared) : 0;
+	if (!ret)
+		ret = ioctl_gather(call);
 	if (!ret)
 		vgpu_fixup_undo_all(call);
 	vgpu_fixup_remove_fds(call);

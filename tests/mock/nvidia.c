@@ -128,6 +128,16 @@ static long nvidia_check_version(struct vgpu_mock_nvidia_version __user *arg)
 	return copy_to_user(arg, &check, sizeof(check)) ? -EFAULT : ret;
 }
 
+static long nvidia_uvm_init(struct vgpu_mock_nvidia_uvm_init __user *arg)
+{
+	struct vgpu_mock_nvidia_uvm_init init;
+
+	if (copy_from_user(&init, arg, sizeof(init)))
+		return -EFAULT;
+	init.status = init.flags;
+	return copy_to_user(arg, &init, sizeof(init)) ? -EFAULT : 0;
+}
+
 static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	u32 nr = _IOC_NR(cmd), size = _IOC_SIZE(cmd);
@@ -135,6 +145,8 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	struct vgpu_mock_nvidia_xfer xfer;
 	struct vgpu_mock_nvidia call;
 
+	if (cmd == VGPU_MOCK_NVIDIA_UVM_INIT)
+		return nvidia_uvm_init((struct vgpu_mock_nvidia_uvm_init __user *)arg);
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_XFER) && size == sizeof(xfer)) {
 		if (copy_from_user(&xfer, (void __user *)arg, sizeof(xfer)))
 			return -EFAULT;

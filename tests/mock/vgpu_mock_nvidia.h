@@ -31,6 +31,9 @@ struct vgpu_mock_nvidia {
 
 #define VGPU_MOCK_NVIDIA_VERSION	_IOWR('F', 0xd2, struct vgpu_mock_nvidia_version)
 
+/* Of unified memory: the flags stay, and the status has those that the driver saw. */
+#define VGPU_MOCK_NVIDIA_UVM_INIT	0x30000001
+
 #define VGPU_MOCK_NVIDIA_IS	"580.1.2"
 #define VGPU_MOCK_NVIDIA_PARAMS	64	/* bytes at most */
 
@@ -48,6 +51,12 @@ struct vgpu_mock_nvidia_xfer {
 	__u32 nr;
 	__u32 size;
 	__u64 arg;
+};
+
+struct vgpu_mock_nvidia_uvm_init {
+	__u64 flags;
+	__u32 status;
+	__u32 pad;
 };
 
 struct vgpu_mock_nvidia_version {

@@ -71,6 +71,23 @@ static void use_controls(int fd)
 	}
 }
 
+/* The driver sees a flag that the program did not set, and does not see. */
+static void use_flags(int fd)
+{
+	struct vgpu_mock_nvidia_uvm_init init;
+	unsigned int flags;
+
+	for (flags = 0; flags < 4; flags++) {
+		memset(&init, 0, sizeof(init));
+		init.flags = flags;
+		if (ioctl(fd, VGPU_MOCK_NVIDIA_UVM_INIT, &init))
+			err(1, "flags %u", flags);
+		if (init.flags != flags || init.status != (flags | 2))
+			errx(1, "flags %u: the driver saw %u, the program %llu", flags, init.status,
+			     init.flags);
+	}
+}
+
 static void use_files(int fd)
 {
 	int other = open("/dev/null", O_RDWR), ctl = open("/dev/nvidiactl", O_RDWR);
@@ -147,6 +164,7 @@ int main(int argc, char **argv)
 			use_versions(fd, argv[2]);
 		use_mappings(fd, true);
 	} else {
+		use_flags(fd);
 		use_mappings(fd, false);
 	}
 	puts(name);

@@ -350,6 +350,22 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 	return 1;
 }
 
+/* Sets VGPU_NVIDIA_UVM_SHARED; @place: where it is to be hidden then. Return: 0 or -EFAULT. */
+static int set_shared(struct call *call, u32 cmd, u64 arg, __le64 **place)
+{
+	const __le64 shared_flag = cpu_to_le64(VGPU_NVIDIA_UVM_SHARED);
+
+	if (call->file->policy.kind != VGPU_EXPORT_NVIDIA || cmd != VGPU_NVIDIA_UVM_INIT)
+		return 0;
+	if (!vgpu_segs_hold(&call->view, call->segs, arg, sizeof(shared_flag)))
+		return -EFAULT;
+	if (!(*(__le64 *)arg & shared_flag)) {
+		*place = (__le64 *)arg;
+		**place |= shared_flag;
+	}
+	return 0;
+}
+
 /* Return: 0, or why the host does not even try; 1: the driver need not be asked. */
 static int prepare(struct call *call, u32 cmd, u64 *arg)
 {
@@ -409,11 +425,14 @@ static u64 clock_ahead(int clock)
 s64 ioctl_run(struct call *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
+	__le64 *shared_flags = NULL;
 	s64 result;
 	u64 arg;
 	int ret;
 
 	ret = prepare(call, cmd, &arg);
+	if (!ret)
+		ret = set_shared(call, cmd, arg, &shared_flags);
 	if (ret < 0) {
 		remove_fixups(call);
 		cancel_event(call);
@@ -425,6 +444,8 @@ s64 ioctl_run(struct call *call)
 		store_pages(call);
 		result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
 		kept_hide(call);
+		if (shared_flags)
+			*shared_flags &= cpu_to_le64(~VGPU_NVIDIA_UVM_SHARED);
 	}
 
 	/* Also after an error: many drivers copy their argument out in any case. */
