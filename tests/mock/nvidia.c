@@ -29,6 +29,24 @@ static unsigned int revision;
 module_param(revision, uint, 0644);
 MODULE_PARM_DESC(revision, "what /proc/driver/nvidia/version says");
 
+/* A command that the test has denied, which then is to come from nobody. */
+static unsigned int watched;
+module_param(watched, uint, 0644);
+MODULE_PARM_DESC(watched, "number of a command of CONTROL");
+
+static atomic_t watched_seen;
+
+static int nvidia_get_seen(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%d\n", atomic_read(&watched_seen));
+}
+
+static const struct kernel_param_ops nvidia_seen_ops = {
+	.get = nvidia_get_seen,
+};
+module_param_cb(seen, &nvidia_seen_ops, NULL, 0444);
+MODULE_PARM_DESC(seen, "how often that command came");
+
 struct mock_nvidia_file {
 	char text[64];
 };
@@ -104,6 +122,8 @@ static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
 		return -EINVAL;
 	if (copy_from_user(params, u64_to_user_ptr(control.params), control.size))
 		return -EFAULT;
+	if (control.cmd == watched)
+		atomic_inc(&watched_seen);
 	for (i = 0; i < control.size; i++)
 		params[i] = ~params[i];
 	control.status = 0;

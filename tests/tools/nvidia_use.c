@@ -8,6 +8,8 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +71,57 @@ static void use_controls(int fd)
 			errx(1, "denied control %u: status %#x, %#x", i, status, params[0]);
 		}
 	}
+}
+
+static struct vgpu_mock_nvidia_control raced;
+static volatile bool race_over;
+
+static void *race(void *unused)
+{
+	volatile unsigned int *cmd = &raced.cmd;
+
+	while (!race_over) {
+		*cmd = CMD_PIDS;
+		sched_yield();
+		*cmd = CMD_ANY;
+		sched_yield();
+	}
+	return unused;
+}
+
+/*
+ * Another thread changes the command all the time, of an ioctl and of one that is wrapped: either
+ * the driver has done what may be done, or nothing.
+ */
+static void use_race(int fd)
+{
+	struct vgpu_mock_nvidia_xfer xfer = {
+		.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL), .size = sizeof(raced),
+		.arg = (unsigned long)&raced,
+	};
+	unsigned int i, done = 0, denied = 0;
+	pthread_t thread;
+
+	raced.params = (unsigned long)params;
+	raced.size = sizeof(params);
+	if (pthread_create(&thread, NULL, race, NULL))
+		errx(1, "no thread");
+	for (i = 0; i < 5000 && (i < 40 || !done || !denied); i++) {
+		memset(params, 0x35, sizeof(params));
+		if (i & 1 ? ioctl(fd, VGPU_MOCK_NVIDIA_XFER, &xfer) :
+			    ioctl(fd, VGPU_MOCK_NVIDIA_CONTROL, &raced))
+			err(1, "a control that is changed");
+		if (raced.status == NOT_SUPPORTED && params[0] == 0x35)
+			denied++;
+		else if (!raced.status && params[0] == 0xca)
+			done++;
+		else
+			errx(1, "a control that is changed: status %#x, %#x", raced.status, params[0]);
+	}
+	race_over = true;
+	pthread_join(thread, NULL);
+	if (!done || !denied)
+		errx(1, "of %u controls that were changed, %u were done", i, done);
 }
 
 /* The driver sees a flag that the program did not set, and does not see. */
@@ -159,6 +212,7 @@ int main(int argc, char **argv)
 		errx(1, "%s: read something else than was written", argv[1]);
 	if (!strcmp(name, "nvidia0") || !strcmp(name, "nvidiactl")) {
 		use_controls(fd);
+		use_race(fd);
 		use_files(fd);
 		if (argc == 3)
 			use_versions(fd, argv[2]);
