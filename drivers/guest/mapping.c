@@ -620,12 +620,25 @@ static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vm
 	vgpu_move_add(mapping, asked);
 }
 
+/*
+ * What is polled may be a copy, or become one, for as long as it is read only, or written only:
+ * mprotect() may not make it what could not have been mapped so.
+ */
+static void mapping_keep_access(struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_READ))
+		vm_flags_clear(vma, VM_MAYREAD);
+	if (!(vma->vm_flags & VM_WRITE))
+		vm_flags_clear(vma, VM_MAYWRITE);
+}
+
 int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 {
 	struct vgpu_session *session;
 	struct vgpu_window_range *range = NULL;
 	struct vgpu_mapping *mapping;
 	bool cow = (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
+	bool polled = vgpu_schema_is_polled(object->schema);
 	u64 asked = vgpu_move_asked(object->host);
 	bool blank;
 	u64 ends = 0;
@@ -657,8 +670,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	mapping->addr = vma->vm_start;
 	mapping->nr = vma_pages(vma);
 	mapping->live = READ_ONCE(object->live) ||
-		((vma->vm_flags & (VM_READ | VM_WRITE)) == (VM_READ | VM_WRITE) &&
-		 vgpu_schema_is_polled(object->schema));
+		(polled && (vma->vm_flags & (VM_READ | VM_WRITE)) == (VM_READ | VM_WRITE));
 	mapping->apart = vgpu_schema_is_apart(object->schema);
 	mapping->pgoff = vma->vm_pgoff;
 	if (!cow)
@@ -689,6 +701,8 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	/* Drivers may take that, too. */
 	if (!(mapping->flags & VGPU_MAP_WRITE))
 		vm_flags_clear(vma, VM_WRITE);
+	if (polled && !mapping->live)
+		mapping_keep_access(vma);
 	if (blank && !cow && !mapping->range)
 		vgpu_blank_mmap_done(object, mapping, ends);
 	mapping_show(mapping, vma, cow, asked);

@@ -180,6 +180,20 @@ static bool maps(int fd, int prot)
 	return true;
 }
 
+static bool widens(int fd, int prot)
+{
+	void *memory = mmap(NULL, 4096, prot, MAP_SHARED, fd, 0);
+	bool did;
+
+	if (memory == MAP_FAILED)
+		err(1, "mmap of %d", prot);
+	did = !mprotect(memory, 4096, PROT_READ | PROT_WRITE);
+	if (!did && errno != EACCES)
+		err(1, "mprotect of %d", prot);
+	munmap(memory, 4096);
+	return did;
+}
+
 /* A copy would do where nobody polls: there is no window here. */
 static void use_mappings(int fd, bool polled)
 {
@@ -187,6 +201,8 @@ static void use_mappings(int fd, bool polled)
 		errx(1, "what is read or written only cannot be mapped");
 	if (maps(fd, PROT_READ | PROT_WRITE) == polled)
 		errx(1, "what is polled is mapped as a copy, or what is not cannot be");
+	if (widens(fd, PROT_READ) == polled || widens(fd, PROT_WRITE) == polled)
+		errx(1, "what is polled becomes a copy, or what is not cannot");
 }
 
 int main(int argc, char **argv)
