@@ -8,6 +8,7 @@
  * Nodes of two hosts would be of two drivers, where libraries expect one: all are of the host
  * that was first.
  */
+#include <linux/atomic.h>
 #include <linux/cdev.h>
 #include <linux/ctype.h>
 #include <linux/err.h>
@@ -23,6 +24,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "compat.h"
 #include "device.h"
@@ -49,14 +52,22 @@ enum nvidia_driver {
 	NVIDIA_DRIVERS,
 };
 
+struct vgpu_nvidia;
+
 /**
  * struct nvidia_file - a file in /proc
- * @pde: it; NULL: there is none
+ * @owner: the node that it is of
+ * @wanted: it is to be there
+ * @sync: brings it there, or takes it away
+ * @pde: it; NULL: there is none; for @sync alone
  * @lock: guards what follows, which is read while it is shown
  * @len: bytes of @data
  * @data: what it holds
  */
 struct nvidia_file {
+	struct vgpu_nvidia *owner;
+	bool wanted;
+	struct work_struct sync;
 	struct proc_dir_entry *pde;
 	struct mutex lock;
 	u32 len;
@@ -79,7 +90,7 @@ static const char *const nvidia_file_names[NVIDIA_FILES] = {
  * @cdev: opens it
  * @driver: which of the drivers it is of
  * @bus_id: of a card: its directory in /proc; "": it has none
- * @dir: that directory
+ * @dir: that directory, for the work of its file alone
  * @files: of the control node, or of a card
  */
 struct vgpu_nvidia {
@@ -105,16 +116,50 @@ struct nvidia_module {
 	struct kobject *kobj;
 };
 
-/* All of these are under the lock of node.c. */
+/* All but what is said otherwise is under the lock of node.c. */
 static struct nvidia_module nvidia_modules[NVIDIA_DRIVERS] = {
 	[NVIDIA_MAIN] = { .name = "nvidia" },
 	[NVIDIA_UVM] = { .name = "nvidia_uvm" },
 	[NVIDIA_MODESET] = { .name = "nvidia_modeset" },
 };
 
-static struct proc_dir_entry *nvidia_proc, *nvidia_proc_gpus;
 static dev_t nvidia_uvm_devt;
 static LIST_HEAD(nvidia_nodes);
+
+/*
+ * A file of /proc goes when nobody is reading it any more, and who reads into memory that does not
+ * come reads for ever. So all that is there comes and goes by work, one after the other; others
+ * wait for that, but not for long.
+ */
+#define NVIDIA_PROC_WAIT	HZ
+
+static struct workqueue_struct *nvidia_proc_queue;
+static DECLARE_WAIT_QUEUE_HEAD(nvidia_proc_wait);
+static atomic_t nvidia_proc_pending = ATOMIC_INIT(0);
+/* For the work alone. */
+static struct proc_dir_entry *nvidia_proc, *nvidia_proc_gpus;
+
+static bool nvidia_proc_sync(struct work_struct *sync)
+{
+	atomic_inc(&nvidia_proc_pending);
+	if (queue_work(nvidia_proc_queue, sync))
+		return true;
+	atomic_dec(&nvidia_proc_pending);
+	return false;
+}
+
+static void nvidia_proc_synced(void)
+{
+	if (atomic_dec_and_test(&nvidia_proc_pending))
+		wake_up_all(&nvidia_proc_wait);
+}
+
+/* Return: whether all of it is done. */
+static bool nvidia_proc_settle(void)
+{
+	return wait_event_timeout(nvidia_proc_wait, !atomic_read(&nvidia_proc_pending),
+				  NVIDIA_PROC_WAIT);
+}
 
 /* Like those that nvidia-modprobe makes. */
 static char *nvidia_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode)
@@ -196,6 +241,25 @@ static void nvidia_module_del(struct nvidia_module *module)
 
 /* --- drivers -------------------------------------------------------------- */
 
+static bool nvidia_proc_wanted;
+
+static void nvidia_proc_main_sync(struct work_struct *sync)
+{
+	if (READ_ONCE(nvidia_proc_wanted)) {
+		if (!nvidia_proc)
+			nvidia_proc = proc_mkdir(NVIDIA_PROC, NULL);
+		if (nvidia_proc && !nvidia_proc_gpus)
+			nvidia_proc_gpus = proc_mkdir("gpus", nvidia_proc);
+	} else {
+		proc_remove(nvidia_proc);
+		nvidia_proc = NULL;
+		nvidia_proc_gpus = NULL;
+	}
+	nvidia_proc_synced();
+}
+
+static DECLARE_WORK(nvidia_proc_main, nvidia_proc_main_sync);
+
 static int nvidia_add_main(void)
 {
 	int ret;
@@ -203,25 +267,16 @@ static int nvidia_add_main(void)
 	ret = register_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1, "nvidia");
 	if (ret)
 		return ret;
-	ret = -ENOMEM;
-	nvidia_proc = proc_mkdir(NVIDIA_PROC, NULL);
-	if (!nvidia_proc)
-		goto err_unregister_region;
-	nvidia_proc_gpus = proc_mkdir("gpus", nvidia_proc);
-	if (!nvidia_proc_gpus)
-		goto err_remove_proc;
+	WRITE_ONCE(nvidia_proc_wanted, true);
+	nvidia_proc_sync(&nvidia_proc_main);
 	return 0;
-
-err_remove_proc:
-	proc_remove(nvidia_proc);
-err_unregister_region:
-	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
-	return ret;
 }
 
 static void nvidia_del_main(void)
 {
-	proc_remove(nvidia_proc);
+	WRITE_ONCE(nvidia_proc_wanted, false);
+	nvidia_proc_sync(&nvidia_proc_main);
+	nvidia_proc_settle();
 	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
 }
 
@@ -296,18 +351,52 @@ static int nvidia_file_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-/* The removal waits for readers. */
-static void nvidia_file_remove(struct nvidia_file *file)
+static void nvidia_file_create(struct vgpu_nvidia *nvidia, struct nvidia_file *file, int which)
 {
-	proc_remove(file->pde);
-	file->pde = NULL;
-	kvfree(file->data);
-	file->data = NULL;
-	file->len = 0;
+	struct proc_dir_entry *dir = nvidia_proc;
+
+	if (which == NVIDIA_INFORMATION) {
+		if (!nvidia->dir && nvidia_proc_gpus)
+			nvidia->dir = proc_mkdir(nvidia->bus_id, nvidia_proc_gpus);
+		dir = nvidia->dir;
+	}
+	if (dir)
+		file->pde = proc_create_single_data(nvidia_file_names[which], 0444, dir,
+						    nvidia_file_show, file);
 }
 
-static void nvidia_file_set(struct nvidia_file *file, const char *name,
-			    struct proc_dir_entry *dir, const u8 *data, u32 len)
+static void nvidia_file_sync(struct work_struct *sync)
+{
+	struct nvidia_file *file = container_of(sync, struct nvidia_file, sync);
+	struct vgpu_nvidia *nvidia = file->owner;
+	bool wanted = READ_ONCE(file->wanted);
+
+	if (wanted && !file->pde) {
+		nvidia_file_create(nvidia, file, file - nvidia->files);
+	} else if (!wanted) {
+		proc_remove(file->pde);
+		file->pde = NULL;
+		if (file == &nvidia->files[NVIDIA_INFORMATION]) {
+			proc_remove(nvidia->dir);
+			nvidia->dir = NULL;
+		}
+	}
+	nvidia_proc_synced();
+	put_device(&nvidia->dev);
+}
+
+static void nvidia_file_want(struct nvidia_file *file, bool wanted)
+{
+	if (file->wanted == wanted)
+		return;
+	WRITE_ONCE(file->wanted, wanted);
+	get_device(&file->owner->dev);
+	if (!nvidia_proc_sync(&file->sync))
+		put_device(&file->owner->dev);
+	nvidia_proc_settle();
+}
+
+static void nvidia_file_set(struct nvidia_file *file, const u8 *data, u32 len)
 {
 	u8 *copy = kvmalloc(len, GFP_KERNEL), *old;
 
@@ -320,10 +409,7 @@ static void nvidia_file_set(struct nvidia_file *file, const char *name,
 	file->len = len;
 	mutex_unlock(&file->lock);
 	kvfree(old);
-	if (!file->pde)
-		file->pde = proc_create_single_data(name, 0444, dir, nvidia_file_show, file);
-	if (!file->pde)
-		nvidia_file_remove(file);
+	nvidia_file_want(file, true);
 }
 
 /* "0000:01:00.0/information" */
@@ -341,29 +427,21 @@ static bool nvidia_parse_information(const char *name, char *bus_id)
 	return name[i] == '/' && !strcmp(name + i + 1, nvidia_file_names[NVIDIA_INFORMATION]);
 }
 
-/* A card has one directory, and no two have the same. */
-static struct proc_dir_entry *nvidia_card_dir(struct vgpu_nvidia *nvidia, const char *bus_id)
+/* A card has one directory, and no two have the same. Return: whether it has that one. */
+static bool nvidia_card_dir(struct vgpu_nvidia *nvidia, const char *bus_id)
 {
 	struct vgpu_nvidia *other;
 
-	if (nvidia->dir)
-		return strcmp(nvidia->bus_id, bus_id) ? NULL : nvidia->dir;
+	if (nvidia->files[NVIDIA_INFORMATION].wanted)
+		return !strcmp(nvidia->bus_id, bus_id);
+	/* Else it may have an old one, which the work knows by no name. */
+	if (!nvidia_proc_settle())
+		return false;
 	list_for_each_entry(other, &nvidia_nodes, entry)
-		if (other->dir && !strcmp(other->bus_id, bus_id))
-			return NULL;
-	nvidia->dir = proc_mkdir(bus_id, nvidia_proc_gpus);
+		if (other->files[NVIDIA_INFORMATION].wanted && !strcmp(other->bus_id, bus_id))
+			return false;
 	strscpy(nvidia->bus_id, bus_id, sizeof(nvidia->bus_id));
-	return nvidia->dir;
-}
-
-static void nvidia_remove_files(struct vgpu_nvidia *nvidia)
-{
-	int i;
-
-	for (i = 0; i < NVIDIA_FILES; i++)
-		nvidia_file_remove(&nvidia->files[i]);
-	proc_remove(nvidia->dir);
-	nvidia->dir = NULL;
+	return true;
 }
 
 static bool nvidia_is_card(const struct vgpu_nvidia *nvidia)
@@ -374,19 +452,16 @@ static bool nvidia_is_card(const struct vgpu_nvidia *nvidia)
 static void nvidia_card_file(struct vgpu_nvidia *nvidia, const char *name, const u8 *data, u32 len)
 {
 	char bus_id[NVIDIA_BUS_ID_LEN];
-	struct proc_dir_entry *dir;
 
 	if (!strstarts(name, "gpus/") || !nvidia_parse_information(name + 5, bus_id))
 		return;
 	if (!data) {
-		if (nvidia->dir && !strcmp(nvidia->bus_id, bus_id))
-			nvidia_remove_files(nvidia);
+		if (!strcmp(nvidia->bus_id, bus_id))
+			nvidia_file_want(&nvidia->files[NVIDIA_INFORMATION], false);
 		return;
 	}
-	dir = nvidia_card_dir(nvidia, bus_id);
-	if (dir)
-		nvidia_file_set(&nvidia->files[NVIDIA_INFORMATION],
-				nvidia_file_names[NVIDIA_INFORMATION], dir, data, len);
+	if (nvidia_card_dir(nvidia, bus_id))
+		nvidia_file_set(&nvidia->files[NVIDIA_INFORMATION], data, len);
 }
 
 static void nvidia_ctl_file(struct vgpu_nvidia *nvidia, const char *name, const u8 *data, u32 len)
@@ -396,9 +471,9 @@ static void nvidia_ctl_file(struct vgpu_nvidia *nvidia, const char *name, const 
 	if (which < 0)
 		return;
 	if (data)
-		nvidia_file_set(&nvidia->files[which], name, nvidia_proc, data, len);
+		nvidia_file_set(&nvidia->files[which], data, len);
 	else
-		nvidia_file_remove(&nvidia->files[which]);
+		nvidia_file_want(&nvidia->files[which], false);
 }
 
 /* Only those that are known: the host does not choose what there is in /proc. */
@@ -491,7 +566,10 @@ static const char *nvidia_refusal(const struct vgpu_export *export)
 static void nvidia_free(struct device *dev)
 {
 	struct vgpu_nvidia *nvidia = container_of(dev, struct vgpu_nvidia, dev);
+	int i;
 
+	for (i = 0; i < NVIDIA_FILES; i++)
+		kvfree(nvidia->files[i].data);
 	vgpu_export_put(nvidia->node.export);
 	kfree(nvidia);
 	vgpu_device_end();
@@ -505,8 +583,11 @@ static struct vgpu_nvidia *nvidia_add(struct vgpu_export *export, struct device 
 
 	if (!nvidia)
 		return ERR_PTR(-ENOMEM);
-	for (i = 0; i < NVIDIA_FILES; i++)
+	for (i = 0; i < NVIDIA_FILES; i++) {
+		nvidia->files[i].owner = nvidia;
+		INIT_WORK(&nvidia->files[i].sync, nvidia_file_sync);
 		mutex_init(&nvidia->files[i].lock);
+	}
 	vgpu_device_begin();
 	device_initialize(&nvidia->dev);
 	nvidia->dev.class = &nvidia_class;
@@ -561,9 +642,11 @@ static void nvidia_destroy(struct vgpu_node *node)
 {
 	struct vgpu_nvidia *nvidia = container_of(node, struct vgpu_nvidia, node);
 	enum nvidia_driver driver = nvidia->driver;
+	int i;
 
 	list_del(&nvidia->entry);
-	nvidia_remove_files(nvidia);
+	for (i = 0; i < NVIDIA_FILES; i++)
+		nvidia_file_want(&nvidia->files[i], false);
 	cdev_device_del(&nvidia->cdev, &nvidia->dev);
 	put_device(&nvidia->dev);
 	nvidia_drivers_put(driver);
@@ -580,10 +663,20 @@ const struct vgpu_node_ops vgpu_nvidia_node_ops = {
 
 int vgpu_nvidia_global_init(void)
 {
-	return class_register(&nvidia_class);
+	int ret;
+
+	nvidia_proc_queue = alloc_ordered_workqueue("vgpu_nvidia", 0);
+	if (!nvidia_proc_queue)
+		return -ENOMEM;
+	ret = class_register(&nvidia_class);
+	if (ret)
+		destroy_workqueue(nvidia_proc_queue);
+	return ret;
 }
 
+/* Waits for whoever still reads a file that is gone. */
 void vgpu_nvidia_global_exit(void)
 {
+	destroy_workqueue(nvidia_proc_queue);
 	class_unregister(&nvidia_class);
 }

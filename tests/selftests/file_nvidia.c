@@ -4,7 +4,12 @@
  * whatever it likes.
  */
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "host_played.h"
@@ -270,6 +275,65 @@ TEST_F_TIMEOUT(host, files_by_and_by, 120)
 	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "again\n"));
 	ASSERT_TRUE(settled());
 	EXPECT_TRUE(text_is(PROC "/version", "again\n"));
+}
+
+static void *read_version(void *memory)
+{
+	int fd = open(PROC "/version", O_RDONLY);
+
+	/* It may be gone by the time that the memory comes. */
+	if (fd >= 0 && read(fd, memory, 4096) < 0)
+		perror(PROC "/version");
+	close(fd);
+	return NULL;
+}
+
+/* Who reads a file of /proc, and has no memory for it, keeps no node from going and coming. */
+TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_zeropage page = { .range.len = 4096 };
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC), i;
+	struct uffd_msg msg;
+	pthread_t thread;
+	uint32_t ctl;
+	void *memory;
+
+	if (uffd < 0)
+		SKIP(return, "userfaultfd is not available");
+	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(memory, MAP_FAILED);
+	reg.range.start = page.range.start = (uintptr_t)memory;
+	reg.range.len = 4096;
+	ASSERT_EQ(ioctl(uffd, UFFDIO_API, &api), 0);
+	ASSERT_EQ(ioctl(uffd, UFFDIO_REGISTER, &reg), 0);
+	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "stuck\n"));
+	ASSERT_TRUE(settled());
+	ASSERT_EQ(pthread_create(&thread, NULL, read_version, memory), 0);
+	ASSERT_EQ(read(uffd, &msg, sizeof(msg)), sizeof(msg));
+	for (i = 0; i < 3; i++) {
+		ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", NULL));
+		ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "again\n"));
+		ASSERT_TRUE(send_gone(ctl));
+		ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+		ASSERT_NE(send_node("nvidia0", "0000:00:06.0"), 0);
+		ASSERT_TRUE(send_text(ctl + 1, "proc/driver/nvidia/gpus/0000:00:06.0/information", "x\n"));
+		ASSERT_TRUE(settled());
+		EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
+		EXPECT_TRUE(is_node("/dev/nvidia0", 195, 0));
+		ASSERT_TRUE(send_gone(ctl + 1));
+	}
+	ASSERT_EQ(ioctl(uffd, UFFDIO_ZEROPAGE, &page), 0);
+	ASSERT_EQ(pthread_join(thread, NULL), 0);
+	close(uffd);
+	/* All is as before. */
+	ASSERT_TRUE(settled());
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "there\n"));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(text_is(PROC "/version", "there\n"));
+	EXPECT_STREQ(traces(), "dev/nvidiactl proc/driver/nvidia/version sys/module/nvidia ");
 }
 
 /* The host does not choose what there is in /proc. */
