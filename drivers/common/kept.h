@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory of guests that devices keep: how a guest names its pages, and where a host finds them.
+ * Guests name pages that devices are to keep as runs of physical addresses, and hosts find those
+ * in files that a guest's hypervisor has given them.
  */
 #ifndef VGPU_KEPT_H
 #define VGPU_KEPT_H
@@ -13,14 +14,14 @@
 
 /**
  * vgpu_run_append - name one more page
- * @runs: those so far
- * @nr: how many they are; changed
- * @max: how many there is room for
- * @addr: the page's physical address in the guest
+ * @runs: the runs so far
+ * @nr: number of them, which becomes one more unless the page belongs to the last
+ * @max: number of runs that there is room for
+ * @addr: physical address of the page in the guest, in bytes, a multiple of the page size
  *
- * A page that follows the last one makes the run longer.
+ * A page right behind the last run makes that longer.
  *
- * Return: false if there is no room.
+ * Return: false if there is no room; nothing has changed then.
  */
 static inline bool vgpu_run_append(struct vgpu_run *runs, u32 *nr, u32 max, u64 addr)
 {
@@ -40,10 +41,11 @@ static inline bool vgpu_run_append(struct vgpu_run *runs, u32 *nr, u32 max, u64 
 
 /**
  * struct vgpu_ram - a part of a guest's memory
- * @addr: its physical address in the guest
- * @len: bytes; 0: there is none
- * @offset: where it begins in @fd
- * @fd: a file that others have mapped, too: the guest's hypervisor first of all
+ * @addr: physical address of its first byte in the guest
+ * @len: number of bytes; 0: this entry of a table is free
+ * @offset: offset of its first byte in @fd
+ * @fd: the file that has the bytes. The hypervisor has mapped it, too, and may make it shorter
+ *	at any time
  */
 struct vgpu_ram {
 	u64 addr;
@@ -53,15 +55,16 @@ struct vgpu_ram {
 };
 
 /**
- * vgpu_ram_find - where memory of the guest is
- * @ram: its parts, which do not overlap
- * @nr: how many
- * @addr: physical address in the guest
- * @len: bytes from there on, not 0; out: as many of them as the part has
+ * vgpu_ram_find - find the part of a guest's memory that has an address
+ * @ram: the parts; of parts that overlap the first one counts
+ * @nr: number of entries of @ram
+ * @addr: physical address in the guest; anything, as guests may lie
+ * @len: number of bytes from @addr on that are wanted, not 0; set to as many of them as the part
+ *	has, at least 1
  *
- * A run may go on in another part: ask again for the rest.
+ * Memory may go on in another part: the caller asks again for the rest.
  *
- * Return: the part, or NULL: nothing is known at @addr.
+ * Return: the part, or NULL: no part has @addr.
  */
 static inline const struct vgpu_ram *vgpu_ram_find(const struct vgpu_ram *ram, u32 nr, u64 addr,
 						   u64 *len)

@@ -184,11 +184,12 @@ void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len
 }
 
 /**
- * vgpu_control_release - whatever could keep some memory is closed
+ * vgpu_control_release - ask to hear when no device of the host uses some memory any more
  * @host: the host
- * @number: of the memory
+ * @number: number of the memory
  *
- * After the CLOSE messages. Answered when they are through. No call has to come after it.
+ * CLOSE messages of all files by which a driver could have the memory were queued before. The
+ * answer comes to vgpu_keep_released(). No call waits for this message.
  */
 void vgpu_control_release(struct vgpu_host *host, u64 number)
 {

@@ -91,7 +91,7 @@ struct vgpu_window;
  * @move_wait: woken when a mapping has moved
  * @parents: struct vgpu_parent; the receiving thread's
  * @spaces: device memory that this host's mappings show
- * @keeps: memory of programs that its devices keep
+ * @keeps: pins of programs' memory that its devices may keep
  * @fdinfo_pause: jiffies, until which no fdinfo is asked for; 0: it may be; any thread's
  */
 struct vgpu_host {

@@ -42,7 +42,7 @@
  * @low_len: bytes there, 0: none are kept free
  * @seen: before the call was made
  * @blank: what it says of buffers that nobody has written to
- * @kept: memory that was pinned for it, which the device will keep
+ * @kept: list of struct vgpu_keep that were pinned for the call; the calling thread's alone
  */
 struct vgpu_ioctl {
 	struct file *file;

@@ -27,10 +27,10 @@
 #define VGPU_MARSHAL_MAP	1	/* see vgpu_marshal_ioctl() */
 
 /**
- * struct vgpu_marshal_kept - memory that a device keeps
- * @number: its number, for struct vgpu_kept
- * @runs: where it is
- * @nr_runs: how many there are
+ * struct vgpu_marshal_kept - memory that a device will keep, as the host is told of it
+ * @number: number of the memory, for struct vgpu_kept
+ * @runs: physical addresses of its pages; whoever pinned them changes them no more
+ * @nr_runs: number of entries of @runs, at least 1
  */
 struct vgpu_marshal_kept {
 	u64 number;
@@ -61,10 +61,10 @@ struct vgpu_marshal_kept {
  * @stamp: a time, in nanoseconds of the host's clock @clock (enum vgpu_schema_clock), more
  *	than 0, becomes one of the clock here, more than 0
  * @choose_clock: @clock is what VGPU_CLOCK_FILE means from now on
- * @keep: finds the pages of the caller's memory that the device will keep, whole ones, and
- *	holds them for as long as it may, if the call is made; @kept is good until the end of the
- *	call. -EFAULT: there is no such memory, which is for the driver to find; else the
- *	ioctl fails
+ * @keep: pins the pages of [@addr, @addr + @len), whole ones, of the caller's memory, which the
+ *	device may go on using (and writing to, if @write) when the call is over, and sets @kept,
+ *	which is good until the call is over. -EFAULT: there is no such memory, as the driver
+ *	will find by itself; after any other error the ioctl fails with it
  *
  * The first argument of all is vgpu_marshal_init()'s @data.
  */

@@ -222,7 +222,7 @@ int vgpu_marshal_page_add(struct vgpu_marshal *m, u64 addr)
 	return seg;
 }
 
-/* Whether one more fits beside those that there are. Return: 0 or an errno. */
+/* Looks whether one more KEPT segment may be in the call. Return: 0, -ENOSPC or -EINVAL. */
 static int kept_check(const struct vgpu_marshal *m, u64 addr, u64 len)
 {
 	const struct vgpu_kept *other;

@@ -54,8 +54,9 @@ void vgpu_marshal_seg_drop(struct vgpu_marshal *m);
 /* Pages at their own address. */
 int vgpu_marshal_page_add(struct vgpu_marshal *m, u64 addr);
 /*
- * Likewise, of whose place the host is told. -ENOSPC: more of them, or of their runs, than a call may
- * have; -EINVAL: they overlap others; the ioctl fails.
+ * Adds a KEPT segment: [@addr, @addr + @len) is where @kept says. Return: 0, -ENOSPC: the call has
+ * too many of these, or no room for the runs, -EINVAL: it overlaps another one, -ENOMEM. The ioctl
+ * fails with the error.
  */
 int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
 			  const struct vgpu_marshal_kept *kept);

@@ -535,7 +535,10 @@ static int walk_clock(struct vgpu_marshal *m, u64 type)
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
-/* The device goes on using these pages when the call is over. */
+/*
+ * The device goes on using these pages when the call is over. A place or a length that makes no
+ * sense is for the driver to find, which gets the pointer as it is.
+ */
 static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 		     const struct vgpu_schema_field *field, u64 addr)
 {
@@ -547,7 +550,6 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 
 	if (!(m->limits->features & VGPU_FEATURE_KEEP))
 		return -field->error;
-	/* What makes no sense is for the driver to find. */
 	if (field->count.kind != VGPU_REF_NONE && !ref_get(m, level, &field->count, &n))
 		return 0;
 	if (check_mul_overflow(n, (u64)(field->unit ?: 1), &bytes) ||

@@ -44,8 +44,10 @@ struct vgpu_space;
  * @fdinfo_pause: jiffies, until which its driver is asked for no fdinfo; 0: it may be; any thread's
  * @blank: buffers that nobody has written to, or NULL; set once, read anywhere
  * @ahead: events that were read ahead, or NULL; set once, read anywhere
- * @keepers: who may use what is kept by calls on it: enum vgpu_schema_keepers
- * @kept: pinned memory that its driver may have, if that is the file alone (host->keeps.lock)
+ * @keepers: enum vgpu_schema_keepers, set once: the files that share the memory which calls on
+ *	it have handed over
+ * @kept: list of struct vgpu_keep that calls on it have pinned, where it shares none
+ *	(host->keeps.lock)
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)

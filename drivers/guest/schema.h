@@ -380,9 +380,9 @@ struct vgpu_schema_ioctl {
 	const char *name;
 };
 
-/* Who shares what devices keep. */
+/* Files whose drivers may hand memory that they keep from one to the other. */
 enum vgpu_schema_keepers {
-	VGPU_KEEPERS_FILE,	/* nobody: it belongs to the file */
+	VGPU_KEEPERS_FILE,	/* none: the memory belongs to the file of the call */
 	VGPU_KEEPERS_NVIDIA,	/* objects are handed from client to client, and to nvidia-uvm */
 	VGPU_NR_KEEPERS,
 };
@@ -424,9 +424,9 @@ struct vgpu_schema_live {
  *	of what is mapped, the other does not
  * @polled: what a program maps for reading and writing changes, or is looked at, with no call,
  *	so that it cannot be mapped as a copy
- * @keepers: what is KEPT by calls on a file of these may be used until no file is open any more
- *	of any schema with this number, nor one that calls on them returned; 0: until
- *	the file of the call is closed
+ * @keepers: enum vgpu_schema_keepers: memory that calls on a file of these have handed over (KEPT)
+ *	stays pinned until no file is open any more of any schema with this number, nor one that
+ *	calls on those files returned; 0: until the file of the call is closed
  * @nr_live: number of @live
  * @live: what cannot be mapped as a copy
  * @nr_events: number of @events
@@ -557,7 +557,7 @@ const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_sch
 int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
 bool vgpu_schema_is_polled(const struct vgpu_schema *schema);
 
-/* Return: enum vgpu_schema_keepers. */
+/* Finds who shares the memory that devices keep. Return: enum vgpu_schema_keepers. */
 u8 vgpu_schema_keepers(const struct vgpu_schema *schema);
 
 /* Return: programs and the device write to no page at the same time. NULL: it is not known. */

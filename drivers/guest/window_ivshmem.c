@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The window as a PCI device: QEMU's ivshmem-plain, whose memory (BAR 2) is the host's
- * window. Others use that device too, and are left alone: ours begins with a header.
+ * A window in the memory (BAR 2) of a PCI device: QEMU's ivshmem-plain. Other users of that device
+ * are left alone: a window begins with a header.
  */
 #include <linux/io.h>
 #include <linux/pci.h>
@@ -39,7 +39,7 @@ static int ivshmem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = pci_enable_device_mem(pdev);
 	if (ret)
 		goto err_put;
-	/* A look at it disturbs nobody. */
+	/* Reading the header disturbs no other user. */
 	device->header = ioremap(device->start, PAGE_SIZE);
 	if (!device->header) {
 		ret = -ENOMEM;
@@ -76,7 +76,7 @@ static const struct pci_device_id ivshmem_ids[] = {
 	{ }
 };
 
-/* Without an alias: no machine loads this module for what others do with such a device. */
+/* It has no alias: no machine loads this module for what others do with such a device. */
 static struct pci_driver ivshmem_driver = {
 	.name = "vgpu_window",
 	.id_table = ivshmem_ids,
@@ -84,11 +84,21 @@ static struct pci_driver ivshmem_driver = {
 	.remove = ivshmem_remove,
 };
 
+/**
+ * vgpu_window_ivshmem_init - take PCI devices that are windows
+ *
+ * Return: 0 or a negative errno.
+ */
 int vgpu_window_ivshmem_init(void)
 {
 	return pci_register_driver(&ivshmem_driver);
 }
 
+/**
+ * vgpu_window_ivshmem_exit - let go of the devices
+ *
+ * No host has an open window any more.
+ */
 void vgpu_window_ivshmem_exit(void)
 {
 	pci_unregister_driver(&ivshmem_driver);

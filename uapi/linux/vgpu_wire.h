@@ -519,12 +519,13 @@ struct vgpu_window_header {
 };
 
 /**
- * struct vgpu_release - nothing at the host uses what a device has kept
+ * struct vgpu_release - memory that devices kept is not kept any more
  * @hdr: VGPU_MSG_RELEASE
- * @number: of the memory, as a KEPT segment has it; means nothing from now on
+ * @number: number of the memory, as KEPT segments had it; it means nothing after the answer
  *
- * Guest: whatever could keep it is closed, by the messages and calls before. Host: it is, and
- * the guest may use the memory for something else.
+ * The guest says by it that whatever could keep the memory is closed, by messages and calls
+ * before. The host answers when no device and nothing else there uses the memory any more: the
+ * guest may use it for something else.
  */
 struct vgpu_release {
 	struct vgpu_hdr hdr;
@@ -559,10 +560,10 @@ enum vgpu_op {
  */
 #define VGPU_SEG_PAGE		(1U << 2)
 /*
- * Likewise whole pages at their own address, which the device goes on using when the call is
- * over. Instead of their bytes a struct vgpu_kept says where they are in the guest's
- * memory, and the driver is given those. IN only, and only of an ioctl whose argument is
- * a segment; not together with PAGE.
+ * The segment stands for whole pages at their own address, too, which the device goes on using
+ * when the call is over. Instead of their bytes a struct vgpu_kept says where they are in the
+ * guest's memory, and the driver is given those very pages. IN only, and only of an ioctl whose
+ * argument is another segment; not together with PAGE.
  */
 #define VGPU_SEG_KEPT		(1U << 3)
 
@@ -586,13 +587,14 @@ struct vgpu_seg {
 
 /**
  * struct vgpu_kept - memory of the process that a device keeps
- * @number: by which RELEASE names it, never 0. The guest gives memory that it names so to nobody
- *	until that is answered. The same memory may have it again
- * @len: bytes, whole pages: the sum of the runs'
+ * @number: the guest's number of the memory, never 0. RELEASE names it; until that is answered the
+ *	guest uses the memory for nothing else. A later call that hands over the very same
+ *	pages may use the number again
+ * @len: number of bytes at the segment's address, whole pages: the sum of the runs' lengths
  * @flags: VGPU_KEPT_*
  * @reserved: 0
  *
- * Followed by struct vgpu_run, one or more: what is at the segment's address, one after the other.
+ * One or more struct vgpu_run follow: the pages at the segment's address, in their order there.
  */
 struct vgpu_kept {
 	__le64 number;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's memory: where it is, which shadows are told, and what of it devices have been
- * given to keep. The guest counts on that until it is told that nothing at the host uses it: when
+ * The engine knows where the guest's memory is, which it tells shadows, and what of it drivers
+ * were given to keep. The guest counts on that until it is told that nothing at the host uses it: when
  * all files are closed, with all that their drivers do then, and the engine has no duplicate
  * of it any more, by which it would stay the driver's.
  */
@@ -14,16 +14,16 @@
 #include "kept.h"
 #include "owner.h"
 
-/* Of a hypervisor; what it has beyond that is not known to shadows. */
+/* A hypervisor may have so many parts of memory; shadows do not hear of more. */
 #define RAM_MAX		64
 
 /**
  * struct kept - memory that a device may keep
- * @number: the guest's number of it
- * @bytes: how much; 0: its call has not come
- * @seq: of the RELEASE message; 0: there was none
- * @shared: the engine may have duplicates of it
- * @since: likewise: window_now() when it was given to the driver
+ * @number: the guest's number of the memory
+ * @bytes: how much it is, as the shadow says; 0: only RELEASE has come
+ * @seq: number of the RELEASE message; 0: there was none
+ * @shared: its driver lets the engine have duplicates of the memory
+ * @since: window_now() when a driver was first given the memory
  */
 struct kept {
 	LIST_ENTRY(kept) node;

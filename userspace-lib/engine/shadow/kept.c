@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of the guest process that a driver keeps: while it runs, the very pages are at their
- * addresses, shared with the guest; afterwards demand pages are there again. So what a driver has
- * pinned is the guest's memory, and whatever the guest maps at these addresses next is found
- * there by the next call.
+ * While a driver runs that keeps memory of the guest process, the guest's very pages are at their
+ * addresses here, and afterwards demand pages are there again. So the driver pins the guest's
+ * memory, and the next call finds whatever the guest maps at these addresses next.
  */
 #include <linux/errno.h>
 #include <linux/mman.h>
@@ -11,11 +10,12 @@
 #include "kept.h"
 #include "shadow.h"
 
-/* As the engine's. */
+/* The engine's table has as many entries. */
 #define RAM_MAX		64
 
-/* Under map_lock, like the number of pieces that are mapped. */
+/* The engine says where the guest's memory is; map_lock guards this and the next. */
 static struct vgpu_ram ram[RAM_MAX];
+/* The number of pieces of it that are mapped now, by all lanes. */
 static u32 nr_pieces;
 
 void ram_add(u64 addr, u64 len, u64 offset, int fd)
@@ -48,7 +48,11 @@ void ram_remove(u64 addr, u64 len)
 	lock_drop(&map_lock);
 }
 
-/* Calls @fn for each piece of the runs. Return: how many there are, or an errno. */
+/*
+ * Calls @fn, if there is one, for each piece: what of a run is in one part of the guest's memory.
+ * The codec has checked that the runs are as long as @kept says. Return: the number of pieces, or a
+ * negative errno.
+ */
 static s64 pieces(const struct vgpu_kept *kept, u64 at,
 		  int (*fn)(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u32 prot))
 {
@@ -85,7 +89,7 @@ static int piece_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u
 	return sys_is_error(ret) ? ret : 0;
 }
 
-/* map_lock is held, as it is for what follows. */
+/* Maps the guest's pages at their addresses. map_lock is held. Return: 0 or a negative errno. */
 static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
 {
 	u64 len = le64_to_cpu(kept->len);

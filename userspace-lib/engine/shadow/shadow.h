@@ -488,10 +488,14 @@ u64 mapping_next(u64 addr);
 
 /* --- kept.c: memory of the guest process that drivers keep -------------------- */
 
-/* Memory of the guest is in a file; takes over @fd. */
+/* Memory of the guest at physical address @addr is in a file, from @offset on; takes over @fd. */
 void ram_add(u64 addr, u64 len, u64 offset, int fd);
 void ram_remove(u64 addr, u64 len);
-/* The pages of KEPT segments are at their addresses, until they are hidden. Return: 0 or an errno. */
+/*
+ * Puts the guest's pages that KEPT segments name at their addresses, until kept_hide(). Return: 0,
+ * -EFAULT: the guest has no such memory, -ENOSPC: too many pieces, -EINVAL: something else is at
+ * the addresses, or another negative errno. After an error nothing is there.
+ */
 int kept_show(struct call *call);
 void kept_hide(struct call *call);
 
