@@ -35,6 +35,10 @@ static void test_runs(void)
 	tap_expect(nr == 4 && run_is(3, 0x3fffe000, 1), "nothing has changed");
 	tap_expect(append(0x3ffff000) && nr == 4 && run_is(3, 0x3fffe000, 2),
 		   "no room is needed");
+	/* A page further on is not the next one. */
+	nr = 0;
+	tap_expect(append(0x1000) && append(0x3000) && nr == 2 && run_is(0, 0x1000, 1) &&
+		   run_is(1, 0x3000, 1), "with a gap");
 	/* The first page of all follows none. */
 	nr = 0;
 	tap_expect(append(0) && append(VGPU_PAGE_SIZE) && nr == 1 && run_is(0, 0, 2),

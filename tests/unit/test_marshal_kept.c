@@ -84,7 +84,7 @@ static void test_pages(void)
 	tap_expect(!keep(p + 8, 0, VGPU_MOCK_KEEP_PIN) && kept_is(1, (uintptr_t)p, 1, 1, true),
 		   "a byte");
 	vgpu_marshal_fini(&m);
-	tap_expect(le64_to_cpu(((struct vgpu_run *)(kept_of(1) + 1))->addr) ==
+	tap_expect(kept_of(1) && le64_to_cpu(((struct vgpu_run *)(kept_of(1) + 1))->addr) ==
 		   USER_PHYS + (uintptr_t)p, "the page's place");
 	tap_subject("pages");
 }
