@@ -83,8 +83,8 @@ check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
 check-vhost: prepare ## as check-nested, with the user-space engine and the newest QEMU (TEST=names)
 	@$(run) --bed vhost:6.12/6.12 $(TEST)
 
-check-user: prepare ## the guest's module and the user-space engine, no module on the host (TEST=names)
-	@$(run) --bed user:6.12 $(TEST)
+check-user: prepare ## the guest's module and the user-space engine, no module on the host (TEST=names UBSAN=1)
+	@$(run) $(if $(UBSAN),--ubsan) --bed user:6.12 $(TEST)
 
 gpu-kit: prepare ## what tests/gpu/run needs, to carry to a machine with a GPU (.gpu-kit/)
 	@tests/gpu/mkkit
