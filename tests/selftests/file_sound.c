@@ -6,7 +6,7 @@
  * what is played. A mixer tells what it tells on the real node.
  *
  * Exports a loopback card, and the mixer of a dummy card, to the guest of this
- * machine: as root, in the loopback tier only.
+ * machine: as root, in the loopback and user tiers only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,12 +39,10 @@ FIXTURE(sound) {
 
 FIXTURE_SETUP(sound)
 {
-	const char *tier = getenv("VGPU_TIER");
-
 	self->play = -1;
 	self->listen = -1;
-	if (!tier || strcmp(tier, "loopback"))
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine: loopback or user");
 	if (geteuid())
 		SKIP(return, "needs root");
 	if (system("modprobe -q snd-aloop"))
@@ -403,14 +401,13 @@ static int elem_info(int fd, unsigned int numid, struct snd_ctl_elem_info *info)
 
 FIXTURE_SETUP(mixer)
 {
-	const char *tier = getenv("VGPU_TIER");
 	struct snd_ctl_elem_list list;
 	struct snd_ctl_elem_info info;
 	unsigned int i;
 
 	self->real = -1;
-	if (!tier || strcmp(tier, "loopback"))
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine: loopback or user");
 	if (geteuid())
 		SKIP(return, "needs root");
 	if (system("modprobe -q snd-dummy"))

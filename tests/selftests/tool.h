@@ -16,6 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The host is in the same machine, with one engine or the other. */
+static inline bool tool_has_host(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return tier && (!strcmp(tier, "loopback") || !strcmp(tier, "user"));
+}
+
 /**
  * struct tool_run - what a command did
  * @status: exit status; -1: ended by a signal or not started

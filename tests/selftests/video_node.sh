@@ -10,7 +10,7 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . ./lib.sh
 
-[ "${VGPU_TIER:-}" = loopback ] || skip_all "the host is another machine, or nothing is forwarded"
+[ "${VGPU_TIER:-}" = loopback ] || [ "${VGPU_TIER:-}" = user ] || skip_all "the host is another machine, or nothing is forwarded"
 modprobe -q vivid n_devs=1 node_types=0x5 supports_requests=1 ||
 	skip_all "no vivid for this kernel"
 dir=$(mktemp -d)
