@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -251,9 +252,10 @@ class Hostile(unittest.TestCase):
         self.assertIsNone(self.over(NOTHING))
 
     def test_files_that_are_not_the_export(self):
-        for path in ("/dev/zero", sys.argv[0], "/"):
-            fd = os.open(path, os.O_RDONLY)
-            self.assertEqual(-ENODEV, self.bad.ask(OPENED, number=self.null, fds=[fd])[0], path)
+        for path, flags, error in (("/dev/zero", os.O_RDWR, ENODEV), (sys.argv[0], os.O_RDONLY, ENODEV),
+                                   ("/", os.O_RDONLY, ENODEV), ("/dev/null", os.O_PATH, EBADF)):
+            fd = os.open(path, flags)
+            self.assertEqual(-error, self.bad.ask(OPENED, number=self.null, fds=[fd])[0], path)
             os.close(fd)
         self.assertEqual(-ENODEV, self.bad.ask(OPENED, number=self.null, fds=[self.bad.sock.fileno()])[0])
         self.assertEqual((2, 0), (self.counts()[1], self.counts()[3]))
@@ -275,6 +277,12 @@ class Hostile(unittest.TestCase):
         # So its end is seen.
         self.bad.end()
         self.assertEqual(self.bad.number, self.over())
+        self.serves()
+
+    def test_signals_that_do_not_fit(self):
+        # The kernel sends it where as many signals wait as the user may have.
+        self.engine.send_signal(signal.SIGIO)
+        self.serves()
         self.serves()
 
     def test_usage(self):

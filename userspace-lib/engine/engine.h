@@ -162,6 +162,7 @@ struct object {
 int object_take(int fd, struct grant *grant, bool may_be_known, struct object **taken);
 struct object *object_find(uint32_t id);
 struct object *object_by_fd(int fd);
+void objects_each(void (*fn)(struct object *object));
 void object_describe(const struct object *object, struct vgpu_object_desc *desc);
 /*
  * The guest gives a reference back, with control message @seq or by a call of @shadow's @lane,

@@ -159,6 +159,14 @@ struct object *object_by_fd(int fd)
 	return NULL;
 }
 
+void objects_each(void (*fn)(struct object *object))
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &objects, node)
+		fn(object);
+}
+
 static bool id_is_used(uint32_t id)
 {
 	const struct object *object;
@@ -182,11 +190,12 @@ static uint32_t free_id(void)
 
 int object_take(int fd, struct grant *grant, bool may_be_known, struct object **taken)
 {
+	int flags = fcntl(fd, F_GETFL);
 	struct object *object;
 	struct stat st;
-	int flags;
 
-	if (fstat(fd, &st)) {
+	/* One that only names a file cannot be polled, which poll() would say for ever. */
+	if (flags < 0 || flags & O_PATH || fstat(fd, &st)) {
 		closer_close(fd, NULL, NULL);
 		return -EBADF;
 	}
@@ -209,7 +218,6 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 		closer_close(fd, NULL, NULL);
 		return -EMFILE;
 	}
-	flags = fcntl(fd, F_GETFL);
 	object->id = free_id();
 	object->fd = fd;
 	object->held = 1;

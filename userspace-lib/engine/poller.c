@@ -289,6 +289,12 @@ static void signal_begin(struct object *object)
 	object->poll.async = true;
 }
 
+static void signal_lost(struct object *object)
+{
+	if (object->poll.async)
+		tell(object, POLLIN | POLLRDNORM);
+}
+
 static void signal_ready(struct source *source, uint32_t events)
 {
 	struct signalfd_siginfo info;
@@ -298,6 +304,13 @@ static void signal_ready(struct source *source, uint32_t events)
 	(void)events;
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
 		return;
+	/* No more signals of the guest's user can wait, those of its shadows among them. */
+	if (info.ssi_signo == SIGIO) {
+		pthread_mutex_lock(&lock);
+		objects_each(signal_lost);
+		pthread_mutex_unlock(&lock);
+		return;
+	}
 	revents = info.ssi_band & VGPU_POLL_EVENTS;
 	object = object_by_fd(info.ssi_fd);
 	if (!object || !revents)
@@ -395,6 +408,8 @@ int poller_init(void)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN);
+	/* It would end the engine. */
+	sigaddset(&set, SIGIO);
 	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
 		return -EINVAL;
 	signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
