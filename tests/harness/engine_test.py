@@ -388,16 +388,17 @@ class Hostile(unittest.TestCase):
         self.serves()
 
     def test_kept_numbers(self):
+        objects = {shadow: self.open(shadow) for shadow in (self.bad, self.other)}
         for number in range(KEPT_NUMBERS):
-            self.assertEqual(0, self.bad.ask(KEEP, value=number, extra=4096)[0])
-        self.assertEqual(-ENOMEM, self.bad.ask(KEEP, value=1 << 40, extra=4096)[0])
+            self.assertEqual(0, self.bad.ask(KEEP, number=objects[self.bad], value=number, extra=4096)[0])
+        self.assertEqual(-ENOMEM, self.bad.ask(KEEP, number=objects[self.bad], value=1 << 40, extra=4096)[0])
         for extra in (0, KEPT, (1 << 64) - 1):
-            self.assertLess(self.bad.ask(KEEP, value=1 << 41, extra=extra)[0], 0)
+            self.assertLess(self.bad.ask(KEEP, number=objects[self.bad], value=1 << 41, extra=extra)[0], 0)
         # The guest's own releases are answered all the same.
         for number in (1 << 40, 5):
             self.tell(MSG_RELEASE, struct.pack("<Q", number))
             self.assertEqual((MSG_RELEASE, self.seq, struct.pack("<Q", number)), self.told())
-        self.assertEqual(0, self.other.ask(KEEP, value=1 << 42, extra=4096)[0])
+        self.assertEqual(0, self.other.ask(KEEP, number=objects[self.other], value=1 << 42, extra=4096)[0])
         self.serves()
 
 
