@@ -313,6 +313,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ret = ioctl_call(file, session, ioctl, cmd, compat);
 	if (!ret && ioctl->m.wants_live)
 		WRITE_ONCE(object->live, true);
+	if (!ret && ioctl->m.copied)
+		WRITE_ONCE(object->copied, ioctl->m.copied);
 	if (!ret && object->drm)
 		vgpu_drm_ioctl_done(object, cmd, arg);
 	if (!ret)

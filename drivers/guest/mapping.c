@@ -620,6 +620,14 @@ static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vm
 	vgpu_move_add(mapping, asked);
 }
 
+/* An ioctl has said that a copy will do at this offset of a file of polled memory. */
+static bool mapping_may_copy(struct vgpu_object *object, const struct vm_area_struct *vma)
+{
+	u64 copied = READ_ONCE(object->copied);
+
+	return copied && copied == (u64)vma->vm_pgoff << PAGE_SHIFT;
+}
+
 /*
  * What is polled may be a copy, or become one, for as long as it is read only, or written only:
  * mprotect() may not make it what could not have been mapped so.
@@ -670,7 +678,8 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	mapping->addr = vma->vm_start;
 	mapping->nr = vma_pages(vma);
 	mapping->live = READ_ONCE(object->live) ||
-		(polled && (vma->vm_flags & (VM_READ | VM_WRITE)) == (VM_READ | VM_WRITE));
+		(polled && (vma->vm_flags & (VM_READ | VM_WRITE)) == (VM_READ | VM_WRITE) &&
+		 !mapping_may_copy(object, vma));
 	mapping->apart = vgpu_schema_is_apart(object->schema);
 	mapping->pgoff = vma->vm_pgoff;
 	if (!cow)

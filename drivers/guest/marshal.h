@@ -147,6 +147,7 @@ struct vgpu_marshal_held {
  * @learned: of the device, or NULL; for the caller to set after init
  * @live: mappings show the device's memory itself; likewise
  * @wants_live: it is of no use where they do not
+ * @copied: offset at which the file may be mapped as a copy from now on; 0: none is named
  * @map: of an ioctl that maps memory by itself
  * @ioctl: what the schema says of it, or NULL
  * @wants_clocks: times of other clocks than CLOCK_MONOTONIC may come back
@@ -168,6 +169,7 @@ struct vgpu_marshal {
 	struct vgpu_schema_learned *learned;
 	bool live;
 	bool wants_live;
+	u64 copied;
 	const struct vgpu_schema_map *map;
 	const struct vgpu_schema_ioctl *ioctl;
 	bool wants_clocks;

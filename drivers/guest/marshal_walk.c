@@ -589,6 +589,9 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 	case VGPU_FIELD_LIVE:
 		m->wants_live = true;
 		return m->live ? 0 : -field->error;
+	case VGPU_FIELD_COPIED:
+		m->copied = value;
+		return 0;
 	case VGPU_FIELD_RESULT_FD:
 		return vgpu_marshal_fd_ret(m);
 	case VGPU_FIELD_HIDE:

@@ -58,6 +58,8 @@ struct vgpu_space;
  * @f_flags: of the host's file when it came
  * @size: of the host's inode
  * @live: its mappings are of no use as copies
+ * @copied: offset in bytes of the mapping that may be a copy where the schema says polled; 0: none
+ *	may. Written by ioctls without a lock: the last one counts
  * @times: that were told of it
  * @file_lock: guards @file
  * @file: its file, without a reference, or NULL
@@ -102,6 +104,7 @@ struct vgpu_object {
 	u32 f_flags;
 	u64 size;
 	bool live;
+	u64 copied;
 	struct vgpu_clock_file times;
 
 	struct mutex file_lock;

@@ -148,6 +148,7 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_USERPTR,	/* memory that the device would keep: refused */
 	VGPU_FIELD_KEPT,	/* memory that the device keeps, by the pages themselves */
 	VGPU_FIELD_LIVE,	/* of no use where mapped memory is seen as a copy: refused there */
+	VGPU_FIELD_COPIED,	/* offset at which polled memory may be mapped as a copy */
 	VGPU_FIELD_EVENT_IN,	/* an eventfd of the caller, to be signalled once */
 	VGPU_FIELD_TIME,	/* a point in time of CLOCK_MONOTONIC; 0: has been */
 	VGPU_FIELD_HIDE,	/* bits that the program does not get to see */
@@ -423,7 +424,7 @@ struct vgpu_schema_live {
  * @apart: programs and the device take turns at whole buffers: while the one writes to a page
  *	of what is mapped, the other does not
  * @polled: what a program maps for reading and writing changes, or is looked at, with no call,
- *	so that it cannot be mapped as a copy
+ *	so that it cannot be mapped as a copy, but for what a COPIED field names
  * @keepers: enum vgpu_schema_keepers: memory that calls on a file of these have handed over (KEPT)
  *	stays pinned until no file is open any more of any schema with this number, nor one that
  *	calls on those files returned; 0: until the file of the call is closed
@@ -459,6 +460,7 @@ struct vgpu_schema {
 #define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)
 #define VGPU_KEPT(s, member)	VGPU_PLACE(VGPU_FIELD_KEPT, s, member)
 #define VGPU_LIVE(s, member)	VGPU_PLACE(VGPU_FIELD_LIVE, s, member)
+#define VGPU_COPIED(s, member)	VGPU_PLACE(VGPU_FIELD_COPIED, s, member)
 #define VGPU_EVENT_IN(s, member) VGPU_PLACE(VGPU_FIELD_EVENT_IN, s, member)
 #define VGPU_TIME(s, member)	VGPU_PLACE(VGPU_FIELD_TIME, s, member)
 #define VGPU_PLAIN_IF(s, member) VGPU_PLACE(VGPU_FIELD_PLAIN, s, member)

@@ -84,6 +84,19 @@ static const struct vgpu_schema_field mm[] = {
 	{ VGPU_FD_IN(struct uvm_mm, fd) },
 };
 
+/*
+ * Cards write to a pool, but libcuda works where the program sees a copy of it. All else that is
+ * mapped is managed memory, which programs and cards share without a call.
+ */
+struct uvm_pool {
+	__u64 base;
+	__u8 rest[9240];
+};
+
+static const struct vgpu_schema_field pool[] = {
+	{ VGPU_COPIED(struct uvm_pool, base) },
+};
+
 #define UVM(nr, n, what) \
 	.cmd = (nr), .name = "UVM_" what, .dir = VGPU_INOUT, .size = (n)
 #define UVM_PLAIN(nr, n, what) \
@@ -127,7 +140,7 @@ static const struct vgpu_schema_ioctl uvm_ioctls[] = {
 	{ UVM_WITH(0x38, struct uvm_tracker, tracker, "TOOLS_INIT_EVENT_TRACKER"), EXACT },
 	{ UVM_PLAIN(0x41, 40, "MAP_DYNAMIC_PARALLELISM_REGION"), EXACT },
 	{ UVM_PLAIN(0x42, 40, "UNMAP_EXTERNAL"), EXACT },
-	{ UVM_PLAIN(0x44, 9248, "ALLOC_SEMAPHORE_POOL"), EXACT },
+	{ UVM_WITH(0x44, struct uvm_pool, pool, "ALLOC_SEMAPHORE_POOL"), EXACT },
 	{ UVM_PLAIN(0x45, 4, "CLEAN_UP_ZOMBIE_RESOURCES"), EXACT },
 	{ UVM_PLAIN(0x46, 24, "PAGEABLE_MEM_ACCESS_ON_GPU"), ASKS },
 	{ UVM_PLAIN(0x47, 24, "POPULATE_PAGEABLE"), EXACT },
@@ -145,5 +158,6 @@ const struct vgpu_schema vgpu_schema_uvm = {
 	.name = "nvidia-uvm",
 	.nr_ioctls = ARRAY_SIZE(uvm_ioctls),
 	.ioctls = uvm_ioctls,
+	.polled = true,
 	.keepers = VGPU_KEEPERS_NVIDIA,
 };

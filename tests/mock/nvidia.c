@@ -167,6 +167,8 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 
 	if (cmd == VGPU_MOCK_NVIDIA_UVM_INIT)
 		return nvidia_uvm_init((struct vgpu_mock_nvidia_uvm_init __user *)arg);
+	if (cmd == VGPU_MOCK_NVIDIA_UVM_POOL)
+		return 0;
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_XFER) && size == sizeof(xfer)) {
 		if (copy_from_user(&xfer, (void __user *)arg, sizeof(xfer)))
 			return -EFAULT;

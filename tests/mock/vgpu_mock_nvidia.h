@@ -33,6 +33,8 @@ struct vgpu_mock_nvidia {
 
 /* Of unified memory: the flags stay, and the status has those that the driver saw. */
 #define VGPU_MOCK_NVIDIA_UVM_INIT	0x30000001
+/* Nothing happens. */
+#define VGPU_MOCK_NVIDIA_UVM_POOL	0x44
 
 #define VGPU_MOCK_NVIDIA_IS	"580.1.2"
 #define VGPU_MOCK_NVIDIA_PARAMS	64	/* bytes at most */
@@ -57,6 +59,11 @@ struct vgpu_mock_nvidia_uvm_init {
 	__u64 flags;
 	__u32 status;
 	__u32 pad;
+};
+
+struct vgpu_mock_nvidia_uvm_pool {
+	__u64 base;
+	__u8 rest[9240];
 };
 
 struct vgpu_mock_nvidia_version {

@@ -166,9 +166,9 @@ static void use_versions(int fd, const char *version)
 		errx(1, "version %s becomes %s", version, check.version);
 }
 
-static bool maps(int fd, int prot)
+static bool maps(int fd, int prot, off_t offset)
 {
-	void *memory = mmap(NULL, 4096, prot, MAP_SHARED, fd, 0);
+	void *memory = mmap(NULL, 4096, prot, MAP_SHARED, fd, offset);
 
 	if (memory == MAP_FAILED) {
 		if (errno != ENOMEM)
@@ -194,15 +194,30 @@ static bool widens(int fd, int prot)
 	return did;
 }
 
-/* A copy would do where nobody polls: there is no window here. */
-static void use_mappings(int fd, bool polled)
+/* There is no window here, so all mappings are copies, which do not do where programs poll. */
+static void use_mappings(int fd)
 {
-	if (!maps(fd, PROT_READ) || !maps(fd, PROT_WRITE))
+	if (!maps(fd, PROT_READ, 0) || !maps(fd, PROT_WRITE, 0))
 		errx(1, "what is read or written only cannot be mapped");
-	if (maps(fd, PROT_READ | PROT_WRITE) == polled)
-		errx(1, "what is polled is mapped as a copy, or what is not cannot be");
-	if (widens(fd, PROT_READ) == polled || widens(fd, PROT_WRITE) == polled)
-		errx(1, "what is polled becomes a copy, or what is not cannot");
+	if (maps(fd, PROT_READ | PROT_WRITE, 0))
+		errx(1, "what is polled is mapped as a copy");
+	if (widens(fd, PROT_READ) || widens(fd, PROT_WRITE))
+		errx(1, "what is polled becomes a copy");
+}
+
+/* Of unified memory a pool alone may be one. */
+static void use_pool(int fd)
+{
+	struct vgpu_mock_nvidia_uvm_pool pool = { .base = 4096 };
+
+	if (maps(fd, PROT_READ | PROT_WRITE, pool.base))
+		errx(1, "a pool before there is one");
+	if (ioctl(fd, VGPU_MOCK_NVIDIA_UVM_POOL, &pool))
+		err(1, "a pool");
+	if (!maps(fd, PROT_READ | PROT_WRITE, pool.base))
+		errx(1, "a pool is not mapped");
+	if (maps(fd, PROT_READ | PROT_WRITE, 0) || maps(fd, PROT_READ | PROT_WRITE, 2 * pool.base))
+		errx(1, "memory beside the pool is mapped as a copy");
 }
 
 int main(int argc, char **argv)
@@ -232,11 +247,11 @@ int main(int argc, char **argv)
 		use_files(fd);
 		if (argc == 3)
 			use_versions(fd, argv[2]);
-		use_mappings(fd, true);
 	} else {
 		use_flags(fd);
-		use_mappings(fd, false);
+		use_pool(fd);
 	}
+	use_mappings(fd);
 	puts(name);
 	return 0;
 }
