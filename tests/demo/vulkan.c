@@ -141,7 +141,8 @@ static void find_device(const char *path)
 			return;
 		}
 	}
-	errx(1, "%s: none of %u Vulkan devices is that", path, count);
+	errx(1, "%s: none of %u Vulkan devices is %s", path, count,
+	     vendor ? "that vendor's" : "this node");
 }
 
 static void open_device(void)
