@@ -11,7 +11,7 @@ from machine import Failed
 
 # The vendor of the cards.
 NVIDIA = "0x10de"
-CUDA = ("plain", "managed", "registered", "mapped", "ipc", "peer", "nvenc")
+CUDA = ("plain", "registered", "mapped", "ipc", "peer", "nvenc")
 # A server that is this shell's alone; the program is told where it is.
 MPS = ("dir=$(mktemp -d); export CUDA_MPS_PIPE_DIRECTORY=$dir CUDA_MPS_LOG_DIRECTORY=$dir; "
        "if timeout 20 nvidia-cuda-mps-control -d >$dir/said 2>&1; then timeout 100 ./others plain; status=$?; "
@@ -97,12 +97,18 @@ def others(run):
     """Each works or is refused; it may not be wrong, nor hang."""
     run.build("others")
     tried = {name: f"{run.enter}; ./others {name}" for name in CUDA}
-    tried |= {"EGL": f"{run.enter}; {egl(run)}", "MPS": f"{run.enter}; {MPS}"}
+    tried |= {"EGL": f"{run.enter}; {egl(run)}", "MPS": f"{run.enter}; {MPS}",
+              "managed": f"{run.enter}; ./others managed"}
     table = run.measured["others"] = {}
     wrong = []
     for name, command in tried.items():
         native, _ = try_natively(run, command, name)
-        status, text = run.guest.agent.run(command, run.left(150))
+        try:
+            status, text = run.guest.agent.run(command, run.left(150))
+        except Failed:
+            run.look(command)
+            run.guest.abandon()
+            raise
         run.write("guest.txt", f"$ {name}\n{text}status {status}\n\n")
         guest = verdict(status, text)
         table[name] = {"native": native, "guest": guest}
