@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Steps with two guests: both compute, and what one has goes with whoever dies in it."""
 
-import json
 import os
 import signal
 import time
@@ -82,8 +81,22 @@ def guests(run):
     return f"two guests of {run.cpus} processors have added {' and '.join(map(str, added))} times 1000 vectors at once"
 
 
+def processes(run, name):
+    """Those that run a program of vgpud's: process and user ids."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit() and os.readlink(f"/proc/{entry}/exe") == run.path("kit/vgpu/" + name):
+                found.append((int(entry), os.stat(f"/proc/{entry}").st_uid))
+        except OSError:
+            continue
+    return found
+
+
 def memory(run):
-    """MiB in use of all cards, as nvidia-smi says here."""
+    """MiB in use of all cards, as nvidia-smi says here. In a rehearsal: as if a program had one GiB."""
+    if run.rehearse:
+        return 1024 * len(processes(run, "vgpu-engine-shadow"))
     return sum(int(line) for line in run.query("memory.used"))
 
 
@@ -96,20 +109,6 @@ def await_memory(run, most, start):
     return time.monotonic() - start
 
 
-def processes(run, status):
-    """Those that vgpud runs for a guest, by the name of their file."""
-    found = {}
-    for entry in os.listdir("/proc"):
-        try:
-            if not entry.isdigit() or os.stat(f"/proc/{entry}").st_uid != status["uid"]:
-                continue
-            found.setdefault(os.path.basename(os.readlink(f"/proc/{entry}/exe")).split(" ")[0], []).append(int(entry))
-        except OSError:
-            continue
-    run.write("status.txt", f"guest {status['cid']}: {json.dumps(found)}\n")
-    return found
-
-
 def kill(run, victim, pid):
     """Kills it, whose program in the guest has that process id."""
     guest = run.guest
@@ -117,9 +116,10 @@ def kill(run, victim, pid):
     if victim == "program":
         guest.aside(f"kill -9 {pid}")
     elif victim == "shadow":
-        os.kill(next(program["shadow_pid"] for program in status["programs"] if program["guest_pid"] == pid), signal.SIGKILL)
+        shadow, = (program["shadow_pid"] for program in status["programs"] if program["guest_pid"] == pid)
+        os.kill(shadow, signal.SIGKILL)
     elif victim == "engine":
-        engine, = processes(run, status)["vgpu-engine"]
+        engine, = (process for process, user in processes(run, "vgpu-engine") if user == status["uid"])
         os.kill(engine, signal.SIGKILL)
     else:
         run.forget(guest.children)
