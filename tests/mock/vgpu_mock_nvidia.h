@@ -23,7 +23,8 @@ struct vgpu_mock_nvidia {
 /*
  * As the driver has them: it goes by number and size alone. REGISTER: the control file, else
  * EINVAL. CONTROL: each byte of the parameters becomes its complement, and the status 0. XFER:
- * as the ioctl in it. VERSION: EINVAL for any version but VGPU_MOCK_NVIDIA_IS, which takes its place.
+ * as the ioctl in it. VERSION: EINVAL for any version but VGPU_MOCK_NVIDIA_IS, which takes its
+ * place.
  */
 #define VGPU_MOCK_NVIDIA_REGISTER	_IOWR('F', 0xc9, __s32)
 #define VGPU_MOCK_NVIDIA_CONTROL	_IOWR('F', 0x2a, struct vgpu_mock_nvidia_control)

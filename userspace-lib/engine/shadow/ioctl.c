@@ -367,7 +367,7 @@ static int set_shared(struct call *call, u32 cmd, u64 arg, __le64 **place)
 }
 
 /* Return: 0, or why the host does not even try; 1: the driver need not be asked. */
-static int prepare(struct call *call, u32 cmd, u64 *arg)
+static int prepare(struct call *call, u32 cmd, u64 *arg, __le64 **shared_flags)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
 	int ret;
@@ -397,6 +397,8 @@ static int prepare(struct call *call, u32 cmd, u64 *arg)
 		*arg = le64_to_cpu(args->arg);
 	}
 	ret = judge_nvidia(call, cmd, *arg);
+	if (!ret)
+		ret = set_shared(call, cmd, *arg, shared_flags);
 	return ret ?: kept_show(call);
 }
 
@@ -430,9 +432,7 @@ s64 ioctl_run(struct call *call)
 	u64 arg;
 	int ret;
 
-	ret = prepare(call, cmd, &arg);
-	if (!ret)
-		ret = set_shared(call, cmd, arg, &shared_flags);
+	ret = prepare(call, cmd, &arg, &shared_flags);
 	if (ret < 0) {
 		remove_fixups(call);
 		cancel_event(call);
