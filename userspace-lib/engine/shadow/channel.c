@@ -121,7 +121,8 @@ static void channel_answer(const struct eshadow_msg *msg, const u8 *extra, u32 l
 	request->msg = *msg;
 	request->fd = fd;
 	request->len = min(len, request->room);
-	memcpy(request->extra, extra, request->len);
+	if (request->len)
+		memcpy(request->extra, extra, request->len);
 	__atomic_store_n(&lane->answered, 1, __ATOMIC_RELEASE);
 	word_wake(&lane->answered);
 }
