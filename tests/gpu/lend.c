@@ -35,19 +35,14 @@
 
 #include "engine/nvidia.h"
 #include "engine/packet.h"
+#include "memory.h"
 
 #define GUEST_UID	61001
 #define STRANGER_UID	61002
 #define MIB		(1UL << 20)
-#define CLASS_SYSTEM	0x3e
-#define CLASS_VIDEO	0x40
 /* The doorbell page of Hopper; of Volta and later. */
 #define CLASS_USERMODE		0xc661
 #define CLASS_USERMODE_OLD	0xc361
-
-/* In scattered pages, cached. */
-#define ATTR_SYSTEM	(1U << 25 | 1U << 27 | 1U << 29)
-#define ATTR_VIDEO	(3U << 27)
 
 #define HOG_BYTES	(256 * MIB)
 #define HOG_MOST	1024
@@ -84,17 +79,6 @@ struct message {
 	uint32_t status;
 };
 
-struct memory_params {
-	uint32_t owner, type, flags, width, height;
-	int32_t pitch;
-	uint32_t attr, attr2, format, compr_covg, zcull_covg;
-	uint64_t range_lo, range_hi, size, alignment, offset, limit, address;
-	uint32_t ctag_offset, va_space, internal_flags, tag;
-	int32_t numa_node;
-};
-
-_Static_assert(sizeof(struct memory_params) == 128, "the driver's size");
-
 static unsigned int failed;
 
 __attribute__((format(printf, 2, 3)))
@@ -126,76 +110,10 @@ static void die(const char *fmt, ...)
 	exit(1);
 }
 
-static int open_node(uint32_t card)
-{
-	return open(card == RM_MINOR_CTL ? "/dev/nvidiactl" : "/dev/nvidia0", O_RDWR | O_CLOEXEC);
-}
-
 /* --- what the processes do ------------------------------------------------------- */
 
-static struct nvidia rm = { .control = -1 };
 static struct nvidia_lent lent[OBJECTS];
-static uint32_t device, subdevice;
 static int files[OBJECTS] = { -1, -1, -1 };
-
-static uint32_t rm_alloc(uint32_t parent, uint32_t class, void *params, uint32_t size,
-			 uint32_t *object)
-{
-	struct rm_alloc args = {
-		.client = rm.client, .parent = parent, .class = class,
-		.params = (uintptr_t)params, .params_size = size,
-	};
-
-	if (ioctl(rm.control, RM_IOCTL_ALLOC, &args))
-		return 0xffff0000 | errno;
-	*object = args.object;
-	return args.status;
-}
-
-static uint32_t rm_memory(uint32_t class, uint64_t size, uint32_t *object)
-{
-	struct memory_params params = {
-		.owner = rm.client,
-		.attr = class == CLASS_VIDEO ? ATTR_VIDEO : ATTR_SYSTEM,
-		.size = size,
-	};
-
-	return rm_alloc(device, class, &params, sizeof(params), object);
-}
-
-static void *rm_map(uint32_t object, uint64_t size, uint32_t card, int *file)
-{
-	struct rm_map args = {
-		.client = rm.client, .device = device, .memory = object, .len = size,
-	};
-	void *addr;
-
-	args.fd = open_node(card);
-	if (args.fd < 0 || ioctl(rm.control, RM_IOCTL_MAP, &args) || args.status) {
-		rm.status = args.status;
-		close(args.fd);
-		return MAP_FAILED;
-	}
-	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, args.fd, 0);
-	*file = args.fd;
-	return addr;
-}
-
-static int rm_begin(void)
-{
-	struct rm_device device_params = {};
-	struct rm_subdevice subdevice_params = {};
-	int ret = nvidia_begin(&rm, open_node(RM_MINOR_CTL));
-
-	if (ret)
-		return ret;
-	rm.status = rm_alloc(rm.client, RM_CLASS_DEVICE, &device_params, sizeof(device_params),
-			     &device);
-	if (!rm.status)
-		rm.status = rm_alloc(device, RM_CLASS_SUBDEVICE, &subdevice_params,
-				     sizeof(subdevice_params), &subdevice);
-	return rm.status ? -EIO : 0;
-}
 
 static uint64_t pattern(int index, uint64_t word)
 {
@@ -261,16 +179,6 @@ static int share(uint32_t client, uint32_t object, uint32_t with)
 	};
 
 	if (ioctl(rm.control, RM_IOCTL_SHARE, &args))
-		return -errno;
-	rm.status = args.status;
-	return args.status ? -EACCES : 0;
-}
-
-static int release(uint32_t client, uint32_t object)
-{
-	struct rm_free args = { .client = client, .object = object };
-
-	if (ioctl(rm.control, RM_IOCTL_FREE, &args))
 		return -errno;
 	rm.status = args.status;
 	return args.status ? -EACCES : 0;
@@ -352,13 +260,13 @@ static int act(struct message *msg, int *file)
 	case STEAL:
 		return share(msg->client, msg->memory[index].memory, rm.client);
 	case RELEASE:
-		return release(msg->client, msg->memory[index].memory);
+		return rm_release(msg->client, msg->memory[index].memory);
 	case HOG:
 		return hog(msg);
 	case FREE:
 		for (i = 0; i < OBJECTS; i++)
 			if (msg->memory[i].memory)
-				ret |= release(rm.client, msg->memory[i].memory);
+				ret |= rm_release(rm.client, msg->memory[i].memory);
 		return ret;
 	case TAKE_BACK:
 		for (i = 0; i < OBJECTS; i++)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory of an NVIDIA card, or of the stand-in for its driver (tests/mock/nvidia_rm.c), without
+ * any of its libraries: a client with the first card's device.
+ */
+#ifndef GPU_MEMORY_H
+#define GPU_MEMORY_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/nvidia.h"
+
+#define CLASS_SYSTEM	0x3e
+#define CLASS_VIDEO	0x40
+
+/* In scattered pages, cached. */
+#define ATTR_SYSTEM	(1U << 25 | 1U << 27 | 1U << 29)
+#define ATTR_VIDEO	(3U << 27)
+
+struct memory_params {
+	uint32_t owner, type, flags, width, height;
+	int32_t pitch;
+	uint32_t attr, attr2, format, compr_covg, zcull_covg;
+	uint64_t range_lo, range_hi, size, alignment, offset, limit, address;
+	uint32_t ctag_offset, va_space, internal_flags, tag;
+	int32_t numa_node;
+};
+
+_Static_assert(sizeof(struct memory_params) == 128, "the driver's size");
+
+static struct nvidia rm = { .control = -1 };
+static uint32_t device, subdevice;
+
+static inline int open_node(uint32_t card)
+{
+	return open(card == RM_MINOR_CTL ? "/dev/nvidiactl" : "/dev/nvidia0", O_RDWR | O_CLOEXEC);
+}
+
+/* Those that return a uint32_t return a status, which is 0 if all is well. */
+static inline uint32_t rm_alloc(uint32_t parent, uint32_t class, void *params, uint32_t size,
+				uint32_t *object)
+{
+	struct rm_alloc args = {
+		.client = rm.client, .parent = parent, .class = class,
+		.params = (uintptr_t)params, .params_size = size,
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_ALLOC, &args))
+		return 0xffff0000 | errno;
+	*object = args.object;
+	return args.status;
+}
+
+static inline uint32_t rm_memory(uint32_t class, uint64_t size, uint32_t *object)
+{
+	struct memory_params params = {
+		.owner = rm.client,
+		.attr = class == CLASS_VIDEO ? ATTR_VIDEO : ATTR_SYSTEM,
+		.size = size,
+	};
+
+	return rm_alloc(device, class, &params, sizeof(params), object);
+}
+
+/* @file: out: what maps it, to be closed. Return: MAP_FAILED where it cannot be had. */
+static inline void *rm_map(uint32_t object, uint64_t size, uint32_t card, int *file)
+{
+	struct rm_map args = {
+		.client = rm.client, .device = device, .memory = object, .len = size,
+	};
+	void *addr;
+
+	args.fd = open_node(card);
+	if (args.fd < 0 || ioctl(rm.control, RM_IOCTL_MAP, &args) || args.status) {
+		rm.status = args.status;
+		close(args.fd);
+		return MAP_FAILED;
+	}
+	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, args.fd, 0);
+	*file = args.fd;
+	return addr;
+}
+
+/* Return: 0 or a negative errno. */
+static inline int rm_begin(void)
+{
+	struct rm_device device_params = {};
+	struct rm_subdevice subdevice_params = {};
+	int ret = nvidia_begin(&rm, open_node(RM_MINOR_CTL));
+
+	if (ret)
+		return ret;
+	rm.status = rm_alloc(rm.client, RM_CLASS_DEVICE, &device_params, sizeof(device_params),
+			     &device);
+	if (!rm.status)
+		rm.status = rm_alloc(device, RM_CLASS_SUBDEVICE, &subdevice_params,
+				     sizeof(subdevice_params), &subdevice);
+	return rm.status ? -EIO : 0;
+}
+
+/* Return: 0 or a negative errno. */
+static inline int rm_release(uint32_t client, uint32_t object)
+{
+	struct rm_free args = { .client = client, .object = object };
+
+	if (ioctl(rm.control, RM_IOCTL_FREE, &args))
+		return -errno;
+	rm.status = args.status;
+	return args.status ? -EACCES : 0;
+}
+
+#endif /* GPU_MEMORY_H */
