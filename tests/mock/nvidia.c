@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "nvidia.h"
 #include "vgpu_mock_nvidia.h"
 
 #define NVIDIA_MAJOR		195
@@ -47,10 +48,6 @@ static const struct kernel_param_ops nvidia_seen_ops = {
 module_param_cb(seen, &nvidia_seen_ops, NULL, 0444);
 MODULE_PARM_DESC(seen, "how often that command came");
 
-struct mock_nvidia_file {
-	char text[64];
-};
-
 static struct cdev nvidia_cdev, nvidia_uvm_cdev;
 static dev_t nvidia_uvm_devt;
 static struct proc_dir_entry *nvidia_proc;
@@ -72,6 +69,7 @@ static int nvidia_open(struct inode *inode, struct file *filp)
 
 static int nvidia_release(struct inode *inode, struct file *filp)
 {
+	mock_nvidia_rm_release(filp->private_data);
 	kfree(filp->private_data);
 	return 0;
 }
@@ -90,7 +88,23 @@ static ssize_t nvidia_write(struct file *filp, const char __user *buf, size_t le
 	return simple_write_to_buffer(file->text, sizeof(file->text), pos, buf, len);
 }
 
+/* As that of the real one, it has no end. */
+static loff_t nvidia_llseek(struct file *filp, loff_t offset, int whence)
+{
+	return whence == SEEK_END ? -EINVAL : default_llseek(filp, offset, whence);
+}
+
 static const struct file_operations nvidia_fops;
+
+static bool nvidia_is(struct file *filp, const char *name)
+{
+	return filp->f_op == &nvidia_fops && !strcmp(nvidia_name(file_inode(filp)->i_rdev), name);
+}
+
+struct mock_nvidia_file *mock_nvidia_card_file(struct file *filp)
+{
+	return nvidia_is(filp, "nvidia0") ? filp->private_data : NULL;
+}
 
 static long nvidia_register(__s32 __user *arg)
 {
@@ -103,8 +117,7 @@ static long nvidia_register(__s32 __user *arg)
 	file = fget(fd);
 	if (!file)
 		return -EBADF;
-	if (file->f_op == &nvidia_fops &&
-	    !strcmp(nvidia_name(file_inode(file)->i_rdev), "nvidiactl"))
+	if (nvidia_is(file, "nvidiactl"))
 		ret = 0;
 	fput(file);
 	return ret;
@@ -164,6 +177,7 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	char name[VGPU_MOCK_NVIDIA_NAME] = "";
 	struct vgpu_mock_nvidia_xfer xfer;
 	struct vgpu_mock_nvidia call;
+	long ret;
 
 	if (cmd == VGPU_MOCK_NVIDIA_UVM_INIT)
 		return nvidia_uvm_init((struct vgpu_mock_nvidia_uvm_init __user *)arg);
@@ -184,6 +198,11 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_VERSION) &&
 	    size == sizeof(struct vgpu_mock_nvidia_version))
 		return nvidia_check_version((struct vgpu_mock_nvidia_version __user *)arg);
+	if (nvidia_is(filp, "nvidiactl")) {
+		ret = mock_nvidia_rm_ioctl(filp->private_data, nr, size, (void __user *)arg);
+		if (ret != -ENOTTY)
+			return ret;
+	}
 	if (cmd != VGPU_MOCK_NVIDIA_IOC)
 		return -ENOTTY;
 	if (copy_from_user(&call, (void __user *)arg, sizeof(call)))
@@ -196,12 +215,15 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return 0;
 }
 
-/* A page of its own for each mapping, which begins as zeros. */
+/* What RM says, or a page of its own for each mapping, which begins as zeros. */
 static int nvidia_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct page *page;
 	int ret;
 
+	ret = mock_nvidia_rm_mmap(filp->private_data, vma);
+	if (ret != -ENOENT)
+		return ret;
 	if (vma_pages(vma) != 1)
 		return -EINVAL;
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
@@ -220,7 +242,7 @@ static const struct file_operations nvidia_fops = {
 	.write = nvidia_write,
 	.unlocked_ioctl = nvidia_ioctl,
 	.mmap = nvidia_mmap,
-	.llseek = default_llseek,
+	.llseek = nvidia_llseek,
 };
 
 static int nvidia_params_show(struct seq_file *m, void *v)
@@ -314,6 +336,7 @@ static void __exit nvidia_exit(void)
 	proc_remove(nvidia_proc);
 	unregister_chrdev_region(nvidia_uvm_devt, NVIDIA_UVM_MINORS);
 	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
+	mock_nvidia_rm_exit();
 }
 
 module_init(nvidia_init);

@@ -73,4 +73,10 @@ struct vgpu_mock_nvidia_version {
 	char version[64];
 };
 
+/* Memory of the card, in objects of this class; where in their parameters their size is. */
+#define VGPU_MOCK_NVIDIA_VIDEO		0x40
+#define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64
+/* What all bytes are of memory that is nobody's. */
+#define VGPU_MOCK_NVIDIA_POISON		0xde
+
 #endif /* VGPU_MOCK_NVIDIA_H */

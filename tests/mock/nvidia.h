@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Private declarations of the stand-in for NVIDIA's driver. */
+#ifndef VGPU_MOCK_NVIDIA_PRIVATE_H
+#define VGPU_MOCK_NVIDIA_PRIVATE_H
+
+#include <linux/fs.h>
+#include <linux/mm.h>
+
+/**
+ * struct mock_nvidia_map - what a file maps
+ * @nr: how many pages
+ * @pages: they, which may have become others' memory since
+ */
+struct mock_nvidia_map {
+	unsigned long nr;
+	struct page *pages[];
+};
+
+/**
+ * struct mock_nvidia_file - an open file
+ * @text: what was written to it
+ * @map: what RM lets it map, under RM's lock; NULL: nothing
+ */
+struct mock_nvidia_file {
+	char text[64];
+	struct mock_nvidia_map *map;
+};
+
+/* nvidia.c. Return: the file, or NULL when it is another driver's or of the control node. */
+struct mock_nvidia_file *mock_nvidia_card_file(struct file *filp);
+
+/* nvidia_rm.c: the resource manager */
+long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, void __user *arg);
+int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma);
+void mock_nvidia_rm_release(struct mock_nvidia_file *file);
+void mock_nvidia_rm_exit(void);
+
+#endif /* VGPU_MOCK_NVIDIA_PRIVATE_H */

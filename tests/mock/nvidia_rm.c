@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of the stand-in for NVIDIA's driver. As with that one, an object is memory that a client
+ * or its duplicates have, and that nobody takes away from who has mapped it: when the last of
+ * these goes it is somebody else's, first of all the next one's who asks, and is seen by both.
+ *
+ * Pages are given back to the kernel when the module goes, so that this harms nobody.
+ */
+#include <linux/file.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/xarray.h>
+
+#include "../../userspace-lib/engine/nvidia_rm.h"
+#include "nvidia.h"
+#include "vgpu_mock_nvidia.h"
+
+#define RM_FIRST_CLIENT		0xc1d00001
+#define RM_FIRST_OBJECT		0x5c000001
+#define RM_MEMORY_MAX		(64UL << 20)
+/* Clients that an object is shared with. */
+#define RM_SHARED_MAX		4
+
+struct rm_memory {
+	struct kref ref;
+	unsigned long nr;
+	struct page *pages[];
+};
+
+struct rm_object {
+	u32 class;
+	struct rm_memory *memory;	/* NULL: it is no memory */
+	u32 shared[RM_SHARED_MAX];
+	unsigned int nr_shared;
+};
+
+struct rm_client {
+	struct list_head node;
+	struct mock_nvidia_file *control;
+	u32 handle;
+	pid_t process;
+	struct xarray objects;
+};
+
+union rm_args {
+	struct rm_alloc alloc;
+	struct rm_free free;
+	struct rm_dup dup;
+	struct rm_share share;
+	struct rm_map map;
+	struct rm_unmap unmap;
+};
+
+/* Guards all that follows, and what clients have. */
+static DEFINE_MUTEX(rm_lock);
+static LIST_HEAD(rm_clients);
+static u32 rm_last_client = RM_FIRST_CLIENT;
+/* Of nobody; the one that was freed last is the first. */
+static LIST_HEAD(rm_pool);
+
+/* --- memory ------------------------------------------------------------------------- */
+
+static void rm_memory_free(struct kref *ref)
+{
+	struct rm_memory *memory = container_of(ref, struct rm_memory, ref);
+	unsigned long i;
+
+	for (i = 0; i < memory->nr; i++) {
+		memset(page_address(memory->pages[i]), VGPU_MOCK_NVIDIA_POISON, PAGE_SIZE);
+		list_add(&memory->pages[i]->lru, &rm_pool);
+	}
+	kvfree(memory);
+}
+
+static struct page *rm_page_alloc(void)
+{
+	struct page *page = list_first_entry_or_null(&rm_pool, struct page, lru);
+
+	if (!page)
+		return alloc_page(GFP_KERNEL | __GFP_ZERO);
+	list_del(&page->lru);
+	clear_page(page_address(page));
+	return page;
+}
+
+static struct rm_memory *rm_memory_alloc(u64 size)
+{
+	struct rm_memory *memory;
+	unsigned long nr;
+
+	if (!size || size > RM_MEMORY_MAX)
+		return NULL;
+	nr = PFN_UP(size);
+	memory = kvzalloc(struct_size(memory, pages, nr), GFP_KERNEL);
+	if (!memory)
+		return NULL;
+	kref_init(&memory->ref);
+	for (; memory->nr < nr; memory->nr++) {
+		memory->pages[memory->nr] = rm_page_alloc();
+		if (!memory->pages[memory->nr]) {
+			rm_memory_free(&memory->ref);
+			return NULL;
+		}
+	}
+	return memory;
+}
+
+/* --- clients and objects -------------------------------------------------------------- */
+
+static struct rm_client *rm_client_find(u32 handle)
+{
+	struct rm_client *client;
+
+	list_for_each_entry(client, &rm_clients, node)
+		if (client->handle == handle)
+			return client;
+	return NULL;
+}
+
+/* One that is used with another file is not there. */
+static struct rm_client *rm_client_of(struct mock_nvidia_file *control, u32 handle)
+{
+	struct rm_client *client = rm_client_find(handle);
+
+	return client && client->control == control ? client : NULL;
+}
+
+static void rm_object_free(struct rm_object *object)
+{
+	if (object->memory)
+		kref_put(&object->memory->ref, rm_memory_free);
+	kfree(object);
+}
+
+static void rm_client_free(struct rm_client *client)
+{
+	struct rm_object *object;
+	unsigned long handle;
+
+	list_del(&client->node);
+	xa_for_each(&client->objects, handle, object)
+		rm_object_free(object);
+	xa_destroy(&client->objects);
+	kfree(client);
+}
+
+static u32 rm_client_new(struct mock_nvidia_file *control, u32 *handle)
+{
+	struct rm_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
+
+	if (!client)
+		return RM_NO_MEMORY;
+	client->control = control;
+	client->handle = rm_last_client++;
+	client->process = current->tgid;
+	xa_init_flags(&client->objects, XA_FLAGS_ALLOC);
+	list_add(&client->node, &rm_clients);
+	*handle = client->handle;
+	return RM_OK;
+}
+
+/* Takes over a reference of the memory. */
+static u32 rm_object_new(struct rm_client *client, u32 class, struct rm_memory *memory, u32 *handle)
+{
+	struct rm_object *object = kzalloc(sizeof(*object), GFP_KERNEL);
+
+	if (object && !xa_alloc(&client->objects, handle, object,
+				XA_LIMIT(RM_FIRST_OBJECT, U32_MAX), GFP_KERNEL)) {
+		object->class = class;
+		object->memory = memory;
+		return RM_OK;
+	}
+	kfree(object);
+	if (memory)
+		kref_put(&memory->ref, rm_memory_free);
+	return RM_NO_MEMORY;
+}
+
+/* --- ioctls --------------------------------------------------------------------------- */
+
+/* @value: of the parameters, all that is looked at: a device's number, or memory's size. */
+static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args, u64 value)
+{
+	struct rm_client *client = rm_client_of(control, args->client);
+	struct rm_memory *memory = NULL;
+
+	if (args->class == RM_CLASS_CLIENT)
+		return rm_client_new(control, &args->object);
+	if (!client)
+		return RM_INVALID_CLIENT;
+	switch (args->class) {
+	case RM_CLASS_DEVICE:
+		if (value)
+			return RM_CARD_NOT_PRESENT;
+		break;
+	case RM_CLASS_SUBDEVICE:
+		break;
+	case VGPU_MOCK_NVIDIA_VIDEO:
+		memory = rm_memory_alloc(value);
+		if (!memory)
+			return RM_NO_MEMORY;
+		break;
+	default:
+		return RM_NOT_SUPPORTED;
+	}
+	return rm_object_new(client, args->class, memory, &args->object);
+}
+
+static u32 rm_free(struct mock_nvidia_file *control, const struct rm_free *args)
+{
+	struct rm_client *client = rm_client_of(control, args->client);
+	struct rm_object *object;
+
+	if (!client)
+		return RM_INVALID_CLIENT;
+	if (args->object == client->handle) {
+		rm_client_free(client);
+		return RM_OK;
+	}
+	object = xa_erase(&client->objects, args->object);
+	if (!object)
+		return RM_OBJECT_NOT_FOUND;
+	rm_object_free(object);
+	return RM_OK;
+}
+
+static bool rm_may_dup(const struct rm_client *client, const struct rm_client *from,
+		       const struct rm_object *object)
+{
+	unsigned int i;
+
+	for (i = 0; i < object->nr_shared; i++)
+		if (object->shared[i] == client->handle)
+			return true;
+	return client->process == from->process;
+}
+
+static u32 rm_dup(struct mock_nvidia_file *control, struct rm_dup *args)
+{
+	struct rm_client *client = rm_client_of(control, args->client);
+	struct rm_client *from = rm_client_find(args->from_client);
+	struct rm_object *object;
+
+	if (!client || !from)
+		return RM_INVALID_CLIENT;
+	object = xa_load(&from->objects, args->from_object);
+	if (!object || !object->memory)
+		return RM_OBJECT_NOT_FOUND;
+	if (!rm_may_dup(client, from, object))
+		return RM_INSUFFICIENT_PERMISSIONS;
+	kref_get(&object->memory->ref);
+	return rm_object_new(client, object->class, object->memory, &args->object);
+}
+
+static u32 rm_share(const struct rm_share *args)
+{
+	struct rm_client *client = rm_client_find(args->client);
+	struct rm_object *object = client ? xa_load(&client->objects, args->object) : NULL;
+
+	if (!object)
+		return RM_OBJECT_NOT_FOUND;
+	if (args->with != RM_SHARE_WITH_CLIENT || args->how != RM_SHARE_HOW_ADD ||
+	    object->nr_shared == RM_SHARED_MAX)
+		return RM_NOT_SUPPORTED;
+	object->shared[object->nr_shared++] = args->with_client;
+	return RM_OK;
+}
+
+/* @file shows it from now on, whatever it showed before. */
+static u32 rm_map(struct mock_nvidia_file *control, struct rm_map *args,
+		  struct mock_nvidia_file *file)
+{
+	struct rm_client *client = rm_client_of(control, args->client);
+	struct mock_nvidia_map *map;
+	struct rm_object *object;
+	unsigned long first;
+
+	if (!client || client->process != current->tgid)
+		return RM_INVALID_CLIENT;
+	object = xa_load(&client->objects, args->memory);
+	if (!object || !object->memory)
+		return RM_OBJECT_NOT_FOUND;
+	first = PHYS_PFN(args->offset);
+	if (!PAGE_ALIGNED(args->offset) || !args->len || first >= object->memory->nr ||
+	    args->len > (u64)(object->memory->nr - first) << PAGE_SHIFT)
+		return RM_NOT_SUPPORTED;
+	map = kvzalloc(struct_size(map, pages, PFN_UP(args->len)), GFP_KERNEL);
+	if (!map)
+		return RM_NO_MEMORY;
+	map->nr = PFN_UP(args->len);
+	memcpy(map->pages, object->memory->pages + first, map->nr * sizeof(map->pages[0]));
+	kvfree(file->map);
+	file->map = map;
+	args->addr = args->memory;
+	return RM_OK;
+}
+
+static u32 rm_unmap(struct mock_nvidia_file *control, const struct rm_unmap *args)
+{
+	struct rm_client *client = rm_client_of(control, args->client);
+
+	if (!client)
+		return RM_INVALID_CLIENT;
+	return xa_load(&client->objects, args->memory) ? RM_OK : RM_OBJECT_NOT_FOUND;
+}
+
+static size_t rm_args_size(u32 nr)
+{
+	switch (nr) {
+	case _IOC_NR(RM_IOCTL_ALLOC):
+		return sizeof(struct rm_alloc);
+	case _IOC_NR(RM_IOCTL_FREE):
+		return sizeof(struct rm_free);
+	case _IOC_NR(RM_IOCTL_DUP):
+		return sizeof(struct rm_dup);
+	case _IOC_NR(RM_IOCTL_SHARE):
+		return sizeof(struct rm_share);
+	case _IOC_NR(RM_IOCTL_MAP):
+		return sizeof(struct rm_map);
+	case _IOC_NR(RM_IOCTL_UNMAP):
+		return sizeof(struct rm_unmap);
+	default:
+		return 0;
+	}
+}
+
+/* Return: 0 or -EFAULT. */
+static int rm_alloc_value(const struct rm_alloc *args, u64 *value)
+{
+	u64 at = args->params;
+	u32 number;
+
+	*value = 0;
+	switch (args->class) {
+	case RM_CLASS_DEVICE:
+		if (get_user(number, (u32 __user *)u64_to_user_ptr(at)))
+			return -EFAULT;
+		*value = number;
+		return 0;
+	case VGPU_MOCK_NVIDIA_VIDEO:
+		at += VGPU_MOCK_NVIDIA_VIDEO_SIZE;
+		return copy_from_user(value, u64_to_user_ptr(at), sizeof(*value)) ? -EFAULT : 0;
+	default:
+		return 0;
+	}
+}
+
+static void rm_run(struct mock_nvidia_file *control, u32 nr, union rm_args *args, u64 value,
+		   struct mock_nvidia_file *file)
+{
+	mutex_lock(&rm_lock);
+	switch (nr) {
+	case _IOC_NR(RM_IOCTL_ALLOC):
+		args->alloc.status = rm_alloc(control, &args->alloc, value);
+		break;
+	case _IOC_NR(RM_IOCTL_FREE):
+		args->free.status = rm_free(control, &args->free);
+		break;
+	case _IOC_NR(RM_IOCTL_DUP):
+		args->dup.status = rm_dup(control, &args->dup);
+		break;
+	case _IOC_NR(RM_IOCTL_SHARE):
+		args->share.status = rm_share(&args->share);
+		break;
+	case _IOC_NR(RM_IOCTL_MAP):
+		args->map.status = rm_map(control, &args->map, file);
+		break;
+	case _IOC_NR(RM_IOCTL_UNMAP):
+		args->unmap.status = rm_unmap(control, &args->unmap);
+		break;
+	}
+	mutex_unlock(&rm_lock);
+}
+
+/**
+ * mock_nvidia_rm_ioctl() - an ioctl of the resource manager
+ * @control: the control file
+ * @nr: number of the ioctl
+ * @size: of its argument
+ * @arg: the argument
+ *
+ * Return: 0, whatever status is in the argument then; -ENOTTY when it is another ioctl.
+ */
+long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, void __user *arg)
+{
+	struct mock_nvidia_file *file = NULL;
+	struct file *filp = NULL;
+	union rm_args args;
+	u64 value = 0;
+	long ret = 0;
+
+	if (!size || size != rm_args_size(nr))
+		return -ENOTTY;
+	if (copy_from_user(&args, arg, size))
+		return -EFAULT;
+	if (nr == _IOC_NR(RM_IOCTL_ALLOC) && rm_alloc_value(&args.alloc, &value))
+		return -EFAULT;
+	if (nr == _IOC_NR(RM_IOCTL_MAP)) {
+		filp = fget(args.map.fd);
+		file = filp ? mock_nvidia_card_file(filp) : NULL;
+		if (!file)
+			ret = -EINVAL;
+	}
+	if (!ret) {
+		rm_run(control, nr, &args, value, file);
+		if (copy_to_user(arg, &args, size))
+			ret = -EFAULT;
+	}
+	if (filp)
+		fput(filp);
+	return ret;
+}
+
+/**
+ * mock_nvidia_rm_mmap() - map what the file was told to
+ * @file: of a card
+ * @vma: the mapping
+ *
+ * Return: 0, -ENOENT if it was told nothing, another errno.
+ */
+int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma)
+{
+	unsigned long i;
+	int ret = 0;
+
+	mutex_lock(&rm_lock);
+	if (!file->map)
+		ret = -ENOENT;
+	else if (vma->vm_pgoff || vma_pages(vma) != file->map->nr)
+		ret = -EINVAL;
+	for (i = 0; !ret && i < vma_pages(vma); i++)
+		ret = remap_pfn_range(vma, vma->vm_start + (i << PAGE_SHIFT),
+				      page_to_pfn(file->map->pages[i]), PAGE_SIZE,
+				      vma->vm_page_prot);
+	mutex_unlock(&rm_lock);
+	return ret;
+}
+
+/**
+ * mock_nvidia_rm_release() - a file goes
+ * @file: it
+ */
+void mock_nvidia_rm_release(struct mock_nvidia_file *file)
+{
+	struct rm_client *client, *next;
+
+	mutex_lock(&rm_lock);
+	list_for_each_entry_safe(client, next, &rm_clients, node)
+		if (client->control == file)
+			rm_client_free(client);
+	kvfree(file->map);
+	mutex_unlock(&rm_lock);
+}
+
+/**
+ * mock_nvidia_rm_exit() - give the pages back; nobody has them mapped any more
+ */
+void mock_nvidia_rm_exit(void)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, &rm_pool, lru)
+		__free_page(page);
+}
