@@ -24,6 +24,8 @@ KILLS = 10
 KILLS_NESTED = 2
 # Seconds that guests look for bytes of each other.
 HUNT = 10
+# Seconds that the kernel of one does.
+PREY = 40
 # Of them, until a small window's pages have been used again.
 ROUNDS = 6
 # Half of vgpud's ping-timeout-ms until there is a PING, all of it until that
@@ -765,6 +767,50 @@ def nvidia(bed):
     return f"came and went as {free}, {behind} and {taken} by both engines"
 
 
+def hunted_by(bed, hostile):
+    """What the kernel of a guest sees that reads and writes all of its window all the time, while that
+    guest's programs have memory shown, and give it back, and others get it: in another guest, and on the host.
+    The card's driver takes nothing away from who has mapped it; memory of the mock stays while it is mapped."""
+    mock = f"{TOOLS}/mock_hunt $VGPU_FWD_MOCK"
+    card = f"{TOOLS}/nvidia_hunt"
+    # The host's has the processors that guests have.
+    commands = {bed.guest: [f"{mock} 1 {PREY}", f"{card} 2 {PREY}"], bed.host: [f"nice -n 19 {card} 3 {PREY}"],
+                hostile: [f"{mock} 4 {PREY} blind", f"{card} 5 {PREY} blind", f"{TOOLS}/hunter {PREY} 4 5"]}
+    # All of them at once, in each machine; its status is 1 if one of theirs is.
+    serials = {machine: machine.send(
+        ". /run/vgpu-env; pids=; " + " ".join(f"{command} & pids=\"$pids $!\";" for command in each) +
+        " end=0; for pid in $pids; do wait $pid; status=$?; [ $status = 0 ] || [ $end = 1 ] || end=$status; done; exit $end",
+        6 * PREY) for machine, each in commands.items()}
+    results = {machine: machine.result(serial, 6 * PREY) for machine, serial in serials.items()}
+    seen = "; ".join(f"{machine.name} ({result.status}): {', '.join(filter(None, result.lines))}"
+                     for machine, result in results.items())
+    if any(result.status == 1 for result in results.values()):
+        raise Mixed(seen)
+    if any(result.status for result in results.values()):
+        raise Failure(seen)
+    return seen
+
+
+def hunter(bed):
+    """A guest whose kernel is hostile (tests/mock/hunter.c) sees and changes nothing of others."""
+    bus = bed.host.must("grep -l ^0x0403 /sys/bus/pci/devices/*/class").lines[0].split("/")[-2]
+    must(bed.host, NVIDIA_MAKE.format(bus=bus))
+    hostile = bed.add_guest()
+    for guest in (bed.guest, hostile):
+        must(bed.host, f"vgpuctl export --nvidia 0 --to {guest.cid}")
+    for guest in (bed.guest, hostile):
+        comes(guest, "ls -d /dev/nvidiactl /dev/nvidia0", "/dev/nvidia0\n/dev/nvidiactl")
+    must(hostile, "modprobe vgpu_hunter")
+    seen = hunted_by(bed, hostile)
+    bed.remove(hostile)
+    must(bed.host, "vgpuctl unexport --nvidia --force")
+    comes(bed.guest, NVIDIA_TRACES, "")
+    # Nothing of it is mapped or lent any more, as soon as what has ended has let go of it.
+    must(bed.host, "rm /dev/nvidia*; for i in $(seq 200); do rmmod vgpu_mock_nvidia 2>/dev/null && exit; "
+         "busybox usleep 100000; done; rmmod vgpu_mock_nvidia", 60)
+    return seen
+
+
 PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "ordeal_kill": kill,
            "ordeal_nvidia": nvidia, "ordeal_reload": reload, "ordeal_withhold": withhold}
 # Those that need no second machine, and less time.
@@ -772,4 +818,5 @@ ANYWHERE = ["ordeal_hotplug", "ordeal_reload"]
 # Those that guest VMs inside the host's are for.
 NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_drain": drain, "ordeal_kill": kill,
           "ordeal_strangers": strangers}
-ORDEALS = PAIR | NESTED
+VHOST = {"ordeal_hunter": hunter}
+ORDEALS = PAIR | NESTED | VHOST
