@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A guest whose kernel is hostile (tests/mock/hunter.c): it reads and writes all that its window
+shows, while it has memory of a card shown and gives it back. On the host programs take the card's memory
+meanwhile, which it must neither see nor change."""
+
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+SECONDS = 60
+# The guest's, and those of the host's programs.
+MARK, OTHER, CUDA = 5, 3, 4
+# Its status where it was shown nothing.
+NOTHING = 3
+
+
+class Seen(ValueError):
+    """Memory of others was seen or changed, or it is not known whether it was."""
+
+
+def build(run, name, *sources):
+    """One of tests/tools, in the folder that guests have as /run/kit."""
+    built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-std=gnu11",
+                            "-I", os.path.join(TOP, "userspace-lib"), "-I", os.path.join(TOP, "tests/mock"),
+                            "-o", run.path(name), os.path.join(TOP, "tests/tools", name + ".c"), *sources],
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=run.left(60),
+                           check=False, text=True)
+    if built.returncode:
+        raise Seen(f"cc: {built.stdout.strip()[-300:]}")
+
+
+def start(*command):
+    """A program of the host's."""
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+
+
+def step(run, agent):
+    """
+    run: of tests/gpu/run
+    agent: of the guest, which has nothing else to do
+    Return: what was seen.
+    """
+    build(run, "hunter")
+    build(run, "nvidia_hunt", os.path.join(TOP, "userspace-lib/engine/nvidia.c"))
+    seconds = 5 if run.rehearse else SECONDS
+    prey = "true" if run.rehearse else (f"setpriv --reuid 1000 --regid 1000 --clear-groups "
+                                        f"/run/kit/nvidia_hunt {MARK} {seconds} blind")
+    hunt = (f"({prey}) & pid=$!; /run/kit/hunter {seconds} {MARK}; status=$?; "
+            "wait $pid || { echo \"its own program ended with $?\"; status=4; }; exit $status")
+    others = {} if run.rehearse else {
+        "nvidia_hunt": start(run.path("nvidia_hunt"), str(OTHER), str(seconds)),
+        "fill.py": start(sys.executable, os.path.join(HERE, "fill.py"), str(CUDA), str(seconds))}
+    try:
+        status, text = agent.run("[ -e /dev/vgpu-hunter ] || insmod /hunter/vgpu_hunter.ko && "
+                                 f"chroot /rw/root /bin/sh -c '{hunt}'", run.left(4 * seconds), "init")
+        said = {name: other.communicate(timeout=run.left(2 * seconds))[0].strip() for name, other in others.items()}
+    finally:
+        for other in others.values():
+            other.kill()
+            other.wait()
+    words = f"the guest's kernel: {text.strip()}"
+    for name, other in others.items():
+        words += f"; {name}: {said[name]}"
+        status = status or other.returncode
+    run.write("hunter.txt", words.replace("; ", "\n") + "\n")
+    if run.rehearse and status == NOTHING:
+        return words
+    if status:
+        raise Seen(f"{words} (status {status})")
+    return words
