@@ -124,6 +124,9 @@ int main(int argc, char **argv)
 		errx(2, "usage: nvidia_hunt MARK SECONDS [blind]");
 	mark = atoi(argv[1]) & 0xff;
 	until = time(NULL) + atoi(argv[2]);
+	/* Without a file of the card the driver does not start it. */
+	if (open_node(0) < 0)
+		err(2, "the card");
 	if (rm_begin())
 		errx(2, "no card: status %#x", rm.status);
 	while (time(NULL) < until && !done.wrong) {
