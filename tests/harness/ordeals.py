@@ -732,6 +732,15 @@ def nvidia_round(bed, bus):
     nvidia_gone(bed)
 
 
+def nvidia_used(bed):
+    """A program that has a card open, and asks only the control file for it, as user-space engines have it."""
+    nvidia_export(bed)
+    comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
+    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl card")
+    must(bed.host, "vgpuctl unexport --nvidia --force")
+    nvidia_gone(bed)
+
+
 def nvidia_cards(bed):
     """PCI devices of the host that can be a card: at an address that is free in the guest, on a bus that
     it does not have, and at an address that is taken."""
@@ -760,6 +769,7 @@ def nvidia(bed):
     stop_agent(bed)
     bed.offer("user")
     bed.describe()
+    nvidia_used(bed)
     nvidia_round(bed, taken)
     stop_agent(bed)
     load_modules(bed)

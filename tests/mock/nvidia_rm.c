@@ -6,6 +6,7 @@
  *
  * Pages are given back to the kernel when the module goes, so that this harms nobody.
  */
+#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -183,6 +184,13 @@ static u32 rm_object_new(struct rm_client *client, u32 class, struct rm_memory *
 /* --- ioctls --------------------------------------------------------------------------- */
 
 /* @value: of the parameters, all that is looked at: a device's number, or memory's size. */
+static int rm_is_card(const void *unused, struct file *file, unsigned int fd)
+{
+	struct inode *inode = file_inode(file);
+
+	return S_ISCHR(inode->i_mode) && inode->i_rdev == MKDEV(RM_MAJOR, 0);
+}
+
 static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args, u64 value)
 {
 	struct rm_client *client = rm_client_of(control, args->client);
@@ -196,6 +204,9 @@ static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args, u64
 	case RM_CLASS_DEVICE:
 		if (value)
 			return RM_CARD_NOT_PRESENT;
+		/* As the driver does, for callers that have no file of the card open. */
+		if (!iterate_fd(current->files, 0, rm_is_card, NULL))
+			return RM_INSUFFICIENT_PERMISSIONS;
 		break;
 	case RM_CLASS_SUBDEVICE:
 		break;

@@ -3,7 +3,8 @@
  * nvidia_use DEVICE [VERSION]: uses a node of the stand-in for NVIDIA's driver from a guest
  * (ioctl with a pointer, write, read, mmap, on cards and the control file that driver's own
  * ioctls, with libraries of a VERSION that is not the driver's), and says what that calls it;
- * exit status 1 where anything is wrong.
+ * exit status 1 where anything is wrong. With "card" as the version it asks the control file for
+ * the card.
  */
 #include <err.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../userspace-lib/engine/nvidia_rm.h"
 #include "vgpu_mock_nvidia.h"
 
 /* Any command, and one that the host answers by itself: which processes use the card. */
@@ -153,6 +155,42 @@ static void use_files(int fd)
 	close(other);
 }
 
+static unsigned int rm_alloc(int fd, struct rm_alloc *args)
+{
+	if (ioctl(fd, RM_IOCTL_ALLOC, args))
+		err(1, "class %#x", args->class);
+	return args->status;
+}
+
+/* The driver looks for a file of the card among those of its caller, which need not be used. */
+static void use_card(int fd)
+{
+	struct rm_alloc client = { .class = RM_CLASS_CLIENT };
+	struct rm_device device = {};
+	struct rm_alloc args = {
+		.class = RM_CLASS_DEVICE,
+		.params = (unsigned long)&device, .params_size = sizeof(device),
+	};
+	unsigned int status;
+	int card;
+
+	if (rm_alloc(fd, &client))
+		errx(1, "a client: status %#x", client.status);
+	args.client = client.object;
+	args.parent = client.object;
+	status = rm_alloc(fd, &args);
+	if (status != RM_INSUFFICIENT_PERMISSIONS)
+		errx(1, "a device without a card: status %#x", status);
+	card = open("/dev/nvidia0", O_RDWR);
+	if (card < 0)
+		err(1, "/dev/nvidia0");
+	args.object = 0;
+	status = rm_alloc(fd, &args);
+	if (status)
+		errx(1, "a device with a card: status %#x", status);
+	close(card);
+}
+
 /* The driver takes its own version, and corrects another one. */
 static void use_versions(int fd, const char *version)
 {
@@ -245,7 +283,9 @@ int main(int argc, char **argv)
 		use_controls(fd);
 		use_race(fd);
 		use_files(fd);
-		if (argc == 3)
+		if (argc == 3 && !strcmp(argv[2], "card"))
+			use_card(fd);
+		else if (argc == 3)
 			use_versions(fd, argv[2]);
 	} else {
 		use_flags(fd);

@@ -82,6 +82,18 @@ static long open_file(struct call *call, const struct eshadow_policy *policy, u3
 	return -EBUSY;
 }
 
+/*
+ * NVIDIA's driver refuses a card to processes that have no file of it open, and looks for one
+ * among those of whoever calls: so the file has to be there before a call on it comes.
+ */
+static void hold_file(struct lane *lane, u32 object)
+{
+	struct file_entry *file = file_find(lane, object);
+
+	if (file)
+		file_put(file);
+}
+
 s64 fops_open(struct call *call)
 {
 	const struct vgpu_args_open *args = &call->view.call->args.open;
@@ -124,6 +136,8 @@ s64 fops_open(struct call *call)
 		return call_refuse(call, ret);
 	call->objects[0].fixup = 0;
 	call->nr_objects = 1;
+	if (policy.kind == VGPU_EXPORT_NVIDIA)
+		hold_file(call->lane, le32_to_cpu(call->objects[0].object));
 	return 0;
 }
 
