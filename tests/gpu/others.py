@@ -58,7 +58,7 @@ def vulkan(run):
             run.write("native.txt", f"$ {command}\n{native.stdout}status {native.returncode}\n\n")
         else:
             commands.append(f"{run.enter}; {command}")
-    run.measured["vulkan"] = {"natively_not": said, "compared": len(commands)}
+    run.measured["vulkan"] = {"natively_not": list(said), "compared": len(commands)}
     if commands:
         run.compare(*commands, seconds=120)
         said += [f"{command['lines']} lines the same in {command['seconds']} s ({command['calls']} calls)"
