@@ -679,9 +679,8 @@ TEST_F_TIMEOUT(kept, more_numbers_than_there_are, 300)
 	EXPECT_EQ(VGPU_KEPT_NUMBERS * PAGE, guest().counters.kept_bytes);
 	EXPECT_TRUE(release(self, 10));
 	EXPECT_EQ(-EMFILE, keep(self, &kept));
-	/* There is no number left to wait with. */
-	ASSERT_TRUE(say_release(self, 5));
-	EXPECT_TRUE(has_ended(self));
+	/* Releases are counted apart, so there is room for one whose number did not come. */
+	EXPECT_TRUE(release(self, 5));
 }
 
 TEST_F(kept, releases)
