@@ -318,7 +318,7 @@ void vgpu_keep_settle(struct vgpu_object *object, struct list_head *call, bool s
  * vgpu_keep_open - count an object among its keepers
  * @object: the object, which is new
  *
- * As long as it is open its driver may have what calls on files of the same keepers have pinned.
+ * While it is open its driver may have what calls on files of the same keepers have pinned.
  */
 void vgpu_keep_open(struct vgpu_object *object)
 {
@@ -421,8 +421,8 @@ void vgpu_keep_set_init(struct vgpu_keep_set *set)
  * vgpu_keep_set_abort - give up what the host has not answered for
  * @host: the host, whose connection is lost; host->down is set
  *
- * What objects have is lost when they are closed. The pages stay pinned in any case: a device
- * of the host may still write to them.
+ * Memory that objects have is lost when they are closed. The pages stay pinned in any case: a
+ * device of the host may still write to them.
  */
 void vgpu_keep_set_abort(struct vgpu_host *host)
 {

@@ -629,7 +629,7 @@ static bool mapping_may_copy(struct vgpu_object *object, const struct vm_area_st
 }
 
 /*
- * What is polled may be a copy, or become one, for as long as it is read only, or written only:
+ * Polled memory may be a copy, or become one, for as long as it is read only, or written only:
  * mprotect() may not make it what could not have been mapped so.
  */
 static void mapping_keep_access(struct vm_area_struct *vma)

@@ -199,7 +199,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	struct vgpu_peer *peer;
 	int ret;
 
-	/* Of the guest's memory it knows nothing. */
+	/* It knows nothing of the guest's memory. */
 	if (args->flags || args->limits.reserved ||
 	    args->features & ~(VGPU_FEATURES & ~VGPU_FEATURE_KEEP))
 		return -EOPNOTSUPP;

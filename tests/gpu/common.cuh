@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the CUDA programs of the kit share. Lines that begin with '#' are measured: they are not compared. */
+/* The CUDA programs of the kit share this. Lines that begin with '#' are measured: they are not compared. */
 #ifndef GPU_COMMON_CUH
 #define GPU_COMMON_CUH
 

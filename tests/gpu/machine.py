@@ -42,7 +42,7 @@ WHERE = (f"for p in /proc/[0-9]*; do [ \"$(stat -c %u $p 2>/dev/null)\" != {USER
          "echo \"$t $(cat $t/comm): $(cat $t/wchan)\"; cat $t/stack $t/syscall; done; done 2>/dev/null")
 # What its module has counted of each export, and whether it has a window.
 COUNTED = "cd /sys/class/vgpu; grep . */name */calls */*_mappings */unknown_ioctls; grep -i vgpu /proc/iomem"
-# Of address space alone.
+# This is address space alone.
 WINDOW = "4G"
 # What a guest may have, in vgpud.conf; and hard limits of processes that this needs.
 OBJECTS, PAGES = 16384, 4096

@@ -194,7 +194,7 @@ static int plain(void)
 	return verdict(copy, 6);
 }
 
-/* Of nvEncodeAPI.h, 12.0: what a session of the encoder needs. */
+/* A session of the encoder needs these parts of nvEncodeAPI.h, 12.0. */
 static int nvenc(void)
 {
 	static const unsigned int api = 12, version = api | 7 << 28;

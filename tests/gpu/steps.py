@@ -132,7 +132,7 @@ class Steps(Machine):
         native_took = time.monotonic() - start
         before = self.counters()
         limit = self.left(seconds)
-        # Where it is before it is ended.
+        # The place is known before it is ended.
         late = threading.Timer(limit - 4, self.look, (command,))
         late.start()
         start = time.monotonic()

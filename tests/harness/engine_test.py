@@ -40,7 +40,7 @@ TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC = range(20, 25)
 ANSWER, DROP, UNMAP, END, RAM = range(30, 35)
 MESSAGE = struct.Struct("=IIIiQQ")
 MORE = {BIND: 40, MAPS: 32}
-# Of struct engine_shared.
+# Parts of struct engine_shared.
 MAPPED_AT = 8 * 4 + 2 * 8 + 8 + 2 * 4 + 11 * 8
 COUNTS = struct.Struct("=QIIIIIIQQ")
 
@@ -310,7 +310,7 @@ class Hostile(unittest.TestCase):
         self.bad.sock.setblocking(False)
         for lane in range(120):
             self.bad.say(FIND, lane=lane, number=number)
-        # What has waited is as much as is sent to it at most.
+        # As much has waited as is sent to it at most.
         end = time.monotonic() + NOTHING
         while time.monotonic() < end:
             self.serves()

@@ -19,7 +19,7 @@ PAGE = 4096
 SIZE = 1 << 30
 WINDOW = 0x1234567
 WAIT = 60
-# What says that nothing comes: an engine that is alive and idle answers in less.
+# Silence of this length says that nothing comes: an engine that is alive and idle answers in less.
 NOTHING = 0.3
 ROOT = os.geteuid() == 0
 SO_SNDBUFFORCE = 32

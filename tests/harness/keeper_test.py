@@ -20,7 +20,7 @@ SIZE = 1 << 30
 NUMBER = 0x1234567
 PAGE = 4096
 WAIT = 60
-# What says that nothing comes: a keeper that is alive and idle answers in less.
+# Silence of this length says that nothing comes: a keeper that is alive and idle answers in less.
 NOTHING = 0.3
 
 # vhost-user

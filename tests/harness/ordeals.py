@@ -588,7 +588,7 @@ def nvidia_there(bed, bus):
         said = guest.must(f"setpriv --reuid 65534 --regid 65534 --clear-groups {TOOLS}/nvidia_use /dev/{name}", 20).text
         if said != name:
             raise Failure(f"/dev/{name} of the guest is '{said}' on the host")
-    # What nvidia_use asked for in vain, while a thread of it changed the argument, too.
+    # The driver never saw the command that nvidia_use asked for in vain, while a thread changed the argument, too.
     must(host, "[ $(cat /sys/module/vgpu_mock_nvidia/parameters/seen) = 0 ]")
     nvidia_address(bed, bus)
 

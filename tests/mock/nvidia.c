@@ -215,7 +215,7 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return 0;
 }
 
-/* What RM says, or a page of its own for each mapping, which begins as zeros. */
+/* The mapping is what RM says, or a page of its own, which begins as zeros. */
 static int nvidia_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct page *page;

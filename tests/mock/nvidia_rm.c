@@ -60,7 +60,7 @@ union rm_args {
 static DEFINE_MUTEX(rm_lock);
 static LIST_HEAD(rm_clients);
 static u32 rm_last_client = RM_FIRST_CLIENT;
-/* Of nobody; the one that was freed last is the first. */
+/* Pages of nobody; the one that was freed last is the first. */
 static LIST_HEAD(rm_pool);
 
 /* --- memory ------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ struct vgpu_mock_nvidia {
 
 #define VGPU_MOCK_NVIDIA_VERSION	_IOWR('F', 0xd2, struct vgpu_mock_nvidia_version)
 
-/* Of unified memory: the flags stay, and the status has those that the driver saw. */
+/* UVM_INITIALIZE: the flags stay, and the status has those that the driver saw. */
 #define VGPU_MOCK_NVIDIA_UVM_INIT	0x30000001
 /* Nothing happens. */
 #define VGPU_MOCK_NVIDIA_UVM_POOL	0x44
@@ -76,7 +76,7 @@ struct vgpu_mock_nvidia_version {
 /* Memory of the card, in objects of this class; where in their parameters their size is. */
 #define VGPU_MOCK_NVIDIA_VIDEO		0x40
 #define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64
-/* What all bytes are of memory that is nobody's. */
+/* All bytes of memory that is nobody's are this. */
 #define VGPU_MOCK_NVIDIA_POISON		0xde
 
 #endif /* VGPU_MOCK_NVIDIA_H */

@@ -24,7 +24,7 @@
 #define RAM_LEN		(64ULL << 30)
 /* So much of it the test looks at. */
 #define RAM_SEEN	(512ULL << 20)
-/* Where the program has what is kept. */
+/* The program has the memory that is kept here. */
 #define ADDR		0x200000000000ULL
 /* vgpud's default (vgpud.conf), and what one connection may have. */
 #define KEPT_BYTES	(16ULL << 30)
@@ -294,7 +294,7 @@ static bool has_ended(FIXTURE_DATA(kept) *self)
 	return !control_next(self->peer.control, VGPU_MSG_PONG, answer, sizeof(answer));
 }
 
-/* What the device wrote is in the pages that @kept names, and nowhere else. */
+/* The pages that @kept names have what the device wrote, and no others. */
 static bool written(const FIXTURE_DATA(kept) *self, const struct kept *kept, uint64_t around)
 {
 	unsigned char *want = malloc(kept->len), *zero = calloc(1, PAGE);
@@ -415,7 +415,7 @@ FIXTURE_TEARDOWN(kept)
 	close(self->ram_fd);
 }
 
-/* What is no harm: runs of all sizes in any order, and one page in two places. */
+/* Runs of all sizes in any order, and one page in two places, do no harm. */
 TEST_F(kept, memory_is_what_it_says)
 {
 	struct vgpu_run some[] = {

@@ -19,7 +19,7 @@ static int keep(int fd, void *ptr, __u64 length, __u32 what)
 	return ioctl(fd, VGPU_MOCK_IOC_KEEP, &arg) ? -1 : (int)arg.out_pages;
 }
 
-/* What the device finds there, which becomes a pattern. */
+/* The device finds these bytes there, and makes a pattern of them. */
 static __u64 use(int fd, __u32 number, __u64 offset, __u64 length, __u64 seed)
 {
 	struct vgpu_mock_kept arg = {
@@ -74,7 +74,7 @@ static bool pinned_becomes(long kib)
 	return true;
 }
 
-/* Where it cannot, that is what the driver says, and nothing is touched. */
+/* The driver says so where it cannot, and nothing is touched. */
 static bool can_keep(int fd)
 {
 	unsigned char *p;
@@ -140,7 +140,7 @@ DIFF_TEST(unmapped)
 	CHECK(!ioctl(fd, VGPU_MOCK_IOC_ARRAY_IN, &array) && array.out_sum == sum_of(p, 4 * PAGE));
 	CHECK(!ioctl(fd, VGPU_MOCK_IOC_ARRAY_IN | VGPU_MOCK_UNDESCRIBED_BIT, &array) &&
 	      array.out_sum == sum_of(p, 4 * PAGE));
-	/* What the device has is what it wrote. */
+	/* The device has what it wrote. */
 	vgpu_mock_pattern(out, 4 * PAGE, SEED, 0);
 	CHECK(use(fd, 0, 0, 4 * PAGE, SEED) == sum_of(out, 4 * PAGE));
 	CHECK(!munmap(p, 4 * PAGE));
@@ -212,7 +212,7 @@ DIFF_TEST(failed)
 	CHECK(pinned_kib() == (forwarded ? 8 : 0));
 }
 
-/* What cannot be kept is refused as by the driver, and an integer is no memory. */
+/* Memory that cannot be kept is refused as by the driver, and an integer is no memory. */
 DIFF_TEST(none)
 {
 	int fd = open_device(O_RDWR);

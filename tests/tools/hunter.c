@@ -28,12 +28,12 @@
 #include "hunt.h"
 
 #define WORDS		(HUNT_PAGE / sizeof(uint64_t))
-/* Of a page, at each look. */
+/* Words of a page, at each look. */
 #define SOME		8
 /* For so long at what is there, then at what was, and after so many turns at all pages. */
 #define LOOK_MS		200
 #define TURNS		20
-/* Of its own words. */
+/* Number of its own words. */
 #define MARK		255
 #define NOTHING		UINT64_MAX	/* or 0 */
 

@@ -243,7 +243,7 @@ static void use_mappings(int fd)
 		errx(1, "what is polled becomes a copy");
 }
 
-/* Of unified memory a pool alone may be one. */
+/* A pool alone of unified memory may be a copy. */
 static void use_pool(int fd)
 {
 	struct vgpu_mock_nvidia_uvm_pool pool = { .base = 4096 };

@@ -31,7 +31,7 @@ static const struct vgpu_schema two_schema = {
 static struct vgpu_marshal m;
 static u64 seen;
 
-/* What the driver found in the place of the pointer. */
+/* The driver found this in the place of the pointer. */
 static long keep_driver(struct host *h, u32 cmd, u64 arg, void *data)
 {
 	seen = *(u64 *)driver_mem(h, arg, sizeof(u64), USER_READ);

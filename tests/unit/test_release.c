@@ -31,7 +31,7 @@ static struct grant mock_grant = { .driver = "vgpu-mock" };
 static struct object objects[OBJECTS];
 static bool open_now[OBJECTS];
 
-/* What the guest was told, and what the driver was. */
+/* The guest was told these, and the driver was. */
 static uint64_t answered;
 static unsigned int nr_answered, nr_owned, owned_when_answered;
 static uint64_t applied, seq;
@@ -141,7 +141,7 @@ static void keeper_say(struct keeper_msg msg)
 	keeper_source->ready(keeper_source, 0);
 }
 
-/* What it was asked last, without the file that came along. */
+/* The keeper was asked this last; the file that came along is closed. */
 static uint32_t keeper_hear(void)
 {
 	uint32_t type = 0;

@@ -491,7 +491,7 @@ struct vgpu_window_part {
 
 #define VGPU_WINDOW_MAGIC	"vgpu-win"
 #define VGPU_WINDOW_VERSION	1
-/* Where a virtio device has the window: it is one of this number ... */
+/* A virtio device that has the window is one of this number ... */
 #define VGPU_WINDOW_VIRTIO_ID	31
 /* ... whose configuration space has what the header has before the slots. */
 #define VGPU_WINDOW_CONFIG_LEN	32

@@ -311,7 +311,7 @@ void session_close(uint64_t number);
 bool shadow_drop(struct shadow *shadow, uint32_t object);
 /* It closes the object by itself. Return: it had it. */
 bool shadow_forget(struct shadow *shadow, uint32_t object);
-/* Where memory of the guest is; @fd -1: nowhere any more. */
+/* The guest has memory at this place; @fd -1: not any more. */
 void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd);
 void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void *extra, size_t len,
 		   int fd);
