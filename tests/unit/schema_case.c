@@ -224,7 +224,7 @@ static bool build_when(struct schema_case *c, const struct frame *f,
 	u32 i, alternatives = 0, mine = 0;
 	u8 *p;
 
-	/* What is refused or kept is no case: see test_schema_refuse and test_marshal_kept. */
+	/* Refused and kept fields are no case: see test_schema_refuse and test_marshal_kept. */
 	if (field->type == VGPU_FIELD_USERPTR || field->type == VGPU_FIELD_LIVE ||
 	    field->type == VGPU_FIELD_KEPT)
 		return false;

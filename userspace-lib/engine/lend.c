@@ -75,7 +75,7 @@ static bool kvm_takes_raw_pages(void)
 	return major > 6 || (major == 6 && minor >= 13);
 }
 
-/* What is known of an export is not true of another device that a shadow says it came from. */
+/* A shadow may say that another device came from an export, whose rules are not that device's. */
 static bool is_of_export(const struct object *object)
 {
 	return object->kind == VGPU_OBJECT_DEVICE && object->grant &&

@@ -103,7 +103,7 @@ bool shadow_forget(struct shadow *shadow, uint32_t object)
 
 /* --- to a shadow -------------------------------------------------------------------- */
 
-/* What it says is not looked at any more. It stays until it has ended: it may have files open. */
+/* The shadow is not heard any more. It stays until it has ended: it may have files open. */
 static void shadow_end(struct shadow *shadow)
 {
 	if (shadow->ended)
@@ -183,7 +183,7 @@ bool shadow_drop(struct shadow *shadow, uint32_t object)
 	return true;
 }
 
-/* What waits for the file to be closed everywhere, as other programs' calls do, goes on. */
+/* Other programs' calls wait for the file to be closed everywhere: now they go on. */
 static void shadow_drops_late(struct timer *timer)
 {
 	shadow_end(container_of(timer, struct shadow, drop_timer));
@@ -292,7 +292,7 @@ static void file_discard(int fd)
 		closer_close(fd, NULL, NULL);
 }
 
-/* What is known of the export is true of this file. */
+/* The file is of the export's device, so that all that is known of the export is true of it. */
 static bool file_is_of(int fd, const struct grant *grant)
 {
 	struct stat st;
@@ -468,7 +468,7 @@ static void ask_fdinfo(struct shadow *shadow, const struct eshadow_msg *msg)
 	shadow_answer(shadow, msg->lane, len, own, len, -1);
 }
 
-/* What else can be waited for may be the shadow's own socket, see file_may_be_made(). */
+/* Only an eventfd is taken: another file may be the shadow's own socket, see file_may_be_made(). */
 static void ask_event(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
 {
 	int ret = -EBADF;

@@ -320,7 +320,7 @@ static void keeper_done(const struct keeper_msg *msg)
 	if (binding->state == BINDING_OLD || msg->result) {
 		uint64_t offset = binding->offset, len = binding->len;
 
-		/* What the hypervisor does not take goes by copy. */
+		/* A mapping that the hypervisor does not take goes by copy. */
 		binding_answer(binding, msg->result == -ENOSPC ? -ENOMEM : -EOPNOTSUPP);
 		lend_over(&binding->lent);
 		binding_free(binding);

@@ -26,7 +26,7 @@
 
 /* --- main.c ------------------------------------------------------------------- */
 
-/* What vgpud has told of the window: its number, @id, and its size in bytes, @len. */
+/* vgpud's message with the window's number, @id, and its size in bytes, @len. */
 extern struct keeper_msg window;
 
 /**

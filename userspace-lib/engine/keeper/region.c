@@ -297,7 +297,7 @@ void region_channel(int fd)
 	source_close(&channel);
 	in_have = 0;
 	channel.fd = fd;
-	/* What cannot be waited for is no socket. */
+	/* A file that epoll does not take is no socket. */
 	if (source_add(&channel, EPOLLIN))
 		keeper_end(KEEPER_EXIT_PROTOCOL);
 }

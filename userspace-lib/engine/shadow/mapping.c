@@ -483,7 +483,7 @@ s64 mapping_mmap(struct call *call)
 
 	if (!mapping_range_ok(addr, len))
 		return call_refuse(call, -EINVAL);
-	/* Whoever hears the answer may want map_lock. */
+	/* The thread that hears the answer may want map_lock. */
 	if (channel_ask(call->lane, &room))
 		return call_refuse(call, -ENOMEM);
 	lock_take(&map_lock);

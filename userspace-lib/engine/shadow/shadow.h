@@ -40,7 +40,7 @@ struct lane;
 struct call;
 struct file_entry;
 
-/* What the engine tells all its shadows, and the counters of this one. */
+/* The engine writes @shared for all its shadows; the counters are this one's. */
 extern const struct engine_shared *shared;
 extern struct engine_counters *counters;
 extern struct vgpu_wire_limits wire_limits;
@@ -229,7 +229,7 @@ void page_unclaim(struct page *page);
 void pages_hide(struct page **pages, u32 nr);
 /* Demand pages at [addr, addr + len), whatever is there. map_lock is held. Return: 0 or errno. */
 int demand_cover(u64 addr, u64 len);
-/* Likewise in steps, of which each is one for whoever touches the memory. */
+/* Does the same in steps; each is a single one for every thread that touches the memory. */
 void demand_cover_moving(u64 addr, u64 len);
 /* Something else is at [addr, addr + len) from now on. demand.lock is held. */
 void pages_cover(u64 addr, u64 len);
