@@ -241,6 +241,39 @@ class Steps(Machine):
         shutil.copy(os.path.join(HERE, "cuda.py"), self.work)
         return self.compare(f"{self.enter}; python3 cuda.py", seconds=self.limit)
 
+    def opencl(self):
+        """A program of OpenCL, whose kernels the driver compiles."""
+        shutil.copy(os.path.join(HERE, "opencl.py"), self.work)
+        return self.compare(f"{self.enter}; none=$(mktemp -d) && OCL_ICD_VENDORS=$none OCL_ICD_FILENAMES=libnvidia-opencl.so.1 "
+                            "python3 opencl.py; status=$?; rmdir $none; exit $status", seconds=180)
+
+    def features(self):
+        """What programs use of CUDA beside copies and launches."""
+        self.build("features")
+        return self.compare(f"{self.enter}; ./features", seconds=300)
+
+    def tools(self):
+        """More of what nvidia-smi tells. Left out: the processors that are near, which are the guest's own, and
+        accounting, which is refused."""
+        return self.compare("nvidia-smi -q -x | grep -v accounted_processes", "nvidia-smi topo -m | cut -f1,2",
+                            "nvidia-smi dmon -c 1 -s m", "nvidia-smi pmon -c 1", "nvidia-smi nvlink -s", "nvidia-smi mig -lgip",
+                            "nvidia-smi -q -d SUPPORTED_CLOCKS", "nvidia-smi --format=csv --query-gpu=name,uuid,pci.bus_id,"
+                            "memory.total,compute_mode,mig.mode.current", "nvidia-smi --format=csv --query-compute-apps=name",
+                            seconds=60)
+
+    def debuggers(self):
+        """A memory checker and a debugger of CUDA: addresses and the ids of processes differ each time."""
+        self.build("vecadd", "-lineinfo")
+        debugger = ("cuda-gdb --batch -ex 'set breakpoint pending on' -ex 'break add' -ex run -ex 'info cuda kernels' -ex delete "
+                    "-ex continue ./vecadd 2>&1 | grep -aE 'Breakpoint|Inferior|Kernel|right' | "
+                    "sed -E 's/process [0-9]+/process/; s/0x[0-9a-f]+/an address/g'")
+        return self.compare(f"{self.enter}; compute-sanitizer ./vecadd", f"{self.enter}; {debugger}", seconds=200)
+
+    def train(self):
+        """As torch, and more of its libraries."""
+        shutil.copy(os.path.join(HERE, "train.py"), self.work)
+        return self.compare(f"{self.enter}; python3 train.py", seconds=440)
+
     def torch(self):
         """It takes minutes to load in an emulated machine."""
         return self.compare(f'python3 -c "{TORCH}"')
@@ -287,7 +320,7 @@ def connects(path, user):
 MOVING = [
     # Numbers with units, which are measured anew each time.
     (re.compile(r"-?\b\d+(\.\d+)?\s*(C|W|MHz|MiB|KB/s|MB/s|%|us|ms|mV|V)(?![A-Za-z])"), "#"),
-    (re.compile(r"^Timestamp .*"), "Timestamp"),
+    (re.compile(r"^Timestamp .*|<timestamp>.*"), "Timestamp"),
     (re.compile(r"^(Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d\d:\d\d:\d\d \d{4}\s*$"), "date"),
     (re.compile(r" +"), " "),
 ]
