@@ -46,11 +46,15 @@ static const u32 denied[] = {
 	0x00000b04,	/* accounting: which there were */
 	0x2080016e,	/* sessions of encoders */
 	0x2080017c,	/* sessions of captures */
-	0x2080018d,	/* which use the card */
-	0x2080018e,	/* how much memory they have */
 	0x208001af,	/* sessions of encoders, a newer form */
 	0x20801349,	/* what of memory is whose */
 };
+
+/*
+ * Processes that use the card, and how much memory they have: the driver tells of those alone that
+ * have an id in the caller's namespace (os_find_ns_pid() of its open modules, 580 to 595).
+ */
+static const u32 of_namespace[] = { 0x2080018d, 0x2080018e };
 
 /*
  * Memory of any client, by the handles alone, or at any address: what NVLink's fabric makes of
@@ -123,6 +127,9 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 		return get32(bytes, ALLOC_CLASS) == CLASS_MEMORY_FLA ? VGPU_NVIDIA_DENY :
 		       VGPU_NVIDIA_PASS;
 	cmd = get32(bytes, CONTROL_CMD);
+	for (i = 0; i < ARRAY_SIZE(of_namespace); i++)
+		if (of_namespace[i] == cmd)
+			return VGPU_NVIDIA_ALONE;
 	for (i = 0; i < ARRAY_SIZE(denied); i++)
 		if (denied[i] == cmd)
 			return VGPU_NVIDIA_DENY;

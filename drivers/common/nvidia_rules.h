@@ -13,6 +13,7 @@
  *		verdict = vgpu_nvidia_judge(&look, bytes);
  *	}
  *	... -EACCES unless vgpu_policy_nvidia(policy, cmd, look.nr) ...
+ *	... ALONE becomes PASS, or DENY where the shadow is not 1 of a namespace of process ids ...
  *	if (verdict == VGPU_NVIDIA_DENY)
  *		... VGPU_NVIDIA_DENIED to look.addr + look.status, and 0 is the result ...
  */
@@ -31,6 +32,7 @@ enum vgpu_nvidia_verdict {
 	VGPU_NVIDIA_PASS,
 	VGPU_NVIDIA_LOOK,
 	VGPU_NVIDIA_DENY,
+	VGPU_NVIDIA_ALONE,
 };
 
 /* NV_ERR_NOT_SUPPORTED, 32 bits: so the driver answers commands that it does not know. */

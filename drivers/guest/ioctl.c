@@ -146,11 +146,18 @@ static void ioctl_rdev(void *data, u32 *major, u32 *minor)
 	*minor = MINOR(node);
 }
 
-static u32 ioctl_pid(void *data, bool opener)
+static u32 ioctl_pid(void *data, enum vgpu_marshal_pid whose)
 {
 	struct vgpu_ioctl *ioctl = data;
 
-	return opener ? pid_vnr(ioctl->object->opener) : task_pid_vnr(current);
+	switch (whose) {
+	case VGPU_MARSHAL_OPENER:
+		return pid_vnr(ioctl->object->opener);
+	case VGPU_MARSHAL_PROCESS:
+		return task_tgid_vnr(current);
+	default:
+		return task_pid_vnr(current);
+	}
 }
 
 static void ioctl_stamp(void *data, u32 clock, s64 *time)

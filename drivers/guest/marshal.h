@@ -38,6 +38,12 @@ struct vgpu_marshal_kept {
 	u32 nr_runs;
 };
 
+enum vgpu_marshal_pid {
+	VGPU_MARSHAL_THREAD,	/* the calling thread */
+	VGPU_MARSHAL_OPENER,	/* the thread that opened the file */
+	VGPU_MARSHAL_PROCESS,	/* the calling process */
+};
+
 /**
  * struct vgpu_marshal_fds - how fds become objects and back
  * @get: fd @fd of the caller; sets @object, and @handle, which keeps the object
@@ -56,8 +62,7 @@ struct vgpu_marshal_kept {
  * @abort: undoes reserve: fd, file and reference
  * @rdev: the number of a device file of the host becomes that of its node here, or
  *	0, 0 if there is none
- * @pid: of the calling thread, or of the one that opened the file, as the caller's
- *	namespace numbers them
+ * @pid: the id that is meant, as the caller's namespace numbers them; 0: it has none there
  * @stamp: a time, in nanoseconds of the host's clock @clock (enum vgpu_schema_clock), more
  *	than 0, becomes one of the clock here, more than 0
  * @choose_clock: @clock is what VGPU_CLOCK_FILE means from now on
@@ -77,7 +82,7 @@ struct vgpu_marshal_fds {
 	void (*install)(void *data, int fd, void *handle);
 	void (*abort)(void *data, int fd, void *handle);
 	void (*rdev)(void *data, u32 *major, u32 *minor);
-	u32 (*pid)(void *data, bool opener);
+	u32 (*pid)(void *data, enum vgpu_marshal_pid whose);
 	void (*stamp)(void *data, u32 clock, s64 *time);
 	void (*choose_clock)(void *data, u32 clock);
 	int (*keep)(void *data, u64 addr, u64 len, bool write, struct vgpu_marshal_kept *kept);
@@ -104,6 +109,7 @@ enum vgpu_marshal_held_kind {
 	VGPU_HELD_EVENT,	/* named by an EVENT fixup */
 	VGPU_HELD_RDEV,		/* room for the number of a device file */
 	VGPU_HELD_PID,		/* room for a process id */
+	VGPU_HELD_PIDS,		/* room for process ids */
 	VGPU_HELD_STAMP,	/* room for a time */
 	VGPU_HELD_CLOCK,	/* a choice of a clock */
 };
@@ -111,10 +117,10 @@ enum vgpu_marshal_held_kind {
 /* private: an fd on its way in or out, or what else the way back needs */
 struct vgpu_marshal_held {
 	void *handle;
-	const struct vgpu_schema_field *field;	/* STAMP */
+	const struct vgpu_schema_field *field;	/* PIDS, STAMP */
 	u32 kind;		/* enum vgpu_marshal_held_kind */
 	int fd;			/* CLOSED: what the program had there; OUT: the new one;
-				 * PID: 0: it is nobody's here
+				 * PID: 0: it is nobody's here; PIDS: their number
 				 */
 	/* HIDDEN: the bits; PID: those that say that it is the opener's; CLOCK: enum
 	 * vgpu_schema_clock

@@ -228,12 +228,46 @@ static int pids_copy(const struct vgpu_marshal *m)
 
 		if (held->kind != VGPU_HELD_PID || !held->filled)
 			continue;
-		pid = held->fd ? m->fds->pid(m->fds_data, held->mask) : 0;
+		pid = held->fd ? m->fds->pid(m->fds_data, held->mask ? VGPU_MARSHAL_OPENER :
+					     VGPU_MARSHAL_THREAD) : 0;
 		wide = pid;
 		if (copy_to_user(u64_to_user_ptr(m->info[held->seg].addr + held->offset),
 				 held->size == sizeof(pid) ? (void *)&pid : (void *)&wide,
 				 held->size))
 			return -EFAULT;
+	}
+	return 0;
+}
+
+/*
+ * Ids that the driver has written, whole ones: where walk_pids() has sent another one than the
+ * program's, single bytes of the two say nothing. A shadow's own is the program's.
+ */
+static int list_copy(const struct vgpu_marshal *m, const u8 *data, long result)
+{
+	const struct vgpu_marshal_held *held;
+	const struct vgpu_marshal_seg *info;
+	u32 i, offset, pid;
+	int n;
+
+	if (result < 0)
+		return 0;
+	for (i = 0; i < m->nr_held; i++) {
+		held = &m->held[i];
+		info = &m->info[held->seg];
+		if (held->kind != VGPU_HELD_PIDS)
+			continue;
+		offset = held->offset;
+		for (n = 0; n < held->fd; n++, offset += held->field->unit) {
+			pid = vgpu_marshal_int(data + info->out_off + offset, sizeof(pid));
+			if (pid == vgpu_marshal_int(m->data + info->in_off + offset, sizeof(pid)))
+				continue;
+			if (pid == VGPU_MARSHAL_SHADOW)
+				pid = m->fds->pid(m->fds_data, VGPU_MARSHAL_PROCESS);
+			if (copy_to_user(u64_to_user_ptr(info->addr + offset), &pid, sizeof(pid)))
+				return -EFAULT;
+		}
+		cond_resched();
 	}
 	return 0;
 }
@@ -284,6 +318,8 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 		error = rdevs_copy(m, data);
 	if (!error)
 		error = pids_copy(m);
+	if (!error)
+		error = list_copy(m, data, result);
 	if (!error)
 		error = stamps_copy(m, data);
 	return error ? error : fds_copy(m);

@@ -447,6 +447,42 @@ static int walk_pid(struct vgpu_marshal *m, const struct level *level,
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
+/*
+ * The driver finds a shadow's own id where the program has its own, and nobody's where the program
+ * has that of another process: a shadow is alone in its namespace.
+ */
+static int walk_pids(struct vgpu_marshal *m, const struct level *level,
+		     const struct vgpu_schema_field *field)
+{
+	const struct vgpu_marshal_seg *info = &m->info[level->seg];
+	struct vgpu_marshal_held held = {
+		.kind = VGPU_HELD_PIDS,
+		.field = field,
+		.seg = level->seg,
+		.offset = level->base + field->offset,
+	};
+	u32 own, pid, to;
+	int i, error;
+	u8 *place;
+
+	if (info->dir != VGPU_INOUT)
+		return 0;
+	held.fd = min(field->max, (level->len - field->offset - field->size) / field->unit + 1);
+	error = vgpu_marshal_held_add(m, &held);
+	if (error < 0)
+		return error;
+	own = m->fds->pid(m->fds_data, VGPU_MARSHAL_PROCESS);
+	place = m->data + info->in_off + held.offset;
+	for (i = 0; i < held.fd; i++, place += field->unit) {
+		pid = vgpu_marshal_int(place, sizeof(pid));
+		if (pid != own && pid != VGPU_MARSHAL_SHADOW)
+			continue;
+		to = pid == own ? VGPU_MARSHAL_SHADOW : VGPU_MARSHAL_NOBODY;
+		memcpy(place, &to, sizeof(to));
+	}
+	return 0;
+}
+
 static int object_add(struct vgpu_marshal *m, u16 type, struct vgpu_marshal_held *held)
 {
 	int fixup;
@@ -600,6 +636,8 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return walk_rdev(m, level, field);
 	case VGPU_FIELD_PID:
 		return walk_pid(m, level, field);
+	case VGPU_FIELD_PIDS:
+		return walk_pids(m, level, field);
 	case VGPU_FIELD_TIME:
 		return known ? walk_time(m, level, field, value) : 0;
 	case VGPU_FIELD_STAMP:

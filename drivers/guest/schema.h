@@ -154,6 +154,7 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_HIDE,	/* bits that the program does not get to see */
 	VGPU_FIELD_RDEV,	/* number of a device file, which the driver tells */
 	VGPU_FIELD_PID,		/* process id, which the driver tells when it succeeds */
+	VGPU_FIELD_PIDS,	/* list of process ids, of which a host knows the caller's alone */
 	VGPU_FIELD_PLAIN,	/* none of what follows in the table */
 	VGPU_FIELD_FD_OUT,	/* becomes an fd of the caller */
 	VGPU_FIELD_RESULT_FD,	/* no place: the result, if not negative, is an fd */
@@ -188,7 +189,8 @@ struct vgpu_schema_chain;
  * @when: nothing is done otherwise; STAMP: a FIELD of the same struct, as the driver left it
  * @count: PTR, KEPT: number of elements; NONE: one
  * @times: PTR: to multiply @count with; NONE: one
- * @unit: PTR, KEPT: bytes an element; 0: the size of @elem, or one byte; STAMP: 0: the place is an
+ * @unit: PTR, KEPT: bytes an element; 0: the size of @elem, or one byte; PIDS: bytes from one
+ *	id to the next; STAMP: 0: the place is an
  *	integer of nanoseconds; else it is two, seconds and parts of which a second has so
  *	many
  * @stride: PTR: bytes an element, in the place of @unit
@@ -197,7 +199,7 @@ struct vgpu_schema_chain;
  *	PID: NONE: it is the caller's; else, likewise, the integer whose bits @mask say that it
  *	is the pid of who opened the file. Other positive ones, which are the host's, become 0
  * @max: PTR: more bytes than these are left to demand paging; 0: no limit
- *	but the host's
+ *	but the host's; PIDS: number of ids
  * @elem: PTR: what is inside each element, NULL: plain data; STRUCT: what it is
  * @chain: CHAIN
  */
@@ -467,6 +469,7 @@ struct vgpu_schema {
 #define VGPU_HIDE(s, member)	VGPU_PLACE(VGPU_FIELD_HIDE, s, member)
 #define VGPU_RDEV(s, member)	VGPU_PLACE(VGPU_FIELD_RDEV, s, member)
 #define VGPU_PID(s, member)	VGPU_PLACE(VGPU_FIELD_PID, s, member)
+#define VGPU_PIDS(s, member)	VGPU_PLACE(VGPU_FIELD_PIDS, s, member)
 /* A time of CLOCK_MONOTONIC in nanoseconds. */
 #define VGPU_STAMP(s, member)	VGPU_PLACE(VGPU_FIELD_STAMP, s, member)
 /* A time in two integers, @n bytes together, of which @first is the first: see @unit. */

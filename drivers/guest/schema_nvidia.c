@@ -652,6 +652,38 @@ static const struct vgpu_schema_field unwait_semaphore[] = {
 static const struct vgpu_schema_struct has_unwaiter =
 	VGPU_STRUCT(struct nv_unwait_semaphore, unwait_semaphore);
 
+/* Processes that use the card: of a shadow's namespace, in which it is alone. */
+struct nv_pids {
+	__u32 of;
+	__u32 class;
+	__u32 count;
+	__u32 pids[950];
+};
+
+static const struct vgpu_schema_field pids[] = {
+	{ VGPU_PIDS(struct nv_pids, pids[0]), .unit = sizeof(__u32),
+	  .max = ARRAY_SIZE(((struct nv_pids *)0)->pids) },
+};
+
+static const struct vgpu_schema_struct has_pids = VGPU_STRUCT(struct nv_pids, pids);
+
+/* How much memory of the card each has. */
+struct nv_pid_infos {
+	__u32 count;
+	__u32 pad;
+	struct {
+		__u32 pid;
+		__u32 what[17];
+	} processes[200];
+};
+
+static const struct vgpu_schema_field pid_infos[] = {
+	{ VGPU_PIDS(struct nv_pid_infos, processes[0].pid), .unit = 72, .max = 200 },
+};
+
+static const struct vgpu_schema_struct has_pid_infos =
+	VGPU_STRUCT(struct nv_pid_infos, pid_infos);
+
 /* The struct describes the beginning of the parameters. */
 #define CONTROL(c, s) \
 	{ VGPU_PTR(struct nv_control, params), .dir = VGPU_INOUT, .elem = &(s), \
@@ -687,6 +719,8 @@ static const struct vgpu_schema_field control[] = {
 	CONTROL(0x00fd0103, has_event),
 	CONTROL(0x00fd0104, has_card),
 	CONTROL(0x20800101, has_infos),		/* card */
+	CONTROL(0x2080018d, has_pids),
+	CONTROL(0x2080018e, has_pid_infos),
 	CONTROL(0x20800122, has_register_ops),
 	CONTROL(0x20800123, has_numbers),	/* engines */
 	CONTROL(0x20800124, has_numbers_of),	/* classes of one */

@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/ktime.h>
+#include <linux/pid_namespace.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -116,6 +117,12 @@ static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
 	return !grant || vgpu_policy_ioctl(&grant->policy, cmd);
 }
 
+/* vgpud starts shadows so, unless it was told not to. */
+static bool shadow_is_alone(void)
+{
+	return task_active_pid_ns(current) != &init_pid_ns && task_tgid_vnr(current) == 1;
+}
+
 /*
  * What NVIDIA's driver is asked for is in the argument, where the driver will read it. Return:
  * 0, -EFAULT, -EACCES, or 1: the driver is not asked, and the argument says so.
@@ -136,6 +143,8 @@ static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
 			return -EFAULT;
 		verdict = vgpu_nvidia_judge(&look, bytes);
 	}
+	if (verdict == VGPU_NVIDIA_ALONE)
+		verdict = shadow_is_alone() ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
 	if (!vgpu_policy_nvidia(&grant->policy, cmd, look.nr))
 		return -EACCES;
 	if (verdict == VGPU_NVIDIA_PASS)

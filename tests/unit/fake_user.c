@@ -212,9 +212,10 @@ static void rdev(void *data, u32 *major, u32 *minor)
 	*minor = *major ? *minor + USER_MINOR : 0;
 }
 
-static u32 pid(void *data, bool opener)
+static u32 pid(void *data, enum vgpu_marshal_pid whose)
 {
-	return opener ? USER_OPENER : USER_PID;
+	return whose == VGPU_MARSHAL_OPENER ? USER_OPENER :
+	       whose == VGPU_MARSHAL_PROCESS ? USER_PROCESS : USER_PID;
 }
 
 static void stamp(void *data, u32 clock, s64 *time)

@@ -39,6 +39,7 @@
 /* Its process id and that of who opened the file, and what the host has in their place. */
 #define USER_PID	4711
 #define USER_OPENER	4001
+#define USER_PROCESS	4710
 #define HOST_PID	4
 
 struct user {

@@ -71,7 +71,7 @@ static const u8 *special_bytes(const struct schema_case *c, const struct frame *
 			       const struct vgpu_schema_struct *body)
 {
 	static u8 special[1 << 16];
-	u32 i;
+	u32 i, n;
 
 	memset(special, 0, f->len);
 	memset(special, 1, f->head);
@@ -83,6 +83,9 @@ static const u8 *special_bytes(const struct schema_case *c, const struct frame *
 		/* The bytes of a struct inside are looked at when it is. */
 		if (field->type == VGPU_FIELD_STRUCT)
 			memset(special + field->offset, 1, inside_len(f, field));
+		else if (field->type == VGPU_FIELD_PIDS)
+			for (n = 0; n < field->max; n++)
+				memset(special + field->offset + n * field->unit, 1, field->size);
 		else if (field->type != VGPU_FIELD_RESULT_FD)
 			memset(special + field->offset, 1, field->size);
 		plain_mark(special, &field->count);
@@ -153,6 +156,16 @@ static void build_fill(struct schema_case *c, u8 *p, u32 len)
 static u32 field_unit(const struct vgpu_schema_field *field)
 {
 	return field->unit ? field->unit : field->elem ? field->elem->size : 1;
+}
+
+/* The program names itself, another one, or nobody. */
+static void build_pids(const struct frame *f, const struct vgpu_schema_field *field)
+{
+	static const u32 named[] = { USER_PROCESS, 1, 0, USER_PID, 0 };
+	u32 i;
+
+	for (i = 0; i < field->max; i++)
+		put(f->p + field->offset + i * field->unit, 4, named[i % 5]);
 }
 
 static void build_ptr(struct schema_case *c, const struct frame *f,
@@ -280,6 +293,9 @@ static void build_struct(struct schema_case *c, const struct frame *f,
 		case VGPU_FIELD_FD_IN:
 		case VGPU_FIELD_EVENT_IN:
 			put(f->p + field->offset, 4, USER_FD_FIRST + next_random(c) % 50);
+			break;
+		case VGPU_FIELD_PIDS:
+			build_pids(f, field);
 			break;
 		case VGPU_FIELD_TIME:
 			put(f->p + field->offset, 8, USER_NOW + next_random(c));
@@ -528,6 +544,30 @@ static void drive_pid(struct host *host, struct schema_case *c, const struct fra
 	put(f->p + field->offset, field->size, pid);
 }
 
+/*
+ * The driver knows the program by another id, and no other process. It tells the program's in each
+ * third place, nobody's in the next, and leaves the last alone.
+ */
+static void drive_pids(struct host *host, struct schema_case *c, const struct frame *f,
+		       const struct vgpu_schema_field *field)
+{
+	u32 i;
+
+	for (i = 0; i < field->max; i++) {
+		u8 *p = f->p + field->offset + i * field->unit;
+		u32 pid = get(p, 4);
+
+		if (host)
+			pid = pid == 1 ? USER_PROCESS : pid == 0x7fffffff ? 1 : pid;
+		meet(c, pid);
+		if (i % 3 == 0)
+			put(p, 4, host ? 1 : USER_PROCESS);
+		else if (i % 3 == 1)
+			put(p, 4, 0);
+	}
+	c->pids++;
+}
+
 /* Some are left alone where the program's own may stay, and some are none. */
 static void drive_stamp(struct host *host, struct schema_case *c, u8 *p,
 			const struct vgpu_schema_field *field, u8 dir)
@@ -589,6 +629,10 @@ static bool drive_struct(struct host *host, struct schema_case *c, const struct 
 		case VGPU_FIELD_PID:
 			if (dir == VGPU_INOUT && c->result >= 0)
 				drive_pid(host, c, f, field);
+			break;
+		case VGPU_FIELD_PIDS:
+			if (dir == VGPU_INOUT && c->result >= 0)
+				drive_pids(host, c, f, field);
 			break;
 		case VGPU_FIELD_PTR:
 			if (!drive_ptr(host, c, f, field))

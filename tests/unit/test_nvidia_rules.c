@@ -13,8 +13,11 @@
 
 /* These tell of processes: accounting, encoders, captures, users of the card and of its memory. */
 static const u32 denied[] = {
-	0xb03, 0xb04, 0x2080016e, 0x208001af, 0x2080017c, 0x2080018d, 0x2080018e, 0x20801349,
+	0xb03, 0xb04, 0x2080016e, 0x208001af, 0x2080017c, 0x20801349,
 };
+
+/* These tell of the processes of a namespace. */
+static const u32 of_namespace[] = { 0x2080018d, 0x2080018e };
 
 static void put32(u8 *p, u32 offset, u32 v)
 {
@@ -49,6 +52,12 @@ static void test_control(void)
 		vgpu_nvidia_begin(&look, CONTROL, ADDR);
 		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_PASS, "%#x, beside",
 			   denied[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(of_namespace); i++) {
+		put32(arg, 8, of_namespace[i]);
+		vgpu_nvidia_begin(&look, CONTROL, ADDR);
+		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_ALONE && look.status == 28,
+			   "%#x", of_namespace[i]);
 	}
 	tap_subject("a denied control");
 }

@@ -246,6 +246,10 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 				   field->out_count.kind == VGPU_REF_FIELD && field->mask &&
 				   !field->out_count.up && field->out_count.size == 4,
 				   "field %u: whose process id it is", i);
+		else if (field->type == VGPU_FIELD_PIDS)
+			tap_expect(field->size == 4 && field->unit >= 4 && field->max && !field->mask &&
+				   field->offset + (field->max - 1) * field->unit + 4 <= body->size,
+				   "field %u: list of process ids", i);
 		else if (field->type != VGPU_FIELD_KEPT)
 			tap_expect((field->type == VGPU_FIELD_HIDE) == !!field->mask &&
 				   (!field->mask || field->size == 4), "field %u: mask", i);

@@ -342,6 +342,9 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 		memcpy(bytes, (const void *)look.addr, look.len);
 		verdict = vgpu_nvidia_judge(&look, bytes);
 	}
+	/* vgpud starts shadows so, unless it was told not to. */
+	if (verdict == VGPU_NVIDIA_ALONE)
+		verdict = sys2(__NR_getpid, 0, 0) == 1 ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
 	if (!vgpu_policy_nvidia(&call->file->policy, cmd, look.nr))
 		return -EACCES;
 	if (verdict == VGPU_NVIDIA_PASS)
