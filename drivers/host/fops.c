@@ -60,6 +60,7 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
 	struct vgpu_object *object;
 	struct vgpu_grant *grant;
 	struct file *file;
+	int ret;
 
 	grant = vgpu_grant_find(peer, le32_to_cpu(args->export));
 	if (!grant)
@@ -76,7 +77,12 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
 	vgpu_object_describe(object, &call->objects[0]);
 	call->objects[0].fixup = 0;
 	call->nr_objects = 1;
+	ret = vgpu_card_add(call->lane->session, object);
 	vgpu_object_put(object);
+	if (ret) {
+		vgpu_call_take_back(call);
+		return vgpu_call_refuse(call, ret);
+	}
 	return 0;
 }
 

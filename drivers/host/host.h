@@ -580,6 +580,9 @@ struct vgpu_session {
 	u32 nr_lanes;
 	/* struct task_struct * -> its lane, while it serves */
 	struct xarray tasks;
+	/* Numbers of objects that are files of NVIDIA's cards, and of which; card.c. */
+	struct xarray cards;
+	atomic_t nr_cards;
 	/* Bytes of messages and replies in memory. */
 	atomic_long_t budget;
 	/* Lanes that have a slot of the window. */
@@ -623,6 +626,9 @@ struct file *vgpu_shadow_file(struct vgpu_session *session);
 /* --- call.c --------------------------------------------------------------- */
 
 #define VGPU_SEGS_SMALL		16
+
+/* NVIDIA's driver knows no more cards. */
+#define VGPU_CARDS_MAX		32
 
 /* An fd of a lane's thread. */
 struct vgpu_fd {
@@ -694,6 +700,8 @@ struct vgpu_hcall {
 	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
 	struct vgpu_fd *placed;
 	struct vgpu_fd arg_fd;
+	struct vgpu_fd cards[VGPU_CARDS_MAX];
+	u32 nr_cards;
 	u32 event;
 	struct vgpu_fd left[VGPU_FDS_MAX];
 	u32 nr_left;
@@ -797,6 +805,14 @@ void vgpu_fdtable_uninstall(int fd, struct file *file);
  * with a reference each. Return: how many there were.
  */
 unsigned int vgpu_fdtable_take(struct file *lane, struct vgpu_fd *fds, unsigned int max);
+
+/* --- card.c: files that NVIDIA's driver looks for ------------------------- */
+
+/* The session's process has @object open. Return: 0 or -ENOMEM. */
+int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object);
+/* One file of each card that it has open, in the table of @call's thread. Return: 0 or -errno. */
+int vgpu_card_place(struct vgpu_hcall *call);
+void vgpu_card_remove(struct vgpu_hcall *call);
 
 /* --- lane.c --------------------------------------------------------------- */
 

@@ -293,11 +293,14 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	ret = ioctl_prepare(call, cmd, &arg);
 	if (!ret)
 		ret = ioctl_set_shared(call, cmd, arg, &shared);
+	if (!ret)
+		ret = vgpu_card_place(call);
 	if (!ret && ioctl_lends_admin(call, cmd)) {
 		admin = ioctl_admin_cred();
 		ret = admin ? 0 : -ENOMEM;
 	}
 	if (ret < 0) {
+		vgpu_card_remove(call);
 		vgpu_fixup_remove_fds(call);
 		vgpu_fixup_cancel_event(call);
 		return vgpu_call_refuse(call, ret);
@@ -307,6 +310,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	if (admin)
 		own = override_creds(admin);
 	result = ret ? 0 : ioctl_driver(call, cmd, arg);
+	vgpu_card_remove(call);
 	if (admin) {
 		revert_creds(own);
 		put_cred(admin);

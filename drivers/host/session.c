@@ -23,6 +23,7 @@ static void session_free(struct kref *ref)
 	/* Here, as the control connection queues them for as long as it finds us. */
 	vgpu_mapping_drop_unmaps(session);
 	xa_destroy(&session->tasks);
+	xa_destroy(&session->cards);
 	put_pid(session->pid);
 	if (session->mm)
 		mmdrop(session->mm);
@@ -70,6 +71,7 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	mutex_init(&session->lock);
 	INIT_LIST_HEAD(&session->lanes);
 	xa_init(&session->tasks);
+	xa_init(&session->cards);
 	mutex_init(&session->map_lock);
 	session->mappings = RB_ROOT;
 	spin_lock_init(&session->unmaps_lock);

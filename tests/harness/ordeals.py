@@ -733,10 +733,10 @@ def nvidia_round(bed, bus):
 
 
 def nvidia_used(bed):
-    """A program that has a card open, and asks only the control file for it, as user-space engines have it."""
+    """A program that has a card open, and asks only the control file for it."""
     nvidia_export(bed)
     comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
-    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl card")
+    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl card", 60)
     must(bed.host, "vgpuctl unexport --nvidia --force")
     nvidia_gone(bed)
 
@@ -760,6 +760,7 @@ def nvidia(bed):
     """A card of NVIDIA's, which a stand-in of its driver on the host has, with both engines."""
     free, behind, taken = nvidia_cards(bed)
     must(bed.host, NVIDIA_MAKE.format(bus=free))
+    nvidia_used(bed)
     nvidia_round(bed, free)
     must(bed.host, NVIDIA_END)
     must(bed.host, NVIDIA_MAKE.format(bus=behind))

@@ -26,6 +26,10 @@
 #define CMD_PIDS	0x2080018d
 #define NOT_SUPPORTED	0x56
 
+/* Threads that ask for the card at once, and how often each does. */
+#define CARD_THREADS	4
+#define CARD_ROUNDS	100
+
 static unsigned char params[VGPU_MOCK_NVIDIA_PARAMS];
 
 /* Makes the command, of an ioctl of that type, or wrapped. Return: ioctl()'s. */
@@ -162,33 +166,93 @@ static unsigned int rm_alloc(int fd, struct rm_alloc *args)
 	return args->status;
 }
 
+static unsigned int alloc_device(int fd, unsigned int client)
+{
+	struct rm_device device = {};
+	struct rm_alloc args = {
+		.class = RM_CLASS_DEVICE, .client = client, .parent = client,
+		.params = (unsigned long)&device, .params_size = sizeof(device),
+	};
+
+	return rm_alloc(fd, &args);
+}
+
+static int open_card(void)
+{
+	int card = open("/dev/nvidia0", O_RDWR);
+
+	if (card < 0)
+		err(1, "/dev/nvidia0");
+	return card;
+}
+
+/* One of several threads, whose calls are made by several of the host's. */
+static struct {
+	int fd;
+	unsigned int client;
+	volatile bool card_comes_and_goes;
+} cards;
+
+static void *use_card_again(void *unused)
+{
+	unsigned int i, status;
+
+	for (i = 0; i < CARD_ROUNDS; i++) {
+		status = alloc_device(cards.fd, cards.client);
+		if (status && (!cards.card_comes_and_goes || status != RM_INSUFFICIENT_PERMISSIONS))
+			errx(1, "a device in a thread: status %#x", status);
+	}
+	return unused;
+}
+
+static void use_card_by_threads(void)
+{
+	pthread_t threads[CARD_THREADS];
+	unsigned int i;
+
+	for (i = 0; i < CARD_THREADS; i++)
+		if (pthread_create(&threads[i], NULL, use_card_again, NULL))
+			errx(1, "no thread");
+	for (i = 0; cards.card_comes_and_goes && i < CARD_ROUNDS; i++)
+		close(open_card());
+	for (i = 0; i < CARD_THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 /* The driver looks for a file of the card among those of its caller, which need not be used. */
 static void use_card(int fd)
 {
 	struct rm_alloc client = { .class = RM_CLASS_CLIENT };
-	struct rm_device device = {};
-	struct rm_alloc args = {
-		.class = RM_CLASS_DEVICE,
-		.params = (unsigned long)&device, .params_size = sizeof(device),
-	};
 	unsigned int status;
-	int card;
+	int card, other;
 
 	if (rm_alloc(fd, &client))
 		errx(1, "a client: status %#x", client.status);
-	args.client = client.object;
-	args.parent = client.object;
-	status = rm_alloc(fd, &args);
+	cards.fd = fd;
+	cards.client = client.object;
+	status = alloc_device(fd, client.object);
 	if (status != RM_INSUFFICIENT_PERMISSIONS)
 		errx(1, "a device without a card: status %#x", status);
-	card = open("/dev/nvidia0", O_RDWR);
-	if (card < 0)
-		err(1, "/dev/nvidia0");
-	args.object = 0;
-	status = rm_alloc(fd, &args);
+	card = open_card();
+	status = alloc_device(fd, client.object);
 	if (status)
 		errx(1, "a device with a card: status %#x", status);
+	use_card_by_threads();
+	/* One file is enough, and the last one takes the card along. */
+	other = open_card();
 	close(card);
+	status = alloc_device(fd, client.object);
+	if (status)
+		errx(1, "a device with another file of the card: status %#x", status);
+	close(other);
+	status = alloc_device(fd, client.object);
+	if (status != RM_INSUFFICIENT_PERMISSIONS)
+		errx(1, "a device after the card: status %#x", status);
+	cards.card_comes_and_goes = true;
+	use_card_by_threads();
+	status = alloc_device(fd, client.object);
+	if (status != RM_INSUFFICIENT_PERMISSIONS)
+		errx(1, "a device after many cards: status %#x", status);
 }
 
 /* The driver takes its own version, and corrects another one. */

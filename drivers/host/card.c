@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files of NVIDIA's cards. That driver gives a card to callers only that have a file of it open,
+ * whatever file they ask by, and looks for one in the fd table of whoever calls. Tables of lanes
+ * hold nothing between calls, so a session remembers which of the guest's objects its process
+ * has open, and one file of each card is in the table while the driver runs.
+ *
+ * No thread of the shadow finds it there: the table is this thread's alone, and the file has left
+ * it before the thread is in user mode again, where somebody may have taken it over.
+ */
+#include <linux/bitmap.h>
+#include <linux/kdev_t.h>
+#include <linux/xarray.h>
+
+#include "host.h"
+
+/* NVIDIA's numbers: these minors are cards, those behind them are files that cards share. */
+#define CARD_MAJOR	195
+#define CARD_MINORS	248
+
+static bool card_is_nvidia(const struct vgpu_object *object)
+{
+	return object->grant && object->grant->policy.kind == VGPU_EXPORT_NVIDIA;
+}
+
+/* The number of the card that @object is a file of, or -1. */
+static int card_of(const struct vgpu_object *object)
+{
+	const struct inode *inode = file_inode(object->file);
+
+	if (!card_is_nvidia(object) || !S_ISCHR(inode->i_mode) ||
+	    MAJOR(inode->i_rdev) != CARD_MAJOR || MINOR(inode->i_rdev) >= CARD_MINORS)
+		return -1;
+	return MINOR(inode->i_rdev);
+}
+
+static void card_forget(struct vgpu_session *session, u32 id)
+{
+	if (xa_erase(&session->cards, id))
+		atomic_dec(&session->nr_cards);
+}
+
+/* A file can be closed by any session of the guest, which does not look for the others. */
+static void card_forget_closed(struct vgpu_session *session)
+{
+	struct vgpu_object *object;
+	unsigned long id;
+	void *entry;
+
+	xa_for_each(&session->cards, id, entry) {
+		object = vgpu_object_find(session->peer, id);
+		if (object)
+			vgpu_object_put(object);
+		else
+			card_forget(session, id);
+	}
+}
+
+int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object)
+{
+	int card = card_of(object);
+	void *entry, *old;
+
+	if (card < 0)
+		return 0;
+	entry = xa_mk_value(card);
+	if (xa_load(&session->cards, object->id) == entry)
+		return 0;
+	/* No more of them are open at once, so that leaves room. */
+	if (atomic_read(&session->nr_cards) >= session->peer->limits.objects)
+		card_forget_closed(session);
+	old = xa_store(&session->cards, object->id, entry, GFP_KERNEL_ACCOUNT);
+	if (xa_is_err(old))
+		return xa_err(old);
+	if (!old)
+		atomic_inc(&session->nr_cards);
+	return 0;
+}
+
+static int card_install(struct vgpu_hcall *call, struct vgpu_object *object)
+{
+	int fd = vgpu_fdtable_install(object->file);
+
+	if (fd < 0)
+		return fd;
+	call->cards[call->nr_cards].fd = fd;
+	/* The table's reference; to be compared, not to be used. */
+	call->cards[call->nr_cards].file = object->file;
+	call->nr_cards++;
+	return 0;
+}
+
+int vgpu_card_place(struct vgpu_hcall *call)
+{
+	struct vgpu_session *session = call->lane->session;
+	DECLARE_BITMAP(placed, CARD_MINORS) = {};
+	struct vgpu_object *object;
+	unsigned long id;
+	void *entry;
+	int card, ret;
+
+	if (!card_is_nvidia(call->object))
+		return 0;
+	/* A process that has it from another one has not opened it. */
+	ret = vgpu_card_add(session, call->object);
+	xa_for_each(&session->cards, id, entry) {
+		if (ret || call->nr_cards == VGPU_CARDS_MAX)
+			break;
+		card = xa_to_value(entry);
+		if (test_bit(card, placed))
+			continue;
+		object = vgpu_object_find(session->peer, id);
+		/* Its number may be another object's by now. */
+		if (!object || card_of(object) != card) {
+			card_forget(session, id);
+		} else {
+			ret = card_install(call, object);
+			set_bit(card, placed);
+		}
+		if (object)
+			vgpu_object_put(object);
+	}
+	return ret;
+}
+
+void vgpu_card_remove(struct vgpu_hcall *call)
+{
+	while (call->nr_cards) {
+		const struct vgpu_fd *card = &call->cards[--call->nr_cards];
+
+		vgpu_fdtable_uninstall(card->fd, card->file);
+	}
+}
