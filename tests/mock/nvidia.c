@@ -30,23 +30,19 @@ static unsigned int revision;
 module_param(revision, uint, 0644);
 MODULE_PARM_DESC(revision, "what /proc/driver/nvidia/version says");
 
-/* A command that the test has denied, which then is to come from nobody. */
-static unsigned int watched;
-module_param(watched, uint, 0644);
-MODULE_PARM_DESC(watched, "number of a command of CONTROL");
-
-static atomic_t watched_seen;
+/* How often the driver was asked for what no guest may ask for: of guests' programs, never. */
+static atomic_t denied_seen;
 
 static int nvidia_get_seen(char *buffer, const struct kernel_param *kp)
 {
-	return sysfs_emit(buffer, "%d\n", atomic_read(&watched_seen));
+	return sysfs_emit(buffer, "%d\n", atomic_read(&denied_seen));
 }
 
 static const struct kernel_param_ops nvidia_seen_ops = {
 	.get = nvidia_get_seen,
 };
 module_param_cb(seen, &nvidia_seen_ops, NULL, 0444);
-MODULE_PARM_DESC(seen, "how often that command came");
+MODULE_PARM_DESC(seen, "how often a command came that guests are denied");
 
 static struct cdev nvidia_cdev, nvidia_uvm_cdev;
 static dev_t nvidia_uvm_devt;
@@ -123,6 +119,38 @@ static long nvidia_register(__s32 __user *arg)
 	return ret;
 }
 
+static bool nvidia_is_denied(u32 cmd)
+{
+	static const u32 denied[] = VGPU_MOCK_NVIDIA_DENIED;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(denied); i++)
+		if (denied[i] == cmd)
+			return true;
+	return false;
+}
+
+/* Ioctls but CONTROL count in any size; those of unified memory have none. */
+static void nvidia_count_denied(u32 nr, u32 size, void __user *arg)
+{
+	u32 class;
+	u16 with;
+
+	switch (size ? nr : 0) {
+	case _IOC_NR(VGPU_MOCK_NVIDIA_ALLOC_MEMORY):
+	case _IOC_NR(VGPU_MOCK_NVIDIA_ALLOC):
+		if (!get_user(class, (u32 __user *)(arg + VGPU_MOCK_NVIDIA_ALLOC_CLASS)) &&
+		    class == VGPU_MOCK_NVIDIA_FLA)
+			atomic_inc(&denied_seen);
+		break;
+	case _IOC_NR(VGPU_MOCK_NVIDIA_SHARE):
+		if (!get_user(with, (u16 __user *)(arg + VGPU_MOCK_NVIDIA_SHARE_WITH)) &&
+		    with == VGPU_MOCK_NVIDIA_SHARE_CLIENT)
+			atomic_inc(&denied_seen);
+		break;
+	}
+}
+
 static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
 {
 	struct vgpu_mock_nvidia_control control;
@@ -135,8 +163,8 @@ static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
 		return -EINVAL;
 	if (copy_from_user(params, u64_to_user_ptr(control.params), control.size))
 		return -EFAULT;
-	if (control.cmd == watched)
-		atomic_inc(&watched_seen);
+	if (nvidia_is_denied(control.cmd))
+		atomic_inc(&denied_seen);
 	for (i = 0; i < control.size; i++)
 		params[i] = ~params[i];
 	control.status = 0;
@@ -190,6 +218,7 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		size = xfer.size;
 		arg = xfer.arg;
 	}
+	nvidia_count_denied(nr, size, (void __user *)arg);
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_REGISTER) && size == sizeof(__s32))
 		return nvidia_register((__s32 __user *)arg);
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL) &&

@@ -73,6 +73,29 @@ struct vgpu_mock_nvidia_version {
 	char version[64];
 };
 
+/*
+ * What no guest may ask for, in lists and places of its own: commands of CONTROL, objects of one
+ * class, and sharing with a client.
+ */
+#define VGPU_MOCK_NVIDIA_DENIED { \
+	0x00000b03, 0x00000b04, 0x2080016e, 0x2080017c, 0x2080018d, 0x2080018e, 0x208001af, \
+	0x20801349 }
+
+#define VGPU_MOCK_NVIDIA_FLA		0xf3
+#define VGPU_MOCK_NVIDIA_ALLOC_CLASS	12
+#define VGPU_MOCK_NVIDIA_SHARE_CLIENT	3
+#define VGPU_MOCK_NVIDIA_SHARE_WITH	16
+
+/* Arguments of these ioctls as they are here: words. */
+struct vgpu_mock_nvidia_words {
+	__u32 word[14];
+};
+
+#define VGPU_MOCK_NVIDIA_ALLOC_MEMORY	_IOC(_IOC_READ | _IOC_WRITE, 'F', 0x27, 56)
+#define VGPU_MOCK_NVIDIA_ALLOC		_IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2b, 32)
+#define VGPU_MOCK_NVIDIA_ALLOC_RIGHTS	_IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2b, 48)
+#define VGPU_MOCK_NVIDIA_SHARE		_IOC(_IOC_READ | _IOC_WRITE, 'F', 0x35, 24)
+
 /* Memory of the card, in objects of this class; where in their parameters their size is. */
 #define VGPU_MOCK_NVIDIA_VIDEO		0x40
 #define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64

@@ -4,7 +4,7 @@
  * (ioctl with a pointer, write, read, mmap, on cards and the control file that driver's own
  * ioctls, with libraries of a VERSION that is not the driver's), and says what that calls it;
  * exit status 1 where anything is wrong. With "card" as the version it asks the control file for
- * the card.
+ * the card, with "race" it asks it while another thread changes what for.
  */
 #include <err.h>
 #include <errno.h>
@@ -25,109 +25,277 @@
 #define CMD_ANY		0x20800110
 #define CMD_PIDS	0x2080018d
 #define NOT_SUPPORTED	0x56
+/* No status that is answered. */
+#define UNTOUCHED	77
+
+/* Rounds of a race in passing, and of one that is asked for; and after which it is no race. */
+#define RACE_FEW	40
+#define RACE_MANY	500
+#define RACE_MOST	20000
 
 /* Threads that ask for the card at once, and how often each does. */
 #define CARD_THREADS	4
 #define CARD_ROUNDS	100
 
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+
 static unsigned char params[VGPU_MOCK_NVIDIA_PARAMS];
 
-/* Makes the command, of an ioctl of that type, or wrapped. Return: ioctl()'s. */
-static int control(int fd, unsigned int cmd, unsigned int type, bool wrapped, unsigned int *status)
+/* Ways to ask: the ioctl itself and one that wraps it, of the driver's own type and of another. */
+static const struct way {
+	unsigned int type;
+	bool wrapped;
+} ways[] = { { 'F', false }, { 'F', true }, { 'V', false }, { 'V', true } };
+
+/* Return: ioctl()'s. */
+static int ask(int fd, unsigned int cmd, void *arg, const struct way *way)
 {
-	struct vgpu_mock_nvidia_control control = {
-		.cmd = cmd, .params = (unsigned long)params, .size = sizeof(params) - 1, .status = 77,
-	};
 	struct vgpu_mock_nvidia_xfer xfer = {
-		.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL), .size = sizeof(control),
-		.arg = (unsigned long)&control,
+		.nr = _IOC_NR(cmd), .size = _IOC_SIZE(cmd), .arg = (unsigned long)arg,
 	};
-	int ret;
 
 	memset(params, 0x35, sizeof(params));
-	if (wrapped)
-		ret = ioctl(fd, _IOWR(type, 0xd3, struct vgpu_mock_nvidia_xfer), &xfer);
-	else
-		ret = ioctl(fd, _IOWR(type, 0x2a, struct vgpu_mock_nvidia_control), &control);
-	*status = control.status;
-	return ret;
+	if (way->wrapped)
+		return ioctl(fd, _IOWR(way->type, 0xd3, struct vgpu_mock_nvidia_xfer), &xfer);
+	return ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, way->type, _IOC_NR(cmd), _IOC_SIZE(cmd)),
+		     arg);
+}
+
+/* No schema knows what another type wraps: its argument does not come along. */
+static bool comes_not_along(int ret, const struct way *way)
+{
+	return ret && way->wrapped && way->type != 'F' && errno == EFAULT;
+}
+
+static void fill_control(struct vgpu_mock_nvidia_control *control, unsigned int cmd)
+{
+	memset(control, 0, sizeof(*control));
+	control->cmd = cmd;
+	control->params = (unsigned long)params;
+	control->size = sizeof(params) - 1;
+	control->status = UNTOUCHED;
 }
 
 static void use_controls(int fd)
 {
-	static const unsigned int types[] = { 'F', 'V' };
-	unsigned int i, status;
+	struct vgpu_mock_nvidia_control control;
+	const struct way *way;
+	int ret;
 
-	for (i = 0; i < 4; i++) {
-		bool wrapped = i & 1;
-		unsigned int type = types[i / 2];
-
-		/* No schema knows what another type wraps: its argument does not come along. */
-		if (control(fd, CMD_ANY, type, wrapped, &status)) {
-			if (!wrapped || type == 'F' || errno != EFAULT)
-				err(1, "control %u", i);
-		} else if (status || params[0] != 0xca || params[sizeof(params) - 2] != 0xca ||
-			   params[sizeof(params) - 1] != 0x35) {
-			errx(1, "control %u: status %#x, %#x", i, status, params[0]);
-		}
-		if (control(fd, CMD_PIDS, type, wrapped, &status)) {
-			if (!wrapped || type == 'F' || errno != EFAULT)
-				err(1, "denied control %u", i);
-		} else if (status != NOT_SUPPORTED || params[0] != 0x35) {
-			errx(1, "denied control %u: status %#x, %#x", i, status, params[0]);
-		}
+	for (way = ways; way < ways + COUNT(ways); way++) {
+		fill_control(&control, CMD_ANY);
+		ret = ask(fd, VGPU_MOCK_NVIDIA_CONTROL, &control, way);
+		if (comes_not_along(ret, way))
+			continue;
+		if (ret)
+			err(1, "a control of type %c", way->type);
+		if (control.status || params[0] != 0xca || params[sizeof(params) - 2] != 0xca ||
+		    params[sizeof(params) - 1] != 0x35)
+			errx(1, "a control of type %c: status %#x, %#x", way->type, control.status,
+			     params[0]);
 	}
 }
 
-static struct vgpu_mock_nvidia_control raced;
-static volatile bool race_over;
-
-static void *race(void *unused)
+/* What the host answers by itself: the driver's own counter tells whether it was asked. */
+static void use_denied(int fd)
 {
-	volatile unsigned int *cmd = &raced.cmd;
+	static const unsigned int controls[] = VGPU_MOCK_NVIDIA_DENIED;
+	static const struct {
+		unsigned int cmd;
+		unsigned int at, value;
+		unsigned int status;
+	} others[] = {
+		{ VGPU_MOCK_NVIDIA_ALLOC_MEMORY, VGPU_MOCK_NVIDIA_ALLOC_CLASS,
+		  VGPU_MOCK_NVIDIA_FLA, 40 },
+		{ VGPU_MOCK_NVIDIA_ALLOC, VGPU_MOCK_NVIDIA_ALLOC_CLASS, VGPU_MOCK_NVIDIA_FLA, 28 },
+		{ VGPU_MOCK_NVIDIA_ALLOC_RIGHTS, VGPU_MOCK_NVIDIA_ALLOC_CLASS,
+		  VGPU_MOCK_NVIDIA_FLA, 40 },
+		{ VGPU_MOCK_NVIDIA_SHARE, VGPU_MOCK_NVIDIA_SHARE_WITH,
+		  VGPU_MOCK_NVIDIA_SHARE_CLIENT, 20 },
+	};
+	struct vgpu_mock_nvidia_control control;
+	struct vgpu_mock_nvidia_words words;
+	const struct way *way;
+	unsigned int i;
+	int ret;
 
-	while (!race_over) {
-		*cmd = CMD_PIDS;
+	for (i = 0; i < COUNT(controls) * COUNT(ways); i++) {
+		way = &ways[i % COUNT(ways)];
+		fill_control(&control, controls[i / COUNT(ways)]);
+		ret = ask(fd, VGPU_MOCK_NVIDIA_CONTROL, &control, way);
+		if (!comes_not_along(ret, way) &&
+		    (ret || control.status != NOT_SUPPORTED || params[0] != 0x35))
+			errx(1, "denied control %#x of type %c: %d, status %#x, %#x", control.cmd,
+			     way->type, ret, control.status, params[0]);
+	}
+	for (i = 0; i < COUNT(others) * COUNT(ways); i++) {
+		unsigned int nr = i / COUNT(ways);
+
+		way = &ways[i % COUNT(ways)];
+		memset(&words, 0, sizeof(words));
+		words.word[others[nr].at / 4] = others[nr].value;
+		words.word[others[nr].status / 4] = UNTOUCHED;
+		ret = ask(fd, others[nr].cmd, &words, way);
+		if (!comes_not_along(ret, way) &&
+		    (ret || words.word[others[nr].status / 4] != NOT_SUPPORTED))
+			errx(1, "denied ioctl %#x of type %c: %d, status %#x", others[nr].cmd,
+			     way->type, ret, words.word[others[nr].status / 4]);
+	}
+}
+
+/* What another thread changes all the time, to one value and to the other. */
+static struct flip {
+	volatile unsigned int *word;
+	unsigned int values[2];
+	volatile bool over;
+} flipped;
+
+static void *flip(void *unused)
+{
+	while (!flipped.over) {
+		*flipped.word = flipped.values[0];
 		sched_yield();
-		*cmd = CMD_ANY;
+		*flipped.word = flipped.values[1];
 		sched_yield();
 	}
 	return unused;
 }
 
-/*
- * Another thread changes the command all the time, of an ioctl and of one that is wrapped: either
- * the driver has done what may be done, or nothing.
- */
-static void use_race(int fd)
+/* Memory of one race: arguments, and what may wrap them. */
+static struct {
+	struct vgpu_mock_nvidia_control controls[2];
+	struct vgpu_mock_nvidia_xfer xfer;
+	struct rm_alloc alloc;
+	struct rm_share share;
+} raced __attribute__((aligned(4096)));
+
+/* Return: it was refused; each asks once, and ends the program where anything else was done. */
+static bool race_control(int fd, bool wrapped)
 {
-	struct vgpu_mock_nvidia_xfer xfer = {
-		.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL), .size = sizeof(raced),
-		.arg = (unsigned long)&raced,
-	};
-	unsigned int i, done = 0, denied = 0;
+	volatile unsigned int *status = &raced.controls[0].status;
+
+	memset(params, 0x35, sizeof(params));
+	*status = UNTOUCHED;
+	if (wrapped ? ioctl(fd, VGPU_MOCK_NVIDIA_XFER, &raced.xfer) :
+		      ioctl(fd, VGPU_MOCK_NVIDIA_CONTROL, &raced.controls[0]))
+		err(1, "a control that is changed");
+	if (*status == NOT_SUPPORTED && params[0] == 0x35)
+		return true;
+	if (*status || params[0] != 0xca)
+		errx(1, "a control that is changed: status %#x, %#x", *status, params[0]);
+	return false;
+}
+
+static bool race_plain(int fd)
+{
+	return race_control(fd, false);
+}
+
+static bool race_wrapped(int fd)
+{
+	return race_control(fd, true);
+}
+
+/* The one that is wrapped is this one, or that one. */
+static bool race_address(int fd)
+{
+	memset(params, 0x35, sizeof(params));
+	fill_control(&raced.controls[0], CMD_PIDS);
+	fill_control(&raced.controls[1], CMD_ANY);
+	if (ioctl(fd, VGPU_MOCK_NVIDIA_XFER, &raced.xfer))
+		err(1, "an address that is changed");
+	if (raced.controls[0].status == NOT_SUPPORTED && params[0] == 0x35)
+		return true;
+	if (raced.controls[1].status || params[0] != 0xca)
+		errx(1, "an address that is changed: statuses %#x and %#x, %#x",
+		     raced.controls[0].status, raced.controls[1].status, params[0]);
+	return false;
+}
+
+static bool race_class(int fd)
+{
+	struct rm_free root = {};
+
+	raced.alloc.object = 0;
+	raced.alloc.status = UNTOUCHED;
+	if (ioctl(fd, RM_IOCTL_ALLOC, &raced.alloc))
+		err(1, "a class that is changed");
+	if (raced.alloc.status == NOT_SUPPORTED && !raced.alloc.object)
+		return true;
+	root.client = raced.alloc.object;
+	root.object = raced.alloc.object;
+	if (raced.alloc.status || ioctl(fd, RM_IOCTL_FREE, &root) || root.status)
+		errx(1, "a class that is changed: status %#x, then %#x", raced.alloc.status,
+		     root.status);
+	return false;
+}
+
+/* The client is nobody's. */
+static bool race_share(int fd)
+{
+	raced.share.status = UNTOUCHED;
+	if (ioctl(fd, RM_IOCTL_SHARE, &raced.share))
+		err(1, "a share that is changed");
+	if (raced.share.status != NOT_SUPPORTED && raced.share.status != RM_OBJECT_NOT_FOUND)
+		errx(1, "a share that is changed: status %#x", raced.share.status);
+	return raced.share.status == NOT_SUPPORTED;
+}
+
+static const struct race {
+	const char *what;
+	bool (*ask)(int fd);
+	volatile unsigned int *word;
+	unsigned int denied;
+	unsigned int done;
+} races[] = {
+	{ "commands", race_plain, &raced.controls[0].cmd, CMD_PIDS, CMD_ANY },
+	{ "wrapped commands", race_wrapped, &raced.controls[0].cmd, CMD_PIDS, CMD_ANY },
+	/* The lower half: addresses of one page, which differ in no other. */
+	{ "addresses", race_address, (unsigned int *)&raced.xfer.arg, 0, 0 },
+	{ "classes", race_class, &raced.alloc.class, VGPU_MOCK_NVIDIA_FLA, RM_CLASS_CLIENT },
+	{ "shares", race_share, (unsigned int *)&raced.share.with, RM_SHARE_WITH_CLIENT, 0 },
+};
+
+/*
+ * Another thread changes what is asked for all the time: either the driver has done what may be
+ * done, or nothing.
+ */
+static void run_race(int fd, const struct race *race, unsigned int rounds)
+{
+	unsigned int i, denied = 0;
 	pthread_t thread;
 
-	raced.params = (unsigned long)params;
-	raced.size = sizeof(params);
-	if (pthread_create(&thread, NULL, race, NULL))
-		errx(1, "no thread");
-	for (i = 0; i < 5000 && (i < 40 || !done || !denied); i++) {
-		memset(params, 0x35, sizeof(params));
-		if (i & 1 ? ioctl(fd, VGPU_MOCK_NVIDIA_XFER, &xfer) :
-			    ioctl(fd, VGPU_MOCK_NVIDIA_CONTROL, &raced))
-			err(1, "a control that is changed");
-		if (raced.status == NOT_SUPPORTED && params[0] == 0x35)
-			denied++;
-		else if (!raced.status && params[0] == 0xca)
-			done++;
-		else
-			errx(1, "a control that is changed: status %#x, %#x", raced.status, params[0]);
+	memset(&raced, 0, sizeof(raced));
+	fill_control(&raced.controls[0], CMD_PIDS);
+	fill_control(&raced.controls[1], CMD_ANY);
+	raced.xfer.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL);
+	raced.xfer.size = sizeof(raced.controls[0]);
+	raced.xfer.arg = (unsigned long)&raced.controls[0];
+	flipped.word = race->word;
+	flipped.values[0] = race->denied;
+	flipped.values[1] = race->done;
+	if (race->word == (unsigned int *)&raced.xfer.arg) {
+		flipped.values[0] = (unsigned long)&raced.controls[0];
+		flipped.values[1] = (unsigned long)&raced.controls[1];
 	}
-	race_over = true;
+	*flipped.word = flipped.values[0];
+	flipped.over = false;
+	if (pthread_create(&thread, NULL, flip, NULL))
+		errx(1, "no thread");
+	for (i = 0; i < RACE_MOST && (i < rounds || !denied || denied == i); i++)
+		denied += race->ask(fd);
+	flipped.over = true;
 	pthread_join(thread, NULL);
-	if (!done || !denied)
-		errx(1, "of %u controls that were changed, %u were done", i, done);
+	if (!denied || denied == i)
+		errx(1, "of %u %s that were changed, %u were denied", i, race->what, denied);
+}
+
+static void use_races(int fd, unsigned int nr, unsigned int rounds)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		run_race(fd, &races[i], rounds);
 }
 
 /* The driver sees a flag that the program did not set, and does not see. */
@@ -330,7 +498,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc != 2 && argc != 3)
-		errx(2, "usage: nvidia_use DEVICE [VERSION]");
+		errx(2, "usage: nvidia_use DEVICE [VERSION|card|race]");
 	fd = open(argv[1], O_RDWR);
 	if (fd < 0)
 		err(1, "%s", argv[1]);
@@ -345,10 +513,13 @@ int main(int argc, char **argv)
 		errx(1, "%s: read something else than was written", argv[1]);
 	if (!strcmp(name, "nvidia0") || !strcmp(name, "nvidiactl")) {
 		use_controls(fd);
-		use_race(fd);
+		use_denied(fd);
+		use_races(fd, 2, RACE_FEW);
 		use_files(fd);
 		if (argc == 3 && !strcmp(argv[2], "card"))
 			use_card(fd);
+		else if (argc == 3 && !strcmp(argv[2], "race"))
+			use_races(fd, COUNT(races), RACE_MANY);
 		else if (argc == 3)
 			use_versions(fd, argv[2]);
 	} else {
