@@ -107,9 +107,9 @@ enum vgpu_nvidia_verdict vgpu_nvidia_begin(struct vgpu_nvidia_look *look, u32 cm
 
 enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const u8 *bytes)
 {
-	u32 i, cmd;
 	__le64 addr;
 	__le16 with;
+	u32 i;
 
 	if (look->nr == NR_XFER) {
 		/* The driver does not unwrap twice. */
@@ -121,17 +121,19 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 	}
 	if (look->nr == NR_SHARE) {
 		memcpy(&with, bytes + SHARE_WITH, sizeof(with));
-		return le16_to_cpu(with) == SHARE_WITH_CLIENT ? VGPU_NVIDIA_DENY : VGPU_NVIDIA_PASS;
+		look->what = le16_to_cpu(with);
+		return look->what == SHARE_WITH_CLIENT ? VGPU_NVIDIA_DENY : VGPU_NVIDIA_PASS;
 	}
-	if (look->nr == NR_ALLOC || look->nr == NR_ALLOC_MEMORY)
-		return get32(bytes, ALLOC_CLASS) == CLASS_MEMORY_FLA ? VGPU_NVIDIA_DENY :
-		       VGPU_NVIDIA_PASS;
-	cmd = get32(bytes, CONTROL_CMD);
+	if (look->nr == NR_ALLOC || look->nr == NR_ALLOC_MEMORY) {
+		look->what = get32(bytes, ALLOC_CLASS);
+		return look->what == CLASS_MEMORY_FLA ? VGPU_NVIDIA_DENY : VGPU_NVIDIA_PASS;
+	}
+	look->what = get32(bytes, CONTROL_CMD);
 	for (i = 0; i < ARRAY_SIZE(of_namespace); i++)
-		if (of_namespace[i] == cmd)
+		if (of_namespace[i] == look->what)
 			return VGPU_NVIDIA_ALONE;
 	for (i = 0; i < ARRAY_SIZE(denied); i++)
-		if (denied[i] == cmd)
+		if (denied[i] == look->what)
 			return VGPU_NVIDIA_DENY;
 	return VGPU_NVIDIA_PASS;
 }

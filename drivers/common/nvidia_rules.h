@@ -48,12 +48,14 @@ enum vgpu_nvidia_verdict {
  *	driver carries out, for lists
  * @len: bytes
  * @status: where in them the driver would tell its status
+ * @what: number of what was denied: a command of RM_CONTROL, a class of objects, a kind of sharing
  */
 struct vgpu_nvidia_look {
 	u64 addr;
 	u32 nr;
 	u32 len;
 	u32 status;
+	u32 what;
 };
 
 /**
@@ -84,6 +86,9 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 #define VGPU_NVIDIA_UVM_INIT	0x30000001
 #define VGPU_NVIDIA_UVM_SHARED	0x2ULL
 
+/* What names an ioctl of the driver's own in lists. */
+#define VGPU_NVIDIA_RM_KEY(nr)	('F' << _IOC_TYPESHIFT | (nr))
+
 /*
  * What an ioctl of its files is judged by in lists: the driver takes any type and direction, but
  * of unified memory, whose numbers have no size (and two that begin with 3).
@@ -92,7 +97,7 @@ static inline u32 vgpu_nvidia_key(u32 cmd)
 {
 	if (!_IOC_SIZE(cmd) || (cmd & ~3) == 0x30000000)
 		return cmd & (_IOC_TYPEMASK << _IOC_TYPESHIFT | _IOC_NRMASK << _IOC_NRSHIFT);
-	return 'F' << _IOC_TYPESHIFT | _IOC_NR(cmd);
+	return VGPU_NVIDIA_RM_KEY(_IOC_NR(cmd));
 }
 
 #endif /* VGPU_NVIDIA_RULES_H */

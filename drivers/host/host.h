@@ -663,6 +663,8 @@ struct vgpu_fd {
  * @segs_small: enough for most calls
  * @placed: the fd of each FD_IN or EVENT fixup, while they are in the table
  * @arg_fd: likewise the fd that is the argument
+ * @cards: files of NVIDIA's cards in the table while the driver runs
+ * @nr_cards: how many of @cards are there
  * @event: of the EVENT fixup, or 0
  * @left: what the driver left in the table
  * @nr_left: entries of it

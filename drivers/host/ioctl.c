@@ -16,7 +16,9 @@
 
 #include "caller.h"
 #include "host.h"
+#include "nvidia_ioctls.h"
 #include "nvidia_rules.h"
+#include "trace.h"
 
 /* Two clocks read within so long count as read at once; as often as is tried. */
 #define IOCTL_CLOCKS_NS		20000
@@ -110,11 +112,10 @@ static int ioctl_gather(struct vgpu_hcall *call)
 	return 0;
 }
 
-static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
+/* @cmd, or what it wraps, is not for guests; @what of it, 0 for the ioctl as such. */
+static void ioctl_tell_denied(const struct vgpu_hcall *call, u32 cmd, u32 key, u32 what)
 {
-	const struct vgpu_grant *grant = call->object->grant;
-
-	return !grant || vgpu_policy_ioctl(&grant->policy, cmd);
+	trace_vgpu_host_denied(call->lane->session->peer->id, cmd, vgpu_nvidia_name(key), what);
 }
 
 /* vgpud starts shadows so, unless it was told not to. */
@@ -145,10 +146,14 @@ static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
 	}
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = shadow_is_alone() ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
-	if (!vgpu_policy_nvidia(&grant->policy, cmd, look.nr))
+	if (!vgpu_policy_nvidia(&grant->policy, cmd, look.nr)) {
+		ioctl_tell_denied(call, cmd, VGPU_NVIDIA_RM_KEY(look.nr), 0);
 		return -EACCES;
+	}
 	if (verdict == VGPU_NVIDIA_PASS)
 		return 0;
+	atomic64_inc(&call->lane->session->peer->counters.refused);
+	ioctl_tell_denied(call, cmd, VGPU_NVIDIA_RM_KEY(look.nr), look.what);
 	return put_user(VGPU_NVIDIA_DENIED,
 			(u32 __user *)(unsigned long)(look.addr + look.status)) ? -EFAULT : 1;
 }
@@ -180,6 +185,17 @@ static int ioctl_hide_shared(__le64 __user *place)
 		return -EFAULT;
 	flags &= cpu_to_le64(~VGPU_NVIDIA_UVM_SHARED);
 	return copy_to_user(place, &flags, sizeof(flags)) ? -EFAULT : 0;
+}
+
+static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
+{
+	const struct vgpu_grant *grant = call->object->grant;
+
+	if (!grant || vgpu_policy_ioctl(&grant->policy, cmd))
+		return true;
+	if (grant->policy.kind == VGPU_EXPORT_NVIDIA)
+		ioctl_tell_denied(call, cmd, vgpu_nvidia_key(cmd), 0);
+	return false;
 }
 
 /* Return: 0, or why the host does not even try; 1: the driver need not be asked. */

@@ -49,6 +49,25 @@ TRACE_EVENT(vgpu_host_refused,
 	TP_printk("peer=%u op=%u error=%d", __entry->peer, __entry->op, __entry->error)
 );
 
+TRACE_EVENT(vgpu_host_denied,
+	TP_PROTO(u32 peer, u32 cmd, const char *name, u32 what),
+	TP_ARGS(peer, cmd, name, what),
+	TP_STRUCT__entry(
+		__field(u32, peer)
+		__field(u32, cmd)
+		__field(u32, what)
+		__array(char, name, 48)
+	),
+	TP_fast_assign(
+		__entry->peer = peer;
+		__entry->cmd = cmd;
+		__entry->what = what;
+		strscpy(__entry->name, name ?: "unknown", sizeof(__entry->name));
+	),
+	TP_printk("peer=%u cmd=0x%x ioctl=%s what=0x%x", __entry->peer, __entry->cmd,
+		  __entry->name, __entry->what)
+);
+
 TRACE_EVENT(vgpu_host_malformed,
 	TP_PROTO(u32 peer, u32 type),
 	TP_ARGS(peer, type),

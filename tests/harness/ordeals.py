@@ -551,6 +551,9 @@ NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-
                "mknod /dev/nvidiactl c 195 255; mknod /dev/nvidia0 c 195 0; "
                "mknod /dev/nvidia-uvm c $uvm 0; mknod /dev/nvidia-uvm-tools c $uvm 1")
 
+# What of it no guest may ask for, by ioctl and command.
+NVIDIA_DENIED = 12
+
 NVIDIA_END = "rm /dev/nvidia*; rmmod vgpu_mock_nvidia"
 
 
@@ -750,6 +753,50 @@ def nvidia_used(bed):
     nvidia_gone(bed)
 
 
+TRACE = "/sys/kernel/tracing"
+
+
+def refused(bed):
+    """How often guests were refused something, so far."""
+    text = bed.host.must("vgpuctl status --json").text
+    return sum(int(number) for number in re.findall(r'"refused": ?(\d+)', text))
+
+
+def nvidia_denied(bed, engine):
+    """What the host answers by itself counts, and the module's tracepoint says what it was."""
+    host = bed.host
+    nvidia_export(bed)
+    comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
+    if engine == "kernel":
+        must(host, f"mountpoint -q {TRACE} || mount -t tracefs tracefs {TRACE}; echo >{TRACE}/trace; "
+             f"echo 1 >{TRACE}/events/vgpu_host/vgpu_host_denied/enable")
+    before = refused(bed)
+    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl")
+    # Those of a type that no schema knows are not all judged.
+    if refused(bed) < before + NVIDIA_DENIED * 3:
+        raise Failure(f"of {NVIDIA_DENIED * 3} ioctls that were denied, {refused(bed) - before} count")
+    if engine == "kernel":
+        for what in ("NV_ESC_RM_CONTROL what=0x20801349", "NV_ESC_RM_ALLOC_MEMORY what=0xf3", "NV_ESC_RM_SHARE what=0x3"):
+            must(host, f"grep -q 'ioctl={what}$' {TRACE}/trace")
+        must(host, f"echo 0 >{TRACE}/events/vgpu_host/vgpu_host_denied/enable")
+    must(host, "vgpuctl unexport --nvidia --force")
+    nvidia_gone(bed)
+
+
+def nvidia_listed(bed):
+    """Lists call ioctls by NVIDIA's names."""
+    conf = "/etc/vgpu/exports.d/nvidia.conf"
+    must(bed.host, "mkdir -p /etc/vgpu/exports.d; printf '[nvidiactl]\\npath = /dev/nvidiactl\\nto = 2\\nany-port = yes\\n"
+         f"deny-ioctls = UVM_FREE, NV_ESC_CHECK_VERSION_STR\\n' >{conf}; kill -HUP $(pidof vgpud)")
+    comes(bed.guest, "cd /dev && ls -d nvidia*", "nvidiactl")
+    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl")
+    said = bed.guest.run(f"{TOOLS}/nvidia_use /dev/nvidiactl 1 2>&1").text
+    if said != "nvidia_use: the driver's own version: Permission denied":
+        raise Failure(f"an ioctl that is denied by its name: '{said}'")
+    must(bed.host, f"rm {conf}; kill -HUP $(pidof vgpud)")
+    nvidia_gone(bed)
+
+
 def nvidia_cards(bed):
     """PCI devices of the host that can be a card: at an address that is free in the guest, on a bus that
     it does not have, and at an address that is taken."""
@@ -770,6 +817,8 @@ def nvidia(bed):
     free, behind, taken = nvidia_cards(bed)
     must(bed.host, NVIDIA_MAKE.format(bus=free))
     nvidia_used(bed)
+    nvidia_denied(bed, "kernel")
+    nvidia_listed(bed)
     nvidia_round(bed, free)
     must(bed.host, NVIDIA_END)
     must(bed.host, NVIDIA_MAKE.format(bus=behind))
@@ -780,6 +829,8 @@ def nvidia(bed):
     bed.offer("user")
     bed.describe()
     nvidia_used(bed)
+    nvidia_denied(bed, "user")
+    nvidia_listed(bed)
     nvidia_round(bed, taken)
     stop_agent(bed)
     load_modules(bed)

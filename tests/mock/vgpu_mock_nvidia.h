@@ -78,7 +78,7 @@ struct vgpu_mock_nvidia_version {
  * class, and sharing with a client.
  */
 #define VGPU_MOCK_NVIDIA_DENIED { \
-	0x00000b03, 0x00000b04, 0x2080016e, 0x2080017c, 0x2080018d, 0x2080018e, 0x208001af, \
+	0x00000b03, 0x00000b04, 0x2080016e, 0x2080017c, 0x208001af, \
 	0x20801349 }
 
 #define VGPU_MOCK_NVIDIA_FLA		0xf3

@@ -21,9 +21,9 @@
 #include "../../userspace-lib/engine/nvidia_rm.h"
 #include "vgpu_mock_nvidia.h"
 
-/* Any command, and one that the host answers by itself: which processes use the card. */
+/* Any command, and one that the host answers by itself: what of its memory is whose. */
 #define CMD_ANY		0x20800110
-#define CMD_PIDS	0x2080018d
+#define CMD_DENIED	0x20801349
 #define NOT_SUPPORTED	0x56
 /* No status that is answered. */
 #define UNTOUCHED	77
@@ -200,7 +200,7 @@ static bool race_wrapped(int fd)
 static bool race_address(int fd)
 {
 	memset(params, 0x35, sizeof(params));
-	fill_control(&raced.controls[0], CMD_PIDS);
+	fill_control(&raced.controls[0], CMD_DENIED);
 	fill_control(&raced.controls[1], CMD_ANY);
 	if (ioctl(fd, VGPU_MOCK_NVIDIA_XFER, &raced.xfer))
 		err(1, "an address that is changed");
@@ -248,8 +248,8 @@ static const struct race {
 	unsigned int denied;
 	unsigned int done;
 } races[] = {
-	{ "commands", race_plain, &raced.controls[0].cmd, CMD_PIDS, CMD_ANY },
-	{ "wrapped commands", race_wrapped, &raced.controls[0].cmd, CMD_PIDS, CMD_ANY },
+	{ "commands", race_plain, &raced.controls[0].cmd, CMD_DENIED, CMD_ANY },
+	{ "wrapped commands", race_wrapped, &raced.controls[0].cmd, CMD_DENIED, CMD_ANY },
 	/* The lower half: addresses of one page, which differ in no other. */
 	{ "addresses", race_address, (unsigned int *)&raced.xfer.arg, 0, 0 },
 	{ "classes", race_class, &raced.alloc.class, VGPU_MOCK_NVIDIA_FLA, RM_CLASS_CLIENT },
@@ -266,7 +266,7 @@ static void run_race(int fd, const struct race *race, unsigned int rounds)
 	pthread_t thread;
 
 	memset(&raced, 0, sizeof(raced));
-	fill_control(&raced.controls[0], CMD_PIDS);
+	fill_control(&raced.controls[0], CMD_DENIED);
 	fill_control(&raced.controls[1], CMD_ANY);
 	raced.xfer.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL);
 	raced.xfer.size = sizeof(raced.controls[0]);

@@ -2,6 +2,7 @@
 /* Commands that no guest may give NVIDIA's driver, directly and wrapped. */
 #include <string.h>
 
+#include "nvidia_ioctls.h"
 #include "nvidia_rules.h"
 #include "tap.h"
 
@@ -38,7 +39,7 @@ static void test_control(void)
 		put32(arg, 8, denied[i]);
 		vgpu_nvidia_begin(&look, CONTROL, ADDR);
 		tap_expect(vgpu_nvidia_judge(&look, arg) == VGPU_NVIDIA_DENY && look.addr == ADDR &&
-			   look.status == 28, "%#x", denied[i]);
+			   look.status == 28 && look.what == denied[i], "%#x", denied[i]);
 		for (bit = 24; bit < 32; bit++) {
 			put32(arg, 8, denied[i] ^ 1U << bit);
 			vgpu_nvidia_begin(&look, CONTROL, ADDR);
@@ -205,6 +206,35 @@ static void test_key(void)
 	tap_subject("what names an ioctl");
 }
 
+static bool name_is(u32 cmd, const char *wanted)
+{
+	const char *name = vgpu_nvidia_name(vgpu_nvidia_key(cmd));
+
+	return name ? wanted && !strcmp(name, wanted) : !wanted;
+}
+
+/* Lists call ioctls by these, so a name is one ioctl's, and an ioctl has one. */
+static void test_names(void)
+{
+	const struct vgpu_nvidia_ioctl *all = vgpu_nvidia_ioctls;
+	u32 i, j;
+
+	for (i = 0; i < vgpu_nvidia_nr_ioctls; i++) {
+		tap_expect(vgpu_nvidia_name(all[i].key) == all[i].name, "%s", all[i].name);
+		for (j = 0; j < i; j++)
+			tap_expect(all[i].key != all[j].key && strcmp(all[i].name, all[j].name),
+				   "%s is not %s", all[i].name, all[j].name);
+	}
+	tap_expect(name_is(CONTROL, "NV_ESC_RM_CONTROL") &&
+		   name_is(XFER, "NV_ESC_IOCTL_XFER_CMD") &&
+		   name_is(_IOC(0, 'V', 0x2a, 1), "NV_ESC_RM_CONTROL"), "the driver's own");
+	tap_expect(name_is(0x2a, "UVM_SET_PREFERRED_LOCATION") &&
+		   name_is(0x7ff, "UVM_IS_8_SUPPORTED") &&
+		   name_is(0x30000001, "UVM_INITIALIZE"), "unified memory's");
+	tap_expect(name_is(NV(0, 8), NULL) && name_is(0x7fe, NULL), "no ioctl's");
+	tap_subject("names of ioctls");
+}
+
 int main(void)
 {
 	test_control();
@@ -213,5 +243,6 @@ int main(void)
 	test_share();
 	test_alloc();
 	test_key();
+	test_names();
 	return tap_done();
 }

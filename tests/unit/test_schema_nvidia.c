@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 #include "marshal_test.h"
+#include "nvidia_ioctls.h"
+#include "nvidia_rules.h"
 
 #define NV(nr, n)	_IOC(_IOC_READ | _IOC_WRITE, 'F', nr, n)
 #define ALLOC		NV(0x2b, 32)
@@ -715,6 +717,23 @@ static void exports(void)
 	tap_subject("whose schema it is");
 }
 
+static void has_host_names(const struct vgpu_schema *schema)
+{
+	u32 i;
+
+	for (i = 0; i < schema->nr_ioctls; i++)
+		tap_expect(vgpu_nvidia_name(vgpu_nvidia_key(schema->ioctls[i].cmd)), "%s",
+			   schema->ioctls[i].name);
+}
+
+/* What a guest describes a host has in its own table. */
+static void host_names(void)
+{
+	has_host_names(nvidia);
+	has_host_names(uvm);
+	tap_subject("the host's name of an ioctl");
+}
+
 int main(void)
 {
 	fds_of_arguments();
@@ -734,5 +753,6 @@ int main(void)
 	uvm_sizes();
 	flags();
 	exports();
+	host_names();
 	return tap_done();
 }

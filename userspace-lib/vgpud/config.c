@@ -16,6 +16,7 @@
 #include "config.h"
 #include "export.h"
 #include "log.h"
+#include "nvidia_ioctls.h"
 #include "unixsock.h"
 #include "wanted.h"
 #include "window.h"
@@ -355,7 +356,11 @@ static int add_card(struct export_spec *spec, const char *word)
 static int add_ioctl(struct export_spec *spec, const char *word)
 {
 	unsigned long long value;
+	uint32_t i;
 
+	for (i = 0; i < vgpu_nvidia_nr_ioctls; i++)
+		if (!strcmp(vgpu_nvidia_ioctls[i].name, word))
+			return export_spec_add_ioctl(spec, vgpu_nvidia_ioctls[i].key);
 	if (parse_number(word, 0, UINT_MAX, &value))
 		return -EINVAL;
 	return export_spec_add_ioctl(spec, value);

@@ -349,6 +349,7 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 		return -EACCES;
 	if (verdict == VGPU_NVIDIA_PASS)
 		return 0;
+	count(&counters->refused, 1);
 	memcpy((void *)(look.addr + look.status), &denied, sizeof(denied));
 	return 1;
 }
