@@ -55,7 +55,7 @@ class Bed:
             host's machine has
         layer: name of a root with more programs, for all machines
         times: how often tests do the same at most; None: as often as they want to
-        parallel: emulated processors do not take turns
+        parallel: emulated processors do not take turns, which those of a machine that runs guests never do
         window: both modules are in one kernel, and mappings go through a window
         """
         self.spec = spec
@@ -111,9 +111,10 @@ class Bed:
         return self._started(machine)
 
     def _accelerator(self, kernel):
-        # What emulation offers a nested machine is always the same.
+        # What emulation offers a nested machine is always the same. Where its processors take turns,
+        # guests inside get interrupts when they have them disabled: their kernels hang or die.
         if self.nested or self.tier == "libvirt":
-            return TCG_PARALLEL if self.parallel else TCG
+            return TCG_PARALLEL
         return accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel)
 
     def _inner(self, name):
