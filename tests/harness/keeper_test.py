@@ -534,6 +534,14 @@ class Keeper(unittest.TestCase):
         self.memory(REM_MEM, 2 * PAGE)
         self.assertEqual(b"", held.recv(1))
 
+    def test_held_until_given_up(self):
+        """The engine owns nothing any more, and something else later."""
+        engine = self.ready()
+        held = self.hold(engine)
+        engine.send(message(HOLD))
+        self.assertEqual(b"", held.recv(1))
+        self.silent(self.hold(engine))
+
     def test_held_while_driver_is_gone(self):
         """What is shown stays what it is until the hypervisor shows it no more."""
         engine = self.ready()

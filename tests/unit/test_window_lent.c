@@ -24,6 +24,8 @@ static struct shadow shadow;
 static struct source *keeper;
 static int mine = -1, answer, owner = -1;
 static unsigned int given_back;
+/* Numbers of files that the keeper was given to hold, and of times that it was to close one. */
+static unsigned int nr_held, nr_given_up;
 
 struct engine_shared *shared = &counts;
 struct shadow_list shadows;
@@ -144,6 +146,10 @@ static uint64_t asked(enum keeper_type type)
 
 	do {
 		packet_recv(mine, &msg, sizeof(msg), &fd);
+		if (msg.type == KEEPER_HOLD) {
+			nr_held += fd >= 0;
+			nr_given_up += fd < 0;
+		}
 		if (fd >= 0)
 			close(fd);
 	} while (msg.type == KEEPER_HOLD);
@@ -278,6 +284,29 @@ static void test_shadow(void)
 	tap_subject("what a shadow had shown that has ended");
 }
 
+static void test_owner(void)
+{
+	begin();
+	bound_page(1);
+	bound_page(2);
+	nr_held = 0;
+	nr_given_up = 0;
+	window_disown();
+	window_disown();
+	bound_page(3);
+	bound_page(4);
+	tap_expect(nr_given_up == 1, "the keeper closes the owner's file, %u times", nr_given_up);
+	tap_expect(nr_held == 1, "it gets the next owner's, %u times", nr_held);
+	end_keeper();
+	connect_keeper();
+	window_disown();
+	nr_given_up = 0;
+	bound_page(1);
+	tap_expect(!nr_given_up, "a keeper that has none is not asked");
+	end_keeper();
+	tap_subject("the keeper holds what the owner of now has");
+}
+
 int main(void)
 {
 	owner = dup(1);
@@ -285,5 +314,6 @@ int main(void)
 	test_driver();
 	test_keeper();
 	test_shadow();
+	test_owner();
 	return tap_done();
 }

@@ -234,6 +234,7 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 		object->grant = grant;
 	}
 	object->space = file_space(object);
+	owner_meet(object);
 	poller_begin(object);
 	LIST_INSERT_HEAD(&objects, object, node);
 	shared->nr_objects = ++nr_objects;

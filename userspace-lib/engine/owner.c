@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Memory that belongs to the engine, by a client of NVIDIA's resource manager that is made when a
- * program first maps memory. The files that the client needs are opened anew through files of the
- * guest, so they are of devices that the guest may use.
+ * program maps memory, and goes with the last file of the driver that the guest has. The files
+ * that the client needs are opened anew through files of the guest, so they are of devices that
+ * the guest may use.
  *
  * The driver sees to whose memory it is: it lets a client duplicate objects of clients that the
  * same process has made, and objects that were shared with it. Shadows share with this client
@@ -26,6 +27,8 @@ static struct nvidia client = { .control = -1 };
 /* Memory that is owned now, against the guest's limits of mappings. */
 static uint64_t owned_bytes;
 static uint32_t nr_owned;
+/* Number of the guest's objects that are files of the driver, those that are being closed too. */
+static uint32_t nr_files;
 
 static bool is_nvidia(const struct object *object)
 {
@@ -88,10 +91,34 @@ void owner_learn(struct shadow *shadow, const struct eshadow_msg *msg,
 	shadow_answer(shadow, msg->lane, ret, &client.client, ret ? 0 : sizeof(client.client), -1);
 }
 
+/*
+ * The client goes when the guest uses the driver no more: else the driver could not be unloaded,
+ * nor a card rest, for as long as the guest is there. Nothing of the client is closed here, as that
+ * may wait for the driver.
+ */
+static void client_look(void)
+{
+	if (nr_files || nr_owned || client.control < 0)
+		return;
+	window_disown();
+	closer_close(client.control, NULL, NULL);
+	client.control = -1;
+}
+
+void owner_meet(const struct object *object)
+{
+	if (is_nvidia(object))
+		nr_files++;
+}
+
 void owner_forget(struct object *object)
 {
 	free(object->memory);
 	object->memory = NULL;
+	if (!is_nvidia(object))
+		return;
+	nr_files--;
+	client_look();
 }
 
 bool owner_shares(const struct object *object)
@@ -174,4 +201,5 @@ void owner_give_back(const struct owned *owned)
 	nvidia_take_back(&client, &owned->nvidia);
 	nr_owned--;
 	owned_bytes -= owned->len;
+	client_look();
 }

@@ -34,6 +34,11 @@ struct owned {
 void owner_learn(struct shadow *shadow, const struct eshadow_msg *msg,
 		 const struct eshadow_memory *memory);
 /**
+ * owner_meet - there is a new object
+ * @object: the object, for which owner_forget() is called once
+ */
+void owner_meet(const struct object *object);
+/**
  * owner_forget - an object goes, and with it what is known of its memory
  * @object: the object
  *
@@ -76,7 +81,7 @@ void owner_give_back(const struct owned *owned);
  *
  * While another process has this file, too, nothing is freed when the engine ends.
  *
- * Return: the file, which stays owner.c's; -1: nothing was ever owned.
+ * Return: the file, which stays owner.c's; -1: nothing is owned.
  */
 int owner_file(void);
 

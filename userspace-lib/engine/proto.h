@@ -196,7 +196,7 @@ struct engine_file {
  * @KEEPER_UNMAP: the engine's: have hidden what a MAP of this @offset and @len shows. It is
  *	answered by DONE when the guest cannot see it any more
  * @KEEPER_HOLD: the engine's, with a file: keep that open as long as anything is shown, and beyond
- *	the engine's end. It has no answer
+ *	the engine's end. Without a file: close it. It has no answer
  * @KEEPER_READY: the keeper's: there is a window, number @id, of @len bytes; nothing is seen in
  *	it that any engine had shown before
  * @KEEPER_GONE: the keeper's: there is none any more. What was shown may be seen until the next

@@ -443,6 +443,18 @@ static int keeper_map(struct binding *binding)
 	return keeper_ask(&map, binding->lent.fd) ? -ENOMEM : 0;
 }
 
+void window_disown(void)
+{
+	const struct keeper_msg msg = { .type = KEEPER_HOLD };
+
+	if (!has_owner_file)
+		return;
+	has_owner_file = false;
+	/* It may not keep the file: the next one that it is to hold would be closed instead. */
+	if (keeper_ask(&msg, -1))
+		engine_end("the keeper of the window does not listen");
+}
+
 static int bind_make(struct shadow *shadow, const struct eshadow_msg *ask,
 		     const struct eshadow_bind *bind)
 {

@@ -87,7 +87,9 @@ static void engine_ready(struct source *source, uint32_t events)
 		region_map(&msg, fd);
 		return;
 	}
-	if (len == sizeof(msg) && msg.type == KEEPER_HOLD && held < 0) {
+	if (len == sizeof(msg) && msg.type == KEEPER_HOLD && (held < 0 || fd < 0)) {
+		if (held >= 0)
+			close(held);
 		held = fd;
 		return;
 	}
