@@ -130,8 +130,9 @@ module_init(vgpu_guest_init);
 
 static void __exit vgpu_guest_exit(void)
 {
-	guest_stop_dialers();
+	/* The host takes back what it shows as long as it can be asked. */
 	vgpu_window_virtio_exit();
+	guest_stop_dialers();
 	vgpu_window_ivshmem_exit();
 	vgpu_device_global_exit();
 	vgpu_export_global_exit();

@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include "control.h"
 #include "export.h"
@@ -42,6 +43,9 @@ static const struct vgpu_window_provider *const window_providers[] = {
 	&vgpu_window_loopback,
 	&vgpu_window_provider_device,
 };
+
+/* Those who wait until nothing is bound in some window any more, or nobody can tell of it. */
+static DECLARE_WAIT_QUEUE_HEAD(window_hidden_wait);
 
 /* Frees ranges: what a provider has to do for that may take long, and the host's messages wait. */
 static struct workqueue_struct *window_wq;
@@ -130,13 +134,23 @@ static void range_insert(struct vgpu_window *window, struct vgpu_window_range *r
 	}
 	rb_link_node(&range->node, parent, link);
 	rb_insert_color(&range->node, &window->ranges);
+	WRITE_ONCE(window->nr_shown, window->nr_shown + 1);
 }
 
 /* It is lost, and the host has nothing bound in it any more. */
 static bool window_is_over(const struct vgpu_window *window)
 {
 	lockdep_assert_held(&window->lock);
-	return READ_ONCE(window->gone) && RB_EMPTY_ROOT(&window->ranges);
+	return READ_ONCE(window->gone) && !window->nr_shown;
+}
+
+/* The host has nothing bound in the range, nor will it. */
+static void range_hidden(struct vgpu_window *window)
+{
+	lockdep_assert_held(&window->lock);
+	WRITE_ONCE(window->nr_shown, window->nr_shown - 1);
+	if (!window->nr_shown)
+		wake_up_all(&window_hidden_wait);
 }
 
 /*
@@ -148,6 +162,8 @@ static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *r
 	bool wanted = false;
 
 	lockdep_assert_held(&window->lock);
+	if (range->state != VGPU_RANGE_HIDDEN)
+		range_hidden(window);
 	rb_erase(&range->node, &window->ranges);
 	bitmap_clear(window->map, range->offset >> PAGE_SHIFT, range->len >> PAGE_SHIFT);
 	swap(wanted, window->wanted);
@@ -256,6 +272,41 @@ err_free:
 	return NULL;
 }
 
+/*
+ * Mappings that cannot be copies stay where they are, in a window that is lost: the host takes them
+ * out of it all the same.
+ */
+static void window_leave(struct vgpu_window *window)
+{
+	struct vgpu_window_range *range;
+	struct rb_node *node;
+	u64 offset, len;
+
+	do {
+		range = NULL;
+		mutex_lock(&window->lock);
+		for (node = window->ended ? NULL : rb_first(&window->ranges); node;
+		     node = rb_next(node)) {
+			range = rb_entry(node, struct vgpu_window_range, node);
+			if (range->state == VGPU_RANGE_MAPPED && range->mapping->live)
+				break;
+			range = NULL;
+		}
+		if (range) {
+			range->state = VGPU_RANGE_LEFT;
+			offset = range->offset;
+			len = range->len;
+			/* No memory is reclaimed under the lock, and the host stays. */
+			vgpu_host_get(window->host);
+		}
+		mutex_unlock(&window->lock);
+		if (range) {
+			vgpu_control_unbind(window->host, window->id, offset, len);
+			vgpu_host_put(window->host);
+		}
+	} while (range);
+}
+
 int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *mapping)
 {
 	const struct vgpu_window_provider *provider = range->window->provider;
@@ -271,6 +322,9 @@ int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *map
 	range->mapping = mapping;
 	range->state = VGPU_RANGE_MAPPED;
 	mutex_unlock(&range->window->lock);
+	/* It was lost meanwhile. */
+	if (READ_ONCE(range->window->gone))
+		window_leave(range->window);
 	return 0;
 }
 
@@ -278,21 +332,23 @@ void vgpu_window_release(struct vgpu_window_range *range, bool bound)
 {
 	struct vgpu_window *window = range->window;
 	u64 offset = range->offset, len = range->len;
-	bool wait, wanted = false;
+	bool wait, asked, wanted = false;
 
 	kref_get(&window->ref);
 	mutex_lock(&window->lock);
-	wait = bound && !window->ended;
+	wait = bound && !window->ended && range->state != VGPU_RANGE_HIDDEN;
+	asked = range->state == VGPU_RANGE_LEFT;
 	range->mapping = NULL;
-	range->state = VGPU_RANGE_RELEASED;
-	if (!wait)
+	if (wait)
+		range->state = VGPU_RANGE_RELEASED;
+	else
 		/* Else the host's structure may be gone. */
 		wanted = range_remove(window, range) && !window->ended;
 	mutex_unlock(&window->lock);
-	if (wait)
-		vgpu_control_unbind(window->host, window->id, offset, len);
-	else
+	if (!wait)
 		range_free(range);
+	else if (!asked)
+		vgpu_control_unbind(window->host, window->id, offset, len);
 	if (wanted)
 		vgpu_move_room(window->host);
 	vgpu_window_put(window);
@@ -606,10 +662,16 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	mutex_lock(&window->lock);
 	range = range_first(window, offset);
 	/* Others were not asked for. */
-	if (range && range->offset == offset && range->len == le64_to_cpu(part->len) &&
-	    range->state == VGPU_RANGE_RELEASED) {
-		range->state = VGPU_RANGE_UNBOUND;
-		queue_work(window_wq, &range->unbound);
+	if (range && range->offset == offset && range->len == le64_to_cpu(part->len)) {
+		if (range->state == VGPU_RANGE_RELEASED) {
+			range->state = VGPU_RANGE_UNBOUND;
+			queue_work(window_wq, &range->unbound);
+		} else if (range->state == VGPU_RANGE_LEFT) {
+			range->state = VGPU_RANGE_HIDDEN;
+			range_hidden(window);
+			if (window_is_over(window))
+				vgpu_move_room(host);
+		}
 	}
 	mutex_unlock(&window->lock);
 	vgpu_window_put(window);
@@ -627,11 +689,24 @@ static void window_shut(struct vgpu_window *window)
 void vgpu_window_lost(struct vgpu_window *window)
 {
 	window_shut(window);
+	window_leave(window);
 	mutex_lock(&window->lock);
 	/* Else the host's structure may be gone. */
 	if (!window->ended)
 		vgpu_move_later(window->host);
 	mutex_unlock(&window->lock);
+}
+
+/* Nothing is bound any more in a window that is lost, or nobody can tell of it. */
+static bool window_is_settled(const struct vgpu_window *window)
+{
+	return !READ_ONCE(window->nr_shown) || READ_ONCE(window->ended);
+}
+
+bool vgpu_window_await_hidden(struct vgpu_window *window, unsigned long timeout)
+{
+	return wait_event_killable_timeout(window_hidden_wait, window_is_settled(window),
+					   timeout) > 0;
 }
 
 /* Takes over the host's reference. */
@@ -641,8 +716,9 @@ static void window_end(struct vgpu_window *window)
 
 	window_shut(window);
 	mutex_lock(&window->lock);
-	window->ended = true;
+	WRITE_ONCE(window->ended, true);
 	mutex_unlock(&window->lock);
+	wake_up_all(&window_hidden_wait);
 	/* No UNBOUND comes any more. Those that mappings show go with them. */
 	for (;;) {
 		struct rb_node *node;

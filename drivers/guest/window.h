@@ -148,6 +148,7 @@ static inline void vgpu_window_virtio_exit(void)
  * @drain: nothing is to be in it
  * @lock: guards what follows
  * @ended: the host has taken it away, with all that was bound there
+ * @nr_shown: number of ranges that the host may have bound, or may yet bind
  * @wanted: a mapping has found no room
  * @map: pages that are claimed, one bit each
  * @next: where to look first for others
@@ -168,6 +169,7 @@ struct vgpu_window {
 	bool drain;
 	struct mutex lock;
 	bool ended;
+	unsigned int nr_shown;
 	bool wanted;
 	unsigned long *map;
 	unsigned long next;
@@ -177,6 +179,8 @@ struct vgpu_window {
 enum vgpu_window_range_state {
 	VGPU_RANGE_CLAIMED,	/* a MMAP that names it is under way */
 	VGPU_RANGE_MAPPED,	/* a mapping shows it */
+	VGPU_RANGE_LEFT,	/* a mapping that never moves has it in a lost window */
+	VGPU_RANGE_HIDDEN,	/* such a mapping has it still, and nothing is bound there */
 	VGPU_RANGE_RELEASED,	/* waits for UNBOUND */
 	VGPU_RANGE_UNBOUND,	/* waits until the provider has let go of it */
 };
@@ -188,7 +192,7 @@ enum vgpu_window_range_state {
  * @offset: in the window
  * @len: bytes
  * @state: see there
- * @mapping: that shows it, which outlives this state
+ * @mapping: the mapping that shows it, which outlives the state VGPU_RANGE_MAPPED
  * @insert: held while pages are put into page tables: a table and an entry of 2 MiB must not
  *	meet there
  * @huge: there was such an entry
@@ -267,6 +271,13 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 
 /* For providers: the memory goes away, which the host does not know; mappings go by copy. */
 void vgpu_window_lost(struct vgpu_window *window);
+
+/*
+ * For providers: waits for so many jiffies until the host shows nothing any more in a window that
+ * is lost. The caller has a reference. Return: whether it is so, or the host is gone and nobody can
+ * tell.
+ */
+bool vgpu_window_await_hidden(struct vgpu_window *window, unsigned long timeout);
 
 /* For providers: there is memory that was not there, in which a host's window may be. */
 void vgpu_window_found(void);

@@ -11,6 +11,7 @@
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/io.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -21,6 +22,9 @@
 #include "slot.h"
 #include "window.h"
 #include "window_device.h"
+
+/* All that is in the window is copied first. A host that says nothing for as long is gone. */
+#define DEVICE_HIDE_WAIT	(10 * HZ)
 
 /* Taken outside window->use, and inside mmap_lock and the lock of the hosts with windows. */
 static DEFINE_MUTEX(devices_lock);
@@ -79,11 +83,35 @@ void vgpu_window_device_put(struct vgpu_window_device *device)
  */
 void vgpu_window_device_add(struct vgpu_window_device *device)
 {
+	down_write(&device->touch);
+	device->removed = false;
+	up_write(&device->touch);
 	mutex_lock(&devices_lock);
 	list_add_tail(&device->node, &devices);
 	mutex_unlock(&devices_lock);
 	/* The host may have said before that it is there. */
 	vgpu_window_found();
+}
+
+/* Return: the window that was in it, with a reference, or NULL. */
+static struct vgpu_window *device_leave(struct vgpu_window_device *device)
+{
+	struct vgpu_window *window;
+
+	mutex_lock(&devices_lock);
+	list_del_init(&device->node);
+	window = device->window;
+	/* One that is being freed waits for the lock. */
+	if (window && !kref_get_unless_zero(&window->ref))
+		window = NULL;
+	mutex_unlock(&devices_lock);
+	/* Programs do not see it any more when this returns. */
+	if (window)
+		vgpu_window_lost(window);
+	down_write(&device->touch);
+	device->removed = true;
+	up_write(&device->touch);
+	return window;
 }
 
 /**
@@ -96,15 +124,32 @@ void vgpu_window_device_add(struct vgpu_window_device *device)
  */
 void vgpu_window_device_remove(struct vgpu_window_device *device)
 {
-	mutex_lock(&devices_lock);
-	list_del(&device->node);
-	/* Programs do not see it any more when this returns. */
-	if (device->window)
-		vgpu_window_lost(device->window);
-	mutex_unlock(&devices_lock);
-	down_write(&device->touch);
-	device->removed = true;
-	up_write(&device->touch);
+	struct vgpu_window *window = device_leave(device);
+
+	if (window)
+		vgpu_window_put(window);
+}
+
+/**
+ * vgpu_window_device_hide - likewise, and wait until the host shows nothing there any more
+ * @device: a device that was added, and may have been removed or hidden since
+ *
+ * vgpu_window_device_add() undoes it.
+ *
+ * Context: process; no locks. Waits for the host, killably.
+ *
+ * Return: false: the host may show something still.
+ */
+bool vgpu_window_device_hide(struct vgpu_window_device *device)
+{
+	struct vgpu_window *window = device_leave(device);
+	bool hidden = true;
+
+	if (window) {
+		hidden = vgpu_window_await_hidden(window, DEVICE_HIDE_WAIT);
+		vgpu_window_put(window);
+	}
+	return hidden;
 }
 
 /* --- the provider --------------------------------------------------------- */

@@ -59,5 +59,6 @@ struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_add
 void vgpu_window_device_put(struct vgpu_window_device *device);
 void vgpu_window_device_add(struct vgpu_window_device *device);
 void vgpu_window_device_remove(struct vgpu_window_device *device);
+bool vgpu_window_device_hide(struct vgpu_window_device *device);
 
 #endif /* VGPU_GUEST_WINDOW_DEVICE_H */

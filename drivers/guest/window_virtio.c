@@ -6,10 +6,17 @@
  * configuration space as a window begins its header.
  *
  * The host shows nothing while the driver is not ready, and forgets what it has shown when the
- * device is reset. So page tables show nothing of the region when it is.
+ * device is reset. So page tables show nothing of the region when it is. Nor does the hypervisor,
+ * if the host answers: QEMU 11.1 dies when a device comes back that was reset while it showed
+ * something.
+ *
+ * Before the machine sleeps the window is emptied while programs run and the host can be reached:
+ * when devices are frozen the connection to it may have gone.
  */
 #include <linux/ioport.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/suspend.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 
@@ -59,6 +66,15 @@ static int virtio_window_probe(struct virtio_device *vdev)
 	return 0;
 }
 
+/* Return: 0 or -EBUSY: the hypervisor may show something still. */
+static int virtio_window_hide(struct virtio_device *vdev)
+{
+	if (vgpu_window_device_hide(vdev->priv))
+		return 0;
+	dev_warn(&vdev->dev, "the host does not take back what it shows\n");
+	return -EBUSY;
+}
+
 static void virtio_window_remove(struct virtio_device *vdev)
 {
 	struct vgpu_window_device *device = vdev->priv;
@@ -66,7 +82,7 @@ static void virtio_window_remove(struct virtio_device *vdev)
 	/* It was frozen, and could not be restored. */
 	if (!device)
 		return;
-	vgpu_window_device_remove(device);
+	virtio_window_hide(vdev);
 	virtio_reset_device(vdev);
 	release_mem_region(device->start, device->size);
 	vdev->priv = NULL;
@@ -105,6 +121,60 @@ static struct virtio_driver virtio_window_driver = {
 #endif
 };
 
+static int virtio_window_sleep(struct device *dev, void *data)
+{
+	int ret = 0;
+
+	device_lock(dev);
+	if (dev_to_virtio(dev)->priv)
+		ret = virtio_window_hide(dev_to_virtio(dev));
+	device_unlock(dev);
+	return ret;
+}
+
+/* The machine did not sleep, or has restored the device, which is as good as new then. */
+static int virtio_window_wake(struct device *dev, void *data)
+{
+	struct vgpu_window_device *device;
+
+	device_lock(dev);
+	device = dev_to_virtio(dev)->priv;
+	if (device && device->removed)
+		vgpu_window_device_add(device);
+	device_unlock(dev);
+	return 0;
+}
+
+/* Return: 0, or the first errno of @what. */
+static int virtio_windows_each(int (*what)(struct device *dev, void *data))
+{
+	return driver_for_each_device(&virtio_window_driver.driver, NULL, NULL, what);
+}
+
+static int virtio_windows_pm(struct notifier_block *block, unsigned long event, void *data)
+{
+	int ret;
+
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		ret = virtio_windows_each(virtio_window_sleep);
+		/* Nobody is told that it goes on after a failure of ours. */
+		if (ret)
+			virtio_windows_each(virtio_window_wake);
+		return notifier_from_errno(ret);
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
+		virtio_windows_each(virtio_window_wake);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block virtio_windows_notifier = { .notifier_call = virtio_windows_pm };
+
 /**
  * vgpu_window_virtio_init - take virtio devices that are windows
  *
@@ -112,15 +182,23 @@ static struct virtio_driver virtio_window_driver = {
  */
 int vgpu_window_virtio_init(void)
 {
-	return register_virtio_driver(&virtio_window_driver);
+	int ret = register_virtio_driver(&virtio_window_driver);
+
+	if (ret)
+		return ret;
+	ret = register_pm_notifier(&virtio_windows_notifier);
+	if (ret)
+		unregister_virtio_driver(&virtio_window_driver);
+	return ret;
 }
 
 /**
  * vgpu_window_virtio_exit - let go of the devices
  *
- * No host has an open window any more.
+ * Hosts that have an open window are there still, to take back what they show.
  */
 void vgpu_window_virtio_exit(void)
 {
+	unregister_pm_notifier(&virtio_windows_notifier);
 	unregister_virtio_driver(&virtio_window_driver);
 }

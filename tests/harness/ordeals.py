@@ -34,6 +34,8 @@ PING_LIMIT = 5 + 10 + 1 + 15
 # A guest loses the device of its window for a while.
 REBIND = (f"cd /sys/bus/pci/drivers/vgpu_window && sleep 3 && echo {WINDOW_DEVICE} >unbind && "
           f"sleep 3 && echo {WINDOW_DEVICE} >bind")
+# How often the device of a guest's window is taken from its driver while a program uses memory there.
+UNBINDS = 3
 # How often a guest is stopped until that meets a fetch, and what an emulated machine
 # adds to the time of one.
 WITHHOLDS = 20
@@ -862,24 +864,136 @@ def hunted_by(bed, hostile):
     return seen
 
 
-def hunter(bed):
-    """A guest whose kernel is hostile (tests/mock/hunter.c) sees and changes nothing of others."""
+def give_card(bed, guests):
+    """The stand-in of NVIDIA's driver, and a card of it for guests."""
     bus = bed.host.must("grep -l ^0x0403 /sys/bus/pci/devices/*/class").lines[0].split("/")[-2]
     must(bed.host, NVIDIA_MAKE.format(bus=bus))
-    hostile = bed.add_guest()
-    for guest in (bed.guest, hostile):
+    for guest in guests:
         must(bed.host, f"vgpuctl export --nvidia 0 --to {guest.cid}")
-    for guest in (bed.guest, hostile):
+    for guest in guests:
         comes(guest, "ls -d /dev/nvidiactl /dev/nvidia0", "/dev/nvidia0\n/dev/nvidiactl")
+
+
+def take_card(bed):
+    """It goes, and nothing of it is mapped or lent any more, as soon as what has ended has let go of it."""
+    must(bed.host, "vgpuctl unexport --nvidia --force")
+    comes(bed.guest, NVIDIA_TRACES, "")
+    must(bed.host, "rm /dev/nvidia*; for i in $(seq 200); do rmmod vgpu_mock_nvidia 2>/dev/null && exit; "
+         "busybox usleep 100000; done; rmmod vgpu_mock_nvidia", 60)
+
+
+def hunter(bed):
+    """A guest whose kernel is hostile (tests/mock/hunter.c) sees and changes nothing of others."""
+    hostile = bed.add_guest()
+    give_card(bed, (bed.guest, hostile))
     must(hostile, "modprobe vgpu_hunter")
     seen = hunted_by(bed, hostile)
     bed.remove(hostile)
-    must(bed.host, "vgpuctl unexport --nvidia --force")
-    comes(bed.guest, NVIDIA_TRACES, "")
-    # Nothing of it is mapped or lent any more, as soon as what has ended has let go of it.
-    must(bed.host, "rm /dev/nvidia*; for i in $(seq 200); do rmmod vgpu_mock_nvidia 2>/dev/null && exit; "
-         "busybox usleep 100000; done; rmmod vgpu_mock_nvidia", 60)
+    take_card(bed)
     return seen
+
+
+def shown(bed, what):
+    """How many mappings of such a device the guest's hypervisor has."""
+    return int(bed.host.run("stat -L -c %t:%T /proc/$(cat /run/inner.guest.pid)/map_files/* 2>/dev/null | "
+                            f"grep -cx $(stat -c %t:%T /dev/{what})").text)
+
+
+def wait_shown(bed, what, limit=60):
+    """Waits until the guest sees one in its window."""
+    deadline = Deadline(bed.time, limit)
+    while not shown(bed, what):
+        if deadline.left() <= 0:
+            raise Failure(f"nothing of {what} is seen in the window")
+
+
+def window_moves(bed, how):
+    """The driver of the guest's window lets go of the device (unbind), or takes it (bind)."""
+    must(bed.guest, f"cd /sys/bus/pci/devices/{WINDOW_DEVICE} && device=$(echo virtio*) && "
+         f"echo $device >/sys/bus/virtio/drivers/vgpu_window/{how}")
+
+
+def window_goes(bed, what):
+    """Nothing is seen in it any more when the driver has let go: QEMU would not survive its coming back."""
+    window_moves(bed, "unbind")
+    if number := shown(bed, what):
+        raise Leak(f"{number} mappings of {what} are seen in a window whose driver has let go of it")
+    window_moves(bed, "bind")
+
+
+def begin(machine, command):
+    """Starts a program in the background."""
+    must(machine, ". /run/vgpu-env; rm -f /run/begun.*; "
+         f"setsid sh -c '{command} & echo $! >/run/begun.pid; wait $!; echo $? >/run/begun.status' "
+         ">/run/begun.out 2>&1 3>&- </dev/null & while [ ! -s /run/begun.pid ]; do busybox usleep 20000; done")
+
+
+def has_ended(machine):
+    """Whether that has."""
+    return not machine.run("[ -s /run/begun.status ]").status
+
+
+def ended(machine, limit=60):
+    """What it said, and its exit status."""
+    must(machine, "while [ ! -s /run/begun.status ]; do busybox usleep 50000; done", limit)
+    return machine.must("cat /run/begun.out").text, int(machine.must("cat /run/begun.status").text)
+
+
+def begin_shown(bed):
+    """Starts a program that has memory of the card in the window, and stops it: whatever happens to that, it
+    does not touch it."""
+    begin(bed.guest, f"{TOOLS}/nvidia_hunt 2 {100 * HUNT}")
+    while True:
+        wait_shown(bed, "nvidia0")
+        must(bed.guest, "kill -STOP $(cat /run/begun.pid)")
+        if shown(bed, "nvidia0"):
+            return
+        must(bed.guest, "kill -CONT $(cat /run/begun.pid)")
+
+
+def shows_again(bed):
+    """Programs have memory of both devices in the window, and it is theirs."""
+    seen = hunted(bed.guest, hunt(bed.guest, 1, HUNT / 2), HUNT)
+    if not figures([seen], "bindings"):
+        raise Failure(f"no mapping was in the window afterwards: {seen}")
+    must(bed.guest, f"{TOOLS}/nvidia_hunt 2 {HUNT // 2}", 4 * HUNT)
+    return seen
+
+
+def unbound_often(bed):
+    """The window's device is taken from its driver while a program uses memory there: each byte is what was
+    written last. Returns what the program saw, as often as it was started."""
+    seen, times = [], 0
+    while times < UNBINDS or seen[-1] is None:
+        if not seen or seen[-1] is not None:
+            begin(bed.guest, f"{TOOLS}/mock_hunt $VGPU_FWD_MOCK 1 {2 * HUNT}")
+            seen.append(None)
+        elif has_ended(bed.guest):
+            text, status = ended(bed.guest)
+            if status:
+                raise Mixed(f"status {status}: {text}")
+            seen[-1] = text
+        elif times < UNBINDS and shown(bed, "vgpu-mock"):
+            window_goes(bed, "vgpu-mock")
+            times += 1
+    return seen
+
+
+def unbind(bed):
+    """The driver of a guest's window lets go of the device while programs have memory there, and takes it
+    again: what can be a copy is one meanwhile, with each byte, and the rest is lost."""
+    guest = bed.guest
+    give_card(bed, [guest])
+    seen = unbound_often(bed)
+    begin_shown(bed)
+    window_goes(bed, "nvidia0")
+    after = shows_again(bed)
+    must(guest, "kill -CONT $(cat /run/begun.pid)")
+    lost, status = ended(guest)
+    if status != 128 + signal.SIGBUS:
+        raise Failure(f"a program whose memory cannot be a copy ended with {status}: {lost}")
+    take_card(bed)
+    return f"unbound {UNBINDS + 1} times; {'; '.join(seen)}; then {after}"
 
 
 PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "ordeal_kill": kill,
@@ -889,5 +1003,5 @@ ANYWHERE = ["ordeal_hotplug", "ordeal_reload"]
 # Those that guest VMs inside the host's are for.
 NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_drain": drain, "ordeal_kill": kill,
           "ordeal_strangers": strangers}
-VHOST = {"ordeal_hunter": hunter}
+VHOST = {"ordeal_hunter": hunter, "ordeal_unbind": unbind}
 ORDEALS = PAIR | NESTED | VHOST
