@@ -25,7 +25,7 @@ ENGINE = sys.argv[1]
 WAIT = 60
 # An engine that is alive and idle answers in less.
 NOTHING = 0.3
-EBADF, ENOMEM, ENODEV = 9, 12, 19
+EBADF, ENOMEM, EACCES, EBUSY, ENODEV = 9, 12, 13, 16, 19
 OBJECTS = 30000
 MAPPED = 1 << 20
 KEPT = 1 << 30
@@ -34,8 +34,8 @@ KEPT_NUMBERS = 16384
 SO_SNDBUFFORCE = 32
 
 # engine/proto.h
-GRANT, SESSION, CLOSED, START = 1, 3, 5, 6
-(OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM) = range(1, 14)
+GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER = 1, 2, 3, 5, 6, 9
+(OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER) = range(1, 15)
 TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC = range(20, 25)
 ANSWER, DROP, UNMAP, END, RAM = range(30, 35)
 MESSAGE = struct.Struct("=IIIiQQ")
@@ -47,7 +47,8 @@ COUNTS = struct.Struct("=QIIIIIIQQ")
 # The wire.
 FEATURES = (1 << 8) - 1
 HDR = struct.Struct("<IHHQ")
-MSG_EXPORT_ADD, MSG_CLOSE, MSG_EVENT, MSG_RELEASE = 0x10, 0x12, 0x19, 0x1f
+MSG_EXPORT_ADD, MSG_EXPORT_DEL, MSG_CLOSE, MSG_EVENT, MSG_RELEASE = 0x10, 0x11, 0x12, 0x19, 0x1f
+SET_MASTER = 0x641e
 
 
 def message(kind, lane=0, number=0, result=0, value=0, extra=0):
@@ -223,7 +224,7 @@ class Hostile(unittest.TestCase):
     def test_messages_that_are_none(self):
         whole = message(OPEN, number=self.null)
         for wrong in (b"", b"x", whole[:-1], whole + b"x", message(BIND)[:-1], message(BIND) + b"x", bytes(4096),
-                      message(0), message(14), message(19), message(25), message(0xffffffff), message(ANSWER),
+                      message(0), message(15), message(19), message(25), message(0xffffffff), message(ANSWER),
                       message(DROP), message(UNMAP), message(END), message(RAM)):
             self.refuses(lambda shadow, wrong=wrong: shadow.sock.send(wrong))
             self.bad = Shadow(self, self.bad.number + 1)
@@ -242,7 +243,7 @@ class Hostile(unittest.TestCase):
         self.serves()
 
     def test_objects_that_are_none(self):
-        for kind in (MADE, FIND, CLOSE, POLL, FDINFO, EVENT, BIND, MAPS):
+        for kind in (MADE, FIND, CLOSE, POLL, FDINFO, EVENT, BIND, MAPS, MASTER):
             self.assertLess(self.bad.ask(kind, number=12345, value=1, extra=1)[0], 0, kind)
         for kind in (TAKE_BACK, UNEVENT, DROPPED, UNSYNC):
             self.bad.say(kind, number=12345, value=1)
@@ -386,6 +387,80 @@ class Hostile(unittest.TestCase):
         self.ends(self.bad)
         self.assertEqual(0, self.other.hear()[0][3])
         self.serves()
+
+    def master(self, export):
+        """The connection of the program that makes masters, which is played here."""
+        sock, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sock.settimeout(WAIT)
+        self.addCleanup(sock.close)
+        socket.send_fds(self.agent, [struct.pack("=IIQ", AGENT_MASTER, 0, export)], [its.fileno()])
+        its.close()
+        # The engine has that when it tells the guest of what vgpud has said after it.
+        self.grant(100, 1, 7)
+        return sock
+
+    def master_is_asked(self, sock, path="/dev/null"):
+        """Return: what is to be the answer, but for its result."""
+        data, fds, _, _ = socket.recv_fds(sock, 100, 4)
+        self.assertEqual([path], [os.readlink(f"/proc/self/fd/{fd}") for fd in fds])
+        for fd in fds:
+            os.close(fd)
+        return data[:12]
+
+    def test_masters(self):
+        number, zero = self.open(self.bad), self.open(self.bad, self.zero, "/dev/zero")
+        self.assertEqual(-EACCES, self.bad.ask(MASTER, number=number, value=SET_MASTER)[0])
+        sock = self.master(7)
+        # What is asked for another export's file goes nowhere.
+        self.assertEqual(-EACCES, self.bad.ask(MASTER, number=zero, value=SET_MASTER)[0])
+        for result in (0, -EBUSY):
+            self.other.say(MASTER, lane=3, number=number, value=SET_MASTER)
+            request = self.master_is_asked(sock)
+            self.assertEqual(SET_MASTER, struct.unpack("=QI", request)[1])
+            # An answer to nothing.
+            sock.send(bytes(12) + struct.pack("=i", 0))
+            sock.send(request + struct.pack("=i", result))
+            self.assertEqual((ANSWER, 3, 0, result), self.other.hear()[0][:4])
+        self.serves()
+
+    def test_masters_many(self):
+        number = self.open(self.bad)
+        sock = self.master(7)
+        self.bad.say(MASTER, lane=0, number=number, value=SET_MASTER)
+        for lane in (0, 0, 1 << 31, (1 << 32) - 1):
+            self.assertEqual(-EACCES, self.bad.ask(MASTER, lane=lane, number=number, value=SET_MASTER)[0])
+        self.other.say(MASTER, lane=0, number=number, value=SET_MASTER)
+        first, second = self.master_is_asked(sock), self.master_is_asked(sock)
+        # One that has gone gets no answer, and the other its own.
+        self.bad.end()
+        self.assertEqual(self.bad.number, self.over())
+        for request in (first, second):
+            sock.send(request + struct.pack("=i", -EBUSY))
+        self.assertEqual(-EBUSY, self.other.hear()[0][3])
+        self.serves()
+
+    def test_masters_end(self):
+        number = self.open(self.bad)
+        sock = self.master(7)
+        self.bad.say(MASTER, number=number, value=SET_MASTER)
+        self.master_is_asked(sock)
+        sock.close()
+        self.assertEqual(-EACCES, self.bad.hear()[0][3])
+        self.assertEqual(-EACCES, self.bad.ask(MASTER, number=number, value=SET_MASTER)[0])
+        # The export is the guest's no more.
+        sock = self.master(7)
+        self.bad.say(MASTER, number=number, value=SET_MASTER)
+        self.master_is_asked(sock)
+        self.agent.send(struct.pack("=IIQ", REVOKE, 0, 7))
+        self.assertEqual(MSG_EXPORT_DEL, self.told()[0])
+        self.assertEqual(-EACCES, self.bad.hear()[0][3])
+        self.assertEqual(b"", sock.recv(100))
+        sock = self.master(8)
+        self.assertEqual(-EACCES, self.bad.ask(MASTER, number=number, value=SET_MASTER)[0])
+        self.serves_zero()
+
+    def serves_zero(self):
+        self.assertEqual((0, 1), self.find(self.other, self.open(self.other, self.zero, "/dev/zero")))
 
     def test_kept_numbers(self):
         objects = {shadow: self.open(shadow) for shadow in (self.bad, self.other)}

@@ -169,8 +169,6 @@ TEST_F(policy, admin_is_lent_for_masters)
 	unsigned char arg[64] = { 0 };
 	int fd;
 
-	if (!strcmp(getenv("VGPU_TIER"), "user"))
-		SKIP(return, "a user-space engine has no capability to lend");
 	ASSERT_TRUE(agent_export("master = yes\n"));
 	fd = open(real_path, O_RDWR);
 	ASSERT_GE(fd, 0);

@@ -241,6 +241,26 @@ uint64_t window_now(void);
  */
 bool window_owns_since(uint64_t since);
 
+/* --- master.c: DRM masters by the rights of a guest's program ---------------------- */
+
+/**
+ * master_come - vgpud has started the program that makes masters of an export's files
+ * @export: vgpud's number of the export
+ * @fd: the connection to the program, which becomes master.c's; -1: it got lost
+ */
+void master_come(uint32_t export, int fd);
+/* The guest may not use the export any more. */
+void master_leave(uint32_t export);
+
+/**
+ * master_ask - a lane wants what only CAP_SYS_ADMIN may
+ * @shadow: whose lane waits for the answer
+ * @msg: its request: the object, and the ioctl
+ */
+void master_ask(struct shadow *shadow, const struct eshadow_msg *msg);
+/* The shadow has ended and gets no answers any more. */
+void master_shadow_gone(struct shadow *shadow);
+
 /* --- kept.c: memory of the guest that devices keep ------------------------------ */
 
 /**

@@ -47,7 +47,8 @@ static void agent_ready(struct source *source, uint32_t events)
 		return;
 	if (len < (ssize_t)sizeof(msg.type))
 		engine_end("vgpud does not want it any more");
-	if (msg.type != ENGINE_SESSION && msg.type != ENGINE_KEEPER && fd >= 0)
+	if (msg.type != ENGINE_SESSION && msg.type != ENGINE_KEEPER && msg.type != ENGINE_MASTER &&
+	    fd >= 0)
 		close(fd);
 	switch (msg.type) {
 	case ENGINE_GRANT:
@@ -55,6 +56,7 @@ static void agent_ready(struct source *source, uint32_t events)
 		break;
 	case ENGINE_REVOKE:
 		grant_revoke(msg.number.number);
+		master_leave(msg.number.number);
 		break;
 	case ENGINE_CHANGE:
 		grant_change(&msg.change);
@@ -67,6 +69,9 @@ static void agent_ready(struct source *source, uint32_t events)
 		break;
 	case ENGINE_KEEPER:
 		window_keeper(fd);
+		break;
+	case ENGINE_MASTER:
+		master_come(msg.number.number, fd);
 		break;
 	}
 }

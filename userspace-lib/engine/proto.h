@@ -12,6 +12,7 @@
 #ifndef VGPU_ENGINE_PROTO_H
 #define VGPU_ENGINE_PROTO_H
 
+#include <linux/ioctl.h>
 #include <linux/types.h>
 #include <linux/vgpu_host.h>
 #include <linux/vgpu_wire.h>
@@ -27,6 +28,11 @@
 /* Files that vgpud leaves open for a keeper, and its program, at ENGINE_FD_PROGRAM. */
 #define KEEPER_FD_AGENT		3	/* the connection from vgpud, which only sends */
 #define KEEPER_FD_QEMU		4	/* the connection of the guest's hypervisor */
+
+/* Files that vgpud leaves open for vgpu-engine-master. */
+#define MASTER_FD_ENGINE	3	/* to the engine */
+#define MASTER_FD_NODE		4	/* the export's node, opened with O_PATH */
+#define MASTER_FD_PROGRAM	5	/* the program itself, closed by exec */
 
 /* Files that vgpud leaves open for a shadow of an engine. */
 #define ESHADOW_FD_ENGINE	3	/* to the engine */
@@ -114,6 +120,8 @@ enum engine_agent_type {
 	ENGINE_FILE	= 7,	/* struct engine_file */
 	ENGINE_CLOSED	= 5,	/* to vgpud by the pipe, struct engine_number: end that session */
 	ENGINE_KEEPER	= 8,	/* struct engine_number, with a connection to the keeper */
+	/* struct engine_number: an export, with a connection to its vgpu-engine-master */
+	ENGINE_MASTER	= 9,
 };
 
 struct engine_number {
@@ -252,6 +260,24 @@ enum keeper_exit {
  */
 #define KEEPER_MAPPINGS_MAX	448
 
+/* --- who makes DRM masters -------------------------------------------------- */
+
+/* DRM's SET_MASTER and DROP_MASTER. */
+#define MASTER_SET		_IO('d', 0x1e)
+#define MASTER_DROP		_IO('d', 0x1f)
+
+/**
+ * struct master_msg - a request of the engine, which comes with a file, or its answer
+ * @tag: number by which the answer names its request, as the engine likes
+ * @command: MASTER_SET or MASTER_DROP: an ioctl of the file, to be made with CAP_SYS_ADMIN
+ * @result: of the ioctl: 0, or a negative errno
+ */
+struct master_msg {
+	__u64 tag;
+	__u32 command;
+	__s32 result;
+};
+
 /* --- the engine and a shadow ------------------------------------------------ */
 
 enum engine_shadow_type {
@@ -269,6 +295,7 @@ enum engine_shadow_type {
 	ESHADOW_MAPS	= 11,	/* as nvidiactl @value says, @object maps a struct eshadow_memory */
 	ESHADOW_KEEP	= 12,	/* @object's driver may keep memory, number @value: @extra bytes */
 	ESHADOW_ROOM	= 13,	/* for one more mapping of @value bytes, which counts from now on */
+	ESHADOW_MASTER	= 14,	/* ioctl @value (MASTER_*) of @object, with CAP_SYS_ADMIN */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get a reference to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */

@@ -571,6 +571,9 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 	case ESHADOW_ROOM:
 		ask_room(shadow, msg);
 		break;
+	case ESHADOW_MASTER:
+		master_ask(shadow, msg);
+		break;
 	default:
 		shadow_malformed(shadow);
 	}
@@ -595,6 +598,7 @@ static void shadow_gone(struct shadow *shadow)
 		}
 	}
 	window_shadow_gone(shadow);
+	master_shadow_gone(shadow);
 	objects_shadow_gone(shadow);
 	/* Its end has closed them. */
 	while (shadow->nr_files)

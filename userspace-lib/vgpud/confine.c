@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/vgpu_host.h>
@@ -33,7 +35,10 @@
 /* Where the numbers of objects' files begin in shadows of engines, and how many others there are. */
 #define ENGINE_FILES	4096
 
-static scmp_filter_ctx filter, engine_filters[2];
+/* A process that makes DRM masters has few files: its own, and one that it was sent. */
+#define MASTER_FILES	16
+
+static scmp_filter_ctx filter, engine_filters[2], master_filter;
 
 /* --- system calls --------------------------------------------------------- */
 
@@ -173,6 +178,34 @@ static int build_engine_filters(void)
 	return ret;
 }
 
+/* Such a process makes two ioctls, of files that the engine sends. */
+static int build_master_filter(void)
+{
+	static const int plain[] = {
+		SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(fstat), SCMP_SYS(close),
+		SCMP_SYS(exit_group),
+	};
+	static const unsigned long commands[] = { MASTER_SET, MASTER_DROP };
+	scmp_filter_ctx shadow = filter;
+	unsigned int i;
+	int ret = 0;
+
+	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	if (!filter)
+		return -ENOMEM;
+	master_filter = filter;
+	for (i = 0; !ret && i < sizeof(plain) / sizeof(plain[0]); i++)
+		ret = allow(plain[i]);
+	for (i = 0; !ret && i < sizeof(commands) / sizeof(commands[0]); i++)
+		ret = allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, commands[i]));
+	if (!ret)
+		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE));
+	if (!ret)
+		ret = allow_if(SCMP_SYS(execveat), SCMP_A0(SCMP_CMP_EQ, MASTER_FD_PROGRAM));
+	filter = shadow;
+	return ret;
+}
+
 /* --- namespaces ----------------------------------------------------------- */
 
 static const struct {
@@ -295,7 +328,9 @@ static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 		(settings.limits.lanes + EXTRA_THREADS);
 	unsigned int nr = 0;
 
-	if (kind != SPAWN_SHADOW)
+	if (kind == SPAWN_MASTER)
+		files = MASTER_FILES;
+	else if (kind != SPAWN_SHADOW)
 		files = ENGINE_FILES + 2 * (rlim_t)settings.limits.objects;
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };
 	limits[nr++] = (struct limit) { RLIMIT_NOFILE, files, "open files", "objects" };
@@ -362,20 +397,52 @@ static int check_limits(void)
 	return ret;
 }
 
-static int drop_capabilities(void)
+static int drop_capabilities(enum spawn_kind kind)
 {
 	int cap;
 
-	/* EINVAL: past the last one that this kernel knows. */
-	for (cap = 0; !prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)
-		;
-	return errno == EINVAL ? 0 : -errno;
+	for (cap = 0; ; cap++) {
+		if (cap == CAP_SYS_ADMIN && kind == SPAWN_MASTER)
+			continue;
+		/* EINVAL: past the last one that this kernel knows. */
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
+			return errno == EINVAL ? 0 : -errno;
+	}
+}
+
+/* CAP_SYS_ADMIN alone stays. It has to be ambient, or exec would take it away. */
+static int keep_admin(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
+		[CAP_TO_INDEX(CAP_SYS_ADMIN)] = {
+			.effective = CAP_TO_MASK(CAP_SYS_ADMIN),
+			.permitted = CAP_TO_MASK(CAP_SYS_ADMIN),
+			.inheritable = CAP_TO_MASK(CAP_SYS_ADMIN),
+		},
+	};
+
+	if (syscall(SYS_capset, &header, data) ||
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0))
+		return -errno;
+	return 0;
+}
+
+static scmp_filter_ctx filter_of(enum spawn_kind kind)
+{
+	switch (kind) {
+	case SPAWN_SHADOW:
+		return filter;
+	case SPAWN_MASTER:
+		return master_filter;
+	default:
+		return engine_filters[kind == SPAWN_ENGINE_SHADOW];
+	}
 }
 
 int confine_self(const struct peer *peer, enum spawn_kind kind, const char **step)
 {
-	scmp_filter_ctx its = kind == SPAWN_SHADOW ? filter :
-		engine_filters[kind == SPAWN_ENGINE_SHADOW];
+	scmp_filter_ctx its = filter_of(kind);
 	int ret;
 
 	*step = "limits";
@@ -384,15 +451,23 @@ int confine_self(const struct peer *peer, enum spawn_kind kind, const char **ste
 		return ret;
 
 	*step = "capabilities";
-	ret = drop_capabilities();
+	ret = drop_capabilities(kind);
 	if (ret)
 		return ret;
+	if (kind == SPAWN_MASTER && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
+		return -errno;
 
-	/* Leaving user 0 clears all capability sets. */
+	/* Leaving user 0 clears all capability sets, unless they are kept. */
 	*step = "user";
 	if (setgroups(0, NULL) || setresgid(settings.gid, settings.gid, settings.gid) ||
 	    setresuid(peer->uid, peer->uid, peer->uid))
 		return -errno;
+	if (kind == SPAWN_MASTER) {
+		*step = "CAP_SYS_ADMIN";
+		ret = keep_admin();
+		if (ret)
+			return ret;
+	}
 
 	/*
 	 * If vgpud is gone before this, nobody holds the other end of the lanes'
@@ -424,5 +499,8 @@ int confine_init(void)
 	if (!settings.seccomp)
 		return 0;
 	ret = build_filter();
-	return ret || !hostdev_is_engine() ? ret : build_engine_filters();
+	if (ret || !hostdev_is_engine())
+		return ret;
+	ret = build_engine_filters();
+	return ret ? ret : build_master_filter();
 }

@@ -2,7 +2,7 @@
 /*
  * What a shadow, and an engine, may not do: everything but serve its guest.
  *
- * A shadow runs as a user of its guest's own, without capabilities and new
+ * A shadow runs as a user of its guest's own, without capabilities (but see SPAWN_MASTER) and new
  * privileges, in namespaces without a network, other processes or files, and
  * with a list of the few system calls that it needs.
  */
@@ -15,6 +15,7 @@ enum spawn_kind {
 	SPAWN_SHADOW,		/* of the host module */
 	SPAWN_ENGINE,		/* a guest's engine */
 	SPAWN_ENGINE_SHADOW,	/* a shadow of an engine */
+	SPAWN_MASTER,		/* who makes DRM masters, with CAP_SYS_ADMIN */
 };
 
 /* Sees that what is needed is there, prepares the lists of system calls. 0 or a negative errno. */

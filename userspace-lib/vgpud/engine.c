@@ -28,6 +28,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
+#include "master.h"
 #include "peer.h"
 #include "policy.h"
 #include "session.h"
@@ -39,6 +40,7 @@
 #define FAULTS_DEVICE	"/dev/userfaultfd"
 
 #define PAGE		4096
+#define DRM_MAJOR	226
 
 /* The files of one export may be as large together as with the host module. */
 #define FILES_MAX	512
@@ -310,6 +312,7 @@ int engine_revoke(uint32_t peer, uint32_t export)
 		return -ENOENT;
 	snprintf(name, sizeof(name), "%u", export);
 	unlinkat(engine->nodes_fd, name, 0);
+	masters_end(peer, export);
 	return engine_tell(engine, &msg, sizeof(msg), -1);
 }
 
@@ -464,6 +467,36 @@ static int node_make(struct engine *engine, const struct offer *offer, bool read
 	return 0;
 }
 
+/*
+ * The guest's programs that have CAP_SYS_ADMIN there are masters by it, where the export allows
+ * masters. Without such a process only files that the kernel lets be masters are.
+ */
+static int master_make(struct engine *engine, const struct offer *offer)
+{
+	const struct engine_number msg = { .type = ENGINE_MASTER, .number = offer->number };
+	char name[16];
+	int node, fd, ret;
+
+	if (!offer->master || le32_to_cpu(offer->add.kind) != VGPU_EXPORT_DRM_PRIMARY ||
+	    major(offer->rdev) != DRM_MAJOR)
+		return 0;
+	snprintf(name, sizeof(name), "%u", offer->number);
+	/* O_PATH: the driver is not asked. */
+	node = openat(engine->nodes_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (node < 0)
+		return -errno;
+	fd = master_start(engine->number, offer->number, node);
+	close(node);
+	if (fd < 0) {
+		log_guest("guest %u:%u: its programs become DRM master without CAP_SYS_ADMIN only: %s",
+			  engine->cid, engine->port, strerror(-fd));
+		return 0;
+	}
+	ret = engine_tell(engine, &msg, sizeof(msg), fd);
+	close(fd);
+	return ret;
+}
+
 int engine_grant(struct vgpu_host_grant *arg)
 {
 	const uint32_t *ioctls = (const uint32_t *)(uintptr_t)arg->ioctls;
@@ -479,6 +512,9 @@ int engine_grant(struct vgpu_host_grant *arg)
 	if (arg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX)
 		return -EINVAL;
 	ret = node_make(engine, offer, arg->flags & VGPU_HOST_GRANT_READ_ONLY);
+	/* The guest does not hear of the export before. */
+	if (!ret)
+		ret = master_make(engine, offer);
 	if (ret)
 		return ret;
 	msg.type = ENGINE_GRANT;
@@ -568,6 +604,7 @@ static void engine_free(struct engine *engine)
 	char path[64];
 	struct offer *offer;
 
+	masters_end(engine->number, 0);
 	while (!LIST_EMPTY(&engine->shadows))
 		counters_free(engine, LIST_FIRST(&engine->shadows));
 

@@ -14,6 +14,7 @@
 #include "hostdev.h"
 #include "keeper.h"
 #include "log.h"
+#include "master.h"
 #include "peer.h"
 
 struct peer_list peers = LIST_HEAD_INITIALIZER(peers);
@@ -27,7 +28,8 @@ unsigned int peer_free_uid(void)
 		LIST_FOREACH(peer, &peers, node)
 			if (peer->uid == settings.uid_base + i)
 				break;
-		if (!peer && !keeper_has_uid(settings.uid_base + i))
+		if (!peer && !keeper_has_uid(settings.uid_base + i) &&
+		    !master_has_uid(settings.uid_base + i))
 			return settings.uid_base + i;
 	}
 	return 0;

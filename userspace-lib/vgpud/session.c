@@ -13,6 +13,7 @@
 #include "hostdev.h"
 #include "keeper.h"
 #include "log.h"
+#include "master.h"
 #include "peer.h"
 #include "session.h"
 #include "shadow/layout.h"
@@ -215,5 +216,6 @@ void sessions_reap(void)
 		session_reap(pid, status);
 		engine_reaped(pid, status);
 		keeper_reaped(pid, status);
+		master_reaped(pid, status);
 	}
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vgpu-engine-master: makes files of one DRM device master, or takes that from them, for the
+ * engine of one guest.
+ *
+ * DRM lets whoever was not master before, or is another process, become it by CAP_SYS_ADMIN
+ * alone. That is all that this process has: it runs as the guest's user, and a list of system
+ * calls lets it make these two ioctls, which take no argument, and nothing else of that right. It
+ * does what the engine asks, so it is vgpud that starts it only where the export allows masters,
+ * and it looks that a file is of that export's device.
+ */
+#include <asm/socket.h>
+#include <asm/stat.h>
+#include <linux/errno.h>
+#include <linux/prctl.h>
+#include <linux/stat.h>
+#include <linux/types.h>
+#include <linux/uio.h>
+#include <stddef.h>
+
+#include "engine/proto.h"
+#include "shadow/layout.h"
+#include "shadow/message.h"
+#include "shadow/sys.h"
+
+__asm__(".globl _start\n"
+	"_start:\n"
+	"	xor %ebp, %ebp\n"
+	"	and $-16, %rsp\n"
+	"	call master_main\n"
+	"	hlt\n");
+
+/* Return: the length of a request, whose file is in @fd, or -1: none came with it. */
+static long hear(struct master_msg *msg, int *fd)
+{
+	struct fd_cmsg control;
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	struct user_msghdr header = {
+		.iov = &iov,
+		.iovlen = 1,
+		.control = &control,
+		/* The padding is left out: a second file would have room there. */
+		.controllen = offsetof(struct fd_cmsg, pad),
+	};
+	long ret = sys3(__NR_recvmsg, MASTER_FD_ENGINE, (long)&header, MSG_CMSG_CLOEXEC);
+
+	*fd = -1;
+	if (ret > 0 && header.controllen >= offsetof(struct fd_cmsg, pad) &&
+	    control.level == SOL_SOCKET && control.type == SCM_RIGHTS)
+		*fd = control.fd;
+	return ret;
+}
+
+static void say(struct master_msg *msg)
+{
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	struct user_msghdr header = { .iov = &iov, .iovlen = 1 };
+
+	if (sys3(__NR_sendmsg, MASTER_FD_ENGINE, (long)&header, MSG_NOSIGNAL) != sizeof(*msg))
+		sys_exit_group(SHADOW_EXIT_OK);
+}
+
+/* Return: the device whose node the file is; 0: it is none. */
+static unsigned long device_of(int fd)
+{
+	struct stat stat;
+
+	return !sys2(__NR_fstat, fd, (long)&stat) && S_ISCHR(stat.st_mode) ? stat.st_rdev : 0;
+}
+
+void master_main(void) __attribute__((noreturn, used, visibility("hidden")));
+void master_main(void)
+{
+	unsigned long device = device_of(MASTER_FD_NODE);
+	struct master_msg msg;
+	long ret;
+	int fd;
+
+	/* exec made the process dumpable again. */
+	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+	while (device) {
+		ret = hear(&msg, &fd);
+		if (ret == -EINTR)
+			continue;
+		/* The engine has ended, or the guest may not use the export any more. */
+		if (ret != sizeof(msg))
+			break;
+		msg.result = -EACCES;
+		if (fd >= 0 && device_of(fd) == device &&
+		    (msg.command == MASTER_SET || msg.command == MASTER_DROP))
+			msg.result = sys3(__NR_ioctl, fd, msg.command, 0);
+		/* It is closed first, so that who closes it after the answer closes it last. */
+		if (fd >= 0)
+			sys2(__NR_close, fd, 0);
+		say(&msg);
+	}
+	sys_exit_group(SHADOW_EXIT_OK);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "engine/proto.h"
+#include "log.h"
+#include "master.h"
+#include "peer.h"
+#include "spawn.h"
+
+/**
+ * struct master - a process that makes DRM masters
+ * @node: entry of masters, where it is until the process is reaped
+ * @peer: number of the guest
+ * @export: number of the export
+ * @cid: the guest's context ID, for the log, as what follows
+ * @port: vsock port of vgpud by which the guest connects
+ * @uid: user that the process runs as
+ * @pid: its process ID
+ * @killed: vgpud has ended it
+ */
+struct master {
+	LIST_ENTRY(master) node;
+	uint32_t peer;
+	uint32_t export;
+	uint32_t cid;
+	uint32_t port;
+	unsigned int uid;
+	pid_t pid;
+	bool killed;
+};
+
+static LIST_HEAD(, master) masters = LIST_HEAD_INITIALIZER(masters);
+/* The program; it is opened when it is first needed. */
+static int master_program = -1;
+
+/* Return: the engine's end of the connection, or a negative errno. */
+static int master_spawn(struct master *master, struct peer *peer, int node_fd)
+{
+	struct spawn_file files[] = {
+		{ -1, MASTER_FD_ENGINE }, { node_fd, MASTER_FD_NODE },
+	};
+	const struct spawn_program program = {
+		.kind = SPAWN_MASTER,
+		.name = "vgpu-engine-master",
+		.fd = master_program,
+		.at = MASTER_FD_PROGRAM,
+		.files = files,
+		.nr_files = sizeof(files) / sizeof(files[0]),
+	};
+	int pair[2], ret;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	files[0].fd = pair[1];
+	ret = spawn_program(peer, &program, &master->pid);
+	close(pair[1]);
+	if (!ret)
+		return pair[0];
+	close(pair[0]);
+	return ret;
+}
+
+int master_start(uint32_t number, uint32_t export, int node_fd)
+{
+	struct peer *peer = peer_by_number(number);
+	struct master *master;
+	int fd;
+
+	if (!peer)
+		return -ENODEV;
+	if (master_program < 0)
+		master_program = engine_program_open("vgpu-engine-master");
+	if (master_program < 0)
+		return master_program;
+	master = calloc(1, sizeof(*master));
+	if (!master)
+		return -ENOMEM;
+	master->peer = number;
+	master->export = export;
+	master->cid = peer->cid;
+	master->port = peer->port;
+	master->uid = peer->uid;
+	fd = master_spawn(master, peer, node_fd);
+	if (fd < 0) {
+		free(master);
+		return fd;
+	}
+	LIST_INSERT_HEAD(&masters, master, node);
+	return fd;
+}
+
+void masters_end(uint32_t peer, uint32_t export)
+{
+	struct master *master;
+
+	LIST_FOREACH(master, &masters, node) {
+		if (master->peer != peer || (export && master->export != export))
+			continue;
+		/* The process is not reaped, so its ID is not another one's. */
+		kill(master->pid, SIGKILL);
+		master->killed = true;
+	}
+}
+
+bool master_has_uid(unsigned int uid)
+{
+	struct master *master;
+
+	LIST_FOREACH(master, &masters, node)
+		if (master->uid == uid)
+			return true;
+	return false;
+}
+
+void master_reaped(pid_t pid, int status)
+{
+	struct master *master;
+
+	LIST_FOREACH(master, &masters, node)
+		if (master->pid == pid)
+			break;
+	if (!master)
+		return;
+	/* It ends by itself with its engine. */
+	if (!master->killed && (WIFSIGNALED(status) || WEXITSTATUS(status)))
+		log_guest("guest %u:%u: vgpu-engine-master has ended (%s %d): its programs become DRM master without CAP_SYS_ADMIN only",
+			  master->cid, master->port, WIFSIGNALED(status) ? "signal" : "status",
+			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	LIST_REMOVE(master, node);
+	free(master);
+}
