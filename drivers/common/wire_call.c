@@ -423,8 +423,14 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 
 static u16 call_flags(u16 op)
 {
-	return VGPU_CALL_COMPAT | (op == VGPU_OP_IOCTL ?
-		VGPU_CALL_WATCH | VGPU_CALL_ADMIN | VGPU_CALL_CLOCKS : 0);
+	switch (op) {
+	case VGPU_OP_IOCTL:
+		return VGPU_CALL_COMPAT | VGPU_CALL_WATCH | VGPU_CALL_ADMIN | VGPU_CALL_CLOCKS;
+	case VGPU_OP_READ_PAGES:
+		return VGPU_CALL_COMPAT | VGPU_CALL_DEBUG;
+	default:
+		return VGPU_CALL_COMPAT;
+	}
 }
 
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,

@@ -99,7 +99,7 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 	case VGPU_OP_MMAP:
 		if (le32_to_cpu(reply->out.mmap.cache) > VGPU_CACHE_UC ||
 		    (le32_to_cpu(reply->out.mmap.flags) &
-		     ~(VGPU_MAP_ACCESS | (VGPU_MAP_ACCESS - 1))) ||
+		     ~(VGPU_MAP_ASK | (VGPU_MAP_ASK - 1))) ||
 		    ((le32_to_cpu(reply->out.mmap.flags) & VGPU_MAP_WINDOW) &&
 		     !sent->call->args.mmap.window) ||
 		    (le64_to_cpu(reply->out.mmap.offset) & (VGPU_PAGE_SIZE - 1)) ||

@@ -26,6 +26,21 @@ static bool access_is_native(const struct vgpu_mapping *mapping)
 		!(mapping->flags & (VGPU_MAP_PFNMAP | VGPU_MAP_IO));
 }
 
+/*
+ * A host without a module learns whether the driver has that operation when somebody wants to use
+ * it, as trying may be felt by the device: who then reads a page of it natively would as well.
+ */
+static void access_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline)
+{
+	if (!(READ_ONCE(mapping->flags) & VGPU_MAP_ASK) ||
+	    !vgpu_pages_have_access(mapping->session, &mapping->export->stats,
+				    vgpu_mapping_addr(mapping, pgoff), deadline))
+		return;
+	spin_lock(&mapping->lock);
+	WRITE_ONCE(mapping->flags, (mapping->flags | VGPU_MAP_ACCESS) & ~VGPU_MAP_ASK);
+	spin_unlock(&mapping->lock);
+}
+
 static s64 access_read(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned int offset, void *buf,
 		       unsigned int len, unsigned long deadline)
 {
@@ -98,7 +113,10 @@ int vgpu_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int l
 	unsigned long deadline = vgpu_deadline_in(VGPU_MAPPING_FAULT_WAIT);
 	s64 ret;
 
-	if (len <= 0 || !access_is_native(mapping) || !vgpu_mapping_covered(mapping, pgoff))
+	if (len <= 0 || !vgpu_mapping_covered(mapping, pgoff))
+		return -EIO;
+	access_ask(mapping, pgoff, deadline);
+	if (!access_is_native(mapping))
 		return -EIO;
 	/* A page that is seen or written here is blank no more. */
 	vgpu_blank_forget(mapping);

@@ -7,8 +7,8 @@
 #include "call.h"
 #include "pages.h"
 
-s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
-		    u32 len, unsigned long deadline)
+static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
+		      u32 len, u16 flags, unsigned long deadline)
 {
 	struct vgpu_seg seg = {
 		.len = cpu_to_le32(len),
@@ -18,6 +18,7 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
 	s64 ret;
 
 	vgpu_xcall_init(&xcall, VGPU_OP_READ_PAGES, NULL);
+	xcall.msg.flags = cpu_to_le16(flags);
 	xcall.msg.args.pages.addr = cpu_to_le64(addr);
 	xcall.msg.args.pages.len = cpu_to_le64(len);
 	xcall.flags = VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL;
@@ -28,11 +29,24 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret) {
 		ret = xcall.result;
-		if (ret > 0)
+		if (ret > 0 && buf)
 			memcpy(buf, xcall.reply.data, ret);
 	}
 	vgpu_xcall_fini(&xcall);
 	return ret;
+}
+
+s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
+		    u32 len, unsigned long deadline)
+{
+	return pages_read(session, stats, addr, buf, len, 0, deadline);
+}
+
+bool vgpu_pages_have_access(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			    unsigned long deadline)
+{
+	return pages_read(session, stats, addr, NULL, PAGE_SIZE, VGPU_CALL_DEBUG, deadline) ==
+		PAGE_SIZE;
 }
 
 s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,

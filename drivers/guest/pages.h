@@ -26,6 +26,19 @@ s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 
 		    u32 len, unsigned long deadline);
 
 /**
+ * vgpu_pages_have_access - whether the driver has an operation for debuggers
+ * @session: the session
+ * @stats: counters, or NULL
+ * @addr: page of a mapping with VGPU_MAP_ASK, which is read by that operation if there is one
+ * @deadline: as of vgpu_pages_read()
+ *
+ * Context: as vgpu_pages_read().
+ * Return: true if it has; false if it has none, or nobody answers.
+ */
+bool vgpu_pages_have_access(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			    unsigned long deadline);
+
+/**
  * vgpu_pages_write - write to mapped device memory of a shadow
  * @session: the session
  * @stats: counters, or NULL

@@ -783,6 +783,9 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 	s64 len, done = 0;
 	int ret;
 
+	/* The guest has been told what it would find out. */
+	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG)
+		return vgpu_call_refuse(call, -EOPNOTSUPP);
 	len = mapping_covered(call->lane->session, addr, le64_to_cpu(args->len));
 	if (len <= 0)
 		return len ? vgpu_call_refuse(call, len) : -EFAULT;

@@ -271,7 +271,6 @@ static void by_debugger(__u32 flavour)
 
 DIFF_TEST(debugger_access)
 {
-	diff_needs_module("whether a mapping has ->access() cannot be asked");
 	by_debugger(VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_ACCESS);
 }
 

@@ -12,7 +12,7 @@ static const struct wire_case any_object[] = {
 	BAD(vgpu_call, op, 0),
 	BAD(vgpu_call, op, VGPU_OP_CLOCK + 1),
 	BAD(vgpu_call, object, 0),
-	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS << 1),
+	BAD(vgpu_call, flags, VGPU_CALL_DEBUG << 1),
 	GOOD(vgpu_call, f_flags, ~0U),
 	GOOD(vgpu_call, pos, ~0ULL),
 	GOOD(vgpu_call, control_seq, ~0ULL),
@@ -36,6 +36,7 @@ static const struct wire_case call_open[] = {
 	BAD(vgpu_call, flags, VGPU_CALL_WATCH),		/* of fences, which it has none of */
 	BAD(vgpu_call, flags, VGPU_CALL_ADMIN),		/* of ioctls alone */
 	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS),	/* likewise times */
+	BAD(vgpu_call, flags, VGPU_CALL_DEBUG),		/* of READ_PAGES alone */
 };
 
 static const struct wire_case call_close[] = {
@@ -110,6 +111,7 @@ static const struct wire_case call_ioctl_seg[] = {
 	GOOD(vgpu_call, flags, VGPU_CALL_WATCH),
 	GOOD(vgpu_call, flags, VGPU_CALL_ADMIN),
 	GOOD(vgpu_call, flags, VGPU_CALL_CLOCKS),
+	BAD(vgpu_call, flags, VGPU_CALL_DEBUG),
 	/* There is no room for the segment, or nobody who needs it. */
 	BAD(vgpu_call, flags, VGPU_CALL_COMPAT),
 	ARGS(ioctl, low, 0x10000, false),
@@ -398,6 +400,8 @@ static const struct wire_case call_mmap[] = {
 
 static const struct wire_case call_read_pages[] = {
 	BAD(vgpu_call, object, 7),
+	GOOD(vgpu_call, flags, VGPU_CALL_DEBUG),
+	BAD(vgpu_call, flags, VGPU_CALL_CLOCKS),
 	BAD(vgpu_call, nr_segs, 0),
 	BAD(vgpu_call, nr_fixups, 1),
 	ARGS(pages, addr, 0x7f0000002008, false),

@@ -41,7 +41,8 @@
  *     EXPORT_FILE;
  *     EVENT may be OVER;
  *     exports may be NVIDIA's, and names of files have ":";
- *     segments may be KEPT, and RELEASE
+ *     segments may be KEPT, and RELEASE;
+ *     MMAP's reply says VGPU_MAP_ASK, and READ_PAGES may be DEBUG
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -669,6 +670,8 @@ struct vgpu_fixup {
 #define VGPU_CALL_ADMIN		(1U << 2)
 /* IOCTL: the reply is to say how the host's other clocks stand to CLOCK_MONOTONIC. */
 #define VGPU_CALL_CLOCKS	(1U << 3)
+/* READ_PAGES: the driver's operation for debuggers is to give the bytes, or there are none. */
+#define VGPU_CALL_DEBUG		(1U << 4)
 
 /* An object is 0 in calls that name none (OPEN). */
 struct vgpu_args_open {
@@ -914,6 +917,8 @@ struct vgpu_object_desc {
 #define VGPU_MAP_DONTDUMP	(1U << 9)
 #define VGPU_MAP_WINDOW		(1U << 10)	/* bound at the place in the window */
 #define VGPU_MAP_ACCESS		(1U << 11)	/* the driver lets debuggers read and write it */
+/* The host does not know whether ACCESS; a READ_PAGES with VGPU_CALL_DEBUG finds out. */
+#define VGPU_MAP_ASK		(1U << 12)
 
 #define VGPU_CACHE_WB		0
 #define VGPU_CACHE_WC		1

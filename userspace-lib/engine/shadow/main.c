@@ -25,7 +25,7 @@
 const struct engine_shared *shared;
 struct engine_counters *counters;
 struct vgpu_wire_limits wire_limits;
-int fd_devices, fd_maps;
+int fd_devices, fd_maps, fd_mem;
 static int fd_lanes;
 
 /* In .bss, hence in the reserved range. */
@@ -81,6 +81,16 @@ static void share(void)
 	};
 }
 
+/* The file is opened to read only: by writing its memory a program can change its code. */
+static void open_mem(void)
+{
+	long mem = sys4(__NR_openat, ESHADOW_FD_PROC, (long)"self/mem", O_RDONLY | O_CLOEXEC, 0);
+
+	fd_mem = fd_up(mem, FILES_OWN);
+	if (fd_mem < 0)
+		sys_exit_group(SHADOW_EXIT_MAP);
+}
+
 static void place_files(void)
 {
 	long maps = sys4(__NR_openat, ESHADOW_FD_PROC, (long)"self/smaps", O_RDONLY | O_CLOEXEC, 0);
@@ -123,7 +133,8 @@ void shadow_main(const long *start)
 {
 	struct { int fd; short events, revents; } polls[2];
 
-	/* exec made the process dumpable again. */
+	/* exec made the process dumpable again, and this file is root's when it is not. */
+	open_mem();
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	take_name(start);
 	if (signals_init())

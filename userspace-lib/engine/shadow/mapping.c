@@ -387,6 +387,15 @@ static int smaps_read(struct smaps *smaps)
 
 /* --- calls --------------------------------------------------------------------------- */
 
+/*
+ * The guest is told these flags of a mapping. Nobody says whether its driver has an operation for
+ * debuggers, which they need where there are no pages.
+ */
+static u32 flags_told(u32 flags)
+{
+	return flags & (VGPU_MAP_IO | VGPU_MAP_PFNMAP) ? flags | VGPU_MAP_ASK : flags;
+}
+
 /* Remembers what a new mapping shows, if it can be seen in the window. map_lock is held. */
 static void mapping_name(struct call *call, u64 addr, u32 flags)
 {
@@ -428,7 +437,7 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 		mapping_name(call, addr, smaps.flags);
 		call->out.mmap.space = cpu_to_le64(call->file->space);
 		call->out.mmap.offset = cpu_to_le64(smaps.offset);
-		call->out.mmap.flags = cpu_to_le32(smaps.flags);
+		call->out.mmap.flags = cpu_to_le32(flags_told(smaps.flags));
 		call->out.mmap.cache = cpu_to_le32(VGPU_CACHE_WB);
 		return 0;
 	}
@@ -563,6 +572,14 @@ static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 	return copy_checked((void *)addr, bytes, len) ? 0 : -EFAULT;
 }
 
+/* The page is read as the program reads it, or as a debugger does. */
+static bool page_read(struct call *call, u8 *to, u64 addr)
+{
+	if (!(le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG))
+		return copy_checked(to, (void *)addr, PAGE_SIZE);
+	return sys4(__NR_pread64, fd_mem, (long)to, PAGE_SIZE, addr) == PAGE_SIZE;
+}
+
 /*
  * A mapping that goes away while it is copied leaves demand pages, whose faults
  * fail here: the call's class is mm.
@@ -576,7 +593,7 @@ s64 mapping_read_pages(struct call *call)
 		return -EFAULT;
 	if (call_alloc_data(call, len))
 		return call_refuse(call, -ENOMEM);
-	while (done < len && copy_checked(call->data + done, (void *)(addr + done), PAGE_SIZE))
+	while (done < len && page_read(call, call->data + done, addr + done))
 		done += PAGE_SIZE;
 	call->data_len = done;
 	return done ? (s64)done : -EFAULT;

@@ -50,7 +50,7 @@ extern struct vgpu_wire_limits wire_limits;
 /* Moves a file out of the way of those that drivers make. Return: its number, or an errno. */
 int fd_up(int fd, int base);
 
-extern int fd_devices, fd_maps, fd_engine;
+extern int fd_devices, fd_maps, fd_mem, fd_engine;
 
 /* --- channel.c: requests to the engine ------------------------------------- */
 
