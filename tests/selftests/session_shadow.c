@@ -2,7 +2,7 @@
 /*
  * What a shadow is on the host: a process without rights, files, network or
  * neighbours, whose address space is the guest's but for one range. Looks at it
- * through /proc, so in the loopback tier, as root.
+ * through /proc, so where the host is in the same machine, as root.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,19 +26,18 @@ FIXTURE(shadow) {
 
 FIXTURE_SETUP(shadow)
 {
-	const char *tier = getenv("VGPU_TIER");
 	int tries;
 
-	if (!tier || strcmp(tier, "loopback"))
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	/* Those of tests that ran before may be ending. */
-	for (tries = 0; tries < 1000 && tool_processes("/vgpu-shadow", NULL); tries++)
+	for (tries = 0; tries < 1000 && tool_processes(tool_shadow(), NULL); tries++)
 		usleep(20000);
 	self->fd = open(getenv("VGPU_FWD"), O_RDWR);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
 	/* Nobody else uses a device: the only one is ours. */
-	ASSERT_EQ(1, tool_processes("/vgpu-shadow", &self->pid));
+	ASSERT_EQ(1, tool_processes(tool_shadow(), &self->pid));
 	snprintf(self->proc, sizeof(self->proc), "/proc/%d", self->pid);
 }
 
@@ -97,6 +96,58 @@ TEST_F(shadow, has_no_rights)
 	EXPECT_EQ(0, st.st_uid);
 }
 
+/* Nothing but what an engine's shadow works with, and the device. */
+static bool is_file_of_engine(const char *path)
+{
+	static const char *const known[] = {
+		"socket:", "anon_inode:[userfaultfd]", "anon_inode:[eventpoll]",
+		"anon_inode:[eventfd]", "/secretmem", "/1/smaps",
+	};
+	struct stat st, real;
+	char link[64];
+	unsigned int i;
+	ssize_t len;
+
+	len = readlink(path, link, sizeof(link) - 1);
+	if (len <= 0)
+		return false;
+	link[len] = '\0';
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strncmp(link, known[i], strlen(known[i])))
+			return true;
+	/* The directory of the guest's nodes, which nothing is above. */
+	if (!strcmp(link, "/"))
+		return true;
+	return !stat(path, &st) && !stat(getenv("VGPU_REAL"), &real) && S_ISCHR(st.st_mode) &&
+	       st.st_rdev == real.st_rdev;
+}
+
+static void check_files(struct __test_metadata *_metadata, const char *proc)
+{
+	char path[300];
+	struct dirent *entry;
+	unsigned int nr = 0;
+	DIR *dir;
+
+	if (!tool_user_engine()) {
+		EXPECT_STREQ("3\n4\n", tool_run("ls %s/fd", proc)->out);
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/fd", proc);
+	dir = opendir(path);
+	ASSERT_NE(NULL, dir);
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		nr++;
+		snprintf(path, sizeof(path), "%s/fd/%s", proc, entry->d_name);
+		EXPECT_TRUE(is_file_of_engine(path))
+			TH_LOG("%s", tool_run("ls -l %s", path)->out);
+	}
+	closedir(dir);
+	EXPECT_LT(0, nr);
+}
+
 TEST_F(shadow, has_no_neighbours)
 {
 	static const char *const kinds[] = { "pid", "net", "mnt", "ipc", "uts" };
@@ -120,7 +171,7 @@ TEST_F(shadow, has_no_neighbours)
 	pids = status_line(self->proc, "NSpid");
 	EXPECT_STREQ("1", strrchr(pids, '\t') ? strrchr(pids, '\t') + 1 : pids);
 	EXPECT_STREQ("", tool_run("ls -A %s/root/", self->proc)->out);
-	EXPECT_STREQ("3\n4\n", tool_run("ls %s/fd", self->proc)->out);
+	check_files(_metadata, self->proc);
 }
 
 TEST_F(shadow, mirrors_the_address_space)
@@ -140,7 +191,8 @@ TEST_F(shadow, mirrors_the_address_space)
 		if (start >= RESERVED_START && end <= RESERVED_END)
 			continue;
 		/* All else is the guest's memory, and never executable. */
-		EXPECT_NE(NULL, strstr(line, "[vgpu-shadow]")) TH_LOG("%s", line);
+		if (!tool_user_engine())
+			EXPECT_NE(NULL, strstr(line, "[vgpu-shadow]")) TH_LOG("%s", line);
 		EXPECT_EQ(NULL, strchr(mode, 'x')) TH_LOG("%s", line);
 		below |= start == 0x10000 && end == RESERVED_START;
 		above |= start == RESERVED_END && end == 0x7fffffffe000;
@@ -162,18 +214,18 @@ TEST_F(shadow, ends_with_its_process)
 
 	close(self->fd);
 	/* The file alone is not the process. */
-	EXPECT_EQ(1, tool_processes("/vgpu-shadow", NULL));
+	EXPECT_EQ(1, tool_processes(tool_shadow(), NULL));
 	self->pid = fork();
 	if (!self->pid) {
 		int fd = open(getenv("VGPU_FWD"), O_RDWR);
 
-		_exit(fd < 0 || tool_processes("/vgpu-shadow", NULL) != 2);
+		_exit(fd < 0 || tool_processes(tool_shadow(), NULL) != 2);
 	}
 	ASSERT_EQ(self->pid, waitpid(self->pid, &tries, 0));
 	EXPECT_EQ(0, tries);
-	for (tries = 0; tries < 1000 && tool_processes("/vgpu-shadow", NULL) != 1; tries++)
+	for (tries = 0; tries < 1000 && tool_processes(tool_shadow(), NULL) != 1; tries++)
 		usleep(20000);
-	EXPECT_EQ(1, tool_processes("/vgpu-shadow", NULL));
+	EXPECT_EQ(1, tool_processes(tool_shadow(), NULL));
 	self->pid = 0;
 }
 

@@ -24,6 +24,20 @@ static inline bool tool_has_host(void)
 	return tier && (!strcmp(tier, "loopback") || !strcmp(tier, "user"));
 }
 
+/* The host's engine is a program, not the module. */
+static inline bool tool_user_engine(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return tier && !strcmp(tier, "user");
+}
+
+/* How the path of the program that stands for a guest's process ends. */
+static inline const char *tool_shadow(void)
+{
+	return tool_user_engine() ? "/vgpu-engine-shadow" : "/vgpu-shadow";
+}
+
 /**
  * struct tool_run - what a command did
  * @status: exit status; -1: ended by a signal or not started

@@ -12,15 +12,14 @@
  */
 #include <asm/socket.h>
 #include <linux/errno.h>
-#include <linux/filter.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
-#include <linux/seccomp.h>
 #include <linux/uio.h>
 #include <stddef.h>
 
 #include <linux/vgpu_host.h>
 
+#include "exec.h"
 #include "lane.h"
 #include "layout.h"
 #include "message.h"
@@ -43,27 +42,6 @@ __asm__(".globl _start\n"
 	"	call shadow_main\n"
 	"	hlt\n");
 _Static_assert(MAIN_STACK == 32768, "_start names the stack's end");
-
-/*
- * Nothing is to be executed after the start, and no filter to be added. vgpud's
- * list had to leave execveat() and seccomp() open, for it runs before exec.
- */
-static int forbid_exec(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_execveat, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_seccomp, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-	};
-	struct sock_fprog prog = {
-		.len = sizeof(code) / sizeof(code[0]),
-		.filter = code,
-	};
-
-	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
-}
 
 /*
  * Shows the guest program's name on the host. vgpud passes it as argv[1],
@@ -144,7 +122,7 @@ void shadow_main(const long *start)
 
 	give_up(SHADOW_DEMAND_START, SHADOW_RESERVED_BASE);
 	give_up(SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE, SHADOW_DEMAND_END);
-	if (forbid_exec())
+	if (exec_forbid())
 		sys_exit_group(SHADOW_EXIT_SECCOMP);
 
 	if (lane_thread(service, NULL, 1) < 0)

@@ -172,6 +172,9 @@ static int build_engine_filters(void)
 		if (!ret)
 			ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE));
 	}
+	/* The shadow forbids that, and execveat(), by itself. */
+	if (!ret)
+		ret = allow(SCMP_SYS(seccomp));
 	if (!ret)
 		ret = allow_compat_ioctl(engine_filters[1]);
 	filter = shadow;

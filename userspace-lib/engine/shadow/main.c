@@ -9,13 +9,12 @@
 #include <asm/socket.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
-#include <linux/filter.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
-#include <linux/seccomp.h>
 #include <linux/uio.h>
 
 #include "shadow.h"
+#include "shadow/exec.h"
 #include "shadow/message.h"
 
 #define MAIN_STACK	(64 * 1024)
@@ -144,6 +143,9 @@ void shadow_main(const long *start)
 	page_init();
 	mapping_init();
 	files_init();
+	/* Threads have it by inheriting it. */
+	if (exec_forbid())
+		sys_exit_group(SHADOW_EXIT_SECCOMP);
 	pager_init();
 
 	for (;;) {

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shadows of both engines execute nothing after their start.
+ */
+#ifndef VGPU_SHADOW_EXEC_H
+#define VGPU_SHADOW_EXEC_H
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+
+#include "shadow/sys.h"
+
+/*
+ * Nothing is to be executed after the start, and no filter to be added. vgpud's
+ * list had to leave execveat() and seccomp() open, for it runs before exec.
+ */
+static inline int exec_forbid(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_execveat, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_seccomp, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog prog = {
+		.len = sizeof(code) / sizeof(code[0]),
+		.filter = code,
+	};
+
+	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+}
+
+#endif /* VGPU_SHADOW_EXEC_H */
