@@ -71,8 +71,8 @@ soak: ## tests again and again, beside other work (TEST=names TIMES=10 LOAD=proc
 	@$(if $(TEST),,echo "error: TEST=names says which tests" >&2; exit 1)
 	@$(run) --soak $(or $(TIMES),10) $(addprefix --load ,$(LOAD)) $(addprefix --bed ,$(BED)) $(TEST)
 
-conformance: prepare ## suites of others, on the real device and on the forwarded one (SUITE=names)
-	@$(harness)/conformance $(SUITE)
+conformance: prepare ## suites of others, on the real device and on the forwarded one (SUITE=names ENGINE=user)
+	@$(harness)/conformance $(if $(filter user,$(ENGINE)),--bed user:6.12) $(SUITE)
 
 check-all: prepare ## the same, and both modules on 6.1
 	@$(run) --all $(TEST)

@@ -47,7 +47,7 @@ def counters(machine, prefix=""):
 
 def pin_host(machine):
     """The host's half, and all that it starts, on the first processor."""
-    machine.must("pids=$(pgrep -x vgpud) && for pid in $pids $(pgrep -x vgpu-shadow); do taskset -ap 1 $pid; done")
+    machine.must("pids=$(pgrep -x vgpud) && for pid in $pids $(pgrep -P $(pgrep -d, -x vgpud)); do taskset -ap 1 $pid; done")
 
 
 def link(machine):
