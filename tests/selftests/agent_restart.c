@@ -2,7 +2,7 @@
 /*
  * vgpud is killed and started again: what was open is lost with plain errors
  * and at once, no shadow stays, and new opens work; and with small limits. Needs the host in the same
- * machine: the loopback tier.
+ * machine: the tiers loopback and user.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +75,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	pfd.fd = fd;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, blocked_call, &fd));
 	usleep(300000);
-	EXPECT_GT(tool_processes("/vgpu-shadow", NULL), 0);
+	EXPECT_GT(tool_processes(tool_shadow(), NULL), 0);
 
 	pidfd = agent_kill(signal);
 	ASSERT_GE(pidfd, 0);
@@ -88,7 +88,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	EXPECT_EQ(ENODEV, errno);
 	EXPECT_EQ(1, poll(&pfd, 1, 1000));
 	EXPECT_EQ(POLLHUP | POLLERR, pfd.revents & (POLLHUP | POLLERR));
-	EXPECT_TRUE(agent_await_none("/vgpu-shadow", start + 20000));
+	EXPECT_TRUE(agent_await_none(tool_shadow(), start + 20000));
 	EXPECT_TRUE(agent_gone(pidfd));
 
 	for (i = 0; i < 3; i++)
@@ -113,10 +113,8 @@ FIXTURE(agent) {
 
 FIXTURE_SETUP(agent)
 {
-	const char *tier = getenv("VGPU_TIER");
-
-	if (!tier || strcmp(tier, "loopback"))
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	ASSERT_TRUE(agent_keep_exports());
 }
 
@@ -231,7 +229,7 @@ TEST_F_TIMEOUT(agent, limits, 120)
 		pause();
 		_exit(0);
 	}
-	for (i = 0; tool_processes("/vgpu-shadow", NULL) < 2 && i < 500; i++)
+	for (i = 0; tool_processes(tool_shadow(), NULL) < 2 && i < 500; i++)
 		usleep(20000);
 	EXPECT_EQ(EMFILE, open_elsewhere(node));
 	kill(holder, SIGKILL);

@@ -5,8 +5,8 @@
  * it has to hold natively, too. Two machines' clocks differ by what each has been running;
  * the mock tells how its own stands, to be sure of that.
  *
- * Exports a camera and a sound card, as root: in the loopback tier to the guest of this
- * machine; between two, where it runs on the host first, to the guest of the other one.
+ * Exports a camera and a sound card, as root: where the host is in the same machine to the guest
+ * of this machine; between two, where it runs on the host first, to the guest of the other one.
  */
 #include <linux/sync_file.h>
 #include <linux/videodev2.h>
@@ -306,8 +306,6 @@ DIFF_TEST_NODE(vblank, "VKMS_CARD", DIFF_SECONDS)
 
 static void offer(const char *node, const char *name)
 {
-	const char *tier = getenv("VGPU_TIER");
-
 	if (forwarded)
 		return;
 	if (getenv("VGPU_RECORD"))
@@ -315,7 +313,7 @@ static void offer(const char *node, const char *name)
 	if (getenv("VGPU_RECORD"))
 		MUST(!tool_run("vgpuctl export %s --to 2 --any-port --name %s", node,
 			       name)->status);
-	else if (tier && !strcmp(tier, "loopback"))
+	else if (tool_has_host())
 		MUST(!tool_run("vgpuctl export %s --to 1 --name %s", node, name)->status);
 }
 
@@ -324,7 +322,7 @@ static void take_back(const char *name, const char *module)
 {
 	__u64 end = now_ms() + 10000;
 
-	if (!forwarded || strcmp(getenv("VGPU_TIER"), "loopback"))
+	if (!forwarded || !tool_has_host())
 		return;
 	CHECK(!tool_run("vgpuctl unexport %s --force", name)->status);
 	while (tool_run("modprobe -r %s", module)->status && now_ms() < end)

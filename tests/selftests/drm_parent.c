@@ -172,12 +172,11 @@ TEST_F_TIMEOUT(live, removed_while_open, 120)
 /* The host goes and comes back: so does the device, in the same place. */
 TEST_F_TIMEOUT(live, gone_and_back, 240)
 {
-	const char *tier = getenv("VGPU_TIER");
 	struct tool_run *run;
 	char dir[PATH_MAX];
 	int fd;
 
-	if (!tier || strcmp(tier, "loopback"))
+	if (!tool_has_host())
 		SKIP(return, "the host is another machine");
 	fd = open_gpu(false);
 	if (fd < 0)
@@ -187,7 +186,8 @@ TEST_F_TIMEOUT(live, gone_and_back, 240)
 		  0);
 	EXPECT_TRUE(await_foreign(0));
 	EXPECT_EQ(ask(fd), ENODEV);
-	run = tool_run("/usr/lib/vgpu-test/setup host 1");
+	run = tool_run("VGPU_ENGINE=%s /usr/lib/vgpu-test/setup host 1",
+		       tool_user_engine() ? "user" : "kernel");
 	EXPECT_EQ(run->status, 0)
 		TH_LOG("%s", run->out);
 	EXPECT_TRUE(restore());

@@ -47,9 +47,7 @@ static struct buffer make_buffer(void)
 /* Else there is no real node of the same device. */
 static void need_one_machine(void)
 {
-	const char *tier = getenv("VGPU_TIER");
-
-	if (tier && strcmp(tier, "loopback") && strcmp(tier, "native"))
+	if (!diff_one_machine())
 		diff_skip("the real device is in another machine");
 }
 

@@ -564,9 +564,9 @@ static void held_now(int fd, char *text, size_t size)
 		 forwarded ? tool_run(
 		 "vgpuctl status --json | tr -d ' ,' | sed 's/shadow_pid.*/session/' | grep -E "
 		 "'session|\"(lanes|objects|mappings|(window|copy)_mappings|bindings)\"' | sort | uniq -c; "
-		 "find /proc/[0-9]*/exe -maxdepth 0 -lname '*/vgpu-shadow' 2>/dev/null | "
+		 "find /proc/[0-9]*/exe -maxdepth 0 -lname '*%s' 2>/dev/null | "
 		 "while read -r exe; do echo shadow; ls ${exe%%/exe}/task | sed 's/.*/its thread/'; done | "
-		 "sort | uniq -c; grep -H . /sys/module/vgpu_*/refcnt")->out : "");
+		 "sort | uniq -c; grep -H . /sys/module/vgpu_*/refcnt", tool_shadow())->out : "");
 }
 
 /* What the tests before this one held may be on its way out. */

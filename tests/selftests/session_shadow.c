@@ -101,7 +101,7 @@ static bool is_file_of_engine(const char *path)
 {
 	static const char *const known[] = {
 		"socket:", "anon_inode:[userfaultfd]", "anon_inode:[eventpoll]",
-		"anon_inode:[eventfd]", "/secretmem", "/1/smaps",
+		"anon_inode:[eventfd]", "/secretmem", "/1/smaps", "/1/mem",
 	};
 	struct stat st, real;
 	char link[64];

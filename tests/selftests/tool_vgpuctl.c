@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * vgpuctl: exit statuses as vgpuctl(1) documents them, messages that say what
- * to do, and what it shows on both sides. What needs the host's agent runs in
- * the loopback tier, where it is in the same machine.
+ * to do, and what it shows on both sides. What needs the host's agent runs where that is in
+ * the same machine.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 #include <linux/vm_sockets.h>
 
-#include "tool.h"
+#include "agent.h"
 
 #include "kselftest_harness.h"
 
@@ -27,13 +27,6 @@
 	EXPECT_EQ(expected, run_->status) TH_LOG("%s", run_->out);	\
 	EXPECT_NE(NULL, strstr(run_->out, words)) TH_LOG("%s", run_->out); \
 } while (0)
-
-static bool loopback(void)
-{
-	const char *tier = getenv("VGPU_TIER");
-
-	return tier && !strcmp(tier, "loopback");
-}
 
 TEST(wrong_arguments)
 {
@@ -78,13 +71,14 @@ TEST(no_agent)
 
 TEST(what_cannot_be_exported)
 {
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	EXPECT_RUN(5, "No such file", "vgpuctl export /dev/no-such-device --to 3");
 	EXPECT_RUN(7, "no character device", "vgpuctl export /etc/passwd --to 3");
 	EXPECT_RUN(7, "no character device", "vgpuctl export /dev --to 3");
 	/* Nothing goes round in circles. */
-	EXPECT_RUN(7, "real device", "vgpuctl export /dev/vgpu-host --to 3");
+	if (!tool_user_engine())
+		EXPECT_RUN(7, "real device", "vgpuctl export /dev/vgpu-host --to 3");
 	EXPECT_RUN(7, "real device", "vgpuctl export %s --to 3", getenv("VGPU_FWD"));
 	if (getenv("VGPU_FWD_VGEM_CARD"))
 		EXPECT_RUN(7, "real device", "vgpuctl export %s --to 3",
@@ -96,8 +90,8 @@ TEST(what_cannot_be_exported)
 
 TEST(export_and_unexport)
 {
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	EXPECT_RUN(0, "tool-a: /dev/null", "vgpuctl export /dev/null --to 77 --name tool-a");
 	EXPECT_RUN(0, "tool-a", "vgpuctl list");
 	/* The same once more changes nothing; another guest is added. */
@@ -117,24 +111,47 @@ TEST(export_and_unexport)
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "tool-a"));
 }
 
+/* Both engines' windows differ in where they are, and in what QEMU is told. */
+struct windows {
+	const char *large, *small;
+	const char *large_args, *small_args;
+};
+
+static const struct windows module_windows = {
+	.large = "/dev/vgpu-window-77", .small = "/dev/vgpu-window-77-9",
+	.large_args = "-object memory-backend-file,id=window,mem-path=/dev/vgpu-window-77,size=1T,share=on,align=2M "
+		      "-device ivshmem-plain,memdev=window\n",
+	.small_args = "mem-path=/dev/vgpu-window-77-9,size=8K,",
+};
+
+#define USER_ARGS(path)	"-chardev socket,id=window,path=" path \
+			" -device vhost-user-test-device-pci,chardev=window,virtio-id=31,num_vqs=1,config_size=32\n"
+
+static const struct windows user_windows = {
+	.large = "/run/vgpu/window-77-22586", .small = "/run/vgpu/window-77-9",
+	.large_args = USER_ARGS("/run/vgpu/window-77-22586"),
+	.small_args = USER_ARGS("/run/vgpu/window-77-9"),
+};
+
 TEST(windows)
 {
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
+	const struct windows *all = tool_user_engine() ? &user_windows : &module_windows;
+
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	EXPECT_RUN(5, "window list", "vgpuctl window qemu-args --to 77");
 	EXPECT_RUN(2, "power of two", "vgpuctl window create --to 77 --size 3G");
 	EXPECT_RUN(2, "8 KiB to 1 TiB", "vgpuctl window create --to 77 --size 2T");
 	EXPECT_RUN(2, "8 KiB to 1 TiB", "vgpuctl window create --to 77 --size 4K");
-	EXPECT_RUN(0, "/dev/vgpu-window-77\n", "vgpuctl window create --to 77 --size 1T --owner daemon");
-	EXPECT_RUN(0, "/dev/vgpu-window-77-9\n", "vgpuctl window create --to 77:9 --size 8192");
-	EXPECT_RUN(0, "-object memory-backend-file,id=window,mem-path=/dev/vgpu-window-77,size=1T,share=on,align=2M "
-		   "-device ivshmem-plain,memdev=window\n", "vgpuctl window qemu-args --to 77");
-	EXPECT_RUN(0, "mem-path=/dev/vgpu-window-77-9,size=8K,", "vgpuctl window qemu-args --to 77:9");
+	EXPECT_RUN(0, all->large, "vgpuctl window create --to 77 --size 1T --owner daemon");
+	EXPECT_RUN(0, all->small, "vgpuctl window create --to 77:9 --size 8192");
+	EXPECT_RUN(0, all->large_args, "vgpuctl window qemu-args --to 77");
+	EXPECT_RUN(0, all->small_args, "vgpuctl window qemu-args --to 77:9");
 	EXPECT_RUN(0, "", "vgpuctl window list | "
-		   "grep -x '/dev/vgpu-window-77  *77:22586  *1T  *daemon  *by hand  *0  *0 of 0  *0'");
-	EXPECT_RUN(0, "\"path\":\"/dev/vgpu-window-77-9\"", "vgpuctl window list --json");
+		   "grep -x '%s  *77:22586  *1T  *daemon  *by hand  *0  *0 of 0  *0'", all->large);
+	EXPECT_RUN(0, "", "vgpuctl window list --json | grep '\"path\":\"%s\"'", all->small);
 	/* Everybody may look. */
-	EXPECT_RUN(0, "/dev/vgpu-window-77", "su -s /bin/sh nobody -c 'vgpuctl window list'");
+	EXPECT_RUN(0, all->large, "su -s /bin/sh nobody -c 'vgpuctl window list'");
 	EXPECT_RUN(4, "only root", "su -s /bin/sh nobody -c 'vgpuctl window destroy --to 77'");
 	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77");
 	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77:9");
@@ -143,8 +160,8 @@ TEST(windows)
 
 TEST(only_root_changes)
 {
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	EXPECT_RUN(4, "only root",
 		   "su -s /bin/sh nobody -c 'vgpuctl export /dev/null --to 77'");
 	EXPECT_RUN(4, "only root", "su -s /bin/sh nobody -c 'vgpuctl unexport %s --force'",
@@ -159,8 +176,8 @@ TEST(port_that_somebody_has)
 	};
 	int fd;
 
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	fd = socket(AF_VSOCK, SOCK_STREAM, 0);
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
@@ -176,8 +193,8 @@ TEST(export_that_a_program_uses)
 	const char *name = getenv("VGPU_NAME");
 	int fd;
 
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	fd = open(getenv("VGPU_FWD"), O_RDWR);
 	ASSERT_GE(fd, 0);
 	EXPECT_RUN(6, "--force", "vgpuctl unexport %s", name);
@@ -190,8 +207,8 @@ TEST(export_that_a_program_uses)
 
 TEST(agent_restarted_twice_is_refused)
 {
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
 	EXPECT_RUN(4, "another vgpud", "vgpud --socket /run/vgpu/second.sock");
 	EXPECT_RUN(0, "", "vgpuctl list");
 }
@@ -303,28 +320,45 @@ TEST(exports_with_mistakes)
 /* Another vgpud than the one that tests run with. */
 #define SOCKETS_RUN	"vgpud --config " SOCKETS "/conf --exports-dir " SOCKETS " --socket " SOCKETS "/control"
 
-static void sockets_begin(void)
+FIXTURE(sockets) {
+	bool ended;
+};
+
+/* Only one vgpud can run with engines. */
+FIXTURE_SETUP(sockets)
 {
 	FILE *file;
 
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	if (tool_user_engine()) {
+		ASSERT_TRUE(agent_keep_exports());
+		self->ended = true;
+		ASSERT_TRUE(agent_end(getenv("VGPU_NAME"), SIGTERM));
+	}
 	tool_run("rm -rf " SOCKETS "; mkdir " SOCKETS);
 	file = fopen(SOCKETS "/conf", "w");
-	if (!file)
-		return;
+	ASSERT_NE(NULL, file);
 	fputs("[agent]\nengine = user\nvsock = no\nport = 22588\n[shadow]\ncgroups = no\n"
 	      "[sockets]\n3 = " SOCKETS "/guest\n", file);
 	fclose(file);
 }
 
+FIXTURE_TEARDOWN(sockets)
+{
+	tool_run("rm -r " SOCKETS);
+	if (!self->ended)
+		return;
+	EXPECT_LE(0, agent_start(getenv("VGPU_NAME")));
+	EXPECT_TRUE(agent_write_env());
+}
+
 /* A name that a vgpud has left behind when it was killed is made anew. */
-TEST(socket_of_before)
+TEST_F_TIMEOUT(sockets, one_of_before, 120)
 {
 	struct stat before, after;
 	int i;
 
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
-	sockets_begin();
 	for (i = 0; i < 2; i++) {
 		EXPECT_RUN(0, "listening on sockets", "rm -f " SOCKETS "/log; ("
 			   SOCKETS_RUN " >" SOCKETS "/log 2>&1 & echo $! >" SOCKETS "/pid); n=0; "
@@ -333,18 +367,14 @@ TEST(socket_of_before)
 		ASSERT_EQ(0, stat(SOCKET_NAME, i ? &after : &before));
 	}
 	EXPECT_NE(before.st_ino, after.st_ino);
-	tool_run("rm -r " SOCKETS);
 }
 
 /* Who can write to the directory has vgpud connect to nobody's socket, nor take it away. */
-TEST(socket_of_somebody)
+TEST_F_TIMEOUT(sockets, one_of_somebody, 120)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = SOCKETS "/other" };
 	struct pollfd poll_fd = { .events = POLLIN };
 
-	if (!loopback())
-		SKIP(return, "needs the host in the same machine: loopback");
-	sockets_begin();
 	poll_fd.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ASSERT_LE(0, poll_fd.fd);
 	ASSERT_EQ(0, bind(poll_fd.fd, (struct sockaddr *)&addr, sizeof(addr)));
@@ -362,7 +392,6 @@ TEST(socket_of_somebody)
 	ASSERT_EQ(0, rename(SOCKETS "/other", SOCKET_NAME));
 	EXPECT_RUN(1, "there is a file, or somebody listens there", "timeout 60 " SOCKETS_RUN);
 	EXPECT_EQ(0, access(SOCKET_NAME, F_OK));
-	tool_run("rm -r " SOCKETS);
 }
 
 /* Closing one could keep the agent waiting. */
@@ -382,7 +411,7 @@ TEST(files_are_refused)
 	};
 	int sock, yes = 1;
 
-	if (!loopback())
+	if (!tool_has_host())
 		SKIP(return, "the agent is elsewhere");
 	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ASSERT_LE(0, sock);

@@ -300,6 +300,15 @@ static inline bool diff_user_engine(void)
 	return tier && !strcmp(tier, "user");
 }
 
+/* The real device is the one that is forwarded, and in this machine. */
+static inline bool diff_one_machine(void)
+{
+	const char *tier = getenv("VGPU_TIER");
+
+	return !tier || !strcmp(tier, "native") || !strcmp(tier, "loopback") ||
+	       diff_user_engine();
+}
+
 /* Runs the body in a process group of its own, which is gone afterwards. */
 static inline void diff_run(struct diff_account *account, const struct diff_side *side,
 			    unsigned int with_twin, diff_body body, unsigned int seconds)
