@@ -799,6 +799,22 @@ def nvidia_listed(bed):
     nvidia_gone(bed)
 
 
+def nvidia_two(bed):
+    """Each of two cards comes and goes by itself, and what they share goes with the last."""
+    guest, host = bed.guest, bed.host
+    nodes = "cd /dev && ls -d nvidia*"
+    must(host, "mknod /dev/nvidia1 c 195 1 && vgpuctl export --nvidia --to 2 --any-port")
+    comes(guest, nodes, "\n".join(sorted(NVIDIA_NODES + ["nvidia1"])))
+    must(guest, "[ $(stat -c %Hr:%Lr /dev/nvidia1) = 195:1 ]")
+    must(host, "vgpuctl unexport --nvidia 0")
+    comes(guest, nodes, "\n".join(sorted(set(NVIDIA_NODES) - {"nvidia0"} | {"nvidia1"})))
+    nvidia_export(bed)
+    must(host, "vgpuctl unexport --nvidia 1 && rm /dev/nvidia1")
+    comes(guest, nodes, "\n".join(NVIDIA_NODES))
+    must(host, "vgpuctl unexport --nvidia 0")
+    nvidia_gone(bed)
+
+
 def nvidia_cards(bed):
     """PCI devices of the host that can be a card: at an address that is free in the guest, on a bus that
     it does not have, and at an address that is taken."""
@@ -821,6 +837,7 @@ def nvidia(bed):
     nvidia_used(bed)
     nvidia_denied(bed, "kernel")
     nvidia_listed(bed)
+    nvidia_two(bed)
     nvidia_round(bed, free)
     must(bed.host, NVIDIA_END)
     must(bed.host, NVIDIA_MAKE.format(bus=behind))

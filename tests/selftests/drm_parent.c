@@ -534,7 +534,7 @@ TEST_F_TIMEOUT(parent, nobody, 120)
 	usleep(2000000);
 	EXPECT_EQ(complaints(), before + 1);
 	EXPECT_NE(tool_run("ls /sys/class/vgpu/vgpu*")->status, 0);
-	ASSERT_TRUE(host_listen());
+	ASSERT_TRUE(host_listen(PORT));
 	pollfd.fd = listener;
 	ASSERT_EQ(poll(&pollfd, 1, 30000), 1);
 	EXPECT_TRUE(host_welcome());

@@ -405,6 +405,67 @@ TEST_F_TIMEOUT(host, pci_address, 120)
 	EXPECT_TRUE(text_is("/sys/bus/pci/devices/0000:65:03.1/vendor", "0x10de\n"));
 }
 
+FIXTURE(hosts) {
+	char unused;
+};
+
+FIXTURE_SETUP(hosts)
+{
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	ASSERT_EQ(hosts_begin(), 0);
+	ASSERT_EQ(tool_run("dmesg -C")->status, 0);
+	ASSERT_STREQ(traces(), "");
+}
+
+FIXTURE_TEARDOWN(hosts)
+{
+	host_end();
+	host_switch();
+	host_end();
+	EXPECT_STREQ(traces(), "");
+}
+
+/* Cards of one host alone are there; the log says so of those of another one, and why. */
+TEST_F_TIMEOUT(hosts, the_first_has_all, 120)
+{
+	static const char why[] = "another host has devices of NVIDIA.s here";
+	uint32_t ctl;
+
+	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+	ASSERT_NE(send_node("nvidia0", "0000:65:03.0"), 0);
+	ASSERT_TRUE(settled());
+	host_switch();
+	ASSERT_NE(send_node("nvidiactl", NULL), 0);
+	ASSERT_NE(send_node("nvidia1", "0000:66:03.0"), 0);
+	ASSERT_NE(send_node("nvidia-uvm", NULL), 0);
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(traces(), "dev/nvidia0 dev/nvidiactl sys/module/nvidia ");
+	EXPECT_EQ(said("no /dev/nvidiactl of host 1:23000: another host has devices of NVIDIA.s here"), 1);
+	EXPECT_EQ(said("no /dev/nvidia1 of host 1:23000: another host has devices of NVIDIA.s here"), 1);
+	EXPECT_EQ(said(why), 3);
+	/* The first one's may go on. */
+	host_switch();
+	ASSERT_NE(send_node("nvidia2", "0000:65:04.0"), 0);
+	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/params", "first\n"));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(is_node("/dev/nvidia2", 195, 2));
+	EXPECT_TRUE(text_is(PROC "/params", "first\n"));
+	/* Another host may have cards here when they are gone. */
+	close(control);
+	close(listener);
+	control = -1;
+	listener = -1;
+	while (*traces())
+		usleep(20000);
+	host_switch();
+	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+	ASSERT_NE(send_node("nvidia1", "0000:66:03.0"), 0);
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(traces(), "dev/nvidia1 dev/nvidiactl sys/module/nvidia ");
+	EXPECT_EQ(said(why), 3);
+}
+
 /* A module with the name of the real one: the stand-in, called otherwise. */
 static bool rename_module(const char *to)
 {

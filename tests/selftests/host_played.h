@@ -35,10 +35,10 @@ static bool send_all(const void *data, size_t len)
 	return send(control, data, len, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-static bool host_listen(void)
+static bool host_listen(unsigned int port)
 {
 	struct sockaddr_vm address = {
-		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = PORT,
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = port,
 	};
 
 	listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -134,7 +134,7 @@ static bool restore(void)
 static int host_begin(void)
 {
 	tool_run("modprobe -q vsock_loopback");
-	if (!host_listen())
+	if (!host_listen(PORT))
 		return -1;
 	tool_run("rmmod vgpu_guest");
 	return tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status || !host_welcome() ? -1 : 0;
@@ -147,6 +147,41 @@ static void host_end(void)
 	control = -1;
 	listener = -1;
 	tool_run("rmmod vgpu_guest");
+}
+
+static int other_listener = -1, other_control = -1;
+
+/* The other host is the one that speaks from now on. */
+static inline void host_switch(void)
+{
+	int listening = listener, connected = control;
+
+	listener = other_listener;
+	control = other_control;
+	other_listener = listening;
+	other_control = connected;
+}
+
+/*
+ * A guest module has this program for two hosts, each of which host_end() ends. Return: 0, or -1.
+ */
+static inline int hosts_begin(void)
+{
+	tool_run("modprobe -q vsock_loopback");
+	if (!host_listen(PORT + 1))
+		return -1;
+	host_switch();
+	if (!host_listen(PORT))
+		return -1;
+	tool_run("rmmod vgpu_guest");
+	if (tool_run("modprobe vgpu_guest cid=1,1 port=%d,%d", PORT, PORT + 1)->status ||
+	    !host_welcome())
+		return -1;
+	host_switch();
+	if (!host_welcome())
+		return -1;
+	host_switch();
+	return 0;
 }
 
 /* The program's main(). Whatever the order in which the tests run, others get the host back. */
