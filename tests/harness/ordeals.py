@@ -799,6 +799,22 @@ def nvidia_listed(bed):
     nvidia_gone(bed)
 
 
+def nvidia_divided(bed):
+    """A card that is divided into instances is not exported, as guests cannot have an instance."""
+    host = bed.host
+    must(host, "mkdir /run/divided && cp -r /proc/driver/nvidia/. /run/divided && "
+         "mkdir -p /run/divided/capabilities/gpu0/mig/gi1 && mount --bind /run/divided /proc/driver/nvidia")
+    nvidia_export(bed, 7)
+    must(host, "vgpuctl export --nvidia 0 --to 2 --any-port 2>&1 | grep -q '/dev/nvidia0 is divided into MIG instances'")
+    must(host, "! vgpuctl list | grep nvidia")
+    # Another card's do not matter, nor that a card may be divided.
+    must(host, "mkdir -p /run/divided/capabilities/gpu1/mig && mv /run/divided/capabilities/gpu0/mig/gi1 "
+         "/run/divided/capabilities/gpu1/mig")
+    nvidia_export(bed)
+    must(host, "vgpuctl unexport --nvidia --force; umount /proc/driver/nvidia; rm -r /run/divided")
+    nvidia_gone(bed)
+
+
 def nvidia_two(bed):
     """Each of two cards comes and goes by itself, and what they share goes with the last."""
     guest, host = bed.guest, bed.host
@@ -837,6 +853,7 @@ def nvidia(bed):
     nvidia_used(bed)
     nvidia_denied(bed, "kernel")
     nvidia_listed(bed)
+    nvidia_divided(bed)
     nvidia_two(bed)
     nvidia_round(bed, free)
     must(bed.host, NVIDIA_END)

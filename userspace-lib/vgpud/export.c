@@ -261,6 +261,11 @@ static int export_up(struct export *export, struct answer *answer)
 			   spec->path);
 	if (fd < 0)
 		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
+	if (export->device.kind == VGPU_EXPORT_NVIDIA && nvidia_is_divided(export->device.title)) {
+		close(fd);
+		return answer_say(answer, -ENOTTY, "%s is divided into MIG instances, which guests cannot have: 'nvidia-smi mig -dci' and '-dgi' undo that",
+				  spec->path);
+	}
 
 	arg.path_fd = fd;
 	arg.kind = export->device.kind;

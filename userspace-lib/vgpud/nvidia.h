@@ -22,6 +22,8 @@
 bool nvidia_find(dev_t rdev, char title[64], char driver[32]);
 /* The folder of sysfs of a card's PCI device, by its node's usual name; false: it is none. */
 bool nvidia_find_pci(const char *title, char *path, size_t size);
+/* Is it a card, by its usual name, that has MIG instances now? */
+bool nvidia_is_divided(const char *title);
 /*
  * Changes /proc/driver/nvidia/params, of @len bytes in a buffer of @size, to say that programs
  * make no device files by themselves. Return: bytes, or -1: there is no room. Allocates nothing.
