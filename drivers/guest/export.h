@@ -12,6 +12,7 @@
 #include "uapi/linux/vgpu_wire.h"
 
 #include "connector.h"
+#include "nvidia_address.h"
 #include "schema.h"
 #include "stats.h"
 
@@ -40,6 +41,7 @@ struct vgpu_parent;
  * @stats: counters
  * @fences: above 0: programs wait for the fences that they get
  * @learned: for the schema
+ * @address: of a card of NVIDIA's (host->lock)
  * @connectors: of a card
  * @part: a file that comes in several messages, as far as it is here, or NULL; this and
  *	@part_len belong to the thread that receives the host's messages
@@ -66,6 +68,7 @@ struct vgpu_export {
 	struct vgpu_stats stats;
 	atomic_t fences;
 	struct vgpu_schema_learned learned;
+	struct vgpu_nvidia_address address;
 	struct vgpu_connectors connectors;
 	u8 *part;
 	u32 part_len;

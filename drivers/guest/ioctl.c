@@ -22,6 +22,7 @@
 #include "host.h"
 #include "keep.h"
 #include "marshal.h"
+#include "nvidia_address.h"
 #include "nvidia_version.h"
 #include "object.h"
 #include "reserve.h"
@@ -242,6 +243,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 		vgpu_stats_unknown(xcall->stats, cmd);
 	if (m->flags & VGPU_IOCTL_NO_MAPPED)
 		xcall->flags |= VGPU_XCALL_NO_MAPPED;
+	vgpu_nvidia_address_given(ioctl->object, cmd, m);
 	xcall->nr_segs = m->nr_segs;
 	xcall->segs = m->segs;
 	xcall->nr_fixups = m->nr_fixups;
@@ -257,7 +259,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 		return ret;
 	ret = vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
 	vgpu_nvidia_version_checked(ioctl->object->export, cmd, m, &xcall->reply, ret);
-	return ret;
+	return ret ?: vgpu_nvidia_address_told(ioctl->object, cmd, m, &xcall->reply);
 }
 
 /* A file goes to the driver, or comes from it: a dma-buf, perhaps. */

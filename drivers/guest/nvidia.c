@@ -19,6 +19,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/pci.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -32,6 +33,7 @@
 #include "export.h"
 #include "host.h"
 #include "node.h"
+#include "nvidia_address.h"
 
 /* Numbers that NVIDIA's driver has for its own (Documentation/admin-guide/devices.txt). */
 #define NVIDIA_MAJOR		195
@@ -89,7 +91,7 @@ static const char *const nvidia_file_names[NVIDIA_FILES] = {
  * @dev: in the class
  * @cdev: opens it
  * @driver: which of the drivers it is of
- * @bus_id: of a card: its directory in /proc; "": it has none
+ * @bus_id: of a card: its directory in /proc, named as its PCI device here; "": it has none
  * @dir: that directory, for the work of its file alone
  * @files: of the control node, or of a card
  */
@@ -396,13 +398,26 @@ static void nvidia_file_want(struct nvidia_file *file, bool wanted)
 	nvidia_proc_settle();
 }
 
-static void nvidia_file_set(struct nvidia_file *file, const u8 *data, u32 len)
+/* The address of this machine takes the place of the host's, which is as long. */
+static void nvidia_replace(u8 *data, u32 len, const char *there, const char *here)
+{
+	u32 n = strlen(there), i;
+
+	for (i = 0; i + n <= len; i++)
+		if (!memcmp(data + i, there, n))
+			memcpy(data + i, here, n);
+}
+
+/* @there: what becomes @bus_id of the node in it; NULL: nothing does */
+static void nvidia_file_set(struct nvidia_file *file, const u8 *data, u32 len, const char *there)
 {
 	u8 *copy = kvmalloc(len, GFP_KERNEL), *old;
 
 	if (!copy)
 		return;
 	memcpy(copy, data, len);
+	if (there)
+		nvidia_replace(copy, len, there, file->owner->bus_id);
 	mutex_lock(&file->lock);
 	old = file->data;
 	file->data = copy;
@@ -444,6 +459,18 @@ static bool nvidia_card_dir(struct vgpu_nvidia *nvidia, const char *bus_id)
 	return true;
 }
 
+/* Return: the name here of the card's PCI device, which the host calls @there. */
+static const char *nvidia_name_here(const struct vgpu_nvidia *nvidia, const char *there)
+{
+	const char *name = vgpu_export_pci_name(nvidia->node.export);
+	const struct device *parent = nvidia->dev.parent;
+
+	if (!name || strcmp(name, there) || !dev_is_pci(parent) ||
+	    strlen(dev_name(parent)) != strlen(there))
+		return there;
+	return dev_name(parent);
+}
+
 static bool nvidia_is_card(const struct vgpu_nvidia *nvidia)
 {
 	return nvidia->driver == NVIDIA_MAIN && MINOR(nvidia->dev.devt) < NVIDIA_CARDS;
@@ -451,17 +478,19 @@ static bool nvidia_is_card(const struct vgpu_nvidia *nvidia)
 
 static void nvidia_card_file(struct vgpu_nvidia *nvidia, const char *name, const u8 *data, u32 len)
 {
-	char bus_id[NVIDIA_BUS_ID_LEN];
+	char there[NVIDIA_BUS_ID_LEN];
+	const char *here;
 
-	if (!strstarts(name, "gpus/") || !nvidia_parse_information(name + 5, bus_id))
+	if (!strstarts(name, "gpus/") || !nvidia_parse_information(name + 5, there))
 		return;
+	here = nvidia_name_here(nvidia, there);
 	if (!data) {
-		if (!strcmp(nvidia->bus_id, bus_id))
+		if (!strcmp(nvidia->bus_id, here))
 			nvidia_file_want(&nvidia->files[NVIDIA_INFORMATION], false);
 		return;
 	}
-	if (nvidia_card_dir(nvidia, bus_id))
-		nvidia_file_set(&nvidia->files[NVIDIA_INFORMATION], data, len);
+	if (nvidia_card_dir(nvidia, here))
+		nvidia_file_set(&nvidia->files[NVIDIA_INFORMATION], data, len, there);
 }
 
 static void nvidia_ctl_file(struct vgpu_nvidia *nvidia, const char *name, const u8 *data, u32 len)
@@ -471,7 +500,7 @@ static void nvidia_ctl_file(struct vgpu_nvidia *nvidia, const char *name, const 
 	if (which < 0)
 		return;
 	if (data)
-		nvidia_file_set(&nvidia->files[which], data, len);
+		nvidia_file_set(&nvidia->files[which], data, len, NULL);
 	else
 		nvidia_file_want(&nvidia->files[which], false);
 }
@@ -634,6 +663,8 @@ static struct vgpu_node *nvidia_create(struct vgpu_node_group *group, struct vgp
 		nvidia_drivers_put(driver);
 		return ERR_CAST(nvidia);
 	}
+	if (nvidia_is_card(nvidia))
+		vgpu_nvidia_address_set(export, group->parent);
 	list_add(&nvidia->entry, &nvidia_nodes);
 	return &nvidia->node;
 }

@@ -577,16 +577,18 @@ def nvidia_export(bed, wanted=0):
 def nvidia_there(bed, bus):
     """The guest has what NVIDIA's libraries look for, and each node reaches its own of the host."""
     guest, host = bed.guest, bed.host
-    files = ["params", "version", f"gpus/{bus}/information"]
-    comes(guest, "cd /proc/driver/nvidia && find . -type f | sort", "\n".join(sorted(f"./{name}" for name in files)))
     comes(guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
+    here = nvidia_address(bed, bus)
+    files = ["params", "version", f"gpus/{here}/information"]
+    comes(guest, "cd /proc/driver/nvidia && find . -type f | sort", "\n".join(sorted(f"./{name}" for name in files)))
     uvm = guest.must("sed -n 's/ nvidia-uvm$//p' /proc/devices").text
     must(guest, "grep -q '^195 nvidia$' /proc/devices")
     must(guest, "[ \"$(stat -c '%A %Hr:%Lr' /dev/nvidiactl /dev/nvidia0 /dev/nvidia-uvm /dev/nvidia-uvm-tools)\" = "
          f"\"$(printf 'crw-rw-rw- %s\\n' 195:255 195:0 {uvm}:0 {uvm}:1)\" ]")
     must(guest, '[ "$(cat /sys/module/nvidia/initstate /sys/module/nvidia_uvm/initstate)" = "$(printf "live\\nlive")" ]')
     for name in files:
-        real = host.must(f"sed 's/^ModifyDeviceFiles: 1$/ModifyDeviceFiles: 0/' /proc/driver/nvidia/{name} | md5sum").text
+        real = host.must(f"sed 's/^ModifyDeviceFiles: 1$/ModifyDeviceFiles: 0/; s/{bus}/{here}/' "
+                         f"/proc/driver/nvidia/{name.replace(here, bus)} | md5sum").text
         comes(guest, f"md5sum </proc/driver/nvidia/{name}", real)
     must(guest, "grep -qx 'ModifyDeviceFiles: 0' /proc/driver/nvidia/params")
     for name in NVIDIA_NODES:
@@ -594,7 +596,6 @@ def nvidia_there(bed, bus):
         if said != name:
             raise Failure(f"/dev/{name} of the guest is '{said}' on the host")
     nvidia_unseen(bed)
-    nvidia_address(bed, bus)
 
 
 def nvidia_unseen(bed):
@@ -629,7 +630,8 @@ def far(device):
 
 
 def nvidia_address(bed, bus):
-    """The PCI device is where programs look for it that know its address by the driver."""
+    """The PCI device is where programs look for it that know its address by the driver; or elsewhere, where that
+    is taken: the address that it has then is the one that programs are told."""
     guest, host = bed.guest, bed.host
     parent = guest.must("cd -P /sys/class/vgpu-nvidia/nvidia0/device && echo ${PWD##*/}").text
     free = nvidia_is_free(bed, bus)
@@ -645,6 +647,7 @@ def nvidia_address(bed, bus):
     must(guest, f"printf '\\377\\377\\377\\377' | dd of={config} bs=4 seek=4 conv=notrunc 2>/dev/null")
     must(guest, f"[ $(od -An -v -tx1 -j 16 -N 24 {config} | tr -d ' 0\\n' | wc -c) = 0 ]")
     must(guest, f"! grep -v '^0x0* 0x0* 0x0*$' /sys/bus/pci/devices/{parent}/resource")
+    return parent
 
 
 def configs(bed):

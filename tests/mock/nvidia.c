@@ -155,10 +155,16 @@ static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
 {
 	struct vgpu_mock_nvidia_control control;
 	u8 params[VGPU_MOCK_NVIDIA_PARAMS];
+	long ret;
 	u32 i;
 
 	if (copy_from_user(&control, arg, sizeof(control)))
 		return -EFAULT;
+	ret = mock_nvidia_pci_control(&control);
+	if (ret != -ENOTTY) {
+		control.status = 0;
+		return ret ?: copy_to_user(arg, &control, sizeof(control)) ? -EFAULT : 0;
+	}
 	if (control.size > sizeof(params))
 		return -EINVAL;
 	if (copy_from_user(params, u64_to_user_ptr(control.params), control.size))
@@ -227,6 +233,9 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_VERSION) &&
 	    size == sizeof(struct vgpu_mock_nvidia_version))
 		return nvidia_check_version((struct vgpu_mock_nvidia_version __user *)arg);
+	ret = mock_nvidia_pci_ioctl(nr, size, (void __user *)arg);
+	if (ret != -ENOTTY)
+		return ret;
 	if (nvidia_is(filp, "nvidiactl")) {
 		ret = mock_nvidia_rm_ioctl(filp->private_data, nr, size, (void __user *)arg);
 		if (ret != -ENOTTY)
@@ -330,6 +339,9 @@ static int __init nvidia_init(void)
 {
 	int ret;
 
+	ret = mock_nvidia_pci_init(bus_id);
+	if (ret)
+		return ret;
 	ret = register_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1, "nvidia");
 	if (ret)
 		return ret;

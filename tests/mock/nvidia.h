@@ -29,6 +29,12 @@ struct mock_nvidia_file {
 /* nvidia.c. Return: the file, or NULL when it is another driver's or of the control node. */
 struct mock_nvidia_file *mock_nvidia_card_file(struct file *filp);
 
+/* nvidia_pci.c: where the card is. */
+struct vgpu_mock_nvidia_control;
+int mock_nvidia_pci_init(const char *bus_id);
+long mock_nvidia_pci_ioctl(u32 nr, u32 size, void __user *arg);
+long mock_nvidia_pci_control(const struct vgpu_mock_nvidia_control *control);
+
 /* nvidia_rm.c: the resource manager */
 long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, void __user *arg);
 int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma);

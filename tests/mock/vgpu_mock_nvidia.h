@@ -96,6 +96,116 @@ struct vgpu_mock_nvidia_words {
 #define VGPU_MOCK_NVIDIA_ALLOC_RIGHTS	_IOC(_IOC_READ | _IOC_WRITE, 'F', 0x2b, 48)
 #define VGPU_MOCK_NVIDIA_SHARE		_IOC(_IOC_READ | _IOC_WRITE, 'F', 0x35, 24)
 
+/*
+ * These ioctls and commands tell where the card is; parameters of commands are as many bytes as
+ * here. BUS_GET_INFO has its list elsewhere, V2 in itself.
+ */
+#define VGPU_MOCK_NVIDIA_CARDS		32
+#define VGPU_MOCK_NVIDIA_INFOS		52
+#define VGPU_MOCK_NVIDIA_CARD_INFO	_IOWR('F', 0xc8, struct vgpu_mock_nvidia_card_info)
+#define VGPU_MOCK_NVIDIA_STATUS_CODE	_IOWR('F', 0xd1, struct vgpu_mock_nvidia_status_code)
+#define VGPU_MOCK_NVIDIA_GET_PCI_INFO	0x21b
+#define VGPU_MOCK_NVIDIA_BUS_GET_INFO	0x20801802
+#define VGPU_MOCK_NVIDIA_BUS_GET_BFD	0x20801821
+#define VGPU_MOCK_NVIDIA_BUS_GET_INFO_V2 0x20801823
+#define VGPU_MOCK_NVIDIA_LINK_STATUS	0x20803002
+
+struct vgpu_mock_nvidia_card {
+	__u8 valid;
+	__u8 pad[3];
+	__u32 domain;
+	__u8 bus;
+	__u8 slot;
+	__u8 function;
+	__u8 pad2;
+	__u16 vendor;
+	__u16 device;
+	__u32 id;
+	__u8 rest[52];
+};
+
+struct vgpu_mock_nvidia_card_info {
+	struct vgpu_mock_nvidia_card cards[VGPU_MOCK_NVIDIA_CARDS];
+};
+
+/* The status is 0 for the card, else VGPU_MOCK_NVIDIA_NO_CARD. */
+struct vgpu_mock_nvidia_status_code {
+	__u32 domain;
+	__u8 bus;
+	__u8 slot;
+	__u8 pad[2];
+	__u32 status;
+};
+
+#define VGPU_MOCK_NVIDIA_NO_CARD	0x1f
+
+struct vgpu_mock_nvidia_pci_info {
+	__u32 id;
+	__u32 domain;
+	__u16 bus;
+	__u16 slot;
+};
+
+/* A list gets @data of these; that of others stays. */
+#define VGPU_MOCK_NVIDIA_INFO_BUS	0xf
+#define VGPU_MOCK_NVIDIA_INFO_DEVICE	0x10
+#define VGPU_MOCK_NVIDIA_INFO_DOMAIN	0x2c
+
+struct vgpu_mock_nvidia_info {
+	__u32 index;
+	__u32 data;
+};
+
+struct vgpu_mock_nvidia_bus_info {
+	__u32 count;
+	__u32 pad;
+	__u64 list;
+};
+
+struct vgpu_mock_nvidia_bus_info_v2 {
+	__u32 count;
+	struct vgpu_mock_nvidia_info list[VGPU_MOCK_NVIDIA_INFOS];
+};
+
+/* The first device is the card, the second a bridge in front of it, in a slot beside. */
+struct vgpu_mock_nvidia_bfd {
+	struct {
+		__u8 valid;
+		__u8 pad;
+		__u16 device_id;
+		__u16 vendor_id;
+		__u16 pad2;
+		__u32 domain;
+		__u16 bus;
+		__u16 device;
+		__u8 function;
+		__u8 pad3[3];
+	} devices[32];
+};
+
+/*
+ * The layout is that of the driver 580. The first link has the card at both ends, the second a
+ * switch at the other one.
+ */
+struct vgpu_mock_nvidia_link_end {
+	__u32 flags;
+	__u32 domain;
+	__u16 bus;
+	__u16 device;
+	__u8 rest[44];
+};
+
+struct vgpu_mock_nvidia_links {
+	__u8 what[32];
+	struct {
+		__u8 what[96];
+		struct vgpu_mock_nvidia_link_end remote;
+		struct vgpu_mock_nvidia_link_end local;
+	} links[64];
+};
+
+#define VGPU_MOCK_NVIDIA_SWITCH_BUS	0xfe
+
 /* Memory of the card, in objects of this class; where in their parameters their size is. */
 #define VGPU_MOCK_NVIDIA_VIDEO		0x40
 #define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64

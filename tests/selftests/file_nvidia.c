@@ -405,6 +405,36 @@ TEST_F_TIMEOUT(host, pci_address, 120)
 	EXPECT_TRUE(text_is("/sys/bus/pci/devices/0000:65:03.1/vendor", "0x10de\n"));
 }
 
+/*
+ * Files in /proc have the address that the card's device has here, where the host's is taken. The
+ * other card, whose address is not, keeps its own.
+ */
+TEST_F_TIMEOUT(host, pci_address_in_proc, 120)
+{
+	const char there[] = "proc/driver/nvidia/gpus/0000:65:04.0/information";
+	const char other[] = "proc/driver/nvidia/gpus/0000:65:03.0/information";
+	uint32_t card;
+
+	ASSERT_NE(card = send_node("nvidia0", "0000:65:03.0"), 0);
+	ASSERT_NE(send_node("nvidia1", "0000:65:04.0"), 0);
+	ASSERT_TRUE(send_text(card, other, "Bus Location: \t 0000:65:03.0\nas 0000:65:04.0\n"));
+	ASSERT_TRUE(send_text(card + 1, there, "0000:65:04.0, 0000:65:04.00000:65:04.0, 0000:65:04."));
+	ASSERT_TRUE(settled());
+	EXPECT_TRUE(text_is(PROC "/gpus/0000:65:03.0/information",
+			    "Bus Location: \t 0000:65:03.0\nas 0000:65:04.0\n"));
+	EXPECT_TRUE(text_is(PROC "/gpus/8000:65:04.0/information",
+			    "8000:65:04.0, 8000:65:04.08000:65:04.0, 0000:65:04."));
+	EXPECT_STREQ(tool_run("ls " PROC "/gpus | tr '\n' ' '")->out, "0000:65:03.0 8000:65:04.0 ");
+	/* It is the card's that is named so on the host. */
+	ASSERT_TRUE(send_text(card + 1, "proc/driver/nvidia/gpus/0000:65:05.0/information", NULL));
+	ASSERT_TRUE(send_text(card, there, NULL));
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(tool_run("ls " PROC "/gpus | tr '\n' ' '")->out, "0000:65:03.0 8000:65:04.0 ");
+	ASSERT_TRUE(send_text(card + 1, there, NULL));
+	ASSERT_TRUE(settled());
+	EXPECT_STREQ(tool_run("ls " PROC "/gpus | tr '\n' ' '")->out, "0000:65:03.0 ");
+}
+
 FIXTURE(hosts) {
 	char unused;
 };

@@ -2,7 +2,8 @@
 /*
  * nvidia_use DEVICE [VERSION]: uses a node of the stand-in for NVIDIA's driver from a guest
  * (ioctl with a pointer, write, read, mmap, on cards and the control file that driver's own
- * ioctls, with libraries of a VERSION that is not the driver's), and says what that calls it;
+ * ioctls, with libraries of a VERSION that is not the driver's, and where it says the card is),
+ * and says what that calls it;
  * exit status 1 where anything is wrong. With "card" as the version it asks the control file for
  * the card, with "race" it asks it while another thread changes what for.
  */
@@ -327,6 +328,147 @@ static void use_files(int fd)
 	close(other);
 }
 
+/* The card has that address in this machine. */
+struct place {
+	unsigned int domain, bus, slot;
+};
+
+static struct place here(void)
+{
+	char path[256];
+	ssize_t len = readlink("/sys/class/vgpu-nvidia/nvidia0/device", path, sizeof(path) - 1);
+	struct place place = {};
+	const char *name;
+
+	if (len < 0)
+		err(1, "the card's device");
+	path[len] = '\0';
+	name = strrchr(path, '/');
+	if (!name || sscanf(name, "/%x:%x:%x.", &place.domain, &place.bus, &place.slot) != 3)
+		errx(1, "the card's device is %s", path);
+	return place;
+}
+
+static void is_here(unsigned int domain, unsigned int bus, unsigned int slot, const char *what)
+{
+	struct place place = here();
+
+	if (domain != place.domain || bus != place.bus || slot != place.slot)
+		errx(1, "%s: the card is %04x:%02x:%02x, not %04x:%02x:%02x", what, domain, bus, slot,
+		     place.domain, place.bus, place.slot);
+}
+
+static void command(int fd, unsigned int cmd, void *about, unsigned int size, bool wrapped)
+{
+	struct vgpu_mock_nvidia_control control = {
+		.cmd = cmd, .params = (unsigned long)about, .size = size, .status = 77,
+	};
+	struct vgpu_mock_nvidia_xfer xfer = {
+		.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL), .size = sizeof(control),
+		.arg = (unsigned long)&control,
+	};
+
+	if (wrapped ? ioctl(fd, VGPU_MOCK_NVIDIA_XFER, &xfer) :
+		      ioctl(fd, VGPU_MOCK_NVIDIA_CONTROL, &control))
+		err(1, "command %#x", cmd);
+	if (control.status)
+		errx(1, "command %#x: status %#x", cmd, control.status);
+}
+
+static void is_listed(const struct vgpu_mock_nvidia_info *list, const char *what)
+{
+	is_here(list[1].data, list[0].data, list[3].data, what);
+	if (list[2].data != 0x77)
+		errx(1, "%s: what is not known becomes %#x", what, list[2].data);
+}
+
+/* The order is any; a list may also ask for the domain alone. */
+static void use_bus_info(int fd)
+{
+	static const struct vgpu_mock_nvidia_info infos[] = {
+		{ VGPU_MOCK_NVIDIA_INFO_BUS, 0 }, { VGPU_MOCK_NVIDIA_INFO_DOMAIN, 0 }, { 0x30, 0x77 },
+		{ VGPU_MOCK_NVIDIA_INFO_DEVICE, 0 },
+	};
+	struct vgpu_mock_nvidia_info list[4], alone = { VGPU_MOCK_NVIDIA_INFO_DOMAIN, 0 };
+	struct vgpu_mock_nvidia_bus_info info = { .count = 4, .list = (unsigned long)list };
+	struct vgpu_mock_nvidia_bus_info_v2 v2 = { .count = 4 };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		memcpy(list, infos, sizeof(list));
+		command(fd, VGPU_MOCK_NVIDIA_BUS_GET_INFO, &info, sizeof(info), i);
+		is_listed(list, "a list");
+		memcpy(v2.list, infos, sizeof(infos));
+		command(fd, VGPU_MOCK_NVIDIA_BUS_GET_INFO_V2, &v2, sizeof(v2), i);
+		is_listed(v2.list, "a list that is inside");
+	}
+	info.count = 1;
+	info.list = (unsigned long)&alone;
+	command(fd, VGPU_MOCK_NVIDIA_BUS_GET_INFO, &info, sizeof(info), false);
+	is_here(alone.data, here().bus, here().slot, "the domain alone");
+}
+
+static void use_links(int fd)
+{
+	static struct vgpu_mock_nvidia_links links;
+
+	command(fd, VGPU_MOCK_NVIDIA_LINK_STATUS, &links, sizeof(links), false);
+	is_here(links.links[0].local.domain, links.links[0].local.bus, links.links[0].local.device,
+		"a link");
+	is_here(links.links[0].remote.domain, links.links[0].remote.bus,
+		links.links[0].remote.device, "the other end of a link");
+	is_here(links.links[1].local.domain, links.links[1].local.bus, links.links[1].local.device,
+		"another link");
+	if (links.links[1].remote.domain >= 0x8000)
+		errx(1, "a switch is in domain %#x", links.links[1].remote.domain);
+}
+
+/* The driver says where the card is, and that leads to the card's device in sysfs. */
+static void use_address(int fd)
+{
+	struct place place = here();
+	struct vgpu_mock_nvidia_status_code code = {
+		.domain = place.domain, .bus = place.bus, .slot = place.slot, .status = 77,
+	};
+	static struct vgpu_mock_nvidia_card_info cards;
+	static struct vgpu_mock_nvidia_bfd bfd;
+	struct vgpu_mock_nvidia_pci_info info;
+	struct vgpu_mock_nvidia_xfer xfer = {
+		.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CARD_INFO), .size = sizeof(cards),
+		.arg = (unsigned long)&cards,
+	};
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		memset(&cards, i ? 0xff : 0, sizeof(cards));
+		if (i ? ioctl(fd, VGPU_MOCK_NVIDIA_XFER, &xfer) :
+			ioctl(fd, VGPU_MOCK_NVIDIA_CARD_INFO, &cards))
+			err(1, "cards");
+		is_here(cards.cards[0].domain, cards.cards[0].bus, cards.cards[0].slot, "cards");
+		if (cards.cards[1].domain || cards.cards[1].valid)
+			errx(1, "a card that is not there is in domain %#x", cards.cards[1].domain);
+		memset(&info, i ? 0xff : 0, sizeof(info));
+		command(fd, VGPU_MOCK_NVIDIA_GET_PCI_INFO, &info, sizeof(info), i);
+		is_here(info.domain, info.bus, info.slot, "a card's id");
+		memset(&bfd, 0, sizeof(bfd));
+		command(fd, VGPU_MOCK_NVIDIA_BUS_GET_BFD, &bfd, sizeof(bfd), i);
+		is_here(bfd.devices[0].domain, bfd.devices[0].bus, bfd.devices[0].device, "devices");
+		if (bfd.devices[1].domain >= 0x8000)
+			errx(1, "a bridge of the host is in domain %#x", bfd.devices[1].domain);
+	}
+	use_bus_info(fd);
+	use_links(fd);
+	if (ioctl(fd, VGPU_MOCK_NVIDIA_STATUS_CODE, &code))
+		err(1, "status");
+	if (code.status || code.domain != place.domain)
+		errx(1, "status of the card: %#x, domain %#x", code.status, code.domain);
+	code.slot++;
+	if (ioctl(fd, VGPU_MOCK_NVIDIA_STATUS_CODE, &code))
+		err(1, "status");
+	if (code.status != VGPU_MOCK_NVIDIA_NO_CARD || code.domain != place.domain)
+		errx(1, "status of no card: %#x, domain %#x", code.status, code.domain);
+}
+
 static unsigned int rm_alloc(int fd, struct rm_alloc *args)
 {
 	if (ioctl(fd, RM_IOCTL_ALLOC, args))
@@ -512,6 +654,9 @@ int main(int argc, char **argv)
 	if (memcmp(text, back, sizeof(text)))
 		errx(1, "%s: read something else than was written", argv[1]);
 	if (!strcmp(name, "nvidia0") || !strcmp(name, "nvidiactl")) {
+		/* The control file may be here without a card. */
+		if (!access("/dev/nvidia0", F_OK))
+			use_address(fd);
 		use_controls(fd);
 		use_denied(fd);
 		use_races(fd, 2, RACE_FEW);
