@@ -106,33 +106,32 @@ static void call_free_data(struct vgpu_hcall *call)
 int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 {
 	struct vgpu_lane *lane = call->lane;
-	struct vgpu_session *session = lane->session;
-	unsigned long addr;
+	unsigned long addr = lane->scratch;
+	size_t *used = &lane->scratch_used;
+	size_t room = lane->scratch_len;
+	int ret;
 
-	if (len <= lane->scratch_len) {
+	ret = vgpu_room_take(call);
+	if (ret)
+		return ret;
+	if (call->room) {
+		addr = call->room->addr;
+		used = &call->room->used;
+		room = VGPU_ROOM_LEN;
+	}
+	if (len <= room) {
 		/* What an earlier call left must not be seen past the end either. */
-		if (clear_user((void __user *)lane->scratch, max(len, lane->scratch_used)))
+		if (clear_user((void __user *)addr, max(len, *used)))
 			return -EFAULT;
-		lane->scratch_used = len;
-		call->scratch = lane->scratch;
+		*used = len;
+		call->scratch = addr;
 		call->scratch_len = len;
 		return 0;
 	}
 	len = PAGE_ALIGN(len);
-	/*
-	 * Under the lock, as a mapping that a driver refuses leaves a hole for a
-	 * moment, which the kernel would choose before the arena.
-	 */
-	if (mutex_lock_killable(&session->map_lock))
-		return -EINTR;
-	addr = vm_mmap(NULL, 0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
-	if (!IS_ERR_VALUE(addr) && !vgpu_agent_in_reserved(session->peer->agent, addr, len)) {
-		vm_munmap(addr, len);
-		addr = -ENOMEM;
-	}
-	mutex_unlock(&session->map_lock);
+	addr = vgpu_room_map_reserved(call, len);
 	if (IS_ERR_VALUE(addr))
-		return -ENOMEM;
+		return addr == -EINTR ? -EINTR : -ENOMEM;
 	call->scratch = addr;
 	call->scratch_len = len;
 	call->scratch_mapped = true;
@@ -144,7 +143,7 @@ int vgpu_call_map_low(struct vgpu_hcall *call, u64 addr, size_t len)
 	int ret;
 
 	len = PAGE_ALIGN(len);
-	ret = vgpu_mapping_place(call->lane, addr, len);
+	ret = vgpu_room_take(call) ?: vgpu_mapping_place(call, addr, len);
 	if (ret)
 		return ret;
 	call->scratch = addr;
@@ -285,10 +284,12 @@ int vgpu_call_run(struct vgpu_hcall *call)
 	call->pos = le64_to_cpu(call->view.call->pos);
 	atomic64_inc(&peer->counters.calls);
 
+	vgpu_room_begin(call);
 	call->result = call_do(call);
 	if (call->flags & VGPU_REPLY_REFUSED)
 		call->data_len = 0;
 	call_free_scratch(call);
+	vgpu_room_end(call);
 	if (call->object)
 		vgpu_object_put(call->object);
 	call->object = NULL;

@@ -125,8 +125,7 @@ const struct vm_operations_struct vgpu_demand_vm_ops = {
 
 int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
 {
-	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) ||
-	    vma->vm_pgoff != vma->vm_start >> PAGE_SHIFT ||
+	if ((vma->vm_flags & VM_EXEC) || vma->vm_pgoff != vma->vm_start >> PAGE_SHIFT ||
 	    vgpu_agent_in_reserved(session->peer->agent, vma->vm_start,
 				   vma->vm_end - vma->vm_start))
 		return -EINVAL;

@@ -555,6 +555,24 @@ struct vgpu_unmap_req {
 	u64 len;
 };
 
+/*
+ * Memory that the driver of one call at a time can reach; see room.c. It stays zero beyond @used
+ * bytes.
+ */
+struct vgpu_room {
+	unsigned long addr;
+	size_t used;
+};
+
+#define VGPU_ROOMS	13
+#define VGPU_ROOM_LEN	SZ_64K
+
+struct vgpu_rooms {
+	struct vgpu_room room[VGPU_ROOMS];
+	unsigned long busy;
+	wait_queue_head_t wait;
+};
+
 struct vgpu_session {
 	struct kref ref;
 	struct vgpu_peer *peer;
@@ -600,6 +618,7 @@ struct vgpu_session {
 	wait_queue_head_t service_wait;
 
 	struct vgpu_demand demand;
+	struct vgpu_rooms rooms;
 };
 
 struct file *vgpu_session_create(struct vgpu_peer *peer, u64 number);
@@ -655,6 +674,8 @@ struct vgpu_fd {
  * @data: bytes of the reply; charged if not the lane's buffer
  * @data_len: how many
  * @data_size: room in @data
+ * @room: for the arguments; NULL: it has its lane's memory, if any
+ * @reach: rights that the thread had before
  * @scratch: memory of the shadow for the arguments
  * @scratch_len: bytes
  * @scratch_mapped: made for this call alone
@@ -694,6 +715,8 @@ struct vgpu_hcall {
 	u8 *data;
 	u32 data_len;
 	u32 data_size;
+	struct vgpu_room *room;
+	u32 reach;
 	unsigned long scratch;
 	size_t scratch_len;
 	bool scratch_mapped;
@@ -715,6 +738,27 @@ struct vgpu_call_op {
 	bool mm;	/* class mm: never upcalls */
 	bool leave;	/* return to user mode before the reply */
 };
+
+/* --- room.c: what drivers can reach of a shadow's own memory --------------- */
+
+void vgpu_rooms_init(struct vgpu_rooms *rooms);
+/* Makes a private mapping of the shadow's file, whose offset says which key it gets. */
+int vgpu_room_mmap(struct vm_area_struct *vma);
+/*
+ * The thread reaches memory of the guest process only, from _begin to _end, and from _take on that
+ * which the call's arguments are put into. Those for NVIDIA's driver have to be this call's alone,
+ * for which others may have to end. Return: 0, -EINTR, -EBUSY (they did not), -ENOMEM.
+ */
+void vgpu_room_begin(struct vgpu_hcall *call);
+int vgpu_room_take(struct vgpu_hcall *call);
+void vgpu_room_end(struct vgpu_hcall *call);
+/*
+ * Maps zeroed memory that the call's driver can reach: at @addr with MAP_FIXED in @flags, with
+ * map_lock held; or in the reserved range. Return: the address or a negative errno.
+ */
+unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t len,
+			    unsigned long flags);
+unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len);
 
 /* Runs the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */
 int vgpu_call_run(struct vgpu_hcall *call);
@@ -772,7 +816,7 @@ int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u6
  * Zeroed memory at [addr, addr + len) of the shadow, in the place of demand pages,
  * and back. Return: 0; -EINVAL: there is something else; -ENOMEM, -EINTR.
  */
-int vgpu_mapping_place(struct vgpu_lane *lane, u64 addr, u64 len);
+int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len);
 void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len);
 void vgpu_mapping_drop_all(struct vgpu_session *session);
 /* Forget them, when nobody finds the session any more. */
@@ -849,6 +893,9 @@ struct vgpu_lane {
 	size_t scratch_len;
 	/* Beyond this all of the scratch memory is zero. */
 	size_t scratch_used;
+	/* The shadow's memory has protection keys. */
+	bool keys;
+	unsigned int room_last;
 	struct vgpu_hcall call;
 
 	/* Fetches of the running call; only its thread looks at them. */

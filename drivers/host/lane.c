@@ -25,6 +25,7 @@
 #include <linux/task_work.h>
 
 #include "host.h"
+#include "keys.h"
 #include "trace.h"
 
 /* All upcalls of one call together have this many times the deadline of one. */
@@ -410,7 +411,8 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	struct vgpu_session *session = lane->session;
 	int ret;
 
-	if (args->flags || args->reserved)
+	if ((args->flags & ~VGPU_LANE_KEYS) || args->reserved ||
+	    (args->flags && !vgpu_keys_there()))
 		return -EOPNOTSUPP;
 	/* Each time: the thread was in user mode, where it could share its table. */
 	if (!vgpu_fdtable_is_private(lane->file))
@@ -431,6 +433,7 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	ret = xa_insert(&session->tasks, (unsigned long)current, lane, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret == -EBUSY ? -EBUSY : -ENOMEM;
+	lane->keys = args->flags & VGPU_LANE_KEYS;
 	lane->scratch = args->scratch;
 	lane->scratch_len = args->scratch_len;
 	/* Nothing is known of it. */

@@ -276,8 +276,9 @@ static bool mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 	return ok;
 }
 
-int vgpu_mapping_place(struct vgpu_lane *lane, u64 addr, u64 len)
+int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len)
 {
+	struct vgpu_lane *lane = call->lane;
 	struct vgpu_session *session = lane->session;
 	u64 from = addr, to = addr + len;
 	bool broken = false;
@@ -291,8 +292,7 @@ int vgpu_mapping_place(struct vgpu_lane *lane, u64 addr, u64 len)
 		ret = -EINVAL;
 		goto out_unlock;
 	}
-	at = vm_mmap(NULL, addr, len, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, 0);
+	at = vgpu_room_map(call, addr, len, MAP_FIXED);
 	if (IS_ERR_VALUE(at)) {
 		/* Demand pages may be gone from there already. */
 		broken = vgpu_demand_cover(session, lane->shadow, addr, len);

@@ -79,6 +79,7 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	init_waitqueue_head(&session->service_wait);
 	INIT_DELAYED_WORK(&session->close_work, session_close_work);
 	vgpu_page_init(&session->demand);
+	vgpu_rooms_init(&session->rooms);
 	return session;
 
 err_free:

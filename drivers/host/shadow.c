@@ -79,7 +79,9 @@ static int shadow_mmap(struct file *file, struct vm_area_struct *vma)
 	int ret;
 
 	ret = vgpu_session_bind(session);
-	return ret ?: vgpu_demand_mmap(session, vma);
+	if (ret)
+		return ret;
+	return vma->vm_flags & VM_SHARED ? vgpu_demand_mmap(session, vma) : vgpu_room_mmap(vma);
 }
 
 static int shadow_release(struct inode *inode, struct file *file)

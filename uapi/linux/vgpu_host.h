@@ -472,7 +472,7 @@ struct vgpu_shadow_lane {
 /**
  * struct vgpu_lane_serve - run calls on this thread
  * @size: sizeof(struct vgpu_lane_serve)
- * @flags: 0
+ * @flags: VGPU_LANE_KEYS, or 0
  * @scratch: memory of the caller for arguments, page aligned, private to the
  *	thread, inside the reserved range
  * @scratch_len: bytes, a multiple of the page size, at least 64 KiB
@@ -493,6 +493,17 @@ struct vgpu_lane_serve {
 	__s32 event_fd;
 	__u32 reserved;
 };
+
+/*
+ * The shadow has all of the processor's protection keys (pkey_alloc()), the memory of its program
+ * has VGPU_KEY_OWN, and @scratch VGPU_KEY_SHARED. While a call runs, none of its memory can be
+ * reached but what belongs to the call, for which the module uses the other keys.
+ */
+#define VGPU_LANE_KEYS		1
+#define VGPU_KEY_OWN		1
+#define VGPU_KEY_SHARED		2
+#define VGPU_KEY_ALONE		3	/* and all up to: */
+#define VGPU_KEY_LAST		15
 
 /* What VGPU_LANE_SERVE returns when the thread is to come again with an @event_fd. */
 #define VGPU_LANE_NEEDS_EVENT	1

@@ -333,6 +333,8 @@ struct vgpu_guest_info {
  * @windows: windows of guests
  * @nr_windows: how many
  * @user_engine: no module of the host's kernel serves the guests, but processes
+ * @scratch_keys: protection keys keep drivers from what a shadow has in memory for itself and
+ *	for other calls; false: the processor has none, and only addresses that are random do
  */
 struct vgpu_host_info {
 	char *version;
@@ -345,6 +347,7 @@ struct vgpu_host_info {
 	struct vgpu_window_status *windows;
 	size_t nr_windows;
 	bool user_engine;
+	bool scratch_keys;
 };
 
 /**

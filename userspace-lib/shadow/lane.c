@@ -14,8 +14,8 @@
 
 #include <linux/vgpu_host.h>
 
+#include "keys.h"
 #include "lane.h"
-#include "layout.h"
 #include "sys.h"
 
 #define GUARD_SIZE	4096UL
@@ -44,19 +44,24 @@ struct slot {
 	void *arg;
 };
 
-/* Linked so far up, addresses have to be relative, never from a table. */
-#define HIDDEN __attribute__((visibility("hidden")))
-
+/* Linked so far up, addresses have to be relative (HIDDEN), never from a table. */
 static struct slot slots[SHADOW_LANES_MAX + 1];	/* one is the service's */
 
 /*
- * The cancel signal only has to end a wait: the handler does nothing. Without
- * a libc the way back has to be given too.
+ * The cancel signal only has to end a wait: the handler does nothing. A handler begins without any
+ * protection key but 0, so without the stack that has its way back. Without a libc that has to be
+ * given too.
  */
 HIDDEN void lane_signal_handler(int signr);
+HIDDEN void lane_signal_handler_keys(int signr);
 HIDDEN void lane_signal_restorer(void);
-__asm__(".globl lane_signal_handler, lane_signal_restorer\n"
-	".hidden lane_signal_handler, lane_signal_restorer\n"
+__asm__(".globl lane_signal_handler, lane_signal_handler_keys, lane_signal_restorer\n"
+	".hidden lane_signal_handler, lane_signal_handler_keys, lane_signal_restorer\n"
+	"lane_signal_handler_keys:\n"
+	"	xor %eax, %eax\n"
+	"	xor %ecx, %ecx\n"
+	"	xor %edx, %edx\n"
+	"	wrpkru\n"
 	"lane_signal_handler:\n"
 	"	ret\n"
 	"lane_signal_restorer:\n"
@@ -72,7 +77,7 @@ int lane_signals(void)
 		void (*restorer)(void);
 		unsigned long mask;
 	} action = {
-		.handler = lane_signal_handler,
+		.handler = keys_on ? lane_signal_handler_keys : lane_signal_handler,
 		.flags = SA_RESTORER,
 		.restorer = lane_signal_restorer,
 		.mask = ~0UL,
@@ -88,8 +93,8 @@ int lane_signals(void)
 
 static struct slot *slot_find(void)
 {
+	long memory, stack;
 	unsigned int i;
-	long ret;
 
 	for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
 		if (!slots[i].tid)
@@ -99,19 +104,17 @@ static struct slot *slot_find(void)
 
 	if (!slots[i].memory) {
 		/* The lowest page stays without access: a stack that overflows faults. */
-		ret = sys_mmap(SHADOW_SLOTS_BASE + i * SLOT_SIZE, SLOT_SIZE, PROT_NONE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-		if (sys_is_error(ret))
+		memory = sys_mmap(slots_base + i * SLOT_SIZE, SLOT_SIZE, PROT_NONE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (sys_is_error(memory))
 			return NULL;
-		slots[i].memory = (unsigned char *)ret;
-		ret = sys_mmap((unsigned long)slots[i].memory + GUARD_SIZE, SLOT_SIZE - GUARD_SIZE,
-			       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-			       -1, 0);
-		if (sys_is_error(ret)) {
-			sys2(__NR_munmap, (long)slots[i].memory, SLOT_SIZE);
-			slots[i].memory = NULL;
+		stack = memory + GUARD_SIZE;
+		if (keys_give(stack, STACK_SIZE, KEY_OWN) ||
+		    keys_give(stack + STACK_SIZE, SCRATCH_SIZE, KEY_SHARED)) {
+			sys2(__NR_munmap, memory, SLOT_SIZE);
 			return NULL;
 		}
+		slots[i].memory = (unsigned char *)memory;
 	}
 	return &slots[i];
 }
@@ -177,6 +180,7 @@ static void lane_main(void *arg)
 	struct slot *slot = arg;
 	struct vgpu_lane_serve serve = {
 		.size = sizeof(serve),
+		.flags = keys_on ? VGPU_LANE_KEYS : 0,
 		.scratch = (unsigned long)slot->memory + GUARD_SIZE + STACK_SIZE,
 		.scratch_len = SCRATCH_SIZE,
 	};

@@ -9,7 +9,7 @@
 /*
  * The reserved range: the shadow's own text, stacks and scratch, and the arena
  * for addresses that the kernel chooses. Guests keep it free in every process.
- * The Makefile links the program at its start.
+ * The Makefile links the program at its start, from where it moves.
  */
 #define SHADOW_RESERVED_BASE	0x3e0000000000UL
 #define SHADOW_RESERVED_SIZE	0x000100000000UL
@@ -20,7 +20,16 @@
  * that a refused device mapping leaves for a moment elsewhere, and so in what
  * is the guest's again right after.
  */
-#define SHADOW_SLOTS_BASE	(SHADOW_RESERVED_BASE + (64UL << 20))
+#define SHADOW_SLOTS_BASE	(SHADOW_RESERVED_BASE + (1UL << 30))
+
+/*
+ * Somewhere in this room, that is: lest a guest should know where they are. Likewise the program,
+ * which is not as large as the first number, and the end of what the kernel chooses addresses from.
+ */
+#define SHADOW_SLOTS_ROOM	(1UL << 30)
+#define SHADOW_PROGRAM_MAX	(16UL << 20)
+#define SHADOW_PROGRAM_ROOM	((1UL << 30) - 3 * SHADOW_PROGRAM_MAX)
+#define SHADOW_TOP_ROOM		(1UL << 30)
 
 /* The demand mapping covers the rest of user space but these edges. */
 #define SHADOW_DEMAND_START	0x000000010000UL
@@ -46,6 +55,7 @@ enum shadow_exit {
 	SHADOW_EXIT_THREAD	= 103,	/* service thread could not be started */
 	SHADOW_EXIT_SECCOMP	= 104,	/* last filter failed */
 	SHADOW_EXIT_SERVICE	= 105,	/* VGPU_SHADOW_SERVICE failed */
+	SHADOW_EXIT_KEYS	= 106,	/* memory could not be protected from drivers */
 	SHADOW_EXIT_CONFINE	= 120,	/* vgpud: confinement before exec failed */
 	SHADOW_EXIT_EXEC	= 121,	/* vgpud: exec failed */
 };

@@ -20,8 +20,8 @@
 #include <linux/vgpu_host.h>
 
 #include "exec.h"
+#include "keys.h"
 #include "lane.h"
-#include "layout.h"
 #include "message.h"
 #include "sys.h"
 
@@ -32,14 +32,19 @@ static unsigned char main_stack[MAIN_STACK] __attribute__((aligned(16), used));
 
 /*
  * The kernel's stack holds argc, argv...; it is read before it goes. From here
- * on the program runs on main_stack.
+ * on the program runs on main_stack, where it has moved to.
  */
 __asm__(".globl _start\n"
 	"_start:\n"
 	"	xor %ebp, %ebp\n"
-	"	mov %rsp, %rdi\n"
+	"	mov %rsp, %rbx\n"
+	"	call program_move\n"
 	"	lea main_stack+32768(%rip), %rsp\n"
-	"	call shadow_main\n"
+	"	lea shadow_main(%rip), %rcx\n"
+	"	add %rax, %rsp\n"
+	"	add %rax, %rcx\n"
+	"	mov %rbx, %rdi\n"
+	"	call *%rcx\n"
 	"	hlt\n");
 _Static_assert(MAIN_STACK == 32768, "_start names the stack's end");
 
@@ -117,6 +122,8 @@ void shadow_main(const long *start)
 	/* exec made the process dumpable again. */
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	take_name(start);
+	if (keys_init())
+		sys_exit_group(SHADOW_EXIT_KEYS);
 	if (lane_signals())
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
 

@@ -171,6 +171,7 @@ static struct json_object *host_json(const struct vgpu_host_info *host, bool sta
 	put_exports(object, host);
 	if (status) {
 		put_string(object, "engine", host->user_engine ? "user" : "kernel");
+		put_string(object, "scratch", host->scratch_keys ? "keys" : "random");
 		put_guests(object, host);
 		put_windows(object, host);
 	}

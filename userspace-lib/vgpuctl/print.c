@@ -175,9 +175,10 @@ static void print_host(const struct vgpu_host_info *host, bool status)
 	size_t i;
 
 	if (status)
-		printf("host: vgpud %s, pid %" PRIu32 ", vsock port %" PRIu32 "%s\n",
+		printf("host: vgpud %s, pid %" PRIu32 ", vsock port %" PRIu32 "%s%s\n",
 		       host->version, host->pid, host->port,
-		       host->user_engine ? ", engine in user space" : "");
+		       host->user_engine ? ", engine in user space" : "",
+		       host->scratch_keys ? "" : ", no protection keys");
 	print_exports(host, status);
 	if (!status)
 		return;

@@ -39,6 +39,7 @@
 #define MASTER_FILES	16
 
 static scmp_filter_ctx filter, engine_filters[2], master_filter;
+static bool has_keys;
 
 /* --- system calls --------------------------------------------------------- */
 
@@ -52,8 +53,11 @@ static int allow_if(int nr, struct scmp_arg_cmp condition)
 	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 1, condition);
 }
 
+/* Calls whose third argument says what memory may be used for: never as code. */
+static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mprotect) };
+
 /*
- * What shadow/main.c and shadow/lane.c do, and nothing else. The host module
+ * What shadow/main.c, shadow/lane.c and shadow/keys.c do, and nothing else. The host module
  * works for the thread without system calls of its own. execveat() and
  * seccomp() are for the start: the program forbids them itself then.
  */
@@ -64,7 +68,8 @@ static int build_filter(void)
 		SCMP_SYS(eventfd2),
 		SCMP_SYS(recvmsg), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
 		SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
-		SCMP_SYS(exit_group), SCMP_SYS(seccomp),
+		SCMP_SYS(exit_group), SCMP_SYS(seccomp), SCMP_SYS(getrandom), SCMP_SYS(pkey_alloc),
+		SCMP_SYS(mremap),
 	};
 	static const unsigned long commands[] = {
 		VGPU_SHADOW_LANE, VGPU_SHADOW_SERVICE, VGPU_LANE_SERVE,
@@ -79,8 +84,8 @@ static int build_filter(void)
 		ret = allow(plain[i]);
 	for (i = 0; !ret && i < sizeof(commands) / sizeof(commands[0]); i++)
 		ret = allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, commands[i]));
-	if (!ret)
-		ret = allow_if(SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	for (i = 0; !ret && i < sizeof(maps) / sizeof(maps[0]); i++)
+		ret = allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	/* Threads, never processes. */
 	if (!ret)
 		ret = allow_if(SCMP_SYS(clone),
@@ -153,11 +158,8 @@ static int build_engine_filters(void)
 		for (i = 0; !ret && i < sizeof(engine_calls) / sizeof(engine_calls[0]); i++)
 			ret = allow(engine_calls[i]);
 		/* Nothing becomes code, and no process is made. */
-		if (!ret)
-			ret = allow_if(SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-		if (!ret)
-			ret = allow_if(SCMP_SYS(mprotect),
-				       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+		for (i = 0; !ret && i < sizeof(maps) / sizeof(maps[0]); i++)
+			ret = allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 		if (!ret)
 			ret = allow_if(SCMP_SYS(clone),
 				       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
@@ -488,10 +490,26 @@ int confine_self(const struct peer *peer, enum spawn_kind kind, const char **ste
 
 /* --- the beginning -------------------------------------------------------- */
 
+/* Shadows try the same. */
+static void look_for_keys(void)
+{
+	int key = pkey_alloc(0, 0);
+
+	has_keys = key >= 0;
+	if (has_keys)
+		pkey_free(key);
+}
+
+bool confine_has_keys(void)
+{
+	return has_keys;
+}
+
 int confine_init(void)
 {
 	int ret;
 
+	look_for_keys();
 	ret = check_limits();
 	if (ret)
 		return ret;

@@ -9,6 +9,8 @@
 #ifndef VGPUD_CONFINE_H
 #define VGPUD_CONFINE_H
 
+#include <stdbool.h>
+
 struct peer;
 
 enum spawn_kind {
@@ -20,6 +22,8 @@ enum spawn_kind {
 
 /* Sees that what is needed is there, prepares the lists of system calls. 0 or a negative errno. */
 int confine_init(void);
+/* The processor has protection keys, by which shadows keep drivers from their memory. */
+bool confine_has_keys(void);
 
 /* A guest's namespaces, made when first needed. 0 or a negative errno. */
 int confine_namespaces_open(int *namespaces);

@@ -9,6 +9,7 @@
 
 #include "cards.h"
 #include "config.h"
+#include "confine.h"
 #include "export.h"
 #include "hostdev.h"
 #include "log.h"
@@ -423,6 +424,7 @@ static struct json_object *do_status(void)
 	put_number(answer, "pid", getpid());
 	put_number(answer, "port", settings.port);
 	put_string(answer, "engine", hostdev_is_engine() ? "user" : "kernel");
+	put_string(answer, "scratch", confine_has_keys() ? "keys" : "random");
 	put(answer, "guests", status_guests());
 	put(answer, "windows", status_windows());
 	return answer;

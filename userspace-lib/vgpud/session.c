@@ -165,6 +165,7 @@ static void log_end(const struct session *session, int status)
 		{ SHADOW_EXIT_THREAD, "its first thread could not be started" },
 		{ SHADOW_EXIT_SECCOMP, "its last filter was refused" },
 		{ SHADOW_EXIT_SERVICE, "the host module refused it" },
+		{ SHADOW_EXIT_KEYS, "its memory could not be protected" },
 		{ ESHADOW_EXIT_FAULTS, "faults of the kernel could not be served (userfaultfd)" },
 		{ ESHADOW_EXIT_SECRET, "no secret memory (memfd_secret)" },
 		{ ESHADOW_EXIT_MEMLOCK, "it may not lock enough memory" },

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Protection keys of the processor: what of a process's memory the kernel can reach for the current
+ * thread, which is a register that goes with the thread.
+ */
+#ifndef VGPU_KEYS_H
+#define VGPU_KEYS_H
+
+#include <linux/mm.h>
+
+#ifdef CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS
+#include <asm/pkru.h>
+
+static inline bool vgpu_keys_there(void)
+{
+	return cpu_feature_enabled(X86_FEATURE_OSPKE);
+}
+
+static inline u32 vgpu_keys_save(void)
+{
+	return read_pkru();
+}
+
+static inline void vgpu_keys_restore(u32 saved)
+{
+	write_pkru(saved);
+}
+
+/* Nothing but memory of key 0 and @key. */
+static inline void vgpu_keys_only(unsigned int key)
+{
+	/* Two bits a key, the lower one denies it. */
+	write_pkru(0x55555555U & ~(1U | 1U << 2 * key));
+}
+
+static inline unsigned long vgpu_keys_vm_flags(unsigned int key)
+{
+	return (unsigned long)key << VM_PKEY_SHIFT;
+}
+#else
+static inline bool vgpu_keys_there(void)
+{
+	return false;
+}
+
+static inline u32 vgpu_keys_save(void)
+{
+	return 0;
+}
+
+static inline void vgpu_keys_restore(u32 saved)
+{
+}
+
+static inline void vgpu_keys_only(unsigned int key)
+{
+}
+
+static inline unsigned long vgpu_keys_vm_flags(unsigned int key)
+{
+	return 0;
+}
+#endif
+
+#endif /* VGPU_KEYS_H */

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rooms: what a driver can reach of its shadow's own memory while a call runs. A driver follows
+ * pointers that nobody has looked at, so the memory that the shadow's program lives in has a
+ * protection key that is denied meanwhile, and each call has memory for its arguments that no
+ * driver but its own can reach, as long as there are keys. The calls that are made when all are in
+ * use have the memory of their lanes, which share a key.
+ *
+ * The memory of rooms, and of long arguments, is a private mapping of the shadow's file, as only
+ * ->mmap() can give a mapping a key before it has pages.
+ */
+#include <linux/bits.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/wait.h>
+
+#include "host.h"
+#include "compat.h"
+#include "keys.h"
+
+/* Offsets of demand pages are addresses, all below this: what zaps those finds none of ours. */
+#define ROOM_OFFSET	BIT_ULL(62)
+
+static_assert(VGPU_ROOMS == VGPU_KEY_LAST - VGPU_KEY_ALONE + 1);
+
+void vgpu_rooms_init(struct vgpu_rooms *rooms)
+{
+	init_waitqueue_head(&rooms->wait);
+}
+
+int vgpu_room_mmap(struct vm_area_struct *vma)
+{
+	unsigned long key = vma->vm_pgoff - (ROOM_OFFSET >> PAGE_SHIFT);
+
+	if (!vgpu_keys_there() || (vma->vm_flags & VM_EXEC) || key < VGPU_KEY_SHARED ||
+	    key > VGPU_KEY_LAST)
+		return -EINVAL;
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY | vgpu_keys_vm_flags(key));
+	vm_flags_clear(vma, VM_MAYEXEC);
+	vma_set_anonymous(vma);
+	return 0;
+}
+
+static unsigned int room_key(const struct vgpu_hcall *call)
+{
+	const struct vgpu_rooms *rooms = &call->lane->session->rooms;
+
+	return call->room ? VGPU_KEY_ALONE + (call->room - rooms->room) : VGPU_KEY_SHARED;
+}
+
+unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t len,
+			    unsigned long flags)
+{
+	struct vgpu_lane *lane = call->lane;
+
+	lockdep_assert_held(&lane->session->map_lock);
+	flags |= MAP_PRIVATE;
+	if (!lane->keys)
+		return vm_mmap(NULL, addr, len, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, 0);
+	return vm_mmap(lane->shadow, addr, len, PROT_READ | PROT_WRITE, flags,
+		       ROOM_OFFSET + room_key(call) * PAGE_SIZE);
+}
+
+unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len)
+{
+	struct vgpu_session *session = call->lane->session;
+	unsigned long addr;
+
+	/*
+	 * Under the lock, as a mapping that a driver refuses leaves a hole for a
+	 * moment, which the kernel would choose before the arena.
+	 */
+	if (mutex_lock_killable(&session->map_lock))
+		return -EINTR;
+	addr = vgpu_room_map(call, 0, len, 0);
+	if (!IS_ERR_VALUE(addr) && !vgpu_agent_in_reserved(session->peer->agent, addr, len)) {
+		vm_munmap(addr, len);
+		addr = -ENOMEM;
+	}
+	mutex_unlock(&session->map_lock);
+	return addr;
+}
+
+/* Return: one that nobody has, best of all that which the lane had last; NULL: there is none. */
+static struct vgpu_room *room_find(struct vgpu_lane *lane)
+{
+	struct vgpu_rooms *rooms = &lane->session->rooms;
+	unsigned int nr = lane->room_last;
+
+	while (nr < VGPU_ROOMS && test_and_set_bit_lock(nr, &rooms->busy))
+		nr = find_first_zero_bit(&rooms->busy, VGPU_ROOMS);
+	if (nr >= VGPU_ROOMS)
+		return NULL;
+	lane->room_last = nr;
+	return &rooms->room[nr];
+}
+
+static void room_free(struct vgpu_rooms *rooms, struct vgpu_room *room)
+{
+	clear_bit_unlock(room - rooms->room, &rooms->busy);
+	/* A waiter looks for a room after it is in the queue (set_current_state()). */
+	if (wq_has_sleeper(&rooms->wait))
+		wake_up(&rooms->wait);
+}
+
+/* Arguments for NVIDIA's driver are looked at in the room, and must still be so for the driver. */
+static bool room_must_be_alone(const struct vgpu_hcall *call)
+{
+	const struct vgpu_grant *grant = call->object ? call->object->grant : NULL;
+
+	return grant && grant->policy.kind == VGPU_EXPORT_NVIDIA;
+}
+
+int vgpu_room_take(struct vgpu_hcall *call)
+{
+	struct vgpu_lane *lane = call->lane;
+	struct vgpu_rooms *rooms = &lane->session->rooms;
+	struct vgpu_room *room;
+	unsigned long addr;
+	long left;
+
+	if (!lane->keys || call->room)
+		return 0;
+	room = room_find(lane);
+	if (!room && room_must_be_alone(call)) {
+		left = wait_event_interruptible_timeout(rooms->wait, (room = room_find(lane)),
+							msecs_to_jiffies(lane->session->peer->agent
+									 ->fetch_timeout_ms));
+		if (!room)
+			return left < 0 ? -EINTR : -EBUSY;
+	}
+	call->room = room;
+	if (room && !room->addr) {
+		addr = vgpu_room_map_reserved(call, VGPU_ROOM_LEN);
+		if (IS_ERR_VALUE(addr)) {
+			call->room = NULL;
+			room_free(rooms, room);
+			return (int)addr;
+		}
+		room->addr = addr;
+	}
+	vgpu_keys_only(room_key(call));
+	return 0;
+}
+
+void vgpu_room_begin(struct vgpu_hcall *call)
+{
+	if (!call->lane->keys)
+		return;
+	call->reach = vgpu_keys_save();
+	vgpu_keys_only(0);
+}
+
+void vgpu_room_end(struct vgpu_hcall *call)
+{
+	if (!call->lane->keys)
+		return;
+	vgpu_keys_restore(call->reach);
+	if (call->room)
+		room_free(&call->lane->session->rooms, call->room);
+	call->room = NULL;
+}

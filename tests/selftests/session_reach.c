@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A driver and its shadow's own memory: what it can reach there by a pointer that nobody else looks
+ * at. The test finds addresses by /proc, so the host is the same machine; a guest would have to
+ * guess them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+
+#include "tool.h"
+#include "vgpu_mock.h"
+
+#include "kselftest_harness.h"
+
+#define RESERVED_START	0x3e0000000000ULL
+#define RESERVED_END	0x3e0100000000ULL
+#define PARTS		512
+/* More calls at once than the processor has keys. */
+#define MANY		24
+#define NO_KEY		(-1)
+#define PATIENCE_MS	60000
+
+/**
+ * struct part - writable memory of a shadow's own
+ * @start: its address
+ * @end: where it ends
+ * @key: its protection key
+ * @used: pages are there
+ */
+struct part {
+	uint64_t start;
+	uint64_t end;
+	int key;
+	bool used;
+};
+
+static struct part parts[PARTS];
+
+FIXTURE(reach) {
+	int fd;
+	pid_t shadow;
+	bool keys;
+};
+
+/* The shadow whose program is called so; 0: none. */
+static pid_t find_shadow(const char *name)
+{
+	char path[300], line[64];
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	pid_t found = 0;
+	ssize_t len;
+	char exe[4096];
+
+	while (proc && !found && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/exe", entry->d_name);
+		len = readlink(path, exe, sizeof(exe) - 1);
+		if (len <= 0)
+			continue;
+		exe[len] = '\0';
+		if (!strstr(exe, "/vgpu-shadow") && !strstr(exe, "/vgpu-engine-shadow"))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		tool_read_line(path, line, sizeof(line));
+		if (!strcmp(line, name))
+			found = atoi(entry->d_name);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/*
+ * Writable memory in the reserved range, but for such as has its faults reported: nothing is ever
+ * there. Return: how many parts; -1: smaps is not as expected.
+ */
+static int find_parts(pid_t shadow)
+{
+	char path[64], line[512], mode[8];
+	uint64_t start, end, size;
+	int nr = 0, key;
+	FILE *smaps;
+	bool ours = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", shadow);
+	smaps = fopen(path, "r");
+	if (!smaps)
+		return -1;
+	while (nr < PARTS && fgets(line, sizeof(line), smaps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, mode) == 3) {
+			ours = start >= RESERVED_START && start < RESERVED_END && mode[1] == 'w';
+			if (ours)
+				parts[nr++] = (struct part) {
+					.start = start, .end = end, .key = NO_KEY,
+				};
+			continue;
+		}
+		if (!ours)
+			continue;
+		if (sscanf(line, "Rss: %" SCNu64, &size) == 1)
+			parts[nr - 1].used = size;
+		if (sscanf(line, "ProtectionKey: %d", &key) == 1)
+			parts[nr - 1].key = key;
+		if (!strncmp(line, "VmFlags:", 8) && strstr(line, " um"))
+			nr--;
+	}
+	fclose(smaps);
+	return nr < PARTS ? nr : -1;
+}
+
+FIXTURE_SETUP(reach)
+{
+	uint64_t end;
+
+	self->fd = -1;
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	/* Those of tests that ran before may be ending. */
+	end = tool_now_ms() + PATIENCE_MS;
+	while (find_shadow("session_reach") && tool_now_ms() < end)
+		usleep(20000);
+	self->fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	self->shadow = find_shadow("session_reach");
+	ASSERT_NE(0, self->shadow);
+	self->keys = !tool_run("grep -qw ospke /proc/cpuinfo")->status;
+}
+
+FIXTURE_TEARDOWN(reach)
+{
+	if (self->fd >= 0)
+		close(self->fd);
+}
+
+/* A driver copies four bytes from there, or to there. Return: the error that it says. */
+static int driver_copies(int fd, unsigned int cmd, uint64_t address)
+{
+	struct vgpu_mock_array array = { .ptr = address, .count = 1, .total = 1 };
+
+	return ioctl(fd, VGPU_MOCK_UNDESCRIBED(cmd), &array) ? errno : 0;
+}
+
+/* --- calls that wait --------------------------------------------------------- */
+
+struct waiter {
+	pthread_t thread;
+	int fd;
+	int error;
+	struct vgpu_mock_wait wait;
+};
+
+static void on_signal(int signal)
+{
+}
+
+static void *wait_in_driver(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->wait = (struct vgpu_mock_wait) { .slot = 1, .target = 1 };
+	waiter->error = ioctl(waiter->fd, VGPU_MOCK_IOC_WAIT, &waiter->wait) ? errno : 0;
+	return NULL;
+}
+
+/* Return: so many calls wait in the driver now. */
+static bool wait_for_waiters(int fd, unsigned int nr)
+{
+	uint64_t end = tool_now_ms() + PATIENCE_MS;
+	struct vgpu_mock_wait wake = { .slot = 1 };
+
+	do {
+		if (ioctl(fd, VGPU_MOCK_IOC_WAKE, &wake))
+			return false;
+		if (wake.out_waiters == nr)
+			return true;
+		usleep(10000);
+	} while (tool_now_ms() < end);
+	return false;
+}
+
+static bool waiters_start(struct waiter *waiters, unsigned int nr, int fd)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		waiters[i] = (struct waiter) { .fd = fd };
+		if (pthread_create(&waiters[i].thread, NULL, wait_in_driver, &waiters[i]))
+			return false;
+	}
+	return wait_for_waiters(fd, nr);
+}
+
+/* --- tests ------------------------------------------------------------------- */
+
+/* vgpuctl says what the processor has. */
+TEST_F(reach, status)
+{
+	const char *says = self->keys ? "\"scratch\":\"keys\"" : "\"scratch\":\"random\"";
+
+	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status --json")->out, says))
+		TH_LOG("no %s", says);
+}
+
+/*
+ * Stacks, data, and what other lanes' drivers are given: all is a bad address. What a call's own
+ * driver is given is not.
+ */
+TEST_F(reach, not_the_program)
+{
+	struct vgpu_mock_wait wake = { .slot = 1, .target = 1 };
+	struct waiter waiters[2];
+	int nr, i, reached = 0, keys = 0, error;
+	uint32_t seen = 0;
+
+	if (!self->keys)
+		SKIP(return, "the processor has no protection keys");
+	ASSERT_TRUE(waiters_start(waiters, 2, self->fd));
+	nr = find_parts(self->shadow);
+	ASSERT_GT(nr, 0);
+	for (i = 0; i < nr; i++) {
+		struct part *part = &parts[i];
+
+		if (part->key >= 0 && part->used && !(seen >> part->key & 1)) {
+			seen |= 1U << part->key;
+			keys++;
+		}
+		error = driver_copies(self->fd, VGPU_MOCK_IOC_ARRAY_IN, part->start);
+		EXPECT_EQ(error, driver_copies(self->fd, VGPU_MOCK_IOC_ARRAY_IN, part->end - 4));
+		if (!error) {
+			TH_LOG("%" PRIx64 "-%" PRIx64 " key %d", part->start, part->end,
+			       part->key);
+			reached++;
+			continue;
+		}
+		EXPECT_EQ(EFAULT, error);
+		/* Nothing is written to what can be read: this program would end. */
+		EXPECT_EQ(EFAULT, driver_copies(self->fd, VGPU_MOCK_IOC_ARRAY_OUT, part->start));
+		EXPECT_EQ(EFAULT, driver_copies(self->fd, VGPU_MOCK_IOC_ARRAY_OUT,
+						part->end - 4));
+	}
+	EXPECT_EQ(1, reached);
+	/* The program's, the two waiting calls', and the one that was made meanwhile. */
+	EXPECT_LE(4, keys);
+
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_WAKE, &wake));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, pthread_join(waiters[i].thread, NULL));
+		EXPECT_EQ(0, waiters[i].error);
+		EXPECT_EQ(1, waiters[i].wait.out_count);
+	}
+	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+}
+
+/* An argument that gets memory of its own has it for itself. */
+TEST_F(reach, long_arguments)
+{
+	const uint32_t count = 64 << 10;
+	struct vgpu_mock_array array = { .count = count };
+	uint32_t *data = calloc(count, sizeof(*data));
+	unsigned int i;
+
+	ASSERT_NE(NULL, data);
+	array.ptr = (uintptr_t)data;
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_ARRAY_INOUT, &array));
+	EXPECT_EQ(count, array.out_count);
+	for (i = 1; i < count && data[i] == data[0]; i++)
+		;
+	EXPECT_EQ(count, i);
+	EXPECT_NE(0, data[0]);
+	free(data);
+}
+
+/* More calls at once than there are keys: all can be interrupted, and none is hurt by that. */
+TEST_F(reach, many_at_once)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	static struct waiter waiters[MANY];
+	struct vgpu_mock_array array;
+	unsigned int i;
+	uint32_t data;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	ASSERT_TRUE(waiters_start(waiters, MANY, self->fd));
+	for (i = 0; i < MANY; i++) {
+		data = 0;
+		array = (struct vgpu_mock_array) { .ptr = (uintptr_t)&data, .count = 1 };
+		EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_ARRAY_INOUT, &array));
+		EXPECT_NE(0, data);
+		ASSERT_EQ(0, pthread_kill(waiters[i].thread, SIGUSR1));
+		ASSERT_EQ(0, pthread_join(waiters[i].thread, NULL));
+		EXPECT_EQ(EINTR, waiters[i].error);
+		ASSERT_TRUE(wait_for_waiters(self->fd, MANY - 1 - i));
+	}
+	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+}
+
+/* A guest has to guess, which matters where no keys are: data, stacks, and the rest. */
+TEST_F(reach, addresses_are_random)
+{
+	static uint64_t before[PARTS];
+	int nr, nr_before, i, j, same = 0, status;
+	pid_t child;
+
+	nr_before = find_parts(self->shadow);
+	ASSERT_GT(nr_before, 1);
+	for (i = 0; i < nr_before; i++)
+		before[i] = parts[i].start;
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child) {
+		int fd;
+
+		/* The shadow has the name that the program had when it first called. */
+		if (!tool_write("/proc/self/comm", "session_reach2"))
+			_exit(2);
+		fd = open(getenv("VGPU_FWD"), O_RDWR);
+		if (fd < 0 || ioctl(fd, VGPU_MOCK_IOC_NOOP, 0))
+			_exit(3);
+		nr = find_parts(find_shadow("session_reach2"));
+		if (nr <= 1)
+			_exit(4);
+		for (i = 0; i < nr; i++)
+			for (j = 0; j < nr_before; j++)
+				same += before[j] == parts[i].start;
+		_exit(same ? 5 : 0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+TEST_HARNESS_MAIN

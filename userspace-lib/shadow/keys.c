@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include <linux/elf.h>
+#include <linux/errno.h>
+#include <linux/mman.h>
+
+#include "keys.h"
+#include "sys.h"
+
+#define PAGE		4096UL
+
+unsigned char keys_on;
+unsigned long slots_base;
+
+/* The program's headers, as they were loaded. */
+extern const Elf64_Ehdr __ehdr_start HIDDEN;
+
+static const Elf64_Phdr *program_headers(void)
+{
+	return (const void *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
+}
+
+/* The copy that runs is so far away from where the program was linked. */
+static unsigned long program_offset(void)
+{
+	return (unsigned long)&__ehdr_start - SHADOW_RESERVED_BASE;
+}
+
+static unsigned long page_below(unsigned long addr)
+{
+	return addr & ~(PAGE - 1);
+}
+
+static unsigned long page_above(unsigned long addr)
+{
+	return page_below(addr + PAGE - 1);
+}
+
+/* --- the program's place ---------------------------------------------------- */
+
+/* A copy stays, as it is in the file: the code that runs goes on there. */
+static void part_move(unsigned long start, unsigned long end, unsigned long by)
+{
+	if (start == end)
+		return;
+	if (sys6(__NR_mremap, start, end - start, end - start,
+		 MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, start + by, 0) !=
+	    (long)(start + by))
+		sys_exit_group(SHADOW_EXIT_MAP);
+}
+
+/*
+ * Code finds all that is the program's by where it is itself. There are only tables with addresses
+ * of functions left, in data that was just loaded: no other number there looks like one.
+ */
+static void addresses_move(unsigned long *word, const unsigned long *end, unsigned long by)
+{
+	for (; word < end; word++)
+		if (*word - SHADOW_RESERVED_BASE < SHADOW_PROGRAM_MAX)
+			*word += by;
+}
+
+unsigned long program_move(void)
+{
+	const Elf64_Phdr *phdr = program_headers();
+	unsigned long by, file_end;
+	unsigned int random;
+	int i;
+
+	if (sys3(__NR_getrandom, (long)&random, sizeof(random), 0) != sizeof(random))
+		sys_exit_group(SHADOW_EXIT_MAP);
+	by = SHADOW_PROGRAM_MAX + random % (SHADOW_PROGRAM_ROOM / PAGE) * PAGE;
+	for (i = 0; i < __ehdr_start.e_phnum; i++) {
+		if (phdr[i].p_type != PT_LOAD)
+			continue;
+		file_end = page_above(phdr[i].p_vaddr + phdr[i].p_filesz);
+		part_move(page_below(phdr[i].p_vaddr), file_end, by);
+		part_move(file_end, page_above(phdr[i].p_vaddr + phdr[i].p_memsz), by);
+		if (phdr[i].p_flags & PF_W)
+			addresses_move((void *)(((phdr[i].p_vaddr + 7) & ~7UL) + by),
+				       (void *)(phdr[i].p_vaddr + phdr[i].p_filesz + by), by);
+	}
+	return by;
+}
+
+/* --- keys --------------------------------------------------------------------- */
+
+static long data_protect(void)
+{
+	const Elf64_Phdr *phdr = program_headers();
+	unsigned long start, end;
+	long ret = 0;
+	int i;
+
+	for (i = 0; !ret && i < __ehdr_start.e_phnum; i++) {
+		if (phdr[i].p_type != PT_LOAD || !(phdr[i].p_flags & PF_W))
+			continue;
+		start = page_below(phdr[i].p_vaddr);
+		end = page_above(phdr[i].p_vaddr + phdr[i].p_memsz);
+		ret = keys_give(start + program_offset(), end - start, KEY_OWN);
+	}
+	return ret;
+}
+
+/* Each is the thread's to use at once, and of all threads that it starts. */
+static unsigned char keys_take(void)
+{
+	int key;
+
+	for (key = KEY_OWN; key <= VGPU_KEY_LAST; key++)
+		if (sys2(__NR_pkey_alloc, 0, 0) != key)
+			return 0;
+	return 1;
+}
+
+/*
+ * Memory of threads begins somewhere in SHADOW_SLOTS_ROOM, and addresses that the kernel chooses,
+ * which are the highest that are free, somewhere in the last SHADOW_TOP_ROOM bytes.
+ */
+static long addresses_choose(void)
+{
+	unsigned int random[2];
+	unsigned long top;
+	long ret;
+
+	ret = sys3(__NR_getrandom, (long)random, sizeof(random), 0);
+	if (ret != sizeof(random))
+		return ret < 0 ? ret : -EIO;
+	slots_base = SHADOW_SLOTS_BASE + random[0] % (SHADOW_SLOTS_ROOM / PAGE) * PAGE;
+	top = (random[1] % (SHADOW_TOP_ROOM / PAGE) + 1) * PAGE;
+	ret = sys_mmap(SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE - top, top, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	return sys_is_error(ret) ? ret : 0;
+}
+
+int keys_init(void)
+{
+	long ret;
+
+	/* Nothing runs any more where the program has moved from. */
+	ret = sys2(__NR_munmap, SHADOW_RESERVED_BASE, SHADOW_PROGRAM_MAX);
+	if (!ret)
+		ret = addresses_choose();
+	if (ret)
+		return ret;
+	keys_on = keys_take();
+	return keys_on ? data_protect() : 0;
+}
+
+long keys_give(unsigned long addr, unsigned long len, int key)
+{
+	const int prot = PROT_READ | PROT_WRITE;
+
+	if (!keys_on)
+		return sys3(__NR_mprotect, addr, len, prot);
+	return sys4(__NR_pkey_mprotect, addr, len, prot, key);
+}
