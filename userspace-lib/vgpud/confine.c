@@ -118,6 +118,7 @@ static const int engine_calls[] = {
 	SCMP_SYS(arch_prctl), SCMP_SYS(prlimit64), SCMP_SYS(getrandom), SCMP_SYS(uname),
 	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(ftruncate), SCMP_SYS(memfd_secret),
 	SCMP_SYS(getrlimit), SCMP_SYS(signalfd4), SCMP_SYS(close_range),
+	SCMP_SYS(sigaltstack), SCMP_SYS(pkey_alloc),
 };
 
 /*

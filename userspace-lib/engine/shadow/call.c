@@ -9,6 +9,7 @@
 #include <linux/uio.h>
 
 #include "shadow.h"
+#include "shadow/keys.h"
 
 /* Each reply tells when its call came and when it was sent. */
 static s64 call_clock(struct call *call)
@@ -99,19 +100,24 @@ int call_alloc_data(struct call *call, u32 len)
 
 int call_alloc_scratch(struct call *call, u64 len)
 {
-	struct lane *lane = call->lane;
+	struct room *room;
 	void *memory;
+	int ret;
 
+	ret = room_take(call);
+	if (ret)
+		return ret;
+	room = call->room;
 	if (len <= THREAD_SCRATCH) {
 		/* Bytes of an earlier call must not be seen past the end, either. */
-		memset((void *)lane->scratch, 0, max(len, lane->scratch_used));
-		lane->scratch_used = len;
-		call->scratch = lane->scratch;
+		memset(room_scratch(room), 0, max(len, room->used));
+		room->used = len;
+		call->scratch = (u64)room_scratch(room);
 		call->scratch_len = len;
 		return 0;
 	}
 	len = (len + PAGE_SIZE - 1) & PAGE_MASK;
-	memory = memory_get(len);
+	memory = memory_get_key(len, room->key);
 	if (!memory)
 		return -ENOMEM;
 	call->scratch = (u64)memory;
@@ -129,6 +135,7 @@ static void call_free_scratch(struct call *call)
 	call->scratch_mapped = false;
 	call->scratch_low = false;
 	call->scratch = 0;
+	room_put(call);
 }
 
 /* --- running ----------------------------------------------------------------- */
@@ -138,6 +145,10 @@ long call_system(struct call *call, u64 nr, u64 a, u64 b, u64 c, u64 d)
 	struct lane *lane = call->lane;
 	long ret;
 
+	ret = room_take(call);
+	if (ret)
+		return ret;
+	lane->syscall.reach = keys_on ? keys_only(call->room->key) : 0;
 	lane->syscall.nr = nr;
 	lane->syscall.args[0] = a;
 	lane->syscall.args[1] = b;

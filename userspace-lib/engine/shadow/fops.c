@@ -15,12 +15,15 @@
 
 /* This number of drm.h never changes, so drm.h is not included for it. */
 #define DRM_DROP_MASTER	_IO('d', 0x1f)
+/* A number's digits. */
+#define NAME_LEN	12
+
 /* Times that somebody else may become or stop being master in between. */
 #define OPEN_TRIES	8
 
 static void number_name(u32 number, char *name)
 {
-	char digits[12];
+	char digits[NAME_LEN];
 	u32 nr = 0;
 
 	do {
@@ -34,12 +37,16 @@ static void number_name(u32 number, char *name)
 
 static long open_node(struct call *call, const struct eshadow_policy *policy, u32 flags)
 {
-	char name[12];
 	struct stat st;
 	long fd;
+	int ret;
 
-	number_name(policy->export, name);
-	fd = call_system(call, __NR_openat, fd_devices, (u64)name,
+	/* The name has to be where the kernel can reach it when a driver can. */
+	ret = call_alloc_scratch(call, NAME_LEN);
+	if (ret)
+		return ret;
+	number_name(policy->export, (char *)call->scratch);
+	fd = call_system(call, __NR_openat, fd_devices, call->scratch,
 			 (flags & OPEN_FLAGS) | O_LARGEFILE | O_CLOEXEC | O_NOCTTY, 0);
 	if (fd < 0)
 		return fd;

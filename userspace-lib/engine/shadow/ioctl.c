@@ -38,7 +38,7 @@ static int alloc_scratch(struct call *call, u64 size)
 	if (!call_is_compat(call))
 		return call_alloc_scratch(call, size);
 	size = (size + PAGE_SIZE - 1) & PAGE_MASK;
-	ret = mapping_place(le64_to_cpu(args->low), size);
+	ret = room_take(call) ?: mapping_place(le64_to_cpu(args->low), size, call->room->key);
 	if (ret)
 		return ret;
 	call->scratch = le64_to_cpu(args->low);
@@ -338,7 +338,10 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 	while (verdict == VGPU_NVIDIA_LOOK) {
 		if (!vgpu_segs_hold(&call->view, call->segs, look.addr, look.len))
 			return -EFAULT;
-		/* Once: another lane's call may write there while this one is judged. */
+		/*
+		 * Once: where there are no protection keys, another lane's call may write there
+		 * while this one is judged, and afterwards.
+		 */
 		memcpy(bytes, (const void *)look.addr, look.len);
 		verdict = vgpu_nvidia_judge(&look, bytes);
 	}

@@ -8,6 +8,7 @@
 #include <linux/uio.h>
 
 #include "shadow.h"
+#include "shadow/keys.h"
 #include "shadow/message.h"
 
 #define POLLIN		0x0001
@@ -111,6 +112,14 @@ bool lane_is_down(struct lane *lane)
 	struct __kernel_timespec now = {};
 
 	return sys6(__NR_ppoll, (long)&poll, 1, (long)&now, 0, 0, 0) > 0;
+}
+
+bool lane_pending(struct lane *lane)
+{
+	char byte;
+
+	return sys6(__NR_recvfrom, lane->sock, (long)&byte, 1, MSG_PEEK | MSG_DONTWAIT, 0, 0) !=
+		-EAGAIN;
 }
 
 int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline)
@@ -452,8 +461,10 @@ static int lane_prepare(struct lane *lane)
 	lane->gating = false;
 	lane->buf = thread_buf(&lane->thread, 0);
 	lane->reply_buf = thread_buf(&lane->thread, 1);
-	lane->scratch = (u64)thread_scratch(&lane->thread);
-	lane->scratch_used = THREAD_SCRATCH;
+	lane->room = (struct room) {
+		.memory = thread_room(&lane->thread), .key = KEY_SHARED, .used = THREAD_SCRATCH,
+	};
+	lane->signals = NULL;
 	lane->call->lane = lane;
 	lane->call->nr_objects = 0;
 	return 0;

@@ -4,6 +4,7 @@
 #include <linux/time.h>
 
 #include "lib.h"
+#include "shadow/keys.h"
 
 unsigned int __popcountdi2(u64 value);
 
@@ -119,14 +120,26 @@ struct lock map_lock;
  * All else is mapped, so the kernel chooses addresses of the reserved range. Under the lock, as
  * a mapping that a driver refuses leaves a hole elsewhere for a moment.
  */
-void *memory_get(u64 len)
+void *memory_get_key(u64 len, int key)
 {
 	long ret;
 
+	/* Without access until it has its key, lest a driver should leave something there. */
 	lock_take(&map_lock);
-	ret = sys_mmap(0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ret = sys_mmap(0, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	lock_drop(&map_lock);
-	return sys_is_error(ret) ? NULL : (void *)ret;
+	if (sys_is_error(ret))
+		return NULL;
+	if (keys_give(ret, len, key)) {
+		sys2(__NR_munmap, ret, len);
+		return NULL;
+	}
+	return (void *)ret;
+}
+
+void *memory_get(u64 len)
+{
+	return memory_get_key(len, KEY_OWN);
 }
 
 void memory_put(void *memory, u64 len)

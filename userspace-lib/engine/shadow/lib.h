@@ -33,8 +33,10 @@ u64 now_ns(void);
  */
 extern struct lock map_lock;
 
-/* A page-aligned piece of the reserved range, zeroed; NULL: none. */
+/* A page-aligned piece of the reserved range, zeroed, out of drivers' reach; NULL: none. */
 void *memory_get(u64 len);
+/* The same with a protection key (keys.h). */
+void *memory_get_key(u64 len, int key);
 void memory_put(void *memory, u64 len);
 
 /* Copies where a fault may come. false: one came, and what is copied by then is undefined. */

@@ -15,6 +15,7 @@
 
 #include "shadow.h"
 #include "shadow/exec.h"
+#include "shadow/keys.h"
 #include "shadow/message.h"
 
 #define MAIN_STACK	(64 * 1024)
@@ -32,14 +33,19 @@ static u8 main_stack[MAIN_STACK] __attribute__((aligned(16), used));
 
 /*
  * The kernel's stack holds argc, argv...; it is read before it goes. From here
- * on the program runs on main_stack.
+ * on the program runs on main_stack, where it has moved to.
  */
 __asm__(".globl _start\n"
 	"_start:\n"
 	"	xor %ebp, %ebp\n"
-	"	mov %rsp, %rdi\n"
+	"	mov %rsp, %rbx\n"
+	"	call program_move\n"
 	"	lea main_stack+65536(%rip), %rsp\n"
-	"	call shadow_main\n"
+	"	lea shadow_main(%rip), %rcx\n"
+	"	add %rax, %rsp\n"
+	"	add %rax, %rcx\n"
+	"	mov %rbx, %rdi\n"
+	"	call *%rcx\n"
 	"	hlt\n");
 _Static_assert(MAIN_STACK == 65536, "_start names the stack's end");
 
@@ -62,6 +68,9 @@ static void *share_page(int fd, int prot, u64 at)
 	ret = sys6(__NR_mremap, ret, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
 	if (sys_is_error(ret))
 		sys_exit_group(ESHADOW_EXIT_SHARED);
+	/* A driver would make false numbers of the page that can be written to. */
+	if ((prot & PROT_WRITE) && keys_give(at, PAGE_SIZE, KEY_OWN))
+		sys_exit_group(SHADOW_EXIT_KEYS);
 	sys2(__NR_close, fd, 0);
 	return (void *)ret;
 }
@@ -69,9 +78,9 @@ static void *share_page(int fd, int prot, u64 at)
 static void share(void)
 {
 	_Static_assert(sizeof(struct engine_shared) <= PAGE_SIZE, "one page");
-	shared = share_page(ESHADOW_FD_SHARED, PROT_READ, SHADOW_SLOTS_BASE - PAGE_SIZE);
+	shared = share_page(ESHADOW_FD_SHARED, PROT_READ, slots_base - PAGE_SIZE);
 	counters = share_page(ESHADOW_FD_COUNTERS, PROT_READ | PROT_WRITE,
-			      SHADOW_SLOTS_BASE - 2 * PAGE_SIZE);
+			      slots_base - 2 * PAGE_SIZE);
 	wire_limits = (struct vgpu_wire_limits) {
 		.call_bytes = shared->limits.call_bytes,
 		.segs = VGPU_SEGS_MAX,
@@ -136,6 +145,8 @@ void shadow_main(const long *start)
 	open_mem();
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	take_name(start);
+	if (keys_init())
+		sys_exit_group(SHADOW_EXIT_KEYS);
 	if (signals_init())
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
 	share();
@@ -143,6 +154,7 @@ void shadow_main(const long *start)
 	page_init();
 	mapping_init();
 	files_init();
+	rooms_init();
 	/* Threads have it by inheriting it. */
 	if (exec_forbid())
 		sys_exit_group(SHADOW_EXIT_SECCOMP);

@@ -8,6 +8,7 @@
 #include <linux/mman.h>
 
 #include "shadow.h"
+#include "shadow/keys.h"
 
 /**
  * struct mapping - a part of a device's mapping, or room for a call's arguments
@@ -228,7 +229,7 @@ void mapping_unmap(u64 addr, u64 len)
 
 /* --- room for a call's arguments --------------------------------------------------- */
 
-int mapping_place(u64 addr, u64 len)
+int mapping_place(u64 addr, u64 len, int key)
 {
 	long ret = -EINVAL;
 
@@ -238,8 +239,10 @@ int mapping_place(u64 addr, u64 len)
 		mapping_insert((struct mapping) { .addr = addr, .len = len });
 		pages_cover(addr, len);
 		lock_drop(&demand.lock);
-		ret = sys_mmap(addr, len, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		ret = sys_mmap(addr, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			       0);
+		if (!sys_is_error(ret) && keys_give(addr, len, key))
+			ret = -ENOMEM;
 	}
 	lock_drop(&map_lock);
 	if (sys_is_error(ret) && ret != -EINVAL)

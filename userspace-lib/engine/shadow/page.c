@@ -15,6 +15,7 @@
 #include <linux/userfaultfd.h>
 
 #include "shadow.h"
+#include "shadow/keys.h"
 
 struct demand demand = { .secret = -1, .faults = -1 };
 
@@ -91,10 +92,12 @@ void page_init(void)
 	demand.secret = fd_up(ret, FILES_OWN);
 	if (sys2(__NR_ftruncate, demand.secret, max_pages * PAGE_SIZE))
 		sys_exit_group(ESHADOW_EXIT_SECRET);
-	ret = sys_mmap(0, max_pages * PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       demand.secret, 0);
+	ret = sys_mmap(0, max_pages * PAGE_SIZE, PROT_NONE, MAP_SHARED, demand.secret, 0);
 	if (sys_is_error(ret))
 		sys_exit_group(ret == -EAGAIN ? ESHADOW_EXIT_MEMLOCK : ESHADOW_EXIT_SECRET);
+	/* Drivers' accesses by these addresses would be past what userfaultfd reports. */
+	if (keys_give(ret, max_pages * PAGE_SIZE, KEY_OWN))
+		sys_exit_group(SHADOW_EXIT_KEYS);
 	demand.live = (u8 *)ret;
 	demand.orig = memory_get(max_pages * PAGE_SIZE);
 	demand.pages = memory_get((2 * max_pages * sizeof(struct page) + PAGE_SIZE - 1) &

@@ -477,15 +477,6 @@ static int answer_read(struct lane *lane)
 	}
 }
 
-/* Bytes are there, or the end. */
-static bool lane_pending(struct lane *lane)
-{
-	char byte;
-
-	return sys6(__NR_recvfrom, lane->sock, (long)&byte, 1, MSG_PEEK | MSG_DONTWAIT, 0, 0) !=
-		-EAGAIN;
-}
-
 static void lane_ready(struct lane *lane)
 {
 	struct fault *fault = &lane->fault;

@@ -280,6 +280,34 @@ int pager_watch(struct lane *lane);
 void pager_arm(struct lane *lane, bool armed);
 void pager_kick(void);
 
+/* --- room.c: what drivers can reach of the program's memory -------------------- */
+
+/**
+ * struct room - memory that the driver of one call can reach
+ * @memory: a stack for the cancel signal, then scratch memory for arguments
+ * @key: protection key of it
+ * @used: so many bytes of the scratch memory may be not zero
+ */
+struct room {
+	u8 *memory;
+	int key;
+	u64 used;
+};
+
+static inline u8 *room_scratch(const struct room *room)
+{
+	return room->memory + THREAD_SIGNALS;
+}
+
+void rooms_init(void);
+/*
+ * Gives the call a room, if it has none. Arguments for NVIDIA's driver are looked at there, so it
+ * has to be this call's alone, for which others may have to end. Return: 0, -EINTR (the guest does
+ * not wait any more), -EBUSY (they did not end).
+ */
+int room_take(struct call *call);
+void room_put(struct call *call);
+
 /* --- lane.c ----------------------------------------------------------------- */
 
 enum lane_upcall {
@@ -332,9 +360,10 @@ struct lane {
 	bool down;
 	u8 *buf;
 	u8 *reply_buf;
-	u64 scratch;
-	u64 scratch_used;
 	struct call *call;
+	/* A room for a call that gets no other; and that whose stack for signals the thread has. */
+	struct room room;
+	const struct room *signals;
 
 	struct writeback *batch;
 
@@ -367,6 +396,8 @@ struct lane *lane_by_tid(int tid);
 void lane_shutdown(struct lane *lane);
 /* The guest has ended the connection. */
 bool lane_is_down(struct lane *lane);
+/* Bytes are there, or the end. */
+bool lane_pending(struct lane *lane);
 /* A driver's function runs, or does not any more. */
 void lane_set_running(struct lane *lane, bool running);
 /* Its thread may touch memory of the guest process. */
@@ -413,6 +444,7 @@ struct call {
 	u8 *data;
 	u32 data_len;
 	u32 data_size;
+	struct room *room;
 	u64 scratch;
 	u64 scratch_len;
 	bool scratch_mapped;
@@ -479,8 +511,8 @@ void mapping_unmap(u64 addr, u64 len);
 /* [addr, addr + len) is for other memory from now on, and back. map_lock is held. */
 int mapping_reserve(u64 addr, u64 len);
 void mapping_give_back(u64 addr, u64 len);
-/* Zeroed memory at [addr, addr + len), in the place of demand pages, and back. */
-int mapping_place(u64 addr, u64 len);
+/* Zeroed memory at [addr, addr + len), with @key, in the place of demand pages, and back. */
+int mapping_place(u64 addr, u64 len, int key);
 void mapping_displace(u64 addr, u64 len);
 /* Whether a mapping is at @addr; where the next one begins after it. demand.lock is held. */
 bool mapping_at(u64 addr);

@@ -9,18 +9,16 @@
 #include <linux/vgpu_host.h>
 
 #include "lib.h"
-#include "shadow/layout.h"
+#include "shadow/keys.h"
 #include "thread.h"
 
 #define GUARD_SIZE	4096UL
 #define STACK_SIZE	(64UL << 10)
-#define THREAD_SIZE	(GUARD_SIZE + STACK_SIZE + THREAD_SCRATCH + 2 * THREAD_BUF)
+#define THREAD_SIZE	(GUARD_SIZE + STACK_SIZE + THREAD_ROOM + 2 * THREAD_BUF)
 
 #define ERESTARTSYS	512
 #define KERNEL_SIGSET	8	/* bytes of a sigset_t in the kernel */
 #define SIGNAL_BIT(nr)	(1UL << ((nr) - 1))
-
-#define HIDDEN __attribute__((visibility("hidden")))
 
 /* --- system calls that can be cancelled ------------------------------------ */
 
@@ -28,58 +26,113 @@
  * From _begin to _end the system call has not been made: the instruction itself is the last
  * one there, where the kernel also goes back to when it has to be made again.
  *
- * rdi: struct syscall. All registers that the compiler wants to find again are saved.
+ * Memory that is to be out of the kernel's reach is out of the thread's as well, its stack and
+ * @call included: so everything is in registers by then.
+ *
+ * rdi: struct syscall. All registers that the compiler wants to find again are saved. At _begin the
+ * stacks of both are the same, r12d is @reach.
  */
 HIDDEN extern char cancel_begin[], cancel_end[], compat_begin[], compat_end[], cancel_out[];
-__asm__(".globl syscall_cancelable, syscall_compat, cancel_begin, cancel_end\n"
+__asm__(".globl syscall_cancelable, syscall_entry32, cancel_begin, cancel_end\n"
 	".globl compat_begin, compat_end, cancel_out\n"
-	".hidden cancel_begin, cancel_end, compat_begin, compat_end, cancel_out\n"
+	".hidden syscall_entry32, cancel_begin, cancel_end, compat_begin, compat_end, cancel_out\n"
 	"syscall_cancelable:\n"
 	"	push %rbx\n"
+	"	push %r12\n"
+	"	push %r13\n"
+	"	push %r14\n"
+	"	push %r15\n"
 	"	mov %rdi, %rbx\n"
-	"	mov 8(%rbx), %rax\n"
+	"	mov 4(%rbx), %r12d\n"
+	"	mov 8(%rbx), %r13\n"
 	"	mov 16(%rbx), %rdi\n"
 	"	mov 24(%rbx), %rsi\n"
-	"	mov 32(%rbx), %rdx\n"
+	"	mov 32(%rbx), %r14\n"
 	"	mov 40(%rbx), %r10\n"
 	"	mov 48(%rbx), %r8\n"
 	"	mov 56(%rbx), %r9\n"
 	"cancel_begin:\n"
 	"	cmpl $0, (%rbx)\n"
 	"	jne cancel_now\n"
+	"	mov %r12d, %eax\n"
+	"	test %eax, %eax\n"
+	"	jz 1f\n"
+	"	xor %ecx, %ecx\n"
+	"	xor %edx, %edx\n"
+	"	wrpkru\n"
+	"1:	mov %r13, %rax\n"
+	"	mov %r14, %rdx\n"
 	"	syscall\n"
 	"cancel_end:\n"
-	"	pop %rbx\n"
-	"	ret\n"
+	"	jmp cancel_out\n"
 	"cancel_now:\n"
 	"	mov $-512, %rax\n"
 	"cancel_out:\n"
+	"	test %r12d, %r12d\n"
+	"	jz 1f\n"
+	"	mov %rax, %r13\n"
+	"	xor %eax, %eax\n"
+	"	xor %ecx, %ecx\n"
+	"	xor %edx, %edx\n"
+	"	wrpkru\n"
+	"	mov %r13, %rax\n"
+	"1:	pop %r15\n"
+	"	pop %r14\n"
+	"	pop %r13\n"
+	"	pop %r12\n"
 	"	pop %rbx\n"
 	"	ret\n"
-	/* The stack is the same one at compat_begin as at cancel_begin. */
-	"syscall_compat:\n"
-	"	push %rbx\n"
+	"syscall_entry32:\n"
 	"	push %rbp\n"
 	"	call 1f\n"
 	"	pop %rbp\n"
-	"	pop %rbx\n"
 	"	ret\n"
 	"1:	push %rbx\n"
+	"	push %r12\n"
+	"	push %r13\n"
+	"	push %r14\n"
+	"	push %r15\n"
 	"	mov %rdi, %rbp\n"
-	"	mov 8(%rbp), %rax\n"
+	"	mov 4(%rbp), %r12d\n"
+	"	mov 8(%rbp), %r13\n"
 	"	mov 16(%rbp), %rbx\n"
-	"	mov 24(%rbp), %rcx\n"
-	"	mov 32(%rbp), %rdx\n"
+	"	mov 24(%rbp), %r14\n"
+	"	mov 32(%rbp), %r15\n"
 	"	xor %esi, %esi\n"
 	"	xor %edi, %edi\n"
 	"compat_begin:\n"
 	"	cmpl $0, (%rbp)\n"
 	"	jne cancel_now\n"
+	"	mov %r12d, %eax\n"
+	"	test %eax, %eax\n"
+	"	jz 1f\n"
+	"	xor %ecx, %ecx\n"
+	"	xor %edx, %edx\n"
+	"	wrpkru\n"
+	"1:	mov %r13, %rax\n"
+	"	mov %r14, %rcx\n"
+	"	mov %r15, %rdx\n"
 	"	int $0x80\n"
 	"compat_end:\n"
 	"	cltq\n"
-	"	pop %rbx\n"
-	"	ret\n");
+	"	jmp cancel_out\n");
+
+HIDDEN long syscall_entry32(struct syscall *call);
+
+/*
+ * The kernel may have no such entry. That is tried without a file, and with all memory in reach, as
+ * the fault has a signal, which needs the stack.
+ */
+long syscall_compat(struct syscall *call)
+{
+	static bool there;
+	struct syscall probe = { .nr = call->nr, .args = { ~0ULL } };
+
+	if (!there && syscall_entry32(&probe) == -EOPNOTSUPP)
+		return -EOPNOTSUPP;
+	there = true;
+	return syscall_entry32(call);
+}
 
 /* --- copies that may fault ------------------------------------------------- */
 
@@ -157,7 +210,7 @@ static void on_fault(struct sigcontext *context)
 	context->rip = (u64)copy_failed;
 }
 
-static void on_signal(int nr, void *info, struct ucontext *ucontext)
+static void __attribute__((used)) on_signal(int nr, void *info, struct ucontext *ucontext)
 {
 	(void)info;
 	if (nr == VGPU_LANE_SIGNAL)
@@ -165,6 +218,22 @@ static void on_signal(int nr, void *info, struct ucontext *ucontext)
 	else
 		on_fault(&ucontext->uc_mcontext);
 }
+
+/*
+ * A handler begins without any key but 0, so without the stack, wherever that is. A cancel finds a
+ * thread that can reach little but the room of its call, where the kernel puts the signal.
+ */
+HIDDEN void on_signal_keys(int nr, void *info, struct ucontext *ucontext);
+__asm__(".globl on_signal_keys\n"
+	".hidden on_signal_keys\n"
+	"on_signal_keys:\n"
+	"	mov %rdx, %r8\n"
+	"	xor %eax, %eax\n"
+	"	xor %ecx, %ecx\n"
+	"	xor %edx, %edx\n"
+	"	wrpkru\n"
+	"	mov %r8, %rdx\n"
+	"	jmp on_signal\n");
 
 int signals_init(void)
 {
@@ -175,8 +244,7 @@ int signals_init(void)
 		void (*restorer)(void);
 		unsigned long mask;
 	} action = {
-		.handler = on_signal,
-		.flags = SA_RESTORER | SA_SIGINFO | SA_RESTART,
+		.handler = keys_on ? on_signal_keys : on_signal,
 		.restorer = signal_restorer,
 		.mask = ~0UL,
 	};
@@ -186,8 +254,13 @@ int signals_init(void)
 	long ret;
 
 	ret = sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&blocked, 0, KERNEL_SIGSET);
-	for (i = 0; !ret && i < ARRAY_SIZE(signals); i++)
+	for (i = 0; !ret && i < ARRAY_SIZE(signals); i++) {
+		action.flags = SA_RESTORER | SA_SIGINFO | SA_RESTART;
+		/* All others come from instructions of the thread's, which has its stack then. */
+		if (signals[i] == VGPU_LANE_SIGNAL)
+			action.flags |= SA_ONSTACK;
 		ret = sys4(__NR_rt_sigaction, signals[i], (long)&action, 0, KERNEL_SIGSET);
+	}
 	return ret;
 }
 
@@ -197,37 +270,50 @@ void thread_cancel(const struct thread *thread, struct syscall *call)
 	sys3(__NR_tgkill, sys2(__NR_getpid, 0, 0), thread->tid, VGPU_LANE_SIGNAL);
 }
 
+void thread_signal_stack(const u8 *room)
+{
+	const struct {
+		const u8 *memory;
+		int flags;
+		u64 size;
+	} stack = { .memory = room, .size = THREAD_SIGNALS };
+
+	if (sys2(__NR_sigaltstack, (long)&stack, 0))
+		sys_exit_group(SHADOW_EXIT_SIGNAL);
+}
+
 /* --- threads --------------------------------------------------------------- */
 
 int thread_prepare(struct thread *thread, unsigned int nr)
 {
+	u64 memory = slots_base + nr * THREAD_SIZE, room = memory + GUARD_SIZE + STACK_SIZE;
 	long ret;
 
 	if (thread->memory)
 		return 0;
-	/* The lowest page stays without access: a stack that overflows faults. */
-	ret = sys_mmap(SHADOW_SLOTS_BASE + nr * THREAD_SIZE, THREAD_SIZE, PROT_NONE,
+	ret = sys_mmap(memory, THREAD_SIZE, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (sys_is_error(ret))
 		return ret;
-	if (sys_is_error(sys_mmap(ret + GUARD_SIZE, THREAD_SIZE - GUARD_SIZE,
-				  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-				  -1, 0))) {
-		sys2(__NR_munmap, ret, THREAD_SIZE);
+	/* The lowest page stays without access: a stack that overflows faults. */
+	if (keys_give(memory + GUARD_SIZE, STACK_SIZE, KEY_OWN) ||
+	    keys_give(room, THREAD_ROOM, KEY_SHARED) ||
+	    keys_give(room + THREAD_ROOM, 2 * THREAD_BUF, KEY_OWN)) {
+		sys2(__NR_munmap, memory, THREAD_SIZE);
 		return -ENOMEM;
 	}
-	thread->memory = (u8 *)ret;
+	thread->memory = (u8 *)memory;
 	return 0;
 }
 
-u8 *thread_scratch(const struct thread *thread)
+u8 *thread_room(const struct thread *thread)
 {
 	return thread->memory + GUARD_SIZE + STACK_SIZE;
 }
 
 u8 *thread_buf(const struct thread *thread, unsigned int nr)
 {
-	return thread_scratch(thread) + THREAD_SCRATCH + nr * THREAD_BUF;
+	return thread_room(thread) + THREAD_ROOM + nr * THREAD_BUF;
 }
 
 /* First C code of a new thread, on its own stack. */

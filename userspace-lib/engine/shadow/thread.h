@@ -7,6 +7,7 @@
 
 #include "wire.h"
 
+#define THREAD_SIGNALS	(16UL << 10)
 #define THREAD_SCRATCH	(64UL << 10)
 #define THREAD_BUF	(16UL << 10)
 
@@ -15,7 +16,7 @@
  * @tid: 0: free. The kernel clears it when the thread no longer uses the memory
  * @fn: what it does
  * @arg: its argument
- * @memory: guard page, stack, scratch, two buffers; kept for good
+ * @memory: guard page, stack, room for calls, two buffers; kept for good
  */
 struct thread {
 	int tid;
@@ -27,9 +28,16 @@ struct thread {
 /* Gives the thread memory, if it has none. @nr: which of all it is. Return: 0 or an errno. */
 int thread_prepare(struct thread *thread, unsigned int nr);
 int thread_start(struct thread *thread, void (*fn)(void *arg), void *arg);
-/* Return: the program's own memory for arguments of calls, and two buffers. */
-u8 *thread_scratch(const struct thread *thread);
+/*
+ * Return: room for calls, which is a stack for the cancel signal and memory for arguments; and two
+ * buffers.
+ */
+#define THREAD_ROOM	(THREAD_SIGNALS + THREAD_SCRATCH)
+u8 *thread_room(const struct thread *thread);
 u8 *thread_buf(const struct thread *thread, unsigned int nr);
+
+/* The calling thread takes the cancel signal on the stack in that room. */
+void thread_signal_stack(const u8 *room);
 
 /* Blocks all signals but those of faults and of cancels, for all threads that follow. */
 int signals_init(void);
@@ -37,12 +45,13 @@ int signals_init(void);
 /**
  * struct syscall - a system call that can be cancelled
  * @cancel: somebody wants it to end
+ * @reach: of the thread's memory, what the kernel can reach meanwhile (keys_only()); 0: all
  * @nr: of the system call
  * @args: of the system call
  */
 struct syscall {
 	u32 cancel;
-	u32 reserved;
+	u32 reach;
 	u64 nr;
 	u64 args[6];
 };
@@ -54,7 +63,7 @@ struct syscall {
  * at all.
  */
 long syscall_cancelable(struct syscall *call);
-/* The same by the entry for 32-bit programs, of three arguments. */
+/* The same by the entry for 32-bit programs, of three arguments; -EOPNOTSUPP: there is none. */
 long syscall_compat(struct syscall *call);
 
 /* Sends the cancel signal. */

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Rooms: with protection keys each call has memory for its arguments that no driver but its own
+ * can reach, as long as there are keys. The calls that are made when all are in use have rooms of
+ * their lanes, which share a key: their drivers can reach the rooms of each other.
+ *
+ * A thread takes the cancel signal in the room, too. Before Linux 6.12 the kernel puts a signal
+ * only where the thread itself may write, and during the system call that is nowhere else.
+ */
+#include <linux/errno.h>
+
+#include "shadow.h"
+#include "shadow/keys.h"
+
+/* How often a call that waits looks whether the guest still does. */
+#define LOOK_MS		100
+
+static struct room rooms[KEYS_ALONE];
+/* One bit for each that is free. */
+static u32 rooms_free;
+/* Counts those that were given back, while somebody waits. */
+static u32 rooms_back, rooms_waiters;
+
+void rooms_init(void)
+{
+	int i;
+
+	for (i = 0; keys_on && i < KEYS_ALONE; i++) {
+		rooms[i].key = KEY_ALONE(i);
+		rooms[i].memory = memory_get_key(THREAD_ROOM, rooms[i].key);
+		if (!rooms[i].memory)
+			sys_exit_group(SHADOW_EXIT_KEYS);
+		rooms_free |= 1U << i;
+	}
+}
+
+/* The one that the thread had last, whose stack it has, is best. */
+static struct room *room_find(const struct lane *lane)
+{
+	u32 free = __atomic_load_n(&rooms_free, __ATOMIC_RELAXED), bit;
+
+	while (free) {
+		bit = free & -free;
+		if (lane->signals && lane->signals != &lane->room)
+			bit = (free & (1U << (lane->signals - rooms))) ?: bit;
+		if (__atomic_compare_exchange_n(&rooms_free, &free, free & ~bit, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return &rooms[__builtin_ctz(bit)];
+	}
+	return NULL;
+}
+
+static int room_wait(struct lane *lane, struct room **room)
+{
+	u64 end = now_ns() + shared->fetch_timeout_ms * NSEC_PER_MS;
+	int ret = 0;
+	u32 back;
+
+	__atomic_add_fetch(&rooms_waiters, 1, __ATOMIC_SEQ_CST);
+	for (;;) {
+		back = __atomic_load_n(&rooms_back, __ATOMIC_SEQ_CST);
+		*room = room_find(lane);
+		if (*room)
+			break;
+		ret = lane_pending(lane) ? -EINTR : now_ns() >= end ? -EBUSY : 0;
+		if (ret)
+			break;
+		word_wait(&rooms_back, back, LOOK_MS);
+	}
+	__atomic_sub_fetch(&rooms_waiters, 1, __ATOMIC_SEQ_CST);
+	return ret;
+}
+
+int room_take(struct call *call)
+{
+	struct lane *lane = call->lane;
+	struct room *room;
+	int ret;
+
+	if (call->room)
+		return 0;
+	room = room_find(lane);
+	if (!room && keys_on && call->file && call->file->policy.kind == VGPU_EXPORT_NVIDIA) {
+		ret = room_wait(lane, &room);
+		if (ret)
+			return ret;
+	}
+	if (!room)
+		room = &lane->room;
+	if (keys_on && lane->signals != room) {
+		thread_signal_stack(room->memory);
+		lane->signals = room;
+	}
+	call->room = room;
+	return 0;
+}
+
+/* A signal that was sent to the thread has come by now (lane_set_running()). */
+void room_put(struct call *call)
+{
+	struct room *room = call->room;
+
+	call->room = NULL;
+	if (!room || room == &call->lane->room)
+		return;
+	__atomic_or_fetch(&rooms_free, 1U << (room - rooms), __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&rooms_waiters, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_add_fetch(&rooms_back, 1, __ATOMIC_SEQ_CST);
+	word_wake(&rooms_back);
+}
