@@ -8,6 +8,7 @@
 
 #ifdef __KERNEL__
 #include <asm/byteorder.h>
+struct file;
 #endif
 
 #include "wire.h"
@@ -43,15 +44,20 @@ static inline bool vgpu_run_append(struct vgpu_run *runs, u32 *nr, u32 max, u64 
  * struct vgpu_ram - a part of a guest's memory
  * @addr: physical address of its first byte in the guest
  * @len: number of bytes; 0: this entry of a table is free
- * @offset: offset of its first byte in @fd
- * @fd: the file that has the bytes. The hypervisor has mapped it, too, and may make it shorter
- *	at any time
+ * @offset: offset of its first byte in the file
+ * @file: file that has the bytes, with a reference. The hypervisor has mapped it, too, and may
+ *	make it shorter at any time
+ * @fd: the same, of a process
  */
 struct vgpu_ram {
 	u64 addr;
 	u64 len;
 	u64 offset;
+#ifdef __KERNEL__
+	struct file *file;
+#else
 	int fd;
+#endif
 };
 
 /**

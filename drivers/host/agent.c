@@ -199,9 +199,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	struct vgpu_peer *peer;
 	int ret;
 
-	/* It knows nothing of the guest's memory. */
-	if (args->flags || args->limits.reserved ||
-	    args->features & ~(VGPU_FEATURES & ~VGPU_FEATURE_KEEP))
+	if (args->flags || args->limits.reserved || args->features & ~VGPU_FEATURES)
 		return -EOPNOTSUPP;
 	peer = vgpu_peer_alloc(agent, args);
 	if (IS_ERR(peer))
@@ -333,6 +331,50 @@ out_put_peer:
 	return ret;
 }
 
+static int agent_memory(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	struct vgpu_host_memory *args = cmd->arg;
+	struct vgpu_agent *agent = data;
+	struct vgpu_peer *peer;
+	struct file *memory;
+	int fd, ret;
+
+	if (args->flags || args->reserved)
+		return -EOPNOTSUPP;
+	mutex_lock(&agent->lock);
+	peer = agent_find_peer(agent, args->peer);
+	mutex_unlock(&agent->lock);
+	if (!peer)
+		return -ENOENT;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0) {
+		ret = fd;
+		goto out_put_peer;
+	}
+	memory = vgpu_ram_create(peer, args->pieces);
+	if (IS_ERR(memory)) {
+		ret = PTR_ERR(memory);
+		goto err_put_fd;
+	}
+	args->out_fd = fd;
+	ret = vgpu_cmd_respond(cmd);
+	if (ret)
+		goto err_put_file;
+	vgpu_ram_publish(peer, memory);
+	fd_install(fd, memory);
+	vgpu_peer_put(peer);
+	return 0;
+
+err_put_file:
+	fput(memory);
+err_put_fd:
+	put_unused_fd(fd);
+out_put_peer:
+	vgpu_peer_put(peer);
+	return ret;
+}
+
 static int agent_peer_stat(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_host_peer_stat *args = cmd->arg;
@@ -385,6 +427,7 @@ static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_GRANT, struct vgpu_host_grant, agent_grant),
 	VGPU_CMD(VGPU_HOST_REVOKE, struct vgpu_host_revoke, agent_revoke),
 	VGPU_CMD(VGPU_HOST_SHADOW, struct vgpu_host_shadow, agent_shadow),
+	VGPU_CMD(VGPU_HOST_MEMORY, struct vgpu_host_memory, agent_memory),
 	VGPU_CMD(VGPU_HOST_PEER_STAT, struct vgpu_host_peer_stat, agent_peer_stat),
 	VGPU_CMD(VGPU_HOST_WINDOW_CREATE, struct vgpu_host_window_create, agent_window_create),
 	VGPU_CMD(VGPU_HOST_WINDOW_DESTROY, struct vgpu_host_window_destroy, agent_window_destroy),

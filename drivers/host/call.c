@@ -268,6 +268,8 @@ static void call_reset(struct vgpu_hcall *call)
 	call->data = NULL;
 	call->data_len = 0;
 	call->segs = NULL;
+	call->nr_kept = 0;
+	call->nr_pieces = 0;
 	call->event = 0;
 	call->done = false;
 }

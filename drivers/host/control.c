@@ -36,8 +36,9 @@ static void control_tx_work(struct work_struct *work)
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, tx_work);
 
 	/* The window first: programs may begin with the exports. */
-	if (!vgpu_offer_announce(peer) && !vgpu_grant_announce(peer) && !vgpu_poll_announce(peer))
-		vgpu_event_announce(peer);
+	if (!vgpu_offer_announce(peer) && !vgpu_grant_announce(peer) &&
+	    !vgpu_poll_announce(peer) && !vgpu_event_announce(peer))
+		vgpu_kept_announce(peer);
 }
 
 void vgpu_control_kick(struct vgpu_peer *peer)
@@ -65,9 +66,15 @@ static void control_close_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, close_work);
 	struct vgpu_object *object;
+	u64 leave;
 
-	while ((object = control_next_close(peer)))
+	while ((object = control_next_close(peer))) {
+		leave = object->leave;
 		vgpu_object_put(object);
+		/* Other work closes it, and calls may wait for that. */
+		if (leave)
+			wait_event_idle(peer->wait, vgpu_leave_settled(peer, leave));
+	}
 }
 
 static bool control_applied(struct vgpu_session *session, u64 seq)
@@ -191,6 +198,7 @@ static const struct control_op {
 	[VGPU_MSG_UNMAP] = { .fn = control_unmap, .sequenced = true },
 	[VGPU_MSG_SESSION_CLOSE] = { .fn = control_session_close, .sequenced = true },
 	[VGPU_MSG_UNBIND] = { .fn = vgpu_offer_unbind, .sequenced = true },
+	[VGPU_MSG_RELEASE] = { .fn = vgpu_kept_release, .sequenced = true },
 	[VGPU_MSG_PING] = { .fn = control_ping },
 	[VGPU_MSG_PONG] = { .fn = control_pong },
 };
@@ -259,11 +267,13 @@ static void control_end(struct vgpu_peer *peer)
 	wake_up_all(&peer->wait);
 	/* Sessions may take long to end; what the guest sees ends now. */
 	vgpu_offer_end(peer);
+	vgpu_ram_end(peer);
 	wait_event_idle(peer->wait, !READ_ONCE(peer->nr_sessions));
 
 	/* No lane is left, so no object is used and none is made. */
 	flush_work(&peer->close_work);
 	vgpu_object_drop_all(peer);
+	vgpu_leave_all(peer);
 	cancel_work_sync(&peer->tx_work);
 	vgpu_grant_drop_all(peer);
 }

@@ -92,14 +92,20 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
  */
 s64 vgpu_fops_close(struct vgpu_hcall *call)
 {
+	struct vgpu_peer *peer = call->lane->session->peer;
 	struct vgpu_object *object;
+	u64 leave;
 
-	object = vgpu_object_release(call->lane->session->peer,
-				     le32_to_cpu(call->view.call->object));
+	object = vgpu_object_release(peer, le32_to_cpu(call->view.call->object));
 	if (IS_ERR(object))
 		return vgpu_call_refuse(call, PTR_ERR(object));
-	if (object)
-		vgpu_object_put(object);
+	if (!object)
+		return 0;
+	leave = object->leave;
+	vgpu_object_put(object);
+	/* Another thread closes it. Whoever is killed says nothing more to the guest. */
+	if (leave)
+		wait_event_killable(peer->wait, vgpu_leave_settled(peer, leave));
 	return 0;
 }
 

@@ -10,16 +10,17 @@
  *
  *   agent_mutex		the one agent, agent.c
  *   agent->lock		exports, peers
- *   peer->lock			grants, sessions
+ *   peer->lock			grants, sessions, what tells of the guest's memory
+ *   memory->lock		where that is, ram.c
  *   session->lock		list of lanes
  *   session->map_lock		mappings; order of changes to the shadow's mm
  *   (mmap_lock of the shadow)
  *   demand->lock		pages; taken in faults, so never over a copy to
  *				or from user memory
- *   peer->objects_lock		object, file and space tables
+ *   peer->objects_lock		object, file and space tables, memory that devices keep
  *   poll->lock			waits on a driver's queues, over its ->poll()
- *   session->unmaps_lock, peer->closes_lock, peer->unbinds_lock, agent->events_lock
- *				spinlocks, one at a time
+ *   session->unmaps_lock, peer->closes_lock, peer->leave_lock, peer->unbinds_lock,
+ *   agent->events_lock		spinlocks, one at a time
  *   peer->events_lock		spinlock, taken where drivers signal
  *   lane->lock			spinlock, innermost, taken in socket callbacks
  *
@@ -53,6 +54,7 @@
 
 #include "conn.h"
 #include "fresh.h"
+#include "kept.h"
 #include "policy.h"
 #include "segs.h"
 #include "wire.h"
@@ -61,6 +63,7 @@ struct vgpu_binding;
 struct vgpu_call_op;
 struct vgpu_hcall;
 struct vgpu_lane;
+struct vgpu_memory;
 struct vgpu_peer;
 struct vgpu_session;
 struct vgpu_slot;
@@ -289,6 +292,8 @@ struct vgpu_peer {
 	u32 last_grant;
 	struct list_head sessions;
 	u32 nr_sessions;
+	/* What tells where the guest's memory is, or NULL. */
+	struct vgpu_memory *memory;
 
 	/* The tables of objects and spaces. */
 	struct mutex objects_lock;
@@ -298,6 +303,21 @@ struct vgpu_peer {
 	u32 nr_objects;
 	u32 next_object;
 	u64 last_space;
+	/* Memory that devices keep, by the guest's numbers, and what is to be released of it. */
+	struct rb_root kepts;
+	struct list_head releases;
+	u32 nr_kepts;
+	u32 nr_releases;
+	u64 kept_bytes;
+
+	/* Objects that the guest has closed since, until their files are released. */
+	spinlock_t leave_lock;
+	struct list_head leaving;
+	u64 last_leave;
+	struct delayed_work leave_work;
+	unsigned long leave_delay;
+	/* The peer ends: no file is waited for. */
+	bool leave_now;
 
 	/* Objects whose last reference a CLOSE message gave back, in order. */
 	spinlock_t closes_lock;
@@ -392,6 +412,13 @@ struct vgpu_poll {
 	bool revents_answer;
 };
 
+/* What becomes of the file of an object that is closed. */
+enum vgpu_leave_state {
+	VGPU_LEAVE_USED,	/* calls use the object */
+	VGPU_LEAVE_FREE,	/* to be closed */
+	VGPU_LEAVE_SHARED,	/* closed, and others have it still */
+};
+
 struct vgpu_object {
 	struct kref ref;
 	struct rcu_head rcu;
@@ -406,6 +433,10 @@ struct vgpu_object {
 	/* Closed by this control message; in peer->closes. */
 	u64 close_seq;
 	struct list_head close_node;
+	/* Its number in peer->leaving; 0: nobody waits for the release of its file. */
+	u64 leave;
+	struct list_head leave_node;
+	enum vgpu_leave_state leave_state;
 	struct vgpu_poll poll;
 	/* Events that were asked for on it, under peer->events_lock. */
 	struct list_head watched;
@@ -429,6 +460,25 @@ void vgpu_object_drop_all(struct vgpu_peer *peer);
 void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *desc);
 struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
 void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
+
+/* --- leave.c -------------------------------------------------------------- */
+
+void vgpu_leave_init(struct vgpu_peer *peer);
+/* The guest has closed @object. Called with peer->objects_lock held. */
+void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object);
+/* Nobody uses such an object any more: its file is closed, then it is freed. */
+void vgpu_leave_free(struct vgpu_object *object);
+/* The number of the last object that was closed so. */
+u64 vgpu_leave_last(struct vgpu_peer *peer);
+/* The files of all objects up to number @leave are released. */
+bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave);
+/*
+ * That of object @leave is, or others have it, for which nobody waits who closes it. Told by
+ * peer->wait.
+ */
+bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave);
+/* All objects are freed: put their files, whoever else has them. */
+void vgpu_leave_all(struct vgpu_peer *peer);
 
 /* --- extent.c ------------------------------------------------------------- */
 
@@ -508,6 +558,42 @@ int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg);
 void vgpu_offer_end(struct vgpu_peer *peer);
 /* There is no sender any more. */
 void vgpu_offer_drop(struct vgpu_peer *peer);
+
+/* --- ram.c ----------------------------------------------------------------- */
+
+/**
+ * struct vgpu_ram_table - where the memory of a guest is; it never changes
+ * @ref: of whoever reads it
+ * @nr: number of entries of @parts
+ * @parts: the parts, with a reference to each one's file
+ */
+struct vgpu_ram_table {
+	struct kref ref;
+	u32 nr;
+	struct vgpu_ram parts[];
+};
+
+/* A file by which somebody tells of the peer's memory, once it is published. */
+struct file *vgpu_ram_create(struct vgpu_peer *peer, u32 pieces);
+void vgpu_ram_publish(struct vgpu_peer *peer, struct file *file);
+/* The peer ends: nothing is known any more. */
+void vgpu_ram_end(struct vgpu_peer *peer);
+/* What is known, with a reference, and the most pieces of it in one shadow; NULL: nothing. */
+struct vgpu_ram_table *vgpu_ram_get(struct vgpu_peer *peer, u32 *pieces);
+void vgpu_ram_put(struct vgpu_ram_table *table);
+
+/* --- kept.c ----------------------------------------------------------------- */
+
+void vgpu_kept_init(struct vgpu_peer *peer);
+void vgpu_kept_fini(struct vgpu_peer *peer);
+/* Puts the memory that the driver may keep where the program has it. Return: 0 or an errno. */
+int vgpu_kept_show(struct vgpu_hcall *call);
+/* The driver is through: takes away what the function above has put there, even in part. */
+void vgpu_kept_hide(struct vgpu_hcall *call);
+/* RELEASE. */
+int vgpu_kept_release(struct vgpu_peer *peer, const void *msg);
+/* Answers to RELEASE that are due, from the peer's sender. */
+int vgpu_kept_announce(struct vgpu_peer *peer);
 
 /* --- session.c ------------------------------------------------------------ */
 
@@ -610,6 +696,8 @@ struct vgpu_session {
 	struct mutex map_lock;
 	struct rb_root mappings;
 	u32 nr_mappings;
+	/* Mappings of the guest's memory, of running calls. */
+	u32 nr_pieces;
 
 	/* Unmaps of the guest that are to be applied. */
 	spinlock_t unmaps_lock;
@@ -682,6 +770,8 @@ struct vgpu_fd {
  * @scratch_low: in the place of demand pages
  * @segs: where each segment is
  * @segs_small: enough for most calls
+ * @nr_kept: segments of memory that is kept which are in their places
+ * @nr_pieces: mappings that these are
  * @placed: the fd of each FD_IN or EVENT fixup, while they are in the table
  * @arg_fd: likewise the fd that is the argument
  * @cards: files of NVIDIA's cards in the table while the driver runs
@@ -723,6 +813,8 @@ struct vgpu_hcall {
 	bool scratch_low;
 	struct vgpu_seg_place *segs;
 	struct vgpu_seg_place segs_small[VGPU_SEGS_SMALL];
+	u32 nr_kept;
+	u32 nr_pieces;
 	struct vgpu_fd *placed;
 	struct vgpu_fd arg_fd;
 	struct vgpu_fd cards[VGPU_CARDS_MAX];
@@ -818,6 +910,8 @@ int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u6
  */
 int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len);
 void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len);
+/* [addr, end) holds nothing but demand pages. map_lock is held. */
+bool vgpu_mapping_vacant_locked(struct vgpu_session *session, u64 addr, u64 end);
 void vgpu_mapping_drop_all(struct vgpu_session *session);
 /* Forget them, when nobody finds the session any more. */
 void vgpu_mapping_drop_unmaps(struct vgpu_session *session);

@@ -70,7 +70,8 @@ static int ioctl_place_segs(struct vgpu_hcall *call)
 		struct vgpu_seg_place *place = &call->segs[i];
 
 		place->addr += call->scratch;
-		if (vgpu_seg_is(call, i, VGPU_SEG_IN) && !vgpu_seg_is(call, i, VGPU_SEG_PAGE) &&
+		if (vgpu_seg_is(call, i, VGPU_SEG_IN) &&
+		    !vgpu_seg_is(call, i, VGPU_SEG_PAGE | VGPU_SEG_KEPT) &&
 		    copy_to_user((void __user *)place->addr, call->view.data + place->in,
 				 vgpu_seg_len(call, i)))
 			return -EFAULT;
@@ -311,11 +312,14 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		ret = ioctl_set_shared(call, cmd, arg, &shared);
 	if (!ret)
 		ret = vgpu_card_place(call);
+	if (!ret)
+		ret = vgpu_kept_show(call);
 	if (!ret && ioctl_lends_admin(call, cmd)) {
 		admin = ioctl_admin_cred();
 		ret = admin ? 0 : -ENOMEM;
 	}
 	if (ret < 0) {
+		vgpu_kept_hide(call);
 		vgpu_card_remove(call);
 		vgpu_fixup_remove_fds(call);
 		vgpu_fixup_cancel_event(call);
@@ -326,6 +330,7 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	if (admin)
 		own = override_creds(admin);
 	result = ret ? 0 : ioctl_driver(call, cmd, arg);
+	vgpu_kept_hide(call);
 	vgpu_card_remove(call);
 	if (admin) {
 		revert_creds(own);

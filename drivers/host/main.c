@@ -22,7 +22,7 @@ static int __init vgpu_host_init(void)
 	vgpu_host_wq = alloc_workqueue("vgpu_host", WQ_UNBOUND, 0);
 	if (!vgpu_host_wq)
 		return -ENOMEM;
-	/* One item a guest at most, two with its closes: none waits for another's. */
+	/* One item a guest at most, three with its closes: none waits for another's. */
 	vgpu_host_patient_wq = alloc_workqueue("vgpu_host_patient", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!vgpu_host_patient_wq) {
 		ret = -ENOMEM;

@@ -276,19 +276,24 @@ static bool mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 	return ok;
 }
 
+bool vgpu_mapping_vacant_locked(struct vgpu_session *session, u64 addr, u64 end)
+{
+	u64 from = addr, to = end;
+
+	return !mapping_overlap(session, &from, &to) && mapping_range_free(session, addr, end);
+}
+
 int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len)
 {
 	struct vgpu_lane *lane = call->lane;
 	struct vgpu_session *session = lane->session;
-	u64 from = addr, to = addr + len;
 	bool broken = false;
 	unsigned long at;
 	int ret = 0;
 
 	if (mutex_lock_killable(&session->map_lock))
 		return -EINTR;
-	if (mapping_overlap(session, &from, &to) ||
-	    !mapping_range_free(session, addr, addr + len)) {
+	if (!vgpu_mapping_vacant_locked(session, addr, addr + len)) {
 		ret = -EINVAL;
 		goto out_unlock;
 	}

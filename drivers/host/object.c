@@ -110,6 +110,10 @@ static void object_free(struct kref *ref)
 	vgpu_event_drop_all(object);
 	vgpu_space_put(object->peer, object->space);
 	vgpu_grant_put(object->grant);
+	if (object->leave) {
+		vgpu_leave_free(object);
+		return;
+	}
 	object_close_file(object->file);
 	kfree_rcu(object, rcu);
 }
@@ -211,6 +215,9 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 	xa_erase(&peer->objects, object->id);
 	xa_erase(&peer->files, (unsigned long)object->file);
 	peer->nr_objects--;
+	/* Its driver may have memory of the guest, or an object's from which that came. */
+	if (peer->nr_kepts)
+		vgpu_leave_begin(peer, object);
 }
 
 struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id)

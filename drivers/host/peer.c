@@ -41,6 +41,8 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	xa_init_flags(&peer->objects, XA_FLAGS_ALLOC1);
 	xa_init(&peer->files);
 	xa_init(&peer->spaces);
+	vgpu_kept_init(peer);
+	vgpu_leave_init(peer);
 	spin_lock_init(&peer->closes_lock);
 	INIT_LIST_HEAD(&peer->closes);
 	init_waitqueue_head(&peer->wait);
@@ -66,6 +68,7 @@ static void peer_free(struct kref *ref)
 	struct vgpu_peer *peer = container_of(ref, struct vgpu_peer, ref);
 
 	vgpu_conn_fini(&peer->conn);
+	vgpu_kept_fini(peer);
 	xa_destroy(&peer->objects);
 	xa_destroy(&peer->files);
 	xa_destroy(&peer->spaces);
@@ -115,4 +118,5 @@ void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat)
 	stat->out_malformed = atomic64_read(&c->malformed);
 	stat->out_stray_fds = atomic64_read(&c->stray_fds);
 	stat->out_cancels = atomic64_read(&c->cancels);
+	stat->out_kept_bytes = READ_ONCE(peer->kept_bytes);
 }

@@ -2,14 +2,16 @@
 /*
  * vgpu_host.ko: control of the host module through /dev/vgpu-host.
  *
- * A file of /dev/vgpu-host takes one of three roles, for good:
+ * A file of /dev/vgpu-host takes one of four roles, for good:
  *
  *  - the *agent* (vgpud): the first file to do VGPU_HOST_AGENT. It owns exports
  *    and peers; when its last reference is closed, all of them end, with every
  *    shadow. read() gives struct vgpu_host_event, poll() says when;
  *  - a *shadow*: a file made by VGPU_HOST_SHADOW and inherited by the shadow
  *    program. Closing it ends the session;
- *  - a *lane*: a file made by VGPU_SHADOW_LANE, kept by one thread.
+ *  - a *lane*: a file made by VGPU_SHADOW_LANE, kept by one thread;
+ *  - a *memory*: a file made by VGPU_HOST_MEMORY, for whoever knows where a guest's
+ *    memory is. Closing it makes the module forget that.
  *
  * Contract of all ioctls: the first member is the size of the struct as the
  * caller knows it; a longer one whose unknown part is zero is accepted, else
@@ -153,7 +155,7 @@ struct vgpu_host_export_file {
  * @mappings: device mappings (VMAs) a session
  * @reserved: 0
  * @mapped_bytes: device mappings, all sessions together
- * @kept_bytes: memory of the guest that devices keep, of user-space engines; the module has none
+ * @kept_bytes: memory of the guest that devices keep
  */
 struct vgpu_host_limits {
 	__u32 sessions;
@@ -254,6 +256,27 @@ struct vgpu_host_shadow {
 };
 
 /**
+ * struct vgpu_host_memory - make the file by which the module is told where a guest's memory is
+ * @size: sizeof(struct vgpu_host_memory)
+ * @flags: 0
+ * @peer: number of the peer
+ * @pieces: most mappings of that memory that a shadow has at once
+ * @out_fd: the file; O_CLOEXEC
+ * @reserved: 0
+ *
+ * Whoever has the file is trusted no more than the guest. What was told by an earlier one for
+ * the same peer is forgotten. -EOPNOTSUPP: WELCOME did not agree to VGPU_FEATURE_KEEP.
+ */
+struct vgpu_host_memory {
+	__u32 size;
+	__u32 flags;
+	__u32 peer;
+	__u32 pieces;
+	__s32 out_fd;
+	__u32 reserved;
+};
+
+/**
  * struct vgpu_host_peer_stat - counters of a peer, since it connected
  * @size: sizeof(struct vgpu_host_peer_stat)
  * @peer: number of the peer
@@ -272,7 +295,7 @@ struct vgpu_host_shadow {
  * @out_malformed: messages that closed a connection
  * @out_stray_fds: files that a driver made and no schema describes
  * @out_cancels: calls that the guest wanted to be interrupted
- * @out_kept_bytes: of the guest's memory, which devices may use, now; the module: 0
+ * @out_kept_bytes: of the guest's memory, which devices may use, now
  */
 struct vgpu_host_peer_stat {
 	__u32 size;
@@ -467,6 +490,48 @@ struct vgpu_shadow_lane {
  * No argument.
  */
 
+/* --- memory --------------------------------------------------------------- */
+
+/**
+ * struct vgpu_memory_add - tell of a part of the guest's memory
+ * @size: sizeof(struct vgpu_memory_add)
+ * @flags: 0
+ * @addr: physical address of its first byte in the guest
+ * @len: number of bytes, not 0
+ * @offset: offset of its first byte in @fd
+ * @fd: the file that has the bytes, on tmpfs (a memfd is) or hugetlbfs; the module takes a
+ *	reference of its own
+ * @reserved: 0
+ *
+ * All of these are multiples of the page size. -EINVAL: they are not, or the file is another one;
+ * -ENOSPC: there are 64 parts; -ESHUTDOWN: the guest is gone, or another file tells of its memory.
+ */
+struct vgpu_memory_add {
+	__u32 size;
+	__u32 flags;
+	__u64 addr;
+	__u64 len;
+	__u64 offset;
+	__s32 fd;
+	__u32 reserved;
+};
+
+/**
+ * struct vgpu_memory_remove - tell that a part of the guest's memory is there no more
+ * @size: sizeof(struct vgpu_memory_remove)
+ * @flags: 0
+ * @addr: as it was added
+ * @len: likewise
+ *
+ * What drivers have of it they keep. -ENOENT: there is no such part; -ESHUTDOWN: as above.
+ */
+struct vgpu_memory_remove {
+	__u32 size;
+	__u32 flags;
+	__u64 addr;
+	__u64 len;
+};
+
 /* --- lane ----------------------------------------------------------------- */
 
 /**
@@ -525,10 +590,14 @@ struct vgpu_lane_serve {
 #define VGPU_HOST_WINDOW_DRAIN	_IO(VGPU_HOST_TYPE, 0x0c)
 #define VGPU_HOST_EXPORT_CHANGE	_IO(VGPU_HOST_TYPE, 0x0d)
 #define VGPU_HOST_EXPORT_FILE	_IO(VGPU_HOST_TYPE, 0x0e)
+#define VGPU_HOST_MEMORY	_IO(VGPU_HOST_TYPE, 0x0f)
 
 #define VGPU_SHADOW_LANE	_IO(VGPU_HOST_TYPE, 0x20)
 #define VGPU_SHADOW_SERVICE	_IO(VGPU_HOST_TYPE, 0x21)
 
 #define VGPU_LANE_SERVE		_IO(VGPU_HOST_TYPE, 0x40)
+
+#define VGPU_MEMORY_ADD		_IO(VGPU_HOST_TYPE, 0x60)
+#define VGPU_MEMORY_REMOVE	_IO(VGPU_HOST_TYPE, 0x61)
 
 #endif /* _UAPI_LINUX_VGPU_HOST_H */

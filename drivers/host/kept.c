@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of the guest that devices keep. While a driver runs that keeps some, the guest's very
+ * pages are at the program's addresses in the shadow, and afterwards demand pages are there again:
+ * the driver pins the guest's memory, and the next call finds whatever the program has there next.
+ *
+ * The guest has its pages pinned until the host has answered RELEASE, when all files that it closed
+ * before are released (leave.c).
+ */
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/rbtree.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "host.h"
+
+/**
+ * struct vgpu_kept_memory - memory that a device may keep
+ * @node: node of peer->kepts, by @number
+ * @entry: entry of peer->releases, from RELEASE on
+ * @number: the guest's number of the memory
+ * @bytes: how much it is; 0: only RELEASE has come
+ * @seq: number of the RELEASE message; 0: there was none
+ * @leave: number of the last object that the guest had closed by then
+ */
+struct vgpu_kept_memory {
+	struct rb_node node;
+	struct list_head entry;
+	u64 number;
+	u64 bytes;
+	u64 seq;
+	u64 leave;
+};
+
+/* --- numbers ---------------------------------------------------------------- */
+
+/* Guests choose the numbers, so nothing depends on which they are. */
+static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 number)
+{
+	struct rb_node *node = peer->kepts.rb_node;
+
+	lockdep_assert_held(&peer->objects_lock);
+	while (node) {
+		struct vgpu_kept_memory *memory = rb_entry(node, struct vgpu_kept_memory, node);
+
+		if (memory->number == number)
+			return memory;
+		node = number < memory->number ? node->rb_left : node->rb_right;
+	}
+	return NULL;
+}
+
+/* There is none of that number yet. Return: NULL: no memory. */
+static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 number)
+{
+	struct vgpu_kept_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
+	struct rb_node **link = &peer->kepts.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&peer->objects_lock);
+	if (!memory)
+		return NULL;
+	memory->number = number;
+	while (*link) {
+		parent = *link;
+		if (number < rb_entry(parent, struct vgpu_kept_memory, node)->number)
+			link = &parent->rb_left;
+		else
+			link = &parent->rb_right;
+	}
+	rb_link_node(&memory->node, parent, link);
+	rb_insert_color(&memory->node, &peer->kepts);
+	return memory;
+}
+
+/* Numbers that calls have said and those that are to be released count apart. */
+static int kept_add_locked(struct vgpu_object *object, u64 number, u64 bytes)
+{
+	struct vgpu_peer *peer = object->peer;
+	struct vgpu_kept_memory *memory;
+	u64 most = peer->limits.kept_bytes;
+
+	/* It would not be among those that RELEASE waits for. */
+	if (!object->held)
+		return -EBADF;
+	memory = kept_find_locked(peer, number);
+	/* The same memory once more. */
+	if (memory && memory->bytes)
+		return memory->bytes == bytes ? 0 : -EINVAL;
+	if (peer->nr_kepts >= VGPU_KEPT_NUMBERS || bytes > most || peer->kept_bytes > most - bytes)
+		return -ENOMEM;
+	if (!memory)
+		memory = kept_make_locked(peer, number);
+	if (!memory)
+		return -ENOMEM;
+	memory->bytes = bytes;
+	peer->nr_kepts++;
+	WRITE_ONCE(peer->kept_bytes, peer->kept_bytes + bytes);
+	return 0;
+}
+
+static int kept_add(struct vgpu_object *object, const struct vgpu_kept *kept)
+{
+	struct vgpu_peer *peer = object->peer;
+	int ret;
+
+	mutex_lock(&peer->objects_lock);
+	ret = kept_add_locked(object, le64_to_cpu(kept->number), le64_to_cpu(kept->len));
+	mutex_unlock(&peer->objects_lock);
+	return ret;
+}
+
+int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
+{
+	const struct vgpu_release *release = msg;
+	struct vgpu_kept_memory *memory;
+	int ret = 0;
+
+	mutex_lock(&peer->objects_lock);
+	memory = kept_find_locked(peer, le64_to_cpu(release->number));
+	if ((memory && memory->seq) || peer->nr_releases >= VGPU_KEPT_NUMBERS) {
+		ret = -EPROTO;
+		goto out_unlock;
+	}
+	/* Its call may have failed before it was said what it keeps. */
+	if (!memory)
+		memory = kept_make_locked(peer, le64_to_cpu(release->number));
+	if (!memory) {
+		ret = -ENOMEM;
+		goto out_unlock;
+	}
+	memory->seq = le64_to_cpu(release->hdr.seq);
+	memory->leave = vgpu_leave_last(peer);
+	list_add_tail(&memory->entry, &peer->releases);
+	peer->nr_releases++;
+out_unlock:
+	mutex_unlock(&peer->objects_lock);
+	if (!ret)
+		vgpu_control_kick(peer);
+	return ret;
+}
+
+/* The next RELEASE that is to be answered, which is forgotten, or NULL. */
+static struct vgpu_kept_memory *kept_next_answer(struct vgpu_peer *peer)
+{
+	struct vgpu_kept_memory *memory;
+
+	mutex_lock(&peer->objects_lock);
+	memory = list_first_entry_or_null(&peer->releases, struct vgpu_kept_memory, entry);
+	/* Those behind it have as many to wait for, or more. */
+	if (memory && !vgpu_leave_over(peer, memory->leave))
+		memory = NULL;
+	if (memory) {
+		list_del(&memory->entry);
+		peer->nr_releases--;
+		if (memory->bytes)
+			peer->nr_kepts--;
+		WRITE_ONCE(peer->kept_bytes, peer->kept_bytes - memory->bytes);
+		rb_erase(&memory->node, &peer->kepts);
+	}
+	mutex_unlock(&peer->objects_lock);
+	return memory;
+}
+
+int vgpu_kept_announce(struct vgpu_peer *peer)
+{
+	struct vgpu_release msg = {
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+		.hdr.type = cpu_to_le16(VGPU_MSG_RELEASE),
+	};
+	struct vgpu_kept_memory *memory;
+	int ret = 0;
+
+	while (!ret && (memory = kept_next_answer(peer))) {
+		msg.hdr.seq = cpu_to_le64(memory->seq);
+		msg.number = cpu_to_le64(memory->number);
+		kfree(memory);
+		ret = vgpu_control_send(peer, &msg, sizeof(msg));
+	}
+	return ret;
+}
+
+void vgpu_kept_init(struct vgpu_peer *peer)
+{
+	peer->kepts = RB_ROOT;
+	INIT_LIST_HEAD(&peer->releases);
+}
+
+void vgpu_kept_fini(struct vgpu_peer *peer)
+{
+	struct vgpu_kept_memory *memory, *next;
+
+	rbtree_postorder_for_each_entry_safe(memory, next, &peer->kepts, node)
+		kfree(memory);
+}
+
+/* --- in the shadow ----------------------------------------------------------- */
+
+static int kept_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u32 prot)
+{
+	unsigned long ret;
+
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	ret = vm_mmap(part->file, at, len, prot, MAP_SHARED | MAP_FIXED | MAP_POPULATE, offset);
+	return IS_ERR_VALUE(ret) ? (int)ret : 0;
+}
+
+/*
+ * Calls @fn, if there is one, for each piece: what of a run is in one part of the guest's memory.
+ * The codec has checked that the runs are as long as @kept says. Return: the number of pieces, or a
+ * negative errno.
+ */
+static s64 kept_pieces(const struct vgpu_ram_table *table, const struct vgpu_kept *kept, u64 at,
+		       int (*fn)(u64 at, u64 len, const struct vgpu_ram *part, u64 offset,
+				 u32 prot))
+{
+	u32 prot = le32_to_cpu(kept->flags) & VGPU_KEPT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
+	const struct vgpu_run *run = (const void *)(kept + 1);
+	u64 end = at + le64_to_cpu(kept->len);
+	s64 nr = 0;
+
+	for (; at < end; run++) {
+		u64 addr = le64_to_cpu(run->addr), left = le64_to_cpu(run->len), len;
+
+		for (; left; left -= len, addr += len, at += len) {
+			const struct vgpu_ram *part;
+			int ret = 0;
+
+			len = left;
+			part = vgpu_ram_find(table->parts, table->nr, addr, &len);
+			if (!part)
+				return -EFAULT;
+			if (fn)
+				ret = fn(at, len, part, part->offset + (addr - part->addr), prot);
+			if (ret)
+				return ret;
+			nr++;
+		}
+		cond_resched();
+	}
+	return nr;
+}
+
+/* Return: the segment, or NULL: it is none of memory that is kept. */
+static const struct vgpu_kept *kept_of(const struct vgpu_hcall *call, u32 seg)
+{
+	if (!vgpu_seg_is(call, seg, VGPU_SEG_KEPT))
+		return NULL;
+	return (const void *)(call->view.data + call->segs[seg].in);
+}
+
+/* @broken: out: what is mapped there is not what should be, and cannot be. */
+static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_table *table,
+			     u32 pieces, u32 seg, bool *broken)
+{
+	const struct vgpu_kept *kept = kept_of(call, seg);
+	u64 addr = le64_to_cpu(call->view.segs[seg].addr), len = le64_to_cpu(kept->len);
+	struct vgpu_session *session = call->lane->session;
+	s64 nr = kept_pieces(table, kept, addr, NULL), ret;
+
+	if (nr < 0)
+		return nr;
+	if (nr > pieces || session->nr_pieces > pieces - nr)
+		return -ENOSPC;
+	if (!vgpu_mapping_vacant_locked(session, addr, addr + len))
+		return -EINVAL;
+	ret = kept_pieces(table, kept, addr, kept_map);
+	if (ret < 0) {
+		*broken = vgpu_demand_cover(session, call->lane->shadow, addr, len);
+		return ret == -EINTR ? -EINTR : -ENOMEM;
+	}
+	session->nr_pieces += nr;
+	call->nr_pieces += nr;
+	return 0;
+}
+
+static int kept_place(struct vgpu_hcall *call, const struct vgpu_ram_table *table, u32 pieces,
+		      u32 seg)
+{
+	struct vgpu_session *session = call->lane->session;
+	bool broken = false;
+	int ret;
+
+	if (mutex_lock_killable(&session->map_lock))
+		return -EINTR;
+	ret = kept_place_locked(call, table, pieces, seg, &broken);
+	mutex_unlock(&session->map_lock);
+	if (broken)
+		vgpu_session_end(session);
+	return ret;
+}
+
+static int kept_show(struct vgpu_hcall *call, u32 seg)
+{
+	struct vgpu_ram_table *table;
+	u32 pieces;
+	int ret;
+
+	ret = kept_add(call->object, kept_of(call, seg));
+	if (ret)
+		return ret;
+	table = vgpu_ram_get(call->lane->session->peer, &pieces);
+	if (!table)
+		return -EFAULT;
+	ret = kept_place(call, table, pieces, seg);
+	vgpu_ram_put(table);
+	return ret;
+}
+
+int vgpu_kept_show(struct vgpu_hcall *call)
+{
+	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < nr; i++) {
+		if (!kept_of(call, i))
+			continue;
+		ret = kept_show(call, i);
+		if (!ret)
+			call->nr_kept++;
+	}
+	return ret;
+}
+
+void vgpu_kept_hide(struct vgpu_hcall *call)
+{
+	struct vgpu_session *session = call->lane->session;
+	int ret = 0;
+	u32 i;
+
+	if (!call->nr_kept)
+		return;
+	/* Not killably: the next call must not find the memory. */
+	mutex_lock(&session->map_lock);
+	for (i = 0; call->nr_kept; i++) {
+		const struct vgpu_kept *kept = kept_of(call, i);
+
+		if (!kept)
+			continue;
+		ret = vgpu_demand_cover(session, call->lane->shadow,
+					le64_to_cpu(call->view.segs[i].addr),
+					le64_to_cpu(kept->len)) ?: ret;
+		call->nr_kept--;
+	}
+	session->nr_pieces -= call->nr_pieces;
+	call->nr_pieces = 0;
+	mutex_unlock(&session->map_lock);
+	if (ret)
+		vgpu_session_end(session);
+}

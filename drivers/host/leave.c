@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Objects that a guest has closed while devices keep memory of its own. The guest may use that
+ * again when their files are released, so what has been closed is known until then, in order.
+ *
+ * An object is freed when no call uses it. Its file may be mapped by shadows that have yet to apply
+ * the guest's unmaps, and the last fput() of a task comes later than it looks. So work
+ * of the peer takes the files over, and puts each when nobody else has it any more: the ->release
+ * runs there and then. Files that are no device's may be anybody's for good, as dma-bufs are, and
+ * are not waited for.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/slab.h>
+
+#include "host.h"
+
+/* Times between looks whether others have put a file. */
+#define LEAVE_POLL_MIN		max(HZ / 100, 1)
+#define LEAVE_POLL_MAX		max(HZ / 4, 1)
+
+void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object)
+{
+	spin_lock(&peer->leave_lock);
+	object->leave = ++peer->last_leave;
+	list_add_tail(&object->leave_node, &peer->leaving);
+	spin_unlock(&peer->leave_lock);
+}
+
+void vgpu_leave_free(struct vgpu_object *object)
+{
+	struct vgpu_peer *peer = object->peer;
+
+	spin_lock(&peer->leave_lock);
+	object->leave_state = VGPU_LEAVE_FREE;
+	spin_unlock(&peer->leave_lock);
+	mod_delayed_work(vgpu_host_patient_wq, &peer->leave_work, 0);
+}
+
+u64 vgpu_leave_last(struct vgpu_peer *peer)
+{
+	u64 last;
+
+	spin_lock(&peer->leave_lock);
+	last = peer->last_leave;
+	spin_unlock(&peer->leave_lock);
+	return last;
+}
+
+bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave)
+{
+	struct vgpu_object *first;
+	bool over;
+
+	spin_lock(&peer->leave_lock);
+	first = list_first_entry_or_null(&peer->leaving, struct vgpu_object, leave_node);
+	over = !first || first->leave > leave;
+	spin_unlock(&peer->leave_lock);
+	return over;
+}
+
+bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
+{
+	struct vgpu_object *object;
+	bool settled = true;
+
+	spin_lock(&peer->leave_lock);
+	list_for_each_entry_reverse(object, &peer->leaving, leave_node) {
+		if (object->leave > leave)
+			continue;
+		settled = object->leave < leave || object->leave_state != VGPU_LEAVE_FREE;
+		break;
+	}
+	spin_unlock(&peer->leave_lock);
+	return settled;
+}
+
+/* The next one after @object (NULL: the first) that is freed. Only the work takes any out. */
+static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object *object)
+{
+	struct vgpu_object *found = NULL;
+
+	spin_lock(&peer->leave_lock);
+	object = list_prepare_entry(object, &peer->leaving, leave_node);
+	list_for_each_entry_continue(object, &peer->leaving, leave_node) {
+		if (object->leave_state == VGPU_LEAVE_USED)
+			continue;
+		found = object;
+		break;
+	}
+	spin_unlock(&peer->leave_lock);
+	return found;
+}
+
+/* Return: its file is released, as far as that is waited for. */
+static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object)
+{
+	struct file *file = object->file;
+
+	if (object->leave_state == VGPU_LEAVE_FREE) {
+		/* As close() does, ->flush first; that puts a reference, but not the last one. */
+		get_file(file);
+		filp_close(file, NULL);
+	}
+	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 ||
+	    READ_ONCE(peer->leave_now)) {
+		__fput_sync(file);
+		return true;
+	}
+	spin_lock(&peer->leave_lock);
+	object->leave_state = VGPU_LEAVE_SHARED;
+	spin_unlock(&peer->leave_lock);
+	return false;
+}
+
+static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
+{
+	spin_lock(&peer->leave_lock);
+	list_del(&object->leave_node);
+	spin_unlock(&peer->leave_lock);
+	kfree_rcu(object, rcu);
+}
+
+static void leave_work(struct work_struct *work)
+{
+	struct vgpu_peer *peer = container_of(to_delayed_work(work), struct vgpu_peer, leave_work);
+	struct vgpu_object *object, *next;
+	bool any = false, again = false;
+
+	for (object = leave_next(peer, NULL); object; object = next) {
+		bool released = leave_try(peer, object);
+
+		next = leave_next(peer, object);
+		if (released)
+			leave_end(peer, object);
+		any |= released;
+		again |= !released;
+		/* Whoever has closed it waits for that. */
+		wake_up_all(&peer->wait);
+	}
+	if (any) {
+		peer->leave_delay = LEAVE_POLL_MIN;
+		/* The guest may be told. */
+		vgpu_control_kick(peer);
+	}
+	if (!again)
+		return;
+	queue_delayed_work(vgpu_host_patient_wq, &peer->leave_work, peer->leave_delay);
+	peer->leave_delay = min(peer->leave_delay * 2, LEAVE_POLL_MAX);
+}
+
+void vgpu_leave_init(struct vgpu_peer *peer)
+{
+	spin_lock_init(&peer->leave_lock);
+	INIT_LIST_HEAD(&peer->leaving);
+	INIT_DELAYED_WORK(&peer->leave_work, leave_work);
+	peer->leave_delay = LEAVE_POLL_MIN;
+}
+
+void vgpu_leave_all(struct vgpu_peer *peer)
+{
+	WRITE_ONCE(peer->leave_now, true);
+	mod_delayed_work(vgpu_host_patient_wq, &peer->leave_work, 0);
+	wait_event_idle(peer->wait, vgpu_leave_over(peer, U64_MAX));
+	cancel_delayed_work_sync(&peer->leave_work);
+}

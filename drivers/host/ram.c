@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where the memory of guests is: files that their hypervisors have mapped, too, as whoever has a
+ * file of this kind tells. That is trusted no more than the guest. What files it can name only
+ * waste memory of the host, as any does that the guest may have anyway: they wait for nobody, and
+ * a page that was cut off is a bad address for whoever touches it.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/magic.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "host.h"
+
+/* A hypervisor may have so many parts of memory; no more are taken. */
+#define RAM_MAX		64
+
+/**
+ * struct vgpu_memory - what one file has told of a guest's memory
+ * @ref: that of the file, and of the peer
+ * @lock: mutex that guards what follows, but for @pieces
+ * @over: nothing more is taken: the peer is gone, or another file tells of its memory
+ * @table: the parts; NULL: none
+ * @pieces: most mappings of the memory that a shadow has at once
+ */
+struct vgpu_memory {
+	struct kref ref;
+	/* Guards what follows. */
+	struct mutex lock;
+	bool over;
+	struct vgpu_ram_table *table;
+	u32 pieces;
+};
+
+/* --- tables, which do not change ------------------------------------------- */
+
+static void ram_free(struct kref *ref)
+{
+	struct vgpu_ram_table *table = container_of(ref, struct vgpu_ram_table, ref);
+	u32 i;
+
+	for (i = 0; i < table->nr; i++)
+		fput(table->parts[i].file);
+	kfree(table);
+}
+
+void vgpu_ram_put(struct vgpu_ram_table *table)
+{
+	if (table)
+		kref_put(&table->ref, ram_free);
+}
+
+/* A copy of @old, which may be NULL, without part @but, and with room for one more. */
+static struct vgpu_ram_table *ram_copy(const struct vgpu_ram_table *old, const struct vgpu_ram *but)
+{
+	u32 nr = old ? old->nr : 0, i;
+	struct vgpu_ram_table *table = kzalloc(struct_size(table, parts, nr + 1),
+					       GFP_KERNEL_ACCOUNT);
+
+	if (!table)
+		return NULL;
+	kref_init(&table->ref);
+	for (i = 0; i < nr; i++) {
+		if (&old->parts[i] == but)
+			continue;
+		table->parts[table->nr] = old->parts[i];
+		get_file(table->parts[table->nr++].file);
+	}
+	return table;
+}
+
+/* --- the memory of a guest -------------------------------------------------- */
+
+static void memory_free(struct kref *ref)
+{
+	struct vgpu_memory *memory = container_of(ref, struct vgpu_memory, ref);
+
+	vgpu_ram_put(memory->table);
+	kfree(memory);
+}
+
+static void memory_put(struct vgpu_memory *memory)
+{
+	if (memory)
+		kref_put(&memory->ref, memory_free);
+}
+
+static void memory_set(struct vgpu_memory *memory, struct vgpu_ram_table *table)
+{
+	lockdep_assert_held(&memory->lock);
+	vgpu_ram_put(memory->table);
+	memory->table = table;
+}
+
+static void memory_end(struct vgpu_memory *memory)
+{
+	mutex_lock(&memory->lock);
+	memory->over = true;
+	memory_set(memory, NULL);
+	mutex_unlock(&memory->lock);
+}
+
+/* From now on that is the peer's, and no other: @memory, with a reference, or NULL. */
+static void memory_replace(struct vgpu_peer *peer, struct vgpu_memory *memory)
+{
+	struct vgpu_memory *old;
+
+	mutex_lock(&peer->lock);
+	old = peer->memory;
+	peer->memory = memory;
+	mutex_unlock(&peer->lock);
+	if (!old)
+		return;
+	memory_end(old);
+	memory_put(old);
+}
+
+void vgpu_ram_end(struct vgpu_peer *peer)
+{
+	memory_replace(peer, NULL);
+}
+
+struct vgpu_ram_table *vgpu_ram_get(struct vgpu_peer *peer, u32 *pieces)
+{
+	struct vgpu_ram_table *table = NULL;
+	struct vgpu_memory *memory;
+
+	mutex_lock(&peer->lock);
+	memory = peer->memory;
+	if (memory) {
+		mutex_lock(&memory->lock);
+		table = memory->table;
+		if (table)
+			kref_get(&table->ref);
+		mutex_unlock(&memory->lock);
+		*pieces = memory->pieces;
+	}
+	mutex_unlock(&peer->lock);
+	return table;
+}
+
+/* --- its file ---------------------------------------------------------------- */
+
+/* Files whose pages are the kernel's own business: mapping them asks nobody. */
+static bool ram_file_ok(const struct file *file)
+{
+	unsigned long magic = file_inode(file)->i_sb->s_magic;
+
+	return S_ISREG(file_inode(file)->i_mode) &&
+	       (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC);
+}
+
+static int ram_add_locked(struct vgpu_memory *memory, const struct vgpu_ram *part)
+{
+	struct vgpu_ram_table *table;
+
+	lockdep_assert_held(&memory->lock);
+	if (memory->over)
+		return -ESHUTDOWN;
+	if (memory->table && memory->table->nr == RAM_MAX)
+		return -ENOSPC;
+	table = ram_copy(memory->table, NULL);
+	if (!table)
+		return -ENOMEM;
+	table->parts[table->nr] = *part;
+	get_file(table->parts[table->nr++].file);
+	memory_set(memory, table);
+	return 0;
+}
+
+static int memory_add(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_memory_add *args = cmd->arg;
+	struct vgpu_ram part = { .addr = args->addr, .len = args->len, .offset = args->offset };
+	struct vgpu_memory *memory = data;
+	int ret = -EINVAL;
+
+	if (args->flags || args->reserved)
+		return -EOPNOTSUPP;
+	if (!part.len || !PAGE_ALIGNED(part.addr | part.len | part.offset) ||
+	    part.len > U64_MAX - part.addr || part.offset > LLONG_MAX ||
+	    part.len > LLONG_MAX - part.offset)
+		return -EINVAL;
+	part.file = fget(args->fd);
+	if (!part.file)
+		return -EBADF;
+	if (ram_file_ok(part.file)) {
+		mutex_lock(&memory->lock);
+		ret = ram_add_locked(memory, &part);
+		mutex_unlock(&memory->lock);
+	}
+	fput(part.file);
+	return ret;
+}
+
+static const struct vgpu_ram *ram_find(const struct vgpu_ram_table *table, u64 addr, u64 len)
+{
+	u32 i;
+
+	for (i = 0; table && i < table->nr; i++)
+		if (table->parts[i].addr == addr && table->parts[i].len == len)
+			return &table->parts[i];
+	return NULL;
+}
+
+static int memory_remove(void *data, struct file *file, struct vgpu_cmd *cmd)
+{
+	const struct vgpu_memory_remove *args = cmd->arg;
+	struct vgpu_memory *memory = data;
+	struct vgpu_ram_table *table;
+	const struct vgpu_ram *part;
+	int ret = 0;
+
+	if (args->flags)
+		return -EOPNOTSUPP;
+	mutex_lock(&memory->lock);
+	part = ram_find(memory->table, args->addr, args->len);
+	if (memory->over) {
+		ret = -ESHUTDOWN;
+	} else if (!part) {
+		ret = -ENOENT;
+	} else {
+		table = ram_copy(memory->table, part);
+		if (table)
+			memory_set(memory, table);
+		else
+			ret = -ENOMEM;
+	}
+	mutex_unlock(&memory->lock);
+	return ret;
+}
+
+static const struct vgpu_cmd_op memory_ops[] = {
+	VGPU_CMD(VGPU_MEMORY_ADD, struct vgpu_memory_add, memory_add),
+	VGPU_CMD(VGPU_MEMORY_REMOVE, struct vgpu_memory_remove, memory_remove),
+};
+
+static long memory_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return vgpu_cmd_run(memory_ops, ARRAY_SIZE(memory_ops), file->private_data, file, cmd, arg);
+}
+
+static int memory_release(struct inode *inode, struct file *file)
+{
+	struct vgpu_memory *memory = file->private_data;
+
+	memory_end(memory);
+	memory_put(memory);
+	return 0;
+}
+
+static const struct file_operations memory_fops = {
+	.owner = THIS_MODULE,
+	.llseek = noop_llseek,
+	.unlocked_ioctl = memory_ioctl,
+	.release = memory_release,
+};
+
+struct file *vgpu_ram_create(struct vgpu_peer *peer, u32 pieces)
+{
+	struct vgpu_memory *memory;
+	struct file *file;
+
+	if (!(peer->wire.features & VGPU_FEATURE_KEEP))
+		return ERR_PTR(-EOPNOTSUPP);
+	memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
+	if (!memory)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&memory->ref);
+	mutex_init(&memory->lock);
+	memory->pieces = pieces;
+	file = anon_inode_getfile("[vgpu-memory]", &memory_fops, memory, O_RDWR);
+	if (IS_ERR(file))
+		memory_put(memory);
+	return file;
+}
+
+void vgpu_ram_publish(struct vgpu_peer *peer, struct file *file)
+{
+	struct vgpu_memory *memory = file->private_data;
+	bool closing;
+
+	kref_get(&memory->ref);
+	memory_replace(peer, memory);
+	/* Set before the peer's memory is forgotten, so it is that, or here. */
+	mutex_lock(&peer->lock);
+	closing = peer->closing;
+	mutex_unlock(&peer->lock);
+	if (closing)
+		vgpu_ram_end(peer);
+}
