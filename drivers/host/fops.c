@@ -103,7 +103,7 @@ s64 vgpu_fops_close(struct vgpu_hcall *call)
 		return 0;
 	leave = object->leave;
 	vgpu_object_put(object);
-	/* Another thread closes it. Whoever is killed says nothing more to the guest. */
+	/* Another thread closes it. A killed one says nothing more to the guest. */
 	if (leave)
 		wait_event_killable(peer->wait, vgpu_leave_settled(peer, leave));
 	return 0;

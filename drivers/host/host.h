@@ -292,7 +292,7 @@ struct vgpu_peer {
 	u32 last_grant;
 	struct list_head sessions;
 	u32 nr_sessions;
-	/* What tells where the guest's memory is, or NULL. */
+	/* The source of where the guest's memory is, or NULL. */
 	struct vgpu_memory *memory;
 
 	/* The tables of objects and spaces. */
@@ -412,7 +412,7 @@ struct vgpu_poll {
 	bool revents_answer;
 };
 
-/* What becomes of the file of an object that is closed. */
+/* States of the file of an object that is closed. */
 enum vgpu_leave_state {
 	VGPU_LEAVE_USED,	/* calls use the object */
 	VGPU_LEAVE_FREE,	/* to be closed */
@@ -473,8 +473,8 @@ u64 vgpu_leave_last(struct vgpu_peer *peer);
 /* The files of all objects up to number @leave are released. */
 bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave);
 /*
- * That of object @leave is, or others have it, for which nobody waits who closes it. Told by
- * peer->wait.
+ * The file of object @leave is released, or others have it, for whom a close does not wait.
+ * peer->wait tells of it.
  */
 bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave);
 /* All objects are freed: put their files, whoever else has them. */
@@ -578,7 +578,7 @@ struct file *vgpu_ram_create(struct vgpu_peer *peer, u32 pieces);
 void vgpu_ram_publish(struct vgpu_peer *peer, struct file *file);
 /* The peer ends: nothing is known any more. */
 void vgpu_ram_end(struct vgpu_peer *peer);
-/* What is known, with a reference, and the most pieces of it in one shadow; NULL: nothing. */
+/* The parts that are known, with a reference, and the most pieces in one shadow; NULL: none. */
 struct vgpu_ram_table *vgpu_ram_get(struct vgpu_peer *peer, u32 *pieces);
 void vgpu_ram_put(struct vgpu_ram_table *table);
 

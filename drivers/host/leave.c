@@ -135,7 +135,7 @@ static void leave_work(struct work_struct *work)
 			leave_end(peer, object);
 		any |= released;
 		again |= !released;
-		/* Whoever has closed it waits for that. */
+		/* The task that has closed it waits for that. */
 		wake_up_all(&peer->wait);
 	}
 	if (any) {

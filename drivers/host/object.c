@@ -215,7 +215,7 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 	xa_erase(&peer->objects, object->id);
 	xa_erase(&peer->files, (unsigned long)object->file);
 	peer->nr_objects--;
-	/* Its driver may have memory of the guest, or an object's from which that came. */
+	/* The driver may have memory of the guest, by this object or another one. */
 	if (peer->nr_kepts)
 		vgpu_leave_begin(peer, object);
 }

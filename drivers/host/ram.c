@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the memory of guests is: files that their hypervisors have mapped, too, as whoever has a
- * file of this kind tells. That is trusted no more than the guest. What files it can name only
- * waste memory of the host, as any does that the guest may have anyway: they wait for nobody, and
- * a page that was cut off is a bad address for whoever touches it.
+ * The memory of a guest is in files that its hypervisor has mapped, too. A process that has a
+ * file of this kind tells which, and is trusted no more than the guest. The files that it can
+ * name wait for nobody, and a page that was cut off is a bad address for whoever touches it.
  */
 #include <linux/anon_inodes.h>
 #include <linux/err.h>
@@ -102,7 +101,7 @@ static void memory_end(struct vgpu_memory *memory)
 	mutex_unlock(&memory->lock);
 }
 
-/* From now on that is the peer's, and no other: @memory, with a reference, or NULL. */
+/* @memory, with a reference, or NULL, is the peer's from now on, and no other one. */
 static void memory_replace(struct vgpu_peer *peer, struct vgpu_memory *memory)
 {
 	struct vgpu_memory *old;
@@ -284,7 +283,7 @@ void vgpu_ram_publish(struct vgpu_peer *peer, struct file *file)
 
 	kref_get(&memory->ref);
 	memory_replace(peer, memory);
-	/* Set before the peer's memory is forgotten, so it is that, or here. */
+	/* The flag is set before the peer's memory is forgotten, which happens there, or here. */
 	mutex_lock(&peer->lock);
 	closing = peer->closing;
 	mutex_unlock(&peer->lock);

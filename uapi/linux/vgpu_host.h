@@ -264,8 +264,8 @@ struct vgpu_host_shadow {
  * @out_fd: the file; O_CLOEXEC
  * @reserved: 0
  *
- * Whoever has the file is trusted no more than the guest. What was told by an earlier one for
- * the same peer is forgotten. -EOPNOTSUPP: WELCOME did not agree to VGPU_FEATURE_KEEP.
+ * A process that has the file is trusted no more than the guest. What was told by an earlier
+ * one for the same peer is forgotten. -EOPNOTSUPP: WELCOME did not agree to VGPU_FEATURE_KEEP.
  */
 struct vgpu_host_memory {
 	__u32 size;

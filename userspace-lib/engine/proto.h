@@ -199,6 +199,8 @@ struct engine_file {
  * enum keeper_type - messages to and from a keeper
  * @KEEPER_START: vgpud's first one: number @id and size @len of the window
  * @KEEPER_ENGINE: vgpud's, with the keeper's end of a connection to the guest's engine
+ * @KEEPER_MEMORY: vgpud's, where the host module is the engine, with a file of that (struct
+ *	vgpu_host_memory), which is to be told where the guest's memory is. Nothing is shown
  * @KEEPER_MAP: the engine's, with a file: have @len bytes of it, from @file_offset on, shown at
  *	@offset of the window. It is answered by DONE when the guest can see it
  * @KEEPER_UNMAP: the engine's: have hidden what a MAP of this @offset and @len shows. It is
@@ -224,6 +226,7 @@ enum keeper_type {
 	KEEPER_GONE	= 6,
 	KEEPER_DONE	= 7,
 	KEEPER_RAM	= 9,
+	KEEPER_MEMORY	= 10,
 };
 
 /**

@@ -167,6 +167,7 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
 /**
  * struct vgpu_window_status - a window
  * @path: its device file
+ * @memory_path: socket by which the hypervisor tells where the guest's memory is; "": none
  * @cid: whose it is
  * @port: the port by which that comes
  * @owner: user who may open the device file
@@ -188,6 +189,7 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  */
 struct vgpu_window_status {
 	char *path;
+	char *memory_path;
 	uint32_t cid;
 	uint32_t port;
 	char *owner;

@@ -274,6 +274,7 @@ static bool read_window(struct json_object *object, void *to)
 	struct vgpu_window_status *window = to;
 
 	window->path = strdup(get_string(object, "path"));
+	window->memory_path = strdup(get_string(object, "memory_path"));
 	window->cid = get_number(object, "cid");
 	window->port = get_number(object, "port");
 	window->owner = strdup(get_string(object, "owner"));
@@ -292,7 +293,7 @@ static bool read_window(struct json_object *object, void *to)
 	window->slots = get_number(object, "slots");
 	window->arena_bytes = get_number(object, "arena_bytes");
 	window->huge = get_number(object, "huge");
-	return window->path && window->owner;
+	return window->path && window->memory_path && window->owner;
 }
 
 VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_info **info)
@@ -360,6 +361,7 @@ VGPU_PUBLIC void vgpu_host_info_free(struct vgpu_host_info *info)
 		guest_info_free(&info->guests[i]);
 	for (i = 0; i < info->nr_windows; i++) {
 		free(info->windows[i].path);
+		free(info->windows[i].memory_path);
 		free(info->windows[i].owner);
 	}
 	free(info->windows);

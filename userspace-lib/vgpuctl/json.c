@@ -129,6 +129,7 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 
 		object = put_element(array);
 		put_string(object, "path", window->path);
+		put_string(object, "memory_path", window->memory_path);
 		put_number(object, "cid", window->cid);
 		put_number(object, "port", window->port);
 		put_string(object, "owner", window->owner);

@@ -34,6 +34,7 @@ struct options {
 	bool force;
 	bool json;
 	bool nvidia;
+	bool memory;
 	const char *size;
 	const char *owner;
 	/* Which were given, to refuse those that a command does not have. */
@@ -41,7 +42,7 @@ struct options {
 };
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
-       OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_HELP, OPT_VERSION };
+       OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_HELP, OPT_VERSION };
 
 #define ALLOW(option) (1U << (option))
 
@@ -55,6 +56,7 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "size", required_argument, NULL, OPT_SIZE },
 	{ "owner", required_argument, NULL, OPT_OWNER },
+	{ "memory", no_argument, NULL, OPT_MEMORY },
 	{ "nvidia", no_argument, NULL, OPT_NVIDIA },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -74,7 +76,7 @@ static void usage(FILE *to)
 	      "       vgpuctl window fill --to CID[:PORT]\n"
 	      "       vgpuctl window destroy --to CID[:PORT] [--force]\n"
 	      "       vgpuctl window list [--json]\n"
-	      "       vgpuctl window qemu-args --to CID[:PORT]\n"
+	      "       vgpuctl window qemu-args --to CID[:PORT] [--memory]\n"
 	      "       vgpuctl list [--json]\n"
 	      "       vgpuctl status [--json]\n"
 	      "       vgpuctl --help | --version\n"
@@ -92,6 +94,8 @@ static void usage(FILE *to)
 	      "                    any user of it can then pose as its kernel\n"
 	      "  --size SIZE       of the window, in bytes, or with K, M, G: 4G\n"
 	      "  --owner USER      whose hypervisor opens it (default: libvirt's, or root)\n"
+	      "  --memory          with a device by which QEMU shares the guest's memory, so\n"
+	      "                    that devices can keep some\n"
 	      "  --force           although programs use it (open files stay open), or a file\n"
 	      "                    asks for it\n"
 	      "  --json            print JSON\n"
@@ -374,20 +378,20 @@ static int window_drain(struct vgpu_agent *agent, const struct vgpu_window_reque
 
 /* All windows (cid 0), or how QEMU is told of one. */
 static int window_show(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-		       bool json)
+		       const struct options *options)
 {
 	struct vgpu_host_info *host;
 	int ret = vgpu_agent_status(agent, &host);
 
 	if (ret)
 		return agent_failed(agent, ret);
-	if (!request->cid && json) {
+	if (!request->cid && options->json) {
 		print_windows_json(host);
 	} else if (!request->cid) {
 		print_windows(host);
-	} else if (!print_qemu_args(host, request->cid, request->port)) {
-		fprintf(stderr, "vgpuctl: guest %" PRIu32 " has no window: 'vgpuctl window list' shows them\n",
-			request->cid);
+	} else if (!print_qemu_args(host, request->cid, request->port, options->memory)) {
+		fprintf(stderr, "vgpuctl: guest %" PRIu32 " has no window%s: 'vgpuctl window list' shows them\n",
+			request->cid, options->memory ? " with which memory is shared" : "");
 		ret = EXIT_NOT_FOUND;
 	}
 	vgpu_host_info_free(host);
@@ -409,7 +413,7 @@ static const struct {
 	[WINDOW_FILL] = { "fill", ALLOW(OPT_TO), ALLOW(OPT_TO) },
 	[WINDOW_DESTROY] = { "destroy", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO) },
 	[WINDOW_LIST] = { "list", ALLOW(OPT_JSON), 0 },
-	[WINDOW_QEMU_ARGS] = { "qemu-args", ALLOW(OPT_TO), ALLOW(OPT_TO) },
+	[WINDOW_QEMU_ARGS] = { "qemu-args", ALLOW(OPT_TO) | ALLOW(OPT_MEMORY), ALLOW(OPT_TO) },
 };
 
 /* A usage error that names one of these options. */
@@ -458,7 +462,7 @@ static int cmd_window(const char *name, const struct options *options)
 	else if (verb == WINDOW_DESTROY)
 		ret = window_destroy(agent, &request, options->force);
 	else
-		ret = window_show(agent, &request, options->json);
+		ret = window_show(agent, &request, options);
 	vgpu_agent_close(agent);
 	return ret;
 }
@@ -520,8 +524,8 @@ static const struct command {
 	{ "unexport", "the NAME of an export",
 	  ALLOW(OPT_TO) | ALLOW(OPT_FORCE) | ALLOW(OPT_NVIDIA), cmd_unexport },
 	{ "window", "a verb: create, destroy, drain, fill, list or qemu-args",
-	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) | ALLOW(OPT_JSON),
-	  cmd_window },
+	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) |
+	  ALLOW(OPT_JSON) | ALLOW(OPT_MEMORY), cmd_window },
 	{ "list", NULL, ALLOW(OPT_JSON), cmd_list },
 	{ "status", NULL, ALLOW(OPT_JSON), cmd_status },
 };
@@ -553,6 +557,9 @@ static void take_option(int opt, struct options *options)
 		break;
 	case OPT_NVIDIA:
 		options->nvidia = true;
+		break;
+	case OPT_MEMORY:
+		options->memory = true;
 		break;
 	case OPT_SIZE:
 		options->size = optarg;

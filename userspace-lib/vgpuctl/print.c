@@ -147,7 +147,13 @@ void print_windows(const struct vgpu_host_info *host)
 		print_window_line(host, &host->windows[i]);
 }
 
-bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t port)
+static void print_vhost_user(const char *id, const char *path)
+{
+	printf("-chardev socket,id=%s,path=%s -device vhost-user-test-device-pci,chardev=%s,virtio-id=%d,num_vqs=1,config_size=%d",
+	       id, path, id, VGPU_WINDOW_VIRTIO_ID, VGPU_WINDOW_CONFIG_LEN);
+}
+
+bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t port, bool memory)
 {
 	const struct vgpu_window_status *window;
 	char size[24];
@@ -157,10 +163,17 @@ bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t p
 		window = &host->windows[i];
 		if (window->cid != cid || window->port != (port ? port : host->port))
 			continue;
+		/* Its device tells of the guest's memory in any case. */
 		if (host->user_engine) {
-			printf("-chardev socket,id=window,path=%s -device vhost-user-test-device-pci,chardev=window,virtio-id=%d,num_vqs=1,config_size=%d\n",
-			       window->path, VGPU_WINDOW_VIRTIO_ID, VGPU_WINDOW_CONFIG_LEN);
+			print_vhost_user("window", window->path);
+			putchar('\n');
 			return true;
+		}
+		if (memory && !*window->memory_path)
+			return false;
+		if (memory) {
+			print_vhost_user("memory", window->memory_path);
+			putchar(' ');
 		}
 		size_words(window->size, size);
 		printf("-object memory-backend-file,id=window,mem-path=%s,size=%s,share=on,align=2M -device ivshmem-plain,memdev=window\n",

@@ -28,6 +28,6 @@ void print_machine_json(const struct machine *machine, bool status);
 void print_windows(const struct vgpu_host_info *host);
 void print_windows_json(const struct vgpu_host_info *host);
 /* How QEMU is told of a guest's window; port 0: the agent's. false: it has none. */
-bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t port);
+bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t port, bool memory);
 
 #endif /* VGPUCTL_H */

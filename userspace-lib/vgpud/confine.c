@@ -521,8 +521,8 @@ int confine_init(void)
 	if (!settings.seccomp)
 		return 0;
 	ret = build_filter();
-	if (ret || !hostdev_is_engine())
-		return ret;
-	ret = build_engine_filters();
-	return ret ? ret : build_master_filter();
+	/* Keepers have the one of engines, whatever is the engine. */
+	if (!ret)
+		ret = build_engine_filters();
+	return ret || !hostdev_is_engine() ? ret : build_master_filter();
 }

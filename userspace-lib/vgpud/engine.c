@@ -645,7 +645,7 @@ static int nodes_open(struct engine *engine)
 }
 
 /* Half of what a process may have mapped: the rest is for what it has beside the guest's memory. */
-static uint32_t pieces_max(void)
+uint32_t engine_pieces_max(void)
 {
 	FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
 	unsigned int max = 0;
@@ -696,7 +696,7 @@ static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *a
 	vgpu_limits_fill(&engine->shared->limits, &arg->limits, &wire);
 	engine->shared->features = arg->features;
 	engine->shared->fetch_timeout_ms = settings.fetch_timeout_ms;
-	engine->shared->pieces = pieces_max();
+	engine->shared->pieces = engine_pieces_max();
 	return 0;
 }
 

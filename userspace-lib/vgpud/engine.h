@@ -31,6 +31,8 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
 /* Makes the shadow whose end of the connection is @shadow_fd. */
 int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 			int *lanes_fd);
+/* Most mappings of a guest's memory that a shadow has at once. */
+uint32_t engine_pieces_max(void);
 /* A hypervisor has connected to the guest's window. */
 void engine_keeper_came(uint32_t cid, uint32_t port);
 /* What the guest has in its window. */

@@ -118,7 +118,8 @@ static void handshake_welcome(struct handshake *handshake)
 
 	if (hostdev_is_engine())
 		features &= ~VGPU_FEATURE_ARENA;
-	else
+	/* The guest pins memory for it, so for nothing where the module never hears where that is. */
+	else if (!keeper_is_connected(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
 		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);

@@ -143,12 +143,43 @@ int hostdev_export_file(struct vgpu_host_export_file *arg)
 	return hostdev_ioctl(VGPU_HOST_EXPORT_FILE, arg);
 }
 
+/* The keeper tells the module where the memory of a guest is that wants devices to keep some. */
+static void memory_offer(uint32_t cid, uint32_t port, uint32_t peer)
+{
+	struct vgpu_host_memory arg = {
+		.size = sizeof(arg),
+		.peer = peer,
+		.pieces = engine_pieces_max(),
+		.out_fd = -1,
+	};
+
+	if (!keeper_is_connected(cid, port) || hostdev_ioctl(VGPU_HOST_MEMORY, &arg))
+		return;
+	keeper_memory_give(cid, port, arg.out_fd);
+	close(arg.out_fd);
+}
+
 int hostdev_peer_add(struct vgpu_host_peer_add *arg)
 {
+	int ret;
+
 	if (engines)
 		return engine_peer_add(arg);
 	arg->size = sizeof(*arg);
-	return hostdev_ioctl(VGPU_HOST_PEER_ADD, arg);
+	ret = hostdev_ioctl(VGPU_HOST_PEER_ADD, arg);
+	if (!ret)
+		memory_offer(arg->cid, arg->port, arg->out_peer);
+	return ret;
+}
+
+void hostdev_keeper_came(uint32_t cid, uint32_t port)
+{
+	const struct peer *peer = peer_find(cid, port);
+
+	if (engines)
+		engine_keeper_came(cid, port);
+	else if (peer && peer->state == PEER_UP)
+		memory_offer(cid, port, peer->number);
 }
 
 int hostdev_peer_del(uint32_t peer)
@@ -203,12 +234,44 @@ int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat);
 }
 
+/* The window is there in any case: what lacks is memory that devices keep. */
+static void memory_listen(const struct vgpu_host_window_create *window)
+{
+	int ret = keeper_memory_create(window);
+
+	if (ret)
+		log_error("window of guest %u:%u: nobody can tell of its memory: %s", window->cid,
+			  window->port, strerror(-ret));
+}
+
 int hostdev_window_create(struct vgpu_host_window_create *arg)
 {
+	int ret;
+
 	if (engines)
 		return keeper_window_create(arg);
 	arg->size = sizeof(*arg);
-	return hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg);
+	ret = hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg);
+	if (!ret)
+		memory_listen(arg);
+	return ret;
+}
+
+void hostdev_listen(void)
+{
+	struct vgpu_host_window_stat stat = { 0 };
+
+	if (engines)
+		return;
+	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat)) {
+		const struct vgpu_host_window_create window = {
+			.cid = stat.out_cid,
+			.port = stat.out_port,
+			.uid = stat.out_uid,
+		};
+
+		memory_listen(&window);
+	}
 }
 
 int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force)
@@ -220,9 +283,14 @@ int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force)
 		.port = port,
 	};
 
+	int ret;
+
 	if (engines)
 		return keeper_window_destroy(cid, port, force);
-	return hostdev_ioctl(VGPU_HOST_WINDOW_DESTROY, &arg);
+	ret = hostdev_ioctl(VGPU_HOST_WINDOW_DESTROY, &arg);
+	if (!ret)
+		keeper_window_destroy(cid, port, true);
+	return ret;
 }
 
 int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain)

@@ -31,6 +31,10 @@ int hostdev_revoke(uint32_t peer, uint32_t export);
 /* Returns the shadow's file. */
 int hostdev_shadow(uint32_t peer, uint64_t session);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
+/* A hypervisor has connected to where it may tell of the guest's memory. */
+void hostdev_keeper_came(uint32_t cid, uint32_t port);
+/* Begins to listen for hypervisors of guests whose windows the module has already. */
+void hostdev_listen(void);
 int hostdev_window_create(struct vgpu_host_window_create *arg);
 int hostdev_window_drain(uint32_t cid, uint32_t port, bool drain);
 int hostdev_window_destroy(uint32_t cid, uint32_t port, bool force);

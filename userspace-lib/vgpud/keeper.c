@@ -19,6 +19,7 @@
 #include "engine.h"
 #include "engine/packet.h"
 #include "engine/proto.h"
+#include "hostdev.h"
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
@@ -27,6 +28,8 @@
 
 /* Time in milliseconds from one connection of a hypervisor until the next one is looked at. */
 #define PAUSE_MS	1000
+/* Bytes of a window that shows nothing: a device has to have some. */
+#define MEMORY_WINDOW	(1U << 20)
 
 /**
  * struct keeper - the window of a guest
@@ -88,6 +91,20 @@ bool keeper_has_window(uint32_t cid, uint32_t port)
 	return keeper_find(cid, port);
 }
 
+bool keeper_is_connected(uint32_t cid, uint32_t port)
+{
+	const struct keeper *keeper = keeper_find(cid, port);
+
+	return keeper && keeper->agent_fd >= 0;
+}
+
+const char *keeper_memory_path(uint32_t cid, uint32_t port)
+{
+	const struct keeper *keeper = keeper_find(cid, port);
+
+	return keeper ? keeper->path : NULL;
+}
+
 bool keeper_has_uid(unsigned int uid)
 {
 	struct keeper *keeper;
@@ -140,6 +157,15 @@ int keeper_connect(uint32_t cid, uint32_t port)
 	return -1;
 }
 
+void keeper_memory_give(uint32_t cid, uint32_t port, int fd)
+{
+	const struct keeper_msg msg = { .type = KEEPER_MEMORY };
+	struct keeper *keeper = keeper_find(cid, port);
+
+	if (keeper && keeper->agent_fd >= 0)
+		keeper_tell(keeper, &msg, fd);
+}
+
 static int keeper_start(struct keeper *keeper, int qemu_fd)
 {
 	struct keeper_msg start = { .type = KEEPER_START, .len = keeper->size };
@@ -183,7 +209,7 @@ static void keeper_came(const struct keeper *keeper)
 {
 	log_limited("guest %u:%u: a hypervisor has connected to its window", keeper->cid,
 		    keeper->port);
-	engine_keeper_came(keeper->cid, keeper->port);
+	hostdev_keeper_came(keeper->cid, keeper->port);
 }
 
 static void keeper_ready(struct source *source, uint32_t events)
@@ -249,10 +275,12 @@ static void log_end(const struct keeper *keeper, int status)
 	const char *reason = end_reason(keeper, status);
 
 	if (reason)
-		log_guest("guest %u:%u: %s (%s %d): it has no window until its hypervisor connects again",
+		log_guest("guest %u:%u: %s (%s %d): %s until its hypervisor connects again",
 			  keeper->cid, keeper->port, reason,
 			  WIFSIGNALED(status) ? "signal" : "status",
-			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+			  hostdev_is_engine() ? "it has no window" :
+			  "devices cannot keep its memory");
 	else
 		log_limited("guest %u:%u: its hypervisor has left its window", keeper->cid,
 			    keeper->port);
@@ -363,6 +391,14 @@ int keeper_window_create(struct vgpu_host_window_create *arg)
 	}
 	keeper_list(keeper);
 	return 0;
+}
+
+int keeper_memory_create(const struct vgpu_host_window_create *window)
+{
+	struct vgpu_host_window_create arg = *window;
+
+	arg.bytes = MEMORY_WINDOW;
+	return keeper_window_create(&arg);
 }
 
 int keeper_window_destroy(uint32_t cid, uint32_t port, bool force)

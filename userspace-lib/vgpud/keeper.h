@@ -2,6 +2,9 @@
 /*
  * Windows of guests that user-space engines serve. Each has a socket for the guest's hypervisor
  * and, while that is connected, a process, the keeper (userspace-lib/engine/keeper).
+ *
+ * Guests that the host module serves have their windows from that. A keeper then only tells the
+ * module where the guest's memory is, and the window that it has shows nothing.
  */
 #ifndef VGPUD_KEEPER_H
 #define VGPUD_KEEPER_H
@@ -51,6 +54,40 @@ int keeper_window_next(uint32_t cid, uint32_t port, struct vgpu_host_window_stat
  * Return: true if it has one, with a hypervisor or without.
  */
 bool keeper_has_window(uint32_t cid, uint32_t port);
+
+/**
+ * keeper_is_connected - whether the hypervisor of a guest is connected to its window
+ * @cid: the guest's context ID
+ * @port: the port by which the guest connects
+ *
+ * Return: true if it is, so that it may tell where the guest's memory is.
+ */
+bool keeper_is_connected(uint32_t cid, uint32_t port);
+
+/**
+ * keeper_memory_path - where a hypervisor may tell of a guest's memory
+ * @cid: the guest's context ID
+ * @port: the port by which the guest connects
+ *
+ * Return: the path of the socket, or NULL: there is none.
+ */
+const char *keeper_memory_path(uint32_t cid, uint32_t port);
+
+/**
+ * keeper_memory_create - listen for a hypervisor that tells of a guest's memory
+ * @window: the guest's window, which the host module has made
+ *
+ * Return: 0, or a negative errno.
+ */
+int keeper_memory_create(const struct vgpu_host_window_create *window);
+
+/**
+ * keeper_memory_give - have the host module told where a guest's memory is
+ * @cid: the guest's context ID
+ * @port: the port by which the guest connects
+ * @fd: the module's file for that, which stays the caller's
+ */
+void keeper_memory_give(uint32_t cid, uint32_t port, int fd);
 
 /**
  * keeper_has_uid - whether a keeper runs as a user

@@ -236,6 +236,7 @@ int main(int argc, char **argv)
 	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
 	check(confine_init(), "what confines programs of guests");
+	hostdev_listen();
 	check(listener_get(settings.port), settings.vsock ?
 	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");
 	check(control_init(), settings.socket);

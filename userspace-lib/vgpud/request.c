@@ -12,6 +12,7 @@
 #include "confine.h"
 #include "export.h"
 #include "hostdev.h"
+#include "keeper.h"
 #include "log.h"
 #include "peer.h"
 #include "request.h"
@@ -252,6 +253,8 @@ static struct json_object *status_windows(void)
 		object = json_object_new_object();
 		window_path(stat.out_name, path);
 		put_string(object, "path", path);
+		put_string(object, "memory_path",
+			   keeper_memory_path(stat.out_cid, stat.out_port));
 		put_number(object, "cid", stat.out_cid);
 		put_number(object, "port", stat.out_port);
 		user_name(stat.out_uid, owner);

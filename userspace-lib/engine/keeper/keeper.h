@@ -142,4 +142,10 @@ void ram_vanished(uint64_t addr, uint64_t len);
 /* Tells a new engine of all the memory that there is. */
 void ram_tell(void);
 
+/**
+ * ram_module - tell the host module of the guest's memory, from now on
+ * @fd: the module's file for that, which becomes ram.c's
+ */
+void ram_module(int fd);
+
 #endif /* KEEPER_KEEPER_H */

@@ -117,6 +117,10 @@ static void agent_ready(struct source *source, uint32_t events)
 		keeper_end(EXIT_SUCCESS);
 	if (fd < 0)
 		return;
+	if (msg.type == KEEPER_MEMORY) {
+		ram_module(fd);
+		return;
+	}
 	/* A guest has one engine at a time, so the one before is ending. */
 	if (engine.fd >= 0)
 		engine_gone();

@@ -3,7 +3,9 @@
  * The guest's memory, as the hypervisor tells of it. Engines are told in turn: they give parts of
  * it to drivers that go on using memory after a call.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <unistd.h>
 
@@ -27,6 +29,23 @@ struct ram {
 
 static LIST_HEAD(, ram) rams = LIST_HEAD_INITIALIZER(rams);
 static unsigned int nr_rams;
+/* The host module's file, if that is the engine; -1: it is not. */
+static int module_fd = -1;
+
+static int tell_module(const struct ram *ram, int fd)
+{
+	struct vgpu_memory_add add = {
+		.size = sizeof(add), .addr = ram->addr, .len = ram->len, .offset = ram->offset,
+		.fd = fd,
+	};
+	struct vgpu_memory_remove remove = {
+		.size = sizeof(remove), .addr = ram->addr, .len = ram->len,
+	};
+
+	if (fd >= 0)
+		return ioctl(module_fd, VGPU_MEMORY_ADD, &add) ? -errno : 0;
+	return ioctl(module_fd, VGPU_MEMORY_REMOVE, &remove) ? -errno : 0;
+}
 
 static void tell(const struct ram *ram, int fd)
 {
@@ -34,8 +53,20 @@ static void tell(const struct ram *ram, int fd)
 		.type = KEEPER_RAM, .offset = ram->addr, .len = ram->len,
 		.file_offset = ram->offset,
 	};
+	int ret;
 
 	keeper_tell(&msg, fd);
+	if (module_fd < 0)
+		return;
+	ret = tell_module(ram, fd);
+	/*
+	 * Parts that the module does not take, and so does not know either, it does without. One
+	 * that it cannot forget, or whose guest is gone, it is to forget with all others.
+	 */
+	if (ret == -ESHUTDOWN || (fd < 0 && ret && ret != -ENOENT)) {
+		close(module_fd);
+		module_fd = -1;
+	}
 }
 
 void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd)
@@ -77,4 +108,12 @@ void ram_tell(void)
 
 	LIST_FOREACH(ram, &rams, node)
 		tell(ram, ram->fd);
+}
+
+void ram_module(int fd)
+{
+	if (module_fd >= 0)
+		close(module_fd);
+	module_fd = fd;
+	ram_tell();
 }
