@@ -86,6 +86,9 @@ check-vhost: prepare ## as check-nested, with the user-space engine and the newe
 check-user: prepare ## the guest's module and the user-space engine, no module on the host (TEST=names UBSAN=1)
 	@$(run) $(if $(UBSAN),--ubsan) --bed user:6.12 $(TEST)
 
+check-kept: prepare ## 1 GiB of memory, all in pieces, that a device keeps: both engines, in machines of 3 GiB
+	@$(run) --memory 3072 --bed loopback:6.12 --bed user:6.12 hostile_kept
+
 gpu-kit: prepare ## what tests/gpu/run needs, to carry to a machine with a GPU (.gpu-kit/)
 	@tests/gpu/mkkit
 
@@ -120,4 +123,4 @@ clean: ## remove what was built in this tree (the cache stays)
 	rm -rf tests/unit/build tests/fuzz/build build
 
 .PHONY: help modules modules_install lib install uninstall dkms prepare demo check soak conformance check-all \
-	check-nested check-vhost check-user gpu-kit check-gpu-kit check-unit check-install check-libvirt lint bench shell-guest shell-host clean
+	check-nested check-vhost check-user check-kept gpu-kit check-gpu-kit check-unit check-install check-libvirt lint bench shell-guest shell-host clean

@@ -45,7 +45,7 @@ class Bed:
     """The machines of one tier, with everything loaded."""
 
     def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None,
-                 parallel=True, window=False):
+                 parallel=True, window=False, memory=0):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
@@ -57,8 +57,10 @@ class Bed:
         times: how often tests do the same at most; None: as often as they want to
         parallel: emulated processors do not take turns, which those of a machine that runs guests never do
         window: both modules are in one kernel, and mappings go through a window
+        memory: MiB that each machine has at least
         """
         self.spec = spec
+        self.memory = memory
         self.shell = shell
         self.layer = layer
         self.times = times
@@ -103,6 +105,7 @@ class Bed:
             memory, layer = memory + INNER_MEMORY, "qemu"
         elif self.tier == "libvirt":
             memory, layer = memory + INNER_MEMORY, "libvirt"
+        memory = max(memory, self.memory)
         machine = Machine(self.rundir, name, kernel.boot, kernel.payload, vsock=vsock, shell=shell,
                           args=ARGS.get(self.tier, ""),
                           accel=self._accelerator(kernel), extra=extra,

@@ -197,6 +197,33 @@ DIFF_TEST(again)
 	CHECK(pinned_becomes(0));
 }
 
+/* The next one that opens the device finds it closed, though memory is released after that. */
+DIFF_TEST(closed)
+{
+	unsigned char *p = alloc_pages(2);
+	int fd = open_device(O_RDWR), i;
+	bool can = can_keep(fd);
+
+	CHECK(!close(fd));
+	if (!can)
+		return;
+	for (i = 0; i < 500; i++) {
+		fd = open(path, O_RDWR | O_EXCL);
+		if (fd >= 0)
+			break;
+		sleep_ms(10);
+	}
+	MUST(fd >= 0);
+	for (i = 0; i < 50; i++) {
+		CHECK(keep(fd, p, 2 * PAGE, VGPU_MOCK_KEEP_PIN) == 2);
+		CHECK(!close(fd));
+		fd = open(path, O_RDWR | O_EXCL);
+		MUST(fd >= 0);
+	}
+	CHECK(!close(fd));
+	CHECK(pinned_becomes(0));
+}
+
 /* A call that fails may have kept the memory all the same. */
 DIFF_TEST(failed)
 {

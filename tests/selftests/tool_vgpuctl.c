@@ -52,6 +52,7 @@ TEST(wrong_arguments)
 	EXPECT_RUN(2, "has no --size", "vgpuctl window destroy --to 3 --size 4G");
 	EXPECT_RUN(2, "needs --to", "vgpuctl window qemu-args");
 	EXPECT_RUN(2, "has no --to", "vgpuctl window list --to 3");
+	EXPECT_RUN(2, "has no --memory", "vgpuctl window create --to 3 --size 4G --memory");
 	EXPECT_RUN(2, "not 4X", "vgpuctl window create --to 3 --size 4X");
 }
 
@@ -147,6 +148,12 @@ TEST(windows)
 	EXPECT_RUN(0, all->small, "vgpuctl window create --to 77:9 --size 8192");
 	EXPECT_RUN(0, all->large_args, "vgpuctl window qemu-args --to 77");
 	EXPECT_RUN(0, all->small_args, "vgpuctl window qemu-args --to 77:9");
+	if (!tool_user_engine()) {
+		EXPECT_RUN(0, "-chardev socket,id=memory,path=/run/vgpu/window-77-9 "
+			   "-device vhost-user-test-device-pci,chardev=memory,virtio-id=31,num_vqs=1,config_size=32 "
+			   "-object memory-backend-file,", "vgpuctl window qemu-args --to 77:9 --memory");
+		EXPECT_RUN(0, "", "test -S /run/vgpu/window-77-9");
+	}
 	EXPECT_RUN(0, "", "vgpuctl window list | "
 		   "grep -x '%s  *77:22586  *1T  *daemon  *by hand  *0  *0 of 0  *0'", all->large);
 	EXPECT_RUN(0, "", "vgpuctl window list --json | grep '\"path\":\"%s\"'", all->small);
@@ -155,6 +162,7 @@ TEST(windows)
 	EXPECT_RUN(4, "only root", "su -s /bin/sh nobody -c 'vgpuctl window destroy --to 77'");
 	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77");
 	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77:9");
+	EXPECT_RUN(0, "", "test ! -e /run/vgpu/window-77-9");
 	EXPECT_RUN(5, "no window", "vgpuctl window destroy --to 77");
 }
 
