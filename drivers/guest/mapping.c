@@ -646,7 +646,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	struct vgpu_window_range *range = NULL;
 	struct vgpu_mapping *mapping;
 	bool cow = (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
-	bool polled = vgpu_schema_is_polled(object->schema);
+	const int polled = vgpu_schema_polled(object->schema);
 	u64 asked = vgpu_move_asked(object->host);
 	bool blank;
 	u64 ends = 0;
@@ -688,7 +688,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	ret = mapping_call(mapping, object, vma, range);
 	if (!ret && !mapping->range && mapping->live) {
 		vgpu_mapping_end(mapping, mapping->addr, vma->vm_end - vma->vm_start);
-		ret = -ENOMEM;
+		ret = polled ? -polled : -ENOMEM;
 	}
 	if (ret)
 		goto err_mapping;

@@ -86,11 +86,11 @@ static inline bool vgpu_marshal_when(const struct vgpu_schema_when *when, u64 va
 	return when->least ? value >= when->value : value == when->value;
 }
 
-/* An integer of 1, 2, 4 or 8 bytes in the byte order of the program. */
 /* Ids of processes on the host: a shadow is the first of its namespace; and one that nobody has. */
 #define VGPU_MARSHAL_SHADOW	1
 #define VGPU_MARSHAL_NOBODY	0x7fffffff
 
+/* An integer of 1, 2, 4 or 8 bytes in the byte order of the program. */
 static inline u64 vgpu_marshal_int(const u8 *p, u8 size)
 {
 	u64 v64 = 0;

@@ -101,12 +101,12 @@ int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset)
 	return 0;
 }
 
-bool vgpu_schema_is_polled(const struct vgpu_schema *schema)
+int vgpu_schema_polled(const struct vgpu_schema *schema)
 {
 	for (; schema; schema = schema->base)
 		if (schema->polled)
-			return true;
-	return false;
+			return schema->polled;
+	return 0;
 }
 
 u8 vgpu_schema_keepers(const struct vgpu_schema *schema)

@@ -425,8 +425,8 @@ struct vgpu_schema_live {
  * @base: where to look for what is not here, or NULL
  * @apart: programs and the device take turns at whole buffers: while the one writes to a page
  *	of what is mapped, the other does not
- * @polled: what a program maps for reading and writing changes, or is looked at, with no call,
- *	so that it cannot be mapped as a copy, but for what a COPIED field names
+ * @polled: positive errno of mapping memory for reading and writing that could only be a copy, as it
+ *	changes, or is looked at, with no call; COPIED fields name exceptions; 0: a copy will do
  * @keepers: enum vgpu_schema_keepers: memory that calls on a file of these have handed over (KEPT)
  *	stays pinned until no file is open any more of any schema with this number, nor one that
  *	calls on those files returned; 0: until the file of the call is closed
@@ -443,7 +443,7 @@ struct vgpu_schema {
 	const struct vgpu_schema_ioctl *compat;
 	const struct vgpu_schema *base;
 	bool apart;
-	bool polled;
+	int polled;
 	u8 keepers;
 	u32 nr_live;
 	const struct vgpu_schema_live *live;
@@ -560,7 +560,9 @@ const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_sch
 
 /* Return: 0, or -errno where a copy of what lies at @offset would be of no use. */
 int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
-bool vgpu_schema_is_polled(const struct vgpu_schema *schema);
+
+/* Return: 0, or the positive errno of mapping memory that could only be a copy: see @polled. */
+int vgpu_schema_polled(const struct vgpu_schema *schema);
 
 /* Finds who shares the memory that devices keep. Return: enum vgpu_schema_keepers. */
 u8 vgpu_schema_keepers(const struct vgpu_schema *schema);

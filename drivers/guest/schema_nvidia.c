@@ -839,6 +839,6 @@ const struct vgpu_schema vgpu_schema_nvidia = {
 	.nr_ioctls = ARRAY_SIZE(nvidia_ioctls),
 	.ioctls = nvidia_ioctls,
 	/* Work is submitted by stores, and its end waited for by loads. */
-	.polled = true,
+	.polled = ENOMEM,
 	.keepers = VGPU_KEEPERS_NVIDIA,
 };

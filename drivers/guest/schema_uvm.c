@@ -158,6 +158,7 @@ const struct vgpu_schema vgpu_schema_uvm = {
 	.name = "nvidia-uvm",
 	.nr_ioctls = ARRAY_SIZE(uvm_ioctls),
 	.ioctls = uvm_ioctls,
-	.polled = true,
+	/* cudaMallocManaged makes cudaErrorNotSupported of this one, of others cudaErrorUnknown. */
+	.polled = EOPNOTSUPP,
 	.keepers = VGPU_KEEPERS_NVIDIA,
 };
