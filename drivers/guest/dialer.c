@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Dialers: connect, serve, and after a loss begin again, with back-off. */
+/*
+ * Dialers: connect, serve, and after a loss begin again, with back-off.
+ *
+ * A machine that goes to sleep loses its connections when vsock's device is frozen, and could have
+ * them back before its other devices are awake. But until they are the kernel lets no driver have a
+ * new device, so that a host's PCI devices would come in vain. So nobody dials meanwhile.
+ */
 #include <linux/err.h>
 #include <linux/kthread.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/printk.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/suspend.h>
 #include <linux/wait.h>
 
 #include "dialer.h"
@@ -36,6 +44,9 @@ struct vgpu_dialer {
 	bool stopping;
 };
 
+/* The machine goes to sleep, or wakes up. */
+static bool dialers_asleep;
+
 static void dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 {
 	mutex_lock(&dialer->lock);
@@ -58,7 +69,7 @@ static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer)
 	struct vgpu_host *host = ERR_PTR(-EINTR);
 
 	mutex_lock(&dialer->lock);
-	dialer->connecting = !dialer->stopping;
+	dialer->connecting = !dialer->stopping && !READ_ONCE(dialers_asleep);
 	mutex_unlock(&dialer->lock);
 
 	if (dialer->connecting)
@@ -89,7 +100,7 @@ static int dialer_thread(void *data)
 				pr_info("host %u:%u is lost\n", dialer->cid, dialer->port);
 			delay = DIALER_DELAY_MIN_MS;
 			told = 0;
-		} else if (!told && !READ_ONCE(dialer->stopping)) {
+		} else if (!told && !READ_ONCE(dialer->stopping) && !READ_ONCE(dialers_asleep)) {
 			/* Once for each absence, whatever the later reasons are. */
 			told = PTR_ERR(host);
 			pr_info("host %u:%u does not answer (%d), trying on\n",
@@ -100,6 +111,36 @@ static int dialer_thread(void *data)
 		delay = min(2 * delay, (unsigned int)DIALER_DELAY_MAX_MS);
 	}
 	return 0;
+}
+
+static int dialers_pm(struct notifier_block *block, unsigned long event, void *data)
+{
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		WRITE_ONCE(dialers_asleep, true);
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
+		WRITE_ONCE(dialers_asleep, false);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block dialers_notifier = { .notifier_call = dialers_pm };
+
+/* Module init and exit; no dialer is there. */
+int vgpu_dialer_global_init(void)
+{
+	return register_pm_notifier(&dialers_notifier);
+}
+
+void vgpu_dialer_global_exit(void)
+{
+	unregister_pm_notifier(&dialers_notifier);
 }
 
 /**

@@ -7,6 +7,8 @@
 
 struct vgpu_dialer;
 
+int vgpu_dialer_global_init(void);
+void vgpu_dialer_global_exit(void);
 struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port);
 void vgpu_dialer_stop(struct vgpu_dialer *dialer);
 

@@ -97,11 +97,16 @@ static int __init vgpu_guest_init(void)
 	ret = vgpu_window_virtio_init();
 	if (ret)
 		goto err_exit_ivshmem;
-	ret = guest_start_dialers();
+	ret = vgpu_dialer_global_init();
 	if (ret)
 		goto err_exit_virtio;
+	ret = guest_start_dialers();
+	if (ret)
+		goto err_exit_dialer;
 	return 0;
 
+err_exit_dialer:
+	vgpu_dialer_global_exit();
 err_exit_virtio:
 	vgpu_window_virtio_exit();
 err_exit_ivshmem:
@@ -133,6 +138,7 @@ static void __exit vgpu_guest_exit(void)
 	/* The host takes back what it shows as long as it can be asked. */
 	vgpu_window_virtio_exit();
 	guest_stop_dialers();
+	vgpu_dialer_global_exit();
 	vgpu_window_ivshmem_exit();
 	vgpu_device_global_exit();
 	vgpu_export_global_exit();
