@@ -241,7 +241,8 @@ static int pids_copy(const struct vgpu_marshal *m)
 
 /*
  * Ids that the driver has written, whole ones: where walk_pids() has sent another one than the
- * program's, single bytes of the two say nothing. A shadow's own is the program's.
+ * program's, a byte that came back as it was sent need not be what the program has. A shadow's own
+ * is the program's.
  */
 static int list_copy(const struct vgpu_marshal *m, const u8 *data, long result)
 {

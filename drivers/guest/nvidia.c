@@ -408,7 +408,7 @@ static void nvidia_replace(u8 *data, u32 len, const char *there, const char *her
 			memcpy(data + i, here, n);
 }
 
-/* @there: what becomes @bus_id of the node in it; NULL: nothing does */
+/* @there: the host's name of the card, which is replaced by @bus_id of the node; or NULL */
 static void nvidia_file_set(struct nvidia_file *file, const u8 *data, u32 len, const char *there)
 {
 	u8 *copy = kvmalloc(len, GFP_KERNEL), *old;
@@ -675,6 +675,8 @@ static void nvidia_destroy(struct vgpu_node *node)
 	enum nvidia_driver driver = nvidia->driver;
 	int i;
 
+	if (nvidia_is_card(nvidia))
+		vgpu_nvidia_address_clear(node->export);
 	list_del(&nvidia->entry);
 	for (i = 0; i < NVIDIA_FILES; i++)
 		nvidia_file_want(&nvidia->files[i], false);

@@ -146,7 +146,9 @@ void vgpu_nvidia_address_set(struct vgpu_export *export, struct device *parent)
 	const char *name = vgpu_export_pci_name(export);
 	unsigned int domain, bus, slot;
 
-	if (!name || !dev_is_pci(parent) || sscanf(name, "%8x:%2x:%2x.", &domain, &bus, &slot) != 3)
+	/* Where names differ in length, no place in /proc has room for the one here. */
+	if (!name || !dev_is_pci(parent) || strlen(name) != strlen(dev_name(parent)) ||
+	    sscanf(name, "%8x:%2x:%2x.", &domain, &bus, &slot) != 3)
 		return;
 	spin_lock(&export->host->lock);
 	export->address = (struct vgpu_nvidia_address) {
@@ -159,9 +161,20 @@ void vgpu_nvidia_address_set(struct vgpu_export *export, struct device *parent)
 	spin_unlock(&export->host->lock);
 }
 
+/**
+ * vgpu_nvidia_address_clear - a card has no PCI device here any more
+ * @export: of the card
+ */
+void vgpu_nvidia_address_clear(struct vgpu_export *export)
+{
+	spin_lock(&export->host->lock);
+	export->address.known = false;
+	spin_unlock(&export->host->lock);
+}
+
 /*
- * Return: the other machine's domain of the card that has this one here, or there; the same where
- * no card has it, or several have that are in different domains there.
+ * Translates the domain of the card at this address. Return: the host's if @to_host, else the one
+ * here; @domain where no card is there, or where it stands for several ones.
  */
 static u32 translate(struct vgpu_host *host, u32 domain, u32 bus, u32 slot, bool to_host)
 {

@@ -28,6 +28,7 @@ struct vgpu_nvidia_address {
 };
 
 void vgpu_nvidia_address_set(struct vgpu_export *export, struct device *parent);
+void vgpu_nvidia_address_clear(struct vgpu_export *export);
 void vgpu_nvidia_address_given(struct vgpu_object *object, unsigned int cmd,
 			       struct vgpu_marshal *m);
 int vgpu_nvidia_address_told(struct vgpu_object *object, unsigned int cmd,

@@ -425,8 +425,8 @@ struct vgpu_schema_live {
  * @base: where to look for what is not here, or NULL
  * @apart: programs and the device take turns at whole buffers: while the one writes to a page
  *	of what is mapped, the other does not
- * @polled: positive errno of mapping memory for reading and writing that could only be a copy, as it
- *	changes, or is looked at, with no call; COPIED fields name exceptions; 0: a copy will do
+ * @polled: positive errno of mapping memory for reading and writing that could only be a copy, as
+ *	it changes, or is looked at, with no call; COPIED fields name exceptions; 0: a copy will do
  * @keepers: enum vgpu_schema_keepers: memory that calls on a file of these have handed over (KEPT)
  *	stays pinned until no file is open any more of any schema with this number, nor one that
  *	calls on those files returned; 0: until the file of the call is closed

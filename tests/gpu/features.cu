@@ -295,7 +295,7 @@ static int wait_value()
 {
 	volatile unsigned int *words;
 	std::vector<int> data = numbers();
-	cudaStream_t stream;
+	cudaStream_t stream, beside;
 	CUdeviceptr there;
 	int *memory;
 
@@ -304,14 +304,18 @@ static int wait_value()
 	TRY(cudaHostAlloc((void **)&words, 4096, cudaHostAllocMapped));
 	words[0] = words[1] = 0;
 	TRY(cudaHostGetDevicePointer((void **)&there, (void *)words, 0));
-	/* The first launch loads the kernel, for which the driver waits for all streams. */
+	/* The first launch loads a kernel, for which the driver waits for all streams. */
 	launch(memory, 0, stream);
+	delay<<<1, 1, 0, stream>>>(0, NULL);
 	TRY(cudaStreamSynchronize(stream));
 	TRY(cudaMemcpy(memory, data.data(), bytes, cudaMemcpyHostToDevice));
 	TRY_DRIVER(cuStreamWaitValue32, stream, there, 5, CU_STREAM_WAIT_VALUE_EQ);
 	launch(memory, 2, stream);
 	TRY_DRIVER(cuStreamWriteValue32, stream, there + 4, 6, 0);
-	usleep(100000);
+	/* Time for it to go on by mistake: another stream's work, which is enqueued later, is done. */
+	TRY(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
+	delay<<<1, 1, 0, beside>>>(100000000ULL, NULL);
+	TRY(cudaStreamSynchronize(beside));
 	if (cudaStreamQuery(stream) != cudaErrorNotReady || words[1]) {
 		printf("the stream did not wait\n");
 		return 1;

@@ -3,6 +3,8 @@
 """Trains a small network by PyTorch on a GPU, from pinned batches that another process makes; then
 some of the libraries that programs use beside: what is said is the same wherever it runs."""
 
+import warnings
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -71,6 +73,8 @@ def beside():
 
 
 if __name__ == "__main__":
+    # They name the program's folder.
+    warnings.simplefilter("ignore")
     print(torch.__version__, torch.cuda.get_device_name(), torch.cuda.get_device_properties(0).total_memory, flush=True)
     recorded()
     beside()

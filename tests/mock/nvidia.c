@@ -161,6 +161,8 @@ static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
 	if (copy_from_user(&control, arg, sizeof(control)))
 		return -EFAULT;
 	ret = mock_nvidia_pci_control(&control);
+	if (ret == -ENOTTY)
+		ret = mock_nvidia_rm_control(&control);
 	if (ret != -ENOTTY) {
 		control.status = 0;
 		return ret ?: copy_to_user(arg, &control, sizeof(control)) ? -EFAULT : 0;

@@ -44,6 +44,7 @@ struct rm_client {
 	struct mock_nvidia_file *control;
 	u32 handle;
 	pid_t process;
+	struct pid *pid;
 	struct xarray objects;
 };
 
@@ -146,6 +147,7 @@ static void rm_client_free(struct rm_client *client)
 	xa_for_each(&client->objects, handle, object)
 		rm_object_free(object);
 	xa_destroy(&client->objects);
+	put_pid(client->pid);
 	kfree(client);
 }
 
@@ -158,6 +160,7 @@ static u32 rm_client_new(struct mock_nvidia_file *control, u32 *handle)
 	client->control = control;
 	client->handle = rm_last_client++;
 	client->process = current->tgid;
+	client->pid = get_pid(task_tgid(current));
 	xa_init_flags(&client->objects, XA_FLAGS_ALLOC);
 	list_add(&client->node, &rm_clients);
 	*handle = client->handle;
@@ -358,6 +361,66 @@ static int rm_alloc_value(const struct rm_alloc *args, u64 *value)
 	default:
 		return 0;
 	}
+}
+
+static void rm_pids(struct vgpu_mock_nvidia_pids *pids)
+{
+	struct rm_client *client;
+	pid_t pid;
+
+	pids->count = 0;
+	list_for_each_entry(client, &rm_clients, node) {
+		pid = pid_vnr(client->pid);
+		if (pid && pids->count < ARRAY_SIZE(pids->pids))
+			pids->pids[pids->count++] = pid;
+	}
+}
+
+static void rm_pid_infos(struct vgpu_mock_nvidia_pid_infos *infos)
+{
+	struct rm_client *client;
+	u32 i;
+
+	for (i = 0; i < min_t(u32, infos->count, ARRAY_SIZE(infos->infos)); i++) {
+		infos->infos[i].clients = 0;
+		list_for_each_entry(client, &rm_clients, node)
+			if (pid_vnr(client->pid) == infos->infos[i].pid)
+				infos->infos[i].clients++;
+	}
+}
+
+/**
+ * mock_nvidia_rm_control() - tell of processes
+ * @control: the command
+ *
+ * Return: 0, -EFAULT, -EINVAL, -ENOMEM, or -ENOTTY: it is another one.
+ */
+long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
+{
+	void __user *params = u64_to_user_ptr(control->params);
+	bool list = control->cmd == VGPU_MOCK_NVIDIA_GET_PIDS;
+	size_t size = list ? sizeof(struct vgpu_mock_nvidia_pids) :
+			     sizeof(struct vgpu_mock_nvidia_pid_infos);
+	long ret = 0;
+	void *args;
+
+	if (!list && control->cmd != VGPU_MOCK_NVIDIA_GET_PID_INFO)
+		return -ENOTTY;
+	if (control->size != size)
+		return -EINVAL;
+	args = memdup_user(params, size);
+	if (IS_ERR(args))
+		return PTR_ERR(args);
+	mutex_lock(&rm_lock);
+	if (list)
+		rm_pids(args);
+	else
+		rm_pid_infos(args);
+	mutex_unlock(&rm_lock);
+	if (copy_to_user(params, args, size))
+		ret = -EFAULT;
+	kfree(args);
+	return ret;
 }
 
 static void rm_run(struct mock_nvidia_file *control, u32 nr, union rm_args *args, u64 value,

@@ -206,6 +206,34 @@ struct vgpu_mock_nvidia_links {
 
 #define VGPU_MOCK_NVIDIA_SWITCH_BUS	0xfe
 
+/*
+ * Commands of CONTROL: the processes that have a client, one entry a client, and how many clients a
+ * process has. Processes are called by their ids in the caller's namespace; those that have none
+ * there are not told of.
+ */
+#define VGPU_MOCK_NVIDIA_GET_PIDS	0x2080018d
+#define VGPU_MOCK_NVIDIA_GET_PID_INFO	0x2080018e
+
+struct vgpu_mock_nvidia_pids {
+	__u32 of;
+	__u32 class;
+	__u32 count;
+	__u32 pids[950];
+};
+
+struct vgpu_mock_nvidia_pid_infos {
+	__u32 count;
+	__u32 pad;
+	struct {
+		__u32 pid;
+		__u32 index;
+		__u32 result;
+		__u32 pad;
+		__u64 clients;
+		__u64 rest[6];
+	} infos[200];
+};
+
 /* Memory of the card, in objects of this class; where in their parameters their size is. */
 #define VGPU_MOCK_NVIDIA_VIDEO		0x40
 #define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64

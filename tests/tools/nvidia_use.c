@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../userspace-lib/engine/nvidia_rm.h"
@@ -529,6 +530,67 @@ static void use_card_by_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
+/* A process with a client, until @end is closed. Return: its id. */
+static pid_t start_another(int *end)
+{
+	struct rm_alloc client = { .class = RM_CLASS_CLIENT };
+	int ready[2], over[2], fd;
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(ready) || pipe(over))
+		err(1, "pipe");
+	pid = fork();
+	if (pid < 0)
+		err(1, "fork");
+	if (!pid) {
+		close(over[1]);
+		fd = open("/dev/nvidiactl", O_RDWR);
+		if (fd < 0 || rm_alloc(fd, &client) || write(ready[1], &byte, 1) != 1)
+			_exit(1);
+		_exit(read(over[0], &byte, 1) != 0);
+	}
+	close(ready[1]);
+	close(over[0]);
+	if (read(ready[0], &byte, 1) != 1)
+		errx(1, "another process has no client");
+	close(ready[0]);
+	*end = over[1];
+	return pid;
+}
+
+/* Of the processes that use the card a program is told of itself alone, by its own id. */
+static void use_pids(int fd)
+{
+	static struct vgpu_mock_nvidia_pid_infos infos = { .count = 3 };
+	static struct vgpu_mock_nvidia_pids pids;
+	unsigned int i, wrapped;
+	int end, status;
+	pid_t other = start_another(&end);
+
+	for (wrapped = 0; wrapped < 2; wrapped++) {
+		memset(&pids, 0, sizeof(pids));
+		command(fd, VGPU_MOCK_NVIDIA_GET_PIDS, &pids, sizeof(pids), wrapped);
+		for (i = 0; i < pids.count && pids.pids[i] == (unsigned int)getpid(); i++)
+			;
+		if (!pids.count || i < pids.count)
+			errx(1, "of %u processes, number %u is %u", pids.count, i, pids.pids[i]);
+		infos.infos[0].pid = 1;
+		infos.infos[1].pid = getpid();
+		infos.infos[2].pid = other;
+		command(fd, VGPU_MOCK_NVIDIA_GET_PID_INFO, &infos, sizeof(infos), wrapped);
+		if (infos.infos[0].clients || !infos.infos[1].clients || infos.infos[2].clients)
+			errx(1, "process 1 has %llu clients, this one %llu, another one %llu",
+			     infos.infos[0].clients, infos.infos[1].clients, infos.infos[2].clients);
+		if (infos.infos[0].pid != 1 || infos.infos[1].pid != (unsigned int)getpid() ||
+		    infos.infos[2].pid != (unsigned int)other)
+			errx(1, "ids of processes change");
+	}
+	close(end);
+	if (waitpid(other, &status, 0) != other || status)
+		errx(1, "another process ends with status %#x", status);
+}
+
 /* The driver looks for a file of the card among those of its caller, which need not be used. */
 static void use_card(int fd)
 {
@@ -563,6 +625,7 @@ static void use_card(int fd)
 	status = alloc_device(fd, client.object);
 	if (status != RM_INSUFFICIENT_PERMISSIONS)
 		errx(1, "a device after many cards: status %#x", status);
+	use_pids(fd);
 }
 
 /* The driver takes its own version, and corrects another one. */
