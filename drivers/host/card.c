@@ -34,13 +34,13 @@ static int card_of(const struct vgpu_object *object)
 	return MINOR(inode->i_rdev);
 }
 
-static void card_forget(struct vgpu_session *session, u32 id)
+void vgpu_card_forget(struct vgpu_session *session, u32 id)
 {
 	if (xa_erase(&session->cards, id))
 		atomic_dec(&session->nr_cards);
 }
 
-/* A file can be closed by any session of the guest, which does not look for the others. */
+/* A file can be closed by other sessions of the guest, and by none: they do not look here. */
 static void card_forget_closed(struct vgpu_session *session)
 {
 	struct vgpu_object *object;
@@ -52,7 +52,7 @@ static void card_forget_closed(struct vgpu_session *session)
 		if (object)
 			vgpu_object_put(object);
 		else
-			card_forget(session, id);
+			vgpu_card_forget(session, id);
 	}
 }
 
@@ -66,8 +66,8 @@ int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object
 	entry = xa_mk_value(card);
 	if (xa_load(&session->cards, object->id) == entry)
 		return 0;
-	/* No more of them are open at once, so that leaves room. */
-	if (atomic_read(&session->nr_cards) >= session->peer->limits.objects)
+	/* The guest has no more files open, this one included: some of those are closed. */
+	if (atomic_read(&session->nr_cards) >= READ_ONCE(session->peer->nr_objects))
 		card_forget_closed(session);
 	old = xa_store(&session->cards, object->id, entry, GFP_KERNEL_ACCOUNT);
 	if (xa_is_err(old))
@@ -112,7 +112,7 @@ int vgpu_card_place(struct vgpu_hcall *call)
 		object = vgpu_object_find(session->peer, id);
 		/* Its number may be another object's by now. */
 		if (!object || card_of(object) != card) {
-			card_forget(session, id);
+			vgpu_card_forget(session, id);
 		} else {
 			ret = card_install(call, object);
 			set_bit(card, placed);

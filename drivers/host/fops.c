@@ -92,7 +92,8 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
  */
 s64 vgpu_fops_close(struct vgpu_hcall *call)
 {
-	struct vgpu_peer *peer = call->lane->session->peer;
+	struct vgpu_session *session = call->lane->session;
+	struct vgpu_peer *peer = session->peer;
 	struct vgpu_object *object;
 	u64 leave;
 
@@ -101,6 +102,7 @@ s64 vgpu_fops_close(struct vgpu_hcall *call)
 		return vgpu_call_refuse(call, PTR_ERR(object));
 	if (!object)
 		return 0;
+	vgpu_card_forget(session, object->id);
 	leave = object->leave;
 	vgpu_object_put(object);
 	/* Another thread closes it. A killed one says nothing more to the guest. */

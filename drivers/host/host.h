@@ -950,6 +950,8 @@ unsigned int vgpu_fdtable_take(struct file *lane, struct vgpu_fd *fds, unsigned 
 
 /* The session's process has @object open. Return: 0 or -ENOMEM. */
 int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object);
+/* The session's process has closed object @id, which may be any. */
+void vgpu_card_forget(struct vgpu_session *session, u32 id);
 /* One file of each card that it has open, in the table of @call's thread. Return: 0 or -errno. */
 int vgpu_card_place(struct vgpu_hcall *call);
 void vgpu_card_remove(struct vgpu_hcall *call);

@@ -71,7 +71,8 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	mutex_init(&session->lock);
 	INIT_LIST_HEAD(&session->lanes);
 	xa_init(&session->tasks);
-	xa_init(&session->cards);
+	/* Numbers of objects are the guest's to use up, so its memory is charged for them. */
+	xa_init_flags(&session->cards, XA_FLAGS_ACCOUNT);
 	mutex_init(&session->map_lock);
 	session->mappings = RB_ROOT;
 	spin_lock_init(&session->unmaps_lock);
