@@ -122,6 +122,7 @@ bool master_has_uid(unsigned int uid)
 void master_reaped(pid_t pid, int status)
 {
 	struct master *master;
+	struct peer *peer;
 
 	LIST_FOREACH(master, &masters, node)
 		if (master->pid == pid)
@@ -133,6 +134,10 @@ void master_reaped(pid_t pid, int status)
 		log_guest("guest %u:%u: vgpu-engine-master has ended (%s %d): its programs become DRM master without CAP_SYS_ADMIN only",
 			  master->cid, master->port, WIFSIGNALED(status) ? "signal" : "status",
 			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	peer = peer_find(master->cid, master->port);
 	LIST_REMOVE(master, node);
 	free(master);
+	/* It may be what the end of its guest has waited for. */
+	if (peer)
+		peer_reaped(peer);
 }

@@ -28,8 +28,7 @@ unsigned int peer_free_uid(void)
 		LIST_FOREACH(peer, &peers, node)
 			if (peer->uid == settings.uid_base + i)
 				break;
-		if (!peer && !keeper_has_uid(settings.uid_base + i) &&
-		    !master_has_uid(settings.uid_base + i))
+		if (!peer && !keeper_has_uid(settings.uid_base + i))
 			return settings.uid_base + i;
 	}
 	return 0;
@@ -102,7 +101,8 @@ void peer_reaped(struct peer *peer)
 {
 	uint32_t cid = peer->cid, port = peer->port;
 
-	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions))
+	/* A process that is left keeps the guest's control group from being removed. */
+	if (peer->state != PEER_GONE || !LIST_EMPTY(&peer->sessions) || master_has_uid(peer->uid))
 		return;
 	peer_free(peer);
 	handshake_peer_gone(cid, port);

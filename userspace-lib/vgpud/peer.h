@@ -3,7 +3,7 @@
  * Peers: guests with a control connection.
  *
  * A peer is UP from WELCOME until it is dropped or the host module says that it
- * is gone. It stays in the list until its last shadow was reaped: until then
+ * is gone. It stays in the list until its last process was reaped: until then
  * its user id must not become another guest's.
  */
 #ifndef VGPUD_PEER_H
