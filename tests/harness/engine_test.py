@@ -25,7 +25,9 @@ ENGINE = sys.argv[1]
 WAIT = 60
 # An engine that is alive and idle answers in less.
 NOTHING = 0.3
-EBADF, ENOMEM, EACCES, EBUSY, ENODEV = 9, 12, 13, 16, 19
+EINTR, EBADF, ENOMEM, EACCES, EBUSY, ENODEV = 4, 9, 12, 13, 16, 19
+# Lanes of a shadow, as userspace-lib/shadow/layout.h has it.
+LANES = 512
 OBJECTS = 30000
 MAPPED = 1 << 20
 KEPT = 1 << 30
@@ -388,10 +390,12 @@ class Hostile(unittest.TestCase):
         self.assertEqual(0, self.other.hear()[0][3])
         self.serves()
 
-    def master(self, export):
-        """The connection of the program that makes masters, which is played here."""
+    def master(self, export, room=None):
+        """The connection of the program that makes masters, which is played here; with room for so few bytes."""
         sock, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         sock.settimeout(WAIT)
+        if room:
+            its.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
         self.addCleanup(sock.close)
         socket.send_fds(self.agent, [struct.pack("=IIQ", AGENT_MASTER, 0, export)], [its.fileno()])
         its.close()
@@ -438,6 +442,28 @@ class Hostile(unittest.TestCase):
             sock.send(request + struct.pack("=i", -EBUSY))
         self.assertEqual(-EBUSY, self.other.hear()[0][3])
         self.serves()
+        self.serves()
+
+    def test_masters_late(self):
+        number = self.open(self.bad)
+        sock = self.master(7)
+        self.bad.say(MASTER, lane=1, number=number, value=SET_MASTER)
+        late = self.master_is_asked(sock)
+        self.assertEqual((ANSWER, 1, 0, -EINTR), self.bad.hear()[0][:4])
+        # The lane may ask again, and gets the answer to that.
+        self.bad.say(MASTER, lane=1, number=number, value=SET_MASTER)
+        request = self.master_is_asked(sock)
+        sock.send(late + struct.pack("=i", 0))
+        sock.send(request + struct.pack("=i", -EBUSY))
+        self.assertEqual((ANSWER, 1, 0, -EBUSY), self.bad.hear()[0][:4])
+        self.serves()
+
+    def test_masters_full(self):
+        number = self.open(self.bad)
+        self.master(7, room=1)
+        for lane in range(LANES):
+            self.bad.say(MASTER, lane=lane, number=number, value=SET_MASTER)
+        self.assertEqual(-EACCES, self.bad.hear()[0][3])
 
     def test_masters_end(self):
         number = self.open(self.bad)

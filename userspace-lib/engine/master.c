@@ -12,14 +12,19 @@
 #include "engine/packet.h"
 #include "shadow/layout.h"
 
+/* The time that a driver has for an ioctl: after that its lane waits for it no more. */
+#define ANSWER_TIMEOUT_MS	5000
+
 /**
  * struct asking - a lane that waits for an ioctl
+ * @late: when it waits no more
  * @shadow: whose lane it is
  * @lane: index of it
  * @tag: number of the request
  */
 struct asking {
 	LIST_ENTRY(asking) node;
+	struct timer late;
 	struct shadow *shadow;
 	uint32_t lane;
 	uint64_t tag;
@@ -41,11 +46,23 @@ struct master {
 static LIST_HEAD(, master) masters = LIST_HEAD_INITIALIZER(masters);
 static uint64_t last_tag;
 
+static void asking_free(struct asking *asking)
+{
+	timer_cancel(&asking->late);
+	LIST_REMOVE(asking, node);
+	free(asking);
+}
+
 static void asking_end(struct asking *asking, int result)
 {
 	shadow_answer(asking->shadow, asking->lane, result, NULL, 0, -1);
-	LIST_REMOVE(asking, node);
-	free(asking);
+	asking_free(asking);
+}
+
+/* The program may try again. The answer, when it comes, is nobody's. */
+static void asking_late(struct timer *timer)
+{
+	asking_end(container_of(timer, struct asking, late), -EINTR);
 }
 
 static void master_end(struct master *master)
@@ -142,6 +159,9 @@ void master_ask(struct shadow *shadow, const struct eshadow_msg *msg)
 	if (master && msg->lane < SHADOW_LANES_MAX && !asks_already(shadow, msg->lane)) {
 		asking = calloc(1, sizeof(*asking));
 		ret = asking ? packet_send(master->source.fd, &iov, 1, object->fd) : -ENOMEM;
+		/* Sockets' errnos are none of the ioctl's. */
+		if (ret && ret != -ENOMEM)
+			ret = -EACCES;
 	}
 	if (ret) {
 		free(asking);
@@ -151,6 +171,8 @@ void master_ask(struct shadow *shadow, const struct eshadow_msg *msg)
 	asking->shadow = shadow;
 	asking->lane = msg->lane;
 	asking->tag = request.tag;
+	asking->late.expired = asking_late;
+	timer_set(&asking->late, ANSWER_TIMEOUT_MS);
 	LIST_INSERT_HEAD(&master->askings, asking, node);
 }
 
@@ -162,9 +184,7 @@ void master_shadow_gone(struct shadow *shadow)
 	LIST_FOREACH(master, &masters, node)
 		for (asking = LIST_FIRST(&master->askings); asking; asking = next) {
 			next = LIST_NEXT(asking, node);
-			if (asking->shadow == shadow) {
-				LIST_REMOVE(asking, node);
-				free(asking);
-			}
+			if (asking->shadow == shadow)
+				asking_free(asking);
 		}
 }

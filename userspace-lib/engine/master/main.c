@@ -89,7 +89,10 @@ void master_main(void)
 		if (fd >= 0 && device_of(fd) == device &&
 		    (msg.command == MASTER_SET || msg.command == MASTER_DROP))
 			msg.result = sys3(__NR_ioctl, fd, msg.command, 0);
-		/* It is closed first, so that who closes it after the answer closes it last. */
+		/*
+		 * It is closed first, which may wait for the driver: whoever waits for the answer
+		 * may close the file then, and that is to be the last close.
+		 */
 		if (fd >= 0)
 			sys2(__NR_close, fd, 0);
 		say(&msg);
