@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* Closing files: the driver may take long, so a thread of its own does it, one after the other. */
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "engine/closer.h"
+#include "vgpud/loop.h"
 
 struct closing {
 	STAILQ_ENTRY(closing) node;
@@ -69,8 +72,9 @@ void closer_close(int fd, void (*done)(void *arg), void *arg)
 {
 	struct closing *closing = malloc(sizeof(*closing));
 
+	/* Nothing can be done without memory, nor the file be closed here. */
 	if (!closing)
-		engine_end("out of memory");
+		abort();
 	*closing = (struct closing) { .fd = fd, .done = done, .arg = arg };
 	pthread_mutex_lock(&lock);
 	STAILQ_INSERT_TAIL(&todo, closing, node);

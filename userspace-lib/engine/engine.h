@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "engine/closer.h"
 #include "engine/proto.h"
 #include "policy.h"
 #include "vgpud/loop.h"
@@ -177,11 +178,7 @@ void objects_shadow_gone(struct shadow *shadow);
 /* A control message up to @seq has closed one that is not closed yet. */
 bool objects_closing(uint64_t seq);
 
-/* --- closer.c: a thread that closes files ------------------------------------- */
-
-int closer_init(void);
-/* @done, if there is one, is called by the loop. */
-void closer_close(int fd, void (*done)(void *arg), void *arg);
+/* closer.c, a thread that closes files: see closer.h. */
 
 /* --- poller.c: a thread that polls files -------------------------------------- */
 

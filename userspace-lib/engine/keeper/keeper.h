@@ -6,7 +6,8 @@
  *
  * The hypervisor and the engines may say anything at any time: they are trusted no more than the
  * guest. One thread does everything and waits for nobody, because the hypervisor, while it does
- * what the keeper has asked for, asks the keeper and waits for the answer.
+ * what the keeper has asked for, asks the keeper and waits for the answer. Another one closes the
+ * engines' files, as that may wait for drivers.
  */
 #ifndef KEEPER_KEEPER_H
 #define KEEPER_KEEPER_H

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/closer.h"
 #include "engine/packet.h"
 #include "keeper.h"
 #include "vgpud/loop.h"
@@ -63,7 +64,7 @@ void keeper_look(void)
 	struct keeper_msg msg = { .id = window.id, .len = window.len };
 
 	if (!told && !region_is_used() && held >= 0) {
-		close(held);
+		closer_close(held, NULL, NULL);
 		held = -1;
 	}
 	if (engine.fd < 0 || told == region_is_ready() || (!told && region_is_used()))
@@ -89,12 +90,12 @@ static void engine_ready(struct source *source, uint32_t events)
 	}
 	if (len == sizeof(msg) && msg.type == KEEPER_HOLD && (held < 0 || fd < 0)) {
 		if (held >= 0)
-			close(held);
+			closer_close(held, NULL, NULL);
 		held = fd;
 		return;
 	}
 	if (fd >= 0)
-		close(fd);
+		closer_close(fd, NULL, NULL);
 	if (len == sizeof(msg) && msg.type == KEEPER_UNMAP)
 		region_unmap(&msg);
 	else if (len != sizeof(msg) || msg.type != KEEPER_HOLD)
@@ -140,8 +141,8 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	/* vgpud has sent KEEPER_START before it started the keeper. */
 	if (packet_recv(agent.fd, &window, sizeof(window), &fd) != sizeof(window) ||
-	    window.type != KEEPER_START || loop_init() || source_add(&agent, EPOLLIN) ||
-	    qemu_init() || loop_run())
+	    window.type != KEEPER_START || loop_init() || closer_init() ||
+	    source_add(&agent, EPOLLIN) || qemu_init() || loop_run())
 		return KEEPER_EXIT_START;
 	return EXIT_SUCCESS;
 }

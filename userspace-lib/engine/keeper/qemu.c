@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/closer.h"
 #include "keeper.h"
 #include "vgpud/loop.h"
 #include "wire.h"
@@ -294,8 +295,9 @@ static void qemu_ready(struct source *source, uint32_t events)
 		if (in.hdr.flags & VHOST_NEED_REPLY)
 			reply_u64(0);
 	}
+	/* Some are the engines': the hypervisor tells of the window's memory as of any other. */
 	while (in.nr_fds)
-		close(in.fds[--in.nr_fds]);
+		closer_close(in.fds[--in.nr_fds], NULL, NULL);
 	memset(&in, 0, sizeof(in));
 	keeper_look();
 }

@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/closer.h"
 #include "keeper.h"
 #include "vgpud/loop.h"
 #include "vhost.h"
@@ -126,7 +127,7 @@ static void showing_free(struct showing *showing)
 	LIST_REMOVE(showing, node);
 	nr_showings--;
 	if (showing->fd >= 0)
-		close(showing->fd);
+		closer_close(showing->fd, NULL, NULL);
 	free(showing);
 }
 
@@ -193,7 +194,7 @@ static void ask(struct showing *showing)
 	if (sendmsg(channel.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(msg))
 		keeper_end(KEEPER_EXIT_SILENT);
 	if (showing->fd >= 0)
-		close(showing->fd);
+		closer_close(showing->fd, NULL, NULL);
 	showing->fd = -1;
 	showing->asked = true;
 	showing->answered = false;
@@ -424,7 +425,7 @@ void region_map(const struct keeper_msg *msg, int fd)
 	}
 	if (ret) {
 		if (fd >= 0)
-			close(fd);
+			closer_close(fd, NULL, NULL);
 		tell_done(msg->tag, ret);
 		return;
 	}
