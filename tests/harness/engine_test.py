@@ -19,7 +19,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from unit_tap import main
+from unit_tap import main, no_new_privileges
 
 ENGINE = sys.argv[1]
 WAIT = 60
@@ -109,6 +109,7 @@ class Hostile(unittest.TestCase):
             for at, fd in enumerate(fds, 3):
                 os.dup2(fd, at)
             os.closerange(8, 256)
+            no_new_privileges()
 
         self.engine = subprocess.Popen([ENGINE], preexec_fn=place, close_fds=False)
         for fd in (proc, closed):
@@ -393,9 +394,9 @@ class Hostile(unittest.TestCase):
     def master(self, export, room=None):
         """The connection of the program that makes masters, which is played here; with room for so few bytes."""
         sock, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        sock.settimeout(WAIT)
         if room:
             its.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
+        sock.settimeout(WAIT)
         self.addCleanup(sock.close)
         socket.send_fds(self.agent, [struct.pack("=IIQ", AGENT_MASTER, 0, export)], [its.fileno()])
         its.close()
@@ -442,7 +443,6 @@ class Hostile(unittest.TestCase):
             sock.send(request + struct.pack("=i", -EBUSY))
         self.assertEqual(-EBUSY, self.other.hear()[0][3])
         self.serves()
-        self.serves()
 
     def test_masters_late(self):
         number = self.open(self.bad)
@@ -464,6 +464,7 @@ class Hostile(unittest.TestCase):
         for lane in range(LANES):
             self.bad.say(MASTER, lane=lane, number=number, value=SET_MASTER)
         self.assertEqual(-EACCES, self.bad.hear()[0][3])
+        self.serves()
 
     def test_masters_end(self):
         number = self.open(self.bad)

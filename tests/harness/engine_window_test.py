@@ -12,7 +12,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 import payload
-from unit_tap import main
+from unit_tap import main, no_new_privileges
 
 ENGINE = os.path.join(payload.out_dir(), "keeper/engine/vgpu-engine")
 PAGE = 4096
@@ -61,6 +61,7 @@ class Engine(unittest.TestCase):
             for at, fd in enumerate([os.dup(fd) for fd in [os.dup(fd) for fd in files * 8][-len(files):]], 3):
                 os.dup2(fd, at)
             os.closerange(8, 256)
+            no_new_privileges()
 
         self.engine = subprocess.Popen([ENGINE], preexec_fn=place, close_fds=False, stderr=subprocess.DEVNULL)
         for sock in (agent, guest):

@@ -13,7 +13,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 import payload
-from unit_tap import main
+from unit_tap import main, no_new_privileges
 
 KEEPER = os.path.join(payload.out_dir(), "keeper/engine/keeper/vgpu-keeper")
 SIZE = 1 << 30
@@ -56,6 +56,7 @@ class Keeper(unittest.TestCase):
             for at, fd in enumerate(fds, 3):
                 os.dup2(fd, at)
             os.closerange(5, 256)
+            no_new_privileges()
 
         self.keeper = subprocess.Popen([KEEPER], preexec_fn=place, close_fds=False)
         agent.close()
@@ -164,6 +165,15 @@ class Keeper(unittest.TestCase):
         self.hears(engine, DONE, 0, tag)
 
     # Tests.
+
+    def test_executes_nothing(self):
+        """It has added a filter of system calls to those that it was started with."""
+        def filters(process):
+            with open(f"/proc/{process}/status", encoding="ascii") as status:
+                return int(dict(line.split(":", 1) for line in status)["Seccomp_filters"])
+
+        self.begin()
+        self.assertEqual(filters("self") + 1, filters(self.keeper.pid))
 
     def test_configuration(self):
         self.begin()

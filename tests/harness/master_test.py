@@ -12,7 +12,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 import payload
-from unit_tap import main
+from unit_tap import main, no_new_privileges
 
 MASTER = os.path.join(payload.out_dir(), "keeper/engine/master/vgpu-engine-master")
 WAIT = 60
@@ -37,6 +37,7 @@ class Master(unittest.TestCase):
             for at, fd in enumerate(fds, 3):
                 os.dup2(fd, at)
             os.closerange(5, 256)
+            no_new_privileges()
 
         self.master = subprocess.Popen([MASTER], preexec_fn=place, close_fds=False)
         self.addCleanup(self.master.wait)

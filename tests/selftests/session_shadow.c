@@ -68,7 +68,9 @@ static const char *status_line(const char *proc, const char *key)
 	return "";
 }
 
-TEST_F(shadow, has_no_rights)
+/* Sees that a process has no rights but these capabilities, if any, in all its sets. */
+static void look_at_rights(struct __test_metadata *_metadata, const char *proc,
+			   const char *capabilities)
 {
 	static const char *const caps[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 	unsigned long uid[4];
@@ -76,24 +78,58 @@ TEST_F(shadow, has_no_rights)
 	char path[64];
 	unsigned int i;
 
-	ASSERT_EQ(4, sscanf(status_line(self->proc, "Uid"), "%lu %lu %lu %lu", &uid[0], &uid[1],
+	ASSERT_EQ(4, sscanf(status_line(proc, "Uid"), "%lu %lu %lu %lu", &uid[0], &uid[1],
 			    &uid[2], &uid[3]));
 	for (i = 0; i < 4; i++) {
 		EXPECT_GE(uid[i], FIRST_UID);
 		EXPECT_EQ(uid[0], uid[i]);
 	}
-	EXPECT_STREQ("", status_line(self->proc, "Groups"));
+	EXPECT_STREQ("", status_line(proc, "Groups"));
 	for (i = 0; i < 5; i++)
-		EXPECT_STREQ("0000000000000000", status_line(self->proc, caps[i]))
+		EXPECT_STREQ(capabilities, status_line(proc, caps[i]))
 			TH_LOG("capability set %u", i);
-	EXPECT_STREQ("1", status_line(self->proc, "NoNewPrivs"));
-	EXPECT_STREQ("2", status_line(self->proc, "Seccomp"));
+	EXPECT_STREQ("1", status_line(proc, "NoNewPrivs"));
+	EXPECT_STREQ("2", status_line(proc, "Seccomp"));
 	/* vgpud's, and the program's own after its start. */
-	EXPECT_STREQ("2", status_line(self->proc, "Seccomp_filters"));
-	/* Not dumpable: even its own user may not look. */
-	snprintf(path, sizeof(path), "%s/mem", self->proc);
+	EXPECT_STREQ("2", status_line(proc, "Seccomp_filters"));
+	/* It is not dumpable: even its own user may not look. */
+	snprintf(path, sizeof(path), "%s/mem", proc);
 	ASSERT_EQ(0, stat(path, &st));
 	EXPECT_EQ(0, st.st_uid);
+}
+
+TEST_F(shadow, has_no_rights)
+{
+	look_at_rights(_metadata, self->proc, "0000000000000000");
+}
+
+/* Who makes DRM masters for a user-space engine has CAP_SYS_ADMIN, and is confined as well. */
+TEST_F(shadow, and_one_right_beside_it)
+{
+	char proc[32];
+	pid_t pid;
+
+	if (!tool_user_engine())
+		SKIP(return, "needs a user-space engine");
+	ASSERT_LE(1, tool_processes("/vgpu-engine-master", &pid));
+	snprintf(proc, sizeof(proc), "/proc/%d", pid);
+	look_at_rights(_metadata, proc, "0000000000200000");
+	EXPECT_STREQ("", tool_run("ls -A %s/root/", proc)->out);
+	EXPECT_STREQ("3\n4\n", tool_run("ls %s/fd", proc)->out);
+}
+
+/* The engine is confined as its shadows are. */
+TEST_F(shadow, and_its_engine_has_none)
+{
+	char proc[32];
+	pid_t pid;
+
+	if (!tool_user_engine())
+		SKIP(return, "needs a user-space engine");
+	ASSERT_LE(1, tool_processes("/vgpu-engine", &pid));
+	snprintf(proc, sizeof(proc), "/proc/%d", pid);
+	look_at_rights(_metadata, proc, "0000000000000000");
+	EXPECT_STREQ("", tool_run("ls -A %s/root/", proc)->out);
 }
 
 /* Nothing but what an engine's shadow works with, and the device. */

@@ -17,6 +17,7 @@
 
 #include "engine.h"
 #include "engine/packet.h"
+#include "shadow/exec.h"
 #include "vgpud/log.h"
 
 struct engine_shared *shared;
@@ -109,8 +110,10 @@ static void check(int ret, const char *what)
 int main(void)
 {
 	log_init(false);
+	/* Before there is another thread. */
+	check(exec_forbid(), "seccomp");
 	/* exec made the process dumpable again. */
-	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_DUMPABLE, 0UL);
 	signal(SIGPIPE, SIG_IGN);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, ENGINE_FD_SHARED,
 		      0);
@@ -125,7 +128,7 @@ int main(void)
 		.features = start.features,
 	};
 	check(loop_init(), "epoll");
-	/* Before there is another thread: it blocks what is read as a file. */
+	/* Likewise: it blocks what is read as a file. */
 	check(poller_init(), "the thread that polls files");
 	check(closer_init(), "the thread that closes files");
 	check(source_add(&agent, EPOLLIN), "vgpud");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shadows of both engines execute nothing after their start.
+ * Shadows, engines and what belongs to them execute nothing after their start.
  */
 #ifndef VGPU_SHADOW_EXEC_H
 #define VGPU_SHADOW_EXEC_H
@@ -14,6 +14,7 @@
 /*
  * Nothing is to be executed after the start, and no filter to be added. vgpud's
  * list had to leave execveat() and seccomp() open, for it runs before exec.
+ * Threads have it by inheriting it. Return: 0, or a negative errno.
  */
 static inline int exec_forbid(void)
 {

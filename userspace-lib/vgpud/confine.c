@@ -53,13 +53,28 @@ static int allow_if(int nr, struct scmp_arg_cmp condition)
 	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 1, condition);
 }
 
+/*
+ * What each list has for the start: the program's execveat(), and seccomp(), by which the program
+ * forbids itself both (shadow/exec.h). exec makes a process dumpable, which it is to be no more.
+ */
+static int allow_start(int program)
+{
+	int ret = allow_if(SCMP_SYS(execveat), SCMP_A0(SCMP_CMP_EQ, program));
+
+	if (!ret)
+		ret = allow(SCMP_SYS(seccomp));
+	if (ret)
+		return ret;
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 2,
+				SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0));
+}
+
 /* Calls whose third argument says what memory may be used for: never as code. */
 static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mprotect) };
 
 /*
  * What shadow/main.c, shadow/lane.c and shadow/keys.c do, and nothing else. The host module
- * works for the thread without system calls of its own. execveat() and
- * seccomp() are for the start: the program forbids them itself then.
+ * works for the thread without system calls of its own.
  */
 static int build_filter(void)
 {
@@ -68,7 +83,7 @@ static int build_filter(void)
 		SCMP_SYS(eventfd2),
 		SCMP_SYS(recvmsg), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
 		SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
-		SCMP_SYS(exit_group), SCMP_SYS(seccomp), SCMP_SYS(getrandom), SCMP_SYS(pkey_alloc),
+		SCMP_SYS(exit_group), SCMP_SYS(getrandom), SCMP_SYS(pkey_alloc),
 		SCMP_SYS(mremap),
 	};
 	static const unsigned long commands[] = {
@@ -92,11 +107,7 @@ static int build_filter(void)
 			       SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
 	if (!ret)
 		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
-	if (!ret)
-		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE));
-	if (!ret)
-		ret = allow_if(SCMP_SYS(execveat), SCMP_A0(SCMP_CMP_EQ, SHADOW_FD_PROGRAM));
-	return ret;
+	return ret ? ret : allow_start(SHADOW_FD_PROGRAM);
 }
 
 /*
@@ -168,16 +179,10 @@ static int build_engine_filters(void)
 		if (!ret)
 			ret = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 		if (!ret)
-			ret = allow_if(SCMP_SYS(execveat),
-				       SCMP_A0(SCMP_CMP_EQ, programs[kind]));
-		if (!ret)
 			ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
 		if (!ret)
-			ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE));
+			ret = allow_start(programs[kind]);
 	}
-	/* The shadow forbids that, and execveat(), by itself. */
-	if (!ret)
-		ret = allow(SCMP_SYS(seccomp));
 	if (!ret)
 		ret = allow_compat_ioctl(engine_filters[1]);
 	filter = shadow;
@@ -205,9 +210,7 @@ static int build_master_filter(void)
 	for (i = 0; !ret && i < sizeof(commands) / sizeof(commands[0]); i++)
 		ret = allow_if(SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, commands[i]));
 	if (!ret)
-		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE));
-	if (!ret)
-		ret = allow_if(SCMP_SYS(execveat), SCMP_A0(SCMP_CMP_EQ, MASTER_FD_PROGRAM));
+		ret = allow_start(MASTER_FD_PROGRAM);
 	filter = shadow;
 	return ret;
 }

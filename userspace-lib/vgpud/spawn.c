@@ -47,7 +47,8 @@ static int proc_open(void)
 	if (!syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "subset", "pid", 0) &&
 	    !syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
 		fd = syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
-			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+			     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+			     MOUNT_ATTR_NOEXEC);
 	ret = fd < 0 ? -errno : fd;
 	close(fs);
 	return ret;

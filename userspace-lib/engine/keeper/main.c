@@ -17,6 +17,7 @@
 #include "engine/closer.h"
 #include "engine/packet.h"
 #include "keeper.h"
+#include "shadow/exec.h"
 #include "vgpud/loop.h"
 
 struct keeper_msg window;
@@ -136,8 +137,11 @@ int main(void)
 {
 	int fd;
 
+	/* Before there is another thread. */
+	if (exec_forbid())
+		return KEEPER_EXIT_START;
 	/* exec made the process dumpable again. */
-	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_DUMPABLE, 0UL);
 	signal(SIGPIPE, SIG_IGN);
 	/* vgpud has sent KEEPER_START before it started the keeper. */
 	if (packet_recv(agent.fd, &window, sizeof(window), &fd) != sizeof(window) ||

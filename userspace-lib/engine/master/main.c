@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #include "engine/proto.h"
+#include "shadow/exec.h"
 #include "shadow/layout.h"
 #include "shadow/message.h"
 #include "shadow/sys.h"
@@ -76,6 +77,8 @@ void master_main(void)
 	long ret;
 	int fd;
 
+	if (exec_forbid())
+		sys_exit_group(SHADOW_EXIT_SECCOMP);
 	/* exec made the process dumpable again. */
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	while (device) {
