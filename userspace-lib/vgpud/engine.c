@@ -467,19 +467,15 @@ static int node_make(struct engine *engine, const struct offer *offer, bool read
 	return 0;
 }
 
-/*
- * The guest's programs that have CAP_SYS_ADMIN there are masters by it, where the export allows
- * masters. Without such a process only files that the kernel lets be masters are.
- */
-static int master_make(struct engine *engine, const struct offer *offer)
+/* Return: the engine's end of the connection to the process, or a negative errno. */
+static int master_spawn(const struct engine *engine, const struct offer *offer)
 {
-	const struct engine_number msg = { .type = ENGINE_MASTER, .number = offer->number };
 	char name[16];
-	int node, fd, ret;
+	int node, fd;
 
-	if (!offer->master || le32_to_cpu(offer->add.kind) != VGPU_EXPORT_DRM_PRIMARY ||
-	    major(offer->rdev) != DRM_MAJOR)
-		return 0;
+	/* Its list of system calls is what keeps it from all else that it has the right to. */
+	if (!settings.seccomp)
+		return -EPERM;
 	snprintf(name, sizeof(name), "%u", offer->number);
 	/* O_PATH: the driver is not asked. */
 	node = openat(engine->nodes_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -487,9 +483,26 @@ static int master_make(struct engine *engine, const struct offer *offer)
 		return -errno;
 	fd = master_start(engine->number, offer->number, node);
 	close(node);
+	return fd;
+}
+
+/*
+ * The guest's programs that have CAP_SYS_ADMIN there are masters by it, where the export allows
+ * masters. Without such a process only files that the kernel lets be masters are.
+ */
+static int master_make(struct engine *engine, const struct offer *offer)
+{
+	const struct engine_number msg = { .type = ENGINE_MASTER, .number = offer->number };
+	int fd, ret;
+
+	if (!offer->master || le32_to_cpu(offer->add.kind) != VGPU_EXPORT_DRM_PRIMARY ||
+	    major(offer->rdev) != DRM_MAJOR)
+		return 0;
+	fd = master_spawn(engine, offer);
 	if (fd < 0) {
-		log_guest("guest %u:%u: its programs become DRM master without CAP_SYS_ADMIN only: %s",
-			  engine->cid, engine->port, strerror(-fd));
+		log_guest("guest %u:%u: the guest's programs cannot become DRM master by CAP_SYS_ADMIN: %s",
+			  engine->cid, engine->port,
+			  settings.seccomp ? strerror(-fd) : "'seccomp = no' in [shadow]");
 		return 0;
 	}
 	ret = engine_tell(engine, &msg, sizeof(msg), fd);
@@ -512,7 +525,7 @@ int engine_grant(struct vgpu_host_grant *arg)
 	if (arg->nr_ioctls > VGPU_POLICY_IOCTLS_MAX)
 		return -EINVAL;
 	ret = node_make(engine, offer, arg->flags & VGPU_HOST_GRANT_READ_ONLY);
-	/* The guest does not hear of the export before. */
+	/* The guest does not hear of the export before. It fails when the engine has ended. */
 	if (!ret)
 		ret = master_make(engine, offer);
 	if (ret)
