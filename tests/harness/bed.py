@@ -55,7 +55,8 @@ class Bed:
             host's machine has
         layer: name of a root with more programs, for all machines
         times: how often tests do the same at most; None: as often as they want to
-        parallel: emulated processors do not take turns, which those of a machine that runs guests never do
+        parallel: emulated processors run at the same time, as those of machines that run guests always do;
+            else they take turns
         window: both modules are in one kernel, and mappings go through a window
         memory: MiB that each machine has at least
         """

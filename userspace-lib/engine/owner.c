@@ -93,8 +93,8 @@ void owner_learn(struct shadow *shadow, const struct eshadow_msg *msg,
 
 /*
  * The client goes when the guest uses the driver no more: else the driver could not be unloaded,
- * nor a card rest, for as long as the guest is there. Nothing of the client is closed here, as that
- * may wait for the driver.
+ * nor a card rest, for as long as the guest is there. The keeper is told to close its file of the
+ * client, too. Both have a thread that closes files, as the last close may wait for the driver.
  */
 static void client_look(void)
 {

@@ -450,7 +450,10 @@ void window_disown(void)
 	if (!has_owner_file)
 		return;
 	has_owner_file = false;
-	/* It may not keep the file: the next one that it is to hold would be closed instead. */
+	/*
+	 * A keeper that did not hear of it would go on holding this file, and close the next one that
+	 * it is given to hold.
+	 */
 	if (keeper_ask(&msg, -1))
 		engine_end("the keeper of the window does not listen");
 }

@@ -32,7 +32,7 @@
 /* Main thread, service and lanes; some to spare while lanes come and go. */
 #define EXTRA_THREADS	16
 
-/* Where the numbers of objects' files begin in shadows of engines, and how many others there are. */
+/* Objects' files have numbers from here on in shadows of engines, which have as many others. */
 #define ENGINE_FILES	4096
 
 /* A process that makes DRM masters has few files: its own, and one that it was sent. */

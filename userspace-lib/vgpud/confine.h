@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a shadow, and an engine, may not do: everything but serve its guest.
+ * What programs of a guest's (shadows, engines, keepers, those that make DRM masters) may not do:
+ * everything but serve that guest.
  *
- * A shadow runs as a user of its guest's own, without capabilities (but see SPAWN_MASTER) and new
- * privileges, in namespaces without a network, other processes or files, and
+ * Each runs as a user of its guest's own, without capabilities (SPAWN_MASTER has one) and without
+ * a way to new privileges, in namespaces without a network, other processes or files, and
  * with a list of the few system calls that it needs.
  */
 #ifndef VGPUD_CONFINE_H
@@ -15,7 +16,7 @@ struct peer;
 
 enum spawn_kind {
 	SPAWN_SHADOW,		/* of the host module */
-	SPAWN_ENGINE,		/* a guest's engine */
+	SPAWN_ENGINE,		/* a guest's engine, or the keeper of its window */
 	SPAWN_ENGINE_SHADOW,	/* a shadow of an engine */
 	SPAWN_MASTER,		/* who makes DRM masters, with CAP_SYS_ADMIN */
 };
