@@ -119,7 +119,8 @@ int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 		used = &call->room->used;
 		room = VGPU_ROOM_LEN;
 	}
-	if (len <= room) {
+	/* Memory of calls that must be alone is new: a device may have pinned what others had. */
+	if (len <= room && !vgpu_room_must_be_alone(call)) {
 		/* What an earlier call left must not be seen past the end either. */
 		if (clear_user((void __user *)addr, max(len, *used)))
 			return -EFAULT;

@@ -652,6 +652,8 @@ struct vgpu_room {
 
 #define VGPU_ROOMS	13
 #define VGPU_ROOM_LEN	SZ_64K
+/* Offset in the shadow's file of memory of rooms; those of demand pages are addresses, below. */
+#define VGPU_ROOM_OFFSET BIT_ULL(62)
 
 struct vgpu_rooms {
 	struct vgpu_room room[VGPU_ROOMS];
@@ -844,6 +846,8 @@ int vgpu_room_mmap(struct vm_area_struct *vma);
 void vgpu_room_begin(struct vgpu_hcall *call);
 int vgpu_room_take(struct vgpu_hcall *call);
 void vgpu_room_end(struct vgpu_hcall *call);
+/* Arguments for NVIDIA's driver are looked at in their place, and must stay so for the driver. */
+bool vgpu_room_must_be_alone(const struct vgpu_hcall *call);
 /*
  * Maps zeroed memory that the call's driver can reach: at @addr with MAP_FIXED in @flags, with
  * map_lock held; or in the reserved range. Return: the address or a negative errno.

@@ -91,7 +91,8 @@ int vgpu_page_wait_claims(struct vgpu_session *session, u64 claims)
 
 void vgpu_page_zap(struct vgpu_session *session, u64 addr, u64 len)
 {
-	unmap_mapping_range(session->inode->i_mapping, addr, len, 1);
+	/* Not copies: the memory of rooms is of the same file. */
+	unmap_mapping_range(session->inode->i_mapping, addr, len, 0);
 }
 
 /* Unmap all pages, unless none are mapped. */
@@ -107,7 +108,7 @@ void vgpu_page_zap_all(struct vgpu_session *session)
 	mutex_unlock(&demand->lock);
 	if (!mapped)
 		return;
-	vgpu_page_zap(session, 0, 0);
+	vgpu_page_zap(session, 0, VGPU_ROOM_OFFSET);
 	/* Only now may others skip it. */
 	mutex_lock(&demand->lock);
 	if (inserts == demand->inserts)

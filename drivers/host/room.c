@@ -19,9 +19,6 @@
 #include "compat.h"
 #include "keys.h"
 
-/* Offsets of demand pages are addresses, all below this: what zaps those finds none of ours. */
-#define ROOM_OFFSET	BIT_ULL(62)
-
 static_assert(VGPU_ROOMS == VGPU_KEY_LAST - VGPU_KEY_ALONE + 1);
 
 void vgpu_rooms_init(struct vgpu_rooms *rooms)
@@ -31,7 +28,7 @@ void vgpu_rooms_init(struct vgpu_rooms *rooms)
 
 int vgpu_room_mmap(struct vm_area_struct *vma)
 {
-	unsigned long key = vma->vm_pgoff - (ROOM_OFFSET >> PAGE_SHIFT);
+	unsigned long key = vma->vm_pgoff - (VGPU_ROOM_OFFSET >> PAGE_SHIFT);
 
 	if (!vgpu_keys_there() || (vma->vm_flags & VM_EXEC) || key < VGPU_KEY_SHARED ||
 	    key > VGPU_KEY_LAST)
@@ -59,7 +56,7 @@ unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t 
 	if (!lane->keys)
 		return vm_mmap(NULL, addr, len, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, 0);
 	return vm_mmap(lane->shadow, addr, len, PROT_READ | PROT_WRITE, flags,
-		       ROOM_OFFSET + room_key(call) * PAGE_SIZE);
+		       VGPU_ROOM_OFFSET + room_key(call) * PAGE_SIZE);
 }
 
 unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len)
@@ -104,8 +101,7 @@ static void room_free(struct vgpu_rooms *rooms, struct vgpu_room *room)
 		wake_up(&rooms->wait);
 }
 
-/* Arguments for NVIDIA's driver are looked at in the room, and must still be so for the driver. */
-static bool room_must_be_alone(const struct vgpu_hcall *call)
+bool vgpu_room_must_be_alone(const struct vgpu_hcall *call)
 {
 	const struct vgpu_grant *grant = call->object ? call->object->grant : NULL;
 
@@ -123,7 +119,7 @@ int vgpu_room_take(struct vgpu_hcall *call)
 	if (!lane->keys || call->room)
 		return 0;
 	room = room_find(lane);
-	if (!room && room_must_be_alone(call)) {
+	if (!room && vgpu_room_must_be_alone(call)) {
 		left = wait_event_interruptible_timeout(rooms->wait, (room = room_find(lane)),
 							msecs_to_jiffies(lane->session->peer->agent
 									 ->fetch_timeout_ms));

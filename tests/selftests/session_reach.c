@@ -274,6 +274,60 @@ TEST_F(reach, long_arguments)
 	free(data);
 }
 
+static volatile bool fetching;
+
+static void *fetch_again(void *arg)
+{
+	const int *fd = arg;
+	uint32_t data = 0;
+
+	while (fetching)
+		if (driver_copies(*fd, VGPU_MOCK_IOC_ARRAY_IN, (uintptr_t)&data))
+			return (void *)"a fetch fails";
+	return NULL;
+}
+
+/* Return: how many integers are not what the driver should have made of them. */
+static int array_wrong(int fd, uint32_t *data, uint32_t count, uint32_t *wanted)
+{
+	struct vgpu_mock_array array = { .ptr = (uintptr_t)data, .count = count };
+	uint32_t i;
+	int wrong = 0;
+
+	for (i = 0; i < count; i++)
+		data[i] = 0x12345678;
+	if (ioctl(fd, VGPU_MOCK_IOC_ARRAY_INOUT, &array))
+		return -1;
+	if (!*wanted)
+		*wanted = data[0];
+	for (i = 0; i < count; i++)
+		wrong += data[i] != *wanted;
+	return wrong;
+}
+
+/* What a driver is given stays, short or long, while pages of another call come and go. */
+TEST_F(reach, arguments_beside_demand_pages)
+{
+	const uint32_t counts[] = { 4 << 10, 64 << 10 };
+	uint32_t *data = calloc(counts[1], sizeof(*data)), wanted = 0;
+	unsigned int i, times;
+	pthread_t thread;
+	void *said;
+
+	ASSERT_NE(NULL, data);
+	ASSERT_EQ(0, array_wrong(self->fd, data, 1, &wanted));
+	ASSERT_NE(0x12345678, wanted);
+	fetching = true;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, fetch_again, &self->fd));
+	for (i = 0; i < 2; i++)
+		for (times = 0; times < 100; times++)
+			ASSERT_EQ(0, array_wrong(self->fd, data, counts[i], &wanted));
+	fetching = false;
+	ASSERT_EQ(0, pthread_join(thread, &said));
+	EXPECT_EQ(NULL, said);
+	free(data);
+}
+
 /* More calls at once than there are keys: all can be interrupted, and none is hurt by that. */
 TEST_F(reach, many_at_once)
 {
