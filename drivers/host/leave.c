@@ -33,8 +33,9 @@ void vgpu_leave_free(struct vgpu_object *object)
 
 	spin_lock(&peer->leave_lock);
 	object->leave_state = VGPU_LEAVE_FREE;
-	spin_unlock(&peer->leave_lock);
+	/* Under the lock: the peer waits for what is in the list, and for nothing behind it. */
 	mod_delayed_work(vgpu_host_patient_wq, &peer->leave_work, 0);
+	spin_unlock(&peer->leave_lock);
 }
 
 u64 vgpu_leave_last(struct vgpu_peer *peer)
@@ -118,6 +119,9 @@ static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
 	spin_lock(&peer->leave_lock);
 	list_del(&object->leave_node);
 	spin_unlock(&peer->leave_lock);
+	mutex_lock(&peer->objects_lock);
+	peer->nr_objects--;
+	mutex_unlock(&peer->objects_lock);
 	kfree_rcu(object, rcu);
 }
 
@@ -128,6 +132,7 @@ static void leave_work(struct work_struct *work)
 	bool any = false, again = false;
 
 	for (object = leave_next(peer, NULL); object; object = next) {
+		bool was_free = object->leave_state == VGPU_LEAVE_FREE;
 		bool released = leave_try(peer, object);
 
 		next = leave_next(peer, object);
@@ -136,7 +141,9 @@ static void leave_work(struct work_struct *work)
 		any |= released;
 		again |= !released;
 		/* The task that has closed it waits for that. */
-		wake_up_all(&peer->wait);
+		if (was_free || released)
+			wake_up_all(&peer->wait);
+		cond_resched();
 	}
 	if (any) {
 		peer->leave_delay = LEAVE_POLL_MIN;

@@ -214,10 +214,11 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 	object->held = 0;
 	xa_erase(&peer->objects, object->id);
 	xa_erase(&peer->files, (unsigned long)object->file);
-	peer->nr_objects--;
-	/* The driver may have memory of the guest, by this object or another one. */
+	/* The driver may have memory of the guest, by this object or another one: it counts on. */
 	if (peer->nr_kepts)
 		vgpu_leave_begin(peer, object);
+	else
+		peer->nr_objects--;
 }
 
 struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id)
