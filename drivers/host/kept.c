@@ -202,7 +202,7 @@ static int kept_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u3
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	ret = vm_mmap(part->file, at, len, prot, MAP_SHARED | MAP_FIXED | MAP_POPULATE, offset);
+	ret = vm_mmap(part->file, at, len, prot, MAP_SHARED | MAP_FIXED, offset);
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
 }
 
