@@ -126,7 +126,8 @@ static int virtio_window_sleep(struct device *dev, void *data)
 	int ret = 0;
 
 	device_lock(dev);
-	if (dev_to_virtio(dev)->priv)
+	/* Another driver may have it by now. */
+	if (dev->driver == &virtio_window_driver.driver && dev_to_virtio(dev)->priv)
 		ret = virtio_window_hide(dev_to_virtio(dev));
 	device_unlock(dev);
 	return ret;
@@ -138,7 +139,7 @@ static int virtio_window_wake(struct device *dev, void *data)
 	struct vgpu_window_device *device;
 
 	device_lock(dev);
-	device = dev_to_virtio(dev)->priv;
+	device = dev->driver == &virtio_window_driver.driver ? dev_to_virtio(dev)->priv : NULL;
 	if (device && device->removed)
 		vgpu_window_device_add(device);
 	device_unlock(dev);
