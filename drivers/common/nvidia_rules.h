@@ -86,7 +86,7 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 #define VGPU_NVIDIA_UVM_INIT	0x30000001
 #define VGPU_NVIDIA_UVM_SHARED	0x2ULL
 
-/* What names an ioctl of the driver's own in lists. */
+/* The number by which lists name an ioctl of the driver's own. */
 #define VGPU_NVIDIA_RM_KEY(nr)	('F' << _IOC_TYPESHIFT | (nr))
 
 /*

@@ -146,7 +146,7 @@ void vgpu_nvidia_address_set(struct vgpu_export *export, struct device *parent)
 	const char *name = vgpu_export_pci_name(export);
 	unsigned int domain, bus, slot;
 
-	/* Where names differ in length, no place in /proc has room for the one here. */
+	/* A name of another length has no room in the places of /proc. */
 	if (!name || !dev_is_pci(parent) || strlen(name) != strlen(dev_name(parent)) ||
 	    sscanf(name, "%8x:%2x:%2x.", &domain, &bus, &slot) != 3)
 		return;

@@ -273,7 +273,7 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 void vgpu_window_lost(struct vgpu_window *window);
 
 /*
- * For providers: waits for so many jiffies until the host shows nothing any more in a window that
+ * Waits, for providers, for so many jiffies until the host shows nothing any more in a window that
  * is lost. The caller has a reference. Return: whether it is so, or the host is gone and nobody can
  * tell.
  */

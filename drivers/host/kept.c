@@ -51,7 +51,7 @@ static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 num
 	return NULL;
 }
 
-/* There is none of that number yet. Return: NULL: no memory. */
+/* The caller has seen that none has that number. Return: NULL: no memory. */
 static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 number)
 {
 	struct vgpu_kept_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
@@ -331,7 +331,7 @@ void vgpu_kept_hide(struct vgpu_hcall *call)
 
 	if (!call->nr_kept)
 		return;
-	/* Not killably: the next call must not find the memory. */
+	/* A killed thread waits as well: the next call must not find the memory. */
 	mutex_lock(&session->map_lock);
 	for (i = 0; call->nr_kept; i++) {
 		const struct vgpu_kept *kept = kept_of(call, i);

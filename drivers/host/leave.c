@@ -99,7 +99,7 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object)
 	struct file *file = object->file;
 
 	if (object->leave_state == VGPU_LEAVE_FREE) {
-		/* As close() does, ->flush first; that puts a reference, but not the last one. */
+		/* The ->flush comes first, as in close(); it puts a reference, but not the last. */
 		get_file(file);
 		filp_close(file, NULL);
 	}

@@ -91,7 +91,7 @@ int vgpu_page_wait_claims(struct vgpu_session *session, u64 claims)
 
 void vgpu_page_zap(struct vgpu_session *session, u64 addr, u64 len)
 {
-	/* Not copies: the memory of rooms is of the same file. */
+	/* Copies stay: the memory of rooms is of the same file. */
 	unmap_mapping_range(session->inode->i_mapping, addr, len, 0);
 }
 

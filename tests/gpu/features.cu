@@ -522,7 +522,7 @@ static __global__ void trap()
 	asm volatile("trap;");
 }
 
-/* What a kernel does wrong is an error of that program, and of no other. */
+/* An error of a kernel is one of its program, and of no other. */
 static int wrong_address()
 {
 	launch((int *)8, 1);

@@ -248,7 +248,7 @@ class Steps(Machine):
                             "python3 opencl.py; status=$?; rmdir $none; exit $status", seconds=180)
 
     def features(self):
-        """What programs use of CUDA beside copies and launches."""
+        """Parts of CUDA that programs use beside copies and launches."""
         self.build("features")
         return self.compare(f"{self.enter}; ./features", seconds=300)
 
@@ -270,7 +270,7 @@ class Steps(Machine):
         return self.compare(f"{self.enter}; compute-sanitizer ./vecadd", f"{self.enter}; {debugger}", seconds=200)
 
     def train(self):
-        """As torch, and more of its libraries."""
+        """PyTorch as in torch(), and more of its libraries."""
         shutil.copy(os.path.join(HERE, "train.py"), self.work)
         return self.compare(f"{self.enter}; python3 train.py", seconds=440)
 

@@ -115,7 +115,7 @@ class Bed:
         return self._started(machine)
 
     def _accelerator(self, kernel):
-        # What emulation offers a nested machine is always the same. Where its processors take turns,
+        # A nested machine is always emulated, so that it is the same everywhere. Where its processors take turns,
         # guests inside get interrupts when they have them disabled: their kernels hang or die.
         if self.nested or self.tier == "libvirt":
             return TCG_PARALLEL

@@ -416,7 +416,7 @@ class Hostile(unittest.TestCase):
         number, zero = self.open(self.bad), self.open(self.bad, self.zero, "/dev/zero")
         self.assertEqual(-EACCES, self.bad.ask(MASTER, number=number, value=SET_MASTER)[0])
         sock = self.master(7)
-        # What is asked for another export's file goes nowhere.
+        # A request for another export's file goes nowhere.
         self.assertEqual(-EACCES, self.bad.ask(MASTER, number=zero, value=SET_MASTER)[0])
         for result in (0, -EBUSY):
             self.other.say(MASTER, lane=3, number=number, value=SET_MASTER)

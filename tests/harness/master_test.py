@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What vgpu-engine-master does with what an engine sends, be it one that somebody has taken over; the engine is played
+"""Tests what vgpu-engine-master does with what an engine sends, be it one that somebody has taken over; the engine is played
 here, and the device is /dev/null. Prints TAP."""
 
 import os

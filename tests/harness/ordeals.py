@@ -555,7 +555,7 @@ NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-
                "mknod /dev/nvidiactl c 195 255; mknod /dev/nvidia0 c 195 0; "
                "mknod /dev/nvidia-uvm c $uvm 0; mknod /dev/nvidia-uvm-tools c $uvm 1")
 
-# What of it no guest may ask for, by ioctl and command.
+# The number of its ioctls and commands that no guest may ask for.
 NVIDIA_DENIED = 12
 
 NVIDIA_END = "rm /dev/nvidia*; rmmod vgpu_mock_nvidia"
@@ -770,7 +770,7 @@ def refused(bed):
 
 
 def nvidia_denied(bed, engine):
-    """What the host answers by itself counts, and the module's tracepoint says what it was."""
+    """Ioctls that the host answers by itself count, and the module's tracepoint says what it was."""
     host = bed.host
     nvidia_export(bed)
     comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
@@ -973,7 +973,7 @@ def has_ended(machine):
 
 
 def ended(machine, limit=60):
-    """What it said, and its exit status."""
+    """Its output, and its exit status."""
     must(machine, "while [ ! -s /run/begun.status ]; do busybox usleep 50000; done", limit)
     return machine.must("cat /run/begun.out").text, int(machine.must("cat /run/begun.status").text)
 

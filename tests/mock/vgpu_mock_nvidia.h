@@ -74,8 +74,8 @@ struct vgpu_mock_nvidia_version {
 };
 
 /*
- * What no guest may ask for, in lists and places of its own: commands of CONTROL, objects of one
- * class, and sharing with a client.
+ * Requests that no guest may make, in lists and places of their own: commands of CONTROL, objects
+ * of one class, and sharing with a client.
  */
 #define VGPU_MOCK_NVIDIA_DENIED { \
 	0x00000b03, 0x00000b04, 0x2080016e, 0x2080017c, 0x208001af, \

@@ -322,7 +322,7 @@ DIFF_TEST(undescribed)
 
 #define TRACE "/sys/kernel/tracing/instances/vgpu_stray"
 
-/* Whoever has to describe it learns which command it was, where the module has it traced. */
+/* The person who has to describe it learns which command it was, where the module has it traced. */
 TEST(stray_files_are_counted_and_named)
 {
 	const unsigned int cmd = VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_FD_OUT);

@@ -305,7 +305,7 @@ static int array_wrong(int fd, uint32_t *data, uint32_t count, uint32_t *wanted)
 	return wrong;
 }
 
-/* What a driver is given stays, short or long, while pages of another call come and go. */
+/* Arguments of a driver stay, short or long, while pages of another call come and go. */
 TEST_F(reach, arguments_beside_demand_pages)
 {
 	const uint32_t counts[] = { 4 << 10, 64 << 10 };

@@ -103,7 +103,7 @@ TEST_F(shadow, has_no_rights)
 	look_at_rights(_metadata, self->proc, "0000000000000000");
 }
 
-/* Who makes DRM masters for a user-space engine has CAP_SYS_ADMIN, and is confined as well. */
+/* The process that makes DRM masters has CAP_SYS_ADMIN, and is confined as well. */
 TEST_F(shadow, and_one_right_beside_it)
 {
 	char proc[32];

@@ -98,7 +98,7 @@ static void use_controls(int fd)
 	}
 }
 
-/* What the host answers by itself: the driver's own counter tells whether it was asked. */
+/* The host answers these by itself: the driver's own counter tells whether it was asked. */
 static void use_denied(int fd)
 {
 	static const unsigned int controls[] = VGPU_MOCK_NVIDIA_DENIED;
@@ -145,7 +145,7 @@ static void use_denied(int fd)
 	}
 }
 
-/* What another thread changes all the time, to one value and to the other. */
+/* Another thread changes this all the time, to one value and to the other. */
 static struct flip {
 	volatile unsigned int *word;
 	unsigned int values[2];
@@ -559,7 +559,7 @@ static pid_t start_another(int *end)
 	return pid;
 }
 
-/* Of the processes that use the card a program is told of itself alone, by its own id. */
+/* A program is told of itself alone, of the processes that use the card, by its own id. */
 static void use_pids(int fd)
 {
 	static struct vgpu_mock_nvidia_pid_infos infos = { .count = 3 };
@@ -641,7 +641,7 @@ static void use_versions(int fd, const char *version)
 		errx(1, "version %s becomes %s", version, check.version);
 }
 
-/* What mapping what could only be a copy fails with, of cards and of unified memory. */
+/* The errno of mapping what could only be a copy, of cards and of unified memory. */
 static int refusal = ENOMEM;
 
 static bool maps(int fd, int prot, off_t offset)

@@ -726,7 +726,7 @@ static void has_host_names(const struct vgpu_schema *schema)
 			   schema->ioctls[i].name);
 }
 
-/* What a guest describes a host has in its own table. */
+/* The host's own table has what a guest describes. */
 static void host_names(void)
 {
 	has_host_names(nvidia);

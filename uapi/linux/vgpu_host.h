@@ -523,7 +523,7 @@ struct vgpu_memory_add {
  * @addr: as it was added
  * @len: likewise
  *
- * What drivers have of it they keep. -ENOENT: there is no such part; -ESHUTDOWN: as above.
+ * Drivers keep what they have of it. -ENOENT: there is no such part; -ESHUTDOWN: as above.
  */
 struct vgpu_memory_remove {
 	__u32 size;

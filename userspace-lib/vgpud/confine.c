@@ -54,7 +54,7 @@ static int allow_if(int nr, struct scmp_arg_cmp condition)
 }
 
 /*
- * What each list has for the start: the program's execveat(), and seccomp(), by which the program
+ * Each list has these for the start: the program's execveat(), and seccomp(), by which the program
  * forbids itself both (shadow/exec.h). exec makes a process dumpable, which it is to be no more.
  */
 static int allow_start(int program)
@@ -73,7 +73,7 @@ static int allow_start(int program)
 static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mprotect) };
 
 /*
- * What shadow/main.c, shadow/lane.c and shadow/keys.c do, and nothing else. The host module
+ * The calls of shadow/main.c, shadow/lane.c and shadow/keys.c, and no others. The host module
  * works for the thread without system calls of its own.
  */
 static int build_filter(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs of a guest's (shadows, engines, keepers, those that make DRM masters) may not do:
+ * Programs of a guest's (shadows, engines, keepers, those that make DRM masters) may not do this:
  * everything but serve that guest.
  *
  * Each runs as a user of its guest's own, without capabilities (SPAWN_MASTER has one) and without
