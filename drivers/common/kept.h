@@ -10,6 +10,7 @@
 #include <asm/byteorder.h>
 struct file;
 #endif
+#include <linux/errno.h>
 
 #include "wire.h"
 
@@ -86,6 +87,49 @@ static inline const struct vgpu_ram *vgpu_ram_find(const struct vgpu_ram *ram, u
 		return ram;
 	}
 	return NULL;
+}
+
+/**
+ * vgpu_kept_pieces - walk what a KEPT segment names
+ * @ram: the parts of the guest's memory
+ * @nr_ram: number of entries of @ram
+ * @kept: the segment's data; the codec has checked that its runs are as long as it says
+ * @at: address in the program of the first byte
+ * @fn: NULL, or called for each piece, which is what of a run is in one part: its address in the
+ *	program, its number of bytes, the part, the offset in the part's file, and whether the
+ *	device writes to it. It returns 0, or a negative errno that ends the walk
+ *
+ * Return: the number of pieces; -EFAULT: some of it is in no part; or what @fn returned.
+ */
+static inline s64 vgpu_kept_pieces(const struct vgpu_ram *ram, u32 nr_ram,
+				   const struct vgpu_kept *kept, u64 at,
+				   int (*fn)(u64 at, u64 len, const struct vgpu_ram *part,
+					     u64 offset, bool write))
+{
+	bool write = le32_to_cpu(kept->flags) & VGPU_KEPT_WRITE;
+	const struct vgpu_run *run = (const void *)(kept + 1);
+	u64 end = at + le64_to_cpu(kept->len);
+	s64 nr = 0;
+
+	for (; at < end; run++) {
+		u64 addr = le64_to_cpu(run->addr), left = le64_to_cpu(run->len), len;
+
+		for (; left; left -= len, addr += len, at += len) {
+			const struct vgpu_ram *part;
+			int ret = 0;
+
+			len = left;
+			part = vgpu_ram_find(ram, nr_ram, addr, &len);
+			if (!part)
+				return -EFAULT;
+			if (fn)
+				ret = fn(at, len, part, part->offset + (addr - part->addr), write);
+			if (ret)
+				return ret;
+			nr++;
+		}
+	}
+	return nr;
 }
 
 #endif /* VGPU_KEPT_H */

@@ -196,50 +196,21 @@ void vgpu_kept_fini(struct vgpu_peer *peer)
 
 /* --- in the shadow ----------------------------------------------------------- */
 
-static int kept_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u32 prot)
+static int kept_count(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
 {
-	unsigned long ret;
+	cond_resched();
+	return 0;
+}
+
+static int kept_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
+{
+	unsigned long prot = write ? PROT_READ | PROT_WRITE : PROT_READ, ret;
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	ret = vm_mmap(part->file, at, len, prot, MAP_SHARED | MAP_FIXED, offset);
+	cond_resched();
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
-}
-
-/*
- * Calls @fn, if there is one, for each piece: what of a run is in one part of the guest's memory.
- * The codec has checked that the runs are as long as @kept says. Return: the number of pieces, or a
- * negative errno.
- */
-static s64 kept_pieces(const struct vgpu_ram_table *table, const struct vgpu_kept *kept, u64 at,
-		       int (*fn)(u64 at, u64 len, const struct vgpu_ram *part, u64 offset,
-				 u32 prot))
-{
-	u32 prot = le32_to_cpu(kept->flags) & VGPU_KEPT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-	const struct vgpu_run *run = (const void *)(kept + 1);
-	u64 end = at + le64_to_cpu(kept->len);
-	s64 nr = 0;
-
-	for (; at < end; run++) {
-		u64 addr = le64_to_cpu(run->addr), left = le64_to_cpu(run->len), len;
-
-		for (; left; left -= len, addr += len, at += len) {
-			const struct vgpu_ram *part;
-			int ret = 0;
-
-			len = left;
-			part = vgpu_ram_find(table->parts, table->nr, addr, &len);
-			if (!part)
-				return -EFAULT;
-			if (fn)
-				ret = fn(at, len, part, part->offset + (addr - part->addr), prot);
-			if (ret)
-				return ret;
-			nr++;
-		}
-		cond_resched();
-	}
-	return nr;
 }
 
 /* Return: the segment, or NULL: it is none of memory that is kept. */
@@ -257,7 +228,7 @@ static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_tabl
 	const struct vgpu_kept *kept = kept_of(call, seg);
 	u64 addr = le64_to_cpu(call->view.segs[seg].addr), len = le64_to_cpu(kept->len);
 	struct vgpu_session *session = call->lane->session;
-	s64 nr = kept_pieces(table, kept, addr, NULL), ret;
+	s64 nr = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_count), ret;
 
 	if (nr < 0)
 		return nr;
@@ -265,7 +236,7 @@ static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_tabl
 		return -ENOSPC;
 	if (!vgpu_mapping_vacant_locked(session, addr, addr + len))
 		return -EINVAL;
-	ret = kept_pieces(table, kept, addr, kept_map);
+	ret = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_map);
 	if (ret < 0) {
 		*broken = vgpu_demand_cover(session, call->lane->shadow, addr, len);
 		return ret == -EINTR ? -EINTR : -ENOMEM;

@@ -48,42 +48,9 @@ void ram_remove(u64 addr, u64 len)
 	lock_drop(&map_lock);
 }
 
-/*
- * Calls @fn, if there is one, for each piece: what of a run is in one part of the guest's memory.
- * The codec has checked that the runs are as long as @kept says. Return: the number of pieces, or a
- * negative errno.
- */
-static s64 pieces(const struct vgpu_kept *kept, u64 at,
-		  int (*fn)(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u32 prot))
+static int piece_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
 {
-	u32 prot = le32_to_cpu(kept->flags) & VGPU_KEPT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-	const struct vgpu_run *run = (const void *)(kept + 1);
-	u64 end = at + le64_to_cpu(kept->len);
-	s64 nr = 0;
-
-	for (; at < end; run++) {
-		u64 addr = le64_to_cpu(run->addr), left = le64_to_cpu(run->len), len;
-
-		for (; left; left -= len, addr += len, at += len) {
-			const struct vgpu_ram *part;
-			int ret = 0;
-
-			len = left;
-			part = vgpu_ram_find(ram, RAM_MAX, addr, &len);
-			if (!part)
-				return -EFAULT;
-			if (fn)
-				ret = fn(at, len, part, part->offset + (addr - part->addr), prot);
-			if (ret)
-				return ret;
-			nr++;
-		}
-	}
-	return nr;
-}
-
-static int piece_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u32 prot)
-{
+	const int prot = write ? PROT_READ | PROT_WRITE : PROT_READ;
 	long ret = sys_mmap(at, len, prot, MAP_SHARED | MAP_FIXED | MAP_POPULATE, part->fd, offset);
 
 	return sys_is_error(ret) ? ret : 0;
@@ -93,7 +60,7 @@ static int piece_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, u
 static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
 {
 	u64 len = le64_to_cpu(kept->len);
-	s64 nr = pieces(kept, addr, NULL);
+	s64 nr = vgpu_kept_pieces(ram, RAM_MAX, kept, addr, NULL);
 	int ret;
 
 	if (nr < 0)
@@ -103,7 +70,7 @@ static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
 	ret = mapping_reserve(addr, len);
 	if (ret)
 		return ret;
-	if (pieces(kept, addr, piece_map) < 0) {
+	if (vgpu_kept_pieces(ram, RAM_MAX, kept, addr, piece_map) < 0) {
 		mapping_give_back(addr, len);
 		return -ENOMEM;
 	}
