@@ -458,6 +458,21 @@ class Hostile(unittest.TestCase):
         self.assertEqual((ANSWER, 1, 0, -EBUSY), self.bad.hear()[0][:4])
         self.serves()
 
+    def test_masters_file(self):
+        number = self.open(self.bad)
+        sock = self.master(7)
+        self.bad.say(MASTER, lane=1, number=number, value=SET_MASTER)
+        request = self.master_is_asked(sock)
+        ours, theirs = os.pipe()
+        socket.send_fds(sock, [request + struct.pack("=i", 0)], [theirs])
+        os.close(theirs)
+        self.assertEqual((ANSWER, 1, 0, 0), self.bad.hear()[0][:4])
+        # The engine does not keep it.
+        self.assertTrue(select.select([ours], [], [], 10)[0])
+        self.assertEqual(b"", os.read(ours, 1))
+        os.close(ours)
+        self.serves()
+
     def test_masters_full(self):
         number = self.open(self.bad)
         self.master(7, room=1)

@@ -87,6 +87,9 @@ static void master_ready(struct source *source, uint32_t events)
 	len = packet_recv(source->fd, &msg, sizeof(msg), &fd);
 	if (len == -EAGAIN || len == -EINTR)
 		return;
+	/* None belongs here, and closing one may wait for its driver. */
+	if (fd >= 0)
+		closer_close(fd, NULL, NULL);
 	if (len != sizeof(msg)) {
 		master_end(master);
 		return;
