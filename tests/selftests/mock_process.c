@@ -242,13 +242,12 @@ DIFF_TEST_LIMIT(traced, 60)
 		VGPU_MOCK_SIGNAL_ERESTARTSYS, VGPU_MOCK_SIGNAL_EINTR,
 		VGPU_MOCK_SIGNAL_ERESTARTNOINTR, VGPU_MOCK_SIGNAL_ERESTARTNOHAND,
 	};
-	/* A user-space engine takes the last one for EINTR. */
-	unsigned int nr = ARRAY_SIZE(hows) - !diff_has_module(), i, j;
 	int fd = open_device(O_RDWR);
+	unsigned int i, j;
 	pid_t pid;
 	int status;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < ARRAY_SIZE(hows); i++) {
 		log_line("how %u", hows[i]);
 		/* Long enough on a busy machine; only one is waited for. */
 		pid = sleeper(fd, i ? 20000 : 4000, hows[i]);
@@ -279,7 +278,6 @@ DIFF_TEST(tracer_dies)
 	pid_t tracer, pid;
 	int status;
 
-	diff_needs_module("a user-space engine cannot tell ERESTARTNOHAND from EINTR");
 	pid = sleeper(fd, 4000, VGPU_MOCK_SIGNAL_ERESTARTNOHAND);
 	tracer = fork();
 	if (!tracer) {

@@ -252,7 +252,6 @@ DIFF_TEST_TWINS(stopped)
 	int status;
 	pid_t pid;
 
-	diff_needs_module("a user-space engine cannot tell ERESTARTNOHAND from EINTR");
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {

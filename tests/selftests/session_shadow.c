@@ -70,7 +70,7 @@ static const char *status_line(const char *proc, const char *key)
 
 /* Sees that a process has no rights but these capabilities, if any, in all its sets. */
 static void look_at_rights(struct __test_metadata *_metadata, const char *proc,
-			   const char *capabilities)
+			   const char *capabilities, const char *filters)
 {
 	static const char *const caps[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 	unsigned long uid[4];
@@ -90,17 +90,30 @@ static void look_at_rights(struct __test_metadata *_metadata, const char *proc,
 			TH_LOG("capability set %u", i);
 	EXPECT_STREQ("1", status_line(proc, "NoNewPrivs"));
 	EXPECT_STREQ("2", status_line(proc, "Seccomp"));
-	/* vgpud's, and the program's own after its start. */
-	EXPECT_STREQ("2", status_line(proc, "Seccomp_filters"));
+	EXPECT_STREQ(filters, status_line(proc, "Seccomp_filters"));
 	/* It is not dumpable: even its own user may not look. */
 	snprintf(path, sizeof(path), "%s/mem", proc);
 	ASSERT_EQ(0, stat(path, &st));
 	EXPECT_EQ(0, st.st_uid);
 }
 
+/* Filters: vgpud's, and the program's own after its start; an engine's shadow has one more. */
 TEST_F(shadow, has_no_rights)
 {
-	look_at_rights(_metadata, self->proc, "0000000000000000");
+	look_at_rights(_metadata, self->proc, "0000000000000000", tool_user_engine() ? "3" : "2");
+}
+
+/* Nor has the process that traces the shadow of an engine, and no files either. */
+TEST_F(shadow, nor_its_tracer)
+{
+	char proc[32];
+
+	if (!tool_user_engine())
+		SKIP(return, "the module's shadow needs none");
+	snprintf(proc, sizeof(proc), "/proc/%s", status_line(self->proc, "TracerPid"));
+	EXPECT_STREQ("vgpu-tracer", status_line(proc, "Name"));
+	look_at_rights(_metadata, proc, "0000000000000000", "2");
+	EXPECT_STREQ("", tool_run("ls %s/fd", proc)->out);
 }
 
 /* The process that makes DRM masters has CAP_SYS_ADMIN, and is confined as well. */
@@ -113,7 +126,7 @@ TEST_F(shadow, and_one_right_beside_it)
 		SKIP(return, "needs a user-space engine");
 	ASSERT_LE(1, tool_processes("/vgpu-engine-master", &pid));
 	snprintf(proc, sizeof(proc), "/proc/%d", pid);
-	look_at_rights(_metadata, proc, "0000000000200000");
+	look_at_rights(_metadata, proc, "0000000000200000", "2");
 	EXPECT_STREQ("", tool_run("ls -A %s/root/", proc)->out);
 	EXPECT_STREQ("3\n4\n", tool_run("ls %s/fd", proc)->out);
 }
@@ -128,7 +141,7 @@ TEST_F(shadow, and_its_engine_has_none)
 		SKIP(return, "needs a user-space engine");
 	ASSERT_LE(1, tool_processes("/vgpu-engine", &pid));
 	snprintf(proc, sizeof(proc), "/proc/%d", pid);
-	look_at_rights(_metadata, proc, "0000000000000000");
+	look_at_rights(_metadata, proc, "0000000000000000", "2");
 	EXPECT_STREQ("", tool_run("ls -A %s/root/", proc)->out);
 }
 

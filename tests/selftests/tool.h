@@ -108,10 +108,22 @@ static inline uint64_t tool_now_ms(void)
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
 }
 
+/* The first line of a file; "" if there is none. */
+static inline void tool_read_line(const char *path, char *line, size_t size)
+{
+	FILE *stream = fopen(path, "r");
+
+	if (!stream || !fgets(line, size, stream))
+		line[0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (stream)
+		fclose(stream);
+}
+
 /* How many processes run the program whose path ends so; *pid: one of them. */
 static inline int tool_processes(const char *program, pid_t *pid)
 {
-	char path[300], exe[4096];
+	char path[300], exe[4096], comm[32];
 	struct dirent *entry;
 	DIR *proc = opendir("/proc");
 	ssize_t len;
@@ -126,6 +138,11 @@ static inline int tool_processes(const char *program, pid_t *pid)
 		if ((size_t)len < strlen(program) ||
 		    strcmp(exe + len - strlen(program), program))
 			continue;
+		/* A shadow's tracer is no other shadow. */
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		tool_read_line(path, comm, sizeof(comm));
+		if (!strcmp(comm, "vgpu-tracer"))
+			continue;
 		nr++;
 		if (pid)
 			*pid = atoi(entry->d_name);
@@ -133,18 +150,6 @@ static inline int tool_processes(const char *program, pid_t *pid)
 	if (proc)
 		closedir(proc);
 	return nr;
-}
-
-/* The first line of a file; "" if there is none. */
-static inline void tool_read_line(const char *path, char *line, size_t size)
-{
-	FILE *stream = fopen(path, "r");
-
-	if (!stream || !fgets(line, size, stream))
-		line[0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	if (stream)
-		fclose(stream);
 }
 
 /* The number N of the guest's vgpuN for an export; -1 if there is none. */

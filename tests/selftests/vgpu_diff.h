@@ -144,20 +144,6 @@ static inline void diff_skip(const char *reason)
 	_exit(0);
 }
 
-/* A user-space engine cannot do all that the host's module does, see Documentation/engine.rst. */
-static inline bool diff_has_module(void)
-{
-	const char *tier = getenv("VGPU_TIER");
-
-	return !tier || strcmp(tier, "user");
-}
-
-static inline void diff_needs_module(const char *reason)
-{
-	if (!diff_has_module())
-		diff_skip(reason);
-}
-
 /* How often to do what a test does @times times: the harness may be in a hurry. */
 static inline int diff_times(int times)
 {

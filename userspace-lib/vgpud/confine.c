@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -155,6 +156,32 @@ static int allow_compat_ioctl(scmp_filter_ctx to)
 	return ret;
 }
 
+/*
+ * A shadow starts one process, which traces it, and forbids itself all of this afterwards
+ * (engine/shadow/tracer.c).
+ */
+static int allow_tracer(void)
+{
+	static const int requests[] = {
+		PTRACE_SEIZE, PTRACE_GETREGS, PTRACE_POKEUSER, PTRACE_CONT, PTRACE_LISTEN,
+	};
+	unsigned int i;
+	int ret;
+
+	ret = allow_if(SCMP_SYS(clone), SCMP_A0(SCMP_CMP_EQ, CLONE_VM | SIGCHLD));
+	for (i = 0; !ret && i < sizeof(requests) / sizeof(requests[0]); i++)
+		ret = allow_if(SCMP_SYS(ptrace), SCMP_A0(SCMP_CMP_EQ, requests[i]));
+	if (!ret)
+		ret = allow(SCMP_SYS(wait4));
+	if (!ret)
+		ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_PTRACER));
+	if (ret)
+		return ret;
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 2,
+				SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG),
+				SCMP_A1(SCMP_CMP_EQ, SIGKILL));
+}
+
 static int build_engine_filters(void)
 {
 	static const int programs[] = { ENGINE_FD_PROGRAM, ESHADOW_FD_PROGRAM };
@@ -169,7 +196,7 @@ static int build_engine_filters(void)
 		engine_filters[kind] = filter;
 		for (i = 0; !ret && i < sizeof(engine_calls) / sizeof(engine_calls[0]); i++)
 			ret = allow(engine_calls[i]);
-		/* Nothing becomes code, and no process is made. */
+		/* Nothing becomes code, and no process is made but a shadow's tracer. */
 		for (i = 0; !ret && i < sizeof(maps) / sizeof(maps[0]); i++)
 			ret = allow_if(maps[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 		if (!ret)
@@ -182,6 +209,8 @@ static int build_engine_filters(void)
 			ret = allow_if(SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
 		if (!ret)
 			ret = allow_start(programs[kind]);
+		if (!ret && programs[kind] == ESHADOW_FD_PROGRAM)
+			ret = allow_tracer();
 	}
 	if (!ret)
 		ret = allow_compat_ioctl(engine_filters[1]);

@@ -143,10 +143,12 @@ void shadow_main(const long *start)
 
 	/* exec made the process dumpable again, and this file is root's when it is not. */
 	open_mem();
-	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
-	take_name(start);
 	if (keys_init())
 		sys_exit_group(SHADOW_EXIT_KEYS);
+	/* Who traces it has to begin before that is forbidden to all. */
+	tracer_start();
+	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+	take_name(start);
 	if (signals_init())
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
 	share();

@@ -4,8 +4,9 @@
  * can reach, as long as there are keys. The calls that are made when all are in use have rooms of
  * their lanes, which share a key: their drivers can reach the rooms of each other.
  *
- * A thread takes the cancel signal in the room, too. Before Linux 6.12 the kernel puts a signal
- * only where the thread itself may write, and during the system call that is nowhere else.
+ * A thread that nobody traces takes the cancel signal in the room, too. Before Linux 6.12 the
+ * kernel puts a signal only where the thread itself may write, and during the system call that is
+ * nowhere else.
  */
 #include <linux/errno.h>
 

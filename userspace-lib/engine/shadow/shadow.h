@@ -3,7 +3,8 @@
  * The shadow of a guest process that a user-space engine has: what its parts offer each other.
  *
  * Threads: the main one hears what the engine and vgpud say; the pager serves faults and
- * watches the sockets of lanes whose calls run; each lane has one that makes its calls.
+ * watches the sockets of lanes whose calls run; each lane has one that makes its calls. Another
+ * process, with the same memory, traces them.
  *
  * Locks, outermost first: map_lock, demand.lock, files lock, lane->lock. None is held over
  * anything that waits for the guest or the engine; map_lock is held over a driver's mmap, and
@@ -51,6 +52,11 @@ extern struct vgpu_wire_limits wire_limits;
 int fd_up(int fd, int base);
 
 extern int fd_devices, fd_maps, fd_mem, fd_engine;
+
+/* --- tracer.c: sees what drivers say to calls that are cancelled ------------ */
+
+/* All threads that start from now on are traced, if the kernel lets any be. */
+void tracer_start(void);
 
 /* --- channel.c: requests to the engine ------------------------------------- */
 

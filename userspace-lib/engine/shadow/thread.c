@@ -16,7 +16,6 @@
 #define STACK_SIZE	(64UL << 10)
 #define THREAD_SIZE	(GUARD_SIZE + STACK_SIZE + THREAD_ROOM + 2 * THREAD_BUF)
 
-#define ERESTARTSYS	512
 #define KERNEL_SIGSET	8	/* bytes of a sigset_t in the kernel */
 #define SIGNAL_BIT(nr)	(1UL << ((nr) - 1))
 
@@ -177,23 +176,36 @@ static bool between(u64 ip, const char *begin, const char *end)
 	return ip >= (u64)begin && ip < (u64)end;
 }
 
-/*
- * The handler restarts system calls (SA_RESTART), so one that the driver wants to be made again
- * is found at its instruction, like one that was not made yet; one that has a result is not.
- */
-static void on_cancel(struct sigcontext *context)
+enum thread_stop thread_stopped_at(u64 ip, u64 bx, u64 bp)
 {
 	const struct syscall *call;
 
-	if (between(context->rip, cancel_begin, cancel_end))
-		call = (const struct syscall *)context->rbx;
-	else if (between(context->rip, compat_begin, compat_end))
-		call = (const struct syscall *)context->rbp;
+	if (ip == (u64)cancel_end || between(ip, cancel_begin, cancel_end))
+		call = (const struct syscall *)bx;
+	else if (ip == (u64)compat_end || between(ip, compat_begin, compat_end))
+		call = (const struct syscall *)bp;
 	else
-		return;
+		return THREAD_ELSEWHERE;
 	if (!__atomic_load_n(&call->cancel, __ATOMIC_ACQUIRE))
+		return THREAD_ELSEWHERE;
+	return ip == (u64)cancel_end || ip == (u64)compat_end ? THREAD_AFTER : THREAD_BEFORE;
+}
+
+u64 thread_way_out(void)
+{
+	return (u64)cancel_out;
+}
+
+/*
+ * The handler restarts system calls (SA_RESTART), so one that the driver wants to be made again
+ * is found at its instruction, like one that was not made yet; one that has a result is not. Where
+ * there is a tracer, it does all this.
+ */
+static void on_cancel(struct sigcontext *context)
+{
+	if (thread_stopped_at(context->rip, context->rbx, context->rbp) != THREAD_BEFORE)
 		return;
-	context->rip = (u64)cancel_out;
+	context->rip = thread_way_out();
 	context->rax = (u64)-ERESTARTSYS;
 }
 
@@ -351,8 +363,10 @@ __asm__(".globl thread_clone\n"
 
 int thread_start(struct thread *thread, void (*fn)(void *arg), void *arg)
 {
+	/* CLONE_PTRACE: who traces the one that starts it traces it, too (tracer.c). */
 	unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-			      CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+			      CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
+			      CLONE_PTRACE;
 	long ret;
 
 	thread->fn = fn;
@@ -361,4 +375,12 @@ int thread_start(struct thread *thread, void (*fn)(void *arg), void *arg)
 	if (ret < 0)
 		thread->tid = 0;
 	return ret < 0 ? ret : 0;
+}
+
+long process_start(void (*fn)(void *arg), u8 *stack)
+{
+	static struct thread thread;
+
+	thread.fn = fn;
+	return thread_clone(CLONE_VM | SIGCHLD, stack, &thread.tid, &thread);
 }

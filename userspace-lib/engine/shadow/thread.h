@@ -7,6 +7,9 @@
 
 #include "wire.h"
 
+/* For drivers that want the system call to be made again; programs know no such error. */
+#define ERESTARTSYS	512
+
 #define THREAD_SIGNALS	(16UL << 10)
 #define THREAD_SCRATCH	(64UL << 10)
 #define THREAD_BUF	(16UL << 10)
@@ -68,5 +71,23 @@ long syscall_compat(struct syscall *call);
 
 /* Sends the cancel signal. */
 void thread_cancel(const struct thread *thread, struct syscall *call);
+
+/* Where a thread is that the cancel signal has reached. */
+enum thread_stop {
+	THREAD_ELSEWHERE,	/* nowhere near a call that is cancelled */
+	THREAD_BEFORE,		/* the system call was not made, or is to be made again */
+	THREAD_AFTER,		/* it has a result */
+};
+
+/* @ip, @bx, @bp: the thread's registers. */
+enum thread_stop thread_stopped_at(u64 ip, u64 bx, u64 bp);
+/* Return: where it goes on without making the system call, with the result in its register. */
+u64 thread_way_out(void);
+
+/*
+ * Starts the one process that the shadow makes (tracer.c), with the same memory, on a stack that
+ * ends at @stack. Return: its number, or a negative errno.
+ */
+long process_start(void (*fn)(void *arg), u8 *stack);
 
 #endif /* ESHADOW_THREAD_H */

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The tracer: a process that has the shadow's memory and none of its files, and traces its threads.
+ *
+ * The signal that cancels a call has a handler. Before that runs, the kernel makes -EINTR of what
+ * drivers say for signals without one (-ERESTARTNOHAND). A tracer stops the thread before that, and
+ * is shown the driver's own words, which it makes the result of the call. No handler runs then.
+ *
+ * A thread cannot be traced by another one of its process, and no process outside sees this one.
+ * Where the kernel lets none be traced, the handler is all there is.
+ */
+#include <linux/errno.h>
+#include <linux/prctl.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+#include <linux/wait.h>
+
+#include <linux/vgpu_host.h>
+
+#include "shadow.h"
+#include "shadow/exec.h"
+
+#define STACK_SIZE	(16UL << 10)
+/* How long the process and its tracer wait for each other. */
+#define START_MS	10000
+
+/* The steps of the start: each side waits for the other's. */
+enum {
+	TRACER_NEW,
+	TRACER_MAY,	/* the process may be traced */
+	TRACER_DONE,	/* it is, or cannot be */
+};
+
+static u32 step;
+static int process;
+/* In .bss, hence out of drivers' reach. */
+static u8 stack[STACK_SIZE] __attribute__((aligned(16)));
+
+/* Return: whether the step was left in time. */
+static bool step_await(u32 value)
+{
+	u64 end = now_ns() + START_MS * NSEC_PER_MS;
+
+	while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) == value) {
+		if (now_ns() >= end)
+			return false;
+		word_wait(&step, value, START_MS);
+	}
+	return true;
+}
+
+static void step_go(u32 value)
+{
+	__atomic_store_n(&step, value, __ATOMIC_RELEASE);
+	word_wake(&step);
+}
+
+static long trace(long request, int tid, unsigned long addr, unsigned long data)
+{
+	return sys4(__NR_ptrace, request, tid, addr, data);
+}
+
+static void set_register(int tid, size_t reg, u64 value)
+{
+	trace(PTRACE_POKEUSR, tid, reg, value);
+}
+
+/* The cancel's signal has stopped a thread, and has done its work by that: no handler is to run. */
+static void cancel_seen(int tid)
+{
+	enum thread_stop where;
+	struct pt_regs regs;
+
+	if (trace(PTRACE_GETREGS, tid, 0, (unsigned long)&regs))
+		return;
+	where = thread_stopped_at(regs.rip, regs.rbx, regs.rbp);
+	if (where == THREAD_ELSEWHERE)
+		return;
+	/* Without a number of a system call nothing is made again, and a result stays. */
+	set_register(tid, offsetof(struct pt_regs, orig_rax), -1);
+	if (where == THREAD_AFTER)
+		return;
+	set_register(tid, offsetof(struct pt_regs, rip), thread_way_out());
+	set_register(tid, offsetof(struct pt_regs, rax), -ERESTARTSYS);
+}
+
+static void stopped(int tid, u32 status)
+{
+	int signal = status >> 8 & 0xff;
+
+	if (status >> 16 == PTRACE_EVENT_STOP && signal != SIGTRAP) {
+		/* The whole process is stopped, until it is continued. */
+		trace(PTRACE_LISTEN, tid, 0, 0);
+		return;
+	}
+	if (signal == VGPU_LANE_SIGNAL)
+		cancel_seen(tid);
+	/* An event is a thread that begins, or is continued. */
+	if (signal == VGPU_LANE_SIGNAL || status >> 16 == PTRACE_EVENT_STOP)
+		signal = 0;
+	trace(PTRACE_CONT, tid, 0, signal);
+}
+
+/* Return: false: it has ended. */
+static bool hear(void)
+{
+	u32 status = 0;
+	long tid;
+
+	tid = sys4(__NR_wait4, -1, (long)&status, __WALL, 0);
+	if (tid == -EINTR)
+		return true;
+	if (tid < 0)
+		return false;
+	if ((status & 0xff) == 0x7f) {
+		stopped(tid, status);
+		return true;
+	}
+	return tid != process;
+}
+
+static void tracer_main(void *arg)
+{
+	bool traced;
+
+	(void)arg;
+	/* Where vgpud makes no namespaces, this alone ends it. */
+	sys2(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
+	sys2(__NR_prctl, PR_SET_NAME, (long)"vgpu-tracer");
+	sys3(__NR_close_range, 0, ~0U, 0);
+	traced = !exec_forbid() && step_await(TRACER_NEW) &&
+		!trace(PTRACE_SEIZE, process, 0, PTRACE_O_EXITKILL);
+	step_go(TRACER_DONE);
+	while (traced && hear())
+		;
+	sys_exit_group(SHADOW_EXIT_OK);
+}
+
+/* No thread of the process itself needs what the tracer does, nor one more process. */
+static long tracing_forbid(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ptrace, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_wait4, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog prog = { .len = ARRAY_SIZE(code), .filter = code };
+
+	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+}
+
+void tracer_start(void)
+{
+	long tracer;
+
+	process = sys2(__NR_getpid, 0, 0);
+	tracer = process_start(tracer_main, stack + sizeof(stack));
+	if (tracer > 0) {
+		/* Yama may want to know; where it is not, this is an error. */
+		sys2(__NR_prctl, PR_SET_PTRACER, tracer);
+		step_go(TRACER_MAY);
+		step_await(TRACER_MAY);
+	}
+	if (tracing_forbid())
+		sys_exit_group(SHADOW_EXIT_SECCOMP);
+}
