@@ -44,8 +44,9 @@ struct vgpu_dialer {
 	bool stopping;
 };
 
-/* The machine goes to sleep, or wakes up. */
+/* The machine goes to sleep, or wakes up; and who waits for the end of that, or for its own. */
 static bool dialers_asleep;
+static DECLARE_WAIT_QUEUE_HEAD(dialers_awake);
 
 static void dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 {
@@ -80,6 +81,11 @@ static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer)
 	mutex_unlock(&dialer->lock);
 	/* Not for what comes now. */
 	flush_signals(current);
+	/* The dial began before, and its host would be served while the machine wakes up. */
+	if (!IS_ERR(host) && READ_ONCE(dialers_asleep)) {
+		vgpu_host_abort(host);
+		host = ERR_PTR(-EINTR);
+	}
 	return host;
 }
 
@@ -109,6 +115,11 @@ static int dialer_thread(void *data)
 		wait_event_idle_timeout(dialer->wait, READ_ONCE(dialer->stopping),
 					msecs_to_jiffies(delay));
 		delay = min(2 * delay, (unsigned int)DIALER_DELAY_MAX_MS);
+		/* The host has not been asked for long by then, and may be there again. */
+		if (READ_ONCE(dialers_asleep))
+			delay = DIALER_DELAY_MIN_MS;
+		wait_event_idle(dialers_awake,
+				READ_ONCE(dialer->stopping) || !READ_ONCE(dialers_asleep));
 	}
 	return 0;
 }
@@ -125,6 +136,7 @@ static int dialers_pm(struct notifier_block *block, unsigned long event, void *d
 	case PM_POST_HIBERNATION:
 	case PM_POST_RESTORE:
 		WRITE_ONCE(dialers_asleep, false);
+		wake_up_all(&dialers_awake);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -188,6 +200,7 @@ void vgpu_dialer_stop(struct vgpu_dialer *dialer)
 		send_sig(SIGKILL, dialer->task, 1);
 	mutex_unlock(&dialer->lock);
 	wake_up(&dialer->wait);
+	wake_up_all(&dialers_awake);
 	kthread_stop(dialer->task);
 	put_task_struct(dialer->task);
 	kfree(dialer);
