@@ -46,6 +46,8 @@ static inline bool vgpu_run_append(struct vgpu_run *runs, u32 *nr, u32 max, u64 
  * @addr: physical address of its first byte in the guest
  * @len: number of bytes; 0: this entry of a table is free
  * @offset: offset of its first byte in the file
+ * @page: size of the pages in which the file can be mapped, a power of two: those of hugetlbfs are
+ *	large
  * @file: file that has the bytes, with a reference. The hypervisor has mapped it, too, and may
  *	make it shorter at any time
  * @fd: the same, of a process
@@ -54,6 +56,7 @@ struct vgpu_ram {
 	u64 addr;
 	u64 len;
 	u64 offset;
+	u64 page;
 #ifdef __KERNEL__
 	struct file *file;
 #else
@@ -99,7 +102,9 @@ static inline const struct vgpu_ram *vgpu_ram_find(const struct vgpu_ram *ram, u
  *	program, its number of bytes, the part, the offset in the part's file, and whether the
  *	device writes to it. It returns 0, or a negative errno that ends the walk
  *
- * Return: the number of pieces; -EFAULT: some of it is in no part; or what @fn returned.
+ * Return: the number of pieces; -EFAULT: some of it is in no part; -EOPNOTSUPP: a piece is not made
+ * of whole pages of its file, so that nothing can be mapped that is it and no more; or what @fn
+ * returned.
  */
 static inline s64 vgpu_kept_pieces(const struct vgpu_ram *ram, u32 nr_ram,
 				   const struct vgpu_kept *kept, u64 at,
@@ -116,14 +121,18 @@ static inline s64 vgpu_kept_pieces(const struct vgpu_ram *ram, u32 nr_ram,
 
 		for (; left; left -= len, addr += len, at += len) {
 			const struct vgpu_ram *part;
+			u64 offset;
 			int ret = 0;
 
 			len = left;
 			part = vgpu_ram_find(ram, nr_ram, addr, &len);
 			if (!part)
 				return -EFAULT;
+			offset = part->offset + (addr - part->addr);
+			if ((at | len | offset) & (part->page - 1))
+				return -EOPNOTSUPP;
 			if (fn)
-				ret = fn(at, len, part, part->offset + (addr - part->addr), write);
+				ret = fn(at, len, part, offset, write);
 			if (ret)
 				return ret;
 			nr++;

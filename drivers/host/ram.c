@@ -151,6 +151,14 @@ static bool ram_file_ok(const struct file *file)
 	       (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC);
 }
 
+/* A page of hugetlbfs is mapped as one, which that file system calls a block. */
+static u64 ram_file_page(const struct file *file)
+{
+	const struct super_block *sb = file_inode(file)->i_sb;
+
+	return sb->s_magic == HUGETLBFS_MAGIC ? sb->s_blocksize : PAGE_SIZE;
+}
+
 static int ram_add_locked(struct vgpu_memory *memory, const struct vgpu_ram *part)
 {
 	struct vgpu_ram_table *table;
@@ -186,6 +194,7 @@ static int memory_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	if (!part.file)
 		return -EBADF;
 	if (ram_file_ok(part.file)) {
+		part.page = ram_file_page(part.file);
 		mutex_lock(&memory->lock);
 		ret = ram_add_locked(memory, &part);
 		mutex_unlock(&memory->lock);

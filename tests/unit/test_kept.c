@@ -83,9 +83,56 @@ static void test_ram(void)
 	tap_subject("where runs are");
 }
 
+#define HUGE	0x200000ULL
+
+static const struct vgpu_ram huge[] = {
+	{ .addr = 0, .len = 0x40000000, .offset = 0, .page = HUGE, .fd = 5 },
+	{ .addr = 0x40000000, .len = 0x1000000, .offset = 0, .page = VGPU_PAGE_SIZE, .fd = 6 },
+};
+
+static u64 mapped;
+
+static int map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
+{
+	/* The kernel maps whole pages of the file, or nothing. */
+	mapped += (len + part->page - 1) & ~(part->page - 1);
+	return 0;
+}
+
+/* Of one run, at address @at of the program. */
+static s64 pieces(u64 at, u64 addr, u64 len)
+{
+	static struct {
+		struct vgpu_kept kept;
+		struct vgpu_run run;
+	} seg;
+
+	seg.kept.len = cpu_to_le64(len);
+	seg.run.addr = cpu_to_le64(addr);
+	seg.run.len = cpu_to_le64(len);
+	mapped = 0;
+	return vgpu_kept_pieces(huge, ARRAY_SIZE(huge), &seg.kept, at, map);
+}
+
+static void test_huge(void)
+{
+	tap_expect(pieces(4 * HUGE, HUGE, HUGE) == 1 && mapped == HUGE, "a huge page");
+	tap_expect(pieces(4 * HUGE, HUGE, 3 * HUGE) == 1 && mapped == 3 * HUGE, "three of them");
+	tap_expect(pieces(4 * HUGE, HUGE, VGPU_PAGE_SIZE) == -EOPNOTSUPP && !mapped,
+		   "the first page of a huge one");
+	tap_expect(pieces(4 * HUGE, HUGE + VGPU_PAGE_SIZE, VGPU_PAGE_SIZE) == -EOPNOTSUPP &&
+		   !mapped, "another page of it");
+	tap_expect(pieces(4 * HUGE + VGPU_PAGE_SIZE, HUGE, HUGE) == -EOPNOTSUPP && !mapped,
+		   "a huge page at an address where none can be");
+	tap_expect(pieces(4 * HUGE, 0x40000000 - HUGE, HUGE + VGPU_PAGE_SIZE) == 2 &&
+		   mapped == HUGE + VGPU_PAGE_SIZE, "a huge page and a small one");
+	tap_subject("memory in huge pages");
+}
+
 int main(void)
 {
 	test_runs();
 	test_ram();
+	test_huge();
 	return tap_done();
 }

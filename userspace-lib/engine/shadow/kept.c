@@ -4,7 +4,9 @@
  * addresses here, and afterwards demand pages are there again. So the driver pins the guest's
  * memory, and the next call finds whatever the guest maps at these addresses next.
  */
+#include <asm/statfs.h>
 #include <linux/errno.h>
+#include <linux/magic.h>
 #include <linux/mman.h>
 
 #include "kept.h"
@@ -18,16 +20,27 @@ static struct vgpu_ram ram[RAM_MAX];
 /* The number of pieces of it that are mapped now, by all lanes. */
 static u32 nr_pieces;
 
+/* A page of hugetlbfs is mapped as one, whatever length is asked for. Return: 0: not known. */
+static u64 file_page(int fd)
+{
+	struct statfs stat;
+
+	if (sys2(__NR_fstatfs, fd, (long)&stat))
+		return 0;
+	return stat.f_type == HUGETLBFS_MAGIC ? (u64)stat.f_bsize : PAGE_SIZE;
+}
+
 void ram_add(u64 addr, u64 len, u64 offset, int fd)
 {
+	u64 page = file_page(fd);
 	u32 i;
 
 	lock_take(&map_lock);
-	for (i = 0; i < RAM_MAX && ram[i].len; i++)
+	for (i = page ? 0 : RAM_MAX; i < RAM_MAX && ram[i].len; i++)
 		;
 	if (i < RAM_MAX)
 		ram[i] = (struct vgpu_ram) {
-			.addr = addr, .len = len, .offset = offset, .fd = fd,
+			.addr = addr, .len = len, .offset = offset, .page = page, .fd = fd,
 		};
 	lock_drop(&map_lock);
 	if (i == RAM_MAX)
