@@ -482,6 +482,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_SWAP, struct vgpu_mock_fd_swap, fd_swap), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_MAYBE, struct vgpu_mock_fd_maybe, fd_maybe), BOOKS },
 	{ VGPU_IOCTL_FD(VGPU_MOCK_IOC_FD_VALUE), BOOKS },
+	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_FD_HOLD, struct vgpu_mock_fd_swap, fd_swap), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_CREATE, struct vgpu_mock_buf_create),
 	  .blank = &buf_create },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_BUF_DESTROY, struct vgpu_mock_buf_range) },

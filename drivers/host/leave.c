@@ -8,6 +8,9 @@
  * of the peer takes the files over, and puts each when nobody else has it any more: the ->release
  * runs there and then. Files that are no device's may be anybody's for good, as dma-bufs are, and
  * are not waited for.
+ *
+ * A driver may give a file once more that the guest has closed, as another object. When that one is
+ * closed, too, the earlier one waits for the file, and the later one for nothing but the earlier.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -93,18 +96,40 @@ static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object
 	return found;
 }
 
+/*
+ * Whether an object of this guest that was closed earlier has the same file, and so a reference of
+ * it. One that a driver gave to two guests is waited for until one of them ends.
+ */
+static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpu_object *object)
+{
+	const struct vgpu_object *earlier;
+	bool repeated = false;
+
+	spin_lock(&peer->leave_lock);
+	list_for_each_entry(earlier, &peer->leaving, leave_node) {
+		repeated = earlier != object && earlier->file == object->file;
+		if (repeated || earlier == object)
+			break;
+	}
+	spin_unlock(&peer->leave_lock);
+	return repeated;
+}
+
 /* Return: its file is released, as far as that is waited for. */
 static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object)
 {
 	struct file *file = object->file;
+	bool repeated = false;
 
 	if (object->leave_state == VGPU_LEAVE_FREE) {
+		/* Nobody waits for others. */
+		repeated = object->kind == VGPU_OBJECT_DEVICE && leave_is_repeated(peer, object);
 		/* The ->flush comes first, as in close(); it puts a reference, but not the last. */
 		get_file(file);
 		filp_close(file, NULL);
 	}
 	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 ||
-	    READ_ONCE(peer->leave_now)) {
+	    READ_ONCE(peer->leave_now) || repeated) {
 		__fput_sync(file);
 		return true;
 	}

@@ -64,6 +64,7 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(FD_SWAP, vgpu_mock_fd_swap, 0),
 	VGPU_MOCK_ENTRY(FD_MAYBE, vgpu_mock_fd_maybe, 0),
 	VGPU_MOCK_ENTRY(FD_VALUE, vgpu_mock_fd_value, VGPU_MOCK_RAW),
+	VGPU_MOCK_ENTRY(FD_HOLD, vgpu_mock_fd_hold, 0),
 
 	VGPU_MOCK_ENTRY(BUF_CREATE, vgpu_mock_buf_create, 0),
 	VGPU_MOCK_ENTRY(BUF_DESTROY, vgpu_mock_buf_destroy, 0),

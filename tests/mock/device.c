@@ -64,6 +64,7 @@ static int vgpu_mock_release(struct inode *inode, struct file *filp)
 		device->exclusive = NULL;
 	mutex_unlock(&device->lock);
 
+	vgpu_mock_fd_fini(file);
 	vgpu_mock_keep_fini(file);
 	vgpu_mock_io_fini(file);
 	kfree(file);

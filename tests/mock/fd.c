@@ -153,6 +153,48 @@ long vgpu_mock_fd_swap(struct vgpu_mock_call *call)
 	return vgpu_mock_fd_step(call, swap->flags, swap->fd, &swap->fd);
 }
 
+void vgpu_mock_fd_fini(struct vgpu_mock_file *file)
+{
+	if (file->held)
+		fput(file->held);
+}
+
+static long vgpu_mock_fd_hold_in(struct vgpu_mock_call *call, int fd)
+{
+	struct file *file = fget(fd);
+
+	if (!file)
+		return -EBADF;
+	if (file == call->filp) {
+		fput(file);
+		return -EINVAL;
+	}
+	file = xchg(&call->file->held, file);
+	if (file)
+		fput(file);
+	return 0;
+}
+
+long vgpu_mock_fd_hold(struct vgpu_mock_call *call)
+{
+	struct vgpu_mock_fd_swap *hold = call->data;
+	struct file *file;
+	int fd;
+
+	if (hold->flags == VGPU_MOCK_FD_HAS_IN)
+		return vgpu_mock_fd_hold_in(call, hold->fd);
+	if (hold->flags != VGPU_MOCK_FD_WANT_OUT)
+		return -EINVAL;
+	file = xchg(&call->file->held, NULL);
+	if (!file)
+		return -ENOENT;
+	fd = vgpu_mock_call_add_fd(call, file, O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	hold->fd = fd;
+	return 0;
+}
+
 long vgpu_mock_fd_value(struct vgpu_mock_call *call)
 {
 	u64 cookie;

@@ -67,6 +67,7 @@ struct vgpu_mock_file {
 	struct list_head node;		/* device->files */
 	u64 seed;			/* what IN got */
 	u64 mm;				/* of the opener */
+	struct file *held;		/* by FD_HOLD; NULL: none */
 
 	spinlock_t wait_lock;		/* guards slots */
 	wait_queue_head_t wait_queue;
@@ -224,6 +225,8 @@ long vgpu_mock_fd_return(struct vgpu_mock_call *call);
 long vgpu_mock_fd_maybe(struct vgpu_mock_call *call);
 long vgpu_mock_fd_optional(struct vgpu_mock_call *call);
 long vgpu_mock_fd_swap(struct vgpu_mock_call *call);
+long vgpu_mock_fd_hold(struct vgpu_mock_call *call);
+void vgpu_mock_fd_fini(struct vgpu_mock_file *file);
 long vgpu_mock_fd_value(struct vgpu_mock_call *call);
 
 /* buf.c */

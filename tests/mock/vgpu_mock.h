@@ -1006,6 +1006,14 @@ struct vgpu_mock_fd_swap {
 
 #define VGPU_MOCK_IOC_FD_SWAP	_IOWR(VGPU_MOCK_IOC_TYPE, 0x49, struct vgpu_mock_fd_swap)
 
+/*
+ * With a struct vgpu_mock_fd_swap. VGPU_MOCK_FD_HAS_IN: the file @fd, any but the one that is
+ * asked, is held until another one is, this one is released, or it is given back.
+ * VGPU_MOCK_FD_WANT_OUT: the very file is given back as a new fd, opened with O_CLOEXEC; -ENOENT if
+ * there is none. Either flag, not both.
+ */
+#define VGPU_MOCK_IOC_FD_HOLD	_IOWR(VGPU_MOCK_IOC_TYPE, 0x4c, struct vgpu_mock_fd_swap)
+
 /**
  * struct vgpu_mock_fd_maybe - VGPU_MOCK_IOC_FD_MAYBE
  * @want: 1: the result is an fd (xe's observation); 0: it is @number

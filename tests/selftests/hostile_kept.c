@@ -34,6 +34,7 @@
 #define REPLY_MS	120000
 #define MAPS_FEW	4096
 #define MAP_COUNT	"/proc/sys/vm/max_map_count"
+#define HUGE_PAGES	"/proc/sys/vm/nr_hugepages"
 
 /* --- the hypervisor ------------------------------------------------------- */
 
@@ -280,6 +281,45 @@ static bool sleep_begin(FIXTURE_DATA(kept) *self)
 	return peer_ioctl_send(self->lane, self->object, ++self->seq, VGPU_MOCK_IOC_SLEEP, &arg,
 			       ADDR - PAGE, sizeof(arg)) &&
 	       eventually(more_sleeps, &before, SLACK_MS);
+}
+
+/* Asks the mock to hold the file of @in, or (0) to give it back. Return: what it says. */
+static int64_t hold(FIXTURE_DATA(kept) *self, uint32_t object, uint32_t in, uint32_t *out)
+{
+	const struct vgpu_mock_fd_swap arg = {
+		.flags = in ? VGPU_MOCK_FD_HAS_IN : VGPU_MOCK_FD_WANT_OUT,
+	};
+	const struct vgpu_fixup fixup = {
+		.type = htole16(in ? VGPU_FIXUP_FD_IN : VGPU_FIXUP_FD_OUT),
+		.offset = htole32(offsetof(struct vgpu_mock_fd_swap, fd)),
+		.target = htole32(in),
+	};
+	struct vgpu_hdr ack = { .len = htole32(sizeof(ack)), .type = htole16(VGPU_MSG_ACK) };
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_object_desc object;
+		char bytes[256];
+	} answer;
+	int64_t ret;
+
+	call_begin(object, ++self->seq, ADDR, PAGE);
+	call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_FD_HOLD);
+	/* The file is closed when the driver gives it back. */
+	call.msg.control_seq = htole64(self->control_seq);
+	call.msg.nr_fixups = htole16(1);
+	call.segs[0].len = htole32(sizeof(arg));
+	call.len = 0;
+	memcpy(call.data, &fixup, sizeof(fixup));
+	memcpy(call.data + sizeof(fixup), &arg, sizeof(arg));
+	call.len = sizeof(fixup) + sizeof(arg);
+	if (!call_send(self->lane))
+		return INT64_MIN;
+	ret = peer_reply(self->lane, &answer, sizeof(answer), SLACK_MS);
+	if (ret || in)
+		return ret;
+	*out = le16toh(answer.reply.nr_objects) ? le32toh(answer.object.object) : 0;
+	ack.seq = htole64(self->seq);
+	return peer_send(self->lane, &ack, sizeof(ack)) ? 0 : INT64_MIN;
 }
 
 static bool say_close(FIXTURE_DATA(kept) *self, uint32_t object)
@@ -605,6 +645,62 @@ TEST_F(kept, segments_that_make_no_sense)
 	}
 	EXPECT_EQ(22, guest().counters.malformed);
 	EXPECT_EQ(0, guest().counters.kept_bytes);
+}
+
+/* The driver had the file when the guest closed it, and gives it once more. */
+TEST_F(kept, files_that_drivers_give_twice)
+{
+	struct kept kept = scattered(2, 3);
+	uint32_t other, again = 0;
+
+	guest_begin(_metadata, self);
+	ASSERT_EQ(0, keep(self, &kept));
+	other = peer_open_device(&self->peer, self->lane, ++self->seq);
+	ASSERT_NE(0, other);
+	ASSERT_EQ(0, hold(self, other, self->object, NULL));
+	ASSERT_TRUE(say_close(self, self->object));
+	ASSERT_EQ(0, hold(self, other, 0, &again));
+	ASSERT_NE(0, again);
+	EXPECT_NE(self->object, again);
+	ASSERT_TRUE(say_close(self, again));
+	EXPECT_TRUE(release(self, 2));
+	EXPECT_EQ(0, guest().counters.kept_bytes);
+}
+
+/* Only whole pages of it can be mapped: a part is refused, and nothing is mapped in its place. */
+TEST_F(kept, memory_in_huge_pages)
+{
+	const uint64_t at = RAM_AT + RAM_LEN, huge = 2ULL << 20;
+	struct vgpu_run one = { .addr = htole64(at), .len = htole64(huge) };
+	struct kept kept = {
+		.addr = ADDR, .number = 2, .len = huge, .flags = VGPU_KEPT_WRITE,
+		.nr = 1, .runs = &one,
+	};
+	char pages[16];
+	int fd, maps;
+
+	tool_read_line(HUGE_PAGES, pages, sizeof(pages));
+	if (!write_line(HUGE_PAGES, "8"))
+		SKIP(return, "no huge pages");
+	fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	ASSERT_EQ(0, ftruncate(fd, 2 * huge));
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, at, 2 * huge, 0, fd));
+	guest_begin(_metadata, self);
+	EXPECT_EQ(0, keep(self, &kept));
+	maps = shadow_maps();
+	one.len = htole64(PAGE);
+	kept.number = 3;
+	kept.len = PAGE;
+	EXPECT_EQ(-EOPNOTSUPP, keep(self, &kept));
+	one.addr = htole64(at + PAGE);
+	kept.number = 4;
+	EXPECT_EQ(-EOPNOTSUPP, keep(self, &kept));
+	EXPECT_EQ(maps, shadow_maps());
+	ASSERT_TRUE(say_close(self, self->object));
+	EXPECT_TRUE(release(self, 2));
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, at, 2 * huge, 0, -1));
+	close(fd);
+	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
 }
 
 /* It is refused, and the lane goes on. */
