@@ -3,8 +3,6 @@
  * Queues of V4L2 whose buffers are dma-bufs, and buffers that belong to a request: the
  * driver tells the numbers with which they were queued. An output node's queue gives the
  * dma-bufs, a capture node's takes them; both are vivid's, of one plane or of several.
- *
- * Exports them to the guest of this machine: as root, in the loopback and user tiers only.
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
@@ -12,23 +10,15 @@
 #include <linux/videodev2.h>
 #include <poll.h>
 
-#include "tool.h"
-#include "vgpu_diff.h"
+#include "video_vivid.h"
 
 #define BUFFERS	3
 
-/* How vivid's nodes are exported, and what finds them. */
-#define CAMERA(name) \
-	"f=$(grep -lx " name " /sys/devices/*/vivid.?/video4linux/*/name) && basename ${f%/name}"
-
-static const struct {
-	const char *export;
-	const char *find;
-} nodes[] = {
-	{ "CAPTURE", CAMERA("vivid-000-vid-cap") },
-	{ "OUTPUT", CAMERA("vivid-000-vid-out") },
-	{ "MCAPTURE", CAMERA("vivid-001-vid-cap") },
-	{ "MOUTPUT", CAMERA("vivid-001-vid-out") },
+static const struct vivid_node nodes[] = {
+	{ "CAPTURE", VIVID_CAMERA("vivid-000-vid-cap") },
+	{ "OUTPUT", VIVID_CAMERA("vivid-000-vid-out") },
+	{ "MCAPTURE", VIVID_CAMERA("vivid-001-vid-cap") },
+	{ "MOUTPUT", VIVID_CAMERA("vivid-001-vid-out") },
 	{ "MEDIA", "basename /sys/devices/*/vivid.0/media*" },
 };
 
@@ -46,11 +36,6 @@ struct buffer {
 	struct v4l2_plane planes[VIDEO_MAX_PLANES];
 };
 
-static const char *node(const char *name)
-{
-	return diff_node(forwarded ? "VGPU_FWD" : "VGPU_REAL", name);
-}
-
 static bool is_multiplanar(const struct queue *queue)
 {
 	return V4L2_TYPE_IS_MULTIPLANAR(queue->type);
@@ -58,7 +43,7 @@ static bool is_multiplanar(const struct queue *queue)
 
 static struct queue queue_open(const char *name, unsigned int type)
 {
-	struct queue queue = { .fd = open(node(name), O_RDWR | O_NONBLOCK), .type = type };
+	struct queue queue = { .fd = open(vivid_path(name), O_RDWR | O_NONBLOCK), .type = type };
 	struct v4l2_format format = { .type = type };
 	__u64 deadline = now_ms() + 10000;
 
@@ -333,7 +318,7 @@ DIFF_TEST_NODE(imported, "CAPTURE", DIFF_SECONDS)
 	struct drm_mode_map_dumb offset = {};
 	struct drm_gem_close gem = {};
 	unsigned char *camera, *drm;
-	int fd = open(node("VGEM_CARD"), O_RDWR | O_CLOEXEC);
+	int fd = open(vivid_path("VGEM_CARD"), O_RDWR | O_CLOEXEC);
 
 	MUST(fd >= 0);
 	queue_export(&queue);
@@ -375,7 +360,7 @@ DIFF_TEST_NODE(controls, "MEDIA", DIFF_SECONDS)
 	struct v4l2_ext_controls controls = {
 		.which = V4L2_CTRL_WHICH_REQUEST_VAL, .count = 1, .controls = &control,
 	};
-	int fd = open(node("CAPTURE"), O_RDWR), media = open_device(O_RDWR);
+	int fd = open(vivid_path("CAPTURE"), O_RDWR), media = open_device(O_RDWR);
 
 	MUST(fd >= 0);
 	MUST(!LOG_CALL(ioctl(media, MEDIA_IOC_REQUEST_ALLOC, &controls.request_fd)));
@@ -389,49 +374,9 @@ DIFF_TEST_NODE(controls, "MEDIA", DIFF_SECONDS)
 	LOG_CALL(diff_ioctl(fd, VIDIOC_S_EXT_CTRLS, &controls));
 }
 
-/* The harness exits by itself; tests are other processes, which leave with _exit(). */
-static void teardown(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-		tool_run("vgpuctl unexport %s --force", nodes[i].export);
-	/* Shadows close files when they are told to, not at once. */
-	for (i = 0; i < 200 && tool_run("rmmod vivid")->status; i++)
-		usleep(50000);
-}
-
-/* Without a device tests are skipped. */
-static void setup(void)
-{
-	char variable[64], dev[64];
-	struct tool_run *run;
-	unsigned int i;
-
-	if (!tool_has_host() || geteuid() ||
-	    system("modprobe -q vivid n_devs=2 node_types=0x101,0x101 multiplanar=1,2"))
-		return;
-	atexit(teardown);
-	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
-		run = tool_run("%s", nodes[i].find);
-		run->out[strcspn(run->out, "\n")] = '\0';
-		snprintf(dev, sizeof(dev), "/dev/%.50s", run->out);
-		if (run->status ||
-		    tool_run("vgpuctl export %s --to 1 --name %s", dev, nodes[i].export)->status) {
-			printf("# %s: %s\n", nodes[i].export, run->out);
-			continue;
-		}
-		snprintf(variable, sizeof(variable), "VGPU_REAL_%s", nodes[i].export);
-		setenv(variable, dev, 1);
-		close(tool_open_export(nodes[i].export));
-		snprintf(variable, sizeof(variable), "VGPU_FWD_%s", nodes[i].export);
-		snprintf(dev, sizeof(dev), "/dev/vgpu%d", tool_find_export(nodes[i].export));
-		setenv(variable, dev, 1);
-	}
-}
-
 int main(int argc, char **argv)
 {
-	setup();
+	vivid_setup("n_devs=2 node_types=0x101,0x101 multiplanar=1,2", nodes,
+		    sizeof(nodes) / sizeof(nodes[0]));
 	return test_harness_run(argc, argv);
 }
