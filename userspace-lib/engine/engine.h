@@ -164,6 +164,10 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 struct object *object_find(uint32_t id);
 struct object *object_by_fd(int fd);
 void objects_each(void (*fn)(struct object *object));
+/* Polls files of that device no more until the guest does: see poller_quiet(). */
+void objects_quiet(dev_t rdev);
+/* Of V4L2, but not of the media controller. */
+bool object_is_video(const struct object *object);
 void object_describe(const struct object *object, struct vgpu_object_desc *desc);
 /*
  * The guest gives a reference back, with control message @seq or by a call of @shadow's @lane,
@@ -188,6 +192,8 @@ void poller_begin(struct object *object);
 uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number);
 /* Before it is closed. */
 void poller_forget(struct object *object);
+/* The driver is not asked again before the guest's next POLL call. Who waits there makes one. */
+void poller_quiet(struct object *object);
 
 /* --- event.c: eventfds that stand for the guest's ------------------------------ */
 

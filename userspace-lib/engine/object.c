@@ -167,6 +167,21 @@ void objects_each(void (*fn)(struct object *object))
 		fn(object);
 }
 
+void objects_quiet(dev_t rdev)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &objects, node)
+		if (object->kind == VGPU_OBJECT_DEVICE && object->rdev == rdev)
+			poller_quiet(object);
+}
+
+bool object_is_video(const struct object *object)
+{
+	return object->grant && object->grant->policy.kind >= VGPU_EXPORT_VIDEO &&
+	       object->grant->policy.kind <= VGPU_EXPORT_TOUCH;
+}
+
 static bool id_is_used(uint32_t id)
 {
 	const struct object *object;
@@ -307,6 +322,11 @@ int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t la
 	shared->nr_objects = --nr_objects;
 	events_object_gone(id);
 	window_object_closed(id);
+	/* The buffers that the file has go with it. */
+	if (object_is_video(object)) {
+		poller_forget(object);
+		objects_quiet(object->rdev);
+	}
 	object->close_seq = seq;
 	object->closer = shadow;
 	object->lane = lane;

@@ -4,9 +4,14 @@
  * told once of each that comes. epoll would do with less, but asks the driver twice, and the
  * poll of some drivers takes away what it reports. So does the thread's own look:
  * what it has seen is kept, and is the answer to the guest's next POLL call if the driver has
- * nothing to say any more. DRM's poll and that of fences and dma-bufs only look (drm_poll(),
- * sync_file_poll(), dma_buf_poll()): of these nothing is kept. That a driver says the same twice
- * does not show that its poll only looks: it may be two events.
+ * nothing to say any more. The polls of DRM, V4L2, fences and dma-bufs take nothing away
+ * (drm_poll(), vb2_core_poll(), sync_file_poll(), dma_buf_poll()): of these nothing is kept. That
+ * a driver says the same twice does not show that its poll takes nothing away: it may be two
+ * events.
+ *
+ * V4L2's poll does something else: it begins to read from a node without buffers, and such a
+ * node gives nobody buffers (vb2_core_poll(), vb2_verify_memory_type()). So the driver is not
+ * asked from before the buffers go until the guest asks: see poller_quiet().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -332,7 +337,8 @@ void poller_begin(struct object *object)
 {
 	object->poll.level = object->kind == VGPU_OBJECT_SYNC_FILE ||
 		object->kind == VGPU_OBJECT_DMABUF ||
-		(object->kind == VGPU_OBJECT_DEVICE && major(object->rdev) == DRM_MAJOR);
+		(object->kind == VGPU_OBJECT_DEVICE &&
+		 (major(object->rdev) == DRM_MAJOR || object_is_video(object)));
 }
 
 uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number)
@@ -398,6 +404,22 @@ void poller_forget(struct object *object)
 				pthread_cond_wait(&looked, &lock);
 		}
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+void poller_quiet(struct object *object)
+{
+	struct polled *state = &object->poll;
+	uint32_t events;
+
+	pthread_mutex_lock(&lock);
+	events = state->events | state->edges;
+	pthread_mutex_unlock(&lock);
+	poller_forget(object);
+	/* With an error all who wait ask what there is, whatever they wait for. */
+	pthread_mutex_lock(&lock);
+	if (events)
+		tell(object, events | POLLERR);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -299,6 +299,7 @@ enum engine_shadow_type {
 	ESHADOW_KEEP	= 12,	/* @object's driver may keep memory, number @value: @extra bytes */
 	ESHADOW_ROOM	= 13,	/* for one more mapping of @value bytes, which counts from now on */
 	ESHADOW_MASTER	= 14,	/* ioctl @value (MASTER_*) of @object, with CAP_SYS_ADMIN */
+	ESHADOW_QUIET	= 15,	/* do not poll the device of @object but for the guest's POLL */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get a reference to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */

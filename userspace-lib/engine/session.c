@@ -429,6 +429,15 @@ static void ask_poll(struct shadow *shadow, const struct eshadow_msg *msg)
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
+static void ask_quiet(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	const struct object *object = object_find(msg->object);
+
+	if (object)
+		objects_quiet(object->rdev);
+	shadow_answer(shadow, msg->lane, object ? 0 : -EBADF, NULL, 0, -1);
+}
+
 /* The lines that the kernel shows of every file come first. */
 static char *fdinfo_of_driver(char *text)
 {
@@ -573,6 +582,9 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 		break;
 	case ESHADOW_MASTER:
 		master_ask(shadow, msg);
+		break;
+	case ESHADOW_QUIET:
+		ask_quiet(shadow, msg);
 		break;
 	default:
 		shadow_malformed(shadow);

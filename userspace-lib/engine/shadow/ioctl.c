@@ -17,6 +17,10 @@
 #define CLOCKS_NS	20000
 #define CLOCKS_TRIES	4
 
+/* Numbers of V4L2's ioctls; their header needs a libc. */
+#define VIDEO_REQBUFS_NR	8
+#define VIDEO_REMOVE_BUFS_NR	104
+
 static u32 nr_segs(const struct call *call)
 {
 	return le16_to_cpu(call->view.call->nr_segs);
@@ -453,6 +457,26 @@ static s64 by_admin(struct call *call, u32 cmd, s64 result)
 	return channel_ask(call->lane, &request);
 }
 
+/*
+ * Calls that take buffers away, which are V4L2's REQBUFS and REMOVE_BUFS: the engine must not poll
+ * a node that has none any more.
+ */
+static void quiet(struct call *call, u32 cmd)
+{
+	struct request request = {
+		.msg = {
+			.type = ESHADOW_QUIET,
+			.object = le32_to_cpu(call->view.call->object),
+		},
+		.fd = -1,
+	};
+
+	if (call->file->policy.kind >= VGPU_EXPORT_VIDEO &&
+	    call->file->policy.kind <= VGPU_EXPORT_TOUCH && _IOC_TYPE(cmd) == 'V' &&
+	    (_IOC_NR(cmd) == VIDEO_REQBUFS_NR || _IOC_NR(cmd) == VIDEO_REMOVE_BUFS_NR))
+		channel_ask(call->lane, &request);
+}
+
 s64 ioctl_run(struct call *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
@@ -470,6 +494,7 @@ s64 ioctl_run(struct call *call)
 	if (ret) {
 		result = 0;
 	} else {
+		quiet(call, cmd);
 		store_pages(call);
 		result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
 		kept_hide(call);
