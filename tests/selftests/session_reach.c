@@ -6,9 +6,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/vgpu_host.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
 
 #include "tool.h"
 #include "vgpu_mock.h"
@@ -111,27 +114,71 @@ static int find_parts(pid_t shadow)
 	return nr < PARTS ? nr : -1;
 }
 
+/* Opens the device. Return: a shadow of this process's own is there. */
+static bool begin(int *fd, pid_t *shadow)
+{
+	uint64_t end = tool_now_ms() + PATIENCE_MS;
+
+	/* Those of tests that ran before may be ending. */
+	while (find_shadow("session_reach") && tool_now_ms() < end)
+		usleep(20000);
+	*fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+	if (*fd < 0 || ioctl(*fd, VGPU_MOCK_IOC_NOOP, 0))
+		return false;
+	*shadow = find_shadow("session_reach");
+	return *shadow;
+}
+
 FIXTURE_SETUP(reach)
 {
-	uint64_t end;
-
 	self->fd = -1;
 	if (!tool_has_host())
 		SKIP(return, "needs the host in the same machine");
-	/* Those of tests that ran before may be ending. */
-	end = tool_now_ms() + PATIENCE_MS;
-	while (find_shadow("session_reach") && tool_now_ms() < end)
-		usleep(20000);
-	self->fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
-	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
-	self->shadow = find_shadow("session_reach");
-	ASSERT_NE(0, self->shadow);
+	ASSERT_TRUE(begin(&self->fd, &self->shadow));
 	self->keys = !tool_run("grep -qw ospke /proc/cpuinfo")->status;
 }
 
 FIXTURE_TEARDOWN(reach)
 {
+	if (self->fd >= 0)
+		close(self->fd);
+}
+
+#define YAMA	"/proc/sys/kernel/yama/ptrace_scope"
+
+/* A shadow that no process may trace but one with CAP_SYS_PTRACE, as this one has. */
+FIXTURE(untraced) {
+	int fd;
+	pid_t shadow;
+	char scope[8];
+};
+
+static bool write_line(const char *path, const char *line)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		return false;
+	fputs(line, file);
+	return !fclose(file);
+}
+
+FIXTURE_SETUP(untraced)
+{
+	self->fd = -1;
+	if (!tool_user_engine())
+		SKIP(return, "a lane of the module's takes no signal in user space");
+	tool_read_line(YAMA, self->scope, sizeof(self->scope));
+	if (!self->scope[0])
+		SKIP(return, "this kernel lets every process trace (no Yama)");
+	ASSERT_TRUE(write_line(YAMA, "2"));
+	ASSERT_TRUE(begin(&self->fd, &self->shadow));
+}
+
+FIXTURE_TEARDOWN(untraced)
+{
+	if (self->scope[0])
+		EXPECT_TRUE(write_line(YAMA, self->scope));
 	if (self->fd >= 0)
 		close(self->fd);
 }
@@ -350,6 +397,76 @@ TEST_F(reach, many_at_once)
 		ASSERT_TRUE(wait_for_waiters(self->fd, MANY - 1 - i));
 	}
 	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+}
+
+/* --- the signal of a cancel ---------------------------------------------------- */
+
+/* The shadow's thread that makes an ioctl; 0: none. */
+static pid_t find_thread(pid_t shadow, unsigned int cmd)
+{
+	char path[64], line[256];
+	unsigned long nr, fd, its;
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", shadow);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/syscall", shadow, entry->d_name);
+		tool_read_line(path, line, sizeof(line));
+		if (sscanf(line, "%lu 0x%lx 0x%lx", &nr, &fd, &its) == 3 && its == cmd)
+			found = atoi(entry->d_name);
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+/*
+ * What the kernel leaves on the stack of the cancel's signal is in memory that drivers can reach,
+ * and devices, too, when it is pinned. Here the test writes there, in the worst of moments: nothing
+ * of it may be believed but what the driver's answer is. A shadow that is traced gets no such signal.
+ */
+TEST_F_TIMEOUT(untraced, stack_of_the_cancel, 120)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	static const char nothing[1024];
+	struct user_regs_struct regs;
+	struct vgpu_mock_array array;
+	struct waiter waiter;
+	uint32_t data = 0;
+	char path[64];
+	pid_t thread;
+	int status, mem;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	ASSERT_TRUE(waiters_start(&waiter, 1, self->fd));
+	thread = find_thread(self->shadow, VGPU_MOCK_IOC_WAIT);
+	ASSERT_NE(0, thread);
+	ASSERT_EQ(0, ptrace(PTRACE_SEIZE, thread, NULL, NULL));
+	ASSERT_EQ(0, pthread_kill(waiter.thread, SIGUSR1));
+	ASSERT_EQ(thread, waitpid(thread, &status, __WALL));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(VGPU_LANE_SIGNAL, WSTOPSIG(status));
+	/* The handler's first instruction is next, then. */
+	ASSERT_EQ(0, ptrace(PTRACE_SINGLESTEP, thread, NULL, VGPU_LANE_SIGNAL));
+	ASSERT_EQ(thread, waitpid(thread, &status, __WALL));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(SIGTRAP, WSTOPSIG(status));
+	ASSERT_EQ(0, ptrace(PTRACE_GETREGS, thread, NULL, &regs));
+	snprintf(path, sizeof(path), "/proc/%d/mem", self->shadow);
+	mem = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(mem, 0);
+	EXPECT_EQ(sizeof(nothing), pwrite(mem, nothing, sizeof(nothing), regs.rsp));
+	close(mem);
+	ASSERT_EQ(0, ptrace(PTRACE_DETACH, thread, NULL, NULL));
+	ASSERT_EQ(0, pthread_join(waiter.thread, NULL));
+	/* The shadow goes on. */
+	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+	array = (struct vgpu_mock_array) { .ptr = (uintptr_t)&data, .count = 1 };
+	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_ARRAY_INOUT, &array));
+	EXPECT_NE(0, data);
 }
 
 /* A guest has to guess, which matters where no keys are: data, stacks, and the rest. */

@@ -65,7 +65,7 @@ void lane_set_running(struct lane *lane, bool running)
 	lane->upcalling = false;
 	if (running) {
 		lane->signalled = false;
-		lane->syscall.cancel = 0;
+		lane->syscall.state = SYSCALL_OUT;
 	}
 	lock_drop(&lane->lock);
 	pager_arm(lane, running);

@@ -28,13 +28,21 @@
  * Memory that is to be out of the kernel's reach is out of the thread's as well, its stack and
  * @call included: so everything is in registers by then.
  *
+ * The kernel leaves the thread's registers where a driver or a device may write (room.c), so the
+ * handler does not go back to them. The signal comes between _begin and the end of SYSCALL_IN only,
+ * and the handler goes on as after the system call, with a stack that it finds by memory of the
+ * program's own. What it believes of the registers is whether the driver has answered, and what.
+ *
  * rdi: struct syscall. All registers that the compiler wants to find again are saved. At _begin the
- * stacks of both are the same, r12d is @reach.
+ * stacks of both are the same, r12d is @reach. From cancel_over on r13 is the result.
  */
-HIDDEN extern char cancel_begin[], cancel_end[], compat_begin[], compat_end[], cancel_out[];
-__asm__(".globl syscall_cancelable, syscall_entry32, cancel_begin, cancel_end\n"
-	".globl compat_begin, compat_end, cancel_out\n"
-	".hidden syscall_entry32, cancel_begin, cancel_end, compat_begin, compat_end, cancel_out\n"
+HIDDEN extern char cancel_begin[], cancel_end[], compat_begin[], compat_end[], cancel_over[];
+HIDDEN void on_cancel(int nr, void *info, struct ucontext *ucontext);
+HIDDEN void on_cancel_keys(int nr, void *info, struct ucontext *ucontext);
+__asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, cancel_over\n"
+	".globl cancel_begin, cancel_end, on_cancel, on_cancel_keys\n"
+	".hidden syscall_entry32, cancel_begin, cancel_end, compat_begin, compat_end\n"
+	".hidden cancel_over, on_cancel, on_cancel_keys\n"
 	"syscall_cancelable:\n"
 	"	push %rbx\n"
 	"	push %r12\n"
@@ -50,9 +58,13 @@ __asm__(".globl syscall_cancelable, syscall_entry32, cancel_begin, cancel_end\n"
 	"	mov 40(%rbx), %r10\n"
 	"	mov 48(%rbx), %r8\n"
 	"	mov 56(%rbx), %r9\n"
+	"	mov %rsp, 64(%rbx)\n"
+	"	mov %rbx, %fs:0\n"
+	"	xor %eax, %eax\n"	/* SYSCALL_OUT */
+	"	mov $2, %ecx\n"		/* SYSCALL_IN */
+	"	lock cmpxchg %ecx, (%rbx)\n"
 	"cancel_begin:\n"
-	"	cmpl $0, (%rbx)\n"
-	"	jne cancel_now\n"
+	"	jne cancel_unwanted\n"
 	"	mov %r12d, %eax\n"
 	"	test %eax, %eax\n"
 	"	jz 1f\n"
@@ -63,19 +75,30 @@ __asm__(".globl syscall_cancelable, syscall_entry32, cancel_begin, cancel_end\n"
 	"	mov %r14, %rdx\n"
 	"	syscall\n"
 	"cancel_end:\n"
-	"	jmp cancel_out\n"
-	"cancel_now:\n"
-	"	mov $-512, %rax\n"
-	"cancel_out:\n"
+	"	mov %rax, %r13\n"
+	"cancel_over:\n"
 	"	test %r12d, %r12d\n"
 	"	jz 1f\n"
-	"	mov %rax, %r13\n"
 	"	xor %eax, %eax\n"
 	"	xor %ecx, %ecx\n"
 	"	xor %edx, %edx\n"
 	"	wrpkru\n"
+	"1:	mov %fs:0, %rbx\n"
+	"2:	mov $2, %eax\n"
+	"	xor %ecx, %ecx\n"
+	"	lock cmpxchg %ecx, (%rbx)\n"
+	"	je cancel_return\n"
+	"	mov $24, %eax\n"	/* sched_yield: the signal is on its way */
+	"	syscall\n"
+	"	jmp 2b\n"
+	"cancel_unwanted:\n"
+	"	mov %fs:0, %rbx\n"
+	"	movl $0, (%rbx)\n"
+	"cancel_restart:\n"
+	"	mov $-512, %r13\n"	/* -ERESTARTSYS */
+	"cancel_return:\n"
 	"	mov %r13, %rax\n"
-	"1:	pop %r15\n"
+	"	pop %r15\n"
 	"	pop %r14\n"
 	"	pop %r13\n"
 	"	pop %r12\n"
@@ -97,11 +120,15 @@ __asm__(".globl syscall_cancelable, syscall_entry32, cancel_begin, cancel_end\n"
 	"	mov 16(%rbp), %rbx\n"
 	"	mov 24(%rbp), %r14\n"
 	"	mov 32(%rbp), %r15\n"
+	"	mov %rsp, 64(%rbp)\n"
+	"	mov %rbp, %fs:0\n"
 	"	xor %esi, %esi\n"
 	"	xor %edi, %edi\n"
+	"	xor %eax, %eax\n"
+	"	mov $2, %ecx\n"
+	"	lock cmpxchg %ecx, (%rbp)\n"
 	"compat_begin:\n"
-	"	cmpl $0, (%rbp)\n"
-	"	jne cancel_now\n"
+	"	jne cancel_unwanted\n"
 	"	mov %r12d, %eax\n"
 	"	test %eax, %eax\n"
 	"	jz 1f\n"
@@ -113,8 +140,48 @@ __asm__(".globl syscall_cancelable, syscall_entry32, cancel_begin, cancel_end\n"
 	"	mov %r15, %rdx\n"
 	"	int $0x80\n"
 	"compat_end:\n"
-	"	cltq\n"
-	"	jmp cancel_out\n");
+	"	movslq %eax, %r13\n"
+	"	jmp cancel_over\n"
+	/*
+	 * A handler begins without any key but 0, and with registers as they were but for its
+	 * arguments, rax, rsp and rip. The third argument has these, at 144 and 168.
+	 */
+	"on_cancel_keys:\n"
+	"	mov %rdx, %r8\n"
+	"	xor %eax, %eax\n"
+	"	xor %ecx, %ecx\n"
+	"	xor %edx, %edx\n"
+	"	wrpkru\n"
+	"	mov %r8, %rdx\n"
+	"on_cancel:\n"
+	"	mov %fs:0, %rbx\n"
+	"	mov 64(%rbx), %rsp\n"
+	"	movl $0, (%rbx)\n"	/* SYSCALL_OUT */
+	"	mov 144(%rdx), %rax\n"
+	"	mov 168(%rdx), %rdx\n"
+	"	lea cancel_begin(%rip), %rcx\n"
+	"	lea cancel_end(%rip), %rsi\n"
+	"	cmp %rcx, %rdx\n"
+	"	jb 1f\n"
+	"	cmp %rsi, %rdx\n"
+	"	jb cancel_restart\n"
+	"	cmove %rax, %r13\n"
+	"1:	lea compat_begin(%rip), %rcx\n"
+	"	lea compat_end(%rip), %rsi\n"
+	"	cmp %rcx, %rdx\n"
+	"	jb cancel_return\n"
+	"	cmp %rsi, %rdx\n"
+	"	jb cancel_restart\n"
+	"	movslq %eax, %rax\n"
+	"	cmp %rsi, %rdx\n"
+	"	cmove %rax, %r13\n"
+	"	jmp cancel_return\n");
+_Static_assert(!offsetof(struct thread, call) && !offsetof(struct syscall, state) &&
+	       offsetof(struct syscall, reach) == 4 && offsetof(struct syscall, nr) == 8 &&
+	       offsetof(struct syscall, args) == 16 && offsetof(struct syscall, stack) == 64 &&
+	       !SYSCALL_OUT && SYSCALL_IN == 2 && ERESTARTSYS == 512, "as assembled");
+_Static_assert(offsetof(struct ucontext, uc_mcontext.rax) == 144 &&
+	       offsetof(struct ucontext, uc_mcontext.rip) == 168, "as assembled");
 
 HIDDEN long syscall_entry32(struct syscall *call);
 
@@ -176,45 +243,32 @@ static bool between(u64 ip, const char *begin, const char *end)
 	return ip >= (u64)begin && ip < (u64)end;
 }
 
-enum thread_stop thread_stopped_at(u64 ip, u64 bx, u64 bp)
+struct syscall *thread_stopped_at(const struct thread *thread, u64 ip, enum thread_stop *where)
 {
-	const struct syscall *call;
+	struct syscall *call = thread->call;
 
-	if (ip == (u64)cancel_end || between(ip, cancel_begin, cancel_end))
-		call = (const struct syscall *)bx;
-	else if (ip == (u64)compat_end || between(ip, compat_begin, compat_end))
-		call = (const struct syscall *)bp;
+	if (!call || __atomic_load_n(&call->state, __ATOMIC_ACQUIRE) != SYSCALL_SIGNALLED)
+		return NULL;
+	if (ip == (u64)cancel_end || ip == (u64)compat_end)
+		*where = THREAD_AFTER;
+	else if (between(ip, cancel_begin, cancel_end) || between(ip, compat_begin, compat_end))
+		*where = THREAD_BEFORE;
 	else
-		return THREAD_ELSEWHERE;
-	if (!__atomic_load_n(&call->cancel, __ATOMIC_ACQUIRE))
-		return THREAD_ELSEWHERE;
-	return ip == (u64)cancel_end || ip == (u64)compat_end ? THREAD_AFTER : THREAD_BEFORE;
+		*where = THREAD_BESIDE;
+	return call;
 }
 
 u64 thread_way_out(void)
 {
-	return (u64)cancel_out;
-}
-
-/*
- * The handler restarts system calls (SA_RESTART), so one that the driver wants to be made again
- * is found at its instruction, like one that was not made yet; one that has a result is not. Where
- * there is a tracer, it does all this.
- */
-static void on_cancel(struct sigcontext *context)
-{
-	if (thread_stopped_at(context->rip, context->rbx, context->rbp) != THREAD_BEFORE)
-		return;
-	context->rip = thread_way_out();
-	context->rax = (u64)-ERESTARTSYS;
+	return (u64)cancel_over;
 }
 
 static void on_fault(struct sigcontext *context)
 {
 	/* A kernel without system calls of 32-bit programs. */
 	if (between(context->rip, compat_begin, compat_end)) {
-		context->rip = (u64)cancel_out;
-		context->rax = (u64)-EOPNOTSUPP;
+		context->rip = (u64)cancel_over;
+		context->r13 = (u64)-EOPNOTSUPP;
 		return;
 	}
 	if (!between(context->rip, copy_begin, copy_end))
@@ -224,17 +278,12 @@ static void on_fault(struct sigcontext *context)
 
 static void __attribute__((used)) on_signal(int nr, void *info, struct ucontext *ucontext)
 {
+	(void)nr;
 	(void)info;
-	if (nr == VGPU_LANE_SIGNAL)
-		on_cancel(&ucontext->uc_mcontext);
-	else
-		on_fault(&ucontext->uc_mcontext);
+	on_fault(&ucontext->uc_mcontext);
 }
 
-/*
- * A handler begins without any key but 0, so without the stack, wherever that is. A cancel finds a
- * thread that can reach little but the room of its call, where the kernel puts the signal.
- */
+/* A handler begins without any key but 0, so without the stack. */
 HIDDEN void on_signal_keys(int nr, void *info, struct ucontext *ucontext);
 __asm__(".globl on_signal_keys\n"
 	".hidden on_signal_keys\n"
@@ -247,39 +296,64 @@ __asm__(".globl on_signal_keys\n"
 	"	mov %r8, %rdx\n"
 	"	jmp on_signal\n");
 
-int signals_init(void)
+typedef void handler_fn(int nr, void *info, struct ucontext *ucontext);
+
+static long signal_handle(int nr, handler_fn *handler, unsigned long flags, unsigned long mask)
 {
-	static const int signals[] = { VGPU_LANE_SIGNAL, SIGSEGV, SIGBUS };
-	struct {
-		void (*handler)(int nr, void *info, struct ucontext *ucontext);
+	const struct {
+		handler_fn *handler;
 		unsigned long flags;
 		void (*restorer)(void);
 		unsigned long mask;
 	} action = {
-		.handler = keys_on ? on_signal_keys : on_signal,
+		.handler = handler,
+		.flags = flags | SA_RESTORER | SA_SIGINFO | SA_RESTART,
 		.restorer = signal_restorer,
-		.mask = ~0UL,
+		.mask = mask,
 	};
+
+	return sys4(__NR_rt_sigaction, nr, (long)&action, 0, KERNEL_SIGSET);
+}
+
+int signals_init(void)
+{
 	unsigned long blocked = ~(SIGNAL_BIT(VGPU_LANE_SIGNAL) | SIGNAL_BIT(SIGSEGV) |
 				  SIGNAL_BIT(SIGBUS));
-	unsigned int i;
+	handler_fn *fault = keys_on ? on_signal_keys : on_signal;
 	long ret;
 
 	ret = sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&blocked, 0, KERNEL_SIGSET);
-	for (i = 0; !ret && i < ARRAY_SIZE(signals); i++) {
-		action.flags = SA_RESTORER | SA_SIGINFO | SA_RESTART;
-		/* All others come from instructions of the thread's, which has its stack then. */
-		if (signals[i] == VGPU_LANE_SIGNAL)
-			action.flags |= SA_ONSTACK;
-		ret = sys4(__NR_rt_sigaction, signals[i], (long)&action, 0, KERNEL_SIGSET);
-	}
+	/* These come from instructions of the thread's, which has its stack then. */
+	if (!ret)
+		ret = signal_handle(SIGSEGV, fault, 0, ~0UL);
+	if (!ret)
+		ret = signal_handle(SIGBUS, fault, 0, ~0UL);
+	/* The handler does not return, so it runs with the mask that the thread had. */
+	if (!ret)
+		ret = signal_handle(VGPU_LANE_SIGNAL, keys_on ? on_cancel_keys : on_cancel,
+				    SA_ONSTACK | SA_NODEFER, 0);
 	return ret;
+}
+
+static bool state_changes(struct syscall *call, u32 from, u32 to)
+{
+	return __atomic_compare_exchange_n(&call->state, &from, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 void thread_cancel(const struct thread *thread, struct syscall *call)
 {
-	__atomic_store_n(&call->cancel, 1, __ATOMIC_RELEASE);
-	sys3(__NR_tgkill, sys2(__NR_getpid, 0, 0), thread->tid, VGPU_LANE_SIGNAL);
+	if (state_changes(call, SYSCALL_OUT, SYSCALL_UNWANTED) ||
+	    !state_changes(call, SYSCALL_IN, SYSCALL_SIGNALLED))
+		return;
+	/* The thread waits for the signal, so it has to hear that none comes. */
+	if (sys3(__NR_tgkill, sys2(__NR_getpid, 0, 0), thread->tid, VGPU_LANE_SIGNAL))
+		thread_signal_came(call);
+}
+
+void thread_signal_came(struct syscall *call)
+{
+	state_changes(call, SYSCALL_SIGNALLED, SYSCALL_IN);
 }
 
 void thread_signal_stack(const u8 *room)
@@ -350,7 +424,7 @@ __asm__(".globl thread_clone\n"
 	"thread_clone:\n"		/* rdi flags, rsi stack, rdx tid, rcx thread */
 	"	mov %rcx, %r9\n"	/* the syscall clobbers rcx, keeps r9 */
 	"	mov %rdx, %r10\n"	/* child_tid: cleared at the thread's end */
-	"	xor %r8d, %r8d\n"	/* tls */
+	"	mov %rcx, %r8\n"	/* tls: %fs */
 	"	mov $56, %eax\n"	/* clone */
 	"	syscall\n"
 	"	test %rax, %rax\n"
@@ -365,8 +439,8 @@ int thread_start(struct thread *thread, void (*fn)(void *arg), void *arg)
 {
 	/* CLONE_PTRACE: who traces the one that starts it traces it, too (tracer.c). */
 	unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-			      CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
-			      CLONE_PTRACE;
+			      CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
+			      CLONE_CHILD_CLEARTID | CLONE_PTRACE;
 	long ret;
 
 	thread->fn = fn;

@@ -14,14 +14,18 @@
 #define THREAD_SCRATCH	(64UL << 10)
 #define THREAD_BUF	(16UL << 10)
 
+struct syscall;
+
 /**
  * struct thread - a thread and memory of its own
+ * @call: the system call that it makes, or made last; the thread finds it by %fs
  * @tid: 0: free. The kernel clears it when the thread no longer uses the memory
  * @fn: what it does
  * @arg: its argument
  * @memory: guard page, stack, room for calls, two buffers; kept for good
  */
 struct thread {
+	struct syscall *call;
 	int tid;
 	void (*fn)(void *arg);
 	void *arg;
@@ -46,17 +50,33 @@ void thread_signal_stack(const u8 *room);
 int signals_init(void);
 
 /**
+ * enum syscall_state - where a system call is
+ * @SYSCALL_OUT: not begun, or over
+ * @SYSCALL_UNWANTED: not begun, and not to be made
+ * @SYSCALL_IN: the thread makes it
+ * @SYSCALL_SIGNALLED: likewise, and does not go on before the cancel signal has come
+ */
+enum syscall_state {
+	SYSCALL_OUT = 0,
+	SYSCALL_UNWANTED = 1,
+	SYSCALL_IN = 2,
+	SYSCALL_SIGNALLED = 3,
+};
+
+/**
  * struct syscall - a system call that can be cancelled
- * @cancel: somebody wants it to end
+ * @state: one of enum syscall_state
  * @reach: of the thread's memory, what the kernel can reach meanwhile (keys_only()); 0: all
  * @nr: of the system call
  * @args: of the system call
+ * @stack: where the thread's stack is meanwhile
  */
 struct syscall {
-	u32 cancel;
+	u32 state;
 	u32 reach;
 	u64 nr;
 	u64 args[6];
+	u64 stack;
 };
 
 /*
@@ -69,19 +89,21 @@ long syscall_cancelable(struct syscall *call);
 /* The same by the entry for 32-bit programs, of three arguments; -EOPNOTSUPP: there is none. */
 long syscall_compat(struct syscall *call);
 
-/* Sends the cancel signal. */
+/* Has the thread end the call, by the cancel signal if it makes it already. */
 void thread_cancel(const struct thread *thread, struct syscall *call);
 
-/* Where a thread is that the cancel signal has reached. */
+/* Where a thread is whose call the cancel signal is to end. */
 enum thread_stop {
-	THREAD_ELSEWHERE,	/* nowhere near a call that is cancelled */
 	THREAD_BEFORE,		/* the system call was not made, or is to be made again */
 	THREAD_AFTER,		/* it has a result */
+	THREAD_BESIDE,		/* the result is kept already, and the thread waits for the signal */
 };
 
-/* @ip, @bx, @bp: the thread's registers. */
-enum thread_stop thread_stopped_at(u64 ip, u64 bx, u64 bp);
-/* Return: where it goes on without making the system call, with the result in its register. */
+/* @ip: the thread's register. Return: the call, or NULL: no signal of a cancel is expected. */
+struct syscall *thread_stopped_at(const struct thread *thread, u64 ip, enum thread_stop *where);
+/* The signal has come and done its work, for a thread that has not gone on yet. */
+void thread_signal_came(struct syscall *call);
+/* Return: where it goes on without making the system call, with the result in r13. */
 u64 thread_way_out(void);
 
 /*

@@ -32,6 +32,19 @@ enum {
 	TRACER_DONE,	/* it is, or cannot be */
 };
 
+/**
+ * struct registers - what PTRACE_GETREGS gives
+ * @user: registers of programs
+ * @fs_base: where %fs begins
+ * @rest: gs_base and the segments
+ */
+struct registers {
+	struct pt_regs user;
+	u64 fs_base;
+	u64 rest[5];
+};
+_Static_assert(sizeof(struct registers) == 27 * 8, "as user_regs_struct of the kernel");
+
 static u32 step;
 static int process;
 /* In .bss, hence out of drivers' reach. */
@@ -70,19 +83,22 @@ static void set_register(int tid, size_t reg, u64 value)
 static void cancel_seen(int tid)
 {
 	enum thread_stop where;
-	struct pt_regs regs;
+	struct registers regs;
+	struct syscall *call;
 
-	if (trace(PTRACE_GETREGS, tid, 0, (unsigned long)&regs))
+	/* %fs leads each thread to what it is: see thread.c. */
+	if (trace(PTRACE_GETREGS, tid, 0, (unsigned long)&regs) || !regs.fs_base)
 		return;
-	where = thread_stopped_at(regs.rip, regs.rbx, regs.rbp);
-	if (where == THREAD_ELSEWHERE)
+	call = thread_stopped_at((const struct thread *)regs.fs_base, regs.user.rip, &where);
+	if (!call)
 		return;
 	/* Without a number of a system call nothing is made again, and a result stays. */
 	set_register(tid, offsetof(struct pt_regs, orig_rax), -1);
-	if (where == THREAD_AFTER)
-		return;
-	set_register(tid, offsetof(struct pt_regs, rip), thread_way_out());
-	set_register(tid, offsetof(struct pt_regs, rax), -ERESTARTSYS);
+	if (where == THREAD_BEFORE) {
+		set_register(tid, offsetof(struct pt_regs, rip), thread_way_out());
+		set_register(tid, offsetof(struct pt_regs, r13), -ERESTARTSYS);
+	}
+	thread_signal_came(call);
 }
 
 static void stopped(int tid, u32 status)
