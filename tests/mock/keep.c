@@ -62,20 +62,22 @@ static long vgpu_mock_keep_add(struct vgpu_mock_file *file, struct page **pages,
 long vgpu_mock_keep(struct vgpu_mock_call *call)
 {
 	struct vgpu_mock_keep *keep = call->data;
+	u64 ptr = keep->ptr, nr;
 	struct page **pages;
 	long ret;
-	u64 nr;
 
 	keep->out_pages = 0;
 	if (keep->what == VGPU_MOCK_KEEP_PLAIN)
 		return 0;
-	if (keep->what > VGPU_MOCK_KEEP_LATE || keep->last >= VGPU_MOCK_KEEP_MAX)
+	if (keep->what > VGPU_MOCK_KEEP_ARGUMENT || keep->last >= VGPU_MOCK_KEEP_MAX)
 		return -EINVAL;
-	nr = ((offset_in_page(keep->ptr) + keep->last) >> PAGE_SHIFT) + 1;
+	if (keep->what == VGPU_MOCK_KEEP_ARGUMENT)
+		ptr = call->arg;
+	nr = ((offset_in_page(ptr) + keep->last) >> PAGE_SHIFT) + 1;
 	pages = kvmalloc_array(nr, sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return -ENOMEM;
-	ret = vgpu_mock_keep_pin(pages, keep->ptr & PAGE_MASK, nr);
+	ret = vgpu_mock_keep_pin(pages, ptr & PAGE_MASK, nr);
 	if (ret) {
 		kvfree(pages);
 		return ret;

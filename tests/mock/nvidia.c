@@ -6,6 +6,7 @@
 #include <linux/cdev.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/proc_fs.h>
@@ -65,8 +66,12 @@ static int nvidia_open(struct inode *inode, struct file *filp)
 
 static int nvidia_release(struct inode *inode, struct file *filp)
 {
-	mock_nvidia_rm_release(filp->private_data);
-	kfree(filp->private_data);
+	struct mock_nvidia_file *file = filp->private_data;
+
+	mock_nvidia_rm_release(file);
+	if (file->pinned)
+		unpin_user_page(file->pinned);
+	kfree(file);
 	return 0;
 }
 
@@ -207,6 +212,39 @@ static long nvidia_uvm_init(struct vgpu_mock_nvidia_uvm_init __user *arg)
 	return copy_to_user(arg, &init, sizeof(init)) ? -EFAULT : 0;
 }
 
+static long nvidia_pin(struct mock_nvidia_file *file, unsigned long arg)
+{
+	struct page *page;
+	int ret;
+
+	ret = pin_user_pages_fast(arg & PAGE_MASK, 1, FOLL_WRITE | FOLL_LONGTERM, &page);
+	if (ret != 1)
+		return ret < 0 ? ret : -EFAULT;
+	if (!cmpxchg(&file->pinned, NULL, page))
+		return 0;
+	unpin_user_page(page);
+	return -EBUSY;
+}
+
+static long nvidia_look(struct mock_nvidia_file *file, struct vgpu_mock_nvidia_look __user *arg)
+{
+	struct page *page = READ_ONCE(file->pinned);
+	struct vgpu_mock_nvidia_look look;
+	const u64 *words;
+	unsigned int i;
+
+	if (!page)
+		return -ENOENT;
+	if (copy_from_user(&look, arg, sizeof(look)))
+		return -EFAULT;
+	look.out_times = 0;
+	words = kmap_local_page(page);
+	for (i = 0; i < PAGE_SIZE / sizeof(*words); i++)
+		look.out_times += words[i] == look.word;
+	kunmap_local(words);
+	return copy_to_user(arg, &look, sizeof(look)) ? -EFAULT : 0;
+}
+
 static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	u32 nr = _IOC_NR(cmd), size = _IOC_SIZE(cmd);
@@ -219,6 +257,10 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		return nvidia_uvm_init((struct vgpu_mock_nvidia_uvm_init __user *)arg);
 	if (cmd == VGPU_MOCK_NVIDIA_UVM_POOL)
 		return 0;
+	if (cmd == VGPU_MOCK_NVIDIA_PIN)
+		return nvidia_pin(filp->private_data, arg);
+	if (cmd == VGPU_MOCK_NVIDIA_LOOK)
+		return nvidia_look(filp->private_data, (void __user *)arg);
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_XFER) && size == sizeof(xfer)) {
 		if (copy_from_user(&xfer, (void __user *)arg, sizeof(xfer)))
 			return -EFAULT;

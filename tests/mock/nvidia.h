@@ -19,10 +19,12 @@ struct mock_nvidia_map {
 /**
  * struct mock_nvidia_file - an open file
  * @text: what was written to it
+ * @pinned: page of a program's that the card keeps; NULL: none
  * @map: what RM lets it map, under RM's lock; NULL: nothing
  */
 struct mock_nvidia_file {
 	char text[64];
+	struct page *pinned;
 	struct mock_nvidia_map *map;
 };
 

@@ -1535,6 +1535,7 @@ struct vgpu_mock_keep {
 #define VGPU_MOCK_KEEP_PLAIN	0
 #define VGPU_MOCK_KEEP_PIN	1
 #define VGPU_MOCK_KEEP_LATE	2	/* likewise, and then it fails with -EIO */
+#define VGPU_MOCK_KEEP_ARGUMENT	3	/* the memory is where this structure is, whatever @ptr */
 #define VGPU_MOCK_KEEP_MAX	(4ULL << 30)
 #define VGPU_MOCK_KEEPS_MAX	16
 

@@ -20,6 +20,30 @@ struct vgpu_mock_nvidia {
 
 #define VGPU_MOCK_NVIDIA_IOC	_IOWR('V', 0xe0, struct vgpu_mock_nvidia)
 
+/**
+ * struct vgpu_mock_nvidia_pin - have the card keep the page that this argument is in
+ * @unused: stays
+ *
+ * The file has the page from then on until it is closed; EBUSY: it has one.
+ */
+struct vgpu_mock_nvidia_pin {
+	__u64 unused;
+};
+
+#define VGPU_MOCK_NVIDIA_PIN	_IOWR('V', 0xe1, struct vgpu_mock_nvidia_pin)
+
+/**
+ * struct vgpu_mock_nvidia_look - what the card sees in the page that it keeps
+ * @word: what is looked for at multiples of 8
+ * @out_times: how often it is there
+ */
+struct vgpu_mock_nvidia_look {
+	__u64 word;
+	__u64 out_times;
+};
+
+#define VGPU_MOCK_NVIDIA_LOOK	_IOWR('V', 0xe2, struct vgpu_mock_nvidia_look)
+
 /*
  * As the driver has them: it goes by number and size alone. REGISTER: the control file, else
  * EINVAL. CONTROL: each byte of the parameters becomes its complement, and the status 0. XFER:

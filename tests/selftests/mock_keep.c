@@ -252,7 +252,7 @@ DIFF_TEST(none)
 	LOG_CALL(keep(fd, (void *)0x123456789a, 1, VGPU_MOCK_KEEP_PLAIN));
 	MUST(!mprotect(p, PAGE, PROT_READ));
 	LOG_CALL(keep(fd, p, 1, VGPU_MOCK_KEEP_PIN));
-	LOG_CALL(keep(fd, p, 1, VGPU_MOCK_KEEP_LATE + 1));
+	LOG_CALL(keep(fd, p, 1, VGPU_MOCK_KEEP_ARGUMENT + 1));
 	CHECK(!pinned_kib());
 }
 

@@ -6,9 +6,13 @@
  *
  * A thread that nobody traces takes the cancel signal in the room, too. Before Linux 6.12 the
  * kernel puts a signal only where the thread itself may write, and during the system call that is
- * nowhere else.
+ * nowhere else. What drivers make of it there is not believed (thread.c).
+ *
+ * A device goes on with pages that its driver has pinned in a room, which a guest can bring about.
+ * So a call of NVIDIA's driver finds new pages there, and leaves new ones for later calls.
  */
 #include <linux/errno.h>
+#include <linux/mman.h>
 
 #include "shadow.h"
 #include "shadow/keys.h"
@@ -72,6 +76,21 @@ static int room_wait(struct lane *lane, struct room **room)
 	return ret;
 }
 
+/* The engine looks at the arguments, and the driver may pin whatever the guest names. */
+static bool must_be_alone(const struct call *call)
+{
+	return call->file && call->file->policy.kind == VGPU_EXPORT_NVIDIA;
+}
+
+/* What a device has of the room is nobody's any more. */
+static void room_renew(struct room *room)
+{
+	if (sys3(__NR_madvise, (long)room->memory, THREAD_ROOM, MADV_DONTNEED))
+		sys_exit_group(SHADOW_EXIT_KEYS);
+	room->used = 0;
+	room->fresh = true;
+}
+
 int room_take(struct call *call)
 {
 	struct lane *lane = call->lane;
@@ -81,7 +100,7 @@ int room_take(struct call *call)
 	if (call->room)
 		return 0;
 	room = room_find(lane);
-	if (!room && keys_on && call->file && call->file->policy.kind == VGPU_EXPORT_NVIDIA) {
+	if (!room && keys_on && must_be_alone(call)) {
 		ret = room_wait(lane, &room);
 		if (ret)
 			return ret;
@@ -92,16 +111,21 @@ int room_take(struct call *call)
 		thread_signal_stack(room->memory);
 		lane->signals = room;
 	}
+	if (!room->fresh && must_be_alone(call))
+		room_renew(room);
+	room->fresh = false;
 	call->room = room;
 	return 0;
 }
 
-/* A signal that was sent to the thread has come by now (lane_set_running()). */
+/* A signal that was sent to the thread has come by now (syscall_cancelable()). */
 void room_put(struct call *call)
 {
 	struct room *room = call->room;
 
 	call->room = NULL;
+	if (room && must_be_alone(call))
+		room_renew(room);
 	if (!room || room == &call->lane->room)
 		return;
 	__atomic_or_fetch(&rooms_free, 1U << (room - rooms), __ATOMIC_SEQ_CST);

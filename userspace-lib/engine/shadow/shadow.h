@@ -293,11 +293,13 @@ void pager_kick(void);
  * @memory: a stack for the cancel signal, then scratch memory for arguments
  * @key: protection key of it
  * @used: so many bytes of the scratch memory may be not zero
+ * @fresh: no driver could reach its pages yet
  */
 struct room {
 	u8 *memory;
 	int key;
 	u64 used;
+	bool fresh;
 };
 
 static inline u8 *room_scratch(const struct room *room)
@@ -308,8 +310,8 @@ static inline u8 *room_scratch(const struct room *room)
 void rooms_init(void);
 /*
  * Gives the call a room, if it has none. Arguments for NVIDIA's driver are looked at there, so it
- * has to be this call's alone, for which others may have to end. Return: 0, -EINTR (the guest does
- * not wait any more), -EBUSY (they did not end).
+ * has to be this call's alone, for which others may have to end, and new. Return: 0, -EINTR (the
+ * guest does not wait any more), -EBUSY (they did not end).
  */
 int room_take(struct call *call);
 void room_put(struct call *call);
