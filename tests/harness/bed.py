@@ -45,7 +45,7 @@ class Bed:
     """The machines of one tier, with everything loaded."""
 
     def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None,
-                 parallel=True, window=False, memory=0):
+                 parallel=True, window=False, memory=0, cpu=""):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
@@ -59,9 +59,11 @@ class Bed:
             else they take turns
         window: both modules are in one kernel, and mappings go through a window
         memory: MiB that each machine has at least
+        cpu: what processors have or lack, see Machine
         """
         self.spec = spec
         self.memory = memory
+        self.cpu = cpu
         self.shell = shell
         self.layer = layer
         self.times = times
@@ -111,7 +113,7 @@ class Bed:
                           args=ARGS.get(self.tier, ""),
                           accel=self._accelerator(kernel), extra=extra,
                           virtual_display=gpu in DRAWING, display=gpu == "2d", memory=memory,
-                          slow=4 if debug else 1, layer=layer, disks=disks)
+                          slow=4 if debug else 1, layer=layer, disks=disks, cpu=self.cpu)
         return self._started(machine)
 
     def _accelerator(self, kernel):

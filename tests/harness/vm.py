@@ -241,7 +241,7 @@ class Machine(Vm):
 
     def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
                  vsock=None, args="", shell=False, virtual_display=False, display=False, slow=1, layer=None,
-                 disks=()):
+                 disks=(), cpu=""):
         """
         boot: (kernel image, initramfs); paths as seen on the machine
         payload: tar archive that the VM unpacks over its root
@@ -252,6 +252,7 @@ class Machine(Vm):
         slow: by how much to stretch time limits
         layer: name of a root that goes over the image's own
         disks: (serial number, file) of more disks
+        cpu: what its processors have or lack, in QEMU's words: "pku=off"
         """
         super().__init__(rundir, name, slow)
         self.rundir = rundir
@@ -262,7 +263,7 @@ class Machine(Vm):
         self.command = [
             "qemu-system-x86_64", "-name", name, "-nodefaults", "-no-user-config", "-no-reboot",
             "-machine", "q35,memory-backend=mem,i8042=off,hpet=off", *share, "-m", str(memory),
-            *accel, "-smp", "2",
+            *accel[:-1], ",".join(filter(None, [accel[-1], cpu])), "-smp", "2",
             "-kernel", self._inside(kernel), "-initrd", self._inside(initrd),
             "-append", f"{KERNEL_ARGS} {clock_args(accel)} vgpu.role={name} "
                        f"{'vgpu.shell' if shell else ''} {args}",
@@ -366,7 +367,8 @@ def cache_dir():
 
 # Emulated string instructions move a byte at a time; without them the kernel copies
 # words, many times as fast. Checks of every access to user memory cost a sixth of all
-# time; the debug kernel's KASAN finds the same mistakes.
+# time; the debug kernel's KASAN finds the same mistakes. Lists of how machines run end with the
+# processor, to which Machine adds.
 CPU = ["-cpu", "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off,smap=off,smep=off,umip=off"]
 # The processors of one machine take turns: where more machines run than this one has
 # processors, they would spin while one that they wait for has none of its time. They run
