@@ -22,11 +22,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # clearing of memory, which would hide what is not initialised; a console on the screen;
 # sending what is not a warning over a serial line, a byte at a time. A machine that gets
 # no processor for half a minute is neither stalled nor locked up: the kernel waits for as
-# long as it can be told to.
+# long as it can be told to. Secret memory, which the user-space engine needs, has to be asked
+# for before Linux 6.5.
 KERNEL_ARGS = (
     "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off "
     "tsc=reliable no_timer_check net.ifnames=0 nokaslr "
-    "hung_task_panic=0 rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60 "
+    "secretmem.enable=1 hung_task_panic=0 rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60 "
     "lsm=capability audit=0 init_on_alloc=0 "
     "drm_kms_helper.fbdev_emulation=0 loglevel=5"
 )
