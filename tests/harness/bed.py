@@ -104,7 +104,7 @@ class Bed:
         layer, disks = self.layer, ()
         if self.nested:
             extra += inner_ports(CIDS)
-            disks = inner_disks(self.kernels.get(self.guest_version), self.tier == "vhost")
+            disks = inner_disks(self.kernels.get(self.guest_version))
             memory, layer = memory + INNER_MEMORY, "qemu"
         elif self.tier == "libvirt":
             memory, layer = memory + INNER_MEMORY, "libvirt"
@@ -124,8 +124,9 @@ class Bed:
         return accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel)
 
     def _inner(self, name):
-        """A guest VM inside the host's."""
-        return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version))
+        """A guest VM inside the host's. With the module the other one has a QEMU that shares no memory."""
+        return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version,
+                                   newest=self.tier == "vhost" or name == "guest"))
 
     def _sessions(self):
         daemons = self.bridge.daemons if self.bridge else []
@@ -221,7 +222,7 @@ class Bed:
             # Tests that can do without a window shall not.
             kind = "cached" if self.tier == "vhost" else "1"
             self.guest.must(f"echo export VGPU_WINDOW={kind} >>/run/vgpu-env")
-        if self.tier == "vhost":
+            # Its QEMU shares its memory.
             self.guest.must("echo export VGPU_KEEP=1 >>/run/vgpu-env")
         if self.apart:
             self.host.must(f"{SETUP} env native")

@@ -30,13 +30,9 @@ def inner_ports(names):
     return arguments
 
 
-def inner_disks(kernel, newest):
-    """Disks of a host VM: what boots guest VMs with that kernel, see guest/inner.
-
-    newest: in the newest QEMU
-    """
-    disks = [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload)]
-    return disks + [("inner-qemu", harness("mkqemu"))] if newest else disks
+def inner_disks(kernel):
+    """Disks of a host VM: what boots guest VMs with that kernel, see guest/inner."""
+    return [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload), ("inner-qemu", harness("mkqemu"))]
 
 
 # Where a guest has its window: behind all that QEMU gives the next free place.
@@ -59,16 +55,18 @@ def octal(data):
 class Inner(Vm):
     """A VM inside another one."""
 
-    def __init__(self, rundir, name, host, cid, version):
+    def __init__(self, rundir, name, host, cid, version, newest):
         """
         host: the Machine that it runs in
         cid: its vsock address
         version: its kernel
+        newest: its QEMU is the newest, and shares its memory; else Debian's, which cannot
         """
         super().__init__(rundir, name, slow=2)
         self.host = host
         self.cid = cid
         self.version = version
+        self.newest = newest
         self.looked = time.monotonic()
 
     def start(self):
@@ -82,11 +80,13 @@ class Inner(Vm):
             # In front of the window, for who looks through them in order.
             strangers += (f"-object memory-backend-file,id={what},mem-path={path},size={size},share=on "
                           f"-device ivshmem-plain,memdev={what} ")
-        window = self.host.must(f"vgpuctl window qemu-args --to {self.cid}").text.strip()
-        if "vhost-user" in window:
-            window = ("-object memory-backend-memfd,id=ram,size=512M,share=on -machine memory-backend=ram " +
-                      window)
-        self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} "
+        # With a user-space engine the device of the window is that of the memory, too.
+        window = self.host.must(f"vgpuctl window qemu-args --to {self.cid}{' --memory' if self.newest else ''}").text.strip()
+        if self.newest:
+            # Two parts, so that most of it is elsewhere in the guest than in the file.
+            window = ("-object memory-backend-memfd,id=ram,size=512M,share=on "
+                      f"-machine memory-backend=ram,max-ram-below-4g=256M {window}")
+        self.host.must(f"{INNER} start {self.name} {self.cid} {self.version} {'newest' if self.newest else 'own'} "
                        f"'{KERNEL_ARGS} vgpu.role={self.name}' {strangers}{window},addr={WINDOW_SLOT:#x}")
 
     def stranger(self, what):
