@@ -111,6 +111,15 @@ static struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
 	return batch;
 }
 
+/* The page is as it was, for whoever waits for it. */
+static void batch_give_back(struct vgpu_demand *demand, struct vgpu_page *page)
+{
+	mutex_lock(&demand->lock);
+	vgpu_page_unclaim_locked(demand, page);
+	mutex_unlock(&demand->lock);
+	wake_up_all(&demand->wait);
+}
+
 /*
  * The first dirty page from *@index on. Claimed for the caller, unless somebody
  * else has it: then *@claims is the count to wait on.
@@ -163,9 +172,7 @@ int vgpu_writeback_all(struct vgpu_lane *lane)
 			batch_add(batch, page);
 			continue;
 		}
-		mutex_lock(&demand->lock);
-		vgpu_page_unclaim_locked(demand, page);
-		mutex_unlock(&demand->lock);
+		batch_give_back(demand, page);
 		ret = -ENOMEM;
 	}
 	if (batch) {
@@ -183,8 +190,10 @@ int vgpu_writeback_page(struct vgpu_lane *lane, struct vgpu_page *page)
 	struct writeback_batch *batch = batch_alloc(lane);
 	int ret;
 
-	if (!batch)
+	if (!batch) {
+		batch_give_back(&lane->session->demand, page);
 		return -ENOMEM;
+	}
 	batch_add(batch, page);
 	batch_flush(batch);
 	ret = batch->failed ? -EFAULT : 0;
