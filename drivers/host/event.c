@@ -17,6 +17,7 @@
 #include <linux/fs.h>
 #include <linux/kref.h>
 #include <linux/poll.h>
+#include <linux/rbtree.h>
 #include <linux/slab.h>
 
 #include "host.h"
@@ -26,15 +27,18 @@
  * become no more than the others.
  */
 #define EVENT_LOOK	4
+/* How many go at once under the lock, with interrupts off: a guest may have very many. */
+#define EVENT_DROP	64
 /* References of a context: of its file, and beside it. */
 #define EVENT_OWN_REFS	2
 
 struct vgpu_event {
 	/*
-	 * Under peer->events_lock: in object->watched and, once fired, peer->fired. One
-	 * that is in neither counts as fired.
+	 * Under peer->events_lock: in object->watched, object->events and, once fired,
+	 * peer->fired. One that is in none of them counts as fired.
 	 */
 	struct list_head node;
+	struct rb_node by_number;
 	struct list_head fired_node;
 	bool fired;
 	/* The call is over, so the driver has a reference of @ctx if it ever will. */
@@ -43,6 +47,7 @@ struct vgpu_event {
 	bool over;
 
 	struct vgpu_peer *peer;
+	struct vgpu_object *object;
 	u32 number;
 	struct file *file;
 	/* A reference beside the file's; NULL: references of it cannot be counted. */
@@ -132,10 +137,38 @@ static void event_take_locked(struct vgpu_event *event)
 {
 	lockdep_assert_held(&event->peer->events_lock);
 	list_del(&event->node);
+	rb_erase(&event->by_number, &event->object->events);
 	if (event->fired)
 		list_del(&event->fired_node);
 	event->fired = true;
 	event->peer->nr_events--;
+}
+
+static struct vgpu_event *event_of(const struct rb_node *node)
+{
+	return rb_entry(node, struct vgpu_event, by_number);
+}
+
+static bool event_is_less(struct rb_node *node, const struct rb_node *other)
+{
+	return event_of(node)->number < event_of(other)->number;
+}
+
+static int event_compare(const void *number, const struct rb_node *node)
+{
+	u32 wanted = *(const u32 *)number, has = event_of(node)->number;
+
+	return wanted < has ? -1 : wanted > has;
+}
+
+/* Any of them, where a guest has given several one number. */
+static struct vgpu_event *event_find_locked(struct vgpu_object *object, u32 number)
+{
+	struct rb_node *node;
+
+	lockdep_assert_held(&object->peer->events_lock);
+	node = rb_find(&number, &object->events, event_compare);
+	return node ? event_of(node) : NULL;
 }
 
 int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
@@ -149,6 +182,7 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 	if (!event)
 		return -ENOMEM;
 	event->peer = peer;
+	event->object = object;
 	event->number = number;
 	event->file = get_file(file);
 	event->ctx = event_get_ctx(file);
@@ -163,6 +197,7 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 	} else {
 		peer->nr_events++;
 		list_add_tail(&event->node, &object->watched);
+		rb_add(&event->by_number, &object->events, event_is_less);
 		event->fired = false;
 	}
 	spin_unlock_irq(&peer->events_lock);
@@ -174,19 +209,15 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 void vgpu_event_cancel(struct vgpu_object *object, u32 number)
 {
 	struct vgpu_peer *peer = object->peer;
-	struct vgpu_event *event, *found = NULL;
+	struct vgpu_event *event;
 
 	spin_lock_irq(&peer->events_lock);
-	list_for_each_entry(event, &object->watched, node) {
-		if (event->number != number)
-			continue;
+	event = event_find_locked(object, number);
+	if (event)
 		event_take_locked(event);
-		found = event;
-		break;
-	}
 	spin_unlock_irq(&peer->events_lock);
-	if (found)
-		event_free(found);
+	if (event)
+		event_free(event);
 }
 
 /*
@@ -202,15 +233,10 @@ static bool event_is_over_locked(const struct vgpu_event *event)
 
 static void events_settle_locked(struct vgpu_object *object, u32 number)
 {
-	struct vgpu_event *event;
+	struct vgpu_event *event = event_find_locked(object, number);
 
-	/* The youngest are the last. */
-	list_for_each_entry_reverse(event, &object->watched, node) {
-		if (event->number == number) {
-			event->settled = true;
-			return;
-		}
-	}
+	if (event)
+		event->settled = true;
 }
 
 static void events_look_locked(struct vgpu_object *object)
@@ -245,16 +271,24 @@ void vgpu_event_drop_all(struct vgpu_object *object)
 {
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_event *event, *tmp;
+	unsigned int nr;
 	LIST_HEAD(gone);
 
-	spin_lock_irq(&peer->events_lock);
-	list_for_each_entry_safe(event, tmp, &object->watched, node) {
-		event_take_locked(event);
-		list_add_tail(&event->node, &gone);
-	}
-	spin_unlock_irq(&peer->events_lock);
-	list_for_each_entry_safe(event, tmp, &gone, node)
-		event_free(event);
+	do {
+		spin_lock_irq(&peer->events_lock);
+		for (nr = 0; nr < EVENT_DROP; nr++) {
+			event = list_first_entry_or_null(&object->watched, struct vgpu_event, node);
+			if (!event)
+				break;
+			event_take_locked(event);
+			list_add_tail(&event->node, &gone);
+		}
+		spin_unlock_irq(&peer->events_lock);
+		list_for_each_entry_safe(event, tmp, &gone, node) {
+			list_del(&event->node);
+			event_free(event);
+		}
+	} while (nr);
 }
 
 int vgpu_event_announce(struct vgpu_peer *peer)

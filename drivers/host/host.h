@@ -438,8 +438,9 @@ struct vgpu_object {
 	struct list_head leave_node;
 	enum vgpu_leave_state leave_state;
 	struct vgpu_poll poll;
-	/* Events that were asked for on it, under peer->events_lock. */
+	/* Events that were asked for on it, in turn and by number, under peer->events_lock. */
 	struct list_head watched;
+	struct rb_root events;
 };
 
 /*

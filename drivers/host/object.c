@@ -141,6 +141,7 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 	object->held = 1;
 	INIT_LIST_HEAD(&object->close_node);
 	INIT_LIST_HEAD(&object->watched);
+	object->events = RB_ROOT;
 	vgpu_poll_init(object);
 	object->space = space_get_locked(peer, file->f_mapping);
 	if (!object->space) {
