@@ -37,6 +37,22 @@ static struct vgpu_mapping *mapping_find(struct vgpu_session *session, u64 addr)
 	return found;
 }
 
+/* Before anything is mapped, as other sessions of the guest map at the same time. */
+static bool mapping_charge(struct vgpu_peer *peer, u64 len)
+{
+	u64 mapped = atomic64_fetch_add(len, &peer->mapped_bytes);
+
+	if (vgpu_limits_map_ok(&peer->limits, mapped, len))
+		return true;
+	atomic64_sub(len, &peer->mapped_bytes);
+	return false;
+}
+
+static void mapping_uncharge(struct vgpu_peer *peer, u64 len)
+{
+	atomic64_sub(len, &peer->mapped_bytes);
+}
+
 static void mapping_insert(struct vgpu_session *session, struct vgpu_mapping *mapping)
 {
 	struct rb_node **link = &session->mappings.rb_node, *parent = NULL;
@@ -53,7 +69,6 @@ static void mapping_insert(struct vgpu_session *session, struct vgpu_mapping *ma
 	rb_insert_color(&mapping->node, &session->mappings);
 	session->nr_mappings++;
 	atomic_inc(&session->peer->nr_mappings);
-	atomic64_add(mapping->len, &session->peer->mapped_bytes);
 }
 
 static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *mapping)
@@ -61,7 +76,6 @@ static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *ma
 	rb_erase(&mapping->node, &session->mappings);
 	session->nr_mappings--;
 	atomic_dec(&session->peer->nr_mappings);
-	atomic64_sub(mapping->len, &session->peer->mapped_bytes);
 }
 
 /* @tell: the guest does not know that it is not seen any more. */
@@ -106,6 +120,7 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 	struct vgpu_mapping *mapping = mapping_find(session, addr);
 	u64 old_addr = mapping->addr, old_end = mapping->addr + mapping->len;
 
+	mapping_uncharge(session->peer, end - addr);
 	mapping_remove(session, mapping);
 	if (addr > old_addr && end < old_end) {
 		struct vgpu_mapping *upper = *spare;
@@ -144,6 +159,7 @@ void vgpu_mapping_drop_all(struct vgpu_session *session)
 	mutex_lock(&session->map_lock);
 	while ((node = rb_first(&session->mappings))) {
 		mapping = rb_entry(node, struct vgpu_mapping, node);
+		mapping_uncharge(session->peer, mapping->len);
 		mapping_remove(session, mapping);
 		mapping_free(session, mapping, true);
 	}
@@ -514,14 +530,16 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
 	    vgpu_agent_in_reserved(peer->agent, addr, len))
 		return vgpu_call_refuse(call, -EINVAL);
-	if (!vgpu_limits_map_ok(&peer->limits, atomic64_read(&peer->mapped_bytes), len))
+	if (!mapping_charge(peer, len))
 		return vgpu_call_refuse(call, -ENOMEM);
 	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
-	if (!mapping)
-		return vgpu_call_refuse(call, -ENOMEM);
+	if (!mapping) {
+		ret = vgpu_call_refuse(call, -ENOMEM);
+		goto err_uncharge;
+	}
 	if (mutex_lock_killable(&session->map_lock)) {
-		kfree(mapping);
-		return vgpu_call_refuse(call, -EINTR);
+		ret = vgpu_call_refuse(call, -EINTR);
+		goto err_mapping;
 	}
 	if (session->nr_mappings >= peer->limits.mappings)
 		ret = vgpu_call_refuse(call, -ENOMEM);
@@ -536,12 +554,18 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		vgpu_session_end(session);
 	if (ret) {
 		memset(&call->out, 0, sizeof(call->out));
-		kfree(mapping);
+		goto err_mapping;
 	}
 	if (binding) {
 		mapping_probe(call, binding);
 		vgpu_binding_put(binding);
 	}
+	return 0;
+
+err_mapping:
+	kfree(mapping);
+err_uncharge:
+	mapping_uncharge(peer, len);
 	return ret;
 }
 
