@@ -432,8 +432,13 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 
 	mmap_read_lock(mm);
 	vma = find_vma(mm, addr);
-	/* It may have become one with its neighbours. */
-	if (!vma || vma->vm_start > addr || vma->vm_end < end || !vma->vm_file) {
+	/*
+	 * It may have become one with its neighbours, and another thread of the shadow may have
+	 * put something else there since. A reference of the shadow's own file would never go: that
+	 * file holds the session, which holds the mapping.
+	 */
+	if (!vma || vma->vm_start > addr || vma->vm_end < end || !vma->vm_file ||
+	    vma->vm_file->f_op == call->lane->shadow->f_op) {
 		mmap_read_unlock(mm);
 		return -EIO;
 	}

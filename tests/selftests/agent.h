@@ -115,8 +115,11 @@ static inline bool agent_end(const char *name, int signal)
 	return gone && tries;
 }
 
-/* Starts vgpud. Return: a file of the export @name when it is there; -1: not in 40 s. */
-static inline int agent_start(const char *name)
+/*
+ * Starts vgpud, whose shadows run the program @shadow; NULL: its own. Return: a file of the export
+ * @name when it is there; -1: not in 40 s.
+ */
+static inline int agent_start(const char *name, const char *shadow)
 {
 	uint64_t end = tool_now_ms() + 40000;
 	int fd;
@@ -127,7 +130,7 @@ static inline int agent_start(const char *name)
 		dup2(fd, 1);
 		dup2(fd, 2);
 		close_range(3, ~0U, 0);
-		execlp("vgpud", "vgpud", NULL);
+		execlp("vgpud", "vgpud", shadow ? "--shadow" : NULL, shadow, NULL);
 		_exit(127);
 	}
 	while ((fd = agent_open(name)) < 0 && tool_now_ms() < end)

@@ -97,7 +97,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	kill(bystander, SIGKILL);
 	waitpid(bystander, &status, 0);
 
-	new_fd = agent_start(name);
+	new_fd = agent_start(name, NULL);
 	EXPECT_GE(new_fd, 0);
 	/* What was lost stays lost. */
 	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
@@ -146,7 +146,7 @@ static bool start_with(const char *settings)
 	if (tool_run("cp -n " SETTINGS " " SETTINGS ".keep; cp " SETTINGS ".keep " SETTINGS
 		     "; printf '%s' >>" SETTINGS, settings)->status)
 		return false;
-	fd = agent_start(name);
+	fd = agent_start(name, NULL);
 	close(fd);
 	return fd >= 0;
 }

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module with shadows that are somebody else's: ../tools/rogue_shadow.c in place of
+ * vgpu-shadow. Programs of a guest may get any error then, but can be killed, and nothing of all
+ * that is left when the agent has ended.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "agent.h"
+#include "vgpu_mock.h"
+
+#include "kselftest_harness.h"
+
+#define HOSTILE		"/usr/lib/vgpu-test/tools/rogue_shadow"
+#define PAGE		4096
+/* Where rogue_shadow.c expects mappings of programs. */
+#define TARGET		((char *)0x200000000000UL)
+#define TARGET_PAGES	16
+#define PROGRAMS	3
+#define TRIES		40
+
+/* What programs could do all the same; in memory that they share. */
+struct done {
+	unsigned int opens;
+	unsigned int calls;
+	unsigned int mappings;
+	unsigned int touches;
+};
+
+static sigjmp_buf touched;
+
+static void touch_failed(int signr)
+{
+	siglongjmp(touched, 1);
+}
+
+static bool touch(volatile char *page)
+{
+	if (sigsetjmp(touched, 1))
+		return false;
+	page[0] = page[1] + 1;
+	return true;
+}
+
+static void use_mapping(int fd, struct done *done, unsigned int try)
+{
+	struct vgpu_mock_buf_create create = {
+		.size = TARGET_PAGES * PAGE,
+		.flavour = try % 2 ? VGPU_MOCK_BUF_PFN : VGPU_MOCK_BUF_PAGE,
+	};
+	char *memory;
+	int i;
+
+	if (ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create))
+		return;
+	memory = mmap(TARGET, TARGET_PAGES * PAGE, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_FIXED_NOREPLACE, fd, create.out_offset);
+	if (memory != TARGET)
+		return;
+	__atomic_add_fetch(&done->mappings, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < TARGET_PAGES; i += 1 + try % 3)
+		__atomic_add_fetch(&done->touches, touch(memory + i * PAGE), __ATOMIC_RELAXED);
+	munmap(memory, TARGET_PAGES * PAGE);
+}
+
+/* Described arguments, and others, which the module serves page by page. */
+static void make_calls(int fd, struct done *done)
+{
+	static const char text[] = "nothing that anybody has described";
+	struct vgpu_mock_string string = { .ptr = (uintptr_t)text };
+	struct vgpu_mock_out out;
+	unsigned int good = 0;
+
+	good += !ioctl(fd, VGPU_MOCK_IOC_NOOP, 0);
+	good += !ioctl(fd, VGPU_MOCK_IOC_OUT, &out);
+	good += !ioctl(fd, VGPU_MOCK_IOC_STRING, &string) && string.out_length == sizeof(text) - 1;
+	__atomic_add_fetch(&done->calls, good, __ATOMIC_RELAXED);
+}
+
+static void *call_again(void *data)
+{
+	struct vgpu_mock_out out;
+	int fd = *(int *)data, i;
+
+	for (i = 0; i < TRIES; i++)
+		ioctl(fd, VGPU_MOCK_IOC_OUT, &out);
+	return NULL;
+}
+
+/* Two threads call, for a second lane. */
+static void program(const char *node, struct done *done)
+{
+	struct sigaction action = { .sa_handler = touch_failed };
+	pthread_t other;
+	bool there;
+	int fd, i;
+
+	sigaction(SIGBUS, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	for (i = 0; i < TRIES; i++) {
+		fd = open(node, O_RDWR);
+		if (fd < 0) {
+			usleep(20000);
+			continue;
+		}
+		__atomic_add_fetch(&done->opens, 1, __ATOMIC_RELAXED);
+		there = !pthread_create(&other, NULL, call_again, &fd);
+		make_calls(fd, done);
+		use_mapping(fd, done, i);
+		if (there)
+			pthread_join(other, NULL);
+		close(fd);
+	}
+	_exit(0);
+}
+
+/* References of the module: of an agent, and of all that is left of shadows. */
+static int references(void)
+{
+	FILE *stream = fopen("/sys/module/vgpu_host/refcnt", "r");
+	int count = -1;
+
+	if (stream) {
+		if (fscanf(stream, "%d", &count) != 1)
+			count = -1;
+		fclose(stream);
+	}
+	return count;
+}
+
+static unsigned int sum(const struct done *done)
+{
+	return done->opens + done->calls + done->mappings + done->touches;
+}
+
+/*
+ * Programs whose shadow has nothing to say any more wait, and are killed when none of them has got
+ * on for a while. Return: all have ended.
+ */
+static bool end_all(pid_t *pids, int nr, const struct done *done)
+{
+	uint64_t now = tool_now_ms(), on = now, end = now + 110000;
+	unsigned int before = sum(done);
+	int i, left = nr;
+
+	for (; left && now < end; now = tool_now_ms()) {
+		if (sum(done) != before)
+			on = now;
+		before = sum(done);
+		for (i = 0; i < nr; i++) {
+			if (!pids[i])
+				continue;
+			if (now - on > 1500 || now + 90000 > end)
+				kill(pids[i], SIGKILL);
+			if (waitpid(pids[i], NULL, WNOHANG) == pids[i]) {
+				pids[i] = 0;
+				left--;
+			}
+		}
+		usleep(20000);
+	}
+	return !left;
+}
+
+FIXTURE(shadow) {
+	const char *name;
+	struct done *done;
+};
+
+FIXTURE_SETUP(shadow)
+{
+	if (!tool_has_host() || tool_user_engine())
+		SKIP(return, "needs the host module in the same machine: loopback");
+	self->name = getenv("VGPU_NAME");
+	self->done = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->done);
+	ASSERT_TRUE(agent_keep_exports());
+	ASSERT_TRUE(agent_end(self->name, SIGTERM));
+}
+
+FIXTURE_TEARDOWN(shadow)
+{
+	int fd;
+
+	if (!self->done)
+		return;
+	fd = agent_start(self->name, NULL);
+	EXPECT_GE(fd, 0);
+	close(fd);
+	unlink(AGENT_CONF);
+	EXPECT_TRUE(agent_write_env());
+}
+
+TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
+{
+	int rounds = getenv("VGPU_TIMES") ? 3 : 8, round, i, fd;
+	struct done *done = self->done;
+	char link[32], node[64] = "";
+	pid_t pids[PROGRAMS];
+	uint64_t end;
+
+	fd = agent_start(self->name, HOSTILE);
+	ASSERT_GE(fd, 0);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ASSERT_LT(0, readlink(link, node, sizeof(node) - 1));
+	close(fd);
+	for (round = 0; round < rounds; round++) {
+		for (i = 0; i < PROGRAMS; i++) {
+			pids[i] = fork();
+			if (!pids[i])
+				program(node, done);
+		}
+		ASSERT_TRUE(end_all(pids, PROGRAMS, done));
+	}
+	printf("# %u opens, %u calls, %u mappings, %u touches\n", done->opens, done->calls,
+	       done->mappings, done->touches);
+	/* Else nothing of the module was reached. */
+	EXPECT_GT(done->opens, rounds);
+	EXPECT_GT(done->calls, rounds);
+	EXPECT_GT(done->mappings, rounds);
+	EXPECT_GT(done->touches, 0);
+
+	EXPECT_TRUE(agent_gone(agent_kill(SIGTERM)));
+	end = tool_now_ms() + 60000;
+	EXPECT_TRUE(agent_await_none("/rogue_shadow", end));
+	while (references() && tool_now_ms() < end)
+		usleep(50000);
+	EXPECT_EQ(0, references());
+}
+
+TEST_HARNESS_MAIN

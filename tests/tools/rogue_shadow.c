@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * vgpu-shadow, taken over: the program itself, whose lanes serve calls, and beside them threads
+ * that do all the time what vgpud's list of system calls leaves such a process, with the files that
+ * it has. hostile_shadow.c of the selftests gives it to vgpud. Each process draws what its threads
+ * do.
+ */
+/* Its own comes first: see below. */
+#define lane_start honest_lane_start
+#include "../../userspace-lib/shadow/lane.c"
+#undef lane_start
+
+#include <asm/socket.h>
+#include <linux/uio.h>
+
+#include "../../userspace-lib/shadow/message.h"
+
+/* The guest's programs map the device here. */
+#define TARGET		0x200000000000UL
+#define TARGET_PAGES	16
+#define PAGE		4096UL
+/* Copies of a lane's socket and file, for all threads but those of lanes. */
+#define KEPT_FIRST	800
+#define KEPT_MAX	64
+/* Lanes of a process that bring another such thread. */
+#define THREADS_MAX	4
+
+void lane_start(int sock_fd);
+
+static unsigned int nr_kept, nr_lanes, nr_threads;
+/* This process does nothing else but claim_mapping(). */
+static unsigned char claims;
+
+static unsigned long draw(unsigned long *state)
+{
+	/* xorshift64 */
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* A file of the main thread's table. */
+static int draw_fd(unsigned long *state)
+{
+	static const unsigned char low[] = {
+		SHADOW_FD_FILE, SHADOW_FD_FILE, SHADOW_FD_LANES, 0, 5,
+	};
+
+	if (draw(state) % 2)
+		return KEPT_FIRST + draw(state) % KEPT_MAX;
+	return low[draw(state) % sizeof(low)];
+}
+
+/* An address of the guest's mappings, of the rest of its memory, or of this program's. */
+static unsigned long draw_addr(unsigned long *state)
+{
+	switch (draw(state) % 8) {
+	case 0:
+		return SHADOW_DEMAND_START + draw(state) % (1UL << 40) / PAGE * PAGE;
+	case 1:
+		return slots_base + draw(state) % 64 * PAGE;
+	case 2:
+		return SHADOW_RESERVED_BASE + draw(state) % SHADOW_RESERVED_SIZE / PAGE * PAGE;
+	default:
+		return TARGET + draw(state) % TARGET_PAGES * PAGE;
+	}
+}
+
+/* --- what threads do ------------------------------------------------------------- */
+
+static void make_ioctls(unsigned long *state)
+{
+	union {
+		struct vgpu_lane_serve serve;
+		struct vgpu_shadow_lane lane;
+		unsigned long words[8];
+	} arg;
+	unsigned int i;
+
+	for (i = 0; i < 8; i++)
+		arg.words[i] = draw(state);
+	switch (draw(state) % 4) {
+	case 0:
+		arg.serve = (struct vgpu_lane_serve){
+			.size = sizeof(arg.serve),
+			.flags = draw(state) % 2,
+			.scratch = draw_addr(state),
+			.scratch_len = SCRATCH_SIZE,
+			.event_fd = draw(state) % 2 ? -1 : draw_fd(state),
+		};
+		break;
+	case 1:
+		arg.lane = (struct vgpu_shadow_lane){
+			.size = sizeof(arg.lane), .sock_fd = draw_fd(state), .out_fd = -1,
+		};
+		break;
+	}
+	if (draw(state) % 2)
+		sys3(__NR_ioctl, draw_fd(state), VGPU_LANE_SERVE, (long)&arg);
+	else
+		sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_LANE, (long)&arg);
+}
+
+static void move_memory(unsigned long *state)
+{
+	unsigned long addr = draw_addr(state), len = (1 + draw(state) % 4) * PAGE;
+	const int prot = PROT_READ | PROT_WRITE;
+
+	/* The stack of this thread and the program stay, for it to go on. */
+	if (addr >= SHADOW_RESERVED_BASE && addr < SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE)
+		addr = TARGET;
+	switch (draw(state) % 64) {
+	case 0:
+		sys2(__NR_munmap, addr, len);
+		break;
+	case 1:
+		sys3(__NR_mprotect, addr, len, draw(state) % 4);
+		break;
+	case 2:
+		sys4(__NR_pkey_mprotect, addr, len, prot, draw(state) % 16);
+		break;
+	case 3:
+		sys_mmap(addr, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		break;
+	case 4:
+		sys_mmap(addr, len, prot, MAP_SHARED | MAP_FIXED, draw_fd(state), draw_addr(state));
+		break;
+	case 5:
+		sys6(__NR_mremap, addr, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+		     TARGET + draw(state) % TARGET_PAGES * PAGE, 0);
+		break;
+	case 6:
+		sys6(__NR_mremap, addr, len, 2 * len, MREMAP_MAYMOVE, 0, 0);
+		break;
+	default:
+		/* As it was. */
+		sys_mmap(addr, len, prot, MAP_SHARED | MAP_FIXED, SHADOW_FD_FILE, addr);
+		break;
+	}
+}
+
+/* In place of a mapping that a lane is making just now, before the module looks at that. */
+static void claim_mapping(unsigned long *state)
+{
+	(void)state;
+	sys_mmap(TARGET, TARGET_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 SHADOW_FD_FILE, TARGET);
+}
+
+static void move_files(unsigned long *state)
+{
+	int fd = draw_fd(state);
+
+	/* Some things end lanes, or the session: rarely, for there to be some. */
+	switch (draw(state) % 4096) {
+	case 0 ... 255:
+		sys3(__NR_close_range, KEPT_FIRST, KEPT_FIRST + draw(state) % KEPT_MAX, 0);
+		break;
+	case 256:
+		sys3(__NR_close_range, SHADOW_FD_LANES + 1, 64, 0);
+		break;
+	case 257:
+		sys2(__NR_close, SHADOW_FD_FILE, 0);
+		break;
+	case 258 ... 511:
+		fd = sys2(__NR_eventfd2, 0, 0);
+		sys3(__NR_dup3, fd, KEPT_FIRST + draw(state) % KEPT_MAX, 0);
+		sys2(__NR_close, fd, 0);
+		break;
+	default:
+		sys3(__NR_dup3, fd, KEPT_FIRST + draw(state) % KEPT_MAX, 0);
+	}
+}
+
+/* Bytes of the wire are for the module alone, and without them a lane ends: rarely, too. */
+static void take_bytes(unsigned long *state)
+{
+	unsigned char bytes[64];
+	struct iovec iov = { .iov_base = bytes, .iov_len = 1 + draw(state) % sizeof(bytes) };
+	struct user_msghdr msg = { .iov = &iov, .iovlen = 1 };
+
+	sys3(__NR_recvmsg, KEPT_FIRST + draw(state) % KEPT_MAX, (long)&msg,
+	     MSG_DONTWAIT | (draw(state) % 1024 ? MSG_PEEK : 0));
+}
+
+/* A child that ends at once, without memory of its own. */
+static void make_thread(unsigned long *state)
+{
+	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD |
+				    CLONE_SYSVSEM | (draw(state) % 2 ? CLONE_FILES : 0);
+	long ret = __NR_clone;
+
+	__asm__ volatile("xor %%esi, %%esi\n"
+			 "	xor %%edx, %%edx\n"
+			 "	xor %%r10d, %%r10d\n"
+			 "	xor %%r8d, %%r8d\n"
+			 "	syscall\n"
+			 "	test %%rax, %%rax\n"
+			 "	jnz 1f\n"
+			 "	mov $60, %%eax\n"	/* exit */
+			 "	xor %%edi, %%edi\n"
+			 "	syscall\n"
+			 "	hlt\n"
+			 "1:\n"
+			 : "+a"(ret)
+			 : "D"(flags)
+			 : "rcx", "r11", "rsi", "rdx", "r10", "r8", "memory");
+}
+
+static void change_signals(unsigned long *state)
+{
+	unsigned long mask = draw(state);
+
+	if (draw(state) % 64)
+		sys4(__NR_rt_sigprocmask, draw(state) % 3, (long)&mask, 0, KERNEL_SIGSET);
+	else
+		lane_signals();
+}
+
+static void (*const deeds[])(unsigned long *state) = {
+	make_ioctls, move_memory, claim_mapping, move_files, take_bytes, make_thread,
+	change_signals,
+};
+
+#define NR_DEEDS	(sizeof(deeds) / sizeof(deeds[0]))
+
+/*
+ * All of them, two, or one that needs many tries. Some end the process after a while, in the middle
+ * of whatever goes on.
+ */
+static void hostile_run(void *unused)
+{
+	unsigned long state, first, second, left;
+
+	(void)unused;
+	if (sys3(__NR_getrandom, (long)&state, sizeof(state), 0) != sizeof(state) || !state)
+		return;
+	first = draw(&state) % NR_DEEDS;
+	second = draw(&state) % NR_DEEDS;
+	left = draw(&state) % 4 ? 0 : 1 + draw(&state) % 100000;
+	for (;;) {
+		if (claims)
+			claim_mapping(&state);
+		else if (first == second)
+			deeds[draw(&state) % NR_DEEDS](&state);
+		else
+			deeds[draw(&state) % 2 ? first : second](&state);
+		if (left && !--left)
+			sys_exit_group(SHADOW_EXIT_OK);
+	}
+}
+
+/* --- lanes ------------------------------------------------------------------------- */
+
+/* As the honest one, but that its files stay, and that a second thread tries to be the lane's. */
+void lane_start(int sock_fd)
+{
+	struct vgpu_shadow_lane lane = {
+		.size = sizeof(lane), .sock_fd = sock_fd, .out_fd = -1,
+	};
+	struct slot *slot;
+	unsigned char random;
+	int twice;
+
+	if (!nr_lanes && sys3(__NR_getrandom, (long)&random, sizeof(random), 0) == sizeof(random))
+		claims = random % 3 == 0;
+	if (nr_threads < THREADS_MAX) {
+		nr_threads++;
+		lane_thread(hostile_run, NULL, 1);
+	}
+	/* A guest hears of the end of a lane for which no file is left. */
+	if (nr_lanes++ % 3 == 2)
+		sys3(__NR_dup3, sock_fd, KEPT_FIRST + nr_kept++ % KEPT_MAX, 0);
+	if (nr_lanes % 8) {
+		honest_lane_start(sock_fd);
+		return;
+	}
+	if (sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_LANE, (long)&lane)) {
+		sys2(__NR_close, sock_fd, 0);
+		return;
+	}
+	sys2(__NR_close, sock_fd, 0);
+	for (twice = 0; twice < 2; twice++) {
+		slot = slot_find();
+		if (!slot)
+			break;
+		slot->lane_fd = lane.out_fd;
+		slot_start(slot, lane_main, slot, 0);
+	}
+	sys3(__NR_dup3, lane.out_fd, KEPT_FIRST + nr_kept++ % KEPT_MAX, 0);
+	sys2(__NR_close, lane.out_fd, 0);
+}
