@@ -144,6 +144,46 @@ FIXTURE_TEARDOWN(reach)
 		close(self->fd);
 }
 
+/* Fills the executable memory of the shadow's program with what is no instruction. */
+static bool break_program(pid_t shadow)
+{
+	static const unsigned char ud2[2] = { 0x0f, 0x0b };
+	char path[64], line[512], mode[8];
+	uint64_t start, end, at;
+	bool done = false;
+	FILE *maps;
+	int mem;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", shadow);
+	mem = open(path, O_RDWR | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/maps", shadow);
+	maps = fopen(path, "r");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, mode) != 3 ||
+		    mode[2] != 'x' || start >> 63)
+			continue;
+		for (at = start, done = true; done && at < end; at += sizeof(ud2))
+			done = pwrite(mem, ud2, sizeof(ud2), at) == sizeof(ud2);
+	}
+	if (maps)
+		fclose(maps);
+	close(mem);
+	return done;
+}
+
+/* A shadow that crashes ends, and says so to its program. */
+TEST_F_TIMEOUT(reach, what_it_may_not_run, 120)
+{
+	uint64_t end = tool_now_ms() + PATIENCE_MS;
+
+	ASSERT_TRUE(break_program(self->shadow));
+	EXPECT_EQ(-1, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	EXPECT_EQ(ENODEV, errno);
+	while (find_shadow("session_reach") && tool_now_ms() < end)
+		usleep(20000);
+	EXPECT_EQ(0, find_shadow("session_reach"));
+}
+
 #define YAMA	"/proc/sys/kernel/yama/ptrace_scope"
 
 /* A shadow that no process may trace but one with CAP_SYS_PTRACE, as this one has. */

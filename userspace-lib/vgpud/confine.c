@@ -30,7 +30,7 @@
 /* An empty directory that becomes a shadow's root. */
 #define EMPTY_DIR	"/run/vgpu/empty"
 
-/* Main thread, service and lanes; some to spare while lanes come and go. */
+/* Main thread, service or tracer, and lanes; some to spare while lanes come and go. */
 #define EXTRA_THREADS	16
 
 /* Objects' files have numbers from here on in shadows of engines, which have as many others. */
@@ -157,8 +157,8 @@ static int allow_compat_ioctl(scmp_filter_ctx to)
 }
 
 /*
- * A shadow starts one process, which traces it, and forbids itself all of this afterwards
- * (engine/shadow/tracer.c).
+ * A shadow starts one process, which traces it. Both forbid themselves afterwards what they do not
+ * need of this any more (engine/shadow/tracer.c).
  */
 static int allow_tracer(void)
 {

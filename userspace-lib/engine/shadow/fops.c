@@ -50,10 +50,17 @@ static long open_node(struct call *call, const struct eshadow_policy *policy, u3
 			 (flags & OPEN_FLAGS) | O_LARGEFILE | O_CLOEXEC | O_NOCTTY, 0);
 	if (fd < 0)
 		return fd;
+	/*
+	 * So many files that drivers made are open that this one's number is beyond theirs; or the
+	 * guest has made the number up, which it can where cancels come as signals (thread.c). Nothing
+	 * of the shadow's own is closed for that.
+	 */
+	if (!files_take(fd))
+		return -EMFILE;
 	/* Another device may have come to the number. */
 	if (sys2(__NR_fstat, fd, (long)&st) || (st.st_mode & S_IFMT) != S_IFCHR ||
 	    st.st_rdev != policy->rdev) {
-		sys2(__NR_close, fd, 0);
+		files_give(fd);
 		return -ENODEV;
 	}
 	return fd;
@@ -81,10 +88,10 @@ static long open_file(struct call *call, const struct eshadow_policy *policy, u3
 			return first;
 		fd = open_node(call, policy, flags);
 		drop_master(first);
-		sys2(__NR_close, first, 0);
+		files_give(first);
 		if (fd < 0 || !drop_master(fd))
 			return fd;
-		sys2(__NR_close, fd, 0);
+		files_give(fd);
 	}
 	return -EBUSY;
 }
@@ -126,11 +133,6 @@ s64 fops_open(struct call *call)
 	fd = open_file(call, &policy, le32_to_cpu(args->flags));
 	if (fd < 0)
 		return fd;
-	/* So many files that drivers made are open that this one's number is beyond theirs. */
-	if (!files_take(fd)) {
-		sys2(__NR_close, fd, 0);
-		return -EMFILE;
-	}
 	request = (struct request) {
 		.msg = { .type = ESHADOW_OPENED, .object = le32_to_cpu(args->export) },
 		.fd = fd,
@@ -197,6 +199,9 @@ s64 fops_read(struct call *call)
 			  call->scratch, len, call->pos);
 	if (ret <= 0)
 		return ret;
+	/* No kernel says so, but where cancels come as signals a guest can (thread.c). */
+	if ((u64)ret > len)
+		sys_exit_group(SHADOW_EXIT_SIGNAL);
 	if (positioned)
 		call->pos += ret;
 	error = call_alloc_data(call, ret);

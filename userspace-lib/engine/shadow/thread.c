@@ -141,6 +141,7 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"	int $0x80\n"
 	"compat_end:\n"
 	"	movslq %eax, %r13\n"
+	"compat_over:\n"
 	"	jmp cancel_over\n"
 	/*
 	 * A handler begins without any key but 0, and with registers as they were but for its
@@ -155,6 +156,10 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"	mov %r8, %rdx\n"
 	"on_cancel:\n"
 	"	mov %fs:0, %rbx\n"
+	"	test %rbx, %rbx\n"
+	"	jz cancel_stray\n"
+	"	cmpl $3, (%rbx)\n"	/* SYSCALL_SIGNALLED */
+	"	jne cancel_stray\n"
 	"	mov 64(%rbx), %rsp\n"
 	"	movl $0, (%rbx)\n"	/* SYSCALL_OUT */
 	"	mov 144(%rdx), %rax\n"
@@ -165,21 +170,40 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"	jb 1f\n"
 	"	cmp %rsi, %rdx\n"
 	"	jb cancel_restart\n"
-	"	cmove %rax, %r13\n"
+	"	je 3f\n"
 	"1:	lea compat_begin(%rip), %rcx\n"
 	"	lea compat_end(%rip), %rsi\n"
 	"	cmp %rcx, %rdx\n"
-	"	jb cancel_return\n"
+	"	jb 2f\n"
 	"	cmp %rsi, %rdx\n"
 	"	jb cancel_restart\n"
+	"	jne 2f\n"
 	"	movslq %eax, %rax\n"
+	"	jmp 3f\n"
+	/* r13 is the result already, wherever this is so. */
+	"2:	lea compat_over(%rip), %rcx\n"
+	"	cmp %rcx, %rdx\n"
+	"	je cancel_return\n"
+	"	lea cancel_over(%rip), %rcx\n"
+	"	lea cancel_unwanted(%rip), %rsi\n"
+	"	mov $-4, %rax\n"		/* -EINTR */
+	"	cmp %rcx, %rdx\n"
+	"	jb 3f\n"
 	"	cmp %rsi, %rdx\n"
-	"	cmove %rax, %r13\n"
-	"	jmp cancel_return\n");
+	"	jb cancel_return\n"
+	"3:	mov %rax, %r13\n"
+	"	jmp cancel_return\n"
+	/* No cancel was sent. The program cannot go back to where it was. */
+	"cancel_stray:\n"
+	"	mov $231, %eax\n"	/* exit_group */
+	"	mov $102, %edi\n"	/* SHADOW_EXIT_SIGNAL */
+	"	syscall\n"
+	"	hlt\n");
 _Static_assert(!offsetof(struct thread, call) && !offsetof(struct syscall, state) &&
 	       offsetof(struct syscall, reach) == 4 && offsetof(struct syscall, nr) == 8 &&
 	       offsetof(struct syscall, args) == 16 && offsetof(struct syscall, stack) == 64 &&
-	       !SYSCALL_OUT && SYSCALL_IN == 2 && ERESTARTSYS == 512, "as assembled");
+	       !SYSCALL_OUT && SYSCALL_IN == 2 && SYSCALL_SIGNALLED == 3 &&
+	       ERESTARTSYS == 512 && EINTR == 4 && SHADOW_EXIT_SIGNAL == 102, "as assembled");
 _Static_assert(offsetof(struct ucontext, uc_mcontext.rax) == 144 &&
 	       offsetof(struct ucontext, uc_mcontext.rip) == 168, "as assembled");
 
@@ -261,6 +285,11 @@ struct syscall *thread_stopped_at(const struct thread *thread, u64 ip, enum thre
 u64 thread_way_out(void)
 {
 	return (u64)cancel_over;
+}
+
+bool thread_fault_is_meant(u64 ip)
+{
+	return between(ip, compat_begin, compat_end) || between(ip, copy_begin, copy_end);
 }
 
 static void on_fault(struct sigcontext *context)

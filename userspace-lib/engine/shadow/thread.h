@@ -101,6 +101,8 @@ enum thread_stop {
 
 /* @ip: the thread's register. Return: the call, or NULL: no signal of a cancel is expected. */
 struct syscall *thread_stopped_at(const struct thread *thread, u64 ip, enum thread_stop *where);
+/* Whether a fault at @ip has a handler that goes on elsewhere. */
+bool thread_fault_is_meant(u64 ip);
 /* The signal has come and done its work, for a thread that has not gone on yet. */
 void thread_signal_came(struct syscall *call);
 /* Return: where it goes on without making the system call, with the result in r13. */

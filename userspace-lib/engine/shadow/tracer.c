@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tracer: a process that has the shadow's memory and none of its files, and traces its threads.
+ * The tracer: a process that has the shadow's memory, and traces its threads.
  *
  * The signal that cancels a call has a handler. Before that runs, the kernel makes -EINTR of what
  * drivers say for signals without one (-ERESTARTNOHAND). A tracer stops the thread before that, and
@@ -8,18 +8,24 @@
  *
  * A thread cannot be traced by another one of its process, and no process outside sees this one.
  * Where the kernel lets none be traced, the handler is all there is.
+ *
+ * It has one file, the socket to the engine. The engine takes the end of that for the end of the
+ * shadow's memory, by which it has files of drivers: a process gives its files up after its memory,
+ * so with both of them it ends after all of it.
  */
+#include <linux/audit.h>
 #include <linux/errno.h>
+#include <linux/filter.h>
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <linux/signal.h>
 #include <linux/wait.h>
 
 #include <linux/vgpu_host.h>
 
 #include "shadow.h"
-#include "shadow/exec.h"
 
 #define STACK_SIZE	(16UL << 10)
 /* How long the process and its tracer wait for each other. */
@@ -101,6 +107,31 @@ static void cancel_seen(int tid)
 	thread_signal_came(call);
 }
 
+/*
+ * Whether a signal is to take its course. Faults of copies have a handler. Nothing else of a traced
+ * thread's own making would end the first process of a namespace: it would make the fault again.
+ */
+static bool signal_is_meant(int tid, int signal)
+{
+	struct registers regs;
+
+	switch (signal) {
+	case SIGSEGV:
+	case SIGBUS:
+		return !trace(PTRACE_GETREGS, tid, 0, (unsigned long)&regs) &&
+		       thread_fault_is_meant(regs.user.rip);
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+	case SIGCONT:
+	case SIGCHLD:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void stopped(int tid, u32 status)
 {
 	int signal = status >> 8 & 0xff;
@@ -110,11 +141,16 @@ static void stopped(int tid, u32 status)
 		trace(PTRACE_LISTEN, tid, 0, 0);
 		return;
 	}
-	if (signal == VGPU_LANE_SIGNAL)
-		cancel_seen(tid);
 	/* An event is a thread that begins, or is continued. */
-	if (signal == VGPU_LANE_SIGNAL || status >> 16 == PTRACE_EVENT_STOP)
+	if (status >> 16 == PTRACE_EVENT_STOP) {
 		signal = 0;
+	} else if (signal == VGPU_LANE_SIGNAL) {
+		cancel_seen(tid);
+		signal = 0;
+	} else if (!signal_is_meant(tid, signal)) {
+		/* And the shadow with it (PTRACE_O_EXITKILL). */
+		sys_exit_group(SHADOW_EXIT_SIGNAL);
+	}
 	trace(PTRACE_CONT, tid, 0, signal);
 }
 
@@ -136,6 +172,40 @@ static bool hear(void)
 	return tid != process;
 }
 
+#define ALLOW_IF(value, to)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, to, 0)
+#define ARG(i)		(offsetof(struct seccomp_data, args) + 8 * (i))
+
+/*
+ * A guest that has taken the shadow over has this process as well, whose stack is in the same
+ * memory. It is to do nothing but what it does, least of all with other processes of its user.
+ */
+static long tracer_confine(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 14),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW_IF(__NR_wait4, 13),
+		ALLOW_IF(__NR_futex, 12),
+		ALLOW_IF(__NR_exit_group, 11),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ptrace, 0, 9),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG(0)),
+		ALLOW_IF(PTRACE_GETREGS, 8),
+		ALLOW_IF(PTRACE_CONT, 7),
+		ALLOW_IF(PTRACE_LISTEN, 6),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PTRACE_POKEUSR, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG(2)),
+		ALLOW_IF(offsetof(struct pt_regs, orig_rax), 3),
+		ALLOW_IF(offsetof(struct pt_regs, rip), 2),
+		ALLOW_IF(offsetof(struct pt_regs, r13), 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = ARRAY_SIZE(code), .filter = code };
+
+	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+}
+
 static void tracer_main(void *arg)
 {
 	bool traced;
@@ -144,9 +214,12 @@ static void tracer_main(void *arg)
 	/* Where vgpud makes no namespaces, this alone ends it. */
 	sys2(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
 	sys2(__NR_prctl, PR_SET_NAME, (long)"vgpu-tracer");
-	sys3(__NR_close_range, 0, ~0U, 0);
-	traced = !exec_forbid() && step_await(TRACER_NEW) &&
+	traced = !sys3(__NR_close_range, 0, ESHADOW_FD_ENGINE - 1, 0) &&
+		!sys3(__NR_close_range, ESHADOW_FD_ENGINE + 1, ~0U, 0) &&
+		step_await(TRACER_NEW) &&
 		!trace(PTRACE_SEIZE, process, 0, PTRACE_O_EXITKILL);
+	if (tracer_confine())
+		sys_exit_group(SHADOW_EXIT_SECCOMP);
 	step_go(TRACER_DONE);
 	while (traced && hear())
 		;
@@ -158,10 +231,14 @@ static long tracing_forbid(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ptrace, 5, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_wait4, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ptrace, 9, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_wait4, 8, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG(0)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PTRACER, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PDEATHSIG, 4, 3),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 2),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARG(0)),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -173,14 +250,20 @@ static long tracing_forbid(void)
 
 void tracer_start(void)
 {
+	u32 expected = TRACER_NEW;
 	long tracer;
 
 	process = sys2(__NR_getpid, 0, 0);
 	tracer = process_start(tracer_main, stack + sizeof(stack));
-	if (tracer > 0) {
-		/* Yama may want to know; where it is not, this is an error. */
-		sys2(__NR_prctl, PR_SET_PTRACER, tracer);
-		step_go(TRACER_MAY);
+	/* For want of processes or memory: then there is no shadow, either. */
+	if (tracer < 0)
+		sys_exit_group(SHADOW_EXIT_THREAD);
+	/* Yama may want to know; where it is not, this is an error. */
+	sys2(__NR_prctl, PR_SET_PTRACER, tracer);
+	/* It may have given up waiting. */
+	if (__atomic_compare_exchange_n(&step, &expected, TRACER_MAY, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED)) {
+		word_wake(&step);
 		step_await(TRACER_MAY);
 	}
 	if (tracing_forbid())
