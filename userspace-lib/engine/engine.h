@@ -100,6 +100,7 @@ struct nvidia_memory;
  * @events: that the guest is to hear of
  * @cached: what the thread has seen, and the guest has not asked for since
  * @number: of the last POLL call
+ * @quieted: what the guest was to hear of before poller_quiet_begin(); the loop's alone
  *
  * Under the poller's lock.
  */
@@ -112,6 +113,7 @@ struct polled {
 	uint32_t events;
 	uint32_t cached;
 	uint32_t number;
+	uint32_t quieted;
 };
 
 /**
@@ -164,7 +166,7 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 struct object *object_find(uint32_t id);
 struct object *object_by_fd(int fd);
 void objects_each(void (*fn)(struct object *object));
-/* Polls files of that device no more until the guest does: see poller_quiet(). */
+/* Polls files of that device no more until the guest does: see poller_quiet_begin(). */
 void objects_quiet(dev_t rdev);
 /* Of V4L2, but not of the media controller. */
 bool object_is_video(const struct object *object);
@@ -192,8 +194,13 @@ void poller_begin(struct object *object);
 uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number);
 /* Before it is closed. */
 void poller_forget(struct object *object);
-/* The driver is not asked again before the guest's next POLL call. Who waits there makes one. */
-void poller_quiet(struct object *object);
+/*
+ * The driver is not asked again before the guest's next POLL call, from poller_settle() on. Who
+ * waits there makes one, from poller_quiet_end() on.
+ */
+void poller_quiet_begin(struct object *object);
+void poller_settle(void);
+void poller_quiet_end(struct object *object);
 
 /* --- event.c: eventfds that stand for the guest's ------------------------------ */
 

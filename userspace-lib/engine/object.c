@@ -171,9 +171,14 @@ void objects_quiet(dev_t rdev)
 {
 	struct object *object;
 
+	/* However many there are, the thread is waited for once. */
 	LIST_FOREACH(object, &objects, node)
 		if (object->kind == VGPU_OBJECT_DEVICE && object->rdev == rdev)
-			poller_quiet(object);
+			poller_quiet_begin(object);
+	poller_settle();
+	LIST_FOREACH(object, &objects, node)
+		if (object->kind == VGPU_OBJECT_DEVICE && object->rdev == rdev)
+			poller_quiet_end(object);
 }
 
 bool object_is_video(const struct object *object)

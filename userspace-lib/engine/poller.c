@@ -11,7 +11,7 @@
  *
  * V4L2's poll does something else: it begins to read from a node without buffers, and such a
  * node gives nobody buffers (vb2_core_poll(), vb2_verify_memory_type()). So the driver is not
- * asked from before the buffers go until the guest asks: see poller_quiet().
+ * asked from before the buffers go until the guest asks: see poller_quiet_begin().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +38,8 @@ static pthread_cond_t looked = PTHREAD_COND_INITIALIZER;
 static LIST_HEAD(, object) polled = LIST_HEAD_INITIALIZER(polled);
 static uint64_t rounds;
 static bool polling;
+/* Some file is not to be looked at any more, and may be still; the loop's alone. */
+static bool unsettled;
 static int kick_fd;
 
 /* Events that the loop has to tell the guest. */
@@ -386,40 +388,65 @@ uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint
 	return revents;
 }
 
+/* Return: the thread looked at it, and may have the file still. */
+static bool unlist_locked(struct object *object)
+{
+	if (!object->poll.listed)
+		return false;
+	LIST_REMOVE(object, poll_node);
+	object->poll.listed = false;
+	object->poll.events = 0;
+	return true;
+}
+
+/* The thread lets go of files that it is not to look at any more. */
+static void settle_locked(void)
+{
+	uint64_t round = rounds;
+
+	if (!polling)
+		return;
+	kick(kick_fd);
+	while (rounds == round)
+		pthread_cond_wait(&looked, &lock);
+}
+
 void poller_forget(struct object *object)
 {
-	uint64_t round;
-
 	edge_forget(object);
 	pthread_mutex_lock(&lock);
-	if (object->poll.listed) {
-		LIST_REMOVE(object, poll_node);
-		object->poll.listed = false;
-		object->poll.events = 0;
-		/* The thread lets go of the file. */
-		if (polling) {
-			round = rounds;
-			kick(kick_fd);
-			while (rounds == round)
-				pthread_cond_wait(&looked, &lock);
-		}
-	}
+	if (unlist_locked(object))
+		settle_locked();
 	pthread_mutex_unlock(&lock);
 }
 
-void poller_quiet(struct object *object)
+void poller_quiet_begin(struct object *object)
 {
 	struct polled *state = &object->poll;
-	uint32_t events;
 
 	pthread_mutex_lock(&lock);
-	events = state->events | state->edges;
+	state->quieted = state->events | state->edges;
+	unsettled |= unlist_locked(object);
 	pthread_mutex_unlock(&lock);
-	poller_forget(object);
+	edge_forget(object);
+}
+
+void poller_settle(void)
+{
+	pthread_mutex_lock(&lock);
+	if (unsettled)
+		settle_locked();
+	unsettled = false;
+	pthread_mutex_unlock(&lock);
+}
+
+void poller_quiet_end(struct object *object)
+{
 	/* With an error all who wait ask what there is, whatever they wait for. */
 	pthread_mutex_lock(&lock);
-	if (events)
-		tell(object, events | POLLERR);
+	if (object->poll.quieted)
+		tell(object, object->poll.quieted | POLLERR);
+	object->poll.quieted = 0;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -425,17 +425,19 @@ static void ask_poll(struct shadow *shadow, const struct eshadow_msg *msg)
 	int ret = -EBADF;
 
 	if (object)
-		ret = poller_ask(object, msg->value, msg->extra, msg->extra >> 32);
+		ret = poller_ask(object, msg->value & VGPU_POLL_EVENTS, msg->extra,
+				 msg->extra >> 32);
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
 static void ask_quiet(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	const struct object *object = object_find(msg->object);
+	bool video = object && object_is_video(object);
 
-	if (object)
+	if (video)
 		objects_quiet(object->rdev);
-	shadow_answer(shadow, msg->lane, object ? 0 : -EBADF, NULL, 0, -1);
+	shadow_answer(shadow, msg->lane, video ? 0 : -EBADF, NULL, 0, -1);
 }
 
 /* The lines that the kernel shows of every file come first. */
