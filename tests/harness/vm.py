@@ -18,7 +18,7 @@ from patience import WIDE, Deadline, OwnTime, look
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Interrupts of an emulated machine come late: no timer test, no watchdog for the clock.
-# What emulation would only spend time on: security modules without a policy, and
+# What emulation would only spend time on: security modules without a policy (Yama has one), and
 # clearing of memory, which would hide what is not initialised; a console on the screen;
 # sending what is not a warning over a serial line, a byte at a time. A machine that gets
 # no processor for half a minute is neither stalled nor locked up: the kernel waits for as
@@ -28,7 +28,7 @@ KERNEL_ARGS = (
     "console=ttyS0,115200 rdinit=/init panic=-1 oops=panic mitigations=off "
     "tsc=reliable no_timer_check net.ifnames=0 nokaslr "
     "secretmem.enable=1 hung_task_panic=0 rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60 "
-    "lsm=capability audit=0 init_on_alloc=0 "
+    "lsm=capability,yama audit=0 init_on_alloc=0 "
     "drm_kms_helper.fbdev_emulation=0 loglevel=5"
 )
 
