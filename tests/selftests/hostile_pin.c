@@ -22,7 +22,7 @@
 #define NODE		"/dev/nvidiactl"
 #define ADDR		0x10000000ULL
 #define WORD		0x6b656570206f7574ULL
-/* So many calls have a room of their own. */
+/* The number of calls that have a room of their own. */
 #define ROOMS		(VGPU_KEY_LAST - VGPU_KEY_ALONE + 1)
 /* Longer than any test. */
 #define SLEEP_MS	60000
@@ -130,7 +130,7 @@ static int64_t reply_of(FIXTURE_DATA(pin) *self, struct lane *lane, int timeout_
 	struct pollfd pfd = { .fd = lane->fd, .events = POLLIN };
 	uint64_t end = peer_now_ms() + timeout_ms;
 
-	/* Who says nothing is lost. */
+	/* A peer that says nothing for long is given up. */
 	do {
 		if (!peer_ping(&self->peer) || peer_now_ms() > end)
 			return INT64_MIN;
@@ -242,7 +242,7 @@ TEST_F_TIMEOUT(pin, kept_by_others, 120)
 	ASSERT_TRUE(peer_ioctl_send(lane->fd, mock, ++lane->seq, VGPU_MOCK_IOC_KEEP, &keep, ADDR,
 				    sizeof(keep)));
 	ASSERT_EQ(0, reply_of(self, lane, SLACK_MS));
-	/* That it has such a page. */
+	/* The device has such a page. */
 	EXPECT_EQ(sum_of(seeds[0]), seen_by_mock(self, mock, seeds[0]));
 	ASSERT_TRUE(card_writes(self));
 	EXPECT_NE(sum_of(WORD), seen_by_mock(self, mock, seeds[1]));

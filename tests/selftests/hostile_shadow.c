@@ -20,13 +20,13 @@
 
 #define HOSTILE		"/usr/lib/vgpu-test/tools/rogue_shadow"
 #define PAGE		4096
-/* Where rogue_shadow.c expects mappings of programs. */
+/* rogue_shadow.c expects mappings of programs here. */
 #define TARGET		((char *)0x200000000000UL)
 #define TARGET_PAGES	16
 #define PROGRAMS	3
 #define TRIES		40
 
-/* What programs could do all the same; in memory that they share. */
+/* The programs count here what they could do all the same; they share the memory. */
 struct done {
 	unsigned int opens;
 	unsigned int calls;
@@ -221,7 +221,7 @@ TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
 	}
 	printf("# %u opens, %u calls, %u mappings, %u touches\n", done->opens, done->calls,
 	       done->mappings, done->touches);
-	/* Else nothing of the module was reached. */
+	/* The module was reached. */
 	EXPECT_GT(done->opens, rounds);
 	EXPECT_GT(done->calls, rounds);
 	EXPECT_GT(done->mappings, rounds);

@@ -10,7 +10,7 @@
 #include "tool.h"
 #include "vgpu_diff.h"
 
-/* What prints the name of the node that vivid calls so. */
+/* A command that prints the name of the node that vivid calls so. */
 #define VIVID_CAMERA(name) \
 	"f=$(grep -lx " name " /sys/devices/*/vivid.?/video4linux/*/name) && basename ${f%/name}"
 

@@ -99,7 +99,7 @@ static int map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool wr
 	return 0;
 }
 
-/* Of one run, at address @at of the program. */
+/* The pieces of one run, at address @at of the program. */
 static s64 pieces(u64 at, u64 addr, u64 len)
 {
 	static struct {

@@ -145,7 +145,7 @@ void shadow_main(const long *start)
 	open_mem();
 	if (keys_init())
 		sys_exit_group(SHADOW_EXIT_KEYS);
-	/* Who traces it has to begin before that is forbidden to all. */
+	/* The tracer has to begin before tracing is forbidden to all. */
 	tracer_start();
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	take_name(start);

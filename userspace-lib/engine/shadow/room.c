@@ -82,7 +82,7 @@ static bool must_be_alone(const struct call *call)
 	return call->file && call->file->policy.kind == VGPU_EXPORT_NVIDIA;
 }
 
-/* What a device has of the room is nobody's any more. */
+/* The pages that a device may have of the room are nobody's any more. */
 static void room_renew(struct room *room)
 {
 	if (sys3(__NR_madvise, (long)room->memory, THREAD_ROOM, MADV_DONTNEED))

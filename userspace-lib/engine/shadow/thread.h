@@ -92,7 +92,7 @@ long syscall_compat(struct syscall *call);
 /* Has the thread end the call, by the cancel signal if it makes it already. */
 void thread_cancel(const struct thread *thread, struct syscall *call);
 
-/* Where a thread is whose call the cancel signal is to end. */
+/* The place of a thread whose call the cancel signal is to end. */
 enum thread_stop {
 	THREAD_BEFORE,		/* the system call was not made, or is to be made again */
 	THREAD_AFTER,		/* it has a result */

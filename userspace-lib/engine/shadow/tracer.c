@@ -211,7 +211,7 @@ static void tracer_main(void *arg)
 	bool traced;
 
 	(void)arg;
-	/* Where vgpud makes no namespaces, this alone ends it. */
+	/* This alone ends it where vgpud makes no namespaces. */
 	sys2(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
 	sys2(__NR_prctl, PR_SET_NAME, (long)"vgpu-tracer");
 	traced = !sys3(__NR_close_range, 0, ESHADOW_FD_ENGINE - 1, 0) &&
