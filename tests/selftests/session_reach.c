@@ -144,7 +144,10 @@ FIXTURE_TEARDOWN(reach)
 		close(self->fd);
 }
 
-/* Fills the executable memory of the shadow's program with what is no instruction. */
+/*
+ * Fills the executable memory of the shadow's program with what is no instruction. Return: it could,
+ * which newer kernels let nobody but a tracer.
+ */
 static bool break_program(pid_t shadow)
 {
 	static const unsigned char ud2[2] = { 0x0f, 0x0b };
@@ -171,12 +174,15 @@ static bool break_program(pid_t shadow)
 	return done;
 }
 
-/* A shadow that crashes ends, and says so to its program. */
+/* A shadow that crashes ends, and its program hears of that. */
 TEST_F_TIMEOUT(reach, what_it_may_not_run, 120)
 {
 	uint64_t end = tool_now_ms() + PATIENCE_MS;
 
-	ASSERT_TRUE(break_program(self->shadow));
+	if (!tool_user_engine())
+		SKIP(return, "a lane of the module's runs next to nothing of its program");
+	if (!break_program(self->shadow))
+		SKIP(return, "this kernel lets nobody write to a program");
 	EXPECT_EQ(-1, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
 	EXPECT_EQ(ENODEV, errno);
 	while (find_shadow("session_reach") && tool_now_ms() < end)
@@ -215,12 +221,11 @@ FIXTURE_SETUP(untraced)
 	ASSERT_TRUE(begin(&self->fd, &self->shadow));
 }
 
-FIXTURE_TEARDOWN(untraced)
+/* In the parent, which comes to this whatever became of the test. */
+FIXTURE_TEARDOWN_PARENT(untraced)
 {
 	if (self->scope[0])
 		EXPECT_TRUE(write_line(YAMA, self->scope));
-	if (self->fd >= 0)
-		close(self->fd);
 }
 
 /* A driver copies four bytes from there, or to there. Return: the error that it says. */
@@ -474,15 +479,18 @@ TEST_F_TIMEOUT(untraced, stack_of_the_cancel, 120)
 	static const char nothing[1024];
 	struct user_regs_struct regs;
 	struct vgpu_mock_array array;
+	uint64_t end = tool_now_ms() + PATIENCE_MS;
 	struct waiter waiter;
+	pid_t thread = 0;
 	uint32_t data = 0;
 	char path[64];
-	pid_t thread;
 	int status, mem;
 
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	ASSERT_TRUE(waiters_start(&waiter, 1, self->fd));
-	thread = find_thread(self->shadow, VGPU_MOCK_IOC_WAIT);
+	/* Nothing is shown of one that runs. */
+	while (!thread && tool_now_ms() < end)
+		thread = find_thread(self->shadow, VGPU_MOCK_IOC_WAIT);
 	ASSERT_NE(0, thread);
 	ASSERT_EQ(0, ptrace(PTRACE_SEIZE, thread, NULL, NULL));
 	ASSERT_EQ(0, pthread_kill(waiter.thread, SIGUSR1));
