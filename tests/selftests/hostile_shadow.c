@@ -207,7 +207,7 @@ FIXTURE_TEARDOWN(shadow)
 
 TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
 {
-	int rounds = getenv("VGPU_TIMES") ? 3 : 8, round, i, fd;
+	int rounds = getenv("VGPU_TIMES") ? 3 : 6, round, i, fd;
 	struct done *done = self->done;
 	char link[32], node[64] = "";
 	pid_t pids[PROGRAMS];
