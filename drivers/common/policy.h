@@ -78,6 +78,12 @@ bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr);
 void vgpu_limits_fill(struct vgpu_host_limits *limits, const struct vgpu_host_limits *args,
 		      struct vgpu_wire_limits *wire);
 
+/* Whether an export of this kind (VGPU_EXPORT_*) is a node of V4L2: no media controller is. */
+static inline bool vgpu_export_is_video(u32 kind)
+{
+	return kind >= VGPU_EXPORT_VIDEO && kind <= VGPU_EXPORT_TOUCH;
+}
+
 /* May @len bytes be mapped beside @mapped? */
 static inline bool vgpu_limits_map_ok(const struct vgpu_host_limits *limits, u64 mapped, u64 len)
 {

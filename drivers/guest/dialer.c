@@ -44,8 +44,9 @@ struct vgpu_dialer {
 	bool stopping;
 };
 
-/* The machine goes to sleep, or wakes up; and who waits for the end of that, or for its own. */
+/* The machine goes to sleep, or wakes up. */
 static bool dialers_asleep;
+/* Dialers wait here for the end of that, or for their own end. */
 static DECLARE_WAIT_QUEUE_HEAD(dialers_awake);
 
 static void dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)

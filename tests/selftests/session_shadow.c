@@ -103,7 +103,7 @@ TEST_F(shadow, has_no_rights)
 	look_at_rights(_metadata, self->proc, "0000000000000000", tool_user_engine() ? "3" : "2");
 }
 
-/* Nor has the process that traces the shadow of an engine, and no files either. */
+/* The process that traces an engine's shadow has no rights, either, and one file. */
 TEST_F(shadow, nor_its_tracer)
 {
 	char proc[32];

@@ -168,7 +168,7 @@ struct object *object_by_fd(int fd);
 void objects_each(void (*fn)(struct object *object));
 /* Polls files of that device no more until the guest does: see poller_quiet_begin(). */
 void objects_quiet(dev_t rdev);
-/* Of V4L2, but not of the media controller. */
+/* Whether the object is a file of V4L2, other than the media controller. */
 bool object_is_video(const struct object *object);
 void object_describe(const struct object *object, struct vgpu_object_desc *desc);
 /*

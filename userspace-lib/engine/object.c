@@ -183,8 +183,7 @@ void objects_quiet(dev_t rdev)
 
 bool object_is_video(const struct object *object)
 {
-	return object->grant && object->grant->policy.kind >= VGPU_EXPORT_VIDEO &&
-	       object->grant->policy.kind <= VGPU_EXPORT_TOUCH;
+	return object->grant && vgpu_export_is_video(object->grant->policy.kind);
 }
 
 static bool id_is_used(uint32_t id)

@@ -471,8 +471,7 @@ static void quiet(struct call *call, u32 cmd)
 		.fd = -1,
 	};
 
-	if (call->file->policy.kind >= VGPU_EXPORT_VIDEO &&
-	    call->file->policy.kind <= VGPU_EXPORT_TOUCH && _IOC_TYPE(cmd) == 'V' &&
+	if (vgpu_export_is_video(call->file->policy.kind) && _IOC_TYPE(cmd) == 'V' &&
 	    (_IOC_NR(cmd) == VIDEO_REQBUFS_NR || _IOC_NR(cmd) == VIDEO_REMOVE_BUFS_NR))
 		channel_ask(call->lane, &request);
 }

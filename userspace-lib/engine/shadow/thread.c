@@ -19,6 +19,18 @@
 #define KERNEL_SIGSET	8	/* bytes of a sigset_t in the kernel */
 #define SIGNAL_BIT(nr)	(1UL << ((nr) - 1))
 
+/* The thread reaches memory of all keys from here on. Takes rax, rcx, rdx. */
+#define REACH_ALL			\
+	"	xor %eax, %eax\n"	\
+	"	xor %ecx, %ecx\n"	\
+	"	xor %edx, %edx\n"	\
+	"	wrpkru\n"
+/* The same at the beginning of a signal's handler, whose third argument stays. Takes r8, too. */
+#define HANDLER_REACH			\
+	"	mov %rdx, %r8\n"	\
+	REACH_ALL			\
+	"	mov %r8, %rdx\n"
+
 /* --- system calls that can be cancelled ------------------------------------ */
 
 /*
@@ -79,10 +91,7 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"cancel_over:\n"
 	"	test %r12d, %r12d\n"
 	"	jz 1f\n"
-	"	xor %eax, %eax\n"
-	"	xor %ecx, %ecx\n"
-	"	xor %edx, %edx\n"
-	"	wrpkru\n"
+	REACH_ALL
 	"1:	mov %fs:0, %rbx\n"
 	"2:	mov $2, %eax\n"
 	"	xor %ecx, %ecx\n"
@@ -148,12 +157,7 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	 * arguments, rax, rsp and rip. The third argument has these, at 144 and 168.
 	 */
 	"on_cancel_keys:\n"
-	"	mov %rdx, %r8\n"
-	"	xor %eax, %eax\n"
-	"	xor %ecx, %ecx\n"
-	"	xor %edx, %edx\n"
-	"	wrpkru\n"
-	"	mov %r8, %rdx\n"
+	HANDLER_REACH
 	"on_cancel:\n"
 	"	mov %fs:0, %rbx\n"
 	"	test %rbx, %rbx\n"
@@ -317,12 +321,7 @@ HIDDEN void on_signal_keys(int nr, void *info, struct ucontext *ucontext);
 __asm__(".globl on_signal_keys\n"
 	".hidden on_signal_keys\n"
 	"on_signal_keys:\n"
-	"	mov %rdx, %r8\n"
-	"	xor %eax, %eax\n"
-	"	xor %ecx, %ecx\n"
-	"	xor %edx, %edx\n"
-	"	wrpkru\n"
-	"	mov %r8, %rdx\n"
+	HANDLER_REACH
 	"	jmp on_signal\n");
 
 typedef void handler_fn(int nr, void *info, struct ucontext *ucontext);
