@@ -41,7 +41,7 @@
 #define XFER_ADDR		8
 
 /* These tell of processes that are not the guest's: their ids, names, memory or sessions. */
-static const u32 denied[] = {
+static const u32 denied_controls[] = {
 	0x00000b03,	/* accounting: of one process */
 	0x00000b04,	/* accounting: which there were */
 	0x2080016e,	/* sessions of encoders */
@@ -56,11 +56,18 @@ static const u32 denied[] = {
  */
 static const u32 of_namespace[] = { 0x2080018d, 0x2080018e };
 
-/*
- * Memory of any client, by the handles alone, or at any address: what NVLink's fabric makes of
- * it is imported so, and the driver asks nobody whose it is.
- */
-#define CLASS_MEMORY_FLA	0xf3
+static const u32 denied_classes[] = {
+	/*
+	 * Memory of any client, by the handles alone, or at any address: what NVLink's fabric
+	 * makes of it is imported so, and the driver asks nobody whose it is.
+	 */
+	0xf3,	/* NV01_MEMORY_FLA */
+	/*
+	 * A team's memory that NVLink's switches write to all its cards. Teams are few, and are
+	 * those of all tenants of the switches; a team that goes wrong takes their cards along.
+	 */
+	0xfd,	/* NV_MEMORY_MULTICAST_FABRIC */
+};
 
 static u32 get32(const u8 *bytes, u32 offset)
 {
@@ -83,6 +90,16 @@ static const struct {
 	{ NR_SHARE, SHARE_SIZE, SHARE_STATUS },
 	{ NR_XFER, XFER_SIZE, 0 },
 };
+
+static enum vgpu_nvidia_verdict judge(const u32 *list, u32 nr, u32 what)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (list[i] == what)
+			return VGPU_NVIDIA_DENY;
+	return VGPU_NVIDIA_PASS;
+}
 
 static enum vgpu_nvidia_verdict look_at(struct vgpu_nvidia_look *look, u32 nr, u32 len, u64 addr)
 {
@@ -126,14 +143,11 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 	}
 	if (look->nr == NR_ALLOC || look->nr == NR_ALLOC_MEMORY) {
 		look->what = get32(bytes, ALLOC_CLASS);
-		return look->what == CLASS_MEMORY_FLA ? VGPU_NVIDIA_DENY : VGPU_NVIDIA_PASS;
+		return judge(denied_classes, ARRAY_SIZE(denied_classes), look->what);
 	}
 	look->what = get32(bytes, CONTROL_CMD);
 	for (i = 0; i < ARRAY_SIZE(of_namespace); i++)
 		if (of_namespace[i] == look->what)
 			return VGPU_NVIDIA_ALONE;
-	for (i = 0; i < ARRAY_SIZE(denied); i++)
-		if (denied[i] == look->what)
-			return VGPU_NVIDIA_DENY;
-	return VGPU_NVIDIA_PASS;
+	return judge(denied_controls, ARRAY_SIZE(denied_controls), look->what);
 }

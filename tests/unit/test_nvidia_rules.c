@@ -165,8 +165,8 @@ static void test_alloc(void)
 
 	for (i = 0; i < ARRAY_SIZE(forms); i++) {
 		for (class = 0; class < 0x100; class++) {
-			enum vgpu_nvidia_verdict wanted = class == 0xf3 ? VGPU_NVIDIA_DENY :
-							  VGPU_NVIDIA_PASS;
+			enum vgpu_nvidia_verdict wanted = class == 0xf3 || class == 0xfd ?
+							  VGPU_NVIDIA_DENY : VGPU_NVIDIA_PASS;
 
 			/* Elsewhere in the argument it is a handle, or flags. */
 			memset(arg, 0, sizeof(arg));
