@@ -193,4 +193,6 @@ def deaths(run):
             worker.tell()
             worker.program.join(30)
         run.save()
+    # Steps that follow want one, too.
+    run.boot()
     return "; ".join(said) + "; the other guest's program was right to the end"

@@ -176,8 +176,14 @@ static int peer(void)
 	ASK(cudaMalloc(&other, bytes));
 	ASK(cudaMemcpyPeer(other, 1, data, 0, bytes));
 	launch(other, 4);
+	ASK(cudaDeviceSynchronize());
+	/* A kernel of the first card in the memory of the second. */
+	ASK(cudaSetDevice(0));
+	launch(other, 8);
+	ASK(cudaGetLastError());
+	ASK(cudaDeviceSynchronize());
 	ASK(cudaMemcpy(copy, other, bytes, cudaMemcpyDeviceToHost));
-	return verdict(copy, 4);
+	return verdict(copy, 12);
 }
 
 /* Copies and a kernel, whoever serves them: MPS, for instance. */

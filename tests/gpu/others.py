@@ -3,11 +3,13 @@
 
 import glob
 import json
+import os
 import re
 import shlex
+import shutil
 import subprocess
 
-from machine import Failed
+from machine import HERE, Failed
 
 # The vendor of the cards.
 NVIDIA = "0x10de"
@@ -96,9 +98,11 @@ def try_natively(run, command, name):
 def others(run):
     """Each works or is refused; it may not be wrong, nor hang."""
     run.build("others")
+    shutil.copy(os.path.join(HERE, "nccl.py"), run.work)
     tried = {name: f"{run.enter}; ./others {name}" for name in CUDA}
     tried |= {"EGL": f"{run.enter}; {egl(run)}", "MPS": f"{run.enter}; {MPS}",
-              "managed": f"{run.enter}; ./others managed"}
+              "managed": f"{run.enter}; ./others managed",
+              "nccl": f"{run.enter}; timeout 140 python3 nccl.py one", "nccls": f"{run.enter}; timeout 140 python3 nccl.py each"}
     table = run.measured["others"] = {}
     wrong = []
     for name, command in tried.items():

@@ -264,9 +264,11 @@ class Steps(Machine):
     def debuggers(self):
         """A memory checker and a debugger of CUDA: addresses and the ids of processes differ each time."""
         self.build("vecadd", "-lineinfo")
-        debugger = ("cuda-gdb --batch -ex 'set breakpoint pending on' -ex 'break add' -ex run -ex 'info cuda kernels' -ex delete "
-                    "-ex continue ./vecadd 2>&1 | grep -aE 'Breakpoint|Inferior|Kernel|right' | "
-                    "sed -E 's/process [0-9]+/process/; s/0x[0-9a-f]+/an address/g'")
+        debugger = ("cuda-gdb --batch -ex 'set breakpoint pending on' -ex 'break add' -ex run -ex 'info cuda kernels' "
+                    "-ex 'info symbol $pc' -ex 'info breakpoints' -ex delete "
+                    "-ex continue ./vecadd 2>&1 | sed -E 's/^(add.* in section|1\\.[12] )/# \\1/' | "
+                    "grep -aE '^# |Breakpoint|Inferior|Kernel|right' | "
+                    "sed -E 's/process [0-9]+/process/; /^#/!s/0x[0-9a-f]+/an address/g'")
         return self.compare(f"{self.enter}; compute-sanitizer ./vecadd", f"{self.enter}; {debugger}", seconds=200)
 
     def train(self):
