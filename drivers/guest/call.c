@@ -11,6 +11,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/printk.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -329,6 +330,10 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	vgpu_lane_drop(lane);
 	if (ret == -EINTR || ret == -ENOMEM || ret == -ETIMEDOUT)
 		return ret;
+	if (ret == -EPROTO)
+		pr_warn_ratelimited("host %s breaks the protocol in an answer to %s (%u), operation %u\n",
+				    session->host->name, session->comm, session->tgid,
+				    le16_to_cpu(xcall->msg.op));
 	/* The lane's end was not our doing. */
 	vgpu_lane_check(session);
 	return -ENODEV;

@@ -10,6 +10,7 @@
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
+#include <linux/printk.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -246,7 +247,7 @@ static struct vgpu_lane *lane_connect(struct vgpu_session *session, unsigned lon
 }
 
 /* What a program gets for a lane that could not be made. */
-static int lane_error(int error)
+static int lane_error(const struct vgpu_session *session, int error)
 {
 	switch (error) {
 	case -EINTR:
@@ -255,9 +256,12 @@ static int lane_error(int error)
 	case -EBUSY:
 	case -EMFILE:
 		return error;
-	default:
-		return -ENODEV;
 	}
+	/* A program that is told of no device would not find out why. */
+	if (!READ_ONCE(session->dead) && !vgpu_host_is_down(session->host))
+		pr_warn_ratelimited("%s (%u): no lane to host %s (%d)\n", session->comm,
+				    session->tgid, session->host->name, error);
+	return -ENODEV;
 }
 
 /**
@@ -277,7 +281,7 @@ int vgpu_lane_start(struct vgpu_session *session)
 	spin_unlock(&session->lock);
 	lane = lane_connect(session, 0);
 	if (IS_ERR(lane))
-		return lane_error(PTR_ERR(lane));
+		return lane_error(session, PTR_ERR(lane));
 	spin_lock(&session->lock);
 	if (!list_empty(&lane->entry))
 		session->mm_lane = lane;
@@ -481,7 +485,7 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_
 		if (vgpu_deadline_passed(want->deadline))
 			return ERR_PTR(-ETIMEDOUT);
 		if (connect == LANE_CONNECT_MM || !lane_limit(session, PTR_ERR(lane)))
-			return ERR_PTR(lane_error(PTR_ERR(lane)));
+			return ERR_PTR(lane_error(session, PTR_ERR(lane)));
 	}
 }
 
@@ -533,8 +537,13 @@ void vgpu_lane_check(struct vgpu_session *session)
 		return;
 	ended = vgpu_conn_pending(&lane->conn);
 	vgpu_lane_put(lane);
-	if (ended)
-		vgpu_session_kill(session);
+	if (!ended)
+		return;
+	/* Its user finds dead files, and nothing else here tells why. */
+	if (!READ_ONCE(session->dead))
+		pr_info_ratelimited("%s (%u): host %s has ended its session\n", session->comm,
+				    session->tgid, session->host->name);
+	vgpu_session_kill(session);
 }
 
 /* The call on @lane is over, and so is the lane. */
