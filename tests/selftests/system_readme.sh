@@ -27,6 +27,8 @@ echo 'options vgpu_guest cid=1' >/etc/modprobe.d/vgpu-test.conf
 count() { find "$dir" -name "block-*-$1" | wc -l; }
 
 check "README has commands for a host" test "$(count host)" -ge 2
+# A restart ends what all guests have open.
+check "README reloads" not grep 'systemctl restart vgpud' "$readme"
 check "README has commands for a guest" test "$(count guest)" -ge 1
 for block in "$dir"/block-*; do
 	# The guest's context id.
