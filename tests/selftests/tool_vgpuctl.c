@@ -64,6 +64,112 @@ TEST(help_and_version)
 	EXPECT_RUN(0, "vgpud 0.", "vgpud --version");
 }
 
+/* As programs have them. */
+TEST(short_names)
+{
+	EXPECT_RUN(0, "Exit status:", "vgpuctl -h");
+	EXPECT_RUN(0, "Exit status:", "vgpuctl help");
+	EXPECT_RUN(0, "vgpuctl 0.", "vgpuctl -V");
+	EXPECT_RUN(0, "--read-only", "vgpuctl help export");
+	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl help export")->out, "--size"));
+	EXPECT_RUN(0, "--size SIZE", "vgpuctl window --help");
+	EXPECT_RUN(2, "no command", "vgpuctl help frobnicate");
+	EXPECT_RUN(2, "-x", "vgpuctl -x list");
+	EXPECT_RUN(0, "usage:", "vgpud -h");
+	EXPECT_RUN(0, "vgpud 0.", "vgpud -V");
+}
+
+/* A script's abbreviation would mean another option once there is one. */
+TEST(options_in_full)
+{
+	EXPECT_RUN(2, "no option --forc", "vgpuctl unexport null --forc");
+	EXPECT_RUN(2, "no option --t", "vgpuctl export /dev/null --t 3");
+	EXPECT_RUN(2, "no option --t", "vgpuctl export /dev/null --t=3");
+	EXPECT_RUN(2, "no option --js", "vgpuctl list --js");
+	EXPECT_RUN(2, "--vers", "vgpud --vers");
+	EXPECT_RUN(3, "systemctl", "vgpuctl --socket=/nonexistent unexport null --force");
+	/* What an option is given is no option. */
+	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent unexport --to 3 -- --forc");
+}
+
+TEST(options_given_twice)
+{
+	EXPECT_RUN(2, "--name twice", "vgpuctl export /dev/null --to 3 --name a --name b");
+	EXPECT_RUN(2, "one guest", "vgpuctl window create --to 3 --to 4 --size 4G");
+	EXPECT_RUN(2, "one guest", "vgpuctl window qemu-args --to 3 --to 4");
+}
+
+/* On the line and in files: decimal, or hexadecimal with 0x. What C takes for octal is neither. */
+TEST(numbers)
+{
+	static const char *const wrong[] = { "010", "08", "3K", "+3", "0x", "3 ", "1e2" };
+	FILE *file;
+	size_t i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to '%s'", wrong[i]);
+		EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to '3:%s'", wrong[i]);
+	}
+	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent export /dev/null --to 0x10");
+	EXPECT_RUN(2, "not 010M", "vgpuctl window create --to 3 --size 010M");
+	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent window create --to 3 --size 0x1T");
+
+	ASSERT_EQ(0, tool_run("mkdir -p /tmp/vgpud-test.d")->status);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		/* A comma, or a space, parts guests. */
+		if (strchr(wrong[i], ' '))
+			continue;
+		file = fopen("/tmp/vgpud-test.d/test.conf", "w");
+		ASSERT_NE(NULL, file);
+		fprintf(file, "[a]\npath = /dev/null\nto = %s\n", wrong[i]);
+		fclose(file);
+		EXPECT_RUN(3, "to: wrong value", "vgpud --check --exports-dir /tmp/vgpud-test.d");
+	}
+	file = fopen("/tmp/vgpud-test.d/test.conf", "w");
+	ASSERT_NE(NULL, file);
+	fputs("[a]\npath = /dev/null\nto = 0x10\nwindow = 1T\n", file);
+	fclose(file);
+	EXPECT_RUN(0, "", "vgpud --check --exports-dir /tmp/vgpud-test.d");
+	tool_run("rm -r /tmp/vgpud-test.d");
+}
+
+/* A program that asks for JSON need not read words to know what went wrong. */
+TEST(errors_as_json)
+{
+	EXPECT_RUN(2, "{\"error\":{\"status\":2,\"reason\":\"usage\",\"message\":\"",
+		   "vgpuctl --json frobnicate");
+	EXPECT_RUN(2, "{\"error\":{\"status\":2,", "vgpuctl list --no-such-option --json");
+	EXPECT_RUN(2, "{\"error\":{\"status\":2,", "vgpuctl export /dev/null --json --to");
+	EXPECT_RUN(2, "{\"error\":{\"status\":2,", "vgpuctl --json");
+	EXPECT_RUN(3, "{\"error\":{\"status\":3,\"reason\":\"no-vgpu\",\"message\":\"",
+		   "vgpuctl --socket /nonexistent list --json");
+	/* An answer is on one, an error on the other. */
+	EXPECT_RUN(0, "", "test -z \"$(vgpuctl --socket /nonexistent list --json 2>/dev/null)\"");
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	EXPECT_RUN(5, "{\"error\":{\"status\":5,\"reason\":\"not-found\",",
+		   "vgpuctl unexport no-such --json");
+	EXPECT_RUN(4, "{\"error\":{\"status\":4,\"reason\":\"denied\",",
+		   "su -s /bin/sh nobody -c 'vgpuctl unexport no-such --json'");
+	EXPECT_RUN(0, "\"name\":\"tool-j\"",
+		   "vgpuctl export /dev/null --to 77 --name tool-j --json");
+	EXPECT_RUN(0, "", "vgpuctl unexport tool-j --json");
+}
+
+/* None of them is left out silently, and all of them get it or none does. */
+TEST(several_guests)
+{
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	EXPECT_RUN(0, "tool-s: /dev/null to guests 77, 78:4000",
+		   "vgpuctl export /dev/null --to 77 --to 78:4000 --name tool-s");
+	EXPECT_RUN(0, "77, 78:4000", "vgpuctl list | grep '^tool-s '");
+	EXPECT_RUN(5, "80", "vgpuctl unexport tool-s --to 77 --to 80");
+	EXPECT_RUN(0, "77, 78:4000", "vgpuctl list | grep '^tool-s '");
+	EXPECT_RUN(0, "", "vgpuctl unexport tool-s --to 78:4000 --to 77");
+	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "tool-s"));
+}
+
 TEST(no_agent)
 {
 	EXPECT_RUN(3, "systemctl start vgpud",

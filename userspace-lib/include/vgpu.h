@@ -39,6 +39,16 @@ void vgpu_agent_close(struct vgpu_agent *agent);
 /* Why the last function failed, in words; "" if it did not. */
 const char *vgpu_agent_message(const struct vgpu_agent *agent);
 
+/**
+ * struct vgpu_guest_name - a guest that somebody names
+ * @cid: its vsock context id
+ * @port: the vsock port that it connects to; 0: the agent's
+ */
+struct vgpu_guest_name {
+	uint32_t cid;
+	uint32_t port;
+};
+
 #define VGPU_NVIDIA_ALL	(-1)
 
 /**
@@ -50,6 +60,8 @@ const char *vgpu_agent_message(const struct vgpu_agent *agent);
  * @card: with @nvidia: its number, that of /dev/nvidiaN; VGPU_NVIDIA_ALL: all that there are
  * @cid: the guest
  * @port: the vsock port that the guest connects to; 0: the agent's
+ * @others: further guests, on the same terms
+ * @nr_others: how many
  * @any_port: the guest need not come from a port below 1024; for bridges that
  *	hide ports. Any user of such a guest can pose as its kernel
  * @master: the guest may become DRM master
@@ -62,6 +74,8 @@ struct vgpu_export_request {
 	int card;
 	uint32_t cid;
 	uint32_t port;
+	const struct vgpu_guest_name *others;
+	size_t nr_others;
 	bool any_port;
 	bool master;
 	bool read_only;
@@ -110,6 +124,35 @@ int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid
  */
 int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, uint32_t cid, uint32_t port,
 			       bool force);
+
+/**
+ * struct vgpu_unexport_request - what is to be taken back
+ * @name: of the export; NULL with @nvidia
+ * @nvidia: what a card of NVIDIA's driver needs is taken back
+ * @card: with @nvidia: its number, or VGPU_NVIDIA_ALL
+ * @guests: from these alone
+ * @nr_guests: how many; 0: from all
+ * @force: even if a guest runs programs; what they have open stays so
+ */
+struct vgpu_unexport_request {
+	const char *name;
+	bool nvidia;
+	int card;
+	const struct vgpu_guest_name *guests;
+	size_t nr_guests;
+	bool force;
+};
+
+/**
+ * vgpu_agent_unexport_from - take back from several guests at once
+ * @agent: the agent
+ * @request: what, and from whom
+ *
+ * An export with a @name is taken back from all of these guests, or from none.
+ *
+ * Return: as vgpu_agent_unexport().
+ */
+int vgpu_agent_unexport_from(struct vgpu_agent *agent, const struct vgpu_unexport_request *request);
 
 /**
  * struct vgpu_window_request - a window to be made

@@ -41,6 +41,20 @@ static void put_card(struct json_object *request, int card)
 			       json_object_new_boolean(true) : json_object_new_int(card));
 }
 
+static void put_guests(struct json_object *request, const struct vgpu_guest_name *guests, size_t nr)
+{
+	struct json_object *array = json_object_new_array(), *object;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		object = json_object_new_object();
+		put_number(object, "cid", guests[i].cid);
+		put_number(object, "port", guests[i].port);
+		json_object_array_add(array, object);
+	}
+	json_object_object_add(request, "guests", array);
+}
+
 static const char *get_string(struct json_object *object, const char *key)
 {
 	struct json_object *value;
@@ -88,6 +102,7 @@ VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 		put_card(request, export->card);
 	put_number(request, "cid", export->cid);
 	put_number(request, "port", export->port);
+	put_guests(request, export->others, export->nr_others);
 	put_bool(request, "any_port", export->any_port);
 	put_bool(request, "master", export->master);
 	put_bool(request, "read_only", export->read_only);
@@ -100,28 +115,40 @@ VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 	return 0;
 }
 
-VGPU_PUBLIC int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid,
-				    uint32_t port, bool force)
+VGPU_PUBLIC int vgpu_agent_unexport_from(struct vgpu_agent *agent,
+					 const struct vgpu_unexport_request *unexport)
 {
 	struct json_object *request = request_new("unexport");
 
-	put_string(request, "name", name);
-	put_number(request, "cid", cid);
-	put_number(request, "port", port);
-	put_bool(request, "force", force);
+	put_string(request, "name", unexport->name);
+	if (unexport->nvidia)
+		put_card(request, unexport->card);
+	put_guests(request, unexport->guests, unexport->nr_guests);
+	put_bool(request, "force", unexport->force);
 	return agent_tell(agent, request);
+}
+
+VGPU_PUBLIC int vgpu_agent_unexport(struct vgpu_agent *agent, const char *name, uint32_t cid,
+				    uint32_t port, bool force)
+{
+	struct vgpu_guest_name guest = { cid, port };
+	struct vgpu_unexport_request request = {
+		.name = name, .guests = &guest, .nr_guests = cid ? 1 : 0, .force = force,
+	};
+
+	return vgpu_agent_unexport_from(agent, &request);
 }
 
 VGPU_PUBLIC int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, uint32_t cid,
 					   uint32_t port, bool force)
 {
-	struct json_object *request = request_new("unexport");
+	struct vgpu_guest_name guest = { cid, port };
+	struct vgpu_unexport_request request = {
+		.nvidia = true, .card = card, .guests = &guest, .nr_guests = cid ? 1 : 0,
+		.force = force,
+	};
 
-	put_card(request, card);
-	put_number(request, "cid", cid);
-	put_number(request, "port", port);
-	put_bool(request, "force", force);
-	return agent_tell(agent, request);
+	return vgpu_agent_unexport_from(agent, &request);
 }
 
 VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "vgpuctl.h"
@@ -8,7 +9,8 @@
 static void put_string(struct json_object *object, const char *key, const char *value)
 {
 	/* Unknown and not there are null, never an empty string. */
-	json_object_object_add(object, key, *value ? json_object_new_string(value) : NULL);
+	json_object_object_add(object, key,
+			       value && *value ? json_object_new_string(value) : NULL);
 }
 
 static void put_number(struct json_object *object, const char *key, uint64_t value)
@@ -41,6 +43,31 @@ static void print_json(struct json_object *object)
 {
 	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
 					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}
+
+void print_pairs_json(const char *key, ...)
+{
+	struct json_object *object = json_object_new_object();
+	va_list args;
+
+	va_start(args, key);
+	for (; key; key = va_arg(args, const char *))
+		put_string(object, key, va_arg(args, const char *));
+	va_end(args);
+	print_json(object);
+}
+
+void print_error_json(int status, const char *reason, const char *message)
+{
+	struct json_object *object = json_object_new_object(), *error = json_object_new_object();
+
+	json_object_object_add(object, "error", error);
+	put_number(error, "status", status);
+	put_string(error, "reason", reason);
+	put_string(error, "message", message);
+	fprintf(stderr, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+							       JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(object);
 }
 

@@ -2,469 +2,192 @@
 /* vgpuctl: see and say what a host exports; see what a guest has. */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "vgpud/number.h"
 #include "vgpuctl.h"
 
-/* How long a guest may take to move its mappings. */
-#define DRAIN_SECONDS	30
-
-/* Documented in vgpuctl(1). */
-enum {
-	EXIT_FAILED = 1,	/* anything else */
-	EXIT_USAGE = 2,		/* wrong arguments */
-	EXIT_NO_VGPU = 3,	/* no agent runs here, and no guest module */
-	EXIT_DENIED = 4,	/* not allowed: be root */
-	EXIT_NOT_FOUND = 5,	/* no such device, export or guest */
-	EXIT_IN_USE = 6,	/* name or port taken, or a guest uses the device */
-	EXIT_WRONG_DEVICE = 7,	/* not a device that can be exported */
-};
-
-struct options {
-	const char *socket;
+/* Help is made of this, and of the commands. */
+static const struct option_words {
 	const char *name;
-	const char *to;
-	bool any_port;
-	bool master;
-	bool read_only;
-	bool force;
-	bool json;
-	bool nvidia;
-	bool memory;
-	const char *size;
-	const char *owner;
-	/* Which were given, to refuse those that a command does not have. */
-	unsigned int given;
+	const char *operand;		/* NULL: none */
+	const char *help;
+} options_words[] = {
+	[OPT_TO] = { "to", "CID[:PORT]",
+		     "the guest; its vsock context id, and the port of this\n"
+		     "host that it connects to, if not the usual one; of\n"
+		     "export and unexport several times: of each" },
+	[OPT_NVIDIA] = { "nvidia", NULL,
+			 "the device files of card N of NVIDIA's driver, or of all" },
+	[OPT_NAME] = { "name", "NAME", "name of the export (default: last part of PATH)" },
+	[OPT_MASTER] = { "master", NULL, "the guest may become DRM master (mode setting)" },
+	[OPT_READ_ONLY] = { "read-only", NULL, "the guest may open the device for reading only" },
+	[OPT_ANY_PORT] = { "any-port", NULL,
+			   "the guest comes through a bridge that hides ports;\n"
+			   "any user of it can then pose as its kernel" },
+	[OPT_SIZE] = { "size", "SIZE", "of the window, in bytes, or with K, M, G, T: 4G" },
+	[OPT_OWNER] = { "owner", "USER",
+			"whose hypervisor opens it (default: libvirt's, or root)" },
+	[OPT_MEMORY] = { "memory", NULL,
+			 "with a device by which QEMU shares the guest's memory, so\n"
+			 "that devices can keep some" },
+	[OPT_FORCE] = { "force", NULL,
+			"although programs use it (open files stay open), or a file\n"
+			"asks for it" },
+	[OPT_JSON] = { "json", NULL, "print JSON, what went wrong included" },
+	[OPT_SOCKET] = { "socket", "PATH",
+			 "the agent's socket (default " VGPU_AGENT_SOCKET ")" },
+	[OPT_HELP] = { "help", NULL, "how to use a command, or all of them" },
+	[OPT_VERSION] = { "version", NULL, "which vgpuctl this is" },
 };
 
-enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
-       OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_HELP, OPT_VERSION };
+#define NR_OPTIONS	(sizeof(options_words) / sizeof(options_words[0]))
 
-#define ALLOW(option) (1U << (option))
-
-static const struct option long_options[] = {
-	{ "to", required_argument, NULL, OPT_TO },
-	{ "name", required_argument, NULL, OPT_NAME },
-	{ "any-port", no_argument, NULL, OPT_ANY_PORT },
-	{ "master", no_argument, NULL, OPT_MASTER },
-	{ "read-only", no_argument, NULL, OPT_READ_ONLY },
-	{ "force", no_argument, NULL, OPT_FORCE },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "size", required_argument, NULL, OPT_SIZE },
-	{ "owner", required_argument, NULL, OPT_OWNER },
-	{ "memory", no_argument, NULL, OPT_MEMORY },
-	{ "nvidia", no_argument, NULL, OPT_NVIDIA },
-	{ "socket", required_argument, NULL, OPT_SOCKET },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ NULL, 0, NULL, 0 },
+/* In the order in which help shows them. */
+static const int options_order[] = {
+	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_READ_ONLY, OPT_ANY_PORT, OPT_SIZE, OPT_OWNER,
+	OPT_MEMORY, OPT_FORCE, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
 };
+
+/* All commands have these. */
+#define COMMON_OPTIONS	(ALLOW(OPT_SOCKET) | ALLOW(OPT_JSON) | ALLOW(OPT_HELP))
+
+static int cmd_list(const char *unused, const struct options *options);
+static int cmd_status(const char *unused, const struct options *options);
+static int cmd_help(const char *name, const struct options *options);
+
+static const struct command {
+	const char *name;
+	const char *synopsis;		/* lines that follow "vgpuctl" */
+	const char *operand;		/* NULL: none */
+	unsigned int options;
+	int (*run)(const char *operand, const struct options *options);
+} commands[] = {
+	{ "export",
+	  "export PATH --to CID[:PORT]... [--name NAME] [--master]\n"
+	  "              [--read-only] [--any-port]\n"
+	  "export --nvidia [N] --to CID[:PORT]... [--any-port]\n",
+	  "the PATH of a device file",
+	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
+	  ALLOW(OPT_READ_ONLY) | ALLOW(OPT_NVIDIA), cmd_export },
+	{ "unexport",
+	  "unexport NAME [--to CID[:PORT]]... [--force]\n"
+	  "unexport --nvidia [N] [--to CID[:PORT]]... [--force]\n",
+	  "the NAME of an export",
+	  ALLOW(OPT_TO) | ALLOW(OPT_FORCE) | ALLOW(OPT_NVIDIA), cmd_unexport },
+	{ "window",
+	  "window create --to CID[:PORT] --size SIZE [--owner USER]\n"
+	  "window drain --to CID[:PORT]\n"
+	  "window fill --to CID[:PORT]\n"
+	  "window destroy --to CID[:PORT] [--force]\n"
+	  "window list\n"
+	  "window qemu-args --to CID[:PORT] [--memory]\n",
+	  "a verb: create, destroy, drain, fill, list or qemu-args",
+	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) |
+	  ALLOW(OPT_MEMORY), cmd_window },
+	{ "list", "list\n", NULL, 0, cmd_list },
+	{ "status", "status\n", NULL, 0, cmd_status },
+	{ "help", "help [COMMAND]\n", NULL, 0, cmd_help },
+};
+
+#define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
+
+const char *option_name(int option)
+{
+	return options_words[option].name;
+}
+
+static const struct command *find_command(const char *name)
+{
+	const struct command *command;
+
+	for (command = commands; command < commands + NR_COMMANDS; command++)
+		if (!strcmp(command->name, name))
+			return command;
+	return NULL;
+}
+
+/* Each line of @text, the first one behind @first, the others indented like it. */
+static void put_lines(FILE *to, const char *first, const char *text)
+{
+	const char *line, *end;
+
+	for (line = text; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		fprintf(to, "%*s%.*s\n", line == text ? 0 : (int)strlen(first),
+			line == text ? first : "", (int)(end - line), line);
+	}
+}
+
+static void put_synopsis(FILE *to, const struct command *command, bool first)
+{
+	const char *line, *end;
+
+	for (line = command->synopsis; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		/* What a line has no room for goes on in the next. */
+		fprintf(to, "%s %s%.*s\n", first ? "usage:" : "      ",
+			*line == ' ' ? "" : "vgpuctl ", (int)(end - line), line);
+		first = false;
+	}
+}
+
+static void put_options(FILE *to, unsigned int which)
+{
+	const struct option_words *words;
+	char name[48];
+	size_t i;
+
+	fputc('\n', to);
+	for (i = 0; i < sizeof(options_order) / sizeof(options_order[0]); i++) {
+		if (!(which & ALLOW(options_order[i])))
+			continue;
+		words = &options_words[options_order[i]];
+		snprintf(name, sizeof(name), "%s--%s%s%s%s", options_order[i] == OPT_HELP ? "-h, " :
+			 options_order[i] == OPT_VERSION ? "-V, " : "", words->name,
+			 words->operand ? " " : "", words->operand ? words->operand : "",
+			 options_order[i] == OPT_NVIDIA ? " [N]" : "");
+		snprintf(name, sizeof(name), "  %-18s", strdupa(name));
+		put_lines(to, name, words->help);
+	}
+}
 
 static void usage(FILE *to)
 {
-	fputs("usage: vgpuctl export PATH --to CID[:PORT] [--name NAME] [--master]\n"
-	      "               [--read-only] [--any-port]\n"
-	      "       vgpuctl export --nvidia [N] --to CID[:PORT] [--any-port]\n"
-	      "       vgpuctl unexport NAME [--to CID[:PORT]] [--force]\n"
-	      "       vgpuctl unexport --nvidia [N] [--to CID[:PORT]] [--force]\n"
-	      "       vgpuctl window create --to CID[:PORT] --size SIZE [--owner USER]\n"
-	      "       vgpuctl window drain --to CID[:PORT]\n"
-	      "       vgpuctl window fill --to CID[:PORT]\n"
-	      "       vgpuctl window destroy --to CID[:PORT] [--force]\n"
-	      "       vgpuctl window list [--json]\n"
-	      "       vgpuctl window qemu-args --to CID[:PORT] [--memory]\n"
-	      "       vgpuctl list [--json]\n"
-	      "       vgpuctl status [--json]\n"
-	      "       vgpuctl --help | --version\n"
+	size_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++)
+		put_synopsis(to, &commands[i], !i);
+	fputs("       vgpuctl --version\n"
 	      "\n"
 	      "On a host: lets a guest use a device file, takes it back, shows what is\n"
-	      "exported and who uses it. In a guest: shows the devices that it has.\n"
-	      "\n"
-	      "  --to CID[:PORT]   the guest; its vsock context id, and the port of this\n"
-	      "                    host that it connects to, if not the usual one\n"
-	      "  --nvidia [N]      the device files of card N of NVIDIA's driver, or of all\n"
-	      "  --name NAME       name of the export (default: last part of PATH)\n"
-	      "  --master          the guest may become DRM master (mode setting)\n"
-	      "  --read-only       the guest may open the device for reading only\n"
-	      "  --any-port        the guest comes through a bridge that hides ports;\n"
-	      "                    any user of it can then pose as its kernel\n"
-	      "  --size SIZE       of the window, in bytes, or with K, M, G: 4G\n"
-	      "  --owner USER      whose hypervisor opens it (default: libvirt's, or root)\n"
-	      "  --memory          with a device by which QEMU shares the guest's memory, so\n"
-	      "                    that devices can keep some\n"
-	      "  --force           although programs use it (open files stay open), or a file\n"
-	      "                    asks for it\n"
-	      "  --json            print JSON\n"
-	      "  --socket PATH     the agent's socket (default " VGPU_AGENT_SOCKET ")\n"
-	      "\n"
+	      "exported and who uses it. In a guest: shows the devices that it has.\n", to);
+	put_options(to, ~0U);
+	fputs("\n"
 	      "Exit status: 0 done; 1 failed; 2 wrong arguments; 3 neither agent nor guest\n"
 	      "module here; 4 not allowed; 5 not found; 6 in use; 7 no device to export\n", to);
 }
 
-static int usage_error(const char *message, const char *what)
+static int command_help(const struct command *command)
 {
-	fprintf(stderr, "vgpuctl: %s%s (vgpuctl --help)\n", message, what);
-	return EXIT_USAGE;
+	put_synopsis(stdout, command, true);
+	put_options(stdout, command->options | COMMON_OPTIONS);
+	return EXIT_SUCCESS;
 }
 
-static int exit_status(int error)
+static int cmd_help(const char *name, const struct options *options)
 {
-	switch (-error) {
-	case EPERM:
-	case EACCES:
-		return EXIT_DENIED;
-	case ENOENT:
-		return EXIT_NOT_FOUND;
-	case EEXIST:
-	case EBUSY:
-	case EADDRINUSE:
-		return EXIT_IN_USE;
-	case ENOTTY:
-	case EXDEV:
-		return EXIT_WRONG_DEVICE;
-	case EINVAL:
-	case ENAMETOOLONG:
-		return EXIT_USAGE;
-	default:
-		return EXIT_FAILED;
-	}
-}
+	const struct command *command = name ? find_command(name) : NULL;
 
-static int open_agent(const struct options *options, struct vgpu_agent **agent)
-{
-	const char *path = options->socket ? options->socket : VGPU_AGENT_SOCKET;
-	int ret = vgpu_agent_open(options->socket, agent);
-
-	switch (ret) {
-	case 0:
-		return 0;
-	case -ENOENT:
-	case -ECONNREFUSED:
-		fprintf(stderr, "vgpuctl: vgpud does not run on this machine (%s): start it with 'systemctl start vgpud'\n",
-			path);
-		return EXIT_NO_VGPU;
-	default:
-		fprintf(stderr, "vgpuctl: %s: %s\n", path, strerror(-ret));
-		return exit_status(ret);
-	}
-}
-
-/* What went wrong at the agent, in its words. */
-static int agent_failed(struct vgpu_agent *agent, int error)
-{
-	const char *message = vgpu_agent_message(agent);
-
-	fprintf(stderr, "vgpuctl: %s\n", *message ? message : strerror(-error));
-	return exit_status(error);
-}
-
-static bool parse_u32(const char *text, const char **end, uint32_t *value)
-{
-	unsigned long long number;
-	char *after;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	number = strtoull(text, &after, 0);
-	*end = after;
-	*value = number;
-	return !errno && number && number < UINT32_MAX;
-}
-
-static bool parse_guest(const char *text, uint32_t *cid, uint32_t *port)
-{
-	const char *end;
-
-	*port = 0;
-	if (!parse_u32(text, &end, cid))
-		return false;
-	if (*end == ':' && !parse_u32(end + 1, &end, port))
-		return false;
-	return !*end;
-}
-
-static int bad_guest(const char *text)
-{
-	fprintf(stderr, "vgpuctl: --to %s: give the guest's context id, a number from 1 to 4294967294, and a port if need be: --to 3, --to 3:22590\n",
-		text);
-	return EXIT_USAGE;
-}
-
-/* The number of a card of NVIDIA's driver; none means all. */
-static bool parse_card(const char *text, int *card)
-{
-	size_t digits = text ? strspn(text, "0123456789") : 0;
-
-	*card = text ? atoi(text) : VGPU_NVIDIA_ALL;
-	return !text || (digits && digits < 4 && !text[digits]);
-}
-
-static int bad_card(const char *text)
-{
-	fprintf(stderr, "vgpuctl: --nvidia %s: give the number of the card, that of /dev/nvidiaN, or none for all\n",
-		text);
-	return EXIT_USAGE;
-}
-
-static int export_agent(const struct options *options, const struct vgpu_export_request *request)
-{
-	struct vgpu_agent *agent;
-	char name[32];
-	int ret;
-
-	ret = open_agent(options, &agent);
-	if (ret)
-		return ret;
-	ret = vgpu_agent_export(agent, request, name);
-	if (ret)
-		ret = agent_failed(agent, ret);
-	else if (!request->nvidia)
-		printf("%s: %s to guest %s\n", name, request->path, options->to);
-	else if (request->card == VGPU_NVIDIA_ALL)
-		printf("all cards of NVIDIA's to guest %s\n", options->to);
-	else
-		printf("nvidia%d and what it needs to guest %s\n", request->card, options->to);
-	vgpu_agent_close(agent);
-	return ret;
-}
-
-static int cmd_export(const char *path, const struct options *options)
-{
-	struct vgpu_export_request request = {
-		.name = options->name,
-		.any_port = options->any_port,
-		.master = options->master,
-		.read_only = options->read_only,
-		.nvidia = options->nvidia,
-	};
-	char *real = NULL;
-	int ret;
-
-	if (!options->to)
-		return usage_error("export needs --to CID", "");
-	if (!parse_guest(options->to, &request.cid, &request.port))
-		return bad_guest(options->to);
-	if (options->nvidia) {
-		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_READ_ONLY)))
-			return usage_error("--nvidia goes with --to and --any-port only", "");
-		if (!parse_card(path, &request.card))
-			return bad_card(path);
-		return export_agent(options, &request);
-	}
-	/* As the agent has another working directory. Links may be meant to move. */
-	if (path[0] != '/') {
-		real = realpath(path, NULL);
-		if (!real) {
-			fprintf(stderr, "vgpuctl: %s: %s\n", path, strerror(errno));
-			return exit_status(-errno);
-		}
-	}
-	request.path = real ? real : path;
-	ret = export_agent(options, &request);
-	free(real);
-	return ret;
-}
-
-static int cmd_unexport(const char *name, const struct options *options)
-{
-	uint32_t cid = 0, port = 0;
-	struct vgpu_agent *agent;
-	int card = 0, ret;
-
-	if (options->to && !parse_guest(options->to, &cid, &port))
-		return bad_guest(options->to);
-	if (options->nvidia && !parse_card(name, &card))
-		return bad_card(name);
-	ret = open_agent(options, &agent);
-	if (ret)
-		return ret;
-	if (options->nvidia)
-		ret = vgpu_agent_unexport_nvidia(agent, card, cid, port, options->force);
-	else
-		ret = vgpu_agent_unexport(agent, name, cid, port, options->force);
-	if (ret)
-		ret = agent_failed(agent, ret);
-	vgpu_agent_close(agent);
-	return ret;
-}
-
-/* Bytes, or 0. */
-static uint64_t parse_size(const char *text)
-{
-	static const char units[] = "KMGT";
-	unsigned long long size;
-	const char *unit;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return 0;
-	errno = 0;
-	size = strtoull(text, &end, 0);
-	unit = *end ? strchr(units, *end) : NULL;
-	if (errno || (*end && (!unit || end[1])))
-		return 0;
-	for (; unit && unit >= units; unit--) {
-		if (size > UINT64_MAX >> 10)
-			return 0;
-		size <<= 10;
-	}
-	return size;
-}
-
-static int window_create(struct vgpu_agent *agent, const struct vgpu_window_request *request)
-{
-	char path[48];
-	int ret;
-
-	ret = vgpu_agent_window_create(agent, request, path);
-	if (ret)
-		return agent_failed(agent, ret);
-	puts(path);
-	return 0;
-}
-
-/* As window_create(). */
-static int window_destroy(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-			  bool force)
-{
-	int ret = vgpu_agent_window_destroy(agent, request->cid, request->port, force);
-
-	return ret ? agent_failed(agent, ret) : 0;
-}
-
-/* Nothing of the guest is in its window any more. Return: as agent_failed(). */
-static int window_await_empty(struct vgpu_agent *agent, const struct vgpu_window_request *request)
-{
-	struct vgpu_host_info *host;
-	uint64_t bindings = 0;
-	unsigned int tries;
-	size_t i;
-	int ret;
-
-	for (tries = 0; tries < DRAIN_SECONDS * 10; tries++) {
-		ret = vgpu_agent_status(agent, &host);
-		if (ret)
-			return agent_failed(agent, ret);
-		bindings = 0;
-		for (i = 0; i < host->nr_windows; i++)
-			if (host->windows[i].cid == request->cid &&
-			    host->windows[i].port == (request->port ? request->port : host->port))
-				bindings = host->windows[i].bindings;
-		vgpu_host_info_free(host);
-		if (!bindings)
-			return 0;
-		usleep(100000);
-	}
-	fprintf(stderr, "vgpuctl: %" PRIu64 " mappings of guest %" PRIu32 " are in the window still\n",
-		bindings, request->cid);
-	return EXIT_IN_USE;
-}
-
-/* As window_create(). */
-static int window_drain(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-			bool drain)
-{
-	int ret = vgpu_agent_window_drain(agent, request->cid, request->port, drain);
-
-	if (ret)
-		return agent_failed(agent, ret);
-	return drain ? window_await_empty(agent, request) : 0;
-}
-
-/* All windows (cid 0), or how QEMU is told of one. */
-static int window_show(struct vgpu_agent *agent, const struct vgpu_window_request *request,
-		       const struct options *options)
-{
-	struct vgpu_host_info *host;
-	int ret = vgpu_agent_status(agent, &host);
-
-	if (ret)
-		return agent_failed(agent, ret);
-	if (!request->cid && options->json) {
-		print_windows_json(host);
-	} else if (!request->cid) {
-		print_windows(host);
-	} else if (!print_qemu_args(host, request->cid, request->port, options->memory)) {
-		fprintf(stderr, "vgpuctl: guest %" PRIu32 " has no window%s: 'vgpuctl window list' shows them\n",
-			request->cid, options->memory ? " with which memory is shared" : "");
-		ret = EXIT_NOT_FOUND;
-	}
-	vgpu_host_info_free(host);
-	return ret;
-}
-
-enum window_verb {
-	WINDOW_CREATE, WINDOW_DRAIN, WINDOW_FILL, WINDOW_DESTROY, WINDOW_LIST, WINDOW_QEMU_ARGS,
-};
-
-static const struct {
-	const char *name;
-	unsigned int options;
-	unsigned int needed;
-} window_verbs[] = {
-	[WINDOW_CREATE] = { "create", ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER),
-			    ALLOW(OPT_TO) | ALLOW(OPT_SIZE) },
-	[WINDOW_DRAIN] = { "drain", ALLOW(OPT_TO), ALLOW(OPT_TO) },
-	[WINDOW_FILL] = { "fill", ALLOW(OPT_TO), ALLOW(OPT_TO) },
-	[WINDOW_DESTROY] = { "destroy", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO) },
-	[WINDOW_LIST] = { "list", ALLOW(OPT_JSON), 0 },
-	[WINDOW_QEMU_ARGS] = { "qemu-args", ALLOW(OPT_TO) | ALLOW(OPT_MEMORY), ALLOW(OPT_TO) },
-};
-
-/* A usage error that names one of these options. */
-static int window_option_error(const char *verb, const char *how, unsigned int which)
-{
-	const struct option *option;
-
-	for (option = long_options; !(which & ALLOW(option->val)); option++)
-		;
-	fprintf(stderr, "vgpuctl: window %s %s --%s (vgpuctl --help)\n", verb, how, option->name);
-	return EXIT_USAGE;
-}
-
-static int cmd_window(const char *name, const struct options *options)
-{
-	struct vgpu_window_request request = { .owner = options->owner };
-	unsigned int given = options->given & ~ALLOW(OPT_SOCKET);
-	const size_t nr = sizeof(window_verbs) / sizeof(window_verbs[0]);
-	struct vgpu_agent *agent;
-	size_t verb = 0;
-	int ret;
-
-	while (verb < nr && strcmp(window_verbs[verb].name, name))
-		verb++;
-	if (verb == nr)
-		return usage_error("windows are for create, drain, fill, destroy, list and qemu-args, not ", name);
-	if (given & ~window_verbs[verb].options)
-		return window_option_error(name, "has no", given & ~window_verbs[verb].options);
-	if (window_verbs[verb].needed & ~given)
-		return window_option_error(name, "needs", window_verbs[verb].needed & ~given);
-	if (options->to && !parse_guest(options->to, &request.cid, &request.port))
-		return bad_guest(options->to);
-	if (options->size) {
-		request.size = parse_size(options->size);
-		if (!request.size)
-			return usage_error("a size is a number, perhaps with K, M, G or T: not ",
-					   options->size);
-	}
-	ret = open_agent(options, &agent);
-	if (ret)
-		return ret;
-	if (verb == WINDOW_CREATE)
-		ret = window_create(agent, &request);
-	else if (verb == WINDOW_DRAIN || verb == WINDOW_FILL)
-		ret = window_drain(agent, &request, verb == WINDOW_DRAIN);
-	else if (verb == WINDOW_DESTROY)
-		ret = window_destroy(agent, &request, options->force);
-	else
-		ret = window_show(agent, &request, options);
-	vgpu_agent_close(agent);
-	return ret;
+	(void)options;
+	if (name && !command)
+		return fail(EXIT_USAGE, "there is no command %s (vgpuctl help)", name);
+	if (command)
+		return command_help(command);
+	usage(stdout);
+	return EXIT_SUCCESS;
 }
 
 static int cmd_show(const struct options *options, bool status)
@@ -481,12 +204,10 @@ static int cmd_show(const struct options *options, bool status)
 			ret = agent_failed(agent, ret);
 		vgpu_agent_close(agent);
 	} else if (ret != -ENOENT && ret != -ECONNREFUSED) {
-		fprintf(stderr, "vgpuctl: agent: %s\n", strerror(-ret));
-		ret = exit_status(ret);
+		ret = fail(exit_status(ret), "agent: %s", strerror(-ret));
 	} else if (!machine.is_guest || options->socket) {
-		fputs("vgpuctl: this machine is neither a host (vgpud does not run) nor a guest (vgpu_guest is not loaded): 'systemctl start vgpud' or 'modprobe vgpu_guest'\n",
-		      stderr);
-		ret = EXIT_NO_VGPU;
+		ret = fail(EXIT_NO_VGPU,
+			   "this machine is neither a host (vgpud does not run) nor a guest (vgpu_guest is not loaded): 'systemctl start vgpud' or 'modprobe vgpu_guest'");
 	} else {
 		ret = 0;
 	}
@@ -512,31 +233,35 @@ static int cmd_status(const char *unused, const struct options *options)
 	return cmd_show(options, true);
 }
 
-static const struct command {
-	const char *name;
-	const char *operand;		/* NULL: none */
-	unsigned int options;
-	int (*run)(const char *operand, const struct options *options);
-} commands[] = {
-	{ "export", "the PATH of a device file",
-	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
-	  ALLOW(OPT_READ_ONLY) | ALLOW(OPT_NVIDIA), cmd_export },
-	{ "unexport", "the NAME of an export",
-	  ALLOW(OPT_TO) | ALLOW(OPT_FORCE) | ALLOW(OPT_NVIDIA), cmd_unexport },
-	{ "window", "a verb: create, destroy, drain, fill, list or qemu-args",
-	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) |
-	  ALLOW(OPT_JSON) | ALLOW(OPT_MEMORY), cmd_window },
-	{ "list", NULL, ALLOW(OPT_JSON), cmd_list },
-	{ "status", NULL, ALLOW(OPT_JSON), cmd_status },
-};
+/* --- the line -------------------------------------------------------------- */
 
-static void take_option(int opt, struct options *options)
+static int take_guest(struct options *options)
 {
+	struct vgpu_guest_name *guest = &options->guests[options->nr_guests], *other;
+
+	if (options->nr_guests == GUESTS_MAX)
+		return fail(EXIT_USAGE, "--to: %d guests at most", GUESTS_MAX);
+	if (!number_parse_guest(optarg, &guest->cid, &guest->port))
+		return fail(EXIT_USAGE,
+			    "--to %s: give the guest's context id, a number from 1 to 4294967294, and a port if need be: --to 3, --to 3:22590",
+			    optarg);
+	for (other = options->guests; other->cid != guest->cid || other->port != guest->port;)
+		other++;
+	if (other == guest)
+		options->nr_guests++;
+	return 0;
+}
+
+/* Return: 0 or an exit status. */
+static int take_option(int opt, struct options *options)
+{
+	/* What a second one says could be what is meant, or what is not. */
+	if (optarg && opt != OPT_TO && (options->given & ALLOW(opt)))
+		return fail(EXIT_USAGE, "--%s twice: give it once", option_name(opt));
 	options->given |= ALLOW(opt);
 	switch (opt) {
 	case OPT_TO:
-		options->to = optarg;
-		break;
+		return take_guest(options);
 	case OPT_NAME:
 		options->name = optarg;
 		break;
@@ -571,60 +296,101 @@ static void take_option(int opt, struct options *options)
 		options->socket = optarg;
 		break;
 	}
+	return 0;
+}
+
+/* Where getopt_long() has found the option that it returned last. */
+static const char *option_word(char **argv)
+{
+	return optarg && optarg == argv[optind - 1] ? argv[optind - 2] : argv[optind - 1];
+}
+
+/* Return: 0 or an exit status. */
+static int take_options(int argc, char **argv, struct options *options)
+{
+	struct option table[NR_OPTIONS] = { { NULL, 0, NULL, 0 } };
+	int opt, ret, index;
+	const char *word;
+	size_t i;
+
+	for (i = 1; i < NR_OPTIONS; i++)
+		table[i - 1] = (struct option){ options_words[i].name,
+			options_words[i].operand ? required_argument : no_argument, NULL, i };
+	opterr = 0;
+	for (;;) {
+		index = -1;
+		opt = getopt_long(argc, argv, ":hV", table, &index);
+		if (opt < 0)
+			return 0;
+		word = option_word(argv);
+		if (opt == ':')
+			return fail(EXIT_USAGE, "--%s needs %s (vgpuctl --help)",
+				    option_name(optopt), options_words[optopt].operand);
+		if (opt == '?' && optopt > 0 && optopt < (int)NR_OPTIONS)
+			return fail(EXIT_USAGE, "--%s takes no value (vgpuctl --help)",
+				    option_name(optopt));
+		if (opt == '?' && optopt)
+			return fail(EXIT_USAGE, "there is no option -%c (vgpuctl --help)", optopt);
+		/* getopt_long() takes abbreviations, which a script had better not use. */
+		if (opt == '?' ||
+		    (index >= 0 && strcspn(word + 2, "=") != strlen(table[index].name)))
+			return fail(EXIT_USAGE, "there is no option %.*s (vgpuctl --help)",
+				    (int)strcspn(word, "="), word);
+		if (opt == 'h' || opt == 'V')
+			opt = opt == 'h' ? OPT_HELP : OPT_VERSION;
+		ret = take_option(opt, options);
+		if (ret)
+			return ret;
+	}
 }
 
 static int run_command(const struct command *command, int argc, char **argv,
 		       const struct options *options)
 {
-	unsigned int wrong = options->given & ~(command->options | ALLOW(OPT_SOCKET));
-	const struct option *option;
+	unsigned int wrong = options->given & ~(command->options | COMMON_OPTIONS);
+	const char *operand = argc ? argv[0] : NULL;
 
-	for (option = long_options; option->name; option++)
-		if (wrong & ALLOW(option->val)) {
-			fprintf(stderr, "vgpuctl: %s has no option --%s (vgpuctl --help)\n",
-				command->name, option->name);
-			return EXIT_USAGE;
-		}
-	if (command->operand && argc != 1 && !(options->nvidia && !argc)) {
-		fprintf(stderr, "vgpuctl: %s needs %s (vgpuctl --help)\n", command->name,
-			command->operand);
-		return EXIT_USAGE;
-	}
-	if (!command->operand && argc)
-		return usage_error("too many arguments: ", argv[0]);
-	return command->run(argc ? argv[0] : NULL, options);
+	if (options->given & ALLOW(OPT_HELP))
+		return command_help(command);
+	if (wrong)
+		return fail(EXIT_USAGE, "%s has no option --%s (vgpuctl --help)", command->name,
+			    option_name(__builtin_ctz(wrong)));
+	if (command->operand && argc != 1 && !(options->nvidia && !argc))
+		return fail(EXIT_USAGE, "%s needs %s (vgpuctl --help)", command->name,
+			    command->operand);
+	if (!command->operand && argc > (command->run == cmd_help ? 1 : 0))
+		return fail(EXIT_USAGE, "too many arguments: %s (vgpuctl --help)", argv[argc - 1]);
+	return command->run(operand, options);
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = { NULL };
-	size_t i;
-	int opt;
+	static struct options options;
+	const struct command *command;
+	int i, ret;
 
-	while ((opt = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
-		switch (opt) {
-		case OPT_HELP:
-			usage(stdout);
-			return EXIT_SUCCESS;
-		case OPT_VERSION:
-			puts("vgpuctl " VGPU_VERSION);
-			return EXIT_SUCCESS;
-		case '?':
-			/* getopt has said what is wrong. */
-			fputs("vgpuctl --help shows how to use it\n", stderr);
-			return EXIT_USAGE;
-		default:
-			take_option(opt, &options);
-			break;
-		}
+	/* Wherever it stands, it is for what is wrong before it as well. */
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--json"))
+			errors_as_json();
+	ret = take_options(argc, argv, &options);
+	if (ret)
+		return ret;
+	if (options.given & ALLOW(OPT_VERSION)) {
+		puts("vgpuctl " VGPU_VERSION);
+		return EXIT_SUCCESS;
 	}
+	if (optind == argc && (options.given & ALLOW(OPT_HELP)))
+		return cmd_help(NULL, &options);
 	if (optind == argc) {
-		usage(stderr);
+		if (!options.json)
+			usage(stderr);
+		else
+			fail(EXIT_USAGE, "a command is missing (vgpuctl help)");
 		return EXIT_USAGE;
 	}
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(commands[i].name, argv[optind]))
-			return run_command(&commands[i], argc - optind - 1, argv + optind + 1,
-					   &options);
-	return usage_error("there is no command ", argv[optind]);
+	command = find_command(argv[optind]);
+	if (!command)
+		return fail(EXIT_USAGE, "there is no command %s (vgpuctl help)", argv[optind]);
+	return run_command(command, argc - optind - 1, argv + optind + 1, &options);
 }

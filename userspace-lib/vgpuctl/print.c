@@ -147,13 +147,14 @@ void print_windows(const struct vgpu_host_info *host)
 		print_window_line(host, &host->windows[i]);
 }
 
-static void print_vhost_user(const char *id, const char *path)
+static void put_vhost_user(FILE *to, const char *id, const char *path)
 {
-	printf("-chardev socket,id=%s,path=%s -device vhost-user-test-device-pci,chardev=%s,virtio-id=%d,num_vqs=1,config_size=%d",
+	fprintf(to, "-chardev socket,id=%s,path=%s -device vhost-user-test-device-pci,chardev=%s,virtio-id=%d,num_vqs=1,config_size=%d",
 	       id, path, id, VGPU_WINDOW_VIRTIO_ID, VGPU_WINDOW_CONFIG_LEN);
 }
 
-bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t port, bool memory)
+bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, uint32_t port,
+		   bool memory)
 {
 	const struct vgpu_window_status *window;
 	char size[24];
@@ -165,18 +166,17 @@ bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t p
 			continue;
 		/* Its device tells of the guest's memory in any case. */
 		if (host->user_engine) {
-			print_vhost_user("window", window->path);
-			putchar('\n');
+			put_vhost_user(to, "window", window->path);
 			return true;
 		}
 		if (memory && !*window->memory_path)
 			return false;
 		if (memory) {
-			print_vhost_user("memory", window->memory_path);
-			putchar(' ');
+			put_vhost_user(to, "memory", window->memory_path);
+			fputc(' ', to);
 		}
 		size_words(window->size, size);
-		printf("-object memory-backend-file,id=window,mem-path=%s,size=%s,share=on,align=2M -device ivshmem-plain,memdev=window\n",
+		fprintf(to, "-object memory-backend-file,id=window,mem-path=%s,size=%s,share=on,align=2M -device ivshmem-plain,memdev=window",
 		       window->path, size);
 		return true;
 	}

@@ -1,11 +1,80 @@
 /* SPDX-License-Identifier: MIT */
-/* What vgpuctl shows, in words (print.c) and as JSON (json.c). */
+/* vgpuctl: what its files offer each other. */
 #ifndef VGPUCTL_H
 #define VGPUCTL_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "vgpu.h"
+
+/* Documented in vgpuctl(1). */
+enum {
+	EXIT_FAILED = 1,	/* anything else */
+	EXIT_USAGE = 2,		/* wrong arguments */
+	EXIT_NO_VGPU = 3,	/* no agent runs here, and no guest module */
+	EXIT_DENIED = 4,	/* not allowed: be root */
+	EXIT_NOT_FOUND = 5,	/* no such device, export or guest */
+	EXIT_IN_USE = 6,	/* name or port taken, or a guest uses the device */
+	EXIT_WRONG_DEVICE = 7,	/* not a device that can be exported */
+};
+
+enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
+       OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_HELP, OPT_VERSION };
+
+#define ALLOW(option) (1U << (option))
+
+/* Most guests of one command. */
+#define GUESTS_MAX	256
+
+/**
+ * struct options - what stands on the line beside operands
+ * @given: those of them that do, ALLOW() of each
+ * @guests: all that --to names
+ * @nr_guests: how many
+ *
+ * The others bear the options' own names.
+ */
+struct options {
+	const char *socket;
+	const char *name;
+	bool any_port;
+	bool master;
+	bool read_only;
+	bool force;
+	bool json;
+	bool nvidia;
+	bool memory;
+	const char *size;
+	const char *owner;
+	unsigned int given;
+	struct vgpu_guest_name guests[GUESTS_MAX];
+	size_t nr_guests;
+};
+
+/* The name of an option, without its dashes. */
+const char *option_name(int option);
+
+/* --- error.c: what went wrong, in words or as JSON ----------------------- */
+
+/* From now on it is told as JSON. */
+void errors_as_json(void);
+/* Says it on standard error. Return: @status. */
+int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The exit status that stands for a negative errno. */
+int exit_status(int error);
+/* Connects to the agent, or says why not. Return: 0 or an exit status. */
+int open_agent(const struct options *options, struct vgpu_agent **agent);
+/* Says in the agent's words what went wrong there. Return: an exit status. */
+int agent_failed(struct vgpu_agent *agent, int error);
+
+/* --- commands: each returns an exit status ------------------------------- */
+
+int cmd_export(const char *path, const struct options *options);
+int cmd_unexport(const char *name, const struct options *options);
+int cmd_window(const char *verb, const struct options *options);
+
+/* --- print.c, json.c ------------------------------------------------------ */
 
 /**
  * struct machine - both sides of vgpu on this machine
@@ -28,6 +97,11 @@ void print_machine_json(const struct machine *machine, bool status);
 void print_windows(const struct vgpu_host_info *host);
 void print_windows_json(const struct vgpu_host_info *host);
 /* How QEMU is told of a guest's window; port 0: the agent's. false: it has none. */
-bool print_qemu_args(const struct vgpu_host_info *host, uint32_t cid, uint32_t port, bool memory);
+bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, uint32_t port,
+		   bool memory);
+/* An object with these members, whose values are strings; NULL ends them. */
+void print_pairs_json(const char *key, ...) __attribute__((sentinel));
+/* What went wrong, on standard error. */
+void print_error_json(int status, const char *reason, const char *message);
 
 #endif /* VGPUCTL_H */

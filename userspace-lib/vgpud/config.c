@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <ini.h>
@@ -16,6 +15,7 @@
 #include "config.h"
 #include "export.h"
 #include "log.h"
+#include "number.h"
 #include "nvidia_ioctls.h"
 #include "unixsock.h"
 #include "wanted.h"
@@ -112,55 +112,18 @@ int config_bool(const char *text, bool *value)
 	return -EINVAL;
 }
 
-/* A number with an optional K, M or G (powers of 1024). */
+/* A number with an optional K, M, G or T (powers of 1024). */
 static int parse_number(const char *text, unsigned long long min, unsigned long long max,
 			unsigned long long *value)
 {
-	unsigned int shift = 0;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
+	if (!number_parse_size(text, value))
 		return -EINVAL;
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	if (errno)
-		return -EINVAL;
-	if (*end == 'K')
-		shift = 10;
-	else if (*end == 'M')
-		shift = 20;
-	else if (*end == 'G')
-		shift = 30;
-	if (shift)
-		end++;
-	if (*end || *value > ULLONG_MAX >> shift)
-		return -EINVAL;
-	*value <<= shift;
 	return *value < min || *value > max ? -EINVAL : 0;
 }
 
 int config_guest(const char *text, uint32_t *cid, uint32_t *port)
 {
-	unsigned long long value;
-	char copy[32];
-	char *colon;
-
-	if (strlen(text) >= sizeof(copy))
-		return -EINVAL;
-	strcpy(copy, text);
-	colon = strchr(copy, ':');
-	*port = 0;
-	if (colon) {
-		*colon = '\0';
-		if (parse_number(colon + 1, 1, UINT_MAX - 1, &value))
-			return -EINVAL;
-		*port = value;
-	}
-	/* 0 is the hypervisor, ~0 means any: neither is a guest. */
-	if (parse_number(copy, 1, UINT_MAX - 1, &value))
-		return -EINVAL;
-	*cid = value;
-	return 0;
+	return number_parse_guest(text, cid, port) ? 0 : -EINVAL;
 }
 
 static int set_key(const struct key *key, const char *text)
@@ -205,7 +168,7 @@ static int sockets_line(const char *name, const char *value)
 		return -EINVAL;
 	}
 	/* 0 to 2 are machines' names for themselves and their hosts. */
-	if (parse_number(name, 3, UINT_MAX - 1, &cid)) {
+	if (!number_parse(name, &cid) || cid < 3 || cid >= UINT_MAX) {
 		log_error("[sockets]: '%s' is no context ID of a guest", name);
 		return -EINVAL;
 	}
@@ -374,7 +337,7 @@ static int set_window(struct export_spec *spec, const char *text, struct answer 
 
 	if (parse_number(text, 0, ULLONG_MAX, &size)) {
 		snprintf(words->text, sizeof(words->text),
-			 "'%s' is no size: give bytes, or a number with K, M or G", text);
+			 "'%s' is no size: give bytes, or a number with K, M, G or T", text);
 		return -EINVAL;
 	}
 	mistake = window_size_mistake(size);

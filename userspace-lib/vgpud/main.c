@@ -166,9 +166,16 @@ static void parse_options(int argc, char **argv, const char **config, bool *chec
 		{ "version", no_argument, NULL, OPT_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
-	int opt;
+	const char *word;
+	int opt, index;
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+	while (index = -1, (opt = getopt_long(argc, argv, "hV", options, &index)) >= 0) {
+		word = optarg && optarg == argv[optind - 1] ? argv[optind - 2] : argv[optind - 1];
+		/* getopt_long() takes abbreviations, which may mean another option later. */
+		if (index >= 0 && strcspn(word + 2, "=") != strlen(options[index].name)) {
+			fprintf(stderr, "vgpud: there is no option %s\n", word);
+			opt = '?';
+		}
 		switch (opt) {
 		case OPT_CONFIG:
 			*config = optarg;
@@ -188,9 +195,11 @@ static void parse_options(int argc, char **argv, const char **config, bool *chec
 		case OPT_DEBUG:
 			log_init(true);
 			break;
+		case 'h':
 		case OPT_HELP:
 			usage(stdout);
 			exit(EXIT_SUCCESS);
+		case 'V':
 		case OPT_VERSION:
 			puts("vgpud " VGPU_VERSION);
 			exit(EXIT_SUCCESS);

@@ -70,6 +70,22 @@ static uint32_t get_number(struct json_object *request, const char *key)
 	return number < 1 || number >= UINT32_MAX ? 0 : number;
 }
 
+/* Most guests of one request. */
+#define GUESTS_MAX	512
+
+/* The value of "guests", an array of objects with a CID and perhaps a port; NULL: there is none. */
+static struct json_object *get_guests(struct json_object *request, size_t *nr)
+{
+	struct json_object *array;
+
+	*nr = 0;
+	if (!json_object_object_get_ex(request, "guests", &array) ||
+	    !json_object_is_type(array, json_type_array))
+		return NULL;
+	*nr = json_object_array_length(array);
+	return array;
+}
+
 static struct json_object *answer_error(int error, const char *message)
 {
 	struct json_object *answer = json_object_new_object();
@@ -89,6 +105,26 @@ static struct json_object *answer_ok(void)
 }
 
 /* --- export, unexport ----------------------------------------------------- */
+
+/* Guests beside the one of "cid". Return: 0 or -errno. */
+static int add_guests(struct json_object *request, struct export_spec *spec)
+{
+	struct json_object *guests, *guest;
+	size_t nr, i;
+	int ret = 0;
+
+	guests = get_guests(request, &nr);
+	if (nr > GUESTS_MAX)
+		return -E2BIG;
+	for (i = 0; !ret && i < nr; i++) {
+		guest = json_object_array_get_idx(guests, i);
+		if (!get_number(guest, "cid"))
+			return -EINVAL;
+		ret = export_spec_add_guest(spec, get_number(guest, "cid"),
+					    get_number(guest, "port"));
+	}
+	return ret;
+}
 
 /* Reads which cards of NVIDIA's are meant: a number, or true for all. Return: some are. */
 static bool get_nvidia(struct json_object *request, int *card)
@@ -133,8 +169,14 @@ static struct json_object *do_export(struct json_object *request)
 	spec.master = get_bool(request, "master");
 	spec.any_port = get_bool(request, "any_port");
 	spec.read_only = get_bool(request, "read_only");
-	if (export_spec_add_guest(&spec, cid, get_number(request, "port")))
-		return answer_error(-ENOMEM, "out of memory");
+	ret = export_spec_add_guest(&spec, cid, get_number(request, "port"));
+	if (!ret)
+		ret = add_guests(request, &spec);
+	if (ret) {
+		export_spec_free(&spec);
+		return answer_error(ret, ret == -ENOMEM ? "out of memory" :
+				    "the guests were not understood, or are too many");
+	}
 
 	ret = nvidia ? cards_export(&spec, card, &words) : export_add(&spec, NULL, &words);
 	if (ret) {
@@ -147,20 +189,68 @@ static struct json_object *do_export(struct json_object *request)
 	return answer;
 }
 
+/* From one guest, or from all (cid 0). */
+static int unexport_from(struct json_object *request, uint32_t cid, uint32_t port, bool force,
+			 struct answer *words)
+{
+	int card;
+
+	if (get_nvidia(request, &card))
+		return cards_unexport(card, cid, port, force, words);
+	return export_remove(get_string(request, "name"), cid, port, force, words);
+}
+
+/* All of these guests have the export, and may lose it, so that none of them loses it alone. */
+static int unexport_check(const char *name, struct json_object *guests, size_t nr, bool force,
+			  struct answer *words)
+{
+	struct export *export = export_find(name);
+	struct json_object *guest;
+	struct grant *grant;
+	uint32_t cid, port;
+	size_t i;
+	int ret;
+
+	for (i = 0; export && i < nr; i++) {
+		guest = json_object_array_get_idx(guests, i);
+		cid = get_number(guest, "cid");
+		port = get_number(guest, "port");
+		grant = export_grant(export, cid, port ? port : settings.port);
+		if (!grant)
+			return answer_say(words, -ENOENT, "%s is not exported to guest %u:%u", name,
+					  cid, port ? port : settings.port);
+		ret = force ? 0 : export_check_unused(export, grant, words);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
 static struct json_object *do_unexport(struct json_object *request)
 {
 	const char *name = get_string(request, "name");
-	uint32_t cid = get_number(request, "cid"), port = get_number(request, "port");
 	bool force = get_bool(request, "force");
+	struct json_object *guests, *guest;
 	struct answer words = { "" };
-	int card, ret;
+	int card, ret = 0;
+	size_t nr, i;
 
-	if (get_nvidia(request, &card))
-		ret = cards_unexport(card, cid, port, force, &words);
-	else if (name)
-		ret = export_remove(name, cid, port, force, &words);
-	else
+	if (!get_nvidia(request, &card) && !name)
 		return answer_error(-EINVAL, "an unexport needs a name, or a card of NVIDIA's");
+	guests = get_guests(request, &nr);
+	for (i = 0; i < nr; i++)
+		if (!get_number(json_object_array_get_idx(guests, i), "cid"))
+			return answer_error(-EINVAL, "the guests were not understood");
+	if (name)
+		ret = unexport_check(name, guests, nr, force, &words);
+	if (!nr)
+		ret = unexport_from(request, get_number(request, "cid"),
+				    get_number(request, "port"), force, &words);
+	for (i = 0; !ret && i < nr; i++) {
+		guest = json_object_array_get_idx(guests, i);
+		ret = unexport_from(request, get_number(guest, "cid"), get_number(guest, "port"),
+				    force, &words);
+	}
 	return ret ? answer_error(ret, words.text) : answer_ok();
 }
 

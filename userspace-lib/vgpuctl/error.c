@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vgpuctl.h"
+
+static bool as_json;
+
+/* What the statuses are called in JSON. */
+static const char *const reasons[] = {
+	[EXIT_FAILED] = "failed",
+	[EXIT_USAGE] = "usage",
+	[EXIT_NO_VGPU] = "no-vgpu",
+	[EXIT_DENIED] = "denied",
+	[EXIT_NOT_FOUND] = "not-found",
+	[EXIT_IN_USE] = "in-use",
+	[EXIT_WRONG_DEVICE] = "wrong-device",
+};
+
+void errors_as_json(void)
+{
+	as_json = true;
+}
+
+int fail(int status, const char *fmt, ...)
+{
+	char message[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	if (as_json)
+		print_error_json(status, reasons[status], message);
+	else
+		fprintf(stderr, "vgpuctl: %s\n", message);
+	return status;
+}
+
+int exit_status(int error)
+{
+	switch (-error) {
+	case EPERM:
+	case EACCES:
+		return EXIT_DENIED;
+	case ENOENT:
+		return EXIT_NOT_FOUND;
+	case EEXIST:
+	case EBUSY:
+	case EADDRINUSE:
+		return EXIT_IN_USE;
+	case ENOTTY:
+	case EXDEV:
+		return EXIT_WRONG_DEVICE;
+	case EINVAL:
+	case ENAMETOOLONG:
+		return EXIT_USAGE;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
+int open_agent(const struct options *options, struct vgpu_agent **agent)
+{
+	const char *path = options->socket ? options->socket : VGPU_AGENT_SOCKET;
+	int ret = vgpu_agent_open(options->socket, agent);
+
+	switch (ret) {
+	case 0:
+		return 0;
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return fail(EXIT_NO_VGPU,
+			    "vgpud does not run on this machine (%s): start it with 'systemctl start vgpud'",
+			    path);
+	default:
+		return fail(exit_status(ret), "%s: %s", path, strerror(-ret));
+	}
+}
+
+int agent_failed(struct vgpu_agent *agent, int error)
+{
+	const char *message = vgpu_agent_message(agent);
+
+	return fail(exit_status(error), "%s", *message ? message : strerror(-error));
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+/* vgpuctl export, unexport. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vgpuctl.h"
+
+/* The number of a card of NVIDIA's driver; none means all. */
+static bool parse_card(const char *text, int *card)
+{
+	size_t digits = text ? strspn(text, "0123456789") : 0;
+
+	*card = text ? atoi(text) : VGPU_NVIDIA_ALL;
+	return !text || (digits && digits < 4 && !text[digits]);
+}
+
+static int bad_card(const char *text)
+{
+	return fail(EXIT_USAGE,
+		    "--nvidia %s: give the number of the card, that of /dev/nvidiaN, or none for all",
+		    text);
+}
+
+static void print_guests(const struct options *options)
+{
+	const struct vgpu_guest_name *guest;
+
+	printf(" to guest%s", options->nr_guests == 1 ? "" : "s");
+	for (guest = options->guests; guest < options->guests + options->nr_guests; guest++) {
+		printf("%s %" PRIu32, guest == options->guests ? "" : ",", guest->cid);
+		if (guest->port)
+			printf(":%" PRIu32, guest->port);
+	}
+	putchar('\n');
+}
+
+static int export_agent(const struct options *options, const struct vgpu_export_request *request)
+{
+	struct vgpu_agent *agent;
+	char name[32];
+	int ret;
+
+	ret = open_agent(options, &agent);
+	if (ret)
+		return ret;
+	ret = vgpu_agent_export(agent, request, name);
+	if (ret) {
+		ret = agent_failed(agent, ret);
+	} else if (options->json) {
+		print_pairs_json("name", name, "path", request->path, NULL);
+	} else {
+		if (!request->nvidia)
+			printf("%s: %s", name, request->path);
+		else if (request->card == VGPU_NVIDIA_ALL)
+			printf("all cards of NVIDIA's");
+		else
+			printf("nvidia%d and what it needs", request->card);
+		print_guests(options);
+	}
+	vgpu_agent_close(agent);
+	return ret;
+}
+
+int cmd_export(const char *path, const struct options *options)
+{
+	struct vgpu_export_request request = {
+		.name = options->name,
+		.cid = options->guests[0].cid,
+		.port = options->guests[0].port,
+		.any_port = options->any_port,
+		.master = options->master,
+		.read_only = options->read_only,
+		.nvidia = options->nvidia,
+	};
+	char *real = NULL;
+	int ret;
+
+	if (!options->nr_guests)
+		return fail(EXIT_USAGE, "export needs --to CID (vgpuctl --help)");
+	request.others = options->guests + 1;
+	request.nr_others = options->nr_guests - 1;
+	if (options->nvidia) {
+		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_READ_ONLY)))
+			return fail(EXIT_USAGE,
+				    "--nvidia goes with --to and --any-port only (vgpuctl --help)");
+		if (!parse_card(path, &request.card))
+			return bad_card(path);
+		return export_agent(options, &request);
+	}
+	/* As the agent has another working directory. Links may be meant to move. */
+	if (path[0] != '/') {
+		real = realpath(path, NULL);
+		if (!real)
+			return fail(exit_status(-errno), "%s: %s", path, strerror(errno));
+	}
+	request.path = real ? real : path;
+	ret = export_agent(options, &request);
+	free(real);
+	return ret;
+}
+
+int cmd_unexport(const char *name, const struct options *options)
+{
+	struct vgpu_unexport_request request = {
+		.name = name,
+		.nvidia = options->nvidia,
+		.guests = options->guests,
+		.nr_guests = options->nr_guests,
+		.force = options->force,
+	};
+	struct vgpu_agent *agent;
+	int ret;
+
+	if (options->nvidia && !parse_card(name, &request.card))
+		return bad_card(name);
+	ret = open_agent(options, &agent);
+	if (ret)
+		return ret;
+	ret = vgpu_agent_unexport_from(agent, &request);
+	if (ret)
+		ret = agent_failed(agent, ret);
+	vgpu_agent_close(agent);
+	return ret;
+}

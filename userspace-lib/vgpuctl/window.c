@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/* vgpuctl window. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vgpud/number.h"
+#include "vgpuctl.h"
+
+/* How long a guest may take to move its mappings. */
+#define DRAIN_SECONDS	30
+
+/* Each of these returns an exit status. */
+
+static int window_create(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+			 bool json)
+{
+	char path[48];
+	int ret;
+
+	ret = vgpu_agent_window_create(agent, request, path);
+	if (ret)
+		return agent_failed(agent, ret);
+	if (json)
+		print_pairs_json("path", path, NULL);
+	else
+		puts(path);
+	return 0;
+}
+
+static int window_destroy(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+			  bool force)
+{
+	int ret = vgpu_agent_window_destroy(agent, request->cid, request->port, force);
+
+	return ret ? agent_failed(agent, ret) : 0;
+}
+
+/* Waits until nothing of the guest is in its window any more. */
+static int window_await_empty(struct vgpu_agent *agent, const struct vgpu_window_request *request)
+{
+	struct vgpu_host_info *host;
+	uint64_t bindings = 0;
+	unsigned int tries;
+	size_t i;
+	int ret;
+
+	for (tries = 0; tries < DRAIN_SECONDS * 10; tries++) {
+		ret = vgpu_agent_status(agent, &host);
+		if (ret)
+			return agent_failed(agent, ret);
+		bindings = 0;
+		for (i = 0; i < host->nr_windows; i++)
+			if (host->windows[i].cid == request->cid &&
+			    host->windows[i].port == (request->port ? request->port : host->port))
+				bindings = host->windows[i].bindings;
+		vgpu_host_info_free(host);
+		if (!bindings)
+			return 0;
+		usleep(100000);
+	}
+	return fail(EXIT_IN_USE, "%" PRIu64 " mappings of guest %" PRIu32 " are in the window still",
+		    bindings, request->cid);
+}
+
+static int window_drain(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+			bool drain)
+{
+	int ret = vgpu_agent_window_drain(agent, request->cid, request->port, drain);
+
+	if (ret)
+		return agent_failed(agent, ret);
+	return drain ? window_await_empty(agent, request) : 0;
+}
+
+static int window_list(struct vgpu_agent *agent, bool json)
+{
+	struct vgpu_host_info *host;
+	int ret = vgpu_agent_status(agent, &host);
+
+	if (ret)
+		return agent_failed(agent, ret);
+	if (json)
+		print_windows_json(host);
+	else
+		print_windows(host);
+	vgpu_host_info_free(host);
+	return 0;
+}
+
+static int window_qemu_args(struct vgpu_agent *agent, const struct vgpu_window_request *request,
+			    bool memory, bool json)
+{
+	struct vgpu_host_info *host;
+	char *text = NULL;
+	size_t len;
+	FILE *to;
+	int ret = vgpu_agent_status(agent, &host);
+
+	if (ret)
+		return agent_failed(agent, ret);
+	to = open_memstream(&text, &len);
+	if (!to || !put_qemu_args(to, host, request->cid, request->port, memory))
+		ret = fail(EXIT_NOT_FOUND,
+			   "guest %" PRIu32 " has no window%s: 'vgpuctl window list' shows them",
+			   request->cid, memory ? " with which memory is shared" : "");
+	vgpu_host_info_free(host);
+	if (to)
+		fclose(to);
+	if (!ret && json)
+		print_pairs_json("arguments", text, NULL);
+	else if (!ret)
+		puts(text);
+	free(text);
+	return ret;
+}
+
+enum window_verb {
+	WINDOW_CREATE, WINDOW_DRAIN, WINDOW_FILL, WINDOW_DESTROY, WINDOW_LIST, WINDOW_QEMU_ARGS,
+};
+
+static const struct {
+	const char *name;
+	unsigned int options;
+	unsigned int needed;
+} window_verbs[] = {
+	[WINDOW_CREATE] = { "create", ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER),
+			    ALLOW(OPT_TO) | ALLOW(OPT_SIZE) },
+	[WINDOW_DRAIN] = { "drain", ALLOW(OPT_TO), ALLOW(OPT_TO) },
+	[WINDOW_FILL] = { "fill", ALLOW(OPT_TO), ALLOW(OPT_TO) },
+	[WINDOW_DESTROY] = { "destroy", ALLOW(OPT_TO) | ALLOW(OPT_FORCE), ALLOW(OPT_TO) },
+	[WINDOW_LIST] = { "list", 0, 0 },
+	[WINDOW_QEMU_ARGS] = { "qemu-args", ALLOW(OPT_TO) | ALLOW(OPT_MEMORY), ALLOW(OPT_TO) },
+};
+
+#define NR_VERBS	(sizeof(window_verbs) / sizeof(window_verbs[0]))
+
+/* A usage error that names the first of these options. */
+static int window_option_error(const char *verb, const char *how, unsigned int which)
+{
+	return fail(EXIT_USAGE, "window %s %s --%s (vgpuctl --help)", verb, how,
+		    option_name(__builtin_ctz(which)));
+}
+
+static int window_run(struct vgpu_agent *agent, enum window_verb verb,
+		      const struct vgpu_window_request *request, const struct options *options)
+{
+	switch (verb) {
+	case WINDOW_CREATE:
+		return window_create(agent, request, options->json);
+	case WINDOW_DRAIN:
+	case WINDOW_FILL:
+		return window_drain(agent, request, verb == WINDOW_DRAIN);
+	case WINDOW_DESTROY:
+		return window_destroy(agent, request, options->force);
+	case WINDOW_LIST:
+		return window_list(agent, options->json);
+	default:
+		return window_qemu_args(agent, request, options->memory, options->json);
+	}
+}
+
+int cmd_window(const char *name, const struct options *options)
+{
+	struct vgpu_window_request request = {
+		.cid = options->guests[0].cid,
+		.port = options->guests[0].port,
+		.owner = options->owner,
+	};
+	unsigned int given = options->given & ~(ALLOW(OPT_SOCKET) | ALLOW(OPT_JSON));
+	unsigned long long size;
+	struct vgpu_agent *agent;
+	size_t verb = 0;
+	int ret;
+
+	while (verb < NR_VERBS && strcmp(window_verbs[verb].name, name))
+		verb++;
+	if (verb == NR_VERBS)
+		return fail(EXIT_USAGE,
+			    "windows are for create, drain, fill, destroy, list and qemu-args, not %s (vgpuctl --help)",
+			    name);
+	if (given & ~window_verbs[verb].options)
+		return window_option_error(name, "has no", given & ~window_verbs[verb].options);
+	if (window_verbs[verb].needed & ~given)
+		return window_option_error(name, "needs", window_verbs[verb].needed & ~given);
+	if (options->nr_guests > 1)
+		return fail(EXIT_USAGE, "window %s is for one guest: give --to once", name);
+	if (options->size) {
+		if (!number_parse_size(options->size, &size) || !size)
+			return fail(EXIT_USAGE,
+				    "a size is a number, perhaps with K, M, G or T: not %s (vgpuctl --help)",
+				    options->size);
+		request.size = size;
+	}
+	ret = open_agent(options, &agent);
+	if (ret)
+		return ret;
+	ret = window_run(agent, verb, &request, options);
+	vgpu_agent_close(agent);
+	return ret;
+}

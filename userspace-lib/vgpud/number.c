@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "number.h"
+
+/* Return: what follows the number, or NULL: there is none. */
+static const char *number_read(const char *text, unsigned long long *value)
+{
+	bool hex = text[0] == '0' && text[1] == 'x';
+	char *end;
+
+	if (hex ? !isxdigit((unsigned char)text[2]) : !isdigit((unsigned char)text[0]))
+		return NULL;
+	if (!hex && text[0] == '0' && isdigit((unsigned char)text[1]))
+		return NULL;
+	errno = 0;
+	*value = strtoull(text, &end, hex ? 16 : 10);
+	return errno ? NULL : end;
+}
+
+bool number_parse(const char *text, unsigned long long *value)
+{
+	const char *end = number_read(text, value);
+
+	return end && !*end;
+}
+
+bool number_parse_size(const char *text, unsigned long long *value)
+{
+	static const char units[] = "KMGT";
+	const char *end = number_read(text, value), *unit;
+	unsigned int shift;
+
+	if (!end || !*end)
+		return end;
+	unit = strchr(units, *end);
+	if (!unit || end[1])
+		return false;
+	shift = 10 * (unit - units + 1);
+	if (*value > ULLONG_MAX >> shift)
+		return false;
+	*value <<= shift;
+	return true;
+}
+
+/* 0 is the hypervisor, ~0 means any: neither is a guest, nor a port. */
+static bool parse_u32(const char *text, uint32_t *value)
+{
+	unsigned long long number;
+
+	if (!number_parse(text, &number) || !number || number >= UINT32_MAX)
+		return false;
+	*value = number;
+	return true;
+}
+
+bool number_parse_guest(const char *text, uint32_t *cid, uint32_t *port)
+{
+	char copy[32];
+	char *colon;
+
+	if (strlen(text) >= sizeof(copy))
+		return false;
+	strcpy(copy, text);
+	colon = strchr(copy, ':');
+	*port = 0;
+	if (colon)
+		*colon = '\0';
+	return parse_u32(copy, cid) && (!colon || parse_u32(colon + 1, port));
+}
