@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Dialers: connect, serve, and after a loss begin again, with back-off.
+ * Dialers: connect, serve, and after a loss begin again, with back-off. How far each has come
+ * is in /sys/module/vgpu_guest/hosts/CID:PORT, for whoever misses a device.
  *
  * A machine that goes to sleep loses its connections when vsock's device is frozen, and could have
  * them back before its other devices are awake. But until they are the kernel lets no driver have a
  * new device, so that a host's PCI devices would come in vain. So nobody dials meanwhile.
  */
 #include <linux/err.h>
+#include <linux/kobject.h>
 #include <linux/kthread.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/suspend.h>
+#include <linux/sysfs.h>
 #include <linux/wait.h>
 
 #include "dialer.h"
@@ -23,7 +27,35 @@
 #define DIALER_DELAY_MAX_MS	3200
 
 /**
+ * enum dialer_state - how far a dialer has come
+ * @DIALER_CONNECTING: no attempt has ended yet, or it has just lost its host
+ * @DIALER_CONNECTED: it serves a host
+ * @DIALER_ABSENT: nobody answers
+ * @DIALER_REFUSED: the host does not let this guest in
+ * @DIALER_VERSION: both speak other versions
+ * @DIALER_NOTHING: the host exports nothing to this guest
+ */
+enum dialer_state {
+	DIALER_CONNECTING,
+	DIALER_CONNECTED,
+	DIALER_ABSENT,
+	DIALER_REFUSED,
+	DIALER_VERSION,
+	DIALER_NOTHING,
+};
+
+static const char *const dialer_words[] = {
+	[DIALER_CONNECTING] = "connecting",
+	[DIALER_CONNECTED] = "connected",
+	[DIALER_ABSENT] = "no host",
+	[DIALER_REFUSED] = "refused",
+	[DIALER_VERSION] = "wrong version",
+	[DIALER_NOTHING] = "nothing exported",
+};
+
+/**
  * struct vgpu_dialer - one configured host
+ * @kobj: its folder in sysfs, with which it is freed
  * @cid: context id
  * @port: port
  * @task: its thread
@@ -32,8 +64,11 @@
  * @connecting: a signal ends what the thread waits for
  * @host: while it is served
  * @stopping: no further host
+ * @state: for sysfs; the thread's
+ * @error: errno with which the last attempt ended; 0: none has ended, or it is connected
  */
 struct vgpu_dialer {
+	struct kobject kobj;
 	u32 cid;
 	u32 port;
 	struct task_struct *task;
@@ -42,12 +77,67 @@ struct vgpu_dialer {
 	bool connecting;
 	struct vgpu_host *host;
 	bool stopping;
+	enum dialer_state state;
+	int error;
 };
+
+/* In sysfs: a folder for each host. */
+static struct kobject *dialers_kobj;
 
 /* The machine goes to sleep, or wakes up. */
 static bool dialers_asleep;
 /* Dialers wait here for the end of that, or for their own end. */
 static DECLARE_WAIT_QUEUE_HEAD(dialers_awake);
+
+/* --- sysfs ---------------------------------------------------------------- */
+
+static struct vgpu_dialer *to_dialer(struct kobject *kobj)
+{
+	return container_of(kobj, struct vgpu_dialer, kobj);
+}
+
+static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", dialer_words[READ_ONCE(to_dialer(kobj)->state)]);
+}
+
+static ssize_t error_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(to_dialer(kobj)->error));
+}
+
+static struct kobj_attribute dialer_state_attr = __ATTR_RO(state);
+static struct kobj_attribute dialer_error_attr = __ATTR_RO(error);
+
+static struct attribute *dialer_attrs[] = {
+	&dialer_state_attr.attr,
+	&dialer_error_attr.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(dialer);
+
+static void dialer_release(struct kobject *kobj)
+{
+	kfree(to_dialer(kobj));
+}
+
+static const struct kobj_type dialer_ktype = {
+	.release = dialer_release,
+	.sysfs_ops = &kobj_sysfs_ops,
+	.default_groups = dialer_groups,
+};
+
+/* Programs can poll() for it. */
+static void dialer_set(struct vgpu_dialer *dialer, enum dialer_state state, int error)
+{
+	if (dialer->state == state && dialer->error == error)
+		return;
+	WRITE_ONCE(dialer->error, error);
+	WRITE_ONCE(dialer->state, state);
+	sysfs_notify(&dialer->kobj, NULL, "state");
+}
+
+/* --- the thread ----------------------------------------------------------- */
 
 static void dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 {
@@ -65,8 +155,8 @@ static void dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 	vgpu_host_abort(host);
 }
 
-/* Return: a host or an ERR_PTR(). */
-static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer)
+/* Return: a host or an ERR_PTR(), which is the host's if @refused. */
+static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer, bool *refused)
 {
 	struct vgpu_host *host = ERR_PTR(-EINTR);
 
@@ -74,8 +164,9 @@ static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer)
 	dialer->connecting = !dialer->stopping && !READ_ONCE(dialers_asleep);
 	mutex_unlock(&dialer->lock);
 
+	*refused = false;
 	if (dialer->connecting)
-		host = vgpu_host_connect(dialer->cid, dialer->port);
+		host = vgpu_host_connect(dialer->cid, dialer->port, refused);
 
 	mutex_lock(&dialer->lock);
 	dialer->connecting = false;
@@ -90,28 +181,56 @@ static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer)
 	return host;
 }
 
+static enum dialer_state dialer_failed(int error, bool refused)
+{
+	if (!refused)
+		return DIALER_ABSENT;
+	switch (error) {
+	case -EPROTONOSUPPORT:
+		return DIALER_VERSION;
+	case -ENOENT:
+		return DIALER_NOTHING;
+	default:
+		return DIALER_REFUSED;
+	}
+}
+
+/* Each reason is said once for each absence. */
+static void dialer_tell(struct vgpu_dialer *dialer, unsigned long *told)
+{
+	if (test_and_set_bit(dialer->state, told))
+		return;
+	if (dialer->state == DIALER_ABSENT)
+		pr_info("host %u:%u does not answer (%d), trying on\n",
+			dialer->cid, dialer->port, -dialer->error);
+	else
+		pr_info("host %u:%u: %s (%d), trying on\n", dialer->cid, dialer->port,
+			dialer_words[dialer->state], -dialer->error);
+}
+
 static int dialer_thread(void *data)
 {
 	struct vgpu_dialer *dialer = data;
 	unsigned int delay = DIALER_DELAY_MIN_MS;
-	int told = 0;
+	unsigned long told = 0;
 
 	allow_kernel_signal(SIGKILL);
 	while (!READ_ONCE(dialer->stopping)) {
-		struct vgpu_host *host = dialer_connect(dialer);
+		bool refused;
+		struct vgpu_host *host = dialer_connect(dialer, &refused);
 
 		if (!IS_ERR(host)) {
 			pr_info("host %u:%u is connected\n", dialer->cid, dialer->port);
+			dialer_set(dialer, DIALER_CONNECTED, 0);
 			dialer_serve(dialer, host);
+			dialer_set(dialer, DIALER_CONNECTING, 0);
 			if (!READ_ONCE(dialer->stopping))
 				pr_info("host %u:%u is lost\n", dialer->cid, dialer->port);
 			delay = DIALER_DELAY_MIN_MS;
 			told = 0;
-		} else if (!told && !READ_ONCE(dialer->stopping) && !READ_ONCE(dialers_asleep)) {
-			/* Once for each absence, whatever the later reasons are. */
-			told = PTR_ERR(host);
-			pr_info("host %u:%u does not answer (%d), trying on\n",
-				dialer->cid, dialer->port, told);
+		} else if (!READ_ONCE(dialer->stopping) && !READ_ONCE(dialers_asleep)) {
+			dialer_set(dialer, dialer_failed(PTR_ERR(host), refused), -PTR_ERR(host));
+			dialer_tell(dialer, &told);
 		}
 		wait_event_idle_timeout(dialer->wait, READ_ONCE(dialer->stopping),
 					msecs_to_jiffies(delay));
@@ -148,12 +267,21 @@ static struct notifier_block dialers_notifier = { .notifier_call = dialers_pm };
 /* Module init and exit; no dialer is there. */
 int vgpu_dialer_global_init(void)
 {
-	return register_pm_notifier(&dialers_notifier);
+	int ret;
+
+	dialers_kobj = kobject_create_and_add("hosts", &THIS_MODULE->mkobj.kobj);
+	if (!dialers_kobj)
+		return -ENOMEM;
+	ret = register_pm_notifier(&dialers_notifier);
+	if (ret)
+		kobject_put(dialers_kobj);
+	return ret;
 }
 
 void vgpu_dialer_global_exit(void)
 {
 	unregister_pm_notifier(&dialers_notifier);
+	kobject_put(dialers_kobj);
 }
 
 /**
@@ -167,6 +295,7 @@ struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port)
 {
 	struct vgpu_dialer *dialer;
 	struct task_struct *task;
+	int ret;
 
 	dialer = kzalloc(sizeof(*dialer), GFP_KERNEL);
 	if (!dialer)
@@ -175,14 +304,21 @@ struct vgpu_dialer *vgpu_dialer_start(u32 cid, u32 port)
 	dialer->port = port;
 	init_waitqueue_head(&dialer->wait);
 	mutex_init(&dialer->lock);
+	ret = kobject_init_and_add(&dialer->kobj, &dialer_ktype, dialers_kobj, "%u:%u", cid, port);
+	if (ret)
+		goto err_put;
 	task = kthread_create(dialer_thread, dialer, "vgpu-%u:%u", cid, port);
 	if (IS_ERR(task)) {
-		kfree(dialer);
-		return ERR_CAST(task);
+		ret = PTR_ERR(task);
+		goto err_put;
 	}
 	dialer->task = get_task_struct(task);
 	wake_up_process(task);
 	return dialer;
+
+err_put:
+	kobject_put(&dialer->kobj);
+	return ERR_PTR(ret);
 }
 
 /**
@@ -204,5 +340,5 @@ void vgpu_dialer_stop(struct vgpu_dialer *dialer)
 	wake_up_all(&dialers_awake);
 	kthread_stop(dialer->task);
 	put_task_struct(dialer->task);
-	kfree(dialer);
+	kobject_put(&dialer->kobj);
 }

@@ -91,7 +91,7 @@ static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 	return 0;
 }
 
-static int host_handshake(struct vgpu_host *host, void *buf)
+static int host_handshake(struct vgpu_host *host, void *buf, bool *refused)
 {
 	struct vgpu_refuse *refuse = buf;
 	struct vgpu_hdr *hdr = buf;
@@ -107,6 +107,7 @@ static int host_handshake(struct vgpu_host *host, void *buf)
 	case VGPU_MSG_WELCOME:
 		return host_welcome(host, buf);
 	case VGPU_MSG_REFUSE:
+		*refused = true;
 		return -(int)min_t(u32, le32_to_cpu(refuse->error), MAX_ERRNO) ?: -EPROTO;
 	default:
 		return -EPROTO;
@@ -117,11 +118,12 @@ static int host_handshake(struct vgpu_host *host, void *buf)
  * vgpu_host_connect - make a control connection
  * @cid: context id
  * @port: port
+ * @refused: out, after an error: it is the host's, which does not let this guest in
  *
  * Return: a host with one reference, to be given to vgpu_host_serve() and
  * vgpu_host_abort(), or an ERR_PTR().
  */
-struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
+struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 {
 	struct vgpu_host *host;
 	void *buf;
@@ -162,7 +164,8 @@ struct vgpu_host *vgpu_host_connect(u32 cid, u32 port)
 	ret = vgpu_conn_connect(&host->conn, cid, port, true, HOST_CONNECT_TIMEOUT_MS);
 	if (ret)
 		goto err_free_host;
-	ret = host_handshake(host, buf);
+	*refused = false;
+	ret = host_handshake(host, buf, refused);
 	if (ret)
 		goto err_fini_conn;
 	ret = vgpu_reclaim_start(&host->spaces);

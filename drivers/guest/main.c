@@ -41,15 +41,27 @@ static void guest_stop_dialers(void)
 			vgpu_dialer_stop(dialers[i]);
 }
 
+static unsigned int guest_port(unsigned int i)
+{
+	return i < nr_port && port[i] ? port[i] : VGPU_WIRE_PORT;
+}
+
 static int guest_start_dialers(void)
 {
-	unsigned int i;
+	unsigned int i, j;
+
+	/* A host takes the second connection for one that replaces the first. */
+	for (i = 0; i < nr_cid; i++)
+		for (j = 0; j < i; j++)
+			if (cid[i] == cid[j] && guest_port(i) == guest_port(j)) {
+				pr_err("host %u:%u is named twice\n", cid[i], guest_port(i));
+				return -EINVAL;
+			}
 
 	for (i = 0; i < nr_cid; i++) {
 		struct vgpu_dialer *dialer;
 
-		dialer = vgpu_dialer_start(cid[i], i < nr_port && port[i] ?
-					   port[i] : VGPU_WIRE_PORT);
+		dialer = vgpu_dialer_start(cid[i], guest_port(i));
 		if (IS_ERR(dialer)) {
 			guest_stop_dialers();
 			return PTR_ERR(dialer);

@@ -131,7 +131,7 @@ static bool restore(void)
 }
 
 /* A guest module that has this program for its host. Return: 0, or -1. */
-static int host_begin(void)
+static inline int host_begin(void)
 {
 	tool_run("modprobe -q vsock_loopback");
 	if (!host_listen(PORT))
@@ -140,7 +140,7 @@ static int host_begin(void)
 	return tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status || !host_welcome() ? -1 : 0;
 }
 
-static void host_end(void)
+static inline void host_end(void)
 {
 	close(control);
 	close(listener);

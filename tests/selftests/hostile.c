@@ -125,7 +125,7 @@ TEST_F(hostile, stranger_is_refused)
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(0, export_as("other", "/dev/null", 1234567, 22600, false));
 	ASSERT_EQ(0, unexport("hostile"));
-	EXPECT_EQ(EACCES, peer_refused(fd, &hello, sizeof(hello)));
+	EXPECT_EQ(ENOENT, peer_refused(fd, &hello, sizeof(hello)));
 	close(fd);
 	EXPECT_EQ(0, unexport("other"));
 }

@@ -112,10 +112,14 @@ own_namespaces() {
 empty_root() { [ -z "$(ls -A "/proc/$held/root")" ]; }
 belongs() { [ "$(stat -c '%U:%G %a' "$1")" = "$2" ] || { ls -l "$1"; return 1; }; }
 
+# The guest's list has the node that programs look for.
+listed() { vgpuctl list | grep "^$(node "$1")  *$2 "; }
+
 # reaches EXPORT CLASS GROUP FOLDER REAL: as a node that is the group's, and with paths as the real one.
 reaches() {
 	check "$1: a node" await 60 class_node "$1" "$2"
 	udevadm settle
+	check "$1: vgpuctl list has it" listed "$1" "$(class_node "$1" "$2")"
 	check "$1: is the group's" belongs "$(class_node "$1" "$2")" "$(stat -c '%U:%G %a' "$5")"
 	check "$1: which is $3's" belongs "$(class_node "$1" "$2")" "root:$3 660"
 	check "$1: the real one has a path" by_path "$4" "$5"

@@ -422,6 +422,8 @@ struct vgpu_unknown_ioctl {
  * struct vgpu_node_info - a forwarded device
  * @node: "/dev/vgpu0" and so on
  * @drm_node: "/dev/dri/renderD128" and so on; "" if it is no DRM device
+ * @class_node: "/dev/video0", "/dev/snd/controlC0", "/dev/media0", "/dev/nvidia0" and so on; ""
+ *	if it has no such node
  * @name: what the host calls it
  * @host: which host: "CID:PORT"
  * @path: the device file there
@@ -442,6 +444,7 @@ struct vgpu_unknown_ioctl {
 struct vgpu_node_info {
 	char *node;
 	char *drm_node;
+	char *class_node;
 	char *name;
 	char *host;
 	char *path;
@@ -470,6 +473,29 @@ struct vgpu_node_info {
 int vgpu_nodes(struct vgpu_node_info **nodes, size_t *nr);
 
 void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr);
+
+/**
+ * struct vgpu_reach_info - a host that this guest is to connect to
+ * @host: which: "CID:PORT"
+ * @state: "connecting", "connected", "no host", "refused", "wrong version", "nothing exported"
+ * @error: errno with which the last attempt ended; 0: none has, or it is connected
+ */
+struct vgpu_reach_info {
+	char *host;
+	char *state;
+	int error;
+};
+
+/**
+ * vgpu_reach - how far this guest has come with each of its hosts
+ * @hosts: receives an array; vgpu_reach_free() it
+ * @nr: its length
+ *
+ * Return: 0, -ENOENT (the guest module is not loaded), -ENOMEM.
+ */
+int vgpu_reach(struct vgpu_reach_info **hosts, size_t *nr);
+
+void vgpu_reach_free(struct vgpu_reach_info *hosts, size_t nr);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include "client.h"
 
 #define CLASS_DIR	"/sys/class/vgpu"
+#define HOSTS_DIR	"/sys/module/vgpu_guest/hosts"
 
 /* One line of sysfs, without its newline; "" if it cannot be read. */
 static char *read_text(const char *dir, const char *attribute)
@@ -66,6 +67,26 @@ static char *read_drm_node(const char *dir, const char *host_path)
 	return strdup(node);
 }
 
+/* The guest module links a class's name to the export's node of that class. */
+static char *read_class_node(const char *dir)
+{
+	static const char *const classes[] = { "video4linux", "sound", "media", "nvidia" };
+	char path[PATH_MAX], line[256], node[sizeof(line) + 8] = "", name[sizeof(line)];
+	FILE *file;
+	size_t i;
+
+	for (i = 0; !node[0] && i < sizeof(classes) / sizeof(classes[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s/uevent", dir, classes[i]);
+		file = fopen(path, "re");
+		while (file && fgets(line, sizeof(line), file))
+			if (sscanf(line, "DEVNAME=%255s", name) == 1)
+				snprintf(node, sizeof(node), "/dev/%s", name);
+		if (file)
+			fclose(file);
+	}
+	return strdup(node);
+}
+
 /* A line for each command, "0x12345678 9", and perhaps one "others 10". */
 static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 {
@@ -106,6 +127,7 @@ static bool read_node(const char *name, struct vgpu_node_info *node)
 	node->host = read_text(dir, "host");
 	node->path = read_text(dir, "path");
 	node->drm_node = read_drm_node(dir, node->path ? node->path : "");
+	node->class_node = read_class_node(dir);
 	node->driver = read_text(dir, "driver");
 	node->bus = read_text(dir, "bus");
 	node->state = read_text(dir, "state");
@@ -116,8 +138,8 @@ static bool read_node(const char *name, struct vgpu_node_info *node)
 	node->fetched_pages = read_number(dir, "fetched_pages");
 	node->window_mappings = read_number(dir, "window_mappings");
 	node->copy_mappings = read_number(dir, "copy_mappings");
-	return read_unknown(dir, node) && node->node && node->drm_node && node->name && node->host && node->path &&
-	       node->driver && node->bus && node->state;
+	return read_unknown(dir, node) && node->node && node->drm_node && node->class_node &&
+	       node->name && node->host && node->path && node->driver && node->bus && node->state;
 }
 
 static int is_node(const struct dirent *entry)
@@ -158,6 +180,7 @@ VGPU_PUBLIC void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr)
 	for (i = 0; nodes && i < nr; i++) {
 		free(nodes[i].node);
 		free(nodes[i].drm_node);
+		free(nodes[i].class_node);
 		free(nodes[i].name);
 		free(nodes[i].host);
 		free(nodes[i].path);
@@ -167,4 +190,53 @@ VGPU_PUBLIC void vgpu_nodes_free(struct vgpu_node_info *nodes, size_t nr)
 		free(nodes[i].unknown);
 	}
 	free(nodes);
+}
+
+static int is_host(const struct dirent *entry)
+{
+	return isdigit((unsigned char)entry->d_name[0]);
+}
+
+VGPU_PUBLIC int vgpu_reach(struct vgpu_reach_info **hosts, size_t *nr)
+{
+	struct vgpu_reach_info *list;
+	struct dirent **entries;
+	char dir[PATH_MAX];
+	bool ok;
+	int i, n;
+
+	n = scandir(HOSTS_DIR, &entries, is_host, versionsort);
+	if (n < 0)
+		return -errno;
+	list = calloc(n ? n : 1, sizeof(*list));
+	ok = list;
+	for (i = 0; i < n; i++) {
+		snprintf(dir, sizeof(dir), HOSTS_DIR "/%s", entries[i]->d_name);
+		if (ok) {
+			list[i].host = strdup(entries[i]->d_name);
+			list[i].state = read_text(dir, "state");
+			list[i].error = read_number(dir, "error");
+			ok = list[i].host && list[i].state;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	if (!ok) {
+		vgpu_reach_free(list, n);
+		return -ENOMEM;
+	}
+	*hosts = list;
+	*nr = n;
+	return 0;
+}
+
+VGPU_PUBLIC void vgpu_reach_free(struct vgpu_reach_info *hosts, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; hosts && i < nr; i++) {
+		free(hosts[i].host);
+		free(hosts[i].state);
+	}
+	free(hosts);
 }

@@ -17,6 +17,10 @@ static const char *const reasons[] = {
 	[EXIT_NOT_FOUND] = "not-found",
 	[EXIT_IN_USE] = "in-use",
 	[EXIT_WRONG_DEVICE] = "wrong-device",
+	[EXIT_NO_HOST] = "no-host",
+	[EXIT_REFUSED] = "refused",
+	[EXIT_WRONG_VERSION] = "wrong-version",
+	[EXIT_NOTHING] = "nothing-exported",
 };
 
 void errors_as_json(void)

@@ -221,6 +221,24 @@ static void put_unknown(struct json_object *to, const struct vgpu_node_info *nod
 	put_number(to, "unknown_ioctls_others", node->unknown_others);
 }
 
+static void put_reach(struct json_object *to, const struct machine *machine)
+{
+	struct json_object *array = put_array(to, "hosts"), *object;
+	const struct vgpu_reach_info *reach;
+	char words[256];
+	size_t i;
+
+	for (i = 0; i < machine->nr_reach; i++) {
+		reach = &machine->reach[i];
+		reach_words(reach, words);
+		object = put_element(array);
+		put_string(object, "host", reach->host);
+		put_string(object, "state", reach->state);
+		put_number(object, "error", reach->error);
+		put_string(object, "message", words);
+	}
+}
+
 static struct json_object *guest_json(const struct machine *machine, bool status)
 {
 	struct json_object *guest, *array, *object;
@@ -229,6 +247,7 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 	if (!machine->is_guest)
 		return NULL;
 	guest = json_object_new_object();
+	put_reach(guest, machine);
 	array = put_array(guest, "nodes");
 	for (i = 0; i < machine->nr_nodes; i++) {
 		const struct vgpu_node_info *node = &machine->nodes[i];
@@ -236,6 +255,7 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 		object = put_element(array);
 		put_string(object, "node", node->node);
 		put_string(object, "drm_node", node->drm_node);
+		put_string(object, "class_node", node->class_node);
 		put_string(object, "name", node->name);
 		put_string(object, "host", node->host);
 		put_string(object, "path", node->path);

@@ -167,7 +167,9 @@ static void usage(FILE *to)
 	put_options(to, ~0U);
 	fputs("\n"
 	      "Exit status: 0 done; 1 failed; 2 wrong arguments; 3 neither agent nor guest\n"
-	      "module here; 4 not allowed; 5 not found; 6 in use; 7 no device to export\n", to);
+	      "module here; 4 not allowed; 5 not found; 6 in use; 7 no device to export.\n"
+	      "In a guest that has no device: 8 no host answers; 9 it refuses this guest;\n"
+	      "10 it speaks another version; 11 it exports nothing to this guest\n", to);
 }
 
 static int command_help(const struct command *command)
@@ -197,6 +199,8 @@ static int cmd_show(const struct options *options, bool status)
 	int ret;
 
 	machine.is_guest = !vgpu_nodes(&machine.nodes, &machine.nr_nodes);
+	if (machine.is_guest)
+		vgpu_reach(&machine.reach, &machine.nr_reach);
 	ret = vgpu_agent_open(options->socket, &agent);
 	if (!ret) {
 		ret = vgpu_agent_status(agent, &machine.host);
@@ -215,9 +219,11 @@ static int cmd_show(const struct options *options, bool status)
 		print_machine_json(&machine, status);
 	else if (!ret)
 		print_machine(&machine, status);
+	if (!ret)
+		ret = reach_status(&machine);
 	vgpu_host_info_free(machine.host);
-	if (machine.is_guest)
-		vgpu_nodes_free(machine.nodes, machine.nr_nodes);
+	vgpu_nodes_free(machine.nodes, machine.nr_nodes);
+	vgpu_reach_free(machine.reach, machine.nr_reach);
 	return ret;
 }
 

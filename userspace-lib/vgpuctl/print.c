@@ -219,21 +219,41 @@ static void print_unknown(const struct vgpu_node_info *node)
 	putchar('\n');
 }
 
+/* Hosts with which something is the matter, and all where that is why there is no device. */
+static void print_reach(const struct machine *machine)
+{
+	const struct vgpu_reach_info *reach;
+	char words[256];
+	size_t i;
+
+	if (!machine->nr_nodes)
+		puts("this guest has no device");
+	for (i = 0; i < machine->nr_reach; i++) {
+		reach = &machine->reach[i];
+		reach_words(reach, words);
+		if (*words)
+			printf("host %s: %s: %s\n", reach->host, reach->state, words);
+		else if (!machine->nr_nodes)
+			printf("host %s: %s%s\n", reach->host, reach->state,
+			       strcmp(reach->state, "connected") ? "" :
+			       ": what it exports to this guest is not there");
+	}
+}
+
 static void print_nodes(const struct machine *machine, bool status)
 {
 	const struct vgpu_node_info *node;
 	size_t i;
 
-	if (!machine->nr_nodes) {
-		puts("no host exports a device to this guest");
+	print_reach(machine);
+	if (!machine->nr_nodes)
 		return;
-	}
-	printf("%-12s %-22s %-16s %-22s %-12s %-14s %s\n", "NODE", "DRM NODE", "EXPORT",
+	printf("%-12s %-22s %-16s %-22s %-12s %-14s %s\n", "NODE", "USUAL NODE", "EXPORT",
 	       "PATH ON HOST", "DRIVER", "HOST", "STATE");
 	for (i = 0; i < machine->nr_nodes; i++) {
 		node = &machine->nodes[i];
 		printf("%-12s %-22s %-16s %-22s %-12s %-14s %s\n", node->node,
-		       or_dash(node->drm_node), node->name, node->path, or_dash(node->driver),
+		       *node->drm_node ? node->drm_node : or_dash(node->class_node), node->name, node->path, or_dash(node->driver),
 		       node->host, node->state);
 		if (status && *node->bus)
 			printf("  %s on the host\n", node->bus);

@@ -17,6 +17,11 @@ enum {
 	EXIT_NOT_FOUND = 5,	/* no such device, export or guest */
 	EXIT_IN_USE = 6,	/* name or port taken, or a guest uses the device */
 	EXIT_WRONG_DEVICE = 7,	/* not a device that can be exported */
+	/* Of a guest that has no device: why. */
+	EXIT_NO_HOST = 8,	/* nobody answers */
+	EXIT_REFUSED = 9,	/* the host does not let it in */
+	EXIT_WRONG_VERSION = 10,	/* host and guest are too far apart */
+	EXIT_NOTHING = 11,	/* the host has none for it */
 };
 
 enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
@@ -74,21 +79,32 @@ int cmd_export(const char *path, const struct options *options);
 int cmd_unexport(const char *name, const struct options *options);
 int cmd_window(const char *verb, const struct options *options);
 
-/* --- print.c, json.c ------------------------------------------------------ */
-
 /**
  * struct machine - both sides of vgpu on this machine
  * @host: NULL: no agent runs here
  * @is_guest: the guest module is loaded
  * @nodes: its devices
  * @nr_nodes: how many
+ * @reach: hosts that it is to connect to
+ * @nr_reach: how many
  */
 struct machine {
 	struct vgpu_host_info *host;
 	bool is_guest;
 	struct vgpu_node_info *nodes;
 	size_t nr_nodes;
+	struct vgpu_reach_info *reach;
+	size_t nr_reach;
 };
+
+/* --- reach.c: why a guest has no device ----------------------------------- */
+
+/* What is the matter with a host, and what to do, into @words; "" if nothing is. */
+void reach_words(const struct vgpu_reach_info *reach, char words[256]);
+/* The exit status of a machine that has no device, and exports none; else 0. */
+int reach_status(const struct machine *machine);
+
+/* --- print.c, json.c ------------------------------------------------------ */
 
 /* status: more than a list. */
 void print_machine(const struct machine *machine, bool status);

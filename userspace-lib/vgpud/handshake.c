@@ -160,7 +160,7 @@ static void handshake_hello(struct handshake *handshake)
 	if (!exports_for_guest(handshake->cid, handshake->port, &any_port)) {
 		log_guest("guest %u:%u: nothing is exported to it", handshake->cid,
 			  handshake->port);
-		handshake_refuse(handshake, EACCES);
+		handshake_refuse(handshake, ENOENT);
 		return;
 	}
 	if (!any_port && handshake->remote_port >= TRUSTED_PORTS) {

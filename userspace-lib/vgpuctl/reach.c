@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/* Why a guest has no device. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vgpuctl.h"
+
+/* How states of struct vgpu_reach_info end vgpuctl, those that say most first. */
+static const struct {
+	const char *state;
+	int status;
+} states[] = {
+	{ "connected", EXIT_NOTHING },
+	{ "nothing exported", EXIT_NOTHING },
+	{ "wrong version", EXIT_WRONG_VERSION },
+	{ "refused", EXIT_REFUSED },
+	{ "no host", EXIT_NO_HOST },
+	{ "connecting", EXIT_NO_HOST },
+};
+
+static const char *refused_words(int error)
+{
+	switch (error) {
+	case EACCES:
+		return "the connection does not come from a port below 1024 there: is there a bridge between? See any-port in vgpud(8)";
+	case EBUSY:
+		return "an older connection of this guest is not gone yet";
+	case EMFILE:
+		return "it has no room for another guest";
+	default:
+		return strerror(error);
+	}
+}
+
+void reach_words(const struct vgpu_reach_info *reach, char words[256])
+{
+	const char *state = reach->state;
+
+	words[0] = '\0';
+	if (!strcmp(state, "no host"))
+		snprintf(words, 256, "nobody answers there (%s): does vgpud run on the host, and listen on that port?",
+			 strerror(reach->error));
+	else if (!strcmp(state, "refused"))
+		snprintf(words, 256, "%s", refused_words(reach->error));
+	else if (!strcmp(state, "wrong version"))
+		snprintf(words, 256, "it speaks another version of the protocol: install the same vgpu on both");
+	else if (!strcmp(state, "nothing exported"))
+		snprintf(words, 256, "it exports nothing to this guest: 'vgpuctl export PATH --to CID' there");
+}
+
+int reach_status(const struct machine *machine)
+{
+	size_t i, j;
+
+	if (machine->host || !machine->is_guest || machine->nr_nodes)
+		return 0;
+	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		for (j = 0; j < machine->nr_reach; j++)
+			if (!strcmp(machine->reach[j].state, states[i].state))
+				return states[i].status;
+	return EXIT_NO_HOST;
+}
