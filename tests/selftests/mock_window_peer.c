@@ -129,7 +129,7 @@ TEST_F(peer, sees_what_is_bound)
 	int i;
 
 	BEGIN(VGPU_MOCK_BUF_PFN, 8 * PAGE);
-	EXPECT_EQ(0, tool_run("vgpuctl window list | grep ' by hand  *1  *1 of 1  *32768$'")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl window list | grep ' by hand  *1  *1 of 1  *32 KiB$'")->status);
 	at = find(self->window, &self->buffer);
 	ASSERT_NE(0, at);
 	for (i = 0; i < 20; i++) {

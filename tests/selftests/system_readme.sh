@@ -43,7 +43,7 @@ check "the export is there" sh -c 'vgpuctl list | grep "^gpu .*virtio_gpu .*1 (c
 check "the guest has a DRM node" await 20 sh -c 'vgpuctl list | grep "^/dev/vgpu0  */dev/dri/renderD.*virtio_gpu"'
 
 check "the guest has a window" await 20 test -c /dev/vgpu-window-1
-check "as large as README says" sh -c 'vgpuctl status | grep "window-1: .* 4096 MiB, of user root, made automatically"'
+check "as large as README says" sh -c 'vgpuctl status | grep -A 1 "window-1: .* of user root, made automatically" | grep "size 4 GiB,"'
 
 rm -f /etc/vgpu/exports.d/gpu.conf /etc/modprobe.d/vgpu-test.conf
 systemctl disable --now vgpud

@@ -218,6 +218,39 @@ TEST(export_and_unexport)
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "tool-a"));
 }
 
+/* However long a name is, what stands below a head belongs to it. */
+TEST(columns)
+{
+	const char *out, *head, *line, *name = "tool-name-of-thirty-one-letters";
+
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	EXPECT_RUN(0, name, "vgpuctl export /dev/null --to 77 --name %s", name);
+	out = tool_run("vgpuctl list")->out;
+	head = strstr(out, "EXPORT");
+	line = strstr(out, name);
+	ASSERT_NE(NULL, head);
+	ASSERT_NE(NULL, line);
+	EXPECT_EQ(strstr(head, "PATH") - head, strstr(line, "/dev/null") - line);
+	EXPECT_EQ(strstr(head, "TO\n") - head, strstr(line, "77\n") - line);
+	EXPECT_RUN(0, "", "vgpuctl unexport %s", name);
+}
+
+/* By the names that JSON has, and the manual. */
+TEST(counters)
+{
+	static const char *const names[] = { "lanes", "kept bytes", "round trips", "fetched pages",
+					     "written pages", "stray fds", "cancels" };
+	size_t i;
+
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		EXPECT_RUN(0, "", "vgpuctl status | grep -E '(^  |, )%s [0-9]'", names[i]);
+	EXPECT_RUN(0, "", "vgpuctl status | grep -E 'bytes in [0-9]+(\\.[0-9])? (B|KiB|MiB|GiB),'");
+	EXPECT_RUN(0, "", "vgpuctl status --json | grep -E '\"bytes_in\":[0-9]+,'");
+}
+
 /* Both engines' windows differ in where they are, and in what QEMU is told. */
 struct windows {
 	const char *large, *small;
@@ -261,7 +294,7 @@ TEST(windows)
 		EXPECT_RUN(0, "", "test -S /run/vgpu/window-77-9");
 	}
 	EXPECT_RUN(0, "", "vgpuctl window list | "
-		   "grep -x '%s  *77:22586  *1T  *daemon  *by hand  *0  *0 of 0  *0'", all->large);
+		   "grep -x '%s  *77:22586  *1T  *daemon  *by hand  *0  *0 of 0  *0 B'", all->large);
 	EXPECT_RUN(0, "", "vgpuctl window list --json | grep '\"path\":\"%s\"'", all->small);
 	/* Everybody may look. */
 	EXPECT_RUN(0, all->large, "su -s /bin/sh nobody -c 'vgpuctl window list'");
@@ -314,7 +347,8 @@ TEST(export_that_a_program_uses)
 	EXPECT_RUN(6, "--force", "vgpuctl unexport %s", name);
 	EXPECT_RUN(0, name, "vgpuctl list");
 	/* This very program shows up, by the name that the guest gives. */
-	EXPECT_RUN(0, "program tool_vgpuctl", "vgpuctl status");
+	EXPECT_RUN(0, "PID THERE", "vgpuctl status");
+	EXPECT_RUN(0, "", "vgpuctl status | grep '^tool_vgpuctl  *1:22586  *%d '", getpid());
 	EXPECT_RUN(0, "\"comm\":\"tool_vgpuctl\"", "vgpuctl status --json");
 	close(fd);
 }

@@ -102,23 +102,10 @@ static void put_exports(struct json_object *to, const struct vgpu_host_info *hos
 	}
 }
 
-static void put_counters(struct json_object *object, const struct vgpu_counters *counters)
+static void put_counters(struct json_object *object, const struct counter *counter, const void *of)
 {
-	put_number(object, "lanes", counters->lanes);
-	put_number(object, "objects", counters->objects);
-	put_number(object, "mappings", counters->mappings);
-	put_number(object, "kept_bytes", counters->kept_bytes);
-	put_number(object, "calls", counters->calls);
-	put_number(object, "round_trips", counters->round_trips);
-	put_number(object, "bytes_in", counters->bytes_in);
-	put_number(object, "bytes_out", counters->bytes_out);
-	put_number(object, "fetched_pages", counters->fetched_pages);
-	put_number(object, "written_pages", counters->written_pages);
-	put_number(object, "fetch_timeouts", counters->fetch_timeouts);
-	put_number(object, "refused", counters->refused);
-	put_number(object, "malformed", counters->malformed);
-	put_number(object, "stray_fds", counters->stray_fds);
-	put_number(object, "cancels", counters->cancels);
+	for (; counter->name; counter++)
+		put_number(object, counter->name, counter_value(counter, of));
 }
 
 static void put_guests(struct json_object *to, const struct vgpu_host_info *host)
@@ -135,7 +122,7 @@ static void put_guests(struct json_object *to, const struct vgpu_host_info *host
 		put_bool(object, "connected", guest->connected);
 		put_number(object, "uid", guest->uid);
 		put_number(object, "since", guest->since);
-		put_counters(object, &guest->counters);
+		put_counters(object, guest_counters, &guest->counters);
 		programs = put_array(object, "programs");
 		for (j = 0; j < guest->nr_programs; j++) {
 			object = put_element(programs);
@@ -161,20 +148,8 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 		put_number(object, "port", window->port);
 		put_string(object, "owner", window->owner);
 		put_bool(object, "automatic", window->automatic);
-		put_number(object, "size", window->size);
-		put_number(object, "bound_bytes", window->bound_bytes);
-		put_number(object, "bindings", window->bindings);
-		put_number(object, "opens", window->opens);
+		put_counters(object, window_counters, window);
 		put_bool(object, "drain", window->drain);
-		put_number(object, "faults", window->faults);
-		put_number(object, "resolved", window->resolved);
-		put_number(object, "dummies", window->dummies);
-		put_number(object, "failures", window->failures);
-		put_number(object, "timeouts", window->timeouts);
-		put_number(object, "zaps", window->zaps);
-		put_number(object, "slots", window->slots);
-		put_number(object, "arena_bytes", window->arena_bytes);
-		put_number(object, "huge", window->huge);
 	}
 }
 
@@ -265,13 +240,7 @@ static struct json_object *guest_json(const struct machine *machine, bool status
 		put_unknown(object, node);
 		if (!status)
 			continue;
-		put_number(object, "calls", node->calls);
-		put_number(object, "round_trips", node->round_trips);
-		put_number(object, "bytes_in", node->bytes_in);
-		put_number(object, "bytes_out", node->bytes_out);
-		put_number(object, "fetched_pages", node->fetched_pages);
-		put_number(object, "window_mappings", node->window_mappings);
-		put_number(object, "copy_mappings", node->copy_mappings);
+		put_counters(object, node_counters, node);
 	}
 	return guest;
 }

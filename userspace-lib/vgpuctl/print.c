@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
+#include <libsmartcols/libsmartcols.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,87 +14,129 @@ static const char *or_dash(const char *text)
 	return *text ? text : "-";
 }
 
-static void print_grants(const struct vgpu_export_info *export, uint32_t port)
+/* --- tables --------------------------------------------------------------- */
+
+/* A column whose head begins with > is of numbers, that stand to the right. NULL ends them. */
+static struct libscols_table *table_new(const char *head, ...)
+{
+	struct libscols_table *table = scols_new_table();
+	bool right;
+	va_list args;
+
+	va_start(args, head);
+	for (; table && head; head = va_arg(args, const char *)) {
+		right = head[0] == '>';
+		scols_table_new_column(table, head + right, 0, right ? SCOLS_FL_RIGHT : 0);
+	}
+	va_end(args);
+	return table;
+}
+
+/* As many words as there are columns. What a terminal takes for commands is made visible. */
+static void table_add(struct libscols_table *table, ...)
+{
+	struct libscols_line *line = table ? scols_table_new_line(table, NULL) : NULL;
+	size_t i, nr = line ? scols_table_get_ncols(table) : 0;
+	va_list args;
+
+	va_start(args, table);
+	for (i = 0; i < nr; i++)
+		scols_line_set_data(line, i, va_arg(args, const char *));
+	va_end(args);
+}
+
+static void table_print(struct libscols_table *table)
+{
+	if (!table || scols_print_table(table))
+		fputs("vgpuctl: out of memory\n", stderr);
+	scols_unref_table(table);
+}
+
+/* --- exports and guests of a host ----------------------------------------- */
+
+/* Grants as words, separated by commas; cut off where there are more than anybody reads. */
+static void grant_words(const struct vgpu_export_info *export, uint32_t port, char words[1024])
 {
 	const struct vgpu_grant_info *grant;
-	size_t i;
+	char name[32];
+	size_t i, len = 0;
 
-	for (i = 0; i < export->nr_grants; i++) {
+	words[0] = '\0';
+	for (i = 0; i < export->nr_grants && len < 1024; i++) {
 		grant = &export->grants[i];
-		printf("%s%" PRIu32, i ? ", " : "", grant->cid);
-		if (grant->port != port)
-			printf(":%" PRIu32, grant->port);
-		if (grant->read_only)
-			printf(" read-only");
-		if (grant->any_port)
-			printf(" any-port");
-		if (grant->connected)
-			printf(" (connected)");
+		snprintf(name, sizeof(name), grant->port == port ? "%" PRIu32 : "%" PRIu32 ":%" PRIu32,
+			 grant->cid, grant->port);
+		len += snprintf(words + len, 1024 - len, "%s%s%s%s%s", i ? ", " : "", name,
+				grant->read_only ? " read-only" : "",
+				grant->any_port ? " any-port" : "",
+				grant->connected ? " (connected)" : "");
 	}
-	putchar('\n');
+	if (len >= 1024)
+		strcpy(words + 1024 - sizeof("..."), "...");
 }
 
 static void print_exports(const struct vgpu_host_info *host, bool status)
 {
 	const struct vgpu_export_info *export;
+	struct libscols_table *table;
+	char grants[1024];
 	size_t i;
 
 	if (!host->nr_exports) {
 		puts("nothing is exported (vgpuctl export PATH --to CID)");
 		return;
 	}
-	printf("%-16s %-22s %-12s %-11s %s\n", "EXPORT", "PATH", "DRIVER", "KIND", "TO");
+	table = status ? table_new("EXPORT", "PATH", "DRIVER", "KIND", "BUS", "TO", NULL) :
+		table_new("EXPORT", "PATH", "DRIVER", "KIND", "TO", NULL);
 	for (i = 0; i < host->nr_exports; i++) {
 		export = &host->exports[i];
-		printf("%-16s %-22s %-12s %-11s ", export->name, export->path,
-		       export->ready ? or_dash(export->driver) : "(absent)",
-		       or_dash(export->kind));
-		print_grants(export, host->port);
-		if (status && *export->bus)
-			printf("  %s\n", export->bus);
+		grant_words(export, host->port, grants);
+		table_add(table, export->name, export->path,
+			  export->ready ? or_dash(export->driver) : "(absent)",
+			  or_dash(export->kind), status ? or_dash(export->bus) : grants, grants);
 	}
+	table_print(table);
 }
 
 static void print_guest(const struct vgpu_guest_info *guest)
 {
-	const struct vgpu_counters *counters = &guest->counters;
-	size_t i;
-
 	printf("guest %" PRIu32 ":%" PRIu32 ": %s, shadows run as user %" PRIu32 "\n",
 	       guest->cid, guest->port, guest->connected ? "connected" : "ending", guest->uid);
-	if (guest->connected) {
-		printf("  calls %" PRIu64 ", round trips %" PRIu64 ", bytes in %" PRIu64
-		       ", out %" PRIu64 "\n", counters->calls, counters->round_trips,
-		       counters->bytes_in, counters->bytes_out);
-		printf("  pages fetched %" PRIu64 ", written %" PRIu64 "; lanes %" PRIu64
-		       ", open files %" PRIu64 ", mappings %" PRIu64 "\n",
-		       counters->fetched_pages, counters->written_pages, counters->lanes,
-		       counters->objects, counters->mappings);
-		if (counters->kept_bytes)
-			printf("  kept by devices: bytes %" PRIu64 "\n", counters->kept_bytes);
-		printf("  refused %" PRIu64 ", malformed %" PRIu64 ", fetch timeouts %" PRIu64
-		       ", stray files %" PRIu64 ", cancelled %" PRIu64 "\n",
-		       counters->refused, counters->malformed, counters->fetch_timeouts,
-		       counters->stray_fds, counters->cancels);
-	}
-	for (i = 0; i < guest->nr_programs; i++)
-		printf("  program %s, pid %" PRIu32 " in the guest, shadow %" PRIu32 "\n",
-		       guest->programs[i].comm, guest->programs[i].guest_pid,
-		       guest->programs[i].shadow_pid);
+	if (guest->connected)
+		print_counters(guest_counters, &guest->counters);
 }
+
+static void print_programs(const struct vgpu_host_info *host)
+{
+	struct libscols_table *table = NULL;
+	const struct vgpu_guest_info *guest;
+	char name[24], pid[12], shadow[12];
+	size_t i, j;
+
+	for (i = 0; i < host->nr_guests; i++) {
+		guest = &host->guests[i];
+		for (j = 0; j < guest->nr_programs; j++) {
+			if (!table)
+				table = table_new("PROGRAM", "GUEST", ">PID THERE", ">SHADOW", NULL);
+			snprintf(name, sizeof(name), "%" PRIu32 ":%" PRIu32, guest->cid, guest->port);
+			snprintf(pid, sizeof(pid), "%" PRIu32, guest->programs[j].guest_pid);
+			snprintf(shadow, sizeof(shadow), "%" PRIu32, guest->programs[j].shadow_pid);
+			table_add(table, guest->programs[j].comm, name, pid, shadow);
+		}
+	}
+	if (table)
+		table_print(table);
+}
+
+/* --- windows --------------------------------------------------------------- */
 
 static void print_window(const struct vgpu_window_status *window)
 {
-	printf("window %s: for guest %" PRIu32 ":%" PRIu32 ", %" PRIu64 " MiB, of user %s, made %s, opened %"
-	       PRIu64 " times%s\n", window->path, window->cid, window->port, window->size >> 20,
-	       window->owner, window->automatic ? "automatically" : "by hand", window->opens,
+	printf("window %s: for guest %" PRIu32 ":%" PRIu32 ", of user %s, made %s%s\n",
+	       window->path, window->cid, window->port, window->owner,
+	       window->automatic ? "automatically" : "by hand",
 	       window->drain ? ", to be empty" : "");
-	printf("  mappings %" PRIu64 ", bytes %" PRIu64 "; faults %" PRIu64 ", pages resolved %"
-	       PRIu64 ", of 2 MiB %" PRIu64 ", changed %" PRIu64 "\n", window->bindings,
-	       window->bound_bytes, window->faults, window->resolved, window->huge, window->zaps);
-	printf("  without a page %" PRIu64 ", failed %" PRIu64 ", timeouts %" PRIu64
-	       "; slots %" PRIu64 ", bytes of messages %" PRIu64 "\n", window->dummies,
-	       window->failures, window->timeouts, window->slots, window->arena_bytes);
+	print_counters(window_counters, window);
 }
 
 /* As QEMU and vgpuctl take it. */
@@ -117,34 +161,37 @@ static const struct vgpu_guest_info *guest_of(const struct vgpu_host_info *host,
 	return NULL;
 }
 
-static void print_window_line(const struct vgpu_host_info *host,
-			      const struct vgpu_window_status *window)
+static void add_window(struct libscols_table *table, const struct vgpu_host_info *host,
+		       const struct vgpu_window_status *window)
 {
 	const struct vgpu_guest_info *guest = guest_of(host, window);
-	char name[24], size[24], mappings[48];
+	char name[24], size[24], opens[24], mappings[48], bytes[24];
 
 	snprintf(name, sizeof(name), "%" PRIu32 ":%" PRIu32, window->cid, window->port);
 	size_words(window->size, size);
+	snprintf(opens, sizeof(opens), "%" PRIu64, window->opens);
 	/* Those that are not in it go by copy. */
 	snprintf(mappings, sizeof(mappings), "%" PRIu64 " of %" PRIu64, window->bindings,
 		 guest && guest->connected ? guest->counters.mappings : 0);
-	printf("%-24s %-14s %-6s %-14s %-14s %-7" PRIu64 " %-12s %" PRIu64 "\n", window->path,
-	       name, size, window->owner, window->automatic ? "automatically" : "by hand",
-	       window->opens, mappings, window->bound_bytes);
+	bytes_words(window->bound_bytes, bytes);
+	table_add(table, window->path, name, size, window->owner,
+		  window->automatic ? "automatically" : "by hand", opens, mappings, bytes);
 }
 
 void print_windows(const struct vgpu_host_info *host)
 {
+	struct libscols_table *table;
 	size_t i;
 
 	if (!host->nr_windows) {
 		puts("no guest has a window (vgpuctl window create --to CID --size SIZE)");
 		return;
 	}
-	printf("%-24s %-14s %-6s %-14s %-14s %-7s %-12s %s\n", "WINDOW", "GUEST", "SIZE", "OWNER",
-	       "MADE", "OPENED", "MAPPINGS", "BYTES");
+	table = table_new("WINDOW", "GUEST", ">SIZE", "OWNER", "MADE", ">OPENS", ">BINDINGS",
+			  ">BOUND BYTES", NULL);
 	for (i = 0; i < host->nr_windows; i++)
-		print_window_line(host, &host->windows[i]);
+		add_window(table, host, &host->windows[i]);
+	table_print(table);
 }
 
 static void put_vhost_user(FILE *to, const char *id, const char *path)
@@ -197,11 +244,14 @@ static void print_host(const struct vgpu_host_info *host, bool status)
 		return;
 	for (i = 0; i < host->nr_guests; i++)
 		print_guest(&host->guests[i]);
+	print_programs(host);
 	if (!host->nr_guests)
 		puts("no guest is connected");
 	for (i = 0; i < host->nr_windows; i++)
 		print_window(&host->windows[i]);
 }
+
+/* --- devices of a guest ---------------------------------------------------- */
 
 /* What slows programs down, or does not work if there are fds in it. */
 static void print_unknown(const struct vgpu_node_info *node)
@@ -210,7 +260,7 @@ static void print_unknown(const struct vgpu_node_info *node)
 
 	if (!node->nr_unknown)
 		return;
-	printf("  ioctls without a schema:");
+	printf("%s: ioctls without a schema:", node->node);
 	for (i = 0; i < node->nr_unknown; i++)
 		printf("%s %#010" PRIx32 " (%" PRIu64 ")", i ? "," : "", node->unknown[i].cmd,
 		       node->unknown[i].calls);
@@ -243,29 +293,28 @@ static void print_reach(const struct machine *machine)
 static void print_nodes(const struct machine *machine, bool status)
 {
 	const struct vgpu_node_info *node;
+	struct libscols_table *table;
 	size_t i;
 
 	print_reach(machine);
 	if (!machine->nr_nodes)
 		return;
-	printf("%-12s %-22s %-16s %-22s %-12s %-14s %s\n", "NODE", "USUAL NODE", "EXPORT",
-	       "PATH ON HOST", "DRIVER", "HOST", "STATE");
+	table = table_new("NODE", "USUAL NODE", "EXPORT", "PATH ON HOST", "DRIVER", "HOST", "STATE",
+			  status ? "BUS ON HOST" : NULL, NULL);
 	for (i = 0; i < machine->nr_nodes; i++) {
 		node = &machine->nodes[i];
-		printf("%-12s %-22s %-16s %-22s %-12s %-14s %s\n", node->node,
-		       *node->drm_node ? node->drm_node : or_dash(node->class_node), node->name, node->path, or_dash(node->driver),
-		       node->host, node->state);
-		if (status && *node->bus)
-			printf("  %s on the host\n", node->bus);
+		table_add(table, node->node,
+			  *node->drm_node ? node->drm_node : or_dash(node->class_node), node->name,
+			  node->path, or_dash(node->driver), node->host, node->state,
+			  or_dash(node->bus));
+	}
+	table_print(table);
+	for (i = 0; i < machine->nr_nodes; i++) {
 		if (status)
-			printf("  calls %" PRIu64 ", round trips %" PRIu64 ", bytes in %" PRIu64
-			       ", out %" PRIu64 ", pages fetched %" PRIu64 "\n", node->calls,
-			       node->round_trips, node->bytes_in, node->bytes_out,
-			       node->fetched_pages);
+			printf("%s:\n", machine->nodes[i].node);
 		if (status)
-			printf("  mappings in the window %" PRIu64 ", by copy %" PRIu64 "\n",
-			       node->window_mappings, node->copy_mappings);
-		print_unknown(node);
+			print_counters(node_counters, &machine->nodes[i]);
+		print_unknown(&machine->nodes[i]);
 	}
 }
 

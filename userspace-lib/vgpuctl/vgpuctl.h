@@ -104,6 +104,29 @@ void reach_words(const struct vgpu_reach_info *reach, char words[256]);
 /* The exit status of a machine that has no device, and exports none; else 0. */
 int reach_status(const struct machine *machine);
 
+/* --- counters.c ----------------------------------------------------------- */
+
+/**
+ * struct counter - a number that a struct of libvgpu has
+ * @name: in JSON and in the manual; on the screen spaces stand for underscores
+ * @offset: of the uint64_t in the struct
+ * @bytes: a unit goes with it on the screen
+ */
+struct counter {
+	const char *name;
+	size_t offset;
+	bool bytes;
+};
+
+/* Of struct vgpu_counters, vgpu_window_status and vgpu_node_info; @name NULL ends them. */
+extern const struct counter guest_counters[], window_counters[], node_counters[];
+
+uint64_t counter_value(const struct counter *counter, const void *of);
+/* Bytes with the largest unit of which there is one. */
+void bytes_words(uint64_t bytes, char words[24]);
+/* In lines of the screen. */
+void print_counters(const struct counter *counters, const void *of);
+
 /* --- print.c, json.c ------------------------------------------------------ */
 
 /* status: more than a list. */
