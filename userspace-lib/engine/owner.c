@@ -158,13 +158,13 @@ static void complain(int err)
 {
 	switch (err) {
 	case -ENODEV:
-		log_guest("a card that a guest uses answers no more, and may need a reset");
+		log_seldom("a card that a guest uses answers no more, and may need a reset");
 		break;
 	case -ENOMEM:
-		log_guest("no memory of a card is left to show to a guest: it goes by copy");
+		log_seldom("no memory of a card is left to show to a guest: it goes by copy");
 		break;
 	case -EACCES:
-		log_guest("the driver lets the engine own no memory of its guest: it goes by copy");
+		log_seldom("the driver lets the engine own no memory of its guest: it goes by copy");
 		break;
 	}
 }

@@ -106,7 +106,7 @@ int cgroup_open(struct peer *peer)
 	if (peer->cgroup_fd >= 0)
 		return peer->cgroup_fd;
 err:
-	log_guest("control group %s: %s", name, strerror(errno));
+	log_seldom("control group %s: %s", name, strerror(errno));
 	return -errno;
 }
 
@@ -120,5 +120,5 @@ void cgroup_close(struct peer *peer)
 	peer->cgroup_fd = -1;
 	group_name(peer, name);
 	if (unlinkat(base_fd, name, AT_REMOVEDIR))
-		log_guest("control group %s: %s", name, strerror(errno));
+		log_seldom("control group %s: %s", name, strerror(errno));
 }

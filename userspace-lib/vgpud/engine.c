@@ -297,7 +297,7 @@ static int engine_tell(struct engine *engine, const void *msg, size_t len, int f
 		return -ENODEV;
 	if (!packet_send(engine->agent_fd, &iov, 1, fd))
 		return 0;
-	log_guest("guest %u:%u: its engine does not listen", engine->cid, engine->port);
+	log_guest(engine->cid, engine->port, "its engine does not listen");
 	engine_end(engine);
 	return -ENODEV;
 }
@@ -500,8 +500,8 @@ static int master_make(struct engine *engine, const struct offer *offer)
 		return 0;
 	fd = master_spawn(engine, offer);
 	if (fd < 0) {
-		log_guest("guest %u:%u: the guest's programs cannot become DRM master by CAP_SYS_ADMIN: %s",
-			  engine->cid, engine->port,
+		log_guest(engine->cid, engine->port,
+			  "the guest's programs cannot become DRM master by CAP_SYS_ADMIN: %s",
 			  settings.seccomp ? strerror(-fd) : "'seccomp = no' in [shadow]");
 		return 0;
 	}
@@ -882,11 +882,11 @@ int engine_peer_del(uint32_t peer)
 static void log_end(const struct engine *engine, int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status))
-		log_guest("guest %u:%u: its engine could not start (%d)", engine->cid,
-			  engine->port, WEXITSTATUS(status));
+		log_guest(engine->cid, engine->port, "its engine could not start (%d)",
+			  WEXITSTATUS(status));
 	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		log_guest("guest %u:%u: its engine was ended by signal %d%s", engine->cid,
-			  engine->port, WTERMSIG(status), WTERMSIG(status) == SIGSYS ?
+		log_guest(engine->cid, engine->port, "its engine was ended by signal %d%s",
+			  WTERMSIG(status), WTERMSIG(status) == SIGSYS ?
 			  " (a system call that it may not use)" : "");
 }
 

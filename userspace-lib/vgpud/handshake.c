@@ -137,8 +137,8 @@ static void handshake_welcome(struct handshake *handshake)
 	source_del(&handshake->source);
 	ret = peer_start(peer, handshake->source.fd, features);
 	if (ret) {
-		log_guest("guest %u:%u: the host module refused it: %s", handshake->cid,
-			  handshake->port, strerror(-ret));
+		log_guest(handshake->cid, handshake->port, "the host module refused it: %s",
+			  strerror(-ret));
 		peer_free(peer);
 	}
 	/* The module has its own reference to the socket. */
@@ -158,25 +158,24 @@ static void handshake_hello(struct handshake *handshake)
 	bool any_port;
 
 	if (!exports_for_guest(handshake->cid, handshake->port, &any_port)) {
-		log_guest("guest %u:%u: nothing is exported to it", handshake->cid,
-			  handshake->port);
+		log_guest(handshake->cid, handshake->port, "nothing is exported to it");
 		handshake_refuse(handshake, ENOENT);
 		return;
 	}
 	if (!any_port && handshake->remote_port >= TRUSTED_PORTS) {
 		if (unixsock_guest(handshake->cid))
-			log_guest("guest %u:%u: comes by a socket, which hides its port: export to it with any-port",
-				  handshake->cid, handshake->port);
+			log_guest(handshake->cid, handshake->port,
+				  "comes by a socket, which hides its port: export to it with any-port");
 		else
-			log_guest("guest %u:%u: came from port %u, not one below %u (a bridge that hides ports? see any-port)",
-				  handshake->cid, handshake->port, handshake->remote_port,
-				  TRUSTED_PORTS);
+			log_guest(handshake->cid, handshake->port,
+				  "came from port %u, not one below %u (a bridge that hides ports? see any-port)",
+				  handshake->remote_port, TRUSTED_PORTS);
 		handshake_refuse(handshake, EACCES);
 		return;
 	}
 	if (!hello_version_ok(&handshake->msg.hello)) {
-		log_guest("guest %u:%u: speaks versions %u to %u, not %u", handshake->cid,
-			  handshake->port, le16_to_cpu(handshake->msg.hello.version_min),
+		log_guest(handshake->cid, handshake->port, "speaks versions %u to %u, not %u",
+			  le16_to_cpu(handshake->msg.hello.version_min),
 			  le16_to_cpu(handshake->msg.hello.version_max), VGPU_WIRE_VERSION);
 		handshake_refuse(handshake, EPROTONOSUPPORT);
 		return;
@@ -220,8 +219,8 @@ static void handshake_lane(struct handshake *handshake)
 	int ret;
 
 	if (!peer) {
-		log_guest("guest %u:%u: a lane with a wrong secret, from port %u", handshake->cid,
-			  handshake->port, handshake->remote_port);
+		log_guest(handshake->cid, handshake->port, "a lane with a wrong secret, from port %u",
+			  handshake->remote_port);
 		handshake_refuse(handshake, EACCES);
 		return;
 	}
@@ -248,8 +247,9 @@ static bool header_ok(const struct vgpu_hdr *hdr)
 
 static void handshake_malformed(struct handshake *handshake)
 {
-	log_guest("guest %u:%u: said something that is neither HELLO nor LANE, from port %u",
-		  handshake->cid, handshake->port, handshake->remote_port);
+	log_guest(handshake->cid, handshake->port,
+		  "said something that is neither HELLO nor LANE, from port %u",
+		  handshake->remote_port);
 	handshake_refuse(handshake, EPROTO);
 }
 
@@ -324,7 +324,7 @@ void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 	if (handshake_room(cid, port))
 		handshake = calloc(1, sizeof(*handshake));
 	else
-		log_guest("guest %u:%u: too many connections that say nothing", cid, port);
+		log_guest(cid, port, "too many connections that say nothing");
 	if (!handshake) {
 		close(fd);
 		return;

@@ -133,7 +133,7 @@ static int keeper_tell(struct keeper *keeper, const struct keeper_msg *msg, int 
 	int ret = packet_send(keeper->agent_fd, &iov, 1, fd);
 
 	if (ret) {
-		log_guest("guest %u:%u: its keeper does not listen", keeper->cid, keeper->port);
+		log_guest(keeper->cid, keeper->port, "its keeper does not listen");
 		keeper_end(keeper);
 	}
 	return ret;
@@ -207,8 +207,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 
 static void keeper_came(const struct keeper *keeper)
 {
-	log_limited("guest %u:%u: a hypervisor has connected to its window", keeper->cid,
-		    keeper->port);
+	log_limited(keeper->cid, keeper->port, "a hypervisor has connected to its window");
 	hostdev_keeper_came(keeper->cid, keeper->port);
 }
 
@@ -226,11 +225,9 @@ static void keeper_ready(struct source *source, uint32_t events)
 	ret = keeper->pid ? -EBUSY : keeper_start(keeper, fd);
 	close(fd);
 	if (ret == -EBUSY)
-		log_guest("guest %u:%u: a hypervisor has its window already", keeper->cid,
-			  keeper->port);
+		log_guest(keeper->cid, keeper->port, "a hypervisor has its window already");
 	else if (ret)
-		log_guest("guest %u:%u: no keeper: %s", keeper->cid, keeper->port,
-			  strerror(-ret));
+		log_guest(keeper->cid, keeper->port, "no keeper: %s", strerror(-ret));
 	else
 		keeper_came(keeper);
 }
@@ -275,15 +272,14 @@ static void log_end(const struct keeper *keeper, int status)
 	const char *reason = end_reason(keeper, status);
 
 	if (reason)
-		log_guest("guest %u:%u: %s (%s %d): %s until its hypervisor connects again",
-			  keeper->cid, keeper->port, reason,
+		log_guest(keeper->cid, keeper->port,
+			  "%s (%s %d): %s until its hypervisor connects again", reason,
 			  WIFSIGNALED(status) ? "signal" : "status",
 			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
 			  hostdev_is_engine() ? "it has no window" :
 			  "devices cannot keep its memory");
 	else
-		log_limited("guest %u:%u: its hypervisor has left its window", keeper->cid,
-			    keeper->port);
+		log_limited(keeper->cid, keeper->port, "its hypervisor has left its window");
 }
 
 static void keeper_free(struct keeper *keeper)

@@ -42,7 +42,7 @@ static int door_accept(struct door *door, struct sockaddr_vm *addr)
 	fd = accept4(door->source.fd, door->guest ? NULL : (struct sockaddr *)addr,
 		     door->guest ? NULL : &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
-		log_guest("accept: %s", strerror(errno));
+		log_seldom("accept: %s", strerror(errno));
 	return fd;
 }
 
@@ -58,8 +58,7 @@ static void vsock_ready(struct source *source, uint32_t events)
 	if (addr.svm_family != AF_VSOCK) {
 		close(fd);
 	} else if (unixsock_guest(addr.svm_cid)) {
-		log_guest("guest %u:%u: came by vsock, and is one that comes by sockets",
-			  addr.svm_cid, door->port);
+		log_guest(addr.svm_cid, door->port, "came by vsock, and is one that comes by sockets");
 		close(fd);
 	} else {
 		handshake_start(fd, addr.svm_cid, addr.svm_port, door->port);

@@ -70,26 +70,45 @@ void log_debug(const char *fmt, ...)
 	va_end(args);
 }
 
-void log_within(struct log_limit *limit, int priority, const char *fmt, ...)
+/* What is known of a guest, or room for it: no guest makes room by being one of many. */
+static struct log_slot *log_slot(struct log_limit *limit, uint32_t cid, uint32_t port, uint64_t now)
+{
+	struct log_slot *slot, *unused = NULL;
+
+	for (slot = limit->guests; slot < limit->guests + LOG_GUESTS; slot++) {
+		if (slot->start && slot->cid == cid && slot->port == port)
+			return slot;
+		if (!unused && (!slot->start || now - slot->start >= LIMIT_PERIOD_MS))
+			unused = slot;
+	}
+	if (!unused)
+		return &limit->others;
+	*unused = (struct log_slot){ .cid = cid, .port = port };
+	return unused;
+}
+
+void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priority,
+		const char *fmt, ...)
 {
 	uint64_t now = now_ms();
+	struct log_slot *slot = log_slot(limit, cid, port, now);
 	char line[480];
 	va_list args;
 
-	if (!limit->start || now - limit->start >= LIMIT_PERIOD_MS) {
-		limit->start = now;
-		limit->lines = 0;
+	if (!slot->start || now - slot->start >= LIMIT_PERIOD_MS) {
+		slot->start = now;
+		slot->lines = 0;
 	}
-	if (limit->lines++ >= limit->burst) {
-		limit->dropped++;
+	if (slot->lines++ >= limit->burst) {
+		slot->dropped++;
 		return;
 	}
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	if (limit->dropped)
-		log_text(priority, "%s (%u more like it were left out)", line, limit->dropped);
+	if (slot->dropped)
+		log_text(priority, "%s (%u more like it were left out)", line, slot->dropped);
 	else
 		log_text(priority, "%s", line);
-	limit->dropped = 0;
+	slot->dropped = 0;
 }

@@ -131,8 +131,9 @@ void master_reaped(pid_t pid, int status)
 		return;
 	/* It ends by itself with its engine. */
 	if (!master->killed && (WIFSIGNALED(status) || WEXITSTATUS(status)))
-		log_guest("guest %u:%u: vgpu-engine-master has ended (%s %d): the guest's programs can no longer become DRM master by CAP_SYS_ADMIN",
-			  master->cid, master->port, WIFSIGNALED(status) ? "signal" : "status",
+		log_guest(master->cid, master->port,
+			  "vgpu-engine-master has ended (%s %d): the guest's programs can no longer become DRM master by CAP_SYS_ADMIN",
+			  WIFSIGNALED(status) ? "signal" : "status",
 			  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	peer = peer_find(master->cid, master->port);
 	LIST_REMOVE(master, node);

@@ -75,7 +75,7 @@ int peer_start(struct peer *peer, int sock_fd, uint64_t features)
 		return ret;
 	peer->number = arg.out_peer;
 	peer->state = PEER_UP;
-	log_limited("guest %u:%u is connected", peer->cid, peer->port);
+	log_limited(peer->cid, peer->port, "connected");
 	exports_grant_all(peer);
 	return 0;
 }
@@ -90,7 +90,7 @@ void peer_drop(struct peer *peer)
 
 void peer_gone(struct peer *peer)
 {
-	log_limited("guest %u:%u is gone", peer->cid, peer->port);
+	log_limited(peer->cid, peer->port, "gone");
 	peer->state = PEER_GONE;
 	peer->number = 0;
 	sessions_end(peer);

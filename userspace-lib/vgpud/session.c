@@ -93,8 +93,7 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 	*error = spawn_shadow(peer, session->comm, shadow_fd, &session->pid, &session->lanes_fd);
 	close(shadow_fd);
 	if (*error) {
-		log_guest("guest %u:%u: no shadow: %s", peer->cid, peer->port,
-			  strerror(-*error));
+		log_guest(peer->cid, peer->port, "no shadow: %s", strerror(-*error));
 		goto err_free;
 	}
 	LIST_INSERT_HEAD(&peer->sessions, session, node);
@@ -177,15 +176,14 @@ static void log_end(const struct session *session, int status)
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (WIFEXITED(status) && WEXITSTATUS(status) == words[i].status) {
-			log_guest("shadow of guest %u:%u, %s: %s", session->peer->cid,
-				  session->peer->port, session->comm, words[i].what);
+			log_guest(session->peer->cid, session->peer->port, "shadow of %s: %s",
+				  session->comm, words[i].what);
 			return;
 		}
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		log_guest("shadow of guest %u:%u, %s: ended by signal %d%s",
-			    session->peer->cid, session->peer->port, session->comm,
-			    WTERMSIG(status),
-			    WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
+		log_guest(session->peer->cid, session->peer->port,
+			  "shadow of %s: ended by signal %d%s", session->comm, WTERMSIG(status),
+			  WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
 }
 
 static void session_reap(pid_t pid, int status)
