@@ -151,6 +151,9 @@ modprobe vsock_loopback
 check "systemctl start" systemctl start vgpud
 check "the unit loads the host module" test -c /dev/vgpu-host
 check "the journal has its log" await 20 journal_says 'listening on vsock port'
+# 256 sessions of each of 1000 guests.
+files_enough() { [ "$(awk '/^Max open files/ { print $4 }' "/proc/$(main_pid)/limits")" -ge 256000 ]; }
+check "it may open as many files as its limits need" files_enough
 check "exports of /etc/vgpu/exports.d" sh -c 'vgpuctl list | grep "^gpu  *$1 "' sh "$VGPU_REAL_GPU_RENDER"
 modprobe vgpu_guest cid=1
 check "they reach the guest" await 60 mock_opens

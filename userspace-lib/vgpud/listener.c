@@ -16,10 +16,17 @@
 #include "loop.h"
 #include "unixsock.h"
 
-/* A socket of a listener; @guest: that comes by it, NULL: all that come by vsock. */
+/* How long nobody is let in when there is no room for another file. */
+#define FULL_MS	200
+
+/*
+ * A socket of a listener; @guest: that comes by it, NULL: all that come by vsock; @full: lets
+ * them in again.
+ */
 struct door {
 	LIST_ENTRY(door) node;
 	struct source source;
+	struct timer full;
 	uint32_t port;
 	const struct unixsock_guest *guest;
 };
@@ -41,9 +48,19 @@ static int door_accept(struct door *door, struct sockaddr_vm *addr)
 	memset(addr, 0, sizeof(*addr));
 	fd = accept4(door->source.fd, door->guest ? NULL : (struct sockaddr *)addr,
 		     door->guest ? NULL : &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
-		log_seldom("accept: %s", strerror(errno));
+	/* Who knocks goes on doing so, and the loop would do nothing else. */
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
+		log_seldom("no guest is let in for the moment: %s%s", strerror(errno),
+			   errno == EMFILE ? " (LimitNOFILE of vgpud.service)" : "");
+		source_set(&door->source, 0);
+		timer_set(&door->full, FULL_MS);
+	}
 	return fd;
+}
+
+static void door_reopen(struct timer *timer)
+{
+	source_set(&container_of(timer, struct door, full)->source, EPOLLIN);
 }
 
 static void vsock_ready(struct source *source, uint32_t events)
@@ -116,6 +133,7 @@ static int door_add(struct listener *listener, int fd, const struct unixsock_gue
 	if (door) {
 		door->source.fd = fd;
 		door->source.ready = guest ? unixsock_ready : vsock_ready;
+		door->full.expired = door_reopen;
 		door->port = listener->port;
 		door->guest = guest;
 		ret = source_add(&door->source, EPOLLIN);
@@ -139,6 +157,7 @@ static void listener_end(struct listener *listener)
 		if (door->guest)
 			unixsock_remove(door->guest, door->port);
 		LIST_REMOVE(door, node);
+		timer_cancel(&door->full);
 		source_close(&door->source);
 		free(door);
 	}

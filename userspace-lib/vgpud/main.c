@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,6 +33,9 @@
 
 #define RUN_DIR		"/run/vgpu"
 #define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
+
+/* Files beside those that settings name: of guests, windows, users who ask, and our own. */
+#define FILES_OTHERS	512
 
 enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_MODULE = 4 };
 
@@ -93,6 +97,24 @@ static int signals_init(void)
 	if (signals.fd < 0)
 		return -errno;
 	return source_add(&signals, EPOLLIN);
+}
+
+/*
+ * Each session is a file here, and each connection that is new. What the service manager lets
+ * us have is more than what programs get that do not ask.
+ */
+static void raise_files(void)
+{
+	struct rlimit limit;
+	rlim_t need = settings.pending + settings.limits.sessions + FILES_OTHERS;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max < need)
+		log_warning("%llu open files are not enough for 'pending' and the 'sessions' of one guest: %llu are (LimitNOFILE)",
+			    (unsigned long long)limit.rlim_max, (unsigned long long)need);
 }
 
 static void check(int ret, const char *what)
@@ -237,6 +259,7 @@ int main(int argc, char **argv)
 	if (check_only)
 		return config_check_exports() ? EXIT_CONFIG : EXIT_SUCCESS;
 
+	raise_files();
 	check(loop_init(), "epoll");
 	check(files_init(), "a thread for files");
 	check(signals_init(), "signals");
