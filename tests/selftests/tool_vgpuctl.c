@@ -305,6 +305,24 @@ TEST(windows)
 	EXPECT_RUN(5, "no window", "vgpuctl window destroy --to 77");
 }
 
+/* All guests would wait for a directory service that does not answer. */
+TEST(no_name_service)
+{
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	EXPECT_RUN(1, "0", "grep -c -a -E 'getpwnam|getpwuid|getgrnam|getaddrinfo' $(command -v vgpud)");
+	/* Whom only that knows has a number. */
+	EXPECT_RUN(0, "", "vgpuctl window create --to 77 --size 8K --owner 4711");
+	EXPECT_RUN(0, "", "vgpuctl window list | grep ' 8K  *4711 '");
+	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77");
+	EXPECT_RUN(0, "", "vgpuctl window create --to 77 --size 8K --owner 4711:4712");
+	EXPECT_RUN(0, "", "stat -c %%u:%%g:%%a %s | grep ^4711:471[12]:600",
+		   tool_user_engine() ? "/run/vgpu/window-77-22586" : "/dev/vgpu-window-77");
+	EXPECT_RUN(0, "", "vgpuctl window destroy --to 77");
+	EXPECT_RUN(2, "", "vgpuctl window create --to 77 --size 8K --owner");
+	EXPECT_RUN(5, "no user", "vgpuctl window create --to 77 --size 8K --owner 4294967295");
+}
+
 TEST(only_root_changes)
 {
 	if (!tool_has_host())

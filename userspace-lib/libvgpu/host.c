@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <ctype.h>
 #include <errno.h>
 #include <json-c/json.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +153,33 @@ VGPU_PUBLIC int vgpu_agent_unexport_nvidia(struct vgpu_agent *agent, int card, u
 	return vgpu_agent_unexport_from(agent, &request);
 }
 
+/*
+ * A user as the agent takes it: it knows those of /etc/passwd only, as it waits for no name
+ * service. Whom they do not know either the agent says so of.
+ */
+static void put_owner(struct json_object *request, const char *owner)
+{
+	const struct passwd *user = owner && !isdigit((unsigned char)owner[0]) ? getpwnam(owner) : NULL;
+	char ids[32];
+
+	if (user) {
+		snprintf(ids, sizeof(ids), "%lu:%lu", (unsigned long)user->pw_uid,
+			 (unsigned long)user->pw_gid);
+		owner = ids;
+	}
+	put_string(request, "owner", owner);
+}
+
+/* The name behind a number that the agent knows no name for. */
+static const char *owner_name(const char *owner)
+{
+	const struct passwd *user = NULL;
+
+	if (isdigit((unsigned char)owner[0]))
+		user = getpwuid(strtoul(owner, NULL, 10));
+	return user ? user->pw_name : owner;
+}
+
 VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
 					 const struct vgpu_window_request *window, char path[48])
 {
@@ -160,7 +189,7 @@ VGPU_PUBLIC int vgpu_agent_window_create(struct vgpu_agent *agent,
 	put_number(request, "cid", window->cid);
 	put_number(request, "port", window->port);
 	put_number(request, "size", window->size);
-	put_string(request, "owner", window->owner);
+	put_owner(request, window->owner);
 	ret = agent_ask(agent, request, &answer);
 	if (ret)
 		return ret;
@@ -304,7 +333,7 @@ static bool read_window(struct json_object *object, void *to)
 	window->memory_path = strdup(get_string(object, "memory_path"));
 	window->cid = get_number(object, "cid");
 	window->port = get_number(object, "port");
-	window->owner = strdup(get_string(object, "owner"));
+	window->owner = strdup(owner_name(get_string(object, "owner")));
 	window->automatic = get_bool(object, "automatic");
 	window->size = get_number(object, "size");
 	window->bound_bytes = get_number(object, "bound_bytes");

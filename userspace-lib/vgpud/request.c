@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "log.h"
 #include "peer.h"
 #include "request.h"
+#include "users.h"
 #include "wanted.h"
 #include "window.h"
 
@@ -310,17 +310,6 @@ static struct json_object *do_window_destroy(struct json_object *request)
 		return answer_error(ret, words.text);
 	wanted_sync();
 	return answer_ok();
-}
-
-/* Of a user that is no more: the number. */
-static void user_name(uint32_t uid, char name[40])
-{
-	const struct passwd *user = getpwuid(uid);
-
-	if (user)
-		snprintf(name, 40, "%s", user->pw_name);
-	else
-		snprintf(name, 40, "%" PRIu32, uid);
 }
 
 static struct json_object *do_window_drain(struct json_object *request)

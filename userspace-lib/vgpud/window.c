@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "export.h"
 #include "hostdev.h"
 #include "keeper.h"
+#include "users.h"
 #include "window.h"
 
 /* Users that libvirt runs QEMU as, by distribution. */
@@ -36,21 +36,15 @@ const char *window_size_mistake(uint64_t size)
 
 int window_owner(const char *owner, uint32_t *uid, uint32_t *gid)
 {
-	const struct passwd *user = NULL;
 	size_t i;
 
-	if (owner && *owner) {
-		user = getpwnam(owner);
-	} else {
-		for (i = 0; !user && i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++)
-			user = getpwnam(qemu_users[i]);
-		if (!user)
-			user = getpwuid(0);
-	}
-	if (!user)
-		return -ENOENT;
-	*uid = user->pw_uid;
-	*gid = user->pw_gid;
+	if (owner && *owner)
+		return user_find(owner, uid, gid) ? 0 : -ENOENT;
+	for (i = 0; i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++)
+		if (user_find(qemu_users[i], uid, gid))
+			return 0;
+	*uid = 0;
+	*gid = 0;
 	return 0;
 }
 
