@@ -310,6 +310,7 @@ struct vgpu_program_info {
 
 /**
  * struct vgpu_counters - since the guest connected, or now
+ * @sessions: programs that use devices, now
  * @lanes: now
  * @objects: open files, now
  * @mappings: device mappings, now
@@ -327,6 +328,7 @@ struct vgpu_program_info {
  * @cancels: calls interrupted by the guest
  */
 struct vgpu_counters {
+	uint64_t sessions;
 	uint64_t lanes;
 	uint64_t objects;
 	uint64_t mappings;
@@ -351,7 +353,8 @@ struct vgpu_counters {
  * @connected: false: its connection is being ended
  * @uid: user that its programs' shadows run as
  * @since: when it came, seconds of CLOCK_REALTIME
- * @programs: its programs that use devices
+ * @programs: its programs that use devices, for root
+ * @programs_hidden: this user is not told of them
  * @nr_programs: how many
  * @counters: what it did; 0 if not @connected
  */
@@ -363,6 +366,7 @@ struct vgpu_guest_info {
 	uint64_t since;
 	struct vgpu_program_info *programs;
 	size_t nr_programs;
+	bool programs_hidden;
 	struct vgpu_counters counters;
 };
 

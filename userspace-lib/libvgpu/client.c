@@ -147,7 +147,8 @@ int agent_ask(struct vgpu_agent *agent, struct json_object *request,
 	agent->message[0] = '\0';
 	ret = send_line(agent, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN));
 	json_object_put(request);
-	if (!ret)
+	/* An agent that lets nobody else in says so before it closes. */
+	if (!ret || ret == -ECONNRESET)
 		ret = receive_line(agent, &line);
 	if (ret)
 		return fail(agent, ret, ret == -ETIMEDOUT ? "vgpud does not answer" :

@@ -292,6 +292,7 @@ static bool read_program(struct json_object *object, void *to)
 
 static void read_counters(struct json_object *object, struct vgpu_counters *counters)
 {
+	counters->sessions = get_number(object, "sessions");
 	counters->lanes = get_number(object, "lanes");
 	counters->objects = get_number(object, "objects");
 	counters->mappings = get_number(object, "mappings");
@@ -312,7 +313,7 @@ static void read_counters(struct json_object *object, struct vgpu_counters *coun
 static bool read_guest(struct json_object *object, void *to)
 {
 	struct vgpu_guest_info *guest = to;
-	struct json_object *counters;
+	struct json_object *counters, *programs;
 
 	guest->cid = get_number(object, "cid");
 	guest->port = get_number(object, "port");
@@ -321,6 +322,7 @@ static bool read_guest(struct json_object *object, void *to)
 	guest->connected = !strcmp(get_string(object, "state"), "connected");
 	if (json_object_object_get_ex(object, "counters", &counters))
 		read_counters(counters, &guest->counters);
+	guest->programs_hidden = json_object_object_get_ex(object, "programs", &programs) && !programs;
 	return read_array(object, "programs", sizeof(*guest->programs), read_program,
 			  &guest->programs, &guest->nr_programs);
 }

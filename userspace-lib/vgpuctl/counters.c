@@ -14,6 +14,7 @@
 #define BYTES(type, member)	{ #member, offsetof(struct type, member), true }
 
 const struct counter guest_counters[] = {
+	COUNTER(vgpu_counters, sessions),
 	COUNTER(vgpu_counters, lanes),
 	COUNTER(vgpu_counters, objects),
 	COUNTER(vgpu_counters, mappings),

@@ -123,6 +123,10 @@ static void put_guests(struct json_object *to, const struct vgpu_host_info *host
 		put_number(object, "uid", guest->uid);
 		put_number(object, "since", guest->since);
 		put_counters(object, guest_counters, &guest->counters);
+		if (guest->programs_hidden) {
+			put_string(object, "programs", NULL);
+			continue;
+		}
 		programs = put_array(object, "programs");
 		for (j = 0; j < guest->nr_programs; j++) {
 			object = put_element(programs);

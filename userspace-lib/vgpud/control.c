@@ -18,15 +18,20 @@
 #include "request.h"
 #include "unixsock.h"
 
-#define CLIENTS_MAX	64
+/* Connections of one user, of all users, and of root beside those. */
+#define USER_MAX	16
+#define USERS_MAX	64
+#define ROOT_MAX	64
 #define REQUEST_MAX	16384
 #define IDLE_MS		30000
+/* How long nobody is let in when there is no room for another file. */
+#define FULL_MS		200
 
 /**
  * struct client - a connection to the control socket
  * @source: its socket
  * @idle: closes it when nothing is said for long
- * @may_change: it is root's
+ * @uid: whose it is; root may change things
  * @in: what was read of a request
  * @in_len: bytes of it
  * @out: what is left of an answer; while there is something, nothing is read
@@ -34,9 +39,10 @@
  * @out_pos: bytes that were sent
  */
 struct client {
+	LIST_ENTRY(client) node;
 	struct source source;
 	struct timer idle;
-	bool may_change;
+	uid_t uid;
 	char in[REQUEST_MAX];
 	size_t in_len;
 	char *out;
@@ -45,15 +51,16 @@ struct client {
 };
 
 static struct source control = { .fd = -1 };
-static unsigned int nr_clients;
+static struct timer control_full;
+static LIST_HEAD(, client) clients = LIST_HEAD_INITIALIZER(clients);
 
 static void client_end(struct client *client)
 {
 	timer_cancel(&client->idle);
 	source_close(&client->source);
+	LIST_REMOVE(client, node);
 	free(client->out);
 	free(client);
-	nr_clients--;
 }
 
 static void client_expired(struct timer *timer)
@@ -88,7 +95,7 @@ static bool client_line(struct client *client, const char *line)
 		json_object_put(request);
 		return false;
 	}
-	answer = request_run(request, client->may_change);
+	answer = request_run(request, client->uid == 0);
 	json_object_put(request);
 	return answer && client_answer(client, answer);
 }
@@ -157,8 +164,32 @@ static void client_ready(struct source *source, uint32_t events)
 	timer_set(&client->idle, IDLE_MS);
 }
 
+/* No user keeps another from asking, nor all of them root from ending it. */
+static bool control_room(uid_t uid)
+{
+	unsigned int of_user = 0, of_root = 0, all = 0;
+	struct client *client;
+
+	LIST_FOREACH(client, &clients, node) {
+		all++;
+		of_user += client->uid == uid;
+		of_root += client->uid == 0;
+	}
+	if (uid == 0)
+		return of_root < ROOT_MAX;
+	return of_user < USER_MAX && all - of_root < USERS_MAX;
+}
+
+static void control_reopen(struct timer *timer)
+{
+	(void)timer;
+	source_set(&control, EPOLLIN);
+}
+
 static void control_ready(struct source *source, uint32_t events)
 {
+	static const char too_many[] =
+		"{\"ok\":false,\"errno\":11,\"message\":\"too many connections of this user, or of all users\"}\n";
 	struct ucred cred = { .uid = (uid_t)-1 };
 	socklen_t len = sizeof(cred);
 	struct client *client;
@@ -166,16 +197,26 @@ static void control_ready(struct source *source, uint32_t events)
 
 	(void)events;
 	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0)
+	if (fd < 0) {
+		/* As for guests (listener.c). */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			source_set(&control, 0);
+			timer_set(&control_full, FULL_MS);
+		}
 		return;
-	client = nr_clients < CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) || !control_room(cred.uid)) {
+		send(fd, too_many, sizeof(too_many) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		close(fd);
+		return;
+	}
+	client = calloc(1, sizeof(*client));
 	if (!client) {
 		close(fd);
 		return;
 	}
-	nr_clients++;
-	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
-	client->may_change = cred.uid == 0;
+	LIST_INSERT_HEAD(&clients, client, node);
+	client->uid = cred.uid;
 	client->source.fd = fd;
 	client->source.ready = client_ready;
 	client->idle.expired = client_expired;
@@ -193,6 +234,7 @@ int control_init(void)
 		return -ENAMETOOLONG;
 	strcpy(addr.sun_path, settings.socket);
 	control.ready = control_ready;
+	control_full.expired = control_reopen;
 	control.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (control.fd < 0)
 		return -errno;
@@ -213,5 +255,6 @@ void control_exit(void)
 {
 	if (control.fd >= 0)
 		unlink(settings.socket);
+	timer_cancel(&control_full);
 	source_close(&control);
 }

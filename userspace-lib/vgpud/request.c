@@ -469,7 +469,8 @@ static struct json_object *status_counters(const struct vgpu_host_peer_stat *sta
 	return object;
 }
 
-static struct json_object *status_guests(void)
+/* Names of programs are the guests' own business, and root's. */
+static struct json_object *status_guests(bool programs)
 {
 	struct json_object *array = json_object_new_array(), *object;
 	struct vgpu_host_peer_stat stat;
@@ -482,7 +483,7 @@ static struct json_object *status_guests(void)
 		put_string(object, "state", peer->state == PEER_UP ? "connected" : "ending");
 		put_number(object, "uid", peer->uid);
 		put_number(object, "since", peer->since);
-		put(object, "programs", status_sessions(peer));
+		put(object, "programs", programs ? status_sessions(peer) : NULL);
 		if (peer->state == PEER_UP && !hostdev_peer_stat(peer->number, &stat))
 			put(object, "counters", status_counters(&stat));
 		json_object_array_add(array, object);
@@ -498,7 +499,7 @@ static struct json_object *do_list(void)
 	return answer;
 }
 
-static struct json_object *do_status(void)
+static struct json_object *do_status(bool may_change)
 {
 	struct json_object *answer = do_list();
 
@@ -507,7 +508,7 @@ static struct json_object *do_status(void)
 	put_number(answer, "port", settings.port);
 	put_string(answer, "engine", hostdev_is_engine() ? "user" : "kernel");
 	put_string(answer, "scratch", confine_has_keys() ? "keys" : "random");
-	put(answer, "guests", status_guests());
+	put(answer, "guests", status_guests(may_change));
 	put(answer, "windows", status_windows());
 	return answer;
 }
@@ -521,7 +522,7 @@ struct json_object *request_run(struct json_object *request, bool may_change)
 	if (!strcmp(op, "list"))
 		return do_list();
 	if (!strcmp(op, "status"))
-		return do_status();
+		return do_status(may_change);
 	if (!may_change)
 		return answer_error(-EPERM, "only root may change exports");
 	if (!strcmp(op, "export"))
