@@ -22,6 +22,11 @@
 #include "unixsock.h"
 #include "wire.h"
 
+/* Connections that each guest may have here whatever others do. */
+#define OWN_PENDING	16
+/* Connections that were refused, and whose other end is to read why. The oldest makes room. */
+#define REFUSED_MAX	64
+
 /* Ports that only a guest's kernel and its root can send from. */
 #define TRUSTED_PORTS	1024
 
@@ -33,6 +38,7 @@
  * @remote_port: its port
  * @port: ours
  * @waiting: HELLO is complete; the guest's old connection has to go first
+ * @refused: it was told so before it was heard, and is not heard
  * @have: bytes read
  * @want: bytes to read: the header's, then the message's. Never more, for a
  *	lane's first call may follow, which is not ours
@@ -46,6 +52,7 @@ struct handshake {
 	uint32_t remote_port;
 	uint32_t port;
 	bool waiting;
+	bool refused;
 	size_t have;
 	size_t want;
 	union {
@@ -56,6 +63,7 @@ struct handshake {
 	} msg;
 };
 
+/* In the order in which they came. */
 static TAILQ_HEAD(, handshake) handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
 
 static const struct vgpu_wire_limits no_calls;
@@ -74,7 +82,7 @@ static bool say(int fd, const void *msg, size_t len)
 	return send(fd, msg, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-static void handshake_refuse(struct handshake *handshake, int error)
+static void handshake_say_no(struct handshake *handshake, int error)
 {
 	struct vgpu_refuse refuse = {
 		.hdr.len = cpu_to_le32(sizeof(refuse)),
@@ -84,6 +92,11 @@ static void handshake_refuse(struct handshake *handshake, int error)
 
 	log_debug("guest %u:%u refused: %s", handshake->cid, handshake->port, strerror(error));
 	say(handshake->source.fd, &refuse, sizeof(refuse));
+}
+
+static void handshake_refuse(struct handshake *handshake, int error)
+{
+	handshake_say_no(handshake, error);
 	handshake_end(handshake);
 }
 
@@ -258,6 +271,11 @@ static void handshake_ready(struct source *source, uint32_t events)
 	struct handshake *handshake = container_of(source, struct handshake, source);
 	ssize_t len;
 
+	if (handshake->refused) {
+		/* The guest has read why, or does not want to; nothing else is waited for. */
+		handshake_end(handshake);
+		return;
+	}
 	if (handshake->waiting) {
 		/* Only its end can be reported, as nothing is waited for. */
 		if (events & (EPOLLHUP | EPOLLERR))
@@ -305,23 +323,45 @@ static void handshake_expired(struct timer *timer)
 		handshake_end(handshake);
 }
 
+/* Guests to which nothing is exported are not among these. */
 static bool handshake_room(uint32_t cid, uint32_t port)
 {
 	unsigned int all = 0, of_guest = 0;
 	struct handshake *handshake;
 
 	TAILQ_FOREACH(handshake, &handshakes, node) {
+		if (handshake->refused)
+			continue;
 		all++;
 		of_guest += handshake->cid == cid && handshake->port == port;
 	}
-	return all < settings.pending && of_guest < settings.pending_per_guest;
+	return of_guest < settings.pending_per_guest &&
+	       (all < settings.pending || of_guest < OWN_PENDING);
+}
+
+/* One more was refused. */
+static void handshake_make_room(void)
+{
+	struct handshake *handshake, *oldest = NULL;
+	unsigned int nr = 0;
+
+	TAILQ_FOREACH(handshake, &handshakes, node) {
+		if (!handshake->refused)
+			continue;
+		nr++;
+		if (!oldest)
+			oldest = handshake;
+	}
+	if (nr > REFUSED_MAX)
+		handshake_end(oldest);
 }
 
 void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 {
 	struct handshake *handshake = NULL;
+	bool any_port, known = exports_for_guest(cid, port, &any_port);
 
-	if (handshake_room(cid, port))
+	if (!known || handshake_room(cid, port))
 		handshake = calloc(1, sizeof(*handshake));
 	else
 		log_guest(cid, port, "too many connections that say nothing");
@@ -335,9 +375,19 @@ void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 	handshake->cid = cid;
 	handshake->remote_port = remote_port;
 	handshake->port = port;
+	handshake->refused = !known;
 	handshake->want = sizeof(struct vgpu_hdr);
 	TAILQ_INSERT_TAIL(&handshakes, handshake, node);
 	timer_set(&handshake->timer, settings.handshake_timeout_ms);
-	if (source_add(&handshake->source, EPOLLIN))
+	/* Of who is refused nothing is read, however much it sends. */
+	if (source_add(&handshake->source, known ? EPOLLIN : EPOLLRDHUP)) {
 		handshake_end(handshake);
+		return;
+	}
+	/* Who has no export takes none of the room of those that have. */
+	if (!known) {
+		log_guest(cid, port, "nothing is exported to it");
+		handshake_say_no(handshake, ENOENT);
+		handshake_make_room();
+	}
 }

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Crowds at the agent's doors: guests to which nothing is exported, guests that say nothing, users
+ * of this machine that ask and ask, and a host that is out of files. Who means it is served
+ * meanwhile, and is heard in the log. Runs as hostile does.
+ */
+#include <dirent.h>
+#include <sys/resource.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "hostile_host.h"
+#include "agent.h"
+
+#include "kselftest_harness.h"
+
+/* Ports of guests beside PORT; no other test has them. */
+#define CROWD_PORT	22630
+#define NR_CROWDS	5
+#define CROWD		256
+#define LOG		"/run/vgpud.log"
+#define CONTROL		"/run/vgpu/vgpud.sock"
+
+FIXTURE(crowd) {
+	struct peer peer;
+	int fds[NR_CROWDS * CROWD];
+	unsigned int nr;
+	pid_t agent;
+};
+
+FIXTURE_SETUP(crowd)
+{
+	struct rlimit limit = { 4096, 4096 };
+
+	NEEDS_HOST();
+	self->peer.control = -1;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ASSERT_EQ(1, tool_processes("/vgpud", &self->agent));
+	ASSERT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, &limit, NULL));
+	ASSERT_EQ(0, export_as("crowd", "/dev/null", LOOPBACK, PORT, false));
+}
+
+FIXTURE_TEARDOWN(crowd)
+{
+	char name[16];
+	int i;
+
+	if (!real_path)
+		return;
+	while (self->nr)
+		close(self->fds[--self->nr]);
+	peer_close(&self->peer);
+	for (i = 0; i < NR_CROWDS; i++) {
+		snprintf(name, sizeof(name), "crowd%d", i);
+		unexport(name);
+	}
+	unexport("crowd");
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+}
+
+/* All of these guests say nothing, with as many connections as one may have. */
+static bool come(struct _test_data_crowd *self, uint32_t cid)
+{
+	char name[16];
+	int i, j, fd;
+
+	for (i = 0; i < NR_CROWDS; i++) {
+		snprintf(name, sizeof(name), "crowd%d", i);
+		if (export_as(name, "/dev/null", cid, CROWD_PORT + i, true))
+			return false;
+		for (j = 0; j < CROWD; j++) {
+			fd = peer_connect(LOOPBACK, CROWD_PORT + i, false);
+			/* Some are turned away. */
+			if (fd >= 0)
+				self->fds[self->nr++] = fd;
+		}
+	}
+	return true;
+}
+
+/* Guests without an export take no room of those that have one. */
+TEST_F_TIMEOUT(crowd, outsiders, 120)
+{
+	ASSERT_TRUE(come(self, 1234567));
+	EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+}
+
+/* Nor do guests that have one, but stay silent. */
+TEST_F_TIMEOUT(crowd, silent_guests, 120)
+{
+	ASSERT_TRUE(come(self, LOOPBACK));
+	EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+}
+
+/* An outsider hears why before it has said anything, however many others there are. */
+TEST_F_TIMEOUT(crowd, outsider_hears_why, 60)
+{
+	struct vgpu_refuse refuse;
+	int fd, i;
+
+	ASSERT_EQ(0, export_as("crowd0", "/dev/null", 1234567, CROWD_PORT, true));
+	for (i = 0; i < 200; i++) {
+		fd = peer_connect(LOOPBACK, CROWD_PORT, true);
+		ASSERT_GE(fd, 0);
+		self->fds[self->nr++] = fd;
+		ASSERT_EQ(sizeof(refuse), peer_recv(fd, &refuse, sizeof(refuse), SLACK_MS));
+		EXPECT_EQ(VGPU_MSG_REFUSE, peer_type(&refuse));
+		EXPECT_EQ(ENOENT, le32toh(refuse.error));
+	}
+	/* The first ones were closed for the later ones, and these when their time is over. */
+	EXPECT_GE(peer_wait_eof(self->fds[0], 1000), 0);
+	EXPECT_GE(peer_wait_eof(fd, SLACK_MS), 0);
+}
+
+/* --- users of this machine ------------------------------------------------- */
+
+static int control_connect(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = CONTROL };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* A user who has so many connections to the control socket, until the pipe ends. */
+static pid_t idle_user(uid_t uid, int nr, int ready, const int end[2])
+{
+	pid_t pid = fork();
+	char byte = 0;
+
+	if (pid)
+		return pid;
+	close(end[1]);
+	if (setgid(uid) || setuid(uid))
+		_exit(1);
+	while (nr--)
+		control_connect();
+	if (write(ready, &byte, 1) != 1 || read(end[0], &byte, 1) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(crowd, idle_users, 120)
+{
+	int ready[2], end[2], i;
+	char byte;
+
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(end));
+	/* Of nobody, and of several. */
+	for (i = 0; i < 8; i++) {
+		pid_t pid = idle_user(65534 - i, 100, ready[1], end);
+
+		ASSERT_GT(pid, 0);
+		ASSERT_EQ(1, read(ready[0], &byte, 1));
+		EXPECT_EQ(0, tool_run("vgpuctl list")->status) TH_LOG("%d users", i + 1);
+		if (!i)
+			EXPECT_EQ(0, tool_run("su -s /bin/sh daemon -c 'vgpuctl list'")->status);
+		if (i == 7) {
+			struct tool_run *run = tool_run("su -s /bin/sh daemon -c 'vgpuctl list'");
+
+			EXPECT_EQ(1, run->status);
+			EXPECT_NE(NULL, strstr(run->out, "too many connections")) TH_LOG("%s", run->out);
+		}
+	}
+	close(end[0]);
+	close(end[1]);
+	while (wait(NULL) > 0)
+		;
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* What a guest's programs are called concerns nobody but it and root. */
+TEST_F(crowd, names_of_programs)
+{
+	struct tool_run *run;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	self->fds[self->nr++] = peer_lane(&self->peer, 1);
+	ASSERT_GE(self->fds[0], 0);
+	run = tool_run("vgpuctl status --json");
+	EXPECT_NE(NULL, strstr(run->out, "\"comm\":\"hostile\"")) TH_LOG("%s", run->out);
+	run = tool_run("su -s /bin/sh nobody -c 'vgpuctl status --json'");
+	EXPECT_EQ(0, run->status);
+	EXPECT_EQ(NULL, strstr(run->out, "\"comm\"")) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "\"programs\":null")) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "\"sessions\":1")) TH_LOG("%s", run->out);
+}
+
+/* --- files ------------------------------------------------------------------ */
+
+static unsigned int files_of(pid_t pid)
+{
+	char path[32];
+	unsigned int nr = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && readdir(dir))
+		nr++;
+	if (dir)
+		closedir(dir);
+	return nr ? nr - 2 : 0;
+}
+
+/* Processor time of all of its threads, ms. */
+static long worked(pid_t pid)
+{
+	unsigned long user, kernel;
+	char path[32], line[512], *rest;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	tool_read_line(path, line, sizeof(line));
+	rest = strrchr(line, ')');
+	if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+			    &user, &kernel) != 2)
+		return -1;
+	return (user + kernel) * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+/* With no file left who knocks waits, and the agent does not spin. */
+TEST_F_TIMEOUT(crowd, out_of_files, 120)
+{
+	struct rlimit limit, old;
+	struct vgpu_hello hello = peer_hello_msg();
+	char answer[VGPU_CONTROL_MSG_MAX];
+	uint64_t end;
+	long before;
+	int guest_fd, control;
+
+	ASSERT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, NULL, &old));
+	limit = (struct rlimit){ files_of(self->agent), old.rlim_max };
+	ASSERT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, &limit, NULL));
+	guest_fd = peer_connect(LOOPBACK, PORT, true);
+	control = control_connect();
+	before = worked(self->agent);
+	for (end = tool_now_ms() + 3000; tool_now_ms() < end;)
+		usleep(100000);
+	EXPECT_LT(worked(self->agent) - before, 1000);
+	ASSERT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, &old, NULL));
+	ASSERT_GE(guest_fd, 0);
+	ASSERT_GE(control, 0);
+	/* Both were only kept waiting. */
+	EXPECT_TRUE(peer_send(guest_fd, &hello, sizeof(hello)));
+	EXPECT_LT(0, peer_recv(guest_fd, answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(VGPU_MSG_WELCOME, peer_type(answer));
+	EXPECT_EQ(0, tool_run("vgpuctl list")->status);
+	close(guest_fd);
+	close(control);
+}
+
+/* --- the log ----------------------------------------------------------------- */
+
+/* Says what no guest says, until the agent has closed the connection. */
+static bool babble(unsigned int port)
+{
+	char garbage[64] = "no message";
+	int fd = peer_connect(LOOPBACK, port, true);
+	bool closed = fd >= 0 && peer_send(fd, garbage, sizeof(garbage)) &&
+		      peer_wait_eof(fd, SLACK_MS) >= 0;
+
+	close(fd);
+	return closed;
+}
+
+/* A guest that makes mistakes all the time hides no mistake of another. */
+TEST_F_TIMEOUT(crowd, log_of_each, 120)
+{
+	const char *name = getenv("VGPU_NAME");
+	int fd, i;
+
+	ASSERT_TRUE(agent_keep_exports());
+	ASSERT_TRUE(agent_end(name, SIGTERM));
+	unlink(LOG);
+	fd = agent_start(name, NULL);
+	ASSERT_GE(fd, 0);
+	close(fd);
+	ASSERT_EQ(0, export_as("crowd0", "/dev/null", LOOPBACK, CROWD_PORT, true));
+	ASSERT_EQ(0, export_as("crowd1", "/dev/null", LOOPBACK, CROWD_PORT + 1, true));
+	for (i = 0; i < 20; i++)
+		ASSERT_TRUE(babble(CROWD_PORT));
+	ASSERT_TRUE(babble(CROWD_PORT + 1));
+	EXPECT_EQ(0, tool_run("grep 'guest 1:%d: said something' " LOG, CROWD_PORT)->status);
+	EXPECT_EQ(0, tool_run("grep 'guest 1:%d: said something' " LOG, CROWD_PORT + 1)->status);
+	/* The noisy one has said it 20 times, within two periods of 10 s, or a few more. */
+	EXPECT_GE(5, atoi(tool_run("grep -c 'guest 1:%d: said something' " LOG, CROWD_PORT)->out));
+	EXPECT_TRUE(agent_write_env());
+}
+
+TEST_HARNESS_MAIN
