@@ -49,6 +49,11 @@ static bool policy_lists(const struct vgpu_policy *policy, u32 key)
 	return false;
 }
 
+static bool policy_passes(const struct vgpu_policy *policy, u32 key)
+{
+	return !policy->nr_ioctls || policy_lists(policy, key) != policy->deny;
+}
+
 bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
 {
 	u32 key = policy->kind == VGPU_EXPORT_NVIDIA ? vgpu_nvidia_key(cmd) : vgpu_ioctl_key(cmd);
@@ -56,7 +61,12 @@ bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd)
 	if (key == POLICY_DRM_SET_MASTER && policy->kind == VGPU_EXPORT_DRM_PRIMARY &&
 	    !policy->master)
 		return false;
-	return !policy->nr_ioctls || policy_lists(policy, key) != policy->deny;
+	return policy_passes(policy, key);
+}
+
+bool vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd)
+{
+	return policy_passes(policy, vgpu_ioctl_key(cmd));
 }
 
 bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr)

@@ -61,6 +61,16 @@ int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags);
 bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd);
 
 /**
+ * vgpu_policy_derived - may a command be issued on what came from an export?
+ * @policy: of the export
+ * @cmd: the command
+ *
+ * A dma-buf, sync_file or eventfd is no device of the export's driver, whose numbers mean
+ * something else there; but what is on the list is listed for it as well.
+ */
+bool vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd);
+
+/**
  * vgpu_policy_nvidia - may an opener have NVIDIA's driver carry out what it asks for?
  * @policy: of the export that was opened
  * @cmd: the ioctl's command, which vgpu_policy_ioctl() lets through

@@ -203,10 +203,10 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 	bool same;
 
 	fd->file = NULL;
-	/* A device that a device opens (a lease) has the policy of that one. */
+	/* A device that a device opens (a lease) has the policy of that one, all else its lists. */
 	grant = S_ISCHR(file_inode(file)->i_mode) ? call->object->grant : NULL;
 	same = grant && S_ISCHR(inode->i_mode) && inode->i_rdev == file_inode(file)->i_rdev;
-	object = vgpu_object_take(peer, file, grant);
+	object = vgpu_object_take(peer, file, grant, call->object->origin);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
 	vgpu_object_describe(object, desc);

@@ -70,7 +70,7 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
 		vgpu_grant_put(grant);
 		return PTR_ERR(file);
 	}
-	object = vgpu_object_take(peer, file, grant);
+	object = vgpu_object_take(peer, file, grant, grant);
 	vgpu_grant_put(grant);
 	if (IS_ERR(object))
 		return vgpu_call_refuse(call, PTR_ERR(object));

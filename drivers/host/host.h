@@ -424,7 +424,9 @@ struct vgpu_object {
 	struct rcu_head rcu;
 	struct vgpu_peer *peer;
 	struct file *file;
+	/* Of its export; NULL: it is no device, and came from that of @origin. */
 	struct vgpu_grant *grant;
+	struct vgpu_grant *origin;
 	struct vgpu_space *space;
 	u32 id;
 	u32 kind;
@@ -448,7 +450,7 @@ struct vgpu_object {
  * reference of the guest. Takes over @file in either case.
  */
 struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
-				     struct vgpu_grant *grant);
+				     struct vgpu_grant *grant, struct vgpu_grant *origin);
 /* The object that the guest calls @id, with a reference of ours, or NULL. */
 struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id);
 void vgpu_object_put(struct vgpu_object *object);

@@ -190,9 +190,12 @@ static int ioctl_hide_shared(__le64 __user *place)
 
 static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
 {
+	const struct vgpu_grant *origin = call->object->origin;
 	const struct vgpu_grant *grant = call->object->grant;
 
-	if (!grant || vgpu_policy_ioctl(&grant->policy, cmd))
+	if (!grant)
+		return !origin || vgpu_policy_derived(&origin->policy, cmd);
+	if (vgpu_policy_ioctl(&grant->policy, cmd))
 		return true;
 	if (grant->policy.kind == VGPU_EXPORT_NVIDIA)
 		ioctl_tell_denied(call, cmd, vgpu_nvidia_key(cmd), 0);

@@ -110,6 +110,7 @@ static void object_free(struct kref *ref)
 	vgpu_event_drop_all(object);
 	vgpu_space_put(object->peer, object->space);
 	vgpu_grant_put(object->grant);
+	vgpu_grant_put(object->origin);
 	if (object->leave) {
 		vgpu_leave_free(object);
 		return;
@@ -124,7 +125,8 @@ void vgpu_object_put(struct vgpu_object *object)
 }
 
 static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct file *file,
-					      struct vgpu_grant *grant)
+					      struct vgpu_grant *grant,
+					      struct vgpu_grant *origin)
 {
 	struct vgpu_object *object;
 	int ret;
@@ -159,6 +161,10 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 		vgpu_grant_get(grant);
 		object->grant = grant;
 	}
+	if (origin) {
+		vgpu_grant_get(origin);
+		object->origin = origin;
+	}
 	peer->nr_objects++;
 	xa_store(&peer->objects, object->id, object, GFP_KERNEL_ACCOUNT);
 	return object;
@@ -173,7 +179,7 @@ err_free:
 }
 
 struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
-				     struct vgpu_grant *grant)
+				     struct vgpu_grant *grant, struct vgpu_grant *origin)
 {
 	struct vgpu_object *object;
 	bool known;
@@ -188,7 +194,7 @@ struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
 		else
 			object->held++;
 	} else {
-		object = object_make_locked(peer, file, grant);
+		object = object_make_locked(peer, file, grant, origin);
 	}
 	if (!IS_ERR(object))
 		kref_get(&object->ref);

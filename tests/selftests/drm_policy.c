@@ -12,8 +12,11 @@
 
 #include <drm.h>
 #include <drm_mode.h>
+#include <linux/dma-buf.h>
+#include <linux/sync_file.h>
 
 #include "hostile_peer.h"
+#include "tool.h"
 
 #include "kselftest_harness.h"
 
@@ -261,6 +264,64 @@ TEST_F(policy, guest_is_not_authenticated)
 	gem_close.handle = dumb.handle;
 	EXPECT_EQ(-beside_master(real_path, DRM_IOCTL_GEM_CLOSE, &gem_close, sizeof(gem_close)),
 		  guest_ioctl(self, DRM_IOCTL_GEM_CLOSE, &gem_close));
+}
+
+/* Opens the guest's node of the export @name, which denies these. Return: its dma-buf, or -1. */
+static int guest_buffer(const char *name, unsigned long denied, unsigned long also)
+{
+	struct drm_prime_handle prime = { .flags = O_CLOEXEC | O_RDWR, .fd = -1 };
+	struct drm_mode_create_dumb dumb = { .width = 8, .height = 8, .bpp = 32 };
+	FILE *file = fopen(CONFIG, "w");
+	int fd;
+
+	if (!file)
+		return -1;
+	fprintf(file, "[%s]\npath = %s\nto = %d\ndeny-ioctls = %#lx, %#lx\n", name, real_path,
+		LOOPBACK, denied, also);
+	if (fclose(file))
+		return -1;
+	agent_reload();
+	fd = tool_open_export(name);
+	if (fd < 0 || ioctl(fd, DRM_IOCTL_MODE_CREATE_DUMB, &dumb))
+		return -1;
+	prime.handle = dumb.handle;
+	if (ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime))
+		return -1;
+	close(fd);
+	return prime.fd;
+}
+
+/*
+ * What a device's ioctls make is under its export's list: a dma-buf, and a sync_file that is made
+ * of that. Here the guest is this machine's module.
+ */
+TEST_F_TIMEOUT(policy, list_is_inherited, 120)
+{
+	struct dma_buf_export_sync_file fence = { .flags = DMA_BUF_SYNC_RW, .fd = -1 };
+	struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_READ | DMA_BUF_SYNC_START };
+	struct sync_file_info info = {};
+	int fd;
+
+	/* Others are not concerned. */
+	ASSERT_EQ(0, system("mkdir -p /etc/vgpu/exports.d"));
+	fd = guest_buffer("derived-a", DRM_IOCTL_GEM_FLINK, DRM_IOCTL_GEM_OPEN);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, ioctl(fd, DMA_BUF_IOCTL_SYNC, &sync));
+	ASSERT_EQ(0, ioctl(fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &fence));
+	EXPECT_EQ(0, ioctl(fence.fd, SYNC_IOC_FILE_INFO, &info));
+	close(fence.fd);
+	close(fd);
+
+	fd = guest_buffer("derived-b", DMA_BUF_IOCTL_SYNC, SYNC_IOC_FILE_INFO);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-1, ioctl(fd, DMA_BUF_IOCTL_SYNC, &sync));
+	EXPECT_EQ(EACCES, errno);
+	ASSERT_EQ(0, ioctl(fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &fence));
+	memset(&info, 0, sizeof(info));
+	EXPECT_EQ(-1, ioctl(fence.fd, SYNC_IOC_FILE_INFO, &info));
+	EXPECT_EQ(EACCES, errno);
+	close(fence.fd);
+	close(fd);
 }
 
 /* The card is as free as it was: the next to open it becomes its master. */

@@ -48,6 +48,25 @@ static void test_key(void)
 	tap_subject("what names an ioctl");
 }
 
+/* What came from an export is of no driver that takes numbers for what they are not. */
+static void test_derived(void)
+{
+	u32 listed = vgpu_ioctl_key(_IOW('b', 0, u64));
+	struct vgpu_policy policy = { .nr_ioctls = 1, .ioctls = &listed, .deny = true };
+
+	policy.kind = VGPU_EXPORT_NVIDIA;
+	tap_expect(!vgpu_policy_derived(&policy, _IOW('b', 0, u64)), "what is listed");
+	tap_expect(vgpu_policy_derived(&policy, _IOW('>', 0, u64)), "of another type");
+	policy.kind = VGPU_EXPORT_DRM_PRIMARY;
+	tap_expect(vgpu_policy_derived(&policy, SET_MASTER), "a number of DRM's");
+	policy.deny = false;
+	tap_expect(vgpu_policy_derived(&policy, _IOW('b', 0, u64)), "what alone is allowed");
+	tap_expect(!vgpu_policy_derived(&policy, _IOW('b', 2, u64)), "what is not");
+	policy.nr_ioctls = 0;
+	tap_expect(vgpu_policy_derived(&policy, _IOW('b', 2, u64)), "no list");
+	tap_subject("what comes of an export");
+}
+
 /* NVIDIA's driver takes any type of what has a size. */
 static void test_nvidia(void)
 {
@@ -132,6 +151,7 @@ int main(void)
 {
 	test_lists();
 	test_key();
+	test_derived();
 	test_nvidia();
 	test_master();
 	test_open();

@@ -84,6 +84,8 @@ struct grant *grant_find(uint32_t id);
 void grant_put(struct grant *grant);
 /* Tell a shadow the policy of a grant; NULL: of an object of no export. Return: its bytes. */
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
+/* The same of what came from an export and is no device of it: the lists are for it as well. */
+size_t grant_describe_derived(const struct grant *origin, struct eshadow_policy *policy);
 
 /* --- object.c ----------------------------------------------------------------- */
 
@@ -124,7 +126,8 @@ struct polled {
  * @kind: VGPU_OBJECT_*
  * @flags: VGPU_OBJECT_*
  * @space: number of the address space of its mappings
- * @grant: of its export, or NULL
+ * @grant: of its export, or NULL: it is no device
+ * @origin: of the export that it came from, or NULL
  * @dropping: shadows that are to close it
  * @dev: of its inode, and the inode's number
  * @ino: see @dev
@@ -154,6 +157,7 @@ struct object {
 	bool keeps;
 	bool lent;
 	struct grant *grant;
+	struct grant *origin;
 	unsigned int dropping;
 	uint64_t close_seq;
 	struct shadow *closer;
@@ -162,7 +166,8 @@ struct object {
 };
 
 /* Takes over @fd. Return: the object, with one more reference of the guest; or an errno. */
-int object_take(int fd, struct grant *grant, bool may_be_known, struct object **taken);
+int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_known,
+		struct object **taken);
 struct object *object_find(uint32_t id);
 struct object *object_by_fd(int fd);
 void objects_each(void (*fn)(struct object *object));

@@ -149,6 +149,13 @@ struct grant *grant_find(uint32_t id)
 	return NULL;
 }
 
+static void grant_describe_lists(const struct grant *grant, struct eshadow_policy *policy)
+{
+	policy->deny = grant->policy.deny;
+	policy->nr_ioctls = grant->policy.nr_ioctls;
+	memcpy(policy->ioctls, grant->ioctls, grant->policy.nr_ioctls * sizeof(uint32_t));
+}
+
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy)
 {
 	/* All of it is sent, and a shadow is not to see what was on the stack. */
@@ -159,9 +166,17 @@ size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy)
 	policy->kind = grant->policy.kind;
 	policy->master = grant->policy.master;
 	policy->read_only = grant->policy.read_only;
-	policy->deny = grant->policy.deny;
-	policy->nr_ioctls = grant->policy.nr_ioctls;
 	policy->rdev = grant->rdev;
-	memcpy(policy->ioctls, grant->ioctls, grant->policy.nr_ioctls * sizeof(uint32_t));
+	grant_describe_lists(grant, policy);
+	return sizeof(*policy);
+}
+
+size_t grant_describe_derived(const struct grant *origin, struct eshadow_policy *policy)
+{
+	memset(policy, 0, sizeof(*policy));
+	/* Of the driver's own numbers none means anything there (vgpu_policy_derived()). */
+	policy->kind = VGPU_EXPORT_PLAIN;
+	if (origin)
+		grant_describe_lists(origin, policy);
 	return sizeof(*policy);
 }

@@ -207,7 +207,8 @@ static uint32_t free_id(void)
 	return last_id;
 }
 
-int object_take(int fd, struct grant *grant, bool may_be_known, struct object **taken)
+int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_known,
+		struct object **taken)
 {
 	int flags = fcntl(fd, F_GETFL);
 	struct object *object;
@@ -252,6 +253,10 @@ int object_take(int fd, struct grant *grant, bool may_be_known, struct object **
 		grant->users++;
 		object->grant = grant;
 	}
+	if (origin) {
+		origin->users++;
+		object->origin = origin;
+	}
 	object->space = file_space(object);
 	owner_meet(object);
 	poller_begin(object);
@@ -295,6 +300,7 @@ static void object_gone(void *arg)
 	if (object->closer)
 		shadow_answer(object->closer, object->lane, 1, NULL, 0, -1);
 	grant_put(object->grant);
+	grant_put(object->origin);
 	owner_forget(object);
 	LIST_REMOVE(object, node);
 	free(object);

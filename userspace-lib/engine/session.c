@@ -320,7 +320,7 @@ static void ask_opened(struct shadow *shadow, const struct eshadow_msg *msg, int
 	int ret = -ENODEV;
 
 	if (grant && fd >= 0 && file_is_of(fd, grant))
-		ret = object_take(fd, grant, false, &object);
+		ret = object_take(fd, grant, grant, false, &object);
 	else
 		file_discard(fd);
 	if (ret)
@@ -329,7 +329,7 @@ static void ask_opened(struct shadow *shadow, const struct eshadow_msg *msg, int
 		answer_object(shadow, msg, object, 0);
 }
 
-/* A device that a device opens (a lease) has the policy of that one. */
+/* A device that a device opens (a lease) has the policy of that one, all else its lists. */
 static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
 {
 	struct object *maker = object_find(msg->object), *object;
@@ -337,7 +337,7 @@ static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int f
 	int ret = -EBADF;
 
 	if (maker && fd >= 0 && file_may_be_made(fd))
-		ret = object_take(fd, maker->grant, true, &object);
+		ret = object_take(fd, maker->grant, maker->origin, true, &object);
 	else
 		file_discard(fd);
 	if (ret) {
@@ -363,7 +363,8 @@ static void ask_find(struct shadow *shadow, const struct eshadow_msg *msg)
 		shadow_answer(shadow, msg->lane, object ? -ENOMEM : -EBADF, NULL, 0, -1);
 		return;
 	}
-	len = grant_describe(object->grant, &policy);
+	len = object->grant ? grant_describe(object->grant, &policy) :
+		grant_describe_derived(object->origin, &policy);
 	policy.object_kind = object->kind;
 	policy.space = object->space;
 	shadow_answer(shadow, msg->lane, 0, &policy, len, object->fd);
