@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Completion of vgpuctl's line, for bash: commands, options, exports, guests, users.
+
+_vgpuctl_said() {	# _vgpuctl_said WHAT: what the agent or the kernel has of that
+	case $1 in
+	exports) vgpuctl list 2>/dev/null | sed -n '/^EXPORT /,/^$/{/^EXPORT /d; s/ .*//p}' ;;
+	guests)	vgpuctl list --json 2>/dev/null | sed -n 's/.*"cid":\([0-9]*\).*/\1/p' | sort -un ;;
+	esac
+}
+
+_vgpuctl() {
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+	local i command='' verb='' words=''
+
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--to | --name | --size | --owner | --socket) i=$((i + 1)) ;;
+		-*) ;;
+		*)	if [ -z "$command" ]; then
+				command=${COMP_WORDS[i]}
+			elif [ -z "$verb" ]; then
+				verb=${COMP_WORDS[i]}
+			fi ;;
+		esac
+	done
+	COMPREPLY=()
+	case $before in
+	--to) mapfile -t COMPREPLY < <(compgen -W "$(_vgpuctl_said guests)" -- "$word"); return ;;
+	--owner) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
+	--socket) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+	--name | --size) return ;;
+	esac
+	case $command${verb:+ $verb} in
+	'') words='export unexport window list status help --version' ;;
+	help) words='export unexport window list status' ;;
+	export*) words='--to --nvidia --name --master --read-only --any-port' ;;
+	unexport*) words='--to --nvidia --force' ;;
+	window) words='create destroy drain fill list qemu-args' ;;
+	'window create') words='--to --size --owner' ;;
+	'window destroy') words='--to --force' ;;
+	'window drain' | 'window fill') words='--to' ;;
+	'window qemu-args') words='--to --memory' ;;
+	esac
+	[ "$command" = help ] || words="$words --json --socket --help"
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+	case $command:$word in
+	*:-*) ;;
+	export:*) [ -n "$verb" ] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "${word:-/dev/}") ;;
+	unexport:*) [ -n "$verb" ] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(_vgpuctl_said exports)" -- "$word") ;;
+	esac
+}
+complete -o filenames -F _vgpuctl vgpuctl
