@@ -140,6 +140,18 @@ TEST_F_TIMEOUT(reasons, nothing, 120)
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "host 1:22999: "));
 }
 
+/* The agent as the host: it refuses before it is spoken to, and lets in who gets an export. */
+TEST_F_TIMEOUT(reasons, agent, 120)
+{
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	ASSERT_EQ(0, tool_run("vgpuctl export /dev/null --to 77:%d --name reasons", PORT)->status);
+	EXPECT_TRUE(await_state("nothing exported"));
+	EXPECT_EQ(0, tool_run("vgpuctl export /dev/null --to 1:%d --name reasons", PORT)->status);
+	EXPECT_TRUE(await_state("connected"));
+	EXPECT_EQ(0, tool_run("vgpuctl unexport reasons --force")->status);
+}
+
 /* One host twice would drop its own connection again and again. */
 TEST_F(reasons, twice)
 {
