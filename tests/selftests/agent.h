@@ -17,7 +17,8 @@
 static inline bool agent_keep_exports(void)
 {
 	char *line, *rest = tool_run("vgpuctl list --json")->out, *at;
-	char name[64] = "", path[128], cid[32] = "", port[32] = "";
+	char name[64] = "", path[128] = "", cid[32] = "", port[32] = "";
+	bool master = false, by_hand = false, any = false;
 	FILE *file;
 
 	if (system("mkdir -p /etc/vgpu/exports.d"))
@@ -29,22 +30,28 @@ static inline bool agent_keep_exports(void)
 	while ((line = strsep(&rest, "\n"))) {
 		if (strstr(line, "\"guest\""))
 			break;
-		if ((at = strstr(line, "\"name\":")))
+		if ((at = strstr(line, "\"name\":"))) {
 			sscanf(at, "\"name\":\"%63[^\"]", name);
-		else if ((at = strstr(line, "\"path\":")) &&
-			 sscanf(at, "\"path\":\"%127[^\"]", path) == 1)
-			fprintf(file, "[%s]\npath = %s\n", name, path);
-		else if (name[0] && strstr(line, "\"master\":true"))
-			fputs("master = yes\n", file);
-		else if (name[0] && (at = strstr(line, "\"cid\":")))
+		} else if ((at = strstr(line, "\"path\":"))) {
+			sscanf(at, "\"path\":\"%127[^\"]", path);
+		} else if (strstr(line, "\"master\":")) {
+			master = strstr(line, "true");
+		} else if ((at = strstr(line, "\"origin\":"))) {
+			/* What is in another file is written down already. */
+			by_hand = strstr(at, "null") || strstr(at, AGENT_CONF);
+			if (by_hand && fprintf(file, "[%s]\npath = %s\n%s", name, path,
+					       master ? "master = yes\n" : "") > 0)
+				any = true;
+		} else if ((at = strstr(line, "\"cid\":"))) {
 			sscanf(at, "\"cid\":%31[0-9]", cid);
-		else if (name[0] && (at = strstr(line, "\"port\":")) &&
-			 sscanf(at, "\"port\":%31[0-9]", port) == 1)
+		} else if ((at = strstr(line, "\"port\":")) &&
+			   sscanf(at, "\"port\":%31[0-9]", port) == 1 && by_hand) {
 			fprintf(file, "to = %s:%s\n", cid, port);
-		else if (name[0] && strstr(line, "\"any_port\":true"))
+		} else if (by_hand && strstr(line, "\"any_port\":true")) {
 			fputs("any-port = yes\n", file);
+		}
 	}
-	return !fclose(file) && name[0];
+	return !fclose(file) && any;
 }
 
 /* The forwarded device may come back under another number. */

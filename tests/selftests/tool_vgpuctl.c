@@ -123,7 +123,7 @@ TEST(numbers)
 		ASSERT_NE(NULL, file);
 		fprintf(file, "[a]\npath = /dev/null\nto = %s\n", wrong[i]);
 		fclose(file);
-		EXPECT_RUN(3, "to: wrong value", "vgpud --check --exports-dir /tmp/vgpud-test.d");
+		EXPECT_RUN(3, "is no guest", "vgpud --check --exports-dir /tmp/vgpud-test.d");
 	}
 	file = fopen("/tmp/vgpud-test.d/test.conf", "w");
 	ASSERT_NE(NULL, file);
@@ -456,12 +456,12 @@ TEST(exports_with_mistakes)
 		{ "window = 1G\n[b]\npath = /dev/zero\nto = 3\nwindow = 1G\nwindow-user = root\n", 3,
 		  "another window" },
 		{ "window = 1G\n[b]\npath = /dev/zero\nto = 3:5\nwindow = 2G\n", 0, "" },
-		{ "deny-ioctls = 1\nallow-ioctls = 2\n", 3, "test.conf:5: [a]: allow-ioctls: wrong value" },
-		{ "[b]\npath = /dev/zero\n", 3, "test.conf:5: [b]: needs path= or nvidia=, and to=" },
-		{ "nvidia = 0\n", 3, "test.conf:2: [a]: nvidia= goes with to=" },
-		{ "nvidia = 248\n", 3, "test.conf:4: [a]: nvidia: wrong value" },
+		{ "deny-ioctls = 1\nallow-ioctls = 2\n", 3, "test.conf:5: [a]: allow-ioctls: there is a list of the other kind already" },
+		{ "[b]\npath = /dev/zero\n", 3, "test.conf:4: [b]: needs path= or nvidia=, and to=" },
+		{ "nvidia = 0\n", 3, "test.conf:1: [a]: nvidia= goes with to=" },
+		{ "nvidia = 248\n", 3, "test.conf:4: [a]: nvidia: '248' is no number of a card" },
 		{ "[b\n", 3, "test.conf:4: not understood" },
-		{ "[b c]\nto = 3\n", 3, "test.conf:5: [b c]: a name has" },
+		{ "[b c]\nto = 3\n", 3, "test.conf:4: [b c]: a name has" },
 		/* A line may be longer than what is read at once. */
 		{ "# ........................................................................"
 		  "..........................................................................."

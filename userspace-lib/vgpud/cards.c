@@ -8,7 +8,6 @@
 
 #include "cards.h"
 #include "config.h"
-#include "log.h"
 
 /* The files of a card, and those of all cards; one that need not be there is left out. */
 static const struct {
@@ -206,98 +205,76 @@ int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct ans
 
 /* --- what the files say --------------------------------------------------- */
 
-/* The wishes of all sections together: exports by their names, with their guests. */
-static struct export_spec *nvidia_specs;
-static size_t nr_nvidia_specs;
-
-static struct export_spec *nvidia_spec_get(const char *name)
+bool cards_need(const struct export_spec *section, const char *name)
 {
-	struct export_spec *spec;
-	size_t i;
+	char card[32];
+	unsigned int i;
 
-	for (i = 0; i < nr_nvidia_specs; i++)
-		if (!strcmp(nvidia_specs[i].name, name))
-			return &nvidia_specs[i];
-	spec = realloc(nvidia_specs, (nr_nvidia_specs + 1) * sizeof(*spec));
-	if (!spec)
-		return NULL;
-	nvidia_specs = spec;
-	spec += nr_nvidia_specs++;
-	memset(spec, 0, sizeof(*spec));
-	snprintf(spec->name, sizeof(spec->name), "%s", name);
-	snprintf(spec->path, sizeof(spec->path), "/dev/%s", name);
-	return spec;
-}
-
-static bool spec_has_guest(const struct export_spec *spec, uint32_t cid, uint32_t port)
-{
-	size_t i;
-
-	for (i = 0; i < spec->nr_guests; i++)
-		if (spec->guests[i].cid == cid && spec->guests[i].port == port)
+	if (!section->cards.any)
+		return false;
+	for (i = 0; i < NVIDIA_SHARED; i++)
+		if (!strcmp(nvidia_shared[i].name, name))
 			return true;
+	for (i = 0; i < NVIDIA_CARDS; i++) {
+		snprintf(card, sizeof(card), "nvidia%u", i);
+		if (cards_have(&section->cards, i) && !strcmp(card, name))
+			return true;
+	}
 	return false;
 }
 
-static int nvidia_spec_add(const char *name, const struct export_spec *section)
+static struct export_spec *spec_get(struct export_specs *specs, const char *name)
 {
-	struct export_spec *spec = nvidia_spec_get(name);
+	struct export_spec *spec;
+
+	TAILQ_FOREACH(spec, specs, node)
+		if (!strcmp(spec->name, name))
+			return spec;
+	spec = calloc(1, sizeof(*spec));
+	if (!spec)
+		return NULL;
+	snprintf(spec->name, sizeof(spec->name), "%s", name);
+	snprintf(spec->path, sizeof(spec->path), "/dev/%s", name);
+	TAILQ_INSERT_TAIL(specs, spec, node);
+	return spec;
+}
+
+/* The guests of a section are to have the export of that name as well. */
+static int plan_one(const struct export_spec *section, const char *name,
+		    struct export_specs *specs)
+{
+	struct export_spec *spec = spec_get(specs, name);
 	uint32_t cid, port;
-	int ret = 0;
 	size_t i;
 
 	if (!spec)
 		return -ENOMEM;
-	if (spec->nr_guests && spec->any_port != section->any_port)
-		return -EEXIST;
 	spec->any_port = section->any_port;
-	for (i = 0; !ret && i < section->nr_guests; i++) {
+	for (i = 0; i < section->nr_guests; i++) {
 		cid = section->guests[i].cid;
 		port = section->guests[i].port;
-		if (!spec_has_guest(spec, cid, port))
-			ret = export_spec_add_guest(spec, cid, port);
+		if (!export_spec_has_guest(spec, cid, port) &&
+		    export_spec_add_guest(spec, cid, port))
+			return -ENOMEM;
 	}
-	return ret;
+	return 0;
 }
 
-int cards_sync(const struct export_spec *section, const char *file)
+int cards_plan(const struct export_specs *sections, struct export_specs *specs)
 {
+	const struct export_spec *section;
 	unsigned int i;
 	char name[32];
 	int ret = 0;
 
-	for (i = 0; !ret && i < NVIDIA_CARDS; i++) {
-		snprintf(name, sizeof(name), "nvidia%u", i);
-		if (cards_have(&section->cards, i))
-			ret = nvidia_spec_add(name, section);
+	TAILQ_FOREACH(section, sections, node) {
+		for (i = 0; !ret && i < NVIDIA_CARDS; i++) {
+			snprintf(name, sizeof(name), "nvidia%u", i);
+			if (cards_have(&section->cards, i))
+				ret = plan_one(section, name, specs);
+		}
+		for (i = 0; !ret && section->cards.any && i < NVIDIA_SHARED; i++)
+			ret = plan_one(section, nvidia_shared[i].name, specs);
 	}
-	for (i = 0; !ret && i < NVIDIA_SHARED; i++)
-		ret = nvidia_spec_add(nvidia_shared[i].name, section);
-	if (ret)
-		log_error("%s:%u: [%s]: %s", file, section->line, section->name,
-			  ret == -EEXIST ? "all sections with nvidia= need the same any-port=" :
-			  strerror(-ret));
-	return ret;
-}
-
-int cards_sync_end(const char *origin, bool broken, bool check)
-{
-	struct export *export;
-	int ret = 0;
-	size_t i;
-
-	if (broken)
-		exports_keep(origin);
-	for (i = 0; i < nr_nvidia_specs; i++) {
-		export = export_find(nvidia_specs[i].name);
-		/* One of them may be for guests that are not known now. */
-		if (!check && !(broken && export && export->seen) &&
-		    exports_sync(&nvidia_specs[i], origin))
-			ret = -EINVAL;
-		export_spec_free(&nvidia_specs[i]);
-	}
-	free(nvidia_specs);
-	nvidia_specs = NULL;
-	nr_nvidia_specs = 0;
 	return ret;
 }

@@ -32,12 +32,13 @@ int cards_export(struct export_spec *spec, int card, struct answer *answer);
 /* As export_remove(): what the cards that a guest still has need stays. */
 int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct answer *answer);
 
+/* Whether a section has cards that need an export of that name. */
+bool cards_need(const struct export_spec *section, const char *name);
+
 /*
- * Sections with cards, which may be in several files. As they share exports these are synced at
- * the end, as of @origin, which stands for all files. @broken: a file could not be read, so
- * exports stay; @check: nothing is done.
+ * Adds to @specs what the cards of all sections need; those share some of it. What it needs
+ * is said by @sections together. 0 or -ENOMEM.
  */
-int cards_sync(const struct export_spec *section, const char *file);
-int cards_sync_end(const char *origin, bool broken, bool check);
+int cards_plan(const struct export_specs *sections, struct export_specs *specs);
 
 #endif /* VGPUD_CARDS_H */

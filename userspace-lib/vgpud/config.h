@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings (vgpud.conf) and the files of exports.d.
+ * Settings (vgpud.conf), and how values are written in all files.
  */
 #ifndef VGPUD_CONFIG_H
 #define VGPUD_CONFIG_H
@@ -65,17 +65,12 @@ extern struct settings settings;
  */
 int config_read(const char *path, bool must_exist);
 
-/*
- * Reads settings.exports_dir and adds, changes and removes exports and windows to
- * fit. A file with a mistake is reported and changes nothing. 0 or -EINVAL if there
- * was a mistake somewhere.
- */
-int config_read_exports(void);
-/* Only reports mistakes. */
-int config_check_exports(void);
-
 /* "yes", "no" and the like. 0 or -EINVAL. */
 int config_bool(const char *text, bool *value);
+
+/* A number, perhaps with K, M, G or T (powers of 1024) behind it. 0 or -EINVAL. */
+int config_number(const char *text, unsigned long long min, unsigned long long max,
+		  unsigned long long *value);
 
 /* CID[:PORT]; the port is 0 if not given. 0 or -EINVAL. */
 int config_guest(const char *text, uint32_t *cid, uint32_t *port);

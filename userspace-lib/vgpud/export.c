@@ -50,6 +50,16 @@ int export_spec_add_guest(struct export_spec *spec, uint32_t cid, uint32_t port)
 	return 0;
 }
 
+bool export_spec_has_guest(const struct export_spec *spec, uint32_t cid, uint32_t port)
+{
+	size_t i;
+
+	for (i = 0; i < spec->nr_guests; i++)
+		if (spec->guests[i].cid == cid && spec->guests[i].port == port)
+			return true;
+	return false;
+}
+
 int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd)
 {
 	uint32_t *ioctls;
@@ -241,6 +251,37 @@ static void files_expired(struct timer *timer)
 
 static struct timer files_again = { .expired = files_expired };
 
+/* device_open(), with words for what it says. */
+static int export_open(const struct export_spec *spec, struct device *device,
+		       struct answer *answer)
+{
+	int fd = device_open(spec->path, device);
+
+	if (fd == -ENOTTY)
+		return answer_say(answer, fd, "%s is no character device: give the device file, such as /dev/dri/renderD128",
+				  spec->path);
+	if (fd == -EXDEV)
+		return answer_say(answer, fd, "%s belongs to vgpu itself: export the real device",
+				  spec->path);
+	if (fd < 0)
+		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
+	return fd;
+}
+
+int export_check(const struct export_spec *spec, struct answer *answer)
+{
+	struct device device;
+	int fd;
+
+	if (spec->path[0] != '/')
+		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
+	fd = export_open(spec, &device, answer);
+	if (fd >= 0)
+		close(fd);
+	/* What is plugged in later comes then. */
+	return fd < 0 && fd != -ENOENT ? fd : 0;
+}
+
 /* The device is there: tells the host module and the guests. */
 static int export_up(struct export *export, struct answer *answer)
 {
@@ -252,15 +293,9 @@ static int export_up(struct export *export, struct answer *answer)
 	struct peer *peer;
 	int fd, ret;
 
-	fd = device_open(spec->path, &export->device);
-	if (fd == -ENOTTY)
-		return answer_say(answer, fd, "%s is no character device: give the device file, such as /dev/dri/renderD128",
-			   spec->path);
-	if (fd == -EXDEV)
-		return answer_say(answer, fd, "%s belongs to vgpu itself: export the real device",
-			   spec->path);
+	fd = export_open(spec, &export->device, answer);
 	if (fd < 0)
-		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
+		return fd;
 	if (export->device.kind == VGPU_EXPORT_NVIDIA && nvidia_is_divided(export->device.title)) {
 		close(fd);
 		return answer_say(answer, -ENOTTY, "%s is divided into MIG instances, which guests cannot have: 'nvidia-smi mig -dci' and '-dgi' undo that",
@@ -555,11 +590,9 @@ static bool same_guests(struct export *export, const struct export_spec *spec)
 	return true;
 }
 
-int exports_sync(struct export_spec *spec, const char *origin)
+int exports_sync(struct export_spec *spec, const char *origin, struct answer *answer)
 {
 	struct export *export = export_find(spec->name);
-	struct answer answer;
-	int ret;
 
 	/* What changed is made anew: guests see it go and come. */
 	if (export && export->origin && !strcmp(export->origin, origin) && !export->seen) {
@@ -569,19 +602,7 @@ int exports_sync(struct export_spec *spec, const char *origin)
 		}
 		export_free(export);
 	}
-	ret = export_add(spec, origin, &answer);
-	if (ret)
-		log_error("%s: [%s]: %s", origin, spec->name, answer.text);
-	return ret;
-}
-
-void exports_keep(const char *origin)
-{
-	struct export *export;
-
-	TAILQ_FOREACH(export, &exports, node)
-		if (export->origin && !strcmp(export->origin, origin))
-			export->seen = true;
+	return export_add(spec, origin, answer);
 }
 
 void exports_sync_end(void)

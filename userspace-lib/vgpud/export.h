@@ -19,6 +19,7 @@
 #include "nvidia.h"
 
 struct peer;
+struct plan_file;
 
 #define EXPORT_IOCTLS_MAX	1024
 
@@ -54,9 +55,11 @@ struct cards {
  * @ioctls_deny: they are those that are refused, not those that are allowed
  * @window: of each of @guests
  * @cards: in a file: all that these cards need is exported; then there is no @path
- * @line: where a file has its first setting
+ * @file: that has the section; NULL: none has one
+ * @line: the one where it begins
  */
 struct export_spec {
+	TAILQ_ENTRY(export_spec) node;
 	char name[32];
 	char path[64];
 	bool master;
@@ -69,8 +72,11 @@ struct export_spec {
 	bool ioctls_deny;
 	struct export_window window;
 	struct cards cards;
+	struct plan_file *file;
 	unsigned int line;
 };
+
+TAILQ_HEAD(export_specs, export_spec);
 
 /**
  * struct grant - a guest that may use an export
@@ -120,6 +126,8 @@ extern struct export_list exports;
 
 bool export_name_ok(const char *name);
 int export_spec_add_guest(struct export_spec *spec, uint32_t cid, uint32_t port);
+/* Not port 0. */
+bool export_spec_has_guest(const struct export_spec *spec, uint32_t cid, uint32_t port);
 int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd);
 void export_spec_free(struct export_spec *spec);
 
@@ -131,6 +139,12 @@ struct answer {
 /* Return: @error. */
 int answer_say(struct answer *answer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * What can be said of its path now. 0, also where no such file is there yet, or a negative
+ * errno, with words in @answer.
+ */
+int export_check(const struct export_spec *spec, struct answer *answer);
 
 /*
  * Offers what @spec says; if the name is taken by the same path, its guests are
@@ -152,10 +166,9 @@ struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
 /* -EBUSY: a guest that has it, or the one of @only, runs programs that use a device. */
 int export_check_unused(struct export *export, struct grant *only, struct answer *answer);
 
-/* Between begin and end, sync and keep say what the files hold now. */
+/* Between begin and end, sync says what the files hold now. */
 void exports_sync_begin(void);
-int exports_sync(struct export_spec *spec, const char *origin);
-void exports_keep(const char *origin);
+int exports_sync(struct export_spec *spec, const char *origin, struct answer *answer);
 void exports_sync_end(void);
 
 /* Devices may have come or gone. */

@@ -28,6 +28,7 @@
 #include "log.h"
 #include "loop.h"
 #include "notify.h"
+#include "reload.h"
 #include "session.h"
 #include "spawn.h"
 
@@ -68,11 +69,7 @@ static void signal_ready(struct source *source, uint32_t events)
 		sessions_reap();
 		break;
 	case SIGHUP:
-		notify_manager("RELOADING=1");
-		log_info("reading the exports again");
-		config_read_exports();
-		exports_rescan();
-		notify_manager("READY=1");
+		reload_run();
 		break;
 	default:
 		loop_stop();
@@ -257,7 +254,7 @@ int main(int argc, char **argv)
 	if (given.shadow)
 		settings.shadow = given.shadow;
 	if (check_only)
-		return config_check_exports() ? EXIT_CONFIG : EXIT_SUCCESS;
+		return reload_check() ? EXIT_CONFIG : EXIT_SUCCESS;
 
 	raise_files();
 	check(loop_init(), "epoll");
@@ -273,7 +270,7 @@ int main(int argc, char **argv)
 	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");
 	check(control_init(), settings.socket);
 	check(notify_devices_init(), "device events");
-	config_read_exports();
+	reload_start();
 	notify_manager("READY=1");
 	log_info("listening on %sport %u", settings.vsock ? "vsock " : "sockets of guests for ", settings.port);
 

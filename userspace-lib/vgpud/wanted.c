@@ -79,14 +79,9 @@ static int wanted_set(uint32_t cid, uint32_t port, const struct export_spec *spe
 	struct wanted *wanted = wanted_find(cid, port);
 	char *copy;
 
-	if (wanted && wanted->seen) {
-		if (wanted->terms.size == spec->window.size &&
-		    !strcmp(wanted->terms.user, spec->window.user))
-			return 0;
-		log_error("%s:%u: [%s]: guest %u:%u has another window by [%s] of %s", origin,
-			  spec->window.line, spec->name, cid, port, wanted->name, wanted->origin);
-		return -EEXIST;
-	}
+	/* Another section says the same. */
+	if (wanted && wanted->seen)
+		return 0;
 	copy = strdup(origin);
 	if (!copy)
 		return -ENOMEM;
@@ -118,15 +113,6 @@ int wanted_add(const struct export_spec *spec, const char *origin)
 	for (i = 0; !ret && i < spec->nr_guests; i++)
 		ret = wanted_set(spec->guests[i].cid, spec->guests[i].port, spec, origin);
 	return ret;
-}
-
-void wanted_keep(const char *origin)
-{
-	struct wanted *wanted;
-
-	LIST_FOREACH(wanted, &all_wanted, node)
-		if (!strcmp(wanted->origin, origin))
-			wanted->seen = true;
 }
 
 void wanted_end(void)

@@ -15,12 +15,11 @@
 struct export_spec;
 
 /*
- * Between begin and end, want and keep say what the files hold now. 0 or -EEXIST: a
- * guest has another window by another export (which has been said); -ENOMEM.
+ * Between begin and end, add says what the files hold now: no guest has two windows. 0 or
+ * -ENOMEM.
  */
 void wanted_begin(void);
 int wanted_add(const struct export_spec *spec, const char *origin);
-void wanted_keep(const char *origin);
 void wanted_end(void);
 
 /* Makes windows as they are wanted. */
