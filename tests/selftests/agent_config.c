@@ -3,8 +3,14 @@
  * Files of exports.d: what is no such file, and what vgpud makes of one that has changed. The
  * latter needs the host in the same machine: the tiers loopback and user.
  */
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+
+#include <linux/vm_sockets.h>
 
 #include "agent.h"
 
@@ -255,6 +261,221 @@ TEST_F_TIMEOUT(files, mistake_changes_nothing, 120)
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(listed("^config-c .* 66$"));
 	EXPECT_FALSE(listed("^config-a "));
+}
+
+/**
+ * struct user - a program that draws, say, all the time
+ * @node: of the device that it uses
+ * @number: of the buffer that it has mapped
+ * @fd: a file that it has had open since it started
+ * @memory: a mapping, likewise
+ * @rounds: how often it has done it all
+ * @failed: the step of the first round that went wrong
+ * @end: it is to end
+ */
+struct user {
+	char node[32];
+	ino_t inode;
+	int fd;
+	struct vgpu_mock_buf_create create;
+	volatile unsigned char *memory;
+	atomic_int rounds;
+	atomic_int failed;
+	atomic_bool end;
+	pthread_t thread;
+};
+
+static ino_t inode_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+static int user_round(struct user *user)
+{
+	int fd;
+
+	if (ioctl(user->fd, VGPU_MOCK_IOC_NOOP, 0))
+		return 1;
+	user->memory[0]++;
+	/* What is open stays so in any case: what is opened anew shows whether it is there. */
+	fd = open(user->node, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return 2;
+	if (ioctl(fd, VGPU_MOCK_IOC_NOOP, 0) || close(fd))
+		return 3;
+	return inode_of(user->node) == user->inode ? 0 : 4;
+}
+
+static void *user_run(void *data)
+{
+	struct user *user = data;
+	int failed;
+
+	while (!user->end) {
+		failed = user_round(user);
+		if (failed && !user->failed)
+			user->failed = failed;
+		user->rounds++;
+	}
+	return NULL;
+}
+
+static bool user_start(struct user *user, const char *name)
+{
+	memset(user, 0, sizeof(*user));
+	user->fd = tool_open_export(name);
+	snprintf(user->node, sizeof(user->node), "/dev/vgpu%d", tool_find_export(name));
+	user->inode = inode_of(user->node);
+	user->create.size = 4096;
+	user->create.flavour = VGPU_MOCK_BUF_PFN;
+	if (user->fd < 0 || !user->inode || ioctl(user->fd, VGPU_MOCK_IOC_BUF_CREATE, &user->create))
+		return false;
+	user->memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, user->fd,
+			    user->create.out_offset);
+	return user->memory != MAP_FAILED && !pthread_create(&user->thread, NULL, user_run, user);
+}
+
+/* It has gone on since, for some rounds, and nothing was wrong. */
+static bool user_goes_on(struct user *user)
+{
+	int rounds = user->rounds, tries;
+
+	for (tries = 0; tries < 1000 && user->rounds < rounds + 3; tries++)
+		usleep(20000);
+	if (user->failed)
+		fprintf(stderr, "# round failed at step %d\n", user->failed);
+	return tries < 1000 && !user->failed;
+}
+
+static void user_end(struct user *user)
+{
+	user->end = true;
+	pthread_join(user->thread, NULL);
+	munmap((void *)user->memory, 4096);
+	close(user->fd);
+}
+
+/* Other guests come and go, and this one notices nothing. */
+TEST_F_TIMEOUT(files, guest_is_added, 240)
+{
+	struct user user;
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "1, 66", ""));
+	ASSERT_TRUE(reload());
+	ASSERT_TRUE(user_start(&user, "config-a"));
+	ASSERT_TRUE(user_goes_on(&user));
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "1, 66, 67:22612", ""));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(user_goes_on(&user));
+	EXPECT_TRUE(listed("^config-a .* 1 (connected), 66, 67:22612$"));
+	ASSERT_TRUE(write_export(CONF, "config-a", "67:22612, 1", ""));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(user_goes_on(&user));
+	EXPECT_TRUE(listed("^config-a .* 1 (connected), 67:22612$"));
+	/* Nor of other files. */
+	ASSERT_TRUE(write_export(OTHER_CONF, "config-b", "1", ""));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(user_goes_on(&user));
+	EXPECT_TRUE(listed("^config-b "));
+	/* Nor that the section is in another one now. */
+	ASSERT_EQ(0, unlink(CONF));
+	ASSERT_TRUE(write_export(OTHER_CONF, "config-a", "1", ""));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(user_goes_on(&user));
+	EXPECT_FALSE(listed("^config-b "));
+	/* Nor that it could come from elsewhere. */
+	ASSERT_TRUE(write_export(OTHER_CONF, "config-a", "1", "any-port = yes\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(user_goes_on(&user));
+	EXPECT_TRUE(listed("^config-a .* 1 any-port (connected)$"));
+	user_end(&user);
+}
+
+/* Other terms are another device, and nobody else's. */
+TEST_F_TIMEOUT(files, terms_change, 240)
+{
+	struct user user;
+	int fd, tries;
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "1", ""));
+	ASSERT_TRUE(write_export(OTHER_CONF, "config-b", "1", ""));
+	ASSERT_TRUE(reload());
+	ASSERT_TRUE(user_start(&user, "config-b"));
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	close(fd);
+	ASSERT_TRUE(write_export(CONF, "config-a", "1", "read-only = yes\n"));
+	ASSERT_TRUE(reload());
+	for (tries = 0; tries < 1000; tries++) {
+		fd = tool_open_export("config-a");
+		if (fd < 0)
+			break;
+		close(fd);
+		usleep(20000);
+	}
+	EXPECT_GT(0, fd);
+	EXPECT_TRUE(user_goes_on(&user));
+	user_end(&user);
+}
+
+/* What vgpuctl has exported is vgpuctl's, in a file or not. */
+TEST_F_TIMEOUT(files, guest_added_by_hand, 240)
+{
+	const char *real = getenv("VGPU_REAL");
+	struct user user;
+
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 1 --name config-a", real)->status);
+	ASSERT_TRUE(user_start(&user, "config-a"));
+	ASSERT_TRUE(write_export(CONF, "config-a", "1, 66", ""));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(listed("^config-a .* 1 (connected), 66$"));
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 78 --name config-a", real)->status);
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(listed("^config-a .* 1 (connected), 66, 78$"));
+	ASSERT_EQ(0, unlink(CONF));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(listed("^config-a .* 1 (connected), 78$"));
+	EXPECT_TRUE(user_goes_on(&user));
+	user_end(&user);
+
+	/* Nor may a file mean something else by the name, or give a guest more. */
+	ASSERT_TRUE(write_file(CONF, "[config-a]\npath = /dev/zero\nto = 66\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(logged(CONF ":1: [config-a]: vgpuctl has exported"));
+	ASSERT_TRUE(write_export(CONF, "config-a", "78", "read-only = yes\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(logged("[config-a]: vgpuctl has exported it to guest 78:22586 on other terms"));
+	EXPECT_TRUE(listed("^config-a .* 1 (connected), 78$"));
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --force")->status);
+}
+
+/* That somebody listens there already is found out before anything is changed. */
+TEST_F_TIMEOUT(files, port_that_somebody_has, 120)
+{
+	struct sockaddr_vm addr = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = 22613,
+	};
+	int fd;
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
+	ASSERT_TRUE(reload());
+	fd = socket(AF_VSOCK, SOCK_STREAM, 0);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	ASSERT_EQ(0, listen(fd, 1));
+	ASSERT_TRUE(write_export(CONF, "config-a", "66, 67, 68:22613", ""));
+	ASSERT_TRUE(write_export(OTHER_CONF, "config-b", "66", ""));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(logged("[config-a]: cannot listen on vsock port 22613"));
+	EXPECT_TRUE(listed("^config-a .* 66$"));
+	EXPECT_FALSE(listed("^config-b "));
+	close(fd);
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(listed("^config-a .* 66, 67, 68:22613$"));
+	EXPECT_TRUE(listed("^config-b "));
 }
 
 TEST_HARNESS_MAIN

@@ -82,7 +82,7 @@ static int set_add_one(const struct export_spec *terms, const char *name, struct
 	snprintf(spec.name, sizeof(spec.name), "%s", name);
 	snprintf(spec.path, sizeof(spec.path), "/dev/%s", name);
 	if (!ret)
-		ret = export_add(&spec, NULL, answer);
+		ret = export_add(&spec, answer);
 	export_spec_free(&spec);
 	return ret;
 }

@@ -82,12 +82,33 @@ void export_spec_free(struct export_spec *spec)
 	spec->ioctls = NULL;
 }
 
-static bool same_terms(const struct export_spec *a, const struct export_spec *b)
+static bool spec_has_ioctl(const struct export_spec *spec, uint32_t cmd)
+{
+	size_t i;
+
+	for (i = 0; i < spec->nr_ioctls; i++)
+		if (spec->ioctls[i] == cmd)
+			return true;
+	return false;
+}
+
+bool export_spec_same_ioctls(const struct export_spec *a, const struct export_spec *b)
+{
+	size_t i;
+
+	if (a->nr_ioctls != b->nr_ioctls || (a->nr_ioctls && a->ioctls_deny != b->ioctls_deny))
+		return false;
+	/* In any order; none is named twice. */
+	for (i = 0; i < a->nr_ioctls; i++)
+		if (!spec_has_ioctl(b, a->ioctls[i]))
+			return false;
+	return true;
+}
+
+bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b)
 {
 	return !strcmp(a->path, b->path) && a->master == b->master &&
-	       a->nr_ioctls == b->nr_ioctls && a->ioctls_deny == b->ioctls_deny &&
-	       (!a->nr_ioctls ||
-		!memcmp(a->ioctls, b->ioctls, a->nr_ioctls * sizeof(*a->ioctls)));
+	       export_spec_same_ioctls(a, b);
 }
 
 /* --- grants --------------------------------------------------------------- */
@@ -128,7 +149,7 @@ struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port)
 	return NULL;
 }
 
-static int grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
+int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
 		     bool read_only, struct answer *answer)
 {
 	struct grant *grant = export_grant(export, cid, port);
@@ -160,17 +181,39 @@ static int grant_add(struct export *export, uint32_t cid, uint32_t port, bool an
 	return 0;
 }
 
-static void grant_del(struct export *export, struct grant *grant)
+/* From the peer, if it has it by this grant. */
+static void grant_revoke(struct export *export, const struct grant *grant, struct peer *peer)
+{
+	if (export->number && peer->state == PEER_UP && grant_fits(grant, peer))
+		hostdev_revoke(peer->number, export->number);
+}
+
+void export_grant_del(struct export *export, struct grant *grant)
 {
 	struct peer *peer;
 
-	if (export->number)
-		LIST_FOREACH(peer, &peers, node)
-			if (peer->state == PEER_UP && grant_fits(grant, peer))
-				hostdev_revoke(peer->number, export->number);
+	LIST_FOREACH(peer, &peers, node)
+		grant_revoke(export, grant, peer);
 	TAILQ_REMOVE(&export->grants, grant, node);
 	listener_put(grant->port);
 	free(grant);
+}
+
+void export_grant_change(struct export *export, struct grant *grant, bool any_port,
+			 bool read_only)
+{
+	const bool anew = grant->read_only != read_only;
+	const struct grant old = *grant;
+	struct peer *peer;
+
+	grant->any_port = any_port;
+	grant->read_only = read_only;
+	LIST_FOREACH(peer, &peers, node) {
+		if (!anew && grant_fits(&old, peer) == grant_fits(grant, peer))
+			continue;
+		grant_revoke(export, &old, peer);
+		grant_tell(export, grant, peer);
+	}
 }
 
 bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port)
@@ -268,6 +311,29 @@ static int export_open(const struct export_spec *spec, struct device *device,
 	return fd;
 }
 
+/* A file may take over what vgpuctl has exported, as long as both mean the same. */
+static int check_taken(const struct export_spec *spec, struct answer *answer)
+{
+	struct export *export = export_find(spec->name);
+	struct grant *grant;
+	size_t i;
+
+	if (!export)
+		return 0;
+	if (!export->origin && !export_spec_same_terms(&export->spec, spec))
+		return answer_say(answer, -EEXIST, "vgpuctl has exported %s by that name%s: unexport it first",
+				  export->spec.path,
+				  strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
+	for (i = 0; i < spec->nr_guests; i++) {
+		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
+		if (grant && !grant->by_file && (grant->any_port != spec->any_port ||
+						 grant->read_only != spec->read_only))
+			return answer_say(answer, -EEXIST, "vgpuctl has exported it to guest %u:%u on other terms: unexport it first",
+					  grant->cid, grant->port);
+	}
+	return 0;
+}
+
 int export_check(const struct export_spec *spec, struct answer *answer)
 {
 	struct device device;
@@ -279,11 +345,10 @@ int export_check(const struct export_spec *spec, struct answer *answer)
 	if (fd >= 0)
 		close(fd);
 	/* What is plugged in later comes then. */
-	return fd < 0 && fd != -ENOENT ? fd : 0;
+	return fd < 0 && fd != -ENOENT ? fd : check_taken(spec, answer);
 }
 
-/* The device is there: tells the host module and the guests. */
-static int export_up(struct export *export, struct answer *answer)
+int export_up(struct export *export, struct answer *answer)
 {
 	struct export_spec *spec = &export->spec;
 	struct vgpu_host_export_add arg = {
@@ -343,13 +408,13 @@ static void export_down(struct export *export)
 	memset(&export->change, 0, sizeof(export->change));
 }
 
-static void export_free(struct export *export)
+void export_free(struct export *export)
 {
 	struct grant *grant;
 
 	export_down(export);
 	while ((grant = TAILQ_FIRST(&export->grants)))
-		grant_del(export, grant);
+		export_grant_del(export, grant);
 	TAILQ_REMOVE(&exports, export, node);
 	export_spec_free(&export->spec);
 	free(export->origin);
@@ -431,8 +496,7 @@ void exports_change(dev_t rdev, const struct device_change *change)
 	}
 }
 
-/* Takes over spec's memory. */
-static struct export *export_new(struct export_spec *spec, const char *origin)
+struct export *export_new(struct export_spec *spec, const char *origin)
 {
 	struct export *export = calloc(1, sizeof(*export));
 
@@ -472,7 +536,7 @@ static int default_name(struct export_spec *spec, struct answer *answer)
 	return 0;
 }
 
-int export_add(struct export_spec *spec, const char *origin, struct answer *answer)
+int export_add(struct export_spec *spec, struct answer *answer)
 {
 	struct export *export;
 	bool is_new = false;
@@ -486,29 +550,26 @@ int export_add(struct export_spec *spec, const char *origin, struct answer *answ
 		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
 
 	export = export_find(spec->name);
-	if (export && !same_terms(&export->spec, spec))
+	if (export && !export_spec_same_terms(&export->spec, spec))
 		return answer_say(answer, -EEXIST, "the name %s is taken by %s%s: give another --name, or unexport it first",
 			   spec->name, export->spec.path,
 			   strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
 	if (!export) {
-		export = export_new(spec, origin);
+		export = export_new(spec, NULL);
 		if (!export)
 			return answer_say(answer, -ENOMEM, "out of memory");
 		is_new = true;
-		export->error = export_up(export, answer);
-		/* A file may name what is plugged in later; a person meant now. */
-		if (export->error && !(origin && export->error == -ENOENT)) {
-			ret = export->error;
-			goto err_free;
-		}
-	}
-	for (i = 0; i < spec->nr_guests; i++) {
-		ret = grant_add(export, spec->guests[i].cid, spec->guests[i].port,
-				spec->any_port, spec->read_only, answer);
+		ret = export_up(export, answer);
 		if (ret)
 			goto err_free;
 	}
-	export->seen = true;
+	for (i = 0; i < spec->nr_guests; i++) {
+		ret = export_grant_add(export, spec->guests[i].cid, spec->guests[i].port,
+				       spec->any_port, spec->read_only, answer);
+		if (ret)
+			goto err_free;
+		export_grant(export, spec->guests[i].cid, spec->guests[i].port)->by_hand = true;
+	}
 	return 0;
 
 err_free:
@@ -556,74 +617,20 @@ int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 			return ret;
 	}
 	if (grant)
-		grant_del(export, grant);
+		export_grant_del(export, grant);
 	if (!grant || TAILQ_EMPTY(&export->grants))
 		export_free(export);
 	return 0;
 }
 
-/* --- what the files say --------------------------------------------------- */
-
-void exports_sync_begin(void)
-{
-	struct export *export;
-
-	TAILQ_FOREACH(export, &exports, node)
-		export->seen = !export->origin;
-}
-
-static bool same_guests(struct export *export, const struct export_spec *spec)
-{
-	struct grant *grant;
-	size_t i, nr = 0;
-
-	TAILQ_FOREACH(grant, &export->grants, node)
-		nr++;
-	if (nr != spec->nr_guests)
-		return false;
-	for (i = 0; i < nr; i++) {
-		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
-		if (!grant || grant->any_port != spec->any_port ||
-		    grant->read_only != spec->read_only)
-			return false;
-	}
-	return true;
-}
-
-int exports_sync(struct export_spec *spec, const char *origin, struct answer *answer)
-{
-	struct export *export = export_find(spec->name);
-
-	/* What changed is made anew: guests see it go and come. */
-	if (export && export->origin && !strcmp(export->origin, origin) && !export->seen) {
-		if (same_terms(&export->spec, spec) && same_guests(export, spec)) {
-			export->seen = true;
-			return 0;
-		}
-		export_free(export);
-	}
-	return export_add(spec, origin, answer);
-}
-
-void exports_sync_end(void)
-{
-	struct export *export, *next;
-
-	for (export = TAILQ_FIRST(&exports); export; export = next) {
-		next = TAILQ_NEXT(export, node);
-		if (!export->seen) {
-			log_info("export %s: no file asks for it any more", export->spec.name);
-			export_free(export);
-		}
-	}
-}
+/* --- devices that come and go ---------------------------------------------- */
 
 void exports_rescan(void)
 {
 	struct export *export;
 	struct device device;
 	struct answer answer;
-	int fd;
+	int fd, error;
 
 	TAILQ_FOREACH(export, &exports, node) {
 		if (export->number) {
@@ -638,8 +645,10 @@ void exports_rescan(void)
 			log_info("export %s: %s is gone", export->spec.name, export->spec.path);
 			export_down(export);
 		}
+		error = export->error;
 		export->error = export_up(export, &answer);
-		if (export->error && export->error != -ENOENT)
+		/* It was said when it became so. */
+		if (export->error && export->error != -ENOENT && export->error != error)
 			log_warning("export %s: %s", export->spec.name, answer.text);
 	}
 	files_next();

@@ -84,6 +84,9 @@ TAILQ_HEAD(export_specs, export_spec);
  * @port: the port by which it comes; never 0
  * @any_port: it need not come from a port below 1024 (bridges hide it)
  * @read_only: opens for writing fail
+ * @by_file: a file asks for it
+ * @by_hand: a person does; it is there as long as one of both
+ * @seen: the file still does (while files are read)
  */
 struct grant {
 	TAILQ_ENTRY(grant) node;
@@ -91,12 +94,15 @@ struct grant {
 	uint32_t port;
 	bool any_port;
 	bool read_only;
+	bool by_file;
+	bool by_hand;
+	bool seen;
 };
 
 /**
  * struct export - an export
  * @spec: without guests, which are in @grants
- * @origin: file that asks for it; NULL: vgpuctl does
+ * @origin: file that asks for it; NULL: none does, but vgpuctl did
  * @seen: the file still asks for it (while files are read)
  * @number: the host module's; 0: its device is not there
  * @device: valid if @number is not 0
@@ -130,6 +136,9 @@ int export_spec_add_guest(struct export_spec *spec, uint32_t cid, uint32_t port)
 bool export_spec_has_guest(const struct export_spec *spec, uint32_t cid, uint32_t port);
 int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd);
 void export_spec_free(struct export_spec *spec);
+bool export_spec_same_ioctls(const struct export_spec *a, const struct export_spec *b);
+/* What makes an export, but for its name and its guests. */
+bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b);
 
 /* Room for a message to the person who asked. */
 struct answer {
@@ -141,17 +150,18 @@ int answer_say(struct answer *answer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * What can be said of its path now. 0, also where no such file is there yet, or a negative
- * errno, with words in @answer.
+ * What can be said now of what a file asks for: of its path, which is right as well where no
+ * such file is there yet, and of the name and its guests, which may be vgpuctl's on other
+ * terms. 0 or a negative errno, with words in @answer.
  */
 int export_check(const struct export_spec *spec, struct answer *answer);
 
 /*
- * Offers what @spec says; if the name is taken by the same path, its guests are
- * added. 0 or a negative errno, with words in @answer. -EEXIST: the name means
- * something else.
+ * Offers what a person asks for; if the name is taken by the same path, the guests of @spec
+ * are added. 0 or a negative errno, with words in @answer. -EEXIST: the name means something
+ * else.
  */
-int export_add(struct export_spec *spec, const char *origin, struct answer *answer);
+int export_add(struct export_spec *spec, struct answer *answer);
 
 /*
  * Takes an export back, or one guest's right to it (cid not 0). -EBUSY: a guest
@@ -161,15 +171,26 @@ int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 		  struct answer *answer);
 
 struct export *export_find(const char *name);
+/* An export without guests, on the terms of @spec, whose ioctls it takes over. NULL: no memory. */
+struct export *export_new(struct export_spec *spec, const char *origin);
+/* Its device is there: tells the host module and the guests. 0 or a negative errno, with words. */
+int export_up(struct export *export, struct answer *answer);
+/* Takes it back from all guests. */
+void export_free(struct export *export);
 /* Return: the grant that it gives that guest, or NULL. */
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
+/*
+ * Gives a guest the right to it. A right that is there already, on the same terms, is enough.
+ * 0 or a negative errno, with words in @answer.
+ */
+int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
+		     bool read_only, struct answer *answer);
+/* On other terms: guests to which these are what the old ones were notice nothing. */
+void export_grant_change(struct export *export, struct grant *grant, bool any_port,
+			 bool read_only);
+void export_grant_del(struct export *export, struct grant *grant);
 /* -EBUSY: a guest that has it, or the one of @only, runs programs that use a device. */
 int export_check_unused(struct export *export, struct grant *only, struct answer *answer);
-
-/* Between begin and end, sync says what the files hold now. */
-void exports_sync_begin(void);
-int exports_sync(struct export_spec *spec, const char *origin, struct answer *answer);
-void exports_sync_end(void);
 
 /* Devices may have come or gone. */
 void exports_rescan(void);

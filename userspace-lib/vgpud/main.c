@@ -60,6 +60,7 @@ static void usage(FILE *to)
 static void signal_ready(struct source *source, uint32_t events)
 {
 	struct signalfd_siginfo info;
+	struct text words = { 0 };
 
 	(void)events;
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
@@ -69,7 +70,8 @@ static void signal_ready(struct source *source, uint32_t events)
 		sessions_reap();
 		break;
 	case SIGHUP:
-		reload_run();
+		reload_run("SIGHUP", &words);
+		text_free(&words);
 		break;
 	default:
 		loop_stop();

@@ -471,6 +471,22 @@ static bool drop_mistaken(struct plan *plan)
 	return any;
 }
 
+/* Exports that no section names. */
+static int check_cards(const struct plan *plan, struct text *words)
+{
+	const struct export_spec *spec;
+	struct answer what;
+	int ret = 0;
+
+	TAILQ_FOREACH(spec, &plan->cards, node)
+		if (export_check(spec, &what)) {
+			text_add(words, "%s: [%s], by nvidia=: %s", settings.exports_dir,
+				 spec->name, what.text);
+			ret = -EBADMSG;
+		}
+	return ret;
+}
+
 int plan_read(struct plan *plan, struct text *words)
 {
 	struct plan_file *file;
@@ -492,7 +508,8 @@ int plan_read(struct plan *plan, struct text *words)
 		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
 		return ret;
 	}
-	return mistakes ? -EBADMSG : 0;
+	ret = check_cards(plan, words);
+	return mistakes ? -EBADMSG : ret;
 }
 
 static void specs_free(struct export_specs *specs)

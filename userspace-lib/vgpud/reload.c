@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <string.h>
+
 #include "config.h"
 #include "export.h"
+#include "listener.h"
 #include "log.h"
 #include "notify.h"
 #include "plan.h"
 #include "reload.h"
+#include "sync.h"
 #include "wanted.h"
 
 /* Exports of cards are of no file alone. */
@@ -13,31 +18,51 @@ static const char *origin_of(const struct export_spec *spec)
 	return spec->file ? spec->file->name : settings.exports_dir;
 }
 
-static int apply(const struct plan *plan)
+static void apply(struct sync *sync, const struct plan *plan)
 {
 	struct export_spec *spec = NULL;
-	struct answer words;
-	int ret = 0, error;
 
 	exports_sync_begin();
-	while ((spec = plan_next(plan, spec))) {
-		error = exports_sync(spec, origin_of(spec), &words);
-		if (!error)
-			continue;
-		log_error("%s: [%s]: %s", origin_of(spec), spec->name, words.text);
-		ret = error;
-	}
-	exports_sync_end();
+	while ((spec = plan_next(plan, spec)))
+		exports_sync(sync, spec, origin_of(spec));
+	exports_sync_end(sync);
+	wanted_sync(sync, &plan->sections);
+}
 
-	wanted_begin();
-	TAILQ_FOREACH(spec, &plan->sections, node) {
-		error = wanted_add(spec, origin_of(spec));
-		if (error)
-			ret = error;
-	}
-	wanted_end();
-	wanted_sync();
-	return ret;
+/* No longer listens on account of the first @nr guests of the plan. */
+static void put_ports(const struct plan *plan, size_t nr)
+{
+	const struct export_spec *spec = NULL;
+	size_t i;
+
+	while ((spec = plan_next(plan, spec)))
+		for (i = 0; i < spec->nr_guests && nr; i++, nr--)
+			listener_put(spec->guests[i].port);
+}
+
+/*
+ * Listens where guests are to come: somebody else may have a port, which shows only so, and
+ * has to show before anything is changed. Return: for how many guests; -1: it fails.
+ */
+static long get_ports(const struct plan *plan, struct text *words)
+{
+	const struct export_spec *spec = NULL;
+	long nr = 0;
+	size_t i;
+	int ret;
+
+	while ((spec = plan_next(plan, spec)))
+		for (i = 0; i < spec->nr_guests; i++, nr++) {
+			ret = listener_get(spec->guests[i].port);
+			if (!ret)
+				continue;
+			text_add(words, "%s: [%s]: cannot listen on vsock port %u: %s",
+				 origin_of(spec), spec->name, spec->guests[i].port,
+				 strerror(-ret));
+			put_ports(plan, nr);
+			return -1;
+		}
+	return nr;
 }
 
 int reload_check(void)
@@ -52,38 +77,73 @@ int reload_check(void)
 	return ret;
 }
 
-/* @start: nothing is there that could stay as it is. */
-static int read_and_apply(bool start)
+void reload_start(void)
 {
 	struct text words = { 0 };
+	struct sync sync = { 0 };
 	struct plan plan;
 	int ret = plan_read(&plan, &words);
 
 	text_log(&words, log_error);
-	if (ret && start)
+	if (ret)
 		log_error("files with mistakes are not used");
-	else if (ret)
-		log_error("nothing was changed");
-	if (!ret || start)
-		ret = apply(&plan);
+	apply(&sync, &plan);
+	text_log(&sync.failures, log_error);
+	text_free(&sync.changes);
+	text_free(&sync.failures);
 	plan_free(&plan);
 	text_free(&words);
-	return ret;
 }
 
-void reload_start(void)
+static int run(struct plan *plan, struct text *words)
 {
-	read_and_apply(true);
+	struct sync sync = { 0 };
+	long nr = get_ports(plan, words);
+
+	if (nr < 0)
+		return -EBADMSG;
+	apply(&sync, plan);
+	put_ports(plan, nr);
+	text_log(&sync.changes, log_info);
+	/* What fails counts for more than what does not. */
+	*words = sync.failures.lines ? sync.failures : sync.changes;
+	text_free(sync.failures.lines ? &sync.changes : &sync.failures);
+	return sync.failures.lines ? -EIO : 0;
 }
 
-int reload_run(void)
+int reload_run(const char *who, struct text *words)
 {
+	struct plan plan;
 	int ret;
 
 	notify_manager("RELOADING=1");
-	log_info("reading the exports again");
-	ret = read_and_apply(false);
+	log_info("reading the exports again, for %s", who);
+	ret = plan_read(&plan, words);
+	if (!ret) {
+		text_free(words);
+		ret = run(&plan, words);
+	}
+	if (ret)
+		text_log(words, log_error);
+	if (ret && ret != -EIO)
+		log_error("nothing was changed");
+	plan_free(&plan);
 	exports_rescan();
 	notify_manager("READY=1");
+	return ret;
+}
+
+int reload_diff(struct text *words)
+{
+	struct sync sync = { .dry = true };
+	struct plan plan;
+	int ret = plan_read(&plan, words);
+
+	if (!ret) {
+		text_free(words);
+		apply(&sync, &plan);
+		*words = sync.changes;
+	}
+	plan_free(&plan);
 	return ret;
 }

@@ -178,7 +178,7 @@ static struct json_object *do_export(struct json_object *request)
 				    "the guests were not understood, or are too many");
 	}
 
-	ret = nvidia ? cards_export(&spec, card, &words) : export_add(&spec, NULL, &words);
+	ret = nvidia ? cards_export(&spec, card, &words) : export_add(&spec, &words);
 	if (ret) {
 		answer = answer_error(ret, words.text);
 	} else {
@@ -308,7 +308,7 @@ static struct json_object *do_window_destroy(struct json_object *request)
 	ret = window_destroy(cid, port, force, &words);
 	if (ret)
 		return answer_error(ret, words.text);
-	wanted_sync();
+	wanted_again();
 	return answer_ok();
 }
 

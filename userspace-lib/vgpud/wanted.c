@@ -10,6 +10,8 @@
 #include "hostdev.h"
 #include "log.h"
 #include "loop.h"
+#include "plan.h"
+#include "sync.h"
 #include "wanted.h"
 #include "window.h"
 
@@ -23,7 +25,6 @@
  * @terms: what it is to be like
  * @name: the export that says so
  * @origin: the file that this is in
- * @seen: it still is (while files are read)
  * @there: the guest has a window (while they are made)
  */
 struct wanted {
@@ -33,7 +34,6 @@ struct wanted {
 	struct export_window terms;
 	char name[32];
 	char *origin;
-	bool seen;
 	bool there;
 };
 
@@ -65,24 +65,16 @@ const char *wanted_by(uint32_t cid, uint32_t port)
 
 /* --- what the files say --------------------------------------------------- */
 
-void wanted_begin(void)
+static bool same_window(const struct export_window *a, const struct export_window *b)
 {
-	struct wanted *wanted;
-
-	LIST_FOREACH(wanted, &all_wanted, node)
-		wanted->seen = false;
+	return a->size == b->size && !strcmp(a->user, b->user);
 }
 
-static int wanted_set(uint32_t cid, uint32_t port, const struct export_spec *spec,
-		      const char *origin)
+static int wanted_set(uint32_t cid, uint32_t port, const struct export_spec *spec)
 {
 	struct wanted *wanted = wanted_find(cid, port);
-	char *copy;
+	char *copy = strdup(spec->file->name);
 
-	/* Another section says the same. */
-	if (wanted && wanted->seen)
-		return 0;
-	copy = strdup(origin);
 	if (!copy)
 		return -ENOMEM;
 	if (!wanted) {
@@ -99,29 +91,55 @@ static int wanted_set(uint32_t cid, uint32_t port, const struct export_spec *spe
 	wanted->origin = copy;
 	wanted->terms = spec->window;
 	memcpy(wanted->name, spec->name, sizeof(wanted->name));
-	wanted->seen = true;
 	return 0;
 }
 
-int wanted_add(const struct export_spec *spec, const char *origin)
+/* The first section that gives the guest a window; NULL: none does. */
+static const struct export_spec *find_section(const struct export_specs *sections, uint32_t cid,
+					      uint32_t port)
 {
-	int ret = 0;
-	size_t i;
+	const struct export_spec *spec;
 
-	if (!spec->window.size)
-		return 0;
-	for (i = 0; !ret && i < spec->nr_guests; i++)
-		ret = wanted_set(spec->guests[i].cid, spec->guests[i].port, spec, origin);
-	return ret;
+	TAILQ_FOREACH(spec, sections, node)
+		if (spec->window.size && export_spec_has_guest(spec, cid, port))
+			return spec;
+	return NULL;
 }
 
-void wanted_end(void)
+static void sync_one(struct sync *sync, const struct export_spec *spec, uint32_t cid,
+		     uint32_t port)
 {
-	struct wanted *wanted, *next;
+	const struct wanted *wanted = wanted_find(cid, port);
 
+	if (!wanted || !same_window(&wanted->terms, &spec->window))
+		text_add(&sync->changes, "window of guest %u:%u: %s wants %llu bytes%s%s", cid, port,
+			 spec->file->name, (unsigned long long)spec->window.size,
+			 spec->window.user[0] ? " for user " : "", spec->window.user);
+	if (!sync->dry && wanted_set(cid, port, spec))
+		text_add(&sync->failures, "window of guest %u:%u: out of memory", cid, port);
+}
+
+static void sync_sections(struct sync *sync, const struct export_specs *sections)
+{
+	const struct export_spec *spec;
+	struct wanted *wanted, *next;
+	uint32_t cid, port;
+	size_t i;
+
+	TAILQ_FOREACH(spec, sections, node)
+		for (i = 0; spec->window.size && i < spec->nr_guests; i++) {
+			cid = spec->guests[i].cid;
+			port = spec->guests[i].port;
+			if (find_section(sections, cid, port) == spec)
+				sync_one(sync, spec, cid, port);
+		}
 	for (wanted = LIST_FIRST(&all_wanted); wanted; wanted = next) {
 		next = LIST_NEXT(wanted, node);
-		if (!wanted->seen)
+		if (find_section(sections, wanted->cid, wanted->port))
+			continue;
+		text_add(&sync->changes, "window of guest %u:%u: no file asks for it any more",
+			 wanted->cid, wanted->port);
+		if (!sync->dry)
 			wanted_free(wanted);
 	}
 }
@@ -171,7 +189,8 @@ static bool wanted_check(struct wanted *wanted, const struct vgpu_host_window_st
 	return ret == -EBUSY;
 }
 
-static void wanted_make(struct wanted *wanted, bool again)
+/* @sync: who has to know that it fails, the first time; NULL: nobody. */
+static void wanted_make(struct sync *sync, struct wanted *wanted)
 {
 	const struct window_spec spec = {
 		.cid = wanted->cid,
@@ -185,15 +204,15 @@ static void wanted_make(struct wanted *wanted, bool again)
 
 	if (!window_create(&spec, path, &words))
 		log_info("window %s: %s asks for it", path, wanted->origin);
-	else if (!again)
-		log_error("%s:%u: [%s]: %s", wanted->origin, wanted->terms.line, wanted->name,
-			  words.text);
+	else if (sync)
+		text_add(&sync->failures, "%s:%u: [%s]: %s", wanted->origin, wanted->terms.line,
+			 wanted->name, words.text);
 }
 
 static void wanted_expired(struct timer *timer);
 static struct timer retry = { .expired = wanted_expired };
 
-static void wanted_run(bool again)
+static void wanted_run(struct sync *sync, bool again)
 {
 	struct vgpu_host_window_stat stat = { 0 };
 	struct wanted *wanted;
@@ -205,7 +224,7 @@ static void wanted_run(bool again)
 		waits |= wanted_check(wanted_find(stat.out_cid, stat.out_port), &stat, again);
 	LIST_FOREACH(wanted, &all_wanted, node)
 		if (!wanted->there)
-			wanted_make(wanted, again);
+			wanted_make(sync, wanted);
 	timer_cancel(&retry);
 	if (waits)
 		timer_set(&retry, RETRY_MS);
@@ -214,10 +233,21 @@ static void wanted_run(bool again)
 static void wanted_expired(struct timer *timer)
 {
 	(void)timer;
-	wanted_run(true);
+	wanted_run(NULL, true);
 }
 
-void wanted_sync(void)
+void wanted_again(void)
 {
-	wanted_run(false);
+	struct sync sync = { 0 };
+
+	wanted_run(&sync, false);
+	text_log(&sync.failures, log_error);
+	text_free(&sync.failures);
+}
+
+void wanted_sync(struct sync *sync, const struct export_specs *sections)
+{
+	sync_sections(sync, sections);
+	if (!sync->dry)
+		wanted_run(sync, false);
 }

@@ -12,18 +12,16 @@
 
 #include <stdint.h>
 
-struct export_spec;
+struct export_specs;
+struct sync;
 
 /*
- * Between begin and end, add says what the files hold now: no guest has two windows. 0 or
- * -ENOMEM.
+ * The files hold these sections now, no two of which give a guest different windows. Windows
+ * become what is wanted, at once or, where one is in use, later.
  */
-void wanted_begin(void);
-int wanted_add(const struct export_spec *spec, const char *origin);
-void wanted_end(void);
-
+void wanted_sync(struct sync *sync, const struct export_specs *sections);
 /* Makes windows as they are wanted. */
-void wanted_sync(void);
+void wanted_again(void);
 /* The file that asks for the window of a guest (port 0: ours), or NULL. */
 const char *wanted_by(uint32_t cid, uint32_t port);
 
