@@ -330,7 +330,8 @@ static bool user_start(struct user *user, const char *name)
 	user->inode = inode_of(user->node);
 	user->create.size = 4096;
 	user->create.flavour = VGPU_MOCK_BUF_PFN;
-	if (user->fd < 0 || !user->inode || ioctl(user->fd, VGPU_MOCK_IOC_BUF_CREATE, &user->create))
+	if (user->fd < 0 || !user->inode ||
+	    ioctl(user->fd, VGPU_MOCK_IOC_BUF_CREATE, &user->create))
 		return false;
 	user->memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, user->fd,
 			    user->create.out_offset);
@@ -476,6 +477,110 @@ TEST_F_TIMEOUT(files, port_that_somebody_has, 120)
 	ASSERT_TRUE(reload());
 	EXPECT_TRUE(listed("^config-a .* 66, 67, 68:22613$"));
 	EXPECT_TRUE(listed("^config-b "));
+}
+
+/* Who asks for it waits for what comes of it. */
+TEST_F_TIMEOUT(files, reload_says_why, 120)
+{
+	struct tool_run *run;
+	int i;
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(0, run->status) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "export config-a: is new: ")) TH_LOG("%s", run->out);
+	EXPECT_TRUE(listed("^config-a .* 66$"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(0, run->status);
+	EXPECT_STREQ("", run->out);
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "66, 67", "foo = bar\n"));
+	ASSERT_TRUE(write_file(OTHER_CONF, "[config-b]\npath = dev/null\nto = 66\n"));
+	for (i = 0; i < 2; i++) {
+		run = tool_run("vgpuctl %s", i ? "diff" : "reload");
+		EXPECT_EQ(1, run->status);
+		EXPECT_NE(NULL, strstr(run->out, CONF ":4: [config-a]: foo: there is no such setting\n"))
+			TH_LOG("%s", run->out);
+		EXPECT_NE(NULL, strstr(run->out, OTHER_CONF ":1: [config-b]: 'dev/null': give an absolute path\n"))
+			TH_LOG("%s", run->out);
+	}
+	EXPECT_TRUE(listed("^config-a .* 66$"));
+	EXPECT_EQ(1, tool_run("vgpuctl reload --json 2>&1 | grep -c '\"message\":.*foo: there is no such setting'")->out[0] - '0');
+	EXPECT_EQ(4, tool_run("su -s /bin/sh nobody -c 'vgpuctl reload'")->status);
+	EXPECT_EQ(4, tool_run("su -s /bin/sh nobody -c 'vgpuctl diff'")->status);
+}
+
+/* What it shows is what is done then, and nothing was done before. */
+TEST_F_TIMEOUT(files, diff, 120)
+{
+	static const struct {
+		const char *to, *more, *words;
+	} steps[] = {
+		{ "66, 67", "", "export config-a: is new: " },
+		{ "66, 67, 68:22612", "", "export config-a: guest 68:22612 may use it\n" },
+		{ "67, 68:22612", "", "export config-a: guest 66:22586 may not use it any more\n" },
+		{ "67, 68:22612", "read-only = yes\n", "export config-a: guest 67:22586 may only read\n" },
+		{ "67", "any-port = yes\n", "export config-a: guest 67:22586 may come from any port\n" },
+		{ "67", "deny-ioctls = 5, 6\n", "export config-a: is made anew, as its list of ioctls changes" },
+		{ "67", "deny-ioctls = 6\ndeny-ioctls = 5\n", "" },
+		{ "67", "allow-ioctls = 6, 5\n", "export config-a: is made anew, as its list of ioctls changes" },
+		{ "67, 66", "master = yes\n", "export config-a: is made anew, as master= changes" },
+		{ "67, 66", "master = yes\nwindow = 1M\n", "window of guest 66:22586: " CONF " wants 1048576 bytes\n" },
+		{ "67", "master = yes\nwindow = 2M\nwindow-user = root\n",
+		  "window of guest 67:22586: " CONF " wants 2097152 bytes for user root\n" },
+		{ "67", "master = yes\n", "window of guest 67:22586: no file asks for it any more\n" },
+	};
+	static char said[sizeof(((struct tool_run *)NULL)->out)];
+	struct tool_run *run;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		ASSERT_TRUE(write_export(CONF, "config-a", steps[i].to, steps[i].more));
+		run = tool_run("vgpuctl list >/run/config-before; vgpuctl diff; "
+			       "vgpuctl list | cmp - /run/config-before");
+		EXPECT_EQ(0, run->status) TH_LOG("%u: %s", i, run->out);
+		EXPECT_NE(NULL, strstr(run->out, steps[i].words)) TH_LOG("%u: %s", i, run->out);
+		strcpy(said, run->out);
+		if (!steps[i].words[0])
+			EXPECT_STREQ("", said);
+		run = tool_run("vgpuctl reload");
+		EXPECT_EQ(0, run->status) TH_LOG("%u: %s", i, run->out);
+		EXPECT_STREQ(said, run->out) TH_LOG("%u", i);
+		EXPECT_STREQ("", tool_run("vgpuctl diff")->out);
+	}
+	ASSERT_EQ(0, unlink(CONF));
+	EXPECT_STREQ("export config-a: no file asks for it any more\n", tool_run("vgpuctl diff")->out);
+	EXPECT_EQ(1, tool_run("vgpuctl diff --json | grep -c '\"export config-a: no file asks'")->out[0] - '0');
+	EXPECT_TRUE(listed("^config-a "));
+	unlink("/run/config-before");
+}
+
+/* The log has what is given and taken, and who asked. */
+TEST_F_TIMEOUT(files, who_asked, 120)
+{
+	const char *real = getenv("VGPU_REAL");
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	EXPECT_EQ(0, tool_run("grep -q 'reading the exports again, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
+	EXPECT_TRUE(logged("export config-a: is new: "));
+	ASSERT_TRUE(write_export(CONF, "config-a", "67", ""));
+	ASSERT_TRUE(reload());
+	EXPECT_EQ(0, tool_run("grep -q 'reading the exports again, by SIGHUP (uid 0, pid %d)$' " LOG, getpid())->status);
+	EXPECT_TRUE(logged("export config-a: guest 67:22586 may use it"));
+	EXPECT_TRUE(logged("export config-a: guest 66:22586 may not use it any more"));
+
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 68 --to 69:22612 --name config-w", real)->status);
+	ASSERT_EQ(0, tool_run("vgpuctl unexport config-w --to 68")->status);
+	ASSERT_EQ(0, tool_run("vgpuctl unexport config-w")->status);
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 68 --size 1M")->status);
+	ASSERT_EQ(0, tool_run("vgpuctl window destroy --to 68")->status);
+	EXPECT_EQ(0, tool_run("grep -q 'export config-w: guest 68:22586 may use it, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
+	EXPECT_EQ(0, tool_run("grep -q 'export config-w: guest 69:22612 may use it, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
+	EXPECT_EQ(0, tool_run("grep -q 'export config-w: guest 68:22586 may not use it any more, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
+	EXPECT_EQ(0, tool_run("grep -q 'export config-w: is taken back, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
+	EXPECT_EQ(0, tool_run("grep -q 'window /.*window-68.*: is made, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
+	EXPECT_EQ(0, tool_run("grep -q 'window of guest 68:22586: is taken away, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
 }
 
 TEST_HARNESS_MAIN

@@ -204,6 +204,15 @@ printf '[null]\npath = /dev/null\nto = 1\n' >>"$conf"
 check "systemctl reload" systemctl reload vgpud
 check "a new export comes" await 30 node null
 check "nothing was lost" test -d "/proc/$held"
+printf '[zero]\npath = /dev/zero\nto = 1\n[null]\npath = dev/null\nto = 1\n' >>"$conf"
+check "a reload with a mistake fails" not systemctl reload vgpud
+check "the journal says which" await 20 journal_says "vgpuctl.*: .*test.conf:.*: \[null\]: 'dev/null': give an absolute path"
+check "nothing was changed" sh -c 'vgpuctl list | grep "^null " && ! vgpuctl list | grep "^zero "'
+check "nor does vgpud end of it" test "$(systemctl is-active vgpud)" = active
+sed -i 's,= dev/null,= /dev/null,; /^\[null]/,+2d' "$conf"
+check "a reload without it works, and is done when it ends" \
+	sh -c 'systemctl reload vgpud && vgpuctl list | grep "^zero "'
+check "nothing was lost by that" test -d "/proc/$held"
 
 old=$held
 check "systemctl restart" systemctl restart vgpud

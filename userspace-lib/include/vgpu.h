@@ -155,6 +155,27 @@ struct vgpu_unexport_request {
 int vgpu_agent_unexport_from(struct vgpu_agent *agent, const struct vgpu_unexport_request *request);
 
 /**
+ * vgpu_agent_reload - have the agent read its files of exports again
+ * @agent: the agent
+ * @changes: receives what was changed, each in a line; free() it
+ *
+ * All files are looked through first, and nothing is changed if one has a mistake.
+ *
+ * Return: 0; -EPERM (only root may), -EBADMSG (there are mistakes, of which each is a line of
+ * the message), -EIO (not all could be done; likewise), -EPROTO, -ECONNRESET.
+ */
+int vgpu_agent_reload(struct vgpu_agent *agent, char **changes);
+
+/**
+ * vgpu_agent_diff - what vgpu_agent_reload() would change
+ * @agent: the agent
+ * @changes: receives it, each in a line; free() it
+ *
+ * Return: as vgpu_agent_reload().
+ */
+int vgpu_agent_diff(struct vgpu_agent *agent, char **changes);
+
+/**
  * struct vgpu_window_request - a window to be made
  * @cid: the guest
  * @port: the vsock port that the guest connects to; 0: the agent's

@@ -18,7 +18,7 @@
 
 struct vgpu_agent {
 	int fd;
-	char message[256];
+	char *message;
 };
 
 VGPU_PUBLIC int vgpu_agent_open(const char *path, struct vgpu_agent **agent)
@@ -50,19 +50,23 @@ VGPU_PUBLIC int vgpu_agent_open(const char *path, struct vgpu_agent **agent)
 
 VGPU_PUBLIC void vgpu_agent_close(struct vgpu_agent *agent)
 {
-	if (agent && agent->fd >= 0)
+	if (!agent)
+		return;
+	if (agent->fd >= 0)
 		close(agent->fd);
+	free(agent->message);
 	free(agent);
 }
 
 VGPU_PUBLIC const char *vgpu_agent_message(const struct vgpu_agent *agent)
 {
-	return agent->message;
+	return agent->message ? agent->message : "";
 }
 
 static int fail(struct vgpu_agent *agent, int error, const char *message)
 {
-	snprintf(agent->message, sizeof(agent->message), "%s", message);
+	free(agent->message);
+	agent->message = strdup(message);
 	return error;
 }
 
@@ -144,7 +148,8 @@ int agent_ask(struct vgpu_agent *agent, struct json_object *request,
 	char *line = NULL;
 	int ret;
 
-	agent->message[0] = '\0';
+	free(agent->message);
+	agent->message = NULL;
 	ret = send_line(agent, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN));
 	json_object_put(request);
 	/* An agent that lets nobody else in says so before it closes. */

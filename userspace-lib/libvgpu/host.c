@@ -220,6 +220,29 @@ VGPU_PUBLIC int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid
 	return agent_tell(agent, request);
 }
 
+/* The answer is a text, of which the caller gets a copy. */
+static int agent_ask_text(struct vgpu_agent *agent, const char *op, char **text)
+{
+	struct json_object *answer;
+	int ret = agent_ask(agent, request_new(op), &answer);
+
+	if (ret)
+		return ret;
+	*text = strdup(get_string(answer, "changes"));
+	json_object_put(answer);
+	return *text ? 0 : -ENOMEM;
+}
+
+VGPU_PUBLIC int vgpu_agent_reload(struct vgpu_agent *agent, char **changes)
+{
+	return agent_ask_text(agent, "reload", changes);
+}
+
+VGPU_PUBLIC int vgpu_agent_diff(struct vgpu_agent *agent, char **changes)
+{
+	return agent_ask_text(agent, "diff", changes);
+}
+
 /* --- status --------------------------------------------------------------- */
 
 /* Each of these fills in one struct; false: no memory. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vgpuctl.h"
@@ -30,16 +31,18 @@ void errors_as_json(void)
 
 int fail(int status, const char *fmt, ...)
 {
-	char message[1024];
+	char *message = NULL;
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(message, sizeof(message), fmt, args);
+	if (vasprintf(&message, fmt, args) < 0)
+		message = NULL;
 	va_end(args);
 	if (as_json)
-		print_error_json(status, reasons[status], message);
+		print_error_json(status, reasons[status], message ? message : "");
 	else
-		fprintf(stderr, "vgpuctl: %s\n", message);
+		fprintf(stderr, "vgpuctl: %s\n", message ? message : strerror(ENOMEM));
+	free(message);
 	return status;
 }
 

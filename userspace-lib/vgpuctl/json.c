@@ -3,6 +3,7 @@
 #include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "vgpuctl.h"
 
@@ -55,6 +56,18 @@ void print_pairs_json(const char *key, ...)
 	for (; key; key = va_arg(args, const char *))
 		put_string(object, key, va_arg(args, const char *));
 	va_end(args);
+	print_json(object);
+}
+
+void print_lines_json(const char *key, const char *lines)
+{
+	struct json_object *object = json_object_new_object(), *array = put_array(object, key);
+	const char *line, *end;
+
+	for (line = lines; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		json_object_array_add(array, json_object_new_string_len(line, end - line));
+	}
 	print_json(object);
 }
 

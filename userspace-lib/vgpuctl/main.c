@@ -87,6 +87,8 @@ static const struct command {
 	  "a verb: create, destroy, drain, fill, list or qemu-args",
 	  ALLOW(OPT_TO) | ALLOW(OPT_SIZE) | ALLOW(OPT_OWNER) | ALLOW(OPT_FORCE) |
 	  ALLOW(OPT_MEMORY), cmd_window },
+	{ "reload", "reload\n", NULL, 0, cmd_reload },
+	{ "diff", "diff\n", NULL, 0, cmd_diff },
 	{ "list", "list\n", NULL, 0, cmd_list },
 	{ "status", "status\n", NULL, 0, cmd_status },
 	{ "help", "help [COMMAND]\n", NULL, 0, cmd_help },

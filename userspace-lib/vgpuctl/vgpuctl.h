@@ -78,6 +78,8 @@ int agent_failed(struct vgpu_agent *agent, int error);
 int cmd_export(const char *path, const struct options *options);
 int cmd_unexport(const char *name, const struct options *options);
 int cmd_window(const char *verb, const struct options *options);
+int cmd_reload(const char *unused, const struct options *options);
+int cmd_diff(const char *unused, const struct options *options);
 
 /**
  * struct machine - both sides of vgpu on this machine
@@ -140,6 +142,8 @@ bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, ui
 		   bool memory);
 /* An object with these members, whose values are strings; NULL ends them. */
 void print_pairs_json(const char *key, ...) __attribute__((sentinel));
+/* An object with one member, an array of these lines. */
+void print_lines_json(const char *key, const char *lines);
 /* What went wrong, on standard error. */
 void print_error_json(int status, const char *reason, const char *message);
 

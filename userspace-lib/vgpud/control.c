@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <json-c/json.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -32,6 +33,7 @@
  * @source: its socket
  * @idle: closes it when nothing is said for long
  * @uid: whose it is; root may change things
+ * @who: the same with its process, for the log
  * @in: what was read of a request
  * @in_len: bytes of it
  * @out: what is left of an answer; while there is something, nothing is read
@@ -43,6 +45,7 @@ struct client {
 	struct source source;
 	struct timer idle;
 	uid_t uid;
+	char who[48];
 	char in[REQUEST_MAX];
 	size_t in_len;
 	char *out;
@@ -95,7 +98,7 @@ static bool client_line(struct client *client, const char *line)
 		json_object_put(request);
 		return false;
 	}
-	answer = request_run(request, client->uid == 0);
+	answer = request_run(request, client->uid == 0, client->who);
 	json_object_put(request);
 	return answer && client_answer(client, answer);
 }
@@ -217,6 +220,7 @@ static void control_ready(struct source *source, uint32_t events)
 	}
 	LIST_INSERT_HEAD(&clients, client, node);
 	client->uid = cred.uid;
+	snprintf(client->who, sizeof(client->who), "uid %u, pid %d", cred.uid, cred.pid);
 	client->source.fd = fd;
 	client->source.ready = client_ready;
 	client->idle.expired = client_expired;

@@ -61,6 +61,7 @@ static void signal_ready(struct source *source, uint32_t events)
 {
 	struct signalfd_siginfo info;
 	struct text words = { 0 };
+	char who[64];
 
 	(void)events;
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
@@ -70,7 +71,8 @@ static void signal_ready(struct source *source, uint32_t events)
 		sessions_reap();
 		break;
 	case SIGHUP:
-		reload_run("SIGHUP", &words);
+		snprintf(who, sizeof(who), "SIGHUP (uid %u, pid %u)", info.ssi_uid, info.ssi_pid);
+		reload_run(who, &words);
 		text_free(&words);
 		break;
 	default:

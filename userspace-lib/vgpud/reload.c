@@ -88,6 +88,7 @@ void reload_start(void)
 	if (ret)
 		log_error("files with mistakes are not used");
 	apply(&sync, &plan);
+	text_log(&sync.changes, log_info);
 	text_log(&sync.failures, log_error);
 	text_free(&sync.changes);
 	text_free(&sync.failures);
@@ -117,7 +118,7 @@ int reload_run(const char *who, struct text *words)
 	int ret;
 
 	notify_manager("RELOADING=1");
-	log_info("reading the exports again, for %s", who);
+	log_info("reading the exports again, by %s", who);
 	ret = plan_read(&plan, words);
 	if (!ret) {
 		text_free(words);

@@ -14,6 +14,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "peer.h"
+#include "reload.h"
 #include "request.h"
 #include "users.h"
 #include "wanted.h"
@@ -142,13 +143,34 @@ static bool get_nvidia(struct json_object *request, int *card)
 	return true;
 }
 
-static struct json_object *do_export(struct json_object *request)
+/* The name of what a request with cards is about. */
+static const char *cards_words(int card, char words[32])
+{
+	if (card == CARDS_ALL)
+		snprintf(words, 32, "all of NVIDIA's");
+	else
+		snprintf(words, 32, "nvidia%d", card);
+	return words;
+}
+
+static void log_export(const struct export_spec *spec, const char *name, const char *who)
+{
+	size_t i;
+
+	for (i = 0; i < spec->nr_guests; i++)
+		log_info("export %s: guest %u:%u may use it%s, by vgpuctl (%s)", name,
+			 spec->guests[i].cid, spec->guests[i].port,
+			 spec->read_only ? " for reading" : "", who);
+}
+
+static struct json_object *do_export(struct json_object *request, const char *who)
 {
 	const char *path = get_string(request, "path"), *name = get_string(request, "name");
 	uint32_t cid = get_number(request, "cid");
 	struct answer words = { "" };
 	struct json_object *answer;
 	struct export_spec spec;
+	char cards[32];
 	bool nvidia;
 	int card, ret;
 
@@ -184,6 +206,7 @@ static struct json_object *do_export(struct json_object *request)
 	} else {
 		answer = answer_ok();
 		put_string(answer, "name", spec.name);
+		log_export(&spec, nvidia ? cards_words(card, cards) : spec.name, who);
 	}
 	export_spec_free(&spec);
 	return answer;
@@ -191,13 +214,24 @@ static struct json_object *do_export(struct json_object *request)
 
 /* From one guest, or from all (cid 0). */
 static int unexport_from(struct json_object *request, uint32_t cid, uint32_t port, bool force,
-			 struct answer *words)
+			 const char *who, struct answer *words)
 {
-	int card;
+	const char *name = get_string(request, "name");
+	char cards[32];
+	int card, ret;
 
-	if (get_nvidia(request, &card))
-		return cards_unexport(card, cid, port, force, words);
-	return export_remove(get_string(request, "name"), cid, port, force, words);
+	if (get_nvidia(request, &card)) {
+		ret = cards_unexport(card, cid, port, force, words);
+		name = cards_words(card, cards);
+	} else {
+		ret = export_remove(name, cid, port, force, words);
+	}
+	if (!ret && cid)
+		log_info("export %s: guest %u:%u may not use it any more, by vgpuctl (%s)", name,
+			 cid, port ? port : settings.port, who);
+	else if (!ret)
+		log_info("export %s: is taken back, by vgpuctl (%s)", name, who);
+	return ret;
 }
 
 /* All of these guests have the export, and may lose it, so that none of them loses it alone. */
@@ -226,7 +260,7 @@ static int unexport_check(const char *name, struct json_object *guests, size_t n
 	return 0;
 }
 
-static struct json_object *do_unexport(struct json_object *request)
+static struct json_object *do_unexport(struct json_object *request, const char *who)
 {
 	const char *name = get_string(request, "name");
 	bool force = get_bool(request, "force");
@@ -245,11 +279,11 @@ static struct json_object *do_unexport(struct json_object *request)
 		ret = unexport_check(name, guests, nr, force, &words);
 	if (!nr)
 		ret = unexport_from(request, get_number(request, "cid"),
-				    get_number(request, "port"), force, &words);
+				    get_number(request, "port"), force, who, &words);
 	for (i = 0; !ret && i < nr; i++) {
 		guest = json_object_array_get_idx(guests, i);
 		ret = unexport_from(request, get_number(guest, "cid"), get_number(guest, "port"),
-				    force, &words);
+				    force, who, &words);
 	}
 	return ret ? answer_error(ret, words.text) : answer_ok();
 }
@@ -268,7 +302,7 @@ static uint64_t get_size(struct json_object *request)
 	return size < 0 ? 0 : size;
 }
 
-static struct json_object *do_window_create(struct json_object *request)
+static struct json_object *do_window_create(struct json_object *request, const char *who)
 {
 	struct window_spec spec = {
 		.cid = get_number(request, "cid"),
@@ -286,12 +320,13 @@ static struct json_object *do_window_create(struct json_object *request)
 	ret = window_create(&spec, path, &words);
 	if (ret)
 		return answer_error(ret, words.text);
+	log_info("window %s: is made, by vgpuctl (%s)", path, who);
 	answer = answer_ok();
 	put_string(answer, "path", path);
 	return answer;
 }
 
-static struct json_object *do_window_destroy(struct json_object *request)
+static struct json_object *do_window_destroy(struct json_object *request, const char *who)
 {
 	uint32_t cid = get_number(request, "cid"), port = get_number(request, "port");
 	bool force = get_bool(request, "force");
@@ -308,18 +343,25 @@ static struct json_object *do_window_destroy(struct json_object *request)
 	ret = window_destroy(cid, port, force, &words);
 	if (ret)
 		return answer_error(ret, words.text);
+	log_info("window of guest %u:%u: is taken away, by vgpuctl (%s)", cid,
+		 port ? port : settings.port, who);
 	wanted_again();
 	return answer_ok();
 }
 
-static struct json_object *do_window_drain(struct json_object *request)
+static struct json_object *do_window_drain(struct json_object *request, const char *who)
 {
+	uint32_t cid = get_number(request, "cid"), port = get_number(request, "port");
+	bool drain = get_bool(request, "drain");
 	struct answer words = { "" };
 	int ret;
 
-	ret = window_drain(get_number(request, "cid"), get_number(request, "port"),
-			   get_bool(request, "drain"), &words);
-	return ret ? answer_error(ret, words.text) : answer_ok();
+	ret = window_drain(cid, port, drain, &words);
+	if (ret)
+		return answer_error(ret, words.text);
+	log_info("window of guest %u:%u: is to be %s, by vgpuctl (%s)", cid,
+		 port ? port : settings.port, drain ? "empty" : "used", who);
+	return answer_ok();
 }
 
 static struct json_object *status_windows(void)
@@ -513,7 +555,37 @@ static struct json_object *do_status(bool may_change)
 	return answer;
 }
 
-struct json_object *request_run(struct json_object *request, bool may_change)
+/* --- files of exports ----------------------------------------------------- */
+
+/* Reads them again, or (no @who) says what that would change. */
+static struct json_object *do_reload(const char *who)
+{
+	struct text words = { 0 }, message = { 0 };
+	struct json_object *answer;
+	char by[64];
+	int ret;
+
+	if (who)
+		snprintf(by, sizeof(by), "vgpuctl (%s)", who);
+	ret = who ? reload_run(by, &words) : reload_diff(&words);
+	if (ret) {
+		text_add(&message, "%s\n%s", ret == -EIO ? "not all of it was done:" :
+			 "nothing was changed, as there are mistakes:",
+			 words.lines ? words.lines : strerror(-ret));
+		/* Without the ends of the last line and of the message. */
+		while (message.len && message.lines[message.len - 1] == '\n')
+			message.lines[--message.len] = '\0';
+		answer = answer_error(ret, message.lines ? message.lines : "out of memory");
+	} else {
+		answer = answer_ok();
+		put_string(answer, "changes", words.lines ? words.lines : "");
+	}
+	text_free(&message);
+	text_free(&words);
+	return answer;
+}
+
+struct json_object *request_run(struct json_object *request, bool may_change, const char *who)
 {
 	const char *op = get_string(request, "op");
 
@@ -524,16 +596,20 @@ struct json_object *request_run(struct json_object *request, bool may_change)
 	if (!strcmp(op, "status"))
 		return do_status(may_change);
 	if (!may_change)
-		return answer_error(-EPERM, "only root may change exports");
+		return answer_error(-EPERM, "only root may change exports, or see what files say of them");
+	if (!strcmp(op, "diff"))
+		return do_reload(NULL);
 	if (!strcmp(op, "export"))
-		return do_export(request);
+		return do_export(request, who);
 	if (!strcmp(op, "unexport"))
-		return do_unexport(request);
+		return do_unexport(request, who);
 	if (!strcmp(op, "window-create"))
-		return do_window_create(request);
+		return do_window_create(request, who);
 	if (!strcmp(op, "window-drain"))
-		return do_window_drain(request);
+		return do_window_drain(request, who);
 	if (!strcmp(op, "window-destroy"))
-		return do_window_destroy(request);
+		return do_window_destroy(request, who);
+	if (!strcmp(op, "reload"))
+		return do_reload(who);
 	return answer_error(-EOPNOTSUPP, "this vgpud does not know the request: is it older?");
 }
