@@ -453,6 +453,23 @@ TEST_F_TIMEOUT(files, guest_added_by_hand, 240)
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --force")->status);
 }
 
+/* Of guests that are named together all are given it, or none. */
+TEST_F_TIMEOUT(files, guests_together, 120)
+{
+	const char *real = getenv("VGPU_REAL");
+	struct tool_run *run;
+
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 70 --name config-w", real)->status);
+	run = tool_run("vgpuctl export %s --to 71 --to 70 --any-port --name config-w", real);
+	EXPECT_NE(0, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "config-w is exported to guest 70:22586 on other terms"))
+		TH_LOG("%s", run->out);
+	EXPECT_TRUE(listed("^config-w .* 70$"));
+	EXPECT_EQ(0, tool_run("vgpuctl export %s --to 71 --to 70 --name config-w", real)->status);
+	EXPECT_TRUE(listed("^config-w .* 70, 71$"));
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-w")->status);
+}
+
 /* That somebody listens there already is found out before anything is changed. */
 TEST_F_TIMEOUT(files, port_that_somebody_has, 120)
 {

@@ -87,34 +87,69 @@ static int set_add_one(const struct export_spec *terms, const char *name, struct
 	return ret;
 }
 
+/* What a guest had of an export before. */
+enum had { HAD_NOTHING, HAD_BY_FILE, HAD_BY_HAND };
+
+/* Writes down what the guests of @spec have of the export, for set_undo_one(). */
+static void set_note(const struct export_spec *spec, const char *name, enum had *had)
+{
+	struct export *export = export_find(name);
+	struct grant *grant;
+	size_t i;
+
+	for (i = 0; i < spec->nr_guests; i++) {
+		grant = export ? export_grant(export, spec->guests[i].cid, spec->guests[i].port) :
+			NULL;
+		had[i] = !grant ? HAD_NOTHING : grant->by_hand ? HAD_BY_HAND : HAD_BY_FILE;
+	}
+}
+
+static void set_undo_one(const struct export_spec *spec, const char *name, const enum had *had)
+{
+	struct export *export;
+	struct grant *grant;
+	struct answer unused;
+	size_t i;
+
+	for (i = 0; i < spec->nr_guests; i++) {
+		export = export_find(name);
+		grant = export ? export_grant(export, spec->guests[i].cid, spec->guests[i].port) :
+			NULL;
+		/* A guest that the request names twice has lost it by then. */
+		if (!grant)
+			continue;
+		if (had[i] == HAD_NOTHING)
+			export_remove(name, grant->cid, grant->port, true, &unused);
+		else
+			grant->by_hand = had[i] == HAD_BY_HAND;
+	}
+}
+
 int cards_export(struct export_spec *spec, int card, struct answer *answer)
 {
-	const uint32_t cid = spec->guests[0].cid, port = spec->guests[0].port;
-	static bool had[NVIDIA_SHARED + NVIDIA_CARDS];
 	static struct nvidia_set set;
-	struct export *export;
-	struct answer unused;
 	unsigned int i;
+	enum had *had;
 	int ret = 0;
 
 	set_find(&set, card);
 	if (!set.nr)
 		return answer_say(answer, -ENOENT, "there is no /dev/nvidia0, nor another card of NVIDIA's driver");
+	had = calloc(set.nr * spec->nr_guests, sizeof(*had));
+	if (!had)
+		return answer_say(answer, -ENOMEM, "out of memory");
 	for (i = 0; i < set.nr; i++) {
-		export = export_find(set.names[i]);
-		had[i] = export && export_grant(export, cid, port);
+		set_note(spec, set.names[i], had + i * spec->nr_guests);
 		ret = set_add_one(spec, set.names[i], answer);
 		if (ret)
 			break;
 	}
-	if (!ret)
-		return 0;
 	if (ret == -ENOENT && !set_is_card(set.names[i], CARDS_ALL))
 		answer_say(answer, ret, "there is no /dev/%s, which programs need as well: 'nvidia-modprobe -c 0 -u' makes it",
 			   set.names[i]);
-	while (i--)
-		if (!had[i])
-			export_remove(set.names[i], cid, port, true, &unused);
+	while (ret && i--)
+		set_undo_one(spec, set.names[i], had + i * spec->nr_guests);
+	free(had);
 	return ret;
 }
 

@@ -149,6 +149,18 @@ struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port)
 	return NULL;
 }
 
+static bool grant_same_terms(const struct grant *grant, bool any_port, bool read_only)
+{
+	return grant->any_port == any_port && grant->read_only == read_only;
+}
+
+static int grant_taken(const struct export *export, const struct grant *grant,
+		       struct answer *answer)
+{
+	return answer_say(answer, -EEXIST, "%s is exported to guest %u:%u on other terms: unexport it first",
+			  export->spec.name, grant->cid, grant->port);
+}
+
 int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
 		     bool read_only, struct answer *answer)
 {
@@ -156,12 +168,9 @@ int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool an
 	struct peer *peer;
 	int ret;
 
-	if (grant) {
-		if (grant->any_port == any_port && grant->read_only == read_only)
-			return 0;
-		return answer_say(answer, -EEXIST, "%s is exported to guest %u on other terms: unexport it first",
-			   export->spec.name, cid);
-	}
+	if (grant)
+		return grant_same_terms(grant, any_port, read_only) ? 0 :
+		       grant_taken(export, grant, answer);
 	ret = listener_get(port);
 	if (ret)
 		return answer_say(answer, ret, "cannot listen on vsock port %u: %s", port,
@@ -536,11 +545,56 @@ static int default_name(struct export_spec *spec, struct answer *answer)
 	return 0;
 }
 
+/* Takes from guests of @spec what neither a file nor vgpuctl has given them yet. */
+static void take_back(struct export *export, const struct export_spec *spec)
+{
+	struct grant *grant;
+	size_t i;
+
+	for (i = 0; i < spec->nr_guests; i++) {
+		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
+		if (grant && !grant->by_file && !grant->by_hand)
+			export_grant_del(export, grant);
+	}
+}
+
+/* Gives the export to all guests of @spec, by hand, or to none of those that have it not yet. */
+static int give_all(struct export *export, const struct export_spec *spec, struct answer *answer)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < spec->nr_guests; i++) {
+		ret = export_grant_add(export, spec->guests[i].cid, spec->guests[i].port,
+				       spec->any_port, spec->read_only, answer);
+		if (ret) {
+			take_back(export, spec);
+			return ret;
+		}
+	}
+	for (i = 0; i < spec->nr_guests; i++)
+		export_grant(export, spec->guests[i].cid, spec->guests[i].port)->by_hand = true;
+	return 0;
+}
+
+/* A guest that has it on other terms shows before any guest is given it. */
+static int check_grants(struct export *export, const struct export_spec *spec,
+			struct answer *answer)
+{
+	struct grant *grant;
+	size_t i;
+
+	for (i = 0; i < spec->nr_guests; i++) {
+		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
+		if (grant && !grant_same_terms(grant, spec->any_port, spec->read_only))
+			return grant_taken(export, grant, answer);
+	}
+	return 0;
+}
+
 int export_add(struct export_spec *spec, struct answer *answer)
 {
 	struct export *export;
-	bool is_new = false;
-	size_t i;
 	int ret;
 
 	ret = default_name(spec, answer);
@@ -554,26 +608,17 @@ int export_add(struct export_spec *spec, struct answer *answer)
 		return answer_say(answer, -EEXIST, "the name %s is taken by %s%s: give another --name, or unexport it first",
 			   spec->name, export->spec.path,
 			   strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
-	if (!export) {
-		export = export_new(spec, NULL);
-		if (!export)
-			return answer_say(answer, -ENOMEM, "out of memory");
-		is_new = true;
-		ret = export_up(export, answer);
-		if (ret)
-			goto err_free;
+	if (export) {
+		ret = check_grants(export, spec, answer);
+		return ret ? ret : give_all(export, spec, answer);
 	}
-	for (i = 0; i < spec->nr_guests; i++) {
-		ret = export_grant_add(export, spec->guests[i].cid, spec->guests[i].port,
-				       spec->any_port, spec->read_only, answer);
-		if (ret)
-			goto err_free;
-		export_grant(export, spec->guests[i].cid, spec->guests[i].port)->by_hand = true;
-	}
-	return 0;
-
-err_free:
-	if (is_new)
+	export = export_new(spec, NULL);
+	if (!export)
+		return answer_say(answer, -ENOMEM, "out of memory");
+	ret = export_up(export, answer);
+	if (!ret)
+		ret = give_all(export, spec, answer);
+	if (ret)
 		export_free(export);
 	return ret;
 }
