@@ -453,6 +453,39 @@ TEST_F_TIMEOUT(files, guest_added_by_hand, 240)
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --force")->status);
 }
 
+/* Nor may a file change the terms of what vgpuctl has given, in an export of both. */
+TEST_F_TIMEOUT(files, terms_of_both, 120)
+{
+	const char *real = getenv("VGPU_REAL");
+	struct tool_run *run;
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 78 --name config-a", real)->status);
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", "master = yes\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_NE(0, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "vgpuctl has exported it, as it was, to guest 78:22586"))
+		TH_LOG("%s", run->out);
+	EXPECT_TRUE(listed("^config-a .* 66, 78$"));
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --to 78")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl reload")->status);
+
+	/* A right that both ask for. */
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 66 --name config-a", real)->status);
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", "any-port = yes\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_NE(0, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "vgpuctl has exported it to guest 66:22586 on other terms"))
+		TH_LOG("%s", run->out);
+	EXPECT_TRUE(listed("^config-a .* 66$"));
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-a --to 66")->status);
+	EXPECT_EQ(0, tool_run("vgpuctl reload")->status);
+	EXPECT_TRUE(listed("^config-a .* 66 any-port$"));
+}
+
 /* Of guests that are named together all are given it, or none. */
 TEST_F_TIMEOUT(files, guests_together, 120)
 {

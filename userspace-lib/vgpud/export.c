@@ -320,6 +320,23 @@ static int export_open(const struct export_spec *spec, struct device *device,
 	return fd;
 }
 
+/* An export that is made anew is so for all, also for those whom vgpuctl has given the old one. */
+static int check_anew(struct export *export, const struct export_spec *spec,
+		      struct answer *answer)
+{
+	struct grant *grant;
+
+	if (!export->origin)
+		return answer_say(answer, -EEXIST, "vgpuctl has exported %s by that name%s: unexport it first",
+				  export->spec.path,
+				  strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
+	TAILQ_FOREACH(grant, &export->grants, node)
+		if (grant->by_hand)
+			return answer_say(answer, -EEXIST, "vgpuctl has exported it, as it was, to guest %u:%u: unexport it there first",
+					  grant->cid, grant->port);
+	return 0;
+}
+
 /* A file may take over what vgpuctl has exported, as long as both mean the same. */
 static int check_taken(const struct export_spec *spec, struct answer *answer)
 {
@@ -329,14 +346,12 @@ static int check_taken(const struct export_spec *spec, struct answer *answer)
 
 	if (!export)
 		return 0;
-	if (!export->origin && !export_spec_same_terms(&export->spec, spec))
-		return answer_say(answer, -EEXIST, "vgpuctl has exported %s by that name%s: unexport it first",
-				  export->spec.path,
-				  strcmp(export->spec.path, spec->path) ? "" : ", on other terms");
+	if (!export_spec_same_terms(&export->spec, spec))
+		return check_anew(export, spec, answer);
 	for (i = 0; i < spec->nr_guests; i++) {
 		grant = export_grant(export, spec->guests[i].cid, spec->guests[i].port);
-		if (grant && !grant->by_file && (grant->any_port != spec->any_port ||
-						 grant->read_only != spec->read_only))
+		if (grant && grant->by_hand &&
+		    !grant_same_terms(grant, spec->any_port, spec->read_only))
 			return answer_say(answer, -EEXIST, "vgpuctl has exported it to guest %u:%u on other terms: unexport it first",
 					  grant->cid, grant->port);
 	}
