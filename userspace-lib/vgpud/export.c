@@ -303,7 +303,7 @@ static void files_expired(struct timer *timer)
 
 static struct timer files_again = { .expired = files_expired };
 
-/* device_open(), with words for what it says. */
+/* device_open() of what can be exported, with words for why it cannot. */
 static int export_open(const struct export_spec *spec, struct device *device,
 		       struct answer *answer)
 {
@@ -317,6 +317,11 @@ static int export_open(const struct export_spec *spec, struct device *device,
 				  spec->path);
 	if (fd < 0)
 		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
+	if (device->kind == VGPU_EXPORT_NVIDIA && nvidia_is_divided(device->title)) {
+		close(fd);
+		return answer_say(answer, -ENOTTY, "%s is divided into MIG instances, which guests cannot have: 'nvidia-smi mig -dci' and '-dgi' undo that",
+				  spec->path);
+	}
 	return fd;
 }
 
@@ -385,11 +390,6 @@ int export_up(struct export *export, struct answer *answer)
 	fd = export_open(spec, &export->device, answer);
 	if (fd < 0)
 		return fd;
-	if (export->device.kind == VGPU_EXPORT_NVIDIA && nvidia_is_divided(export->device.title)) {
-		close(fd);
-		return answer_say(answer, -ENOTTY, "%s is divided into MIG instances, which guests cannot have: 'nvidia-smi mig -dci' and '-dgi' undo that",
-				  spec->path);
-	}
 
 	arg.path_fd = fd;
 	arg.kind = export->device.kind;

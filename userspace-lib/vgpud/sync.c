@@ -129,6 +129,9 @@ void exports_sync(struct sync *sync, struct export_spec *spec, const char *origi
 			return;
 		}
 		is_new = true;
+	}
+	/* What failed before is tried again, and is said as long as it fails. */
+	if (!sync->dry && !export->number) {
 		export->error = export_up(export, &words);
 		if (export->error && export->error != -ENOENT)
 			text_add(&sync->failures, "export %s: %s", spec->name, words.text);
