@@ -216,8 +216,9 @@ static int set_window_user(struct export_spec *spec, const char *value, struct a
 {
 	uint32_t uid, gid;
 
+	/* A user that is not there may come, and is no mistake of the file (check_user()). */
 	if (!*value || strlen(value) >= sizeof(spec->window.user) ||
-	    window_owner(value, &uid, &gid))
+	    window_owner(value, &uid, &gid) == -EINVAL)
 		return answer_say(words, -EINVAL, "there is no user '%s'", value);
 	strcpy(spec->window.user, value);
 	return 0;
@@ -338,6 +339,20 @@ static void read_file(struct plan *plan, struct plan_file *file, struct text *wo
 
 /* --- mistakes that more than a line makes --------------------------------- */
 
+/* Says that a user is not known. That costs the guests their windows, but not their devices. */
+static void check_user(const struct export_spec *spec, struct text *words)
+{
+	struct answer what;
+	uint32_t uid, gid;
+	int ret = window_owner(spec->window.user, &uid, &gid);
+
+	if (!spec->window.user[0] || !ret)
+		return;
+	window_owner_say(&what, ret, spec->window.user);
+	text_add(words, "%s:%u: [%s]: window-user: %s", spec->file->name, spec->window.line,
+		 spec->name, what.text);
+}
+
 static void check_section(const struct export_spec *spec, struct text *words)
 {
 	struct answer what;
@@ -352,6 +367,7 @@ static void check_section(const struct export_spec *spec, struct text *words)
 		spec_mistake(words, spec, spec->line, what.text);
 	if (spec->window.user[0] && !spec->window.size)
 		spec_mistake(words, spec, spec->window.line, "window-user= needs window=");
+	check_user(spec, words);
 }
 
 /* A guest that both give another window. */

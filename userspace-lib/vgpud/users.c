@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -11,19 +12,33 @@
 /* Of a user whose group nobody has named: nogroup. */
 #define NO_GROUP	65534
 
-/* The line of a user, by @name or, if that is NULL, by @uid; valid until the next call. */
-static const struct passwd *user_line(const char *name, uint32_t uid)
-{
-	FILE *file = fopen("/etc/passwd", "re");
-	const struct passwd *user;
+/* Where users are; systems whose /usr is read-only have their own in the second one. */
+static const char *const files[] = { "/etc/passwd", "/usr/lib/passwd" };
 
-	if (!file)
-		return NULL;
-	do {
-		user = fgetpwent(file);
-	} while (user && (name ? strcmp(user->pw_name, name) != 0 : user->pw_uid != uid));
-	fclose(file);
-	return user;
+/*
+ * Finds a user's line, by @name or, if that is NULL, by @uid; it is valid until the next call.
+ * Return: 0, -ENOENT if there is none, or why that cannot be known.
+ */
+static int user_line(const char *name, uint32_t uid, const struct passwd **user)
+{
+	FILE *file;
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		file = fopen(files[i], "re");
+		if (!file && errno == ENOENT)
+			continue;
+		if (!file)
+			return -errno;
+		do {
+			*user = fgetpwent(file);
+		} while (*user &&
+			 (name ? strcmp((*user)->pw_name, name) != 0 : (*user)->pw_uid != uid));
+		fclose(file);
+		if (*user)
+			return 0;
+	}
+	return -ENOENT;
 }
 
 /* Return: all of @text is a number that can be an id. */
@@ -37,39 +52,43 @@ static bool parse_id(const char *text, uint32_t *id)
 	return true;
 }
 
-bool user_find(const char *name, uint32_t *uid, uint32_t *gid)
+int user_find(const char *name, uint32_t *uid, uint32_t *gid)
 {
 	const struct passwd *user;
 	char copy[32], *colon;
+	int ret;
 
 	if (!isdigit((unsigned char)name[0])) {
-		user = user_line(name, 0);
-		if (user) {
+		ret = user_line(name, 0, &user);
+		if (!ret) {
 			*uid = user->pw_uid;
 			*gid = user->pw_gid;
 		}
-		return user;
+		return ret;
 	}
 	if (strlen(name) >= sizeof(copy))
-		return false;
+		return -EINVAL;
 	strcpy(copy, name);
 	colon = strchr(copy, ':');
 	if (colon)
 		*colon = '\0';
-	if (!parse_id(copy, uid))
-		return false;
+	if (!parse_id(copy, uid) || (colon && !parse_id(colon + 1, gid)))
+		return -EINVAL;
 	if (colon)
-		return parse_id(colon + 1, gid);
-	user = user_line(NULL, *uid);
-	*gid = user ? user->pw_gid : NO_GROUP;
-	return true;
+		return 0;
+	ret = user_line(NULL, *uid, &user);
+	if (!ret)
+		*gid = user->pw_gid;
+	else if (ret == -ENOENT)
+		*gid = NO_GROUP;
+	return ret == -ENOENT ? 0 : ret;
 }
 
 void user_name(uint32_t uid, char name[40])
 {
-	const struct passwd *user = user_line(NULL, uid);
+	const struct passwd *user;
 
-	if (user)
+	if (!user_line(NULL, uid, &user))
 		snprintf(name, 40, "%s", user->pw_name);
 	else
 		snprintf(name, 40, "%" PRIu32, uid);

@@ -146,20 +146,32 @@ static void sync_sections(struct sync *sync, const struct export_specs *sections
 
 /* --- windows -------------------------------------------------------------- */
 
-static bool wanted_fits(const struct wanted *wanted, const struct vgpu_host_window_stat *stat)
+/* @sync: see wanted_make(). */
+static bool wanted_fits(struct sync *sync, const struct wanted *wanted,
+			const struct vgpu_host_window_stat *stat)
 {
+	struct answer words;
 	uint32_t uid, gid;
+	int ret = window_owner(wanted->terms.user, &uid, &gid);
 
-	return stat->out_bytes == wanted->terms.size &&
-	       !window_owner(wanted->terms.user, &uid, &gid) && uid == stat->out_uid;
+	/* A window of another user is better than none, which is what would come of it. */
+	if (ret) {
+		window_owner_say(&words, ret, wanted->terms.user);
+		if (sync)
+			text_add(&sync->failures, "%s:%u: [%s]: %s: window %s stays as it is",
+				 wanted->origin, wanted->terms.line, wanted->name, words.text,
+				 stat->out_name);
+		return true;
+	}
+	return stat->out_bytes == wanted->terms.size && uid == stat->out_uid;
 }
 
 /*
  * A window that is there, and perhaps another one than is wanted. Returns whether it has
- * to be looked at again. @again: what there is to say has been said.
+ * to be looked at again. @sync: see wanted_make(); NULL: what there is to say has been said.
  */
-static bool wanted_check(struct wanted *wanted, const struct vgpu_host_window_stat *stat,
-			 bool again)
+static bool wanted_check(struct sync *sync, struct wanted *wanted,
+			 const struct vgpu_host_window_stat *stat)
 {
 	bool automatic = stat->out_flags & VGPU_HOST_WINDOW_AUTOMATIC;
 	struct answer words;
@@ -167,17 +179,17 @@ static bool wanted_check(struct wanted *wanted, const struct vgpu_host_window_st
 
 	if (wanted)
 		wanted->there = true;
-	if (wanted ? wanted_fits(wanted, stat) : !automatic)
+	if (wanted ? wanted_fits(sync, wanted, stat) : !automatic)
 		return false;
 	if (!automatic) {
-		if (!again)
+		if (sync)
 			log_warning("window %s was made by hand, and stays as it is: %s wants another one",
 				    stat->out_name, wanted->origin);
 		return false;
 	}
 	ret = stat->out_opens ? -EBUSY :
 	      window_destroy(stat->out_cid, stat->out_port, false, &words);
-	if (ret == -EBUSY && !again)
+	if (ret == -EBUSY && sync)
 		log_info("window %s stays until nobody uses it: %s", stat->out_name,
 			 wanted ? "then it is made anew" : "no file asks for it any more");
 	else if (ret && ret != -EBUSY)
@@ -212,7 +224,7 @@ static void wanted_make(struct sync *sync, struct wanted *wanted)
 static void wanted_expired(struct timer *timer);
 static struct timer retry = { .expired = wanted_expired };
 
-static void wanted_run(struct sync *sync, bool again)
+static void wanted_run(struct sync *sync)
 {
 	struct vgpu_host_window_stat stat = { 0 };
 	struct wanted *wanted;
@@ -221,7 +233,7 @@ static void wanted_run(struct sync *sync, bool again)
 	LIST_FOREACH(wanted, &all_wanted, node)
 		wanted->there = false;
 	while (!hostdev_window_next(stat.out_cid, stat.out_port, &stat))
-		waits |= wanted_check(wanted_find(stat.out_cid, stat.out_port), &stat, again);
+		waits |= wanted_check(sync, wanted_find(stat.out_cid, stat.out_port), &stat);
 	LIST_FOREACH(wanted, &all_wanted, node)
 		if (!wanted->there)
 			wanted_make(sync, wanted);
@@ -233,14 +245,14 @@ static void wanted_run(struct sync *sync, bool again)
 static void wanted_expired(struct timer *timer)
 {
 	(void)timer;
-	wanted_run(NULL, true);
+	wanted_run(NULL);
 }
 
 void wanted_again(void)
 {
 	struct sync sync = { 0 };
 
-	wanted_run(&sync, false);
+	wanted_run(&sync);
 	text_log(&sync.failures, log_error);
 	text_free(&sync.failures);
 }
@@ -249,5 +261,5 @@ void wanted_sync(struct sync *sync, const struct export_specs *sections)
 {
 	sync_sections(sync, sections);
 	if (!sync->dry)
-		wanted_run(sync, false);
+		wanted_run(sync);
 }

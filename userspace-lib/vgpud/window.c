@@ -8,6 +8,7 @@
 #include "export.h"
 #include "hostdev.h"
 #include "keeper.h"
+#include "log.h"
 #include "users.h"
 #include "window.h"
 
@@ -37,15 +38,32 @@ const char *window_size_mistake(uint64_t size)
 int window_owner(const char *owner, uint32_t *uid, uint32_t *gid)
 {
 	size_t i;
+	int ret;
 
 	if (owner && *owner)
-		return user_find(owner, uid, gid) ? 0 : -ENOENT;
-	for (i = 0; i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++)
-		if (user_find(qemu_users[i], uid, gid))
-			return 0;
+		return user_find(owner, uid, gid);
+	for (i = 0; i < sizeof(qemu_users) / sizeof(qemu_users[0]); i++) {
+		ret = user_find(qemu_users[i], uid, gid);
+		if (ret != -ENOENT)
+			return ret;
+	}
 	*uid = 0;
 	*gid = 0;
 	return 0;
+}
+
+int window_owner_say(struct answer *words, int error, const char *owner)
+{
+	switch (error) {
+	case -EINVAL:
+		return window_say(words, -ENOENT, "there is no user '%s'", owner);
+	case -ENOENT:
+		return window_say(words, error, "there is no user '%s' in /etc/passwd: give its UID",
+				  owner);
+	default:
+		return window_say(words, error, "cannot look for users in /etc/passwd: %s",
+				  strerror(-error));
+	}
 }
 
 void window_path(const char *name, char path[48])
@@ -66,13 +84,16 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 
 	if (mistake)
 		return window_say(words, -EINVAL, "%s", mistake);
-	if (window_owner(spec->owner, &arg.uid, &arg.gid))
-		return window_say(words, -ENOENT, "there is no user %s",
-				  spec->owner && *spec->owner ? spec->owner : "root");
+	ret = window_owner(spec->owner, &arg.uid, &arg.gid);
+	if (ret)
+		return window_owner_say(words, ret, spec->owner ? spec->owner : "");
 	ret = hostdev_window_create(&arg);
 	switch (ret) {
 	case 0:
 		window_path(arg.out_name, path);
+		if (!arg.uid && !(spec->owner && *spec->owner))
+			log_info("window %s is root's, as /etc/passwd has no user that libvirt runs QEMU as",
+				 path);
 		return 0;
 	case -EEXIST:
 		return window_say(words, ret, "guest %u has a window already", spec->cid);

@@ -26,8 +26,10 @@ struct window_spec {
 
 /* Why there is no window of that size; NULL: there is. */
 const char *window_size_mistake(uint64_t size);
-/* The user of such a name (as in struct window_spec). 0 or -ENOENT. */
+/* Finds the user of such a name (as in struct window_spec). Return: as user_find(). */
 int window_owner(const char *owner, uint32_t *uid, uint32_t *gid);
+/* Says what an error of window_owner() means. Return: the error for who asks for a window. */
+int window_owner_say(struct answer *words, int error, const char *owner);
 
 /* Where what the host calls a window is. */
 void window_path(const char *name, char path[48]);
