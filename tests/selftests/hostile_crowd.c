@@ -92,6 +92,19 @@ TEST_F_TIMEOUT(crowd, silent_guests, 120)
 	EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 }
 
+/* Nor does a user of a guest take that of its kernel. */
+TEST_F_TIMEOUT(crowd, silent_user, 60)
+{
+	int i, fd;
+
+	for (i = 0; i < CROWD + 20; i++) {
+		fd = peer_connect(LOOPBACK, PORT, false);
+		if (fd >= 0)
+			self->fds[self->nr++] = fd;
+	}
+	EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+}
+
 /* An outsider hears why before it has said anything, however many others there are. */
 TEST_F_TIMEOUT(crowd, outsider_hears_why, 60)
 {

@@ -323,8 +323,11 @@ static void handshake_expired(struct timer *timer)
 		handshake_end(handshake);
 }
 
-/* Guests to which nothing is exported are not among these. */
-static bool handshake_room(uint32_t cid, uint32_t port)
+/*
+ * Guests to which nothing is exported are not among these. What comes from ports below
+ * TRUSTED_PORTS has room of its own, so that no user of a guest shuts out its kernel.
+ */
+static bool handshake_room(uint32_t cid, uint32_t port, bool trusted)
 {
 	unsigned int all = 0, of_guest = 0;
 	struct handshake *handshake;
@@ -333,7 +336,8 @@ static bool handshake_room(uint32_t cid, uint32_t port)
 		if (handshake->refused)
 			continue;
 		all++;
-		of_guest += handshake->cid == cid && handshake->port == port;
+		of_guest += handshake->cid == cid && handshake->port == port &&
+			    (handshake->remote_port < TRUSTED_PORTS) == trusted;
 	}
 	return of_guest < settings.pending_per_guest &&
 	       (all < settings.pending || of_guest < OWN_PENDING);
@@ -361,7 +365,7 @@ void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 	struct handshake *handshake = NULL;
 	bool any_port, known = exports_for_guest(cid, port, &any_port);
 
-	if (!known || handshake_room(cid, port))
+	if (!known || handshake_room(cid, port, remote_port < TRUSTED_PORTS))
 		handshake = calloc(1, sizeof(*handshake));
 	else
 		log_guest(cid, port, "too many connections that say nothing");
