@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <linux/vm_sockets.h>
 
@@ -501,6 +502,48 @@ TEST_F_TIMEOUT(files, guests_together, 120)
 	EXPECT_EQ(0, tool_run("vgpuctl export %s --to 71 --to 70 --name config-w", real)->status);
 	EXPECT_TRUE(listed("^config-w .* 70, 71$"));
 	EXPECT_EQ(0, tool_run("vgpuctl unexport config-w")->status);
+}
+
+/* Sends vgpud a line, as vgpuctl does not. Return: it refuses it with EINVAL. */
+static bool refused(const char *line)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "/run/vgpu/vgpud.sock" };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	char answer[512] = "";
+	ssize_t len = 0;
+
+	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+	    write(fd, line, strlen(line)) == (ssize_t)strlen(line))
+		len = read(fd, answer, sizeof(answer) - 1);
+	close(fd);
+	return len > 0 && strstr(answer, "\"errno\":22,");
+}
+
+/* A guest that is not understood is not none, which would mean all. */
+TEST_F_TIMEOUT(files, guests_not_understood, 120)
+{
+	static const char *const wrong[] = {
+		"\"cid\":-1", "\"cid\":4294967295", "\"cid\":\"x\"", "\"cid\":70,\"port\":-1",
+		"\"guests\":70", "\"guests\":null", "\"guests\":{\"cid\":70}", "\"guests\":[70]",
+		"\"guests\":[{}]", "\"guests\":[{\"cid\":70},{\"cid\":0}]",
+		"\"guests\":[{\"cid\":70,\"port\":4294967296}]",
+	};
+	char line[256];
+	unsigned int i;
+
+	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 70 --to 71 --name config-w",
+			      getenv("VGPU_REAL"))->status);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(line, sizeof(line), "{\"op\":\"unexport\",\"name\":\"config-w\",%s}\n",
+			 wrong[i]);
+		EXPECT_TRUE(refused(line)) TH_LOG("%s", line);
+		EXPECT_TRUE(listed("^config-w .* 70, 71$")) TH_LOG("%s", line);
+	}
+	/* Nor is it taken from one alone, or is it a mistake to name one twice. */
+	EXPECT_NE(0, tool_run("vgpuctl unexport config-w --to 70 --to 72")->status);
+	EXPECT_TRUE(listed("^config-w .* 70, 71$"));
+	EXPECT_EQ(0, tool_run("vgpuctl unexport config-w --to 70 --to 71 --to 70")->status);
+	EXPECT_FALSE(listed("^config-w "));
 }
 
 /* That somebody listens there already is found out before anything is changed. */

@@ -148,7 +148,7 @@ struct vgpu_unexport_request {
  * @agent: the agent
  * @request: what, and from whom
  *
- * An export with a @name is taken back from all of these guests, or from none.
+ * It is taken back from all of these guests, or from none.
  *
  * Return: as vgpu_agent_unexport().
  */

@@ -66,7 +66,8 @@ VGPU_PUBLIC const char *vgpu_agent_message(const struct vgpu_agent *agent)
 static int fail(struct vgpu_agent *agent, int error, const char *message)
 {
 	free(agent->message);
-	agent->message = strdup(message);
+	/* An answer may have null for one. */
+	agent->message = strdup(message ? message : "");
 	return error;
 }
 

@@ -216,26 +216,28 @@ static int set_check_unused(int card, uint32_t cid, uint32_t port, struct answer
 	return ret;
 }
 
+int cards_check_unexport(int card, uint32_t cid, uint32_t port, bool force,
+			 struct answer *answer)
+{
+	uint32_t whose = cid, by = port ? port : settings.port;
+
+	if (!set_next_guest(card, &whose, &by))
+		return answer_say(answer, -ENOENT, "no such card of NVIDIA's is exported%s",
+				  cid ? " to that guest" : "");
+	return force ? 0 : set_check_unused(card, cid, port ? port : settings.port, answer);
+}
+
 int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct answer *answer)
 {
-	uint32_t whose = cid, by;
-	bool any = false;
-	int ret;
+	uint32_t whose = cid, by = port ? port : settings.port;
+	int ret = cards_check_unexport(card, cid, port, force, answer);
 
-	by = port ? port : settings.port;
-	if (!force) {
-		ret = set_check_unused(card, cid, by, answer);
-		if (ret)
-			return ret;
-	}
-	while (set_next_guest(card, &whose, &by)) {
+	while (!ret && set_next_guest(card, &whose, &by)) {
 		set_remove(card, whose, by);
-		any = true;
 		whose = cid;
 		by = port ? port : settings.port;
 	}
-	return any ? 0 : answer_say(answer, -ENOENT, "no such card of NVIDIA's is exported%s",
-				    cid ? " to that guest" : "");
+	return ret;
 }
 
 /* --- what the files say --------------------------------------------------- */

@@ -25,12 +25,15 @@ static inline bool cards_have(const struct cards *cards, unsigned int card)
 }
 
 /*
- * As export_add() for one guest, with a @spec that has no name and no path: all that the card
+ * As export_add(), with a @spec that has no name and no path: its guests get all that the card
  * needs, or nothing.
  */
 int cards_export(struct export_spec *spec, int card, struct answer *answer);
 /* As export_remove(): what the cards that a guest still has need stays. */
 int cards_unexport(int card, uint32_t cid, uint32_t port, bool force, struct answer *answer);
+/* Return: what it would return. */
+int cards_check_unexport(int card, uint32_t cid, uint32_t port, bool force,
+			 struct answer *answer);
 
 /* Whether a section has cards that need an export of that name. */
 bool cards_need(const struct export_spec *section, const char *name);

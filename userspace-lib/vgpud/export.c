@@ -655,12 +655,11 @@ int export_check_unused(struct export *export, struct grant *only, struct answer
 	return 0;
 }
 
-int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
-		  struct answer *answer)
+int export_check_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+			struct answer *answer)
 {
 	struct export *export = export_find(name);
 	struct grant *grant = NULL;
-	int ret;
 
 	if (!export)
 		return answer_say(answer, -ENOENT, "there is no export %s: 'vgpuctl list' shows them",
@@ -671,11 +670,19 @@ int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 			return answer_say(answer, -ENOENT, "%s is not exported to guest %u:%u", name,
 				   cid, port ? port : settings.port);
 	}
-	if (!force) {
-		ret = export_check_unused(export, grant, answer);
-		if (ret)
-			return ret;
-	}
+	return force ? 0 : export_check_unused(export, grant, answer);
+}
+
+int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+		  struct answer *answer)
+{
+	struct export *export = export_find(name);
+	struct grant *grant;
+	int ret = export_check_remove(name, cid, port, force, answer);
+
+	if (ret)
+		return ret;
+	grant = cid ? export_grant(export, cid, port ? port : settings.port) : NULL;
 	if (grant)
 		export_grant_del(export, grant);
 	if (!grant || TAILQ_EMPTY(&export->grants))

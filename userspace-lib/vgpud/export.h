@@ -169,6 +169,9 @@ int export_add(struct export_spec *spec, struct answer *answer);
  */
 int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 		  struct answer *answer);
+/* Return: what it would return. */
+int export_check_remove(const char *name, uint32_t cid, uint32_t port, bool force,
+			struct answer *answer);
 
 struct export *export_find(const char *name);
 /* An export without guests, on the terms of @spec, whose ioctls it takes over. NULL: no memory. */

@@ -74,17 +74,42 @@ static uint32_t get_number(struct json_object *request, const char *key)
 /* Most guests of one request. */
 #define GUESTS_MAX	512
 
-/* The value of "guests", an array of objects with a CID and perhaps a port; NULL: there is none. */
-static struct json_object *get_guests(struct json_object *request, size_t *nr)
+/* Is it not there, or 0, or what get_number() reads? Anything else must not count as none. */
+static bool number_ok(struct json_object *request, const char *key)
 {
-	struct json_object *array;
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(request, key, &value) || get_number(request, key))
+		return true;
+	return json_object_is_type(value, json_type_int) && !json_object_get_int64(value);
+}
+
+static bool guest_ok(struct json_object *guest)
+{
+	return get_number(guest, "cid") && number_ok(guest, "port");
+}
+
+/*
+ * Reads "guests", an array of objects with a CID and perhaps a port; *guests is NULL and *nr 0
+ * if there is none. 0, -EINVAL or -E2BIG.
+ */
+static int get_guests(struct json_object *request, struct json_object **guests, size_t *nr)
+{
+	size_t i;
 
 	*nr = 0;
-	if (!json_object_object_get_ex(request, "guests", &array) ||
-	    !json_object_is_type(array, json_type_array))
-		return NULL;
-	*nr = json_object_array_length(array);
-	return array;
+	*guests = NULL;
+	if (!json_object_object_get_ex(request, "guests", guests))
+		return 0;
+	if (!json_object_is_type(*guests, json_type_array))
+		return -EINVAL;
+	*nr = json_object_array_length(*guests);
+	if (*nr > GUESTS_MAX)
+		return -E2BIG;
+	for (i = 0; i < *nr; i++)
+		if (!guest_ok(json_object_array_get_idx(*guests, i)))
+			return -EINVAL;
+	return 0;
 }
 
 static struct json_object *answer_error(int error, const char *message)
@@ -112,15 +137,11 @@ static int add_guests(struct json_object *request, struct export_spec *spec)
 {
 	struct json_object *guests, *guest;
 	size_t nr, i;
-	int ret = 0;
+	int ret;
 
-	guests = get_guests(request, &nr);
-	if (nr > GUESTS_MAX)
-		return -E2BIG;
+	ret = get_guests(request, &guests, &nr);
 	for (i = 0; !ret && i < nr; i++) {
 		guest = json_object_array_get_idx(guests, i);
-		if (!get_number(guest, "cid"))
-			return -EINVAL;
 		ret = export_spec_add_guest(spec, get_number(guest, "cid"),
 					    get_number(guest, "port"));
 	}
@@ -178,7 +199,7 @@ static struct json_object *do_export(struct json_object *request, const char *wh
 	nvidia = get_nvidia(request, &card);
 	if (nvidia ? path || name : !path)
 		return answer_error(-EINVAL, "an export needs a path, or a card of NVIDIA's without a name");
-	if (!cid)
+	if (!guest_ok(request))
 		return answer_error(-EINVAL, "an export needs a guest");
 	if (path && strlen(path) >= sizeof(spec.path))
 		return answer_error(-ENAMETOOLONG, "the path is too long: up to 63 bytes");
@@ -234,53 +255,66 @@ static int unexport_from(struct json_object *request, uint32_t cid, uint32_t por
 	return ret;
 }
 
-/* All of these guests have the export, and may lose it, so that none of them loses it alone. */
-static int unexport_check(const char *name, struct json_object *guests, size_t nr, bool force,
-			  struct answer *words)
+/* A guest that stands in the list before, too, has lost the export by then. */
+static bool named_before(struct json_object *guests, size_t guest)
 {
-	struct export *export = export_find(name);
-	struct json_object *guest;
-	struct grant *grant;
-	uint32_t cid, port;
+	struct json_object *one = json_object_array_get_idx(guests, guest), *other;
+	uint32_t port = get_number(one, "port"), other_port;
 	size_t i;
-	int ret;
 
-	for (i = 0; export && i < nr; i++) {
+	for (i = 0; i < guest; i++) {
+		other = json_object_array_get_idx(guests, i);
+		other_port = get_number(other, "port");
+		if (get_number(other, "cid") == get_number(one, "cid") &&
+		    (other_port ? other_port : settings.port) == (port ? port : settings.port))
+			return true;
+	}
+	return false;
+}
+
+/* All of these guests have the export, and may lose it, so that none of them loses it alone. */
+static int unexport_check(struct json_object *request, struct json_object *guests, size_t nr,
+			  bool force, struct answer *words)
+{
+	const char *name = get_string(request, "name");
+	struct json_object *guest;
+	uint32_t cid, port;
+	int card, ret = 0;
+	size_t i;
+
+	for (i = 0; !ret && i < nr; i++) {
 		guest = json_object_array_get_idx(guests, i);
 		cid = get_number(guest, "cid");
 		port = get_number(guest, "port");
-		grant = export_grant(export, cid, port ? port : settings.port);
-		if (!grant)
-			return answer_say(words, -ENOENT, "%s is not exported to guest %u:%u", name,
-					  cid, port ? port : settings.port);
-		ret = force ? 0 : export_check_unused(export, grant, words);
-		if (ret)
-			return ret;
+		if (get_nvidia(request, &card))
+			ret = cards_check_unexport(card, cid, port, force, words);
+		else
+			ret = export_check_remove(name, cid, port, force, words);
 	}
-	return 0;
+	return ret;
 }
 
 static struct json_object *do_unexport(struct json_object *request, const char *who)
 {
-	const char *name = get_string(request, "name");
 	bool force = get_bool(request, "force");
 	struct json_object *guests, *guest;
 	struct answer words = { "" };
-	int card, ret = 0;
+	int card, ret;
 	size_t nr, i;
 
-	if (!get_nvidia(request, &card) && !name)
+	if (!get_nvidia(request, &card) && !get_string(request, "name"))
 		return answer_error(-EINVAL, "an unexport needs a name, or a card of NVIDIA's");
-	guests = get_guests(request, &nr);
-	for (i = 0; i < nr; i++)
-		if (!get_number(json_object_array_get_idx(guests, i), "cid"))
-			return answer_error(-EINVAL, "the guests were not understood");
-	if (name)
-		ret = unexport_check(name, guests, nr, force, &words);
-	if (!nr)
+	ret = get_guests(request, &guests, &nr);
+	if (ret || !number_ok(request, "cid") || !number_ok(request, "port"))
+		return answer_error(ret ? ret : -EINVAL,
+				    "the guests were not understood, or are too many");
+	ret = unexport_check(request, guests, nr, force, &words);
+	if (!ret && !nr)
 		ret = unexport_from(request, get_number(request, "cid"),
 				    get_number(request, "port"), force, who, &words);
 	for (i = 0; !ret && i < nr; i++) {
+		if (named_before(guests, i))
+			continue;
 		guest = json_object_array_get_idx(guests, i);
 		ret = unexport_from(request, get_number(guest, "cid"), get_number(guest, "port"),
 				    force, who, &words);
