@@ -33,8 +33,8 @@ _vgpuctl() {
 	--name | --size) return ;;
 	esac
 	case $command${verb:+ $verb} in
-	'') words='export unexport window list status help --version' ;;
-	help) words='export unexport window list status' ;;
+	'') words='export unexport window reload diff list status help --version' ;;
+	help) words='export unexport window reload diff list status' ;;
 	export*) words='--to --nvidia --name --master --read-only --any-port' ;;
 	unexport*) words='--to --nvidia --force' ;;
 	window) words='create destroy drain fill list qemu-args' ;;
