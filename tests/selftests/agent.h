@@ -18,7 +18,7 @@ static inline bool agent_keep_exports(void)
 {
 	char *line, *rest = tool_run("vgpuctl list --json")->out, *at;
 	char name[64] = "", path[128] = "", cid[32] = "", port[32] = "";
-	bool master = false, by_hand = false, any = false;
+	bool master = false, by_hand = false, any_port = false, any = false;
 	FILE *file;
 
 	if (system("mkdir -p /etc/vgpu/exports.d"))
@@ -32,6 +32,7 @@ static inline bool agent_keep_exports(void)
 			break;
 		if ((at = strstr(line, "\"name\":"))) {
 			sscanf(at, "\"name\":\"%63[^\"]", name);
+			any_port = false;
 		} else if ((at = strstr(line, "\"path\":"))) {
 			sscanf(at, "\"path\":\"%127[^\"]", path);
 		} else if (strstr(line, "\"master\":")) {
@@ -47,7 +48,9 @@ static inline bool agent_keep_exports(void)
 		} else if ((at = strstr(line, "\"port\":")) &&
 			   sscanf(at, "\"port\":%31[0-9]", port) == 1 && by_hand) {
 			fprintf(file, "to = %s:%s\n", cid, port);
-		} else if (by_hand && strstr(line, "\"any_port\":true")) {
+		} else if (by_hand && !any_port && strstr(line, "\"any_port\":true")) {
+			/* Once for all of its guests. */
+			any_port = true;
 			fputs("any-port = yes\n", file);
 		}
 	}

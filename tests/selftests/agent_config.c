@@ -648,32 +648,42 @@ TEST_F_TIMEOUT(files, diff, 120)
 	unlink("/run/config-before");
 }
 
+/* The log has a line of that pattern behind its first @from lines. */
+static bool logged_since(int from, const char *pattern)
+{
+	return !tool_run("tail -n +%d " LOG " | grep -q '%s'", from + 1, pattern)->status;
+}
+
 /* The log has what is given and taken, and who asked. */
 TEST_F_TIMEOUT(files, who_asked, 120)
 {
+	const int from = atoi(tool_run("wc -l <" LOG)->out);
 	const char *real = getenv("VGPU_REAL");
+	char pattern[96];
 
 	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
 	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
-	EXPECT_EQ(0, tool_run("grep -q 'reading the exports again, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
-	EXPECT_TRUE(logged("export config-a: is new: "));
+	EXPECT_TRUE(logged_since(from, "reading the exports again, by vgpuctl (uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "export config-a: is new: "));
 	ASSERT_TRUE(write_export(CONF, "config-a", "67", ""));
 	ASSERT_TRUE(reload());
-	EXPECT_EQ(0, tool_run("grep -q 'reading the exports again, by SIGHUP (uid 0, pid %d)$' " LOG, getpid())->status);
-	EXPECT_TRUE(logged("export config-a: guest 67:22586 may use it"));
-	EXPECT_TRUE(logged("export config-a: guest 66:22586 may not use it any more"));
+	snprintf(pattern, sizeof(pattern),
+		 "reading the exports again, by SIGHUP (uid 0, pid %d)$", getpid());
+	EXPECT_TRUE(logged_since(from, pattern));
+	EXPECT_TRUE(logged_since(from, "export config-a: guest 67:22586 may use it"));
+	EXPECT_TRUE(logged_since(from, "export config-a: guest 66:22586 may not use it any more"));
 
 	ASSERT_EQ(0, tool_run("vgpuctl export %s --to 68 --to 69:22612 --name config-w", real)->status);
 	ASSERT_EQ(0, tool_run("vgpuctl unexport config-w --to 68")->status);
 	ASSERT_EQ(0, tool_run("vgpuctl unexport config-w")->status);
 	ASSERT_EQ(0, tool_run("vgpuctl window create --to 68 --size 1M")->status);
 	ASSERT_EQ(0, tool_run("vgpuctl window destroy --to 68")->status);
-	EXPECT_EQ(0, tool_run("grep -q 'export config-w: guest 68:22586 may use it, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
-	EXPECT_EQ(0, tool_run("grep -q 'export config-w: guest 69:22612 may use it, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
-	EXPECT_EQ(0, tool_run("grep -q 'export config-w: guest 68:22586 may not use it any more, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
-	EXPECT_EQ(0, tool_run("grep -q 'export config-w: is taken back, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
-	EXPECT_EQ(0, tool_run("grep -q 'window /.*window-68.*: is made, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
-	EXPECT_EQ(0, tool_run("grep -q 'window of guest 68:22586: is taken away, by vgpuctl (uid 0, pid [0-9]*)$' " LOG)->status);
+	EXPECT_TRUE(logged_since(from, "export config-w: guest 68:22586 may use it, by vgpuctl (uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "export config-w: guest 69:22612 may use it, by vgpuctl (uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "export config-w: guest 68:22586 may not use it any more, by vgpuctl (uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "export config-w: is taken back, by vgpuctl (uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "window /.*window-68.*: is made, by vgpuctl (uid 0, pid [0-9]*)$"));
+	EXPECT_TRUE(logged_since(from, "window of guest 68:22586: is taken away, by vgpuctl (uid 0, pid [0-9]*)$"));
 }
 
 TEST_HARNESS_MAIN
