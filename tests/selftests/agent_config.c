@@ -487,6 +487,22 @@ TEST_F_TIMEOUT(files, terms_of_both, 120)
 	EXPECT_TRUE(listed("^config-a .* 66 any-port$"));
 }
 
+/* A directory that is gone, as one that is not mounted, takes nothing with it. */
+TEST_F_TIMEOUT(files, no_directory, 120)
+{
+	struct tool_run *run;
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "66", ""));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	ASSERT_EQ(0, rename(DIR_EXPORTS, DIR_EXPORTS ".away"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(0, rename(DIR_EXPORTS ".away", DIR_EXPORTS));
+	EXPECT_NE(0, run->status);
+	EXPECT_NE(NULL, strstr(run->out, DIR_EXPORTS ": No such file or directory"))
+		TH_LOG("%s", run->out);
+	EXPECT_TRUE(listed("^config-a .* 66$"));
+}
+
 /* Of guests that are named together all are given it, or none. */
 TEST_F_TIMEOUT(files, guests_together, 120)
 {

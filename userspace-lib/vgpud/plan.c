@@ -444,6 +444,17 @@ static int add_file(struct plan *plan, const char *name)
 	return 0;
 }
 
+/* Exports that files ask for are there. */
+static bool any_by_file(void)
+{
+	const struct export *export;
+
+	TAILQ_FOREACH(export, &exports, node)
+		if (export->origin)
+			return true;
+	return false;
+}
+
 static int list_files(struct plan *plan, struct text *words)
 {
 	struct dirent **entries = NULL;
@@ -453,8 +464,8 @@ static int list_files(struct plan *plan, struct text *words)
 	if (nr < 0) {
 		ret = -errno;
 		text_add(words, "%s: %s", settings.exports_dir, strerror(-ret));
-		/* Not there is as good as empty. */
-		return ret == -ENOENT ? 0 : ret;
+		/* Not there is as good as empty, but for a directory that was there before. */
+		return ret == -ENOENT && !any_by_file() ? 0 : ret;
 	}
 	for (i = 0; i < nr; i++) {
 		if (!ret)
