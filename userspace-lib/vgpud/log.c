@@ -70,17 +70,28 @@ void log_debug(const char *fmt, ...)
 	va_end(args);
 }
 
-/* What is known of a guest, or room for it: no guest makes room by being one of many. */
+/*
+ * What is known of a guest, or room for it: no guest makes room by being one of many, nor takes
+ * more than a little by coming to many ports.
+ */
 static struct log_slot *log_slot(struct log_limit *limit, uint32_t cid, uint32_t port, uint64_t now)
 {
-	struct log_slot *slot, *unused = NULL;
+	struct log_slot *slot, *unused = NULL, *of_guest = NULL;
+	unsigned int nr = 0;
 
 	for (slot = limit->guests; slot < limit->guests + LOG_GUESTS; slot++) {
 		if (slot->start && slot->cid == cid && slot->port == port)
 			return slot;
-		if (!unused && (!slot->start || now - slot->start >= LIMIT_PERIOD_MS))
-			unused = slot;
+		if (!slot->start || now - slot->start >= LIMIT_PERIOD_MS) {
+			if (!unused)
+				unused = slot;
+		} else if (slot->cid == cid) {
+			of_guest = slot;
+			nr++;
+		}
 	}
+	if (nr >= LOG_PORTS)
+		return of_guest;
 	if (!unused)
 		return &limit->others;
 	*unused = (struct log_slot){ .cid = cid, .port = port };

@@ -20,6 +20,8 @@ void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define LOG_GUESTS	32
+/* Ports by which a guest comes that are told from each other. */
+#define LOG_PORTS	4
 
 /**
  * struct log_slot - how often a line was logged lately
