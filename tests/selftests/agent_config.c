@@ -151,6 +151,10 @@ TEST(paths_of_no_device)
 		     NULL);
 	EXPECT_CHECK(3, "1.conf:1: [a]: /dev/null/x: Not a directory",
 		     "[a]\npath = /dev/null/x\nto = 3\n", NULL);
+	EXPECT_CHECK(3, "1.conf:1: [a]: a path has no blanks", "[a]\npath = /dev/nu ll\nto = 3\n",
+		     NULL);
+	EXPECT_CHECK(3, "1.conf:1: [a]: a path has no blanks and no control characters",
+		     "[a]\npath = /dev/null\033[m\nto = 3\n", NULL);
 	/* It may be plugged in later. */
 	EXPECT_CHECK(0, "", "[a]\npath = /dev/no-such-device\nto = 3\n", NULL);
 	if (!access("/dev/vgpu-host", F_OK))

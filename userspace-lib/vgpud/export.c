@@ -363,13 +363,27 @@ static int check_taken(const struct export_spec *spec, struct answer *answer)
 	return 0;
 }
 
+/* Paths stand in lines of the log and of tables, which they must not break. */
+static int check_path(const struct export_spec *spec, struct answer *answer)
+{
+	const char *at;
+
+	for (at = spec->path; *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
+			return answer_say(answer, -EINVAL, "a path has no blanks and no control characters");
+	if (spec->path[0] != '/')
+		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
+	return 0;
+}
+
 int export_check(const struct export_spec *spec, struct answer *answer)
 {
 	struct device device;
-	int fd;
+	int fd, ret;
 
-	if (spec->path[0] != '/')
-		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
+	ret = check_path(spec, answer);
+	if (ret)
+		return ret;
 	fd = export_open(spec, &device, answer);
 	if (fd >= 0)
 		close(fd);
@@ -612,11 +626,11 @@ int export_add(struct export_spec *spec, struct answer *answer)
 	struct export *export;
 	int ret;
 
-	ret = default_name(spec, answer);
+	ret = check_path(spec, answer);
+	if (!ret)
+		ret = default_name(spec, answer);
 	if (ret)
 		return ret;
-	if (spec->path[0] != '/')
-		return answer_say(answer, -EINVAL, "'%s': give an absolute path", spec->path);
 
 	export = export_find(spec->name);
 	if (export && !export_spec_same_terms(&export->spec, spec))
