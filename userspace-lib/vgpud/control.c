@@ -189,7 +189,8 @@ static void control_reopen(struct timer *timer)
 	source_set(&control, EPOLLIN);
 }
 
-static void control_ready(struct source *source, uint32_t events)
+/* Return: somebody came. */
+static bool control_accept(void)
 {
 	static const char too_many[] =
 		"{\"ok\":false,\"errno\":11,\"message\":\"too many connections of this user, or of all users\"}\n";
@@ -198,25 +199,24 @@ static void control_ready(struct source *source, uint32_t events)
 	struct client *client;
 	int fd;
 
-	(void)events;
-	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		/* As for guests (listener.c). */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			source_set(&control, 0);
 			timer_set(&control_full, FULL_MS);
 		}
-		return;
+		return false;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) || !control_room(cred.uid)) {
 		send(fd, too_many, sizeof(too_many) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 		close(fd);
-		return;
+		return true;
 	}
 	client = calloc(1, sizeof(*client));
 	if (!client) {
 		close(fd);
-		return;
+		return true;
 	}
 	LIST_INSERT_HEAD(&clients, client, node);
 	client->uid = cred.uid;
@@ -227,6 +227,17 @@ static void control_ready(struct source *source, uint32_t events)
 	timer_set(&client->idle, IDLE_MS);
 	if (source_add(&client->source, EPOLLIN))
 		client_end(client);
+	return true;
+}
+
+static void control_ready(struct source *source, uint32_t events)
+{
+	unsigned int i;
+
+	(void)source;
+	(void)events;
+	for (i = 0; i < LOOP_ACCEPTS && control_accept(); i++)
+		;
 }
 
 int control_init(void)
@@ -246,7 +257,7 @@ int control_init(void)
 	/* We are the agent, so it can only be one that was left behind. */
 	unlink(settings.socket);
 	if (bind(control.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    chmod(settings.socket, 0666) || listen(control.fd, 16)) {
+	    chmod(settings.socket, 0666) || listen(control.fd, SOMAXCONN)) {
 		ret = -errno;
 		close(control.fd);
 		control.fd = -1;

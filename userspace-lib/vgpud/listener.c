@@ -63,15 +63,14 @@ static void door_reopen(struct timer *timer)
 	source_set(&container_of(timer, struct door, full)->source, EPOLLIN);
 }
 
-static void vsock_ready(struct source *source, uint32_t events)
+/* Return: somebody came. */
+static bool vsock_accept(struct door *door)
 {
-	struct door *door = container_of(source, struct door, source);
 	struct sockaddr_vm addr;
 	int fd = door_accept(door, &addr);
 
-	(void)events;
 	if (fd < 0)
-		return;
+		return false;
 	if (addr.svm_family != AF_VSOCK) {
 		close(fd);
 	} else if (unixsock_guest(addr.svm_cid)) {
@@ -80,19 +79,39 @@ static void vsock_ready(struct source *source, uint32_t events)
 	} else {
 		handshake_start(fd, addr.svm_cid, addr.svm_port, door->port);
 	}
+	return true;
+}
+
+static void vsock_ready(struct source *source, uint32_t events)
+{
+	struct door *door = container_of(source, struct door, source);
+	unsigned int i;
+
+	(void)events;
+	for (i = 0; i < LOOP_ACCEPTS && vsock_accept(door); i++)
+		;
+}
+
+static bool unixsock_accept(struct door *door)
+{
+	struct sockaddr_vm unused;
+	int fd = door_accept(door, &unused);
+
+	if (fd < 0)
+		return false;
+	unixsock_enlarge(fd);
+	handshake_start(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
+	return true;
 }
 
 static void unixsock_ready(struct source *source, uint32_t events)
 {
 	struct door *door = container_of(source, struct door, source);
-	struct sockaddr_vm unused;
-	int fd = door_accept(door, &unused);
+	unsigned int i;
 
 	(void)events;
-	if (fd < 0)
-		return;
-	unixsock_enlarge(fd);
-	handshake_start(fd, door->guest->cid, VMADDR_PORT_ANY, door->port);
+	for (i = 0; i < LOOP_ACCEPTS && unixsock_accept(door); i++)
+		;
 }
 
 /* Connections inherit the size; both ends have to be large for one to help. */
@@ -117,7 +136,7 @@ static int vsock_listen(uint32_t port)
 	if (fd < 0)
 		return -errno;
 	enlarge(fd);
-	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 256))
+	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, SOMAXCONN))
 		return fd;
 	ret = -errno;
 	close(fd);

@@ -53,4 +53,10 @@ void timer_cancel(struct timer *timer);
 
 uint64_t now_ms(void);
 
+/*
+ * Connections that a listening socket lets in at a time: its queue is emptied faster than others
+ * fill it, and the other sources are not kept waiting.
+ */
+#define LOOP_ACCEPTS	16
+
 #endif /* VGPUD_LOOP_H */

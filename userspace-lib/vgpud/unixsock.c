@@ -157,7 +157,7 @@ int unixsock_listen(const struct unixsock_guest *guest, uint32_t port)
 	unixsock_refuse_files(fd);
 	/* The name gets this mode, so that there is no moment in which others can connect. */
 	ret = fchmod(fd, 0600) ? -errno : bind_name(fd, &addr);
-	if (!ret && listen(fd, 256)) {
+	if (!ret && listen(fd, SOMAXCONN)) {
 		ret = -errno;
 		unixsock_remove(guest, port);
 	}
