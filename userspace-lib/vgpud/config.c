@@ -44,7 +44,6 @@ struct settings settings = {
 	.uid_count = 65536,
 	.gid = 65534,
 	.namespaces = true,
-	.seccomp = true,
 };
 
 enum type { TYPE_UINT, TYPE_U64, TYPE_BOOL, TYPE_STRING };
@@ -86,7 +85,6 @@ static const struct key {
 	KEY("shadow", "uid-count", TYPE_UINT, uid_count, 1, 65536),
 	KEY("shadow", "gid", TYPE_UINT, gid, 1, UINT_MAX - 1),
 	KEY("shadow", "namespaces", TYPE_BOOL, namespaces, 0, 0),
-	KEY("shadow", "seccomp", TYPE_BOOL, seccomp, 0, 0),
 	KEY("shadow", "cgroups", TYPE_BOOL, cgroups, 0, 0),
 #undef KEY
 };
@@ -190,6 +188,9 @@ static int settings_line(struct settings_file *file, const struct ini_line *line
 
 	if (!strcmp(line->section, "sockets"))
 		return sockets_line(file, line, words);
+	/* A file may have it still. One that says no must not be taken for followed. */
+	if (!strcmp(line->section, "shadow") && !strcmp(line->name, "seccomp"))
+		return answer_say(words, -EINVAL, "is no setting any more: system calls are always filtered; take the line out");
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strcmp(keys[i].section, line->section) || strcmp(keys[i].name, line->name))
 			continue;

@@ -30,7 +30,6 @@
  * @uid_count: guests at once
  * @gid: their group
  * @namespaces: put them into namespaces of their own
- * @seccomp: filter their system calls
  * @cgroups: count each guest's resources in a control group
  * @memory_max: of such a group, bytes; 0: no limit
  */
@@ -52,7 +51,6 @@ struct settings {
 	unsigned int uid_count;
 	unsigned int gid;
 	bool namespaces;
-	bool seccomp;
 	bool cgroups;
 	uint64_t memory_max;
 };

@@ -518,7 +518,7 @@ int confine_self(const struct peer *peer, enum spawn_kind kind, const char **ste
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	*step = "system call filter";
-	return its ? seccomp_load(its) : 0;
+	return its ? seccomp_load(its) : -EINVAL;
 }
 
 /* --- the beginning -------------------------------------------------------- */
@@ -550,8 +550,6 @@ int confine_init(void)
 		log_error("%s: %s", EMPTY_DIR, strerror(errno));
 		return -errno;
 	}
-	if (!settings.seccomp)
-		return 0;
 	ret = build_filter();
 	/* Keepers have the one of engines, whatever is the engine. */
 	if (!ret)
