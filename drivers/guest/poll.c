@@ -136,25 +136,30 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 	struct vgpu_object *object = file->private_data;
 	struct vgpu_session *session;
 	struct vgpu_xcall xcall;
+	bool again;
 	int ret;
 
 	session = vgpu_session_current(object->host, 0);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
-	vgpu_xcall_init(&xcall, VGPU_OP_POLL, object);
-	xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL;
-	xcall.stats = &object->export->stats;
-	xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
-	xcall.msg.args.poll.events = cpu_to_le32((__force u32)asked);
-	xcall.msg.args.poll.flags = cpu_to_le32(flags);
-	xcall.msg.args.poll.number = cpu_to_le32(number);
-	ret = vgpu_call_run(session, &xcall);
-	if (!ret && xcall.result)
-		ret = -EIO;
-	if (!ret)
-		*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents) &
-			POLL_EVENTS;
-	vgpu_xcall_fini(&xcall);
+	do {
+		vgpu_xcall_init(&xcall, VGPU_OP_POLL, object);
+		xcall.flags = VGPU_XCALL_NO_MAPPED | VGPU_XCALL_NO_CANCEL;
+		xcall.stats = &object->export->stats;
+		xcall.msg.f_flags = cpu_to_le32(file->f_flags & (O_ACCMODE | O_NONBLOCK));
+		xcall.msg.args.poll.events = cpu_to_le32((__force u32)asked);
+		xcall.msg.args.poll.flags = cpu_to_le32(flags);
+		xcall.msg.args.poll.number = cpu_to_le32(number);
+		ret = vgpu_call_run(session, &xcall);
+		/* Its thread was stopped there, or frozen with its machine: nothing of ours. */
+		again = !ret && (s64)xcall.result == -EINTR && !fatal_signal_pending(current);
+		if (!ret && xcall.result)
+			ret = -EIO;
+		if (!ret)
+			*mask = (__force __poll_t)le32_to_cpu(xcall.reply.reply->out.poll.revents) &
+				POLL_EVENTS;
+		vgpu_xcall_fini(&xcall);
+	} while (again);
 	vgpu_session_put(session);
 	return ret;
 }

@@ -149,7 +149,8 @@ int vgpu_demand_cover(struct vgpu_session *session, struct file *shadow, u64 add
 	unsigned long ret;
 
 	lockdep_assert_held(&session->map_lock);
-	mmap_read_lock(mm);
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
 	vma = find_vma(mm, start - 1);
 	if (vma && vma->vm_start < start && vgpu_demand_vma(session, vma))
 		start = vma->vm_start;

@@ -213,7 +213,9 @@ s64 vgpu_fops_llseek(struct vgpu_hcall *call)
 	struct file *file = call->object->file;
 	loff_t ret;
 
-	mutex_lock(&file->f_pos_lock);
+	/* Another's may be in the driver, for as long as that likes. */
+	if (mutex_lock_interruptible(&file->f_pos_lock))
+		return -ERESTARTSYS;
 	file->f_pos = call->pos;
 	ret = vfs_llseek(file, le64_to_cpu(args->offset), le32_to_cpu(args->whence));
 	call->pos = file->f_pos;

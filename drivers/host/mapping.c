@@ -277,7 +277,9 @@ static bool mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 	struct vgpu_mapping *mapping;
 	bool ok = true;
 
-	mmap_read_lock(mm);
+	/* Whoever is killed here is heard by nobody. */
+	if (mmap_read_lock_killable(mm))
+		return false;
 	while (ok && addr < end) {
 		vma = find_vma(mm, addr);
 		ok = vma && vma->vm_start <= addr;
@@ -331,7 +333,10 @@ void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len)
 	struct vgpu_session *session = lane->session;
 	int ret;
 
-	/* Not killably: the memory must not outlive its call. */
+	/*
+	 * Not killably: the memory must not outlive its call. Only threads of this process have
+	 * the lock, so it is no longer in ending for that.
+	 */
 	mutex_lock(&session->map_lock);
 	ret = vgpu_demand_cover(session, lane->shadow, addr, len);
 	mutex_unlock(&session->map_lock);
@@ -430,7 +435,8 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 	const void *data;
 	u64 offset;
 
-	mmap_read_lock(mm);
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
 	vma = find_vma(mm, addr);
 	/*
 	 * It may have become one with its neighbours, and another thread of the shadow may have
@@ -591,7 +597,8 @@ static struct vgpu_binding *mapping_bind_locked(struct vgpu_session *session,
 	/* One that the guest has ended by UNBIND is of no use any more. */
 	if (mapping->binding && !READ_ONCE(mapping->binding->gone))
 		return ERR_PTR(-EBUSY);
-	mmap_read_lock(mm);
+	if (mmap_read_lock_killable(mm))
+		return ERR_PTR(-EINTR);
 	vma = vma_lookup(mm, addr);
 	if (vma && vma->vm_end >= end && vma->vm_file == mapping->file)
 		mapping_place(vma, addr, end - addr, &place);

@@ -115,6 +115,16 @@ static void poll_forget(struct vgpu_poll *poll)
 	}
 }
 
+/* Whoever has had the driver's poll under it ends so. */
+static void poll_unlock(struct vgpu_poll *poll)
+{
+	mutex_unlock(&poll->lock);
+	/* Pairs with poll_work(): that finds the lock free, or this one what it came for. */
+	smp_mb();
+	if (atomic_read(&poll->woken))
+		queue_work(vgpu_host_wq, &poll->work);
+}
+
 static void poll_work(struct work_struct *work)
 {
 	struct vgpu_poll *poll = container_of(work, struct vgpu_poll, work);
@@ -124,7 +134,10 @@ static void poll_work(struct work_struct *work)
 	u32 number;
 	bool answer;
 
-	mutex_lock(&poll->lock);
+	/* A call may be in the driver with it, and others need the workers: it comes again then. */
+	smp_mb();
+	if (!mutex_trylock(&poll->lock))
+		return;
 	revents = (__force __poll_t)atomic_xchg(&poll->woken, 0) & poll->events;
 	number = poll->number;
 	answer = poll->looks && !poll->failed;
@@ -187,6 +200,7 @@ void vgpu_poll_fini(struct vgpu_object *object)
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_poll *poll = &object->poll;
 
+	/* Calls have references, so nobody is in the driver with it. */
 	mutex_lock(&poll->lock);
 	poll_forget(poll);
 	mutex_unlock(&poll->lock);
@@ -225,10 +239,11 @@ u32 vgpu_poll_watch(struct vgpu_object *object)
 	struct vgpu_poll *poll = &object->poll;
 	s64 revents;
 
-	mutex_lock(&poll->lock);
+	if (mutex_lock_killable(&poll->lock))
+		return 0;
 	poll->stay = true;
 	revents = poll_arm(object, POLL_EVENTS);
-	mutex_unlock(&poll->lock);
+	poll_unlock(poll);
 	if (revents < 0)
 		return 0;
 	return revents ? VGPU_OBJECT_SIGNALED : VGPU_OBJECT_WATCHED;
@@ -243,13 +258,15 @@ void vgpu_poll_after(struct vgpu_hcall *call, u32 number)
 
 	if (!poll->looks || !READ_ONCE(poll->stay))
 		return;
-	mutex_lock(&poll->lock);
+	/* The guest asks where the reply does not tell. */
+	if (!mutex_trylock(&poll->lock))
+		return;
 	watched = !poll->failed;
 	if (watched) {
 		poll->number = number;
 		revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
 	}
-	mutex_unlock(&poll->lock);
+	poll_unlock(poll);
 	/* Nobody would tell the guest of what comes later. */
 	if (!watched)
 		return;
@@ -265,7 +282,9 @@ s64 vgpu_poll_run(struct vgpu_hcall *call)
 	struct vgpu_poll *poll = &object->poll;
 	s64 revents;
 
-	mutex_lock(&poll->lock);
+	/* Another's poll may be in the driver, for as long as that likes. */
+	if (mutex_lock_interruptible(&poll->lock))
+		return vgpu_call_refuse(call, -EINTR);
 	poll->number = le32_to_cpu(args->number);
 	/*
 	 * For good: calls of pollers who don't know of it may be under way. And where the
@@ -274,7 +293,7 @@ s64 vgpu_poll_run(struct vgpu_hcall *call)
 	if ((le32_to_cpu(args->flags) & VGPU_POLL_STAY) || poll->looks)
 		poll->stay = true;
 	revents = poll_arm(object, events);
-	mutex_unlock(&poll->lock);
+	poll_unlock(poll);
 	if (revents < 0)
 		return vgpu_call_refuse(call, revents);
 	call->out.poll.revents = cpu_to_le32((__force u32)revents);

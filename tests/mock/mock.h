@@ -90,6 +90,7 @@ struct vgpu_mock_file {
 
 	spinlock_t poll_lock;		/* guards what follows */
 	wait_queue_head_t poll_queue;
+	wait_queue_head_t poll_hold;	/* of VGPU_MOCK_POLL_HOLD */
 	struct fasync_struct *fasync;
 	bool poll_armed;		/* POLL_ARM was called once */
 	u32 poll_events;

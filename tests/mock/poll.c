@@ -10,12 +10,19 @@
 
 static void vgpu_mock_poll_apply(struct vgpu_mock_file *file)
 {
+	bool released;
+
 	spin_lock(&file->poll_lock);
+	released = (file->poll_flags & VGPU_MOCK_POLL_HOLD) &&
+		   file->poll_events == file->poll_next.events;
 	file->poll_armed = true;
 	file->poll_events = file->poll_next.events;
 	file->poll_flags = file->poll_next.flags;
 	spin_unlock(&file->poll_lock);
-	wake_up_poll(&file->poll_queue, (__force __poll_t)file->poll_events);
+	/* Who waits in a poll goes on, but nothing has come. */
+	if (!released)
+		wake_up_poll(&file->poll_queue, (__force __poll_t)file->poll_events);
+	wake_up_all(&file->poll_hold);
 	if (file->poll_events)
 		kill_fasync(&file->fasync, SIGIO, POLL_IN);
 }
@@ -36,6 +43,7 @@ void vgpu_mock_poll_init(struct vgpu_mock_file *file)
 {
 	spin_lock_init(&file->poll_lock);
 	init_waitqueue_head(&file->poll_queue);
+	init_waitqueue_head(&file->poll_hold);
 	INIT_DELAYED_WORK(&file->poll_work, vgpu_mock_poll_work);
 }
 
@@ -52,6 +60,9 @@ __poll_t vgpu_mock_poll(struct file *filp, poll_table *wait)
 	vgpu_mock_count(VGPU_MOCK_POLLS, 1);
 	poll_wait(filp, &file->poll_queue, wait);
 	poll_wait(filp, &file->io_queue, wait);
+	if (wait_event_interruptible(file->poll_hold,
+				     !(READ_ONCE(file->poll_flags) & VGPU_MOCK_POLL_HOLD)))
+		return EPOLLERR;
 
 	spin_lock(&file->poll_lock);
 	if (file->poll_armed) {
@@ -71,7 +82,7 @@ long vgpu_mock_poll_arm(struct vgpu_mock_call *call)
 	struct vgpu_mock_file *file = call->file;
 	struct vgpu_mock_poll *poll = call->data;
 
-	if (poll->reserved || (poll->flags & ~VGPU_MOCK_POLL_CONSUME) ||
+	if (poll->reserved || (poll->flags & ~(VGPU_MOCK_POLL_CONSUME | VGPU_MOCK_POLL_HOLD)) ||
 	    poll->delay_ms > VGPU_MOCK_MAX_MS)
 		return -EINVAL;
 	/* At most one change is on its way. */

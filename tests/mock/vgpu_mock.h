@@ -1304,7 +1304,8 @@ struct vgpu_mock_io {
  *	is 0
  * @delay_ms: how much later
  * @flags: VGPU_MOCK_POLL_CONSUME: the first poll that reports events clears
- *	them, as NVIDIA's does
+ *	them, as NVIDIA's does. VGPU_MOCK_POLL_HOLD: poll waits, interruptibly, as
+ *	long as it is so: some drivers' takes a mutex that another call has
  * @reserved: must be 0
  *
  * After open poll reports EPOLLIN | EPOLLOUT, in QUEUE mode according to the
@@ -1320,6 +1321,7 @@ struct vgpu_mock_poll {
 #define VGPU_MOCK_IOC_POLL_ARM	_IOW(VGPU_MOCK_IOC_TYPE, 0x61, struct vgpu_mock_poll)
 
 #define VGPU_MOCK_POLL_CONSUME	1
+#define VGPU_MOCK_POLL_HOLD	2
 
 /*
  * What the driver sees

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hostile guest that stays within the protocol: it asks for as much as it can, and for what keeps
+ * the host waiting. What it gets has an end, and what the host does for it waits for no driver where
+ * others wait for the same.
+ */
+#include <ctype.h>
+
+#include "hostile_host.h"
+#include "tool.h"
+
+#include "kselftest_harness.h"
+
+/* How long the host is looked at for what must not be. */
+#define WATCH_MS	1000
+
+FIXTURE(limits) {
+	struct peer peer;
+	uint64_t files;
+};
+
+FIXTURE_SETUP(limits)
+{
+	NEEDS_HOST();
+
+	ASSERT_EQ(0, export_as("limits", NULL, LOOPBACK, PORT, false));
+	self->peer.control = -1;
+	ASSERT_TRUE(witness());
+	self->files = files_at_rest();
+}
+
+FIXTURE_TEARDOWN(limits)
+{
+	if (!real_path)
+		return;
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
+	EXPECT_TRUE(witness());
+	unexport("limits");
+}
+
+/* --- a poll that waits in the driver -------------------------------------------- */
+
+static bool poll_send(int lane, uint32_t object, uint64_t seq)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_POLL, object, seq);
+	call.msg.args.poll.events = htole32(POLLIN);
+	call.msg.args.poll.number = htole32(1);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+static bool poll_arm(int lane, uint32_t object, uint64_t seq, uint32_t events, uint32_t flags)
+{
+	struct vgpu_mock_poll arg = { .events = events, .flags = flags };
+	char answer[512];
+
+	return peer_ioctl_send(lane, object, seq, VGPU_MOCK_IOC_POLL_ARM, &arg, 0x10000000,
+			       sizeof(arg)) &&
+	       !peer_reply(lane, answer, sizeof(answer), SLACK_MS);
+}
+
+static uint64_t polls(void)
+{
+	static struct vgpu_mock_counters counters;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC);
+	uint64_t count = 0;
+
+	if (fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters))
+		count = counters.out_polls;
+	close(fd);
+	return count;
+}
+
+static bool more_polls(void *before)
+{
+	return polls() > *(uint64_t *)before;
+}
+
+/* A worker of the module's waits, uninterruptibly. */
+static bool worker_waits(void)
+{
+	char path[300], line[512];
+	struct dirent *entry;
+	bool waits = false;
+	DIR *proc = opendir("/proc");
+	const char *state;
+
+	while (proc && !waits && (entry = readdir(proc))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		tool_read_line(path, line, sizeof(line));
+		state = strrchr(line, ')');
+		/* One that is busy has the name of its workqueue behind its own. */
+		waits = state && strstr(line, "(kworker/") && strstr(line, "+vgpu_host)") &&
+			state[1] && state[2] == 'D';
+	}
+	if (proc)
+		closedir(proc);
+	return waits;
+}
+
+/* A second poll of the same file can be cancelled while the first is in the driver. */
+TEST_F(limits, poll_behind_another)
+{
+	struct vgpu_hdr cancel = {
+		.len = htole32(sizeof(cancel)),
+		.type = htole16(VGPU_MSG_CANCEL),
+		.seq = htole64(1),
+	};
+	char answer[512];
+	uint64_t before;
+	uint32_t object;
+	int lane[3], i;
+
+	if (tool_user_engine())
+		SKIP(return, "a user-space engine polls for all its programs in one place");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < 3; i++) {
+		lane[i] = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane[i], 0);
+	}
+	object = peer_open_device(&self->peer, lane[0], 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(poll_arm(lane[0], object, 2, 0, VGPU_MOCK_POLL_HOLD));
+	before = polls();
+	ASSERT_TRUE(poll_send(lane[0], object, 3));
+	ASSERT_TRUE(eventually(more_polls, &before, SLACK_MS));
+	ASSERT_TRUE(poll_send(lane[1], object, 1));
+	ASSERT_TRUE(peer_send(lane[1], &cancel, sizeof(cancel)));
+	EXPECT_EQ(-EINTR, peer_reply(lane[1], answer, sizeof(answer), SLACK_MS));
+	/* Nor is the first hurt by that. */
+	ASSERT_TRUE(poll_arm(lane[2], object, 1, POLLIN, 0));
+	EXPECT_EQ(0, peer_reply(lane[0], answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(POLLIN, le32toh(((struct vgpu_reply *)answer)->out.poll.revents));
+	for (i = 0; i < 3; i++)
+		close(lane[i]);
+}
+
+/*
+ * A wakeup while a poll is in the driver is work for nobody who waits: all guests share these
+ * workers. It is told when the poll is over.
+ */
+TEST_F(limits, wakeup_during_a_poll)
+{
+	struct vgpu_poll_event event;
+	char answer[512];
+	unsigned int waits = 0, most = 0;
+	uint64_t end, before;
+	uint32_t object;
+	int lane[2];
+
+	if (tool_user_engine())
+		SKIP(return, "needs the host module");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane[0] = peer_lane(&self->peer, 1);
+	lane[1] = peer_lane(&self->peer, 1);
+	ASSERT_TRUE(lane[0] >= 0 && lane[1] >= 0);
+	object = peer_open_device(&self->peer, lane[0], 1);
+	ASSERT_NE(0, object);
+	/* Armed by one that was over at once. */
+	ASSERT_TRUE(poll_arm(lane[0], object, 2, 0, 0));
+	ASSERT_TRUE(poll_send(lane[0], object, 3));
+	ASSERT_EQ(0, peer_reply(lane[0], answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(poll_arm(lane[0], object, 4, 0, VGPU_MOCK_POLL_HOLD));
+	before = polls();
+	ASSERT_TRUE(poll_send(lane[0], object, 5));
+	ASSERT_TRUE(eventually(more_polls, &before, SLACK_MS));
+
+	ASSERT_TRUE(poll_arm(lane[1], object, 1, POLLIN, VGPU_MOCK_POLL_HOLD));
+	/* Locks are waited for in that state, too, but not for long. */
+	for (end = peer_now_ms() + WATCH_MS; peer_now_ms() < end; usleep(10000)) {
+		waits = worker_waits() ? waits + 1 : 0;
+		most = waits > most ? waits : most;
+	}
+	EXPECT_LT(most, 10);
+	/* That releases the poll, and wakes nobody who waits for events. */
+	ASSERT_TRUE(poll_arm(lane[1], object, 2, POLLIN, 0));
+	EXPECT_EQ(0, peer_reply(lane[0], answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(POLLIN, le32toh(((struct vgpu_reply *)answer)->out.poll.revents));
+	EXPECT_TRUE(control_next(self->peer.control, VGPU_MSG_POLL_EVENT, &event, sizeof(event)));
+	EXPECT_EQ(object, le32toh(event.object));
+	close(lane[0]);
+	close(lane[1]);
+}
+
+TEST_HARNESS_MAIN
