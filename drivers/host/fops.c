@@ -10,12 +10,17 @@
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
+#include <drm/drm_ioctl.h>
+
 #include "caller.h"
 #include "host.h"
 #include "compat.h"
 
 /* Of drm.h, which is not included for a number that never changes. */
 #define FOPS_DRM_DROP_MASTER	_IO('d', 0x1f)
+
+/* DRM's other major number (ACCEL_MAJOR), which not all kernels have a header for. */
+#define FOPS_ACCEL_MAJOR	261
 
 /* Times that somebody else may become or stop being master in between. */
 #define FOPS_OPEN_TRIES		8
@@ -224,6 +229,21 @@ s64 vgpu_fops_llseek(struct vgpu_hcall *call)
 }
 
 /*
+ * Only such files are asked as are known to need nothing of a seq_file but its buffer and the file.
+ * Others may take for granted what there is where procfs has opened it.
+ */
+bool vgpu_fops_has_fdinfo(const struct vgpu_object *object)
+{
+	const struct inode *inode = file_inode(object->file);
+
+	if (!object->file->f_op->show_fdinfo)
+		return false;
+	return object->kind == VGPU_OBJECT_DMABUF ||
+	       (object->kind == VGPU_OBJECT_DEVICE &&
+		(imajor(inode) == DRM_MAJOR || imajor(inode) == FOPS_ACCEL_MAJOR));
+}
+
+/*
  * What the driver adds to /proc/PID/fdinfo. There is no file of procfs here, but
  * a buffer is all that seq_printf() and its kin need, and the file's credentials
  * for those who ask in which namespace an id is to be shown.
@@ -234,7 +254,7 @@ s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
 	struct seq_file seq = { .file = file };
 	int ret;
 
-	if (!file->f_op->show_fdinfo)
+	if (!vgpu_fops_has_fdinfo(call->object))
 		return 0;
 	ret = vgpu_call_alloc_data(call, le32_to_cpu(call->view.segs[0].len));
 	if (ret)

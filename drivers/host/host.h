@@ -896,6 +896,8 @@ s64 vgpu_fops_read(struct vgpu_hcall *call);
 s64 vgpu_fops_write(struct vgpu_hcall *call);
 s64 vgpu_fops_llseek(struct vgpu_hcall *call);
 s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
+/* The guest may ask for what the file's driver adds to /proc/PID/fdinfo. */
+bool vgpu_fops_has_fdinfo(const struct vgpu_object *object);
 s64 vgpu_ioctl_run(struct vgpu_hcall *call);
 s64 vgpu_poll_run(struct vgpu_hcall *call);
 /* An ioctl is over: tells what the object is ready for, if the guest wants to hear of it. */

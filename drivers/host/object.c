@@ -257,8 +257,9 @@ void vgpu_object_drop_all(struct vgpu_peer *peer)
 	}
 }
 
-static u32 object_fops(struct file *file)
+static u32 object_fops(const struct vgpu_object *object)
 {
+	struct file *file = object->file;
 	const struct file_operations *fops = file->f_op;
 	u32 mask = 0;
 
@@ -279,7 +280,7 @@ static u32 object_fops(struct file *file)
 		mask |= VGPU_FOP_POLL;
 	if (fops->fasync)
 		mask |= VGPU_FOP_FASYNC;
-	if (fops->show_fdinfo)
+	if (vgpu_fops_has_fdinfo(object))
 		mask |= VGPU_FOP_FDINFO;
 	if (file->f_mode & FMODE_STREAM)
 		mask |= VGPU_FOP_STREAM;
@@ -301,7 +302,7 @@ void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *d
 		flags |= VGPU_OBJECT_WRITE;
 	desc->object = cpu_to_le32(object->id);
 	desc->kind = cpu_to_le32(object->kind);
-	desc->fops = cpu_to_le32(object_fops(file));
+	desc->fops = cpu_to_le32(object_fops(object));
 	desc->flags = cpu_to_le32(flags);
 	desc->space = cpu_to_le64(object->space->id);
 	desc->size = cpu_to_le64(object->kind == VGPU_OBJECT_DMABUF ?

@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "mock.h"
@@ -78,6 +79,12 @@ static long vgpu_mock_ioctl(struct file *filp, unsigned int cmd, unsigned long a
 	return vgpu_mock_call_run(filp, cmd, arg, false);
 }
 
+/* As drivers may that know who asks: procfs opens these with single_open(). */
+static void vgpu_mock_show_fdinfo(struct seq_file *seq, struct file *filp)
+{
+	seq_printf(seq, "mock-asked-by:\t%s\n", seq->private ? "procfs" : "another");
+}
+
 static const struct file_operations vgpu_mock_main_fops = {
 	.owner = THIS_MODULE,
 	.open = vgpu_mock_open,
@@ -93,6 +100,7 @@ static const struct file_operations vgpu_mock_main_fops = {
 	.fasync = vgpu_mock_fasync,
 	.mmap = vgpu_mock_mmap,
 	.get_unmapped_area = thp_get_unmapped_area,
+	.show_fdinfo = vgpu_mock_show_fdinfo,
 };
 
 static const struct file_operations vgpu_mock_stream_fops = {

@@ -187,4 +187,30 @@ TEST_F(limits, wakeup_during_a_poll)
 	close(lane[1]);
 }
 
+/* --- fdinfo ---------------------------------------------------------------------- */
+
+/* Drivers of which it is not known what they need there are not asked. */
+TEST_F(limits, fdinfo_of_any_driver)
+{
+	struct peer_call call;
+	char answer[512];
+	uint32_t object;
+	int lane;
+
+	if (tool_user_engine())
+		SKIP(return, "a user-space engine reads it from procfs");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	peer_call_init(&call, VGPU_OP_FDINFO, object, 2);
+	call.seg[0].len = htole32(256);
+	call.seg[0].flags = htole32(VGPU_SEG_OUT);
+	ASSERT_TRUE(peer_call_send(lane, &call, 1, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS))
+		TH_LOG("%.100s", answer + sizeof(struct vgpu_reply));
+	close(lane);
+}
+
 TEST_HARNESS_MAIN
