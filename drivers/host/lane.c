@@ -417,8 +417,11 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	/* Each time: the thread was in user mode, where it could share its table. */
 	if (!vgpu_fdtable_is_private(lane->file))
 		return -EINVAL;
+	if (lane->task && lane->task != current)
+		return -EBUSY;
+	/* Likewise, as an exec is what a thread may come back from. */
 	if (lane->task)
-		return lane->task == current ? 0 : -EBUSY;
+		return session->mm == current->mm ? 0 : -EINVAL;
 	if (!args->scratch_len || !PAGE_ALIGNED(args->scratch | args->scratch_len) ||
 	    args->scratch_len < VGPU_LANE_SCRATCH_MIN || args->scratch_len > session->peer->agent
 	    ->reserved_size || args->scratch < session->peer->agent->reserved_base ||
