@@ -398,6 +398,11 @@ bool vgpu_conn_is_down(struct vgpu_conn *conn)
 	return READ_ONCE(conn->down);
 }
 
+bool vgpu_conn_is_ending(struct vgpu_conn *conn)
+{
+	return READ_ONCE(conn->down) || READ_ONCE(conn->state_changed);
+}
+
 /*
  * An attempt costs a round of the sock's lock, so there is none where it can find nothing:
  * fewer bytes than asked for are all there were (virtio_transport_stream_do_dequeue()).

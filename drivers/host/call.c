@@ -130,9 +130,13 @@ int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 		return 0;
 	}
 	len = PAGE_ALIGN(len);
+	if (!vgpu_session_charge(lane->session, len))
+		return -ENOMEM;
 	addr = vgpu_room_map_reserved(call, len);
-	if (IS_ERR_VALUE(addr))
+	if (IS_ERR_VALUE(addr)) {
+		vgpu_session_uncharge(lane->session, len);
 		return addr == -EINTR ? -EINTR : -ENOMEM;
+	}
 	call->scratch = addr;
 	call->scratch_len = len;
 	call->scratch_mapped = true;
@@ -144,9 +148,16 @@ int vgpu_call_map_low(struct vgpu_hcall *call, u64 addr, size_t len)
 	int ret;
 
 	len = PAGE_ALIGN(len);
-	ret = vgpu_room_take(call) ?: vgpu_mapping_place(call, addr, len);
+	ret = vgpu_room_take(call);
 	if (ret)
 		return ret;
+	if (!vgpu_session_charge(call->lane->session, len))
+		return -ENOMEM;
+	ret = vgpu_mapping_place(call, addr, len);
+	if (ret) {
+		vgpu_session_uncharge(call->lane->session, len);
+		return ret;
+	}
 	call->scratch = addr;
 	call->scratch_len = len;
 	call->scratch_low = true;
@@ -159,6 +170,8 @@ static void call_free_scratch(struct vgpu_hcall *call)
 		vm_munmap(call->scratch, call->scratch_len);
 	if (call->scratch_low)
 		vgpu_mapping_displace(call->lane, call->scratch, call->scratch_len);
+	if (call->scratch_mapped || call->scratch_low)
+		vgpu_session_uncharge(call->lane->session, call->scratch_len);
 	call->scratch_mapped = false;
 	call->scratch_low = false;
 	call->scratch = 0;

@@ -18,6 +18,13 @@
 /* Guests that don't read their control connection for so long lose it. */
 #define CONTROL_SEND_TIMEOUT_MS	5000
 
+/*
+ * Messages that lead to nothing but an answer are taken in no faster than this, beyond a burst: the
+ * thread that reads them is the host's own, and no control group of the guest's pays for it.
+ */
+#define CONTROL_IDLE_MS		10
+#define CONTROL_IDLE_BURST_MS	1000
+
 int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len)
 {
 	struct kvec vec = { .iov_base = msg, .iov_len = len };
@@ -115,6 +122,22 @@ int vgpu_control_wait(struct vgpu_lane *lane, u64 seq)
 
 /* --- messages of the guest ------------------------------------------------ */
 
+/* Such a message has come. The guest's others wait with it, in its own socket. */
+static void control_idle(struct vgpu_peer *peer)
+{
+	unsigned long burst = msecs_to_jiffies(CONTROL_IDLE_BURST_MS);
+
+	if (time_before(peer->idle_until, jiffies))
+		peer->idle_until = jiffies;
+	peer->idle_until += max(msecs_to_jiffies(CONTROL_IDLE_MS), 1UL);
+	while (time_after(peer->idle_until, jiffies + burst)) {
+		/* What is left of a guest that is gone is soon read. */
+		if (vgpu_conn_is_ending(&peer->conn))
+			return;
+		schedule_timeout_idle(1);
+	}
+}
+
 static int control_close(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_close *close = msg;
@@ -125,8 +148,10 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 	 * A number that means nothing is no error: a lane that ended before its ACK
 	 * was read, with its shadow, has taken the object back already.
 	 */
-	if (IS_ERR(object))
+	if (IS_ERR(object)) {
 		atomic64_inc(&peer->counters.refused);
+		control_idle(peer);
+	}
 	if (IS_ERR_OR_NULL(object))
 		return 0;
 	object->close_seq = le64_to_cpu(close->hdr.seq);
@@ -179,6 +204,7 @@ static int control_ping(struct vgpu_peer *peer, const void *msg)
 		.seq = ((const struct vgpu_hdr *)msg)->seq,
 	};
 
+	control_idle(peer);
 	return vgpu_control_send(peer, &pong, sizeof(pong));
 }
 
@@ -186,6 +212,7 @@ static int control_pong(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_hdr *pong = msg;
 
+	control_idle(peer);
 	/* Any message shows that the guest lives; this one must have been asked for. */
 	return le64_to_cpu(pong->seq) > peer->ping_seq ? -EPROTO : 0;
 }

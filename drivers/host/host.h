@@ -281,6 +281,8 @@ struct vgpu_peer {
 	struct vgpu_conn conn;
 	u8 control_buf[VGPU_CONTROL_MSG_MAX] __aligned(8);
 	u64 ping_seq;
+	/* When those of its messages that lead to nothing will have been paid for; its thread's. */
+	unsigned long idle_until;
 	/* Senders take turns. */
 	struct mutex tx_lock;
 	struct work_struct tx_work;

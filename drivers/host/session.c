@@ -12,6 +12,9 @@
 #include "anon.h"
 #include "host.h"
 
+/* What the calls of a session may have of memory at once, in longest messages. */
+#define SESSION_BUDGET_CALLS	4
+
 /* How long a session that the guest has closed waits for its lanes, and how often it looks. */
 #define SESSION_CLOSE_WAIT	HZ
 #define SESSION_CLOSE_POLL	max(HZ / 100, 1)
@@ -267,8 +270,8 @@ int vgpu_session_bind(struct vgpu_session *session)
 
 bool vgpu_session_charge(struct vgpu_session *session, u32 len)
 {
-	/* One message and one reply of the longest kind, and many small ones. */
-	const long most = 2L * session->peer->limits.call_bytes;
+	/* One message and one reply of the longest kind, and the places of both, or many small. */
+	const long most = SESSION_BUDGET_CALLS * (long)session->peer->limits.call_bytes;
 
 	if (atomic_long_add_return(len, &session->budget) <= most)
 		return true;

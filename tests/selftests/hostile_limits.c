@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hostile guest that stays within the protocol: it asks for as much as it can, and for what keeps
- * the host waiting. What it gets has an end, and what the host does for it waits for no driver where
- * others wait for the same.
+ * A hostile guest that stays within the protocol: it asks for as much as it can, and for what
+ * keeps the host waiting. What it gets has an end, and what the host does for it waits for no
+ * driver where others wait for the same.
  */
 #include <ctype.h>
 
@@ -211,6 +211,71 @@ TEST_F(limits, fdinfo_of_any_driver)
 	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS))
 		TH_LOG("%.100s", answer + sizeof(struct vgpu_reply));
 	close(lane);
+}
+
+/* --- memory and time of the host's ------------------------------------------------ */
+
+/* Calls that wait have memory of the shadow for what they will read: all of it together is bounded. */
+TEST_F(limits, reads_of_much)
+{
+	struct vgpu_mock_io mode = { .mode = VGPU_MOCK_IO_QUEUE };
+	static struct vgpu_reply answer;
+	struct peer_call call;
+	int lane[8], i, refused = 0;
+	struct pollfd pfd;
+	uint32_t object;
+
+	if (tool_user_engine())
+		SKIP(return, "needs the host module");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < 8; i++) {
+		lane[i] = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane[i], 0);
+	}
+	object = peer_open_device(&self->peer, lane[0], 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_ioctl_send(lane[0], object, 2, VGPU_MOCK_IOC_IO_MODE, &mode, 0x10000000,
+				    sizeof(mode)));
+	ASSERT_EQ(0, peer_reply(lane[0], call.data, sizeof(call.data), SLACK_MS));
+	/* They wait for what nobody writes, or have no memory for it. */
+	for (i = 1; i < 8; i++) {
+		peer_call_init(&call, VGPU_OP_READ, object, 1);
+		call.msg.f_flags = htole32(O_RDWR);
+		call.seg[0].len = htole32(15 << 20);
+		call.seg[0].flags = htole32(VGPU_SEG_OUT);
+		ASSERT_TRUE(peer_call_send(lane[i], &call, 1, 0));
+	}
+	for (i = 1; i < 8; i++) {
+		pfd = (struct pollfd) { .fd = lane[i], .events = POLLIN };
+		if (poll(&pfd, 1, WATCH_MS) != 1)
+			continue;
+		EXPECT_EQ(-ENOMEM, peer_reply(lane[i], &answer, sizeof(answer), SLACK_MS));
+		refused++;
+	}
+	EXPECT_EQ(3, refused);
+	for (i = 0; i < 8; i++)
+		close(lane[i]);
+}
+
+/* So many a second are answered, the first hundred at once. */
+#define PINGS		400
+#define PINGS_MS	2000
+
+TEST_F(limits, flood_of_pings)
+{
+	struct vgpu_hdr pong;
+	uint64_t start;
+	unsigned int i;
+
+	if (tool_user_engine())
+		SKIP(return, "a user-space engine's time is counted for its guest");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	start = peer_now_ms();
+	for (i = 0; i < PINGS; i++)
+		ASSERT_TRUE(peer_ping(&self->peer));
+	for (i = 0; i < PINGS; i++)
+		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_PONG, &pong, sizeof(pong)));
+	EXPECT_LE(PINGS_MS, peer_now_ms() - start);
 }
 
 TEST_HARNESS_MAIN
