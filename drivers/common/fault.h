@@ -41,7 +41,9 @@ static inline vm_fault_t vgpu_insert_writable(struct vm_fault *vmf, struct page 
  * @like: has the cache attribute
  *
  * Under locks that the invalidation of page tables takes, no memory may be reclaimed:
- * a page table comes from what is there.
+ * a page table comes from what is there. It is one for each fault that is under way at most:
+ * the core has allocated one, too, before it asked (__do_fault()), with reclaim and within the
+ * limits of the caller's control group.
  *
  * Return: what a fault handler returns.
  */

@@ -5,6 +5,9 @@
  * driver where others wait for the same.
  */
 #include <ctype.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "hostile_host.h"
 #include "tool.h"
@@ -276,6 +279,60 @@ TEST_F(limits, flood_of_pings)
 	for (i = 0; i < PINGS; i++)
 		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_PONG, &pong, sizeof(pong)));
 	EXPECT_LE(PINGS_MS, peer_now_ms() - start);
+}
+
+/* --- page tables of a hypervisor --------------------------------------------------- */
+
+#define GROUP		"/sys/fs/cgroup/vgpu-limits"
+#define GROUP_BYTES	(16UL << 20)
+#define WINDOW_BYTES	(64UL << 30)
+/* What one page table shows. */
+#define TABLE_BYTES	(2UL << 20)
+/* The kernel counts memory for each processor in advance, and lets some of its own pass. */
+#define GROUP_SLACK	(2UL << 20)
+
+static void touch_everywhere(void)
+{
+	volatile char *memory;
+	unsigned long at;
+	int fd;
+
+	if (!tool_write(GROUP "/cgroup.procs", "0"))
+		_exit(1);
+	fd = open("/dev/vgpu-window-1-22600", O_RDWR);
+	memory = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		_exit(2);
+	for (at = TABLE_BYTES; at < WINDOW_BYTES; at += TABLE_BYTES)
+		memory[at] = 1;
+	_exit(0);
+}
+
+/* A guest has its hypervisor fault where it likes, which costs the hypervisor memory, not others. */
+TEST_F(limits, page_tables_of_a_hypervisor)
+{
+	char line[64];
+	int status;
+	pid_t pid;
+
+	NEEDS_WINDOWS();
+	if (!tool_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory") ||
+	    (mkdir(GROUP, 0700) && errno != EEXIST))
+		SKIP(return, "no memory controller here");
+	snprintf(line, sizeof(line), "%lu", GROUP_BYTES);
+	ASSERT_TRUE(tool_write(GROUP "/memory.max", line));
+	ASSERT_EQ(0, window_command("create", "--size 64G"));
+	pid = fork();
+	if (!pid)
+		touch_everywhere();
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		TH_LOG("status %x", status);
+	tool_read_line(GROUP "/memory.peak", line, sizeof(line));
+	EXPECT_NE('\0', line[0]);
+	EXPECT_LE(strtoul(line, NULL, 10), GROUP_BYTES + GROUP_SLACK);
+	EXPECT_EQ(0, window_command("destroy", ""));
+	EXPECT_EQ(0, rmdir(GROUP));
 }
 
 TEST_HARNESS_MAIN
