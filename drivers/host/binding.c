@@ -602,7 +602,7 @@ static void ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *t
 	reinit_completion(&binding->ahead_over);
 	/* The worker's. */
 	vgpu_binding_get(binding);
-	queue_work(vgpu_window_wq, &binding->ahead_work);
+	queue_work(window->wq, &binding->ahead_work);
 }
 
 /* --- touches: who waits for them ------------------------------------------ */
@@ -667,7 +667,7 @@ static void touch_queue(struct vgpu_touch *touch)
 		/* The worker's. */
 		kref_get(&touch->ref);
 		vgpu_binding_get(touch->binding);
-		queue_work(vgpu_window_wq, &touch->work);
+		queue_work(window->wq, &touch->work);
 	} else {
 		/* Another fault that waited for it may have been killed meanwhile. */
 		window->nr_left -= touch->left;
@@ -855,7 +855,7 @@ static bool probe_start(struct vgpu_touch *touch)
 		/* The worker's. */
 		kref_get(&touch->ref);
 		vgpu_binding_get(binding);
-		queue_work(vgpu_probe_wq, &touch->work);
+		queue_work(window->wq, &touch->work);
 	}
 	mutex_unlock(&window->lock);
 	return place;

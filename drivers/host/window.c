@@ -26,13 +26,13 @@
 #define WINDOW_MINORS		256
 #define WINDOW_SIZE_MAX		SZ_1T
 
-struct workqueue_struct *vgpu_window_wq;
-struct workqueue_struct *vgpu_probe_wq;
-
 static DEFINE_MUTEX(windows_lock);
 static LIST_HEAD(windows);
 static dev_t window_devt;
 static DEFINE_IDA(window_minors);
+/* Windows that are not freed yet, for the module's end. */
+static atomic_t windows_left = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(windows_wait);
 
 /* lockdep: unmapping in a window happens inside unmapping in a driver's address space. */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -355,6 +355,17 @@ static void window_class_end(struct vgpu_window *window)
 #endif
 }
 
+static void window_free_work(struct work_struct *work)
+{
+	struct vgpu_window *window = container_of(work, struct vgpu_window, free_work);
+
+	if (window->wq)
+		destroy_workqueue(window->wq);
+	kfree(window);
+	if (atomic_dec_and_test(&windows_left))
+		wake_up_all(&windows_wait);
+}
+
 static void window_free(struct device *dev)
 {
 	struct vgpu_window *window = to_window(dev);
@@ -370,7 +381,8 @@ static void window_free(struct device *dev)
 		__free_page(window->dummy);
 	if (window->vacant)
 		__free_page(window->vacant);
-	kfree(window);
+	/* The last reference may be that of one of its own workers. */
+	queue_work(vgpu_host_patient_wq, &window->free_work);
 }
 
 static int window_alloc_memory(struct vgpu_window *window)
@@ -409,6 +421,8 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 		kfree(window);
 		return ERR_PTR(minor == -ENOSPC ? -EMFILE : minor);
 	}
+	atomic_inc(&windows_left);
+	INIT_WORK(&window->free_work, window_free_work);
 	device_initialize(&window->dev);
 	window->dev.class = &window_class;
 	window->dev.type = &window_type;
@@ -436,6 +450,16 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 		ret = dev_set_name(&window->dev, "vgpu-window-%u", args->cid);
 	else if (!ret)
 		ret = dev_set_name(&window->dev, "vgpu-window-%u-%u", args->cid, args->port);
+	/*
+	 * One each: a guest whose driver is stuck keeps its workers from no other. Of each
+	 * processor, as who waits sleeps at once, and its own is free: another one would have to
+	 * wake first, and where it is one of a virtual machine, get a processor itself.
+	 */
+	if (!ret) {
+		window->wq = alloc_workqueue("%s", VGPU_WQ_PERCPU | WQ_CPU_INTENSIVE,
+					     WQ_MAX_ACTIVE, dev_name(&window->dev));
+		ret = window->wq ? 0 : -ENOMEM;
+	}
 	if (ret) {
 		vgpu_window_put(window);
 		return ERR_PTR(ret);
@@ -715,22 +739,9 @@ int vgpu_window_init(void)
 {
 	int ret;
 
-	/*
-	 * Of each processor, as who waits sleeps at once, and its own is free: another one would
-	 * have to wake first, and where it is one of a virtual machine, get a processor itself.
-	 */
-	vgpu_window_wq = alloc_workqueue("vgpu_window", VGPU_WQ_PERCPU | WQ_CPU_INTENSIVE,
-					 WQ_MAX_ACTIVE);
-	if (!vgpu_window_wq)
-		return -ENOMEM;
-	/* Of its own: what is stuck here takes no place from what a program waits for. */
-	vgpu_probe_wq = alloc_workqueue("vgpu_probe", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	ret = -ENOMEM;
-	if (!vgpu_probe_wq)
-		goto err_destroy_window_wq;
 	ret = alloc_chrdev_region(&window_devt, 0, WINDOW_MINORS, "vgpu-window");
 	if (ret)
-		goto err_destroy_probe_wq;
+		return ret;
 	ret = class_register(&window_class);
 	if (ret)
 		goto err_unregister_region;
@@ -738,10 +749,6 @@ int vgpu_window_init(void)
 
 err_unregister_region:
 	unregister_chrdev_region(window_devt, WINDOW_MINORS);
-err_destroy_probe_wq:
-	destroy_workqueue(vgpu_probe_wq);
-err_destroy_window_wq:
-	destroy_workqueue(vgpu_window_wq);
 	return ret;
 }
 
@@ -754,10 +761,8 @@ void vgpu_window_exit(void)
 		list_del_init(&window->node);
 		window_destroy(window);
 	}
-	destroy_workqueue(vgpu_probe_wq);
-	destroy_workqueue(vgpu_window_wq);
-	/* What ended bindings hold. */
-	flush_workqueue(vgpu_host_patient_wq);
+	/* Workers that are in drivers have references, and so have bindings that are ending. */
+	wait_event(windows_wait, !atomic_read(&windows_left));
 	class_unregister(&window_class);
 	unregister_chrdev_region(window_devt, WINDOW_MINORS);
 	ida_destroy(&window_minors);

@@ -70,6 +70,9 @@ struct vgpu_window {
 
 	/* In the list of windows. */
 	struct list_head node;
+	/* For who asks drivers, and frees the rest. */
+	struct workqueue_struct *wq;
+	struct work_struct free_work;
 
 	struct mutex lock;
 	/* Anew for each hypervisor. */
@@ -107,9 +110,6 @@ struct vgpu_window {
 };
 
 /* --- window.c ------------------------------------------------------------- */
-
-extern struct workqueue_struct *vgpu_window_wq;
-extern struct workqueue_struct *vgpu_probe_wq;
 
 /* Its guest has to hear of it. */
 static inline void vgpu_window_changed(const struct vgpu_window *window)

@@ -335,4 +335,83 @@ TEST_F(limits, page_tables_of_a_hypervisor)
 	EXPECT_EQ(0, rmdir(GROUP));
 }
 
+/* --- workers of a window ------------------------------------------------------------ */
+
+#define SLOW_MS		3000
+
+/* A kernel thread that is busy with a workqueue of that name. */
+static bool worker_of(void *name)
+{
+	char path[300], line[512];
+	struct dirent *entry;
+	bool found = false;
+	DIR *proc = opendir("/proc");
+
+	while (proc && !found && (entry = readdir(proc))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		tool_read_line(path, line, sizeof(line));
+		found = !strncmp(line, "kworker/", 8) && strstr(line, name);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/* Those that are stuck in a guest's driver are its window's own, and keep no other window's. */
+TEST_F(limits, workers_of_a_window)
+{
+	struct vgpu_mock_buf_create create = { .size = 8192, .flavour = VGPU_MOCK_BUF_PFN };
+	struct vgpu_mock_buf_range range = {
+		.delay_ms = SLOW_MS, .seed = VGPU_MOCK_SLOW_UNLOCKED,
+	};
+	struct {
+		struct vgpu_reply reply;
+		union {
+			struct vgpu_mock_buf_create create;
+			struct vgpu_mock_buf_range range;
+		};
+	} answer;
+	union {
+		struct vgpu_window_info info;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	struct peer_call call;
+	uint32_t object;
+	int lane;
+
+	NEEDS_WINDOWS();
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_EQ(0, window_command("create", "--size 1M"));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+				    sizeof(create)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	range.id = answer.create.out_id;
+	peer_call_init(&call, VGPU_OP_MMAP, object, 4);
+	call.msg.args.mmap.addr = htole64(0x20000000);
+	call.msg.args.mmap.len = htole64(8192);
+	call.msg.args.mmap.offset = htole64(answer.create.out_offset);
+	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
+	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	call.msg.args.mmap.window = htole64(le64toh(msg.info.window));
+	call.msg.args.mmap.window_offset = htole64(8192);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_BUF_SLOW, &range, 0,
+				    sizeof(range)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	/* Its probe stays in the driver for a while. */
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	EXPECT_TRUE(eventually(worker_of, "+vgpu-window-1-22600", SLOW_MS));
+	peer_close(&self->peer);
+	close(lane);
+	EXPECT_EQ(0, window_command("destroy", "--force"));
+	/* The shadow is held by the driver until that comes back, and the guest with it. */
+	EXPECT_TRUE(eventually(no_guest, NULL, SLOW_MS + SLACK_MS));
+}
+
 TEST_HARNESS_MAIN
