@@ -16,7 +16,10 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "anon.h"
 #include "compat.h"
@@ -232,13 +235,25 @@ static void window_renew(struct vgpu_window *window)
 static int window_open(struct inode *inode, struct file *file)
 {
 	struct vgpu_window *window = container_of(inode->i_cdev, struct vgpu_window, cdev);
+	struct mm_struct *mm = current->mm;
+	bool first = false;
 	int ret = 0;
+
+	if (!mm)
+		return -EINVAL;
 
 	mutex_lock(&window->lock);
 	if (window->gone)
 		ret = -ENXIO;
-	else
-		window->opens++;
+	else if (window->opens && window->opener != mm)
+		/* One hypervisor's: another process would see all of its guest's. */
+		ret = -EBUSY;
+	else if (!window->opens++)
+		first = true;
+	if (first) {
+		mmgrab(mm);
+		window->opener = mm;
+	}
 	mutex_unlock(&window->lock);
 	if (ret)
 		return ret;
@@ -251,16 +266,23 @@ static int window_open(struct inode *inode, struct file *file)
 static int window_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_window *window = file->private_data;
+	struct mm_struct *opener = NULL;
 	u64 old = 0;
 
 	down_read(&window->viewers_lock);
 	mutex_lock(&window->lock);
-	if (!--window->opens && window->mapped && list_empty(&window->viewers)) {
-		old = window->id;
-		window_renew(window);
+	if (!--window->opens) {
+		opener = window->opener;
+		window->opener = NULL;
+		if (window->mapped && list_empty(&window->viewers)) {
+			old = window->id;
+			window_renew(window);
+		}
 	}
 	mutex_unlock(&window->lock);
 	up_read(&window->viewers_lock);
+	if (opener)
+		mmdrop(opener);
 	/* They are seen no more since it has another number. */
 	if (old) {
 		vgpu_binding_end_range(window, NULL, old, 0, window->size, false);

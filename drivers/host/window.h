@@ -80,6 +80,8 @@ struct vgpu_window {
 	bool gone;
 	bool drain;
 	u32 opens;
+	/* Whose they are, a reference of the struct; NULL: there are none. */
+	struct mm_struct *opener;
 	/* A hypervisor has mapped it since it got its number. */
 	bool mapped;
 	struct rb_root bindings;

@@ -335,6 +335,37 @@ TEST_F(limits, page_tables_of_a_hypervisor)
 	EXPECT_EQ(0, rmdir(GROUP));
 }
 
+/* A hypervisor that is taken over has the window of its own guest, not those of others. */
+TEST_F(limits, window_of_one_process)
+{
+	static const char path[] = "/dev/vgpu-window-1-22600";
+	int fd[2], status;
+	pid_t pid;
+
+	NEEDS_WINDOWS();
+	ASSERT_EQ(0, window_command("create", "--size 1M"));
+	fd[0] = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd[0], 0);
+	pid = fork();
+	if (!pid)
+		_exit(open(path, O_RDWR) >= 0 ? 0 : errno);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(EBUSY, WEXITSTATUS(status));
+	/* Its own process may, and another one when that is done with it. */
+	fd[1] = open(path, O_RDWR | O_CLOEXEC);
+	EXPECT_GE(fd[1], 0);
+	close(fd[0]);
+	close(fd[1]);
+	pid = fork();
+	if (!pid)
+		_exit(open(path, O_RDWR) >= 0 ? 0 : errno);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(0, window_command("destroy", ""));
+}
+
 /* --- workers of a window ------------------------------------------------------------ */
 
 #define SLOW_MS		3000

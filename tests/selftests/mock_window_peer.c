@@ -514,8 +514,7 @@ TEST_F_TIMEOUT(peer, left_behind, 60)
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
 	child = fork();
 	if (!child) {
-		int fd = open(WINDOW_PATH, O_RDWR);
-		char *mine = fd < 0 ? NULL : window_map(fd);
+		char *mine = window_map(self->fd);
 
 		_exit(!mine || touch(mine + at + PAGE, false));
 	}
@@ -822,8 +821,11 @@ TEST_F(peer, dies)
 		/* Not inherited. */
 		if (touch(self->window + at, false) != SIGSEGV)
 			_exit(1);
+		/* Nor can it be had anew: it is one process's. */
 		fd = open(WINDOW_PATH, O_RDWR);
-		mine = fd < 0 ? NULL : window_map(fd);
+		if (fd >= 0 || errno != EBUSY)
+			_exit(3);
+		mine = window_map(self->fd);
 		if (!mine || !memory_is(mine + at, 4 * PAGE, 4711))
 			_exit(2);
 		vgpu_mock_pattern(mine + at, 4 * PAGE, 4712, 0);

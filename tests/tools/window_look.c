@@ -13,12 +13,17 @@
  * guest's program or the device for it has written was never seen, which would prove that it is
  * not where this program looks.
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <err.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,6 +48,52 @@ struct window {
 
 static uint64_t looked, wrong;
 
+/* A file of process @pid that is @path. Return: a copy of it, or -1. */
+static int file_of(const char *pid, const char *path)
+{
+	char folder[64], name[300], target[300];
+	struct dirent *entry;
+	int pidfd, fd = -1;
+	ssize_t len;
+	DIR *files;
+
+	snprintf(folder, sizeof(folder), "/proc/%.20s/fd", pid);
+	files = opendir(folder);
+	while (files && fd < 0 && (entry = readdir(files))) {
+		snprintf(name, sizeof(name), "%s/%.20s", folder, entry->d_name);
+		len = readlink(name, target, sizeof(target) - 1);
+		if (len <= 0)
+			continue;
+		target[len] = '\0';
+		if (strcmp(target, path))
+			continue;
+		pidfd = syscall(SYS_pidfd_open, atoi(pid), 0);
+		fd = syscall(SYS_pidfd_getfd, pidfd, atoi(entry->d_name), 0);
+		close(pidfd);
+	}
+	if (files)
+		closedir(files);
+	return fd;
+}
+
+/* A window that a hypervisor has open can be had by its file alone. */
+static int window_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct dirent *entry;
+	DIR *processes;
+
+	if (fd >= 0 || errno != EBUSY)
+		return fd;
+	processes = opendir("/proc");
+	while (processes && fd < 0 && (entry = readdir(processes)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			fd = file_of(entry->d_name, path);
+	if (processes)
+		closedir(processes);
+	return fd;
+}
+
 static void window_open(struct window *window, char *argument)
 {
 	char *path;
@@ -53,7 +104,7 @@ static void window_open(struct window *window, char *argument)
 	if (!window->mark || *path++ != '=')
 		errx(2, "not a mark and a window: %s", argument);
 	/* A file that may not be written to is not shared, as the kernel sees it. */
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = window_file(path);
 	size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 	if (size < 0)
 		err(2, "%s", path);
