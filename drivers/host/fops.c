@@ -36,6 +36,10 @@ static bool fops_drop_master(struct file *file)
  * authenticated when it no longer is. A guest does so only by permission: its
  * file is one that was opened while another was master, if need be our own.
  * The bit stays refused in vgpu_ioctl_run().
+ *
+ * So a card without a master has one for that moment, which nothing spares us: drm_open() gives
+ * it away, nobody can ask before whether there is one, and a file of ours that stayed master
+ * would keep the host's own programs from it. The guest gets no file that ever was.
  */
 static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
 {
