@@ -508,6 +508,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_TIMES, struct vgpu_mock_times, times), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_KEEP, struct vgpu_mock_keep, keep), BOOKS },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_KEPT, struct vgpu_mock_kept), BOOKS },
+	{ VGPU_IOCTL_NO_ARG(VGPU_MOCK_IOC_FLUSH), BOOKS },
 };
 
 static const struct vgpu_schema_ioctl mock_compat[] = {

@@ -77,6 +77,7 @@ static void control_close_work(struct work_struct *work)
 
 	while ((object = control_next_close(peer))) {
 		leave = object->leave;
+		vgpu_object_flush(object);
 		vgpu_object_put(object);
 		/* Other work closes it, and calls may wait for that. */
 		if (leave)
@@ -230,6 +231,17 @@ static const struct control_op {
 	[VGPU_MSG_PONG] = { .fn = control_pong },
 };
 
+/* All closes that came are applied. */
+static bool control_closes_are_over(struct vgpu_peer *peer)
+{
+	bool over;
+
+	spin_lock(&peer->closes_lock);
+	over = list_empty(&peer->closes) && !peer->closing_seq;
+	spin_unlock(&peer->closes_lock);
+	return over;
+}
+
 /* Return: 0, -EPROTO (malformed) or an error of the connection. */
 static int control_recv(struct vgpu_peer *peer, u8 *buf)
 {
@@ -297,8 +309,9 @@ static void control_end(struct vgpu_peer *peer)
 	vgpu_ram_end(peer);
 	wait_event_idle(peer->wait, !READ_ONCE(peer->nr_sessions));
 
-	/* No lane is left, so no object is used and none is made. */
-	flush_work(&peer->close_work);
+	/* No lane is left, so no object is used and none is made. A driver may take its time. */
+	wait_event_idle(peer->wait, control_closes_are_over(peer));
+	cancel_work_sync(&peer->close_work);
 	vgpu_object_drop_all(peer);
 	vgpu_leave_all(peer);
 	cancel_work_sync(&peer->tx_work);

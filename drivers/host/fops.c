@@ -113,6 +113,7 @@ s64 vgpu_fops_close(struct vgpu_hcall *call)
 		return 0;
 	vgpu_card_forget(session, object->id);
 	leave = object->leave;
+	vgpu_object_flush(object);
 	vgpu_object_put(object);
 	/* Another thread closes it. A killed one says nothing more to the guest. */
 	if (leave)

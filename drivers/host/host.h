@@ -302,6 +302,7 @@ struct vgpu_peer {
 	struct xarray objects;
 	struct xarray files;
 	struct xarray spaces;
+	/* Those whose files are yet to be released, too. */
 	u32 nr_objects;
 	u32 next_object;
 	u64 last_space;
@@ -465,6 +466,14 @@ void vgpu_object_drop_all(struct vgpu_peer *peer);
 void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *desc);
 struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
 void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
+
+/* --- flush.c -------------------------------------------------------------- */
+
+/*
+ * The guest has given its last reference of @object back, and the caller is about to put it. A
+ * lane's thread waits for the driver, killably; a kernel's one for a second, and idly.
+ */
+void vgpu_object_flush(struct vgpu_object *object);
 
 /* --- leave.c -------------------------------------------------------------- */
 

@@ -121,13 +121,9 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object)
 	struct file *file = object->file;
 	bool repeated = false;
 
-	if (object->leave_state == VGPU_LEAVE_FREE) {
-		/* Nobody waits for others. */
+	/* Nobody waits for others. */
+	if (object->leave_state == VGPU_LEAVE_FREE)
 		repeated = object->kind == VGPU_OBJECT_DEVICE && leave_is_repeated(peer, object);
-		/* The ->flush comes first, as in close(); it puts a reference, but not the last. */
-		get_file(file);
-		filp_close(file, NULL);
-	}
 	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 ||
 	    READ_ONCE(peer->leave_now) || repeated) {
 		__fput_sync(file);

@@ -86,37 +86,39 @@ static u32 object_kind(const struct file *file)
 	return VGPU_OBJECT_OTHER;
 }
 
-/*
- * As close() does, ->flush first. A kernel thread's fput() would leave the
- * ->release to a worker of its own; whoever waits for a CLOSE waits for the
- * ->release.
- */
-static void object_close_file(struct file *file)
+static void object_uncount(struct vgpu_peer *peer)
 {
-	bool kthread = current->flags & PF_KTHREAD;
-
-	if (kthread)
-		get_file(file);
-	filp_close(file, kthread ? NULL : current->files);
-	if (kthread)
-		__fput_sync(file);
+	mutex_lock(&peer->objects_lock);
+	peer->nr_objects--;
+	mutex_unlock(&peer->objects_lock);
 }
 
+/*
+ * A kernel thread's fput() would leave the ->release to a worker of its own; whoever waits for a
+ * CLOSE waits for the ->release. A lane's thread runs it on its way to user mode, before it does
+ * anything else.
+ */
 static void object_free(struct kref *ref)
 {
 	struct vgpu_object *object = container_of(ref, struct vgpu_object, ref);
+	struct vgpu_peer *peer = object->peer;
 
 	vgpu_poll_fini(object);
 	vgpu_event_drop_all(object);
-	vgpu_space_put(object->peer, object->space);
+	vgpu_space_put(peer, object->space);
 	vgpu_grant_put(object->grant);
 	vgpu_grant_put(object->origin);
 	if (object->leave) {
 		vgpu_leave_free(object);
 		return;
 	}
-	object_close_file(object->file);
+	if (current->flags & PF_KTHREAD)
+		__fput_sync(object->file);
+	else
+		fput(object->file);
 	kfree_rcu(object, rcu);
+	/* Not sooner: what is open counts, whatever the guest has closed. */
+	object_uncount(peer);
 }
 
 void vgpu_object_put(struct vgpu_object *object)
@@ -221,11 +223,9 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 	object->held = 0;
 	xa_erase(&peer->objects, object->id);
 	xa_erase(&peer->files, (unsigned long)object->file);
-	/* The driver may have memory of the guest, by this object or another one: it counts on. */
+	/* The driver may have memory of the guest, by this object or another one. */
 	if (peer->nr_kepts)
 		vgpu_leave_begin(peer, object);
-	else
-		peer->nr_objects--;
 }
 
 struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id)

@@ -50,6 +50,7 @@ long vgpu_mock_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long a
 	switch (cmd & ~VGPU_MOCK_UNDESCRIBED_BIT) {
 	case VGPU_MOCK_IOC_INTEGER:
 	case VGPU_MOCK_IOC_EXCLUSIVE:
+	case VGPU_MOCK_IOC_FLUSH:
 		break;
 	default:
 		arg = (unsigned long)compat_ptr(arg);

@@ -88,6 +88,7 @@ static void vgpu_mock_show_fdinfo(struct seq_file *seq, struct file *filp)
 static const struct file_operations vgpu_mock_main_fops = {
 	.owner = THIS_MODULE,
 	.open = vgpu_mock_open,
+	.flush = vgpu_mock_fop_flush,
 	.release = vgpu_mock_release,
 	.unlocked_ioctl = vgpu_mock_ioctl,
 #ifdef CONFIG_COMPAT
@@ -106,6 +107,7 @@ static const struct file_operations vgpu_mock_main_fops = {
 static const struct file_operations vgpu_mock_stream_fops = {
 	.owner = THIS_MODULE,
 	.open = vgpu_mock_open,
+	.flush = vgpu_mock_fop_flush,
 	.release = vgpu_mock_release,
 	.unlocked_ioctl = vgpu_mock_ioctl,
 #ifdef CONFIG_COMPAT
@@ -116,6 +118,7 @@ static const struct file_operations vgpu_mock_stream_fops = {
 static const struct file_operations vgpu_mock_iter_fops = {
 	.owner = THIS_MODULE,
 	.open = vgpu_mock_open,
+	.flush = vgpu_mock_fop_flush,
 	.release = vgpu_mock_release,
 	.unlocked_ioctl = vgpu_mock_ioctl,
 #ifdef CONFIG_COMPAT

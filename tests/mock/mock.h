@@ -68,6 +68,7 @@ struct vgpu_mock_file {
 	u64 seed;			/* what IN got */
 	u64 mm;				/* of the opener */
 	struct file *held;		/* by FD_HOLD; NULL: none */
+	u32 flush;			/* what FLUSH got */
 
 	spinlock_t wait_lock;		/* guards slots */
 	wait_queue_head_t wait_queue;
@@ -192,6 +193,10 @@ void vgpu_mock_keep_init(struct vgpu_mock_file *file);
 void vgpu_mock_keep_fini(struct vgpu_mock_file *file);
 long vgpu_mock_keep(struct vgpu_mock_call *call);
 long vgpu_mock_kept(struct vgpu_mock_call *call);
+
+/* flush.c */
+long vgpu_mock_flush(struct vgpu_mock_call *call);
+int vgpu_mock_fop_flush(struct file *filp, fl_owner_t owner);
 
 /* list.c */
 int vgpu_mock_chain_run(struct vgpu_mock_chain *chain, u64 *sum);

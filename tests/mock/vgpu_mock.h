@@ -1566,6 +1566,16 @@ struct vgpu_mock_kept {
 #define VGPU_MOCK_IOC_KEPT	_IOWR(VGPU_MOCK_IOC_TYPE, 0x78, struct vgpu_mock_kept)
 
 /*
+ * The argument is an integer: for how many milliseconds ->flush of this file waits for the
+ * "device" from now on, which is never done, and VGPU_MOCK_FLUSH_DEAF: it does so whatever
+ * signals come. Else a killed task does not wait, and one that ends no longer than a second, as for
+ * amdgpu.
+ */
+#define VGPU_MOCK_IOC_FLUSH	_IO(VGPU_MOCK_IOC_TYPE, 0x79)
+
+#define VGPU_MOCK_FLUSH_DEAF	0x80000000u
+
+/*
  * The devices. All of them take the ioctls above.
  *
  * MAIN has every file operation. STREAM has no read, write, llseek, mmap or

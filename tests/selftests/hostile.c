@@ -1367,6 +1367,136 @@ TEST_F(hostile, lane_of_a_session_that_is_over)
 	EXPECT_EQ(0, shadows());
 }
 
+/* --- files whose drivers wait ---------------------------------------------- */
+
+#define FLUSH_FILES	4
+/* The mock's "device" is done after that, if nobody ends the wait. */
+#define FLUSH_MS	60000
+
+/* Opens @nr files whose ->flush waits as @flush says. Return: 0: it could not. */
+static uint32_t open_flushing(const struct peer *peer, int lane, unsigned int nr, uint32_t flush,
+			      uint32_t *objects)
+{
+	char answer[512];
+	struct peer_call call;
+	uint64_t seq = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		objects[i] = peer_open_device(peer, lane, ++seq);
+		if (!objects[i])
+			return 0;
+		peer_call_init(&call, VGPU_OP_IOCTL, objects[i], ++seq);
+		call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_FLUSH);
+		call.msg.args.ioctl.arg = htole64(flush);
+		if (!peer_call_send(lane, &call, 0, 0) ||
+		    peer_reply(lane, answer, sizeof(answer), SLACK_MS))
+			return 0;
+	}
+	return nr;
+}
+
+/* As for a process that has ended: nobody waits. Return: the host has read it. */
+static bool close_by_message(const struct peer *peer, unsigned int nr, const uint32_t *objects)
+{
+	char answer[VGPU_CONTROL_MSG_MAX];
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		struct vgpu_close msg = {
+			.hdr.len = htole32(sizeof(msg)),
+			.hdr.type = htole16(VGPU_MSG_CLOSE),
+			.hdr.seq = htole64(i + 1),
+			.object = htole32(objects[i]),
+		};
+
+		if (!peer_send(peer->control, &msg, sizeof(msg)))
+			return false;
+	}
+	return peer_ping(peer) &&
+	       control_next(peer->control, VGPU_MSG_PONG, answer, sizeof(answer));
+}
+
+/* What a driver has yet to release counts for the limit of open files. */
+TEST_F(hostile, closed_files_count_until_they_are_released)
+{
+	uint32_t objects[FLUSH_FILES];
+	uint64_t counted, open;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	ASSERT_EQ(FLUSH_FILES, open_flushing(&self->peer, lane, FLUSH_FILES, FLUSH_MS, objects));
+	EXPECT_EQ(FLUSH_FILES, guest().counters.objects);
+	ASSERT_TRUE(close_by_message(&self->peer, FLUSH_FILES, objects));
+	counted = guest().counters.objects;
+	open = open_files() - self->files;
+	EXPECT_GE(counted, open);
+	/* The driver had just begun with the first. */
+	EXPECT_GT(open, 0);
+	close(lane);
+	/* Nobody can be sent a signal in the close of a user-space engine, but at its end. */
+	if (!strcmp(getenv("VGPU_TIER"), "user"))
+		return;
+	/* It is not waited for as long as it likes: the guest's other processes go on. */
+	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
+	EXPECT_EQ(0, guest().counters.objects);
+}
+
+/* The files of a guest that is gone wait for nothing that it has submitted. */
+TEST_F_TIMEOUT(hostile, files_of_a_dead_guest_are_not_flushed, 120)
+{
+	uint32_t objects[FLUSH_FILES];
+	uint64_t start;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	ASSERT_EQ(FLUSH_FILES, open_flushing(&self->peer, lane, FLUSH_FILES, FLUSH_MS, objects));
+	/* Some are being closed, and others are open still. */
+	ASSERT_TRUE(close_by_message(&self->peer, FLUSH_FILES / 2, objects));
+	start = peer_now_ms();
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(files_are, &self->files, FLUSH_MS / 2));
+	EXPECT_TRUE(eventually(no_guest, NULL, FLUSH_MS / 2));
+	EXPECT_LT(peer_now_ms() - start, FLUSH_MS / 2);
+	close(lane);
+}
+
+/* A thread of the host's that does a guest's work is in state D. */
+static bool host_waits(void)
+{
+	return !system("grep -lE '^[0-9]+ \\((vgpu-peer|kworker/[^)]*vgpu_host)[^)]*\\) D ' "
+		       "/proc/[0-9]*/stat >/dev/null 2>&1");
+}
+
+/* Where a driver is deaf, nobody but whoever is in it waits in state D. */
+TEST_F_TIMEOUT(hostile, end_of_a_guest_waits_idly, 120)
+{
+	uint32_t object, times = 0, most = 0;
+	uint64_t open = self->files + 1;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	ASSERT_EQ(1, open_flushing(&self->peer, lane, 1, VGPU_MOCK_FLUSH_DEAF | 8000, &object));
+	ASSERT_TRUE(close_by_message(&self->peer, 1, &object));
+	ASSERT_EQ(open, open_files());
+	peer_close(&self->peer);
+	close(lane);
+	/* Locks are waited for in that state, too, but not for long. */
+	while (open_files() == open) {
+		times = host_waits() ? times + 1 : 0;
+		if (times > most)
+			most = times;
+		usleep(100000);
+	}
+	EXPECT_LT(most, 10);
+}
+
 /* --- upcalls -------------------------------------------------------------- */
 
 /* Starts an undescribed call whose driver looks at memory; the FETCH. */

@@ -302,6 +302,8 @@ static void object_gone(void *arg)
 	grant_put(object->grant);
 	grant_put(object->origin);
 	owner_forget(object);
+	/* Not sooner: what is open counts, whatever the guest has closed. */
+	shared->nr_objects = --nr_objects;
 	LIST_REMOVE(object, node);
 	free(object);
 	if (control)
@@ -329,7 +331,6 @@ int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t la
 	}
 	LIST_REMOVE(object, node);
 	LIST_INSERT_HEAD(&closing_objects, object, node);
-	shared->nr_objects = --nr_objects;
 	events_object_gone(id);
 	window_object_closed(id);
 	/* The buffers that the file has go with it. */
