@@ -16,6 +16,7 @@
 #include "host.h"
 
 #define AGENT_FETCH_TIMEOUT_MAX_MS	60000
+#define AGENT_PATIENCE_MAX_MS		3600000
 
 /* The agent that is now; old ones whose peers still end are found by nobody. */
 static DEFINE_MUTEX(agent_mutex);
@@ -29,6 +30,7 @@ static void agent_free(struct kref *ref)
 	list_for_each_entry_safe(event, next, &agent->events, node)
 		kfree(event);
 	xa_destroy(&agent->peers);
+	vgpu_guests_fini(agent);
 	kfree(agent);
 }
 
@@ -91,9 +93,10 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (args->flags)
+	if (args->flags || args->reserved)
 		return -EOPNOTSUPP;
 	if (!args->fetch_timeout_ms || args->fetch_timeout_ms > AGENT_FETCH_TIMEOUT_MAX_MS ||
+	    args->patience_ms > AGENT_PATIENCE_MAX_MS ||
 	    !args->reserved_size || !PAGE_ALIGNED(args->reserved_base | args->reserved_size) ||
 	    args->reserved_size > TASK_SIZE_MAX ||
 	    args->reserved_base > TASK_SIZE_MAX - args->reserved_size)
@@ -107,9 +110,12 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 	agent->reserved_size = args->reserved_size;
 	agent->fetch_timeout_ms = args->fetch_timeout_ms;
 	agent->ping_timeout_ms = args->ping_timeout_ms;
+	agent->patience_ms = args->patience_ms ?: args->fetch_timeout_ms;
 	mutex_init(&agent->lock);
 	INIT_LIST_HEAD(&agent->exports);
 	xa_init_flags(&agent->peers, XA_FLAGS_ALLOC1);
+	mutex_init(&agent->guests_lock);
+	INIT_LIST_HEAD(&agent->guests);
 	spin_lock_init(&agent->events_lock);
 	INIT_LIST_HEAD(&agent->events);
 	init_waitqueue_head(&agent->events_wait);

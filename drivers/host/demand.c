@@ -84,7 +84,8 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 	if (error) {
 		lane->fault_addr = addr;
 		lane->fault_failed = true;
-		lane->limited |= error == -ENOBUFS;
+		if (error == -ENOBUFS)
+			lane->limited = error;
 	}
 	return VM_FAULT_RETRY;
 }
@@ -174,8 +175,9 @@ int vgpu_demand_begin(struct vgpu_lane *lane)
 	lane->fault_failed = false;
 	lane->fetch_addr = 0;
 	lane->ahead.next = 0;
-	lane->limited = false;
-	lane->upcall_jiffies = 0;
+	lane->limited = 0;
+	lane->driving = true;
+	lane->upcall_ns = 0;
 	/* Bounded: who holds the gate is fetching. */
 	ret = wait_event_killable_timeout(demand->wait, !READ_ONCE(demand->gated),
 					  msecs_to_jiffies(session->peer->agent
@@ -198,8 +200,8 @@ int vgpu_demand_end(struct vgpu_lane *lane)
 	demand_ungate(demand, lane);
 	mutex_unlock(&demand->lock);
 	/* The driver holds no locks any more: each upcall has its deadline, not all together. */
-	lane->upcall_jiffies = 0;
+	lane->driving = false;
 	ret = vgpu_writeback_all(lane);
 	vgpu_page_expire(lane->session);
-	return lane->limited ? -ENOBUFS : ret;
+	return lane->limited ?: ret;
 }

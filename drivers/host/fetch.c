@@ -75,7 +75,7 @@ static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_l
 	} else if (page->busy) {
 		mutex_unlock(&demand->lock);
 		/* Somebody else has it; whatever came of that, look again. */
-		return ERR_PTR(vgpu_page_wait_claims(session, claims));
+		return ERR_PTR(vgpu_page_wait_claims(lane, claims));
 	} else if (vgpu_page_usable(demand, page)) {
 		page = NULL;
 	} else {

@@ -10,6 +10,7 @@
  *
  *   agent_mutex		the one agent, agent.c
  *   agent->lock		exports, peers
+ *   agent->guests_lock		guests that are remembered
  *   peer->lock			grants, sessions, what tells of the guest's memory
  *   memory->lock		where that is, ram.c
  *   session->lock		list of lanes
@@ -22,6 +23,7 @@
  *   session->unmaps_lock, peer->closes_lock, peer->leave_lock, peer->unbinds_lock,
  *   agent->events_lock		spinlocks, one at a time
  *   peer->events_lock		spinlock, taken where drivers signal
+ *   guest->lock		spinlock, what a guest has left of its time
  *   lane->lock			spinlock, innermost, taken in socket callbacks
  *
  * peer->tx_lock makes senders of the control connection take turns. It is held
@@ -55,6 +57,7 @@
 #include "conn.h"
 #include "fresh.h"
 #include "kept.h"
+#include "patience.h"
 #include "policy.h"
 #include "segs.h"
 #include "wire.h"
@@ -123,6 +126,7 @@ struct vgpu_agent {
 	u64 reserved_size;
 	u32 fetch_timeout_ms;
 	u32 ping_timeout_ms;
+	u32 patience_ms;
 
 	/* Exports and peers. */
 	struct mutex lock;
@@ -130,6 +134,10 @@ struct vgpu_agent {
 	u32 last_export;
 	struct xarray peers;
 	u32 next_peer;
+
+	/* Guests that are remembered. */
+	struct mutex guests_lock;
+	struct list_head guests;
 
 	/* What read() gives. */
 	spinlock_t events_lock;
@@ -151,6 +159,47 @@ void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
 /* @rdev is /dev/vgpu-host. */
 bool vgpu_agent_is_device(dev_t rdev);
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
+
+/* --- guest.c --------------------------------------------------------------- */
+
+/**
+ * struct vgpu_guest - what is remembered of a guest, by whichever connection it comes
+ * @node: in agent->guests, like @peers under agent->guests_lock
+ * @cid: its context id
+ * @port: that it comes by
+ * @peers: its connections
+ * @lock: guards @patience
+ * @patience: for how long drivers wait for its answers
+ */
+struct vgpu_guest {
+	struct list_head node;
+	u32 cid;
+	u32 port;
+	unsigned int peers;
+	/* Held for moments, by lanes whose drivers wait. */
+	spinlock_t lock;
+	struct vgpu_patience patience;
+};
+
+/**
+ * struct vgpu_guest_wait - a driver's wait
+ * @mark: of vgpu_patience_begin()
+ * @start: when it began, in nanoseconds
+ */
+struct vgpu_guest_wait {
+	u64 mark;
+	u64 start;
+};
+
+/* Return: NULL: no memory. */
+struct vgpu_guest *vgpu_guest_get(struct vgpu_agent *agent, u32 cid, u32 port);
+void vgpu_guest_put(struct vgpu_agent *agent, struct vgpu_guest *guest);
+void vgpu_guests_fini(struct vgpu_agent *agent);
+/* A driver is to wait for its answer. Return: milliseconds that it may; 0: it may not. */
+unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, struct vgpu_guest_wait *wait);
+/* The driver has waited. Return: with this all of the guest's time is used up. */
+bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait *wait);
+void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat);
 
 /* --- export.c ------------------------------------------------------------- */
 
@@ -269,6 +318,7 @@ struct vgpu_peer {
 	u32 cid;
 	u32 port;
 	struct vgpu_agent *agent;
+	struct vgpu_guest *guest;
 	struct vgpu_host_limits limits;
 	struct vgpu_wire_limits wire;
 	struct vgpu_counters counters;
@@ -1021,9 +1071,11 @@ struct vgpu_lane {
 	bool gating;
 	/* Where a driver that reads on would fault next, and how much it then gets. */
 	struct vgpu_ahead ahead;
-	/* It needed more pages or time than it may have. */
-	bool limited;
-	unsigned long upcall_jiffies;
+	/* It needed more pages or time than it may have, or any: an errno. */
+	int limited;
+	/* A driver waits for upcalls, and for how long it has, in nanoseconds. */
+	bool driving;
+	u64 upcall_ns;
 
 	/* What a cancel may do. */
 	spinlock_t lock;
@@ -1049,7 +1101,7 @@ struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session);
  * @nr_data: entries
  *
  * Return: 0; -EFAULT when the lane is over (deadline, death, nonsense); -ENOBUFS
- * when the call has used up its time for upcalls.
+ * when the call or the guest has used up its time for upcalls.
  */
 int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
 		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data);
@@ -1086,8 +1138,11 @@ struct vgpu_page *vgpu_page_add_locked(struct vgpu_session *session, u64 addr);
 void vgpu_page_unclaim_locked(struct vgpu_demand *demand, struct vgpu_page *page);
 /* What was written to it is in the guest, or of no interest any more. */
 void vgpu_page_clean_locked(struct vgpu_demand *demand, struct vgpu_page *page);
-/* Wait until claims ended since there were @claims, with a deadline. Return: 0 or -EINTR. */
-int vgpu_page_wait_claims(struct vgpu_session *session, u64 claims);
+/*
+ * Wait until claims ended since there were @claims, with a deadline. Return: 0, -EINTR, -ENOBUFS
+ * (a driver would wait, and the guest's time is used up).
+ */
+int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims);
 void vgpu_page_zap(struct vgpu_session *session, u64 addr, u64 len);
 void vgpu_page_zap_all(struct vgpu_session *session);
 /* A page that came with the call. */

@@ -28,9 +28,6 @@
 #include "keys.h"
 #include "trace.h"
 
-/* All upcalls of one call together have this many times the deadline of one. */
-#define LANE_UPCALLS_MAX	8
-
 static void lane_cancel_locked(struct vgpu_lane *lane)
 {
 	lockdep_assert_held(&lane->lock);
@@ -185,10 +182,10 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data)
 {
 	struct vgpu_peer *peer = lane->session->peer;
-	unsigned int timeout = peer->agent->fetch_timeout_ms;
-	unsigned long start = jiffies;
-	unsigned long deadline = start + msecs_to_jiffies(timeout);
+	unsigned int timeout = peer->agent->fetch_timeout_ms, left;
 	u32 upcall = le16_to_cpu(((struct vgpu_hdr *)vec[0].iov_base)->type);
+	struct vgpu_guest_wait wait;
+	unsigned long deadline;
 	unsigned int i;
 	u32 data_len = 0;
 	int ret;
@@ -196,8 +193,13 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 	if (lane->last || vgpu_conn_is_down(&lane->conn))
 		return -EFAULT;
 	/* A driver may hold locks meanwhile; the lane is as good as ever. */
-	if (lane->upcall_jiffies > LANE_UPCALLS_MAX * msecs_to_jiffies(timeout))
-		return -ENOBUFS;
+	if (lane->driving) {
+		left = vgpu_guest_wait_begin(peer->guest, &wait);
+		if (!left || lane->upcall_ns > timeout * (u64)NSEC_PER_MSEC)
+			return -ENOBUFS;
+		timeout = min(timeout, left);
+	}
+	deadline = jiffies + msecs_to_jiffies(timeout);
 	for (i = 0; i < nr_data; i++)
 		data_len += data[i].iov_len;
 	atomic64_inc(&peer->counters.upcalls);
@@ -208,6 +210,11 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 				       data_len);
 	if (!ret && !lane_answer_ok(answer, answer_len, data_len))
 		ret = -EPROTO;
+	if (lane->driving) {
+		lane->upcall_ns += ktime_get_ns() - wait.start;
+		if (vgpu_guest_wait_end(peer->guest, &wait))
+			trace_vgpu_host_spent(peer->id, lane->session->number, upcall);
+	}
 	if (!ret) {
 		lane_set_upcalling(lane, false);
 		if (lane->cancelled) {
@@ -215,7 +222,6 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 			lane_cancel_locked(lane);
 			spin_unlock_irq(&lane->lock);
 		}
-		lane->upcall_jiffies += jiffies - start;
 		return 0;
 	}
 	if (ret == -ETIMEDOUT) {

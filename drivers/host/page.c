@@ -77,15 +77,25 @@ void vgpu_page_clean_locked(struct vgpu_demand *demand, struct vgpu_page *page)
 	demand->nr_dirty--;
 }
 
-/* Return: 0 when a claim ended or the deadline of one upcall has passed, or -EINTR. */
-int vgpu_page_wait_claims(struct vgpu_session *session, u64 claims)
+int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims)
 {
-	struct vgpu_demand *demand = &session->demand;
+	struct vgpu_demand *demand = &lane->session->demand;
+	struct vgpu_peer *peer = lane->session->peer;
+	unsigned int timeout = peer->agent->fetch_timeout_ms, left;
+	struct vgpu_guest_wait wait;
 	long ret;
 
+	/* Whoever has them waits for the guest, and so does this lane's driver. */
+	if (lane->driving) {
+		left = vgpu_guest_wait_begin(peer->guest, &wait);
+		if (!left)
+			return -ENOBUFS;
+		timeout = min(timeout, left);
+	}
 	ret = wait_event_killable_timeout(demand->wait, READ_ONCE(demand->claims) != claims,
-					  msecs_to_jiffies(session->peer->agent
-							   ->fetch_timeout_ms));
+					  msecs_to_jiffies(timeout));
+	if (lane->driving)
+		vgpu_guest_wait_end(peer->guest, &wait);
 	return ret < 0 ? -EINTR : 0;
 }
 

@@ -22,9 +22,12 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	peer->unbinds = kvcalloc(VGPU_PEER_UNBINDS, sizeof(*peer->unbinds), GFP_KERNEL_ACCOUNT);
 	if (!peer->unbinds)
 		goto err_free_event;
+	peer->guest = vgpu_guest_get(agent, args->cid, args->port);
+	if (!peer->guest)
+		goto err_free_unbinds;
 	ret = vgpu_conn_attach_fd(&peer->conn, args->sock_fd);
 	if (ret)
-		goto err_free_unbinds;
+		goto err_put_guest;
 
 	kref_init(&peer->ref);
 	vgpu_agent_get(agent);
@@ -54,6 +57,8 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	vgpu_control_init(peer);
 	return peer;
 
+err_put_guest:
+	vgpu_guest_put(agent, peer->guest);
 err_free_unbinds:
 	kvfree(peer->unbinds);
 err_free_event:
@@ -72,6 +77,7 @@ static void peer_free(struct kref *ref)
 	xa_destroy(&peer->objects);
 	xa_destroy(&peer->files);
 	xa_destroy(&peer->spaces);
+	vgpu_guest_put(peer->agent, peer->guest);
 	vgpu_agent_put(peer->agent);
 	kvfree(peer->unbinds);
 	kfree(peer->gone);
@@ -119,4 +125,5 @@ void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat)
 	stat->out_stray_fds = atomic64_read(&c->stray_fds);
 	stat->out_cancels = atomic64_read(&c->cancels);
 	stat->out_kept_bytes = READ_ONCE(peer->kept_bytes);
+	vgpu_guest_stat(peer->guest, stat);
 }

@@ -98,7 +98,7 @@ TRACE_EVENT(vgpu_host_stray_fd,
 	TP_printk("peer=%u cmd=0x%x fds=%u", __entry->peer, __entry->cmd, __entry->nr)
 );
 
-TRACE_EVENT(vgpu_host_fetch_timeout,
+DECLARE_EVENT_CLASS(vgpu_host_upcall,
 	TP_PROTO(u32 peer, u64 session, u32 upcall),
 	TP_ARGS(peer, session, upcall),
 	TP_STRUCT__entry(
@@ -113,6 +113,17 @@ TRACE_EVENT(vgpu_host_fetch_timeout,
 	),
 	TP_printk("peer=%u session=%llu message=0x%x", __entry->peer, __entry->session,
 		  __entry->upcall)
+);
+
+DEFINE_EVENT(vgpu_host_upcall, vgpu_host_fetch_timeout,
+	TP_PROTO(u32 peer, u64 session, u32 upcall),
+	TP_ARGS(peer, session, upcall)
+);
+
+/* The guest has used up the time that drivers wait for it. */
+DEFINE_EVENT(vgpu_host_upcall, vgpu_host_spent,
+	TP_PROTO(u32 peer, u64 session, u32 upcall),
+	TP_ARGS(peer, session, upcall)
 );
 
 #endif /* VGPU_HOST_TRACE_H */

@@ -162,7 +162,7 @@ int vgpu_writeback_all(struct vgpu_lane *lane)
 			/* Its thread may be waiting for one of ours. */
 			if (batch)
 				batch_flush(batch);
-			ret = vgpu_page_wait_claims(lane->session, claims);
+			ret = vgpu_page_wait_claims(lane, claims);
 			continue;
 		}
 		index++;

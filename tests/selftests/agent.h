@@ -148,6 +148,25 @@ static inline int agent_start(const char *name, const char *shadow)
 	return fd;
 }
 
+#define AGENT_SETTINGS	"/etc/vgpu/vgpud.conf"
+
+/*
+ * Ends vgpud, adds @settings to what it had first, and starts it. Return: the device @name is back.
+ */
+static inline bool agent_start_with(const char *name, const char *settings)
+{
+	int fd;
+
+	if (!agent_end(name, SIGTERM))
+		return false;
+	if (tool_run("cp -n " AGENT_SETTINGS " " AGENT_SETTINGS ".keep; cp " AGENT_SETTINGS ".keep "
+		     AGENT_SETTINGS "; printf '%s' >>" AGENT_SETTINGS, settings)->status)
+		return false;
+	fd = agent_start(name, NULL);
+	close(fd);
+	return fd >= 0;
+}
+
 /* After a restart numbers may have changed: the tests that follow look there. */
 static inline bool agent_write_env(void)
 {

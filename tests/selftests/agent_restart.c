@@ -133,24 +133,6 @@ TEST_F_TIMEOUT(agent, terminated, 60)
 	restart(_metadata, SIGTERM);
 }
 
-#define SETTINGS	"/etc/vgpu/vgpud.conf"
-
-/* Ends vgpud, adds @settings to what it had, and starts it. Return: the device is back. */
-static bool start_with(const char *settings)
-{
-	const char *name = getenv("VGPU_NAME");
-	int fd;
-
-	if (!agent_end(name, SIGTERM))
-		return false;
-	if (tool_run("cp -n " SETTINGS " " SETTINGS ".keep; cp " SETTINGS ".keep " SETTINGS
-		     "; printf '%s' >>" SETTINGS, settings)->status)
-		return false;
-	fd = agent_start(name, NULL);
-	close(fd);
-	return fd >= 0;
-}
-
 /* What another process gets that opens the device: an errno, or 0. */
 static int open_elsewhere(const char *node)
 {
@@ -174,7 +156,7 @@ TEST_F_TIMEOUT(agent, limits, 120)
 	pid_t holder;
 	long before;
 
-	ASSERT_TRUE(start_with("[limits]\nsessions = 2\nobjects = 10\nfds-per-call = 2\n"
+	ASSERT_TRUE(agent_start_with(getenv("VGPU_NAME"), "[limits]\nsessions = 2\nobjects = 10\nfds-per-call = 2\n"
 			       "pages = 16\nmappings = 2\nmapped-bytes = 65536\n"));
 	snprintf(node, sizeof(node), "/dev/vgpu%d", tool_find_export(getenv("VGPU_NAME")));
 	fd = open(node, O_RDWR);
@@ -238,7 +220,7 @@ TEST_F_TIMEOUT(agent, limits, 120)
 		usleep(20000);
 	EXPECT_LT(i, 500);
 	close(fd);
-	EXPECT_TRUE(start_with(""));
+	EXPECT_TRUE(agent_start_with(getenv("VGPU_NAME"), ""));
 }
 
 TEST_HARNESS_MAIN

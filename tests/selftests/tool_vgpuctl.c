@@ -392,6 +392,7 @@ TEST(settings_with_mistakes)
 		{ "[agent]\nport = many\n", 3, "number" },
 		{ "[agent]\nport = 0\n", 3, "number" },
 		{ "[agent]\nfetch-timeout-ms = 60001\n", 3, "60000" },
+		{ "[agent]\npatience-ms = 3600001\n", 3, "3600000" },
 		{ "[limits]\nlanes = 1\n", 3, "number" },
 		{ "[limits]\ncall-bytes = 65G\n", 3, "number" },
 		{ "[shadow]\nnamespaces = perhaps\n", 3, "yes nor no" },

@@ -39,6 +39,9 @@
  * @reserved_size: bytes of it
  * @fetch_timeout_ms: deadline of one page fetch; 1 to 60000
  * @ping_timeout_ms: a peer whose PONG stays away for so long is dropped; 0: never
+ * @patience_ms: for how long drivers may wait for all fetches of a guest together, which it gets
+ *	back slowly; 1 to 3600000; 0: as long as for one
+ * @reserved: 0
  *
  * -EBUSY: there is an agent. -EPERM: the caller lacks CAP_SYS_ADMIN.
  */
@@ -49,6 +52,8 @@ struct vgpu_host_agent {
 	__u64 reserved_size;
 	__u32 fetch_timeout_ms;
 	__u32 ping_timeout_ms;
+	__u32 patience_ms;
+	__u32 reserved;
 };
 
 #define VGPU_HOST_EXPORT_MASTER	(1U << 0)	/* peers may become DRM master */
@@ -296,6 +301,10 @@ struct vgpu_host_memory {
  * @out_stray_fds: files that a driver made and no schema describes
  * @out_cancels: calls that the guest wanted to be interrupted
  * @out_kept_bytes: of the guest's memory, which devices may use, now
+ * @out_patience_ms: time for which drivers may wait for it, now; 0: they do not
+ * @out_spent: how often it has used up all of that, other connections of the guest included
+ * @out_cut_off: 1: lately, so often that it gets no more for some minutes
+ * @reserved: 0
  */
 struct vgpu_host_peer_stat {
 	__u32 size;
@@ -316,6 +325,10 @@ struct vgpu_host_peer_stat {
 	__u64 out_stray_fds;
 	__u64 out_cancels;
 	__u64 out_kept_bytes;
+	__u32 out_patience_ms;
+	__u32 out_spent;
+	__u32 out_cut_off;
+	__u32 reserved;
 };
 
 #define VGPU_HOST_WINDOW_AUTOMATIC	(1U << 0)	/* what an agent's settings ask for */

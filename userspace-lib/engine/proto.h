@@ -17,6 +17,8 @@
 #include <linux/vgpu_host.h>
 #include <linux/vgpu_wire.h>
 
+#include "patience.h"
+
 /* Files that vgpud leaves open for an engine. */
 #define ENGINE_FD_AGENT		3	/* from vgpud */
 #define ENGINE_FD_CONTROL	4	/* the guest's control connection */
@@ -42,7 +44,8 @@
 #define ESHADOW_FD_PROC		7	/* /proc of its own pid namespace */
 #define ESHADOW_FD_FAULTS	8	/* /dev/userfaultfd */
 #define ESHADOW_FD_COUNTERS	9	/* struct engine_counters, its own */
-#define ESHADOW_FD_PROGRAM	10	/* the program itself, closed by exec */
+#define ESHADOW_FD_PATIENCE	10	/* struct engine_patience */
+#define ESHADOW_FD_PROGRAM	11	/* the program itself, closed by exec */
 
 /* Exit statuses of such a shadow, beside those of layout.h. */
 enum eshadow_exit {
@@ -107,6 +110,22 @@ struct engine_shared {
 	__u32 reserved2;
 	__u64 bound_bytes;
 	__u64 kept_bytes;
+};
+
+/**
+ * struct engine_patience - for how long drivers wait for a guest
+ * @lock: 1: a shadow changes the rest
+ * @reserved: 0
+ * @patience: see there
+ *
+ * vgpud makes one for each guest, which outlives its engine, and only reads it. All shadows of
+ * the guest write to it: they can spoil it for each other, and could as well have
+ * drivers wait without asking.
+ */
+struct engine_patience {
+	__u32 lock;
+	__u32 reserved;
+	struct vgpu_patience patience;
 };
 
 /* --- vgpud and the engine --------------------------------------------------- */

@@ -343,6 +343,9 @@ struct vgpu_program_info {
  * @fetched_pages: pages of programs that drivers asked for
  * @written_pages: pages with bytes that drivers wrote
  * @fetch_timeouts: fetches that the guest did not answer in time
+ * @patience_ms: for how long drivers may wait for it, now; 0: they do not
+ * @spent: how often it has used all of that up, by earlier connections, too
+ * @cut_off: lately so often that it gets no more for some minutes
  * @refused: calls refused by limits and policy
  * @malformed: messages for which a connection was closed
  * @stray_fds: files that a driver made and nobody described
@@ -361,6 +364,9 @@ struct vgpu_counters {
 	uint64_t fetched_pages;
 	uint64_t written_pages;
 	uint64_t fetch_timeouts;
+	uint64_t patience_ms;
+	uint64_t spent;
+	bool cut_off;
 	uint64_t refused;
 	uint64_t malformed;
 	uint64_t stray_fds;

@@ -327,6 +327,9 @@ static void read_counters(struct json_object *object, struct vgpu_counters *coun
 	counters->fetched_pages = get_number(object, "fetched_pages");
 	counters->written_pages = get_number(object, "written_pages");
 	counters->fetch_timeouts = get_number(object, "fetch_timeouts");
+	counters->patience_ms = get_number(object, "patience_ms");
+	counters->spent = get_number(object, "spent");
+	counters->cut_off = get_bool(object, "cut_off");
 	counters->refused = get_number(object, "refused");
 	counters->malformed = get_number(object, "malformed");
 	counters->stray_fds = get_number(object, "stray_fds");

@@ -26,6 +26,8 @@ const struct counter guest_counters[] = {
 	COUNTER(vgpu_counters, fetched_pages),
 	COUNTER(vgpu_counters, written_pages),
 	COUNTER(vgpu_counters, fetch_timeouts),
+	COUNTER(vgpu_counters, patience_ms),
+	COUNTER(vgpu_counters, spent),
 	COUNTER(vgpu_counters, refused),
 	COUNTER(vgpu_counters, malformed),
 	COUNTER(vgpu_counters, stray_fds),

@@ -136,6 +136,7 @@ static void put_guests(struct json_object *to, const struct vgpu_host_info *host
 		put_number(object, "uid", guest->uid);
 		put_number(object, "since", guest->since);
 		put_counters(object, guest_counters, &guest->counters);
+		put_bool(object, "cut_off", guest->counters.cut_off);
 		if (guest->programs_hidden) {
 			put_string(object, "programs", NULL);
 			continue;

@@ -104,6 +104,8 @@ static void print_guest(const struct vgpu_guest_info *guest)
 	       guest->cid, guest->port, guest->connected ? "connected" : "ending", guest->uid);
 	if (guest->connected)
 		print_counters(guest_counters, &guest->counters);
+	if (guest->connected && guest->counters.cut_off)
+		puts("  cut off: drivers do not wait for memory of its programs for some minutes");
 }
 
 static void print_programs(const struct vgpu_host_info *host)

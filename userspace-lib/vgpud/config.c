@@ -68,6 +68,7 @@ static const struct key {
 	KEY("agent", "pending-per-guest", TYPE_UINT, pending_per_guest, 1, 65536),
 	KEY("agent", "buffer-size", TYPE_UINT, buffer_size, 65536, 64 << 20),
 	KEY("agent", "fetch-timeout-ms", TYPE_UINT, fetch_timeout_ms, 1, 60000),
+	KEY("agent", "patience-ms", TYPE_UINT, patience_ms, 0, 3600000),
 	KEY("agent", "ping-timeout-ms", TYPE_UINT, ping_timeout_ms, 0, 3600000),
 	KEY("limits", "sessions", TYPE_UINT, limits.sessions, 1, 65536),
 	KEY("limits", "lanes", TYPE_UINT, limits.lanes, 2, 512),

@@ -22,6 +22,7 @@
  * @pending_per_guest: of one CID
  * @buffer_size: vsock buffer of each connection, bytes
  * @fetch_timeout_ms: see struct vgpu_host_agent
+ * @patience_ms: likewise
  * @ping_timeout_ms: likewise
  * @limits: of one guest; no member is 0
  * @engine: "kernel" or "user"; NULL: the first
@@ -44,6 +45,7 @@ struct settings {
 	unsigned int pending_per_guest;
 	unsigned int buffer_size;
 	unsigned int fetch_timeout_ms;
+	unsigned int patience_ms;
 	unsigned int ping_timeout_ms;
 	struct vgpu_host_limits limits;
 	char *shadow;

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -90,6 +91,23 @@ struct shadow_counters {
 };
 
 /**
+ * struct remembered - what is remembered of a guest, whichever engine it has
+ * @cid: who
+ * @port: by which port of ours
+ * @engines: that it has
+ * @fd: the file of @memory
+ * @memory: which its shadows write to
+ */
+struct remembered {
+	LIST_ENTRY(remembered) node;
+	uint32_t cid;
+	uint32_t port;
+	unsigned int engines;
+	int fd;
+	struct engine_patience *memory;
+};
+
+/**
  * struct engine - the engine of a guest
  * @number: of the peer
  * @cid: who
@@ -99,6 +117,7 @@ struct shadow_counters {
  * @shared: see there
  * @shared_fd: the file of that
  * @shared_read_fd: likewise, only to be read
+ * @guest: what is remembered of the guest; NULL: nothing yet
  * @shadows: their counters
  * @ended: the sums of those that have ended
  * @nodes_fd: directory of its exports' nodes
@@ -114,6 +133,7 @@ struct engine {
 	struct engine_shared *shared;
 	int shared_fd;
 	int shared_read_fd;
+	struct remembered *guest;
 	LIST_HEAD(, shadow_counters) shadows;
 	struct engine_counters ended;
 	int nodes_fd;
@@ -122,6 +142,7 @@ struct engine {
 
 static LIST_HEAD(, offer) offers = LIST_HEAD_INITIALIZER(offers);
 static LIST_HEAD(, engine) engines = LIST_HEAD_INITIALIZER(engines);
+static LIST_HEAD(, remembered) guests = LIST_HEAD_INITIALIZER(guests);
 static uint32_t last_offer, last_engine;
 static int engine_program = -1, shadow_program = -1, faults_fd = -1;
 
@@ -614,6 +635,8 @@ static void engine_free(struct engine *engine)
 	char path[64];
 	struct offer *offer;
 
+	if (engine->guest)
+		engine->guest->engines--;
 	masters_end(engine->number, 0);
 	while (!LIST_EMPTY(&engine->shadows))
 		counters_free(engine, LIST_FIRST(&engine->shadows));
@@ -685,6 +708,89 @@ static int page_make(int *fd, void **memory)
 	close(*fd);
 	*fd = -1;
 	return ret;
+}
+
+/* Of a guest, in microseconds. */
+static uint64_t patience_whole(void)
+{
+	unsigned int ms = settings.patience_ms ? settings.patience_ms : settings.fetch_timeout_ms;
+
+	return ms * UINT64_C(1000);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * UINT64_C(1000000) + ts.tv_nsec / 1000;
+}
+
+/* What a guest has left: a copy, as its shadows may write whatever they like at any time. */
+static struct vgpu_patience patience_copy(const struct remembered *guest)
+{
+	struct vgpu_patience patience = guest->memory->patience;
+
+	patience.whole = patience_whole();
+	return patience;
+}
+
+/* Those that are not connected and have all their time are not remembered. */
+static void guests_expire(void)
+{
+	struct remembered *guest = LIST_FIRST(&guests), *next;
+	struct vgpu_patience patience;
+
+	for (; guest; guest = next) {
+		next = LIST_NEXT(guest, node);
+		patience = patience_copy(guest);
+		if (guest->engines || !vgpu_patience_is_whole(&patience, now_us()))
+			continue;
+		LIST_REMOVE(guest, node);
+		munmap(guest->memory, PAGE);
+		close(guest->fd);
+		free(guest);
+	}
+}
+
+static int guest_remember(struct engine *engine)
+{
+	struct remembered *guest;
+	void *memory;
+	int ret;
+
+	guests_expire();
+	LIST_FOREACH(guest, &guests, node)
+		if (guest->cid == engine->cid && guest->port == engine->port)
+			goto found;
+	guest = calloc(1, sizeof(*guest));
+	if (!guest)
+		return -ENOMEM;
+	ret = page_make(&guest->fd, &memory);
+	if (ret) {
+		free(guest);
+		return ret;
+	}
+	guest->cid = engine->cid;
+	guest->port = engine->port;
+	guest->memory = memory;
+	vgpu_patience_init(&guest->memory->patience, patience_whole(), now_us());
+	LIST_INSERT_HEAD(&guests, guest, node);
+found:
+	guest->engines++;
+	engine->guest = guest;
+	return 0;
+}
+
+static void patience_stat(const struct engine *engine, struct vgpu_host_peer_stat *stat)
+{
+	struct vgpu_patience patience = patience_copy(engine->guest);
+	__u64 left, mark;
+
+	left = vgpu_patience_begin(&patience, now_us(), &mark);
+	stat->out_patience_ms = left / 1000;
+	stat->out_spent = patience.total;
+	stat->out_cut_off = vgpu_patience_is_cut_off(&patience);
 }
 
 static int shared_open(struct engine *engine, const struct vgpu_host_peer_add *arg)
@@ -819,6 +925,8 @@ int engine_peer_add(struct vgpu_host_peer_add *arg)
 	if (!ret)
 		ret = shared_open(engine, arg);
 	if (!ret)
+		ret = guest_remember(engine);
+	if (!ret)
 		ret = engine_start(engine, peer, arg->sock_fd);
 	if (ret) {
 		engine_free(engine);
@@ -933,6 +1041,7 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	stat->out_stray_fds = sums.stray_fds;
 	stat->out_cancels = sums.cancels;
 	stat->out_kept_bytes = engine->shared->kept_bytes;
+	patience_stat(engine, stat);
 	return 0;
 }
 
@@ -988,6 +1097,7 @@ int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_
 		{ SPAWN_FD_PROC, ESHADOW_FD_PROC },
 		{ faults_fd, ESHADOW_FD_FAULTS },
 		{ -1, ESHADOW_FD_COUNTERS },
+		{ engine ? engine->guest->fd : -1, ESHADOW_FD_PATIENCE },
 	};
 	const struct spawn_program program = {
 		.kind = SPAWN_ENGINE_SHADOW,

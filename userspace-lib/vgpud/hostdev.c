@@ -78,6 +78,7 @@ int hostdev_open(void)
 		.reserved_size = SHADOW_RESERVED_SIZE,
 		.fetch_timeout_ms = settings.fetch_timeout_ms,
 		.ping_timeout_ms = settings.ping_timeout_ms,
+		.patience_ms = settings.patience_ms,
 	};
 	int ret;
 

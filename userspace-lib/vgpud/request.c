@@ -538,6 +538,9 @@ static struct json_object *status_counters(const struct vgpu_host_peer_stat *sta
 	put_number(object, "fetched_pages", stat->out_fetched_pages);
 	put_number(object, "written_pages", stat->out_written_pages);
 	put_number(object, "fetch_timeouts", stat->out_fetch_timeouts);
+	put_number(object, "patience_ms", stat->out_patience_ms);
+	put_number(object, "spent", stat->out_spent);
+	put_bool(object, "cut_off", stat->out_cut_off);
 	put_number(object, "refused", stat->out_refused);
 	put_number(object, "malformed", stat->out_malformed);
 	put_number(object, "stray_fds", stat->out_stray_fds);

@@ -108,7 +108,7 @@ void demand_begin(struct lane *lane)
 	lock_take(&demand.lock);
 	lane->fetch_addr = 0;
 	lane->ahead.next = 0;
-	lane->limited = false;
+	lane->limited = 0;
 	lane->upcall_ns = 0;
 	/* Bounded: who holds the gate is fetching. */
 	while (demand.gated && now_ns() < end) {
@@ -138,7 +138,7 @@ int demand_end(struct lane *lane)
 	vgpu_fresh_end(&demand.fresh);
 	lock_drop(&demand.lock);
 	demand_hide(true);
-	return lane->limited ? -ENOBUFS : ret;
+	return lane->limited ?: ret;
 }
 
 void demand_store(u64 addr, const u8 *bytes)

@@ -16,8 +16,6 @@
 #define POLLRDHUP	0x2000
 #define SHUT_RDWR	2
 
-#define UPCALLS_MAX	8
-
 static struct lane lanes[SHADOW_LANES];
 
 struct lane *lane_by_index(u32 index)
@@ -250,13 +248,10 @@ int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu
 
 	if (lane->last || lane->down)
 		return -EFAULT;
-	if (lane->upcall_ns > UPCALLS_MAX * timeout)
-		return -ENOBUFS;
 	count(&counters->upcalls, 1);
 	ret = lane_send(lane, iov, nr, start + timeout);
 	if (!ret)
 		ret = ask_recv(lane, type, answer, start + timeout);
-	lane->upcall_ns += now_ns() - start;
 	if (!ret)
 		return 0;
 	lane_upcall_failed(lane, ret);

@@ -9,6 +9,7 @@
 #include "wire.h"
 
 #define NSEC_PER_MS	1000000ULL
+#define NSEC_PER_US	1000ULL
 
 /**
  * struct lock - who holds it may sleep, but not for a peer

@@ -24,6 +24,7 @@
 
 const struct engine_shared *shared;
 struct engine_counters *counters;
+struct engine_patience *patience;
 struct vgpu_wire_limits wire_limits;
 int fd_devices, fd_maps, fd_mem;
 static int fd_lanes;
@@ -77,10 +78,13 @@ static void *share_page(int fd, int prot, u64 at)
 
 static void share(void)
 {
-	_Static_assert(sizeof(struct engine_shared) <= PAGE_SIZE, "one page");
+	_Static_assert(sizeof(struct engine_shared) <= PAGE_SIZE &&
+		       sizeof(struct engine_patience) <= PAGE_SIZE, "one page each");
 	shared = share_page(ESHADOW_FD_SHARED, PROT_READ, slots_base - PAGE_SIZE);
 	counters = share_page(ESHADOW_FD_COUNTERS, PROT_READ | PROT_WRITE,
 			      slots_base - 2 * PAGE_SIZE);
+	patience = share_page(ESHADOW_FD_PATIENCE, PROT_READ | PROT_WRITE,
+			      slots_base - 3 * PAGE_SIZE);
 	wire_limits = (struct vgpu_wire_limits) {
 		.call_bytes = shared->limits.call_bytes,
 		.segs = VGPU_SEGS_MAX,

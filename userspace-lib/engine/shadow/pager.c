@@ -15,9 +15,9 @@
 #include "shadow.h"
 #include "shadow/message.h"
 
-/* All upcalls of one call together have this many times the deadline of one. */
-#define UPCALLS_MAX	8
 #define PAGER_EVENTS	16
+/* Whoever has the lock for longer was killed. */
+#define PATIENCE_SPINS	(1U << 20)
 
 #define KEY_FAULTS	(~0ULL)
 #define KEY_KICK	(~1ULL)
@@ -26,13 +26,53 @@ static int fd_poll, fd_kick;
 /* One bit a lane: its fault waits for a claim of others to end, or for an answer. */
 static bool waits[SHADOW_LANES];
 
+/* --- the guest's time --------------------------------------------------------- */
+
+static void patience_take(void)
+{
+	u32 i;
+
+	for (i = 0; i < PATIENCE_SPINS; i++) {
+		if (!__atomic_exchange_n(&patience->lock, 1, __ATOMIC_ACQUIRE))
+			return;
+		__builtin_ia32_pause();
+	}
+}
+
+static void patience_drop(void)
+{
+	__atomic_store_n(&patience->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* A driver is to wait. Return: nanoseconds that it may; 0: none. */
+static u64 patience_begin(u64 *mark)
+{
+	u64 may;
+
+	patience_take();
+	may = vgpu_patience_begin(&patience->patience, now_ns() / NSEC_PER_US, mark);
+	patience_drop();
+	return may * NSEC_PER_US;
+}
+
+static void patience_end(u64 mark, u64 took)
+{
+	patience_take();
+	vgpu_patience_end(&patience->patience, mark, took / NSEC_PER_US, now_ns() / NSEC_PER_US);
+	patience_drop();
+}
+
 /* --- the end of a fault ----------------------------------------------------- */
 
 /* The time that the lane has waited counts like that of an upcall. */
 static void wait_over(struct lane *lane)
 {
-	if (waits[lane->index])
-		lane->upcall_ns += now_ns() - lane->fault.start;
+	u64 took = now_ns() - lane->fault.start;
+
+	if (waits[lane->index]) {
+		lane->upcall_ns += took;
+		patience_end(lane->fault.mark, took);
+	}
 	waits[lane->index] = false;
 }
 
@@ -80,10 +120,11 @@ static void page_spoil(u64 addr)
 	page_show(page);
 }
 
-/* The driver's access fails. demand.lock is held. */
-static void fault_bad(struct lane *lane, u64 addr, bool limited)
+/* The driver's access fails, with an errno if that is a limit. demand.lock is held. */
+static void fault_bad(struct lane *lane, u64 addr, int limited)
 {
-	lane->limited |= limited;
+	if (limited)
+		lane->limited = limited;
 	page_spoil(addr);
 }
 
@@ -97,7 +138,7 @@ static void upcall_begin(struct lane *lane, enum lane_upcall upcall, u32 data_le
 	fault->have = 0;
 	fault->want = sizeof(fault->answer.fetched) + data_len;
 	fault->start = now_ns();
-	fault->end = fault->start + shared->fetch_timeout_ms * NSEC_PER_MS;
+	fault->end = fault->start + min(fault->may, shared->fetch_timeout_ms * NSEC_PER_MS);
 	count(&counters->upcalls, 1);
 	lock_take(&lane->lock);
 	lane->upcalling = true;
@@ -151,8 +192,10 @@ static bool upcall_writeback(struct lane *lane)
 static void upcall_over(struct lane *lane)
 {
 	struct fault *fault = &lane->fault;
+	u64 took = now_ns() - fault->start;
 
-	lane->upcall_ns += now_ns() - fault->start;
+	lane->upcall_ns += took;
+	patience_end(fault->mark, took);
 	fault->upcall = UPCALL_NONE;
 	lock_take(&lane->lock);
 	lane->upcalling = false;
@@ -235,7 +278,7 @@ static void writeback_end(struct lane *lane, bool lost, bool bad)
 		memcpy(page_orig(page), page_live(page), PAGE_SIZE);
 	page_unclaim(page);
 	if (bad)
-		fault_bad(lane, page->addr, false);
+		fault_bad(lane, page->addr, 0);
 	kick = demand.waiting;
 	lock_drop(&demand.lock);
 	demand_woken(kick);
@@ -294,11 +337,23 @@ static bool fault_may_ask(const struct lane *lane)
 		(shared->features & VGPU_FEATURE_DEMAND);
 }
 
+/* Why the driver of the lane's call does not wait for the guest: an errno, or 0: it may. */
+static int fault_limited(struct lane *lane)
+{
+	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
+	struct fault *fault = &lane->fault;
+
+	/* All upcalls of a call have the time of one, and those of the guest what it has left. */
+	fault->may = lane->upcall_ns > timeout ? 0 : patience_begin(&fault->mark);
+	return fault->may ? 0 : -ENOBUFS;
+}
+
 static void fault_serve(struct lane *lane)
 {
 	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
 	struct fault *fault = &lane->fault;
-	bool dirty, late;
+	int limited;
+	bool dirty;
 	struct page *page;
 
 	wait_over(lane);
@@ -313,13 +368,13 @@ static void fault_serve(struct lane *lane)
 		fault_over(lane);
 		return;
 	}
-	late = lane->upcall_ns > UPCALLS_MAX * timeout;
-	if (page && page->busy && !late) {
+	limited = fault_limited(lane);
+	if (page && page->busy && !limited) {
 		/* Somebody else has it; whatever comes of that, look again. */
 		waits[lane->index] = true;
 		fault->start = now_ns();
 		/* The one that asks the guest about the page gives up earlier. */
-		fault->end = fault->start + 2 * timeout;
+		fault->end = fault->start + min(fault->may, 2 * timeout);
 		demand.waiting = true;
 		lock_drop(&demand.lock);
 		return;
@@ -329,8 +384,10 @@ static void fault_serve(struct lane *lane)
 		page_free(page);
 		page = NULL;
 	}
-	if (!fault_may_ask(lane) || late || (!page && !demand.free)) {
-		fault_bad(lane, fault->addr, fault_may_ask(lane));
+	if (!limited && !page && !demand.free)
+		limited = -ENOBUFS;
+	if (!fault_may_ask(lane) || limited) {
+		fault_bad(lane, fault->addr, fault_may_ask(lane) ? limited : 0);
 		lock_drop(&demand.lock);
 		fault_over(lane);
 		return;
@@ -524,7 +581,7 @@ static void wait_expired(struct lane *lane)
 	if (wait_left(lane))
 		return;
 	lock_take(&demand.lock);
-	fault_bad(lane, lane->fault.addr, false);
+	fault_bad(lane, lane->fault.addr, 0);
 	lock_drop(&demand.lock);
 	fault_over(lane);
 }

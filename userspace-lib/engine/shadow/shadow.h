@@ -44,6 +44,8 @@ struct file_entry;
 /* The engine writes @shared for all its shadows; the counters are this one's. */
 extern const struct engine_shared *shared;
 extern struct engine_counters *counters;
+/* For how long drivers wait for the guest; shared with its other shadows. */
+extern struct engine_patience *patience;
 extern struct vgpu_wire_limits wire_limits;
 
 /* --- main.c: what this program holds --------------------------------------- */
@@ -334,6 +336,8 @@ enum lane_upcall {
  * @seq: of the fetch
  * @end: deadline of the upcall, or of the wait for a claim of others
  * @start: of it
+ * @may: nanoseconds for which the driver may wait for it
+ * @mark: of vgpu_patience_begin()
  * @have: bytes of the answer that are there
  * @want: all of it
  * @answer: its fixed part
@@ -347,6 +351,8 @@ struct fault {
 	u64 seq;
 	u64 end;
 	u64 start;
+	u64 may;
+	u64 mark;
 	u32 have;
 	u32 want;
 	union {
@@ -378,7 +384,8 @@ struct lane {
 	/* Of the running call; under demand.lock. */
 	u64 fetch_addr;
 	bool gating;
-	bool limited;
+	/* An errno: it needed more than it may have. */
+	int limited;
 	struct vgpu_ahead ahead;
 	u64 upcall_ns;
 	struct fault fault;
@@ -418,7 +425,7 @@ int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline);
 int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline);
 /*
  * Asks the guest something, from the lane's own thread. @answer: its fixed part.
- * Return: 0, -EFAULT (the lane is over), -ENOBUFS (the call has used up its time).
+ * Return: 0, -EFAULT (the lane is over).
  */
 int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu_written *answer);
 bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len);

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How long a guest may keep drivers waiting for memory of its programs, over all its calls.
+ *
+ * A driver that waits may hold locks that everybody's calls need. So the time is a budget of the
+ * guest: as much as one answer may take, refilled slowly. Answers that come as fast as those of a
+ * guest that does its best cost nothing; the more one takes beyond that, the more of its time
+ * counts. A guest that has used up nearly all gets no more until it has a part of it again, and one
+ * that comes to that again and again only after a long time. What counts is not its connection but
+ * who it is, or it would connect anew.
+ *
+ * Times are microseconds, of a clock that does not go back. Whoever uses these functions makes
+ * callers take turns.
+ */
+#ifndef VGPU_PATIENCE_H
+#define VGPU_PATIENCE_H
+
+#include "wire.h"
+
+#ifdef __KERNEL__
+#include <linux/minmax.h>
+#endif
+
+/* Answers that take no longer than this part of the whole cost nothing. */
+#define VGPU_PATIENCE_FREE	500U
+/* One that takes so much longer, again a part of the whole, counts by half. */
+#define VGPU_PATIENCE_HALF	100U
+/* Of so much time the budget grows by one. */
+#define VGPU_PATIENCE_REFILL	20U
+/* This part of the whole is as good as nothing, */
+#define VGPU_PATIENCE_LEAST	8U
+/* and with that much one may begin again. */
+#define VGPU_PATIENCE_AGAIN	4U
+/* Whoever has used up all so often */
+#define VGPU_PATIENCE_STRIKES	3U
+/* has to wait until one of these times is forgotten, which takes so long. */
+#define VGPU_PATIENCE_FORGET_US	600000000ULL
+
+/**
+ * struct vgpu_patience - what a guest has left
+ * @whole: the budget when it is full
+ * @left: what is left of it
+ * @seen: when that was
+ * @strike: when the oldest of the times was at which all was used up
+ * @strikes: number of these times
+ * @total: likewise, since the beginning
+ * @spent: all was used up, and it has too little again
+ * @paid: all that answers have cost
+ */
+struct vgpu_patience {
+	u64 whole;
+	u64 left;
+	u64 seen;
+	u64 strike;
+	u32 strikes;
+	u32 total;
+	u32 spent;
+	u64 paid;
+};
+
+static inline void vgpu_patience_init(struct vgpu_patience *patience, u64 whole, u64 now)
+{
+	*patience = (struct vgpu_patience) { .whole = whole, .left = whole, .seen = now };
+}
+
+/* The guest does not even get more when it has waited for the refill. */
+static inline bool vgpu_patience_is_cut_off(const struct vgpu_patience *patience)
+{
+	return patience->spent && patience->strikes >= VGPU_PATIENCE_STRIKES;
+}
+
+static inline void vgpu_patience_pass(struct vgpu_patience *patience, u64 now)
+{
+	u64 refill;
+
+	/* Others may have looked at the clock later, and come earlier. */
+	if (now <= patience->seen)
+		return;
+	refill = (now - patience->seen) / VGPU_PATIENCE_REFILL;
+	patience->left = min(patience->left + refill, patience->whole);
+	/* What is too little for a microsecond is not lost. */
+	patience->seen = patience->left == patience->whole ? now :
+		patience->seen + refill * VGPU_PATIENCE_REFILL;
+	while (patience->strikes && now > patience->strike &&
+	       now - patience->strike >= VGPU_PATIENCE_FORGET_US) {
+		patience->strikes--;
+		patience->strike += VGPU_PATIENCE_FORGET_US;
+	}
+	if (patience->left >= patience->whole / VGPU_PATIENCE_AGAIN &&
+	    !vgpu_patience_is_cut_off(patience))
+		patience->spent = 0;
+}
+
+/**
+ * vgpu_patience_begin - may a driver wait for an answer of the guest?
+ * @patience: the guest's
+ * @now: the time
+ * @mark: for vgpu_patience_end()
+ *
+ * Return: how long; 0: not at all.
+ */
+static inline u64 vgpu_patience_begin(struct vgpu_patience *patience, u64 now, u64 *mark)
+{
+	vgpu_patience_pass(patience, now);
+	*mark = patience->paid;
+	return patience->spent ? 0 : patience->left;
+}
+
+/* What an answer costs that took so long. */
+static inline u64 vgpu_patience_cost(const struct vgpu_patience *patience, u64 took)
+{
+	u64 free = patience->whole / VGPU_PATIENCE_FREE;
+	u64 over;
+
+	if (took <= free)
+		return 0;
+	/* An hour, whose square has room, is more than anybody has. */
+	over = min_t(u64, took - free, 3600000000ULL);
+	return over * over / (over + patience->whole / VGPU_PATIENCE_HALF);
+}
+
+/**
+ * vgpu_patience_end - a driver has waited
+ * @patience: the guest's
+ * @mark: of vgpu_patience_begin()
+ * @took: how long
+ * @now: the time
+ *
+ * Where several wait at once, as when the whole guest stands still for a moment, that time is paid
+ * once: each wait costs what others have not paid while it lasted.
+ *
+ * Return: with this all is used up.
+ */
+static inline bool vgpu_patience_end(struct vgpu_patience *patience, u64 mark, u64 took, u64 now)
+{
+	u64 cost = vgpu_patience_cost(patience, took);
+
+	cost -= min(cost, patience->paid - mark);
+	patience->paid += cost;
+	vgpu_patience_pass(patience, now);
+	patience->left -= min(cost, patience->left);
+	if (!cost || patience->spent || patience->left >= patience->whole / VGPU_PATIENCE_LEAST)
+		return false;
+	patience->spent = 1;
+	patience->total++;
+	if (!patience->strikes++)
+		patience->strike = now;
+	return true;
+}
+
+/* Nothing has to be remembered of the guest. */
+static inline bool vgpu_patience_is_whole(struct vgpu_patience *patience, u64 now)
+{
+	vgpu_patience_pass(patience, now);
+	return patience->left == patience->whole && !patience->strikes;
+}
+
+#endif /* VGPU_PATIENCE_H */

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A guest that answers when it has drivers wait long enough. The mock holds a mutex that all its
+ * users share while it copies, as drivers of displays do: whatever the guest does, another
+ * process gets the mutex within little more than the time of one answer, again and again.
+ *
+ * As hostile.c, it speaks for itself and needs the host in the same machine. vgpud is started with
+ * its own deadlines, where a slow machine has set others.
+ */
+#include <pthread.h>
+
+#include "agent.h"
+#include "hostile_host.h"
+
+#include "kselftest_harness.h"
+
+#define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
+
+/* vgpud's default. */
+#define ANSWER_MS	2000
+/* Within 2.5 s where the machine has its processors; where it waits for them, so do all here. */
+#define WAIT_MS		5000
+#define SECONDS		60
+#define LANES_MAX	16
+
+/* The forwarded device, which may have come back by another number. */
+static char witness_path[32];
+
+/* A lane of the guest and the thread that plays it. */
+struct player {
+	const struct peer *peer;
+	pthread_t thread;
+	uint64_t session;
+	unsigned int late_ms;
+	const volatile bool *stop;
+	unsigned int calls;
+	unsigned int fetches;
+	unsigned int refused;
+};
+
+FIXTURE(hostile_patience) {
+	struct peer peer;
+	bool started;
+};
+
+FIXTURE_SETUP(hostile_patience)
+{
+	char settings[96];
+
+	NEEDS_HOST();
+	self->peer.control = -1;
+	ASSERT_TRUE(agent_keep_exports());
+	snprintf(settings, sizeof(settings), "[agent]\nfetch-timeout-ms = %d\npatience-ms = 0\n",
+		 ANSWER_MS);
+	self->started = true;
+	ASSERT_TRUE(agent_start_with(getenv("VGPU_NAME"), settings));
+	ASSERT_TRUE(agent_write_env());
+	snprintf(witness_path, sizeof(witness_path), "/dev/vgpu%d",
+		 tool_find_export(getenv("VGPU_NAME")));
+	fwd_path = witness_path;
+	ASSERT_EQ(0, export_as("hostile", NULL, LOOPBACK, PORT, false));
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+}
+
+FIXTURE_TEARDOWN(hostile_patience)
+{
+	if (!self->started)
+		return;
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	unexport("hostile");
+	EXPECT_TRUE(agent_start_with(getenv("VGPU_NAME"), ""));
+	EXPECT_TRUE(agent_write_env());
+}
+
+/* One call that holds the mutex over two pages of ours, each on a lane's buffer of its own. */
+static bool locked_send(int lane, uint32_t object, uint64_t seq)
+{
+	struct vgpu_mock_locked arg = {
+		.in_ptr = 0x10000000 + seq * 0x2000,
+		.out_ptr = 0x20000000 + seq * 0x2000,
+		.length = 64,
+	};
+
+	return peer_ioctl_send(lane, object, seq, TWIN(VGPU_MOCK_IOC_LOCKED), &arg,
+			       0x30000000 + seq * 0x2000, sizeof(arg));
+}
+
+static bool answer_late(int lane, const struct vgpu_fetch *fetch, unsigned int late_ms)
+{
+	uint32_t len = le32toh(fetch->len);
+	struct {
+		struct vgpu_fetched msg;
+		char pages[VGPU_PAGE_SIZE * 32];
+	} *answer;
+	bool ok;
+
+	if (len > sizeof(answer->pages))
+		return false;
+	answer = calloc(1, sizeof(*answer));
+	answer->msg.hdr.len = htole32(sizeof(answer->msg) + len);
+	answer->msg.hdr.type = htole16(VGPU_MSG_FETCHED);
+	answer->msg.hdr.seq = fetch->hdr.seq;
+	answer->msg.len = htole32(len);
+	usleep(late_ms * 1000);
+	ok = peer_send(lane, answer, sizeof(answer->msg) + len);
+	free(answer);
+	return ok;
+}
+
+static bool answer_written(int lane, const struct vgpu_hdr *hdr)
+{
+	struct vgpu_written written = {
+		.hdr = { .len = htole32(sizeof(written)), .type = htole16(VGPU_MSG_WRITTEN),
+			 .seq = hdr->seq },
+	};
+
+	return peer_send(lane, &written, sizeof(written));
+}
+
+/* Answers what the call asks, until its reply. Return: its result; INT64_MIN: the lane is over. */
+static int64_t play_call(struct player *player, int lane)
+{
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_fetch fetch;
+		struct vgpu_reply reply;
+		char bytes[16384];
+	} msg;
+
+	for (;;) {
+		if (peer_recv(lane, &msg, sizeof(msg), SLACK_MS) <= 0)
+			return INT64_MIN;
+		switch (peer_type(&msg)) {
+		case VGPU_MSG_FETCH:
+			player->fetches++;
+			if (!answer_late(lane, &msg.fetch, player->late_ms))
+				return INT64_MIN;
+			break;
+		case VGPU_MSG_WRITEBACK:
+			if (!answer_written(lane, &msg.hdr))
+				return INT64_MIN;
+			break;
+		case VGPU_MSG_REPLY:
+			if (le32toh(msg.reply.flags) & VGPU_REPLY_LAST)
+				return INT64_MIN;
+			return (int64_t)le64toh(msg.reply.result);
+		default:
+			return INT64_MIN;
+		}
+	}
+}
+
+/* Makes calls on one lane after the other, as long as there is one. */
+static void *play(void *data)
+{
+	struct player *player = data;
+	uint64_t seq = 0;
+	uint32_t object = 0;
+	int64_t result;
+	int lane = -1;
+
+	while (!*player->stop) {
+		if (lane < 0) {
+			lane = peer_lane(player->peer, player->session);
+			seq = 0;
+			object = lane < 0 ? 0 : peer_open_device(player->peer, lane, ++seq);
+			if (!object) {
+				usleep(50000);
+				continue;
+			}
+		}
+		player->calls++;
+		result = locked_send(lane, object, ++seq) ? play_call(player, lane) : INT64_MIN;
+		if (result == INT64_MIN) {
+			close(lane);
+			lane = -1;
+		}
+		player->refused += result == -ENOBUFS;
+		/* Whoever is refused need not ask at once. */
+		if (result == -ENOBUFS)
+			usleep(20000);
+	}
+	if (lane >= 0)
+		close(lane);
+	return NULL;
+}
+
+/* How long another process's call takes that needs the mutex. */
+static int locked_ms(int fd)
+{
+	struct vgpu_mock_locked arg = { 0 };
+	uint64_t start = peer_now_ms();
+
+	return ioctl(fd, VGPU_MOCK_IOC_LOCKED, &arg) ? -1 : (int)(peer_now_ms() - start);
+}
+
+/* @nr threads of the guest have drivers wait; the longest time that another process does. */
+static int longest_wait(const struct peer *peer, struct player *players, unsigned int nr,
+			unsigned int late_ms, unsigned int seconds)
+{
+	uint64_t end = peer_now_ms() + seconds * 1000;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC), ms, longest = 0;
+	volatile bool stop = false;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		players[i] = (struct player){
+			.peer = peer, .session = 1 + i % 2, .late_ms = late_ms, .stop = &stop,
+		};
+		if (pthread_create(&players[i].thread, NULL, play, &players[i]))
+			return -1;
+	}
+	while (peer_now_ms() < end) {
+		ms = locked_ms(fd);
+		if (ms < 0 || ms > longest)
+			longest = ms;
+		if (ms < 0)
+			break;
+		usleep(10000);
+		peer_ping(peer);
+	}
+	stop = true;
+	for (i = 0; i < nr; i++)
+		pthread_join(players[i].thread, NULL);
+	close(fd);
+	return longest;
+}
+
+static void say(const char *what, const struct player *players, unsigned int nr, int longest)
+{
+	unsigned int i, calls = 0, fetches = 0, refused = 0;
+
+	for (i = 0; i < nr; i++) {
+		calls += players[i].calls;
+		fetches += players[i].fetches;
+		refused += players[i].refused;
+	}
+	printf("# %s: %u calls, %u fetches, %u refused; the mutex took %d ms at most, used up %" PRIu64
+	       " times\n", what, calls, fetches, refused, longest, guest().counters.spent);
+	fflush(stdout);
+}
+
+/* Each answer comes just in time. */
+TEST_F_TIMEOUT(hostile_patience, late_answers_under_a_device_wide_mutex, 300)
+{
+	struct player players[LANES_MAX];
+	int longest;
+
+	longest = longest_wait(&self->peer, players, 3, ANSWER_MS * 95 / 100, SECONDS);
+	say("late answers", players, 3, longest);
+	EXPECT_GE(longest, ANSWER_MS / 2);
+	EXPECT_LE(longest, WAIT_MS);
+	EXPECT_GE(guest().counters.spent, 1);
+	/* Who asks for nothing has what others have. */
+	EXPECT_TRUE(witness());
+}
+
+/* Many answers, each of which alone is nothing to complain of. */
+TEST_F_TIMEOUT(hostile_patience, many_slow_answers_under_a_device_wide_mutex, 300)
+{
+	struct player players[LANES_MAX];
+	int longest;
+
+	longest = longest_wait(&self->peer, players, LANES_MAX, ANSWER_MS / 20, SECONDS / 2);
+	say("slow answers", players, LANES_MAX, longest);
+	EXPECT_GE(longest, ANSWER_MS / 20);
+	EXPECT_LE(longest, WAIT_MS);
+	EXPECT_GE(guest().counters.spent, 1);
+}
+
+/* Whoever has used up its time has so by the next connection, too. */
+TEST_F_TIMEOUT(hostile_patience, another_connection_has_no_more_time, 120)
+{
+	struct player player = { .peer = &self->peer, .late_ms = 2 * ANSWER_MS };
+	uint32_t object;
+	int lane;
+
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(locked_send(lane, object, 2));
+	/* It is late, and the lane's last call. */
+	EXPECT_EQ(INT64_MIN, play_call(&player, lane));
+	EXPECT_EQ(1, player.fetches);
+	close(lane);
+	peer_close(&self->peer);
+	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(locked_send(lane, object, 2));
+	EXPECT_EQ(-ENOBUFS, play_call(&player, lane));
+	EXPECT_EQ(1, player.fetches);
+	EXPECT_EQ(0, guest().counters.patience_ms);
+	/* All else works, and all else of the host. */
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, play_call(&player, lane));
+	EXPECT_TRUE(witness());
+	close(lane);
+}
+
+TEST_HARNESS_MAIN
