@@ -73,6 +73,10 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 	lane = vgpu_lane_current(session);
 	if (!lane || !(session->peer->wire.features & VGPU_FEATURE_DEMAND))
 		return VM_FAULT_SIGBUS;
+	if (lane->call.object && READ_ONCE(lane->call.object->no_demand)) {
+		lane->limited = -EOPNOTSUPP;
+		return VM_FAULT_SIGBUS;
+	}
 	if (lane->fault_failed && lane->fault_addr == addr) {
 		lane->fault_failed = false;
 		return VM_FAULT_SIGBUS;

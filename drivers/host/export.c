@@ -84,7 +84,8 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	struct file *file;
 
 	lockdep_assert_held(&agent->lock);
-	if ((args->flags & ~VGPU_HOST_EXPORT_MASTER) || args->reserved || args->reserved2)
+	if ((args->flags & ~(VGPU_HOST_EXPORT_MASTER | VGPU_HOST_EXPORT_NO_DEMAND)) ||
+	    args->reserved || args->reserved2)
 		return -EOPNOTSUPP;
 	if (args->kind > VGPU_EXPORT_LAST ||
 	    !export_name_ok(args->name, sizeof(args->name)) ||

@@ -209,6 +209,9 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 	object = vgpu_object_take(peer, file, grant, call->object->origin);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
+	/* A file of another driver may share the locks of this one. */
+	if (READ_ONCE(call->object->no_demand))
+		WRITE_ONCE(object->no_demand, true);
 	vgpu_object_describe(object, desc);
 	if (object->kind == VGPU_OBJECT_SYNC_FILE &&
 	    (le16_to_cpu(call->view.call->flags) & VGPU_CALL_WATCH))

@@ -485,6 +485,8 @@ struct vgpu_object {
 	u32 kind;
 	/* References of the guest, under peer->objects_lock. */
 	u32 held;
+	/* Its driver gets no pages but those that come with a call. */
+	bool no_demand;
 	/* Closed by this control message; in peer->closes. */
 	u64 close_seq;
 	struct list_head close_node;

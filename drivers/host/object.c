@@ -162,6 +162,7 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 	if (grant) {
 		vgpu_grant_get(grant);
 		object->grant = grant;
+		object->no_demand = grant->export->flags & VGPU_HOST_EXPORT_NO_DEMAND;
 	}
 	if (origin) {
 		vgpu_grant_get(origin);

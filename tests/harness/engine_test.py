@@ -136,7 +136,7 @@ class Hostile(unittest.TestCase):
     def grant(self, export, major, minor):
         """A device is the guest's to use. Return: the guest's number of it."""
         add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, 9, 0, major, minor)
-        self.agent.send(struct.pack("=IIII", GRANT, export, 0, 0) + add + bytes(368 - len(add)) + bytes(8))
+        self.agent.send(struct.pack("=6I", GRANT, export, 0, 0, 0, 0) + add + bytes(368 - len(add)) + bytes(8))
         kind, _, body = self.told()
         self.assertEqual(MSG_EXPORT_ADD, kind)
         return struct.unpack_from("<I", body)[0]

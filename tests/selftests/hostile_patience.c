@@ -304,4 +304,49 @@ TEST_F_TIMEOUT(hostile_patience, another_connection_has_no_more_time, 120)
 	close(lane);
 }
 
+/* Nobody waits for a guest by an export without demand pages. */
+TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
+{
+	struct vgpu_export_request request = {
+		.path = real_path, .name = "hostile", .cid = LOOPBACK, .port = PORT,
+		.no_demand = true,
+	};
+	struct player player = { .peer = &self->peer };
+	struct vgpu_mock_inout io = { 0 };
+	struct vgpu_agent *agent;
+	struct peer_call call;
+	uint32_t object;
+	int lane;
+
+	peer_close(&self->peer);
+	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	ASSERT_EQ(0, unexport("hostile"));
+	ASSERT_EQ(0, vgpu_agent_open(NULL, &agent));
+	EXPECT_EQ(0, vgpu_agent_export(agent, &request, NULL));
+	vgpu_agent_close(agent);
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(locked_send(lane, object, 2));
+	EXPECT_EQ(-EOPNOTSUPP, play_call(&player, lane));
+	EXPECT_EQ(0, player.fetches);
+	EXPECT_EQ(0, guest().counters.spent);
+	/* What is described needs none, nor what has come with the call. */
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_INOUT, &io, 0, sizeof(io)));
+	EXPECT_EQ(0, play_call(&player, lane));
+	peer_call_init(&call, VGPU_OP_IOCTL, object, 4);
+	call.msg.args.ioctl.cmd = htole32(TWIN(VGPU_MOCK_IOC_INOUT));
+	call.msg.args.ioctl.arg = htole64(0x10000000);
+	call.seg[0].addr = htole64(0x10000000);
+	call.seg[0].len = htole32(VGPU_PAGE_SIZE);
+	call.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_PAGE);
+	ASSERT_TRUE(peer_call_send(lane, &call, 1, VGPU_PAGE_SIZE));
+	EXPECT_EQ(0, play_call(&player, lane));
+	EXPECT_EQ(0, player.fetches);
+	close(lane);
+}
+
 TEST_HARNESS_MAIN

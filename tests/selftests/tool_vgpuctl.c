@@ -209,6 +209,7 @@ TEST(export_and_unexport)
 	EXPECT_RUN(6, "--name", "vgpuctl export /dev/zero --to 77 --name tool-a");
 	EXPECT_RUN(6, "unexport", "vgpuctl export /dev/null --to 77 --name tool-a --read-only");
 	EXPECT_RUN(6, "terms", "vgpuctl export /dev/null --to 79 --name tool-a --master");
+	EXPECT_RUN(6, "terms", "vgpuctl export /dev/null --to 79 --name tool-a --no-demand");
 	/* By guest, and all of it. */
 	EXPECT_RUN(5, "not exported", "vgpuctl unexport tool-a --to 80");
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-a --to 77");
@@ -216,6 +217,11 @@ TEST(export_and_unexport)
 	EXPECT_RUN(0, "", "vgpuctl unexport tool-a");
 	EXPECT_RUN(5, "vgpuctl list", "vgpuctl unexport tool-a");
 	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl list")->out, "tool-a"));
+	/* How it is exported. */
+	EXPECT_RUN(0, "tool-a", "vgpuctl export /dev/null --to 77 --name tool-a --no-demand");
+	EXPECT_RUN(0, "without demand pages", "vgpuctl status");
+	EXPECT_RUN(0, "\"no_demand\":true", "vgpuctl list --json");
+	EXPECT_RUN(0, "", "vgpuctl unexport tool-a");
 }
 
 /* However long a name is, what stands below a head belongs to it. */

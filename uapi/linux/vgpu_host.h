@@ -57,6 +57,11 @@ struct vgpu_host_agent {
 };
 
 #define VGPU_HOST_EXPORT_MASTER	(1U << 0)	/* peers may become DRM master */
+/*
+ * The driver never waits for a page of a program's memory: what a call does not bring with it
+ * is a bad address, and the call gets -EOPNOTSUPP. Likewise of files that come from its calls.
+ */
+#define VGPU_HOST_EXPORT_NO_DEMAND	(1U << 1)
 
 /**
  * struct vgpu_host_export_add - offer a device file to be granted to peers

@@ -35,7 +35,7 @@ _vgpuctl() {
 	case $command${verb:+ $verb} in
 	'') words='export unexport window reload diff list status help --version' ;;
 	help) words='export unexport window reload diff list status' ;;
-	export*) words='--to --nvidia --name --master --read-only --any-port' ;;
+	export*) words='--to --nvidia --name --master --no-demand --read-only --any-port' ;;
 	unexport*) words='--to --nvidia --force' ;;
 	window) words='create destroy drain fill list qemu-args' ;;
 	'window create') words='--to --size --owner' ;;

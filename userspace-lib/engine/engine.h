@@ -60,6 +60,7 @@ bool control_is_behind(void);
  * @device: of struct vgpu_export_add
  * @rdev: of the node
  * @driver: of struct vgpu_export_add
+ * @no_demand: see VGPU_HOST_EXPORT_NO_DEMAND
  * @policy: ioctls are @ioctls
  */
 struct grant {
@@ -71,6 +72,7 @@ struct grant {
 	uint64_t device;
 	dev_t rdev;
 	char driver[VGPU_NAME_LEN];
+	bool no_demand;
 	struct vgpu_policy policy;
 	uint32_t ioctls[];
 };
@@ -134,6 +136,7 @@ struct polled {
  * @rdev: of a device
  * @memory: memory of NVIDIA's driver that a mapping of it shows; NULL: it is not known
  * @keeps: the driver may keep memory of the guest until it has released this very file
+ * @no_demand: its driver does not wait for the guest's memory
  * @lent: a hypervisor has mapped, or may have mapped, this very file
  * @close_seq: of the control message that closed it; 0: a call has
  * @closer: shadow that waits for the end of that; NULL: none, or it has gone
@@ -155,6 +158,7 @@ struct object {
 	dev_t rdev;
 	struct nvidia_memory *memory;
 	bool keeps;
+	bool no_demand;
 	bool lent;
 	struct grant *grant;
 	struct grant *origin;

@@ -29,6 +29,7 @@ void grant_add(const struct engine_grant *msg, size_t len)
 	grant->users = 1;
 	grant->device = le64_to_cpu(msg->add.device);
 	grant->rdev = makedev(le32_to_cpu(msg->add.rdev_major), le32_to_cpu(msg->add.rdev_minor));
+	grant->no_demand = msg->no_demand;
 	memcpy(grant->driver, msg->add.driver, sizeof(grant->driver) - 1);
 	grant->policy = (struct vgpu_policy) {
 		.kind = le32_to_cpu(msg->add.kind),

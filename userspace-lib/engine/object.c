@@ -252,6 +252,7 @@ int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_k
 	if (object->kind == VGPU_OBJECT_DEVICE && grant) {
 		grant->users++;
 		object->grant = grant;
+		object->no_demand = grant->no_demand;
 	}
 	if (origin) {
 		origin->users++;

@@ -169,6 +169,8 @@ struct engine_start {
  * @export: vgpud's number of it, and the name of its node
  * @flags: VGPU_HOST_GRANT_*
  * @master: openers may become DRM master
+ * @no_demand: see VGPU_HOST_EXPORT_NO_DEMAND
+ * @reserved: 0
  * @add: what the guest is told, but for the number
  * @deny: see struct vgpu_policy
  * @nr_ioctls: entries of @ioctls, of which only these are sent
@@ -179,6 +181,8 @@ struct engine_grant {
 	__u32 export;
 	__u32 flags;
 	__u32 master;
+	__u32 no_demand;
+	__u32 reserved;
 	struct vgpu_export_add add;
 	__u32 deny;
 	__u32 nr_ioctls;
@@ -409,7 +413,7 @@ struct eshadow_ram {
  * @master: see struct vgpu_policy
  * @read_only: likewise
  * @deny: likewise
- * @reserved: 0
+ * @no_demand: of an object: its driver does not wait for the guest's memory
  * @nr_ioctls: entries of @ioctls
  * @object_kind: of an object: VGPU_OBJECT_*
  * @reserved2: 0
@@ -423,7 +427,7 @@ struct eshadow_policy {
 	__u8 master;
 	__u8 read_only;
 	__u8 deny;
-	__u8 reserved;
+	__u8 no_demand;
 	__u32 nr_ioctls;
 	__u32 object_kind;
 	__u32 reserved2;

@@ -344,6 +344,8 @@ static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int f
 		shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 		return;
 	}
+	/* A file of another driver may share the locks of this one. */
+	object->no_demand |= maker->no_demand;
 	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&
 	    object->grant == maker->grant && object->rdev == maker->rdev)
 		flags |= VGPU_OBJECT_SAME_DEVICE;
@@ -367,6 +369,7 @@ static void ask_find(struct shadow *shadow, const struct eshadow_msg *msg)
 		grant_describe_derived(object->origin, &policy);
 	policy.object_kind = object->kind;
 	policy.space = object->space;
+	policy.no_demand = object->no_demand;
 	shadow_answer(shadow, msg->lane, 0, &policy, len, object->fd);
 }
 

@@ -65,6 +65,7 @@ struct vgpu_guest_name {
  * @any_port: the guest need not come from a port below 1024; for bridges that
  *	hide ports. Any user of such a guest can pose as its kernel
  * @master: the guest may become DRM master
+ * @no_demand: the driver never waits for pages of a program's memory
  * @read_only: the guest may open the device for reading only
  */
 struct vgpu_export_request {
@@ -78,6 +79,7 @@ struct vgpu_export_request {
 	size_t nr_others;
 	bool any_port;
 	bool master;
+	bool no_demand;
 	bool read_only;
 };
 
@@ -300,6 +302,7 @@ struct vgpu_grant_info {
  *	"platform vkms"; "" if to none, or while it is absent
  * @ready: the device is there
  * @master: see struct vgpu_export_request
+ * @no_demand: likewise
  * @origin: file that asks for it; "" if vgpu_agent_export() did
  * @grants: who may use it
  * @nr_grants: how many
@@ -312,6 +315,7 @@ struct vgpu_export_info {
 	char *bus;
 	bool ready;
 	bool master;
+	bool no_demand;
 	char *origin;
 	struct vgpu_grant_info *grants;
 	size_t nr_grants;

@@ -107,6 +107,7 @@ VGPU_PUBLIC int vgpu_agent_export(struct vgpu_agent *agent,
 	put_guests(request, export->others, export->nr_others);
 	put_bool(request, "any_port", export->any_port);
 	put_bool(request, "master", export->master);
+	put_bool(request, "no_demand", export->no_demand);
 	put_bool(request, "read_only", export->read_only);
 	ret = agent_ask(agent, request, &answer);
 	if (ret)
@@ -297,6 +298,7 @@ static bool read_export(struct json_object *object, void *to)
 	export->origin = strdup(get_string(object, "origin"));
 	export->ready = !strcmp(get_string(object, "state"), "ready");
 	export->master = get_bool(object, "master");
+	export->no_demand = get_bool(object, "no_demand");
 	return export->name && export->path && export->driver && export->kind &&
 	       export->bus && export->origin &&
 	       read_array(object, "to", sizeof(*export->grants), read_grant, &export->grants,

@@ -72,6 +72,7 @@ int cmd_export(const char *path, const struct options *options)
 		.port = options->guests[0].port,
 		.any_port = options->any_port,
 		.master = options->master,
+		.no_demand = options->no_demand,
 		.read_only = options->read_only,
 		.nvidia = options->nvidia,
 	};
@@ -83,7 +84,8 @@ int cmd_export(const char *path, const struct options *options)
 	request.others = options->guests + 1;
 	request.nr_others = options->nr_guests - 1;
 	if (options->nvidia) {
-		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_READ_ONLY)))
+		if (options->given & (ALLOW(OPT_NAME) | ALLOW(OPT_MASTER) | ALLOW(OPT_NO_DEMAND) |
+				      ALLOW(OPT_READ_ONLY)))
 			return fail(EXIT_USAGE,
 				    "--nvidia goes with --to and --any-port only (vgpuctl --help)");
 		if (!parse_card(path, &request.card))

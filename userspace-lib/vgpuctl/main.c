@@ -23,6 +23,8 @@ static const struct option_words {
 			 "the device files of card N of NVIDIA's driver, or of all" },
 	[OPT_NAME] = { "name", "NAME", "name of the export (default: last part of PATH)" },
 	[OPT_MASTER] = { "master", NULL, "the guest may become DRM master (mode setting)" },
+	[OPT_NO_DEMAND] = { "no-demand", NULL,
+			    "the driver never waits for memory of the guest's programs" },
 	[OPT_READ_ONLY] = { "read-only", NULL, "the guest may open the device for reading only" },
 	[OPT_ANY_PORT] = { "any-port", NULL,
 			   "the guest comes through a bridge that hides ports;\n"
@@ -47,8 +49,8 @@ static const struct option_words {
 
 /* In the order in which help shows them. */
 static const int options_order[] = {
-	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_READ_ONLY, OPT_ANY_PORT, OPT_SIZE, OPT_OWNER,
-	OPT_MEMORY, OPT_FORCE, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
+	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_ANY_PORT,
+	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_FORCE, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
 };
 
 /* All commands have these. */
@@ -67,11 +69,11 @@ static const struct command {
 } commands[] = {
 	{ "export",
 	  "export PATH --to CID[:PORT]... [--name NAME] [--master]\n"
-	  "              [--read-only] [--any-port]\n"
+	  "              [--no-demand] [--read-only] [--any-port]\n"
 	  "export --nvidia [N] --to CID[:PORT]... [--any-port]\n",
 	  "the PATH of a device file",
 	  ALLOW(OPT_TO) | ALLOW(OPT_NAME) | ALLOW(OPT_ANY_PORT) | ALLOW(OPT_MASTER) |
-	  ALLOW(OPT_READ_ONLY) | ALLOW(OPT_NVIDIA), cmd_export },
+	  ALLOW(OPT_NO_DEMAND) | ALLOW(OPT_READ_ONLY) | ALLOW(OPT_NVIDIA), cmd_export },
 	{ "unexport",
 	  "unexport NAME [--to CID[:PORT]]... [--force]\n"
 	  "unexport --nvidia [N] [--to CID[:PORT]]... [--force]\n",
@@ -278,6 +280,9 @@ static int take_option(int opt, struct options *options)
 		break;
 	case OPT_MASTER:
 		options->master = true;
+		break;
+	case OPT_NO_DEMAND:
+		options->no_demand = true;
 		break;
 	case OPT_READ_ONLY:
 		options->read_only = true;

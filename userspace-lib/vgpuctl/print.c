@@ -96,6 +96,9 @@ static void print_exports(const struct vgpu_host_info *host, bool status)
 			  or_dash(export->kind), status ? or_dash(export->bus) : grants, grants);
 	}
 	table_print(table);
+	for (i = 0; status && i < host->nr_exports; i++)
+		if (host->exports[i].no_demand)
+			printf("%s: without demand pages\n", host->exports[i].name);
 }
 
 static void print_guest(const struct vgpu_guest_info *guest)

@@ -24,8 +24,8 @@ enum {
 	EXIT_NOTHING = 11,	/* the host has none for it */
 };
 
-enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_READ_ONLY, OPT_FORCE, OPT_JSON,
-       OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_HELP, OPT_VERSION };
+enum { OPT_TO = 1, OPT_NAME, OPT_ANY_PORT, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_FORCE,
+       OPT_JSON, OPT_SOCKET, OPT_SIZE, OPT_OWNER, OPT_NVIDIA, OPT_MEMORY, OPT_HELP, OPT_VERSION };
 
 #define ALLOW(option) (1U << (option))
 
@@ -45,6 +45,7 @@ struct options {
 	const char *name;
 	bool any_port;
 	bool master;
+	bool no_demand;
 	bool read_only;
 	bool force;
 	bool json;

@@ -67,6 +67,7 @@ struct offer_file {
  * @files: of its device
  * @number: its number
  * @master: see VGPU_HOST_EXPORT_MASTER
+ * @no_demand: see VGPU_HOST_EXPORT_NO_DEMAND
  * @rdev: of its node
  * @add: what guests are told, but for the number
  */
@@ -75,6 +76,7 @@ struct offer {
 	LIST_HEAD(, offer_file) files;
 	uint32_t number;
 	bool master;
+	bool no_demand;
 	dev_t rdev;
 	struct vgpu_export_add add;
 };
@@ -271,6 +273,7 @@ int engine_export_add(struct vgpu_host_export_add *arg)
 		return -ENOMEM;
 	offer->number = ++last_offer;
 	offer->master = arg->flags & VGPU_HOST_EXPORT_MASTER;
+	offer->no_demand = arg->flags & VGPU_HOST_EXPORT_NO_DEMAND;
 	offer->rdev = st.st_rdev;
 	offer->add.kind = cpu_to_le32(arg->kind);
 	offer->add.device = cpu_to_le64(arg->device);
@@ -552,6 +555,7 @@ int engine_grant(struct vgpu_host_grant *arg)
 	msg.export = offer->number;
 	msg.flags = arg->flags;
 	msg.master = offer->master;
+	msg.no_demand = offer->no_demand;
 	msg.add = offer->add;
 	msg.deny = arg->ioctls_deny;
 	msg.nr_ioctls = arg->nr_ioctls;

@@ -108,6 +108,7 @@ bool export_spec_same_ioctls(const struct export_spec *a, const struct export_sp
 bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b)
 {
 	return !strcmp(a->path, b->path) && a->master == b->master &&
+	       a->no_demand == b->no_demand &&
 	       export_spec_same_ioctls(a, b);
 }
 
@@ -395,7 +396,8 @@ int export_up(struct export *export, struct answer *answer)
 {
 	struct export_spec *spec = &export->spec;
 	struct vgpu_host_export_add arg = {
-		.flags = spec->master ? VGPU_HOST_EXPORT_MASTER : 0,
+		.flags = (spec->master ? VGPU_HOST_EXPORT_MASTER : 0) |
+			 (spec->no_demand ? VGPU_HOST_EXPORT_NO_DEMAND : 0),
 	};
 	struct grant *grant;
 	struct peer *peer;

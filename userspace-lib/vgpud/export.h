@@ -46,6 +46,7 @@ struct cards {
  * @name: [A-Za-z0-9._-]+; "" in a request: the last part of the path
  * @path: of the device file
  * @master: guests may become DRM master
+ * @no_demand: drivers never wait for pages of guests' programs
  * @any_port: applies to all of @guests
  * @read_only: likewise
  * @guests: who may use it; port 0: the default one
@@ -63,6 +64,7 @@ struct export_spec {
 	char name[32];
 	char path[64];
 	bool master;
+	bool no_demand;
 	bool any_port;
 	bool read_only;
 	struct { uint32_t cid, port; } *guests;

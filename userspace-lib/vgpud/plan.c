@@ -140,6 +140,15 @@ static int set_master(struct export_spec *spec, const char *value, struct answer
 	return set_bool(&spec->master, value, words);
 }
 
+static int set_demand(struct export_spec *spec, const char *value, struct answer *words)
+{
+	bool demand = true;
+	int ret = set_bool(&demand, value, words);
+
+	spec->no_demand = !demand;
+	return ret;
+}
+
 /* The number of an ioctl, or its name. */
 static int find_ioctl(const char *word, unsigned long long *number)
 {
@@ -237,6 +246,7 @@ static const struct {
 	{ .name = "any-port", .set = set_any_port },
 	{ .name = "read-only", .set = set_read_only },
 	{ .name = "master", .set = set_master },
+	{ .name = "demand", .set = set_demand },
 	{ .name = "allow-ioctls", .set = set_allow, .is_list = true },
 	{ .name = "deny-ioctls", .set = set_deny, .is_list = true },
 	{ .name = "window", .set = set_window, .is_window = true },
@@ -359,8 +369,8 @@ static void check_section(const struct export_spec *spec, struct text *words)
 
 	if ((!spec->path[0] && !spec->cards.any) || !spec->nr_guests)
 		spec_mistake(words, spec, spec->line, "needs path= or nvidia=, and to=");
-	if (spec->cards.any && (spec->path[0] || spec->master || spec->read_only ||
-				spec->nr_ioctls))
+	if (spec->cards.any && (spec->path[0] || spec->master || spec->no_demand ||
+				spec->read_only || spec->nr_ioctls))
 		spec_mistake(words, spec, spec->line,
 			     "nvidia= goes with to=, any-port= and window= only");
 	else if (spec->path[0] && export_check(spec, &what))

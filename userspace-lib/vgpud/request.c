@@ -210,6 +210,7 @@ static struct json_object *do_export(struct json_object *request, const char *wh
 	if (name)
 		strcpy(spec.name, name);
 	spec.master = get_bool(request, "master");
+	spec.no_demand = get_bool(request, "no_demand");
 	spec.any_port = get_bool(request, "any_port");
 	spec.read_only = get_bool(request, "read_only");
 	ret = export_spec_add_guest(&spec, cid, get_number(request, "port"));
@@ -495,6 +496,7 @@ static struct json_object *list_exports(void)
 		put_string(object, "kind", export->number ? kind_name(export->device.kind) : NULL);
 		put_string(object, "bus", export->number && bus[0] ? bus : NULL);
 		put_bool(object, "master", export->spec.master);
+		put_bool(object, "no_demand", export->spec.no_demand);
 		put_string(object, "origin", export->origin);
 		put(object, "to", list_grants(export));
 		json_object_array_add(array, object);

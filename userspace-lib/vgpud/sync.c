@@ -84,6 +84,8 @@ static const char *what_differs(const struct export_spec *old, const struct expo
 {
 	if (strcmp(old->path, new->path))
 		return "its path";
+	if (old->no_demand != new->no_demand)
+		return "demand=";
 	return old->master != new->master ? "master=" : "its list of ioctls";
 }
 

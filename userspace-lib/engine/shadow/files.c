@@ -91,6 +91,7 @@ static int entry_fill(struct file_entry *file, const struct eshadow_policy *poli
 	file->kind = policy->object_kind;
 	file->space = policy->space;
 	file->rdev = policy->rdev;
+	file->no_demand = policy->no_demand;
 	if (!len)
 		return 0;
 	file->ioctls = memory_get((len + PAGE_SIZE - 1) & PAGE_MASK);

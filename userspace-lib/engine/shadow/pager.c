@@ -343,6 +343,8 @@ static int fault_limited(struct lane *lane)
 	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
 	struct fault *fault = &lane->fault;
 
+	if (lane->call->file && lane->call->file->no_demand)
+		return -EOPNOTSUPP;
 	/* All upcalls of a call have the time of one, and those of the guest what it has left. */
 	fault->may = lane->upcall_ns > timeout ? 0 : patience_begin(&fault->mark);
 	return fault->may ? 0 : -ENOBUFS;

@@ -104,6 +104,7 @@ void channel_hear(void);
  * @kind: VGPU_OBJECT_*
  * @space: number of the address space of its mappings
  * @rdev: of the export's node; 0: it is of no export
+ * @no_demand: its driver does not wait for the guest's memory
  * @ioctls: of the policy
  */
 struct file_entry {
@@ -115,6 +116,7 @@ struct file_entry {
 	u32 kind;
 	u64 space;
 	u64 rdev;
+	bool no_demand;
 	u32 *ioctls;
 };
 
@@ -244,7 +246,10 @@ void pages_cover(u64 addr, u64 len);
 /* What wakes whoever has touched the page. */
 void page_wake(u64 addr);
 
-/* A call starts; its driver is done. Return: 0, -ENOBUFS (a limit), or another errno. */
+/*
+ * A call starts; its driver is done. Return: 0, -ENOBUFS (a limit), -EOPNOTSUPP (the export is
+ * without demand pages), or another errno.
+ */
 void demand_begin(struct lane *lane);
 int demand_end(struct lane *lane);
 void demand_store(u64 addr, const u8 *bytes);
