@@ -254,6 +254,14 @@ static inline vm_fault_t vgpu_insert_mixed(struct vm_area_struct *vma, unsigned 
 }
 
 /*
+ * Before 6.13 nested VMX keeps page numbers that it found in the hypervisor's page tables, whatever
+ * becomes of these.
+ */
+#if defined(CONFIG_X86) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define VGPU_NESTED_KEEPS_PAGES
+#endif
+
+/*
  * Before 6.13 KVM wants a reference of each page that it finds in the hypervisor's
  * page tables, or stops the machine: not to be had of the parts of an allocation
  * that has one for all.

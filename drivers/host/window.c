@@ -237,10 +237,14 @@ static int window_open(struct inode *inode, struct file *file)
 	struct vgpu_window *window = container_of(inode->i_cdev, struct vgpu_window, cdev);
 	struct mm_struct *mm = current->mm;
 	bool first = false;
-	int ret = 0;
+	int ret;
 
 	if (!mm)
 		return -EINVAL;
+	/* KVM's module may have been loaded anew since the window was made. */
+	ret = vgpu_nested_check();
+	if (ret)
+		return ret;
 
 	mutex_lock(&window->lock);
 	if (window->gone)
@@ -532,6 +536,9 @@ int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cm
 	if (!PAGE_ALIGNED(args->bytes) || args->bytes < 2 * PAGE_SIZE ||
 	    args->bytes > WINDOW_SIZE_MAX || !args->cid || !args->port)
 		return -EINVAL;
+	ret = vgpu_nested_check();
+	if (ret)
+		return ret;
 	window = window_alloc(args);
 	if (IS_ERR(window))
 		return PTR_ERR(window);

@@ -30,8 +30,23 @@
 #include <linux/mmu_notifier.h>
 #include <linux/rwsem.h>
 
+#include "compat.h"
 #include "host.h"
 #include "window_local.h"
+
+/* --- nested.c -------------------------------------------------------------- */
+
+/* Whether hypervisors may show windows now. Return: 0 or -EPERM. */
+#ifdef VGPU_NESTED_KEEPS_PAGES
+int vgpu_nested_check(void);
+#else
+static inline int vgpu_nested_check(void)
+{
+	return 0;
+}
+#endif
+
+/* --- window.c, binding.c --------------------------------------------------- */
 
 /* A hypervisor's fault ends within this time, whatever the driver does. */
 #define VGPU_WINDOW_TIMEOUT	(2 * HZ)

@@ -100,7 +100,7 @@ FIXTURE_SETUP(kvm)
 	self->kvm = -1;
 	if (!window_possible())
 		return;
-	tool_run("modprobe -q kvm-amd || modprobe -q kvm-intel");
+	tool_run("modprobe -q kvm-amd || modprobe -q kvm-intel nested=0");
 	self->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	if (self->kvm < 0)
 		return;

@@ -352,7 +352,8 @@ struct vgpu_host_peer_stat {
  * @reserved: 0
  *
  * Lasts until it is destroyed or the module is unloaded, not as long as the agent.
- * -EEXIST: it has one. -EMFILE: there are too many.
+ * -EEXIST: it has one. -EMFILE: there are too many. -EPERM: before Linux 6.13, kvm_intel is loaded
+ * with nested=1; to open the device file gets the same.
  */
 struct vgpu_host_window_create {
 	__u32 size;

@@ -13,6 +13,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
+#include "nested.h"
 #include "peer.h"
 #include "session.h"
 #include "shadow/layout.h"
@@ -250,7 +251,7 @@ int hostdev_window_create(struct vgpu_host_window_create *arg)
 	int ret;
 
 	if (engines)
-		return keeper_window_create(arg);
+		return nested_check() ? -EPERM : keeper_window_create(arg);
 	arg->size = sizeof(*arg);
 	ret = hostdev_ioctl(VGPU_HOST_WINDOW_CREATE, arg);
 	if (!ret)

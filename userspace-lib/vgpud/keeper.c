@@ -23,6 +23,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
+#include "nested.h"
 #include "peer.h"
 #include "spawn.h"
 
@@ -205,6 +206,15 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 	return 0;
 }
 
+/*
+ * KVM's module may have been loaded anew since the window was made. Beside the module a keeper shows
+ * nothing, and only tells where memory is.
+ */
+static int keeper_may_show(void)
+{
+	return hostdev_is_engine() ? nested_check() : 0;
+}
+
 static void keeper_came(const struct keeper *keeper)
 {
 	log_limited(keeper->cid, keeper->port, "a hypervisor has connected to its window");
@@ -222,10 +232,15 @@ static void keeper_ready(struct source *source, uint32_t events)
 		return;
 	source_set(&keeper->source, 0);
 	timer_set(&keeper->pause, PAUSE_MS);
-	ret = keeper->pid ? -EBUSY : keeper_start(keeper, fd);
+	ret = keeper->pid ? -EBUSY : keeper_may_show();
+	if (!ret)
+		ret = keeper_start(keeper, fd);
 	close(fd);
 	if (ret == -EBUSY)
 		log_guest(keeper->cid, keeper->port, "a hypervisor has its window already");
+	else if (ret == -EPERM)
+		log_guest(keeper->cid, keeper->port,
+			  "its hypervisor gets no window: " NESTED_ADVICE);
 	else if (ret)
 		log_guest(keeper->cid, keeper->port, "no keeper: %s", strerror(-ret));
 	else

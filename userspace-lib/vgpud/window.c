@@ -9,6 +9,7 @@
 #include "hostdev.h"
 #include "keeper.h"
 #include "log.h"
+#include "nested.h"
 #include "users.h"
 #include "window.h"
 
@@ -97,6 +98,8 @@ int window_create(const struct window_spec *spec, char path[48], struct answer *
 		return 0;
 	case -EEXIST:
 		return window_say(words, ret, "guest %u has a window already", spec->cid);
+	case -EPERM:
+		return window_say(words, ret, "no window for guest %u: " NESTED_ADVICE, spec->cid);
 	default:
 		return window_say(words, ret, "%s makes no window: %s", hostdev_is_engine() ?
 				  "vgpud" : "the host module", strerror(-ret));

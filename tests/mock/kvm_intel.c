@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Has the name of KVM's module for Intel processors, and its parameter that vgpu_host looks at, for
+ * machines whose processors are others.
+ */
+#include <linux/module.h>
+
+static bool nested = true;
+module_param(nested, bool, 0444);
+MODULE_PARM_DESC(nested, "what the file of the parameter says");
+
+static int __init kvm_intel_init(void)
+{
+	return 0;
+}
+
+static void __exit kvm_intel_exit(void)
+{
+}
+
+module_init(kvm_intel_init);
+module_exit(kvm_intel_exit);
+
+MODULE_DESCRIPTION("Stands for KVM's module of that name in tests of vgpu");
+MODULE_LICENSE("GPL");

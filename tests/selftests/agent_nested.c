@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Before Linux 6.13 a guest that runs guests of its own keeps pages of its window that are taken
+ * away, with kvm_intel. So windows are made, and opened by hypervisors, only while that does not
+ * let guests do so. A module that has but its name and parameter stands for it here: processors of
+ * test machines are emulated, and have SVM if anything.
+ *
+ * Needs the host in the same machine: the tiers loopback and user.
+ */
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/utsname.h>
+
+#include "tool.h"
+
+#include "kselftest_harness.h"
+
+#define MODULE		"/usr/lib/vgpu-test/kvm_intel.ko"
+#define CREATE		"vgpuctl window create --to 71 --size 1M"
+#define ADVICE		"nested=0"
+
+/* The kernel's own KVM refuses such pages. */
+static bool kernel_is_new(void)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname name;
+
+	uname(&name);
+	sscanf(name.release, "%u.%u", &major, &minor);
+	return major > 6 || (major == 6 && minor >= 13);
+}
+
+static int load(const char *nested)
+{
+	return tool_run("rmmod kvm_intel 2>/dev/null; insmod " MODULE " nested=%s", nested)->status;
+}
+
+FIXTURE(nested) {
+	bool user;
+};
+
+FIXTURE_SETUP(nested)
+{
+	if (!tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	if (access(MODULE, F_OK) || !access("/sys/module/kvm_intel", F_OK))
+		SKIP(return, "needs a machine without KVM's own module");
+	self->user = tool_user_engine();
+}
+
+FIXTURE_TEARDOWN(nested)
+{
+	tool_run("vgpuctl window destroy --to 71 --force");
+	tool_run("rmmod kvm_intel");
+}
+
+/* As a hypervisor does it. Return: 0, or an errno; of a socket: ECONNRESET if it was closed. */
+static int hypervisor_opens(bool user)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "/run/vgpu/window-71-22586" };
+	struct timeval timeout = { .tv_sec = 3 };
+	int fd, error = 0;
+	char byte;
+
+	if (!user) {
+		fd = open("/dev/vgpu-window-71", O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			return errno;
+		close(fd);
+		return 0;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return errno;
+	/* A keeper waits for what the hypervisor says. */
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	if (recv(fd, &byte, 1, 0) >= 0)
+		error = ECONNRESET;
+	close(fd);
+	return error;
+}
+
+TEST_F(nested, window_is_not_made)
+{
+	struct tool_run *run;
+
+	ASSERT_EQ(0, load("Y"));
+	run = tool_run(CREATE);
+	if (kernel_is_new()) {
+		EXPECT_EQ(0, run->status);
+		return;
+	}
+	EXPECT_EQ(4, run->status);
+	/* It says what to do. */
+	EXPECT_NE(NULL, strstr(run->out, ADVICE)) TH_LOG("%s", run->out);
+	EXPECT_EQ(NULL, strstr(tool_run("vgpuctl window list")->out, "71:"));
+	ASSERT_EQ(0, load("N"));
+	EXPECT_EQ(0, tool_run(CREATE)->status);
+	EXPECT_EQ(0, hypervisor_opens(self->user));
+}
+
+TEST_F(nested, window_is_not_opened)
+{
+	/* Not loaded is as good as off. */
+	ASSERT_EQ(0, tool_run(CREATE)->status);
+	EXPECT_EQ(0, hypervisor_opens(self->user));
+	ASSERT_EQ(0, load("Y"));
+	EXPECT_EQ(kernel_is_new() ? 0 : self->user ? ECONNRESET : EPERM,
+		  hypervisor_opens(self->user));
+	ASSERT_EQ(0, load("N"));
+	EXPECT_EQ(0, hypervisor_opens(self->user));
+}
+
+TEST_HARNESS_MAIN
