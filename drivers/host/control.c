@@ -72,13 +72,19 @@ static struct vgpu_object *control_next_close(struct vgpu_peer *peer)
 static void control_close_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, close_work);
+	/* Of all that it finds, as later calls wait for all of it. */
+	unsigned long flush_by = vgpu_object_flush_by();
 	struct vgpu_object *object;
+	unsigned long flushed;
 	u64 leave;
 
 	while ((object = control_next_close(peer))) {
 		leave = object->leave;
-		vgpu_object_flush(object);
+		vgpu_object_flush(object, flush_by);
+		flushed = jiffies;
 		vgpu_object_put(object);
+		/* How long the driver's ->release takes is nothing of the next one's. */
+		flush_by += jiffies - flushed;
 		/* Other work closes it, and calls may wait for that. */
 		if (leave)
 			wait_event_idle(peer->wait, vgpu_leave_settled(peer, leave));

@@ -5,10 +5,14 @@
  * killed.
  *
  * A process of the guest that closes a file has it done by its lane's thread, which waits as the
- * process would, and is killed with it. One that has ended closes by CLOSE messages, and nobody
- * waits for these but whoever has to come after them: a thread that can be killed calls ->flush,
- * and is, after the time that such a driver gives a task that ends. When the guest is gone, there
- * is nobody left for whom it would be done.
+ * process would, and is killed with it. Others close by CLOSE messages: those that have ended, and
+ * those that have no session, as what they close came from elsewhere. Nobody waits for these but
+ * whoever has to come after them, which is every later call of the guest: so a thread that can be
+ * killed calls ->flush, and it is, when those that are closed one after the other have taken the
+ * time that such a driver gives a task that ends. When the guest is gone, there is nobody left for
+ * whom a driver would wait.
+ *
+ * No file goes without: amdxdna's ->flush takes its owner off a list, and ->release frees it.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -41,6 +45,9 @@ static int flush_run(void *data)
 	struct flush *flush = data;
 
 	allow_signal(SIGKILL);
+	/* There may be many, and a signal that comes later is one for which somebody has slept. */
+	if (READ_ONCE(flush->peer->closing))
+		send_sig(SIGKILL, current, 1);
 	flush_file(flush->file, NULL);
 	/* Pairs with flush_is_done(). */
 	smp_store_release(&flush->done, true);
@@ -62,17 +69,20 @@ static bool flush_is_done(const struct flush *flush)
 	return smp_load_acquire(&flush->done);
 }
 
-static void flush_by_thread(struct vgpu_peer *peer, struct file *file)
+static void flush_by_thread(struct vgpu_peer *peer, struct file *file, unsigned long by)
 {
 	struct flush flush = { .peer = peer, .file = file };
+	long left = max_t(long, by - jiffies, 1);
 	struct task_struct *thread;
 
 	thread = kthread_run(flush_run, &flush, "vgpu-flush/%u", peer->id);
-	/* Without one the file is released as that of a killed process. */
-	if (IS_ERR(thread))
+	/* There is no memory for one. */
+	if (IS_ERR(thread)) {
+		flush_file(file, NULL);
 		return;
+	}
 	wait_event_idle_timeout(peer->wait, flush_is_done(&flush) || READ_ONCE(peer->closing),
-				FLUSH_WAIT);
+				left);
 	while (!flush_is_done(&flush)) {
 		send_sig(SIGKILL, thread, 1);
 		wait_event_idle_timeout(peer->wait, flush_is_done(&flush), FLUSH_KILL_POLL);
@@ -80,15 +90,22 @@ static void flush_by_thread(struct vgpu_peer *peer, struct file *file)
 	kthread_stop(thread);
 }
 
-void vgpu_object_flush(struct vgpu_object *object)
+unsigned long vgpu_object_flush_by(void)
 {
-	struct vgpu_peer *peer = object->peer;
+	return jiffies + FLUSH_WAIT;
+}
+
+void vgpu_object_flush(struct vgpu_object *object, unsigned long by)
+{
 	struct file *file = object->file;
 
-	if (!file->f_op->flush || READ_ONCE(peer->closing))
+	if (object->flushed)
+		return;
+	object->flushed = true;
+	if (!file->f_op->flush)
 		return;
 	if (current->flags & PF_KTHREAD)
-		flush_by_thread(peer, file);
+		flush_by_thread(object->peer, file, by);
 	else
 		flush_file(file, current->files);
 }

@@ -54,10 +54,10 @@ static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
 			return first;
 		file = vgpu_grant_open(grant, flags);
 		fops_drop_master(first);
-		fput(first);
+		filp_close(first, current->files);
 		if (IS_ERR(file) || !fops_drop_master(file))
 			return file;
-		fput(file);
+		filp_close(file, current->files);
 	}
 	return ERR_PTR(-EBUSY);
 }
@@ -113,7 +113,7 @@ s64 vgpu_fops_close(struct vgpu_hcall *call)
 		return 0;
 	vgpu_card_forget(session, object->id);
 	leave = object->leave;
-	vgpu_object_flush(object);
+	vgpu_object_flush(object, 0);
 	vgpu_object_put(object);
 	/* Another thread closes it. A killed one says nothing more to the guest. */
 	if (leave)

@@ -487,6 +487,8 @@ struct vgpu_object {
 	u32 held;
 	/* Its driver gets no pages but those that come with a call. */
 	bool no_demand;
+	/* Its driver's ->flush was called, by whoever closed it. */
+	bool flushed;
 	/* Closed by this control message; in peer->closes. */
 	u64 close_seq;
 	struct list_head close_node;
@@ -521,11 +523,13 @@ void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
 
 /* --- flush.c -------------------------------------------------------------- */
 
+/* Until when a thread of the kernel waits for files that are closed from now on, in jiffies. */
+unsigned long vgpu_object_flush_by(void);
 /*
- * The guest has given its last reference of @object back, and the caller is about to put it. A
- * lane's thread waits for the driver, killably; a kernel's one for a second, and idly.
+ * Nobody but the caller has the guest's last reference of @object, and it is about to put that. A
+ * lane's thread waits for the driver, killably; a kernel's one idly, and until @by at most.
  */
-void vgpu_object_flush(struct vgpu_object *object);
+void vgpu_object_flush(struct vgpu_object *object, unsigned long by);
 
 /* --- leave.c -------------------------------------------------------------- */
 

@@ -103,6 +103,8 @@ static void object_free(struct kref *ref)
 	struct vgpu_object *object = container_of(ref, struct vgpu_object, ref);
 	struct vgpu_peer *peer = object->peer;
 
+	/* Of one that the guest has not closed: an open that failed, or the guest is gone. */
+	vgpu_object_flush(object, vgpu_object_flush_by());
 	vgpu_poll_fini(object);
 	vgpu_event_drop_all(object);
 	vgpu_space_put(peer, object->space);
@@ -202,8 +204,10 @@ struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
 	if (!IS_ERR(object))
 		kref_get(&object->ref);
 	mutex_unlock(&peer->objects_lock);
-	if (known || IS_ERR(object))
+	if (known)
 		fput(file);
+	else if (IS_ERR(object))
+		filp_close(file, current->files);
 	return object;
 }
 

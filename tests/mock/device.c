@@ -68,6 +68,9 @@ static int vgpu_mock_release(struct inode *inode, struct file *filp)
 	vgpu_mock_fd_fini(file);
 	vgpu_mock_keep_fini(file);
 	vgpu_mock_io_fini(file);
+	/* Natively there is none: whoever has a file has had a number for it, and closes that. */
+	if (!READ_ONCE(file->flushed))
+		vgpu_mock_count(VGPU_MOCK_UNFLUSHED, 1);
 	kfree(file);
 	vgpu_mock_count(VGPU_MOCK_RELEASES, 1);
 	vgpu_mock_count(VGPU_MOCK_FILES, -1);

@@ -32,6 +32,7 @@ int vgpu_mock_fop_flush(struct file *filp, fl_owner_t owner)
 	u32 flush = READ_ONCE(file->flush), ms = flush & ~VGPU_MOCK_FLUSH_DEAF;
 	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(never);
 
+	WRITE_ONCE(file->flushed, true);
 	if (flush & VGPU_MOCK_FLUSH_DEAF)
 		msleep(ms);
 	else if (current->flags & PF_EXITING)

@@ -39,6 +39,7 @@ enum vgpu_mock_counter {
 	VGPU_MOCK_SEEKS,
 	VGPU_MOCK_MMAPS,
 	VGPU_MOCK_INTERRUPTED,
+	VGPU_MOCK_UNFLUSHED,
 	VGPU_MOCK_COUNTERS,
 };
 
@@ -69,6 +70,7 @@ struct vgpu_mock_file {
 	u64 mm;				/* of the opener */
 	struct file *held;		/* by FD_HOLD; NULL: none */
 	u32 flush;			/* what FLUSH got */
+	bool flushed;			/* ->flush was called */
 
 	spinlock_t wait_lock;		/* guards slots */
 	wait_queue_head_t wait_queue;

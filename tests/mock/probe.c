@@ -162,5 +162,6 @@ long vgpu_mock_counters(struct vgpu_mock_call *call)
 	out->out_seeks = vgpu_mock_counted(VGPU_MOCK_SEEKS);
 	out->out_mmaps = vgpu_mock_counted(VGPU_MOCK_MMAPS);
 	out->out_interrupted = vgpu_mock_counted(VGPU_MOCK_INTERRUPTED);
+	out->out_unflushed = vgpu_mock_counted(VGPU_MOCK_UNFLUSHED);
 	return 0;
 }

@@ -1417,6 +1417,7 @@ struct vgpu_mock_info {
  * @out_seeks: llseeks
  * @out_mmaps: mmaps
  * @out_interrupted: sleeps and waits that a signal ended
+ * @out_unflushed: releases of files whose ->flush was never called
  *
  * Of the whole module, since it was loaded.
  */
@@ -1437,6 +1438,7 @@ struct vgpu_mock_counters {
 	__u64 out_seeks;
 	__u64 out_mmaps;
 	__u64 out_interrupted;
+	__u64 out_unflushed;
 };
 
 #define VGPU_MOCK_IOC_COUNTERS	_IOR(VGPU_MOCK_IOC_TYPE, 0x73, struct vgpu_mock_counters)

@@ -148,6 +148,19 @@ static inline uint64_t files_at_rest(void)
 	return open_files();
 }
 
+/* How many files were released without a ->flush. */
+static inline uint64_t unflushed(void)
+{
+	static struct vgpu_mock_counters counters;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC);
+	uint64_t files = UINT64_MAX;
+
+	if (fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters))
+		files = counters.out_unflushed;
+	close(fd);
+	return files;
+}
+
 /* How many calls sleep in the driver, or have. */
 static inline uint32_t sleeps(void)
 {
