@@ -365,7 +365,7 @@ static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
 		session->mm_lane_busy = true;
 		session->nr_lanes++;
 		*connect = LANE_CONNECT_MM;
-	} else if (any) {
+	} else if (any && !want->connected) {
 		session->nr_lanes++;
 		*connect = LANE_CONNECT_ANY;
 	}
@@ -383,8 +383,8 @@ static bool lane_may_get(struct vgpu_session *session, const struct vgpu_lane_wa
 	bool may;
 
 	spin_lock(&session->lock);
-	may = session->dead || lane_is_for_locked(session, want) ||
-		(want->mm_class && !session->mm_lane_busy);
+	may = session->dead || (want->mm_class && !session->mm_lane_busy) ||
+		((session->nr_idle || !want->connected) && lane_is_for_locked(session, want));
 	spin_unlock(&session->lock);
 	return may;
 }
@@ -452,15 +452,18 @@ static bool lane_limit(struct vgpu_session *session, int error)
 /**
  * vgpu_lane_get - take a lane for one call
  * @session: whose
- * @want: for what
+ * @wanted: for what
  *
- * Calls of class mm wait only for others of that class.
+ * Calls of class mm wait only for others of that class. Where the host gives no more lanes,
+ * for whatever reason, they wait for those that are there: a fault has nobody to tell. It fails
+ * all the same if that class has no lane of its own at that time, as a killed call took it along.
  *
  * Return: a lane, to be given back by vgpu_lane_put() or vgpu_lane_drop(), or an
  * ERR_PTR(): -ENODEV, -EINTR (killed), -ERESTARTSYS, -ETIMEDOUT, ...
  */
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *want)
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *wanted)
 {
+	struct vgpu_lane_want now = *wanted, *want = &now;
 	enum lane_connect connect;
 	struct lane_coming coming;
 	struct vgpu_lane *lane;
@@ -484,8 +487,12 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_
 			return lane;
 		if (vgpu_deadline_passed(want->deadline))
 			return ERR_PTR(-ETIMEDOUT);
-		if (connect == LANE_CONNECT_MM || !lane_limit(session, PTR_ERR(lane)))
-			return ERR_PTR(lane_error(session, PTR_ERR(lane)));
+		if (connect == LANE_CONNECT_ANY && lane_limit(session, PTR_ERR(lane)))
+			continue;
+		ret = lane_error(session, PTR_ERR(lane));
+		if (connect == LANE_CONNECT_MM || !want->mm_class || ret == -EINTR)
+			return ERR_PTR(ret);
+		want->connected = true;
 	}
 }
 

@@ -17,12 +17,14 @@ struct vgpu_slot;
  * @kind: number of what may wait for the device on the host, the same for calls that wait for
  *	the same; 0: it does not
  * @mm_class: mmap_lock may be held
+ * @connected: whether only lanes that are there will do
  * @interruptible: signals end the wait for a lane
  * @deadline: jiffies, until which one has to be free or connected; 0: none
  */
 struct vgpu_lane_want {
 	u64 kind;
 	bool mm_class;
+	bool connected;
 	bool interruptible;
 	unsigned long deadline;
 };
@@ -59,7 +61,7 @@ struct vgpu_lane {
 };
 
 int vgpu_lane_start(struct vgpu_session *session);
-struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *want);
+struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *wanted);
 void vgpu_lane_put(struct vgpu_lane *lane);
 void vgpu_lane_drop(struct vgpu_lane *lane);
 void vgpu_lane_check(struct vgpu_session *session);

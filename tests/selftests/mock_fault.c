@@ -3,6 +3,7 @@
  * Faults in device memory that the driver takes its time for, and what happens to the
  * mapping meanwhile.
  */
+#include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/syscall.h>
@@ -337,6 +338,88 @@ DIFF_TEST(unmapped_while_waiting)
 	for (tries = 0; forwarded && tries < 1000 && module_users() >= users; tries++)
 		sleep_ms(5);
 	CHECK(tries < 1000);
+}
+
+static void signal_agents(int signal)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	char path[300], name[16];
+	FILE *stream;
+
+	MUST(dir);
+	while ((entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		stream = atoi(entry->d_name) > 0 ? fopen(path, "r") : NULL;
+		if (!stream)
+			continue;
+		if (fgets(name, sizeof(name), stream) && !strcmp(name, "vgpud\n"))
+			kill(atoi(entry->d_name), signal);
+		fclose(stream);
+	}
+	closedir(dir);
+}
+
+#define AT_ONCE		4
+
+/* Reads a page in each of some threads. One that may not dies with all of them. */
+static void *read_page(void *memory)
+{
+	(void)*(volatile char *)memory;
+	return NULL;
+}
+
+/*
+ * More faults at once than there are connections to the host, and its agent makes no more, as it
+ * is stopped: they take turns.
+ */
+DIFF_TEST_LIMIT(agent_is_stopped, 120)
+{
+	pthread_t threads[AT_ONCE];
+	struct buffer buffer;
+	int i, status, ready[2], go[2];
+	char *memory, byte;
+	pid_t pid, guard;
+
+	MUST(!pipe(ready) && !pipe(go));
+	/* Whatever becomes of this test, others need the agent. */
+	guard = fork();
+	MUST(guard >= 0);
+	if (!guard) {
+		close(STDOUT_FILENO);
+		close(STDERR_FILENO);
+		setsid();
+		sleep_ms(100 * 1000);
+		signal_agents(SIGCONT);
+		_exit(0);
+	}
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		buffer_make(&buffer, VGPU_MOCK_BUF_PFN, AT_ONCE);
+		memory = buffer_map(&buffer, AT_ONCE);
+		buffer_slow(&buffer, 2000, VGPU_MOCK_SLOW_UNLOCKED);
+		MUST(write(ready[1], "", 1) == 1 && read(go[0], &byte, 1) == 1);
+		for (i = 0; i < AT_ONCE; i++)
+			MUST(!pthread_create(&threads[i], NULL, read_page, memory + i * PAGE));
+		for (i = 0; i < AT_ONCE; i++)
+			MUST(!pthread_join(threads[i], NULL));
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) == 1) {
+		/* That of a pair's host goes on, and makes more. */
+		if (forwarded)
+			signal_agents(SIGSTOP);
+		(void)!write(go[1], "", 1);
+	} else {
+		kill(pid, SIGKILL);
+	}
+	(void)waitpid(pid, &status, 0);
+	signal_agents(SIGCONT);
+	kill(guard, SIGKILL);
+	(void)waitpid(guard, NULL, 0);
+	LOG_CALL(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 TEST_HARNESS_MAIN
