@@ -120,20 +120,30 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 	};
 	struct vgpu_call_view sent;
 	u32 len = le32_to_cpu(hdr->len);
+	u32 here = xcall->out ? sizeof(struct vgpu_reply) : len;
 	int ret;
 
 	xcall->buf = xcall->inline_buf;
-	if (len > sizeof(xcall->inline_buf)) {
-		xcall->buf = kvmalloc(len, GFP_KERNEL_ACCOUNT);
+	if (here > sizeof(xcall->inline_buf)) {
+		xcall->buf = kvmalloc(here, GFP_KERNEL_ACCOUNT);
 		if (!xcall->buf)
 			return -ENOMEM;
 	}
 	memcpy(xcall->buf, hdr, sizeof(*hdr));
-	ret = vgpu_slot_recv(lane, xcall->buf, xcall->deadline);
+	if (xcall->out)
+		ret = vgpu_slot_recv_head(lane, xcall->buf, here, xcall->deadline);
+	else
+		ret = vgpu_slot_recv(lane, xcall->buf, xcall->deadline);
 	if (ret)
 		return ret;
 	call_view(xcall, &sent);
+	/* It looks at no byte of whole pages. */
 	ret = vgpu_wire_reply_check(xcall->buf, len, &sent, &xcall->reply);
+	if (!ret && xcall->out) {
+		xcall->reply.data = NULL;
+		ret = vgpu_slot_recv_rest(lane, hdr, here, xcall->out, xcall->nr_out,
+					  xcall->deadline);
+	}
 	if (ret)
 		return ret;
 	sample.in = le64_to_cpu(xcall->reply.reply->clock_in);

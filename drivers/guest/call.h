@@ -47,12 +47,15 @@ struct vgpu_stats;
  * @in: bytes of the IN segments, each segment padded to 8; modified
  * @nr_in: entries of @in
  * @in_len: bytes of @in together
+ * @out: where the bytes of a READ_PAGES go, as many as it asks for; NULL: into memory of this
+ *	call's, as all others
+ * @nr_out: entries of @out
  * @stats: counters; may be NULL
  * @sent_at: CLOCK_MONOTONIC in nanoseconds when sending began
  * @sent: the host has the whole call, whatever came of it then
  * @result: what the file operation returned on the host
- * @reply: the checked reply, valid from a successful run to fini. It was
- *	acknowledged: the caller owns the references of its objects
+ * @reply: the checked reply, valid from a successful run to fini, without the bytes that
+ *	went to @out. It was acknowledged: the caller owns the references of its objects
  * @buf: memory behind @reply
  * @inline_buf: for short replies
  */
@@ -67,6 +70,8 @@ struct vgpu_xcall {
 	struct kvec *in;
 	size_t nr_in;
 	size_t in_len;
+	const struct kvec *out;
+	size_t nr_out;
 	struct vgpu_stats *stats;
 
 	u64 sent_at;

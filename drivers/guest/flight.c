@@ -143,10 +143,16 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 {
 	struct vgpu_wire_diff *diff = &flight->diff;
 	u32 nr = diff->nr, len = diff->len;
-	bool keep;
+	bool keep = flush_keeps(space, page);
 	u64 addr;
 	int ret;
 
+	/* Of one that goes whole now only what changes goes later. */
+	if (keep && !page->orig) {
+		page->orig = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+		if (!page->orig)
+			return -ENOMEM;
+	}
 	ret = flight_enter(&flight->session->flush, space, page->index);
 	if (ret)
 		return ret;
@@ -154,7 +160,6 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		.mapping = vgpu_mapping_get(page->owner),
 		.index = page->index,
 	};
-	keep = flush_keeps(space, page);
 	/* A program that let go of the page wrote before that: read its bytes after. */
 	smp_rmb();
 	addr = vgpu_mapping_addr(page->owner, page->index);

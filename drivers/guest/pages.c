@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Calls of class mm that move bytes of device mappings: see pages.h. */
 #include <linux/errno.h>
-#include <linux/string.h>
 #include <linux/uio.h>
 
 #include "call.h"
 #include "pages.h"
 
-static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
-		      u32 len, u16 flags, unsigned long deadline)
+static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+		      const struct kvec *vec, size_t nr, u32 len, u16 flags,
+		      unsigned long deadline)
 {
 	struct vgpu_seg seg = {
 		.len = cpu_to_le32(len),
@@ -26,26 +26,33 @@ static s64 pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u6
 	xcall.stats = stats;
 	xcall.nr_segs = 1;
 	xcall.segs = &seg;
+	xcall.out = vec;
+	xcall.nr_out = nr;
 	ret = vgpu_call_run(session, &xcall);
-	if (!ret) {
+	if (!ret)
 		ret = xcall.result;
-		if (ret > 0 && buf)
-			memcpy(buf, xcall.reply.data, ret);
-	}
 	vgpu_xcall_fini(&xcall);
 	return ret;
+}
+
+s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			const struct kvec *vec, size_t nr, u32 len, unsigned long deadline)
+{
+	return pages_read(session, stats, addr, vec, nr, len, 0, deadline);
 }
 
 s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
 		    u32 len, unsigned long deadline)
 {
-	return pages_read(session, stats, addr, buf, len, 0, deadline);
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+
+	return pages_read(session, stats, addr, &vec, 1, len, 0, deadline);
 }
 
 bool vgpu_pages_have_access(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
 			    unsigned long deadline)
 {
-	return pages_read(session, stats, addr, NULL, PAGE_SIZE, VGPU_CALL_DEBUG, deadline) ==
+	return pages_read(session, stats, addr, NULL, 0, PAGE_SIZE, VGPU_CALL_DEBUG, deadline) ==
 		PAGE_SIZE;
 }
 

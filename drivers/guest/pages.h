@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct kvec;
 struct vgpu_session;
 struct vgpu_stats;
 struct vgpu_wire_diff;
@@ -24,6 +25,13 @@ struct vgpu_wire_diff;
  */
 s64 vgpu_pages_read(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr, void *buf,
 		    u32 len, unsigned long deadline);
+
+/*
+ * The same into pieces of memory, which have room for @len bytes. They hold anything where it
+ * fails, and behind what was read.
+ */
+s64 vgpu_pages_read_vec(struct vgpu_session *session, struct vgpu_stats *stats, u64 addr,
+			const struct kvec *vec, size_t nr, u32 len, unsigned long deadline);
 
 /**
  * vgpu_pages_have_access - whether the driver has an operation for debuggers

@@ -154,15 +154,22 @@ int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t l
 	return vgpu_conn_send(&lane->conn, vec, nr, len - put, vgpu_deadline_ms(deadline));
 }
 
-/* Bytes of a message, copied once. Return: 0, or -ENODEV: they are not there any more. */
-static int slot_take(struct vgpu_slot *slot, void *buf, size_t len)
+/*
+ * The first @len bytes of what is there, copied once; @vec has room for them. Return: 0, or
+ * -ENODEV: they are not there any more.
+ */
+static int slot_take(struct vgpu_slot *slot, const struct kvec *vec, size_t len)
 {
 	const struct vgpu_window_provider *provider = slot->window->provider;
+	size_t done, part;
 	int ret;
 
 	if (!provider->slot_enter(slot))
 		return -ENODEV;
-	memcpy(buf, slot->memory, len);
+	for (done = 0; done < len; done += part, vec++) {
+		part = min(vec->iov_len, len - done);
+		memcpy(vec->iov_base, slot->memory + done, part);
+	}
 	/* Pairs with the host's slot_hide(). */
 	rmb();
 	ret = slot_is_ours(slot) ? 0 : -ENODEV;
@@ -174,6 +181,7 @@ int vgpu_slot_recv(struct vgpu_lane *lane, void *msg, unsigned long deadline)
 {
 	const struct vgpu_hdr *hdr = msg;
 	u32 len = le32_to_cpu(hdr->len), sent = vgpu_wire_len_sent(hdr);
+	struct kvec rest = { .iov_base = msg + sent, .iov_len = len - sent };
 	int ret;
 
 	if (sent < len && !lane->slot)
@@ -181,7 +189,34 @@ int vgpu_slot_recv(struct vgpu_lane *lane, void *msg, unsigned long deadline)
 	ret = vgpu_conn_recv(&lane->conn, msg + sizeof(*hdr), sent - sizeof(*hdr),
 			     vgpu_deadline_ms(deadline));
 	if (!ret && sent < len)
-		return slot_take(lane->slot, msg + sent, len - sent);
+		return slot_take(lane->slot, &rest, rest.iov_len);
 	slot_missed(lane, len);
+	return ret;
+}
+
+int vgpu_slot_recv_head(struct vgpu_lane *lane, void *msg, u32 head, unsigned long deadline)
+{
+	return vgpu_conn_recv(&lane->conn, msg + sizeof(struct vgpu_hdr),
+			      head - sizeof(struct vgpu_hdr), vgpu_deadline_ms(deadline));
+}
+
+int vgpu_slot_recv_rest(struct vgpu_lane *lane, const struct vgpu_hdr *hdr, u32 head,
+			const struct kvec *vec, size_t nr, unsigned long deadline)
+{
+	u32 len = le32_to_cpu(hdr->len), sent = vgpu_wire_len_sent(hdr);
+	size_t room = 0, left = len - head, part, i;
+	int ret = 0;
+
+	for (i = 0; i < nr; i++)
+		room += vec[i].iov_len;
+	if (left > room || (sent < len && (!lane->slot || sent != head)))
+		return -EPROTO;
+	if (sent < len)
+		return slot_take(lane->slot, vec, left);
+	slot_missed(lane, len);
+	for (; !ret && left; left -= part, vec++) {
+		part = min(vec->iov_len, left);
+		ret = vgpu_conn_recv(&lane->conn, vec->iov_base, part, vgpu_deadline_ms(deadline));
+	}
 	return ret;
 }

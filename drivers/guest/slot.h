@@ -68,4 +68,29 @@ int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t l
  */
 int vgpu_slot_recv(struct vgpu_lane *lane, void *msg, unsigned long deadline);
 
+/**
+ * vgpu_slot_recv_head - receive what a message begins with
+ * @lane: the lane
+ * @msg: room for @head bytes, beginning with the message's header, checked
+ * @head: the length of the fixed part
+ * @deadline: jiffies; 0: none
+ *
+ * Return: as vgpu_slot_recv().
+ */
+int vgpu_slot_recv_head(struct vgpu_lane *lane, void *msg, u32 head, unsigned long deadline);
+
+/**
+ * vgpu_slot_recv_rest - receive all that follows, from wherever it is
+ * @lane: the lane
+ * @hdr: the message's header
+ * @head: bytes that vgpu_slot_recv_head() has received
+ * @vec: where it goes
+ * @nr: entries of @vec
+ * @deadline: jiffies; 0: none
+ *
+ * Return: as vgpu_slot_recv(), -EPROTO also where @vec is too short.
+ */
+int vgpu_slot_recv_rest(struct vgpu_lane *lane, const struct vgpu_hdr *hdr, u32 head,
+			const struct kvec *vec, size_t nr, unsigned long deadline);
+
 #endif /* VGPU_GUEST_SLOT_H */

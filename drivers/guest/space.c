@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 
 #include "anon.h"
+#include "batch.h"
 #include "blank.h"
 #include "compat.h"
 #include "deadline.h"
@@ -101,8 +102,7 @@ struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
 
 static void space_page_free(struct vgpu_space *space, struct vgpu_page *page)
 {
-	put_page(page->page);
-	kfree(page);
+	vgpu_page_free(page);
 	atomic_dec(&space->host->spaces.nr_cached);
 }
 
@@ -194,7 +194,7 @@ static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, p
 
 	mutex_lock(&space->lock);
 	xa_for_each_range(&space->pages, index, page, first, last) {
-		if (page->orig) {
+		if (vgpu_page_is_dirty(page)) {
 			nr_dirty++;
 			continue;
 		}
@@ -289,14 +289,14 @@ static bool space_has_room(const struct vgpu_space *space)
 static bool space_may_dirty(const struct vgpu_space *space, const struct vgpu_page *page)
 {
 	lockdep_assert_held(&space->lock);
-	return page->orig || space_has_room(space);
+	return vgpu_page_is_dirty(page) || space_has_room(space);
 }
 
 /* A flush kept it, as somebody refers to it, who has written no more since. */
 static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 {
 	lockdep_assert_held(&space->lock);
-	if (!page->orig || page->whole || vgpu_page_is_pinned(page))
+	if (!vgpu_page_is_dirty(page) || page->whole || vgpu_page_is_pinned(page))
 		return false;
 	vgpu_flush_unmap(space, page->index, 1);
 	return !vgpu_page_is_pinned(page) &&
@@ -355,7 +355,7 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 		if (nr == max)
 			break;
 		/* Locked, it is on its way into a private mapping. */
-		if (page->orig || !trylock_page(page->page))
+		if (vgpu_page_is_dirty(page) || !trylock_page(page->page))
 			continue;
 		set_page_private(page->page, SPACE_PAGE_GONE);
 		unlock_page(page->page);
@@ -421,7 +421,7 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
-	if (page && page->orig && !page->whole && page->owner == mapping && page->fresh < fresh &&
+	if (page && page->owner == mapping && !page->whole && page->fresh < fresh &&
 	    vgpu_mapping_covered(mapping, index)) {
 		/* Programs that touch it wait for the lock, and nobody can pin it any more. */
 		vgpu_flush_unmap(space, index, 1);
@@ -665,59 +665,64 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 
 /* --- faults --------------------------------------------------------------- */
 
-/* @bytes: NULL: zeros. Return: a page that is not cached yet, but counts, or NULL. */
-static struct vgpu_page *space_page_alloc(struct vgpu_space_set *set, pgoff_t index,
-					  const void *bytes, s64 drops)
+/* Return: 0, -EBUSY (another one is there), -ENOMEM. */
+static int space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgoff_t index,
+			  s64 drops)
 {
-	struct vgpu_page *page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
-
-	if (!page)
-		return NULL;
-	page->page = alloc_page(bytes ? GFP_KERNEL_ACCOUNT : GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!page->page) {
-		kfree(page);
-		return NULL;
-	}
+	lockdep_assert_held(&space->lock);
 	page->index = index;
 	page->fresh = drops;
-	if (bytes)
-		memcpy(page_address(page->page), bytes, PAGE_SIZE);
-	atomic_inc(&set->nr_cached);
-	return page;
+	return xa_insert(&space->pages, index, page, GFP_KERNEL_ACCOUNT);
 }
 
-/* Return: 0, -EBUSY (another one is there), -ENOMEM. */
-static int space_page_add(struct vgpu_space *space, struct vgpu_page *page)
+/* Pages have been added. */
+static void space_activate(struct vgpu_space *space)
 {
 	struct vgpu_space_set *set = &space->host->spaces;
-	int ret;
 
 	lockdep_assert_held(&space->lock);
-	ret = xa_insert(&space->pages, page->index, page, GFP_KERNEL_ACCOUNT);
-	if (ret)
-		return ret;
 	spin_lock(&set->lock);
 	if (list_empty(&space->active))
 		list_add_tail(&space->active, &set->active);
 	spin_unlock(&set->lock);
 	space_expire_later(set);
-	return 0;
+}
+
+/* The pages that are added are taken out of @pages. Return: how it went with the first one. */
+static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
+			       struct vgpu_page **pages, u32 nr, s64 drops)
+{
+	struct vgpu_space *space = mapping->space;
+	u32 i;
+	int ret;
+
+	for (i = 0; i < nr; i++) {
+		ret = space_page_add(space, pages[i], index + i, drops);
+		/* Another fault was quicker. */
+		if (ret == -EBUSY)
+			continue;
+		if (ret)
+			break;
+		pages[i] = NULL;
+		vgpu_blank_touch(mapping, index + i);
+	}
+	space_activate(space);
+	return i ? 0 : ret;
 }
 
 /*
- * Cache a page that was fetched when set->drops was @drops.
- * Return: 0, -EAGAIN (a call ended since), -ENOMEM, -ENODEV.
+ * Cache pages that were fetched when set->drops was @drops. Those that are not cached stay in
+ * @pages. Return: 0, -EAGAIN (a call ended since), -ENOMEM, -ENODEV.
  */
-static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, const void *bytes, s64 drops)
+static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu_page **pages,
+			u32 nr, s64 drops)
 {
 	struct vgpu_space *space = mapping->space;
 	struct vgpu_space_set *set = &space->host->spaces;
-	struct vgpu_page *page;
+	u32 i, left = 0;
 	int ret;
 
-	page = space_page_alloc(set, index, bytes, drops);
-	if (!page)
-		return -ENOMEM;
+	atomic_add(nr, &set->nr_cached);
 	mutex_lock(&space->lock);
 	/* Pairs with the barrier in vgpu_space_drop(). */
 	smp_mb();
@@ -726,14 +731,12 @@ static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, const void 
 	else if (atomic64_read(&set->drops) != drops)
 		ret = -EAGAIN;
 	else
-		ret = space_page_add(space, page);
-	if (!ret)
-		vgpu_blank_touch(mapping, index);
+		ret = space_insert_locked(mapping, index, pages, nr, drops);
 	mutex_unlock(&space->lock);
-	if (ret)
-		space_page_free(space, page);
-	/* Another fault was quicker. */
-	return ret == -EBUSY ? 0 : ret;
+	for (i = 0; i < nr; i++)
+		left += !!pages[i];
+	atomic_sub(left, &set->nr_cached);
+	return ret;
 }
 
 /*
@@ -778,15 +781,51 @@ static u32 space_landed(struct vgpu_space *space, pgoff_t index, u32 nr)
 	return nr > 1 && xa_find(&space->flying, &at, index + nr - 1, XA_PRESENT) ? at - index : nr;
 }
 
-/* Fetch @nr pages at @index into the cache; the first one counts. */
-static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr, void *buf,
-			    unsigned long deadline)
+/**
+ * struct space_fetch - pages that are being fetched
+ * @nr: how many
+ * @nr_vec: entries of @vec that are used
+ * @pages: the pages, as long as they are not cached
+ * @vec: their memory
+ */
+struct space_fetch {
+	u32 nr;
+	size_t nr_vec;
+	struct vgpu_page *pages[SPACE_AHEAD_MAX];
+	struct kvec vec[SPACE_AHEAD_MAX];
+};
+
+/* Return: memory for @nr pages, or for fewer, charged to the caller; or NULL. */
+static struct space_fetch *space_fetch_make(u32 nr)
+{
+	struct space_fetch *fetch = kmalloc(sizeof(*fetch), GFP_KERNEL_ACCOUNT);
+
+	if (!fetch)
+		return NULL;
+	fetch->nr = vgpu_batch_alloc(fetch->pages, nr, false);
+	if (!fetch->nr) {
+		kfree(fetch);
+		return NULL;
+	}
+	fetch->nr_vec = vgpu_batch_vec(fetch->pages, fetch->nr, fetch->vec);
+	return fetch;
+}
+
+static void space_fetch_free(struct space_fetch *fetch)
+{
+	vgpu_batch_free(fetch->pages, fetch->nr);
+	kfree(fetch);
+}
+
+/* Fetch pages from @index on into the cache; the first one counts. */
+static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
+			    struct space_fetch *fetch, unsigned long deadline)
 {
 	struct vgpu_space *space = mapping->space;
 	struct vgpu_space_set *set = &space->host->spaces;
 	s64 drops = atomic64_read(&set->drops);
 	s64 got;
-	u32 i;
+	u32 nr;
 	int ret;
 
 	/* What this guest wrote elsewhere to the same memory must be seen. */
@@ -796,10 +835,10 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 		ret = vgpu_flush_await_landed(space, index, &mapping->session->flush, deadline);
 	if (ret)
 		return ret;
-	nr = space_landed(space, index, nr);
-	got = vgpu_pages_read(mapping->session, &mapping->export->stats,
-			      vgpu_mapping_addr(mapping, index), buf, nr << PAGE_SHIFT,
-			      deadline);
+	nr = space_landed(space, index, fetch->nr);
+	got = vgpu_pages_read_vec(mapping->session, &mapping->export->stats,
+				  vgpu_mapping_addr(mapping, index), fetch->vec, fetch->nr_vec,
+				  nr << PAGE_SHIFT, deadline);
 	if (got < 0)
 		return got;
 	got >>= PAGE_SHIFT;
@@ -807,13 +846,7 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index, u32 nr,
 	got = min_t(pgoff_t, got, vgpu_mapping_covered(mapping, index));
 	if (!got)
 		return -EFAULT;
-	for (i = 0; i < got; i++) {
-		ret = space_insert(mapping, index + i, buf + ((size_t)i << PAGE_SHIFT),
-				   drops);
-		if (ret)
-			return i ? 0 : ret;
-	}
-	return 0;
+	return space_insert(mapping, index, fetch->pages, got, drops);
 }
 
 /*
@@ -849,16 +882,16 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned lon
 	struct vgpu_space_set *set = &mapping->space->host->spaces;
 	u32 nr = space_ahead(mapping, index);
 	unsigned long until = deadline;
+	struct space_fetch *fetch;
 	int tries = 0;
-	void *buf;
 	int ret;
 
 	space_make_room(set);
-	buf = kvmalloc((size_t)nr << PAGE_SHIFT, GFP_KERNEL_ACCOUNT);
-	if (!buf)
+	fetch = space_fetch_make(nr);
+	if (!fetch)
 		return -ENOMEM;
 	for (;;) {
-		ret = space_fetch_once(mapping, index, nr, buf, until);
+		ret = space_fetch_once(mapping, index, fetch, until);
 		/* Only for so long may others be made to wait for a driver that takes its time. */
 		if (ret == -ETIMEDOUT && !deadline && tries >= SPACE_TRIES) {
 			space_starve_end(set);
@@ -879,7 +912,7 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned lon
 	}
 	if (tries >= SPACE_TRIES)
 		space_starve_end(set);
-	kvfree(buf);
+	space_fetch_free(fetch);
 	return ret;
 }
 
@@ -956,7 +989,7 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 	bool whole;
 
 	lockdep_assert_held(&space->lock);
-	if (page->orig)
+	if (vgpu_page_is_dirty(page))
 		return 0;
 	if (!space_may_dirty(space, page)) {
 		vgpu_flush_later(&space->host->spaces);
@@ -964,50 +997,61 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 	}
 	whole = page->whole || (mapping->apart && !READ_ONCE(space->shared));
 	/* Nobody compares with it where the page goes whole. */
-	if (whole)
-		page->orig = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
-	else
+	if (!whole) {
 		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
-	if (!page->orig)
-		return VM_FAULT_OOM;
+		if (!page->orig)
+			return VM_FAULT_OOM;
+	}
 	page->whole = whole;
 	vgpu_flush_add(space, page, mapping);
 	return 0;
 }
 
 /*
- * A page of a blank buffer at its first store: it holds what the driver cleared, and goes to
- * the host whole, which may have other bytes there. It is dirty at once, for vgpu_blank_end().
- * Return: NULL: it has to be fetched.
+ * @page, whose bytes are zero, is that of a blank buffer at its first store: it holds what the
+ * driver cleared, and goes to the host whole, which may have other bytes there. It is dirty at
+ * once, for vgpu_blank_end(). Return: false: it is not cached, as it has to be fetched.
  */
-static struct vgpu_page *space_add_blank(struct vgpu_mapping *mapping, pgoff_t index)
+static bool space_add_blank(struct vgpu_mapping *mapping, struct vgpu_page *page, pgoff_t index)
 {
 	struct vgpu_space *space = mapping->space;
 	struct vgpu_space_set *set = &space->host->spaces;
-	struct vgpu_page *page;
 
 	/* A fetch makes room first. */
 	if (!vgpu_blank_is(mapping, index) || atomic_read(&set->nr_cached) >= SPACE_CACHED_MAX)
-		return NULL;
-	page = space_page_alloc(set, index, NULL, atomic64_read(&set->drops));
-	if (!page)
-		return NULL;
+		return false;
+	atomic_inc(&set->nr_cached);
 	page->whole = true;
 	/* Most are written to once, and in order: the host takes the first while others come. */
 	if (!(++mapping->nr_blank % SPACE_BLANK_FLUSH))
 		vgpu_flush_start(&mapping->session->flush);
-	if (space_page_add(space, page))
-		goto err_page;
+	if (space_page_add(space, page, index, atomic64_read(&set->drops)))
+		goto err_count;
 	if (space_make_dirty(mapping, page))
 		goto err_entry;
 	vgpu_blank_touch(mapping, index);
-	return page;
+	return true;
 
 err_entry:
 	xa_erase(&space->pages, index);
-err_page:
-	space_page_free(space, page);
-	return NULL;
+err_count:
+	atomic_dec(&set->nr_cached);
+	return false;
+}
+
+/* The page of a store at @index, if it is one of a blank buffer; else NULL. */
+static struct vgpu_page *space_get_blank(struct vgpu_mapping *mapping, pgoff_t index)
+{
+	struct vgpu_page *page;
+
+	if (!vgpu_blank_is(mapping, index) || !vgpu_batch_alloc(&page, 1, true))
+		return NULL;
+	if (!space_add_blank(mapping, page, index)) {
+		vgpu_page_free(page);
+		return NULL;
+	}
+	space_activate(mapping->space);
+	return page;
 }
 
 /*
@@ -1018,9 +1062,10 @@ static void space_blank_ahead(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 	pgprot_t prot = vm_get_page_prot(vmf->vma->vm_flags);
+	struct vgpu_page *pages[SPACE_BLANK_AHEAD];
 	unsigned long addr = vmf->address & PAGE_MASK;
-	pgoff_t index = vmf->pgoff, left;
-	struct vgpu_page *page;
+	pgoff_t index = vmf->pgoff, left, nr = 0;
+	pgoff_t i;
 
 	left = mapping->blank_ahead;
 	if (index != mapping->blank_next)
@@ -1029,15 +1074,17 @@ static void space_blank_ahead(struct vm_fault *vmf)
 	left = min3(left, ((vmf->vma->vm_end - addr) >> PAGE_SHIFT) - 1,
 		    vgpu_mapping_covered(mapping, index) - 1);
 	mapping->blank_next = ++index;
-	for (; left; left--, index++) {
-		page = xa_load(&mapping->space->pages, index);
-		page = page ? NULL : space_add_blank(mapping, index);
+	while (nr < left && vgpu_blank_is(mapping, index + nr))
+		nr++;
+	if (nr)
+		nr = vgpu_batch_alloc(pages, nr, true);
+	for (i = 0; i < nr && space_add_blank(mapping, pages[i], index + i); i++) {
 		addr += PAGE_SIZE;
-		if (!page || vmf_insert_pfn_prot(vmf->vma, addr, page_to_pfn(page->page), prot) !=
-		    VM_FAULT_NOPAGE)
-			return;
-		mapping->blank_next = index + 1;
+		mapping->blank_next = index + i + 1;
+		/* One that is not shown faults when it is written to, as it is cached. */
+		vmf_insert_pfn_prot(vmf->vma, addr, page_to_pfn(pages[i]->page), prot);
 	}
+	vgpu_batch_free(pages + i, nr - i);
 }
 
 static vm_fault_t space_insert_pfn(struct vm_fault *vmf, struct vgpu_page *page)
@@ -1093,7 +1140,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 	if (page) {
 		space_note_use(mapping, index);
 	} else if (vgpu_space_fault_writes(vmf)) {
-		page = space_add_blank(mapping, index);
+		page = space_get_blank(mapping, index);
 		blank = page;
 	}
 	if (page && vgpu_space_fault_writes(vmf) && !space_may_dirty(space, page) &&

@@ -85,7 +85,8 @@ struct vgpu_space_set {
  * @page: the bytes
  * @index: offset in the space, pages
  * @fresh: set->drops when the host was last asked for it
- * @orig: what the host has of it, as far as is known here; NULL: clean
+ * @orig: dirty: what the host has of it, as far as is known here; NULL: clean, or nobody compares
+ *	with that as the page goes whole
  * @sent: bytes of it have gone to the host since it was fetched
  * @whole: dirty: all of its bytes are the program's, those too that are as in @orig
  * @owner: dirty: the mapping through which it goes back, a reference
@@ -154,6 +155,12 @@ struct vgpu_space {
 static inline bool vgpu_page_is_pinned(const struct vgpu_page *page)
 {
 	return folio_maybe_dma_pinned(page_folio(page->page));
+}
+
+/* Under its space's lock. */
+static inline bool vgpu_page_is_dirty(const struct vgpu_page *page)
+{
+	return page->owner;
 }
 
 void vgpu_space_set_init(struct vgpu_space_set *set);
