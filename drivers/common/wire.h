@@ -105,7 +105,8 @@ int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire
 /*
  * A REPLY to the call in @sent (the guest's own copy): sequence number and
  * lengths fit that call, objects answer its fixups, READ's result is not
- * longer than was asked for.
+ * longer than was asked for. Of a reply to READ_PAGES nothing behind struct vgpu_reply is looked
+ * at, which may be elsewhere.
  */
 int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_call_view *sent,
 			  struct vgpu_reply_view *view);

@@ -19,8 +19,9 @@ static struct page *batch_piece(gfp_t gfp, unsigned int *order)
 	unsigned int i;
 
 	for (; *order; --*order) {
-		/* What is not there is not worth the wait: single pages will do. */
-		page = alloc_pages((gfp & ~__GFP_RECLAIM) | __GFP_NOWARN, *order);
+		/* What is not there is not worth a wait, nor what others keep: single pages do. */
+		page = alloc_pages((gfp & ~__GFP_RECLAIM) | __GFP_NOMEMALLOC | __GFP_NOWARN,
+				   *order);
 		if (!page)
 			continue;
 		split_page(page, *order);
@@ -35,16 +36,17 @@ static struct page *batch_piece(gfp_t gfp, unsigned int *order)
 u32 vgpu_batch_alloc(struct vgpu_page **pages, u32 nr, bool zero)
 {
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | (zero ? __GFP_ZERO : 0);
+	unsigned int order = BATCH_ORDER;
 	struct page *piece = NULL;
 	u32 made, left = 0;
 
 	for (made = 0; made < nr; made++) {
-		unsigned int order = min(ilog2(nr - made), BATCH_ORDER);
-
 		pages[made] = kzalloc(sizeof(*pages[made]), GFP_KERNEL_ACCOUNT);
 		if (!pages[made])
 			break;
 		if (!left) {
+			/* What was not there just now is not asked for again. */
+			order = min_t(unsigned int, order, ilog2(nr - made));
 			piece = batch_piece(gfp, &order);
 			left = piece ? 1U << order : 0;
 		}

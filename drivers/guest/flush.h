@@ -112,7 +112,10 @@ bool vgpu_flush_queue(struct work_struct *work);
 /* set->expire, @delay (jiffies) from now unless it comes before. Takes host->lock. */
 void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay);
 
-/* Under its space's lock: @page, which has a snapshot or goes whole, is dirty, and goes back by @mapping. */
+/*
+ * Under its space's lock: @page, which has a snapshot or goes whole, is dirty, and goes back by
+ * @mapping.
+ */
 void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
 		    struct vgpu_mapping *mapping);
 

@@ -551,11 +551,14 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	while ((space = space_next(set, drops))) {
 		spin_unlock(&set->lock);
 		space_drop_clean(space);
-		space->dropped = drops;
+		/* Who caches pages has it from before the space is listed until they are there. */
+		mutex_lock(&space->lock);
 		spin_lock(&set->lock);
+		space->dropped = drops;
 		if (xa_empty(&space->pages))
 			list_del_init(&space->active);
 		spin_unlock(&set->lock);
+		mutex_unlock(&space->lock);
 		vgpu_space_put(space);
 		spin_lock(&set->lock);
 	}
@@ -675,7 +678,7 @@ static int space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgof
 	return xa_insert(&space->pages, index, page, GFP_KERNEL_ACCOUNT);
 }
 
-/* Pages have been added. */
+/* Pages have been added, or will be before the lock is let go. */
 static void space_activate(struct vgpu_space *space)
 {
 	struct vgpu_space_set *set = &space->host->spaces;
@@ -706,7 +709,6 @@ static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
 		pages[i] = NULL;
 		vgpu_blank_touch(mapping, index + i);
 	}
-	space_activate(space);
 	return i ? 0 : ret;
 }
 
@@ -724,6 +726,9 @@ static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu
 
 	atomic_add(nr, &set->nr_cached);
 	mutex_lock(&space->lock);
+	/* A drop that is counted after the look below has to find the space. */
+	if (!space->dead)
+		space_activate(space);
 	/* Pairs with the barrier in vgpu_space_drop(). */
 	smp_mb();
 	if (space->dead)

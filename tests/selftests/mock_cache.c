@@ -7,6 +7,7 @@
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
 #include <pthread.h>
+#include <sys/uio.h>
 
 #include "keep.h"
 #include "tool.h"
@@ -442,6 +443,31 @@ DIFF_TEST(new_buffer_read_first)
 	buffer.memory[100] = 0;
 	log_sum(&buffer, 0, PAGE);
 	log_bytes("memory", buffer.memory, PAGE);
+}
+
+/*
+ * Somebody holds a page that has gone whole: it stays, and from then on what differs from what the
+ * device has is what the program has written.
+ */
+DIFF_TEST(new_buffer_held)
+{
+	struct buffer buffer = new_buffer(VGPU_MOCK_BUF_PAGE);
+	struct iovec page = { buffer.memory, PAGE };
+	int pipes[2];
+
+	memset(buffer.memory, 'h', PAGE);
+	MUST(!pipe(pipes));
+	LOG_CALL(vmsplice(pipes[1], &page, 1, 0));
+	log_sum(&buffer, 0, buffer.size);
+	fill(&buffer, buffer.size, 22);
+	log_bytes("memory", buffer.memory, buffer.size);
+	buffer.memory[100] = 'w';
+	log_sum(&buffer, 0, buffer.size);
+	close(pipes[0]);
+	close(pipes[1]);
+	buffer.memory[200] = 'x';
+	log_sum(&buffer, 0, buffer.size);
+	log_bytes("memory", buffer.memory, buffer.size);
 }
 
 /* The device has written to all of it. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Every rule of REPLY, broken one at a time. */
+#include <stdlib.h>
+
 #include "tap.h"
 #include "wire_case.h"
 
@@ -248,6 +250,28 @@ static void test_other_call(void)
 	tap_subject("other calls");
 }
 
+/* What a reply to READ_PAGES says is judged where its bytes are elsewhere. */
+static void test_pages_elsewhere(void)
+{
+	static struct wire_buf buf, call;
+	struct vgpu_reply *reply = malloc(sizeof(*reply));
+	struct vgpu_reply_view view;
+	struct vgpu_call_view sent;
+
+	if (!reply)
+		abort();
+	wire_sample_find("call_read_pages")->fill(&call);
+	tap_expect(!vgpu_wire_call_check(call.words, call.len, &wire_sample_limits, &sent),
+		   "its call");
+	wire_sample_find("reply_read_pages")->fill(&buf);
+	memcpy(reply, buf.words, sizeof(*reply));
+	tap_expect(!vgpu_wire_reply_check(reply, buf.len, &sent, &view), "no byte is looked at");
+	reply->nr_objects = cpu_to_le16(1);
+	tap_expect(vgpu_wire_reply_check(reply, buf.len, &sent, &view) == -EPROTO, "an object");
+	free(reply);
+	tap_subject("pages elsewhere");
+}
+
 /* The last reply of a lane is in no slot: the late answer to an upcall may be. */
 static void test_last(void)
 {
@@ -303,6 +327,7 @@ int main(void)
 	WIRE_CASES("reply_read_pages", reply_read_pages);
 	WIRE_CASES("reply_write_pages", reply_write_pages);
 	test_other_call();
+	test_pages_elsewhere();
 	test_last();
 	return tap_done();
 }
