@@ -706,4 +706,50 @@ TEST_F_TIMEOUT(files, who_asked, 120)
 	EXPECT_TRUE(logged_since(from, "window of guest 68:22586: is taken away, by vgpuctl (uid 0, pid [0-9]*)$"));
 }
 
+#define LATE	"/run/vgpu-late"
+
+static bool await_listed(const char *line)
+{
+	int tries;
+
+	for (tries = 0; tries < 500; tries++) {
+		if (listed(line))
+			return true;
+		usleep(20000);
+	}
+	return false;
+}
+
+/* A name that the kernel does not make comes at any time, and no uevent tells of it. */
+TEST_F_TIMEOUT(files, link_comes_late, 120)
+{
+	const char *real = getenv("VGPU_REAL");
+
+	ASSERT_EQ(0, tool_run("rm -rf " LATE)->status);
+	ASSERT_TRUE(write_file(CONF, "[config-l]\npath = " LATE "/by-path/device\nto = 66\n"));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	EXPECT_TRUE(listed("^config-l  *" LATE "/by-path/device .*absent"));
+	/* One directory after the other, and a link before what it leads to. */
+	ASSERT_EQ(0, tool_run("mkdir " LATE)->status);
+	usleep(500000);
+	ASSERT_EQ(0, tool_run("mkdir " LATE "/by-path")->status);
+	usleep(500000);
+	ASSERT_EQ(0, tool_run("ln -s ../device " LATE "/by-path/device")->status);
+	usleep(500000);
+	EXPECT_TRUE(listed("^config-l .*absent"));
+	ASSERT_EQ(0, tool_run("ln -s %s " LATE "/device", real)->status);
+	EXPECT_TRUE(await_listed("^config-l .* vgpu-mock "));
+	/* It leads elsewhere now, and nowhere. */
+	ASSERT_EQ(0, tool_run("ln -s /dev/zero " LATE "/new && mv -T " LATE "/new " LATE "/device")->status);
+	EXPECT_TRUE(await_listed("^config-l .* zero "));
+	ASSERT_EQ(0, tool_run("ln -s /dev/no-such-device " LATE "/new && mv -T " LATE "/new " LATE "/device")->status);
+	EXPECT_TRUE(await_listed("^config-l .*absent"));
+	/* What is no device is waited for as well. */
+	ASSERT_EQ(0, tool_run("ln -s /etc/passwd " LATE "/new && mv -T " LATE "/new " LATE "/device")->status);
+	usleep(500000);
+	ASSERT_EQ(0, tool_run("ln -s %s " LATE "/new && mv -T " LATE "/new " LATE "/device", real)->status);
+	EXPECT_TRUE(await_listed("^config-l .* vgpu-mock "));
+	tool_run("rm -rf " LATE);
+}
+
 TEST_HARNESS_MAIN

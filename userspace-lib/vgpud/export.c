@@ -13,6 +13,7 @@
 #include "hostdev.h"
 #include "listener.h"
 #include "log.h"
+#include "paths.h"
 #include "peer.h"
 
 struct export_list exports = TAILQ_HEAD_INITIALIZER(exports);
@@ -651,6 +652,8 @@ int export_add(struct export_spec *spec, struct answer *answer)
 		ret = give_all(export, spec, answer);
 	if (ret)
 		export_free(export);
+	else
+		paths_watch();
 	return ret;
 }
 
@@ -708,11 +711,20 @@ int export_remove(const char *name, uint32_t cid, uint32_t port, bool force,
 
 /* --- devices that come and go ---------------------------------------------- */
 
+static void retry_expired(struct timer *timer)
+{
+	(void)timer;
+	exports_rescan();
+}
+
+static struct timer retry = { .expired = retry_expired };
+
 void exports_rescan(void)
 {
 	struct export *export;
 	struct device device;
 	struct answer answer;
+	bool failed = false;
 	int fd, error;
 
 	TAILQ_FOREACH(export, &exports, node) {
@@ -733,6 +745,12 @@ void exports_rescan(void)
 		/* It was said when it became so. */
 		if (export->error && export->error != -ENOENT && export->error != error)
 			log_warning("export %s: %s", export->spec.name, answer.text);
+		failed |= export->error && export->error != -ENOENT;
 	}
 	files_next();
+	/* Nothing tells when what keeps others from being exported is over. */
+	timer_cancel(&retry);
+	if (failed)
+		timer_set(&retry, EXPORT_RETRY_MS);
+	paths_watch();
 }

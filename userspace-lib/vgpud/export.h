@@ -197,7 +197,11 @@ void export_grant_del(struct export *export, struct grant *grant);
 /* -EBUSY: a guest that has it, or the one of @only, runs programs that use a device. */
 int export_check_unused(struct export *export, struct grant *only, struct answer *answer);
 
-/* Devices may have come or gone. */
+/*
+ * Devices may have come or gone. One that is there, but cannot be exported, is tried again
+ * every EXPORT_RETRY_MS.
+ */
+#define EXPORT_RETRY_MS	5000
 void exports_rescan(void);
 
 /*

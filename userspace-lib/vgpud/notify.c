@@ -53,6 +53,12 @@ static void settled(struct timer *timer)
 
 static struct timer settle = { .expired = settled };
 
+void notify_devices_soon(void)
+{
+	if (!settle.set)
+		timer_set(&settle, SETTLE_MS);
+}
+
 /* The value of a variable of a uevent; NULL: it has none. */
 static const char *uevent_get(const char *text, size_t len, const char *name)
 {

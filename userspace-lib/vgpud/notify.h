@@ -8,5 +8,7 @@ void notify_manager(const char *state);
 
 /* Watches devices come, change and go, for exports. 0 or a negative errno. */
 int notify_devices_init(void);
+/* Devices may have come or gone: exports are looked at soon, once for all that comes meanwhile. */
+void notify_devices_soon(void);
 
 #endif /* VGPUD_NOTIFY_H */

@@ -88,6 +88,7 @@ void reload_start(void)
 	if (ret)
 		log_error("files with mistakes are not used");
 	apply(&sync, &plan);
+	exports_rescan();
 	text_log(&sync.changes, log_info);
 	text_log(&sync.failures, log_error);
 	text_free(&sync.changes);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "export.h"
+#include "log.h"
+#include "loop.h"
+#include "notify.h"
+#include "paths.h"
+
+/* Links that are followed from one to the next. */
+#define LINKS_MAX	8
+
+static void paths_ready(struct source *source, uint32_t events)
+{
+	char buffer[4096] __attribute__((aligned(8)));
+
+	(void)events;
+	/* Which file it is does not matter: all exports are looked at. */
+	while (read(source->fd, buffer, sizeof(buffer)) > 0)
+		;
+	notify_devices_soon();
+}
+
+static struct source watches = { .fd = -1, .ready = paths_ready };
+
+/* The directory that the file is in, or the deepest one above that is there. */
+static void watch_above(const char *path)
+{
+	char dir[PATH_MAX];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	while ((slash = strrchr(dir, '/'))) {
+		/* The root's own name is the slash. */
+		slash[slash == dir] = '\0';
+		if (inotify_add_watch(watches.fd, dir, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0)
+			return;
+		if (slash == dir || (errno != ENOENT && errno != ENOTDIR))
+			break;
+	}
+	log_warning("%s: cannot be waited for: %s", path, strerror(errno));
+}
+
+/* Where the link @path leads, into @target. Return: it is one. */
+static bool follow_link(const char *path, char target[PATH_MAX])
+{
+	char link[PATH_MAX];
+	ssize_t len = readlink(path, link, sizeof(link) - 1);
+	int dir = strrchr(path, '/') + 1 - path;
+
+	if (len <= 0)
+		return false;
+	link[len] = '\0';
+	return snprintf(target, PATH_MAX, "%.*s%s", link[0] == '/' ? 0 : dir, path, link) < PATH_MAX;
+}
+
+/* What stands there, or the links on the way, may change. */
+static void watch_path(const struct export *export)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	bool is_link;
+	int i;
+
+	snprintf(path, sizeof(path), "%s", export->spec.path);
+	for (i = 0; i < LINKS_MAX; i++) {
+		is_link = follow_link(path, target);
+		if (is_link || !export->number)
+			watch_above(path);
+		if (!is_link)
+			return;
+		memcpy(path, target, sizeof(path));
+	}
+}
+
+void paths_watch(void)
+{
+	struct export *export;
+
+	source_close(&watches);
+	watches.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (watches.fd < 0 || source_add(&watches, EPOLLIN)) {
+		log_warning("devices that come late: %s", strerror(errno));
+		if (watches.fd >= 0)
+			close(watches.fd);
+		watches.fd = -1;
+		return;
+	}
+	TAILQ_FOREACH(export, &exports, node)
+		watch_path(export);
+	/* One that has come before it was watched. */
+	TAILQ_FOREACH(export, &exports, node)
+		if (!export->number && export->error == -ENOENT && !access(export->spec.path, F_OK))
+			notify_devices_soon();
+}
