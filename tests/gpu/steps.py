@@ -209,12 +209,13 @@ class Steps(Machine):
                  "rmdir $none; exit $status")
         return self.compare(alone.format("clinfo -l"), alone.format("clinfo"))
 
-    def build(self, name, *options):
-        """A program by the machine's own nvcc, for its own card, in self.enter."""
+    def build(self, name, *options, to=None):
+        """A program by the machine's own nvcc, for its own card, in self.enter. One that is built again needs
+        another name: a guest that has run it does not look at the file again."""
         if self.rehearse:
-            shutil.copy(os.path.join(HERE, "plain.py"), self.path(name))
+            shutil.copy(os.path.join(HERE, "plain.py"), self.path(to or name))
             return
-        command = ["nvcc", "-O2", *self.architecture(), *options, "-o", self.path(name), os.path.join(HERE, name + ".cu")]
+        command = ["nvcc", "-O2", *self.architecture(), *options, "-o", self.path(to or name), os.path.join(HERE, name + ".cu")]
         # A compiler may be newer than the libraries that the loader finds.
         for static in (["-Xcompiler", "-static-libstdc++", "-Xcompiler", "-static-libgcc"], []):
             built = subprocess.run(command + static, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -263,13 +264,13 @@ class Steps(Machine):
 
     def debuggers(self):
         """A memory checker and a debugger of CUDA: addresses and the ids of processes differ each time."""
-        self.build("vecadd", "-lineinfo")
+        self.build("vecadd", "-lineinfo", to="vecadd-lines")
         debugger = ("cuda-gdb --batch -ex 'set breakpoint pending on' -ex 'break add' -ex run -ex 'info cuda kernels' "
                     "-ex 'info symbol $pc' -ex 'info breakpoints' -ex delete "
-                    "-ex continue ./vecadd 2>&1 | sed -E 's/^(add.* in section|1\\.[12] )/# \\1/' | "
+                    "-ex continue ./vecadd-lines 2>&1 | sed -E 's/^(add.* in section|1\\.[12] )/# \\1/' | "
                     "grep -aE '^# |Breakpoint|Inferior|Kernel|right' | "
                     "sed -E 's/process [0-9]+/process/; /^#/!s/0x[0-9a-f]+/an address/g'")
-        return self.compare(f"{self.enter}; compute-sanitizer ./vecadd", f"{self.enter}; {debugger}", seconds=200)
+        return self.compare(f"{self.enter}; compute-sanitizer ./vecadd-lines", f"{self.enter}; {debugger}", seconds=200)
 
     def train(self):
         """PyTorch as in torch(), and more of its libraries."""
