@@ -25,13 +25,13 @@
 #define VGPU_PATIENCE_FREE	500U
 /* One that takes so much longer, again a part of the whole, counts by half. */
 #define VGPU_PATIENCE_HALF	100U
-/* Of so much time the budget grows by one. */
+/* The budget grows by a microsecond for each period of this many microseconds. */
 #define VGPU_PATIENCE_REFILL	20U
 /* This part of the whole is as good as nothing, */
 #define VGPU_PATIENCE_LEAST	8U
 /* and with that much one may begin again. */
 #define VGPU_PATIENCE_AGAIN	4U
-/* Whoever has used up all so often */
+/* A guest that has used up all of its budget this many times */
 #define VGPU_PATIENCE_STRIKES	3U
 /* has to wait until one of these times is forgotten, which takes so long. */
 #define VGPU_PATIENCE_FORGET_US	600000000ULL
@@ -78,7 +78,7 @@ static inline void vgpu_patience_pass(struct vgpu_patience *patience, u64 now)
 		return;
 	refill = (now - patience->seen) / VGPU_PATIENCE_REFILL;
 	patience->left = min(patience->left + refill, patience->whole);
-	/* What is too little for a microsecond is not lost. */
+	/* Time that is too short to refill a microsecond is not lost: it counts next time. */
 	patience->seen = patience->left == patience->whole ? now :
 		patience->seen + refill * VGPU_PATIENCE_REFILL;
 	while (patience->strikes && now > patience->strike &&
@@ -106,7 +106,7 @@ static inline u64 vgpu_patience_begin(struct vgpu_patience *patience, u64 now, u
 	return patience->spent ? 0 : patience->left;
 }
 
-/* What an answer costs that took so long. */
+/* An answer that took @took microseconds costs the returned part of the budget. */
 static inline u64 vgpu_patience_cost(const struct vgpu_patience *patience, u64 took)
 {
 	u64 free = patience->whole / VGPU_PATIENCE_FREE;
@@ -126,8 +126,8 @@ static inline u64 vgpu_patience_cost(const struct vgpu_patience *patience, u64 t
  * @took: how long
  * @now: the time
  *
- * Where several wait at once, as when the whole guest stands still for a moment, that time is paid
- * once: each wait costs what others have not paid while it lasted.
+ * Several drivers may wait at once, as when the whole guest stands still for a moment. That time is
+ * paid once: each wait costs what others have not paid while it lasted.
  *
  * Return: with this all is used up.
  */

@@ -19,7 +19,7 @@ static struct page *batch_piece(gfp_t gfp, unsigned int *order)
 	unsigned int i;
 
 	for (; *order; --*order) {
-		/* What is not there is not worth a wait, nor what others keep: single pages do. */
+		/* A piece is worth neither reclaim nor the reserves, as single pages do, too. */
 		page = alloc_pages((gfp & ~__GFP_RECLAIM) | __GFP_NOMEMALLOC | __GFP_NOWARN,
 				   *order);
 		if (!page)
@@ -45,7 +45,7 @@ u32 vgpu_batch_alloc(struct vgpu_page **pages, u32 nr, bool zero)
 		if (!pages[made])
 			break;
 		if (!left) {
-			/* What was not there just now is not asked for again. */
+			/* An order that was not to be had just now is not asked for again. */
 			order = min_t(unsigned int, order, ilog2(nr - made));
 			piece = batch_piece(gfp, &order);
 			left = piece ? 1U << order : 0;

@@ -21,12 +21,15 @@ struct vgpu_page;
  */
 u32 vgpu_batch_alloc(struct vgpu_page **pages, u32 nr, bool zero);
 
-/* Those that are there still: entries may be NULL. */
+/* The function frees the pages that are left in @pages, where entries may be NULL. */
 void vgpu_batch_free(struct vgpu_page **pages, u32 nr);
 /* A page that is cached no more, or was never. */
 void vgpu_page_free(struct vgpu_page *page);
 
-/* Where the bytes of the pages are: @vec has room for an entry each. Return: how many it takes. */
+/*
+ * The function notes in @vec, which has room for an entry for each page, where the bytes of the
+ * pages are. Return: how many entries it takes.
+ */
 size_t vgpu_batch_vec(struct vgpu_page *const *pages, u32 nr, struct kvec *vec);
 
 #endif /* VGPU_BATCH_H */

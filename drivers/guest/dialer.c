@@ -81,7 +81,7 @@ struct vgpu_dialer {
 	int error;
 };
 
-/* In sysfs: a folder for each host. */
+/* The module's folder "hosts" in sysfs has a folder for each host. */
 static struct kobject *dialers_kobj;
 
 /* The machine goes to sleep, or wakes up. */

@@ -147,7 +147,7 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 	u64 addr;
 	int ret;
 
-	/* Of one that goes whole now only what changes goes later. */
+	/* A page that goes whole now, and stays dirty, needs a copy: later only its changes go. */
 	if (keep && !page->orig) {
 		page->orig = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 		if (!page->orig)

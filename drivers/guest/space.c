@@ -551,7 +551,10 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	while ((space = space_next(set, drops))) {
 		spin_unlock(&set->lock);
 		space_drop_clean(space);
-		/* Who caches pages has it from before the space is listed until they are there. */
+		/*
+		 * Tasks that cache pages hold the lock from before they list the space until the
+		 * pages are there: a space that is empty under it can be taken off the list.
+		 */
 		mutex_lock(&space->lock);
 		spin_lock(&set->lock);
 		space->dropped = drops;

@@ -72,7 +72,7 @@ static struct vgpu_object *control_next_close(struct vgpu_peer *peer)
 static void control_close_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, close_work);
-	/* Of all that it finds, as later calls wait for all of it. */
+	/* The deadline is one for all objects found here, as later calls wait for all of them. */
 	unsigned long flush_by = vgpu_object_flush_by();
 	struct vgpu_object *object;
 	unsigned long flushed;
@@ -138,7 +138,7 @@ static void control_idle(struct vgpu_peer *peer)
 		peer->idle_until = jiffies;
 	peer->idle_until += max(msecs_to_jiffies(CONTROL_IDLE_MS), 1UL);
 	while (time_after(peer->idle_until, jiffies + burst)) {
-		/* What is left of a guest that is gone is soon read. */
+		/* Messages left of a guest that is gone are soon read, and need no delay. */
 		if (vgpu_conn_is_ending(&peer->conn))
 			return;
 		schedule_timeout_idle(1);

@@ -352,7 +352,7 @@ struct vgpu_peer {
 	struct xarray objects;
 	struct xarray files;
 	struct xarray spaces;
-	/* Those whose files are yet to be released, too. */
+	/* This number, under objects_lock, counts those whose files are yet to be released, too. */
 	u32 nr_objects;
 	u32 next_object;
 	u64 last_space;
@@ -477,7 +477,7 @@ struct vgpu_object {
 	struct rcu_head rcu;
 	struct vgpu_peer *peer;
 	struct file *file;
-	/* Of its export; NULL: it is no device, and came from that of @origin. */
+	/* The object's export; NULL: it is no device, and came from a device of @origin. */
 	struct vgpu_grant *grant;
 	struct vgpu_grant *origin;
 	struct vgpu_space *space;
@@ -523,7 +523,7 @@ void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
 
 /* --- flush.c -------------------------------------------------------------- */
 
-/* Until when a thread of the kernel waits for files that are closed from now on, in jiffies. */
+/* A kernel thread waits until the returned time, in jiffies, for files closed from now on. */
 unsigned long vgpu_object_flush_by(void);
 /*
  * Nobody but the caller has the guest's last reference of @object, and it is about to put that. A

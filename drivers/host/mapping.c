@@ -277,7 +277,7 @@ static bool mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 	struct vgpu_mapping *mapping;
 	bool ok = true;
 
-	/* Whoever is killed here is heard by nobody. */
+	/* A task that is killed here has nobody who hears it, so any answer will do. */
 	if (mmap_read_lock_killable(mm))
 		return false;
 	while (ok && addr < end) {

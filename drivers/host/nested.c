@@ -28,7 +28,7 @@
 #ifdef VGPU_NESTED_KEEPS_PAGES
 
 #define NESTED_FILE	"/sys/module/kvm_intel/parameters/nested"
-/* Where this cannot be opened there is no sysfs, and nothing can be told. */
+/* This module's folder is in any sysfs: without it there is none, and nothing can be told. */
 #define NESTED_SELF	"/sys/module/" KBUILD_MODNAME
 
 struct nested_look {

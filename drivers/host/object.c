@@ -103,7 +103,7 @@ static void object_free(struct kref *ref)
 	struct vgpu_object *object = container_of(ref, struct vgpu_object, ref);
 	struct vgpu_peer *peer = object->peer;
 
-	/* Of one that the guest has not closed: an open that failed, or the guest is gone. */
+	/* Objects get here unclosed, and unflushed, if an open failed or the guest is gone. */
 	vgpu_object_flush(object, vgpu_object_flush_by());
 	vgpu_poll_fini(object);
 	vgpu_event_drop_all(object);

@@ -85,7 +85,7 @@ int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims)
 	struct vgpu_guest_wait wait;
 	long ret;
 
-	/* Whoever has them waits for the guest, and so does this lane's driver. */
+	/* Threads that have the claims wait for the guest, and so does this lane's driver. */
 	if (lane->driving) {
 		left = vgpu_guest_wait_begin(peer->guest, &wait);
 		if (!left)

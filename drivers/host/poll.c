@@ -115,7 +115,7 @@ static void poll_forget(struct vgpu_poll *poll)
 	}
 }
 
-/* Whoever has had the driver's poll under it ends so. */
+/* A caller of the driver's poll lets the lock go with this, as a wakeup may have come meanwhile. */
 static void poll_unlock(struct vgpu_poll *poll)
 {
 	mutex_unlock(&poll->lock);

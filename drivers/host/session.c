@@ -12,7 +12,7 @@
 #include "anon.h"
 #include "host.h"
 
-/* What the calls of a session may have of memory at once, in longest messages. */
+/* Calls of a session may have this much memory at once, in messages of the greatest length. */
 #define SESSION_BUDGET_CALLS	4
 
 /* How long a session that the guest has closed waits for its lanes, and how often it looks. */

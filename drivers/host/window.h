@@ -85,7 +85,7 @@ struct vgpu_window {
 
 	/* In the list of windows. */
 	struct list_head node;
-	/* For who asks drivers, and frees the rest. */
+	/* Workers that ask drivers run on @wq; @free_work destroys it, and frees the window. */
 	struct workqueue_struct *wq;
 	struct work_struct free_work;
 

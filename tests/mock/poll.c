@@ -19,7 +19,7 @@ static void vgpu_mock_poll_apply(struct vgpu_mock_file *file)
 	file->poll_events = file->poll_next.events;
 	file->poll_flags = file->poll_next.flags;
 	spin_unlock(&file->poll_lock);
-	/* Who waits in a poll goes on, but nothing has come. */
+	/* A poll that was held goes on, but nothing has come: nobody is woken for an event. */
 	if (!released)
 		wake_up_poll(&file->poll_queue, (__force __poll_t)file->poll_events);
 	wake_up_all(&file->poll_hold);

@@ -38,7 +38,7 @@ static inline bool agent_keep_exports(void)
 		} else if (strstr(line, "\"master\":")) {
 			master = strstr(line, "true");
 		} else if ((at = strstr(line, "\"origin\":"))) {
-			/* What is in another file is written down already. */
+			/* An export that is in another file is written down already. */
 			by_hand = strstr(at, "null") || strstr(at, AGENT_CONF);
 			if (by_hand && fprintf(file, "[%s]\npath = %s\n%s", name, path,
 					       master ? "master = yes\n" : "") > 0)

@@ -46,7 +46,7 @@ static struct tool_run *check(const char *text, const char *other)
 	EXPECT_NE(NULL, strstr(run_->out, words)) TH_LOG("%s", run_->out); \
 } while (0)
 
-/* Where there is no list everything is allowed. */
+/* An empty list is a mistake: without a list everything would be allowed. */
 TEST(lists_of_nothing)
 {
 	EXPECT_CHECK(3, "1.conf:4: [a]: allow-ioctls: the list is empty", A "allow-ioctls =\n", NULL);
@@ -140,7 +140,7 @@ TEST(lines_that_say_nothing)
 	EXPECT_EQ(3, tool_run("vgpud --check --config /dev/null --exports-dir " CHECK_DIR)->status);
 }
 
-/* What can be seen without exporting it. */
+/* Mistakes in a path are found as far as they can be seen without exporting it. */
 TEST(paths_of_no_device)
 {
 	EXPECT_CHECK(3, "1.conf:1: [a]: 'dev/null': give an absolute path",
@@ -239,7 +239,7 @@ TEST_F_TIMEOUT(files, list_of_nothing_exports_nothing, 120)
 	EXPECT_TRUE(listed("^config-a "));
 }
 
-/* What was there before stays, and what other files say waits. */
+/* A mistake changes nothing: earlier exports stay, and those of other files wait. */
 TEST_F_TIMEOUT(files, mistake_changes_nothing, 120)
 {
 	static const char *const mistakes[] = {
@@ -304,7 +304,7 @@ static int user_round(struct user *user)
 	if (ioctl(user->fd, VGPU_MOCK_IOC_NOOP, 0))
 		return 1;
 	user->memory[0]++;
-	/* What is open stays so in any case: what is opened anew shows whether it is there. */
+	/* An open file stays open in any case: a new open shows whether the device is there. */
 	fd = open(user->node, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return 2;
@@ -427,7 +427,7 @@ TEST_F_TIMEOUT(files, terms_change, 240)
 	user_end(&user);
 }
 
-/* What vgpuctl has exported is vgpuctl's, in a file or not. */
+/* An export that vgpuctl has made stays vgpuctl's, whether it is in a file or not. */
 TEST_F_TIMEOUT(files, guest_added_by_hand, 240)
 {
 	const char *real = getenv("VGPU_REAL");
@@ -507,7 +507,7 @@ TEST_F_TIMEOUT(files, no_directory, 120)
 	EXPECT_TRUE(listed("^config-a .* 66$"));
 }
 
-/* Of guests that are named together all are given it, or none. */
+/* Guests that are named together are all given the export, or none of them is. */
 TEST_F_TIMEOUT(files, guests_together, 120)
 {
 	const char *real = getenv("VGPU_REAL");
@@ -566,7 +566,7 @@ TEST_F_TIMEOUT(files, guests_not_understood, 120)
 	EXPECT_FALSE(listed("^config-w "));
 }
 
-/* That somebody listens there already is found out before anything is changed. */
+/* A port that somebody listens on already is found out before anything is changed. */
 TEST_F_TIMEOUT(files, port_that_somebody_has, 120)
 {
 	struct sockaddr_vm addr = {
@@ -592,7 +592,7 @@ TEST_F_TIMEOUT(files, port_that_somebody_has, 120)
 	EXPECT_TRUE(listed("^config-b "));
 }
 
-/* Who asks for it waits for what comes of it. */
+/* A program that asks for a reload waits for what comes of it. */
 TEST_F_TIMEOUT(files, reload_says_why, 120)
 {
 	struct tool_run *run;
@@ -623,7 +623,7 @@ TEST_F_TIMEOUT(files, reload_says_why, 120)
 	EXPECT_EQ(4, tool_run("su -s /bin/sh nobody -c 'vgpuctl diff'")->status);
 }
 
-/* What it shows is what is done then, and nothing was done before. */
+/* The diff shows what a reload will do, and does nothing itself. */
 TEST_F_TIMEOUT(files, diff, 120)
 {
 	static const struct {
@@ -744,7 +744,7 @@ TEST_F_TIMEOUT(files, link_comes_late, 120)
 	EXPECT_TRUE(await_listed("^config-l .* zero "));
 	ASSERT_EQ(0, tool_run("ln -s /dev/no-such-device " LATE "/new && mv -T " LATE "/new " LATE "/device")->status);
 	EXPECT_TRUE(await_listed("^config-l .*absent"));
-	/* What is no device is waited for as well. */
+	/* A path that leads to no device is waited for as well. */
 	ASSERT_EQ(0, tool_run("ln -s /etc/passwd " LATE "/new && mv -T " LATE "/new " LATE "/device")->status);
 	usleep(500000);
 	ASSERT_EQ(0, tool_run("ln -s %s " LATE "/new && mv -T " LATE "/new " LATE "/device", real)->status);

@@ -292,8 +292,8 @@ static int guest_buffer(const char *name, unsigned long denied, unsigned long al
 }
 
 /*
- * What a device's ioctls make is under its export's list: a dma-buf, and a sync_file that is made
- * of that. Here the guest is this machine's module.
+ * Files that a device's ioctls make are under its export's list: a dma-buf, and a sync_file that is
+ * made of that. The guest is this machine's module here.
  */
 TEST_F_TIMEOUT(policy, list_is_inherited, 120)
 {

@@ -1424,7 +1424,7 @@ static bool close_by_message(const struct peer *peer, unsigned int nr, const uin
 	       control_next(peer->control, VGPU_MSG_PONG, answer, sizeof(answer));
 }
 
-/* What a driver has yet to release counts for the limit of open files. */
+/* Files that a driver has yet to release count for the limit of open files. */
 TEST_F(hostile, closed_files_count_until_they_are_released)
 {
 	uint32_t objects[FLUSH_FILES];
@@ -1485,7 +1485,7 @@ TEST_F_TIMEOUT(hostile, files_of_a_dead_guest_are_not_waited_for, 120)
 	lane = peer_lane(&self->peer, 1);
 	ASSERT_GE(lane, 0);
 	ASSERT_EQ(FLUSH_FILES, open_flushing(&self->peer, lane, FLUSH_FILES, FLUSH_MS, objects));
-	/* Some are being closed, and others are open still. */
+	/* Half of the files are being closed, and the others are open still. */
 	ASSERT_TRUE(close_by_message(&self->peer, FLUSH_FILES / 2, objects));
 	start = peer_now_ms();
 	peer_close(&self->peer);
@@ -1504,7 +1504,7 @@ static bool host_waits(void)
 		       "/proc/[0-9]*/stat >/dev/null 2>&1");
 }
 
-/* Where a driver is deaf, nobody but whoever is in it waits in state D. */
+/* A driver that is deaf to signals makes only the threads that are in it wait in state D. */
 TEST_F_TIMEOUT(hostile, end_of_a_guest_waits_idly, 120)
 {
 	uint32_t object, times = 0, most = 0;

@@ -75,7 +75,7 @@ static bool come(struct _test_data_crowd *self, uint32_t cid)
 			return false;
 		for (j = 0; j < CROWD; j++) {
 			fd = peer_connect(LOOPBACK, CROWD_PORT + i, false);
-			/* Some are turned away. */
+			/* Some of the connections are turned away. */
 			if (fd >= 0)
 				self->fds[self->nr++] = fd;
 		}
@@ -168,7 +168,7 @@ TEST_F_TIMEOUT(crowd, idle_users, 120)
 
 	ASSERT_EQ(0, pipe(ready));
 	ASSERT_EQ(0, pipe(end));
-	/* Of nobody, and of several. */
+	/* Connections are those of the user nobody at first, and then of several users. */
 	for (i = 0; i < 8; i++) {
 		pid_t pid = idle_user(65534 - i, 100, ready[1], end);
 
@@ -193,7 +193,7 @@ TEST_F_TIMEOUT(crowd, idle_users, 120)
 	close(ready[1]);
 }
 
-/* What a guest's programs are called concerns nobody but it and root. */
+/* The names of a guest's programs concern nobody but the guest and root. */
 TEST_F(crowd, names_of_programs)
 {
 	struct tool_run *run;
@@ -241,7 +241,7 @@ static long worked(pid_t pid)
 	return (user + kernel) * 1000 / sysconf(_SC_CLK_TCK);
 }
 
-/* With no file left who knocks waits, and the agent does not spin. */
+/* An agent that has no file left lets new connections wait, and does not spin. */
 TEST_F_TIMEOUT(crowd, out_of_files, 120)
 {
 	struct rlimit limit, old;
@@ -294,7 +294,7 @@ TEST_F_TIMEOUT(crowd, log_of_each, 120)
 	const char *name = getenv("VGPU_NAME");
 	int fd, i;
 
-	/* What is written down stays for later tests. */
+	/* Exports are written down so that later tests have them when the agent has ended. */
 	unexport("crowd");
 	ASSERT_TRUE(agent_keep_exports());
 	ASSERT_TRUE(agent_end(name, SIGTERM));

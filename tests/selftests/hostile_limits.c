@@ -180,7 +180,7 @@ TEST_F(limits, wakeup_during_a_poll)
 		most = waits > most ? waits : most;
 	}
 	EXPECT_LT(most, 10);
-	/* That releases the poll, and wakes nobody who waits for events. */
+	/* This change releases the poll, and wakes nobody who waits for events. */
 	ASSERT_TRUE(poll_arm(lane[1], object, 2, POLLIN, 0));
 	EXPECT_EQ(0, peer_reply(lane[0], answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(POLLIN, le32toh(((struct vgpu_reply *)answer)->out.poll.revents));
@@ -286,7 +286,7 @@ TEST_F(limits, flood_of_pings)
 #define GROUP		"/sys/fs/cgroup/vgpu-limits"
 #define GROUP_BYTES	(16UL << 20)
 #define WINDOW_BYTES	(64UL << 30)
-/* What one page table shows. */
+/* One page table maps this many bytes. */
 #define TABLE_BYTES	(2UL << 20)
 /* The kernel counts memory for each processor in advance, and lets some of its own pass. */
 #define GROUP_SLACK	(2UL << 20)
@@ -390,7 +390,7 @@ static bool worker_of(void *name)
 	return found;
 }
 
-/* Those that are stuck in a guest's driver are its window's own, and keep no other window's. */
+/* Workers that are stuck in a guest's driver are its window's own, and hold none of another's. */
 TEST_F(limits, workers_of_a_window)
 {
 	struct vgpu_mock_buf_create create = { .size = 8192, .flavour = VGPU_MOCK_BUF_PFN };

@@ -177,7 +177,7 @@ static void *play(void *data)
 			lane = -1;
 		}
 		player->refused += result == -ENOBUFS;
-		/* Whoever is refused need not ask at once. */
+		/* A lane whose call was refused need not ask again at once. */
 		if (result == -ENOBUFS)
 			usleep(20000);
 	}
@@ -252,7 +252,7 @@ TEST_F_TIMEOUT(hostile_patience, late_answers_under_a_device_wide_mutex, 300)
 	EXPECT_GE(longest, ANSWER_MS / 2);
 	EXPECT_LE(longest, WAIT_MS);
 	EXPECT_GE(guest().counters.spent, 1);
-	/* Who asks for nothing has what others have. */
+	/* Another guest, which keeps nobody waiting, is served as before. */
 	EXPECT_TRUE(witness());
 }
 
@@ -269,7 +269,7 @@ TEST_F_TIMEOUT(hostile_patience, many_slow_answers_under_a_device_wide_mutex, 30
 	EXPECT_GE(guest().counters.spent, 1);
 }
 
-/* Whoever has used up its time has so by the next connection, too. */
+/* A guest that has used up its time has none left on its next connection either. */
 TEST_F_TIMEOUT(hostile_patience, another_connection_has_no_more_time, 120)
 {
 	struct player player = { .peer = &self->peer, .late_ms = 2 * ANSWER_MS };
@@ -334,7 +334,7 @@ TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
 	EXPECT_EQ(-EOPNOTSUPP, play_call(&player, lane));
 	EXPECT_EQ(0, player.fetches);
 	EXPECT_EQ(0, guest().counters.spent);
-	/* What is described needs none, nor what has come with the call. */
+	/* Memory that is described needs no demand pages, nor does what has come with the call. */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_INOUT, &io, 0, sizeof(io)));
 	EXPECT_EQ(0, play_call(&player, lane));
 	peer_call_init(&call, VGPU_OP_IOCTL, object, 4);

@@ -81,8 +81,8 @@ static bool refuse(int error)
 }
 
 /*
- * What list says, and how it ends. Where the host is in the same machine, that has more to list,
- * so that it ends well.
+ * The list command says @words, and ends with @expected. If the host is in the same machine there
+ * is more to list, so that it ends well.
  */
 #define EXPECT_LIST(expected, words) do {					\
 	struct tool_run *run_ = tool_run("vgpuctl list");			\

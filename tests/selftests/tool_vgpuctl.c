@@ -88,7 +88,7 @@ TEST(options_in_full)
 	EXPECT_RUN(2, "no option --js", "vgpuctl list --js");
 	EXPECT_RUN(2, "--vers", "vgpud --vers");
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket=/nonexistent unexport null --force");
-	/* What an option is given is no option. */
+	/* A word that is given to an option, or comes after --, is no option. */
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent unexport --to 3 -- --forc");
 }
 
@@ -99,7 +99,10 @@ TEST(options_given_twice)
 	EXPECT_RUN(2, "one guest", "vgpuctl window qemu-args --to 3 --to 4");
 }
 
-/* On the line and in files: decimal, or hexadecimal with 0x. What C takes for octal is neither. */
+/*
+ * Numbers are decimal, or hexadecimal with 0x, on the command line and in files. A number that C
+ * takes for octal is neither.
+ */
 TEST(numbers)
 {
 	static const char *const wrong[] = { "010", "08", "3K", "+3", "0x", "3 ", "1e2" };
@@ -242,7 +245,7 @@ TEST(columns)
 	EXPECT_RUN(0, "", "vgpuctl unexport %s", name);
 }
 
-/* By the names that JSON has, and the manual. */
+/* Counters have the names that JSON and the manual have for them. */
 TEST(counters)
 {
 	static const char *const names[] = { "lanes", "kept bytes", "round trips", "fetched pages",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For how long drivers wait for a guest: what answers cost, and what a hostile guest gets.
+ * Drivers wait for a guest for a limited time: the tests show what answers cost, and what a hostile
+ * guest gets.
  */
 #include "patience.h"
 #include "tap.h"

@@ -48,7 +48,10 @@ static void test_key(void)
 	tap_subject("what names an ioctl");
 }
 
-/* What came from an export is of no driver that takes numbers for what they are not. */
+/*
+ * A file that came from an export, as a dma-buf, is not of the export's driver: the export's list
+ * holds for its ioctls, but not what their numbers mean to that driver.
+ */
 static void test_derived(void)
 {
 	u32 listed = vgpu_ioctl_key(_IOW('b', 0, u64));

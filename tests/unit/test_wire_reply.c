@@ -250,7 +250,7 @@ static void test_other_call(void)
 	tap_subject("other calls");
 }
 
-/* What a reply to READ_PAGES says is judged where its bytes are elsewhere. */
+/* A reply to READ_PAGES is checked without its bytes when these are elsewhere. */
 static void test_pages_elsewhere(void)
 {
 	static struct wire_buf buf, call;
