@@ -175,7 +175,7 @@ size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy)
 size_t grant_describe_derived(const struct grant *origin, struct eshadow_policy *policy)
 {
 	memset(policy, 0, sizeof(*policy));
-	/* Of the driver's own numbers none means anything there (vgpu_policy_derived()). */
+	/* The driver's own numbers mean nothing on a derived file (vgpu_policy_derived()). */
 	policy->kind = VGPU_EXPORT_PLAIN;
 	if (origin)
 		grant_describe_lists(origin, policy);

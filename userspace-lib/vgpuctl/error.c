@@ -9,7 +9,7 @@
 
 static bool as_json;
 
-/* What the statuses are called in JSON. */
+/* The exit statuses have these names in JSON, as the reason of an error. */
 static const char *const reasons[] = {
 	[EXIT_FAILED] = "failed",
 	[EXIT_USAGE] = "usage",

@@ -47,7 +47,7 @@ static const struct option_words {
 
 #define NR_OPTIONS	(sizeof(options_words) / sizeof(options_words[0]))
 
-/* In the order in which help shows them. */
+/* The options are listed in the order in which help shows them. */
 static const int options_order[] = {
 	OPT_TO, OPT_NVIDIA, OPT_NAME, OPT_MASTER, OPT_NO_DEMAND, OPT_READ_ONLY, OPT_ANY_PORT,
 	OPT_SIZE, OPT_OWNER, OPT_MEMORY, OPT_FORCE, OPT_JSON, OPT_SOCKET, OPT_HELP, OPT_VERSION,
@@ -131,7 +131,7 @@ static void put_synopsis(FILE *to, const struct command *command, bool first)
 
 	for (line = command->synopsis; *line; line = end + 1) {
 		end = strchr(line, '\n');
-		/* What a line has no room for goes on in the next. */
+		/* A line that begins with a blank continues the one before it. */
 		fprintf(to, "%s %s%.*s\n", first ? "usage:" : "      ",
 			*line == ' ' ? "" : "vgpuctl ", (int)(end - line), line);
 		first = false;
@@ -265,7 +265,7 @@ static int take_guest(struct options *options)
 /* Return: 0 or an exit status. */
 static int take_option(int opt, struct options *options)
 {
-	/* What a second one says could be what is meant, or what is not. */
+	/* A second value of an option is refused, as either of the two may be the one meant. */
 	if (optarg && opt != OPT_TO && (options->given & ALLOW(opt)))
 		return fail(EXIT_USAGE, "--%s twice: give it once", option_name(opt));
 	options->given |= ALLOW(opt);
@@ -312,7 +312,7 @@ static int take_option(int opt, struct options *options)
 	return 0;
 }
 
-/* Where getopt_long() has found the option that it returned last. */
+/* The word is the argument in which getopt_long() found the option that it returned last. */
 static const char *option_word(char **argv)
 {
 	return optarg && optarg == argv[optind - 1] ? argv[optind - 2] : argv[optind - 1];

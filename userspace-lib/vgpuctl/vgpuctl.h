@@ -17,7 +17,7 @@ enum {
 	EXIT_NOT_FOUND = 5,	/* no such device, export or guest */
 	EXIT_IN_USE = 6,	/* name or port taken, or a guest uses the device */
 	EXIT_WRONG_DEVICE = 7,	/* not a device that can be exported */
-	/* Of a guest that has no device: why. */
+	/* The statuses from here on say why a guest has no device. */
 	EXIT_NO_HOST = 8,	/* nobody answers */
 	EXIT_REFUSED = 9,	/* the host does not let it in */
 	EXIT_WRONG_VERSION = 10,	/* host and guest are too far apart */
@@ -102,7 +102,7 @@ struct machine {
 
 /* --- reach.c: why a guest has no device ----------------------------------- */
 
-/* What is the matter with a host, and what to do, into @words; "" if nothing is. */
+/* A host's problem and its remedy are put into @words, which is "" if there is no problem. */
 void reach_words(const struct vgpu_reach_info *reach, char words[256]);
 /* The exit status of a machine that has no device, and exports none; else 0. */
 int reach_status(const struct machine *machine);
@@ -121,13 +121,16 @@ struct counter {
 	bool bytes;
 };
 
-/* Of struct vgpu_counters, vgpu_window_status and vgpu_node_info; @name NULL ends them. */
+/*
+ * The arrays describe the numbers of struct vgpu_counters, vgpu_window_status and
+ * vgpu_node_info, in this order. An entry whose @name is NULL ends each of them.
+ */
 extern const struct counter guest_counters[], window_counters[], node_counters[];
 
 uint64_t counter_value(const struct counter *counter, const void *of);
 /* Bytes with the largest unit of which there is one. */
 void bytes_words(uint64_t bytes, char words[24]);
-/* In lines of the screen. */
+/* The numbers in @of are printed in lines that fit on the screen. */
 void print_counters(const struct counter *counters, const void *of);
 
 /* --- print.c, json.c ------------------------------------------------------ */
@@ -145,7 +148,7 @@ bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, ui
 void print_pairs_json(const char *key, ...) __attribute__((sentinel));
 /* An object with one member, an array of these lines. */
 void print_lines_json(const char *key, const char *lines);
-/* What went wrong, on standard error. */
+/* The error is printed as a JSON object, on standard error. */
 void print_error_json(int status, const char *reason, const char *message);
 
 #endif /* VGPUCTL_H */

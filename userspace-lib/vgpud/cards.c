@@ -87,7 +87,7 @@ static int set_add_one(const struct export_spec *terms, const char *name, struct
 	return ret;
 }
 
-/* What a guest had of an export before. */
+/* A guest's right to an export before a request is noted, so that a failure can restore it. */
 enum had { HAD_NOTHING, HAD_BY_FILE, HAD_BY_HAND };
 
 /* Writes down what the guests of @spec have of the export, for set_undo_one(). */

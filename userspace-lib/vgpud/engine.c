@@ -714,7 +714,7 @@ static int page_make(int *fd, void **memory)
 	return ret;
 }
 
-/* Of a guest, in microseconds. */
+/* The whole is the time that drivers may wait for a guest's memory, in microseconds. */
 static uint64_t patience_whole(void)
 {
 	unsigned int ms = settings.patience_ms ? settings.patience_ms : settings.fetch_timeout_ms;
@@ -730,7 +730,10 @@ static uint64_t now_us(void)
 	return ts.tv_sec * UINT64_C(1000000) + ts.tv_nsec / 1000;
 }
 
-/* What a guest has left: a copy, as its shadows may write whatever they like at any time. */
+/*
+ * The time that a guest has left is read from a copy, as its shadows may write anything to the
+ * original at any time.
+ */
 static struct vgpu_patience patience_copy(const struct remembered *guest)
 {
 	struct vgpu_patience patience = guest->memory->patience;
@@ -739,7 +742,7 @@ static struct vgpu_patience patience_copy(const struct remembered *guest)
 	return patience;
 }
 
-/* Those that are not connected and have all their time are not remembered. */
+/* Guests that are not connected, and have all their time, need not be remembered any more. */
 static void guests_expire(void)
 {
 	struct remembered *guest = LIST_FIRST(&guests), *next;

@@ -99,7 +99,7 @@ bool export_spec_same_ioctls(const struct export_spec *a, const struct export_sp
 
 	if (a->nr_ioctls != b->nr_ioctls || (a->nr_ioctls && a->ioctls_deny != b->ioctls_deny))
 		return false;
-	/* In any order; none is named twice. */
+	/* The order does not matter. No list names an ioctl twice, so one direction is enough. */
 	for (i = 0; i < a->nr_ioctls; i++)
 		if (!spec_has_ioctl(b, a->ioctls[i]))
 			return false;
@@ -389,7 +389,7 @@ int export_check(const struct export_spec *spec, struct answer *answer)
 	fd = export_open(spec, &device, answer);
 	if (fd >= 0)
 		close(fd);
-	/* What is plugged in later comes then. */
+	/* A missing device is no mistake, as it may be plugged in later. */
 	return fd < 0 && fd != -ENOENT ? fd : check_taken(spec, answer);
 }
 

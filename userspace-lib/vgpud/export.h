@@ -139,7 +139,7 @@ bool export_spec_has_guest(const struct export_spec *spec, uint32_t cid, uint32_
 int export_spec_add_ioctl(struct export_spec *spec, uint32_t cmd);
 void export_spec_free(struct export_spec *spec);
 bool export_spec_same_ioctls(const struct export_spec *a, const struct export_spec *b);
-/* What makes an export, but for its name and its guests. */
+/* The terms of an export are all that makes it, except for its name and its guests. */
 bool export_spec_same_terms(const struct export_spec *a, const struct export_spec *b);
 
 /* Room for a message to the person who asked. */
@@ -152,9 +152,9 @@ int answer_say(struct answer *answer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * What can be said now of what a file asks for: of its path, which is right as well where no
- * such file is there yet, and of the name and its guests, which may be vgpuctl's on other
- * terms. 0 or a negative errno, with words in @answer.
+ * The check covers what can be known now of an export that a file asks for: its path, which is
+ * valid even if no such file is there yet, and its name and guests, which vgpuctl may have
+ * exported on other terms. Return: 0 or a negative errno, with words in @answer.
  */
 int export_check(const struct export_spec *spec, struct answer *answer);
 
@@ -190,7 +190,7 @@ struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
  */
 int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
 		     bool read_only, struct answer *answer);
-/* On other terms: guests to which these are what the old ones were notice nothing. */
+/* A grant gets other terms; guests for which they mean the same as before notice nothing. */
 void export_grant_change(struct export *export, struct grant *grant, bool any_port,
 			 bool read_only);
 void export_grant_del(struct export *export, struct grant *grant);

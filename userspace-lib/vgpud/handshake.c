@@ -63,7 +63,7 @@ struct handshake {
 	} msg;
 };
 
-/* In the order in which they came. */
+/* Connections are kept in the order in which they came, so the oldest is the first. */
 static TAILQ_HEAD(, handshake) handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
 
 static const struct vgpu_wire_limits no_calls;
@@ -383,12 +383,12 @@ void handshake_start(int fd, uint32_t cid, uint32_t remote_port, uint32_t port)
 	handshake->want = sizeof(struct vgpu_hdr);
 	TAILQ_INSERT_TAIL(&handshakes, handshake, node);
 	timer_set(&handshake->timer, settings.handshake_timeout_ms);
-	/* Of who is refused nothing is read, however much it sends. */
+	/* Data from a guest that is refused is not read, however much it sends. */
 	if (source_add(&handshake->source, known ? EPOLLIN : EPOLLRDHUP)) {
 		handshake_end(handshake);
 		return;
 	}
-	/* Who has no export takes none of the room of those that have. */
+	/* A guest that has no export takes none of the room of those that have one. */
 	if (!known) {
 		log_guest(cid, port, "nothing is exported to it");
 		handshake_say_no(handshake, ENOENT);

@@ -51,7 +51,10 @@ static const char *read_section(char *text, char **section)
 	return *section ? NULL : "out of memory";
 }
 
-/* What the text of a line, without blanks around it, says. Sections are kept in @section. */
+/*
+ * The text of a line, without blanks around it, is parsed into @line. @section keeps the name of
+ * the current section from line to line.
+ */
 static void read_text(struct ini_line *line, char *text, char **section)
 {
 	char *value;
@@ -91,7 +94,7 @@ int ini_read(const char *path, void (*fn)(void *data, const struct ini_line *lin
 	while ((len = getline(&memory, &size, file)) >= 0) {
 		line = (struct ini_line){ .number = line.number + 1 };
 		text = memory;
-		/* Some editors begin a file so. */
+		/* Some editors begin a file with these bytes, a byte order mark. */
 		if (line.number == 1 && !strncmp(text, "\xef\xbb\xbf", 3))
 			text += 3;
 		if (strlen(memory) != (size_t)len) {

@@ -48,7 +48,7 @@ static int door_accept(struct door *door, struct sockaddr_vm *addr)
 	memset(addr, 0, sizeof(*addr));
 	fd = accept4(door->source.fd, door->guest ? NULL : (struct sockaddr *)addr,
 		     door->guest ? NULL : &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	/* Who knocks goes on doing so, and the loop would do nothing else. */
+	/* A connection that is not accepted stays pending, and would keep the loop busy. */
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
 		log_seldom("no guest is let in for the moment: %s%s", strerror(errno),
 			   errno == EMFILE ? " (LimitNOFILE of vgpud.service)" : "");

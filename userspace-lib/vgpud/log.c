@@ -71,8 +71,8 @@ void log_debug(const char *fmt, ...)
 }
 
 /*
- * What is known of a guest, or room for it: no guest makes room by being one of many, nor takes
- * more than a little by coming to many ports.
+ * A slot keeps what is known of a guest. Slots in use are not given to others, however many guests
+ * there are, and no guest has more than LOG_PORTS of them, however many ports it comes to.
  */
 static struct log_slot *log_slot(struct log_limit *limit, uint32_t cid, uint32_t port, uint64_t now)
 {

@@ -9,7 +9,7 @@
 #include "nested.h"
 
 #define NESTED_FILE	"/sys/module/kvm_intel/parameters/nested"
-/* Where this is not there nothing can be told. */
+/* The directory has to be there: if it is not, a missing NESTED_FILE tells nothing about KVM. */
 #define NESTED_SYSFS	"/sys/module"
 
 /* KVM of this kernel refuses such pages. */

@@ -3,7 +3,7 @@
 #ifndef VGPUD_NESTED_H
 #define VGPUD_NESTED_H
 
-/* What a person can do about -EPERM of nested_check(), and of the module's windows. */
+/* The advice says what to do about -EPERM of nested_check() and of the module's windows. */
 #define NESTED_ADVICE	"before Linux 6.13 that takes kvm_intel to be loaded with nested=0 " \
 			"('options kvm_intel nested=0' in /etc/modprobe.d, then load it anew)"
 

@@ -21,7 +21,7 @@ static void paths_ready(struct source *source, uint32_t events)
 	char buffer[4096] __attribute__((aligned(8)));
 
 	(void)events;
-	/* Which file it is does not matter: all exports are looked at. */
+	/* The file that an event names does not matter, as all exports are looked at. */
 	while (read(source->fd, buffer, sizeof(buffer)) > 0)
 		;
 	notify_devices_soon();
@@ -47,7 +47,7 @@ static void watch_above(const char *path)
 	log_warning("%s: cannot be waited for: %s", path, strerror(errno));
 }
 
-/* Where the link @path leads, into @target. Return: it is one. */
+/* The target of the link @path is put into @target. Return: whether @path is a link. */
 static bool follow_link(const char *path, char target[PATH_MAX])
 {
 	char link[PATH_MAX];
@@ -60,7 +60,7 @@ static bool follow_link(const char *path, char target[PATH_MAX])
 	return snprintf(target, PATH_MAX, "%.*s%s", link[0] == '/' ? 0 : dir, path, link) < PATH_MAX;
 }
 
-/* What stands there, or the links on the way, may change. */
+/* The path of @export is watched, as its file or a link on the way to it may change. */
 static void watch_path(const struct export *export)
 {
 	char path[PATH_MAX], target[PATH_MAX];

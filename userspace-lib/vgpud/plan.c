@@ -184,8 +184,8 @@ static int add_ioctl(struct export_spec *spec, const char *word, struct answer *
 }
 
 /*
- * Where there is no list all ioctls are allowed. So a list that somebody has written down,
- * and that names none, must not count as none.
+ * An export without a list allows all ioctls. So a list that somebody has written down, and that
+ * names none, must not count as a missing one.
  */
 static int set_ioctls(struct export_spec *spec, const char *value, bool deny,
 		      struct answer *words)
@@ -324,7 +324,10 @@ static void read_line(void *data, const struct ini_line *line)
 	struct reading *reading = data;
 
 	if (line->mistake) {
-		/* What follows the head of no section would be wrong by that alone. */
+		/*
+		 * A line in no section is often wrong only because it follows a mistaken section
+		 * head, so it is not reported if the file has a mistake already.
+		 */
 		if (!line->section[0] && reading->file->mistakes)
 			return;
 		mistake(reading->words, reading->file, line->number, line->section,
@@ -400,7 +403,7 @@ static void check_windows(const struct export_spec *spec, const struct export_sp
 		}
 }
 
-/* What @spec has in common with a section before it, and may not. */
+/* Conflicts between @spec and @before, a section that precedes it, are reported as mistakes. */
 static void check_pair(const struct export_spec *spec, const struct export_spec *before,
 		       struct text *words)
 {
@@ -488,7 +491,7 @@ static int list_files(struct plan *plan, struct text *words)
 	return ret;
 }
 
-/* What one file says hangs together: a file counts as a whole or not at all. */
+/* The sections of a file belong together, so a file with a mistake is dropped as a whole. */
 static bool drop_mistaken(struct plan *plan)
 {
 	struct export_spec *spec, *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of exports.d ask for. They are read, and looked through for mistakes,
+ * A plan is what the files of exports.d ask for. They are read, and looked through for mistakes,
  * before anything is done for them.
  */
 #ifndef VGPUD_PLAN_H

@@ -107,7 +107,7 @@ static int run(struct plan *plan, struct text *words)
 	apply(&sync, plan);
 	put_ports(plan, nr);
 	text_log(&sync.changes, log_info);
-	/* What fails counts for more than what does not. */
+	/* Failures matter more than changes, so only they are returned if there are any. */
 	*words = sync.failures.lines ? sync.failures : sync.changes;
 	text_free(sync.failures.lines ? &sync.changes : &sync.failures);
 	return sync.failures.lines ? -EIO : 0;

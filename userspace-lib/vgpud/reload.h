@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of exports.d ask for is done. */
+/* A reload does what the files of exports.d ask for. */
 #ifndef VGPUD_RELOAD_H
 #define VGPUD_RELOAD_H
 

@@ -611,7 +611,7 @@ static struct json_object *do_reload(const char *who)
 		text_add(&message, "%s\n%s", ret == -EIO ? "not all of it was done:" :
 			 "nothing was changed, as there are mistakes:",
 			 words.lines ? words.lines : strerror(-ret));
-		/* Without the ends of the last line and of the message. */
+		/* The newlines that end the last line and the message are cut off. */
 		while (message.len && message.lines[message.len - 1] == '\n')
 			message.lines[--message.len] = '\0';
 		answer = answer_error(ret, message.lines ? message.lines : "out of memory");

@@ -89,7 +89,7 @@ static const char *what_differs(const struct export_spec *old, const struct expo
 	return old->master != new->master ? "master=" : "its list of ioctls";
 }
 
-/* Of an export on other terms nothing stays. */
+/* An export on other terms is made anew, and nothing of the old one stays. */
 static void sync_anew(struct sync *sync, struct export *export, const struct export_spec *spec)
 {
 	struct grant *grant;
@@ -132,7 +132,7 @@ void exports_sync(struct sync *sync, struct export_spec *spec, const char *origi
 		}
 		is_new = true;
 	}
-	/* What failed before is tried again, and is said as long as it fails. */
+	/* An export that failed before is tried again, and is reported as long as it fails. */
 	if (!sync->dry && !export->number) {
 		export->error = export_up(export, &words);
 		if (export->error && export->error != -ENOENT)

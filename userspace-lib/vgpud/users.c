@@ -9,10 +9,10 @@
 #include "number.h"
 #include "users.h"
 
-/* Of a user whose group nobody has named: nogroup. */
+/* A user whose group nobody has named gets this one, nogroup. */
 #define NO_GROUP	65534
 
-/* Where users are; systems whose /usr is read-only have their own in the second one. */
+/* The files list users; systems whose /usr is read-only have their own in the second one. */
 static const char *const files[] = { "/etc/passwd", "/usr/lib/passwd" };
 
 /*

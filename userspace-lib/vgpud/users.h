@@ -14,7 +14,7 @@
  * begins as a number and is none, or why the files cannot be read.
  */
 int user_find(const char *name, uint32_t *uid, uint32_t *gid);
-/* Of a user that has no name there: the number. */
+/* The user's name is put into @name, or its number if the user has no name in these files. */
 void user_name(uint32_t uid, char name[40]);
 
 #endif /* VGPUD_USERS_H */

@@ -16,7 +16,7 @@
 #include "shadow/message.h"
 
 #define PAGER_EVENTS	16
-/* Whoever has the lock for longer was killed. */
+/* Attempts to take the lock are limited, as a shadow that holds it for longer was killed. */
 #define PATIENCE_SPINS	(1U << 20)
 
 #define KEY_FAULTS	(~0ULL)

@@ -44,7 +44,10 @@ struct file_entry;
 /* The engine writes @shared for all its shadows; the counters are this one's. */
 extern const struct engine_shared *shared;
 extern struct engine_counters *counters;
-/* For how long drivers wait for the guest; shared with its other shadows. */
+/*
+ * The time that drivers may spend waiting for the guest is shared by all its shadows, which
+ * write to it under its lock.
+ */
 extern struct engine_patience *patience;
 extern struct vgpu_wire_limits wire_limits;
 
