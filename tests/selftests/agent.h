@@ -148,8 +148,6 @@ static inline int agent_start(const char *name, const char *shadow)
 	return fd;
 }
 
-#define AGENT_SETTINGS	"/etc/vgpu/vgpud.conf"
-
 /*
  * Ends vgpud, adds @settings to what it had first, and starts it. Return: the device @name is back.
  */
@@ -159,8 +157,12 @@ static inline bool agent_start_with(const char *name, const char *settings)
 
 	if (!agent_end(name, SIGTERM))
 		return false;
-	if (tool_run("cp -n " AGENT_SETTINGS " " AGENT_SETTINGS ".keep; cp " AGENT_SETTINGS ".keep "
-		     AGENT_SETTINGS "; printf '%s' >>" AGENT_SETTINGS, settings)->status)
+	/* A setting that it had goes, as none may be given twice. */
+	if (tool_run("set -e; cd /etc/vgpu; [ -e vgpud.conf.keep ] || cp vgpud.conf vgpud.conf.keep\n"
+		     "cp vgpud.conf.keep vgpud.conf; printf '%s' >/run/vgpud.more\n"
+		     "for key in $(sed -n 's/ *=.*//p' /run/vgpud.more); do\n"
+		     "sed -i \"/^$key *=/d\" vgpud.conf\ndone\n"
+		     "cat /run/vgpud.more >>vgpud.conf", settings)->status)
 		return false;
 	fd = agent_start(name, NULL);
 	close(fd);
