@@ -408,7 +408,7 @@ DIFF_TEST_LIMIT(agent_is_stopped, 120)
 	}
 	close(ready[1]);
 	if (read(ready[0], &byte, 1) == 1) {
-		/* That of a pair's host goes on, and makes more. */
+		/* The agent of a pair is on the other machine: it goes on, and gives more lanes. */
 		if (forwarded)
 			signal_agents(SIGSTOP);
 		(void)!write(go[1], "", 1);
