@@ -57,16 +57,25 @@ static inline bool agent_keep_exports(void)
 	return !fclose(file) && any;
 }
 
-/* The forwarded device may come back under another number. */
-static inline int agent_open(const char *name)
+/*
+ * Where the forwarded device @name is: after a restart it may come back under another number.
+ * Return: there is one.
+ */
+static inline bool agent_node(const char *name, char node[64])
 {
 	struct tool_run *run;
-	char node[64] = "";
-	int fd;
 
 	run = tool_run("for d in /sys/class/vgpu/*; do [ \"$(cat $d/name)\" = %s ] && echo /dev/${d##*/}; done",
 		       name);
-	sscanf(run->out, "%63s", node);
+	return sscanf(run->out, "%63s", node) == 1;
+}
+
+static inline int agent_open(const char *name)
+{
+	char node[64] = "";
+	int fd;
+
+	agent_node(name, node);
 	fd = open(node, O_RDWR);
 	if (fd >= 0 && ioctl(fd, VGPU_MOCK_IOC_NOOP, 0)) {
 		close(fd);
@@ -125,24 +134,29 @@ static inline bool agent_end(const char *name, int signal)
 	return gone && tries;
 }
 
-/*
- * Starts vgpud, whose shadows run the program @shadow; NULL: its own. Return: a file of the export
- * @name when it is there; -1: not in 40 s.
- */
-static inline int agent_start(const char *name, const char *shadow)
+/* Starts vgpud, whose shadows run the program @shadow; NULL: its own. */
+static inline void agent_run(const char *shadow)
+{
+	int fd;
+
+	if (fork())
+		return;
+	setsid();
+	fd = open("/run/vgpud.log", O_WRONLY | O_APPEND | O_CREAT, 0644);
+	dup2(fd, 1);
+	dup2(fd, 2);
+	close_range(3, ~0U, 0);
+	execlp("vgpud", "vgpud", shadow ? "--shadow" : NULL, shadow, NULL);
+	_exit(127);
+}
+
+/* Starts vgpud. Return: a file of the export @name when it is there; -1: not in 40 s. */
+static inline int agent_start(const char *name)
 {
 	uint64_t end = tool_now_ms() + 40000;
 	int fd;
 
-	if (!fork()) {
-		setsid();
-		fd = open("/run/vgpud.log", O_WRONLY | O_APPEND | O_CREAT, 0644);
-		dup2(fd, 1);
-		dup2(fd, 2);
-		close_range(3, ~0U, 0);
-		execlp("vgpud", "vgpud", shadow ? "--shadow" : NULL, shadow, NULL);
-		_exit(127);
-	}
+	agent_run(NULL);
 	while ((fd = agent_open(name)) < 0 && tool_now_ms() < end)
 		usleep(50000);
 	return fd;
@@ -164,7 +178,7 @@ static inline bool agent_start_with(const char *name, const char *settings)
 		     "sed -i \"/^$key *=/d\" vgpud.conf\ndone\n"
 		     "cat /run/vgpud.more >>vgpud.conf", settings)->status)
 		return false;
-	fd = agent_start(name, NULL);
+	fd = agent_start(name);
 	close(fd);
 	return fd >= 0;
 }

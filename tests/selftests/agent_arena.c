@@ -94,7 +94,7 @@ TEST_F_TIMEOUT(agent, lost, 200)
 		}
 		close(fd);
 		EXPECT_TRUE(agent_gone(pidfd));
-		fd = agent_start(getenv("VGPU_NAME"), NULL);
+		fd = agent_start(getenv("VGPU_NAME"));
 		ASSERT_LE(0, fd);
 		/* The window is the same, and nobody of before has a slot of it. */
 		EXPECT_TRUE(window_await("slots", 0));

@@ -97,7 +97,7 @@ static void restart(struct __test_metadata *_metadata, int signal)
 	kill(bystander, SIGKILL);
 	waitpid(bystander, &status, 0);
 
-	new_fd = agent_start(name, NULL);
+	new_fd = agent_start(name);
 	EXPECT_GE(new_fd, 0);
 	/* What was lost stays lost. */
 	EXPECT_EQ(-1, ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));

@@ -335,7 +335,7 @@ static bool restart(void)
 
 	if (!agent_end(name, SIGKILL))
 		return false;
-	fd = agent_start(name, NULL);
+	fd = agent_start(name);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	if (fd < 0 || readlink(link, node, sizeof(node) - 1) < 0)
 		return false;

@@ -299,7 +299,7 @@ TEST_F_TIMEOUT(crowd, log_of_each, 120)
 	ASSERT_TRUE(agent_keep_exports());
 	ASSERT_TRUE(agent_end(name, SIGTERM));
 	unlink(LOG);
-	fd = agent_start(name, NULL);
+	fd = agent_start(name);
 	ASSERT_GE(fd, 0);
 	close(fd);
 	ASSERT_EQ(0, export_as("crowd0", "/dev/null", LOOPBACK, CROWD_PORT, true));

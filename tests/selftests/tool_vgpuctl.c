@@ -529,7 +529,7 @@ FIXTURE_TEARDOWN(sockets)
 	tool_run("rm -r " SOCKETS);
 	if (!self->ended)
 		return;
-	EXPECT_LE(0, agent_start(getenv("VGPU_NAME"), NULL));
+	EXPECT_LE(0, agent_start(getenv("VGPU_NAME")));
 	EXPECT_TRUE(agent_write_env());
 }
 
