@@ -139,20 +139,24 @@ static void dialer_set(struct vgpu_dialer *dialer, enum dialer_state state, int 
 
 /* --- the thread ----------------------------------------------------------- */
 
-static void dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
+/* Return: why the connection is over. */
+static int dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 {
+	int ret;
+
 	mutex_lock(&dialer->lock);
 	dialer->host = host;
 	if (dialer->stopping)
 		vgpu_host_shutdown(host);
 	mutex_unlock(&dialer->lock);
 
-	vgpu_host_serve(host);
+	ret = vgpu_host_serve(host);
 
 	mutex_lock(&dialer->lock);
 	dialer->host = NULL;
 	mutex_unlock(&dialer->lock);
 	vgpu_host_abort(host);
+	return ret;
 }
 
 /* Return: a host or an ERR_PTR(), which is the host's if @refused. */
@@ -217,15 +221,17 @@ static int dialer_thread(void *data)
 	allow_kernel_signal(SIGKILL);
 	while (!READ_ONCE(dialer->stopping)) {
 		bool refused;
+		int ret;
 		struct vgpu_host *host = dialer_connect(dialer, &refused);
 
 		if (!IS_ERR(host)) {
 			pr_info("host %u:%u is connected\n", dialer->cid, dialer->port);
 			dialer_set(dialer, DIALER_CONNECTED, 0);
-			dialer_serve(dialer, host);
+			ret = dialer_serve(dialer, host);
 			dialer_set(dialer, DIALER_CONNECTING, 0);
 			if (!READ_ONCE(dialer->stopping))
-				pr_info("host %u:%u is lost\n", dialer->cid, dialer->port);
+				pr_info("host %u:%u is lost (%d)\n", dialer->cid, dialer->port,
+					-ret);
 			delay = DIALER_DELAY_MIN_MS;
 			told = 0;
 		} else if (!READ_ONCE(dialer->stopping) && !READ_ONCE(dialers_asleep)) {

@@ -264,28 +264,34 @@ static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged
 /**
  * vgpu_host_serve - take the host's messages until the connection is over
  * @host: a connected host
+ *
+ * Return: why it is over: -ECONNRESET (the host has ended it), -ETIMEDOUT (no sign of life),
+ *   -EPROTO (a message that makes no sense), -ENOMEM, another error of the socket.
  */
-void vgpu_host_serve(struct vgpu_host *host)
+int vgpu_host_serve(struct vgpu_host *host)
 {
 	unsigned long pinged_at = 0;
 	bool pinged = false;
-	void *buf;
 	u64 seq = 0;
+	void *buf;
+	int ret;
 
 	buf = kmalloc(VGPU_CONTROL_MSG_MAX, GFP_KERNEL);
 	if (!buf)
-		return;
+		return -ENOMEM;
 	for (;;) {
 		/* Exports come in bursts: a card and its render node are one device. */
 		if (!vgpu_conn_pending(&host->conn))
 			vgpu_drm_settle(host);
-		if (host_wait(host, &pinged, &pinged_at, &seq) || host_recv(host, buf) ||
-		    host_dispatch(host, buf))
+		ret = host_wait(host, &pinged, &pinged_at, &seq) ?: host_recv(host, buf) ?:
+		      host_dispatch(host, buf);
+		if (ret)
 			break;
 		/* Whatever it says, it is there. */
 		pinged = false;
 	}
 	kfree(buf);
+	return ret;
 }
 
 /* Makes vgpu_host_serve() return; any thread, while it may still run. */

@@ -143,7 +143,7 @@ struct vgpu_host {
 
 void vgpu_host_global_init(void);
 struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused);
-void vgpu_host_serve(struct vgpu_host *host);
+int vgpu_host_serve(struct vgpu_host *host);
 void vgpu_host_shutdown(struct vgpu_host *host);
 void vgpu_host_abort(struct vgpu_host *host);
 struct vgpu_host *vgpu_host_get(struct vgpu_host *host);
