@@ -258,6 +258,9 @@ static struct offer *offer_find(uint32_t number)
 	return NULL;
 }
 
+/* Guests accept no byte but 0 behind the end of a string: @to is zeroed, and @from is not. */
+#define SET_STRING(to, from) snprintf((char *)(to), sizeof(to), "%s", (const char *)(from))
+
 int engine_export_add(struct vgpu_host_export_add *arg)
 {
 	struct offer *offer;
@@ -280,12 +283,12 @@ int engine_export_add(struct vgpu_host_export_add *arg)
 	offer->add.rdev_major = cpu_to_le32(major(st.st_rdev));
 	offer->add.rdev_minor = cpu_to_le32(minor(st.st_rdev));
 	offer->add.bus = cpu_to_le32(arg->bus);
-	memcpy(offer->add.name, arg->name, sizeof(offer->add.name));
-	memcpy(offer->add.driver, arg->driver, sizeof(offer->add.driver));
-	memcpy(offer->add.path, arg->path, sizeof(offer->add.path));
-	memcpy(offer->add.bus_id, arg->bus_id, sizeof(offer->add.bus_id));
+	SET_STRING(offer->add.name, arg->name);
+	SET_STRING(offer->add.driver, arg->driver);
+	SET_STRING(offer->add.path, arg->path);
+	SET_STRING(offer->add.bus_id, arg->bus_id);
 	memcpy(offer->add.pci_header, arg->pci_header, sizeof(offer->add.pci_header));
-	memcpy(offer->add.title, arg->title, sizeof(offer->add.title));
+	SET_STRING(offer->add.title, arg->title);
 	LIST_INSERT_HEAD(&offers, offer, node);
 	arg->out_export = offer->number;
 	return 0;
@@ -462,7 +465,7 @@ int engine_export_file(const struct vgpu_host_export_file *arg)
 		return -ENOMEM;
 	file->told = true;
 	file->len = arg->len;
-	memcpy(file->name, arg->name, sizeof(file->name));
+	SET_STRING(file->name, arg->name);
 	memcpy(file->data, data, arg->len);
 	if (old)
 		offer_file_free(old);
