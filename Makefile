@@ -81,7 +81,7 @@ check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
 	@$(run) --gpu venus --within 600 --bed nested:6.12/6.12 $(TEST)
 
 check-vhost: prepare ## as check-nested, with the user-space engine and the newest QEMU (TEST=names)
-	@$(run) --bed vhost:6.12/6.12 $(TEST)
+	@$(run) --gpu venus --bed vhost:6.12/6.12 --bed vhost:6.12/7 $(TEST)
 
 check-user: prepare ## the guest's module and the user-space engine, no module on the host (TEST=names UBSAN=1)
 	@$(run) $(if $(UBSAN),--ubsan) --bed user:6.12 $(TEST)
