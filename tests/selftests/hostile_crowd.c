@@ -4,6 +4,7 @@
  * of this machine that ask and ask, and a host that is out of files. Who means it is served
  * meanwhile, and is heard in the log. Runs as hostile does.
  */
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -272,6 +273,142 @@ TEST_F_TIMEOUT(crowd, out_of_files, 120)
 	EXPECT_EQ(0, tool_run("vgpuctl list")->status);
 	close(guest_fd);
 	close(control);
+}
+
+/* --- sessions ----------------------------------------------------------------- */
+
+/* How the agent is started for these: eight sessions at once, then two a second. */
+#define RATE		2
+#define BURST		(4 * RATE)
+#define CHURNERS	4
+#define CHURN_MS	8000
+/* Lanes for so many sessions are asked for at once: some have to wait too long. */
+#define RUSH		(BURST + 20)
+
+/* Asks for the first lane of a session. Return: the connection, or a negative errno. */
+static int session_ask(const struct peer *peer, uint64_t session)
+{
+	struct vgpu_lane_hello hello = peer_lane_msg(peer, session);
+	int fd = peer_connect(peer->cid, peer->port, false);
+
+	if (fd >= 0 && !peer_send(fd, &hello, sizeof(hello))) {
+		close(fd);
+		return -EPIPE;
+	}
+	return fd;
+}
+
+/* Begins sessions one after the other until it is killed. Counts what became of them. */
+static void churn(const struct peer *peer, uint64_t first, volatile unsigned int *begun,
+		  volatile unsigned int *refused)
+{
+	for (;; first++) {
+		int fd = peer_lane(peer, first);
+
+		if (fd >= 0)
+			++*begun;
+		else
+			++*refused;
+		close(fd);
+	}
+}
+
+/*
+ * A guest that begins programs all the time gets so many a second, also by another connection. The
+ * others wait for their turn, unless they are too many; another guest's program does not.
+ */
+TEST_F_TIMEOUT(crowd, churn, 240)
+{
+	volatile unsigned int *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const char *name = getenv("VGPU_NAME");
+	unsigned int i, begun = 0, refused = 0, spendable, unspent;
+	struct peer churner;
+	struct vgpu_refuse answer;
+	pid_t pids[CHURNERS];
+	uint64_t start, now;
+	char settings[64];
+	int fds[RUSH];
+
+	ASSERT_NE(MAP_FAILED, count);
+	unexport("crowd");
+	ASSERT_TRUE(agent_keep_exports());
+	snprintf(settings, sizeof(settings), "[limits]\nsession-rate = %d\n", RATE);
+	ASSERT_TRUE(agent_start_with(name, settings));
+	ASSERT_EQ(0, export_as("crowd", "/dev/null", LOOPBACK, PORT, false));
+	ASSERT_EQ(0, export_as("crowd0", "/dev/null", LOOPBACK, CROWD_PORT, false));
+	ASSERT_EQ(0, peer_open(&churner, LOOPBACK, CROWD_PORT));
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+
+	start = peer_now_ms();
+	for (i = 0; i < CHURNERS; i++) {
+		pids[i] = fork();
+		if (!pids[i])
+			churn(&churner, 1000000 * (i + 1), &count[2 * i], &count[2 * i + 1]);
+	}
+	for (i = 1; peer_now_ms() - start < CHURN_MS; i++) {
+		now = peer_now_ms();
+		/* It has a pace of its own. */
+		if (i <= BURST) {
+			self->fds[self->nr++] = peer_lane(&self->peer, i);
+			EXPECT_GE(self->fds[self->nr - 1], 0);
+			EXPECT_GE(4000, peer_now_ms() - now);
+		}
+		EXPECT_TRUE(peer_ping(&self->peer));
+		EXPECT_TRUE(peer_ping(&churner));
+		usleep(500000);
+	}
+	for (i = 0; i < CHURNERS; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+		begun += count[2 * i];
+		refused += count[2 * i + 1];
+	}
+	now = peer_now_ms() - start;
+	EXPECT_LE(BURST, begun);
+	/* Some may have begun that were not counted. */
+	spendable = BURST + now * RATE / 1000;
+	EXPECT_GE(spendable + 1, begun);
+	/* A slow machine has not used up all. */
+	unspent = spendable > begun ? spendable - begun : 0;
+	/* With four at a time nobody waits for longer than two seconds. */
+	EXPECT_EQ(0, refused);
+
+	/* What was used up is so for its next connection, too. */
+	start = peer_now_ms();
+	peer_close(&churner);
+	ASSERT_EQ(0, peer_open(&churner, LOOPBACK, CROWD_PORT));
+	for (i = 0; i < RUSH; i++) {
+		fds[i] = session_ask(&churner, 1 + i);
+		ASSERT_GE(fds[i], 0);
+	}
+	begun = 0;
+	refused = 0;
+	for (i = 0; i < RUSH; i++) {
+		EXPECT_LT(0, peer_recv(fds[i], &answer, sizeof(answer), SLACK_MS));
+		begun += peer_type(&answer) == VGPU_MSG_LANE_READY;
+		if (peer_type(&answer) != VGPU_MSG_REFUSE)
+			continue;
+		EXPECT_EQ(EBUSY, le32toh(answer.error));
+		refused++;
+	}
+	now = peer_now_ms() - start;
+	EXPECT_EQ(RUSH, begun + refused);
+	EXPECT_LT(0, refused);
+	EXPECT_LT(0, begun);
+	EXPECT_GE(1 + CHURNERS + unspent + now * RATE / 1000, begun);
+
+	for (i = 0; i < RUSH; i++)
+		close(fds[i]);
+	peer_close(&churner);
+	while (self->nr)
+		close(self->fds[--self->nr]);
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	unexport("crowd0");
+	unexport("crowd");
+	EXPECT_TRUE(agent_start_with(name, ""));
+	EXPECT_TRUE(agent_write_env());
 }
 
 /* --- the log ----------------------------------------------------------------- */

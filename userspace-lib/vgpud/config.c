@@ -29,6 +29,7 @@ struct settings settings = {
 	.buffer_size = 1 << 20,
 	.fetch_timeout_ms = 2000,
 	.ping_timeout_ms = 10000,
+	.session_rate = 32,
 	.limits = {
 		.sessions = 256,
 		.lanes = 128,
@@ -71,6 +72,7 @@ static const struct key {
 	KEY("agent", "patience-ms", TYPE_UINT, patience_ms, 0, 3600000),
 	KEY("agent", "ping-timeout-ms", TYPE_UINT, ping_timeout_ms, 0, 3600000),
 	KEY("limits", "sessions", TYPE_UINT, limits.sessions, 1, 65536),
+	KEY("limits", "session-rate", TYPE_UINT, session_rate, 1, 1000),
 	KEY("limits", "lanes", TYPE_UINT, limits.lanes, 2, 512),
 	KEY("limits", "objects", TYPE_UINT, limits.objects, 1, 1 << 20),
 	KEY("limits", "fds-per-call", TYPE_UINT, limits.fds_per_call, 1, VGPU_FDS_MAX),

@@ -24,6 +24,7 @@
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @patience_ms: likewise
  * @ping_timeout_ms: likewise
+ * @session_rate: sessions that a guest may begin each second, beyond a burst (pace.h)
  * @limits: of one guest; no member is 0
  * @engine: "kernel" or "user"; NULL: the first
  * @shadow: path of vgpu-shadow; programs of engines are beside it
@@ -47,6 +48,7 @@ struct settings {
 	unsigned int fetch_timeout_ms;
 	unsigned int patience_ms;
 	unsigned int ping_timeout_ms;
+	unsigned int session_rate;
 	struct vgpu_host_limits limits;
 	char *shadow;
 	unsigned int uid_base;

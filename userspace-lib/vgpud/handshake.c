@@ -16,6 +16,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
+#include "pace.h"
 #include "peer.h"
 #include "session.h"
 #include "shadow/layout.h"
@@ -37,7 +38,8 @@
  * @cid: the guest
  * @remote_port: its port
  * @port: ours
- * @waiting: HELLO is complete; the guest's old connection has to go first
+ * @waiting: its message is complete, and it is not its turn: a HELLO's until the guest's old
+ *	connection is gone, a LANE's until the guest may begin a session
  * @refused: it was told so before it was heard, and is not heard
  * @have: bytes read
  * @want: bytes to read: the header's, then the message's. Never more, for a
@@ -67,6 +69,21 @@ struct handshake {
 static TAILQ_HEAD(, handshake) handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
 
 static const struct vgpu_wire_limits no_calls;
+
+/* A LANE that waits may have its turn. */
+static struct timer turn;
+
+static bool handshake_waits(const struct handshake *handshake, uint16_t type)
+{
+	return handshake->waiting && le16_to_cpu(handshake->msg.hdr.type) == type;
+}
+
+static void handshake_wait(struct handshake *handshake)
+{
+	handshake->waiting = true;
+	/* vsock says no more of an end that is closed. */
+	source_set(&handshake->source, EPOLLRDHUP);
+}
 
 static void handshake_end(struct handshake *handshake)
 {
@@ -206,8 +223,7 @@ static void handshake_hello(struct handshake *handshake)
 	 */
 	if (handshake->remote_port < TRUSTED_PORTS)
 		peer_drop(old);
-	handshake->waiting = true;
-	source_set(&handshake->source, 0);
+	handshake_wait(handshake);
 }
 
 void handshake_peer_gone(uint32_t cid, uint32_t port)
@@ -215,7 +231,8 @@ void handshake_peer_gone(uint32_t cid, uint32_t port)
 	struct handshake *handshake;
 
 	TAILQ_FOREACH(handshake, &handshakes, node)
-		if (handshake->waiting && handshake->cid == cid && handshake->port == port) {
+		if (handshake_waits(handshake, VGPU_MSG_HELLO) && handshake->cid == cid &&
+		    handshake->port == port) {
 			/* Its rights may have changed meanwhile. */
 			handshake->waiting = false;
 			handshake_hello(handshake);
@@ -225,11 +242,81 @@ void handshake_peer_gone(uint32_t cid, uint32_t port)
 
 /* --- LANE ----------------------------------------------------------------- */
 
+static struct peer *lane_peer(const struct handshake *handshake)
+{
+	return peer_by_secret(handshake->cid, handshake->port, handshake->msg.lane.secret);
+}
+
+/* How many LANEs of the guest wait already. */
+static unsigned int lanes_waiting(const struct handshake *handshake)
+{
+	const struct handshake *other;
+	unsigned int nr = 0;
+
+	TAILQ_FOREACH(other, &handshakes, node)
+		if (other != handshake && handshake_waits(other, VGPU_MSG_LANE) &&
+		    other->cid == handshake->cid && other->port == handshake->port)
+			nr++;
+	return nr;
+}
+
+static bool lane_is_first(const struct handshake *handshake, const struct peer *peer)
+{
+	return session_is_new(peer, le64_to_cpu(handshake->msg.lane.session));
+}
+
+static void lane_take(struct handshake *handshake)
+{
+	struct peer *peer = lane_peer(handshake);
+	int ret = -ENODEV;
+
+	source_del(&handshake->source);
+	if (peer)
+		ret = session_take_lane(peer, &handshake->msg.lane, handshake->source.fd);
+	if (ret)
+		handshake_refuse(handshake, -ret);
+	else
+		handshake_end(handshake);
+}
+
+/* The oldest LANE that need not wait any more, because its guest is gone or may begin a session. */
+static struct handshake *lane_next(void)
+{
+	struct handshake *handshake;
+	struct peer *peer;
+
+	TAILQ_FOREACH(handshake, &handshakes, node) {
+		if (!handshake_waits(handshake, VGPU_MSG_LANE))
+			continue;
+		peer = lane_peer(handshake);
+		if (!peer || !lane_is_first(handshake, peer) ||
+		    pace_take(handshake->cid, handshake->port))
+			return handshake;
+	}
+	return NULL;
+}
+
+static void lane_turn(struct timer *timer)
+{
+	struct handshake *handshake = lane_next();
+
+	/* One shadow a turn: it takes its time, and others are heard before the next one. */
+	if (handshake) {
+		lane_take(handshake);
+		timer_set(timer, 1);
+		return;
+	}
+	TAILQ_FOREACH(handshake, &handshakes, node)
+		if (handshake_waits(handshake, VGPU_MSG_LANE)) {
+			timer_set(timer, pace_wait_ms());
+			return;
+		}
+}
+
 static void handshake_lane(struct handshake *handshake)
 {
-	struct peer *peer = peer_by_secret(handshake->cid, handshake->port,
-					   handshake->msg.lane.secret);
-	int ret;
+	struct peer *peer = lane_peer(handshake);
+	unsigned int waiting;
 
 	if (!peer) {
 		log_guest(handshake->cid, handshake->port, "a lane with a wrong secret, from port %u",
@@ -237,12 +324,24 @@ static void handshake_lane(struct handshake *handshake)
 		handshake_refuse(handshake, EACCES);
 		return;
 	}
-	source_del(&handshake->source);
-	ret = session_take_lane(peer, &handshake->msg.lane, handshake->source.fd);
-	if (ret)
-		handshake_refuse(handshake, -ret);
-	else
-		handshake_end(handshake);
+	waiting = lanes_waiting(handshake);
+	if (!lane_is_first(handshake, peer) ||
+	    (!waiting && pace_take(handshake->cid, handshake->port))) {
+		lane_take(handshake);
+		return;
+	}
+	log_guest(handshake->cid, handshake->port,
+		  "begins more than %u programs a second, which wait (session-rate)",
+		  settings.session_rate);
+	/* The rest of the guest's places are for lanes of programs that run. */
+	if (waiting >= settings.pending_per_guest / 2) {
+		handshake_refuse(handshake, EBUSY);
+		return;
+	}
+	handshake_wait(handshake);
+	turn.expired = lane_turn;
+	if (!turn.set)
+		timer_set(&turn, pace_wait_ms());
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -277,8 +376,8 @@ static void handshake_ready(struct source *source, uint32_t events)
 		return;
 	}
 	if (handshake->waiting) {
-		/* Only its end can be reported, as nothing is waited for. */
-		if (events & (EPOLLHUP | EPOLLERR))
+		/* Only its end can be reported, as nothing else is waited for. */
+		if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
 			handshake_end(handshake);
 		return;
 	}

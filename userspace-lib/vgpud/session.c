@@ -20,7 +20,7 @@
 #include "spawn.h"
 #include "wire.h"
 
-static struct session *session_find(struct peer *peer, uint64_t number)
+static struct session *session_find(const struct peer *peer, uint64_t number)
 {
 	struct session *session;
 
@@ -38,6 +38,11 @@ static bool session_ended(const struct peer *peer, uint64_t number)
 		if (peer->ended[i] == number)
 			return true;
 	return false;
+}
+
+bool session_is_new(const struct peer *peer, uint64_t number)
+{
+	return number && !session_find(peer, number) && !session_ended(peer, number);
 }
 
 /* From now on it takes no lanes. false: it was over already. */

@@ -39,6 +39,9 @@ struct session {
 	char comm[VGPU_COMM_LEN];
 };
 
+/* A lane of this session would be its first, for which a shadow has to be made. */
+bool session_is_new(const struct peer *peer, uint64_t number);
+
 /*
  * Gives the lane to its session's shadow, which is made if it is the first. The
  * caller closes sock_fd. 0 or a negative errno for REFUSE.
