@@ -25,6 +25,7 @@
 #include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <linux/vm_sockets.h>
+#include <net/af_vsock.h>
 #include <net/sock.h>
 
 #include "compat.h"
@@ -400,7 +401,10 @@ bool vgpu_conn_is_down(struct vgpu_conn *conn)
 
 bool vgpu_conn_is_ending(struct vgpu_conn *conn)
 {
-	return READ_ONCE(conn->down) || READ_ONCE(conn->state_changed);
+	const struct vsock_sock *vsk = vsock_sk(conn->sock->sk);
+
+	/* An end that does not listen may speak on, and so may one that only says it will not. */
+	return READ_ONCE(conn->down) || READ_ONCE(vsk->peer_shutdown) == SHUTDOWN_MASK;
 }
 
 /*

@@ -98,7 +98,7 @@ void vgpu_conn_fini(struct vgpu_conn *conn);
 
 /* true once nothing more can be sent; what was received may still be read. */
 bool vgpu_conn_is_down(struct vgpu_conn *conn);
-/* Likewise, or the other end sends no more: what is still to be received is there. */
+/* Likewise, or the other end has closed it: what is still to be received is there. */
 bool vgpu_conn_is_ending(struct vgpu_conn *conn);
 
 /**

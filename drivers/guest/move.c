@@ -594,9 +594,17 @@ static int unit_bind(struct move_unit *unit)
 		else
 			mapping->session->move_pause.delay = 0;
 		if (ret)
-			return ret;
+			goto err_unclaim;
 	}
 	return 0;
+
+err_unclaim:
+	/* The host has not heard of the ranges of those that follow. */
+	list_for_each_entry_continue(mapping, &unit->mappings, unit) {
+		vgpu_window_unclaim(mapping->claim);
+		mapping->claim = NULL;
+	}
+	return ret;
 }
 
 /* Its faults wait, and all that was written to copies is at the host. Return: 0, or why not. */
@@ -665,10 +673,10 @@ static void unit_in(struct move_unit *unit)
 		ret = unit_leave(unit);
 	list_for_each_entry(mapping, &unit->mappings, unit) {
 		move_end(mapping, ret ? NULL : mapping->claim, ret);
-		if (ret)
-			vgpu_window_release(mapping->claim, true);
-		else
+		if (!ret)
 			mapping->in_pause.delay = 0;
+		else if (mapping->claim)
+			vgpu_window_release(mapping->claim, true);
 		mapping->claim = NULL;
 	}
 	if (ret)

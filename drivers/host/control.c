@@ -145,6 +145,25 @@ static void control_idle(struct vgpu_peer *peer)
 	}
 }
 
+/*
+ * The guest says once of each thing that it has made that it has done with it. That may have ended
+ * by itself since, which costs the guest no time.
+ */
+void vgpu_control_due(struct vgpu_peer *peer)
+{
+	/* A mapping has two, for its end and that of what it has in a window; pieces have more. */
+	s64 most = 4LL * peer->limits.mappings + peer->limits.sessions;
+
+	if (atomic_read(&peer->dues) < min_t(s64, most, INT_MAX / 2))
+		atomic_inc(&peer->dues);
+}
+
+void vgpu_control_settle(struct vgpu_peer *peer, bool idle)
+{
+	if (atomic_dec_if_positive(&peer->dues) < 0 && idle)
+		control_idle(peer);
+}
+
 static int control_close(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_close *close = msg;
@@ -177,6 +196,8 @@ static int control_unmap(struct vgpu_peer *peer, const void *msg)
 	int ret;
 
 	session = vgpu_session_find(peer, le64_to_cpu(unmap->session));
+	/* Pages of one mapping are told of one by one, and paid for when the shadow has cut it. */
+	vgpu_control_settle(peer, !session || !READ_ONCE(session->nr_mappings));
 	if (!session)
 		return 0;
 	ret = vgpu_mapping_queue_unmap(session, le64_to_cpu(unmap->hdr.seq),
@@ -196,6 +217,7 @@ static int control_session_close(struct vgpu_peer *peer, const void *msg)
 	struct vgpu_session *session;
 
 	session = vgpu_session_find(peer, le64_to_cpu(close->session));
+	vgpu_control_settle(peer, !session);
 	if (!session)
 		return 0;
 	vgpu_session_close_later(session);

@@ -333,6 +333,8 @@ struct vgpu_peer {
 	u64 ping_seq;
 	/* When those of its messages that lead to nothing will have been paid for; its thread's. */
 	unsigned long idle_until;
+	/* How many things it has made that it has not said it has done with. */
+	atomic_t dues;
 	/* Senders take turns. */
 	struct mutex tx_lock;
 	struct work_struct tx_work;
@@ -419,6 +421,13 @@ int vgpu_control_start(struct vgpu_peer *peer);
 /* Something is there to be sent: grants changed, objects became ready. */
 void vgpu_control_kick(struct vgpu_peer *peer);
 int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
+/* The guest has made a session, a mapping or a binding, of whose end it will tell. */
+void vgpu_control_due(struct vgpu_peer *peer);
+/*
+ * It tells of such an end; from the peer's thread. @idle: there is nothing to be done, so it waits
+ * if it has told of more ends than there were things.
+ */
+void vgpu_control_settle(struct vgpu_peer *peer, bool idle);
 /* Wait until the control messages up to @seq are applied, as far as @session sees them. */
 int vgpu_control_wait(struct vgpu_lane *lane, u64 seq);
 

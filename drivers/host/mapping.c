@@ -69,6 +69,7 @@ static void mapping_insert(struct vgpu_session *session, struct vgpu_mapping *ma
 	rb_insert_color(&mapping->node, &session->mappings);
 	session->nr_mappings++;
 	atomic_inc(&session->peer->nr_mappings);
+	vgpu_control_due(session->peer);
 }
 
 static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *mapping)
@@ -538,6 +539,9 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	bool broken = false;
 	s64 ret;
 
+	/* The guest says that it has done with the range whatever becomes of this call. */
+	if (args->window)
+		vgpu_control_due(peer);
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
 	    vgpu_agent_in_reserved(peer->agent, addr, len))
 		return vgpu_call_refuse(call, -EINVAL);
@@ -621,6 +625,8 @@ s64 vgpu_mapping_bind(struct vgpu_hcall *call)
 	struct vgpu_binding *binding;
 	int ret;
 
+	/* As in vgpu_mapping_mmap(). */
+	vgpu_control_due(session->peer);
 	/* A guest that does not wait for it any more does not want it. */
 	if (mutex_lock_interruptible(&session->map_lock))
 		return -EINTR;

@@ -135,6 +135,8 @@ int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg)
 		.seq = le64_to_cpu(part->hdr.seq), .window = id, .offset = offset, .len = len,
 	};
 
+	/* Whatever it names: a guest is answered, and may name more than it has bound. */
+	vgpu_control_settle(peer, true);
 	/* Before those are ended that are there: see binding_list(). */
 	vgpu_binding_refuse(peer, &unbind);
 	if (window) {

@@ -133,6 +133,7 @@ struct file *vgpu_session_create(struct vgpu_peer *peer, u64 number)
 		return ERR_PTR(ret);
 	}
 
+	vgpu_control_due(peer);
 	file = vgpu_shadow_file(session);
 	if (IS_ERR(file))
 		vgpu_session_close(session);

@@ -264,6 +264,74 @@ TEST_F(limits, reads_of_much)
 #define PINGS		400
 #define PINGS_MS	2000
 
+/* Nothing is there of what these are about, but that a session is told of. */
+TEST_F(limits, flood_of_ends)
+{
+	struct vgpu_session_close close = {
+		.hdr.len = htole32(sizeof(close)),
+		.hdr.type = htole16(VGPU_MSG_SESSION_CLOSE),
+		.session = htole64(77),
+	};
+	struct vgpu_unmap unmap = {
+		.hdr.len = htole32(sizeof(unmap)),
+		.hdr.type = htole16(VGPU_MSG_UNMAP),
+		.session = htole64(77),
+		.addr = htole64(0x10000000),
+		.len = htole64(4096),
+	};
+	struct vgpu_window_part unbind = {
+		.hdr.len = htole32(sizeof(unbind)),
+		.hdr.type = htole16(VGPU_MSG_UNBIND),
+		.window = htole64(1),
+		.offset = htole64(4096),
+		.len = htole64(4096),
+	};
+	struct vgpu_hdr *const ends[] = { &close.hdr, &unmap.hdr, &unbind.hdr };
+	char answer[VGPU_CONTROL_MSG_MAX];
+	unsigned int i, j;
+	uint64_t start;
+
+	if (tool_user_engine())
+		SKIP(return, "a user-space engine's time is counted for its guest");
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+		start = peer_now_ms();
+		for (j = 0; j < PINGS; j++) {
+			ends[i]->seq = htole64(1 + j);
+			ASSERT_TRUE(peer_send(self->peer.control, ends[i], le32toh(ends[i]->len)));
+		}
+		ASSERT_TRUE(peer_ping(&self->peer));
+		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_PONG, answer, sizeof(answer)));
+		EXPECT_LE(PINGS_MS, peer_now_ms() - start) TH_LOG("message %u", i);
+		peer_close(&self->peer);
+	}
+}
+
+/* A guest that does not hear what is said to it may still be there. */
+TEST_F(limits, flood_of_the_deaf)
+{
+	struct vgpu_hdr pong = {
+		.len = htole32(sizeof(pong)), .type = htole16(VGPU_MSG_PONG),
+	};
+	struct vgpu_hdr malformed = {
+		.len = htole32(sizeof(malformed)), .type = htole16(VGPU_MSG_CALL),
+	};
+	uint64_t start;
+	unsigned int i;
+
+	if (tool_user_engine())
+		SKIP(return, "a user-space engine's time is counted for its guest");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	start = peer_now_ms();
+	for (i = 0; i < PINGS; i++)
+		ASSERT_TRUE(peer_send(self->peer.control, &pong, sizeof(pong)));
+	ASSERT_EQ(0, shutdown(self->peer.control, SHUT_RD));
+	/* It loses the connection by this, when all before it was heard. */
+	ASSERT_TRUE(peer_send(self->peer.control, &malformed, sizeof(malformed)));
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	EXPECT_LE(PINGS_MS, peer_now_ms() - start);
+}
+
 TEST_F(limits, flood_of_pings)
 {
 	struct vgpu_hdr pong;
