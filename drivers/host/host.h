@@ -392,6 +392,8 @@ struct vgpu_peer {
 	u32 nr_events;
 	/* Bindings of which pages were lost, of which it has to hear. */
 	struct list_head bad_bindings;
+	/* It may have another window than it was told of. */
+	bool window_changed;
 	/* Number of the window that it knows (0: none) and its flags. Only the sender's. */
 	u64 window_told;
 	u32 window_told_flags;
@@ -631,6 +633,8 @@ void vgpu_arena_recv(struct vgpu_lane *lane, u32 at, void *buf, u32 len);
 
 /* Tells of the window and of pages that were lost in it, from the peer's sender. */
 int vgpu_offer_announce(struct vgpu_peer *peer);
+/* Its window may be another: looks for it, which nothing else that is told to the guest does. */
+void vgpu_offer_kick(struct vgpu_peer *peer);
 /* UNBIND. */
 int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg);
 /* The peer is closing: nothing of it is seen in its window any more. */

@@ -87,11 +87,12 @@ int vgpu_offer_announce(struct vgpu_peer *peer)
 {
 	struct vgpu_binding *binding;
 	u64 first, end;
-	int ret;
+	int ret = 0;
 
 	if (!(peer->wire.features & VGPU_FEATURE_WINDOW))
 		return 0;
-	ret = offer_window(peer);
+	if (xchg(&peer->window_changed, false))
+		ret = offer_window(peer);
 	while (!ret && (binding = offer_next_bad(peer, &first, &end))) {
 		/* One of an older window means nothing to the guest. */
 		if (peer->window_told)
@@ -100,6 +101,12 @@ int vgpu_offer_announce(struct vgpu_peer *peer)
 		vgpu_binding_put(binding);
 	}
 	return ret;
+}
+
+void vgpu_offer_kick(struct vgpu_peer *peer)
+{
+	WRITE_ONCE(peer->window_changed, true);
+	vgpu_control_kick(peer);
 }
 
 void vgpu_offer_end(struct vgpu_peer *peer)
