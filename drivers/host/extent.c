@@ -13,10 +13,9 @@
  * DRM devices have an address space of their own making, in which offsets are
  * unique; dma-bufs have one each.
  */
-#include <linux/bitmap.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/list.h>
+#include <linux/interval_tree_generic.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -31,36 +30,77 @@ static u64 bank_offset(u64 bank)
 	return bank << BANK_SHIFT;
 }
 
+/* Extents are sorted by what the guest is told. */
+static u64 extent_first(const struct vgpu_extent *extent)
+{
+	return extent->first + bank_offset(extent->bank);
+}
+
+static u64 extent_last(const struct vgpu_extent *extent)
+{
+	return extent->end - 1 + bank_offset(extent->bank);
+}
+
+INTERVAL_TREE_DEFINE(struct vgpu_extent, node, u64, subtree_last, extent_first, extent_last, static,
+		     extent_tree)
+
+enum bank_state {
+	BANK_FREE,	/* nothing is there */
+	BANK_SAME,	/* the same memory, and nothing else */
+	BANK_TAKEN,
+};
+
+/* What is where @extent would be in that bank. */
+static enum bank_state bank_look(struct vgpu_space *space, const struct vgpu_extent *extent,
+				 u32 bank)
+{
+	u64 first = extent->first + bank_offset(bank);
+	u64 last = extent->end - 1 + bank_offset(bank);
+	enum bank_state state = BANK_FREE;
+	struct vgpu_extent *other;
+
+	for (other = extent_tree_iter_first(&space->extents, first, last); other;
+	     other = extent_tree_iter_next(other, first, last)) {
+		if (other->bank != bank || other->data != extent->data)
+			return BANK_TAKEN;
+		state = BANK_SAME;
+		/* Nothing that overlaps this one is of other memory. */
+		if (extent_first(other) <= first && extent_last(other) >= last)
+			break;
+	}
+	return state;
+}
+
+/* Behind the last bank in which an extent begins. */
+static u32 extent_banks(const struct vgpu_space *space)
+{
+	struct rb_node *last = rb_last(&space->extents.rb_root);
+
+	if (!last)
+		return 0;
+	return min_t(u64, extent_first(rb_entry(last, struct vgpu_extent, node)) >> BANK_SHIFT,
+		     BANKS - 1) + 1;
+}
+
 /*
  * A bank where the same memory is already, or the first that is free there;
  * BANKS: none is. Nothing else has more than one to choose from than an @extent
  * that fits in one.
  */
-static u32 extent_bank(const struct vgpu_space *space, const struct vgpu_extent *extent)
+static u32 extent_bank(struct vgpu_space *space, const struct vgpu_extent *extent)
 {
-	DECLARE_BITMAP(same, BANKS) = {};
-	DECLARE_BITMAP(taken, BANKS) = {};
-	bool fits = !(extent->end >> BANK_SHIFT);
-	const struct vgpu_extent *other;
-	u64 first, end, bank, last;
+	u32 banks = extent->end >> BANK_SHIFT ? 1 : BANKS;
+	u32 used = extent_banks(space), free = BANKS, bank;
+	enum bank_state state;
 
-	list_for_each_entry(other, &space->extents, node) {
-		first = other->first + bank_offset(other->bank);
-		end = other->end + bank_offset(other->bank);
-		bank = fits ? first >> BANK_SHIFT : 0;
-		last = fits ? min_t(u64, (end - 1) >> BANK_SHIFT, BANKS - 1) : 0;
-		for (; bank <= last; bank++) {
-			if (first >= extent->end + bank_offset(bank) ||
-			    end <= extent->first + bank_offset(bank))
-				continue;
-			__set_bit(bank, other->bank == bank && other->data == extent->data ?
-				  same : taken);
-		}
+	for (bank = 0; bank < banks && (bank < used || free == BANKS); bank++) {
+		state = bank_look(space, extent, bank);
+		if (state == BANK_SAME)
+			return bank;
+		if (state == BANK_FREE && free == BANKS)
+			free = bank;
 	}
-	if (bitmap_andnot(same, same, taken, BANKS))
-		return find_first_bit(same, BANKS);
-	bank = find_first_zero_bit(taken, BANKS);
-	return fits || !bank ? bank : BANKS;
+	return free;
 }
 
 struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *space,
@@ -84,7 +124,7 @@ struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *s
 	mutex_lock(&peer->objects_lock);
 	extent->bank = extent_bank(space, extent);
 	if (extent->bank < BANKS)
-		list_add_tail(&extent->node, &space->extents);
+		extent_tree_insert(extent, &space->extents);
 	mutex_unlock(&peer->objects_lock);
 	if (extent->bank < BANKS)
 		return extent;
@@ -107,7 +147,7 @@ struct vgpu_extent *vgpu_extent_get(struct vgpu_peer *peer, struct vgpu_extent *
 	return extent;
 }
 
-void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_extent *extent)
+void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_space *space, struct vgpu_extent *extent)
 {
 	if (!extent)
 		return;
@@ -115,7 +155,7 @@ void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_extent *extent)
 	if (--extent->users)
 		extent = NULL;
 	else
-		list_del(&extent->node);
+		extent_tree_remove(extent, &space->extents);
 	mutex_unlock(&peer->objects_lock);
 	kfree(extent);
 }

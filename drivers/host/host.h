@@ -439,12 +439,13 @@ struct vgpu_space {
 	struct address_space *mapping;
 	u64 id;
 	u32 users;
-	struct list_head extents;
+	struct rb_root_cached extents;
 };
 
 /* Offsets of a space that a mapping shows; under peer->objects_lock. */
 struct vgpu_extent {
-	struct list_head node;
+	struct rb_node node;
+	u64 subtree_last;
 	const void *data;
 	u64 first;
 	u64 end;
@@ -574,7 +575,7 @@ struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *s
 /* The offset that the guest is told. */
 u64 vgpu_extent_offset(const struct vgpu_extent *extent, u64 offset);
 struct vgpu_extent *vgpu_extent_get(struct vgpu_peer *peer, struct vgpu_extent *extent);
-void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_extent *extent);
+void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_space *space, struct vgpu_extent *extent);
 
 /* --- poll.c --------------------------------------------------------------- */
 

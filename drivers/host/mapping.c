@@ -95,7 +95,7 @@ static void mapping_unbind(struct vgpu_mapping *mapping, bool tell)
 static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapping, bool tell)
 {
 	mapping_unbind(mapping, tell);
-	vgpu_extent_put(session->peer, mapping->extent);
+	vgpu_extent_put(session->peer, mapping->space, mapping->extent);
 	/* The file keeps the space's address_space alive, so it goes last. */
 	vgpu_space_put(session->peer, mapping->space);
 	fput(mapping->file);

@@ -40,7 +40,7 @@ static struct vgpu_space *space_get_locked(struct vgpu_peer *peer, struct addres
 	space->mapping = mapping;
 	space->id = ++peer->last_space;
 	space->users = 1;
-	INIT_LIST_HEAD(&space->extents);
+	space->extents = RB_ROOT_CACHED;
 	return space;
 }
 

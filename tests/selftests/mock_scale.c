@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -17,6 +18,7 @@
 
 #define TRACING		"/sys/kernel/tracing/"
 #define TIMES_MAX	4096
+#define MAPS		2500
 #define SOME		100
 
 /* Functions of the module that are called while traced. Return: the kernel can do it. */
@@ -59,6 +61,19 @@ static unsigned int trace_times(const char *function, double times[TIMES_MAX])
 	return nr;
 }
 
+static int compare(const void *a, const void *b)
+{
+	const double *first = a, *second = b;
+
+	return *first < *second ? -1 : *first > *second;
+}
+
+static double median(double *times, unsigned int nr)
+{
+	qsort(times, nr, sizeof(*times), compare);
+	return times[nr / 2];
+}
+
 FIXTURE(scale) {
 	int fd;
 	double times[TIMES_MAX];
@@ -82,6 +97,26 @@ FIXTURE_TEARDOWN(scale)
 		return;
 	trace_end();
 	close(self->fd);
+}
+
+/* Mappings of one device file, each of other bytes. */
+TEST_F_TIMEOUT(scale, mappings, 200)
+{
+	struct vgpu_mock_buf_create create = { .size = MAPS * 4096UL };
+	double first, last;
+	unsigned int i, nr;
+
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	ASSERT_TRUE(trace_begin("vgpu_extent_add"));
+	for (i = 0; i < MAPS; i++)
+		ASSERT_NE(MAP_FAILED, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd,
+					   create.out_offset + i * 4096UL));
+	nr = trace_times("vgpu_extent_add", self->times);
+	ASSERT_LE(MAPS, nr);
+	first = median(self->times, SOME);
+	last = median(self->times + nr - SOME, SOME);
+	TH_LOG("one mapping among few: %.1f us, among %u: %.1f us", first, nr, last);
+	EXPECT_GE(4 * first, last);
 }
 
 /* Wakeups that the guest is told of. No window has changed meanwhile. */
