@@ -5,8 +5,11 @@
  * What was made by hand stays. Needs the host in the same machine: the loopback tier.
  */
 #include <errno.h>
+#include <pwd.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 #include <endian.h>
 #include <linux/vgpu_wire.h>
@@ -457,6 +460,190 @@ TEST_F_TIMEOUT(config, agent_restarted, 120)
 	EXPECT_EQ(0, access(WINDOW_PATH, F_OK));
 	hypervisor_end(&hypervisor);
 	EXPECT_TRUE(await_size(WINDOW_PATH, -1));
+}
+
+/* --- what only an administrator can do is looked at -------------------------- */
+
+#define FAKE_VFIO	"/dev/vfio/66"
+
+/* A line of status --json below the window's path. */
+static bool shows_far(const char *path, const char *member)
+{
+	return !tool_run("vgpuctl status --json | grep -A 45 '\"path\":\"%s\"' | grep -F '%s'",
+			 path, member)->status;
+}
+
+/* Return: status succeeds, and has no such words. */
+static bool says_nothing_of(const char *words)
+{
+	return !tool_run("vgpuctl status >/run/status && ! grep -F '%s' /run/status",
+			 words)->status;
+}
+
+/**
+ * struct played - a process that has such files open as a hypervisor has
+ * @pid: it
+ * @fd: it ends when this is closed
+ */
+struct played {
+	pid_t pid;
+	int fd;
+};
+
+static void played_run(int fd, const char *window, bool mapped, const char *other, int flags)
+{
+	int file = window ? open(window, flags | O_CLOEXEC) : 0;
+	char byte;
+
+	if (file < 0 || (other && open(other, flags | O_CLOEXEC) < 0))
+		_exit(1);
+	if (mapped && mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0) == MAP_FAILED)
+		_exit(1);
+	if (mapped)
+		close(file);
+	if (write(fd, "", 1) != 1 || read(fd, &byte, 1))
+		_exit(1);
+	_exit(0);
+}
+
+/* @mapped: the window's file is closed again. Return: it has these files, opened with @flags. */
+static bool played_start(struct played *played, const char *window, bool mapped,
+			 const char *other, int flags)
+{
+	char byte;
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return false;
+	played->pid = fork();
+	if (!played->pid) {
+		close(fds[0]);
+		played_run(fds[1], window, mapped, other, flags);
+	}
+	close(fds[1]);
+	played->fd = fds[0];
+	return played->pid > 0 && read(played->fd, &byte, 1) == 1;
+}
+
+static void played_end(const struct played *played)
+{
+	close(played->fd);
+	waitpid(played->pid, NULL, 0);
+}
+
+/* Return: status warns of that process, in words and in JSON. */
+static bool warns_of(const struct played *played, const char *other)
+{
+	char pid[32];
+
+	snprintf(pid, sizeof(pid), "\"pid\":%d,", played->pid);
+	return !tool_run("vgpuctl status | grep -F 'warning: process %d, which has the window of guest 66, has a device of VFIO as well, %s:'",
+			 played->pid, other)->status &&
+	       shows_far(PATH, pid) && shows_far(PATH, other);
+}
+
+/* With a virtual IOMMU a device that QEMU gives the guest reaches the windows of all others. */
+TEST_F_TIMEOUT(config, window_beside_vfio, 120)
+{
+	static const char *const others[] = { FAKE_VFIO, "/dev/iommu" };
+	struct played hypervisor, stranger;
+	bool made[2];
+	size_t i;
+
+	ASSERT_TRUE(write_conf("window = 1M\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(shows_far(PATH, "\"vfio\":[]"));
+	/* Neither one without VFIO nor one without a window is warned of. */
+	ASSERT_TRUE(played_start(&hypervisor, PATH, false, NULL, O_RDWR));
+	mkdir("/dev/vfio", 0755);
+	for (i = 0; i < 2; i++) {
+		made[i] = !mknod(others[i], S_IFCHR | 0600, makedev(1, 3));
+		ASSERT_TRUE(made[i] || !access(others[i], F_OK));
+		ASSERT_TRUE(played_start(&stranger, NULL, false, others[i], O_RDWR));
+		EXPECT_TRUE(says_nothing_of("warning: process"));
+		played_end(&stranger);
+		/* Nor is one that can name both and use neither. */
+		ASSERT_TRUE(played_start(&stranger, PATH, false, others[i], O_PATH));
+		EXPECT_TRUE(says_nothing_of("warning: process"));
+		played_end(&stranger);
+	}
+	played_end(&hypervisor);
+
+	for (i = 0; i < 4; i++) {
+		ASSERT_TRUE(played_start(&hypervisor, PATH, i / 2, others[i % 2], O_RDWR));
+		EXPECT_TRUE(warns_of(&hypervisor, others[i % 2])) TH_LOG("turn %zu", i);
+		played_end(&hypervisor);
+	}
+	/* Who may not see others' files does not know. */
+	EXPECT_EQ(0, tool_run("su -s /bin/sh nobody -c 'vgpuctl status --json' | "
+			      "grep -A 45 '\"path\":\"" PATH "\"' | grep '\"vfio\":null'")->status);
+	for (i = 0; i < 2; i++)
+		if (made[i])
+			unlink(others[i]);
+	rmdir("/dev/vfio");
+}
+
+/* Return: status says that those may open the window of guest 66 as well. */
+static bool warns_of_openers(const char *who)
+{
+	return !tool_run("vgpuctl status | grep -F 'warning: more than the hypervisor of guest 66 may open it: %s ('",
+			 who)->status;
+}
+
+/* A list of access with one user more: version, and entries of tag, permissions and id. */
+static bool add_to_acl(const char *path, uint32_t uid)
+{
+	const struct {
+		__le16 tag, permissions;
+		__le32 id;
+	} entries[] = {
+		{ htole16(0x01), htole16(6), htole32(~0U) },
+		{ htole16(0x02), htole16(6), htole32(uid) },
+		{ htole16(0x04), htole16(0), htole32(~0U) },
+		{ htole16(0x10), htole16(6), htole32(~0U) },
+		{ htole16(0x20), htole16(0), htole32(~0U) },
+	};
+	unsigned char list[4 + sizeof(entries)] = { 2 };
+
+	memcpy(list + 4, entries, sizeof(entries));
+	return !setxattr(path, "system.posix_acl_access", list, sizeof(list), 0);
+}
+
+/* libvirt's hypervisors are one user, so that each may open each window. */
+TEST_F_TIMEOUT(config, open_to_others, 120)
+{
+	struct passwd *daemon = getpwnam("daemon");
+
+	ASSERT_NE(NULL, daemon);
+	ASSERT_TRUE(write_conf("window = 1M\nwindow-user = daemon\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(says_nothing_of("more than the hypervisor"));
+	EXPECT_TRUE(shows_far(PATH, "\"open_to\":[]"));
+
+	ASSERT_TRUE(write_file(OTHER_CONF, "[window-b]\npath = /dev/zero\nto = 68\nwindow = 1M\n"
+			       "window-user = daemon\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(warns_of_openers("user daemon"));
+	EXPECT_TRUE(shows_far(PATH, "\"kind\":\"user\","));
+	EXPECT_TRUE(shows_far(PATH, "\"name\":\"daemon\""));
+	EXPECT_EQ(0, tool_run("vgpuctl status | grep -F \"'A user for each guest' in Documentation/window.rst\"")->status);
+	/* A number of its own for each is what helps. */
+	ASSERT_TRUE(write_file(OTHER_CONF, "[window-b]\npath = /dev/zero\nto = 68\nwindow = 1M\n"
+			       "window-user = 4711\n"));
+	ASSERT_TRUE(reload());
+	EXPECT_TRUE(says_nothing_of("more than the hypervisor"));
+
+	/* Rules of udev give files other modes. */
+	ASSERT_EQ(0, chown(PATH, -1, daemon->pw_gid));
+	ASSERT_EQ(0, chmod(PATH, 0640));
+	EXPECT_TRUE(warns_of_openers("group daemon"));
+	ASSERT_EQ(0, chmod(PATH, 0666));
+	EXPECT_TRUE(warns_of_openers("group daemon, everybody"));
+	EXPECT_TRUE(shows_far(PATH, "\"kind\":\"everybody\","));
+	ASSERT_EQ(0, chmod(PATH, 0600));
+	/* Not each /dev has access control lists. */
+	if (add_to_acl(PATH, 4712))
+		EXPECT_TRUE(warns_of_openers("user 4712"));
 }
 
 TEST_HARNESS_MAIN

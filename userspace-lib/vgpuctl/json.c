@@ -152,7 +152,31 @@ static void put_guests(struct json_object *to, const struct vgpu_host_info *host
 	}
 }
 
-static void put_windows(struct json_object *to, const struct vgpu_host_info *host)
+static void put_exposure(struct json_object *to, const struct exposure *exposure)
+{
+	struct json_object *array = put_array(to, "open_to"), *object;
+	size_t i;
+
+	for (i = 0; i < exposure->nr_openers; i++) {
+		object = put_element(array);
+		put_string(object, "kind", exposure->openers[i].kind);
+		put_string(object, "name", exposure->openers[i].name);
+	}
+	if (!exposure->companions_known) {
+		put_string(to, "vfio", NULL);
+		return;
+	}
+	array = put_array(to, "vfio");
+	for (i = 0; i < exposure->nr_companions; i++) {
+		object = put_element(array);
+		put_number(object, "pid", exposure->companions[i].pid);
+		put_string(object, "path", exposure->companions[i].path);
+	}
+}
+
+/* @exposures: NULL: not asked for. */
+static void put_windows(struct json_object *to, const struct vgpu_host_info *host,
+			const struct exposure *exposures)
 {
 	struct json_object *array = put_array(to, "windows"), *object;
 	size_t i;
@@ -169,6 +193,8 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 		put_bool(object, "automatic", window->automatic);
 		put_counters(object, window_counters, window);
 		put_bool(object, "drain", window->drain);
+		if (exposures)
+			put_exposure(object, &exposures[i]);
 	}
 }
 
@@ -176,12 +202,13 @@ void print_windows_json(const struct vgpu_host_info *host)
 {
 	struct json_object *object = json_object_new_object();
 
-	put_windows(object, host);
+	put_windows(object, host, NULL);
 	print_json(object);
 }
 
-static struct json_object *host_json(const struct vgpu_host_info *host, bool status)
+static struct json_object *host_json(const struct machine *machine, bool status)
 {
+	const struct vgpu_host_info *host = machine->host;
 	struct json_object *object;
 
 	if (!host)
@@ -195,7 +222,7 @@ static struct json_object *host_json(const struct vgpu_host_info *host, bool sta
 		put_string(object, "engine", host->user_engine ? "user" : "kernel");
 		put_string(object, "scratch", host->scratch_keys ? "keys" : "random");
 		put_guests(object, host);
-		put_windows(object, host);
+		put_windows(object, host, machine->exposures);
 	}
 	return object;
 }
@@ -268,7 +295,7 @@ void print_machine_json(const struct machine *machine, bool status)
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "host", host_json(machine->host, status));
+	json_object_object_add(object, "host", host_json(machine, status));
 	json_object_object_add(object, "guest", guest_json(machine, status));
 	print_json(object);
 }

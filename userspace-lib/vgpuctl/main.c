@@ -219,12 +219,15 @@ static int cmd_show(const struct options *options, bool status)
 	} else {
 		ret = 0;
 	}
+	if (!ret && status && machine.host && exposures_find(machine.host, &machine.exposures))
+		ret = fail(EXIT_FAILED, "%s", strerror(ENOMEM));
 	if (!ret && options->json)
 		print_machine_json(&machine, status);
 	else if (!ret)
 		print_machine(&machine, status);
 	if (!ret)
 		ret = reach_status(&machine);
+	exposures_free(machine.exposures, machine.host ? machine.host->nr_windows : 0);
 	vgpu_host_info_free(machine.host);
 	vgpu_nodes_free(machine.nodes, machine.nr_nodes);
 	vgpu_reach_free(machine.reach, machine.nr_reach);

@@ -135,13 +135,33 @@ static void print_programs(const struct vgpu_host_info *host)
 
 /* --- windows --------------------------------------------------------------- */
 
-static void print_window(const struct vgpu_window_status *window)
+/* What is wrong with it, each with the place that says what to do. */
+static void print_exposure(const struct vgpu_window_status *window, const struct exposure *exposure)
+{
+	size_t i;
+
+	for (i = 0; i < exposure->nr_companions; i++)
+		printf("  warning: process %" PRIu32 ", which has the window of guest %" PRIu32 ", has a device of VFIO as well, %s: "
+		       "behind a virtual IOMMU that reaches device memory of other guests "
+		       "('Beside other things in one machine' in Documentation/window.rst)\n",
+		       exposure->companions[i].pid, window->cid, exposure->companions[i].path);
+	if (!exposure->nr_openers)
+		return;
+	printf("  warning: more than the hypervisor of guest %" PRIu32 " may open it:", window->cid);
+	for (i = 0; i < exposure->nr_openers; i++)
+		printf("%s %s%s%s", i ? "," : "", exposure->openers[i].kind,
+		       *exposure->openers[i].name ? " " : "", exposure->openers[i].name);
+	puts(" ('A user for each guest' in Documentation/window.rst)");
+}
+
+static void print_window(const struct vgpu_window_status *window, const struct exposure *exposure)
 {
 	printf("window %s: for guest %" PRIu32 ":%" PRIu32 ", of user %s, made %s%s\n",
 	       window->path, window->cid, window->port, window->owner,
 	       window->automatic ? "automatically" : "by hand",
 	       window->drain ? ", to be empty" : "");
 	print_counters(window_counters, window);
+	print_exposure(window, exposure);
 }
 
 /* As QEMU and vgpuctl take it. */
@@ -235,8 +255,9 @@ bool put_qemu_args(FILE *to, const struct vgpu_host_info *host, uint32_t cid, ui
 	return false;
 }
 
-static void print_host(const struct vgpu_host_info *host, bool status)
+static void print_host(const struct machine *machine, bool status)
 {
+	const struct vgpu_host_info *host = machine->host;
 	size_t i;
 
 	if (status)
@@ -253,7 +274,7 @@ static void print_host(const struct vgpu_host_info *host, bool status)
 	if (!host->nr_guests)
 		puts("no guest is connected");
 	for (i = 0; i < host->nr_windows; i++)
-		print_window(&host->windows[i]);
+		print_window(&host->windows[i], &machine->exposures[i]);
 }
 
 /* --- devices of a guest ---------------------------------------------------- */
@@ -326,7 +347,7 @@ static void print_nodes(const struct machine *machine, bool status)
 void print_machine(const struct machine *machine, bool status)
 {
 	if (machine->host)
-		print_host(machine->host, status);
+		print_host(machine, status);
 	if (machine->host && machine->is_guest)
 		putchar('\n');
 	if (machine->is_guest)

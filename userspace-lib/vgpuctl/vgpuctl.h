@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "vgpu.h"
 
@@ -82,9 +83,12 @@ int cmd_window(const char *verb, const struct options *options);
 int cmd_reload(const char *unused, const struct options *options);
 int cmd_diff(const char *unused, const struct options *options);
 
+struct exposure;
+
 /**
  * struct machine - both sides of vgpu on this machine
  * @host: NULL: no agent runs here
+ * @exposures: one of each window of @host; NULL: nobody has asked for them
  * @is_guest: the guest module is loaded
  * @nodes: its devices
  * @nr_nodes: how many
@@ -93,6 +97,7 @@ int cmd_diff(const char *unused, const struct options *options);
  */
 struct machine {
 	struct vgpu_host_info *host;
+	struct exposure *exposures;
 	bool is_guest;
 	struct vgpu_node_info *nodes;
 	size_t nr_nodes;
@@ -106,6 +111,52 @@ struct machine {
 void reach_words(const struct vgpu_reach_info *reach, char words[256]);
 /* The exit status of a machine that has no device, and exports none; else 0. */
 int reach_status(const struct machine *machine);
+
+/* --- exposure.c: what nobody but an administrator can mend -------------------- */
+
+/**
+ * struct opener - who may open a window's device file beside its own guest's hypervisor
+ * @kind: "user", "group" or "everybody"
+ * @name: the user's or group's, or its number; "" of everybody
+ */
+struct opener {
+	const char *kind;
+	char name[64];
+};
+
+/**
+ * struct companion - a process that has the window and a file of VFIO's
+ * @pid: the process
+ * @path: the file, or one of them
+ */
+struct companion {
+	uint32_t pid;
+	char path[64];
+};
+
+/**
+ * struct exposure - how the memory in a window may be reached by others than its guest
+ * @device: number of its device file; 0: it has none
+ * @openers: users, or groups of them, who may open it
+ * @nr_openers: how many
+ * @companions: processes that have a device of VFIO's as well
+ * @nr_companions: how many
+ * @companions_known: files of all processes could be seen
+ * @marked: the process that is just looked at has the window
+ */
+struct exposure {
+	dev_t device;
+	struct opener *openers;
+	size_t nr_openers;
+	struct companion *companions;
+	size_t nr_companions;
+	bool companions_known;
+	bool marked;
+};
+
+/* *exposures: one of each window of the host, for exposures_free(). 0 or -ENOMEM. */
+int exposures_find(const struct vgpu_host_info *host, struct exposure **exposures);
+void exposures_free(struct exposure *exposures, size_t nr);
 
 /* --- counters.c ----------------------------------------------------------- */
 
