@@ -28,6 +28,8 @@
 
 #define WINDOW_MINORS		256
 #define WINDOW_SIZE_MAX		SZ_1T
+/* An open waits so long for another process that has the window, and may be ending. */
+#define OPEN_WAIT_MS		2000
 
 static DEFINE_MUTEX(windows_lock);
 static LIST_HEAD(windows);
@@ -36,6 +38,8 @@ static DEFINE_IDA(window_minors);
 /* Windows that are not freed yet, for the module's end. */
 static atomic_t windows_left = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(windows_wait);
+/* Somebody waits to open one that another process has. */
+static DECLARE_WAIT_QUEUE_HEAD(windows_closed);
 
 /* lockdep: unmapping in a window happens inside unmapping in a driver's address space. */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -232,33 +236,59 @@ static void window_renew(struct vgpu_window *window)
 	memset(page_address(window->vacant), 0, PAGE_SIZE);
 }
 
-static int window_open(struct inode *inode, struct file *file)
+/* Return: 0, -ENXIO, -EBUSY: another process has it, or what vgpu_nested_check() says. */
+static int window_take(struct vgpu_window *window, struct mm_struct *mm)
 {
-	struct vgpu_window *window = container_of(inode->i_cdev, struct vgpu_window, cdev);
-	struct mm_struct *mm = current->mm;
-	bool first = false;
 	int ret;
 
-	if (!mm)
-		return -EINVAL;
-	/* KVM's module may have been loaded anew since the window was made. */
+	/* KVM's module may have been loaded anew since the window was made, or meanwhile. */
 	ret = vgpu_nested_check();
 	if (ret)
 		return ret;
-
 	mutex_lock(&window->lock);
-	if (window->gone)
+	if (window->gone) {
 		ret = -ENXIO;
-	else if (window->opens && window->opener != mm)
+	} else if (window->opens && window->opener != mm) {
 		/* One hypervisor's: another process would see all of its guest's. */
 		ret = -EBUSY;
-	else if (!window->opens++)
-		first = true;
-	if (first) {
+	} else if (!window->opens++) {
 		mmgrab(mm);
 		window->opener = mm;
 	}
 	mutex_unlock(&window->lock);
+	return ret;
+}
+
+/*
+ * A hypervisor that was ended may have it for a moment still, also when its process is gone:
+ * whoever looks into its memory then has a reference. The next one is not to fail for that.
+ */
+static int window_take_wait(struct vgpu_window *window, struct mm_struct *mm)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(OPEN_WAIT_MS);
+	long left;
+	int ret;
+
+	while ((ret = window_take(window, mm)) == -EBUSY) {
+		left = end - jiffies;
+		if (left <= 0)
+			break;
+		if (wait_event_killable_timeout(windows_closed, !READ_ONCE(window->opens) ||
+						READ_ONCE(window->gone), left) < 0)
+			return -EINTR;
+	}
+	return ret;
+}
+
+static int window_open(struct inode *inode, struct file *file)
+{
+	struct vgpu_window *window = container_of(inode->i_cdev, struct vgpu_window, cdev);
+	struct mm_struct *mm = current->mm;
+	int ret;
+
+	if (!mm)
+		return -EINVAL;
+	ret = file->f_flags & O_NONBLOCK ? window_take(window, mm) : window_take_wait(window, mm);
 	if (ret)
 		return ret;
 	vgpu_window_get(window);
@@ -278,6 +308,7 @@ static int window_release(struct inode *inode, struct file *file)
 	if (!--window->opens) {
 		opener = window->opener;
 		window->opener = NULL;
+		wake_up_all(&windows_closed);
 		if (window->mapped && list_empty(&window->viewers)) {
 			old = window->id;
 			window_renew(window);
@@ -572,6 +603,7 @@ static void window_destroy(struct vgpu_window *window)
 	mutex_lock(&window->lock);
 	window->gone = true;
 	mutex_unlock(&window->lock);
+	wake_up_all(&windows_closed);
 	vgpu_binding_end_range(window, NULL, 0, 0, window->size, false);
 	cdev_device_del(&window->cdev, &window->dev);
 	vgpu_window_changed(window);

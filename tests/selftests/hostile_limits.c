@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "hostile_host.h"
@@ -431,6 +432,71 @@ TEST_F(limits, window_of_one_process)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(0, window_command("destroy", ""));
+}
+
+/* A child that has the window open and mapped until @fd is closed, or waits to have it. */
+static pid_t hypervisor_start(const char *path, int flags, int fd)
+{
+	pid_t pid = fork();
+	char byte;
+	int file;
+
+	if (pid)
+		return pid;
+	file = open(path, O_RDWR | flags);
+	if (file < 0)
+		_exit(errno);
+	if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0) == MAP_FAILED ||
+	    (fd >= 0 && (write(fd, "", 1) != 1 || read(fd, &byte, 1))))
+		_exit(255);
+	_exit(0);
+}
+
+/* Return: the process is in open(). One that has ended is not. */
+static bool is_in_open(void *data)
+{
+	pid_t *pid = data;
+	char path[40], line[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", *pid);
+	tool_read_line(path, line, sizeof(line));
+	return atoi(line) == SYS_openat;
+}
+
+/* A hypervisor that is started anew while the old one is just ending has its window. */
+TEST_F_TIMEOUT(limits, window_of_restarted_process, 120)
+{
+	static const char path[] = "/dev/vgpu-window-1-22600";
+	int fd[2], status = 0, turn;
+	bool waited = false;
+	pid_t old, next;
+	char byte;
+
+	NEEDS_WINDOWS();
+	ASSERT_EQ(0, window_command("create", "--size 1M"));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd));
+	for (turn = 0; turn < 3; turn++) {
+		old = hypervisor_start(path, 0, fd[1]);
+		ASSERT_EQ(1, read(fd[0], &byte, 1));
+		/* One that wants to know at once does. */
+		next = hypervisor_start(path, O_NONBLOCK, -1);
+		ASSERT_EQ(next, waitpid(next, &status, 0));
+		EXPECT_EQ(EBUSY, WEXITSTATUS(status));
+		next = hypervisor_start(path, 0, -1);
+		waited = eventually(is_in_open, &next, 1000);
+		kill(old, SIGKILL);
+		ASSERT_EQ(old, waitpid(old, NULL, 0));
+		ASSERT_EQ(next, waitpid(next, &status, 0));
+		/* A test that stood still has ended the old one too late. */
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != EBUSY)
+			break;
+	}
+	EXPECT_TRUE(waited);
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	close(fd[0]);
+	close(fd[1]);
 	EXPECT_EQ(0, window_command("destroy", ""));
 }
 
