@@ -260,7 +260,7 @@ static s64 call_do(struct vgpu_hcall *call)
 	if (ret) {
 		vgpu_call_take_back(call);
 		/* The driver saw a bad address; that it was a limit is ours to say. */
-		if (ret == -ENOBUFS || ret == -EOPNOTSUPP)
+		if (ret == -ENOBUFS || ret == -EOPNOTSUPP || ret == -ENOMEM)
 			return vgpu_call_refuse(call, ret);
 		/* Segments of an ioctl go back in any case, a failed READ has no bytes. */
 		if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)

@@ -88,7 +88,8 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 	if (error) {
 		lane->fault_addr = addr;
 		lane->fault_failed = true;
-		if (error == -ENOBUFS)
+		/* Memory of the host, or of the guest's share, is no bad address of the program. */
+		if (error == -ENOBUFS || error == -ENOMEM)
 			lane->limited = error;
 	}
 	return VM_FAULT_RETRY;

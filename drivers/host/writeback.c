@@ -17,7 +17,8 @@ struct writeback_batch {
 	struct vgpu_lane *lane;
 	struct vgpu_page *pages[BATCH_PAGES];
 	unsigned int nr_pages;
-	bool failed;
+	/* What the first failure is for the caller; 0: there is none. */
+	int error;
 	struct vgpu_wire_diff diff;
 	struct vgpu_range ranges[BATCH_PAGES * VGPU_DIFF_RANGES];
 	u8 data[BATCH_PAGES * VGPU_DIFF_BYTES] __aligned(8);
@@ -70,8 +71,9 @@ static void batch_flush(struct writeback_batch *batch)
 	if (!batch->nr_pages)
 		return;
 	ret = batch_send(batch);
-	if (ret)
-		batch->failed = true;
+	/* What the guest refuses is a bad address; else the lane could not ask it, and says why. */
+	if (ret && !batch->error)
+		batch->error = ret < 0 ? ret : -EFAULT;
 	mutex_lock(&demand->lock);
 	for (i = 0; i < batch->nr_pages; i++) {
 		if (ret >= 0)
@@ -107,7 +109,7 @@ static struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
 	batch->lane = lane;
 	batch->nr_pages = 0;
 	batch->diff = (struct vgpu_wire_diff) { .ranges = batch->ranges, .bytes = batch->data };
-	batch->failed = false;
+	batch->error = 0;
 	return batch;
 }
 
@@ -177,8 +179,7 @@ int vgpu_writeback_all(struct vgpu_lane *lane)
 	}
 	if (batch) {
 		batch_flush(batch);
-		if (batch->failed)
-			ret = -EFAULT;
+		ret = ret ?: batch->error;
 		kvfree(batch);
 	}
 	return ret;
@@ -196,7 +197,7 @@ int vgpu_writeback_page(struct vgpu_lane *lane, struct vgpu_page *page)
 	}
 	batch_add(batch, page);
 	batch_flush(batch);
-	ret = batch->failed ? -EFAULT : 0;
+	ret = batch->error;
 	kvfree(batch);
 	return ret;
 }

@@ -304,6 +304,58 @@ TEST_F_TIMEOUT(hostile_patience, another_connection_has_no_more_time, 120)
 	close(lane);
 }
 
+/*
+ * A driver writes to a page, has to ask for another one, and writes to the first one again, which
+ * is too old by then: what was written to it has to be sent before, and no time is left for that.
+ * The call fails as others do for which there is none, not as if the program had no such memory.
+ */
+TEST_F_TIMEOUT(hostile_patience, no_time_left_to_send_a_page_back, 120)
+{
+	const uint64_t page = 0x10000000;
+	const struct vgpu_mock_locked arg = {
+		.in_ptr = page + 1024, .out_ptr = page + VGPU_PAGE_SIZE - 32, .length = 64,
+	};
+	struct player player = { .peer = &self->peer }, other = { .peer = &self->peer };
+	struct vgpu_fetch fetch;
+	struct peer_call call;
+	uint32_t object;
+	int lane, second;
+	uint64_t start;
+
+	lane = peer_lane(&self->peer, 1);
+	second = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	ASSERT_GE(second, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	peer_call_init(&call, VGPU_OP_IOCTL, object, 2);
+	call.msg.args.ioctl.cmd = htole32(TWIN(VGPU_MOCK_IOC_LOCKED));
+	call.msg.args.ioctl.arg = htole64(page);
+	call.seg[0].addr = htole64(page);
+	call.seg[0].len = htole32(VGPU_PAGE_SIZE);
+	call.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_PAGE);
+	memcpy(call.data, &arg, sizeof(arg));
+	ASSERT_TRUE(peer_call_send(lane, &call, 1, VGPU_PAGE_SIZE));
+	ASSERT_LT(0, peer_recv(lane, &fetch, sizeof(fetch), SLACK_MS));
+	start = peer_now_ms();
+	ASSERT_EQ(VGPU_MSG_FETCH, peer_type(&fetch));
+	EXPECT_EQ(page + VGPU_PAGE_SIZE, le64toh(fetch.addr));
+	/* All pages are too old when this call has begun. */
+	ASSERT_TRUE(peer_ioctl_send(second, object, 1, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, play_call(&other, second));
+	while (peer_now_ms() < start + ANSWER_MS * 91 / 100)
+		usleep(1000);
+	ASSERT_TRUE(answer_late(lane, &fetch, 0));
+	EXPECT_EQ(-ENOBUFS, play_call(&player, lane));
+	EXPECT_EQ(0, player.fetches);
+	EXPECT_EQ(1, guest().counters.spent);
+	/* The lane is as good as ever. */
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, play_call(&player, lane));
+	close(lane);
+	close(second);
+}
+
 /* Nobody waits for a guest by an export without demand pages. */
 TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
 {

@@ -247,7 +247,7 @@ static s64 call_do(struct call *call)
 	if (ret) {
 		call_take_back(call);
 		/* The driver saw a bad address; that it was a limit is ours to say. */
-		if (ret == -ENOBUFS || ret == -EOPNOTSUPP)
+		if (ret == -ENOBUFS || ret == -EOPNOTSUPP || ret == -ENOMEM)
 			return call_refuse(call, ret);
 		/* Segments of an ioctl go back in any case, a failed READ has no bytes. */
 		if (op != VGPU_OP_IOCTL)
