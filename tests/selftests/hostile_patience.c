@@ -401,4 +401,65 @@ TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
 	close(lane);
 }
 
+/* Sends an ioctl of which nothing is known but where its argument is, which the driver reads. */
+static bool raw_send(int lane, uint32_t object, uint64_t seq, uint64_t addr)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_IOCTL, object, seq);
+	call.msg.args.ioctl.cmd = htole32(TWIN(VGPU_MOCK_IOC_INOUT));
+	call.msg.args.ioctl.arg = htole64(addr);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+/* One call may not wait for a page that another one, of the same process, is waiting for. */
+TEST_F_TIMEOUT(hostile_patience, page_refused_to_one_lane, 120)
+{
+	const uint64_t page = 0x10000000;
+	struct vgpu_export_request request = {
+		.path = real_path, .name = "hostile-b", .cid = LOOPBACK, .port = PORT,
+		.no_demand = true,
+	};
+	struct player player = { .peer = &self->peer }, other = { .peer = &self->peer };
+	uint32_t object, quiet = 0;
+	struct vgpu_agent *agent;
+	struct vgpu_fetch fetch;
+	struct peer peer;
+	uint64_t seq = 0;
+	int lane, second, i;
+
+	ASSERT_EQ(0, vgpu_agent_open(NULL, &agent));
+	EXPECT_EQ(0, vgpu_agent_export(agent, &request, NULL));
+	vgpu_agent_close(agent);
+	lane = peer_lane(&self->peer, 1);
+	second = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	ASSERT_GE(second, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	/* The guest's numbers of exports are given in turn. */
+	peer = self->peer;
+	peer.export++;
+	for (i = 0; !quiet && i < 100; i++) {
+		quiet = peer_open_device(&peer, second, ++seq);
+		if (!quiet)
+			usleep(20000);
+	}
+	ASSERT_NE(0, quiet);
+
+	for (i = 0; i < 5; i++) {
+		ASSERT_TRUE(raw_send(lane, object, 2 + i, page + i * VGPU_PAGE_SIZE));
+		ASSERT_LT(0, peer_recv(lane, &fetch, sizeof(fetch), SLACK_MS));
+		ASSERT_EQ(VGPU_MSG_FETCH, peer_type(&fetch)) TH_LOG("turn %d", i);
+		ASSERT_TRUE(raw_send(second, quiet, ++seq, page + i * VGPU_PAGE_SIZE));
+		EXPECT_EQ(-EOPNOTSUPP, play_call(&other, second)) TH_LOG("turn %d", i);
+		ASSERT_TRUE(answer_late(lane, &fetch, 0));
+		EXPECT_EQ(0, play_call(&player, lane)) TH_LOG("turn %d", i);
+	}
+	EXPECT_EQ(0, other.fetches);
+	close(lane);
+	close(second);
+	unexport("hostile-b");
+}
+
 TEST_HARNESS_MAIN

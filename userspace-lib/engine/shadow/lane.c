@@ -56,6 +56,23 @@ void lane_cancel_locked(struct lane *lane)
 	thread_cancel(&lane->thread, &lane->syscall);
 }
 
+bool lane_look_again(struct lane *lane)
+{
+	bool in_driver;
+	u32 state;
+
+	lock_take(&lane->lock);
+	state = __atomic_load_n(&lane->syscall.state, __ATOMIC_ACQUIRE);
+	/* In the kernel a wait for a page ends by a signal, and the access is tried once more. */
+	in_driver = lane->running && (state == SYSCALL_IN || state == SYSCALL_SIGNALLED);
+	if (in_driver) {
+		lane->signalled = true;
+		thread_cancel(&lane->thread, &lane->syscall);
+	}
+	lock_drop(&lane->lock);
+	return in_driver;
+}
+
 void lane_set_running(struct lane *lane, bool running)
 {
 	lock_take(&lane->lock);

@@ -252,6 +252,15 @@ void pages_hide(struct page **pages, u32 nr)
 	lock_drop(&map_lock);
 }
 
+/* Memory that has no access becomes such whose faults are reported. */
+static int demand_report(u64 addr, u64 len)
+{
+	/* One page is one page. */
+	sys3(__NR_madvise, addr, len, MADV_NOHUGEPAGE);
+	faults_register(addr, len);
+	return sys3(__NR_mprotect, addr, len, PROT_READ | PROT_WRITE);
+}
+
 /* Without access until faults are reported, lest a driver should find zeros. */
 int demand_cover(u64 addr, u64 len)
 {
@@ -259,12 +268,30 @@ int demand_cover(u64 addr, u64 len)
 
 	ret = sys_mmap(addr, len, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	if (sys_is_error(ret))
-		return ret;
-	/* One page is one page. */
-	sys3(__NR_madvise, addr, len, MADV_NOHUGEPAGE);
-	faults_register(addr, len);
-	return sys3(__NR_mprotect, addr, len, PROT_READ | PROT_WRITE);
+	return sys_is_error(ret) ? ret : demand_report(addr, len);
+}
+
+void page_shut(struct page *page)
+{
+	page->bad = true;
+	page->shut = true;
+	page_show(page);
+}
+
+void page_open(struct page *page)
+{
+	if (!page->shut)
+		return;
+	page->shut = false;
+	page->bad = false;
+	/* A mapping may be there instead. */
+	if (!page->mapped)
+		return;
+	page->mapped = false;
+	demand.nr_mapped--;
+	/* The pager does this, so that it cannot move memory over it, which waits for the pager. */
+	if (demand_report(page->addr, PAGE_SIZE))
+		sys_exit_group(SHADOW_EXIT_DEMAND);
 }
 
 void demand_cover_moving(u64 addr, u64 len)

@@ -120,12 +120,51 @@ static void page_spoil(u64 addr)
 	page_show(page);
 }
 
-/* The driver's access fails, with an errno if that is a limit. demand.lock is held. */
-static void fault_bad(struct lane *lane, u64 addr, int limited)
+/* Another lane's upcall is about the page. */
+static bool page_is_asked_for(const struct page *page, const struct lane *lane)
 {
+	const struct lane *other;
+	u32 i, j;
+
+	for (i = 0; i < SHADOW_LANES; i++) {
+		other = lane_by_index(i);
+		if (other == lane || other->fault.upcall == UPCALL_NONE)
+			continue;
+		for (j = 0; j < other->fault.nr; j++)
+			if (other->fault.pages[j] == page)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * The driver's access fails, with an errno if that is a limit. One of another lane that has asked
+ * the guest for the page goes on waiting for that: it is neither woken nor is the page bad for it.
+ * demand.lock is held, and dropped.
+ */
+static void fault_fail(struct lane *lane, int limited)
+{
+	u64 addr = lane->fault.addr;
+	struct page *page = page_find(addr);
+	bool alone = page && page->busy && page_is_asked_for(page, lane);
+
 	if (limited)
 		lane->limited = limited;
-	page_spoil(addr);
+	if (!alone) {
+		page_spoil(addr);
+		lock_drop(&demand.lock);
+		fault_over(lane);
+		return;
+	}
+	if (!page->mapped)
+		page_shut(page);
+	lock_drop(&demand.lock);
+	if (!lane_look_again(lane)) {
+		fault_over(lane);
+		return;
+	}
+	lane->fault.addr = 0;
+	wait_over(lane);
 }
 
 /* --- upcalls ---------------------------------------------------------------- */
@@ -210,6 +249,7 @@ static void fault_serve(struct lane *lane);
 /* A claimed page has not come. demand.lock is held. */
 static void page_unfetched(struct page *page)
 {
+	page_open(page);
 	page_unclaim(page);
 	if (page->bad)
 		page->seq = vgpu_fresh_fetch(&demand.fresh);
@@ -232,6 +272,7 @@ static void fetch_end(struct lane *lane, bool bad)
 			page_unfetched(page);
 			continue;
 		}
+		page_open(page);
 		if (!bad)
 			memcpy(page_orig(page), page_live(page), PAGE_SIZE);
 		page->filled = !bad;
@@ -276,9 +317,10 @@ static void writeback_end(struct lane *lane, bool lost, bool bad)
 	lock_take(&demand.lock);
 	if (!lost)
 		memcpy(page_orig(page), page_live(page), PAGE_SIZE);
+	page_open(page);
 	page_unclaim(page);
 	if (bad)
-		fault_bad(lane, page->addr, 0);
+		page_spoil(page->addr);
 	kick = demand.waiting;
 	lock_drop(&demand.lock);
 	demand_woken(kick);
@@ -389,9 +431,7 @@ static void fault_serve(struct lane *lane)
 	if (!limited && !page && !demand.free)
 		limited = -ENOBUFS;
 	if (!fault_may_ask(lane) || limited) {
-		fault_bad(lane, fault->addr, fault_may_ask(lane) ? limited : 0);
-		lock_drop(&demand.lock);
-		fault_over(lane);
+		fault_fail(lane, fault_may_ask(lane) ? limited : 0);
 		return;
 	}
 	if (page)
@@ -583,9 +623,7 @@ static void wait_expired(struct lane *lane)
 	if (wait_left(lane))
 		return;
 	lock_take(&demand.lock);
-	fault_bad(lane, lane->fault.addr, 0);
-	lock_drop(&demand.lock);
-	fault_over(lane);
+	fault_fail(lane, 0);
 }
 
 static void retry_waiting(void)

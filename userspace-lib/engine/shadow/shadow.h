@@ -159,6 +159,7 @@ u32 files_call_ends(void);
  * @mapped: seen at its address
  * @bad: could not be fetched: without access at its address, until the call ends. Somebody who
  *	waits too long for the end of @busy may make it so
+ * @shut: bad for one lane's call only, and while another one's asks for it, which opens it again
  * @filled: it has bytes of the guest's
  */
 struct page {
@@ -169,6 +170,7 @@ struct page {
 	bool fetching;
 	bool mapped;
 	bool bad;
+	bool shut;
 	bool filled;
 };
 
@@ -225,6 +227,10 @@ bool page_has_bytes(const struct page *page);
 void page_free(struct page *page);
 /* Puts it at its address. */
 void page_show(struct page *page);
+/* Has accesses fail while somebody works on it, and no longer. demand.lock is held. */
+void page_shut(struct page *page);
+/* Ends that: faults at its address are reported again. demand.lock is held. */
+void page_open(struct page *page);
 /* The bytes of the page, and those that the guest gave. */
 u8 *page_live(const struct page *page);
 u8 *page_orig(const struct page *page);
@@ -427,6 +433,8 @@ void lane_set_running(struct lane *lane, bool running);
 bool lane_in_call(struct lane *lane);
 /* The guest wants the call to end. lane->lock is held. */
 void lane_cancel_locked(struct lane *lane);
+/* Its thread looks again at the page that it waits for, and no other one does. false: it cannot. */
+bool lane_look_again(struct lane *lane);
 
 /* Return: 0, -ETIMEDOUT or another errno of the connection. Deadline in nanoseconds; 0: none. */
 int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline);
