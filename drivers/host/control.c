@@ -146,8 +146,8 @@ static void control_idle(struct vgpu_peer *peer)
 }
 
 /*
- * The guest says once of each thing that it has made that it has done with it. That may have ended
- * by itself since, which costs the guest no time.
+ * The guest tells once of the end of each session and mapping that it has made, and of each range
+ * of its window that it has named. They may have ended by themselves, which costs it no time.
  */
 void vgpu_control_due(struct vgpu_peer *peer)
 {

@@ -50,7 +50,7 @@ enum bank_state {
 	BANK_TAKEN,
 };
 
-/* What is where @extent would be in that bank. */
+/* Return: whether the offsets that @extent would have in that bank are free, or whose they are. */
 static enum bank_state bank_look(struct vgpu_space *space, const struct vgpu_extent *extent,
 				 u32 bank)
 {

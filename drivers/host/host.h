@@ -333,7 +333,7 @@ struct vgpu_peer {
 	u64 ping_seq;
 	/* When those of its messages that lead to nothing will have been paid for; its thread's. */
 	unsigned long idle_until;
-	/* How many things it has made that it has not said it has done with. */
+	/* Number of ends that the guest has still to tell of, see vgpu_control_due(). */
 	atomic_t dues;
 	/* Senders take turns. */
 	struct mutex tx_lock;
@@ -423,7 +423,7 @@ int vgpu_control_start(struct vgpu_peer *peer);
 /* Something is there to be sent: grants changed, objects became ready. */
 void vgpu_control_kick(struct vgpu_peer *peer);
 int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
-/* The guest has made a session, a mapping or a binding, of whose end it will tell. */
+/* The guest has made a session or a mapping, or named a range, of whose end it will tell. */
 void vgpu_control_due(struct vgpu_peer *peer);
 /*
  * It tells of such an end; from the peer's thread. @idle: there is nothing to be done, so it waits

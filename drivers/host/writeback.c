@@ -17,7 +17,7 @@ struct writeback_batch {
 	struct vgpu_lane *lane;
 	struct vgpu_page *pages[BATCH_PAGES];
 	unsigned int nr_pages;
-	/* What the first failure is for the caller; 0: there is none. */
+	/* Errno of the first failure, for the caller; 0: there was none. */
 	int error;
 	struct vgpu_wire_diff diff;
 	struct vgpu_range ranges[BATCH_PAGES * VGPU_DIFF_RANGES];
@@ -71,7 +71,7 @@ static void batch_flush(struct writeback_batch *batch)
 	if (!batch->nr_pages)
 		return;
 	ret = batch_send(batch);
-	/* What the guest refuses is a bad address; else the lane could not ask it, and says why. */
+	/* A guest that refuses has no such address; a lane that could not ask it says why. */
 	if (ret && !batch->error)
 		batch->error = ret < 0 ? ret : -EFAULT;
 	mutex_lock(&demand->lock);

@@ -374,7 +374,7 @@ TEST_F_TIMEOUT(crowd, churn, 240)
 	/* With four at a time nobody waits for longer than two seconds. */
 	EXPECT_EQ(0, refused);
 
-	/* What was used up is so for its next connection, too. */
+	/* A guest that connects anew has used up as much as before. */
 	start = peer_now_ms();
 	peer_close(&churner);
 	ASSERT_EQ(0, peer_open(&churner, LOOPBACK, CROWD_PORT));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the host does for one call does not grow with what the guest has: pages of its programs,
- * mappings, windows of others. The kernel's function_graph tracer says how often the module's
+ * The host's work for one mapping does not grow with the number of mappings, nor that for one event
+ * with the number of windows. The kernel's function_graph tracer says how often the module's
  * functions were called, and for how long. The host has to be in the same machine, as the module.
  */
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What only an administrator can do for a window: who may open it, and what has it beside VFIO. */
+/* Faults of a window's set-up that only an administrator can mend: openers, and VFIO beside it. */
 #include <ctype.h>
 #include <dirent.h>
 #include <endian.h>

@@ -135,7 +135,7 @@ static void print_programs(const struct vgpu_host_info *host)
 
 /* --- windows --------------------------------------------------------------- */
 
-/* What is wrong with it, each with the place that says what to do. */
+/* Each fault of the window's set-up has a line, with the place that says what to do. */
 static void print_exposure(const struct vgpu_window_status *window, const struct exposure *exposure)
 {
 	size_t i;
