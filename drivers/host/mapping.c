@@ -15,6 +15,9 @@
 #include "compat.h"
 #include "window.h"
 
+/* Bytes that are copied out of a mapping at once. */
+#define MAPPING_READ	(16 * PAGE_SIZE)
+
 /* --- the session's mappings, by address ----------------------------------- */
 
 /* First mapping that ends after @addr. */
@@ -779,30 +782,52 @@ static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 }
 
 /*
- * Copies @len bytes to (@write) or from @addr, which is one page's. A driver's fault that a signal
- * interrupts says that the access is to be tried again (ttm_bo_vm_fault()), and copy_from_user()
- * tries until the driver is ready, in a task that is to end. So faults are taken here, where
- * a signal counts: of a guest that does not wait any more, or of the end of the shadow.
+ * A driver's fault that a signal interrupts says that the access is to be tried again
+ * (ttm_bo_vm_fault()), and copy_from_user() tries until the driver is ready, in a task that is to
+ * end. So faults are taken here, where a signal counts: of a guest that does not wait any more,
+ * or of the end of the shadow.
  */
-static int mapping_copy_page(u64 addr, void *bytes, size_t len, bool write)
+static int mapping_fault(u64 addr, bool write)
 {
 	struct mm_struct *mm = current->mm;
+	bool unlocked = false;
 	int ret;
 
-	while (write ? copy_to_user_nofault((void __user *)addr, bytes, len) :
-	       copy_from_user_nofault(bytes, (const void __user *)addr, len)) {
-		bool unlocked = false;
+	if (signal_pending(current) || mmap_read_lock_killable(mm))
+		return -EINTR;
+	ret = fixup_user_fault(mm, addr, write ? FAULT_FLAG_WRITE : 0, &unlocked);
+	mmap_read_unlock(mm);
+	return ret;
+}
 
-		if (signal_pending(current))
-			return -EINTR;
-		if (mmap_read_lock_killable(mm))
-			return -EINTR;
-		ret = fixup_user_fault(mm, addr, write ? FAULT_FLAG_WRITE : 0, &unlocked);
-		mmap_read_unlock(mm);
-		if (ret)
-			return ret;
+/*
+ * The function copies whole pages. Where the first one needs a fault, which an attempt to copy
+ * finds out at some cost, those behind it mostly do, too: so the faults of all come before the
+ * next attempt.
+ *
+ * Return: bytes, less than @len where a driver refuses a page or shows few at once; or an error,
+ * of the first page.
+ */
+static s64 mapping_read(u64 addr, void *bytes, u64 len)
+{
+	bool tried = false;
+	u64 done;
+	int ret;
+
+	while (copy_from_user_nofault(bytes, (const void __user *)addr, len)) {
+		/* A page may have taken the place of another one of these. */
+		if (tried)
+			len = PAGE_SIZE;
+		tried = true;
+		for (done = 0; done < len; done += PAGE_SIZE) {
+			ret = mapping_fault(addr + done, false);
+			if (ret && (!done || ret == -EINTR))
+				return ret;
+			if (ret)
+				len = done;
+		}
 	}
-	return 0;
+	return len;
 }
 
 static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
@@ -812,9 +837,11 @@ static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 
 	for (; len; len -= part, addr += part, bytes += part) {
 		part = min_t(u32, len, PAGE_SIZE - offset_in_page(addr));
-		ret = mapping_copy_page(addr, (void *)bytes, part, true);
-		if (ret)
-			return ret;
+		while (copy_to_user_nofault((void __user *)addr, bytes, part)) {
+			ret = mapping_fault(addr, true);
+			if (ret)
+				return ret;
+		}
 	}
 	return 0;
 }
@@ -827,8 +854,7 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 {
 	const struct vgpu_args_pages *args = &call->view.call->args.pages;
 	u64 addr = le64_to_cpu(args->addr);
-	s64 len, done = 0;
-	int ret;
+	s64 len, part, step = MAPPING_READ, done = 0, ret;
 
 	/* The guest has been told what it would find out. */
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG)
@@ -837,10 +863,14 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 	if (len <= 0)
 		return len ? vgpu_call_refuse(call, len) : -EFAULT;
 	ret = vgpu_call_alloc_data(call, len);
-	while (!ret && done < len) {
-		ret = mapping_copy_page(addr + done, call->data + done, PAGE_SIZE, false);
-		if (!ret)
-			done += PAGE_SIZE;
+	while (ret >= 0 && done < len) {
+		part = min_t(s64, len - done, step);
+		ret = mapping_read(addr + done, call->data + done, part);
+		/* The driver that shows few at once is not asked for more in vain again. */
+		if (ret < part)
+			step = PAGE_SIZE;
+		if (ret > 0)
+			done += ret;
 	}
 	if (done)
 		ret = mapping_show_again(call->lane->session, addr, addr + done);

@@ -233,9 +233,10 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	bool later = create->flavour & VGPU_MOCK_BUF_LATER;
 	bool huge = create->flavour & VGPU_MOCK_BUF_HUGE;
 	bool is_new = create->flavour & VGPU_MOCK_BUF_NEW;
+	bool one = create->flavour & VGPU_MOCK_BUF_ONE;
 	u32 flavour = create->flavour & ~(VGPU_MOCK_BUF_NOTIFY | VGPU_MOCK_BUF_HUGE |
 					  VGPU_MOCK_BUF_LATER | VGPU_MOCK_BUF_ACCESS |
-					  VGPU_MOCK_BUF_NEW | odds);
+					  VGPU_MOCK_BUF_NEW | VGPU_MOCK_BUF_ONE | odds);
 	u32 odd = create->flavour & odds;
 	u64 max = VGPU_MOCK_BUF_MAX;
 	u32 id;
@@ -245,6 +246,7 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	    (odd & (odd - 1)) || (odd && huge) || (later && !odd) ||
 	    (is_new && (odd || huge || flavour == VGPU_MOCK_BUF_VMALLOC ||
 			flavour == VGPU_MOCK_BUF_REMAP)) ||
+	    (one && (odd || huge || flavour != VGPU_MOCK_BUF_PFN)) ||
 	    (odd == VGPU_MOCK_BUF_UNCOUNTED &&
 	     create->size % (PAGE_SIZE << VGPU_MOCK_LUMP_ORDER)) ||
 	    (huge && create->size % (PAGE_SIZE << VGPU_MOCK_PIECE_ORDER)))
@@ -269,6 +271,7 @@ long vgpu_mock_buf_create(struct vgpu_mock_call *call)
 	buf->odd = odd;
 	buf->later = later;
 	buf->is_new = is_new;
+	buf->one = one;
 	buf->size = create->size;
 	ret = vgpu_mock_buf_alloc_memory(buf);
 	if (ret) {
@@ -465,14 +468,15 @@ long vgpu_mock_buf_slow(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf_range *range = call->data;
 	struct vgpu_mock_buf *buf;
 
-	if (range->delay_ms > VGPU_MOCK_MAX_MS ||
+	if (range->delay_ms > VGPU_MOCK_MAX_MS || range->offset > INT_MAX - 1 ||
 	    range->seed & ~(VGPU_MOCK_SLOW_UNLOCKED | VGPU_MOCK_SLOW_ERROR | VGPU_MOCK_SLOW_END))
 		return -EINVAL;
 	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	WRITE_ONCE(buf->fault_unlocked, range->seed & VGPU_MOCK_SLOW_UNLOCKED);
-	atomic_set(&buf->fault_error, !!(range->seed & VGPU_MOCK_SLOW_ERROR));
+	atomic_set(&buf->fault_error,
+		   range->seed & VGPU_MOCK_SLOW_ERROR ? range->offset + 1 : 0);
 	WRITE_ONCE(buf->fault_ms, range->delay_ms);
 	if (range->seed & VGPU_MOCK_SLOW_END) {
 		atomic_inc(&buf->faults_ended);

@@ -33,6 +33,11 @@ static u64 vgpu_mock_buf_first_page(const struct vgpu_mock_buf *buf)
 	return (u64)buf->id << (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT);
 }
 
+static void vgpu_mock_buf_zap_locked(struct vgpu_mock_buf *buf)
+{
+	vgpu_mock_device_zap(buf->device, (loff_t)buf->id << VGPU_MOCK_BUF_SHIFT, buf->size);
+}
+
 /* The rest of the lump, too, if it may be shown. */
 static vm_fault_t vgpu_mock_vm_insert_lump(struct vm_fault *vmf, unsigned long pfn, u64 index)
 {
@@ -81,6 +86,8 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 	switch (buf->flavour) {
 	case VGPU_MOCK_BUF_PFN:
 	case VGPU_MOCK_BUF_REMAP:
+		if (buf->one)
+			vgpu_mock_buf_zap_locked(buf);
 		return vgpu_mock_vm_insert_pfn(buf, vmf, page, index);
 	case VGPU_MOCK_BUF_RAW:
 		return vgpu_mock_insert_mixed(vmf, page_to_pfn(page));
@@ -173,7 +180,7 @@ static vm_fault_t vgpu_mock_vm_fault(struct vm_fault *vmf)
 		return VM_FAULT_RETRY;
 	if (!vgpu_mock_vm_fault_begin(buf))
 		return VM_FAULT_NOPAGE;
-	if (atomic_xchg(&buf->fault_error, 0))
+	if (!atomic_dec_if_positive(&buf->fault_error))
 		return VM_FAULT_SIGBUS;
 	/* Entries are made under the lock, so none outlives a move or a revoke. */
 	mutex_lock(&buf->lock);
@@ -315,11 +322,6 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 	atomic_inc(&buf->maps);
 	vgpu_mock_count(VGPU_MOCK_MAPS, 1);
 	return 0;
-}
-
-static void vgpu_mock_buf_zap_locked(struct vgpu_mock_buf *buf)
-{
-	vgpu_mock_device_zap(buf->device, (loff_t)buf->id << VGPU_MOCK_BUF_SHIFT, buf->size);
 }
 
 /* Leaves poison behind, for whoever still looks at the old page. */

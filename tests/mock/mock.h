@@ -262,11 +262,12 @@ struct vgpu_mock_buf {
 	u32 odd;			/* VGPU_MOCK_BUF_UNCOUNTED or _WC */
 	bool later;			/* VGPU_MOCK_BUF_LATER */
 	bool is_new;			/* VGPU_MOCK_BUF_NEW */
+	bool one;			/* VGPU_MOCK_BUF_ONE */
 	atomic_t huge_faults;
 	u32 fault_ms;
 	atomic_t faults_ended;		/* how often VGPU_MOCK_SLOW_END came */
 	bool fault_unlocked;		/* VGPU_MOCK_SLOW_UNLOCKED */
-	atomic_t fault_error;		/* VGPU_MOCK_SLOW_ERROR */
+	atomic_t fault_error;		/* faults until that of VGPU_MOCK_SLOW_ERROR; 0: none */
 	atomic_t fills;			/* delayed ones that are not done */
 	wait_queue_head_t fill_queue;
 

@@ -1111,13 +1111,16 @@ struct vgpu_mock_buf_create {
  */
 #define VGPU_MOCK_BUF_NEW	0x4000
 #define VGPU_MOCK_NEW_BYTE	0xa5
+/* With _PFN: one page is shown at a time, as each fault takes away what others have mapped. */
+#define VGPU_MOCK_BUF_ONE	0x8000
 
 /**
  * struct vgpu_mock_buf_range - VGPU_MOCK_IOC_BUF_DESTROY, _FILL, _SUM,
  *	_INVALIDATE, _REVOKE, _SYNC, _SLOW, _ECHO
  * @id: name of the buffer, -ENOENT if there is none
  * @seed: _FILL: what the pattern is made from; _SLOW: VGPU_MOCK_SLOW_*
- * @offset: _FILL, _SUM: where to start, a multiple of 8; _ECHO: of 16
+ * @offset: _FILL, _SUM: where to start, a multiple of 8; _ECHO: of 16; _SLOW: how many faults
+ *	come before the one that gets SIGBUS
  * @length: _FILL, _SUM: number of bytes, a multiple of 8
  * @delay_ms: _FILL: 0: fill before the ioctl returns; else the "device" does
  *	it by itself so much later. _SLOW: how long each page fault takes from now on.
@@ -1147,7 +1150,7 @@ struct vgpu_mock_buf_range {
 
 /* As drivers that wait for long: the fault lets go of the mmap lock for that, if it may. */
 #define VGPU_MOCK_SLOW_UNLOCKED	1
-/* And the next fault gets SIGBUS. */
+/* And the next fault gets SIGBUS, or, as @offset says, a later one. */
 #define VGPU_MOCK_SLOW_ERROR	2
 /* Faults that take their time now end at once. */
 #define VGPU_MOCK_SLOW_END	4

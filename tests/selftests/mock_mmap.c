@@ -341,6 +341,48 @@ DIFF_TEST(read_ahead_of_the_rest)
 	log_line("sum %llx", sum(fd, id, 0, 16 * PAGE));
 }
 
+/* A driver that shows one page at a time is asked for each, however many are read at once. */
+DIFF_TEST_LIMIT(one_page_at_a_time, 60)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_ONE, 80 * PAGE);
+	char *memory = map(fd, 80 * PAGE, buf_offset);
+	int i;
+
+	fill(fd, id, 0, 80 * PAGE, 7);
+	for (i = 0; i < 80; i++)
+		log_bytes("page", memory + i * PAGE, PAGE);
+	memory[40 * PAGE] = 1;
+	log_line("sum %llx", sum(fd, id, 0, 80 * PAGE));
+}
+
+/* A page that the driver refuses leaves those before it and behind it as they are. */
+DIFF_TEST_LIMIT(refused_in_between, 60)
+{
+	int fd = open_device(O_RDWR);
+	__u32 id = create(fd, VGPU_MOCK_BUF_PFN, 80 * PAGE);
+	int at, i, tries;
+
+	fill(fd, id, 0, 80 * PAGE, 8);
+	for (at = 0; at < 80; at += 9) {
+		char *memory = map(fd, 80 * PAGE, buf_offset);
+
+		MUST(!range(fd, VGPU_MOCK_IOC_BUF_SLOW, id, at, 0, VGPU_MOCK_SLOW_ERROR, 0));
+		/* One that was refused before anybody touched it is asked for again. */
+		for (i = 0; i < 80; i++)
+			if (touch(memory + i * PAGE, false))
+				CHECK(!touch(memory + i * PAGE, false));
+		/* A hypervisor shows something else of it until the guest has heard of that. */
+		for (tries = 0; tries < 200; tries++) {
+			if (local_sum(memory, 80 * PAGE) == sum(fd, id, 0, 80 * PAGE))
+				break;
+			usleep(20000);
+		}
+		log_bytes("memory", memory, 80 * PAGE);
+		MUST(!munmap(memory, 80 * PAGE));
+	}
+}
+
 /* A child still shows what its parent has unmapped; the parent's address is free. */
 DIFF_TEST(shown_by_a_child)
 {
