@@ -55,7 +55,7 @@ static int check_welcome(const void *msg, size_t len, const struct vgpu_wire_lim
 	u32 segs = le32_to_cpu(m->segs_max);
 	u32 fixups = le32_to_cpu(m->fixups_max);
 
-	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || m->reserved || m->reserved2 ||
+	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || m->reserved ||
 	    !version || version > VGPU_WIRE_VERSION ||
 	    (le64_to_cpu(m->features) & ~VGPU_FEATURES))
 		return -EPROTO;

@@ -61,8 +61,8 @@ static bool ioctl_out_ok(const struct vgpu_out_ioctl *out, bool clocks)
 	u32 flags = le32_to_cpu(out->flags), revents = le32_to_cpu(out->revents);
 
 	return !(flags & ~VGPU_POLL_ANSWER) && !(revents & ~VGPU_POLL_EVENTS) &&
-		(flags || !revents) && !out->reserved &&
-		(clocks || (!out->realtime && !out->raw));
+		(flags || !revents) &&
+		(clocks || (!out->realtime && !out->raw && !out->tsc));
 }
 
 /* The result, what is special to the operation, and how many bytes follow. */

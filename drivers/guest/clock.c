@@ -6,6 +6,7 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/timekeeping.h>
 
 #include "call.h"
@@ -15,6 +16,7 @@
 #include "marshal.h"
 #include "object.h"
 #include "session.h"
+#include "tsc.h"
 
 /* A time before this machine's boot is told as this long after it, as 0 means never. */
 #define CLOCK_EARLIEST_NS	NSEC_PER_USEC
@@ -25,6 +27,8 @@
 #define CLOCK_WRONG_NS		(500 * NSEC_PER_USEC)
 #define CLOCK_ASK_CALLS		3
 #define CLOCK_ASK_TIME		HZ
+/* A driver that tells of a call tells of no time that is so far from it. */
+#define CLOCK_FAR_MS		(3600 * MSEC_PER_SEC)
 
 void vgpu_clock_init(struct vgpu_clock *clock)
 {
@@ -126,13 +130,48 @@ static s64 clock_monotonic(struct vgpu_object *object, s64 time, s64 offset)
 	return here;
 }
 
+static bool clock_is_far(s64 ms)
+{
+	return ms > CLOCK_FAR_MS || ms < -CLOCK_FAR_MS;
+}
+
+/* The caller has seen that @value is not far, so that the quotient has room. */
+static s64 clock_scale(s64 value, u32 times, u32 by)
+{
+	u64 size = mul_u64_u64_div_u64(abs(value), times, by);
+
+	return value < 0 ? -(s64)size : size;
+}
+
+/*
+ * The host's counter becomes a time by how far it is from its value when the host received the
+ * call, and that time, brought over, a value of this machine's counter in the same way. One that
+ * is far away stays as it is, as it has nothing to do with the call.
+ */
+static void clock_tsc(u32 khz, const struct vgpu_reply *reply, s64 offset, s64 *time)
+{
+	u64 tsc = le64_to_cpu(reply->out.ioctl.tsc), now;
+	s64 ticks = *time - tsc, ns;
+
+	if (!khz || !vgpu_tsc_khz() || !tsc || clock_is_far(div64_s64(ticks, khz)))
+		return;
+	ns = le64_to_cpu(reply->clock_in) + offset + clock_scale(ticks, NSEC_PER_MSEC, khz);
+	tsc = vgpu_tsc_with_clock(&now);
+	ns -= now;
+	if (clock_is_far(div_s64(ns, NSEC_PER_MSEC)))
+		return;
+	ticks = clock_scale(ns, vgpu_tsc_khz(), NSEC_PER_MSEC);
+	*time = max_t(s64, tsc + ticks, 1);
+}
+
 /**
  * vgpu_clock_convert - what the host calls a time, by this machine's clock
  * @object: of which it was told
  * @reply: in which; for other clocks than VGPU_CLOCK_MONOTONIC to a call with
  *	VGPU_CALL_CLOCKS
  * @clock: enum vgpu_schema_clock
- * @time: nanoseconds, more than 0 and less than VGPU_CLOCK_MAX; changed to what it is here
+ * @time: nanoseconds (VGPU_CLOCK_TSC: ticks), more than 0 and less than VGPU_CLOCK_MAX; changed to
+ *	what it is here
  */
 void vgpu_clock_convert(struct vgpu_object *object, const struct vgpu_reply *reply, u32 clock,
 			s64 *time)
@@ -154,6 +193,9 @@ void vgpu_clock_convert(struct vgpu_object *object, const struct vgpu_reply *rep
 		now = ktime_get_ns();
 		*time += offset - (s64)le64_to_cpu(reply->out.ioctl.raw);
 		*time = max_t(s64, *time + (s64)(ktime_get_raw_ns() - now), CLOCK_EARLIEST_NS);
+		break;
+	case VGPU_CLOCK_TSC:
+		clock_tsc(object->host->tsc_khz, reply, offset, time);
 		break;
 	}
 }

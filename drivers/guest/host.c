@@ -80,6 +80,7 @@ static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 	host->limits.fixups = min_t(u32, le32_to_cpu(msg->fixups_max), VGPU_FIXUPS_MAX);
 	host->lanes_max = le32_to_cpu(msg->lanes_max);
 	host->ping_timeout_ms = le32_to_cpu(msg->ping_timeout_ms);
+	host->tsc_khz = le32_to_cpu(msg->tsc_khz);
 
 	if (le32_to_cpu(msg->magic) != VGPU_WIRE_MAGIC ||
 	    le16_to_cpu(msg->version) != VGPU_WIRE_VERSION ||

@@ -68,6 +68,7 @@ struct vgpu_window;
  * @limits: of one lane message
  * @lanes_max: of one session
  * @ping_timeout_ms: how long a PING may stay unanswered; 0: for ever
+ * @tsc_khz: rate of its time-stamp counter, in kHz; 0: it has none
  * @calls: calls that have ended, but for POLL and those of class mm
  * @lock: guards what follows
  * @down: the connection is lost; set once, read anywhere
@@ -111,6 +112,7 @@ struct vgpu_host {
 	struct vgpu_wire_limits limits;
 	u32 lanes_max;
 	u32 ping_timeout_ms;
+	u32 tsc_khz;
 
 	atomic64_t calls;
 	spinlock_t lock;

@@ -63,8 +63,8 @@ enum vgpu_marshal_pid {
  * @rdev: the number of a device file of the host becomes that of its node here, or
  *	0, 0 if there is none
  * @pid: the id that is meant, as the caller's namespace numbers them; 0: it has none there
- * @stamp: a time, in nanoseconds of the host's clock @clock (enum vgpu_schema_clock), more
- *	than 0, becomes one of the clock here, more than 0
+ * @stamp: a time, in nanoseconds (TSC: ticks) of the host's clock @clock (enum
+ *	vgpu_schema_clock), more than 0, becomes one of the clock here, more than 0
  * @choose_clock: @clock is what VGPU_CLOCK_FILE means from now on
  * @keep: pins the pages of [@addr, @addr + @len), whole ones, of the caller's memory, which the
  *	device may go on using (and writing to, if @write) when the call is over, and sets @kept,

@@ -23,7 +23,13 @@ static void put_int(u8 *p, u8 size, u64 value)
 		memcpy(p, &value32, sizeof(value32));
 }
 
-/* Return: nanoseconds; 0: no clock shows that. */
+/* Return: nanoseconds a unit of an integer; 1 also for ticks. */
+static u32 stamp_unit(const struct vgpu_schema_field *field)
+{
+	return field->max ?: 1;
+}
+
+/* Return: nanoseconds, or ticks; 0: no clock shows that. */
 static u64 stamp_get(const struct vgpu_schema_field *field, const u8 *place)
 {
 	u8 half = field->size / 2;
@@ -31,7 +37,8 @@ static u64 stamp_get(const struct vgpu_schema_field *field, const u8 *place)
 
 	if (!field->unit) {
 		value = vgpu_marshal_int(place, field->size);
-		return value <= VGPU_CLOCK_MAX ? value : 0;
+		return value <= VGPU_CLOCK_MAX / stamp_unit(field) ?
+			value * stamp_unit(field) : 0;
 	}
 	value = vgpu_marshal_int(place, half);
 	parts = vgpu_marshal_int(place + half, half);
@@ -45,7 +52,7 @@ static void stamp_put(const struct vgpu_schema_field *field, u8 *place, u64 time
 	u8 half = field->size / 2;
 
 	if (!field->unit) {
-		put_int(place, field->size, time);
+		put_int(place, field->size, time / stamp_unit(field));
 		return;
 	}
 	/* As drivers do, where there is no room for all seconds. */

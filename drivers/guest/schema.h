@@ -167,6 +167,7 @@ enum vgpu_schema_clock {
 	VGPU_CLOCK_MONOTONIC,
 	VGPU_CLOCK_REALTIME,
 	VGPU_CLOCK_RAW,		/* CLOCK_MONOTONIC_RAW */
+	VGPU_CLOCK_TSC,		/* the processor's time-stamp counter, in ticks */
 	VGPU_CLOCK_FILE,	/* the one that was chosen for the file */
 };
 
@@ -190,16 +191,15 @@ struct vgpu_schema_chain;
  * @count: PTR, KEPT: number of elements; NONE: one
  * @times: PTR: to multiply @count with; NONE: one
  * @unit: PTR, KEPT: bytes an element; 0: the size of @elem, or one byte; PIDS: bytes from one
- *	id to the next; STAMP: 0: the place is an
- *	integer of nanoseconds; else it is two, seconds and parts of which a second has so
- *	many
+ *	id to the next; STAMP: 0: the place is one integer, see @max; else it is two, seconds
+ *	and parts of which a second has so many
  * @stride: PTR: bytes an element, in the place of @unit
  * @out_count: PTR, VGPU_OUT: number of elements that the driver filled, as
  *	found in the struct afterwards (@up is 0); more than @count counts as @count.
  *	PID: NONE: it is the caller's; else, likewise, the integer whose bits @mask say that it
  *	is the pid of who opened the file. Other positive ones, which are the host's, become 0
  * @max: PTR: more bytes than these are left to demand paging; 0: no limit
- *	but the host's; PIDS: number of ids
+ *	but the host's; PIDS: number of ids; STAMP: nanoseconds a unit of its integer, 0: one
  * @elem: PTR: what is inside each element, NULL: plain data; STRUCT: what it is
  * @chain: CHAIN
  */

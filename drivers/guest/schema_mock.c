@@ -406,6 +406,9 @@ static const struct vgpu_schema_field times[] = {
 	  .when = VGPU_WHEN_FLAG(struct vgpu_mock_times, flags, VGPU_MOCK_TIMES_VALID) },
 	{ VGPU_STAMP(struct vgpu_mock_times, realtime_ns), .clock = VGPU_CLOCK_REALTIME },
 	{ VGPU_STAMP(struct vgpu_mock_times, raw_ns), .clock = VGPU_CLOCK_RAW },
+	{ VGPU_STAMP(struct vgpu_mock_times, realtime_us), .clock = VGPU_CLOCK_REALTIME,
+	  .max = NSEC_PER_USEC },
+	{ VGPU_STAMP(struct vgpu_mock_times, tsc), .clock = VGPU_CLOCK_TSC },
 };
 
 static const struct vgpu_schema_field keep[] = {

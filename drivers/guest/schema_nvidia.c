@@ -684,6 +684,37 @@ static const struct vgpu_schema_field pid_infos[] = {
 static const struct vgpu_schema_struct has_pid_infos =
 	VGPU_STRUCT(struct nv_pid_infos, pid_infos);
 
+/* What the clock of the card shows, and by which of the host's clocks it was then. */
+struct nv_times {
+	__u8 clock;
+	__u8 count;
+	__u8 pad[6];
+	struct {
+		__u64 cpu;
+		__u64 card;
+	} samples[16];
+};
+
+#define NV_CLOCK_REALTIME	1	/* in microseconds */
+#define NV_CLOCK_TSC		2
+#define NV_CLOCK_RAW		3	/* for one sample, however many are asked for */
+
+#define TIME(i, id) \
+	VGPU_STAMP(struct nv_times, samples[i].cpu), \
+	.when = VGPU_WHEN_EQUAL(struct nv_times, clock, id)
+#define TIMES(i) \
+	{ TIME(i, NV_CLOCK_REALTIME), .clock = VGPU_CLOCK_REALTIME, .max = NSEC_PER_USEC }, \
+	{ TIME(i, NV_CLOCK_TSC), .clock = VGPU_CLOCK_TSC }
+
+static const struct vgpu_schema_field times[] = {
+	TIMES(0),
+	{ TIME(0, NV_CLOCK_RAW), .clock = VGPU_CLOCK_RAW },
+	TIMES(1), TIMES(2), TIMES(3), TIMES(4), TIMES(5), TIMES(6), TIMES(7), TIMES(8),
+	TIMES(9), TIMES(10), TIMES(11), TIMES(12), TIMES(13), TIMES(14), TIMES(15),
+};
+
+static const struct vgpu_schema_struct has_times = VGPU_STRUCT(struct nv_times, times);
+
 /* The struct describes the beginning of the parameters. */
 #define CONTROL(c, s) \
 	{ VGPU_PTR(struct nv_control, params), .dir = VGPU_INOUT, .elem = &(s), \
@@ -724,6 +755,7 @@ static const struct vgpu_schema_field control[] = {
 	CONTROL(0x20800122, has_register_ops),
 	CONTROL(0x20800123, has_numbers),	/* engines */
 	CONTROL(0x20800124, has_numbers_of),	/* classes of one */
+	CONTROL(0x20800406, has_times),
 	CONTROL(0x20800802, has_infos),		/* BIOS */
 	CONTROL(0x20801201, has_infos),		/* graphics */
 	CONTROL(0x20801301, has_infos),		/* memory */

@@ -837,6 +837,7 @@ struct vgpu_fd {
  * @msg: the CALL, private and checked
  * @msg_len: its length; charged to the session if @msg is not the lane's buffer
  * @clock_in: CLOCK_MONOTONIC in nanoseconds when its header had come
+ * @tsc_in: the time-stamp counter then; 0: there is none
  * @view: its parts
  * @object: that it names, or NULL
  * @result: of the driver, or an errno
@@ -873,6 +874,7 @@ struct vgpu_hcall {
 	void *msg;
 	u32 msg_len;
 	u64 clock_in;
+	u64 tsc_in;
 	struct vgpu_call_view view;
 	struct vgpu_object *object;
 	s64 result;

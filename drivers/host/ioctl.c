@@ -298,6 +298,7 @@ static void ioctl_tell_clocks(struct vgpu_hcall *call)
 	} while (after - before > IOCTL_CLOCKS_NS && ++tries < IOCTL_CLOCKS_TRIES);
 	call->out.ioctl.raw = cpu_to_le64(raw - before);
 	call->out.ioctl.realtime = cpu_to_le64(ktime_mono_to_real(before) - before);
+	call->out.ioctl.tsc = cpu_to_le64(call->tsc_in);
 }
 
 s64 vgpu_ioctl_run(struct vgpu_hcall *call)

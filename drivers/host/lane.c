@@ -27,6 +27,7 @@
 #include "host.h"
 #include "keys.h"
 #include "trace.h"
+#include "tsc.h"
 
 static void lane_cancel_locked(struct vgpu_lane *lane)
 {
@@ -328,7 +329,7 @@ static int lane_next(struct vgpu_lane *lane)
 			lane->cancelled = true;
 			continue;
 		case VGPU_MSG_CALL:
-			lane->call.clock_in = ktime_get_ns();
+			lane->call.tsc_in = vgpu_tsc_with_clock(&lane->call.clock_in);
 			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1 ||
 			    !vgpu_arena_may_recv(lane, &hdr))
 				goto malformed;

@@ -9,6 +9,7 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/kref.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
@@ -16,6 +17,7 @@
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
 
+#include "../../drivers/common/tsc.h"
 #include "../../userspace-lib/engine/nvidia_rm.h"
 #include "nvidia.h"
 #include "vgpu_mock_nvidia.h"
@@ -389,8 +391,37 @@ static void rm_pid_infos(struct vgpu_mock_nvidia_pid_infos *infos)
 	}
 }
 
+static void rm_times(struct vgpu_mock_nvidia_times *times)
+{
+	u32 i, count = times->clock == VGPU_MOCK_NVIDIA_RAW ? 1 : times->count;
+
+	for (i = 0; i < min_t(u32, count, VGPU_MOCK_NVIDIA_SAMPLES); i++) {
+		times->samples[i].card = ktime_get_ns();
+		if (times->clock == VGPU_MOCK_NVIDIA_REALTIME)
+			times->samples[i].cpu = ktime_to_us(ktime_get_real());
+		else if (times->clock == VGPU_MOCK_NVIDIA_TSC)
+			times->samples[i].cpu = vgpu_tsc_read();
+		else
+			times->samples[i].cpu = ktime_get_raw_ns();
+	}
+}
+
+static size_t rm_control_size(u32 cmd)
+{
+	switch (cmd) {
+	case VGPU_MOCK_NVIDIA_GET_PIDS:
+		return sizeof(struct vgpu_mock_nvidia_pids);
+	case VGPU_MOCK_NVIDIA_GET_PID_INFO:
+		return sizeof(struct vgpu_mock_nvidia_pid_infos);
+	case VGPU_MOCK_NVIDIA_GET_TIMES:
+		return sizeof(struct vgpu_mock_nvidia_times);
+	default:
+		return 0;
+	}
+}
+
 /**
- * mock_nvidia_rm_control() - tell of processes
+ * mock_nvidia_rm_control() - tell of processes and times
  * @control: the command
  *
  * Return: 0, -EFAULT, -EINVAL, -ENOMEM, or -ENOTTY: it is another one.
@@ -398,13 +429,11 @@ static void rm_pid_infos(struct vgpu_mock_nvidia_pid_infos *infos)
 long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
 {
 	void __user *params = u64_to_user_ptr(control->params);
-	bool list = control->cmd == VGPU_MOCK_NVIDIA_GET_PIDS;
-	size_t size = list ? sizeof(struct vgpu_mock_nvidia_pids) :
-			     sizeof(struct vgpu_mock_nvidia_pid_infos);
+	size_t size = rm_control_size(control->cmd);
 	long ret = 0;
 	void *args;
 
-	if (!list && control->cmd != VGPU_MOCK_NVIDIA_GET_PID_INFO)
+	if (!size)
 		return -ENOTTY;
 	if (control->size != size)
 		return -EINVAL;
@@ -412,10 +441,17 @@ long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
 	if (IS_ERR(args))
 		return PTR_ERR(args);
 	mutex_lock(&rm_lock);
-	if (list)
+	switch (control->cmd) {
+	case VGPU_MOCK_NVIDIA_GET_PIDS:
 		rm_pids(args);
-	else
+		break;
+	case VGPU_MOCK_NVIDIA_GET_PID_INFO:
 		rm_pid_infos(args);
+		break;
+	case VGPU_MOCK_NVIDIA_GET_TIMES:
+		rm_times(args);
+		break;
+	}
 	mutex_unlock(&rm_lock);
 	if (copy_to_user(params, args, size))
 		ret = -EFAULT;

@@ -6,6 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/uaccess.h>
 
+#include "../../drivers/common/tsc.h"
 #include "mock.h"
 
 long vgpu_mock_noop(struct vgpu_mock_call *call)
@@ -190,5 +191,7 @@ long vgpu_mock_times(struct vgpu_mock_call *call)
 	}
 	times->realtime_ns = ktime_get_real_ns();
 	times->raw_ns = ktime_get_raw_ns();
+	times->realtime_us = ktime_to_us(ktime_get_real());
+	times->tsc = vgpu_tsc_read();
 	return 0;
 }

@@ -1505,6 +1505,8 @@ struct vgpu_mock_compat32 {
  * @micro: VALID: and microseconds; else not changed
  * @realtime_ns: CLOCK_REALTIME, a time
  * @raw_ns: CLOCK_MONOTONIC_RAW, a time
+ * @realtime_us: CLOCK_REALTIME in microseconds, a time
+ * @tsc: ticks of the processor's counter, a time; 0: there is none
  */
 struct vgpu_mock_times {
 	__u32 flags;
@@ -1515,6 +1517,8 @@ struct vgpu_mock_times {
 	__s64 micro;
 	__u64 realtime_ns;
 	__u64 raw_ns;
+	__u64 realtime_us;
+	__u64 tsc;
 };
 
 #define VGPU_MOCK_TIMES_VALID	(1u << 0)

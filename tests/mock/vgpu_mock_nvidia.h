@@ -258,6 +258,27 @@ struct vgpu_mock_nvidia_pid_infos {
 	} infos[200];
 };
 
+/*
+ * A command of CONTROL: what the clock of the card shows, CLOCK_MONOTONIC in nanoseconds here,
+ * beside one of the processor's: CLOCK_REALTIME in microseconds, its counter, or
+ * CLOCK_MONOTONIC_RAW, which is told once, however many samples are asked for.
+ */
+#define VGPU_MOCK_NVIDIA_GET_TIMES	0x20800406
+#define VGPU_MOCK_NVIDIA_REALTIME	1
+#define VGPU_MOCK_NVIDIA_TSC		2
+#define VGPU_MOCK_NVIDIA_RAW		3
+#define VGPU_MOCK_NVIDIA_SAMPLES	16
+
+struct vgpu_mock_nvidia_times {
+	__u8 clock;
+	__u8 count;
+	__u8 pad[6];
+	struct {
+		__u64 cpu;
+		__u64 card;
+	} samples[VGPU_MOCK_NVIDIA_SAMPLES];
+};
+
 /* Memory of the card, in objects of this class; where in their parameters their size is. */
 #define VGPU_MOCK_NVIDIA_VIDEO		0x40
 #define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64

@@ -48,6 +48,19 @@ static bool between(long long from, long long stamp, long long to, const char *w
 
 #define BETWEEN(from, stamp, what)	CHECK(between(from, stamp, now_ns(), what))
 
+/* The rate of the processor's counter, which is measured once. */
+static long long ticks_a_ms(void)
+{
+	static long long ticks;
+	long long from = now_ns(), tsc = __builtin_ia32_rdtsc();
+
+	if (!ticks) {
+		usleep(20000);
+		ticks = (__builtin_ia32_rdtsc() - tsc) * MS / (now_ns() - from);
+	}
+	return ticks;
+}
+
 /* --- the mock ------------------------------------------------------------- */
 
 static struct vgpu_mock_times times_of(int fd, __u32 flags)
@@ -72,11 +85,16 @@ static void mock_once(int fd, long long *last)
 {
 	long long from = now_ns(), real = clock_ns(CLOCK_REALTIME);
 	long long raw = clock_ns(CLOCK_MONOTONIC_RAW);
+	long long ticks = ticks_a_ms(), tsc = __builtin_ia32_rdtsc();
 	struct vgpu_mock_times t = times_of(fd, VGPU_MOCK_TIMES_VALID);
 
+	tsc = tsc - ticks;
+	if ((long long)t.tsc < tsc || t.tsc > __builtin_ia32_rdtsc() + ticks)
+		CHECK(!"the counter shows something else");
 	BETWEEN(from, t.ns, "nanoseconds");
 	BETWEEN(from, t.seconds * SECOND + t.micro * 1000, "seconds and microseconds");
 	CHECK(between(real, t.realtime_ns, clock_ns(CLOCK_REALTIME), "real time"));
+	CHECK(between(real, t.realtime_us * 1000, clock_ns(CLOCK_REALTIME), "microseconds"));
 	CHECK(between(raw, t.raw_ns, clock_ns(CLOCK_MONOTONIC_RAW), "raw time"));
 	CHECK((long long)t.ns >= *last);
 	*last = t.ns;

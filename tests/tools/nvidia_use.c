@@ -591,6 +591,45 @@ static void use_pids(int fd)
 		errx(1, "another process ends with status %#x", status);
 }
 
+static unsigned long long clock_of(unsigned int clock)
+{
+	struct timespec now;
+
+	if (clock == VGPU_MOCK_NVIDIA_TSC)
+		return __builtin_ia32_rdtsc();
+	clock_gettime(clock == VGPU_MOCK_NVIDIA_RAW ? CLOCK_MONOTONIC_RAW : CLOCK_REALTIME, &now);
+	return clock == VGPU_MOCK_NVIDIA_RAW ? now.tv_sec * 1000000000ULL + now.tv_nsec :
+	       now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
+}
+
+/* What the driver says that a clock of the processor shows is what this machine's shows. */
+static void use_times(int fd)
+{
+	static struct vgpu_mock_nvidia_times times;
+	unsigned int clock, i, count = 3;
+	unsigned long long from, second, now;
+
+	for (clock = VGPU_MOCK_NVIDIA_REALTIME; clock <= VGPU_MOCK_NVIDIA_RAW; clock++) {
+		from = clock_of(clock);
+		usleep(100000);
+		second = (clock_of(clock) - from) * 10;
+		memset(&times, 0, sizeof(times));
+		times.clock = clock;
+		times.count = count;
+		times.samples[count].cpu = 77;
+		from = clock_of(clock);
+		command(fd, VGPU_MOCK_NVIDIA_GET_TIMES, &times, sizeof(times), false);
+		now = clock_of(clock);
+		for (i = 0; i < (clock == VGPU_MOCK_NVIDIA_RAW ? 1 : count); i++)
+			if (times.samples[i].cpu < from - second / 100 ||
+			    times.samples[i].cpu > now + second / 100)
+				errx(1, "clock %u shows %llu, between %llu and %llu", clock,
+				     times.samples[i].cpu, from, now);
+		if (times.samples[count].cpu != 77)
+			errx(1, "a sample that nobody asked for is %llu", times.samples[count].cpu);
+	}
+}
+
 /* The driver looks for a file of the card among those of its caller, which need not be used. */
 static void use_card(int fd)
 {
@@ -626,6 +665,7 @@ static void use_card(int fd)
 	if (status != RM_INSUFFICIENT_PERMISSIONS)
 		errx(1, "a device after many cards: status %#x", status);
 	use_pids(fd);
+	use_times(fd);
 }
 
 /* The driver takes its own version, and corrects another one. */

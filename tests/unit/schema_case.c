@@ -573,7 +573,7 @@ static void drive_stamp(struct host *host, struct schema_case *c, u8 *p,
 			const struct vgpu_schema_field *field, u8 dir)
 {
 	u32 nr = c->stamps++, half = field->size / 2;
-	u64 unit = field->unit ? 1000000000 / field->unit : 1;
+	u64 unit = field->unit ? 1000000000 / field->unit : field->max ? field->max : 1;
 	u64 time = nr % 4 == 1 ? 0 : (77777777777ULL + nr * 1234567891ULL) / unit * unit;
 
 	if (!(dir & VGPU_OUT) || (dir == VGPU_OUT && c->result < 0) ||
@@ -582,7 +582,7 @@ static void drive_stamp(struct host *host, struct schema_case *c, u8 *p,
 	if (!host && time)
 		time = USER_STAMP(time, field->clock);
 	if (!field->unit) {
-		put(p, 8, time);
+		put(p, 8, time / unit);
 		return;
 	}
 	put(p, half, time / 1000000000);

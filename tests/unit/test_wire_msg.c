@@ -42,7 +42,8 @@ static const struct wire_case welcome[] = {
 	BAD(vgpu_welcome, lanes_max, 1),
 	GOOD(vgpu_welcome, lanes_max, 2),
 	GOOD(vgpu_welcome, ping_timeout_ms, 0),
-	BAD(vgpu_welcome, reserved2, 1),
+	GOOD(vgpu_welcome, tsc_khz, 1),
+	GOOD(vgpu_welcome, tsc_khz, 0xffffffff),
 };
 
 static const struct wire_case refuse[] = {

@@ -72,6 +72,7 @@ static const struct wire_case reply_refused[] = {
 	BAD(vgpu_reply, result, -4096LL),
 	GOOD(vgpu_reply, result, -EMFILE),
 	BAD(vgpu_reply, nr_objects, 1),
+	BAD(vgpu_reply, out.raw[0], 1),
 };
 
 static const struct wire_case reply_ioctl_value[] = {
@@ -85,7 +86,7 @@ static const struct wire_case reply_ioctl_value[] = {
 	BAD(vgpu_reply, out.ioctl.flags, VGPU_POLL_ANSWER << 1),
 	BAD(vgpu_reply, out.ioctl.realtime, 1),		/* but nobody asked */
 	BAD(vgpu_reply, out.ioctl.raw, 1),
-	BAD(vgpu_reply, out.ioctl.reserved, 1),
+	BAD(vgpu_reply, out.ioctl.tsc, 1),
 };
 
 static const struct wire_case reply_ioctl_seg[] = {
@@ -100,7 +101,8 @@ static const struct wire_case reply_ioctl_nested[] = {
 	BAD(vgpu_reply, result, -EINVAL),		/* but FD_RET is answered */
 	GOOD(vgpu_reply, out.ioctl.realtime, -1LL),
 	GOOD(vgpu_reply, out.ioctl.raw, 0),
-	BAD(vgpu_reply, out.ioctl.reserved, 1),
+	GOOD(vgpu_reply, out.ioctl.tsc, -1LL),
+	GOOD(vgpu_reply, out.ioctl.tsc, 0),
 	GOOD(vgpu_reply, result, 5),
 	BAD(vgpu_reply, nr_objects, 1),
 	BAD(vgpu_reply, nr_objects, 3),
@@ -300,8 +302,8 @@ int main(void)
 			continue;
 		WIRE_CASES(name, any);
 		if (strncmp(name, "reply_mmap", 10) && strcmp(name, "reply_poll") &&
-		    strncmp(name, "reply_ioctl", 11) && strcmp(name, "reply_bind") &&
-		    strcmp(name, "reply_arena_get"))
+		    strncmp(name, "reply_ioctl", 11) && strcmp(name, "reply_refused") &&
+		    strcmp(name, "reply_bind") && strcmp(name, "reply_arena_get"))
 			WIRE_CASES(name, no_out);
 	}
 	WIRE_CASES("reply_close", zero_or_errno);

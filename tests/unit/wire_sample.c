@@ -674,6 +674,7 @@ static void fill_reply_ioctl_nested(struct wire_buf *buf)
 
 	reply->out.ioctl.realtime = LE64(1700000000000000000);
 	reply->out.ioctl.raw = LE64(-12345LL);
+	reply->out.ioctl.tsc = LE64(98765432100ULL);
 	add_object(buf, 21, VGPU_OBJECT_DMABUF, 7);
 	add_object(buf, 22, VGPU_OBJECT_SYNC_FILE, 2);
 	add_bytes(buf, 40);

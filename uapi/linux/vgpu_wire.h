@@ -42,7 +42,8 @@
  *     EVENT may be OVER;
  *     exports may be NVIDIA's, and names of files have ":";
  *     segments may be KEPT, and RELEASE;
- *     MMAP's reply says VGPU_MAP_ASK, and READ_PAGES may be DEBUG
+ *     MMAP's reply says VGPU_MAP_ASK, and READ_PAGES may be DEBUG;
+ *     an ioctl's REPLY has the time-stamp counter, and WELCOME its rate
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -196,7 +197,7 @@ struct vgpu_hello {
  * @lanes_max: most lanes a session
  * @ping_timeout_ms: the guest gives the host up when a PING stays unanswered
  *	for so long; 0: never
- * @reserved2: 0
+ * @tsc_khz: rate of the host's time-stamp counter, in kHz; 0: it has none
  */
 struct vgpu_welcome {
 	struct vgpu_hdr hdr;
@@ -212,7 +213,7 @@ struct vgpu_welcome {
 	__le32 fixups_max;
 	__le32 lanes_max;
 	__le32 ping_timeout_ms;
-	__le32 reserved2;
+	__le32 tsc_khz;
 };
 
 /**
@@ -935,14 +936,15 @@ struct vgpu_out_mmap {
 /*
  * Where the object is armed for everything and was asked, what POLL would give; else 0.
  * With VGPU_CALL_CLOCKS nanoseconds, signed, by which the host's CLOCK_REALTIME and
- * CLOCK_MONOTONIC_RAW are ahead of its CLOCK_MONOTONIC; else 0.
+ * CLOCK_MONOTONIC_RAW are ahead of its CLOCK_MONOTONIC, and its time-stamp counter at clock_in,
+ * 0 if it has none; else 0.
  */
 struct vgpu_out_ioctl {
 	__le32 revents;
 	__le32 flags;			/* VGPU_POLL_ANSWER */
 	__le64 realtime;
 	__le64 raw;
-	__le64 reserved;
+	__le64 tsc;
 };
 
 struct vgpu_out_poll {

@@ -20,6 +20,7 @@
 #include "peer.h"
 #include "session.h"
 #include "shadow/layout.h"
+#include "tsc.h"
 #include "unixsock.h"
 #include "wire.h"
 
@@ -134,6 +135,7 @@ static bool send_welcome(int fd, const struct peer *peer, uint64_t features)
 		.fixups_max = cpu_to_le32(VGPU_FIXUPS_MAX),
 		.lanes_max = cpu_to_le32(settings.limits.lanes),
 		.ping_timeout_ms = cpu_to_le32(settings.ping_timeout_ms),
+		.tsc_khz = cpu_to_le32(tsc_khz()),
 	};
 
 	memcpy(welcome.secret, peer->secret, sizeof(welcome.secret));

@@ -31,6 +31,7 @@
 #include "reload.h"
 #include "session.h"
 #include "spawn.h"
+#include "tsc.h"
 
 #define RUN_DIR		"/run/vgpu"
 #define CONFIG_FILE	"/etc/vgpu/vgpud.conf"
@@ -269,6 +270,7 @@ int main(int argc, char **argv)
 	check(cgroup_init(), "control groups (do they belong to vgpud? Delegate=)");
 	check(spawn_init(), settings.shadow);
 	check(confine_init(), "what confines programs of guests");
+	tsc_init();
 	hostdev_listen();
 	check(listener_get(settings.port), settings.vsock ?
 	      "vsock (is a vsock transport loaded? modprobe vhost_vsock)" : "sockets of guests");

@@ -519,6 +519,7 @@ s64 ioctl_run(struct call *call)
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_CLOCKS) {
 		call->out.ioctl.raw = cpu_to_le64(clock_ahead(CLOCK_MONOTONIC_RAW));
 		call->out.ioctl.realtime = cpu_to_le64(clock_ahead(CLOCK_REALTIME));
+		call->out.ioctl.tsc = cpu_to_le64(call->tsc_in);
 	}
 	return result;
 }

@@ -351,7 +351,7 @@ static int lane_next(struct lane *lane)
 			lane->cancelled = true;
 			continue;
 		case VGPU_MSG_CALL:
-			lane->call->clock_in = now_ns();
+			lane->call->tsc_in = tsc_with_clock(&lane->call->clock_in);
 			if (lane->unacked || le64_to_cpu(hdr.seq) != lane->seq + 1)
 				goto malformed;
 			lane->seq++;

@@ -6,6 +6,10 @@
 #include "lib.h"
 #include "shadow/keys.h"
 
+/* A clock is read within so many ticks of the counter, or tried again, so often. */
+#define TSC_CLOSE	100000
+#define TSC_TRIES	4
+
 unsigned int __popcountdi2(u64 value);
 
 /* The compiler calls these by itself. */
@@ -110,6 +114,20 @@ u64 now_ns(void)
 
 	sys2(__NR_clock_gettime, CLOCK_MONOTONIC, (long)&now);
 	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
+}
+
+/* The module has the same function, vgpu_tsc_with_clock(). */
+u64 tsc_with_clock(u64 *clock)
+{
+	unsigned int tries = 0;
+	u64 before, after;
+
+	do {
+		before = __builtin_ia32_rdtsc();
+		*clock = now_ns();
+		after = __builtin_ia32_rdtsc();
+	} while (after - before > TSC_CLOSE && ++tries < TSC_TRIES);
+	return before + (after - before) / 2;
 }
 
 /* --- memory --------------------------------------------------------------- */

@@ -27,6 +27,8 @@ void word_wait(u32 *word, u32 value, long ms);
 void word_wake(u32 *word);
 
 u64 now_ns(void);
+/* Return: the time-stamp counter, and in @clock now_ns() at that moment. */
+u64 tsc_with_clock(u64 *clock);
 
 /*
  * The order of what changes the address space. Held over nothing that waits for a peer, but for

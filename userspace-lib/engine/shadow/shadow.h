@@ -457,6 +457,7 @@ struct call {
 	u8 *msg;
 	u32 msg_len;
 	u64 clock_in;
+	u64 tsc_in;
 	struct vgpu_call_view view;
 	bool mm;
 	struct file_entry *file;

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The processor's time-stamp counter, which some drivers tell programs of. */
+#ifndef VGPU_TSC_H
+#define VGPU_TSC_H
+
+#include <linux/timekeeping.h>
+#include <linux/types.h>
+
+/*
+ * Ticks, some tens of microseconds, between two looks at the counter within which a clock was read
+ * with it; the thread has lost its processor in between otherwise. It is tried so often.
+ */
+#define VGPU_TSC_CLOSE	100000
+#define VGPU_TSC_TRIES	4
+
+#ifdef CONFIG_X86
+#include <asm/msr.h>
+#include <asm/tsc.h>
+
+static inline u64 vgpu_tsc_read(void)
+{
+	return rdtsc_ordered();
+}
+
+/* Return: kHz; 0: there is none. */
+static inline u32 vgpu_tsc_khz(void)
+{
+	return tsc_khz;
+}
+#else
+static inline u64 vgpu_tsc_read(void)
+{
+	return 0;
+}
+
+static inline u32 vgpu_tsc_khz(void)
+{
+	return 0;
+}
+#endif
+
+/* Return: the counter, and in @clock CLOCK_MONOTONIC in nanoseconds at that moment. */
+static inline u64 vgpu_tsc_with_clock(u64 *clock)
+{
+	unsigned int tries = 0;
+	u64 before, after;
+
+	do {
+		before = vgpu_tsc_read();
+		*clock = ktime_get_ns();
+		after = vgpu_tsc_read();
+	} while (after - before > VGPU_TSC_CLOSE && ++tries < VGPU_TSC_TRIES);
+	return before + (after - before) / 2;
+}
+
+#endif /* VGPU_TSC_H */
