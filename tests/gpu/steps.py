@@ -277,6 +277,11 @@ class Steps(Machine):
         shutil.copy(os.path.join(HERE, "train.py"), self.work)
         return self.compare(f"{self.enter}; python3 train.py", seconds=440)
 
+    def workers(self):
+        """PyTorch as in torch(), with a profiler, Triton's compiler, NCCL, and a process that shares memory of the card."""
+        shutil.copy(os.path.join(HERE, "workers.py"), self.work)
+        return self.compare(f"{self.enter}; export TRITON_CACHE_DIR=$(mktemp -d); python3 workers.py 2>/dev/null", seconds=440)
+
     def torch(self):
         """It takes minutes to load in an emulated machine."""
         return self.compare(f'python3 -c "{TORCH}"')
