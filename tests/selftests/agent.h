@@ -150,16 +150,22 @@ static inline void agent_run(const char *shadow)
 	_exit(127);
 }
 
-/* Starts vgpud. Return: a file of the export @name when it is there; -1: not in 40 s. */
-static inline int agent_start(const char *name)
+/* Return: a file of the export @name when it is there; -1: not in 40 s. */
+static inline int agent_await(const char *name)
 {
 	uint64_t end = tool_now_ms() + 40000;
 	int fd;
 
-	agent_run(NULL);
 	while ((fd = agent_open(name)) < 0 && tool_now_ms() < end)
 		usleep(50000);
 	return fd;
+}
+
+/* Starts vgpud. Return: likewise. */
+static inline int agent_start(const char *name)
+{
+	agent_run(NULL);
+	return agent_await(name);
 }
 
 /*

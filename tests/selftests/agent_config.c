@@ -3,14 +3,20 @@
  * Files of exports.d: what is no such file, and what vgpud makes of one that has changed. The
  * latter needs the host in the same machine: the tiers loopback and user.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/vgpu_host.h>
 #include <linux/vm_sockets.h>
 
 #include "agent.h"
@@ -750,6 +756,139 @@ TEST_F_TIMEOUT(files, link_comes_late, 120)
 	ASSERT_EQ(0, tool_run("ln -s %s " LATE "/new && mv -T " LATE "/new " LATE "/device", real)->status);
 	EXPECT_TRUE(await_listed("^config-l .* vgpu-mock "));
 	tool_run("rm -rf " LATE);
+}
+
+/* --- what the host's engine refuses ------------------------------------------- */
+
+/* Answers to the calls below come from here: 0, or a negative errno. */
+static volatile int *refusal;
+
+/*
+ * The calls by which the module hears of a grant, and by which an engine's guest gets the device's
+ * node, are answered by the process that holds the filter's file. Return: the file, or -1.
+ */
+static int filter_install(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mknodat, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, VGPU_HOST_GRANT, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		       &program);
+}
+
+static void filter_serve(int fd)
+{
+	for (;;) {
+		struct seccomp_notif_resp answer = {};
+		struct seccomp_notif call = {};
+
+		if (ioctl(fd, SECCOMP_IOCTL_NOTIF_RECV, &call))
+			continue;
+		answer.id = call.id;
+		answer.error = *refusal;
+		answer.flags = *refusal ? 0 : SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+	}
+}
+
+/*
+ * Starts vgpud so that grants can be refused to it. Return: the process that does that until it is
+ * killed, or -1.
+ */
+static pid_t agent_run_filtered(void)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = filter_install();
+	if (fd < 0)
+		_exit(1);
+	agent_run(NULL);
+	filter_serve(fd);
+	_exit(0);
+}
+
+/* A guest that is connected does not get it, and whoever has asked hears so, and why. */
+TEST_F_TIMEOUT(files, grant_refused, 240)
+{
+	const char *words = "refused to let guest 1:22586 use config-", *name = getenv("VGPU_NAME");
+	struct tool_run *run;
+	pid_t filter;
+	int fd;
+
+	refusal = mmap(NULL, sizeof(*refusal), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	ASSERT_NE(MAP_FAILED, refusal);
+	ASSERT_TRUE(agent_keep_exports());
+	ASSERT_TRUE(agent_end(name, SIGTERM));
+	filter = agent_run_filtered();
+	ASSERT_GT(filter, 0);
+	fd = agent_await(name);
+	ASSERT_GE(fd, 0);
+	close(fd);
+
+	*refusal = -ENOMEM;
+	run = tool_run("vgpuctl export %s --to 66 --to 1 --name config-w", getenv("VGPU_REAL"));
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, words)) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, strerror(ENOMEM))) TH_LOG("%s", run->out);
+	EXPECT_FALSE(listed("^config-w "));
+	run = tool_run("vgpuctl export %s --to 1 --name config-w --json", getenv("VGPU_REAL"));
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, "\"reason\":\"failed\"")) TH_LOG("%s", run->out);
+
+	/* What other guests and other files have does not depend on it. */
+	ASSERT_TRUE(write_export(CONF, "config-a", "66, 1, 67", ""));
+	ASSERT_TRUE(write_export(OTHER_CONF, "config-b", "67", ""));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, CONF ":1: [config-a]: ")) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, words)) TH_LOG("%s", run->out);
+	EXPECT_TRUE(listed("^config-a .* 66, 67$"));
+	EXPECT_TRUE(listed("^config-b .* 67$"));
+	/* It is said as long as it is so. */
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, words)) TH_LOG("%s", run->out);
+	*refusal = 0;
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(0, run->status) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "config-a: guest 1:22586 may use it\n")) TH_LOG("%s", run->out);
+	fd = tool_open_export("config-a");
+	EXPECT_GE(fd, 0);
+	close(fd);
+
+	/* Neither does it keep a right on terms that are no more. */
+	*refusal = -ENOMEM;
+	ASSERT_TRUE(write_export(CONF, "config-a", "66, 1, 67", "read-only = yes\n"));
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(1, run->status);
+	EXPECT_NE(NULL, strstr(run->out, CONF ":1: [config-a]: ")) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, words)) TH_LOG("%s", run->out);
+	EXPECT_TRUE(listed("^config-a .* 66 read-only, 67 read-only$"));
+	*refusal = 0;
+	run = tool_run("vgpuctl reload");
+	EXPECT_EQ(0, run->status) TH_LOG("%s", run->out);
+	EXPECT_NE(NULL, strstr(run->out, "config-a: guest 1:22586 may use it\n")) TH_LOG("%s", run->out);
+
+	EXPECT_TRUE(agent_end(name, SIGTERM));
+	EXPECT_EQ(0, kill(filter, SIGKILL));
+	EXPECT_EQ(filter, waitpid(filter, NULL, 0));
+	fd = agent_start(name);
+	EXPECT_GE(fd, 0);
+	close(fd);
+	EXPECT_TRUE(agent_write_env());
 }
 
 TEST_HARNESS_MAIN

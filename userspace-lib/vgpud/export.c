@@ -121,7 +121,12 @@ static bool grant_fits(const struct grant *grant, const struct peer *peer)
 	       (grant->any_port || peer->trusted_port);
 }
 
-static void grant_tell(struct export *export, struct grant *grant, struct peer *peer)
+/*
+ * The host side of a peer hears of its right. A peer that is just going needs none, and gets it
+ * when it comes again. Return: 0, or why that is refused, with words.
+ */
+static int grant_tell(struct export *export, struct grant *grant, struct peer *peer,
+		      struct answer *answer)
 {
 	struct vgpu_host_grant arg = {
 		.flags = grant->read_only ? VGPU_HOST_GRANT_READ_ONLY : 0,
@@ -134,11 +139,22 @@ static void grant_tell(struct export *export, struct grant *grant, struct peer *
 	int ret;
 
 	if (!export->number || peer->state != PEER_UP || !grant_fits(grant, peer))
-		return;
+		return 0;
 	ret = hostdev_grant(&arg);
-	if (ret)
-		log_warning("export %s to guest %u: %s", export->spec.name, peer->cid,
-			    strerror(-ret));
+	if (!ret || ret == -ENODEV || ret == -ENOENT)
+		return 0;
+	return answer_say(answer, ret, "%s refused to let guest %u:%u use %s: %s",
+			  hostdev_is_engine() ? "its engine" : "the host module", peer->cid,
+			  peer->port, export->spec.name, strerror(-ret));
+}
+
+/* Tells one peer of what is not the request of anybody who could hear that it fails. */
+static void grant_tell_or_log(struct export *export, struct grant *grant, struct peer *peer)
+{
+	struct answer answer;
+
+	if (grant_tell(export, grant, peer, &answer))
+		log_warning("%s", answer.text);
 }
 
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port)
@@ -187,8 +203,13 @@ int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool an
 	grant->any_port = any_port;
 	grant->read_only = read_only;
 	TAILQ_INSERT_TAIL(&export->grants, grant, node);
-	LIST_FOREACH(peer, &peers, node)
-		grant_tell(export, grant, peer);
+	LIST_FOREACH(peer, &peers, node) {
+		ret = grant_tell(export, grant, peer, answer);
+		if (ret) {
+			export_grant_del(export, grant);
+			return ret;
+		}
+	}
 	return 0;
 }
 
@@ -210,12 +231,13 @@ void export_grant_del(struct export *export, struct grant *grant)
 	free(grant);
 }
 
-void export_grant_change(struct export *export, struct grant *grant, bool any_port,
-			 bool read_only)
+int export_grant_change(struct export *export, struct grant *grant, bool any_port,
+			bool read_only, struct answer *answer)
 {
 	const bool anew = grant->read_only != read_only;
 	const struct grant old = *grant;
 	struct peer *peer;
+	int ret;
 
 	grant->any_port = any_port;
 	grant->read_only = read_only;
@@ -223,8 +245,13 @@ void export_grant_change(struct export *export, struct grant *grant, bool any_po
 		if (!anew && grant_fits(&old, peer) == grant_fits(grant, peer))
 			continue;
 		grant_revoke(export, &old, peer);
-		grant_tell(export, grant, peer);
+		ret = grant_tell(export, grant, peer, answer);
+		if (ret) {
+			export_grant_del(export, grant);
+			return ret;
+		}
 	}
+	return 0;
 }
 
 bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port)
@@ -251,7 +278,7 @@ void exports_grant_all(struct peer *peer)
 
 	TAILQ_FOREACH(export, &exports, node)
 		TAILQ_FOREACH(grant, &export->grants, node)
-			grant_tell(export, grant, peer);
+			grant_tell_or_log(export, grant, peer);
 }
 
 /* --- exports -------------------------------------------------------------- */
@@ -434,7 +461,7 @@ int export_up(struct export *export, struct answer *answer)
 	log_info("export %s: %s, driver %s", spec->name, spec->path, export->device.driver);
 	TAILQ_FOREACH(grant, &export->grants, node)
 		LIST_FOREACH(peer, &peers, node)
-			grant_tell(export, grant, peer);
+			grant_tell_or_log(export, grant, peer);
 	return 0;
 }
 

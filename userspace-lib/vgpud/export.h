@@ -185,14 +185,18 @@ void export_free(struct export *export);
 /* Return: the grant that it gives that guest, or NULL. */
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
 /*
- * Gives a guest the right to it. A right that is there already, on the same terms, is enough.
+ * Gives a guest the right to it, or nothing if the host refuses that to the guest that is
+ * connected. A right that is there already, on the same terms, is enough.
  * 0 or a negative errno, with words in @answer.
  */
 int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
 		     bool read_only, struct answer *answer);
-/* A grant gets other terms; guests for which they mean the same as before notice nothing. */
-void export_grant_change(struct export *export, struct grant *grant, bool any_port,
-			 bool read_only);
+/*
+ * A grant gets other terms; guests for which they mean the same as before notice nothing.
+ * 0 or a negative errno, with words in @answer: then the grant is gone.
+ */
+int export_grant_change(struct export *export, struct grant *grant, bool any_port,
+			bool read_only, struct answer *answer);
 void export_grant_del(struct export *export, struct grant *grant);
 /* -EBUSY: a guest that has it, or the one of @only, runs programs that use a device. */
 int export_check_unused(struct export *export, struct grant *only, struct answer *answer);

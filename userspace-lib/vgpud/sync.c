@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "plan.h"
 #include "sync.h"
 
 void exports_sync_begin(void)
@@ -20,6 +21,16 @@ void exports_sync_begin(void)
 	}
 }
 
+/* What failed is told with the place that asks for it; cards, that several ask for, have none. */
+static void sync_fail(struct sync *sync, const struct export_spec *spec, const char *words)
+{
+	if (spec->file)
+		text_add(&sync->failures, "%s:%u: [%s]: %s", spec->file->name, spec->line,
+			 spec->name, words);
+	else
+		text_add(&sync->failures, "export %s: %s", spec->name, words);
+}
+
 /* One guest of @spec. @is_new: so is the export, of which was told. */
 static void sync_guest(struct sync *sync, struct export *export, const struct export_spec *spec,
 		       size_t guest, bool is_new)
@@ -29,16 +40,16 @@ static void sync_guest(struct sync *sync, struct export *export, const struct ex
 	struct answer words;
 
 	if (!grant) {
+		if (!sync->dry && export_grant_add(export, cid, port, spec->any_port,
+						   spec->read_only, &words)) {
+			sync_fail(sync, spec, words.text);
+			return;
+		}
 		if (!is_new)
 			text_add(&sync->changes, "export %s: guest %u:%u may use it", spec->name,
 				 cid, port);
 		if (sync->dry)
 			return;
-		if (export_grant_add(export, cid, port, spec->any_port, spec->read_only,
-				     &words)) {
-			text_add(&sync->failures, "export %s: %s", spec->name, words.text);
-			return;
-		}
 		grant = export_grant(export, cid, port);
 	}
 	grant->seen = true;
@@ -50,8 +61,10 @@ static void sync_guest(struct sync *sync, struct export *export, const struct ex
 			 port, spec->any_port ? "any port" : "ports below 1024 only");
 	if (sync->dry)
 		return;
-	export_grant_change(export, grant, spec->any_port, spec->read_only);
-	grant->by_file = true;
+	if (export_grant_change(export, grant, spec->any_port, spec->read_only, &words))
+		sync_fail(sync, spec, words.text);
+	else
+		grant->by_file = true;
 }
 
 static bool sync_origin(struct export *export, const char *origin)
@@ -127,7 +140,7 @@ void exports_sync(struct sync *sync, struct export_spec *spec, const char *origi
 			return;
 		export = export_new(spec, origin);
 		if (!export) {
-			text_add(&sync->failures, "export %s: out of memory", spec->name);
+			sync_fail(sync, spec, "out of memory");
 			return;
 		}
 		is_new = true;
@@ -136,10 +149,10 @@ void exports_sync(struct sync *sync, struct export_spec *spec, const char *origi
 	if (!sync->dry && !export->number) {
 		export->error = export_up(export, &words);
 		if (export->error && export->error != -ENOENT)
-			text_add(&sync->failures, "export %s: %s", spec->name, words.text);
+			sync_fail(sync, spec, words.text);
 	}
 	if (!sync->dry && !sync_origin(export, origin))
-		text_add(&sync->failures, "export %s: out of memory", spec->name);
+		sync_fail(sync, spec, "out of memory");
 	export->seen = true;
 	for (i = 0; i < spec->nr_guests; i++)
 		sync_guest(sync, export, spec, i, is_new);
