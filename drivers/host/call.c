@@ -302,8 +302,10 @@ int vgpu_call_run(struct vgpu_hcall *call)
 
 	vgpu_room_begin(call);
 	call->result = call_do(call);
-	if (call->flags & VGPU_REPLY_REFUSED)
+	if (call->flags & VGPU_REPLY_REFUSED) {
 		call->data_len = 0;
+		vgpu_kept_refuse(call);
+	}
 	call_free_scratch(call);
 	vgpu_room_end(call);
 	if (call->object)

@@ -423,7 +423,10 @@ int vgpu_control_start(struct vgpu_peer *peer);
 /* Something is there to be sent: grants changed, objects became ready. */
 void vgpu_control_kick(struct vgpu_peer *peer);
 int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
-/* The guest has made a session or a mapping, or named a range, of whose end it will tell. */
+/*
+ * The guest has made a session or a mapping, or has named a range or memory in vain, and will tell
+ * of its end.
+ */
 void vgpu_control_due(struct vgpu_peer *peer);
 /*
  * It tells of such an end; from the peer's thread. @idle: there is nothing to be done, so it waits
@@ -674,6 +677,11 @@ void vgpu_kept_fini(struct vgpu_peer *peer);
 int vgpu_kept_show(struct vgpu_hcall *call);
 /* The driver is through: takes away what the function above has put there, even in part. */
 void vgpu_kept_hide(struct vgpu_hcall *call);
+/*
+ * The call is refused. Its guest has memory pinned for it all the same, and releases also what the
+ * function above has not come to, which costs the guest no time.
+ */
+void vgpu_kept_refuse(struct vgpu_hcall *call);
 /* RELEASE. */
 int vgpu_kept_release(struct vgpu_peer *peer, const void *msg);
 /* Answers to RELEASE that are due, from the peer's sender. */

@@ -114,10 +114,12 @@ int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_release *release = msg;
 	struct vgpu_kept_memory *memory;
+	bool idle;
 	int ret = 0;
 
 	mutex_lock(&peer->objects_lock);
 	memory = kept_find_locked(peer, le64_to_cpu(release->number));
+	idle = !memory;
 	if ((memory && memory->seq) || peer->nr_releases >= VGPU_KEPT_NUMBERS) {
 		ret = -EPROTO;
 		goto out_unlock;
@@ -135,9 +137,13 @@ int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
 	peer->nr_releases++;
 out_unlock:
 	mutex_unlock(&peer->objects_lock);
-	if (!ret)
-		vgpu_control_kick(peer);
-	return ret;
+	if (ret)
+		return ret;
+	/* Memory that was kept has been paid for by the call that named it. */
+	if (idle)
+		vgpu_control_settle(peer, true);
+	vgpu_control_kick(peer);
+	return 0;
 }
 
 /* The next RELEASE that is to be answered, which is forgotten, or NULL. */
@@ -292,6 +298,33 @@ int vgpu_kept_show(struct vgpu_hcall *call)
 			call->nr_kept++;
 	}
 	return ret;
+}
+
+static bool kept_is_known(struct vgpu_peer *peer, u64 number)
+{
+	bool known;
+
+	mutex_lock(&peer->objects_lock);
+	known = kept_find_locked(peer, number);
+	mutex_unlock(&peer->objects_lock);
+	return known;
+}
+
+void vgpu_kept_refuse(struct vgpu_hcall *call)
+{
+	u32 nr = le16_to_cpu(call->view.call->nr_segs), in = 0, i;
+	struct vgpu_peer *peer = call->lane->session->peer;
+	const struct vgpu_kept *kept;
+
+	/* The call may not have come so far that its segments have places. */
+	for (i = 0; i < nr; i++) {
+		kept = (const void *)(call->view.data + in);
+		if (vgpu_seg_is(call, i, VGPU_SEG_KEPT) &&
+		    !kept_is_known(peer, le64_to_cpu(kept->number)))
+			vgpu_control_due(peer);
+		if (vgpu_seg_is(call, i, VGPU_SEG_IN))
+			in += vgpu_wire_pad(vgpu_seg_len(call, i));
+	}
 }
 
 void vgpu_kept_hide(struct vgpu_hcall *call)

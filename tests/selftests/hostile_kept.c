@@ -885,6 +885,55 @@ TEST_F(kept, releases)
 	EXPECT_EQ(self->files, open_files());
 }
 
+/* These take no less where each costs what a PING does: a hundred at once, then 10 ms each. */
+#define FLOOD		400
+#define FLOOD_MS	3000
+
+/* Return: how long the host takes to answer as many, from that number on; 0: it does not. */
+static uint64_t release_many(FIXTURE_DATA(kept) *self, uint64_t number)
+{
+	char answer[VGPU_CONTROL_MSG_MAX];
+	uint64_t start = peer_now_ms();
+	unsigned int i;
+
+	for (i = 0; i < FLOOD; i++)
+		if (!say_release(self, number + i))
+			return 0;
+	for (i = 0; i < FLOOD; i++)
+		if (!control_next(self->peer.control, VGPU_MSG_RELEASE, answer, sizeof(answer)))
+			return 0;
+	return peer_now_ms() - start + 1;
+}
+
+/* Memory that no call has kept is released no faster than the host answers PINGs. */
+TEST_F(kept, flood_of_releases)
+{
+	if (tool_user_engine())
+		SKIP(return, "a user-space engine's time is counted for its guest");
+	guest_begin(_metadata, self);
+	EXPECT_LE(FLOOD_MS * 9 / 10, release_many(self, 1000));
+}
+
+/* A guest whose calls are refused has pinned the memory that they name, and is not slowed. */
+TEST_F(kept, releases_of_refused_calls)
+{
+	struct kept kept = scattered(1, 1);
+	unsigned int i;
+	uint64_t took;
+
+	guest_begin(_metadata, self);
+	for (i = 0; i < FLOOD; i++) {
+		kept.number = 1000 + i;
+		call_begin(self->object + 1, ++self->seq, kept.addr, kept.len);
+		call_add_kept(&kept);
+		ASSERT_TRUE(call_send(self->lane));
+		ASSERT_EQ(-EBADF, await_reply(self));
+	}
+	took = release_many(self, 1000);
+	EXPECT_LT(0, took);
+	EXPECT_GT(FLOOD_MS, took);
+}
+
 /* Twice before the first is answered: that ends it all. */
 TEST_F(kept, released_twice)
 {
