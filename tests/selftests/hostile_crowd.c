@@ -275,15 +275,34 @@ TEST_F_TIMEOUT(crowd, out_of_files, 120)
 	close(control);
 }
 
-/* --- sessions ----------------------------------------------------------------- */
+/* --- sessions and connections -------------------------------------------------- */
 
-/* How the agent is started for these: eight sessions at once, then two a second. */
+/* How the agent is started for these: eight at once, then two a second. */
 #define RATE		2
 #define BURST		(4 * RATE)
 #define CHURNERS	4
 #define CHURN_MS	8000
 /* Lanes for so many sessions are asked for at once: some have to wait too long. */
 #define RUSH		(BURST + 20)
+
+/* There are two guests, of PORT and CROWD_PORT, with that pace. */
+static bool paced_begin(void)
+{
+	char settings[64];
+
+	unexport("crowd");
+	snprintf(settings, sizeof(settings), "[limits]\nsession-rate = %d\n", RATE);
+	return agent_keep_exports() && agent_start_with(getenv("VGPU_NAME"), settings) &&
+	       !export_as("crowd", "/dev/null", LOOPBACK, PORT, false) &&
+	       !export_as("crowd0", "/dev/null", LOOPBACK, CROWD_PORT, false);
+}
+
+static bool paced_end(void)
+{
+	unexport("crowd0");
+	unexport("crowd");
+	return agent_start_with(getenv("VGPU_NAME"), "") && agent_write_env();
+}
 
 /* Asks for the first lane of a session. Return: the connection, or a negative errno. */
 static int session_ask(const struct peer *peer, uint64_t session)
@@ -321,22 +340,15 @@ TEST_F_TIMEOUT(crowd, churn, 240)
 {
 	volatile unsigned int *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	const char *name = getenv("VGPU_NAME");
 	unsigned int i, begun = 0, refused = 0, spendable, unspent;
 	struct peer churner;
 	struct vgpu_refuse answer;
 	pid_t pids[CHURNERS];
 	uint64_t start, now;
-	char settings[64];
 	int fds[RUSH];
 
 	ASSERT_NE(MAP_FAILED, count);
-	unexport("crowd");
-	ASSERT_TRUE(agent_keep_exports());
-	snprintf(settings, sizeof(settings), "[limits]\nsession-rate = %d\n", RATE);
-	ASSERT_TRUE(agent_start_with(name, settings));
-	ASSERT_EQ(0, export_as("crowd", "/dev/null", LOOPBACK, PORT, false));
-	ASSERT_EQ(0, export_as("crowd0", "/dev/null", LOOPBACK, CROWD_PORT, false));
+	ASSERT_TRUE(paced_begin());
 	ASSERT_EQ(0, peer_open(&churner, LOOPBACK, CROWD_PORT));
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 
@@ -405,10 +417,58 @@ TEST_F_TIMEOUT(crowd, churn, 240)
 		close(self->fds[--self->nr]);
 	peer_close(&self->peer);
 	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
-	unexport("crowd0");
-	unexport("crowd");
-	EXPECT_TRUE(agent_start_with(name, ""));
-	EXPECT_TRUE(agent_write_env());
+	EXPECT_TRUE(paced_end());
+}
+
+/* Connects and goes until it is killed. */
+static void reconnect(volatile unsigned int *made, volatile unsigned int *refused)
+{
+	struct peer peer;
+
+	for (;;) {
+		if (peer_open(&peer, LOOPBACK, CROWD_PORT))
+			++*refused;
+		else
+			++*made;
+		peer_close(&peer);
+	}
+}
+
+/* Each connection has an engine or a thread, and is at that pace, too. Another guest's is not. */
+TEST_F_TIMEOUT(crowd, connections, 240)
+{
+	volatile unsigned int *count = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t start, now;
+	unsigned int i;
+	pid_t pid;
+
+	ASSERT_NE(MAP_FAILED, count);
+	ASSERT_TRUE(paced_begin());
+	start = peer_now_ms();
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		reconnect(&count[0], &count[1]);
+	for (i = 0; peer_now_ms() - start < CHURN_MS; i++) {
+		/* It has a pace of its own. */
+		if (i < BURST) {
+			now = peer_now_ms();
+			EXPECT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+			EXPECT_GE(4000, peer_now_ms() - now);
+			peer_close(&self->peer);
+		}
+		usleep(500000);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	now = peer_now_ms() - start;
+	EXPECT_LE(BURST, count[0]);
+	EXPECT_GE(BURST + now * RATE / 1000 + 1, count[0]);
+	/* It waits for one at a time. */
+	EXPECT_EQ(0, count[1]);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	EXPECT_TRUE(paced_end());
 }
 
 /* --- the log ----------------------------------------------------------------- */

@@ -24,7 +24,8 @@
  * @fetch_timeout_ms: see struct vgpu_host_agent
  * @patience_ms: likewise
  * @ping_timeout_ms: likewise
- * @session_rate: sessions that a guest may begin each second, beyond a burst (pace.h)
+ * @session_rate: sessions and connections that a guest may begin each second, beyond a burst
+ *	(pace.h)
  * @limits: of one guest; no member is 0
  * @engine: "kernel" or "user"; NULL: the first
  * @shadow: path of vgpu-shadow; programs of engines are beside it

@@ -40,7 +40,8 @@
  * @remote_port: its port
  * @port: ours
  * @waiting: its message is complete, and it is not its turn: a HELLO's until the guest's old
- *	connection is gone, a LANE's until the guest may begin a session
+ *	connection is gone, and until the guest may begin another, a LANE's until the guest may
+ *	begin a session
  * @refused: it was told so before it was heard, and is not heard
  * @have: bytes read
  * @want: bytes to read: the header's, then the message's. Never more, for a
@@ -71,8 +72,10 @@ static TAILQ_HEAD(, handshake) handshakes = TAILQ_HEAD_INITIALIZER(handshakes);
 
 static const struct vgpu_wire_limits no_calls;
 
-/* A LANE that waits may have its turn. */
-static struct timer turn;
+static void turn_come(struct timer *timer);
+
+/* A HELLO or LANE that waits for its guest's pace may have its turn. */
+static struct timer turn = { .expired = turn_come };
 
 static bool handshake_waits(const struct handshake *handshake, uint16_t type)
 {
@@ -84,6 +87,17 @@ static void handshake_wait(struct handshake *handshake)
 	handshake->waiting = true;
 	/* vsock says no more of an end that is closed. */
 	source_set(&handshake->source, EPOLLRDHUP);
+}
+
+/* Its guest has used up what it may begin for now. */
+static void handshake_wait_turn(struct handshake *handshake)
+{
+	log_guest(handshake->cid, handshake->port,
+		  "begins more than %u programs and connections a second, which wait (session-rate)",
+		  settings.session_rate);
+	handshake_wait(handshake);
+	if (!turn.set)
+		timer_set(&turn, pace_wait_ms());
 }
 
 static void handshake_end(struct handshake *handshake)
@@ -184,15 +198,15 @@ static bool hello_version_ok(const struct vgpu_hello *hello)
 	       le32_to_cpu(hello->page_size) == VGPU_PAGE_SIZE;
 }
 
-static void handshake_hello(struct handshake *handshake)
+/* Return: the guest may have a connection; or it was told why not, and this has ended. */
+static bool hello_is_welcome(struct handshake *handshake)
 {
-	struct peer *old;
 	bool any_port;
 
 	if (!exports_for_guest(handshake->cid, handshake->port, &any_port)) {
 		log_guest(handshake->cid, handshake->port, "nothing is exported to it");
 		handshake_refuse(handshake, ENOENT);
-		return;
+		return false;
 	}
 	if (!any_port && handshake->remote_port >= TRUSTED_PORTS) {
 		if (unixsock_guest(handshake->cid))
@@ -203,29 +217,39 @@ static void handshake_hello(struct handshake *handshake)
 				  "came from port %u, not one below %u (a bridge that hides ports? see any-port)",
 				  handshake->remote_port, TRUSTED_PORTS);
 		handshake_refuse(handshake, EACCES);
-		return;
+		return false;
 	}
 	if (!hello_version_ok(&handshake->msg.hello)) {
 		log_guest(handshake->cid, handshake->port, "speaks versions %u to %u, not %u",
 			  le16_to_cpu(handshake->msg.hello.version_min),
 			  le16_to_cpu(handshake->msg.hello.version_max), VGPU_WIRE_VERSION);
 		handshake_refuse(handshake, EPROTONOSUPPORT);
-		return;
+		return false;
 	}
+	return true;
+}
 
-	old = peer_find(handshake->cid, handshake->port);
-	if (!old) {
-		handshake_welcome(handshake);
+static void handshake_hello(struct handshake *handshake)
+{
+	struct peer *old;
+
+	if (!hello_is_welcome(handshake))
 		return;
+	old = peer_find(handshake->cid, handshake->port);
+	if (old) {
+		/*
+		 * The guest's kernel says that its old connection is no more, by opening
+		 * another. From an untrusted port it could be anybody: the old one stays
+		 * until it ends or stops answering pings.
+		 */
+		if (handshake->remote_port < TRUSTED_PORTS)
+			peer_drop(old);
+		handshake_wait(handshake);
+	} else if (pace_take(handshake->cid, handshake->port)) {
+		handshake_welcome(handshake);
+	} else {
+		handshake_wait_turn(handshake);
 	}
-	/*
-	 * The guest's kernel says that its old connection is no more, by opening
-	 * another. From an untrusted port it could be anybody: the old one stays
-	 * until it ends or stops answering pings.
-	 */
-	if (handshake->remote_port < TRUSTED_PORTS)
-		peer_drop(old);
-	handshake_wait(handshake);
 }
 
 void handshake_peer_gone(uint32_t cid, uint32_t port)
@@ -281,40 +305,6 @@ static void lane_take(struct handshake *handshake)
 		handshake_end(handshake);
 }
 
-/* The oldest LANE that need not wait any more, because its guest is gone or may begin a session. */
-static struct handshake *lane_next(void)
-{
-	struct handshake *handshake;
-	struct peer *peer;
-
-	TAILQ_FOREACH(handshake, &handshakes, node) {
-		if (!handshake_waits(handshake, VGPU_MSG_LANE))
-			continue;
-		peer = lane_peer(handshake);
-		if (!peer || !lane_is_first(handshake, peer) ||
-		    pace_take(handshake->cid, handshake->port))
-			return handshake;
-	}
-	return NULL;
-}
-
-static void lane_turn(struct timer *timer)
-{
-	struct handshake *handshake = lane_next();
-
-	/* One shadow a turn: it takes its time, and others are heard before the next one. */
-	if (handshake) {
-		lane_take(handshake);
-		timer_set(timer, 1);
-		return;
-	}
-	TAILQ_FOREACH(handshake, &handshakes, node)
-		if (handshake_waits(handshake, VGPU_MSG_LANE)) {
-			timer_set(timer, pace_wait_ms());
-			return;
-		}
-}
-
 static void handshake_lane(struct handshake *handshake)
 {
 	struct peer *peer = lane_peer(handshake);
@@ -332,18 +322,70 @@ static void handshake_lane(struct handshake *handshake)
 		lane_take(handshake);
 		return;
 	}
-	log_guest(handshake->cid, handshake->port,
-		  "begins more than %u programs a second, which wait (session-rate)",
-		  settings.session_rate);
 	/* The rest of the guest's places are for lanes of programs that run. */
-	if (waiting >= settings.pending_per_guest / 2) {
+	if (waiting >= settings.pending_per_guest / 2)
 		handshake_refuse(handshake, EBUSY);
+	else
+		handshake_wait_turn(handshake);
+}
+
+/* --- whose turn it is ------------------------------------------------------- */
+
+/* A HELLO that waits for the end of the guest's old connection hears of that. */
+static bool turn_is_awaited(const struct handshake *handshake)
+{
+	return handshake_waits(handshake, VGPU_MSG_LANE) ||
+	       (handshake_waits(handshake, VGPU_MSG_HELLO) &&
+		!peer_find(handshake->cid, handshake->port));
+}
+
+/* A LANE need not wait any more where its guest is gone, or another has begun its session. */
+static bool turn_is_free(const struct handshake *handshake)
+{
+	const struct peer *peer;
+
+	if (handshake_waits(handshake, VGPU_MSG_HELLO))
+		return false;
+	peer = lane_peer(handshake);
+	return !peer || !lane_is_first(handshake, peer);
+}
+
+/* Return: the oldest whose turn it is, which is paid for, or NULL. */
+static struct handshake *turn_next(void)
+{
+	struct handshake *handshake;
+
+	TAILQ_FOREACH(handshake, &handshakes, node)
+		if (turn_is_awaited(handshake) &&
+		    (turn_is_free(handshake) || pace_take(handshake->cid, handshake->port)))
+			return handshake;
+	return NULL;
+}
+
+static void turn_take(struct handshake *handshake)
+{
+	if (handshake_waits(handshake, VGPU_MSG_LANE))
+		lane_take(handshake);
+	/* Its guest's rights may have changed meanwhile. */
+	else if (hello_is_welcome(handshake))
+		handshake_welcome(handshake);
+}
+
+static void turn_come(struct timer *timer)
+{
+	struct handshake *handshake = turn_next();
+
+	/* One process a turn: it takes its time, and others are heard before the next one. */
+	if (handshake) {
+		turn_take(handshake);
+		timer_set(timer, 1);
 		return;
 	}
-	handshake_wait(handshake);
-	turn.expired = lane_turn;
-	if (!turn.set)
-		timer_set(&turn, pace_wait_ms());
+	TAILQ_FOREACH(handshake, &handshakes, node)
+		if (turn_is_awaited(handshake)) {
+			timer_set(timer, pace_wait_ms());
+			return;
+		}
 }
 
 /* --- reading -------------------------------------------------------------- */

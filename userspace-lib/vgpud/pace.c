@@ -6,11 +6,11 @@
 #include "loop.h"
 #include "pace.h"
 
-/* A session costs this much, and settings.session_rate of it comes back each millisecond. */
+/* Each of them costs this much, and settings.session_rate of it comes back each millisecond. */
 #define PACE_COST	1000ULL
 
 /**
- * struct pace - a guest that has begun sessions lately
+ * struct pace - a guest that has begun sessions or connections lately
  * @cid: who
  * @port: the port of ours by which it came
  * @paid: when all that it has begun is paid for, in milliseconds times settings.session_rate

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paces: how fast guests begin sessions.
+ * Paces: how fast guests begin sessions, and connect.
  *
- * Each session costs vgpud a process with namespaces of its own, and vgpud serves all guests one
- * after the other. So a guest may begin PACE_BURST_S seconds' worth of them at once, and then
+ * Each session costs vgpud a process with namespaces of its own, and each connection a thread of
+ * the module's or an engine, and vgpud serves all guests one after the other. A connection counts
+ * as a session. So a guest may begin PACE_BURST_S seconds' worth of them at once, and then
  * settings.session_rate a second. What it has used up is remembered when it disconnects, or it
  * would only have to connect again.
  */
@@ -15,7 +16,7 @@
 
 #define PACE_BURST_S	4
 
-/* The guest begins a session, if it may now. */
+/* The guest begins a session or a connection, if it may now. */
 bool pace_take(uint32_t cid, uint32_t port);
 /* How long it takes until a guest that may not may begin one, at most. */
 unsigned int pace_wait_ms(void);
