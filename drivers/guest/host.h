@@ -83,6 +83,7 @@ struct vgpu_window;
  * @signal_work: tells them; has a reference of the host while it is queued
  * @exports: struct vgpu_export
  * @window: memory of the host that its mappings are seen in, or NULL
+ * @window_missed: the log says that a program was refused what works only in one
  * @window_entry: in the list of hosts that have announced one, under its lock
  * @window_info: the last announcement, likewise
  * @mappings: struct vgpu_mapping that may move
@@ -129,6 +130,7 @@ struct vgpu_host {
 	struct list_head exports;
 
 	struct vgpu_window *window;
+	bool window_missed;
 	struct list_head window_entry;
 	struct vgpu_window_info window_info;
 	struct list_head mappings;

@@ -308,6 +308,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ioctl->m.live = vgpu_window_is_there(object->host);
 	vgpu_video_queue_begin(&ioctl->video, object, cmd, arg, compat);
 	ret = vgpu_marshal_ioctl(&ioctl->m, object->schema, cmd, arg, compat);
+	if (ret && ioctl->m.wants_live && !ioctl->m.live)
+		vgpu_window_missed(object->export);
 	if (ret == VGPU_MARSHAL_MAP) {
 		ret = vgpu_map_ioctl(file, ioctl->m.map, cmd, arg, compat);
 		goto out_end;

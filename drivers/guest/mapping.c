@@ -689,6 +689,9 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	if (!ret && !mapping->range && mapping->live) {
 		vgpu_mapping_end(mapping, mapping->addr, vma->vm_end - vma->vm_start);
 		ret = polled ? -polled : -ENOMEM;
+		/* A window helps only where this is the error, and sees no private copies. */
+		if (ret == -ENOMEM && !cow)
+			vgpu_window_missed(object->export);
 	}
 	if (ret)
 		goto err_mapping;

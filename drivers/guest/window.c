@@ -98,6 +98,21 @@ bool vgpu_window_is_there(struct vgpu_host *host)
 	return open;
 }
 
+void vgpu_window_missed(const struct vgpu_export *export)
+{
+	struct vgpu_host *host = export->host;
+	bool is_new;
+
+	spin_lock(&host->lock);
+	is_new = !host->window && !host->window_missed;
+	if (is_new)
+		host->window_missed = true;
+	spin_unlock(&host->lock);
+	if (is_new)
+		pr_notice_ratelimited("%s was refused by %s of host %s, whose memory is of no use to it as a copy: this machine needs a window (on the host: vgpuctl window create; see Documentation/window.rst)\n",
+				      current->comm, export->name, host->name);
+}
+
 /* --- ranges --------------------------------------------------------------- */
 
 /* First range that ends after @offset. */

@@ -26,6 +26,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+struct vgpu_export;
 struct vgpu_host;
 struct vgpu_mapping;
 struct vgpu_slot;
@@ -232,6 +233,15 @@ void vgpu_window_global_exit(void);
 
 /* Whether new mappings of the host's devices are seen in a window, if it has room. */
 bool vgpu_window_is_there(struct vgpu_host *host);
+
+/**
+ * vgpu_window_missed - a program was refused what works only in a window
+ * @export: whose file it asked
+ *
+ * The error says nothing of that (out of memory, a class that is not there), so the log of this
+ * machine does, once a connection, unless there is a window after all.
+ */
+void vgpu_window_missed(const struct vgpu_export *export);
 
 /**
  * vgpu_window_claim - a part of the host's window for a new mapping

@@ -628,6 +628,25 @@ def nvidia_version(bed):
             raise Failure(f"the guest's log has {said} times: {words}")
 
 
+def nvidia_windowless(bed):
+    """A guest without a window is told, once a connection, why its programs find no memory."""
+    guest = bed.guest
+    must(guest, "rmmod vgpu_guest; dmesg -C")
+    bed.take()
+    nvidia_export(bed)
+    comes(guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
+    # A window would not help managed memory.
+    must(guest, f"{TOOLS}/nvidia_use /dev/nvidia-uvm")
+    words = "by nvidia.* of host .*: this machine needs a window (on the host: vgpuctl window create;"
+    for use, wanted in (("true", "0"), (f"{TOOLS}/nvidia_use /dev/nvidia0", "1"), (f"{TOOLS}/nvidia_use /dev/nvidiactl", "1")):
+        must(guest, use)
+        said = guest.run(f"dmesg | grep -c '{words}'").text
+        if said != wanted:
+            raise Failure(f"after '{use}' the guest's log has {said} times, not {wanted}: {words}")
+    must(bed.host, "vgpuctl unexport --nvidia --force")
+    nvidia_gone(bed)
+
+
 def nvidia_is_free(bed, bus):
     """Whether a card can have its address in the guest, too: no other device is in that slot."""
     return not [device for device in configs(bed) if device.startswith(bus[:-1]) and device != bus]
@@ -863,6 +882,7 @@ def nvidia(bed):
     free, behind, taken = nvidia_cards(bed)
     must(bed.host, NVIDIA_MAKE.format(bus=free))
     nvidia_used(bed)
+    nvidia_windowless(bed)
     nvidia_denied(bed, "kernel")
     nvidia_listed(bed)
     nvidia_divided(bed)
@@ -877,6 +897,7 @@ def nvidia(bed):
     bed.offer("user")
     bed.describe()
     nvidia_used(bed)
+    nvidia_windowless(bed)
     nvidia_denied(bed, "user")
     nvidia_listed(bed)
     nvidia_round(bed, taken)
