@@ -34,6 +34,7 @@
 #include "host.h"
 #include "node.h"
 #include "nvidia_address.h"
+#include "nvidia_version.h"
 
 /* Numbers that NVIDIA's driver has for its own (Documentation/admin-guide/devices.txt). */
 #define NVIDIA_MAJOR		195
@@ -94,6 +95,7 @@ static const char *const nvidia_file_names[NVIDIA_FILES] = {
  * @bus_id: of a card: its directory in /proc, named as its PCI device here; "": it has none
  * @dir: that directory, for the work of its file alone
  * @files: of the control node, or of a card
+ * @release: of the driver, of the control node: what the log was asked to tell of last
  */
 struct vgpu_nvidia {
 	struct vgpu_node node;
@@ -104,6 +106,7 @@ struct vgpu_nvidia {
 	char bus_id[NVIDIA_BUS_ID_LEN];
 	struct proc_dir_entry *dir;
 	struct nvidia_file files[NVIDIA_FILES];
+	unsigned int release;
 };
 
 /**
@@ -499,6 +502,8 @@ static void nvidia_ctl_file(struct vgpu_nvidia *nvidia, const char *name, const 
 
 	if (which < 0)
 		return;
+	if (data && which == NVIDIA_VERSION)
+		vgpu_nvidia_version_told(nvidia->node.export, data, len, &nvidia->release);
 	if (data)
 		nvidia_file_set(&nvidia->files[which], data, len, NULL);
 	else

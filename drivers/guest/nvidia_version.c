@@ -3,9 +3,13 @@
  * Libraries of NVIDIA's tell the driver their version, and it refuses any other than its own.
  * What they say then is seldom more than that something failed, and the driver's own words are
  * in the log of the host. So this machine's log says it, too.
+ *
+ * It also says where the driver is none of those that the schemas were written for.
  */
+#include <linux/ctype.h>
 #include <linux/errno.h>
 #include <linux/ioctl.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
@@ -18,6 +22,11 @@
 #include "nvidia_version.h"
 
 #define VERSION_LEN		64
+/* Releases whose open modules the schemas were read from: the first and the last. */
+#define RELEASE_FIRST		550
+#define RELEASE_LAST		595
+/* As much of a file is looked at, and no more than its first line. */
+#define RELEASE_LINE		256
 /* Programs with other libraries that are remembered, so that each is named once. */
 #define VERSION_PROGRAMS	8
 
@@ -95,4 +104,44 @@ void vgpu_nvidia_version_checked(const struct vgpu_export *export, unsigned int 
 	pr_warn_ratelimited("%s has libraries of NVIDIA's version %*pE, but the driver of host %s is %*pE: install the libraries of that version here\n",
 			    current->comm, (int)strlen(given.version), given.version,
 			    export->host->name, (int)strlen(got.version), got.version);
+}
+
+/* "580.159.04". Return: the release, which is its first number; 0: it is no version. */
+static unsigned int version_release(const char *word)
+{
+	unsigned int release, rest;
+
+	if (!isdigit(word[0]) || word[strspn(word, "0123456789.")] ||
+	    sscanf(word, "%u.%u", &release, &rest) != 2)
+		return 0;
+	return release;
+}
+
+/**
+ * vgpu_nvidia_version_told - the host has told what /proc/driver/nvidia/version holds
+ * @export: whose file that is
+ * @data: what it holds
+ * @len: bytes of it
+ * @said: the release that was looked at last, so that the log has it once; written
+ *
+ * A driver of another release is used like those that are known.
+ */
+void vgpu_nvidia_version_told(const struct vgpu_export *export, const u8 *data, u32 len,
+			      unsigned int *said)
+{
+	char line[RELEASE_LINE], *rest = line, *word;
+	unsigned int release = 0;
+
+	len = min_t(u32, len, sizeof(line) - 1);
+	memcpy(line, data, len);
+	line[len] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	while (!release && (word = strsep(&rest, " \t")))
+		release = version_release(word);
+	if (!release || release == *said)
+		return;
+	*said = release;
+	if (release < RELEASE_FIRST || release > RELEASE_LAST)
+		pr_notice_ratelimited("the driver of host %s is NVIDIA's %s, which is none of those that this module knows (%u to %u): it is tried like them\n",
+				      export->host->name, word, RELEASE_FIRST, RELEASE_LAST);
 }

@@ -277,6 +277,42 @@ TEST_F_TIMEOUT(host, files_by_and_by, 120)
 	EXPECT_TRUE(text_is(PROC "/version", "again\n"));
 }
 
+/* Another release than those that are known is tried, and the log says so once. */
+TEST_F_TIMEOUT(host, other_releases, 120)
+{
+	static const struct {
+		const char *text;
+		const char *version;	/* NULL: nothing is said */
+	} files[] = {
+		{ "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (x)\nGCC version:  gcc 12.3.0\n" },
+		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.154.05  Thu Dec 28 15:37:48 UTC 2023\n", "535.154.05" },
+		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.1  x\n" },
+		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module\t595.99.1\n" },
+		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  596.1  x\n", "596.1" },
+		{ "549.0", "549.0" },
+		{ "NVRM version: mock, revision 100\n600.1\n" },
+		{ "NVRM version: 1.2x v600.1 600 .600 600. 600.1.x  +600.1\n" },
+		{ "" },
+	};
+	uint32_t ctl, i, times;
+
+	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		ASSERT_EQ(tool_run("dmesg -C")->status, 0);
+		for (times = 0; times < 2; times++)
+			ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", files[i].text));
+		ASSERT_TRUE(settled());
+		EXPECT_TRUE(text_is(PROC "/version", files[i].text));
+		EXPECT_EQ(said("which is none of those that this module knows (550 to 595): it is tried like them"),
+			  files[i].version ? 1 : 0)
+			TH_LOG("%s", files[i].text);
+		if (files[i].version)
+			EXPECT_EQ(tool_run("dmesg | grep -q \"host 1:.* is NVIDIA's %s, which\"", files[i].version)->status, 0);
+	}
+	/* All that is known of it works. */
+	EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
+}
+
 static void *read_version(void *memory)
 {
 	int fd = open(PROC "/version", O_RDONLY);
