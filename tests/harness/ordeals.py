@@ -774,6 +774,19 @@ def nvidia_round(bed, bus):
     nvidia_gone(bed)
 
 
+def nvidia_stranger(owner, stranger):
+    """A program of one machine names the client and the memory of a program of another one: the driver refuses
+    all that it asks for, and does as much with what is its own."""
+    begin(owner, f"{TOOLS}/nvidia_client owner")
+    must(owner, "while [ ! -s /run/begun.out ]; do busybox usleep 50000; done", 60)
+    handles = owner.must("cat /run/begun.out").text
+    asked = stranger.run(f"{TOOLS}/nvidia_client stranger {handles}", 60)
+    must(owner, "kill $(cat /run/begun.pid)")
+    said, status = ended(owner)
+    if asked.status or status or not re.fullmatch(r"0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+", said):
+        raise Mixed(f"the stranger ({asked.status}): {asked.text}; the owner ({status}): {said}")
+
+
 def nvidia_used(bed):
     """A program that has a card open, and asks only the control file for it; and one whose threads change what
     they ask for."""
@@ -782,6 +795,9 @@ def nvidia_used(bed):
     must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl card", 60)
     must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl race", 240)
     nvidia_unseen(bed)
+    # Whoever else has a client, and its own programs to each other.
+    nvidia_stranger(bed.host, bed.guest)
+    nvidia_stranger(bed.guest, bed.guest)
     must(bed.host, "vgpuctl unexport --nvidia --force")
     nvidia_gone(bed)
 
@@ -953,6 +969,7 @@ def hunter(bed):
     """A guest whose kernel is hostile (tests/mock/hunter.c) sees and changes nothing of others."""
     hostile = bed.add_guest()
     give_card(bed, (bed.guest, hostile))
+    nvidia_stranger(bed.guest, hostile)
     must(hostile, "modprobe vgpu_hunter")
     seen = hunted_by(bed, hostile)
     bed.remove(hostile)

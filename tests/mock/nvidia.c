@@ -156,7 +156,8 @@ static void nvidia_count_denied(u32 nr, u32 size, void __user *arg)
 	}
 }
 
-static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
+static long nvidia_control(struct mock_nvidia_file *file,
+			   struct vgpu_mock_nvidia_control __user *arg)
 {
 	struct vgpu_mock_nvidia_control control;
 	u8 params[VGPU_MOCK_NVIDIA_PARAMS];
@@ -165,6 +166,9 @@ static long nvidia_control(struct vgpu_mock_nvidia_control __user *arg)
 
 	if (copy_from_user(&control, arg, sizeof(control)))
 		return -EFAULT;
+	control.status = mock_nvidia_rm_check(file, control.client);
+	if (control.status)
+		return copy_to_user(arg, &control, sizeof(control)) ? -EFAULT : 0;
 	ret = mock_nvidia_pci_control(&control);
 	if (ret == -ENOTTY)
 		ret = mock_nvidia_rm_control(&control);
@@ -273,7 +277,7 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		return nvidia_register((__s32 __user *)arg);
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL) &&
 	    size == sizeof(struct vgpu_mock_nvidia_control))
-		return nvidia_control((struct vgpu_mock_nvidia_control __user *)arg);
+		return nvidia_control(filp->private_data, (void __user *)arg);
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_VERSION) &&
 	    size == sizeof(struct vgpu_mock_nvidia_version))
 		return nvidia_check_version((struct vgpu_mock_nvidia_version __user *)arg);

@@ -38,6 +38,7 @@ long mock_nvidia_pci_ioctl(u32 nr, u32 size, void __user *arg);
 long mock_nvidia_pci_control(const struct vgpu_mock_nvidia_control *control);
 
 /* nvidia_rm.c: the resource manager */
+u32 mock_nvidia_rm_check(struct mock_nvidia_file *control, u32 client);
 long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, void __user *arg);
 int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma);

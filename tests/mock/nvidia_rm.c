@@ -421,6 +421,23 @@ static size_t rm_control_size(u32 cmd)
 }
 
 /**
+ * mock_nvidia_rm_check() - whether a command may name a client
+ * @control: the control file that it came by
+ * @client: handle of the client; 0: it names none
+ *
+ * Return: RM_OK, or RM_INVALID_CLIENT as for one that is not there.
+ */
+u32 mock_nvidia_rm_check(struct mock_nvidia_file *control, u32 client)
+{
+	u32 status;
+
+	mutex_lock(&rm_lock);
+	status = !client || rm_client_of(control, client) ? RM_OK : RM_INVALID_CLIENT;
+	mutex_unlock(&rm_lock);
+	return status;
+}
+
+/**
  * mock_nvidia_rm_control() - tell of processes and times
  * @control: the command
  *

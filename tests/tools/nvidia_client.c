@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nvidia_client owner: takes memory of an NVIDIA card, or of the stand-in for its driver, prints
+ * the handles of its client, its device and that memory, waits for SIGTERM, and looks whether all
+ * three are there still.
+ *
+ * nvidia_client stranger CLIENT DEVICE MEMORY: asks the driver for all that can be asked with
+ * handles, with its own, which has to work, and then with those of a program of somebody else's,
+ * each of which has to be refused.
+ *
+ * Exit status 1 if anything is not as it should be, 2 if there is no card.
+ */
+#include <err.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../gpu/memory.h"
+
+#define SIZE	(64UL << 10)
+
+struct rm_control {
+	uint32_t client;
+	uint32_t object;
+	uint32_t cmd;
+	uint32_t flags;
+	uint64_t params;
+	uint32_t params_size;
+	uint32_t status;
+};
+
+#define RM_IOCTL_CONTROL	_IOWR('F', 0x2a, struct rm_control)
+
+/* In which address space memory is: of the card, or of the machine. */
+#define CMD_ADDRESS_SPACE	0xd01
+
+struct address_space {
+	uint32_t object;
+	uint32_t flags;
+	uint32_t type;
+};
+
+struct handles {
+	uint32_t client;
+	uint32_t device;
+	uint32_t memory;
+};
+
+static struct handles own;
+
+/* Those that follow return a status, or do not return. */
+static uint32_t ask_control(const struct handles *of)
+{
+	struct address_space space = { .object = of->memory };
+	struct rm_control args = {
+		.client = of->client, .object = of->client, .cmd = CMD_ADDRESS_SPACE,
+		.params = (uintptr_t)&space, .params_size = sizeof(space),
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_CONTROL, &args))
+		err(1, "RM_CONTROL");
+	return args.status;
+}
+
+static uint32_t ask_alloc(const struct handles *of)
+{
+	struct memory_params params = { .owner = of->client, .attr = ATTR_VIDEO, .size = SIZE };
+	struct rm_alloc args = {
+		.client = of->client, .parent = of->device, .class = CLASS_VIDEO,
+		.params = (uintptr_t)&params, .params_size = sizeof(params),
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_ALLOC, &args))
+		err(1, "RM_ALLOC");
+	return args.status;
+}
+
+static uint32_t ask_map(const struct handles *of)
+{
+	struct rm_map args = {
+		.client = of->client, .device = of->device, .memory = of->memory, .len = SIZE,
+		.fd = open_node(0),
+	};
+
+	if (args.fd < 0 || ioctl(rm.control, RM_IOCTL_MAP, &args))
+		err(1, "RM_MAP_MEMORY");
+	close(args.fd);
+	return args.status;
+}
+
+/* The duplicate would be the caller's. */
+static uint32_t ask_dup(const struct handles *of)
+{
+	struct rm_dup args = {
+		.client = own.client, .parent = own.device,
+		.from_client = of->client, .from_object = of->memory,
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_DUP, &args))
+		err(1, "RM_DUP_OBJECT");
+	return args.status;
+}
+
+static uint32_t ask_free_object(const struct handles *of)
+{
+	struct rm_free args = { .client = of->client, .parent = of->device, .object = of->memory };
+
+	if (ioctl(rm.control, RM_IOCTL_FREE, &args))
+		err(1, "RM_FREE of memory");
+	return args.status;
+}
+
+static uint32_t ask_free_client(const struct handles *of)
+{
+	struct rm_free args = { .client = of->client, .object = of->client };
+
+	if (ioctl(rm.control, RM_IOCTL_FREE, &args))
+		err(1, "RM_FREE of a client");
+	return args.status;
+}
+
+/* Its own memory and client go last. */
+static const struct {
+	const char *what;
+	uint32_t (*ask)(const struct handles *of);
+} requests[] = {
+	{ "RM_CONTROL", ask_control },
+	{ "RM_ALLOC", ask_alloc },
+	{ "RM_MAP_MEMORY", ask_map },
+	{ "RM_DUP_OBJECT", ask_dup },
+	{ "RM_FREE of memory", ask_free_object },
+	{ "RM_FREE of a client", ask_free_client },
+};
+
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* What is asked with its own handles leaves nothing of them. */
+static void be_stranger(const struct handles *of)
+{
+	bool wrong = false;
+	uint32_t status;
+	unsigned int i;
+
+	for (i = 0; i < COUNT(requests); i++) {
+		status = requests[i].ask(of);
+		if (status == RM_INVALID_CLIENT || status == RM_INSUFFICIENT_PERMISSIONS)
+			continue;
+		warnx("%s with a client of somebody else's: status %#x", requests[i].what, status);
+		wrong = true;
+	}
+	for (i = 0; i < COUNT(requests); i++) {
+		status = requests[i].ask(&own);
+		if (!status)
+			continue;
+		warnx("%s with a client of its own: status %#x", requests[i].what, status);
+		wrong = true;
+	}
+	if (wrong)
+		exit(1);
+	printf("%zu requests refused\n", COUNT(requests));
+}
+
+static void be_owner(void)
+{
+	sigset_t signals;
+	unsigned int i;
+	int number;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	printf("%#x %#x %#x\n", own.client, own.device, own.memory);
+	fflush(stdout);
+	if (sigwait(&signals, &number))
+		errx(2, "sigwait");
+	for (i = 0; i < COUNT(requests); i++)
+		if (requests[i].ask(&own))
+			errx(1, "%s of the owner's fails", requests[i].what);
+}
+
+int main(int argc, char **argv)
+{
+	bool owner = argc == 2 && !strcmp(argv[1], "owner");
+	struct handles of = {};
+	int card;
+
+	if (argc == 5 && !strcmp(argv[1], "stranger")) {
+		of.client = strtoul(argv[2], NULL, 0);
+		of.device = strtoul(argv[3], NULL, 0);
+		of.memory = strtoul(argv[4], NULL, 0);
+	} else if (!owner) {
+		errx(2, "usage: nvidia_client owner|stranger CLIENT DEVICE MEMORY");
+	}
+	/* Without a file of the card the driver does not start it. */
+	card = open_node(0);
+	if (card < 0)
+		err(2, "the card");
+	if (rm_begin())
+		errx(2, "no card: status %#x", rm.status);
+	own.client = rm.client;
+	own.device = device;
+	if (rm_memory(CLASS_VIDEO, SIZE, &own.memory))
+		errx(2, "no memory");
+	if (owner)
+		be_owner();
+	else
+		be_stranger(&of);
+	close(card);
+	return 0;
+}
