@@ -562,8 +562,8 @@ NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-
                "mknod /dev/nvidiactl c 195 255; mknod /dev/nvidia0 c 195 0; "
                "mknod /dev/nvidia-uvm c $uvm 0; mknod /dev/nvidia-uvm-tools c $uvm 1")
 
-# The number of its ioctls and commands that no guest may ask for.
-NVIDIA_DENIED = 12
+# The number of its ioctls and commands that no guest may ask for: what nvidia_use asks for in each way.
+NVIDIA_DENIED = 13
 
 NVIDIA_END = "rm /dev/nvidia*; rmmod vgpu_mock_nvidia"
 
@@ -825,7 +825,8 @@ def nvidia_denied(bed, engine):
     if refused(bed) < before + NVIDIA_DENIED * 3:
         raise Failure(f"of {NVIDIA_DENIED * 3} ioctls that were denied, {refused(bed) - before} count")
     if engine == "kernel":
-        for what in ("NV_ESC_RM_CONTROL what=0x20801349", "NV_ESC_RM_ALLOC_MEMORY what=0xf3", "NV_ESC_RM_SHARE what=0x3"):
+        for what in ("NV_ESC_RM_CONTROL what=0x20801349", "NV_ESC_RM_ALLOC_MEMORY what=0xf3", "NV_ESC_RM_ALLOC what=0xfd",
+                     "NV_ESC_RM_SHARE what=0x3"):
             must(host, f"grep -q 'ioctl={what}$' {TRACE}/trace")
         must(host, f"echo 0 >{TRACE}/events/vgpu_host/vgpu_host_denied/enable")
     must(host, "vgpuctl unexport --nvidia --force")

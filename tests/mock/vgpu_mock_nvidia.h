@@ -99,13 +99,14 @@ struct vgpu_mock_nvidia_version {
 
 /*
  * Requests that no guest may make, in lists and places of their own: commands of CONTROL, objects
- * of one class, and sharing with a client.
+ * of two classes, and sharing with a client.
  */
 #define VGPU_MOCK_NVIDIA_DENIED { \
 	0x00000b03, 0x00000b04, 0x2080016e, 0x2080017c, 0x208001af, \
 	0x20801349 }
 
 #define VGPU_MOCK_NVIDIA_FLA		0xf3
+#define VGPU_MOCK_NVIDIA_MULTICAST	0xfd
 #define VGPU_MOCK_NVIDIA_ALLOC_CLASS	12
 #define VGPU_MOCK_NVIDIA_SHARE_CLIENT	3
 #define VGPU_MOCK_NVIDIA_SHARE_WITH	16
