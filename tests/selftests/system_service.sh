@@ -13,7 +13,8 @@ dir=$(mktemp -d)
 conf=/etc/vgpu/exports.d/test.conf
 holder=
 held=
-trap 'let_go; rm -rf "$dir" "$conf"' EXIT
+module=
+trap 'let_go; [ -z "$module" ] || umount -q "$module"; rm -rf "$dir" "$conf"' EXIT
 
 node() {	# node NAME: the guest's /dev/vgpuN of that export
 	for entry in /sys/class/vgpu/*; do
@@ -137,7 +138,9 @@ write_exports() {
 # Nothing is loaded, nothing runs.
 check "vgpuctl list: no vgpu here" says 3 "systemctl start vgpud" vgpuctl list
 check "vgpuctl export: no agent" says 3 "systemctl start vgpud" vgpuctl export /dev/null --to 3
-check "vgpud: no module" says 4 "modprobe vgpu_host" vgpud
+printf '[agent]\nengine = kernel\n' >"$dir/kernel.conf"
+check "vgpud: no module, which settings need" says 4 "modprobe vgpu_host" vgpud --config "$dir/kernel.conf"
+check "vgpud: no module, and not root" says 4 "only root" setpriv --reuid=tester --regid=tester --clear-groups vgpud
 check "vgpud: unknown option" says 2 "usage:" vgpud --frobnicate
 check "vgpud: too many words" says 2 "usage:" vgpud start
 
@@ -258,4 +261,19 @@ systemctl reset-failed vgpud
 
 check "unloads: guest" await 20 rmmod vgpu_guest
 check "unloads: host" await 20 rmmod vgpu_host
+
+# A machine without the module.
+module=$(modinfo -n vgpu_host)
+check "no module: it cannot be loaded" mount --bind /dev/null "$module"
+check "no module: systemctl start" systemctl start vgpud
+check "no module: it is not there" not test -e /dev/vgpu-host
+check "no module: the journal says so" await 20 journal_says '(modprobe vgpu_host), so user-space engines are used'
+check "no module: status says so" sh -c 'vgpuctl status --json | grep "\"engine\":[[:space:]]*\"user\""'
+modprobe vgpu_guest cid=1
+check "no module: exports reach the guest" await 60 mock_opens
+check "no module: systemctl stop" systemctl stop vgpud
+check "no module: it is no failure" test "$(systemctl is-failed vgpud)" = inactive
+check "no module: unloads" await 20 rmmod vgpu_guest
+umount "$module"
+module=
 finish

@@ -27,7 +27,7 @@
  * @session_rate: sessions and connections that a guest may begin each second, beyond a burst
  *	(pace.h)
  * @limits: of one guest; no member is 0
- * @engine: "kernel" or "user"; NULL: the first
+ * @engine: "kernel" or "user"; NULL: the first, where it is there
  * @shadow: path of vgpu-shadow; programs of engines are beside it
  * @uid_base: first of the user ids that guests' shadows run as
  * @uid_count: guests at once

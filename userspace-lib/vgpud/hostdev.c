@@ -19,7 +19,7 @@
 #include "shadow/layout.h"
 
 static void hostdev_ready(struct source *source, uint32_t events);
-/* The settings say that engines serve the guests, not the module. */
+/* Engines serve the guests, not the module, as the settings say or as it is not there. */
 static bool engines;
 
 static struct source agent = { .fd = -1, .ready = hostdev_ready };

@@ -15,7 +15,7 @@ struct device_change;
 
 /* Becomes the agent. -ENOENT: no module; -EBUSY: another agent. */
 int hostdev_open(void);
-/* In place of hostdev_open(): user-space engines serve the guests, as the settings say. */
+/* In place of hostdev_open(): user-space engines serve the guests. */
 int hostdev_open_engines(void);
 bool hostdev_is_engine(void);
 void hostdev_close(void);

@@ -134,6 +134,31 @@ static void make_run_dir(void)
 		check(-errno, RUN_DIR);
 }
 
+static void open_engines(void)
+{
+	make_run_dir();
+	if (hostdev_open_engines())
+		exit(EXIT_MODULE);
+	log_info("user-space engines serve the guests");
+}
+
+#define NOT_ROOT	"only root may be the agent: run vgpud as root"
+
+/* Where nothing is said of engines, the module is needed if it is there. */
+static void do_without_module(void)
+{
+	if (settings.engine) {
+		log_error(VGPU_HOST_DEVICE " is not there, and 'engine = kernel' needs it: load the module (modprobe vgpu_host)");
+		exit(EXIT_MODULE);
+	}
+	if (geteuid()) {
+		log_error(NOT_ROOT);
+		exit(EXIT_MODULE);
+	}
+	log_warning(VGPU_HOST_DEVICE " is not there (modprobe vgpu_host), so user-space engines are used: 'engine = kernel' in [agent] keeps them out, 'engine = user' this warning");
+	open_engines();
+}
+
 /* Whether somebody may be the agent is told by the module first, if it is needed. */
 static void open_module(void)
 {
@@ -141,10 +166,7 @@ static void open_module(void)
 	int ret;
 
 	if (!strcmp(engine, "user")) {
-		make_run_dir();
-		if (hostdev_open_engines())
-			exit(EXIT_MODULE);
-		log_info("user-space engines serve the guests");
+		open_engines();
 		return;
 	}
 	if (strcmp(engine, "kernel")) {
@@ -159,14 +181,14 @@ static void open_module(void)
 	case -ENOENT:
 	case -ENODEV:
 	case -ENXIO:
-		log_error(VGPU_HOST_DEVICE " is not there: load the module (modprobe vgpu_host)");
-		break;
+		do_without_module();
+		return;
 	case -EBUSY:
 		log_error("another vgpud is running");
 		break;
 	case -EACCES:
 	case -EPERM:
-		log_error("only root may be the agent: run vgpud as root");
+		log_error(NOT_ROOT);
 		break;
 	default:
 		log_error(VGPU_HOST_DEVICE ": %s", strerror(-ret));
