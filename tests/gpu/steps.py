@@ -263,14 +263,18 @@ class Steps(Machine):
                             seconds=60)
 
     def debuggers(self):
-        """A memory checker and a debugger of CUDA: addresses and the ids of processes differ each time."""
+        """A memory checker, a debugger and a profiler of CUDA: addresses and the ids of processes differ each time."""
         self.build("vecadd", "-lineinfo", to="vecadd-lines")
         debugger = ("cuda-gdb --batch -ex 'set breakpoint pending on' -ex 'break add' -ex run -ex 'info cuda kernels' "
                     "-ex 'info symbol $pc' -ex 'info breakpoints' -ex delete "
                     "-ex continue ./vecadd-lines 2>&1 | sed -E 's/^(add.* in section|1\\.[12] )/# \\1/' | "
                     "grep -aE '^# |Breakpoint|Inferior|Kernel|right' | "
                     "sed -E 's/process [0-9]+/process/; /^#/!s/0x[0-9a-f]+/an address/g'")
-        return self.compare(f"{self.enter}; compute-sanitizer ./vecadd-lines", f"{self.enter}; {debugger}", seconds=200)
+        # How the kernel was launched is always the same, what the counters of the card say is not.
+        profiler = ("ncu --launch-count 1 --section LaunchStats ./vecadd-lines 2>&1 | "
+                    "sed -E 's/process [0-9]+/process/; s/^\\[[0-9]+\\]/[process]/; s,\\(/.*/vecadd,(vecadd,'")
+        return self.compare(f"{self.enter}; compute-sanitizer ./vecadd-lines", f"{self.enter}; {debugger}",
+                            f"{self.enter}; {profiler}", seconds=200)
 
     def train(self):
         """PyTorch as in torch(), and more of its libraries."""
@@ -285,6 +289,36 @@ class Steps(Machine):
     def torch(self):
         """It takes minutes to load in an emulated machine."""
         return self.compare(f'python3 -c "{TORCH}"')
+
+    def strangers(self):
+        """Somebody else's client is refused by the driver: the machine's to the guest, and the other way round."""
+        engine = os.path.join(TOP, "userspace-lib/engine")
+        client = self.path("nvidia_client")
+        built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-I", os.path.dirname(engine),
+                                "-I", os.path.join(TOP, "tests/mock"), "-o", client,
+                                os.path.join(TOP, "tests/tools/nvidia_client.c"), os.path.join(engine, "nvidia.c")],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=self.left(60), check=False, text=True)
+        if built.returncode:
+            raise Failed(f"cc: {built.stdout.strip()[-300:]}")
+        with subprocess.Popen(self.as_user(f"exec {client} owner"), stdout=subprocess.PIPE, text=True) as owner:
+            try:
+                handles = owner.stdout.readline().strip()
+                seen = self.guest.must(f"{self.enter}; ./nvidia_client stranger {handles}", 60)
+            finally:
+                owner.terminate()
+            if owner.wait(10):
+                raise Failed(f"the machine's own: status {owner.returncode} after the guest's program")
+        # The guest's has its handles in a file as soon as it has them.
+        handles = self.guest.must(f"{self.enter}; rm -f /tmp/handles /tmp/status; "
+                                  "(./nvidia_client owner >/tmp/handles; echo $? >/tmp/status) >/dev/null 2>&1 & "
+                                  "while [ ! -s /tmp/handles ]; do sleep 0.1; done; cat /tmp/handles", 60).strip()
+        native = self.native(f"{client} stranger {handles}")
+        if native.returncode:
+            raise Failed(f"the machine's program and the guest's client: {native.stdout}")
+        left = self.guest.must("pkill -TERM nvidia_client; while [ ! -s /tmp/status ]; do sleep 0.1; done; cat /tmp/status", 30).strip()
+        if left != "0":
+            raise Failed(f"the guest's own: status {left} after the machine's program")
+        return f"in the guest: {seen.strip()}; here: {native.stdout.strip()}"
 
     def lend(self):
         """Who may see memory of whom. What is not owned must be seen to change."""
