@@ -7,8 +7,9 @@
 #include <linux/types.h>
 
 /*
- * Ticks, some tens of microseconds, between two looks at the counter within which a clock was read
- * with it; the thread has lost its processor in between otherwise. It is tried so often.
+ * A clock is read between two reads of the counter. Where these are more ticks apart, which are
+ * some tens of microseconds, the thread has lost its processor in between, and all three are read
+ * again, up to VGPU_TSC_TRIES times.
  */
 #define VGPU_TSC_CLOSE	100000
 #define VGPU_TSC_TRIES	4

@@ -27,7 +27,7 @@
 #define CLOCK_WRONG_NS		(500 * NSEC_PER_USEC)
 #define CLOCK_ASK_CALLS		3
 #define CLOCK_ASK_TIME		HZ
-/* A driver that tells of a call tells of no time that is so far from it. */
+/* A time that an answer tells is at most so many milliseconds away from the call. */
 #define CLOCK_FAR_MS		(3600 * MSEC_PER_SEC)
 
 void vgpu_clock_init(struct vgpu_clock *clock)

@@ -25,7 +25,7 @@
 /* Releases whose open modules the schemas were read from: the first and the last. */
 #define RELEASE_FIRST		550
 #define RELEASE_LAST		595
-/* As much of a file is looked at, and no more than its first line. */
+/* Bytes of the first line of a file that are looked at. */
 #define RELEASE_LINE		256
 /* Programs with other libraries that are remembered, so that each is named once. */
 #define VERSION_PROGRAMS	8

@@ -684,7 +684,7 @@ static const struct vgpu_schema_field pid_infos[] = {
 static const struct vgpu_schema_struct has_pid_infos =
 	VGPU_STRUCT(struct nv_pid_infos, pid_infos);
 
-/* What the clock of the card shows, and by which of the host's clocks it was then. */
+/* Samples of the card's clock, each beside what one of the host's clocks showed then. */
 struct nv_times {
 	__u8 clock;
 	__u8 count;

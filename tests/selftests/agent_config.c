@@ -848,7 +848,7 @@ TEST_F_TIMEOUT(files, grant_refused, 240)
 	EXPECT_EQ(1, run->status);
 	EXPECT_NE(NULL, strstr(run->out, "\"reason\":\"failed\"")) TH_LOG("%s", run->out);
 
-	/* What other guests and other files have does not depend on it. */
+	/* Other guests, and other files, have what they ask for all the same. */
 	ASSERT_TRUE(write_export(CONF, "config-a", "66, 1, 67", ""));
 	ASSERT_TRUE(write_export(OTHER_CONF, "config-b", "67", ""));
 	run = tool_run("vgpuctl reload");

@@ -136,7 +136,7 @@ static const struct {
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* What is asked with its own handles leaves nothing of them. */
+/* The last requests free what its own handles name, so nothing of that is left. */
 static void be_stranger(const struct handles *of)
 {
 	bool wrong = false;

@@ -608,7 +608,7 @@ static unsigned long long clock_of(unsigned int clock)
 	       now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
 }
 
-/* What the driver says that a clock of the processor shows is what this machine's shows. */
+/* The driver's samples of the processor's clocks are values of this machine's clocks. */
 static void use_times(int fd)
 {
 	static struct vgpu_mock_nvidia_times times;

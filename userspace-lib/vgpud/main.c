@@ -144,7 +144,7 @@ static void open_engines(void)
 
 #define NOT_ROOT	"only root may be the agent: run vgpud as root"
 
-/* Where nothing is said of engines, the module is needed if it is there. */
+/* The module is not there: engines serve the guests, unless the settings name the module. */
 static void do_without_module(void)
 {
 	if (settings.engine) {

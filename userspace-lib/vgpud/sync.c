@@ -21,7 +21,7 @@ void exports_sync_begin(void)
 	}
 }
 
-/* What failed is told with the place that asks for it; cards, that several ask for, have none. */
+/* A failure is told with the place that asks for the export; several may ask for cards, so these have none. */
 static void sync_fail(struct sync *sync, const struct export_spec *spec, const char *words)
 {
 	if (spec->file)

@@ -6,7 +6,7 @@
 #include "lib.h"
 #include "shadow/keys.h"
 
-/* A clock is read within so many ticks of the counter, or tried again, so often. */
+/* The module's VGPU_TSC_CLOSE and VGPU_TSC_TRIES, where they are explained. */
 #define TSC_CLOSE	100000
 #define TSC_TRIES	4
 
