@@ -284,15 +284,15 @@ TEST_F_TIMEOUT(host, other_releases, 120)
 		const char *text;
 		const char *version;	/* NULL: nothing is said */
 	} files[] = {
-		{ "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (x)\nGCC version:  gcc 12.3.0\n" },
+		{ "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (x)\nGCC version:  gcc 12.3.0\n", NULL },
 		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.154.05  Thu Dec 28 15:37:48 UTC 2023\n", "535.154.05" },
-		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.1  x\n" },
-		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module\t595.99.1\n" },
+		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.1  x\n", NULL },
+		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module\t595.99.1\n", NULL },
 		{ "NVRM version: NVIDIA UNIX x86_64 Kernel Module  596.1  x\n", "596.1" },
 		{ "549.0", "549.0" },
-		{ "NVRM version: mock, revision 100\n600.1\n" },
-		{ "NVRM version: 1.2x v600.1 600 .600 600. 600.1.x  +600.1\n" },
-		{ "" },
+		{ "NVRM version: mock, revision 100\n600.1\n", NULL },
+		{ "NVRM version: 1.2x v600.1 600 .600 600. 600.1.x  +600.1\n", NULL },
+		{ "", NULL },
 	};
 	uint32_t ctl, i, times;
 
