@@ -49,6 +49,10 @@ class NoAnswer(VmDied):
     """The VM is there and says nothing."""
 
 
+class NotBooted(VmDied):
+    """A machine did not come up, with nothing of ours in it."""
+
+
 class Result:
     """What a command printed, and its exit status."""
 
@@ -112,7 +116,7 @@ class Channel:
             except ConnectionResetError:
                 data = b""
             if not data:
-                raise VmDied(f"the VM {self.machine.name} ended")
+                raise self.machine.ended()
             self.buffer += data
         line, self.buffer = self.buffer.split(b"\n", 1)
         return line.decode("utf-8", "replace").rstrip("\r")
@@ -167,6 +171,10 @@ class Vm:
     def check_alive(self):
         """Raises VmDied where it is not."""
         raise NotImplementedError
+
+    def ended(self):
+        """The VmDied that says so."""
+        return VmDied(f"the VM {self.name} ended")
 
     def sessions(self):
         """Those of its processes on this machine."""
@@ -257,6 +265,8 @@ class Machine(Vm):
         """
         super().__init__(rundir, name, slow)
         self.rundir = rundir
+        # QEMU's standard error.
+        self.log_path = os.path.join(rundir, name + ".qemu")
         self.shell = shell
         self.process = None
         kernel, initrd = boot
@@ -309,7 +319,7 @@ class Machine(Vm):
 
     def start(self):
         open(self.console_path, "w", encoding="utf-8").close()
-        log = open(os.path.join(self.rundir, self.name + ".qemu"), "w", encoding="utf-8")
+        log = open(self.log_path, "w", encoding="utf-8")
         # A slow machine is who all wait for: others give way, also where the kernel
         # shares time among sessions first (autogroup). They get a quarter of its share,
         # so that it has a processor of two for itself, and not less, as other work on
@@ -331,7 +341,17 @@ class Machine(Vm):
 
     def check_alive(self):
         if self.process.poll() is not None:
-            raise VmDied(f"the VM {self.name} ended")
+            raise self.ended()
+
+    def ended(self):
+        """A kernel that goes down with nothing on its console looks as a crash of QEMU does, but for the status."""
+        try:
+            status = f", status {self.process.wait(GRACE)}"
+        except subprocess.TimeoutExpired:
+            status = ""
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            said = [line.strip() for line in file.readlines()[-3:]]
+        return VmDied(f"the VM {self.name} ended{status}" + "".join(f"; {line}" for line in said))
 
     def kill(self):
         """Ends it as a crash would."""
