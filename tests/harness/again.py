@@ -12,7 +12,7 @@ import contextlib
 import fnmatch
 import threading
 
-from vm import VmDied
+from vm import NotBooted, VmDied
 
 RUNS = 2
 MOST = 3
@@ -48,6 +48,24 @@ def judge(test, first, runs):
     for run in runs:
         first.failed += [case for case in run.failed if case not in first.failed]
     return first
+
+
+def boot(bed, account):
+    """Brings a bed up. An emulator that ends, or a kernel that is gone without a word, before anything of ours is
+    in a machine is as a test that failed: that is tried again. Account: is called with each VmDied; the last one of
+    a bed that does not come up is raised. Returns sentences about what was unstable."""
+    failed = []
+    while True:
+        try:
+            bed.up()
+            break
+        except VmDied as error:
+            account(error)
+            failed.append(str(error))
+            if not isinstance(error, NotBooted) or len(failed) > RUNS or bed.killed or bed.reports():
+                raise
+            bed.down()
+    return [f"boot: failed ({'; '.join(failed)}), then passed"] if failed else []
 
 
 def too_many(unstable):

@@ -18,6 +18,7 @@ import patience
 import payload
 import tap
 from unit_tap import main
+from vm import NotBooted, VmDied
 
 OLD = added.Added()
 
@@ -111,6 +112,60 @@ class Again(unittest.TestCase):
     def test_frequency(self):
         self.assertEqual(again.frequency("a", [[], ["a: x"], ["a: x", "a: y"]]), "a: failed 2 of 3 times; 2 x x; 1 x y")
         self.assertEqual(again.frequency("a", [[], []]), "a: failed 0 of 2 times")
+
+
+class Machines:
+    """A bed that ends so often when it comes up."""
+
+    def __init__(self, *errors, reports=(), killed=False):
+        self.errors = list(errors)
+        self.killed = killed
+        self.ups = self.downs = 0
+        self.reports = lambda: list(reports)
+
+    def up(self):
+        self.ups += 1
+        if self.errors:
+            raise self.errors.pop(0)
+
+    def down(self):
+        self.downs += 1
+
+
+class Boot(unittest.TestCase):
+    def boot(self, machines, error=None):
+        """What is unstable of them, or that this is raised; each of their errors is told."""
+        told = []
+        errors = list(machines.errors)
+        if error:
+            with self.assertRaises(error):
+                again.boot(machines, told.append)
+        else:
+            sentences = again.boot(machines, told.append)
+        self.assertEqual(told, errors[:machines.ups])
+        return None if error else sentences
+
+    def test_at_once(self):
+        self.assertEqual(self.boot(Machines()), [])
+
+    def test_silent_end_is_tried_again(self):
+        machines = Machines(NotBooted("gone, status 0"))
+        self.assertEqual(self.boot(machines), ["boot: failed (gone, status 0), then passed"])
+        self.assertEqual((machines.ups, machines.downs), (2, 1))
+
+    def test_not_for_ever(self):
+        machines = Machines(*[NotBooted("gone")] * 4)
+        self.boot(machines, NotBooted)
+        self.assertEqual(machines.ups, 1 + again.RUNS)
+
+    def test_what_ours_did_is_not(self):
+        self.boot(Machines(VmDied("insmod failed")), VmDied)
+
+    def test_kernel_report_is_not(self):
+        self.boot(Machines(NotBooted("gone"), reports=["guest: BUG: it"]), NotBooted)
+
+    def test_interrupted_is_not(self):
+        self.boot(Machines(NotBooted("gone"), killed=True), NotBooted)
 
 
 class Turns(unittest.TestCase):

@@ -10,7 +10,7 @@ import kernlog
 from bridge import Bridge
 from nested import Inner, inner_disks, inner_ports
 from patience import OwnTime
-from vm import TCG, TCG_PARALLEL, Machine, VmDied, accelerator
+from vm import TCG, TCG_PARALLEL, Machine, NotBooted, VmDied, accelerator
 
 SETUP = "/usr/lib/vgpu-test/setup"
 # Guest VMs inside the host's: one that tests run in, another one for ordeals.
@@ -146,7 +146,10 @@ class Bed:
     def up(self):
         """Boots and loads everything; self.guest is where tests run."""
         start = self.clock()
-        self.boot()
+        try:
+            self.boot()
+        except VmDied as error:
+            raise NotBooted(str(error)) from error
         for machine in self.machines:
             # Scans of its own would find what is only on its way.
             machine.must("[ ! -e /sys/kernel/debug/kmemleak ] || echo scan=off >/sys/kernel/debug/kmemleak")
