@@ -45,7 +45,7 @@ class Bed:
     """The machines of one tier, with everything loaded."""
 
     def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None,
-                 parallel=True, window=False, memory=0, cpu=""):
+                 parallel=True, window=False, memory=0, cpu="", part=0):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
@@ -60,8 +60,10 @@ class Bed:
         window: both modules are in one kernel, and mappings go through a window
         memory: MiB that each machine has at least
         cpu: what processors have or lack, see Machine
+        part: which of several beds of one specification it is; the first one goes before others
         """
         self.spec = spec
+        self.part = part
         self.memory = memory
         self.cpu = cpu
         self.shell = shell
@@ -75,7 +77,7 @@ class Bed:
         guest, _, host = kernels.partition("/")
         self.guest_version = guest or "6.12"
         self.host_version = host or self.guest_version
-        self.rundir = os.path.join(rundir, spec.replace(":", "-").replace("/", "-"))
+        self.rundir = os.path.join(rundir, spec.replace(":", "-").replace("/", "-") + ("-" + str(part) if part else ""))
         self.killed = False
         # Whether host and guest are machines of their own.
         self.apart = self.tier in ("pair", "nested", "vhost")
@@ -113,7 +115,8 @@ class Bed:
                           args=ARGS.get(self.tier, ""),
                           accel=self._accelerator(kernel), extra=extra,
                           virtual_display=gpu in DRAWING, display=gpu == "2d", memory=memory,
-                          slow=4 if debug else 1, layer=layer, disks=disks, cpu=self.cpu)
+                          slow=4 if debug else 1, first=debug and not self.part,
+                          layer=layer, disks=disks, cpu=self.cpu)
         return self._started(machine)
 
     def _accelerator(self, kernel):

@@ -249,7 +249,7 @@ class Machine(Vm):
     """A VM with the shared image, a payload of its own and an agent in it."""
 
     def __init__(self, rundir, name, boot, payload, *, accel, memory=1024, extra=(),
-                 vsock=None, args="", shell=False, virtual_display=False, display=False, slow=1, layer=None,
+                 vsock=None, args="", shell=False, virtual_display=False, display=False, slow=1, first=False, layer=None,
                  disks=(), cpu=""):
         """
         boot: (kernel image, initramfs); paths as seen on the machine
@@ -259,6 +259,7 @@ class Machine(Vm):
         virtual_display: run under Xvfb, for a virtio-gpu with 3D
         display: offer that of its virtio-gpu to a Display, at self.display
         slow: by how much to stretch time limits
+        first: others give way to it
         layer: name of a root that goes over the image's own
         disks: (serial number, file) of more disks
         cpu: what its processors have or lack, in QEMU's words: "pku=off"
@@ -268,6 +269,7 @@ class Machine(Vm):
         # QEMU's standard error.
         self.log_path = os.path.join(rundir, name + ".qemu")
         self.shell = shell
+        self.first = first
         self.process = None
         kernel, initrd = boot
         share = ["-object", f"memory-backend-memfd,id=mem,size={memory}M,share=on"]
@@ -320,11 +322,11 @@ class Machine(Vm):
     def start(self):
         open(self.console_path, "w", encoding="utf-8").close()
         log = open(self.log_path, "w", encoding="utf-8")
-        # A slow machine is who all wait for: others give way, also where the kernel
+        # The first machine is who all wait for: others give way, also where the kernel
         # shares time among sessions first (autogroup). They get a quarter of its share,
         # so that it has a processor of two for itself, and not less, as other work on
         # this machine would leave them nothing.
-        give_way = [] if self.slow > 1 or self.shell else [
+        give_way = [] if self.first or self.shell else [
             "sh", "-c", "{ echo 6 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 6 \"$@\"", "give-way"]
         self.process = subprocess.Popen(
             [*give_way, os.path.join(HERE, "in-root"), "-r", "qemu", "-o", self.rundir, *self.command],
