@@ -45,7 +45,7 @@ class Bed:
     """The machines of one tier, with everything loaded."""
 
     def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None,
-                 parallel=True, window=False, memory=0, cpu="", part=0):
+                 parallel=True, window=False, memory=0, cpu="", part=0, newest=True):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
@@ -60,9 +60,11 @@ class Bed:
         window: both modules are in one kernel, and mappings go through a window
         memory: MiB that each machine has at least
         cpu: what processors have or lack, see Machine
+        newest: a guest inside the host's machine has the newest QEMU, which shares memory, else Debian's
         part: which of several beds of one specification it is; the first one goes before others
         """
         self.spec = spec
+        self.newest = newest
         self.part = part
         self.memory = memory
         self.cpu = cpu
@@ -106,7 +108,7 @@ class Bed:
         layer, disks = self.layer, ()
         if self.nested:
             extra += inner_ports(CIDS)
-            disks = inner_disks(self.kernels.get(self.guest_version))
+            disks = inner_disks(self.kernels.get(self.guest_version), self.newest)
             memory, layer = memory + INNER_MEMORY, "qemu"
         elif self.tier == "libvirt":
             memory, layer = memory + INNER_MEMORY, "libvirt"
@@ -129,7 +131,7 @@ class Bed:
     def _inner(self, name):
         """A guest VM inside the host's. With the module the other one has a QEMU that shares no memory."""
         return self._started(Inner(self.rundir, name, self.host, CIDS[name], self.guest_version,
-                                   newest=self.tier == "vhost" or name == "guest"))
+                                   newest=self.tier == "vhost" or (self.newest and name == "guest")))
 
     def _sessions(self):
         daemons = self.bridge.daemons if self.bridge else []
@@ -149,10 +151,7 @@ class Bed:
     def up(self):
         """Boots and loads everything; self.guest is where tests run."""
         start = self.clock()
-        try:
-            self.boot()
-        except VmDied as error:
-            raise NotBooted(str(error)) from error
+        self._booted(self.boot)
         for machine in self.machines:
             # Scans of its own would find what is only on its way.
             machine.must("[ ! -e /sys/kernel/debug/kmemleak ] || echo scan=off >/sys/kernel/debug/kmemleak")
@@ -161,7 +160,7 @@ class Bed:
             self.offer()
             if self.nested:
                 self.guest = self._inner("guest")
-                self._wait(self.guest)
+                self._booted(lambda: self._wait(self.guest))
                 self.guest.must(SETUP + " devices", 60)
                 # Off in machines with less than 512 MiB, where newer kernels have entries of 2 MiB all the same.
                 self.guest.must("echo always >/sys/kernel/mm/transparent_hugepage/enabled")
@@ -170,6 +169,14 @@ class Bed:
                 self.host.must(f"vgpuctl window create --to {self.cid} --size {WINDOW}")
         self.describe()
         say(f"# {self.spec}: ready in {self.spent(start)}")
+
+    @staticmethod
+    def _booted(boot):
+        """Calls a function that waits for machines with nothing of ours in them."""
+        try:
+            boot()
+        except VmDied as error:
+            raise NotBooted(str(error)) from error
 
     def forwards(self):
         """Whether everything is loaded before the tests start."""
@@ -228,8 +235,9 @@ class Bed:
             # Tests that can do without a window shall not.
             kind = "cached" if self.tier == "vhost" else "1"
             self.guest.must(f"echo export VGPU_WINDOW={kind} >>/run/vgpu-env")
-            # Its QEMU shares its memory.
-            self.guest.must("echo export VGPU_KEEP=1 >>/run/vgpu-env")
+            if self.newest:
+                # Its QEMU shares its memory.
+                self.guest.must("echo export VGPU_KEEP=1 >>/run/vgpu-env")
         if self.apart:
             self.host.must(f"{SETUP} env native")
 

@@ -30,9 +30,10 @@ def inner_ports(names):
     return arguments
 
 
-def inner_disks(kernel):
-    """Disks of a host VM: what boots guest VMs with that kernel, see guest/inner."""
-    return [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload), ("inner-qemu", harness("mkqemu"))]
+def inner_disks(kernel, newest):
+    """Disks of a host VM: what boots guest VMs with that kernel, see guest/inner. Newest: in a QEMU of that kind, too."""
+    return [("inner-initrd", kernel.boot[1]), ("inner-payload", kernel.payload),
+            *([("inner-qemu", harness("mkqemu"))] if newest else [])]
 
 
 # Where a guest has its window: behind all that QEMU gives the next free place.
