@@ -47,12 +47,17 @@
 #define ESHADOW_FD_PATIENCE	10	/* struct engine_patience */
 #define ESHADOW_FD_PROGRAM	11	/* the program itself, closed by exec */
 
+/* Moving memory that faults are reported of keeps it so only with the event. */
+#define ESHADOW_FAULTS		(UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EVENT_REMAP)
+
 /* Exit statuses of such a shadow, beside those of layout.h. */
 enum eshadow_exit {
 	ESHADOW_EXIT_FAULTS	= 110,	/* no userfaultfd for faults of the kernel */
 	ESHADOW_EXIT_SECRET	= 111,	/* no memfd_secret */
 	ESHADOW_EXIT_MEMLOCK	= 112,	/* RLIMIT_MEMLOCK is too low for its pages */
 	ESHADOW_EXIT_SHARED	= 113,	/* the shared memory could not be mapped */
+	ESHADOW_EXIT_ROOM	= 114,	/* the kernel has no room for one more mapping of it */
+	ESHADOW_EXIT_PAGES	= 115,	/* more addresses fail than it has pages for */
 };
 
 /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stddef.h>
@@ -39,6 +40,7 @@
 #define NODES_DIR	"/run/vgpu/nodes"
 #define LOCK_FILE	"/run/vgpu/engine.lock"
 #define FAULTS_DEVICE	"/dev/userfaultfd"
+#define MAPS_MAX_FILE	"/proc/sys/vm/max_map_count"
 
 #define PAGE		4096
 #define DRM_MAJOR	226
@@ -150,23 +152,35 @@ static int engine_program = -1, shadow_program = -1, faults_fd = -1;
 
 /* --- what is needed ------------------------------------------------------------- */
 
+/* Even root may not have it in some containers and services. */
+#define NEED	"and nothing that keeps vgpud from it (a container, SystemCallFilter=); the module needs none of that (modprobe vgpu_host)"
+
+/* A shadow does the same first, with the same features. */
+static int faults_try(int device)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = ESHADOW_FAULTS };
+	int faults = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC), ret = 0;
+
+	if (faults < 0)
+		return -errno;
+	if (ioctl(faults, UFFDIO_API, &api))
+		ret = -errno;
+	close(faults);
+	return ret;
+}
+
 static int faults_open(void)
 {
-	int fd = open(FAULTS_DEVICE, O_RDWR | O_CLOEXEC), faults;
+	int fd = open(FAULTS_DEVICE, O_RDWR | O_CLOEXEC), ret;
 
-	if (fd < 0) {
-		log_error("%s: %s: faults of the kernel cannot be served, which takes Linux 6.1 or later with CONFIG_USERFAULTFD",
-			  FAULTS_DEVICE, strerror(errno));
-		return -ENOTSUP;
-	}
-	faults = ioctl(fd, USERFAULTFD_IOC_NEW, O_CLOEXEC);
-	if (faults < 0) {
-		log_error("%s: %s", FAULTS_DEVICE, strerror(errno));
+	ret = fd < 0 ? -errno : faults_try(fd);
+	if (!ret)
+		return fd;
+	log_error(FAULTS_DEVICE ": %s: faults of the kernel cannot be served, which takes Linux 6.1 or later with CONFIG_USERFAULTFD, "
+		  NEED, strerror(-ret));
+	if (fd >= 0)
 		close(fd);
-		return -ENOTSUP;
-	}
-	close(faults);
-	return fd;
+	return -ENOTSUP;
 }
 
 static int secret_check(void)
@@ -174,12 +188,53 @@ static int secret_check(void)
 	int fd = syscall(SYS_memfd_secret, 0);
 
 	if (fd < 0) {
-		log_error("memfd_secret: %s: memory that drivers cannot keep is not to be had (boot with secretmem.enable=1, or Linux 6.5 or later)",
-			  strerror(errno));
+		log_error("memfd_secret: %s: memory that drivers cannot keep is not to be had, which takes CONFIG_SECRETMEM (before Linux 6.5 boot with secretmem.enable=1), "
+			  NEED, strerror(errno));
 		return -ENOTSUP;
 	}
 	close(fd);
 	return 0;
+}
+
+static int files_check(void)
+{
+	pid_t self = getpid();
+
+	if (syscall(SYS_kcmp, self, self, KCMP_FILE, faults_fd, faults_fd)) {
+		log_error("kcmp: %s: whether two files are one cannot be told, which takes CONFIG_KCMP, "
+			  NEED, strerror(errno));
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+static unsigned int maps_max(void)
+{
+	FILE *file = fopen(MAPS_MAX_FILE, "re");
+	unsigned int max = 0;
+
+	if (file && fscanf(file, "%u", &max) != 1)
+		max = 0;
+	if (file)
+		fclose(file);
+	return max;
+}
+
+/* Half of what a process may have mapped: the rest is for what it has beside the guest's memory. */
+uint32_t engine_pieces_max(void)
+{
+	return maps_max() / 2;
+}
+
+/* Each mapping of a device and each page of a program can lie alone, with memory between them. */
+static void maps_check(void)
+{
+	const uint64_t need = 4 * ((uint64_t)settings.limits.mappings + settings.limits.pages);
+	unsigned int max = maps_max();
+
+	if (max < need)
+		log_warning("vm.max_map_count is %u, and 'mappings' and 'pages' in [limits] need %llu: raise it (sysctl vm.max_map_count=%llu), or lower them, or programs of guests that use as much are ended",
+			    max, (unsigned long long)need, (unsigned long long)need);
 }
 
 int engine_program_open(const char *name)
@@ -236,8 +291,11 @@ int engine_init(void)
 	if (faults_fd < 0)
 		return faults_fd;
 	ret = secret_check();
+	if (!ret)
+		ret = files_check();
 	if (ret)
 		return ret;
+	maps_check();
 	engine_program = engine_program_open("vgpu-engine");
 	shadow_program = engine_program_open("vgpu-engine-shadow");
 	if (engine_program < 0 || shadow_program < 0)
@@ -682,19 +740,6 @@ static int nodes_open(struct engine *engine)
 	engine->nodes_fd = syscall(SYS_open_tree, AT_FDCWD, path,
 				   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	return engine->nodes_fd < 0 ? -errno : 0;
-}
-
-/* Half of what a process may have mapped: the rest is for what it has beside the guest's memory. */
-uint32_t engine_pieces_max(void)
-{
-	FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
-	unsigned int max = 0;
-
-	if (file && fscanf(file, "%u", &max) != 1)
-		max = 0;
-	if (file)
-		fclose(file);
-	return max / 2;
 }
 
 /* A page that stays as long as it is. No program of a guest's may open the file once more. */

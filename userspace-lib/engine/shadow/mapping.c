@@ -224,7 +224,7 @@ void mapping_unmap(u64 addr, u64 len)
 	lock_drop(&map_lock);
 	/* The old mapping may still be there: this shadow is of no use any more. */
 	if (ret)
-		sys_exit_group(SHADOW_EXIT_MAP);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 }
 
 /* --- room for a call's arguments --------------------------------------------------- */
@@ -246,7 +246,7 @@ int mapping_place(u64 addr, u64 len, int key)
 	}
 	lock_drop(&map_lock);
 	if (sys_is_error(ret) && ret != -EINVAL)
-		sys_exit_group(SHADOW_EXIT_MAP);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 	return sys_is_error(ret) ? ret : 0;
 }
 
@@ -261,7 +261,7 @@ void mapping_displace(u64 addr, u64 len)
 	lock_drop(&demand.lock);
 	lock_drop(&map_lock);
 	if (ret)
-		sys_exit_group(SHADOW_EXIT_MAP);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 }
 
 /* --- memory of the guest ------------------------------------------------------------ */
@@ -446,7 +446,7 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 	}
 	/* A driver that refused leaves a hole. */
 	if (unmap_locked(addr, addr + len))
-		sys_exit_group(SHADOW_EXIT_MAP);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 	return ret;
 }
 

@@ -32,9 +32,11 @@ static void faults_register(u64 addr, u64 len)
 		.range = { .start = addr, .len = len },
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
+	long ret = sys3(__NR_ioctl, demand.faults, UFFDIO_REGISTER, (long)&reg);
 
-	if (sys3(__NR_ioctl, demand.faults, UFFDIO_REGISTER, (long)&reg))
-		sys_exit_group(ESHADOW_EXIT_FAULTS);
+	/* A part of a mapping that is reported is a mapping of its own. */
+	if (ret)
+		sys_exit_group(ret == -ENOMEM ? ESHADOW_EXIT_ROOM : ESHADOW_EXIT_FAULTS);
 }
 
 static void give_up(u64 start, u64 end)
@@ -46,7 +48,7 @@ static void give_up(u64 start, u64 end)
 	if (sys2(__NR_munmap, start, end - start))
 		sys_exit_group(SHADOW_EXIT_MAP);
 	if (demand_cover(start, end - start))
-		sys_exit_group(SHADOW_EXIT_DEMAND);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 }
 
 bool page_has_bytes(const struct page *page)
@@ -66,11 +68,7 @@ static void page_release(struct page *page)
 
 void page_init(void)
 {
-	struct uffdio_api api = {
-		.api = UFFD_API,
-		/* Moving memory that faults are reported of keeps it so only with the event. */
-		.features = UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EVENT_REMAP,
-	};
+	struct uffdio_api api = { .api = UFFD_API, .features = ESHADOW_FAULTS };
 	u32 i;
 	long ret;
 
@@ -108,7 +106,7 @@ void page_init(void)
 		sys_exit_group(SHADOW_EXIT_MAP);
 	blank = ret;
 	if (demand_cover(blank, BLANK_PAGES * PAGE_SIZE))
-		sys_exit_group(SHADOW_EXIT_DEMAND);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 	for (i = 2 * max_pages; i > 0; i--)
 		page_release(&demand.pages[i - 1]);
 }
@@ -200,7 +198,7 @@ void page_show(struct page *page)
 			       (page - demand.pages) * PAGE_SIZE);
 	/* No more VMAs, for example: whoever waits for it would for ever. */
 	if (sys_is_error(ret))
-		sys_exit_group(SHADOW_EXIT_DEMAND);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 	page->mapped = true;
 	demand.nr_mapped++;
 }
@@ -220,7 +218,7 @@ static void blank_move(u64 addr, u32 nr)
 	ret = sys6(__NR_mremap, blank, nr * PAGE_SIZE, nr * PAGE_SIZE,
 		   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, addr, 0);
 	if (ret != (long)addr)
-		sys_exit_group(SHADOW_EXIT_DEMAND);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 }
 
 void pages_hide(struct page **pages, u32 nr)
@@ -291,7 +289,7 @@ void page_open(struct page *page)
 	demand.nr_mapped--;
 	/* The pager does this, so that it cannot move memory over it, which waits for the pager. */
 	if (demand_report(page->addr, PAGE_SIZE))
-		sys_exit_group(SHADOW_EXIT_DEMAND);
+		sys_exit_group(ESHADOW_EXIT_ROOM);
 }
 
 void demand_cover_moving(u64 addr, u64 len)

@@ -107,7 +107,7 @@ static void page_spoil(u64 addr)
 		page = page_add_bad(addr);
 		/* Not even room for a bad page: nothing can end the access. */
 		if (!page)
-			sys_exit_group(SHADOW_EXIT_DEMAND);
+			sys_exit_group(ESHADOW_EXIT_PAGES);
 		page_unclaim(page);
 	}
 	/* About to be hidden: the access is tried again. */
@@ -485,7 +485,7 @@ static void faults_read(void)
 		addr = msgs[i].arg.pagefault.address & PAGE_MASK;
 		/* The rest is memory that is to be moved over pages: nothing else is there, nor may be. */
 		if (!mapping_range_ok(addr, PAGE_SIZE))
-			sys_exit_group(SHADOW_EXIT_DEMAND);
+			sys_exit_group(ESHADOW_EXIT_FAULTS);
 		lane = lane_by_tid(msgs[i].arg.pagefault.feat.ptid);
 		if (!lane || !lane_in_call(lane)) {
 			fault_refuse(addr);

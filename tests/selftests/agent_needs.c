@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A host may lack something that a user-space engine needs: vgpud says what that is, and what to do.
+ * A filter of system calls stands for a kernel, or a container, that does not have it. The test
+ * needs that engine in the same machine: the tier user.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "agent.h"
+
+#include "kselftest_harness.h"
+
+#define PAGE		4096UL
+#define TWIN(cmd)	((cmd) | VGPU_MOCK_UNDESCRIBED_BIT)
+#define LOG		"/run/vgpud.log"
+#define CONF		"/tmp/vgpud-needs.conf"
+#define MAPS_MAX	"/proc/sys/vm/max_map_count"
+/* vgpud ends with it where the engine cannot serve. */
+#define EXIT_MODULE	4
+#define PATIENCE_MS	60000
+
+/**
+ * struct refusal - a system call that fails
+ * @nr: its number
+ * @arg: index of the argument that is looked at
+ * @mask: bits of that argument's lower half that are looked at; 0: any argument will do
+ * @value: value of these bits
+ * @error: errno that it fails with
+ */
+struct refusal {
+	int nr;
+	int arg;
+	uint32_t mask;
+	uint32_t value;
+	int error;
+};
+
+static bool filter_install(const struct refusal *refusal)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refusal->nr, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) +
+			 refusal->arg * sizeof(uint64_t)),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, refusal->mask),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refusal->value, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | refusal->error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	return !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+/*
+ * The command runs where that call fails; NULL: none does. @out: what it prints. Return: its exit
+ * status.
+ */
+static int run_refused(const struct refusal *refusal, const char *command, char out[4096])
+{
+	int pipes[2], status;
+	size_t len = 0;
+	ssize_t part;
+	pid_t pid;
+
+	out[0] = '\0';
+	if (pipe2(pipes, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		dup2(pipes[1], 1);
+		dup2(pipes[1], 2);
+		if (!refusal || filter_install(refusal))
+			execl("/bin/sh", "sh", "-c", command, NULL);
+		_exit(127);
+	}
+	close(pipes[1]);
+	while (len < 4095 && (part = read(pipes[0], out + len, 4095 - len)) > 0)
+		len += part;
+	out[len] = '\0';
+	close(pipes[0]);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/*
+ * This vgpud is started beside the one that runs, and so ends in any case, after it has looked for
+ * what it needs.
+ */
+#define VGPUD	"vgpud --config " CONF " --exports-dir /nonexistent --socket /run/vgpud-needs.sock"
+#define BESIDE	"vgpud: another vgpud is running"
+
+static bool config_write(const char *limits)
+{
+	FILE *file = fopen(CONF, "w");
+
+	return file && fprintf(file, "[agent]\nengine = user\n[limits]\n%s\n", limits) > 0 &&
+	       !fclose(file);
+}
+
+/* Return: the log has these words, from byte @from on. */
+static bool logged_since(long from, const char *words)
+{
+	return !tool_run("tail -c +%ld " LOG " | grep -qF \"%s\"", from + 1, words)->status;
+}
+
+static bool await_logged(long from, const char *words)
+{
+	uint64_t end = tool_now_ms() + PATIENCE_MS;
+
+	while (!logged_since(from, words)) {
+		if (tool_now_ms() > end)
+			return false;
+		usleep(50000);
+	}
+	return true;
+}
+
+static long log_length(void)
+{
+	return atol(tool_run("stat -c %%s " LOG)->out);
+}
+
+FIXTURE(needs) {
+	bool stopped;
+	char out[4096];
+	char maps[32];
+};
+
+FIXTURE_SETUP(needs)
+{
+	if (!tool_user_engine() || geteuid())
+		SKIP(return, "needs root, and a user-space engine in the same machine: user");
+	tool_read_line(MAPS_MAX, self->maps, sizeof(self->maps));
+	ASSERT_TRUE(config_write(""));
+}
+
+FIXTURE_TEARDOWN(needs)
+{
+	int fd;
+
+	if (!self->maps[0])
+		return;
+	EXPECT_TRUE(tool_write(MAPS_MAX, self->maps));
+	unlink(CONF);
+	if (!self->stopped)
+		return;
+	if (tool_processes("/vgpud", NULL))
+		EXPECT_TRUE(agent_gone(agent_kill(SIGTERM)));
+	fd = agent_start(getenv("VGPU_NAME"));
+	EXPECT_GE(fd, 0);
+	close(fd);
+	unlink(AGENT_CONF);
+	EXPECT_TRUE(agent_write_env());
+}
+
+#define EXPECT_SAID_BY(command_, refusal_, ...) do {				\
+	const char *const said_[] = { __VA_ARGS__ };				\
+	int status_ = run_refused(refusal_, command_, self->out);		\
+	size_t i_;								\
+										\
+	EXPECT_EQ(EXIT_MODULE, status_);					\
+	for (i_ = 0; i_ < sizeof(said_) / sizeof(said_[0]); i_++)		\
+		EXPECT_NE(NULL, strstr(self->out, said_[i_]))			\
+			TH_LOG("%s", self->out);				\
+} while (0)
+
+#define EXPECT_SAID(refusal, ...)	EXPECT_SAID_BY(VGPUD, refusal, __VA_ARGS__)
+
+/* Nothing is said where nothing is missing. */
+TEST_F(needs, nothing_is_missing)
+{
+	EXPECT_EQ(EXIT_MODULE, run_refused(NULL, VGPUD, self->out));
+	EXPECT_STREQ(BESIDE "\n", self->out);
+}
+
+/* The device is not there: a kernel without it. */
+TEST_F(needs, no_userfaultfd)
+{
+	EXPECT_SAID_BY("exec unshare -m sh -c 'mount --bind /dev /mnt && mount -t tmpfs tmpfs /dev && "
+		       "touch /dev/null && mount --bind /mnt/null /dev/null && exec " VGPUD "'", NULL,
+		       "vgpud: /dev/userfaultfd: No such file or directory: ",
+		       "Linux 6.1 or later with CONFIG_USERFAULTFD", "modprobe vgpu_host");
+}
+
+/* It is there, and gives none. */
+TEST_F(needs, userfaultfd_refused)
+{
+	const struct refusal refusal = {
+		.nr = SYS_ioctl, .arg = 1, .mask = ~0U, .value = USERFAULTFD_IOC_NEW, .error = EPERM,
+	};
+
+	EXPECT_SAID(&refusal, "vgpud: /dev/userfaultfd: Operation not permitted: ",
+		    "CONFIG_USERFAULTFD", "a container", "SystemCallFilter=", "modprobe vgpu_host");
+}
+
+/* It gives one that lacks what shadows ask for. */
+TEST_F(needs, userfaultfd_without_features)
+{
+	const struct refusal refusal = {
+		.nr = SYS_ioctl, .arg = 1, .mask = ~0U, .value = (uint32_t)UFFDIO_API, .error = EINVAL,
+	};
+
+	EXPECT_SAID(&refusal, "vgpud: /dev/userfaultfd: Invalid argument: ",
+		    "Linux 6.1 or later with CONFIG_USERFAULTFD");
+}
+
+/* Programs without rights need not have userfaultfd: shadows get it from vgpud. */
+TEST_F(needs, userfaultfd_for_others)
+{
+	int fd, before = -1;
+	char line[32];
+
+	tool_read_line("/proc/sys/vm/unprivileged_userfaultfd", line, sizeof(line));
+	before = atoi(line);
+	ASSERT_TRUE(tool_write("/proc/sys/vm/unprivileged_userfaultfd", "0"));
+	fd = agent_open(getenv("VGPU_NAME"));
+	EXPECT_GE(fd, 0);
+	close(fd);
+	if (before)
+		EXPECT_TRUE(tool_write("/proc/sys/vm/unprivileged_userfaultfd", line));
+}
+
+TEST_F(needs, no_secret_memory)
+{
+	const struct refusal refusal = { .nr = SYS_memfd_secret, .error = ENOSYS };
+
+	EXPECT_SAID(&refusal, "vgpud: memfd_secret: Function not implemented: ",
+		    "CONFIG_SECRETMEM", "secretmem.enable=1", "modprobe vgpu_host");
+}
+
+TEST_F(needs, no_kcmp)
+{
+	const struct refusal refusal = { .nr = SYS_kcmp, .error = ENOSYS };
+
+	EXPECT_SAID(&refusal, "vgpud: kcmp: Function not implemented: ", "CONFIG_KCMP",
+		    "modprobe vgpu_host");
+}
+
+/* The settings let a guest have more mapped than the kernel lets a process. */
+TEST_F(needs, room_for_mappings)
+{
+	ASSERT_TRUE(config_write("mappings = 20000\npages = 5000"));
+	ASSERT_TRUE(tool_write(MAPS_MAX, "99999"));
+	EXPECT_SAID(NULL, "vgpud: vm.max_map_count is 99999, ",
+		    "'mappings' and 'pages' in [limits] need 100000",
+		    "sysctl vm.max_map_count=100000", BESIDE);
+	ASSERT_TRUE(tool_write(MAPS_MAX, "100000"));
+	EXPECT_SAID(NULL, BESIDE);
+	EXPECT_EQ(NULL, strstr(self->out, "max_map_count"));
+}
+
+/* The number of mappings that a process has. */
+static int maps_of(pid_t pid)
+{
+	return atoi(tool_run("wc -l </proc/%d/maps", pid)->out);
+}
+
+/* A program touches more than the kernel lets its shadow map. */
+TEST_F_TIMEOUT(needs, shadow_without_room, 120)
+{
+	enum { NR = VGPU_MOCK_MAX_STRUCTS };
+	struct vgpu_mock_struct structs[NR] = {};
+	struct vgpu_mock_structs arg = { .ptr = (uintptr_t)structs, .count = NR };
+	long from = log_length();
+	char *memory, text[32];
+	pid_t shadow = 0;
+	int fd, i;
+
+	/* One page of two, so that each has a mapping of its own there. */
+	memory = mmap(NULL, 2 * NR * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, memory);
+	for (i = 0; i < NR; i++) {
+		structs[i].ptr = (uintptr_t)memory + 2 * i * PAGE;
+		structs[i].length = 8;
+	}
+	fd = agent_open(getenv("VGPU_NAME"));
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(1, tool_processes(tool_shadow(), &shadow));
+	ASSERT_EQ(0, ioctl(fd, TWIN(VGPU_MOCK_IOC_STRUCTS), &arg));
+	snprintf(text, sizeof(text), "%d", maps_of(shadow) + NR);
+	ASSERT_TRUE(tool_write(MAPS_MAX, text));
+	EXPECT_EQ(-1, ioctl(fd, TWIN(VGPU_MOCK_IOC_STRUCTS), &arg));
+	EXPECT_TRUE(tool_write(MAPS_MAX, self->maps));
+	EXPECT_TRUE(await_logged(from, "shadow of agent_needs: "
+				 "the kernel has no room for one more mapping of it "
+				 "(raise vm.max_map_count, or lower 'mappings' and 'pages' in [limits])"));
+	close(fd);
+	munmap(memory, 2 * NR * PAGE);
+}
+
+/* --- what only shadows lack -------------------------------------------------------- */
+
+/* Starts vgpud, where that call fails. Return: it was started. */
+static bool agent_run_refused(const struct refusal *refusal)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		if (!filter_install(refusal))
+			_exit(1);
+		agent_run(NULL);
+		_exit(0);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* Return: a program has not got its device, and the log says so. */
+static bool open_fails(const struct refusal *refusal, const char *words)
+{
+	const char *name = getenv("VGPU_NAME");
+	uint64_t end = tool_now_ms() + PATIENCE_MS;
+	long from = log_length();
+	char node[64] = "";
+	int fd;
+
+	if (!agent_gone(agent_kill(SIGTERM)) || !agent_run_refused(refusal))
+		return false;
+	/* The node of before may still be there for a moment. */
+	while (!logged_since(from, words)) {
+		if (tool_now_ms() > end)
+			return false;
+		if (agent_node(name, node)) {
+			fd = open(node, O_RDWR);
+			close(fd);
+		}
+		usleep(50000);
+	}
+	return true;
+}
+
+TEST_F_TIMEOUT(needs, shadow_is_refused_them, 240)
+{
+	const struct refusal faults = {
+		.nr = SYS_ioctl, .arg = 2, .mask = ~0U, .value = O_CLOEXEC | O_NONBLOCK,
+		.error = EPERM,
+	};
+	const struct refusal secret = {
+		.nr = SYS_memfd_secret, .mask = O_CLOEXEC, .value = O_CLOEXEC, .error = ENOSYS,
+	};
+
+	ASSERT_TRUE(agent_keep_exports());
+	self->stopped = true;
+	EXPECT_TRUE(open_fails(&faults, "shadow of agent_needs: "
+			       "faults of the kernel could not be served (userfaultfd)"));
+	EXPECT_TRUE(open_fails(&secret, "shadow of agent_needs: no secret memory (memfd_secret)"));
+}
+
+#define ADVICE(setting)	" and may not raise that (CAP_SYS_RESOURCE): give it more, or lower '" \
+	setting "' in [limits]"
+
+/* Root that may not raise limits is told which, and which setting wants that. */
+TEST_F_TIMEOUT(needs, room_in_limits, 120)
+{
+	static const struct {
+		const char *limit, *words;
+	} limits[] = {
+		{ "--nofile=1024 --memlock=unlimited --nproc=unlimited",
+		  "open files, and vgpud has 1024" ADVICE("objects") },
+		{ "--nofile=65536 --memlock=65536 --nproc=unlimited",
+		  "bytes of locked memory, and vgpud has 65536" ADVICE("pages") },
+		{ "--nofile=65536 --memlock=unlimited --nproc=100",
+		  "threads, and vgpud has 100" ADVICE("sessions") },
+	};
+	char command[512];
+	unsigned int i;
+
+	ASSERT_TRUE(agent_keep_exports());
+	self->stopped = true;
+	ASSERT_TRUE(agent_end(getenv("VGPU_NAME"), SIGTERM));
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		snprintf(command, sizeof(command), "exec prlimit %s setpriv --bounding-set=-sys_resource "
+			 "--inh-caps=-sys_resource " VGPUD, limits[i].limit);
+		EXPECT_EQ(1, run_refused(NULL, command, self->out));
+		EXPECT_NE(NULL, strstr(self->out, limits[i].words)) TH_LOG("%s", self->out);
+	}
+}
+
+/* --- hypervisors ------------------------------------------------------------------- */
+
+#define GET_PROTOCOL_FEATURES	15
+#define SET_PROTOCOL_FEATURES	16
+#define VHOST_VERSION		1
+#define FEATURE_CONFIG		(1ULL << 9)
+#define FEATURE_SHMEM		(1ULL << 22)
+
+struct vhost_u64 {
+	uint32_t request, flags, size;
+	uint64_t value;
+} __attribute__((packed));
+
+/* A hypervisor that lacks those features, as it says itself. Return: it was hung up on. */
+static bool hypervisor_without(unsigned int guest, uint64_t features)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct vhost_u64 msg = { GET_PROTOCOL_FEATURES, VHOST_VERSION, 0, 0 };
+	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool done;
+	char byte;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/run/vgpu/window-%u-22586", guest);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	done = !connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+	       send(fd, &msg, offsetof(struct vhost_u64, value), MSG_NOSIGNAL) > 0 &&
+	       recv(fd, &msg, sizeof(msg), MSG_WAITALL) == sizeof(msg) &&
+	       (msg.value & features) == features;
+	if (done) {
+		msg.request = SET_PROTOCOL_FEATURES;
+		msg.flags = VHOST_VERSION;
+		msg.value &= ~features;
+		done = send(fd, &msg, sizeof(msg), MSG_NOSIGNAL) == sizeof(msg) &&
+		       !recv(fd, &byte, 1, 0);
+	}
+	close(fd);
+	return done;
+}
+
+/*
+ * Older QEMUs have no shared memory regions, and without config_size a device has no space in which
+ * the window would be described.
+ */
+TEST_F_TIMEOUT(needs, hypervisor_without_regions, 180)
+{
+	static const struct {
+		unsigned int guest;
+		uint64_t lacks;
+	} hypervisors[] = { { 77, FEATURE_SHMEM }, { 78, FEATURE_CONFIG } };
+	char words[160];
+	unsigned int i;
+	long from;
+
+	for (i = 0; i < sizeof(hypervisors) / sizeof(hypervisors[0]); i++) {
+		unsigned int guest = hypervisors[i].guest;
+
+		ASSERT_EQ(0, tool_run("vgpuctl window create --to %u --size 1M", guest)->status);
+		from = log_length();
+		EXPECT_TRUE(hypervisor_without(guest, hypervisors[i].lacks));
+		snprintf(words, sizeof(words), "guest %u:22586: QEMU 11.1 or later is needed for a window, "
+			 "with config_size=32 in the device's line", guest);
+		EXPECT_TRUE(await_logged(from, words));
+		EXPECT_EQ(0, tool_run("vgpuctl window destroy --to %u --force", guest)->status);
+	}
+}
+
+TEST_HARNESS_MAIN
