@@ -248,7 +248,7 @@ TEST(columns)
 /* Counters have the names that JSON and the manual have for them. */
 TEST(counters)
 {
-	static const char *const names[] = { "lanes", "kept bytes", "round trips", "fetched pages",
+	static const char *const names[] = { "lanes", "kept bytes", "owned bytes", "round trips", "fetched pages",
 					     "written pages", "stray fds", "cancels" };
 	size_t i;
 

@@ -24,7 +24,10 @@
 #define PAGE_MASK	4095ULL
 
 static struct nvidia client = { .control = -1 };
-/* Memory that is owned now, against the guest's limits of mappings. */
+/*
+ * Memory that is owned now, against the guest's limits of mappings. Programs that had it may have ended
+ * since.
+ */
 static uint64_t owned_bytes;
 static uint32_t nr_owned;
 /* Number of the guest's objects that are files of the driver, those that are being closed too. */
@@ -193,6 +196,7 @@ int owner_take(const struct object *object, uint64_t offset, uint64_t len, struc
 	}
 	nr_owned++;
 	owned_bytes += len;
+	shared->owned_bytes = owned_bytes;
 	return 0;
 }
 
@@ -201,5 +205,6 @@ void owner_give_back(const struct owned *owned)
 	nvidia_take_back(&client, &owned->nvidia);
 	nr_owned--;
 	owned_bytes -= owned->len;
+	shared->owned_bytes = owned_bytes;
 	client_look();
 }

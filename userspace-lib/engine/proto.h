@@ -96,6 +96,7 @@ struct engine_counters {
  * @reserved2: 0
  * @bound_bytes: length of these ranges together
  * @kept_bytes: of the guest's memory, which devices may use, now
+ * @owned_bytes: of devices' memory, which the engine owns because it is or may be shown, now
  *
  * vgpud fills in what is before @counters and only reads the rest; the engine only writes, and
  * shadows only read.
@@ -115,6 +116,7 @@ struct engine_shared {
 	__u32 reserved2;
 	__u64 bound_bytes;
 	__u64 kept_bytes;
+	__u64 owned_bytes;
 };
 
 /**

@@ -340,6 +340,8 @@ struct vgpu_program_info {
  * @objects: open files, now
  * @mappings: device mappings, now
  * @kept_bytes: of the guest's own memory, which devices may use, now
+ * @owned_bytes: of devices' memory, which a user-space engine owns because a window shows it, or may
+ *	still, now
  * @calls: file operations that were forwarded
  * @round_trips: calls, page fetches and write-backs
  * @bytes_in: from the guest
@@ -361,6 +363,7 @@ struct vgpu_counters {
 	uint64_t objects;
 	uint64_t mappings;
 	uint64_t kept_bytes;
+	uint64_t owned_bytes;
 	uint64_t calls;
 	uint64_t round_trips;
 	uint64_t bytes_in;

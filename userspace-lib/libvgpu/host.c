@@ -322,6 +322,7 @@ static void read_counters(struct json_object *object, struct vgpu_counters *coun
 	counters->objects = get_number(object, "objects");
 	counters->mappings = get_number(object, "mappings");
 	counters->kept_bytes = get_number(object, "kept_bytes");
+	counters->owned_bytes = get_number(object, "owned_bytes");
 	counters->calls = get_number(object, "calls");
 	counters->round_trips = get_number(object, "round_trips");
 	counters->bytes_in = get_number(object, "bytes_in");

@@ -19,6 +19,7 @@ const struct counter guest_counters[] = {
 	COUNTER(vgpu_counters, objects),
 	COUNTER(vgpu_counters, mappings),
 	BYTES(vgpu_counters, kept_bytes),
+	BYTES(vgpu_counters, owned_bytes),
 	COUNTER(vgpu_counters, calls),
 	COUNTER(vgpu_counters, round_trips),
 	BYTES(vgpu_counters, bytes_in),

@@ -1100,6 +1100,13 @@ int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	return 0;
 }
 
+uint64_t engine_owned_bytes(uint32_t peer)
+{
+	const struct engine *engine = engine_find(peer);
+
+	return engine ? engine->shared->owned_bytes : 0;
+}
+
 /* --- shadows ------------------------------------------------------------------------- */
 
 /* The engine's own count comes late, and its shadows can write it. */

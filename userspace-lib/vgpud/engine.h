@@ -28,6 +28,8 @@ int engine_grant(struct vgpu_host_grant *arg);
 int engine_revoke(uint32_t peer, uint32_t export);
 int engine_shadow(uint32_t peer, uint64_t session);
 int engine_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
+/* Devices' memory that the guest's engine owns now, in bytes. */
+uint64_t engine_owned_bytes(uint32_t peer);
 /* Makes the shadow whose end of the connection is @shadow_fd. */
 int engine_spawn_shadow(struct peer *peer, const char *comm, int shadow_fd, pid_t *pid,
 			int *lanes_fd);

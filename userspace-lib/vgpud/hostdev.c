@@ -236,6 +236,11 @@ int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat)
 	return hostdev_ioctl(VGPU_HOST_PEER_STAT, stat);
 }
 
+uint64_t hostdev_owned_bytes(uint32_t peer)
+{
+	return engines ? engine_owned_bytes(peer) : 0;
+}
+
 /* The window is there in any case: what lacks is memory that devices keep. */
 static void memory_listen(const struct vgpu_host_window_create *window)
 {

@@ -31,6 +31,8 @@ int hostdev_revoke(uint32_t peer, uint32_t export);
 /* Returns the shadow's file. */
 int hostdev_shadow(uint32_t peer, uint64_t session);
 int hostdev_peer_stat(uint32_t peer, struct vgpu_host_peer_stat *stat);
+/* The module owns none: its windows have the mappings of shadows. */
+uint64_t hostdev_owned_bytes(uint32_t peer);
 /* A hypervisor has connected to where it may tell of the guest's memory. */
 void hostdev_keeper_came(uint32_t cid, uint32_t port);
 /* Begins to listen for hypervisors of guests whose windows the module has already. */

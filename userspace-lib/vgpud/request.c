@@ -524,7 +524,8 @@ static struct json_object *status_sessions(struct peer *peer)
 	return array;
 }
 
-static struct json_object *status_counters(const struct vgpu_host_peer_stat *stat)
+static struct json_object *status_counters(const struct peer *peer,
+					   const struct vgpu_host_peer_stat *stat)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -533,6 +534,7 @@ static struct json_object *status_counters(const struct vgpu_host_peer_stat *sta
 	put_number(object, "objects", stat->out_objects);
 	put_number(object, "mappings", stat->out_mappings);
 	put_number(object, "kept_bytes", stat->out_kept_bytes);
+	put_number(object, "owned_bytes", hostdev_owned_bytes(peer->number));
 	put_number(object, "calls", stat->out_calls);
 	put_number(object, "round_trips", stat->out_round_trips);
 	put_number(object, "bytes_in", stat->out_bytes_in);
@@ -566,7 +568,7 @@ static struct json_object *status_guests(bool programs)
 		put_number(object, "since", peer->since);
 		put(object, "programs", programs ? status_sessions(peer) : NULL);
 		if (peer->state == PEER_UP && !hostdev_peer_stat(peer->number, &stat))
-			put(object, "counters", status_counters(&stat));
+			put(object, "counters", status_counters(peer, &stat));
 		json_object_array_add(array, object);
 	}
 	return array;

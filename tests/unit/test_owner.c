@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory that the engine owns (userspace-lib/engine/owner.c) counts from when it is taken until it is
+ * given back, whatever becomes of the program that had it. NVIDIA's driver and a shadow are played
+ * here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "owner.h"
+#include "tap.h"
+#include "vgpud/log.h"
+
+#define PAGE	4096ULL
+#define MOST	(16 * PAGE)
+
+enum { CTL = 1, CARD, OBJECTS };
+
+struct engine_start start;
+static struct engine_shared numbers;
+struct engine_shared *shared = &numbers;
+static struct shadow shadow;
+
+static struct object objects[OBJECTS];
+static int answer, lend_result;
+static unsigned int nr_closed, nr_disowned;
+
+/* --- what owner.c calls ---------------------------------------------------------------- */
+
+struct object *object_find(uint32_t id)
+{
+	return id < OBJECTS && objects[id].id ? &objects[id] : NULL;
+}
+
+void shadow_answer(struct shadow *to, uint32_t lane, int result, const void *extra, size_t len,
+		   int fd)
+{
+	answer = result;
+}
+
+void window_disown(void)
+{
+	nr_disowned++;
+}
+
+void closer_close(int fd, void (*done)(void *arg), void *arg)
+{
+	close(fd);
+	nr_closed++;
+}
+
+void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priority,
+		const char *fmt, ...)
+{
+}
+
+int nvidia_begin(struct nvidia *nvidia, int control)
+{
+	nvidia->control = control;
+	return 0;
+}
+
+int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+		struct nvidia_lent *lent)
+{
+	return lend_result;
+}
+
+void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)
+{
+}
+
+/* --- the guest --------------------------------------------------------------------------- */
+
+static void object_open(uint32_t id)
+{
+	objects[id] = (struct object) {
+		.id = id, .kind = VGPU_OBJECT_DEVICE, .fd = open("/dev/null", O_RDWR | O_CLOEXEC),
+		.rdev = makedev(RM_MAJOR, id == CTL ? RM_MINOR_CTL : 0),
+	};
+	owner_meet(&objects[id]);
+}
+
+/* As when the program that had it has ended. */
+static void object_close(uint32_t id)
+{
+	owner_forget(&objects[id]);
+	close(objects[id].fd);
+	objects[id].id = 0;
+}
+
+static void begin(void)
+{
+	const struct eshadow_msg msg = { .type = ESHADOW_MAPS, .object = CARD, .value = CTL };
+	const struct eshadow_memory memory = { .client = 1, .memory = 2, .len = MOST };
+
+	start.limits.mappings = 4;
+	start.limits.mapped_bytes = MOST;
+	object_open(CTL);
+	object_open(CARD);
+	answer = 1;
+	owner_learn(&shadow, &msg, &memory);
+}
+
+static int take(uint64_t len, struct owned *owned)
+{
+	int ret = owner_take(&objects[CARD], 0, len, owned);
+
+	if (!ret)
+		close(owned->fd);
+	return ret;
+}
+
+/* --- tests --------------------------------------------------------------------------------- */
+
+static void test_counts(void)
+{
+	struct owned first, second, third;
+
+	begin();
+	tap_expect(!answer && owner_knows(&objects[CARD]), "a shadow tells of memory: %d", answer);
+	tap_expect(!shared->owned_bytes, "nothing is owned at first");
+	tap_expect(!take(2 * PAGE, &first) && shared->owned_bytes == 2 * PAGE, "what is shown");
+	tap_expect(!take(3 * PAGE, &second) && shared->owned_bytes == 5 * PAGE, "and more");
+	lend_result = -ENOMEM;
+	tap_expect(take(PAGE, &third) == -ENOMEM && shared->owned_bytes == 5 * PAGE,
+		   "not what the driver refuses");
+	lend_result = 0;
+	tap_expect(take(MOST, &third) == -ENOMEM && shared->owned_bytes == 5 * PAGE,
+		   "nor what the limit refuses");
+	owner_give_back(&first);
+	tap_expect(shared->owned_bytes == 3 * PAGE, "until it is given back");
+	tap_subject("what is owned counts");
+	object_close(CARD);
+	object_close(CTL);
+	tap_expect(shared->owned_bytes == 3 * PAGE && !nr_closed, "the program has ended");
+	owner_give_back(&second);
+	tap_expect(!shared->owned_bytes && nr_closed == 1 && nr_disowned == 1,
+		   "nothing is left: %llu bytes, %u clients closed",
+		   (unsigned long long)shared->owned_bytes, nr_closed);
+	tap_subject("of dead programs, too");
+}
+
+int main(void)
+{
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY);
+
+	if (proc < 0 || (proc != ENGINE_FD_PROC && dup2(proc, ENGINE_FD_PROC) < 0))
+		return EXIT_FAILURE;
+	test_counts();
+	return tap_done();
+}
