@@ -905,13 +905,14 @@ static uint64_t release_many(FIXTURE_DATA(kept) *self, uint64_t number)
 	return peer_now_ms() - start + 1;
 }
 
-/* Memory that no call has kept is released no faster than the host answers PINGs. */
+/*
+ * Memory that no call has kept is released no faster than the module answers PINGs. A user-space
+ * engine answers as fast as it can: its time is counted for its guest.
+ */
 TEST_F(kept, flood_of_releases)
 {
-	if (tool_user_engine())
-		SKIP(return, "a user-space engine's time is counted for its guest");
 	guest_begin(_metadata, self);
-	EXPECT_LE(FLOOD_MS * 9 / 10, release_many(self, 1000));
+	EXPECT_LE(tool_user_engine() ? 1 : FLOOD_MS * 9 / 10, release_many(self, 1000));
 }
 
 /* A guest whose calls are refused has pinned the memory that they name, and is not slowed. */

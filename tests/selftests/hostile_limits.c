@@ -193,16 +193,18 @@ TEST_F(limits, wakeup_during_a_poll)
 
 /* --- fdinfo ---------------------------------------------------------------------- */
 
-/* Drivers of which it is not known what they need there are not asked. */
+/*
+ * The module does not ask drivers of which it is not known what they need there. A user-space engine
+ * has procfs ask, as any program does, and only the driver's own lines go to the guest.
+ */
 TEST_F(limits, fdinfo_of_any_driver)
 {
+	const char *text = tool_user_engine() ? "mock-asked-by:\tprocfs\n" : "";
 	struct peer_call call;
-	char answer[512];
+	char answer[512] = {};
 	uint32_t object;
 	int lane;
 
-	if (tool_user_engine())
-		SKIP(return, "a user-space engine reads it from procfs");
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	lane = peer_lane(&self->peer, 1);
 	ASSERT_GE(lane, 0);
@@ -212,14 +214,18 @@ TEST_F(limits, fdinfo_of_any_driver)
 	call.seg[0].len = htole32(256);
 	call.seg[0].flags = htole32(VGPU_SEG_OUT);
 	ASSERT_TRUE(peer_call_send(lane, &call, 1, 0));
-	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS))
+	EXPECT_EQ(strlen(text), peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(0, strncmp(text, answer + sizeof(struct vgpu_reply), strlen(text)))
 		TH_LOG("%.100s", answer + sizeof(struct vgpu_reply));
 	close(lane);
 }
 
 /* --- memory and time of the host's ------------------------------------------------ */
 
-/* Calls that wait have memory of the shadow for what they will read: all of it together is bounded. */
+/*
+ * Calls that wait have memory of the shadow for what they will read: all of it together is bounded.
+ * With a user-space engine it is memory that the shadow has not touched, and its guest's.
+ */
 TEST_F(limits, reads_of_much)
 {
 	struct vgpu_mock_io mode = { .mode = VGPU_MOCK_IO_QUEUE };
@@ -229,8 +235,6 @@ TEST_F(limits, reads_of_much)
 	struct pollfd pfd;
 	uint32_t object;
 
-	if (tool_user_engine())
-		SKIP(return, "needs the host module");
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	for (i = 0; i < 8; i++) {
 		lane[i] = peer_lane(&self->peer, 1);
@@ -256,14 +260,17 @@ TEST_F(limits, reads_of_much)
 		EXPECT_EQ(-ENOMEM, peer_reply(lane[i], &answer, sizeof(answer), SLACK_MS));
 		refused++;
 	}
-	EXPECT_EQ(3, refused);
+	EXPECT_EQ(tool_user_engine() ? 0 : 3, refused);
 	for (i = 0; i < 8; i++)
 		close(lane[i]);
 }
 
-/* So many a second are answered, the first hundred at once. */
+/*
+ * The module answers so many a second, the first hundred at once. A user-space engine answers as fast
+ * as it can: its time is counted for its guest.
+ */
 #define PINGS		400
-#define PINGS_MS	2000
+#define PINGS_MS	(tool_user_engine() ? 0 : 2000)
 
 /* Nothing is there of what these are about, but that a session is told of. */
 TEST_F(limits, flood_of_ends)
@@ -289,12 +296,12 @@ TEST_F(limits, flood_of_ends)
 	};
 	struct vgpu_hdr *const ends[] = { &close.hdr, &unmap.hdr, &unbind.hdr };
 	char answer[VGPU_CONTROL_MSG_MAX];
+	/* A guest without a window, as that of such an engine here, may not say UNBIND. */
+	const unsigned int nr = tool_user_engine() ? 2 : 3;
 	unsigned int i, j;
 	uint64_t start;
 
-	if (tool_user_engine())
-		SKIP(return, "a user-space engine's time is counted for its guest");
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < nr; i++) {
 		ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 		start = peer_now_ms();
 		for (j = 0; j < PINGS; j++) {
@@ -320,8 +327,6 @@ TEST_F(limits, flood_of_the_deaf)
 	uint64_t start;
 	unsigned int i;
 
-	if (tool_user_engine())
-		SKIP(return, "a user-space engine's time is counted for its guest");
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	start = peer_now_ms();
 	for (i = 0; i < PINGS; i++)
@@ -339,8 +344,6 @@ TEST_F(limits, flood_of_pings)
 	uint64_t start;
 	unsigned int i;
 
-	if (tool_user_engine())
-		SKIP(return, "a user-space engine's time is counted for its guest");
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	start = peer_now_ms();
 	for (i = 0; i < PINGS; i++)
