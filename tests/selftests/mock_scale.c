@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The host's work for one mapping does not grow with the number of mappings, nor that for one event
- * with the number of windows. The kernel's function_graph tracer says how often the module's
- * functions were called, and for how long. The host has to be in the same machine, as the module.
+ * with the number of windows, nor that for a call that fails with the number of events that drivers
+ * have yet to signal. The kernel's function_graph tracer says how often the module's functions were
+ * called, and for how long. The host has to be in the same machine, as the module.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +22,11 @@
 #define TIMES_MAX	4096
 #define MAPS		2500
 #define SOME		100
+#define EVENTS		4096
+/* They are there no longer than this, and the last is asked for by half of the time. */
+#define EVENTS_MS_MAX	60000
+/* The host takes as many off its lists at once, with interrupts off. */
+#define EVENTS_AT_ONCE	64
 
 /* Functions of the module that are called while traced. Return: the kernel can do it. */
 static bool trace_begin(const char *functions)
@@ -32,7 +39,7 @@ static bool trace_begin(const char *functions)
 static void trace_end(void)
 {
 	tool_run("cd " TRACING " && echo 0 >tracing_on; echo nop >current_tracer; "
-		 "echo >set_ftrace_filter; echo 1 >tracing_on");
+		 "echo >set_ftrace_filter; echo >set_graph_function; echo 1 >tracing_on");
 }
 
 /*
@@ -93,10 +100,9 @@ FIXTURE_SETUP(scale)
 
 FIXTURE_TEARDOWN(scale)
 {
-	if (self->fd < 0)
-		return;
 	trace_end();
-	close(self->fd);
+	if (self->fd >= 0)
+		close(self->fd);
 }
 
 /* Mappings of one device file, each of other bytes. */
@@ -139,6 +145,90 @@ TEST_F_TIMEOUT(scale, poll_events, 60)
 	EXPECT_LE(SOME / 4, trace_times("vgpu_poll_announce", self->times));
 	/* Another program's mapping, or a window that comes or goes, is rare. */
 	EXPECT_GE(5, trace_times("vgpu_window_find", self->times));
+}
+
+/* A job of the mock's that signals the eventfd when it is done. Return: it has begun. */
+static bool job_begin(int fd, unsigned int buf, int event, unsigned int delay_ms, bool wrong)
+{
+	struct vgpu_mock_buf_job job = {
+		.id = buf, .offset = wrong, .length = 8, .delay_ms = delay_ms,
+		.flags = VGPU_MOCK_JOB_EVENT, .event = event,
+	};
+
+	return !ioctl(fd, VGPU_MOCK_IOC_BUF_JOB, &job);
+}
+
+/* What the host takes to forget an event of a call that failed. Return: the median, us; 0: none. */
+static double forget_time(int fd, unsigned int buf, int event, double times[TIMES_MAX])
+{
+	unsigned int i, nr;
+
+	if (!trace_begin("vgpu_event_cancel"))
+		return 0;
+	for (i = 0; i < SOME; i++)
+		if (job_begin(fd, buf, event, 0, true))
+			return 0;
+	nr = trace_times("vgpu_event_cancel", times);
+	trace_end();
+	return nr < SOME ? 0 : median(times, nr);
+}
+
+static int mock_references(void)
+{
+	char line[32];
+
+	tool_read_line("/sys/module/vgpu_mock/refcnt", line, sizeof(line));
+	return atoi(line);
+}
+
+/* Calls that fail on a file on which a driver is to signal many eventfds, and the file's end. */
+TEST_F_TIMEOUT(scale, events, 300)
+{
+	struct vgpu_mock_buf_create create = { .size = 4096 };
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), references;
+	unsigned int nr, delay_ms, turns = 0;
+	uint64_t start, fired = 0;
+	double few, many;
+
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	references = mock_references();
+	few = forget_time(self->fd, create.out_id, event, self->times);
+	ASSERT_LT(0, few);
+	start = tool_now_ms();
+	for (nr = 0; nr < SOME; nr++)
+		ASSERT_FALSE(job_begin(self->fd, create.out_id, event, 0, true));
+	/* All of them are there at the end, where this machine is no slower then. */
+	delay_ms = 4 * (tool_now_ms() - start) * EVENTS / SOME;
+	delay_ms = delay_ms < EVENTS_MS_MAX ? delay_ms : EVENTS_MS_MAX;
+	start = tool_now_ms();
+	for (nr = 0; nr < EVENTS && tool_now_ms() < start + delay_ms / 2; nr++)
+		ASSERT_TRUE(job_begin(self->fd, create.out_id, event, delay_ms, false));
+	many = forget_time(self->fd, create.out_id, event, self->times);
+	TH_LOG("one event among few: %.1f us, among %u: %.1f us", few, nr, many);
+	EXPECT_LT(0, many);
+	EXPECT_GE(4 * few, many);
+
+	/* All go with their file, and interrupts are on in between. */
+	ASSERT_TRUE(tool_write(TRACING "set_graph_function", "vgpu_event_drop_all"));
+	ASSERT_TRUE(trace_begin("vgpu_event_drop_all _raw_spin_lock_irq"));
+	close(self->fd);
+	self->fd = -1;
+	if (read(event, &fired, sizeof(fired)) == sizeof(fired))
+		nr -= fired;
+	close(event);
+	start = tool_now_ms();
+	do {
+		turns = trace_times("_raw_spin_lock_irq", self->times);
+		usleep(20000);
+	} while (turns < nr / EVENTS_AT_ONCE && tool_now_ms() < start + EVENTS_MS_MAX);
+	trace_end();
+	TH_LOG("%u events are gone in %u turns", nr, turns);
+	EXPECT_LE(nr / EVENTS_AT_ONCE, turns);
+	/* Until all jobs are done the mock cannot be unloaded. */
+	start = tool_now_ms();
+	while (mock_references() >= references && tool_now_ms() < start + 2 * EVENTS_MS_MAX)
+		usleep(50000);
+	EXPECT_GT(references, mock_references());
 }
 
 TEST_HARNESS_MAIN
