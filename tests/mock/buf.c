@@ -469,12 +469,14 @@ long vgpu_mock_buf_slow(struct vgpu_mock_call *call)
 	struct vgpu_mock_buf *buf;
 
 	if (range->delay_ms > VGPU_MOCK_MAX_MS || range->offset > INT_MAX - 1 ||
-	    range->seed & ~(VGPU_MOCK_SLOW_UNLOCKED | VGPU_MOCK_SLOW_ERROR | VGPU_MOCK_SLOW_END))
+	    range->seed & ~(VGPU_MOCK_SLOW_UNLOCKED | VGPU_MOCK_SLOW_ERROR | VGPU_MOCK_SLOW_END |
+			    VGPU_MOCK_SLOW_MMAP))
 		return -EINVAL;
 	buf = vgpu_mock_buf_find(call->file, range->id);
 	if (!buf)
 		return -ENOENT;
 	WRITE_ONCE(buf->fault_unlocked, range->seed & VGPU_MOCK_SLOW_UNLOCKED);
+	WRITE_ONCE(buf->mmap_slow, range->seed & VGPU_MOCK_SLOW_MMAP);
 	atomic_set(&buf->fault_error,
 		   range->seed & VGPU_MOCK_SLOW_ERROR ? range->offset + 1 : 0);
 	WRITE_ONCE(buf->fault_ms, range->delay_ms);

@@ -104,7 +104,10 @@ static vm_fault_t vgpu_mock_vm_fault_locked(struct vgpu_mock_buf *buf, struct vm
 	}
 }
 
-/* Sleep as long as a fault is to take, or until VGPU_MOCK_SLOW_END. Return: false: killed. */
+/*
+ * Sleep as long as a fault or an mmap is to take, or until VGPU_MOCK_SLOW_END.
+ * Return: false: killed.
+ */
 static bool vgpu_mock_vm_fault_sleep(struct vgpu_mock_buf *buf)
 {
 	int ended = atomic_read(&buf->faults_ended);
@@ -308,6 +311,10 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 	buf = vgpu_mock_buf_find(file, vma->vm_pgoff >> (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT));
 	if (!buf)
 		return -EINVAL;
+	if (READ_ONCE(buf->mmap_slow) && !vgpu_mock_vm_fault_sleep(buf)) {
+		vgpu_mock_buf_put(buf);
+		return -EINTR;
+	}
 	mutex_lock(&buf->lock);
 	ret = vgpu_mock_buf_map_locked(buf, vma);
 	mutex_unlock(&buf->lock);

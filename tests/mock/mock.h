@@ -267,6 +267,7 @@ struct vgpu_mock_buf {
 	u32 fault_ms;
 	atomic_t faults_ended;		/* how often VGPU_MOCK_SLOW_END came */
 	bool fault_unlocked;		/* VGPU_MOCK_SLOW_UNLOCKED */
+	bool mmap_slow;			/* VGPU_MOCK_SLOW_MMAP */
 	atomic_t fault_error;		/* faults until that of VGPU_MOCK_SLOW_ERROR; 0: none */
 	atomic_t fills;			/* delayed ones that are not done */
 	wait_queue_head_t fill_queue;

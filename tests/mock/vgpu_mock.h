@@ -1123,7 +1123,7 @@ struct vgpu_mock_buf_create {
  *	come before the one that gets SIGBUS
  * @length: _FILL, _SUM: number of bytes, a multiple of 8
  * @delay_ms: _FILL: 0: fill before the ioctl returns; else the "device" does
- *	it by itself so much later. _SLOW: how long each page fault takes from now on.
+ *	it by itself so much later. _SLOW: how long each page fault, or mmap, takes from now on.
  *	_ECHO: how long the "device" goes on at most
  * @reserved: must be 0
  * @out_sum: _SUM: hash of the bytes
@@ -1154,6 +1154,8 @@ struct vgpu_mock_buf_range {
 #define VGPU_MOCK_SLOW_ERROR	2
 /* Faults that take their time now end at once. */
 #define VGPU_MOCK_SLOW_END	4
+/* Likewise each mmap, under the lock of the caller's memory. */
+#define VGPU_MOCK_SLOW_MMAP	8
 
 #define VGPU_MOCK_IOC_BUF_DESTROY	_IOW(VGPU_MOCK_IOC_TYPE, 0x51, struct vgpu_mock_buf_range)
 #define VGPU_MOCK_IOC_BUF_FILL		_IOW(VGPU_MOCK_IOC_TYPE, 0x52, struct vgpu_mock_buf_range)

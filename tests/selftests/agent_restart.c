@@ -19,6 +19,8 @@
 #include "kselftest_harness.h"
 
 #define PAGE	4096
+/* Of what a guest may map, more than half. */
+#define PART	(10 * PAGE)
 
 /* A call that blocks in the driver until its connection is gone. */
 static void *blocked_call(void *data)
@@ -220,6 +222,83 @@ TEST_F_TIMEOUT(agent, limits, 120)
 		usleep(20000);
 	EXPECT_LT(i, 500);
 	close(fd);
+	EXPECT_TRUE(agent_start_with(getenv("VGPU_NAME"), ""));
+}
+
+/* How many mmaps of the device have come to the driver. */
+static uint64_t mmaps(void)
+{
+	static struct vgpu_mock_counters counters;
+	int fd = open(getenv("VGPU_REAL"), O_RDWR | O_CLOEXEC);
+	uint64_t count = 0;
+
+	if (fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters))
+		count = counters.out_mmaps;
+	close(fd);
+	return count;
+}
+
+/* A program that maps part of a buffer in @delay_ms and stops, or ends with an errno. */
+static pid_t program_maps(const char *node, int delay_ms)
+{
+	struct vgpu_mock_buf_create create = { .size = PART, .flavour = VGPU_MOCK_BUF_PFN };
+	struct vgpu_mock_buf_range slow = { .seed = VGPU_MOCK_SLOW_MMAP, .delay_ms = delay_ms };
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	fd = open(node, O_RDWR);
+	if (fd < 0 || ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create))
+		_exit(255);
+	slow.id = create.out_id;
+	if (ioctl(fd, VGPU_MOCK_IOC_BUF_SLOW, &slow))
+		_exit(255);
+	if (mmap(NULL, PART, PROT_READ, MAP_SHARED, fd, create.out_offset) == MAP_FAILED)
+		_exit(errno);
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+/* Ends it. Return: its errno; 0: it has mapped its part. */
+static int program_result(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, WUNTRACED) != pid)
+		return -1;
+	if (!WIFSTOPPED(status))
+		return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid ? 0 : -1;
+}
+
+/*
+ * What is being mapped counts while the driver is at it: of two programs of a guest that may map so
+ * much each, only one may at a time. What is over counts no more.
+ */
+TEST_F_TIMEOUT(agent, mapped_bytes_of_two_programs, 120)
+{
+	uint64_t before, end;
+	char node[64];
+	pid_t first;
+	int error;
+
+	ASSERT_TRUE(agent_start_with(getenv("VGPU_NAME"), "[limits]\nmapped-bytes = 65536\n"));
+	ASSERT_TRUE(agent_node(getenv("VGPU_NAME"), node));
+	before = mmaps();
+	end = tool_now_ms() + 20000;
+	first = program_maps(node, 3000);
+	while (mmaps() == before && tool_now_ms() < end)
+		usleep(10000);
+	EXPECT_LT(before, mmaps());
+	EXPECT_EQ(ENOMEM, program_result(program_maps(node, 0)));
+	EXPECT_EQ(0, program_result(first));
+	end = tool_now_ms() + 20000;
+	do {
+		error = program_result(program_maps(node, 0));
+	} while (error == ENOMEM && tool_now_ms() < end);
+	EXPECT_EQ(0, error);
 	EXPECT_TRUE(agent_start_with(getenv("VGPU_NAME"), ""));
 }
 
