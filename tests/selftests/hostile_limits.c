@@ -353,6 +353,45 @@ TEST_F(limits, flood_of_pings)
 	EXPECT_LE(PINGS_MS, peer_now_ms() - start);
 }
 
+/* --- an export that is taken back ------------------------------------------------- */
+
+/* What is open stays open, and nothing more is opened, though the guest asks all the same. */
+TEST_F(limits, unexport_leaves_what_is_open)
+{
+	union {
+		struct vgpu_export_del del;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	struct vgpu_mock_inout io = { .value = 1 };
+	struct peer_call call;
+	char answer[512];
+	uint32_t object;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, object);
+	ASSERT_EQ(0, unexport("limits"));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_EXPORT_DEL, &msg, sizeof(msg)));
+	EXPECT_EQ(self->peer.export, le32toh(msg.del.export));
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_INOUT, &io, 0x10000000,
+				    sizeof(io)));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	peer_call_init(&call, VGPU_OP_OPEN, 0, 3);
+	call.msg.args.open.export = htole32(self->peer.export);
+	call.msg.f_flags = htole32(O_RDWR);
+	call.msg.args.open.flags = htole32(O_RDWR);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	EXPECT_EQ(-ENODEV, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	/* Nor is that one hurt by it. */
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 4, VGPU_MOCK_IOC_INOUT, &io, 0x10000000,
+				    sizeof(io)));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	close(lane);
+}
+
 /* --- page tables of a hypervisor --------------------------------------------------- */
 
 #define GROUP		"/sys/fs/cgroup/vgpu-limits"
