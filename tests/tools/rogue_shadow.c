@@ -96,10 +96,17 @@ static void make_ioctls(unsigned long *state)
 		};
 		break;
 	}
-	if (draw(state) % 2)
-		sys3(__NR_ioctl, draw_fd(state), VGPU_LANE_SERVE, (long)&arg);
-	else
+	switch (draw(state) % 64) {
+	case 0:
+		/* The thread is the module's until something is to be unmapped: rarely, therefore. */
+		sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_SERVICE, 0);
+		break;
+	case 1 ... 32:
 		sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_LANE, (long)&arg);
+		break;
+	default:
+		sys3(__NR_ioctl, draw_fd(state), VGPU_LANE_SERVE, (long)&arg);
+	}
 }
 
 static void move_memory(unsigned long *state)
