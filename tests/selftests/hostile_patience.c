@@ -22,6 +22,8 @@
 #define WAIT_MS		5000
 #define SECONDS		60
 #define LANES_MAX	16
+/* A guest that has used up its time so often is cut off for ten minutes. */
+#define STRIKES		3
 
 /* The forwarded device, which may have come back by another number. */
 static char witness_path[32];
@@ -302,6 +304,54 @@ TEST_F_TIMEOUT(hostile_patience, another_connection_has_no_more_time, 120)
 	EXPECT_EQ(0, play_call(&player, lane));
 	EXPECT_TRUE(witness());
 	close(lane);
+}
+
+/* A call on a lane of its own, answered after @late_ms. Return: its result; INT64_MIN: too late. */
+static int64_t call_alone(const struct peer *peer, unsigned int late_ms, unsigned int *fetches)
+{
+	struct player player = { .peer = peer, .late_ms = late_ms };
+	int lane = peer_lane(peer, 1);
+	uint32_t object = lane < 0 ? 0 : peer_open_device(peer, lane, 1);
+	int64_t result = -EPIPE;
+
+	if (object && locked_send(lane, object, 2))
+		result = play_call(&player, lane);
+	if (lane >= 0)
+		close(lane);
+	*fetches += player.fetches;
+	return result;
+}
+
+/* Who uses up all of its time whenever it has some again gets none, however long it waits. */
+TEST_F_TIMEOUT(hostile_patience, repeat_offender_is_cut_off, 300)
+{
+	unsigned int strikes = 0, fetches = 0, again_ms = 0;
+	uint64_t end, since;
+	int64_t result;
+
+	for (end = peer_now_ms() + 150000; strikes < STRIKES && peer_now_ms() < end;) {
+		EXPECT_FALSE(guest().counters.cut_off);
+		since = peer_now_ms();
+		while ((result = call_alone(&self->peer, 2 * ANSWER_MS, &fetches)) == -ENOBUFS &&
+		       peer_now_ms() < end) {
+			usleep(200000);
+			peer_ping(&self->peer);
+			again_ms = peer_now_ms() - since;
+		}
+		ASSERT_EQ(INT64_MIN, result);
+		EXPECT_EQ(++strikes, fetches);
+		EXPECT_EQ(strikes, guest().counters.spent);
+	}
+	EXPECT_EQ(STRIKES, strikes);
+	EXPECT_TRUE(guest().counters.cut_off);
+	/* It had some again after so long before. */
+	for (end = peer_now_ms() + again_ms + SLACK_MS / 4; peer_now_ms() < end; usleep(200000)) {
+		ASSERT_EQ(-ENOBUFS, call_alone(&self->peer, 0, &fetches));
+		peer_ping(&self->peer);
+	}
+	EXPECT_EQ(STRIKES, fetches);
+	/* Another guest does not pay for it. */
+	EXPECT_TRUE(witness());
 }
 
 /*
