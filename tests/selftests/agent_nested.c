@@ -3,10 +3,11 @@
  * Before Linux 6.13 a guest that runs guests of its own keeps pages of its window that are taken
  * away, with kvm_intel. So windows are made, and opened by hypervisors, only while that does not
  * let guests do so. A module that has but its name and parameter stands for it here: processors of
- * test machines are emulated, and have SVM if anything.
+ * test machines are emulated, and have SVM if anything. And a window is one hypervisor's.
  *
  * Needs the host in the same machine: the tiers loopback and user.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -55,13 +56,34 @@ FIXTURE_TEARDOWN(nested)
 	tool_run("rmmod kvm_intel");
 }
 
+/* Connects to the window of a user-space engine. Return: the socket, or a negative errno. */
+static int hypervisor_connects(void)
+{
+	struct sockaddr_un addr = {
+		.sun_family = AF_UNIX, .sun_path = "/run/vgpu/window-71-22586",
+	};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
+
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+/* A keeper waits for what the hypervisor says. Return: ours has closed the socket in that time. */
+static bool is_closed(int fd, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	return poll(&pfd, 1, timeout_ms) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
+}
+
 /* As a hypervisor does it. Return: 0, or an errno; of a socket: ECONNRESET if it was closed. */
 static int hypervisor_opens(bool user)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "/run/vgpu/window-71-22586" };
-	struct timeval timeout = { .tv_sec = 3 };
-	int fd, error = 0;
-	char byte;
+	int fd, error;
 
 	if (!user) {
 		fd = open("/dev/vgpu-window-71", O_RDWR | O_CLOEXEC);
@@ -70,13 +92,10 @@ static int hypervisor_opens(bool user)
 		close(fd);
 		return 0;
 	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		return errno;
-	/* A keeper waits for what the hypervisor says. */
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	if (recv(fd, &byte, 1, 0) >= 0)
-		error = ECONNRESET;
+	fd = hypervisor_connects();
+	if (fd < 0)
+		return -fd;
+	error = is_closed(fd, 3000) ? ECONNRESET : 0;
 	close(fd);
 	return error;
 }
@@ -110,6 +129,31 @@ TEST_F(nested, window_is_not_opened)
 		  hypervisor_opens(self->user));
 	ASSERT_EQ(0, load("N"));
 	EXPECT_EQ(0, hypervisor_opens(self->user));
+}
+
+/*
+ * A hypervisor that is taken over has no other guest's window while that guest's own hypervisor has
+ * it. What the module does is in hostile_limits (window_of_one_process).
+ */
+TEST_F(nested, second_hypervisor)
+{
+	int first, second, tries, error = ECONNRESET;
+
+	if (!self->user)
+		SKIP(return, "needs a user-space engine");
+	ASSERT_EQ(0, tool_run(CREATE)->status);
+	first = hypervisor_connects();
+	ASSERT_GE(first, 0);
+	second = hypervisor_connects();
+	ASSERT_GE(second, 0);
+	EXPECT_TRUE(is_closed(second, 20000));
+	EXPECT_FALSE(is_closed(first, 0));
+	close(second);
+	close(first);
+	/* The next one has it when that is gone. */
+	for (tries = 0; error && tries < 20; tries++)
+		error = hypervisor_opens(true);
+	EXPECT_EQ(0, error);
 }
 
 TEST_HARNESS_MAIN
