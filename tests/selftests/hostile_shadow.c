@@ -19,12 +19,15 @@
 #include "kselftest_harness.h"
 
 #define HOSTILE		"/usr/lib/vgpu-test/tools/rogue_shadow"
+/* The same, of which each thread does one thing only. */
+#define CLAIMS		"/usr/lib/vgpu-test/tools/rogue_claims"
 #define PAGE		4096
 /* rogue_shadow.c expects mappings of programs here. */
 #define TARGET		((char *)0x200000000000UL)
 #define TARGET_PAGES	16
 #define PROGRAMS	3
 #define TRIES		40
+#define MAPS		200
 /* Programs that get nowhere are killed after so long, in ms; long enough for an open at first. */
 #define PATIENCE	1500
 #define PATIENCE_FIRST	12000
@@ -132,6 +135,35 @@ static void program(const char *name, struct done *done)
 	_exit(0);
 }
 
+/* Maps the device, and still does when its shadow ends. */
+static void program_that_maps(const char *name, struct done *done)
+{
+	struct vgpu_mock_buf_create create = {
+		.size = TARGET_PAGES * PAGE, .flavour = VGPU_MOCK_BUF_PFN,
+	};
+	char node[64] = "", *memory = NULL;
+	int fd = -1, i;
+
+	for (i = 0; fd < 0 && i < 500; i++) {
+		usleep(20000);
+		agent_node(name, node);
+		fd = open(node, O_RDWR);
+	}
+	if (fd < 0)
+		_exit(1);
+	__atomic_add_fetch(&done->opens, 1, __ATOMIC_RELAXED);
+	make_calls(fd, done);
+	if (ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create))
+		_exit(1);
+	for (i = 0; i < MAPS && memory != TARGET; i++)
+		memory = mmap(TARGET, TARGET_PAGES * PAGE, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_FIXED_NOREPLACE, fd, create.out_offset);
+	__atomic_add_fetch(&done->mappings, memory == TARGET, __ATOMIC_RELAXED);
+	for (i = 0; i < MAPS && !ioctl(fd, VGPU_MOCK_IOC_NOOP, 0); i++)
+		usleep(10000);
+	_exit(0);
+}
+
 /* References of the module: of an agent, and of all that is left of shadows. */
 static int references(void)
 {
@@ -155,9 +187,8 @@ static unsigned int sum(const struct done *done)
  * Programs whose shadow has nothing to say any more wait, and are killed when none of them has got
  * on for a while. Return: all have ended.
  */
-static bool end_all(pid_t *pids, int nr, const struct done *done)
+static bool end_all(pid_t *pids, int nr, const struct done *done, unsigned int patience)
 {
-	const unsigned int patience = is_enough(done) ? PATIENCE : PATIENCE_FIRST;
 	uint64_t now = tool_now_ms(), on = now, end = now + 110000;
 	unsigned int before = sum(done);
 	int i, left = nr;
@@ -213,33 +244,61 @@ FIXTURE_TEARDOWN(shadow)
 	EXPECT_TRUE(agent_write_env());
 }
 
-TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
+/* Programs in @rounds, or in more until they have got somewhere. Return: they have, and all end. */
+static bool run_programs(const char *name, struct done *done, int rounds, unsigned int patience,
+			 void (*run)(const char *name, struct done *done))
 {
-	int rounds = getenv("VGPU_TIMES") ? 3 : 6, round, i;
-	struct done *done = self->done;
-	pid_t pids[PROGRAMS];
 	uint64_t end = tool_now_ms() + 300000;
+	pid_t pids[PROGRAMS];
+	int round, i;
 
-	/* Only programs wait for the device: whether it can be opened is up to a shadow. */
-	agent_run(HOSTILE);
 	for (round = 0; round < rounds || (!is_enough(done) && tool_now_ms() < end); round++) {
 		for (i = 0; i < PROGRAMS; i++) {
 			pids[i] = fork();
 			if (!pids[i])
-				program(self->name, done);
+				run(name, done);
 		}
-		ASSERT_TRUE(end_all(pids, PROGRAMS, done));
+		if (!end_all(pids, PROGRAMS, done, is_enough(done) ? patience : PATIENCE_FIRST))
+			return false;
 	}
 	printf("# %u opens, %u calls, %u mappings, %u touches\n", done->opens, done->calls,
 	       done->mappings, done->touches);
-	EXPECT_TRUE(is_enough(done));
+	return is_enough(done);
+}
 
-	EXPECT_TRUE(agent_gone(agent_kill(SIGTERM)));
-	end = tool_now_ms() + 60000;
-	EXPECT_TRUE(agent_await_none("/rogue_shadow", end));
+/* Return: with the agent all of its shadows end, and the module has nothing of them left. */
+static bool nothing_is_left(const char *shadow)
+{
+	bool gone = agent_gone(agent_kill(SIGTERM));
+	uint64_t end = tool_now_ms() + 60000;
+
+	gone = agent_await_none(shadow, end) && gone;
 	while (references() && tool_now_ms() < end)
 		usleep(50000);
-	EXPECT_EQ(0, references());
+	return gone && !references();
+}
+
+/* Only programs wait for the device: whether it can be opened is up to a shadow. */
+TEST_F_TIMEOUT(shadow, does_what_it_may, 600)
+{
+	agent_run(HOSTILE);
+	EXPECT_TRUE(run_programs(self->name, self->done, getenv("VGPU_TIMES") ? 3 : 6, PATIENCE,
+				 program));
+	EXPECT_TRUE(nothing_is_left("/rogue_shadow"));
+}
+
+/*
+ * Threads map the shadow's own file all the time where a lane is mapping the device, also when the
+ * module has yet to look at that mapping. A reference of that file is one that would never go.
+ */
+TEST_F_TIMEOUT(shadow, maps_itself, 600)
+{
+	const int rounds = getenv("VGPU_TIMES") ? 3 : 5;
+
+	agent_run(CLAIMS);
+	EXPECT_TRUE(run_programs(self->name, self->done, rounds, PATIENCE_FIRST,
+				 program_that_maps));
+	EXPECT_TRUE(nothing_is_left("/rogue_claims"));
 }
 
 TEST_HARNESS_MAIN

@@ -22,6 +22,10 @@
 /* Copies of a lane's socket and file, for all threads but those of lanes. */
 #define KEPT_FIRST	800
 #define KEPT_MAX	64
+/* All processes do nothing else but claim_mapping(), and serve their lanes honestly. */
+#ifndef ROGUE_CLAIMS
+#define ROGUE_CLAIMS	0
+#endif
 /* Lanes of a process that bring another such thread. */
 #define THREADS_MAX	4
 
@@ -98,7 +102,7 @@ static void make_ioctls(unsigned long *state)
 	}
 	switch (draw(state) % 64) {
 	case 0:
-		/* The thread is the module's until something is to be unmapped: rarely, therefore. */
+		/* The thread is the module's until something is unmapped: rarely. */
 		sys3(__NR_ioctl, SHADOW_FD_FILE, VGPU_SHADOW_SERVICE, 0);
 		break;
 	case 1 ... 32:
@@ -246,6 +250,9 @@ static void hostile_run(void *unused)
 	first = draw(&state) % NR_DEEDS;
 	second = draw(&state) % NR_DEEDS;
 	left = draw(&state) % 4 ? 0 : 1 + draw(&state) % 100000;
+	/* A mapping that was claimed has to be there still at the end. */
+	if (ROGUE_CLAIMS)
+		left = 1 + draw(&state) % 20000;
 	for (;;) {
 		if (claims)
 			claim_mapping(&state);
@@ -271,7 +278,7 @@ void lane_start(int sock_fd)
 	int twice;
 
 	if (!nr_lanes && sys3(__NR_getrandom, (long)&random, sizeof(random), 0) == sizeof(random))
-		claims = random % 3 == 0;
+		claims = ROGUE_CLAIMS || random % 3 == 0;
 	if (nr_threads < THREADS_MAX) {
 		nr_threads++;
 		lane_thread(hostile_run, NULL, 1);
@@ -279,7 +286,7 @@ void lane_start(int sock_fd)
 	/* A guest hears of the end of a lane for which no file is left. */
 	if (nr_lanes++ % 3 == 2)
 		sys3(__NR_dup3, sock_fd, KEPT_FIRST + nr_kept++ % KEPT_MAX, 0);
-	if (nr_lanes % 8) {
+	if (ROGUE_CLAIMS || nr_lanes % 8) {
 		honest_lane_start(sock_fd);
 		return;
 	}
