@@ -11,18 +11,23 @@
 unsigned char keys_on;
 unsigned long slots_base;
 
-/* The program's headers, as they were loaded. */
-extern const Elf64_Ehdr __ehdr_start HIDDEN;
+/* The program's headers, as they were loaded: more than the first of them, so of no known size. */
+extern const unsigned char __ehdr_start[] HIDDEN;
+
+static const Elf64_Ehdr *program_header(void)
+{
+	return (const void *)__ehdr_start;
+}
 
 static const Elf64_Phdr *program_headers(void)
 {
-	return (const void *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
+	return (const void *)(__ehdr_start + program_header()->e_phoff);
 }
 
 /* The copy that runs is so far away from where the program was linked. */
 static unsigned long program_offset(void)
 {
-	return (unsigned long)&__ehdr_start - SHADOW_RESERVED_BASE;
+	return (unsigned long)__ehdr_start - SHADOW_RESERVED_BASE;
 }
 
 static unsigned long page_below(unsigned long addr)
@@ -69,7 +74,7 @@ unsigned long program_move(void)
 	if (sys3(__NR_getrandom, (long)&random, sizeof(random), 0) != sizeof(random))
 		sys_exit_group(SHADOW_EXIT_MAP);
 	by = SHADOW_PROGRAM_MAX + random % (SHADOW_PROGRAM_ROOM / PAGE) * PAGE;
-	for (i = 0; i < __ehdr_start.e_phnum; i++) {
+	for (i = 0; i < program_header()->e_phnum; i++) {
 		if (phdr[i].p_type != PT_LOAD)
 			continue;
 		file_end = page_above(phdr[i].p_vaddr + phdr[i].p_filesz);
@@ -91,7 +96,7 @@ static long data_protect(void)
 	long ret = 0;
 	int i;
 
-	for (i = 0; !ret && i < __ehdr_start.e_phnum; i++) {
+	for (i = 0; !ret && i < program_header()->e_phnum; i++) {
 		if (phdr[i].p_type != PT_LOAD || !(phdr[i].p_flags & PF_W))
 			continue;
 		start = page_below(phdr[i].p_vaddr);
