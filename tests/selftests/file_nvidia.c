@@ -164,7 +164,8 @@ FIXTURE_TEARDOWN(host)
 {
 	host_end();
 	EXPECT_STREQ(traces(), "");
-	EXPECT_EQ(said("nvidia"), said("no /dev/nvidia"));
+	EXPECT_EQ(said("nvidia"), said("no /dev/nvidia"))
+		TH_LOG("%s", tool_run("dmesg | grep nvidia")->out);
 }
 
 TEST_F_TIMEOUT(host, names_and_numbers, 120)
