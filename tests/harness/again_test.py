@@ -134,7 +134,7 @@ class Machines:
 
 class Boot(unittest.TestCase):
     def boot(self, machines, error=None):
-        """What is unstable of them, or that this is raised; each of their errors is told."""
+        """The sentences about them, unless this error is raised; each of their errors is told."""
         told = []
         errors = list(machines.errors)
         if error:

@@ -1154,7 +1154,7 @@ struct vgpu_mock_buf_range {
 #define VGPU_MOCK_SLOW_ERROR	2
 /* Faults that take their time now end at once. */
 #define VGPU_MOCK_SLOW_END	4
-/* Likewise each mmap, under the lock of the caller's memory. */
+/* Each mmap takes its time, too, under the lock of the caller's memory. */
 #define VGPU_MOCK_SLOW_MMAP	8
 
 #define VGPU_MOCK_IOC_BUF_DESTROY	_IOW(VGPU_MOCK_IOC_TYPE, 0x51, struct vgpu_mock_buf_range)

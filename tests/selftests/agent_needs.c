@@ -191,7 +191,7 @@ TEST_F(needs, no_userfaultfd)
 		       "Linux 6.1 or later with CONFIG_USERFAULTFD", "modprobe vgpu_host");
 }
 
-/* It is there, and gives none. */
+/* The device is there, and gives no userfaultfd. */
 TEST_F(needs, userfaultfd_refused)
 {
 	const struct refusal refusal = {
@@ -202,7 +202,7 @@ TEST_F(needs, userfaultfd_refused)
 		    "CONFIG_USERFAULTFD", "a container", "SystemCallFilter=", "modprobe vgpu_host");
 }
 
-/* It gives one that lacks what shadows ask for. */
+/* The device gives a userfaultfd that lacks what shadows ask for. */
 TEST_F(needs, userfaultfd_without_features)
 {
 	const struct refusal refusal = {

@@ -19,7 +19,7 @@
 #include "kselftest_harness.h"
 
 #define PAGE	4096
-/* Of what a guest may map, more than half. */
+/* More than half of what a guest may map. */
 #define PART	(10 * PAGE)
 
 /* A call that blocks in the driver until its connection is gone. */
@@ -274,8 +274,8 @@ static int program_result(pid_t pid)
 }
 
 /*
- * What is being mapped counts while the driver is at it: of two programs of a guest that may map so
- * much each, only one may at a time. What is over counts no more.
+ * Memory counts while a driver is still mapping it: of two programs of a guest that may map so
+ * much each, only one may at a time. Memory that was unmapped counts no more.
  */
 TEST_F_TIMEOUT(agent, mapped_bytes_of_two_programs, 120)
 {

@@ -224,7 +224,7 @@ TEST_F(limits, fdinfo_of_any_driver)
 
 /*
  * Calls that wait have memory of the shadow for what they will read: all of it together is bounded.
- * With a user-space engine it is memory that the shadow has not touched, and its guest's.
+ * With a user-space engine that memory is not touched by the shadow, and counts as its guest's.
  */
 TEST_F(limits, reads_of_much)
 {
@@ -355,7 +355,7 @@ TEST_F(limits, flood_of_pings)
 
 /* --- an export that is taken back ------------------------------------------------- */
 
-/* What is open stays open, and nothing more is opened, though the guest asks all the same. */
+/* Open files stay open, and no more are opened, though the guest asks all the same. */
 TEST_F(limits, unexport_leaves_what_is_open)
 {
 	union {

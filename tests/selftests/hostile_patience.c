@@ -322,7 +322,7 @@ static int64_t call_alone(const struct peer *peer, unsigned int late_ms, unsigne
 	return result;
 }
 
-/* Who uses up all of its time whenever it has some again gets none, however long it waits. */
+/* A guest that uses up all of its time whenever it has some gets none, however long it waits. */
 TEST_F_TIMEOUT(hostile_patience, repeat_offender_is_cut_off, 300)
 {
 	unsigned int strikes = 0, fetches = 0, again_ms = 0;
@@ -344,7 +344,7 @@ TEST_F_TIMEOUT(hostile_patience, repeat_offender_is_cut_off, 300)
 	}
 	EXPECT_EQ(STRIKES, strikes);
 	EXPECT_TRUE(guest().counters.cut_off);
-	/* It had some again after so long before. */
+	/* The guest had some again after so long before. */
 	for (end = peer_now_ms() + again_ms + SLACK_MS / 4; peer_now_ms() < end; usleep(200000)) {
 		ASSERT_EQ(-ENOBUFS, call_alone(&self->peer, 0, &fetches));
 		peer_ping(&self->peer);

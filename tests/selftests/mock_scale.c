@@ -23,7 +23,7 @@
 #define MAPS		2500
 #define SOME		100
 #define EVENTS		4096
-/* They are there no longer than this, and the last is asked for by half of the time. */
+/* Events are there no longer than this, and the last is asked for by half of the time. */
 #define EVENTS_MS_MAX	60000
 /* The host takes as many off its lists at once, with interrupts off. */
 #define EVENTS_AT_ONCE	64
@@ -158,7 +158,7 @@ static bool job_begin(int fd, unsigned int buf, int event, unsigned int delay_ms
 	return !ioctl(fd, VGPU_MOCK_IOC_BUF_JOB, &job);
 }
 
-/* What the host takes to forget an event of a call that failed. Return: the median, us; 0: none. */
+/* Measures how long the host takes to forget an event of a failed call. Return: median us; 0: none. */
 static double forget_time(int fd, unsigned int buf, int event, double times[TIMES_MAX])
 {
 	unsigned int i, nr;

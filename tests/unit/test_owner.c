@@ -84,7 +84,7 @@ static void object_open(uint32_t id)
 	owner_meet(&objects[id]);
 }
 
-/* As when the program that had it has ended. */
+/* Closes a file, as when the program that had it has ended. */
 static void object_close(uint32_t id)
 {
 	owner_forget(&objects[id]);
