@@ -13,12 +13,13 @@ import unittest
 sys.dont_write_bytecode = True
 import added
 import again
+import bed
 import ordeals
 import patience
 import payload
 import tap
 from unit_tap import main
-from vm import NotBooted, VmDied
+from vm import NoAnswer, NotBooted, VmDied
 
 OLD = added.Added()
 
@@ -166,6 +167,18 @@ class Boot(unittest.TestCase):
 
     def test_interrupted_is_not(self):
         self.boot(Machines(NotBooted("gone"), killed=True), NotBooted)
+
+    def raised(self, error):
+        """The kind of error that a bed raises whose machines end so when they boot."""
+        machines = bed.Bed("loopback:6.12", "/nonexistent", None)
+        machines.boot = Machines(error).up
+        with self.assertRaises(VmDied) as raised:
+            machines.up()
+        return type(raised.exception)
+
+    def test_bed_tells_an_end_from_a_hang(self):
+        self.assertIs(self.raised(VmDied("gone")), NotBooted)
+        self.assertIs(self.raised(NoAnswer("no answer")), NoAnswer)
 
 
 class Turns(unittest.TestCase):

@@ -10,7 +10,7 @@ import kernlog
 from bridge import Bridge
 from nested import Inner, inner_disks, inner_ports
 from patience import OwnTime
-from vm import TCG, TCG_PARALLEL, Machine, NotBooted, VmDied, accelerator
+from vm import TCG, TCG_PARALLEL, Machine, NoAnswer, NotBooted, VmDied, accelerator
 
 SETUP = "/usr/lib/vgpu-test/setup"
 # Guest VMs inside the host's: one that tests run in, another one for ordeals.
@@ -151,7 +151,12 @@ class Bed:
     def up(self):
         """Boots and loads everything; self.guest is where tests run."""
         start = self.clock()
-        self._booted(self.boot)
+        try:
+            self.boot()
+        except NoAnswer:
+            raise
+        except VmDied as error:
+            raise NotBooted(str(error)) from error
         for machine in self.machines:
             # Scans of its own would find what is only on its way.
             machine.must("[ ! -e /sys/kernel/debug/kmemleak ] || echo scan=off >/sys/kernel/debug/kmemleak")
@@ -160,7 +165,7 @@ class Bed:
             self.offer()
             if self.nested:
                 self.guest = self._inner("guest")
-                self._booted(lambda: self._wait(self.guest))
+                self._wait(self.guest)
                 self.guest.must(SETUP + " devices", 60)
                 # Off in machines with less than 512 MiB, where newer kernels have entries of 2 MiB all the same.
                 self.guest.must("echo always >/sys/kernel/mm/transparent_hugepage/enabled")
@@ -169,14 +174,6 @@ class Bed:
                 self.host.must(f"vgpuctl window create --to {self.cid} --size {WINDOW}")
         self.describe()
         say(f"# {self.spec}: ready in {self.spent(start)}")
-
-    @staticmethod
-    def _booted(boot):
-        """Calls a function that waits for machines with nothing of ours in them."""
-        try:
-            boot()
-        except VmDied as error:
-            raise NotBooted(str(error)) from error
 
     def forwards(self):
         """Whether everything is loaded before the tests start."""

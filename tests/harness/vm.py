@@ -50,7 +50,7 @@ class NoAnswer(VmDied):
 
 
 class NotBooted(VmDied):
-    """A machine did not come up, with nothing of ours in it."""
+    """A machine ended, with nothing of ours in it or below it."""
 
 
 class Result:
