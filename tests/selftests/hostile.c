@@ -351,11 +351,7 @@ TEST_F(hostile, closing_what_is_gone_ends_nothing)
 	uint32_t object;
 	int lane;
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, 1);
-	ASSERT_NE(0, object);
+	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(peer_send(self->peer.control, &msg, sizeof(msg)));
 	ASSERT_TRUE(peer_send(self->peer.control, &ping, sizeof(ping)));
 	ASSERT_GT(peer_recv(self->peer.control, answer, sizeof(answer), SLACK_MS), 0);
@@ -1321,11 +1317,7 @@ TEST_F(hostile, close_killed_while_it_waits)
 	uint32_t object;
 	int lane;
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, 1);
-	ASSERT_NE(0, object);
+	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_EQ(self->files + 1, open_files());
 	peer_call_init(&call, VGPU_OP_CLOSE, object, 2);
 	call.msg.control_seq = htole64(3);
@@ -1571,11 +1563,7 @@ TEST_F(hostile, withheld_page_under_a_device_wide_mutex)
 
 	fd = open(real_path, O_RDWR);
 	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, 1);
-	ASSERT_NE(0, object);
+	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
 
 	start = peer_now_ms();
@@ -1670,11 +1658,7 @@ TEST_F(hostile, page_that_does_not_exist)
 	uint32_t object;
 	int lane, tries;
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, 1);
-	ASSERT_NE(0, object);
+	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(start_fetch(_metadata, &self->peer, lane, object, 2, 0, &fetch));
 	none.hdr.seq = fetch.hdr.seq;
 	/* A kernel's copy may look again at the byte that it stumbled over, once. */

@@ -41,6 +41,15 @@ static const char *real_path, *fwd_path;
 		SKIP(return, "needs the host module: a user-space engine has no windows"); \
 } while (0)
 
+/* Connects a guest, with one lane and the device open on it. */
+#define HOST_BEGIN(peer, lane, object) do { \
+	ASSERT_EQ(0, peer_open(peer, LOOPBACK, PORT)); \
+	lane = peer_lane(peer, 1); \
+	ASSERT_GE(lane, 0); \
+	object = peer_open_device(peer, lane, 1); \
+	ASSERT_NE(0, object); \
+} while (0)
+
 /* The mock, unless @path says otherwise. */
 static inline int export_as(const char *name, const char *path, uint32_t cid, uint32_t port,
 			    bool any_port)

@@ -205,11 +205,7 @@ TEST_F(limits, fdinfo_of_any_driver)
 	uint32_t object;
 	int lane;
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, 1);
-	ASSERT_NE(0, object);
+	HOST_BEGIN(&self->peer, lane, object);
 	peer_call_init(&call, VGPU_OP_FDINFO, object, 2);
 	call.seg[0].len = htole32(256);
 	call.seg[0].flags = htole32(VGPU_SEG_OUT);
@@ -368,11 +364,7 @@ TEST_F(limits, unexport_leaves_what_is_open)
 	uint32_t object;
 	int lane;
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, 1);
-	ASSERT_NE(0, object);
+	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_EQ(0, unexport("limits"));
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_EXPORT_DEL, &msg, sizeof(msg)));
 	EXPECT_EQ(self->peer.export, le32toh(msg.del.export));
@@ -385,7 +377,7 @@ TEST_F(limits, unexport_leaves_what_is_open)
 	call.msg.args.open.flags = htole32(O_RDWR);
 	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
 	EXPECT_EQ(-ENODEV, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
-	/* Nor is that one hurt by it. */
+	/* The refused open has done the open file no harm. */
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 4, VGPU_MOCK_IOC_INOUT, &io, 0x10000000,
 				    sizeof(io)));
 	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));

@@ -290,11 +290,7 @@ TEST_F_TIMEOUT(hostile_patience, another_connection_has_no_more_time, 120)
 	peer_close(&self->peer);
 	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, 1);
-	ASSERT_NE(0, object);
+	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(locked_send(lane, object, 2));
 	EXPECT_EQ(-ENOBUFS, play_call(&player, lane));
 	EXPECT_EQ(1, player.fetches);
@@ -427,11 +423,7 @@ TEST_F_TIMEOUT(hostile_patience, export_without_demand_pages, 120)
 	EXPECT_EQ(0, vgpu_agent_export(agent, &request, NULL));
 	vgpu_agent_close(agent);
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	object = peer_open_device(&self->peer, lane, 1);
-	ASSERT_NE(0, object);
+	HOST_BEGIN(&self->peer, lane, object);
 	ASSERT_TRUE(locked_send(lane, object, 2));
 	EXPECT_EQ(-EOPNOTSUPP, play_call(&player, lane));
 	EXPECT_EQ(0, player.fetches);
