@@ -222,23 +222,42 @@ int vgpu_marshal_page_add(struct vgpu_marshal *m, u64 addr)
 	return seg;
 }
 
-/* Looks whether one more KEPT segment may be in the call. Return: 0, -ENOSPC or -EINVAL. */
-static int kept_check(const struct vgpu_marshal *m, u64 addr, u64 len)
+/* Finds where the memory of a KEPT segment ends. Return: 0: it is another one. */
+static u64 kept_end(const struct vgpu_marshal *m, u32 seg)
 {
-	const struct vgpu_kept *other;
+	const struct vgpu_kept *kept = (const void *)(m->data + m->info[seg].in_off);
+
+	if (!(le32_to_cpu(m->segs[seg].flags) & VGPU_SEG_KEPT))
+		return 0;
+	return m->info[seg].addr + le64_to_cpu(kept->len);
+}
+
+/* Looks whether one more KEPT segment may be in the call. */
+static bool kept_fits(const struct vgpu_marshal *m)
+{
 	u32 nr = 0, i;
-	u64 start;
+
+	for (i = 0; i < m->nr_segs; i++)
+		nr += !!kept_end(m, i);
+	return nr < VGPU_KEPT_MAX;
+}
+
+bool vgpu_marshal_kept_gap(const struct vgpu_marshal *m, u64 *addr, u64 end, u64 *gap)
+{
+	u32 i;
 
 	for (i = 0; i < m->nr_segs; i++) {
-		if (!(le32_to_cpu(m->segs[i].flags) & VGPU_SEG_KEPT))
+		if (m->info[i].addr > *addr || kept_end(m, i) <= *addr)
 			continue;
-		other = (const void *)(m->data + m->info[i].in_off);
-		start = m->info[i].addr;
-		if (addr < start + le64_to_cpu(other->len) && start < addr + len)
-			return -EINVAL;
-		nr++;
+		/* Another one may begin where this one ends. */
+		*addr = kept_end(m, i);
+		i = U32_MAX;
 	}
-	return nr < VGPU_KEPT_MAX ? 0 : -ENOSPC;
+	*gap = end;
+	for (i = 0; i < m->nr_segs; i++)
+		if (kept_end(m, i) && m->info[i].addr > *addr)
+			*gap = min(*gap, m->info[i].addr);
+	return *addr < end;
 }
 
 int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
@@ -247,12 +266,10 @@ int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
 	u64 runs = (u64)kept->nr_runs * sizeof(*kept->runs), bytes;
 	struct vgpu_marshal_seg *info;
 	struct vgpu_kept *head;
-	int error = kept_check(m, addr, len);
+	int error;
 
-	if (error)
-		return error;
 	bytes = sizeof(*head) + runs;
-	if (!fits(m, 1, 0, bytes, 0))
+	if (!kept_fits(m) || !fits(m, 1, 0, bytes, 0))
 		return -ENOSPC;
 	error = grow_segs(m);
 	if (!error)

@@ -54,12 +54,17 @@ void vgpu_marshal_seg_drop(struct vgpu_marshal *m);
 /* Pages at their own address. */
 int vgpu_marshal_page_add(struct vgpu_marshal *m, u64 addr);
 /*
- * Adds a KEPT segment: [@addr, @addr + @len) is where @kept says. Return: 0, -ENOSPC: the call has
- * too many of these, or no room for the runs, -EINVAL: it overlaps another one, -ENOMEM. The ioctl
+ * Adds a KEPT segment: [@addr, @addr + @len) is where @kept says, and overlaps no other one.
+ * Return: 0, -ENOSPC: the call has too many of these, or no room for the runs, -ENOMEM. The ioctl
  * fails with the error.
  */
 int vgpu_marshal_kept_add(struct vgpu_marshal *m, u64 addr, u64 len, bool write,
 			  const struct vgpu_marshal_kept *kept);
+/*
+ * Finds the next piece of [*@addr, @end) that no KEPT segment has: [*@addr, *@gap). Return: there
+ * is one.
+ */
+bool vgpu_marshal_kept_gap(const struct vgpu_marshal *m, u64 *addr, u64 end, u64 *gap);
 
 int vgpu_marshal_fixup_add(struct vgpu_marshal *m, u16 type, u16 seg, u32 offset, u32 target,
 			   u32 target_offset);

@@ -571,20 +571,40 @@ static int walk_clock(struct vgpu_marshal *m, u64 type)
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
+static bool can_keep(const struct vgpu_marshal *m)
+{
+	return m->limits->features & VGPU_FEATURE_KEEP;
+}
+
+/* Whole pages. Those that the program may not write to are for a driver that only reads them. */
+static int kept_add(struct vgpu_marshal *m, const struct vgpu_schema_field *field, u64 addr,
+		    u64 end)
+{
+	struct vgpu_marshal_kept kept;
+	bool write = true;
+	int error = m->fds->keep(m->fds_data, addr, end - addr, write, &kept);
+
+	if (error == -EFAULT && !(field->dir & VGPU_OUT)) {
+		write = false;
+		error = m->fds->keep(m->fds_data, addr, end - addr, write, &kept);
+	}
+	return error ?: vgpu_marshal_kept_add(m, addr, end - addr, write, &kept);
+}
+
 /*
  * The device goes on using these pages when the call is over. A place or a length that makes no
- * sense is for the driver to find, which gets the pointer as it is.
+ * sense is for the driver to find, which gets the pointer as it is. Pages that the call has
+ * already, as where one plane of a picture begins in the page in which another one ends, are
+ * not named again.
  */
 static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 		     const struct vgpu_schema_field *field, u64 addr)
 {
 	const u64 mask = VGPU_PAGE_SIZE - 1;
-	struct vgpu_marshal_kept kept;
-	bool write = field->dir & VGPU_OUT;
-	u64 n = 1, bytes, end;
+	u64 n = 1, bytes, end, gap;
 	int error;
 
-	if (!(m->limits->features & VGPU_FEATURE_KEEP))
+	if (!can_keep(m))
 		return -field->error;
 	if (field->count.kind != VGPU_REF_NONE && !ref_get(m, level, &field->count, &n))
 		return 0;
@@ -594,10 +614,12 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 		return 0;
 	addr &= ~mask;
 	end &= ~mask;
-	error = m->fds->keep(m->fds_data, addr, end - addr, write, &kept);
-	if (error)
-		return leave(error);
-	return vgpu_marshal_kept_add(m, addr, end - addr, write, &kept);
+	for (; vgpu_marshal_kept_gap(m, &addr, end, &gap); addr = gap) {
+		error = kept_add(m, field, addr, gap);
+		if (error)
+			return leave(error);
+	}
+	return 0;
 }
 
 static int walk_field(struct vgpu_marshal *m, const struct level *level,
@@ -663,7 +685,7 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		/* An older program's struct may end before; fixups are aligned. */
 		if (end > level->len ||
 		    ((level->base + field->offset) & min(field->size - 1, 3)) ||
-		    (alternative && field->offset == settled) ||
+		    (alternative && field->offset == settled) || (field->unkept && can_keep(m)) ||
 		    (field->type != VGPU_FIELD_STAMP && !when_holds(m, level, &field->when)))
 			continue;
 		if (alternative)

@@ -177,7 +177,9 @@ struct vgpu_schema_chain;
 /**
  * struct vgpu_schema_field - a place in a struct that is not plain data
  * @type: enum vgpu_schema_field_type
- * @dir: PTR, KEPT: VGPU_IN, VGPU_OUT or VGPU_INOUT
+ * @dir: PTR: VGPU_IN, VGPU_OUT or VGPU_INOUT; KEPT: VGPU_INOUT: the device writes to the memory;
+ *	VGPU_IN: it may write where the program may, which the driver looks at: some pin for
+ *	writing what they only read
  * @size: bytes of the place: 4 or 8; STRUCT: 1, as it may end before its end; STAMP: 8 or
  *	16, see @unit
  * @clock: STAMP: enum vgpu_schema_clock
@@ -185,6 +187,7 @@ struct vgpu_schema_chain;
  * @error: USERPTR: positive errno when the pointer is not null; KEPT: likewise, where the host
  *	cannot have the pages; 0: the driver finds that it cannot keep them; LIVE: where mappings
  *	are copies; where they are not, no mapping of the file becomes one afterwards
+ * @unkept: nothing is done where the host can have pages that the device keeps
  * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count; KEPT: so many
  *	bytes more than @count says
  * @when: nothing is done otherwise; STAMP: a FIELD of the same struct, as the driver left it
@@ -210,6 +213,7 @@ struct vgpu_schema_field {
 	u8 clock;
 	u16 offset;
 	u16 error;
+	bool unkept;
 	u32 unit;
 	u32 max;
 	u32 mask;

@@ -124,6 +124,75 @@ static void test_none(void)
 	tap_subject("no pages");
 }
 
+/* Pieces of a page, and pages around others. */
+struct many {
+	u64 addr[4];
+	u32 bytes[4];
+};
+
+#define MANY(n) \
+	{ VGPU_KEPT(struct many, addr[n]), .dir = VGPU_IN, \
+	  .count = VGPU_FIELD(struct many, bytes[n]) }
+
+static const struct vgpu_schema_field many_fields[] = { MANY(0), MANY(1), MANY(2), MANY(3) };
+
+#define KEEP_MANY	_IOWR('x', 2, struct many)
+
+static const struct vgpu_schema_ioctl many_ioctls[] = {
+	{ VGPU_IOCTL_WITH(KEEP_MANY, struct many, many_fields) },
+};
+
+static const struct vgpu_schema many_schema = {
+	.name = "many",
+	.ioctls = many_ioctls,
+	.nr_ioctls = ARRAY_SIZE(many_ioctls),
+};
+
+static long keep_many(const struct many *many)
+{
+	struct many *arg = user_alloc(sizeof(*arg));
+
+	*arg = *many;
+	return host_ioctl_keep(&host, &m, &many_schema, KEEP_MANY, (uintptr_t)arg, false,
+			       keep_driver, NULL);
+}
+
+static void test_overlap(void)
+{
+	struct many many = { };
+	u64 p;
+
+	start();
+	p = (uintptr_t)user_alloc_pages(9 * USER_PAGE);
+	/* Planes of one picture. */
+	many = (struct many) {
+		.addr = { p + 64, p + 64 + 6000, p + 64 + 7500, p + 64 + 9000 },
+		.bytes = { 6000, 1500, 1500, 3 * USER_PAGE },
+	};
+	tap_expect(!keep_many(&many) && m.nr_segs == 4 && kept_is(1, p, 2, 1, true) &&
+		   kept_is(2, p + 2 * USER_PAGE, 1, 1, true) &&
+		   kept_is(3, p + 3 * USER_PAGE, 3, 2, true), "one behind the other");
+	vgpu_marshal_fini(&m);
+	many = (struct many) {
+		.addr = { p + 6 * USER_PAGE, p + 2 * USER_PAGE, p, p },
+		.bytes = { 1, 2 * USER_PAGE, 9 * USER_PAGE, 9 * USER_PAGE },
+	};
+	tap_expect(!keep_many(&many) && m.nr_segs == 6 &&
+		   kept_is(1, p + 6 * USER_PAGE, 1, 1, true) &&
+		   kept_is(2, p + 2 * USER_PAGE, 2, 1, true) && kept_is(3, p, 2, 1, true) &&
+		   kept_is(4, p + 4 * USER_PAGE, 2, 1, true) &&
+		   kept_is(5, p + 7 * USER_PAGE, 2, 1, true), "around others");
+	vgpu_marshal_fini(&m);
+	user_protect((void *)(p + USER_PAGE), USER_PAGE, USER_READ);
+	tap_expect(!keep_many(&many) && kept_is(2, p + 2 * USER_PAGE, 2, 1, true) &&
+		   kept_is(3, p, 2, 1, false), "what the program only reads");
+	vgpu_marshal_fini(&m);
+	user_protect((void *)(p + USER_PAGE), USER_PAGE, 0);
+	tap_expect(!keep_many(&many) && m.nr_segs == 3, "what is not there");
+	vgpu_marshal_fini(&m);
+	tap_subject("memory that overlaps");
+}
+
 static long keep_two(void *first, void *second, u32 pages)
 {
 	struct two *two = user_alloc(sizeof(*two));
@@ -143,13 +212,18 @@ static void test_two(void)
 	p = user_alloc_pages(64 * USER_PAGE);
 	tap_expect(!keep_two(p, p + 2 * USER_PAGE, 2) && m.nr_segs == 3 &&
 		   kept_is(1, (uintptr_t)p, 2, 1, true) &&
-		   kept_is(2, (uintptr_t)p + 2 * USER_PAGE, 2, 1, false), "side by side");
+		   kept_is(2, (uintptr_t)p + 2 * USER_PAGE, 2, 1, true), "side by side");
 	vgpu_marshal_fini(&m);
 	tap_expect(!keep_two(p + 2 * USER_PAGE, p, 2), "in the other order");
 	vgpu_marshal_fini(&m);
-	tap_expect(keep_two(p, p + USER_PAGE, 2) == -EINVAL, "one page of both");
+	tap_expect(!keep_two(p, p + USER_PAGE, 2) && m.nr_segs == 3 &&
+		   kept_is(1, (uintptr_t)p, 2, 1, true) &&
+		   kept_is(2, (uintptr_t)p + 2 * USER_PAGE, 1, 1, true), "one page of both");
 	vgpu_marshal_fini(&m);
-	tap_expect(keep_two(p, p, 1) == -EINVAL, "the same");
+	tap_expect(!keep_two(p + USER_PAGE, p, 2) && m.nr_segs == 3 &&
+		   kept_is(2, (uintptr_t)p, 1, 1, true), "the same in the other order");
+	vgpu_marshal_fini(&m);
+	tap_expect(!keep_two(p, p, 1) && m.nr_segs == 2, "the same page");
 	vgpu_marshal_fini(&m);
 	/* Room for the runs of the first, but not for those of both. */
 	host.limits.call_bytes = 1024;
@@ -189,6 +263,7 @@ int main(void)
 	test_pages();
 	test_none();
 	test_two();
+	test_overlap();
 	test_no_memory();
 	return tap_done();
 }
