@@ -253,6 +253,16 @@ static inline vm_fault_t vgpu_insert_mixed(struct vm_area_struct *vma, unsigned 
 #endif
 }
 
+/* Has another file make a mapping what it maps. Some files prepare mappings since 6.17. */
+static inline int vgpu_call_mmap(struct file *file, struct vm_area_struct *vma)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+	return call_mmap(file, vma);
+#else
+	return vfs_mmap(file, vma);
+#endif
+}
+
 /*
  * Before 6.13 nested VMX keeps page numbers that it found in the hypervisor's page tables, whatever
  * becomes of these.
@@ -364,6 +374,15 @@ static inline void vgpu_shrinker_stop(struct vgpu_shrinker *s)
 #else
 	shrinker_free(s->shrinker);
 #endif
+}
+
+/*
+ * Before 6.7 any shared mapping counted as one that can be written (mm/mmap.c,
+ * __vma_link_file()), and a file that was sealed against writing could have none.
+ */
+static inline bool vgpu_shared_counts_as_writable(void)
+{
+	return LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0);
 }
 
 /* eventfd_signal() always adds one from 6.8. */

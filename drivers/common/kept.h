@@ -101,6 +101,7 @@ static inline const struct vgpu_ram *vgpu_ram_find(const struct vgpu_ram *ram, u
  * @fn: NULL, or called for each piece, which is what of a run is in one part: its address in the
  *	program, its number of bytes, the part, the offset in the part's file, and whether the
  *	device writes to it. It returns 0, or a negative errno that ends the walk
+ * @data: what @fn is given first
  *
  * Return: the number of pieces; -EFAULT: some of it is in no part; -EOPNOTSUPP: a piece is not made
  * of whole pages of its file, so that nothing can be mapped that is it and no more; or what @fn
@@ -108,8 +109,9 @@ static inline const struct vgpu_ram *vgpu_ram_find(const struct vgpu_ram *ram, u
  */
 static inline s64 vgpu_kept_pieces(const struct vgpu_ram *ram, u32 nr_ram,
 				   const struct vgpu_kept *kept, u64 at,
-				   int (*fn)(u64 at, u64 len, const struct vgpu_ram *part,
-					     u64 offset, bool write))
+				   int (*fn)(void *data, u64 at, u64 len,
+					     const struct vgpu_ram *part, u64 offset, bool write),
+				   void *data)
 {
 	bool write = le32_to_cpu(kept->flags) & VGPU_KEPT_WRITE;
 	const struct vgpu_run *run = (const void *)(kept + 1);
@@ -132,7 +134,7 @@ static inline s64 vgpu_kept_pieces(const struct vgpu_ram *ram, u32 nr_ram,
 			if ((at | len | offset) & (part->page - 1))
 				return -EOPNOTSUPP;
 			if (fn)
-				ret = fn(at, len, part, offset, write);
+				ret = fn(data, at, len, part, offset, write);
 			if (ret)
 				return ret;
 			nr++;

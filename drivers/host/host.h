@@ -673,7 +673,14 @@ void vgpu_ram_put(struct vgpu_ram_table *table);
 
 void vgpu_kept_init(struct vgpu_peer *peer);
 void vgpu_kept_fini(struct vgpu_peer *peer);
-/* Puts the memory that the driver may keep where the program has it. Return: 0 or an errno. */
+/* Whether the call names memory that its driver may keep. */
+bool vgpu_kept_any(const struct vgpu_hcall *call);
+/* Makes a mapping of the shadow's file, at VGPU_KEPT_OFFSET, what session->kept_map says. */
+int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
+/*
+ * Puts the memory that the driver may keep where the program has it, with the key of the call's
+ * room: where there are keys no other call finds it. Return: 0 or an errno.
+ */
 int vgpu_kept_show(struct vgpu_hcall *call);
 /* The driver is through: takes away what the function above has put there, even in part. */
 void vgpu_kept_hide(struct vgpu_hcall *call);
@@ -746,11 +753,24 @@ struct vgpu_room {
 #define VGPU_ROOM_LEN	SZ_64K
 /* Offset in the shadow's file of memory of rooms; those of demand pages are addresses, below. */
 #define VGPU_ROOM_OFFSET BIT_ULL(62)
+/* Offset of memory that drivers keep, which has a key of a room; see kept.c. */
+#define VGPU_KEPT_OFFSET (VGPU_ROOM_OFFSET + BIT_ULL(61))
 
 struct vgpu_rooms {
 	struct vgpu_room room[VGPU_ROOMS];
 	unsigned long busy;
 	wait_queue_head_t wait;
+};
+
+/*
+ * The piece of memory that @task, a lane's thread, is mapping: under the session's map_lock, which
+ * it holds. NULL: nobody is.
+ */
+struct vgpu_kept_map {
+	struct task_struct *task;
+	struct file *file;
+	u64 offset;
+	unsigned int key;
 };
 
 struct vgpu_session {
@@ -801,6 +821,7 @@ struct vgpu_session {
 
 	struct vgpu_demand demand;
 	struct vgpu_rooms rooms;
+	struct vgpu_kept_map kept_map;
 };
 
 struct file *vgpu_session_create(struct vgpu_peer *peer, u64 number);
@@ -934,13 +955,19 @@ void vgpu_rooms_init(struct vgpu_rooms *rooms);
 int vgpu_room_mmap(struct vm_area_struct *vma);
 /*
  * The thread reaches memory of the guest process only, from _begin to _end, and from _take on that
- * which the call's arguments are put into. Those for NVIDIA's driver have to be this call's alone,
- * for which others may have to end. Return: 0, -EINTR, -EBUSY (they did not), -ENOMEM.
+ * which the call's arguments are put into. Those for NVIDIA's driver, and memory that drivers keep,
+ * have to be this call's alone, for which others may have to end. Return: 0, -EINTR, -EBUSY (they
+ * did not), -ENOMEM.
  */
 void vgpu_room_begin(struct vgpu_hcall *call);
 int vgpu_room_take(struct vgpu_hcall *call);
 void vgpu_room_end(struct vgpu_hcall *call);
-/* Arguments for NVIDIA's driver are looked at in their place, and must stay so for the driver. */
+/* The key of memory that the call's driver can reach. */
+unsigned int vgpu_room_key(const struct vgpu_hcall *call);
+/*
+ * Arguments for NVIDIA's driver are looked at in their place, and must stay so for the driver.
+ * Memory that a driver keeps is for that of the call alone.
+ */
 bool vgpu_room_must_be_alone(const struct vgpu_hcall *call);
 /*
  * Maps zeroed memory that the call's driver can reach: at @addr with MAP_FIXED in @flags, with

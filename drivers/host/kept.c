@@ -7,13 +7,19 @@
  * The guest has its pages pinned until the host has answered RELEASE, when all files that it closed
  * before are released (leave.c).
  */
+#include <linux/fs.h>
+#include <linux/hugetlb.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/rbtree.h>
 #include <linux/sched/signal.h>
+#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
 #include "host.h"
+#include "compat.h"
+#include "keys.h"
 
 /**
  * struct vgpu_kept_memory - memory that a device may keep
@@ -202,19 +208,90 @@ void vgpu_kept_fini(struct vgpu_peer *peer)
 
 /* --- in the shadow ----------------------------------------------------------- */
 
-static int kept_count(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
+static int kept_count(void *data, u64 at, u64 len, const struct vgpu_ram *part, u64 offset,
+		      bool write)
 {
 	cond_resched();
 	return 0;
 }
 
-static int kept_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
+/*
+ * The pages get the key of the call's room, so that no driver of another call can pin them. Only
+ * ->mmap() can give a mapping a key before it has pages: that of the shadow's file, which puts the
+ * memory's in its place.
+ */
+static unsigned long kept_map_alone(struct vgpu_hcall *call, u64 at, u64 len,
+				    const struct vgpu_ram *part, u64 offset, unsigned long prot)
+{
+	struct vgpu_lane *lane = call->lane;
+	struct vgpu_kept_map *map = &lane->session->kept_map;
+	struct address_space *mapping = part->file->f_mapping;
+	bool counts = (prot & PROT_WRITE) || vgpu_shared_counts_as_writable();
+	unsigned long ret;
+
+	lockdep_assert_held(&lane->session->map_lock);
+	/* No seal can come before the mapping is there, which then counts. */
+	if (counts && mapping_map_writable(mapping))
+		return -EPERM;
+	map->file = part->file;
+	map->offset = offset;
+	map->key = vgpu_room_key(call);
+	WRITE_ONCE(map->task, current);
+	ret = vm_mmap(lane->shadow, at, len, prot, MAP_SHARED | MAP_FIXED, VGPU_KEPT_OFFSET);
+	WRITE_ONCE(map->task, NULL);
+	if (counts)
+		mapping_unmap_writable(mapping);
+	return ret;
+}
+
+/* The filesystem does not look at them since Linux 6.12 (memfd_check_seals_mmap() is do_mmap()'s). */
+static bool kept_is_sealed(const struct file *file)
+{
+	struct inode *inode = file_inode(file);
+	unsigned int seals = 0;
+
+	if (inode->i_sb->s_magic == TMPFS_MAGIC)
+		seals = SHMEM_I(inode)->seals;
+#ifdef CONFIG_HUGETLBFS
+	else if (inode->i_sb->s_magic == HUGETLBFS_MAGIC)
+		seals = HUGETLBFS_I(inode)->seals;
+#endif
+	return seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE);
+}
+
+int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
+{
+	const struct vgpu_kept_map *map = &session->kept_map;
+	fmode_t mode = FMODE_READ | (vma->vm_flags & VM_WRITE ? FMODE_WRITE : 0);
+
+	/* No other thread sets it to this one: programs cannot map what a call does. */
+	if (READ_ONCE(map->task) != current || !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	/* Whoever maps a file finds that out before it gets here. */
+	if (~map->file->f_mode & mode)
+		return -EACCES;
+	if ((vma->vm_flags & VM_WRITE) && kept_is_sealed(map->file))
+		return -EPERM;
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY |
+		     vgpu_keys_vm_flags(map->key));
+	vm_flags_clear(vma, VM_MAYEXEC | (vma->vm_flags & VM_WRITE ? 0 : VM_MAYWRITE));
+	vma->vm_pgoff = map->offset >> PAGE_SHIFT;
+	vma_set_file(vma, map->file);
+	return vgpu_call_mmap(map->file, vma);
+}
+
+static int kept_map(void *data, u64 at, u64 len, const struct vgpu_ram *part, u64 offset,
+		    bool write)
 {
 	unsigned long prot = write ? PROT_READ | PROT_WRITE : PROT_READ, ret;
+	struct vgpu_hcall *call = data;
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	ret = vm_mmap(part->file, at, len, prot, MAP_SHARED | MAP_FIXED, offset);
+	if (call->lane->keys)
+		ret = kept_map_alone(call, at, len, part, offset, prot);
+	else
+		ret = vm_mmap(part->file, at, len, prot, MAP_SHARED | MAP_FIXED, offset);
 	cond_resched();
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
 }
@@ -234,7 +311,8 @@ static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_tabl
 	const struct vgpu_kept *kept = kept_of(call, seg);
 	u64 addr = le64_to_cpu(call->view.segs[seg].addr), len = le64_to_cpu(kept->len);
 	struct vgpu_session *session = call->lane->session;
-	s64 nr = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_count), ret;
+	s64 nr = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_count, call),
+	    ret;
 
 	if (nr < 0)
 		return nr;
@@ -242,7 +320,7 @@ static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_tabl
 		return -ENOSPC;
 	if (!vgpu_mapping_vacant_locked(session, addr, addr + len))
 		return -EINVAL;
-	ret = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_map);
+	ret = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_map, call);
 	if (ret < 0) {
 		*broken = vgpu_demand_cover(session, call->lane->shadow, addr, len);
 		return ret == -EINTR ? -EINTR : -ENOMEM;
@@ -285,10 +363,28 @@ static int kept_show(struct vgpu_hcall *call, u32 seg)
 	return ret;
 }
 
-int vgpu_kept_show(struct vgpu_hcall *call)
+bool vgpu_kept_any(const struct vgpu_hcall *call)
 {
 	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
-	int ret = 0;
+
+	for (i = 0; i < nr; i++)
+		if (vgpu_seg_is(call, i, VGPU_SEG_KEPT))
+			return true;
+	return false;
+}
+
+int vgpu_kept_show(struct vgpu_hcall *call)
+{
+	u64 features = call->lane->session->peer->wire.features;
+	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
+	int ret;
+
+	if (!vgpu_kept_any(call))
+		return 0;
+	/* The guest relies on it. */
+	if ((features & VGPU_FEATURE_KEEP_ALONE) && !call->lane->keys)
+		return -EFAULT;
+	ret = vgpu_room_take(call);
 
 	for (i = 0; !ret && i < nr; i++) {
 		if (!kept_of(call, i))

@@ -39,7 +39,7 @@ int vgpu_room_mmap(struct vm_area_struct *vma)
 	return 0;
 }
 
-static unsigned int room_key(const struct vgpu_hcall *call)
+unsigned int vgpu_room_key(const struct vgpu_hcall *call)
 {
 	const struct vgpu_rooms *rooms = &call->lane->session->rooms;
 
@@ -56,7 +56,7 @@ unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t 
 	if (!lane->keys)
 		return vm_mmap(NULL, addr, len, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, 0);
 	return vm_mmap(lane->shadow, addr, len, PROT_READ | PROT_WRITE, flags,
-		       VGPU_ROOM_OFFSET + room_key(call) * PAGE_SIZE);
+		       VGPU_ROOM_OFFSET + vgpu_room_key(call) * PAGE_SIZE);
 }
 
 unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len)
@@ -105,7 +105,8 @@ bool vgpu_room_must_be_alone(const struct vgpu_hcall *call)
 {
 	const struct vgpu_grant *grant = call->object ? call->object->grant : NULL;
 
-	return grant && grant->policy.kind == VGPU_EXPORT_NVIDIA;
+	/* Memory that a driver keeps has the room's key. */
+	return (grant && grant->policy.kind == VGPU_EXPORT_NVIDIA) || vgpu_kept_any(call);
 }
 
 int vgpu_room_take(struct vgpu_hcall *call)
@@ -136,7 +137,7 @@ int vgpu_room_take(struct vgpu_hcall *call)
 		}
 		room->addr = addr;
 	}
-	vgpu_keys_only(room_key(call));
+	vgpu_keys_only(vgpu_room_key(call));
 	return 0;
 }
 

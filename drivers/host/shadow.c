@@ -81,6 +81,8 @@ static int shadow_mmap(struct file *file, struct vm_area_struct *vma)
 	ret = vgpu_session_bind(session);
 	if (ret)
 		return ret;
+	if (vma->vm_pgoff == VGPU_KEPT_OFFSET >> PAGE_SHIFT)
+		return vgpu_kept_mmap(session, vma);
 	return vma->vm_flags & VM_SHARED ? vgpu_demand_mmap(session, vma) : vgpu_room_mmap(vma);
 }
 

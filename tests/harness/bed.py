@@ -234,7 +234,8 @@ class Bed:
             self.guest.must(f"echo export VGPU_WINDOW={kind} >>/run/vgpu-env")
             if self.newest:
                 # Its QEMU shares its memory.
-                self.guest.must("echo export VGPU_KEEP=1 >>/run/vgpu-env")
+                keys = self.host.must("grep -qw ospke /proc/cpuinfo && echo alone || echo 1").text.strip()
+                self.guest.must(f"echo export VGPU_KEEP={keys} >>/run/vgpu-env")
         if self.apart:
             self.host.must(f"{SETUP} env native")
 

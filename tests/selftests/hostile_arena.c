@@ -472,7 +472,8 @@ TEST_F(arena, without_the_feature)
 	unsigned int i;
 
 	ASSERT_TRUE(begin(self, VGPU_FEATURES & ~VGPU_FEATURE_ARENA));
-	EXPECT_EQ(VGPU_FEATURES & ~(VGPU_FEATURE_ARENA | VGPU_FEATURE_KEEP),
+	EXPECT_EQ(VGPU_FEATURES & ~(VGPU_FEATURE_ARENA | VGPU_FEATURE_KEEP |
+				    VGPU_FEATURE_KEEP_ALONE),
 		  le64toh(self->peer.welcome.features));
 	EXPECT_EQ(0, self->slots);
 	for (i = 0; i < 2; i++) {

@@ -5,6 +5,8 @@
  * Where a host cannot have the guest's memory the driver is told plainly, and nothing else is
  * touched. Where it can (VGPU_KEEP), all is as without a guest.
  */
+#include <pthread.h>
+
 #include "vgpu_diff.h"
 
 #define PAGE	4096UL
@@ -194,6 +196,49 @@ DIFF_TEST(again)
 	use(other, 0, 0, 4 * PAGE, SEED + 1);
 	CHECK(is_pattern(p, 4 * PAGE, SEED + 1, 0));
 	CHECK(!close(other));
+	CHECK(pinned_becomes(0));
+}
+
+/* A thread that hands the same memory over again and again. */
+struct giver {
+	int fd;
+	unsigned char *p;
+	bool stop;
+};
+
+static void *give_on(void *arg)
+{
+	struct giver *giver = arg;
+
+	while (!__atomic_load_n(&giver->stop, __ATOMIC_ACQUIRE))
+		keep(giver->fd, giver->p, 4 * PAGE, VGPU_MOCK_KEEP_PIN);
+	return NULL;
+}
+
+/*
+ * While a call hands memory over, another one that nobody has described cannot have its driver keep that.
+ * It would for longer than the file of the first call is open.
+ */
+DIFF_TEST(found)
+{
+	int fd = open_device(O_RDWR), other = open_device(O_RDWR), i;
+	struct vgpu_mock_keep arg = { .last = 4 * PAGE - 1, .what = VGPU_MOCK_KEEP_PIN };
+	struct giver giver = { .fd = fd, .p = alloc_pages(4) };
+	const char *keeps = getenv("VGPU_KEEP");
+	pthread_t thread;
+	bool found = false;
+
+	if (forwarded && (!keeps || strcmp(keeps, "alone")))
+		return;
+	memset(giver.p, 1, 4 * PAGE);
+	arg.ptr = (uintptr_t)giver.p;
+	MUST(!pthread_create(&thread, NULL, give_on, &giver));
+	for (i = 0; i < 1000 && !found; i++)
+		found = !ioctl(other, VGPU_MOCK_IOC_KEEP | VGPU_MOCK_UNDESCRIBED_BIT, &arg);
+	__atomic_store_n(&giver.stop, true, __ATOMIC_RELEASE);
+	MUST(!pthread_join(thread, NULL));
+	CHECK(found == !forwarded);
+	CHECK(!close(fd) && !close(other));
 	CHECK(pinned_becomes(0));
 }
 

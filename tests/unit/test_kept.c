@@ -92,7 +92,7 @@ static const struct vgpu_ram huge[] = {
 
 static u64 mapped;
 
-static int map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
+static int map(void *data, u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
 {
 	/* The kernel maps whole pages of the file, or nothing. */
 	mapped += (len + part->page - 1) & ~(part->page - 1);
@@ -111,7 +111,7 @@ static s64 pieces(u64 at, u64 addr, u64 len)
 	seg.run.addr = cpu_to_le64(addr);
 	seg.run.len = cpu_to_le64(len);
 	mapped = 0;
-	return vgpu_kept_pieces(huge, ARRAY_SIZE(huge), &seg.kept, at, map);
+	return vgpu_kept_pieces(huge, ARRAY_SIZE(huge), &seg.kept, at, map, NULL);
 }
 
 static void test_huge(void)

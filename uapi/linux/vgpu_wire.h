@@ -43,7 +43,8 @@
  *     exports may be NVIDIA's, and names of files have ":";
  *     segments may be KEPT, and RELEASE;
  *     MMAP's reply says VGPU_MAP_ASK, and READ_PAGES may be DEBUG;
- *     an ioctl's REPLY has the time-stamp counter, and WELCOME its rate
+ *     an ioctl's REPLY has the time-stamp counter, and WELCOME its rate;
+ *     feature KEEP_ALONE
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -62,9 +63,11 @@
 #define VGPU_FEATURE_WINDOW	(1ULL << 2)	/* windows: messages of them, and MMAP into one */
 #define VGPU_FEATURE_ARENA	(1ULL << 3)	/* bytes of messages in a window */
 #define VGPU_FEATURE_KEEP	(1ULL << 4)	/* KEPT segments, and RELEASE */
+/* With KEEP: while a call has KEPT segments, no other call finds what they name. */
+#define VGPU_FEATURE_KEEP_ALONE	(1ULL << 5)
 #define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | \
 				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA | \
-				 VGPU_FEATURE_KEEP)
+				 VGPU_FEATURE_KEEP | VGPU_FEATURE_KEEP_ALONE)
 
 #define VGPU_NAME_LEN		32		/* export and driver names, with NUL */
 #define VGPU_PATH_LEN		64		/* device path, with NUL */

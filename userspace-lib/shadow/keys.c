@@ -151,11 +151,14 @@ int keys_init(void)
 	return keys_on ? data_protect() : 0;
 }
 
-long keys_give(unsigned long addr, unsigned long len, int key)
+long keys_protect(unsigned long addr, unsigned long len, int prot, int key)
 {
-	const int prot = PROT_READ | PROT_WRITE;
-
 	if (!keys_on)
 		return sys3(__NR_mprotect, addr, len, prot);
 	return sys4(__NR_pkey_mprotect, addr, len, prot, key);
+}
+
+long keys_give(unsigned long addr, unsigned long len, int key)
+{
+	return keys_protect(addr, len, PROT_READ | PROT_WRITE, key);
 }

@@ -39,7 +39,9 @@ HIDDEN unsigned long program_move(void);
  * reach, and before it has other threads. Return: 0 or a negative errno.
  */
 HIDDEN int keys_init(void);
-/* Makes memory that has no access readable and writable, with a key if there are any. */
+/* Gives memory that has no access some (PROT_*), and a key if there are any. */
+HIDDEN long keys_protect(unsigned long addr, unsigned long len, int prot, int key);
+/* Likewise, to read and to write. */
 HIDDEN long keys_give(unsigned long addr, unsigned long len, int key);
 
 /* The rights of a thread that has memory of no key but 0 and @key. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "confine.h"
 #include "export.h"
 #include "handshake.h"
 #include "hostdev.h"
@@ -169,6 +170,8 @@ static void handshake_welcome(struct handshake *handshake)
 		features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
 		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);
+	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())
+		features &= ~VGPU_FEATURE_KEEP_ALONE;
 
 	peer = peer_new(handshake->cid, handshake->port, handshake->remote_port < TRUSTED_PORTS);
 	if (!peer) {

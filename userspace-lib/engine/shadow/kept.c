@@ -11,6 +11,7 @@
 
 #include "kept.h"
 #include "shadow.h"
+#include "shadow/keys.h"
 
 /* The engine's table has as many entries. */
 #define RAM_MAX		64
@@ -61,19 +62,31 @@ void ram_remove(u64 addr, u64 len)
 	lock_drop(&map_lock);
 }
 
-static int piece_map(u64 at, u64 len, const struct vgpu_ram *part, u64 offset, bool write)
+/*
+ * With the key of the call's room no driver of another call can pin it. There is no moment at which the
+ * pages are there without the key.
+ */
+static int piece_map(void *data, u64 at, u64 len, const struct vgpu_ram *part, u64 offset,
+		     bool write)
 {
 	const int prot = write ? PROT_READ | PROT_WRITE : PROT_READ;
-	long ret = sys_mmap(at, len, prot, MAP_SHARED | MAP_FIXED | MAP_POPULATE, part->fd, offset);
+	const struct call *call = data;
+	long ret = sys_mmap(at, len, PROT_NONE, MAP_SHARED | MAP_FIXED, part->fd, offset);
 
-	return sys_is_error(ret) ? ret : 0;
+	if (!sys_is_error(ret))
+		ret = keys_protect(at, len, prot, call->room->key);
+	if (sys_is_error(ret))
+		return ret;
+	/* A page that cannot be there is for the driver to find. */
+	sys3(__NR_madvise, at, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	return 0;
 }
 
 /* Maps the guest's pages at their addresses. map_lock is held. Return: 0 or a negative errno. */
 static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
 {
 	u64 len = le64_to_cpu(kept->len);
-	s64 nr = vgpu_kept_pieces(ram, RAM_MAX, kept, addr, NULL);
+	s64 nr = vgpu_kept_pieces(ram, RAM_MAX, kept, addr, NULL, NULL);
 	int ret;
 
 	if (nr < 0)
@@ -83,7 +96,7 @@ static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
 	ret = mapping_reserve(addr, len);
 	if (ret)
 		return ret;
-	if (vgpu_kept_pieces(ram, RAM_MAX, kept, addr, piece_map) < 0) {
+	if (vgpu_kept_pieces(ram, RAM_MAX, kept, addr, piece_map, call) < 0) {
 		mapping_give_back(addr, len);
 		return -ENOMEM;
 	}
@@ -97,6 +110,16 @@ static const struct vgpu_kept *kept_of(const struct call *call, u32 seg)
 	if (!vgpu_view_seg_is(&call->view, seg, VGPU_SEG_KEPT))
 		return NULL;
 	return (const void *)(call->view.data + call->segs[seg].in);
+}
+
+bool kept_any(const struct call *call)
+{
+	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
+
+	for (i = 0; i < nr; i++)
+		if (vgpu_view_seg_is(&call->view, i, VGPU_SEG_KEPT))
+			return true;
+	return false;
 }
 
 void kept_hide(struct call *call)
@@ -122,11 +145,20 @@ void kept_hide(struct call *call)
 int kept_show(struct call *call)
 {
 	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
+	int ret;
+
+	if (!kept_any(call))
+		return 0;
+	/* The guest relies on it. */
+	if (!keys_on && (shared->features & VGPU_FEATURE_KEEP_ALONE))
+		return -EFAULT;
+	ret = room_take(call);
+	if (ret)
+		return ret;
 
 	for (i = 0; i < nr; i++) {
 		const struct vgpu_kept *kept = kept_of(call, i);
 		struct request request = { .fd = -1 };
-		int ret;
 
 		if (!kept)
 			continue;

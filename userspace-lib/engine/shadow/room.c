@@ -76,10 +76,13 @@ static int room_wait(struct lane *lane, struct room **room)
 	return ret;
 }
 
-/* The engine looks at the arguments, and the driver may pin whatever the guest names. */
+/*
+ * The engine looks at arguments for NVIDIA's driver, which may pin whatever the guest names. Memory that a
+ * driver keeps has the room's key.
+ */
 static bool must_be_alone(const struct call *call)
 {
-	return call->file && call->file->policy.kind == VGPU_EXPORT_NVIDIA;
+	return call->file && (call->file->policy.kind == VGPU_EXPORT_NVIDIA || kept_any(call));
 }
 
 /* The pages that a device may have of the room are nobody's any more. */

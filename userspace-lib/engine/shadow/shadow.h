@@ -325,9 +325,9 @@ static inline u8 *room_scratch(const struct room *room)
 
 void rooms_init(void);
 /*
- * Gives the call a room, if it has none. Arguments for NVIDIA's driver are looked at there, so it
- * has to be this call's alone, for which others may have to end, and new. Return: 0, -EINTR (the
- * guest does not wait any more), -EBUSY (they did not end).
+ * Gives the call a room, if it has none. Arguments for NVIDIA's driver are looked at there, and memory
+ * that drivers keep has its key, so it has to be this call's alone, for which others may have to
+ * end, and new. Return: 0, -EINTR (the guest does not wait any more), -EBUSY (they did not end).
  */
 int room_take(struct call *call);
 void room_put(struct call *call);
@@ -556,11 +556,14 @@ u64 mapping_next(u64 addr);
 void ram_add(u64 addr, u64 len, u64 offset, int fd);
 void ram_remove(u64 addr, u64 len);
 /*
- * Puts the guest's pages that KEPT segments name at their addresses, until kept_hide(). Return: 0,
+ * Puts the guest's pages that KEPT segments name at their addresses, until kept_hide(), with the key of
+ * the call's room: no other call finds them, where there are keys. Return: 0,
  * -EFAULT: the guest has no such memory, -ENOSPC: too many pieces, -EINVAL: something else is at
  * the addresses, or another negative errno. After an error nothing is there.
  */
 int kept_show(struct call *call);
 void kept_hide(struct call *call);
+/* Whether the call has such segments. */
+bool kept_any(const struct call *call);
 
 #endif /* ESHADOW_SHADOW_H */
