@@ -571,9 +571,9 @@ static int walk_clock(struct vgpu_marshal *m, u64 type)
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
-static bool can_keep(const struct vgpu_marshal *m)
+static bool can_keep(const struct vgpu_marshal *m, bool alone)
 {
-	return m->limits->features & VGPU_FEATURE_KEEP;
+	return m->limits->features & (alone ? VGPU_FEATURE_KEEP_ALONE : VGPU_FEATURE_KEEP);
 }
 
 /* Whole pages. Those that the program may not write to are for a driver that only reads them. */
@@ -604,7 +604,7 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 	u64 n = 1, bytes, end, gap;
 	int error;
 
-	if (!can_keep(m))
+	if (!can_keep(m, field->alone))
 		return -field->error;
 	if (field->count.kind != VGPU_REF_NONE && !ref_get(m, level, &field->count, &n))
 		return 0;
@@ -685,7 +685,7 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		/* An older program's struct may end before; fixups are aligned. */
 		if (end > level->len ||
 		    ((level->base + field->offset) & min(field->size - 1, 3)) ||
-		    (alternative && field->offset == settled) || (field->unkept && can_keep(m)) ||
+		    (alternative && field->offset == settled) || (field->unkept && can_keep(m, true)) ||
 		    (field->type != VGPU_FIELD_STAMP && !when_holds(m, level, &field->when)))
 			continue;
 		if (alternative)

@@ -70,7 +70,8 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->schema = schema;
 	/* Files that calls return may hold what the driver has. */
 	object->keepers = vgpu_schema_keepers(vgpu_schema_for_export(export->kind, export->driver,
-								     export->path));
+								     export->path),
+					      export->driver);
 	object->opener = get_task_pid(current, PIDTYPE_PID);
 	object->card = -1;
 	xa_init_flags(&object->queued, XA_FLAGS_ACCOUNT);

@@ -109,8 +109,15 @@ int vgpu_schema_polled(const struct vgpu_schema *schema)
 	return 0;
 }
 
-u8 vgpu_schema_keepers(const struct vgpu_schema *schema)
+u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver)
 {
+	/*
+	 * uvc_ioctl_qbuf() looks whether the file has the queue, and puts the buffer into it later:
+	 * then another file may have it (drivers/media/usb/uvc/uvc_v4l2.c). Other drivers leave
+	 * both to videobuf2.
+	 */
+	if (schema == &vgpu_schema_v4l2 && !strcmp(driver, "uvcvideo"))
+		return VGPU_KEEPERS_UVC;
 	for (; schema; schema = schema->base)
 		if (schema->keepers)
 			return schema->keepers;

@@ -187,7 +187,9 @@ struct vgpu_schema_chain;
  * @error: USERPTR: positive errno when the pointer is not null; KEPT: likewise, where the host
  *	cannot have the pages; 0: the driver finds that it cannot keep them; LIVE: where mappings
  *	are copies; where they are not, no mapping of the file becomes one afterwards
- * @unkept: nothing is done where the host can have pages that the device keeps
+ * @unkept: nothing is done where the host can have pages that the device keeps, as @alone says
+ * @alone: KEPT: only where no other call finds the pages meanwhile. The driver of whatever other call
+ *	might come to have them, for longer than the file of this one is open
  * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count; KEPT: so many
  *	bytes more than @count says
  * @when: nothing is done otherwise; STAMP: a FIELD of the same struct, as the driver left it
@@ -214,6 +216,7 @@ struct vgpu_schema_field {
 	u16 offset;
 	u16 error;
 	bool unkept;
+	bool alone;
 	u32 unit;
 	u32 max;
 	u32 mask;
@@ -391,6 +394,7 @@ struct vgpu_schema_ioctl {
 enum vgpu_schema_keepers {
 	VGPU_KEEPERS_FILE,	/* none: the memory belongs to the file of the call */
 	VGPU_KEEPERS_NVIDIA,	/* objects are handed from client to client, and to nvidia-uvm */
+	VGPU_KEEPERS_UVC,	/* a buffer may come into the queue of another file, see schema.c */
 	VGPU_NR_KEEPERS,
 };
 
@@ -568,8 +572,8 @@ int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
 /* Return: 0, or the positive errno of mapping memory that could only be a copy: see @polled. */
 int vgpu_schema_polled(const struct vgpu_schema *schema);
 
-/* Finds who shares the memory that devices keep. Return: enum vgpu_schema_keepers. */
-u8 vgpu_schema_keepers(const struct vgpu_schema *schema);
+/* Finds who shares the memory that devices of a driver keep. Return: enum vgpu_schema_keepers. */
+u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver);
 
 /* Return: programs and the device write to no page at the same time. NULL: it is not known. */
 bool vgpu_schema_is_apart(const struct vgpu_schema *schema);

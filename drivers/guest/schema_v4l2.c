@@ -19,14 +19,14 @@
 /* --- buffers -------------------------------------------------------------- */
 
 /*
- * Memory of the process as a buffer: refused as by a driver that cannot do it,
- * which programs ask for first. It tells what it can do, too: that has to fit.
+ * Memory of the process as a buffer: where the host cannot have it, it is refused as by a driver
+ * that cannot do it, which programs ask for first. It tells what it can do, too: that has to fit.
  */
 #define NO_USERPTR(s) \
-	{ VGPU_USERPTR(s, memory), .error = EINVAL, \
+	{ VGPU_USERPTR(s, memory), .error = EINVAL, .unkept = true, \
 	  .when = VGPU_WHEN_EQUAL(s, memory, V4L2_MEMORY_USERPTR) }
 #define NO_USERPTR_CAP(s) \
-	{ VGPU_HIDE(s, capabilities), .mask = V4L2_BUF_CAP_SUPPORTS_USERPTR }
+	{ VGPU_HIDE(s, capabilities), .mask = V4L2_BUF_CAP_SUPPORTS_USERPTR, .unkept = true }
 
 static const struct vgpu_schema_field reqbufs[] = {
 	NO_USERPTR(struct v4l2_requestbuffers),
@@ -43,11 +43,20 @@ static const struct vgpu_schema_field create_bufs32[] = {
 	NO_USERPTR_CAP(struct v4l2_create_buffers32),
 };
 
-/* What is queued may be a dma-buf, each plane of it one. */
-#define PLANE_IN(p, b) \
-	{ VGPU_FD_IN(p, m.fd), \
-	  .when = { .ref = VGPU_FIELD_UP(1, b, memory), .mask = ~0ULL, \
-		    .value = V4L2_MEMORY_DMABUF } }
+#define MEMORY_IS(up, b, v) \
+	.when = { .ref = VGPU_FIELD_UP(up, b, memory), .mask = ~0ULL, .value = (v) }
+
+/*
+ * What is queued may be a dma-buf, or memory of the process, each plane of it one. @b, which is @up
+ * structs above @s, says which. Such memory belongs to the file: videobuf2 has it for as long as
+ * the queue has the buffer, whoever dequeues that, and gives a queue to one file alone.
+ */
+#define MEMORY_IN(s, up, b) \
+	{ VGPU_FD_IN(s, m.fd), MEMORY_IS(up, b, V4L2_MEMORY_DMABUF) }, \
+	{ VGPU_KEPT(s, m.userptr), .dir = VGPU_IN, .alone = true, .count = VGPU_FIELD(s, length), \
+	  MEMORY_IS(up, b, V4L2_MEMORY_USERPTR) }
+
+#define PLANE_IN(p, b)	MEMORY_IN(p, 1, b)
 
 static const struct vgpu_schema_field plane_in[] = { PLANE_IN(PLANE, BUFFER) };
 static const struct vgpu_schema_field plane32_in[] = { PLANE_IN(PLANE32, BUFFER32) };
@@ -78,7 +87,7 @@ static const struct vgpu_schema_struct a_plane32_time32_in =
 	NO_USERPTR(b), \
 	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .elem = (e) }, \
 	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .elem = (e) }, \
-	{ VGPU_FD_IN(b, m.fd), .when = VGPU_WHEN_EQUAL(b, memory, V4L2_MEMORY_DMABUF) }, \
+	MEMORY_IN(b, 0, b), \
 	{ VGPU_FD_IN(b, request_fd), .when = VGPU_WHEN_FLAG(b, flags, V4L2_BUF_FLAG_REQUEST_FD) }, \
 	BUFFER_TIME(b)
 

@@ -35,6 +35,9 @@ def say(text):
         sys.stdout.flush()
 
 
+# Nodes of the host's test camera, by the names of their exports, see selftests/video_vivid.h.
+CAMERA = "n_devs=2 node_types=0x101 multiplanar=1,2"
+CAMERAS = {"CAPTURE": "vivid-000-vid-cap", "OUTPUT": "vivid-000-vid-out", "MCAPTURE": "vivid-001-vid-cap"}
 # What no driver has, for cards of NVIDIA's: at a PCI address that is free in the guest, on a bus that
 # the guest has not, and in a slot that each machine of this kind has functions in.
 CARDS = ["-device", "intel-hda,addr=0x18", "-device", "pcie-root-port,id=behind,addr=0x19",
@@ -220,6 +223,20 @@ class Bed:
                 # Those of the module last longer than vgpud.
                 self.host.must(f"[ -e /dev/vgpu-window-{cid} ] || "
                                f"vgpuctl window create --to {cid} --size {WINDOWS[name]}")
+
+    def lend_camera(self):
+        """The guest gets nodes of a test camera of the host's, until take_camera_back()."""
+        self.host.must(f"modprobe vivid {CAMERA}", 60)
+        for name, title in CAMERAS.items():
+            self.host.must(f"f=$(grep -lx {title} /sys/devices/*/vivid.?/video4linux/*/name) && f=${{f%/name}} && "
+                           f"vgpuctl export /dev/${{f##*/}} --to {CIDS['guest']} --name {name}", 60)
+
+    def take_camera_back(self):
+        """Nothing of it is left at the host."""
+        for name in CAMERAS:
+            self.host.must(f"vgpuctl unexport {name} --force", 60)
+        # Shadows close files when they are told to, not at once.
+        self.host.must("i=0; until rmmod vivid; do i=$((i + 1)); [ $i -lt 100 ] || exit 1; busybox usleep 100000; done", 60)
 
     def take(self, guest=None):
         """The guest's machine takes what is exported."""

@@ -140,6 +140,7 @@ static void v4l2_memory(void)
 	u32 i;
 
 	start();
+	host.limits.features &= ~VGPU_FEATURE_KEEP_ALONE;
 	req = user_alloc(sizeof(*req));
 	create = user_alloc(sizeof(*create));
 	buf = user_alloc(sizeof(*buf));
@@ -160,7 +161,106 @@ static void v4l2_memory(void)
 	/* What failed is not made to look otherwise. */
 	tap_expect(v4l2(VIDIOC_REQBUFS, req, -EBUSY) == -EBUSY && req->capabilities == 0x1f,
 		   "after an error: %#x", req->capabilities);
+	/* Where the host can have it, all is as the driver says. */
+	host.limits.features |= VGPU_FEATURE_KEEP_ALONE;
+	req->memory = V4L2_MEMORY_USERPTR;
+	create->memory = V4L2_MEMORY_USERPTR;
+	tap_expect(!v4l2(VIDIOC_REQBUFS, req, 0) && req->capabilities == 0x1f,
+		   "REQBUFS says it can: %#x", req->capabilities);
+	tap_expect(!v4l2(VIDIOC_CREATE_BUFS, create, 0) && create->capabilities == 0x1f,
+		   "CREATE_BUFS says it can: %#x", create->capabilities);
 	tap_subject("V4L2: memory of the process");
+}
+
+/*
+ * Return: the pages that are kept, all of it; -1: it is not there. Whatever the struct says
+ * elsewhere, the address is the program's.
+ */
+static long kept_pages(u32 cmd, void *arg, bool compat, long *result)
+{
+	struct vgpu_marshal m;
+	u64 pages = 0;
+	u32 i;
+
+	*result = host_ioctl_keep(&host, &m, &vgpu_schema_v4l2, cmd, (uintptr_t)arg, compat, driver,
+				  NULL);
+	for (i = 0; i < m.nr_segs; i++) {
+		const struct vgpu_kept *kept = (const void *)(m.data + m.info[i].in_off);
+
+		if (le32_to_cpu(m.segs[i].flags) & VGPU_SEG_KEPT)
+			pages += le64_to_cpu(kept->len) / USER_PAGE;
+	}
+	vgpu_marshal_fini(&m);
+	return pages;
+}
+
+static void v4l2_kept(void)
+{
+	static const u32 cmds[] = { VIDIOC_QBUF, VIDIOC_PREPARE_BUF };
+	struct v4l2_plane *planes;
+	struct v4l2_buffer *buf;
+	long result, pages;
+	u8 *p;
+	u32 i;
+
+	start();
+	buf = user_alloc(sizeof(*buf));
+	planes = user_alloc(3 * sizeof(*planes));
+	p = user_alloc_pages(6 * USER_PAGE);
+	for (i = 0; i < ARRAY_SIZE(cmds); i++) {
+		*buf = (struct v4l2_buffer) {
+			.type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_USERPTR,
+			.m.userptr = (uintptr_t)p + 100, .length = 2 * USER_PAGE,
+		};
+		pages = kept_pages(cmds[i], buf, false, &result);
+		tap_expect(!result && pages == 3 && buf->m.userptr == (uintptr_t)p + 100,
+			   "capture: %ld, %ld pages", result, pages);
+		buf->type = V4L2_BUF_TYPE_VIDEO_OUTPUT;
+		user_protect(p, USER_PAGE, USER_READ);
+		pages = kept_pages(cmds[i], buf, false, &result);
+		tap_expect(!result && pages == 3, "output: %ld, %ld pages", result, pages);
+		user_protect(p, USER_PAGE, USER_READ | USER_WRITE);
+		buf->memory = V4L2_MEMORY_MMAP;
+		pages = kept_pages(cmds[i], buf, false, &result);
+		tap_expect(!result && !pages, "an offset: %ld, %ld pages", result, pages);
+
+		memset(planes, 0, 3 * sizeof(*planes));
+		*buf = (struct v4l2_buffer) {
+			.type = V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE, .memory = V4L2_MEMORY_USERPTR,
+			.m.planes = planes, .length = 3,
+		};
+		planes[0].m.userptr = (uintptr_t)p;
+		planes[0].length = 6000;
+		planes[1].m.userptr = (uintptr_t)p + 6000;
+		planes[1].length = 6000;
+		planes[2].m.userptr = (uintptr_t)p + 5 * USER_PAGE;
+		planes[2].length = USER_PAGE;
+		pages = kept_pages(cmds[i], buf, false, &result);
+		tap_expect(!result && pages == 4 && planes[1].m.userptr == (uintptr_t)p + 6000,
+			   "planes: %ld, %ld pages", result, pages);
+	}
+	tap_subject("V4L2: memory that the device keeps");
+}
+
+/* The same of a 32-bit program, whose memory is below 4 GiB: no memory here is. */
+static void v4l2_kept32(void)
+{
+	struct v4l2_buffer32 *buf;
+	long result;
+
+	start();
+	user.fail_keep = ENOMEM;
+	buf = user_alloc(sizeof(*buf));
+	*buf = (struct v4l2_buffer32) {
+		.type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_USERPTR,
+		.m.userptr = 0x1000, .length = 2 * USER_PAGE,
+	};
+	kept_pages(VIDIOC_QBUF32, buf, true, &result);
+	tap_expect(result == -ENOMEM, "it is to be kept: %ld", result);
+	buf->memory = V4L2_MEMORY_MMAP;
+	kept_pages(VIDIOC_QBUF32, buf, true, &result);
+	tap_expect(!result, "it is not: %ld", result);
+	tap_subject("V4L2: memory of a 32-bit process that the device keeps");
 }
 
 /* The same of 32-bit programs, whose structs say it elsewhere. */
@@ -182,6 +282,7 @@ static void v4l2_memory32(void)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		start();
+		host.limits.features &= ~VGPU_FEATURE_KEEP_ALONE;
 		arg = user_alloc(_IOC_SIZE(cases[i].cmd));
 		memcpy(arg + cases[i].memory, &userptr, sizeof(userptr));
 		got = host_ioctl(&host, &vgpu_schema_v4l2, cases[i].cmd, (uintptr_t)arg, true,
@@ -277,6 +378,8 @@ int main(void)
 #endif
 	v4l2_memory();
 	v4l2_memory32();
+	v4l2_kept();
+	v4l2_kept32();
 	virtgpu_rings();
 #ifdef DRM_IOCTL_AMDGPU_USERQ
 	amdgpu_queues();

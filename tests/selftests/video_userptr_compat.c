@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The same of 32-bit programs (the Makefile sees to that), with times of 32 bits. */
+#include "video_userptr.c"
+
+_Static_assert(sizeof(long) == 4, "a 32-bit program");
+_Static_assert(sizeof(struct v4l2_buffer) == 68, "with times of 32 bits");
