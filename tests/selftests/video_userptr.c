@@ -56,11 +56,14 @@ static bool can_keep(void)
 }
 
 /* Where the forwarded device cannot go on, there is nothing to compare the real one with. */
-static bool both_can_keep(void)
+static void needs_keep(void)
 {
 	const char *tier = getenv("VGPU_TIER");
 
-	return host_can_keep() || !tier || !strcmp(tier, "native");
+	if (host_can_keep() || !tier || !strcmp(tier, "native"))
+		return;
+	diff_skip(getenv("VGPU_KEEP") ? "the host's processor has no protection keys" :
+		  "the host does not have the guest's memory");
 }
 
 /* Kilobytes that the kernel says are pinned for this process; 0 where nothing is forwarded. */
@@ -397,16 +400,16 @@ DIFF_TEST_NODE(small_pages, "CAPTURE", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
 
-	if (both_can_keep())
-		pictures(&queue, PAGE, MADV_NOHUGEPAGE);
+	needs_keep();
+	pictures(&queue, PAGE, MADV_NOHUGEPAGE);
 }
 
 DIFF_TEST_NODE(huge_pages, "CAPTURE", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
 
-	if (both_can_keep())
-		pictures(&queue, 2 << 20, MADV_HUGEPAGE);
+	needs_keep();
+	pictures(&queue, 2 << 20, MADV_HUGEPAGE);
 }
 
 DIFF_TEST_NODE(planes, "MCAPTURE", DIFF_SECONDS)
@@ -414,8 +417,8 @@ DIFF_TEST_NODE(planes, "MCAPTURE", DIFF_SECONDS)
 	struct queue queue = queue_open("MCAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE);
 
 	MUST(queue.planes == 3);
-	if (both_can_keep())
-		pictures(&queue, PAGE, 0);
+	needs_keep();
+	pictures(&queue, PAGE, 0);
 }
 
 /* The last plane cannot be had: nothing of the buffer is the device's, which takes another one. */
@@ -426,8 +429,7 @@ DIFF_TEST_NODE(planes_missing, "MCAPTURE", DIFF_SECONDS)
 	unsigned char *memory, *lacking;
 	struct buffer buffer;
 
-	if (!both_can_keep())
-		return;
+	needs_keep();
 	memory = room(&queue, PAGE, 0, &length);
 	lacking = room(&queue, PAGE, 0, &length);
 	MUST(!munmap(lacking + bytes / PAGE * PAGE, PAGE));
@@ -453,8 +455,7 @@ DIFF_TEST_NODE(wrong, "CAPTURE", DIFF_SECONDS)
 	struct buffer buffer;
 	size_t length;
 
-	if (!both_can_keep())
-		return;
+	needs_keep();
 	memory = room(&queue, PAGE, 0, &length);
 	hole = room(&queue, PAGE, 0, &length);
 	MUST(!munmap(hole + PAGE, PAGE));
@@ -491,8 +492,7 @@ DIFF_TEST_NODE(unmapped, "CAPTURE", DIFF_SECONDS)
 	size_t length;
 	unsigned int i;
 
-	if (!both_can_keep())
-		return;
+	needs_keep();
 	want = reference(&queue);
 	memory = room(&queue, PAGE, 0, &length);
 	other = room(&queue, PAGE, 0, &length);
@@ -528,8 +528,7 @@ DIFF_TEST_NODE(output, "OUTPUT", DIFF_SECONDS)
 	struct buffer buffer;
 	unsigned int i;
 
-	if (!both_can_keep())
-		return;
+	needs_keep();
 	memory = room(&queue, PAGE, 0, &length);
 	copy = malloc(length);
 	MUST(copy);
@@ -564,8 +563,7 @@ DIFF_TEST_NODE(loop, "OUTPUT", 60)
 	unsigned int i;
 	bool same;
 
-	if (!both_can_keep())
-		return;
+	needs_keep();
 	/* Other kernels' vivid has another way to say it. */
 	if (!control_set(in.fd, "HDMI 000-0 Is Connected To", "HDMI 000-0"))
 		return;
@@ -615,8 +613,7 @@ DIFF_TEST_NODE(many, "CAPTURE", 60)
 	unsigned char *p;
 	unsigned int i;
 
-	if (!both_can_keep())
-		return;
+	needs_keep();
 	MUST(!ioctl(queue.fd, VIDIOC_REQBUFS, &request) && request.count == 32);
 	for (i = 0; i < 32; i++) {
 		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
