@@ -43,7 +43,7 @@
  * @low_len: bytes there, 0: none are kept free
  * @seen: before the call was made
  * @blank: what it says of buffers that nobody has written to
- * @kept: list of struct vgpu_keep that were pinned for the call; the calling thread's alone
+ * @kept: memory that it hands over
  */
 struct vgpu_ioctl {
 	struct file *file;
@@ -55,7 +55,7 @@ struct vgpu_ioctl {
 	u64 low_len;
 	struct vgpu_poll_seen seen;
 	struct vgpu_blank_call blank;
-	struct list_head kept;
+	struct vgpu_keep_call kept;
 };
 
 static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
@@ -302,7 +302,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	/* For fini, whatever happens before ioctl_call(). */
 	ioctl->xcall.buf = NULL;
 	ioctl->xcall.sent = false;
-	INIT_LIST_HEAD(&ioctl->kept);
+	vgpu_keep_call_init(&ioctl->kept);
 	vgpu_marshal_init(&ioctl->m, &object->host->limits, &ioctl_fds, ioctl);
 	ioctl->m.learned = &object->export->learned;
 	ioctl->m.live = vgpu_window_is_there(object->host);
@@ -316,6 +316,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	}
 	if (!ret && compat)
 		ret = ioctl_reserve(ioctl);
+	if (!ret)
+		ret = vgpu_keep_claim(&session->claims, &ioctl->kept);
 	if (ret)
 		goto out_end;
 	if (ioctl_shares(&ioctl->m))
@@ -334,6 +336,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		vgpu_blank_ioctl_done(&ioctl->blank, object, arg);
 
 out_end:
+	vgpu_keep_unclaim(&session->claims, &ioctl->kept);
 	vgpu_video_queue_done(&ioctl->video, object, cmd, arg, !ret);
 	if (ioctl->low_len)
 		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);

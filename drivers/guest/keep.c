@@ -14,6 +14,10 @@
  * which no other task sees; the list of the file or of its keepers; host->keeps.releasing
  * until the answer. Then it is unpinned by a worker, as unpinning may wait for the lock of a page,
  * and the thread that receives the host's messages must not.
+ *
+ * While a call runs the shadow has the pages at the program's addresses, which it can for one call
+ * at a time. So a call waits for those that came before it and name some of the same: two buffers
+ * of two threads may have one page between them.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
@@ -241,25 +245,38 @@ static struct vgpu_keep *keep_find(struct list_head *list, const struct vgpu_kee
 /* --- calls ---------------------------------------------------------------- */
 
 /**
+ * vgpu_keep_call_init - begin with a call that hands nothing over
+ * @call: any memory
+ */
+void vgpu_keep_call_init(struct vgpu_keep_call *call)
+{
+	INIT_LIST_HEAD(&call->pins);
+	INIT_LIST_HEAD(&call->entry);
+	call->nr = 0;
+}
+
+/**
  * vgpu_keep_pin - pin pages of the calling process that a device will keep
  * @object: object that the call is made on; its file is open until the call is over
- * @call: list of the call's pins, to be given to vgpu_keep_settle()
+ * @call: the call, to be given to vgpu_keep_claim() and vgpu_keep_settle()
  * @addr: address of the first page
  * @len: number of bytes, whole pages
  * @write: the device may write to them
  * @kept: set to what the call says of them, good until vgpu_keep_settle()
  *
  * Context: process, no locks.
- * Return: 0, -EFAULT (there is no such memory), -ENOMEM (or too much is kept), -EINTR (the caller
- * was killed).
+ * Return: 0, -EFAULT (there is no such memory), -ENOMEM (or too much is kept), -ENOSPC (more than
+ * one call may name), -EINTR (the caller was killed).
  */
-int vgpu_keep_pin(struct vgpu_object *object, struct list_head *call, u64 addr, u64 len,
+int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 addr, u64 len,
 		  bool write, struct vgpu_marshal_kept *kept)
 {
 	struct vgpu_keep_set *set = &object->host->keeps;
 	struct vgpu_keep *keep, *old;
 	bool full;
 
+	if (call->nr == VGPU_KEPT_MAX)
+		return -ENOSPC;
 	keep = keep_make(addr, len, write);
 	if (IS_ERR(keep))
 		return PTR_ERR(keep);
@@ -270,7 +287,7 @@ int vgpu_keep_pin(struct vgpu_object *object, struct list_head *call, u64 addr, 
 	if (!old && !full) {
 		set->nr++;
 		keep->number = ++set->last;
-		list_add_tail(&keep->entry, call);
+		list_add_tail(&keep->entry, &call->pins);
 	}
 	mutex_unlock(&set->lock);
 	if (old || full)
@@ -278,6 +295,8 @@ int vgpu_keep_pin(struct vgpu_object *object, struct list_head *call, u64 addr, 
 	if (full)
 		return -ENOMEM;
 	keep = old ?: keep;
+	call->ranges[call->nr].start = addr;
+	call->ranges[call->nr++].end = addr + len;
 	*kept = (struct vgpu_marshal_kept) {
 		.number = keep->number, .runs = keep->runs, .nr_runs = keep->nr_runs,
 	};
@@ -287,29 +306,112 @@ int vgpu_keep_pin(struct vgpu_object *object, struct list_head *call, u64 addr, 
 /**
  * vgpu_keep_settle - give the pins of a call to its file, or undo them
  * @object: object that the call was made on
- * @call: list of the call's pins; empty afterwards
+ * @call: the call, which has no pins afterwards
  * @sent: the host has the call, whatever came of it, so that its driver may have the pages
  */
-void vgpu_keep_settle(struct vgpu_object *object, struct list_head *call, bool sent)
+void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, bool sent)
 {
 	struct vgpu_keep_set *set = &object->host->keeps;
 	struct vgpu_keep *keep, *next;
 
-	if (list_empty(call))
+	if (list_empty(&call->pins))
 		return;
 	if (sent) {
 		mutex_lock(&set->lock);
-		list_splice_tail_init(call, keep_list(object));
+		list_splice_tail_init(&call->pins, keep_list(object));
 		mutex_unlock(&set->lock);
 		return;
 	}
-	list_for_each_entry_safe(keep, next, call, entry) {
+	list_for_each_entry_safe(keep, next, &call->pins, entry) {
 		mutex_lock(&set->lock);
 		set->nr--;
 		mutex_unlock(&set->lock);
 		keep_unpin(keep);
 	}
-	INIT_LIST_HEAD(call);
+	INIT_LIST_HEAD(&call->pins);
+}
+
+/* --- turns ---------------------------------------------------------------- */
+
+/**
+ * vgpu_keep_claims_init - begin with no call that hands memory over
+ * @claims: those of a new session
+ */
+void vgpu_keep_claims_init(struct vgpu_keep_claims *claims)
+{
+	spin_lock_init(&claims->lock);
+	INIT_LIST_HEAD(&claims->calls);
+	init_waitqueue_head(&claims->wait);
+}
+
+static bool claim_overlaps(const struct vgpu_keep_call *one, const struct vgpu_keep_call *other)
+{
+	u32 i, j;
+
+	for (i = 0; i < one->nr; i++)
+		for (j = 0; j < other->nr; j++)
+			if (one->ranges[i].start < other->ranges[j].end &&
+			    other->ranges[j].start < one->ranges[i].end)
+				return true;
+	return false;
+}
+
+/* No call before this one has any of its addresses. */
+static bool claim_is_due(struct vgpu_keep_claims *claims, const struct vgpu_keep_call *call)
+{
+	const struct vgpu_keep_call *other;
+	bool due = true;
+
+	spin_lock(&claims->lock);
+	list_for_each_entry(other, &claims->calls, entry) {
+		if (other == call)
+			break;
+		due = !claim_overlaps(other, call);
+		if (!due)
+			break;
+	}
+	spin_unlock(&claims->lock);
+	return due;
+}
+
+/**
+ * vgpu_keep_claim - wait until no other call hands over the same addresses
+ * @claims: those of the calling process's session
+ * @call: the call, which is not sent yet; its ranges do not change any more
+ *
+ * All of its addresses are claimed at once, in one order for all calls, so that none waits for
+ * another one that waits for it.
+ *
+ * Context: process, no locks. Waits interruptibly for as long as the drivers of those calls take.
+ * Return: 0, or -ERESTARTSYS, after which nothing is claimed.
+ */
+int vgpu_keep_claim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call)
+{
+	if (!call->nr)
+		return 0;
+	spin_lock(&claims->lock);
+	list_add_tail(&call->entry, &claims->calls);
+	spin_unlock(&claims->lock);
+	/* As natively the locks of V4L2's queues are taken. */
+	if (!wait_event_interruptible(claims->wait, claim_is_due(claims, call)))
+		return 0;
+	vgpu_keep_unclaim(claims, call);
+	return -ERESTARTSYS;
+}
+
+/**
+ * vgpu_keep_unclaim - let others hand over what a call has
+ * @claims: those of the calling process's session
+ * @call: the call, which is over, or was not sent; it need not have claimed anything
+ */
+void vgpu_keep_unclaim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call)
+{
+	if (!call->nr)
+		return;
+	spin_lock(&claims->lock);
+	list_del_init(&call->entry);
+	spin_unlock(&claims->lock);
+	wake_up_all(&claims->wait);
 }
 
 /* --- files ---------------------------------------------------------------- */

@@ -5,13 +5,45 @@
 
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 #include "schema.h"
+#include "uapi/linux/vgpu_wire.h"
 
 struct vgpu_host;
 struct vgpu_marshal_kept;
 struct vgpu_object;
+
+/**
+ * struct vgpu_keep_call - memory that one call hands over
+ * @pins: list of struct vgpu_keep: what was pinned for the call; the calling thread's alone
+ * @entry: in the claims' @calls, from vgpu_keep_claim() to vgpu_keep_unclaim()
+ * @nr: number of entries of @ranges
+ * @ranges: addresses that the call's KEPT segments name, @end exclusive
+ */
+struct vgpu_keep_call {
+	struct list_head pins;
+	struct list_head entry;
+	u32 nr;
+	struct {
+		u64 start;
+		u64 end;
+	} ranges[VGPU_KEPT_MAX];
+};
+
+/**
+ * struct vgpu_keep_claims - addresses of a process that calls are handing over
+ * @lock: guards @calls
+ * @calls: list of struct vgpu_keep_call, in the order of their turns
+ * @wait: woken when one is over
+ */
+struct vgpu_keep_claims {
+	spinlock_t lock; /* the list */
+	struct list_head calls;
+	wait_queue_head_t wait;
+};
 
 /**
  * struct vgpu_keepers - files whose drivers hand what they keep from one to the other
@@ -48,9 +80,13 @@ void vgpu_keep_set_abort(struct vgpu_host *host);
 void vgpu_keep_open(struct vgpu_object *object);
 bool vgpu_keep_may(const struct vgpu_object *object);
 void vgpu_keep_close(struct vgpu_object *object);
-int vgpu_keep_pin(struct vgpu_object *object, struct list_head *call, u64 addr, u64 len,
+void vgpu_keep_call_init(struct vgpu_keep_call *call);
+int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 addr, u64 len,
 		  bool write, struct vgpu_marshal_kept *kept);
-void vgpu_keep_settle(struct vgpu_object *object, struct list_head *call, bool sent);
+void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, bool sent);
+void vgpu_keep_claims_init(struct vgpu_keep_claims *claims);
+int vgpu_keep_claim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call);
+void vgpu_keep_unclaim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call);
 void vgpu_keep_released(struct vgpu_host *host, u64 number);
 
 #endif /* VGPU_KEEP_H */

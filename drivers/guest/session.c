@@ -172,6 +172,7 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 	INIT_WORK(&session->start_work, session_start);
 	INIT_WORK(&session->check_work, session_check);
 	vgpu_flush_init(&session->flush);
+	vgpu_keep_claims_init(&session->claims);
 	init_completion(&session->started);
 	mutex_init(&session->reserve_lock);
 	spin_lock_init(&session->lock);

@@ -17,6 +17,7 @@
 #include "uapi/linux/vgpu_wire.h"
 
 #include "flush.h"
+#include "keep.h"
 #include "move.h"
 
 struct mm_struct;
@@ -45,6 +46,7 @@ struct vgpu_mm;
  * @flush: what its programs wrote to device memory, on its way
  * @fdinfo_pause: jiffies, until which no fdinfo is asked for by it; 0: it may be; any thread's
  * @move_pause: it did not answer when a mapping was to be bound
+ * @claims: addresses of @mm that its calls are handing over to devices
  * @reserve_lock: guards making the reservation
  * @is_reserved: the reserved range is kept free in @mm
  * @lock: guards what follows
@@ -80,6 +82,7 @@ struct vgpu_session {
 	struct vgpu_flush flush;
 	unsigned long fdinfo_pause;
 	struct vgpu_move_pause move_pause;
+	struct vgpu_keep_claims claims;
 
 	struct mutex reserve_lock;
 	bool is_reserved;

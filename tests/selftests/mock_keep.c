@@ -215,11 +215,12 @@ DIFF_TEST(again)
 	CHECK(pinned_becomes(0));
 }
 
-/* A thread that hands the same memory over again and again. */
+/* A thread that hands the same memory over: so often, or (0) until it is stopped. */
 struct giver {
 	int fd;
 	unsigned char *p;
 	__u64 length;
+	int times;
 	bool stop;
 	int given;
 	int refused;
@@ -236,13 +237,15 @@ static void *give_on(void *arg)
 			__atomic_add_fetch(&giver->given, 1, __ATOMIC_RELEASE);
 		else
 			__atomic_add_fetch(&giver->refused, 1, __ATOMIC_RELEASE);
+		if (giver->given + giver->refused == giver->times)
+			break;
 	}
 	return NULL;
 }
 
 /*
- * While a call hands memory over, another one that nobody has described cannot have its driver keep that.
- * It would for longer than the file of the first call is open.
+ * While a call hands memory over, another one that nobody has described cannot have its driver keep
+ * that. It would for longer than the file of the first call is open.
  */
 DIFF_TEST(found)
 {
@@ -266,6 +269,35 @@ DIFF_TEST(found)
 	CHECK(giver.given > 0 && !giver.refused);
 	CHECK(found == !forwarded);
 	CHECK(!close(fd) && !close(other));
+	CHECK(pinned_becomes(0));
+}
+
+/* Two threads hand over buffers that have a page between them, and the same ones. */
+DIFF_TEST(neighbours)
+{
+	const __u64 length = 2 * PAGE;
+	unsigned char *p = alloc_pages(6);
+	struct giver givers[3] = {};
+	pthread_t threads[3];
+	int i;
+
+	needs_memory(false);
+	memset(p, 1, 6 * PAGE);
+	for (i = 0; i < 3; i++) {
+		givers[i].fd = open_device(O_RDWR);
+		/* The last one begins in the middle of the first. */
+		givers[i].p = p + PAGE / 2 + (i < 2 ? i * length : length / 2);
+		givers[i].length = length;
+		givers[i].times = diff_times(150);
+		MUST(!pthread_create(&threads[i], NULL, give_on, &givers[i]));
+	}
+	for (i = 0; i < 3; i++) {
+		MUST(!pthread_join(threads[i], NULL));
+		CHECK(givers[i].given == givers[i].times && !givers[i].refused);
+		use(givers[i].fd, 0, 0, length, SEED + i);
+		CHECK(is_pattern(givers[i].p - PAGE / 2, length, SEED + i, 0));
+		CHECK(!close(givers[i].fd));
+	}
 	CHECK(pinned_becomes(0));
 }
 
