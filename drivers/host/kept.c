@@ -244,7 +244,7 @@ static unsigned long kept_map_alone(struct vgpu_hcall *call, u64 at, u64 len,
 	return ret;
 }
 
-/* The filesystem does not look at them since Linux 6.12 (memfd_check_seals_mmap() is do_mmap()'s). */
+/* The filesystem does not look since Linux 6.12: memfd_check_seals_mmap() is do_mmap()'s. */
 static bool kept_is_sealed(const struct file *file)
 {
 	struct inode *inode = file_inode(file);
@@ -323,7 +323,8 @@ static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_tabl
 	ret = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_map, call);
 	if (ret < 0) {
 		*broken = vgpu_demand_cover(session, call->lane->shadow, addr, len);
-		return ret == -EINTR ? -EINTR : -ENOMEM;
+		/* The hypervisor's word, or a limit of the host's. */
+		return ret == -EINTR || ret == -EACCES || ret == -EPERM ? ret : -ENOMEM;
 	}
 	session->nr_pieces += nr;
 	call->nr_pieces += nr;

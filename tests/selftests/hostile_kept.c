@@ -167,13 +167,10 @@ static void call_add(uint64_t addr, uint32_t flags, const void *data, size_t len
 	call.len += (len + 7) & ~7UL;
 }
 
-/* The mock is asked to keep @len bytes at @addr. */
-static void call_begin(uint32_t object, uint64_t seq, uint64_t addr, uint64_t len)
+/* An ioctl with this argument. */
+static void call_begin_with(uint32_t object, uint64_t seq, uint32_t cmd, const void *arg,
+			    size_t len)
 {
-	const struct vgpu_mock_keep arg = {
-		.ptr = addr, .last = len - 1, .what = VGPU_MOCK_KEEP_PIN,
-	};
-
 	memset(&call, 0, offsetof(struct keep_call, data));
 	call.nr = 0;
 	call.len = 0;
@@ -181,9 +178,19 @@ static void call_begin(uint32_t object, uint64_t seq, uint64_t addr, uint64_t le
 	call.msg.hdr.seq = htole64(seq);
 	call.msg.op = htole16(VGPU_OP_IOCTL);
 	call.msg.object = htole32(object);
-	call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_KEEP);
+	call.msg.args.ioctl.cmd = htole32(cmd);
 	call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
-	call_add(ADDR - PAGE, VGPU_SEG_IN | VGPU_SEG_OUT, &arg, sizeof(arg));
+	call_add(ADDR - PAGE, VGPU_SEG_IN | VGPU_SEG_OUT, arg, len);
+}
+
+/* The mock is asked to keep @len bytes at @addr. */
+static void call_begin(uint32_t object, uint64_t seq, uint64_t addr, uint64_t len)
+{
+	const struct vgpu_mock_keep arg = {
+		.ptr = addr, .last = len - 1, .what = VGPU_MOCK_KEEP_PIN,
+	};
+
+	call_begin_with(object, seq, VGPU_MOCK_IOC_KEEP, &arg, sizeof(arg));
 }
 
 static void call_add_kept(const struct kept *kept)
@@ -933,6 +940,58 @@ TEST_F(kept, releases_of_refused_calls)
 	took = release_many(self, 1000);
 	EXPECT_LT(0, took);
 	EXPECT_GT(FLOOD_MS, took);
+}
+
+static uint64_t sum_of(const void *p, size_t len)
+{
+	return vgpu_mock_sum(VGPU_MOCK_SUM_INIT, p, len);
+}
+
+/* Return: the sum of the first @len bytes that a driver reads there; 0: it does not. */
+static uint64_t seen(FIXTURE_DATA(kept) *self, const struct kept *kept, size_t len)
+{
+	struct vgpu_mock_array array = {
+		.ptr = kept->addr, .count = len / sizeof(uint32_t), .total = len / sizeof(uint32_t),
+	};
+	struct {
+		struct vgpu_reply reply;
+		char bytes[512];
+	} answer;
+
+	call_begin_with(self->object, ++self->seq, VGPU_MOCK_IOC_ARRAY_IN, &array, sizeof(array));
+	call_add_kept(kept);
+	if (!call_send(self->lane) || peer_reply(self->lane, &answer, sizeof(answer), SLACK_MS))
+		return 0;
+	memcpy(&array, answer.bytes, sizeof(array));
+	return array.out_sum;
+}
+
+/* A part of its memory that nobody may map to write to any more. */
+TEST_F(kept, memory_that_is_sealed)
+{
+	const uint64_t at = RAM_AT + RAM_LEN;
+	struct vgpu_run two = { .addr = htole64(at), .len = htole64(2 * PAGE) };
+	struct kept kept = {
+		.addr = ADDR, .number = 2, .len = 2 * PAGE, .flags = VGPU_KEPT_WRITE,
+		.nr = 1, .runs = &two,
+	};
+	int fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const uint32_t words[] = { 0x7365616c, 0x6564 };
+
+	ASSERT_EQ(0, ftruncate(fd, 2 * PAGE));
+	ASSERT_EQ(sizeof(words), pwrite(fd, words, sizeof(words), 0));
+	ASSERT_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE));
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, at, 2 * PAGE, 0, fd));
+	guest_begin(_metadata, self);
+	EXPECT_EQ(tool_user_engine() ? -ENOMEM : -EPERM, keep(self, &kept));
+	EXPECT_EQ(-ENOENT, use(self, 0, PAGE));
+	kept.number = 3;
+	kept.flags = 0;
+	EXPECT_EQ(sum_of(words, sizeof(words)), seen(self, &kept, sizeof(words)));
+	/* The driver wants to write there, and finds that it cannot. */
+	EXPECT_EQ(-EFAULT, keep(self, &kept));
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, at, 2 * PAGE, 0, -1));
+	close(fd);
 }
 
 /* Twice before the first is answered: that ends it all. */
