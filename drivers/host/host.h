@@ -750,6 +750,8 @@ struct vgpu_room {
 };
 
 #define VGPU_ROOMS	13
+/* So many of them any call may have; the others are for those that must be alone. */
+#define VGPU_ROOMS_ANY	(VGPU_ROOMS - 4)
 #define VGPU_ROOM_LEN	SZ_64K
 /* Offset in the shadow's file of memory of rooms; those of demand pages are addresses, below. */
 #define VGPU_ROOM_OFFSET BIT_ULL(62)

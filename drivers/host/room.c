@@ -4,7 +4,8 @@
  * pointers that nobody has looked at, so the memory that the shadow's program lives in has a
  * protection key that is denied meanwhile, and each call has memory for its arguments that no
  * driver but its own can reach, as long as there are keys. The calls that are made when all are in
- * use have the memory of their lanes, which share a key.
+ * use have the memory of their lanes, which share a key. Some rooms are left to calls that must
+ * have one, so that others, which may sleep for as long as they like, do not keep these out.
  *
  * The memory of rooms, and of long arguments, is a private mapping of the shadow's file, as only
  * ->mmap() can give a mapping a key before it has pages.
@@ -79,18 +80,34 @@ unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len)
 	return addr;
 }
 
-/* Return: one that nobody has, best of all that which the lane had last; NULL: there is none. */
+/*
+ * Return: one that nobody has, best of all that which the lane had last; NULL: there is none but
+ * those that are left to others.
+ */
 static struct vgpu_room *room_find(struct vgpu_lane *lane)
 {
 	struct vgpu_rooms *rooms = &lane->session->rooms;
 	unsigned int nr = lane->room_last;
 
-	while (nr < VGPU_ROOMS && test_and_set_bit_lock(nr, &rooms->busy))
-		nr = find_first_zero_bit(&rooms->busy, VGPU_ROOMS);
-	if (nr >= VGPU_ROOMS)
+	while (nr < VGPU_ROOMS_ANY && test_and_set_bit_lock(nr, &rooms->busy))
+		nr = find_first_zero_bit(&rooms->busy, VGPU_ROOMS_ANY);
+	if (nr >= VGPU_ROOMS_ANY)
 		return NULL;
 	lane->room_last = nr;
 	return &rooms->room[nr];
+}
+
+/* Likewise, for a call that must be alone: one of those that are left to it, or any. */
+static struct vgpu_room *room_find_alone(struct vgpu_rooms *rooms)
+{
+	unsigned int nr = VGPU_ROOMS_ANY;
+
+	while (nr < VGPU_ROOMS && test_and_set_bit_lock(nr, &rooms->busy)) {
+		nr = find_next_zero_bit(&rooms->busy, VGPU_ROOMS, VGPU_ROOMS_ANY);
+		if (nr >= VGPU_ROOMS)
+			nr = find_first_zero_bit(&rooms->busy, VGPU_ROOMS);
+	}
+	return nr < VGPU_ROOMS ? &rooms->room[nr] : NULL;
 }
 
 static void room_free(struct vgpu_rooms *rooms, struct vgpu_room *room)
@@ -109,23 +126,36 @@ bool vgpu_room_must_be_alone(const struct vgpu_hcall *call)
 	return (grant && grant->policy.kind == VGPU_EXPORT_NVIDIA) || vgpu_kept_any(call);
 }
 
+/* Return: 0, -EINTR, -EBUSY: none came free in time. */
+static int room_wait_alone(struct vgpu_lane *lane, struct vgpu_room **room)
+{
+	unsigned long timeout = msecs_to_jiffies(lane->session->peer->agent->fetch_timeout_ms);
+	struct vgpu_rooms *rooms = &lane->session->rooms;
+	long left;
+
+	left = wait_event_interruptible_timeout(rooms->wait, (*room = room_find_alone(rooms)),
+						timeout);
+	if (*room)
+		return 0;
+	return left < 0 ? -EINTR : -EBUSY;
+}
+
 int vgpu_room_take(struct vgpu_hcall *call)
 {
 	struct vgpu_lane *lane = call->lane;
 	struct vgpu_rooms *rooms = &lane->session->rooms;
 	struct vgpu_room *room;
 	unsigned long addr;
-	long left;
+	int ret;
 
 	if (!lane->keys || call->room)
 		return 0;
-	room = room_find(lane);
-	if (!room && vgpu_room_must_be_alone(call)) {
-		left = wait_event_interruptible_timeout(rooms->wait, (room = room_find(lane)),
-							msecs_to_jiffies(lane->session->peer->agent
-									 ->fetch_timeout_ms));
-		if (!room)
-			return left < 0 ? -EINTR : -EBUSY;
+	if (vgpu_room_must_be_alone(call)) {
+		ret = room_wait_alone(lane, &room);
+		if (ret)
+			return ret;
+	} else {
+		room = room_find(lane);
 	}
 	call->room = room;
 	if (room && !room->addr) {

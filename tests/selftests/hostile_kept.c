@@ -6,6 +6,7 @@
  *
  * Runs where the host is, as hostile.c does.
  */
+#include <linux/vgpu_host.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/un.h>
@@ -108,6 +109,12 @@ static int vhost_connect(void)
 }
 
 /* --- the guest ------------------------------------------------------------ */
+
+/* The number of calls that have a room of their own, and of those that others cannot have. */
+#define ROOMS		(VGPU_KEY_LAST - VGPU_KEY_ALONE + 1)
+#define ROOMS_LEFT	4
+/* Longer than any test. */
+#define SLEEP_MS	60000
 
 struct kept {
 	uint64_t addr;
@@ -229,6 +236,7 @@ FIXTURE(kept) {
 	uint64_t control_seq;
 	uint32_t object;
 	char map_count[16];
+	int sleepers[ROOMS + ROOMS_LEFT];	/* lanes */
 };
 
 /* The host hears once a second that the guest is there, however long something takes. */
@@ -453,6 +461,9 @@ static void guest_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *s
 		ret = keep(self, &one);
 	} while (ret == -EFAULT && peer_now_ms() < end);
 	ASSERT_EQ(0, ret);
+	/* The shadow has room for arguments of both kinds of calls mapped from here on. */
+	ASSERT_EQ(0, use(self, 0, PAGE));
+	memset(self->ram, 0, PAGE);
 	ASSERT_TRUE(say_close(self, self->object));
 	ASSERT_TRUE(release(self, 1));
 	close(self->lane);
@@ -465,6 +476,7 @@ FIXTURE_SETUP(kept)
 
 	self->peer.control = -1;
 	self->lane = -1;
+	memset(self->sleepers, -1, sizeof(self->sleepers));
 	tool_read_line(MAP_COUNT, self->map_count, sizeof(self->map_count));
 	self->ram_fd = memfd_create("ram", MFD_CLOEXEC);
 	ASSERT_EQ(0, ftruncate(self->ram_fd, RAM_LEN));
@@ -482,9 +494,13 @@ FIXTURE_SETUP(kept)
 
 FIXTURE_TEARDOWN(kept)
 {
+	unsigned int i;
+
 	if (!self->ram)
 		return;
 	write_line(MAP_COUNT, self->map_count);
+	for (i = 0; i < NR(self->sleepers); i++)
+		close(self->sleepers[i]);
 	close(self->lane);
 	peer_close(&self->peer);
 	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
@@ -940,6 +956,116 @@ TEST_F(kept, releases_of_refused_calls)
 	took = release_many(self, 1000);
 	EXPECT_LT(0, took);
 	EXPECT_GT(FLOOD_MS, took);
+}
+
+/* --- beside other calls ---------------------------------------------------- */
+
+static bool all_sleep(void *wanted)
+{
+	return sleeps() >= *(uint32_t *)wanted;
+}
+
+/* Has a call with that memory, or none, sleep in the driver, by a lane of its own. */
+static void sleeper_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self,
+			  unsigned int nr, const struct kept *kept)
+{
+	const struct vgpu_mock_sleep arg = { .ms = SLEEP_MS };
+
+	self->sleepers[nr] = peer_lane(&self->peer, 1);
+	ASSERT_GE(self->sleepers[nr], 0);
+	call_begin_with(self->object, 1, VGPU_MOCK_IOC_SLEEP, &arg, sizeof(arg));
+	if (kept)
+		call_add_kept(kept);
+	ASSERT_TRUE(call_send(self->sleepers[nr]));
+}
+
+/* Return: the call was cancelled, and is over. */
+static bool sleeper_end(FIXTURE_DATA(kept) *self, unsigned int nr)
+{
+	const struct vgpu_hdr cancel = {
+		.len = htole32(sizeof(cancel)), .type = htole16(VGPU_MSG_CANCEL), .seq = htole64(1),
+	};
+	char answer[512];
+
+	return peer_send(self->sleepers[nr], &cancel, sizeof(cancel)) &&
+	       peer_reply(self->sleepers[nr], answer, sizeof(answer), SLACK_MS) != INT64_MIN;
+}
+
+#define NEEDS_KEYS() do { \
+	if (tool_run("grep -qw ospke /proc/cpuinfo")->status) \
+		SKIP(return, "the processor has no protection keys"); \
+} while (0)
+
+/* One page, which is like no other one's. */
+static struct kept page_of(uint64_t number)
+{
+	static struct vgpu_run run;
+
+	run = run_at(number * 2 * PAGE, PAGE);
+	return (struct kept) {
+		.addr = ADDR + number * 2 * PAGE, .number = number, .len = PAGE,
+		.flags = VGPU_KEPT_WRITE, .nr = 1, .runs = &run,
+	};
+}
+
+/*
+ * However many calls sleep, there is a key for memory that is kept, until as many calls that have
+ * such memory sleep, too.
+ */
+TEST_F_TIMEOUT(kept, rooms, 240)
+{
+	uint32_t wanted = sleeps() + ROOMS;
+	struct kept kept;
+	unsigned int i;
+
+	NEEDS_KEYS();
+	guest_begin(_metadata, self);
+	for (i = 0; i < ROOMS; i++)
+		sleeper_begin(_metadata, self, i, NULL);
+	ASSERT_TRUE(eventually(all_sleep, &wanted, SLACK_MS));
+	kept = page_of(100);
+	EXPECT_EQ(0, keep(self, &kept));
+	EXPECT_EQ(0, use(self, 0, PAGE));
+	EXPECT_TRUE(written(self, &kept, 256 * PAGE));
+
+	wanted += ROOMS_LEFT;
+	for (; i < ROOMS + ROOMS_LEFT; i++) {
+		kept = page_of(i);
+		sleeper_begin(_metadata, self, i, &kept);
+	}
+	ASSERT_TRUE(eventually(all_sleep, &wanted, SLACK_MS));
+	kept = page_of(101);
+	EXPECT_EQ(-EBUSY, keep(self, &kept));
+	/* Calls that need no room go on. */
+	EXPECT_EQ(0, use(self, 0, PAGE));
+	EXPECT_TRUE(sleeper_end(self, ROOMS));
+	EXPECT_EQ(0, keep(self, &kept));
+}
+
+/* Addresses that another call hands over are not this one's, for as long as that one takes. */
+TEST_F_TIMEOUT(kept, memory_of_another_call, 120)
+{
+	struct kept other = scattered(2, 4), kept;
+	uint32_t before = sleeps();
+	int i;
+
+	guest_begin(_metadata, self);
+	sleeper_begin(_metadata, self, 0, &other);
+	ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
+	/* From before to in it, all of it, and from in it to behind. */
+	for (i = -1; i <= 3; i += 2) {
+		kept = scattered(10 + i, 2);
+		kept.addr = ADDR + i * (int)PAGE;
+		EXPECT_EQ(-EINVAL, keep(self, &kept));
+	}
+	kept = scattered(20, 2);
+	kept.addr = ADDR + 4 * PAGE;
+	EXPECT_EQ(0, keep(self, &kept));
+	EXPECT_TRUE(sleeper_end(self, 0));
+	kept = scattered(21, 4);
+	EXPECT_EQ(0, keep(self, &kept));
+	EXPECT_EQ(0, use(self, 1, 4 * PAGE));
+	EXPECT_TRUE(written(self, &kept, 64 * PAGE));
 }
 
 static uint64_t sum_of(const void *p, size_t len)
