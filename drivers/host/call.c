@@ -284,6 +284,7 @@ static void call_reset(struct vgpu_hcall *call)
 	call->segs = NULL;
 	call->nr_kept = 0;
 	call->nr_pieces = 0;
+	call->room_stuck = false;
 	call->event = 0;
 	call->done = false;
 }

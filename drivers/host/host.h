@@ -881,6 +881,8 @@ struct vgpu_fd {
  * @data_len: how many
  * @data_size: room in @data
  * @room: for the arguments; NULL: it has its lane's memory, if any
+ * @room_stuck: memory that has the room's key could not be taken away, and the session ends: no
+ *	other call gets the room
  * @reach: rights that the thread had before
  * @scratch: memory of the shadow for the arguments
  * @scratch_len: bytes
@@ -925,6 +927,7 @@ struct vgpu_hcall {
 	u32 data_len;
 	u32 data_size;
 	struct vgpu_room *room;
+	bool room_stuck;
 	u32 reach;
 	unsigned long scratch;
 	size_t scratch_len;

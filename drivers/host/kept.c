@@ -304,6 +304,13 @@ static const struct vgpu_kept *kept_of(const struct vgpu_hcall *call, u32 seg)
 	return (const void *)(call->view.data + call->segs[seg].in);
 }
 
+/* What could not be taken away has the key of the room, which is nobody's any more. */
+static void kept_stay(struct vgpu_hcall *call)
+{
+	call->room_stuck = true;
+	vgpu_session_end(call->lane->session);
+}
+
 /* @broken: out: what is mapped there is not what should be, and cannot be. */
 static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_table *table,
 			     u32 pieces, u32 seg, bool *broken)
@@ -343,7 +350,7 @@ static int kept_place(struct vgpu_hcall *call, const struct vgpu_ram_table *tabl
 	ret = kept_place_locked(call, table, pieces, seg, &broken);
 	mutex_unlock(&session->map_lock);
 	if (broken)
-		vgpu_session_end(session);
+		kept_stay(call);
 	return ret;
 }
 
@@ -448,5 +455,5 @@ void vgpu_kept_hide(struct vgpu_hcall *call)
 	call->nr_pieces = 0;
 	mutex_unlock(&session->map_lock);
 	if (ret)
-		vgpu_session_end(session);
+		kept_stay(call);
 }

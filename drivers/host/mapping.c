@@ -344,8 +344,10 @@ void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len)
 	mutex_lock(&session->map_lock);
 	ret = vgpu_demand_cover(session, lane->shadow, addr, len);
 	mutex_unlock(&session->map_lock);
-	if (ret)
-		vgpu_session_end(session);
+	if (!ret)
+		return;
+	lane->call.room_stuck = true;
+	vgpu_session_end(session);
 }
 
 static u32 mapping_cache(pgprot_t prot)

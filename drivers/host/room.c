@@ -184,7 +184,7 @@ void vgpu_room_end(struct vgpu_hcall *call)
 	if (!call->lane->keys)
 		return;
 	vgpu_keys_restore(call->reach);
-	if (call->room)
+	if (call->room && !call->room_stuck)
 		room_free(&call->lane->session->rooms, call->room);
 	call->room = NULL;
 }
