@@ -685,7 +685,8 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		/* An older program's struct may end before; fixups are aligned. */
 		if (end > level->len ||
 		    ((level->base + field->offset) & min(field->size - 1, 3)) ||
-		    (alternative && field->offset == settled) || (field->unkept && can_keep(m, true)) ||
+		    (alternative && field->offset == settled) ||
+		    (field->unkept && can_keep(m, field->alone)) ||
 		    (field->type != VGPU_FIELD_STAMP && !when_holds(m, level, &field->when)))
 			continue;
 		if (alternative)

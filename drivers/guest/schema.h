@@ -187,9 +187,10 @@ struct vgpu_schema_chain;
  * @error: USERPTR: positive errno when the pointer is not null; KEPT: likewise, where the host
  *	cannot have the pages; 0: the driver finds that it cannot keep them; LIVE: where mappings
  *	are copies; where they are not, no mapping of the file becomes one afterwards
- * @unkept: nothing is done where the host can have pages that the device keeps, as @alone says
- * @alone: KEPT: only where no other call finds the pages meanwhile. The driver of whatever other call
- *	might come to have them, for longer than the file of this one is open
+ * @unkept: nothing is done where the host can have pages that the device keeps
+ * @alone: KEPT: only where no other call finds the pages meanwhile. The driver of whatever other
+ *	call might come to have them, for longer than the file of this one is open. @unkept:
+ *	where the host can have them so
  * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count; KEPT: so many
  *	bytes more than @count says
  * @when: nothing is done otherwise; STAMP: a FIELD of the same struct, as the driver left it

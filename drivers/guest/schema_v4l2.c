@@ -23,10 +23,11 @@
  * that cannot do it, which programs ask for first. It tells what it can do, too: that has to fit.
  */
 #define NO_USERPTR(s) \
-	{ VGPU_USERPTR(s, memory), .error = EINVAL, .unkept = true, \
+	{ VGPU_USERPTR(s, memory), .error = EINVAL, .unkept = true, .alone = true, \
 	  .when = VGPU_WHEN_EQUAL(s, memory, V4L2_MEMORY_USERPTR) }
 #define NO_USERPTR_CAP(s) \
-	{ VGPU_HIDE(s, capabilities), .mask = V4L2_BUF_CAP_SUPPORTS_USERPTR, .unkept = true }
+	{ VGPU_HIDE(s, capabilities), .mask = V4L2_BUF_CAP_SUPPORTS_USERPTR, .unkept = true, \
+	  .alone = true }
 
 static const struct vgpu_schema_field reqbufs[] = {
 	NO_USERPTR(struct v4l2_requestbuffers),

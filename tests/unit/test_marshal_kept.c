@@ -239,6 +239,54 @@ static void test_two(void)
 	tap_subject("memory in two places");
 }
 
+/* Pointers that are refused where memory cannot be kept, or where other calls find it meanwhile. */
+struct unkept {
+	u64 any;
+	u64 alone;
+};
+
+static const struct vgpu_schema_field unkept_fields[] = {
+	{ VGPU_USERPTR(struct unkept, any), .error = ENXIO, .unkept = true },
+	{ VGPU_USERPTR(struct unkept, alone), .error = ENODEV, .unkept = true, .alone = true },
+};
+
+#define UNKEPT	_IOWR('x', 3, struct unkept)
+
+static const struct vgpu_schema_ioctl unkept_ioctls[] = {
+	{ VGPU_IOCTL_WITH(UNKEPT, struct unkept, unkept_fields) },
+};
+
+static const struct vgpu_schema unkept_schema = {
+	.name = "unkept",
+	.ioctls = unkept_ioctls,
+	.nr_ioctls = ARRAY_SIZE(unkept_ioctls),
+};
+
+static long unkept(u64 any, u64 alone)
+{
+	struct unkept *arg = user_alloc(sizeof(*arg));
+	long result;
+
+	*arg = (struct unkept) { .any = any, .alone = alone };
+	result = host_ioctl_keep(&host, &m, &unkept_schema, UNKEPT, (uintptr_t)arg, false,
+				 keep_driver, NULL);
+	vgpu_marshal_fini(&m);
+	return result;
+}
+
+static void test_unkept(void)
+{
+	start();
+	tap_expect(!unkept(1, 1), "where both can be");
+	host.limits.features &= ~VGPU_FEATURE_KEEP_ALONE;
+	tap_expect(!unkept(1, 0), "other calls find it");
+	tap_expect(unkept(1, 1) == -ENODEV, "and none may");
+	host.limits.features &= ~VGPU_FEATURE_KEEP;
+	tap_expect(unkept(1, 0) == -ENXIO && unkept(0, 1) == -ENODEV, "where neither can be");
+	tap_expect(!unkept(0, 0), "null");
+	tap_subject("what is refused elsewhere");
+}
+
 /* Each allocation fails once. */
 static void test_no_memory(void)
 {
@@ -264,6 +312,7 @@ int main(void)
 	test_none();
 	test_two();
 	test_overlap();
+	test_unkept();
 	test_no_memory();
 	return tap_done();
 }
