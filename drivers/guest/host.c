@@ -64,6 +64,14 @@ static int host_hello(struct vgpu_host *host)
 	return vgpu_conn_send(&host->conn, &vec, 1, sizeof(hello), HOST_MSG_TIMEOUT_MS);
 }
 
+/* Features that there are, and none without what it is of. */
+static bool host_features_ok(u64 features)
+{
+	if ((features & ~VGPU_FEATURES) || !(features & VGPU_FEATURE_DEMAND))
+		return false;
+	return !(features & VGPU_FEATURE_KEEP_ALONE) || (features & VGPU_FEATURE_KEEP);
+}
+
 static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 {
 	u64 base = le64_to_cpu(msg->reserved_base);
@@ -84,8 +92,7 @@ static int host_welcome(struct vgpu_host *host, const struct vgpu_welcome *msg)
 
 	if (le32_to_cpu(msg->magic) != VGPU_WIRE_MAGIC ||
 	    le16_to_cpu(msg->version) != VGPU_WIRE_VERSION ||
-	    (host->features & ~VGPU_FEATURES) || !(host->features & VGPU_FEATURE_DEMAND) ||
-	    (base | size) % PAGE_SIZE ||
+	    !host_features_ok(host->features) || (base | size) % PAGE_SIZE ||
 	    base + size < base || host->lanes_max < HOST_LANES_MIN ||
 	    host->limits.call_bytes < VGPU_CONTROL_MSG_MAX)
 		return -EPROTO;

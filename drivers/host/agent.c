@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "host.h"
+#include "keys.h"
 
 #define AGENT_FETCH_TIMEOUT_MAX_MS	60000
 #define AGENT_PATIENCE_MAX_MS		3600000
@@ -198,6 +199,15 @@ static int agent_export_file(void *data, struct file *file, struct vgpu_cmd *cmd
 	return vgpu_file_set(data, cmd->arg);
 }
 
+/* Of memory that is kept, the guest is told only what is so. */
+static bool agent_features_ok(u64 features)
+{
+	if (features & ~VGPU_FEATURES)
+		return false;
+	return !(features & VGPU_FEATURE_KEEP_ALONE) ||
+		((features & VGPU_FEATURE_KEEP) && vgpu_keys_there());
+}
+
 static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_host_peer_add *args = cmd->arg;
@@ -205,7 +215,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	struct vgpu_peer *peer;
 	int ret;
 
-	if (args->flags || args->limits.reserved || args->features & ~VGPU_FEATURES)
+	if (args->flags || args->limits.reserved || !agent_features_ok(args->features))
 		return -EOPNOTSUPP;
 	peer = vgpu_peer_alloc(agent, args);
 	if (IS_ERR(peer))

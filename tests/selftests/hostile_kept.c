@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 
+#include "agent.h"
 #include "hostile_host.h"
 #include "tool.h"
 #include "vgpu_mock.h"
@@ -470,10 +471,8 @@ static void guest_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *s
 	lane_begin(_metadata, self);
 }
 
-FIXTURE_SETUP(kept)
+static void host_begin(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self)
 {
-	NEEDS_HOST();
-
 	self->peer.control = -1;
 	self->lane = -1;
 	memset(self->sleepers, -1, sizeof(self->sleepers));
@@ -492,7 +491,7 @@ FIXTURE_SETUP(kept)
 	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, RAM_AT, RAM_LEN, 0, self->ram_fd));
 }
 
-FIXTURE_TEARDOWN(kept)
+static void host_end(struct __test_metadata *_metadata, FIXTURE_DATA(kept) *self)
 {
 	unsigned int i;
 
@@ -511,6 +510,17 @@ FIXTURE_TEARDOWN(kept)
 	EXPECT_EQ(0, unexport("hostile"));
 	munmap(self->ram, RAM_SEEN);
 	close(self->ram_fd);
+}
+
+FIXTURE_SETUP(kept)
+{
+	NEEDS_HOST();
+	host_begin(_metadata, self);
+}
+
+FIXTURE_TEARDOWN(kept)
+{
+	host_end(_metadata, self);
 }
 
 /* Runs of all sizes in any order, and one page in two places, do no harm. */
@@ -1148,6 +1158,90 @@ TEST_F(kept, without_the_feature)
 	EXPECT_GE(peer_wait_eof(self->lane, SLACK_MS), 0);
 	ASSERT_TRUE(say_release(self, 1));
 	EXPECT_TRUE(has_ended(self));
+}
+
+/* --- lanes without keys ----------------------------------------------------- */
+
+#define KEYLESS		"/run/vgpu-keyless"
+
+/* vgpud looks for its keeper where the shadow's program is. Return: both are there. */
+static bool keyless_make(void)
+{
+	return !tool_run("set -e\nrm -rf %s\nmkdir %s\ncd %s\n"
+			 "cp $(dirname $(command -v vgpud))/../libexec/vgpu/vgpu-keeper .\n"
+			 "cp /usr/lib/vgpu-test/tools/keyless_shadow vgpu-shadow",
+			 KEYLESS, KEYLESS, KEYLESS)->status;
+}
+
+/* vgpud's shadows are of another program while this runs. */
+FIXTURE(keyless) {
+	FIXTURE_DATA(kept) kept;
+	bool begun;
+};
+
+FIXTURE_SETUP(keyless)
+{
+	int fd;
+
+	NEEDS_HOST();
+	if (tool_user_engine())
+		SKIP(return, "needs the host module: a user-space engine's shadows are its own");
+	NEEDS_KEYS();
+	ASSERT_TRUE(keyless_make());
+	ASSERT_TRUE(agent_keep_exports());
+	ASSERT_TRUE(agent_end(getenv("VGPU_NAME"), SIGTERM));
+	self->begun = true;
+	agent_run(KEYLESS "/vgpu-shadow");
+	fd = agent_await(getenv("VGPU_NAME"));
+	ASSERT_GE(fd, 0);
+	close(fd);
+	host_begin(_metadata, &self->kept);
+}
+
+FIXTURE_TEARDOWN(keyless)
+{
+	int fd;
+
+	if (!self->begun)
+		return;
+	host_end(_metadata, &self->kept);
+	if (tool_processes("/vgpud", NULL))
+		EXPECT_TRUE(agent_gone(agent_kill(SIGTERM)));
+	fd = agent_start(getenv("VGPU_NAME"));
+	EXPECT_GE(fd, 0);
+	close(fd);
+	unlink(AGENT_CONF);
+	EXPECT_TRUE(agent_write_env());
+}
+
+/* No memory is handed over by them where the guest was told that other calls do not find it. */
+TEST_F_TIMEOUT(keyless, memory, 240)
+{
+	FIXTURE_DATA(kept) *kept = &self->kept;
+	struct kept one = scattered(1, 1);
+	uint64_t end;
+	int64_t ret;
+
+	ASSERT_EQ(0, peer_open_with(&kept->peer, LOOPBACK, PORT,
+				    VGPU_FEATURES & ~VGPU_FEATURE_KEEP_ALONE));
+	lane_begin(_metadata, kept);
+	end = peer_now_ms() + SLACK_MS;
+	do {
+		ret = keep(kept, &one);
+	} while (ret == -EFAULT && peer_now_ms() < end);
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(PAGE, guest().counters.kept_bytes);
+	close(kept->lane);
+	peer_close(&kept->peer);
+	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+
+	ASSERT_EQ(0, peer_open(&kept->peer, LOOPBACK, PORT));
+	ASSERT_TRUE(le64toh(kept->peer.welcome.features) & VGPU_FEATURE_KEEP_ALONE);
+	lane_begin(_metadata, kept);
+	EXPECT_EQ(-EFAULT, keep(kept, &one));
+	/* That is not because the memory is not known yet, which is found out later. */
+	EXPECT_EQ(0, guest().counters.kept_bytes);
+	EXPECT_EQ(-ENOENT, use(kept, 0, PAGE));
 }
 
 TEST_HARNESS_MAIN

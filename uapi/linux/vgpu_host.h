@@ -192,6 +192,9 @@ struct vgpu_host_limits {
  * @limits: see there
  * @features: VGPU_FEATURE_* of vgpu_wire.h, as WELCOME said
  *
+ * -EOPNOTSUPP: this module does not know one of the features, or cannot do it: KEEP_ALONE where the
+ * processor has no protection keys, or without KEEP.
+ *
  * The caller may close @sock_fd afterwards.
  */
 struct vgpu_host_peer_add {
