@@ -13,6 +13,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
 
 #include "nvidia.h"
 #include "vgpu_mock_nvidia.h"
@@ -44,6 +45,21 @@ static const struct kernel_param_ops nvidia_seen_ops = {
 };
 module_param_cb(seen, &nvidia_seen_ops, NULL, 0444);
 MODULE_PARM_DESC(seen, "how often a command came that guests are denied");
+
+/* Nothing wakes who is in it, but a signal. */
+static DECLARE_WAIT_QUEUE_HEAD(nvidia_sleepers);
+static atomic_t nr_sleepers;
+
+static int nvidia_get_sleeping(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%d\n", atomic_read(&nr_sleepers));
+}
+
+static const struct kernel_param_ops nvidia_sleeping_ops = {
+	.get = nvidia_get_sleeping,
+};
+module_param_cb(sleeping, &nvidia_sleeping_ops, NULL, 0444);
+MODULE_PARM_DESC(sleeping, "how many sleep");
 
 static struct cdev nvidia_cdev, nvidia_uvm_cdev;
 static dev_t nvidia_uvm_devt;
@@ -249,6 +265,16 @@ static long nvidia_look(struct mock_nvidia_file *file, struct vgpu_mock_nvidia_l
 	return copy_to_user(arg, &look, sizeof(look)) ? -EFAULT : 0;
 }
 
+static long nvidia_sleep(void)
+{
+	long ret;
+
+	atomic_inc(&nr_sleepers);
+	ret = wait_event_interruptible(nvidia_sleepers, false);
+	atomic_dec(&nr_sleepers);
+	return ret;
+}
+
 static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	u32 nr = _IOC_NR(cmd), size = _IOC_SIZE(cmd);
@@ -265,6 +291,8 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		return nvidia_pin(filp->private_data, arg);
 	if (cmd == VGPU_MOCK_NVIDIA_LOOK)
 		return nvidia_look(filp->private_data, (void __user *)arg);
+	if (cmd == VGPU_MOCK_NVIDIA_SLEEP)
+		return nvidia_sleep();
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_XFER) && size == sizeof(xfer)) {
 		if (copy_from_user(&xfer, (void __user *)arg, sizeof(xfer)))
 			return -EFAULT;

@@ -44,6 +44,9 @@ struct vgpu_mock_nvidia_look {
 
 #define VGPU_MOCK_NVIDIA_LOOK	_IOWR('V', 0xe2, struct vgpu_mock_nvidia_look)
 
+/* Until a signal comes; the argument stays. The module's parameter "sleeping" says how many do. */
+#define VGPU_MOCK_NVIDIA_SLEEP	_IOWR('V', 0xe3, __u64)
+
 /*
  * As the driver has them: it goes by number and size alone. REGISTER: the control file, else
  * EINVAL. CONTROL: each byte of the parameters becomes its complement, and the status 0. XFER:

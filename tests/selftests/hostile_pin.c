@@ -24,6 +24,8 @@
 #define WORD		0x6b656570206f7574ULL
 /* The number of calls that have a room of their own. */
 #define ROOMS		(VGPU_KEY_LAST - VGPU_KEY_ALONE + 1)
+/* So many of the rooms are for calls of NVIDIA's driver, and those that hand memory over. */
+#define ROOMS_LEFT	4
 /* Longer than any test. */
 #define SLEEP_MS	60000
 
@@ -255,15 +257,14 @@ static bool all_sleep(void *wanted)
 	return sleeps() >= *(uint32_t *)wanted;
 }
 
-/* As many calls as there are rooms sleep in another driver. */
-static void rooms_fill(struct __test_metadata *_metadata, FIXTURE_DATA(pin) *self)
+/* Has calls of other drivers sleep. */
+static void others_sleep(struct __test_metadata *_metadata, FIXTURE_DATA(pin) *self, uint32_t nr)
 {
 	const struct vgpu_mock_sleep sleep = { .ms = SLEEP_MS };
-	uint32_t mock = open_export(self, &self->lane, self->mock), wanted = sleeps() + ROOMS;
-	int i;
+	uint32_t mock = open_export(self, &self->lane, self->mock), wanted = sleeps() + nr, i;
 
 	ASSERT_NE(0, mock);
-	for (i = 0; i < ROOMS; i++) {
+	for (i = 0; i < nr; i++) {
 		struct lane *lane = &self->sleepers[i];
 
 		ASSERT_TRUE(lane_begin(self, lane));
@@ -271,6 +272,31 @@ static void rooms_fill(struct __test_metadata *_metadata, FIXTURE_DATA(pin) *sel
 					    &sleep, ADDR, sizeof(sleep)));
 	}
 	ASSERT_TRUE(eventually(all_sleep, &wanted, SLACK_MS));
+}
+
+static bool cards_sleep(void *wanted)
+{
+	char line[16];
+
+	tool_read_line("/sys/module/vgpu_mock_nvidia/parameters/sleeping", line, sizeof(line));
+	return atoi(line) == *(int *)wanted;
+}
+
+/* As many calls as there are rooms sleep, in both drivers. */
+static void rooms_fill(struct __test_metadata *_metadata, FIXTURE_DATA(pin) *self)
+{
+	int i, wanted = ROOMS_LEFT;
+	const uint64_t arg = 0;
+
+	others_sleep(_metadata, self, ROOMS - ROOMS_LEFT);
+	for (i = ROOMS - ROOMS_LEFT; i < ROOMS; i++) {
+		struct lane *lane = &self->sleepers[i];
+
+		ASSERT_TRUE(lane_begin(self, lane));
+		ASSERT_TRUE(peer_ioctl_send(lane->fd, self->object, ++lane->seq,
+					    VGPU_MOCK_NVIDIA_SLEEP, &arg, ADDR, sizeof(arg)));
+	}
+	ASSERT_TRUE(eventually(cards_sleep, &wanted, SLACK_MS));
 }
 
 static bool cancel(const struct lane *lane)
@@ -305,6 +331,22 @@ static bool it_waits(const FIXTURE_DATA(pin) *self)
 	if (tool_run("grep -qw ospke /proc/cpuinfo")->status) \
 		SKIP(return, "the processor has no protection keys"); \
 } while (0)
+
+/* However many calls of other drivers sleep. */
+TEST_F_TIMEOUT(pin, rooms_left, 240)
+{
+	int i;
+
+	NEEDS_KEYS();
+	others_sleep(_metadata, self, ROOMS);
+	ASSERT_TRUE(begin_call(self));
+	EXPECT_EQ(0, reply_of(self, &self->lane, FETCH_MS + SLACK_MS));
+	/* They have their rooms, and those of their lanes, whole. */
+	for (i = 0; i < ROOMS; i++) {
+		ASSERT_TRUE(cancel(&self->sleepers[i]));
+		EXPECT_NE(INT64_MIN, reply_of(self, &self->sleepers[i], SLACK_MS));
+	}
+}
 
 /* None comes free in time: the call fails, and the next one finds one. */
 TEST_F_TIMEOUT(pin, no_room, 240)

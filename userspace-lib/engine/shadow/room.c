@@ -20,6 +20,13 @@
 /* How often a call that waits looks whether the guest still does. */
 #define LOOK_MS		100
 
+/*
+ * Calls that can do with the room of their lane leave so many for those that cannot: they may sleep
+ * for as long as the guest likes, and the others would wait for that.
+ */
+#define ROOMS_LEFT	4
+#define ROOMS_OF_ANY	((1U << (KEYS_ALONE - ROOMS_LEFT)) - 1)
+
 static struct room rooms[KEYS_ALONE];
 /* One bit for each that is free. */
 static u32 rooms_free;
@@ -39,15 +46,18 @@ void rooms_init(void)
 	}
 }
 
-/* The one that the thread had last, whose stack it has, is best. */
-static struct room *room_find(const struct lane *lane)
+/*
+ * The one that the thread had last, whose stack it has, is best. @those: the rooms that the call
+ * may have, a bit each.
+ */
+static struct room *room_find(const struct lane *lane, u32 those)
 {
-	u32 free = __atomic_load_n(&rooms_free, __ATOMIC_RELAXED), bit;
+	u32 free = __atomic_load_n(&rooms_free, __ATOMIC_RELAXED), may, bit;
 
-	while (free) {
-		bit = free & -free;
+	while ((may = free & those)) {
+		bit = may & -may;
 		if (lane->signals && lane->signals != &lane->room)
-			bit = (free & (1U << (lane->signals - rooms))) ?: bit;
+			bit = (may & (1U << (lane->signals - rooms))) ?: bit;
 		if (__atomic_compare_exchange_n(&rooms_free, &free, free & ~bit, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return &rooms[__builtin_ctz(bit)];
@@ -64,7 +74,7 @@ static int room_wait(struct lane *lane, struct room **room)
 	__atomic_add_fetch(&rooms_waiters, 1, __ATOMIC_SEQ_CST);
 	for (;;) {
 		back = __atomic_load_n(&rooms_back, __ATOMIC_SEQ_CST);
-		*room = room_find(lane);
+		*room = room_find(lane, ~0U);
 		if (*room)
 			break;
 		ret = lane_pending(lane) ? -EINTR : now_ns() >= end ? -EBUSY : 0;
@@ -77,8 +87,8 @@ static int room_wait(struct lane *lane, struct room **room)
 }
 
 /*
- * The engine looks at arguments for NVIDIA's driver, which may pin whatever the guest names. Memory that a
- * driver keeps has the room's key.
+ * The engine looks at arguments for NVIDIA's driver, which may pin whatever the guest names.
+ * Memory that a driver keeps has the room's key.
  */
 static bool must_be_alone(const struct call *call)
 {
@@ -102,7 +112,7 @@ int room_take(struct call *call)
 
 	if (call->room)
 		return 0;
-	room = room_find(lane);
+	room = room_find(lane, must_be_alone(call) ? ~0U : ROOMS_OF_ANY);
 	if (!room && keys_on && must_be_alone(call)) {
 		ret = room_wait(lane, &room);
 		if (ret)
