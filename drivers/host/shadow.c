@@ -9,6 +9,7 @@
 #include <linux/sched/signal.h>
 
 #include "host.h"
+#include "keys.h"
 
 static int shadow_lane(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
@@ -45,6 +46,7 @@ err_put_fd:
 static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 {
 	struct vgpu_session *session = data;
+	u32 reach;
 	int ret;
 
 	ret = vgpu_session_bind(session);
@@ -57,7 +59,11 @@ static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 		return 0;
 	if (READ_ONCE(session->ending))
 		return -ESHUTDOWN;
+	/* A driver hears of the end of its mapping. */
+	reach = vgpu_keys_save();
+	vgpu_keys_only(0);
 	ret = vgpu_mapping_apply_unmaps(session, file, U64_MAX);
+	vgpu_keys_restore(reach);
 	/* Back to user mode each time: the last reference to a file may be gone. */
 	return ret == -EINTR ? 0 : ret;
 }

@@ -23,6 +23,7 @@ static void vgpu_mock_vm_close(struct vm_area_struct *vma)
 {
 	struct vgpu_mock_buf *buf = vma->vm_private_data;
 
+	vgpu_mock_reach_try(VGPU_MOCK_REACH_UNMAP);
 	atomic_dec(&buf->maps);
 	vgpu_mock_count(VGPU_MOCK_MAPS, -1);
 	vgpu_mock_buf_put(buf);
@@ -123,6 +124,7 @@ static bool vgpu_mock_vm_fault_sleep(struct vgpu_mock_buf *buf)
 static bool vgpu_mock_vm_fault_begin(struct vgpu_mock_buf *buf)
 {
 	vgpu_mock_count(VGPU_MOCK_FAULTS, 1);
+	vgpu_mock_reach_try(VGPU_MOCK_REACH_FAULT);
 	atomic_inc(&buf->faults);
 	return !READ_ONCE(buf->fault_ms) || READ_ONCE(buf->fault_unlocked) ||
 		vgpu_mock_vm_fault_sleep(buf);
@@ -196,6 +198,7 @@ static vm_fault_t vgpu_mock_vm_pfn_mkwrite(struct vm_fault *vmf)
 {
 	struct vgpu_mock_buf *buf = vmf->vma->vm_private_data;
 
+	vgpu_mock_reach_try(VGPU_MOCK_REACH_WRITE);
 	atomic_inc(&buf->notified);
 	return 0;
 }
@@ -219,6 +222,7 @@ static int vgpu_mock_vm_access(struct vm_area_struct *vma, unsigned long addr, v
 	unsigned int offset = offset_in_page(addr);
 	struct page *page;
 
+	vgpu_mock_reach_try(VGPU_MOCK_REACH_ACCESS);
 	len = min_t(int, len, PAGE_SIZE - offset);
 	mutex_lock(&buf->lock);
 	page = buf->revoked ? NULL : vgpu_mock_buf_page_locked(buf, index);
@@ -306,6 +310,7 @@ int vgpu_mock_mmap(struct file *filp, struct vm_area_struct *vma)
 	int ret;
 
 	vgpu_mock_count(VGPU_MOCK_MMAPS, 1);
+	vgpu_mock_reach_try(VGPU_MOCK_REACH_MMAP);
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	buf = vgpu_mock_buf_find(file, vma->vm_pgoff >> (VGPU_MOCK_BUF_SHIFT - PAGE_SHIFT));

@@ -93,6 +93,7 @@ static const struct vgpu_mock_ioctl vgpu_mock_ioctls[VGPU_MOCK_UNDESCRIBED_BIT] 
 	VGPU_MOCK_ENTRY(KEEP, vgpu_mock_keep, 0),
 	VGPU_MOCK_ENTRY(KEPT, vgpu_mock_kept, 0),
 	VGPU_MOCK_ENTRY(FLUSH, vgpu_mock_flush, VGPU_MOCK_RAW),
+	VGPU_MOCK_ENTRY(REACH, vgpu_mock_reach, 0),
 };
 
 static const struct vgpu_mock_ioctl vgpu_mock_bare_ioctl = {

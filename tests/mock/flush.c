@@ -33,6 +33,7 @@ int vgpu_mock_fop_flush(struct file *filp, fl_owner_t owner)
 	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(never);
 
 	WRITE_ONCE(file->flushed, true);
+	vgpu_mock_reach_try(VGPU_MOCK_REACH_FLUSH);
 	if (flush & VGPU_MOCK_FLUSH_DEAF)
 		msleep(ms);
 	else if (current->flags & PF_EXITING)

@@ -232,6 +232,7 @@ loff_t vgpu_mock_llseek(struct file *filp, loff_t offset, int whence)
 	if (unsized && whence == SEEK_END)
 		return -EINVAL;
 	vgpu_mock_count(VGPU_MOCK_SEEKS, 1);
+	vgpu_mock_reach_try(VGPU_MOCK_REACH_LLSEEK);
 	return fixed_size_llseek(filp, offset, whence, VGPU_MOCK_SPACE_BYTES);
 }
 

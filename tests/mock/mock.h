@@ -200,6 +200,10 @@ long vgpu_mock_kept(struct vgpu_mock_call *call);
 long vgpu_mock_flush(struct vgpu_mock_call *call);
 int vgpu_mock_fop_flush(struct file *filp, fl_owner_t owner);
 
+/* reach.c */
+long vgpu_mock_reach(struct vgpu_mock_call *call);
+void vgpu_mock_reach_try(u32 op);
+
 /* list.c */
 int vgpu_mock_chain_run(struct vgpu_mock_chain *chain, u64 *sum);
 long vgpu_mock_chain(struct vgpu_mock_call *call);

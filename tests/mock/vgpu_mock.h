@@ -1586,6 +1586,30 @@ struct vgpu_mock_kept {
 
 #define VGPU_MOCK_FLUSH_DEAF	0x80000000u
 
+/**
+ * struct vgpu_mock_reach - VGPU_MOCK_IOC_REACH
+ * @address: an integer: an address in the memory of the calling process; 0: none
+ * @out_tried: VGPU_MOCK_REACH_*: operations that have tried to read the address that was named last
+ * @out_reached: likewise, and could
+ *
+ * One for all files, and never described.
+ */
+struct vgpu_mock_reach {
+	__u64 address;
+	__u32 out_tried;
+	__u32 out_reached;
+};
+
+#define VGPU_MOCK_REACH_MMAP	1
+#define VGPU_MOCK_REACH_UNMAP	2	/* vm_ops->close */
+#define VGPU_MOCK_REACH_FAULT	4
+#define VGPU_MOCK_REACH_WRITE	8	/* vm_ops->pfn_mkwrite */
+#define VGPU_MOCK_REACH_ACCESS	0x10	/* vm_ops->access */
+#define VGPU_MOCK_REACH_LLSEEK	0x20
+#define VGPU_MOCK_REACH_FLUSH	0x40
+
+#define VGPU_MOCK_IOC_REACH	_IOWR(VGPU_MOCK_IOC_TYPE, 0x7a, struct vgpu_mock_reach)
+
 /*
  * The devices. All of them take the ioctls above.
  *

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
@@ -344,6 +345,104 @@ TEST_F(reach, not_the_program)
 		EXPECT_EQ(0, waiters[i].error);
 		EXPECT_EQ(1, waiters[i].wait.out_count);
 	}
+	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+}
+
+/* --- operations that are no ioctl ---------------------------------------------- */
+
+#define PAGE	4096UL
+
+static struct vgpu_mock_reach driver_reach(int fd, uint64_t address)
+{
+	struct vgpu_mock_reach reach = { .address = address };
+
+	if (ioctl(fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_REACH), &reach))
+		reach.out_reached = ~0U;
+	return reach;
+}
+
+/* Reads and writes a page of a buffer, as a program and, if that is so, as a debugger. */
+static bool page_used(int fd, uint32_t flavour)
+{
+	struct vgpu_mock_buf_create create = { .size = PAGE, .flavour = flavour };
+	volatile unsigned char *page;
+	unsigned char byte;
+	int mem;
+
+	if (ioctl(fd, VGPU_MOCK_IOC_BUF_CREATE, &create))
+		return false;
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, create.out_offset);
+	if (page == MAP_FAILED)
+		return false;
+	mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	byte = *page;
+	*page = byte + 1;
+	/* The host has it by the time a call comes. */
+	if (ioctl(fd, VGPU_MOCK_IOC_NOOP, 0) || *page != (unsigned char)(byte + 1) ||
+	    ((flavour & VGPU_MOCK_BUF_ACCESS) &&
+	     (pread(mem, &byte, 1, (uintptr_t)page) != 1 || byte != *page)))
+		return false;
+	close(mem);
+	return !munmap((void *)page, PAGE);
+}
+
+/* All that a program can bring about but calls with arguments. */
+static bool operations(void)
+{
+	int fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+
+	return fd >= 0 && page_used(fd, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_NOTIFY) &&
+	       page_used(fd, VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_ACCESS) &&
+	       lseek(fd, 1, SEEK_SET) == 1 && !close(fd);
+}
+
+/*
+ * What is no ioctl, read or write reaches nothing but the guest's memory, either, and pages are
+ * copied by way of the room of that call.
+ */
+TEST_F(reach, other_operations)
+{
+	const uint32_t copies = VGPU_MOCK_REACH_FAULT | VGPU_MOCK_REACH_WRITE |
+				VGPU_MOCK_REACH_ACCESS;
+	struct vgpu_mock_wait wake = { .slot = 1, .target = 1 };
+	uint32_t wanted = copies | VGPU_MOCK_REACH_MMAP, tried = 0, seen = 0;
+	struct vgpu_mock_reach reach;
+	struct waiter waiters[2];
+	int nr, i, reached = 0;
+
+	if (!self->keys)
+		SKIP(return, "the processor has no protection keys");
+	ASSERT_TRUE(waiters_start(waiters, 2, self->fd));
+	nr = find_parts(self->shadow);
+	ASSERT_GT(nr, 0);
+	for (i = 0; i < nr; i++) {
+		struct part *part = &parts[i];
+
+		if (part->key <= 0 || !part->used || (seen >> part->key & 1))
+			continue;
+		seen |= 1U << part->key;
+		driver_reach(self->fd, part->start);
+		EXPECT_TRUE(operations());
+		reach = driver_reach(self->fd, 0);
+		tried |= reach.out_tried;
+		if (!reach.out_reached)
+			continue;
+		TH_LOG("key %d: %x", part->key, reach.out_reached);
+		EXPECT_EQ(0, reach.out_reached & ~copies);
+		EXPECT_NE(VGPU_KEY_OWN, part->key);
+		reached++;
+	}
+	EXPECT_GE(1, reached);
+	/* The program's and the two waiting calls'. */
+	EXPECT_LE(3, __builtin_popcount(seen));
+	/* The module reads nothing for debuggers where a driver has an operation for that. */
+	if (!tool_user_engine())
+		wanted &= ~VGPU_MOCK_REACH_ACCESS;
+	EXPECT_EQ(wanted, tried & wanted);
+
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_WAKE, &wake));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_join(waiters[i].thread, NULL));
 	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
 }
 

@@ -66,6 +66,7 @@ static const char *const left[] = {
 	"DRM_IOCTL_MAP_BUFS",		/* maps memory */
 	"VGPU_MOCK_IOC_STRING",		/* a string without a length */
 	"VGPU_MOCK_IOC_PIN",		/* pins memory */
+	"VGPU_MOCK_IOC_REACH",		/* of the host's memory */
 	/* Newer than the schema can ask for: no macros. */
 	"DRM_IOCTL_PANTHOR_BO_QUERY_INFO",
 	"DRM_IOCTL_PANTHOR_BO_SET_LABEL",

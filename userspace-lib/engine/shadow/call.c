@@ -172,7 +172,7 @@ static void call_set_f_flags(const struct file_entry *file, u32 flags)
 	long now = sys3(__NR_fcntl, file->fd, F_GETFL, 0);
 
 	if (now >= 0 && ((now ^ flags) & mask))
-		sys3(__NR_fcntl, file->fd, F_SETFL, (now & ~mask) | (flags & mask));
+		sys3_apart(__NR_fcntl, file->fd, F_SETFL, (now & ~mask) | (flags & mask));
 }
 
 s64 call_close_strays(struct call *call, s64 result)

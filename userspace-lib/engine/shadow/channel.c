@@ -109,7 +109,7 @@ static void channel_answer(const struct eshadow_msg *msg, const u8 *extra, u32 l
 
 	if (!request) {
 		if (fd >= 0)
-			sys2(__NR_close, fd, 0);
+			fd_close(fd);
 		return;
 	}
 	/* Here, where it is in order with the wish to have it closed again. */

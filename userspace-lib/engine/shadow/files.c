@@ -36,11 +36,16 @@ void files_init(void)
 	sys3(__NR_dup3, fd_engine, 0, O_CLOEXEC);
 }
 
+void fd_close(int fd)
+{
+	sys3_apart(__NR_close, fd, 0, 0);
+}
+
 int fd_up(int fd, int base)
 {
 	int up = sys3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, base);
 
-	sys2(__NR_close, fd, 0);
+	fd_close(fd);
 	return up;
 }
 
@@ -126,7 +131,7 @@ struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy,
 		file->users++;
 	lock_drop(&files_lock);
 	if (fd >= 0)
-		sys2(__NR_close, fd, 0);
+		fd_close(fd);
 	return file;
 }
 
@@ -167,7 +172,7 @@ void file_put(struct file_entry *file)
 	lock_drop(&files_lock);
 	if (!close)
 		return;
-	sys2(__NR_close, fd, 0);
+	fd_close(fd);
 	channel_tell(ESHADOW_DROPPED, object, 0);
 }
 
@@ -188,7 +193,7 @@ bool file_close(u32 object)
 	}
 	lock_drop(&files_lock);
 	if (close)
-		sys2(__NR_close, fd, 0);
+		fd_close(fd);
 	return close || !file;
 }
 
@@ -265,7 +270,7 @@ u32 files_call_ends(void)
 		}
 		if (taken[fd])
 			continue;
-		sys2(__NR_close, fd, 0);
+		fd_close(fd);
 		nr++;
 	}
 	unclean = false;
@@ -280,6 +285,6 @@ void files_give(int fd)
 	lock_take(&files_lock);
 	taken[fd] = 0;
 	given = max(given, fd + 1);
-	sys2(__NR_close, fd, 0);
+	fd_close(fd);
 	lock_drop(&files_lock);
 }

@@ -69,7 +69,7 @@ static long open_node(struct call *call, const struct eshadow_policy *policy, u3
 /* Return: it was master. */
 static bool drop_master(int fd)
 {
-	return !sys3(__NR_ioctl, fd, DRM_DROP_MASTER, 0);
+	return !sys3_apart(__NR_ioctl, fd, DRM_DROP_MASTER, 0);
 }
 
 /*
@@ -238,8 +238,8 @@ s64 fops_llseek(struct call *call)
 	long ret;
 
 	if (whence == SEEK_CUR)
-		sys3(__NR_lseek, call->file->fd, call->pos, SEEK_SET);
-	ret = sys3(__NR_lseek, call->file->fd, le64_to_cpu(args->offset), whence);
+		sys3_apart(__NR_lseek, call->file->fd, call->pos, SEEK_SET);
+	ret = sys3_apart(__NR_lseek, call->file->fd, le64_to_cpu(args->offset), whence);
 	if (ret >= 0)
 		call->pos = ret;
 	return ret;

@@ -42,9 +42,6 @@ void *memory_get(u64 len);
 void *memory_get_key(u64 len, int key);
 void memory_put(void *memory, u64 len);
 
-/* Copies where a fault may come. false: one came, and what is copied by then is undefined. */
-bool copy_checked(void *to, const void *from, u64 len);
-
 static inline void count(__u64 *counter, u64 nr)
 {
 	__atomic_add_fetch(counter, nr, __ATOMIC_RELAXED);

@@ -201,8 +201,8 @@ static int unmap_locked(u64 addr, u64 end)
  */
 static int bar_locked(u64 addr, u64 len)
 {
-	long ret = sys_mmap(addr, len, PROT_NONE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	long ret = sys6_apart(__NR_mmap, addr, len, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
 	if (sys_is_error(ret))
 		return ret;
@@ -432,9 +432,9 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 	pages_cover(addr, len);
 	lock_drop(&demand.lock);
 	tell_usage();
-	at = sys_mmap(addr, len, le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
-		      le32_to_cpu(args->flags) | MAP_FIXED, call->file->fd,
-		      le64_to_cpu(args->offset));
+	at = sys6_apart(__NR_mmap, addr, len, le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
+			le32_to_cpu(args->flags) | MAP_FIXED, call->file->fd,
+			le64_to_cpu(args->offset));
 	ret = sys_is_error(at) ? at : smaps_read(&smaps);
 	if (!ret) {
 		mapping_name(call, addr, smaps.flags);
@@ -546,8 +546,8 @@ s64 mapping_protect(struct call *call)
 		    (VGPU_MAP_READ | VGPU_MAP_SHARED))
 			ret = -EACCES;
 		if (!ret)
-			ret = sys3(__NR_mprotect, mappings[i].addr, mappings[i].len,
-				   PROT_READ | PROT_WRITE);
+			ret = sys3_apart(__NR_mprotect, mappings[i].addr, mappings[i].len,
+					 PROT_READ | PROT_WRITE);
 	}
 	lock_drop(&map_lock);
 	return ret;
@@ -569,18 +569,38 @@ static u64 covered(u64 addr, u64 len)
 	return pos - addr;
 }
 
+/*
+ * Pages are copied by way of the call's room: a driver's handler of faults, or its operation for
+ * debuggers, reaches nothing else of the program's.
+ */
 static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 {
-	(void)arg;
-	return copy_checked((void *)addr, bytes, len) ? 0 : -EFAULT;
+	const struct call *call = arg;
+	u32 done, part;
+
+	for (done = 0; done < len; done += part) {
+		part = min(len - done, (u32)PAGE_SIZE);
+		memcpy((void *)call->scratch, bytes + done, part);
+		if (!copy_checked((void *)(addr + done), (void *)call->scratch, part,
+				  call->room->key))
+			return -EFAULT;
+	}
+	return 0;
 }
 
 /* The page is read as the program reads it, or as a debugger does. */
-static bool page_read(struct call *call, u8 *to, u64 addr)
+static bool page_read(const struct call *call, u8 *to, u64 addr)
 {
-	if (!(le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG))
-		return copy_checked(to, (void *)addr, PAGE_SIZE);
-	return sys4(__NR_pread64, fd_mem, (long)to, PAGE_SIZE, addr) == PAGE_SIZE;
+	bool ok;
+
+	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG)
+		ok = sys4_in_room(call->room->key, __NR_pread64, fd_mem, call->scratch, PAGE_SIZE,
+				  addr) == PAGE_SIZE;
+	else
+		ok = copy_checked((void *)call->scratch, (void *)addr, PAGE_SIZE, call->room->key);
+	if (ok)
+		memcpy(to, (void *)call->scratch, PAGE_SIZE);
+	return ok;
 }
 
 /*
@@ -594,7 +614,7 @@ s64 mapping_read_pages(struct call *call)
 
 	if (!len)
 		return -EFAULT;
-	if (call_alloc_data(call, len))
+	if (call_alloc_data(call, len) || call_alloc_scratch(call, PAGE_SIZE))
 		return call_refuse(call, -ENOMEM);
 	while (done < len && page_read(call, call->data + done, addr + done))
 		done += PAGE_SIZE;
@@ -614,12 +634,14 @@ s64 mapping_write_pages(struct call *call)
 	const u8 *data = call->view.data + vgpu_wire_pad(le32_to_cpu(segs[0].len));
 	s64 done = 0;
 
+	if (call_alloc_scratch(call, PAGE_SIZE))
+		return call_refuse(call, -ENOMEM);
 	for (; nr; nr--, range++) {
 		u32 len = le32_to_cpu(range->flags) & VGPU_RANGE_MASK ? PAGE_SIZE :
 			le32_to_cpu(range->len);
 
 		if (covered(le64_to_cpu(range->addr), len) == len &&
-		    !vgpu_wire_range_apply(range, data, mapping_put, NULL))
+		    !vgpu_wire_range_apply(range, data, mapping_put, call))
 			done += le32_to_cpu(range->len);
 		data += le32_to_cpu(range->len);
 	}

@@ -2,6 +2,7 @@
 /* Memory of NVIDIA's driver that files map, which the engine has to know of. */
 #include "engine/nvidia_rm.h"
 #include "shadow.h"
+#include "shadow/keys.h"
 
 /* The argument, in memory that only this call uses; NULL: it has not so many bytes there. */
 static void *arg_here(const struct call *call, u32 len)
@@ -28,11 +29,23 @@ static const struct file_entry *mapped_file(const struct call *call)
 	return NULL;
 }
 
+/*
+ * The driver reaches memory of the room alone, where the argument of the guest's call is not needed
+ * any more. Without keys it is safer where another lane's driver does not find it as easily.
+ */
+static void share_with(struct call *call, void *arg, struct rm_share *share)
+{
+	_Static_assert(sizeof(*share) <= sizeof(struct rm_map), "one fits where the other is");
+	if (keys_on)
+		share = memcpy(arg, share, sizeof(*share));
+	sys4_in_room(call->room->key, __NR_ioctl, call->file->fd, RM_IOCTL_SHARE, (long)share, 0);
+}
+
 void nvidia_mapped(struct call *call, u32 cmd)
 {
 	const struct file_entry *file;
 	struct eshadow_memory memory;
-	const struct rm_map *map;
+	struct rm_map *map;
 	struct rm_share share;
 	struct request request = {
 		.msg = { .type = ESHADOW_MAPS, .value = call->file->object },
@@ -67,5 +80,5 @@ void nvidia_mapped(struct call *call, u32 cmd)
 	request.msg.object = file->object;
 	/* An object that cannot be shared is not lent: its mappings go by copy. */
 	if (!channel_ask(call->lane, &request) && request.len == sizeof(share.with_client))
-		sys3(__NR_ioctl, call->file->fd, RM_IOCTL_SHARE, (long)&share);
+		share_with(call, map, &share);
 }

@@ -264,8 +264,9 @@ int demand_cover(u64 addr, u64 len)
 {
 	long ret;
 
-	ret = sys_mmap(addr, len, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	/* A driver hears of the end of its mapping. */
+	ret = sys6_apart(__NR_mmap, addr, len, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	return sys_is_error(ret) ? ret : demand_report(addr, len);
 }
 

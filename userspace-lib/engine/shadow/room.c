@@ -92,7 +92,9 @@ static int room_wait(struct lane *lane, struct room **room)
  */
 static bool must_be_alone(const struct call *call)
 {
-	return call->file && (call->file->policy.kind == VGPU_EXPORT_NVIDIA || kept_any(call));
+	/* One of class mm has no argument that a driver sees, and must not wait for others. */
+	return call->file && !call->mm &&
+	       (call->file->policy.kind == VGPU_EXPORT_NVIDIA || kept_any(call));
 }
 
 /* The pages that a device may have of the room are nobody's any more. */

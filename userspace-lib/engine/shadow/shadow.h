@@ -55,6 +55,8 @@ extern struct vgpu_wire_limits wire_limits;
 
 /* Moves a file out of the way of those that drivers make. Return: its number, or an errno. */
 int fd_up(int fd, int base);
+/* Closes a file that may be a driver's, of which ->flush and ->release may be called. */
+void fd_close(int fd);
 
 extern int fd_devices, fd_maps, fd_mem, fd_engine;
 

@@ -228,20 +228,82 @@ long syscall_compat(struct syscall *call)
 	return syscall_entry32(call);
 }
 
+/* --- other system calls of drivers ------------------------------------------- */
+
+/*
+ * No signal comes meanwhile: a cancel's is sent only to a thread in a call that can be cancelled.
+ * The stack is out of reach, so all is in registers.
+ */
+static long sys6_reach(unsigned int reach, long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	register long r12 __asm__("r12") = nr;
+	register long r13 __asm__("r13") = c;
+	register long r14 __asm__("r14") = reach;
+	long ret;
+
+	__asm__ volatile("mov %%r14d, %%eax\n"
+			 "	xor %%ecx, %%ecx\n"
+			 "	xor %%edx, %%edx\n"
+			 "	wrpkru\n"
+			 "	mov %%r12, %%rax\n"
+			 "	mov %%r13, %%rdx\n"
+			 "	syscall\n"
+			 "	mov %%rax, %%r12\n"
+			 "	xor %%eax, %%eax\n"
+			 "	xor %%ecx, %%ecx\n"
+			 "	xor %%edx, %%edx\n"
+			 "	wrpkru\n"
+			 "	mov %%r12, %%rax\n"
+			 : "=a"(ret), "+r"(r12)
+			 : "D"(a), "S"(b), "r"(r13), "r"(r14), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "rdx", "r11", "memory");
+	return ret;
+}
+
+long sys6_apart(long nr, long a, long b, long c, long d, long e, long f)
+{
+	if (!keys_on)
+		return sys6(nr, a, b, c, d, e, f);
+	return sys6_reach(keys_only(0), nr, a, b, c, d, e, f);
+}
+
+long sys4_in_room(int key, long nr, long a, long b, long c, long d)
+{
+	if (!keys_on)
+		return sys4(nr, a, b, c, d);
+	return sys6_reach(keys_only(key), nr, a, b, c, d, 0, 0);
+}
+
 /* --- copies that may fault ------------------------------------------------- */
 
-HIDDEN extern char copy_begin[], copy_end[], copy_failed[];
+HIDDEN extern char copy_begin[], copy_end[];
+HIDDEN bool copy_reach(void *to, const void *from, u64 len, unsigned int reach);
 /*
  * Words where both sides are aligned: memory of devices is slow byte by byte, and drivers'
  * registers may not take bytes.
+ *
+ * The handler of a fault goes on at copy_failed, with the stack that it finds by %fs.
  */
-__asm__(".globl copy_checked, copy_begin, copy_end, copy_failed\n"
-	".hidden copy_begin, copy_end, copy_failed\n"
-	"copy_checked:\n"
-	"	mov %rdx, %rcx\n"
+__asm__(".globl copy_reach, copy_begin, copy_end\n"
+	".hidden copy_reach, copy_begin, copy_end\n"
+	"copy_reach:\n"
+	"	push %rbx\n"
+	"	mov %ecx, %ebx\n"
+	"	mov %rdx, %r8\n"
+	"	mov %rsp, %fs:8\n"
+	"	test %ebx, %ebx\n"
+	"	jz 1f\n"
+	"	mov %ebx, %eax\n"
+	"	xor %ecx, %ecx\n"
+	"	xor %edx, %edx\n"
+	"	wrpkru\n"
+	"1:	mov %r8, %rcx\n"
 	"	mov %rdi, %rax\n"
 	"	or %rsi, %rax\n"
-	"	or %rdx, %rax\n"
+	"	or %r8, %rax\n"
 	"	test $7, %al\n"
 	"copy_begin:\n"
 	"	jnz 1f\n"
@@ -250,11 +312,23 @@ __asm__(".globl copy_checked, copy_begin, copy_end, copy_failed\n"
 	"	jmp 2f\n"
 	"1:	rep movsb\n"
 	"copy_end:\n"
-	"2:	mov $1, %eax\n"
-	"	ret\n"
+	"2:	test %ebx, %ebx\n"
+	"	jz 1f\n"
+	REACH_ALL
+	"1:	mov $1, %eax\n"
+	"	jmp copy_over\n"
 	"copy_failed:\n"
 	"	xor %eax, %eax\n"
+	"copy_over:\n"
+	"	movq $0, %fs:8\n"
+	"	pop %rbx\n"
 	"	ret\n");
+_Static_assert(offsetof(struct thread, stack) == 8, "as assembled");
+
+bool copy_checked(void *to, const void *from, u64 len, int key)
+{
+	return copy_reach(to, from, len, keys_on ? keys_only(key) : 0);
+}
 
 /* --- signals --------------------------------------------------------------- */
 
@@ -296,37 +370,47 @@ bool thread_fault_is_meant(u64 ip)
 	return between(ip, compat_begin, compat_end) || between(ip, copy_begin, copy_end);
 }
 
-static void on_fault(struct sigcontext *context)
-{
-	/* A kernel without system calls of 32-bit programs. */
-	if (between(context->rip, compat_begin, compat_end)) {
-		context->rip = (u64)cancel_over;
-		context->r13 = (u64)-EOPNOTSUPP;
-		return;
-	}
-	if (!between(context->rip, copy_begin, copy_end))
-		sys_exit_group(SHADOW_EXIT_SIGNAL);
-	context->rip = (u64)copy_failed;
-}
-
-static void __attribute__((used)) on_signal(int nr, void *info, struct ucontext *ucontext)
-{
-	(void)nr;
-	(void)info;
-	on_fault(&ucontext->uc_mcontext);
-}
-
-/* A handler begins without any key but 0, so without the stack. */
-HIDDEN void on_signal_keys(int nr, void *info, struct ucontext *ucontext);
-__asm__(".globl on_signal_keys\n"
-	".hidden on_signal_keys\n"
-	"on_signal_keys:\n"
+/*
+ * A fault of a copy, or of a system call of 32-bit programs that the kernel does not have. As with
+ * the cancel's signal, drivers may write where the kernel leaves the registers: what is believed is
+ * that the thread was at such a place, which it is at no other fault, and the program ends.
+ */
+HIDDEN void on_fault(int nr, void *info, struct ucontext *ucontext);
+HIDDEN void on_fault_keys(int nr, void *info, struct ucontext *ucontext);
+__asm__(".globl on_fault, on_fault_keys\n"
+	".hidden on_fault, on_fault_keys\n"
+	"on_fault_keys:\n"
 	HANDLER_REACH
-	"	jmp on_signal\n");
+	"on_fault:\n"
+	"	mov 168(%rdx), %rdx\n"
+	"	lea copy_begin(%rip), %rcx\n"
+	"	lea copy_end(%rip), %rsi\n"
+	"	cmp %rcx, %rdx\n"
+	"	jb 1f\n"
+	"	cmp %rsi, %rdx\n"
+	"	jae 1f\n"
+	"	mov %fs:8, %rcx\n"
+	"	test %rcx, %rcx\n"
+	"	jz cancel_stray\n"
+	"	mov %rcx, %rsp\n"
+	"	jmp copy_failed\n"
+	"1:	lea compat_begin(%rip), %rcx\n"
+	"	lea compat_end(%rip), %rsi\n"
+	"	cmp %rcx, %rdx\n"
+	"	jb cancel_stray\n"
+	"	cmp %rsi, %rdx\n"
+	"	jae cancel_stray\n"
+	"	mov %fs:0, %rbx\n"
+	"	test %rbx, %rbx\n"
+	"	jz cancel_stray\n"
+	"	mov 64(%rbx), %rsp\n"
+	"	mov $-95, %r13\n"	/* -EOPNOTSUPP */
+	"	jmp cancel_over\n");
+_Static_assert(EOPNOTSUPP == 95, "as assembled");
 
 typedef void handler_fn(int nr, void *info, struct ucontext *ucontext);
 
-static long signal_handle(int nr, handler_fn *handler, unsigned long flags, unsigned long mask)
+static long signal_handle(int nr, handler_fn *handler, unsigned long flags)
 {
 	const struct {
 		handler_fn *handler;
@@ -337,7 +421,6 @@ static long signal_handle(int nr, handler_fn *handler, unsigned long flags, unsi
 		.handler = handler,
 		.flags = flags | SA_RESTORER | SA_SIGINFO | SA_RESTART,
 		.restorer = signal_restorer,
-		.mask = mask,
 	};
 
 	return sys4(__NR_rt_sigaction, nr, (long)&action, 0, KERNEL_SIGSET);
@@ -347,19 +430,18 @@ int signals_init(void)
 {
 	unsigned long blocked = ~(SIGNAL_BIT(VGPU_LANE_SIGNAL) | SIGNAL_BIT(SIGSEGV) |
 				  SIGNAL_BIT(SIGBUS));
-	handler_fn *fault = keys_on ? on_signal_keys : on_signal;
+	handler_fn *fault = keys_on ? on_fault_keys : on_fault;
+	/* A handler does not return, so it runs with the mask that the thread had. */
+	const unsigned long flags = SA_ONSTACK | SA_NODEFER;
 	long ret;
 
 	ret = sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&blocked, 0, KERNEL_SIGSET);
-	/* These come from instructions of the thread's, which has its stack then. */
 	if (!ret)
-		ret = signal_handle(SIGSEGV, fault, 0, ~0UL);
+		ret = signal_handle(SIGSEGV, fault, flags);
 	if (!ret)
-		ret = signal_handle(SIGBUS, fault, 0, ~0UL);
-	/* The handler does not return, so it runs with the mask that the thread had. */
+		ret = signal_handle(SIGBUS, fault, flags);
 	if (!ret)
-		ret = signal_handle(VGPU_LANE_SIGNAL, keys_on ? on_cancel_keys : on_cancel,
-				    SA_ONSTACK | SA_NODEFER, 0);
+		ret = signal_handle(VGPU_LANE_SIGNAL, keys_on ? on_cancel_keys : on_cancel, flags);
 	return ret;
 }
 

@@ -18,7 +18,8 @@ struct syscall;
 
 /**
  * struct thread - a thread and memory of its own
- * @call: the system call that it makes, or made last; the thread finds it by %fs
+ * @call: the system call that it makes, or made last; the thread finds it by %fs, and the next
+ * @stack: where its stack is while copy_checked() runs; 0: it does not
  * @tid: 0: free. The kernel clears it when the thread no longer uses the memory
  * @fn: what it does
  * @arg: its argument
@@ -26,6 +27,7 @@ struct syscall;
  */
 struct thread {
 	struct syscall *call;
+	u64 stack;
 	int tid;
 	void (*fn)(void *arg);
 	void *arg;
@@ -88,6 +90,25 @@ struct syscall {
 long syscall_cancelable(struct syscall *call);
 /* The same by the entry for 32-bit programs, of three arguments; -EOPNOTSUPP: there is none. */
 long syscall_compat(struct syscall *call);
+
+/*
+ * Makes a system call in which a driver's operation may run, which reaches the guest's memory and
+ * nothing of the program's, but for the second one's: what has the room's key. No cancel ends it.
+ */
+long sys6_apart(long nr, long a, long b, long c, long d, long e, long f);
+long sys4_in_room(int key, long nr, long a, long b, long c, long d);
+
+static inline long sys3_apart(long nr, long a, long b, long c)
+{
+	return sys6_apart(nr, a, b, c, 0, 0, 0);
+}
+
+/*
+ * Copies where a fault may come, and a driver's handler of that may run, which reaches the guest's
+ * memory and what has the room's key: there @to is, or @from, and the thread's stack for signals
+ * (thread_signal_stack()). Return: false: a fault came, and what is copied by then is undefined.
+ */
+bool copy_checked(void *to, const void *from, u64 len, int key);
 
 /* Has the thread end the call, by the cancel signal if it makes it already. */
 void thread_cancel(const struct thread *thread, struct syscall *call);
