@@ -16,6 +16,9 @@
 /* The engine's table has as many entries. */
 #define RAM_MAX		64
 
+/* So much fits into the reserved range at once. */
+#define PART_MAX	((u64)256 << 20)
+
 /* The engine says where the guest's memory is; map_lock guards this and the next. */
 static struct vgpu_ram ram[RAM_MAX];
 /* The number of pieces of it that are mapped now, by all lanes. */
@@ -63,20 +66,40 @@ void ram_remove(u64 addr, u64 len)
 }
 
 /*
- * With the key of the call's room no driver of another call can pin it. There is no moment at which the
- * pages are there without the key.
+ * With the key of the call's room no driver of another call can pin it. A new mapping has key 0,
+ * and what has no access can still be pinned to be read, by drivers that insist (FOLL_FORCE). So it
+ * gets its key in the reserved range, where the guest has to guess its place, and moves.
  */
-static int piece_map(void *data, u64 at, u64 len, const struct vgpu_ram *part, u64 offset,
-		     bool write)
+static int part_map(u64 at, u64 len, int fd, u64 offset, int prot, int key)
+{
+	long aside = sys_mmap(0, len, PROT_NONE, MAP_SHARED, fd, offset), ret;
+
+	if (sys_is_error(aside))
+		return aside;
+	ret = keys_protect(aside, len, prot, key);
+	if (!sys_is_error(ret))
+		ret = sys6(__NR_mremap, aside, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
+	if (!sys_is_error(ret))
+		return 0;
+	memory_put((void *)aside, len);
+	return ret;
+}
+
+static int piece_map(void *data, u64 at, u64 len, const struct vgpu_ram *in, u64 offset, bool write)
 {
 	const int prot = write ? PROT_READ | PROT_WRITE : PROT_READ;
 	const struct call *call = data;
-	long ret = sys_mmap(at, len, PROT_NONE, MAP_SHARED | MAP_FIXED, part->fd, offset);
+	const u64 most = max(in->page, PART_MAX);
+	u64 pos, part;
+	int ret;
 
-	if (!sys_is_error(ret))
-		ret = keys_protect(at, len, prot, call->room->key);
-	if (sys_is_error(ret))
-		return ret;
+	/* What follows a part in the file becomes one mapping with it. */
+	for (pos = 0; pos < len; pos += part) {
+		part = min(len - pos, most);
+		ret = part_map(at + pos, part, in->fd, offset + pos, prot, call->room->key);
+		if (ret)
+			return ret;
+	}
 	/* A page that cannot be there is for the driver to find. */
 	sys3(__NR_madvise, at, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	return 0;
