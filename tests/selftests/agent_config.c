@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 
 #include <linux/filter.h>
@@ -166,6 +167,18 @@ TEST(paths_of_no_device)
 	if (!access("/dev/vgpu-host", F_OK))
 		EXPECT_CHECK(3, "1.conf:1: [a]: /dev/vgpu-host belongs to vgpu itself",
 			     "[a]\npath = /dev/vgpu-host\nto = 3\n", NULL);
+}
+
+#define VHOST_NODE	"/run/vgpu-test-vhost"
+
+/* Drivers that protection keys do not keep from memory of other calls, under whatever path. */
+TEST(paths_that_ignore_keys)
+{
+	ASSERT_EQ(0, mknod(VHOST_NODE, S_IFCHR | 0600, makedev(10, 241)));
+	/* The module of that number may be there, or not yet. */
+	EXPECT_CHECK(3, "1.conf:1: [a]: " VHOST_NODE " is of VFIO, iommufd or vhost",
+		     "[a]\npath = " VHOST_NODE "\nto = 3\n", NULL);
+	EXPECT_EQ(0, unlink(VHOST_NODE));
 }
 
 /* --- files that change ---------------------------------------------------- */

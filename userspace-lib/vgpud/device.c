@@ -160,10 +160,23 @@ static bool is_ours(const char *dir, const char *class, const char *driver)
 		(!strcmp(name, "vgpu-host") || !strncmp(name, "vgpu-window", 11));
 }
 
+bool device_ignores_keys(const char *class, const char *name, dev_t rdev)
+{
+	/* miscdevice.h of the kernel has them. */
+	enum { MISC = 10, VFIO = 196, VHOST_NET = 238, VHOST_VSOCK = 241 };
+
+	if (!strncmp(class, "vfio", 4) || !strncmp(name, "vhost-", 6))
+		return true;
+	if (major(rdev) != MISC)
+		return false;
+	return minor(rdev) == VFIO || minor(rdev) == VHOST_NET || minor(rdev) == VHOST_VSOCK ||
+		!strcmp(name, "vfio") || !strcmp(name, "iommu");
+}
+
 int device_open(const char *path, struct device *device)
 {
 	char dir[64], owner[72], class[64];
-	char parent[80];
+	char parent[80], name[64];
 	struct stat st;
 	int fd;
 
@@ -183,6 +196,11 @@ int device_open(const char *path, struct device *device)
 	device->rdev = st.st_rdev;
 	snprintf(dir, sizeof(dir), "/sys/dev/char/%u:%u", major(st.st_rdev), minor(st.st_rdev));
 	device_link_name(dir, "subsystem", class, sizeof(class));
+	dir_name(dir, name, sizeof(name));
+	if (device_ignores_keys(class, name, st.st_rdev)) {
+		close(fd);
+		return -EOPNOTSUPP;
+	}
 	device->kind = find_kind(dir, class);
 	/* ALSA's nodes belong to a card, which belongs to the device. */
 	snprintf(owner, sizeof(owner), "%s%s", dir,

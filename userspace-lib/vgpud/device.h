@@ -45,9 +45,18 @@ struct device_change {
 
 /*
  * Returns an O_PATH file of the device, without opening the device, or a
- * negative errno: -ENOTTY: no character device; -EXDEV: one of vgpu itself.
+ * negative errno: -ENOTTY: no character device; -EXDEV: one of vgpu itself; -EOPNOTSUPP: one of
+ * device_ignores_keys().
  */
 int device_open(const char *path, struct device *device);
+
+/*
+ * Whether a device's driver pins or uses memory of a process in the name of nobody, or of a thread
+ * of its own: VFIO, iommufd (pin_user_pages_remote()) and vhost. No protection key of a shadow's
+ * memory would keep it from what another call hands over. @class and @name: of sysfs; "": none is
+ * there, as its module comes when the device is opened.
+ */
+bool device_ignores_keys(const char *class, const char *name, dev_t rdev);
 
 /* Last component of what a symlink in a directory of sysfs points to; "" if there is none. */
 void device_link_name(const char *dir, const char *link, char *name, size_t size);

@@ -344,6 +344,9 @@ static int export_open(const struct export_spec *spec, struct device *device,
 	if (fd == -EXDEV)
 		return answer_say(answer, fd, "%s belongs to vgpu itself: export the real device",
 				  spec->path);
+	if (fd == -EOPNOTSUPP)
+		return answer_say(answer, -ENOTTY, "%s is of VFIO, iommufd or vhost, which could go on with memory of a guest's program that it gives up: guests cannot have it",
+				  spec->path);
 	if (fd < 0)
 		return answer_say(answer, fd, "%s: %s", spec->path, strerror(-fd));
 	if (device->kind == VGPU_EXPORT_NVIDIA && nvidia_is_divided(device->title)) {
