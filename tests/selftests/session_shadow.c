@@ -6,8 +6,14 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 
 #include "tool.h"
 #include "vgpu_mock.h"
@@ -97,10 +103,10 @@ static void look_at_rights(struct __test_metadata *_metadata, const char *proc,
 	EXPECT_EQ(0, st.st_uid);
 }
 
-/* Filters: vgpud's, and the program's own after its start; an engine's shadow has one more. */
+/* Filters: vgpud's, and two of the program's own after its start. */
 TEST_F(shadow, has_no_rights)
 {
-	look_at_rights(_metadata, self->proc, "0000000000000000", tool_user_engine() ? "3" : "2");
+	look_at_rights(_metadata, self->proc, "0000000000000000", "3");
 }
 
 /* The process that traces an engine's shadow has no rights, either, and one file. */
@@ -276,6 +282,85 @@ TEST_F(shadow, ends_with_its_process)
 		usleep(20000);
 	EXPECT_EQ(1, tool_processes(tool_shadow(), NULL));
 	self->pid = 0;
+}
+
+/* --- taken over ------------------------------------------------------------------ */
+
+#define PAGE	4096
+
+/*
+ * The shadow's first thread, which waits in a system call, makes that one instead. Return: the
+ * status of the wait for its end; -1: it came to no end, or could not be made.
+ */
+static int made_to_call(pid_t pid, long nr, unsigned long addr, unsigned long flags,
+			unsigned long to)
+{
+	struct user_regs_struct regs;
+	int status, i;
+
+	if (ptrace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACESYSGOOD) ||
+	    ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) || waitpid(pid, &status, __WALL) != pid ||
+	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, NULL, &regs))
+		return -1;
+	/* The instruction that it made its own by; nothing is made again. */
+	regs.rip -= 2;
+	regs.orig_rax = -1;
+	regs.rax = nr;
+	regs.rdi = addr;
+	regs.rsi = PAGE;
+	regs.rdx = nr == SYS_mremap ? PAGE : PROT_READ;
+	regs.r10 = flags;
+	regs.r8 = to;
+	if (ptrace(PTRACE_SETREGS, pid, NULL, &regs))
+		return -1;
+	/* Stops before it, after it, and for the signal, or for what comes next. */
+	for (i = 0; i < 3; i++) {
+		if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) ||
+		    waitpid(pid, &status, __WALL) != pid)
+			return -1;
+		if (WIFSTOPPED(status) && WSTOPSIG(status) == SIGSYS &&
+		    (ptrace(PTRACE_CONT, pid, NULL, SIGSYS) ||
+		     waitpid(pid, &status, __WALL) != pid))
+			return -1;
+		if (!WIFSTOPPED(status))
+			return status;
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, __WALL);
+	return -1;
+}
+
+#define EXPECT_KILLED(status) do { \
+	int status_ = (status); \
+	\
+	EXPECT_TRUE(status_ >= 0 && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGSYS); \
+} while (0)
+
+/*
+ * The module shows memory that a call hands over with a key that keeps other calls' drivers from
+ * it. A guest that has taken over its shadow moves nothing, and gives nothing another key.
+ */
+TEST_F(shadow, moves_no_memory)
+{
+	if (tool_user_engine())
+		SKIP(return, "a shadow of that engine shows memory by these calls itself");
+	EXPECT_KILLED(made_to_call(self->pid, SYS_mremap, 0x10000000,
+				   MREMAP_MAYMOVE | MREMAP_FIXED, 0x20000000));
+}
+
+TEST_F(shadow, gives_no_key)
+{
+	if (tool_user_engine())
+		SKIP(return, "a shadow of that engine shows memory by these calls itself");
+	EXPECT_KILLED(made_to_call(self->pid, SYS_pkey_mprotect, 0x10000000, 0, 0));
+}
+
+/* Where its own memory is, some of it may have no key yet. */
+TEST_F(shadow, gives_no_access)
+{
+	if (tool_user_engine())
+		SKIP(return, "a shadow of that engine shows memory by these calls itself");
+	EXPECT_KILLED(made_to_call(self->pid, SYS_mprotect, RESERVED_END, 0, 0));
 }
 
 TEST_HARNESS_MAIN

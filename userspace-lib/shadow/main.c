@@ -77,6 +77,44 @@ static void give_up(unsigned long start, unsigned long end)
 		sys_exit_group(SHADOW_EXIT_DEMAND);
 }
 
+/*
+ * The module shows memory that a call hands over with a key that keeps the drivers of other calls
+ * from it. So from now on nothing moves, and no memory but that of the reserved range, which is the
+ * program's own, gets another key or access. Threads have it by inheriting it. Return: 0 or a
+ * negative errno.
+ */
+static int changes_forbid(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mremap, 12, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mprotect, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_pkey_mprotect, 0, 9),
+		/* The address, */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0]) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SHADOW_RESERVED_BASE >> 32, 0, 8),
+		/* the length, */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1]) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 6),
+		/* and their sum, which must not carry. */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_STMT(BPF_MISC | BPF_TAX, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_X, 0, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog prog = {
+		.len = sizeof(code) / sizeof(code[0]),
+		.filter = code,
+	};
+
+	_Static_assert(!(SHADOW_RESERVED_BASE & ~0U) && SHADOW_RESERVED_SIZE == 1UL << 32,
+		       "the upper half of an address says whether it is in the range");
+	return sys3(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog);
+}
+
 /* Returns a lane's socket, or a negative number at the end of the session. */
 static int next_lane(void)
 {
@@ -129,7 +167,7 @@ void shadow_main(const long *start)
 
 	give_up(SHADOW_DEMAND_START, SHADOW_RESERVED_BASE);
 	give_up(SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE, SHADOW_DEMAND_END);
-	if (exec_forbid())
+	if (changes_forbid() || exec_forbid())
 		sys_exit_group(SHADOW_EXIT_SECCOMP);
 
 	if (lane_thread(service, NULL, 1) < 0)

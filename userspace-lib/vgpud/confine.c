@@ -75,7 +75,8 @@ static const int maps[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(pkey_mp
 
 /*
  * The calls of shadow/main.c, shadow/lane.c and shadow/keys.c, and no others. The host module
- * works for the thread without system calls of its own.
+ * works for the thread without system calls of its own. The program forbids itself after its start
+ * to move memory, and to give any but its own another key (changes_forbid()).
  */
 static int build_filter(void)
 {
