@@ -77,15 +77,13 @@ int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object
 	return 0;
 }
 
+/* Takes the reference of @object over. */
 static int card_install(struct vgpu_hcall *call, struct vgpu_object *object)
 {
-	int fd = vgpu_fdtable_install(object->file);
+	int fd = vgpu_fdtable_place(object, &call->cards[call->nr_cards]);
 
 	if (fd < 0)
 		return fd;
-	call->cards[call->nr_cards].fd = fd;
-	/* The table's reference; to be compared, not to be used. */
-	call->cards[call->nr_cards].file = object->file;
 	call->nr_cards++;
 	return 0;
 }
@@ -113,21 +111,18 @@ int vgpu_card_place(struct vgpu_hcall *call)
 		/* Its number may be another object's by now. */
 		if (!object || card_of(object) != card) {
 			vgpu_card_forget(session, id);
+			if (object)
+				vgpu_object_put(object);
 		} else {
 			ret = card_install(call, object);
 			set_bit(card, placed);
 		}
-		if (object)
-			vgpu_object_put(object);
 	}
 	return ret;
 }
 
 void vgpu_card_remove(struct vgpu_hcall *call)
 {
-	while (call->nr_cards) {
-		const struct vgpu_fd *card = &call->cards[--call->nr_cards];
-
-		vgpu_fdtable_uninstall(card->fd, card->file);
-	}
+	while (call->nr_cards)
+		vgpu_fdtable_remove(&call->cards[--call->nr_cards]);
 }

@@ -47,13 +47,32 @@ int vgpu_fdtable_install(struct file *file)
 	return fd;
 }
 
-void vgpu_fdtable_uninstall(int fd, struct file *file)
+int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed)
+{
+	int fd = vgpu_fdtable_install(object->file);
+
+	if (fd < 0) {
+		vgpu_object_put(object);
+		return fd;
+	}
+	placed->fd = fd;
+	/* The table's reference; to be compared, not to be used. */
+	placed->file = object->file;
+	placed->object = object;
+	return fd;
+}
+
+void vgpu_fdtable_remove(struct vgpu_fd *placed)
 {
 	struct fdtable *fdt = fdtable_current();
 
 	/* The driver may have closed it or put another there. */
-	if (fd < fdt->max_fds && fdtable_file(fdt, fd) == file)
-		close_fd(fd);
+	if (placed->fd < fdt->max_fds && fdtable_file(fdt, placed->fd) == placed->file)
+		close_fd(placed->fd);
+	if (placed->object)
+		vgpu_object_put(placed->object);
+	placed->object = NULL;
+	placed->file = NULL;
 }
 
 unsigned int vgpu_fdtable_take(struct file *lane, struct vgpu_fd *fds, unsigned int max)

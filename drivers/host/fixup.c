@@ -29,20 +29,9 @@ static unsigned long fixup_addr(const struct vgpu_hcall *call, const struct vgpu
 /* An fd of object @id in the table. Return: it, or -errno. */
 static int fixup_install(struct vgpu_hcall *call, u32 id, struct vgpu_fd *placed)
 {
-	struct vgpu_object *object;
-	int fd;
+	struct vgpu_object *object = vgpu_object_find(call->lane->session->peer, id);
 
-	object = vgpu_object_find(call->lane->session->peer, id);
-	if (!object)
-		return -EBADF;
-	fd = vgpu_fdtable_install(object->file);
-	if (fd >= 0) {
-		placed->fd = fd;
-		/* The table's reference; to be compared, not to be used. */
-		placed->file = object->file;
-	}
-	vgpu_object_put(object);
-	return fd;
+	return object ? vgpu_fdtable_place(object, placed) : -EBADF;
 }
 
 int vgpu_fixup_arg_fd(struct vgpu_hcall *call, u32 id)
@@ -168,13 +157,12 @@ void vgpu_fixup_remove_fds(struct vgpu_hcall *call)
 	u32 nr = fixup_nr(call), i;
 
 	if (call->arg_fd.file)
-		vgpu_fdtable_uninstall(call->arg_fd.fd, call->arg_fd.file);
-	call->arg_fd.file = NULL;
+		vgpu_fdtable_remove(&call->arg_fd);
 	if (!call->placed)
 		return;
 	for (i = 0; i < nr; i++)
 		if (call->placed[i].file)
-			vgpu_fdtable_uninstall(call->placed[i].fd, call->placed[i].file);
+			vgpu_fdtable_remove(&call->placed[i]);
 	kvfree(call->placed);
 	call->placed = NULL;
 }

@@ -500,6 +500,8 @@ struct vgpu_object {
 	u32 kind;
 	/* References of the guest, under peer->objects_lock. */
 	u32 held;
+	/* There are none any more, which calls that find the object see without the lock. */
+	bool closed;
 	/* Its driver gets no pages but those that come with a call. */
 	bool no_demand;
 	/* Its driver's ->flush was called, by whoever closed it. */
@@ -859,6 +861,8 @@ struct vgpu_fd {
 	int fd;
 	bool cloexec;
 	struct file *file;
+	/* The object of a file that was placed for the call, which uses it, or NULL. */
+	struct vgpu_object *object;
 };
 
 /**
@@ -1071,7 +1075,10 @@ s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result);
 /* current's table is its own and holds nothing but @lane. */
 bool vgpu_fdtable_is_private(struct file *lane);
 int vgpu_fdtable_install(struct file *file);
-void vgpu_fdtable_uninstall(int fd, struct file *file);
+/* For the time of a call. Takes the reference of @object over. Return: the fd, or -errno. */
+int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed);
+/* It may be none of an object. */
+void vgpu_fdtable_remove(struct vgpu_fd *placed);
 /*
  * Take everything but @lane out of the table; @fds gets the first @max of them,
  * with a reference each. Return: how many there were.

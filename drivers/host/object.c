@@ -220,16 +220,39 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
 	if (object && !kref_get_unless_zero(&object->ref))
 		object = NULL;
 	rcu_read_unlock();
+	if (!object)
+		return NULL;
+	/* Pairs with object_may_keep_locked(), which has seen the reference if this sees no end. */
+	smp_mb();
+	if (READ_ONCE(object->closed)) {
+		vgpu_object_put(object);
+		return NULL;
+	}
 	return object;
+}
+
+/*
+ * Whether the driver may get memory of the guest by @object, which the guest has closed, or has
+ * some, by this object or another one. Calls that go on by the object may still make it take what
+ * another object is given meanwhile; no further call finds it.
+ */
+static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpu_object *object)
+{
+	lockdep_assert_held(&peer->objects_lock);
+	if (peer->nr_kepts)
+		return true;
+	/* Pairs with vgpu_object_find(). */
+	smp_mb();
+	return (peer->wire.features & VGPU_FEATURE_KEEP) && kref_read(&object->ref) > 1;
 }
 
 static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *object)
 {
 	object->held = 0;
+	WRITE_ONCE(object->closed, true);
 	xa_erase(&peer->objects, object->id);
 	xa_erase(&peer->files, (unsigned long)object->file);
-	/* The driver may have memory of the guest, by this object or another one. */
-	if (peer->nr_kepts)
+	if (object_may_keep_locked(peer, object))
 		vgpu_leave_begin(peer, object);
 }
 

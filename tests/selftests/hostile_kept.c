@@ -375,6 +375,25 @@ static bool release(FIXTURE_DATA(kept) *self, uint64_t number)
 	       le64toh(answer.msg.hdr.seq) == self->control_seq;
 }
 
+/* Whether the memory is said to be released within this time. */
+static bool release_comes(FIXTURE_DATA(kept) *self, uint64_t number, uint64_t ms)
+{
+	uint64_t end = peer_now_ms() + ms, now;
+	union {
+		struct vgpu_release msg;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} answer;
+
+	while ((now = peer_now_ms()) < end) {
+		still_here(self);
+		if (peer_recv(self->peer.control, &answer, sizeof(answer),
+			      end - now < 200 ? end - now : 200) > 0 &&
+		    peer_type(&answer) == VGPU_MSG_RELEASE)
+			return le64toh(answer.msg.number) == number;
+	}
+	return false;
+}
+
 /* It has ended the connection for what was said last: it does not hear that it is called. */
 static bool has_ended(FIXTURE_DATA(kept) *self)
 {
@@ -916,6 +935,41 @@ TEST_F(kept, releases)
 	/* The call is over, or had a second or more to go. */
 	EXPECT_EQ(1, poll(&pfd, 1, 1000));
 	EXPECT_EQ(self->files, open_files());
+}
+
+/*
+ * A call that goes on by a file may have its driver take what another file has kept. So memory is
+ * not released before the call is over, although nothing was kept when the guest closed its file.
+ */
+TEST_F(kept, releases_await_calls_of_before)
+{
+	const struct vgpu_mock_sleep arg = { .ms = 60000 };
+	struct vgpu_hdr cancel = { .len = htole32(sizeof(cancel)), .type = htole16(VGPU_MSG_CANCEL) };
+	struct kept kept = scattered(9, 2);
+	uint32_t before = sleeps(), other;
+	char answer[512];
+	int lane;
+
+	guest_begin(_metadata, self);
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	other = peer_open_device(&self->peer, lane, 1);
+	ASSERT_NE(0, other);
+	ASSERT_TRUE(peer_ioctl_send(lane, other, 2, VGPU_MOCK_IOC_SLEEP, &arg, ADDR + PAGE * 16,
+				    sizeof(arg)));
+	ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
+	ASSERT_EQ(0, guest().counters.kept_bytes);
+	ASSERT_TRUE(say_close(self, other));
+	ASSERT_EQ(0, keep(self, &kept));
+	ASSERT_TRUE(say_close(self, self->object));
+	ASSERT_TRUE(say_release(self, 9));
+	EXPECT_FALSE(release_comes(self, 9, 1000));
+	cancel.seq = htole64(2);
+	ASSERT_TRUE(peer_send(lane, &cancel, sizeof(cancel)));
+	EXPECT_TRUE(release_comes(self, 9, SLACK_MS));
+	EXPECT_GT(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	close(lane);
+	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
 }
 
 /* These take no less where each costs what a PING does: a hundred at once, then 10 ms each. */
