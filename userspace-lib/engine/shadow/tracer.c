@@ -211,8 +211,14 @@ static void tracer_main(void *arg)
 	bool traced;
 
 	(void)arg;
-	/* This alone ends it where vgpud makes no namespaces. */
-	sys2(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
+	/*
+	 * This alone ends it where vgpud makes no namespaces. Else it ends with the namespace, of
+	 * which the shadow is the first process: not as soon as the thread that has started it
+	 * does, while another one, the last, still closes the files. The engine takes the end of
+	 * the connection for the end of both.
+	 */
+	if (process != 1)
+		sys2(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
 	sys2(__NR_prctl, PR_SET_NAME, (long)"vgpu-tracer");
 	traced = !sys3(__NR_close_range, 0, ESHADOW_FD_ENGINE - 1, 0) &&
 		!sys3(__NR_close_range, ESHADOW_FD_ENGINE + 1, ~0U, 0) &&
