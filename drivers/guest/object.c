@@ -69,9 +69,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
 	/* Files that calls return may hold what the driver has. */
-	object->keepers = vgpu_schema_keepers(vgpu_schema_for_export(export->kind, export->driver,
-								     export->path),
-					      export->driver);
+	object->keepers = vgpu_schema_keepers(vgpu_export_schema(export), export->driver);
 	object->opener = get_task_pid(current, PIDTYPE_PID);
 	object->card = -1;
 	xa_init_flags(&object->queued, XA_FLAGS_ACCOUNT);

@@ -34,44 +34,78 @@ static const struct {
 };
 
 /*
- * Devices of a class that their path tells, by how it begins. Not V4L2's
- * subdevices: their ioctls have the numbers of others.
+ * Devices of no class that is known: the path tells, by how it begins. It may be that of a symbolic
+ * link, so a miscellaneous device, whose driver is said to be itself, is found by that, too.
  */
 static const struct {
 	const char *path;
+	const char *driver;
 	const struct vgpu_schema *schema;
-} plain_paths[] = {
-	{ "/dev/vgpu-mock-iter", &vgpu_schema_mock_apart },
-	{ "/dev/vgpu-mock", &vgpu_schema_mock },
-	{ "/dev/video", &vgpu_schema_v4l2 },
-	{ "/dev/vbi", &vgpu_schema_v4l2 },
-	{ "/dev/radio", &vgpu_schema_v4l2 },
-	{ "/dev/swradio", &vgpu_schema_v4l2 },
-	{ "/dev/v4l-touch", &vgpu_schema_v4l2 },
-	{ "/dev/media", &vgpu_schema_media },
-	{ "/dev/dma_heap/", &vgpu_schema_dma_heap },
-	{ "/dev/udmabuf", &vgpu_schema_udmabuf },
-	{ "/dev/snd/pcm", &vgpu_schema_sound },
-	{ "/dev/snd/controlC", &vgpu_schema_sound_control },
+} plain_devices[] = {
+	{ "/dev/vgpu-mock-iter", "vgpu-mock-iter", &vgpu_schema_mock_apart },
+	{ "/dev/vgpu-mock", "vgpu-mock", &vgpu_schema_mock },
+	{ "/dev/udmabuf", "udmabuf", &vgpu_schema_udmabuf },
+	{ "/dev/dma_heap/", NULL, &vgpu_schema_dma_heap },
 };
 
-const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *path)
+static bool begins_with(const char *name, const char *begin)
+{
+	return begin && !strncmp(name, begin, strlen(begin));
+}
+
+static const struct vgpu_schema *schema_drm(const char *driver)
 {
 	size_t i;
 
-	if (kind != VGPU_EXPORT_DRM_PRIMARY && kind != VGPU_EXPORT_DRM_RENDER) {
-		for (i = 0; i < ARRAY_SIZE(plain_paths); i++)
-			if (!strncmp(path, plain_paths[i].path, strlen(plain_paths[i].path)))
-				return plain_paths[i].schema;
-		for (i = 0; i < ARRAY_SIZE(plain_drivers); i++)
-			if (!strcmp(driver, plain_drivers[i].driver))
-				return plain_drivers[i].schema;
-		return NULL;
-	}
 	for (i = 0; i < ARRAY_SIZE(drm_drivers); i++)
 		if (!strcmp(driver, drm_drivers[i].driver))
 			return drm_drivers[i].schema;
 	return &vgpu_schema_drm;
+}
+
+/* A sound card's nodes are of one kind, and @title is what the kernel calls this one. */
+static const struct vgpu_schema *schema_sound(const char *title)
+{
+	if (begins_with(title, "pcm"))
+		return &vgpu_schema_sound;
+	return begins_with(title, "controlC") ? &vgpu_schema_sound_control : NULL;
+}
+
+static const struct vgpu_schema *schema_plain(const char *driver, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(plain_devices); i++)
+		if (begins_with(path, plain_devices[i].path) ||
+		    begins_with(driver, plain_devices[i].driver))
+			return plain_devices[i].schema;
+	for (i = 0; i < ARRAY_SIZE(plain_drivers); i++)
+		if (!strcmp(driver, plain_drivers[i].driver))
+			return plain_drivers[i].schema;
+	return NULL;
+}
+
+const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *title,
+						 const char *path)
+{
+	switch (kind) {
+	case VGPU_EXPORT_DRM_PRIMARY:
+	case VGPU_EXPORT_DRM_RENDER:
+		return schema_drm(driver);
+	/* Not V4L2's subdevices, which are of no kind: their ioctls have the numbers of others. */
+	case VGPU_EXPORT_VIDEO:
+	case VGPU_EXPORT_VBI:
+	case VGPU_EXPORT_RADIO:
+	case VGPU_EXPORT_SDR:
+	case VGPU_EXPORT_TOUCH:
+		return &vgpu_schema_v4l2;
+	case VGPU_EXPORT_MEDIA:
+		return &vgpu_schema_media;
+	case VGPU_EXPORT_SOUND:
+		return schema_sound(title);
+	default:
+		return schema_plain(driver, path);
+	}
 }
 
 const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_schema *from)

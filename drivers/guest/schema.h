@@ -558,11 +558,13 @@ extern const struct vgpu_schema vgpu_schema_sound_control;
  * vgpu_schema_for_export - which schema the files of an export have
  * @kind: VGPU_EXPORT_*
  * @driver: name of the host's driver
- * @path: device file on the host
+ * @title: of a sound card's node, its name
+ * @path: device file on the host, maybe a symbolic link
  *
  * Return: a schema, or NULL: everything is left to demand paging.
  */
-const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *path);
+const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *title,
+						 const char *path);
 
 /* Likewise for an object that came back from a call on a file with schema @from. */
 const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_schema *from);

@@ -17,6 +17,9 @@
 static const struct vivid_node nodes[] = {
 	{ "CAPTURE", VIVID_CAMERA("vivid-000-vid-cap") },
 	{ "OUTPUT", VIVID_CAMERA("vivid-000-vid-out") },
+	/* The camera by another name, as those in /dev/v4l/by-id. */
+	{ "LINK", "ln -sfn $(" VIVID_CAMERA("vivid-000-vid-cap") ") /dev/vgpu-camera && "
+		  "echo vgpu-camera" },
 };
 
 static const unsigned int capture = V4L2_BUF_TYPE_VIDEO_CAPTURE;
@@ -226,6 +229,17 @@ static void waiter_start(struct waiter *waiter)
 	}
 }
 
+/* What the kernel calls a node tells which ioctls it has, not how its path begins. */
+DIFF_TEST_NODE(by_symlink, "LINK", DIFF_SECONDS)
+{
+	struct v4l2_exportbuffer export = { .type = capture, .flags = O_RDWR | O_CLOEXEC };
+	int fd = stream_open("LINK");
+
+	MUST(!stream_first(fd, capture));
+	CHECK(!LOG_CALL(ioctl(fd, VIDIOC_EXPBUF, &export)));
+	CHECK(fcntl(export.fd, F_GETFL) >= 0);
+}
+
 DIFF_TEST_NODE(blocked, "CAPTURE", DIFF_SECONDS)
 {
 	struct sigaction action = { .sa_handler = nothing };
@@ -249,8 +263,14 @@ DIFF_TEST_NODE(blocked, "CAPTURE", DIFF_SECONDS)
 	}
 }
 
+static void unlink_camera(void)
+{
+	unlink("/dev/vgpu-camera");
+}
+
 int main(int argc, char **argv)
 {
+	atexit(unlink_camera);
 	vivid_setup("n_devs=1 node_types=0x101", nodes, sizeof(nodes) / sizeof(nodes[0]));
 	return test_harness_run(argc, argv);
 }

@@ -416,34 +416,48 @@ static void find_check(void)
 		   "two 32-bit layouts, and another");
 	tap_subject("finding an entry");
 
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, "virtio_gpu", "") ==
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, "virtio_gpu", "", "") ==
 		   &vgpu_schema_virtgpu, "virtio_gpu");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "virtio-pci", "") == drm,
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "virtio-pci", "", "") == drm,
 		   "a transport is no driver");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "vgem", "") ==
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "vgem", "",
+					  "/dev/dri/by-path/platform-vgem-card") ==
 		   &vgpu_schema_vgem, "vgem");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "else", "") == drm,
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "else", "", "") == drm,
 		   "any DRM driver");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/vgpu-mock") == mock, "mock");
-	tap_expect(vgpu_schema_find(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "",
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "", "/dev/vgpu-mock") == mock,
+		   "mock");
+	tap_expect(vgpu_schema_find(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "",
 							   "/dev/vgpu-mock-iter"),
 				    VGPU_MOCK_IOC_IN, false) ==
 		   vgpu_schema_find(mock, VGPU_MOCK_IOC_IN, false), "each of its devices");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/video0") ==
-		   &vgpu_schema_v4l2, "V4L2");
-	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/v4l-subdev0"),
-		   "not its subdevices");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/snd/pcmC0D0p") ==
-		   &vgpu_schema_sound, "sound");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_SOUND, "", "/dev/snd/controlC3") ==
-		   &vgpu_schema_sound_control, "mixer");
-	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "/dev/snd/seq"), "any device");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "vgpu-mock", "", "/dev/link") == mock,
+		   "mock, by a link");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "udmabuf", "", "/dev/link") ==
+		   &vgpu_schema_udmabuf, "udmabuf, by a link");
+	for (i = VGPU_EXPORT_VIDEO; i <= VGPU_EXPORT_TOUCH; i++)
+		tap_expect(vgpu_schema_for_export(i, "uvcvideo", "A Camera",
+						  "/dev/v4l/by-id/usb-A_Camera-video-index0") ==
+			   &vgpu_schema_v4l2, "V4L2, by a link");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_MEDIA, "uvcvideo", "A Camera", "/dev/link") ==
+		   &vgpu_schema_media, "a media device, by a link");
+	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "", "/dev/v4l-subdev0"),
+		   "not V4L2's subdevices");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_SOUND, "", "pcmC0D0p", "/dev/link") ==
+		   &vgpu_schema_sound, "sound, by a link");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_SOUND, "", "controlC3",
+					  "/dev/snd/by-path/pci-0000:00:1f.3") ==
+		   &vgpu_schema_sound_control, "mixer, by a link");
+	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_SOUND, "", "hwC0D0", "/dev/snd/hwC0D0"),
+		   "no other node of a sound card");
+	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "", "", "/dev/snd/seq"),
+		   "any device");
 	for (i = 0; i < ARRAY_SIZE(drivers); i++)
-		tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, drivers[i], "") != drm,
-			   "%s", drivers[i]);
+		tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, drivers[i], "", "") !=
+			   drm, "%s", drivers[i]);
 	tap_expect(vgpu_schema_is_apart(&vgpu_schema_vgem) &&
 		   vgpu_schema_is_apart(vgpu_schema_for_export(VGPU_EXPORT_DRM_PRIMARY, "vkms",
-							       "")) &&
+							       "", "")) &&
 		   vgpu_schema_is_apart(&vgpu_schema_v4l2), "the device and programs take turns");
 	tap_expect(!vgpu_schema_is_apart(drm) && !vgpu_schema_is_apart(&vgpu_schema_sound) &&
 		   !vgpu_schema_is_apart(&vgpu_schema_dma_buf) && !vgpu_schema_is_apart(mock) &&

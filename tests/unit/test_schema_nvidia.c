@@ -704,16 +704,16 @@ static void flags(void)
 
 static void exports(void)
 {
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "nvidia", "/dev/nvidiactl") == nvidia,
-		   "the control file");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "nvidia", "/dev/nvidia0") == nvidia,
-		   "a card");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "nvidia-uvm", "/dev/nvidia-uvm") ==
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "nvidia", "", "/dev/nvidiactl") ==
+		   nvidia, "the control file");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "nvidia", "", "/dev/nvidia0") ==
+		   nvidia, "a card");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "nvidia-uvm", "", "/dev/nvidia-uvm") ==
 		   uvm, "unified memory");
-	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "nvidia-caps", "/dev/nvidia-caps/1"),
-		   "a capability");
-	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, "nvidia", "") == &vgpu_schema_drm,
-		   "a DRM device");
+	tap_expect(!vgpu_schema_for_export(VGPU_EXPORT_PLAIN, "nvidia-caps", "",
+					   "/dev/nvidia-caps/1"), "a capability");
+	tap_expect(vgpu_schema_for_export(VGPU_EXPORT_DRM_RENDER, "nvidia", "", "") ==
+		   &vgpu_schema_drm, "a DRM device");
 	tap_subject("whose schema it is");
 }
 
