@@ -52,12 +52,14 @@ class Keeper(unittest.TestCase):
         self.agent.send(message(START, number=NUMBER, length=SIZE))
 
         def place():
-            fds = [os.dup(agent.fileno()), os.dup(qemu.fileno())]
+            fds = [os.dup(agent.fileno()), os.dup(qemu.fileno()), os.dup(self.state.fileno())]
             for at, fd in enumerate(fds, 3):
                 os.dup2(fd, at)
-            os.closerange(5, 256)
+            os.closerange(6, 256)
             no_new_privileges()
 
+        self.state = tempfile.TemporaryFile()
+        self.state.truncate(1)
         self.keeper = subprocess.Popen([KEEPER], preexec_fn=place, close_fds=False)
         agent.close()
         qemu.close()
@@ -67,7 +69,7 @@ class Keeper(unittest.TestCase):
     def tearDown(self):
         self.keeper.kill()
         self.keeper.wait()
-        for file in (self.agent, self.qemu, self.channel, self.channel_end, self.file):
+        for file in (self.agent, self.qemu, self.channel, self.channel_end, self.file, self.state):
             file.close()
 
     def ends(self, status):

@@ -755,6 +755,55 @@ TEST_F(kept, memory_in_huge_pages)
 	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
 }
 
+/* What vgpud says of the guest's window, or -1. */
+static int memory_is_huge(void)
+{
+	struct vgpu_host_info *info;
+	struct vgpu_agent *agent;
+	int huge = -1;
+	size_t i;
+
+	if (vgpu_agent_open(NULL, &agent))
+		return -1;
+	if (!vgpu_agent_status(agent, &info)) {
+		for (i = 0; i < info->nr_windows; i++)
+			if (info->windows[i].port == PORT)
+				huge = info->windows[i].memory_huge;
+		vgpu_host_info_free(info);
+	}
+	vgpu_agent_close(agent);
+	return huge;
+}
+
+/* A guest whose memory is in hugetlbfs alone is not told that devices can keep any of it. */
+TEST_F(kept, memory_in_huge_pages_alone)
+{
+	const uint64_t at = RAM_AT + RAM_LEN, huge = 2ULL << 20;
+	char pages[16];
+	int fd;
+
+	tool_read_line(HUGE_PAGES, pages, sizeof(pages));
+	if (!write_line(HUGE_PAGES, "8"))
+		SKIP(return, "no huge pages");
+	fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	ASSERT_EQ(0, ftruncate(fd, 2 * huge));
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, at, 2 * huge, 0, fd));
+	EXPECT_EQ(0, memory_is_huge());
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, RAM_AT, RAM_LEN, 0, -1));
+	EXPECT_EQ(1, memory_is_huge());
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	EXPECT_FALSE(le64toh(self->peer.welcome.features) & VGPU_FEATURE_KEEP);
+	peer_close(&self->peer);
+	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	/* With the next one it is told again, as the hypervisor has other memory, too. */
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, RAM_AT, RAM_LEN, 0, self->ram_fd));
+	EXPECT_EQ(0, memory_is_huge());
+	guest_begin(_metadata, self);
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, at, 2 * huge, 0, -1));
+	close(fd);
+	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
+}
+
 /* It is refused, and the lane goes on. */
 TEST_F(kept, memory_that_it_does_not_have)
 {

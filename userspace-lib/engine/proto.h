@@ -30,6 +30,9 @@
 /* Files that vgpud leaves open for a keeper, and its program, at ENGINE_FD_PROGRAM. */
 #define KEEPER_FD_AGENT		3	/* the connection from vgpud, which only sends */
 #define KEEPER_FD_QEMU		4	/* the connection of the guest's hypervisor */
+#define KEEPER_FD_STATE		5	/* a file of one byte that vgpud reads: KEEPER_STATE_* */
+
+#define KEEPER_STATE_HUGE	1	/* the guest has memory in hugetlbfs, and no other */
 
 /* Files that vgpud leaves open for vgpu-engine-master. */
 #define MASTER_FD_ENGINE	3	/* to the engine */

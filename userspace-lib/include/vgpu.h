@@ -252,6 +252,8 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  * @slots: parts of it through which messages go, now
  * @arena_bytes: of messages that went through it
  * @huge: 2 MiB that were mapped as one
+ * @memory_huge: the guest's memory is in hugetlbfs, all of it, so that guests that connect from now
+ *	on are not told that devices can keep it
  */
 struct vgpu_window_status {
 	char *path;
@@ -274,6 +276,7 @@ struct vgpu_window_status {
 	uint64_t slots;
 	uint64_t arena_bytes;
 	uint64_t huge;
+	bool memory_huge;
 };
 
 /**

@@ -380,6 +380,7 @@ static bool read_window(struct json_object *object, void *to)
 	window->slots = get_number(object, "slots");
 	window->arena_bytes = get_number(object, "arena_bytes");
 	window->huge = get_number(object, "huge");
+	window->memory_huge = get_bool(object, "memory_huge");
 	return window->path && window->memory_path && window->owner;
 }
 

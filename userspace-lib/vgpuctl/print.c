@@ -160,6 +160,8 @@ static void print_window(const struct vgpu_window_status *window, const struct e
 	       window->path, window->cid, window->port, window->owner,
 	       window->automatic ? "automatically" : "by hand",
 	       window->drain ? ", to be empty" : "");
+	if (window->memory_huge)
+		puts("  the guest's memory is all in hugetlbfs: programs' memory cannot be kept by devices");
 	print_counters(window_counters, window);
 	print_exposure(window, exposure);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/queue.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -48,6 +50,7 @@
  * @identity: what the process is confined as; it is in no list of guests
  * @pid: process ID of the keeper, until it is reaped; 0: there is none
  * @agent_fd: vgpud's end of the connection to the keeper; -1: there is none, or it is to end
+ * @state_fd: file of one byte in which the keeper says KEEPER_STATE_*; -1: likewise
  */
 struct keeper {
 	LIST_ENTRY(keeper) node;
@@ -63,6 +66,7 @@ struct keeper {
 	struct peer identity;
 	pid_t pid;
 	int agent_fd;
+	int state_fd;
 };
 
 static LIST_HEAD(, keeper) keepers = LIST_HEAD_INITIALIZER(keepers);
@@ -99,6 +103,16 @@ bool keeper_is_connected(uint32_t cid, uint32_t port)
 	return keeper && keeper->agent_fd >= 0;
 }
 
+bool keeper_memory_is_huge(uint32_t cid, uint32_t port)
+{
+	const struct keeper *keeper = keeper_find(cid, port);
+	uint8_t state;
+
+	return keeper && keeper->agent_fd >= 0 &&
+	       pread(keeper->state_fd, &state, sizeof(state), 0) == sizeof(state) &&
+	       state == KEEPER_STATE_HUGE;
+}
+
 const char *keeper_memory_path(uint32_t cid, uint32_t port)
 {
 	const struct keeper *keeper = keeper_find(cid, port);
@@ -123,7 +137,9 @@ static void keeper_end(struct keeper *keeper)
 	if (keeper->agent_fd < 0)
 		return;
 	close(keeper->agent_fd);
+	close(keeper->state_fd);
 	keeper->agent_fd = -1;
+	keeper->state_fd = -1;
 	/* The process is not reaped, so its ID is not another one's. */
 	kill(keeper->pid, SIGKILL);
 }
@@ -167,12 +183,27 @@ void keeper_memory_give(uint32_t cid, uint32_t port, int fd)
 		keeper_tell(keeper, &msg, fd);
 }
 
+/* Its size stays, whatever a hypervisor makes of the keeper. */
+static int state_make(void)
+{
+	int fd = memfd_create("vgpu-keeper", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+
+	if (fd < 0)
+		return -errno;
+	if (!fchmod(fd, 0600) && !ftruncate(fd, 1) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
 static int keeper_start(struct keeper *keeper, int qemu_fd)
 {
 	struct keeper_msg start = { .type = KEEPER_START, .len = keeper->size };
 	struct iovec iov = { .iov_base = &start, .iov_len = sizeof(start) };
 	struct spawn_file files[] = {
-		{ -1, KEEPER_FD_AGENT }, { qemu_fd, KEEPER_FD_QEMU },
+		{ -1, KEEPER_FD_AGENT }, { qemu_fd, KEEPER_FD_QEMU }, { -1, KEEPER_FD_STATE },
 	};
 	const struct spawn_program program = {
 		.kind = SPAWN_ENGINE,
@@ -182,7 +213,7 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 		.files = files,
 		.nr_files = sizeof(files) / sizeof(files[0]),
 	};
-	int pair[2], ret;
+	int pair[2], state, ret;
 
 	keeper->identity.uid = peer_free_uid();
 	/* The window's number is one that no window has had, and never 0. */
@@ -190,19 +221,27 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
 	    getrandom(&start.id, sizeof(start.id), 0) != sizeof(start.id))
 		return -EAGAIN;
 	start.id |= 1;
+	state = state_make();
+	if (state < 0)
+		return state;
 	ret = engine_pair_make(pair);
-	if (ret)
+	if (ret) {
+		close(state);
 		return ret;
+	}
 	files[0].fd = pair[1];
+	files[2].fd = state;
 	ret = packet_send(pair[0], &iov, 1, -1);
 	if (!ret)
 		ret = spawn_program(&keeper->identity, &program, &keeper->pid);
 	close(pair[1]);
 	if (ret) {
 		close(pair[0]);
+		close(state);
 		return ret;
 	}
 	keeper->agent_fd = pair[0];
+	keeper->state_fd = state;
 	return 0;
 }
 
@@ -387,6 +426,7 @@ int keeper_window_create(struct vgpu_host_window_create *arg)
 	keeper->gid = arg->gid;
 	keeper->flags = arg->flags;
 	keeper->agent_fd = -1;
+	keeper->state_fd = -1;
 	keeper->identity.cid = arg->cid;
 	keeper->identity.port = arg->port;
 	keeper->identity.keeper = true;

@@ -65,6 +65,17 @@ bool keeper_has_window(uint32_t cid, uint32_t port);
 bool keeper_is_connected(uint32_t cid, uint32_t port);
 
 /**
+ * keeper_memory_is_huge - whether a guest has memory in hugetlbfs alone
+ * @cid: its CID
+ * @port: its port
+ *
+ * Of such memory hardly anything can be kept: a part is mapped in whole large pages or not at all.
+ *
+ * Return: true if its hypervisor has told of such memory and of no other.
+ */
+bool keeper_memory_is_huge(uint32_t cid, uint32_t port);
+
+/**
  * keeper_memory_path - where a hypervisor may tell of a guest's memory
  * @cid: the guest's context ID
  * @port: the port by which the guest connects

@@ -4,9 +4,12 @@
  * it to drivers that go on using memory after a call.
  */
 #include <errno.h>
+#include <linux/magic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "keeper.h"
@@ -18,6 +21,7 @@
  * @len: its length in bytes
  * @offset: where it begins in the file, in bytes
  * @fd: the file
+ * @huge: it is one of hugetlbfs, of which nothing but whole large pages can be mapped
  */
 struct ram {
 	LIST_ENTRY(ram) node;
@@ -25,10 +29,11 @@ struct ram {
 	uint64_t len;
 	uint64_t offset;
 	int fd;
+	bool huge;
 };
 
 static LIST_HEAD(, ram) rams = LIST_HEAD_INITIALIZER(rams);
-static unsigned int nr_rams;
+static unsigned int nr_rams, nr_huge;
 /* The host module's file, if that is the engine; -1: it is not. */
 static int module_fd = -1;
 
@@ -69,6 +74,22 @@ static void tell(const struct ram *ram, int fd)
 	}
 }
 
+static bool is_huge(int fd)
+{
+	struct statfs st;
+
+	return !fstatfs(fd, &st) && st.f_type == HUGETLBFS_MAGIC;
+}
+
+/* vgpud looks when the guest connects. */
+static void say_state(void)
+{
+	const uint8_t state = nr_rams && nr_huge == nr_rams ? KEEPER_STATE_HUGE : 0;
+
+	if (pwrite(KEEPER_FD_STATE, &state, sizeof(state), 0) != sizeof(state))
+		keeper_end(KEEPER_EXIT_START);
+}
+
 void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd)
 {
 	struct ram *ram;
@@ -80,9 +101,13 @@ void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd)
 	ram = malloc(sizeof(*ram));
 	if (!ram)
 		keeper_end(KEEPER_EXIT_START);
-	*ram = (struct ram) { .addr = addr, .len = len, .offset = offset, .fd = fd };
+	*ram = (struct ram) {
+		.addr = addr, .len = len, .offset = offset, .fd = fd, .huge = is_huge(fd),
+	};
 	LIST_INSERT_HEAD(&rams, ram, node);
 	nr_rams++;
+	nr_huge += ram->huge;
+	say_state();
 	tell(ram, fd);
 }
 
@@ -98,6 +123,8 @@ void ram_vanished(uint64_t addr, uint64_t len)
 	tell(ram, -1);
 	LIST_REMOVE(ram, node);
 	nr_rams--;
+	nr_huge -= ram->huge;
+	say_state();
 	close(ram->fd);
 	free(ram);
 }
