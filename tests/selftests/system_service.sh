@@ -201,7 +201,8 @@ check "shadow: no new privileges" confined NoNewPrivs 1
 check "shadow: filtered system calls" confined Seccomp 2
 check "shadow: namespaces" own_namespaces
 check "shadow: an empty root" empty_root
-check "shadow: of the unit's control group" grep vgpud.service "/proc/$held/cgroup"
+check "shadow: its guest's control group" grep vgpud.service/vgpu-guest-1- "/proc/$held/cgroup"
+check "vgpuctl status knows of it" not sh -c 'vgpuctl status | grep "no control groups"'
 
 printf '[null]\npath = /dev/null\nto = 1\n' >>"$conf"
 check "systemctl reload" systemctl reload vgpud
@@ -230,7 +231,14 @@ check "after a crash it is started again" await 60 sh -c '
 check "new opens work after it" await 60 mock_opens
 
 cp /etc/vgpu/vgpud.conf /run/vgpud.conf.old
-printf '[limits]\nmemory = 256M\n[shadow]\ncgroups = yes\n' >/etc/vgpu/vgpud.conf
+printf '[shadow]\ncgroups = no\n' >/etc/vgpu/vgpud.conf
+check "no control groups: restart" systemctl restart vgpud
+check "no control groups: opens work" await 60 mock_opens
+check "no control groups: a shadow" hold
+check "no control groups: the unit's" grep -x '.*/vgpud.service' "/proc/$held/cgroup"
+check "no control groups: vgpuctl status" sh -c 'vgpuctl status | grep "no control groups"'
+let_go
+printf '[limits]\nmemory = 256M\n' >/etc/vgpu/vgpud.conf
 check "control groups: restart" systemctl restart vgpud
 check "control groups: opens work" await 60 mock_opens
 check "control groups: a shadow" hold

@@ -421,6 +421,7 @@ struct vgpu_guest_info {
  * @user_engine: no module of the host's kernel serves the guests, but processes
  * @scratch_keys: protection keys keep drivers from what a shadow has in memory for itself and
  *	for other calls; false: the processor has none, and only addresses that are random do
+ * @cgroups: each guest's processes on the host have a control group of their own
  */
 struct vgpu_host_info {
 	char *version;
@@ -434,6 +435,7 @@ struct vgpu_host_info {
 	size_t nr_windows;
 	bool user_engine;
 	bool scratch_keys;
+	bool cgroups;
 };
 
 /**

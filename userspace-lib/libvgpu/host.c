@@ -399,6 +399,7 @@ VGPU_PUBLIC int vgpu_agent_status(struct vgpu_agent *agent, struct vgpu_host_inf
 		host->pid = get_number(answer, "pid");
 		host->port = get_number(answer, "port");
 		host->user_engine = !strcmp(get_string(answer, "engine"), "user");
+		host->cgroups = get_bool(answer, "cgroups");
 		host->scratch_keys = !strcmp(get_string(answer, "scratch"), "keys");
 	}
 	if (!host || !host->version ||

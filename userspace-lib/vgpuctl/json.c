@@ -222,6 +222,7 @@ static struct json_object *host_json(const struct machine *machine, bool status)
 	if (status) {
 		put_string(object, "engine", host->user_engine ? "user" : "kernel");
 		put_string(object, "scratch", host->scratch_keys ? "keys" : "random");
+		put_bool(object, "cgroups", host->cgroups);
 		put_guests(object, host);
 		put_windows(object, host, machine->exposures);
 	}

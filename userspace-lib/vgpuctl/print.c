@@ -263,10 +263,11 @@ static void print_host(const struct machine *machine, bool status)
 	size_t i;
 
 	if (status)
-		printf("host: vgpud %s, pid %" PRIu32 ", vsock port %" PRIu32 "%s%s\n",
+		printf("host: vgpud %s, pid %" PRIu32 ", vsock port %" PRIu32 "%s%s%s\n",
 		       host->version, host->pid, host->port,
 		       host->user_engine ? ", engine in user space" : "",
-		       host->scratch_keys ? "" : ", no protection keys");
+		       host->scratch_keys ? "" : ", no protection keys",
+		       host->cgroups ? "" : ", no control groups");
 	print_exports(host, status);
 	if (!status)
 		return;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "cgroup.h"
@@ -48,32 +49,66 @@ static int own_group(char *path, size_t size)
 	return ret;
 }
 
-int cgroup_init(void)
+/* systemd marks so what Delegate= gives away (systemd.resource-control(5), CGROUP_DELEGATION.md). */
+static bool is_delegated(int fd)
 {
-	char group[PATH_MAX], path[PATH_MAX + sizeof(CGROUP_ROOT)];
-	int ret;
+	char value[2];
 
-	if (!settings.cgroups)
+	return fgetxattr(fd, "trusted.delegate", value, sizeof(value)) == 1 && *value == '1';
+}
+
+/* A group with groups in it holds no processes, but for the root: vgpud goes into one of them. */
+static int take_over(const char *group)
+{
+	if (!strcmp(group, "/"))
 		return 0;
-	ret = own_group(group, sizeof(group));
-	if (ret)
-		return ret;
+	if (mkdirat(base_fd, "agent", 0755) && errno != EEXIST)
+		return -errno;
+	return write_at(base_fd, "agent/cgroup.procs", "0");
+}
+
+static int open_base(const char *group)
+{
+	char path[PATH_MAX + sizeof(CGROUP_ROOT)];
+
 	snprintf(path, sizeof(path), CGROUP_ROOT "%s", group);
 	base_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (base_fd < 0)
 		return -errno;
+	/* Groups that are somebody else's are not for vgpud to rearrange unless it was told to. */
+	if (settings.cgroups == CGROUPS_AUTO && !is_delegated(base_fd))
+		return -EPERM;
+	return take_over(group);
+}
 
-	/* A group with groups in it holds no processes, but for the root. */
-	if (strcmp(group, "/")) {
-		if (mkdirat(base_fd, "agent", 0755) && errno != EEXIST)
-			return -errno;
-		ret = write_at(base_fd, "agent/cgroup.procs", "0");
-		if (ret)
-			return ret;
-	}
-	ret = write_at(base_fd, "cgroup.subtree_control", "+memory");
+int cgroup_init(void)
+{
+	char group[PATH_MAX] = "";
+	int ret;
+
+	if (settings.cgroups == CGROUPS_NO)
+		return 0;
+	ret = own_group(group, sizeof(group));
+	if (!ret)
+		ret = open_base(group);
+	if (!ret)
+		ret = write_at(base_fd, "cgroup.subtree_control", "+memory");
+	if (!ret)
+		return 0;
+	if (base_fd >= 0)
+		close(base_fd);
+	base_fd = -1;
 	/* Without a limit to keep, counting is not worth failing for. */
-	return settings.memory_max ? ret : 0;
+	if (settings.cgroups == CGROUPS_YES || settings.memory_max)
+		return ret;
+	log_info("guests have no control groups: %s is not vgpud's, or has no memory controller (Delegate=): %s",
+		 group, strerror(-ret));
+	return 0;
+}
+
+bool cgroup_used(void)
+{
+	return base_fd >= 0;
 }
 
 static void group_name(const struct peer *peer, char name[48])

@@ -45,9 +45,10 @@ struct settings settings = {
 	.uid_count = 65536,
 	.gid = 65534,
 	.namespaces = true,
+	.cgroups = CGROUPS_AUTO,
 };
 
-enum type { TYPE_UINT, TYPE_U64, TYPE_BOOL, TYPE_STRING };
+enum type { TYPE_UINT, TYPE_U64, TYPE_BOOL, TYPE_CGROUPS, TYPE_STRING };
 
 /* Every setting: where it is in the file and in memory, and what it may be. */
 static const struct key {
@@ -88,7 +89,7 @@ static const struct key {
 	KEY("shadow", "uid-count", TYPE_UINT, uid_count, 1, 65536),
 	KEY("shadow", "gid", TYPE_UINT, gid, 1, UINT_MAX - 1),
 	KEY("shadow", "namespaces", TYPE_BOOL, namespaces, 0, 0),
-	KEY("shadow", "cgroups", TYPE_BOOL, cgroups, 0, 0),
+	KEY("shadow", "cgroups", TYPE_CGROUPS, cgroups, 0, 0),
 #undef KEY
 };
 
@@ -121,6 +122,20 @@ int config_guest(const char *text, uint32_t *cid, uint32_t *port)
 	return number_parse_guest(text, cid, port) ? 0 : -EINVAL;
 }
 
+/* Likewise, or "auto". */
+static int config_cgroups(const char *text, enum cgroups *value)
+{
+	bool wanted;
+
+	if (!strcmp(text, "auto"))
+		*value = CGROUPS_AUTO;
+	else if (!config_bool(text, &wanted))
+		*value = wanted ? CGROUPS_YES : CGROUPS_NO;
+	else
+		return -EINVAL;
+	return 0;
+}
+
 static int set_key(const struct key *key, const char *text, struct answer *words)
 {
 	void *member = (char *)&settings + key->offset;
@@ -131,6 +146,10 @@ static int set_key(const struct key *key, const char *text, struct answer *words
 		if (!config_bool(text, member))
 			return 0;
 		return answer_say(words, -EINVAL, "'%s' is neither yes nor no", text);
+	case TYPE_CGROUPS:
+		if (!config_cgroups(text, member))
+			return 0;
+		return answer_say(words, -EINVAL, "'%s' is none of yes, no and auto", text);
 	case TYPE_STRING:
 		free(*(char **)member);
 		*(char **)member = strdup(text);
@@ -242,8 +261,8 @@ int config_read(const char *path, bool must_exist)
 	    set_default(&settings.exports_dir, "/etc/vgpu/exports.d") ||
 	    set_default(&settings.shadow, LIBEXECDIR "/vgpu-shadow"))
 		return -ENOMEM;
-	if (settings.memory_max && !settings.cgroups) {
-		log_error("the limit 'memory' needs 'cgroups = yes' in [shadow]");
+	if (settings.memory_max && settings.cgroups == CGROUPS_NO) {
+		log_error("the limit 'memory' needs control groups: take 'cgroups = no' out of [shadow]");
 		return -EINVAL;
 	}
 	if (LIST_EMPTY(&unixsock_guests) && !settings.vsock) {

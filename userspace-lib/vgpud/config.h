@@ -11,6 +11,14 @@
 #include <linux/vgpu_host.h>
 
 /**
+ * enum cgroups - control groups of guests (cgroup.h)
+ * @CGROUPS_NO: none are made
+ * @CGROUPS_YES: they are made, or vgpud does not start
+ * @CGROUPS_AUTO: they are made where the group that vgpud runs in was delegated to it
+ */
+enum cgroups { CGROUPS_NO, CGROUPS_YES, CGROUPS_AUTO };
+
+/**
  * struct settings - what vgpud.conf can say
  * @port: vsock port for guests that have none of their own
  * @vsock: listen on vsock
@@ -33,7 +41,7 @@
  * @uid_count: guests at once
  * @gid: their group
  * @namespaces: put them into namespaces of their own
- * @cgroups: count each guest's resources in a control group
+ * @cgroups: whether each guest's resources are counted in a control group
  * @memory_max: of such a group, bytes; 0: no limit
  */
 struct settings {
@@ -56,7 +64,7 @@ struct settings {
 	unsigned int uid_count;
 	unsigned int gid;
 	bool namespaces;
-	bool cgroups;
+	enum cgroups cgroups;
 	uint64_t memory_max;
 };
 

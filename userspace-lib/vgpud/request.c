@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cards.h"
+#include "cgroup.h"
 #include "config.h"
 #include "confine.h"
 #include "export.h"
@@ -593,6 +594,7 @@ static struct json_object *do_status(bool may_change)
 	put_number(answer, "port", settings.port);
 	put_string(answer, "engine", hostdev_is_engine() ? "user" : "kernel");
 	put_string(answer, "scratch", confine_has_keys() ? "keys" : "random");
+	put_bool(answer, "cgroups", cgroup_used());
 	put(answer, "guests", status_guests(may_change));
 	put(answer, "windows", status_windows());
 	return answer;

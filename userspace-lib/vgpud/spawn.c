@@ -145,7 +145,7 @@ int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t 
 	ret = confine_namespaces_open(peer->namespaces);
 	if (ret)
 		return ret;
-	if (settings.cgroups) {
+	if (cgroup_used()) {
 		ret = cgroup_open(peer);
 		if (ret < 0)
 			return ret;
