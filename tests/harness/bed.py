@@ -10,7 +10,7 @@ import kernlog
 from bridge import Bridge
 from nested import Inner, inner_disks, inner_ports
 from patience import OwnTime
-from vm import TCG, TCG_PARALLEL, Machine, NoAnswer, NotBooted, VmDied, accelerator
+from vm import TCG, TCG_COUNTED, TCG_PARALLEL, Machine, NoAnswer, NotBooted, VmDied, accelerator
 
 SETUP = "/usr/lib/vgpu-test/setup"
 # Guest VMs inside the host's: one that tests run in, another one for ordeals.
@@ -48,7 +48,7 @@ class Bed:
     """The machines of one tier, with everything loaded."""
 
     def __init__(self, spec, rundir, kernels, *, shell=None, gpu="2d", layer=None, times=None,
-                 parallel=True, window=False, memory=0, cpu="", part=0, newest=True):
+                 parallel=True, window=False, memory=0, cpu="", icount=False, part=0, newest=True):
         """
         spec: TIER:GUEST-KERNEL[/HOST-KERNEL]
         rundir: where the bed's own folder is made, with sockets and consoles
@@ -63,6 +63,7 @@ class Bed:
         window: both modules are in one kernel, and mappings go through a window
         memory: MiB that each machine has at least
         cpu: what processors have or lack, see Machine
+        icount: its time is instructions
         newest: a guest inside the host's machine has the newest QEMU, which shares memory, else Debian's
         part: which of several beds of one specification it is; the first one goes before others
         """
@@ -71,6 +72,7 @@ class Bed:
         self.part = part
         self.memory = memory
         self.cpu = cpu
+        self.icount = icount
         self.shell = shell
         self.layer = layer
         self.times = times
@@ -129,6 +131,8 @@ class Bed:
         # guests inside get interrupts when they have them disabled: their kernels hang or die.
         if self.nested or self.tier == "libvirt":
             return TCG_PARALLEL
+        if self.icount:
+            return TCG_COUNTED
         return accelerator(self.rundir, kernel.boot, kernel.payload, self.parallel)
 
     def _inner(self, name):

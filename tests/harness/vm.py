@@ -399,6 +399,8 @@ CPU = ["-cpu", "max,la57=off,erms=off,fsrm=off,fsrs=off,fzrm=off,smap=off,smep=o
 # computes a quarter more so, and does when it is alone or all beds were asked for.
 TCG = ["-accel", "tcg,thread=single,tb-size=256", *CPU]
 TCG_PARALLEL = ["-accel", "tcg,thread=multi,tb-size=256", *CPU]
+# Time is instructions, a nanosecond each, whatever else this machine does meanwhile.
+TCG_COUNTED = [*TCG[:2], "-icount", "shift=0,sleep=off", *CPU]
 KVM = ["-accel", "kvm", "-cpu", "host"]
 # Python has no name for it; x86-64's number, as tsc_khz() is for x86, too.
 SYS_SCHED_SETATTR = 314
@@ -414,9 +416,11 @@ def take_long_turns():
 
 
 def clock_args(accel):
-    """TCG's time stamp counter is this machine's. A kernel that has to share the processor
+    """TCG's time stamp counter is this machine's, or counts instructions. A kernel that has to share the processor
     while it measures the rate may be wrong several times over, so it is told."""
-    return "" if accel is KVM else f"tsc_early_khz={tsc_khz()}"
+    if accel is KVM:
+        return ""
+    return f"tsc_early_khz={1000000 if accel is TCG_COUNTED else tsc_khz()}"
 
 
 @functools.cache
