@@ -564,6 +564,7 @@ void ram_remove(u64 addr, u64 len);
  * the addresses, or another negative errno. After an error nothing is there.
  */
 int kept_show(struct call *call);
+/* The program ends if it cannot, so that no other call gets the room while these have its key. */
 void kept_hide(struct call *call);
 /* Whether the call has such segments. */
 bool kept_any(const struct call *call);
