@@ -74,8 +74,11 @@ soak: ## tests again and again, beside other work (TEST=names TIMES=10 LOAD=proc
 conformance: prepare ## suites of others, on the real device and on the forwarded one (SUITE=names ENGINE=user)
 	@$(harness)/conformance $(if $(filter user,$(ENGINE)),--bed user:6.12) $(SUITE)
 
-check-all: prepare ## the same, and both modules on 6.1
+# Programs that look at what protection keys are for.
+keys := session_reach session_shadow mock_ioctl mock_nested hostile hostile_kept hostile_pin hostile_shadow
+check-all: prepare ## the same, both modules on 6.1, and processors without protection keys
 	@$(run) --all $(TEST)
+	@$(if $(TEST),,$(run) --no-build --cpu pku=off --bed loopback:6.12 --bed user:6.12 $(keys))
 
 check-nested: prepare ## guest VMs in QEMU and KVM of the host's VM (TEST=names)
 	@$(run) --gpu venus --within 600 --bed nested:6.12/6.12 $(TEST)
