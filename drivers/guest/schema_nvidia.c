@@ -11,9 +11,9 @@
  *
  * Where the size of a class has grown with the driver, it is the largest one here: what is
  * more than an older driver touches stays as it is. A class that is not listed, and pointers
- * in parameters that no entry names, are left to demand paging. So is memory that the device
- * would keep (RM_ALLOC_MEMORY and VID_HEAP_CONTROL of class 0x71): the driver meets the
- * program's own address there, cannot pin it, and says so in its status.
+ * in parameters that no entry names, are left to demand paging. Memory that the device keeps is
+ * handed over by RM_ALLOC_MEMORY of class 0x71 alone: in RM_ALLOC and VID_HEAP_CONTROL the driver
+ * meets the program's own address, cannot pin it, and says so in its status.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
