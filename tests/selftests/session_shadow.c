@@ -22,6 +22,8 @@
 
 #define RESERVED_START	0x3e0000000000ULL
 #define RESERVED_END	0x3e0100000000ULL
+/* SHADOW_FD_PROGRAM (userspace-lib/shadow/layout.h), by which vgpud starts the program */
+#define PROGRAM_FD	5
 #define FIRST_UID	1879048192UL
 
 FIXTURE(shadow) {
@@ -361,6 +363,14 @@ TEST_F(shadow, gives_no_access)
 	if (tool_user_engine())
 		SKIP(return, "a shadow of that engine shows memory by these calls itself");
 	EXPECT_KILLED(made_to_call(self->pid, SYS_mprotect, RESERVED_END, 0, 0));
+}
+
+/* Vgpud starts the program so: AT_EMPTY_PATH, of the number that its file had. */
+TEST_F(shadow, executes_nothing)
+{
+	if (tool_user_engine())
+		SKIP(return, "a shadow of that engine has a tracer already");
+	EXPECT_KILLED(made_to_call(self->pid, SYS_execveat, PROGRAM_FD, 0, AT_EMPTY_PATH));
 }
 
 TEST_HARNESS_MAIN

@@ -279,6 +279,8 @@ check "no module: the journal says so" await 20 journal_says '(modprobe vgpu_hos
 check "no module: status says so" sh -c 'vgpuctl status --json | grep "\"engine\":[[:space:]]*\"user\""'
 modprobe vgpu_guest cid=1
 check "no module: exports reach the guest" await 60 mock_opens
+check "no module: the guest's control group has its engine" \
+	sh -c 'grep . /sys/fs/cgroup/system.slice/vgpud.service/vgpu-guest-1-*/cgroup.procs'
 check "no module: systemctl stop" systemctl stop vgpud
 check "no module: it is no failure" test "$(systemctl is-failed vgpud)" = inactive
 check "no module: unloads" await 20 rmmod vgpu_guest
