@@ -91,7 +91,7 @@ static inline const char *vgpu_export_pci_name(const struct vgpu_export *export)
 	return strstarts(export->bus, "pci ") ? export->bus + 4 : NULL;
 }
 
-/* What its files' ioctls are described by, or NULL. */
+/* The schema of its files' ioctls, or NULL. */
 static inline const struct vgpu_schema *vgpu_export_schema(const struct vgpu_export *export)
 {
 	return vgpu_schema_for_export(export->kind, export->driver, export->title, export->path);

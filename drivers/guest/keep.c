@@ -392,7 +392,7 @@ int vgpu_keep_claim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call
 	spin_lock(&claims->lock);
 	list_add_tail(&call->entry, &claims->calls);
 	spin_unlock(&claims->lock);
-	/* As natively the locks of V4L2's queues are taken. */
+	/* Natively the locks of V4L2's queues are taken so. */
 	if (!wait_event_interruptible(claims->wait, claim_is_due(claims, call)))
 		return 0;
 	vgpu_keep_unclaim(claims, call);

@@ -92,7 +92,7 @@ const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, c
 	case VGPU_EXPORT_DRM_PRIMARY:
 	case VGPU_EXPORT_DRM_RENDER:
 		return schema_drm(driver);
-	/* Not V4L2's subdevices, which are of no kind: their ioctls have the numbers of others. */
+	/* V4L2's subdevices are of no kind: their ioctls have the numbers of others. */
 	case VGPU_EXPORT_VIDEO:
 	case VGPU_EXPORT_VBI:
 	case VGPU_EXPORT_RADIO:

@@ -199,7 +199,7 @@ static int agent_export_file(void *data, struct file *file, struct vgpu_cmd *cmd
 	return vgpu_file_set(data, cmd->arg);
 }
 
-/* Of memory that is kept, the guest is told only what is so. */
+/* A guest is told of memory that is kept only what is so. */
 static bool agent_features_ok(u64 features)
 {
 	if (features & ~VGPU_FEATURES)

@@ -1075,9 +1075,9 @@ s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result);
 /* current's table is its own and holds nothing but @lane. */
 bool vgpu_fdtable_is_private(struct file *lane);
 int vgpu_fdtable_install(struct file *file);
-/* For the time of a call. Takes the reference of @object over. Return: the fd, or -errno. */
+/* Serves one call. Takes the reference of @object over. Return: the fd, or -errno. */
 int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed);
-/* It may be none of an object. */
+/* The number may be none of an object. */
 void vgpu_fdtable_remove(struct vgpu_fd *placed);
 /*
  * Take everything but @lane out of the table; @fds gets the first @max of them,

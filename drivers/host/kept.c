@@ -267,7 +267,7 @@ int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
 	/* No other thread sets it to this one: programs cannot map what a call does. */
 	if (READ_ONCE(map->task) != current || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	/* Whoever maps a file finds that out before it gets here. */
+	/* Callers that map a file find that out before they get here. */
 	if (~map->file->f_mode & mode)
 		return -EACCES;
 	if ((vma->vm_flags & VM_WRITE) && kept_is_sealed(map->file))
@@ -304,7 +304,7 @@ static const struct vgpu_kept *kept_of(const struct vgpu_hcall *call, u32 seg)
 	return (const void *)(call->view.data + call->segs[seg].in);
 }
 
-/* What could not be taken away has the key of the room, which is nobody's any more. */
+/* Memory that could not be taken away has the key of the room, which is nobody's any more. */
 static void kept_stay(struct vgpu_hcall *call)
 {
 	call->room_stuck = true;

@@ -37,7 +37,7 @@ long vgpu_mock_reach(struct vgpu_mock_call *call)
  * vgpu_mock_reach_try() - try the address
  * @op: one of VGPU_MOCK_REACH_*: the operation that does so
  *
- * It waits for no page, so any lock may be held.
+ * The function waits for no page, so any lock may be held.
  */
 void vgpu_mock_reach_try(u32 op)
 {

@@ -44,7 +44,7 @@ struct vgpu_mock_nvidia_look {
 
 #define VGPU_MOCK_NVIDIA_LOOK	_IOWR('V', 0xe2, struct vgpu_mock_nvidia_look)
 
-/* Until a signal comes; the argument stays. The module's parameter "sleeping" says how many do. */
+/* Sleeps until a signal comes. The module's parameter "sleeping" says how many calls do. */
 #define VGPU_MOCK_NVIDIA_SLEEP	_IOWR('V', 0xe3, __u64)
 
 /*

@@ -755,7 +755,7 @@ TEST_F(kept, memory_in_huge_pages)
 	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
 }
 
-/* What vgpud says of the guest's window, or -1. */
+/* A member of what vgpud says of the guest's window, or -1. */
 static int memory_is_huge(void)
 {
 	struct vgpu_host_info *info;
@@ -795,7 +795,7 @@ TEST_F(kept, memory_in_huge_pages_alone)
 	EXPECT_FALSE(le64toh(self->peer.welcome.features) & VGPU_FEATURE_KEEP);
 	peer_close(&self->peer);
 	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
-	/* With the next one it is told again, as the hypervisor has other memory, too. */
+	/* The next one is told again, as the hypervisor has other memory, too. */
 	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, RAM_AT, RAM_LEN, 0, self->ram_fd));
 	EXPECT_EQ(0, memory_is_huge());
 	guest_begin(_metadata, self);
@@ -1165,7 +1165,7 @@ TEST_F_TIMEOUT(kept, memory_of_another_call, 120)
 	guest_begin(_metadata, self);
 	sleeper_begin(_metadata, self, 0, &other);
 	ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
-	/* From before to in it, all of it, and from in it to behind. */
+	/* One range reaches into it, one is all of it, and one reaches behind it. */
 	for (i = -1; i <= 3; i += 2) {
 		kept = scattered(10 + i, 2);
 		kept.addr = ADDR + i * (int)PAGE;
@@ -1342,7 +1342,7 @@ TEST_F_TIMEOUT(keyless, memory, 240)
 	ASSERT_TRUE(le64toh(kept->peer.welcome.features) & VGPU_FEATURE_KEEP_ALONE);
 	lane_begin(_metadata, kept);
 	EXPECT_EQ(-EFAULT, keep(kept, &one));
-	/* That is not because the memory is not known yet, which is found out later. */
+	/* The refusal is not for memory that is not known yet, which is found out later. */
 	EXPECT_EQ(0, guest().counters.kept_bytes);
 	EXPECT_EQ(-ENOENT, use(kept, 0, PAGE));
 }

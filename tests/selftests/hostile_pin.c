@@ -282,7 +282,7 @@ static bool cards_sleep(void *wanted)
 	return atoi(line) == *(int *)wanted;
 }
 
-/* As many calls as there are rooms sleep, in both drivers. */
+/* Calls sleep in both drivers, as many as there are rooms. */
 static void rooms_fill(struct __test_metadata *_metadata, FIXTURE_DATA(pin) *self)
 {
 	int i, wanted = ROOMS_LEFT;
@@ -341,7 +341,7 @@ TEST_F_TIMEOUT(pin, rooms_left, 240)
 	others_sleep(_metadata, self, ROOMS);
 	ASSERT_TRUE(begin_call(self));
 	EXPECT_EQ(0, reply_of(self, &self->lane, FETCH_MS + SLACK_MS));
-	/* They have their rooms, and those of their lanes, whole. */
+	/* These calls have their rooms, and those of their lanes, whole. */
 	for (i = 0; i < ROOMS; i++) {
 		ASSERT_TRUE(cancel(&self->sleepers[i]));
 		EXPECT_NE(INT64_MIN, reply_of(self, &self->sleepers[i], SLACK_MS));

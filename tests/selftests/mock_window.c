@@ -58,7 +58,7 @@ TEST_F(window, shown_by_vgpuctl)
 	EXPECT_EQ(1, window_status("bindings"));
 	EXPECT_EQ(4 * PAGE, window_status("bound_bytes"));
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, WINDOW_PATH));
-	/* Between the two the line may end: numbers before them are as long as they are. */
+	/* The line may end between the two: numbers before them are as long as they are. */
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "window mappings 1,"));
 	EXPECT_NE(NULL, strstr(tool_run("vgpuctl status")->out, "copy mappings 0"));
 	EXPECT_EQ(6, tool_run("vgpuctl window create --to 1 --size 64M")->status);

@@ -397,8 +397,8 @@ static bool operations(void)
 }
 
 /*
- * What is no ioctl, read or write reaches nothing but the guest's memory, either, and pages are
- * copied by way of the room of that call.
+ * Operations other than ioctl, read and write reach nothing but the guest's memory, either, and
+ * pages are copied by way of the room of that call.
  */
 TEST_F(reach, other_operations)
 {

@@ -357,7 +357,7 @@ TEST_F(shadow, gives_no_key)
 	EXPECT_KILLED(made_to_call(self->pid, SYS_pkey_mprotect, 0x10000000, 0, 0));
 }
 
-/* Where its own memory is, some of it may have no key yet. */
+/* Its own memory may have no key yet. */
 TEST_F(shadow, gives_no_access)
 {
 	if (tool_user_engine())

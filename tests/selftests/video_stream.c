@@ -229,7 +229,7 @@ static void waiter_start(struct waiter *waiter)
 	}
 }
 
-/* What the kernel calls a node tells which ioctls it has, not how its path begins. */
+/* The kernel's name of a node tells which ioctls it has, not how its path begins. */
 DIFF_TEST_NODE(by_symlink, "LINK", DIFF_SECONDS)
 {
 	struct v4l2_exportbuffer export = { .type = capture, .flags = O_RDWR | O_CLOEXEC };

@@ -55,7 +55,7 @@ static bool can_keep(void)
 	return !forwarded || host_can_keep();
 }
 
-/* Where the forwarded device cannot go on, there is nothing to compare the real one with. */
+/* The real device has nothing to be compared with where the forwarded one cannot go on. */
 static void needs_keep(void)
 {
 	const char *tier = getenv("VGPU_TIER");
@@ -131,7 +131,7 @@ static void queue_format(struct queue *queue, unsigned int width, unsigned int h
 	struct v4l2_format format = { .type = queue->type };
 	unsigned int i;
 
-	/* With no more bytes a line than the picture has: others are not written to. */
+	/* Lines have no more bytes than the picture: others are not written to. */
 	if (is_multiplanar(queue)) {
 		format.fmt.pix_mp.pixelformat = V4L2_PIX_FMT_YUV420M;
 		format.fmt.pix_mp.width = width;
@@ -315,7 +315,7 @@ static bool is_all(const unsigned char *p, size_t length, unsigned char byte)
 	return true;
 }
 
-/* Where buffers begin that do not have whole pages, and how far they are from each other. */
+/* Buffers that do not have whole pages begin here, so far from each other. */
 #define FIRST(memory)	((memory) + 8)
 #define STEP(queue)	(queue_bytes(queue) + 24)
 
@@ -447,7 +447,7 @@ DIFF_TEST_NODE(planes_missing, "MCAPTURE", DIFF_SECONDS)
 	CHECK(pinned_becomes(0));
 }
 
-/* What the driver refuses, it refuses here. */
+/* The driver's refusals are the same here. */
 DIFF_TEST_NODE(wrong, "CAPTURE", DIFF_SECONDS)
 {
 	struct queue queue = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);
@@ -552,7 +552,7 @@ DIFF_TEST_NODE(output, "OUTPUT", DIFF_SECONDS)
 	CHECK(pinned_becomes(0));
 }
 
-/* What the output device reads comes back from the input that its plug is in. */
+/* The input that the output device's plug is in gives back what that device reads. */
 DIFF_TEST_NODE(loop, "OUTPUT", 60)
 {
 	struct queue in = queue_open("CAPTURE", V4L2_BUF_TYPE_VIDEO_CAPTURE);

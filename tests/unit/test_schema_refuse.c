@@ -161,7 +161,7 @@ static void v4l2_memory(void)
 	/* What failed is not made to look otherwise. */
 	tap_expect(v4l2(VIDIOC_REQBUFS, req, -EBUSY) == -EBUSY && req->capabilities == 0x1f,
 		   "after an error: %#x", req->capabilities);
-	/* Where the host can have it, all is as the driver says. */
+	/* A host that can have the memory shows all as the driver says. */
 	host.limits.features |= VGPU_FEATURE_KEEP_ALONE;
 	req->memory = V4L2_MEMORY_USERPTR;
 	create->memory = V4L2_MEMORY_USERPTR;

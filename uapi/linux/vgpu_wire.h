@@ -63,7 +63,7 @@
 #define VGPU_FEATURE_WINDOW	(1ULL << 2)	/* windows: messages of them, and MMAP into one */
 #define VGPU_FEATURE_ARENA	(1ULL << 3)	/* bytes of messages in a window */
 #define VGPU_FEATURE_KEEP	(1ULL << 4)	/* KEPT segments, and RELEASE */
-/* With KEEP: while a call has KEPT segments, no other call finds what they name. */
+/* Goes with KEEP: while a call has KEPT segments, no other call finds what they name. */
 #define VGPU_FEATURE_KEEP_ALONE	(1ULL << 5)
 #define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | \
 				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA | \

@@ -170,7 +170,7 @@ static void handshake_welcome(struct handshake *handshake)
 		features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
 		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);
-	/* It would pin memory for calls of which nearly each is refused. */
+	/* The guest would pin memory for calls of which nearly each is refused. */
 	if (keeper_memory_is_huge(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
 	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())

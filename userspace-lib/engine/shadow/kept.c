@@ -93,7 +93,7 @@ static int piece_map(void *data, u64 at, u64 len, const struct vgpu_ram *in, u64
 	u64 pos, part;
 	int ret;
 
-	/* What follows a part in the file becomes one mapping with it. */
+	/* A part that follows another one in the file becomes one mapping with it. */
 	for (pos = 0; pos < len; pos += part) {
 		part = min(len - pos, most);
 		ret = part_map(at + pos, part, in->fd, offset + pos, prot, call->room->key);
