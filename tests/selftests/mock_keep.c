@@ -7,6 +7,7 @@
  */
 #include <pthread.h>
 
+#include "pinned.h"
 #include "vgpu_diff.h"
 
 #define PAGE	4096UL
@@ -47,33 +48,6 @@ static bool is_pattern(const void *p, __u64 length, __u64 seed, __u64 offset)
 static __u64 sum_of(const void *p, __u64 length)
 {
 	return vgpu_mock_sum(VGPU_MOCK_SUM_INIT, p, length);
-}
-
-/* Kilobytes that the kernel says are pinned for this process; 0 where nothing is forwarded. */
-static long pinned_kib(void)
-{
-	FILE *file = fopen("/proc/self/status", "r");
-	char line[128];
-	long kib = -1;
-
-	MUST(file);
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmPin: %ld", &kib) == 1)
-			break;
-	fclose(file);
-	return kib;
-}
-
-static bool pinned_becomes(long kib)
-{
-	__u64 end = now_ms() + 20000;
-
-	while (pinned_kib() != kib) {
-		if (now_ms() > end)
-			return false;
-		usleep(10000);
-	}
-	return true;
 }
 
 /*

@@ -10,6 +10,7 @@
 #include <linux/videodev2.h>
 #include <poll.h>
 
+#include "pinned.h"
 #include "video_vivid.h"
 
 #define PAGE	4096UL
@@ -64,33 +65,6 @@ static void needs_keep(void)
 		return;
 	diff_skip(getenv("VGPU_KEEP") ? "the host's processor has no protection keys" :
 		  "the host does not have the guest's memory");
-}
-
-/* Kilobytes that the kernel says are pinned for this process; 0 where nothing is forwarded. */
-static long pinned_kib(void)
-{
-	FILE *file = fopen("/proc/self/status", "r");
-	char line[128];
-	long kib = -1;
-
-	MUST(file);
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmPin: %ld", &kib) == 1)
-			break;
-	fclose(file);
-	return kib;
-}
-
-static bool pinned_becomes(long kib)
-{
-	__u64 end = now_ms() + 20000;
-
-	while (pinned_kib() != kib) {
-		if (now_ms() > end)
-			return false;
-		sleep_ms(10);
-	}
-	return true;
 }
 
 /* Sets a control that is known by its name, a menu's to the item of that name. */
