@@ -98,9 +98,9 @@ int cgroup_init(void)
 	if (base_fd >= 0)
 		close(base_fd);
 	base_fd = -1;
-	/* Without a limit to keep, counting is not worth failing for. */
 	if (settings.cgroups == CGROUPS_YES || settings.memory_max)
 		return ret;
+	/* Without a limit to keep, counting is not worth failing for. */
 	log_info("guests have no control groups: %s is not vgpud's, or has no memory controller (Delegate=): %s",
 		 group, strerror(-ret));
 	return 0;

@@ -21,7 +21,7 @@
  * @len: its length in bytes
  * @offset: where it begins in the file, in bytes
  * @fd: the file
- * @huge: it is one of hugetlbfs, of which nothing but whole large pages can be mapped
+ * @huge: whether the file is one of hugetlbfs, of which nothing but whole large pages can be mapped
  */
 struct ram {
 	LIST_ENTRY(ram) node;
