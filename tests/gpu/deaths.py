@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from machine import CID, Failed, Guest, say
+from machine import Failed, say
 
 # Seconds until the memory is free again.
 SOON = 10
@@ -45,22 +45,10 @@ class Worker:
             raise Failed(f"guest {self.guest.cid}: {self.program.text.strip()[-300:]}")
 
 
-def second(run):
-    """The second guest; it is booted once."""
-    if not run.second:
-        guest = Guest(run, CID + 1, run.cpus)
-        run.make_window(guest.cid)
-        run.export(guest.cid)
-        guest.boot()
-        guest.await_nodes()
-        run.second = guest
-    return run.second
-
-
 def guests(run):
     """Two guests that compute at once."""
     run.build("vecadd")
-    workers = [Worker(run, guest) for guest in (run.guest, second(run))]
+    workers = [Worker(run, guest) for guest in (run.guest, run.other_guest())]
     try:
         for worker in workers:
             worker.await_rounds(1, 90)
@@ -172,7 +160,7 @@ def deaths(run):
     """Whoever is killed while a kernel runs leaves nothing, and no other guest notices."""
     run.build("vecadd")
     run.build("spin")
-    other = second(run)
+    other = run.other_guest()
     nothing = memory(run)
     worker = Worker(run, other)
     said = []

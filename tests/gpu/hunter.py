@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A guest whose kernel is hostile (tests/mock/hunter.c): it reads and writes all that its window
-shows, while it has memory of a card shown and gives it back. On the host programs take the card's memory
-meanwhile, which it must neither see nor change."""
+shows, while it has memory of a card shown and gives it back. Programs of the host and of another guest take
+the card's memory meanwhile, which it must neither see nor change."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 SECONDS = 60
-# The guest's, and those of the host's programs.
-MARK, OTHER, CUDA = 5, 3, 4
+# The guest's, those of the host's programs, and the other guest's.
+MARK, OTHER, CUDA, GUEST = 5, 3, 4, 6
 # Its status where it was shown nothing.
 NOTHING = 3
 
@@ -37,10 +37,9 @@ def start(*command):
                             stderr=subprocess.STDOUT, text=True)
 
 
-def step(run, agent):
+def step(run):
     """
-    run: of tests/gpu/run
-    agent: of the guest, which has nothing else to do
+    run: of tests/gpu/run, whose guests have nothing else to do
     Return: what was seen.
     """
     build(run, "hunter")
@@ -50,21 +49,25 @@ def step(run, agent):
                                         f"/run/kit/nvidia_hunt {MARK} {seconds} blind")
     hunt = (f"({prey}) & pid=$!; /run/kit/hunter {seconds} {MARK}; status=$?; "
             "wait $pid || { echo \"its own program ended with $?\"; status=4; }; exit $status")
+    other_guest = run.other_guest()
+    neighbour = other_guest.begin("true" if run.rehearse else f"{run.enter}; ./nvidia_hunt {GUEST} {seconds}",
+                                  run.left(4 * seconds))
     others = {} if run.rehearse else {
         "nvidia_hunt": start(run.path("nvidia_hunt"), str(OTHER), str(seconds)),
         "fill.py": start(sys.executable, os.path.join(HERE, "fill.py"), str(CUDA), str(seconds))}
     try:
-        status, text = agent.run("[ -e /dev/vgpu-hunter ] || insmod /hunter/vgpu_hunter.ko && "
+        status, text = run.guest.agent.run("[ -e /dev/vgpu-hunter ] || insmod /hunter/vgpu_hunter.ko && "
                                  f"chroot /rw/root /bin/sh -c '{hunt}'", run.left(4 * seconds), "init")
         said = {name: other.communicate(timeout=run.left(2 * seconds))[0].strip() for name, other in others.items()}
+        said["the other guest"] = neighbour.right(2 * seconds).strip()
     finally:
         for other in others.values():
             other.kill()
             other.wait()
     words = f"the guest's kernel: {text.strip()}"
-    for name, other in others.items():
-        words += f"; {name}: {said[name]}"
-        status = status or other.returncode
+    for name, saying in said.items():
+        words += f"; {name}: {saying}"
+        status = status or name in others and others[name].returncode
     run.write("hunter.txt", words.replace("; ", "\n") + "\n")
     if run.rehearse and status == NOTHING:
         return words

@@ -550,3 +550,14 @@ class Machine:
             looked = "ls -l /dev/vgpu* /dev/nvidia*; ls -l /sys/class/vgpu/; find /proc/driver/nvidia -type f; lsmod; free"
             self.guest.ask_side("guest.txt", looked)
         return words
+
+    def other_guest(self):
+        """The second guest, which is booted when a step asks for it first."""
+        if not self.second:
+            guest = Guest(self, CID + 1, self.cpus)
+            self.make_window(guest.cid)
+            self.export(guest.cid)
+            guest.boot()
+            guest.await_nodes()
+            self.second = guest
+        return self.second

@@ -291,7 +291,8 @@ class Steps(Machine):
         return self.compare(f'python3 -c "{TORCH}"')
 
     def strangers(self):
-        """Somebody else's client is refused by the driver: the machine's to the guest, and the other way round."""
+        """Somebody else's client is refused by the driver: the machine's to a guest, a guest's to the machine
+        and to another guest."""
         engine = os.path.join(TOP, "userspace-lib/engine")
         client = self.path("nvidia_client")
         built = subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-I", os.path.dirname(engine),
@@ -315,10 +316,11 @@ class Steps(Machine):
         native = self.native(f"{client} stranger {handles}")
         if native.returncode:
             raise Failed(f"the machine's program and the guest's client: {native.stdout}")
+        other = self.other_guest().must(f"{self.enter}; ./nvidia_client stranger {handles}", 60)
         left = self.guest.must("pkill -TERM nvidia_client; while [ ! -s /tmp/status ]; do sleep 0.1; done; cat /tmp/status", 30).strip()
         if left != "0":
-            raise Failed(f"the guest's own: status {left} after the machine's program")
-        return f"in the guest: {seen.strip()}; here: {native.stdout.strip()}"
+            raise Failed(f"the guest's own: status {left} after programs of the machine and of another guest")
+        return f"in the guest: {seen.strip()}; here: {native.stdout.strip()}; in the other guest: {other.strip()}"
 
     def lend(self):
         """Who may see memory of whom. What is not owned must be seen to change."""
