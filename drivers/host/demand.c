@@ -192,6 +192,7 @@ int vgpu_demand_begin(struct vgpu_lane *lane)
 	mutex_lock(&demand->lock);
 	vgpu_fresh_start(&demand->fresh);
 	mutex_unlock(&demand->lock);
+	lane->guest_call = vgpu_guest_call(session->peer->guest);
 	vgpu_page_zap_all(session);
 	return 0;
 }

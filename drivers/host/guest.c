@@ -68,12 +68,23 @@ void vgpu_guests_fini(struct vgpu_agent *agent)
 		kfree(guest);
 }
 
-unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, struct vgpu_guest_wait *wait)
+u64 vgpu_guest_call(struct vgpu_guest *guest)
+{
+	u64 call;
+
+	spin_lock(&guest->lock);
+	call = vgpu_patience_call(&guest->patience);
+	spin_unlock(&guest->lock);
+	return call;
+}
+
+unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, u64 call,
+				   struct vgpu_guest_wait *wait)
 {
 	u64 left;
 
 	spin_lock(&guest->lock);
-	left = vgpu_patience_begin(&guest->patience, guest_now(), &wait->mark);
+	left = vgpu_patience_begin(&guest->patience, guest_now(), call, &wait->patience);
 	spin_unlock(&guest->lock);
 	wait->start = ktime_get_ns();
 	return left ? max_t(u64, left / USEC_PER_MSEC, 1) : 0;
@@ -85,17 +96,17 @@ bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait 
 	bool spent;
 
 	spin_lock(&guest->lock);
-	spent = vgpu_patience_end(&guest->patience, wait->mark, took, guest_now());
+	spent = vgpu_patience_end(&guest->patience, &wait->patience, took, guest_now());
 	spin_unlock(&guest->lock);
 	return spent;
 }
 
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat)
 {
-	u64 left, mark;
+	u64 left;
 
 	spin_lock(&guest->lock);
-	left = vgpu_patience_begin(&guest->patience, guest_now(), &mark);
+	left = vgpu_patience_left(&guest->patience, guest_now());
 	stat->out_patience_ms = left / USEC_PER_MSEC;
 	stat->out_spent = guest->patience.total;
 	stat->out_cut_off = vgpu_patience_is_cut_off(&guest->patience);

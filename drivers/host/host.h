@@ -183,11 +183,11 @@ struct vgpu_guest {
 
 /**
  * struct vgpu_guest_wait - a driver's wait
- * @mark: of vgpu_patience_begin()
+ * @patience: of vgpu_patience_begin()
  * @start: when it began, in nanoseconds
  */
 struct vgpu_guest_wait {
-	u64 mark;
+	struct vgpu_patience_wait patience;
 	u64 start;
 };
 
@@ -195,8 +195,11 @@ struct vgpu_guest_wait {
 struct vgpu_guest *vgpu_guest_get(struct vgpu_agent *agent, u32 cid, u32 port);
 void vgpu_guest_put(struct vgpu_agent *agent, struct vgpu_guest *guest);
 void vgpu_guests_fini(struct vgpu_agent *agent);
-/* A driver is to wait for its answer. Return: milliseconds that it may; 0: it may not. */
-unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, struct vgpu_guest_wait *wait);
+/* A call begins. Return: what vgpu_guest_wait_begin() wants to know of it. */
+u64 vgpu_guest_call(struct vgpu_guest *guest);
+/* The call's driver is to wait for an answer. Return: milliseconds that it may; 0: it may not. */
+unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, u64 call,
+				   struct vgpu_guest_wait *wait);
 /* The driver has waited. Return: with this all of the guest's time is used up. */
 bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait *wait);
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat);
@@ -1145,6 +1148,8 @@ struct vgpu_lane {
 	/* A driver waits for upcalls, and for how long it has, in nanoseconds. */
 	bool driving;
 	u64 upcall_ns;
+	/* When the call began, see vgpu_guest_call(). */
+	u64 guest_call;
 
 	/* What a cancel may do. */
 	spinlock_t lock;

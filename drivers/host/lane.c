@@ -195,7 +195,7 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 		return -EFAULT;
 	/* A driver may hold locks meanwhile; the lane is as good as ever. */
 	if (lane->driving) {
-		left = vgpu_guest_wait_begin(peer->guest, &wait);
+		left = vgpu_guest_wait_begin(peer->guest, lane->guest_call, &wait);
 		if (!left || lane->upcall_ns > timeout * (u64)NSEC_PER_MSEC)
 			return -ENOBUFS;
 		timeout = min(timeout, left);

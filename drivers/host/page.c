@@ -87,7 +87,7 @@ int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims)
 
 	/* Threads that have the claims wait for the guest, and so does this lane's driver. */
 	if (lane->driving) {
-		left = vgpu_guest_wait_begin(peer->guest, &wait);
+		left = vgpu_guest_wait_begin(peer->guest, lane->guest_call, &wait);
 		if (!left)
 			return -ENOBUFS;
 		timeout = min(timeout, left);

@@ -9,17 +9,25 @@
 #define MS	1000ULL
 #define S	1000000ULL
 #define WHOLE	(2 * S)
+#define LANES	1024U
 
-/* The guest takes so long, if it may. Return: what it took. */
-static u64 answer(struct vgpu_patience *patience, u64 *now, u64 wants)
+/* The guest takes so long, if it may, for a call that began then. Return: what it took. */
+static u64 answer_to(struct vgpu_patience *patience, u64 *now, u64 call, u64 wants)
 {
-	u64 mark, may = vgpu_patience_begin(patience, *now, &mark), took = min(may, wants);
+	struct vgpu_patience_wait wait;
+	u64 may = vgpu_patience_begin(patience, *now, call, &wait), took = min(may, wants);
 
 	if (!may)
 		return 0;
 	*now += took;
-	vgpu_patience_end(patience, mark, took, *now);
+	vgpu_patience_end(patience, &wait, took, *now);
 	return took;
+}
+
+/* The same, for a call that began just now. */
+static u64 answer(struct vgpu_patience *patience, u64 *now, u64 wants)
+{
+	return answer_to(patience, now, vgpu_patience_call(patience), wants);
 }
 
 static void test_honest(void)
@@ -52,25 +60,26 @@ static void test_honest(void)
 /* A machine that stands still does so for all its processors. */
 static void test_together(void)
 {
+	struct vgpu_patience_wait wait[64];
 	struct vgpu_patience patience;
-	u64 now = 0, mark[64], i;
+	u64 now = 0, i;
 
 	vgpu_patience_init(&patience, WHOLE, now);
 	for (i = 0; i < 64; i++)
-		vgpu_patience_begin(&patience, now, &mark[i]);
+		vgpu_patience_begin(&patience, now, vgpu_patience_call(&patience), &wait[i]);
 	now += S;
 	for (i = 0; i < 64; i++)
-		vgpu_patience_end(&patience, mark[i], S, now);
+		vgpu_patience_end(&patience, &wait[i], S, now);
 	tap_expect(patience.left > WHOLE / 3 && !patience.spent, "waits at once are paid once");
-	for (i = 0; i < 64; i++)
-		vgpu_patience_begin(&patience, now, &mark[0]);
+	tap_expect(patience.waited == S, "and are one wait");
+	vgpu_patience_begin(&patience, now, vgpu_patience_call(&patience), &wait[0]);
 	/* Short ones meanwhile pay no more than they cost. */
 	for (i = 0; i < 300; i++) {
-		vgpu_patience_begin(&patience, now, &mark[1]);
+		vgpu_patience_begin(&patience, now, vgpu_patience_call(&patience), &wait[1]);
 		now += 3 * MS;
-		vgpu_patience_end(&patience, mark[1], 3 * MS, now);
+		vgpu_patience_end(&patience, &wait[1], 3 * MS, now);
 	}
-	vgpu_patience_end(&patience, mark[0], 900 * MS, now);
+	vgpu_patience_end(&patience, &wait[0], 900 * MS, now);
 	tap_expect(patience.spent, "none is hidden behind shorter ones");
 	tap_subject("waits at the same time");
 }
@@ -110,36 +119,146 @@ static void test_hostile(void)
 	tap_subject("a guest that has drivers wait");
 }
 
+/*
+ * A lock that one call of the guest after the other gets, in the order in which they came, as a
+ * mutex is given. Each has the driver wait for some answers meanwhile, and is followed by another
+ * one. Return: for how long somebody else waits for the lock at most, who wants it again and again.
+ */
+static u64 contend(struct vgpu_patience *patience, u32 lanes, u32 answers, u64 wants, u32 late,
+		   u64 lasts)
+{
+	u64 now = 77, since = 0, longest = 0, took, answered = 0;
+	u64 ends = now + lasts, call[LANES] = { 0 };
+	u32 turn, i;
+
+	vgpu_patience_init(patience, WHOLE, now);
+	while (now < ends) {
+		/* All lanes have their turn between two of somebody else's. */
+		since = now;
+		for (turn = 0; turn < lanes; turn++) {
+			for (i = 0; i < answers; i++) {
+				took = answer_to(patience, &now, call[turn],
+						 late && !(++answered % late) ? 2 * S : wants);
+				if (!took)
+					break;
+			}
+			now += 10;
+			call[turn] = vgpu_patience_call(patience);
+		}
+		longest = max(longest, now - since);
+	}
+	return longest;
+}
+
+static void test_contended(void)
+{
+	static const struct {
+		u32 lanes, answers;
+		u64 wants;
+		/* Each so many answers one takes as long as it may. */
+		u32 late;
+	} hostile[] = {
+		{ 256, 4, 3900, 0 }, { 256, 40, 3900, 0 }, { 512, 10, MS, 0 },
+		{ 1024, 100, 300, 0 }, { 256, 4, 6 * MS, 0 }, { 256, 4, 10 * MS, 0 },
+		{ 128, 2, 20 * MS, 0 }, { 100, 1, 50 * MS, 0 },
+		{ 256, 4, 3900, 85 }, { 256, 4, 3900, 500 }, { 8, 500, 3900, 0 },
+	};
+	struct vgpu_patience patience;
+	u64 longest;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(hostile); i++) {
+		longest = contend(&patience, hostile[i].lanes, hostile[i].answers,
+				  hostile[i].wants, hostile[i].late, 60 * S);
+		tap_expect(longest <= WHOLE + WHOLE / 4,
+			   "%u calls with %u answers of %llu us, of %u one late: %llu ms",
+			   hostile[i].lanes, hostile[i].answers, hostile[i].wants,
+			   hostile[i].late, longest / MS);
+	}
+	tap_subject("many calls that want one lock");
+}
+
+/* Programs of a guest that does its best, of which some do as much as they may. */
+static void test_busy(void)
+{
+	struct vgpu_patience_wait wait[256];
+	struct vgpu_patience patience;
+	u64 now = 0, call = 0, longest;
+	u32 i, j;
+
+	longest = contend(&patience, 256, 2, 600, 0, 60 * S);
+	tap_expect(patience.left == WHOLE && longest > WHOLE / 8,
+		   "hundreds of threads that want one lock, each with two answers");
+
+	/* So many answers fetch all pages that a process may have. */
+	vgpu_patience_init(&patience, WHOLE, now);
+	for (i = 0; i < 131 * 100; i++) {
+		if (!(i % 131))
+			call = vgpu_patience_call(&patience);
+		answer_to(&patience, &now, call, 2 * MS);
+	}
+	tap_expect(patience.left == WHOLE, "a buffer of 16 MiB, again and again");
+
+	/* On a machine that has less processors than threads they all wait for each other. */
+	for (i = 0; i < 100 * 256; i++) {
+		if (!(i % 80))
+			call = vgpu_patience_call(&patience);
+		for (j = 0; j < 256; j++)
+			vgpu_patience_begin(&patience, now, call, &wait[j]);
+		for (j = 0; j < 256; j++)
+			vgpu_patience_end(&patience, &wait[j], 3 * MS + j,
+					  now + 3 * MS + j);
+		now += 4 * MS;
+	}
+	tap_expect(patience.left == WHOLE, "buffers of hundreds of threads that want no lock");
+
+	/* One that waits for the device is as old as what others have waited for meanwhile. */
+	for (i = 0; i < 1000; i++) {
+		call = vgpu_patience_call(&patience);
+		for (j = 0; j < 1000; j++)
+			answer(&patience, &now, MS);
+		for (j = 0; j < 32; j++)
+			answer_to(&patience, &now, call, MS);
+		tap_expect(patience.left > WHOLE / 2, "round %u", i);
+	}
+	vgpu_patience_init(&patience, WHOLE, now);
+	call = vgpu_patience_call(&patience);
+	now += 3600 * S;
+	answer_to(&patience, &now, call, 3 * MS);
+	tap_expect(patience.left == WHOLE, "one that sleeps does not age");
+	tap_subject("a guest that does its best, and much");
+}
+
 static void test_refill(void)
 {
 	struct vgpu_patience patience;
-	u64 now = 0, mark, part;
+	u64 now = 0, part;
 	u32 i;
 
 	vgpu_patience_init(&patience, WHOLE, now);
 	tap_expect(vgpu_patience_is_whole(&patience, now), "nothing to remember");
 	answer(&patience, &now, WHOLE);
-	tap_expect(patience.spent && !vgpu_patience_begin(&patience, now, &mark), "all is used up");
+	tap_expect(patience.spent && !vgpu_patience_left(&patience, now), "all is used up");
 	tap_expect(!vgpu_patience_is_whole(&patience, now), "which is remembered");
 	now += WHOLE * VGPU_PATIENCE_REFILL / VGPU_PATIENCE_AGAIN / 2;
-	tap_expect(!vgpu_patience_begin(&patience, now, &mark), "and a little is not enough");
+	tap_expect(!vgpu_patience_left(&patience, now), "and a little is not enough");
 	for (i = 0; i < 1000; i++)
-		vgpu_patience_begin(&patience, now + i, &mark);
+		vgpu_patience_left(&patience, now + i);
 	now += WHOLE * VGPU_PATIENCE_REFILL / VGPU_PATIENCE_AGAIN / 2;
-	part = vgpu_patience_begin(&patience, now, &mark);
+	part = vgpu_patience_left(&patience, now);
 	tap_expect(part >= WHOLE / VGPU_PATIENCE_AGAIN && part < WHOLE / 3, "a part of it is");
 	now += WHOLE * VGPU_PATIENCE_REFILL;
-	tap_expect(vgpu_patience_begin(&patience, now, &mark) == WHOLE, "all is there again");
-	tap_expect(vgpu_patience_begin(&patience, now - 5 * S, &mark) == WHOLE, "a clock seen late");
+	tap_expect(vgpu_patience_left(&patience, now) == WHOLE, "all is there again");
+	tap_expect(vgpu_patience_left(&patience, now - 5 * S) == WHOLE, "a clock seen late");
 
 	answer(&patience, &now, WHOLE);
 	now += WHOLE * VGPU_PATIENCE_REFILL;
 	answer(&patience, &now, WHOLE);
 	tap_expect(patience.total == 3 && vgpu_patience_is_cut_off(&patience), "the third time");
 	now += WHOLE * VGPU_PATIENCE_REFILL;
-	tap_expect(!vgpu_patience_begin(&patience, now, &mark), "it is not there again");
+	tap_expect(!vgpu_patience_left(&patience, now), "it is not there again");
 	now += VGPU_PATIENCE_FORGET_US;
-	tap_expect(vgpu_patience_begin(&patience, now, &mark) == WHOLE, "but ten minutes later");
+	tap_expect(vgpu_patience_left(&patience, now) == WHOLE, "but ten minutes later");
 	answer(&patience, &now, WHOLE);
 	tap_expect(vgpu_patience_is_cut_off(&patience), "when once more is too often");
 	now += 10 * VGPU_PATIENCE_FORGET_US;
@@ -152,6 +271,8 @@ int main(void)
 	test_honest();
 	test_together();
 	test_hostile();
+	test_contended();
+	test_busy();
 	test_refill();
 	return tap_done();
 }

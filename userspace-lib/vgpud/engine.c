@@ -840,10 +840,8 @@ found:
 static void patience_stat(const struct engine *engine, struct vgpu_host_peer_stat *stat)
 {
 	struct vgpu_patience patience = patience_copy(engine->guest);
-	__u64 left, mark;
 
-	left = vgpu_patience_begin(&patience, now_us(), &mark);
-	stat->out_patience_ms = left / 1000;
+	stat->out_patience_ms = vgpu_patience_left(&patience, now_us()) / 1000;
 	stat->out_spent = patience.total;
 	stat->out_cut_off = vgpu_patience_is_cut_off(&patience);
 }

@@ -119,6 +119,8 @@ void demand_begin(struct lane *lane)
 		lock_take(&demand.lock);
 	}
 	vgpu_fresh_start(&demand.fresh);
+	/* Others change that meanwhile, but as a whole. */
+	lane->guest_call = vgpu_patience_call(&patience->patience);
 	lock_drop(&demand.lock);
 	demand_hide(false);
 }

@@ -44,21 +44,23 @@ static void patience_drop(void)
 	__atomic_store_n(&patience->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* A driver is to wait. Return: nanoseconds that it may; 0: none. */
-static u64 patience_begin(u64 *mark)
+/* The lane's driver is to wait. Return: nanoseconds that it may; 0: none. */
+static u64 patience_begin(struct lane *lane)
 {
 	u64 may;
 
 	patience_take();
-	may = vgpu_patience_begin(&patience->patience, now_ns() / NSEC_PER_US, mark);
+	may = vgpu_patience_begin(&patience->patience, now_ns() / NSEC_PER_US, lane->guest_call,
+				  &lane->fault.wait);
 	patience_drop();
 	return may * NSEC_PER_US;
 }
 
-static void patience_end(u64 mark, u64 took)
+static void patience_end(const struct lane *lane, u64 took)
 {
 	patience_take();
-	vgpu_patience_end(&patience->patience, mark, took / NSEC_PER_US, now_ns() / NSEC_PER_US);
+	vgpu_patience_end(&patience->patience, &lane->fault.wait, took / NSEC_PER_US,
+			  now_ns() / NSEC_PER_US);
 	patience_drop();
 }
 
@@ -71,7 +73,7 @@ static void wait_over(struct lane *lane)
 
 	if (waits[lane->index]) {
 		lane->upcall_ns += took;
-		patience_end(lane->fault.mark, took);
+		patience_end(lane, took);
 	}
 	waits[lane->index] = false;
 }
@@ -234,7 +236,7 @@ static void upcall_over(struct lane *lane)
 	u64 took = now_ns() - fault->start;
 
 	lane->upcall_ns += took;
-	patience_end(fault->mark, took);
+	patience_end(lane, took);
 	fault->upcall = UPCALL_NONE;
 	lock_take(&lane->lock);
 	lane->upcalling = false;
@@ -388,7 +390,7 @@ static int fault_limited(struct lane *lane)
 	if (lane->call->file && lane->call->file->no_demand)
 		return -EOPNOTSUPP;
 	/* All upcalls of a call have the time of one, and those of the guest what it has left. */
-	fault->may = lane->upcall_ns > timeout ? 0 : patience_begin(&fault->mark);
+	fault->may = lane->upcall_ns > timeout ? 0 : patience_begin(lane);
 	return fault->may ? 0 : -ENOBUFS;
 }
 
@@ -608,12 +610,12 @@ static void lane_ready(struct lane *lane)
 
 /* --- the loop ---------------------------------------------------------------- */
 
-/* A signal may have ended the access of a thread that waited. */
+/* A signal may have ended the access of a thread that waited, which has waited all the same. */
 static bool wait_left(struct lane *lane)
 {
 	if (lane_in_call(lane) && lane->fault.call == lane->seq)
 		return false;
-	waits[lane->index] = false;
+	wait_over(lane);
 	lane->fault.addr = 0;
 	return true;
 }

@@ -353,7 +353,7 @@ enum lane_upcall {
  * @end: deadline of the upcall, or of the wait for a claim of others
  * @start: of it
  * @may: nanoseconds for which the driver may wait for it
- * @mark: of vgpu_patience_begin()
+ * @wait: of vgpu_patience_begin()
  * @have: bytes of the answer that are there
  * @want: all of it
  * @answer: its fixed part
@@ -368,7 +368,7 @@ struct fault {
 	u64 end;
 	u64 start;
 	u64 may;
-	u64 mark;
+	struct vgpu_patience_wait wait;
 	u32 have;
 	u32 want;
 	union {
@@ -404,6 +404,8 @@ struct lane {
 	int limited;
 	struct vgpu_ahead ahead;
 	u64 upcall_ns;
+	/* When it began, of vgpu_patience_call(). */
+	u64 guest_call;
 	struct fault fault;
 
 	/* What a cancel may do. */
