@@ -88,6 +88,15 @@ bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr);
 void vgpu_limits_fill(struct vgpu_host_limits *limits, const struct vgpu_host_limits *args,
 		      struct vgpu_wire_limits *wire);
 
+/*
+ * Whether the driver of an export of this kind finds things again by the number that a process has
+ * for a file, in later calls: OS events of NVIDIA's are found so.
+ */
+static inline bool vgpu_export_knows_fds(u32 kind)
+{
+	return kind == VGPU_EXPORT_NVIDIA;
+}
+
 /* Whether an export of this kind (VGPU_EXPORT_*) is a node of V4L2: no media controller is. */
 static inline bool vgpu_export_is_video(u32 kind)
 {

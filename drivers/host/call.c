@@ -328,6 +328,13 @@ void vgpu_call_reject(struct vgpu_hcall *call, int error)
 	call->done = true;
 }
 
+/* After a close: the file is released, as the thread has been in user mode since. */
+static void call_free_fd(struct vgpu_hcall *call)
+{
+	vgpu_object_free_fd(call->lane->session->peer, call->closed_fd);
+	call->closed_fd = 0;
+}
+
 int vgpu_call_send_reply(struct vgpu_hcall *call)
 {
 	u32 objects_len = call->nr_objects * sizeof(call->objects[0]);
@@ -349,6 +356,7 @@ int vgpu_call_send_reply(struct vgpu_hcall *call)
 	};
 
 	memcpy(&reply.out, &call->out, sizeof(reply.out));
+	call_free_fd(call);
 	reply.clock_out = cpu_to_le64(ktime_get_ns());
 	/* No deadline: a guest that does not read keeps its own lane busy. */
 	return vgpu_arena_send(call->lane, vec, ARRAY_SIZE(vec), len, 0);
@@ -359,5 +367,6 @@ void vgpu_call_finish(struct vgpu_hcall *call)
 	call_free_segs(call);
 	call_free_data(call);
 	call_free_msg(call);
+	call_free_fd(call);
 	call->done = false;
 }

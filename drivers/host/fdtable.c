@@ -3,6 +3,9 @@
  * The private fd table of a lane's thread. It holds the lane and, for the time
  * of a call, what the call's fixups put there; what is left afterwards came from
  * the driver. Nobody else changes it, so it can be read without a lock.
+ *
+ * Files get the lowest free numbers, as do those of the driver. An object whose driver knows
+ * files by their numbers has one that is the same in the tables of all lanes, beyond these.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -42,14 +45,57 @@ int vgpu_fdtable_install(struct file *file)
 {
 	int fd = get_unused_fd_flags(O_CLOEXEC);
 
+	if (fd >= VGPU_LANE_FDS) {
+		put_unused_fd(fd);
+		return -EMFILE;
+	}
 	if (fd >= 0)
 		fd_install(fd, get_file(file));
 	return fd;
 }
 
+/* The kernel takes the first number that is free from next_fd on, below which none is. */
+static int fdtable_get_unused(unsigned int number)
+{
+	struct files_struct *files = current->files;
+	unsigned int lowest;
+	int fd;
+
+	spin_lock(&files->file_lock);
+	lowest = files->next_fd;
+	files->next_fd = number;
+	spin_unlock(&files->file_lock);
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	spin_lock(&files->file_lock);
+	files->next_fd = lowest;
+	spin_unlock(&files->file_lock);
+	return fd;
+}
+
+static int fdtable_install_at(struct file *file, unsigned int number)
+{
+	struct fdtable *fdt = fdtable_current();
+	int fd;
+
+	/* A call may name it twice. */
+	if (number < fdt->max_fds && fdtable_file(fdt, number) == file)
+		return number;
+	fd = fdtable_get_unused(number);
+	if (fd < 0)
+		return fd;
+	/* The driver of this very call has made so many, or the shadow has put the lane there. */
+	if (fd != number) {
+		put_unused_fd(fd);
+		return -EMFILE;
+	}
+	fd_install(fd, get_file(file));
+	return fd;
+}
+
 int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed)
 {
-	int fd = vgpu_fdtable_install(object->file);
+	int fd = object->fd ? fdtable_install_at(object->file, object->fd) :
+		 vgpu_fdtable_install(object->file);
 
 	if (fd < 0) {
 		vgpu_object_put(object);
@@ -66,7 +112,7 @@ void vgpu_fdtable_remove(struct vgpu_fd *placed)
 {
 	struct fdtable *fdt = fdtable_current();
 
-	/* The driver may have closed it or put another there. */
+	/* The driver may have closed it or put another there; or it was named twice. */
 	if (placed->fd < fdt->max_fds && fdtable_file(fdt, placed->fd) == placed->file)
 		close_fd(placed->fd);
 	if (placed->object)

@@ -113,6 +113,9 @@ s64 vgpu_fops_close(struct vgpu_hcall *call)
 		return 0;
 	vgpu_card_forget(session, object->id);
 	leave = object->leave;
+	/* Nobody finds the object any more, but its number is the file's until that is released. */
+	if (!leave)
+		call->closed_fd = vgpu_object_keep_fd(object);
 	vgpu_object_flush(object, 0);
 	vgpu_object_put(object);
 	/* Another thread closes it. A killed one says nothing more to the guest. */

@@ -36,6 +36,7 @@
 
 #include <linux/atomic.h>
 #include <linux/fs.h>
+#include <linux/idr.h>
 #include <linux/ioctl.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -357,6 +358,8 @@ struct vgpu_peer {
 	struct xarray objects;
 	struct xarray files;
 	struct xarray spaces;
+	/* Numbers of objects in fd tables, of those that have one. */
+	struct ida fds;
 	/* This number, under objects_lock, counts those whose files are yet to be released, too. */
 	u32 nr_objects;
 	u32 next_object;
@@ -501,6 +504,10 @@ struct vgpu_object {
 	struct vgpu_space *space;
 	u32 id;
 	u32 kind;
+	/* Number of its file in the tables of all lanes, from VGPU_LANE_FDS on; 0: any. */
+	u32 fd;
+	/* The thread that closes it frees the number, not the last reference. */
+	bool fd_kept;
 	/* References of the guest, under peer->objects_lock. */
 	u32 held;
 	/* There are none any more, which calls that find the object see without the lock. */
@@ -537,6 +544,13 @@ void vgpu_object_put(struct vgpu_object *object);
  */
 struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id);
 void vgpu_object_drop_all(struct vgpu_peer *peer);
+/*
+ * The guest has closed @object, and a lane's thread puts it, which comes to the file's release
+ * later: that has the number meanwhile. Return: what is to be freed then; 0: nothing.
+ */
+u32 vgpu_object_keep_fd(struct vgpu_object *object);
+/* Nobody knows a file by this number any more. 0: there is none. */
+void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd);
 void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *desc);
 struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
 void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
@@ -904,6 +918,7 @@ struct vgpu_fd {
  * @cards: files of NVIDIA's cards in the table while the driver runs
  * @nr_cards: how many of @cards are there
  * @event: of the EVENT fixup, or 0
+ * @closed_fd: number that a file has which the call has closed, or 0
  * @left: what the driver left in the table
  * @nr_left: entries of it
  * @done: ran; its reply is due
@@ -949,6 +964,7 @@ struct vgpu_hcall {
 	struct vgpu_fd cards[VGPU_CARDS_MAX];
 	u32 nr_cards;
 	u32 event;
+	u32 closed_fd;
 	struct vgpu_fd left[VGPU_FDS_MAX];
 	u32 nr_left;
 	bool done;
@@ -1078,7 +1094,10 @@ s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result);
 /* current's table is its own and holds nothing but @lane. */
 bool vgpu_fdtable_is_private(struct file *lane);
 int vgpu_fdtable_install(struct file *file);
-/* Serves one call. Takes the reference of @object over. Return: the fd, or -errno. */
+/*
+ * Serves one call. Takes the reference of @object over, and puts its file at the number that the
+ * object has, if it has one. Return: the fd, or -errno.
+ */
 int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed);
 /* The number may be none of an object. */
 void vgpu_fdtable_remove(struct vgpu_fd *placed);

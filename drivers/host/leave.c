@@ -140,6 +140,7 @@ static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
 	spin_lock(&peer->leave_lock);
 	list_del(&object->leave_node);
 	spin_unlock(&peer->leave_lock);
+	vgpu_object_free_fd(peer, object->fd);
 	mutex_lock(&peer->objects_lock);
 	peer->nr_objects--;
 	mutex_unlock(&peer->objects_lock);

@@ -70,6 +70,38 @@ void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space)
 	mutex_unlock(&peer->objects_lock);
 }
 
+/* --- numbers in fd tables ------------------------------------------------- */
+
+/*
+ * The driver of some files knows them by the number that a process has for them. So such a file has
+ * one from its open on, natively, and here: the same one in all sessions, which a child has from
+ * its parent. Return: it, 0: none, or a negative errno.
+ */
+static int object_fd_new_locked(struct vgpu_peer *peer, const struct vgpu_grant *grant)
+{
+	int ret;
+
+	lockdep_assert_held(&peer->objects_lock);
+	if (!grant || !vgpu_export_knows_fds(grant->policy.kind))
+		return 0;
+	ret = ida_alloc_range(&peer->fds, VGPU_LANE_FDS,
+			      VGPU_LANE_FDS + peer->limits.objects - 1, GFP_KERNEL_ACCOUNT);
+	/* Closes that are not over yet have some. */
+	return ret == -ENOSPC ? -EMFILE : ret;
+}
+
+u32 vgpu_object_keep_fd(struct vgpu_object *object)
+{
+	object->fd_kept = object->fd;
+	return object->fd;
+}
+
+void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd)
+{
+	if (fd)
+		ida_free(&peer->fds, fd);
+}
+
 /* --- objects -------------------------------------------------------------- */
 
 static u32 object_kind(const struct file *file)
@@ -118,6 +150,8 @@ static void object_free(struct kref *ref)
 		__fput_sync(object->file);
 	else
 		fput(object->file);
+	if (!object->fd_kept)
+		vgpu_object_free_fd(peer, object->fd);
 	kfree_rcu(object, rcu);
 	/* Not sooner: what is open counts, whatever the guest has closed. */
 	object_uncount(peer);
@@ -154,10 +188,14 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 		ret = -ENOMEM;
 		goto err_free;
 	}
+	ret = object_fd_new_locked(peer, grant);
+	if (ret < 0)
+		goto err_put_space;
+	object->fd = ret;
 	ret = xa_alloc_cyclic(&peer->objects, &object->id, NULL, XA_LIMIT(1, INT_MAX),
 			      &peer->next_object, GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
-		goto err_put_space;
+		goto err_free_fd;
 	ret = xa_err(xa_store(&peer->files, (unsigned long)file, object, GFP_KERNEL_ACCOUNT));
 	if (ret)
 		goto err_free_id;
@@ -176,6 +214,8 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 
 err_free_id:
 	xa_release(&peer->objects, object->id);
+err_free_fd:
+	vgpu_object_free_fd(peer, object->fd);
 err_put_space:
 	space_put_locked(peer, object->space);
 err_free:
@@ -234,7 +274,8 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
 /*
  * Whether the driver may get memory of the guest by @object, which the guest has closed, or has
  * some, by this object or another one. Calls that go on by the object may still make it take what
- * another object is given meanwhile; no further call finds it.
+ * another object is given meanwhile; no further call finds it. Nor may another file get the
+ * number of this one while they go on.
  */
 static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpu_object *object)
 {
@@ -243,7 +284,8 @@ static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpu_obj
 		return true;
 	/* Pairs with vgpu_object_find(). */
 	smp_mb();
-	return (peer->wire.features & VGPU_FEATURE_KEEP) && kref_read(&object->ref) > 1;
+	return ((peer->wire.features & VGPU_FEATURE_KEEP) || object->fd) &&
+		kref_read(&object->ref) > 1;
 }
 
 static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *object)

@@ -44,6 +44,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	xa_init_flags(&peer->objects, XA_FLAGS_ALLOC1);
 	xa_init(&peer->files);
 	xa_init(&peer->spaces);
+	ida_init(&peer->fds);
 	vgpu_kept_init(peer);
 	vgpu_leave_init(peer);
 	spin_lock_init(&peer->closes_lock);
@@ -77,6 +78,7 @@ static void peer_free(struct kref *ref)
 	xa_destroy(&peer->objects);
 	xa_destroy(&peer->files);
 	xa_destroy(&peer->spaces);
+	ida_destroy(&peer->fds);
 	vgpu_guest_put(peer->agent, peer->guest);
 	vgpu_agent_put(peer->agent);
 	kvfree(peer->unbinds);

@@ -570,7 +570,8 @@ struct vgpu_memory_remove {
  * Returns 0 or VGPU_LANE_NEEDS_EVENT when it must be called again at once, after
  * a return to user mode (so that task work and signals have run); -ESHUTDOWN when the lane is over.
  * The signal of VGPU_LANE_SIGNAL needs a handler, without SA_RESTART; all other
- * signals are blocked.
+ * signals are blocked. The lane's file has a number below VGPU_LANE_FDS, and RLIMIT_NOFILE is so
+ * much more than that as there may be objects.
  */
 struct vgpu_lane_serve {
 	__u32 size;
@@ -591,6 +592,12 @@ struct vgpu_lane_serve {
 #define VGPU_KEY_SHARED		2
 #define VGPU_KEY_ALONE		3	/* and all up to: */
 #define VGPU_KEY_LAST		15
+
+/*
+ * Files of a call that get any number, and those that drivers make, are below; numbers from here
+ * on are of objects that keep theirs.
+ */
+#define VGPU_LANE_FDS		1024
 
 /* What VGPU_LANE_SERVE returns when the thread is to come again with an @event_fd. */
 #define VGPU_LANE_NEEDS_EVENT	1

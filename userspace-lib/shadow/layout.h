@@ -40,7 +40,7 @@
 #define SHADOW_FD_LANES		4	/* SOCK_SEQPACKET: one lane socket a message */
 #define SHADOW_FD_PROGRAM	5	/* the program itself, closed by exec */
 
-/* A lane thread's only file. */
+/* A lane thread's only file, below VGPU_LANE_FDS. */
 #define SHADOW_FD_LANE		1023
 
 /* Lanes at once; more are closed at once, and so refused. */

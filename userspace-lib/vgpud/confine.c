@@ -361,7 +361,8 @@ struct limit {
 static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 {
 	const rlim_t page = 4096;
-	rlim_t files = SHADOW_FD_LANE + 1;
+	/* Each of the guest's files may have a number of its own in all of its shadows. */
+	rlim_t files = VGPU_LANE_FDS + (rlim_t)settings.limits.objects;
 	/* Counted by user: all shadows of the guest together. */
 	rlim_t threads = (rlim_t)settings.limits.sessions *
 		(settings.limits.lanes + EXTRA_THREADS);
