@@ -164,7 +164,8 @@ FIXTURE_TEARDOWN(host)
 {
 	host_end();
 	EXPECT_STREQ(traces(), "");
-	EXPECT_EQ(said("nvidia"), said("no /dev/nvidia"))
+	/* The kernel tells of its own quirks where they take long. */
+	EXPECT_EQ(said("nvidia[^_]"), said("no /dev/nvidia"))
 		TH_LOG("%s", tool_run("dmesg | grep nvidia")->out);
 }
 
