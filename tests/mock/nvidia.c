@@ -76,8 +76,11 @@ static int nvidia_open(struct inode *inode, struct file *filp)
 {
 	struct mock_nvidia_file *file = kzalloc(sizeof(*file), GFP_KERNEL);
 
+	if (!file)
+		return -ENOMEM;
+	init_waitqueue_head(&file->event_wait);
 	filp->private_data = file;
-	return file ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int nvidia_release(struct inode *inode, struct file *filp)
@@ -85,6 +88,7 @@ static int nvidia_release(struct inode *inode, struct file *filp)
 	struct mock_nvidia_file *file = filp->private_data;
 
 	mock_nvidia_rm_release(file);
+	mock_nvidia_event_release(file);
 	if (file->pinned)
 		unpin_user_page(file->pinned);
 	kfree(file);
@@ -188,10 +192,10 @@ static long nvidia_control(struct mock_nvidia_file *file,
 	ret = mock_nvidia_pci_control(&control);
 	if (ret == -ENOTTY)
 		ret = mock_nvidia_rm_control(&control);
-	if (ret != -ENOTTY) {
-		control.status = 0;
+	if (ret == -ENOTTY)
+		ret = mock_nvidia_rm_events(&control);
+	if (ret != -ENOTTY)
 		return ret ?: copy_to_user(arg, &control, sizeof(control)) ? -EFAULT : 0;
-	}
 	if (control.size > sizeof(params))
 		return -EINVAL;
 	if (copy_from_user(params, u64_to_user_ptr(control.params), control.size))
@@ -310,6 +314,8 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	    size == sizeof(struct vgpu_mock_nvidia_version))
 		return nvidia_check_version((struct vgpu_mock_nvidia_version __user *)arg);
 	ret = mock_nvidia_pci_ioctl(nr, size, (void __user *)arg);
+	if (ret == -ENOTTY)
+		ret = mock_nvidia_event_ioctl(filp->private_data, nr, size, (void __user *)arg);
 	if (ret != -ENOTTY)
 		return ret;
 	if (nvidia_is(filp, "nvidiactl")) {
@@ -356,6 +362,7 @@ static const struct file_operations nvidia_fops = {
 	.write = nvidia_write,
 	.unlocked_ioctl = nvidia_ioctl,
 	.mmap = nvidia_mmap,
+	.poll = mock_nvidia_event_poll,
 	.llseek = nvidia_llseek,
 };
 

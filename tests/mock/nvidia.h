@@ -5,6 +5,8 @@
 
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/wait.h>
 
 /**
  * struct mock_nvidia_map - what a file maps
@@ -21,15 +23,29 @@ struct mock_nvidia_map {
  * @text: what was written to it
  * @pinned: page of a program's that the card keeps; NULL: none
  * @map: what RM lets it map, under RM's lock; NULL: nothing
+ * @event_wait: who polls it
+ * @event_pending: one of its OS events happened, and no poll has told of that
  */
 struct mock_nvidia_file {
 	char text[64];
 	struct page *pinned;
 	struct mock_nvidia_map *map;
+	wait_queue_head_t event_wait;
+	bool event_pending;
 };
 
 /* nvidia.c. Return: the file, or NULL when it is another driver's or of the control node. */
 struct mock_nvidia_file *mock_nvidia_card_file(struct file *filp);
+
+/* nvidia_event.c: OS events */
+struct mock_nvidia_event;
+long mock_nvidia_event_ioctl(struct mock_nvidia_file *file, u32 nr, u32 size, void __user *arg);
+struct mock_nvidia_event *mock_nvidia_event_get(u32 client, u32 fd);
+void mock_nvidia_event_put(struct mock_nvidia_event *event);
+void mock_nvidia_event_post(struct mock_nvidia_event *event);
+__poll_t mock_nvidia_event_poll(struct file *filp, poll_table *table);
+void mock_nvidia_event_release(const struct mock_nvidia_file *file);
+void mock_nvidia_event_forget(u32 client);
 
 /* nvidia_pci.c: where the card is. */
 struct vgpu_mock_nvidia_control;
@@ -39,6 +55,7 @@ long mock_nvidia_pci_control(const struct vgpu_mock_nvidia_control *control);
 
 /* nvidia_rm.c: the resource manager */
 u32 mock_nvidia_rm_check(struct mock_nvidia_file *control, u32 client);
+long mock_nvidia_rm_events(struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, void __user *arg);
 int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma);

@@ -37,6 +37,9 @@ struct rm_memory {
 struct rm_object {
 	u32 class;
 	struct rm_memory *memory;	/* NULL: it is no memory */
+	struct mock_nvidia_event *event;	/* that is told of @source; NULL: it is no event */
+	u32 source;
+	bool notifies;	/* what happens to it is told */
 	u32 shared[RM_SHARED_MAX];
 	unsigned int nr_shared;
 };
@@ -57,6 +60,13 @@ union rm_args {
 	struct rm_share share;
 	struct rm_map map;
 	struct rm_unmap unmap;
+};
+
+/* Parameters of RM_ALLOC, as far as anybody looks at them. */
+union rm_params {
+	u32 device;
+	u64 size;
+	struct vgpu_mock_nvidia_event event;
 };
 
 /* Guards all that follows, and what clients have. */
@@ -137,6 +147,8 @@ static void rm_object_free(struct rm_object *object)
 {
 	if (object->memory)
 		kref_put(&object->memory->ref, rm_memory_free);
+	if (object->event)
+		mock_nvidia_event_put(object->event);
 	kfree(object);
 }
 
@@ -188,7 +200,6 @@ static u32 rm_object_new(struct rm_client *client, u32 class, struct rm_memory *
 
 /* --- ioctls --------------------------------------------------------------------------- */
 
-/* @value: of the parameters, all that is looked at: a device's number, or memory's size. */
 static int rm_is_card(const void *unused, struct file *file, unsigned int fd)
 {
 	struct inode *inode = file_inode(file);
@@ -196,7 +207,38 @@ static int rm_is_card(const void *unused, struct file *file, unsigned int fd)
 	return S_ISCHR(inode->i_mode) && inode->i_rdev == MKDEV(RM_MAJOR, 0);
 }
 
-static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args, u64 value)
+static u32 rm_event_new(struct rm_client *client, const struct vgpu_mock_nvidia_event *params,
+			u32 *handle)
+{
+	const struct rm_object *source = xa_load(&client->objects, params->source);
+	struct mock_nvidia_event *event;
+	struct rm_object *object;
+	u32 status;
+
+	if (params->client && params->client != client->handle)
+		return RM_NOT_SUPPORTED;
+	if (!source)
+		return RM_OBJECT_NOT_FOUND;
+	if (source->class != RM_CLASS_SUBDEVICE)
+		return RM_INVALID_OBJECT;
+	if (params->index != VGPU_MOCK_NVIDIA_NO_DATA)
+		return RM_NOT_SUPPORTED;
+	event = mock_nvidia_event_get(client->handle, params->fd);
+	if (!event)
+		return RM_OBJECT_NOT_FOUND;
+	status = rm_object_new(client, VGPU_MOCK_NVIDIA_EVENT, NULL, handle);
+	if (status) {
+		mock_nvidia_event_put(event);
+		return status;
+	}
+	object = xa_load(&client->objects, *handle);
+	object->event = event;
+	object->source = params->source;
+	return RM_OK;
+}
+
+static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args,
+		    const union rm_params *params)
 {
 	struct rm_client *client = rm_client_of(control, args->client);
 	struct rm_memory *memory = NULL;
@@ -207,7 +249,7 @@ static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args, u64
 		return RM_INVALID_CLIENT;
 	switch (args->class) {
 	case RM_CLASS_DEVICE:
-		if (value)
+		if (params->device)
 			return RM_CARD_NOT_PRESENT;
 		/* As the driver does, for callers that have no file of the card open. */
 		if (!iterate_fd(current->files, 0, rm_is_card, NULL))
@@ -216,10 +258,12 @@ static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args, u64
 	case RM_CLASS_SUBDEVICE:
 		break;
 	case VGPU_MOCK_NVIDIA_VIDEO:
-		memory = rm_memory_alloc(value);
+		memory = rm_memory_alloc(params->size);
 		if (!memory)
 			return RM_NO_MEMORY;
 		break;
+	case VGPU_MOCK_NVIDIA_EVENT:
+		return rm_event_new(client, &params->event, &args->object);
 	default:
 		return RM_NOT_SUPPORTED;
 	}
@@ -235,6 +279,7 @@ static u32 rm_free(struct mock_nvidia_file *control, const struct rm_free *args)
 		return RM_INVALID_CLIENT;
 	if (args->object == client->handle) {
 		rm_client_free(client);
+		mock_nvidia_event_forget(args->object);
 		return RM_OK;
 	}
 	object = xa_erase(&client->objects, args->object);
@@ -345,24 +390,26 @@ static size_t rm_args_size(u32 nr)
 }
 
 /* Return: 0 or -EFAULT. */
-static int rm_alloc_value(const struct rm_alloc *args, u64 *value)
+static int rm_alloc_params(const struct rm_alloc *args, union rm_params *params)
 {
 	u64 at = args->params;
-	u32 number;
+	size_t size;
 
-	*value = 0;
 	switch (args->class) {
 	case RM_CLASS_DEVICE:
-		if (get_user(number, (u32 __user *)u64_to_user_ptr(at)))
-			return -EFAULT;
-		*value = number;
-		return 0;
+		size = sizeof(params->device);
+		break;
 	case VGPU_MOCK_NVIDIA_VIDEO:
 		at += VGPU_MOCK_NVIDIA_VIDEO_SIZE;
-		return copy_from_user(value, u64_to_user_ptr(at), sizeof(*value)) ? -EFAULT : 0;
+		size = sizeof(params->size);
+		break;
+	case VGPU_MOCK_NVIDIA_EVENT:
+		size = sizeof(params->event);
+		break;
 	default:
 		return 0;
 	}
+	return copy_from_user(params, u64_to_user_ptr(at), size) ? -EFAULT : 0;
 }
 
 static void rm_pids(struct vgpu_mock_nvidia_pids *pids)
@@ -437,6 +484,53 @@ u32 mock_nvidia_rm_check(struct mock_nvidia_file *control, u32 client)
 	return status;
 }
 
+/* Events of @subdevice are told of from now on, or (NULL) one happens. */
+static u32 rm_notify(struct rm_client *client, u32 subdevice,
+		     const struct vgpu_mock_nvidia_notify *notify)
+{
+	struct rm_object *source = xa_load(&client->objects, subdevice), *object;
+	unsigned long handle;
+
+	if (!source || source->class != RM_CLASS_SUBDEVICE)
+		return RM_OBJECT_NOT_FOUND;
+	if (notify) {
+		if (notify->index || notify->action != VGPU_MOCK_NVIDIA_NOTIFY_AGAIN)
+			return RM_NOT_SUPPORTED;
+		source->notifies = true;
+		return RM_OK;
+	}
+	xa_for_each(&client->objects, handle, object)
+		if (source->notifies && object->event && object->source == subdevice)
+			mock_nvidia_event_post(object->event);
+	return RM_OK;
+}
+
+/**
+ * mock_nvidia_rm_events() - tell of events
+ * @control: the command; gets the status
+ *
+ * Return: 0, -EFAULT, -EINVAL, or -ENOTTY: it is another one.
+ */
+long mock_nvidia_rm_events(struct vgpu_mock_nvidia_control *control)
+{
+	bool notifies = control->cmd == VGPU_MOCK_NVIDIA_NOTIFY;
+	struct vgpu_mock_nvidia_notify notify;
+	struct rm_client *client;
+
+	if (!notifies && control->cmd != VGPU_MOCK_NVIDIA_TRIGGER)
+		return -ENOTTY;
+	if (control->size != (notifies ? sizeof(notify) : 0))
+		return -EINVAL;
+	if (notifies && copy_from_user(&notify, u64_to_user_ptr(control->params), sizeof(notify)))
+		return -EFAULT;
+	mutex_lock(&rm_lock);
+	client = rm_client_find(control->client);
+	control->status = client ? rm_notify(client, control->object, notifies ? &notify : NULL) :
+			  RM_INVALID_CLIENT;
+	mutex_unlock(&rm_lock);
+	return 0;
+}
+
 /**
  * mock_nvidia_rm_control() - tell of processes and times
  * @control: the command
@@ -476,13 +570,13 @@ long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
 	return ret;
 }
 
-static void rm_run(struct mock_nvidia_file *control, u32 nr, union rm_args *args, u64 value,
-		   struct mock_nvidia_file *file)
+static void rm_run(struct mock_nvidia_file *control, u32 nr, union rm_args *args,
+		   const union rm_params *params, struct mock_nvidia_file *file)
 {
 	mutex_lock(&rm_lock);
 	switch (nr) {
 	case _IOC_NR(RM_IOCTL_ALLOC):
-		args->alloc.status = rm_alloc(control, &args->alloc, value);
+		args->alloc.status = rm_alloc(control, &args->alloc, params);
 		break;
 	case _IOC_NR(RM_IOCTL_FREE):
 		args->free.status = rm_free(control, &args->free);
@@ -517,14 +611,14 @@ long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, vo
 	struct mock_nvidia_file *file = NULL;
 	struct file *filp = NULL;
 	union rm_args args;
-	u64 value = 0;
+	union rm_params params = {};
 	long ret = 0;
 
 	if (!size || size != rm_args_size(nr))
 		return -ENOTTY;
 	if (copy_from_user(&args, arg, size))
 		return -EFAULT;
-	if (nr == _IOC_NR(RM_IOCTL_ALLOC) && rm_alloc_value(&args.alloc, &value))
+	if (nr == _IOC_NR(RM_IOCTL_ALLOC) && rm_alloc_params(&args.alloc, &params))
 		return -EFAULT;
 	if (nr == _IOC_NR(RM_IOCTL_MAP)) {
 		filp = fget(args.map.fd);
@@ -533,7 +627,7 @@ long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, vo
 			ret = -EINVAL;
 	}
 	if (!ret) {
-		rm_run(control, nr, &args, value, file);
+		rm_run(control, nr, &args, &params, file);
 		if (copy_to_user(arg, &args, size))
 			ret = -EFAULT;
 	}

@@ -286,6 +286,55 @@ struct vgpu_mock_nvidia_times {
 /* Memory of the card, in objects of this class; where in their parameters their size is. */
 #define VGPU_MOCK_NVIDIA_VIDEO		0x40
 #define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64
+/*
+ * OS events: statuses are as with the driver, which looks neither for the client nor for the file
+ * when it makes one. @fd is the number that the caller has for a file.
+ */
+#define VGPU_MOCK_NVIDIA_ALLOC_OS_EVENT	_IOWR('F', 0xce, struct vgpu_mock_nvidia_os_event)
+#define VGPU_MOCK_NVIDIA_FREE_OS_EVENT	_IOWR('F', 0xcf, struct vgpu_mock_nvidia_os_event)
+
+#define VGPU_MOCK_NVIDIA_INVALID_EVENT	0x28
+
+struct vgpu_mock_nvidia_os_event {
+	__u32 client;
+	__u32 device;
+	__u32 fd;
+	__u32 status;
+};
+
+/*
+ * An object of this class has what happens to @source, a subdevice, be told by the event of @fd.
+ * The driver would also tell, by another ioctl, what has happened, but for this flag in @index.
+ */
+#define VGPU_MOCK_NVIDIA_EVENT		0x79
+#define VGPU_MOCK_NVIDIA_NO_DATA	0x10000000
+
+struct vgpu_mock_nvidia_event {
+	__u32 client;	/* 0: the one that makes it */
+	__u32 source;
+	__u32 class;
+	__u32 index;
+	__u64 fd;
+};
+
+/*
+ * Commands of CONTROL to a subdevice: what happens is told from the first one on, and the second
+ * one, which has no parameters, is what happens (index 0).
+ */
+#define VGPU_MOCK_NVIDIA_NOTIFY		0x20800301
+#define VGPU_MOCK_NVIDIA_NOTIFY_AGAIN	2
+#define VGPU_MOCK_NVIDIA_TRIGGER	0x20800302
+
+struct vgpu_mock_nvidia_notify {
+	__u32 index;
+	__u32 action;
+	__u8 state;
+	__u8 pad[3];
+	__u32 info32;
+	__u16 info16;
+	__u8 pad2[2];
+};
+
 /* All bytes of memory that is nobody's are this. */
 #define VGPU_MOCK_NVIDIA_POISON		0xde
 

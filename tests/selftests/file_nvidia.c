@@ -574,4 +574,82 @@ TEST_F_TIMEOUT(host, another_driver, 240)
 	unlink("/tmp/nvidia.ko");
 }
 
+/*
+ * Here the host is the real one, whose driver is the stand-in. As that is in this machine, the
+ * guest has no nodes of those names, and its files are /dev/vgpuN.
+ */
+FIXTURE(stand_in) {
+	int control;
+	int card;
+};
+
+static int shown_as(const char *name)
+{
+	int fd = tool_open_export(name);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? -1 : tool_find_export(name);
+}
+
+FIXTURE_SETUP(stand_in)
+{
+	/* The teardown does not run after this. */
+	if (!native() && !tool_has_host())
+		SKIP(return, "needs the host in the same machine");
+	ASSERT_EQ(tool_run("modprobe " STAND_IN)->status, 0);
+	ASSERT_EQ(tool_run("mknod /dev/nvidiactl c 195 255 && mknod /dev/nvidia0 c 195 0")->status, 0);
+	if (native())
+		return;
+	ASSERT_TRUE(restore());
+	ASSERT_EQ(tool_run("vgpuctl export /dev/nvidiactl --to 1 --name stand-in-control && "
+			   "vgpuctl export /dev/nvidia0 --to 1 --name stand-in-card")->status, 0);
+	self->control = shown_as("stand-in-control");
+	self->card = shown_as("stand-in-card");
+	ASSERT_GE(self->control, 0);
+	ASSERT_GE(self->card, 0);
+}
+
+FIXTURE_TEARDOWN(stand_in)
+{
+	tool_run("vgpuctl unexport stand-in-control --force; vgpuctl unexport stand-in-card --force");
+	tool_run("rm -f /dev/nvidiactl /dev/nvidia0");
+	/* The module stays until the last file is closed. */
+	EXPECT_EQ(tool_run("for i in $(seq 600); do rmmod " STAND_IN " 2>/dev/null && exit 0; "
+			   "busybox usleep 50000; done; exit 1")->status, 0);
+}
+
+/* OS events are found by numbers of files (nvidia_events.c), natively and here. */
+static void use_events(struct __test_metadata *_metadata, const FIXTURE_DATA(stand_in) *self,
+		       const char *what)
+{
+	static const char tool[] = "timeout 100 /usr/lib/vgpu-test/tools/nvidia_events";
+	struct tool_run *run = tool_run("%s /dev/nvidiactl /dev/nvidia0 %s", tool, what);
+
+	EXPECT_EQ(run->status, 0)
+		TH_LOG("natively: %s", run->out);
+	if (run->status || native())
+		return;
+	run = tool_run("%s /dev/vgpu%d /dev/vgpu%d %s", tool, self->control, self->card, what);
+	EXPECT_EQ(run->status, 0)
+		TH_LOG("forwarded: %s", run->out);
+}
+
+TEST_F_TIMEOUT(stand_in, events, 240)
+{
+	use_events(_metadata, self, "plain");
+}
+
+TEST_F_TIMEOUT(stand_in, events_of_closed_files, 240)
+{
+	use_events(_metadata, self, "closes");
+}
+
+TEST_F_TIMEOUT(stand_in, events_of_a_child, 240)
+{
+	if (tool_user_engine())
+		SKIP(return, "each process of this engine has numbers of its own");
+	use_events(_metadata, self, "child");
+}
+
 PLAYED_MAIN

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * OS events of the stand-in for NVIDIA's driver. As with that one, an event is found by a client
+ * and the number that whoever made it has for a file, be there such a file or not; it belongs to
+ * the file by which it was made, whose poll() tells of it, and goes with that file. An object of
+ * RM keeps an event that is gone, which then does nothing.
+ */
+#include <linux/list.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/uaccess.h>
+#include <linux/wait.h>
+
+#include "../../userspace-lib/engine/nvidia_rm.h"
+#include "nvidia.h"
+#include "vgpu_mock_nvidia.h"
+
+/**
+ * struct mock_nvidia_event - an OS event
+ * @node: in event_list while @active
+ * @file: by which it was made, and which is told
+ * @client: handle of the client
+ * @fd: number that whoever made it has for a file
+ * @users: objects of RM that have it
+ * @active: it is not freed yet
+ */
+struct mock_nvidia_event {
+	struct list_head node;
+	struct mock_nvidia_file *file;
+	u32 client;
+	u32 fd;
+	unsigned int users;
+	bool active;
+};
+
+/* Guards all events, and what is pending for files. */
+static DEFINE_SPINLOCK(event_lock);
+static LIST_HEAD(event_list);
+
+static struct mock_nvidia_event *event_find(u32 client, u32 fd)
+{
+	struct mock_nvidia_event *event;
+
+	list_for_each_entry(event, &event_list, node)
+		if (event->client == client && event->fd == fd)
+			return event;
+	return NULL;
+}
+
+static void event_end(struct mock_nvidia_event *event)
+{
+	list_del(&event->node);
+	event->active = false;
+	if (!event->users)
+		kfree(event);
+}
+
+static u32 event_alloc(struct mock_nvidia_file *file, u32 client, u32 fd)
+{
+	struct mock_nvidia_event *event = kzalloc(sizeof(*event), GFP_KERNEL);
+	u32 status = RM_OK;
+
+	if (!event)
+		return RM_INSUFFICIENT_RESOURCES;
+	event->file = file;
+	event->client = client;
+	event->fd = fd;
+	event->active = true;
+	spin_lock(&event_lock);
+	if (event_find(client, fd))
+		status = RM_INSUFFICIENT_RESOURCES;
+	else
+		list_add(&event->node, &event_list);
+	spin_unlock(&event_lock);
+	if (status)
+		kfree(event);
+	return status;
+}
+
+static u32 event_free(u32 client, u32 fd)
+{
+	struct mock_nvidia_event *event;
+
+	spin_lock(&event_lock);
+	event = event_find(client, fd);
+	if (event)
+		event_end(event);
+	spin_unlock(&event_lock);
+	return event ? RM_OK : VGPU_MOCK_NVIDIA_INVALID_EVENT;
+}
+
+/**
+ * mock_nvidia_event_ioctl() - make an OS event, or free one
+ * @file: the ioctl's
+ * @nr: number of the ioctl
+ * @size: of its argument
+ * @arg: the argument
+ *
+ * Return: 0, -EFAULT, -ENOTTY: it is another ioctl.
+ */
+long mock_nvidia_event_ioctl(struct mock_nvidia_file *file, u32 nr, u32 size, void __user *arg)
+{
+	struct vgpu_mock_nvidia_os_event args;
+	bool alloc = nr == _IOC_NR(VGPU_MOCK_NVIDIA_ALLOC_OS_EVENT);
+
+	if ((!alloc && nr != _IOC_NR(VGPU_MOCK_NVIDIA_FREE_OS_EVENT)) || size != sizeof(args))
+		return -ENOTTY;
+	if (copy_from_user(&args, arg, sizeof(args)))
+		return -EFAULT;
+	args.status = alloc ? event_alloc(file, args.client, args.fd) :
+		      event_free(args.client, args.fd);
+	return copy_to_user(arg, &args, sizeof(args)) ? -EFAULT : 0;
+}
+
+/**
+ * mock_nvidia_event_get() - find an event for an object
+ * @client: handle of the client
+ * @fd: number of a file of whoever asks
+ *
+ * Return: the event, for mock_nvidia_event_put(), or NULL.
+ */
+struct mock_nvidia_event *mock_nvidia_event_get(u32 client, u32 fd)
+{
+	struct mock_nvidia_event *event;
+
+	spin_lock(&event_lock);
+	event = event_find(client, fd);
+	if (event)
+		event->users++;
+	spin_unlock(&event_lock);
+	return event;
+}
+
+/**
+ * mock_nvidia_event_put() - an object goes
+ * @event: of mock_nvidia_event_get()
+ */
+void mock_nvidia_event_put(struct mock_nvidia_event *event)
+{
+	spin_lock(&event_lock);
+	if (!--event->users && !event->active)
+		kfree(event);
+	spin_unlock(&event_lock);
+}
+
+/**
+ * mock_nvidia_event_post() - let an event happen
+ * @event: of mock_nvidia_event_get()
+ */
+void mock_nvidia_event_post(struct mock_nvidia_event *event)
+{
+	spin_lock(&event_lock);
+	if (event->active) {
+		event->file->event_pending = true;
+		wake_up_interruptible(&event->file->event_wait);
+	}
+	spin_unlock(&event_lock);
+}
+
+/**
+ * mock_nvidia_event_poll() - ->poll of all files
+ * @filp: the file
+ * @table: where it waits
+ *
+ * What is told is over, as with the driver, and who must not wait is not woken.
+ */
+__poll_t mock_nvidia_event_poll(struct file *filp, poll_table *table)
+{
+	struct mock_nvidia_file *file = filp->private_data;
+	__poll_t events = 0;
+
+	if (!(filp->f_flags & O_NONBLOCK))
+		poll_wait(filp, &file->event_wait, table);
+	spin_lock(&event_lock);
+	if (file->event_pending)
+		events = EPOLLPRI | EPOLLIN;
+	file->event_pending = false;
+	spin_unlock(&event_lock);
+	return events;
+}
+
+static void event_end_all(const struct mock_nvidia_file *file, u32 client)
+{
+	struct mock_nvidia_event *event, *next;
+
+	spin_lock(&event_lock);
+	list_for_each_entry_safe(event, next, &event_list, node)
+		if (event->file == file || event->client == client)
+			event_end(event);
+	spin_unlock(&event_lock);
+}
+
+/**
+ * mock_nvidia_event_release() - a file goes
+ * @file: it
+ */
+void mock_nvidia_event_release(const struct mock_nvidia_file *file)
+{
+	event_end_all(file, 0);
+}
+
+/**
+ * mock_nvidia_event_forget() - a client was freed
+ * @client: its handle
+ */
+void mock_nvidia_event_forget(u32 client)
+{
+	event_end_all(NULL, client);
+}
