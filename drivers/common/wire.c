@@ -162,7 +162,7 @@ static int check_close(const void *msg, size_t len, const struct vgpu_wire_limit
 {
 	const struct vgpu_close *m = msg;
 
-	return !m->object || m->reserved ? -EPROTO : 0;
+	return m->object ? 0 : -EPROTO;
 }
 
 static int check_unmap(const void *msg, size_t len, const struct vgpu_wire_limits *limits)

@@ -377,6 +377,8 @@ static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_
 		return !nr_segs && call->args.open.export && raw_ok(raw + 1, nr_raw - 1) ?
 			0 : -EPROTO;
 	case VGPU_OP_CLOSE:
+		return !nr_segs && !call->args.close.reserved && raw_ok(raw + 1, nr_raw - 1) ?
+			0 : -EPROTO;
 	case VGPU_OP_CLOCK:
 		return !nr_segs && raw_ok(raw, nr_raw) ? 0 : -EPROTO;
 	case VGPU_OP_IOCTL:

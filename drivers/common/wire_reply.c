@@ -20,7 +20,7 @@ static int reply_check_object(const struct vgpu_object_desc *desc, const struct 
 	    (le32_to_cpu(desc->fops) & ~(VGPU_FOP_FASYNC | (VGPU_FOP_FASYNC - 1))) ||
 	    (flags & ~(VGPU_OBJECT_SIGNALED | (VGPU_OBJECT_SIGNALED - 1))) ||
 	    ((flags & FENCE_FLAGS) && (!watch || kind != VGPU_OBJECT_SYNC_FILE)) ||
-	    (flags & FENCE_FLAGS) == FENCE_FLAGS)
+	    (flags & FENCE_FLAGS) == FENCE_FLAGS || desc->reserved)
 		return -EPROTO;
 	return 0;
 }

@@ -99,12 +99,13 @@ static void control_queue(struct vgpu_host *host, struct control_msg *msg, bool 
 	kfree(msg);
 }
 
-static struct control_msg *control_alloc_close(u32 object)
+static struct control_msg *control_alloc_close(u32 object, u32 reference)
 {
 	struct control_msg *msg = control_alloc(VGPU_MSG_CLOSE, sizeof(msg->close));
 
 	msg->sequenced = true;
 	msg->close.object = cpu_to_le32(object);
+	msg->close.reference = cpu_to_le32(reference);
 	return msg;
 }
 
@@ -112,22 +113,24 @@ static struct control_msg *control_alloc_close(u32 object)
  * vgpu_control_close - the guest's reference to an object is gone
  * @host: the host
  * @object: number of the object
+ * @reference: of which; the host passes over one that is gone already
  */
-void vgpu_control_close(struct vgpu_host *host, u32 object)
+void vgpu_control_close(struct vgpu_host *host, u32 object, u32 reference)
 {
-	control_queue(host, control_alloc_close(object), false);
+	control_queue(host, control_alloc_close(object, reference), false);
 }
 
 /**
  * vgpu_control_close_late - likewise, of an object whose end nobody can see
  * @host: the host
  * @object: number of the object
+ * @reference: of which
  *
  * Calls that are made now may overtake it.
  */
-void vgpu_control_close_late(struct vgpu_host *host, u32 object)
+void vgpu_control_close_late(struct vgpu_host *host, u32 object, u32 reference)
 {
-	control_queue(host, control_alloc_close(object), true);
+	control_queue(host, control_alloc_close(object, reference), true);
 }
 
 /**

@@ -3,9 +3,10 @@
  * Objects. The guest holds one reference of each at the host, however often
  * replies name it: further ones are given back at once.
  *
- * A dying object leaves host->objects before its CLOSE is sent. The host counts
- * references, so that a reply which names it meanwhile makes a new struct
- * vgpu_object with a reference of its own.
+ * A dying object leaves host->objects before its CLOSE is sent. References have
+ * numbers, so that a reply which names it meanwhile makes a new struct
+ * vgpu_object with a reference of its own, and so that a CLOSE can be sent twice: by
+ * a call, and by a message, if the call ends without a reply.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -62,6 +63,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->export = vgpu_export_get(export);
 	object->host = vgpu_host_get(export->host);
 	object->id = le32_to_cpu(desc->object);
+	object->reference = le32_to_cpu(desc->reference);
 	object->kind = le32_to_cpu(desc->kind);
 	object->fops = le32_to_cpu(desc->fops);
 	object->flags = le32_to_cpu(desc->flags);
@@ -114,12 +116,12 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 				      const struct vgpu_object_desc *desc)
 {
 	struct vgpu_host *host = export->host;
-	u32 id = le32_to_cpu(desc->object);
+	u32 id = le32_to_cpu(desc->object), reference = le32_to_cpu(desc->reference);
 	struct vgpu_object *object, *other;
 
 	object = object_alloc(export, schema, desc);
 	if (!object) {
-		vgpu_control_close(host, id);
+		vgpu_control_close(host, id, reference);
 		return ERR_PTR(-ENOMEM);
 	}
 	spin_lock(&host->lock);
@@ -132,7 +134,7 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 		return object;
 	}
 	/* The reference in hand keeps the last one from being closed before this. */
-	vgpu_control_close(host, id);
+	vgpu_control_close(host, id, reference);
 	object_free(object);
 	return other;
 }
@@ -146,12 +148,21 @@ static void object_unhash(struct kref *ref)
 	spin_unlock(&object->host->lock);
 }
 
-/* Waits until the driver's release is through. Return: false if it cannot. */
+static void object_close(struct vgpu_object *object)
+{
+	vgpu_control_close(object->host, object->id, object->reference);
+}
+
+/*
+ * Waits until the driver's release is through. Return: false: the host may not have closed it. A
+ * call that is given up may have been executed, or be so at any later time, or never, as the
+ * session may end before its lane is read.
+ */
 static bool object_close_wait(struct vgpu_object *object)
 {
 	struct vgpu_session *session;
 	struct vgpu_xcall xcall;
-	bool sent;
+	bool closed;
 
 	/* Dying tasks queue, they do not wait. */
 	if (!current->mm || (current->flags & (PF_EXITING | PF_KTHREAD)) ||
@@ -163,12 +174,13 @@ static bool object_close_wait(struct vgpu_object *object)
 		return false;
 	vgpu_xcall_init(&xcall, VGPU_OP_CLOSE, object);
 	xcall.flags = VGPU_XCALL_NO_CANCEL;
+	xcall.msg.args.close.reference = cpu_to_le32(object->reference);
 	xcall.stats = &object->export->stats;
-	vgpu_call_run(session, &xcall);
-	sent = xcall.sent;
+	closed = !vgpu_call_run(session, &xcall) &&
+		!(le32_to_cpu(xcall.reply.reply->flags) & VGPU_REPLY_REFUSED);
 	vgpu_xcall_fini(&xcall);
 	vgpu_session_put(session);
-	return sent;
+	return closed;
 }
 
 /* Gives a reference back, without waiting for the host. */
@@ -176,7 +188,7 @@ void vgpu_object_put(struct vgpu_object *object)
 {
 	if (!kref_put(&object->ref, object_unhash))
 		return;
-	vgpu_control_close(object->host, object->id);
+	object_close(object);
 	vgpu_keep_close(object);
 	object_free(object);
 }
@@ -197,12 +209,12 @@ void vgpu_object_release(struct vgpu_object *object)
 	if (object->kind == VGPU_OBJECT_SYNC_FILE) {
 		vgpu_poll_fence_closed(object);
 		atomic64_inc(&object->export->stats.calls);
-		vgpu_control_close_late(object->host, object->id);
+		vgpu_control_close_late(object->host, object->id, object->reference);
 	} else if (vgpu_keep_may(object)) {
 		atomic64_inc(&object->export->stats.calls);
-		vgpu_control_close(object->host, object->id);
+		object_close(object);
 	} else if (!object_close_wait(object)) {
-		vgpu_control_close(object->host, object->id);
+		object_close(object);
 	}
 	vgpu_keep_close(object);
 	object_free(object);

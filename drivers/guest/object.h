@@ -52,6 +52,7 @@ struct vgpu_space;
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)
  * @id: number on the wire
+ * @reference: number there of the reference that this one is
  * @kind: enum vgpu_object_kind
  * @fops: VGPU_FOP_*
  * @flags: VGPU_OBJECT_*
@@ -98,6 +99,7 @@ struct vgpu_object {
 	struct hlist_node hash;
 	struct list_head events;
 	u32 id;
+	u32 reference;
 	u32 kind;
 	u32 fops;
 	u32 flags;

@@ -65,7 +65,8 @@ void vgpu_call_take_back(struct vgpu_hcall *call)
 		const struct vgpu_object_desc *desc = &call->objects[--call->nr_objects];
 
 		object = vgpu_object_release(call->lane->session->peer,
-					     le32_to_cpu(desc->object));
+					     le32_to_cpu(desc->object),
+					     le32_to_cpu(desc->reference));
 		if (!IS_ERR_OR_NULL(object))
 			vgpu_object_put(object);
 	}
@@ -232,7 +233,7 @@ static s64 call_do(struct vgpu_hcall *call)
 	int ret;
 
 	ret = vgpu_control_wait(lane, le64_to_cpu(msg->control_seq));
-	/* References are counted, so a CLOSE may come early, but it must not be lost. */
+	/* References have numbers, so a CLOSE may come early, but it should not be lost. */
 	if (ret && le16_to_cpu(msg->op) != VGPU_OP_CLOSE)
 		return vgpu_call_refuse(call, ret);
 	if (msg->object && le16_to_cpu(msg->op) != VGPU_OP_CLOSE) {

@@ -147,7 +147,8 @@ static void control_idle(struct vgpu_peer *peer)
 
 /*
  * The guest tells once of the end of each session and mapping that it has made, and of each range
- * of its window that it has named. They may have ended by themselves, which costs it no time.
+ * of its window that it has named. They may have ended by themselves, which costs it no time. Nor
+ * does it cost any to repeat a CLOSE call whose reply it has not seen.
  */
 void vgpu_control_due(struct vgpu_peer *peer)
 {
@@ -169,14 +170,16 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 	const struct vgpu_close *close = msg;
 	struct vgpu_object *object;
 
-	object = vgpu_object_release(peer, le32_to_cpu(close->object));
+	object = vgpu_object_release(peer, le32_to_cpu(close->object),
+				     le32_to_cpu(close->reference));
 	/*
-	 * A number that means nothing is no error: a lane that ended before its ACK
-	 * was read, with its shadow, has taken the object back already.
+	 * Numbers that mean nothing are no error: a lane that ended before its ACK was read, with
+	 * its shadow, has taken the object back already, and a CLOSE call whose reply did not come
+	 * may have been executed.
 	 */
 	if (IS_ERR(object)) {
 		atomic64_inc(&peer->counters.refused);
-		control_idle(peer);
+		vgpu_control_settle(peer, true);
 	}
 	if (IS_ERR_OR_NULL(object))
 		return 0;

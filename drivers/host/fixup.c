@@ -188,19 +188,20 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 	struct file *file = fd->file;
 	struct vgpu_object *object;
 	struct vgpu_grant *grant;
+	u32 reference;
 	bool same;
 
 	fd->file = NULL;
 	/* A device that a device opens (a lease) has the policy of that one, all else its lists. */
 	grant = S_ISCHR(file_inode(file)->i_mode) ? call->object->grant : NULL;
 	same = grant && S_ISCHR(inode->i_mode) && inode->i_rdev == file_inode(file)->i_rdev;
-	object = vgpu_object_take(peer, file, grant, call->object->origin);
+	object = vgpu_object_take(peer, file, grant, call->object->origin, &reference);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
 	/* A file of another driver may share the locks of this one. */
 	if (READ_ONCE(call->object->no_demand))
 		WRITE_ONCE(object->no_demand, true);
-	vgpu_object_describe(object, desc);
+	vgpu_object_describe(object, reference, desc);
 	if (object->kind == VGPU_OBJECT_SYNC_FILE &&
 	    (le16_to_cpu(call->view.call->flags) & VGPU_CALL_WATCH))
 		desc->flags |= cpu_to_le32(vgpu_poll_watch(object));

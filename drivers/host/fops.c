@@ -69,6 +69,7 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
 	struct vgpu_object *object;
 	struct vgpu_grant *grant;
 	struct file *file;
+	u32 reference;
 	int ret;
 
 	grant = vgpu_grant_find(peer, le32_to_cpu(args->export));
@@ -79,11 +80,11 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
 		vgpu_grant_put(grant);
 		return PTR_ERR(file);
 	}
-	object = vgpu_object_take(peer, file, grant, grant);
+	object = vgpu_object_take(peer, file, grant, grant, &reference);
 	vgpu_grant_put(grant);
 	if (IS_ERR(object))
 		return vgpu_call_refuse(call, PTR_ERR(object));
-	vgpu_object_describe(object, &call->objects[0]);
+	vgpu_object_describe(object, reference, &call->objects[0]);
 	call->objects[0].fixup = 0;
 	call->nr_objects = 1;
 	ret = vgpu_card_add(call->lane->session, object);
@@ -101,14 +102,17 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
  */
 s64 vgpu_fops_close(struct vgpu_hcall *call)
 {
+	const struct vgpu_call *msg = call->view.call;
 	struct vgpu_session *session = call->lane->session;
 	struct vgpu_peer *peer = session->peer;
 	struct vgpu_object *object;
 	u64 leave;
 
-	object = vgpu_object_release(peer, le32_to_cpu(call->view.call->object));
+	object = vgpu_object_release(peer, le32_to_cpu(msg->object),
+				     le32_to_cpu(msg->args.close.reference));
 	if (IS_ERR(object))
 		return vgpu_call_refuse(call, PTR_ERR(object));
+	vgpu_lane_closes(call->lane);
 	if (!object)
 		return 0;
 	vgpu_card_forget(session, object->id);

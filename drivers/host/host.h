@@ -362,6 +362,8 @@ struct vgpu_peer {
 	struct ida fds;
 	/* This number, under objects_lock, counts those whose files are yet to be released, too. */
 	u32 nr_objects;
+	/* The guest's references beyond one to each object. */
+	u32 nr_repeated;
 	u32 next_object;
 	u64 last_space;
 	/* Memory that devices keep, by the guest's numbers, and what is to be released of it. */
@@ -431,12 +433,12 @@ void vgpu_control_kick(struct vgpu_peer *peer);
 int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
 /*
  * The guest has made a session or a mapping, or has named a range or memory in vain, and will tell
- * of its end.
+ * of its end; or may tell of it, as of a CLOSE whose reply does not come.
  */
 void vgpu_control_due(struct vgpu_peer *peer);
 /*
- * It tells of such an end; from the peer's thread. @idle: there is nothing to be done, so it waits
- * if it has told of more ends than there were things.
+ * It tells of such an end, or will not tell of one. @idle: there is nothing to be done, so it waits
+ * if it has told of more ends than there were things; from the peer's thread then.
  */
 void vgpu_control_settle(struct vgpu_peer *peer, bool idle);
 /* Wait until the control messages up to @seq are applied, as far as @session sees them. */
@@ -508,8 +510,9 @@ struct vgpu_object {
 	u32 fd;
 	/* The thread that closes it frees the number, not the last reference. */
 	bool fd_kept;
-	/* References of the guest, under peer->objects_lock. */
-	u32 held;
+	/* Numbers of the guest's references, and the next one's, under peer->objects_lock. */
+	struct xarray references;
+	u32 next_reference;
 	/* There are none any more, which calls that find the object see without the lock. */
 	bool closed;
 	/* Its driver gets no pages but those that come with a call. */
@@ -531,18 +534,19 @@ struct vgpu_object {
 
 /*
  * An object for @file, new or the one that the guest has already, with one more
- * reference of the guest. Takes over @file in either case.
+ * reference of the guest, number @reference. Takes over @file in either case.
  */
 struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
-				     struct vgpu_grant *grant, struct vgpu_grant *origin);
+				     struct vgpu_grant *grant, struct vgpu_grant *origin,
+				     u32 *reference);
 /* The object that the guest calls @id, with a reference of ours, or NULL. */
 struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id);
 void vgpu_object_put(struct vgpu_object *object);
 /*
- * The guest gives one reference back. Return: the object if it was the last, for
- * the caller to put; NULL if not; ERR_PTR(-EBADF) if the guest has no such object.
+ * The guest gives a reference back. Return: the object if it was the last, for
+ * the caller to put; NULL if not; ERR_PTR(-EBADF) if the guest has none of that number.
  */
-struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id);
+struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference);
 void vgpu_object_drop_all(struct vgpu_peer *peer);
 /*
  * The guest has closed @object, and a lane's thread puts it, which comes to the file's release
@@ -551,7 +555,8 @@ void vgpu_object_drop_all(struct vgpu_peer *peer);
 u32 vgpu_object_keep_fd(struct vgpu_object *object);
 /* Nobody knows a file by this number any more. 0: there is none. */
 void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd);
-void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *desc);
+void vgpu_object_describe(struct vgpu_object *object, u32 reference,
+			  struct vgpu_object_desc *desc);
 struct vgpu_space *vgpu_space_get(struct vgpu_peer *peer, struct address_space *mapping);
 void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
 
@@ -1137,6 +1142,8 @@ struct vgpu_lane {
 	bool unacked;
 	/* The guest has cancelled call @seq. */
 	bool cancelled;
+	/* The last call was a CLOSE, which the guest may repeat by a message. */
+	bool closes;
 	/* An upcall was not answered in time: the call's reply is the last message. */
 	bool last;
 	/* For bytes of long messages, or NULL; only its thread uses it. */
@@ -1181,6 +1188,8 @@ int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock
 		     struct file **file);
 /* The lane of @session that runs on current, if its call may upcall. */
 struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session);
+/* The lane's call has given a reference back. */
+void vgpu_lane_closes(struct vgpu_lane *lane);
 /**
  * vgpu_lane_upcall - ask the guest something in the middle of a call
  * @lane: whose call is running on current

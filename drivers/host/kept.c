@@ -87,7 +87,7 @@ static int kept_add_locked(struct vgpu_object *object, u64 number, u64 bytes)
 	u64 most = peer->limits.kept_bytes;
 
 	/* It would not be among those that RELEASE waits for. */
-	if (!object->held)
+	if (object->closed)
 		return -EBADF;
 	memory = kept_find_locked(peer, number);
 	/* The same memory once more. */

@@ -99,6 +99,12 @@ static void lane_count_bytes(struct vgpu_lane *lane)
 	lane->tx_counted = lane->conn.tx_bytes;
 }
 
+void vgpu_lane_closes(struct vgpu_lane *lane)
+{
+	lane->closes = true;
+	vgpu_control_due(lane->session->peer);
+}
+
 /* --- upcalls -------------------------------------------------------------- */
 
 struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session)
@@ -335,6 +341,10 @@ static int lane_next(struct vgpu_lane *lane)
 				goto malformed;
 			lane->seq++;
 			lane->cancelled = false;
+			/* The guest has the last call's reply. */
+			if (lane->closes)
+				vgpu_control_settle(lane->session->peer, false);
+			lane->closes = false;
 			ret = lane_recv_call(lane, &hdr);
 			return ret && ret != -ENOMEM ? -ESHUTDOWN : ret;
 		default:

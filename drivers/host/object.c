@@ -178,15 +178,20 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 	object->peer = peer;
 	object->file = file;
 	object->kind = object_kind(file);
-	object->held = 1;
+	object->next_reference = 1;
+	xa_init_flags(&object->references, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&object->close_node);
 	INIT_LIST_HEAD(&object->watched);
 	object->events = RB_ROOT;
 	vgpu_poll_init(object);
+	/* Most objects never have another one, and this one takes no memory. */
+	ret = xa_err(xa_store(&object->references, 0, xa_mk_value(0), GFP_KERNEL_ACCOUNT));
+	if (ret)
+		goto err_free;
 	object->space = space_get_locked(peer, file->f_mapping);
 	if (!object->space) {
 		ret = -ENOMEM;
-		goto err_free;
+		goto err_free_references;
 	}
 	ret = object_fd_new_locked(peer, grant);
 	if (ret < 0)
@@ -218,27 +223,52 @@ err_free_fd:
 	vgpu_object_free_fd(peer, object->fd);
 err_put_space:
 	space_put_locked(peer, object->space);
+err_free_references:
+	xa_destroy(&object->references);
 err_free:
 	kfree(object);
 	return ERR_PTR(ret);
 }
 
+/* Gives the guest one more reference to an object that it has. Return: 0 or an errno. */
+static int object_refer_locked(struct vgpu_object *object, u32 *reference)
+{
+	struct vgpu_peer *peer = object->peer;
+	int ret;
+
+	lockdep_assert_held(&peer->objects_lock);
+	/* A guest that gives back what it has twice has few of them. */
+	if (peer->nr_repeated >= peer->limits.objects)
+		return -EMFILE;
+	/* The number 0 comes again after the last one. */
+	while (xa_load(&object->references, object->next_reference))
+		object->next_reference++;
+	ret = xa_err(xa_store(&object->references, object->next_reference, xa_mk_value(0),
+			      GFP_KERNEL_ACCOUNT));
+	if (ret)
+		return ret;
+	peer->nr_repeated++;
+	*reference = object->next_reference++;
+	return 0;
+}
+
 struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
-				     struct vgpu_grant *grant, struct vgpu_grant *origin)
+				     struct vgpu_grant *grant, struct vgpu_grant *origin,
+				     u32 *reference)
 {
 	struct vgpu_object *object;
 	bool known;
+	int ret;
 
 	mutex_lock(&peer->objects_lock);
 	object = xa_load(&peer->files, (unsigned long)file);
 	known = object;
 	if (known) {
-		/* A count that the guest could wrap is one that it could free early. */
-		if (object->held == INT_MAX)
-			object = ERR_PTR(-EMFILE);
-		else
-			object->held++;
+		ret = object_refer_locked(object, reference);
+		if (ret)
+			object = ERR_PTR(ret);
 	} else {
+		*reference = 0;
 		object = object_make_locked(peer, file, grant, origin);
 	}
 	if (!IS_ERR(object))
@@ -290,7 +320,7 @@ static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpu_obj
 
 static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *object)
 {
-	object->held = 0;
+	xa_destroy(&object->references);
 	WRITE_ONCE(object->closed, true);
 	xa_erase(&peer->objects, object->id);
 	xa_erase(&peer->files, (unsigned long)object->file);
@@ -298,18 +328,20 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 		vgpu_leave_begin(peer, object);
 }
 
-struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id)
+struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference)
 {
 	struct vgpu_object *object;
 
 	mutex_lock(&peer->objects_lock);
 	object = xa_load(&peer->objects, id);
-	if (!object)
+	if (!object || !xa_erase(&object->references, reference)) {
 		object = ERR_PTR(-EBADF);
-	else if (object->held > 1)
-		object->held--, object = NULL;
-	else
+	} else if (!xa_empty(&object->references)) {
+		peer->nr_repeated--;
+		object = NULL;
+	} else {
 		object_unlist_locked(peer, object);
+	}
 	mutex_unlock(&peer->objects_lock);
 	return object;
 }
@@ -361,7 +393,8 @@ static u32 object_fops(const struct vgpu_object *object)
 	return mask;
 }
 
-void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *desc)
+void vgpu_object_describe(struct vgpu_object *object, u32 reference,
+			  struct vgpu_object_desc *desc)
 {
 	struct file *file = object->file;
 	u32 flags = 0;
@@ -378,4 +411,6 @@ void vgpu_object_describe(struct vgpu_object *object, struct vgpu_object_desc *d
 	desc->size = cpu_to_le64(object->kind == VGPU_OBJECT_DMABUF ?
 				 i_size_read(file_inode(file)) : 0);
 	desc->f_flags = cpu_to_le32(file->f_flags & ~O_LARGEFILE);
+	desc->reference = cpu_to_le32(reference);
+	desc->reserved = 0;
 }

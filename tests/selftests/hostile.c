@@ -508,31 +508,44 @@ TEST_F(hostile, calls_on_objects_it_does_not_have)
 	close(fd);
 }
 
-/* An ioctl whose fd is @target, by a fixup. */
-static bool fd_in_send(int lane, uint32_t object, uint64_t seq, uint32_t target)
+/* An ioctl with one fixup in its argument. */
+static bool fixup_send(int lane, uint32_t object, uint64_t seq, uint32_t cmd,
+		       const struct vgpu_fixup *fixup, const void *arg, size_t len)
 {
-	struct vgpu_mock_fd_in in = { };
 	struct {
 		struct vgpu_call call;
 		struct vgpu_seg seg;
 		struct vgpu_fixup fixup;
-		struct vgpu_mock_fd_in in;
+		uint64_t arg[8];
 	} msg = {
 		.call = {
-			.hdr = { .len = htole32(sizeof(msg)), .type = htole16(VGPU_MSG_CALL),
-				 .seq = htole64(seq) },
+			.hdr = { .type = htole16(VGPU_MSG_CALL), .seq = htole64(seq) },
 			.op = htole16(VGPU_OP_IOCTL),
 			.object = htole32(object),
 			.nr_segs = htole16(1),
 			.nr_fixups = htole16(1),
-			.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_FD_IN),
+			.args.ioctl.cmd = htole32(cmd),
 			.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG),
 		},
-		.seg = { .len = htole32(sizeof(in)), .flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT) },
-		.fixup = { .type = htole16(VGPU_FIXUP_FD_IN), .target = htole32(target) },
+		.seg = { .len = htole32(len), .flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT) },
+		.fixup = *fixup,
+	};
+	size_t total = sizeof(msg) - sizeof(msg.arg) + (len + 7) / 8 * 8;
+
+	msg.call.hdr.len = htole32(total);
+	memcpy(msg.arg, arg, len);
+	return peer_send(lane, &msg, total);
+}
+
+/* An ioctl whose fd is @target, by a fixup. */
+static bool fd_in_send(int lane, uint32_t object, uint64_t seq, uint32_t target)
+{
+	const struct vgpu_mock_fd_in in = { };
+	const struct vgpu_fixup fixup = {
+		.type = htole16(VGPU_FIXUP_FD_IN), .target = htole32(target),
 	};
 
-	return peer_send(lane, &msg, sizeof(msg));
+	return fixup_send(lane, object, seq, VGPU_MOCK_IOC_FD_IN, &fixup, &in, sizeof(in));
 }
 
 /* Others' objects, closed ones, none: but its own. */
@@ -1309,7 +1322,7 @@ TEST_F(hostile, more_lanes_than_allowed)
 
 /*
  * A CLOSE that has to wait for a control message, and whose thread is killed
- * meanwhile, is not lost: the guest sends no other.
+ * meanwhile, is not lost, though the guest sends no other.
  */
 TEST_F(hostile, close_killed_while_it_waits)
 {
@@ -1328,6 +1341,108 @@ TEST_F(hostile, close_killed_while_it_waits)
 	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
 	/* And not because the guest was given up. */
 	EXPECT_GE(peer_lane(&self->peer, 1), 0);
+}
+
+/* The driver of @object is to keep the file of @in, or (0) to give back what it has. */
+static bool hold_send(int lane, uint32_t object, uint64_t seq, uint32_t in)
+{
+	const struct vgpu_mock_fd_swap swap = {
+		.flags = in ? VGPU_MOCK_FD_HAS_IN : VGPU_MOCK_FD_WANT_OUT,
+	};
+	const struct vgpu_fixup fixup = {
+		.type = htole16(in ? VGPU_FIXUP_FD_IN : VGPU_FIXUP_FD_OUT),
+		.offset = htole32(offsetof(struct vgpu_mock_fd_swap, fd)),
+		.target = htole32(in),
+	};
+
+	return fixup_send(lane, object, seq, VGPU_MOCK_IOC_FD_HOLD, &fixup, &swap, sizeof(swap));
+}
+
+/* The guest gets one more reference of @object by @device. Return: its number, or -1. */
+static int64_t refer_once_more(int lane, uint32_t device, uint32_t object, uint64_t *seq)
+{
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_object_desc object;
+		char bytes[64];
+	} answer;
+	struct vgpu_hdr ack = { .len = htole32(sizeof(ack)), .type = htole16(VGPU_MSG_ACK) };
+
+	if (!hold_send(lane, device, ++*seq, object) ||
+	    peer_reply(lane, &answer, sizeof(answer), SLACK_MS) ||
+	    !hold_send(lane, device, ++*seq, 0) ||
+	    peer_reply(lane, &answer, sizeof(answer), SLACK_MS) ||
+	    le16toh(answer.reply.nr_objects) != 1 || le32toh(answer.object.object) != object)
+		return -1;
+	ack.seq = htole64(*seq);
+	return peer_send(lane, &ack, sizeof(ack)) ? le32toh(answer.object.reference) : -1;
+}
+
+static int64_t close_by_call(int lane, uint64_t seq, uint32_t object, uint32_t reference)
+{
+	struct peer_call call;
+	char answer[512];
+
+	peer_call_init(&call, VGPU_OP_CLOSE, object, seq);
+	call.msg.args.close.reference = htole32(reference);
+	return peer_call_send(lane, &call, 0, 0) ?
+		peer_reply(lane, answer, sizeof(answer), SLACK_MS) : -1;
+}
+
+/* Return: the host has read it, and is there. */
+static bool say_close(const struct peer *peer, uint64_t seq, uint32_t object, uint32_t reference)
+{
+	const struct vgpu_close msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_CLOSE),
+		.hdr.seq = htole64(seq),
+		.object = htole32(object),
+		.reference = htole32(reference),
+	};
+	char answer[VGPU_CONTROL_MSG_MAX];
+
+	return peer_send(peer->control, &msg, sizeof(msg)) && peer_ping(peer) &&
+		control_next(peer->control, VGPU_MSG_PONG, answer, sizeof(answer));
+}
+
+/*
+ * A guest that does not know how far its CLOSE call has come sends a message as well. Whichever is
+ * first gives the reference back, the other none.
+ */
+TEST_F(hostile, a_reference_goes_back_once)
+{
+	uint32_t device, object;
+	char answer[512];
+	uint64_t files, seq = 1;
+	int lane;
+
+	HOST_BEGIN(&self->peer, lane, device);
+	object = peer_open_device(&self->peer, lane, ++seq);
+	ASSERT_NE(0, object);
+	ASSERT_EQ(self->files + 2, open_files());
+	ASSERT_EQ(1, refer_once_more(lane, device, object, &seq));
+	ASSERT_EQ(2, refer_once_more(lane, device, object, &seq));
+
+	/* A call is first, then a message; and the reverse. */
+	EXPECT_EQ(0, close_by_call(lane, ++seq, object, 1));
+	EXPECT_TRUE(say_close(&self->peer, 1, object, 1));
+	EXPECT_TRUE(say_close(&self->peer, 2, object, 0));
+	EXPECT_EQ(-EBADF, close_by_call(lane, ++seq, object, 0));
+	/* The guest never had this one. */
+	EXPECT_TRUE(say_close(&self->peer, 3, object, 3));
+	EXPECT_EQ(self->files + 2, open_files());
+	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+
+	/* Numbers are not used anew while a reference is left. */
+	EXPECT_EQ(3, refer_once_more(lane, device, object, &seq));
+	EXPECT_EQ(0, close_by_call(lane, ++seq, object, 3));
+	files = self->files + 1;
+	EXPECT_EQ(0, close_by_call(lane, ++seq, object, 2));
+	EXPECT_TRUE(eventually(files_are, &files, SLACK_MS));
+	EXPECT_TRUE(say_close(&self->peer, 4, object, 2));
+	EXPECT_EQ(files, open_files());
+	close(lane);
 }
 
 /* A session that is over is not begun anew by a lane that comes late. */

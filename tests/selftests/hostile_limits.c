@@ -290,10 +290,15 @@ TEST_F(limits, flood_of_ends)
 		.offset = htole64(4096),
 		.len = htole64(4096),
 	};
-	struct vgpu_hdr *const ends[] = { &close.hdr, &unmap.hdr, &unbind.hdr };
+	struct vgpu_close gone = {
+		.hdr.len = htole32(sizeof(gone)),
+		.hdr.type = htole16(VGPU_MSG_CLOSE),
+		.object = htole32(77),
+	};
+	struct vgpu_hdr *const ends[] = { &close.hdr, &gone.hdr, &unmap.hdr, &unbind.hdr };
 	char answer[VGPU_CONTROL_MSG_MAX];
 	/* A guest without a window, as that of such an engine here, may not say UNBIND. */
-	const unsigned int nr = tool_user_engine() ? 2 : 3;
+	const unsigned int nr = tool_user_engine() ? 3 : 4;
 	unsigned int i, j;
 	uint64_t start;
 

@@ -3,6 +3,9 @@
  * close() is done when it returns: who opens the device exclusively next finds
  * it free.
  */
+#include <sys/prctl.h>
+
+#include "tool.h"
 #include "vgpu_diff.h"
 
 #define TIMES		10000
@@ -142,6 +145,223 @@ DIFF_TEST(last_reference)
 		sleep_ms(10);
 	}
 	CHECK(fd >= 0);
+}
+
+/* --- programs that are killed in close() ------------------------------------ */
+
+/* The closing program is called so, and its shadow: one of an earlier test may be there still. */
+#define CLOSER		"closer%d"
+#define PATIENCE_MS	30000
+/* A driver keeps the closer waiting for so long, and other programs wait less. */
+#define SLOW_MS		8000
+#define SOON_MS		5000
+
+/* A program that has the device open. */
+struct closer {
+	pid_t pid;
+	int go;
+};
+
+/* The driver's ->flush does as @flush says; the program closes the file when it is told to. */
+static struct closer closer_start(int flags, __u32 flush)
+{
+	int go[2], ready[2];
+	struct closer closer;
+	char byte, name[16];
+
+	MUST(!pipe2(go, O_CLOEXEC) && !pipe2(ready, O_CLOEXEC));
+	fflush(NULL);
+	closer.pid = fork();
+	MUST(closer.pid >= 0);
+	if (!closer.pid) {
+		int fd;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		snprintf(name, sizeof(name), CLOSER, getpid());
+		prctl(PR_SET_NAME, name);
+		close(go[1]);
+		fd = open(path, flags);
+		if (fd < 0 || ioctl(fd, VGPU_MOCK_IOC_FLUSH, flush) ||
+		    write(ready[1], "", 1) != 1 || read(go[0], &byte, 1) != 1)
+			_exit(1);
+		close(fd);
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(1);
+	}
+	close(go[0]);
+	close(ready[1]);
+	closer.go = go[1];
+	MUST(read(ready[0], &byte, 1) == 1);
+	return closer;
+}
+
+/* The program is in close(), and waits there; or it is through. */
+static void closer_close(const struct closer *closer, bool waits)
+{
+	char file[64], line[256] = "";
+	__u64 start = now_ms();
+
+	MUST(write(closer->go, "", 1) == 1);
+	snprintf(file, sizeof(file), "/proc/%d/syscall", closer->pid);
+	while (waits && strncmp(line, "3 ", 2)) {
+		MUST(now_ms() - start < PATIENCE_MS);
+		sleep_ms(10);
+		tool_read_line(file, line, sizeof(line));
+	}
+}
+
+static void closer_kill(const struct closer *closer)
+{
+	int status;
+
+	MUST(!kill(closer->pid, SIGKILL));
+	MUST(waitpid(closer->pid, &status, 0) == closer->pid);
+	close(closer->go);
+}
+
+/* Return: the program's shadow on the host. */
+static pid_t closer_shadow(const struct closer *closer)
+{
+	char file[300], line[64], exe[4096], name[16];
+	struct dirent *entry;
+	pid_t pid = 0;
+	ssize_t len;
+	DIR *proc;
+
+	snprintf(name, sizeof(name), CLOSER, closer->pid);
+	proc = opendir("/proc");
+	MUST(proc);
+	while (!pid && (entry = readdir(proc))) {
+		snprintf(file, sizeof(file), "/proc/%s/comm", entry->d_name);
+		tool_read_line(file, line, sizeof(line));
+		snprintf(file, sizeof(file), "/proc/%s/exe", entry->d_name);
+		len = readlink(file, exe, sizeof(exe) - 1);
+		exe[len > 0 ? len : 0] = '\0';
+		if (!strcmp(line, name) && strstr(exe, tool_shadow()))
+			pid = atoi(entry->d_name);
+	}
+	closedir(proc);
+	MUST(pid);
+	return pid;
+}
+
+/* The shadow's threads read nothing from now on. */
+static void shadow_stop(pid_t pid)
+{
+	char folder[64], file[400], line[256];
+	__u64 start = now_ms();
+	struct dirent *entry;
+	bool runs = true;
+	DIR *tasks;
+	char *end;
+
+	MUST(!kill(pid, SIGSTOP));
+	snprintf(folder, sizeof(folder), "/proc/%d/task", pid);
+	while (runs) {
+		MUST(now_ms() - start < PATIENCE_MS);
+		sleep_ms(10);
+		tasks = opendir(folder);
+		MUST(tasks);
+		runs = false;
+		while ((entry = readdir(tasks))) {
+			snprintf(file, sizeof(file), "%s/%s/stat", folder, entry->d_name);
+			tool_read_line(file, line, sizeof(line));
+			end = strrchr(line, ')');
+			runs |= end && end[2] != 'T' && end[2] != 't';
+		}
+		closedir(tasks);
+	}
+}
+
+/* The device is nobody's any more, so that one program may have it. */
+static bool is_closed_in(unsigned int ms)
+{
+	__u64 start = now_ms();
+	int fd;
+
+	do {
+		fd = open(path, O_RDWR | O_EXCL);
+		if (fd >= 0)
+			return !close(fd);
+		sleep_ms(10);
+	} while (now_ms() - start < ms);
+	return false;
+}
+
+/* The host has not begun when the program is killed. */
+DIFF_TEST_LIMIT(killed_closer, 150)
+{
+	bool stops = forwarded && diff_one_machine();
+	struct closer closer;
+
+	await_idle();
+	closer = closer_start(O_RDWR | O_EXCL, 0);
+	if (stops)
+		shadow_stop(closer_shadow(&closer));
+	closer_close(&closer, stops);
+	closer_kill(&closer);
+	CHECK(is_closed_in(PATIENCE_MS));
+}
+
+/* The shadow is killed instead, of which close() does not tell. */
+DIFF_TEST_LIMIT(closer_without_shadow, 150)
+{
+	bool stops = forwarded && diff_one_machine();
+	struct closer closer;
+	pid_t shadow = 0;
+
+	await_idle();
+	closer = closer_start(O_RDWR | O_EXCL, 0);
+	if (stops) {
+		shadow = closer_shadow(&closer);
+		shadow_stop(shadow);
+	}
+	closer_close(&closer, stops);
+	if (stops)
+		MUST(!kill(shadow, SIGKILL));
+	CHECK(is_closed_in(PATIENCE_MS));
+	closer_kill(&closer);
+}
+
+/* The host has it wait for a file that was closed earlier, whose driver takes its time. */
+DIFF_TEST_LIMIT(killed_behind_a_slow_close, 150)
+{
+	struct closer closer, slow;
+
+	await_idle();
+	closer = closer_start(O_RDWR, 0);
+	slow = closer_start(O_RDWR, VGPU_MOCK_FLUSH_DEAF | SLOW_MS);
+	closer_kill(&slow);
+	closer_close(&closer, forwarded);
+	closer_kill(&closer);
+	CHECK(is_closed_in(SLOW_MS + PATIENCE_MS));
+}
+
+/* The driver is in ->flush, which is none of other programs' business. */
+DIFF_TEST_LIMIT(killed_in_flush, 150)
+{
+	struct closer closer;
+	__u64 start;
+	int fd, i;
+
+	await_idle();
+	closer = closer_start(O_RDWR, VGPU_MOCK_FLUSH_DEAF | SLOW_MS);
+	fd = open_device(O_RDWR);
+	closer_close(&closer, true);
+	/* The host's driver is there by now, too; if not, the same holds. */
+	sleep_ms(300);
+	start = now_ms();
+	MUST(!kill(closer.pid, SIGKILL));
+	for (i = 0; i < 5; i++) {
+		MUST(!ioctl(fd, VGPU_MOCK_IOC_NOOP));
+		sleep_ms(100);
+	}
+	CHECK(now_ms() - start < SOON_MS);
+	closer_kill(&closer);
+	MUST(!close(fd));
+	CHECK(is_closed_in(SLOW_MS + PATIENCE_MS));
 }
 
 TEST_HARNESS_MAIN

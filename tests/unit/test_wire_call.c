@@ -40,8 +40,10 @@ static const struct wire_case call_open[] = {
 };
 
 static const struct wire_case call_close[] = {
-	ARGS(rw, reserved[0], 1, false),
-	ARGS(rw, reserved[5], 1ULL << 63, false),
+	ARGS(close, reference, ~0U, true),
+	ARGS(close, reserved, 1, false),
+	ARGS(close, reserved2[0], 1, false),
+	ARGS(close, reserved2[4], 1ULL << 63, false),
 };
 
 static const struct wire_case call_ioctl_value[] = {

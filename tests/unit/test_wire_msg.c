@@ -166,7 +166,7 @@ static const struct wire_case export_file[] = {
 
 static const struct wire_case close_cases[] = {
 	BAD(vgpu_close, object, 0),
-	BAD(vgpu_close, reserved, 1),
+	GOOD(vgpu_close, reference, ~0U),
 };
 
 static const struct wire_case unmap[] = {

@@ -120,6 +120,8 @@ static const struct wire_case reply_ioctl_nested[] = {
 	OBJECT_CASE(0, fixup, 9, true),
 	OBJECT_CASE(0, fixup, 10, false),
 	OBJECT_CASE(0, fixup, ~0U, false),
+	OBJECT_CASE(0, reference, ~0U, true),
+	OBJECT_CASE(0, reserved, 1, false),
 	OBJECT_CASE(0, flags, VGPU_OBJECT_SIGNALED, false),	/* no fence */
 	OBJECT_CASE(1, flags, VGPU_OBJECT_WATCHED, true),
 	OBJECT_CASE(1, flags, VGPU_OBJECT_SIGNALED, true),

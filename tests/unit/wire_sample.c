@@ -152,6 +152,7 @@ static void fill_close(struct wire_buf *buf)
 	struct vgpu_close *m = begin(buf, VGPU_MSG_CLOSE, sizeof(*m), 1);
 
 	m->object = LE32(7);
+	m->reference = LE32(2);
 }
 
 static void fill_unmap(struct wire_buf *buf)
@@ -376,7 +377,7 @@ static void fill_call_open(struct wire_buf *buf)
 
 static void fill_call_close(struct wire_buf *buf)
 {
-	call_begin(buf, VGPU_OP_CLOSE, 7);
+	call_begin(buf, VGPU_OP_CLOSE, 7)->args.close.reference = LE32(2);
 }
 
 static void fill_call_ioctl_value(struct wire_buf *buf)
@@ -630,6 +631,7 @@ static void add_object(struct wire_buf *buf, u32 object, u32 kind, u32 fixup)
 	desc->space = LE64(77);
 	desc->fixup = LE32(fixup);
 	desc->f_flags = LE32(2);
+	desc->reference = LE32(3);
 	reply->nr_objects = LE16(le16_to_cpu(reply->nr_objects) + 1);
 }
 

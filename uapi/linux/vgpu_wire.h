@@ -44,7 +44,8 @@
  *     segments may be KEPT, and RELEASE;
  *     MMAP's reply says VGPU_MAP_ASK, and READ_PAGES may be DEBUG;
  *     an ioctl's REPLY has the time-stamp counter, and WELCOME its rate;
- *     feature KEEP_ALONE
+ *     feature KEEP_ALONE;
+ *     references to objects have numbers, which CLOSE names
  */
 #ifndef _UAPI_LINUX_VGPU_WIRE_H
 #define _UAPI_LINUX_VGPU_WIRE_H
@@ -384,11 +385,17 @@ struct vgpu_export_file {
 	__u8 name[VGPU_FILE_NAME_LEN];
 };
 
-/* VGPU_MSG_CLOSE: the guest's last reference to an object is gone. */
+/**
+ * struct vgpu_close - guest: gives a reference to an object back
+ * @hdr: VGPU_MSG_CLOSE
+ * @object: its number
+ * @reference: of which, see struct vgpu_object_desc; one that has been given back is
+ *	ignored, as the guest may not know how far the CLOSE call came that names it, too
+ */
 struct vgpu_close {
 	struct vgpu_hdr hdr;
 	__le32 object;
-	__le32 reserved;
+	__le32 reference;
 };
 
 /**
@@ -684,6 +691,12 @@ struct vgpu_args_open {
 	__le64 reserved[5];
 };
 
+struct vgpu_args_close {
+	__le32 reference;		/* as in struct vgpu_close */
+	__le32 reserved;
+	__le64 reserved2[5];
+};
+
 struct vgpu_args_ioctl {
 	__le32 cmd;
 	__le32 arg_kind;		/* VGPU_IOCTL_ARG_* */
@@ -842,6 +855,7 @@ struct vgpu_call {
 	__le64 control_seq;
 	union {
 		struct vgpu_args_open open;
+		struct vgpu_args_close close;
 		struct vgpu_args_ioctl ioctl;
 		struct vgpu_args_rw rw;
 		struct vgpu_args_llseek llseek;
@@ -887,7 +901,7 @@ enum vgpu_object_kind {
 /**
  * struct vgpu_object_desc - an object that a reply gives to the guest
  * @object: its number, never 0; the same host file has the same number for as
- *	long as the guest holds it, and each appearance in a reply counts one
+ *	long as the guest holds it, and each appearance in a reply is one
  *	reference that one CLOSE gives back
  * @kind: enum vgpu_object_kind
  * @fops: VGPU_FOP_*
@@ -897,6 +911,9 @@ enum vgpu_object_kind {
  * @size: of its inode (dma-buf), else 0
  * @fixup: index of the FD_OUT or FD_RET fixup that it answers; OPEN: 0
  * @f_flags: the file's O_ACCMODE, O_NONBLOCK and so on
+ * @reference: number of the reference, 0 for the first one to an object; no two that
+ *	the guest has of it at a time have the same
+ * @reserved: 0
  */
 struct vgpu_object_desc {
 	__le32 object;
@@ -907,6 +924,8 @@ struct vgpu_object_desc {
 	__le64 size;
 	__le32 fixup;
 	__le32 f_flags;
+	__le32 reference;
+	__le32 reserved;
 };
 
 #define VGPU_MAP_READ		(1U << 0)	/* VM_READ */
@@ -1083,6 +1102,7 @@ VGPU_ASSERT_SIZE(vgpu_kept, 24);
 VGPU_ASSERT_SIZE(vgpu_run, 16);
 VGPU_ASSERT_SIZE(vgpu_fixup, 16);
 VGPU_ASSERT_SIZE(vgpu_args_open, 48);
+VGPU_ASSERT_SIZE(vgpu_args_close, 48);
 VGPU_ASSERT_SIZE(vgpu_args_ioctl, 48);
 VGPU_ASSERT_SIZE(vgpu_args_rw, 48);
 VGPU_ASSERT_SIZE(vgpu_args_llseek, 48);
@@ -1094,7 +1114,7 @@ VGPU_ASSERT_SIZE(vgpu_args_protect, 48);
 VGPU_ASSERT_SIZE(vgpu_args_pages, 48);
 VGPU_ASSERT_SIZE(vgpu_range, 16);
 VGPU_ASSERT_SIZE(vgpu_call, 96);
-VGPU_ASSERT_SIZE(vgpu_object_desc, 40);
+VGPU_ASSERT_SIZE(vgpu_object_desc, 48);
 VGPU_ASSERT_SIZE(vgpu_out_mmap, 32);
 VGPU_ASSERT_SIZE(vgpu_out_poll, 32);
 VGPU_ASSERT_SIZE(vgpu_out_bind, 32);

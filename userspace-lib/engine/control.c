@@ -168,15 +168,16 @@ void control_applied(void)
 
 static void control_take(void)
 {
+	const struct vgpu_close *close = (const void *)in.bytes;
 	const struct vgpu_unmap *unmap = (const void *)in.bytes;
 	uint64_t seq = le64_to_cpu(in.hdr.seq);
 	bool sequenced = true;
 
 	switch (le16_to_cpu(in.hdr.type)) {
 	case VGPU_MSG_CLOSE:
-		/* A number that means nothing is no error: see the protocol. */
-		if (object_release(le32_to_cpu(((const struct vgpu_close *)in.bytes)->object),
-				   seq, NULL, 0))
+		/* Numbers that mean nothing are no error: see the protocol. */
+		if (object_release(le32_to_cpu(close->object), le32_to_cpu(close->reference), seq,
+				   NULL, 0))
 			count(&shared->counters.refused);
 		break;
 	case VGPU_MSG_UNMAP:

@@ -124,7 +124,9 @@ struct polled {
  * struct object - a file that the guest has
  * @id: its number; 0: closed, and not gone yet
  * @fd: the file
- * @held: references of the guest
+ * @references: numbers of those that the guest has
+ * @nr_references: how many; 0: it is closed
+ * @last_reference: number of the last one that it got
  * @kind: VGPU_OBJECT_*
  * @flags: VGPU_OBJECT_*
  * @space: number of the address space of its mappings
@@ -149,7 +151,9 @@ struct object {
 	LIST_ENTRY(object) edge_node;
 	uint32_t id;
 	int fd;
-	uint32_t held;
+	uint32_t *references;
+	uint32_t nr_references;
+	uint32_t last_reference;
 	uint32_t kind;
 	uint32_t flags;
 	uint64_t space;
@@ -179,12 +183,14 @@ void objects_each(void (*fn)(struct object *object));
 void objects_quiet(dev_t rdev);
 /* Whether the object is a file of V4L2, other than the media controller. */
 bool object_is_video(const struct object *object);
+/* Tells of the object, and of the reference that was taken last. */
 void object_describe(const struct object *object, struct vgpu_object_desc *desc);
 /*
  * The guest gives a reference back, with control message @seq or by a call of @shadow's @lane,
  * which is answered: 1: it was the last. Return: 0, or -EBADF.
  */
-int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t lane);
+int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow *shadow,
+		   uint32_t lane);
 /* A shadow that was asked to close it has it open no more. Return: one was. */
 bool object_dropped(uint32_t id);
 /* The file has that name in /proc. */

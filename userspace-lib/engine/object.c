@@ -29,6 +29,8 @@ LIST_HEAD(object_list, object);
 static struct object_list objects = LIST_HEAD_INITIALIZER(objects);
 static struct object_list closing_objects = LIST_HEAD_INITIALIZER(closing_objects);
 static uint32_t last_id, nr_objects;
+/* References of the guest beyond one to each object. */
+static uint32_t nr_repeated;
 static uint64_t last_space;
 
 /* --- what a file is ------------------------------------------------------------- */
@@ -207,6 +209,37 @@ static uint32_t free_id(void)
 	return last_id;
 }
 
+static uint32_t *reference_find(const struct object *object, uint32_t reference)
+{
+	uint32_t i;
+
+	for (i = 0; i < object->nr_references; i++)
+		if (object->references[i] == reference)
+			return &object->references[i];
+	return NULL;
+}
+
+/* Gives the guest one more reference. Return: false: it has too many, or there is no memory. */
+static bool reference_take(struct object *object)
+{
+	uint32_t *references;
+
+	/* A guest that gives back what it has twice has few of them. */
+	if (object->nr_references && nr_repeated >= start.limits.objects)
+		return false;
+	references = realloc(object->references, (object->nr_references + 1) * sizeof(*references));
+	if (!references)
+		return false;
+	object->references = references;
+	nr_repeated += !!object->nr_references;
+	/* The first number is 0, which comes after the last one, too. */
+	do {
+		object->last_reference++;
+	} while (reference_find(object, object->last_reference));
+	references[object->nr_references++] = object->last_reference;
+	return true;
+}
+
 int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_known,
 		struct object **taken)
 {
@@ -224,23 +257,22 @@ int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_k
 			if (!file_same(object, fd, &st))
 				continue;
 			closer_close(fd, NULL, NULL);
-			/* A count that the guest could wrap is one that it could free early. */
-			if (object->held == INT32_MAX)
+			if (!reference_take(object))
 				return -EMFILE;
-			object->held++;
 			*taken = object;
 			return 0;
 		}
 	}
 	object = nr_objects < start.limits.objects ? calloc(1, sizeof(*object)) : NULL;
-	if (!object) {
+	if (object)
+		object->last_reference = -1;
+	if (!object || !reference_take(object)) {
 		free(object);
 		closer_close(fd, NULL, NULL);
 		return -EMFILE;
 	}
 	object->id = free_id();
 	object->fd = fd;
-	object->held = 1;
 	object->dev = st.st_dev;
 	object->ino = st.st_ino;
 	object->rdev = st.st_rdev;
@@ -278,6 +310,7 @@ void object_describe(const struct object *object, struct vgpu_object_desc *desc)
 		.flags = cpu_to_le32(object->flags),
 		.space = cpu_to_le64(object->space),
 		.f_flags = cpu_to_le32(fcntl(object->fd, F_GETFL) & ~0100000 /* O_LARGEFILE */),
+		.reference = cpu_to_le32(object->last_reference),
 	};
 	/* The guest says the same of DRM devices by other means. */
 	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&
@@ -306,6 +339,7 @@ static void object_gone(void *arg)
 	/* Not sooner: what is open counts, whatever the guest has closed. */
 	shared->nr_objects = --nr_objects;
 	LIST_REMOVE(object, node);
+	free(object->references);
 	free(object);
 	if (control)
 		control_applied();
@@ -318,14 +352,18 @@ static void object_close(struct object *object)
 	object->fd = -1;
 }
 
-int object_release(uint32_t id, uint64_t seq, struct shadow *shadow, uint32_t lane)
+int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow *shadow,
+		   uint32_t lane)
 {
 	struct object *object = object_find(id);
+	uint32_t *its = object ? reference_find(object, reference) : NULL;
 	struct shadow *other;
 
-	if (!object)
+	if (!its)
 		return -EBADF;
-	if (--object->held) {
+	*its = object->references[--object->nr_references];
+	if (object->nr_references) {
+		nr_repeated--;
 		if (shadow)
 			shadow_answer(shadow, lane, 0, NULL, 0, -1);
 		return 0;

@@ -322,7 +322,7 @@ enum engine_shadow_type {
 	ESHADOW_OPENED	= 2,	/* with the file: an object of export @object */
 	ESHADOW_MADE	= 3,	/* with a file that a call on @object made; @value: watch fences */
 	ESHADOW_FIND	= 4,	/* the file of object @object */
-	ESHADOW_CLOSE	= 5,	/* the guest gives a reference to @object back */
+	ESHADOW_CLOSE	= 5,	/* the guest gives reference @value to @object back */
 	ESHADOW_SYNC	= 6,	/* wait until control message @value is applied */
 	ESHADOW_POLL	= 7,	/* object @object, @value: events, @extra: flags, number */
 	ESHADOW_FDINFO	= 8,	/* of object @object */
@@ -334,7 +334,7 @@ enum engine_shadow_type {
 	ESHADOW_MASTER	= 14,	/* ioctl @value (MASTER_*) of @object, with CAP_SYS_ADMIN */
 	ESHADOW_QUIET	= 15,	/* do not poll the device of @object but for the guest's POLL */
 	/* Without an answer. */
-	ESHADOW_TAKE_BACK = 20,	/* the guest will not get a reference to @object */
+	ESHADOW_TAKE_BACK = 20,	/* the guest will not get reference @value to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
 	ESHADOW_DROPPED	= 22,	/* the shadow has closed object @object */
 	ESHADOW_USAGE	= 23,	/* -@value fewer bytes mapped; @extra: more mappings, lanes << 32 */

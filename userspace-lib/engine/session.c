@@ -377,7 +377,7 @@ static void ask_close(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	int ret;
 
-	ret = object_release(msg->object, 0, shadow, msg->lane);
+	ret = object_release(msg->object, msg->value, 0, shadow, msg->lane);
 	if (ret)
 		shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
@@ -523,7 +523,7 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	switch (msg->type) {
 	case ESHADOW_TAKE_BACK:
-		object_release(msg->object, 0, NULL, 0);
+		object_release(msg->object, msg->value, 0, NULL, 0);
 		return true;
 	case ESHADOW_UNEVENT:
 		event_cancel(msg->object, msg->value);

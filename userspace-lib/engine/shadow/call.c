@@ -54,9 +54,13 @@ s64 call_refuse(struct call *call, int error)
 
 void call_take_back(struct call *call)
 {
-	while (call->nr_objects)
-		channel_tell(ESHADOW_TAKE_BACK,
-			     le32_to_cpu(call->objects[--call->nr_objects].object), 0);
+	const struct vgpu_object_desc *desc;
+
+	while (call->nr_objects) {
+		desc = &call->objects[--call->nr_objects];
+		channel_tell(ESHADOW_TAKE_BACK, le32_to_cpu(desc->object),
+			     le32_to_cpu(desc->reference));
+	}
 }
 
 /* --- memory ----------------------------------------------------------------- */
@@ -221,7 +225,7 @@ static s64 call_do(struct call *call)
 	int ret;
 
 	ret = call_sync(lane, le64_to_cpu(msg->control_seq));
-	/* References are counted, so a CLOSE may come early, but it must not be lost. */
+	/* References have numbers, so a CLOSE may come early, but it should not be lost. */
 	if (ret && op != VGPU_OP_CLOSE)
 		return call_refuse(call, ret);
 	if (msg->object && op != VGPU_OP_CLOSE) {

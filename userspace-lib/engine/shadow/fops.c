@@ -156,9 +156,14 @@ s64 fops_open(struct call *call)
  */
 s64 fops_close(struct call *call)
 {
-	u32 object = le32_to_cpu(call->view.call->object);
+	const struct vgpu_call *msg = call->view.call;
+	u32 object = le32_to_cpu(msg->object);
 	struct request request = {
-		.msg = { .type = ESHADOW_CLOSE, .object = object },
+		.msg = {
+			.type = ESHADOW_CLOSE,
+			.object = object,
+			.value = le32_to_cpu(msg->args.close.reference),
+		},
 		.fd = -1,
 	};
 	int ret = channel_ask(call->lane, &request);
