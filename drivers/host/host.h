@@ -1174,7 +1174,7 @@ struct vgpu_lane {
 	/* A driver waits for upcalls, and for how long it has, in nanoseconds. */
 	bool driving;
 	u64 upcall_ns;
-	/* When the call began, see vgpu_guest_call(). */
+	/* Time that drivers had waited for the guest when the call began; its lane writes it. */
 	u64 guest_call;
 
 	/* What a cancel may do. */

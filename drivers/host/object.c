@@ -86,7 +86,7 @@ static int object_fd_new_locked(struct vgpu_peer *peer, const struct vgpu_grant 
 		return 0;
 	ret = ida_alloc_range(&peer->fds, VGPU_LANE_FDS,
 			      VGPU_LANE_FDS + peer->limits.objects - 1, GFP_KERNEL_ACCOUNT);
-	/* Closes that are not over yet have some. */
+	/* Files that are being closed have some of the numbers still. */
 	return ret == -ENOSPC ? -EMFILE : ret;
 }
 
@@ -237,7 +237,7 @@ static int object_refer_locked(struct vgpu_object *object, u32 *reference)
 	int ret;
 
 	lockdep_assert_held(&peer->objects_lock);
-	/* A guest that gives back what it has twice has few of them. */
+	/* A guest that gives further references back at once has few of them. */
 	if (peer->nr_repeated >= peer->limits.objects)
 		return -EMFILE;
 	/* The number 0 comes again after the last one. */

@@ -224,7 +224,7 @@ static bool reference_take(struct object *object)
 {
 	uint32_t *references;
 
-	/* A guest that gives back what it has twice has few of them. */
+	/* A guest that gives further references back at once has few of them. */
 	if (object->nr_references && nr_repeated >= start.limits.objects)
 		return false;
 	references = realloc(object->references, (object->nr_references + 1) * sizeof(*references));

@@ -119,7 +119,7 @@ void demand_begin(struct lane *lane)
 		lock_take(&demand.lock);
 	}
 	vgpu_fresh_start(&demand.fresh);
-	/* Others change that meanwhile, but as a whole. */
+	/* Other shadows of the guest write the time that is read here, each in one store. */
 	lane->guest_call = vgpu_patience_call(&patience->patience);
 	lock_drop(&demand.lock);
 	demand_hide(false);

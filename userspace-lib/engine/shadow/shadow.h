@@ -404,7 +404,7 @@ struct lane {
 	int limited;
 	struct vgpu_ahead ahead;
 	u64 upcall_ns;
-	/* When it began, of vgpu_patience_call(). */
+	/* Time that drivers had waited for the guest when the call began; its lane writes it. */
 	u64 guest_call;
 	struct fault fault;
 
