@@ -655,10 +655,15 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	session = vgpu_session_current(object->host, VGPU_SESSION_MM_LOCKED);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
+	/* Before the call: nothing has to be undone at the host if the session has ended by now. */
+	if (!vgpu_session_hold(session)) {
+		ret = -ENODEV;
+		goto err_session;
+	}
 	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
 	if (!mapping) {
 		ret = -ENOMEM;
-		goto err_session;
+		goto err_hold;
 	}
 	blank = vgpu_blank_mmap_begin(object, (u64)vma->vm_pgoff << PAGE_SHIFT, &ends);
 	/* What used to be at this address must be gone in the shadow, and stored. */
@@ -702,7 +707,6 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	kref_get(&object->space->ref);
 	mapping->export = vgpu_export_get(object->export);
 	atomic64_inc(mapping_count(mapping));
-	vgpu_session_hold(session);
 	vma->vm_pgoff = mapping->pgoff;
 	vma->vm_private_data = mapping;
 	vm_flags_set(vma, mapping_vm_flags(mapping->flags));
@@ -722,6 +726,8 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 
 err_mapping:
 	kfree(mapping);
+err_hold:
+	vgpu_session_release(session);
 err_session:
 	vgpu_session_put(session);
 	return ret;

@@ -87,13 +87,16 @@ static void session_end(struct vgpu_session *session)
 
 /**
  * vgpu_session_hold - keep the shadow alive
- * @session: a session that somebody else holds
+ * @session: a session of which the caller has a reference, which keeps the structure alone
  *
- * For mappings: their memory is there until vgpu_session_release().
+ * Mappings do this: what they show is there until vgpu_session_release(). The process's own use
+ * may end at any time, with the connection, or by another thread's open() once the shadow is dead.
+ *
+ * Return: false: the last user is gone, and so is the shadow.
  */
-void vgpu_session_hold(struct vgpu_session *session)
+bool vgpu_session_hold(struct vgpu_session *session)
 {
-	refcount_inc(&session->users);
+	return refcount_inc_not_zero(&session->users);
 }
 
 void vgpu_session_release(struct vgpu_session *session)

@@ -112,7 +112,7 @@ struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
 				      bool (*may)(const struct vgpu_session *session));
 struct vgpu_session *vgpu_session_get(struct vgpu_session *session);
 void vgpu_session_put(struct vgpu_session *session);
-void vgpu_session_hold(struct vgpu_session *session);
+bool __must_check vgpu_session_hold(struct vgpu_session *session);
 void vgpu_session_release(struct vgpu_session *session);
 void vgpu_session_check_later(struct vgpu_session *session);
 void vgpu_session_kill(struct vgpu_session *session);

@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
+#include "slow.h"
 #include "tool.h"
 #include "vgpu_mock.h"
 
@@ -284,6 +286,118 @@ TEST_F(shadow, ends_with_its_process)
 		usleep(20000);
 	EXPECT_EQ(1, tool_processes(tool_shadow(), NULL));
 	self->pid = 0;
+}
+
+/* --- killed in a call ------------------------------------------------------------ */
+
+#define BUF_SIZE	16384
+/* A kernel that has given a warning; see Documentation/admin-guide/tainted-kernels.rst. */
+#define TAINTED_BY_WARNING	(1 << 9)
+
+struct buf {
+	int fd;
+	uint64_t offset;
+};
+
+static void *map_and_unmap(void *arg)
+{
+	const struct buf *buf = arg;
+	void *memory = mmap(NULL, BUF_SIZE, PROT_READ, MAP_SHARED, buf->fd, buf->offset);
+
+	if (memory != MAP_FAILED)
+		munmap(memory, BUF_SIZE);
+	return memory;
+}
+
+struct opener {
+	pid_t tid;
+	bool go;
+	int fd;
+};
+
+/* Opens the device again and again until that does not fail. */
+static void *open_anew(void *arg)
+{
+	struct opener *opener = arg;
+	uint64_t end;
+
+	__atomic_store_n(&opener->tid, gettid(), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&opener->go, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	end = tool_now_ms() + 60000;
+	do {
+		usleep(1000);
+		opener->fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
+	} while (opener->fd < 0 && tool_now_ms() < end);
+	return NULL;
+}
+
+static unsigned long number_in(const char *path)
+{
+	char line[64];
+
+	tool_read_line(path, line, sizeof(line));
+	return strtoul(line, NULL, 10);
+}
+
+/* Whether a thread waits for mmap_lock in order to make a session, where another one has it. */
+static bool waits_for_session(pid_t tid)
+{
+	char path[64], line[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/wchan", tid);
+	tool_read_line(path, line, sizeof(line));
+	return !strncmp(line, "vgpu_session_current", strlen("vgpu_session_current"));
+}
+
+/*
+ * The host has answered the mmap() of a process's first mapping when the shadow is killed, and
+ * another thread's open() wants a new session: the old one is nobody's but the mmap()'s then.
+ */
+TEST_F_TIMEOUT(shadow, killed_behind_an_mmap, 90)
+{
+	struct vgpu_mock_buf_create create = { .size = BUF_SIZE };
+	unsigned long tainted = number_in("/proc/sys/kernel/tainted");
+	const uint64_t end = tool_now_ms() + 60000;
+	struct buf buf = { .fd = self->fd };
+	struct opener opener = { .fd = -1 };
+	pthread_t mapping, opening;
+	int go;
+
+	if (!slow_can())
+		SKIP(return, "needs a kernel with kprobes");
+	EXPECT_EQ(0, tainted & TAINTED_BY_WARNING);
+	ASSERT_TRUE(slow_start("vgpu_guest:vgpu_space_renew"));
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_BUF_CREATE, &create));
+	buf.offset = create.out_offset;
+	/* From the mmap() on nothing may need mmap_lock: no new thread or process, no page fault. */
+	go = open(SLOW_GO, O_WRONLY | O_CLOEXEC);
+	ASSERT_GE(go, 0);
+	ASSERT_EQ(0, pthread_create(&opening, NULL, open_anew, &opener));
+	while (!__atomic_load_n(&opener.tid, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	ASSERT_EQ(0, mlockall(MCL_CURRENT));
+	ASSERT_EQ(0, pthread_create(&mapping, NULL, map_and_unmap, &buf));
+	while (!slow_waits() && tool_now_ms() < end)
+		usleep(1000);
+	EXPECT_EQ(0, kill(self->pid, SIGKILL));
+	EXPECT_TRUE(slow_waits());
+	__atomic_store_n(&opener.go, true, __ATOMIC_RELEASE);
+	while (!waits_for_session(opener.tid) && tool_now_ms() < end)
+		usleep(1000);
+	EXPECT_TRUE(waits_for_session(opener.tid));
+	EXPECT_EQ(1, write(go, "1", 1));
+	close(go);
+	munlockall();
+	ASSERT_EQ(0, pthread_join(mapping, NULL));
+	ASSERT_EQ(0, pthread_join(opening, NULL));
+	EXPECT_GE(opener.fd, 0);
+	EXPECT_EQ(0, ioctl(opener.fd, VGPU_MOCK_IOC_NOOP, 0));
+	close(opener.fd);
+	EXPECT_TRUE(slow_stop());
+	/* A count of users that was 0 says so. */
+	EXPECT_EQ(tainted & TAINTED_BY_WARNING,
+		  number_in("/proc/sys/kernel/tainted") & TAINTED_BY_WARNING);
 }
 
 /* --- taken over ------------------------------------------------------------------ */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stops the first call of a function of the kernel or of a module until a test lets it go on, for
+ * races that hardly ever happen by themselves: modprobe vgpu_slow symbol=MODULE:FUNCTION, and 1 to
+ * the parameter go. Needs a kernel with kprobes.
+ */
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/wait.h>
+#ifdef CONFIG_X86
+#include <asm/cpufeature.h>
+#endif
+
+/* A test that fails before it has written to go ends all the same. */
+#define SLOW_LIMIT	(60 * HZ)
+
+static DECLARE_WAIT_QUEUE_HEAD(slow_queue);
+
+static char *symbol;
+module_param(symbol, charp, 0444);
+MODULE_PARM_DESC(symbol, "function whose first call is stopped; it may sleep, and has six arguments at most");
+
+static bool waits;
+module_param(waits, bool, 0444);
+MODULE_PARM_DESC(waits, "whether a call is stopped, or was");
+
+static bool go;
+
+static int slow_go_set(const char *value, const struct kernel_param *param)
+{
+	int ret = param_set_bool(value, param);
+
+	wake_up_all(&slow_queue);
+	return ret;
+}
+
+static const struct kernel_param_ops slow_go_ops = {
+	.set = slow_go_set,
+	.get = param_get_bool,
+};
+module_param_cb(go, &slow_go_ops, &go, 0644);
+MODULE_PARM_DESC(go, "whether the call goes on");
+
+static int slow_handler(struct kprobe *probe, struct pt_regs *regs);
+
+/* A probe that has this is not optimized, which would ignore where the other one leads. */
+static void slow_after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+static struct kprobe slow_probe = { .pre_handler = slow_handler, .post_handler = slow_after };
+static atomic_t calls = ATOMIC_INIT(0);
+/* Calls, one at most, that run this module's code. */
+static atomic_t inside = ATOMIC_INIT(0);
+
+/* Runs in place of the function's first call, with its arguments. */
+static unsigned long slow_call(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
+			       unsigned long e, unsigned long f)
+{
+	unsigned long (*function)(unsigned long, unsigned long, unsigned long, unsigned long,
+				  unsigned long, unsigned long) = (void *)slow_probe.addr;
+	unsigned long ret;
+
+	WRITE_ONCE(waits, true);
+	wait_event_timeout(slow_queue, READ_ONCE(go), SLOW_LIMIT);
+	ret = function(a, b, c, d, e, f);
+	if (atomic_dec_and_test(&inside))
+		wake_up_all(&slow_queue);
+	return ret;
+}
+
+/* Nothing may sleep here. */
+static int slow_handler(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (atomic_inc_return(&calls) != 1)
+		return 0;
+	atomic_inc(&inside);
+	instruction_pointer_set(regs, (unsigned long)slow_call);
+	return 1;
+}
+
+static int __init slow_init(void)
+{
+#ifdef CONFIG_X86
+	/* slow_call() would have to call an address that is no ENDBR. */
+	if (cpu_feature_enabled(X86_FEATURE_IBT))
+		return -EOPNOTSUPP;
+#endif
+	slow_probe.symbol_name = symbol;
+	return register_kprobe(&slow_probe);
+}
+
+static void __exit slow_exit(void)
+{
+	unregister_kprobe(&slow_probe);
+	WRITE_ONCE(go, true);
+	wake_up_all(&slow_queue);
+	wait_event(slow_queue, !atomic_read(&inside));
+	/* Its last instructions come after that. */
+	synchronize_rcu_tasks();
+}
+
+module_init(slow_init);
+module_exit(slow_exit);
+
+MODULE_DESCRIPTION("Widens a race, for tests of vgpu");
+MODULE_LICENSE("GPL");
