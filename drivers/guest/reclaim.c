@@ -19,38 +19,39 @@ static unsigned long reclaim_count(struct shrinker *shrinker, struct shrink_cont
 	return max(clean, 0);
 }
 
-struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, const struct vgpu_space **first)
+struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, u64 *round)
 {
 	struct vgpu_space *space, *found = NULL;
 
 	spin_lock(&set->lock);
+	if (!*round)
+		*round = ++set->rounds;
 	list_for_each_entry(space, &set->active, active) {
-		/* Compared, not looked at: once around is enough. */
-		if (space == *first)
+		/* All that follow were moved or added since this round began. */
+		if (space->round >= *round)
 			break;
 		if (!kref_get_unless_zero(&space->ref))
 			continue;
+		space->round = *round;
 		list_move_tail(&space->active, &set->active);
 		found = space;
 		break;
 	}
 	spin_unlock(&set->lock);
-	if (!*first)
-		*first = found;
 	return found;
 }
 
 static unsigned long reclaim_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct vgpu_space_set *set = vgpu_shrinker_data(shrinker);
-	const struct vgpu_space *first = NULL;
 	struct vgpu_space *space;
 	unsigned long freed = 0;
+	u64 round = 0;
 
 	/* The last reference of a space may be put here, and an inode's with it. */
 	if (!(sc->gfp_mask & __GFP_FS))
 		return SHRINK_STOP;
-	while (freed < sc->nr_to_scan && (space = vgpu_reclaim_next(set, &first))) {
+	while (freed < sc->nr_to_scan && (space = vgpu_reclaim_next(set, &round))) {
 		freed += vgpu_space_reclaim(space, sc->nr_to_scan - freed);
 		vgpu_space_put(space);
 	}

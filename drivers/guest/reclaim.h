@@ -6,6 +6,8 @@
 #ifndef VGPU_RECLAIM_H
 #define VGPU_RECLAIM_H
 
+#include <linux/types.h>
+
 struct vgpu_space;
 struct vgpu_space_set;
 
@@ -13,10 +15,17 @@ struct vgpu_space_set;
 int vgpu_reclaim_start(struct vgpu_space_set *set);
 void vgpu_reclaim_stop(struct vgpu_space_set *set);
 
-/*
- * An active space, with a reference, which goes to the end of the line; or NULL, once around.
- * @first: NULL in the beginning; where this began
+/**
+ * vgpu_reclaim_next - the next space of a round of all active ones
+ * @set: the spaces of a host
+ * @round: number of the round; 0 begins one, and becomes its number
+ *
+ * The space goes to the end of the line. Each is returned once at most. One that another round was
+ * at meanwhile may be left out, and so may one that comes meanwhile.
+ *
+ * Context: any that may take set->lock, which is taken here.
+ * Return: a reference, or NULL: what is left was looked at, or came, since the round began.
  */
-struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, const struct vgpu_space **first);
+struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, u64 *round);
 
 #endif /* VGPU_RECLAIM_H */

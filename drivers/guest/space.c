@@ -688,8 +688,11 @@ static void space_activate(struct vgpu_space *space)
 
 	lockdep_assert_held(&space->lock);
 	spin_lock(&set->lock);
-	if (list_empty(&space->active))
+	if (list_empty(&space->active)) {
+		/* A round of reclaim that is under way need not come here: so it ends. */
+		space->round = set->rounds;
 		list_add_tail(&space->active, &set->active);
+	}
 	spin_unlock(&set->lock);
 	space_expire_later(set);
 }
@@ -864,11 +867,11 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
  */
 static void space_make_room(struct vgpu_space_set *set)
 {
-	const struct vgpu_space *first = NULL;
 	struct vgpu_space *space;
+	u64 round = 0;
 
 	while (atomic_read(&set->nr_cached) > SPACE_CACHED_MAX &&
-	       (space = vgpu_reclaim_next(set, &first))) {
+	       (space = vgpu_reclaim_next(set, &round))) {
 		space_drop_range(space, 0, ULONG_MAX, true);
 		vgpu_space_put(space);
 	}

@@ -46,6 +46,7 @@ struct vgpu_session;
  * @lock: guards @spaces, @active, @flushes, @nr_flushes, @sent
  * @spaces: by id
  * @active: those with cached pages
+ * @rounds: number of the last round of vgpu_reclaim_next(), under @lock
  * @drops: counts vgpu_space_drop(): a page fetched before one is not cached
  *	after it
  * @nr_cached: pages
@@ -66,6 +67,7 @@ struct vgpu_space_set {
 	spinlock_t lock;
 	DECLARE_HASHTABLE(spaces, 6);
 	struct list_head active;
+	u64 rounds;
 	atomic64_t drops;
 	atomic_t nr_cached;
 	atomic_t nr_dirty;
@@ -112,6 +114,7 @@ struct vgpu_page {
  * @id: the host's number for it
  * @node: in set->spaces, under set->lock
  * @active: in set->active, under set->lock
+ * @round: number of the last round of vgpu_reclaim_next() that was here, under set->lock
  * @dropped: set->drops of the last vgpu_space_drop() that was here, under
  *	set->drop_lock
  * @inode: whose i_mapping the files share
@@ -135,6 +138,7 @@ struct vgpu_space {
 	u64 id;
 	struct hlist_node node;
 	struct list_head active;
+	u64 round;
 	s64 dropped;
 	struct inode *inode;
 	struct rb_root_cached mappings;
