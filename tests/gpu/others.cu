@@ -6,8 +6,11 @@
  * The status is 0 unless the last: refusing is allowed.
  */
 #include "common.cuh"
+#include <cerrno>
 #include <csignal>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -68,6 +71,33 @@ static int managed(void)
 			data[i] += 2;
 	}
 	return verdict(data, 9);
+}
+
+/*
+ * The system calls by which libcuda gets managed memory: a range of a file of unified memory is mapped at
+ * the address that is its offset. Only its errno tells cudaMallocManaged() that there is no such memory.
+ */
+static int uvm(void)
+{
+	struct {
+		unsigned long long flags;
+		unsigned int status;
+	} initialize = {};
+	/* A command of that driver is a bare number. */
+	static const unsigned long uvm_initialize = 0x30000001;
+	int fd = open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC);
+	void *place = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *memory;
+
+	if (fd < 0 || place == MAP_FAILED || ioctl(fd, uvm_initialize, &initialize) || initialize.status) {
+		printf("wrong: no file of unified memory: error %d, status %#x\n", errno, initialize.status);
+		return 1;
+	}
+	memory = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)place);
+	if (memory == MAP_FAILED)
+		printf("refused: mmap: errno %d\n", errno);
+	else
+		printf("right\n");
+	return 0;
 }
 
 /* Memory that was the program's before. */
@@ -260,7 +290,7 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*function)(void);
 	} all[] = {
-		{ "managed", managed }, { "registered", registered }, { "mapped", mapped }, { "ipc", ipc },
+		{ "managed", managed }, { "uvm", uvm }, { "registered", registered }, { "mapped", mapped }, { "ipc", ipc },
 		{ "peer", peer }, { "plain", plain }, { "nvenc", nvenc },
 	};
 

@@ -69,5 +69,31 @@ class Parse(unittest.TestCase):
         self.assertTrue(RUN.parse(["--rehearse", "--window", "guests"]).window)
 
 
+class Others(unittest.TestCase):
+    """What a program of the step others may say."""
+
+    def test_right(self):
+        self.assertTrue(RUN.others.as_it_should("plain", "right", "right"))
+        self.assertTrue(RUN.others.as_it_should("managed", "right", "right"))
+
+    def test_as_natively(self):
+        no = "refused: nvEncOpenEncodeSessionEx: error 2"
+        self.assertTrue(RUN.others.as_it_should("nvenc", no, no))
+        self.assertFalse(RUN.others.as_it_should("nvenc", no, no + "3"))
+
+    def test_refused_here(self):
+        """In the known words alone."""
+        managed, uvm = RUN.others.REFUSED["managed"], RUN.others.REFUSED["uvm"]
+        self.assertTrue(RUN.others.as_it_should("managed", "right", managed))
+        self.assertTrue(RUN.others.as_it_should("uvm", "right", "refused: mmap: errno 95"))
+        self.assertFalse(RUN.others.as_it_should("managed", "right", managed.replace("NotSupported", "Unknown")))
+        self.assertFalse(RUN.others.as_it_should("ipc", "right", managed))
+        self.assertFalse(RUN.others.as_it_should("uvm", "right", uvm.replace("95", "12")))
+
+    def test_neither(self):
+        for words in ("wrong: a signal", "no end", "status 1: no device"):
+            self.assertFalse(RUN.others.as_it_should("plain", words, words))
+
+
 if __name__ == "__main__":
     main("gpu-run")
