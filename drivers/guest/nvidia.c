@@ -19,6 +19,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/pci.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -113,7 +114,7 @@ struct vgpu_nvidia {
  * struct nvidia_module - what says that a driver is loaded
  * @name: of its directory in /sys/module
  * @users: nodes that need it
- * @kobj: the directory
+ * @kobj: the directory; whether there is one is looked at without the lock
  */
 struct nvidia_module {
 	const char *name;
@@ -233,7 +234,7 @@ static int nvidia_module_add(struct nvidia_module *module)
 		kobject_put(&mk->kobj);
 		return ret;
 	}
-	module->kobj = &mk->kobj;
+	WRITE_ONCE(module->kobj, &mk->kobj);
 	return 0;
 }
 
@@ -241,8 +242,35 @@ static void nvidia_module_del(struct nvidia_module *module)
 {
 	kobject_del(module->kobj);
 	kobject_put(module->kobj);
-	module->kobj = NULL;
+	WRITE_ONCE(module->kobj, NULL);
 }
+
+/*
+ * The loader asks here before it looks among the directories, where it would find the module
+ * loaded already, and say no more than that. This takes no lock, which nodes that come have while
+ * they wait for others: one that comes later than this looks is for the loader to find.
+ */
+static int nvidia_module_loads(struct notifier_block *unused, unsigned long state, void *data)
+{
+	const struct module *module = data;
+	int i;
+
+	if (state != MODULE_STATE_COMING)
+		return NOTIFY_DONE;
+	for (i = 0; i < NVIDIA_DRIVERS; i++) {
+		if (!READ_ONCE(nvidia_modules[i].kobj) ||
+		    strcmp(module->name, nvidia_modules[i].name))
+			continue;
+		pr_warn("the module %s is refused: devices of a host have the names and numbers of NVIDIA's driver here\n",
+			module->name);
+		return notifier_from_errno(-EBUSY);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block nvidia_module_notifier = {
+	.notifier_call = nvidia_module_loads,
+};
 
 /* --- drivers -------------------------------------------------------------- */
 
@@ -708,13 +736,23 @@ int vgpu_nvidia_global_init(void)
 		return -ENOMEM;
 	ret = class_register(&nvidia_class);
 	if (ret)
-		destroy_workqueue(nvidia_proc_queue);
+		goto err_destroy_queue;
+	ret = register_module_notifier(&nvidia_module_notifier);
+	if (ret)
+		goto err_unregister_class;
+	return 0;
+
+err_unregister_class:
+	class_unregister(&nvidia_class);
+err_destroy_queue:
+	destroy_workqueue(nvidia_proc_queue);
 	return ret;
 }
 
 /* Waits for whoever still reads a file that is gone. */
 void vgpu_nvidia_global_exit(void)
 {
+	unregister_module_notifier(&nvidia_module_notifier);
 	destroy_workqueue(nvidia_proc_queue);
 	class_unregister(&nvidia_class);
 }

@@ -641,6 +641,8 @@ TEST_F_TIMEOUT(host, another_driver, 240)
 {
 	static const char *const loads[] = { "modprobe " STAND_IN, "insmod /tmp/nvidia.ko" };
 	static const char *const unloads[] = { "rmmod " STAND_IN, "rmmod nvidia" };
+	/* Only that of the same name is known before it tries. */
+	static const int refused[] = { 0, 1 };
 	uint32_t ctl, card;
 	int i;
 
@@ -650,6 +652,8 @@ TEST_F_TIMEOUT(host, another_driver, 240)
 		ASSERT_TRUE(settled());
 		ASSERT_TRUE(is_node("/dev/nvidiactl", 195, 255));
 		EXPECT_NE(tool_run("%s", loads[i])->status, 0);
+		EXPECT_EQ(said("the module nvidia is refused: devices of a host have the names and numbers"),
+			  refused[i]);
 		EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
 		ASSERT_TRUE(send_gone(ctl));
 		ASSERT_TRUE(settled());
