@@ -238,9 +238,9 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->msg.args.ioctl.low = cpu_to_le64(ioctl->low);
 	xcall->msg.args.ioctl.low_len = cpu_to_le64(ioctl->low_len);
 	xcall->stats = &ioctl->object->export->stats;
-	/* Of a described one the name is known. */
-	if (!m->name)
-		vgpu_stats_unknown(xcall->stats, cmd);
+	/* One that a schema describes has a name. */
+	if (!m->name || m->unknown_class)
+		vgpu_stats_unknown(xcall->stats, cmd, m->unknown_class);
 	if (m->flags & VGPU_IOCTL_NO_MAPPED)
 		xcall->flags |= VGPU_XCALL_NO_MAPPED;
 	vgpu_nvidia_address_given(ioctl->object, cmd, m);

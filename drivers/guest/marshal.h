@@ -147,6 +147,7 @@ struct vgpu_marshal_held {
  * @scratch_bytes: of all segments in the host
  * @flags: VGPU_IOCTL_* of the ioctl's schema; 0 if there is none
  * @name: of the ioctl, if a schema knows it
+ * @unknown_class: a class in the argument of which it knows nothing; 0: none
  * @segs: to be sent
  * @fixups: to be sent
  * @data: to be sent
@@ -168,6 +169,7 @@ struct vgpu_marshal {
 	u32 reply_bytes;
 	u32 scratch_bytes;
 	u32 flags;
+	u32 unknown_class;
 	const char *name;
 	struct vgpu_seg *segs;
 	struct vgpu_fixup *fixups;

@@ -622,6 +622,17 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 	return 0;
 }
 
+/* The pointer goes to the driver as it is. */
+static int walk_unknown(struct vgpu_marshal *m, const struct level *level,
+			const struct vgpu_schema_field *field)
+{
+	u64 class;
+
+	if (ref_get(m, level, &field->count, &class))
+		m->unknown_class = class;
+	return 0;
+}
+
 static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		      const struct vgpu_schema_field *field)
 {
@@ -633,6 +644,8 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return value ? walk_ptr(m, level, field, value) : 0;
 	case VGPU_FIELD_CHAIN:
 		return value ? walk_chain(m, level, field, value) : 0;
+	case VGPU_FIELD_UNKNOWN:
+		return value ? walk_unknown(m, level, field) : 0;
 	case VGPU_FIELD_STRUCT:
 		return walk_inside(m, level, field);
 	case VGPU_FIELD_FD_IN:

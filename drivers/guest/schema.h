@@ -143,6 +143,7 @@ struct vgpu_schema_when {
 enum vgpu_schema_field_type {
 	VGPU_FIELD_PTR = 1,	/* pointer to an array */
 	VGPU_FIELD_CHAIN,	/* pointer to the first of a chain of structs */
+	VGPU_FIELD_UNKNOWN,	/* pointer to parameters of an unknown class: counted */
 	VGPU_FIELD_STRUCT,	/* a struct inside of this one, with fields of its own */
 	VGPU_FIELD_FD_IN,	/* an fd of the caller */
 	VGPU_FIELD_USERPTR,	/* memory that the device would keep: refused */
@@ -194,7 +195,7 @@ struct vgpu_schema_chain;
  * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count; KEPT: so many
  *	bytes more than @count says
  * @when: nothing is done otherwise; STAMP: a FIELD of the same struct, as the driver left it
- * @count: PTR, KEPT: number of elements; NONE: one
+ * @count: PTR, KEPT: number of elements; NONE: one; UNKNOWN: the class
  * @times: PTR: to multiply @count with; NONE: one
  * @unit: PTR, KEPT: bytes an element; 0: the size of @elem, or one byte; PIDS: bytes from one
  *	id to the next; STAMP: 0: the place is one integer, see @max; else it is two, seconds
@@ -466,6 +467,7 @@ struct vgpu_schema {
 	.type = (t), .offset = offsetof(s, member), .size = sizeof_field(s, member)
 #define VGPU_PTR(s, member)	VGPU_PLACE(VGPU_FIELD_PTR, s, member)
 #define VGPU_CHAIN(s, member)	VGPU_PLACE(VGPU_FIELD_CHAIN, s, member)
+#define VGPU_UNKNOWN(s, member)	VGPU_PLACE(VGPU_FIELD_UNKNOWN, s, member)
 #define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
 #define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
 #define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)

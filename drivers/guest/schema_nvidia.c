@@ -10,10 +10,10 @@
  * other ioctl.
  *
  * Where the size of a class has grown with the driver, it is the largest one here: what is
- * more than an older driver touches stays as it is. A class that is not listed, and pointers
- * in parameters that no entry names, are left to demand paging. Memory that the device keeps is
- * handed over by RM_ALLOC_MEMORY of class 0x71 alone: in RM_ALLOC and VID_HEAP_CONTROL the driver
- * meets the program's own address, cannot pin it, and says so in its status.
+ * more than an older driver touches stays as it is. A class that is not listed, which is counted,
+ * and pointers in parameters that no entry names, are left to demand paging. Memory that the device
+ * keeps is handed over by RM_ALLOC_MEMORY of class 0x71 alone: in RM_ALLOC and VID_HEAP_CONTROL the
+ * driver meets the program's own address, cannot pin it, and says so in its status.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -426,6 +426,7 @@ static const struct vgpu_schema_field alloc[] = {
 	PARAMS(0xd1b0, VIDEO),
 	PARAMS(0xd1b7, VIDEO),
 	PARAMS(0xd1fa, VIDEO),
+	{ VGPU_UNKNOWN(struct nv_alloc, params), .count = VGPU_FIELD(struct nv_alloc, class) },
 };
 
 #define ALLOC_SHORT	{ .size = sizeof(struct nv_alloc), \

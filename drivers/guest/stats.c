@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ioctls that no schema describes, by their commands. A program chooses the numbers, so there
- * is room for a few: a new one takes the place of the one that was called least, which goes
- * into the sum of all others. What is called often stays.
+ * Ioctls that no schema describes, by command; and those whose schema does not know the class of
+ * the object, by command and class. A program chooses the numbers, so there is room for a few: a
+ * new one takes the place of the one that was called least, which goes into the sum of all others.
+ * What is called often stays.
  */
 #include <linux/sysfs.h>
 
@@ -17,8 +18,9 @@ void vgpu_stats_init(struct vgpu_stats *stats)
  * vgpu_stats_unknown - an ioctl is made that no schema describes
  * @stats: of its export
  * @cmd: the command
+ * @class: not 0: there is one, which does not know this class
  */
-void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd)
+void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd, u32 class)
 {
 	struct vgpu_unknown *unknown, *least;
 	unsigned int i;
@@ -27,7 +29,7 @@ void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd)
 	least = &stats->unknown[0];
 	for (i = 0; i < ARRAY_SIZE(stats->unknown); i++) {
 		unknown = &stats->unknown[i];
-		if (unknown->calls && unknown->cmd == cmd) {
+		if (unknown->calls && unknown->cmd == cmd && unknown->class == class) {
 			unknown->calls++;
 			goto out_unlock;
 		}
@@ -36,14 +38,23 @@ void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd)
 	}
 	stats->unknown_others += least->calls;
 	least->cmd = cmd;
+	least->class = class;
 	least->calls = 1;
 
 out_unlock:
 	spin_unlock(&stats->unknown_lock);
 }
 
+static ssize_t stats_emit(char *buf, ssize_t len, const struct vgpu_unknown *unknown)
+{
+	if (!unknown->class)
+		return sysfs_emit_at(buf, len, "0x%08x %llu\n", unknown->cmd, unknown->calls);
+	return sysfs_emit_at(buf, len, "0x%08x class 0x%08x %llu\n", unknown->cmd, unknown->class,
+			     unknown->calls);
+}
+
 /**
- * vgpu_stats_show_unknown - a line for each command: the number, and how often
+ * vgpu_stats_show_unknown - a line for each command: the number, perhaps the class, and how often
  * @stats: of an export
  * @buf: for sysfs
  *
@@ -57,8 +68,7 @@ ssize_t vgpu_stats_show_unknown(struct vgpu_stats *stats, char *buf)
 	spin_lock(&stats->unknown_lock);
 	for (i = 0; i < ARRAY_SIZE(stats->unknown); i++)
 		if (stats->unknown[i].calls)
-			len += sysfs_emit_at(buf, len, "0x%08x %llu\n", stats->unknown[i].cmd,
-					     stats->unknown[i].calls);
+			len += stats_emit(buf, len, &stats->unknown[i]);
 	if (stats->unknown_others)
 		len += sysfs_emit_at(buf, len, "others %llu\n", stats->unknown_others);
 	spin_unlock(&stats->unknown_lock);

@@ -7,16 +7,18 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/* Commands without a schema that are counted apart. */
+/* Commands without a schema, and classes that one does not know, that are counted apart. */
 #define VGPU_STATS_UNKNOWN	16
 
 /**
- * struct vgpu_unknown - a command that no schema describes
+ * struct vgpu_unknown - a command that no schema describes, or describes but for this class
  * @cmd: its number
+ * @class: the class of which the schema knows nothing; 0: the command has no schema
  * @calls: ioctls with it, since it was last new; 0: this one is free
  */
 struct vgpu_unknown {
 	u32 cmd;
+	u32 class;
 	u64 calls;
 };
 
@@ -31,7 +33,7 @@ struct vgpu_unknown {
  * @window_mappings: mappings that are seen in the host's window, now
  * @copy_mappings: those that go by copy, now
  * @unknown_lock: guards what follows
- * @unknown: commands that no schema describes
+ * @unknown: commands, and classes, that no schema describes
  * @unknown_others: calls of those that are not among @unknown any more
  */
 struct vgpu_stats {
@@ -48,7 +50,7 @@ struct vgpu_stats {
 };
 
 void vgpu_stats_init(struct vgpu_stats *stats);
-void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd);
+void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd, u32 class);
 ssize_t vgpu_stats_show_unknown(struct vgpu_stats *stats, char *buf);
 
 #endif /* VGPU_STATS_H */

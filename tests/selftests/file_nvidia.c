@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#include "../../userspace-lib/engine/nvidia_rm.h"
 #include "host_played.h"
 
 #include "kselftest_harness.h"
@@ -762,6 +763,56 @@ TEST_F_TIMEOUT(stand_in, events_of_a_child, 240)
 	if (tool_user_engine())
 		SKIP(return, "each process of this engine has numbers of its own");
 	use_events(_metadata, self, "child");
+}
+
+/* How often an object of that class was made for whose parameters there is no schema. */
+static int unknown_classes(int node, unsigned int class)
+{
+	return atoi(tool_run("sed -n 's/^%#010x class %#010x //p' /sys/class/vgpu/vgpu%d/unknown_ioctls",
+			     (unsigned int)RM_IOCTL_ALLOC, class, node)->out);
+}
+
+/* Classes of which the schema knows nothing are counted, where a program has parameters for them. */
+TEST_F_TIMEOUT(stand_in, unknown_classes, 120)
+{
+	static const struct {
+		unsigned int class;
+		bool params;
+		int counted;
+	} cases[] = {
+		{ 0xc1d0, true, 1 }, { 0xc1d0, true, 2 }, { 0xc1d0, false, 2 }, { 0xc1d1, false, 0 },
+		/* Known ones. */
+		{ RM_CLASS_CLIENT, true, 0 }, { RM_CLASS_DEVICE, true, 0 }, { 0xd1fa, true, 0 },
+	};
+	char params[64] = "", path[32], words[80];
+	struct rm_alloc args;
+	struct tool_run *run;
+	int fd;
+	size_t i;
+
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	snprintf(path, sizeof(path), "/dev/vgpu%d", self->control);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		args = (struct rm_alloc) {
+			.class = cases[i].class,
+			.params = cases[i].params ? (uintptr_t)params : 0,
+		};
+		EXPECT_EQ(ioctl(fd, RM_IOCTL_ALLOC, &args), 0);
+		EXPECT_EQ(unknown_classes(self->control, cases[i].class), cases[i].counted)
+			TH_LOG("%zu: class %#x", i, cases[i].class);
+	}
+	close(fd);
+	run = tool_run("vgpuctl list | grep '^%s:'", path);
+	snprintf(words, sizeof(words), "ioctls without a schema: %#010x class 0x0000c1d0 (2)",
+		 (unsigned int)RM_IOCTL_ALLOC);
+	EXPECT_NE(strstr(run->out, words), NULL)
+		TH_LOG("%s", run->out);
+	run = tool_run("vgpuctl list --json | grep -A1 %#010x", (unsigned int)RM_IOCTL_ALLOC);
+	EXPECT_NE(strstr(run->out, "\"class\":\"0x0000c1d0\""), NULL)
+		TH_LOG("%s", run->out);
 }
 
 PLAYED_MAIN

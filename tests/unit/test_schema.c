@@ -257,6 +257,9 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 		tap_expect((field->type == VGPU_FIELD_USERPTR || field->type == VGPU_FIELD_LIVE) ==
 			   !!field->error || field->type == VGPU_FIELD_KEPT,
 			   "field %u: error", i);
+		tap_expect(field->type != VGPU_FIELD_UNKNOWN ||
+			   (field->count.kind == VGPU_REF_FIELD && field->count.size == 4),
+			   "field %u: its class", i);
 		ref_check(body, &field->count, i, "count");
 		ref_check(body, &field->times, i, "times");
 		ref_check(body, &field->stride, i, "stride");

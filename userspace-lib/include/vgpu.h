@@ -454,10 +454,13 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
 /**
  * struct vgpu_unknown_ioctl - an ioctl that no schema of the guest describes
  * @cmd: its command
+ * @class_of: class of NVIDIA's driver that the schema of the command does not know; 0: the command
+ *	has no schema
  * @calls: how often programs made it
  */
 struct vgpu_unknown_ioctl {
 	uint32_t cmd;
+	uint32_t class_of;
 	uint64_t calls;
 };
 

@@ -87,14 +87,29 @@ static char *read_class_node(const char *dir)
 	return strdup(node);
 }
 
-/* A line for each command, "0x12345678 9", and perhaps one "others 10". */
+/* Of a line "0x12345678 9", or "0x12345678 class 0x12345678 9". */
+static bool parse_unknown(const char *line, struct vgpu_unknown_ioctl *unknown)
+{
+	unsigned long long calls;
+
+	*unknown = (struct vgpu_unknown_ioctl){ 0 };
+	if (sscanf(line, "%" SCNx32 " class %" SCNx32 " %llu", &unknown->cmd, &unknown->class_of,
+		   &calls) != 3) {
+		unknown->class_of = 0;
+		if (sscanf(line, "%" SCNx32 " %llu", &unknown->cmd, &calls) != 2)
+			return false;
+	}
+	unknown->calls = calls;
+	return true;
+}
+
+/* Such lines, and perhaps one "others 10". */
 static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 {
-	struct vgpu_unknown_ioctl *more;
+	struct vgpu_unknown_ioctl unknown, *more;
 	char path[PATH_MAX], line[64];
 	unsigned long long calls;
 	bool ok = true;
-	uint32_t cmd;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/unknown_ioctls", dir);
@@ -102,12 +117,12 @@ static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 	while (file && ok && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "others %llu", &calls) == 1) {
 			node->unknown_others = calls;
-		} else if (sscanf(line, "%" SCNx32 " %llu", &cmd, &calls) == 2) {
+		} else if (parse_unknown(line, &unknown)) {
 			more = realloc(node->unknown, (node->nr_unknown + 1) * sizeof(*more));
 			ok = more;
 			if (!ok)
 				break;
-			more[node->nr_unknown++] = (struct vgpu_unknown_ioctl){ cmd, calls };
+			more[node->nr_unknown++] = unknown;
 			node->unknown = more;
 		}
 	}

@@ -232,13 +232,15 @@ static struct json_object *host_json(const struct machine *machine, bool status)
 static void put_unknown(struct json_object *to, const struct vgpu_node_info *node)
 {
 	struct json_object *array = put_array(to, "unknown_ioctls"), *object;
-	char cmd[16];
+	char cmd[16], class_of[16];
 	size_t i;
 
 	for (i = 0; i < node->nr_unknown; i++) {
 		object = put_element(array);
 		snprintf(cmd, sizeof(cmd), "%#010" PRIx32, node->unknown[i].cmd);
 		put_string(object, "command", cmd);
+		snprintf(class_of, sizeof(class_of), "%#010" PRIx32, node->unknown[i].class_of);
+		put_string(object, "class", node->unknown[i].class_of ? class_of : "");
 		put_number(object, "calls", node->unknown[i].calls);
 	}
 	put_number(to, "unknown_ioctls_others", node->unknown_others);

@@ -290,9 +290,12 @@ static void print_unknown(const struct vgpu_node_info *node)
 	if (!node->nr_unknown)
 		return;
 	printf("%s: ioctls without a schema:", node->node);
-	for (i = 0; i < node->nr_unknown; i++)
-		printf("%s %#010" PRIx32 " (%" PRIu64 ")", i ? "," : "", node->unknown[i].cmd,
-		       node->unknown[i].calls);
+	for (i = 0; i < node->nr_unknown; i++) {
+		printf("%s %#010" PRIx32, i ? "," : "", node->unknown[i].cmd);
+		if (node->unknown[i].class_of)
+			printf(" class %#010" PRIx32, node->unknown[i].class_of);
+		printf(" (%" PRIu64 ")", node->unknown[i].calls);
+	}
 	if (node->unknown_others)
 		printf(", others (%" PRIu64 ")", node->unknown_others);
 	putchar('\n');
