@@ -194,6 +194,9 @@ static void event_end_all(const struct mock_nvidia_file *file, u32 client)
 /**
  * mock_nvidia_event_release() - a file goes
  * @file: it
+ *
+ * Clients go with their control file, but not the events that other files made for them: the driver
+ * forgets these only with a client that is freed, or with those files.
  */
 void mock_nvidia_event_release(const struct mock_nvidia_file *file)
 {

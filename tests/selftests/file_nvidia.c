@@ -758,6 +758,11 @@ TEST_F_TIMEOUT(stand_in, events_of_closed_files, 240)
 	use_events(_metadata, self, "closes");
 }
 
+TEST_F_TIMEOUT(stand_in, events_of_clients, 240)
+{
+	use_events(_metadata, self, "clients");
+}
+
 TEST_F_TIMEOUT(stand_in, events_of_a_child, 240)
 {
 	if (tool_user_engine())

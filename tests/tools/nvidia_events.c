@@ -388,6 +388,35 @@ static void use_closes(void)
 	is(event_free(fd), RM_OK, "freeing it after munmap");
 }
 
+/* A client of a control file of its own, until @control is put back. */
+static void begin_client(void)
+{
+	control = open_file(control_path);
+	if (alloc(RM_CLASS_CLIENT, 0, NULL, 0, &client))
+		errx(1, "no client");
+}
+
+/* An event goes with a client that is freed, but not with one whose control file is closed. */
+static void use_clients(void)
+{
+	int fd = open_file(control_path), first = control;
+
+	begin_client();
+	is(event_alloc(fd), RM_OK, "an event of a client");
+	event_unuse(client);
+	is(event_free(fd), VGPU_MOCK_NVIDIA_INVALID_EVENT, "freeing that of a client that was freed");
+	close(control);
+
+	begin_client();
+	is(event_alloc(fd), RM_OK, "an event of another client");
+	close(control);
+	control = first;
+	is(event_alloc(fd), RM_INSUFFICIENT_RESOURCES,
+	   "a second event of a client whose control file is closed");
+	is(event_free(fd), RM_OK, "freeing that of a client whose control file is closed");
+	is(event_free(fd), VGPU_MOCK_NVIDIA_INVALID_EVENT, "freeing it twice");
+}
+
 /* A child has its parent's numbers. */
 static void use_child(void)
 {
@@ -414,6 +443,7 @@ static const struct {
 	{ "plain", use_plain },
 	{ "threads", use_threads },
 	{ "closes", use_closes },
+	{ "clients", use_clients },
 	{ "child", use_child },
 };
 
@@ -432,5 +462,5 @@ int main(int argc, char **argv)
 		cases[i].run();
 		return 0;
 	}
-	errx(2, "usage: nvidia_events CONTROL CARD plain|threads|closes|child");
+	errx(2, "usage: nvidia_events CONTROL CARD plain|threads|closes|clients|child");
 }
