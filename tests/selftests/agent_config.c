@@ -53,6 +53,18 @@ static struct tool_run *check(const char *text, const char *other)
 	EXPECT_NE(NULL, strstr(run_->out, words)) TH_LOG("%s", run_->out); \
 } while (0)
 
+#define CHECK_SETTINGS	"vgpud --check --config " CHECK_DIR ".conf --exports-dir /nonexistent"
+
+/* The file of settings is looked through, likewise. */
+#define EXPECT_SETTINGS(expected, words, text) do {			\
+	struct tool_run *run_;						\
+									\
+	ASSERT_TRUE(write_file(CHECK_DIR ".conf", text));		\
+	run_ = tool_run(CHECK_SETTINGS);				\
+	EXPECT_EQ(expected, run_->status) TH_LOG("%s", run_->out);	\
+	EXPECT_NE(NULL, strstr(run_->out, words)) TH_LOG("%s", run_->out); \
+} while (0)
+
 /* An empty list is a mistake: without a list everything would be allowed. */
 TEST(lists_of_nothing)
 {
@@ -224,6 +236,53 @@ static bool reload(void)
 static bool listed(const char *line)
 {
 	return !tool_run("vgpuctl list | grep -q '%s'", line)->status;
+}
+
+#define NR_OPEN		"/proc/sys/fs/nr_open"
+
+FIXTURE(room) {
+	char before[32];
+};
+
+FIXTURE_SETUP(room)
+{
+	tool_read_line(NR_OPEN, self->before, sizeof(self->before));
+	ASSERT_TRUE(tool_write(NR_OPEN, "1048576"));
+}
+
+FIXTURE_TEARDOWN(room)
+{
+	EXPECT_TRUE(tool_write(NR_OPEN, self->before));
+}
+
+/* Limits of processes that the kernel does not have are found out before anything is started. */
+TEST_F(room, for_open_files)
+{
+	static const struct {
+		const char *engine;
+		unsigned int most, files;
+	} engines[] = {
+		{ "engine = kernel\n", 1048576 - 1024, 1048577 },
+		{ "engine = user\n", (1048576 - 4096) / 2, 1048578 },
+		{ "\n", (1048576 - 4096) / 2, 1048578 },
+	};
+	char text[160];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
+		snprintf(text, sizeof(text), "[agent]\n%s[limits]\nobjects = %u\n",
+			 engines[i].engine, engines[i].most);
+		EXPECT_SETTINGS(0, "", text);
+		snprintf(text, sizeof(text), "[agent]\n%s[limits]\nobjects = %u\n",
+			 engines[i].engine, engines[i].most + 1);
+		EXPECT_SETTINGS(3, CHECK_DIR ".conf:4: [limits]: objects: ", text);
+		snprintf(text, sizeof(text), "room for %u open files", engines[i].files);
+		EXPECT_NE(NULL, strstr(tool_run(CHECK_SETTINGS)->out, text)) TH_LOG("%s", text);
+	}
+	/* No line says so, and it is too many all the same. */
+	ASSERT_TRUE(tool_write(NR_OPEN, "16384"));
+	EXPECT_SETTINGS(3, CHECK_DIR ".conf: [limits]: objects: with 16384 ", "");
+	unlink(CHECK_DIR ".conf");
 }
 
 FIXTURE(files) {
@@ -723,6 +782,24 @@ TEST_F_TIMEOUT(files, who_asked, 120)
 	EXPECT_TRUE(logged_since(from, "export config-w: is taken back, by vgpuctl (uid 0, pid [0-9]*)$"));
 	EXPECT_TRUE(logged_since(from, "window /.*window-68.*: is made, by vgpuctl (uid 0, pid [0-9]*)$"));
 	EXPECT_TRUE(logged_since(from, "window of guest 68:22586: is taken away, by vgpuctl (uid 0, pid [0-9]*)$"));
+}
+
+/* Settings that are in order are those with which a guest is served. */
+TEST_F_TIMEOUT(files, as_many_objects_as_go, 240)
+{
+	const char *name = getenv("VGPU_NAME");
+	char settings[64], most[32];
+	unsigned long go;
+
+	tool_read_line(NR_OPEN, most, sizeof(most));
+	go = strtoul(most, NULL, 10);
+	go = tool_user_engine() ? (go - 4096) / 2 : go - 1024;
+	go = go < 1 << 20 ? go : 1 << 20;
+	ASSERT_TRUE(agent_keep_exports());
+	snprintf(settings, sizeof(settings), "[limits]\nobjects = %lu\n", go);
+	EXPECT_TRUE(agent_start_with(name, settings));
+	EXPECT_TRUE(agent_start_with(name, ""));
+	EXPECT_TRUE(agent_write_env());
 }
 
 #define LATE	"/run/vgpu-late"

@@ -10,6 +10,7 @@
 #include <linux/vgpu_wire.h>
 
 #include "config.h"
+#include "confine.h"
 #include "export.h"
 #include "ini.h"
 #include "log.h"
@@ -170,13 +171,13 @@ static int set_key(const struct key *key, const char *text, struct answer *words
  * struct settings_file - vgpud.conf while it is read
  * @name: its path
  * @mistakes: how many it has
- * @given: settings that it had so far, by their places in the table
+ * @lines: of settings that it had so far, by their places in the table; 0: it had none
  * @owner: and whose the sockets of guests are
  */
 struct settings_file {
 	const char *name;
 	unsigned int mistakes;
-	bool given[sizeof(keys) / sizeof(keys[0])];
+	unsigned int lines[sizeof(keys) / sizeof(keys[0])];
 	bool owner;
 };
 
@@ -216,9 +217,9 @@ static int settings_line(struct settings_file *file, const struct ini_line *line
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strcmp(keys[i].section, line->section) || strcmp(keys[i].name, line->name))
 			continue;
-		if (file->given[i])
+		if (file->lines[i])
 			return answer_say(words, -EINVAL, "it is set already");
-		file->given[i] = true;
+		file->lines[i] = line->number;
 		return set_key(&keys[i], line->value, words);
 	}
 	return answer_say(words, -EINVAL, "there is no setting of that name");
@@ -239,6 +240,45 @@ static void read_line(void *data, const struct ini_line *line)
 	}
 }
 
+/* Return: the line of the setting that is kept there; 0: the file has none. */
+static unsigned int settings_line_of(const struct settings_file *file, const void *member)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if ((const char *)&settings + keys[i].offset == member)
+			return file->lines[i];
+	return 0;
+}
+
+/* A program of a guest's can have no more files open than the kernel lets any process have. */
+static void files_check(struct settings_file *file)
+{
+	const bool kernel = settings.engine && !strcmp(settings.engine, "kernel");
+	const bool user = settings.engine && !strcmp(settings.engine, "user");
+	unsigned long long need = user ? 0 : confine_files(SPAWN_SHADOW), most = 0;
+	unsigned int line = settings_line_of(file, &settings.limits.objects);
+	FILE *sysctl = fopen("/proc/sys/fs/nr_open", "re");
+	char at[16] = "";
+	int got;
+
+	if (!sysctl)
+		return;
+	got = fscanf(sysctl, "%llu", &most);
+	fclose(sysctl);
+	/* Engines serve the guests where the module is not there. */
+	if (!kernel && confine_files(SPAWN_ENGINE) > need)
+		need = confine_files(SPAWN_ENGINE);
+	if (got != 1 || need <= most)
+		return;
+	if (line)
+		snprintf(at, sizeof(at), ":%u", line);
+	log_error("%s%s: [limits]: objects: with %u a program of a guest's needs room for %llu open files%s, and fs.nr_open is %llu: lower it, or raise that",
+		  file->name, at, settings.limits.objects, need,
+		  kernel || user ? "" : " (fewer with 'engine = kernel' in [agent])", most);
+	file->mistakes++;
+}
+
 static int set_default(char **member, const char *text)
 {
 	if (!*member)
@@ -255,6 +295,7 @@ int config_read(const char *path, bool must_exist)
 		log_error("%s: cannot be read: %s", path, strerror(-ret));
 		return -EINVAL;
 	}
+	files_check(&file);
 	if (file.mistakes)
 		return -EINVAL;
 	if (set_default(&settings.socket, "/run/vgpu/vgpud.sock") ||

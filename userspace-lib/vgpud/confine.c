@@ -357,23 +357,31 @@ struct limit {
 
 #define LIMITS	5
 
+unsigned long long confine_files(enum spawn_kind kind)
+{
+	switch (kind) {
+	case SPAWN_MASTER:
+		return MASTER_FILES;
+	case SPAWN_SHADOW:
+		/* Each of the guest's files may have a number of its own in all of its shadows. */
+		return VGPU_LANE_FDS + (unsigned long long)settings.limits.objects;
+	default:
+		return ENGINE_FILES + 2 * (unsigned long long)settings.limits.objects;
+	}
+}
+
 /* How many there are, in @limits. */
 static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 {
 	const rlim_t page = 4096;
-	/* Each of the guest's files may have a number of its own in all of its shadows. */
-	rlim_t files = VGPU_LANE_FDS + (rlim_t)settings.limits.objects;
 	/* Counted by user: all shadows of the guest together. */
 	rlim_t threads = (rlim_t)settings.limits.sessions *
 		(settings.limits.lanes + EXTRA_THREADS);
 	unsigned int nr = 0;
 
-	if (kind == SPAWN_MASTER)
-		files = MASTER_FILES;
-	else if (kind != SPAWN_SHADOW)
-		files = ENGINE_FILES + 2 * (rlim_t)settings.limits.objects;
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };
-	limits[nr++] = (struct limit) { RLIMIT_NOFILE, files, "open files", "objects" };
+	limits[nr++] = (struct limit) { RLIMIT_NOFILE, confine_files(kind), "open files",
+		"objects" };
 	/* Secret memory counts as locked, and is mapped twice. */
 	if (kind == SPAWN_ENGINE_SHADOW)
 		limits[nr++] = (struct limit) { RLIMIT_MEMLOCK,

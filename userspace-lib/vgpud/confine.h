@@ -23,6 +23,8 @@ enum spawn_kind {
 
 /* Sees that what is needed is there, prepares the lists of system calls. 0 or a negative errno. */
 int confine_init(void);
+/* How many files such a program may have open, by the settings. */
+unsigned long long confine_files(enum spawn_kind kind);
 /* The processor has protection keys, by which shadows keep drivers from their memory. */
 bool confine_has_keys(void);
 
