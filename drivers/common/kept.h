@@ -41,6 +41,12 @@ static inline bool vgpu_run_append(struct vgpu_run *runs, u32 *nr, u32 max, u64 
 	return true;
 }
 
+/*
+ * Memory in larger pages is not kept. What a shadow has mapped is hidden again by other memory,
+ * part by part, and no part of a page of hugetlbfs can be. Pages of 2 MiB are whole in each.
+ */
+#define VGPU_RAM_PAGE_MAX	(2U << 20)
+
 /**
  * struct vgpu_ram - a part of a guest's memory
  * @addr: physical address of its first byte in the guest

@@ -193,8 +193,10 @@ static int memory_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	part.file = fget(args->fd);
 	if (!part.file)
 		return -EBADF;
-	if (ram_file_ok(part.file)) {
-		part.page = ram_file_page(part.file);
+	part.page = ram_file_page(part.file);
+	if (part.page > VGPU_RAM_PAGE_MAX) {
+		ret = -EOPNOTSUPP;
+	} else if (ram_file_ok(part.file)) {
 		mutex_lock(&memory->lock);
 		ret = ram_add_locked(memory, &part);
 		mutex_unlock(&memory->lock);

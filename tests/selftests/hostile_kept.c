@@ -6,6 +6,7 @@
  *
  * Runs where the host is, as hostile.c does.
  */
+#include <linux/memfd.h>
 #include <linux/vgpu_host.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -802,6 +803,45 @@ TEST_F(kept, memory_in_huge_pages_alone)
 	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, at, 2 * huge, 0, -1));
 	close(fd);
 	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
+}
+
+/*
+ * Memory in pages of 1 GiB, which the host may not even have, cannot be hidden again in parts. So
+ * none is taken, and who has some before a guest connects is not told that devices can keep any.
+ */
+TEST_F(kept, memory_in_giant_pages)
+{
+	const char words[] = "is in hugetlbfs pages of more than 2 MiB: devices keep none of it";
+	const uint64_t at = RAM_AT + RAM_LEN, giant = 1ULL << 30;
+	struct vgpu_run one = { .addr = htole64(at), .len = htole64(giant) };
+	struct kept kept = {
+		.addr = 0x4000000000, .number = 2, .len = giant, .flags = VGPU_KEPT_WRITE,
+		.nr = 1, .runs = &one,
+	};
+	int fd = memfd_create("giant", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_1GB), said;
+
+	if (fd < 0)
+		SKIP(return, "no pages of 1 GiB in this kernel or processor");
+	ASSERT_EQ(0, ftruncate(fd, giant));
+	/* The memory comes when it has been agreed that such is kept. */
+	guest_begin(_metadata, self);
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, at, giant, 0, fd));
+	EXPECT_EQ(-EFAULT, keep(self, &kept));
+	/* The shadow lives, and keeps other memory. */
+	kept = scattered(3, 1);
+	EXPECT_EQ(0, keep(self, &kept));
+	peer_close(&self->peer);
+	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	said = atoi(tool_run("grep -c '%s' /run/vgpud.log", words)->out);
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	EXPECT_FALSE(le64toh(self->peer.welcome.features) & VGPU_FEATURE_KEEP);
+	EXPECT_EQ(said + 1, atoi(tool_run("grep -c '%s' /run/vgpud.log", words)->out));
+	peer_close(&self->peer);
+	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, at, giant, 0, -1));
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	EXPECT_TRUE(le64toh(self->peer.welcome.features) & VGPU_FEATURE_KEEP);
+	close(fd);
 }
 
 /* It is refused, and the lane goes on. */

@@ -33,6 +33,7 @@
 #define KEEPER_FD_STATE		5	/* a file of one byte that vgpud reads: KEEPER_STATE_* */
 
 #define KEEPER_STATE_HUGE	1	/* the guest has memory in hugetlbfs, and no other */
+#define KEEPER_STATE_GIANT	2	/* it has some in pages of more than VGPU_RAM_PAGE_MAX */
 
 /* Files that vgpud leaves open for vgpu-engine-master. */
 #define MASTER_FD_ENGINE	3	/* to the engine */

@@ -173,6 +173,12 @@ static void handshake_welcome(struct handshake *handshake)
 	/* The guest would pin memory for calls of which nearly each is refused. */
 	if (keeper_memory_is_huge(handshake->cid, handshake->port))
 		features &= ~VGPU_FEATURE_KEEP;
+	/* None of that could be used, and what a program has is anywhere. */
+	if (keeper_memory_is_giant(handshake->cid, handshake->port)) {
+		features &= ~VGPU_FEATURE_KEEP;
+		log_guest(handshake->cid, handshake->port,
+			  "its memory is in hugetlbfs pages of more than 2 MiB: devices keep none of it (take smaller pages, or none of hugetlbfs)");
+	}
 	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())
 		features &= ~VGPU_FEATURE_KEEP_ALONE;
 

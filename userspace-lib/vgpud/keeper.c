@@ -103,14 +103,23 @@ bool keeper_is_connected(uint32_t cid, uint32_t port)
 	return keeper && keeper->agent_fd >= 0;
 }
 
-bool keeper_memory_is_huge(uint32_t cid, uint32_t port)
+static bool keeper_state_has(uint32_t cid, uint32_t port, uint8_t bit)
 {
 	const struct keeper *keeper = keeper_find(cid, port);
 	uint8_t state;
 
 	return keeper && keeper->agent_fd >= 0 &&
-	       pread(keeper->state_fd, &state, sizeof(state), 0) == sizeof(state) &&
-	       state == KEEPER_STATE_HUGE;
+	       pread(keeper->state_fd, &state, sizeof(state), 0) == sizeof(state) && (state & bit);
+}
+
+bool keeper_memory_is_huge(uint32_t cid, uint32_t port)
+{
+	return keeper_state_has(cid, port, KEEPER_STATE_HUGE);
+}
+
+bool keeper_memory_is_giant(uint32_t cid, uint32_t port)
+{
+	return keeper_state_has(cid, port, KEEPER_STATE_GIANT);
 }
 
 const char *keeper_memory_path(uint32_t cid, uint32_t port)

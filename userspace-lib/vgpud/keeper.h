@@ -76,6 +76,15 @@ bool keeper_is_connected(uint32_t cid, uint32_t port);
 bool keeper_memory_is_huge(uint32_t cid, uint32_t port);
 
 /**
+ * keeper_memory_is_giant - whether a guest has memory in pages too large to be kept
+ * @cid: its CID
+ * @port: its port
+ *
+ * Return: true if its hypervisor has told of such memory, too.
+ */
+bool keeper_memory_is_giant(uint32_t cid, uint32_t port);
+
+/**
  * keeper_memory_path - where a hypervisor may tell of a guest's memory
  * @cid: the guest's context ID
  * @port: the port by which the guest connects

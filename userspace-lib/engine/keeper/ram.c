@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "keeper.h"
+#include "kept.h"
 
 /**
  * struct ram - a part of the guest's memory
@@ -21,7 +22,8 @@
  * @len: its length in bytes
  * @offset: where it begins in the file, in bytes
  * @fd: the file
- * @huge: whether the file is one of hugetlbfs, of which nothing but whole large pages can be mapped
+ * @huge: size of the file's pages if it is one of hugetlbfs, of which nothing but whole ones can be
+ *	mapped; 0: it is not
  */
 struct ram {
 	LIST_ENTRY(ram) node;
@@ -29,11 +31,11 @@ struct ram {
 	uint64_t len;
 	uint64_t offset;
 	int fd;
-	bool huge;
+	uint64_t huge;
 };
 
 static LIST_HEAD(, ram) rams = LIST_HEAD_INITIALIZER(rams);
-static unsigned int nr_rams, nr_huge;
+static unsigned int nr_rams, nr_huge, nr_giant;
 /* The host module's file, if that is the engine; -1: it is not. */
 static int module_fd = -1;
 
@@ -74,17 +76,18 @@ static void tell(const struct ram *ram, int fd)
 	}
 }
 
-static bool is_huge(int fd)
+static uint64_t huge_page(int fd)
 {
 	struct statfs st;
 
-	return !fstatfs(fd, &st) && st.f_type == HUGETLBFS_MAGIC;
+	return !fstatfs(fd, &st) && st.f_type == HUGETLBFS_MAGIC ? st.f_bsize : 0;
 }
 
 /* vgpud looks when the guest connects. */
 static void say_state(void)
 {
-	const uint8_t state = nr_rams && nr_huge == nr_rams ? KEEPER_STATE_HUGE : 0;
+	const uint8_t state = (nr_rams && nr_huge == nr_rams ? KEEPER_STATE_HUGE : 0) |
+		(nr_giant ? KEEPER_STATE_GIANT : 0);
 
 	if (pwrite(KEEPER_FD_STATE, &state, sizeof(state), 0) != sizeof(state))
 		keeper_end(KEEPER_EXIT_START);
@@ -102,11 +105,12 @@ void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd)
 	if (!ram)
 		keeper_end(KEEPER_EXIT_START);
 	*ram = (struct ram) {
-		.addr = addr, .len = len, .offset = offset, .fd = fd, .huge = is_huge(fd),
+		.addr = addr, .len = len, .offset = offset, .fd = fd, .huge = huge_page(fd),
 	};
 	LIST_INSERT_HEAD(&rams, ram, node);
 	nr_rams++;
-	nr_huge += ram->huge;
+	nr_huge += !!ram->huge;
+	nr_giant += ram->huge > VGPU_RAM_PAGE_MAX;
 	say_state();
 	tell(ram, fd);
 }
@@ -123,7 +127,8 @@ void ram_vanished(uint64_t addr, uint64_t len)
 	tell(ram, -1);
 	LIST_REMOVE(ram, node);
 	nr_rams--;
-	nr_huge -= ram->huge;
+	nr_huge -= !!ram->huge;
+	nr_giant -= ram->huge > VGPU_RAM_PAGE_MAX;
 	say_state();
 	close(ram->fd);
 	free(ram);

@@ -40,7 +40,7 @@ void ram_add(u64 addr, u64 len, u64 offset, int fd)
 	u32 i;
 
 	lock_take(&map_lock);
-	for (i = page ? 0 : RAM_MAX; i < RAM_MAX && ram[i].len; i++)
+	for (i = page && page <= VGPU_RAM_PAGE_MAX ? 0 : RAM_MAX; i < RAM_MAX && ram[i].len; i++)
 		;
 	if (i < RAM_MAX)
 		ram[i] = (struct vgpu_ram) {
