@@ -39,6 +39,21 @@ static inline bool vgpu_view_seg_is(const struct vgpu_call_view *view, u32 i, u3
 }
 
 /**
+ * vgpu_view_has_seg - is any segment of that kind?
+ * @view: the call
+ * @flag: VGPU_SEG_*, or several of which one is enough
+ */
+static inline bool vgpu_view_has_seg(const struct vgpu_call_view *view, u32 flag)
+{
+	u32 nr = le16_to_cpu(view->call->nr_segs), i;
+
+	for (i = 0; i < nr; i++)
+		if (vgpu_view_seg_is(view, i, flag))
+			return true;
+	return false;
+}
+
+/**
  * vgpu_segs_place - lay segments out in one piece of memory
  * @view: the call
  * @places: out: a place for each segment, whose address is one in that memory

@@ -547,6 +547,8 @@ void vgpu_object_put(struct vgpu_object *object);
  * the caller to put; NULL if not; ERR_PTR(-EBADF) if the guest has none of that number.
  */
 struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference);
+/* The file of an object is released: the guest may have one more open. */
+void vgpu_object_uncount(struct vgpu_peer *peer);
 void vgpu_object_drop_all(struct vgpu_peer *peer);
 /*
  * The guest has closed @object, and a lane's thread puts it, which comes to the file's release
@@ -697,8 +699,6 @@ void vgpu_ram_put(struct vgpu_ram_table *table);
 
 void vgpu_kept_init(struct vgpu_peer *peer);
 void vgpu_kept_fini(struct vgpu_peer *peer);
-/* Whether the call names memory that its driver may keep. */
-bool vgpu_kept_any(const struct vgpu_hcall *call);
 /* Makes a mapping of the shadow's file, at VGPU_KEPT_OFFSET, what session->kept_map says. */
 int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
 /*

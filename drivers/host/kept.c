@@ -371,23 +371,13 @@ static int kept_show(struct vgpu_hcall *call, u32 seg)
 	return ret;
 }
 
-bool vgpu_kept_any(const struct vgpu_hcall *call)
-{
-	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
-
-	for (i = 0; i < nr; i++)
-		if (vgpu_seg_is(call, i, VGPU_SEG_KEPT))
-			return true;
-	return false;
-}
-
 int vgpu_kept_show(struct vgpu_hcall *call)
 {
 	u64 features = call->lane->session->peer->wire.features;
 	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
 	int ret;
 
-	if (!vgpu_kept_any(call))
+	if (!vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT))
 		return 0;
 	/* The guest relies on it. */
 	if ((features & VGPU_FEATURE_KEEP_ALONE) && !call->lane->keys)

@@ -141,9 +141,7 @@ static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
 	list_del(&object->leave_node);
 	spin_unlock(&peer->leave_lock);
 	vgpu_object_free_fd(peer, object->fd);
-	mutex_lock(&peer->objects_lock);
-	peer->nr_objects--;
-	mutex_unlock(&peer->objects_lock);
+	vgpu_object_uncount(peer);
 	kfree_rcu(object, rcu);
 }
 

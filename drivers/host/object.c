@@ -118,7 +118,7 @@ static u32 object_kind(const struct file *file)
 	return VGPU_OBJECT_OTHER;
 }
 
-static void object_uncount(struct vgpu_peer *peer)
+void vgpu_object_uncount(struct vgpu_peer *peer)
 {
 	mutex_lock(&peer->objects_lock);
 	peer->nr_objects--;
@@ -154,7 +154,7 @@ static void object_free(struct kref *ref)
 		vgpu_object_free_fd(peer, object->fd);
 	kfree_rcu(object, rcu);
 	/* Not sooner: what is open counts, whatever the guest has closed. */
-	object_uncount(peer);
+	vgpu_object_uncount(peer);
 }
 
 void vgpu_object_put(struct vgpu_object *object)

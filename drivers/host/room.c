@@ -123,7 +123,8 @@ bool vgpu_room_must_be_alone(const struct vgpu_hcall *call)
 	const struct vgpu_grant *grant = call->object ? call->object->grant : NULL;
 
 	/* Memory that a driver keeps has the room's key. */
-	return (grant && grant->policy.kind == VGPU_EXPORT_NVIDIA) || vgpu_kept_any(call);
+	return (grant && grant->policy.kind == VGPU_EXPORT_NVIDIA) ||
+		vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT);
 }
 
 /* Return: 0, -EINTR, -EBUSY: none came free in time. */

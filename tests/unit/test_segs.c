@@ -171,11 +171,33 @@ static void test_hold(void)
 	tap_subject("what is part of a segment");
 }
 
+static void test_has(void)
+{
+	u32 i;
+
+	call_make();
+	for (i = 0; i < SEGS; i++)
+		tap_expect(vgpu_view_has_seg(&view, le32_to_cpu(sent.segs[i].flags)),
+			   "as %u is", i);
+	sent.segs[3].flags = cpu_to_le32(VGPU_SEG_IN);
+	tap_expect(!vgpu_view_has_seg(&view, VGPU_SEG_KEPT) &&
+		   vgpu_view_has_seg(&view, APART), "no KEPT, but a PAGE");
+	/* The last one counts, and nothing behind it. */
+	seg_set(SEGS - 1, 9, VGPU_SEG_KEPT);
+	tap_expect(vgpu_view_has_seg(&view, VGPU_SEG_KEPT), "the last one");
+	sent.call.nr_segs = cpu_to_le16(SEGS - 1);
+	tap_expect(!vgpu_view_has_seg(&view, VGPU_SEG_KEPT), "one behind the last");
+	sent.call.nr_segs = 0;
+	tap_expect(!vgpu_view_has_seg(&view, U32_MAX), "none at all");
+	tap_subject("whether there are segments of a kind");
+}
+
 int main(void)
 {
 	test_place();
 	test_ptr();
 	test_others();
 	test_hold();
+	test_has();
 	return tap_done();
 }

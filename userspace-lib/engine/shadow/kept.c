@@ -135,16 +135,6 @@ static const struct vgpu_kept *kept_of(const struct call *call, u32 seg)
 	return (const void *)(call->view.data + call->segs[seg].in);
 }
 
-bool kept_any(const struct call *call)
-{
-	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
-
-	for (i = 0; i < nr; i++)
-		if (vgpu_view_seg_is(&call->view, i, VGPU_SEG_KEPT))
-			return true;
-	return false;
-}
-
 void kept_hide(struct call *call)
 {
 	u32 i;
@@ -170,7 +160,7 @@ int kept_show(struct call *call)
 	u32 nr = le16_to_cpu(call->view.call->nr_segs), i;
 	int ret;
 
-	if (!kept_any(call))
+	if (!vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT))
 		return 0;
 	/* The guest relies on it. */
 	if (!keys_on && (shared->features & VGPU_FEATURE_KEEP_ALONE))

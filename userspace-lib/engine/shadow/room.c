@@ -94,7 +94,8 @@ static bool must_be_alone(const struct call *call)
 {
 	/* One of class mm has no argument that a driver sees, and must not wait for others. */
 	return call->file && !call->mm &&
-	       (call->file->policy.kind == VGPU_EXPORT_NVIDIA || kept_any(call));
+	       (call->file->policy.kind == VGPU_EXPORT_NVIDIA ||
+		vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT));
 }
 
 /* The pages that a device may have of the room are nobody's any more. */

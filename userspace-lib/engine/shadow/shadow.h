@@ -568,7 +568,5 @@ void ram_remove(u64 addr, u64 len);
 int kept_show(struct call *call);
 /* The program ends if it cannot, so that no other call gets the room while these have its key. */
 void kept_hide(struct call *call);
-/* Whether the call has such segments. */
-bool kept_any(const struct call *call);
 
 #endif /* ESHADOW_SHADOW_H */
