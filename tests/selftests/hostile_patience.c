@@ -8,6 +8,7 @@
  * its own deadlines, where a slow machine has set others.
  */
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "agent.h"
 #include "hostile_host.h"
@@ -400,6 +401,220 @@ TEST_F_TIMEOUT(hostile_patience, no_time_left_to_send_a_page_back, 120)
 	EXPECT_EQ(0, play_call(&player, lane));
 	close(lane);
 	close(second);
+}
+
+/* --- calls that ask the guest nothing ---------------------------------------- */
+
+#define ROUNDS		40
+/* All of the guest's time. One answer may take as long, which no slow machine comes near. */
+#define WHOLE_MS	20000
+/* Parts of it, as drivers/common/patience.h has them. */
+#define FREE_MS		(WHOLE_MS / 500)
+#define HALF_MS		(WHOLE_MS / 100)
+#define OLD_MS		(WHOLE_MS / 5)
+/* An answer that costs nothing. */
+#define PROMPT_MS	(FREE_MS / 4)
+
+/* A guest with two buffers: page faults of the first take long, and end when that is said. */
+struct readers {
+	const struct peer *peer;
+	uint32_t object;
+	/* Lanes have a call that touches memory, one that reads mapped pages, and others. */
+	int toucher, reader, looker;
+	uint64_t toucher_seq, reader_seq, looker_seq, control_seq;
+	struct vgpu_mock_buf_create slow, fast;
+	/* Drivers waited for so long at least, and young calls pay at most so much for it. */
+	int waited, cost;
+};
+
+/* A call of the third lane. Return: its result. */
+static int64_t look(struct readers *readers, uint32_t cmd, void *arg, size_t len)
+{
+	struct {
+		struct vgpu_reply reply;
+		char arg[256];
+	} answer;
+	int64_t ret = INT64_MIN;
+
+	if (peer_ioctl_send(readers->looker, readers->object, ++readers->looker_seq, cmd, arg, 0,
+			    len))
+		ret = peer_reply(readers->looker, &answer, sizeof(answer), SLACK_MS);
+	if (!ret)
+		memcpy(arg, answer.arg, len);
+	return ret;
+}
+
+static bool faults_take_long(struct readers *readers, bool long_ones)
+{
+	struct vgpu_mock_buf_range range = {
+		.id = readers->slow.out_id,
+		.delay_ms = long_ones ? SLACK_MS : 0,
+		.seed = long_ones ? VGPU_MOCK_SLOW_UNLOCKED : VGPU_MOCK_SLOW_END,
+	};
+
+	return !look(readers, VGPU_MOCK_IOC_BUF_SLOW, &range, sizeof(range));
+}
+
+static uint64_t faults(struct readers *readers)
+{
+	struct vgpu_mock_buf_info info = { .id = readers->slow.out_id };
+
+	return look(readers, VGPU_MOCK_IOC_BUF_INFO, &info, sizeof(info)) ? 0 : info.out_faults;
+}
+
+static bool map_page(struct readers *readers, uint64_t addr, uint64_t offset)
+{
+	struct peer_call call;
+	char answer[512];
+
+	peer_call_init(&call, VGPU_OP_MMAP, readers->object, ++readers->reader_seq);
+	call.msg.control_seq = htole64(readers->control_seq);
+	call.msg.args.mmap.addr = htole64(addr);
+	call.msg.args.mmap.len = htole64(VGPU_PAGE_SIZE);
+	call.msg.args.mmap.offset = htole64(offset);
+	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
+	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	return peer_call_send(readers->reader, &call, 0, 0) &&
+		!peer_reply(readers->reader, answer, sizeof(answer), SLACK_MS);
+}
+
+static bool unmap_page(struct readers *readers, uint64_t addr)
+{
+	const struct vgpu_unmap msg = {
+		.hdr.len = htole32(sizeof(msg)),
+		.hdr.type = htole16(VGPU_MSG_UNMAP),
+		.hdr.seq = htole64(++readers->control_seq),
+		.session = htole64(1),
+		.addr = htole64(addr),
+		.len = htole64(VGPU_PAGE_SIZE),
+	};
+
+	return peer_send(readers->peer->control, &msg, sizeof(msg));
+}
+
+static bool read_two_pages(struct readers *readers, uint64_t addr)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_READ_PAGES, 0, ++readers->reader_seq);
+	call.msg.control_seq = htole64(readers->control_seq);
+	call.msg.args.pages.addr = htole64(addr);
+	call.msg.args.pages.len = htole64(2 * VGPU_PAGE_SIZE);
+	call.seg[0].addr = htole64(addr);
+	call.seg[0].len = htole32(2 * VGPU_PAGE_SIZE);
+	call.seg[0].flags = htole32(VGPU_SEG_OUT);
+	return peer_call_send(readers->reader, &call, 1, 0);
+}
+
+/* A call has a driver touch the page. Return: the guest is asked for it. */
+static bool touch_page(struct readers *readers, uint64_t addr, struct vgpu_fetch *fetch)
+{
+	const struct vgpu_mock_locked arg = {
+		.in_ptr = addr, .out_ptr = addr + 0x1000000, .length = 64,
+	};
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_IOCTL, readers->object, ++readers->toucher_seq);
+	call.msg.control_seq = htole64(readers->control_seq);
+	call.msg.args.ioctl.cmd = htole32(TWIN(VGPU_MOCK_IOC_LOCKED));
+	call.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
+	call.seg[0].addr = htole64(addr + 0x2000000);
+	call.seg[0].len = htole32(sizeof(arg));
+	call.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT);
+	memcpy(call.data, &arg, sizeof(arg));
+	return peer_call_send(readers->toucher, &call, 1, sizeof(arg)) &&
+		peer_recv(readers->toucher, fetch, sizeof(*fetch), SLACK_MS) > 0 &&
+		peer_type(fetch) == VGPU_MSG_FETCH;
+}
+
+/*
+ * Mapped pages are read, one of which has become the program's own meanwhile, and another call's
+ * driver waits for the guest to send that. Return: 0, or the line that failed.
+ */
+static int read_behind_a_fetch(struct readers *readers, uint64_t addr)
+{
+	struct player player = { .peer = readers->peer };
+	uint64_t before = faults(readers), begun, asked;
+	int over;
+	struct vgpu_fetch fetch;
+	char answer[16384];
+
+	if (!faults_take_long(readers, true) ||
+	    !map_page(readers, addr, readers->slow.out_offset) ||
+	    !map_page(readers, addr + VGPU_PAGE_SIZE, readers->fast.out_offset) ||
+	    !read_two_pages(readers, addr))
+		return __LINE__;
+	while (faults(readers) == before)
+		usleep(100);
+	begun = peer_now_ms();
+	if (!unmap_page(readers, addr + VGPU_PAGE_SIZE) ||
+	    !touch_page(readers, addr + VGPU_PAGE_SIZE, &fetch))
+		return __LINE__;
+	asked = peer_now_ms();
+	if (!faults_take_long(readers, false))
+		return __LINE__;
+	usleep(PROMPT_MS * 1000);
+	readers->waited += peer_now_ms() - asked;
+	if (!answer_late(readers->toucher, &fetch, 0))
+		return __LINE__;
+	if (play_call(&player, readers->toucher))
+		return __LINE__;
+	if (peer_reply(readers->reader, answer, sizeof(answer), SLACK_MS) < VGPU_PAGE_SIZE)
+		return __LINE__;
+	over = (int)(peer_now_ms() - begun) - FREE_MS;
+	readers->cost += over > 0 ? over * over / (over + HALF_MS) + 1 : 0;
+	return unmap_page(readers, addr) ? 0 : __LINE__;
+}
+
+/*
+ * Calls that read mapped pages ask nothing, but may wait for what another call has asked. They are
+ * as young as others then: what is answered at once costs nothing.
+ */
+TEST_F_TIMEOUT(hostile_patience, readers_of_mapped_pages_are_young, 240)
+{
+	struct readers readers = {
+		.peer = &self->peer,
+		.slow = { .size = VGPU_PAGE_SIZE, .flavour = VGPU_MOCK_BUF_PFN },
+		.fast = { .size = VGPU_PAGE_SIZE, .flavour = VGPU_MOCK_BUF_PFN },
+	};
+	struct player player = { .peer = &self->peer, .late_ms = OLD_MS };
+	char settings[96];
+	int64_t left, paid;
+	int i;
+
+	peer_close(&self->peer);
+	ASSERT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	snprintf(settings, sizeof(settings), "[agent]\nfetch-timeout-ms = %d\npatience-ms = %d\n",
+		 WHOLE_MS, WHOLE_MS);
+	ASSERT_TRUE(agent_start_with(getenv("VGPU_NAME"), settings));
+	ASSERT_EQ(0, export_as("hostile", NULL, LOOPBACK, PORT, false));
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	readers.toucher = peer_lane(&self->peer, 1);
+	readers.reader = peer_lane(&self->peer, 1);
+	readers.looker = peer_lane(&self->peer, 1);
+	ASSERT_TRUE(readers.toucher >= 0 && readers.reader >= 0 && readers.looker >= 0);
+	readers.object = peer_open_device(&self->peer, readers.looker, ++readers.looker_seq);
+	ASSERT_NE(0, readers.object);
+	ASSERT_EQ(0, look(&readers, VGPU_MOCK_IOC_BUF_CREATE, &readers.slow, sizeof(readers.slow)));
+	ASSERT_EQ(0, look(&readers, VGPU_MOCK_IOC_BUF_CREATE, &readers.fast, sizeof(readers.fast)));
+	/* Whoever has been there since before this is not young. */
+	ASSERT_TRUE(locked_send(readers.toucher, readers.object, ++readers.toucher_seq));
+	ASSERT_EQ(0, play_call(&player, readers.toucher));
+	left = guest().counters.patience_ms;
+	ASSERT_GE(left, WHOLE_MS / 2);
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, read_behind_a_fetch(&readers, 0x40000000 + i * 2 * VGPU_PAGE_SIZE))
+			TH_LOG("round %d", i);
+		peer_ping(&self->peer);
+	}
+	paid = left - (int64_t)guest().counters.patience_ms;
+	printf("# drivers waited for %d ms, which cost %" PRId64 " ms, and %d ms would be right\n",
+	       readers.waited, paid, readers.cost);
+	EXPECT_LE(ROUNDS * PROMPT_MS, readers.waited);
+	EXPECT_LE(paid, readers.cost + readers.waited / 8);
+	close(readers.toucher);
+	close(readers.reader);
+	close(readers.looker);
 }
 
 /* Nobody waits for a guest by an export without demand pages. */

@@ -234,8 +234,10 @@ static s64 call_do(struct call *call)
 			return call_refuse(call, -EBADF);
 		call_set_f_flags(call->file, le32_to_cpu(msg->f_flags));
 	}
-	if (call->mm)
+	if (call->mm) {
+		demand_begin_mm(lane);
 		return call_ops[op].run(call);
+	}
 
 	demand_begin(lane);
 	files_call_begins();

@@ -101,6 +101,21 @@ static void demand_ungate(struct lane *lane)
 	demand.claims++;
 }
 
+/* The lane's call is as old as this. */
+static void demand_age(struct lane *lane)
+{
+	lane->upcall_ns = 0;
+	/* Other shadows of the guest write the time that is read here, each in one store. */
+	lane->guest_call = vgpu_patience_call(&patience->patience);
+}
+
+void demand_begin_mm(struct lane *lane)
+{
+	lock_take(&demand.lock);
+	demand_age(lane);
+	lock_drop(&demand.lock);
+}
+
 void demand_begin(struct lane *lane)
 {
 	u64 end = now_ns() + shared->fetch_timeout_ms * NSEC_PER_MS;
@@ -109,7 +124,6 @@ void demand_begin(struct lane *lane)
 	lane->fetch_addr = 0;
 	lane->ahead.next = 0;
 	lane->limited = 0;
-	lane->upcall_ns = 0;
 	/* Bounded: who holds the gate is fetching. */
 	while (demand.gated && now_ns() < end) {
 		u32 claims = demand.claims;
@@ -119,8 +133,7 @@ void demand_begin(struct lane *lane)
 		lock_take(&demand.lock);
 	}
 	vgpu_fresh_start(&demand.fresh);
-	/* Other shadows of the guest write the time that is read here, each in one store. */
-	lane->guest_call = vgpu_patience_call(&patience->patience);
+	demand_age(lane);
 	lock_drop(&demand.lock);
 	demand_hide(false);
 }

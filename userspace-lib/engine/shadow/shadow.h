@@ -262,6 +262,8 @@ void page_wake(u64 addr);
  * without demand pages), or another errno.
  */
 void demand_begin(struct lane *lane);
+/* One of class mm starts, which asks the guest nothing, but may wait for what others have asked. */
+void demand_begin_mm(struct lane *lane);
 int demand_end(struct lane *lane);
 void demand_store(u64 addr, const u8 *bytes);
 /* Claims have ended. @kick: as demand.waiting was then. demand.lock is not held. */
