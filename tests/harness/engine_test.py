@@ -7,6 +7,7 @@ others. vgpud, the guest and all shadows are played here. Prints TAP.
 
 import array
 import contextlib
+import errno
 import fcntl
 import os
 import select
@@ -38,7 +39,7 @@ SO_SNDBUFFORCE = 32
 # engine/proto.h
 GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER = 1, 2, 3, 5, 6, 9
 (OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET) = range(1, 16)
-TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC = range(20, 25)
+TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC, ACKED = range(20, 26)
 ANSWER, DROP, UNMAP, END, RAM = range(30, 35)
 MESSAGE = struct.Struct("=IIIiQQ")
 MORE = {BIND: 40, MAPS: 32}
@@ -190,13 +191,15 @@ class Hostile(unittest.TestCase):
 
     # Shadows.
 
-    def open(self, shadow, export=None, path="/dev/null"):
+    def open(self, shadow, export=None, path="/dev/null", acked=True):
         """An object."""
         export = export or self.null
         self.assertEqual(0, shadow.ask(OPEN, number=export, value=os.O_RDWR)[0])
         with open(path, "rb+", buffering=0) as file:
             result, desc, _ = shadow.ask(OPENED, number=export, fds=[file.fileno()])
         self.assertEqual(0, result)
+        if acked:
+            shadow.say(ACKED, value=0)
         return struct.unpack_from("<I", desc)[0]
 
     def find(self, shadow, number):
@@ -227,10 +230,30 @@ class Hostile(unittest.TestCase):
         self.serves()
         self.assertIsNone(self.over(NOTHING))
 
+    def test_ends_before_the_ack(self):
+        """The engine takes back what the guest may not have, and leaves it the rest."""
+        has, lacks = self.open(self.bad), self.open(self.bad, acked=False)
+        self.bad.end()
+        self.assertEqual(self.bad.number, self.over())
+        self.assertEqual((0, 1), self.find(self.other, has))
+        self.assertEqual((-errno.EBADF, 0), self.find(self.other, lacks))
+        self.serves()
+
+    def test_gives_without_acks(self):
+        for _ in range(8 * 64):
+            self.open(self.bad, acked=False)
+        self.assertEqual(0, self.bad.ask(OPEN, number=self.null, value=os.O_RDWR)[0])
+        with open("/dev/null", "rb+", buffering=0) as file:
+            self.assertEqual(-errno.ENOMEM, self.bad.ask(OPENED, number=self.null, fds=[file.fileno()])[0])
+        self.counts_become((None, 2, None, 8 * 64, None))
+        self.serves()
+        self.bad.say(ACKED, value=0)
+        self.open(self.bad)
+
     def test_messages_that_are_none(self):
         whole = message(OPEN, number=self.null)
         for wrong in (b"", b"x", whole[:-1], whole + b"x", message(BIND)[:-1], message(BIND) + b"x", bytes(4096),
-                      message(0), message(16), message(19), message(25), message(0xffffffff), message(ANSWER),
+                      message(0), message(16), message(19), message(26), message(0xffffffff), message(ANSWER),
                       message(DROP), message(UNMAP), message(END), message(RAM)):
             self.refuses(lambda shadow, wrong=wrong: shadow.sock.send(wrong))
             self.bad = Shadow(self, self.bad.number + 1)
@@ -251,7 +274,7 @@ class Hostile(unittest.TestCase):
     def test_objects_that_are_none(self):
         for kind in (MADE, FIND, CLOSE, POLL, FDINFO, EVENT, BIND, MAPS, MASTER, QUIET):
             self.assertLess(self.bad.ask(kind, number=12345, value=1, extra=1)[0], 0, kind)
-        for kind in (TAKE_BACK, UNEVENT, DROPPED, UNSYNC):
+        for kind in (TAKE_BACK, UNEVENT, DROPPED, UNSYNC, ACKED):
             self.bad.say(kind, number=12345, value=1)
         for kind in (OPEN, OPENED):
             self.assertEqual(-ENODEV, self.bad.ask(kind, number=12345)[0])

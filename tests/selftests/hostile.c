@@ -9,6 +9,7 @@
  * goes on as before.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -1442,6 +1443,64 @@ TEST_F(hostile, a_reference_goes_back_once)
 	EXPECT_TRUE(eventually(files_are, &files, SLACK_MS));
 	EXPECT_TRUE(say_close(&self->peer, 4, object, 2));
 	EXPECT_EQ(files, open_files());
+	close(lane);
+}
+
+/* This program has a shadow of its own name as well, as the witness. */
+#define KILLED		"killed"
+
+static bool is_shadowless(void *unused)
+{
+	return !tool_shadow_of(KILLED);
+}
+
+/*
+ * A shadow is killed, and the guest has not said that it has what the last call gave it. That goes
+ * back: nobody else would close it. What the guest has said it has stays.
+ */
+TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
+{
+	struct vgpu_hdr ack = {
+		.len = htole32(sizeof(ack)), .type = htole16(VGPU_MSG_ACK), .seq = htole64(1),
+	};
+	char answer[512];
+	uint32_t object;
+	uint64_t end;
+	int lane, i;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < 2; i++) {
+		lane = peer_lane_of(&self->peer, 1 + i, KILLED);
+		ASSERT_GE(lane, 0);
+		object = peer_open_unacked(&self->peer, lane, 1, O_RDWR);
+		ASSERT_NE(0, object) TH_LOG("round %d", i);
+		EXPECT_EQ(self->files + 1, open_files());
+		if (i) {
+			ASSERT_TRUE(peer_send(lane, &ack, sizeof(ack)));
+			/* The host reads that before the next call. */
+			ASSERT_TRUE(peer_ioctl_send(lane, object, 2, VGPU_MOCK_IOC_NOOP, NULL, 0,
+						    0));
+			ASSERT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+		}
+		ASSERT_FALSE(is_shadowless(NULL));
+		ASSERT_EQ(0, kill(tool_shadow_of(KILLED), SIGKILL));
+		ASSERT_TRUE(eventually(is_shadowless, NULL, SLACK_MS));
+		close(lane);
+		/* The guest is heard of meanwhile, lest it should be given up. */
+		for (end = peer_now_ms() + SLACK_MS; peer_now_ms() < end; usleep(100000)) {
+			ASSERT_TRUE(peer_ping(&self->peer));
+			if (i || open_files() == self->files)
+				break;
+		}
+		EXPECT_EQ(self->files + i, open_files());
+	}
+	/* Another process of the guest has it, which the first one gave it. */
+	lane = peer_lane(&self->peer, 3);
+	ASSERT_GE(lane, 0);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, 1, VGPU_MOCK_IOC_NOOP, NULL, 0, 0));
+	EXPECT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
+	EXPECT_EQ(0, close_by_call(lane, 2, object, 0));
+	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
 	close(lane);
 }
 

@@ -283,8 +283,8 @@ static inline void peer_close(struct peer *peer)
 	peer->control = -1;
 }
 
-/* A lane that is ready, or minus the error of its REFUSE. */
-static inline int peer_lane(const struct peer *peer, uint64_t session)
+/* A lane of a program called so, or minus the error of its REFUSE. */
+static inline int peer_lane_of(const struct peer *peer, uint64_t session, const char *name)
 {
 	struct vgpu_lane_hello hello = peer_lane_msg(peer, session);
 	union {
@@ -296,6 +296,7 @@ static inline int peer_lane(const struct peer *peer, uint64_t session)
 
 	if (fd < 0)
 		return fd;
+	snprintf((char *)hello.comm, sizeof(hello.comm), "%s", name);
 	if (peer_send(fd, &hello, sizeof(hello)) &&
 	    peer_recv(fd, &msg, sizeof(msg), 20000) > 0) {
 		if (peer_type(&msg) == VGPU_MSG_LANE_READY)
@@ -305,6 +306,11 @@ static inline int peer_lane(const struct peer *peer, uint64_t session)
 	}
 	close(fd);
 	return error;
+}
+
+static inline int peer_lane(const struct peer *peer, uint64_t session)
+{
+	return peer_lane_of(peer, session, "hostile");
 }
 
 /* --- calls ---------------------------------------------------------------- */
@@ -359,14 +365,10 @@ static inline int64_t peer_reply(int lane, void *buf, size_t size, int timeout_m
 	return (int64_t)le64toh(reply->result);
 }
 
-/* Opens the export; the object's number, or 0. Uses call number @seq. */
-static inline uint32_t peer_open_as(const struct peer *peer, int lane, uint64_t seq, uint32_t flags)
+/* Opens the export; the object's number, or 0. Uses call number @seq, which is to have an ACK. */
+static inline uint32_t peer_open_unacked(const struct peer *peer, int lane, uint64_t seq,
+					 uint32_t flags)
 {
-	struct vgpu_hdr ack = {
-		.len = htole32(sizeof(ack)),
-		.type = htole16(VGPU_MSG_ACK),
-		.seq = htole64(seq),
-	};
 	struct {
 		struct vgpu_reply reply;
 		struct vgpu_object_desc object;
@@ -381,9 +383,20 @@ static inline uint32_t peer_open_as(const struct peer *peer, int lane, uint64_t 
 	    peer_reply(lane, &answer, sizeof(answer), 20000) != 0 ||
 	    le16toh(answer.reply.nr_objects) != 1)
 		return 0;
-	if (!peer_send(lane, &ack, sizeof(ack)))
-		return 0;
 	return le32toh(answer.object.object);
+}
+
+/* The same, with the ACK. */
+static inline uint32_t peer_open_as(const struct peer *peer, int lane, uint64_t seq, uint32_t flags)
+{
+	struct vgpu_hdr ack = {
+		.len = htole32(sizeof(ack)),
+		.type = htole16(VGPU_MSG_ACK),
+		.seq = htole64(seq),
+	};
+	uint32_t object = peer_open_unacked(peer, lane, seq, flags);
+
+	return object && peer_send(lane, &ack, sizeof(ack)) ? object : 0;
 }
 
 static inline uint32_t peer_open_device(const struct peer *peer, int lane, uint64_t seq)

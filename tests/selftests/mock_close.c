@@ -224,25 +224,11 @@ static void closer_kill(const struct closer *closer)
 /* Return: the program's shadow on the host. */
 static pid_t closer_shadow(const struct closer *closer)
 {
-	char file[300], line[64], exe[4096], name[16];
-	struct dirent *entry;
-	pid_t pid = 0;
-	ssize_t len;
-	DIR *proc;
+	char name[16];
+	pid_t pid;
 
 	snprintf(name, sizeof(name), CLOSER, closer->pid);
-	proc = opendir("/proc");
-	MUST(proc);
-	while (!pid && (entry = readdir(proc))) {
-		snprintf(file, sizeof(file), "/proc/%s/comm", entry->d_name);
-		tool_read_line(file, line, sizeof(line));
-		snprintf(file, sizeof(file), "/proc/%s/exe", entry->d_name);
-		len = readlink(file, exe, sizeof(exe) - 1);
-		exe[len > 0 ? len : 0] = '\0';
-		if (!strcmp(line, name) && strstr(exe, tool_shadow()))
-			pid = atoi(entry->d_name);
-	}
-	closedir(proc);
+	pid = tool_shadow_of(name);
 	MUST(pid);
 	return pid;
 }

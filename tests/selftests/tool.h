@@ -152,6 +152,29 @@ static inline int tool_processes(const char *program, pid_t *pid)
 	return nr;
 }
 
+/* The shadow of the program that is called so; 0: there is none. */
+static inline pid_t tool_shadow_of(const char *name)
+{
+	char path[300], comm[64], exe[4096];
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	pid_t pid = 0;
+	ssize_t len;
+
+	while (proc && !pid && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		tool_read_line(path, comm, sizeof(comm));
+		snprintf(path, sizeof(path), "/proc/%s/exe", entry->d_name);
+		len = readlink(path, exe, sizeof(exe) - 1);
+		exe[len > 0 ? len : 0] = '\0';
+		if (!strcmp(comm, name) && strstr(exe, tool_shadow()))
+			pid = atoi(entry->d_name);
+	}
+	if (proc)
+		closedir(proc);
+	return pid;
+}
+
 /* The number N of the guest's vgpuN for an export; -1 if there is none. */
 static inline int tool_find_export(const char *name)
 {

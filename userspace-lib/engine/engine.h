@@ -326,6 +326,8 @@ void ram_tell(struct shadow *shadow);
  * @nr_drops: objects that it was asked to close, and has not yet
  * @files: numbers of the objects that it has open
  * @nr_files: entries of it
+ * @givens: references that its calls gave, and of which the guest has yet to say that it has them
+ * @nr_givens: how many
  * @mapped_bytes: its part of what struct engine_shared has of these, as far as it has said
  * @nr_lanes: likewise
  * @nr_mappings: likewise
@@ -343,6 +345,8 @@ struct shadow {
 	unsigned int nr_drops;
 	uint32_t *files;
 	size_t nr_files;
+	LIST_HEAD(, given) givens;
+	unsigned int nr_givens;
 	uint64_t mapped_bytes;
 	uint32_t nr_lanes;
 	uint32_t nr_mappings;

@@ -53,6 +53,19 @@ struct waiting {
 
 static LIST_HEAD(, waiting) waitings = LIST_HEAD_INITIALIZER(waitings);
 
+/**
+ * struct given - a reference of the guest's that it may not have yet
+ * @lane: index of the lane whose call gave it
+ * @object: number of the object
+ * @reference: number of the reference
+ */
+struct given {
+	LIST_ENTRY(given) node;
+	uint32_t lane;
+	uint32_t object;
+	uint32_t reference;
+};
+
 static struct shadow *shadow_find(uint64_t number)
 {
 	struct shadow *shadow;
@@ -99,6 +112,66 @@ bool shadow_forget(struct shadow *shadow, uint32_t object)
 			return true;
 		}
 	return false;
+}
+
+/* --- what it gave the guest ----------------------------------------------------------- */
+
+/* Return: false: its lanes cannot have so many calls, or there is no memory. */
+static bool given_add(struct shadow *shadow, uint32_t lane, const struct object *object)
+{
+	struct given *given;
+
+	if (shadow->nr_givens >= start.limits.lanes * VGPU_FDS_MAX)
+		return false;
+	given = malloc(sizeof(*given));
+	if (!given)
+		return false;
+	*given = (struct given) {
+		.lane = lane, .object = object->id, .reference = object->last_reference,
+	};
+	LIST_INSERT_HEAD(&shadow->givens, given, node);
+	shadow->nr_givens++;
+	return true;
+}
+
+static void given_free(struct shadow *shadow, struct given *given)
+{
+	LIST_REMOVE(given, node);
+	free(given);
+	shadow->nr_givens--;
+}
+
+/* The guest has all that the lane's last call gave it. */
+static void givens_acked(struct shadow *shadow, uint32_t lane)
+{
+	struct given *given, *next;
+
+	for (given = LIST_FIRST(&shadow->givens); given; given = next) {
+		next = LIST_NEXT(given, node);
+		if (given->lane == lane)
+			given_free(shadow, given);
+	}
+}
+
+static void given_take_back(struct shadow *shadow, uint32_t object, uint32_t reference)
+{
+	struct given *given;
+
+	LIST_FOREACH(given, &shadow->givens, node)
+		if (given->object == object && given->reference == reference) {
+			given_free(shadow, given);
+			break;
+		}
+	object_release(object, reference, 0, NULL, 0);
+}
+
+/* References that the guest has given back meanwhile are found to be gone. */
+static void givens_take_back(struct shadow *shadow)
+{
+	struct given *given;
+
+	while ((given = LIST_FIRST(&shadow->givens)))
+		given_take_back(shadow, given->object, given->reference);
 }
 
 /* --- to a shadow -------------------------------------------------------------------- */
@@ -280,6 +353,11 @@ static void answer_object(struct shadow *shadow, const struct eshadow_msg *msg,
 {
 	struct vgpu_object_desc desc;
 
+	if (!given_add(shadow, msg->lane, object)) {
+		object_release(object->id, object->last_reference, 0, NULL, 0);
+		shadow_answer(shadow, msg->lane, -ENOMEM, NULL, 0, -1);
+		return;
+	}
 	object_describe(object, &desc);
 	desc.flags |= cpu_to_le32(flags);
 	shadow_answer(shadow, msg->lane, 0, &desc, sizeof(desc), -1);
@@ -523,7 +601,10 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	switch (msg->type) {
 	case ESHADOW_TAKE_BACK:
-		object_release(msg->object, msg->value, 0, NULL, 0);
+		given_take_back(shadow, msg->object, msg->value);
+		return true;
+	case ESHADOW_ACKED:
+		givens_acked(shadow, msg->value);
 		return true;
 	case ESHADOW_UNEVENT:
 		event_cancel(msg->object, msg->value);
@@ -621,6 +702,8 @@ static void shadow_gone(struct shadow *shadow)
 	/* Its end has closed them. */
 	while (shadow->nr_files)
 		object_dropped(shadow->files[--shadow->nr_files]);
+	/* The shadow has not read that the guest has these, and nobody takes them back later. */
+	givens_take_back(shadow);
 	/* A shadow that was killed has not taken these back. */
 	usage_add(shadow, -shadow->mapped_bytes, -(int64_t)shadow->nr_mappings,
 		  -(int64_t)shadow->nr_lanes);
@@ -792,6 +875,7 @@ void session_add(uint64_t number, int fd)
 	shadow->close_timer.expired = session_close_look;
 	shadow->drop_timer.expired = shadow_drops_late;
 	shadow->hold_timer.expired = shadow_go_on;
+	LIST_INIT(&shadow->givens);
 	if (source_add(&shadow->source, EPOLLIN))
 		engine_end("no room for one more shadow");
 	LIST_INSERT_HEAD(&shadows, shadow, node);
