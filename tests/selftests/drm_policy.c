@@ -7,6 +7,7 @@
  * The guest is this program, see hostile_peer.h. Runs where the host is, as
  * root: in the loopback and user tiers only.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -335,6 +336,80 @@ TEST_F(policy, guest_leaves_the_card_free)
 	ASSERT_GE(fd, 0);
 	EXPECT_EQ(0, ioctl(fd, DRM_IOCTL_DROP_MASTER, 0));
 	close(fd);
+}
+
+#define ROUNDS		200
+#define MASTER_MS	5000
+
+/* A lane on which the guest opens the card and closes it, as often as it can. */
+struct opener {
+	const struct peer *peer;
+	pthread_t thread;
+	int lane;
+	volatile bool stop;
+	unsigned int opens;
+};
+
+static void *open_often(void *data)
+{
+	struct opener *opener = data;
+	struct peer_call call;
+	char answer[512];
+	uint64_t seq = 0;
+	uint32_t object;
+
+	while (!opener->stop) {
+		object = peer_open_device(opener->peer, opener->lane, ++seq);
+		if (!object)
+			break;
+		peer_call_init(&call, VGPU_OP_CLOSE, object, ++seq);
+		if (!peer_call_send(opener->lane, &call, 0, 0) ||
+		    peer_reply(opener->lane, answer, sizeof(answer), REPLY_MS))
+			break;
+		opener->opens++;
+	}
+	return NULL;
+}
+
+/*
+ * A guest without the permission opens a card, and again and again, while a program of the host
+ * becomes its master and stops being it. An open of the guest's makes a file of the host's master
+ * for a moment where nobody is, so the program may have to ask twice. It never has to wait for the
+ * guest to close the card.
+ */
+TEST_F_TIMEOUT(policy, host_is_master_beside_opens, 240)
+{
+	struct opener opener = { .peer = &self->peer };
+	unsigned int i, again = 0, tries;
+	uint64_t end;
+	int fd;
+
+	ASSERT_TRUE(agent_export(""));
+	ASSERT_TRUE(guest_open(self));
+	opener.lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(opener.lane, 0);
+	ASSERT_EQ(0, pthread_create(&opener.thread, NULL, open_often, &opener));
+	for (i = 0; i < ROUNDS || opener.opens < ROUNDS / 4; i++) {
+		fd = open(real_path, O_RDWR);
+		ASSERT_GE(fd, 0);
+		end = tool_now_ms() + MASTER_MS;
+		for (tries = 0; ioctl(fd, DRM_IOCTL_SET_MASTER, 0); tries++) {
+			ASSERT_EQ(EBUSY, errno);
+			ASSERT_GT(end, tool_now_ms()) TH_LOG("round %u", i);
+			usleep(1000);
+		}
+		again += !!tries;
+		/* Nobody takes that away. */
+		usleep(1000);
+		EXPECT_EQ(0, ioctl(fd, DRM_IOCTL_DROP_MASTER, 0)) TH_LOG("round %u", i);
+		close(fd);
+		peer_ping(&self->peer);
+	}
+	opener.stop = true;
+	ASSERT_EQ(0, pthread_join(opener.thread, NULL));
+	printf("# %u opens of the guest; the host's program had to ask again in %u rounds of %u\n",
+	       opener.opens, again, i);
+	close(opener.lane);
 }
 
 TEST_HARNESS_MAIN

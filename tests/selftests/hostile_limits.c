@@ -144,6 +144,115 @@ TEST_F(limits, poll_behind_another)
 		close(lane[i]);
 }
 
+/* --- an mmap that waits in the driver -------------------------------------------- */
+
+static uint64_t mmaps(void)
+{
+	static struct vgpu_mock_counters counters;
+	int fd = open(real_path, O_RDWR | O_CLOEXEC);
+	uint64_t count = 0;
+
+	if (fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters))
+		count = counters.out_mmaps;
+	close(fd);
+	return count;
+}
+
+static bool more_mmaps(void *before)
+{
+	return mmaps() > *(uint64_t *)before;
+}
+
+static bool mmap_send(int lane, uint32_t object, uint64_t seq, uint64_t addr, uint64_t offset)
+{
+	struct peer_call call;
+
+	peer_call_init(&call, VGPU_OP_MMAP, object, seq);
+	call.msg.args.mmap.addr = htole64(addr);
+	call.msg.args.mmap.len = htole64(VGPU_PAGE_SIZE);
+	call.msg.args.mmap.offset = htole64(offset);
+	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
+	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	return peer_call_send(lane, &call, 0, 0);
+}
+
+/*
+ * Calls on mappings wait for an mmap of the same process, for as long as its driver takes. One that
+ * reads pages can be cancelled meanwhile, and the process can be killed with all of them.
+ */
+TEST_F_TIMEOUT(limits, pages_behind_an_mmap, 120)
+{
+	const unsigned int slow_ms = 60000;
+	struct vgpu_mock_buf_create create = { .size = 4096, .flavour = VGPU_MOCK_BUF_PFN };
+	struct vgpu_mock_buf_range range = { .delay_ms = slow_ms, .seed = VGPU_MOCK_SLOW_MMAP };
+	struct vgpu_hdr cancel = {
+		.len = htole32(sizeof(cancel)),
+		.type = htole16(VGPU_MSG_CANCEL),
+		.seq = htole64(1),
+	};
+	struct vgpu_session_close end = {
+		.hdr.len = htole32(sizeof(end)),
+		.hdr.type = htole16(VGPU_MSG_SESSION_CLOSE),
+		.hdr.seq = htole64(1),
+		.session = htole64(1),
+	};
+	struct {
+		struct vgpu_reply reply;
+		union {
+			struct vgpu_mock_buf_create create;
+			char bytes[8192];
+		};
+	} answer;
+	struct peer_call call;
+	uint32_t object;
+	uint64_t offset, start, before;
+	int lane[3], i;
+
+	if (tool_user_engine())
+		SKIP(return, "shadows of a user-space engine wait for each other in user space");
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < 3; i++) {
+		lane[i] = peer_lane(&self->peer, 1);
+		ASSERT_GE(lane[i], 0);
+	}
+	object = peer_open_device(&self->peer, lane[0], 1);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_ioctl_send(lane[0], object, 2, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+				    sizeof(create)));
+	ASSERT_EQ(0, peer_reply(lane[0], &answer, sizeof(answer), SLACK_MS));
+	range.id = answer.create.out_id;
+	offset = answer.create.out_offset;
+	ASSERT_TRUE(mmap_send(lane[0], object, 3, 0x20000000, offset));
+	ASSERT_EQ(0, peer_reply(lane[0], &answer, sizeof(answer), SLACK_MS));
+	ASSERT_TRUE(peer_ioctl_send(lane[0], object, 4, VGPU_MOCK_IOC_BUF_SLOW, &range, 0,
+				    sizeof(range)));
+	ASSERT_EQ(0, peer_reply(lane[0], &answer, sizeof(answer), SLACK_MS));
+	start = peer_now_ms();
+	before = mmaps();
+	ASSERT_TRUE(mmap_send(lane[0], object, 5, 0x30000000, offset));
+	ASSERT_TRUE(eventually(more_mmaps, &before, SLACK_MS));
+
+	peer_call_init(&call, VGPU_OP_READ_PAGES, 0, 1);
+	call.msg.args.pages.addr = htole64(0x20000000);
+	call.msg.args.pages.len = htole64(VGPU_PAGE_SIZE);
+	call.seg[0].addr = htole64(0x20000000);
+	call.seg[0].len = htole32(VGPU_PAGE_SIZE);
+	call.seg[0].flags = htole32(VGPU_SEG_OUT);
+	ASSERT_TRUE(peer_call_send(lane[1], &call, 1, 0));
+	EXPECT_EQ(PEER_SILENT, peer_recv(lane[1], &answer, sizeof(answer), 500));
+	ASSERT_TRUE(peer_send(lane[1], &cancel, sizeof(cancel)));
+	EXPECT_EQ(-EINTR, peer_reply(lane[1], &answer, sizeof(answer), SLACK_MS));
+	/* Another mmap is not ended by that, but by the end of the process. */
+	ASSERT_TRUE(mmap_send(lane[2], object, 1, 0x40000000, offset));
+	EXPECT_EQ(PEER_SILENT, peer_recv(lane[2], &answer, sizeof(answer), 500));
+	ASSERT_TRUE(peer_send(self->peer.control, &end, sizeof(end)));
+	EXPECT_LE(0, peer_wait_eof(lane[2], SLACK_MS));
+	EXPECT_LE(0, peer_wait_eof(lane[0], SLACK_MS));
+	EXPECT_GT(slow_ms, peer_now_ms() - start);
+	for (i = 0; i < 3; i++)
+		close(lane[i]);
+}
+
 /*
  * A wakeup while a poll is in the driver is work for nobody who waits: all guests share these
  * workers. It is told when the poll is over.
