@@ -218,6 +218,8 @@ TEST_F(sound, card)
 	node_of("sound", name, sizeof(name));
 	ASSERT_EQ(1, sscanf(name, "pcmC%dD0p", &number));
 	snprintf(path, sizeof(path), "/dev/snd/%s", name);
+	EXPECT_EQ(0, tool_run("vgpuctl list | grep '^/dev/vgpu%d  *%s '", tool_find_export("sound"),
+			      path)->status);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(0, ioctl(fd, SNDRV_PCM_IOCTL_INFO, &pcm));

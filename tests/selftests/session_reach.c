@@ -4,6 +4,7 @@
  * at. The test finds addresses by /proc, so the host is the same machine; a guest would have to
  * guess them.
  */
+#include <drm/drm.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/vgpu_host.h>
@@ -14,6 +15,7 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
+#include "hostile_host.h"
 #include "tool.h"
 #include "vgpu_mock.h"
 
@@ -48,34 +50,6 @@ FIXTURE(reach) {
 	pid_t shadow;
 	bool keys;
 };
-
-/* The shadow whose program is called so; 0: none. */
-static pid_t find_shadow(const char *name)
-{
-	char path[300], line[64];
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	pid_t found = 0;
-	ssize_t len;
-	char exe[4096];
-
-	while (proc && !found && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/exe", entry->d_name);
-		len = readlink(path, exe, sizeof(exe) - 1);
-		if (len <= 0)
-			continue;
-		exe[len] = '\0';
-		if (!strstr(exe, "/vgpu-shadow") && !strstr(exe, "/vgpu-engine-shadow"))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		tool_read_line(path, line, sizeof(line));
-		if (!strcmp(line, name))
-			found = atoi(entry->d_name);
-	}
-	if (proc)
-		closedir(proc);
-	return found;
-}
 
 /*
  * Writable memory in the reserved range, but for such as has its faults reported: nothing is ever
@@ -121,12 +95,12 @@ static bool begin(int *fd, pid_t *shadow)
 	uint64_t end = tool_now_ms() + PATIENCE_MS;
 
 	/* Those of tests that ran before may be ending. */
-	while (find_shadow("session_reach") && tool_now_ms() < end)
+	while (tool_shadow_of("session_reach") && tool_now_ms() < end)
 		usleep(20000);
 	*fd = open(getenv("VGPU_FWD"), O_RDWR | O_CLOEXEC);
 	if (*fd < 0 || ioctl(*fd, VGPU_MOCK_IOC_NOOP, 0))
 		return false;
-	*shadow = find_shadow("session_reach");
+	*shadow = tool_shadow_of("session_reach");
 	return *shadow;
 }
 
@@ -186,9 +160,9 @@ TEST_F_TIMEOUT(reach, what_it_may_not_run, 120)
 		SKIP(return, "this kernel lets nobody write to a program");
 	EXPECT_EQ(-1, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
 	EXPECT_EQ(ENODEV, errno);
-	while (find_shadow("session_reach") && tool_now_ms() < end)
+	while (tool_shadow_of("session_reach") && tool_now_ms() < end)
 		usleep(20000);
-	EXPECT_EQ(0, find_shadow("session_reach"));
+	EXPECT_EQ(0, tool_shadow_of("session_reach"));
 }
 
 #define YAMA	"/proc/sys/kernel/yama/ptrace_scope"
@@ -345,7 +319,136 @@ TEST_F(reach, not_the_program)
 		EXPECT_EQ(0, waiters[i].error);
 		EXPECT_EQ(1, waiters[i].wait.out_count);
 	}
-	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+	EXPECT_EQ(self->shadow, tool_shadow_of("session_reach"));
+}
+
+/* --- a driver of others ------------------------------------------------------- */
+
+FIXTURE(syncobj) {
+	struct peer peer;
+	bool exported;
+	int lane;
+	uint64_t seq;
+	uint32_t object;
+	uint32_t handle;
+};
+
+FIXTURE_SETUP(syncobj)
+{
+	struct drm_syncobj_create create = { .flags = DRM_SYNCOBJ_CREATE_SIGNALED };
+	const char *render = getenv("VGPU_REAL_GPU_RENDER");
+	struct {
+		struct vgpu_reply reply;
+		struct drm_syncobj_create create;
+	} answer;
+
+	self->peer.control = -1;
+	self->lane = -1;
+	NEEDS_HOST();
+	if (!render)
+		SKIP(return, "no virtio-gpu");
+	ASSERT_EQ(0, export_as("reach", render, LOOPBACK, PORT, false));
+	self->exported = true;
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	self->lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(self->lane, 0);
+	self->object = peer_open_device(&self->peer, self->lane, ++self->seq);
+	ASSERT_NE(0, self->object);
+	ASSERT_TRUE(peer_ioctl_send(self->lane, self->object, ++self->seq, DRM_IOCTL_SYNCOBJ_CREATE,
+				    &create, 0, sizeof(create)));
+	if (peer_reply(self->lane, &answer, sizeof(answer), SLACK_MS))
+		SKIP(return, "its driver has no syncobjs");
+	self->handle = answer.create.handle;
+}
+
+FIXTURE_TEARDOWN(syncobj)
+{
+	if (!self->exported)
+		return;
+	close(self->lane);
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	EXPECT_EQ(0, unexport("reach"));
+}
+
+/* The driver writes a point to that address; 0: to a segment of the call. Return: what it says. */
+static int64_t syncobj_query(FIXTURE_DATA(syncobj) *self, uint64_t points)
+{
+	const uint32_t both = VGPU_SEG_IN | VGPU_SEG_OUT;
+	struct {
+		struct vgpu_call call;
+		struct vgpu_seg segs[3];
+		struct vgpu_fixup fixups[2];
+		struct drm_syncobj_timeline_array arg;
+		uint32_t handle;
+		uint32_t pad;
+		uint64_t point;
+	} msg = {
+		.call = {
+			.hdr = {
+				.len = htole32(sizeof(msg)), .type = htole16(VGPU_MSG_CALL),
+				.seq = htole64(++self->seq),
+			},
+			.op = htole16(VGPU_OP_IOCTL),
+			.object = htole32(self->object),
+			.nr_segs = htole16(3),
+			.nr_fixups = htole16(2),
+			.args.ioctl.cmd = htole32(DRM_IOCTL_SYNCOBJ_QUERY),
+			.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG),
+		},
+		.segs = {
+			{ .len = htole32(sizeof(msg.arg)), .flags = htole32(both) },
+			{ .len = htole32(sizeof(msg.handle)), .flags = htole32(VGPU_SEG_IN) },
+			{ .len = htole32(sizeof(msg.point)), .flags = htole32(both) },
+		},
+		.fixups = {
+			{
+				.type = htole16(VGPU_FIXUP_PTR), .target = htole32(1),
+				.offset = htole32(offsetof(typeof(msg.arg), handles)),
+			},
+			{
+				/* No driver looks at its place where the address is given. */
+				.type = htole16(VGPU_FIXUP_PTR),
+				.seg = htole16(points ? 2 : 0), .target = htole32(2),
+				.offset = htole32(points ? 0 :
+						  offsetof(typeof(msg.arg), points)),
+			},
+		},
+		.arg = { .points = points, .count_handles = 1 },
+		.handle = self->handle,
+	};
+	char answer[512];
+
+	return peer_send(self->lane, &msg, sizeof(msg)) ?
+		peer_reply(self->lane, answer, sizeof(answer), SLACK_MS) : INT64_MIN;
+}
+
+/* A driver that is given an address of the shadow's own stacks and data has a bad address. */
+TEST_F(syncobj, query_into_the_program)
+{
+	int nr, i, own = 0;
+	pid_t shadow = tool_shadow_of("hostile");
+
+	if (tool_run("grep -qw ospke /proc/cpuinfo")->status)
+		SKIP(return, "the processor has no protection keys");
+	ASSERT_NE(0, shadow);
+	ASSERT_EQ(0, syncobj_query(self, 0));
+	nr = find_parts(shadow);
+	ASSERT_GT(nr, 0);
+	for (i = 0; i < nr; i++) {
+		if (parts[i].key != VGPU_KEY_OWN)
+			continue;
+		own++;
+		EXPECT_EQ(-EFAULT, syncobj_query(self, parts[i].start))
+			TH_LOG("%" PRIx64 "-%" PRIx64, parts[i].start, parts[i].end);
+		EXPECT_EQ(-EFAULT, syncobj_query(self, parts[i].end - 8))
+			TH_LOG("%" PRIx64 "-%" PRIx64, parts[i].start, parts[i].end);
+	}
+	/* Data, and the stack of each thread. */
+	EXPECT_LE(2, own);
+	/* The shadow lives. */
+	EXPECT_EQ(0, syncobj_query(self, 0));
+	EXPECT_EQ(shadow, tool_shadow_of("hostile"));
 }
 
 /* --- operations that are no ioctl ---------------------------------------------- */
@@ -443,7 +546,7 @@ TEST_F(reach, other_operations)
 	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_WAKE, &wake));
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_join(waiters[i].thread, NULL));
-	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+	EXPECT_EQ(self->shadow, tool_shadow_of("session_reach"));
 }
 
 /* An argument that gets memory of its own has it for itself. */
@@ -540,7 +643,7 @@ TEST_F(reach, many_at_once)
 		EXPECT_EQ(EINTR, waiters[i].error);
 		ASSERT_TRUE(wait_for_waiters(self->fd, MANY - 1 - i));
 	}
-	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+	EXPECT_EQ(self->shadow, tool_shadow_of("session_reach"));
 }
 
 /* --- the signal of a cancel ---------------------------------------------------- */
@@ -610,7 +713,7 @@ TEST_F_TIMEOUT(untraced, stack_of_the_cancel, 120)
 	ASSERT_EQ(0, ptrace(PTRACE_DETACH, thread, NULL, NULL));
 	ASSERT_EQ(0, pthread_join(waiter.thread, NULL));
 	/* The shadow goes on. */
-	EXPECT_EQ(self->shadow, find_shadow("session_reach"));
+	EXPECT_EQ(self->shadow, tool_shadow_of("session_reach"));
 	array = (struct vgpu_mock_array) { .ptr = (uintptr_t)&data, .count = 1 };
 	EXPECT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_ARRAY_INOUT, &array));
 	EXPECT_NE(0, data);
@@ -638,7 +741,7 @@ TEST_F(reach, addresses_are_random)
 		fd = open(getenv("VGPU_FWD"), O_RDWR);
 		if (fd < 0 || ioctl(fd, VGPU_MOCK_IOC_NOOP, 0))
 			_exit(3);
-		nr = find_parts(find_shadow("session_reach2"));
+		nr = find_parts(tool_shadow_of("session_reach2"));
 		if (nr <= 1)
 			_exit(4);
 		for (i = 0; i < nr; i++)

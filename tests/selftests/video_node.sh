@@ -74,6 +74,12 @@ come_and_go() {
 	true
 }
 
+# The guest's list has the node that programs look for.
+listed() {
+	vgpuctl list | grep "^/dev/$(basename "$(dirname "$(grep -lx "$1" /sys/class/vgpu/*/name)")")  */dev/$2 " &&
+		vgpuctl list --json | grep "/dev/$2\""
+}
+
 # As frames come, and with the pattern that is the same in all.
 frames() {
 	for at in "$real" "$forwarded"; do
@@ -103,6 +109,8 @@ check "uevent" sh -c 'grep -x "DEVNAME=${1##*/}" "$1/uevent"' sh "$forwarded"
 check "a media device" await 20 node media media
 forwarded_media=$(node media media)
 check "it is beside the node" media_of "$forwarded"
+check "vgpuctl list has the node" listed video "${forwarded##*/}"
+check "and the media device" listed media "${forwarded_media##*/}"
 check "its model" same "$real_media" "$forwarded_media" model
 check "v4l2-ctl --all" says v4l2-ctl --all
 check "v4l2-ctl --list-formats-ext" says v4l2-ctl --list-formats-ext
@@ -123,6 +131,7 @@ if [ -n "$real_vbi" ]; then
 	check "a VBI node" await 20 node vbi
 	forwarded_vbi=$(node vbi)
 	check "is called so" sh -c 'case $1 in */vbi*) ;; *) echo "$1"; exit 1 ;; esac' sh "$forwarded_vbi"
+	check "vgpuctl list has it, too" listed vbi "${forwarded_vbi##*/}"
 	check "its name" same "$real_vbi" "$forwarded_vbi" name
 	check "media-ctl -p" graph
 	vgpuctl unexport vbi --force >/dev/null
