@@ -2,11 +2,14 @@
 /*
  * The host's work for one mapping does not grow with the number of mappings, nor that for one event
  * with the number of windows, nor that for a call that fails with the number of events that drivers
- * have yet to signal. The kernel's function_graph tracer says how often the module's functions were
- * called, and for how long. The host has to be in the same machine, as the module.
+ * have yet to signal, nor that for any call with the pages that another one has used. The kernel's
+ * function_graph tracer says how often the module's functions were called, and for how long. The
+ * host has to be in the same machine, as the module.
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -22,6 +25,8 @@
 #define TIMES_MAX	4096
 #define MAPS		2500
 #define SOME		100
+/* Below what one process may have of its pages at the host. */
+#define PAGES		4000
 #define EVENTS		4096
 /* Events are there no longer than this, and the last is asked for by half of the time. */
 #define EVENTS_MS_MAX	60000
@@ -123,6 +128,84 @@ TEST_F_TIMEOUT(scale, mappings, 200)
 	last = median(self->times + nr - SOME, SOME);
 	TH_LOG("one mapping among few: %.1f us, among %u: %.1f us", first, nr, last);
 	EXPECT_GE(4 * first, last);
+}
+
+/* --- pages of other calls -------------------------------------------------------- */
+
+struct sleeper {
+	pthread_t thread;
+	int fd;
+};
+
+static void on_signal(int signal)
+{
+}
+
+static void *sleep_in_driver(void *data)
+{
+	struct vgpu_mock_sleep sleep = { .ms = 60000, .mode = VGPU_MOCK_SLEEP_INTERRUPTIBLE };
+	struct sleeper *sleeper = data;
+
+	ioctl(sleeper->fd, VGPU_MOCK_IOC_SLEEP, &sleep);
+	return NULL;
+}
+
+static uint64_t sleeps(int fd)
+{
+	static struct vgpu_mock_counters counters;
+
+	return ioctl(fd, VGPU_MOCK_IOC_COUNTERS, &counters) ? 0 :
+		counters.out_calls[_IOC_NR(VGPU_MOCK_IOC_SLEEP)];
+}
+
+/* How long the ends of so many calls that do nothing took, in order. Return: false: not traced. */
+static bool calls_end(int fd, double times[TIMES_MAX])
+{
+	unsigned int i, nr;
+
+	if (!trace_begin("vgpu_page_expire"))
+		return false;
+	for (i = 0; i < SOME; i++)
+		ioctl(fd, VGPU_MOCK_IOC_NOOP, 0);
+	nr = trace_times("vgpu_page_expire", times);
+	trace_end();
+	return nr >= SOME;
+}
+
+/*
+ * A call goes on while another one of the process leaves many pages. They are too old for all when
+ * the next call starts, and go with that one's end: the others have nothing to look at.
+ */
+TEST_F_TIMEOUT(scale, calls_beside_pages, 120)
+{
+	struct vgpu_mock_large large = { .length = PAGES * 4096UL };
+	const struct sigaction action = { .sa_handler = on_signal };
+	struct sleeper sleeper = { .fd = self->fd };
+	uint64_t before = sleeps(self->fd), end = tool_now_ms() + 20000;
+	double few, many, first;
+	void *memory;
+
+	memory = mmap(NULL, large.length, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	ASSERT_NE(MAP_FAILED, memory);
+	large.ptr = (uintptr_t)memory;
+	ASSERT_TRUE(calls_end(self->fd, self->times));
+	few = median(self->times, SOME);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	ASSERT_EQ(0, pthread_create(&sleeper.thread, NULL, sleep_in_driver, &sleeper));
+	while (sleeps(self->fd) == before && tool_now_ms() < end)
+		usleep(10000);
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
+	ASSERT_TRUE(calls_end(self->fd, self->times));
+	first = self->times[0];
+	many = median(self->times, SOME);
+	TH_LOG("the end of a call: %.1f us; behind one that left %u pages: %.1f us, later: %.1f us",
+	       few, PAGES, first, many);
+	EXPECT_LT(4 * few, first);
+	EXPECT_GE(4 * few, many);
+	ASSERT_EQ(0, pthread_kill(sleeper.thread, SIGUSR1));
+	ASSERT_EQ(0, pthread_join(sleeper.thread, NULL));
+	munmap(memory, large.length);
 }
 
 /* Wakeups that the guest is told of. No window has changed meanwhile. */
