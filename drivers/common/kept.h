@@ -42,8 +42,10 @@ static inline bool vgpu_run_append(struct vgpu_run *runs, u32 *nr, u32 max, u64 
 }
 
 /*
- * Memory in larger pages is not kept. What a shadow has mapped is hidden again by other memory,
- * part by part, and no part of a page of hugetlbfs can be. Pages of 2 MiB are whole in each.
+ * Memory in larger pages is not kept. A shadow of the user-space engine hides what it has mapped
+ * by other memory, part by part, and no part of a page of hugetlbfs can be hidden: each of its
+ * parts ends where a page of this size may end. The module covers a range at once and could take
+ * larger ones. It has the same limit, so that a guest does not depend on the engine.
  */
 #define VGPU_RAM_PAGE_MAX	(2U << 20)
 

@@ -756,6 +756,40 @@ TEST_F(kept, memory_in_huge_pages)
 	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
 }
 
+/* What is handed over does not begin where a large page could, but one of its large pages does. */
+TEST_F(kept, memory_in_huge_pages_behind_a_small_one)
+{
+	const uint64_t at = RAM_AT + RAM_LEN, huge = 2ULL << 20, len = 9 * huge;
+	struct vgpu_run two[] = {
+		{ .addr = htole64(RAM_AT), .len = htole64(PAGE) },
+		{ .addr = htole64(at), .len = htole64(len) },
+	};
+	struct kept kept = {
+		.addr = ADDR + huge - PAGE, .number = 2, .len = PAGE + len,
+		.flags = VGPU_KEPT_WRITE, .nr = 2, .runs = two,
+	};
+	char pages[16];
+	int fd;
+
+	tool_read_line(HUGE_PAGES, pages, sizeof(pages));
+	if (!write_line(HUGE_PAGES, "12"))
+		SKIP(return, "no huge pages");
+	fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	ASSERT_EQ(0, ftruncate(fd, len));
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_ADD_MEM, at, len, 0, fd));
+	guest_begin(_metadata, self);
+	EXPECT_EQ(0, keep(self, &kept));
+	/* The shadow has hidden all of it, and lives. */
+	kept.number = 3;
+	EXPECT_EQ(0, keep(self, &kept));
+	ASSERT_TRUE(say_close(self, self->object));
+	EXPECT_TRUE(release(self, 2));
+	EXPECT_TRUE(release(self, 3));
+	ASSERT_TRUE(vhost_memory(self->vhost, VHOST_REM_MEM, at, len, 0, -1));
+	close(fd);
+	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
+}
+
 /* A member of what vgpud says of the guest's window, or -1. */
 static int memory_is_huge(void)
 {

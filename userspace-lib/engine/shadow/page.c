@@ -14,6 +14,7 @@
 #include <linux/mman.h>
 #include <linux/userfaultfd.h>
 
+#include "kept.h"
 #include "shadow.h"
 #include "shadow/keys.h"
 
@@ -22,6 +23,8 @@ struct demand demand = { .secret = -1, .faults = -1 };
 /* Memory that is moved over others: never touched, as large as what is moved at once. */
 #define BLANK_PAGES	4096
 static u64 blank;
+/* The kernel moves nothing over a part of a page of hugetlbfs. */
+_Static_assert(BLANK_PAGES * PAGE_SIZE % VGPU_RAM_PAGE_MAX == 0, "steps end at whole pages");
 
 /* So many have their own bytes, and what the guest gave: two arrays. As many have none. */
 static u32 max_pages;
@@ -298,7 +301,9 @@ void demand_cover_moving(u64 addr, u64 len)
 	u64 pos, step;
 
 	for (pos = 0; pos < len; pos += step) {
-		step = min(len - pos, BLANK_PAGES * PAGE_SIZE);
+		/* The range begins anywhere. All steps but the last end where large pages may. */
+		step = BLANK_PAGES * PAGE_SIZE - ((addr + pos) & (VGPU_RAM_PAGE_MAX - 1));
+		step = min(len - pos, step);
 		blank_move(addr + pos, step / PAGE_SIZE);
 	}
 }
