@@ -1449,9 +1449,12 @@ TEST_F(hostile, a_reference_goes_back_once)
 /* This program has a shadow of its own name as well, as the witness. */
 #define KILLED		"killed"
 
-static bool is_shadowless(void *unused)
+/* The guest is heard of meanwhile, lest it should be given up. Return: the host has noticed. */
+static bool session_is_gone(void *peer)
 {
-	return !tool_shadow_of(KILLED);
+	struct vgpu_guest_info now = guest();
+
+	return peer_ping(peer) && now.port == PORT && !now.counters.sessions;
 }
 
 /*
@@ -1467,6 +1470,7 @@ TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
 	uint32_t object;
 	uint64_t end;
 	int lane, i;
+	pid_t pid;
 
 	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
 	for (i = 0; i < 2; i++) {
@@ -1482,11 +1486,12 @@ TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
 						    0));
 			ASSERT_EQ(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
 		}
-		ASSERT_FALSE(is_shadowless(NULL));
-		ASSERT_EQ(0, kill(tool_shadow_of(KILLED), SIGKILL));
-		ASSERT_TRUE(eventually(is_shadowless, NULL, SLACK_MS));
+		pid = tool_shadow_of(KILLED);
+		ASSERT_NE(0, pid);
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		/* What goes back goes with the session. */
+		ASSERT_TRUE(eventually(session_is_gone, &self->peer, SLACK_MS));
 		close(lane);
-		/* The guest is heard of meanwhile, lest it should be given up. */
 		for (end = peer_now_ms() + SLACK_MS; peer_now_ms() < end; usleep(100000)) {
 			ASSERT_TRUE(peer_ping(&self->peer));
 			if (i || open_files() == self->files)
