@@ -534,7 +534,7 @@ static bool touch_page(struct readers *readers, uint64_t addr, struct vgpu_fetch
 static int read_behind_a_fetch(struct readers *readers, uint64_t addr)
 {
 	struct player player = { .peer = readers->peer };
-	uint64_t before = faults(readers), begun, asked;
+	uint64_t before = faults(readers), begun, asked, end = peer_now_ms() + SLACK_MS;
 	int over;
 	struct vgpu_fetch fetch;
 	char answer[16384];
@@ -544,8 +544,11 @@ static int read_behind_a_fetch(struct readers *readers, uint64_t addr)
 	    !map_page(readers, addr + VGPU_PAGE_SIZE, readers->fast.out_offset) ||
 	    !read_two_pages(readers, addr))
 		return __LINE__;
-	while (faults(readers) == before)
+	while (faults(readers) == before) {
+		if (peer_now_ms() > end)
+			return __LINE__;
 		usleep(100);
+	}
 	begun = peer_now_ms();
 	if (!unmap_page(readers, addr + VGPU_PAGE_SIZE) ||
 	    !touch_page(readers, addr + VGPU_PAGE_SIZE, &fetch))
