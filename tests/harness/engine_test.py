@@ -199,7 +199,7 @@ class Hostile(unittest.TestCase):
             result, desc, _ = shadow.ask(OPENED, number=export, fds=[file.fileno()])
         self.assertEqual(0, result)
         if acked:
-            shadow.say(ACKED, value=0)
+            shadow.say(ACKED)
         return struct.unpack_from("<I", desc)[0]
 
     def find(self, shadow, number):
@@ -239,6 +239,43 @@ class Hostile(unittest.TestCase):
         self.assertEqual((-errno.EBADF, 0), self.find(self.other, lacks))
         self.serves()
 
+    def test_ack_of_another_lane(self):
+        """It does not say that the guest has what this one gave it."""
+        lacks = self.open(self.bad, acked=False)
+        self.bad.say(ACKED, lane=1, value=0)
+        self.bad.end()
+        self.assertEqual(self.bad.number, self.over())
+        self.assertEqual((-errno.EBADF, 0), self.find(self.other, lacks))
+        self.serves()
+
+    def test_acks_twice(self):
+        """The second says nothing more, nor of what is given later."""
+        has = self.open(self.bad)
+        self.bad.say(ACKED)
+        lacks = self.open(self.bad, acked=False)
+        self.bad.end()
+        self.assertEqual(self.bad.number, self.over())
+        self.assertEqual((0, 1), self.find(self.other, has))
+        self.assertEqual((-errno.EBADF, 0), self.find(self.other, lacks))
+        self.serves()
+
+    def test_closed_before_the_ack(self):
+        """What the guest has given back is not taken back again: no other reference goes instead."""
+        with open("/dev/null", "rb+", buffering=0) as file:
+            result, desc, _ = self.bad.ask(OPENED, number=self.null, fds=[file.fileno()])
+            self.assertEqual(0, result)
+            number = struct.unpack_from("<I", desc)[0]
+            self.bad.say(ACKED)
+            # A second reference to the same object, which the guest closes before it is acknowledged.
+            result, again, _ = self.bad.ask(MADE, number=number, fds=[file.fileno()])
+            self.assertEqual((0, number), (result, struct.unpack_from("<I", again)[0]))
+        self.assertEqual(0, self.other.ask(CLOSE, number=number, value=1)[0])
+        self.bad.end()
+        self.assertEqual(self.bad.number, self.over())
+        self.assertEqual((0, 1), self.find(self.other, number))
+        self.assertEqual(1, self.other.ask(CLOSE, number=number, value=0)[0])
+        self.serves()
+
     def test_gives_without_acks(self):
         for _ in range(8 * 64):
             self.open(self.bad, acked=False)
@@ -247,7 +284,7 @@ class Hostile(unittest.TestCase):
             self.assertEqual(-errno.ENOMEM, self.bad.ask(OPENED, number=self.null, fds=[file.fileno()])[0])
         self.counts_become((None, 2, None, 8 * 64, None))
         self.serves()
-        self.bad.say(ACKED, value=0)
+        self.bad.say(ACKED)
         self.open(self.bad)
 
     def test_messages_that_are_none(self):

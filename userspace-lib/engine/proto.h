@@ -339,8 +339,8 @@ enum engine_shadow_type {
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
 	ESHADOW_DROPPED	= 22,	/* the shadow has closed object @object */
 	ESHADOW_USAGE	= 23,	/* -@value fewer bytes mapped; @extra: more mappings, lanes << 32 */
-	ESHADOW_ACKED	= 25,	/* lane @value: the guest has what the last call gave it */
 	ESHADOW_UNSYNC	= 24,	/* lane @lane is down: what it waits for by SYNC is answered now */
+	ESHADOW_ACKED	= 25,	/* the guest has what the last call of lane @lane gave it */
 	/* From the engine. */
 	ESHADOW_ANSWER	= 30,	/* to the request of lane @lane */
 	ESHADOW_DROP	= 31,	/* close object @object, say DROPPED */

@@ -604,7 +604,7 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 		given_take_back(shadow, msg->object, msg->value);
 		return true;
 	case ESHADOW_ACKED:
-		givens_acked(shadow, msg->value);
+		givens_acked(shadow, msg->lane);
 		return true;
 	case ESHADOW_UNEVENT:
 		event_cancel(msg->object, msg->value);

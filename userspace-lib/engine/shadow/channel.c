@@ -91,6 +91,15 @@ void channel_tell(u32 type, u32 object, u64 value)
 	channel_send(&msg, NULL, 0, -1);
 }
 
+void channel_tell_acked(const struct lane *lane)
+{
+	const struct eshadow_msg acked = { .type = ESHADOW_ACKED, .lane = lane->index };
+
+	/* The engine would take back what the guest has. */
+	if (channel_send(&acked, NULL, 0, -1))
+		sys_exit_group(SHADOW_EXIT_OK);
+}
+
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes)
 {
 	const struct eshadow_msg msg = {

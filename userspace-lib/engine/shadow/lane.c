@@ -343,7 +343,7 @@ static int lane_next(struct lane *lane)
 			if (!lane->unacked || le64_to_cpu(hdr.seq) != lane->seq)
 				goto malformed;
 			lane->unacked = false;
-			channel_tell(ESHADOW_ACKED, 0, lane->index);
+			channel_tell_acked(lane);
 			continue;
 		case VGPU_MSG_CANCEL:
 			/* Late, or the one that has interrupted the call. */

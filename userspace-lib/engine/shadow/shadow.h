@@ -92,6 +92,8 @@ struct request {
 /* Return: the answer's result. */
 int channel_ask(struct lane *lane, struct request *request);
 void channel_tell(u32 type, u32 object, u64 value);
+/* Says that the guest has what the lane's last call gave it, or ends the program. */
+void channel_tell_acked(const struct lane *lane);
 /* Says by how much what this shadow has mapped, and its lanes, change. */
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes);
 /* Hears the engine, one message. Ends the program at the end of the engine. */
