@@ -526,7 +526,8 @@ struct vgpu_shadow_lane {
  * @reserved: 0
  *
  * All of these are multiples of the page size. -EINVAL: they are not, or the file is another one;
- * -ENOSPC: there are 64 parts; -ESHUTDOWN: the guest is gone, or another file tells of its memory.
+ * -EOPNOTSUPP: its pages are larger than 2 MiB, or a reserved member is not 0; -ENOSPC: there are
+ * 64 parts; -ESHUTDOWN: the guest is gone, or another file tells of its memory.
  */
 struct vgpu_memory_add {
 	__u32 size;

@@ -170,15 +170,16 @@ static void handshake_welcome(struct handshake *handshake)
 		features &= ~VGPU_FEATURE_KEEP;
 	if (hostdev_is_engine() && !keeper_has_window(handshake->cid, handshake->port))
 		features &= ~(VGPU_FEATURE_WINDOW | VGPU_FEATURE_KEEP);
-	/* The guest would pin memory for calls of which nearly each is refused. */
-	if (keeper_memory_is_huge(handshake->cid, handshake->port))
-		features &= ~VGPU_FEATURE_KEEP;
 	/* None of that could be used, and what a program has is anywhere. */
-	if (keeper_memory_is_giant(handshake->cid, handshake->port)) {
+	if ((features & VGPU_FEATURE_KEEP) &&
+	    keeper_memory_is_giant(handshake->cid, handshake->port)) {
 		features &= ~VGPU_FEATURE_KEEP;
 		log_guest(handshake->cid, handshake->port,
 			  "its memory is in hugetlbfs pages of more than 2 MiB: devices keep none of it (take smaller pages, or none of hugetlbfs)");
 	}
+	/* The guest would pin memory for calls of which nearly each is refused. */
+	if (keeper_memory_is_huge(handshake->cid, handshake->port))
+		features &= ~VGPU_FEATURE_KEEP;
 	if (!(features & VGPU_FEATURE_KEEP) || !confine_has_keys())
 		features &= ~VGPU_FEATURE_KEEP_ALONE;
 

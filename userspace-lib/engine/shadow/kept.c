@@ -39,8 +39,12 @@ void ram_add(u64 addr, u64 len, u64 offset, int fd)
 	u64 page = file_page(fd);
 	u32 i;
 
+	if (!page || page > VGPU_RAM_PAGE_MAX) {
+		sys2(__NR_close, fd, 0);
+		return;
+	}
 	lock_take(&map_lock);
-	for (i = page && page <= VGPU_RAM_PAGE_MAX ? 0 : RAM_MAX; i < RAM_MAX && ram[i].len; i++)
+	for (i = 0; i < RAM_MAX && ram[i].len; i++)
 		;
 	if (i < RAM_MAX)
 		ram[i] = (struct vgpu_ram) {
@@ -89,13 +93,12 @@ static int piece_map(void *data, u64 at, u64 len, const struct vgpu_ram *in, u64
 {
 	const int prot = write ? PROT_READ | PROT_WRITE : PROT_READ;
 	const struct call *call = data;
-	const u64 most = max(in->page, PART_MAX);
 	u64 pos, part;
 	int ret;
 
 	/* A part that follows another one in the file becomes one mapping with it. */
 	for (pos = 0; pos < len; pos += part) {
-		part = min(len - pos, most);
+		part = min(len - pos, PART_MAX);
 		ret = part_map(at + pos, part, in->fd, offset + pos, prot, call->room->key);
 		if (ret)
 			return ret;
