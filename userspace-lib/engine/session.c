@@ -116,7 +116,7 @@ bool shadow_forget(struct shadow *shadow, uint32_t object)
 
 /* --- what it gave the guest ----------------------------------------------------------- */
 
-/* Return: false: its lanes cannot have so many calls, or there is no memory. */
+/* Return: false: more than all its lanes' calls can give, or no memory. */
 static bool given_add(struct shadow *shadow, uint32_t lane, const struct object *object)
 {
 	struct given *given;
@@ -702,7 +702,10 @@ static void shadow_gone(struct shadow *shadow)
 	/* Its end has closed them. */
 	while (shadow->nr_files)
 		object_dropped(shadow->files[--shadow->nr_files]);
-	/* The shadow has not read that the guest has these, and nobody takes them back later. */
+	/*
+	 * The guest may not have these: the shadow told of no ACK. Its lanes are gone, so nobody
+	 * else gives them back.
+	 */
 	givens_take_back(shadow);
 	/* A shadow that was killed has not taken these back. */
 	usage_add(shadow, -shadow->mapped_bytes, -(int64_t)shadow->nr_mappings,

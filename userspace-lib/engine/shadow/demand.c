@@ -101,7 +101,7 @@ static void demand_ungate(struct lane *lane)
 	demand.claims++;
 }
 
-/* The lane's call is as old as this. */
+/* The lane's call begins now. */
 static void demand_age(struct lane *lane)
 {
 	lane->upcall_ns = 0;
