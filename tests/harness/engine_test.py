@@ -287,6 +287,13 @@ class Hostile(unittest.TestCase):
         self.bad.say(ACKED)
         self.open(self.bad)
 
+    def test_closes_without_acks(self):
+        """What the guest has closed is nothing that it may not have."""
+        for _ in range(8 * 64 + 1):
+            number = self.open(self.bad, acked=False)
+            self.assertEqual(1, self.bad.ask(CLOSE, number=number)[0])
+        self.serves()
+
     def test_messages_that_are_none(self):
         whole = message(OPEN, number=self.null)
         for wrong in (b"", b"x", whole[:-1], whole + b"x", message(BIND)[:-1], message(BIND) + b"x", bytes(4096),

@@ -358,6 +358,8 @@ extern struct shadow_list shadows;
 void session_add(uint64_t number, int fd);
 void session_unmap(uint64_t number, uint64_t addr, uint64_t len);
 void session_close(uint64_t number);
+/* The guest has given it back, or is not to get it: no shadow has given it any more. */
+void session_reference_gone(uint32_t object, uint32_t reference);
 /* Asks it to close the object. Return: it has it. */
 bool shadow_drop(struct shadow *shadow, uint32_t object);
 /* It closes the object by itself. Return: it had it. */

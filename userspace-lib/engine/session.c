@@ -153,25 +153,30 @@ static void givens_acked(struct shadow *shadow, uint32_t lane)
 	}
 }
 
-static void given_take_back(struct shadow *shadow, uint32_t object, uint32_t reference)
+void session_reference_gone(uint32_t object, uint32_t reference)
 {
+	struct shadow *shadow;
 	struct given *given;
 
-	LIST_FOREACH(given, &shadow->givens, node)
-		if (given->object == object && given->reference == reference) {
-			given_free(shadow, given);
-			break;
-		}
-	object_release(object, reference, 0, NULL, 0);
+	LIST_FOREACH(shadow, &shadows, node)
+		LIST_FOREACH(given, &shadow->givens, node)
+			if (given->object == object && given->reference == reference) {
+				given_free(shadow, given);
+				return;
+			}
 }
 
-/* References that the guest has given back meanwhile are found to be gone. */
 static void givens_take_back(struct shadow *shadow)
 {
 	struct given *given;
 
-	while ((given = LIST_FIRST(&shadow->givens)))
-		given_take_back(shadow, given->object, given->reference);
+	while ((given = LIST_FIRST(&shadow->givens))) {
+		const struct given its = *given;
+
+		/* The shadow is in no list any more, where session_reference_gone() would find it. */
+		given_free(shadow, given);
+		object_release(its.object, its.reference, 0, NULL, 0);
+	}
 }
 
 /* --- to a shadow -------------------------------------------------------------------- */
@@ -601,7 +606,7 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	switch (msg->type) {
 	case ESHADOW_TAKE_BACK:
-		given_take_back(shadow, msg->object, msg->value);
+		object_release(msg->object, msg->value, 0, NULL, 0);
 		return true;
 	case ESHADOW_ACKED:
 		givens_acked(shadow, msg->lane);
