@@ -78,6 +78,21 @@ static const struct vgpu_mock_counters *counters(void)
 	return &now;
 }
 
+/* Connects three lanes of one session. Return: the device, opened by the first; 0: no. */
+static uint32_t open_by_three(struct peer *peer, int lane[3])
+{
+	int i;
+
+	if (peer_open(peer, LOOPBACK, PORT))
+		return 0;
+	for (i = 0; i < 3; i++) {
+		lane[i] = peer_lane(peer, 1);
+		if (lane[i] < 0)
+			return 0;
+	}
+	return peer_open_device(peer, lane[0], 1);
+}
+
 static uint64_t polls(void)
 {
 	return counters()->out_polls;
@@ -127,12 +142,7 @@ TEST_F(limits, poll_behind_another)
 
 	if (tool_user_engine())
 		SKIP(return, "a user-space engine polls for all its programs in one place");
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	for (i = 0; i < 3; i++) {
-		lane[i] = peer_lane(&self->peer, 1);
-		ASSERT_GE(lane[i], 0);
-	}
-	object = peer_open_device(&self->peer, lane[0], 1);
+	object = open_by_three(&self->peer, lane);
 	ASSERT_NE(0, object);
 	ASSERT_TRUE(poll_arm(lane[0], object, 2, 0, VGPU_MOCK_POLL_HOLD));
 	before = polls();
@@ -208,12 +218,7 @@ TEST_F_TIMEOUT(limits, pages_behind_an_mmap, 120)
 
 	if (tool_user_engine())
 		SKIP(return, "shadows of a user-space engine wait for each other in user space");
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	for (i = 0; i < 3; i++) {
-		lane[i] = peer_lane(&self->peer, 1);
-		ASSERT_GE(lane[i], 0);
-	}
-	object = peer_open_device(&self->peer, lane[0], 1);
+	object = open_by_three(&self->peer, lane);
 	ASSERT_NE(0, object);
 	ASSERT_TRUE(peer_ioctl_send(lane[0], object, 2, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
 				    sizeof(create)));
