@@ -177,7 +177,7 @@ static bool text_is(const char *file, const char *text)
 	return holds(file, text, strlen(text));
 }
 
-/* What syslog() of the kernel is asked for. */
+/* Commands of the kernel's syslog(), see syslog(2). */
 enum { LOG_READ_ALL = 3, LOG_CLEAR = 5, LOG_SIZE = 10 };
 
 /* How many lines of the kernel's log have these words, a regular expression, since it was cleared. */
@@ -703,7 +703,7 @@ FIXTURE_SETUP(stand_in)
 	ASSERT_EQ(tool_run("mknod /dev/nvidiactl c 195 255 && mknod /dev/nvidia0 c 195 0")->status, 0);
 	if (native())
 		return;
-	/* Where the test was the host before, the module is not the real one's. */
+	/* The module may have been loaded for this test as its host, and not for the real one. */
 	if (guest_is_ours() || access("/sys/module/vgpu_guest", F_OK))
 		ASSERT_TRUE(restore());
 	ASSERT_EQ(tool_run("vgpuctl export /dev/nvidiactl --to 1 --name stand-in-control && "

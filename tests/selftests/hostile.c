@@ -1489,7 +1489,7 @@ TEST_F_TIMEOUT(hostile, shadow_killed_before_the_ack, 120)
 		pid = tool_shadow_of(KILLED);
 		ASSERT_NE(0, pid);
 		ASSERT_EQ(0, kill(pid, SIGKILL));
-		/* What goes back goes with the session. */
+		/* The host takes files back when it ends the session. */
 		ASSERT_TRUE(eventually(session_is_gone, &self->peer, SLACK_MS));
 		close(lane);
 		for (end = peer_now_ms() + SLACK_MS; peer_now_ms() < end; usleep(100000)) {

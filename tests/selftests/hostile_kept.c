@@ -756,7 +756,7 @@ TEST_F(kept, memory_in_huge_pages)
 	EXPECT_TRUE(write_line(HUGE_PAGES, pages));
 }
 
-/* What is handed over does not begin where a large page could, but one of its large pages does. */
+/* One small page comes before the large ones: steps of whole 2 MiB from there would cut these. */
 TEST_F(kept, memory_in_huge_pages_behind_a_small_one)
 {
 	const uint64_t at = RAM_AT + RAM_LEN, huge = 2ULL << 20, len = 9 * huge;

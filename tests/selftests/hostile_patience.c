@@ -600,7 +600,7 @@ TEST_F_TIMEOUT(hostile_patience, readers_of_mapped_pages_are_young, 240)
 	ASSERT_NE(0, readers.object);
 	ASSERT_EQ(0, look(&readers, VGPU_MOCK_IOC_BUF_CREATE, &readers.slow, sizeof(readers.slow)));
 	ASSERT_EQ(0, look(&readers, VGPU_MOCK_IOC_BUF_CREATE, &readers.fast, sizeof(readers.fast)));
-	/* Whoever has been there since before this is not young. */
+	/* A call that the host took to have begun before this wait would not be young. */
 	ASSERT_TRUE(locked_send(readers.toucher, readers.object, ++readers.toucher_seq));
 	ASSERT_EQ(0, play_call(&player, readers.toucher));
 	left = guest().counters.patience_ms;

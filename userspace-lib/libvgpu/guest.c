@@ -87,7 +87,7 @@ static char *read_class_node(const char *dir)
 	return strdup(node);
 }
 
-/* Of a line "0x12345678 9", or "0x12345678 class 0x12345678 9". */
+/* Reads a line as "0x12345678 9", or "0x12345678 class 0x12345678 9". */
 static bool parse_unknown(const char *line, struct vgpu_unknown_ioctl *unknown)
 {
 	unsigned long long calls;
@@ -103,7 +103,7 @@ static bool parse_unknown(const char *line, struct vgpu_unknown_ioctl *unknown)
 	return true;
 }
 
-/* Such lines, and perhaps one "others 10". */
+/* The file has such lines, and perhaps one "others 10". */
 static bool read_unknown(const char *dir, struct vgpu_node_info *node)
 {
 	struct vgpu_unknown_ioctl unknown, *more;
