@@ -286,6 +286,21 @@ class Steps(Machine):
         shutil.copy(os.path.join(HERE, "workers.py"), self.work)
         return self.compare(f"{self.enter}; export TRITON_CACHE_DIR=$(mktemp -d); python3 workers.py 2>/dev/null", seconds=440)
 
+    def arrays(self):
+        """CuPy: NVRTC compiles in the guest what it needs."""
+        shutil.copy(os.path.join(HERE, "arrays.py"), self.work)
+        return self.compare(f"{self.enter}; export CUPY_CACHE_DIR=$(mktemp -d); python3 arrays.py 2>/dev/null", seconds=400)
+
+    def xla(self):
+        """JAX: LLVM and ptxas compile in the guest what it needs."""
+        shutil.copy(os.path.join(HERE, "xla.py"), self.work)
+        return self.compare(f"{self.enter}; python3 xla.py 2>/dev/null", seconds=440)
+
+    def model(self):
+        """A language model of the libraries that most programs take it from."""
+        shutil.copy(os.path.join(HERE, "model.py"), self.work)
+        return self.compare(f"{self.enter}; python3 model.py 2>/dev/null", seconds=440)
+
     def torch(self):
         """It takes minutes to load in an emulated machine."""
         return self.compare(f'python3 -c "{TORCH}"')
