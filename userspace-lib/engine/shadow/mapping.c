@@ -604,8 +604,8 @@ static bool page_read(const struct call *call, u8 *to, u64 addr)
 }
 
 /*
- * A mapping that goes away while it is copied leaves demand pages, whose faults
- * fail here: the call's class is mm.
+ * A mapping that goes away while it is copied leaves demand pages. The call's class is mm, so
+ * their faults fetch nothing: they fail, or wait for another lane that is fetching that page.
  */
 s64 mapping_read_pages(struct call *call)
 {
