@@ -381,6 +381,8 @@ MOVING = [
     (re.compile(r"-?\b\d+(\.\d+)?\s*(C|W|MHz|MiB|KB/s|MB/s|%|us|ms|mV|V)(?![A-Za-z])"), "#"),
     (re.compile(r"^Timestamp .*|<timestamp>.*"), "Timestamp"),
     (re.compile(r"^(Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*\d\d:\d\d:\d\d \d{4}\s*$"), "date"),
+    # A card that has just worked is idle a moment later.
+    (re.compile(r"\bIdle\s+: (Not )?Active|<clocks_event_reason_gpu_idle>(Not )?Active"), "Idle or not"),
     (re.compile(r" +"), " "),
 ]
 
