@@ -31,6 +31,8 @@
 /* Programs that get nowhere are killed after so long, in ms; long enough for an open at first. */
 #define PATIENCE	1500
 #define PATIENCE_FIRST	12000
+/* How long the first open takes where a machine waits for a processor is found by trying. */
+#define PATIENCE_MOST	48000
 
 /* The programs count here what they could do all the same; they share the memory. */
 struct done {
@@ -189,7 +191,8 @@ static unsigned int sum(const struct done *done)
  */
 static bool end_all(pid_t *pids, int nr, const struct done *done, unsigned int patience)
 {
-	uint64_t now = tool_now_ms(), on = now, end = now + 110000;
+	uint64_t now = tool_now_ms(), on = now, enough = now + 20000 + patience;
+	uint64_t end = enough + 90000;
 	unsigned int before = sum(done);
 	int i, left = nr;
 
@@ -200,7 +203,7 @@ static bool end_all(pid_t *pids, int nr, const struct done *done, unsigned int p
 		for (i = 0; i < nr; i++) {
 			if (!pids[i])
 				continue;
-			if (now - on > patience || now + 90000 > end)
+			if (now - on > patience || now > enough)
 				kill(pids[i], SIGKILL);
 			if (waitpid(pids[i], NULL, WNOHANG) == pids[i]) {
 				pids[i] = 0;
@@ -249,6 +252,7 @@ static bool run_programs(const char *name, struct done *done, int rounds, unsign
 			 void (*run)(const char *name, struct done *done))
 {
 	uint64_t end = tool_now_ms() + 300000;
+	unsigned int first = PATIENCE_FIRST;
 	pid_t pids[PROGRAMS];
 	int round, i;
 
@@ -258,8 +262,10 @@ static bool run_programs(const char *name, struct done *done, int rounds, unsign
 			if (!pids[i])
 				run(name, done);
 		}
-		if (!end_all(pids, PROGRAMS, done, is_enough(done) ? patience : PATIENCE_FIRST))
+		if (!end_all(pids, PROGRAMS, done, is_enough(done) ? patience : first))
 			return false;
+		if (!is_enough(done) && first < PATIENCE_MOST)
+			first *= 2;
 	}
 	printf("# %u opens, %u calls, %u mappings, %u touches\n", done->opens, done->calls,
 	       done->mappings, done->touches);
