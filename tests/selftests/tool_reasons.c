@@ -81,14 +81,17 @@ static bool refuse(int error)
 }
 
 /*
- * The list command says @words, and ends with @expected. If the host is in the same machine there
- * is more to list, so that it ends well.
+ * The list command says @words, and ends with @expected, of which the error's name is @reason. If
+ * the host is in the same machine there is more to list, so that it ends well.
  */
-#define EXPECT_LIST(expected, words) do {					\
+#define EXPECT_LIST(expected, reason, words) do {				\
 	struct tool_run *run_ = tool_run("vgpuctl list");			\
 										\
 	EXPECT_EQ(tool_has_host() ? 0 : (expected), run_->status);		\
 	EXPECT_NE(NULL, strstr(run_->out, "host 1:22999: " words)) TH_LOG("%s", run_->out); \
+	run_ = tool_run("(vgpuctl list --json 2>&1 >/dev/null)");			\
+	EXPECT_EQ(!tool_has_host(), !!strstr(run_->out,				\
+		  "\"reason\":\"" reason "\",\"message\":\"host 1:22999: ")) TH_LOG("%s", run_->out); \
 } while (0)
 
 TEST_F_TIMEOUT(reasons, no_host, 120)
@@ -96,7 +99,7 @@ TEST_F_TIMEOUT(reasons, no_host, 120)
 	struct tool_run *run;
 
 	ASSERT_TRUE(await_state("no host"));
-	EXPECT_LIST(8, "no host: nobody answers");
+	EXPECT_LIST(8, "no-host", "no host: nobody answers");
 	run = tool_run("vgpuctl list --json");
 	EXPECT_NE(NULL, strstr(run->out, "\"state\":\"no host\"")) TH_LOG("%s", run->out);
 	EXPECT_NE(0, atoi(tool_run("cat " HOSTS "error")->out));
@@ -106,19 +109,19 @@ TEST_F_TIMEOUT(reasons, refused, 120)
 {
 	ASSERT_TRUE(refuse(EACCES));
 	ASSERT_TRUE(await_state("refused"));
-	EXPECT_LIST(9, "refused: the connection does not come from a port below 1024");
+	EXPECT_LIST(9, "refused", "refused: the connection does not come from a port below 1024");
 	EXPECT_EQ(EACCES, atoi(tool_run("cat " HOSTS "error")->out));
 	ASSERT_TRUE(refuse(EBUSY));
 	while (atoi(tool_run("cat " HOSTS "error")->out) == EACCES)
 		usleep(20000);
-	EXPECT_LIST(9, "refused: an older connection");
+	EXPECT_LIST(9, "refused", "refused: an older connection");
 }
 
 TEST_F_TIMEOUT(reasons, version, 120)
 {
 	ASSERT_TRUE(refuse(EPROTONOSUPPORT));
 	ASSERT_TRUE(await_state("wrong version"));
-	EXPECT_LIST(10, "wrong version: it speaks another version");
+	EXPECT_LIST(10, "wrong-version", "wrong version: it speaks another version");
 }
 
 /* Nothing is exported to it, or nothing of that is there. */
@@ -128,10 +131,10 @@ TEST_F_TIMEOUT(reasons, nothing, 120)
 
 	ASSERT_TRUE(refuse(ENOENT));
 	ASSERT_TRUE(await_state("nothing exported"));
-	EXPECT_LIST(11, "nothing exported: it exports nothing to this guest");
+	EXPECT_LIST(11, "nothing-exported", "nothing exported: it exports nothing to this guest");
 	ASSERT_TRUE(host_welcome());
 	ASSERT_TRUE(await_state("connected"));
-	EXPECT_LIST(11, "connected: what it exports to this guest is not there");
+	EXPECT_LIST(11, "nothing-exported", "connected: what it exports to this guest is not there");
 	fill_export(&add, "card", NULL);
 	ASSERT_TRUE(send_all(&add, sizeof(add)));
 	while (tool_find_export("card") < 0)

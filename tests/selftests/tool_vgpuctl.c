@@ -106,27 +106,38 @@ TEST(options_given_twice)
 TEST(numbers)
 {
 	static const char *const wrong[] = { "010", "08", "3K", "+3", "0x", "3 ", "1e2" };
+	static const struct {
+		const char *key, *words;
+	} keys[] = {
+		{ "path = /dev/null\nto", "is no guest" },
+		{ "to = 3\nnvidia", "is no number of a card" },
+		{ "path = /dev/null\nto = 3\nallow-ioctls", "is neither the number nor the name" },
+	};
+	size_t i, j;
 	FILE *file;
-	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to '%s'", wrong[i]);
 		EXPECT_RUN(2, "number", "vgpuctl export /dev/null --to '3:%s'", wrong[i]);
+		EXPECT_RUN(2, "number", "vgpuctl export --nvidia '%s' --to 3", wrong[i]);
 	}
+	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent export --nvidia 0x1 --to 3");
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent export /dev/null --to 0x10");
 	EXPECT_RUN(2, "not 010M", "vgpuctl window create --to 3 --size 010M");
 	EXPECT_RUN(3, "systemctl", "vgpuctl --socket /nonexistent window create --to 3 --size 0x1T");
 
 	ASSERT_EQ(0, tool_run("mkdir -p /tmp/vgpud-test.d")->status);
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		/* A comma, or a space, parts guests. */
+		/* A comma, or a space, parts words. */
 		if (strchr(wrong[i], ' '))
 			continue;
-		file = fopen("/tmp/vgpud-test.d/test.conf", "w");
-		ASSERT_NE(NULL, file);
-		fprintf(file, "[a]\npath = /dev/null\nto = %s\n", wrong[i]);
-		fclose(file);
-		EXPECT_RUN(3, "is no guest", "vgpud --check --exports-dir /tmp/vgpud-test.d");
+		for (j = 0; j < sizeof(keys) / sizeof(keys[0]); j++) {
+			file = fopen("/tmp/vgpud-test.d/test.conf", "w");
+			ASSERT_NE(NULL, file);
+			fprintf(file, "[a]\n%s = %s\n", keys[j].key, wrong[i]);
+			fclose(file);
+			EXPECT_RUN(3, keys[j].words, "vgpud --check --exports-dir /tmp/vgpud-test.d");
+		}
 	}
 	file = fopen("/tmp/vgpud-test.d/test.conf", "w");
 	ASSERT_NE(NULL, file);

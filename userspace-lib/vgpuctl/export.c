@@ -2,19 +2,26 @@
 /* vgpuctl export, unexport. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vgpuctl.h"
+#include "vgpud/number.h"
 
 /* The number of a card of NVIDIA's driver; none means all. */
 static bool parse_card(const char *text, int *card)
 {
-	size_t digits = text ? strspn(text, "0123456789") : 0;
+	unsigned long long number;
 
-	*card = text ? atoi(text) : VGPU_NVIDIA_ALL;
-	return !text || (digits && digits < 4 && !text[digits]);
+	*card = VGPU_NVIDIA_ALL;
+	if (!text)
+		return true;
+	if (!number_parse(text, &number) || number > INT_MAX)
+		return false;
+	*card = number;
+	return true;
 }
 
 static int bad_card(const char *text)

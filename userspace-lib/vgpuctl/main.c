@@ -226,7 +226,7 @@ static int cmd_show(const struct options *options, bool status)
 	else if (!ret)
 		print_machine(&machine, status);
 	if (!ret)
-		ret = reach_status(&machine);
+		ret = reach_status(&machine, options->json);
 	exposures_free(machine.exposures, machine.host ? machine.host->nr_windows : 0);
 	vgpu_host_info_free(machine.host);
 	vgpu_nodes_free(machine.nodes, machine.nr_nodes);

@@ -49,15 +49,24 @@ void reach_words(const struct vgpu_reach_info *reach, char words[256])
 		snprintf(words, 256, "it exports nothing to this guest: 'vgpuctl export PATH --to CID' there");
 }
 
-int reach_status(const struct machine *machine)
+int reach_status(const struct machine *machine, bool json)
 {
+	const struct vgpu_reach_info *reach;
+	char words[256];
 	size_t i, j;
 
 	if (machine->host || !machine->is_guest || machine->nr_nodes)
 		return 0;
 	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		for (j = 0; j < machine->nr_reach; j++)
-			if (!strcmp(machine->reach[j].state, states[i].state))
+		for (j = 0; j < machine->nr_reach; j++) {
+			reach = &machine->reach[j];
+			if (strcmp(reach->state, states[i].state))
+				continue;
+			if (!json)
 				return states[i].status;
-	return EXIT_NO_HOST;
+			reach_words(reach, words);
+			return fail(states[i].status, "host %s: %s%s%s", reach->host, reach->state,
+				    *words ? ": " : "", words);
+		}
+	return json ? fail(EXIT_NO_HOST, "this guest knows of no host") : EXIT_NO_HOST;
 }

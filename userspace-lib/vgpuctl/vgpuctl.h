@@ -109,8 +109,11 @@ struct machine {
 
 /* A host's problem and its remedy are put into @words, which is "" if there is no problem. */
 void reach_words(const struct vgpu_reach_info *reach, char words[256]);
-/* The exit status of a machine that has no device, and exports none; else 0. */
-int reach_status(const struct machine *machine);
+/*
+ * The exit status of a machine that has no device, and exports none; else 0. What was listed says
+ * why. @json: an error object does, too.
+ */
+int reach_status(const struct machine *machine, bool json);
 
 /* --- exposure.c: what nobody but an administrator can mend -------------------- */
 

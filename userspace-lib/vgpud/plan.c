@@ -11,6 +11,7 @@
 #include "config.h"
 #include "ini.h"
 #include "nvidia_ioctls.h"
+#include "number.h"
 #include "plan.h"
 #include "window.h"
 
@@ -87,7 +88,7 @@ static int add_card(struct export_spec *spec, const char *word, struct answer *w
 {
 	unsigned long long card;
 
-	if (config_number(word, 0, NVIDIA_CARDS - 1, &card))
+	if (!number_parse(word, &card) || card >= NVIDIA_CARDS)
 		return answer_say(words, -EINVAL, "'%s' is no number of a card", word);
 	if (cards_have(&spec->cards, card))
 		return answer_say(words, -EEXIST, "card %llu is named twice", card);
@@ -159,7 +160,7 @@ static int find_ioctl(const char *word, unsigned long long *number)
 			*number = vgpu_nvidia_ioctls[i].key;
 			return 0;
 		}
-	return config_number(word, 0, UINT_MAX, number);
+	return number_parse(word, number) && *number <= UINT_MAX ? 0 : -EINVAL;
 }
 
 static int add_ioctl(struct export_spec *spec, const char *word, struct answer *words)
