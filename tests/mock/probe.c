@@ -18,15 +18,13 @@ static u64 vgpu_mock_pages_invert(struct page **pages, u64 ptr, u32 length)
 	u64 sum = VGPU_MOCK_SUM_INIT;
 	u32 offset = offset_in_page(ptr);
 	u32 n;
-	u32 i;
 	u8 *p;
 
 	for (; length; pages++, length -= n, offset = 0) {
 		n = min_t(u32, length, PAGE_SIZE - offset);
 		p = kmap_local_page(*pages);
 		sum = vgpu_mock_sum(sum, p + offset, n);
-		for (i = 0; i < n; i++)
-			p[offset + i] ^= 0xff;
+		vgpu_mock_invert(p + offset, n);
 		kunmap_local(p);
 	}
 	return sum;

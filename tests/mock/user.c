@@ -20,15 +20,7 @@ int vgpu_mock_user_write(u64 ptr, const void *data, size_t length)
 	return copy_to_user(u64_to_user_ptr(ptr), data, length) ? -EFAULT : 0;
 }
 
-static void vgpu_mock_invert(void *data, size_t length)
-{
-	u8 *p = data;
-
-	while (length--)
-		*p++ ^= 0xff;
-}
-
-static void vgpu_mock_mix_words(void *data, size_t length)
+static void vgpu_mock_mix_words(void *data, u64 length)
 {
 	u32 *p = data;
 
@@ -37,7 +29,7 @@ static void vgpu_mock_mix_words(void *data, size_t length)
 }
 
 static int vgpu_mock_user_walk(u64 ptr, u64 length, int dir, u64 *sum,
-			       void (*change)(void *data, size_t length))
+			       void (*change)(void *data, u64 length))
 {
 	size_t piece;
 	void *data;

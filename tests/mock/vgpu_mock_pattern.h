@@ -74,4 +74,19 @@ static inline void vgpu_mock_pattern(void *data, __u64 length, __u64 seed, __u64
 	}
 }
 
+/* Each byte becomes its opposite, as a driver's answer. */
+static inline void vgpu_mock_invert(void *data, __u64 length)
+{
+	__u8 *p = data;
+	__u64 word;
+
+	for (; length >= 8; p += 8, length -= 8) {
+		memcpy(&word, p, 8);
+		word = ~word;
+		memcpy(p, &word, 8);
+	}
+	while (length--)
+		*p++ ^= 0xff;
+}
+
 #endif /* VGPU_MOCK_PATTERN_H */

@@ -33,7 +33,6 @@ static inline int inverted(int fd, unsigned long cmd, size_t length, __u64 seed)
 	char *data = malloc(length), *expected = malloc(length);
 	struct vgpu_mock_large large = { .ptr = (uintptr_t)data, .length = length };
 	int line = 0;
-	size_t i;
 
 	vgpu_mock_pattern(data, length, seed, 0);
 	memcpy(expected, data, length);
@@ -41,8 +40,7 @@ static inline int inverted(int fd, unsigned long cmd, size_t length, __u64 seed)
 		line = -1;
 	else if (large.out_sum != vgpu_mock_sum(VGPU_MOCK_SUM_INIT, expected, length))
 		line = __LINE__;
-	for (i = 0; i < length; i++)
-		expected[i] = ~expected[i];
+	vgpu_mock_invert(expected, length);
 	if (!line && memcmp(data, expected, length))
 		line = __LINE__;
 	free(expected);

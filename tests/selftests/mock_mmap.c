@@ -535,7 +535,7 @@ DIFF_TEST(changed_while_read)
 		LOG_CALL(range(fd, VGPU_MOCK_IOC_BUF_FILL, id, PAGE, sizeof(expected), 5 + i, 300));
 		memory[2 * PAGE - 1] = i;
 		vgpu_mock_pattern(expected, sizeof(expected), 5 + i, PAGE);
-		/* The device writes one byte after the other. */
+		/* The device writes one word after the other. */
 		while (memcmp((char *)memory + PAGE, expected, sizeof(expected)) &&
 		       now_ms() < deadline)
 			;
