@@ -63,11 +63,12 @@ static inline bool agent_keep_exports(void)
  */
 static inline bool agent_node(const char *name, char node[64])
 {
-	struct tool_run *run;
+	int number = tool_find_export(name);
 
-	run = tool_run("for d in /sys/class/vgpu/*; do [ \"$(cat $d/name)\" = %s ] && echo /dev/${d##*/}; done",
-		       name);
-	return sscanf(run->out, "%63s", node) == 1;
+	if (number < 0)
+		return false;
+	snprintf(node, 64, "/dev/vgpu%d", number);
+	return true;
 }
 
 static inline int agent_open(const char *name)
