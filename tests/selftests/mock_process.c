@@ -575,7 +575,8 @@ static void held_at_rest(int fd, char *text, size_t size)
 
 	held_now(fd, text, size);
 	do {
-		sleep_ms(200);
+		/* Each look is a dozen processes. */
+		sleep_ms(600);
 		held_now(fd, again, sizeof(again));
 		if (strcmp(text, again))
 			changed = now_ms();
@@ -603,7 +604,8 @@ static void kill_some(int fd, unsigned int round)
 	}
 	while (round % 2 && __atomic_load_n(begun, __ATOMIC_RELAXED) < NR_KILLED) {
 		MUST(now_ms() < deadline);
-		usleep(200);
+		/* Looking all the time would take from those that are looked at. */
+		usleep(2000);
 	}
 	usleep(round * 37 % 5000);
 	for (i = 0; i < NR_KILLED; i++)
