@@ -205,17 +205,6 @@ static bool forget_said(void)
 	return !klogctl(LOG_CLEAR, NULL, 0);
 }
 
-/*
- * Slow machines take longer to load the module than for most of these tests. There it stays for the
- * next one, and only loses its host.
- */
-static int begin(void)
-{
-	if (guest_is_ours())
-		return host_listen(PORT) && host_welcome() ? 0 : -1;
-	return host_begin();
-}
-
 static bool is_left(void)
 {
 	glob_t paths = {};
@@ -247,7 +236,7 @@ FIXTURE_SETUP(host)
 {
 	if (native())
 		SKIP(return, "nothing is forwarded");
-	ASSERT_EQ(begin(), 0);
+	ASSERT_EQ(host_begin_again(), 0);
 	ASSERT_TRUE(forget_said());
 	ASSERT_STREQ(traces(), "");
 }

@@ -12,6 +12,7 @@
 #endif
 
 #include <endian.h>
+#include <glob.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,17 @@ static inline int host_begin(void)
 	return tool_run("modprobe vgpu_guest cid=1 port=%d", PORT)->status || !host_welcome() ? -1 : 0;
 }
 
+/*
+ * Likewise, where slow machines take longer to load the module than for the test: one that another
+ * test has left without a host has this program for its host again.
+ */
+static inline int host_begin_again(void)
+{
+	if (guest_is_ours())
+		return host_listen(PORT) && host_welcome() ? 0 : -1;
+	return host_begin();
+}
+
 static inline void host_end(void)
 {
 	close(control);
@@ -159,6 +171,24 @@ static inline void host_end(void)
 	control = -1;
 	listener = -1;
 	tool_run("rmmod vgpu_guest");
+}
+
+/* Leaves the module, without a host and with no device, to the next test: host_begin_again(). */
+static inline void host_leave(void)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+	glob_t paths = {};
+
+	close(control);
+	close(listener);
+	control = -1;
+	listener = -1;
+	while (glob("/sys/class/vgpu/vgpu*", 0, NULL, &paths) != GLOB_NOMATCH &&
+	       tool_now_ms() < deadline) {
+		globfree(&paths);
+		usleep(20000);
+	}
+	globfree(&paths);
 }
 
 static int other_listener = -1, other_control = -1;
