@@ -623,7 +623,7 @@ TEST_F_TIMEOUT(hosts, the_first_has_all, 120)
 static bool rename_module(const char *to)
 {
 	return !tool_run("sed 's/" STAND_IN "/nvidia\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00/g' "
-			 "$(find -L /lib/modules/$(uname -r) -name " STAND_IN ".ko) >%s", to)->status;
+			 "$(modinfo -n " STAND_IN ") >%s", to)->status;
 }
 
 /* Whichever is there first, the nodes or another driver, keeps the other out. */
