@@ -141,7 +141,7 @@ int cgroup_open(struct peer *peer)
 	if (peer->cgroup_fd >= 0)
 		return peer->cgroup_fd;
 err:
-	log_seldom("control group %s: %s", name, strerror(errno));
+	log_guest(peer->cid, peer->port, "control group %s: %s", name, strerror(errno));
 	return -errno;
 }
 
@@ -155,5 +155,5 @@ void cgroup_close(struct peer *peer)
 	peer->cgroup_fd = -1;
 	group_name(peer, name);
 	if (unlinkat(base_fd, name, AT_REMOVEDIR))
-		log_seldom("control group %s: %s", name, strerror(errno));
+		log_guest(peer->cid, peer->port, "control group %s: %s", name, strerror(errno));
 }
