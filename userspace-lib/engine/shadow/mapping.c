@@ -7,6 +7,7 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
+#include "engine/nvidia_rm.h"
 #include "shadow.h"
 #include "shadow/keys.h"
 
@@ -20,6 +21,7 @@
  * @device: it is a device's mapping
  * @barred: parts of the device's mapping are without access: they were unmapped when there was no
  *	entry left to say so
+ * @shut: all of it is without access: it is seen in the window or not at all, see is_card()
  */
 struct mapping {
 	u64 addr;
@@ -28,6 +30,7 @@ struct mapping {
 	u32 object;
 	bool device;
 	bool barred;
+	bool shut;
 };
 
 /* In order of addresses. Changed with map_lock and demand.lock held, read with either. */
@@ -399,6 +402,28 @@ static u32 flags_told(u32 flags)
 	return flags & (VGPU_MAP_IO | VGPU_MAP_PFNMAP) ? flags | VGPU_MAP_ASK : flags;
 }
 
+/*
+ * NVIDIA's driver takes nothing away from who has mapped a card: what the mapping shows is another
+ * program's when its own has freed it, of another guest as well. The engine owns what can be seen
+ * in the window, and nobody what this process maps. So nothing is read or written by way of this
+ * process's mapping, neither for the guest nor by drivers that are given such an address.
+ */
+static bool is_card(const struct file_entry *file)
+{
+	return file->policy.kind == VGPU_EXPORT_NVIDIA && file->rdev >> 8 == RM_MAJOR &&
+	       (file->rdev & 0xff) < RM_MINOR_CTL;
+}
+
+/* What would be told of a mapping with that access, which was made with none. */
+static u32 flags_with(u32 flags, u32 prot)
+{
+	if (prot & PROT_READ && flags & VGPU_MAP_MAYREAD)
+		flags |= VGPU_MAP_READ;
+	if (prot & PROT_WRITE && flags & VGPU_MAP_MAYWRITE)
+		flags |= VGPU_MAP_WRITE;
+	return flags;
+}
+
 /* Remembers what a new mapping shows, if it can be seen in the window. map_lock is held. */
 static void mapping_name(struct call *call, u64 addr, u32 flags)
 {
@@ -417,7 +442,9 @@ static void mapping_name(struct call *call, u64 addr, u32 flags)
 static s64 map_locked(struct call *call, u64 addr, u64 len)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
+	u32 prot = le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE);
 	struct smaps smaps = { .addr = addr };
+	const bool shut = is_card(call->file);
 	long at;
 	int ret;
 
@@ -428,19 +455,23 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 	/* Earlier mappings there end in any case: MAP_FIXED removes them first. */
 	lock_take(&demand.lock);
 	mapping_cut(addr, addr + len);
-	mapping_insert((struct mapping) { .addr = addr, .len = len, .device = true });
+	mapping_insert((struct mapping) {
+		.addr = addr, .len = len, .device = true, .shut = shut,
+	});
 	pages_cover(addr, len);
 	lock_drop(&demand.lock);
 	tell_usage();
-	at = sys6_apart(__NR_mmap, addr, len, le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
+	at = sys6_apart(__NR_mmap, addr, len, shut ? PROT_NONE : prot,
 			le32_to_cpu(args->flags) | MAP_FIXED, call->file->fd,
 			le64_to_cpu(args->offset));
 	ret = sys_is_error(at) ? at : smaps_read(&smaps);
 	if (!ret) {
+		if (shut)
+			smaps.flags = flags_with(smaps.flags, prot);
 		mapping_name(call, addr, smaps.flags);
 		call->out.mmap.space = cpu_to_le64(call->file->space);
 		call->out.mmap.offset = cpu_to_le64(smaps.offset);
-		call->out.mmap.flags = cpu_to_le32(flags_told(smaps.flags));
+		call->out.mmap.flags = cpu_to_le32(shut ? smaps.flags : flags_told(smaps.flags));
 		call->out.mmap.cache = cpu_to_le32(VGPU_CACHE_WB);
 		return 0;
 	}
@@ -532,7 +563,7 @@ s64 mapping_protect(struct call *call)
 	for (i = mapping_index(addr); !ret && i < nr_mappings && mappings[i].addr < end; i++) {
 		struct smaps smaps = { .addr = mappings[i].addr };
 
-		if (!mappings[i].device)
+		if (!mappings[i].device || mappings[i].shut)
 			continue;
 		/* Its holes would get access, too. */
 		if (mappings[i].barred) {
@@ -553,7 +584,7 @@ s64 mapping_protect(struct call *call)
 	return ret;
 }
 
-/* Bytes from @addr on, at most @len, that devices' mappings cover without a gap. */
+/* Bytes from @addr on, at most @len, that devices' mappings with access cover without a gap. */
 static u64 covered(u64 addr, u64 len)
 {
 	u64 pos = addr, end = addr + len;
@@ -561,7 +592,7 @@ static u64 covered(u64 addr, u64 len)
 
 	lock_take(&demand.lock);
 	for (i = mapping_index(addr); pos < end && i < nr_mappings; i++) {
-		if (mappings[i].addr > pos || !mappings[i].device)
+		if (mappings[i].addr > pos || !mappings[i].device || mappings[i].shut)
 			break;
 		pos = min(end, mappings[i].addr + mappings[i].len);
 	}
