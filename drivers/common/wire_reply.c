@@ -103,6 +103,8 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 		    ((le32_to_cpu(reply->out.mmap.flags) & VGPU_MAP_WINDOW) &&
 		     !sent->call->args.mmap.window) ||
 		    (le64_to_cpu(reply->out.mmap.offset) & (VGPU_PAGE_SIZE - 1)) ||
+		    le64_to_cpu(reply->out.mmap.offset) >
+		    U64_MAX - le64_to_cpu(sent->call->args.mmap.len) ||
 		    reply->out.mmap.reserved)
 			return -EPROTO;
 		return 0;

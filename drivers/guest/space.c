@@ -360,8 +360,7 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 		set_page_private(page->page, SPACE_PAGE_GONE);
 		unlock_page(page->page);
 		xa_erase(&space->pages, index);
-		unmap_mapping_range(space->inode->i_mapping, (loff_t)index << PAGE_SHIFT,
-				    PAGE_SIZE, 0);
+		unmap_mapping_pages(space->inode->i_mapping, index, 1, false);
 		list_add(&page->node, &gone);
 		sent |= page->sent;
 		nr++;
