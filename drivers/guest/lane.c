@@ -428,6 +428,9 @@ static void lane_has_come(struct vgpu_session *session, struct lane_coming *comi
 	if (!IS_ERR(lane))
 		lane->kind = coming->kind;
 	spin_unlock(&session->lock);
+	/* Calls of its kind have waited for it, and may have one connected themselves now. */
+	if (IS_ERR(lane))
+		wake_up_all(&session->wait);
 }
 
 /*
