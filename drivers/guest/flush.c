@@ -384,6 +384,7 @@ static void flush_later(struct vgpu_flush *flush, unsigned long delay)
 
 static int flush_run(struct vgpu_flush *flush)
 {
+	struct vgpu_host *host = flush_session(flush)->host;
 	struct flush_unmap *unmap, *tmp;
 	LIST_HEAD(unmaps);
 	u64 stamp;
@@ -410,9 +411,14 @@ static int flush_run(struct vgpu_flush *flush)
 		list_splice(&unmaps, &flush->unmaps);
 		flush_list_locked(flush);
 		spin_unlock(&flush->lock);
-		/* No timer runs on when the host is gone, and this module may be soon. */
-		flush_later(flush, ret == -EINTR || vgpu_host_is_down(flush_session(flush)->host) ?
-			    0 : FLUSH_AGAIN);
+		/*
+		 * No timer may run on when the host is gone, as this module may be soon.
+		 * vgpu_host_abort() says so under this lock, and what was queued before is then
+		 * begun at once (flush_purge()).
+		 */
+		spin_lock(&host->lock);
+		flush_later(flush, ret == -EINTR || vgpu_host_is_down(host) ? 0 : FLUSH_AGAIN);
+		spin_unlock(&host->lock);
 	} else {
 		list_for_each_entry_safe(unmap, tmp, &unmaps, node) {
 			vgpu_mapping_end(unmap->mapping, unmap->addr, unmap->len);
