@@ -249,7 +249,7 @@ static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged
 	int ret;
 
 	for (;;) {
-		unsigned int timeout = host->ping_timeout_ms / 2;
+		unsigned int timeout = DIV_ROUND_UP(host->ping_timeout_ms, 2);
 
 		if (*pinged) {
 			long left = *pinged_at + msecs_to_jiffies(host->ping_timeout_ms) - jiffies;
