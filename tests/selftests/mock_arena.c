@@ -499,10 +499,14 @@ static void same(struct __test_metadata *_metadata, const char *program)
 	struct tool_run *run;
 	unsigned int passed = 0;
 	char *line, *rest;
+	bool failed;
 
 	ASSERT_TRUE(set_least(1));
 	run = tool_run("./%s", program);
+	failed = strstr(run->out, "\nnot ok ");
 	for (line = strtok_r(run->out, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (failed)
+			printf("# %s: %s\n", program, line);
 		passed += !strncmp(line, "ok ", 3);
 		if (!strncmp(line, "not ok ", 7))
 			EXPECT_STREQ("", line) TH_LOG("%s: %s", program, line);
