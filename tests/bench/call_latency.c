@@ -65,31 +65,31 @@ static void fetch(int fd, int count)
 	}
 }
 
-static void map(int fd, int count)
+/* The first touch of each page of a mapping is a fault that the host resolves. */
+static void map_pages(int fd, int touched)
 {
-	while (count--) {
-		void *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, buffer);
+	volatile char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				     buffer);
+	int i;
 
-		if (memory == MAP_FAILED || munmap(memory, PAGES * PAGE))
-			err(1, "mmap");
-	}
+	if (memory == MAP_FAILED)
+		err(1, "mmap");
+	for (i = 0; i < touched; i++)
+		(void)memory[i * PAGE];
+	if (munmap((void *)memory, PAGES * PAGE))
+		err(1, "munmap");
 }
 
-/* The first touch of each page of a mapping is a fault that the host resolves. */
+static void map(int fd, int count)
+{
+	while (count--)
+		map_pages(fd, 0);
+}
+
 static void map_and_touch(int fd, int count)
 {
-	while (count--) {
-		volatile char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
-					     fd, buffer);
-		int i;
-
-		if (memory == MAP_FAILED)
-			err(1, "mmap");
-		for (i = 0; i < PAGES; i++)
-			(void)memory[i * PAGE];
-		if (munmap((void *)memory, PAGES * PAGE))
-			err(1, "munmap");
-	}
+	while (count--)
+		map_pages(fd, PAGES);
 }
 
 static const struct {
