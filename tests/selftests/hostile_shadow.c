@@ -31,7 +31,7 @@
 /* Programs that get nowhere are killed after so long, in ms; long enough for an open at first. */
 #define PATIENCE	1500
 #define PATIENCE_FIRST	12000
-/* How long the first open takes where a machine waits for a processor is found by trying. */
+/* The time for the first open is doubled up to this: a machine may wait for a processor. */
 #define PATIENCE_MOST	48000
 
 /* The programs count here what they could do all the same; they share the memory. */

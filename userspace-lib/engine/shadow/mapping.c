@@ -414,7 +414,7 @@ static bool is_card(const struct file_entry *file)
 	       (file->rdev & 0xff) < RM_MINOR_CTL;
 }
 
-/* What would be told of a mapping with that access, which was made with none. */
+/* The flags that a mapping made without access would have with @prot. */
 static u32 flags_with(u32 flags, u32 prot)
 {
 	if (prot & PROT_READ && flags & VGPU_MAP_MAYREAD)
