@@ -74,6 +74,14 @@ static inline void vgpu_mock_pattern(void *data, __u64 length, __u64 seed, __u64
 	}
 }
 
+/* Each byte is zero: the first one is, and is followed by its likes. @length is not 0. */
+static inline int vgpu_mock_is_zero(const void *data, __u64 length)
+{
+	const __u8 *p = data;
+
+	return !p[0] && !memcmp(p, p + 1, length - 1);
+}
+
 /* Each byte becomes its opposite, as a driver's answer. */
 static inline void vgpu_mock_invert(void *data, __u64 length)
 {

@@ -135,12 +135,6 @@ static uint64_t id_now(const FIXTURE_DATA(arena) *self, uint32_t slot)
 	return le64toh(header->slots[slot]);
 }
 
-static bool is_zero(const unsigned char *memory, size_t size)
-{
-	/* Each byte is the one before it. */
-	return !memory[0] && !memcmp(memory, memory + 1, size - 1);
-}
-
 /* Polls until the slot is nobody's. */
 static bool is_given_up(const FIXTURE_DATA(arena) *self, uint32_t slot)
 {
@@ -163,7 +157,7 @@ static bool is_emptied(const FIXTURE_DATA(arena) *self, uint32_t slot)
 
 	if (!is_given_up(self, slot))
 		return false;
-	while (!is_zero(slot_of(self, slot), VGPU_ARENA_SLOT)) {
+	while (!vgpu_mock_is_zero(slot_of(self, slot), VGPU_ARENA_SLOT)) {
 		if (peer_now_ms() > end)
 			return false;
 		usleep(5000);
@@ -278,7 +272,7 @@ TEST_F(arena, through_a_slot)
 	ASSERT_EQ(0, get(self->lane, ++self->seq, self->id, 3, &id));
 	EXPECT_NE(0, id);
 	EXPECT_EQ(id, id_now(self, 3));
-	EXPECT_TRUE(is_zero(slot_of(self, 3), VGPU_ARENA_SLOT));
+	EXPECT_TRUE(vgpu_mock_is_zero(slot_of(self, 3), VGPU_ARENA_SLOT));
 	rest = large_fill(slot_of(self, 3), length, 9, VGPU_SEG_IN);
 	ASSERT_TRUE(slot_call_send(self->lane, self->object, ++self->seq, VGPU_MOCK_IOC_LARGE_IN,
 				   2, 1, rest));

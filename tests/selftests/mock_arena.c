@@ -276,12 +276,6 @@ static volatile char *map_window(void)
 	return window == MAP_FAILED ? NULL : window;
 }
 
-static bool is_zero(const volatile char *memory, size_t size)
-{
-	/* Each byte is the one before it. */
-	return !memory[0] && !memcmp((const char *)memory, (const char *)memory + 1, size - 1);
-}
-
 static unsigned int ids(const volatile char *window)
 {
 	const volatile struct vgpu_window_header *header = (const volatile void *)window;
@@ -343,11 +337,11 @@ TEST_F(arena, seen_by_a_hypervisor)
 	data = malloc(large.length);
 	large.ptr = (uintptr_t)data;
 	EXPECT_EQ(0, ids(self->window));
-	EXPECT_TRUE(is_zero(self->window + ARENA, SLOTS * VGPU_ARENA_SLOT));
+	EXPECT_TRUE(vgpu_mock_is_zero((const char *)self->window + ARENA, SLOTS * VGPU_ARENA_SLOT));
 	/* What programs can see that lost a page is another page than what lanes can. */
 	memset((char *)self->window + PAGE, 0x77, PAGE);
 	EXPECT_EQ(0x77, self->window[2 * PAGE]);
-	EXPECT_TRUE(is_zero(self->window + ARENA, SLOTS * VGPU_ARENA_SLOT));
+	EXPECT_TRUE(vgpu_mock_is_zero((const char *)self->window + ARENA, SLOTS * VGPU_ARENA_SLOT));
 	self->window[ARENA + 5] = 0x55;
 	EXPECT_EQ(0x55, self->window[ARENA + VGPU_ARENA_SLOT + 5]);
 	EXPECT_EQ(0x77, self->window[PAGE + 5]);
