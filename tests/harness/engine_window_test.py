@@ -160,7 +160,8 @@ class Engine(unittest.TestCase):
         return keeper
 
     def ready(self, keeper, window=WINDOW):
-        keeper.send(KEEPER.pack(READY, 0, 0, window, 0, SIZE, 0))
+        self.ready_number = getattr(self, "ready_number", 40) + 1
+        keeper.send(KEEPER.pack(READY, 0, self.ready_number, window, 0, SIZE, 0))
         self.hears(WINDOW_INFO, window, SIZE)
 
     def asked(self, keeper, kind, offset=PAGE, length=PAGE, file_offset=0):
@@ -168,10 +169,10 @@ class Engine(unittest.TestCase):
         data, fds, _, _ = socket.recv_fds(keeper, 256, 4)
         for fd in fds:
             os.close(fd)
-        what, _, tag, _, place, much, where = KEEPER.unpack(data)
+        what, _, tag, number, place, much, where = KEEPER.unpack(data)
         self.assertEqual((kind, kind == MAP, offset, length), (what, len(fds) == 1, place, much))
         if kind == MAP:
-            self.assertEqual(file_offset, where)
+            self.assertEqual((file_offset, self.ready_number), (where, number))
         return tag
 
     @staticmethod
@@ -309,7 +310,8 @@ class Engine(unittest.TestCase):
         """A keeper that says of a second window without the end of the first."""
         keeper, shadow, thing = self.begin()
         self.bound(keeper, shadow, thing)
-        keeper.send(KEEPER.pack(READY, 0, 0, WINDOW + 1, 0, SIZE, 0))
+        self.ready_number = 7
+        keeper.send(KEEPER.pack(READY, 0, 7, WINDOW + 1, 0, SIZE, 0))
         self.hears(WINDOW_INFO, WINDOW, 0)
         self.hears(WINDOW_INFO, WINDOW + 1, SIZE)
         self.bind(shadow, thing, window=WINDOW + 1)

@@ -50,6 +50,8 @@ class Keeper(unittest.TestCase):
         for sock in (self.agent, self.qemu, self.channel):
             sock.settimeout(WAIT)
         self.agent.send(message(START, number=NUMBER, length=SIZE))
+        # Number of the last READY.
+        self.number = 0
 
         def place():
             fds = [os.dup(agent.fileno()), os.dup(qemu.fileno()), os.dup(self.state.fileno())]
@@ -139,6 +141,8 @@ class Keeper(unittest.TestCase):
 
     def hears(self, engine, kind, result=0, tag=0):
         got = MESSAGE.unpack(engine.recv(256))
+        if kind == READY:
+            self.number = tag = got[2]
         self.assertEqual((kind, result, tag), got[:3])
         return got
 
@@ -149,7 +153,7 @@ class Keeper(unittest.TestCase):
         sock.settimeout(WAIT)
 
     def map(self, engine, tag=1, offset=PAGE, length=2 * PAGE, file_offset=0):
-        socket.send_fds(engine, [message(MAP, tag=tag, offset=offset, length=length, file_offset=file_offset)],
+        socket.send_fds(engine, [message(MAP, 0, tag, self.number, offset, length, file_offset)],
                         [self.file.fileno()])
 
     def ready(self):
@@ -265,7 +269,7 @@ class Keeper(unittest.TestCase):
                                       (PAGE, 2 ** 64 - PAGE, 0), (2 ** 64 - PAGE, PAGE, 0)):
             self.map(engine, 1, offset, length, place)
             self.hears(engine, DONE, -EINVAL, 1)
-        engine.send(message(MAP, tag=2, offset=PAGE, length=PAGE))
+        engine.send(message(MAP, 0, 2, self.number, PAGE, PAGE))
         self.hears(engine, DONE, -EINVAL, 2)
         self.silent(self.channel)
 
@@ -420,6 +424,26 @@ class Keeper(unittest.TestCase):
         self.grant(UNMAP_REQUEST, 1)
         self.hears(engine, READY)
 
+    def test_late_map(self):
+        """The engine asks for the window before: it has not yet read that that has gone."""
+        engine = self.ready()
+        self.enable(False)
+        self.enable()
+        self.map(engine)
+        self.hears(engine, GONE)
+        self.hears(engine, READY)
+        self.hears(engine, DONE, -ENODEV, 1)
+        self.silent(self.channel)
+        self.mapped(engine, 2)
+
+    def test_map_before_the_rest_is_hidden(self):
+        engine = self.ready()
+        self.mapped(engine)
+        self.goes_and_comes(engine)
+        self.requested(UNMAP_REQUEST)
+        self.map(engine, 2, 8 * PAGE, PAGE)
+        self.hears(engine, DONE, -ENODEV, 2)
+
     def test_map_refused_without_driver(self):
         engine = self.ready()
         self.map(engine)
@@ -528,7 +552,7 @@ class Keeper(unittest.TestCase):
         """The other end of what the engine gives it to hold."""
         mine, its = socket.socketpair()
         mine.settimeout(WAIT)
-        socket.send_fds(engine, [message(HOLD)], [its.fileno()])
+        socket.send_fds(engine, [message(HOLD, number=self.number)], [its.fileno()])
         its.close()
         self.addCleanup(mine.close)
         return mine
@@ -550,9 +574,22 @@ class Keeper(unittest.TestCase):
         """The engine owns nothing any more, and something else later."""
         engine = self.ready()
         held = self.hold(engine)
-        engine.send(message(HOLD))
+        engine.send(message(HOLD, number=self.number))
         self.assertEqual(b"", held.recv(1))
         self.silent(self.hold(engine))
+
+    def test_late_hold(self):
+        """A file for the window before is not held in the place of one for this window."""
+        engine = self.ready()
+        self.enable(False)
+        self.enable()
+        late = self.hold(engine)
+        self.hears(engine, GONE)
+        self.hears(engine, READY)
+        self.assertEqual(b"", late.recv(1))
+        held = self.hold(engine)
+        engine.send(message(HOLD, number=self.number - 1))
+        self.silent(held)
 
     def test_held_while_driver_is_gone(self):
         """What is shown stays what it is until the hypervisor shows it no more."""

@@ -104,6 +104,8 @@ static void keeper_ready(struct source *source, uint32_t events);
 static struct source keeper = { .fd = -1, .ready = keeper_ready };
 /* Number and size of the window that the guest was told of; 0: it has none. */
 static uint64_t window_id, window_len;
+/* Number of the keeper's message that told of it last, by which requests name the window. */
+static uint64_t last_ready;
 static LIST_HEAD(, binding) bindings = LIST_HEAD_INITIALIZER(bindings);
 static unsigned int nr_bindings;
 static uint64_t bound_bytes;
@@ -269,16 +271,17 @@ static void keeper_gone(void)
 }
 
 /* The keeper says that there is a window, in which nothing is seen that was lent before. */
-static void window_come(uint64_t id, uint64_t len)
+static void window_come(const struct keeper_msg *ready)
 {
 	window_gone();
 	leftovers_end(true);
 	/* Whatever the keeper has held for the window before it has given back. */
 	has_owner_file = false;
-	window_id = id;
-	window_len = len;
-	if (id)
-		tell_window(len);
+	last_ready = ready->tag;
+	window_id = ready->id;
+	window_len = ready->len;
+	if (window_id)
+		tell_window(window_len);
 }
 
 static int keeper_ask(const struct keeper_msg *msg, int fd)
@@ -360,7 +363,7 @@ static void keeper_ready(struct source *source, uint32_t events)
 	}
 	switch (msg.type) {
 	case KEEPER_READY:
-		window_come(msg.id, msg.len);
+		window_come(&msg);
 		break;
 	case KEEPER_GONE:
 		window_gone();
@@ -426,10 +429,11 @@ static int bind_check(const struct eshadow_bind *bind)
 
 static int keeper_map(struct binding *binding)
 {
-	const struct keeper_msg hold = { .type = KEEPER_HOLD };
+	const struct keeper_msg hold = { .type = KEEPER_HOLD, .id = last_ready };
 	const struct keeper_msg map = {
 		.type = KEEPER_MAP,
 		.tag = binding->tag,
+		.id = last_ready,
 		.offset = binding->offset,
 		.len = binding->len,
 		.file_offset = binding->lent.file_offset,
@@ -445,7 +449,7 @@ static int keeper_map(struct binding *binding)
 
 void window_disown(void)
 {
-	const struct keeper_msg msg = { .type = KEEPER_HOLD };
+	const struct keeper_msg msg = { .type = KEEPER_HOLD, .id = last_ready };
 
 	if (!has_owner_file)
 		return;

@@ -54,6 +54,17 @@ void keeper_tell(const struct keeper_msg *msg, int fd);
  */
 void keeper_look(void);
 
+/**
+ * keeper_may_map - whether the engine may still have something shown
+ * @ready: number of the KEEPER_READY that it had heard when it asked
+ *
+ * An engine that has not yet read that the window is gone asks with what it gives back when it
+ * has: that must not be shown in the window that comes after.
+ *
+ * Return: the window that it was told of is there.
+ */
+bool keeper_may_map(uint64_t ready);
+
 /* --- qemu.c: what the hypervisor asks ------------------------------------------ */
 
 /**

@@ -29,6 +29,8 @@ static struct source agent = { .fd = KEEPER_FD_AGENT, .ready = agent_ready };
 static struct source engine = { .fd = -1, .ready = engine_ready };
 /* The engine was told that there is a window, and not yet that it has gone. */
 static bool told;
+/* Number of the last KEEPER_READY, to any engine. */
+static uint64_t last_ready;
 /*
  * A file that the engine has given to be held; -1: none. It keeps what the engine owns, and the
  * hypervisor may show, beyond the engine's end.
@@ -72,7 +74,30 @@ void keeper_look(void)
 		return;
 	told = region_is_ready();
 	msg.type = told ? KEEPER_READY : KEEPER_GONE;
+	if (told)
+		msg.tag = ++last_ready;
 	keeper_tell(&msg, -1);
+}
+
+bool keeper_may_map(uint64_t ready)
+{
+	return told && ready == last_ready;
+}
+
+/*
+ * A file that was given for a window that has gone since is nobody's any more: it would stay where
+ * the next one belongs.
+ */
+static void hold(const struct keeper_msg *msg, int fd)
+{
+	if (msg->id == last_ready && (held < 0 || fd < 0)) {
+		int before = held;
+
+		held = fd;
+		fd = before;
+	}
+	if (fd >= 0)
+		closer_close(fd, NULL, NULL);
 }
 
 static void engine_ready(struct source *source, uint32_t events)
@@ -89,17 +114,15 @@ static void engine_ready(struct source *source, uint32_t events)
 		region_map(&msg, fd);
 		return;
 	}
-	if (len == sizeof(msg) && msg.type == KEEPER_HOLD && (held < 0 || fd < 0)) {
-		if (held >= 0)
-			closer_close(held, NULL, NULL);
-		held = fd;
+	if (len == sizeof(msg) && msg.type == KEEPER_HOLD) {
+		hold(&msg, fd);
 		return;
 	}
 	if (fd >= 0)
 		closer_close(fd, NULL, NULL);
 	if (len == sizeof(msg) && msg.type == KEEPER_UNMAP)
 		region_unmap(&msg);
-	else if (len != sizeof(msg) || msg.type != KEEPER_HOLD)
+	else
 		engine_gone();
 }
 

@@ -402,7 +402,7 @@ void region_set_ready(bool ready)
 
 static int map_check(const struct keeper_msg *msg, int fd, struct stat *st)
 {
-	if (!region_is_ready())
+	if (!keeper_may_map(msg->id))
 		return -ENODEV;
 	if (fd < 0 || fstat(fd, st) || !msg->len || !msg->offset ||
 	    (msg->offset | msg->len | msg->file_offset) & PAGE_MASK ||
