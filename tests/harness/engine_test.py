@@ -38,7 +38,8 @@ SO_SNDBUFFORCE = 32
 
 # engine/proto.h
 GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER = 1, 2, 3, 5, 6, 9
-(OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET) = range(1, 16)
+(OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET, OWNER) = range(
+    1, 17)
 TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC, ACKED = range(20, 26)
 ANSWER, DROP, UNMAP, END, RAM = range(30, 35)
 MESSAGE = struct.Struct("=IIIiQQ")
@@ -297,7 +298,7 @@ class Hostile(unittest.TestCase):
     def test_messages_that_are_none(self):
         whole = message(OPEN, number=self.null)
         for wrong in (b"", b"x", whole[:-1], whole + b"x", message(BIND)[:-1], message(BIND) + b"x", bytes(4096),
-                      message(0), message(16), message(19), message(26), message(0xffffffff), message(ANSWER),
+                      message(0), message(17), message(19), message(26), message(0xffffffff), message(ANSWER),
                       message(DROP), message(UNMAP), message(END), message(RAM)):
             self.refuses(lambda shadow, wrong=wrong: shadow.sock.send(wrong))
             self.bad = Shadow(self, self.bad.number + 1)
@@ -316,7 +317,7 @@ class Hostile(unittest.TestCase):
         self.serves()
 
     def test_objects_that_are_none(self):
-        for kind in (MADE, FIND, CLOSE, POLL, FDINFO, EVENT, BIND, MAPS, MASTER, QUIET):
+        for kind in (MADE, FIND, CLOSE, POLL, FDINFO, EVENT, BIND, MAPS, MASTER, QUIET, OWNER):
             self.assertLess(self.bad.ask(kind, number=12345, value=1, extra=1)[0], 0, kind)
         for kind in (TAKE_BACK, UNEVENT, DROPPED, UNSYNC, ACKED):
             self.bad.say(kind, number=12345, value=1)

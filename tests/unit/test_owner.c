@@ -94,13 +94,17 @@ static void object_close(uint32_t id)
 
 static void begin(void)
 {
-	const struct eshadow_msg msg = { .type = ESHADOW_MAPS, .object = CARD, .value = CTL };
+	const struct eshadow_msg ask = { .type = ESHADOW_OWNER, .object = CTL };
+	const struct eshadow_msg msg = { .type = ESHADOW_MAPS, .object = CARD };
 	const struct eshadow_memory memory = { .client = 1, .memory = 2, .len = MOST };
 
 	start.limits.mappings = 4;
 	start.limits.mapped_bytes = MOST;
 	object_open(CTL);
 	object_open(CARD);
+	answer = 1;
+	owner_ask(&shadow, &ask);
+	tap_expect(!answer, "a shadow asks whom to share with: %d", answer);
 	answer = 1;
 	owner_learn(&shadow, &msg, &memory);
 }

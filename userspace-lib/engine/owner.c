@@ -64,13 +64,9 @@ static int client_begin(const struct object *control)
 static int learn(const struct eshadow_msg *msg, const struct eshadow_memory *memory)
 {
 	struct object *object = object_find(msg->object);
-	int ret;
 
-	if (!object || !is_nvidia(object))
+	if (!object || !is_nvidia(object) || client.control < 0)
 		return -EBADF;
-	ret = client_begin(object_find(msg->value));
-	if (ret)
-		return ret;
 	if (!object->memory)
 		object->memory = malloc(sizeof(*object->memory));
 	if (!object->memory)
@@ -89,7 +85,12 @@ static int learn(const struct eshadow_msg *msg, const struct eshadow_memory *mem
 void owner_learn(struct shadow *shadow, const struct eshadow_msg *msg,
 		 const struct eshadow_memory *memory)
 {
-	int ret = learn(msg, memory);
+	shadow_answer(shadow, msg->lane, learn(msg, memory), NULL, 0, -1);
+}
+
+void owner_ask(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	int ret = client_begin(object_find(msg->object));
 
 	shadow_answer(shadow, msg->lane, ret, &client.client, ret ? 0 : sizeof(client.client), -1);
 }

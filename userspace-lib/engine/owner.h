@@ -24,9 +24,17 @@ struct owned {
 };
 
 /**
+ * owner_ask - a shadow asks with which client of the driver it has to share what is shown
+ * @shadow: the shadow, which is answered with the handle of the engine's client
+ * @msg: its request: @object is a file of nvidiactl
+ *
+ * May wait for the driver, which makes the client the first time.
+ */
+void owner_ask(struct shadow *shadow, const struct eshadow_msg *msg);
+/**
  * owner_learn - a shadow says which memory of NVIDIA's driver a file shows
- * @shadow: the shadow, which is answered with the engine's client, to share the memory with
- * @msg: its request: @object is the file, @value the file of nvidiactl that the driver was asked by
+ * @shadow: the shadow, which has shared the memory with the client that owner_ask() told it of
+ * @msg: its request: @object is the file
  * @memory: the memory
  *
  * What the shadow says is not believed, but only tried: see owner.c.

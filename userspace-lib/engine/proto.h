@@ -332,11 +332,12 @@ enum engine_shadow_type {
 	ESHADOW_FDINFO	= 8,	/* of object @object */
 	ESHADOW_EVENT	= 9,	/* with an eventfd: @object, @value: the guest's number */
 	ESHADOW_BIND	= 10,	/* a mapping of @object, with a struct eshadow_bind behind it */
-	ESHADOW_MAPS	= 11,	/* as nvidiactl @value says, @object maps a struct eshadow_memory */
+	ESHADOW_MAPS	= 11,	/* @object maps a struct eshadow_memory, shared with OWNER's client */
 	ESHADOW_KEEP	= 12,	/* @object's driver may keep memory, number @value: @extra bytes */
 	ESHADOW_ROOM	= 13,	/* for one more mapping of @value bytes, which counts from now on */
 	ESHADOW_MASTER	= 14,	/* ioctl @value (MASTER_*) of @object, with CAP_SYS_ADMIN */
 	ESHADOW_QUIET	= 15,	/* do not poll the device of @object but for the guest's POLL */
+	ESHADOW_OWNER	= 16,	/* which client owns what is shown, of the driver of nvidiactl @object? */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get reference @value to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
@@ -363,8 +364,8 @@ enum engine_shadow_type {
  * @extra: likewise
  *
  * Answers to OPEN and FIND have a struct eshadow_policy behind them, those that give objects a
- * struct vgpu_object_desc, that to FDINFO its bytes, that to MAPS a __u32: the client that the
- * memory is to be shared with.
+ * struct vgpu_object_desc, that to FDINFO its bytes, that to OWNER a __u32: the handle of
+ * the client.
  */
 struct eshadow_msg {
 	__u32 type;

@@ -662,6 +662,9 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 	case ESHADOW_BIND:
 		window_bind(shadow, msg, &more->bind);
 		break;
+	case ESHADOW_OWNER:
+		owner_ask(shadow, msg);
+		break;
 	case ESHADOW_MAPS:
 		owner_learn(shadow, msg, &more->memory);
 		break;

@@ -480,6 +480,7 @@ s64 ioctl_run(struct call *call)
 {
 	u32 cmd = le32_to_cpu(call->view.call->args.ioctl.cmd);
 	__le64 *shared_flags = NULL;
+	u32 owner = 0;
 	s64 result;
 	u64 arg;
 	int ret;
@@ -494,6 +495,7 @@ s64 ioctl_run(struct call *call)
 		result = 0;
 	} else {
 		quiet(call, cmd);
+		owner = nvidia_owner(call, cmd);
 		store_pages(call);
 		result = call_system(call, __NR_ioctl, call->file->fd, cmd, arg, 0);
 		kept_hide(call);
@@ -505,8 +507,8 @@ s64 ioctl_run(struct call *call)
 	/* Also after an error: many drivers copy their argument out in any case. */
 	gather(call);
 	undo_fixups(call);
-	if (!result)
-		nvidia_mapped(call, cmd);
+	if (!result && owner)
+		nvidia_mapped(call, owner);
 	remove_fixups(call);
 	ret = result < 0 ? 0 : answer_fixups(call, &result);
 	if (result < 0 || ret)

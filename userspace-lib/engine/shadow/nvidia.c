@@ -41,27 +41,37 @@ static void share_with(struct call *call, void *arg, struct rm_share *share)
 	sys4_in_room(call->room->key, __NR_ioctl, call->file->fd, RM_IOCTL_SHARE, (long)share, 0);
 }
 
-void nvidia_mapped(struct call *call, u32 cmd)
+u32 nvidia_owner(struct call *call, u32 cmd)
 {
-	const struct file_entry *file;
-	struct eshadow_memory memory;
-	struct rm_map *map;
-	struct rm_share share;
+	u32 owner = 0;
 	struct request request = {
-		.msg = { .type = ESHADOW_MAPS, .value = call->file->object },
-		.more = &memory,
-		.nr_more = sizeof(memory),
-		.extra = &share.with_client,
-		.room = sizeof(share.with_client),
+		.msg = { .type = ESHADOW_OWNER, .object = call->file->object },
+		.extra = &owner,
+		.room = sizeof(owner),
 		.fd = -1,
 	};
 
 	if (cmd != RM_IOCTL_MAP || call->file->rdev != (RM_MAJOR << 8 | RM_MINOR_CTL) ||
-	    !(shared->features & VGPU_FEATURE_WINDOW))
-		return;
-	map = arg_here(call, sizeof(*map));
-	file = mapped_file(call);
-	if (!map || map->status || !file)
+	    !(shared->features & VGPU_FEATURE_WINDOW) || !mapped_file(call) ||
+	    !arg_here(call, sizeof(struct rm_map)) || channel_ask(call->lane, &request) ||
+	    request.len != sizeof(owner))
+		return 0;
+	return owner;
+}
+
+void nvidia_mapped(struct call *call, u32 owner)
+{
+	struct rm_map *map = arg_here(call, sizeof(*map));
+	struct eshadow_memory memory;
+	struct rm_share share;
+	struct request request = {
+		.msg = { .type = ESHADOW_MAPS, .object = mapped_file(call)->object },
+		.more = &memory,
+		.nr_more = sizeof(memory),
+		.fd = -1,
+	};
+
+	if (map->status)
 		return;
 	memory = (struct eshadow_memory) {
 		.client = map->client,
@@ -75,10 +85,14 @@ void nvidia_mapped(struct call *call, u32 cmd)
 		.object = map->memory,
 		.rights = RM_SHARE_RIGHT_DUP,
 		.with = RM_SHARE_WITH_CLIENT,
+		.with_client = owner,
 		.how = RM_SHARE_HOW_ADD,
 	};
-	request.msg.object = file->object;
-	/* An object that cannot be shared is not lent: its mappings go by copy. */
-	if (!channel_ask(call->lane, &request) && request.len == sizeof(share.with_client))
-		share_with(call, map, &share);
+	/*
+	 * RM does not ask whose object that is. So nothing that the guest can delay comes before: it
+	 * could have the client freed meanwhile, and another guest's get its handle. An object that
+	 * cannot be shared is not lent: its mappings go by copy.
+	 */
+	share_with(call, map, &share);
+	channel_ask(call->lane, &request);
 }

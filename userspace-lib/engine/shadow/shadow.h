@@ -534,8 +534,13 @@ s64 call_close_strays(struct call *call, s64 result);
 
 /* --- nvidia.c: memory of NVIDIA's driver -------------------------------------- */
 
-/* The engine hears of what the ioctl, which the driver has made, lets a file map. */
-void nvidia_mapped(struct call *call, u32 cmd);
+/*
+ * To be called before the ioctl. Return: the client of the engine's that is to have what the ioctl
+ * lets a file map; 0: none, as it lets none.
+ */
+u32 nvidia_owner(struct call *call, u32 cmd);
+/* The driver has made the ioctl: the memory is shared with that client, and the engine hears of it. */
+void nvidia_mapped(struct call *call, u32 owner);
 
 /* --- mapping.c -------------------------------------------------------------- */
 
