@@ -12,7 +12,7 @@
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 
-#include "../../userspace-lib/engine/nvidia_rm.h"
+#include "../../drivers/common/nvidia_rm.h"
 #include "nvidia.h"
 #include "vgpu_mock_nvidia.h"
 

@@ -18,7 +18,7 @@
 #include <linux/xarray.h>
 
 #include "../../drivers/common/tsc.h"
-#include "../../userspace-lib/engine/nvidia_rm.h"
+#include "../../drivers/common/nvidia_rm.h"
 #include "nvidia.h"
 #include "vgpu_mock_nvidia.h"
 

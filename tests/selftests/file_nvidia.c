@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#include "../../userspace-lib/engine/nvidia_rm.h"
+#include "../../drivers/common/nvidia_rm.h"
 #include "host_played.h"
 
 #include "kselftest_harness.h"

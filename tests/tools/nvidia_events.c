@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../userspace-lib/engine/nvidia_rm.h"
+#include "../../drivers/common/nvidia_rm.h"
 #include "vgpu_mock_nvidia.h"
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))

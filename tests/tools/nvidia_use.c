@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../userspace-lib/engine/nvidia_rm.h"
+#include "../../drivers/common/nvidia_rm.h"
 #include "vgpu_mock_nvidia.h"
 
 /* Any command, and one that the host answers by itself: what of its memory is whose. */

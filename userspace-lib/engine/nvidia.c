@@ -7,39 +7,6 @@
 
 #include "engine/nvidia.h"
 
-/* Bits of a mapping's flags in which RM answers how it is cached. */
-#define FLAGS_CACHING	(7U << 23)
-
-static int to_errno(uint32_t status)
-{
-	switch (status) {
-	case RM_OK:
-		return 0;
-	case RM_INSUFFICIENT_PERMISSIONS:
-		return -EACCES;
-	case RM_INVALID_CLIENT:
-	case RM_INVALID_OBJECT:
-	case RM_INVALID_OBJECT_HANDLE:
-	case RM_INVALID_OBJECT_OLD:
-	case RM_OBJECT_NOT_FOUND:
-		return -ENOENT;
-	case RM_INSUFFICIENT_RESOURCES:
-	case RM_NO_MEMORY:
-		return -ENOMEM;
-	case RM_NOT_SUPPORTED:
-		return -EOPNOTSUPP;
-	case RM_CARD_NOT_PRESENT:
-	case RM_GPU_IS_LOST:
-	case RM_RESET_REQUIRED:
-		return -ENODEV;
-	case RM_BUSY_RETRY:
-	case RM_TIMEOUT:
-		return -EAGAIN;
-	default:
-		return -EINVAL;
-	}
-}
-
 /* Makes an ioctl, which leaves RM's status in @status of @args. Return: 0, or a negative errno. */
 static int call(struct nvidia *nvidia, unsigned long cmd, void *args, const uint32_t *status)
 {
@@ -47,7 +14,7 @@ static int call(struct nvidia *nvidia, unsigned long cmd, void *args, const uint
 	if (ioctl(nvidia->control, cmd, args))
 		return -errno;
 	nvidia->status = *status;
-	return to_errno(*status);
+	return rm_errno(*status);
 }
 
 static int alloc(struct nvidia *nvidia, uint32_t parent, uint32_t class, void *params,
@@ -143,7 +110,7 @@ static int map(struct nvidia *nvidia, const struct nvidia_memory *memory, int fi
 		.memory = lent->memory,
 		.offset = memory->offset,
 		.len = memory->len,
-		.flags = memory->flags & ~FLAGS_CACHING,
+		.flags = memory->flags & ~RM_MAP_CACHING,
 		.fd = file,
 	};
 	int ret = call(nvidia, RM_IOCTL_MAP, &args, &args.status);

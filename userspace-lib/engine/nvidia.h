@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/nvidia_rm.h"
+#include "../../drivers/common/nvidia_rm.h"
 
 /**
  * struct nvidia - a client

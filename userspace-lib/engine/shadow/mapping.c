@@ -7,7 +7,7 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
-#include "engine/nvidia_rm.h"
+#include "nvidia_rm.h"
 #include "shadow.h"
 #include "shadow/keys.h"
 

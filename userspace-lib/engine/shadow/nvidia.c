@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Memory of NVIDIA's driver that files map, which the engine has to know of. */
-#include "engine/nvidia_rm.h"
+#include "nvidia_rm.h"
 #include "shadow.h"
 #include "shadow/keys.h"
 

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's resource manager (RM), as far as an engine and its shadows speak to it: ioctls of
+ * NVIDIA's resource manager (RM), as far as hosts speak to it by themselves: ioctls of
  * /dev/nvidiactl. A program has a client there, with objects in a tree below it; all
  * have 32-bit handles, an object's valid in its client. An ioctl that was made returns 0, and
  * says in @status whether what it asks for was done.
  */
-#ifndef VGPU_ENGINE_NVIDIA_RM_H
-#define VGPU_ENGINE_NVIDIA_RM_H
+#ifndef VGPU_NVIDIA_RM_H
+#define VGPU_NVIDIA_RM_H
 
+#include <linux/errno.h>
 #include <linux/ioctl.h>
 #include <linux/types.h>
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#else
+#include <assert.h>
+#endif
 
 #define RM_MAJOR	195
 #define RM_MINOR_CTL	255	/* nvidiactl; those below are cards */
@@ -122,6 +129,8 @@ struct rm_map {
 };
 
 #define RM_MAP_FD	48	/* where in it */
+/* Bits of @flags in which RM answers how it is cached. */
+#define RM_MAP_CACHING	(7U << 23)
 
 struct rm_unmap {
 	__u32 client;
@@ -146,14 +155,45 @@ struct rm_register {
 #define RM_IOCTL_MAP	_IOWR('F', 0x4e, struct rm_map)
 #define RM_IOCTL_UNMAP	_IOWR('F', 0x4f, struct rm_unmap)
 
-_Static_assert(sizeof(struct rm_register) == 4, "the driver's size");
-_Static_assert(sizeof(struct rm_free) == 16, "the driver's size");
-_Static_assert(sizeof(struct rm_alloc) == 48, "the driver's size");
-_Static_assert(sizeof(struct rm_device) == 56, "the driver's size");
-_Static_assert(sizeof(struct rm_dup) == 28, "the driver's size");
-_Static_assert(sizeof(struct rm_share) == 24, "the driver's size");
-_Static_assert(sizeof(struct rm_map) == 56, "the driver's size");
-_Static_assert(sizeof(struct rm_unmap) == 32, "the driver's size");
-_Static_assert(__builtin_offsetof(struct rm_map, fd) == RM_MAP_FD, "the driver's place");
+/* Return: 0 or a negative errno. */
+static inline int rm_errno(__u32 status)
+{
+	switch (status) {
+	case RM_OK:
+		return 0;
+	case RM_INSUFFICIENT_PERMISSIONS:
+		return -EACCES;
+	case RM_INVALID_CLIENT:
+	case RM_INVALID_OBJECT:
+	case RM_INVALID_OBJECT_HANDLE:
+	case RM_INVALID_OBJECT_OLD:
+	case RM_OBJECT_NOT_FOUND:
+		return -ENOENT;
+	case RM_INSUFFICIENT_RESOURCES:
+	case RM_NO_MEMORY:
+		return -ENOMEM;
+	case RM_NOT_SUPPORTED:
+		return -EOPNOTSUPP;
+	case RM_CARD_NOT_PRESENT:
+	case RM_GPU_IS_LOST:
+	case RM_RESET_REQUIRED:
+		return -ENODEV;
+	case RM_BUSY_RETRY:
+	case RM_TIMEOUT:
+		return -EAGAIN;
+	default:
+		return -EINVAL;
+	}
+}
 
-#endif /* VGPU_ENGINE_NVIDIA_RM_H */
+static_assert(sizeof(struct rm_register) == 4, "the driver's size");
+static_assert(sizeof(struct rm_free) == 16, "the driver's size");
+static_assert(sizeof(struct rm_alloc) == 48, "the driver's size");
+static_assert(sizeof(struct rm_device) == 56, "the driver's size");
+static_assert(sizeof(struct rm_dup) == 28, "the driver's size");
+static_assert(sizeof(struct rm_share) == 24, "the driver's size");
+static_assert(sizeof(struct rm_map) == 56, "the driver's size");
+static_assert(sizeof(struct rm_unmap) == 32, "the driver's size");
+static_assert(__builtin_offsetof(struct rm_map, fd) == RM_MAP_FD, "the driver's place");
+
+#endif /* VGPU_NVIDIA_RM_H */
