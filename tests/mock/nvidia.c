@@ -91,6 +91,8 @@ static int nvidia_release(struct inode *inode, struct file *filp)
 	mock_nvidia_event_release(file);
 	if (file->pinned)
 		unpin_user_page(file->pinned);
+	if (file->control)
+		fput(file->control);
 	kfree(file);
 	return 0;
 }
@@ -127,8 +129,10 @@ struct mock_nvidia_file *mock_nvidia_card_file(struct file *filp)
 	return nvidia_is(filp, "nvidia0") ? filp->private_data : NULL;
 }
 
-static long nvidia_register(__s32 __user *arg)
+/* A card's file has the control file from then on. */
+static long nvidia_register(struct file *filp, __s32 __user *arg)
 {
+	struct mock_nvidia_file *card = mock_nvidia_card_file(filp);
 	struct file *file;
 	long ret = -EINVAL;
 	int fd;
@@ -140,7 +144,8 @@ static long nvidia_register(__s32 __user *arg)
 		return -EBADF;
 	if (nvidia_is(file, "nvidiactl"))
 		ret = 0;
-	fput(file);
+	if (ret || !card || cmpxchg(&card->control, NULL, file))
+		fput(file);
 	return ret;
 }
 
@@ -306,7 +311,7 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	}
 	nvidia_count_denied(nr, size, (void __user *)arg);
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_REGISTER) && size == sizeof(__s32))
-		return nvidia_register((__s32 __user *)arg);
+		return nvidia_register(filp, (__s32 __user *)arg);
 	if (nr == _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL) &&
 	    size == sizeof(struct vgpu_mock_nvidia_control))
 		return nvidia_control(filp->private_data, (void __user *)arg);
@@ -335,15 +340,14 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return 0;
 }
 
-/* The mapping is what RM says, or a page of its own, which begins as zeros. */
+/* The mapping of a card is what RM says, that of others a page of its own, at first zeros. */
 static int nvidia_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct page *page;
 	int ret;
 
-	ret = mock_nvidia_rm_mmap(filp->private_data, vma);
-	if (ret != -ENOENT)
-		return ret;
+	if (mock_nvidia_card_file(filp))
+		return mock_nvidia_rm_mmap(filp->private_data, vma);
 	if (vma_pages(vma) != 1)
 		return -EINVAL;
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);

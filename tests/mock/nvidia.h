@@ -22,6 +22,8 @@ struct mock_nvidia_map {
  * struct mock_nvidia_file - an open file
  * @text: what was written to it
  * @pinned: page of a program's that the card keeps; NULL: none
+ * @control: of a card: the control file that it was registered with, which is not released before;
+ *	NULL: none
  * @map: what RM lets it map, under RM's lock; NULL: nothing
  * @event_wait: who polls it
  * @event_pending: one of its OS events happened, and no poll has told of that
@@ -29,6 +31,7 @@ struct mock_nvidia_map {
 struct mock_nvidia_file {
 	char text[64];
 	struct page *pinned;
+	struct file *control;
 	struct mock_nvidia_map *map;
 	wait_queue_head_t event_wait;
 	bool event_pending;

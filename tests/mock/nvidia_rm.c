@@ -11,6 +11,7 @@
 #include <linux/kref.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -76,6 +77,10 @@ static u32 rm_last_client = RM_FIRST_CLIENT;
 /* Pages of nobody; the one that was freed last is the first. */
 static LIST_HEAD(rm_pool);
 
+static unsigned int rm_pages;
+module_param_named(pages, rm_pages, uint, 0444);
+MODULE_PARM_DESC(pages, "pages of memory that objects have");
+
 /* --- memory ------------------------------------------------------------------------- */
 
 static void rm_memory_free(struct kref *ref)
@@ -87,6 +92,7 @@ static void rm_memory_free(struct kref *ref)
 		memset(page_address(memory->pages[i]), VGPU_MOCK_NVIDIA_POISON, PAGE_SIZE);
 		list_add(&memory->pages[i]->lru, &rm_pool);
 	}
+	rm_pages -= memory->nr;
 	kvfree(memory);
 }
 
@@ -113,7 +119,7 @@ static struct rm_memory *rm_memory_alloc(u64 size)
 	if (!memory)
 		return NULL;
 	kref_init(&memory->ref);
-	for (; memory->nr < nr; memory->nr++) {
+	for (; memory->nr < nr; memory->nr++, rm_pages++) {
 		memory->pages[memory->nr] = rm_page_alloc();
 		if (!memory->pages[memory->nr]) {
 			rm_memory_free(&memory->ref);
@@ -641,7 +647,7 @@ long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, vo
  * @file: of a card
  * @vma: the mapping
  *
- * Return: 0, -ENOENT if it was told nothing, another errno.
+ * Return: 0, -EINVAL if it was told nothing, or something else; another errno.
  */
 int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma)
 {
@@ -649,9 +655,7 @@ int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vm
 	int ret = 0;
 
 	mutex_lock(&rm_lock);
-	if (!file->map)
-		ret = -ENOENT;
-	else if (vma->vm_pgoff || vma_pages(vma) != file->map->nr)
+	if (!file->map || vma->vm_pgoff || vma_pages(vma) != file->map->nr)
 		ret = -EINVAL;
 	for (i = 0; !ret && i < vma_pages(vma); i++)
 		ret = remap_pfn_range(vma, vma->vm_start + (i << PAGE_SHIFT),

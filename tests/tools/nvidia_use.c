@@ -718,6 +718,32 @@ static bool widens(int fd, int prot)
 	return did;
 }
 
+/* Has the driver let the file of the card map a page; the control file stays open. */
+static void tell_card(int fd)
+{
+	unsigned char params[128] = {};
+	struct rm_alloc client = { .class = RM_CLASS_CLIENT };
+	struct rm_alloc memory = {
+		.class = VGPU_MOCK_NVIDIA_VIDEO, .params = (unsigned long)params,
+		.params_size = sizeof(params),
+	};
+	const unsigned long long size = 4096;
+	struct rm_map map = { .len = size, .fd = fd };
+	int control = open("/dev/nvidiactl", O_RDWR);
+
+	if (control < 0)
+		err(1, "the control file");
+	memcpy(params + VGPU_MOCK_NVIDIA_VIDEO_SIZE, &size, sizeof(size));
+	if (rm_alloc(control, &client))
+		errx(1, "a client: status %#x", client.status);
+	memory.client = memory.parent = map.client = client.object;
+	if (rm_alloc(control, &memory))
+		errx(1, "memory: status %#x", memory.status);
+	map.memory = memory.object;
+	if (ioctl(control, RM_IOCTL_MAP, &map) || map.status)
+		errx(1, "a mapping: status %#x", map.status);
+}
+
 /* There is no window here, so all mappings are copies, which do not do where programs poll. */
 static void use_mappings(int fd)
 {
@@ -784,6 +810,8 @@ int main(int argc, char **argv)
 		refusal = EOPNOTSUPP;
 		use_pool(fd);
 	}
+	if (!strcmp(name, "nvidia0"))
+		tell_card(fd);
 	use_mappings(fd);
 	puts(name);
 	return 0;
