@@ -13,23 +13,22 @@
 #include <linux/xarray.h>
 
 #include "host.h"
+#include "nvidia_rm.h"
 
-/* NVIDIA's numbers: these minors are cards, those behind them are files that cards share. */
-#define CARD_MAJOR	195
+/* These minors of NVIDIA's are cards, those behind them are files that cards share. */
 #define CARD_MINORS	248
 
-static bool card_is_nvidia(const struct vgpu_object *object)
+bool vgpu_card_is_nvidia(const struct vgpu_object *object)
 {
 	return object->grant && object->grant->policy.kind == VGPU_EXPORT_NVIDIA;
 }
 
-/* The number of the card that @object is a file of, or -1. */
-static int card_of(const struct vgpu_object *object)
+int vgpu_card_of(const struct vgpu_object *object)
 {
 	const struct inode *inode = file_inode(object->file);
 
-	if (!card_is_nvidia(object) || !S_ISCHR(inode->i_mode) ||
-	    MAJOR(inode->i_rdev) != CARD_MAJOR || MINOR(inode->i_rdev) >= CARD_MINORS)
+	if (!vgpu_card_is_nvidia(object) || !S_ISCHR(inode->i_mode) ||
+	    MAJOR(inode->i_rdev) != RM_MAJOR || MINOR(inode->i_rdev) >= CARD_MINORS)
 		return -1;
 	return MINOR(inode->i_rdev);
 }
@@ -58,7 +57,7 @@ static void card_forget_closed(struct vgpu_session *session)
 
 int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object)
 {
-	int card = card_of(object);
+	int card = vgpu_card_of(object);
 	void *entry, *old;
 
 	if (card < 0)
@@ -97,7 +96,7 @@ int vgpu_card_place(struct vgpu_hcall *call)
 	void *entry;
 	int card, ret;
 
-	if (!card_is_nvidia(call->object))
+	if (!vgpu_card_is_nvidia(call->object))
 		return 0;
 	/* A process that has it from another one has not opened it. */
 	ret = vgpu_card_add(session, call->object);
@@ -109,7 +108,7 @@ int vgpu_card_place(struct vgpu_hcall *call)
 			continue;
 		object = vgpu_object_find(session->peer, id);
 		/* Its number may be another object's by now. */
-		if (!object || card_of(object) != card) {
+		if (!object || vgpu_card_of(object) != card) {
 			vgpu_card_forget(session, id);
 			if (object)
 				vgpu_object_put(object);

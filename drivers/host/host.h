@@ -526,6 +526,8 @@ struct vgpu_object {
 	u64 leave;
 	struct list_head leave_node;
 	enum vgpu_leave_state leave_state;
+	/* Memory that a card's file maps, under peer->objects_lock; NULL: nothing that is known. */
+	struct vgpu_owned *owned;
 	struct vgpu_poll poll;
 	/* Events that were asked for on it, in turn and by number, under peer->events_lock. */
 	struct list_head watched;
@@ -751,6 +753,8 @@ struct vgpu_mapping {
 	u64 addr;
 	u64 len;
 	struct file *file;
+	/* The guest's own file of a card, where the module maps another: open as long; or NULL. */
+	struct file *theirs;
 	struct vgpu_space *space;
 	struct vgpu_extent *extent;
 	/* Shared by its parts; or NULL: not in a window. */
@@ -1114,6 +1118,10 @@ unsigned int vgpu_fdtable_take(struct file *lane, struct vgpu_fd *fds, unsigned 
 
 /* --- card.c: files that NVIDIA's driver looks for ------------------------- */
 
+/* @object is of an export of that driver. */
+bool vgpu_card_is_nvidia(const struct vgpu_object *object);
+/* The number of the card that @object is a file of, or -1. */
+int vgpu_card_of(const struct vgpu_object *object);
 /* The session's process has @object open. Return: 0 or -ENOMEM. */
 int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object);
 /* The session's process has closed object @id, which may be any. */
@@ -1121,6 +1129,18 @@ void vgpu_card_forget(struct vgpu_session *session, u32 id);
 /* One file of each card that it has open, in the table of @call's thread. Return: 0 or -errno. */
 int vgpu_card_place(struct vgpu_hcall *call);
 void vgpu_card_remove(struct vgpu_hcall *call);
+
+/* --- owned.c: memory of NVIDIA's cards that shadows map -------------------- */
+
+/* NVIDIA's driver has done @cmd, with the argument at @arg: it may be what a file maps now. */
+void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg);
+/*
+ * A MMAP of a card is to map a file of the module's own, which keeps the memory, and any other one
+ * the guest's. Return: that file, with a reference, or an ERR_PTR().
+ */
+struct file *vgpu_owned_file(struct vgpu_hcall *call);
+/* @object is being freed. */
+void vgpu_owned_forget(struct vgpu_object *object);
 
 /* --- lane.c --------------------------------------------------------------- */
 

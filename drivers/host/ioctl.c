@@ -334,6 +334,8 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 	if (admin)
 		own = override_creds(admin);
 	result = ret ? 0 : ioctl_driver(call, cmd, arg);
+	if (!ret && !result)
+		vgpu_owned_learn(call, cmd, arg);
 	vgpu_kept_hide(call);
 	vgpu_card_remove(call);
 	if (admin) {

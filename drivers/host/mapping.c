@@ -102,6 +102,8 @@ static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapp
 	/* The file keeps the space's address_space alive, so it goes last. */
 	vgpu_space_put(session->peer, mapping->space);
 	fput(mapping->file);
+	if (mapping->theirs)
+		fput(mapping->theirs);
 	kfree(mapping);
 }
 
@@ -133,6 +135,8 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 		upper->addr = end;
 		upper->len = old_end - end;
 		upper->file = get_file(mapping->file);
+		if (mapping->theirs)
+			upper->theirs = get_file(mapping->theirs);
 		/* Known already, so nothing is allocated. */
 		upper->space = vgpu_space_get(session->peer, mapping->space->mapping);
 		upper->extent = vgpu_extent_get(session->peer, mapping->extent);
@@ -498,8 +502,8 @@ static void mapping_probe(struct vgpu_hcall *call, struct vgpu_binding *binding)
 }
 
 /* @broken: out: what is mapped there is not what should be, and cannot be. */
-static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
-			      u64 end, bool *broken)
+static s64 mapping_map_locked(struct vgpu_hcall *call, struct file *file,
+			      struct vgpu_mapping *mapping, u64 addr, u64 end, bool *broken)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
 	struct vgpu_session *session = call->lane->session;
@@ -518,11 +522,13 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct vgpu_mapping *mapp
 		*broken = true;
 		return vgpu_call_refuse(call, ret);
 	}
-	at = vm_mmap(call->object->file, addr, end - addr,
+	at = vm_mmap(file, addr, end - addr,
 		     le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE),
 		     le32_to_cpu(args->flags) | MAP_FIXED, le64_to_cpu(args->offset));
 	ret = IS_ERR_VALUE(at) ? (int)at : mapping_examine(call, mapping, addr, end, &place);
 	if (!ret) {
+		if (file != call->object->file)
+			mapping->theirs = get_file(call->object->file);
 		mapping_bind_new(call, mapping, &place);
 		mapping_insert(session, mapping);
 		return 0;
@@ -542,6 +548,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	struct vgpu_binding *binding = NULL;
 	struct vgpu_mapping *mapping;
 	bool broken = false;
+	struct file *file;
 	s64 ret;
 
 	/* The guest says that it has done with the range whatever becomes of this call. */
@@ -552,10 +559,15 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		return vgpu_call_refuse(call, -EINVAL);
 	if (!mapping_charge(peer, len))
 		return vgpu_call_refuse(call, -ENOMEM);
+	file = vgpu_owned_file(call);
+	if (IS_ERR(file)) {
+		ret = vgpu_call_refuse(call, PTR_ERR(file));
+		goto err_uncharge;
+	}
 	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
 	if (!mapping) {
 		ret = vgpu_call_refuse(call, -ENOMEM);
-		goto err_uncharge;
+		goto err_file;
 	}
 	if (mutex_lock_killable(&session->map_lock)) {
 		ret = vgpu_call_refuse(call, -EINTR);
@@ -564,7 +576,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	if (session->nr_mappings >= peer->limits.mappings)
 		ret = vgpu_call_refuse(call, -ENOMEM);
 	else
-		ret = mapping_map_locked(call, mapping, addr, addr + len, &broken);
+		ret = mapping_map_locked(call, file, mapping, addr, addr + len, &broken);
 	if (!ret && mapping->binding) {
 		binding = mapping->binding;
 		vgpu_binding_get(binding);
@@ -580,10 +592,13 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		mapping_probe(call, binding);
 		vgpu_binding_put(binding);
 	}
+	fput(file);
 	return 0;
 
 err_mapping:
 	kfree(mapping);
+err_file:
+	fput(file);
 err_uncharge:
 	mapping_uncharge(peer, len);
 	return ret;

@@ -139,6 +139,7 @@ static void object_free(struct kref *ref)
 	vgpu_object_flush(object, vgpu_object_flush_by());
 	vgpu_poll_fini(object);
 	vgpu_event_drop_all(object);
+	vgpu_owned_forget(object);
 	vgpu_space_put(peer, object->space);
 	vgpu_grant_put(object->grant);
 	vgpu_grant_put(object->origin);

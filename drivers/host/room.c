@@ -128,11 +128,16 @@ bool vgpu_room_must_be_alone(const struct vgpu_hcall *call)
 }
 
 /* Return: 0, -EINTR, -EBUSY: none came free in time. */
-static int room_wait_alone(struct vgpu_lane *lane, struct vgpu_room **room)
+static int room_wait_alone(const struct vgpu_hcall *call, struct vgpu_room **room)
 {
-	unsigned long timeout = msecs_to_jiffies(lane->session->peer->agent->fetch_timeout_ms);
-	struct vgpu_rooms *rooms = &lane->session->rooms;
+	struct vgpu_session *session = call->lane->session;
+	unsigned long timeout = msecs_to_jiffies(session->peer->agent->fetch_timeout_ms);
+	struct vgpu_rooms *rooms = &session->rooms;
 	long left;
+
+	/* A call that has one may wait for a page, and that for the lock that an mmap is under. */
+	if (call->op->mm)
+		timeout /= 2;
 
 	left = wait_event_interruptible_timeout(rooms->wait, (*room = room_find_alone(rooms)),
 						timeout);
@@ -152,7 +157,7 @@ int vgpu_room_take(struct vgpu_hcall *call)
 	if (!lane->keys || call->room)
 		return 0;
 	if (vgpu_room_must_be_alone(call)) {
-		ret = room_wait_alone(lane, &room);
+		ret = room_wait_alone(call, &room);
 		if (ret)
 			return ret;
 	} else {

@@ -966,6 +966,26 @@ def take_card(bed):
          "busybox usleep 100000; done; rmmod vgpu_mock_nvidia", 60)
 
 
+def cards(bed):
+    """Two guests and the host take memory of one card, write it, look at it and free it. What one has freed is the
+    next one's at once. The windows of guests show what is theirs, and nothing of it is kept in the end."""
+    other = bed.add_guest()
+    guests = [bed.guest, other]
+    give_card(bed, guests)
+    serials = [(machine, machine.send(f"{TOOLS}/nvidia_hunt {mark} {PREY}", 6 * PREY))
+               for mark, machine in enumerate([*guests, bed.host], 1)]
+    hunts = [(machine, machine.result(serial, 6 * PREY)) for machine, serial in serials]
+    seen = "; ".join(f"{machine.name} ({result.status}): {result.text}" for machine, result in hunts)
+    if any(result.status == 1 for _, result in hunts):
+        raise Mixed(seen)
+    if any(result.status for _, result in hunts):
+        raise Failure(seen)
+    bed.remove(other)
+    comes(bed.host, "cat /sys/module/vgpu_mock_nvidia/parameters/pages", "0")
+    take_card(bed)
+    return seen
+
+
 def hunter(bed):
     """A guest whose kernel is hostile (tests/mock/hunter.c) sees and changes nothing of others."""
     hostile = bed.add_guest()
@@ -1112,7 +1132,7 @@ PAIR = {"ordeal_cut": cut, "ordeal_freeze": freeze, "ordeal_hotplug": hotplug, "
 # Those that need no second machine, and less time.
 ANYWHERE = ["ordeal_hotplug", "ordeal_reload"]
 # Those that guest VMs inside the host's are for.
-NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_drain": drain, "ordeal_kill": kill,
-          "ordeal_strangers": strangers}
+NESTED = {"ordeal_two": two, "ordeal_again": again, "ordeal_cards": cards, "ordeal_drain": drain,
+          "ordeal_kill": kill, "ordeal_strangers": strangers}
 VHOST = {"ordeal_hunter": hunter, "ordeal_sleep": sleep, "ordeal_unbind": unbind}
 ORDEALS = PAIR | NESTED | VHOST

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of NVIDIA's cards that shadows map. That driver takes nothing away from who has mapped a
+ * card: memory that a program frees, or that goes with a file it closes, is the next one's, of
+ * another guest as well, and an old mapping shows it. The guest decides when it frees, in more
+ * ways than could be known here, so no order of messages makes such a mapping safe: it has to keep
+ * what it shows.
+ *
+ * So a shadow never maps the guest's own file of a card. It maps one that is opened anew for each
+ * mapping. A client of the driver's resource manager (RM), which is made for that mapping alone,
+ * has a duplicate of the memory, and has that file map it. A mapping has its file; the file has the
+ * control file that it is registered with, which has the client, and that has the memory. The
+ * last of the mapping frees all of it, whatever the guest has freed before. Bytes that the guest
+ * reads and writes by calls, drivers that are given an address of the mapping, and windows, whose
+ * pages go when those of the shadow's mapping do, find nothing else there.
+ *
+ * The shadow's process makes the client. RM lets a client duplicate objects of clients that the
+ * same process has made, and others only that were shared with it. So a guest that lies about
+ * handles gets what some program may have that process have in any case.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/path.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "host.h"
+#include "nvidia_rm.h"
+
+/* Parameters are so many bytes behind the arguments of an ioctl. */
+#define OWNED_PARAMS	256
+
+/**
+ * struct vgpu_owned - what a file of a card maps
+ * @control: the node of the control file by which it was told to
+ * @map: as RM has answered
+ */
+struct vgpu_owned {
+	struct path control;
+	struct rm_map map;
+};
+
+/* --- what files map ------------------------------------------------------- */
+
+static void owned_free(struct vgpu_owned *owned)
+{
+	if (!owned)
+		return;
+	path_put(&owned->control);
+	kfree(owned);
+}
+
+/* NULL: nothing that is known. */
+static void owned_set(struct vgpu_object *object, struct vgpu_owned *owned)
+{
+	mutex_lock(&object->peer->objects_lock);
+	swap(object->owned, owned);
+	mutex_unlock(&object->peer->objects_lock);
+	owned_free(owned);
+}
+
+/* A copy, with a reference of its own. Return: something is known. */
+static bool owned_get(struct vgpu_object *object, struct vgpu_owned *owned)
+{
+	bool known;
+
+	mutex_lock(&object->peer->objects_lock);
+	known = object->owned;
+	if (known) {
+		*owned = *object->owned;
+		path_get(&owned->control);
+	}
+	mutex_unlock(&object->peer->objects_lock);
+	return known;
+}
+
+void vgpu_owned_forget(struct vgpu_object *object)
+{
+	owned_free(object->owned);
+	object->owned = NULL;
+}
+
+static bool owned_is_control(const struct vgpu_object *object)
+{
+	const struct inode *inode = file_inode(object->file);
+
+	return vgpu_card_is_nvidia(object) && S_ISCHR(inode->i_mode) &&
+	       inode->i_rdev == MKDEV(RM_MAJOR, RM_MINOR_CTL);
+}
+
+/* The file of a card that the driver has had map something. */
+static struct vgpu_object *owned_target(const struct vgpu_hcall *call)
+{
+	u32 i;
+
+	for (i = 0; call->placed && i < le16_to_cpu(call->view.call->nr_fixups); i++) {
+		const struct vgpu_fixup *fixup = &call->view.fixups[i];
+		struct vgpu_object *object = call->placed[i].object;
+
+		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_IN && !fixup->seg &&
+		    le32_to_cpu(fixup->offset) == RM_MAP_FD)
+			return object && vgpu_card_of(object) >= 0 ? object : NULL;
+	}
+	return NULL;
+}
+
+void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
+{
+	struct vgpu_object *object;
+	struct vgpu_owned *owned;
+
+	if (cmd != RM_IOCTL_MAP || !owned_is_control(call->object) ||
+	    le32_to_cpu(call->view.call->args.ioctl.arg_kind) != VGPU_IOCTL_ARG_SEG ||
+	    !vgpu_segs_hold(&call->view, call->segs, arg, sizeof(owned->map)))
+		return;
+	object = owned_target(call);
+	if (!object)
+		return;
+	owned = kzalloc(sizeof(*owned), GFP_KERNEL_ACCOUNT);
+	if (owned && (copy_from_user(&owned->map, (void __user *)arg, sizeof(owned->map)) ||
+		      owned->map.status)) {
+		kfree(owned);
+		return;
+	}
+	if (owned) {
+		owned->control = call->object->file->f_path;
+		path_get(&owned->control);
+	}
+	/* Without memory to know it in it cannot be mapped. */
+	owned_set(object, owned);
+}
+
+/* --- RM ------------------------------------------------------------------- */
+
+/**
+ * struct owner - a client of RM
+ * @control: the control file that it belongs to
+ * @at: memory of the shadow's for arguments, which is the call's alone
+ * @client: its handle
+ */
+struct owner {
+	struct file *control;
+	unsigned long at;
+	u32 client;
+};
+
+static int owner_ioctl(const struct owner *owner, struct file *file, u32 cmd, void *args)
+{
+	void __user *place = (void __user *)owner->at;
+	size_t size = _IOC_SIZE(cmd);
+	long ret;
+
+	if (!file->f_op->unlocked_ioctl)
+		return -ENOTTY;
+	if (copy_to_user(place, args, size))
+		return -EFAULT;
+	ret = file->f_op->unlocked_ioctl(file, cmd, owner->at);
+	if (ret)
+		return ret < 0 ? ret : -EIO;
+	return copy_from_user(args, place, size) ? -EFAULT : 0;
+}
+
+/* Return: the handle of a new object, or 0 with @ret: a negative errno. */
+static u32 owner_alloc(const struct owner *owner, u32 parent, u32 class, const void *params,
+		       size_t size, int *ret)
+{
+	struct rm_alloc args = {
+		.client = owner->client,
+		.parent = parent,
+		.class = class,
+		.params = params ? owner->at + OWNED_PARAMS : 0,
+		.params_size = size,
+	};
+
+	BUILD_BUG_ON(sizeof(args) > OWNED_PARAMS);
+	*ret = 0;
+	if (params && copy_to_user((void __user *)(owner->at + OWNED_PARAMS), params, size))
+		*ret = -EFAULT;
+	if (!*ret)
+		*ret = owner_ioctl(owner, owner->control, RM_IOCTL_ALLOC, &args);
+	if (!*ret)
+		*ret = rm_errno(args.status);
+	return *ret ? 0 : args.object;
+}
+
+/* Return: the handle of the duplicate, or 0 with @ret: a negative errno. */
+static u32 owner_dup(const struct owner *owner, u32 parent, const struct rm_map *map, int *ret)
+{
+	struct rm_dup args = {
+		.client = owner->client,
+		.parent = parent,
+		.from_client = map->client,
+		.from_object = map->memory,
+	};
+
+	*ret = owner_ioctl(owner, owner->control, RM_IOCTL_DUP, &args);
+	if (!*ret)
+		*ret = rm_errno(args.status);
+	/* RM reports success in some ways through it in which nothing was made. */
+	if (!*ret && !args.object)
+		*ret = -ENOENT;
+	return *ret ? 0 : args.object;
+}
+
+/*
+ * Duplicates the memory and maps it by @device. The duplicate of an object that the program has
+ * below a subdevice has to be below one, too.
+ */
+static int owner_map_by(const struct owner *owner, u32 device, const struct rm_map *map, int fd)
+{
+	struct rm_subdevice subdevice = {};
+	struct rm_map args = {
+		.client = owner->client,
+		.device = device,
+		.offset = map->offset,
+		.len = map->len,
+		.flags = map->flags & ~RM_MAP_CACHING,
+		.fd = fd,
+	};
+	u32 parent;
+	int ret;
+
+	args.memory = owner_dup(owner, device, map, &ret);
+	if (ret && ret != -EACCES && ret != -ENOENT) {
+		parent = owner_alloc(owner, device, RM_CLASS_SUBDEVICE, &subdevice,
+				     sizeof(subdevice), &ret);
+		if (parent)
+			args.memory = owner_dup(owner, parent, map, &ret);
+	}
+	if (!ret)
+		ret = owner_ioctl(owner, owner->control, RM_IOCTL_MAP, &args);
+	return ret ?: rm_errno(args.status);
+}
+
+/*
+ * RM maps memory of a card only by a file and a device object of that card, and makes a device
+ * object only of a card that the thread has a file of: @fd's. Its number is not known: for most
+ * cards it is the minor number of the file, which is tried first.
+ *
+ * An error ends the attempt once the device is there: a file shows what it was told first,
+ * so nothing may be freed that it was told of, nor may it be told of anything else. Answers of RM
+ * lie where a shadow that was taken over may write.
+ */
+static int owner_map(const struct owner *owner, u32 card, const struct rm_map *map, int fd)
+{
+	u32 first = card < RM_DEVICES ? card : 0, device, i;
+	int ret;
+
+	for (i = 0; i < RM_DEVICES; i++) {
+		struct rm_device params = { .number = (first + i) % RM_DEVICES };
+
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		device = owner_alloc(owner, owner->client, RM_CLASS_DEVICE, &params,
+				     sizeof(params), &ret);
+		if (device)
+			return owner_map_by(owner, device, map, fd);
+	}
+	return -ENODEV;
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+/* The driver looks for both in the thread's table; they have left it when the call returns. */
+static int owned_map_file(struct owner *owner, u32 card, const struct rm_map *map,
+			  struct file *file)
+{
+	struct vgpu_fd control = { .file = owner->control }, mapped = { .file = file };
+	struct rm_register tie;
+	int ret;
+
+	control.fd = vgpu_fdtable_install(owner->control);
+	if (control.fd < 0)
+		return control.fd;
+	mapped.fd = vgpu_fdtable_install(file);
+	if (mapped.fd < 0) {
+		vgpu_fdtable_remove(&control);
+		return mapped.fd;
+	}
+	tie.control = control.fd;
+	ret = owner_ioctl(owner, file, RM_IOCTL_REGISTER, &tie);
+	if (!ret)
+		owner->client = owner_alloc(owner, 0, RM_CLASS_CLIENT, NULL, 0, &ret);
+	if (!ret)
+		ret = owner_map(owner, card, map, mapped.fd);
+	vgpu_fdtable_remove(&mapped);
+	vgpu_fdtable_remove(&control);
+	return ret;
+}
+
+static struct file *owned_open(struct vgpu_hcall *call, const struct vgpu_owned *owned)
+{
+	struct file *theirs = call->object->file, *file;
+	struct owner owner = {};
+	int ret;
+
+	/* Memory with the key of a room that is the call's alone. */
+	ret = vgpu_call_alloc_scratch(call, PAGE_SIZE);
+	if (ret)
+		return ERR_PTR(ret);
+	owner.at = call->scratch;
+	owner.control = dentry_open(&owned->control, O_RDWR | O_LARGEFILE, current_cred());
+	if (IS_ERR(owner.control))
+		return owner.control;
+	file = dentry_open(&theirs->f_path, (theirs->f_flags & O_ACCMODE) | O_LARGEFILE,
+			   current_cred());
+	if (!IS_ERR(file)) {
+		ret = owned_map_file(&owner, vgpu_card_of(call->object), &owned->map, file);
+		if (ret) {
+			fput(file);
+			file = ERR_PTR(ret);
+		}
+	}
+	/* The other one has it. */
+	fput(owner.control);
+	return file;
+}
+
+struct file *vgpu_owned_file(struct vgpu_hcall *call)
+{
+	struct vgpu_owned owned;
+	struct file *file;
+
+	if (vgpu_card_of(call->object) < 0)
+		return get_file(call->object->file);
+	/* The driver says so of a file that was told nothing. */
+	if (!owned_get(call->object, &owned))
+		return ERR_PTR(-EINVAL);
+	file = owned_open(call, &owned);
+	path_put(&owned.control);
+	return file;
+}

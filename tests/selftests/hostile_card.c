@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hostile guest maps memory of an NVIDIA card and frees it. The driver takes nothing away from
+ * who has mapped it, and gives the memory to the next program that asks. Nothing of that is to be
+ * read or written by the mapping: not by calls, and not in a window.
+ *
+ * Runs where the host is, as hostile.c does, with the stand-in for that driver. The other program
+ * is one of the host's own.
+ */
+#include <linux/vgpu_host.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "../gpu/memory.h"
+#include "hostile_host.h"
+#include "tool.h"
+#include "vgpu_mock_nvidia.h"
+
+#include "kselftest_harness.h"
+
+#define WINDOW		"/dev/vgpu-window-1-22600"
+#define WINDOW_SIZE	(1UL << 20)
+#define PLACE		(64UL << 10)	/* where in it */
+#define ADDR		0x20000000ULL
+#define SIZE		(4 * VGPU_PAGE_SIZE)
+#define WORDS		(SIZE / sizeof(uint64_t))
+#define ARGUMENT	0x10000000ULL	/* addresses of arguments, where nothing is */
+#define SECRET		0x73656372657473ULL
+#define OURS		0x6f7572776f7264ULL
+
+FIXTURE(card) {
+	struct peer peer;
+	uint32_t control_export, card_export;
+	int lane;
+	uint64_t seq;
+	uint32_t control, card;		/* objects of the guest */
+	uint32_t client, device, memory;	/* handles of RM */
+	uint64_t window_id;
+	volatile uint64_t *window;	/* as a hypervisor sees it; NULL: there is none */
+	volatile uint64_t *other;	/* the other program's memory */
+	int node, other_file;
+};
+
+/* The ways in which the guest frees the memory that it has mapped. */
+FIXTURE_VARIANT(card) {
+	enum { FREE_MEMORY, FREE_CLIENT, CLOSE_CONTROL } how;
+};
+
+FIXTURE_VARIANT_ADD(card, memory_freed) {
+	.how = FREE_MEMORY,
+};
+
+FIXTURE_VARIANT_ADD(card, client_freed) {
+	.how = FREE_CLIENT,
+};
+
+FIXTURE_VARIANT_ADD(card, file_closed) {
+	.how = CLOSE_CONTROL,
+};
+
+/* --- the guest's calls -------------------------------------------------------------- */
+
+/* The answer to a call, and the bytes that came with it. */
+static union {
+	struct vgpu_reply reply;
+	unsigned char bytes[sizeof(struct vgpu_reply) + SIZE + 64];
+} answer;
+
+static int64_t call(FIXTURE_DATA(card) *self, struct peer_call *msg, unsigned int nr_segs,
+		    size_t len)
+{
+	memset(&answer, 0, sizeof(answer));
+	if (!peer_call_send(self->lane, msg, nr_segs, len))
+		return INT64_MIN;
+	return peer_reply(self->lane, &answer, sizeof(answer), SLACK_MS);
+}
+
+/* An ioctl of RM, with a place of its argument that means something else on the host. */
+static int64_t rm_ioctl(FIXTURE_DATA(card) *self, uint32_t cmd, void *arg,
+			const struct vgpu_fixup *fixup, const void *params, size_t nr_params)
+{
+	size_t size = _IOC_SIZE(cmd), used = sizeof(struct vgpu_call);
+	struct peer_call msg;
+	unsigned char buf[1024];
+
+	peer_call_init(&msg, VGPU_OP_IOCTL, self->control, ++self->seq);
+	msg.msg.args.ioctl.cmd = htole32(cmd);
+	msg.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
+	msg.seg[0].addr = htole64(ARGUMENT);
+	msg.seg[0].len = htole32(size);
+	msg.seg[0].flags = htole32(VGPU_SEG_IN | VGPU_SEG_OUT);
+	msg.seg[1].addr = htole64(ARGUMENT + VGPU_PAGE_SIZE);
+	msg.seg[1].len = htole32(nr_params);
+	msg.seg[1].flags = htole32(VGPU_SEG_IN);
+	msg.msg.nr_segs = htole16(params ? 2 : 1);
+	msg.msg.nr_fixups = htole16(fixup ? 1 : 0);
+	memset(buf, 0, sizeof(buf));
+	memcpy(buf + used, msg.seg, (params ? 2 : 1) * sizeof(msg.seg[0]));
+	used += (params ? 2 : 1) * sizeof(msg.seg[0]);
+	if (fixup) {
+		memcpy(buf + used, fixup, sizeof(*fixup));
+		used += sizeof(*fixup);
+	}
+	memcpy(buf + used, arg, size);
+	used += (size + 7) & ~7UL;
+	if (params) {
+		memcpy(buf + used, params, nr_params);
+		used += (nr_params + 7) & ~7UL;
+	}
+	msg.msg.hdr.len = htole32(used);
+	memcpy(buf, &msg.msg, sizeof(msg.msg));
+	memset(&answer, 0, sizeof(answer));
+	if (!peer_send(self->lane, buf, used) ||
+	    peer_reply(self->lane, &answer, sizeof(answer), SLACK_MS))
+		return -1;
+	memcpy(arg, answer.bytes + sizeof(answer.reply), size);
+	return 0;
+}
+
+/* Makes an object. Return: its handle; 0: there is none. */
+static uint32_t guest_alloc(FIXTURE_DATA(card) *self, uint32_t parent, uint32_t class,
+			    const void *params, size_t nr_params)
+{
+	struct rm_alloc args = {
+		.client = self->client, .parent = parent, .class = class,
+		.params = ARGUMENT + VGPU_PAGE_SIZE, .params_size = nr_params,
+	};
+	const struct vgpu_fixup fixup = {
+		.type = htole16(VGPU_FIXUP_PTR), .target = htole32(1),
+		.offset = htole32(offsetof(struct rm_alloc, params)),
+	};
+
+	if (!params)
+		args.params = 0;
+	if (rm_ioctl(self, RM_IOCTL_ALLOC, &args, params ? &fixup : NULL, params, nr_params) ||
+	    args.status)
+		return 0;
+	return args.object;
+}
+
+static bool guest_free(FIXTURE_DATA(card) *self, uint32_t object)
+{
+	struct rm_free args = {
+		.client = self->client, .parent = self->device, .object = object,
+	};
+
+	return !rm_ioctl(self, RM_IOCTL_FREE, &args, NULL, NULL, 0) && !args.status;
+}
+
+static bool close_control(FIXTURE_DATA(card) *self)
+{
+	struct peer_call msg;
+
+	peer_call_init(&msg, VGPU_OP_CLOSE, self->control, ++self->seq);
+	return !call(self, &msg, 0, 0);
+}
+
+/* The file maps the memory from now on. */
+static bool guest_tells_file(FIXTURE_DATA(card) *self)
+{
+	struct rm_map args = {
+		.client = self->client, .device = self->device, .memory = self->memory,
+		.len = SIZE,
+	};
+	const struct vgpu_fixup fixup = {
+		.type = htole16(VGPU_FIXUP_FD_IN), .offset = htole32(RM_MAP_FD),
+		.target = htole32(self->card),
+	};
+
+	return !rm_ioctl(self, RM_IOCTL_MAP, &args, &fixup, NULL, 0) && !args.status;
+}
+
+static int64_t guest_mmap(FIXTURE_DATA(card) *self, uint64_t window)
+{
+	struct peer_call msg;
+
+	peer_call_init(&msg, VGPU_OP_MMAP, self->card, ++self->seq);
+	msg.msg.args.mmap.addr = htole64(ADDR);
+	msg.msg.args.mmap.len = htole64(SIZE);
+	msg.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
+	msg.msg.args.mmap.flags = htole32(MAP_SHARED);
+	msg.msg.args.mmap.window = htole64(window);
+	msg.msg.args.mmap.window_offset = htole64(window ? PLACE : 0);
+	return call(self, &msg, 0, 0);
+}
+
+static bool guest_unmaps(FIXTURE_DATA(card) *self)
+{
+	struct vgpu_unmap unmap = {
+		.hdr.len = htole32(sizeof(unmap)),
+		.hdr.type = htole16(VGPU_MSG_UNMAP),
+		.hdr.seq = htole64(1),
+		.session = htole64(1), .addr = htole64(ADDR), .len = htole64(SIZE),
+	};
+
+	return peer_send(self->peer.control, &unmap, sizeof(unmap));
+}
+
+/* READ_PAGES. Return: how many of the words are @word; -1: there are none to be read. */
+static int64_t words_read(FIXTURE_DATA(card) *self, uint64_t word)
+{
+	struct peer_call msg;
+	int64_t len, i, nr = 0;
+	uint64_t seen;
+
+	peer_call_init(&msg, VGPU_OP_READ_PAGES, 0, ++self->seq);
+	msg.msg.args.pages.addr = htole64(ADDR);
+	msg.msg.args.pages.len = htole64(SIZE);
+	msg.seg[0].addr = htole64(ADDR);
+	msg.seg[0].len = htole32(SIZE);
+	msg.seg[0].flags = htole32(VGPU_SEG_OUT);
+	len = call(self, &msg, 1, 0);
+	if (len <= 0)
+		return -1;
+	for (i = 0; i < len; i += sizeof(seen)) {
+		memcpy(&seen, answer.bytes + sizeof(answer.reply) + i, sizeof(seen));
+		nr += seen == word;
+	}
+	return nr;
+}
+
+/* WRITE_PAGES, of a word in each page. Return: it was done. */
+static bool words_write(FIXTURE_DATA(card) *self, uint64_t word)
+{
+	uint64_t page;
+
+	for (page = 0; page < SIZE; page += VGPU_PAGE_SIZE) {
+		struct peer_call msg;
+		struct vgpu_range *range = (void *)msg.data;
+
+		peer_call_init(&msg, VGPU_OP_WRITE_PAGES, 0, ++self->seq);
+		msg.seg[0].len = htole32(sizeof(*range));
+		msg.seg[0].flags = htole32(VGPU_SEG_IN);
+		msg.seg[1].len = htole32(sizeof(word));
+		msg.seg[1].flags = htole32(VGPU_SEG_IN);
+		range->addr = htole64(ADDR + page);
+		range->len = htole32(sizeof(word));
+		memcpy(range + 1, &word, sizeof(word));
+		if (call(self, &msg, 2, sizeof(*range) + sizeof(word)) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* --- the other program -------------------------------------------------------------- */
+
+/* The other program gets what was freed last. */
+static bool other_takes(FIXTURE_DATA(card) *self)
+{
+	uint32_t object;
+	unsigned int i;
+
+	if (rm_begin() || rm_memory(CLASS_VIDEO, SIZE, &object))
+		return false;
+	self->other = rm_map(object, SIZE, 0, &self->other_file);
+	if (self->other == MAP_FAILED)
+		return false;
+	for (i = 0; i < WORDS; i++)
+		self->other[i] = SECRET;
+	return true;
+}
+
+static bool other_is_whole(const FIXTURE_DATA(card) *self)
+{
+	unsigned int i;
+
+	for (i = 0; i < WORDS && self->other[i] == SECRET; i++)
+		;
+	return i == WORDS;
+}
+
+/* Pages that objects of the driver have. */
+static unsigned int pages_used(void)
+{
+	char line[16];
+
+	tool_read_line("/sys/module/vgpu_mock_nvidia/parameters/pages", line, sizeof(line));
+	return atoi(line);
+}
+
+static bool pages_are(void *wanted)
+{
+	return pages_used() == *(unsigned int *)wanted;
+}
+
+/* --- both --------------------------------------------------------------------------- */
+
+/* Finds out which of the two exports is whose. */
+static bool know_exports(FIXTURE_DATA(card) *self)
+{
+	union {
+		struct vgpu_export_add add;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} other;
+
+	if (!control_next(self->peer.control, VGPU_MSG_EXPORT_ADD, &other, sizeof(other)))
+		return false;
+	self->control_export = self->peer.export;
+	self->card_export = le32toh(other.add.export);
+	if (!strcmp((char *)other.add.title, "nvidiactl")) {
+		self->control_export = self->card_export;
+		self->card_export = self->peer.export;
+	}
+	return true;
+}
+
+static uint32_t open_export(FIXTURE_DATA(card) *self, uint32_t export)
+{
+	struct peer peer = self->peer;
+
+	peer.export = export;
+	return peer_open_device(&peer, self->lane, ++self->seq);
+}
+
+/* The guest has memory, and a file that maps it. */
+static bool begin(FIXTURE_DATA(card) *self)
+{
+	struct rm_device device = {};
+	struct memory_params params = { .size = SIZE, .attr = ATTR_VIDEO };
+
+	if (peer_open(&self->peer, LOOPBACK, PORT) || !know_exports(self))
+		return false;
+	self->lane = peer_lane(&self->peer, 1);
+	if (self->lane < 0)
+		return false;
+	self->control = open_export(self, self->control_export);
+	self->card = open_export(self, self->card_export);
+	if (!self->control || !self->card)
+		return false;
+	self->client = guest_alloc(self, 0, RM_CLASS_CLIENT, NULL, 0);
+	self->device = guest_alloc(self, self->client, RM_CLASS_DEVICE, &device, sizeof(device));
+	self->memory = guest_alloc(self, self->device, CLASS_VIDEO, &params, sizeof(params));
+	return self->client && self->device && self->memory && guest_tells_file(self);
+}
+
+/* Return: the driver has done it. */
+static bool give_up(FIXTURE_DATA(card) *self, int how)
+{
+	switch (how) {
+	case FREE_MEMORY:
+		return guest_free(self, self->memory);
+	case FREE_CLIENT:
+		return guest_free(self, self->client);
+	default:
+		return close_control(self);
+	}
+}
+
+static bool window_begin(FIXTURE_DATA(card) *self)
+{
+	union {
+		struct vgpu_window_info info;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	int fd;
+
+	if (window_command("create", "--size 1M") ||
+	    !control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)))
+		return false;
+	self->window_id = le64toh(msg.info.window);
+	fd = open(WINDOW, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	self->window = mmap(NULL, WINDOW_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (self->window == MAP_FAILED)
+		self->window = NULL;
+	return self->window;
+}
+
+static uint64_t window_shows(const FIXTURE_DATA(card) *self, uint64_t word)
+{
+	uint64_t i, nr = 0;
+
+	for (i = 0; i < WORDS; i++)
+		nr += self->window[PLACE / sizeof(word) + i] == word;
+	return nr;
+}
+
+FIXTURE_SETUP(card)
+{
+	NEEDS_HOST();
+
+	self->peer.control = -1;
+	self->lane = -1;
+	self->node = -1;
+	self->other_file = -1;
+	rm.control = -1;
+	window_command("destroy", "--force 2>/dev/null");
+	ASSERT_EQ(0, tool_run("modprobe vgpu_mock_nvidia")->status);
+	ASSERT_EQ(0, mknod("/dev/nvidiactl", S_IFCHR | 0666, makedev(RM_MAJOR, RM_MINOR_CTL)));
+	ASSERT_EQ(0, mknod("/dev/nvidia0", S_IFCHR | 0666, makedev(RM_MAJOR, 0)));
+	ASSERT_EQ(0, export_as("hostile-control", "/dev/nvidiactl", LOOPBACK, PORT, false));
+	ASSERT_EQ(0, export_as("hostile-card", "/dev/nvidia0", LOOPBACK, PORT, false));
+	/* Without a file of the card the driver does not start it. */
+	self->node = open_node(0);
+	ASSERT_LE(0, self->node);
+	ASSERT_TRUE(begin(self));
+}
+
+FIXTURE_TEARDOWN(card)
+{
+	unsigned int none = 0;
+
+	if (!self->peer.port)
+		return;
+	if (self->other)
+		munmap((void *)self->other, SIZE);
+	close(self->other_file);
+	close(self->node);
+	nvidia_end(&rm);
+	close(self->lane);
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL, SLACK_MS));
+	EXPECT_TRUE(eventually(pages_are, &none, SLACK_MS));
+	EXPECT_TRUE(witness());
+	/* A hypervisor may have it mapped for longer than there is a guest. */
+	if (self->window)
+		munmap((void *)self->window, WINDOW_SIZE);
+	window_command("destroy", "--force 2>/dev/null");
+	EXPECT_EQ(0, unexport("hostile-control"));
+	EXPECT_EQ(0, unexport("hostile-card"));
+	EXPECT_EQ(0, unlink("/dev/nvidiactl"));
+	EXPECT_EQ(0, unlink("/dev/nvidia0"));
+	EXPECT_EQ(0, tool_run("rmmod vgpu_mock_nvidia")->status);
+}
+
+/* The guest looks by calls. A host that reads nothing of a card for a guest is right, too. */
+TEST_F_TIMEOUT(card, read_and_written, 120)
+{
+	ASSERT_EQ(0, guest_mmap(self, 0));
+	if (words_write(self, OURS))
+		EXPECT_EQ(SIZE / VGPU_PAGE_SIZE, words_read(self, OURS));
+	ASSERT_TRUE(give_up(self, variant->how));
+	ASSERT_TRUE(other_takes(self));
+	EXPECT_GE(0, words_read(self, SECRET));
+	words_write(self, OURS);
+	EXPECT_TRUE(other_is_whole(self));
+}
+
+/* The guest looks in a window, before it frees the memory, or only afterwards. */
+TEST_F_TIMEOUT(card, seen_in_a_window, 120)
+{
+	NEEDS_WINDOWS();
+	ASSERT_TRUE(window_begin(self));
+	ASSERT_EQ(0, guest_mmap(self, self->window_id));
+	ASSERT_TRUE(le32toh(answer.reply.out.mmap.flags) & VGPU_MAP_WINDOW);
+	ASSERT_TRUE(words_write(self, OURS));
+	EXPECT_EQ(SIZE / VGPU_PAGE_SIZE, window_shows(self, OURS));
+	ASSERT_TRUE(give_up(self, variant->how));
+	ASSERT_TRUE(other_takes(self));
+	EXPECT_EQ(0, window_shows(self, SECRET));
+	self->window[PLACE / sizeof(uint64_t)] = OURS;
+	EXPECT_TRUE(other_is_whole(self));
+}
+
+TEST_F_TIMEOUT(card, seen_later, 120)
+{
+	NEEDS_WINDOWS();
+	ASSERT_TRUE(window_begin(self));
+	ASSERT_EQ(0, guest_mmap(self, self->window_id));
+	ASSERT_TRUE(give_up(self, variant->how));
+	ASSERT_TRUE(other_takes(self));
+	EXPECT_EQ(0, window_shows(self, SECRET));
+	self->window[PLACE / sizeof(uint64_t)] = OURS;
+	EXPECT_TRUE(other_is_whole(self));
+}
+
+/* A file that tells of memory which is freed before it is mapped. */
+TEST_F_TIMEOUT(card, mapped_too_late, 120)
+{
+	ASSERT_TRUE(give_up(self, variant->how));
+	ASSERT_TRUE(other_takes(self));
+	if (!guest_mmap(self, 0)) {
+		EXPECT_GE(0, words_read(self, SECRET));
+		words_write(self, OURS);
+	}
+	EXPECT_TRUE(other_is_whole(self));
+}
+
+/* Memory that is mapped no more is the card's again, while the program goes on. */
+TEST_F_TIMEOUT(card, given_back, 120)
+{
+	unsigned int none = 0;
+
+	ASSERT_EQ(0, guest_mmap(self, 0));
+	ASSERT_TRUE(give_up(self, variant->how));
+	ASSERT_TRUE(guest_unmaps(self));
+	EXPECT_TRUE(eventually(pages_are, &none, SLACK_MS));
+	EXPECT_EQ(-1, words_read(self, OURS));
+}
+
+/* Also where a hypervisor looks at it. */
+TEST_F_TIMEOUT(card, given_back_from_a_window, 120)
+{
+	unsigned int none = 0;
+
+	NEEDS_WINDOWS();
+	ASSERT_TRUE(window_begin(self));
+	ASSERT_EQ(0, guest_mmap(self, self->window_id));
+	ASSERT_TRUE(words_write(self, OURS));
+	EXPECT_EQ(SIZE / VGPU_PAGE_SIZE, window_shows(self, OURS));
+	ASSERT_TRUE(give_up(self, variant->how));
+	ASSERT_TRUE(guest_unmaps(self));
+	EXPECT_TRUE(eventually(pages_are, &none, SLACK_MS));
+	ASSERT_TRUE(other_takes(self));
+	EXPECT_EQ(0, window_shows(self, OURS) + window_shows(self, SECRET));
+	self->window[PLACE / sizeof(uint64_t)] = OURS;
+	EXPECT_TRUE(other_is_whole(self));
+}
+
+TEST_HARNESS_MAIN
