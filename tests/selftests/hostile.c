@@ -1671,11 +1671,17 @@ TEST_F_TIMEOUT(hostile, files_of_a_dead_guest_are_not_waited_for, 120)
 	close(lane);
 }
 
-/* A thread of the host's that does a guest's work is in state D. */
-static bool host_waits(void)
+/* Threads that do guests' work, beside those of shadows: of the module, or an engine's. */
+#define HOST_THREADS	"vgpu-peer/[0-9]+|kworker/[^)]*vgpu_host[^)]*|vgpu-engine|vgpud"
+
+/* One of these threads is in one of these states. */
+static bool host_is_in(const char *threads, const char *states)
 {
-	return !system("grep -lE '^[0-9]+ \\((vgpu-peer|kworker/[^)]*vgpu_host)[^)]*\\) D ' "
-		       "/proc/[0-9]*/stat >/dev/null 2>&1");
+	char command[256];
+
+	snprintf(command, sizeof(command), "grep -qsE '^[0-9]+ \\((%s)\\) %s ' /proc/[0-9]*/stat",
+		 threads, states);
+	return !system(command);
 }
 
 /* A driver that is deaf to signals makes only the threads that are in it wait in state D. */
@@ -1689,18 +1695,70 @@ TEST_F_TIMEOUT(hostile, end_of_a_guest_waits_idly, 120)
 	lane = peer_lane(&self->peer, 1);
 	ASSERT_GE(lane, 0);
 	ASSERT_EQ(1, open_flushing(&self->peer, lane, 1, VGPU_MOCK_FLUSH_DEAF | 8000, &object));
+	/* The processes that are looked for below are there. */
+	ASSERT_TRUE(host_is_in(tool_user_engine() ? "vgpu-engine" : "vgpu-peer/[0-9]+", "[A-Z]"));
 	ASSERT_TRUE(close_by_message(&self->peer, 1, &object));
 	ASSERT_EQ(open, open_files());
 	peer_close(&self->peer);
 	close(lane);
 	/* Locks are waited for in that state, too, but not for long. */
 	while (open_files() == open) {
-		times = host_waits() ? times + 1 : 0;
+		times = host_is_in(HOST_THREADS, "D") ? times + 1 : 0;
 		if (times > most)
 			most = times;
 		usleep(100000);
 	}
 	EXPECT_LT(most, 10);
+}
+
+/* A driver is deaf for so long, in which a shadow has time to end on a slow machine. */
+#define DEAF_MS		15000
+
+/* The agent has reaped it, which is after the last of its threads. */
+static bool process_is_gone(void *pid)
+{
+	return kill(*(pid_t *)pid, 0) && errno == ESRCH;
+}
+
+/* A thread of the process is in state D. */
+static bool waits_in_kernel(void *pid)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command), "grep -qsE '\\) D ' /proc/%d/task/*/stat", *(pid_t *)pid);
+	return !system(command);
+}
+
+/* A lane waits for what the guest has closed before, whose driver is deaf. It can be killed. */
+TEST_F_TIMEOUT(hostile, lane_behind_a_deaf_close_is_killed, 120)
+{
+	uint64_t open = self->files + 2;
+	uint32_t object, device;
+	struct peer_call call;
+	pid_t pid;
+	int lane;
+
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	lane = peer_lane_of(&self->peer, 1, KILLED);
+	ASSERT_GE(lane, 0);
+	ASSERT_EQ(1, open_flushing(&self->peer, lane, 1, VGPU_MOCK_FLUSH_DEAF | DEAF_MS, &object));
+	device = peer_open_device(&self->peer, lane, 3);
+	ASSERT_NE(0, device);
+	pid = tool_shadow_of(KILLED);
+	ASSERT_NE(0, pid);
+	ASSERT_TRUE(close_by_message(&self->peer, 1, &object));
+	peer_call_init(&call, VGPU_OP_IOCTL, device, 4);
+	call.msg.control_seq = htole64(1);
+	call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_NOOP);
+	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
+	/* Lanes of a user-space engine wait outside the kernel. */
+	if (!tool_user_engine())
+		EXPECT_TRUE(eventually(waits_in_kernel, &pid, SLACK_MS));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_TRUE(eventually(process_is_gone, &pid, SLACK_MS));
+	/* The driver was not waited for. */
+	EXPECT_EQ(open, open_files());
+	close(lane);
 }
 
 /* --- upcalls -------------------------------------------------------------- */
