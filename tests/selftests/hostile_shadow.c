@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/vgpu_host.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "agent.h"
+#include "hostile_peer.h"
 #include "vgpu_mock.h"
 
 #include "kselftest_harness.h"
@@ -21,6 +23,13 @@
 #define HOSTILE		"/usr/lib/vgpu-test/tools/rogue_shadow"
 /* The same, of which each thread does one thing only. */
 #define CLAIMS		"/usr/lib/vgpu-test/tools/rogue_claims"
+/* Serves a lane that another program has served. */
+#define LANE_ENTER	"/usr/lib/vgpu-test/tools/lane_enter"
+#define LOOPBACK	1		/* CID */
+#define PORT		22700
+#define RESERVED_START	0x3e0000000000ULL
+#define RESERVED_SIZE	0x000100000000ULL
+#define SCRATCH_SIZE	0x10000
 #define PAGE		4096
 /* rogue_shadow.c expects mappings of programs here. */
 #define TARGET		((char *)0x200000000000UL)
@@ -305,6 +314,119 @@ TEST_F_TIMEOUT(shadow, maps_itself, 600)
 	EXPECT_TRUE(run_programs(self->name, self->done, rounds, PATIENCE_FIRST,
 				 program_that_maps));
 	EXPECT_TRUE(nothing_is_left("/rogue_claims"));
+}
+
+/* Both ends of a connection. Return: they are there. */
+static bool connect_ends(int ends[2])
+{
+	struct sockaddr_vm addr = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY, .svm_port = PORT,
+	};
+	int listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ends[0] = -1;
+	ends[1] = -1;
+	if (!bind(listener, (struct sockaddr *)&addr, sizeof(addr)) && !listen(listener, 1)) {
+		ends[0] = peer_connect(LOOPBACK, PORT, false);
+		if (ends[0] >= 0)
+			ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	}
+	close(listener);
+	return ends[1] >= 0;
+}
+
+static void on_signal(int signr)
+{
+}
+
+/*
+ * A shadow that nobody confines: when it is interrupted it executes another program, which has the
+ * lane, and nothing else. Ends with 0 if it does not get so far.
+ */
+static void serve_and_exec(int shadow, int sock)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct vgpu_shadow_lane lane = {
+		.size = sizeof(lane), .sock_fd = sock, .out_fd = -1,
+	};
+	struct vgpu_lane_serve serve = {
+		.size = sizeof(serve), .scratch = RESERVED_START, .scratch_len = SCRATCH_SIZE,
+		.event_fd = -1,
+	};
+
+	if (sigaction(VGPU_LANE_SIGNAL, &action, NULL) || ioctl(shadow, VGPU_SHADOW_LANE, &lane) ||
+	    dup2(lane.out_fd, 0) || close_range(1, ~0U, 0))
+		_exit(0);
+	if (ioctl(0, VGPU_LANE_SERVE, &serve) == VGPU_LANE_NEEDS_EVENT)
+		execl(LANE_ENTER, "lane_enter", NULL);
+	_exit(0);
+}
+
+/* The test is the agent, as vgpud's shadows can execute nothing. Return: a shadow's file, or -1. */
+static int begin_agent(int agent, int sock)
+{
+	struct vgpu_host_agent role = {
+		.size = sizeof(role), .reserved_base = RESERVED_START,
+		.reserved_size = RESERVED_SIZE, .fetch_timeout_ms = 2000,
+	};
+	struct vgpu_host_peer_add peer = {
+		.size = sizeof(peer), .sock_fd = sock, .cid = LOOPBACK, .port = PORT,
+	};
+	struct vgpu_host_shadow shadow = { .size = sizeof(shadow), .session = 1 };
+
+	if (ioctl(agent, VGPU_HOST_AGENT, &role) || ioctl(agent, VGPU_HOST_PEER_ADD, &peer))
+		return -1;
+	shadow.peer = peer.out_peer;
+	return ioctl(agent, VGPU_HOST_SHADOW, &shadow) ? -1 : shadow.out_fd;
+}
+
+/*
+ * Return: the error of a thread that serves a lane again after it has executed a program; minus the
+ * signal that it had to be ended by.
+ */
+static int error_after_exec(int agent)
+{
+	int control[2], lane[2], shadow, status = 0;
+	struct vgpu_hdr ready;
+	pid_t child;
+
+	if (!connect_ends(control) || !connect_ends(lane))
+		return 0;
+	shadow = begin_agent(agent, control[1]);
+	child = shadow < 0 ? -1 : fork();
+	if (!child)
+		serve_and_exec(shadow, lane[1]);
+	close(shadow);
+	close(lane[1]);
+	if (child > 0) {
+		if (peer_recv(lane[0], &ready, sizeof(ready), 20000) == sizeof(ready) &&
+		    peer_type(&ready) == VGPU_MSG_LANE_READY)
+			kill(child, VGPU_LANE_SIGNAL);
+		else
+			kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+	}
+	close(lane[0]);
+	close(control[0]);
+	close(control[1]);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/*
+ * A thread that has served a lane stays the same when it executes a program, but it has other
+ * memory then, of which the module knows nothing.
+ */
+TEST_F(shadow, executes_a_program)
+{
+	int agent = open(VGPU_HOST_DEVICE, O_RDWR | O_CLOEXEC);
+	uint64_t end = tool_now_ms() + 20000;
+
+	EXPECT_EQ(EINVAL, error_after_exec(agent));
+	/* The module has nothing left of that. */
+	close(agent);
+	while (references() && tool_now_ms() < end)
+		usleep(20000);
+	EXPECT_EQ(0, references());
 }
 
 TEST_HARNESS_MAIN
