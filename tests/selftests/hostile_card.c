@@ -289,16 +289,13 @@ static bool pages_are(void *wanted)
 /* Finds out which of the two exports is whose. */
 static bool know_exports(FIXTURE_DATA(card) *self)
 {
-	union {
-		struct vgpu_export_add add;
-		char bytes[VGPU_CONTROL_MSG_MAX];
-	} other;
+	struct vgpu_export_add other;
 
-	if (!control_next(self->peer.control, VGPU_MSG_EXPORT_ADD, &other, sizeof(other)))
+	if (!second_export(&self->peer, &other))
 		return false;
 	self->control_export = self->peer.export;
-	self->card_export = le32toh(other.add.export);
-	if (!strcmp((char *)other.add.title, "nvidiactl")) {
+	self->card_export = le32toh(other.export);
+	if (!strcmp((char *)other.title, "nvidiactl")) {
 		self->control_export = self->card_export;
 		self->card_export = self->peer.export;
 	}
@@ -491,7 +488,7 @@ TEST_F_TIMEOUT(card, given_back, 120)
 	EXPECT_EQ(-1, words_read(self, OURS));
 }
 
-/* Also where a hypervisor looks at it. */
+/* A hypervisor that looks at the memory does not keep it. */
 TEST_F_TIMEOUT(card, given_back_from_a_window, 120)
 {
 	unsigned int none = 0;

@@ -209,6 +209,20 @@ static inline bool control_next(int control, uint16_t type, void *msg, size_t si
 	return false;
 }
 
+/* The host tells of a second export, behind the one that peer_open() has taken. */
+static inline bool second_export(const struct peer *peer, struct vgpu_export_add *add)
+{
+	union {
+		struct vgpu_export_add add;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+
+	if (!control_next(peer->control, VGPU_MSG_EXPORT_ADD, &msg, sizeof(msg)))
+		return false;
+	*add = msg.add;
+	return true;
+}
+
 static inline int window_command(const char *verb, const char *options)
 {
 	char command[128];

@@ -48,16 +48,13 @@ FIXTURE(pin) {
 /* Finds out which of the two exports is whose. */
 static bool know_exports(FIXTURE_DATA(pin) *self)
 {
-	union {
-		struct vgpu_export_add add;
-		char bytes[VGPU_CONTROL_MSG_MAX];
-	} other;
+	struct vgpu_export_add other;
 
-	if (!control_next(self->peer.control, VGPU_MSG_EXPORT_ADD, &other, sizeof(other)))
+	if (!second_export(&self->peer, &other))
 		return false;
 	self->mock = self->peer.export;
-	self->card = le32toh(other.add.export);
-	if (le32toh(other.add.kind) != VGPU_EXPORT_NVIDIA) {
+	self->card = le32toh(other.export);
+	if (le32toh(other.kind) != VGPU_EXPORT_NVIDIA) {
 		self->mock = self->card;
 		self->card = self->peer.export;
 	}
