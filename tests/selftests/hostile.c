@@ -1671,8 +1671,13 @@ TEST_F_TIMEOUT(hostile, files_of_a_dead_guest_are_not_waited_for, 120)
 	close(lane);
 }
 
-/* Threads that do guests' work, beside those of shadows: of the module, or an engine's. */
-#define HOST_THREADS	"vgpu-peer/[0-9]+|kworker/[^)]*vgpu_host[^)]*|vgpu-engine|vgpud"
+/* Threads that do the work of guests, beside those of shadows, and outlive each guest. */
+#define HOST_THREADS	"vgpu-peer/[0-9]+|kworker/[^)]*vgpu_host[^)]*|vgpud"
+/*
+ * An engine ends with its guest: the last of its threads closes what it has open, and waits for those
+ * drivers. While the guest lives, the engine's main thread waits for none.
+ */
+#define GUEST_THREADS	HOST_THREADS "|vgpu-engine"
 
 /* One of these threads is in one of these states. */
 static bool host_is_in(const char *threads, const char *states)
@@ -1684,31 +1689,55 @@ static bool host_is_in(const char *threads, const char *states)
 	return !system(command);
 }
 
-/* A driver that is deaf to signals makes only the threads that are in it wait in state D. */
-TEST_F_TIMEOUT(hostile, end_of_a_guest_waits_idly, 120)
+/* Return: how often in a row, looked at each 100 ms while @open files are, one was in state D. */
+static uint32_t host_waited_deaf(const char *threads, uint64_t open)
 {
-	uint32_t object, times = 0, most = 0;
-	uint64_t open = self->files + 1;
-	int lane;
+	uint32_t times = 0, most = 0;
 
-	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
-	lane = peer_lane(&self->peer, 1);
-	ASSERT_GE(lane, 0);
-	ASSERT_EQ(1, open_flushing(&self->peer, lane, 1, VGPU_MOCK_FLUSH_DEAF | 8000, &object));
-	/* The processes that are looked for below are there. */
-	ASSERT_TRUE(host_is_in(tool_user_engine() ? "vgpu-engine" : "vgpu-peer/[0-9]+", "[A-Z]"));
-	ASSERT_TRUE(close_by_message(&self->peer, 1, &object));
-	ASSERT_EQ(open, open_files());
-	peer_close(&self->peer);
-	close(lane);
-	/* Locks are waited for in that state, too, but not for long. */
 	while (open_files() == open) {
-		times = host_is_in(HOST_THREADS, "D") ? times + 1 : 0;
+		times = host_is_in(threads, "D") ? times + 1 : 0;
 		if (times > most)
 			most = times;
 		usleep(100000);
 	}
-	EXPECT_LT(most, 10);
+	return most;
+}
+
+/* Closes a file whose driver is deaf for so many ms. Return: the lane, or -1. */
+static int close_deaf_file(FIXTURE_DATA(hostile) *self, uint32_t ms, const char *engine)
+{
+	int lane = peer_open(&self->peer, LOOPBACK, PORT) ? -1 : peer_lane(&self->peer, 1);
+	uint32_t object;
+
+	/* The processes that are looked for later are there. */
+	if (lane < 0 ||
+	    !open_flushing(&self->peer, lane, 1, VGPU_MOCK_FLUSH_DEAF | ms, &object) ||
+	    !host_is_in(tool_user_engine() ? engine : "vgpu-peer/[0-9]+", "[A-Z]") ||
+	    !close_by_message(&self->peer, 1, &object) || open_files() != self->files + 1)
+		return -1;
+	return lane;
+}
+
+/* A driver that is deaf to signals makes only the threads that are in it wait in state D. */
+TEST_F_TIMEOUT(hostile, close_waits_idly, 120)
+{
+	int lane = close_deaf_file(self, 4000, "vgpu-engine");
+
+	ASSERT_GE(lane, 0);
+	/* Locks are waited for in that state, too, but not for long. */
+	EXPECT_LT(host_waited_deaf(GUEST_THREADS, self->files + 1), 10);
+	close(lane);
+}
+
+/* Guests that have such files end in the same way. */
+TEST_F_TIMEOUT(hostile, end_of_a_guest_waits_idly, 120)
+{
+	int lane = close_deaf_file(self, 8000, "vgpud");
+
+	ASSERT_GE(lane, 0);
+	peer_close(&self->peer);
+	close(lane);
+	EXPECT_LT(host_waited_deaf(HOST_THREADS, self->files + 1), 10);
 }
 
 /* A driver is deaf for so long, in which a shadow has time to end on a slow machine. */
