@@ -16,6 +16,7 @@
 #include <linux/build_bug.h>
 #else
 #include <assert.h>
+#include <stdbool.h>
 #endif
 
 #define RM_MAJOR	195
@@ -24,6 +25,7 @@
 /* Cards that RM has at most, and so numbers of devices. */
 #define RM_DEVICES	32
 
+#define RM_CLASS_SYSTEM		0x003e	/* memory of the system */
 #define RM_CLASS_CLIENT		0x0041
 #define RM_CLASS_DEVICE		0x0080
 #define RM_CLASS_SUBDEVICE	0x2080
@@ -57,6 +59,29 @@ struct rm_alloc {
 	__u32 status;
 	__u32 reserved;
 };
+
+/* Allocates memory of the system, and may have a control file map it. By a file of a card. */
+struct rm_alloc_memory {
+	__u32 client;
+	__u32 parent;
+	__u32 object;
+	__u32 class;
+	__u32 flags;
+	__u32 reserved;
+	__u64 addr;
+	__u64 limit;	/* its last byte */
+	__u32 status;
+	__u32 reserved2;
+	__s32 fd;
+	__u32 reserved3;
+};
+
+#define RM_ALLOC_FD	48	/* where in it */
+/* Bits of @flags by which the file is told nothing. */
+#define RM_ALLOC_MASK		0x00030000U
+#define RM_ALLOC_NONE		0x00010000U
+#define RM_ALLOC_MAPPING_MASK	0xc0000000U
+#define RM_ALLOC_NO_MAP		0x40000000U
 
 struct rm_device {
 	__u32 number;
@@ -113,7 +138,10 @@ struct rm_share {
 #define RM_SHARE_WITH_CLIENT	3
 #define RM_SHARE_HOW_ADD	4
 
-/* Makes a mapping, which a file of the device shows from then on, at its offset 0. */
+/*
+ * Makes a mapping, which a file of the device, or for memory of the system a control file,
+ * shows from then on, at its offset 0.
+ */
 struct rm_map {
 	__u32 client;
 	__u32 device;
@@ -132,6 +160,25 @@ struct rm_map {
 /* Bits of @flags in which RM answers how it is cached. */
 #define RM_MAP_CACHING	(7U << 23)
 
+/*
+ * Return: RM_ALLOC_MEMORY, as RM has answered it, has had a file map the memory, and @map is as if
+ * RM_IOCTL_MAP had (RmIoctl() of release 595).
+ */
+static inline bool rm_alloc_maps(const struct rm_alloc_memory *args, struct rm_map *map)
+{
+	if (args->status || args->class != RM_CLASS_SYSTEM ||
+	    (args->flags & RM_ALLOC_MASK) == RM_ALLOC_NONE ||
+	    (args->flags & RM_ALLOC_MAPPING_MASK) == RM_ALLOC_NO_MAP || args->limit == ~0ULL)
+		return false;
+	*map = (struct rm_map) {
+		.client = args->client,
+		.device = args->parent,
+		.memory = args->object,
+		.len = args->limit + 1,
+	};
+	return true;
+}
+
 struct rm_unmap {
 	__u32 client;
 	__u32 device;
@@ -148,6 +195,7 @@ struct rm_register {
 };
 
 #define RM_IOCTL_REGISTER _IOWR('F', 0xc9, struct rm_register)
+#define RM_IOCTL_ALLOC_MEMORY _IOWR('F', 0x27, struct rm_alloc_memory)
 #define RM_IOCTL_FREE	_IOWR('F', 0x29, struct rm_free)
 #define RM_IOCTL_ALLOC	_IOWR('F', 0x2b, struct rm_alloc)
 #define RM_IOCTL_DUP	_IOWR('F', 0x34, struct rm_dup)
@@ -189,6 +237,8 @@ static inline int rm_errno(__u32 status)
 static_assert(sizeof(struct rm_register) == 4, "the driver's size");
 static_assert(sizeof(struct rm_free) == 16, "the driver's size");
 static_assert(sizeof(struct rm_alloc) == 48, "the driver's size");
+static_assert(sizeof(struct rm_alloc_memory) == 56, "the driver's size");
+static_assert(__builtin_offsetof(struct rm_alloc_memory, fd) == RM_ALLOC_FD, "the driver's place");
 static_assert(sizeof(struct rm_device) == 56, "the driver's size");
 static_assert(sizeof(struct rm_dup) == 28, "the driver's size");
 static_assert(sizeof(struct rm_share) == 24, "the driver's size");

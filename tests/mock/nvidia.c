@@ -15,6 +15,7 @@
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 
+#include "../../drivers/common/nvidia_rm.h"
 #include "nvidia.h"
 #include "vgpu_mock_nvidia.h"
 
@@ -79,6 +80,7 @@ static int nvidia_open(struct inode *inode, struct file *filp)
 	if (!file)
 		return -ENOMEM;
 	init_waitqueue_head(&file->event_wait);
+	file->is_control = !strcmp(nvidia_name(inode->i_rdev), "nvidiactl");
 	filp->private_data = file;
 	return 0;
 }
@@ -129,6 +131,12 @@ struct mock_nvidia_file *mock_nvidia_card_file(struct file *filp)
 	return nvidia_is(filp, "nvidia0") ? filp->private_data : NULL;
 }
 
+struct mock_nvidia_file *mock_nvidia_told_file(struct file *filp)
+{
+	return nvidia_is(filp, "nvidia0") || nvidia_is(filp, "nvidiactl") ?
+	       filp->private_data : NULL;
+}
+
 /* A card's file has the control file from then on. */
 static long nvidia_register(struct file *filp, __s32 __user *arg)
 {
@@ -160,10 +168,13 @@ static bool nvidia_is_denied(u32 cmd)
 	return false;
 }
 
-/* Ioctls but CONTROL count in any size; those of unified memory have none. */
+/*
+ * Ioctls but CONTROL count in any size; those of unified memory have none. Engines share with a
+ * client of their own, which is there.
+ */
 static void nvidia_count_denied(u32 nr, u32 size, void __user *arg)
 {
-	u32 class;
+	u32 class, client;
 	u16 with;
 
 	switch (size ? nr : 0) {
@@ -175,7 +186,9 @@ static void nvidia_count_denied(u32 nr, u32 size, void __user *arg)
 		break;
 	case _IOC_NR(VGPU_MOCK_NVIDIA_SHARE):
 		if (!get_user(with, (u16 __user *)(arg + VGPU_MOCK_NVIDIA_SHARE_WITH)) &&
-		    with == VGPU_MOCK_NVIDIA_SHARE_CLIENT)
+		    with == VGPU_MOCK_NVIDIA_SHARE_CLIENT &&
+		    !get_user(client, &((struct rm_share __user *)arg)->with_client) &&
+		    !mock_nvidia_rm_has(client))
 			atomic_inc(&denied_seen);
 		break;
 	}
@@ -284,8 +297,20 @@ static long nvidia_sleep(void)
 	return ret;
 }
 
+/* Memory of the system is allocated by a card's file, all else that is RM's by the control file. */
+static struct mock_nvidia_file *nvidia_control_of(struct file *filp, u32 nr)
+{
+	const struct mock_nvidia_file *card = mock_nvidia_card_file(filp);
+	struct file *control = filp;
+
+	if (card)
+		control = nr == _IOC_NR(RM_IOCTL_ALLOC_MEMORY) ? READ_ONCE(card->control) : NULL;
+	return control && nvidia_is(control, "nvidiactl") ? control->private_data : NULL;
+}
+
 static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
+	struct mock_nvidia_file *control;
 	u32 nr = _IOC_NR(cmd), size = _IOC_SIZE(cmd);
 	char name[VGPU_MOCK_NVIDIA_NAME] = "";
 	struct vgpu_mock_nvidia_xfer xfer;
@@ -323,8 +348,9 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		ret = mock_nvidia_event_ioctl(filp->private_data, nr, size, (void __user *)arg);
 	if (ret != -ENOTTY)
 		return ret;
-	if (nvidia_is(filp, "nvidiactl")) {
-		ret = mock_nvidia_rm_ioctl(filp->private_data, nr, size, (void __user *)arg);
+	control = nvidia_control_of(filp, nr);
+	if (control) {
+		ret = mock_nvidia_rm_ioctl(control, nr, size, (void __user *)arg);
 		if (ret != -ENOTTY)
 			return ret;
 	}
@@ -340,13 +366,13 @@ static long nvidia_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return 0;
 }
 
-/* The mapping of a card is what RM says, that of others a page of its own, at first zeros. */
+/* Cards and the control node map what RM says, others a page of their own, at first zeros. */
 static int nvidia_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct page *page;
 	int ret;
 
-	if (mock_nvidia_card_file(filp))
+	if (mock_nvidia_told_file(filp))
 		return mock_nvidia_rm_mmap(filp->private_data, vma);
 	if (vma_pages(vma) != 1)
 		return -EINVAL;

@@ -10,10 +10,12 @@
 
 /**
  * struct mock_nvidia_map - what a file maps
+ * @id: of the memory whose pages they were
  * @nr: how many pages
  * @pages: they, which may have become others' memory since
  */
 struct mock_nvidia_map {
+	u64 id;
 	unsigned long nr;
 	struct page *pages[];
 };
@@ -21,6 +23,7 @@ struct mock_nvidia_map {
 /**
  * struct mock_nvidia_file - an open file
  * @text: what was written to it
+ * @is_control: it is of the control node
  * @pinned: page of a program's that the card keeps; NULL: none
  * @control: of a card: the control file that it was registered with, which is not released before;
  *	NULL: none
@@ -30,6 +33,7 @@ struct mock_nvidia_map {
  */
 struct mock_nvidia_file {
 	char text[64];
+	bool is_control;
 	struct page *pinned;
 	struct file *control;
 	struct mock_nvidia_map *map;
@@ -39,6 +43,8 @@ struct mock_nvidia_file {
 
 /* nvidia.c. Return: the file, or NULL when it is another driver's or of the control node. */
 struct mock_nvidia_file *mock_nvidia_card_file(struct file *filp);
+/* Likewise; one of the card, or of the control node. */
+struct mock_nvidia_file *mock_nvidia_told_file(struct file *filp);
 
 /* nvidia_event.c: OS events */
 struct mock_nvidia_event;
@@ -57,6 +63,7 @@ long mock_nvidia_pci_ioctl(u32 nr, u32 size, void __user *arg);
 long mock_nvidia_pci_control(const struct vgpu_mock_nvidia_control *control);
 
 /* nvidia_rm.c: the resource manager */
+bool mock_nvidia_rm_has(u32 client);
 u32 mock_nvidia_rm_check(struct mock_nvidia_file *control, u32 client);
 long mock_nvidia_rm_events(struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control);

@@ -4,6 +4,10 @@
  * or its duplicates have, and that nobody takes away from who has mapped it: when the last of
  * these goes it is somebody else's, first of all the next one's who asks, and is seen by both.
  *
+ * Memory of the system is mapped by control files, and is the mapping's, too. But a file that was
+ * told to map it has no reference: when it is freed before mmap() comes, the real driver uses what
+ * is no object any more. This one shows whoever has the pages then.
+ *
  * Pages are given back to the kernel when the module goes, so that this harms nobody.
  */
 #include <linux/fdtable.h>
@@ -25,12 +29,15 @@
 
 #define RM_FIRST_CLIENT		0xc1d00001
 #define RM_FIRST_OBJECT		0x5c000001
+#define RM_STATE_IN_USE		0x63
 #define RM_MEMORY_MAX		(64UL << 20)
 /* Clients that an object is shared with. */
 #define RM_SHARED_MAX		4
 
 struct rm_memory {
 	struct kref ref;
+	struct list_head node;	/* among rm_memories */
+	u64 id;
 	unsigned long nr;
 	struct page *pages[];
 };
@@ -56,6 +63,7 @@ struct rm_client {
 
 union rm_args {
 	struct rm_alloc alloc;
+	struct rm_alloc_memory alloc_memory;
 	struct rm_free free;
 	struct rm_dup dup;
 	struct rm_share share;
@@ -74,6 +82,8 @@ union rm_params {
 static DEFINE_MUTEX(rm_lock);
 static LIST_HEAD(rm_clients);
 static u32 rm_last_client = RM_FIRST_CLIENT;
+static LIST_HEAD(rm_memories);
+static u64 rm_last_memory;
 /* Pages of nobody; the one that was freed last is the first. */
 static LIST_HEAD(rm_pool);
 
@@ -93,6 +103,7 @@ static void rm_memory_free(struct kref *ref)
 		list_add(&memory->pages[i]->lru, &rm_pool);
 	}
 	rm_pages -= memory->nr;
+	list_del(&memory->node);
 	kvfree(memory);
 }
 
@@ -119,6 +130,8 @@ static struct rm_memory *rm_memory_alloc(u64 size)
 	if (!memory)
 		return NULL;
 	kref_init(&memory->ref);
+	list_add(&memory->node, &rm_memories);
+	memory->id = ++rm_last_memory;
 	for (; memory->nr < nr; memory->nr++, rm_pages++) {
 		memory->pages[memory->nr] = rm_page_alloc();
 		if (!memory->pages[memory->nr]) {
@@ -204,6 +217,22 @@ static u32 rm_object_new(struct rm_client *client, u32 class, struct rm_memory *
 	return RM_NO_MEMORY;
 }
 
+/* The same, with a handle that the caller has chosen. */
+static u32 rm_object_named(struct rm_client *client, u32 class, struct rm_memory *memory,
+			   u32 handle)
+{
+	struct rm_object *object = kzalloc(sizeof(*object), GFP_KERNEL);
+
+	if (object && handle && !xa_insert(&client->objects, handle, object, GFP_KERNEL)) {
+		object->class = class;
+		object->memory = memory;
+		return RM_OK;
+	}
+	kfree(object);
+	kref_put(&memory->ref, rm_memory_free);
+	return RM_INVALID_OBJECT_HANDLE;
+}
+
 /* --- ioctls --------------------------------------------------------------------------- */
 
 static int rm_is_card(const void *unused, struct file *file, unsigned int fd)
@@ -264,6 +293,7 @@ static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args,
 	case RM_CLASS_SUBDEVICE:
 		break;
 	case VGPU_MOCK_NVIDIA_VIDEO:
+	case RM_CLASS_SYSTEM:
 		memory = rm_memory_alloc(params->size);
 		if (!memory)
 			return RM_NO_MEMORY;
@@ -306,6 +336,13 @@ static bool rm_may_dup(const struct rm_client *client, const struct rm_client *f
 	return client->process == from->process;
 }
 
+static bool rm_is_device(struct rm_client *client, u32 handle)
+{
+	const struct rm_object *object = xa_load(&client->objects, handle);
+
+	return object && (object->class == RM_CLASS_DEVICE || object->class == RM_CLASS_SUBDEVICE);
+}
+
 static u32 rm_dup(struct mock_nvidia_file *control, struct rm_dup *args)
 {
 	struct rm_client *client = rm_client_of(control, args->client);
@@ -319,6 +356,8 @@ static u32 rm_dup(struct mock_nvidia_file *control, struct rm_dup *args)
 		return RM_OBJECT_NOT_FOUND;
 	if (!rm_may_dup(client, from, object))
 		return RM_INSUFFICIENT_PERMISSIONS;
+	if (!rm_is_device(client, args->parent))
+		return RM_INVALID_OBJECT;
 	kref_get(&object->memory->ref);
 	return rm_object_new(client, object->class, object->memory, &args->object);
 }
@@ -337,14 +376,31 @@ static u32 rm_share(const struct rm_share *args)
 	return RM_OK;
 }
 
-/* @file shows it from now on, whatever it showed before. */
+/* @file shows it from now on, if it was told nothing before. */
+static u32 rm_tell(struct mock_nvidia_file *file, const struct rm_memory *memory,
+		   unsigned long first, unsigned long nr)
+{
+	struct mock_nvidia_map *map;
+
+	if (file->map)
+		return RM_STATE_IN_USE;
+	map = kvzalloc(struct_size(map, pages, nr), GFP_KERNEL);
+	if (!map)
+		return RM_NO_MEMORY;
+	map->id = memory->id;
+	map->nr = nr;
+	memcpy(map->pages, memory->pages + first, nr * sizeof(map->pages[0]));
+	file->map = map;
+	return RM_OK;
+}
+
 static u32 rm_map(struct mock_nvidia_file *control, struct rm_map *args,
 		  struct mock_nvidia_file *file)
 {
 	struct rm_client *client = rm_client_of(control, args->client);
-	struct mock_nvidia_map *map;
 	struct rm_object *object;
 	unsigned long first;
+	bool system;
 
 	if (!client || client->process != current->tgid)
 		return RM_INVALID_CLIENT;
@@ -355,15 +411,38 @@ static u32 rm_map(struct mock_nvidia_file *control, struct rm_map *args,
 	if (!PAGE_ALIGNED(args->offset) || !args->len || first >= object->memory->nr ||
 	    args->len > (u64)(object->memory->nr - first) << PAGE_SHIFT)
 		return RM_NOT_SUPPORTED;
-	map = kvzalloc(struct_size(map, pages, PFN_UP(args->len)), GFP_KERNEL);
-	if (!map)
-		return RM_NO_MEMORY;
-	map->nr = PFN_UP(args->len);
-	memcpy(map->pages, object->memory->pages + first, map->nr * sizeof(map->pages[0]));
-	kvfree(file->map);
-	file->map = map;
+	system = object->class == RM_CLASS_SYSTEM;
+	if (file->is_control != system)
+		return RM_INVALID_OBJECT;
 	args->addr = args->memory;
-	return RM_OK;
+	return rm_tell(file, object->memory, first, PFN_UP(args->len));
+}
+
+static u32 rm_alloc_memory(struct mock_nvidia_file *control, struct rm_alloc_memory *args,
+			   struct mock_nvidia_file *file)
+{
+	struct rm_client *client = rm_client_of(control, args->client);
+	struct rm_memory *memory;
+	u32 status;
+
+	if (!client)
+		return RM_INVALID_CLIENT;
+	if (args->class != RM_CLASS_SYSTEM || (args->flags & RM_ALLOC_MASK) == RM_ALLOC_NONE ||
+	    !file->is_control)
+		return RM_NOT_SUPPORTED;
+	if (!rm_is_device(client, args->parent))
+		return RM_INVALID_OBJECT;
+	memory = rm_memory_alloc(args->limit + 1);
+	if (!memory)
+		return RM_NO_MEMORY;
+	/*
+	 * The client's object, whose handle the driver does not say, has the memory also where the
+	 * file could not be told.
+	 */
+	status = rm_object_named(client, args->class, memory, args->object);
+	if (!status && (args->flags & RM_ALLOC_MAPPING_MASK) != RM_ALLOC_NO_MAP)
+		status = rm_tell(file, memory, 0, memory->nr);
+	return status;
 }
 
 static u32 rm_unmap(struct mock_nvidia_file *control, const struct rm_unmap *args)
@@ -380,6 +459,8 @@ static size_t rm_args_size(u32 nr)
 	switch (nr) {
 	case _IOC_NR(RM_IOCTL_ALLOC):
 		return sizeof(struct rm_alloc);
+	case _IOC_NR(RM_IOCTL_ALLOC_MEMORY):
+		return sizeof(struct rm_alloc_memory);
 	case _IOC_NR(RM_IOCTL_FREE):
 		return sizeof(struct rm_free);
 	case _IOC_NR(RM_IOCTL_DUP):
@@ -406,6 +487,7 @@ static int rm_alloc_params(const struct rm_alloc *args, union rm_params *params)
 		size = sizeof(params->device);
 		break;
 	case VGPU_MOCK_NVIDIA_VIDEO:
+	case RM_CLASS_SYSTEM:
 		at += VGPU_MOCK_NVIDIA_VIDEO_SIZE;
 		size = sizeof(params->size);
 		break;
@@ -471,6 +553,20 @@ static size_t rm_control_size(u32 cmd)
 	default:
 		return 0;
 	}
+}
+
+/**
+ * mock_nvidia_rm_has() - whether a client is there
+ * @client: its handle
+ */
+bool mock_nvidia_rm_has(u32 client)
+{
+	bool has;
+
+	mutex_lock(&rm_lock);
+	has = rm_client_find(client);
+	mutex_unlock(&rm_lock);
+	return has;
 }
 
 /**
@@ -584,6 +680,9 @@ static void rm_run(struct mock_nvidia_file *control, u32 nr, union rm_args *args
 	case _IOC_NR(RM_IOCTL_ALLOC):
 		args->alloc.status = rm_alloc(control, &args->alloc, params);
 		break;
+	case _IOC_NR(RM_IOCTL_ALLOC_MEMORY):
+		args->alloc_memory.status = rm_alloc_memory(control, &args->alloc_memory, file);
+		break;
 	case _IOC_NR(RM_IOCTL_FREE):
 		args->free.status = rm_free(control, &args->free);
 		break;
@@ -626,9 +725,9 @@ long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, vo
 		return -EFAULT;
 	if (nr == _IOC_NR(RM_IOCTL_ALLOC) && rm_alloc_params(&args.alloc, &params))
 		return -EFAULT;
-	if (nr == _IOC_NR(RM_IOCTL_MAP)) {
-		filp = fget(args.map.fd);
-		file = filp ? mock_nvidia_card_file(filp) : NULL;
+	if (nr == _IOC_NR(RM_IOCTL_MAP) || nr == _IOC_NR(RM_IOCTL_ALLOC_MEMORY)) {
+		filp = fget(nr == _IOC_NR(RM_IOCTL_MAP) ? args.map.fd : args.alloc_memory.fd);
+		file = filp ? mock_nvidia_told_file(filp) : NULL;
 		if (!file)
 			ret = -EINVAL;
 	}
@@ -642,9 +741,46 @@ long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, vo
 	return ret;
 }
 
+/* A mapping of the system's memory has it. */
+static void rm_vma_open(struct vm_area_struct *vma)
+{
+	struct rm_memory *memory = vma->vm_private_data;
+
+	kref_get(&memory->ref);
+}
+
+static void rm_vma_close(struct vm_area_struct *vma)
+{
+	struct rm_memory *memory = vma->vm_private_data;
+
+	mutex_lock(&rm_lock);
+	kref_put(&memory->ref, rm_memory_free);
+	mutex_unlock(&rm_lock);
+}
+
+static const struct vm_operations_struct rm_vm_ops = {
+	.open = rm_vma_open,
+	.close = rm_vma_close,
+};
+
+/* Memory that was freed in the meantime is no mapping's any more. */
+static void rm_vma_take(struct mock_nvidia_file *file, struct vm_area_struct *vma)
+{
+	struct rm_memory *memory;
+
+	list_for_each_entry(memory, &rm_memories, node) {
+		if (memory->id != file->map->id)
+			continue;
+		kref_get(&memory->ref);
+		vma->vm_private_data = memory;
+		vma->vm_ops = &rm_vm_ops;
+		return;
+	}
+}
+
 /**
  * mock_nvidia_rm_mmap() - map what the file was told to
- * @file: of a card
+ * @file: of a card, or a control file
  * @vma: the mapping
  *
  * Return: 0, -EINVAL if it was told nothing, or something else; another errno.
@@ -655,12 +791,18 @@ int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vm
 	int ret = 0;
 
 	mutex_lock(&rm_lock);
-	if (!file->map || vma->vm_pgoff || vma_pages(vma) != file->map->nr)
+	if (!file->map || vma->vm_pgoff)
+		ret = -EINVAL;
+	/* A card's memory is mapped as a whole or not at all. */
+	else if (vma_pages(vma) > file->map->nr ||
+		 (vma_pages(vma) < file->map->nr && !file->is_control))
 		ret = -EINVAL;
 	for (i = 0; !ret && i < vma_pages(vma); i++)
 		ret = remap_pfn_range(vma, vma->vm_start + (i << PAGE_SHIFT),
 				      page_to_pfn(file->map->pages[i]), PAGE_SIZE,
 				      vma->vm_page_prot);
+	if (!ret && file->is_control)
+		rm_vma_take(file, vma);
 	mutex_unlock(&rm_lock);
 	return ret;
 }

@@ -34,7 +34,7 @@
 static const char *control_path, *card_path;
 /* The driver looks for a file of the card, which is in the table for its own calls, too. */
 static int control, card;
-static unsigned int client, subdevice;
+static unsigned int client, device, subdevice;
 
 /* How often the same is done that is to be done so often: less on slow machines. */
 static unsigned int times(unsigned int wanted)
@@ -86,7 +86,6 @@ static void begin(void)
 	struct vgpu_mock_nvidia_notify notify = { .action = VGPU_MOCK_NVIDIA_NOTIFY_AGAIN };
 	struct rm_subdevice second = {};
 	struct rm_device first = {};
-	unsigned int device;
 
 	control = open_file(control_path);
 	card = open_file(card_path);
@@ -354,6 +353,24 @@ static void use_threads(void)
 
 /* --- ends ----------------------------------------------------------------------------- */
 
+/* A page of the system's memory, which a control file maps from then on. */
+static void *map_page(int fd)
+{
+	unsigned char params[128] = {};
+	const unsigned long long size = 4096;
+	struct rm_map args = { .client = client, .device = device, .len = size, .fd = fd };
+	void *memory;
+
+	memcpy(params + VGPU_MOCK_NVIDIA_VIDEO_SIZE, &size, sizeof(size));
+	if (alloc(RM_CLASS_SYSTEM, device, params, sizeof(params), &args.memory) ||
+	    ioctl(control, RM_IOCTL_MAP, &args) || args.status)
+		errx(1, "a control file maps no memory");
+	memory = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		err(1, "mmap");
+	return memory;
+}
+
 /* An event goes with its file, whose number is then another file's; one stays that is mapped. */
 static void use_closes(void)
 {
@@ -379,9 +396,7 @@ static void use_closes(void)
 	close(other);
 	other = open_file(control_path);
 	is(event_alloc(other), RM_OK, "an event of a file that is mapped");
-	memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, other, 0);
-	if (memory == MAP_FAILED)
-		err(1, "mmap");
+	memory = map_page(other);
 	close(other);
 	is(event_alloc(fd), RM_OK, "an event beside that of a mapped file");
 	munmap(memory, 4096);

@@ -718,16 +718,16 @@ static bool widens(int fd, int prot)
 	return did;
 }
 
-/* Has the driver let the file of the card map a page; the control file stays open. */
-static void tell_card(int fd)
+/* Has the driver let the file map a page; the client's control file stays open. */
+static void tell_file(int fd, unsigned int class)
 {
-	unsigned char params[128] = {};
+	unsigned char params[128] = {}, number[56] = {};
 	struct rm_alloc client = { .class = RM_CLASS_CLIENT };
 	struct rm_alloc memory = {
-		.class = VGPU_MOCK_NVIDIA_VIDEO, .params = (unsigned long)params,
-		.params_size = sizeof(params),
+		.class = class, .params = (unsigned long)params, .params_size = sizeof(params),
 	};
 	const unsigned long long size = 4096;
+	struct rm_alloc device = { .class = RM_CLASS_DEVICE, .params = (unsigned long)number };
 	struct rm_map map = { .len = size, .fd = fd };
 	int control = open("/dev/nvidiactl", O_RDWR);
 
@@ -736,7 +736,10 @@ static void tell_card(int fd)
 	memcpy(params + VGPU_MOCK_NVIDIA_VIDEO_SIZE, &size, sizeof(size));
 	if (rm_alloc(control, &client))
 		errx(1, "a client: status %#x", client.status);
-	memory.client = memory.parent = map.client = client.object;
+	device.client = device.parent = memory.client = map.client = client.object;
+	if (rm_alloc(control, &device))
+		errx(1, "a device: status %#x", device.status);
+	memory.parent = map.device = device.object;
 	if (rm_alloc(control, &memory))
 		errx(1, "memory: status %#x", memory.status);
 	map.memory = memory.object;
@@ -811,7 +814,20 @@ int main(int argc, char **argv)
 		use_pool(fd);
 	}
 	if (!strcmp(name, "nvidia0"))
-		tell_card(fd);
+		tell_file(fd, VGPU_MOCK_NVIDIA_VIDEO);
+	if (!strcmp(name, "nvidiactl") && !access("/dev/nvidia0", F_OK)) {
+		/* The driver has devices of cards only that the program has open. */
+		if (open("/dev/nvidia0", O_RDWR) < 0)
+			err(1, "the card");
+		tell_file(fd, RM_CLASS_SYSTEM);
+	} else if (!strcmp(name, "nvidiactl")) {
+		if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED)
+			errx(1, "a control file that was told nothing is mapped");
+		if (errno != EINVAL)
+			err(1, "mmap of a control file that was told nothing");
+		puts(name);
+		return 0;
+	}
 	use_mappings(fd);
 	puts(name);
 	return 0;
