@@ -526,7 +526,7 @@ struct vgpu_object {
 	u64 leave;
 	struct list_head leave_node;
 	enum vgpu_leave_state leave_state;
-	/* Memory that a card's file maps, under peer->objects_lock; NULL: nothing that is known. */
+	/* Memory that a file of NVIDIA's driver maps, under peer->objects_lock; NULL: unknown. */
 	struct vgpu_owned *owned;
 	struct vgpu_poll poll;
 	/* Events that were asked for on it, in turn and by number, under peer->events_lock. */
@@ -926,6 +926,7 @@ struct vgpu_fd {
  * @arg_fd: likewise the fd that is the argument
  * @cards: files of NVIDIA's cards in the table while the driver runs
  * @nr_cards: how many of @cards are there
+ * @owned_client: of an MMAP: handle of the client of RM that has what is mapped, or 0
  * @event: of the EVENT fixup, or 0
  * @closed_fd: number that a file has which the call has closed, or 0
  * @left: what the driver left in the table
@@ -972,6 +973,7 @@ struct vgpu_hcall {
 	struct vgpu_fd arg_fd;
 	struct vgpu_fd cards[VGPU_CARDS_MAX];
 	u32 nr_cards;
+	u32 owned_client;
 	u32 event;
 	u32 closed_fd;
 	struct vgpu_fd left[VGPU_FDS_MAX];
@@ -1130,15 +1132,17 @@ void vgpu_card_forget(struct vgpu_session *session, u32 id);
 int vgpu_card_place(struct vgpu_hcall *call);
 void vgpu_card_remove(struct vgpu_hcall *call);
 
-/* --- owned.c: memory of NVIDIA's cards that shadows map -------------------- */
+/* --- owned.c: memory of NVIDIA's driver that shadows map ------------------- */
 
 /* NVIDIA's driver has done @cmd, with the argument at @arg: it may be what a file maps now. */
 void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg);
 /*
- * A MMAP of a card is to map a file of the module's own, which keeps the memory, and any other one
- * the guest's. Return: that file, with a reference, or an ERR_PTR().
+ * A MMAP of a card or of nvidiactl is to map a file of the module's own, which keeps the memory,
+ * and any other one the guest's. Return: that file, with a reference, or an ERR_PTR().
  */
 struct file *vgpu_owned_file(struct vgpu_hcall *call);
+/* @file, which vgpu_owned_file() has returned, is mapped, or will not be. */
+void vgpu_owned_done(struct vgpu_hcall *call, struct file *file);
 /* @object is being freed. */
 void vgpu_owned_forget(struct vgpu_object *object);
 

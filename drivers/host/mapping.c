@@ -559,8 +559,14 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		return vgpu_call_refuse(call, -EINVAL);
 	if (!mapping_charge(peer, len))
 		return vgpu_call_refuse(call, -ENOMEM);
+	/* Counted under map_lock below: this look spares a driver work that is in vain. */
+	if (READ_ONCE(session->nr_mappings) >= peer->limits.mappings) {
+		ret = vgpu_call_refuse(call, -ENOMEM);
+		goto err_uncharge;
+	}
 	file = vgpu_owned_file(call);
 	if (IS_ERR(file)) {
+		vgpu_owned_done(call, file);
 		ret = vgpu_call_refuse(call, PTR_ERR(file));
 		goto err_uncharge;
 	}
@@ -588,16 +594,18 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		memset(&call->out, 0, sizeof(call->out));
 		goto err_mapping;
 	}
+	vgpu_owned_done(call, file);
+	fput(file);
 	if (binding) {
 		mapping_probe(call, binding);
 		vgpu_binding_put(binding);
 	}
-	fput(file);
 	return 0;
 
 err_mapping:
 	kfree(mapping);
 err_file:
+	vgpu_owned_done(call, file);
 	fput(file);
 err_uncharge:
 	mapping_uncharge(peer, len);

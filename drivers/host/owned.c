@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of NVIDIA's cards that shadows map. That driver takes nothing away from who has mapped a
+ * Memory of NVIDIA's driver that shadows map. That driver takes nothing away from who has mapped a
  * card: memory that a program frees, or that goes with a file it closes, is the next one's, of
- * another guest as well, and an old mapping shows it. The guest decides when it frees, in more
- * ways than could be known here, so no order of messages makes such a mapping safe: it has to keep
- * what it shows.
+ * another guest as well, and an old mapping shows it. Memory of the system, which control files
+ * map, stays a mapping's. But a control file that was told to map it has no reference until
+ * mmap() comes: what is freed in between the driver uses all the same (nvidia_mmap_helper() of
+ * release 595). The guest decides when it frees, in more ways than could be known here, so no order
+ * of messages makes such a mapping safe: it has to keep what it shows.
  *
- * So a shadow never maps the guest's own file of a card. It maps one that is opened anew for each
- * mapping. A client of the driver's resource manager (RM), which is made for that mapping alone,
- * has a duplicate of the memory, and has that file map it. A mapping has its file; the file has the
+ * So a shadow never maps the guest's own file. It maps one that is opened anew for each mapping.
+ * A client of the driver's resource manager (RM), which is made for that mapping alone, has a
+ * duplicate of the memory, and has that file map it. A mapping has its file; that of a card has the
  * control file that it is registered with, which has the client, and that has the memory. The
  * last of the mapping frees all of it, whatever the guest has freed before. Bytes that the guest
  * reads and writes by calls, drivers that are given an address of the mapping, and windows, whose
  * pages go when those of the shadow's mapping do, find nothing else there.
+ *
+ * Memory of the system is mapped by the control file of such a client, which is freed as soon as
+ * the file is mapped: a mapping has the pages then, and the duplicate might outlive its card.
  *
  * The shadow's process makes the client. RM lets a client duplicate objects of clients that the
  * same process has made, and others only that were shared with it. So a guest that lies about
@@ -30,12 +35,13 @@
 #include "host.h"
 #include "nvidia_rm.h"
 
-/* Parameters are so many bytes behind the arguments of an ioctl. */
+/* Parameters are so many bytes behind the arguments of an ioctl, and all of it takes so many. */
 #define OWNED_PARAMS	256
+#define OWNED_SIZE	512
 
 /**
- * struct vgpu_owned - what a file of a card maps
- * @control: the node of the control file by which it was told to
+ * struct vgpu_owned - what a file maps
+ * @control: the node of the control file whose client has it
  * @map: as RM has answered
  */
 struct vgpu_owned {
@@ -91,8 +97,8 @@ static bool owned_is_control(const struct vgpu_object *object)
 	       inode->i_rdev == MKDEV(RM_MAJOR, RM_MINOR_CTL);
 }
 
-/* The file of a card that the driver has had map something. */
-static struct vgpu_object *owned_target(const struct vgpu_hcall *call)
+/* The file whose number was at @offset of the argument, if memory can be mapped by it. */
+static struct vgpu_object *owned_target(const struct vgpu_hcall *call, u32 offset)
 {
 	u32 i;
 
@@ -100,33 +106,53 @@ static struct vgpu_object *owned_target(const struct vgpu_hcall *call)
 		const struct vgpu_fixup *fixup = &call->view.fixups[i];
 		struct vgpu_object *object = call->placed[i].object;
 
-		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_IN && !fixup->seg &&
-		    le32_to_cpu(fixup->offset) == RM_MAP_FD)
-			return object && vgpu_card_of(object) >= 0 ? object : NULL;
+		if (le16_to_cpu(fixup->type) != VGPU_FIXUP_FD_IN || fixup->seg ||
+		    le32_to_cpu(fixup->offset) != offset)
+			continue;
+		return object && (vgpu_card_of(object) >= 0 || owned_is_control(object)) ?
+		       object : NULL;
 	}
 	return NULL;
 }
 
+/* Return: the driver has had a file map what is in @map. */
+static bool owned_was_told(u32 cmd, unsigned long arg, struct rm_map *map)
+{
+	struct rm_alloc_memory args;
+
+	if (cmd == RM_IOCTL_MAP)
+		return !copy_from_user(map, (void __user *)arg, sizeof(*map)) && !map->status;
+	return !copy_from_user(&args, (void __user *)arg, sizeof(args)) &&
+	       rm_alloc_maps(&args, map);
+}
+
 void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 {
+	const struct vgpu_object *control = call->object;
 	struct vgpu_object *object;
 	struct vgpu_owned *owned;
 
-	if (cmd != RM_IOCTL_MAP || !owned_is_control(call->object) ||
-	    le32_to_cpu(call->view.call->args.ioctl.arg_kind) != VGPU_IOCTL_ARG_SEG ||
-	    !vgpu_segs_hold(&call->view, call->segs, arg, sizeof(owned->map)))
+	if ((cmd != RM_IOCTL_MAP || !owned_is_control(call->object)) &&
+	    (cmd != RM_IOCTL_ALLOC_MEMORY || vgpu_card_of(call->object) < 0))
 		return;
-	object = owned_target(call);
+	if (le32_to_cpu(call->view.call->args.ioctl.arg_kind) != VGPU_IOCTL_ARG_SEG ||
+	    !vgpu_segs_hold(&call->view, call->segs, arg, _IOC_SIZE(cmd)))
+		return;
+	object = owned_target(call, cmd == RM_IOCTL_MAP ? RM_MAP_FD : RM_ALLOC_FD);
 	if (!object)
 		return;
+	/* Memory of the system is mapped by a control file, of the same node. */
+	if (cmd == RM_IOCTL_ALLOC_MEMORY)
+		control = object;
+	if (!owned_is_control(control))
+		return;
 	owned = kzalloc(sizeof(*owned), GFP_KERNEL_ACCOUNT);
-	if (owned && (copy_from_user(&owned->map, (void __user *)arg, sizeof(owned->map)) ||
-		      owned->map.status)) {
+	if (owned && !owned_was_told(cmd, arg, &owned->map)) {
 		kfree(owned);
 		return;
 	}
 	if (owned) {
-		owned->control = call->object->file->f_path;
+		owned->control = control->file->f_path;
 		path_get(&owned->control);
 	}
 	/* Without memory to know it in it cannot be mapped. */
@@ -176,6 +202,7 @@ static u32 owner_alloc(const struct owner *owner, u32 parent, u32 class, const v
 	};
 
 	BUILD_BUG_ON(sizeof(args) > OWNED_PARAMS);
+	BUILD_BUG_ON(sizeof(struct rm_device) > OWNED_SIZE - OWNED_PARAMS);
 	*ret = 0;
 	if (params && copy_to_user((void __user *)(owner->at + OWNED_PARAMS), params, size))
 		*ret = -EFAULT;
@@ -236,18 +263,20 @@ static int owner_map_by(const struct owner *owner, u32 device, const struct rm_m
 }
 
 /*
- * RM maps memory of a card only by a file and a device object of that card, and makes a device
- * object only of a card that the thread has a file of: @fd's. Its number is not known: for most
- * cards it is the minor number of the file, which is tried first.
+ * RM makes a device object only of a card that the thread has a file of. The number of the device
+ * object is not known: for most cards it is the minor number of the file, which is tried first.
  *
- * An error ends the attempt once the device is there: a file shows what it was told first,
- * so nothing may be freed that it was told of, nor may it be told of anything else. Answers of RM
- * lie where a shadow that was taken over may write.
+ * RM maps memory of a card only by a file and a device object of that card. @fd's is the only one
+ * in the table then, so what the first device that can be made says is final. Memory of the system
+ * can be mapped by the device of any of the program's cards.
+ *
+ * Nothing is freed after an error: a file shows what it was told first, and answers of RM lie where
+ * a shadow that was taken over may write.
  */
-static int owner_map(const struct owner *owner, u32 card, const struct rm_map *map, int fd)
+static int owner_map(const struct owner *owner, int card, const struct rm_map *map, int fd)
 {
-	u32 first = card < RM_DEVICES ? card : 0, device, i;
-	int ret;
+	u32 first = card >= 0 && card < RM_DEVICES ? card : 0, device, i;
+	int ret, err = -ENODEV;
 
 	for (i = 0; i < RM_DEVICES; i++) {
 		struct rm_device params = { .number = (first + i) % RM_DEVICES };
@@ -256,63 +285,106 @@ static int owner_map(const struct owner *owner, u32 card, const struct rm_map *m
 			return -EINTR;
 		device = owner_alloc(owner, owner->client, RM_CLASS_DEVICE, &params,
 				     sizeof(params), &ret);
-		if (device)
-			return owner_map_by(owner, device, map, fd);
+		if (!device)
+			continue;
+		err = owner_map_by(owner, device, map, fd);
+		if (!err || err == -EACCES || err == -ENOENT || card >= 0)
+			break;
 	}
-	return -ENODEV;
+	return err;
 }
 
 /* --- files ---------------------------------------------------------------- */
 
-/* The driver looks for both in the thread's table; they have left it when the call returns. */
-static int owned_map_file(struct owner *owner, u32 card, const struct rm_map *map,
+/* The driver looks for the file in the thread's table, which it has left when the call returns. */
+static int owned_map_by(struct owner *owner, int card, const struct rm_map *map, struct file *file)
+{
+	struct vgpu_fd mapped = { .file = file };
+	int ret;
+
+	mapped.fd = vgpu_fdtable_install(file);
+	if (mapped.fd < 0)
+		return mapped.fd;
+	owner->client = owner_alloc(owner, 0, RM_CLASS_CLIENT, NULL, 0, &ret);
+	if (!ret)
+		ret = owner_map(owner, card, map, mapped.fd);
+	vgpu_fdtable_remove(&mapped);
+	return ret;
+}
+
+static int owned_map_card(struct owner *owner, int card, const struct rm_map *map,
 			  struct file *file)
 {
-	struct vgpu_fd control = { .file = owner->control }, mapped = { .file = file };
+	struct vgpu_fd control = { .file = owner->control };
 	struct rm_register tie;
 	int ret;
 
 	control.fd = vgpu_fdtable_install(owner->control);
 	if (control.fd < 0)
 		return control.fd;
-	mapped.fd = vgpu_fdtable_install(file);
-	if (mapped.fd < 0) {
-		vgpu_fdtable_remove(&control);
-		return mapped.fd;
-	}
 	tie.control = control.fd;
 	ret = owner_ioctl(owner, file, RM_IOCTL_REGISTER, &tie);
 	if (!ret)
-		owner->client = owner_alloc(owner, 0, RM_CLASS_CLIENT, NULL, 0, &ret);
-	if (!ret)
-		ret = owner_map(owner, card, map, mapped.fd);
-	vgpu_fdtable_remove(&mapped);
+		ret = owned_map_by(owner, card, map, file);
 	vgpu_fdtable_remove(&control);
 	return ret;
 }
 
+/*
+ * The program's files of its cards are in the table until vgpu_owned_done(): the driver looks for
+ * one there, and takes all memory away when the last file of a card is closed.
+ */
+static int owned_map_system(struct vgpu_hcall *call, struct owner *owner,
+			    const struct rm_map *map)
+{
+	int ret = vgpu_card_place(call);
+
+	if (!ret)
+		ret = owned_map_by(owner, -1, map, owner->control);
+	call->owned_client = owner->client;
+	return ret;
+}
+
+/* The client goes at once, and not with the file: that may be after the last file of a card. */
+static void owned_free_client(struct vgpu_hcall *call, struct file *control)
+{
+	const struct owner owner = {
+		.control = control, .at = call->scratch, .client = call->owned_client,
+	};
+	struct rm_free args = { .client = owner.client, .object = owner.client };
+
+	if (owner.client)
+		owner_ioctl(&owner, control, RM_IOCTL_FREE, &args);
+	call->owned_client = 0;
+}
+
 static struct file *owned_open(struct vgpu_hcall *call, const struct vgpu_owned *owned)
 {
-	struct file *theirs = call->object->file, *file;
+	int flags = (call->object->file->f_flags & O_ACCMODE) | O_LARGEFILE;
+	int card = vgpu_card_of(call->object), ret;
 	struct owner owner = {};
-	int ret;
+	struct file *file;
 
 	/* Memory with the key of a room that is the call's alone. */
-	ret = vgpu_call_alloc_scratch(call, PAGE_SIZE);
+	ret = vgpu_call_alloc_scratch(call, OWNED_SIZE);
 	if (ret)
 		return ERR_PTR(ret);
 	owner.at = call->scratch;
-	owner.control = dentry_open(&owned->control, O_RDWR | O_LARGEFILE, current_cred());
+	owner.control = dentry_open(&owned->control, card < 0 ? flags : O_RDWR | O_LARGEFILE,
+				    current_cred());
 	if (IS_ERR(owner.control))
 		return owner.control;
-	file = dentry_open(&theirs->f_path, (theirs->f_flags & O_ACCMODE) | O_LARGEFILE,
-			   current_cred());
-	if (!IS_ERR(file)) {
-		ret = owned_map_file(&owner, vgpu_card_of(call->object), &owned->map, file);
-		if (ret) {
-			fput(file);
-			file = ERR_PTR(ret);
-		}
+	if (card < 0) {
+		file = get_file(owner.control);
+		ret = owned_map_system(call, &owner, &owned->map);
+	} else {
+		file = dentry_open(&call->object->file->f_path, flags, current_cred());
+		ret = IS_ERR(file) ? 0 : owned_map_card(&owner, card, &owned->map, file);
+	}
+	if (ret) {
+		owned_free_client(call, owner.control);
+		fput(file);
+		file = ERR_PTR(ret);
 	}
 	/* The other one has it. */
 	fput(owner.control);
@@ -324,7 +396,7 @@ struct file *vgpu_owned_file(struct vgpu_hcall *call)
 	struct vgpu_owned owned;
 	struct file *file;
 
-	if (vgpu_card_of(call->object) < 0)
+	if (vgpu_card_of(call->object) < 0 && !owned_is_control(call->object))
 		return get_file(call->object->file);
 	/* The driver says so of a file that was told nothing. */
 	if (!owned_get(call->object, &owned))
@@ -332,4 +404,11 @@ struct file *vgpu_owned_file(struct vgpu_hcall *call)
 	file = owned_open(call, &owned);
 	path_put(&owned.control);
 	return file;
+}
+
+void vgpu_owned_done(struct vgpu_hcall *call, struct file *file)
+{
+	if (!IS_ERR(file))
+		owned_free_client(call, file);
+	vgpu_card_remove(call);
 }
