@@ -38,9 +38,9 @@ SO_SNDBUFFORCE = 32
 
 # engine/proto.h
 GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER = 1, 2, 3, 5, 6, 9
-(OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET, OWNER) = range(
-    1, 17)
-TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC, ACKED = range(20, 26)
+(OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET, OWNER, SHOW) = range(
+    1, 18)
+TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC, ACKED, SHOWN = range(20, 27)
 ANSWER, DROP, UNMAP, END, RAM = range(30, 35)
 MESSAGE = struct.Struct("=IIIiQQ")
 MORE = {BIND: 40, MAPS: 32}
@@ -298,7 +298,7 @@ class Hostile(unittest.TestCase):
     def test_messages_that_are_none(self):
         whole = message(OPEN, number=self.null)
         for wrong in (b"", b"x", whole[:-1], whole + b"x", message(BIND)[:-1], message(BIND) + b"x", bytes(4096),
-                      message(0), message(17), message(19), message(26), message(0xffffffff), message(ANSWER),
+                      message(0), message(18), message(19), message(27), message(0xffffffff), message(ANSWER),
                       message(DROP), message(UNMAP), message(END), message(RAM)):
             self.refuses(lambda shadow, wrong=wrong: shadow.sock.send(wrong))
             self.bad = Shadow(self, self.bad.number + 1)
@@ -317,9 +317,9 @@ class Hostile(unittest.TestCase):
         self.serves()
 
     def test_objects_that_are_none(self):
-        for kind in (MADE, FIND, CLOSE, POLL, FDINFO, EVENT, BIND, MAPS, MASTER, QUIET, OWNER):
+        for kind in (MADE, FIND, CLOSE, POLL, FDINFO, EVENT, BIND, MAPS, MASTER, QUIET, OWNER, SHOW):
             self.assertLess(self.bad.ask(kind, number=12345, value=1, extra=1)[0], 0, kind)
-        for kind in (TAKE_BACK, UNEVENT, DROPPED, UNSYNC, ACKED):
+        for kind in (TAKE_BACK, UNEVENT, DROPPED, UNSYNC, ACKED, SHOWN):
             self.bad.say(kind, number=12345, value=1)
         for kind in (OPEN, OPENED):
             self.assertEqual(-ENODEV, self.bad.ask(kind, number=12345)[0])

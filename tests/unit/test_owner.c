@@ -26,7 +26,7 @@ static struct shadow shadow;
 
 static struct object objects[OBJECTS];
 static int answer, lend_result;
-static unsigned int nr_closed, nr_disowned;
+static unsigned int nr_closed, nr_disowned, nr_looks;
 
 /* --- what owner.c calls ---------------------------------------------------------------- */
 
@@ -67,6 +67,26 @@ int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
 		struct nvidia_lent *lent)
 {
 	return lend_result;
+}
+
+int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+		struct nvidia_lent *lent)
+{
+	return lend_result;
+}
+
+void objects_each(void (*fn)(struct object *object))
+{
+	uint32_t id;
+
+	for (id = 1; id < OBJECTS; id++)
+		if (objects[id].id)
+			fn(&objects[id]);
+}
+
+void kept_look(void)
+{
+	nr_looks++;
 }
 
 void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)
@@ -142,10 +162,58 @@ static void test_counts(void)
 	object_close(CTL);
 	tap_expect(shared->owned_bytes == 3 * PAGE && !nr_closed, "the program has ended");
 	owner_give_back(&second);
-	tap_expect(!shared->owned_bytes && nr_closed == 1 && nr_disowned == 1,
-		   "nothing is left: %llu bytes, %u clients closed",
+	tap_expect(!shared->owned_bytes && nr_closed == 2 && nr_disowned == 1,
+		   "nothing is left: %llu bytes, %u files closed, of the client and the card",
 		   (unsigned long long)shared->owned_bytes, nr_closed);
 	tap_subject("of dead programs, too");
+}
+
+/* A shadow maps memory of the system. */
+static void test_shown(void)
+{
+	struct eshadow_msg msg = { .type = ESHADOW_SHOW, .object = CTL, .lane = 3 };
+	const struct eshadow_memory memory = { .client = 1, .memory = 2, .len = MOST };
+	uint64_t first;
+
+	start.limits.lanes = 2;
+	object_open(CTL);
+	owner_show(&shadow, &msg);
+	tap_expect(answer == -EINVAL, "no file was told anything: %d", answer);
+	object_close(CTL);
+	begin();
+	nr_closed = 0;
+	owner_show(&shadow, &msg);
+	tap_expect(answer == -EINVAL, "a file that was told nothing: %d", answer);
+	msg.object = CARD;
+	owner_show(&shadow, &msg);
+	tap_expect(answer == -EBADF, "a card's: %d", answer);
+	msg.object = CTL;
+	owner_learn(&shadow, &msg, &memory);
+	answer = 1;
+	owner_show(&shadow, &msg);
+	first = owner_last_shown();
+	tap_expect(!answer && owner_shows(first) && nr_closed == 1, "it is owned to be mapped");
+	object_close(CARD);
+	object_close(CTL);
+	tap_expect(nr_closed == 1 && nr_disowned == 1, "the client and the card stay until then");
+	object_open(CTL);
+	owner_learn(&shadow, &msg, &memory);
+	msg.lane = 4;
+	owner_show(&shadow, &msg);
+	tap_expect(!answer && owner_last_shown() == first + 1, "another lane");
+	msg.lane = 5;
+	owner_show(&shadow, &msg);
+	tap_expect(answer == -ENOMEM, "no more than there are lanes: %d", answer);
+	nr_looks = 0;
+	owner_shown(&shadow, 3);
+	tap_expect(!owner_shows(first) && owner_shows(first + 1) && nr_looks == 1,
+		   "the first has mapped it");
+	owner_shown(&shadow, 3);
+	owner_shadow_gone(&shadow);
+	tap_expect(!owner_shows(first + 1) && nr_looks == 2, "the shadow ends");
+	object_close(CTL);
+	tap_expect(nr_closed == 4 && nr_disowned == 2, "nothing is left: %u files closed", nr_closed);
+	tap_subject("what a shadow is about to map");
 }
 
 int main(void)
@@ -155,5 +223,6 @@ int main(void)
 	if (proc < 0 || (proc != ENGINE_FD_PROC && dup2(proc, ENGINE_FD_PROC) < 0))
 		return EXIT_FAILURE;
 	test_counts();
+	test_shown();
 	return tap_done();
 }

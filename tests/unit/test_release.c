@@ -36,6 +36,8 @@ static uint64_t answered;
 static unsigned int nr_answered, nr_owned, owned_when_answered;
 static uint64_t applied, seq;
 static int bind_result;
+/* Memory that a shadow is about to map: how often there was some, and which time it still is. */
+static uint64_t last_shown, showing;
 
 /* The keeper's end, and the engine's source. */
 static int keeper_fd = -1;
@@ -70,6 +72,16 @@ void engine_end(const char *why)
 struct object *object_find(uint32_t id)
 {
 	return id < OBJECTS && open_now[id] ? &objects[id] : NULL;
+}
+
+uint64_t owner_last_shown(void)
+{
+	return last_shown;
+}
+
+bool owner_shows(uint64_t number)
+{
+	return showing && showing <= number;
 }
 
 bool owner_shares(const struct object *object)
@@ -292,6 +304,22 @@ static void test_others(void)
 	tap_subject("what is not waited for");
 }
 
+static void test_shown(void)
+{
+	begin();
+	showing = ++last_shown;
+	tap_expect(!kept_add(CTL, 20, PAGE), "a shadow is about to map memory");
+	object_close(CTL);
+	release(20);
+	tap_expect(!nr_answered, "while it does");
+	/* A shadow that asks later asks for a file that is open. */
+	showing = ++last_shown;
+	kept_look();
+	tap_expect(is_answered(20), "when it has mapped it");
+	showing = 0;
+	tap_subject("what a shadow is about to map");
+}
+
 static void test_window_gone(void)
 {
 	begin();
@@ -337,6 +365,7 @@ int main(void)
 {
 	test_duplicate();
 	test_others();
+	test_shown();
 	test_window_gone();
 	test_own_file();
 	return tap_done();

@@ -24,6 +24,8 @@
  * @seq: number of the RELEASE message; 0: there was none
  * @shared: its driver lets the engine have duplicates of the memory
  * @since: window_now() when a driver was first given the memory
+ * @closed: the files that were closed before the RELEASE are
+ * @shown: owner_last_shown() when they were: what is shown later can be no such file's
  */
 struct kept {
 	LIST_ENTRY(kept) node;
@@ -32,6 +34,8 @@ struct kept {
 	uint64_t seq;
 	bool shared;
 	uint64_t since;
+	bool closed;
+	uint64_t shown;
 };
 
 static LIST_HEAD(, kept) kepts = LIST_HEAD_INITIALIZER(kepts);
@@ -115,10 +119,15 @@ void kept_release(uint64_t number, uint64_t seq)
  * A closed file's ->release frees what the driver has pinned, but for what the engine has a
  * duplicate of.
  */
-static bool kept_is_over(const struct kept *kept)
+static bool kept_is_over(struct kept *kept)
 {
-	return kept->seq && control_is_applied(kept->seq) &&
-	       !(kept->shared && window_owns_since(kept->since));
+	if (!kept->seq || !control_is_applied(kept->seq))
+		return false;
+	if (!kept->closed)
+		kept->shown = owner_last_shown();
+	kept->closed = true;
+	return !(kept->shared &&
+		 (owner_shows(kept->shown) || window_owns_since(kept->since)));
 }
 
 void kept_look(void)

@@ -160,16 +160,12 @@ static int lend_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_m
  * device object is not known: for most cards it is the minor number of the file, which is tried
  * first. Memory of the system can be mapped by any device.
  */
-int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
 		struct nvidia_lent *lent)
 {
 	uint32_t first = memory->card < RM_DEVICES ? memory->card : 0, i;
-	int ret, err;
+	int ret = -ENODEV, err;
 
-	ret = tie(nvidia, file);
-	if (ret)
-		return ret;
-	ret = -ENODEV;
 	for (i = 0; i < RM_DEVICES; i++) {
 		uint32_t number = (first + i) % RM_DEVICES;
 
@@ -182,6 +178,14 @@ int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
 			ret = err;
 	}
 	return ret;
+}
+
+int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+		struct nvidia_lent *lent)
+{
+	int ret = tie(nvidia, file);
+
+	return ret ? ret : nvidia_show(nvidia, memory, file, lent);
 }
 
 void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)

@@ -92,6 +92,19 @@ void nvidia_end(struct nvidia *nvidia);
 int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
 		struct nvidia_lent *lent);
 /**
+ * nvidia_show - own memory of the system, and let a file show it
+ * @nvidia: the client that owns it from now on
+ * @memory: the memory
+ * @file: a file of nvidiactl with which nothing was done. It is not tied to @control, by which
+ *	whoever has the file could use the client. A mapping of it has the pages by itself; until
+ *	it is mapped, it shows the memory as long as that is owned
+ * @lent: filled in
+ *
+ * Return: 0, or a negative errno.
+ */
+int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+		struct nvidia_lent *lent);
+/**
  * nvidia_take_back - end the mapping and free the duplicate of nvidia_lend()
  * @nvidia: the client
  * @lent: what nvidia_lend() has filled in. Nobody may see it any more: RM gives the memory to

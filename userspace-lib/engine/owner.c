@@ -18,10 +18,40 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "kept.h"
 #include "owner.h"
 #include "vgpud/log.h"
 
 #define PAGE_MASK	4095ULL
+
+/**
+ * struct shown - memory that a shadow is about to map
+ * @number: its number among all of these
+ * @shadow: the shadow
+ * @lane: index of the lane that does
+ * @nvidia: the driver's names of it
+ */
+struct shown {
+	LIST_ENTRY(shown) node;
+	uint64_t number;
+	const struct shadow *shadow;
+	uint32_t lane;
+	struct nvidia_lent nvidia;
+};
+
+static LIST_HEAD(, shown) showns = LIST_HEAD_INITIALIZER(showns);
+static uint64_t last_shown;
+static unsigned int nr_showns;
+/*
+ * Files of the cards that the guest has had open since there is a client. When the last file of a
+ * card is closed the driver takes that card's objects from all clients: handles of devices would
+ * be stale, and what is owned would be others'.
+ */
+static struct {
+	int fd;
+	uint64_t rdev;
+} held[RM_DEVICES];
+static unsigned int nr_held;
 
 static struct nvidia client = { .control = -1 };
 /*
@@ -38,14 +68,19 @@ static bool is_nvidia(const struct object *object)
 	return object->kind == VGPU_OBJECT_DEVICE && major(object->rdev) == RM_MAJOR;
 }
 
+static bool is_control(const struct object *object)
+{
+	return is_nvidia(object) && minor(object->rdev) == RM_MINOR_CTL;
+}
+
 /* Opens the object's node once more. Return: the file, or a negative errno. */
-static int open_again(const struct object *object)
+static int open_again(const struct object *object, int flags)
 {
 	char path[32];
 	int fd;
 
 	snprintf(path, sizeof(path), "self/fd/%d", object->fd);
-	fd = openat(ENGINE_FD_PROC, path, O_RDWR | O_CLOEXEC);
+	fd = openat(ENGINE_FD_PROC, path, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -55,9 +90,9 @@ static int client_begin(const struct object *control)
 
 	if (client.control >= 0)
 		return 0;
-	if (!control || !is_nvidia(control) || minor(control->rdev) != RM_MINOR_CTL)
+	if (!control || !is_control(control))
 		return -EBADF;
-	fd = open_again(control);
+	fd = open_again(control, O_RDWR);
 	return fd < 0 ? fd : nvidia_begin(&client, fd);
 }
 
@@ -102,11 +137,13 @@ void owner_ask(struct shadow *shadow, const struct eshadow_msg *msg)
  */
 static void client_look(void)
 {
-	if (nr_files || nr_owned || client.control < 0)
+	if (nr_files || nr_owned || nr_showns || client.control < 0)
 		return;
 	window_disown();
 	closer_close(client.control, NULL, NULL);
 	client.control = -1;
+	while (nr_held)
+		closer_close(held[--nr_held].fd, NULL, NULL);
 }
 
 void owner_meet(const struct object *object)
@@ -173,6 +210,22 @@ static void complain(int err)
 	}
 }
 
+static void hold_card(struct object *object)
+{
+	unsigned int i;
+
+	if (!is_nvidia(object) || is_control(object) || object->fd < 0)
+		return;
+	for (i = 0; i < nr_held; i++)
+		if (held[i].rdev == object->rdev)
+			return;
+	if (nr_held == RM_DEVICES)
+		return;
+	held[nr_held].fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
+	held[nr_held].rdev = object->rdev;
+	nr_held += held[nr_held].fd >= 0;
+}
+
 int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned)
 {
 	struct nvidia_memory part;
@@ -186,9 +239,10 @@ int owner_take(const struct object *object, uint64_t offset, uint64_t len, struc
 	if (nr_owned >= start.limits.mappings || len > start.limits.mapped_bytes - owned_bytes)
 		return -ENOMEM;
 	owned->len = len;
-	owned->fd = open_again(object);
+	owned->fd = open_again(object, O_RDWR);
 	if (owned->fd < 0)
 		return owned->fd;
+	objects_each(hold_card);
 	ret = nvidia_lend(&client, &part, owned->fd, &owned->nvidia);
 	if (ret) {
 		close(owned->fd);
@@ -208,4 +262,99 @@ void owner_give_back(const struct owned *owned)
 	owned_bytes -= owned->len;
 	shared->owned_bytes = owned_bytes;
 	client_look();
+}
+
+/* --- shadows' own mappings --------------------------------------------------------------- */
+
+/* Return: the file, or a negative errno. */
+static int show(const struct object *object, struct shown *shown)
+{
+	int fd, ret;
+
+	fd = open_again(object, fcntl(object->fd, F_GETFL) & O_ACCMODE);
+	if (fd < 0)
+		return fd;
+	objects_each(hold_card);
+	ret = nvidia_show(&client, object->memory, fd, &shown->nvidia);
+	if (!ret)
+		return fd;
+	closer_close(fd, NULL, NULL);
+	return ret;
+}
+
+void owner_show(struct shadow *shadow, const struct eshadow_msg *msg)
+{
+	const struct object *object = object_find(msg->object);
+	struct shown *shown = NULL;
+	int fd = -EBADF;
+
+	/* Each lane asks for one at a time. */
+	if (nr_showns >= start.limits.lanes) {
+		fd = -ENOMEM;
+	} else if (object && is_control(object)) {
+		/* The driver says so of a file that was told nothing. */
+		fd = object->memory ? -ENOMEM : -EINVAL;
+		shown = object->memory ? malloc(sizeof(*shown)) : NULL;
+	}
+	if (shown)
+		fd = show(object, shown);
+	if (fd < 0) {
+		free(shown);
+		shadow_answer(shadow, msg->lane, fd, NULL, 0, -1);
+		return;
+	}
+	shown->number = ++last_shown;
+	shown->shadow = shadow;
+	shown->lane = msg->lane;
+	LIST_INSERT_HEAD(&showns, shown, node);
+	nr_showns++;
+	shadow_answer(shadow, msg->lane, 0, NULL, 0, fd);
+	closer_close(fd, NULL, NULL);
+}
+
+static void shown_end(struct shown *shown)
+{
+	LIST_REMOVE(shown, node);
+	nr_showns--;
+	nvidia_take_back(&client, &shown->nvidia);
+	free(shown);
+	client_look();
+	kept_look();
+}
+
+void owner_shown(const struct shadow *shadow, uint32_t lane)
+{
+	struct shown *shown;
+
+	LIST_FOREACH(shown, &showns, node)
+		if (shown->shadow == shadow && shown->lane == lane) {
+			shown_end(shown);
+			return;
+		}
+}
+
+void owner_shadow_gone(const struct shadow *shadow)
+{
+	struct shown *shown, *next;
+
+	for (shown = LIST_FIRST(&showns); shown; shown = next) {
+		next = LIST_NEXT(shown, node);
+		if (shown->shadow == shadow)
+			shown_end(shown);
+	}
+}
+
+uint64_t owner_last_shown(void)
+{
+	return last_shown;
+}
+
+bool owner_shows(uint64_t number)
+{
+	const struct shown *shown;
+
+	LIST_FOREACH(shown, &showns, node)
+		if (shown->number <= number)
+			return true;
+	return false;
 }

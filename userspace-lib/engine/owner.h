@@ -78,6 +78,37 @@ bool owner_knows(const struct object *object);
  */
 int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned);
 /**
+ * owner_show - a shadow asks for a file to map in place of one of nvidiactl
+ * @shadow: the shadow, which is answered with the file
+ * @msg: its request: @object is the guest's file
+ *
+ * The engine owns the memory until owner_shown(): a mapping of memory of the system has its pages
+ * by itself. May wait for the driver.
+ */
+void owner_show(struct shadow *shadow, const struct eshadow_msg *msg);
+/**
+ * owner_shown - a shadow has mapped the file that it was given, or will not
+ * @shadow: the shadow
+ * @lane: index of the lane that has asked for it
+ *
+ * May wait for the driver.
+ */
+void owner_shown(const struct shadow *shadow, uint32_t lane);
+/**
+ * owner_shadow_gone - a shadow has ended: it maps nothing any more
+ * @shadow: the shadow
+ */
+void owner_shadow_gone(const struct shadow *shadow);
+/**
+ * owner_last_shown - how often memory was owned so far for a shadow that was about to map it
+ */
+uint64_t owner_last_shown(void);
+/**
+ * owner_shows - whether any is still owned so
+ * @number: of the times that owner_last_shown() counts, only so many
+ */
+bool owner_shows(uint64_t number);
+/**
  * owner_give_back - give memory back to the driver, which gives it to others
  * @owned: the memory, which nobody can see any more
  *

@@ -338,6 +338,7 @@ enum engine_shadow_type {
 	ESHADOW_MASTER	= 14,	/* ioctl @value (MASTER_*) of @object, with CAP_SYS_ADMIN */
 	ESHADOW_QUIET	= 15,	/* do not poll the device of @object but for the guest's POLL */
 	ESHADOW_OWNER	= 16,	/* which client owns what is shown, of the driver of nvidiactl @object? */
+	ESHADOW_SHOW	= 17,	/* a file that maps what nvidiactl @object maps, until SHOWN */
 	/* Without an answer. */
 	ESHADOW_TAKE_BACK = 20,	/* the guest will not get reference @value to @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
@@ -345,6 +346,7 @@ enum engine_shadow_type {
 	ESHADOW_USAGE	= 23,	/* -@value fewer bytes mapped; @extra: more mappings, lanes << 32 */
 	ESHADOW_UNSYNC	= 24,	/* lane @lane is down: what it waits for by SYNC is answered now */
 	ESHADOW_ACKED	= 25,	/* the guest has what the last call of lane @lane gave it */
+	ESHADOW_SHOWN	= 26,	/* lane @lane has mapped, and closed, the file that SHOW gave it */
 	/* From the engine. */
 	ESHADOW_ANSWER	= 30,	/* to the request of lane @lane */
 	ESHADOW_DROP	= 31,	/* close object @object, say DROPPED */

@@ -623,6 +623,9 @@ static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 	case ESHADOW_UNSYNC:
 		ask_unsync(shadow, msg);
 		return true;
+	case ESHADOW_SHOWN:
+		owner_shown(shadow, msg->lane);
+		return true;
 	default:
 		return false;
 	}
@@ -668,6 +671,9 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 	case ESHADOW_MAPS:
 		owner_learn(shadow, msg, &more->memory);
 		break;
+	case ESHADOW_SHOW:
+		owner_show(shadow, msg);
+		break;
 	case ESHADOW_KEEP:
 		shadow_answer(shadow, msg->lane, kept_add(msg->object, msg->value, msg->extra),
 			      NULL, 0, -1);
@@ -705,6 +711,7 @@ static void shadow_gone(struct shadow *shadow)
 		}
 	}
 	window_shadow_gone(shadow);
+	owner_shadow_gone(shadow);
 	master_shadow_gone(shadow);
 	objects_shadow_gone(shadow);
 	/* Its end has closed them. */

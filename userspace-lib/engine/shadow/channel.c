@@ -100,6 +100,13 @@ void channel_tell_acked(const struct lane *lane)
 		sys_exit_group(SHADOW_EXIT_OK);
 }
 
+void channel_tell_shown(const struct lane *lane)
+{
+	const struct eshadow_msg shown = { .type = ESHADOW_SHOWN, .lane = lane->index };
+
+	channel_send(&shown, NULL, 0, -1);
+}
+
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes)
 {
 	const struct eshadow_msg msg = {

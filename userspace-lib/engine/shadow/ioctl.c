@@ -508,7 +508,7 @@ s64 ioctl_run(struct call *call)
 	gather(call);
 	undo_fixups(call);
 	if (!result && owner)
-		nvidia_mapped(call, owner);
+		nvidia_mapped(call, cmd, owner);
 	remove_fixups(call);
 	ret = result < 0 ? 0 : answer_fixups(call, &result);
 	if (result < 0 || ret)

@@ -21,7 +21,7 @@
  * @device: it is a device's mapping
  * @barred: parts of the device's mapping are without access: they were unmapped when there was no
  *	entry left to say so
- * @shut: all of it is without access: it is seen in the window or not at all, see is_card()
+ * @shut: all of it is without access: it is seen in the window or not at all, see map_locked()
  */
 struct mapping {
 	u64 addr;
@@ -402,18 +402,6 @@ static u32 flags_told(u32 flags)
 	return flags & (VGPU_MAP_IO | VGPU_MAP_PFNMAP) ? flags | VGPU_MAP_ASK : flags;
 }
 
-/*
- * NVIDIA's driver takes nothing away from who has mapped a card: what the mapping shows is another
- * program's when its own has freed it, of another guest as well. The engine owns what can be seen
- * in the window, and nobody what this process maps. So nothing is read or written by way of this
- * process's mapping, neither for the guest nor by drivers that are given such an address.
- */
-static bool is_card(const struct file_entry *file)
-{
-	return file->policy.kind == VGPU_EXPORT_NVIDIA && file->rdev >> 8 == RM_MAJOR &&
-	       (file->rdev & 0xff) < RM_MINOR_CTL;
-}
-
 /* The flags that a mapping made without access would have with @prot. */
 static u32 flags_with(u32 flags, u32 prot)
 {
@@ -439,12 +427,18 @@ static void mapping_name(struct call *call, u64 addr, u32 flags)
 	lock_drop(&demand.lock);
 }
 
-static s64 map_locked(struct call *call, u64 addr, u64 len)
+/*
+ * NVIDIA's driver takes nothing away from who has mapped a card: what the mapping shows is another
+ * program's when its own has freed it, of another guest as well. The engine owns what can be seen
+ * in the window, and nobody what this process maps. So nothing is read or written by way of this
+ * process's mapping, neither for the guest nor by drivers that are given such an address.
+ */
+static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
 	u32 prot = le32_to_cpu(args->prot) & (PROT_READ | PROT_WRITE);
 	struct smaps smaps = { .addr = addr };
-	const bool shut = is_card(call->file);
+	const bool shut = nvidia_is_card(call->file);
 	long at;
 	int ret;
 
@@ -462,8 +456,7 @@ static s64 map_locked(struct call *call, u64 addr, u64 len)
 	lock_drop(&demand.lock);
 	tell_usage();
 	at = sys6_apart(__NR_mmap, addr, len, shut ? PROT_NONE : prot,
-			le32_to_cpu(args->flags) | MAP_FIXED, call->file->fd,
-			le64_to_cpu(args->offset));
+			le32_to_cpu(args->flags) | MAP_FIXED, fd, le64_to_cpu(args->offset));
 	ret = sys_is_error(at) ? at : smaps_read(&smaps);
 	if (!ret) {
 		if (shut)
@@ -523,21 +516,26 @@ s64 mapping_mmap(struct call *call)
 	u64 addr = le64_to_cpu(args->addr), len = le64_to_cpu(args->len);
 	struct request room = { .msg.type = ESHADOW_ROOM, .msg.value = len, .fd = -1 };
 	s64 ret;
+	int fd;
 
 	if (!mapping_range_ok(addr, len))
 		return call_refuse(call, -EINVAL);
-	/* The thread that hears the answer may want map_lock. */
+	/* The thread that hears the answers may want map_lock. */
 	if (channel_ask(call->lane, &room))
 		return call_refuse(call, -ENOMEM);
+	fd = nvidia_shown(call);
 	lock_take(&map_lock);
 	/* The engine counts it already. */
 	account(-(s64)len, -1);
-	ret = map_locked(call, addr, len);
+	ret = fd < 0 ? call_refuse(call, fd) : map_locked(call, fd, addr, len);
 	tell_usage();
 	lock_drop(&map_lock);
-	if (!ret && args->window && !bind(call, addr, len, args->window, args->window_offset))
+	nvidia_shown_done(call, fd);
+	if (ret)
+		return ret;
+	if (args->window && !bind(call, addr, len, args->window, args->window_offset))
 		call->out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
-	return ret;
+	return 0;
 }
 
 s64 mapping_bind(struct call *call)

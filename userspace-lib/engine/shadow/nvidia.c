@@ -1,8 +1,29 @@
 // SPDX-License-Identifier: MIT
 /* Memory of NVIDIA's driver that files map, which the engine has to know of. */
+#include <linux/errno.h>
+
 #include "nvidia_rm.h"
 #include "shadow.h"
 #include "shadow/keys.h"
+
+static bool is_control(const struct file_entry *file)
+{
+	return file->policy.kind == VGPU_EXPORT_NVIDIA &&
+	       file->rdev == (RM_MAJOR << 8 | RM_MINOR_CTL);
+}
+
+bool nvidia_is_card(const struct file_entry *file)
+{
+	return file->policy.kind == VGPU_EXPORT_NVIDIA && file->rdev >> 8 == RM_MAJOR &&
+	       (file->rdev & 0xff) < RM_MINOR_CTL;
+}
+
+/* The ioctl may have a file map memory. */
+static bool tells_file(const struct call *call, u32 cmd)
+{
+	return cmd == RM_IOCTL_MAP ? is_control(call->file) :
+	       cmd == RM_IOCTL_ALLOC_MEMORY && nvidia_is_card(call->file);
+}
 
 /* The argument, in memory that only this call uses; NULL: it has not so many bytes there. */
 static void *arg_here(const struct call *call, u32 len)
@@ -15,74 +36,104 @@ static void *arg_here(const struct call *call, u32 len)
 }
 
 /* The file that the driver has let map it. */
-static const struct file_entry *mapped_file(const struct call *call)
+static const struct file_entry *mapped_file(const struct call *call, u32 cmd)
 {
-	u32 i;
+	u32 i, offset = cmd == RM_IOCTL_MAP ? RM_MAP_FD : RM_ALLOC_FD;
 
 	for (i = 0; i < le16_to_cpu(call->view.call->nr_fixups); i++) {
 		const struct vgpu_fixup *fixup = &call->view.fixups[i];
 
 		if (le16_to_cpu(fixup->type) == VGPU_FIXUP_FD_IN && !fixup->seg &&
-		    le32_to_cpu(fixup->offset) == RM_MAP_FD)
+		    le32_to_cpu(fixup->offset) == offset)
 			return call->placed[i];
 	}
 	return NULL;
+}
+
+/* Return: the driver has had a file map what is in @map. */
+static bool file_was_told(const struct call *call, u32 cmd, struct rm_map *map)
+{
+	const void *arg = arg_here(call, _IOC_SIZE(cmd));
+	struct rm_alloc_memory args;
+
+	if (!arg)
+		return false;
+	if (cmd == RM_IOCTL_MAP) {
+		memcpy(map, arg, sizeof(*map));
+		return !map->status;
+	}
+	memcpy(&args, arg, sizeof(args));
+	return rm_alloc_maps(&args, map);
 }
 
 /*
  * The driver reaches memory of the room alone, where the argument of the guest's call is not needed
  * any more. Without keys it is safer where another lane's driver does not find it as easily.
  */
-static void share_with(struct call *call, void *arg, struct rm_share *share)
+static void share_with(struct call *call, int control, void *arg, struct rm_share *share)
 {
 	_Static_assert(sizeof(*share) <= sizeof(struct rm_map), "one fits where the other is");
 	if (keys_on)
 		share = memcpy(arg, share, sizeof(*share));
-	sys4_in_room(call->room->key, __NR_ioctl, call->file->fd, RM_IOCTL_SHARE, (long)share, 0);
+	sys4_in_room(call->room->key, __NR_ioctl, control, RM_IOCTL_SHARE, (long)share, 0);
 }
 
 u32 nvidia_owner(struct call *call, u32 cmd)
 {
+	const struct file_entry *file, *control = call->file;
 	u32 owner = 0;
 	struct request request = {
-		.msg = { .type = ESHADOW_OWNER, .object = call->file->object },
+		.msg = { .type = ESHADOW_OWNER },
 		.extra = &owner,
 		.room = sizeof(owner),
 		.fd = -1,
 	};
 
-	if (cmd != RM_IOCTL_MAP || call->file->rdev != (RM_MAJOR << 8 | RM_MINOR_CTL) ||
-	    !(shared->features & VGPU_FEATURE_WINDOW) || !mapped_file(call) ||
-	    !arg_here(call, sizeof(struct rm_map)) || channel_ask(call->lane, &request) ||
+	if (!tells_file(call, cmd) || !arg_here(call, _IOC_SIZE(cmd)))
+		return 0;
+	file = mapped_file(call, cmd);
+	/* A card's memory is owned for a window, and memory of the system to be mapped at all. */
+	if (!file || !(is_control(file) || shared->features & VGPU_FEATURE_WINDOW))
+		return 0;
+	/*
+	 * RM_ALLOC_MEMORY is a card's, and has a control file mapped. That is not the client's, but
+	 * RM asks only that it be one where something is shared with a client.
+	 */
+	if (!is_control(control))
+		control = file;
+	request.msg.object = control->object;
+	if (!is_control(control) || channel_ask(call->lane, &request) ||
 	    request.len != sizeof(owner))
 		return 0;
 	return owner;
 }
 
-void nvidia_mapped(struct call *call, u32 owner)
+void nvidia_mapped(struct call *call, u32 cmd, u32 owner)
 {
-	struct rm_map *map = arg_here(call, sizeof(*map));
+	const struct file_entry *file = mapped_file(call, cmd);
+	const struct file_entry *control = is_control(call->file) ? call->file : file;
 	struct eshadow_memory memory;
 	struct rm_share share;
+	struct rm_map map;
 	struct request request = {
-		.msg = { .type = ESHADOW_MAPS, .object = mapped_file(call)->object },
+		.msg = { .type = ESHADOW_MAPS, .object = file->object },
 		.more = &memory,
 		.nr_more = sizeof(memory),
 		.fd = -1,
 	};
 
-	if (map->status)
+	if (!file_was_told(call, cmd, &map))
 		return;
 	memory = (struct eshadow_memory) {
-		.client = map->client,
-		.memory = map->memory,
-		.flags = map->flags,
-		.offset = map->offset,
-		.len = map->len,
+		.client = map.client,
+		.memory = map.memory,
+		.flags = map.flags,
+		.offset = map.offset,
+		.len = map.len,
 	};
 	share = (struct rm_share) {
-		.client = map->client,
-		.object = map->memory,
+		.client = map.client,
+		.object = map.memory,
 		.rights = RM_SHARE_RIGHT_DUP,
 		.with = RM_SHARE_WITH_CLIENT,
 		.with_client = owner,
@@ -91,8 +142,34 @@ void nvidia_mapped(struct call *call, u32 owner)
 	/*
 	 * RM does not ask whose object that is. So nothing that the guest can delay comes before: it
 	 * could have the client freed meanwhile, and another guest's get its handle. An object that
-	 * cannot be shared is not lent: its mappings go by copy.
+	 * cannot be shared is not lent: mappings of a card go by copy, and others are refused.
 	 */
-	share_with(call, map, &share);
+	share_with(call, control->fd, arg_here(call, sizeof(map)), &share);
 	channel_ask(call->lane, &request);
+}
+
+int nvidia_shown(struct call *call)
+{
+	struct request request = {
+		.msg = { .type = ESHADOW_SHOW, .object = call->file->object },
+		.fd = -1,
+	};
+	int ret;
+
+	if (!is_control(call->file))
+		return call->file->fd;
+	ret = channel_ask(call->lane, &request);
+	if (ret < 0)
+		return ret;
+	return request.fd < 0 ? -EMFILE : request.fd;
+}
+
+void nvidia_shown_done(struct call *call, int fd)
+{
+	if (!is_control(call->file))
+		return;
+	/* The file goes before the engine gives the memory back. */
+	if (fd >= 0)
+		fd_close(fd);
+	channel_tell_shown(call->lane);
 }

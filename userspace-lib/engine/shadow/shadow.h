@@ -94,6 +94,8 @@ int channel_ask(struct lane *lane, struct request *request);
 void channel_tell(u32 type, u32 object, u64 value);
 /* Says that the guest has what the lane's last call gave it, or ends the program. */
 void channel_tell_acked(const struct lane *lane);
+/* Says that the lane has mapped the file that ESHADOW_SHOW gave it, or will not. */
+void channel_tell_shown(const struct lane *lane);
 /* Says by how much what this shadow has mapped, and its lanes, change. */
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes);
 /* Hears the engine, one message. Ends the program at the end of the engine. */
@@ -540,7 +542,18 @@ s64 call_close_strays(struct call *call, s64 result);
  */
 u32 nvidia_owner(struct call *call, u32 cmd);
 /* The driver has made the ioctl: the memory is shared with that client, and the engine hears of it. */
-void nvidia_mapped(struct call *call, u32 owner);
+void nvidia_mapped(struct call *call, u32 cmd, u32 owner);
+/*
+ * The file that an mmap() of the call's file is to map. One of nvidiactl has no reference of the
+ * memory that it was told to map (drivers/host/owned.c): so the engine owns that, and gives another
+ * file. nvidia_shown_done() has to be called in any case, with the file that is returned.
+ *
+ * Return: its number, or a negative errno.
+ */
+int nvidia_shown(struct call *call);
+void nvidia_shown_done(struct call *call, int fd);
+/* Return: the file is of one of NVIDIA's cards. */
+bool nvidia_is_card(const struct file_entry *file);
 
 /* --- mapping.c -------------------------------------------------------------- */
 
