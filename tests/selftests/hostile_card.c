@@ -35,6 +35,7 @@ FIXTURE(card) {
 	int lane;
 	uint64_t seq;
 	uint32_t control, card;		/* objects of the guest */
+	uint32_t told;			/* that which maps the memory */
 	uint32_t client, device, memory;	/* handles of RM */
 	uint64_t window_id;
 	volatile uint64_t *window;	/* as a hypervisor sees it; NULL: there is none */
@@ -77,14 +78,14 @@ static int64_t call(FIXTURE_DATA(card) *self, struct peer_call *msg, unsigned in
 }
 
 /* An ioctl of RM, with a place of its argument that means something else on the host. */
-static int64_t rm_ioctl(FIXTURE_DATA(card) *self, uint32_t cmd, void *arg,
-			const struct vgpu_fixup *fixup, const void *params, size_t nr_params)
+static int64_t file_ioctl(FIXTURE_DATA(card) *self, uint32_t object, uint32_t cmd, void *arg,
+			  const struct vgpu_fixup *fixup, const void *params, size_t nr_params)
 {
 	size_t size = _IOC_SIZE(cmd), used = sizeof(struct vgpu_call);
 	struct peer_call msg;
 	unsigned char buf[1024];
 
-	peer_call_init(&msg, VGPU_OP_IOCTL, self->control, ++self->seq);
+	peer_call_init(&msg, VGPU_OP_IOCTL, object, ++self->seq);
 	msg.msg.args.ioctl.cmd = htole32(cmd);
 	msg.msg.args.ioctl.arg_kind = htole32(VGPU_IOCTL_ARG_SEG);
 	msg.seg[0].addr = htole64(ARGUMENT);
@@ -116,6 +117,12 @@ static int64_t rm_ioctl(FIXTURE_DATA(card) *self, uint32_t cmd, void *arg,
 		return -1;
 	memcpy(arg, answer.bytes + sizeof(answer.reply), size);
 	return 0;
+}
+
+static int64_t rm_ioctl(FIXTURE_DATA(card) *self, uint32_t cmd, void *arg,
+			const struct vgpu_fixup *fixup, const void *params, size_t nr_params)
+{
+	return file_ioctl(self, self->control, cmd, arg, fixup, params, nr_params);
 }
 
 /* Makes an object. Return: its handle; 0: there is none. */
@@ -165,17 +172,41 @@ static bool guest_tells_file(FIXTURE_DATA(card) *self)
 	};
 	const struct vgpu_fixup fixup = {
 		.type = htole16(VGPU_FIXUP_FD_IN), .offset = htole32(RM_MAP_FD),
-		.target = htole32(self->card),
+		.target = htole32(self->told),
 	};
 
 	return !rm_ioctl(self, RM_IOCTL_MAP, &args, &fixup, NULL, 0) && !args.status;
+}
+
+/* Memory of the system, which the file maps from now on. The card's file needs the client's. */
+static bool guest_allocates_told(FIXTURE_DATA(card) *self)
+{
+	struct rm_register tie = {};
+	struct rm_alloc_memory args = {
+		.client = self->client, .parent = self->device, .class = RM_CLASS_SYSTEM,
+		.object = 0xcaf00001, .limit = SIZE - 1,
+	};
+	const struct vgpu_fixup control = {
+		.type = htole16(VGPU_FIXUP_FD_IN), .target = htole32(self->control),
+	};
+	const struct vgpu_fixup told = {
+		.type = htole16(VGPU_FIXUP_FD_IN), .offset = htole32(RM_ALLOC_FD),
+		.target = htole32(self->told),
+	};
+
+	if (file_ioctl(self, self->card, RM_IOCTL_REGISTER, &tie, &control, NULL, 0) ||
+	    file_ioctl(self, self->card, RM_IOCTL_ALLOC_MEMORY, &args, &told, NULL, 0) ||
+	    args.status)
+		return false;
+	self->memory = args.object;
+	return true;
 }
 
 static int64_t guest_mmap(FIXTURE_DATA(card) *self, uint64_t window)
 {
 	struct peer_call msg;
 
-	peer_call_init(&msg, VGPU_OP_MMAP, self->card, ++self->seq);
+	peer_call_init(&msg, VGPU_OP_MMAP, self->told, ++self->seq);
 	msg.msg.args.mmap.addr = htole64(ADDR);
 	msg.msg.args.mmap.len = htole64(SIZE);
 	msg.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
@@ -310,7 +341,7 @@ static uint32_t open_export(FIXTURE_DATA(card) *self, uint32_t export)
 	return peer_open_device(&peer, self->lane, ++self->seq);
 }
 
-/* The guest has memory, and a file that maps it. */
+/* The guest has memory of the card, and a file that maps it. */
 static bool begin(FIXTURE_DATA(card) *self)
 {
 	struct rm_device device = {};
@@ -325,10 +356,27 @@ static bool begin(FIXTURE_DATA(card) *self)
 	self->card = open_export(self, self->card_export);
 	if (!self->control || !self->card)
 		return false;
+	self->told = self->card;
 	self->client = guest_alloc(self, 0, RM_CLASS_CLIENT, NULL, 0);
 	self->device = guest_alloc(self, self->client, RM_CLASS_DEVICE, &device, sizeof(device));
 	self->memory = guest_alloc(self, self->device, CLASS_VIDEO, &params, sizeof(params));
 	return self->client && self->device && self->memory && guest_tells_file(self);
+}
+
+/* The same, of the system. It has a file by either of the ways that there are. */
+static bool begin_with_system(FIXTURE_DATA(card) *self, bool at_once)
+{
+	struct memory_params params = { .size = SIZE, .attr = ATTR_SYSTEM };
+
+	if (!guest_free(self, self->memory))
+		return false;
+	self->told = open_export(self, self->control_export);
+	if (!self->told)
+		return false;
+	if (at_once)
+		return guest_allocates_told(self);
+	self->memory = guest_alloc(self, self->device, CLASS_SYSTEM, &params, sizeof(params));
+	return self->memory && guest_tells_file(self);
 }
 
 /* Return: the driver has done it. */
@@ -465,15 +513,20 @@ TEST_F_TIMEOUT(card, seen_later, 120)
 }
 
 /* A file that tells of memory which is freed before it is mapped. */
-TEST_F_TIMEOUT(card, mapped_too_late, 120)
+static void map_too_late(struct __test_metadata *_metadata, FIXTURE_DATA(card) *self, int how)
 {
-	ASSERT_TRUE(give_up(self, variant->how));
+	ASSERT_TRUE(give_up(self, how));
 	ASSERT_TRUE(other_takes(self));
 	if (!guest_mmap(self, 0)) {
 		EXPECT_GE(0, words_read(self, SECRET));
 		words_write(self, OURS);
 	}
 	EXPECT_TRUE(other_is_whole(self));
+}
+
+TEST_F_TIMEOUT(card, mapped_too_late, 120)
+{
+	map_too_late(_metadata, self, variant->how);
 }
 
 /* Memory that is mapped no more is the card's again, while the program goes on. */
@@ -505,6 +558,31 @@ TEST_F_TIMEOUT(card, given_back_from_a_window, 120)
 	EXPECT_EQ(0, window_shows(self, OURS) + window_shows(self, SECRET));
 	self->window[PLACE / sizeof(uint64_t)] = OURS;
 	EXPECT_TRUE(other_is_whole(self));
+}
+
+/* A control file has no reference of the memory that it was told of. */
+TEST_F_TIMEOUT(card, system_mapped_too_late, 120)
+{
+	ASSERT_TRUE(begin_with_system(self, variant->how == FREE_CLIENT));
+	map_too_late(_metadata, self, variant->how);
+}
+
+/* Mapped memory stays what it is, and is the system's again when it is mapped no more. */
+TEST_F_TIMEOUT(card, system_read_and_written, 120)
+{
+	unsigned int others = WORDS * sizeof(uint64_t) / VGPU_PAGE_SIZE;
+
+	ASSERT_TRUE(begin_with_system(self, variant->how == FREE_CLIENT));
+	ASSERT_EQ(0, guest_mmap(self, 0));
+	ASSERT_TRUE(words_write(self, OURS));
+	ASSERT_TRUE(give_up(self, variant->how));
+	ASSERT_TRUE(other_takes(self));
+	EXPECT_EQ(SIZE / VGPU_PAGE_SIZE, words_read(self, OURS));
+	EXPECT_EQ(0, words_read(self, SECRET));
+	EXPECT_TRUE(words_write(self, OURS));
+	EXPECT_TRUE(other_is_whole(self));
+	ASSERT_TRUE(guest_unmaps(self));
+	EXPECT_TRUE(eventually(pages_are, &others, SLACK_MS));
 }
 
 TEST_HARNESS_MAIN
