@@ -158,17 +158,18 @@ struct worker {
 };
 
 static uint64_t workers_end;
+/* Calls of each, however long they take. */
+#define WORKER_LEAST	4
 
 static void *worker_run(void *data)
 {
 	struct worker *worker = data;
 
-	/* Each has some, however late it begins. */
-	while (!worker->line && (tool_now_ms() < workers_end || worker->done < 2)) {
+	while (!worker->line && (tool_now_ms() < workers_end || worker->done < WORKER_LEAST)) {
 		worker->line = inverted(worker->fd, VGPU_MOCK_IOC_LARGE_INOUT,
 					(200 + worker->done % 7 * 100) * KIB,
 					worker->seed + worker->done);
-		worker->done++;
+		__atomic_add_fetch(&worker->done, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -212,7 +213,6 @@ TEST_F_TIMEOUT(arena, each_its_own, 120)
 	}
 	EXPECT_EQ(0, workers_run(self->fd, 5000, 4, &done));
 	TH_LOG("%u calls of ours", done);
-	EXPECT_LT(3, done);
 	for (c = 0; c < 3; c++) {
 		ASSERT_EQ(children[c], waitpid(children[c], &status, 0));
 		EXPECT_EQ(0, status);
@@ -399,8 +399,14 @@ TEST_F(arena, not_for_mappings)
 	buffer_end(&buffer);
 }
 
+static bool is_at_work(const struct worker *worker)
+{
+	return !__atomic_load_n(&worker->line, __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&worker->done, __ATOMIC_RELAXED) < WORKER_LEAST;
+}
+
 /* The window is emptied, filled, and goes, while calls are made: none of them fails. */
-TEST_F_TIMEOUT(arena, window_that_goes, 60)
+TEST_F_TIMEOUT(arena, window_that_goes, 120)
 {
 	struct worker workers[2] = {};
 	long moved;
@@ -427,7 +433,8 @@ TEST_F_TIMEOUT(arena, window_that_goes, 60)
 		workers[i].seed = i;
 		pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]);
 	}
-	for (i = 0; tool_now_ms() < workers_end - 500; i++) {
+	for (i = 0; tool_now_ms() < workers_end - 500 || is_at_work(&workers[0]) ||
+		    is_at_work(&workers[1]); i++) {
 		if (i % 2) {
 			tool_run("vgpuctl window drain --to 1");
 			tool_run("vgpuctl window fill --to 1");
@@ -440,7 +447,6 @@ TEST_F_TIMEOUT(arena, window_that_goes, 60)
 	for (i = 0; i < 2; i++) {
 		pthread_join(workers[i].thread, NULL);
 		EXPECT_EQ(0, workers[i].line);
-		EXPECT_LT(3, workers[i].done);
 	}
 }
 
