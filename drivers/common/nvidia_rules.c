@@ -69,6 +69,15 @@ static const u32 denied_classes[] = {
 	0xfd,	/* NV_MEMORY_MULTICAST_FABRIC */
 };
 
+/*
+ * Classes that RM_ALLOC alone may not make. Memory that is described to the driver (0x71) is handed
+ * over by RM_ALLOC_MEMORY, which takes programs' memory alone. By this one it may be a dma-buf's,
+ * whose pages a mapping shows but does not have: they are the kernel's when the guest lets them go.
+ */
+static const u32 denied_in_alloc[] = {
+	0x71,	/* NV01_MEMORY_SYSTEM_OS_DESCRIPTOR */
+};
+
 static u32 get32(const u8 *bytes, u32 offset)
 {
 	__le32 v;
@@ -143,6 +152,9 @@ enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const 
 	}
 	if (look->nr == NR_ALLOC || look->nr == NR_ALLOC_MEMORY) {
 		look->what = get32(bytes, ALLOC_CLASS);
+		if (look->nr == NR_ALLOC &&
+		    judge(denied_in_alloc, ARRAY_SIZE(denied_in_alloc), look->what))
+			return VGPU_NVIDIA_DENY;
 		return judge(denied_classes, ARRAY_SIZE(denied_classes), look->what);
 	}
 	look->what = get32(bytes, CONTROL_CMD);
