@@ -213,6 +213,7 @@ TEST_F_TIMEOUT(arena, each_its_own, 120)
 	}
 	EXPECT_EQ(0, workers_run(self->fd, 5000, 4, &done));
 	TH_LOG("%u calls of ours", done);
+	EXPECT_LT(3, done);
 	for (c = 0; c < 3; c++) {
 		ASSERT_EQ(children[c], waitpid(children[c], &status, 0));
 		EXPECT_EQ(0, status);
@@ -447,6 +448,7 @@ TEST_F_TIMEOUT(arena, window_that_goes, 120)
 	for (i = 0; i < 2; i++) {
 		pthread_join(workers[i].thread, NULL);
 		EXPECT_EQ(0, workers[i].line);
+		EXPECT_LT(3, workers[i].done);
 	}
 }
 
