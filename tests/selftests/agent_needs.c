@@ -398,22 +398,38 @@ struct vhost_u64 {
 	uint64_t value;
 } __attribute__((packed));
 
-/* A hypervisor that lacks those features, as it says itself. Return: it was hung up on. */
-static bool hypervisor_without(unsigned int guest, uint64_t features)
+/* Connects to a guest's window as a hypervisor does. Return: the socket, or -1. */
+static int hypervisor_connect(unsigned int guest)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct vhost_u64 msg = { GET_PROTOCOL_FEATURES, VHOST_VERSION, 0, 0 };
 	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool done;
-	char byte;
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/run/vgpu/window-%u-22586", guest);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	done = !connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
-	       send(fd, &msg, offsetof(struct vhost_u64, value), MSG_NOSIGNAL) > 0 &&
-	       recv(fd, &msg, sizeof(msg), MSG_WAITALL) == sizeof(msg) &&
-	       (msg.value & features) == features;
+	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* What its device can do. Return: the keeper has answered. */
+static bool hypervisor_asks(int fd, struct vhost_u64 *msg)
+{
+	*msg = (struct vhost_u64) { GET_PROTOCOL_FEATURES, VHOST_VERSION, 0, 0 };
+	return send(fd, msg, offsetof(struct vhost_u64, value), MSG_NOSIGNAL) > 0 &&
+	       recv(fd, msg, sizeof(*msg), MSG_WAITALL) == sizeof(*msg);
+}
+
+/* A hypervisor that lacks those features, as it says itself. Return: it was hung up on. */
+static bool hypervisor_without(unsigned int guest, uint64_t features)
+{
+	int fd = hypervisor_connect(guest);
+	struct vhost_u64 msg;
+	bool done;
+	char byte;
+
+	done = hypervisor_asks(fd, &msg) && (msg.value & features) == features;
 	if (done) {
 		msg.request = SET_PROTOCOL_FEATURES;
 		msg.flags = VHOST_VERSION;
@@ -450,6 +466,44 @@ TEST_F_TIMEOUT(needs, hypervisor_without_regions, 180)
 		EXPECT_TRUE(await_logged(from, words));
 		EXPECT_EQ(0, tool_run("vgpuctl window destroy --to %u --force", guest)->status);
 	}
+}
+
+#define FAKE_VFIO	"/dev/vfio/66"
+
+/* Return: @count of the lines of status warn of this process. */
+static bool warned_of(unsigned int guest, int count)
+{
+	return !tool_run("[ $(vgpuctl status | grep -cF 'warning: process %d, which has the window of guest %u, has a device of VFIO as well, "
+			 FAKE_VFIO ":') = %d ]", getpid(), guest, count)->status;
+}
+
+/* VFIO would have what was mapped once, whatever a driver takes away. */
+TEST_F_TIMEOUT(needs, hypervisor_beside_vfio, 180)
+{
+	struct vhost_u64 msg;
+	int fd, vfio;
+
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 79 --size 1M && mkdir -p /dev/vfio && "
+			      "rm -f " FAKE_VFIO " && mknod " FAKE_VFIO " c 1 3")->status);
+	fd = hypervisor_connect(79);
+	ASSERT_GE(fd, 0);
+	/* The keeper is there. */
+	ASSERT_TRUE(hypervisor_asks(fd, &msg));
+	EXPECT_TRUE(warned_of(79, 0));
+	vfio = open(FAKE_VFIO, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(vfio, 0);
+	EXPECT_TRUE(warned_of(79, 1));
+	EXPECT_EQ(0, tool_run("vgpuctl status --json | grep -A 45 '\"path\":\"/run/vgpu/window-79-22586\"' | "
+			      "grep -F '\"hypervisor\":%d'", getpid())->status);
+	/* Who has left is nobody's hypervisor. */
+	close(fd);
+	EXPECT_EQ(0, tool_run("for i in $(seq 600); do vgpuctl status --json | grep -A 45 "
+			      "'\"path\":\"/run/vgpu/window-79-22586\"' | grep -qF '\"hypervisor\":0' && exit 0; "
+			      "busybox usleep 50000; done; exit 1")->status);
+	EXPECT_TRUE(warned_of(79, 0));
+	close(vfio);
+	EXPECT_EQ(0, tool_run("rm -r " FAKE_VFIO "; rmdir /dev/vfio 2>/dev/null; "
+			      "vgpuctl window destroy --to 79 --force")->status);
 }
 
 TEST_HARNESS_MAIN

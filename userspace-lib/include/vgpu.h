@@ -254,6 +254,7 @@ int vgpu_agent_window_destroy(struct vgpu_agent *agent, uint32_t cid, uint32_t p
  * @huge: 2 MiB that were mapped as one
  * @memory_huge: the guest's memory is in hugetlbfs, all of it, so that guests that connect from now
  *	on are not told that devices can keep it
+ * @hypervisor: process ID of who has connected to the window's socket, or @memory_path; 0: nobody
  */
 struct vgpu_window_status {
 	char *path;
@@ -277,6 +278,7 @@ struct vgpu_window_status {
 	uint64_t arena_bytes;
 	uint64_t huge;
 	bool memory_huge;
+	uint32_t hypervisor;
 };
 
 /**

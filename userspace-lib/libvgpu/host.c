@@ -381,6 +381,7 @@ static bool read_window(struct json_object *object, void *to)
 	window->arena_bytes = get_number(object, "arena_bytes");
 	window->huge = get_number(object, "huge");
 	window->memory_huge = get_bool(object, "memory_huge");
+	window->hypervisor = get_number(object, "hypervisor");
 	return window->path && window->memory_path && window->owner;
 }
 

@@ -143,8 +143,11 @@ static bool find_openers(const struct vgpu_host_info *host, size_t window,
 	/* It is gone, or made anew, meanwhile. */
 	if (stat(path, &st))
 		return true;
+	exposure->seen = true;
 	if (S_ISCHR(st.st_mode))
 		exposure->device = st.st_rdev;
+	/* A user-space engine's has none: hypervisors connect to a socket, and get memory by that. */
+	exposure->hypervisor = host->windows[window].hypervisor;
 	if (is_shared_owner(host, window, st.st_uid) && !opener_add_user(exposure, st.st_uid))
 		return false;
 	if (!openers_of_acl(exposure, path, st.st_gid, &has_acl))
@@ -264,7 +267,7 @@ static int look_at_process(const char *process, struct exposure *exposures, size
 		return errno == ENOENT || errno == ESRCH ? 0 :
 		       errno == ENOMEM ? -ENOMEM : -EACCES;
 	for (i = 0; i < nr; i++)
-		exposures[i].marked = false;
+		exposures[i].marked = exposures[i].hypervisor == strtoul(process, NULL, 10);
 	look_at_files(files, exposures, nr, vfio);
 	closedir(files);
 	if (!*vfio)
@@ -299,7 +302,7 @@ static int find_companions(struct exposure *exposures, size_t nr)
 int exposures_find(const struct vgpu_host_info *host, struct exposure **exposures)
 {
 	struct exposure *all = calloc(host->nr_windows, sizeof(*all));
-	bool devices = false;
+	bool seen = false;
 	int ret = 0;
 	size_t i;
 
@@ -311,12 +314,12 @@ int exposures_find(const struct vgpu_host_info *host, struct exposure **exposure
 	for (i = 0; i < host->nr_windows; i++) {
 		if (!find_openers(host, i, &all[i]))
 			return -ENOMEM;
-		devices |= all[i].device;
+		seen |= all[i].seen;
 	}
-	if (devices)
+	if (seen)
 		ret = find_companions(all, host->nr_windows);
 	for (i = 0; i < host->nr_windows; i++)
-		all[i].companions_known = all[i].device && !ret;
+		all[i].companions_known = all[i].seen && !ret;
 	return ret == -ENOMEM ? ret : 0;
 }
 

@@ -194,6 +194,7 @@ static void put_windows(struct json_object *to, const struct vgpu_host_info *hos
 		put_counters(object, window_counters, window);
 		put_bool(object, "drain", window->drain);
 		put_bool(object, "memory_huge", window->memory_huge);
+		put_number(object, "hypervisor", window->hypervisor);
 		if (exposures)
 			put_exposure(object, &exposures[i]);
 	}

@@ -139,7 +139,9 @@ struct companion {
 
 /**
  * struct exposure - how the memory in a window may be reached by others than its guest
+ * @seen: it could be looked at
  * @device: number of its device file; 0: it has none
+ * @hypervisor: process ID of who has connected to it; 0: nobody
  * @openers: users, or groups of them, who may open it
  * @nr_openers: how many
  * @companions: processes that have a device of VFIO's as well
@@ -148,7 +150,9 @@ struct companion {
  * @marked: the process that is just looked at has the window
  */
 struct exposure {
+	bool seen;
 	dev_t device;
+	uint32_t hypervisor;
 	struct opener *openers;
 	size_t nr_openers;
 	struct companion *companions;

@@ -49,6 +49,7 @@
  *	not keep vgpud from other guests
  * @identity: what the process is confined as; it is in no list of guests
  * @pid: process ID of the keeper, until it is reaped; 0: there is none
+ * @hypervisor: process ID of who connected to the socket last; 0: not known
  * @agent_fd: vgpud's end of the connection to the keeper; -1: there is none, or it is to end
  * @state_fd: file of one byte in which the keeper says KEEPER_STATE_*; -1: likewise
  */
@@ -65,6 +66,7 @@ struct keeper {
 	struct timer pause;
 	struct peer identity;
 	pid_t pid;
+	pid_t hypervisor;
 	int agent_fd;
 	int state_fd;
 };
@@ -120,6 +122,13 @@ bool keeper_memory_is_huge(uint32_t cid, uint32_t port)
 bool keeper_memory_is_giant(uint32_t cid, uint32_t port)
 {
 	return keeper_state_has(cid, port, KEEPER_STATE_GIANT);
+}
+
+pid_t keeper_hypervisor(uint32_t cid, uint32_t port)
+{
+	const struct keeper *keeper = keeper_find(cid, port);
+
+	return keeper && keeper->agent_fd >= 0 ? keeper->hypervisor : 0;
 }
 
 const char *keeper_memory_path(uint32_t cid, uint32_t port)
@@ -269,6 +278,15 @@ static void keeper_came(const struct keeper *keeper)
 	hostdev_keeper_came(keeper->cid, keeper->port);
 }
 
+/* Return: the process ID of who connected, or 0: that is of no process that is seen here. */
+static pid_t peer_process(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? 0 : peer.pid;
+}
+
 static void keeper_ready(struct source *source, uint32_t events)
 {
 	struct keeper *keeper = container_of(source, struct keeper, source);
@@ -283,6 +301,8 @@ static void keeper_ready(struct source *source, uint32_t events)
 	ret = keeper->pid ? -EBUSY : keeper_may_show();
 	if (!ret)
 		ret = keeper_start(keeper, fd);
+	if (!ret)
+		keeper->hypervisor = peer_process(fd);
 	close(fd);
 	if (ret == -EBUSY)
 		log_guest(keeper->cid, keeper->port, "a hypervisor has its window already");

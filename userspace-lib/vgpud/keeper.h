@@ -85,6 +85,15 @@ bool keeper_memory_is_huge(uint32_t cid, uint32_t port);
 bool keeper_memory_is_giant(uint32_t cid, uint32_t port);
 
 /**
+ * keeper_hypervisor - which process is connected to a guest's window
+ * @cid: the guest's context ID
+ * @port: the port by which the guest connects
+ *
+ * Return: the process ID of who connected; 0: nobody is connected, or it is not known.
+ */
+pid_t keeper_hypervisor(uint32_t cid, uint32_t port);
+
+/**
  * keeper_memory_path - where a hypervisor may tell of a guest's memory
  * @cid: the guest's context ID
  * @port: the port by which the guest connects

@@ -433,6 +433,8 @@ static struct json_object *status_windows(void)
 		put_number(object, "huge", stat.out_huge);
 		put_bool(object, "memory_huge",
 			 keeper_memory_is_huge(stat.out_cid, stat.out_port));
+		put_number(object, "hypervisor",
+			   keeper_hypervisor(stat.out_cid, stat.out_port));
 		json_object_array_add(array, object);
 	}
 	return array;
