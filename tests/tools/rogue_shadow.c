@@ -10,7 +10,10 @@
 #include "../../userspace-lib/shadow/lane.c"
 #undef lane_start
 
+#include <asm/sigcontext.h>
 #include <asm/socket.h>
+#include <asm/ucontext.h>
+#include <linux/prctl.h>
 #include <linux/uio.h>
 
 #include "../../userspace-lib/shadow/message.h"
@@ -193,13 +196,18 @@ static void take_bytes(unsigned long *state)
 /* A child that ends at once, without memory of its own. */
 static void make_thread(unsigned long *state)
 {
-	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD |
-				    CLONE_SYSVSEM | (draw(state) % 2 ? CLONE_FILES : 0);
+	const unsigned long must = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
+	const unsigned long may = CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VFORK | CLONE_IO |
+				  CLONE_PARENT_SETTID | CLONE_CHILD_SETTID |
+				  CLONE_CHILD_CLEARTID | CLONE_UNTRACED | CLONE_PTRACE;
+	/* Sometimes others, which mostly are refused. */
+	const unsigned long flags = must | (draw(state) & (draw(state) % 8 ? may : ~0xffUL));
+	/* The kernel writes numbers of threads there. */
+	unsigned long parent_tid = draw_addr(state), child_addr = draw_addr(state);
+	register unsigned long child_tid __asm__("r10") = child_addr;
 	long ret = __NR_clone;
 
 	__asm__ volatile("xor %%esi, %%esi\n"
-			 "	xor %%edx, %%edx\n"
-			 "	xor %%r10d, %%r10d\n"
 			 "	xor %%r8d, %%r8d\n"
 			 "	syscall\n"
 			 "	test %%rax, %%rax\n"
@@ -210,8 +218,8 @@ static void make_thread(unsigned long *state)
 			 "	hlt\n"
 			 "1:\n"
 			 : "+a"(ret)
-			 : "D"(flags)
-			 : "rcx", "r11", "rsi", "rdx", "r10", "r8", "memory");
+			 : "D"(flags), "d"(parent_tid), "r"(child_tid)
+			 : "rcx", "r11", "rsi", "r8", "memory");
 }
 
 static void change_signals(unsigned long *state)
@@ -224,9 +232,159 @@ static void change_signals(unsigned long *state)
 		lane_signals();
 }
 
+/* A handler of any signal, the lanes' among them, is for change_signals() to put right. */
+static void change_handlers(unsigned long *state)
+{
+	static const unsigned long flags = SA_NODEFER | SA_RESETHAND | SA_RESTART | SA_ONSTACK;
+	struct {
+		unsigned long handler;
+		unsigned long flags;
+		void (*restorer)(void);
+		unsigned long mask;
+	} action = {
+		.handler = draw(state) % 4 ? (unsigned long)lane_signal_handler : draw(state) % 2,
+		.flags = SA_RESTORER | (draw(state) & flags),
+		.restorer = lane_signal_restorer,
+		.mask = draw(state),
+	};
+	int signr = 1 + draw(state) % 64;
+
+	/* A thread that handles its own faults makes them for ever. */
+	if (signr == SIGSEGV || signr == SIGBUS || signr == SIGILL)
+		signr = VGPU_LANE_SIGNAL;
+	sys4(__NR_rt_sigaction, signr, draw(state) % 8 ? (long)&action : (long)draw_addr(state),
+	     draw(state) % 2 ? 0 : (long)draw_addr(state), KERNEL_SIGSET);
+}
+
+static void change_keys(unsigned int keys)
+{
+	if (keys_on)
+		__asm__ volatile("wrpkru" : : "a"(keys), "c"(0), "d"(0) : "memory");
+}
+
+/* The kernel reads and writes there, with whatever keys the thread has given itself. */
+static void touch_anywhere(unsigned long *state)
+{
+	unsigned long addr = draw_addr(state);
+	struct iovec iov = { .iov_base = (void *)addr, .iov_len = 1 + draw(state) % 64 };
+	struct user_msghdr msg = { .iov = &iov, .iovlen = 1 };
+
+	/* Its own stack and data, and the memory without a key, stay. */
+	change_keys(draw(state) % 4 ? draw(state) & ~(3U | 3U << 2 * KEY_OWN) : 0);
+	switch (draw(state) % 4) {
+	case 0:
+		sys3(__NR_getrandom, addr, 1 + draw(state) % PAGE, 0);
+		break;
+	case 1:
+		sys2(__NR_prctl, PR_SET_NAME, addr);
+		break;
+	case 2:
+		sys3(__NR_recvmsg, KEPT_FIRST + draw(state) % KEPT_MAX, (long)&msg,
+		     MSG_DONTWAIT | MSG_PEEK);
+		break;
+	default:
+		make_ioctls(state);
+	}
+	if (draw(state) % 2)
+		change_keys(0);
+}
+
+/* Nothing was interrupted, no key is left, and nobody may look at the process as it is. */
+static void ask_in_vain(unsigned long *state)
+{
+	switch (draw(state) % 3) {
+	case 0:
+		sys2(__NR_restart_syscall, 0, 0);
+		break;
+	case 1:
+		sys2(__NR_pkey_alloc, 0, draw(state) % 4);
+		break;
+	default:
+		sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+	}
+}
+
+/*
+ * Returns from a signal that there was not, to what follows, with flags and masks of its own. The
+ * kernel takes the keys away then. With an @fpstate that is no good the process ends.
+ */
+static void return_forged(unsigned long *state, unsigned long fpstate)
+{
+	/* Arithmetic ones, and that of alignment checks, which the kernel must not have. */
+	const unsigned long flags = 0x202 | (draw(state) & 0x408d5);
+	struct ucontext frame = {
+		.uc_flags = draw(state) % 8,
+		.uc_mcontext = {
+			.rax = keys_on, .eflags = flags, .cs = 0x33, .ss = 0x2b,
+			.fpstate = (void *)fpstate,
+		},
+	};
+	unsigned long at = (unsigned long)&frame;
+
+	*(unsigned long *)&frame.uc_sigmask = draw(state);
+	__asm__ volatile("mov %%rsp, %c[sp](%%rdi)\n"
+			 "	mov %%rbp, %c[bp](%%rdi)\n"
+			 "	lea 1f(%%rip), %%rax\n"
+			 "	mov %%rax, %c[ip](%%rdi)\n"
+			 "	mov %%rdi, %%rsp\n"
+			 "	mov $15, %%eax\n"	/* rt_sigreturn */
+			 "	syscall\n"
+			 "	hlt\n"
+			 "1:	test %%eax, %%eax\n"
+			 "	jz 2f\n"
+			 "	xor %%eax, %%eax\n"
+			 "	xor %%ecx, %%ecx\n"
+			 "	xor %%edx, %%edx\n"
+			 "	wrpkru\n"
+			 "2:	lea -128(%%rsp), %%rsp\n"
+			 "	pushq $0x202\n"
+			 "	popfq\n"
+			 "	lea 128(%%rsp), %%rsp\n"
+			 : "+D"(at)
+			 : [sp] "i"(offsetof(struct ucontext, uc_mcontext.rsp)),
+			   [bp] "i"(offsetof(struct ucontext, uc_mcontext.rbp)),
+			   [ip] "i"(offsetof(struct ucontext, uc_mcontext.rip))
+			 : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12",
+			   "r13", "r14", "r15", "cc", "memory");
+}
+
+static void return_from_nothing(unsigned long *state)
+{
+	return_forged(state, 0);
+}
+
+/* The end of the process, in one of the ways that are there, in the middle of whatever goes on. */
+static void end_somehow(unsigned long *state)
+{
+	unsigned long addr = draw_addr(state);
+
+	switch (draw(state) % 5) {
+	case 0:
+		/* Registers from there, */
+		return_forged(state, addr);
+		break;
+	case 1:
+		/* or all. */
+		__asm__ volatile("mov %0, %%rsp\n"
+				 "	syscall\n"
+				 "	hlt\n"
+				 : : "r"(addr), "a"(__NR_rt_sigreturn) : "rcx", "r11", "memory");
+		break;
+	case 2:
+		/* What the list forbids. */
+		sys2(__NR_pkey_free, 1 + draw(state) % 15, 0);
+		break;
+	case 3:
+		/* No lane is there to fetch it. */
+		*(volatile char *)addr = 1;
+		break;
+	}
+	sys_exit_group(SHADOW_EXIT_OK);
+}
+
 static void (*const deeds[])(unsigned long *state) = {
 	make_ioctls, move_memory, claim_mapping, move_files, take_bytes, make_thread,
-	change_signals,
+	change_signals, change_handlers, touch_anywhere, ask_in_vain, return_from_nothing,
 };
 
 #define NR_DEEDS	(sizeof(deeds) / sizeof(deeds[0]))
@@ -256,7 +414,7 @@ static void hostile_run(void *unused)
 		else
 			deeds[draw(&state) % 2 ? first : second](&state);
 		if (left && !--left)
-			sys_exit_group(SHADOW_EXIT_OK);
+			end_somehow(&state);
 	}
 }
 
