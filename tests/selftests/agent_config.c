@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
@@ -203,6 +204,10 @@ TEST(paths_that_ignore_keys)
 #define CONF		DIR_EXPORTS "/config-1.conf"
 #define OTHER_CONF	DIR_EXPORTS "/config-2.conf"
 #define LOG		"/run/vgpud.log"
+
+/* The root directory of shadows, and what is logged of one that has none. */
+#define EMPTY_ROOT	"/run/vgpu/empty"
+#define ENOENT_OF_ROOT	": namespaces: No such file or directory"
 
 /* Counts the lines in which vgpud logged these words. */
 static int logged(const char *words)
@@ -782,6 +787,48 @@ TEST_F_TIMEOUT(files, diff, 120)
 static bool logged_since(int from, const char *pattern)
 {
 	return !tool_run("tail -n +%d " LOG " | grep -q '%s'", from + 1, pattern)->status;
+}
+
+/* A program of the guest's, which has a shadow of its own. Return: it can use the device. */
+static bool program_works(const char *node)
+{
+	pid_t pid = fork();
+	int fd, status;
+
+	if (!pid) {
+		fd = open(node, O_RDWR | O_CLOEXEC);
+		_exit(fd < 0 || ioctl(fd, VGPU_MOCK_IOC_NOOP, 0));
+	}
+	return waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* A guest has as many shadows begin as it likes, and each that cannot be confined says why. */
+TEST_F_TIMEOUT(files, shadows_without_a_root, 120)
+{
+	const int before = logged(ENOENT_OF_ROOT);
+	int fd, i, lines, worked = 0;
+	uint64_t start;
+	char node[32];
+
+	ASSERT_TRUE(write_export(CONF, "config-a", "1", ""));
+	ASSERT_TRUE(reload());
+	/* The node is there then. */
+	fd = tool_open_export("config-a");
+	ASSERT_GE(fd, 0);
+	close(fd);
+	snprintf(node, sizeof(node), "/dev/vgpu%d", tool_find_export("config-a"));
+	ASSERT_TRUE(program_works(node));
+	ASSERT_EQ(0, rmdir(EMPTY_ROOT));
+	start = tool_now_ms();
+	for (i = 0; i < 8; i++)
+		worked += program_works(node);
+	EXPECT_EQ(0, mkdir(EMPTY_ROOT, 0555));
+	EXPECT_EQ(0, worked);
+	/* One in ten seconds. */
+	lines = logged(ENOENT_OF_ROOT) - before;
+	EXPECT_LE(1, lines);
+	EXPECT_GE(1 + (tool_now_ms() - start) / 10000, lines);
+	EXPECT_TRUE(program_works(node));
 }
 
 /* The log has what is given and taken, and who asked. */

@@ -19,6 +19,7 @@ enum spawn_kind {
 	SPAWN_ENGINE,		/* a guest's engine, or the keeper of its window */
 	SPAWN_ENGINE_SHADOW,	/* a shadow of an engine */
 	SPAWN_MASTER,		/* who makes DRM masters, with CAP_SYS_ADMIN */
+	SPAWN_KINDS
 };
 
 /* Sees that what is needed is there, prepares the lists of system calls. 0 or a negative errno. */

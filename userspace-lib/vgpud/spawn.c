@@ -7,6 +7,8 @@
 #include <linux/mount.h>
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,12 +28,29 @@
 
 static int program_fd = -1, null_fd = -1;
 
+/*
+ * How often children of each kind log that they cannot be confined. vgpud and all its children share
+ * this memory: what a child counts in memory of its own ends with the child. Two that count at once
+ * may log a line too many, or too few.
+ */
+static struct log_limit *child_limits;
+
 int spawn_init(void)
 {
+	unsigned int i;
+
 	/* Opened now: a shadow's own root directory will be empty. */
 	program_fd = open(settings.shadow, O_RDONLY | O_CLOEXEC);
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	return program_fd < 0 || null_fd < 0 ? -errno : 0;
+	if (program_fd < 0 || null_fd < 0)
+		return -errno;
+	child_limits = mmap(NULL, SPAWN_KINDS * sizeof(*child_limits), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (child_limits == MAP_FAILED)
+		return -errno;
+	for (i = 0; i < SPAWN_KINDS; i++)
+		child_limits[i].burst = 1;
+	return 0;
 }
 
 /*
@@ -121,8 +140,9 @@ child(const struct peer *peer, const struct spawn_program *program)
 		ret = confine_self(peer, program->kind, &step);
 	if (ret) {
 		/* A filter that is on already would end the process here. */
-		log_error("%s of guest %u:%u: %s: %s", program->name, peer->cid, peer->port, step,
-			  strerror(-ret));
+		log_within(&child_limits[program->kind], peer->cid, peer->port, LOG_ERR,
+			   "%s of guest %u:%u: %s: %s", program->name, peer->cid, peer->port, step,
+			   strerror(-ret));
 		_exit(SHADOW_EXIT_CONFINE);
 	}
 	/* An engine's libc wants a stderr, and vgpud's may be a terminal or the journal. */
