@@ -966,9 +966,50 @@ def take_card(bed):
          "busybox usleep 100000; done; rmmod vgpu_mock_nvidia", 60)
 
 
+def joined_to(bed, *cids):
+    """Files give the export of that name to these guests."""
+    must(bed.host, "mkdir -p /etc/vgpu/exports.d && printf '[joined]\\npath = /dev/vgpu-mock\\nto = "
+         f"{', '.join(map(str, cids))}\\n' >/etc/vgpu/exports.d/joined.conf && vgpuctl reload")
+
+
+def joined(bed, guests):
+    """Files give a device to one more guest, and to one less, and programs of the others go on with the node that they
+    have: one makes calls, one writes a mapping, all the time."""
+    ids = "$(grep -lx joined /sys/class/vgpu/vgpu*/name | cut -d/ -f5)"
+    alive = " && ".join(f"kill -0 $(cat /run/joined.{job}.pid)" for job in ("lost", "held"))
+
+    def goes_on(guest):
+        calls = int(guest.must(f"cat /sys/class/vgpu/{ids}/calls").text)
+        must(guest, f"{alive} && [ ! -e /run/load.lost ] && while [ $(cat /sys/class/vgpu/{ids}/calls) -lt {calls + 20} ]; do "
+             "busybox usleep 50000; done")
+        return guest.must(f"stat -c %i /dev/{ids}").text
+
+    joined_to(bed, *(guest.cid for guest in guests))
+    for guest in guests:
+        comes(guest, "cat /sys/class/vgpu/vgpu*/name | grep -cx joined", "1")
+        for job in ("lost", "held"):
+            must(guest, f"setsid {TOOLS}/guest_load joined {job} >/run/joined.{job} 2>&1 3>&- </dev/null & "
+                 f"echo $! >/run/joined.{job}.pid")
+        comes(guest, "cat /run/joined.lost", "open")
+    before = [goes_on(guest) for guest in guests]
+    for cids in ([*(guest.cid for guest in guests), 99], [99, *(guest.cid for guest in guests)],
+                 [guest.cid for guest in guests]):
+        joined_to(bed, *cids)
+        if (after := [goes_on(guest) for guest in guests]) != before:
+            raise Failure(f"nodes {before} of guests are {after} since the file gives their device to {cids}")
+    joined_to(bed, guests[0].cid)
+    comes(guests[1], "cat /sys/class/vgpu/vgpu*/name | grep -cx joined", "0")
+    if goes_on(guests[0]) != before[0]:
+        raise Failure("a guest has another node since the file gives another guest none")
+    for guest in guests:
+        guest.run("kill $(cat /run/joined.lost.pid) $(cat /run/joined.held.pid); rm -f /run/load.lost /run/joined.*")
+    must(bed.host, "rm /etc/vgpu/exports.d/joined.conf && vgpuctl reload")
+
+
 def cards(bed):
     """Two guests and the host take memory of one card, write it, look at it and free it. What one has freed is the
-    next one's at once. The windows of guests show what is theirs, and nothing of it is kept in the end."""
+    next one's at once. The windows of guests show what is theirs, and nothing of it is kept in the end.
+    Guests come and go in files meanwhile."""
     other = bed.add_guest()
     guests = [bed.guest, other]
     give_card(bed, guests)
@@ -980,6 +1021,7 @@ def cards(bed):
         raise Mixed(seen)
     if any(result.status for _, result in hunts):
         raise Failure(seen)
+    joined(bed, guests)
     bed.remove(other)
     comes(bed.host, "cat /sys/module/vgpu_mock_nvidia/parameters/pages", "0")
     take_card(bed)
