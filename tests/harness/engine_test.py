@@ -336,6 +336,19 @@ class Hostile(unittest.TestCase):
         self.assertEqual((2, 0), (self.counts()[1], self.counts()[3]))
         self.serves()
 
+    def test_makes_another_device(self):
+        number = self.open(self.bad)
+        for path, error in (("/dev/zero", EBADF), ("/dev/null", 0)):
+            fd = os.open(path, os.O_RDWR)
+            self.assertEqual(-error, self.bad.ask(MADE, number=number, fds=[fd])[0], path)
+            os.close(fd)
+        # One that the guest has already is what it was.
+        with open("/dev/zero", "rb+", buffering=0) as file:
+            _, zero, _ = self.bad.ask(OPENED, number=self.zero, fds=[file.fileno()])
+            result, again, _ = self.bad.ask(MADE, number=number, fds=[file.fileno()])
+            self.assertEqual((0, zero[:4]), (result, again[:4]))
+        self.serves()
+
     def test_files_of_its_own(self):
         number = self.open(self.bad)
         with contextlib.ExitStack() as stack:

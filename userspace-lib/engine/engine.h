@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "engine/closer.h"
@@ -177,6 +178,8 @@ struct object {
 int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_known,
 		struct object **taken);
 struct object *object_find(uint32_t id);
+/* That whose file it is; NULL: none. @st is what fstat() says of @fd. */
+struct object *object_of_file(int fd, const struct stat *st);
 struct object *object_by_fd(int fd);
 void objects_each(void (*fn)(struct object *object));
 /* Polls files of that device no more until the guest does: see poller_quiet_begin(). */

@@ -240,6 +240,16 @@ static bool reference_take(struct object *object)
 	return true;
 }
 
+struct object *object_of_file(int fd, const struct stat *st)
+{
+	struct object *object;
+
+	LIST_FOREACH(object, &objects, node)
+		if (file_same(object, fd, st))
+			return object;
+	return NULL;
+}
+
 int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_known,
 		struct object **taken)
 {
@@ -252,16 +262,13 @@ int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_k
 		closer_close(fd, NULL, NULL);
 		return -EBADF;
 	}
-	if (may_be_known) {
-		LIST_FOREACH(object, &objects, node) {
-			if (!file_same(object, fd, &st))
-				continue;
-			closer_close(fd, NULL, NULL);
-			if (!reference_take(object))
-				return -EMFILE;
-			*taken = object;
-			return 0;
-		}
+	object = may_be_known ? object_of_file(fd, &st) : NULL;
+	if (object) {
+		closer_close(fd, NULL, NULL);
+		if (!reference_take(object))
+			return -EMFILE;
+		*taken = object;
+		return 0;
 	}
 	object = nr_objects < start.limits.objects ? calloc(1, sizeof(*object)) : NULL;
 	if (object)

@@ -385,13 +385,16 @@ static bool file_is_of(int fd, const struct grant *grant)
 
 /*
  * Not what a shadow has of its own: the engine would see no end of a shadow whose socket it has
- * itself, and faults in memory of one that has ended would wait for ever.
+ * itself, and faults in memory of one that has ended would wait for ever. Nor another device: the
+ * lanes of a shadow share one table of files, so the number may be of what another lane is just
+ * opening, to which another grant belongs. An object that there is has its own, whoever names it.
  */
-static bool file_may_be_made(int fd)
+static bool file_may_be_made(const struct object *maker, int fd)
 {
 	struct stat st;
 
 	return !fstat(fd, &st) && !S_ISSOCK(st.st_mode) &&
+	       (!S_ISCHR(st.st_mode) || st.st_rdev == maker->rdev || object_of_file(fd, &st)) &&
 	       !file_is_named(fd, "anon_inode:[userfaultfd]") &&
 	       !file_is_named(fd, "anon_inode:[eventpoll]");
 }
@@ -419,7 +422,7 @@ static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int f
 	uint32_t flags = 0;
 	int ret = -EBADF;
 
-	if (maker && fd >= 0 && file_may_be_made(fd))
+	if (maker && fd >= 0 && file_may_be_made(maker, fd))
 		ret = object_take(fd, maker->grant, maker->origin, true, &object);
 	else
 		file_discard(fd);
