@@ -91,6 +91,18 @@ static unsigned int rm_pages;
 module_param_named(pages, rm_pages, uint, 0444);
 MODULE_PARM_DESC(pages, "pages of memory that objects have");
 
+/* How often somebody used the operation for debuggers. */
+static atomic_t rm_looks;
+
+static int rm_get_looks(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%d\n", atomic_read(&rm_looks));
+}
+
+static const struct kernel_param_ops rm_looks_ops = { .get = rm_get_looks };
+module_param_cb(looks, &rm_looks_ops, NULL, 0444);
+MODULE_PARM_DESC(looks, "how often mappings were accessed as debuggers do");
+
 /* --- memory ------------------------------------------------------------------------- */
 
 static void rm_memory_free(struct kref *ref)
@@ -758,9 +770,18 @@ static void rm_vma_close(struct vm_area_struct *vma)
 	mutex_unlock(&rm_lock);
 }
 
+/* Release 595 follows a NULL pointer here. */
+static int rm_vma_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len,
+			 int write)
+{
+	atomic_inc(&rm_looks);
+	return -EINVAL;
+}
+
 static const struct vm_operations_struct rm_vm_ops = {
 	.open = rm_vma_open,
 	.close = rm_vma_close,
+	.access = rm_vma_access,
 };
 
 /* Memory that was freed in the meantime is no mapping's any more. */

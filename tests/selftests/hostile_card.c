@@ -8,6 +8,8 @@
  * is one of the host's own.
  */
 #include <linux/vgpu_host.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -229,13 +231,14 @@ static bool guest_unmaps(FIXTURE_DATA(card) *self)
 }
 
 /* READ_PAGES. Return: how many of the words are @word; -1: there are none to be read. */
-static int64_t words_read(FIXTURE_DATA(card) *self, uint64_t word)
+static int64_t words_read_by(FIXTURE_DATA(card) *self, uint64_t word, uint16_t flags)
 {
 	struct peer_call msg;
 	int64_t len, i, nr = 0;
 	uint64_t seen;
 
 	peer_call_init(&msg, VGPU_OP_READ_PAGES, 0, ++self->seq);
+	msg.msg.flags = htole16(flags);
 	msg.msg.args.pages.addr = htole64(ADDR);
 	msg.msg.args.pages.len = htole64(SIZE);
 	msg.seg[0].addr = htole64(ADDR);
@@ -249,6 +252,11 @@ static int64_t words_read(FIXTURE_DATA(card) *self, uint64_t word)
 		nr += seen == word;
 	}
 	return nr;
+}
+
+static int64_t words_read(FIXTURE_DATA(card) *self, uint64_t word)
+{
+	return words_read_by(self, word, 0);
 }
 
 /* WRITE_PAGES, of a word in each page. Return: it was done. */
@@ -583,6 +591,104 @@ TEST_F_TIMEOUT(card, system_read_and_written, 120)
 	EXPECT_TRUE(other_is_whole(self));
 	ASSERT_TRUE(guest_unmaps(self));
 	EXPECT_TRUE(eventually(pages_are, &others, SLACK_MS));
+}
+
+/* How often the driver's operation for debuggers was used; -1: nobody knows. */
+static int looks(void)
+{
+	char line[16];
+
+	tool_read_line("/sys/module/vgpu_mock_nvidia/parameters/looks", line, sizeof(line));
+	return *line ? atoi(line) : -1;
+}
+
+/* That operation is not for mappings of the driver's own. */
+TEST_F_TIMEOUT(card, system_as_debuggers_read_it, 120)
+{
+	int before = looks();
+
+	ASSERT_LE(0, before);
+	ASSERT_TRUE(begin_with_system(self, variant->how == FREE_CLIENT));
+	ASSERT_EQ(0, guest_mmap(self, 0));
+	EXPECT_EQ(0, le32toh(answer.reply.out.mmap.flags) & VGPU_MAP_ASK);
+	ASSERT_TRUE(words_write(self, OURS));
+	EXPECT_EQ(-1, words_read_by(self, OURS, VGPU_CALL_DEBUG));
+	EXPECT_EQ(before, looks());
+	EXPECT_EQ(SIZE / VGPU_PAGE_SIZE, words_read(self, OURS));
+}
+
+/*
+ * A lane that maps one file over another's mapping, all the time.
+ * @objects: those that it maps by turns
+ * @offsets: where in them
+ */
+struct mapper {
+	int lane;
+	uint64_t seq;
+	uint32_t objects[2];
+	uint64_t offsets[2];
+	atomic_uint maps;
+	atomic_bool stop;
+	pthread_t thread;
+};
+
+static void *map_over(void *data)
+{
+	struct mapper *mapper = data;
+	struct vgpu_reply reply;
+	struct peer_call msg;
+
+	while (!mapper->stop) {
+		peer_call_init(&msg, VGPU_OP_MMAP, mapper->objects[mapper->maps % 2],
+			       ++mapper->seq);
+		msg.msg.args.mmap.addr = htole64(ADDR);
+		msg.msg.args.mmap.len = htole64(SIZE);
+		msg.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
+		msg.msg.args.mmap.flags = htole32(MAP_SHARED);
+		msg.msg.args.mmap.offset = htole64(mapper->offsets[mapper->maps % 2]);
+		if (!peer_call_send(mapper->lane, &msg, 0, 0) ||
+		    peer_reply(mapper->lane, &reply, sizeof(reply), SLACK_MS))
+			break;
+		mapper->maps++;
+	}
+	return NULL;
+}
+
+/* What was there when the host looked may be something else when it reads. */
+TEST_F_TIMEOUT(card, system_mapped_over_what_debuggers_read, 120)
+{
+	struct vgpu_mock_buf_create buf = {
+		.size = SIZE, .flavour = VGPU_MOCK_BUF_PFN | VGPU_MOCK_BUF_ACCESS,
+	};
+	struct mapper mapper = {};
+	int before = looks(), i, nr = 0;
+	struct vgpu_export_add mock;
+
+	if (!tool_user_engine() || variant->how != FREE_MEMORY)
+		SKIP(return, "is for the user-space engine, once");
+	ASSERT_LE(0, before);
+	ASSERT_TRUE(begin_with_system(self, false));
+	ASSERT_EQ(0, export_as("hostile-mock", getenv("VGPU_REAL"), LOOPBACK, PORT, false));
+	ASSERT_TRUE(second_export(&self->peer, &mock));
+	mapper.objects[0] = open_export(self, le32toh(mock.export));
+	mapper.objects[1] = self->told;
+	ASSERT_EQ(0, file_ioctl(self, mapper.objects[0], VGPU_MOCK_IOC_BUF_CREATE, &buf, NULL,
+				NULL, 0));
+	mapper.offsets[0] = buf.out_offset;
+	mapper.lane = peer_lane(&self->peer, 1);
+	ASSERT_LE(0, mapper.lane);
+	ASSERT_EQ(0, pthread_create(&mapper.thread, NULL, map_over, &mapper));
+	for (i = 0; i < 2000; i++)
+		nr += words_read_by(self, 0, VGPU_CALL_DEBUG) >= 0;
+	mapper.stop = true;
+	EXPECT_EQ(0, pthread_join(mapper.thread, NULL));
+	close(mapper.lane);
+	EXPECT_EQ(before, looks());
+	/* Both were there in between. */
+	EXPECT_LE(10, mapper.maps);
+	EXPECT_LE(1, nr);
+	EXPECT_GT(2000, nr);
+	EXPECT_EQ(0, unexport("hostile-mock"));
 }
 
 TEST_HARNESS_MAIN

@@ -22,6 +22,7 @@
  * @barred: parts of the device's mapping are without access: they were unmapped when there was no
  *	entry left to say so
  * @shut: all of it is without access: it is seen in the window or not at all, see map_locked()
+ * @asks: the guest may ask for it by the driver's operation for debuggers, see may_ask()
  */
 struct mapping {
 	u64 addr;
@@ -31,6 +32,7 @@ struct mapping {
 	bool device;
 	bool barred;
 	bool shut;
+	bool asks;
 };
 
 /* In order of addresses. Changed with map_lock and demand.lock held, read with either. */
@@ -394,12 +396,21 @@ static int smaps_read(struct smaps *smaps)
 /* --- calls --------------------------------------------------------------------------- */
 
 /*
+ * Release 595 of NVIDIA's driver has such an operation for what its files map, which follows a NULL
+ * pointer, whatever the mapping is (nvidia_vma_access()).
+ */
+static bool may_ask(const struct file_entry *file)
+{
+	return !nvidia_is_rm(file);
+}
+
+/*
  * The guest is told these flags of a mapping. Nobody says whether its driver has an operation for
  * debuggers, which they need where there are no pages.
  */
-static u32 flags_told(u32 flags)
+static u32 flags_told(const struct file_entry *file, u32 flags)
 {
-	return flags & (VGPU_MAP_IO | VGPU_MAP_PFNMAP) ? flags | VGPU_MAP_ASK : flags;
+	return flags & (VGPU_MAP_IO | VGPU_MAP_PFNMAP) && may_ask(file) ? flags | VGPU_MAP_ASK : flags;
 }
 
 /* The flags that a mapping made without access would have with @prot. */
@@ -451,6 +462,7 @@ static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 	mapping_cut(addr, addr + len);
 	mapping_insert((struct mapping) {
 		.addr = addr, .len = len, .device = true, .shut = shut,
+		.asks = may_ask(call->file),
 	});
 	pages_cover(addr, len);
 	lock_drop(&demand.lock);
@@ -464,7 +476,7 @@ static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 		mapping_name(call, addr, smaps.flags);
 		call->out.mmap.space = cpu_to_le64(call->file->space);
 		call->out.mmap.offset = cpu_to_le64(smaps.offset);
-		call->out.mmap.flags = cpu_to_le32(shut ? smaps.flags : flags_told(smaps.flags));
+		call->out.mmap.flags = cpu_to_le32(flags_told(call->file, smaps.flags));
 		call->out.mmap.cache = cpu_to_le32(VGPU_CACHE_WB);
 		return 0;
 	}
@@ -582,15 +594,19 @@ s64 mapping_protect(struct call *call)
 	return ret;
 }
 
-/* Bytes from @addr on, at most @len, that devices' mappings with access cover without a gap. */
-static u64 covered(u64 addr, u64 len)
+/*
+ * Bytes from @addr on, at most @len, that devices' mappings with access cover without a gap; with
+ * @asks those for debuggers.
+ */
+static u64 covered(u64 addr, u64 len, bool asks)
 {
 	u64 pos = addr, end = addr + len;
 	u32 i;
 
 	lock_take(&demand.lock);
 	for (i = mapping_index(addr); pos < end && i < nr_mappings; i++) {
-		if (mappings[i].addr > pos || !mappings[i].device || mappings[i].shut)
+		if (mappings[i].addr > pos || !mappings[i].device || mappings[i].shut ||
+		    (asks && !mappings[i].asks))
 			break;
 		pos = min(end, mappings[i].addr + mappings[i].len);
 	}
@@ -617,14 +633,26 @@ static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 	return 0;
 }
 
+/* No other lane maps another device there meanwhile. */
+static bool page_debug(const struct call *call, u64 addr)
+{
+	bool ok;
+
+	lock_take(&map_lock);
+	ok = covered(addr, PAGE_SIZE, true) == PAGE_SIZE &&
+	     sys4_in_room(call->room->key, __NR_pread64, fd_mem, call->scratch, PAGE_SIZE,
+			  addr) == PAGE_SIZE;
+	lock_drop(&map_lock);
+	return ok;
+}
+
 /* The page is read as the program reads it, or as a debugger does. */
 static bool page_read(const struct call *call, u8 *to, u64 addr)
 {
 	bool ok;
 
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG)
-		ok = sys4_in_room(call->room->key, __NR_pread64, fd_mem, call->scratch, PAGE_SIZE,
-				  addr) == PAGE_SIZE;
+		ok = page_debug(call, addr);
 	else
 		ok = copy_checked((void *)call->scratch, (void *)addr, PAGE_SIZE, call->room->key);
 	if (ok)
@@ -639,7 +667,8 @@ static bool page_read(const struct call *call, u8 *to, u64 addr)
 s64 mapping_read_pages(struct call *call)
 {
 	const struct vgpu_args_pages *args = &call->view.call->args.pages;
-	u64 addr = le64_to_cpu(args->addr), len = covered(addr, le64_to_cpu(args->len)), done = 0;
+	u64 addr = le64_to_cpu(args->addr), done = 0;
+	u64 len = covered(addr, le64_to_cpu(args->len), false);
 
 	if (!len)
 		return -EFAULT;
@@ -669,7 +698,7 @@ s64 mapping_write_pages(struct call *call)
 		u32 len = le32_to_cpu(range->flags) & VGPU_RANGE_MASK ? PAGE_SIZE :
 			le32_to_cpu(range->len);
 
-		if (covered(le64_to_cpu(range->addr), len) == len &&
+		if (covered(le64_to_cpu(range->addr), len, false) == len &&
 		    !vgpu_wire_range_apply(range, data, mapping_put, call))
 			done += le32_to_cpu(range->len);
 		data += le32_to_cpu(range->len);

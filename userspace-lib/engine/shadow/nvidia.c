@@ -12,10 +12,14 @@ static bool is_control(const struct file_entry *file)
 	       file->rdev == (RM_MAJOR << 8 | RM_MINOR_CTL);
 }
 
+bool nvidia_is_rm(const struct file_entry *file)
+{
+	return file->policy.kind == VGPU_EXPORT_NVIDIA && file->rdev >> 8 == RM_MAJOR;
+}
+
 bool nvidia_is_card(const struct file_entry *file)
 {
-	return file->policy.kind == VGPU_EXPORT_NVIDIA && file->rdev >> 8 == RM_MAJOR &&
-	       (file->rdev & 0xff) < RM_MINOR_CTL;
+	return nvidia_is_rm(file) && (file->rdev & 0xff) < RM_MINOR_CTL;
 }
 
 /* The ioctl may have a file map memory. */

@@ -7,8 +7,9 @@
  * process, with the same memory, traces them.
  *
  * Locks, outermost first: map_lock, demand.lock, files lock, lane->lock. None is held over
- * anything that waits for the guest or the engine; map_lock is held over a driver's mmap, and
- * over moves of memory, which wait for the pager: that one never takes it.
+ * anything that waits for the guest or the engine; map_lock is held over a driver's mmap and its
+ * operation for debuggers, and over moves of memory, which wait for the pager: that one never takes
+ * it.
  */
 #ifndef ESHADOW_SHADOW_H
 #define ESHADOW_SHADOW_H
@@ -554,6 +555,8 @@ int nvidia_shown(struct call *call);
 void nvidia_shown_done(struct call *call, int fd);
 /* Return: the file is of one of NVIDIA's cards. */
 bool nvidia_is_card(const struct file_entry *file);
+/* One of a card, or the control file. */
+bool nvidia_is_rm(const struct file_entry *file);
 
 /* --- mapping.c -------------------------------------------------------------- */
 
