@@ -538,6 +538,23 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct file *file,
 	return ret;
 }
 
+/*
+ * Everybody may read where the shadow's arguments were by /proc/PID/cmdline, which has the driver
+ * do that where a device is mapped there: __access_remote_vm() and ->access. That of release 595 of
+ * NVIDIA's follows a NULL pointer.
+ */
+static bool mapping_over_args(u64 addr, u64 end)
+{
+	struct mm_struct *mm = current->mm;
+	bool over;
+
+	spin_lock(&mm->arg_lock);
+	over = addr < PAGE_ALIGN(max(mm->arg_end, mm->env_end)) &&
+	       end > (mm->arg_start & PAGE_MASK);
+	spin_unlock(&mm->arg_lock);
+	return over;
+}
+
 s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
@@ -555,7 +572,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	if (args->window)
 		vgpu_control_due(peer);
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
-	    vgpu_agent_in_reserved(peer->agent, addr, len))
+	    vgpu_agent_in_reserved(peer->agent, addr, len) || mapping_over_args(addr, addr + len))
 		return vgpu_call_refuse(call, -EINVAL);
 	if (!mapping_charge(peer, len))
 		return vgpu_call_refuse(call, -ENOMEM);

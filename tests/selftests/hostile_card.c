@@ -204,18 +204,23 @@ static bool guest_allocates_told(FIXTURE_DATA(card) *self)
 	return true;
 }
 
-static int64_t guest_mmap(FIXTURE_DATA(card) *self, uint64_t window)
+static int64_t guest_mmap_at(FIXTURE_DATA(card) *self, uint64_t addr, uint64_t window)
 {
 	struct peer_call msg;
 
 	peer_call_init(&msg, VGPU_OP_MMAP, self->told, ++self->seq);
-	msg.msg.args.mmap.addr = htole64(ADDR);
+	msg.msg.args.mmap.addr = htole64(addr);
 	msg.msg.args.mmap.len = htole64(SIZE);
 	msg.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
 	msg.msg.args.mmap.flags = htole32(MAP_SHARED);
 	msg.msg.args.mmap.window = htole64(window);
 	msg.msg.args.mmap.window_offset = htole64(window ? PLACE : 0);
 	return call(self, &msg, 0, 0);
+}
+
+static int64_t guest_mmap(FIXTURE_DATA(card) *self, uint64_t window)
+{
+	return guest_mmap_at(self, ADDR, window);
 }
 
 static bool guest_unmaps(FIXTURE_DATA(card) *self)
@@ -615,6 +620,40 @@ TEST_F_TIMEOUT(card, system_as_debuggers_read_it, 120)
 	EXPECT_EQ(-1, words_read_by(self, OURS, VGPU_CALL_DEBUG));
 	EXPECT_EQ(before, looks());
 	EXPECT_EQ(SIZE / VGPU_PAGE_SIZE, words_read(self, OURS));
+}
+
+/* Page of the shadow where exec put its arguments; 0: it is not known. */
+static uint64_t args_of(pid_t shadow)
+{
+	char path[32], line[1024], *field;
+	unsigned int i;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", shadow);
+	tool_read_line(path, line, sizeof(line));
+	field = strrchr(line, ')');
+	/* The name is the second field, and this one the 48th. */
+	for (i = 2; field && i < 48; i++)
+		field = strchr(field + 1, ' ');
+	return field ? strtoull(field, NULL, 10) & -(uint64_t)VGPU_PAGE_SIZE : 0;
+}
+
+/* Anybody on the host may read them, by that operation where a device is mapped there. */
+TEST_F_TIMEOUT(card, arguments_of_its_shadow, 120)
+{
+	int before = looks();
+	uint64_t args;
+	pid_t shadow;
+
+	ASSERT_LE(0, before);
+	shadow = tool_shadow_of("hostile");
+	ASSERT_NE(0, shadow);
+	args = args_of(shadow);
+	ASSERT_NE(0, args);
+	ASSERT_TRUE(begin_with_system(self, variant->how == FREE_CLIENT));
+	EXPECT_EQ(-EINVAL, guest_mmap_at(self, args, 0));
+	EXPECT_EQ(-EINVAL, guest_mmap_at(self, args - SIZE + VGPU_PAGE_SIZE, 0));
+	tool_run("cat /proc/%d/cmdline", shadow);
+	EXPECT_EQ(before, looks());
 }
 
 /*

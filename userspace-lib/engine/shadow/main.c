@@ -153,6 +153,7 @@ void shadow_main(const long *start)
 	tracer_start();
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	take_name(start);
+	mapping_keep_args(start);
 	if (signals_init())
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
 	share();

@@ -70,6 +70,20 @@ u64 mapping_next(u64 addr)
 	return i < nr_mappings ? min(mappings[i].addr, end) : end;
 }
 
+/* Where exec put the program's arguments: whole pages. Read without a lock. */
+static u64 args_start, args_end;
+
+void mapping_keep_args(const long *start)
+{
+	const char *const *argv = (const char *const *)(start + 1);
+	const char *end = argv[start[0] - 1];
+
+	while (*end)
+		end++;
+	args_start = (u64)argv[0] & PAGE_MASK;
+	args_end = ((u64)end + PAGE_SIZE) & PAGE_MASK;
+}
+
 void mapping_init(void)
 {
 	max_mappings = eshadow_mappings_max(&shared->limits);
@@ -530,7 +544,7 @@ s64 mapping_mmap(struct call *call)
 	s64 ret;
 	int fd;
 
-	if (!mapping_range_ok(addr, len))
+	if (!mapping_range_ok(addr, len) || (addr < args_end && addr + len > args_start))
 		return call_refuse(call, -EINVAL);
 	/* The thread that hears the answers may want map_lock. */
 	if (channel_ask(call->lane, &room))

@@ -560,6 +560,12 @@ bool nvidia_is_rm(const struct file_entry *file);
 
 /* --- mapping.c -------------------------------------------------------------- */
 
+/*
+ * Remembers where the kernel finds the program's arguments, from what the stack begins with. Everybody
+ * may read them by /proc/PID/cmdline, which has the driver do that where a device is mapped there
+ * (access_remote_vm() and ->access). So no device is.
+ */
+void mapping_keep_args(const long *start);
 void mapping_init(void);
 /* Whether all of [addr, addr + len) is the guest process's. */
 bool mapping_range_ok(u64 addr, u64 len);
