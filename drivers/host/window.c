@@ -137,6 +137,12 @@ static vm_fault_t window_done(struct vm_fault *vmf, vm_fault_t ret)
 	return VM_FAULT_NOPAGE | VM_FAULT_COMPLETED;
 }
 
+/* Of VFIO, for a device to write to (follow_fault_pfn()): not supported beside a window. */
+static bool window_fault_is_for_device(const struct vm_fault *vmf)
+{
+	return vmf->flags & FAULT_FLAG_REMOTE;
+}
+
 static vm_fault_t window_fault(struct vm_fault *vmf)
 {
 	struct vgpu_window *window = vmf->vma->vm_private_data;
@@ -144,8 +150,7 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 	struct vgpu_binding *binding = NULL;
 	vm_fault_t ret;
 
-	/* Of another process, for a device to write to: not supported beside a window. */
-	if (vmf->flags & FAULT_FLAG_REMOTE)
+	if (window_fault_is_for_device(vmf))
 		return VM_FAULT_SIGBUS;
 	atomic64_inc(&window->faults);
 	ret = window_insert(window, vmf, offset, &binding);
@@ -174,7 +179,7 @@ static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
 	vm_fault_t ret = VM_FAULT_FALLBACK;
 	struct vgpu_binding *binding;
 
-	if (order != PMD_ORDER || (vmf->flags & FAULT_FLAG_REMOTE) ||
+	if (order != PMD_ORDER || window_fault_is_for_device(vmf) ||
 	    ((vmf->address & PAGE_MASK) ^ offset) % PMD_SIZE)
 		return VM_FAULT_FALLBACK;
 	mutex_lock(&window->lock);
@@ -195,6 +200,8 @@ static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 	vm_fault_t ret = VM_FAULT_NOPAGE;
 	struct vgpu_binding *binding;
 
+	if (window_fault_is_for_device(vmf))
+		return VM_FAULT_SIGBUS;
 	zap_special_vma_range(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
 	mutex_lock(&window->lock);
 	binding = vgpu_binding_find_locked(window, offset);

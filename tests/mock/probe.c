@@ -61,14 +61,17 @@ out_free:
 	return ret;
 }
 
-/* Faults the page in the way of drivers that cannot drop the mmap lock. */
-static int vgpu_mock_fault_no_retry(u64 ptr)
+/*
+ * Faults the page in the way of drivers that cannot drop the mmap lock, or, with FAULT_FLAG_REMOTE
+ * and FAULT_FLAG_WRITE, as follow_fault_pfn() of vfio_iommu_type1.c does when it has found nothing.
+ */
+static int vgpu_mock_fault_no_retry(u64 ptr, unsigned int flags)
 {
 	struct mm_struct *mm = current->mm;
 	int ret;
 
 	mmap_read_lock(mm);
-	ret = fixup_user_fault(mm, ptr & PAGE_MASK, 0, NULL);
+	ret = fixup_user_fault(mm, ptr & PAGE_MASK, flags, NULL);
 	mmap_read_unlock(mm);
 	return ret;
 }
@@ -88,7 +91,10 @@ static unsigned long vgpu_mock_copy_atomic(void *data, u64 ptr, u32 length)
 static int vgpu_mock_atomic_read(struct vgpu_mock_atomic *atomic, void *data)
 {
 	if (atomic->mode == VGPU_MOCK_ATOMIC_NO_RETRY) {
-		atomic->out_error = vgpu_mock_fault_no_retry(atomic->ptr);
+		atomic->out_error = vgpu_mock_fault_no_retry(atomic->ptr, 0);
+	} else if (atomic->mode == VGPU_MOCK_ATOMIC_DEVICE) {
+		atomic->out_error = vgpu_mock_fault_no_retry(atomic->ptr, FAULT_FLAG_REMOTE |
+							     FAULT_FLAG_WRITE);
 	} else {
 		atomic->out_missed = vgpu_mock_copy_atomic(data, atomic->ptr, atomic->length);
 		atomic->out_error = atomic->out_missed ? -EFAULT : 0;
@@ -106,7 +112,7 @@ long vgpu_mock_atomic(struct vgpu_mock_call *call)
 	void *data;
 	int ret;
 
-	if (atomic->mode > VGPU_MOCK_ATOMIC_NO_RETRY || !atomic->length ||
+	if (atomic->mode > VGPU_MOCK_ATOMIC_DEVICE || !atomic->length ||
 	    offset_in_page(atomic->ptr) + (u64)atomic->length > PAGE_SIZE)
 		return -EINVAL;
 	data = kmalloc(atomic->length, GFP_KERNEL);

@@ -1376,6 +1376,7 @@ struct vgpu_mock_atomic {
 #define VGPU_MOCK_ATOMIC_ONLY		0	/* page faults disabled; -EFAULT if it missed */
 #define VGPU_MOCK_ATOMIC_FALLBACK	1	/* the same, then an ordinary copy */
 #define VGPU_MOCK_ATOMIC_NO_RETRY	2	/* a fault that may not drop the mmap lock */
+#define VGPU_MOCK_ATOMIC_DEVICE		3	/* one for a device to write to, as VFIO has it */
 
 /**
  * struct vgpu_mock_info - VGPU_MOCK_IOC_INFO

@@ -555,6 +555,49 @@ TEST_F(limits, page_tables_of_a_hypervisor)
 	EXPECT_EQ(0, rmdir(GROUP));
 }
 
+/* Return: 0, or the errno with which the mock's driver could not have the page at @ptr. */
+static int driver_faults(int fd, volatile char *ptr, uint32_t mode)
+{
+	struct vgpu_mock_atomic atomic = {
+		.ptr = (uintptr_t)ptr, .length = 1, .mode = mode,
+	};
+
+	return ioctl(fd, VGPU_MOCK_IOC_ATOMIC, &atomic) ? errno : 0;
+}
+
+/*
+ * A device that has a page by VFIO keeps it, whatever the window shows there later. VFIO begins with
+ * the first page, which it does not get, whether it is there or not, nor another one that is not.
+ */
+TEST_F(limits, faults_for_devices)
+{
+	volatile char *memory;
+	int window, fd;
+
+	NEEDS_WINDOWS();
+	ASSERT_EQ(0, window_command("create", "--size 1M"));
+	window = open("/dev/vgpu-window-1-22600", O_RDWR | O_CLOEXEC);
+	ASSERT_GE(window, 0);
+	memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, window, 0);
+	ASSERT_NE(MAP_FAILED, memory);
+	fd = open(getenv("VGPU_REAL"), O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+
+	EXPECT_EQ(EFAULT, driver_faults(fd, memory, VGPU_MOCK_ATOMIC_DEVICE));
+	EXPECT_EQ(EFAULT, driver_faults(fd, memory + VGPU_PAGE_SIZE, VGPU_MOCK_ATOMIC_DEVICE));
+	/* The hypervisor has read it. */
+	EXPECT_EQ(0, driver_faults(fd, memory, VGPU_MOCK_ATOMIC_NO_RETRY));
+	EXPECT_EQ(EFAULT, driver_faults(fd, memory, VGPU_MOCK_ATOMIC_DEVICE));
+	/* The hypervisor itself has the others. */
+	EXPECT_EQ(0, driver_faults(fd, memory + VGPU_PAGE_SIZE, VGPU_MOCK_ATOMIC_NO_RETRY));
+	memory[2 * VGPU_PAGE_SIZE] = 1;
+	EXPECT_EQ(1, memory[2 * VGPU_PAGE_SIZE]);
+	munmap((void *)memory, 1 << 20);
+	close(window);
+	close(fd);
+	EXPECT_EQ(0, window_command("destroy", ""));
+}
+
 /* A hypervisor that is taken over has the window of its own guest, not those of others. */
 TEST_F(limits, window_of_one_process)
 {
