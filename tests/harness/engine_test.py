@@ -135,10 +135,11 @@ class Hostile(unittest.TestCase):
 
     # vgpud.
 
-    def grant(self, export, major, minor):
+    def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False):
         """A device is the guest's to use. Return: the guest's number of it."""
         add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, 9, 0, major, minor)
-        self.agent.send(struct.pack("=6I", GRANT, export, 0, 0, 0, 0) + add + bytes(368 - len(add)) + bytes(8))
+        self.agent.send(struct.pack("=6I", GRANT, export, 0, 0, no_demand, 0) + add + bytes(368 - len(add)) +
+                        struct.pack(f"=2I{len(ioctls)}I", deny, len(ioctls), *ioctls))
         kind, _, body = self.told()
         self.assertEqual(MSG_EXPORT_ADD, kind)
         return struct.unpack_from("<I", body)[0]
@@ -347,6 +348,79 @@ class Hostile(unittest.TestCase):
             _, zero, _ = self.bad.ask(OPENED, number=self.zero, fds=[file.fileno()])
             result, again, _ = self.bad.ask(MADE, number=number, fds=[file.fileno()])
             self.assertEqual((0, zero[:4]), (result, again[:4]))
+        self.serves()
+
+    def lists(self, shadow, number):
+        """What a shadow is told of an object: whether its list denies, the list, whether drivers wait for memory, and
+        the bits that say all of it."""
+        result, policy, fds = shadow.ask(FIND, number=number)
+        self.assertEqual(0, result)
+        for fd in fds:
+            os.close(fd)
+        _, _, _, _, deny, no_demand, nr = struct.unpack_from("=II4BI", policy)
+        limits, = struct.unpack_from("=Q", policy, 40)
+        return (bool(deny), list(struct.unpack_from(f"={nr}I", policy, 48)), bool(no_demand)), limits
+
+    def made(self, number, met=0, path=None):
+        """What a call on an object made, while calls ran that have these limits."""
+        fd = os.open(path, os.O_RDWR) if path else os.eventfd(0)
+        result, desc, _ = self.bad.ask(MADE, number=number, extra=met, fds=[fd])
+        os.close(fd)
+        self.assertEqual(0, result)
+        self.bad.say(ACKED)
+        return self.lists(self.other, struct.unpack_from("<I", desc)[0])
+
+    def limited(self, export, ioctls=(), deny=False, no_demand=False):
+        """An object of an export with limits, and the bit for these."""
+        full = self.open(self.bad, self.grant(export, 1, 7, ioctls, deny, no_demand), "/dev/full")
+        limits = self.lists(self.bad, full)[1]
+        self.assertEqual(1, limits.bit_count())
+        return full, limits
+
+    def test_lists_of_calls_that_ran(self):
+        """Which of several calls has made a file is not known, so the limits of all of them hold for it."""
+        nothing = (False, [], False), 0
+        free = self.open(self.bad)
+        self.assertEqual(nothing, self.lists(self.bad, free))
+        self.assertEqual(nothing, self.made(free))
+        full, denied = self.limited(9, [0x6201, 0x6201, 0x6203], deny=True)
+        wanted = (True, [0x6201, 0x6203], False), denied
+        # Those of its own object, whatever a shadow says, and of others.
+        self.assertEqual(wanted, self.made(full))
+        self.assertEqual(wanted, self.made(free, denied))
+        self.assertEqual(nothing, self.made(free))
+        # A device has those of the one that opened it.
+        self.assertEqual(nothing, self.made(free, denied, "/dev/null"))
+        # Denied is what one denies; allowed what all allow.
+        met = denied
+        for export, ioctls, deny, wanted in (
+                (10, [0x6200, 0x6203], True, (True, [0x6200, 0x6201, 0x6203])),
+                (11, [0x6200, 0x6201, 0x6201, 0x6202, 0x6204], False, (False, [0x6202, 0x6204])),
+                (12, [0x6202, 0x6202], True, (False, [0x6204])),
+                (13, [0x6203, 0x6204, 0x6205], False, (False, [0x6204])),
+                (14, [0x6204], True, (False, [0xffffffff])),
+                (15, [0x6204], False, (False, [0xffffffff]))):
+            met |= self.limited(export, ioctls, deny)[1]
+            self.assertEqual(((*wanted, False), met), self.made(free, met))
+        full, waits = self.limited(16, no_demand=True)
+        self.assertEqual(((False, [], True), waits), self.made(full))
+        self.assertEqual(((False, [0xffffffff], True), met | waits), self.made(free, met | waits))
+        # The same limits have the same bit.
+        self.assertEqual(denied, self.limited(17, [0x6201, 0x6203], deny=True)[1])
+        self.serves()
+
+    def test_lists_without_room(self):
+        """What cannot be told lets nothing through."""
+        free, met = self.open(self.bad), 0
+        for export in (9, 10):
+            met |= self.limited(export, range(export, 2048 + export, 2), deny=True)[1]
+        self.assertEqual((False, [0xffffffff], False), self.made(free, met)[0])
+        for export in range(11, 75):
+            full, limits = self.limited(export, [export])
+        self.assertEqual(1 << 63, limits)
+        self.assertEqual(((False, [0xffffffff], True), limits), self.made(full))
+        # It is a device, with a list of its own.
+        self.assertEqual(((False, [74], False), limits), self.lists(self.bad, full))
         self.serves()
 
     def test_files_of_its_own(self):

@@ -62,6 +62,7 @@ bool control_is_behind(void);
  * @rdev: of the node
  * @driver: of struct vgpu_export_add
  * @no_demand: see VGPU_HOST_EXPORT_NO_DEMAND
+ * @limits: those of struct object that what comes from it has
  * @policy: ioctls are @ioctls
  */
 struct grant {
@@ -74,6 +75,7 @@ struct grant {
 	dev_t rdev;
 	char driver[VGPU_NAME_LEN];
 	bool no_demand;
+	uint64_t limits;
 	struct vgpu_policy policy;
 	uint32_t ioctls[];
 };
@@ -85,10 +87,12 @@ void grant_file(const struct engine_file *msg, size_t len);
 /* One that is not revoked, or NULL. */
 struct grant *grant_find(uint32_t id);
 void grant_put(struct grant *grant);
-/* Tell a shadow the policy of a grant; NULL: of an object of no export. Return: its bytes. */
+/* Tell a shadow the policy of a grant. Return: its bytes. */
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
-/* The same of what came from an export and is no device of it: the lists are for it as well. */
-size_t grant_describe_derived(const struct grant *origin, struct eshadow_policy *policy);
+/* The same of what came from exports and is no device of theirs: their lists are for it as well. */
+size_t limits_describe(uint64_t limits, struct eshadow_policy *policy);
+/* One of the exports says that drivers do not wait for the guest's memory. */
+bool limits_no_demand(uint64_t limits);
 
 /* --- object.c ----------------------------------------------------------------- */
 
@@ -132,7 +136,8 @@ struct polled {
  * @flags: VGPU_OBJECT_*
  * @space: number of the address space of its mappings
  * @grant: of its export, or NULL: it is no device
- * @origin: of the export that it came from, or NULL
+ * @limits: a bit for each list of ioctls, with demand or without, of the exports that it came from;
+ *	grant.c knows which. Exports without either limit have no bit
  * @dropping: shadows that are to close it
  * @dev: of its inode, and the inode's number
  * @ino: see @dev
@@ -166,7 +171,7 @@ struct object {
 	bool no_demand;
 	bool lent;
 	struct grant *grant;
-	struct grant *origin;
+	uint64_t limits;
 	unsigned int dropping;
 	uint64_t close_seq;
 	struct shadow *closer;
@@ -175,7 +180,7 @@ struct object {
 };
 
 /* Takes over @fd. Return: the object, with one more reference of the guest; or an errno. */
-int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_known,
+int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 		struct object **taken);
 struct object *object_find(uint32_t id);
 /* That whose file it is; NULL: none. @st is what fstat() says of @fd. */

@@ -11,6 +11,139 @@
 static LIST_HEAD(, grant) grants = LIST_HEAD_INITIALIZER(grants);
 static uint32_t last_id;
 
+/* --- limits of what comes from exports ------------------------------------------------------- */
+
+/* No command has this key: nothing is let through by a list of it alone. */
+#define KEY_OF_NOTHING	UINT32_MAX
+/* The last bit stands for all sets for which there is no other one: it lets nothing through. */
+#define SETS_MAX	63
+
+/**
+ * struct limits - what holds for all that comes from an export
+ * @no_demand: drivers do not wait for the guest's memory
+ * @deny: @ioctls are not let through; else nothing but them is
+ * @nr_ioctls: entries of @ioctls; 0: all are let through
+ * @ioctls: keys of commands, rising, each once
+ */
+struct limits {
+	bool no_demand;
+	bool deny;
+	uint32_t nr_ioctls;
+	uint32_t *ioctls;
+};
+
+/* Objects have them when their export is long gone, so none is ever freed. */
+static struct limits sets[SETS_MAX];
+static unsigned int nr_sets;
+
+static uint64_t limits_bit(const struct limits *limits)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_sets; i++)
+		if (sets[i].no_demand == limits->no_demand && sets[i].deny == limits->deny &&
+		    sets[i].nr_ioctls == limits->nr_ioctls &&
+		    !memcmp(sets[i].ioctls, limits->ioctls,
+			    limits->nr_ioctls * sizeof(*limits->ioctls)))
+			return 1ULL << i;
+	return 0;
+}
+
+static uint64_t limits_of(const struct engine_grant *msg)
+{
+	struct limits limits = { .no_demand = msg->no_demand, .deny = msg->deny };
+	uint64_t bit;
+	uint32_t i;
+
+	if (!msg->nr_ioctls && !msg->no_demand)
+		return 0;
+	limits.ioctls = calloc(msg->nr_ioctls + 1, sizeof(*limits.ioctls));
+	if (!limits.ioctls)
+		engine_end("out of memory");
+	/* Commands of different sizes have one key. */
+	for (i = 0; i < msg->nr_ioctls; i++)
+		if (!i || msg->ioctls[i] != msg->ioctls[i - 1])
+			limits.ioctls[limits.nr_ioctls++] = msg->ioctls[i];
+	bit = limits_bit(&limits);
+	if (!bit && nr_sets < SETS_MAX) {
+		sets[nr_sets] = limits;
+		return 1ULL << nr_sets++;
+	}
+	free(limits.ioctls);
+	return bit ? bit : 1ULL << SETS_MAX;
+}
+
+bool limits_no_demand(uint64_t limits)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_sets; i++)
+		if (limits >> i & 1 && sets[i].no_demand)
+			return true;
+	return limits >> SETS_MAX;
+}
+
+static void policy_let_nothing(struct eshadow_policy *policy)
+{
+	policy->deny = false;
+	policy->nr_ioctls = 1;
+	policy->ioctls[0] = KEY_OF_NOTHING;
+}
+
+/* What is left is what both let through. */
+static void policy_merge(struct eshadow_policy *policy, const struct limits *limits)
+{
+	static uint32_t merged[2 * VGPU_POLICY_IOCTLS_MAX];
+	uint32_t nr_one = policy->nr_ioctls, nr_two = limits->nr_ioctls, nr = 0, i = 0, j = 0;
+	const uint32_t *one = policy->ioctls, *two = limits->ioctls;
+	bool deny = policy->deny && limits->deny;
+
+	while (i < nr_one || j < nr_two) {
+		bool first = i < nr_one && (j == nr_two || one[i] <= two[j]);
+		bool second = j < nr_two && (i == nr_one || two[j] <= one[i]);
+		uint32_t key = first ? one[i] : two[j];
+
+		if (deny || (first != policy->deny && second != limits->deny))
+			merged[nr++] = key;
+		i += first;
+		j += second;
+	}
+	/* A list of nothing would let all through, and for one so long there is no room. */
+	if (!nr || nr > VGPU_POLICY_IOCTLS_MAX) {
+		policy_let_nothing(policy);
+		return;
+	}
+	policy->deny = deny;
+	policy->nr_ioctls = nr;
+	memcpy(policy->ioctls, merged, nr * sizeof(*merged));
+}
+
+size_t limits_describe(uint64_t limits, struct eshadow_policy *policy)
+{
+	unsigned int i;
+
+	memset(policy, 0, sizeof(*policy));
+	/* The driver's own numbers mean nothing on a derived file (vgpu_policy_derived()). */
+	policy->kind = VGPU_EXPORT_PLAIN;
+	policy->limits = limits;
+	for (i = 0; i < nr_sets; i++) {
+		if (!(limits >> i & 1) || !sets[i].nr_ioctls)
+			continue;
+		if (policy->nr_ioctls) {
+			policy_merge(policy, &sets[i]);
+			continue;
+		}
+		policy->deny = sets[i].deny;
+		policy->nr_ioctls = sets[i].nr_ioctls;
+		memcpy(policy->ioctls, sets[i].ioctls, sets[i].nr_ioctls * sizeof(uint32_t));
+	}
+	if (limits >> SETS_MAX)
+		policy_let_nothing(policy);
+	return sizeof(*policy);
+}
+
+/* --- grants --------------------------------------------------------------------------------- */
+
 void grant_add(const struct engine_grant *msg, size_t len)
 {
 	struct vgpu_export_add add;
@@ -30,6 +163,7 @@ void grant_add(const struct engine_grant *msg, size_t len)
 	grant->device = le64_to_cpu(msg->add.device);
 	grant->rdev = makedev(le32_to_cpu(msg->add.rdev_major), le32_to_cpu(msg->add.rdev_minor));
 	grant->no_demand = msg->no_demand;
+	grant->limits = limits_of(msg);
 	memcpy(grant->driver, msg->add.driver, sizeof(grant->driver) - 1);
 	grant->policy = (struct vgpu_policy) {
 		.kind = le32_to_cpu(msg->add.kind),
@@ -150,34 +284,18 @@ struct grant *grant_find(uint32_t id)
 	return NULL;
 }
 
-static void grant_describe_lists(const struct grant *grant, struct eshadow_policy *policy)
-{
-	policy->deny = grant->policy.deny;
-	policy->nr_ioctls = grant->policy.nr_ioctls;
-	memcpy(policy->ioctls, grant->ioctls, grant->policy.nr_ioctls * sizeof(uint32_t));
-}
-
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy)
 {
 	/* All of it is sent, and a shadow is not to see what was on the stack. */
 	memset(policy, 0, sizeof(*policy));
-	if (!grant)
-		return sizeof(*policy);
 	policy->export = grant->export;
 	policy->kind = grant->policy.kind;
 	policy->master = grant->policy.master;
 	policy->read_only = grant->policy.read_only;
 	policy->rdev = grant->rdev;
-	grant_describe_lists(grant, policy);
-	return sizeof(*policy);
-}
-
-size_t grant_describe_derived(const struct grant *origin, struct eshadow_policy *policy)
-{
-	memset(policy, 0, sizeof(*policy));
-	/* The driver's own numbers mean nothing on a derived file (vgpu_policy_derived()). */
-	policy->kind = VGPU_EXPORT_PLAIN;
-	if (origin)
-		grant_describe_lists(origin, policy);
+	policy->limits = grant->limits;
+	policy->deny = grant->policy.deny;
+	policy->nr_ioctls = grant->policy.nr_ioctls;
+	memcpy(policy->ioctls, grant->ioctls, grant->policy.nr_ioctls * sizeof(uint32_t));
 	return sizeof(*policy);
 }

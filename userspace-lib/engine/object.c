@@ -250,7 +250,7 @@ struct object *object_of_file(int fd, const struct stat *st)
 	return NULL;
 }
 
-int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_known,
+int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 		struct object **taken)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -288,14 +288,13 @@ int object_take(int fd, struct grant *grant, struct grant *origin, bool may_be_k
 		object->flags |= VGPU_OBJECT_READ;
 	if ((flags & O_ACCMODE) == O_WRONLY || (flags & O_ACCMODE) == O_RDWR)
 		object->flags |= VGPU_OBJECT_WRITE;
+	object->limits = limits;
+	object->no_demand = limits_no_demand(limits);
 	if (object->kind == VGPU_OBJECT_DEVICE && grant) {
 		grant->users++;
 		object->grant = grant;
+		object->limits = grant->limits;
 		object->no_demand = grant->no_demand;
-	}
-	if (origin) {
-		origin->users++;
-		object->origin = origin;
 	}
 	object->space = file_space(object);
 	owner_meet(object);
@@ -341,7 +340,6 @@ static void object_gone(void *arg)
 	if (object->closer)
 		shadow_answer(object->closer, object->lane, 1, NULL, 0, -1);
 	grant_put(object->grant);
-	grant_put(object->origin);
 	owner_forget(object);
 	/* Not sooner: what is open counts, whatever the guest has closed. */
 	shared->nr_objects = --nr_objects;

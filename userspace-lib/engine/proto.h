@@ -324,7 +324,8 @@ enum engine_shadow_type {
 	/* Requests of a lane, each with one answer. */
 	ESHADOW_OPEN	= 1,	/* may it open export @object with @value's flags? */
 	ESHADOW_OPENED	= 2,	/* with the file: an object of export @object */
-	ESHADOW_MADE	= 3,	/* with a file that a call on @object made; @value: watch fences */
+	ESHADOW_MADE	= 3,	/* with a file that a call on @object made; @value: watch fences, */
+				/* @extra: limits of all calls that may have made it */
 	ESHADOW_FIND	= 4,	/* the file of object @object */
 	ESHADOW_CLOSE	= 5,	/* the guest gives reference @value to @object back */
 	ESHADOW_SYNC	= 6,	/* wait until control message @value is applied */
@@ -437,6 +438,7 @@ struct eshadow_ram {
  * @reserved2: 0
  * @space: the number of the address space that the object's mappings show
  * @rdev: of the node
+ * @limits: a bit for each set of limits that holds for what its calls make, see struct object
  * @ioctls: see struct vgpu_policy
  */
 struct eshadow_policy {
@@ -451,6 +453,7 @@ struct eshadow_policy {
 	__u32 reserved2;
 	__u64 space;
 	__u64 rdev;
+	__u64 limits;
 	__u32 ioctls[1024];
 };
 

@@ -406,7 +406,7 @@ static void ask_opened(struct shadow *shadow, const struct eshadow_msg *msg, int
 	int ret = -ENODEV;
 
 	if (grant && fd >= 0 && file_is_of(fd, grant))
-		ret = object_take(fd, grant, grant, false, &object);
+		ret = object_take(fd, grant, grant->limits, false, &object);
 	else
 		file_discard(fd);
 	if (ret)
@@ -415,7 +415,11 @@ static void ask_opened(struct shadow *shadow, const struct eshadow_msg *msg, int
 		answer_object(shadow, msg, object, 0);
 }
 
-/* A device that a device opens (a lease) has the policy of that one, all else its lists. */
+/*
+ * A device that a device opens (a lease) has the policy of that one. All else has its lists, and those
+ * of each call that has run since none did: the lanes of a shadow share one table of files, so it may
+ * be what such a call has made.
+ */
 static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
 {
 	struct object *maker = object_find(msg->object), *object;
@@ -423,7 +427,7 @@ static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int f
 	int ret = -EBADF;
 
 	if (maker && fd >= 0 && file_may_be_made(maker, fd))
-		ret = object_take(fd, maker->grant, maker->origin, true, &object);
+		ret = object_take(fd, maker->grant, maker->limits | msg->extra, true, &object);
 	else
 		file_discard(fd);
 	if (ret) {
@@ -452,7 +456,7 @@ static void ask_find(struct shadow *shadow, const struct eshadow_msg *msg)
 		return;
 	}
 	len = object->grant ? grant_describe(object->grant, &policy) :
-		grant_describe_derived(object->origin, &policy);
+		limits_describe(object->limits, &policy);
 	policy.object_kind = object->kind;
 	policy.space = object->space;
 	policy.no_demand = object->no_demand;

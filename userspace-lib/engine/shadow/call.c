@@ -240,7 +240,7 @@ static s64 call_do(struct call *call)
 	}
 
 	demand_begin(lane);
-	files_call_begins();
+	files_call_begins(call->file ? call->file->limits : 0);
 	result = call_ops[op].run(call);
 	result = call_close_strays(call, result);
 	/* Bytes that the driver wrote are in the guest before the reply is. */

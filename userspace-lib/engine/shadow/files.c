@@ -21,6 +21,8 @@ static u32 nr_entries;
 /* Low numbers that somebody has taken out of a call's results, and not closed yet. */
 static u8 taken[FILES_LOW];
 static u32 running;
+/* Limits of calls that may have made what is open among the low numbers. */
+static u64 met;
 /* Files may be anywhere among the low numbers; or else below this one. */
 static bool unclean;
 static int given;
@@ -96,6 +98,7 @@ static int entry_fill(struct file_entry *file, const struct eshadow_policy *poli
 	file->kind = policy->object_kind;
 	file->space = policy->space;
 	file->rdev = policy->rdev;
+	file->limits = policy->limits;
 	file->no_demand = policy->no_demand;
 	if (!len)
 		return 0;
@@ -223,17 +226,38 @@ long files_receive(int sock, void *header, const struct fd_cmsg *control, int ba
 	lock_take(&files_lock);
 	ret = sys3(__NR_recvmsg, sock, (long)header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (ret > 0 && control->len >= offsetof(struct fd_cmsg, pad) &&
-	    control->level == SOL_SOCKET && control->type == SCM_RIGHTS)
+	    control->level == SOL_SOCKET && control->type == SCM_RIGHTS) {
 		*fd = fd_up(control->fd, base);
+		/* A driver may have made a file behind it meanwhile: its number is a gap now. */
+		given = max(given, control->fd + 1);
+	}
 	lock_drop(&files_lock);
 	return ret;
 }
 
-void files_call_begins(void)
+void files_call_begins(u64 limits)
 {
 	lock_take(&files_lock);
 	running++;
+	met |= limits;
 	lock_drop(&files_lock);
+}
+
+void files_call_meets(u64 limits)
+{
+	lock_take(&files_lock);
+	met |= limits;
+	lock_drop(&files_lock);
+}
+
+u64 files_call_met(void)
+{
+	u64 limits;
+
+	lock_take(&files_lock);
+	limits = met;
+	lock_drop(&files_lock);
+	return limits;
 }
 
 bool files_take(int fd)
@@ -275,6 +299,7 @@ u32 files_call_ends(void)
 	}
 	unclean = false;
 	given = 0;
+	met = 0;
 	lock_drop(&files_lock);
 	return nr;
 }

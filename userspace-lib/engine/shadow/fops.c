@@ -130,6 +130,7 @@ s64 fops_open(struct call *call)
 		return ret;
 	if (ret)
 		return call_refuse(call, ret);
+	files_call_meets(policy.limits);
 	fd = open_file(call, &policy, le32_to_cpu(args->flags));
 	if (fd < 0)
 		return fd;

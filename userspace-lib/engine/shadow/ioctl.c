@@ -245,6 +245,7 @@ static int give_fd(struct call *call, int fd, u32 index)
 			.type = ESHADOW_MADE,
 			.object = le32_to_cpu(call->view.call->object),
 			.value = le16_to_cpu(call->view.call->flags) & VGPU_CALL_WATCH,
+			.extra = files_call_met(),
 		},
 		.fd = fd,
 		.extra = desc,

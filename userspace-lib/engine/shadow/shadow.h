@@ -114,6 +114,7 @@ void channel_hear(void);
  * @kind: VGPU_OBJECT_*
  * @space: number of the address space of its mappings
  * @rdev: of the export's node; 0: it is of no export
+ * @limits: bits of struct eshadow_policy
  * @no_demand: its driver does not wait for the guest's memory
  * @ioctls: of the policy
  */
@@ -126,6 +127,7 @@ struct file_entry {
 	u32 kind;
 	u64 space;
 	u64 rdev;
+	u64 limits;
 	bool no_demand;
 	u32 *ioctls;
 };
@@ -144,7 +146,12 @@ bool file_close(u32 object);
 struct fd_cmsg;
 /* A message, without waiting, and perhaps a file, which gets a number from @base on. */
 long files_receive(int sock, void *header, const struct fd_cmsg *control, int base, int *fd);
-void files_call_begins(void);
+/* A call of an object with these limits begins. */
+void files_call_begins(u64 limits);
+/* Such a call has come to have another file, with these. */
+void files_call_meets(u64 limits);
+/* Those of all calls that can have made what is among the low numbers. */
+u64 files_call_met(void);
 /*
  * Whether low number @fd is a file that nobody has taken yet; it is the caller's then.
  */
