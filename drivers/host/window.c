@@ -137,7 +137,7 @@ static vm_fault_t window_done(struct vm_fault *vmf, vm_fault_t ret)
 	return VM_FAULT_NOPAGE | VM_FAULT_COMPLETED;
 }
 
-/* Of VFIO, for a device to write to (follow_fault_pfn()): not supported beside a window. */
+/* VFIO makes such faults for a device to write to (follow_fault_pfn()): not supported here. */
 static bool window_fault_is_for_device(const struct vm_fault *vmf)
 {
 	return vmf->flags & FAULT_FLAG_REMOTE;

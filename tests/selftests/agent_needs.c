@@ -413,7 +413,7 @@ static int hypervisor_connect(unsigned int guest)
 	return -1;
 }
 
-/* What its device can do. Return: the keeper has answered. */
+/* Asks what its device can do. Return: the keeper has answered. */
 static bool hypervisor_asks(int fd, struct vhost_u64 *msg)
 {
 	*msg = (struct vhost_u64) { GET_PROTOCOL_FEATURES, VHOST_VERSION, 0, 0 };

@@ -607,7 +607,7 @@ static int looks(void)
 	return *line ? atoi(line) : -1;
 }
 
-/* That operation is not for mappings of the driver's own. */
+/* The driver's operation for debuggers is not used for mappings of its files. */
 TEST_F_TIMEOUT(card, system_as_debuggers_read_it, 120)
 {
 	int before = looks();
@@ -693,7 +693,7 @@ static void *map_over(void *data)
 	return NULL;
 }
 
-/* What was there when the host looked may be something else when it reads. */
+/* A mapping that the host has looked at may be another one when the host reads it. */
 TEST_F_TIMEOUT(card, system_mapped_over_what_debuggers_read, 120)
 {
 	struct vgpu_mock_buf_create buf = {

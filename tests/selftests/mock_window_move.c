@@ -818,7 +818,7 @@ static void *nice_run(void *data)
 /* A page becomes writable, and meanwhile it is another: it was in the window, and is a copy. */
 TEST_F_TIMEOUT(move, first_write_meanwhile, 200)
 {
-	/* Whoever waits for a writer waits for a thread that gets nearly no processor. */
+	/* A thread that waits for a writer waits for one that gets nearly no processor. */
 	const uint64_t end = tool_now_ms() + 60000;
 	struct buffer *buffer = &self->buffer;
 	pthread_t busy, writers[WRITERS];

@@ -371,7 +371,7 @@ static void end_somehow(unsigned long *state)
 				 : : "r"(addr), "a"(__NR_rt_sigreturn) : "rcx", "r11", "memory");
 		break;
 	case 2:
-		/* What the list forbids. */
+		/* The filter forbids this call. */
 		sys2(__NR_pkey_free, 1 + draw(state) % 15, 0);
 		break;
 	case 3:

@@ -183,7 +183,7 @@ struct object {
 int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 		struct object **taken);
 struct object *object_find(uint32_t id);
-/* That whose file it is; NULL: none. @st is what fstat() says of @fd. */
+/* The object whose file @fd is; NULL: none. @st is what fstat() says of @fd. */
 struct object *object_of_file(int fd, const struct stat *st);
 struct object *object_by_fd(int fd);
 void objects_each(void (*fn)(struct object *object));

@@ -90,7 +90,7 @@ static void policy_let_nothing(struct eshadow_policy *policy)
 	policy->ioctls[0] = KEY_OF_NOTHING;
 }
 
-/* What is left is what both let through. */
+/* A command passes the merged list if it passes both. */
 static void policy_merge(struct eshadow_policy *policy, const struct limits *limits)
 {
 	static uint32_t merged[2 * VGPU_POLICY_IOCTLS_MAX];

@@ -70,7 +70,7 @@ u64 mapping_next(u64 addr)
 	return i < nr_mappings ? min(mappings[i].addr, end) : end;
 }
 
-/* Where exec put the program's arguments: whole pages. Read without a lock. */
+/* Pages in which exec put the program's arguments. They are set once, before lanes begin. */
 static u64 args_start, args_end;
 
 void mapping_keep_args(const long *start)
