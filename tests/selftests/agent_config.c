@@ -23,6 +23,7 @@
 #include <linux/vm_sockets.h>
 
 #include "agent.h"
+#include "hostile_peer.h"
 
 #include "kselftest_harness.h"
 
@@ -993,13 +994,40 @@ static pid_t agent_run_filtered(void)
 	_exit(0);
 }
 
+#define NEWCOMER_PORT	22604
+
+/* A guest comes until it was let in so often, and goes. Return: it was. */
+static bool newcomer_comes(unsigned int times)
+{
+	struct vgpu_hello hello = peer_hello_msg();
+	char answer[VGPU_CONTROL_MSG_MAX];
+	unsigned int tries;
+	int fd;
+
+	for (tries = 0; times && tries < 200; tries++) {
+		fd = peer_connect(1, NEWCOMER_PORT, true);
+		if (fd < 0)
+			return false;
+		/* The host may not have done with the one before. */
+		if (peer_send(fd, &hello, sizeof(hello)) &&
+		    peer_recv(fd, answer, sizeof(answer), 20000) > 0 &&
+		    peer_type(answer) == VGPU_MSG_WELCOME)
+			times--;
+		/* vgpud gives the guest its rights before it answers. */
+		tool_run("vgpuctl status");
+		close(fd);
+	}
+	return !times;
+}
+
 /* A guest that is connected does not get it, and whoever has asked hears so, and why. */
 TEST_F_TIMEOUT(files, grant_refused, 240)
 {
 	const char *words = "refused to let guest 1:22586 use config-", *name = getenv("VGPU_NAME");
 	struct tool_run *run;
+	uint64_t start;
 	pid_t filter;
-	int fd;
+	int fd, lines;
 
 	refusal = mmap(NULL, sizeof(*refusal), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
@@ -1055,6 +1083,17 @@ TEST_F_TIMEOUT(files, grant_refused, 240)
 	run = tool_run("vgpuctl reload");
 	EXPECT_EQ(0, run->status) TH_LOG("%s", run->out);
 	EXPECT_NE(NULL, strstr(run->out, "config-a: guest 1:22586 may use it\n")) TH_LOG("%s", run->out);
+
+	/* The log has twenty lines in ten seconds of a guest that comes again and again. */
+	ASSERT_TRUE(write_export(CONF, "config-a", "1:22604", ""));
+	ASSERT_EQ(0, tool_run("vgpuctl reload")->status);
+	*refusal = -ENOMEM;
+	start = tool_now_ms();
+	EXPECT_TRUE(newcomer_comes(30));
+	lines = logged("refused to let guest 1:22604 use config-a");
+	EXPECT_LE(1, lines);
+	EXPECT_GE(20 * (1 + (tool_now_ms() - start) / 10000), lines);
+	*refusal = 0;
 
 	EXPECT_TRUE(agent_end(name, SIGTERM));
 	EXPECT_EQ(0, kill(filter, SIGKILL));

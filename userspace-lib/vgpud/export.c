@@ -154,7 +154,7 @@ static void grant_tell_or_log(struct export *export, struct grant *grant, struct
 	struct answer answer;
 
 	if (grant_tell(export, grant, peer, &answer))
-		log_warning("%s", answer.text);
+		log_limited(peer->cid, peer->port, "%s", answer.text);
 }
 
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port)
