@@ -53,6 +53,7 @@ FEATURES = (1 << 8) - 1
 HDR = struct.Struct("<IHHQ")
 MSG_EXPORT_ADD, MSG_EXPORT_DEL, MSG_CLOSE, MSG_EVENT, MSG_RELEASE = 0x10, 0x11, 0x12, 0x19, 0x1f
 SET_MASTER = 0x641e
+PLAIN, DRM_PRIMARY = 0, 1
 
 
 def message(kind, lane=0, number=0, result=0, value=0, extra=0):
@@ -135,10 +136,10 @@ class Hostile(unittest.TestCase):
 
     # vgpud.
 
-    def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False):
+    def grant(self, export, major, minor, ioctls=(), deny=False, no_demand=False, kind=PLAIN, master=False):
         """A device is the guest's to use. Return: the guest's number of it."""
-        add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, 9, 0, major, minor)
-        self.agent.send(struct.pack("=6I", GRANT, export, 0, 0, no_demand, 0) + add + bytes(368 - len(add)) +
+        add = HDR.pack(0, 0, 0, 0) + struct.pack("<IIQII", 0, kind, 0, major, minor)
+        self.agent.send(struct.pack("=6I", GRANT, export, 0, master, no_demand, 0) + add + bytes(368 - len(add)) +
                         struct.pack(f"=2I{len(ioctls)}I", deny, len(ioctls), *ioctls))
         kind, _, body = self.told()
         self.assertEqual(MSG_EXPORT_ADD, kind)
@@ -348,6 +349,15 @@ class Hostile(unittest.TestCase):
             _, zero, _ = self.bad.ask(OPENED, number=self.zero, fds=[file.fileno()])
             result, again, _ = self.bad.ask(MADE, number=number, fds=[file.fileno()])
             self.assertEqual((0, zero[:4]), (result, again[:4]))
+        self.serves()
+
+    def test_makes_a_master(self):
+        for export, master, error in ((9, False, EBADF), (10, True, 0)):
+            grant = self.grant(export, 1, 7, kind=DRM_PRIMARY, master=master)
+            number = self.open(self.bad, grant, "/dev/full")
+            fd = os.open("/dev/full", os.O_RDWR)
+            self.assertEqual(-error, self.bad.ask(MADE, number=number, fds=[fd])[0])
+            os.close(fd)
         self.serves()
 
     def lists(self, shadow, number):

@@ -384,17 +384,32 @@ static bool file_is_of(int fd, const struct grant *grant)
 }
 
 /*
+ * A driver may open its own device anew, as for a lease of DRM. Another device is taken from
+ * nobody: the lanes of a shadow share one table of files, so the number may be of what another lane
+ * is just opening, to which another grant belongs. Neither is a card whose openers are not to
+ * become DRM master: the other lane may have the file that is master until it has dropped that
+ * (open_file() in shadow/fops.c), and only a master makes leases.
+ */
+static bool device_may_be_made(const struct object *maker, dev_t rdev)
+{
+	const struct grant *grant = maker->grant;
+
+	return rdev == maker->rdev && grant &&
+	       (grant->policy.kind != VGPU_EXPORT_DRM_PRIMARY || grant->policy.master);
+}
+
+/*
  * Not what a shadow has of its own: the engine would see no end of a shadow whose socket it has
- * itself, and faults in memory of one that has ended would wait for ever. Nor another device: the
- * lanes of a shadow share one table of files, so the number may be of what another lane is just
- * opening, to which another grant belongs. An object that there is has its own, whoever names it.
+ * itself, and faults in memory of one that has ended would wait for ever. An object that there is
+ * has its own limits, whoever names it.
  */
 static bool file_may_be_made(const struct object *maker, int fd)
 {
 	struct stat st;
 
 	return !fstat(fd, &st) && !S_ISSOCK(st.st_mode) &&
-	       (!S_ISCHR(st.st_mode) || st.st_rdev == maker->rdev || object_of_file(fd, &st)) &&
+	       (!S_ISCHR(st.st_mode) || device_may_be_made(maker, st.st_rdev) ||
+		object_of_file(fd, &st)) &&
 	       !file_is_named(fd, "anon_inode:[userfaultfd]") &&
 	       !file_is_named(fd, "anon_inode:[eventpoll]");
 }
