@@ -119,14 +119,23 @@ TEST_F(nested, window_is_not_made)
 	EXPECT_EQ(0, hypervisor_opens(self->user));
 }
 
+/* Return: how often the host has said what to do. */
+static int advised(bool user)
+{
+	return atoi(tool_run("%s | grep -c " ADVICE, user ? "cat /run/vgpud.log" : "dmesg")->out);
+}
+
 TEST_F(nested, window_is_not_opened)
 {
+	const int before = advised(self->user);
+
 	/* Not loaded is as good as off. */
 	ASSERT_EQ(0, tool_run(CREATE)->status);
 	EXPECT_EQ(0, hypervisor_opens(self->user));
 	ASSERT_EQ(0, load("Y"));
 	EXPECT_EQ(kernel_is_new() ? 0 : self->user ? ECONNRESET : EPERM,
 		  hypervisor_opens(self->user));
+	EXPECT_EQ(before + !kernel_is_new(), advised(self->user));
 	ASSERT_EQ(0, load("N"));
 	EXPECT_EQ(0, hypervisor_opens(self->user));
 }
