@@ -25,6 +25,26 @@
 /* The host's defaults (vgpud(8)). */
 #define HANDSHAKE_MS	5000
 
+#define LIST_CONF	"/etc/vgpu/exports.d/hostile-list.conf"
+
+/* An export on which OBJ_INFO is denied is the guest's from now on, or (false) no more. */
+static bool list_export(bool there)
+{
+	FILE *file;
+
+	if (!there)
+		return !unlink(LIST_CONF) && !system("vgpuctl reload >/dev/null");
+	if (system("mkdir -p /etc/vgpu/exports.d"))
+		return false;
+	file = fopen(LIST_CONF, "w");
+	if (!file)
+		return false;
+	fprintf(file, "[hostile-list]\npath = %s\nto = %d:%d\ndeny-ioctls = %#x\n", real_path,
+		LOOPBACK, PORT,
+		(unsigned int)(VGPU_MOCK_IOC_TYPE << 8 | _IOC_NR(VGPU_MOCK_IOC_OBJ_INFO)));
+	return !fclose(file) && !system("vgpuctl reload >/dev/null");
+}
+
 FIXTURE(hostile) {
 	struct peer peer;
 	uint64_t files;
@@ -50,6 +70,8 @@ FIXTURE_TEARDOWN(hostile)
 	EXPECT_TRUE(eventually(files_are, &self->files, SLACK_MS));
 	EXPECT_TRUE(witness());
 	unexport("hostile");
+	if (!access(LIST_CONF, F_OK))
+		list_export(false);
 }
 
 /* --- handshake ------------------------------------------------------------ */
@@ -578,6 +600,69 @@ TEST_F(hostile, fixups_of_objects_it_does_not_have)
 	}
 	close(lane);
 	close(fd);
+}
+
+/*
+ * A file that an ioctl on one export makes, which the guest does not name, stays open in the shadow
+ * while another call runs. An ioctl on another export does not free it of the list of the first.
+ */
+TEST_F_TIMEOUT(hostile, file_of_another_list, 120)
+{
+	const struct vgpu_mock_sleep sleep = { .ms = 60000, .mode = VGPU_MOCK_SLEEP_INTERRUPTIBLE };
+	const struct vgpu_mock_obj_info info = {};
+	struct vgpu_mock_fd_out out = { .cookie = 7 };
+	struct vgpu_fixup fixup = { .type = htole16(VGPU_FIXUP_FD_OUT) };
+	struct vgpu_hdr ack = { .len = htole32(sizeof(ack)), .type = htole16(VGPU_MSG_ACK) };
+	struct {
+		struct vgpu_reply reply;
+		union {
+			struct vgpu_mock_fd_out out;
+			struct vgpu_object_desc object;
+			char bytes[256];
+		};
+	} answer;
+	uint32_t free, listed, made, before = sleeps();
+	uint64_t seq = 1;
+	struct vgpu_export_add add;
+	int lane, sleeper;
+	struct peer peer;
+
+	HOST_BEGIN(&self->peer, lane, free);
+	ASSERT_TRUE(list_export(true));
+	ASSERT_TRUE(second_export(&self->peer, &add));
+	peer = self->peer;
+	peer.export = le32toh(add.export);
+	listed = peer_open_device(&peer, lane, ++seq);
+	ASSERT_NE(0, listed);
+	sleeper = peer_lane(&self->peer, 1);
+	ASSERT_GE(sleeper, 0);
+	ASSERT_TRUE(peer_ioctl_send(sleeper, free, 1, VGPU_MOCK_IOC_SLEEP, &sleep, 0x10000000,
+				    sizeof(sleep)));
+	ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
+
+	ASSERT_TRUE(peer_ioctl_send(lane, listed, ++seq, VGPU_MOCK_IOC_FD_OUT, &out, 0x10001000,
+				    sizeof(out)));
+	if (strcmp(getenv("VGPU_TIER"), "user")) {
+		/* The module lets no call make a file that it does not name. */
+		EXPECT_EQ(-EOPNOTSUPP, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	} else {
+		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+		EXPECT_EQ(0, le16toh(answer.reply.nr_objects));
+		/* An ioctl that does nothing is said to have made that. */
+		ASSERT_TRUE(fixup_send(lane, free, ++seq, VGPU_MOCK_IOC_NOOP, &fixup,
+				       &answer.out.out_fd, sizeof(answer.out.out_fd)));
+		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+		ASSERT_EQ(1, le16toh(answer.reply.nr_objects));
+		made = le32toh(answer.object.object);
+		ack.seq = htole64(seq);
+		ASSERT_TRUE(peer_send(lane, &ack, sizeof(ack)));
+		ASSERT_TRUE(peer_ioctl_send(lane, made, ++seq, VGPU_MOCK_IOC_OBJ_INFO, &info,
+					    0x10001000, sizeof(info)));
+		EXPECT_EQ(-EACCES, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	}
+	close(sleeper);
+	close(lane);
+	EXPECT_TRUE(list_export(false));
 }
 
 /* Who does not know of fetches is sent none, and what was not agreed on is no message. */
