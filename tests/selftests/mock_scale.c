@@ -208,6 +208,31 @@ TEST_F_TIMEOUT(scale, calls_beside_pages, 120)
 	munmap(memory, large.length);
 }
 
+/*
+ * What a driver may reach of a process's memory is unmapped before the next call, which flushes the
+ * processors' TLBs: so often as pages were mapped, and not for calls that leave none.
+ */
+TEST_F_TIMEOUT(scale, flushes, 120)
+{
+	static unsigned char memory[16 * 4096];
+	struct vgpu_mock_large large = { .length = sizeof(memory), .ptr = (uintptr_t)memory };
+	unsigned int i, nr;
+
+	memset(memory, 1, sizeof(memory));
+	/* The kernel's function, where the module calls it for pages of programs. */
+	ASSERT_EQ(0, tool_run("echo vgpu_demand_begin vgpu_page_expire >" TRACING
+			      "set_graph_function")->status);
+	ASSERT_TRUE(trace_begin("vgpu_demand_begin vgpu_page_expire unmap_mapping_range"));
+	ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LARGE_IN), &large));
+	for (i = 0; i < SOME; i++)
+		ASSERT_EQ(0, ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0));
+	EXPECT_LE(SOME, trace_times("vgpu_page_expire", self->times));
+	nr = trace_times("unmap_mapping_range", self->times);
+	TH_LOG("%u times unmapped for %u calls", nr, 1 + SOME);
+	EXPECT_LE(1, nr);
+	EXPECT_GE(2, nr);
+}
+
 /* Wakeups that the guest is told of. No window has changed meanwhile. */
 TEST_F_TIMEOUT(scale, poll_events, 60)
 {
