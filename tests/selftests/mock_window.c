@@ -1216,7 +1216,9 @@ TEST_F_TIMEOUT(window, same_mmap, 500)
 TEST_F_TIMEOUT(window, same_process, 300)
 {
 	NEEDS_WINDOW();
-	same(_metadata, "VGPU_TIMES=${VGPU_TIMES:-40} ./mock_process", "_page");
+	if (getenv("VGPU_TIMES"))
+		SKIP(return, "takes long: one bed does for all");
+	same(_metadata, "VGPU_TIMES=40 ./mock_process", "_page");
 }
 
 TEST_HARNESS_MAIN
