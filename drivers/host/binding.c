@@ -1196,13 +1196,42 @@ out_unlock:
 	return ret;
 }
 
-/* The callback may run in a task that waits for the caller's locks, so not there. */
-static void binding_end_work(struct work_struct *work)
+/* The next of those that have ended, with the tree's reference, or NULL. */
+static struct vgpu_binding *binding_next_ended(struct vgpu_window *window)
 {
-	struct vgpu_binding *binding = container_of(work, struct vgpu_binding, end_work);
+	struct vgpu_binding *binding;
 
-	mmu_interval_notifier_remove(&binding->notifier);
-	vgpu_binding_put(binding);
+	mutex_lock(&window->lock);
+	binding = list_first_entry_or_null(&window->ended, struct vgpu_binding, ended_node);
+	if (binding)
+		list_del(&binding->ended_node);
+	mutex_unlock(&window->lock);
+	return binding;
+}
+
+/*
+ * Unregisters the notifiers of bindings that have ended, one after another. Each of these waits for
+ * whoever takes something out of the shadow's page tables just then, which may be a task that waits
+ * for locks of those who end bindings, or a driver's notifier that is stuck. So a window has one
+ * such work item, on its own workqueue: its guest keeps one worker, however many bindings it ends,
+ * and no other guest waits for that.
+ *
+ * Lifetimes: a binding in the list has the tree's reference, and holds the window by that. The work
+ * has a reference of the window each time that it is queued, so the last binding's is not the last.
+ * The work's own may be: then the window's workqueue is destroyed by other work, which waits until
+ * this function has returned. The module's end waits for all windows to be freed.
+ */
+void vgpu_binding_end_work(struct work_struct *work)
+{
+	struct vgpu_window *window = container_of(work, struct vgpu_window, end_work);
+	struct vgpu_binding *binding;
+
+	while ((binding = binding_next_ended(window))) {
+		mmu_interval_notifier_remove(&binding->notifier);
+		vgpu_binding_put(binding);
+		cond_resched();
+	}
+	vgpu_window_put(window);
 }
 
 struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,
@@ -1240,7 +1269,6 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	binding->users = 1;
 	INIT_LIST_HEAD(&binding->touches);
 	INIT_LIST_HEAD(&binding->bad_node);
-	INIT_WORK(&binding->end_work, binding_end_work);
 	INIT_WORK(&binding->ahead_work, ahead_work);
 	init_completion(&binding->ahead_over);
 	ret = mmu_interval_notifier_insert(&binding->notifier, binding->mm, binding->addr,
@@ -1281,14 +1309,18 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 		window->nr_bindings--;
 		atomic64_sub(binding->len, &window->bound_bytes);
 		binding->listed = false;
+		/* The tree's reference goes with it. */
+		list_add_tail(&binding->ended_node, &window->ended);
 	}
 	mutex_unlock(&window->lock);
 	if (!last)
 		return;
 	if (tell)
 		vgpu_binding_fail(binding, binding->offset, binding->len);
-	/* With the tree's reference. */
-	queue_work(vgpu_host_patient_wq, &binding->end_work);
+	/* The work's. */
+	vgpu_window_get(window);
+	if (!queue_work(window->wq, &window->end_work))
+		vgpu_window_put(window);
 }
 
 void vgpu_binding_widen(struct vgpu_binding *binding)

@@ -487,6 +487,7 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 	}
 	atomic_inc(&windows_left);
 	INIT_WORK(&window->free_work, window_free_work);
+	INIT_WORK(&window->end_work, vgpu_binding_end_work);
 	device_initialize(&window->dev);
 	window->dev.class = &window_class;
 	window->dev.type = &window_type;
@@ -501,6 +502,7 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 	window->flags = args->flags;
 	mutex_init(&window->lock);
 	window->bindings = RB_ROOT;
+	INIT_LIST_HEAD(&window->ended);
 	init_rwsem(&window->viewers_lock);
 	INIT_LIST_HEAD(&window->viewers);
 	INIT_LIST_HEAD(&window->node);

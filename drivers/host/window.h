@@ -85,9 +85,11 @@ struct vgpu_window {
 
 	/* In the list of windows. */
 	struct list_head node;
-	/* Workers that ask drivers run on @wq; @free_work destroys it, and frees the window. */
+	/* Workers that wait for drivers run on @wq; @free_work destroys it and frees the window. */
 	struct workqueue_struct *wq;
 	struct work_struct free_work;
+	/* Unregisters the notifiers of bindings that have ended; on @wq. */
+	struct work_struct end_work;
 
 	struct mutex lock;
 	/* Anew for each hypervisor. */
@@ -101,6 +103,8 @@ struct vgpu_window {
 	bool mapped;
 	struct rb_root bindings;
 	u32 nr_bindings;
+	/* Bindings that have ended, and whose notifiers are still registered. */
+	struct list_head ended;
 	/* Of the arena, its last bytes; NULL: nobody has it. */
 	u32 nr_slots;
 	u32 slots_used;
@@ -172,9 +176,9 @@ void vgpu_arena_local_put(struct vgpu_slot *slot);
  * @prot: has the cache attribute that the guest is told; written before it is
  * @users: mappings that show it; under the session's map_lock
  * @notifier: tells of changes of the shadow's page tables
- * @end_work: unregisters @notifier
  * @node: in window->bindings, under window->lock like what follows
  * @listed: it is there
+ * @ended_node: in window->ended, after that
  * @gone: nothing of it is put into page tables any more
  * @touches: pages that are being resolved, or were
  * @seq: of @notifier, as a worker has read it last; 0: none has yet, and no such number is 0
@@ -204,10 +208,10 @@ struct vgpu_binding {
 	pgprot_t prot;
 	u32 users;
 	struct mmu_interval_notifier notifier;
-	struct work_struct end_work;
 
 	struct rb_node node;
 	bool listed;
+	struct list_head ended_node;
 	bool gone;
 	struct list_head touches;
 	unsigned long seq;
@@ -280,8 +284,13 @@ vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct 
 int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long timeout);
 /* The guest is to know that its program has lost the page. Any context. */
 void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len);
-/* Nothing is shown any more when it returns, nor will be. @tell: tell the guest, too. */
+/*
+ * Nothing is shown any more when it returns, nor will be. The caller has a reference. @tell: tell
+ * the guest, too.
+ */
 void vgpu_binding_end(struct vgpu_binding *binding, bool tell);
+/* A window's @end_work: the rest of what was bound there. */
+void vgpu_binding_end_work(struct work_struct *work);
 /* The shadow's VMAs of it have become writable, and so will what shows it. */
 void vgpu_binding_widen(struct vgpu_binding *binding);
 /* Calls that the peer made before it gave the range back do not bind there any more. */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "hostile_host.h"
-#include "tool.h"
+#include "slow.h"
 
 #include "kselftest_harness.h"
 
@@ -171,7 +171,9 @@ static bool more_mmaps(void *before)
 	return mmaps() > *(uint64_t *)before;
 }
 
-static bool mmap_send(int lane, uint32_t object, uint64_t seq, uint64_t addr, uint64_t offset)
+/* A page of the device; @window: where it is to be seen, too, or 0. */
+static bool mmap_send_for(int lane, uint32_t object, uint64_t seq, uint64_t addr, uint64_t offset,
+			  uint64_t window, uint64_t window_offset)
 {
 	struct peer_call call;
 
@@ -181,7 +183,14 @@ static bool mmap_send(int lane, uint32_t object, uint64_t seq, uint64_t addr, ui
 	call.msg.args.mmap.offset = htole64(offset);
 	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
 	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	call.msg.args.mmap.window = htole64(window);
+	call.msg.args.mmap.window_offset = htole64(window_offset);
 	return peer_call_send(lane, &call, 0, 0);
+}
+
+static bool mmap_send(int lane, uint32_t object, uint64_t seq, uint64_t addr, uint64_t offset)
+{
+	return mmap_send_for(lane, object, seq, addr, offset, 0, 0);
 }
 
 /*
@@ -771,6 +780,135 @@ TEST_F(limits, workers_of_a_window)
 	EXPECT_EQ(0, window_command("destroy", "--force"));
 	/* The shadow is held by the driver until that comes back, and the guest with it. */
 	EXPECT_TRUE(eventually(no_guest, NULL, SLOW_MS + SLACK_MS));
+}
+
+/* --- ends of bindings --------------------------------------------------------------- */
+
+/* More than the work items that a workqueue has under way at once. */
+#define BINDINGS	2100
+
+/* The device takes the memory of a buffer away from everybody who has it mapped. */
+static pid_t invalidate_start(uint32_t id)
+{
+	struct vgpu_mock_buf_range range = { .id = id };
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	fd = open(VGPU_MOCK_PATH_ITER, O_RDWR | O_CLOEXEC);
+	_exit(fd < 0 || ioctl(fd, VGPU_MOCK_IOC_BUF_INVALIDATE, &range));
+}
+
+static bool is_stopped(void *unused)
+{
+	return slow_waits();
+}
+
+/* A program of another guest, whose calls come after its closes, and who hears of events. */
+static pid_t other_guest_start(void)
+{
+	struct vgpu_mock_poll arm = { .events = POLLIN, .delay_ms = 200 }, none = { .events = 0 };
+	struct pollfd pfd = { .events = POLLIN };
+	pid_t pid = fork();
+	int i;
+
+	if (pid)
+		return pid;
+	for (i = 0; i < 3; i++)
+		if (!witness())
+			_exit(1);
+	pfd.fd = open(fwd_path, O_RDWR | O_CLOEXEC);
+	_exit(pfd.fd < 0 || ioctl(pfd.fd, VGPU_MOCK_IOC_POLL_ARM, &none) ||
+	      ioctl(pfd.fd, VGPU_MOCK_IOC_POLL_ARM, &arm) || poll(&pfd, 1, SLACK_MS) != 1);
+}
+
+static bool has_ended(void *pid)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return !waitid(P_PID, *(pid_t *)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
+/*
+ * A driver is slow to let go of what a guest's program has mapped, as one that has to wait for its
+ * device in a notifier, and the guest gives back all that the program has in the window meanwhile.
+ */
+TEST_F_TIMEOUT(limits, ends_of_bindings, 240)
+{
+	struct vgpu_mock_buf_create create = {
+		.size = VGPU_PAGE_SIZE, .flavour = VGPU_MOCK_BUF_PFN,
+	};
+	struct vgpu_window_part unbind = {
+		.hdr.len = htole32(sizeof(unbind)),
+		.hdr.type = htole16(VGPU_MSG_UNBIND),
+		.hdr.seq = htole64(1),
+		.offset = htole64(VGPU_PAGE_SIZE),
+		.len = htole64(BINDINGS * VGPU_PAGE_SIZE),
+	};
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_mock_buf_create create;
+	} answer;
+	union {
+		struct vgpu_window_info info;
+		char bytes[VGPU_CONTROL_MSG_MAX];
+	} msg;
+	uint64_t seq = 1, i;
+	pid_t device, other;
+	uint32_t object;
+	int lane, status;
+
+	NEEDS_WINDOWS();
+	if (!slow_can())
+		SKIP(return, "needs a kernel with kprobes");
+	/* A slow device delays all who use it: the other guest uses another one. */
+	ASSERT_EQ(0, unexport("limits"));
+	ASSERT_EQ(0, export_as("limits", VGPU_MOCK_PATH_ITER, LOOPBACK, PORT, false));
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	ASSERT_EQ(0, window_command("create", "--size 16M"));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_WINDOW, &msg, sizeof(msg)));
+	unbind.window = msg.info.window;
+	lane = peer_lane(&self->peer, 1);
+	ASSERT_GE(lane, 0);
+	object = peer_open_device(&self->peer, lane, seq);
+	ASSERT_NE(0, object);
+	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
+				    sizeof(create)));
+	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+	create = answer.create;
+	for (i = 0; i < BINDINGS; i++) {
+		ASSERT_TRUE(mmap_send_for(lane, object, ++seq, 0x20000000 + 2 * i * VGPU_PAGE_SIZE,
+					  create.out_offset, le64toh(unbind.window),
+					  (1 + i) * VGPU_PAGE_SIZE));
+		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
+		ASSERT_TRUE(le32toh(answer.reply.out.mmap.flags) & VGPU_MAP_WINDOW);
+		if (i % 100 == 0)
+			ASSERT_TRUE(peer_ping(&self->peer));
+	}
+
+	ASSERT_TRUE(peer_ping(&self->peer));
+	ASSERT_TRUE(slow_start("vgpu_host:binding_invalidate"));
+	ASSERT_TRUE(peer_ping(&self->peer));
+	device = invalidate_start(create.out_id);
+	ASSERT_TRUE(eventually(is_stopped, NULL, SLACK_MS));
+	ASSERT_TRUE(peer_send(self->peer.control, &unbind, sizeof(unbind)));
+	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
+	/* The worker that waits for the driver is the window's. */
+	EXPECT_TRUE(eventually(worker_of, "+vgpu-window-1-22600", SLACK_MS));
+	other = other_guest_start();
+	EXPECT_TRUE(eventually(has_ended, &other, SLACK_MS));
+	EXPECT_FALSE(has_ended(&device));
+
+	ASSERT_TRUE(tool_write(SLOW_GO, "1"));
+	ASSERT_EQ(other, waitpid(other, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(device, waitpid(device, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_TRUE(slow_stop());
+	peer_close(&self->peer);
+	close(lane);
+	EXPECT_EQ(0, window_command("destroy", "--force"));
 }
 
 TEST_HARNESS_MAIN
