@@ -100,7 +100,8 @@ static void batch_add(struct writeback_batch *batch, struct vgpu_page *page)
 		batch_flush(batch);
 }
 
-static struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
+/* Never inlined, so that a test can make it fail (mock_nomem.c). */
+static noinline struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
 {
 	struct writeback_batch *batch = kvmalloc(sizeof(*batch), GFP_KERNEL_ACCOUNT);
 

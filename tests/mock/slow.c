@@ -2,7 +2,7 @@
 /*
  * Stops the first call of a function of the kernel or of a module until a test lets it go on, for
  * races that hardly ever happen by themselves: modprobe vgpu_slow symbol=MODULE:FUNCTION, and 1 to
- * the parameter go. Needs a kernel with kprobes.
+ * the parameter go. The parameter null makes the call fail then. Needs a kernel with kprobes.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -20,6 +20,10 @@ static DECLARE_WAIT_QUEUE_HEAD(slow_queue);
 static char *symbol;
 module_param(symbol, charp, 0444);
 MODULE_PARM_DESC(symbol, "function whose first call is stopped; it may sleep, and has six arguments at most");
+
+static bool null;
+module_param(null, bool, 0444);
+MODULE_PARM_DESC(null, "whether the function is not called then, and 0 or NULL is what it gives");
 
 static bool waits;
 module_param(waits, bool, 0444);
@@ -60,11 +64,12 @@ static unsigned long slow_call(unsigned long a, unsigned long b, unsigned long c
 {
 	unsigned long (*function)(unsigned long, unsigned long, unsigned long, unsigned long,
 				  unsigned long, unsigned long) = (void *)slow_probe.addr;
-	unsigned long ret;
+	unsigned long ret = 0;
 
 	WRITE_ONCE(waits, true);
 	wait_event_timeout(slow_queue, READ_ONCE(go), SLOW_LIMIT);
-	ret = function(a, b, c, d, e, f);
+	if (!null)
+		ret = function(a, b, c, d, e, f);
 	if (atomic_dec_and_test(&inside))
 		wake_up_all(&slow_queue);
 	return ret;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that the host's module does not get, by fault injection of the kernel: the call fails, and
- * nobody waits for what it had begun. Needs the host in the same machine, and a kernel with
- * CONFIG_FAIL_PAGE_ALLOC and CONFIG_FAILSLAB, which the debug kernel is.
+ * Memory that the host's module does not get: the call fails, and nobody waits for what it had
+ * begun. Needs the host in the same machine, and a kernel with CONFIG_FAIL_PAGE_ALLOC and
+ * CONFIG_FAILSLAB, which the debug kernel is, or one with kprobes, where the race is too rare.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,7 +15,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "tool.h"
+#include "slow.h"
 #include "vgpu_mock.h"
 
 #include "kselftest_harness.h"
@@ -26,6 +27,9 @@
 #define SLAB_CACHE	"/sys/kernel/slab/vmap_area/failslab"
 #define TRIES		20
 #define LOCKED		VGPU_MOCK_UNDESCRIBED(VGPU_MOCK_IOC_LOCKED)
+/* The host's default (vgpud(8)), or as it was started. */
+#define FETCH_MS	(getenv("VGPU_FETCH_MS") ? strtoul(getenv("VGPU_FETCH_MS"), NULL, 0) : 2000)
+#define PATIENCE_MS	20000
 
 FIXTURE(nomem) {
 	int fd;
@@ -209,6 +213,144 @@ TEST_F_TIMEOUT(nomem, page_of_another_call, 120)
 	}
 	EXPECT_EQ(1, failed);
 	TH_LOG("an allocation failed in try %u", try);
+}
+
+/* --- the end of a call --------------------------------------------------------------- */
+
+FIXTURE(ending) {
+	int fd;
+	/* A page, of which one call writes the beginning. */
+	char *memory;
+	/* What became of that call, and of another one that ends meanwhile. */
+	int error;
+	int other_error;
+	uint64_t other_ms;
+};
+
+FIXTURE_SETUP(ending)
+{
+	if (!tool_has_host() || tool_user_engine())
+		SKIP(return, "needs the host's module in the same machine");
+	if (!slow_can())
+		SKIP(return, "needs a kernel with kprobes");
+	self->fd = open(getenv("VGPU_FWD"), O_RDWR);
+	ASSERT_GE(self->fd, 0);
+	self->memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->memory);
+}
+
+FIXTURE_TEARDOWN(ending)
+{
+	tool_run("modprobe -qr vgpu_slow");
+	munmap(self->memory, PAGE);
+	close(self->fd);
+}
+
+static void *write_beginning(void *data)
+{
+	FIXTURE_DATA(ending) *self = data;
+	char in[16] = "";
+	struct vgpu_mock_locked argument = {
+		.in_ptr = (uintptr_t)in,
+		.out_ptr = (uintptr_t)self->memory,
+		.length = sizeof(in),
+	};
+
+	self->error = ioctl(self->fd, LOCKED, &argument) ? errno : 0;
+	return NULL;
+}
+
+static void *do_nothing(void *data)
+{
+	FIXTURE_DATA(ending) *self = data;
+	uint64_t start = tool_now_ms();
+
+	self->other_error = ioctl(self->fd, VGPU_MOCK_IOC_NOOP, 0) ? errno : 0;
+	self->other_ms = tool_now_ms() - start;
+	return NULL;
+}
+
+static bool await_stop(void)
+{
+	uint64_t end = tool_now_ms() + PATIENCE_MS;
+
+	while (!slow_waits()) {
+		if (tool_now_ms() > end)
+			return false;
+		usleep(10000);
+	}
+	return true;
+}
+
+/* Return: a thread of this program's shadow waits for what another has claimed. */
+static bool is_waiting(void)
+{
+	char path[80], line[64];
+	bool waiting = false;
+	glob_t found;
+	size_t i;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/*/wchan", tool_shadow_of("mock_nomem"));
+	if (glob(path, 0, NULL, &found))
+		return false;
+	for (i = 0; i < found.gl_pathc && !waiting; i++) {
+		tool_read_line(found.gl_pathv[i], line, sizeof(line));
+		waiting = !strcmp(line, "vgpu_page_wait_claims");
+	}
+	globfree(&found);
+	return waiting;
+}
+
+/*
+ * One call has written a page, and gets no memory to send that when it ends, while another call
+ * waits for it. Return: the other one was seen to wait.
+ */
+static bool end_without_memory(FIXTURE_DATA(ending) *self)
+{
+	pthread_t writer, other;
+	bool waited = false;
+	uint64_t end;
+
+	self->error = -1;
+	self->other_error = -1;
+	memset(self->memory, 1, PAGE);
+	if (!slow_start_null("vgpu_host:batch_alloc") ||
+	    pthread_create(&writer, NULL, write_beginning, self))
+		return false;
+	if (await_stop() && !pthread_create(&other, NULL, do_nothing, self)) {
+		end = tool_now_ms() + FETCH_MS;
+		while (!waited && tool_now_ms() < end)
+			waited = is_waiting();
+		tool_write(SLOW_GO, "1");
+		pthread_join(other, NULL);
+	}
+	tool_write(SLOW_GO, "1");
+	pthread_join(writer, NULL);
+	return slow_stop() && waited;
+}
+
+/*
+ * A call that waits for a page which another one's end has claimed goes on when that fails, and
+ * sends the page itself. A slow machine may not come to that in time.
+ */
+TEST_F_TIMEOUT(ending, page_of_a_call_that_ends, 180)
+{
+	uint64_t least = UINT64_MAX;
+	unsigned int try;
+	bool waited;
+
+	for (try = 0; try < TRIES / 2 && least >= FETCH_MS; try++) {
+		waited = end_without_memory(self);
+		EXPECT_EQ(ENOMEM, self->error);
+		EXPECT_EQ(0, self->other_error);
+		/* The driver has inverted zeros. */
+		EXPECT_EQ((char)0xff, self->memory[0]);
+		EXPECT_EQ(1, self->memory[16]);
+		if (waited && self->other_ms < least)
+			least = self->other_ms;
+	}
+	EXPECT_GT(FETCH_MS, least);
+	TH_LOG("the other call took %" PRIu64 " ms in try %u", least, try);
 }
 
 TEST_HARNESS_MAIN

@@ -24,6 +24,13 @@ static inline bool slow_start(const char *function)
 	return !tool_run("modprobe vgpu_slow symbol=%s", function)->status;
 }
 
+/* The call gives NULL, as one that gets no memory. */
+static inline bool slow_start_null(const char *function)
+{
+	tool_run("modprobe -qr vgpu_slow");
+	return !tool_run("modprobe vgpu_slow symbol=%s null=1", function)->status;
+}
+
 static inline bool slow_stop(void)
 {
 	return !tool_run("modprobe -r vgpu_slow")->status;
