@@ -133,11 +133,13 @@ TEST_F_TIMEOUT(crowd, outsider_hears_why, 60)
 
 /* --- users of this machine ------------------------------------------------- */
 
-static int control_connect(void)
+/* Connects to a socket of the agent's. Return: the connection, or -1. */
+static int socket_connect(const char *path)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = CONTROL };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	if (fd >= 0 && !connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		return fd;
 	close(fd);
@@ -156,7 +158,7 @@ static pid_t idle_user(uid_t uid, int nr, int ready, const int end[2])
 	if (setgid(uid) || setuid(uid))
 		_exit(1);
 	while (nr--)
-		control_connect();
+		socket_connect(CONTROL);
 	if (write(ready, &byte, 1) != 1 || read(end[0], &byte, 1) < 0)
 		_exit(1);
 	_exit(0);
@@ -242,6 +244,20 @@ static long worked(pid_t pid)
 	return (user + kernel) * 1000 / sysconf(_SC_CLK_TCK);
 }
 
+#define NO_GUEST	"no guest is let in for the moment"
+#define NO_HYPERVISOR	"its hypervisor is not let in for the moment"
+#define HYPERVISOR	"guest 1:22600: a hypervisor has connected to its window"
+
+static int lines_of(const char *words)
+{
+	return atoi(tool_run("grep -c '%s' " LOG, words)->out);
+}
+
+static bool is_heard(void *lines)
+{
+	return lines_of(HYPERVISOR) > *(int *)lines;
+}
+
 /* An agent that has no file left lets new connections wait, and does not spin. */
 TEST_F_TIMEOUT(crowd, out_of_files, 120)
 {
@@ -250,29 +266,39 @@ TEST_F_TIMEOUT(crowd, out_of_files, 120)
 	char answer[VGPU_CONTROL_MSG_MAX];
 	uint64_t end;
 	long before;
-	int guest_fd, control, logged;
+	int guest_fd, control, hypervisor, guests, hypervisors, heard;
 
-	logged = atoi(tool_run("grep -c 'no guest is let in for the moment' " LOG)->out);
+	/* A hypervisor tells the host module of memory by such a socket, too. */
+	ASSERT_EQ(0, window_command("create", "--size 8K"));
+	guests = lines_of(NO_GUEST);
+	hypervisors = lines_of(NO_HYPERVISOR);
+	heard = lines_of(HYPERVISOR);
 	ASSERT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, NULL, &old));
 	limit = (struct rlimit){ free_file_of(self->agent), old.rlim_max };
 	ASSERT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, &limit, NULL));
 	guest_fd = peer_connect(LOOPBACK, PORT, true);
-	control = control_connect();
+	control = socket_connect(CONTROL);
+	hypervisor = socket_connect("/run/vgpu/window-1-22600");
 	before = worked(self->agent);
 	for (end = tool_now_ms() + 3000; tool_now_ms() < end;)
 		usleep(100000);
 	EXPECT_LT(worked(self->agent) - before, 1000);
-	EXPECT_LT(logged, atoi(tool_run("grep -c 'no guest is let in for the moment' " LOG)->out));
+	EXPECT_LT(guests, lines_of(NO_GUEST));
+	EXPECT_LT(hypervisors, lines_of(NO_HYPERVISOR));
 	ASSERT_EQ(0, prlimit(self->agent, RLIMIT_NOFILE, &old, NULL));
 	ASSERT_GE(guest_fd, 0);
 	ASSERT_GE(control, 0);
-	/* Both were only kept waiting. */
+	ASSERT_GE(hypervisor, 0);
+	/* All were only kept waiting. */
 	EXPECT_TRUE(peer_send(guest_fd, &hello, sizeof(hello)));
 	EXPECT_LT(0, peer_recv(guest_fd, answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(VGPU_MSG_WELCOME, peer_type(answer));
 	EXPECT_EQ(0, tool_run("vgpuctl list")->status);
+	EXPECT_TRUE(eventually(is_heard, &heard, SLACK_MS));
 	close(guest_fd);
 	close(control);
+	close(hypervisor);
+	EXPECT_EQ(0, window_command("destroy", "--force"));
 }
 
 /* --- sessions and connections -------------------------------------------------- */

@@ -25,8 +25,6 @@
 #define ROOT_MAX	64
 #define REQUEST_MAX	16384
 #define IDLE_MS		30000
-/* How long nobody is let in when there is no room for another file. */
-#define FULL_MS		200
 
 /**
  * struct client - a connection to the control socket
@@ -199,15 +197,9 @@ static bool control_accept(void)
 	struct client *client;
 	int fd;
 
-	fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
-		/* As for guests (listener.c). */
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			source_set(&control, 0);
-			timer_set(&control_full, FULL_MS);
-		}
+	fd = source_accept(&control, &control_full, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
 		return false;
-	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) || !control_room(cred.uid)) {
 		send(fd, too_many, sizeof(too_many) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 		close(fd);

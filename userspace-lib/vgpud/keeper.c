@@ -46,7 +46,7 @@
  * @path: path of the socket
  * @source: the socket, on which vgpud listens; its fd is -1 when the window was destroyed
  * @pause: runs while connections wait, so that a hypervisor that connects again and again does
- *	not keep vgpud from other guests
+ *	not keep vgpud from other guests, nor one for whose connection there is no room
  * @identity: what the process is confined as; it is in no list of guests
  * @pid: process ID of the keeper, until it is reaped; 0: there is none
  * @hypervisor: process ID of who connected to the socket last; 0: not known
@@ -293,9 +293,15 @@ static void keeper_ready(struct source *source, uint32_t events)
 	int fd, ret;
 
 	(void)events;
-	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0)
+	fd = source_accept(source, &keeper->pause, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0) {
+		if (keeper->pause.set)
+			log_guest(keeper->cid, keeper->port,
+				  "its hypervisor is not let in for the moment: %s%s",
+				  strerror(errno),
+				  errno == EMFILE ? " (LimitNOFILE of vgpud.service)" : "");
 		return;
+	}
 	source_set(&keeper->source, 0);
 	timer_set(&keeper->pause, PAUSE_MS);
 	ret = keeper->pid ? -EBUSY : keeper_may_show();

@@ -16,9 +16,6 @@
 #include "loop.h"
 #include "unixsock.h"
 
-/* How long nobody is let in when there is no room for another file. */
-#define FULL_MS	200
-
 /*
  * A socket of a listener; @guest: that comes by it, NULL: all that come by vsock; @full: lets
  * them in again.
@@ -46,15 +43,12 @@ static int door_accept(struct door *door, struct sockaddr_vm *addr)
 	int fd;
 
 	memset(addr, 0, sizeof(*addr));
-	fd = accept4(door->source.fd, door->guest ? NULL : (struct sockaddr *)addr,
-		     door->guest ? NULL : &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	/* A connection that is not accepted stays pending, and would keep the loop busy. */
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
+	fd = source_accept(&door->source, &door->full,
+			   door->guest ? NULL : (struct sockaddr *)addr, door->guest ? NULL : &len,
+			   SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0 && door->full.set)
 		log_seldom("no guest is let in for the moment: %s%s", strerror(errno),
 			   errno == EMFILE ? " (LimitNOFILE of vgpud.service)" : "");
-		source_set(&door->source, 0);
-		timer_set(&door->full, FULL_MS);
-	}
 	return fd;
 }
 

@@ -8,6 +8,9 @@
 
 #include "loop.h"
 
+/* Nobody is let in for so long when there is no room for another file. */
+#define FULL_MS	200
+
 static int epoll_fd = -1;
 static bool stopped;
 /* Sorted by deadline. There are few: handshakes, and little else. */
@@ -95,6 +98,20 @@ void source_del(struct source *source)
 {
 	if (source->fd >= 0)
 		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+}
+
+int source_accept(struct source *source, struct timer *full, struct sockaddr *addr, socklen_t *len,
+		  int flags)
+{
+	int fd = accept4(source->fd, addr, len, flags);
+	int error = errno;
+
+	if (fd >= 0 || (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS))
+		return fd;
+	source_set(source, 0);
+	timer_set(full, FULL_MS);
+	errno = error;
+	return -1;
 }
 
 void source_close(struct source *source)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
 /**
  * struct source - a file that is waited for
@@ -52,6 +53,14 @@ void timer_set(struct timer *timer, unsigned int ms);
 void timer_cancel(struct timer *timer);
 
 uint64_t now_ms(void);
+
+/*
+ * accept4() on the socket of a source. Where there is no room for another file the connection stays
+ * pending, and would keep the loop busy: the source is not waited for then, and @full is set, which
+ * source_set() has to follow when it expires. Return: the connection, or -1 with errno.
+ */
+int source_accept(struct source *source, struct timer *full, struct sockaddr *addr, socklen_t *len,
+		  int flags);
 
 /*
  * Connections that a listening socket lets in at a time: its queue is emptied faster than others
