@@ -93,7 +93,9 @@ class Shadow:
         self.sock.close()
 
 
-class Hostile(unittest.TestCase):
+class Engine(unittest.TestCase):
+    objects = OBJECTS
+
     def setUp(self):
         self.agent, agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.guest, guest = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -102,7 +104,7 @@ class Hostile(unittest.TestCase):
         os.truncate(self.shared, 4096)
         self.closed, closed = os.pipe()
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
-        limits = struct.pack("=8I2Q", 64, 8, OBJECTS, 64, 1 << 20, 1024, 100, 0, MAPPED, KEPT)
+        limits = struct.pack("=8I2Q", 64, 8, self.objects, 64, 1 << 20, 1024, 100, 0, MAPPED, KEPT)
         self.agent.send(struct.pack("=IIQ", START, 0, FEATURES) + limits)
         self.seq = 0
 
@@ -225,8 +227,59 @@ class Hostile(unittest.TestCase):
         self.ends(self.bad)
         self.serves()
 
-    # Tests.
 
+class Full(Engine):
+    """A guest that has all the objects it may have, while a driver closes a file slowly."""
+
+    objects = 8
+
+    def files(self):
+        """Without one that is just being closed."""
+        return len(os.listdir(f"/proc/{self.engine.pid}/fd"))
+
+    def files_become(self, files):
+        end = time.monotonic() + WAIT
+        while self.files() != files and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(files, self.files())
+
+    def slow(self):
+        """A file whose close waits for long: of a connection that is to linger, whose other end reads nothing."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            sock = socket.create_connection(server.getsockname())
+            peer, _ = server.accept()
+        self.addCleanup(peer.close)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 1000))
+        sock.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sock.send(bytes(1 << 16))
+        # Who closes it last waits.
+        self.engine.send_signal(signal.SIGSTOP)
+        self.bad.say(OPENED, number=self.null, fds=[sock.fileno()])
+        sock.close()
+        self.engine.send_signal(signal.SIGCONT)
+        self.assertEqual(-ENODEV, self.bad.hear()[0][3])
+        return peer
+
+    def fill(self):
+        numbers = [self.open(self.bad) for _ in range(self.objects)]
+        files, peer = self.files(), self.slow()
+        self.files_become(files)
+        return numbers, files, peer
+
+    def test_opens(self):
+        """The driver is not even asked."""
+        _, files, _ = self.fill()
+        with open("/dev/null", "rb+", buffering=0) as file:
+            for _ in range(100):
+                if not self.bad.ask(OPEN, number=self.null, value=os.O_RDWR)[0]:
+                    self.bad.ask(OPENED, number=self.null, fds=[file.fileno()])
+        self.assertEqual(files, self.files())
+        self.assertEqual(-errno.EMFILE, self.bad.ask(OPEN, number=self.null, value=os.O_RDWR)[0])
+
+
+class Hostile(Engine):
     def test_serves_both(self):
         number = self.open(self.bad)
         self.assertEqual((0, 1), self.find(self.other, number))

@@ -201,6 +201,8 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
 		   uint32_t lane);
 /* A shadow that was asked to close it has it open no more. Return: one was. */
 bool object_dropped(uint32_t id);
+/* The guest has as many objects as it may have. */
+bool objects_full(void);
 /* The file has that name in /proc. */
 bool file_is_named(int fd, const char *name);
 void objects_shadow_gone(struct shadow *shadow);

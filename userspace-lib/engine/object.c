@@ -250,6 +250,11 @@ struct object *object_of_file(int fd, const struct stat *st)
 	return NULL;
 }
 
+bool objects_full(void)
+{
+	return nr_objects >= start.limits.objects;
+}
+
 int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 		struct object **taken)
 {
@@ -270,7 +275,7 @@ int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 		*taken = object;
 		return 0;
 	}
-	object = nr_objects < start.limits.objects ? calloc(1, sizeof(*object)) : NULL;
+	object = objects_full() ? NULL : calloc(1, sizeof(*object));
 	if (object)
 		object->last_reference = -1;
 	if (!object || !reference_take(object)) {

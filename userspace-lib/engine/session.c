@@ -349,6 +349,9 @@ static void ask_open(struct shadow *shadow, const struct eshadow_msg *msg)
 		return;
 	}
 	ret = vgpu_policy_open(&grant->policy, msg->value);
+	/* The driver is not asked for a file that is only to be closed. */
+	if (!ret && objects_full())
+		ret = -EMFILE;
 	shadow_answer(shadow, msg->lane, ret, &policy, ret ? 0 : grant_describe(grant, &policy),
 		      -1);
 }
