@@ -14,6 +14,7 @@
 #include <sys/un.h>
 
 #include "agent.h"
+#include "hostile_peer.h"
 
 #include "kselftest_harness.h"
 
@@ -397,19 +398,24 @@ struct vhost_u64 {
 	uint64_t value;
 } __attribute__((packed));
 
-/* Connects to a guest's window as a hypervisor does. Return: the socket, or -1. */
-static int hypervisor_connect(unsigned int guest)
+/* Connects to the window of a guest as a hypervisor does. Return: the socket, or -1. */
+static int hypervisor_connect_by(unsigned int guest, unsigned int port)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "/run/vgpu/window-%u-22586", guest);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/run/vgpu/window-%u-%u", guest, port);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		return fd;
 	close(fd);
 	return -1;
+}
+
+static int hypervisor_connect(unsigned int guest)
+{
+	return hypervisor_connect_by(guest, 22586);
 }
 
 /* Asks what its device can do. Return: the keeper has answered. */
@@ -476,14 +482,27 @@ static bool warned_of(unsigned int guest, int count)
 			 FAKE_VFIO ":') = %d ]", getpid(), guest, count)->status;
 }
 
+#define MAKE_VFIO	"mkdir -p /dev/vfio && rm -f " FAKE_VFIO " && mknod " FAKE_VFIO " c 1 3"
+#define REMOVE_VFIO	"rm -r " FAKE_VFIO "; rmdir /dev/vfio 2>/dev/null; "
+
+/* The log's words, of this process. */
+static const char *no_window(const char *guest)
+{
+	static char words[200];
+
+	snprintf(words, sizeof(words), "guest %s: its hypervisor gets no window: process %d has a "
+		 "device of VFIO as well, " FAKE_VFIO ": give the guest the one or the other",
+		 guest, getpid());
+	return words;
+}
+
 /* VFIO would have what was mapped once, whatever a driver takes away. */
 TEST_F_TIMEOUT(needs, hypervisor_beside_vfio, 180)
 {
 	struct vhost_u64 msg;
 	int fd, vfio;
 
-	ASSERT_EQ(0, tool_run("vgpuctl window create --to 79 --size 1M && mkdir -p /dev/vfio && "
-			      "rm -f " FAKE_VFIO " && mknod " FAKE_VFIO " c 1 3")->status);
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 79 --size 1M && " MAKE_VFIO)->status);
 	fd = hypervisor_connect(79);
 	ASSERT_GE(fd, 0);
 	/* The keeper is there. */
@@ -501,8 +520,66 @@ TEST_F_TIMEOUT(needs, hypervisor_beside_vfio, 180)
 			      "busybox usleep 50000; done; exit 1")->status);
 	EXPECT_TRUE(warned_of(79, 0));
 	close(vfio);
-	EXPECT_EQ(0, tool_run("rm -r " FAKE_VFIO "; rmdir /dev/vfio 2>/dev/null; "
-			      "vgpuctl window destroy --to 79 --force")->status);
+	EXPECT_EQ(0, tool_run(REMOVE_VFIO "vgpuctl window destroy --to 79 --force")->status);
+}
+
+/* A hypervisor that has such a device already gets no window. */
+TEST_F_TIMEOUT(needs, hypervisor_that_has_vfio, 180)
+{
+	struct vhost_u64 msg;
+	long from = log_length();
+	int fd, vfio;
+	char byte;
+
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 80 --size 1M && " MAKE_VFIO)->status);
+	vfio = open(FAKE_VFIO, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(vfio, 0);
+	fd = hypervisor_connect(80);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, recv(fd, &byte, 1, 0));
+	EXPECT_TRUE(await_logged(from, no_window("80:22586")));
+	close(fd);
+	close(vfio);
+	/* Who has given it back gets one, and everybody may have the name. */
+	vfio = open(FAKE_VFIO, O_PATH | O_CLOEXEC);
+	ASSERT_GE(vfio, 0);
+	fd = hypervisor_connect(80);
+	ASSERT_GE(fd, 0);
+	EXPECT_TRUE(hypervisor_asks(fd, &msg));
+	close(fd);
+	close(vfio);
+	EXPECT_EQ(0, tool_run(REMOVE_VFIO "vgpuctl window destroy --to 80 --force")->status);
+}
+
+#define PEER_PORT	22640
+
+/* QEMU connects before it makes its devices: so it is looked at again when the guest comes. */
+TEST_F_TIMEOUT(needs, guest_of_a_hypervisor_that_has_vfio, 180)
+{
+	struct vhost_u64 msg;
+	struct peer peer;
+	int fd, vfio;
+	long from;
+
+	ASSERT_EQ(0, tool_run("vgpuctl export /dev/null --to 1:%d --name needs-vfio && "
+			      "vgpuctl window create --to 1:%d --size 1M && " MAKE_VFIO,
+			      PEER_PORT, PEER_PORT)->status);
+	fd = hypervisor_connect_by(1, PEER_PORT);
+	ASSERT_GE(fd, 0);
+	ASSERT_TRUE(hypervisor_asks(fd, &msg));
+	from = log_length();
+	ASSERT_EQ(0, peer_open(&peer, 1, PEER_PORT));
+	peer_close(&peer);
+	EXPECT_FALSE(logged_since(from, no_window("1:22640")));
+	vfio = open(FAKE_VFIO, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(vfio, 0);
+	ASSERT_EQ(0, peer_open(&peer, 1, PEER_PORT));
+	EXPECT_TRUE(await_logged(from, no_window("1:22640")));
+	peer_close(&peer);
+	close(vfio);
+	close(fd);
+	EXPECT_EQ(0, tool_run(REMOVE_VFIO "vgpuctl window destroy --to 1:%d --force && "
+			      "vgpuctl unexport needs-vfio --force", PEER_PORT)->status);
 }
 
 TEST_HARNESS_MAIN

@@ -17,6 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "vgpud/vfio.h"
 #include "vgpuctl.h"
 
 /* libvirt runs the hypervisors of all guests as one of these, by distribution. */
@@ -159,13 +160,6 @@ static bool find_openers(const struct vgpu_host_info *host, size_t window,
 
 /* --- what has it beside VFIO ------------------------------------------------ */
 
-static bool is_vfio(const char *file)
-{
-	return !strncmp(file, "/dev/vfio/", strlen("/dev/vfio/")) || !strcmp(file, "/dev/iommu") ||
-	       !strncmp(file, "anon_inode:[vfio", strlen("anon_inode:[vfio")) ||
-	       !strncmp(file, "anon_inode:[iommufd", strlen("anon_inode:[iommufd"));
-}
-
 /* The windows of which this is a file of the process that is looked at. */
 static void mark_windows(struct exposure *exposures, size_t nr, int dir, const char *name)
 {
@@ -186,7 +180,7 @@ static void mark_windows(struct exposure *exposures, size_t nr, int dir, const c
  * Only files that are named like windows are looked at, as others may be of a file system that
  * does not answer. The first file of VFIO's that the process has is put into @vfio.
  */
-static void look_at_files(DIR *files, struct exposure *exposures, size_t nr, char vfio[64])
+static void look_at_files(DIR *files, struct exposure *exposures, size_t nr, char vfio[VFIO_NAME])
 {
 	struct dirent *entry;
 	char file[256], *name;
@@ -203,8 +197,8 @@ static void look_at_files(DIR *files, struct exposure *exposures, size_t nr, cha
 		if (fstatat(dirfd(files), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !(st.st_mode & (S_IRUSR | S_IWUSR)))
 			continue;
-		if (!*vfio && is_vfio(file))
-			snprintf(vfio, 64, "%s", file);
+		if (!*vfio && vfio_is_file(dirfd(files), entry->d_name, file))
+			vfio_name_copy(vfio, file);
 		else if (name && !strncmp(name + 1, WINDOW_NAME, strlen(WINDOW_NAME)))
 			mark_windows(exposures, nr, dirfd(files), entry->d_name);
 	}
@@ -232,14 +226,6 @@ static void look_at_maps(const char *process, struct exposure *exposures, size_t
 		fclose(maps);
 }
 
-/* Others make such names in file systems of their own, so a terminal gets no commands by them. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (!isgraph((unsigned char)*text))
-			*text = '?';
-}
-
 static bool companion_add(struct exposure *exposure, uint32_t pid, const char *vfio)
 {
 	struct companion *companions = list_add(exposure->companions, &exposure->nr_companions,
@@ -257,7 +243,7 @@ static bool companion_add(struct exposure *exposure, uint32_t pid, const char *v
 /* Return: 0, -EACCES: others' files are not for us to see, -ENOMEM. */
 static int look_at_process(const char *process, struct exposure *exposures, size_t nr)
 {
-	char path[300], vfio[64] = "";
+	char path[300], vfio[VFIO_NAME] = "";
 	DIR *files;
 	size_t i;
 
@@ -273,7 +259,6 @@ static int look_at_process(const char *process, struct exposure *exposures, size
 	if (!*vfio)
 		return 0;
 	look_at_maps(process, exposures, nr);
-	make_printable(vfio);
 	for (i = 0; i < nr; i++)
 		if (exposures[i].marked &&
 		    !companion_add(&exposures[i], strtoul(process, NULL, 10), vfio))

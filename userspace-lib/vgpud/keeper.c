@@ -28,6 +28,7 @@
 #include "nested.h"
 #include "peer.h"
 #include "spawn.h"
+#include "vfio.h"
 
 /* Time in milliseconds from one connection of a hypervisor until the next one is looked at. */
 #define PAUSE_MS	1000
@@ -162,6 +163,25 @@ static void keeper_end(struct keeper *keeper)
 	kill(keeper->pid, SIGKILL);
 }
 
+/*
+ * A device of VFIO's would have what was mapped once, whatever a driver takes away. @pid is who has
+ * connected (SO_PEERCRED). If that process has ended, another may have its number and be looked at
+ * instead; pidfds of peers, which would tell, come with Linux 6.5. This finds mistakes of a set-up,
+ * and does not bind a hypervisor that hides the file. Return: there is one, which was logged.
+ */
+static bool keeper_beside_vfio(const struct keeper *keeper, pid_t pid)
+{
+	char name[VFIO_NAME];
+
+	if (!pid || !vfio_of_process(pid, name))
+		return false;
+	log_guest(keeper->cid, keeper->port,
+		  "its hypervisor gets no window: process %d has a device of VFIO as well, %s: "
+		  "give the guest the one or the other ('Beside other things in one machine' in Documentation/window.rst)",
+		  pid, name);
+	return true;
+}
+
 static int keeper_tell(struct keeper *keeper, const struct keeper_msg *msg, int fd)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
@@ -181,6 +201,9 @@ int keeper_connect(uint32_t cid, uint32_t port)
 	int pair[2], ret;
 
 	if (!keeper || keeper->agent_fd < 0)
+		return -1;
+	/* A QEMU connects before it makes its devices, and its guest comes after that. */
+	if (keeper_beside_vfio(keeper, keeper->hypervisor))
 		return -1;
 	if (engine_pair_open(pair))
 		return -1;
@@ -267,9 +290,16 @@ static int keeper_start(struct keeper *keeper, int qemu_fd)
  * KVM's module may have been loaded anew since the window was made. Beside the module a keeper shows
  * nothing, and only tells where memory is.
  */
-static int keeper_may_show(void)
+static bool keeper_may_show(const struct keeper *keeper, pid_t pid)
 {
-	return hostdev_is_engine() ? nested_check() : 0;
+	if (!hostdev_is_engine())
+		return true;
+	if (nested_check()) {
+		log_guest(keeper->cid, keeper->port,
+			  "its hypervisor gets no window: " NESTED_ADVICE);
+		return false;
+	}
+	return !keeper_beside_vfio(keeper, pid);
 }
 
 static void keeper_came(const struct keeper *keeper)
@@ -287,10 +317,26 @@ static pid_t peer_process(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? 0 : peer.pid;
 }
 
+static void keeper_let_in(struct keeper *keeper, int fd)
+{
+	pid_t pid = peer_process(fd);
+	int ret;
+
+	if (!keeper_may_show(keeper, pid))
+		return;
+	ret = keeper_start(keeper, fd);
+	if (ret) {
+		log_guest(keeper->cid, keeper->port, "no keeper: %s", strerror(-ret));
+		return;
+	}
+	keeper->hypervisor = pid;
+	keeper_came(keeper);
+}
+
 static void keeper_ready(struct source *source, uint32_t events)
 {
 	struct keeper *keeper = container_of(source, struct keeper, source);
-	int fd, ret;
+	int fd;
 
 	(void)events;
 	fd = source_accept(source, &keeper->pause, NULL, NULL, SOCK_CLOEXEC);
@@ -304,21 +350,11 @@ static void keeper_ready(struct source *source, uint32_t events)
 	}
 	source_set(&keeper->source, 0);
 	timer_set(&keeper->pause, PAUSE_MS);
-	ret = keeper->pid ? -EBUSY : keeper_may_show();
-	if (!ret)
-		ret = keeper_start(keeper, fd);
-	if (!ret)
-		keeper->hypervisor = peer_process(fd);
-	close(fd);
-	if (ret == -EBUSY)
+	if (keeper->pid)
 		log_guest(keeper->cid, keeper->port, "a hypervisor has its window already");
-	else if (ret == -EPERM)
-		log_guest(keeper->cid, keeper->port,
-			  "its hypervisor gets no window: " NESTED_ADVICE);
-	else if (ret)
-		log_guest(keeper->cid, keeper->port, "no keeper: %s", strerror(-ret));
 	else
-		keeper_came(keeper);
+		keeper_let_in(keeper, fd);
+	close(fd);
 }
 
 static void keeper_paused(struct timer *timer)
