@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "agent.h"
@@ -580,6 +581,29 @@ TEST_F_TIMEOUT(needs, guest_of_a_hypervisor_that_has_vfio, 180)
 	close(fd);
 	EXPECT_EQ(0, tool_run(REMOVE_VFIO "vgpuctl window destroy --to 1:%d --force && "
 			      "vgpuctl unexport needs-vfio --force", PEER_PORT)->status);
+}
+
+/* Return: @count of the lines of status say that these may open the window of guest 81 as well. */
+static bool warned_of_openers(const char *who, int count)
+{
+	return !tool_run("[ $(vgpuctl status | grep -cF 'warning: more than the hypervisor of "
+			 "guest 81 may open it: %s') = %d ]", who, count)->status;
+}
+
+/* A socket that is more open than vgpud made it is found, as a device file is. */
+TEST_F_TIMEOUT(needs, socket_open_to_others, 60)
+{
+	static const char path[] = "/run/vgpu/window-81-22586";
+
+	ASSERT_EQ(0, tool_run("vgpuctl window create --to 81 --size 1M")->status);
+	EXPECT_TRUE(warned_of_openers("", 0));
+	ASSERT_EQ(0, chmod(path, 0666));
+	EXPECT_TRUE(warned_of_openers("group root, everybody (", 1));
+	EXPECT_EQ(0, tool_run("vgpuctl status --json | grep -A 45 '\"path\":\"%s\"' | "
+			      "grep -F '\"kind\":\"everybody\",'", path)->status);
+	ASSERT_EQ(0, chmod(path, 0600));
+	EXPECT_TRUE(warned_of_openers("", 0));
+	EXPECT_EQ(0, tool_run("vgpuctl window destroy --to 81 --force")->status);
 }
 
 TEST_HARNESS_MAIN
