@@ -391,6 +391,34 @@ class Hostile(Engine):
         self.assertEqual((2, 0), (self.counts()[1], self.counts()[3]))
         self.serves()
 
+    def ended_with(self, *messages):
+        """A shadow sends these, bytes and files, and has ended before the engine reads them."""
+        self.engine.send_signal(signal.SIGSTOP)
+        for data, fds in messages:
+            self.bad.sock.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+        self.bad.end()
+        self.engine.send_signal(signal.SIGCONT)
+
+    def test_files_without_a_message(self):
+        # The engine knows this one.
+        self.assertEqual(-EBADF, self.bad.ask(FIND, number=1)[0])
+        files = len(os.listdir(f"/proc/{self.engine.pid}/fd"))
+        with open("/dev/null", "rb+", buffering=0) as file:
+            self.ended_with((b"", [file.fileno()] * 100))
+            self.assertEqual(2, self.over())
+            end = time.monotonic() + WAIT
+            while (now := len(os.listdir(f"/proc/{self.engine.pid}/fd"))) >= files and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual(files - 1, now)
+        self.serves()
+
+    def test_sends_its_own_end(self):
+        self.bad.sock.sendmsg([b"x"])
+        self.assertEqual(2, self.over())
+        self.ended_with((message(MADE, number=1), [self.bad.sock.fileno()]))
+        self.assertEqual(2, self.over())
+        self.serves()
+
     def test_makes_another_device(self):
         number = self.open(self.bad)
         for path, error in (("/dev/zero", EBADF), ("/dev/null", 0)):

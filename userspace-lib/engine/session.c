@@ -181,14 +181,18 @@ static void givens_take_back(struct shadow *shadow)
 
 /* --- to a shadow -------------------------------------------------------------------- */
 
-/* The shadow is not heard any more. It stays until it has ended: it may have files open. */
+/*
+ * The shadow is asked nothing any more, and gets no answers. It stays until it has ended: it may
+ * have files open. What it sends is read all the same: its own end of the connection may be in
+ * that, and would never be closed then.
+ */
 static void shadow_end(struct shadow *shadow)
 {
 	if (shadow->ended)
 		return;
 	shadow->ended = true;
 	timer_cancel(&shadow->hold_timer);
-	source_set(&shadow->source, 0);
+	source_set(&shadow->source, EPOLLIN);
 	agent_say_closed(shadow->number);
 }
 
@@ -727,7 +731,9 @@ static void shadow_gone(struct shadow *shadow)
 	timer_cancel(&shadow->close_timer);
 	timer_cancel(&shadow->drop_timer);
 	timer_cancel(&shadow->hold_timer);
-	source_close(&shadow->source);
+	/* Files that were sent behind an empty message are closed with it. */
+	source_del(&shadow->source);
+	closer_close(shadow->source.fd, NULL, NULL);
 	for (waiting = LIST_FIRST(&waitings); waiting; waiting = next) {
 		next = LIST_NEXT(waiting, node);
 		if (waiting->shadow == shadow) {
@@ -767,7 +773,7 @@ static bool shadow_has_to_wait(struct shadow *shadow)
 
 	if (control_is_behind())
 		return true;
-	if (shadow->unread < UNREAD_MAX)
+	if (shadow->unread < UNREAD_MAX || shadow->ended)
 		return false;
 	if (ioctl(shadow->source.fd, SIOCOUTQ, &left) || left)
 		return true;
@@ -853,7 +859,8 @@ static void shadow_ready(struct source *source, uint32_t events)
 	/* It has ended without reading all: what it has said comes after that. */
 	if (len == -EAGAIN || len == -EINTR || len == -ECONNRESET)
 		return;
-	if (len < 0 || (!len && events & EPOLLHUP)) {
+	/* An empty message looks like the end, but for files that come with it. */
+	if (len < 0 || (!len && !ask.nr_fds && events & EPOLLHUP)) {
 		shadow_gone(shadow);
 		return;
 	}
