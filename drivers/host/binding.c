@@ -1317,7 +1317,7 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 		return;
 	if (tell)
 		vgpu_binding_fail(binding, binding->offset, binding->len);
-	/* The work's. */
+	/* The work item has a reference of its own, which it puts when it has run. */
 	vgpu_window_get(window);
 	if (!queue_work(window->wq, &window->end_work))
 		vgpu_window_put(window);

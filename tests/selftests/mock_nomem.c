@@ -221,7 +221,7 @@ FIXTURE(ending) {
 	int fd;
 	/* A page, of which one call writes the beginning. */
 	char *memory;
-	/* What became of that call, and of another one that ends meanwhile. */
+	/* The errno of that call, and that and the duration of another one that ends meanwhile. */
 	int error;
 	int other_error;
 	uint64_t other_ms;

@@ -804,7 +804,7 @@ static void *nice_run(void *data)
 	volatile char *page = data;
 	unsigned long i;
 
-	/* Of this thread. On a slow machine others wait too long for locks that the lowest has. */
+	/* The priority of this thread. A slow machine waits long for locks that it holds. */
 	setpriority(PRIO_PROCESS, 0, getenv("VGPU_TIMES") ? 10 : 19);
 	for (i = 0; !stop; i++) {
 		/* Read-only first, and then it becomes writable. */
