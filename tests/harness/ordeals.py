@@ -591,19 +591,18 @@ def nvidia_there(bed, bus):
     files = ["params", "version", f"gpus/{here}/information"]
     comes(guest, "cd /proc/driver/nvidia && find . -type f | sort", "\n".join(sorted(f"./{name}" for name in files)))
     uvm = guest.must("sed -n 's/ nvidia-uvm$//p' /proc/devices").text
-    must(guest, "grep -q '^195 nvidia$' /proc/devices")
-    must(guest, "[ \"$(stat -c '%A %Hr:%Lr' /dev/nvidiactl /dev/nvidia0 /dev/nvidia-uvm /dev/nvidia-uvm-tools)\" = "
-         f"\"$(printf 'crw-rw-rw- %s\\n' 195:255 195:0 {uvm}:0 {uvm}:1)\" ]")
-    must(guest, '[ "$(cat /sys/module/nvidia/initstate /sys/module/nvidia_uvm/initstate)" = "$(printf "live\\nlive")" ]')
-    for name in files:
-        real = host.must(f"sed 's/^ModifyDeviceFiles: 1$/ModifyDeviceFiles: 0/; s/{bus}/{here}/' "
-                         f"/proc/driver/nvidia/{name.replace(here, bus)} | md5sum").text
-        comes(guest, f"md5sum </proc/driver/nvidia/{name}", real)
+    must(guest, "grep -q '^195 nvidia$' /proc/devices && "
+         "[ \"$(stat -c '%A %Hr:%Lr' /dev/nvidiactl /dev/nvidia0 /dev/nvidia-uvm /dev/nvidia-uvm-tools)\" = "
+         f"\"$(printf 'crw-rw-rw- %s\\n' 195:255 195:0 {uvm}:0 {uvm}:1)\" ] && "
+         '[ "$(cat /sys/module/nvidia/initstate /sys/module/nvidia_uvm/initstate)" = "$(printf "live\\nlive")" ]')
+    real = host.must("cd /proc/driver/nvidia && sed 's/^ModifyDeviceFiles: 1$/ModifyDeviceFiles: 0/; "
+                     f"s/{bus}/{here}/' {' '.join(files).replace(here, bus)}").text
+    comes(guest, f"cd /proc/driver/nvidia && cat {' '.join(files)}", real)
     must(guest, "grep -qx 'ModifyDeviceFiles: 0' /proc/driver/nvidia/params")
-    for name in NVIDIA_NODES:
-        said = guest.must(f"setpriv --reuid 65534 --regid 65534 --clear-groups {TOOLS}/nvidia_use /dev/{name}", 20).text
-        if said != name:
-            raise Failure(f"/dev/{name} of the guest is '{said}' on the host")
+    said = guest.must(f"for node in {' '.join(NVIDIA_NODES)}; do setpriv --reuid 65534 --regid 65534 --clear-groups "
+                      f"{TOOLS}/nvidia_use /dev/$node || exit; done", 80).lines
+    if said != NVIDIA_NODES:
+        raise Failure(f"{' '.join(NVIDIA_NODES)} of the guest are {' '.join(said)} on the host")
     nvidia_unseen(bed)
 
 
@@ -618,9 +617,8 @@ def nvidia_version(bed):
     """A program with libraries of another version is named in the guest's log, once for each version."""
     guest = bed.guest
     versions = [f"575.{time.time_ns()}", f"576.{time.time_ns()}\\tx"]
-    must(guest, "dmesg -C")
-    for version in versions * 2:
-        must(guest, f"{TOOLS}/nvidia_use /dev/nvidiactl \"$(printf '{version}')\"")
+    must(guest, "dmesg -C; " + " && ".join(f"{TOOLS}/nvidia_use /dev/nvidiactl \"$(printf '{version}')\""
+                                           for version in versions * 2))
     for version in versions:
         words = f"nvidia_use has libraries of NVIDIA's version {version}, but the driver of host .* is 580.1.2: install"
         said = guest.run(f"dmesg | grep -c '{words}'".replace("NVIDIA's", "NVIDIA.s").replace("\\t", "\\\\t")).text
@@ -666,22 +664,20 @@ def nvidia_address(bed, bus):
     if parent != bus if free else not far(parent) or parent[4:] != bus[4:]:
         raise Failure(f"the PCI device of nvidia0 is {parent}, though {bus} is {'free' if free else 'taken'}")
     must(guest, f"[ $(readlink /sys/bus/pci/devices/{parent}/driver) = ../../../bus/pci/drivers/vgpu-drm ]")
-    for name in ("vendor", "device", "class", "revision", "subsystem_vendor", "subsystem_device"):
-        comes(guest, f"cat /sys/bus/pci/devices/{parent}/{name}", host.must(f"cat /sys/bus/pci/devices/{bus}/{name}").text)
-    # Ids, then BARs, of which there are none; writes change nothing.
-    config = f"/sys/bus/pci/devices/{parent}/config"
-    ids = "od -An -tx1 -N 4 {0}; od -An -tx1 -j 8 -N 4 {0}; od -An -tx1 -j 44 -N 4 {0}"
-    comes(guest, ids.format(config), host.must(ids.format(f"/sys/bus/pci/devices/{bus}/config")).text)
-    must(guest, f"printf '\\377\\377\\377\\377' | dd of={config} bs=4 seek=4 conv=notrunc 2>/dev/null")
-    must(guest, f"[ $(od -An -v -tx1 -j 16 -N 24 {config} | tr -d ' 0\\n' | wc -c) = 0 ]")
-    must(guest, f"! grep -v '^0x0* 0x0* 0x0*$' /sys/bus/pci/devices/{parent}/resource")
+    # Files of ids, and those in the configuration; then BARs, of which there are none; writes change nothing.
+    ids = ("cd /sys/bus/pci/devices/{0} && cat vendor device class revision subsystem_vendor subsystem_device && "
+           "od -An -tx1 -N 4 config; od -An -tx1 -j 8 -N 4 config; od -An -tx1 -j 44 -N 4 config")
+    comes(guest, ids.format(parent), host.must(ids.format(bus)).text)
+    must(guest, f"cd /sys/bus/pci/devices/{parent}; "
+         "printf '\\377\\377\\377\\377' | dd of=config bs=4 seek=4 conv=notrunc 2>/dev/null && "
+         "[ $(od -An -v -tx1 -j 16 -N 24 config | tr -d ' 0\\n' | wc -c) = 0 ] && ! grep -v '^0x0* 0x0* 0x0*$' resource")
     return parent
 
 
 def configs(bed):
     """What the configuration of each PCI device of the guest holds."""
-    lines = bed.guest.must("for i in /sys/bus/pci/devices/*; do echo ${i##*/} $(md5sum <$i/config); done").lines
-    return {line.split()[0]: line.split()[1] for line in lines}
+    lines = bed.guest.must("cd /sys/bus/pci/devices; md5sum */config").lines
+    return {device.removesuffix("/config"): digest for digest, device in map(str.split, lines)}
 
 
 def nvidia_others(bed, before, more):

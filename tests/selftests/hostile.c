@@ -1102,13 +1102,13 @@ static uint64_t open_with_window(struct peer *peer, int *lane, uint32_t *object)
 	return *object ? le64toh(msg.info.window) : 0;
 }
 
-/* Places in a window that are not ours to name, and what is taken back while it is bound. */
-/* How long turn @i of 300 lets what was sent go ahead: not at all, or more and more, or enough. */
-static void race(unsigned int i)
+/* How long turn @i of @nr lets what was sent go ahead: not at all, or more and more, or enough. */
+static void race(unsigned int i, unsigned int nr)
 {
-	usleep(i < 298 ? i % 100 * 20 : 500000);
+	usleep(i + 2 < nr ? i % 100 * 20 : 500000);
 }
 
+/* Places in a window that are not ours to name, and what is taken back while it is bound. */
 TEST_F(hostile, window)
 {
 	const uint64_t far = 1ULL << 40;
@@ -1122,6 +1122,7 @@ TEST_F(hostile, window)
 		struct vgpu_window_part part;
 		char bytes[VGPU_CONTROL_MSG_MAX];
 	} msg;
+	const unsigned int rounds = getenv("VGPU_TIMES") ? 100 : 300;
 	uint64_t window, offset, seq = 1, control_seq = 0;
 	unsigned int i, bound = 0;
 	uint32_t object;
@@ -1198,10 +1199,10 @@ TEST_F(hostile, window)
 	ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
 
 	/* Bound and taken back at the same time, on two connections. */
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < rounds; i++) {
 		ASSERT_TRUE(bind_send(lane, ++seq, control_seq, 0x20000000, 8192, window,
 				      8192));
-		race(i);
+		race(i, rounds);
 		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
 		bound += !peer_reply(lane, &answer, sizeof(answer), SLACK_MS);
 		ASSERT_TRUE(control_next(self->peer.control, VGPU_MSG_UNBOUND, &msg, sizeof(msg)));
@@ -1211,9 +1212,9 @@ TEST_F(hostile, window)
 	}
 	EXPECT_LT(0, bound);
 	bound = 0;
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < rounds; i++) {
 		ASSERT_TRUE(map_in_window(lane, object, ++seq, control_seq, offset, window, 8192));
-		race(i);
+		race(i, rounds);
 		ASSERT_TRUE(unbind(&self->peer, ++control_seq, window, 8192, 8192));
 		ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 		bound += in_window(&answer.reply);
