@@ -492,11 +492,7 @@ TEST_F(hostile, calls_that_make_no_sense)
 			call.seg[0].addr = htole64(0x1001);
 			break;
 		case 12:	/* mapping that wraps */
-			peer_call_init(&call, VGPU_OP_MMAP, 1, 1);
-			call.msg.args.mmap.addr = htole64(0xfffffffffffff000);
-			call.msg.args.mmap.len = htole64(0x10000);
-			call.msg.args.mmap.prot = htole32(PROT_READ);
-			call.msg.args.mmap.flags = htole32(MAP_SHARED);
+			peer_mmap_init(&call, 1, 1, 0xfffffffffffff000, 0x10000, 0, PROT_READ);
 			nr = 0;
 			len = 0;
 			break;
@@ -683,13 +679,10 @@ TEST_F(hostile, without_features)
 	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_IN, NULL, 0x10000000, 0));
 	EXPECT_EQ(-EFAULT, peer_reply(lane, answer, sizeof(answer), SLACK_MS));
 	for (i = 0; i < 2; i++) {
-		peer_call_init(&call, i ? VGPU_OP_MMAP : VGPU_OP_IOCTL, object, ++seq);
 		if (i) {
-			call.msg.args.mmap.addr = htole64(0x10000000);
-			call.msg.args.mmap.len = htole64(4096);
-			call.msg.args.mmap.prot = htole32(PROT_READ);
-			call.msg.args.mmap.flags = htole32(MAP_SHARED);
+			peer_mmap_init(&call, object, ++seq, 0x10000000, 4096, 0, PROT_READ);
 		} else {
+			peer_call_init(&call, VGPU_OP_IOCTL, object, ++seq);
 			call.msg.args.ioctl.cmd = htole32(VGPU_MOCK_IOC_IN);
 			call.msg.args.ioctl.arg = htole64(0x10000000);
 			call.seg[0].addr = htole64(0x10000000);
@@ -752,11 +745,8 @@ TEST_F(hostile, mapping_over_the_shadow_itself)
 	object = peer_open_device(&self->peer, lane, seq);
 	ASSERT_NE(0, object);
 	for (i = 0; i < 6; i++) {
-		peer_call_init(&call, VGPU_OP_MMAP, object, ++seq);
-		call.msg.args.mmap.addr = htole64(places[i]);
-		call.msg.args.mmap.len = htole64(8192);
-		call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE | PROT_EXEC);
-		call.msg.args.mmap.flags = htole32(MAP_SHARED);
+		peer_mmap_init(&call, object, ++seq, places[i], 8192, 0,
+			       PROT_READ | PROT_WRITE | PROT_EXEC);
 		ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
 		EXPECT_GT(0, peer_reply(lane, answer, sizeof(answer), SLACK_MS))
 			TH_LOG("at %" PRIx64, places[i]);
@@ -844,12 +834,8 @@ TEST_F(hostile, segments_where_a_32_bit_process_has_no_room)
 	ASSERT_TRUE(peer_ioctl_send(lane, object, ++seq, VGPU_MOCK_IOC_BUF_CREATE, &create, 0,
 				    sizeof(create)));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
-	peer_call_init(&call, VGPU_OP_MMAP, object, ++seq);
-	call.msg.args.mmap.addr = htole64(mapped);
-	call.msg.args.mmap.len = htole64(8192);
-	call.msg.args.mmap.offset = htole64(answer.create.out_offset);
-	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
-	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	peer_mmap_init(&call, object, ++seq, mapped, 8192, answer.create.out_offset,
+		       PROT_READ | PROT_WRITE);
 	ASSERT_TRUE(peer_call_send(lane, &call, 0, 0));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(-EINVAL, compat_info(lane, object, ++seq, mapped, 4096, &compat));
@@ -889,11 +875,7 @@ TEST_F(hostile, room_that_another_call_has)
 				4096));
 	ASSERT_TRUE(eventually(more_sleeps, &before, SLACK_MS));
 	EXPECT_EQ(-EINVAL, compat_info(other, object, 1, low, 4096, &compat));
-	peer_call_init(&call, VGPU_OP_MMAP, object, 2);
-	call.msg.args.mmap.addr = htole64(low);
-	call.msg.args.mmap.len = htole64(4096);
-	call.msg.args.mmap.prot = htole32(PROT_READ);
-	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	peer_mmap_init(&call, object, 2, low, 4096, 0, PROT_READ);
 	ASSERT_TRUE(peer_call_send(other, &call, 0, 0));
 	EXPECT_EQ(-EINVAL, peer_reply(other, &answer, sizeof(answer), SLACK_MS));
 	EXPECT_EQ(0, peer_reply(lane, bytes, sizeof(bytes), SLACK_MS));
@@ -925,13 +907,8 @@ static bool map_bytes(int lane, uint32_t object, uint64_t seq, uint64_t control_
 {
 	struct peer_call call;
 
-	peer_call_init(&call, VGPU_OP_MMAP, object, seq);
+	peer_mmap_init(&call, object, seq, 0x20000000, len, offset, PROT_READ | PROT_WRITE);
 	call.msg.control_seq = htole64(control_seq);
-	call.msg.args.mmap.addr = htole64(0x20000000);
-	call.msg.args.mmap.len = htole64(len);
-	call.msg.args.mmap.offset = htole64(offset);
-	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
-	call.msg.args.mmap.flags = htole32(MAP_SHARED);
 	call.msg.args.mmap.window = htole64(window);
 	call.msg.args.mmap.window_offset = htole64(window_offset);
 	return peer_call_send(lane, &call, 0, 0);
@@ -957,12 +934,7 @@ static bool map_to_read(int lane, uint32_t object, uint64_t seq, uint64_t addr, 
 {
 	struct peer_call call;
 
-	peer_call_init(&call, VGPU_OP_MMAP, object, seq);
-	call.msg.args.mmap.addr = htole64(addr);
-	call.msg.args.mmap.len = htole64(8192);
-	call.msg.args.mmap.offset = htole64(offset);
-	call.msg.args.mmap.prot = htole32(PROT_READ);
-	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	peer_mmap_init(&call, object, seq, addr, 8192, offset, PROT_READ);
 	return peer_call_send(lane, &call, 0, 0);
 }
 

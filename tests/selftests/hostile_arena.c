@@ -367,12 +367,8 @@ TEST_F(arena, mappings_in_it)
 	ASSERT_EQ(0, peer_reply(self->lane, &answer, sizeof(answer), SLACK_MS));
 	create = answer.create;
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
-		peer_call_init(&call, VGPU_OP_MMAP, self->object, ++self->seq);
-		call.msg.args.mmap.addr = htole64(0x20000000 + i * 0x10000);
-		call.msg.args.mmap.len = htole64(8192);
-		call.msg.args.mmap.offset = htole64(create.out_offset);
-		call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
-		call.msg.args.mmap.flags = htole32(MAP_SHARED);
+		peer_mmap_init(&call, self->object, ++self->seq, 0x20000000 + i * 0x10000, 8192,
+			       create.out_offset, PROT_READ | PROT_WRITE);
 		call.msg.args.mmap.window = htole64(self->id);
 		call.msg.args.mmap.window_offset = htole64(places[i]);
 		ASSERT_TRUE(peer_call_send(self->lane, &call, 0, 0));

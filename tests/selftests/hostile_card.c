@@ -204,20 +204,11 @@ static bool guest_allocates_told(FIXTURE_DATA(card) *self)
 	return true;
 }
 
-static void mmap_init(struct peer_call *msg, uint32_t object, uint64_t seq, uint64_t addr)
-{
-	peer_call_init(msg, VGPU_OP_MMAP, object, seq);
-	msg->msg.args.mmap.addr = htole64(addr);
-	msg->msg.args.mmap.len = htole64(SIZE);
-	msg->msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
-	msg->msg.args.mmap.flags = htole32(MAP_SHARED);
-}
-
 static int64_t guest_mmap_at(FIXTURE_DATA(card) *self, uint64_t addr, uint64_t window)
 {
 	struct peer_call msg;
 
-	mmap_init(&msg, self->told, ++self->seq, addr);
+	peer_mmap_init(&msg, self->told, ++self->seq, addr, SIZE, 0, PROT_READ | PROT_WRITE);
 	msg.msg.args.mmap.window = htole64(window);
 	msg.msg.args.mmap.window_offset = htole64(window ? PLACE : 0);
 	return call(self, &msg, 0, 0);
@@ -683,8 +674,8 @@ static void *map_over(void *data)
 	struct peer_call msg;
 
 	while (!mapper->stop) {
-		mmap_init(&msg, mapper->objects[mapper->maps % 2], ++mapper->seq, ADDR);
-		msg.msg.args.mmap.offset = htole64(mapper->offsets[mapper->maps % 2]);
+		peer_mmap_init(&msg, mapper->objects[mapper->maps % 2], ++mapper->seq, ADDR, SIZE,
+			       mapper->offsets[mapper->maps % 2], PROT_READ | PROT_WRITE);
 		if (!peer_call_send(mapper->lane, &msg, 0, 0) ||
 		    peer_reply(mapper->lane, &reply, sizeof(reply), SLACK_MS))
 			break;

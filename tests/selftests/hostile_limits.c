@@ -177,12 +177,7 @@ static bool mmap_send_for(int lane, uint32_t object, uint64_t seq, uint64_t addr
 {
 	struct peer_call call;
 
-	peer_call_init(&call, VGPU_OP_MMAP, object, seq);
-	call.msg.args.mmap.addr = htole64(addr);
-	call.msg.args.mmap.len = htole64(VGPU_PAGE_SIZE);
-	call.msg.args.mmap.offset = htole64(offset);
-	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
-	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	peer_mmap_init(&call, object, seq, addr, VGPU_PAGE_SIZE, offset, PROT_READ | PROT_WRITE);
 	call.msg.args.mmap.window = htole64(window);
 	call.msg.args.mmap.window_offset = htole64(window_offset);
 	return peer_call_send(lane, &call, 0, 0);
@@ -761,12 +756,8 @@ TEST_F(limits, workers_of_a_window)
 				    sizeof(create)));
 	ASSERT_EQ(0, peer_reply(lane, &answer, sizeof(answer), SLACK_MS));
 	range.id = answer.create.out_id;
-	peer_call_init(&call, VGPU_OP_MMAP, object, 4);
-	call.msg.args.mmap.addr = htole64(0x20000000);
-	call.msg.args.mmap.len = htole64(8192);
-	call.msg.args.mmap.offset = htole64(answer.create.out_offset);
-	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
-	call.msg.args.mmap.flags = htole32(MAP_SHARED);
+	peer_mmap_init(&call, object, 4, 0x20000000, 8192, answer.create.out_offset,
+		       PROT_READ | PROT_WRITE);
 	call.msg.args.mmap.window = htole64(le64toh(msg.info.window));
 	call.msg.args.mmap.window_offset = htole64(8192);
 	ASSERT_TRUE(peer_ioctl_send(lane, object, 3, VGPU_MOCK_IOC_BUF_SLOW, &range, 0,

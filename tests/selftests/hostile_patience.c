@@ -538,13 +538,9 @@ static bool map_page(struct readers *readers, uint64_t addr, uint64_t offset)
 	struct peer_call call;
 	char answer[512];
 
-	peer_call_init(&call, VGPU_OP_MMAP, readers->object, ++readers->reader_seq);
+	peer_mmap_init(&call, readers->object, ++readers->reader_seq, addr, VGPU_PAGE_SIZE, offset,
+		       PROT_READ | PROT_WRITE);
 	call.msg.control_seq = htole64(readers->control_seq);
-	call.msg.args.mmap.addr = htole64(addr);
-	call.msg.args.mmap.len = htole64(VGPU_PAGE_SIZE);
-	call.msg.args.mmap.offset = htole64(offset);
-	call.msg.args.mmap.prot = htole32(PROT_READ | PROT_WRITE);
-	call.msg.args.mmap.flags = htole32(MAP_SHARED);
 	return peer_call_send(readers->reader, &call, 0, 0) &&
 		!peer_reply(readers->reader, answer, sizeof(answer), SLACK_MS);
 }

@@ -16,8 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -336,6 +337,18 @@ static inline void peer_call_init(struct peer_call *call, uint16_t op, uint32_t 
 	call->msg.hdr.seq = htole64(seq);
 	call->msg.op = htole16(op);
 	call->msg.object = htole32(object);
+}
+
+/* A shared mapping of @len bytes of what the device has at @offset. */
+static inline void peer_mmap_init(struct peer_call *call, uint32_t object, uint64_t seq,
+				  uint64_t addr, uint64_t len, uint64_t offset, uint32_t prot)
+{
+	peer_call_init(call, VGPU_OP_MMAP, object, seq);
+	call->msg.args.mmap.addr = htole64(addr);
+	call->msg.args.mmap.len = htole64(len);
+	call->msg.args.mmap.offset = htole64(offset);
+	call->msg.args.mmap.prot = htole32(prot);
+	call->msg.args.mmap.flags = htole32(MAP_SHARED);
 }
 
 /* Sends the call with @nr segments and @len bytes of data. */

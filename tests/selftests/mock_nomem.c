@@ -314,7 +314,7 @@ static bool end_without_memory(FIXTURE_DATA(ending) *self)
 	self->error = -1;
 	self->other_error = -1;
 	memset(self->memory, 1, PAGE);
-	if (!slow_start_null("vgpu_host:batch_alloc") ||
+	if (!slow_start_with("vgpu_host:batch_alloc", "null=1") ||
 	    pthread_create(&writer, NULL, write_beginning, self))
 		return false;
 	if (await_stop() && !pthread_create(&other, NULL, do_nothing, self)) {

@@ -17,18 +17,17 @@ static inline bool slow_can(void)
 			 "! grep -qw ibt /proc/cpuinfo")->status;
 }
 
-static inline bool slow_start(const char *function)
+/* @more: other parameters of the module. With null=1 the call gives NULL, as one that gets no memory. */
+static inline bool slow_start_with(const char *function, const char *more)
 {
 	/* A test that failed may have left it. */
 	tool_run("modprobe -qr vgpu_slow");
-	return !tool_run("modprobe vgpu_slow symbol=%s", function)->status;
+	return !tool_run("modprobe vgpu_slow symbol=%s %s", function, more)->status;
 }
 
-/* The call gives NULL, as one that gets no memory. */
-static inline bool slow_start_null(const char *function)
+static inline bool slow_start(const char *function)
 {
-	tool_run("modprobe -qr vgpu_slow");
-	return !tool_run("modprobe vgpu_slow symbol=%s null=1", function)->status;
+	return slow_start_with(function, "");
 }
 
 static inline bool slow_stop(void)
