@@ -26,7 +26,7 @@ NOTHING = 0.3
 # vhost-user
 (GET_FEATURES, SET_FEATURES, GET_VRING_BASE, GET_PROTOCOL, SET_PROTOCOL, SET_ENABLE, SET_CHANNEL, GET_CONFIG,
  ADD_MEM, REM_MEM, GET_SHMEM) = 1, 2, 11, 15, 16, 18, 21, 24, 37, 38, 44
-MAP_REQUEST, UNMAP_REQUEST = 9, 10
+MAP_REQUEST, UNMAP_REQUEST, SETTLED_REQUEST = 9, 10, 7
 NEED_REPLY = 8
 SHMEM = 1 << 22
 ENXIO, ENODEV, EBUSY, EINVAL, ENOENT = 6, 19, 16, 22, 2
@@ -65,7 +65,7 @@ class Keeper(unittest.TestCase):
         self.keeper = subprocess.Popen([KEEPER], preexec_fn=place, close_fds=False)
         agent.close()
         qemu.close()
-        self.file = tempfile.TemporaryFile()
+        self.file = os.fdopen(os.memfd_create("memory"), "r+b")
         self.file.truncate(16 * PAGE)
 
     def tearDown(self):
@@ -122,11 +122,18 @@ class Keeper(unittest.TestCase):
         self.assertEqual((request, 9, 40, 0, request == MAP_REQUEST), (what, flags, size, shmid, len(fds) == 1))
         return rest
 
-    def grant(self, request, value=0):
+    def grant(self, request, value=0, settle=True):
+        """The hypervisor's answer. Where it unmaps it answers one more request, when it has done so: it
+        does not know that one's object."""
         self.channel.send(struct.pack("=IIIQ", request, 5, 8, value))
+        if request == UNMAP_REQUEST and not value:
+            self.assertEqual(struct.pack("=III16x", SETTLED_REQUEST, 9, 16), self.take(self.channel, 28))
+            if settle:
+                self.grant(SETTLED_REQUEST, 1)
 
-    def memory(self, request, length, file_offset=0, addr=1 << 40, file=None):
-        self.told(request, struct.pack("=QQQQQ", 0, addr, length, 0x7000, file_offset),
+    def memory(self, request, length, file_offset=0, addr=1 << 40, file=None, place=0x7000):
+        """Place: where the hypervisor itself has it."""
+        self.told(request, struct.pack("=QQQQQ", 0, addr, length, place, file_offset),
                   [(file or self.file).fileno()] if request == ADD_MEM else ())
 
     # The engine.
@@ -237,7 +244,7 @@ class Keeper(unittest.TestCase):
         # Memory of others.
         self.memory(ADD_MEM, 4 * PAGE, 5 * PAGE)
         self.memory(ADD_MEM, 2 * PAGE, 4 * PAGE)
-        with tempfile.TemporaryFile() as other:
+        with os.fdopen(os.memfd_create("other"), "r+b") as other:
             self.memory(ADD_MEM, 2 * PAGE, 5 * PAGE, file=other)
         for length, file_offset in ((4, 5), (2, 4), (2, 5)):
             self.assertEqual((1 << 40, length * PAGE, file_offset * PAGE), self.hears(engine, RAM)[4:])
@@ -298,13 +305,44 @@ class Keeper(unittest.TestCase):
         engine.send(message(UNMAP, tag=2, offset=PAGE, length=2 * PAGE))
         self.assertEqual([PAGE, 2 * PAGE], self.requested(UNMAP_REQUEST)[1:3])
         self.grant(UNMAP_REQUEST)
-        self.memory(REM_MEM, 2 * PAGE, addr=1 << 41)
+        self.memory(REM_MEM, 2 * PAGE, addr=1 << 41, place=0x20000)
         self.silent(engine)
         self.map(engine, 3)
         self.hears(engine, DONE, -EBUSY, 3)
         self.memory(REM_MEM, 2 * PAGE)
         self.hears(engine, DONE, 0, 2)
         self.mapped(engine, 4)
+
+    def test_unmap_is_settled(self):
+        """News of memory that is gone come before all who may touch it have heard of that, or none come."""
+        engine = self.ready()
+        self.mapped(engine)
+        for tag, gone_before in ((2, False), (4, True)):
+            if gone_before:
+                self.memory(REM_MEM, 2 * PAGE)
+            engine.send(message(UNMAP, tag=tag, offset=PAGE, length=2 * PAGE))
+            self.requested(UNMAP_REQUEST)
+            self.grant(UNMAP_REQUEST, settle=False)
+            if not gone_before:
+                self.memory(REM_MEM, 2 * PAGE)
+            self.silent(engine)
+            self.grant(SETTLED_REQUEST, 1)
+            self.hears(engine, DONE, 0, tag)
+            self.mapped(engine, tag + 1)
+
+    def test_driver_goes_before_unmap_is_settled(self):
+        engine = self.ready()
+        self.mapped(engine)
+        engine.send(message(UNMAP, tag=2, offset=PAGE, length=2 * PAGE))
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST, settle=False)
+        self.enable(False)
+        self.hears(engine, GONE)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.enable()
+        self.silent(engine)
+        self.grant(SETTLED_REQUEST, 1)
+        self.hears(engine, READY)
 
     def test_unmap_of_nothing(self):
         engine = self.ready()
@@ -336,14 +374,14 @@ class Keeper(unittest.TestCase):
         self.silent(after)
         # It does not know that nobody wants it any more.
         self.grant(MAP_REQUEST)
-        self.memory(ADD_MEM, PAGE, addr=1 << 41)
+        self.memory(ADD_MEM, PAGE, addr=1 << 41, place=0x20000)
         self.requested(UNMAP_REQUEST)
         self.grant(UNMAP_REQUEST)
         self.memory(REM_MEM, 2 * PAGE)
         self.silent(after)
         self.requested(UNMAP_REQUEST)
         self.grant(UNMAP_REQUEST)
-        self.memory(REM_MEM, PAGE, addr=1 << 41)
+        self.memory(REM_MEM, PAGE, addr=1 << 41, place=0x20000)
         self.hears(after, READY)
         self.mapped(after)
 
@@ -375,8 +413,25 @@ class Keeper(unittest.TestCase):
         self.silent(self.channel)
         self.memory(REM_MEM, 2 * PAGE)
         self.enable()
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST, 1)
         self.hears(engine, READY)
         self.mapped(engine, 3)
+
+    def test_device_is_off_while_driver_goes(self):
+        """The guest turns off the memory of a device that it has stopped, and on again later: it is still mapped."""
+        engine = self.ready()
+        self.mapped(engine)
+        self.enable(False)
+        self.hears(engine, GONE)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.enable()
+        self.assertEqual([PAGE, 2 * PAGE], self.requested(UNMAP_REQUEST)[1:3])
+        self.memory(ADD_MEM, 2 * PAGE)
+        self.grant(UNMAP_REQUEST)
+        self.silent(engine)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.hears(engine, READY)
 
     def test_reset_that_is_not_told(self):
         engine = self.ready()
@@ -401,15 +456,15 @@ class Keeper(unittest.TestCase):
         self.hears(engine, READY)
 
     def test_driver_goes_after_answer(self):
-        """What was mapped, but not seen before the driver came again, is not there."""
+        """What was mapped, but not seen before the driver came again, is unmapped."""
         engine = self.ready()
         self.map(engine)
         self.requested(MAP_REQUEST)
         self.grant(MAP_REQUEST)
         self.silent(engine)
-        self.enable(False)
-        self.hears(engine, GONE)
-        self.enable()
+        self.goes_and_comes(engine)
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
         self.hears(engine, READY)
         self.mapped(engine, 2)
 
@@ -468,6 +523,41 @@ class Keeper(unittest.TestCase):
         self.memory(REM_MEM, 2 * PAGE, addr=1 << 41)
         self.hears(engine, DONE, 0, 2)
 
+    def test_two_alike_move(self):
+        """Two files of a card look the same: what the hypervisor tells of them is told apart by its own addresses."""
+        engine = self.ready()
+        for tag, place in ((1, 0x10000), (2, 0x20000)):
+            self.map(engine, tag, tag * 8 * PAGE)
+            self.requested(MAP_REQUEST)
+            self.grant(MAP_REQUEST)
+            self.memory(ADD_MEM, 2 * PAGE, addr=(1 << 40) + place, place=place)
+            self.hears(engine, DONE, 0, tag)
+        for place in (0x20000, 0x10000):
+            self.memory(REM_MEM, 2 * PAGE, addr=(1 << 40) + place, place=place)
+        for place in (0x10000, 0x20000):
+            self.memory(ADD_MEM, 2 * PAGE, addr=(1 << 41) + place, place=place)
+        for tag, place in ((1, 0x10000), (2, 0x20000)):
+            engine.send(message(UNMAP, tag=tag + 2, offset=tag * 8 * PAGE, length=2 * PAGE))
+            self.requested(UNMAP_REQUEST)
+            self.grant(UNMAP_REQUEST)
+            self.silent(engine)
+            self.memory(REM_MEM, 2 * PAGE, addr=(1 << 41) + place, place=place)
+            self.hears(engine, DONE, 0, tag + 2)
+
+    def test_part_is_covered(self):
+        """The guest puts another device's memory over a part: what is left is the window's, and is seen."""
+        engine = self.ready()
+        self.mapped(engine)
+        self.memory(REM_MEM, 2 * PAGE)
+        self.memory(ADD_MEM, PAGE, PAGE, addr=(1 << 40) + PAGE, place=0x7000 + PAGE)
+        self.silent(engine)
+        engine.send(message(UNMAP, tag=2, offset=PAGE, length=2 * PAGE))
+        self.requested(UNMAP_REQUEST)
+        self.grant(UNMAP_REQUEST)
+        self.silent(engine)
+        self.memory(REM_MEM, PAGE, addr=(1 << 40) + PAGE, place=0x7000 + PAGE)
+        self.hears(engine, DONE, 0, 2)
+
     def test_device_is_off(self):
         engine = self.ready()
         self.mapped(engine)
@@ -483,6 +573,16 @@ class Keeper(unittest.TestCase):
         self.mapped(engine)
         self.memory(ADD_MEM, 2 * PAGE)
         self.silent(engine)
+
+    def test_memory_of_other_files(self):
+        """Memory whose pages a file system reads when it likes is none that drivers are given."""
+        engine = self.ready()
+        for path in (KEEPER, "/dev/zero"):
+            with open(path, "rb") as file:
+                self.memory(ADD_MEM, PAGE, file=file)
+        self.silent(engine)
+        self.memory(ADD_MEM, PAGE)
+        self.assertEqual((1 << 40, PAGE, 0), self.hears(engine, RAM)[4:])
 
     def test_memory_without_end(self):
         self.begin()
@@ -601,6 +701,9 @@ class Keeper(unittest.TestCase):
         self.silent(held)
         self.memory(REM_MEM, 2 * PAGE)
         self.enable()
+        self.requested(UNMAP_REQUEST)
+        self.silent(held)
+        self.grant(UNMAP_REQUEST, 1)
         self.hears(engine, READY)
         self.assertEqual(b"", held.recv(1))
         self.silent(self.hold(engine))

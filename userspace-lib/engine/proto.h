@@ -32,7 +32,7 @@
 #define KEEPER_FD_QEMU		4	/* the connection of the guest's hypervisor */
 #define KEEPER_FD_STATE		5	/* a file of one byte that vgpud reads: KEEPER_STATE_* */
 
-#define KEEPER_STATE_HUGE	1	/* the guest has memory in hugetlbfs, and no other */
+#define KEEPER_STATE_HUGE	1	/* all memory of the guest that is taken is in hugetlbfs */
 #define KEEPER_STATE_GIANT	2	/* it has some in pages of more than VGPU_RAM_PAGE_MAX */
 
 /* Files that vgpud leaves open for vgpu-engine-master. */

@@ -14,7 +14,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "engine/proto.h"
@@ -24,6 +23,30 @@
  * guest's memory, those that show the window's mappings included.
  */
 #define KEEPER_MEM_SLOTS	509
+
+/**
+ * struct file_id - what file that is
+ * @dev: device number of its file system
+ * @ino: inode number
+ */
+struct file_id {
+	dev_t dev;
+	uint64_t ino;
+};
+
+/**
+ * struct ram_part - a part of the guest's memory, as the hypervisor tells of it
+ * @addr: its physical address in the guest
+ * @len: its length in bytes
+ * @place: its address in the hypervisor, which stays where the guest moves the memory
+ * @offset: where it begins in its file, in bytes
+ */
+struct ram_part {
+	uint64_t addr;
+	uint64_t len;
+	uint64_t place;
+	uint64_t offset;
+};
 
 /* --- main.c ------------------------------------------------------------------- */
 
@@ -74,6 +97,15 @@ bool keeper_may_map(uint64_t ready);
  */
 int qemu_init(void);
 
+/**
+ * file_id_get - find out what file that is, without asking its file system
+ * @fd: the file, which may be anyone's: a file system in user space need not answer
+ * @file: filled in
+ *
+ * Return: 0, or a negative errno.
+ */
+int file_id_get(int fd, struct file_id *file);
+
 /* --- region.c: what the hypervisor is asked ------------------------------------ */
 
 /**
@@ -87,7 +119,7 @@ void region_channel(int fd);
  * @ready: whether it is
  *
  * When it goes nobody waits any more for what is shown, and engines are told that. It
- * is unmapped when the driver comes again, unless the hypervisor has done so by itself.
+ * is unmapped when the driver comes again.
  */
 void region_set_ready(bool ready);
 
@@ -115,34 +147,32 @@ void region_abandon(void);
 
 /**
  * region_appeared - the hypervisor says that its guest has memory
- * @addr: the memory's physical address in the guest
- * @len: its length in bytes
- * @offset: where it begins in its file, in bytes
- * @st: what file that is
+ * @part: which
+ * @file: of what file
  *
- * Return: true if it is a mapping of the window.
+ * Return: true if it is a mapping of the window, or a part of one.
  */
-bool region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st);
+bool region_appeared(const struct ram_part *part, const struct file_id *file);
 
 /**
  * region_vanished - the hypervisor says that its guest has memory no more
- * @addr: the memory's physical address in the guest
- * @len: its length in bytes
+ * @part: which; its offset is not told
  *
- * Return: true if it was a mapping of the window.
+ * Return: true if it was a mapping of the window, or a part of one.
  */
-bool region_vanished(uint64_t addr, uint64_t len);
+bool region_vanished(const struct ram_part *part);
 
 /* --- ram.c: the guest's memory -------------------------------------------------- */
 
 /**
  * ram_appeared - the guest has memory that is no mapping of the window
- * @addr: the memory's physical address in the guest
- * @len: its length in bytes
- * @offset: where it begins in its file, in bytes
+ * @part: which
  * @fd: the file, which becomes ram.c's
+ *
+ * Only memory is taken that is shared by tmpfs or hugetlbfs: drivers that read pages of any other
+ * file would wait for its file system, which may be the hypervisor itself.
  */
-void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd);
+void ram_appeared(const struct ram_part *part, int fd);
 
 /**
  * ram_vanished - the guest has such memory no more

@@ -8,11 +8,14 @@
  * That is how the keeper knows: QEMU 11.1 does not tell of the device's status.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "engine/closer.h"
@@ -124,26 +127,46 @@ static void reply_shmem_config(void)
 
 /* --- requests ----------------------------------------------------------------------- */
 
-static void add_region(void)
+int file_id_get(int fd, struct file_id *file)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
+		return -errno;
+	file->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	file->ino = st.stx_ino;
+	return 0;
+}
+
+static struct ram_part part_told(void)
 {
 	const struct vhost_mem_reg *region = &in.payload.region;
-	struct stat st;
 
-	need(in.hdr.size == sizeof(*region) && in.nr_fds == 1);
-	if (fstat(in.fds[0], &st) ||
-	    region_appeared(region->guest_addr, region->size, region->mmap_offset, &st))
+	need(in.hdr.size == sizeof(*region));
+	return (struct ram_part) {
+		.addr = region->guest_addr, .len = region->size, .place = region->user_addr,
+		.offset = region->mmap_offset,
+	};
+}
+
+static void add_region(void)
+{
+	const struct ram_part part = part_told();
+	struct file_id file;
+
+	need(in.nr_fds == 1);
+	if (file_id_get(in.fds[0], &file) || region_appeared(&part, &file))
 		return;
-	ram_appeared(region->guest_addr, region->size, region->mmap_offset, in.fds[0]);
+	ram_appeared(&part, in.fds[0]);
 	in.nr_fds = 0;
 }
 
 static void remove_region(void)
 {
-	const struct vhost_mem_reg *region = &in.payload.region;
+	const struct ram_part part = part_told();
 
-	need(in.hdr.size == sizeof(*region));
-	if (!region_vanished(region->guest_addr, region->size))
-		ram_vanished(region->guest_addr, region->size);
+	if (!region_vanished(&part))
+		ram_vanished(part.addr, part.len);
 }
 
 static void set_channel(void)
@@ -245,7 +268,7 @@ static void files_take(struct msghdr *msg)
 			if (in.nr_fds < FILES_MAX)
 				in.fds[in.nr_fds++] = fd;
 			else
-				close(fd);
+				closer_close(fd, NULL, NULL);
 		}
 	}
 }

@@ -4,6 +4,7 @@
  * it to drivers that go on using memory after a call.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "engine/closer.h"
 #include "keeper.h"
 #include "kept.h"
 
@@ -93,19 +95,25 @@ static void say_state(void)
 		keeper_end(KEEPER_EXIT_START);
 }
 
-void ram_appeared(uint64_t addr, uint64_t len, uint64_t offset, int fd)
+void ram_appeared(const struct ram_part *part, int fd)
 {
 	struct ram *ram;
 
 	/* Each has a file open. The hypervisor was told that there are no more slots. */
-	if (nr_rams >= KEEPER_MEM_SLOTS || !len || len > UINT64_MAX - addr ||
-	    len > UINT64_MAX - offset)
+	if (nr_rams >= KEEPER_MEM_SLOTS || !part->len || part->len > UINT64_MAX - part->addr ||
+	    part->len > UINT64_MAX - part->offset)
 		keeper_end(KEEPER_EXIT_PROTOCOL);
+	/* These two file systems alone have seals. The call asks nothing of others. */
+	if (fcntl(fd, F_GET_SEALS) < 0) {
+		closer_close(fd, NULL, NULL);
+		return;
+	}
 	ram = malloc(sizeof(*ram));
 	if (!ram)
 		keeper_end(KEEPER_EXIT_START);
 	*ram = (struct ram) {
-		.addr = addr, .len = len, .offset = offset, .fd = fd, .huge = huge_page(fd),
+		.addr = part->addr, .len = part->len, .offset = part->offset, .fd = fd,
+		.huge = huge_page(fd),
 	};
 	LIST_INSERT_HEAD(&rams, ram, node);
 	nr_rams++;

@@ -5,13 +5,13 @@
  * The hypervisor is asked for one thing at a time. It answers before its guest can see what it has
  * mapped, and while its guest can still see what it has unmapped. Then it tells all of its
  * back-ends, this one included, which memory its guest has now. So a request is over when both the
- * answer and that news have come.
+ * answer and that news have come, and to unmap when it has answered one more after that.
  *
  * QEMU 11.1 ends when it is asked for something while the guest's driver is not there, so it is
  * not asked then. What was shown when the driver went stays shown as far as anybody knows: a
  * guest that resets the device takes it away, one that only stops it, or a machine that is
- * paused, does not. The hypervisor tells before the driver is there again which of its memory has
- * gone meanwhile. It is asked to unmap the rest before engines hear that there is a window.
+ * paused, does not. When the driver is there again the hypervisor is asked to unmap all of it,
+ * before engines hear that there is a window.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -50,11 +50,15 @@ enum showing_state {
  * @len: its length in bytes
  * @file_offset: where it begins in the file, in bytes
  * @fd: the file, until the hypervisor is asked to map it; -1 afterwards
- * @st: device and inode of the file, by which the hypervisor's news of it is known
- * @addr: its physical address in the guest, if @seen
+ * @file: the file, by which the hypervisor's first news of it is known
+ * @place: address at which the hypervisor has mapped @offset, by which later news are known, as
+ *	files of a card look all the same; if @placed
+ * @parts: number of parts of it that the guest has, as the hypervisor has told: one, or more where
+ *	the guest has put something else over it
  * @asked: the request for it was sent to the hypervisor, and is not over
  * @answered: the hypervisor has agreed to that request
- * @seen: the hypervisor has told that its guest has this memory, and not that it has it no more
+ * @settled: it has done so, too: it has answered one more request after that to unmap
+ * @placed: the hypervisor has told of it
  * @abandoned: no engine waits for it: it is to be unmapped when it is mapped
  * @outlived: the driver has gone since the hypervisor was asked to map it, which perhaps
  *	unmapped it
@@ -68,11 +72,13 @@ struct showing {
 	uint64_t len;
 	uint64_t file_offset;
 	int fd;
-	struct stat st;
-	uint64_t addr;
+	struct file_id file;
+	uint64_t place;
+	unsigned int parts;
 	bool asked;
 	bool answered;
-	bool seen;
+	bool settled;
+	bool placed;
 	bool abandoned;
 	bool outlived;
 };
@@ -137,6 +143,7 @@ static void showing_end(struct showing *showing)
 	showing->state = SHOWING_OLD;
 	showing->asked = false;
 	showing->answered = false;
+	showing->settled = false;
 	TAILQ_INSERT_TAIL(&turns, showing, turn);
 }
 
@@ -151,6 +158,37 @@ bool region_is_used(void)
 }
 
 /* --- the hypervisor is asked --------------------------------------------------------- */
+
+/* The hypervisor has answered every request before this one, so there is room. */
+static void request(struct msghdr *msg, size_t len)
+{
+	if (sendmsg(channel.fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
+		keeper_end(KEEPER_EXIT_SILENT);
+	timer_set(&silence, ANSWER_TIMEOUT_MS);
+}
+
+/*
+ * The hypervisor answers before it unmaps, and tells of memory that is gone before KVM and other
+ * devices, which may touch it, have all heard of that. It reads the next request when they have.
+ * This one removes a shared object that there is not, and changes nothing.
+ */
+static void ask_settled(void)
+{
+	struct {
+		struct vhost_hdr hdr;
+		uint8_t uuid[16];
+	} msg = {
+		.hdr = {
+			.request = VHOST_BACKEND_SHARED_REMOVE,
+			.flags = VHOST_VERSION | VHOST_NEED_REPLY,
+			.size = sizeof(msg.uuid),
+		},
+	};
+	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	request(&header, sizeof(msg));
+}
 
 static void ask(struct showing *showing)
 {
@@ -190,15 +228,13 @@ static void ask(struct showing *showing)
 		header.msg_control = &control;
 		header.msg_controllen = sizeof(control);
 	}
-	/* The hypervisor has answered every request before this one, so there is room. */
-	if (sendmsg(channel.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(msg))
-		keeper_end(KEEPER_EXIT_SILENT);
+	request(&header, sizeof(msg));
 	if (showing->fd >= 0)
 		closer_close(showing->fd, NULL, NULL);
 	showing->fd = -1;
 	showing->asked = true;
 	showing->answered = false;
-	timer_set(&silence, ANSWER_TIMEOUT_MS);
+	showing->settled = showing->state == SHOWING_NEW;
 }
 
 /* Return: the showing that the hypervisor is asked for now, or NULL. It is the first of turns. */
@@ -241,7 +277,8 @@ static void asked_over(struct showing *showing, int result)
 /* A request is over when the hypervisor has agreed, and its guest's memory is accordingly. */
 static void asked_look(struct showing *showing)
 {
-	if (showing->answered && showing->seen == (showing->state == SHOWING_NEW))
+	if (showing->answered && showing->settled &&
+	    !!showing->parts == (showing->state == SHOWING_NEW))
 		asked_over(showing, 0);
 }
 
@@ -249,9 +286,18 @@ static void channel_answer(uint64_t value)
 {
 	struct showing *showing = being_asked();
 
-	if (!showing || showing->answered)
+	if (!showing || (showing->answered && showing->settled))
 		keeper_end(KEEPER_EXIT_PROTOCOL);
-	if (!value) {
+	/* It may call that a mistake, or not. */
+	if (showing->answered) {
+		showing->settled = true;
+		if (!driver_ready)
+			timer_cancel(&silence);
+		asked_look(showing);
+	} else if (!value && showing->state == SHOWING_OLD) {
+		showing->answered = true;
+		ask_settled();
+	} else if (!value) {
 		showing->answered = true;
 		/* News of memory comes only while the driver is there. */
 		if (!driver_ready)
@@ -305,47 +351,54 @@ void region_channel(int fd)
 
 /* --- what the hypervisor tells --------------------------------------------------------- */
 
-/* The memory can be @showing's: it is of the same file, and was not known to be there. */
-static bool showing_is(const struct showing *showing, uint64_t addr, uint64_t len,
-		       uint64_t offset, const struct stat *st)
+/*
+ * Whether @part can be of @showing: it is in the same part of the file, and where the hypervisor
+ * has that, if it was told. Memory of which nothing was told yet is what the hypervisor was asked
+ * for.
+ */
+static bool showing_has(const struct showing *showing, const struct ram_part *part,
+			const struct file_id *file)
 {
-	return showing->len == len && showing->file_offset == offset &&
-		showing->st.st_dev == st->st_dev && showing->st.st_ino == st->st_ino &&
-		(showing->seen ? showing->addr == addr :
-		 showing->asked || showing->state != SHOWING_NEW);
+	uint64_t begin = part->offset - showing->file_offset;
+
+	if (showing->file.dev != file->dev || showing->file.ino != file->ino ||
+	    begin >= showing->len || part->len > showing->len - begin)
+		return false;
+	return showing->placed ? part->place - begin == showing->place :
+		showing->asked || showing->state != SHOWING_NEW;
 }
 
-bool region_appeared(uint64_t addr, uint64_t len, uint64_t offset, const struct stat *st)
+bool region_appeared(const struct ram_part *part, const struct file_id *file)
 {
-	struct showing *showing = being_asked();
+	struct showing *showing;
 
-	/*
-	 * Memory also comes back by itself: the guest may move the device, or turn it off and on.
-	 */
-	if (!showing || showing->seen || !showing_is(showing, addr, len, offset, st)) {
+	LIST_FOREACH(showing, &showings, node)
+		if (showing->placed && showing_has(showing, part, file))
+			break;
+	if (!showing)
 		LIST_FOREACH(showing, &showings, node)
-			if (showing_is(showing, addr, len, offset, st))
+			if (showing_has(showing, part, file))
 				break;
-	}
 	if (!showing)
 		return false;
-	showing->addr = addr;
-	showing->seen = true;
+	showing->place = part->place - (part->offset - showing->file_offset);
+	showing->placed = true;
+	showing->parts++;
 	if (showing->asked)
 		asked_look(showing);
 	return true;
 }
 
-bool region_vanished(uint64_t addr, uint64_t len)
+bool region_vanished(const struct ram_part *part)
 {
 	struct showing *showing;
 
 	LIST_FOREACH(showing, &showings, node)
-		if (showing->seen && showing->addr == addr && showing->len == len)
+		if (showing->parts && part->place - showing->place < showing->len)
 			break;
 	if (!showing)
 		return false;
-	showing->seen = false;
+	showing->parts--;
 	if (showing->asked)
 		asked_look(showing);
 	return true;
@@ -362,24 +415,23 @@ static void driver_gone(void)
 		showing->outlived = true;
 		if (showing->state == SHOWING_NEW && !showing->asked)
 			showing_free(showing);
-		else if (showing->asked && showing->answered)
+		else if (showing->asked && showing->answered && showing->settled)
 			timer_cancel(&silence);
 	}
 }
 
-/* The driver is there, again perhaps. The hypervisor has told before which memory there is now. */
+/*
+ * The driver is there, again perhaps. What the hypervisor was asked to map is unmapped, whatever
+ * the guest can see of it now: it may have turned the device's memory off, and turn it on again.
+ */
 static void driver_came(void)
 {
-	struct showing *showing, *next;
+	struct showing *showing;
 
-	for (showing = LIST_FIRST(&showings); showing; showing = next) {
-		next = LIST_NEXT(showing, node);
-		if (showing->asked && !showing->answered)
+	LIST_FOREACH(showing, &showings, node) {
+		/* What the hypervisor answers tells. */
+		if (showing->asked && !(showing->answered && showing->settled))
 			continue;
-		if (!showing->seen) {
-			showing_free(showing);
-			continue;
-		}
 		if (showing->state != SHOWING_THERE)
 			TAILQ_REMOVE(&turns, showing, turn);
 		showing_end(showing);
@@ -400,11 +452,11 @@ void region_set_ready(bool ready)
 
 /* --- the engine -------------------------------------------------------------------------- */
 
-static int map_check(const struct keeper_msg *msg, int fd, struct stat *st)
+static int map_check(const struct keeper_msg *msg, int fd, struct file_id *file)
 {
 	if (!keeper_may_map(msg->id))
 		return -ENODEV;
-	if (fd < 0 || fstat(fd, st) || !msg->len || !msg->offset ||
+	if (fd < 0 || file_id_get(fd, file) || !msg->len || !msg->offset ||
 	    (msg->offset | msg->len | msg->file_offset) & PAGE_MASK ||
 	    msg->offset > window.len || msg->len > window.len - msg->offset)
 		return -EINVAL;
@@ -416,8 +468,8 @@ static int map_check(const struct keeper_msg *msg, int fd, struct stat *st)
 void region_map(const struct keeper_msg *msg, int fd)
 {
 	struct showing *showing = NULL;
-	struct stat st;
-	int ret = map_check(msg, fd, &st);
+	struct file_id file;
+	int ret = map_check(msg, fd, &file);
 
 	if (!ret) {
 		showing = calloc(1, sizeof(*showing));
@@ -435,7 +487,7 @@ void region_map(const struct keeper_msg *msg, int fd)
 	showing->len = msg->len;
 	showing->file_offset = msg->file_offset;
 	showing->fd = fd;
-	showing->st = st;
+	showing->file = file;
 	LIST_INSERT_HEAD(&showings, showing, node);
 	nr_showings++;
 	TAILQ_INSERT_TAIL(&turns, showing, turn);

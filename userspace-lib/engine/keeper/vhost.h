@@ -45,6 +45,7 @@ enum vhost_request {
 };
 
 /* Requests to the hypervisor, by the channel that VHOST_SET_BACKEND_REQ_FD has given. */
+#define VHOST_BACKEND_SHARED_REMOVE	7
 #define VHOST_BACKEND_SHMEM_MAP		9
 #define VHOST_BACKEND_SHMEM_UNMAP	10
 
