@@ -151,16 +151,23 @@ bool keeper_has_uid(unsigned int uid)
 
 /* --- the process ------------------------------------------------------------------ */
 
-static void keeper_end(struct keeper *keeper)
+/* Nothing is said to the keeper any more. Return: that is new. */
+static bool keeper_leave(struct keeper *keeper)
 {
 	if (keeper->agent_fd < 0)
-		return;
+		return false;
 	close(keeper->agent_fd);
 	close(keeper->state_fd);
 	keeper->agent_fd = -1;
 	keeper->state_fd = -1;
+	return true;
+}
+
+static void keeper_end(struct keeper *keeper)
+{
 	/* The process is not reaped, so its ID is not another one's. */
-	kill(keeper->pid, SIGKILL);
+	if (keeper_leave(keeper))
+		kill(keeper->pid, SIGKILL);
 }
 
 /*
@@ -424,7 +431,7 @@ void keeper_reaped(pid_t pid, int status)
 	if (!keeper)
 		return;
 	log_end(keeper, status);
-	keeper_end(keeper);
+	keeper_leave(keeper);
 	keeper->pid = 0;
 	/* The window was destroyed. */
 	if (keeper->source.fd < 0) {
