@@ -9,9 +9,6 @@
 
 #include "mock.h"
 
-/* A task that ends does not wait longer. */
-#define VGPU_MOCK_FLUSH_ENDING_MS	1000u
-
 /**
  * vgpu_mock_flush() - VGPU_MOCK_IOC_FLUSH
  * @call: the call

@@ -1580,12 +1580,13 @@ struct vgpu_mock_kept {
 /*
  * The argument is an integer: for how many milliseconds ->flush of this file waits for the
  * "device" from now on, which is never done, and VGPU_MOCK_FLUSH_DEAF: it does so whatever
- * signals come. Else a killed task does not wait, and one that ends no longer than a second, as for
- * amdgpu.
+ * signals come. Else a killed task does not wait, and one that ends no longer than
+ * VGPU_MOCK_FLUSH_ENDING_MS, as for amdgpu.
  */
 #define VGPU_MOCK_IOC_FLUSH	_IO(VGPU_MOCK_IOC_TYPE, 0x79)
 
-#define VGPU_MOCK_FLUSH_DEAF	0x80000000u
+#define VGPU_MOCK_FLUSH_DEAF		0x80000000u
+#define VGPU_MOCK_FLUSH_ENDING_MS	1000u
 
 /**
  * struct vgpu_mock_reach - VGPU_MOCK_IOC_REACH

@@ -1704,6 +1704,10 @@ TEST_F_TIMEOUT(hostile, many_closed_files_are_waited_for_once, 240)
 	EXPECT_TRUE(eventually(no_objects, NULL, MANY_FLUSH_FILES * each_ms));
 	EXPECT_LT(peer_now_ms() - start, MANY_FLUSH_FILES * each_ms);
 	close(lane);
+	/* A process that is ended still closes its files one after the other. */
+	peer_close(&self->peer);
+	EXPECT_TRUE(eventually(no_guest, NULL,
+			       SLACK_MS + MANY_FLUSH_FILES * VGPU_MOCK_FLUSH_ENDING_MS));
 }
 
 /* The files of a guest that is gone wait for nothing that it has submitted. */
