@@ -56,8 +56,8 @@ enum showing_state {
  * @parts: number of parts of it that the guest has, as the hypervisor has told: one, or more where
  *	the guest has put something else over it
  * @asked: the request for it was sent to the hypervisor, and is not over
- * @answered: the hypervisor has agreed to that request
- * @settled: it has done so, too: it has answered one more request after that to unmap
+ * @answered: the hypervisor has agreed to unmap, and is asked whether it has (ask_settled())
+ * @settled: the hypervisor has given its last answer to that request
  * @placed: the hypervisor has told of it
  * @abandoned: no engine waits for it: it is to be unmapped when it is mapped
  * @outlived: the driver has gone since the hypervisor was asked to map it, which perhaps
@@ -233,8 +233,6 @@ static void ask(struct showing *showing)
 		closer_close(showing->fd, NULL, NULL);
 	showing->fd = -1;
 	showing->asked = true;
-	showing->answered = false;
-	showing->settled = showing->state == SHOWING_NEW;
 }
 
 /* Return: the showing that the hypervisor is asked for now, or NULL. It is the first of turns. */
@@ -277,8 +275,7 @@ static void asked_over(struct showing *showing, int result)
 /* A request is over when the hypervisor has agreed, and its guest's memory is accordingly. */
 static void asked_look(struct showing *showing)
 {
-	if (showing->answered && showing->settled &&
-	    !!showing->parts == (showing->state == SHOWING_NEW))
+	if (showing->settled && !!showing->parts == (showing->state == SHOWING_NEW))
 		asked_over(showing, 0);
 }
 
@@ -286,19 +283,14 @@ static void channel_answer(uint64_t value)
 {
 	struct showing *showing = being_asked();
 
-	if (!showing || (showing->answered && showing->settled))
+	if (!showing || showing->settled)
 		keeper_end(KEEPER_EXIT_PROTOCOL);
-	/* It may call that a mistake, or not. */
-	if (showing->answered) {
-		showing->settled = true;
-		if (!driver_ready)
-			timer_cancel(&silence);
-		asked_look(showing);
-	} else if (!value && showing->state == SHOWING_OLD) {
+	if (!value && showing->state == SHOWING_OLD && !showing->answered) {
 		showing->answered = true;
 		ask_settled();
-	} else if (!value) {
-		showing->answered = true;
+	} else if (!value || showing->answered) {
+		/* The hypervisor may say that there is no such object. */
+		showing->settled = true;
 		/* News of memory comes only while the driver is there. */
 		if (!driver_ready)
 			timer_cancel(&silence);
@@ -415,7 +407,7 @@ static void driver_gone(void)
 		showing->outlived = true;
 		if (showing->state == SHOWING_NEW && !showing->asked)
 			showing_free(showing);
-		else if (showing->asked && showing->answered && showing->settled)
+		else if (showing->asked && showing->settled)
 			timer_cancel(&silence);
 	}
 }
@@ -429,8 +421,8 @@ static void driver_came(void)
 	struct showing *showing;
 
 	LIST_FOREACH(showing, &showings, node) {
-		/* What the hypervisor answers tells. */
-		if (showing->asked && !(showing->answered && showing->settled))
+		/* The answer that has not come yet will tell. */
+		if (showing->asked && !showing->settled)
 			continue;
 		if (showing->state != SHOWING_THERE)
 			TAILQ_REMOVE(&turns, showing, turn);
