@@ -618,7 +618,7 @@ def nvidia_version(bed):
     guest = bed.guest
     versions = [f"575.{time.time_ns()}", f"576.{time.time_ns()}\\tx"]
     must(guest, "dmesg -C; " + " && ".join(f"{TOOLS}/nvidia_use /dev/nvidiactl \"$(printf '{version}')\""
-                                           for version in versions * 2))
+                                           for version in versions * 2), 240)
     for version in versions:
         words = f"nvidia_use has libraries of NVIDIA's version {version}, but the driver of host .* is 580.1.2: install"
         said = guest.run(f"dmesg | grep -c '{words}'".replace("NVIDIA's", "NVIDIA.s").replace("\\t", "\\\\t")).text
@@ -668,7 +668,7 @@ def nvidia_address(bed, bus):
     ids = ("cd /sys/bus/pci/devices/{0} && cat vendor device class revision subsystem_vendor subsystem_device && "
            "od -An -tx1 -N 4 config; od -An -tx1 -j 8 -N 4 config; od -An -tx1 -j 44 -N 4 config")
     comes(guest, ids.format(parent), host.must(ids.format(bus)).text)
-    must(guest, f"cd /sys/bus/pci/devices/{parent}; "
+    must(guest, f"cd /sys/bus/pci/devices/{parent} && "
          "printf '\\377\\377\\377\\377' | dd of=config bs=4 seek=4 conv=notrunc 2>/dev/null && "
          "[ $(od -An -v -tx1 -j 16 -N 24 config | tr -d ' 0\\n' | wc -c) = 0 ] && ! grep -v '^0x0* 0x0* 0x0*$' resource")
     return parent
@@ -676,7 +676,7 @@ def nvidia_address(bed, bus):
 
 def configs(bed):
     """What the configuration of each PCI device of the guest holds."""
-    lines = bed.guest.must("cd /sys/bus/pci/devices; md5sum */config").lines
+    lines = bed.guest.must("cd /sys/bus/pci/devices && md5sum */config").lines
     return {device.removesuffix("/config"): digest for digest, device in map(str.split, lines)}
 
 
