@@ -4,13 +4,12 @@
  * engine shows it (userspace-lib/engine/nvidia.c). It needs a card, and root for other users.
  *
  * Processes: an owner, like a guest program's shadow; an engine of the same user; a stranger,
- * like another guest's shadow. The main one is what a keeper is: it has the engine's mappings
- * and its file. The owner writes a pattern, the engine owns it, the owner frees all and ends,
- * another user takes all memory of the card that is to be had and writes to it. The keeper
- * must still see the pattern, also after the engine was killed, and when it has closed the
- * engine's file and has nothing but the mappings.
+ * like another guest's shadow. The main one is what a hypervisor is: it has nothing but mappings
+ * of files that the engine has lent. The owner writes a pattern, the engine lends it, the owner
+ * frees all and ends, another user takes all memory of the card that is to be had and writes to
+ * it. The hypervisor must still see the pattern, also after the engine was killed.
  *
- * With --unowned the keeper maps the owner's own files: that must fail.
+ * With --unowned the hypervisor maps the owner's own files: that must fail.
  *
  * cc -D_GNU_SOURCE -Iuserspace-lib -o lend tests/gpu/lend.c \
  *	userspace-lib/engine/nvidia.c userspace-lib/engine/packet.c
@@ -59,13 +58,12 @@ enum op {
 	OWN,		/* make and map all, write the pattern */
 	BEGIN,		/* make a client: @client */
 	SHARE,		/* @memory[i] with @client */
-	LEND,		/* own and map @memory[i]; answer with the file */
+	LEND,		/* let a file own @memory[i]; answer with it */
 	GIVE,		/* your own file of @memory[i] */
 	FREE,		/* all that you have */
 	STEAL,		/* let @client's @memory[i] be shared with you */
 	RELEASE,	/* free object @memory[i] of client @client */
 	HOG,		/* take all memory and write to it */
-	TAKE_BACK,	/* what you have lent */
 	QUIT,
 };
 
@@ -112,7 +110,7 @@ static void die(const char *fmt, ...)
 
 /* --- what the processes do ------------------------------------------------------- */
 
-static struct nvidia_lent lent[OBJECTS];
+static struct nvidia_lent system_lent;
 static int files[OBJECTS] = { -1, -1, -1 };
 
 static uint64_t pattern(int index, uint64_t word)
@@ -191,7 +189,10 @@ static int lend(const struct message *msg)
 
 	if (file < 0)
 		return -errno;
-	ret = nvidia_lend(&rm, &msg->memory[index], file, &lent[index]);
+	if (index == SYSTEM)
+		ret = nvidia_lend_system(&rm, &msg->memory[index], file, &system_lent);
+	else
+		ret = nvidia_lend(&rm, &msg->memory[index], file, open_node(RM_MINOR_CTL));
 	if (ret)
 		close(file);
 	else
@@ -246,7 +247,6 @@ static int act(struct message *msg, int *file)
 	case BEGIN:
 		ret = nvidia_begin(&rm, open_node(RM_MINOR_CTL));
 		msg->client = rm.client;
-		*file = rm.control;
 		return ret;
 	case SHARE:
 		return share(rm.client, msg->memory[index].memory, msg->client);
@@ -268,11 +268,6 @@ static int act(struct message *msg, int *file)
 			if (msg->memory[i].memory)
 				ret |= rm_release(rm.client, msg->memory[i].memory);
 		return ret;
-	case TAKE_BACK:
-		for (i = 0; i < OBJECTS; i++)
-			if (lent[i].memory)
-				nvidia_take_back(&rm, &lent[i]);
-		return rm.status ? -EIO : 0;
 	default:
 		exit(0);
 	}
@@ -300,7 +295,7 @@ static void child(int sock, unsigned int uid)
 		msg.status = rm.status;
 		if (packet_send(sock, &iov, 1, fd))
 			exit(0);
-		/* The keeper has it now. */
+		/* The hypervisor has it now. */
 		if (msg.op == LEND && fd >= 0) {
 			close(fd);
 			files[msg.index] = -1;
@@ -422,10 +417,10 @@ static void show(struct view *view, int index, int file)
 {
 	void *addr = mmap(NULL, sizes[index], PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
-	if (check(addr != MAP_FAILED, "%s: the keeper maps the file%s%s", names[index],
+	if (check(addr != MAP_FAILED, "%s: the hypervisor maps the file%s%s", names[index],
 		  addr == MAP_FAILED ? ": " : "", addr == MAP_FAILED ? strerror(errno) : ""))
 		view->words[index] = addr;
-	/* A hypervisor keeps no file, either. */
+	/* A hypervisor keeps no file. */
 	close(file);
 }
 
@@ -498,8 +493,6 @@ static void steal(struct process *stranger, const struct message *owned)
 	printf("note  and then duplicates and maps it: %s (status %#x): the driver %s\n",
 	       ret ? strerror(-ret) : "done", msg.status,
 	       ret ? "refuses that" : "LETS ANY PROCESS HAVE ANY MEMORY");
-	if (!ret)
-		ask(stranger, TAKE_BACK, &msg, NULL);
 }
 
 static void take(struct process *engine, struct process *owner, const struct message *owned,
@@ -528,7 +521,7 @@ static void take(struct process *engine, struct process *owner, const struct mes
 		msg = *owned;
 		msg.index = index;
 		ret = ask(engine, LEND, &msg, &file);
-		if (check(!ret, "%s: the engine owns and maps it: %s (status %#x)", names[index],
+		if (check(!ret, "%s: the engine lends it: %s (status %#x)", names[index],
 			  ret ? strerror(-ret) : "done", msg.status))
 			show(view, index, file);
 	}
@@ -556,9 +549,9 @@ int main(int argc, char **argv)
 	bool unowned = argc > 1 && !strcmp(argv[1], "--unowned");
 	struct process owner, engine, stranger;
 	struct message owned = {}, msg = {};
-	int card, control = -1, ret;
+	int card, ret;
 	struct view view = {};
-	long before, now;
+	long before, now, least;
 	uint32_t client;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -575,7 +568,7 @@ int main(int argc, char **argv)
 	owner = start("owner", GUEST_UID);
 	engine = start("engine", GUEST_UID);
 	stranger = start("stranger", STRANGER_UID);
-	ret = ask(&engine, BEGIN, &msg, &control);
+	ret = ask(&engine, BEGIN, &msg, NULL);
 	client = msg.client;
 	check(!ret && client, "the engine's client is %#x (%s, status %#x)", client,
 	      ret ? strerror(-ret) : "done", msg.status);
@@ -615,40 +608,32 @@ int main(int argc, char **argv)
 		end(&engine);
 		look(&view, "the engine was killed");
 		hog_all("and taken by another again", &view);
-		close(control);
-		look(&view, "nobody has the client's file any more");
-		hog_all("and taken by another once more", &view);
 		unshow(&view);
 	} else {
 		unshow(&view);
 		end(&engine);
-		close(control);
 	}
 	now = in_use_until(before + 1);
 	check(now >= 0 && now <= before + 1, "%ld MiB in use after all, %ld at first", now, before);
 
-	/* Once more, with an engine that gives back what it was lent. */
+	/* Once more, with an engine that goes on. */
 	if (!unowned) {
 		owned = (struct message) {};
 		msg = (struct message) {};
 		owner = start("owner", GUEST_UID);
 		engine = start("engine", GUEST_UID);
-		ret = ask(&engine, BEGIN, &msg, &control);
+		ret = ask(&engine, BEGIN, &msg, NULL);
 		client = msg.client;
 		ret = ret ? ret : ask(&owner, OWN, &owned, NULL);
 		check(!ret, "again: the owner has memory");
 		take(&engine, &owner, &owned, client, false, &view);
 		end(&owner);
 		look(&view, "again, after its owner's end");
-		unshow(&view);
 		now = in_use();
-		msg = (struct message) {};
-		ret = ask(&engine, TAKE_BACK, &msg, NULL);
-		check(!ret, "the engine gives all back (status %#x)", msg.status);
-		check(in_use() <= now - (long)(sizes[VIDEO] / MIB),
-		      "what was given back is free while the engine goes on: %ld MiB, before %ld",
-		      in_use(), now);
-		close(control);
+		unshow(&view);
+		least = now - (long)(sizes[VIDEO] / MIB);
+		now = in_use_until(least);
+		check(now <= least, "hidden memory is free while the engine goes on: %ld MiB", now);
 		end(&engine);
 		now = in_use_until(before + 1);
 		check(now >= 0 && now <= before + 1, "%ld MiB in use after all, %ld at first", now,

@@ -34,7 +34,7 @@ EXIT_FEATURES, EXIT_PROTOCOL = 121, 122
 SLOTS = 509
 
 # engine/proto.h
-START, ENGINE, MAP, UNMAP, READY, GONE, DONE, HOLD, RAM = range(1, 10)
+START, ENGINE, MAP, UNMAP, READY, GONE, DONE, RAM = range(1, 9)
 MESSAGE = struct.Struct("=IiQQQQQ")
 
 
@@ -647,83 +647,6 @@ class Keeper(unittest.TestCase):
         self.ask(GET_VRING_BASE, struct.pack("=II", 0, 0))
         self.assertEqual(bytes(8), self.answer(GET_VRING_BASE))
         self.hears(engine, GONE)
-
-    def hold(self, engine):
-        """The other end of what the engine gives it to hold."""
-        mine, its = socket.socketpair()
-        mine.settimeout(WAIT)
-        socket.send_fds(engine, [message(HOLD, number=self.number)], [its.fileno()])
-        its.close()
-        self.addCleanup(mine.close)
-        return mine
-
-    def test_held_beyond_engine(self):
-        engine = self.ready()
-        held = self.hold(engine)
-        self.mapped(engine)
-        again = self.hold(engine)
-        self.assertEqual(b"", again.recv(1))
-        engine.close()
-        self.assertEqual([PAGE, 2 * PAGE], self.requested(UNMAP_REQUEST)[1:3])
-        self.grant(UNMAP_REQUEST)
-        self.silent(held)
-        self.memory(REM_MEM, 2 * PAGE)
-        self.assertEqual(b"", held.recv(1))
-
-    def test_held_until_given_up(self):
-        """The engine owns nothing any more, and something else later."""
-        engine = self.ready()
-        held = self.hold(engine)
-        engine.send(message(HOLD, number=self.number))
-        self.assertEqual(b"", held.recv(1))
-        self.silent(self.hold(engine))
-
-    def test_late_hold(self):
-        """A file for the window before is not held in the place of one for this window."""
-        engine = self.ready()
-        self.enable(False)
-        self.enable()
-        late = self.hold(engine)
-        self.hears(engine, GONE)
-        self.hears(engine, READY)
-        self.assertEqual(b"", late.recv(1))
-        held = self.hold(engine)
-        engine.send(message(HOLD, number=self.number - 1))
-        self.silent(held)
-
-    def test_held_while_driver_is_gone(self):
-        """What is shown stays what it is until the hypervisor shows it no more."""
-        engine = self.ready()
-        held = self.hold(engine)
-        self.mapped(engine)
-        self.enable(False)
-        self.hears(engine, GONE)
-        self.silent(held)
-        self.memory(REM_MEM, 2 * PAGE)
-        self.enable()
-        self.requested(UNMAP_REQUEST)
-        self.silent(held)
-        self.grant(UNMAP_REQUEST, 1)
-        self.hears(engine, READY)
-        self.assertEqual(b"", held.recv(1))
-        self.silent(self.hold(engine))
-
-    def test_held_beyond_engine_and_driver(self):
-        engine = self.ready()
-        held = self.hold(engine)
-        self.mapped(engine)
-        self.enable(False)
-        self.hears(engine, GONE)
-        engine.close()
-        after = self.engine()
-        self.silent(held)
-        self.enable()
-        self.requested(UNMAP_REQUEST)
-        self.grant(UNMAP_REQUEST)
-        self.silent(held)
-        self.memory(REM_MEM, 2 * PAGE)
-        self.assertEqual(b"", held.recv(1))
-        self.hears(after, READY)
 
     def test_vgpud_ends(self):
         self.ready()

@@ -9,6 +9,7 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -137,10 +138,12 @@ struct mock_nvidia_file *mock_nvidia_told_file(struct file *filp)
 	       filp->private_data : NULL;
 }
 
-/* A card's file has the control file from then on. */
+static DEFINE_MUTEX(nvidia_register_lock);
+
+/* The file has the control file from then on, which has none itself. */
 static long nvidia_register(struct file *filp, __s32 __user *arg)
 {
-	struct mock_nvidia_file *card = mock_nvidia_card_file(filp);
+	struct mock_nvidia_file *told = mock_nvidia_told_file(filp), *control;
 	struct file *file;
 	long ret = -EINVAL;
 	int fd;
@@ -150,9 +153,15 @@ static long nvidia_register(struct file *filp, __s32 __user *arg)
 	file = fget(fd);
 	if (!file)
 		return -EBADF;
-	if (nvidia_is(file, "nvidiactl"))
+	control = nvidia_is(file, "nvidiactl") ? file->private_data : NULL;
+	/* Two files that have each other would never be released. */
+	mutex_lock(&nvidia_register_lock);
+	if (told && control && control != told && !told->control && !control->control) {
+		told->control = file;
 		ret = 0;
-	if (ret || !card || cmpxchg(&card->control, NULL, file))
+	}
+	mutex_unlock(&nvidia_register_lock);
+	if (ret)
 		fput(file);
 	return ret;
 }

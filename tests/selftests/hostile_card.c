@@ -569,6 +569,59 @@ TEST_F_TIMEOUT(card, given_back_from_a_window, 120)
 	EXPECT_TRUE(other_is_whole(self));
 }
 
+/* The program and a user-space engine are played here, and have ended. Return: the file that shows. */
+static int lend(int how)
+{
+	struct nvidia_memory memory = { .len = SIZE };
+	struct nvidia engine;
+	int file, ret;
+
+	if (rm_begin() || rm_memory(CLASS_VIDEO, SIZE, &memory.memory) ||
+	    nvidia_begin(&engine, open_node(RM_MINOR_CTL)))
+		return -1;
+	memory.client = rm.client;
+	file = open_node(0);
+	ret = nvidia_lend(&engine, &memory, file, open_node(RM_MINOR_CTL));
+	if (how == FREE_MEMORY)
+		ret |= rm_release(rm.client, memory.memory);
+	if (how == FREE_CLIENT)
+		ret |= rm_release(rm.client, rm.client);
+	nvidia_end(&rm);
+	nvidia_end(&engine);
+	if (!ret)
+		return file;
+	close(file);
+	return -1;
+}
+
+/*
+ * A hypervisor maps memory that it was lent when all others have ended, and for longer than it
+ * says.
+ */
+TEST_F_TIMEOUT(card, lent_while_it_is_mapped, 120)
+{
+	unsigned int word, after = pages_used() + SIZE / VGPU_PAGE_SIZE;
+	volatile uint64_t *seen;
+	int file;
+
+	file = lend(variant->how);
+	ASSERT_LE(0, file);
+	EXPECT_EQ(after, pages_used());
+	seen = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	ASSERT_NE(MAP_FAILED, seen);
+	close(file);
+	for (word = 0; word < WORDS; word++)
+		seen[word] = OURS;
+	ASSERT_TRUE(other_takes(self));
+	for (word = 0; word < WORDS; word++)
+		ASSERT_EQ(OURS, seen[word]);
+	seen[0] = SECRET + 1;
+	EXPECT_TRUE(other_is_whole(self));
+	ASSERT_EQ(0, munmap((void *)seen, SIZE));
+	/* The other has as much. */
+	EXPECT_TRUE(eventually(pages_are, &after, SLACK_MS));
+}
+
 /* A control file has no reference of the memory that it was told of. */
 TEST_F_TIMEOUT(card, system_mapped_too_late, 120)
 {

@@ -178,7 +178,8 @@ static void use_others(int file)
 	unsigned int i;
 
 	for (i = 0; i < COUNT(fds); i++)
-		if (ioctl(file, VGPU_MOCK_NVIDIA_REGISTER, &fds[i]))
+		/* A file has but one. */
+		if (ioctl(file, VGPU_MOCK_NVIDIA_REGISTER, &fds[i]) && errno != EINVAL)
 			err(1, "a control file");
 	close(other);
 }

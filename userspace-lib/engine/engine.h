@@ -265,8 +265,6 @@ void window_unbind(const struct vgpu_window_part *part);
 void window_shadow_gone(struct shadow *shadow);
 /* The guest has closed the object. What is shown of it is on its way out. */
 void window_object_closed(uint32_t id);
-/* The engine owns nothing any more, and gives up owner_file(): the keeper is told to close it. */
-void window_disown(void);
 /* The number of the last binding so far. */
 uint64_t window_now(void);
 /*

@@ -9,7 +9,7 @@
  * struct lent - a file by which a hypervisor maps what a mapping of an object shows
  * @fd: the file; whoever called lend() closes it as soon as it is sent
  * @file_offset: where the hypervisor's mapping begins in it, in bytes
- * @owns: the memory belongs to the engine, which has to give it back
+ * @owns: the memory is owned, and counts until lend_over()
  * @owned: that memory, if @owns
  */
 struct lent {
@@ -35,20 +35,18 @@ void lend_learn(const struct grant *grant);
  * @len: its length in bytes, whole pages
  * @lent: filled in: the file, and how to give back what it shows
  *
- * Whatever is mapped by that file stays what it is until lend_over(), whatever the guest closes or
- * frees and whichever of its processes end. That the engine's end changes nothing takes
- * owner_file(), which somebody else has to hold as long as the mapping is there. May wait for the
- * driver.
+ * Whatever is mapped by that file stays what it is while it is mapped, whatever the guest closes or
+ * frees and whichever processes end. May wait for the driver.
  *
  * Return: 0; -EOPNOTSUPP: nobody can map it so; or another negative errno.
  */
 int lend(struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent);
 
 /**
- * lend_over - give back what was lent
+ * lend_over - count what was lent as given back
  * @lent: what lend() has filled in
  *
- * To be called when nobody can see it any more. May wait for the driver.
+ * To be called when nobody can see it any more, as far as is known. May wait for the driver.
  */
 void lend_over(const struct lent *lent);
 

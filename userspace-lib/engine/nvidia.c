@@ -34,9 +34,9 @@ static int alloc(struct nvidia *nvidia, uint32_t parent, uint32_t class, void *p
 	return ret;
 }
 
-static void free_object(struct nvidia *nvidia, uint32_t parent, uint32_t object)
+static void free_object(struct nvidia *nvidia, uint32_t object)
 {
-	struct rm_free args = { .client = nvidia->client, .parent = parent, .object = object };
+	struct rm_free args = { .client = nvidia->client, .object = object };
 
 	call(nvidia, RM_IOCTL_FREE, &args, &args.status);
 }
@@ -76,7 +76,7 @@ static int device_get(struct nvidia *nvidia, uint32_t number)
 	ret = alloc(nvidia, handle, RM_CLASS_SUBDEVICE, &subdevice, sizeof(subdevice),
 		    &nvidia->subdevices[number]);
 	if (ret)
-		free_object(nvidia, nvidia->client, handle);
+		free_object(nvidia, handle);
 	else
 		nvidia->devices[number] = handle;
 	return ret;
@@ -121,8 +121,8 @@ static int map(struct nvidia *nvidia, const struct nvidia_memory *memory, int fi
 }
 
 /*
- * A mapping holds its file, and the file holds the client from now on: so what is mapped stays as
- * it is until the last mapping has gone, even if all processes but the hypervisor have ended.
+ * The file holds the client's from now on, and each mapping holds the file (nv_get_file_private()
+ * of the driver's nv.c takes a reference, which is put when the file is released).
  */
 static int tie(const struct nvidia *nvidia, int file)
 {
@@ -132,26 +132,52 @@ static int tie(const struct nvidia *nvidia, int file)
 }
 
 /*
- * Duplicates the memory and maps it by the device of that number. The duplicate of an object that
- * the program has below a subdevice has to be below one, too.
+ * Duplicates the memory by the device of that number. The duplicate of an object that the program
+ * has below a subdevice has to be below one, too.
  */
-static int lend_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_memory *memory,
+static int own_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_memory *memory,
+		  struct nvidia_lent *lent)
+{
+	int ret = device_get(nvidia, number);
+
+	if (ret)
+		return ret;
+	lent->device = nvidia->devices[number];
+	ret = duplicate(nvidia, lent->device, memory, &lent->memory);
+	if (ret && ret != -EACCES && ret != -ENOENT)
+		ret = duplicate(nvidia, nvidia->subdevices[number], memory, &lent->memory);
+	return ret;
+}
+
+static int show_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_memory *memory,
 		   int file, struct nvidia_lent *lent)
 {
-	uint32_t parent = nvidia->devices[number];
-	int ret;
+	int ret = own_by(nvidia, number, memory, lent);
 
-	lent->device = parent;
-	ret = duplicate(nvidia, parent, memory, &lent->memory);
-	if (ret && ret != -EACCES && ret != -ENOENT) {
-		parent = nvidia->subdevices[number];
-		ret = duplicate(nvidia, parent, memory, &lent->memory);
-	}
 	if (ret)
 		return ret;
 	ret = map(nvidia, memory, file, lent);
 	if (ret)
-		free_object(nvidia, parent, lent->memory);
+		free_object(nvidia, lent->memory);
+	return ret;
+}
+
+/* Programs have shared with @nvidia, whose duplicate clients of the same process may have. */
+static int lend_by(struct nvidia *nvidia, struct nvidia *alone, uint32_t number,
+		   const struct nvidia_memory *memory, int file)
+{
+	struct nvidia_memory duplicate = *memory;
+	struct nvidia_lent own, lent;
+	int ret = own_by(nvidia, number, memory, &own);
+
+	if (ret)
+		return ret;
+	duplicate.client = nvidia->client;
+	duplicate.memory = own.memory;
+	ret = show_by(alone, number, &duplicate, file, &lent);
+	free_object(nvidia, own.memory);
+	if (ret)
+		nvidia->status = alone->status;
 	return ret;
 }
 
@@ -160,8 +186,8 @@ static int lend_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_m
  * device object is not known: for most cards it is the minor number of the file, which is tried
  * first. Memory of the system can be mapped by any device.
  */
-int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
-		struct nvidia_lent *lent)
+static int by_any(struct nvidia *nvidia, struct nvidia *alone, const struct nvidia_memory *memory,
+		  int file, struct nvidia_lent *lent)
 {
 	uint32_t first = memory->card < RM_DEVICES ? memory->card : 0, i;
 	int ret = -ENODEV, err;
@@ -171,7 +197,8 @@ int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
 
 		if (device_get(nvidia, number))
 			continue;
-		err = lend_by(nvidia, number, memory, file, lent);
+		err = alone ? lend_by(nvidia, alone, number, memory, file) :
+			      show_by(nvidia, number, memory, file, lent);
 		if (!err || err == -EACCES || err == -ENOENT)
 			return err;
 		if (ret == -ENODEV)
@@ -180,12 +207,32 @@ int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
 	return ret;
 }
 
-int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
-		struct nvidia_lent *lent)
+int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file, int control)
+{
+	struct nvidia alone;
+	int ret = nvidia_begin(&alone, control);
+
+	if (ret)
+		return ret;
+	ret = tie(&alone, file);
+	if (!ret)
+		ret = by_any(nvidia, &alone, memory, file, NULL);
+	nvidia_end(&alone);
+	return ret;
+}
+
+int nvidia_lend_system(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+		       struct nvidia_lent *lent)
 {
 	int ret = tie(nvidia, file);
 
 	return ret ? ret : nvidia_show(nvidia, memory, file, lent);
+}
+
+int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+		struct nvidia_lent *lent)
+{
+	return by_any(nvidia, NULL, memory, file, lent);
 }
 
 void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)
@@ -198,5 +245,5 @@ void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)
 	};
 
 	call(nvidia, RM_IOCTL_UNMAP, &args, &args.status);
-	free_object(nvidia, lent->device, lent->memory);
+	free_object(nvidia, lent->memory);
 }

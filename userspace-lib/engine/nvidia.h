@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of NVIDIA's resource manager (RM) that owns what a guest is shown. A program's memory
+ * Clients of NVIDIA's resource manager (RM) that own what a guest is shown. A program's memory
  * object stays allocated until its last duplicate is freed, and a mapping of a duplicate stays
  * valid until that duplicate is freed. So when the program frees its object, or ends, the memory
  * remains the guest's for as long as it may be seen.
  *
  * Only the process that has made a client can map its objects. They live until the last reference
- * of the client's file, @control, is closed. Files that nvidia_lend() has mapped objects to are
- * tied to it, so that a mapping of such a file keeps them, too.
+ * of the client's file is closed. What a hypervisor maps of a card has a client of its own, and a
+ * file of the driver that is tied to the client's, which nobody else has: so the mapping alone keeps
+ * the memory, however long that is and whoever else has ended, and its end frees that.
+ *
+ * A mapping of memory of the system has its pages by itself, but does not keep the card that the
+ * memory was allocated by. When that is stopped the driver forgets the card, and a client that
+ * frees such memory later has it use what it has forgotten. So this memory is freed while the
+ * engine still holds the guest's cards, when it is said to be unmapped.
  *
  * All functions may wait for the driver.
  */
@@ -80,17 +86,29 @@ int nvidia_begin(struct nvidia *nvidia, int control);
  */
 void nvidia_end(struct nvidia *nvidia);
 /**
- * nvidia_lend - own memory of a program, and let a file show it
+ * nvidia_lend - let a file own memory of a card that a program has, and show it
+ * @nvidia: the client that the program has shared the memory with
+ * @memory: the memory
+ * @file: a file of the card, with which nothing was done; it shows the memory
+ *	at offset 0, and owns it until the last reference of the file is closed, and with it the
+ *	last mapping. If this fails it is good for nothing but to be closed
+ * @control: a file of nvidiactl with which nothing was done, which this closes in any case
+ *
+ * Return: 0, or a negative errno.
+ */
+int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file, int control);
+/**
+ * nvidia_lend_system - own memory of the system that a program has, and let a file show it
  * @nvidia: the client that owns it from now on
  * @memory: the memory
- * @file: a file of the same node as the program's, with which nothing was done; it shows the memory
- *	at offset 0, as long as it is mapped, even if this process ends
+ * @file: a file of nvidiactl with which nothing was done; it shows the memory at offset 0, and
+ *	keeps the client until it is closed, even if this process ends
  * @lent: filled in
  *
  * Return: 0, or a negative errno.
  */
-int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
-		struct nvidia_lent *lent);
+int nvidia_lend_system(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
+		       struct nvidia_lent *lent);
 /**
  * nvidia_show - own memory of the system, and let a file show it
  * @nvidia: the client that owns it from now on
@@ -105,10 +123,9 @@ int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
 int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
 		struct nvidia_lent *lent);
 /**
- * nvidia_take_back - end the mapping and free the duplicate of nvidia_lend()
+ * nvidia_take_back - end RM's mapping and free the duplicate
  * @nvidia: the client
- * @lent: what nvidia_lend() has filled in. Nobody may see it any more: RM gives the memory to
- *	others, and changes nothing for whoever has it mapped
+ * @lent: what nvidia_lend_system() or nvidia_show() has filled in
  */
 void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that belongs to the engine, by a client of NVIDIA's resource manager that is made when a
- * program maps memory, and goes with the last file of the driver that the guest has. The files
- * that the client needs are opened anew through files of the guest, so they are of devices that
+ * Memory that shadows share with a client of NVIDIA's resource manager, which the engine makes when
+ * a program maps memory, and which goes with the last file of the driver that the guest has. The
+ * files that clients need are opened anew through files of the guest, so they are of devices that
  * the guest may use.
  *
  * The driver sees to whose memory it is: it lets a client duplicate objects of clients that the
@@ -45,7 +45,7 @@ static unsigned int nr_showns;
 /*
  * Files of the cards that the guest has had open since there is a client. When the last file of a
  * card is closed the driver takes that card's objects from all clients: handles of devices would
- * be stale, and what is owned would be others'.
+ * be stale, and memory of the system would be freed by a card that is no more.
  */
 static struct {
 	int fd;
@@ -73,13 +73,13 @@ static bool is_control(const struct object *object)
 	return is_nvidia(object) && minor(object->rdev) == RM_MINOR_CTL;
 }
 
-/* Opens the object's node once more. Return: the file, or a negative errno. */
-static int open_again(const struct object *object, int flags)
+/* Opens the file's node once more. Return: the file, or a negative errno. */
+static int open_again(int file, int flags)
 {
 	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "self/fd/%d", object->fd);
+	snprintf(path, sizeof(path), "self/fd/%d", file);
 	fd = openat(ENGINE_FD_PROC, path, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -92,7 +92,7 @@ static int client_begin(const struct object *control)
 		return 0;
 	if (!control || !is_control(control))
 		return -EBADF;
-	fd = open_again(control, O_RDWR);
+	fd = open_again(control->fd, O_RDWR);
 	return fd < 0 ? fd : nvidia_begin(&client, fd);
 }
 
@@ -132,14 +132,12 @@ void owner_ask(struct shadow *shadow, const struct eshadow_msg *msg)
 
 /*
  * The client goes when the guest uses the driver no more: else the driver could not be unloaded,
- * nor a card rest, for as long as the guest is there. The keeper is told to close its file of the
- * client, too. Both have a thread that closes files, as the last close may wait for the driver.
+ * nor a card rest, for as long as the guest is there.
  */
 static void client_look(void)
 {
 	if (nr_files || nr_owned || nr_showns || client.control < 0)
 		return;
-	window_disown();
 	closer_close(client.control, NULL, NULL);
 	client.control = -1;
 	while (nr_held)
@@ -170,11 +168,6 @@ bool owner_shares(const struct object *object)
 bool owner_knows(const struct object *object)
 {
 	return object->memory;
-}
-
-int owner_file(void)
-{
-	return client.control;
 }
 
 /* A card's file is mapped as a whole or not at all, so a part becomes a mapping of its own. */
@@ -226,6 +219,32 @@ static void hold_card(struct object *object)
 	nr_held += held[nr_held].fd >= 0;
 }
 
+static int lend_by_card(const struct nvidia_memory *memory, int file)
+{
+	int control = open_again(client.control, O_RDWR);
+
+	return control < 0 ? control : nvidia_lend(&client, memory, file, control);
+}
+
+/* A file of the object's node that shows the memory. */
+static int lend_by_file(const struct object *object, const struct nvidia_memory *memory,
+			struct owned *owned)
+{
+	int ret;
+
+	owned->fd = open_again(object->fd, O_RDWR);
+	if (owned->fd < 0)
+		return owned->fd;
+	owned->is_system = is_control(object);
+	if (owned->is_system)
+		ret = nvidia_lend_system(&client, memory, owned->fd, &owned->system);
+	else
+		ret = lend_by_card(memory, owned->fd);
+	if (ret)
+		closer_close(owned->fd, NULL, NULL);
+	return ret;
+}
+
 int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned)
 {
 	struct nvidia_memory part;
@@ -238,17 +257,13 @@ int owner_take(const struct object *object, uint64_t offset, uint64_t len, struc
 		return ret;
 	if (nr_owned >= start.limits.mappings || len > start.limits.mapped_bytes - owned_bytes)
 		return -ENOMEM;
-	owned->len = len;
-	owned->fd = open_again(object, O_RDWR);
-	if (owned->fd < 0)
-		return owned->fd;
 	objects_each(hold_card);
-	ret = nvidia_lend(&client, &part, owned->fd, &owned->nvidia);
+	ret = lend_by_file(object, &part, owned);
 	if (ret) {
-		close(owned->fd);
 		complain(ret);
 		return ret;
 	}
+	owned->len = len;
 	nr_owned++;
 	owned_bytes += len;
 	shared->owned_bytes = owned_bytes;
@@ -257,7 +272,8 @@ int owner_take(const struct object *object, uint64_t offset, uint64_t len, struc
 
 void owner_give_back(const struct owned *owned)
 {
-	nvidia_take_back(&client, &owned->nvidia);
+	if (owned->is_system)
+		nvidia_take_back(&client, &owned->system);
 	nr_owned--;
 	owned_bytes -= owned->len;
 	shared->owned_bytes = owned_bytes;
@@ -271,7 +287,7 @@ static int show(const struct object *object, struct shown *shown)
 {
 	int fd, ret;
 
-	fd = open_again(object, fcntl(object->fd, F_GETFL) & O_ACCMODE);
+	fd = open_again(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
 	if (fd < 0)
 		return fd;
 	objects_each(hold_card);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that belongs to the engine, because a guest is shown it. Programs of the guest have
- * allocated it, and it stays as it is until the engine gives it back, whatever they free and
- * whichever of them end. So far that is possible with NVIDIA's driver (nvidia.h).
+ * Memory of a driver that is owned, because a guest is shown it. Programs of the guest have
+ * allocated it, and it stays as it is while it is mapped, whatever they free and whichever of them
+ * end. So far that is possible with NVIDIA's driver (nvidia.h).
  */
 #ifndef ENGINE_OWNER_H
 #define ENGINE_OWNER_H
@@ -11,16 +11,20 @@
 #include "engine/nvidia.h"
 
 /**
- * struct owned - memory that the engine owns
- * @fd: a file that shows it, from offset 0 on and only in one piece of @len bytes; whoever has
- *	called owner_take() closes it as soon as it is sent
+ * struct owned - memory that is owned
+ * @fd: a file that shows it, from offset 0 on and only in one piece of @len bytes. Memory of a card
+ *	is freed when the last reference of this file is closed, and with it the last mapping;
+ *	whoever has called owner_take() closes this one as soon as it is sent
  * @len: length in bytes, whole pages
- * @nvidia: the driver's names of it, by which it is given back
+ * @is_system: it is memory of the system, which the engine's client owns until owner_give_back(),
+ *	and a mapping of it for as long as it lasts
+ * @system: the driver's names of it, if @is_system
  */
 struct owned {
 	int fd;
 	uint64_t len;
-	struct nvidia_lent nvidia;
+	bool is_system;
+	struct nvidia_lent system;
 };
 
 /**
@@ -109,19 +113,11 @@ uint64_t owner_last_shown(void);
  */
 bool owner_shows(uint64_t number);
 /**
- * owner_give_back - give memory back to the driver, which gives it to others
- * @owned: the memory, which nobody can see any more
+ * owner_give_back - count memory as given back
+ * @owned: the memory, which nobody can see any more, as far as is known
  *
  * May wait for the driver.
  */
 void owner_give_back(const struct owned *owned);
-/**
- * owner_file - the file that keeps all that is owned
- *
- * While another process has this file, too, nothing is freed when the engine ends.
- *
- * Return: the file, which stays owner.c's; -1: nothing is owned.
- */
-int owner_file(void);
 
 #endif /* ENGINE_OWNER_H */

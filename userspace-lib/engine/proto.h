@@ -240,12 +240,9 @@ struct engine_file {
  *	the guest can see it
  * @KEEPER_UNMAP: the engine's: have hidden what a MAP of this @offset and @len shows. It is
  *	answered by DONE when the guest cannot see it any more
- * @KEEPER_HOLD: the engine's, with a file: keep that open as long as anything is shown, and beyond
- *	the engine's end. Without a file: close it. It counts only if no READY came after the one
- *	with number @id, and has no answer
  * @KEEPER_READY: the keeper's: there is a window, number @id, of @len bytes; nothing is seen in
  *	it that any engine had shown before. @tag numbers these messages, as the window's number
- *	stays: a MAP or HOLD that crosses it names the one before
+ *	stays: a MAP that crosses it names the one before
  * @KEEPER_GONE: the keeper's: there is none any more. What was shown may be seen until the next
  *	READY, and requests that were not answered will not be
  * @KEEPER_DONE: the keeper's answer to the request with this @tag: 0 in @result, or why not
@@ -258,12 +255,11 @@ enum keeper_type {
 	KEEPER_ENGINE	= 2,
 	KEEPER_MAP	= 3,
 	KEEPER_UNMAP	= 4,
-	KEEPER_HOLD	= 8,
 	KEEPER_READY	= 5,
 	KEEPER_GONE	= 6,
 	KEEPER_DONE	= 7,
-	KEEPER_RAM	= 9,
-	KEEPER_MEMORY	= 10,
+	KEEPER_RAM	= 8,
+	KEEPER_MEMORY	= 9,
 };
 
 /**
@@ -271,7 +267,7 @@ enum keeper_type {
  * @type: enum keeper_type, which says what the other fields mean; those that it does not name are 0
  * @result: 0, or a negative errno
  * @tag: number by which DONE names its request, as the engine likes; READY's own
- * @id: number of a window; MAP's and HOLD's: @tag of the READY that the engine has heard last
+ * @id: number of a window; MAP's: @tag of the READY that the engine has heard last
  * @offset: place in the window, or in the guest's physical memory, in bytes; whole pages
  * @len: length in bytes; whole pages
  * @file_offset: place in a file, in bytes; whole pages

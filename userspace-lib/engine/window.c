@@ -5,8 +5,8 @@
  * the lane that has asked is answered when the keeper has answered.
  *
  * A range is bound when the keeper is asked for it, and free again when the keeper says that it is
- * hidden. Memory that the engine owns for it (owner.h) is given back then, and never before: what
- * becomes of freed memory may be another guest's data.
+ * hidden. Memory that is owned for it (owner.h) counts until then, and what the engine's client owns
+ * is given back then, never before: freed memory may become another guest's.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -113,8 +113,6 @@ static SLIST_HEAD(, leftover) leftovers = SLIST_HEAD_INITIALIZER(leftovers);
 static uint64_t last_tag;
 /* Tag of the last binding whose memory stays the engine's until it ends; 0: there is none. */
 static uint64_t last_stuck;
-/* The keeper has owner_file(), which keeps all that the engine owns beyond the engine's end. */
-static bool has_owner_file;
 /* A ring: next_unbind is the number of messages so far. */
 static struct unbind unbinds[UNBINDS];
 static unsigned int next_unbind;
@@ -267,7 +265,6 @@ static void keeper_gone(void)
 	ram_forget();
 	window_gone();
 	leftovers_end(false);
-	has_owner_file = false;
 }
 
 /* The keeper says that there is a window, in which nothing is seen that was lent before. */
@@ -275,8 +272,6 @@ static void window_come(const struct keeper_msg *ready)
 {
 	window_gone();
 	leftovers_end(true);
-	/* Whatever the keeper has held for the window before it has given back. */
-	has_owner_file = false;
 	last_ready = ready->tag;
 	window_id = ready->id;
 	window_len = ready->len;
@@ -429,7 +424,6 @@ static int bind_check(const struct eshadow_bind *bind)
 
 static int keeper_map(struct binding *binding)
 {
-	const struct keeper_msg hold = { .type = KEEPER_HOLD, .id = last_ready };
 	const struct keeper_msg map = {
 		.type = KEEPER_MAP,
 		.tag = binding->tag,
@@ -439,27 +433,7 @@ static int keeper_map(struct binding *binding)
 		.file_offset = binding->lent.file_offset,
 	};
 
-	if (binding->lent.owns && !has_owner_file) {
-		if (keeper_ask(&hold, owner_file()))
-			return -ENOMEM;
-		has_owner_file = true;
-	}
 	return keeper_ask(&map, binding->lent.fd) ? -ENOMEM : 0;
-}
-
-void window_disown(void)
-{
-	const struct keeper_msg msg = { .type = KEEPER_HOLD, .id = last_ready };
-
-	if (!has_owner_file)
-		return;
-	has_owner_file = false;
-	/*
-	 * A keeper that did not hear of it would go on holding this file, and close the next one that
-	 * it is given to hold.
-	 */
-	if (keeper_ask(&msg, -1))
-		engine_end("the keeper of the window does not listen");
 }
 
 static int bind_make(struct shadow *shadow, const struct eshadow_msg *ask,
@@ -482,7 +456,7 @@ static int bind_make(struct shadow *shadow, const struct eshadow_msg *ask,
 	if (ret)
 		goto err_free;
 	ret = keeper_map(binding);
-	close(binding->lent.fd);
+	closer_close(binding->lent.fd, NULL, NULL);
 	if (ret)
 		goto err_give_back;
 	binding->shadow = shadow;

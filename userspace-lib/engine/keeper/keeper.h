@@ -72,8 +72,7 @@ void keeper_tell(const struct keeper_msg *msg, int fd);
  * keeper_look - tell the engine whether there is a window, if it does not know
  *
  * To be called after every change of region_is_ready() and region_is_used(). An engine hears of
- * the window only when nothing is shown there any more for those before it. That is also when what
- * they have given to be held is given back.
+ * the window only when nothing is shown there any more for those before it.
  */
 void keeper_look(void);
 

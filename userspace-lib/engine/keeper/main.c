@@ -31,11 +31,6 @@ static struct source engine = { .fd = -1, .ready = engine_ready };
 static bool told;
 /* Number of the last KEEPER_READY, to any engine. */
 static uint64_t last_ready;
-/*
- * A file that the engine has given to be held; -1: none. It keeps what the engine owns, and the
- * hypervisor may show, beyond the engine's end.
- */
-static int held = -1;
 
 void keeper_end(int status)
 {
@@ -66,10 +61,6 @@ void keeper_look(void)
 {
 	struct keeper_msg msg = { .id = window.id, .len = window.len };
 
-	if (!told && !region_is_used() && held >= 0) {
-		closer_close(held, NULL, NULL);
-		held = -1;
-	}
 	if (engine.fd < 0 || told == region_is_ready() || (!told && region_is_used()))
 		return;
 	told = region_is_ready();
@@ -84,22 +75,6 @@ bool keeper_may_map(uint64_t ready)
 	return told && ready == last_ready;
 }
 
-/*
- * A file that was given for a window that has gone since is nobody's any more: it would stay where
- * the next one belongs.
- */
-static void hold(const struct keeper_msg *msg, int fd)
-{
-	if (msg->id == last_ready && (held < 0 || fd < 0)) {
-		int before = held;
-
-		held = fd;
-		fd = before;
-	}
-	if (fd >= 0)
-		closer_close(fd, NULL, NULL);
-}
-
 static void engine_ready(struct source *source, uint32_t events)
 {
 	struct keeper_msg msg;
@@ -112,10 +87,6 @@ static void engine_ready(struct source *source, uint32_t events)
 		return;
 	if (len == sizeof(msg) && msg.type == KEEPER_MAP) {
 		region_map(&msg, fd);
-		return;
-	}
-	if (len == sizeof(msg) && msg.type == KEEPER_HOLD) {
-		hold(&msg, fd);
 		return;
 	}
 	if (fd >= 0)
