@@ -93,8 +93,11 @@ static const char *const nvidia_file_names[NVIDIA_FILES] = {
  * @dev: in the class
  * @cdev: opens it
  * @driver: which of the drivers it is of
- * @bus_id: of a card: its directory in /proc, named as its PCI device here; "": it has none
- * @dir: that directory, for the work of its file alone
+ * @bus_id: of a card: the name of its directory in /proc, which is its PCI device's here; "": it
+ *	has none; written with the lock of its file as well, under which the work reads it
+ * @dir: that directory; NULL: there is none; for works alone, like the next two
+ * @dir_name: the name that it has there, until its work has come
+ * @dir_entry: in nvidia_dirs if there is one
  * @files: of the control node, or of a card
  * @release: of the driver, of the control node: what the log was asked to tell of last
  */
@@ -106,6 +109,8 @@ struct vgpu_nvidia {
 	enum nvidia_driver driver;
 	char bus_id[NVIDIA_BUS_ID_LEN];
 	struct proc_dir_entry *dir;
+	char dir_name[NVIDIA_BUS_ID_LEN];
+	struct list_head dir_entry;
 	struct nvidia_file files[NVIDIA_FILES];
 	unsigned int release;
 };
@@ -144,6 +149,8 @@ static DECLARE_WAIT_QUEUE_HEAD(nvidia_proc_wait);
 static atomic_t nvidia_proc_pending = ATOMIC_INIT(0);
 /* For the work alone. */
 static struct proc_dir_entry *nvidia_proc, *nvidia_proc_gpus;
+/* Nodes that have a directory there: of those whose work has yet to come, too. */
+static LIST_HEAD(nvidia_dirs);
 
 static bool nvidia_proc_sync(struct work_struct *sync)
 {
@@ -160,11 +167,9 @@ static void nvidia_proc_synced(void)
 		wake_up_all(&nvidia_proc_wait);
 }
 
-/* Return: whether all of it is done. */
-static bool nvidia_proc_settle(void)
+static void nvidia_proc_settle(void)
 {
-	return wait_event_timeout(nvidia_proc_wait, !atomic_read(&nvidia_proc_pending),
-				  NVIDIA_PROC_WAIT);
+	wait_event_timeout(nvidia_proc_wait, !atomic_read(&nvidia_proc_pending), NVIDIA_PROC_WAIT);
 }
 
 /* Like those that nvidia-modprobe makes. */
@@ -384,16 +389,61 @@ static int nvidia_file_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-static void nvidia_file_create(struct vgpu_nvidia *nvidia, struct nvidia_file *file, int which)
+static void nvidia_file_remove(struct nvidia_file *file)
 {
+	struct vgpu_nvidia *nvidia = file->owner;
+
+	proc_remove(file->pde);
+	file->pde = NULL;
+	if (file != &nvidia->files[NVIDIA_INFORMATION] || !nvidia->dir)
+		return;
+	proc_remove(nvidia->dir);
+	nvidia->dir = NULL;
+	list_del(&nvidia->dir_entry);
+}
+
+/*
+ * Makes the directory of a card. It may have one of another name, and another card one of this
+ * name, which is not to have it any more: their works can come later, as one that is queued
+ * keeps its place when what it is to do changes.
+ */
+static void nvidia_dir_create(struct vgpu_nvidia *nvidia)
+{
+	struct nvidia_file *file = &nvidia->files[NVIDIA_INFORMATION];
+	char name[NVIDIA_BUS_ID_LEN];
+	struct vgpu_nvidia *other;
+
+	mutex_lock(&file->lock);
+	strscpy(name, nvidia->bus_id, sizeof(name));
+	mutex_unlock(&file->lock);
+	if (nvidia->dir && !strcmp(nvidia->dir_name, name))
+		return;
+	nvidia_file_remove(file);
+	list_for_each_entry(other, &nvidia_dirs, dir_entry) {
+		if (!strcmp(other->dir_name, name)) {
+			nvidia_file_remove(&other->files[NVIDIA_INFORMATION]);
+			break;
+		}
+	}
+	if (nvidia_proc_gpus)
+		nvidia->dir = proc_mkdir(name, nvidia_proc_gpus);
+	if (!nvidia->dir)
+		return;
+	strscpy(nvidia->dir_name, name, sizeof(nvidia->dir_name));
+	list_add(&nvidia->dir_entry, &nvidia_dirs);
+}
+
+static void nvidia_file_create(struct nvidia_file *file)
+{
+	struct vgpu_nvidia *nvidia = file->owner;
+	int which = file - nvidia->files;
 	struct proc_dir_entry *dir = nvidia_proc;
 
 	if (which == NVIDIA_INFORMATION) {
-		if (!nvidia->dir && nvidia_proc_gpus)
-			nvidia->dir = proc_mkdir(nvidia->bus_id, nvidia_proc_gpus);
+		nvidia_dir_create(nvidia);
 		dir = nvidia->dir;
 	}
-	if (dir)
+	if (dir && !file->pde)
 		file->pde = proc_create_single_data(nvidia_file_names[which], 0444, dir,
 						    nvidia_file_show, file);
 }
@@ -401,21 +451,13 @@ static void nvidia_file_create(struct vgpu_nvidia *nvidia, struct nvidia_file *f
 static void nvidia_file_sync(struct work_struct *sync)
 {
 	struct nvidia_file *file = container_of(sync, struct nvidia_file, sync);
-	struct vgpu_nvidia *nvidia = file->owner;
-	bool wanted = READ_ONCE(file->wanted);
 
-	if (wanted && !file->pde) {
-		nvidia_file_create(nvidia, file, file - nvidia->files);
-	} else if (!wanted) {
-		proc_remove(file->pde);
-		file->pde = NULL;
-		if (file == &nvidia->files[NVIDIA_INFORMATION]) {
-			proc_remove(nvidia->dir);
-			nvidia->dir = NULL;
-		}
-	}
+	if (READ_ONCE(file->wanted))
+		nvidia_file_create(file);
+	else
+		nvidia_file_remove(file);
 	nvidia_proc_synced();
-	put_device(&nvidia->dev);
+	put_device(&file->owner->dev);
 }
 
 static void nvidia_file_want(struct nvidia_file *file, bool wanted)
@@ -476,17 +518,17 @@ static bool nvidia_parse_information(const char *name, char *bus_id)
 /* A card has one directory, and no two have the same. Return: whether it has that one. */
 static bool nvidia_card_dir(struct vgpu_nvidia *nvidia, const char *bus_id)
 {
+	struct nvidia_file *file = &nvidia->files[NVIDIA_INFORMATION];
 	struct vgpu_nvidia *other;
 
-	if (nvidia->files[NVIDIA_INFORMATION].wanted)
+	if (file->wanted)
 		return !strcmp(nvidia->bus_id, bus_id);
-	/* Else it may have an old one, which the work knows by no name. */
-	if (!nvidia_proc_settle())
-		return false;
 	list_for_each_entry(other, &nvidia_nodes, entry)
 		if (other->files[NVIDIA_INFORMATION].wanted && !strcmp(other->bus_id, bus_id))
 			return false;
+	mutex_lock(&file->lock);
 	strscpy(nvidia->bus_id, bus_id, sizeof(nvidia->bus_id));
+	mutex_unlock(&file->lock);
 	return true;
 }
 

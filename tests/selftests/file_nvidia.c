@@ -400,42 +400,77 @@ TEST_F_TIMEOUT(host, other_releases, 120)
 	EXPECT_TRUE(is_node("/dev/nvidiactl", 195, 255));
 }
 
-static void *read_version(void *memory)
+/**
+ * struct reader - a thread that reads a file of /proc into memory that does not come
+ * @file: the file
+ * @memory: a page
+ * @uffd: userfaultfd that has the page
+ * @thread: the thread
+ */
+struct reader {
+	const char *file;
+	void *memory;
+	int uffd;
+	pthread_t thread;
+};
+
+static void *read_file(void *data)
 {
-	int fd = open(PROC "/version", O_RDONLY);
+	const struct reader *reader = data;
+	int fd = open(reader->file, O_RDONLY);
 
 	/* It may be gone by the time that the memory comes. */
-	if (fd >= 0 && read(fd, memory, 4096) < 0)
-		perror(PROC "/version");
+	if (fd >= 0 && read(fd, reader->memory, 4096) < 0)
+		perror(reader->file);
 	close(fd);
 	return NULL;
+}
+
+/* The file, which is there, is being read when this returns. */
+static bool reader_begin(struct reader *reader, const char *file)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffd_msg msg;
+
+	reader->file = file;
+	reader->uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	reader->memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+	if (reader->uffd < 0 || reader->memory == MAP_FAILED)
+		return false;
+	reg.range.start = (uintptr_t)reader->memory;
+	reg.range.len = 4096;
+	return !ioctl(reader->uffd, UFFDIO_API, &api) &&
+	       !ioctl(reader->uffd, UFFDIO_REGISTER, &reg) &&
+	       !pthread_create(&reader->thread, NULL, read_file, reader) &&
+	       read(reader->uffd, &msg, sizeof(msg)) == sizeof(msg);
+}
+
+static bool reader_end(struct reader *reader)
+{
+	struct uffdio_zeropage page = {
+		.range.start = (uintptr_t)reader->memory, .range.len = 4096,
+	};
+
+	return !ioctl(reader->uffd, UFFDIO_ZEROPAGE, &page) &&
+	       !pthread_join(reader->thread, NULL) && !close(reader->uffd) &&
+	       !munmap(reader->memory, 4096);
 }
 
 /* Who reads a file of /proc, and has no memory for it, keeps no node from going and coming. */
 TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct uffdio_zeropage page = { .range.len = 4096 };
-	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC), i;
-	struct uffd_msg msg;
-	pthread_t thread;
+	struct reader reader;
 	uint32_t ctl;
-	void *memory;
+	int i;
 
-	if (uffd < 0)
+	if (access("/proc/sys/vm/unprivileged_userfaultfd", F_OK))
 		SKIP(return, "userfaultfd is not available");
-	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(memory, MAP_FAILED);
-	reg.range.start = page.range.start = (uintptr_t)memory;
-	reg.range.len = 4096;
-	ASSERT_EQ(ioctl(uffd, UFFDIO_API, &api), 0);
-	ASSERT_EQ(ioctl(uffd, UFFDIO_REGISTER, &reg), 0);
 	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
 	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "stuck\n"));
 	ASSERT_TRUE(settled());
-	ASSERT_EQ(pthread_create(&thread, NULL, read_version, memory), 0);
-	ASSERT_EQ(read(uffd, &msg, sizeof(msg)), sizeof(msg));
+	ASSERT_TRUE(reader_begin(&reader, PROC "/version"));
 	for (i = 0; i < 3; i++) {
 		ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", NULL));
 		ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "again\n"));
@@ -448,15 +483,72 @@ TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
 		EXPECT_TRUE(is_node("/dev/nvidia0", 195, 0));
 		ASSERT_TRUE(send_gone(ctl + 1));
 	}
-	ASSERT_EQ(ioctl(uffd, UFFDIO_ZEROPAGE, &page), 0);
-	ASSERT_EQ(pthread_join(thread, NULL), 0);
-	close(uffd);
+	ASSERT_TRUE(reader_end(&reader));
 	/* All is as before. */
 	ASSERT_TRUE(settled());
 	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "there\n"));
 	ASSERT_TRUE(settled());
 	EXPECT_TRUE(text_is(PROC "/version", "there\n"));
 	EXPECT_STREQ(traces(), "dev/nvidiactl proc/driver/nvidia/version sys/module/nvidia ");
+}
+
+/* Return: the file comes to hold that, by and by. */
+static bool text_comes(const char *file, const char *text)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+
+	while (!text_is(file, text)) {
+		if (tool_now_ms() > deadline)
+			return false;
+		usleep(20000);
+	}
+	return true;
+}
+
+/* A card has its file once such a reader has ended, whatever the host has told meanwhile. */
+TEST_F_TIMEOUT(host, card_file_that_is_read_for_ever, 240)
+{
+	const char information[] = "proc/driver/nvidia/gpus/0000:00:06.0/information";
+	const char elsewhere[] = "proc/driver/nvidia/gpus/0000:00:07.0/information";
+	const char here[] = PROC "/gpus/0000:00:06.0/information";
+	struct reader reader;
+	uint32_t card, other;
+
+	if (access("/proc/sys/vm/unprivileged_userfaultfd", F_OK))
+		SKIP(return, "userfaultfd is not available");
+	ASSERT_NE(card = send_node("nvidia0", "0000:00:06.0"), 0);
+	ASSERT_NE(other = send_node("nvidia1", "0000:00:07.0"), 0);
+	ASSERT_TRUE(send_text(card, information, "stuck\n"));
+	ASSERT_TRUE(settled());
+	/* The file goes and comes. */
+	ASSERT_TRUE(reader_begin(&reader, here));
+	ASSERT_TRUE(send_text(card, information, NULL));
+	ASSERT_TRUE(send_text(card, information, "again\n"));
+	ASSERT_TRUE(settled());
+	ASSERT_TRUE(reader_end(&reader));
+	ASSERT_TRUE(text_comes(here, "again\n"));
+	/* So does the card. */
+	ASSERT_TRUE(reader_begin(&reader, here));
+	ASSERT_TRUE(send_gone(card));
+	ASSERT_NE(card = send_node("nvidia0", "0000:00:06.0"), 0);
+	ASSERT_TRUE(send_text(card, information, "new\n"));
+	ASSERT_TRUE(settled());
+	ASSERT_TRUE(reader_end(&reader));
+	ASSERT_TRUE(text_comes(here, "new\n"));
+	/* Two have it in turn, and change places, so that each has another name as well. */
+	ASSERT_TRUE(reader_begin(&reader, here));
+	ASSERT_TRUE(send_text(card, information, NULL));
+	ASSERT_TRUE(send_text(other, information, "other\n"));
+	ASSERT_TRUE(send_text(other, information, NULL));
+	ASSERT_TRUE(send_text(card, information, "mine\n"));
+	ASSERT_TRUE(send_text(card, information, NULL));
+	ASSERT_TRUE(send_text(card, elsewhere, "card\n"));
+	ASSERT_TRUE(send_text(other, information, "last\n"));
+	ASSERT_TRUE(settled());
+	ASSERT_TRUE(reader_end(&reader));
+	EXPECT_TRUE(text_comes(here, "last\n"));
+	EXPECT_TRUE(text_comes(PROC "/gpus/0000:00:07.0/information", "card\n"));
+	EXPECT_STREQ(tool_run("ls " PROC "/gpus | tr '\\n' ' '")->out, "0000:00:06.0 0000:00:07.0 ");
 }
 
 /* The host does not choose what there is in /proc. */
