@@ -258,6 +258,8 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	if (ret)
 		return ret;
 	ret = vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
+	if (le32_to_cpu(xcall->reply.reply->flags) & VGPU_REPLY_REFUSED)
+		return vgpu_marshal_refused(m, ret);
 	vgpu_nvidia_version_checked(ioctl->object->export, cmd, m, &xcall->reply, ret);
 	return ret ?: vgpu_nvidia_address_told(ioctl->object, cmd, m, &xcall->reply);
 }
@@ -314,7 +316,11 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		ret = vgpu_map_ioctl(file, ioctl->m.map, cmd, arg, compat);
 		goto out_end;
 	}
-	if (!ret && compat)
+	if (ret) {
+		ret = vgpu_marshal_refused(&ioctl->m, ret);
+		goto out_end;
+	}
+	if (compat)
 		ret = ioctl_reserve(ioctl);
 	if (!ret)
 		ret = vgpu_keep_claim(&session->claims, &ioctl->kept);

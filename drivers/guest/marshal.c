@@ -192,6 +192,14 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 	return vgpu_marshal_fd_ret(m);
 }
 
+long vgpu_marshal_refused(const struct vgpu_marshal *m, long error)
+{
+	if (!m->status || (error != -ENOMEM && error != -ENOSPC))
+		return error;
+	return copy_to_user(u64_to_user_ptr(m->status_addr), &m->status, sizeof(m->status)) ?
+		-EFAULT : 0;
+}
+
 void vgpu_marshal_view(const struct vgpu_marshal *m, const struct vgpu_call *call,
 		       struct vgpu_call_view *view)
 {

@@ -158,6 +158,8 @@ struct vgpu_marshal_held {
  * @map: of an ioctl that maps memory by itself
  * @ioctl: what the schema says of it, or NULL
  * @wants_clocks: times of other clocks than CLOCK_MONOTONIC may come back
+ * @status: status that vgpu_marshal_refused() tells; 0: none
+ * @status_addr: address of the program's where it does
  */
 struct vgpu_marshal {
 	u32 arg_kind;
@@ -181,6 +183,8 @@ struct vgpu_marshal {
 	const struct vgpu_schema_map *map;
 	const struct vgpu_schema_ioctl *ioctl;
 	bool wants_clocks;
+	u32 status;
+	u64 status_addr;
 
 	/* private: */
 	const struct vgpu_wire_limits *limits;
@@ -227,6 +231,17 @@ void vgpu_marshal_init(struct vgpu_marshal *m, const struct vgpu_wire_limits *li
  */
 int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema, u32 cmd,
 		       unsigned long arg, bool compat);
+
+/**
+ * vgpu_marshal_refused - tell the program of a refusal as the driver would
+ * @m: after vgpu_marshal_ioctl()
+ * @error: negative errno of vgpu_marshal_ioctl(), or of a reply that is REFUSED
+ *
+ * A driver whose ioctls tell a status has programs that take any errno for a failure of the system.
+ *
+ * Return: @error; 0: the program has a status instead; -EFAULT.
+ */
+long vgpu_marshal_refused(const struct vgpu_marshal *m, long error);
 
 /* Fills @view for vgpu_wire_reply_check(); @call is the one that was sent. */
 void vgpu_marshal_view(const struct vgpu_marshal *m, const struct vgpu_call *call,

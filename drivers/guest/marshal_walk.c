@@ -614,6 +614,10 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 		return 0;
 	addr &= ~mask;
 	end &= ~mask;
+	if (field->out_count.kind == VGPU_REF_FIELD) {
+		m->status = field->max;
+		m->status_addr = m->info[level->seg].addr + level->base + field->out_count.offset;
+	}
 	for (; vgpu_marshal_kept_gap(m, &addr, end, &gap); addr = gap) {
 		error = kept_add(m, field, addr, gap);
 		if (error)

@@ -204,9 +204,12 @@ struct vgpu_schema_chain;
  * @out_count: PTR, VGPU_OUT: number of elements that the driver filled, as
  *	found in the struct afterwards (@up is 0); more than @count counts as @count.
  *	PID: NONE: it is the caller's; else, likewise, the integer whose bits @mask say that it
- *	is the pid of who opened the file. Other positive ones, which are the host's, become 0
+ *	is the pid of who opened the file. Other positive ones, which are the host's, become 0.
+ *	KEPT: likewise, where the driver tells a status; NONE: it tells none
  * @max: PTR: more bytes than these are left to demand paging; 0: no limit
- *	but the host's; PIDS: number of ids; STAMP: nanoseconds a unit of its integer, 0: one
+ *	but the host's; PIDS: number of ids; STAMP: nanoseconds a unit of its integer, 0: one;
+ *	KEPT: the status that the program gets, instead of an errno, where the pages would be
+ *	more than may be kept
  * @elem: PTR: what is inside each element, NULL: plain data; STRUCT: what it is
  * @chain: CHAIN
  */

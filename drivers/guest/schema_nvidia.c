@@ -18,6 +18,7 @@
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
+#include "nvidia_rm.h"
 #include "schema.h"
 
 #define NV(nr, s)	_IOC(_IOC_READ | _IOC_WRITE, 'F', nr, sizeof(s))
@@ -90,6 +91,7 @@ static const struct vgpu_schema_field alloc_memory[] = {
 	/* The limit is the offset of the last byte. */
 	{ VGPU_KEPT(struct nv_alloc_memory, address), .dir = VGPU_INOUT, .mask = 1,
 	  .count = VGPU_FIELD(struct nv_alloc_memory, limit),
+	  .out_count = VGPU_FIELD(struct nv_alloc_memory, status), .max = RM_NO_MEMORY,
 	  .when = VGPU_WHEN_EQUAL(struct nv_alloc_memory, class, NV_MEMORY_OS_DESCRIPTOR) },
 };
 

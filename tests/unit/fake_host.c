@@ -201,6 +201,20 @@ static u8 *reply_build(struct host *host, const struct vgpu_call_view *view, s64
 	return (u8 *)reply;
 }
 
+/* The host's own error, which carries nothing. */
+static u8 *refusal_build(struct host *host, const struct vgpu_call_view *view, size_t *len)
+{
+	struct vgpu_reply *reply = calloc(1, sizeof(*reply));
+
+	*len = sizeof(*reply);
+	reply->hdr.len = cpu_to_le32(*len);
+	reply->hdr.type = cpu_to_le16(VGPU_MSG_REPLY);
+	reply->hdr.seq = view->call->hdr.seq;
+	reply->result = cpu_to_le64(-host->refuse);
+	reply->flags = cpu_to_le32(VGPU_REPLY_REFUSED);
+	return (u8 *)reply;
+}
+
 /* What a host does with a CALL. Return: the REPLY, to be freed; NULL: refused. */
 static u8 *host_call(struct host *host, const u8 *msg, size_t msg_len, driver_fn driver,
 		     void *data, size_t *reply_len)
@@ -217,6 +231,8 @@ static u8 *host_call(struct host *host, const u8 *msg, size_t msg_len, driver_fn
 			"the host accepts the call"))
 		return NULL;
 	host->calls++;
+	if (host->refuse)
+		return refusal_build(host, &view, reply_len);
 	host->next_fd = HOST_FD_FIRST;
 	nr = le16_to_cpu(view.call->nr_fixups);
 	placed = calloc(nr + 1, sizeof(*placed));
@@ -296,7 +312,7 @@ static long ioctl_run(struct host *host, struct vgpu_marshal *m,
 	m->live = host->live;
 	result = vgpu_marshal_ioctl(m, schema, cmd, arg, compat);
 	if (result)
-		return result;
+		return vgpu_marshal_refused(m, result);
 	msg = call_build(m, cmd, compat, &len);
 	reply = host_call(host, msg, len, driver, data, &reply_len);
 	if (!reply) {
@@ -307,6 +323,8 @@ static long ioctl_run(struct host *host, struct vgpu_marshal *m,
 	if (tap_expect(!vgpu_wire_reply_check(reply, reply_len, &sent, &got),
 		       "the guest accepts the reply"))
 		result = vgpu_marshal_finish(m, &got, le64_to_cpu(got.reply->result));
+	if (host->refuse)
+		result = vgpu_marshal_refused(m, result);
 	free(reply);
 	free(msg);
 	return result;

@@ -16,6 +16,7 @@
 struct host {
 	struct vgpu_wire_limits limits;
 	bool live;			/* mappings are no copies */
+	int refuse;			/* an errno: no call reaches the driver */
 	/* of the last call: */
 	u32 fetches;			/* touched memory that did not come along */
 	u32 calls;

@@ -241,7 +241,13 @@ static void body_check(const struct vgpu_schema_struct *body, u32 depth)
 			   (field->dir >= VGPU_IN && field->dir <= VGPU_INOUT),
 			   "field %u: direction", i);
 		tap_expect(field->out_count.kind == VGPU_REF_NONE || field->dir == VGPU_OUT ||
-			   field->type == VGPU_FIELD_PID, "field %u: counted out", i);
+			   field->type == VGPU_FIELD_PID || field->type == VGPU_FIELD_KEPT,
+			   "field %u: counted out", i);
+		if (field->type == VGPU_FIELD_KEPT)
+			tap_expect(field->out_count.kind == VGPU_REF_NONE ? !field->max :
+				   field->out_count.kind == VGPU_REF_FIELD && field->max &&
+				   !field->out_count.up && field->out_count.size == 4,
+				   "field %u: its status", i);
 		if (field->type == VGPU_FIELD_PID)
 			tap_expect(field->out_count.kind == VGPU_REF_NONE ? !field->mask :
 				   field->out_count.kind == VGPU_REF_FIELD && field->mask &&

@@ -574,6 +574,60 @@ static void kept_memory(void)
 	tap_subject("memory that the device would keep");
 }
 
+/*
+ * Where this machine or the host has no room for memory that the device would keep, RM's own
+ * status says so, and the ioctl was made.
+ */
+static void kept_too_much(void)
+{
+	static const struct {
+		bool by_host;
+		int error;
+		long result;
+		u32 status;
+	} cases[] = {
+		{ false, ENOMEM, 0, 0x51 }, { false, ENOSPC, 0, 0x51 }, { false, EINTR, -EINTR, 0 },
+		{ true, ENOMEM, 0, 0x51 }, { true, EACCES, -EACCES, 0 },
+	};
+	struct look look = {};
+	u8 *arg, *outer;
+	long result;
+	u32 i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		start();
+		arg = user_alloc(56);
+		put32(arg, 12, 0x71);
+		put64(arg, 24, (uintptr_t)user_alloc_pages(4096));
+		put64(arg, 32, 4095);
+		outer = user_alloc(16);
+		put32(outer, 0, 0x27);
+		put32(outer, 4, 56);
+		put64(outer, 8, (uintptr_t)arg);
+		if (cases[i / 2].by_host)
+			host.refuse = cases[i / 2].error;
+		else
+			user.fail_keep = cases[i / 2].error;
+		result = i % 2 ? run(nvidia, XFER, outer, &look) :
+			 run(nvidia, NV(0x27, 56), arg, &look);
+		tap_expect(result == cases[i / 2].result && get32(arg, 40) == cases[i / 2].status,
+			   "%u: %ld, status %#x", i, result, get32(arg, 40));
+		user.fail_keep = 0;
+		host.refuse = 0;
+	}
+	/* Memory that is none is for the driver to find. */
+	start();
+	arg = user_alloc(56);
+	put32(arg, 12, 0x3e);
+	put64(arg, 24, 4096);
+	put64(arg, 32, 4095);
+	host.refuse = ENOMEM;
+	tap_expect(run(nvidia, NV(0x27, 56), arg, &look) == -ENOMEM && !get32(arg, 40),
+		   "another class");
+	host.refuse = 0;
+	tap_subject("more memory than may be kept");
+}
+
 static void idle_channels(void)
 {
 	u8 *arg;
@@ -748,6 +802,7 @@ int main(void)
 	control_sizes();
 	control_lists();
 	kept_memory();
+	kept_too_much();
 	idle_channels();
 	wrapped();
 	uvm_sizes();
