@@ -7,6 +7,10 @@
  * the kernel's record of who maps what how, so a mapping of the kernel's own holds it
  * there for as long as the host may have the range bound. Without one the processor
  * would not cache the range at all.
+ *
+ * Mappings of the kernel (struct hold) end with their range or slot, or when the device's driver
+ * lets go of the memory, if that is first: something else may be there then, with another
+ * attribute, and programs and lanes keep ranges and slots for as long as they like.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -15,6 +19,7 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 
 #include <asm/pgtable_types.h>
 
@@ -30,19 +35,28 @@
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 
+/**
+ * struct hold - a mapping of the kernel of a range or a slot
+ * @entry: links it into device->holds, under device->holds_lock
+ * @at: its address, or NULL: the memory is gone; written with device->touch held for writing
+ */
+struct hold {
+	struct list_head entry;
+	void __iomem *at;
+};
+
 static void device_free(struct kref *ref)
 {
 	struct vgpu_window_device *device = container_of(ref, struct vgpu_window_device, ref);
 
 	if (device->header)
 		iounmap(device->header);
-	put_device(device->dev);
 	kfree(device);
 }
 
 /**
  * vgpu_window_device_alloc - make a device that no window knows of yet
- * @dev: the device
+ * @dev: the device, which stays until it is removed
  * @start: physical address of its memory
  * @size: size of that in bytes
  * @id: asks which window it is
@@ -59,7 +73,9 @@ struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_add
 	kref_init(&device->ref);
 	INIT_LIST_HEAD(&device->node);
 	init_rwsem(&device->touch);
-	device->dev = get_device(dev);
+	spin_lock_init(&device->holds_lock);
+	INIT_LIST_HEAD(&device->holds);
+	device->dev = dev;
 	device->start = start;
 	device->size = size;
 	device->id = id;
@@ -93,6 +109,21 @@ void vgpu_window_device_add(struct vgpu_window_device *device)
 	vgpu_window_found();
 }
 
+/* Ends all mappings of the kernel but the header's, and lets no others be made. */
+static void device_end_holds(struct vgpu_window_device *device)
+{
+	struct hold *hold;
+
+	down_write(&device->touch);
+	device->removed = true;
+	list_for_each_entry(hold, &device->holds, entry) {
+		if (hold->at)
+			iounmap(hold->at);
+		hold->at = NULL;
+	}
+	up_write(&device->touch);
+}
+
 /* Return: the window that was in it, with a reference, or NULL. */
 static struct vgpu_window *device_leave(struct vgpu_window_device *device)
 {
@@ -108,9 +139,7 @@ static struct vgpu_window *device_leave(struct vgpu_window_device *device)
 	/* Programs do not see it any more when this returns. */
 	if (window)
 		vgpu_window_lost(window);
-	down_write(&device->touch);
-	device->removed = true;
-	up_write(&device->touch);
+	device_end_holds(device);
 	return window;
 }
 
@@ -118,7 +147,7 @@ static struct vgpu_window *device_leave(struct vgpu_window_device *device)
  * vgpu_window_device_remove - let no window be in a device's memory any more
  * @device: a device that was added
  *
- * When it returns, no page table of a program shows the memory, and no slot in it is touched.
+ * When it returns, no page table shows the memory, the kernel's included.
  *
  * Context: process; no locks.
  */
@@ -128,6 +157,10 @@ void vgpu_window_device_remove(struct vgpu_window_device *device)
 
 	if (window)
 		vgpu_window_put(window);
+	/* Nobody asks a device that is in no list, nor touches slots of one that is removed. */
+	if (device->header)
+		iounmap(device->header);
+	WRITE_ONCE(device->header, NULL);
 }
 
 /**
@@ -199,40 +232,79 @@ static bool device_is_cached(const void __iomem *held)
  * Maps the range as the host has it cached, so that programs have it like that until it is
  * unmapped. Return: NULL if it cannot be had.
  */
-static void __iomem *device_hold(phys_addr_t start, u64 len, u32 cache)
+static void __iomem *device_map(phys_addr_t start, u64 len, u32 cache)
 {
-	void __iomem *held;
+	void __iomem *at;
 
 	if (cache == VGPU_CACHE_WC)
 		return ioremap_wc(start, len);
 	if (cache == VGPU_CACHE_UC)
 		return ioremap(start, len);
-	held = ioremap_cache(start, len);
+	at = ioremap_cache(start, len);
 	/* Firmware may have said that memory is not cached there. */
-	if (held && !device_is_cached(held)) {
-		iounmap(held);
-		held = NULL;
+	if (at && !device_is_cached(at)) {
+		iounmap(at);
+		at = NULL;
 	}
-	return held;
+	return at;
+}
+
+/* Return: the hold; or an errno: -ENODEV if the memory is gone, -ENOMEM if it cannot be had so. */
+static struct hold *device_hold(struct vgpu_window_device *device, u64 offset, u64 len, u32 cache)
+{
+	struct hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
+	int ret = -ENODEV;
+
+	if (!hold)
+		return ERR_PTR(-ENOMEM);
+	/* Else it could be another device's memory that is mapped. */
+	down_read(&device->touch);
+	if (!device->removed) {
+		hold->at = device_map(device->start + offset, len, cache);
+		ret = hold->at ? 0 : -ENOMEM;
+		if (ret)
+			dev_warn_once(device->dev,
+				      "uncached memory: mappings go by copy; larger windows have other memory\n");
+	}
+	if (!ret) {
+		spin_lock(&device->holds_lock);
+		list_add(&hold->entry, &device->holds);
+		spin_unlock(&device->holds_lock);
+	}
+	up_read(&device->touch);
+	if (!ret)
+		return hold;
+	kfree(hold);
+	return ERR_PTR(ret);
+}
+
+static void device_let_go(struct vgpu_window_device *device, struct hold *hold)
+{
+	/* The driver does not let go of the memory before it is unmapped. */
+	down_read(&device->touch);
+	spin_lock(&device->holds_lock);
+	list_del(&hold->entry);
+	spin_unlock(&device->holds_lock);
+	if (hold->at)
+		iounmap(hold->at);
+	up_read(&device->touch);
+	kfree(hold);
 }
 
 static int device_bind(struct vgpu_window_range *range, u32 cache)
 {
 	struct vgpu_window_device *device = range->window->data;
-	void __iomem *held = device_hold(device->start + range->offset, range->len, cache);
+	struct hold *hold = device_hold(device, range->offset, range->len, cache);
 
-	if (!held) {
-		dev_warn_once(device->dev,
-			      "uncached memory: mappings go by copy; larger windows have other memory\n");
-		return -ENOMEM;
-	}
-	range->data = (__force void *)held;
+	if (IS_ERR(hold))
+		return PTR_ERR(hold);
+	range->data = hold;
 	return 0;
 }
 
 static void device_unbind(struct vgpu_window_range *range)
 {
-	iounmap((__force void __iomem *)range->data);
+	device_let_go(range->window->data, range->data);
 }
 
 static pgprot_t device_like(u32 cache)
@@ -297,9 +369,10 @@ static unsigned long *device_slots(struct vgpu_window *window)
 static bool device_slot_enter(struct vgpu_slot *slot)
 {
 	struct vgpu_window_device *device = slot->window->data;
+	struct hold *hold = slot->data;
 
 	down_read(&device->touch);
-	if (!device->removed)
+	if (hold->at)
 		return true;
 	up_read(&device->touch);
 	return false;
@@ -315,27 +388,23 @@ static void device_slot_leave(struct vgpu_slot *slot)
 static int device_slot_open(struct vgpu_slot *slot)
 {
 	struct vgpu_window_device *device = slot->window->data;
-	void __iomem *held;
+	struct hold *hold;
 
 	/* Without a header nobody would tell when the slot is taken away. */
-	if (!device->header)
+	if (!READ_ONCE(device->header))
 		return -ENODEV;
-	/* Else it could be another device's memory that is held. */
-	if (!device_slot_enter(slot))
-		return -ENODEV;
-	held = device_hold(device->start + vgpu_slot_offset(slot), VGPU_ARENA_SLOT,
-			   VGPU_CACHE_WB);
-	device_slot_leave(slot);
-	if (!held)
-		return -ENOMEM;
-	/* Cached memory, as any. */
-	slot->memory = (__force void *)held;
+	hold = device_hold(device, vgpu_slot_offset(slot), VGPU_ARENA_SLOT, VGPU_CACHE_WB);
+	if (IS_ERR(hold))
+		return PTR_ERR(hold);
+	/* Cached memory, as any. Nobody is let in where it is gone by now. */
+	slot->memory = (__force void *)hold->at;
+	slot->data = hold;
 	return 0;
 }
 
 static void device_slot_close(struct vgpu_slot *slot)
 {
-	iounmap((__force void __iomem *)slot->memory);
+	device_let_go(slot->window->data, slot->data);
 }
 
 static u64 device_slot_id(const struct vgpu_slot *slot)

@@ -9,6 +9,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rwsem.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 #include "uapi/linux/vgpu_wire.h"
@@ -31,14 +32,19 @@ typedef u64 vgpu_window_id_fn(const struct vgpu_window_device *device);
  * @size: size of the memory in bytes
  * @id: asks which window it is
  * @header: the memory's first page, which has the ids of slots; NULL: it has no slots. The driver
- *	maps it, and it is unmapped with the last reference
- * @dev: the device that messages of the log name; a reference
+ *	maps it, and it is unmapped when the driver removes the device
+ * @dev: the device, for @id and for messages of the log; until it is @removed, as ranges and slots
+ *	may stay for longer than the driver of its bus
  * @window: the window that uses it, or NULL; under devices_lock. A window of before may still
  *	have ranges of it for mappings that give SIGBUS, and slots
  * @slots: one bit for each slot that a connection of this machine uses or has used, see
  *	struct vgpu_window_provider
- * @touch: held for reading while memory of slots is touched, and for writing to set @removed
+ * @touch: held for reading while memory of slots is touched, and while mappings of the kernel are
+ *	made and ended; for writing to set @removed
  * @removed: the driver has let go of the memory, where something else may be; under @touch
+ * @holds_lock: guards @holds; inside @touch
+ * @holds: list of the kernel's mappings of ranges and slots, none of which is left when @removed
+ *	is set (window_device.c)
  */
 struct vgpu_window_device {
 	struct kref ref;
@@ -52,6 +58,8 @@ struct vgpu_window_device {
 	DECLARE_BITMAP(slots, VGPU_ARENA_SLOTS_MAX);
 	struct rw_semaphore touch;
 	bool removed;
+	spinlock_t holds_lock; /* the list */
+	struct list_head holds;
 };
 
 struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_addr_t start, u64 size,

@@ -31,9 +31,11 @@ ROUNDS = 6
 # Half of vgpud's ping-timeout-ms until there is a PING, all of it until that
 # counts as unanswered, a second, and what an emulated machine adds.
 PING_LIMIT = 5 + 10 + 1 + 15
-# A guest loses the device of its window for a while.
-REBIND = (f"cd /sys/bus/pci/drivers/vgpu_window && sleep 3 && echo {WINDOW_DEVICE} >unbind && "
-          f"sleep 3 && echo {WINDOW_DEVICE} >bind")
+# Mappings of devices' memory that the guest's kernel has for windows.
+HOLDS = "grep '\\[vgpu_guest\\] .*ioremap' /proc/vmallocinfo"
+# A guest loses the device of its window for a while. What it had before, and then.
+REBIND = (f"cd /sys/bus/pci/drivers/vgpu_window && sleep 3 && {HOLDS} >/run/holds; echo {WINDOW_DEVICE} >unbind && "
+          f"{{ {HOLDS} >/run/held; sleep 3; }} && echo {WINDOW_DEVICE} >bind")
 # The exit status of tests/tools/nvidia_hunt where it was shown no memory.
 NONE_SHOWN = 3
 # How often the device of a guest's window is taken from its driver while a program uses memory there.
@@ -394,6 +396,10 @@ def drain(bed):
     wait_unbound(bed)
     wait_bound(bed, windows(bed)[0]["resolved"])
     seen += "; with the device lost and found, " + hunted(bed.guest, serial, 2 * HUNT)
+    if not holds(bed.guest, "cat /run/holds"):
+        raise Failure("the guest's kernel does not say what it has mapped of its window")
+    if left := holds(bed.guest, "cat /run/held"):
+        raise Leak(f"the guest's kernel had mapped a window without its device: {left}")
     settle(bed, before)
     if not times:
         raise Failure(f"never drained; {seen}")
@@ -1056,9 +1062,20 @@ def window_moves(bed, how):
          f"echo $device >/sys/bus/virtio/drivers/vgpu_window/{how}")
 
 
+def holds(guest, command=HOLDS):
+    """Which of these are of the guest's window."""
+    bars = [(int(first, 0), int(last, 0)) for first, last, _ in
+            map(str.split, guest.must(f"cat /sys/bus/pci/devices/{WINDOW_DEVICE}/resource").lines)]
+    return [line for line in guest.run(command).lines if (at := re.search(r"phys=(\w+)", line)) and
+            any(first <= int(at[1], 0) <= last for first, last in bars)]
+
+
 def window_goes(bed, what):
-    """Nothing is seen in it any more when the driver has let go: QEMU would not survive its coming back."""
+    """Nothing is seen in it any more when the driver has let go: QEMU would not survive its coming back.
+    Nor does the guest's kernel map what may be another device's memory then."""
     window_moves(bed, "unbind")
+    if left := holds(bed.guest):
+        raise Leak(f"the guest's kernel has mapped a window whose driver has let go of it: {left}")
     if number := shown(bed, what):
         raise Leak(f"{number} mappings of {what} are seen in a window whose driver has let go of it")
     window_moves(bed, "bind")

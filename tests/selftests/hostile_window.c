@@ -2,7 +2,17 @@
 /*
  * What a host says of windows and exports that a guest cannot have: it costs the guest neither
  * memory nor warnings, and the rest of what the host says counts as before. The test is the host.
+ *
+ * A guest loses the device of its window (tests/mock/virtio.c) while it has ranges in its memory:
+ * nothing of the kernel's shows that memory when the device's driver has let go of it.
  */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
 #include "host_played.h"
 
 #include "kselftest_harness.h"
@@ -124,6 +134,289 @@ TEST_F_TIMEOUT(host, more_exports_than_devices, 120)
 	lines = atol(tool_run("dmesg | grep -c 'no device for export'")->out);
 	EXPECT_LT(0, lines);
 	EXPECT_GE(BURST * bursts, lines);
+}
+
+/* --- the window's device -------------------------------------------------- */
+
+#define MODULE		"vgpu_mock_virtio"
+/* Its driver lets go of it. */
+#define UNBIND		"cd /sys/devices/vgpu-mock-virtio/virtio* && device=${PWD##*/} && " \
+			"echo $device >/sys/bus/virtio/drivers/vgpu_window/unbind"
+/* The device's memory, and who maps it, as the kernel says. */
+#define IS_TAKEN	"grep -q '^ *4000000000-.* : vgpu_guest' /proc/iomem"
+#define MAPPED		"grep -c 'phys=0x00000040000[0-9a-f]* ioremap' /proc/vmallocinfo"
+#define REGION		(1UL << 20)
+#define NUMBER		0x77696e646f77
+#define OBJECT		7
+
+/* The host stops at a MMAP in the window; it has got one; it is to end. */
+static bool holds_mmap, has_mmap, ending;
+
+static bool lane_reply(int lane, const struct vgpu_call *call, int64_t result,
+		       const struct vgpu_out_mmap *out)
+{
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_object_desc object;
+	} msg = {
+		.reply.hdr.type = htole16(VGPU_MSG_REPLY),
+		.reply.hdr.seq = call->hdr.seq,
+		.reply.result = htole64(result),
+	};
+	size_t len = sizeof(msg.reply);
+
+	if (out)
+		msg.reply.out.mmap = *out;
+	if (le16toh(call->op) == VGPU_OP_OPEN) {
+		len = sizeof(msg);
+		msg.reply.nr_objects = htole16(1);
+		msg.object.object = htole32(OBJECT);
+		msg.object.kind = htole32(VGPU_OBJECT_DEVICE);
+		msg.object.fops = htole32(VGPU_FOP_IOCTL | VGPU_FOP_MMAP);
+		msg.object.flags = htole32(VGPU_OBJECT_READ | VGPU_OBJECT_WRITE);
+		msg.object.space = htole64(1);
+		msg.object.f_flags = htole32(O_RDWR);
+	}
+	msg.reply.hdr.len = htole32(len);
+	return send(lane, &msg, len, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+static bool lane_mmap(int lane, const struct vgpu_call *call)
+{
+	const struct vgpu_out_mmap out = {
+		.space = htole64(1),
+		.offset = call->args.mmap.offset,
+		.flags = htole32(VGPU_MAP_READ | VGPU_MAP_WRITE | VGPU_MAP_MAYREAD |
+				 VGPU_MAP_MAYWRITE | VGPU_MAP_SHARED | VGPU_MAP_IO |
+				 VGPU_MAP_PFNMAP | VGPU_MAP_WINDOW),
+		.cache = htole32(VGPU_CACHE_UC),
+	};
+
+	/* The guest has not found the window yet. */
+	if (!call->args.mmap.window)
+		return lane_reply(lane, call, -EAGAIN, NULL);
+	__atomic_store_n(&has_mmap, true, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&holds_mmap, __ATOMIC_SEQ_CST))
+		usleep(20000);
+	return lane_reply(lane, call, 0, &out);
+}
+
+/* Return: a message came; each that a test like this causes has room for it. */
+static bool msg_recv(int from, struct vgpu_call *msg)
+{
+	size_t rest;
+
+	if (recv(from, &msg->hdr, sizeof(msg->hdr), MSG_WAITALL) != sizeof(msg->hdr))
+		return false;
+	rest = le32toh(msg->hdr.len) - sizeof(msg->hdr);
+	return rest <= sizeof(*msg) - sizeof(msg->hdr) &&
+	       (!rest || recv(from, &msg->hdr + 1, rest, MSG_WAITALL) == (ssize_t)rest);
+}
+
+static void *serve_lane(void *data)
+{
+	const struct vgpu_hdr ready = {
+		.len = htole32(sizeof(ready)), .type = htole16(VGPU_MSG_LANE_READY),
+	};
+	int lane = (int)(intptr_t)data;
+	struct vgpu_lane_hello hello;
+	struct vgpu_call call;
+	bool ok;
+
+	ok = recv(lane, &hello, sizeof(hello), MSG_WAITALL) == sizeof(hello) &&
+	     send(lane, &ready, sizeof(ready), MSG_NOSIGNAL) == sizeof(ready);
+	while (ok && msg_recv(lane, &call)) {
+		/* Others are acknowledgements. */
+		if (call.hdr.type != htole16(VGPU_MSG_CALL))
+			continue;
+		ok = le16toh(call.op) == VGPU_OP_MMAP ? lane_mmap(lane, &call) :
+		     lane_reply(lane, &call, 0, NULL);
+	}
+	close(lane);
+	return NULL;
+}
+
+/* Answers UNBIND at once, and takes the guest's lanes. */
+static void *serve(void *data)
+{
+	struct pollfd polled[] = {
+		{ .fd = listener, .events = POLLIN }, { .fd = control, .events = POLLIN },
+	};
+	struct vgpu_call msg;
+	pthread_t thread;
+	int lane;
+
+	while (!__atomic_load_n(&ending, __ATOMIC_SEQ_CST)) {
+		if (poll(polled, 2, 100) <= 0)
+			continue;
+		if (polled[0].revents & POLLIN) {
+			lane = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+			if (pthread_create(&thread, NULL, serve_lane, (void *)(intptr_t)lane))
+				close(lane);
+			else
+				pthread_detach(thread);
+		}
+		if (!polled[1].revents)
+			continue;
+		if (!msg_recv(control, &msg))
+			break;
+		if (msg.hdr.type == htole16(VGPU_MSG_UNBIND)) {
+			msg.hdr.type = htole16(VGPU_MSG_UNBOUND);
+			msg.hdr.seq = 0;
+			send_all(&msg, sizeof(struct vgpu_window_part));
+		}
+	}
+	return NULL;
+}
+
+/* A program that maps memory of a card, which never is a copy, and has it until its end. */
+static void use(int result_fd)
+{
+	int fd = open("/dev/nvidia0", O_RDWR), result = errno;
+	void *memory = MAP_FAILED;
+
+	/* A test that fails leaves no program that keeps the module. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (fd >= 0 && memory == MAP_FAILED) {
+		memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		result = memory == MAP_FAILED ? errno : 0;
+		if (result && result != EAGAIN)
+			break;
+		usleep(20000);
+	}
+	if (write(result_fd, &result, sizeof(result)) == sizeof(result))
+		pause();
+	_exit(0);
+}
+
+FIXTURE(lost_device)
+{
+	pthread_t server;
+	pid_t program;
+	/* The errno of the program's mmap() can be read from it. */
+	int result;
+};
+
+FIXTURE_SETUP(lost_device)
+{
+	const struct vgpu_window_header header = {
+		.magic = { 'v', 'g', 'p', 'u', '-', 'w', 'i', 'n' },
+		.version = htole32(VGPU_WINDOW_VERSION),
+		.window = htole64(NUMBER), .size = htole64(REGION),
+	};
+	const unsigned char *byte = (const unsigned char *)&header;
+	char config[16 + 4 * VGPU_WINDOW_CONFIG_LEN] = "config=";
+	struct vgpu_export_add add;
+	unsigned int i;
+
+	if (native())
+		SKIP(return, "needs the guest module");
+	if (geteuid())
+		SKIP(return, "needs root");
+	for (i = 0; i < VGPU_WINDOW_CONFIG_LEN; i++)
+		sprintf(config + strlen(config), "%s%u", i ? "," : "", byte[i]);
+	ASSERT_EQ(0, host_begin());
+	ASSERT_EQ(0, tool_run("modprobe " MODULE " region=%lu %s", REGION, config)->status);
+	ASSERT_EQ(0, tool_run(IS_TAKEN)->status);
+	fill_export(&add, "card", NULL);
+	add.kind = htole32(VGPU_EXPORT_NVIDIA);
+	strcpy((char *)add.title, "nvidia0");
+	strcpy((char *)add.driver, "nvidia");
+	ASSERT_TRUE(say_window(NUMBER, REGION));
+	ASSERT_TRUE(send_all(&add, sizeof(add)));
+	ASSERT_TRUE(say_export("after"));
+	ASSERT_TRUE(await_export("after"));
+	ending = false;
+	has_mmap = false;
+	holds_mmap = false;
+	ASSERT_EQ(0, pthread_create(&self->server, NULL, serve, NULL));
+}
+
+/* Return: it has begun, and maps memory. */
+static bool program_begin(FIXTURE_DATA(lost_device) *self)
+{
+	uint64_t deadline = tool_now_ms() + PATIENCE_MS;
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		return false;
+	self->result = fds[0];
+	self->program = fork();
+	if (!self->program)
+		use(fds[1]);
+	close(fds[1]);
+	while (self->program > 0 && !__atomic_load_n(&has_mmap, __ATOMIC_SEQ_CST)) {
+		if (tool_now_ms() > deadline)
+			return false;
+		usleep(20000);
+	}
+	return self->program > 0;
+}
+
+/* Return: the errno of its mmap(), 0 if there is none. */
+static int program_result(const FIXTURE_DATA(lost_device) *self)
+{
+	int result = -1;
+
+	return read(self->result, &result, sizeof(result)) == sizeof(result) ? result : -1;
+}
+
+FIXTURE_TEARDOWN(lost_device)
+{
+	if (control < 0)
+		return;
+	__atomic_store_n(&holds_mmap, false, __ATOMIC_SEQ_CST);
+	if (self->program > 0) {
+		kill(self->program, SIGKILL);
+		waitpid(self->program, NULL, 0);
+	}
+	__atomic_store_n(&ending, true, __ATOMIC_SEQ_CST);
+	pthread_join(self->server, NULL);
+	host_end();
+	tool_run("rmmod " MODULE);
+}
+
+/* A range that a mapping has is the program's for as long as it likes, but shows nothing. */
+TEST_F_TIMEOUT(lost_device, range_of_a_mapping, 120)
+{
+	ASSERT_TRUE(program_begin(self));
+	ASSERT_EQ(0, program_result(self));
+	/* Else it would not be seen, either, where it should not be. */
+	ASSERT_STREQ("1\n", tool_run(MAPPED)->out);
+	ASSERT_EQ(0, tool_run(UNBIND)->status);
+	ASSERT_STREQ("0\n", tool_run(MAPPED)->out);
+	/* The program does not keep the device, and with that the module, either. */
+	EXPECT_EQ(0, tool_run("rmmod " MODULE)->status);
+}
+
+/*
+ * The host answers when the device is gone. Its driver waits for what the host may yet show; one
+ * who is killed lets go of the memory at once.
+ */
+TEST_F_TIMEOUT(lost_device, range_that_comes_later, 120)
+{
+	uint64_t deadline = tool_now_ms() + PATIENCE_MS;
+	unsigned int patience_us = 20000;
+	pid_t pid;
+
+	holds_mmap = true;
+	ASSERT_TRUE(program_begin(self));
+	while (!tool_run(IS_TAKEN)->status && tool_now_ms() < deadline) {
+		pid = fork();
+		if (!pid) {
+			execl("/bin/sh", "sh", "-c", UNBIND, NULL);
+			_exit(1);
+		}
+		ASSERT_GT(pid, 0);
+		/* It may not have come as far. */
+		usleep(patience_us *= 2);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	}
+	ASSERT_NE(0, tool_run(IS_TAKEN)->status);
+	__atomic_store_n(&holds_mmap, false, __ATOMIC_SEQ_CST);
+	EXPECT_EQ(ENOMEM, program_result(self));
+	EXPECT_STREQ("0\n", tool_run(MAPPED)->out);
 }
 
 PLAYED_MAIN
