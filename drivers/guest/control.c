@@ -14,7 +14,7 @@
 #define CONTROL_LATE_DELAY	msecs_to_jiffies(20)
 #define CONTROL_LATE_MAX	16
 
-struct control_msg {
+struct vgpu_control_msg {
 	struct list_head entry;
 	bool sequenced;
 	union {
@@ -29,12 +29,12 @@ struct control_msg {
 
 static struct workqueue_struct *control_wq;
 
-static struct control_msg *control_next(struct vgpu_control *control)
+static struct vgpu_control_msg *control_next(struct vgpu_control *control)
 {
-	struct control_msg *msg;
+	struct vgpu_control_msg *msg;
 
 	spin_lock(&control->lock);
-	msg = list_first_entry_or_null(&control->queue, struct control_msg, entry);
+	msg = list_first_entry_or_null(&control->queue, struct vgpu_control_msg, entry);
 	if (msg)
 		list_del(&msg->entry);
 	spin_unlock(&control->lock);
@@ -46,7 +46,7 @@ static void control_send(struct work_struct *work)
 	struct vgpu_control *control = container_of(to_delayed_work(work), struct vgpu_control,
 						    work);
 	struct vgpu_host *host = container_of(control, struct vgpu_host, control);
-	struct control_msg *msg;
+	struct vgpu_control_msg *msg;
 
 	while ((msg = control_next(control))) {
 		size_t len = le32_to_cpu(msg->hdr.len);
@@ -59,16 +59,21 @@ static void control_send(struct work_struct *work)
 	}
 }
 
+static void control_fill(struct vgpu_control_msg *msg, u16 type, size_t len)
+{
+	msg->hdr.type = cpu_to_le16(type);
+	msg->hdr.len = cpu_to_le32(len);
+}
+
 /*
  * An allocation that may fail would lose an object or a mapping of the host for
  * good; those of this size do not.
  */
-static struct control_msg *control_alloc(u16 type, size_t len)
+static struct vgpu_control_msg *control_alloc(u16 type, size_t len)
 {
-	struct control_msg *msg = kzalloc(sizeof(*msg), GFP_KERNEL | __GFP_NOFAIL);
+	struct vgpu_control_msg *msg = kzalloc(sizeof(*msg), GFP_KERNEL | __GFP_NOFAIL);
 
-	msg->hdr.type = cpu_to_le16(type);
-	msg->hdr.len = cpu_to_le32(len);
+	control_fill(msg, type, len);
 	return msg;
 }
 
@@ -76,7 +81,7 @@ static struct control_msg *control_alloc(u16 type, size_t len)
  * Takes @msg over. The order of numbers is that of the queue.
  * @late: no call has to come after it, so that it may wait for others
  */
-static void control_queue(struct vgpu_host *host, struct control_msg *msg, bool late)
+static void control_queue(struct vgpu_host *host, struct vgpu_control_msg *msg, bool late)
 {
 	struct vgpu_control *control = &host->control;
 
@@ -99,9 +104,9 @@ static void control_queue(struct vgpu_host *host, struct control_msg *msg, bool 
 	kfree(msg);
 }
 
-static struct control_msg *control_alloc_close(u32 object, u32 reference)
+static struct vgpu_control_msg *control_alloc_close(u32 object, u32 reference)
 {
-	struct control_msg *msg = control_alloc(VGPU_MSG_CLOSE, sizeof(msg->close));
+	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_CLOSE, sizeof(msg->close));
 
 	msg->sequenced = true;
 	msg->close.object = cpu_to_le32(object);
@@ -142,7 +147,7 @@ void vgpu_control_close_late(struct vgpu_host *host, u32 object, u32 reference)
  */
 void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len)
 {
-	struct control_msg *msg = control_alloc(VGPU_MSG_UNMAP, sizeof(msg->unmap));
+	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_UNMAP, sizeof(msg->unmap));
 
 	msg->sequenced = true;
 	msg->unmap.session = cpu_to_le64(session);
@@ -158,7 +163,7 @@ void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len)
  */
 void vgpu_control_session_close(struct vgpu_host *host, u64 session)
 {
-	struct control_msg *msg = control_alloc(VGPU_MSG_SESSION_CLOSE,
+	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_SESSION_CLOSE,
 						sizeof(msg->session_close));
 
 	msg->sequenced = true;
@@ -177,7 +182,7 @@ void vgpu_control_session_close(struct vgpu_host *host, u64 session)
  */
 void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len)
 {
-	struct control_msg *msg = control_alloc(VGPU_MSG_UNBIND, sizeof(msg->part));
+	struct vgpu_control_msg *msg = control_alloc(VGPU_MSG_UNBIND, sizeof(msg->part));
 
 	msg->sequenced = true;
 	msg->part.window = cpu_to_le64(window);
@@ -187,17 +192,27 @@ void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len
 }
 
 /**
+ * vgpu_control_release_alloc - allocate a message that may have to be queued later
+ *
+ * Return: it, for vgpu_control_release() or kfree(); NULL: there is no memory.
+ */
+struct vgpu_control_msg *vgpu_control_release_alloc(void)
+{
+	return kzalloc(sizeof(struct vgpu_control_msg), GFP_KERNEL_ACCOUNT);
+}
+
+/**
  * vgpu_control_release - ask to hear when no device of the host uses some memory any more
  * @host: the host
+ * @msg: from vgpu_control_release_alloc(); it is taken over
  * @number: number of the memory
  *
  * CLOSE messages of all files by which a driver could have the memory were queued before. The
  * answer comes to vgpu_keep_released(). No call waits for this message.
  */
-void vgpu_control_release(struct vgpu_host *host, u64 number)
+void vgpu_control_release(struct vgpu_host *host, struct vgpu_control_msg *msg, u64 number)
 {
-	struct control_msg *msg = control_alloc(VGPU_MSG_RELEASE, sizeof(msg->release));
-
+	control_fill(msg, VGPU_MSG_RELEASE, sizeof(msg->release));
 	msg->sequenced = true;
 	msg->release.number = cpu_to_le64(number);
 	control_queue(host, msg, true);
@@ -205,7 +220,7 @@ void vgpu_control_release(struct vgpu_host *host, u64 number)
 
 static void control_queue_hdr(struct vgpu_host *host, u16 type, u64 seq)
 {
-	struct control_msg *msg = control_alloc(type, sizeof(msg->hdr));
+	struct vgpu_control_msg *msg = control_alloc(type, sizeof(msg->hdr));
 
 	msg->hdr.seq = cpu_to_le64(seq);
 	control_queue(host, msg, false);
@@ -240,7 +255,7 @@ void vgpu_control_init(struct vgpu_control *control)
 /* Nothing is sent any more. The connection is down, so no send waits. */
 void vgpu_control_end(struct vgpu_control *control)
 {
-	struct control_msg *msg;
+	struct vgpu_control_msg *msg;
 
 	spin_lock(&control->lock);
 	control->closed = true;

@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+struct vgpu_control_msg;
 struct vgpu_host;
 
 /**
@@ -43,7 +44,8 @@ void vgpu_control_close_late(struct vgpu_host *host, u32 object, u32 reference);
 void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len);
 void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len);
 void vgpu_control_session_close(struct vgpu_host *host, u64 session);
-void vgpu_control_release(struct vgpu_host *host, u64 number);
+struct vgpu_control_msg *vgpu_control_release_alloc(void);
+void vgpu_control_release(struct vgpu_host *host, struct vgpu_control_msg *msg, u64 number);
 void vgpu_control_ping(struct vgpu_host *host, u64 seq);
 void vgpu_control_pong(struct vgpu_host *host, u64 seq);
 u64 vgpu_control_seq(struct vgpu_host *host);

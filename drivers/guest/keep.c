@@ -44,6 +44,8 @@
  * struct vgpu_keep - pages that are pinned, all of one KEPT field of a call
  * @entry: links it into one of the lists that the head of this file names, under their lock
  * @unpin: work that unpins the pages and frees this, queued when it is in no list any more
+ * @release: RELEASE message of the pages, as a file may have too many of them for memory to be
+ *	allocated when it is closed; NULL once it is queued
  * @mm: address space that the pages are charged to (mm->pinned_vm); a reference of the struct
  *	alone, as the process may end long before the device lets go
  * @number: by which the host knows the pages; no other pin of this host ever had it
@@ -51,18 +53,21 @@
  * @write: the device may write to them, so they become dirty when they are unpinned
  * @nr_runs: number of entries of @runs that are used
  * @max_runs: number of entries of @runs that there is room for
+ * @most_runs: number of those that a call to the host has room for
  * @runs: physical addresses and lengths in bytes, little endian as on the wire; together
  *	@nr_pages pages. Not changed after vgpu_keep_pin() has returned
  */
 struct vgpu_keep {
 	struct list_head entry;
 	struct work_struct unpin;
+	struct vgpu_control_msg *release;
 	struct mm_struct *mm;
 	u64 number;
 	unsigned long nr_pages;
 	bool write;
 	u32 nr_runs;
 	u32 max_runs;
+	u32 most_runs;
 	struct vgpu_run *runs;
 };
 
@@ -104,6 +109,7 @@ static void keep_uncharge(struct vgpu_keep *keep, long nr)
 static void keep_free(struct vgpu_keep *keep)
 {
 	mmdrop(keep->mm);
+	kfree(keep->release);
 	kvfree(keep->runs);
 	kfree(keep);
 }
@@ -143,11 +149,13 @@ static void keep_lose(struct vgpu_keep *keep)
 
 static int keep_append(struct vgpu_keep *keep, struct page *page)
 {
+	u32 max = min(keep->max_runs * 2, keep->most_runs);
 	u64 addr = PFN_PHYS(page_to_pfn(page));
-	u32 max = keep->max_runs * 2;
 	struct vgpu_run *runs;
 
 	if (!vgpu_run_append(keep->runs, &keep->nr_runs, keep->max_runs, addr)) {
+		if (keep->max_runs == max)
+			return -ENOSPC;
 		runs = kvmalloc_array(max, sizeof(*runs), GFP_KERNEL_ACCOUNT);
 		if (!runs)
 			return -ENOMEM;
@@ -203,23 +211,25 @@ static int keep_pin_all(struct vgpu_keep *keep, u64 addr, u64 nr)
 	return min(got, 0L);
 }
 
-static struct vgpu_keep *keep_make(u64 addr, u64 len, bool write)
+static struct vgpu_keep *keep_make(const struct vgpu_host *host, u64 addr, u64 len, bool write)
 {
 	struct vgpu_keep *keep = kzalloc(sizeof(*keep), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!keep)
 		return ERR_PTR(-ENOMEM);
-	keep->max_runs = KEEP_RUNS;
-	keep->runs = kvmalloc_array(KEEP_RUNS, sizeof(*keep->runs), GFP_KERNEL_ACCOUNT);
-	if (!keep->runs) {
-		kfree(keep);
-		return ERR_PTR(-ENOMEM);
-	}
 	INIT_WORK(&keep->unpin, keep_unpin_work);
 	keep->write = write;
 	keep->mm = current->mm;
 	mmgrab(keep->mm);
+	keep->max_runs = KEEP_RUNS;
+	keep->most_runs = host->limits.call_bytes / sizeof(*keep->runs);
+	keep->runs = kvmalloc_array(KEEP_RUNS, sizeof(*keep->runs), GFP_KERNEL_ACCOUNT);
+	keep->release = vgpu_control_release_alloc();
+	if (!keep->runs || !keep->release) {
+		keep_free(keep);
+		return ERR_PTR(-ENOMEM);
+	}
 	ret = keep_pin_all(keep, addr, PHYS_PFN(len));
 	if (ret) {
 		keep_unpin(keep);
@@ -277,7 +287,7 @@ int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 a
 
 	if (call->nr == VGPU_KEPT_MAX)
 		return -ENOSPC;
-	keep = keep_make(addr, len, write);
+	keep = keep_make(object->host, addr, len, write);
 	if (IS_ERR(keep))
 		return PTR_ERR(keep);
 	mutex_lock(&set->lock);
@@ -470,7 +480,8 @@ void vgpu_keep_close(struct vgpu_object *object)
 		list_for_each_entry_safe(keep, next, keep_list(object), entry) {
 			/* The answer is looked at when this lock is free. */
 			list_move_tail(&keep->entry, &set->releasing);
-			vgpu_control_release(host, keep->number);
+			vgpu_control_release(host, keep->release, keep->number);
+			keep->release = NULL;
 		}
 	}
 	mutex_unlock(&set->lock);
