@@ -19,6 +19,7 @@
 #include "call.h"
 #include "deadline.h"
 #include "host.h"
+#include "keep.h"
 #include "lane.h"
 #include "object.h"
 #include "reserve.h"
@@ -43,6 +44,7 @@ void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, struct vgpu_object *objec
 {
 	memset(xcall, 0, offsetof(struct vgpu_xcall, inline_buf));
 	xcall->msg.op = cpu_to_le16(op);
+	xcall->object = object;
 	if (object)
 		xcall->msg.object = cpu_to_le32(object->id);
 }
@@ -372,6 +374,9 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 		if (ret)
 			return ret;
 	}
+	/* To be told what a file says of itself is no use of it. */
+	if (xcall->object && !(xcall->flags & VGPU_XCALL_FOREIGN))
+		vgpu_keep_use(session, xcall->object);
 	/* Before call_send(): it says which control messages come first. */
 	ret = 0;
 	if (mapped)

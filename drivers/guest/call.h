@@ -37,6 +37,7 @@ struct vgpu_stats;
  * struct vgpu_xcall - a call of this guest, from request to reply
  * @msg: fixed part. The caller fills in op, flags, object, f_flags, pos and
  *	args; vgpu_call_run() the rest
+ * @object: on which, or NULL
  * @flags: VGPU_XCALL_*
  * @deadline: jiffies, from which on it ends with -ETIMEDOUT, whether it has no lane yet or
  *	no reply; 0: none (deadline.h). Set by the caller
@@ -61,6 +62,7 @@ struct vgpu_stats;
  */
 struct vgpu_xcall {
 	struct vgpu_call msg;
+	struct vgpu_object *object;
 	unsigned int flags;
 	unsigned long deadline;
 	unsigned int nr_segs;

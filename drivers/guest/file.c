@@ -147,7 +147,8 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	if (ret)
 		goto out_fini_call;
 
-	object = vgpu_object_adopt(export, vgpu_export_schema(export), xcall.reply.objects);
+	object = vgpu_object_adopt(export, vgpu_export_schema(export), xcall.reply.objects,
+				   session, NULL);
 	if (IS_ERR(object)) {
 		ret = PTR_ERR(object);
 		goto out_fini_call;

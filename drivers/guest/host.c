@@ -345,6 +345,7 @@ static void host_free(struct kref *ref)
 {
 	struct vgpu_host *host = container_of(ref, struct vgpu_host, ref);
 
+	vgpu_keep_set_fini(&host->keeps);
 	kfree_sensitive(host);
 }
 

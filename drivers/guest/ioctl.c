@@ -23,6 +23,7 @@
 #include "keep.h"
 #include "marshal.h"
 #include "nvidia_address.h"
+#include "nvidia_share.h"
 #include "nvidia_version.h"
 #include "object.h"
 #include "reserve.h"
@@ -36,6 +37,7 @@
  * struct vgpu_ioctl - one ioctl under way
  * @file: on which
  * @object: that it stands for
+ * @session: in which the call is made
  * @xcall: the call
  * @m: the argument
  * @video: what it says of a V4L2 buffer
@@ -48,6 +50,7 @@
 struct vgpu_ioctl {
 	struct file *file;
 	struct vgpu_object *object;
+	struct vgpu_session *session;
 	struct vgpu_xcall xcall;
 	struct vgpu_marshal m;
 	struct vgpu_video_call video;
@@ -72,6 +75,7 @@ static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
 		fput(file);
 		return -EINVAL;
 	}
+	vgpu_keep_name(ioctl->session, ioctl->object, object);
 	*id = object->id;
 	*handle = file;
 	return 0;
@@ -91,7 +95,8 @@ static int ioctl_fd_reserve(void *data, const struct vgpu_object_desc *desc, voi
 
 	object = vgpu_object_adopt(ioctl->object->export,
 				   vgpu_schema_for_object(le32_to_cpu(desc->kind),
-							  ioctl->object->schema), desc);
+							  ioctl->object->schema), desc,
+				   ioctl->session, ioctl->object);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
 	vgpu_poll_fence_given(object, le32_to_cpu(desc->flags), &ioctl->seen);
@@ -299,6 +304,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	}
 	ioctl->file = file;
 	ioctl->object = object;
+	ioctl->session = session;
 	ioctl->low = 0;
 	ioctl->low_len = 0;
 	/* For fini, whatever happens before ioctl_call(). */
@@ -326,6 +332,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		ret = vgpu_keep_claim(&session->claims, &ioctl->kept);
 	if (ret)
 		goto out_end;
+	if (vgpu_nvidia_shares(object, cmd, &ioctl->m))
+		vgpu_keep_share(session);
 	if (ioctl_shares(&ioctl->m))
 		WRITE_ONCE(object->space->shared, true);
 	vgpu_blank_ioctl_begin(&ioctl->blank, object, ioctl->m.ioctl, cmd, arg);

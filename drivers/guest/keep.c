@@ -7,11 +7,11 @@
  *
  * Whether a driver has kept them is not known: it may have, also where the call failed. So the
  * pages of every call that was sent are released only when the file is closed, or, where
- * drivers hand such memory from file to file, all of these. A program that names the same
- * pages again and again, as with each frame of a camera, has them pinned once.
+ * drivers hand such memory from file to file, all files of a group (keep_group.c). A program that
+ * names the same pages again and again, as with each frame of a camera, has them pinned once.
  *
  * A pin (struct vgpu_keep) goes from list to list, under host->keeps.lock: a call's own list,
- * which no other task sees; the list of the file or of its keepers; host->keeps.releasing
+ * which no other task sees; the list of the file or of its group; host->keeps.releasing
  * until the answer. Then it is unpinned by a worker, as unpinning may wait for the lock of a page,
  * and the thread that receives the host's messages must not.
  *
@@ -34,6 +34,7 @@
 #include "kept.h"
 #include "marshal.h"
 #include "object.h"
+#include "session.h"
 
 /* So many pages are pinned in one go: an array of pointers to them fills a page. */
 #define KEEP_BATCH	(PAGE_SIZE / sizeof(struct page *))
@@ -79,13 +80,6 @@ static struct workqueue_struct *keep_wq;
  * the machine's memory is enough.
  */
 static atomic_long_t keep_pages;
-
-static struct list_head *keep_list(struct vgpu_object *object)
-{
-	u8 keepers = object->keepers;
-
-	return keepers ? &object->host->keeps.keepers[keepers].kept : &object->kept;
-}
 
 /* --- pages ---------------------------------------------------------------- */
 
@@ -292,7 +286,7 @@ int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 a
 		return PTR_ERR(keep);
 	mutex_lock(&set->lock);
 	/* The object is open, so what is in the list stays there. */
-	old = keep_find(keep_list(object), keep);
+	old = keep_find(vgpu_keep_list(object), keep);
 	full = !old && set->nr == VGPU_KEPT_NUMBERS;
 	if (!old && !full) {
 		set->nr++;
@@ -328,7 +322,7 @@ void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, b
 		return;
 	if (sent) {
 		mutex_lock(&set->lock);
-		list_splice_tail_init(&call->pins, keep_list(object));
+		list_splice_tail_init(&call->pins, vgpu_keep_list(object));
 		mutex_unlock(&set->lock);
 		return;
 	}
@@ -427,23 +421,6 @@ void vgpu_keep_unclaim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *c
 /* --- files ---------------------------------------------------------------- */
 
 /**
- * vgpu_keep_open - count an object among its keepers
- * @object: the object, which is new
- *
- * While it is open its driver may have what calls on files of the same keepers have pinned.
- */
-void vgpu_keep_open(struct vgpu_object *object)
-{
-	struct vgpu_keep_set *set = &object->host->keeps;
-
-	if (!object->keepers)
-		return;
-	mutex_lock(&set->lock);
-	set->keepers[object->keepers].open++;
-	mutex_unlock(&set->lock);
-}
-
-/**
  * vgpu_keep_may - ask whether an object's driver may have memory that is pinned
  * @object: the object, on which no call is under way
  *
@@ -454,7 +431,7 @@ void vgpu_keep_open(struct vgpu_object *object)
  */
 bool vgpu_keep_may(const struct vgpu_object *object)
 {
-	return object->keepers || !list_empty(&object->kept);
+	return object->keep.group || !list_empty(&object->keep.kept);
 }
 
 /**
@@ -462,29 +439,32 @@ bool vgpu_keep_may(const struct vgpu_object *object)
  * @object: the object, which a CLOSE that was queued before this has closed
  *
  * The pages stay pinned until vgpu_keep_released(), or for ever if the connection is lost
- * before. Those of keepers are released when the last object of them is closed.
+ * before. Those of a group are released when the last of its files is closed.
  */
 void vgpu_keep_close(struct vgpu_object *object)
 {
 	struct vgpu_host *host = object->host;
 	struct vgpu_keep_set *set = &host->keeps;
 	struct vgpu_keep *keep, *next;
+	struct vgpu_session *user;
+	LIST_HEAD(left);
 	LIST_HEAD(lost);
 
 	if (!vgpu_keep_may(object))
 		return;
 	mutex_lock(&set->lock);
-	if (!object->keepers || !--set->keepers[object->keepers].open) {
-		if (vgpu_host_is_down(host))
-			list_splice_init(keep_list(object), &lost);
-		list_for_each_entry_safe(keep, next, keep_list(object), entry) {
-			/* The answer is looked at when this lock is free. */
-			list_move_tail(&keep->entry, &set->releasing);
-			vgpu_control_release(host, keep->release, keep->number);
-			keep->release = NULL;
-		}
+	user = vgpu_keep_leave(object, &left);
+	if (vgpu_host_is_down(host))
+		list_splice_init(&left, &lost);
+	list_for_each_entry(keep, &left, entry) {
+		vgpu_control_release(host, keep->release, keep->number);
+		keep->release = NULL;
 	}
+	/* The answer is looked at when this lock is free. */
+	list_splice_tail(&left, &set->releasing);
 	mutex_unlock(&set->lock);
+	if (user)
+		vgpu_session_put(user);
 	list_for_each_entry_safe(keep, next, &lost, entry)
 		keep_lose(keep);
 }
@@ -522,12 +502,18 @@ void vgpu_keep_released(struct vgpu_host *host, u64 number)
  */
 void vgpu_keep_set_init(struct vgpu_keep_set *set)
 {
-	int i;
-
 	mutex_init(&set->lock);
 	INIT_LIST_HEAD(&set->releasing);
-	for (i = 0; i < VGPU_NR_KEEPERS; i++)
-		INIT_LIST_HEAD(&set->keepers[i].kept);
+	vgpu_keep_groups_init(&set->groups);
+}
+
+/**
+ * vgpu_keep_set_fini - end with nothing that is pinned
+ * @set: that of a host that nobody uses any more
+ */
+void vgpu_keep_set_fini(struct vgpu_keep_set *set)
+{
+	vgpu_keep_groups_fini(&set->groups);
 }
 
 /**

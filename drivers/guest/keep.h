@@ -9,7 +9,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
-#include "schema.h"
+#include "keep_group.h"
 #include "uapi/linux/vgpu_wire.h"
 
 struct vgpu_host;
@@ -46,30 +46,19 @@ struct vgpu_keep_claims {
 };
 
 /**
- * struct vgpu_keepers - files whose drivers hand what they keep from one to the other
- * @open: number of objects of these that are open (vgpu_keep_open(), vgpu_keep_close())
- * @kept: list of struct vgpu_keep: the pins of calls on any of them, released when @open
- *	becomes 0
- */
-struct vgpu_keepers {
-	unsigned int open;
-	struct list_head kept;
-};
-
-/**
  * struct vgpu_keep_set - pins of memory that devices of one host keep
- * @lock: guards what follows, and object->kept of the host's objects
+ * @lock: guards what follows, and what is of groups in the host's objects and sessions
  * @last: number of the newest pin; the first one has 1
  * @nr: number of pins that the host may know, at most VGPU_KEPT_NUMBERS: from vgpu_keep_pin() until
  *	the answer to RELEASE
- * @keepers: keepers by enum vgpu_schema_keepers; the first entry is not used
+ * @groups: of files that hand memory from one to the other
  * @releasing: list of struct vgpu_keep: RELEASE was queued, and the host has not answered
  */
 struct vgpu_keep_set {
-	struct mutex lock; /* all that follows, and object->kept */
+	struct mutex lock; /* all that follows, and see above */
 	u64 last;
 	u32 nr;
-	struct vgpu_keepers keepers[VGPU_NR_KEEPERS];
+	struct vgpu_keep_groups groups;
 	struct list_head releasing;
 };
 
@@ -77,7 +66,7 @@ int vgpu_keep_global_init(void);
 void vgpu_keep_global_exit(void);
 void vgpu_keep_set_init(struct vgpu_keep_set *set);
 void vgpu_keep_set_abort(struct vgpu_host *host);
-void vgpu_keep_open(struct vgpu_object *object);
+void vgpu_keep_set_fini(struct vgpu_keep_set *set);
 bool vgpu_keep_may(const struct vgpu_object *object);
 void vgpu_keep_close(struct vgpu_object *object);
 void vgpu_keep_call_init(struct vgpu_keep_call *call);

@@ -59,7 +59,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 		return NULL;
 	kref_init(&object->ref);
 	INIT_LIST_HEAD(&object->events);
-	INIT_LIST_HEAD(&object->kept);
+	INIT_LIST_HEAD(&object->keep.kept);
 	object->export = vgpu_export_get(export);
 	object->host = vgpu_host_get(export->host);
 	object->id = le32_to_cpu(desc->object);
@@ -71,7 +71,8 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
 	/* Files that calls return may hold what the driver has. */
-	object->keepers = vgpu_schema_keepers(vgpu_export_schema(export), export->driver);
+	object->keep.keepers = vgpu_schema_keepers(vgpu_export_schema(export), export->driver,
+						   export->title);
 	object->opener = get_task_pid(current, PIDTYPE_PID);
 	object->card = -1;
 	xa_init_flags(&object->queued, XA_FLAGS_ACCOUNT);
@@ -107,19 +108,26 @@ static struct vgpu_object *object_find_locked(struct vgpu_host *host, u32 id)
  * @export: where the call was made, whose counters the object uses
  * @schema: of the object's ioctls, if it is new here
  * @desc: from the reply
+ * @session: in which the call was made
+ * @from: the object of the call, or NULL: it was OPEN
  *
  * Return: the object with a reference of its own, or ERR_PTR(-ENOMEM), with the
  * host's reference given back.
  */
 struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 				      const struct vgpu_schema *schema,
-				      const struct vgpu_object_desc *desc)
+				      const struct vgpu_object_desc *desc,
+				      struct vgpu_session *session, struct vgpu_object *from)
 {
 	struct vgpu_host *host = export->host;
 	u32 id = le32_to_cpu(desc->object), reference = le32_to_cpu(desc->reference);
 	struct vgpu_object *object, *other;
 
 	object = object_alloc(export, schema, desc);
+	if (object && vgpu_keep_open(object, session, from)) {
+		object_free(object);
+		object = NULL;
+	}
 	if (!object) {
 		vgpu_control_close(host, id, reference);
 		return ERR_PTR(-ENOMEM);
@@ -129,12 +137,12 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 	if (!other)
 		hash_add(host->objects, &object->hash, id);
 	spin_unlock(&host->lock);
-	if (!other) {
-		vgpu_keep_open(object);
+	if (!other)
 		return object;
-	}
+	vgpu_keep_name(session, from ?: object, other);
 	/* The reference in hand keeps the last one from being closed before this. */
 	vgpu_control_close(host, id, reference);
+	vgpu_keep_close(object);
 	object_free(object);
 	return other;
 }

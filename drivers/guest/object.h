@@ -14,6 +14,7 @@
 #include <linux/xarray.h>
 
 #include "clock.h"
+#include "keep_group.h"
 
 struct device;
 struct drm_device;
@@ -27,6 +28,7 @@ struct vgpu_host;
 struct vgpu_poll_event;
 struct vgpu_object_desc;
 struct vgpu_schema;
+struct vgpu_session;
 struct vgpu_space;
 
 /**
@@ -44,10 +46,7 @@ struct vgpu_space;
  * @fdinfo_pause: jiffies, until which its driver is asked for no fdinfo; 0: it may be; any thread's
  * @blank: buffers that nobody has written to, or NULL; set once, read anywhere
  * @ahead: events that were read ahead, or NULL; set once, read anywhere
- * @keepers: enum vgpu_schema_keepers, set once: the files that share the memory which calls on
- *	it have handed over
- * @kept: list of struct vgpu_keep that calls on it have pinned, where it shares none
- *	(host->keeps.lock)
+ * @keep: who may have the memory which calls on it have handed over
  * @card: ALSA's number of the card here, when opened through such a node, or -1
  * @hash: in host->objects (host->lock)
  * @events: eventfds that calls on it left for the driver (host->lock)
@@ -93,8 +92,7 @@ struct vgpu_object {
 	unsigned long fdinfo_pause;
 	struct vgpu_blank *blank;
 	struct vgpu_ahead *ahead;
-	u8 keepers;
-	struct list_head kept;
+	struct vgpu_keep_file keep;
 	int card;
 	struct hlist_node hash;
 	struct list_head events;
@@ -128,7 +126,8 @@ struct vgpu_object {
 
 struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 				      const struct vgpu_schema *schema,
-				      const struct vgpu_object_desc *desc);
+				      const struct vgpu_object_desc *desc,
+				      struct vgpu_session *session, struct vgpu_object *from);
 void vgpu_object_put(struct vgpu_object *object);
 void vgpu_object_release(struct vgpu_object *object);
 void vgpu_object_hangup_all(struct vgpu_host *host);

@@ -143,8 +143,14 @@ int vgpu_schema_polled(const struct vgpu_schema *schema)
 	return 0;
 }
 
-u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver)
+u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver, const char *title)
 {
+	/* It takes memory by the handles of any client (RegisterSurface() in nvkms-surface.c). */
+	if (schema == &vgpu_schema_nvidia && !strcmp(title, "nvidia-modeset"))
+		return VGPU_KEEPERS_NVIDIA_ANY;
+	/* A DRM driver on top, which imports what files of the other one export. */
+	if (!strcmp(driver, "nvidia") || !strcmp(driver, "nvidia-drm"))
+		return VGPU_KEEPERS_NVIDIA;
 	/*
 	 * uvc_ioctl_qbuf() looks whether the file has the queue, and puts the buffer into it later:
 	 * then another file may have it (drivers/media/usb/uvc/uvc_v4l2.c). Other drivers leave

@@ -399,8 +399,8 @@ struct vgpu_schema_ioctl {
 enum vgpu_schema_keepers {
 	VGPU_KEEPERS_FILE,	/* none: the memory belongs to the file of the call */
 	VGPU_KEEPERS_NVIDIA,	/* objects are handed from client to client, and to nvidia-uvm */
+	VGPU_KEEPERS_NVIDIA_ANY, /* likewise, from any client to the driver's own */
 	VGPU_KEEPERS_UVC,	/* a buffer may come into the queue of another file, see schema.c */
-	VGPU_NR_KEEPERS,
 };
 
 /**
@@ -441,8 +441,8 @@ struct vgpu_schema_live {
  * @polled: positive errno of mapping memory for reading and writing that could only be a copy, as
  *	it changes, or is looked at, with no call; COPIED fields name exceptions; 0: a copy will do
  * @keepers: enum vgpu_schema_keepers: memory that calls on a file of these have handed over (KEPT)
- *	stays pinned until no file is open any more of any schema with this number, nor one that
- *	calls on those files returned; 0: until the file of the call is closed
+ *	stays pinned until no file is open any more that may have it, see keep_group.c; 0: until
+ *	the file of the call is closed
  * @nr_live: number of @live
  * @live: what cannot be mapped as a copy
  * @nr_events: number of @events
@@ -581,7 +581,7 @@ int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
 int vgpu_schema_polled(const struct vgpu_schema *schema);
 
 /* Finds who shares the memory that devices of a driver keep. Return: enum vgpu_schema_keepers. */
-u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver);
+u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver, const char *title);
 
 /* Return: programs and the device write to no page at the same time. NULL: it is not known. */
 bool vgpu_schema_is_apart(const struct vgpu_schema *schema);

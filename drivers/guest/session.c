@@ -133,6 +133,8 @@ static void session_start(struct work_struct *work)
 	session->error = vgpu_lane_start(session);
 	if (session->error)
 		vgpu_session_kill(session);
+	else
+		vgpu_keep_started(session);
 	complete_all(&session->started);
 	/* After a failure the next call begins anew. */
 	if (session->error)
@@ -162,6 +164,10 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 
 	if (!session)
 		return NULL;
+	if (vgpu_keep_member_init(&session->keep)) {
+		kfree(session);
+		return NULL;
+	}
 	kref_init(&session->ref);
 	/* The mm's, and start_work's. */
 	refcount_set(&session->users, 2);
@@ -341,6 +347,7 @@ static void session_free(struct kref *ref)
 {
 	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
 
+	vgpu_keep_member_fini(session);
 	mmdrop(session->mm);
 	vgpu_host_put(session->host);
 	kfree(session);
@@ -362,6 +369,7 @@ void vgpu_session_kill(struct vgpu_session *session)
 	spin_lock(&session->lock);
 	WRITE_ONCE(session->dead, true);
 	spin_unlock(&session->lock);
+	vgpu_keep_over(session);
 	vgpu_lane_end_all(session);
 	wake_up_all(&session->wait);
 }

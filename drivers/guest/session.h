@@ -47,6 +47,7 @@ struct vgpu_mm;
  * @fdinfo_pause: jiffies, until which no fdinfo is asked for by it; 0: it may be; any thread's
  * @move_pause: it did not answer when a mapping was to be bound
  * @claims: addresses of @mm that its calls are handing over to devices
+ * @keep: whose files may have what its calls hand over
  * @reserve_lock: guards making the reservation
  * @is_reserved: the reserved range is kept free in @mm
  * @lock: guards what follows
@@ -83,6 +84,7 @@ struct vgpu_session {
 	unsigned long fdinfo_pause;
 	struct vgpu_move_pause move_pause;
 	struct vgpu_keep_claims claims;
+	struct vgpu_keep_member keep;
 
 	struct mutex reserve_lock;
 	bool is_reserved;

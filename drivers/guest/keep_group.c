@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory that a call hands over belongs to the file of the call, or, where drivers hand such
+ * memory from file to file, to a group of files: it is released when none of the group is open.
+ * A file that is missing there would be a hole in this machine, as a device would write to pages
+ * that are somebody else's by then. So groups are merged wherever their drivers could pass memory
+ * from one to another, also if none is passed, and are never split.
+ *
+ * Drivers of this kind are NVIDIA's (read in its open modules, 595). Their resource manager (RM)
+ * knows a client by the file that made it, and by the process: the shadow, which is a session's.
+ * So a session has a group, and what it touches is in there: what it opens or gets from a call,
+ * what it makes a call on, and what its calls name. Merged are by that
+ *
+ *  - files that come to another process by fork(), a socket or pidfd_getfd(), when that uses them;
+ *  - files by which objects are exported and imported, dma-bufs, and files that are registered
+ *    with each other or are given to nvidia-uvm, as all of these are named by fds that schemas
+ *    describe. To a driver an fd that is not described is none, or one of the session's own files;
+ *  - files of other drivers, as soon as a call on one of these names one of the above, or the other
+ *    way round: a driver that imports a dma-buf has its memory for longer than that is open.
+ *
+ * RM_DUP_OBJECT and nvidia-uvm take objects by handles of any client of the same process, of which
+ * each is by a file that the session has used. But the host may give the process id of a shadow
+ * that has ended to a new one, to which what the old one made looks like its own. So a new session
+ * begins in one group with all strays: files that a session has used which is over, or that
+ * several have used, as one of these may be.
+ *
+ * Two things pass memory by handles alone, to whom is not known here: objects that RM has been told
+ * to share (RM_SHARE, and commands that do it), and nvidia-modeset, whose driver takes objects of
+ * any client. Pins of a group that has done the former, and of any group while a file of the
+ * latter is open, are released when no file of any group is open any more.
+ *
+ * NVLink's exports by id are not reached by guests: RM wants a file of an IMEX channel for one.
+ *
+ * Cameras of uvcvideo have one group, as there a buffer may come into the queue of another file
+ * (schema.c). It is no session's until a call names a file of the above together with one of these.
+ *
+ * A merged group points to the one that has its files now. The smaller one is merged, so the
+ * way to the last is short; who has gone it remembers where it ended.
+ */
+#include <linux/lockdep.h>
+#include <linux/slab.h>
+
+#include "export.h"
+#include "host.h"
+#include "keep.h"
+#include "keep_group.h"
+#include "object.h"
+#include "session.h"
+
+/**
+ * struct vgpu_keep_group - files that may have each other's memory
+ * @into: the group that this one was merged into (a reference), set once; NULL: all that follows
+ *	is in use. May be looked at without the lock
+ * @refs: references of sessions, files, and groups that were merged into this one
+ * @size: number of groups that it was made of
+ * @open: number of its files that are open
+ * @strays: how many of these one session that is over has used, or several have
+ * @apart: it is that of cameras, and no session's
+ * @shared: a driver was told to let others have what it has
+ * @entry: in groups->strays, while there are some
+ * @kept: list of struct vgpu_keep: the pins of calls on any of its files
+ */
+struct vgpu_keep_group {
+	struct vgpu_keep_group *into;
+	unsigned int refs;
+	unsigned int size;
+	unsigned int open;
+	unsigned int strays;
+	bool apart;
+	bool shared;
+	struct list_head entry;
+	struct list_head kept;
+};
+
+static struct vgpu_keep_set *set_of(const struct vgpu_session *session)
+{
+	return &session->host->keeps;
+}
+
+/* --- groups --------------------------------------------------------------- */
+
+static struct vgpu_keep_group *group_alloc(void)
+{
+	struct vgpu_keep_group *group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
+
+	if (!group)
+		return NULL;
+	group->refs = 1;
+	group->size = 1;
+	INIT_LIST_HEAD(&group->entry);
+	INIT_LIST_HEAD(&group->kept);
+	return group;
+}
+
+static struct vgpu_keep_group *group_get(struct vgpu_keep_group *group)
+{
+	group->refs++;
+	return group;
+}
+
+static void group_put(struct vgpu_keep_group *group)
+{
+	struct vgpu_keep_group *into;
+
+	while (group && !--group->refs) {
+		into = group->into;
+		WARN_ON_ONCE(!into && (group->open || !list_empty(&group->kept)));
+		kfree(group);
+		group = into;
+	}
+}
+
+/* Finds what a reference has become, which is of that from now on. */
+static struct vgpu_keep_group *group_find(struct vgpu_keep_group **at)
+{
+	struct vgpu_keep_group *old = *at, *group = old;
+
+	while (group->into)
+		group = group->into;
+	if (group != old) {
+		WRITE_ONCE(*at, group_get(group));
+		group_put(old);
+	}
+	return group;
+}
+
+static void group_add_strays(struct vgpu_keep_groups *groups, struct vgpu_keep_group *group,
+			     unsigned int nr)
+{
+	group->strays += nr;
+	if (group->strays && list_empty(&group->entry))
+		list_add_tail(&group->entry, &groups->strays);
+}
+
+static void group_del_stray(struct vgpu_keep_group *group)
+{
+	if (!--group->strays)
+		list_del_init(&group->entry);
+}
+
+/* Return: the one that there is afterwards. */
+static struct vgpu_keep_group *group_merge(struct vgpu_keep_groups *groups,
+					   struct vgpu_keep_group *one,
+					   struct vgpu_keep_group *other)
+{
+	if (one == other)
+		return one;
+	/* That of cameras is a session's from now on. */
+	if (one->apart || (!other->apart && one->size < other->size))
+		swap(one, other);
+	group_add_strays(groups, one, other->strays);
+	list_del_init(&other->entry);
+	one->size += other->size;
+	one->open += other->open;
+	one->shared |= other->shared;
+	list_splice_tail_init(&other->kept, &one->kept);
+	WRITE_ONCE(other->into, group_get(one));
+	return one;
+}
+
+/**
+ * vgpu_keep_groups_init - begin with no file
+ * @groups: those of a new host
+ */
+void vgpu_keep_groups_init(struct vgpu_keep_groups *groups)
+{
+	INIT_LIST_HEAD(&groups->strays);
+	INIT_LIST_HEAD(&groups->any);
+}
+
+/**
+ * vgpu_keep_groups_fini - end with no file and no session
+ * @groups: those of a host that nobody uses any more
+ */
+void vgpu_keep_groups_fini(struct vgpu_keep_groups *groups)
+{
+	group_put(groups->cameras);
+}
+
+/* --- sessions ------------------------------------------------------------- */
+
+/**
+ * vgpu_keep_member_init - begin with a group of one's own
+ * @member: that of a new session
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_keep_member_init(struct vgpu_keep_member *member)
+{
+	member->group = group_alloc();
+	return member->group ? 0 : -ENOMEM;
+}
+
+/**
+ * vgpu_keep_member_fini - leave the group
+ * @session: a session that nobody has a reference of any more
+ */
+void vgpu_keep_member_fini(struct vgpu_session *session)
+{
+	struct vgpu_keep_set *set = set_of(session);
+
+	mutex_lock(&set->lock);
+	group_put(session->keep.group);
+	mutex_unlock(&set->lock);
+}
+
+/**
+ * vgpu_keep_started - a session has a shadow
+ * @session: the session, which has made no call yet
+ *
+ * The process id of the shadow may be one of which there were others.
+ */
+void vgpu_keep_started(struct vgpu_session *session)
+{
+	struct vgpu_keep_set *set = set_of(session);
+	struct vgpu_keep_groups *groups = &set->groups;
+	struct vgpu_keep_group *group, *stray;
+
+	mutex_lock(&set->lock);
+	group = group_find(&session->keep.group);
+	while (!list_empty(&groups->strays)) {
+		stray = list_first_entry(&groups->strays, struct vgpu_keep_group, entry);
+		if (stray == group && list_is_singular(&groups->strays))
+			break;
+		if (stray == group)
+			list_rotate_left(&groups->strays);
+		else
+			group = group_merge(groups, group, stray);
+	}
+	mutex_unlock(&set->lock);
+}
+
+/**
+ * vgpu_keep_over - a session's shadow has ended, or may do so at any time from now on
+ * @session: the session, which makes no calls any more; more than once is fine
+ */
+void vgpu_keep_over(struct vgpu_session *session)
+{
+	struct vgpu_keep_member *member = &session->keep;
+	struct vgpu_keep_set *set = set_of(session);
+
+	mutex_lock(&set->lock);
+	if (!member->over && member->alone)
+		group_add_strays(&set->groups, group_find(&member->group), member->alone);
+	member->over = true;
+	mutex_unlock(&set->lock);
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+static bool file_sees_all(const struct vgpu_object *object)
+{
+	return object->keep.keepers == VGPU_KEEPERS_NVIDIA_ANY;
+}
+
+/* Which of them are strays are of interest only where RM goes by processes. */
+static bool file_has_users(const struct vgpu_object *object)
+{
+	return object->keep.keepers == VGPU_KEEPERS_NVIDIA || file_sees_all(object);
+}
+
+static void file_add(struct vgpu_keep_groups *groups, struct vgpu_keep_file *file,
+		     struct vgpu_keep_group *group)
+{
+	WRITE_ONCE(file->group, group_get(group));
+	group->open++;
+	groups->open++;
+}
+
+/* Return: what it may have is no session's. */
+static bool file_is_apart(struct vgpu_keep_file *file)
+{
+	return !file->group || group_find(&file->group)->apart;
+}
+
+/* Return: a session whose reference is to be put without the lock, or NULL. */
+static struct vgpu_session *file_used(struct vgpu_keep_groups *groups, struct vgpu_keep_file *file,
+				      struct vgpu_session *session)
+{
+	struct vgpu_session *user = file->user;
+
+	if (!user || user == session)
+		return NULL;
+	WRITE_ONCE(file->user, NULL);
+	file->stray = true;
+	if (!user->keep.over) {
+		user->keep.alone--;
+		group_add_strays(groups, group_find(&file->group), 1);
+	}
+	return user;
+}
+
+/* The file comes into the session's group, in whatever it was. */
+static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
+{
+	struct vgpu_keep_groups *groups = &set_of(session)->groups;
+	struct vgpu_keep_group *group = group_find(&session->keep.group);
+
+	if (file->group) {
+		group_merge(groups, group, group_find(&file->group));
+	} else {
+		list_splice_tail_init(&file->kept, &group->kept);
+		file_add(groups, file, group);
+	}
+	/* Both say the same now, which is seen without the lock. */
+	group_find(&session->keep.group);
+	group_find(&file->group);
+}
+
+/* Return: whether vgpu_keep_use() would change nothing. */
+static bool file_is_used(struct vgpu_session *session, struct vgpu_object *object)
+{
+	struct vgpu_keep_group *group = READ_ONCE(object->keep.group);
+	struct vgpu_session *user = READ_ONCE(object->keep.user);
+
+	if (!group)
+		return true;
+	return group == READ_ONCE(session->keep.group) && (!user || user == session);
+}
+
+/**
+ * vgpu_keep_open - put a new object into its group, if it has one
+ * @object: the object, which nobody else knows yet
+ * @session: in which the call was made that it came by
+ * @from: the object of that call, or NULL: it was opened
+ *
+ * Return: 0 or -ENOMEM, after which it is to be freed.
+ */
+int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
+		   struct vgpu_object *from)
+{
+	struct vgpu_keep_set *set = &object->host->keeps;
+	struct vgpu_keep_groups *groups = &set->groups;
+	struct vgpu_keep_file *file = &object->keep;
+	struct vgpu_keep_group *cameras = NULL, *group;
+
+	if (!file->keepers && (!from || !READ_ONCE(from->keep.group)))
+		return 0;
+	if (file->keepers == VGPU_KEEPERS_UVC) {
+		cameras = group_alloc();
+		if (!cameras)
+			return -ENOMEM;
+		cameras->apart = true;
+	}
+	mutex_lock(&set->lock);
+	/* A call of another thread may have put it into a group while this one was made. */
+	if (from && !file_is_apart(&from->keep))
+		file_join(session, &from->keep);
+	if (cameras && !groups->cameras)
+		groups->cameras = group_get(cameras);
+	group = group_find(cameras ? &groups->cameras : &session->keep.group);
+	group_put(cameras);
+	file_add(groups, file, group);
+	if (file_has_users(object)) {
+		groups->seers += file_sees_all(object);
+		file->user = vgpu_session_get(session);
+		if (session->keep.over)
+			group_add_strays(groups, group, 1);
+		else
+			session->keep.alone++;
+	}
+	mutex_unlock(&set->lock);
+	return 0;
+}
+
+/**
+ * vgpu_keep_use - a session is about to make a call on an object
+ * @session: the session
+ * @object: the object, whose file is open until the call is over
+ */
+void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object)
+{
+	struct vgpu_keep_set *set = set_of(session);
+	struct vgpu_session *user = NULL;
+
+	if (file_is_used(session, object))
+		return;
+	mutex_lock(&set->lock);
+	if (!file_is_apart(&object->keep)) {
+		file_join(session, &object->keep);
+		user = file_used(&set->groups, &object->keep, session);
+	}
+	mutex_unlock(&set->lock);
+	if (user)
+		vgpu_session_put(user);
+}
+
+/**
+ * vgpu_keep_name - a call on one object names another, or has returned it
+ * @session: in which the call is made
+ * @object: the call's object
+ * @named: the other one; both are open until the call is over
+ */
+void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
+		    struct vgpu_object *named)
+{
+	struct vgpu_keep_set *set = set_of(session);
+	struct vgpu_session *users[2] = {};
+
+	if (!READ_ONCE(object->keep.group) && !READ_ONCE(named->keep.group))
+		return;
+	mutex_lock(&set->lock);
+	if (!file_is_apart(&object->keep) ||
+	    !file_is_apart(&named->keep)) {
+		file_join(session, &object->keep);
+		file_join(session, &named->keep);
+		users[0] = file_used(&set->groups, &object->keep, session);
+		users[1] = file_used(&set->groups, &named->keep, session);
+	}
+	mutex_unlock(&set->lock);
+	if (users[0])
+		vgpu_session_put(users[0]);
+	if (users[1])
+		vgpu_session_put(users[1]);
+}
+
+/**
+ * vgpu_keep_share - a session's driver is about to let others have what it has
+ * @session: the session
+ */
+void vgpu_keep_share(struct vgpu_session *session)
+{
+	struct vgpu_keep_set *set = set_of(session);
+
+	mutex_lock(&set->lock);
+	group_find(&session->keep.group)->shared = true;
+	mutex_unlock(&set->lock);
+}
+
+/**
+ * vgpu_keep_list - find the pins of an object's calls
+ * @object: the object, which is open
+ *
+ * Return: the list, until the set's lock is let go.
+ */
+struct list_head *vgpu_keep_list(struct vgpu_object *object)
+{
+	struct vgpu_keep_file *file = &object->keep;
+
+	lockdep_assert_held(&object->host->keeps.lock);
+	return file->group ? &group_find(&file->group)->kept : &file->kept;
+}
+
+static void group_empty(struct vgpu_keep_groups *groups, struct vgpu_keep_group *group,
+			struct list_head *left)
+{
+	bool any = group->shared || groups->seers;
+
+	group->shared = false;
+	list_splice_tail_init(&group->kept, any ? &groups->any : left);
+}
+
+/**
+ * vgpu_keep_leave - an object is closed
+ * @object: the object
+ * @left: list that gets all pins that no driver has any more when that is done
+ *
+ * Return: a session whose reference is to be put without the lock, or NULL.
+ */
+struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_head *left)
+{
+	struct vgpu_keep_groups *groups = &object->host->keeps.groups;
+	struct vgpu_keep_file *file = &object->keep;
+	struct vgpu_session *user = file->user;
+	struct vgpu_keep_group *group;
+
+	lockdep_assert_held(&object->host->keeps.lock);
+	if (!file->group) {
+		list_splice_tail_init(&file->kept, left);
+		return NULL;
+	}
+	group = group_find(&file->group);
+	if (file->stray || (user && user->keep.over))
+		group_del_stray(group);
+	else if (user)
+		user->keep.alone--;
+	groups->seers -= file_sees_all(object);
+	group->open--;
+	if (!group->open)
+		group_empty(groups, group, left);
+	groups->open--;
+	if (!groups->open)
+		list_splice_tail_init(&groups->any, left);
+	group_put(group);
+	file->group = NULL;
+	file->user = NULL;
+	return user;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which files may have the memory that calls on one of them have handed over: see keep_group.c. */
+#ifndef VGPU_KEEP_GROUP_H
+#define VGPU_KEEP_GROUP_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct vgpu_keep_group;
+struct vgpu_keep_set;
+struct vgpu_object;
+struct vgpu_session;
+
+/**
+ * struct vgpu_keep_groups - groups of the files of one host; all is under the lock of its set
+ * @open: number of open files that are in a group
+ * @seers: how many of these may have memory of any group
+ * @strays: list of struct vgpu_keep_group with strays
+ * @cameras: the group of all cameras' files, once there was one (a reference), or NULL
+ * @any: list of struct vgpu_keep that any file which is in a group may have; empty when @open is 0
+ */
+struct vgpu_keep_groups {
+	unsigned int open;
+	unsigned int seers;
+	struct list_head strays;
+	struct vgpu_keep_group *cameras;
+	struct list_head any;
+};
+
+/**
+ * struct vgpu_keep_member - a session's part in its group; all is under the set's lock, but that
+ *	@group may be looked at without
+ * @group: the group, or one that was merged into it (a reference)
+ * @alone: number of open files which no other session has used
+ * @over: its shadow has ended, or may have: the host may give the shadow's process id to a new one
+ */
+struct vgpu_keep_member {
+	struct vgpu_keep_group *group;
+	unsigned int alone;
+	bool over;
+};
+
+/**
+ * struct vgpu_keep_file - an object's part in a group; all is under the set's lock, but that @group
+ *	and @user may be looked at without
+ * @keepers: enum vgpu_schema_keepers, set once
+ * @group: the group, or one that was merged into it (a reference); NULL: it is in none, and what
+ *	calls on it have pinned is its own
+ * @user: the one session that has used it (a reference), or NULL
+ * @stray: several sessions have used it
+ * @kept: list of struct vgpu_keep that calls on it have pinned, where it is in no group
+ */
+struct vgpu_keep_file {
+	u8 keepers;
+	struct vgpu_keep_group *group;
+	struct vgpu_session *user;
+	bool stray;
+	struct list_head kept;
+};
+
+void vgpu_keep_groups_init(struct vgpu_keep_groups *groups);
+void vgpu_keep_groups_fini(struct vgpu_keep_groups *groups);
+int vgpu_keep_member_init(struct vgpu_keep_member *member);
+void vgpu_keep_member_fini(struct vgpu_session *session);
+void vgpu_keep_started(struct vgpu_session *session);
+void vgpu_keep_over(struct vgpu_session *session);
+int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
+		   struct vgpu_object *from);
+void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object);
+void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
+		    struct vgpu_object *named);
+void vgpu_keep_share(struct vgpu_session *session);
+struct list_head *vgpu_keep_list(struct vgpu_object *object);
+struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_head *left);
+
+#endif /* VGPU_KEEP_GROUP_H */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Calls by which NVIDIA's driver lets others have what it has for a program. */
+#ifndef VGPU_NVIDIA_SHARE_H
+#define VGPU_NVIDIA_SHARE_H
+
+#include <linux/types.h>
+
+struct vgpu_marshal;
+struct vgpu_object;
+
+bool vgpu_nvidia_shares(const struct vgpu_object *object, u32 cmd, const struct vgpu_marshal *m);
+
+#endif /* VGPU_NVIDIA_SHARE_H */

@@ -1,0 +1,700 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whose files keep memory pinned that NVIDIA's driver was given: of all that the driver could hand
+ * it to, and of no other program. The test is the host, which says when it is released; it has
+ * no such driver, and does nothing of what it is asked for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "../../drivers/common/nvidia_rm.h"
+#include "host_played.h"
+#include "vgpu_mock.h"
+
+#include "kselftest_harness.h"
+
+#define PAGE		4096
+#define OS_DESCRIPTOR	0x71
+#define PATIENCE_MS	30000
+#define FILES		8
+/* Two commands of RM_CONTROL: what the driver makes of an object, and who may have it. */
+#define CMD_ANY		0x00000d01
+#define CMD_SHARE	0x00000d06
+
+struct rm_control {
+	uint32_t client;
+	uint32_t object;
+	uint32_t cmd;
+	uint32_t flags;
+	uint64_t params;
+	uint32_t size;
+	uint32_t status;
+};
+
+#define RM_IOCTL_CONTROL	_IOWR('F', 0x2a, struct rm_control)
+
+struct rm_xfer {
+	uint32_t nr;
+	uint32_t size;
+	uint64_t arg;
+};
+
+#define RM_IOCTL_XFER		_IOWR('F', 0xd3, struct rm_xfer)
+
+/* Nodes, by the names of their exports. */
+enum { CONTROL, MODESET, OTHER, NODES };
+
+static const char *const node_names[NODES] = { "control", "modeset", "other" };
+
+/* --- the host ------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+/* All under the lock: objects given, the last that was closed by a message, and RELEASEs. */
+static uint32_t opened, closed;
+static unsigned int released;
+
+static bool receive(int fd, void *data, size_t len)
+{
+	return recv(fd, data, len, MSG_WAITALL) == (ssize_t)len;
+}
+
+static void answer_call(int lane, const struct vgpu_call *call)
+{
+	struct {
+		struct vgpu_reply reply;
+		struct vgpu_object_desc object;
+	} answer = {};
+	size_t len = sizeof(answer.reply);
+	struct vgpu_hdr ack;
+
+	answer.reply.hdr.type = htole16(VGPU_MSG_REPLY);
+	answer.reply.hdr.seq = call->hdr.seq;
+	switch (le16toh(call->op)) {
+	case VGPU_OP_OPEN:
+		len = sizeof(answer);
+		answer.reply.nr_objects = htole16(1);
+		pthread_mutex_lock(&lock);
+		answer.object.object = htole32(++opened);
+		pthread_mutex_unlock(&lock);
+		answer.object.kind = htole32(VGPU_OBJECT_DEVICE);
+		answer.object.fops = htole32(VGPU_FOP_IOCTL);
+		answer.object.flags = htole32(VGPU_OBJECT_READ | VGPU_OBJECT_WRITE);
+		answer.object.f_flags = htole32(O_RDWR);
+		break;
+	case VGPU_OP_IOCTL:
+		answer.reply.flags = htole32(VGPU_REPLY_REFUSED);
+		answer.reply.result = htole64(-EOPNOTSUPP);
+		break;
+	}
+	answer.reply.hdr.len = htole32(len);
+	if (send(lane, &answer, len, MSG_NOSIGNAL) == (ssize_t)len && answer.reply.nr_objects)
+		receive(lane, &ack, sizeof(ack));
+}
+
+/* One lane, until the guest closes it. */
+static void *serve_lane(void *data)
+{
+	struct vgpu_hdr ready = {
+		.len = htole32(sizeof(ready)), .type = htole16(VGPU_MSG_LANE_READY),
+	};
+	int lane = (intptr_t)data;
+	struct vgpu_lane_hello hello;
+	struct vgpu_call call;
+	char rest[4096];
+	size_t len;
+
+	if (!receive(lane, &hello, sizeof(hello)) ||
+	    send(lane, &ready, sizeof(ready), MSG_NOSIGNAL) != sizeof(ready))
+		goto out;
+	while (receive(lane, &call, sizeof(call))) {
+		len = le32toh(call.hdr.len) - sizeof(call);
+		if (len > sizeof(rest) || (len && !receive(lane, rest, len)))
+			break;
+		answer_call(lane, &call);
+	}
+out:
+	close(lane);
+	return NULL;
+}
+
+static void *accept_lanes(void *unused)
+{
+	pthread_t thread;
+	int lane;
+
+	for (;;) {
+		lane = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		/* It waits no longer for the first one, either. */
+		if (lane < 0 && errno != EAGAIN)
+			return NULL;
+		if (lane >= 0 &&
+		    pthread_create(&thread, NULL, serve_lane, (void *)(intptr_t)lane))
+			close(lane);
+	}
+}
+
+/* What the guest says on the control connection. */
+static void *serve_control(void *unused)
+{
+	union {
+		struct vgpu_hdr hdr;
+		struct vgpu_close close;
+		struct vgpu_release release;
+		char bytes[4096];
+	} msg;
+	size_t len;
+
+	for (;;) {
+		/* It has nothing to say for as long as a test likes. */
+		while (recv(control, &msg.hdr, 1, MSG_PEEK) < 0 && errno == EAGAIN)
+			;
+		if (!receive(control, &msg.hdr, sizeof(msg.hdr)))
+			return NULL;
+		len = le32toh(msg.hdr.len) - sizeof(msg.hdr);
+		if (len > sizeof(msg) - sizeof(msg.hdr) || !receive(control, &msg.hdr + 1, len))
+			return NULL;
+		pthread_mutex_lock(&lock);
+		if (le16toh(msg.hdr.type) == VGPU_MSG_CLOSE) {
+			closed = le32toh(msg.close.object);
+		} else if (le16toh(msg.hdr.type) == VGPU_MSG_RELEASE) {
+			released++;
+			send_all(&msg, sizeof(msg.release));
+		}
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+static void time_out(struct timespec *end)
+{
+	clock_gettime(CLOCK_REALTIME, end);
+	end->tv_sec += PATIENCE_MS / 1000;
+}
+
+/* So much memory is released, or is soon. */
+static bool releases(unsigned int number)
+{
+	struct timespec end;
+	bool right;
+
+	time_out(&end);
+	pthread_mutex_lock(&lock);
+	while (released < number && !pthread_cond_timedwait(&changed, &lock, &end))
+		;
+	right = released == number;
+	pthread_mutex_unlock(&lock);
+	return right;
+}
+
+/* --- programs ------------------------------------------------------------- */
+
+/**
+ * struct order - what a program is to do; it may come with an fd
+ * @what: a letter, see obey()
+ * @a: number of a file of the program's, or of a node
+ * @b: number of another file
+ */
+struct order {
+	char what;
+	int a;
+	int b;
+};
+
+/* A program of its own, and the socket by which it gets orders. */
+struct program {
+	pid_t pid;
+	int socket;
+};
+
+static bool send_fd(int socket, const void *data, size_t len, int fd)
+{
+	char control_data[CMSG_SPACE(sizeof(int))] = {};
+	struct iovec iov = { .iov_base = (void *)data, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *cmsg;
+
+	if (fd >= 0) {
+		msg.msg_control = control_data;
+		msg.msg_controllen = sizeof(control_data);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	}
+	return sendmsg(socket, &msg, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+static bool receive_fd(int socket, void *data, size_t len, int *fd)
+{
+	char control_data[CMSG_SPACE(sizeof(int))] = {};
+	struct iovec iov = { .iov_base = data, .iov_len = len };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control_data, .msg_controllen = sizeof(control_data),
+	};
+	struct cmsghdr *cmsg;
+
+	if (recvmsg(socket, &msg, 0) != (ssize_t)len)
+		return false;
+	cmsg = CMSG_FIRSTHDR(&msg);
+	*fd = -1;
+	if (cmsg)
+		memcpy(fd, CMSG_DATA(cmsg), sizeof(*fd));
+	return true;
+}
+
+static long pinned_kib(void)
+{
+	char line[128];
+	long kib = -1;
+	FILE *file = fopen("/proc/self/status", "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmPin: %ld", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+/* The host does nothing with it, but as far as the guest knows the driver may have it. */
+static int do_pin(int fd)
+{
+	struct rm_alloc_memory args = { .class = OS_DESCRIPTOR, .limit = PAGE - 1, .fd = -1 };
+	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -1;
+	*p = 1;
+	args.addr = (uintptr_t)p;
+	return ioctl(fd, RM_IOCTL_ALLOC_MEMORY, &args) && errno == EOPNOTSUPP ? 0 : -1;
+}
+
+/* What shares an object, and what does not, each by itself and wrapped. */
+static int do_share(int fd, int how)
+{
+	struct rm_control control_args = { .cmd = how & 2 ? CMD_SHARE : CMD_ANY };
+	struct rm_share share_args = {};
+	struct rm_xfer xfer = {
+		.nr = _IOC_NR(RM_IOCTL_CONTROL), .size = sizeof(control_args),
+		.arg = (uintptr_t)&control_args,
+	};
+
+	if (how & 4)
+		return ioctl(fd, RM_IOCTL_SHARE, &share_args);
+	if (how & 1)
+		return ioctl(fd, RM_IOCTL_XFER, &xfer);
+	return ioctl(fd, RM_IOCTL_CONTROL, &control_args);
+}
+
+/* Return: the program's answer. @came: an fd, or -1; @go: one that goes with the answer. */
+static int obey(const struct order *order, int *files, int came, int *go)
+{
+	struct vgpu_mock_fd_in named = {};
+	struct rm_register args;
+	unsigned int tries;
+	int i = 0;
+
+	switch (order->what) {
+	case 'o':
+	case 't':
+		while (i < FILES && files[i] >= 0)
+			i++;
+		if (i == FILES)
+			return -1;
+		files[i] = order->what == 't' ? came : tool_open_export(node_names[order->a]);
+		return files[i] < 0 ? -1 : i;
+	case 'p':
+		return do_pin(files[order->a]);
+	case 'u':
+		return ioctl(files[order->a], _IO('F', 0xd4), 0) && errno == EOPNOTSUPP ? 0 : -1;
+	case 'n':
+		args.control = files[order->b];
+		return ioctl(files[order->a], RM_IOCTL_REGISTER, &args) &&
+		       errno == EOPNOTSUPP ? 0 : -1;
+	case 'm':
+		named.fd = files[order->b];
+		return ioctl(files[order->a], VGPU_MOCK_IOC_FD_IN, &named) &&
+		       errno == EOPNOTSUPP ? 0 : -1;
+	case 's':
+		return do_share(files[order->a], order->b) && errno == EOPNOTSUPP ? 0 : -1;
+	case 'c':
+		i = close(files[order->a]);
+		files[order->a] = -1;
+		return i;
+	case 'g':
+		*go = files[order->a];
+		return 0;
+	case 'k':
+		return pinned_kib();
+	case 'z':
+		for (tries = 0; pinned_kib() && tries < PATIENCE_MS / 10; tries++)
+			usleep(10000);
+		return pinned_kib();
+	}
+	return -1;
+}
+
+/* Until nobody has orders any more. */
+static void be_program(int socket)
+{
+	int files[FILES], came, go, answer, i;
+	struct order order;
+
+	for (i = 0; i < FILES; i++)
+		files[i] = -1;
+	while (receive_fd(socket, &order, sizeof(order), &came)) {
+		/* A child goes on with the same files, and has its own orders; its parent is the test. */
+		if (order.what == 'f') {
+			answer = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+			if (!answer)
+				dup2(came, socket);
+			close(came);
+			if (!answer)
+				continue;
+			go = -1;
+		} else {
+			go = -1;
+			answer = obey(&order, files, came, &go);
+		}
+		if (!send_fd(socket, &answer, sizeof(answer), go))
+			break;
+	}
+	_exit(0);
+}
+
+static int tell_with(const struct program *program, char what, int a, int b, int fd, int *got)
+{
+	struct order order = { .what = what, .a = a, .b = b };
+	int answer;
+
+	if (!send_fd(program->socket, &order, sizeof(order), fd) ||
+	    !receive_fd(program->socket, &answer, sizeof(answer), got))
+		return -1;
+	return answer;
+}
+
+static int tell(const struct program *program, char what, int a, int b)
+{
+	int got;
+
+	return tell_with(program, what, a, b, -1, &got);
+}
+
+static bool program_begin(struct program *program)
+{
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets))
+		return false;
+	program->pid = fork();
+	if (!program->pid) {
+		close(sockets[0]);
+		be_program(sockets[1]);
+	}
+	close(sockets[1]);
+	program->socket = sockets[0];
+	return program->pid > 0;
+}
+
+/* All of it is closed when this returns. */
+static bool program_end(struct program *program)
+{
+	int status;
+
+	if (program->pid <= 0)
+		return false;
+	/* Others that were begun later have the socket, too. */
+	shutdown(program->socket, SHUT_RDWR);
+	close(program->socket);
+	status = waitpid(program->pid, &status, 0) == program->pid;
+	program->pid = 0;
+	return status;
+}
+
+static bool program_fork(const struct program *program, struct program *child)
+{
+	int sockets[2], got;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets))
+		return false;
+	child->pid = tell_with(program, 'f', 0, 0, sockets[1], &got);
+	child->socket = sockets[0];
+	close(sockets[1]);
+	return child->pid > 0;
+}
+
+/* Return: the number of the file in @to, or -1. */
+static int pass(const struct program *from, int file, const struct program *to)
+{
+	int fd, got, number;
+
+	if (tell_with(from, 'g', file, 0, -1, &fd) || fd < 0)
+		return -1;
+	number = tell_with(to, 't', 0, 0, fd, &got);
+	close(fd);
+	return number;
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+/* The program has a file of NVIDIA's driver open all the time; the other ones come and go. */
+FIXTURE(pins) {
+	struct program server;
+	struct program one;
+	struct program two;
+	struct program three;
+};
+
+static bool send_node(int which, const char *title, const char *driver, const char *path)
+{
+	struct vgpu_export_add add;
+
+	fill_export(&add, node_names[which], NULL);
+	add.kind = htole32(title[0] ? VGPU_EXPORT_NVIDIA : VGPU_EXPORT_PLAIN);
+	snprintf((char *)add.title, sizeof(add.title), "%s", title);
+	snprintf((char *)add.driver, sizeof(add.driver), "%s", driver);
+	snprintf((char *)add.path, sizeof(add.path), "%s", path);
+	return send_all(&add, sizeof(add));
+}
+
+FIXTURE_SETUP(pins)
+{
+	pthread_t thread;
+
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	ASSERT_EQ(host_begin_again(), 0);
+	ASSERT_EQ(pthread_create(&thread, NULL, accept_lanes, NULL), 0);
+	ASSERT_EQ(pthread_create(&thread, NULL, serve_control, NULL), 0);
+	ASSERT_TRUE(send_node(CONTROL, "nvidiactl", "nvidia", "/dev/nvidiactl"));
+	ASSERT_TRUE(send_node(MODESET, "nvidia-modeset", "nvidia", "/dev/nvidia-modeset"));
+	ASSERT_TRUE(send_node(OTHER, "", "vgpu-mock", "/dev/vgpu-mock"));
+	ASSERT_TRUE(program_begin(&self->server));
+	ASSERT_EQ(tell(&self->server, 'o', CONTROL, 0), 0);
+}
+
+FIXTURE_TEARDOWN(pins)
+{
+	struct program *programs[] = { &self->server, &self->one, &self->two, &self->three };
+	size_t i;
+
+	for (i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		program_end(programs[i]);
+	/* Else the thread that receives keeps it. */
+	shutdown(control, SHUT_RDWR);
+	host_leave();
+}
+
+/*
+ * What was released by now the host has heard: a message that is sent at once comes after it. The
+ * server's group has no memory.
+ */
+static bool settles(const struct program *server)
+{
+	int file = tell(server, 'o', CONTROL, 0);
+	struct timespec end;
+	uint32_t last;
+	bool right;
+
+	if (file < 0)
+		return false;
+	pthread_mutex_lock(&lock);
+	last = opened;
+	pthread_mutex_unlock(&lock);
+	if (tell(server, 'c', file, 0))
+		return false;
+	time_out(&end);
+	pthread_mutex_lock(&lock);
+	while (closed != last && !pthread_cond_timedwait(&changed, &lock, &end))
+		;
+	right = closed == last;
+	pthread_mutex_unlock(&lock);
+	return right;
+}
+
+/* Nothing of what was pinned is released but so much. */
+#define EXPECT_RELEASED(number) do { \
+	EXPECT_TRUE(settles(&self->server)); \
+	EXPECT_EQ(released, number); \
+} while (0)
+
+/* A program with a file, and memory that it has handed over by that. */
+#define BEGIN_PINNED(program) do { \
+	ASSERT_TRUE(program_begin(program)); \
+	ASSERT_EQ(tell(program, 'o', CONTROL, 0), 0); \
+	ASSERT_EQ(tell(program, 'p', 0, 0), 0); \
+	ASSERT_EQ(tell(program, 'k', 0, 0), PAGE / 1024); \
+} while (0)
+
+/* Programs of others do not keep a program's memory pinned. */
+TEST_F_TIMEOUT(pins, released_beside_a_server, 120)
+{
+	BEGIN_PINNED(&self->one);
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_TRUE(releases(1));
+	EXPECT_EQ(tell(&self->one, 'z', 0, 0), 0);
+	BEGIN_PINNED(&self->two);
+	EXPECT_TRUE(program_end(&self->two));
+	EXPECT_TRUE(releases(2));
+}
+
+/* Files of one program are a group: each may have what another one was given. */
+TEST_F_TIMEOUT(pins, kept_for_files_of_a_program, 120)
+{
+	BEGIN_PINNED(&self->one);
+	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 1);
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->one, 'c', 1, 0), 0);
+	EXPECT_TRUE(releases(1));
+}
+
+/* A child that has used what it inherited may have its parent's memory in files of its own. */
+TEST_F_TIMEOUT(pins, kept_for_a_child, 120)
+{
+	BEGIN_PINNED(&self->one);
+	ASSERT_TRUE(program_fork(&self->one, &self->two));
+	EXPECT_EQ(tell(&self->two, 'o', CONTROL, 0), 1);
+	EXPECT_EQ(tell(&self->two, 'u', 0, 0), 0);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->two, 'c', 0, 0), 0);
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->two));
+	EXPECT_TRUE(releases(1));
+}
+
+/* One that has not used it has none of that, but the file itself. */
+TEST_F_TIMEOUT(pins, kept_for_what_a_child_inherited, 120)
+{
+	BEGIN_PINNED(&self->one);
+	ASSERT_TRUE(program_fork(&self->one, &self->two));
+	EXPECT_EQ(tell(&self->two, 'o', CONTROL, 0), 1);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->two, 'c', 0, 0), 0);
+	EXPECT_TRUE(releases(1));
+}
+
+/* So may one that has named a file which it was passed. */
+TEST_F_TIMEOUT(pins, kept_for_who_names_a_file, 120)
+{
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', CONTROL, 0), 0);
+	BEGIN_PINNED(&self->one);
+	ASSERT_EQ(pass(&self->one, 0, &self->two), 1);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->two, 'n', 0, 1), 0);
+	EXPECT_EQ(tell(&self->two, 'c', 1, 0), 0);
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->two));
+	EXPECT_TRUE(releases(1));
+}
+
+/* And so may others that have a file in common with one of these. */
+TEST_F_TIMEOUT(pins, kept_for_others_in_a_row, 120)
+{
+	ASSERT_TRUE(program_begin(&self->three));
+	ASSERT_EQ(tell(&self->three, 'o', CONTROL, 0), 0);
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', CONTROL, 0), 0);
+	BEGIN_PINNED(&self->one);
+	ASSERT_EQ(pass(&self->two, 0, &self->three), 1);
+	EXPECT_EQ(tell(&self->three, 'u', 1, 0), 0);
+	EXPECT_EQ(tell(&self->three, 'c', 1, 0), 0);
+	ASSERT_EQ(pass(&self->one, 0, &self->two), 1);
+	EXPECT_EQ(tell(&self->two, 'u', 1, 0), 0);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_TRUE(program_end(&self->two));
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->three));
+	EXPECT_TRUE(releases(1));
+}
+
+/* A file of another driver has what it imports. */
+TEST_F_TIMEOUT(pins, kept_for_other_drivers, 120)
+{
+	BEGIN_PINNED(&self->one);
+	EXPECT_EQ(tell(&self->one, 'o', OTHER, 0), 1);
+	EXPECT_EQ(tell(&self->one, 'o', OTHER, 0), 2);
+	EXPECT_EQ(tell(&self->one, 'm', 1, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->one, 'c', 1, 0), 0);
+	EXPECT_TRUE(releases(1));
+}
+
+/*
+ * A new program's shadow may have the process id of one that has ended, and so what that has left
+ * in a file which is open. A program that was there before has another one.
+ */
+TEST_F_TIMEOUT(pins, kept_for_a_later_program, 120)
+{
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', CONTROL, 0), 0);
+	BEGIN_PINNED(&self->one);
+	ASSERT_EQ(pass(&self->one, 0, &self->two), 1);
+	EXPECT_TRUE(program_end(&self->one));
+	ASSERT_TRUE(program_begin(&self->three));
+	ASSERT_EQ(tell(&self->three, 'o', CONTROL, 0), 0);
+	EXPECT_EQ(tell(&self->two, 'c', 1, 0), 0);
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->three));
+	EXPECT_TRUE(releases(1));
+	/* Nothing is left of it now, so a later one is alone. */
+	BEGIN_PINNED(&self->one);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_TRUE(releases(2));
+}
+
+/* What is shared goes by handles, to whom is not known. */
+TEST_F_TIMEOUT(pins, kept_where_it_was_shared, 240)
+{
+	static const struct {
+		int how;
+		bool shares;
+	} cases[] = { { 0, false }, { 1, false }, { 2, true }, { 3, true }, { 4, true } };
+	unsigned int number = 0, waiting = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		BEGIN_PINNED(&self->one);
+		EXPECT_EQ(tell(&self->one, 's', 0, cases[i].how), 0);
+		EXPECT_TRUE(program_end(&self->one));
+		if (cases[i].shares)
+			waiting++;
+		else
+			number++;
+		EXPECT_RELEASED(number);
+	}
+	EXPECT_TRUE(program_end(&self->server));
+	EXPECT_TRUE(releases(number + waiting));
+}
+
+/* Nor is to whom nvidia-modeset has given it. */
+TEST_F_TIMEOUT(pins, kept_for_nvidia_modeset, 120)
+{
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', MODESET, 0), 0);
+	BEGIN_PINNED(&self->one);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->two));
+	BEGIN_PINNED(&self->one);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_TRUE(releases(1));
+	EXPECT_TRUE(program_end(&self->server));
+	EXPECT_TRUE(releases(2));
+}
+
+PLAYED_MAIN
