@@ -13,7 +13,7 @@
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
  *	host->keeps.lock		mutex: pinned memory; with none of those that follow
- *					but host->control.lock
+ *					but host->control.lock and keep_users_lock
  *	mapping->mode_lock		rwsem: see mapping.h
  *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
  *	window->use, window->lock	rwsem, and in it a mutex: see window.h
@@ -24,6 +24,8 @@
  *	session->lock			spinlock: lanes
  *	object->poll_lock		spinlock: cached readiness
  *	host->control.lock		spinlock: numbers and queue of messages
+ *	keep_users_lock (keep.c)	spinlock: what users have pinned; in no other but
+ *					host->keeps.lock
  *	object->times.lock		spinlock, in none of these
  *	host->clock.lock		seqlock, likewise
  *

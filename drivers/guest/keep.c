@@ -20,12 +20,16 @@
  * of two threads may have one page between them.
  */
 #include <linux/atomic.h>
+#include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/hashtable.h>
 #include <linux/mm.h>
 #include <linux/pfn.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/uidgid.h>
 #include <linux/workqueue.h>
 
 #include "control.h"
@@ -47,6 +51,7 @@
  * @unpin: work that unpins the pages and frees this, queued when it is in no list any more
  * @release: RELEASE message of the pages, as a file may have too many of them for memory to be
  *	allocated when it is closed; NULL once it is queued
+ * @user: user whom the pages are charged to, and the number
  * @mm: address space that the pages are charged to (mm->pinned_vm); a reference of the struct
  *	alone, as the process may end long before the device lets go
  * @number: by which the host knows the pages; no other pin of this host ever had it
@@ -62,6 +67,7 @@ struct vgpu_keep {
 	struct list_head entry;
 	struct work_struct unpin;
 	struct vgpu_control_msg *release;
+	struct keep_user *user;
 	struct mm_struct *mm;
 	u64 number;
 	unsigned long nr_pages;
@@ -77,32 +83,141 @@ static struct workqueue_struct *keep_wq;
 /*
  * The number of pages that are pinned, for all hosts. Drivers do not look at RLIMIT_MEMLOCK when
  * they pin memory of programs, of which ordinary users may have hardly any locked; but half of
- * the machine's memory is enough.
+ * the machine's memory is enough, and half of that for one user, so that others get some, too. The
+ * same goes for numbers. Root may have all.
  */
-static atomic_long_t keep_pages;
+static unsigned long keep_pages;
+
+/**
+ * struct keep_user - what one user's programs have pinned, at all hosts
+ * @node: node of keep_users
+ * @uid: who it is: the real user id of the thread that made the call
+ * @refs: number of struct vgpu_keep that are the user's
+ * @pages: number of pages that are charged
+ * @numbers: number of pins that a host may know
+ */
+struct keep_user {
+	struct hlist_node node;
+	kuid_t uid;
+	unsigned int refs;
+	unsigned long pages;
+	unsigned int numbers;
+};
+
+/* Guards all that users have, and keep_pages; the innermost lock. */
+static DEFINE_SPINLOCK(keep_users_lock);
+static DEFINE_HASHTABLE(keep_users, 6);
+
+/* --- users ---------------------------------------------------------------- */
+
+static struct keep_user *user_find_locked(kuid_t uid)
+{
+	struct keep_user *user;
+
+	lockdep_assert_held(&keep_users_lock);
+	hash_for_each_possible(keep_users, user, node, __kuid_val(uid))
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+/* Return: the caller's, with a reference more, or NULL: there is no memory. */
+static struct keep_user *user_get(void)
+{
+	struct keep_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *user;
+
+	if (!fresh)
+		return NULL;
+	fresh->uid = current_uid();
+	spin_lock(&keep_users_lock);
+	user = user_find_locked(fresh->uid);
+	if (!user) {
+		user = fresh;
+		fresh = NULL;
+		hash_add(keep_users, &user->node, __kuid_val(user->uid));
+	}
+	user->refs++;
+	spin_unlock(&keep_users_lock);
+	kfree(fresh);
+	return user;
+}
+
+static void user_put(struct keep_user *user)
+{
+	bool last;
+
+	spin_lock(&keep_users_lock);
+	last = !--user->refs;
+	if (last)
+		hash_del(&user->node);
+	spin_unlock(&keep_users_lock);
+	if (last)
+		kfree(user);
+}
+
+/* What of @most may be the user's. */
+static unsigned long user_part(const struct keep_user *user, unsigned long most)
+{
+	return uid_eq(user->uid, GLOBAL_ROOT_UID) ? most : most / 2;
+}
 
 /* --- pages ---------------------------------------------------------------- */
 
 /* Charges pages before they are pinned, so that many tasks at once do not pin more than may be. */
-static bool keep_charge(struct vgpu_keep *keep, long nr)
+static bool keep_charge(struct vgpu_keep *keep, unsigned long nr)
 {
-	if (atomic_long_add_return(nr, &keep_pages) > totalram_pages() / 2) {
-		atomic_long_sub(nr, &keep_pages);
-		return false;
+	unsigned long most = totalram_pages() / 2;
+	struct keep_user *user = keep->user;
+	bool fits;
+
+	spin_lock(&keep_users_lock);
+	fits = keep_pages + nr <= most && user->pages + nr <= user_part(user, most);
+	if (fits) {
+		keep_pages += nr;
+		user->pages += nr;
 	}
-	atomic64_add(nr, &keep->mm->pinned_vm);
-	return true;
+	spin_unlock(&keep_users_lock);
+	if (fits)
+		atomic64_add(nr, &keep->mm->pinned_vm);
+	return fits;
 }
 
-static void keep_uncharge(struct vgpu_keep *keep, long nr)
+/* @lost: the machine has the pages no more. */
+static void keep_uncharge(struct vgpu_keep *keep, unsigned long nr, bool lost)
 {
 	atomic64_sub(nr, &keep->mm->pinned_vm);
-	atomic_long_sub(nr, &keep_pages);
+	spin_lock(&keep_users_lock);
+	keep->user->pages -= nr;
+	if (!lost)
+		keep_pages -= nr;
+	spin_unlock(&keep_users_lock);
+}
+
+/* Return: the user may have another number. */
+static bool keep_charge_number(struct vgpu_keep *keep)
+{
+	struct keep_user *user = keep->user;
+	bool fits;
+
+	spin_lock(&keep_users_lock);
+	fits = user->numbers < user_part(user, VGPU_KEPT_NUMBERS);
+	user->numbers += fits;
+	spin_unlock(&keep_users_lock);
+	return fits;
+}
+
+static void keep_uncharge_number(struct vgpu_keep *keep)
+{
+	spin_lock(&keep_users_lock);
+	keep->user->numbers--;
+	spin_unlock(&keep_users_lock);
 }
 
 static void keep_free(struct vgpu_keep *keep)
 {
 	mmdrop(keep->mm);
+	if (keep->user)
+		user_put(keep->user);
 	kfree(keep->release);
 	kvfree(keep->runs);
 	kfree(keep);
@@ -120,7 +235,7 @@ static void keep_unpin(struct vgpu_keep *keep)
 						 PHYS_PFN(le64_to_cpu(run->len)), keep->write);
 		cond_resched();
 	}
-	keep_uncharge(keep, keep->nr_pages);
+	keep_uncharge(keep, keep->nr_pages, false);
 	keep_free(keep);
 }
 
@@ -131,13 +246,14 @@ static void keep_unpin_work(struct work_struct *work)
 
 /*
  * Nobody will ever say that no device uses the pages, so they stay pinned. They count as such for
- * the machine, and for the program no more.
+ * the machine, and for the program and its user no more.
  */
 static void keep_lose(struct vgpu_keep *keep)
 {
 	pr_warn_ratelimited("%lu KiB of programs' memory stay pinned: the host has not said that its devices are through with them\n",
 			    keep->nr_pages << (PAGE_SHIFT - 10));
-	atomic64_sub(keep->nr_pages, &keep->mm->pinned_vm);
+	keep_uncharge(keep, keep->nr_pages, true);
+	keep_uncharge_number(keep);
 	keep_free(keep);
 }
 
@@ -181,7 +297,7 @@ static long keep_pin_some(struct vgpu_keep *keep, u64 addr, u64 left, struct pag
 			break;
 		}
 	}
-	keep_uncharge(keep, nr - i);
+	keep_uncharge(keep, nr - i, false);
 	if (ret)
 		return ret;
 	return got ?: -EFAULT;
@@ -220,7 +336,8 @@ static struct vgpu_keep *keep_make(const struct vgpu_host *host, u64 addr, u64 l
 	keep->most_runs = host->limits.call_bytes / sizeof(*keep->runs);
 	keep->runs = kvmalloc_array(KEEP_RUNS, sizeof(*keep->runs), GFP_KERNEL_ACCOUNT);
 	keep->release = vgpu_control_release_alloc();
-	if (!keep->runs || !keep->release) {
+	keep->user = user_get();
+	if (!keep->runs || !keep->release || !keep->user) {
 		keep_free(keep);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -287,7 +404,7 @@ int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 a
 	mutex_lock(&set->lock);
 	/* The object is open, so what is in the list stays there. */
 	old = keep_find(vgpu_keep_list(object), keep);
-	full = !old && set->nr == VGPU_KEPT_NUMBERS;
+	full = !old && (set->nr == VGPU_KEPT_NUMBERS || !keep_charge_number(keep));
 	if (!old && !full) {
 		set->nr++;
 		keep->number = ++set->last;
@@ -330,6 +447,7 @@ void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, b
 		mutex_lock(&set->lock);
 		set->nr--;
 		mutex_unlock(&set->lock);
+		keep_uncharge_number(keep);
 		keep_unpin(keep);
 	}
 	INIT_LIST_HEAD(&call->pins);
@@ -486,6 +604,7 @@ void vgpu_keep_released(struct vgpu_host *host, u64 number)
 			found = keep;
 			list_del(&found->entry);
 			set->nr--;
+			keep_uncharge_number(found);
 			break;
 		}
 	}

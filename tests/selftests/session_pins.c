@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 
 #include "../../drivers/common/nvidia_rm.h"
 #include "host_played.h"
@@ -18,7 +19,9 @@
 
 #include "kselftest_harness.h"
 
-#define PAGE		4096
+#define PAGE		4096UL
+/* The most that is pinned by one call. */
+#define LARGE		(4UL << 20)
 #define OS_DESCRIPTOR	0x71
 #define PATIENCE_MS	30000
 #define FILES		8
@@ -106,7 +109,7 @@ static void *serve_lane(void *data)
 	int lane = (intptr_t)data;
 	struct vgpu_lane_hello hello;
 	struct vgpu_call call;
-	char rest[4096];
+	char rest[2 * LARGE / PAGE * sizeof(struct vgpu_run)];
 	size_t len;
 
 	if (!receive(lane, &hello, sizeof(hello)) ||
@@ -265,16 +268,39 @@ static long pinned_kib(void)
 }
 
 /* The host does nothing with it, but as far as the guest knows the driver may have it. */
+static int pin(int fd, const char *p, size_t len)
+{
+	struct rm_alloc_memory args = {
+		.class = OS_DESCRIPTOR, .addr = (uintptr_t)p, .limit = len - 1, .fd = -1,
+	};
+
+	return ioctl(fd, RM_IOCTL_ALLOC_MEMORY, &args) && errno == EOPNOTSUPP ? 0 : -1;
+}
+
+static char *alloc(size_t len)
+{
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
 static int do_pin(int fd)
 {
-	struct rm_alloc_memory args = { .class = OS_DESCRIPTOR, .limit = PAGE - 1, .fd = -1 };
-	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = alloc(PAGE);
 
-	if (p == MAP_FAILED)
-		return -1;
-	*p = 1;
-	args.addr = (uintptr_t)p;
-	return ioctl(fd, RM_IOCTL_ALLOC_MEMORY, &args) && errno == EOPNOTSUPP ? 0 : -1;
+	return p ? pin(fd, p, PAGE) : -1;
+}
+
+/* Until no more may be. Pages that are pinned again together with others count once more. */
+static int do_pin_most(int fd)
+{
+	char *p = alloc(LARGE);
+	size_t len = LARGE;
+
+	while (p && len && !pin(fd, p, len))
+		len -= PAGE;
+	return len && errno == ENOMEM ? pinned_kib() : -1;
 }
 
 /* What shares an object, and what does not, each by itself and wrapped. */
@@ -313,6 +339,10 @@ static int obey(const struct order *order, int *files, int came, int *go)
 		return files[i] < 0 ? -1 : i;
 	case 'p':
 		return do_pin(files[order->a]);
+	case 'l':
+		return do_pin_most(files[order->a]);
+	case 'i':
+		return setresuid(order->a, order->a, order->a);
 	case 'u':
 		return ioctl(files[order->a], _IO('F', 0xd4), 0) && errno == EOPNOTSUPP ? 0 : -1;
 	case 'n':
@@ -531,7 +561,7 @@ static bool settles(const struct program *server)
 	ASSERT_TRUE(program_begin(program)); \
 	ASSERT_EQ(tell(program, 'o', CONTROL, 0), 0); \
 	ASSERT_EQ(tell(program, 'p', 0, 0), 0); \
-	ASSERT_EQ(tell(program, 'k', 0, 0), PAGE / 1024); \
+	ASSERT_EQ(tell(program, 'k', 0, 0), (int)PAGE / 1024); \
 } while (0)
 
 /* Programs of others do not keep a program's memory pinned. */
@@ -695,6 +725,40 @@ TEST_F_TIMEOUT(pins, kept_for_nvidia_modeset, 120)
 	EXPECT_TRUE(releases(1));
 	EXPECT_TRUE(program_end(&self->server));
 	EXPECT_TRUE(releases(2));
+}
+
+/* No user has more than half of what all may have, but root. */
+TEST_F_TIMEOUT(pins, half_for_a_user, 240)
+{
+	const int slack = 2 * LARGE / 1024;
+	struct sysinfo info;
+	int half, kib;
+
+	ASSERT_EQ(sysinfo(&info), 0);
+	/* Half of the memory is for all. */
+	half = info.totalram / 1024 * info.mem_unit / 4;
+	ASSERT_TRUE(program_begin(&self->one));
+	ASSERT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
+	ASSERT_EQ(tell(&self->one, 'i', 65533, 0), 0);
+	kib = tell(&self->one, 'l', 0, 0);
+	EXPECT_LE(kib, half);
+	EXPECT_GT(kib, half - slack);
+	/* Another program of the same user's, and one of another's. */
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', CONTROL, 0), 0);
+	ASSERT_EQ(tell(&self->two, 'i', 65533, 0), 0);
+	EXPECT_LT(tell(&self->two, 'l', 0, 0), slack);
+	ASSERT_TRUE(program_begin(&self->three));
+	ASSERT_EQ(tell(&self->three, 'o', CONTROL, 0), 0);
+	ASSERT_EQ(tell(&self->three, 'i', 65532, 0), 0);
+	EXPECT_EQ(tell(&self->three, 'p', 0, 0), 0);
+	EXPECT_TRUE(program_end(&self->three));
+	EXPECT_TRUE(program_end(&self->two));
+	/* What was given back may be had again. */
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'z', 0, 0), 0);
+	EXPECT_EQ(tell(&self->server, 'p', 0, 0), 0);
+	EXPECT_GT(tell(&self->server, 'l', 0, 0), half);
 }
 
 PLAYED_MAIN
