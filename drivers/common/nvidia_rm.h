@@ -136,6 +136,8 @@ struct rm_share {
 
 #define RM_SHARE_RIGHT_DUP	1U
 #define RM_SHARE_WITH_CLIENT	3
+#define RM_SHARE_WITH_PROCESS	4
+#define RM_SHARE_HOW_REVOKE	1	/* all that is shared, by default, too */
 #define RM_SHARE_HOW_ADD	4
 
 /*

@@ -61,6 +61,7 @@ enum op {
 	LEND,		/* let a file own @memory[i]; answer with it */
 	GIVE,		/* your own file of @memory[i] */
 	FREE,		/* all that you have */
+	MATE,		/* let another client of yours have @memory[i] */
 	STEAL,		/* let @client's @memory[i] be shared with you */
 	RELEASE,	/* free object @memory[i] of client @client */
 	HOG,		/* take all memory and write to it */
@@ -135,7 +136,7 @@ static int own(struct message *msg)
 	uint32_t object;
 	int index;
 
-	if (rm_begin())
+	if (rm_begin_by(nvidia_begin_apart))
 		return -EIO;
 	for (index = 0; index < OBJECTS; index++) {
 		uint32_t card = index == SYSTEM ? RM_MINOR_CTL : 0;
@@ -168,18 +169,21 @@ static int own(struct message *msg)
 	return 0;
 }
 
-static int share(uint32_t client, uint32_t object, uint32_t with)
+/* Another client of this process takes @memory[@index]. */
+static int mate(const struct message *msg)
 {
-	struct rm_share args = {
-		.client = client, .object = object, .with_client = with,
-		.rights = RM_SHARE_RIGHT_DUP, .with = RM_SHARE_WITH_CLIENT,
-		.how = RM_SHARE_HOW_ADD,
-	};
+	uint32_t index = msg->index;
+	int file = open_node(msg->memory[index].card), ret;
+	struct nvidia_lent lent;
+	struct nvidia nvidia;
 
-	if (ioctl(rm.control, RM_IOCTL_SHARE, &args))
-		return -errno;
-	rm.status = args.status;
-	return args.status ? -EACCES : 0;
+	ret = nvidia_begin(&nvidia, open_node(RM_MINOR_CTL));
+	if (!ret)
+		ret = nvidia_show(&nvidia, &msg->memory[index], file, &lent);
+	rm.status = nvidia.status;
+	nvidia_end(&nvidia);
+	close(file);
+	return ret;
 }
 
 static int lend(const struct message *msg)
@@ -249,7 +253,7 @@ static int act(struct message *msg, int *file)
 		msg->client = rm.client;
 		return ret;
 	case SHARE:
-		return share(rm.client, msg->memory[index].memory, msg->client);
+		return rm_share(rm.client, msg->memory[index].memory, msg->client);
 	case LEND:
 		ret = lend(msg);
 		*file = files[index];
@@ -257,8 +261,10 @@ static int act(struct message *msg, int *file)
 	case GIVE:
 		*file = files[index];
 		return *file < 0 ? -ENOENT : 0;
+	case MATE:
+		return mate(msg);
 	case STEAL:
-		return share(msg->client, msg->memory[index].memory, rm.client);
+		return rm_share(msg->client, msg->memory[index].memory, rm.client);
 	case RELEASE:
 		return rm_release(msg->client, msg->memory[index].memory);
 	case HOG:
@@ -437,11 +443,19 @@ static void unshow(struct view *view)
 }
 
 /* Memory that the driver's own rules keep from others. */
-static void deny(struct process *engine, struct process *stranger, const struct message *owned)
+static void deny(struct process *owner, struct process *engine, struct process *stranger,
+		 const struct message *owned)
 {
 	struct message msg = *owned;
 	int index, ret;
 
+	for (index = 0; index < DOORBELL; index++) {
+		msg = *owned;
+		msg.index = index;
+		ret = ask(owner, MATE, &msg, NULL);
+		check(ret == -EACCES, "%s: another client of its process gets %s (status %#x)",
+		      names[index], strerror(-ret), msg.status);
+	}
 	for (index = 0; index < DOORBELL; index++) {
 		msg = *owned;
 		msg.index = index;
@@ -580,7 +594,7 @@ int main(int argc, char **argv)
 		   owned.client, ret ? strerror(-ret) : "done", owned.status))
 		return 1;
 
-	deny(&engine, &stranger, &owned);
+	deny(&owner, &engine, &stranger, &owned);
 	take(&engine, &owner, &owned, client, unowned, &view);
 	look(&view, "shown");
 	if (!unowned) {

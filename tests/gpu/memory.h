@@ -86,12 +86,12 @@ static inline void *rm_map(uint32_t object, uint64_t size, uint32_t card, int *f
 	return addr;
 }
 
-/* Return: 0 or a negative errno. */
-static inline int rm_begin(void)
+/* @begin: nvidia_begin() or nvidia_begin_apart(). Return: 0 or a negative errno. */
+static inline int rm_begin_by(int (*begin)(struct nvidia *nvidia, int control))
 {
 	struct rm_device device_params = {};
 	struct rm_subdevice subdevice_params = {};
-	int ret = nvidia_begin(&rm, open_node(RM_MINOR_CTL));
+	int ret = begin(&rm, open_node(RM_MINOR_CTL));
 
 	if (ret)
 		return ret;
@@ -101,6 +101,27 @@ static inline int rm_begin(void)
 		rm.status = rm_alloc(device, RM_CLASS_SUBDEVICE, &subdevice_params,
 				     sizeof(subdevice_params), &subdevice);
 	return rm.status ? -EIO : 0;
+}
+
+/* Return: 0 or a negative errno. */
+static inline int rm_begin(void)
+{
+	return rm_begin_by(nvidia_begin);
+}
+
+/* Return: 0 or a negative errno. */
+static inline int rm_share(uint32_t client, uint32_t object, uint32_t with)
+{
+	struct rm_share args = {
+		.client = client, .object = object, .with_client = with,
+		.rights = RM_SHARE_RIGHT_DUP, .with = RM_SHARE_WITH_CLIENT,
+		.how = RM_SHARE_HOW_ADD,
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_SHARE, &args))
+		return -errno;
+	rm.status = args.status;
+	return args.status ? -EACCES : 0;
 }
 
 /* Return: 0 or a negative errno. */

@@ -57,6 +57,7 @@ struct rm_client {
 	struct mock_nvidia_file *control;
 	u32 handle;
 	pid_t process;
+	bool apart;	/* other clients of the process have nothing of it */
 	struct pid *pid;
 	struct xarray objects;
 };
@@ -345,7 +346,7 @@ static bool rm_may_dup(const struct rm_client *client, const struct rm_client *f
 	for (i = 0; i < object->nr_shared; i++)
 		if (object->shared[i] == client->handle)
 			return true;
-	return client->process == from->process;
+	return client->process == from->process && !from->apart;
 }
 
 static bool rm_is_device(struct rm_client *client, u32 handle)
@@ -379,6 +380,11 @@ static u32 rm_share(const struct rm_share *args)
 	struct rm_client *client = rm_client_find(args->client);
 	struct rm_object *object = client ? xa_load(&client->objects, args->object) : NULL;
 
+	if (client && args->object == client->handle && args->with == RM_SHARE_WITH_PROCESS &&
+	    args->how == RM_SHARE_HOW_REVOKE) {
+		client->apart = true;
+		return RM_OK;
+	}
 	if (!object)
 		return RM_OBJECT_NOT_FOUND;
 	if (args->with != RM_SHARE_WITH_CLIENT || args->how != RM_SHARE_HOW_ADD ||

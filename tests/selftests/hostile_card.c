@@ -574,14 +574,19 @@ static int lend(int how)
 {
 	struct nvidia_memory memory = { .len = SIZE };
 	struct nvidia engine;
-	int file, ret;
+	int file, other, ret;
 
-	if (rm_begin() || rm_memory(CLASS_VIDEO, SIZE, &memory.memory) ||
+	if (rm_begin_by(nvidia_begin_apart) || rm_memory(CLASS_VIDEO, SIZE, &memory.memory) ||
 	    nvidia_begin(&engine, open_node(RM_MINOR_CTL)))
 		return -1;
 	memory.client = rm.client;
 	file = open_node(0);
-	ret = nvidia_lend(&engine, &memory, file, open_node(RM_MINOR_CTL));
+	/* To be of the same process is not enough: another one may have that number later. */
+	other = open_node(0);
+	ret = nvidia_lend(&engine, &memory, other, open_node(RM_MINOR_CTL)) != -EACCES;
+	close(other);
+	ret |= rm_share(rm.client, memory.memory, engine.client);
+	ret |= nvidia_lend(&engine, &memory, file, open_node(RM_MINOR_CTL));
 	if (how == FREE_MEMORY)
 		ret |= rm_release(rm.client, memory.memory);
 	if (how == FREE_CLIENT)

@@ -52,7 +52,7 @@ void log_within(struct log_limit *limit, uint32_t cid, uint32_t port, int priori
 {
 }
 
-int nvidia_begin(struct nvidia *nvidia, int control)
+int nvidia_begin_apart(struct nvidia *nvidia, int control)
 {
 	nvidia->control = control;
 	return 0;

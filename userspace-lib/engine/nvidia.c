@@ -34,11 +34,29 @@ static int alloc(struct nvidia *nvidia, uint32_t parent, uint32_t class, void *p
 	return ret;
 }
 
+/* RM's status of what went before stays. */
 static void free_object(struct nvidia *nvidia, uint32_t object)
 {
 	struct rm_free args = { .client = nvidia->client, .object = object };
+	uint32_t status = nvidia->status;
 
 	call(nvidia, RM_IOCTL_FREE, &args, &args.status);
+	nvidia->status = status;
+}
+
+static int share(struct nvidia *nvidia, uint32_t object, uint32_t client, uint16_t with,
+		 uint8_t how)
+{
+	struct rm_share args = {
+		.client = nvidia->client,
+		.object = object,
+		.with_client = client,
+		.rights = RM_SHARE_RIGHT_DUP,
+		.with = with,
+		.how = how,
+	};
+
+	return call(nvidia, RM_IOCTL_SHARE, &args, &args.status);
 }
 
 int nvidia_begin(struct nvidia *nvidia, int control)
@@ -48,6 +66,18 @@ int nvidia_begin(struct nvidia *nvidia, int control)
 	memset(nvidia, 0, sizeof(*nvidia));
 	nvidia->control = control;
 	ret = alloc(nvidia, 0, RM_CLASS_CLIENT, NULL, 0, &nvidia->client);
+	if (ret)
+		nvidia_end(nvidia);
+	return ret;
+}
+
+int nvidia_begin_apart(struct nvidia *nvidia, int control)
+{
+	int ret = nvidia_begin(nvidia, control);
+
+	if (ret)
+		return ret;
+	ret = share(nvidia, nvidia->client, 0, RM_SHARE_WITH_PROCESS, RM_SHARE_HOW_REVOKE);
 	if (ret)
 		nvidia_end(nvidia);
 	return ret;
@@ -162,7 +192,7 @@ static int show_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_m
 	return ret;
 }
 
-/* Programs have shared with @nvidia, whose duplicate clients of the same process may have. */
+/* Programs have shared with @nvidia, which shares its duplicate with @alone. */
 static int lend_by(struct nvidia *nvidia, struct nvidia *alone, uint32_t number,
 		   const struct nvidia_memory *memory, int file)
 {
@@ -174,10 +204,12 @@ static int lend_by(struct nvidia *nvidia, struct nvidia *alone, uint32_t number,
 		return ret;
 	duplicate.client = nvidia->client;
 	duplicate.memory = own.memory;
-	ret = show_by(alone, number, &duplicate, file, &lent);
-	free_object(nvidia, own.memory);
-	if (ret)
+	ret = share(nvidia, own.memory, alone->client, RM_SHARE_WITH_CLIENT, RM_SHARE_HOW_ADD);
+	if (!ret) {
+		ret = show_by(alone, number, &duplicate, file, &lent);
 		nvidia->status = alone->status;
+	}
+	free_object(nvidia, own.memory);
 	return ret;
 }
 
@@ -210,7 +242,7 @@ static int by_any(struct nvidia *nvidia, struct nvidia *alone, const struct nvid
 int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file, int control)
 {
 	struct nvidia alone;
-	int ret = nvidia_begin(&alone, control);
+	int ret = nvidia_begin_apart(&alone, control);
 
 	if (ret)
 		return ret;

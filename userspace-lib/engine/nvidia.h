@@ -81,6 +81,17 @@ struct nvidia_lent {
  */
 int nvidia_begin(struct nvidia *nvidia, int control);
 /**
+ * nvidia_begin_apart - make a client whose objects no other client may have
+ * @nvidia: filled in
+ * @control: as for nvidia_begin()
+ *
+ * RM lets processes of one number have each other's objects by default, and a client may be there
+ * still when another process has the number of the one that made it.
+ *
+ * Return: 0, or a negative errno.
+ */
+int nvidia_begin_apart(struct nvidia *nvidia, int control);
+/**
  * nvidia_end - close the client's file, which frees its objects if nobody else has the file
  * @nvidia: the client
  */

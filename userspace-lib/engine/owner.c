@@ -93,7 +93,7 @@ static int client_begin(const struct object *control)
 	if (!control || !is_control(control))
 		return -EBADF;
 	fd = open_again(control->fd, O_RDWR);
-	return fd < 0 ? fd : nvidia_begin(&client, fd);
+	return fd < 0 ? fd : nvidia_begin_apart(&client, fd);
 }
 
 static int learn(const struct eshadow_msg *msg, const struct eshadow_memory *memory)
