@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that is owned (userspace-lib/engine/owner.c) counts from when it is taken until it is
- * given back, whatever becomes of the program that had it. NVIDIA's driver and a shadow are played
- * here.
+ * Memory that is owned (userspace-lib/engine/owner.c) counts from when it is taken until nobody has
+ * it mapped any more, whatever becomes of the program that had it. NVIDIA's driver, a shadow and a
+ * hypervisor are played here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +27,9 @@ static struct shadow shadow;
 static struct object objects[OBJECTS];
 static int answer, lend_result;
 static unsigned int nr_closed, nr_looks;
+/* As many mappings of the hypervisor's as there were to be, each with the file that it keeps. */
+static int mapped[4], nr_mapped;
+static struct timer *timer;
 
 /* --- what owner.c calls ---------------------------------------------------------------- */
 
@@ -60,7 +63,10 @@ int nvidia_begin_apart(struct nvidia *nvidia, int control)
 
 int nvidia_lend(struct nvidia *nvidia, const struct nvidia_memory *memory, int file, int control)
 {
-	tap_expect(control != nvidia->control && !close(control), "a control file of its own");
+	tap_expect(control != nvidia->control, "a control file of its own");
+	if (!lend_result)
+		mapped[nr_mapped++] = dup(control);
+	close(control);
 	return lend_result;
 }
 
@@ -74,6 +80,12 @@ int nvidia_lend_system(struct nvidia *nvidia, const struct nvidia_memory *memory
 		       struct nvidia_lent *lent)
 {
 	return lend_result;
+}
+
+void timer_set(struct timer *set, unsigned int ms)
+{
+	set->set = true;
+	timer = set;
 }
 
 void objects_each(void (*fn)(struct object *object))
@@ -94,12 +106,29 @@ void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)
 {
 }
 
+static void time_passes(void)
+{
+	struct timer *expired = timer;
+
+	timer = NULL;
+	if (!expired)
+		return;
+	expired->set = false;
+	expired->expired(expired);
+}
+
 /* --- the guest --------------------------------------------------------------------------- */
 
 static void object_open(uint32_t id)
 {
+	int ends[2];
+
+	/* The driver of the control file can poll, as a pipe can. */
+	if (pipe2(ends, O_CLOEXEC))
+		exit(EXIT_FAILURE);
+	close(ends[0]);
 	objects[id] = (struct object) {
-		.id = id, .kind = VGPU_OBJECT_DEVICE, .fd = open("/dev/null", O_RDWR | O_CLOEXEC),
+		.id = id, .kind = VGPU_OBJECT_DEVICE, .fd = ends[1],
 		.rdev = makedev(RM_MAJOR, id == CTL ? RM_MINOR_CTL : 0),
 	};
 	owner_meet(&objects[id]);
@@ -158,12 +187,28 @@ static void test_counts(void)
 	tap_expect(take(MOST, &third) == -ENOMEM && shared->owned_bytes == 5 * PAGE,
 		   "nor what the limit refuses");
 	owner_give_back(&first);
-	tap_expect(shared->owned_bytes == 3 * PAGE, "until it is given back");
+	time_passes();
+	tap_expect(shared->owned_bytes == 5 * PAGE, "until it is unmapped");
+	close(mapped[0]);
+	time_passes();
+	tap_expect(shared->owned_bytes == 3 * PAGE && !timer, "and no longer");
+	start.limits.mappings = 2;
+	tap_expect(!take(PAGE, &third), "up to the limit");
+	owner_give_back(&third);
+	tap_expect(take(PAGE, &third) == -ENOMEM, "with what is still mapped");
+	close(mapped[2]);
+	tap_expect(!take(PAGE, &third), "which need not be looked for by a timer");
+	owner_give_back(&third);
+	close(mapped[3]);
+	time_passes();
+	tap_expect(shared->owned_bytes == 3 * PAGE, "all of it counts no more");
 	tap_subject("what is owned counts");
 	object_close(CARD);
 	object_close(CTL);
 	tap_expect(shared->owned_bytes == 3 * PAGE && !nr_closed, "the program has ended");
 	owner_give_back(&second);
+	close(mapped[1]);
+	time_passes();
 	tap_expect(!shared->owned_bytes && nr_closed == 2,
 		   "nothing is left: %llu bytes, %u files closed, of the client and the card",
 		   (unsigned long long)shared->owned_bytes, nr_closed);

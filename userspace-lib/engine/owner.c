@@ -19,10 +19,15 @@
 #include <unistd.h>
 
 #include "kept.h"
+#include "lasting.h"
 #include "owner.h"
 #include "vgpud/log.h"
+#include "vgpud/loop.h"
 
 #define PAGE_MASK	4095ULL
+/* A hypervisor takes some milliseconds to unmap, and as long as a device of its own likes. */
+#define LEAVING_MS	50
+#define LEAVING_MOST_MS	1600
 
 /**
  * struct shown - memory that a shadow is about to map
@@ -39,6 +44,24 @@ struct shown {
 	struct nvidia_lent nvidia;
 };
 
+/**
+ * struct leaving - memory of a card that is to be unmapped
+ * @node: entry of leavings, once it is given back
+ * @tag: number of the client's file (lasting.h), which is there as long as a mapping is
+ * @len: length in bytes
+ */
+struct leaving {
+	LIST_ENTRY(leaving) node;
+	uint64_t tag;
+	uint64_t len;
+};
+
+static void leavings_late(struct timer *timer);
+
+static LIST_HEAD(, leaving) leavings = LIST_HEAD_INITIALIZER(leavings);
+static struct timer leavings_timer = { .expired = leavings_late };
+static unsigned int leavings_ms;
+static uint64_t last_tag;
 static LIST_HEAD(, shown) showns = LIST_HEAD_INITIALIZER(showns);
 static uint64_t last_shown;
 static unsigned int nr_showns;
@@ -219,30 +242,94 @@ static void hold_card(struct object *object)
 	nr_held += held[nr_held].fd >= 0;
 }
 
-static int lend_by_card(const struct nvidia_memory *memory, int file)
-{
-	int control = open_again(client.control, O_RDWR);
+/* --- memory that is lent ----------------------------------------------------------------- */
 
-	return control < 0 ? control : nvidia_lend(&client, memory, file, control);
+static void count_less(uint64_t len)
+{
+	nr_owned--;
+	owned_bytes -= len;
+	shared->owned_bytes = owned_bytes;
+}
+
+static int tag_compare(const void *tag, const void *other)
+{
+	const uint64_t *a = tag, *b = other;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Counts no more what is unmapped by now. */
+static void leavings_look(void)
+{
+	struct leaving *leaving, *next;
+	uint64_t *tags;
+	ssize_t nr;
+
+	nr = lasting_tags(&tags);
+	for (leaving = LIST_FIRST(&leavings); nr >= 0 && leaving; leaving = next) {
+		next = LIST_NEXT(leaving, node);
+		if (nr && bsearch(&leaving->tag, tags, nr, sizeof(*tags), tag_compare))
+			continue;
+		LIST_REMOVE(leaving, node);
+		count_less(leaving->len);
+		free(leaving);
+	}
+	if (nr >= 0)
+		free(tags);
+	client_look();
+}
+
+static void leavings_late(struct timer *timer)
+{
+	leavings_look();
+	if (LIST_EMPTY(&leavings))
+		return;
+	if (leavings_ms < LEAVING_MOST_MS)
+		leavings_ms *= 2;
+	timer_set(timer, leavings_ms);
+}
+
+static int lend_by_card(const struct nvidia_memory *memory, int file, struct leaving *leaving)
+{
+	int control = open_again(client.control, O_RDWR), ret;
+
+	if (control < 0)
+		return control;
+	leaving->tag = ++last_tag;
+	ret = lasting_add(control, leaving->tag);
+	if (!ret)
+		return nvidia_lend(&client, memory, file, control);
+	closer_close(control, NULL, NULL);
+	return ret;
 }
 
 /* A file of the object's node that shows the memory. */
 static int lend_by_file(const struct object *object, const struct nvidia_memory *memory,
 			struct owned *owned)
 {
-	int ret;
+	int ret = -ENOMEM;
 
+	owned->leaving = NULL;
 	owned->fd = open_again(object->fd, O_RDWR);
 	if (owned->fd < 0)
 		return owned->fd;
-	owned->is_system = is_control(object);
-	if (owned->is_system)
+	if (is_control(object)) {
 		ret = nvidia_lend_system(&client, memory, owned->fd, &owned->system);
-	else
-		ret = lend_by_card(memory, owned->fd);
-	if (ret)
-		closer_close(owned->fd, NULL, NULL);
+	} else {
+		owned->leaving = malloc(sizeof(*owned->leaving));
+		if (owned->leaving)
+			ret = lend_by_card(memory, owned->fd, owned->leaving);
+	}
+	if (!ret)
+		return 0;
+	free(owned->leaving);
+	closer_close(owned->fd, NULL, NULL);
 	return ret;
+}
+
+static bool is_room(uint64_t len)
+{
+	return nr_owned < start.limits.mappings && len <= start.limits.mapped_bytes - owned_bytes;
 }
 
 int owner_take(const struct object *object, uint64_t offset, uint64_t len, struct owned *owned)
@@ -255,7 +342,9 @@ int owner_take(const struct object *object, uint64_t offset, uint64_t len, struc
 	ret = part_of(object->memory, offset, len, &part);
 	if (ret)
 		return ret;
-	if (nr_owned >= start.limits.mappings || len > start.limits.mapped_bytes - owned_bytes)
+	if (!is_room(len))
+		leavings_look();
+	if (!is_room(len))
 		return -ENOMEM;
 	objects_each(hold_card);
 	ret = lend_by_file(object, &part, owned);
@@ -272,12 +361,18 @@ int owner_take(const struct object *object, uint64_t offset, uint64_t len, struc
 
 void owner_give_back(const struct owned *owned)
 {
-	if (owned->is_system)
+	if (!owned->leaving) {
 		nvidia_take_back(&client, &owned->system);
-	nr_owned--;
-	owned_bytes -= owned->len;
-	shared->owned_bytes = owned_bytes;
-	client_look();
+		count_less(owned->len);
+		client_look();
+		return;
+	}
+	owned->leaving->len = owned->len;
+	LIST_INSERT_HEAD(&leavings, owned->leaving, node);
+	if (leavings_timer.set && leavings_ms == LEAVING_MS)
+		return;
+	leavings_ms = LEAVING_MS;
+	timer_set(&leavings_timer, leavings_ms);
 }
 
 /* --- shadows' own mappings --------------------------------------------------------------- */

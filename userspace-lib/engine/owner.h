@@ -16,14 +16,14 @@
  *	is freed when the last reference of this file is closed, and with it the last mapping;
  *	whoever has called owner_take() closes this one as soon as it is sent
  * @len: length in bytes, whole pages
- * @is_system: it is memory of the system, which the engine's client owns until owner_give_back(),
- *	and a mapping of it for as long as it lasts
- * @system: the driver's names of it, if @is_system
+ * @leaving: what counts memory of a card after owner_give_back(); NULL: it is memory of the system,
+ *	which the engine's client owns until then, and a mapping of it for as long as it lasts
+ * @system: the driver's names of memory of the system
  */
 struct owned {
 	int fd;
 	uint64_t len;
-	bool is_system;
+	struct leaving *leaving;
 	struct nvidia_lent system;
 };
 
@@ -113,10 +113,10 @@ uint64_t owner_last_shown(void);
  */
 bool owner_shows(uint64_t number);
 /**
- * owner_give_back - count memory as given back
+ * owner_give_back - give memory back
  * @owned: the memory, which nobody can see any more, as far as is known
  *
- * May wait for the driver.
+ * Memory of a card counts until nobody has it mapped. May wait for the driver.
  */
 void owner_give_back(const struct owned *owned);
 

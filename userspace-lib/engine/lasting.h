@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that others may have when the engine has closed them: see lasting.c. */
+#ifndef ENGINE_LASTING_H
+#define ENGINE_LASTING_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/**
+ * lasting_add - remember a file until its last reference has gone
+ * @file: the file, whose driver can poll; it stays the caller's, and is not held
+ * @tag: number by which lasting_tags() names it
+ *
+ * Return: 0, or a negative errno.
+ */
+int lasting_add(int file, uint64_t tag);
+
+/**
+ * lasting_tags - find out which of the files are there still
+ * @tags: set to an array of their numbers in ascending order, to be freed by the caller
+ *
+ * Return: how many they are, or a negative errno, with which there is nothing to be freed.
+ */
+ssize_t lasting_tags(uint64_t **tags);
+
+#endif /* ENGINE_LASTING_H */
