@@ -49,8 +49,6 @@ static void device_free(struct kref *ref)
 {
 	struct vgpu_window_device *device = container_of(ref, struct vgpu_window_device, ref);
 
-	if (device->header)
-		iounmap(device->header);
 	kfree(device);
 }
 
@@ -84,7 +82,7 @@ struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_add
 
 /**
  * vgpu_window_device_put - give a reference back
- * @device: the device; the last reference unmaps device->header
+ * @device: the device
  */
 void vgpu_window_device_put(struct vgpu_window_device *device)
 {
@@ -249,17 +247,18 @@ static void __iomem *device_map(phys_addr_t start, u64 len, u32 cache)
 	return at;
 }
 
-/* Return: the hold; or an errno: -ENODEV if the memory is gone, -ENOMEM if it cannot be had so. */
-static struct hold *device_hold(struct vgpu_window_device *device, u64 offset, u64 len, u32 cache)
+/* Return: the hold; or an errno: -ENODEV if the window is gone, -ENOMEM if it cannot be had so. */
+static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len, u32 cache)
 {
 	struct hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
+	struct vgpu_window_device *device = window->data;
 	int ret = -ENODEV;
 
 	if (!hold)
 		return ERR_PTR(-ENOMEM);
-	/* Else it could be another device's memory that is mapped. */
+	/* Else it could be another device's memory that is mapped, or another window's. */
 	down_read(&device->touch);
-	if (!device->removed) {
+	if (!device->removed && !READ_ONCE(window->gone)) {
 		hold->at = device_map(device->start + offset, len, cache);
 		ret = hold->at ? 0 : -ENOMEM;
 		if (ret)
@@ -293,8 +292,7 @@ static void device_let_go(struct vgpu_window_device *device, struct hold *hold)
 
 static int device_bind(struct vgpu_window_range *range, u32 cache)
 {
-	struct vgpu_window_device *device = range->window->data;
-	struct hold *hold = device_hold(device, range->offset, range->len, cache);
+	struct hold *hold = device_hold(range->window, range->offset, range->len, cache);
 
 	if (IS_ERR(hold))
 		return PTR_ERR(hold);
@@ -393,7 +391,7 @@ static int device_slot_open(struct vgpu_slot *slot)
 	/* Without a header nobody would tell when the slot is taken away. */
 	if (!READ_ONCE(device->header))
 		return -ENODEV;
-	hold = device_hold(device, vgpu_slot_offset(slot), VGPU_ARENA_SLOT, VGPU_CACHE_WB);
+	hold = device_hold(slot->window, vgpu_slot_offset(slot), VGPU_ARENA_SLOT, VGPU_CACHE_WB);
 	if (IS_ERR(hold))
 		return PTR_ERR(hold);
 	/* Cached memory, as any. Nobody is let in where it is gone by now. */

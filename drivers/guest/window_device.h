@@ -43,8 +43,8 @@ typedef u64 vgpu_window_id_fn(const struct vgpu_window_device *device);
  *	made and ended; for writing to set @removed
  * @removed: the driver has let go of the memory, where something else may be; under @touch
  * @holds_lock: guards @holds; inside @touch
- * @holds: list of the kernel's mappings of ranges and slots, none of which is left when @removed
- *	is set (window_device.c)
+ * @holds: list of the kernel's mappings of ranges and slots, which have no memory any more once
+ *	@removed was set (window_device.c)
  */
 struct vgpu_window_device {
 	struct kref ref;

@@ -49,11 +49,13 @@ static int ivshmem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!ret)
 		ret = pci_request_region(pdev, IVSHMEM_BAR, KBUILD_MODNAME);
 	if (ret)
-		goto err_disable;
+		goto err_unmap;
 	pci_set_drvdata(pdev, device);
 	vgpu_window_device_add(device);
 	return 0;
 
+err_unmap:
+	iounmap(device->header);
 err_disable:
 	pci_disable_device(pdev);
 err_put:
