@@ -46,6 +46,7 @@
  * @seen: before the call was made
  * @blank: what it says of buffers that nobody has written to
  * @kept: memory that it hands over
+ * @refused: the errno is not the driver's
  */
 struct vgpu_ioctl {
 	struct file *file;
@@ -59,6 +60,7 @@ struct vgpu_ioctl {
 	struct vgpu_poll_seen seen;
 	struct vgpu_blank_call blank;
 	struct vgpu_keep_call kept;
+	bool refused;
 };
 
 static int ioctl_fd_get(void *data, int fd, u32 *id, void **handle)
@@ -263,8 +265,9 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	if (ret)
 		return ret;
 	ret = vgpu_marshal_finish(m, &xcall->reply, vgpu_call_result(xcall));
-	if (le32_to_cpu(xcall->reply.reply->flags) & VGPU_REPLY_REFUSED)
-		return vgpu_marshal_refused(m, ret);
+	ioctl->refused = le32_to_cpu(xcall->reply.reply->flags) & VGPU_REPLY_REFUSED;
+	if (ioctl->refused)
+		return ret;
 	vgpu_nvidia_version_checked(ioctl->object->export, cmd, m, &xcall->reply, ret);
 	return ret ?: vgpu_nvidia_address_told(ioctl->object, cmd, m, &xcall->reply);
 }
@@ -307,6 +310,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ioctl->session = session;
 	ioctl->low = 0;
 	ioctl->low_len = 0;
+	ioctl->refused = false;
 	/* For fini, whatever happens before ioctl_call(). */
 	ioctl->xcall.buf = NULL;
 	ioctl->xcall.sent = false;
@@ -322,11 +326,8 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		ret = vgpu_map_ioctl(file, ioctl->m.map, cmd, arg, compat);
 		goto out_end;
 	}
-	if (ret) {
-		ret = vgpu_marshal_refused(&ioctl->m, ret);
-		goto out_end;
-	}
-	if (compat)
+	ioctl->refused = ret;
+	if (!ret && compat)
 		ret = ioctl_reserve(ioctl);
 	if (!ret)
 		ret = vgpu_keep_claim(&session->claims, &ioctl->kept);
@@ -355,6 +356,8 @@ out_end:
 	if (ioctl->low_len)
 		vgpu_reserve_low_end(ioctl->low, ioctl->low_len);
 	vgpu_keep_settle(object, &ioctl->kept, ioctl->xcall.sent);
+	if (ioctl->refused)
+		ret = vgpu_marshal_refused(&ioctl->m, ret);
 	vgpu_marshal_fini(&ioctl->m);
 	vgpu_xcall_fini(&ioctl->xcall);
 	kfree(ioctl);

@@ -233,11 +233,12 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 		       unsigned long arg, bool compat);
 
 /**
- * vgpu_marshal_refused - tell the program of a refusal as the driver would
+ * vgpu_marshal_refused - tell the program of a refusal by a status of its driver's
  * @m: after vgpu_marshal_ioctl()
  * @error: negative errno of vgpu_marshal_ioctl(), or of a reply that is REFUSED
  *
  * A driver whose ioctls tell a status has programs that take any errno for a failure of the system.
+ * Any -ENOMEM and -ENOSPC counts, also where the host refuses what its driver has done.
  *
  * Return: @error; 0: the program has a status instead; -EFAULT.
  */

@@ -614,7 +614,8 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 		return 0;
 	addr &= ~mask;
 	end &= ~mask;
-	if (field->out_count.kind == VGPU_REF_FIELD) {
+	if (field->out_count.kind == VGPU_REF_FIELD &&
+	    field->out_count.offset + sizeof(u32) <= level->len) {
 		m->status = field->max;
 		m->status_addr = m->info[level->seg].addr + level->base + field->out_count.offset;
 	}

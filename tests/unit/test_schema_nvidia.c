@@ -615,6 +615,22 @@ static void kept_too_much(void)
 		user.fail_keep = 0;
 		host.refuse = 0;
 	}
+	/* An argument that is too short has no place for it. */
+	for (i = 0; i < 2; i++) {
+		start();
+		arg = user_alloc(56);
+		put32(arg, 12, 0x71);
+		put64(arg, 24, (uintptr_t)user_alloc_pages(4096));
+		outer = user_alloc(16);
+		put32(outer, 0, 0x27);
+		put32(outer, 4, 32);
+		put64(outer, 8, (uintptr_t)arg);
+		user.fail_keep = ENOMEM;
+		result = i ? run(nvidia, XFER, outer, &look) : run(nvidia, NV(0x27, 32), arg, &look);
+		tap_expect(result != 0 && !get32(arg, 40), "short %u: %ld, %#x", i, result,
+			   get32(arg, 40));
+		user.fail_keep = 0;
+	}
 	/* Memory that is none is for the driver to find. */
 	start();
 	arg = user_alloc(56);
