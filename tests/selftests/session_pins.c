@@ -274,7 +274,11 @@ static int pin(int fd, const char *p, size_t len)
 		.class = OS_DESCRIPTOR, .addr = (uintptr_t)p, .limit = len - 1, .fd = -1,
 	};
 
-	return ioctl(fd, RM_IOCTL_ALLOC_MEMORY, &args) && errno == EOPNOTSUPP ? 0 : -1;
+	if (ioctl(fd, RM_IOCTL_ALLOC_MEMORY, &args))
+		return errno == EOPNOTSUPP ? 0 : -1;
+	/* The guest says so in the driver's way. */
+	errno = args.status == RM_NO_MEMORY ? ENOMEM : EPROTO;
+	return -1;
 }
 
 static char *alloc(size_t len)
