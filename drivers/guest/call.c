@@ -374,7 +374,7 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 		if (ret)
 			return ret;
 	}
-	/* To be told what a file says of itself is no use of it. */
+	/* FDINFO is the only FOREIGN call: the session's shadow does not keep the file for it. */
 	if (xcall->object && !(xcall->flags & VGPU_XCALL_FOREIGN))
 		vgpu_keep_use(session, xcall->object);
 	/* Before call_send(): it says which control messages come first. */

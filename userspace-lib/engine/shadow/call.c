@@ -228,7 +228,8 @@ static s64 call_do(struct call *call)
 	/* References have numbers, so a CLOSE may come early, but it should not be lost. */
 	if (ret && op != VGPU_OP_CLOSE)
 		return call_refuse(call, ret);
-	if (msg->object && op != VGPU_OP_CLOSE) {
+	/* FDINFO comes by any shadow, also one which may not have the file. The engine answers. */
+	if (msg->object && op != VGPU_OP_CLOSE && op != VGPU_OP_FDINFO) {
 		call->file = file_find(lane, le32_to_cpu(msg->object));
 		if (!call->file)
 			return call_refuse(call, -EBADF);
