@@ -30,6 +30,7 @@
 #include "host.h"
 #include "object.h"
 #include "parent.h"
+#include "schema.h"
 #include "schema_uapi.h"
 #include "pci.h"
 
@@ -418,6 +419,53 @@ void vgpu_drm_ioctl_done(struct vgpu_object *object, unsigned int cmd, unsigned 
 	if (cmd == DRM_IOCTL_GET_UNIQUE32 &&
 	    !copy_from_user(&unique32, (void __user *)arg, sizeof(unique32)))
 		drm_localize_unique(object, compat_ptr(unique32.unique), unique32.unique_len);
+}
+
+/* The core goes by the number of a command, whatever its type is. */
+static bool drm_nr_is(const struct vgpu_object *object, unsigned int cmd, const unsigned int *cmds,
+		      size_t nr)
+{
+	const struct vgpu_schema *schema = object->schema;
+	size_t i;
+
+	while (schema && schema != &vgpu_schema_drm)
+		schema = schema->base;
+	for (i = 0; schema && i < nr; i++)
+		if (_IOC_NR(cmd) == _IOC_NR(cmds[i]))
+			return true;
+	return false;
+}
+
+/**
+ * vgpu_drm_shares - ask whether an ioctl gives a buffer a number that is good for other files
+ * @object: the file
+ * @cmd: the command
+ *
+ * Return: false: it does not.
+ */
+bool vgpu_drm_shares(const struct vgpu_object *object, unsigned int cmd)
+{
+	static const unsigned int cmds[] = {
+		DRM_IOCTL_GEM_FLINK, DRM_IOCTL_MODE_ADDFB, DRM_IOCTL_MODE_ADDFB2,
+	};
+
+	return drm_nr_is(object, cmd, cmds, ARRAY_SIZE(cmds));
+}
+
+/**
+ * vgpu_drm_takes - ask whether an ioctl gets a buffer of another file by such a number
+ * @object: the file
+ * @cmd: the command
+ *
+ * Return: false: it does not.
+ */
+bool vgpu_drm_takes(const struct vgpu_object *object, unsigned int cmd)
+{
+	static const unsigned int cmds[] = {
+		DRM_IOCTL_GEM_OPEN, DRM_IOCTL_MODE_GETFB, DRM_IOCTL_MODE_GETFB2,
+	};
+
+	return drm_nr_is(object, cmd, cmds, ARRAY_SIZE(cmds));
 }
 
 static bool drm_minor_is(const struct drm_minor *minor, unsigned int index)

@@ -333,8 +333,10 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 		ret = vgpu_keep_claim(&session->claims, &ioctl->kept);
 	if (ret)
 		goto out_end;
-	if (vgpu_nvidia_shares(object, cmd, &ioctl->m))
-		vgpu_keep_share(session);
+	if (vgpu_nvidia_shares(object, cmd, &ioctl->m) || vgpu_drm_shares(object, cmd))
+		vgpu_keep_share(session, object);
+	if (vgpu_drm_takes(object, cmd))
+		vgpu_keep_enter(session, object);
 	if (ioctl_shares(&ioctl->m))
 		WRITE_ONCE(object->space->shared, true);
 	vgpu_blank_ioctl_begin(&ioctl->blank, object, ioctl->m.ioctl, cmd, arg);

@@ -94,7 +94,8 @@ static unsigned long keep_pages;
  * @uid: who it is: the real user id of the thread that made the call
  * @refs: number of struct vgpu_keep that are the user's
  * @pages: number of pages that are charged
- * @numbers: number of pins that a host may know
+ * @numbers: number of pins that hosts may know, of all hosts together; the limit,
+ *	VGPU_KEPT_NUMBERS, is that of one host
  */
 struct keep_user {
 	struct hlist_node node;

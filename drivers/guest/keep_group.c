@@ -24,10 +24,16 @@
  * begins in one group with all strays: files that a session has used which is over, or that
  * several have used, as one of these may be.
  *
- * Two things pass memory by handles alone, to whom is not known here: objects that RM has been told
- * to share (RM_SHARE, and commands that do it), and nvidia-modeset, whose driver takes objects of
- * any client. Pins of a group that has done the former, and of any group while a file of the
- * latter is open, are released when no file of any group is open any more.
+ * Three things pass memory by numbers alone, to whom is not known here:
+ *
+ *  - objects that RM has been told to share (RM_SHARE, and commands that do it);
+ *  - buffers of DRM devices that have a global name (GEM_FLINK) or are in a framebuffer (ADDFB,
+ *    ADDFB2), which other files of the device get by GEM_OPEN, GETFB and GETFB2;
+ *  - nvidia-modeset, whose driver takes objects of any client.
+ *
+ * Pins of a group that has done one of the first two, and of any group while a file of the last is
+ * open, are released when no file of any group is open any more. A file that gets a buffer by a
+ * number comes into its session's group for that, in whatever the buffer's own file is.
  *
  * NVLink's exports by id are not reached by guests: RM wants a file of an IMEX channel for one.
  *
@@ -35,7 +41,8 @@
  * (schema.c). It is no session's until a call names a file of the above together with one of these.
  *
  * A merged group points to the one that has its files now. The smaller one is merged, so the
- * way to the last is short; who has gone it remembers where it ended.
+ * way to the last is short, and group_find() shortens it: the reference points to the last group
+ * afterwards.
  */
 #include <linux/lockdep.h>
 #include <linux/slab.h>
@@ -55,8 +62,8 @@
  * @size: number of groups that it was made of
  * @open: number of its files that are open
  * @strays: how many of these one session that is over has used, or several have
- * @apart: it is that of cameras, and no session's
- * @shared: a driver was told to let others have what it has
+ * @cameras: it is that of cameras, and no session's
+ * @shared: others that are not known may have what a driver has for it
  * @entry: in groups->strays, while there are some
  * @kept: list of struct vgpu_keep: the pins of calls on any of its files
  */
@@ -66,7 +73,7 @@ struct vgpu_keep_group {
 	unsigned int size;
 	unsigned int open;
 	unsigned int strays;
-	bool apart;
+	bool cameras;
 	bool shared;
 	struct list_head entry;
 	struct list_head kept;
@@ -110,7 +117,7 @@ static void group_put(struct vgpu_keep_group *group)
 	}
 }
 
-/* Finds what a reference has become, which is of that from now on. */
+/* Follows ->into to the group in use, and moves the reference there. */
 static struct vgpu_keep_group *group_find(struct vgpu_keep_group **at)
 {
 	struct vgpu_keep_group *old = *at, *group = old;
@@ -146,7 +153,7 @@ static struct vgpu_keep_group *group_merge(struct vgpu_keep_groups *groups,
 	if (one == other)
 		return one;
 	/* That of cameras is a session's from now on. */
-	if (one->apart || (!other->apart && one->size < other->size))
+	if (one->cameras || (!other->cameras && one->size < other->size))
 		swap(one, other);
 	group_add_strays(groups, one, other->strays);
 	list_del_init(&other->entry);
@@ -263,14 +270,15 @@ static void file_add(struct vgpu_keep_groups *groups, struct vgpu_keep_file *fil
 		     struct vgpu_keep_group *group)
 {
 	WRITE_ONCE(file->group, group_get(group));
+	group->shared |= file->shared;
 	group->open++;
 	groups->open++;
 }
 
-/* Return: what it may have is no session's. */
-static bool file_is_apart(struct vgpu_keep_file *file)
+/* Return: it is in no session's group: in none, or in that of cameras. */
+static bool file_is_alone(struct vgpu_keep_file *file)
 {
-	return !file->group || group_find(&file->group)->apart;
+	return !file->group || group_find(&file->group)->cameras;
 }
 
 /* Return: a session whose reference is to be put without the lock, or NULL. */
@@ -340,11 +348,11 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		cameras = group_alloc();
 		if (!cameras)
 			return -ENOMEM;
-		cameras->apart = true;
+		cameras->cameras = true;
 	}
 	mutex_lock(&set->lock);
 	/* A call of another thread may have put it into a group while this one was made. */
-	if (from && !file_is_apart(&from->keep))
+	if (from && !file_is_alone(&from->keep))
 		file_join(session, &from->keep);
 	if (cameras && !groups->cameras)
 		groups->cameras = group_get(cameras);
@@ -352,7 +360,7 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 	group_put(cameras);
 	file_add(groups, file, group);
 	if (file_has_users(object)) {
-		groups->seers += file_sees_all(object);
+		groups->nr_modeset += file_sees_all(object);
 		file->user = vgpu_session_get(session);
 		if (session->keep.over)
 			group_add_strays(groups, group, 1);
@@ -376,7 +384,7 @@ void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object)
 	if (file_is_used(session, object))
 		return;
 	mutex_lock(&set->lock);
-	if (!file_is_apart(&object->keep)) {
+	if (!file_is_alone(&object->keep)) {
 		file_join(session, &object->keep);
 		user = file_used(&set->groups, &object->keep, session);
 	}
@@ -400,8 +408,7 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 	if (!READ_ONCE(object->keep.group) && !READ_ONCE(named->keep.group))
 		return;
 	mutex_lock(&set->lock);
-	if (!file_is_apart(&object->keep) ||
-	    !file_is_apart(&named->keep)) {
+	if (!file_is_alone(&object->keep) || !file_is_alone(&named->keep)) {
 		file_join(session, &object->keep);
 		file_join(session, &named->keep);
 		users[0] = file_used(&set->groups, &object->keep, session);
@@ -415,15 +422,38 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 }
 
 /**
- * vgpu_keep_share - a session's driver is about to let others have what it has
- * @session: the session
+ * vgpu_keep_share - a call on an object is about to let others have what its driver has
+ * @session: in which the call is made
+ * @object: the object, whose file is open until the call is over
+ *
+ * The group has the file before it is marked, so that it cannot end, and its mark with it, before
+ * the call is made. A file that is in none is marked for the time when it is.
  */
-void vgpu_keep_share(struct vgpu_session *session)
+void vgpu_keep_share(struct vgpu_session *session, struct vgpu_object *object)
+{
+	struct vgpu_keep_set *set = set_of(session);
+	struct vgpu_keep_file *file = &object->keep;
+
+	mutex_lock(&set->lock);
+	file->shared = true;
+	if (!file_is_alone(file)) {
+		file_join(session, file);
+		group_find(&file->group)->shared = true;
+	}
+	mutex_unlock(&set->lock);
+}
+
+/**
+ * vgpu_keep_enter - a call on an object is about to get what others have let its driver have
+ * @session: in which the call is made
+ * @object: the object, whose file is open until the call is over
+ */
+void vgpu_keep_enter(struct vgpu_session *session, struct vgpu_object *object)
 {
 	struct vgpu_keep_set *set = set_of(session);
 
 	mutex_lock(&set->lock);
-	group_find(&session->keep.group)->shared = true;
+	file_join(session, &object->keep);
 	mutex_unlock(&set->lock);
 }
 
@@ -444,10 +474,14 @@ struct list_head *vgpu_keep_list(struct vgpu_object *object)
 static void group_empty(struct vgpu_keep_groups *groups, struct vgpu_keep_group *group,
 			struct list_head *left)
 {
-	bool any = group->shared || groups->seers;
+	bool any = group->shared || groups->nr_modeset;
 
 	group->shared = false;
 	list_splice_tail_init(&group->kept, any ? &groups->any : left);
+	if (groups->cameras && group_find(&groups->cameras) == group) {
+		group_put(groups->cameras);
+		groups->cameras = NULL;
+	}
 }
 
 /**
@@ -474,7 +508,7 @@ struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_hea
 		group_del_stray(group);
 	else if (user)
 		user->keep.alone--;
-	groups->seers -= file_sees_all(object);
+	groups->nr_modeset -= file_sees_all(object);
 	group->open--;
 	if (!group->open)
 		group_empty(groups, group, left);

@@ -14,14 +14,14 @@ struct vgpu_session;
 /**
  * struct vgpu_keep_groups - groups of the files of one host; all is under the lock of its set
  * @open: number of open files that are in a group
- * @seers: how many of these may have memory of any group
+ * @nr_modeset: number of open files of nvidia-modeset, which may have memory of any group
  * @strays: list of struct vgpu_keep_group with strays
- * @cameras: the group of all cameras' files, once there was one (a reference), or NULL
+ * @cameras: the group of all cameras' files, while one of it is open (a reference), or NULL
  * @any: list of struct vgpu_keep that any file which is in a group may have; empty when @open is 0
  */
 struct vgpu_keep_groups {
 	unsigned int open;
-	unsigned int seers;
+	unsigned int nr_modeset;
 	struct list_head strays;
 	struct vgpu_keep_group *cameras;
 	struct list_head any;
@@ -32,7 +32,7 @@ struct vgpu_keep_groups {
  *	@group may be looked at without
  * @group: the group, or one that was merged into it (a reference)
  * @alone: number of open files which no other session has used
- * @over: its shadow has ended, or may have: the host may give the shadow's process id to a new one
+ * @over: its shadow has ended, or may have. Then the host may give the process id to a new one
  */
 struct vgpu_keep_member {
 	struct vgpu_keep_group *group;
@@ -48,6 +48,7 @@ struct vgpu_keep_member {
  *	calls on it have pinned is its own
  * @user: the one session that has used it (a reference), or NULL
  * @stray: several sessions have used it
+ * @shared: others that are not known may have what the driver has for it
  * @kept: list of struct vgpu_keep that calls on it have pinned, where it is in no group
  */
 struct vgpu_keep_file {
@@ -55,6 +56,7 @@ struct vgpu_keep_file {
 	struct vgpu_keep_group *group;
 	struct vgpu_session *user;
 	bool stray;
+	bool shared;
 	struct list_head kept;
 };
 
@@ -69,7 +71,8 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object);
 void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 		    struct vgpu_object *named);
-void vgpu_keep_share(struct vgpu_session *session);
+void vgpu_keep_share(struct vgpu_session *session, struct vgpu_object *object);
+void vgpu_keep_enter(struct vgpu_session *session, struct vgpu_object *object);
 struct list_head *vgpu_keep_list(struct vgpu_object *object);
 struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_head *left);
 

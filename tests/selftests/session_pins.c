@@ -13,6 +13,9 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
+#include <drm/drm.h>
+#include <drm/drm_mode.h>
+
 #include "../../drivers/common/nvidia_rm.h"
 #include "host_played.h"
 #include "vgpu_mock.h"
@@ -50,9 +53,20 @@ struct rm_xfer {
 #define RM_IOCTL_XFER		_IOWR('F', 0xd3, struct rm_xfer)
 
 /* Nodes, by the names of their exports. */
-enum { CONTROL, MODESET, OTHER, NODES };
+enum { CONTROL, MODESET, OTHER, CARD, NODES };
 
-static const char *const node_names[NODES] = { "control", "modeset", "other" };
+static const char *const node_names[NODES] = { "control", "modeset", "other", "card" };
+
+/* Ioctls by which a buffer gets a number, and those by which others get it then. */
+static const unsigned int giving[] = {
+	DRM_IOCTL_GEM_FLINK, DRM_IOCTL_MODE_ADDFB, DRM_IOCTL_MODE_ADDFB2,
+};
+
+static const unsigned int taking[] = {
+	DRM_IOCTL_GEM_OPEN, DRM_IOCTL_MODE_GETFB, DRM_IOCTL_MODE_GETFB2,
+};
+
+#define NUMBERS	(sizeof(giving) / sizeof(giving[0]))
 
 /* --- the host ------------------------------------------------------------- */
 
@@ -324,6 +338,22 @@ static int do_share(int fd, int how)
 	return ioctl(fd, RM_IOCTL_CONTROL, &control_args);
 }
 
+/* A buffer goes to the card's driver. */
+static int do_import(int fd, int named)
+{
+	struct drm_prime_handle args = { .fd = named };
+
+	return ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
+}
+
+/* Numbers of buffers; nothing of the argument matters here. */
+static int do_number(int fd, unsigned int cmd)
+{
+	uint64_t args[16] = {};
+
+	return ioctl(fd, cmd, args);
+}
+
 /* Return: the program's answer. @came: an fd, or -1; @go: one that goes with the answer. */
 static int obey(const struct order *order, int *files, int came, int *go)
 {
@@ -349,6 +379,15 @@ static int obey(const struct order *order, int *files, int came, int *go)
 		return setresuid(order->a, order->a, order->a);
 	case 'u':
 		return ioctl(files[order->a], _IO('F', 0xd4), 0) && errno == EOPNOTSUPP ? 0 : -1;
+	case 'b':
+		return do_import(files[order->a], files[order->b]) &&
+		       errno == EOPNOTSUPP ? 0 : -1;
+	case 'x':
+		return do_number(files[order->a], giving[order->b]) &&
+		       errno == EOPNOTSUPP ? 0 : -1;
+	case 'y':
+		return do_number(files[order->a], taking[order->b]) &&
+		       errno == EOPNOTSUPP ? 0 : -1;
 	case 'n':
 		args.control = files[order->b];
 		return ioctl(files[order->a], RM_IOCTL_REGISTER, &args) &&
@@ -492,7 +531,8 @@ static bool send_node(int which, const char *title, const char *driver, const ch
 	struct vgpu_export_add add;
 
 	fill_export(&add, node_names[which], NULL);
-	add.kind = htole32(title[0] ? VGPU_EXPORT_NVIDIA : VGPU_EXPORT_PLAIN);
+	add.kind = htole32(title[0] ? VGPU_EXPORT_NVIDIA :
+			   which == CARD ? VGPU_EXPORT_DRM_RENDER : VGPU_EXPORT_PLAIN);
 	snprintf((char *)add.title, sizeof(add.title), "%s", title);
 	snprintf((char *)add.driver, sizeof(add.driver), "%s", driver);
 	snprintf((char *)add.path, sizeof(add.path), "%s", path);
@@ -511,6 +551,7 @@ FIXTURE_SETUP(pins)
 	ASSERT_TRUE(send_node(CONTROL, "nvidiactl", "nvidia", "/dev/nvidiactl"));
 	ASSERT_TRUE(send_node(MODESET, "nvidia-modeset", "nvidia", "/dev/nvidia-modeset"));
 	ASSERT_TRUE(send_node(OTHER, "", "vgpu-mock", "/dev/vgpu-mock"));
+	ASSERT_TRUE(send_node(CARD, "", "i915", "/dev/dri/renderD128"));
 	ASSERT_TRUE(program_begin(&self->server));
 	ASSERT_EQ(tell(&self->server, 'o', CONTROL, 0), 0);
 }
@@ -729,6 +770,47 @@ TEST_F_TIMEOUT(pins, kept_for_nvidia_modeset, 120)
 	EXPECT_TRUE(releases(1));
 	EXPECT_TRUE(program_end(&self->server));
 	EXPECT_TRUE(releases(2));
+}
+
+/*
+ * A buffer that has a number may come to another file of the device, by which it stays for longer
+ * than any file of the group is open.
+ */
+TEST_F_TIMEOUT(pins, kept_for_numbers_of_buffers, 240)
+{
+	unsigned int i;
+
+	for (i = 0; i < NUMBERS; i++) {
+		ASSERT_TRUE(program_begin(&self->two));
+		ASSERT_EQ(tell(&self->two, 'o', CARD, 0), 0);
+		BEGIN_PINNED(&self->one);
+		ASSERT_EQ(tell(&self->one, 'o', CARD, 0), 1);
+		EXPECT_EQ(tell(&self->one, 'b', 1, 0), 0);
+		EXPECT_EQ(tell(&self->one, 'x', 1, i), 0);
+		EXPECT_EQ(tell(&self->two, 'y', 0, i), 0);
+		EXPECT_TRUE(program_end(&self->one));
+		EXPECT_RELEASED(i);
+		EXPECT_TRUE(program_end(&self->server));
+		EXPECT_TRUE(settles(&self->two));
+		EXPECT_EQ(released, i);
+		EXPECT_TRUE(program_end(&self->two));
+		EXPECT_TRUE(releases(i + 1));
+		ASSERT_TRUE(program_begin(&self->server));
+		ASSERT_EQ(tell(&self->server, 'o', CONTROL, 0), 0);
+	}
+}
+
+/* So it is where the file gave a number before it was in a group: the calls may have raced. */
+TEST_F_TIMEOUT(pins, kept_for_a_number_of_before, 120)
+{
+	BEGIN_PINNED(&self->one);
+	ASSERT_EQ(tell(&self->one, 'o', CARD, 0), 1);
+	EXPECT_EQ(tell(&self->one, 'x', 1, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'b', 1, 0), 0);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->server));
+	EXPECT_TRUE(releases(1));
 }
 
 /* No user has more than half of what all may have, but root. */
