@@ -225,6 +225,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	struct vgpu_xcall *xcall = &ioctl->xcall;
 	struct kvec in = { .iov_base = m->data, .iov_len = m->data_len };
 	u16 flags = compat ? VGPU_CALL_COMPAT : 0;
+	bool raw;
 	long ret;
 
 	vgpu_xcall_init(xcall, VGPU_OP_IOCTL, ioctl->object);
@@ -259,7 +260,10 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->nr_in = !!m->data_len;
 	xcall->in_len = m->data_len;
 
+	raw = m->raw && vgpu_keep_raw_begin(session, ioctl->object);
 	ret = vgpu_call_run(session, xcall);
+	if (raw)
+		vgpu_keep_raw_end(session, ioctl->object, !ret || !xcall->sent);
 	vgpu_poll_ioctl_end(ioctl->object, &ioctl->seen,
 			    ret ? NULL : &xcall->reply.reply->out.ioctl);
 	if (ret)

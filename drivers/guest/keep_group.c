@@ -14,7 +14,9 @@
  *  - files that come to another process by fork(), a socket or pidfd_getfd(), when that uses them;
  *  - files by which objects are exported and imported, dma-bufs, and files that are registered
  *    with each other or are given to nvidia-uvm, as all of these are named by fds that schemas
- *    describe. To a driver an fd that is not described is none, or one of the session's own files;
+ *    describe. To a driver an fd that is not described is none, or that of a file which the session
+ *    has used, as its shadow may have all of these in one table. So a file that is in no group
+ *    comes into the session's with a call that may have such an fd (vgpu_keep_raw_begin());
  *  - files of other drivers, as soon as a call on one of these names one of the above, or the other
  *    way round: a driver that imports a dma-buf has its memory for longer than that is open.
  *
@@ -60,7 +62,8 @@
  *	is in use. May be looked at without the lock
  * @refs: references of sessions, files, and groups that were merged into this one
  * @size: number of groups that it was made of
- * @open: number of its files that are open
+ * @open: number of its files that are open, and of calls that @raw counts
+ * @raw: number of calls under way that may bring a file into it, see vgpu_keep_raw_begin()
  * @strays: how many of these one session that is over has used, or several have
  * @cameras: it is that of cameras, and no session's
  * @shared: others that are not known may have what a driver has for it
@@ -72,6 +75,7 @@ struct vgpu_keep_group {
 	unsigned int refs;
 	unsigned int size;
 	unsigned int open;
+	unsigned int raw;
 	unsigned int strays;
 	bool cameras;
 	bool shared;
@@ -159,6 +163,7 @@ static struct vgpu_keep_group *group_merge(struct vgpu_keep_groups *groups,
 	list_del_init(&other->entry);
 	one->size += other->size;
 	one->open += other->open;
+	one->raw += other->raw;
 	one->shared |= other->shared;
 	list_splice_tail_init(&other->kept, &one->kept);
 	WRITE_ONCE(other->into, group_get(one));
@@ -458,17 +463,31 @@ void vgpu_keep_enter(struct vgpu_session *session, struct vgpu_object *object)
 }
 
 /**
- * vgpu_keep_list - find the pins of an object's calls
- * @object: the object, which is open
+ * vgpu_keep_raw_begin - a call may name any file of the session by numbers that nobody looks at
+ * @session: in which the call is made
+ * @object: the call's object, whose file is open until the call is over
  *
- * Return: the list, until the set's lock is let go.
+ * The group may get its first file while the call runs, and lose its last one. So it does not end
+ * before the call does, which is counted as another file.
+ *
+ * Return: whether vgpu_keep_raw_end() is to be called.
  */
-struct list_head *vgpu_keep_list(struct vgpu_object *object)
+bool vgpu_keep_raw_begin(struct vgpu_session *session, struct vgpu_object *object)
 {
-	struct vgpu_keep_file *file = &object->keep;
+	struct vgpu_keep_set *set = set_of(session);
+	struct vgpu_keep_group *group;
+	bool alone;
 
-	lockdep_assert_held(&object->host->keeps.lock);
-	return file->group ? &group_find(&file->group)->kept : &file->kept;
+	mutex_lock(&set->lock);
+	alone = file_is_alone(&object->keep);
+	if (alone) {
+		group = group_find(&session->keep.group);
+		group->open++;
+		group->raw++;
+		set->groups.open++;
+	}
+	mutex_unlock(&set->lock);
+	return alone;
 }
 
 static void group_empty(struct vgpu_keep_groups *groups, struct vgpu_keep_group *group,
@@ -482,6 +501,47 @@ static void group_empty(struct vgpu_keep_groups *groups, struct vgpu_keep_group 
 		group_put(groups->cameras);
 		groups->cameras = NULL;
 	}
+}
+
+/**
+ * vgpu_keep_raw_end - such a call is over
+ * @session: in which it was made
+ * @object: its object, before anything that it has returned comes into a group
+ * @over: false: the host may still run it
+ */
+void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object, bool over)
+{
+	struct vgpu_keep_set *set = set_of(session);
+	struct vgpu_keep_groups *groups = &set->groups;
+	struct vgpu_keep_group *group;
+
+	mutex_lock(&set->lock);
+	group = group_find(&session->keep.group);
+	group->raw--;
+	group->open--;
+	groups->open--;
+	if (!over || group->open > group->raw || !list_empty(&group->kept) ||
+	    !list_empty(&groups->any)) {
+		file_join(session, &object->keep);
+	} else if (!group->open) {
+		/* It has no pins: nothing is released. */
+		group_empty(groups, group, &groups->any);
+	}
+	mutex_unlock(&set->lock);
+}
+
+/**
+ * vgpu_keep_list - find the pins of an object's calls
+ * @object: the object, which is open
+ *
+ * Return: the list, until the set's lock is let go.
+ */
+struct list_head *vgpu_keep_list(struct vgpu_object *object)
+{
+	struct vgpu_keep_file *file = &object->keep;
+
+	lockdep_assert_held(&object->host->keeps.lock);
+	return file->group ? &group_find(&file->group)->kept : &file->kept;
 }
 
 /**

@@ -13,7 +13,7 @@ struct vgpu_session;
 
 /**
  * struct vgpu_keep_groups - groups of the files of one host; all is under the lock of its set
- * @open: number of open files that are in a group
+ * @open: number of open files that are in a group, and of calls that may bring one there
  * @nr_modeset: number of open files of nvidia-modeset, which may have memory of any group
  * @strays: list of struct vgpu_keep_group with strays
  * @cameras: the group of all cameras' files, while one of it is open (a reference), or NULL
@@ -73,6 +73,8 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 		    struct vgpu_object *named);
 void vgpu_keep_share(struct vgpu_session *session, struct vgpu_object *object);
 void vgpu_keep_enter(struct vgpu_session *session, struct vgpu_object *object);
+bool vgpu_keep_raw_begin(struct vgpu_session *session, struct vgpu_object *object);
+void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object, bool over);
 struct list_head *vgpu_keep_list(struct vgpu_object *object);
 struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_head *left);
 

@@ -21,6 +21,13 @@ static int arg_value(struct vgpu_marshal *m, unsigned long arg)
 	return 0;
 }
 
+/* The driver looks for it by itself. */
+static int arg_left(struct vgpu_marshal *m, unsigned long arg)
+{
+	m->raw = true;
+	return arg_value(m, arg);
+}
+
 /*
  * Nothing is known about the argument. If it could be an address, its page goes
  * along: most drivers will look there.
@@ -97,7 +104,7 @@ static int arg_struct(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *io
 			vgpu_marshal_seg_drop(m);
 	}
 	if (error == -EFAULT || error == -E2BIG)
-		return arg_value(m, arg);
+		return arg_left(m, arg);
 	/* Some commands of 32-bit programs go another way (drm_compat_ioctl()). */
 	if (!error && !compat)
 		m->arg_written = arg_written(ioctl, cmd);
@@ -117,7 +124,7 @@ static int arg_string(struct vgpu_marshal *m, unsigned long arg, u32 max)
 		if (error)
 			vgpu_marshal_seg_drop(m);
 	}
-	return error == -EFAULT || error == -E2BIG ? arg_value(m, arg) : error;
+	return error == -EFAULT || error == -E2BIG ? arg_left(m, arg) : error;
 }
 
 /* An fd of the caller, of which the driver is given the host's. */
@@ -154,6 +161,8 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 	const struct vgpu_schema_ioctl *ioctl = vgpu_schema_find(schema, cmd, compat);
 	int error;
 
+	/* A command that is not quite the schema's may be another one to the driver. */
+	m->raw = !ioctl || cmd != ioctl->cmd;
 	if (!ioctl) {
 		if (!_IOC_SIZE(cmd) || !cmd_dir(cmd))
 			return arg_unknown(m, arg);

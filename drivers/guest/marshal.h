@@ -157,6 +157,8 @@ struct vgpu_marshal_held {
  * @copied: offset at which the file may be mapped as a copy from now on; 0: none is named
  * @map: of an ioctl that maps memory by itself
  * @ioctl: what the schema says of it, or NULL
+ * @raw: the driver may take a number of the program's for one of its own fds: in an argument that
+ *	no schema describes, or behind a pointer that is not followed
  * @wants_clocks: times of other clocks than CLOCK_MONOTONIC may come back
  * @status: status that vgpu_marshal_refused() tells; 0: none
  * @status_addr: address of the program's where it does
@@ -182,6 +184,7 @@ struct vgpu_marshal {
 	u64 copied;
 	const struct vgpu_schema_map *map;
 	const struct vgpu_schema_ioctl *ioctl;
+	bool raw;
 	bool wants_clocks;
 	u32 status;
 	u64 status_addr;

@@ -32,10 +32,17 @@ struct level {
 static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		       const struct vgpu_schema_struct *body);
 
-/* Errors that only mean that a pointer stays as it is. */
-static int leave(int error)
+/* What the driver finds there is not known. */
+static int leave_raw(struct vgpu_marshal *m)
 {
-	return error == -EFAULT || error == -E2BIG ? 0 : error;
+	m->raw = true;
+	return 0;
+}
+
+/* Errors that only mean that a pointer stays as it is. */
+static int leave(struct vgpu_marshal *m, int error)
+{
+	return error == -EFAULT || error == -E2BIG ? leave_raw(m) : error;
 }
 
 static bool level_get(const struct vgpu_marshal *m, const struct level *level, u32 offset,
@@ -205,7 +212,7 @@ static int walk_elems(struct vgpu_marshal *m, const struct level *up, int seg,
 	int error;
 
 	if (level.depth >= VGPU_SCHEMA_DEPTH || !step)
-		return 0;
+		return leave_raw(m);
 	for (level.base = 0; level.base < bytes; level.base += step) {
 		level.len = min(bytes - level.base, step);
 		error = walk_struct(m, &level, elem);
@@ -224,13 +231,13 @@ static int walk_ptr(struct vgpu_marshal *m, const struct level *level,
 	int seg, error;
 
 	if (!bytes)
-		return 0;
+		return leave_raw(m);
 	if (inside_argument(m, level, field, addr, bytes, &offset))
-		return leave(min(ptr_fixup(m, level, field, 0, offset), 0));
+		return leave(m, min(ptr_fixup(m, level, field, 0, offset), 0));
 
 	seg = vgpu_marshal_seg_add(m, addr, bytes, field->dir);
 	if (seg < 0)
-		return leave(seg);
+		return leave(m, seg);
 	m->info[seg].field = field;
 	m->info[seg].parent = level->seg;
 	m->info[seg].parent_base = level->base;
@@ -310,12 +317,12 @@ static int walk_chain(struct vgpu_marshal *m, const struct level *up,
 	u32 i;
 
 	if (level.depth >= VGPU_SCHEMA_DEPTH)
-		return 0;
+		return leave_raw(m);
 	/* A chain may also be a ring: it ends here, and then in the driver. */
 	for (i = 0; addr && i < chain->max; i++) {
 		seg = node_add(m, chain, addr, &node);
 		if (seg < 0)
-			return leave(seg);
+			return leave(m, seg);
 		error = vgpu_marshal_fixup_add(m, VGPU_FIXUP_PTR, from, place, seg, 0);
 		if (error < 0)
 			return error;
@@ -329,7 +336,7 @@ static int walk_chain(struct vgpu_marshal *m, const struct level *up,
 		level_get(m, &level, chain->next, sizeof(u64), &addr);
 		cond_resched();
 	}
-	return 0;
+	return addr ? leave_raw(m) : 0;
 }
 
 static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
@@ -389,7 +396,8 @@ static int walk_inside(struct vgpu_marshal *m, const struct level *up,
 		.depth = up->depth + 1,
 	};
 
-	return level.depth < VGPU_SCHEMA_DEPTH ? walk_struct(m, &level, field->elem) : 0;
+	return level.depth < VGPU_SCHEMA_DEPTH ? walk_struct(m, &level, field->elem) :
+		leave_raw(m);
 }
 
 static int walk_hide(struct vgpu_marshal *m, const struct level *level,
@@ -622,7 +630,7 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 	for (; vgpu_marshal_kept_gap(m, &addr, end, &gap); addr = gap) {
 		error = kept_add(m, field, addr, gap);
 		if (error)
-			return leave(error);
+			return leave(m, error);
 	}
 	return 0;
 }
@@ -635,7 +643,7 @@ static int walk_unknown(struct vgpu_marshal *m, const struct level *level,
 
 	if (ref_get(m, level, &field->count, &class))
 		m->unknown_class = class;
-	return 0;
+	return leave_raw(m);
 }
 
 static int walk_field(struct vgpu_marshal *m, const struct level *level,
@@ -702,8 +710,11 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 
 		/* An older program's struct may end before; fixups are aligned. */
 		if (end > level->len ||
-		    ((level->base + field->offset) & min(field->size - 1, 3)) ||
-		    (alternative && field->offset == settled) ||
+		    ((level->base + field->offset) & min(field->size - 1, 3))) {
+			leave_raw(m);
+			continue;
+		}
+		if ((alternative && field->offset == settled) ||
 		    (field->unkept && can_keep(m, field->alone)) ||
 		    (field->type != VGPU_FIELD_STAMP && !when_holds(m, level, &field->when)))
 			continue;

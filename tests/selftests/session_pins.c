@@ -57,6 +57,10 @@ enum { CONTROL, MODESET, OTHER, CARD, NODES };
 
 static const char *const node_names[NODES] = { "control", "modeset", "other", "card" };
 
+/* Ioctls that no schema describes. The host is slow to answer the latter. */
+#define IOCTL_UNKNOWN	_IO('F', 0xd4)
+#define IOCTL_SLOW	_IO('F', 0xd5)
+
 /* Ioctls by which a buffer gets a number, and those by which others get it then. */
 static const unsigned int giving[] = {
 	DRM_IOCTL_GEM_FLINK, DRM_IOCTL_MODE_ADDFB, DRM_IOCTL_MODE_ADDFB2,
@@ -75,6 +79,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 /* All under the lock: objects given, the last that was closed by a message, and RELEASEs. */
 static uint32_t opened, closed;
 static unsigned int released;
+/* An ioctl waits for its answer, which may be given. */
+static bool slow, answers_slow;
 
 static bool receive(int fd, void *data, size_t len)
 {
@@ -105,6 +111,14 @@ static void answer_call(int lane, const struct vgpu_call *call)
 		answer.object.f_flags = htole32(O_RDWR);
 		break;
 	case VGPU_OP_IOCTL:
+		pthread_mutex_lock(&lock);
+		if (le32toh(call->args.ioctl.cmd) == IOCTL_SLOW) {
+			slow = true;
+			pthread_cond_broadcast(&changed);
+			while (!answers_slow)
+				pthread_cond_wait(&changed, &lock);
+		}
+		pthread_mutex_unlock(&lock);
 		answer.reply.flags = htole32(VGPU_REPLY_REFUSED);
 		answer.reply.result = htole64(-EOPNOTSUPP);
 		break;
@@ -338,6 +352,13 @@ static int do_share(int fd, int how)
 	return ioctl(fd, RM_IOCTL_CONTROL, &control_args);
 }
 
+static pthread_t slow_thread;
+
+static void *call_slow(void *file)
+{
+	return (void *)(intptr_t)ioctl((intptr_t)file, IOCTL_SLOW, 0);
+}
+
 /* A buffer goes to the card's driver. */
 static int do_import(int fd, int named)
 {
@@ -378,7 +399,12 @@ static int obey(const struct order *order, int *files, int came, int *go)
 	case 'i':
 		return setresuid(order->a, order->a, order->a);
 	case 'u':
-		return ioctl(files[order->a], _IO('F', 0xd4), 0) && errno == EOPNOTSUPP ? 0 : -1;
+		return ioctl(files[order->a], IOCTL_UNKNOWN, 0) && errno == EOPNOTSUPP ? 0 : -1;
+	case 'w':
+		return pthread_create(&slow_thread, NULL, call_slow,
+				      (void *)(intptr_t)files[order->a]);
+	case 'j':
+		return pthread_join(slow_thread, NULL);
 	case 'b':
 		return do_import(files[order->a], files[order->b]) &&
 		       errno == EOPNOTSUPP ? 0 : -1;
@@ -810,6 +836,55 @@ TEST_F_TIMEOUT(pins, kept_for_a_number_of_before, 120)
 	EXPECT_TRUE(program_end(&self->one));
 	EXPECT_RELEASED(0);
 	EXPECT_TRUE(program_end(&self->server));
+	EXPECT_TRUE(releases(1));
+}
+
+/* A driver may find an fd where no schema describes one. */
+TEST_F_TIMEOUT(pins, kept_for_what_is_not_described, 120)
+{
+	BEGIN_PINNED(&self->one);
+	EXPECT_EQ(tell(&self->one, 'o', OTHER, 0), 1);
+	EXPECT_EQ(tell(&self->one, 'u', 1, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->one, 'c', 1, 0), 0);
+	EXPECT_TRUE(releases(1));
+	EXPECT_TRUE(program_end(&self->one));
+	/* Where one does it is known that none was named. */
+	BEGIN_PINNED(&self->one);
+	EXPECT_EQ(tell(&self->one, 'o', OTHER, 0), 1);
+	EXPECT_EQ(tell(&self->one, 'm', 1, 2), 0);
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_TRUE(releases(2));
+	/* What the program has given back by then it has not. */
+	EXPECT_EQ(tell(&self->one, 'u', 1, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'p', 0, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_TRUE(releases(3));
+}
+
+/* It may look for it at any time until the call is over. */
+TEST_F_TIMEOUT(pins, kept_while_a_call_looks, 120)
+{
+	ASSERT_TRUE(program_begin(&self->one));
+	ASSERT_EQ(tell(&self->one, 'o', OTHER, 0), 0);
+	ASSERT_EQ(tell(&self->one, 'w', 0, 0), 0);
+	pthread_mutex_lock(&lock);
+	while (!slow)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 1);
+	EXPECT_EQ(tell(&self->one, 'p', 1, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'c', 1, 0), 0);
+	EXPECT_RELEASED(0);
+	pthread_mutex_lock(&lock);
+	answers_slow = true;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	EXPECT_EQ(tell(&self->one, 'j', 0, 0), 0);
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
 	EXPECT_TRUE(releases(1));
 }
 
