@@ -47,6 +47,7 @@
  * afterwards.
  */
 #include <linux/lockdep.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "export.h"
@@ -69,6 +70,7 @@
  * @shared: others that are not known may have what a driver has for it
  * @entry: in groups->strays, while there are some
  * @kept: list of struct vgpu_keep: the pins of calls on any of its files
+ * @rcu: frees it when nobody compares pointers to it any more (file_is_used())
  */
 struct vgpu_keep_group {
 	struct vgpu_keep_group *into;
@@ -81,6 +83,7 @@ struct vgpu_keep_group {
 	bool shared;
 	struct list_head entry;
 	struct list_head kept;
+	struct rcu_head rcu;
 };
 
 static struct vgpu_keep_set *set_of(const struct vgpu_session *session)
@@ -116,7 +119,7 @@ static void group_put(struct vgpu_keep_group *group)
 	while (group && !--group->refs) {
 		into = group->into;
 		WARN_ON_ONCE(!into && (group->open || !list_empty(&group->kept)));
-		kfree(group);
+		kfree_rcu(group, rcu);
 		group = into;
 	}
 }
@@ -323,12 +326,16 @@ static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 /* Return: whether vgpu_keep_use() would change nothing. */
 static bool file_is_used(struct vgpu_session *session, struct vgpu_object *object)
 {
-	struct vgpu_keep_group *group = READ_ONCE(object->keep.group);
 	struct vgpu_session *user = READ_ONCE(object->keep.user);
+	struct vgpu_keep_group *group;
+	bool same;
 
-	if (!group)
-		return true;
-	return group == READ_ONCE(session->keep.group) && (!user || user == session);
+	/* No group takes the place of one that is freed between the two looks. */
+	rcu_read_lock();
+	group = READ_ONCE(object->keep.group);
+	same = group == READ_ONCE(session->keep.group);
+	rcu_read_unlock();
+	return !group || (same && (!user || user == session));
 }
 
 /**
@@ -408,9 +415,11 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 		    struct vgpu_object *named)
 {
 	struct vgpu_keep_set *set = set_of(session);
+	bool in = READ_ONCE(object->keep.group);
 	struct vgpu_session *users[2] = {};
 
-	if (!READ_ONCE(object->keep.group) && !READ_ONCE(named->keep.group))
+	if (in == !!READ_ONCE(named->keep.group) && file_is_used(session, object) &&
+	    file_is_used(session, named))
 		return;
 	mutex_lock(&set->lock);
 	if (!file_is_alone(&object->keep) || !file_is_alone(&named->keep)) {
