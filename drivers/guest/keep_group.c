@@ -37,6 +37,9 @@
  * open, are released when no file of any group is open any more. A file that gets a buffer by a
  * number comes into its session's group for that, in whatever the buffer's own file is.
  *
+ * A shadow that dies by itself is noticed late: a session that was started before may have got its
+ * process id, and its memory. So its group is released likewise.
+ *
  * NVLink's exports by id are not reached by guests: RM wants a file of an IMEX channel for one.
  *
  * Cameras of uvcvideo have one group, as there a buffer may come into the queue of another file
@@ -258,6 +261,22 @@ void vgpu_keep_over(struct vgpu_session *session)
 	if (!member->over && member->alone)
 		group_add_strays(&set->groups, group_find(&member->group), member->alone);
 	member->over = true;
+	mutex_unlock(&set->lock);
+}
+
+/**
+ * vgpu_keep_lost - a session's shadow has died by itself
+ * @session: the session; more than once is fine
+ */
+void vgpu_keep_lost(struct vgpu_session *session)
+{
+	struct vgpu_keep_set *set = set_of(session);
+	struct vgpu_keep_group *group;
+
+	mutex_lock(&set->lock);
+	group = group_find(&session->keep.group);
+	if (!session->keep.over && group->open)
+		group->shared = true;
 	mutex_unlock(&set->lock);
 }
 

@@ -66,6 +66,7 @@ int vgpu_keep_member_init(struct vgpu_keep_member *member);
 void vgpu_keep_member_fini(struct vgpu_session *session);
 void vgpu_keep_started(struct vgpu_session *session);
 void vgpu_keep_over(struct vgpu_session *session);
+void vgpu_keep_lost(struct vgpu_session *session);
 int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		   struct vgpu_object *from);
 void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object);

@@ -19,6 +19,7 @@
 
 #include "deadline.h"
 #include "host.h"
+#include "keep_group.h"
 #include "lane.h"
 #include "session.h"
 #include "slot.h"
@@ -553,6 +554,7 @@ void vgpu_lane_check(struct vgpu_session *session)
 	if (!READ_ONCE(session->dead))
 		pr_info_ratelimited("%s (%u): host %s has ended its session\n", session->comm,
 				    session->tgid, session->host->name);
+	vgpu_keep_lost(session);
 	vgpu_session_kill(session);
 }
 

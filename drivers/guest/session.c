@@ -76,6 +76,8 @@ static void session_end(struct vgpu_session *session)
 {
 	struct vgpu_host *host = session->host;
 
+	/* It may have been gone before. */
+	vgpu_lane_check(session);
 	vgpu_session_kill(session);
 	spin_lock(&host->lock);
 	list_del(&session->entry);

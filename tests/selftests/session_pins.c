@@ -71,6 +71,7 @@ static const unsigned int taking[] = {
 };
 
 #define NUMBERS	(sizeof(giving) / sizeof(giving[0]))
+#define LANES	64
 
 /* --- the host ------------------------------------------------------------- */
 
@@ -79,7 +80,12 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 /* All under the lock: objects given, the last that was closed by a message, and RELEASEs. */
 static uint32_t opened, closed;
 static unsigned int released;
-/* An ioctl waits for its answer, which may be given. */
+/* Lanes that are open, the newest session, and an ioctl that waits for its answer. */
+static struct {
+	uint64_t session;
+	int fd;
+} lanes[LANES];
+static uint64_t newest;
 static bool slow, answers_slow;
 
 static bool receive(int fd, void *data, size_t len)
@@ -128,6 +134,46 @@ static void answer_call(int lane, const struct vgpu_call *call)
 		receive(lane, &ack, sizeof(ack));
 }
 
+static bool lane_add(uint64_t session, int fd)
+{
+	size_t i = 0;
+
+	pthread_mutex_lock(&lock);
+	newest = session > newest ? session : newest;
+	while (i < LANES && lanes[i].session)
+		i++;
+	if (i < LANES) {
+		lanes[i].session = session;
+		lanes[i].fd = fd;
+	}
+	pthread_mutex_unlock(&lock);
+	return i < LANES;
+}
+
+static void lane_close(int fd)
+{
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < LANES; i++)
+		if (lanes[i].fd == fd)
+			lanes[i].session = 0;
+	close(fd);
+	pthread_mutex_unlock(&lock);
+}
+
+/* The session's shadow has died. */
+static void end_session(uint64_t session)
+{
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < LANES; i++)
+		if (lanes[i].session == session)
+			shutdown(lanes[i].fd, SHUT_RDWR);
+	pthread_mutex_unlock(&lock);
+}
+
 /* One lane, until the guest closes it. */
 static void *serve_lane(void *data)
 {
@@ -140,7 +186,7 @@ static void *serve_lane(void *data)
 	char rest[2 * LARGE / PAGE * sizeof(struct vgpu_run)];
 	size_t len;
 
-	if (!receive(lane, &hello, sizeof(hello)) ||
+	if (!receive(lane, &hello, sizeof(hello)) || !lane_add(le64toh(hello.session), lane) ||
 	    send(lane, &ready, sizeof(ready), MSG_NOSIGNAL) != sizeof(ready))
 		goto out;
 	while (receive(lane, &call, sizeof(call))) {
@@ -150,7 +196,7 @@ static void *serve_lane(void *data)
 		answer_call(lane, &call);
 	}
 out:
-	close(lane);
+	lane_close(lane);
 	return NULL;
 }
 
@@ -885,6 +931,26 @@ TEST_F_TIMEOUT(pins, kept_while_a_call_looks, 120)
 	EXPECT_EQ(tell(&self->one, 'j', 0, 0), 0);
 	EXPECT_RELEASED(0);
 	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_TRUE(releases(1));
+}
+
+/* A shadow that dies by itself is missed late: another one may have its process id by then. */
+TEST_F_TIMEOUT(pins, kept_where_a_shadow_died, 120)
+{
+	unsigned int tries;
+	uint64_t session;
+
+	BEGIN_PINNED(&self->one);
+	pthread_mutex_lock(&lock);
+	session = newest;
+	pthread_mutex_unlock(&lock);
+	end_session(session);
+	for (tries = 0; !tell(&self->one, 'u', 0, 0) && tries < PATIENCE_MS / 10; tries++)
+		usleep(10000);
+	EXPECT_LT(tries, PATIENCE_MS / 10);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->server));
 	EXPECT_TRUE(releases(1));
 }
 
