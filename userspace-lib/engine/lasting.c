@@ -93,3 +93,8 @@ ssize_t lasting_tags(uint64_t **tags)
 	*tags = found;
 	return nr;
 }
+
+bool lasting_has(const uint64_t *tags, size_t nr, uint64_t tag)
+{
+	return nr && bsearch(&tag, tags, nr, sizeof(*tags), tag_compare);
+}

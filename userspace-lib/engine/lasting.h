@@ -3,6 +3,7 @@
 #ifndef ENGINE_LASTING_H
 #define ENGINE_LASTING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,10 +18,20 @@ int lasting_add(int file, uint64_t tag);
 
 /**
  * lasting_tags - find out which of the files are there still
- * @tags: set to an array of their numbers in ascending order, to be freed by the caller
+ * @tags: set to an array of their numbers, to be freed by the caller
  *
  * Return: how many they are, or a negative errno, with which there is nothing to be freed.
  */
 ssize_t lasting_tags(uint64_t **tags);
+
+/**
+ * lasting_has - ask for one of them
+ * @tags: array of lasting_tags()
+ * @nr: how many they are
+ * @tag: number of a file
+ *
+ * Return: the file is there still.
+ */
+bool lasting_has(const uint64_t *tags, size_t nr, uint64_t tag);
 
 #endif /* ENGINE_LASTING_H */

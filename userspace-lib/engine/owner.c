@@ -251,13 +251,6 @@ static void count_less(uint64_t len)
 	shared->owned_bytes = owned_bytes;
 }
 
-static int tag_compare(const void *tag, const void *other)
-{
-	const uint64_t *a = tag, *b = other;
-
-	return (*a > *b) - (*a < *b);
-}
-
 /* Counts no more what is unmapped by now. */
 static void leavings_look(void)
 {
@@ -268,7 +261,7 @@ static void leavings_look(void)
 	nr = lasting_tags(&tags);
 	for (leaving = LIST_FIRST(&leavings); nr >= 0 && leaving; leaving = next) {
 		next = LIST_NEXT(leaving, node);
-		if (nr && bsearch(&leaving->tag, tags, nr, sizeof(*tags), tag_compare))
+		if (lasting_has(tags, nr, leaving->tag))
 			continue;
 		LIST_REMOVE(leaving, node);
 		count_less(leaving->len);

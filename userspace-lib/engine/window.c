@@ -202,13 +202,18 @@ static void unbounds_look(uint64_t offset, uint64_t len)
 	}
 }
 
-/* It may be seen until the keeper has another window, or for ever. */
+/* The mapping may be seen until the keeper has another window, or for ever. */
 static void leave(const struct binding *binding)
 {
 	struct leftover *leftover;
 
 	if (!binding->lent.owns)
 		return;
+	/* Memory of a card counts until nobody has it mapped, whoever tells. */
+	if (binding->lent.owned.leaving) {
+		lend_over(&binding->lent);
+		return;
+	}
 	leftover = malloc(sizeof(*leftover));
 	if (!leftover)
 		engine_end("out of memory");
