@@ -156,7 +156,7 @@ static void user_put(struct keep_user *user)
 		kfree(user);
 }
 
-/* What of @most may be the user's. */
+/* Return: the part of @most that one user may have. */
 static unsigned long user_part(const struct keep_user *user, unsigned long most)
 {
 	return uid_eq(user->uid, GLOBAL_ROOT_UID) ? most : most / 2;

@@ -162,7 +162,7 @@ static struct vgpu_keep_group *group_merge(struct vgpu_keep_groups *groups,
 {
 	if (one == other)
 		return one;
-	/* That of cameras is a session's from now on. */
+	/* The group of cameras becomes part of the session's. */
 	if (one->cameras || (!other->cameras && one->size < other->size))
 		swap(one, other);
 	group_add_strays(groups, one, other->strays);
@@ -287,7 +287,7 @@ static bool file_sees_all(const struct vgpu_object *object)
 	return object->keep.keepers == VGPU_KEEPERS_NVIDIA_ANY;
 }
 
-/* Which of them are strays are of interest only where RM goes by processes. */
+/* Strays matter only among files of RM, which tells clients apart by their processes. */
 static bool file_has_users(const struct vgpu_object *object)
 {
 	return object->keep.keepers == VGPU_KEEPERS_NVIDIA || file_sees_all(object);
@@ -552,7 +552,7 @@ void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object,
 	    !list_empty(&groups->any)) {
 		file_join(session, &object->keep);
 	} else if (!group->open) {
-		/* It has no pins: nothing is released. */
+		/* The group has no pins, so nothing is released. */
 		group_empty(groups, group, &groups->any);
 	}
 	mutex_unlock(&set->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which files may have the memory that calls on one of them have handed over: see keep_group.c. */
+/* Groups of files that may have the memory that calls on one of them handed over: keep_group.c. */
 #ifndef VGPU_KEEP_GROUP_H
 #define VGPU_KEEP_GROUP_H
 

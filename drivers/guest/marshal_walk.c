@@ -32,7 +32,7 @@ struct level {
 static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		       const struct vgpu_schema_struct *body);
 
-/* What the driver finds there is not known. */
+/* Nobody knows what the driver finds there. */
 static int leave_raw(struct vgpu_marshal *m)
 {
 	m->raw = true;

@@ -53,7 +53,7 @@ static bool share_control(const u8 *control)
  * @cmd: as the program gave it
  * @m: after vgpu_marshal_ioctl()
  *
- * What does not go along with the call is fetched by the driver, and may be anything.
+ * The driver fetches whatever does not go along with the call, which may be anything.
  *
  * Return: false: it does not.
  */

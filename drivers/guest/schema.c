@@ -145,7 +145,7 @@ int vgpu_schema_polled(const struct vgpu_schema *schema)
 
 u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver, const char *title)
 {
-	/* It takes memory by the handles of any client (RegisterSurface() in nvkms-surface.c). */
+	/* RegisterSurface() of nvkms-surface.c takes any client's memory by handles. */
 	if (schema == &vgpu_schema_nvidia && !strcmp(title, "nvidia-modeset"))
 		return VGPU_KEEPERS_NVIDIA_ANY;
 	/* A DRM driver on top, which imports what files of the other one export. */

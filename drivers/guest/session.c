@@ -76,7 +76,7 @@ static void session_end(struct vgpu_session *session)
 {
 	struct vgpu_host *host = session->host;
 
-	/* It may have been gone before. */
+	/* The shadow may have died by itself, which nobody has noticed. */
 	vgpu_lane_check(session);
 	vgpu_session_kill(session);
 	spin_lock(&host->lock);

@@ -145,7 +145,7 @@ static struct vgpu_window *device_leave(struct vgpu_window_device *device)
  * vgpu_window_device_remove - let no window be in a device's memory any more
  * @device: a device that was added
  *
- * When it returns, no page table shows the memory, the kernel's included.
+ * No page table shows the memory any more when this returns, the kernel's included.
  *
  * Context: process; no locks.
  */
@@ -256,7 +256,7 @@ static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len,
 
 	if (!hold)
 		return ERR_PTR(-ENOMEM);
-	/* Else it could be another device's memory that is mapped, or another window's. */
+	/* The memory may be another device's by now, or another window's. */
 	down_read(&device->touch);
 	if (!device->removed && !READ_ONCE(window->gone)) {
 		hold->at = device_map(device->start + offset, len, cache);

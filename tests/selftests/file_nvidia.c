@@ -458,7 +458,7 @@ static bool reader_end(struct reader *reader)
 	       !munmap(reader->memory, 4096);
 }
 
-/* Who reads a file of /proc, and has no memory for it, keeps no node from going and coming. */
+/* A reader of a file of /proc that has no memory for it keeps no node from going and coming. */
 TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
 {
 	struct reader reader;

@@ -569,7 +569,7 @@ TEST_F_TIMEOUT(card, given_back_from_a_window, 120)
 	EXPECT_TRUE(other_is_whole(self));
 }
 
-/* The program and a user-space engine are played here, and have ended. Return: the file that shows. */
+/* The program and a user-space engine are played here, and end. Return: the file that shows. */
 static int lend(int how)
 {
 	struct nvidia_memory memory = { .len = SIZE };
@@ -581,7 +581,7 @@ static int lend(int how)
 		return -1;
 	memory.client = rm.client;
 	file = open_node(0);
-	/* To be of the same process is not enough: another one may have that number later. */
+	/* The same process is not enough: another one may have its number later. */
 	other = open_node(0);
 	ret = nvidia_lend(&engine, &memory, other, open_node(RM_MINOR_CTL)) != -EACCES;
 	close(other);

@@ -381,7 +381,7 @@ TEST_F_TIMEOUT(lost_device, range_of_a_mapping, 120)
 {
 	ASSERT_TRUE(program_begin(self));
 	ASSERT_EQ(0, program_result(self));
-	/* Else it would not be seen, either, where it should not be. */
+	/* The file of the kernel names the mapping while it is there. */
 	ASSERT_STREQ("1\n", tool_run(MAPPED)->out);
 	ASSERT_EQ(0, tool_run(UNBIND)->status);
 	ASSERT_STREQ("0\n", tool_run(MAPPED)->out);
@@ -408,7 +408,7 @@ TEST_F_TIMEOUT(lost_device, range_that_comes_later, 120)
 			_exit(1);
 		}
 		ASSERT_GT(pid, 0);
-		/* It may not have come as far. */
+		/* The unbinding may not have come as far. */
 		usleep(patience_us *= 2);
 		kill(pid, SIGKILL);
 		ASSERT_EQ(pid, waitpid(pid, NULL, 0));

@@ -174,7 +174,7 @@ static void end_session(uint64_t session)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One lane, until the guest closes it. */
+/* Serves one lane, until the guest closes it. */
 static void *serve_lane(void *data)
 {
 	struct vgpu_hdr ready = {
@@ -207,7 +207,7 @@ static void *accept_lanes(void *unused)
 
 	for (;;) {
 		lane = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		/* It waits no longer for the first one, either. */
+		/* The listener has a timeout, which ends nothing. */
 		if (lane < 0 && errno != EAGAIN)
 			return NULL;
 		if (lane >= 0 &&
@@ -216,7 +216,7 @@ static void *accept_lanes(void *unused)
 	}
 }
 
-/* What the guest says on the control connection. */
+/* Reads all that the guest says on the control connection. */
 static void *serve_control(void *unused)
 {
 	union {
@@ -228,7 +228,7 @@ static void *serve_control(void *unused)
 	size_t len;
 
 	for (;;) {
-		/* It has nothing to say for as long as a test likes. */
+		/* The guest has nothing to say for as long as a test likes. */
 		while (recv(control, &msg.hdr, 1, MSG_PEEK) < 0 && errno == EAGAIN)
 			;
 		if (!receive(control, &msg.hdr, sizeof(msg.hdr)))
@@ -370,7 +370,7 @@ static int do_pin(int fd)
 	return p ? pin(fd, p, PAGE) : -1;
 }
 
-/* Until no more may be. Pages that are pinned again together with others count once more. */
+/* Pins until no more may be. Pages that are pinned again together with others count once more. */
 static int do_pin_most(int fd)
 {
 	char *p = alloc(LARGE);
@@ -381,7 +381,7 @@ static int do_pin_most(int fd)
 	return len && errno == ENOMEM ? pinned_kib() : -1;
 }
 
-/* What shares an object, and what does not, each by itself and wrapped. */
+/* Makes a call that shares an object, or one that does not, each by itself or wrapped. */
 static int do_share(int fd, int how)
 {
 	struct rm_control control_args = { .cmd = how & 2 ? CMD_SHARE : CMD_ANY };
@@ -487,7 +487,7 @@ static int obey(const struct order *order, int *files, int came, int *go)
 	return -1;
 }
 
-/* Until nobody has orders any more. */
+/* Does what it is told until nobody has orders any more. */
 static void be_program(int socket)
 {
 	int files[FILES], came, go, answer, i;
@@ -635,14 +635,14 @@ FIXTURE_TEARDOWN(pins)
 
 	for (i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		program_end(programs[i]);
-	/* Else the thread that receives keeps it. */
+	/* The thread that receives would keep it. */
 	shutdown(control, SHUT_RDWR);
 	host_leave();
 }
 
 /*
- * What was released by now the host has heard: a message that is sent at once comes after it. The
- * server's group has no memory.
+ * The host has heard of all that was released by now: a message that is sent at once comes after
+ * it. The server's group has no memory.
  */
 static bool settles(const struct program *server)
 {
@@ -720,7 +720,7 @@ TEST_F_TIMEOUT(pins, kept_for_a_child, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* One that has not used it has none of that, but the file itself. */
+/* A child that has not used the file has the file all the same. */
 TEST_F_TIMEOUT(pins, kept_for_what_a_child_inherited, 120)
 {
 	BEGIN_PINNED(&self->one);
@@ -804,7 +804,7 @@ TEST_F_TIMEOUT(pins, kept_for_a_later_program, 120)
 	EXPECT_TRUE(releases(2));
 }
 
-/* What is shared goes by handles, to whom is not known. */
+/* Shared objects go by handles: nobody knows to whom. */
 TEST_F_TIMEOUT(pins, kept_where_it_was_shared, 240)
 {
 	static const struct {
@@ -828,7 +828,7 @@ TEST_F_TIMEOUT(pins, kept_where_it_was_shared, 240)
 	EXPECT_TRUE(releases(number + waiting));
 }
 
-/* Nor is to whom nvidia-modeset has given it. */
+/* Nobody knows what nvidia-modeset has taken, either. */
 TEST_F_TIMEOUT(pins, kept_for_nvidia_modeset, 120)
 {
 	ASSERT_TRUE(program_begin(&self->two));
@@ -896,13 +896,13 @@ TEST_F_TIMEOUT(pins, kept_for_what_is_not_described, 120)
 	EXPECT_EQ(tell(&self->one, 'c', 1, 0), 0);
 	EXPECT_TRUE(releases(1));
 	EXPECT_TRUE(program_end(&self->one));
-	/* Where one does it is known that none was named. */
+	/* A call that is described names none. */
 	BEGIN_PINNED(&self->one);
 	EXPECT_EQ(tell(&self->one, 'o', OTHER, 0), 1);
 	EXPECT_EQ(tell(&self->one, 'm', 1, 2), 0);
 	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
 	EXPECT_TRUE(releases(2));
-	/* What the program has given back by then it has not. */
+	/* A program no longer has what it has given back by then. */
 	EXPECT_EQ(tell(&self->one, 'u', 1, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'p', 0, 0), 0);
@@ -910,7 +910,7 @@ TEST_F_TIMEOUT(pins, kept_for_what_is_not_described, 120)
 	EXPECT_TRUE(releases(3));
 }
 
-/* It may look for it at any time until the call is over. */
+/* The driver may look for the file at any time until the call is over. */
 TEST_F_TIMEOUT(pins, kept_while_a_call_looks, 120)
 {
 	ASSERT_TRUE(program_begin(&self->one));
@@ -981,7 +981,7 @@ TEST_F_TIMEOUT(pins, half_for_a_user, 240)
 	EXPECT_EQ(tell(&self->three, 'p', 0, 0), 0);
 	EXPECT_TRUE(program_end(&self->three));
 	EXPECT_TRUE(program_end(&self->two));
-	/* What was given back may be had again. */
+	/* Pages that were given back may be had again. */
 	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'z', 0, 0), 0);
 	EXPECT_EQ(tell(&self->server, 'p', 0, 0), 0);

@@ -27,7 +27,7 @@ static struct shadow shadow;
 static struct object objects[OBJECTS];
 static int answer, lend_result;
 static unsigned int nr_closed, nr_looks;
-/* As many mappings of the hypervisor's as there were to be, each with the file that it keeps. */
+/* The hypervisor's mappings, each with the file that it keeps. */
 static int mapped[4], nr_mapped;
 static struct timer *timer;
 

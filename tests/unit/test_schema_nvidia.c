@@ -575,8 +575,8 @@ static void kept_memory(void)
 }
 
 /*
- * Where this machine or the host has no room for memory that the device would keep, RM's own
- * status says so, and the ioctl was made.
+ * RM's own status says that this machine or the host has no room for memory that the device would
+ * keep, and the ioctl was made.
  */
 static void kept_too_much(void)
 {

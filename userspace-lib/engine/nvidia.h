@@ -7,8 +7,8 @@
  *
  * Only the process that has made a client can map its objects. They live until the last reference
  * of the client's file is closed. What a hypervisor maps of a card has a client of its own, and a
- * file of the driver that is tied to the client's, which nobody else has: so the mapping alone keeps
- * the memory, however long that is and whoever else has ended, and its end frees that.
+ * file of the driver that is tied to the client's, which nobody else has: so the mapping alone
+ * keeps the memory, however long that is and whoever else has ended, and its end frees that.
  *
  * A mapping of memory of the system has its pages by itself, but does not keep the card that the
  * memory was allocated by. When that is stopped the driver forgets the card, and a client that

@@ -5,8 +5,8 @@
  * the lane that has asked is answered when the keeper has answered.
  *
  * A range is bound when the keeper is asked for it, and free again when the keeper says that it is
- * hidden. Memory that is owned for it (owner.h) counts until then, and what the engine's client owns
- * is given back then, never before: freed memory may become another guest's.
+ * hidden. Memory that is owned for it (owner.h) is given back then, and never before: freed memory
+ * may become another guest's.
  */
 #include <errno.h>
 #include <stddef.h>
