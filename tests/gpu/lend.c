@@ -249,7 +249,7 @@ static int act(struct message *msg, int *file)
 	case OWN:
 		return own(msg);
 	case BEGIN:
-		ret = nvidia_begin(&rm, open_node(RM_MINOR_CTL));
+		ret = nvidia_begin_apart(&rm, open_node(RM_MINOR_CTL));
 		msg->client = rm.client;
 		return ret;
 	case SHARE:
