@@ -183,7 +183,7 @@ static bool keep_charge(struct vgpu_keep *keep, unsigned long nr)
 	return fits;
 }
 
-/* @lost: the machine has the pages no more. */
+/* @lost: the pages stay pinned for good, and so they count for the machine. */
 static void keep_uncharge(struct vgpu_keep *keep, unsigned long nr, bool lost)
 {
 	atomic64_sub(nr, &keep->mm->pinned_vm);
