@@ -24,6 +24,8 @@ static struct shadow shadow;
 static struct source *keeper;
 static int mine = -1, answer;
 static unsigned int given_back;
+/* Memory of a card, which counts by itself until nobody has it mapped; NULL: of the system. */
+static struct leaving *leaving;
 
 struct engine_shared *shared = &counts;
 struct shadow_list shadows;
@@ -33,6 +35,7 @@ struct shadow_list shadows;
 int lend(struct object *which, uint64_t file_offset, uint64_t len, struct lent *out)
 {
 	*out = (struct lent) { .fd = dup(STDOUT_FILENO), .file_offset = file_offset, .owns = true };
+	out->owned.leaving = leaving;
 	return 0;
 }
 
@@ -254,6 +257,22 @@ static void test_keeper(void)
 	tap_subject("what is shown when a keeper ends is never given back");
 }
 
+static void test_card(void)
+{
+	begin();
+	leaving = (struct leaving *)&object;
+	bound_page(1);
+	say(KEEPER_GONE, 0, 0);
+	expect_back(1, "the driver has gone");
+	say(KEEPER_READY, 0, 0);
+	expect_back(1, "once");
+	bound_page(1);
+	end_keeper();
+	expect_back(2, "the keeper has gone");
+	leaving = NULL;
+	tap_subject("memory of a card is given back, whoever tells that it is shown");
+}
+
 static void test_shadow(void)
 {
 	uint64_t tag;
@@ -281,6 +300,7 @@ int main(void)
 	test_unbind();
 	test_driver();
 	test_keeper();
+	test_card();
 	test_shadow();
 	return tap_done();
 }
