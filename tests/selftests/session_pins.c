@@ -19,6 +19,7 @@
 #include "../../drivers/common/nvidia_rm.h"
 #include "host_played.h"
 #include "vgpu_mock.h"
+#include "vgpu_mock_nvidia.h"
 
 #include "kselftest_harness.h"
 
@@ -31,26 +32,6 @@
 /* Two commands of RM_CONTROL: what the driver makes of an object, and who may have it. */
 #define CMD_ANY		0x00000d01
 #define CMD_SHARE	0x00000d06
-
-struct rm_control {
-	uint32_t client;
-	uint32_t object;
-	uint32_t cmd;
-	uint32_t flags;
-	uint64_t params;
-	uint32_t size;
-	uint32_t status;
-};
-
-#define RM_IOCTL_CONTROL	_IOWR('F', 0x2a, struct rm_control)
-
-struct rm_xfer {
-	uint32_t nr;
-	uint32_t size;
-	uint64_t arg;
-};
-
-#define RM_IOCTL_XFER		_IOWR('F', 0xd3, struct rm_xfer)
 
 /* Nodes, by the names of their exports. */
 enum { CONTROL, MODESET, OTHER, CARD, NODES };
@@ -384,18 +365,18 @@ static int do_pin_most(int fd)
 /* Makes a call that shares an object, or one that does not, each by itself or wrapped. */
 static int do_share(int fd, int how)
 {
-	struct rm_control control_args = { .cmd = how & 2 ? CMD_SHARE : CMD_ANY };
+	struct vgpu_mock_nvidia_control control_args = { .cmd = how & 2 ? CMD_SHARE : CMD_ANY };
 	struct rm_share share_args = {};
-	struct rm_xfer xfer = {
-		.nr = _IOC_NR(RM_IOCTL_CONTROL), .size = sizeof(control_args),
+	struct vgpu_mock_nvidia_xfer xfer = {
+		.nr = _IOC_NR(VGPU_MOCK_NVIDIA_CONTROL), .size = sizeof(control_args),
 		.arg = (uintptr_t)&control_args,
 	};
 
 	if (how & 4)
 		return ioctl(fd, RM_IOCTL_SHARE, &share_args);
 	if (how & 1)
-		return ioctl(fd, RM_IOCTL_XFER, &xfer);
-	return ioctl(fd, RM_IOCTL_CONTROL, &control_args);
+		return ioctl(fd, VGPU_MOCK_NVIDIA_XFER, &xfer);
+	return ioctl(fd, VGPU_MOCK_NVIDIA_CONTROL, &control_args);
 }
 
 static pthread_t slow_thread;
