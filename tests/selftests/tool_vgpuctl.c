@@ -550,10 +550,11 @@ TEST_F_TIMEOUT(sockets, one_of_before, 120)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		EXPECT_RUN(0, "listening on sockets", "rm -f " SOCKETS "/log; ("
-			   SOCKETS_RUN " >" SOCKETS "/log 2>&1 & echo $! >" SOCKETS "/pid); n=0; "
+		/* The next one can start once this one has ended, and not merely been killed. */
+		EXPECT_RUN(0, "listening on sockets", "rm -f " SOCKETS "/log; "
+			   SOCKETS_RUN " >" SOCKETS "/log 2>&1 & pid=$!; n=0; "
 			   "while ! grep -q 'listening on' " SOCKETS "/log && [ $((n += 1)) -lt 300 ]; do "
-			   "sleep 0.1; done; kill -9 $(cat " SOCKETS "/pid); cat " SOCKETS "/log");
+			   "sleep 0.1; done; kill -9 $pid; wait $pid; cat " SOCKETS "/log");
 		ASSERT_EQ(0, stat(SOCKET_NAME, i ? &after : &before));
 	}
 	EXPECT_NE(before.st_ino, after.st_ino);
