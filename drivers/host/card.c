@@ -87,6 +87,23 @@ static int card_install(struct vgpu_hcall *call, struct vgpu_object *object)
 	return 0;
 }
 
+static void card_note_file(const struct vgpu_hcall *call, const struct vgpu_fd *placed)
+{
+	if (placed->object && vgpu_card_is_nvidia(placed->object))
+		vgpu_tgid_use(call->lane->session->tgid, placed->object);
+}
+
+/* Files that the call names may be registered with its own: what is made by that is theirs. */
+static void card_note_process(const struct vgpu_hcall *call)
+{
+	u32 nr = call->placed ? le16_to_cpu(call->view.call->nr_fixups) : 0, i;
+
+	vgpu_tgid_use(call->lane->session->tgid, call->object);
+	card_note_file(call, &call->arg_fd);
+	for (i = 0; i < nr; i++)
+		card_note_file(call, &call->placed[i]);
+}
+
 int vgpu_card_place(struct vgpu_hcall *call)
 {
 	struct vgpu_session *session = call->lane->session;
@@ -98,6 +115,7 @@ int vgpu_card_place(struct vgpu_hcall *call)
 
 	if (!vgpu_card_is_nvidia(call->object))
 		return 0;
+	card_note_process(call);
 	/* A process that has it from another one has not opened it. */
 	ret = vgpu_card_add(session, call->object);
 	xa_for_each(&session->cards, id, entry) {

@@ -21,7 +21,8 @@
  *   peer->objects_lock		object, file and space tables, memory that devices keep
  *   poll->lock			waits on a driver's queues, over its ->poll()
  *   session->unmaps_lock, peer->closes_lock, peer->leave_lock, peer->unbinds_lock,
- *   agent->events_lock		spinlocks, one at a time
+ *   peer->tgids_lock, agent->events_lock
+ *				spinlocks, one at a time
  *   peer->events_lock		spinlock, taken where drivers signal
  *   guest->lock		spinlock, what a guest has left of its time
  *   lane->lock			spinlock, innermost, taken in socket callbacks
@@ -382,6 +383,9 @@ struct vgpu_peer {
 	/* The peer ends: no file is waited for. */
 	bool leave_now;
 
+	/* Which processes NVIDIA's driver may know, and by which files; tgid.c. */
+	spinlock_t tgids_lock;
+
 	/* Objects whose last reference a CLOSE message gave back, in order. */
 	spinlock_t closes_lock;
 	struct list_head closes;
@@ -528,6 +532,9 @@ struct vgpu_object {
 	enum vgpu_leave_state leave_state;
 	/* Memory that a file of NVIDIA's driver maps, under peer->objects_lock; NULL: unknown. */
 	struct vgpu_owned *owned;
+	/* Files that it belongs to, under peer->tgids_lock; NULL: no call was made on it. */
+	struct vgpu_family *family;
+	struct list_head family_node;
 	struct vgpu_poll poll;
 	/* Events that were asked for on it, in turn and by number, under peer->events_lock. */
 	struct list_head watched;
@@ -812,6 +819,8 @@ struct vgpu_session {
 	struct inode *inode;
 	struct vgpu_agent_event *gone;
 	struct vgpu_agent_event *closed;
+	/* The number of its process, until its shadow's file is closed. */
+	struct vgpu_tgid *tgid;
 	/* The guest has closed it: it ends when its lanes have, or then. */
 	bool closing;
 	unsigned long close_by;
@@ -870,6 +879,59 @@ int vgpu_session_bind(struct vgpu_session *session);
 /* Account @len bytes of messages. Return: they fit. */
 bool vgpu_session_charge(struct vgpu_session *session, u32 len);
 void vgpu_session_uncharge(struct vgpu_session *session, u32 len);
+
+/* --- tgid.c --------------------------------------------------------------- */
+
+/**
+ * struct vgpu_family - files of NVIDIA's driver, and processes that it may know by any of them
+ * @objects: the files, which are not released yet
+ * @tgids: the processes
+ *
+ * Under the peer's tgids_lock.
+ */
+struct vgpu_family {
+	struct list_head objects;
+	struct list_head tgids;
+};
+
+/**
+ * struct vgpu_tgid - the number of a shadow's process
+ * @node: in its family's list
+ * @peer: the guest
+ * @session: number of the session, as the guest chose it
+ * @ended: the shadow's file is closed
+ * @family: files that it has used, and those that belong to them; NULL: none
+ * @own: memory for the family that its first call makes
+ * @event: what the agent is told at the end; NULL: it was
+ *
+ * @node, @ended, @family and @own are under the peer's tgids_lock.
+ */
+struct vgpu_tgid {
+	struct list_head node;
+	struct vgpu_peer *peer;
+	u64 session;
+	bool ended;
+	struct vgpu_family *family;
+	struct vgpu_family own;
+	struct vgpu_agent_event *event;
+};
+
+/**
+ * vgpu_tgid_new - prepare for the process of a session
+ * @peer: the guest, which outlives the session and its objects
+ * @session: number of the session
+ *
+ * Return: the number of a process that is yet to come; NULL: no memory.
+ */
+struct vgpu_tgid *vgpu_tgid_new(struct vgpu_peer *peer, u64 session);
+/* Frees it, of which the agent is not told. NULL: nothing. */
+void vgpu_tgid_free(struct vgpu_tgid *tgid);
+/* The shadow's file is closed. The agent is told when the process may be reaped. */
+void vgpu_tgid_end(struct vgpu_tgid *tgid);
+/* The process, which has not ended, makes a call on @object, or names it in one. */
+void vgpu_tgid_use(struct vgpu_tgid *tgid, struct vgpu_object *object);
+/* The file of @object is released. */
+void vgpu_tgid_released(struct vgpu_object *object);
 
 /* --- shadow.c ------------------------------------------------------------- */
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects that a guest has closed while devices keep memory of its own. The guest may use that
- * again when their files are released, so what has been closed is known until then, in order.
+ * Objects that a guest has closed while devices keep memory of its own, and those of NVIDIA's. The
+ * guest may use that memory again when their files are released, and the numbers of the processes
+ * that NVIDIA's driver remembers may be used again, so what has been closed is known until then, in
+ * order.
  *
  * An object is freed when no call uses it. Its file may be mapped by shadows that have yet to apply
  * the guest's unmaps, and the last fput() of a task comes later than it looks. So work
@@ -115,8 +117,8 @@ static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpu_object *
 	return repeated;
 }
 
-/* Return: its file is released, as far as that is waited for. */
-static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object)
+/* @now: whoever else has the file. Return: it is released, as far as that is waited for. */
+static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object, bool now)
 {
 	struct file *file = object->file;
 	bool repeated = false;
@@ -124,8 +126,7 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object)
 	/* Nobody waits for others. */
 	if (object->leave_state == VGPU_LEAVE_FREE)
 		repeated = object->kind == VGPU_OBJECT_DEVICE && leave_is_repeated(peer, object);
-	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 ||
-	    READ_ONCE(peer->leave_now) || repeated) {
+	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 || now || repeated) {
 		__fput_sync(file);
 		return true;
 	}
@@ -137,33 +138,50 @@ static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object)
 
 static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
 {
+	vgpu_tgid_released(object);
+	vgpu_object_free_fd(peer, object->fd);
+	vgpu_object_uncount(peer);
+	/* Not sooner: the guest may open another file when this one has left the list. */
 	spin_lock(&peer->leave_lock);
 	list_del(&object->leave_node);
 	spin_unlock(&peer->leave_lock);
-	vgpu_object_free_fd(peer, object->fd);
-	vgpu_object_uncount(peer);
 	kfree_rcu(object, rcu);
 }
 
-static void leave_work(struct work_struct *work)
+/* Return: files were released; *again: others are left, which others have. */
+static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 {
-	struct vgpu_peer *peer = container_of(to_delayed_work(work), struct vgpu_peer, leave_work);
 	struct vgpu_object *object, *next;
-	bool any = false, again = false;
+	bool any = false;
 
+	*again = false;
 	for (object = leave_next(peer, NULL); object; object = next) {
 		bool was_free = object->leave_state == VGPU_LEAVE_FREE;
-		bool released = leave_try(peer, object);
+		bool released = leave_try(peer, object, now);
 
 		next = leave_next(peer, object);
 		if (released)
 			leave_end(peer, object);
 		any |= released;
-		again |= !released;
+		*again |= !released;
 		/* The task that has closed it waits for that. */
 		if (was_free || released)
 			wake_up_all(&peer->wait);
 		cond_resched();
+	}
+	return any;
+}
+
+static void leave_work(struct work_struct *work)
+{
+	struct vgpu_peer *peer = container_of(to_delayed_work(work), struct vgpu_peer, leave_work);
+	bool again, any = leave_pass(peer, false, &again);
+
+	if (READ_ONCE(peer->leave_now) && again) {
+		/* A file may have had a reference of another one that is later in the list. */
+		while (leave_pass(peer, false, &again))
+			any = true;
+		any |= leave_pass(peer, true, &again);
 	}
 	if (any) {
 		peer->leave_delay = LEAVE_POLL_MIN;

@@ -147,6 +147,7 @@ static void object_free(struct kref *ref)
 		vgpu_leave_free(object);
 		return;
 	}
+	WARN_ON_ONCE(object->family);
 	if (current->flags & PF_KTHREAD)
 		__fput_sync(object->file);
 	else
@@ -325,7 +326,8 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 	WRITE_ONCE(object->closed, true);
 	xa_erase(&peer->objects, object->id);
 	xa_erase(&peer->files, (unsigned long)object->file);
-	if (object_may_keep_locked(peer, object))
+	/* Processes that NVIDIA's driver remembers with the file are reaped after its ->release. */
+	if (object_may_keep_locked(peer, object) || vgpu_card_is_nvidia(object))
 		vgpu_leave_begin(peer, object);
 }
 

@@ -47,6 +47,7 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 	ida_init(&peer->fds);
 	vgpu_kept_init(peer);
 	vgpu_leave_init(peer);
+	spin_lock_init(&peer->tgids_lock);
 	spin_lock_init(&peer->closes_lock);
 	INIT_LIST_HEAD(&peer->closes);
 	init_waitqueue_head(&peer->wait);

@@ -33,6 +33,7 @@ static void session_free(struct kref *ref)
 	iput(session->inode);
 	kfree(session->gone);
 	kfree(session->closed);
+	vgpu_tgid_free(session->tgid);
 	vgpu_peer_put(session->peer);
 	kfree(session);
 }
@@ -59,7 +60,8 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 		return ERR_PTR(-ENOMEM);
 	session->gone = kzalloc(sizeof(*session->gone), GFP_KERNEL_ACCOUNT);
 	session->closed = kzalloc(sizeof(*session->closed), GFP_KERNEL_ACCOUNT);
-	if (!session->gone || !session->closed)
+	session->tgid = vgpu_tgid_new(peer, number);
+	if (!session->gone || !session->closed || !session->tgid)
 		goto err_free;
 	inode = vgpu_anon_inode_alloc();
 	if (IS_ERR(inode))
@@ -87,6 +89,7 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	return session;
 
 err_free:
+	vgpu_tgid_free(session->tgid);
 	kfree(session->gone);
 	kfree(session->closed);
 	kfree(session);
@@ -227,9 +230,11 @@ void vgpu_session_close_later(struct vgpu_session *session)
 void vgpu_session_close(struct vgpu_session *session)
 {
 	struct vgpu_agent_event *gone = session->gone;
+	struct vgpu_tgid *tgid = session->tgid;
 	struct vgpu_peer *peer = session->peer;
 
 	session->gone = NULL;
+	session->tgid = NULL;
 	WRITE_ONCE(session->ending, true);
 	vgpu_mapping_drop_all(session);
 	vgpu_page_fini(session);
@@ -245,6 +250,7 @@ void vgpu_session_close(struct vgpu_session *session)
 	mutex_unlock(&peer->lock);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_SESSION_GONE, peer->id,
 			  session->number);
+	vgpu_tgid_end(tgid);
 	/* The peer's thread may wait for the last session. */
 	wake_up_all(&peer->wait);
 	vgpu_session_put(session);

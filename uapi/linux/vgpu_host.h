@@ -470,6 +470,8 @@ enum vgpu_host_event_type {
 	VGPU_HOST_EVENT_SESSION_GONE	= 1,	/* its shadow's file was closed */
 	VGPU_HOST_EVENT_SESSION_CLOSE	= 2,	/* the guest closed it: shadow was ended */
 	VGPU_HOST_EVENT_PEER_GONE	= 3,	/* everything of the peer is freed */
+	/* No driver knows its shadow's process number. PEER_GONE tells so of all sessions. */
+	VGPU_HOST_EVENT_SESSION_REAP	= 4,
 };
 
 /* What read() of the agent's file gives, one or more whole ones. */
