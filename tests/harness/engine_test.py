@@ -9,6 +9,7 @@ import array
 import contextlib
 import errno
 import fcntl
+import operator
 import os
 import select
 import signal
@@ -37,7 +38,7 @@ KEPT_NUMBERS = 16384
 SO_SNDBUFFORCE = 32
 
 # engine/proto.h
-GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER = 1, 2, 3, 5, 6, 9
+GRANT, REVOKE, SESSION, CLOSED, START, AGENT_MASTER, REAP = 1, 2, 3, 5, 6, 9, 10
 (OPEN, OPENED, MADE, FIND, CLOSE, SYNC, POLL, FDINFO, EVENT, BIND, MAPS, KEEP, ROOM, MASTER, QUIET, OWNER, SHOW) = range(
     1, 18)
 TAKE_BACK, UNEVENT, DROPPED, USAGE, UNSYNC, ACKED, SHOWN = range(20, 27)
@@ -53,7 +54,7 @@ FEATURES = (1 << 8) - 1
 HDR = struct.Struct("<IHHQ")
 MSG_EXPORT_ADD, MSG_EXPORT_DEL, MSG_CLOSE, MSG_EVENT, MSG_RELEASE = 0x10, 0x11, 0x12, 0x19, 0x1f
 SET_MASTER = 0x641e
-PLAIN, DRM_PRIMARY = 0, 1
+PLAIN, DRM_PRIMARY, NVIDIA = 0, 1, 10
 
 
 def message(kind, lane=0, number=0, result=0, value=0, extra=0):
@@ -102,14 +103,15 @@ class Engine(unittest.TestCase):
         self.guest.settimeout(WAIT)
         self.shared = os.memfd_create("shared")
         os.truncate(self.shared, 4096)
-        self.closed, closed = os.pipe()
+        self.sessions, sessions = os.pipe()
+        self.reaped = []
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
         limits = struct.pack("=8I2Q", 64, 8, self.objects, 64, 1 << 20, 1024, 100, 0, MAPPED, KEPT)
         self.agent.send(struct.pack("=IIQ", START, 0, FEATURES) + limits)
         self.seq = 0
 
         def place():
-            fds = [os.dup(fd) for fd in (agent.fileno(), guest.fileno(), self.shared, proc, closed)]
+            fds = [os.dup(fd) for fd in (agent.fileno(), guest.fileno(), self.shared, proc, sessions)]
             fds = [os.dup2(fd, 100 + at) for at, fd in enumerate(fds)]
             for at, fd in enumerate(fds, 3):
                 os.dup2(fd, at)
@@ -117,7 +119,7 @@ class Engine(unittest.TestCase):
             no_new_privileges()
 
         self.engine = subprocess.Popen([ENGINE], preexec_fn=place, close_fds=False)
-        for fd in (proc, closed):
+        for fd in (proc, sessions):
             os.close(fd)
         agent.close()
         guest.close()
@@ -130,7 +132,7 @@ class Engine(unittest.TestCase):
         alive = self.engine.poll() is None
         self.engine.kill()
         status = self.engine.wait()
-        for fd in (self.shared, self.closed):
+        for fd in (self.shared, self.sessions):
             os.close(fd)
         self.agent.close()
         self.guest.close()
@@ -149,11 +151,22 @@ class Engine(unittest.TestCase):
 
     def over(self, wait=WAIT):
         """The session that is to end; None: none."""
-        if not select.select([self.closed], [], [], wait)[0]:
-            return None
-        kind, _, number = struct.unpack("=IIQ", os.read(self.closed, 16))
-        self.assertEqual(CLOSED, kind)
-        return number
+        end = time.monotonic() + wait
+        while select.select([self.sessions], [], [], max(0, end - time.monotonic()))[0]:
+            kind, _, number = struct.unpack("=IIQ", os.read(self.sessions, 16))
+            if kind == CLOSED:
+                return number
+            self.assertEqual(REAP, kind)
+            self.reaped.append(number)
+        return None
+
+    def reaps(self, *numbers):
+        """The shadows of these sessions may be reaped, in that order, and no others."""
+        end = time.monotonic() + WAIT
+        while len(self.reaped) < len(numbers) and time.monotonic() < end:
+            self.assertIsNone(self.over(NOTHING))
+        self.assertIsNone(self.over(NOTHING))
+        self.assertEqual(list(numbers), self.reaped)
 
     def ends(self, shadow):
         """It is to end, which is said once, and does."""
@@ -277,6 +290,93 @@ class Full(Engine):
                     self.bad.ask(OPENED, number=self.null, fds=[file.fileno()])
         self.assertEqual(files, self.files())
         self.assertEqual(-errno.EMFILE, self.bad.ask(OPEN, number=self.null, value=os.O_RDWR)[0])
+
+
+class Numbers(Engine):
+    """The number of a shadow's process is its own while files are open by which a driver may know it."""
+
+    def setUp(self):
+        super().setUp()
+        self.card = self.grant(9, 1, 7, kind=NVIDIA)
+
+    def died(self, shadow):
+        shadow.end()
+        self.assertEqual(shadow.number, self.over())
+        self.assertIsNone(self.over(NOTHING))
+        self.assertEqual([], self.reaped)
+
+    def is_held(self, shadow, objects):
+        """Although the engine has closed all files but so many."""
+        self.counts_become((None, None, None, objects, None))
+        self.assertIsNone(self.over(NOTHING))
+        self.assertNotIn(shadow.number, self.reaped)
+
+    def drops(self, shadow, number):
+        """It is asked to close a file, and does."""
+        self.assertEqual((DROP, number), operator.itemgetter(0, 2)(shadow.hear()[0]))
+        shadow.say(DROPPED, number=number)
+
+    def gives_back(self, *numbers):
+        """The guest closes files by messages. No shadow closes one after the engine."""
+        for number in numbers:
+            self.tell(MSG_CLOSE, struct.pack("<II", number, 0))
+
+    def test_of_files_that_it_had(self):
+        first, second = (self.open(self.other, self.card, "/dev/full") for _ in range(2))
+        for number in (first, first, second):
+            self.assertEqual((0, 1), self.find(self.bad, number))
+        self.died(self.bad)
+        self.gives_back(first)
+        self.is_held(self.bad, 1)
+        self.gives_back(second)
+        self.reaps(self.bad.number)
+
+    def test_of_files_that_it_gave(self):
+        """It may have used them already."""
+        opened = self.open(self.bad, self.card, "/dev/full")
+        with open("/dev/full", "rb+", buffering=0) as file:
+            result, desc, _ = self.bad.ask(MADE, number=opened, fds=[file.fileno()])
+        self.assertEqual(0, result)
+        self.bad.say(ACKED)
+        self.died(self.bad)
+        self.gives_back(opened)
+        self.is_held(self.bad, 1)
+        self.gives_back(struct.unpack_from("<I", desc)[0])
+        self.reaps(self.bad.number)
+
+    def test_of_a_file_of_the_family(self):
+        """One that it never had, and that may be registered with one that it had, or the other way round."""
+        its, others = (self.open(self.other, self.card, "/dev/full") for _ in range(2))
+        self.assertEqual((0, 1), self.find(self.other, others))
+        self.assertEqual((0, 1), self.find(self.bad, its))
+        self.died(self.bad)
+        self.gives_back(its)
+        self.is_held(self.bad, 1)
+        self.gives_back(others)
+        self.drops(self.other, others)
+        self.reaps(self.bad.number)
+        self.other.end()
+        self.assertEqual(self.other.number, self.over())
+        self.reaps(self.bad.number, self.other.number)
+
+    def test_of_a_file_that_somebody_keeps(self):
+        """A shadow may say that it has closed it."""
+        random = self.grant(10, 1, 8, kind=NVIDIA)
+        with open("/dev/random", "rb+", buffering=0) as file:
+            _, desc, _ = self.bad.ask(OPENED, number=random, fds=[file.fileno()])
+            number = struct.unpack_from("<I", desc)[0]
+            self.bad.say(ACKED)
+            self.died(self.bad)
+            self.gives_back(number)
+            self.is_held(self.bad, 0)
+        self.reaps(self.bad.number)
+
+    def test_of_other_files(self):
+        self.assertEqual((0, 1), self.find(self.bad, self.open(self.other)))
+        self.open(self.other, self.card, "/dev/full")
+        self.bad.end()
+        self.assertEqual(self.bad.number, self.over())
+        self.reaps(self.bad.number)
 
 
 class Hostile(Engine):

@@ -7,14 +7,18 @@
 #include <ftw.h>
 #include <glob.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <regex.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/klog.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 #include "../../drivers/common/nvidia_rm.h"
 #include "host_played.h"
@@ -849,6 +853,128 @@ TEST_F_TIMEOUT(stand_in, events_of_a_child, 240)
 	if (tool_user_engine())
 		SKIP(return, "each process of this engine has numbers of its own");
 	use_events(_metadata, self, "child");
+}
+
+/* The state of a process, as in /proc; 0: there is none of that number. */
+static char state_of(pid_t pid)
+{
+	char path[32], line[256];
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	tool_read_line(path, line, sizeof(line));
+	end = strrchr(line, ')');
+	return end && end[1] ? end[2] : 0;
+}
+
+static bool state_becomes(pid_t pid, char state)
+{
+	uint64_t deadline = tool_now_ms() + 30000;
+
+	while (state_of(pid) != state && tool_now_ms() < deadline)
+		usleep(20000);
+	return state_of(pid) == state;
+}
+
+/* Files that the test and the processes that it makes have in common. */
+enum { CONTROL = 200, REGISTERED, OTHER };
+
+static bool open_as(const char *path, int fd)
+{
+	int opened = open(path, O_RDWR);
+
+	return opened >= 0 && dup2(opened, fd) == fd && !close(opened);
+}
+
+/*
+ * Has a process make a client by the file @fd, which it opens where that is not open, and registers
+ * with the file @control, where that is not -1. The process has the test's files, and not its memory.
+ * Return: the process number of its shadow, which has ended and is a zombie; 0: something failed.
+ */
+static pid_t make_client(const char *path, int fd, int control)
+{
+	struct rm_alloc args = { .class = RM_CLASS_CLIENT };
+	struct rm_register tie = { .control = control };
+	struct pollfd ready = { .events = POLLIN };
+	int made[2], status;
+	pid_t pid, shadow;
+	char byte;
+
+	if (pipe2(made, O_CLOEXEC))
+		return 0;
+	ready.fd = made[0];
+	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (!pid) {
+		prctl(PR_SET_NAME, "makes-a-client");
+		byte = (fcntl(fd, F_GETFD) >= 0 || open_as(path, fd)) &&
+			(control < 0 || !ioctl(fd, RM_IOCTL_REGISTER, &tie)) &&
+			!ioctl(fd, RM_IOCTL_ALLOC, &args) && !args.status;
+		if (write(made[1], &byte, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	if (pid < 0 || poll(&ready, 1, 60000) != 1 || read(made[0], &byte, 1) != 1)
+		byte = 0;
+	shadow = byte ? tool_shadow_of("makes-a-client") : 0;
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+	close(made[0]);
+	close(made[1]);
+	return shadow && state_becomes(shadow, 'Z') ? shadow : 0;
+}
+
+/* Zombies whose time has come are none any more when one has come and gone that began later. */
+static bool others_are_reaped(const char *path)
+{
+	pid_t shadow = make_client(path, OTHER, -1);
+
+	return shadow && !close(OTHER) && state_becomes(shadow, 0);
+}
+
+/*
+ * The driver knows who has made a client by the number of the process alone: nobody gets that while
+ * the client's file is open.
+ */
+TEST_F_TIMEOUT(stand_in, number_of_a_process, 240)
+{
+	char path[32];
+	pid_t opened, used;
+
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	snprintf(path, sizeof(path), "/dev/vgpu%d", self->control);
+	ASSERT_NE(opened = make_client(path, CONTROL, -1), 0);
+	/* A file that the process has not opened. */
+	ASSERT_NE(used = make_client(path, CONTROL, -1), 0);
+	ASSERT_TRUE(others_are_reaped(path));
+	EXPECT_EQ(state_of(opened), 'Z');
+	EXPECT_EQ(state_of(used), 'Z');
+	ASSERT_EQ(close(CONTROL), 0);
+	EXPECT_TRUE(state_becomes(opened, 0));
+	EXPECT_TRUE(state_becomes(used, 0));
+}
+
+/* A client that is made by a file which is registered with another one is that one's. */
+TEST_F_TIMEOUT(stand_in, number_of_a_process_by_a_registered_file, 240)
+{
+	pid_t registers, uses;
+	char path[32];
+
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	snprintf(path, sizeof(path), "/dev/vgpu%d", self->control);
+	ASSERT_TRUE(open_as(path, CONTROL));
+	ASSERT_NE(registers = make_client(path, REGISTERED, CONTROL), 0);
+	ASSERT_NE(uses = make_client(path, REGISTERED, -1), 0);
+	ASSERT_EQ(close(REGISTERED), 0);
+	ASSERT_TRUE(others_are_reaped(path));
+	EXPECT_EQ(state_of(registers), 'Z');
+	EXPECT_EQ(state_of(uses), 'Z');
+	ASSERT_EQ(close(CONTROL), 0);
+	EXPECT_TRUE(state_becomes(registers, 0));
+	EXPECT_TRUE(state_becomes(uses, 0));
 }
 
 /* How often an object of that class was made for whose parameters there is no schema. */

@@ -1805,10 +1805,14 @@ TEST_F_TIMEOUT(hostile, end_of_a_guest_waits_idly, 120)
 /* A driver is deaf for so long, in which a shadow has time to end on a slow machine. */
 #define DEAF_MS		15000
 
-/* The agent has reaped it, which is after the last of its threads. */
+/* All threads of the process have ended. It may be a zombie: its engine's end is waited for. */
 static bool process_is_gone(void *pid)
 {
-	return kill(*(pid_t *)pid, 0) && errno == ESRCH;
+	char command[96];
+
+	snprintf(command, sizeof(command), "! grep -qsvE '\\) Z ' /proc/%d/task/*/stat",
+		 *(pid_t *)pid);
+	return !system(command);
 }
 
 /* A thread of the process is in state D. */

@@ -16,6 +16,7 @@
 
 #include "engine/closer.h"
 #include "engine/proto.h"
+#include "engine/tgid.h"
 #include "policy.h"
 #include "vgpud/loop.h"
 
@@ -32,7 +33,8 @@ static inline void count(__u64 *counter)
 
 /* Everything of the guest ends with this process. */
 void engine_end(const char *why) __attribute__((noreturn));
-void agent_say_closed(uint64_t session);
+/* Tells vgpud of a session: ENGINE_CLOSED or ENGINE_REAP. */
+void agent_say(uint32_t type, uint64_t session);
 
 /* --- control.c ---------------------------------------------------------------- */
 
@@ -87,6 +89,8 @@ void grant_file(const struct engine_file *msg, size_t len);
 /* One that is not revoked, or NULL. */
 struct grant *grant_find(uint32_t id);
 void grant_put(struct grant *grant);
+/* The guest may use, or was able to use, files of NVIDIA's driver. */
+bool grants_had_nvidia(void);
 /* Tell a shadow the policy of a grant. Return: its bytes. */
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
 /* The same of what came from exports and is no device of theirs: their lists are for it as well. */
@@ -146,6 +150,7 @@ struct polled {
  * @keeps: the driver may keep memory of the guest until it has released this very file
  * @no_demand: its driver does not wait for the guest's memory
  * @lent: a hypervisor has mapped, or may have mapped, this very file
+ * @known: what its driver may know processes by; NULL: it knows none
  * @close_seq: of the control message that closed it; 0: a call has
  * @closer: shadow that waits for the end of that; NULL: none, or it has gone
  * @lane: of it
@@ -170,6 +175,7 @@ struct object {
 	bool keeps;
 	bool no_demand;
 	bool lent;
+	struct tgid_file *known;
 	struct grant *grant;
 	uint64_t limits;
 	unsigned int dropping;
@@ -324,6 +330,7 @@ void ram_tell(struct shadow *shadow);
 /**
  * struct shadow - the shadow of a guest process
  * @number: of its session, as the guest chose it
+ * @tgid: number of its process
  * @source: the connection to it
  * @close_timer: when it is ended, if it has not ended by itself
  * @drop_timer: likewise, if it does not close what it was asked to
@@ -343,6 +350,7 @@ void ram_tell(struct shadow *shadow);
 struct shadow {
 	LIST_ENTRY(shadow) node;
 	uint64_t number;
+	struct tgid *tgid;
 	struct source source;
 	struct timer close_timer;
 	struct timer drop_timer;

@@ -10,6 +10,7 @@
 
 static LIST_HEAD(, grant) grants = LIST_HEAD_INITIALIZER(grants);
 static uint32_t last_id;
+static bool had_nvidia;
 
 /* --- limits of what comes from exports ------------------------------------------------------- */
 
@@ -173,6 +174,7 @@ void grant_add(const struct engine_grant *msg, size_t len)
 		.nr_ioctls = msg->nr_ioctls,
 		.ioctls = grant->ioctls,
 	};
+	had_nvidia |= grant->policy.kind == VGPU_EXPORT_NVIDIA;
 	LIST_INSERT_HEAD(&grants, grant, node);
 	lend_learn(grant);
 	add = msg->add;
@@ -190,6 +192,11 @@ void grant_put(struct grant *grant)
 		return;
 	LIST_REMOVE(grant, node);
 	free(grant);
+}
+
+bool grants_had_nvidia(void)
+{
+	return had_nvidia;
 }
 
 static struct grant *grant_of(uint32_t export)

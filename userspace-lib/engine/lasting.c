@@ -17,15 +17,17 @@
 #include "lasting.h"
 
 static int instance = -1;
+static uint64_t last_tag;
 
-int lasting_add(int file, uint64_t tag)
+int lasting_add(int file, uint64_t *tag)
 {
-	struct epoll_event event = { .data.u64 = tag };
+	struct epoll_event event = { .data.u64 = ++last_tag };
 
 	if (instance < 0)
 		instance = epoll_create1(EPOLL_CLOEXEC);
 	if (instance < 0 || epoll_ctl(instance, EPOLL_CTL_ADD, file, &event))
 		return -errno;
+	*tag = last_tag;
 	return 0;
 }
 

@@ -9,12 +9,12 @@
 
 /**
  * lasting_add - remember a file until its last reference has gone
- * @file: the file, whose driver can poll; it stays the caller's, and is not held
- * @tag: number by which lasting_tags() names it
+ * @file: the file; it stays the caller's, and is not held
+ * @tag: set to the number by which lasting_tags() names it, which is not 0
  *
- * Return: 0, or a negative errno.
+ * Return: 0, or a negative errno; -EPERM: its driver cannot poll.
  */
-int lasting_add(int file, uint64_t tag);
+int lasting_add(int file, uint64_t *tag);
 
 /**
  * lasting_tags - find out which of the files are there still

@@ -79,11 +79,11 @@ static void agent_ready(struct source *source, uint32_t events)
 
 static struct source agent = { .fd = ENGINE_FD_AGENT, .ready = agent_ready };
 
-void agent_say_closed(uint64_t session)
+void agent_say(uint32_t type, uint64_t session)
 {
-	const struct engine_number msg = { .type = ENGINE_CLOSED, .number = session };
+	const struct engine_number msg = { .type = type, .number = session };
 
-	if (write(ENGINE_FD_CLOSED, &msg, sizeof(msg)) != sizeof(msg))
+	if (write(ENGINE_FD_SESSIONS, &msg, sizeof(msg)) != sizeof(msg))
 		engine_end("vgpud does not listen");
 }
 

@@ -346,6 +346,7 @@ static void object_gone(void *arg)
 		shadow_answer(object->closer, object->lane, 1, NULL, 0, -1);
 	grant_put(object->grant);
 	owner_forget(object);
+	tgid_file_closed(object->known);
 	/* Not sooner: what is open counts, whatever the guest has closed. */
 	shared->nr_objects = --nr_objects;
 	LIST_REMOVE(object, node);

@@ -61,7 +61,6 @@ static void leavings_late(struct timer *timer);
 static LIST_HEAD(, leaving) leavings = LIST_HEAD_INITIALIZER(leavings);
 static struct timer leavings_timer = { .expired = leavings_late };
 static unsigned int leavings_ms;
-static uint64_t last_tag;
 static LIST_HEAD(, shown) showns = LIST_HEAD_INITIALIZER(showns);
 static uint64_t last_shown;
 static unsigned int nr_showns;
@@ -288,8 +287,7 @@ static int lend_by_card(const struct nvidia_memory *memory, int file, struct lea
 
 	if (control < 0)
 		return control;
-	leaving->tag = ++last_tag;
-	ret = lasting_add(control, leaving->tag);
+	ret = lasting_add(control, &leaving->tag);
 	if (!ret)
 		return nvidia_lend(&client, memory, file, control);
 	closer_close(control, NULL, NULL);

@@ -24,7 +24,7 @@
 #define ENGINE_FD_CONTROL	4	/* the guest's control connection */
 #define ENGINE_FD_SHARED	5	/* struct engine_shared */
 #define ENGINE_FD_PROC		6	/* /proc of its own pid namespace */
-#define ENGINE_FD_CLOSED	7	/* a pipe to vgpud, for ENGINE_CLOSED */
+#define ENGINE_FD_SESSIONS	7	/* a pipe to vgpud, for ENGINE_CLOSED and ENGINE_REAP */
 #define ENGINE_FD_PROGRAM	8	/* the program itself, closed by exec */
 
 /* Files that vgpud leaves open for a keeper, and its program, at ENGINE_FD_PROGRAM. */
@@ -152,6 +152,7 @@ enum engine_agent_type {
 	ENGINE_KEEPER	= 8,	/* struct engine_number, with a connection to the keeper */
 	/* struct engine_number: an export, with a connection to its vgpu-engine-master */
 	ENGINE_MASTER	= 9,
+	ENGINE_REAP	= 10,	/* as CLOSED: no driver knows the process number of its shadow */
 };
 
 struct engine_number {

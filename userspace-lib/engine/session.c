@@ -193,7 +193,7 @@ static void shadow_end(struct shadow *shadow)
 	shadow->ended = true;
 	timer_cancel(&shadow->hold_timer);
 	source_set(&shadow->source, EPOLLIN);
-	agent_say_closed(shadow->number);
+	agent_say(ENGINE_CLOSED, shadow->number);
 }
 
 static void shadow_malformed(struct shadow *shadow)
@@ -360,12 +360,20 @@ static void ask_open(struct shadow *shadow, const struct eshadow_msg *msg)
 		      -1);
 }
 
+/* A shadow that was taken over may have used a file before it told of that. */
+static int object_is_used(struct object *object, struct shadow *shadow)
+{
+	if (!object->grant || object->grant->policy.kind != VGPU_EXPORT_NVIDIA)
+		return 0;
+	return tgid_use(shadow->tgid, &object->known, object->fd);
+}
+
 static void answer_object(struct shadow *shadow, const struct eshadow_msg *msg,
 			  struct object *object, uint32_t flags)
 {
 	struct vgpu_object_desc desc;
 
-	if (!given_add(shadow, msg->lane, object)) {
+	if (object_is_used(object, shadow) || !given_add(shadow, msg->lane, object)) {
 		object_release(object->id, object->last_reference, 0, NULL, 0);
 		shadow_answer(shadow, msg->lane, -ENOMEM, NULL, 0, -1);
 		return;
@@ -473,7 +481,7 @@ static void ask_find(struct shadow *shadow, const struct eshadow_msg *msg)
 	struct eshadow_policy policy;
 	size_t len;
 
-	if (!object || shadow_note(shadow, object->id)) {
+	if (!object || object_is_used(object, shadow) || shadow_note(shadow, object->id)) {
 		shadow_answer(shadow, msg->lane, object ? -ENOMEM : -EBADF, NULL, 0, -1);
 		return;
 	}
@@ -725,15 +733,17 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 
 static void shadow_gone(struct shadow *shadow)
 {
+	/* It may have had a file of that driver that it did not tell of. */
+	bool nvidia = grants_had_nvidia();
 	struct waiting *waiting, *next;
 
 	LIST_REMOVE(shadow, node);
 	timer_cancel(&shadow->close_timer);
 	timer_cancel(&shadow->drop_timer);
 	timer_cancel(&shadow->hold_timer);
-	/* Files that were sent behind an empty message are closed with it. */
+	/* Files that were sent behind an empty message are closed with it, after others in vain. */
 	source_del(&shadow->source);
-	closer_close(shadow->source.fd, NULL, NULL);
+	closer_close(shadow->source.fd, nvidia ? tgid_end : NULL, shadow->tgid);
 	for (waiting = LIST_FIRST(&waitings); waiting; waiting = next) {
 		next = LIST_NEXT(waiting, node);
 		if (waiting->shadow == shadow) {
@@ -757,7 +767,9 @@ static void shadow_gone(struct shadow *shadow)
 	usage_add(shadow, -shadow->mapped_bytes, -(int64_t)shadow->nr_mappings,
 		  -(int64_t)shadow->nr_lanes);
 	shared->nr_sessions = --nr_sessions;
-	agent_say_closed(shadow->number);
+	agent_say(ENGINE_CLOSED, shadow->number);
+	if (!nvidia)
+		tgid_end(shadow->tgid);
 	free(shadow->files);
 	free(shadow);
 	control_applied();
@@ -914,10 +926,16 @@ void session_add(uint64_t number, int fd)
 {
 	struct shadow *shadow;
 
-	if (fd < 0)
+	/* It has nobody to ask, and ends. */
+	if (fd < 0) {
+		agent_say(ENGINE_CLOSED, number);
+		agent_say(ENGINE_REAP, number);
 		return;
+	}
 	shadow = calloc(1, sizeof(*shadow));
-	if (!shadow)
+	if (shadow)
+		shadow->tgid = tgid_new(number);
+	if (!shadow || !shadow->tgid)
 		engine_end("out of memory");
 	shadow->number = number;
 	shadow->source.fd = fd;

@@ -667,6 +667,8 @@ static void engine_ready(struct source *source, uint32_t events)
 	if (len == sizeof(msg)) {
 		if (peer && msg.type == ENGINE_CLOSED)
 			session_gone(peer, msg.number);
+		if (peer && msg.type == ENGINE_REAP)
+			session_may_be_reaped(peer, msg.number);
 		return;
 	}
 	/* It has ended, or is to: what is left is to reap it. */
@@ -682,7 +684,7 @@ static void counters_free(struct engine *engine, struct shadow_counters *shadow)
 	free(shadow);
 }
 
-void engine_shadow_reaped(pid_t pid)
+void engine_shadow_ended(pid_t pid)
 {
 	struct shadow_counters *shadow;
 	struct engine *engine;
@@ -911,7 +913,7 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 		{ sock_fd, ENGINE_FD_CONTROL },
 		{ engine->shared_fd, ENGINE_FD_SHARED },
 		{ SPAWN_FD_PROC, ENGINE_FD_PROC },
-		{ -1, ENGINE_FD_CLOSED },
+		{ -1, ENGINE_FD_SESSIONS },
 	};
 	const struct spawn_program program = {
 		.kind = SPAWN_ENGINE,
@@ -928,30 +930,30 @@ static int engine_start(struct engine *engine, struct peer *peer, int sock_fd)
 		.limits = engine->shared->limits,
 	};
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)&start, .iov_len = sizeof(start) };
-	int pair[2], closed[2], ret;
+	int pair[2], sessions[2], ret;
 
 	ret = engine_pair_make(pair);
 	if (ret)
 		return ret;
 	engine->agent_fd = pair[0];
-	if (pipe2(closed, O_CLOEXEC | O_NONBLOCK)) {
+	if (pipe2(sessions, O_CLOEXEC | O_NONBLOCK)) {
 		ret = -errno;
 		close(pair[1]);
 		return ret;
 	}
-	/* Each session may end twice. */
-	fcntl(closed[1], F_SETPIPE_SZ, 1 << 20);
-	engine->source.fd = closed[0];
+	/* Each session may end twice, and be reaped. */
+	fcntl(sessions[1], F_SETPIPE_SZ, 1 << 20);
+	engine->source.fd = sessions[0];
 	engine->source.ready = engine_ready;
 	ret = source_add(&engine->source, EPOLLIN);
 	if (!ret)
 		ret = packet_send(pair[0], &iov, 1, -1);
 	files[0].fd = pair[1];
-	files[4].fd = closed[1];
+	files[4].fd = sessions[1];
 	if (!ret)
 		ret = spawn_program(peer, &program, &engine->pid);
 	close(pair[1]);
-	close(closed[1]);
+	close(sessions[1]);
 	return ret;
 }
 
@@ -1117,7 +1119,7 @@ static bool sessions_full(uint32_t number)
 	if (!peer)
 		return true;
 	LIST_FOREACH(session, &peer->sessions, node)
-		nr++;
+		nr += !session->dead;
 	return nr >= settings.limits.sessions;
 }
 

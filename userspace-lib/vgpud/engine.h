@@ -62,7 +62,7 @@ int engine_pair_open(int pair[2]);
  */
 int engine_pair_make(int pair[2]);
 /* A child has ended: perhaps a shadow that was made so. */
-void engine_shadow_reaped(pid_t pid);
+void engine_shadow_ended(pid_t pid);
 /* Perhaps an engine. */
 void engine_reaped(pid_t pid, int status);
 

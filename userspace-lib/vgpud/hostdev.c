@@ -35,6 +35,9 @@ static void hostdev_event(const struct vgpu_host_event *event)
 	case VGPU_HOST_EVENT_SESSION_CLOSE:
 		session_gone(peer, event->session);
 		break;
+	case VGPU_HOST_EVENT_SESSION_REAP:
+		session_may_be_reaped(peer, event->session);
+		break;
 	case VGPU_HOST_EVENT_PEER_GONE:
 		peer_gone(peer);
 		break;

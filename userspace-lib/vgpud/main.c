@@ -69,7 +69,7 @@ static void signal_ready(struct source *source, uint32_t events)
 		return;
 	switch (info.ssi_signo) {
 	case SIGCHLD:
-		sessions_reap();
+		children_reap();
 		break;
 	case SIGHUP:
 		snprintf(who, sizeof(who), "SIGHUP (uid %u, pid %u)", info.ssi_uid, info.ssi_pid);

@@ -94,6 +94,7 @@ void peer_gone(struct peer *peer)
 	peer->state = PEER_GONE;
 	peer->number = 0;
 	sessions_end(peer);
+	sessions_reap(peer);
 	peer_reaped(peer);
 }
 

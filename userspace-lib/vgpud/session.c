@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "engine.h"
 #include "engine/packet.h"
 #include "engine/proto.h"
@@ -45,6 +46,11 @@ bool session_is_new(const struct peer *peer, uint64_t number)
 	return number && !session_find(peer, number) && !session_ended(peer, number);
 }
 
+static void session_number_over(struct peer *peer, uint64_t number)
+{
+	peer->ended[peer->ended_next++ % SESSION_ENDED_MAX] = number;
+}
+
 /* From now on it takes no lanes. false: it was over already. */
 static bool session_over(struct session *session)
 {
@@ -55,7 +61,7 @@ static bool session_over(struct session *session)
 	close(session->lanes_fd);
 	session->lanes_fd = -1;
 	peer->nr_sessions--;
-	peer->ended[peer->ended_next++ % SESSION_ENDED_MAX] = session->number;
+	session_number_over(peer, session->number);
 	return true;
 }
 
@@ -76,12 +82,31 @@ static void session_name(struct session *session, const struct vgpu_lane_hello *
 	session->tgid = le32_to_cpu(hello->tgid);
 }
 
+/* Numbers of processes are the host's: a guest that shares files among many uses some up. */
+static unsigned int sessions_dead(const struct peer *peer)
+{
+	const struct session *session;
+	unsigned int nr = 0;
+
+	LIST_FOREACH(session, &peer->sessions, node)
+		nr += session->dead;
+	return nr;
+}
+
 static struct session *session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
 				   int *error)
 {
-	struct session *session = calloc(1, sizeof(*session));
+	struct session *session;
 	int shadow_fd;
 
+	if (sessions_dead(peer) >= SESSION_ZOMBIES * settings.limits.sessions) {
+		log_guest(peer->cid, peer->port,
+			  "no shadow: %u are zombies, as files are open that they had (raise 'sessions' in [limits])",
+			  SESSION_ZOMBIES * settings.limits.sessions);
+		*error = -EMFILE;
+		return NULL;
+	}
+	session = calloc(1, sizeof(*session));
 	if (!session) {
 		*error = -ENOMEM;
 		return NULL;
@@ -99,6 +124,8 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 	close(shadow_fd);
 	if (*error) {
 		log_guest(peer->cid, peer->port, "no shadow: %s", strerror(-*error));
+		/* The module and the engine know it, and will tell of its end. */
+		session_number_over(peer, session->number);
 		goto err_free;
 	}
 	LIST_INSERT_HEAD(&peer->sessions, session, node);
@@ -148,6 +175,17 @@ void session_gone(struct peer *peer, uint64_t number)
 		session_end(session);
 }
 
+void session_may_be_reaped(struct peer *peer, uint64_t number)
+{
+	struct session *session = session_find(peer, number);
+
+	/* Of a guest that is to end, all are reaped together. */
+	if (!session || peer->state != PEER_UP)
+		return;
+	session->may_be_reaped = true;
+	sessions_reap(peer);
+}
+
 void sessions_end(struct peer *peer)
 {
 	struct session *session;
@@ -193,33 +231,65 @@ static void log_end(const struct session *session, int status)
 			  WTERMSIG(status) == SIGSYS ? " (a system call that it may not use)" : "");
 }
 
-static void session_reap(pid_t pid, int status)
+/* Return: it ended just now. Nobody else waits for it: its process group is its own. */
+static bool session_died(struct session *session)
 {
-	struct session *session;
-	struct peer *peer;
+	siginfo_t info = {};
 
-	LIST_FOREACH(peer, &peers, node) {
-		LIST_FOREACH(session, &peer->sessions, node) {
-			if (session->pid != pid)
-				continue;
-			log_end(session, status);
-			session_over(session);
-			LIST_REMOVE(session, node);
-			free(session);
-			peer_reaped(peer);
-			return;
-		}
+	if (session->dead ||
+	    waitid(P_PID, session->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) ||
+	    !info.si_pid)
+		return false;
+	session->dead = true;
+	engine_shadow_ended(session->pid);
+	log_end(session, info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) :
+		W_EXITCODE(0, info.si_status));
+	session_over(session);
+	return true;
+}
+
+static void session_reap(struct session *session)
+{
+	waitpid(session->pid, NULL, __WALL);
+	LIST_REMOVE(session, node);
+	free(session);
+}
+
+void sessions_reap(struct peer *peer)
+{
+	struct session *session, *next;
+	bool all = peer->state == PEER_GONE;
+
+	/* What one has mapped the driver has not released, either. */
+	LIST_FOREACH(session, &peer->sessions, node)
+		all &= session->dead;
+	for (session = LIST_FIRST(&peer->sessions); session; session = next) {
+		next = LIST_NEXT(session, node);
+		if (session->dead && (session->may_be_reaped || all))
+			session_reap(session);
 	}
 }
 
-void sessions_reap(void)
+void children_reap(void)
 {
+	struct peer *peer, *next;
+	struct session *session;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
-		engine_shadow_reaped(pid);
-		session_reap(pid, status);
+	for (peer = LIST_FIRST(&peers); peer; peer = next) {
+		bool any = false;
+
+		next = LIST_NEXT(peer, node);
+		LIST_FOREACH(session, &peer->sessions, node)
+			any |= session_died(session);
+		if (!any)
+			continue;
+		sessions_reap(peer);
+		peer_reaped(peer);
+	}
+	/* All but shadows are of this process group. */
+	while ((pid = waitpid(0, &status, WNOHANG | __WALL)) > 0) {
 		engine_reaped(pid, status);
 		keeper_reaped(pid, status);
 		master_reaped(pid, status);

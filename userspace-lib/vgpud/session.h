@@ -4,7 +4,7 @@
  *
  * A session is over when its shadow died, when the host module ended it, or
  * when its guest is gone, whichever is noticed first; it is freed when its
- * shadow was reaped.
+ * shadow was reaped. That may be long after its death: see drivers/host/tgid.c.
  */
 #ifndef VGPUD_SESSION_H
 #define VGPUD_SESSION_H
@@ -17,6 +17,8 @@
 #include <linux/vgpu_wire.h>
 
 #define SESSION_ENDED_MAX	256
+/* Zombies of a guest for each session that it may have. */
+#define SESSION_ZOMBIES		4
 
 struct peer;
 
@@ -25,6 +27,8 @@ struct peer;
  * @peer: the guest
  * @number: as the guest chose it
  * @pid: the shadow
+ * @dead: the shadow has ended
+ * @may_be_reaped: nobody knows its number any more, as the module or the engine says
  * @lanes_fd: where the shadow gets its lanes; -1: over
  * @tgid: the process in the guest; hearsay
  * @comm: its name, made printable; hearsay
@@ -34,6 +38,8 @@ struct session {
 	struct peer *peer;
 	uint64_t number;
 	pid_t pid;
+	bool dead;
+	bool may_be_reaped;
 	int lanes_fd;
 	uint32_t tgid;
 	char comm[VGPU_COMM_LEN];
@@ -50,9 +56,13 @@ int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, in
 
 /* The host module says so. */
 void session_gone(struct peer *peer, uint64_t number);
+/* The host module or the engine says that no driver knows the number of its shadow's process. */
+void session_may_be_reaped(struct peer *peer, uint64_t number);
 /* All sessions of a guest are over. */
 void sessions_end(struct peer *peer);
-/* Children ended: reaps them all. */
-void sessions_reap(void);
+/* Reaps a guest's dead shadows that may be. */
+void sessions_reap(struct peer *peer);
+/* Children ended. */
+void children_reap(void);
 
 #endif /* VGPUD_SESSION_H */

@@ -122,6 +122,12 @@ static int place_files(const struct spawn_program *program)
 	return fcntl(2, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }
 
+/* Dead shadows are reaped one by one, when they may be: not with all that are vgpud's own. */
+static bool is_shadow(const struct spawn_program *program)
+{
+	return program->kind == SPAWN_SHADOW || program->kind == SPAWN_ENGINE_SHADOW;
+}
+
 static void __attribute__((noreturn))
 child(const struct peer *peer, const struct spawn_program *program)
 {
@@ -130,8 +136,13 @@ child(const struct peer *peer, const struct spawn_program *program)
 	const char *step;
 	int ret;
 
-	step = "namespaces";
-	ret = confine_enter(peer);
+	/* Both do that, as either may be the first: vgpud to wait for it, or this one to exec. */
+	step = "process group";
+	ret = is_shadow(program) && setpgid(0, 0) ? -errno : 0;
+	if (!ret) {
+		step = "namespaces";
+		ret = confine_enter(peer);
+	}
 	if (!ret) {
 		step = "files";
 		ret = place_files(program);
@@ -179,6 +190,8 @@ int spawn_program(struct peer *peer, const struct spawn_program *program, pid_t 
 		child(peer, program);
 	if (ret < 0)
 		return -errno;
+	if (is_shadow(program))
+		setpgid(ret, ret);
 	*pid = ret;
 	return 0;
 }
