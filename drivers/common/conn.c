@@ -367,8 +367,24 @@ int vgpu_conn_attach_fd(struct vgpu_conn *conn, int fd)
 	return ret;
 }
 
+bool vgpu_conn_is_ending(struct vgpu_conn *conn)
+{
+	const struct vsock_sock *vsk = vsock_sk(conn->sock->sk);
+
+	/* An end that does not listen may speak on, and so may one that only says it will not. */
+	return READ_ONCE(conn->down) || READ_ONCE(vsk->peer_shutdown) == SHUTDOWN_MASK;
+}
+
+bool vgpu_conn_was_ended(struct vgpu_conn *conn)
+{
+	return vgpu_conn_is_ending(conn) && !READ_ONCE(conn->left);
+}
+
 void vgpu_conn_shutdown(struct vgpu_conn *conn)
 {
+	/* Before callbacks come, and before the peer answers by ending it likewise. */
+	if (!vgpu_conn_is_ending(conn))
+		WRITE_ONCE(conn->left, true);
 	WRITE_ONCE(conn->down, true);
 	kernel_sock_shutdown(conn->sock, SHUT_RDWR);
 	wake_up_all(&conn->recv_wait);
@@ -397,14 +413,6 @@ void vgpu_conn_exit(void)
 bool vgpu_conn_is_down(struct vgpu_conn *conn)
 {
 	return READ_ONCE(conn->down);
-}
-
-bool vgpu_conn_is_ending(struct vgpu_conn *conn)
-{
-	const struct vsock_sock *vsk = vsock_sk(conn->sock->sk);
-
-	/* An end that does not listen may speak on, and so may one that only says it will not. */
-	return READ_ONCE(conn->down) || READ_ONCE(vsk->peer_shutdown) == SHUTDOWN_MASK;
 }
 
 /*

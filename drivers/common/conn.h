@@ -22,6 +22,7 @@ struct sock;
  * @recv_wait: woken by whatever arrives, by the end and by shutdown
  * @send_wait: woken by room to send, by the end and by shutdown
  * @down: vgpu_conn_shutdown() was called, or the peer or the transport ended it
+ * @left: the former came first
  * @event: called in atomic context whenever bytes or the end may have arrived;
  *	may be NULL; set before attach
  * @event_data: its argument
@@ -45,6 +46,7 @@ struct vgpu_conn {
 	wait_queue_head_t recv_wait;
 	wait_queue_head_t send_wait;
 	bool down;
+	bool left;
 	bool readable;
 	bool state_changed;
 	bool writable;
@@ -100,6 +102,8 @@ void vgpu_conn_fini(struct vgpu_conn *conn);
 bool vgpu_conn_is_down(struct vgpu_conn *conn);
 /* Likewise, or the other end has closed it: what is still to be received is there. */
 bool vgpu_conn_is_ending(struct vgpu_conn *conn);
+/* The other end, or the transport, has closed it, and not vgpu_conn_shutdown() before that. */
+bool vgpu_conn_was_ended(struct vgpu_conn *conn);
 
 /**
  * vgpu_conn_pending - are there bytes (or the end) to receive now?

@@ -346,8 +346,6 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 		pr_warn_ratelimited("host %s breaks the protocol in an answer to %s (%u), operation %u\n",
 				    session->host->name, session->comm, session->tgid,
 				    le16_to_cpu(xcall->msg.op));
-	/* The lane's end was not our doing. */
-	vgpu_lane_check(session);
 	return -ENODEV;
 }
 

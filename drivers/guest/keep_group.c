@@ -38,7 +38,9 @@
  * number comes into its session's group for that, in whatever the buffer's own file is.
  *
  * A shadow that dies by itself is noticed late: a session that was started before may have got its
- * process id, and its memory. So its group is released likewise.
+ * process id, and its memory. So its group is released likewise. Where it would not be noticed at
+ * all, as the session has no lane that tells, its files are strays from then on: until then the
+ * shadow was alive, so sessions that were there before have other process ids.
  *
  * NVLink's exports by id are not reached by guests: RM wants a file of an IMEX channel for one.
  *
@@ -249,8 +251,8 @@ void vgpu_keep_started(struct vgpu_session *session)
 }
 
 /**
- * vgpu_keep_over - a session's shadow has ended, or may do so at any time from now on
- * @session: the session, which makes no calls any more; more than once is fine
+ * vgpu_keep_over - a session's shadow has ended, or may do so unnoticed from now on
+ * @session: the session; more than once is fine
  */
 void vgpu_keep_over(struct vgpu_session *session)
 {

@@ -32,7 +32,8 @@ struct vgpu_keep_groups {
  *	@group may be looked at without
  * @group: the group, or one that was merged into it (a reference)
  * @alone: number of open files which no other session has used
- * @over: its shadow has ended, or may have. Then the host may give the process id to a new one
+ * @over: its shadow has ended, or may end unnoticed. Then the host may give the process id to a new
+ *	one
  */
 struct vgpu_keep_member {
 	struct vgpu_keep_group *group;

@@ -70,18 +70,53 @@ static bool lane_unlist_locked(struct vgpu_session *session, struct vgpu_lane *l
 	return true;
 }
 
-/*
- * Bytes or the end came on the lane for class mm while nobody uses it: the end,
- * then, which tells that the shadow is gone. Atomic context.
- */
+/* The end of the lane for class mm tells that the shadow is gone. Atomic context. */
 static void lane_event(void *data)
 {
 	struct vgpu_lane *lane = data;
 	struct vgpu_session *session = lane->session;
 
 	/* The session is there for as long as a lane of it has callbacks. */
-	if (READ_ONCE(session->mm_lane) == lane && !READ_ONCE(session->mm_lane_busy))
+	if (READ_ONCE(session->mm_lane) == lane && vgpu_conn_was_ended(&lane->conn))
 		vgpu_session_check_later(session);
+}
+
+/*
+ * Keeps a lane for class mm. Return: it has ended already, of which lane_event() may have said
+ * nothing, so vgpu_session_check_later() is to be called.
+ */
+static bool lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane)
+{
+	lockdep_assert_held(&session->lock);
+	WRITE_ONCE(session->mm_lane, lane);
+	/* Pairs with the barrier in conn_changed(), which comes before lane_event(). */
+	smp_mb();
+	return vgpu_conn_was_ended(&lane->conn);
+}
+
+/* Likewise an idle one, if there is none that is kept. */
+static bool lane_keep_idle_locked(struct vgpu_session *session)
+{
+	struct vgpu_lane *lane;
+
+	lockdep_assert_held(&session->lock);
+	lane = list_first_entry_or_null(&session->idle, struct vgpu_lane, idle_entry);
+	if (!lane || session->mm_lane || session->mm_lane_busy)
+		return false;
+	list_del_init(&lane->idle_entry);
+	session->nr_idle--;
+	return lane_keep_mm_locked(session, lane);
+}
+
+/* The shadow has died by itself. */
+static void lane_lost(struct vgpu_session *session)
+{
+	/* The program finds dead files, and nothing else here tells why. */
+	if (!READ_ONCE(session->dead))
+		pr_info_ratelimited("%s (%u): host %s has ended its session\n", session->comm,
+				    session->tgid, session->host->name);
+	vgpu_keep_lost(session);
+	vgpu_session_kill(session);
 }
 
 /* How long a step may take that may take @most_ms. */
@@ -115,6 +150,15 @@ static int lane_hello(struct vgpu_lane *lane, unsigned long deadline)
 	return ret;
 }
 
+/* -ENODEV is the host's word alone that the session is over. */
+static int lane_recv(struct vgpu_lane *lane, void *buf, size_t len, unsigned long deadline)
+{
+	int ret = vgpu_conn_recv(&lane->conn, buf, len,
+				 lane_time(deadline, LANE_READY_TIMEOUT_MS));
+
+	return ret == -ENODEV ? -ECONNRESET : ret;
+}
+
 static int lane_ready(struct vgpu_lane *lane, unsigned long deadline)
 {
 	struct vgpu_refuse refuse;
@@ -122,10 +166,9 @@ static int lane_ready(struct vgpu_lane *lane, unsigned long deadline)
 	u32 len;
 	int ret;
 
-	ret = vgpu_conn_recv(&lane->conn, hdr, sizeof(*hdr),
-			     lane_time(deadline, LANE_READY_TIMEOUT_MS));
+	ret = lane_recv(lane, hdr, sizeof(*hdr), deadline);
 	if (ret)
-		return ret == -ENODEV ? -ECONNRESET : ret;
+		return ret;
 	len = le32_to_cpu(hdr->len);
 	if (vgpu_wire_hdr_check(hdr, &lane->session->host->limits) || len > sizeof(refuse))
 		return -EPROTO;
@@ -133,8 +176,7 @@ static int lane_ready(struct vgpu_lane *lane, unsigned long deadline)
 		return vgpu_wire_msg_check(hdr, len, &lane->session->host->limits);
 	if (le16_to_cpu(hdr->type) != VGPU_MSG_REFUSE)
 		return -EPROTO;
-	ret = vgpu_conn_recv(&lane->conn, hdr + 1, len - sizeof(*hdr),
-			     lane_time(deadline, LANE_READY_TIMEOUT_MS));
+	ret = lane_recv(lane, hdr + 1, len - sizeof(*hdr), deadline);
 	if (ret)
 		return ret;
 	return -(int)min_t(u32, le32_to_cpu(refuse.error), MAX_ERRNO) ?: -EPROTO;
@@ -209,6 +251,8 @@ static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigne
 		ret = lane_ready(lane, deadline);
 	if (ret) {
 		vgpu_lane_drop(lane);
+		if (ret == -ENODEV)
+			lane_lost(session);
 		return ERR_PTR(ret);
 	}
 	return lane;
@@ -276,6 +320,7 @@ static int lane_error(const struct vgpu_session *session, int error)
 int vgpu_lane_start(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;
+	bool ended = false;
 
 	spin_lock(&session->lock);
 	session->nr_lanes++;
@@ -285,9 +330,11 @@ int vgpu_lane_start(struct vgpu_session *session)
 		return lane_error(session, PTR_ERR(lane));
 	spin_lock(&session->lock);
 	if (!list_empty(&lane->entry))
-		session->mm_lane = lane;
+		ended = lane_keep_mm_locked(session, lane);
 	spin_unlock(&session->lock);
 	kref_put(&lane->ref, lane_free);
+	if (ended)
+		vgpu_session_check_later(session);
 	return 0;
 }
 
@@ -411,12 +458,18 @@ static int lane_wait(struct vgpu_session *session, const struct vgpu_lane_want *
 /* @lane: just connected for class mm, or why it was not. */
 static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
 {
+	bool ended = false;
+
 	spin_lock(&session->lock);
-	if (IS_ERR(lane))
+	if (!IS_ERR(lane) && !list_empty(&lane->entry)) {
+		ended = lane_keep_mm_locked(session, lane);
+	} else if (IS_ERR(lane)) {
 		session->mm_lane_busy = false;
-	else if (!list_empty(&lane->entry))
-		session->mm_lane = lane;
+		ended = lane_keep_idle_locked(session);
+	}
 	spin_unlock(&session->lock);
+	if (ended)
+		vgpu_session_check_later(session);
 	wake_up_all(&session->wait);
 }
 
@@ -460,7 +513,8 @@ static bool lane_limit(struct vgpu_session *session, int error)
  *
  * Calls of class mm wait only for others of that class. Where the host gives no more lanes,
  * for whatever reason, they wait for those that are there: a fault has nobody to tell. It fails
- * all the same if that class has no lane of its own at that time, as a killed call took it along.
+ * all the same if that class has no lane of its own at that time, as a call that was killed, or had
+ * no time left, took it along.
  *
  * Return: a lane, to be given back by vgpu_lane_put() or vgpu_lane_drop(), or an
  * ERR_PTR(): -ENODEV, -EINTR (killed), -ERESTARTSYS, -ETIMEDOUT, ...
@@ -504,20 +558,19 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_
 void vgpu_lane_put(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
-	bool mm_lane;
+	bool ended = false;
 
 	spin_lock(&session->lock);
-	mm_lane = session->mm_lane == lane;
 	lane->kind = 0;
-	if (mm_lane) {
+	if (session->mm_lane == lane) {
 		session->mm_lane_busy = false;
 	} else if (!list_empty(&lane->entry)) {
 		list_add(&lane->idle_entry, &session->idle);
 		session->nr_idle++;
+		ended = lane_keep_idle_locked(session);
 	}
 	spin_unlock(&session->lock);
-	/* lane_event() said nothing while it was busy. */
-	if (mm_lane && vgpu_conn_readable(&lane->conn))
+	if (ended)
 		vgpu_session_check_later(session);
 	if (wq_has_sleeper(&session->wait))
 		wake_up_all(&session->wait);
@@ -528,48 +581,47 @@ void vgpu_lane_put(struct vgpu_lane *lane)
  * vgpu_lane_check - a lane ended: is it the shadow's end?
  * @session: whose it was
  *
- * The host may end one lane alone, after a page fetch that took too long. If the
- * idle lane for class mm has ended too, the session is killed.
+ * The host may end one lane alone, after a page fetch that took too long. If it has ended the lane
+ * for class mm too, whether that is used or not, the session is killed. A lane that a killed
+ * thread, or one without time, left in mid-message tells nothing.
  */
 void vgpu_lane_check(struct vgpu_session *session)
 {
-	struct vgpu_lane *lane = NULL;
 	bool ended;
 
 	spin_lock(&session->lock);
-	if (session->mm_lane && !session->mm_lane_busy) {
-		lane = session->mm_lane;
-		session->mm_lane_busy = true;
-		kref_get(&lane->ref);
-	}
+	ended = session->mm_lane && vgpu_conn_was_ended(&session->mm_lane->conn);
 	spin_unlock(&session->lock);
-	/* Whoever uses it finds out. */
-	if (!lane)
-		return;
-	ended = vgpu_conn_pending(&lane->conn);
-	vgpu_lane_put(lane);
-	if (!ended)
-		return;
-	/* Its user finds dead files, and nothing else here tells why. */
-	if (!READ_ONCE(session->dead))
-		pr_info_ratelimited("%s (%u): host %s has ended its session\n", session->comm,
-				    session->tgid, session->host->name);
-	vgpu_keep_lost(session);
-	vgpu_session_kill(session);
+	if (ended)
+		lane_lost(session);
 }
 
-/* The call on @lane is over, and so is the lane. */
+/**
+ * vgpu_lane_drop - the call on a lane is over, and so is the lane
+ * @lane: the lane, whose end may be the shadow's
+ */
 void vgpu_lane_drop(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
-	bool listed;
+	bool listed, mm_lane, ended = false, untold = false;
 
+	/* When it is not the lane for class mm any more, it tells nothing. */
+	vgpu_lane_check(session);
 	spin_lock(&session->lock);
-	if (session->mm_lane == lane)
-		session->mm_lane_busy = false;
+	mm_lane = session->mm_lane == lane;
 	listed = lane_unlist_locked(session, lane);
+	if (mm_lane) {
+		session->mm_lane_busy = false;
+		ended = lane_keep_idle_locked(session);
+		untold = !session->mm_lane;
+	}
 	spin_unlock(&session->lock);
 	vgpu_conn_shutdown(&lane->conn);
+	/* Until it has a lane for class mm again nothing tells when the shadow dies. */
+	if (untold)
+		vgpu_keep_over(session);
+	if (ended)
+		vgpu_session_check_later(session);
 	wake_up_all(&session->wait);
 	if (listed)
 		kref_put(&lane->ref, lane_free);

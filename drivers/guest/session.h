@@ -56,7 +56,8 @@ struct vgpu_mm;
  * @coming: struct lane_coming of those that are being connected
  * @idle: those that nobody uses
  * @nr_idle: how many those are
- * @mm_lane: kept for calls of class mm
+ * @mm_lane: kept for calls of class mm; its end tells of the shadow's. Looked at without the lock
+ *	by its own callbacks
  * @mm_lane_busy: one uses it
  * @nr_lanes: connected or being connected
  * @lanes_max: most of them

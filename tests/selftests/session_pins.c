@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -61,13 +62,16 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 /* All under the lock: objects given, the last that was closed by a message, and RELEASEs. */
 static uint32_t opened, closed;
 static unsigned int released;
-/* Lanes that are open, the newest session, and an ioctl that waits for its answer. */
+/*
+ * Lanes that are open, the newest session, one whose shadow has died, and calls that wait for
+ * their answers: an ioctl, and an mmap(), which gets none.
+ */
 static struct {
 	uint64_t session;
 	int fd;
 } lanes[LANES];
-static uint64_t newest;
-static bool slow, answers_slow;
+static uint64_t newest, ended;
+static bool slow, answers_slow, maps;
 
 static bool receive(int fd, void *data, size_t len)
 {
@@ -93,7 +97,7 @@ static void answer_call(int lane, const struct vgpu_call *call)
 		answer.object.object = htole32(++opened);
 		pthread_mutex_unlock(&lock);
 		answer.object.kind = htole32(VGPU_OBJECT_DEVICE);
-		answer.object.fops = htole32(VGPU_FOP_IOCTL);
+		answer.object.fops = htole32(VGPU_FOP_IOCTL | VGPU_FOP_MMAP);
 		answer.object.flags = htole32(VGPU_OBJECT_READ | VGPU_OBJECT_WRITE);
 		answer.object.f_flags = htole32(O_RDWR);
 		break;
@@ -109,26 +113,37 @@ static void answer_call(int lane, const struct vgpu_call *call)
 		answer.reply.flags = htole32(VGPU_REPLY_REFUSED);
 		answer.reply.result = htole64(-EOPNOTSUPP);
 		break;
+	case VGPU_OP_MMAP:
+		pthread_mutex_lock(&lock);
+		maps = true;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+		return;
 	}
 	answer.reply.hdr.len = htole32(len);
 	if (send(lane, &answer, len, MSG_NOSIGNAL) == (ssize_t)len && answer.reply.nr_objects)
 		receive(lane, &ack, sizeof(ack));
 }
 
-static bool lane_add(uint64_t session, int fd)
+/* Return: 0, or why the session has no such lane. */
+static int lane_add(uint64_t session, int fd)
 {
+	int error = EMFILE;
 	size_t i = 0;
 
 	pthread_mutex_lock(&lock);
 	newest = session > newest ? session : newest;
 	while (i < LANES && lanes[i].session)
 		i++;
-	if (i < LANES) {
+	if (session == ended) {
+		error = ENODEV;
+	} else if (i < LANES) {
 		lanes[i].session = session;
 		lanes[i].fd = fd;
+		error = 0;
 	}
 	pthread_mutex_unlock(&lock);
-	return i < LANES;
+	return error;
 }
 
 static void lane_close(int fd)
@@ -149,6 +164,7 @@ static void end_session(uint64_t session)
 	size_t i;
 
 	pthread_mutex_lock(&lock);
+	ended = session;
 	for (i = 0; i < LANES; i++)
 		if (lanes[i].session == session)
 			shutdown(lanes[i].fd, SHUT_RDWR);
@@ -161,14 +177,24 @@ static void *serve_lane(void *data)
 	struct vgpu_hdr ready = {
 		.len = htole32(sizeof(ready)), .type = htole16(VGPU_MSG_LANE_READY),
 	};
-	int lane = (intptr_t)data;
+	struct vgpu_refuse refuse = {
+		.hdr.len = htole32(sizeof(refuse)), .hdr.type = htole16(VGPU_MSG_REFUSE),
+	};
+	int lane = (intptr_t)data, error;
 	struct vgpu_lane_hello hello;
 	struct vgpu_call call;
 	char rest[2 * LARGE / PAGE * sizeof(struct vgpu_run)];
 	size_t len;
 
-	if (!receive(lane, &hello, sizeof(hello)) || !lane_add(le64toh(hello.session), lane) ||
-	    send(lane, &ready, sizeof(ready), MSG_NOSIGNAL) != sizeof(ready))
+	if (!receive(lane, &hello, sizeof(hello)))
+		goto out;
+	error = lane_add(le64toh(hello.session), lane);
+	if (error) {
+		refuse.error = htole32(error);
+		send(lane, &refuse, sizeof(refuse), MSG_NOSIGNAL);
+		goto out;
+	}
+	if (send(lane, &ready, sizeof(ready), MSG_NOSIGNAL) != sizeof(ready))
 		goto out;
 	while (receive(lane, &call, sizeof(call))) {
 		len = le32toh(call.hdr.len) - sizeof(call);
@@ -227,6 +253,22 @@ static void *serve_control(void *unused)
 		pthread_cond_broadcast(&changed);
 		pthread_mutex_unlock(&lock);
 	}
+}
+
+static void until(const bool *happened)
+{
+	pthread_mutex_lock(&lock);
+	while (!*happened)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static void answer_slow(void)
+{
+	pthread_mutex_lock(&lock);
+	answers_slow = true;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
 }
 
 static void time_out(struct timespec *end)
@@ -380,10 +422,36 @@ static int do_share(int fd, int how)
 }
 
 static pthread_t slow_thread;
+static pthread_mutex_t slow_may_end = PTHREAD_MUTEX_INITIALIZER;
+static bool slow_is_over;
 
+/* The thread stays after the call: its end would wait for an mmap(). */
 static void *call_slow(void *file)
 {
-	return (void *)(intptr_t)ioctl((intptr_t)file, IOCTL_SLOW, 0);
+	ioctl((intptr_t)file, IOCTL_SLOW, 0);
+	__atomic_store_n(&slow_is_over, true, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&slow_may_end);
+	return NULL;
+}
+
+static int map(void *file)
+{
+	return mmap(NULL, PAGE, PROT_READ, MAP_SHARED, (intptr_t)file, 0) != MAP_FAILED;
+}
+
+/* A process with the same memory maps a file. Until it has, none of its pages can come or go. */
+static int do_map(int fd)
+{
+	static char stack[16 * PAGE];
+
+	return clone(map, stack + sizeof(stack), CLONE_VM | SIGCHLD, (void *)(intptr_t)fd);
+}
+
+static int do_wait(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
 /* A buffer goes to the card's driver. */
@@ -428,10 +496,20 @@ static int obey(const struct order *order, int *files, int came, int *go)
 	case 'u':
 		return ioctl(files[order->a], IOCTL_UNKNOWN, 0) && errno == EOPNOTSUPP ? 0 : -1;
 	case 'w':
+		pthread_mutex_lock(&slow_may_end);
+		/* Its page is there from now on. */
+		slow_is_over = false;
 		return pthread_create(&slow_thread, NULL, call_slow,
 				      (void *)(intptr_t)files[order->a]);
+	case 'e':
+		return __atomic_load_n(&slow_is_over, __ATOMIC_ACQUIRE);
 	case 'j':
+		pthread_mutex_unlock(&slow_may_end);
 		return pthread_join(slow_thread, NULL);
+	case 'v':
+		return do_map(files[order->a]);
+	case 'q':
+		return do_wait(order->a);
 	case 'b':
 		return do_import(files[order->a], files[order->b]) &&
 		       errno == EOPNOTSUPP ? 0 : -1;
@@ -661,6 +739,18 @@ static bool settles(const struct program *server)
 	ASSERT_EQ(tell(program, 'p', 0, 0), 0); \
 	ASSERT_EQ(tell(program, 'k', 0, 0), (int)PAGE / 1024); \
 } while (0)
+
+/* Likewise, while a call waits in the driver and a process with its memory maps a file. */
+#define BEGIN_MAPPING(program) \
+	pid_t mapper; \
+\
+	BEGIN_PINNED(program); \
+	ASSERT_EQ(tell(program, 'o', OTHER, 0), 1); \
+	ASSERT_EQ(tell(program, 'w', 0, 0), 0); \
+	until(&slow); \
+	mapper = tell(program, 'v', 1, 0); \
+	ASSERT_GT(mapper, 0); \
+	until(&maps)
 
 /* Programs of others do not keep a program's memory pinned. */
 TEST_F_TIMEOUT(pins, released_beside_a_server, 120)
@@ -897,18 +987,12 @@ TEST_F_TIMEOUT(pins, kept_while_a_call_looks, 120)
 	ASSERT_TRUE(program_begin(&self->one));
 	ASSERT_EQ(tell(&self->one, 'o', OTHER, 0), 0);
 	ASSERT_EQ(tell(&self->one, 'w', 0, 0), 0);
-	pthread_mutex_lock(&lock);
-	while (!slow)
-		pthread_cond_wait(&changed, &lock);
-	pthread_mutex_unlock(&lock);
+	until(&slow);
 	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 1);
 	EXPECT_EQ(tell(&self->one, 'p', 1, 0), 0);
 	EXPECT_EQ(tell(&self->one, 'c', 1, 0), 0);
 	EXPECT_RELEASED(0);
-	pthread_mutex_lock(&lock);
-	answers_slow = true;
-	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	answer_slow();
 	EXPECT_EQ(tell(&self->one, 'j', 0, 0), 0);
 	EXPECT_RELEASED(0);
 	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
@@ -919,13 +1003,9 @@ TEST_F_TIMEOUT(pins, kept_while_a_call_looks, 120)
 TEST_F_TIMEOUT(pins, kept_where_a_shadow_died, 120)
 {
 	unsigned int tries;
-	uint64_t session;
 
 	BEGIN_PINNED(&self->one);
-	pthread_mutex_lock(&lock);
-	session = newest;
-	pthread_mutex_unlock(&lock);
-	end_session(session);
+	end_session(newest);
 	for (tries = 0; !tell(&self->one, 'u', 0, 0) && tries < PATIENCE_MS / 10; tries++)
 		usleep(10000);
 	EXPECT_LT(tries, PATIENCE_MS / 10);
@@ -933,6 +1013,69 @@ TEST_F_TIMEOUT(pins, kept_where_a_shadow_died, 120)
 	EXPECT_RELEASED(0);
 	EXPECT_TRUE(program_end(&self->server));
 	EXPECT_TRUE(releases(1));
+}
+
+/*
+ * Each call of a program has its lane, an mmap() the one that is kept for such calls. A shadow's
+ * death ends both calls, and the program goes on with a new one.
+ */
+TEST_F_TIMEOUT(pins, kept_where_a_shadow_died_in_mmap, 120)
+{
+	BEGIN_MAPPING(&self->one);
+	end_session(newest);
+	EXPECT_EQ(tell(&self->one, 'q', mapper, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'j', 0, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 2);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->server));
+	EXPECT_TRUE(releases(1));
+}
+
+/* A call that is killed takes its lane along. An idle one tells of the shadow's death then. */
+TEST_F_TIMEOUT(pins, kept_where_another_lane_tells, 120)
+{
+	BEGIN_MAPPING(&self->one);
+	answer_slow();
+	while (!tell(&self->one, 'e', 0, 0))
+		usleep(1000);
+	EXPECT_EQ(kill(mapper, SIGKILL), 0);
+	EXPECT_EQ(tell(&self->one, 'q', mapper, 0), SIGKILL);
+	end_session(newest);
+	/* What comes for another program comes after the lane's end. */
+	EXPECT_TRUE(settles(&self->server));
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->server));
+	EXPECT_TRUE(releases(1));
+}
+
+/* Where no lane is left that tells, a program that comes later may have the process id. */
+TEST_F_TIMEOUT(pins, kept_where_no_lane_tells, 120)
+{
+	BEGIN_MAPPING(&self->one);
+	EXPECT_EQ(kill(mapper, SIGKILL), 0);
+	EXPECT_EQ(tell(&self->one, 'q', mapper, 0), SIGKILL);
+	end_session(newest);
+	EXPECT_EQ(tell(&self->one, 'j', 0, 0), 0);
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', CONTROL, 0), 0);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_TRUE(program_end(&self->two));
+	EXPECT_TRUE(releases(1));
+}
+
+/* Wherever it is not noticed, the next call that wants a lane finds out, and open() works again. */
+TEST_F_TIMEOUT(pins, opens_where_no_lane_told, 120)
+{
+	BEGIN_MAPPING(&self->one);
+	EXPECT_EQ(kill(mapper, SIGKILL), 0);
+	EXPECT_EQ(tell(&self->one, 'q', mapper, 0), SIGKILL);
+	end_session(newest);
+	EXPECT_EQ(tell(&self->one, 'j', 0, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'u', 0, 0), -1);
+	EXPECT_EQ(tell(&self->one, 'o', CONTROL, 0), 2);
 }
 
 /* No user has more than half of what all may have, but root. */
