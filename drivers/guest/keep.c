@@ -553,6 +553,31 @@ bool vgpu_keep_may(const struct vgpu_object *object)
 	return object->keep.group || !list_empty(&object->keep.kept);
 }
 
+/* Releases what no driver has any more. Of what stays in @left the host will say nothing. */
+static void keep_release(struct vgpu_host *host, struct list_head *left)
+{
+	struct vgpu_keep_set *set = &host->keeps;
+	struct vgpu_keep *keep;
+
+	lockdep_assert_held(&set->lock);
+	if (vgpu_host_is_down(host))
+		return;
+	list_for_each_entry(keep, left, entry) {
+		vgpu_control_release(host, keep->release, keep->number);
+		keep->release = NULL;
+	}
+	/* The answer is looked at when this lock is free. */
+	list_splice_tail_init(left, &set->releasing);
+}
+
+static void keep_lose_all(struct list_head *lost)
+{
+	struct vgpu_keep *keep, *next;
+
+	list_for_each_entry_safe(keep, next, lost, entry)
+		keep_lose(keep);
+}
+
 /**
  * vgpu_keep_close - release what the driver of an object may have
  * @object: the object, which a CLOSE that was queued before this has closed
@@ -562,30 +587,37 @@ bool vgpu_keep_may(const struct vgpu_object *object)
  */
 void vgpu_keep_close(struct vgpu_object *object)
 {
-	struct vgpu_host *host = object->host;
-	struct vgpu_keep_set *set = &host->keeps;
-	struct vgpu_keep *keep, *next;
+	struct vgpu_keep_set *set = &object->host->keeps;
 	struct vgpu_session *user;
 	LIST_HEAD(left);
-	LIST_HEAD(lost);
 
 	if (!vgpu_keep_may(object))
 		return;
 	mutex_lock(&set->lock);
 	user = vgpu_keep_leave(object, &left);
-	if (vgpu_host_is_down(host))
-		list_splice_init(&left, &lost);
-	list_for_each_entry(keep, &left, entry) {
-		vgpu_control_release(host, keep->release, keep->number);
-		keep->release = NULL;
-	}
-	/* The answer is looked at when this lock is free. */
-	list_splice_tail(&left, &set->releasing);
+	keep_release(object->host, &left);
 	mutex_unlock(&set->lock);
 	if (user)
 		vgpu_session_put(user);
-	list_for_each_entry_safe(keep, next, &lost, entry)
-		keep_lose(keep);
+	keep_lose_all(&left);
+}
+
+/**
+ * vgpu_keep_raw_end - a call is over that vgpu_keep_raw_begin() has counted
+ * @session: in which it was made
+ * @object: its object, before anything that it has returned comes into a group
+ * @over: false: the host may still run it
+ */
+void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object, bool over)
+{
+	struct vgpu_keep_set *set = &session->host->keeps;
+	LIST_HEAD(left);
+
+	mutex_lock(&set->lock);
+	vgpu_keep_raw_leave(session, object, over, &left);
+	keep_release(session->host, &left);
+	mutex_unlock(&set->lock);
+	keep_lose_all(&left);
 }
 
 /**
@@ -645,14 +677,12 @@ void vgpu_keep_set_fini(struct vgpu_keep_set *set)
  */
 void vgpu_keep_set_abort(struct vgpu_host *host)
 {
-	struct vgpu_keep *keep, *next;
 	LIST_HEAD(lost);
 
 	mutex_lock(&host->keeps.lock);
 	list_splice_init(&host->keeps.releasing, &lost);
 	mutex_unlock(&host->keeps.lock);
-	list_for_each_entry_safe(keep, next, &lost, entry)
-		keep_lose(keep);
+	keep_lose_all(&lost);
 }
 
 /**

@@ -69,6 +69,7 @@ void vgpu_keep_set_abort(struct vgpu_host *host);
 void vgpu_keep_set_fini(struct vgpu_keep_set *set);
 bool vgpu_keep_may(const struct vgpu_object *object);
 void vgpu_keep_close(struct vgpu_object *object);
+void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object, bool over);
 void vgpu_keep_call_init(struct vgpu_keep_call *call);
 int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 addr, u64 len,
 		  bool write, struct vgpu_marshal_kept *kept);

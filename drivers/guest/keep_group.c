@@ -71,6 +71,7 @@
  * @open: number of its files that are open, and of calls that @raw counts
  * @raw: number of calls under way that may bring a file into it, see vgpu_keep_raw_begin()
  * @strays: how many of these one session that is over has used, or several have
+ * @had: it has a file, or had one while the calls that @raw counts were under way
  * @cameras: it is that of cameras, and no session's
  * @shared: others that are not known may have what a driver has for it
  * @entry: in groups->strays, while there are some
@@ -84,6 +85,7 @@ struct vgpu_keep_group {
 	unsigned int open;
 	unsigned int raw;
 	unsigned int strays;
+	bool had;
 	bool cameras;
 	bool shared;
 	struct list_head entry;
@@ -172,6 +174,7 @@ static struct vgpu_keep_group *group_merge(struct vgpu_keep_groups *groups,
 	one->size += other->size;
 	one->open += other->open;
 	one->raw += other->raw;
+	one->had |= other->had;
 	one->shared |= other->shared;
 	list_splice_tail_init(&other->kept, &one->kept);
 	WRITE_ONCE(other->into, group_get(one));
@@ -300,6 +303,7 @@ static void file_add(struct vgpu_keep_groups *groups, struct vgpu_keep_file *fil
 {
 	WRITE_ONCE(file->group, group_get(group));
 	group->shared |= file->shared;
+	group->had = true;
 	group->open++;
 	groups->open++;
 }
@@ -526,6 +530,7 @@ static void group_empty(struct vgpu_keep_groups *groups, struct vgpu_keep_group 
 	bool any = group->shared || groups->nr_modeset;
 
 	group->shared = false;
+	group->had = false;
 	list_splice_tail_init(&group->kept, any ? &groups->any : left);
 	if (groups->cameras && group_find(&groups->cameras) == group) {
 		group_put(groups->cameras);
@@ -534,30 +539,31 @@ static void group_empty(struct vgpu_keep_groups *groups, struct vgpu_keep_group 
 }
 
 /**
- * vgpu_keep_raw_end - such a call is over
+ * vgpu_keep_raw_leave - such a call is over
  * @session: in which it was made
  * @object: its object, before anything that it has returned comes into a group
  * @over: false: the host may still run it
+ * @left: list that gets all pins that no driver has any more
+ *
+ * The object comes into the session's group if the driver may have found a file there: by that it
+ * may have what anybody has pinned and shared, whose group may be another one until that ends.
  */
-void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object, bool over)
+void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *object, bool over,
+			 struct list_head *left)
 {
-	struct vgpu_keep_set *set = set_of(session);
-	struct vgpu_keep_groups *groups = &set->groups;
-	struct vgpu_keep_group *group;
+	struct vgpu_keep_groups *groups = &set_of(session)->groups;
+	struct vgpu_keep_group *group = group_find(&session->keep.group);
 
-	mutex_lock(&set->lock);
-	group = group_find(&session->keep.group);
+	lockdep_assert_held(&set_of(session)->lock);
 	group->raw--;
 	group->open--;
 	groups->open--;
-	if (!over || group->open > group->raw || !list_empty(&group->kept) ||
-	    !list_empty(&groups->any)) {
+	if (!over || group->had || !list_empty(&group->kept))
 		file_join(session, &object->keep);
-	} else if (!group->open) {
-		/* The group has no pins, so nothing is released. */
-		group_empty(groups, group, &groups->any);
-	}
-	mutex_unlock(&set->lock);
+	else if (!group->open)
+		group_empty(groups, group, left);
+	if (!groups->open)
+		list_splice_tail_init(&groups->any, left);
 }
 
 /**

@@ -76,7 +76,8 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 void vgpu_keep_share(struct vgpu_session *session, struct vgpu_object *object);
 void vgpu_keep_enter(struct vgpu_session *session, struct vgpu_object *object);
 bool vgpu_keep_raw_begin(struct vgpu_session *session, struct vgpu_object *object);
-void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object, bool over);
+void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *object, bool over,
+			 struct list_head *left);
 struct list_head *vgpu_keep_list(struct vgpu_object *object);
 struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_head *left);
 

@@ -981,6 +981,68 @@ TEST_F_TIMEOUT(pins, kept_for_what_is_not_described, 120)
 	EXPECT_TRUE(releases(3));
 }
 
+/* A program that never had a file of the driver has nothing that was shared with others. */
+TEST_F_TIMEOUT(pins, released_beside_calls_of_others, 120)
+{
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', OTHER, 0), 0);
+	BEGIN_PINNED(&self->one);
+	EXPECT_EQ(tell(&self->one, 's', 0, 4), 0);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_RELEASED(0);
+	EXPECT_EQ(tell(&self->two, 'u', 0, 0), 0);
+	/* While a call is under way it may still get one. */
+	ASSERT_EQ(tell(&self->two, 'w', 0, 0), 0);
+	until(&slow);
+	EXPECT_TRUE(program_end(&self->server));
+	answer_slow();
+	EXPECT_EQ(tell(&self->two, 'j', 0, 0), 0);
+	EXPECT_TRUE(releases(1));
+}
+
+/* One that has had a file meanwhile may have it. */
+TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_was_shared, 120)
+{
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', OTHER, 0), 0);
+	ASSERT_EQ(tell(&self->two, 'w', 0, 0), 0);
+	until(&slow);
+	BEGIN_PINNED(&self->one);
+	EXPECT_EQ(tell(&self->one, 's', 0, 4), 0);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_EQ(tell(&self->two, 'o', CONTROL, 0), 1);
+	EXPECT_EQ(tell(&self->two, 'c', 1, 0), 0);
+	EXPECT_RELEASED(0);
+	answer_slow();
+	EXPECT_EQ(tell(&self->two, 'j', 0, 0), 0);
+	EXPECT_TRUE(program_end(&self->server));
+	EXPECT_TRUE(settles(&self->two));
+	EXPECT_EQ(released, 0);
+	EXPECT_EQ(tell(&self->two, 'c', 0, 0), 0);
+	EXPECT_TRUE(releases(1));
+}
+
+/* Likewise where those who share it go on for longer than the call. */
+TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_is_shared, 120)
+{
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', OTHER, 0), 0);
+	ASSERT_EQ(tell(&self->two, 'w', 0, 0), 0);
+	until(&slow);
+	BEGIN_PINNED(&self->one);
+	EXPECT_EQ(tell(&self->one, 's', 0, 4), 0);
+	EXPECT_EQ(tell(&self->two, 'o', CONTROL, 0), 1);
+	EXPECT_EQ(tell(&self->two, 'c', 1, 0), 0);
+	answer_slow();
+	EXPECT_EQ(tell(&self->two, 'j', 0, 0), 0);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_TRUE(program_end(&self->server));
+	EXPECT_TRUE(settles(&self->two));
+	EXPECT_EQ(released, 0);
+	EXPECT_EQ(tell(&self->two, 'c', 0, 0), 0);
+	EXPECT_TRUE(releases(1));
+}
+
 /* The driver may look for the file at any time until the call is over. */
 TEST_F_TIMEOUT(pins, kept_while_a_call_looks, 120)
 {
