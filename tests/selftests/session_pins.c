@@ -27,6 +27,8 @@
 #define PAGE		4096UL
 /* The most that is pinned by one call. */
 #define LARGE		(4UL << 20)
+/* So many pages lie beside none that is the next one. */
+#define SCATTERED	512
 #define OS_DESCRIPTOR	0x71
 #define PATIENCE_MS	30000
 #define FILES		8
@@ -54,6 +56,7 @@ static const unsigned int taking[] = {
 
 #define NUMBERS	(sizeof(giving) / sizeof(giving[0]))
 #define LANES	64
+#define ROOM	(64UL << 10)
 
 /* --- the host ------------------------------------------------------------- */
 
@@ -73,9 +76,17 @@ static struct {
 static uint64_t newest, ended;
 static bool slow, answers_slow, maps;
 
-static bool receive(int fd, void *data, size_t len)
+/* Vsock waits for no more bytes than a socket has room for. */
+static bool receive(int fd, char *data, size_t len)
 {
-	return recv(fd, data, len, MSG_WAITALL) == (ssize_t)len;
+	size_t part;
+
+	for (; len; data += part, len -= part) {
+		part = len < ROOM ? len : ROOM;
+		if (recv(fd, data, part, MSG_WAITALL) != (ssize_t)part)
+			return false;
+	}
+	return true;
 }
 
 static void answer_call(int lane, const struct vgpu_call *call)
@@ -122,7 +133,7 @@ static void answer_call(int lane, const struct vgpu_call *call)
 	}
 	answer.reply.hdr.len = htole32(len);
 	if (send(lane, &answer, len, MSG_NOSIGNAL) == (ssize_t)len && answer.reply.nr_objects)
-		receive(lane, &ack, sizeof(ack));
+		receive(lane, (char *)&ack, sizeof(ack));
 }
 
 /* Return: 0, or why the session has no such lane. */
@@ -183,10 +194,10 @@ static void *serve_lane(void *data)
 	int lane = (intptr_t)data, error;
 	struct vgpu_lane_hello hello;
 	struct vgpu_call call;
-	char rest[2 * LARGE / PAGE * sizeof(struct vgpu_run)];
+	char rest[VGPU_CALL_BYTES_MIN];
 	size_t len;
 
-	if (!receive(lane, &hello, sizeof(hello)))
+	if (!receive(lane, (char *)&hello, sizeof(hello)))
 		goto out;
 	error = lane_add(le64toh(hello.session), lane);
 	if (error) {
@@ -196,7 +207,7 @@ static void *serve_lane(void *data)
 	}
 	if (send(lane, &ready, sizeof(ready), MSG_NOSIGNAL) != sizeof(ready))
 		goto out;
-	while (receive(lane, &call, sizeof(call))) {
+	while (receive(lane, (char *)&call, sizeof(call))) {
 		len = le32toh(call.hdr.len) - sizeof(call);
 		if (len > sizeof(rest) || (len && !receive(lane, rest, len)))
 			break;
@@ -238,10 +249,11 @@ static void *serve_control(void *unused)
 		/* The guest has nothing to say for as long as a test likes. */
 		while (recv(control, &msg.hdr, 1, MSG_PEEK) < 0 && errno == EAGAIN)
 			;
-		if (!receive(control, &msg.hdr, sizeof(msg.hdr)))
+		if (!receive(control, msg.bytes, sizeof(msg.hdr)))
 			return NULL;
 		len = le32toh(msg.hdr.len) - sizeof(msg.hdr);
-		if (len > sizeof(msg) - sizeof(msg.hdr) || !receive(control, &msg.hdr + 1, len))
+		if (len > sizeof(msg) - sizeof(msg.hdr) ||
+		    !receive(control, msg.bytes + sizeof(msg.hdr), len))
 			return NULL;
 		pthread_mutex_lock(&lock);
 		if (le16toh(msg.hdr.type) == VGPU_MSG_CLOSE) {
@@ -404,6 +416,38 @@ static int do_pin_most(int fd)
 	return len && errno == ENOMEM ? pinned_kib() : -1;
 }
 
+/* Pins page by page until no more may be. Return: how many. */
+static int do_pin_pages(int fd, int most)
+{
+	char *p = alloc(most * PAGE);
+	int i = 0;
+
+	while (p && i < most && !pin(fd, p + i * PAGE, PAGE))
+		i++;
+	return i == most || errno == ENOMEM ? i : -1;
+}
+
+/* Pins pages of which hardly any two are side by side, each of them so many times. */
+static int do_pin_scattered(int fd, int times)
+{
+	size_t len = SCATTERED * PAGE;
+	int memory = memfd_create("scattered", MFD_CLOEXEC), i;
+	char *p = mmap(NULL, times * len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory < 0 || p == MAP_FAILED)
+		return -1;
+	/* Pages come in the order in which they are written to: first the even ones. */
+	for (i = 0; i < SCATTERED; i++)
+		if (pwrite(memory, "", 1, (i * 2 % SCATTERED + i * 2 / SCATTERED) * PAGE) != 1)
+			return -1;
+	for (i = 0; i < times; i++)
+		if (mmap(p + i * len, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory,
+			 0) == MAP_FAILED)
+			return -1;
+	close(memory);
+	return pin(fd, p, times * len) ? errno : 0;
+}
+
 /* Makes a call that shares an object, or one that does not, each by itself or wrapped. */
 static int do_share(int fd, int how)
 {
@@ -491,6 +535,10 @@ static int obey(const struct order *order, int *files, int came, int *go)
 		return do_pin(files[order->a]);
 	case 'l':
 		return do_pin_most(files[order->a]);
+	case 'h':
+		return do_pin_pages(files[order->a], order->b);
+	case 'r':
+		return do_pin_scattered(files[order->a], order->b);
 	case 'i':
 		return setresuid(order->a, order->a, order->a);
 	case 'u':
@@ -1172,6 +1220,42 @@ TEST_F_TIMEOUT(pins, half_for_a_user, 240)
 	EXPECT_EQ(tell(&self->one, 'z', 0, 0), 0);
 	EXPECT_EQ(tell(&self->server, 'p', 0, 0), 0);
 	EXPECT_GT(tell(&self->server, 'l', 0, 0), half);
+}
+
+/* The host knows pins by numbers, of which a user has half at most. */
+TEST_F_TIMEOUT(pins, half_of_the_numbers_for_a_user, 240)
+{
+	const int half = VGPU_KEPT_NUMBERS / 2;
+
+	ASSERT_TRUE(program_begin(&self->one));
+	ASSERT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
+	ASSERT_EQ(tell(&self->one, 'i', 65533, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'h', 0, half + 1), half);
+	ASSERT_TRUE(program_begin(&self->two));
+	ASSERT_EQ(tell(&self->two, 'o', CONTROL, 0), 0);
+	ASSERT_EQ(tell(&self->two, 'i', 65532, 0), 0);
+	EXPECT_EQ(tell(&self->two, 'p', 0, 0), 0);
+	/* Numbers that were given back may be had again. */
+	EXPECT_EQ(tell(&self->one, 'c', 0, 0), 0);
+	EXPECT_TRUE(releases(half));
+	ASSERT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'p', 0, 0), 0);
+}
+
+/* A call has room for so many runs of pages. One that has too many keeps nothing. */
+TEST_F_TIMEOUT(pins, no_more_runs_than_a_call_has_room_for, 120)
+{
+	const int most = VGPU_CALL_BYTES_MIN / sizeof(struct vgpu_run) / SCATTERED;
+	const int kib = SCATTERED * PAGE / 1024;
+
+	ASSERT_TRUE(program_begin(&self->one));
+	ASSERT_EQ(tell(&self->one, 'o', CONTROL, 0), 0);
+	EXPECT_EQ(tell(&self->one, 'r', 0, most / 2), 0);
+	EXPECT_EQ(tell(&self->one, 'k', 0, 0), most / 2 * kib);
+	EXPECT_EQ(tell(&self->one, 'r', 0, most + most / 4), ENOMEM);
+	EXPECT_EQ(tell(&self->one, 'k', 0, 0), most / 2 * kib);
+	EXPECT_TRUE(program_end(&self->one));
+	EXPECT_TRUE(releases(1));
 }
 
 PLAYED_MAIN
