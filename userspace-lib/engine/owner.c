@@ -236,7 +236,8 @@ static void hold_card(struct object *object)
 			return;
 	if (nr_held == RM_DEVICES)
 		return;
-	held[nr_held].fd = fcntl(object->fd, F_DUPFD_CLOEXEC, 0);
+	/* Not the program's own: that may be registered with a control file, which would stay, too. */
+	held[nr_held].fd = open_again(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
 	held[nr_held].rdev = object->rdev;
 	nr_held += held[nr_held].fd >= 0;
 }
