@@ -146,10 +146,20 @@ static int send_lane(int lanes_fd, int sock_fd)
 	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
 	int ret = packet_send(lanes_fd, &iov, 1, sock_fd);
 
-	if (!ret)
+	switch (ret) {
+	case 0:
 		return 0;
-	/* Full: the shadow does not keep up with what its guest asks for. */
-	return ret == -EAGAIN ? -EMFILE : -ENODEV;
+	case -EAGAIN:
+		/* Full: the shadow does not keep up with what its guest asks for. */
+		return -EMFILE;
+	case -EPIPE:
+	case -ECONNRESET:
+	case -ENOTCONN:
+		return -ENODEV;
+	default:
+		/* Of the host's own. The guest takes the session for dead if it is told ENODEV. */
+		return -ENOMEM;
+	}
 }
 
 int session_take_lane(struct peer *peer, const struct vgpu_lane_hello *hello, int sock_fd)
