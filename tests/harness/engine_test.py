@@ -27,6 +27,8 @@ ENGINE = sys.argv[1]
 WAIT = 60
 # An engine that is alive and idle answers in less.
 NOTHING = 0.3
+# Seconds that a driver gets to release a file, as userspace-lib/engine/tgid.c has it.
+RELEASE = 3
 EINTR, EBADF, ENOMEM, EACCES, EBUSY, ENODEV = 4, 9, 12, 13, 16, 19
 # Lanes of a shadow, as userspace-lib/shadow/layout.h has it.
 LANES = 512
@@ -308,7 +310,7 @@ class Numbers(Engine):
     def is_held(self, shadow, objects):
         """Although the engine has closed all files but so many."""
         self.counts_become((None, None, None, objects, None))
-        self.assertIsNone(self.over(NOTHING))
+        self.assertIsNone(self.over(RELEASE + 1))
         self.assertNotIn(shadow.number, self.reaped)
 
     def drops(self, shadow, number):
