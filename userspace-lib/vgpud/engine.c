@@ -1113,14 +1113,8 @@ uint64_t engine_owned_bytes(uint32_t peer)
 static bool sessions_full(uint32_t number)
 {
 	const struct peer *peer = peer_by_number(number);
-	const struct session *session;
-	unsigned int nr = 0;
 
-	if (!peer)
-		return true;
-	LIST_FOREACH(session, &peer->sessions, node)
-		nr += !session->dead;
-	return nr >= settings.limits.sessions;
+	return !peer || sessions_count(peer, false) >= settings.limits.sessions;
 }
 
 int engine_shadow(uint32_t peer, uint64_t session)

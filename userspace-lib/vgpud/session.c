@@ -82,14 +82,13 @@ static void session_name(struct session *session, const struct vgpu_lane_hello *
 	session->tgid = le32_to_cpu(hello->tgid);
 }
 
-/* Numbers of processes are the host's: a guest that shares files among many uses some up. */
-static unsigned int sessions_dead(const struct peer *peer)
+unsigned int sessions_count(const struct peer *peer, bool dead)
 {
 	const struct session *session;
 	unsigned int nr = 0;
 
 	LIST_FOREACH(session, &peer->sessions, node)
-		nr += session->dead;
+		nr += session->dead == dead;
 	return nr;
 }
 
@@ -99,7 +98,8 @@ static struct session *session_new(struct peer *peer, const struct vgpu_lane_hel
 	struct session *session;
 	int shadow_fd;
 
-	if (sessions_dead(peer) >= SESSION_ZOMBIES * settings.limits.sessions) {
+	/* Numbers of processes are the host's: a guest that shares files among many uses some up. */
+	if (sessions_count(peer, true) >= SESSION_ZOMBIES * settings.limits.sessions) {
 		log_guest(peer->cid, peer->port,
 			  "no shadow: %u are zombies, as files are open that they had (raise 'sessions' in [limits])",
 			  SESSION_ZOMBIES * settings.limits.sessions);
@@ -157,7 +157,7 @@ static int send_lane(int lanes_fd, int sock_fd)
 	case -ENOTCONN:
 		return -ENODEV;
 	default:
-		/* Of the host's own. The guest takes the session for dead if it is told ENODEV. */
+		/* The host lacks something. A guest that is told ENODEV takes the session for dead. */
 		return -ENOMEM;
 	}
 }
@@ -189,7 +189,7 @@ void session_may_be_reaped(struct peer *peer, uint64_t number)
 {
 	struct session *session = session_find(peer, number);
 
-	/* Of a guest that is to end, all are reaped together. */
+	/* All shadows of a guest that is to end are reaped together. */
 	if (!session || peer->state != PEER_UP)
 		return;
 	session->may_be_reaped = true;
@@ -270,7 +270,7 @@ void sessions_reap(struct peer *peer)
 	struct session *session, *next;
 	bool all = peer->state == PEER_GONE;
 
-	/* What one has mapped the driver has not released, either. */
+	/* The driver has not released a file that a living shadow has mapped. */
 	LIST_FOREACH(session, &peer->sessions, node)
 		all &= session->dead;
 	for (session = LIST_FIRST(&peer->sessions); session; session = next) {

@@ -45,6 +45,9 @@ struct session {
 	char comm[VGPU_COMM_LEN];
 };
 
+/* How many shadows of a guest are zombies, or are none. */
+unsigned int sessions_count(const struct peer *peer, bool dead);
+
 /* A lane of this session would be its first, for which a shadow has to be made. */
 bool session_is_new(const struct peer *peer, uint64_t number);
 
