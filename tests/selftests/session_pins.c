@@ -1048,8 +1048,9 @@ TEST_F_TIMEOUT(pins, released_beside_calls_of_others, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* One that has had a file meanwhile may have it. */
-TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_was_shared, 120)
+/* A program that has a file while its call is under way may have what others share by then. */
+static void share_while_a_call_looks(struct __test_metadata *_metadata, FIXTURE_DATA(pins) *self,
+				     bool ends_before)
 {
 	ASSERT_TRUE(program_begin(&self->two));
 	ASSERT_EQ(tell(&self->two, 'o', OTHER, 0), 0);
@@ -1057,12 +1058,15 @@ TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_was_shared, 120)
 	until(&slow);
 	BEGIN_PINNED(&self->one);
 	EXPECT_EQ(tell(&self->one, 's', 0, 4), 0);
-	EXPECT_TRUE(program_end(&self->one));
+	if (ends_before)
+		EXPECT_TRUE(program_end(&self->one));
 	EXPECT_EQ(tell(&self->two, 'o', CONTROL, 0), 1);
 	EXPECT_EQ(tell(&self->two, 'c', 1, 0), 0);
 	EXPECT_RELEASED(0);
 	answer_slow();
 	EXPECT_EQ(tell(&self->two, 'j', 0, 0), 0);
+	if (!ends_before)
+		EXPECT_TRUE(program_end(&self->one));
 	EXPECT_TRUE(program_end(&self->server));
 	EXPECT_TRUE(settles(&self->two));
 	EXPECT_EQ(released, 0);
@@ -1070,25 +1074,15 @@ TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_was_shared, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* Likewise where those who share it go on for longer than the call. */
+TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_was_shared, 120)
+{
+	share_while_a_call_looks(_metadata, self, true);
+}
+
+/* Those who share it go on for longer than the call. */
 TEST_F_TIMEOUT(pins, kept_while_a_call_looks_for_what_is_shared, 120)
 {
-	ASSERT_TRUE(program_begin(&self->two));
-	ASSERT_EQ(tell(&self->two, 'o', OTHER, 0), 0);
-	ASSERT_EQ(tell(&self->two, 'w', 0, 0), 0);
-	until(&slow);
-	BEGIN_PINNED(&self->one);
-	EXPECT_EQ(tell(&self->one, 's', 0, 4), 0);
-	EXPECT_EQ(tell(&self->two, 'o', CONTROL, 0), 1);
-	EXPECT_EQ(tell(&self->two, 'c', 1, 0), 0);
-	answer_slow();
-	EXPECT_EQ(tell(&self->two, 'j', 0, 0), 0);
-	EXPECT_TRUE(program_end(&self->one));
-	EXPECT_TRUE(program_end(&self->server));
-	EXPECT_TRUE(settles(&self->two));
-	EXPECT_EQ(released, 0);
-	EXPECT_EQ(tell(&self->two, 'c', 0, 0), 0);
-	EXPECT_TRUE(releases(1));
+	share_while_a_call_looks(_metadata, self, false);
 }
 
 /* The driver may look for the file at any time until the call is over. */
@@ -1152,7 +1146,7 @@ TEST_F_TIMEOUT(pins, kept_where_another_lane_tells, 120)
 	EXPECT_EQ(kill(mapper, SIGKILL), 0);
 	EXPECT_EQ(tell(&self->one, 'q', mapper, 0), SIGKILL);
 	end_session(newest);
-	/* What comes for another program comes after the lane's end. */
+	/* An answer to another program comes after the lane's end. */
 	EXPECT_TRUE(settles(&self->server));
 	EXPECT_TRUE(program_end(&self->one));
 	EXPECT_RELEASED(0);
@@ -1160,7 +1154,7 @@ TEST_F_TIMEOUT(pins, kept_where_another_lane_tells, 120)
 	EXPECT_TRUE(releases(1));
 }
 
-/* Where no lane is left that tells, a program that comes later may have the process id. */
+/* A later program may have the process id of a shadow that no lane tells of any more. */
 TEST_F_TIMEOUT(pins, kept_where_no_lane_tells, 120)
 {
 	BEGIN_MAPPING(&self->one);
