@@ -94,7 +94,7 @@ static bool lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *
 	return vgpu_conn_was_ended(&lane->conn);
 }
 
-/* Likewise an idle one, if there is none that is kept. */
+/* The same for an idle lane, if none is kept for class mm. */
 static bool lane_keep_idle_locked(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;

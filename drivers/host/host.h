@@ -383,7 +383,7 @@ struct vgpu_peer {
 	/* The peer ends: no file is waited for. */
 	bool leave_now;
 
-	/* Which processes NVIDIA's driver may know, and by which files; tgid.c. */
+	/* Protects families: processes that NVIDIA's driver may know, and their files; tgid.c. */
 	spinlock_t tgids_lock;
 
 	/* Objects whose last reference a CLOSE message gave back, in order. */

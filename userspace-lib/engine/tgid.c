@@ -120,7 +120,7 @@ static int file_make(struct tgid_file **made, int fd)
 	if (!file)
 		return -ENOMEM;
 	ret = lasting_add(fd, &file->tag);
-	/* What cannot be polled is taken for closed when the shadows have said so. */
+	/* A file that cannot be polled is taken for closed when the shadows have said so. */
 	if (ret && ret != -EPERM) {
 		free(file);
 		return ret;
