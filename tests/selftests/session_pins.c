@@ -1214,6 +1214,9 @@ TEST_F_TIMEOUT(pins, half_for_a_user, 240)
 	EXPECT_EQ(tell(&self->one, 'z', 0, 0), 0);
 	EXPECT_EQ(tell(&self->server, 'p', 0, 0), 0);
 	EXPECT_GT(tell(&self->server, 'l', 0, 0), half);
+	/* Memory that is not released when the host goes would count until the machine is restarted. */
+	EXPECT_EQ(tell(&self->server, 'c', 0, 0), 0);
+	EXPECT_EQ(tell(&self->server, 'z', 0, 0), 0);
 }
 
 /* The host knows pins by numbers, of which a user has half at most. */
