@@ -20,7 +20,8 @@
 #endif
 
 #define RM_MAJOR	195
-#define RM_MINOR_CTL	255	/* nvidiactl; those below are cards */
+#define RM_MINOR_CARDS	247	/* the last card's; NV_MINOR_DEVICE_NUMBER_REGULAR_MAX */
+#define RM_MINOR_CTL	255	/* nvidiactl */
 
 /* Cards that RM has at most, and so numbers of devices. */
 #define RM_DEVICES	32

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -88,13 +89,15 @@ void timer_set(struct timer *set, unsigned int ms)
 	timer = set;
 }
 
-void objects_each(void (*fn)(struct object *object))
+int objects_each(int (*fn)(struct object *object))
 {
 	uint32_t id;
+	int ret = 0;
 
-	for (id = 1; id < OBJECTS; id++)
+	for (id = 1; id < OBJECTS && !ret; id++)
 		if (objects[id].id)
-			fn(&objects[id]);
+			ret = fn(&objects[id]);
+	return ret;
 }
 
 void kept_look(void)
@@ -263,6 +266,31 @@ static void test_shown(void)
 	tap_subject("what a shadow is about to map");
 }
 
+/* Memory of the system may be any card's, and one cannot be opened once more. */
+static void test_unheld(void)
+{
+	const struct eshadow_msg msg = { .type = ESHADOW_MAPS, .object = CTL };
+	const struct eshadow_memory memory = { .client = 1, .memory = 2, .len = MOST };
+	struct owned owned;
+	int file, ret;
+
+	begin();
+	owner_learn(&shadow, &msg, &memory);
+	file = objects[CARD].fd;
+	objects[CARD].fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ret = owner_take(&objects[CTL], 0, PAGE, &owned);
+	tap_expect(ret == -ENXIO && !shared->owned_bytes, "nothing is lent: %d", ret);
+	close(objects[CARD].fd);
+	objects[CARD].fd = file;
+	ret = owner_take(&objects[CTL], 0, PAGE, &owned);
+	tap_expect(!ret && shared->owned_bytes == PAGE, "it is when it can: %d", ret);
+	close(owned.fd);
+	owner_give_back(&owned);
+	object_close(CARD);
+	object_close(CTL);
+	tap_subject("a card that cannot be held");
+}
+
 int main(void)
 {
 	int proc = open("/proc", O_RDONLY | O_DIRECTORY);
@@ -271,5 +299,6 @@ int main(void)
 		return EXIT_FAILURE;
 	test_counts();
 	test_shown();
+	test_unheld();
 	return tap_done();
 }

@@ -192,7 +192,8 @@ struct object *object_find(uint32_t id);
 /* The object whose file @fd is; NULL: none. @st is what fstat() says of @fd. */
 struct object *object_of_file(int fd, const struct stat *st);
 struct object *object_by_fd(int fd);
-void objects_each(void (*fn)(struct object *object));
+/* Return: 0, or what @fn has returned for the first object for which it was not 0. */
+int objects_each(int (*fn)(struct object *object));
 /* Polls files of that device no more until the guest does: see poller_quiet_begin(). */
 void objects_quiet(dev_t rdev);
 /* Whether the object is a file of V4L2, other than the media controller. */

@@ -161,12 +161,17 @@ struct object *object_by_fd(int fd)
 	return NULL;
 }
 
-void objects_each(void (*fn)(struct object *object))
+int objects_each(int (*fn)(struct object *object))
 {
 	struct object *object;
+	int ret = 0;
 
-	LIST_FOREACH(object, &objects, node)
-		fn(object);
+	LIST_FOREACH(object, &objects, node) {
+		ret = fn(object);
+		if (ret)
+			break;
+	}
+	return ret;
 }
 
 void objects_quiet(dev_t rdev)

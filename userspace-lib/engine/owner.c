@@ -95,6 +95,11 @@ static bool is_control(const struct object *object)
 	return is_nvidia(object) && minor(object->rdev) == RM_MINOR_CTL;
 }
 
+static bool is_card(const struct object *object)
+{
+	return is_nvidia(object) && minor(object->rdev) <= RM_MINOR_CARDS;
+}
+
 /* Opens the file's node once more. Return: the file, or a negative errno. */
 static int open_again(int file, int flags)
 {
@@ -225,21 +230,34 @@ static void complain(int err)
 	}
 }
 
-static void hold_card(struct object *object)
+static int hold(const struct object *object)
 {
 	unsigned int i;
+	int fd;
 
-	if (!is_nvidia(object) || is_control(object) || object->fd < 0)
-		return;
 	for (i = 0; i < nr_held; i++)
 		if (held[i].rdev == object->rdev)
-			return;
+			return 0;
 	if (nr_held == RM_DEVICES)
-		return;
+		return -ENOMEM;
 	/* Not the program's own: that may be registered with a control file, which would stay, too. */
-	held[nr_held].fd = open_again(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
-	held[nr_held].rdev = object->rdev;
-	nr_held += held[nr_held].fd >= 0;
+	fd = open_again(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
+	if (fd < 0)
+		return fd;
+	held[nr_held].fd = fd;
+	held[nr_held++].rdev = object->rdev;
+	return 0;
+}
+
+static int hold_card(struct object *object)
+{
+	return is_card(object) && object->fd >= 0 ? hold(object) : 0;
+}
+
+/* Memory of the system may be any card's. */
+static int hold_cards_of(const struct object *object)
+{
+	return is_card(object) ? hold(object) : objects_each(hold_card);
 }
 
 /* --- memory that is lent ----------------------------------------------------------------- */
@@ -338,8 +356,9 @@ int owner_take(const struct object *object, uint64_t offset, uint64_t len, struc
 		leavings_look();
 	if (!is_room(len))
 		return -ENOMEM;
-	objects_each(hold_card);
-	ret = lend_by_file(object, &part, owned);
+	ret = hold_cards_of(object);
+	if (!ret)
+		ret = lend_by_file(object, &part, owned);
 	if (ret) {
 		complain(ret);
 		return ret;
@@ -377,8 +396,9 @@ static int show(const struct object *object, struct shown *shown)
 	fd = open_again(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
 	if (fd < 0)
 		return fd;
-	objects_each(hold_card);
-	ret = nvidia_show(&client, object->memory, fd, &shown->nvidia);
+	ret = hold_cards_of(object);
+	if (!ret)
+		ret = nvidia_show(&client, object->memory, fd, &shown->nvidia);
 	if (!ret)
 		return fd;
 	closer_close(fd, NULL, NULL);

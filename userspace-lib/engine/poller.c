@@ -296,10 +296,11 @@ static void signal_begin(struct object *object)
 	object->poll.async = true;
 }
 
-static void signal_lost(struct object *object)
+static int signal_lost(struct object *object)
 {
 	if (object->poll.async)
 		tell(object, POLLIN | POLLRDNORM);
+	return 0;
 }
 
 static void signal_ready(struct source *source, uint32_t events)
