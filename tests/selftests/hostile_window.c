@@ -26,7 +26,7 @@
 #define EXPORTS		(EXPORTS_MOST + 500)
 /* Where the kernel counts lines, it says so many in five seconds (DEFAULT_RATELIMIT_BURST). */
 #define BURST		10
-#define PATIENCE_MS	60000
+#define PATIENCE_MS	180000
 
 static bool kernel_has_warned(void)
 {
