@@ -9,10 +9,8 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <regex.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -22,6 +20,7 @@
 
 #include "../../drivers/common/nvidia_rm.h"
 #include "host_played.h"
+#include "kernel_log.h"
 
 #include "kselftest_harness.h"
 
@@ -181,32 +180,17 @@ static bool text_is(const char *file, const char *text)
 	return holds(file, text, strlen(text));
 }
 
-/* Commands of the kernel's syslog(), see syslog(2). */
-enum { LOG_READ_ALL = 3, LOG_CLEAR = 5, LOG_SIZE = 10 };
-
-/* How many lines of the kernel's log have these words, a regular expression, since it was cleared. */
-static int said(const char *words)
+/* Return: the file comes to hold that, by and by. */
+static bool text_comes(const char *file, const char *text)
 {
-	int size = klogctl(LOG_SIZE, NULL, 0), len, nr = 0;
-	char *text = size > 0 ? malloc(size + 1) : NULL, *rest = text, *line;
-	regex_t regex;
+	uint64_t deadline = tool_now_ms() + 30000;
 
-	len = text ? klogctl(LOG_READ_ALL, text, size) : -1;
-	if (len < 0 || regcomp(&regex, words, REG_NOSUB)) {
-		free(text);
-		return -1;
+	while (!text_is(file, text)) {
+		if (tool_now_ms() > deadline)
+			return false;
+		usleep(20000);
 	}
-	text[len] = '\0';
-	while ((line = strsep(&rest, "\n")))
-		nr += !regexec(&regex, line, 0, NULL, 0);
-	regfree(&regex);
-	free(text);
-	return nr;
-}
-
-static bool forget_said(void)
-{
-	return !klogctl(LOG_CLEAR, NULL, 0);
+	return true;
 }
 
 static bool is_left(void)
@@ -473,7 +457,7 @@ TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
 		SKIP(return, "userfaultfd is not available");
 	ASSERT_NE(ctl = send_node("nvidiactl", NULL), 0);
 	ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", "stuck\n"));
-	ASSERT_TRUE(settled());
+	ASSERT_TRUE(text_comes(PROC "/version", "stuck\n"));
 	ASSERT_TRUE(reader_begin(&reader, PROC "/version"));
 	for (i = 0; i < 3; i++) {
 		ASSERT_TRUE(send_text(ctl, "proc/driver/nvidia/version", NULL));
@@ -496,19 +480,6 @@ TEST_F_TIMEOUT(host, file_that_is_read_for_ever, 240)
 	EXPECT_STREQ(traces(), "dev/nvidiactl proc/driver/nvidia/version sys/module/nvidia ");
 }
 
-/* Return: the file comes to hold that, by and by. */
-static bool text_comes(const char *file, const char *text)
-{
-	uint64_t deadline = tool_now_ms() + 30000;
-
-	while (!text_is(file, text)) {
-		if (tool_now_ms() > deadline)
-			return false;
-		usleep(20000);
-	}
-	return true;
-}
-
 /* A card has its file once such a reader has ended, whatever the host has told meanwhile. */
 TEST_F_TIMEOUT(host, card_file_that_is_read_for_ever, 240)
 {
@@ -523,7 +494,7 @@ TEST_F_TIMEOUT(host, card_file_that_is_read_for_ever, 240)
 	ASSERT_NE(card = send_node("nvidia0", "0000:00:06.0"), 0);
 	ASSERT_NE(other = send_node("nvidia1", "0000:00:07.0"), 0);
 	ASSERT_TRUE(send_text(card, information, "stuck\n"));
-	ASSERT_TRUE(settled());
+	ASSERT_TRUE(text_comes(here, "stuck\n"));
 	/* The file goes and comes. */
 	ASSERT_TRUE(reader_begin(&reader, here));
 	ASSERT_TRUE(send_text(card, information, NULL));
