@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "../../drivers/common/nvidia_rm.h"
+#include "agent.h"
 #include "host_played.h"
 #include "kernel_log.h"
 
@@ -750,6 +751,21 @@ static int shown_as(const char *name)
 	return fd < 0 ? -1 : tool_find_export(name);
 }
 
+static bool export_stand_in(FIXTURE_DATA(stand_in) *self)
+{
+	if (tool_run("vgpuctl export /dev/nvidiactl --to 1 --name stand-in-control && "
+		     "vgpuctl export /dev/nvidia0 --to 1 --name stand-in-card")->status)
+		return false;
+	self->control = shown_as("stand-in-control");
+	self->card = shown_as("stand-in-card");
+	return self->control >= 0 && self->card >= 0;
+}
+
+static void unexport_stand_in(void)
+{
+	tool_run("vgpuctl unexport stand-in-control --force; vgpuctl unexport stand-in-card --force");
+}
+
 FIXTURE_SETUP(stand_in)
 {
 	/* The teardown does not run after this. */
@@ -762,17 +778,12 @@ FIXTURE_SETUP(stand_in)
 	/* The module may have been loaded for this test as its host, and not for the real one. */
 	if (guest_is_ours() || access("/sys/module/vgpu_guest", F_OK))
 		ASSERT_TRUE(restore());
-	ASSERT_EQ(tool_run("vgpuctl export /dev/nvidiactl --to 1 --name stand-in-control && "
-			   "vgpuctl export /dev/nvidia0 --to 1 --name stand-in-card")->status, 0);
-	self->control = shown_as("stand-in-control");
-	self->card = shown_as("stand-in-card");
-	ASSERT_GE(self->control, 0);
-	ASSERT_GE(self->card, 0);
+	ASSERT_TRUE(export_stand_in(self));
 }
 
 FIXTURE_TEARDOWN(stand_in)
 {
-	tool_run("vgpuctl unexport stand-in-control --force; vgpuctl unexport stand-in-card --force");
+	unexport_stand_in();
 	tool_run("rm -f /dev/nvidiactl /dev/nvidia0");
 	/* The module stays until the last file is closed. */
 	EXPECT_EQ(tool_run("for i in $(seq 600); do rmmod " STAND_IN " 2>/dev/null && exit 0; "
@@ -946,6 +957,36 @@ TEST_F_TIMEOUT(stand_in, number_of_a_process_by_a_registered_file, 240)
 	ASSERT_EQ(close(CONTROL), 0);
 	EXPECT_TRUE(state_becomes(registers, 0));
 	EXPECT_TRUE(state_becomes(uses, 0));
+}
+
+/* A guest that has too many numbers of processes begins no further program until it lets go of some. */
+TEST_F_TIMEOUT(stand_in, numbers_of_many_processes, 240)
+{
+	const char *mock = getenv("VGPU_NAME");
+	pid_t shadow = 0;
+	char path[32];
+	int i;
+
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	unexport_stand_in();
+	ASSERT_TRUE(agent_keep_exports());
+	EXPECT_TRUE(agent_start_with(mock, "[limits]\nsessions = 3\nsession-rate = 2\n"));
+	EXPECT_TRUE(export_stand_in(self));
+	snprintf(path, sizeof(path), "/dev/vgpu%d", self->control);
+	for (i = 0; i < 16; i++)
+		EXPECT_NE(shadow = make_client(path, CONTROL, -1), 0)
+			TH_LOG("%d", i);
+	EXPECT_NE(tool_run("grep -q 'no shadow: 16 are zombies' /run/vgpud.log")->status, 0);
+	EXPECT_EQ(make_client(path, CONTROL, -1), 0);
+	EXPECT_EQ(tool_run("grep -q 'no shadow: 16 are zombies' /run/vgpud.log")->status, 0);
+	EXPECT_EQ(close(CONTROL), 0);
+	EXPECT_TRUE(state_becomes(shadow, 0));
+	EXPECT_TRUE(others_are_reaped(path));
+	unexport_stand_in();
+	EXPECT_TRUE(agent_start_with(mock, ""));
+	EXPECT_TRUE(agent_write_env());
+	EXPECT_TRUE(export_stand_in(self));
 }
 
 /* How often an object of that class was made for whose parameters there is no schema. */

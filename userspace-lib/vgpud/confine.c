@@ -377,7 +377,7 @@ static unsigned int limits_of(enum spawn_kind kind, struct limit limits[LIMITS])
 	const rlim_t page = 4096;
 	/* Counted by user: all shadows of the guest together, zombies too. */
 	rlim_t threads = (rlim_t)settings.limits.sessions *
-		(settings.limits.lanes + EXTRA_THREADS + SESSION_ZOMBIES);
+		(settings.limits.lanes + EXTRA_THREADS) + sessions_zombies_max();
 	unsigned int nr = 0;
 
 	limits[nr++] = (struct limit) { RLIMIT_CORE, 0, "core dumps", NULL };

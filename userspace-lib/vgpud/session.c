@@ -15,11 +15,17 @@
 #include "keeper.h"
 #include "log.h"
 #include "master.h"
+#include "pace.h"
 #include "peer.h"
 #include "session.h"
 #include "shadow/layout.h"
 #include "spawn.h"
 #include "wire.h"
+
+/* Zombies of a guest for each session that it may have. */
+#define ZOMBIES_OF_A_SESSION	4
+/* The most seconds for which a shadow is a zombie that shared no file. */
+#define ZOMBIE_S		4
 
 static struct session *session_find(const struct peer *peer, uint64_t number)
 {
@@ -92,17 +98,29 @@ unsigned int sessions_count(const struct peer *peer, bool dead)
 	return nr;
 }
 
+/*
+ * Numbers of processes are the host's, and a guest that shares files among many uses some up. One
+ * that shares none has a zombie of each that has ended for some seconds (engine/tgid.c), after it
+ * has begun as many at once as in PACE_BURST_S.
+ */
+unsigned int sessions_zombies_max(void)
+{
+	unsigned int shared = ZOMBIES_OF_A_SESSION * settings.limits.sessions;
+	unsigned int paced = (PACE_BURST_S + ZOMBIE_S) * settings.session_rate;
+
+	return shared > paced ? shared : paced;
+}
+
 static struct session *session_new(struct peer *peer, const struct vgpu_lane_hello *hello,
 				   int *error)
 {
 	struct session *session;
 	int shadow_fd;
 
-	/* Numbers of processes are the host's: a guest that shares files among many uses some up. */
-	if (sessions_count(peer, true) >= SESSION_ZOMBIES * settings.limits.sessions) {
+	if (sessions_count(peer, true) >= sessions_zombies_max()) {
 		log_guest(peer->cid, peer->port,
-			  "no shadow: %u are zombies, as files are open that they had (raise 'sessions' in [limits])",
-			  SESSION_ZOMBIES * settings.limits.sessions);
+			  "no shadow: %u are zombies, as files are open that they had (raise 'sessions' or 'session-rate' in [limits])",
+			  sessions_zombies_max());
 		*error = -EMFILE;
 		return NULL;
 	}

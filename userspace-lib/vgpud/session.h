@@ -17,8 +17,6 @@
 #include <linux/vgpu_wire.h>
 
 #define SESSION_ENDED_MAX	256
-/* Zombies of a guest for each session that it may have. */
-#define SESSION_ZOMBIES		4
 
 struct peer;
 
@@ -47,6 +45,9 @@ struct session {
 
 /* How many shadows of a guest are zombies, or are none. */
 unsigned int sessions_count(const struct peer *peer, bool dead);
+
+/* The most shadows of a guest that may be zombies. */
+unsigned int sessions_zombies_max(void);
 
 /* A lane of this session would be its first, for which a shadow has to be made. */
 bool session_is_new(const struct peer *peer, uint64_t number);
