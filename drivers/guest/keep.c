@@ -588,17 +588,14 @@ static void keep_lose_all(struct list_head *lost)
 void vgpu_keep_close(struct vgpu_object *object)
 {
 	struct vgpu_keep_set *set = &object->host->keeps;
-	struct vgpu_session *user;
 	LIST_HEAD(left);
 
 	if (!vgpu_keep_may(object))
 		return;
 	mutex_lock(&set->lock);
-	user = vgpu_keep_leave(object, &left);
+	vgpu_keep_leave(object, &left);
 	keep_release(object->host, &left);
 	mutex_unlock(&set->lock);
-	if (user)
-		vgpu_session_put(user);
 	keep_lose_all(&left);
 }
 

@@ -21,10 +21,8 @@
  *    way round: a driver that imports a dma-buf has its memory for longer than that is open.
  *
  * RM_DUP_OBJECT and nvidia-uvm take objects by handles of any client of the same process, of which
- * each is by a file that the session has used. But the host may give the process id of a shadow
- * that has ended to a new one, to which what the old one made looks like its own. So a new session
- * begins in one group with all strays: files that a session has used which is over, or that
- * several have used, as one of these may be.
+ * each is by a file that the session has used. The host gives the process id of a shadow to no
+ * other process while such a file is open.
  *
  * Three things pass memory by numbers alone, to whom is not known here:
  *
@@ -36,11 +34,6 @@
  * Pins of a group that has done one of the first two, and of any group while a file of the last is
  * open, are released when no file of any group is open any more. A file that gets a buffer by a
  * number comes into its session's group for that, in whatever the buffer's own file is.
- *
- * A shadow that dies by itself is noticed late: a session that was started before may have got its
- * process id, and its memory. So its group is released likewise. Where it would not be noticed at
- * all, as the session has no lane that tells, its files are strays from then on: until then the
- * shadow was alive, so sessions that were there before have other process ids.
  *
  * NVLink's exports by id are not reached by guests: RM wants a file of an IMEX channel for one.
  *
@@ -70,11 +63,9 @@
  * @size: number of groups that it was made of
  * @open: number of its files that are open, and of calls that @raw counts
  * @raw: number of calls under way that may bring a file into it, see vgpu_keep_raw_begin()
- * @strays: how many of these one session that is over has used, or several have
  * @had: it has a file, or had one while the calls that @raw counts were under way
  * @cameras: it is that of cameras, and no session's
  * @shared: others that are not known may have what a driver has for it
- * @entry: in groups->strays, while there are some
  * @kept: list of struct vgpu_keep: the pins of calls on any of its files
  * @rcu: frees it when nobody compares pointers to it any more (file_is_used())
  */
@@ -84,11 +75,9 @@ struct vgpu_keep_group {
 	unsigned int size;
 	unsigned int open;
 	unsigned int raw;
-	unsigned int strays;
 	bool had;
 	bool cameras;
 	bool shared;
-	struct list_head entry;
 	struct list_head kept;
 	struct rcu_head rcu;
 };
@@ -108,7 +97,6 @@ static struct vgpu_keep_group *group_alloc(void)
 		return NULL;
 	group->refs = 1;
 	group->size = 1;
-	INIT_LIST_HEAD(&group->entry);
 	INIT_LIST_HEAD(&group->kept);
 	return group;
 }
@@ -145,23 +133,8 @@ static struct vgpu_keep_group *group_find(struct vgpu_keep_group **at)
 	return group;
 }
 
-static void group_add_strays(struct vgpu_keep_groups *groups, struct vgpu_keep_group *group,
-			     unsigned int nr)
-{
-	group->strays += nr;
-	if (group->strays && list_empty(&group->entry))
-		list_add_tail(&group->entry, &groups->strays);
-}
-
-static void group_del_stray(struct vgpu_keep_group *group)
-{
-	if (!--group->strays)
-		list_del_init(&group->entry);
-}
-
 /* Return: the one that there is afterwards. */
-static struct vgpu_keep_group *group_merge(struct vgpu_keep_groups *groups,
-					   struct vgpu_keep_group *one,
+static struct vgpu_keep_group *group_merge(struct vgpu_keep_group *one,
 					   struct vgpu_keep_group *other)
 {
 	if (one == other)
@@ -169,8 +142,6 @@ static struct vgpu_keep_group *group_merge(struct vgpu_keep_groups *groups,
 	/* The group of cameras becomes part of the session's. */
 	if (one->cameras || (!other->cameras && one->size < other->size))
 		swap(one, other);
-	group_add_strays(groups, one, other->strays);
-	list_del_init(&other->entry);
 	one->size += other->size;
 	one->open += other->open;
 	one->raw += other->raw;
@@ -187,7 +158,6 @@ static struct vgpu_keep_group *group_merge(struct vgpu_keep_groups *groups,
  */
 void vgpu_keep_groups_init(struct vgpu_keep_groups *groups)
 {
-	INIT_LIST_HEAD(&groups->strays);
 	INIT_LIST_HEAD(&groups->any);
 }
 
@@ -227,75 +197,11 @@ void vgpu_keep_member_fini(struct vgpu_session *session)
 	mutex_unlock(&set->lock);
 }
 
-/**
- * vgpu_keep_started - a session has a shadow
- * @session: the session, which has made no call yet
- *
- * The process id of the shadow may be one of which there were others.
- */
-void vgpu_keep_started(struct vgpu_session *session)
-{
-	struct vgpu_keep_set *set = set_of(session);
-	struct vgpu_keep_groups *groups = &set->groups;
-	struct vgpu_keep_group *group, *stray;
-
-	mutex_lock(&set->lock);
-	group = group_find(&session->keep.group);
-	while (!list_empty(&groups->strays)) {
-		stray = list_first_entry(&groups->strays, struct vgpu_keep_group, entry);
-		if (stray == group && list_is_singular(&groups->strays))
-			break;
-		if (stray == group)
-			list_rotate_left(&groups->strays);
-		else
-			group = group_merge(groups, group, stray);
-	}
-	mutex_unlock(&set->lock);
-}
-
-/**
- * vgpu_keep_over - a session's shadow has ended, or may do so unnoticed from now on
- * @session: the session; more than once is fine
- */
-void vgpu_keep_over(struct vgpu_session *session)
-{
-	struct vgpu_keep_member *member = &session->keep;
-	struct vgpu_keep_set *set = set_of(session);
-
-	mutex_lock(&set->lock);
-	if (!member->over && member->alone)
-		group_add_strays(&set->groups, group_find(&member->group), member->alone);
-	member->over = true;
-	mutex_unlock(&set->lock);
-}
-
-/**
- * vgpu_keep_lost - a session's shadow has died by itself
- * @session: the session; more than once is fine
- */
-void vgpu_keep_lost(struct vgpu_session *session)
-{
-	struct vgpu_keep_set *set = set_of(session);
-	struct vgpu_keep_group *group;
-
-	mutex_lock(&set->lock);
-	group = group_find(&session->keep.group);
-	if (!session->keep.over && group->open)
-		group->shared = true;
-	mutex_unlock(&set->lock);
-}
-
 /* --- files ---------------------------------------------------------------- */
 
 static bool file_sees_all(const struct vgpu_object *object)
 {
 	return object->keep.keepers == VGPU_KEEPERS_NVIDIA_ANY;
-}
-
-/* Strays matter only among files of RM, which tells clients apart by their processes. */
-static bool file_has_users(const struct vgpu_object *object)
-{
-	return object->keep.keepers == VGPU_KEEPERS_NVIDIA || file_sees_all(object);
 }
 
 static void file_add(struct vgpu_keep_groups *groups, struct vgpu_keep_file *file,
@@ -314,23 +220,6 @@ static bool file_is_alone(struct vgpu_keep_file *file)
 	return !file->group || group_find(&file->group)->cameras;
 }
 
-/* Return: a session whose reference is to be put without the lock, or NULL. */
-static struct vgpu_session *file_used(struct vgpu_keep_groups *groups, struct vgpu_keep_file *file,
-				      struct vgpu_session *session)
-{
-	struct vgpu_session *user = file->user;
-
-	if (!user || user == session)
-		return NULL;
-	WRITE_ONCE(file->user, NULL);
-	file->stray = true;
-	if (!user->keep.over) {
-		user->keep.alone--;
-		group_add_strays(groups, group_find(&file->group), 1);
-	}
-	return user;
-}
-
 /* The file comes into the session's group, in whatever it was. */
 static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 {
@@ -338,7 +227,7 @@ static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 	struct vgpu_keep_group *group = group_find(&session->keep.group);
 
 	if (file->group) {
-		group_merge(groups, group, group_find(&file->group));
+		group_merge(group, group_find(&file->group));
 	} else {
 		list_splice_tail_init(&file->kept, &group->kept);
 		file_add(groups, file, group);
@@ -351,7 +240,6 @@ static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 /* Return: whether vgpu_keep_use() would change nothing. */
 static bool file_is_used(struct vgpu_session *session, struct vgpu_object *object)
 {
-	struct vgpu_session *user = READ_ONCE(object->keep.user);
 	struct vgpu_keep_group *group;
 	bool same;
 
@@ -360,7 +248,7 @@ static bool file_is_used(struct vgpu_session *session, struct vgpu_object *objec
 	group = READ_ONCE(object->keep.group);
 	same = group == READ_ONCE(session->keep.group);
 	rcu_read_unlock();
-	return !group || (same && (!user || user == session));
+	return !group || same;
 }
 
 /**
@@ -396,14 +284,7 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 	group = group_find(cameras ? &groups->cameras : &session->keep.group);
 	group_put(cameras);
 	file_add(groups, file, group);
-	if (file_has_users(object)) {
-		groups->nr_modeset += file_sees_all(object);
-		file->user = vgpu_session_get(session);
-		if (session->keep.over)
-			group_add_strays(groups, group, 1);
-		else
-			session->keep.alone++;
-	}
+	groups->nr_modeset += file_sees_all(object);
 	mutex_unlock(&set->lock);
 	return 0;
 }
@@ -416,18 +297,13 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object)
 {
 	struct vgpu_keep_set *set = set_of(session);
-	struct vgpu_session *user = NULL;
 
 	if (file_is_used(session, object))
 		return;
 	mutex_lock(&set->lock);
-	if (!file_is_alone(&object->keep)) {
+	if (!file_is_alone(&object->keep))
 		file_join(session, &object->keep);
-		user = file_used(&set->groups, &object->keep, session);
-	}
 	mutex_unlock(&set->lock);
-	if (user)
-		vgpu_session_put(user);
 }
 
 /**
@@ -441,7 +317,6 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 {
 	struct vgpu_keep_set *set = set_of(session);
 	bool in = READ_ONCE(object->keep.group);
-	struct vgpu_session *users[2] = {};
 
 	if (in == !!READ_ONCE(named->keep.group) && file_is_used(session, object) &&
 	    file_is_used(session, named))
@@ -450,14 +325,8 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 	if (!file_is_alone(&object->keep) || !file_is_alone(&named->keep)) {
 		file_join(session, &object->keep);
 		file_join(session, &named->keep);
-		users[0] = file_used(&set->groups, &object->keep, session);
-		users[1] = file_used(&set->groups, &named->keep, session);
 	}
 	mutex_unlock(&set->lock);
-	if (users[0])
-		vgpu_session_put(users[0]);
-	if (users[1])
-		vgpu_session_put(users[1]);
 }
 
 /**
@@ -584,26 +453,19 @@ struct list_head *vgpu_keep_list(struct vgpu_object *object)
  * vgpu_keep_leave - an object is closed
  * @object: the object
  * @left: list that gets all pins that no driver has any more when that is done
- *
- * Return: a session whose reference is to be put without the lock, or NULL.
  */
-struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_head *left)
+void vgpu_keep_leave(struct vgpu_object *object, struct list_head *left)
 {
 	struct vgpu_keep_groups *groups = &object->host->keeps.groups;
 	struct vgpu_keep_file *file = &object->keep;
-	struct vgpu_session *user = file->user;
 	struct vgpu_keep_group *group;
 
 	lockdep_assert_held(&object->host->keeps.lock);
 	if (!file->group) {
 		list_splice_tail_init(&file->kept, left);
-		return NULL;
+		return;
 	}
 	group = group_find(&file->group);
-	if (file->stray || (user && user->keep.over))
-		group_del_stray(group);
-	else if (user)
-		user->keep.alone--;
 	groups->nr_modeset -= file_sees_all(object);
 	group->open--;
 	if (!group->open)
@@ -613,6 +475,4 @@ struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_hea
 		list_splice_tail_init(&groups->any, left);
 	group_put(group);
 	file->group = NULL;
-	file->user = NULL;
-	return user;
 }

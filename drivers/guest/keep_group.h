@@ -15,14 +15,12 @@ struct vgpu_session;
  * struct vgpu_keep_groups - groups of the files of one host; all is under the lock of its set
  * @open: number of open files that are in a group, and of calls that may bring one there
  * @nr_modeset: number of open files of nvidia-modeset, which may have memory of any group
- * @strays: list of struct vgpu_keep_group with strays
  * @cameras: the group of all cameras' files, while one of it is open (a reference), or NULL
  * @any: list of struct vgpu_keep that any file which is in a group may have; empty when @open is 0
  */
 struct vgpu_keep_groups {
 	unsigned int open;
 	unsigned int nr_modeset;
-	struct list_head strays;
 	struct vgpu_keep_group *cameras;
 	struct list_head any;
 };
@@ -31,32 +29,23 @@ struct vgpu_keep_groups {
  * struct vgpu_keep_member - a session's part in its group; all is under the set's lock, but that
  *	@group may be looked at without
  * @group: the group, or one that was merged into it (a reference)
- * @alone: number of open files which no other session has used
- * @over: its shadow has ended, or may end unnoticed. Then the host may give the process id to a new
- *	one
  */
 struct vgpu_keep_member {
 	struct vgpu_keep_group *group;
-	unsigned int alone;
-	bool over;
 };
 
 /**
  * struct vgpu_keep_file - an object's part in a group; all is under the set's lock, but that @group
- *	and @user may be looked at without
+ *	may be looked at without
  * @keepers: enum vgpu_schema_keepers, set once
  * @group: the group, or one that was merged into it (a reference); NULL: it is in none, and what
  *	calls on it have pinned is its own
- * @user: the one session that has used it (a reference), or NULL
- * @stray: several sessions have used it
  * @shared: others that are not known may have what the driver has for it
  * @kept: list of struct vgpu_keep that calls on it have pinned, where it is in no group
  */
 struct vgpu_keep_file {
 	u8 keepers;
 	struct vgpu_keep_group *group;
-	struct vgpu_session *user;
-	bool stray;
 	bool shared;
 	struct list_head kept;
 };
@@ -65,9 +54,6 @@ void vgpu_keep_groups_init(struct vgpu_keep_groups *groups);
 void vgpu_keep_groups_fini(struct vgpu_keep_groups *groups);
 int vgpu_keep_member_init(struct vgpu_keep_member *member);
 void vgpu_keep_member_fini(struct vgpu_session *session);
-void vgpu_keep_started(struct vgpu_session *session);
-void vgpu_keep_over(struct vgpu_session *session);
-void vgpu_keep_lost(struct vgpu_session *session);
 int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		   struct vgpu_object *from);
 void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object);
@@ -79,6 +65,6 @@ bool vgpu_keep_raw_begin(struct vgpu_session *session, struct vgpu_object *objec
 void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *object, bool over,
 			 struct list_head *left);
 struct list_head *vgpu_keep_list(struct vgpu_object *object);
-struct vgpu_session *vgpu_keep_leave(struct vgpu_object *object, struct list_head *left);
+void vgpu_keep_leave(struct vgpu_object *object, struct list_head *left);
 
 #endif /* VGPU_KEEP_GROUP_H */

@@ -19,7 +19,6 @@
 
 #include "deadline.h"
 #include "host.h"
-#include "keep_group.h"
 #include "lane.h"
 #include "session.h"
 #include "slot.h"
@@ -115,7 +114,6 @@ static void lane_lost(struct vgpu_session *session)
 	if (!READ_ONCE(session->dead))
 		pr_info_ratelimited("%s (%u): host %s has ended its session\n", session->comm,
 				    session->tgid, session->host->name);
-	vgpu_keep_lost(session);
 	vgpu_session_kill(session);
 }
 
@@ -603,7 +601,7 @@ void vgpu_lane_check(struct vgpu_session *session)
 void vgpu_lane_drop(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
-	bool listed, mm_lane, ended = false, untold = false;
+	bool listed, mm_lane, ended = false;
 
 	/* When it is not the lane for class mm any more, it tells nothing. */
 	vgpu_lane_check(session);
@@ -613,13 +611,9 @@ void vgpu_lane_drop(struct vgpu_lane *lane)
 	if (mm_lane) {
 		session->mm_lane_busy = false;
 		ended = lane_keep_idle_locked(session);
-		untold = !session->mm_lane;
 	}
 	spin_unlock(&session->lock);
 	vgpu_conn_shutdown(&lane->conn);
-	/* Until it has a lane for class mm again nothing tells when the shadow dies. */
-	if (untold)
-		vgpu_keep_over(session);
 	if (ended)
 		vgpu_session_check_later(session);
 	wake_up_all(&session->wait);

@@ -76,8 +76,6 @@ static void session_end(struct vgpu_session *session)
 {
 	struct vgpu_host *host = session->host;
 
-	/* The shadow may have died by itself, which nobody has noticed. */
-	vgpu_lane_check(session);
 	vgpu_session_kill(session);
 	spin_lock(&host->lock);
 	list_del(&session->entry);
@@ -135,8 +133,6 @@ static void session_start(struct work_struct *work)
 	session->error = vgpu_lane_start(session);
 	if (session->error)
 		vgpu_session_kill(session);
-	else
-		vgpu_keep_started(session);
 	complete_all(&session->started);
 	/* After a failure the next call begins anew. */
 	if (session->error)
@@ -371,7 +367,6 @@ void vgpu_session_kill(struct vgpu_session *session)
 	spin_lock(&session->lock);
 	WRITE_ONCE(session->dead, true);
 	spin_unlock(&session->lock);
-	vgpu_keep_over(session);
 	vgpu_lane_end_all(session);
 	wake_up_all(&session->wait);
 }
