@@ -820,7 +820,7 @@ static void *nice_run(void *data)
 }
 
 /* A page becomes writable, and meanwhile it is another: it was in the window, and is a copy. */
-TEST_F_TIMEOUT(move, first_write_meanwhile, 200)
+TEST_F_TIMEOUT(move, first_write_meanwhile, 600)
 {
 	/* A thread that waits for a writer waits for one that gets nearly no processor. */
 	const uint64_t end = tool_now_ms() + 60000;
@@ -841,7 +841,7 @@ TEST_F_TIMEOUT(move, first_write_meanwhile, 200)
 		ASSERT_EQ(0, pthread_create(&writers[i], &attr, nice_run, self->memory + i * PAGE));
 	for (n = 0; n < 2 * times() && (n < 4 || tool_now_ms() < end); n++) {
 		EXPECT_EQ(0, n % 2 ? fill() : drain());
-		ASSERT_TRUE(await_mappings(buffer, n % 2));
+		ASSERT_TRUE(await_mappings_for(buffer, n % 2, 180));
 		for (i = 0; i < 4 * WRITERS; i++) {
 			(void)*(volatile char *)(self->memory + i % WRITERS * PAGE);
 			usleep(2000);
