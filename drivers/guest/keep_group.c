@@ -133,12 +133,10 @@ static struct vgpu_keep_group *group_find(struct vgpu_keep_group **at)
 	return group;
 }
 
-/* Return: the one that there is afterwards. */
-static struct vgpu_keep_group *group_merge(struct vgpu_keep_group *one,
-					   struct vgpu_keep_group *other)
+static void group_merge(struct vgpu_keep_group *one, struct vgpu_keep_group *other)
 {
 	if (one == other)
-		return one;
+		return;
 	/* The group of cameras becomes part of the session's. */
 	if (one->cameras || (!other->cameras && one->size < other->size))
 		swap(one, other);
@@ -149,7 +147,6 @@ static struct vgpu_keep_group *group_merge(struct vgpu_keep_group *one,
 	one->shared |= other->shared;
 	list_splice_tail_init(&other->kept, &one->kept);
 	WRITE_ONCE(other->into, group_get(one));
-	return one;
 }
 
 /**
