@@ -73,7 +73,9 @@ class Steps(Machine):
             self.wait_for("a vgpud with another guest", lambda: connects(os.path.join(directory, f"beside_{PORT}"), nobody)
                           is None, 30)
             end(beside, signal.SIGTERM)
-        # Nobody listens there any more, but it is root's: its directory's owner may remove it.
+        # Nobody listens there any more, but it is another user's.
+        refused("there is a file, or somebody listens there")
+        os.chown(path, nobody, -1)
         other = listening()
         info = os.stat(path)
         if not stat.S_ISSOCK(info.st_mode) or stat.S_IMODE(info.st_mode) != 0o600 or info.st_uid != nobody:
