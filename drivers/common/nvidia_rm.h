@@ -102,6 +102,38 @@ struct rm_subdevice {
 	__u32 number;
 };
 
+/* Parameters of RM_CLASS_SYSTEM, and of other memory. */
+struct rm_memory_params {
+	__u32 owner;
+	__u32 type;
+	__u32 flags;
+	__u32 width;
+	__u32 height;
+	__s32 pitch;
+	__u32 attr;
+	__u32 attr2;
+	__u32 format;
+	__u32 compression;
+	__u32 z_culling;
+	__u32 reserved;
+	__u64 range_first;
+	__u64 range_last;
+	__u64 size;
+	__u64 alignment;
+	__u64 offset;
+	__u64 limit;
+	__u64 addr;
+	__u32 tag_offset;
+	__u32 va_space;
+	__u32 internal_flags;
+	__u32 tag;
+	__s32 numa_node;
+	__u32 reserved2;
+};
+
+/* @attr of memory of the system that is cached and may be in scattered pages. */
+#define RM_ATTR_SYSTEM	0x2a000000U
+
 struct rm_free {
 	__u32 client;
 	__u32 parent;
@@ -192,6 +224,34 @@ struct rm_unmap {
 	__u32 flags;
 };
 
+struct rm_control {
+	__u32 client;
+	__u32 object;
+	__u32 cmd;
+	__u32 flags;
+	__u64 params;
+	__u32 params_size;
+	__u32 status;
+};
+
+/*
+ * A command: makes a duplicate of an object, which is @file's until that is closed. All such
+ * duplicates are RM's, in one client for all programs. RM makes that with the first of them, as one
+ * of the process that asks, and frees it with the last (rmobjexportimport.c of release 595).
+ */
+#define RM_CMD_EXPORT	0x3d05
+
+struct rm_export {
+	__u32 type;
+	__u32 device;
+	__u32 parent;
+	__u32 object;
+	__s32 file;	/* of nvidiactl, with which nothing was done */
+	__u32 flags;
+};
+
+#define RM_EXPORT_OBJECT	1	/* the only @type */
+
 /* Ties a file to one of nvidiactl, which is not closed before it. */
 struct rm_register {
 	__s32 control;
@@ -200,6 +260,7 @@ struct rm_register {
 #define RM_IOCTL_REGISTER _IOWR('F', 0xc9, struct rm_register)
 #define RM_IOCTL_ALLOC_MEMORY _IOWR('F', 0x27, struct rm_alloc_memory)
 #define RM_IOCTL_FREE	_IOWR('F', 0x29, struct rm_free)
+#define RM_IOCTL_CONTROL _IOWR('F', 0x2a, struct rm_control)
 #define RM_IOCTL_ALLOC	_IOWR('F', 0x2b, struct rm_alloc)
 #define RM_IOCTL_DUP	_IOWR('F', 0x34, struct rm_dup)
 #define RM_IOCTL_SHARE	_IOWR('F', 0x35, struct rm_share)
@@ -243,6 +304,9 @@ static_assert(sizeof(struct rm_alloc) == 48, "the driver's size");
 static_assert(sizeof(struct rm_alloc_memory) == 56, "the driver's size");
 static_assert(__builtin_offsetof(struct rm_alloc_memory, fd) == RM_ALLOC_FD, "the driver's place");
 static_assert(sizeof(struct rm_device) == 56, "the driver's size");
+static_assert(sizeof(struct rm_memory_params) == 128, "the driver's size");
+static_assert(sizeof(struct rm_control) == 32, "the driver's size");
+static_assert(sizeof(struct rm_export) == 24, "the driver's size");
 static_assert(sizeof(struct rm_dup) == 28, "the driver's size");
 static_assert(sizeof(struct rm_share) == 24, "the driver's size");
 static_assert(sizeof(struct rm_map) == 56, "the driver's size");

@@ -15,23 +15,10 @@
 
 #include "engine/nvidia.h"
 
-#define CLASS_SYSTEM	0x3e
+#define CLASS_SYSTEM	RM_CLASS_SYSTEM
 #define CLASS_VIDEO	0x40
 
-/* In scattered pages, cached. */
-#define ATTR_SYSTEM	(1U << 25 | 1U << 27 | 1U << 29)
 #define ATTR_VIDEO	(3U << 27)
-
-struct memory_params {
-	uint32_t owner, type, flags, width, height;
-	int32_t pitch;
-	uint32_t attr, attr2, format, compr_covg, zcull_covg;
-	uint64_t range_lo, range_hi, size, alignment, offset, limit, address;
-	uint32_t ctag_offset, va_space, internal_flags, tag;
-	int32_t numa_node;
-};
-
-_Static_assert(sizeof(struct memory_params) == 128, "the driver's size");
 
 static struct nvidia rm = { .control = -1 };
 static uint32_t device, subdevice;
@@ -58,9 +45,9 @@ static inline uint32_t rm_alloc(uint32_t parent, uint32_t class, void *params, u
 
 static inline uint32_t rm_memory(uint32_t class, uint64_t size, uint32_t *object)
 {
-	struct memory_params params = {
+	struct rm_memory_params params = {
 		.owner = rm.client,
-		.attr = class == CLASS_VIDEO ? ATTR_VIDEO : ATTR_SYSTEM,
+		.attr = class == CLASS_VIDEO ? ATTR_VIDEO : RM_ATTR_SYSTEM,
 		.size = size,
 	};
 

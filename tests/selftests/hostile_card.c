@@ -354,7 +354,7 @@ static uint32_t open_export(FIXTURE_DATA(card) *self, uint32_t export)
 static bool begin(FIXTURE_DATA(card) *self)
 {
 	struct rm_device device = {};
-	struct memory_params params = { .size = SIZE, .attr = ATTR_VIDEO };
+	struct rm_memory_params params = { .size = SIZE, .attr = ATTR_VIDEO };
 
 	if (peer_open(&self->peer, LOOPBACK, PORT) || !know_exports(self))
 		return false;
@@ -375,7 +375,7 @@ static bool begin(FIXTURE_DATA(card) *self)
 /* The same, of the system. It has a file by either of the ways that there are. */
 static bool begin_with_system(FIXTURE_DATA(card) *self, bool at_once)
 {
-	struct memory_params params = { .size = SIZE, .attr = ATTR_SYSTEM };
+	struct rm_memory_params params = { .size = SIZE, .attr = RM_ATTR_SYSTEM };
 
 	if (!guest_free(self, self->memory))
 		return false;

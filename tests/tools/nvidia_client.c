@@ -21,18 +21,6 @@
 
 #define SIZE	(64UL << 10)
 
-struct rm_control {
-	uint32_t client;
-	uint32_t object;
-	uint32_t cmd;
-	uint32_t flags;
-	uint64_t params;
-	uint32_t params_size;
-	uint32_t status;
-};
-
-#define RM_IOCTL_CONTROL	_IOWR('F', 0x2a, struct rm_control)
-
 /* In which address space memory is: of the card, or of the machine. */
 #define CMD_ADDRESS_SPACE	0xd01
 
@@ -66,7 +54,7 @@ static uint32_t ask_control(const struct handles *of)
 
 static uint32_t ask_alloc(const struct handles *of)
 {
-	struct memory_params params = { .owner = of->client, .attr = ATTR_VIDEO, .size = SIZE };
+	struct rm_memory_params params = { .owner = of->client, .attr = ATTR_VIDEO, .size = SIZE };
 	struct rm_alloc args = {
 		.client = of->client, .parent = of->device, .class = CLASS_VIDEO,
 		.params = (uintptr_t)&params, .params_size = sizeof(params),
