@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -489,6 +488,21 @@ static scmp_filter_ctx filter_of(enum spawn_kind kind)
 	}
 }
 
+/*
+ * The C library's own functions have all threads of a process do the same. What it takes for this
+ * process's threads are those that vgpud had when it forked, of which it would wait for ever for
+ * one that was about to begin (setxid_mark_thread() of glibc's nptl_setxid.c).
+ */
+static int become_user(const struct peer *peer)
+{
+	/* Leaving user 0 clears all capability sets, unless they are kept. */
+	if (syscall(SYS_setgroups, 0, NULL) ||
+	    syscall(SYS_setresgid, settings.gid, settings.gid, settings.gid) ||
+	    syscall(SYS_setresuid, peer->uid, peer->uid, peer->uid))
+		return -errno;
+	return 0;
+}
+
 int confine_self(const struct peer *peer, enum spawn_kind kind, const char **step)
 {
 	scmp_filter_ctx its = filter_of(kind);
@@ -506,11 +520,10 @@ int confine_self(const struct peer *peer, enum spawn_kind kind, const char **ste
 	if (kind == SPAWN_MASTER && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
 		return -errno;
 
-	/* Leaving user 0 clears all capability sets, unless they are kept. */
 	*step = "user";
-	if (setgroups(0, NULL) || setresgid(settings.gid, settings.gid, settings.gid) ||
-	    setresuid(peer->uid, peer->uid, peer->uid))
-		return -errno;
+	ret = become_user(peer);
+	if (ret)
+		return ret;
 	if (kind == SPAWN_MASTER) {
 		*step = "CAP_SYS_ADMIN";
 		ret = keep_admin();
