@@ -47,6 +47,10 @@
 #define HOG_MOST	1024
 #define HOG_STEP	(64UL << 10)
 #define HOG_SYSTEM	64
+/* Clients older than the own one, and objects of each, that are looked for. */
+#define HUNT_CLIENTS	256
+#define HUNT_SINCE	16
+#define HUNT_OBJECTS	1024
 
 enum { SYSTEM, VIDEO, DOORBELL, OBJECTS };
 
@@ -64,6 +68,8 @@ enum op {
 	MATE,		/* let another client of yours have @memory[i] */
 	STEAL,		/* let @client's @memory[i] be shared with you */
 	RELEASE,	/* free object @memory[i] of client @client */
+	EXPORT,		/* some memory to a file of your own */
+	HUNT,		/* how many objects you may duplicate by numbers: @bytes */
 	HOG,		/* take all memory and write to it */
 	QUIT,
 };
@@ -204,6 +210,37 @@ static int lend(const struct message *msg)
 	return ret;
 }
 
+static uint32_t duplicate(uint32_t client, uint32_t object)
+{
+	struct rm_dup args = {
+		.client = rm.client, .parent = device, .from_client = client,
+		.from_object = object,
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_DUP, &args))
+		return RM_INVALID_CLIENT;
+	if (!args.status)
+		rm_release(rm.client, args.object);
+	return args.status;
+}
+
+/* Return: 0. RM gives clients numbers as they come. */
+static int hunt(struct message *msg)
+{
+	uint32_t client, object, status;
+
+	msg->bytes = 0;
+	for (client = rm.client - HUNT_CLIENTS; client < rm.client + HUNT_SINCE; client++) {
+		for (object = 1; client != rm.client && object < HUNT_OBJECTS; object++) {
+			status = duplicate(client, object);
+			if (status == RM_INVALID_CLIENT || status == RM_INVALID_OBJECT_HANDLE)
+				break;
+			msg->bytes += !status;
+		}
+	}
+	return 0;
+}
+
 /* Return: 0. @bytes: that were taken. */
 static int hog(struct message *msg)
 {
@@ -267,6 +304,10 @@ static int act(struct message *msg, int *file)
 		return rm_share(msg->client, msg->memory[index].memory, rm.client);
 	case RELEASE:
 		return rm_release(msg->client, msg->memory[index].memory);
+	case EXPORT:
+		return nvidia_export(&rm, 0, open_node(RM_MINOR_CTL));
+	case HUNT:
+		return hunt(msg);
 	case HOG:
 		return hog(msg);
 	case FREE:
@@ -509,6 +550,35 @@ static void steal(struct process *stranger, const struct message *owned)
 	       ret ? "refuses that" : "LETS ANY PROCESS HAVE ANY MEMORY");
 }
 
+/*
+ * What is exported to files is in one client, of the process that exports first. @held: somebody
+ * else has exported before. Return: how many objects the first one gets by numbers after another
+ * one's export.
+ */
+static unsigned long exports(bool held)
+{
+	struct process holder = {}, first, other;
+	struct message msg = {};
+	int ret = 0;
+
+	if (held) {
+		holder = start("holder", 0);
+		ret = ask(&holder, BEGIN, &msg, NULL) ?: ask(&holder, EXPORT, &msg, NULL);
+	}
+	first = start("first to export", STRANGER_UID);
+	other = start("other to export", GUEST_UID);
+	ret = ret ?: ask(&first, OWN, &msg, NULL) ?: ask(&first, EXPORT, &msg, NULL);
+	ret = ret ?: ask(&other, OWN, &msg, NULL) ?: ask(&other, EXPORT, &msg, NULL);
+	check(!ret, "%s export memory: %s", held ? "three processes" : "two processes",
+	      ret ? strerror(-ret) : "done");
+	ask(&first, HUNT, &msg, NULL);
+	end(&first);
+	end(&other);
+	if (held)
+		end(&holder);
+	return msg.bytes;
+}
+
 static void take(struct process *engine, struct process *owner, const struct message *owned,
 		 uint32_t client, bool unowned, struct view *view)
 {
@@ -566,6 +636,7 @@ int main(int argc, char **argv)
 	int card, ret;
 	struct view view = {};
 	long before, now, least;
+	unsigned long gets;
 	uint32_t client;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -595,6 +666,12 @@ int main(int argc, char **argv)
 		return 1;
 
 	deny(&owner, &engine, &stranger, &owned);
+	if (!unowned) {
+		printf("note  who is the first to export gets %lu objects by numbers\n",
+		       exports(false));
+		gets = exports(true);
+		check(!gets, "and %lu if somebody else has exported before", gets);
+	}
 	take(&engine, &owner, &owned, client, unowned, &view);
 	look(&view, "shown");
 	if (!unowned) {

@@ -563,6 +563,7 @@ def reload(bed):
 
 # Device files of a card of NVIDIA's, and what of them guests have to themselves: /proc and so on.
 NVIDIA_NODES = ["nvidia-uvm", "nvidia-uvm-tools", "nvidia0", "nvidiactl"]
+NVIDIA_PAGES = "/sys/module/vgpu_mock_nvidia/parameters/pages"
 NVIDIA_TRACES = "ls -d /dev/nvidia* /proc/driver/nvidia /sys/module/nvidia* 2>/dev/null; grep nvidia /proc/devices"
 NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-uvm$//p' /proc/devices); "
                "mknod /dev/nvidiactl c 195 255; mknod /dev/nvidia0 c 195 0; "
@@ -571,7 +572,9 @@ NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-
 # The number of its ioctls and commands that no guest may ask for: what nvidia_use asks for in each way.
 NVIDIA_DENIED = 13
 
-NVIDIA_END = "rm /dev/nvidia*; rmmod vgpu_mock_nvidia"
+# A thread of vgpud closes the card's files when no guest has the card.
+NVIDIA_END = ("rm /dev/nvidia*; for i in $(seq 200); do rmmod vgpu_mock_nvidia 2>/dev/null && exit; busybox usleep 100000; done; "
+              "rmmod vgpu_mock_nvidia")
 
 
 def comes(machine, command, wanted, limit=30):
@@ -794,12 +797,12 @@ def nvidia_used(bed):
     they ask for."""
     nvidia_export(bed)
     comes(bed.guest, "cd /dev && ls -d nvidia*", "\n".join(NVIDIA_NODES))
-    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl card", 60)
-    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl race", 240)
-    nvidia_unseen(bed)
     # Whoever else has a client, and its own programs to each other.
     nvidia_stranger(bed.host, bed.guest)
     nvidia_stranger(bed.guest, bed.guest)
+    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl card", 60)
+    must(bed.guest, f"{TOOLS}/nvidia_use /dev/nvidiactl race", 240)
+    nvidia_unseen(bed)
     must(bed.host, "vgpuctl unexport --nvidia --force")
     nvidia_gone(bed)
 
@@ -881,6 +884,18 @@ def nvidia_two(bed):
     nvidia_gone(bed)
 
 
+def nvidia_late(bed):
+    """No guest gets a card before vgpud can export memory of it, which it tries again."""
+    guest, host = bed.guest, bed.host
+    must(host, "mv /dev/nvidiactl /dev/other; vgpuctl export /dev/nvidia0 --to 2 --any-port")
+    comes(host, "grep -c 'nvidia0: guests do not get it yet, as vgpud cannot use it: No such file' /run/vgpud.log", "1")
+    must(guest, "! vgpuctl list | grep nvidia")
+    must(host, "mv /dev/other /dev/nvidiactl")
+    comes(guest, "ls -d /dev/nvidia0", "/dev/nvidia0")
+    must(host, "vgpuctl unexport nvidia0 --force")
+    nvidia_gone(bed)
+
+
 def nvidia_cards(bed):
     """PCI devices of the host that can be a card: at an address that is free in the guest, on a bus that
     it does not have, and at an address that is taken."""
@@ -906,11 +921,12 @@ def nvidia(bed):
     nvidia_listed(bed)
     nvidia_divided(bed)
     nvidia_two(bed)
+    nvidia_late(bed)
     nvidia_round(bed, free)
-    must(bed.host, NVIDIA_END)
+    must(bed.host, NVIDIA_END, 60)
     must(bed.host, NVIDIA_MAKE.format(bus=behind))
     nvidia_removed(bed, behind)
-    must(bed.host, NVIDIA_END)
+    must(bed.host, NVIDIA_END, 60)
     must(bed.host, NVIDIA_MAKE.format(bus=taken))
     stop_agent(bed)
     bed.offer("user")
@@ -922,7 +938,7 @@ def nvidia(bed):
     nvidia_round(bed, taken)
     stop_agent(bed)
     load_modules(bed)
-    must(bed.host, NVIDIA_END)
+    must(bed.host, NVIDIA_END, 60)
     return f"came and went as {free}, {behind} and {taken} by both engines"
 
 
@@ -964,8 +980,7 @@ def take_card(bed):
     """It goes, and nothing of it is mapped or lent any more, as soon as what has ended has let go of it."""
     must(bed.host, "vgpuctl unexport --nvidia --force")
     comes(bed.guest, NVIDIA_TRACES, "")
-    must(bed.host, "rm /dev/nvidia*; for i in $(seq 200); do rmmod vgpu_mock_nvidia 2>/dev/null && exit; "
-         "busybox usleep 100000; done; rmmod vgpu_mock_nvidia", 60)
+    must(bed.host, NVIDIA_END, 60)
 
 
 def joined_to(bed, *cids):
@@ -1016,6 +1031,8 @@ def cards(bed):
     other = bed.add_guest()
     guests = [bed.guest, other]
     give_card(bed, guests)
+    # vgpud has a page of the card for as long as guests have the card.
+    before = bed.host.must(f"cat {NVIDIA_PAGES}").text
     serials = [(machine, machine.send(f"{TOOLS}/nvidia_hunt {mark} {PREY}", 6 * PREY))
                for mark, machine in enumerate([*guests, bed.host], 1)]
     hunts = [(machine, machine.result(serial, 6 * PREY)) for machine, serial in serials]
@@ -1025,7 +1042,7 @@ def cards(bed):
     if any(result.status for _, result in hunts):
         raise Failure(seen)
     bed.remove(other)
-    comes(bed.host, "cat /sys/module/vgpu_mock_nvidia/parameters/pages", "0")
+    comes(bed.host, f"cat {NVIDIA_PAGES}", before)
     take_card(bed)
     return seen
 

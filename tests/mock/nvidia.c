@@ -221,6 +221,8 @@ static long nvidia_control(struct mock_nvidia_file *file,
 		ret = mock_nvidia_rm_control(&control);
 	if (ret == -ENOTTY)
 		ret = mock_nvidia_rm_events(&control);
+	if (ret == -ENOTTY)
+		ret = mock_nvidia_rm_export(file, &control);
 	if (ret != -ENOTTY)
 		return ret ?: copy_to_user(arg, &control, sizeof(control)) ? -EFAULT : 0;
 	if (control.size > sizeof(params))

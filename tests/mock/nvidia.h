@@ -28,6 +28,7 @@ struct mock_nvidia_map {
  * @control: of a card: the control file that it was registered with, which is not released before;
  *	NULL: none
  * @map: what RM lets it map, under RM's lock; NULL: nothing
+ * @exported: number of what is exported to it, under RM's lock; 0: nothing
  * @event_wait: who polls it
  * @event_pending: one of its OS events happened, and no poll has told of that
  */
@@ -37,6 +38,7 @@ struct mock_nvidia_file {
 	struct page *pinned;
 	struct file *control;
 	struct mock_nvidia_map *map;
+	u32 exported;
 	wait_queue_head_t event_wait;
 	bool event_pending;
 };
@@ -67,6 +69,7 @@ bool mock_nvidia_rm_has(u32 client);
 u32 mock_nvidia_rm_check(struct mock_nvidia_file *control, u32 client);
 long mock_nvidia_rm_events(struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control);
+long mock_nvidia_rm_export(struct mock_nvidia_file *file, struct vgpu_mock_nvidia_control *control);
 long mock_nvidia_rm_ioctl(struct mock_nvidia_file *control, u32 nr, u32 size, void __user *arg);
 int mock_nvidia_rm_mmap(struct mock_nvidia_file *file, struct vm_area_struct *vma);
 void mock_nvidia_rm_release(struct mock_nvidia_file *file);

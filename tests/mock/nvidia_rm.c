@@ -31,6 +31,8 @@
 #define RM_FIRST_OBJECT		0x5c000001
 #define RM_STATE_IN_USE		0x63
 #define RM_MEMORY_MAX		(64UL << 20)
+/* The second card has memory and nothing else. */
+#define RM_CARDS		2
 /* Clients that an object is shared with. */
 #define RM_SHARED_MAX		4
 
@@ -54,7 +56,7 @@ struct rm_object {
 
 struct rm_client {
 	struct list_head node;
-	struct mock_nvidia_file *control;
+	struct mock_nvidia_file *control;	/* NULL: it is that of exports */
 	u32 handle;
 	pid_t process;
 	bool apart;	/* other clients of the process have nothing of it */
@@ -83,6 +85,9 @@ union rm_params {
 static DEFINE_MUTEX(rm_lock);
 static LIST_HEAD(rm_clients);
 static u32 rm_last_client = RM_FIRST_CLIENT;
+/* The client that has what all programs export; NULL: nothing is exported. */
+static struct rm_client *rm_exports;
+static u32 rm_last_export;
 static LIST_HEAD(rm_memories);
 static u64 rm_last_memory;
 /* Pages of nobody; the one that was freed last is the first. */
@@ -248,11 +253,11 @@ static u32 rm_object_named(struct rm_client *client, u32 class, struct rm_memory
 
 /* --- ioctls --------------------------------------------------------------------------- */
 
-static int rm_is_card(const void *unused, struct file *file, unsigned int fd)
+static int rm_is_card(const void *number, struct file *file, unsigned int fd)
 {
 	struct inode *inode = file_inode(file);
 
-	return S_ISCHR(inode->i_mode) && inode->i_rdev == MKDEV(RM_MAJOR, 0);
+	return S_ISCHR(inode->i_mode) && inode->i_rdev == MKDEV(RM_MAJOR, *(const u32 *)number);
 }
 
 static u32 rm_event_new(struct rm_client *client, const struct vgpu_mock_nvidia_event *params,
@@ -297,10 +302,10 @@ static u32 rm_alloc(struct mock_nvidia_file *control, struct rm_alloc *args,
 		return RM_INVALID_CLIENT;
 	switch (args->class) {
 	case RM_CLASS_DEVICE:
-		if (params->device)
+		if (params->device >= RM_CARDS)
 			return RM_CARD_NOT_PRESENT;
 		/* As the driver does, for callers that have no file of the card open. */
-		if (!iterate_fd(current->files, 0, rm_is_card, NULL))
+		if (!iterate_fd(current->files, 0, rm_is_card, &params->device))
 			return RM_INSUFFICIENT_PERMISSIONS;
 		break;
 	case RM_CLASS_SUBDEVICE:
@@ -392,6 +397,52 @@ static u32 rm_share(const struct rm_share *args)
 		return RM_NOT_SUPPORTED;
 	object->shared[object->nr_shared++] = args->with_client;
 	return RM_OK;
+}
+
+/* The client of exports goes with the last one. */
+static void rm_exports_put(void)
+{
+	if (!xa_empty(&rm_exports->objects))
+		return;
+	rm_client_free(rm_exports);
+	rm_exports = NULL;
+}
+
+/* Exports are clients' duplicates, too; RM's client for them is one of the process of the first. */
+static u32 rm_export(struct mock_nvidia_file *control, u32 handle, const struct rm_export *args,
+		     struct mock_nvidia_file *file)
+{
+	struct rm_client *client = rm_client_of(control, handle);
+	struct rm_object *object;
+	u32 exports, status;
+
+	if (!client)
+		return RM_INVALID_CLIENT;
+	if (args->type != RM_EXPORT_OBJECT || !file->is_control)
+		return RM_NOT_SUPPORTED;
+	if (file->exported)
+		return RM_STATE_IN_USE;
+	object = xa_load(&client->objects, args->object);
+	if (!object || !object->memory)
+		return RM_OBJECT_NOT_FOUND;
+	if (!rm_exports) {
+		status = rm_client_new(NULL, &exports);
+		if (status)
+			return status;
+		rm_exports = rm_client_find(exports);
+	}
+	kref_get(&object->memory->ref);
+	status = rm_object_named(rm_exports, object->class, object->memory, rm_last_export + 1);
+	if (!status)
+		file->exported = ++rm_last_export;
+	rm_exports_put();
+	return status;
+}
+
+static void rm_unexport(u32 handle)
+{
+	rm_object_free(xa_erase(&rm_exports->objects, handle));
+	rm_exports_put();
 }
 
 /* @file shows it from now on, if it was told nothing before. */
@@ -525,7 +576,7 @@ static void rm_pids(struct vgpu_mock_nvidia_pids *pids)
 
 	pids->count = 0;
 	list_for_each_entry(client, &rm_clients, node) {
-		pid = pid_vnr(client->pid);
+		pid = client->control ? pid_vnr(client->pid) : 0;
 		if (pid && pids->count < ARRAY_SIZE(pids->pids))
 			pids->pids[pids->count++] = pid;
 	}
@@ -539,7 +590,7 @@ static void rm_pid_infos(struct vgpu_mock_nvidia_pid_infos *infos)
 	for (i = 0; i < min_t(u32, infos->count, ARRAY_SIZE(infos->infos)); i++) {
 		infos->infos[i].clients = 0;
 		list_for_each_entry(client, &rm_clients, node)
-			if (pid_vnr(client->pid) == infos->infos[i].pid)
+			if (client->control && pid_vnr(client->pid) == infos->infos[i].pid)
 				infos->infos[i].clients++;
 	}
 }
@@ -688,6 +739,35 @@ long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
 		ret = -EFAULT;
 	kfree(args);
 	return ret;
+}
+
+/**
+ * mock_nvidia_rm_export() - export memory to a file
+ * @file: the control file of the client
+ * @control: the command; gets the status
+ *
+ * Return: 0, -EFAULT, -EINVAL, or -ENOTTY: it is another one.
+ */
+long mock_nvidia_rm_export(struct mock_nvidia_file *file, struct vgpu_mock_nvidia_control *control)
+{
+	struct mock_nvidia_file *to;
+	struct rm_export export;
+	struct file *filp;
+
+	if (control->cmd != RM_CMD_EXPORT)
+		return -ENOTTY;
+	if (control->size != sizeof(export))
+		return -EINVAL;
+	if (copy_from_user(&export, u64_to_user_ptr(control->params), sizeof(export)))
+		return -EFAULT;
+	filp = fget(export.file);
+	to = filp ? mock_nvidia_told_file(filp) : NULL;
+	mutex_lock(&rm_lock);
+	control->status = to ? rm_export(file, control->client, &export, to) : RM_NOT_SUPPORTED;
+	mutex_unlock(&rm_lock);
+	if (filp)
+		fput(filp);
+	return 0;
 }
 
 static void rm_run(struct mock_nvidia_file *control, u32 nr, union rm_args *args,
@@ -846,6 +926,8 @@ void mock_nvidia_rm_release(struct mock_nvidia_file *file)
 	list_for_each_entry_safe(client, next, &rm_clients, node)
 		if (client->control == file)
 			rm_client_free(client);
+	if (file->exported)
+		rm_unexport(file->exported);
 	kvfree(file->map);
 	mutex_unlock(&rm_lock);
 }

@@ -989,6 +989,37 @@ TEST_F_TIMEOUT(stand_in, numbers_of_many_processes, 240)
 	EXPECT_TRUE(export_stand_in(self));
 }
 
+static bool one_vgpud(void)
+{
+	uint64_t end = tool_now_ms() + 60000;
+
+	while (tool_processes("/vgpud", NULL) != 1) {
+		if (tool_now_ms() >= end)
+			return false;
+		usleep(20000);
+	}
+	return true;
+}
+
+/*
+ * vgpud forks for shadows while a thread of it begins or ends, which has the card open for as long
+ * as a guest has it.
+ */
+TEST_F_TIMEOUT(stand_in, shadows_beside_a_thread, 300)
+{
+	const char *mock = getenv("VGPU_NAME");
+	int i;
+
+	if (native())
+		SKIP(return, "nothing is forwarded");
+	for (i = 0; i < 20; i++)
+		ASSERT_EQ(0, tool_run("for i in 1 2 3 4; do sh -c ': </dev/vgpu%d' & done\n"
+				      "vgpuctl unexport stand-in-card --force && "
+				      "vgpuctl export /dev/nvidia0 --to 1 --name stand-in-card\n"
+				      "done=$?; wait; exit $done", tool_find_export(mock))->status);
+	EXPECT_TRUE(one_vgpud());
+}
+
 /* How often an object of that class was made for whose parameters there is no schema. */
 static int unknown_classes(int node, unsigned int class)
 {

@@ -12,6 +12,7 @@
 #include <vgpu.h>
 
 #include "hostile_peer.h"
+#include "tool.h"
 #include "vgpu_mock.h"
 
 #define LOOPBACK	1		/* CID */
@@ -123,6 +124,12 @@ static inline bool eventually(bool (*is_so)(void *data), void *data, int timeout
 		usleep(20000);
 	}
 	return true;
+}
+
+/* The stand-in for NVIDIA's driver goes, as nobody has its files open any more. */
+static inline bool no_nvidia(void *unused)
+{
+	return !tool_run("rmmod vgpu_mock_nvidia 2>/dev/null")->status;
 }
 
 static inline bool no_guest(void *unused)

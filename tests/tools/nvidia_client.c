@@ -2,7 +2,8 @@
 /*
  * nvidia_client owner: takes memory of an NVIDIA card, or of the stand-in for its driver, prints
  * the handles of its client, its device and that memory, waits for SIGTERM, and looks whether all
- * three are there still.
+ * three are there still. Before, it exports that memory, and looks whether it can have what
+ * programs export by numbers.
  *
  * nvidia_client stranger CLIENT DEVICE MEMORY: asks the driver for all that can be asked with
  * handles, with its own, which has to work, and then with those of a program of somebody else's,
@@ -20,6 +21,12 @@
 #include "../gpu/memory.h"
 
 #define SIZE	(64UL << 10)
+
+/* Clients that are not much older than the own one, and the first objects of each, are looked for. */
+#define CLIENTS		1024
+#define CLIENT_FIRST	0xc1d00000
+#define CLIENTS_SINCE	16
+#define OBJECTS		64
 
 /* In which address space memory is: of the card, or of the machine. */
 #define CMD_ADDRESS_SPACE	0xd01
@@ -150,12 +157,76 @@ static void be_stranger(const struct handles *of)
 	printf("%zu requests refused\n", COUNT(requests));
 }
 
+static int export_own(void)
+{
+	struct rm_export export = {
+		.type = RM_EXPORT_OBJECT, .device = own.device, .parent = own.device,
+		.object = own.memory, .file = open_node(RM_MINOR_CTL),
+	};
+	struct rm_control args = {
+		.client = own.client, .object = own.client, .cmd = RM_CMD_EXPORT,
+		.params = (uintptr_t)&export, .params_size = sizeof(export),
+	};
+
+	if (export.file < 0 || ioctl(rm.control, RM_IOCTL_CONTROL, &args))
+		err(1, "export");
+	if (args.status)
+		errx(1, "export: status %#x", args.status);
+	return export.file;
+}
+
+/* Return: status. The duplicate is freed again. */
+static uint32_t duplicate(uint32_t client, uint32_t object)
+{
+	struct rm_dup args = {
+		.client = own.client, .parent = own.device,
+		.from_client = client, .from_object = object,
+	};
+
+	if (ioctl(rm.control, RM_IOCTL_DUP, &args))
+		err(1, "RM_DUP_OBJECT");
+	if (!args.status && rm_release(own.client, args.object))
+		errx(1, "RM_FREE of a duplicate");
+	return args.status;
+}
+
+/*
+ * What is exported is in a client that is the driver's own. Were it one of this process, as that of
+ * whoever exports first is, this process would have what is in it, also from other programs.
+ */
+static void look_for_exports(void)
+{
+	uint32_t first = own.client - CLIENTS, client, object, status;
+	unsigned int seen = 0;
+
+	if (first < CLIENT_FIRST)
+		first = CLIENT_FIRST;
+	/* The driver numbers clients as they come, and this one has exported before. */
+	for (client = first; client < own.client + CLIENTS_SINCE; client++) {
+		if (client == own.client)
+			continue;
+		for (object = 1; object < OBJECTS; object++) {
+			status = duplicate(client, object);
+			if (!status)
+				errx(1, "object %u of client %#x can be had", object, client);
+			/* There is no such client. */
+			if (status == RM_INVALID_CLIENT || status == RM_INVALID_OBJECT_HANDLE)
+				break;
+			seen += status == RM_INSUFFICIENT_PERMISSIONS;
+		}
+	}
+	if (!seen)
+		errx(1, "the client of exports was not found");
+}
+
 static void be_owner(void)
 {
+	int exported = export_own(), number;
 	sigset_t signals;
 	unsigned int i;
-	int number;
 
+	look_for_exports();
+	close(exported);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);

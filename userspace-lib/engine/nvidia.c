@@ -7,6 +7,9 @@
 
 #include "engine/nvidia.h"
 
+/* Bytes that nvidia_export() exports, which nobody uses. */
+#define EXPORT_SIZE	4096
+
 /* Makes an ioctl, which leaves RM's status in @status of @args. Return: 0, or a negative errno. */
 static int call(struct nvidia *nvidia, unsigned long cmd, void *args, const uint32_t *status)
 {
@@ -265,6 +268,53 @@ int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
 		struct nvidia_lent *lent)
 {
 	return by_any(nvidia, NULL, memory, file, lent);
+}
+
+/* Exports memory by the device of that number. */
+static int export_by(struct nvidia *nvidia, uint32_t number, int file)
+{
+	struct rm_memory_params params = {
+		.owner = nvidia->client,
+		.attr = RM_ATTR_SYSTEM,
+		.size = EXPORT_SIZE,
+	};
+	struct rm_export export = { .type = RM_EXPORT_OBJECT, .file = file };
+	struct rm_control args = {
+		.client = nvidia->client,
+		.object = nvidia->client,
+		.cmd = RM_CMD_EXPORT,
+		.params = (uintptr_t)&export,
+		.params_size = sizeof(export),
+	};
+	int ret = device_get(nvidia, number);
+
+	if (ret)
+		return ret;
+	export.device = nvidia->devices[number];
+	export.parent = nvidia->devices[number];
+	ret = alloc(nvidia, export.device, RM_CLASS_SYSTEM, &params, sizeof(params),
+		    &export.object);
+	if (ret)
+		return ret;
+	ret = call(nvidia, RM_IOCTL_CONTROL, &args, &args.status);
+	free_object(nvidia, export.object);
+	return ret;
+}
+
+int nvidia_export(struct nvidia *nvidia, uint32_t card, int file)
+{
+	uint32_t first = card < RM_DEVICES ? card : 0, i;
+	int ret = -ENODEV, err;
+
+	/* The number of the card's device is not known: see by_any(). */
+	for (i = 0; i < RM_DEVICES; i++) {
+		err = export_by(nvidia, (first + i) % RM_DEVICES, file);
+		if (!err)
+			return 0;
+		if (ret == -ENODEV)
+			ret = err;
+	}
+	return ret;
 }
 
 void nvidia_take_back(struct nvidia *nvidia, const struct nvidia_lent *lent)

@@ -134,6 +134,16 @@ int nvidia_lend_system(struct nvidia *nvidia, const struct nvidia_memory *memory
 int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int file,
 		struct nvidia_lent *lent);
 /**
+ * nvidia_export - export memory of a card to a file, as programs do
+ * @nvidia: a client, of a process that has the card open
+ * @card: minor number of the card
+ * @file: a file of nvidiactl with which nothing was done. The memory is exported until its last
+ *	reference is closed
+ *
+ * Return: 0, or a negative errno.
+ */
+int nvidia_export(struct nvidia *nvidia, uint32_t card, int file);
+/**
  * nvidia_take_back - end RM's mapping and free the duplicate
  * @nvidia: the client
  * @lent: what nvidia_lend_system() or nvidia_show() has filled in

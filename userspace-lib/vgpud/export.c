@@ -9,6 +9,7 @@
 
 #include "config.h"
 #include "export.h"
+#include "exporter.h"
 #include "files.h"
 #include "hostdev.h"
 #include "listener.h"
@@ -123,7 +124,8 @@ static bool grant_fits(const struct grant *grant, const struct peer *peer)
 
 /*
  * The host side of a peer hears of its right. A peer that is just going needs none, and gets it
- * when it comes again. Return: 0, or why that is refused, with words.
+ * when it comes again. That to a card of NVIDIA's may come a bit later (see exporter.h). Return: 0,
+ * or why that is refused, with words.
  */
 static int grant_tell(struct export *export, struct grant *grant, struct peer *peer,
 		      struct answer *answer)
@@ -139,6 +141,9 @@ static int grant_tell(struct export *export, struct grant *grant, struct peer *p
 	int ret;
 
 	if (!export->number || peer->state != PEER_UP || !grant_fits(grant, peer))
+		return 0;
+	if (export->device.kind == VGPU_EXPORT_NVIDIA && nvidia_is_card(export->device.rdev) &&
+	    !exporter_is_ready(export->spec.path, export->device.rdev))
 		return 0;
 	ret = hostdev_grant(&arg);
 	if (!ret || ret == -ENODEV || ret == -ENOENT)
@@ -229,6 +234,7 @@ void export_grant_del(struct export *export, struct grant *grant)
 	TAILQ_REMOVE(&export->grants, grant, node);
 	listener_put(grant->port);
 	free(grant);
+	exporters_review();
 }
 
 int export_grant_change(struct export *export, struct grant *grant, bool any_port,
@@ -251,6 +257,7 @@ int export_grant_change(struct export *export, struct grant *grant, bool any_por
 			return ret;
 		}
 	}
+	exporters_review();
 	return 0;
 }
 
@@ -279,6 +286,44 @@ void exports_grant_all(struct peer *peer)
 	TAILQ_FOREACH(export, &exports, node)
 		TAILQ_FOREACH(grant, &export->grants, node)
 			grant_tell_or_log(export, grant, peer);
+}
+
+/* Shadows may do something still for a guest that has gone. */
+static bool peer_is_there(const struct peer *peer)
+{
+	return peer->state == PEER_UP || sessions_count(peer, false);
+}
+
+bool exports_for_device(dev_t rdev)
+{
+	struct export *export;
+	struct grant *grant;
+	struct peer *peer;
+
+	TAILQ_FOREACH(export, &exports, node) {
+		if (!export->number || export->device.rdev != rdev)
+			continue;
+		TAILQ_FOREACH(grant, &export->grants, node)
+			LIST_FOREACH(peer, &peers, node)
+				if (grant_fits(grant, peer) && peer_is_there(peer))
+					return true;
+	}
+	return false;
+}
+
+void exports_grant_device(dev_t rdev)
+{
+	struct export *export;
+	struct grant *grant;
+	struct peer *peer;
+
+	TAILQ_FOREACH(export, &exports, node) {
+		if (!export->number || export->device.rdev != rdev)
+			continue;
+		TAILQ_FOREACH(grant, &export->grants, node)
+			LIST_FOREACH(peer, &peers, node)
+				grant_tell_or_log(export, grant, peer);
+	}
 }
 
 /* --- exports -------------------------------------------------------------- */
@@ -477,6 +522,7 @@ static void export_down(struct export *export)
 	export->asked = false;
 	export->files_due = FILES_NONE;
 	memset(&export->change, 0, sizeof(export->change));
+	exporters_review();
 }
 
 void export_free(struct export *export)

@@ -186,7 +186,8 @@ void export_free(struct export *export);
 struct grant *export_grant(struct export *export, uint32_t cid, uint32_t port);
 /*
  * Gives a guest the right to it, or nothing if the host refuses that to the guest that is
- * connected. A right that is there already, on the same terms, is enough.
+ * connected. A right that is there already, on the same terms, is enough. Of a card of NVIDIA's the
+ * guest may hear later, and what the host says then is logged.
  * 0 or a negative errno, with words in @answer.
  */
 int export_grant_add(struct export *export, uint32_t cid, uint32_t port, bool any_port,
@@ -227,6 +228,10 @@ void exports_files_told(uint32_t number);
 
 /* Some export is for this guest; *any_port: one of them without a port below 1024. */
 bool exports_for_guest(uint32_t cid, uint32_t port, bool *any_port);
+/* Whether a guest that is connected, or has shadows still, may use that device. */
+bool exports_for_device(dev_t rdev);
+/* Gives all guests that may use that device the right to it, which none has been given yet. */
+void exports_grant_device(dev_t rdev);
 /* Gives a new peer what it may use. */
 void exports_grant_all(struct peer *peer);
 

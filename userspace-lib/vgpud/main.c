@@ -22,6 +22,7 @@
 #include "confine.h"
 #include "control.h"
 #include "export.h"
+#include "exporter.h"
 #include "files.h"
 #include "hostdev.h"
 #include "listener.h"
@@ -70,6 +71,7 @@ static void signal_ready(struct source *source, uint32_t events)
 	switch (info.ssi_signo) {
 	case SIGCHLD:
 		children_reap();
+		exporters_review();
 		break;
 	case SIGHUP:
 		snprintf(who, sizeof(who), "SIGHUP (uid %u, pid %u)", info.ssi_uid, info.ssi_pid);

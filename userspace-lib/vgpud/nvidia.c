@@ -55,6 +55,11 @@ bool nvidia_find(dev_t rdev, char title[64], char driver[32])
 	return false;
 }
 
+bool nvidia_is_card(dev_t rdev)
+{
+	return major(rdev) == NVIDIA_MAJOR && minor(rdev) < NVIDIA_CARDS;
+}
+
 /* Return: whether /proc says of the card that its number is @number. */
 static bool information_is_of(const char *path, unsigned int number)
 {

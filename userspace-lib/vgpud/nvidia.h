@@ -20,6 +20,8 @@
  * "nvidia-uvm".
  */
 bool nvidia_find(dev_t rdev, char title[64], char driver[32]);
+/* Is it the number of a card, not of another file of that driver? */
+bool nvidia_is_card(dev_t rdev);
 /* The folder of sysfs of a card's PCI device, by its node's usual name; false: it is none. */
 bool nvidia_find_pci(const char *title, char *path, size_t size);
 /* Is it a card, by its usual name, that has MIG instances now? */

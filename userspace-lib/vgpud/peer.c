@@ -10,6 +10,7 @@
 #include "config.h"
 #include "confine.h"
 #include "export.h"
+#include "exporter.h"
 #include "handshake.h"
 #include "hostdev.h"
 #include "keeper.h"
@@ -96,6 +97,7 @@ void peer_gone(struct peer *peer)
 	sessions_end(peer);
 	sessions_reap(peer);
 	peer_reaped(peer);
+	exporters_review();
 }
 
 void peer_reaped(struct peer *peer)
