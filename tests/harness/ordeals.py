@@ -570,7 +570,7 @@ NVIDIA_MAKE = ("modprobe vgpu_mock_nvidia bus_id={bus}; uvm=$(sed -n 's/ nvidia-
                "mknod /dev/nvidia-uvm c $uvm 0; mknod /dev/nvidia-uvm-tools c $uvm 1")
 
 # The number of its ioctls and commands that no guest may ask for: what nvidia_use asks for in each way.
-NVIDIA_DENIED = 13
+NVIDIA_DENIED = 15
 
 # A thread of vgpud closes the card's files when no guest has the card.
 NVIDIA_END = ("rm /dev/nvidia*; for i in $(seq 200); do rmmod vgpu_mock_nvidia 2>/dev/null && exit; busybox usleep 100000; done; "

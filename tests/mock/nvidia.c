@@ -190,7 +190,9 @@ static void nvidia_count_denied(u32 nr, u32 size, void __user *arg)
 	case _IOC_NR(VGPU_MOCK_NVIDIA_ALLOC_MEMORY):
 	case _IOC_NR(VGPU_MOCK_NVIDIA_ALLOC):
 		if (!get_user(class, (u32 __user *)(arg + VGPU_MOCK_NVIDIA_ALLOC_CLASS)) &&
-		    (class == VGPU_MOCK_NVIDIA_FLA || class == VGPU_MOCK_NVIDIA_MULTICAST))
+		    (class == VGPU_MOCK_NVIDIA_FLA || class == VGPU_MOCK_NVIDIA_MULTICAST ||
+		     (class == VGPU_MOCK_NVIDIA_OS_DESCRIPTOR &&
+		      nr == _IOC_NR(VGPU_MOCK_NVIDIA_ALLOC))))
 			atomic_inc(&denied_seen);
 		break;
 	case _IOC_NR(VGPU_MOCK_NVIDIA_SHARE):

@@ -102,7 +102,7 @@ struct vgpu_mock_nvidia_version {
 
 /*
  * Requests that no guest may make, in lists and places of their own: commands of CONTROL, objects
- * of two classes, and sharing with a client.
+ * of three classes, and sharing with a client.
  */
 #define VGPU_MOCK_NVIDIA_DENIED { \
 	0x00000b03, 0x00000b04, 0x2080016e, 0x2080017c, 0x208001af, \
@@ -110,6 +110,8 @@ struct vgpu_mock_nvidia_version {
 
 #define VGPU_MOCK_NVIDIA_FLA		0xf3
 #define VGPU_MOCK_NVIDIA_MULTICAST	0xfd
+/* Refused by ALLOC alone. */
+#define VGPU_MOCK_NVIDIA_OS_DESCRIPTOR	0x71
 #define VGPU_MOCK_NVIDIA_ALLOC_CLASS	12
 #define VGPU_MOCK_NVIDIA_SHARE_CLIENT	3
 #define VGPU_MOCK_NVIDIA_SHARE_WITH	16
