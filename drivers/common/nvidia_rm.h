@@ -236,8 +236,8 @@ struct rm_control {
 
 /*
  * A command: makes a duplicate of an object, which is @file's until that is closed. All such
- * duplicates are RM's, in one client for all programs. RM makes that with the first of them, as one
- * of the process that asks, and frees it with the last (rmobjexportimport.c of release 595).
+ * duplicates are RM's, in one client for all programs. RM makes the client with the first of them,
+ * for the process that asks, and frees it with the last (rmobjexportimport.c of release 595).
  */
 #define RM_CMD_EXPORT	0x3d05
 

@@ -22,7 +22,7 @@
 #include "loop.h"
 
 #define NVIDIACTL	"/dev/nvidiactl"
-/* How often a card is tried again that could not be used, and how long it may take. */
+/* The time after which a card is tried again, or the log says that it does not answer. */
 #define RETRY_MS	5000
 #define STACK_SIZE	(64UL << 10)
 
@@ -277,7 +277,7 @@ static void review_expired(struct timer *timer)
 	(void)timer;
 	for (exporter = LIST_FIRST(&exporters); exporter; exporter = next) {
 		next = LIST_NEXT(exporter, node);
-		/* One whose thread waits for the driver has its path still to be read. */
+		/* A thread that has not answered may still read its exporter. */
 		if ((exporter->is_ready || exporter->link.fd < 0) &&
 		    !exports_for_device(exporter->rdev))
 			exporter_end(exporter);
