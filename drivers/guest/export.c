@@ -81,6 +81,7 @@ EXPORT_COUNTER(bytes_in);
 EXPORT_COUNTER(bytes_out);
 EXPORT_COUNTER(fetched_pages);
 EXPORT_COUNTER(window_mappings);
+EXPORT_COUNTER(window_binds);
 EXPORT_COUNTER(copy_mappings);
 
 static ssize_t unknown_ioctls_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -102,6 +103,7 @@ static struct attribute *export_attrs[] = {
 	&dev_attr_bytes_out.attr,
 	&dev_attr_fetched_pages.attr,
 	&dev_attr_window_mappings.attr,
+	&dev_attr_window_binds.attr,
 	&dev_attr_copy_mappings.attr,
 	&dev_attr_unknown_ioctls.attr,
 	NULL

@@ -589,6 +589,8 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		if (le64_to_cpu(out.space) == mapping->space->id)
 			mapping->pgoff = le64_to_cpu(out.offset) >> PAGE_SHIFT;
 	}
+	if (range && (mapping->flags & VGPU_MAP_WINDOW))
+		atomic64_inc(&object->export->stats.window_binds);
 	if (range && (mapping->flags & VGPU_MAP_WINDOW) && !vgpu_window_attach(range, mapping)) {
 		mapping->mode = VGPU_MAPPING_WINDOW;
 		mapping->range = range;

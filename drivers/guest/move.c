@@ -564,6 +564,8 @@ static int move_bind(struct vgpu_mapping *mapping)
 
 	for (; !ret && (nr = vgpu_mapping_next_run(mapping, &first)); first += nr) {
 		ret = move_bind_run(mapping, first, nr, &cache);
+		if (!ret && !runs)
+			atomic64_inc(&mapping->export->stats.window_binds);
 		/* There is one attribute for all of it. */
 		if (!ret && runs++ && cache != mapping->cache)
 			ret = -EINVAL;

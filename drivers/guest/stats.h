@@ -31,6 +31,8 @@ struct vgpu_unknown {
  * @bytes_out: sent on lanes
  * @fetched_pages: pages that the host asked for
  * @window_mappings: mappings that are seen in the host's window, now
+ * @window_binds: how often the host has bound a mapping to it, since the export was made; those
+ *	that are not seen there any more, or were not in the end, had an unbind each
  * @copy_mappings: those that go by copy, now
  * @unknown_lock: guards what follows
  * @unknown: commands, and classes, that no schema describes
@@ -43,6 +45,7 @@ struct vgpu_stats {
 	atomic64_t bytes_out;
 	atomic64_t fetched_pages;
 	atomic64_t window_mappings;
+	atomic64_t window_binds;
 	atomic64_t copy_mappings;
 	spinlock_t unknown_lock;
 	struct vgpu_unknown unknown[VGPU_STATS_UNKNOWN];

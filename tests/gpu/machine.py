@@ -41,7 +41,7 @@ FILES = ("gpu.json", "native.txt", "guest.txt", "diff.txt", "strace.txt", "guest
 WHERE = (f"for p in /proc/[0-9]*; do [ \"$(stat -c %u $p 2>/dev/null)\" != {USER} ] || for t in $p/task/*; do "
          "echo \"$t $(cat $t/comm): $(cat $t/wchan)\"; cat $t/stack $t/syscall; done; done 2>/dev/null")
 # What its module has counted of each export, and whether it has a window.
-COUNTED = "cd /sys/class/vgpu; grep . */name */calls */*_mappings */unknown_ioctls; grep -i vgpu /proc/iomem"
+COUNTED = "cd /sys/class/vgpu; grep . */name */calls */*_mappings */window_binds */unknown_ioctls; grep -i vgpu /proc/iomem"
 # This is address space alone.
 WINDOW = "4G"
 # What a guest may have, in vgpud.conf; and hard limits of processes that this needs.

@@ -43,6 +43,7 @@ int main(int argc, char **argv)
 	std::vector<float> in(count), out(count);
 	const size_t bytes = count * sizeof(float);
 	long calls = counted("calls"), trips = counted("round_trips");
+	long binds = counted("window_binds"), mappings = counted("window_mappings");
 	std::string until, dir;
 	bool counting = false;
 	float *a, *b, *sum, ms;
@@ -77,8 +78,11 @@ int main(int argc, char **argv)
 	if (counting) {
 		calls = counted("calls") - calls;
 		trips = counted("round_trips") - trips;
-		printf("# start-up: %ld calls, %ld round trips, %ld window mappings\n", calls, trips,
-		       counted("window_mappings"));
+		binds = counted("window_binds") - binds;
+		/* The host has unbound those that are not there any more. */
+		mappings = counted("window_mappings") - mappings;
+		printf("# start-up: %ld calls, %ld round trips, %ld binds and %ld unbinds of the window\n", calls,
+		       trips, binds, binds - mappings);
 		/* A thread of libcuda polls its files every 100 ms, and asks anew once other calls have ended. */
 		usleep(500000);
 	}

@@ -125,6 +125,23 @@ static int wait_for(pid_t child)
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* The counter of binds tells what a program's mappings have cost, also those that have ended. */
+TEST_F(window, binds_are_counted)
+{
+	long long binds;
+	char *other;
+
+	BEGIN(VGPU_MOCK_BUF_PFN, 4 * PAGE);
+	binds = window_counter(self->buffer.fwd, "window_binds");
+	EXPECT_LE(1, binds);
+	other = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, other);
+	EXPECT_EQ(binds + 1, window_counter(self->buffer.fwd, "window_binds"));
+	ASSERT_EQ(0, munmap(other, 4 * PAGE));
+	EXPECT_TRUE(await_mappings(&self->buffer, 1));
+	EXPECT_EQ(binds + 1, window_counter(self->buffer.fwd, "window_binds"));
+}
+
 /* What the host cannot find by itself goes by copy from the beginning. */
 TEST_F(window, copied)
 {
