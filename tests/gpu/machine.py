@@ -4,6 +4,7 @@
 import ctypes
 import glob
 import json
+import math
 import os
 import re
 import resource
@@ -44,6 +45,8 @@ WHERE = (f"for p in /proc/[0-9]*; do [ \"$(stat -c %u $p 2>/dev/null)\" != {USER
 COUNTED = "cd /sys/class/vgpu; grep . */name */calls */*_mappings */window_binds */unknown_ioctls; grep -i vgpu /proc/iomem"
 # This is address space alone.
 WINDOW = "4G"
+# Each step has so long: a machine that is lent for minutes shall not be lost to one that hangs.
+STEP_SECONDS = 470
 # What a guest may have, in vgpud.conf; and hard limits of processes that this needs.
 OBJECTS, PAGES = 16384, 4096
 FILES_BESIDE, PAGES_BESIDE, PAGE = 4096, 256, 4096
@@ -291,6 +294,7 @@ class Machine:
         self.window = options.window
         self.limit = options.limit
         self.finish = time.monotonic() + options.within
+        self.step_end = math.inf
         self.out = os.environ.get("OUT") or "."
         self.cpus, self.memory = options.cpus, options.memory
         self.work = tempfile.mkdtemp(prefix="vgpu-gpu-", dir="/tmp")
@@ -313,8 +317,13 @@ class Machine:
         own /tmp hides it."""
         return f"cd {self.work} 2>/dev/null || cd /run/kit"
 
-    def left(self, most=480):
-        return max(5, min(most, self.finish - time.monotonic()))
+    def left(self, most=STEP_SECONDS):
+        """Seconds that something may take."""
+        return max(5, min(most, min(self.finish, self.step_end) - time.monotonic()))
+
+    def begin_step(self, name):
+        self.step = name
+        self.step_end = time.monotonic() + STEP_SECONDS
 
     def start(self, name, command, log):
         with open(self.path(log), "ab") as file:

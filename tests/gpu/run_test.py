@@ -69,6 +69,26 @@ class Parse(unittest.TestCase):
         self.assertTrue(RUN.parse(["--rehearse", "--window", "guests"]).window)
 
 
+class Seconds(unittest.TestCase):
+    """The time that something may take."""
+
+    def test_step(self):
+        """No step takes all of the time, and each has its own."""
+        run = RUN.Steps(RUN.parse(["--within", "2000", "env"]))
+        try:
+            run.begin_step("env")
+            self.assertLessEqual(run.left(3600), 470)
+            self.assertEqual(run.left(60), 60)
+            run.step_end -= 400
+            self.assertLessEqual(run.left(3600), 70)
+            run.begin_step("host")
+            self.assertGreater(run.left(3600), 460)
+            run.finish -= 1900
+            self.assertLessEqual(run.left(3600), 100)
+        finally:
+            os.rmdir(run.work)
+
+
 class Others(unittest.TestCase):
     """What a program of the step others may say."""
 
