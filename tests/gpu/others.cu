@@ -3,7 +3,8 @@
  * others WHAT
  *
  * Tries one thing that CUDA has, and says "right", "refused: WHERE: ERROR", or "wrong: HOW".
- * The status is 0 unless the last: refusing is allowed.
+ * The status is 0 unless the last: refusing is allowed. A program of its own, with
+ * MANAGED_VARIABLE, has a variable in managed memory: kernels of such do not load without.
  */
 #include "common.cuh"
 #include <cerrno>
@@ -72,6 +73,22 @@ static int managed(void)
 	}
 	return verdict(data, 9);
 }
+
+#ifdef MANAGED_VARIABLE
+static __managed__ int numbers[count];
+
+/* A variable of both, which libcuda has to make before the program's first kernel. */
+static int variable(void)
+{
+	add<<<1, 1>>>(NULL, 0, 0);
+	ASK(cudaGetLastError());
+	fill(numbers);
+	launch(numbers, 1);
+	ASK(cudaGetLastError());
+	ASK(cudaDeviceSynchronize());
+	return verdict(numbers, 1);
+}
+#endif
 
 /*
  * The system calls by which libcuda gets managed memory: a range of a file of unified memory is mapped at
@@ -290,6 +307,9 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*function)(void);
 	} all[] = {
+#ifdef MANAGED_VARIABLE
+		{ "variable", variable },
+#endif
 		{ "managed", managed }, { "uvm", uvm }, { "registered", registered }, { "mapped", mapped }, { "ipc", ipc },
 		{ "peer", peer }, { "plain", plain }, { "nvenc", nvenc },
 	};

@@ -16,6 +16,7 @@ NVIDIA = "0x10de"
 CUDA = ("plain", "registered", "mapped", "ipc", "peer", "nvenc")
 # Refused here, and not natively: in these words alone, as libraries go by the error.
 REFUSED = {"managed": "refused: cudaMallocManaged(&data, bytes): cudaErrorNotSupported",
+           "variable": "refused: cudaGetLastError(): cudaErrorNotSupported",
            "uvm": f"refused: mmap: errno {errno.EOPNOTSUPP}"}
 # A server that is this shell's alone; the program is told where it is.
 MPS = ("dir=$(mktemp -d); export CUDA_MPS_PIPE_DIRECTORY=$dir CUDA_MPS_LOG_DIRECTORY=$dir; "
@@ -107,10 +108,11 @@ def as_it_should(name, native, guest):
 def others(run):
     """Each works or is refused with the right error; it may not be wrong, nor hang."""
     run.build("others")
+    run.build("others", "-DMANAGED_VARIABLE", to="variable")
     shutil.copy(os.path.join(HERE, "nccl.py"), run.work)
     tried = {name: f"{run.enter}; ./others {name}" for name in CUDA}
     tried |= {"EGL": f"{run.enter}; {egl(run)}", "MPS": f"{run.enter}; {MPS}",
-              "managed": f"{run.enter}; ./others managed", "uvm": f"{run.enter}; ./others uvm",
+              "managed": f"{run.enter}; ./others managed", "variable": f"{run.enter}; ./variable variable", "uvm": f"{run.enter}; ./others uvm",
               "nccl": f"{run.enter}; timeout 140 python3 nccl.py one", "nccls": f"{run.enter}; timeout 140 python3 nccl.py each"}
     table = run.measured["others"] = {}
     wrong = []
