@@ -43,11 +43,12 @@ static inline long counted(const char *name)
 	return sum;
 }
 
-static inline double now()
+/* Seconds. */
+static inline double now(clockid_t clock = CLOCK_MONOTONIC)
 {
 	timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return time.tv_sec + time.tv_nsec * 1e-9;
 }
 

@@ -12,10 +12,11 @@
  * Twenty of them are enqueued behind a kernel that takes time, between two events, so the
  * program's processor has no part in what is measured. An answer is
  *
- *	OPERATION SIZE ms=EACH check=SUM clock=BEFORE,AFTER delay=MS
+ *	OPERATION SIZE ms=EACH check=SUM clock=BEFORE,AFTER delay=MS cpu=MS
  *
- * or "error" and words. The clocks (MHz) are those of the GPU's processors. The libraries are
- * opened by name: there may be no headers.
+ * or "error" and words. The clocks (MHz) are those of the GPU's processors; cpu is the time
+ * that enqueuing the twenty has taken of the program's own. The libraries are opened by name:
+ * there may be no headers.
  */
 #include "common.cuh"
 #include <dlfcn.h>
@@ -325,7 +326,7 @@ static int clock_of(double *mhz)
 static int measure(operation *what, std::string *answer)
 {
 	cudaEvent_t begin, end;
-	double before, after;
+	double before, after, busy;
 	bool late = true;
 	float ms = 0;
 	u64 sum, ns;
@@ -341,9 +342,11 @@ static int measure(operation *what, std::string *answer)
 	for (ns = 300000000; late && ns < 5000000000; ns *= 3) {
 		delay<<<1, 1, 0, stream>>>(ns, clocks);
 		TRY(cudaEventRecord(begin, stream));
+		busy = now(CLOCK_PROCESS_CPUTIME_ID);
 		for (int i = 0; i < operations; i++)
 			if (what->enqueue())
 				return 1;
+		busy = now(CLOCK_PROCESS_CPUTIME_ID) - busy;
 		TRY(cudaEventRecord(end, stream));
 		late = cudaEventQuery(begin) != cudaErrorNotReady;
 		TRY(cudaEventSynchronize(end));
@@ -360,8 +363,8 @@ static int measure(operation *what, std::string *answer)
 		return 1;
 	TRY(cudaEventDestroy(begin));
 	TRY(cudaEventDestroy(end));
-	snprintf(text, sizeof(text), "ms=%.5f check=%llx clock=%.0f,%.0f delay=%llu", ms / operations, sum, before, after,
-		 ns / 3 / 1000000);
+	snprintf(text, sizeof(text), "ms=%.5f check=%llx clock=%.0f,%.0f delay=%llu cpu=%.3f", ms / operations, sum,
+		 before, after, ns / 3 / 1000000, busy * 1e3);
 	*answer = text;
 	return 0;
 }
