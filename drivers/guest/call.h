@@ -54,6 +54,7 @@ struct vgpu_stats;
  * @stats: counters; may be NULL
  * @sent_at: CLOCK_MONOTONIC in nanoseconds when sending began
  * @sent: the host has the whole call, whatever came of it then
+ * @fetched: the host has asked for memory of the program, of which no segment tells
  * @result: what the file operation returned on the host
  * @reply: the checked reply, valid from a successful run to fini, without the bytes that
  *	went to @out. It was acknowledged: the caller owns the references of its objects
@@ -78,6 +79,7 @@ struct vgpu_xcall {
 
 	u64 sent_at;
 	bool sent;
+	bool fetched;
 	s64 result;
 	struct vgpu_reply_view reply;
 	void *buf;

@@ -248,7 +248,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->stats = &ioctl->object->export->stats;
 	/* One that a schema describes has a name. */
 	if (!m->name || m->unknown_class)
-		vgpu_stats_unknown(xcall->stats, cmd, m->unknown_class);
+		vgpu_stats_unknown(xcall->stats, cmd, m->unknown_class, 0);
 	if (m->flags & VGPU_IOCTL_NO_MAPPED)
 		xcall->flags |= VGPU_XCALL_NO_MAPPED;
 	vgpu_nvidia_address_given(ioctl->object, cmd, m);
@@ -262,6 +262,9 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 
 	raw = m->raw && vgpu_keep_raw_begin(session, ioctl->object);
 	ret = vgpu_call_run(session, xcall);
+	/* All that the schema knows was followed, and yet its parameters have a pointer. */
+	if (xcall->fetched && m->command && !m->raw)
+		vgpu_stats_unknown(xcall->stats, cmd, 0, m->command);
 	if (raw)
 		vgpu_keep_raw_end(session, ioctl->object, !ret || !xcall->sent);
 	vgpu_poll_ioctl_end(ioctl->object, &ioctl->seen,

@@ -148,6 +148,8 @@ struct vgpu_marshal_held {
  * @flags: VGPU_IOCTL_* of the ioctl's schema; 0 if there is none
  * @name: of the ioctl, if a schema knows it
  * @unknown_class: a class in the argument of which it knows nothing; 0: none
+ * @command: number of a command in the argument, by which the ioctl is counted if the host
+ *	fetches memory that nothing describes; 0: none
  * @segs: to be sent
  * @fixups: to be sent
  * @data: to be sent
@@ -174,6 +176,7 @@ struct vgpu_marshal {
 	u32 scratch_bytes;
 	u32 flags;
 	u32 unknown_class;
+	u32 command;
 	const char *name;
 	struct vgpu_seg *segs;
 	struct vgpu_fixup *fixups;

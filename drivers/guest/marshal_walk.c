@@ -692,6 +692,9 @@ static int walk_field(struct vgpu_marshal *m, const struct level *level,
 		return walk_stamp(m, level, field);
 	case VGPU_FIELD_CLOCK:
 		return known ? walk_clock(m, value) : 0;
+	case VGPU_FIELD_COMMAND:
+		m->command = value;
+		return 0;
 	default:
 		return 0;
 	}

@@ -161,6 +161,7 @@ enum vgpu_schema_field_type {
 	VGPU_FIELD_RESULT_FD,	/* no place: the result, if not negative, is an fd */
 	VGPU_FIELD_STAMP,	/* a point in time that the driver tells */
 	VGPU_FIELD_CLOCK,	/* by which clock the driver tells them, ALSA's number of it */
+	VGPU_FIELD_COMMAND,	/* number of a command inside: counted if it needs a fetch */
 };
 
 /* By which clock a driver tells times. */
@@ -471,6 +472,7 @@ struct vgpu_schema {
 #define VGPU_PTR(s, member)	VGPU_PLACE(VGPU_FIELD_PTR, s, member)
 #define VGPU_CHAIN(s, member)	VGPU_PLACE(VGPU_FIELD_CHAIN, s, member)
 #define VGPU_UNKNOWN(s, member)	VGPU_PLACE(VGPU_FIELD_UNKNOWN, s, member)
+#define VGPU_COMMAND(s, member)	VGPU_PLACE(VGPU_FIELD_COMMAND, s, member)
 #define VGPU_FD_IN(s, member)	VGPU_PLACE(VGPU_FIELD_FD_IN, s, member)
 #define VGPU_FD_OUT(s, member)	VGPU_PLACE(VGPU_FIELD_FD_OUT, s, member)
 #define VGPU_USERPTR(s, member)	VGPU_PLACE(VGPU_FIELD_USERPTR, s, member)

@@ -768,6 +768,7 @@ static const struct vgpu_schema_field control[] = {
 	CONTROL(0x83de0316, has_memory),
 	{ VGPU_PTR(struct nv_control, params), .dir = VGPU_INOUT,
 	  .count = VGPU_FIELD(struct nv_control, size) },
+	{ VGPU_COMMAND(struct nv_control, cmd) },
 };
 
 /* --- XFER ------------------------------------------------------------------- */

@@ -7,18 +7,20 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/* Commands without a schema, and classes that one does not know, that are counted apart. */
+/* Ioctls without a schema, and classes and commands that one does not know: counted apart. */
 #define VGPU_STATS_UNKNOWN	16
 
 /**
- * struct vgpu_unknown - a command that no schema describes, or describes but for this class
+ * struct vgpu_unknown - an ioctl that no schema describes, or describes but for a part
  * @cmd: its number
- * @class: the class of which the schema knows nothing; 0: the command has no schema
+ * @class: class of which the schema knows nothing; 0: that is not the part
+ * @command: command inside of the ioctl, likewise; both 0: the ioctl has no schema
  * @calls: ioctls with it, since it was last new; 0: this one is free
  */
 struct vgpu_unknown {
 	u32 cmd;
 	u32 class;
+	u32 command;
 	u64 calls;
 };
 
@@ -35,7 +37,7 @@ struct vgpu_unknown {
  *	that are not seen there any more, or were not in the end, had an unbind each
  * @copy_mappings: those that go by copy, now
  * @unknown_lock: guards what follows
- * @unknown: commands, and classes, that no schema describes
+ * @unknown: ioctls, classes and commands that no schema describes
  * @unknown_others: calls of those that are not among @unknown any more
  */
 struct vgpu_stats {
@@ -53,7 +55,7 @@ struct vgpu_stats {
 };
 
 void vgpu_stats_init(struct vgpu_stats *stats);
-void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd, u32 class);
+void vgpu_stats_unknown(struct vgpu_stats *stats, u32 cmd, u32 class, u32 command);
 ssize_t vgpu_stats_show_unknown(struct vgpu_stats *stats, char *buf);
 
 #endif /* VGPU_STATS_H */

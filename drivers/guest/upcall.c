@@ -35,6 +35,7 @@ static int upcall_fetch(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
 
 	if (len > UPCALL_FETCH_MAX)
 		return -EPROTO;
+	xcall->fetched = true;
 	buf = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		error = ENOMEM;

@@ -610,6 +610,11 @@ static void rm_times(struct vgpu_mock_nvidia_times *times)
 	}
 }
 
+static long rm_follow(struct vgpu_mock_nvidia_follow *follow)
+{
+	return get_user(follow->out_number, (u32 __user *)u64_to_user_ptr(follow->number));
+}
+
 static size_t rm_control_size(u32 cmd)
 {
 	switch (cmd) {
@@ -619,6 +624,8 @@ static size_t rm_control_size(u32 cmd)
 		return sizeof(struct vgpu_mock_nvidia_pid_infos);
 	case VGPU_MOCK_NVIDIA_GET_TIMES:
 		return sizeof(struct vgpu_mock_nvidia_times);
+	case VGPU_MOCK_NVIDIA_FOLLOW:
+		return sizeof(struct vgpu_mock_nvidia_follow);
 	default:
 		return 0;
 	}
@@ -703,7 +710,7 @@ long mock_nvidia_rm_events(struct vgpu_mock_nvidia_control *control)
 }
 
 /**
- * mock_nvidia_rm_control() - tell of processes and times
+ * mock_nvidia_rm_control() - tell of processes, times, and what is behind a pointer
  * @control: the command
  *
  * Return: 0, -EFAULT, -EINVAL, -ENOMEM, or -ENOTTY: it is another one.
@@ -722,6 +729,8 @@ long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
 	args = memdup_user(params, size);
 	if (IS_ERR(args))
 		return PTR_ERR(args);
+	if (control->cmd == VGPU_MOCK_NVIDIA_FOLLOW)
+		ret = rm_follow(args);
 	mutex_lock(&rm_lock);
 	switch (control->cmd) {
 	case VGPU_MOCK_NVIDIA_GET_PIDS:
@@ -735,7 +744,7 @@ long mock_nvidia_rm_control(const struct vgpu_mock_nvidia_control *control)
 		break;
 	}
 	mutex_unlock(&rm_lock);
-	if (copy_to_user(params, args, size))
+	if (!ret && copy_to_user(params, args, size))
 		ret = -EFAULT;
 	kfree(args);
 	return ret;

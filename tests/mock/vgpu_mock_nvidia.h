@@ -285,6 +285,15 @@ struct vgpu_mock_nvidia_times {
 	} samples[VGPU_MOCK_NVIDIA_SAMPLES];
 };
 
+/* A command of CONTROL that no schema knows: a pointer, and what is found there. */
+#define VGPU_MOCK_NVIDIA_FOLLOW		0x2080fff0
+
+struct vgpu_mock_nvidia_follow {
+	__u64 number;
+	__u32 out_number;
+	__u32 pad;
+};
+
 /* Memory of the card, in objects of this class; where in their parameters their size is. */
 #define VGPU_MOCK_NVIDIA_VIDEO		0x40
 #define VGPU_MOCK_NVIDIA_VIDEO_SIZE	64

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "../../drivers/common/nvidia_rm.h"
+#include "vgpu_mock_nvidia.h"
 #include "agent.h"
 #include "host_played.h"
 #include "kernel_log.h"
@@ -1067,6 +1068,56 @@ TEST_F_TIMEOUT(stand_in, unknown_classes, 120)
 		TH_LOG("%s", run->out);
 	run = tool_run("vgpuctl list --json | grep -A1 %#010x", (unsigned int)RM_IOCTL_ALLOC);
 	EXPECT_NE(strstr(run->out, "\"class\":\"0x0000c1d0\""), NULL)
+		TH_LOG("%s", run->out);
+}
+
+static int unknown_commands(int node, unsigned int command)
+{
+	return atoi(tool_run("sed -n 's/^%#010x command %#010x //p' /sys/class/vgpu/vgpu%d/unknown_ioctls",
+			     (unsigned int)VGPU_MOCK_NVIDIA_CONTROL, command, node)->out);
+}
+
+/* Commands of RM_CONTROL with a pointer of which the schema knows nothing work, and are counted. */
+TEST_F_TIMEOUT(stand_in, unknown_commands, 120)
+{
+	struct vgpu_mock_nvidia_follow follow = { 0 };
+	struct vgpu_mock_nvidia_control args = {
+		.cmd = VGPU_MOCK_NVIDIA_FOLLOW, .size = sizeof(follow), .params = (uintptr_t)&follow,
+	};
+	__u32 number = 0x76677075;
+	struct tool_run *run;
+	char path[32], words[80];
+	int fd, times;
+
+	follow.number = (uintptr_t)&number;
+	snprintf(path, sizeof(path), native() ? "/dev/nvidiactl" : "/dev/vgpu%d", self->control);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	for (times = 1; times <= 2; times++) {
+		follow.out_number = 0;
+		EXPECT_EQ(ioctl(fd, VGPU_MOCK_NVIDIA_CONTROL, &args), 0);
+		EXPECT_EQ(follow.out_number, number);
+		if (!native())
+			EXPECT_EQ(unknown_commands(self->control, args.cmd), times);
+	}
+	follow.number = 8;
+	EXPECT_EQ(ioctl(fd, VGPU_MOCK_NVIDIA_CONTROL, &args), -1);
+	EXPECT_EQ(errno, EFAULT);
+	/* A command without a pointer is not counted. */
+	args.cmd = 0x2080fff1;
+	EXPECT_EQ(ioctl(fd, VGPU_MOCK_NVIDIA_CONTROL, &args), 0);
+	if (!native())
+		EXPECT_EQ(unknown_commands(self->control, args.cmd), 0);
+	close(fd);
+	if (native())
+		return;
+	run = tool_run("vgpuctl list | grep '^%s:'", path);
+	snprintf(words, sizeof(words), "%#010x command 0x2080fff0 (",
+		 (unsigned int)VGPU_MOCK_NVIDIA_CONTROL);
+	EXPECT_NE(strstr(run->out, words), NULL)
+		TH_LOG("%s", run->out);
+	run = tool_run("vgpuctl list --json | grep 0x2080fff0");
+	EXPECT_NE(strstr(run->out, "\"command_inside\":\"0x2080fff0\""), NULL)
 		TH_LOG("%s", run->out);
 }
 

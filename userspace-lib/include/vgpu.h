@@ -456,13 +456,16 @@ void vgpu_host_info_free(struct vgpu_host_info *info);
 /**
  * struct vgpu_unknown_ioctl - an ioctl that no schema of the guest describes
  * @cmd: its command
- * @class_of: class of NVIDIA's driver that the schema of the command does not know; 0: the command
- *	has no schema
+ * @class_of: class of NVIDIA's driver that the schema of the ioctl does not know; 0: that is not
+ *	what is unknown
+ * @command_of: command of that driver, inside of the ioctl, with pointers that the schema does not
+ *	know; 0: likewise. Both 0: the ioctl has no schema
  * @calls: how often programs made it
  */
 struct vgpu_unknown_ioctl {
 	uint32_t cmd;
 	uint32_t class_of;
+	uint32_t command_of;
 	uint64_t calls;
 };
 

@@ -87,18 +87,20 @@ static char *read_class_node(const char *dir)
 	return strdup(node);
 }
 
-/* Reads a line as "0x12345678 9", or "0x12345678 class 0x12345678 9". */
+/* Reads a line as "0x12345678 9", or with " class 0x12345678" or " command 0x12345678" inside. */
 static bool parse_unknown(const char *line, struct vgpu_unknown_ioctl *unknown)
 {
 	unsigned long long calls;
+	uint32_t cmd, of;
 
 	*unknown = (struct vgpu_unknown_ioctl){ 0 };
-	if (sscanf(line, "%" SCNx32 " class %" SCNx32 " %llu", &unknown->cmd, &unknown->class_of,
-		   &calls) != 3) {
-		unknown->class_of = 0;
-		if (sscanf(line, "%" SCNx32 " %llu", &unknown->cmd, &calls) != 2)
-			return false;
-	}
+	if (sscanf(line, "%" SCNx32 " class %" SCNx32 " %llu", &cmd, &of, &calls) == 3)
+		unknown->class_of = of;
+	else if (sscanf(line, "%" SCNx32 " command %" SCNx32 " %llu", &cmd, &of, &calls) == 3)
+		unknown->command_of = of;
+	else if (sscanf(line, "%" SCNx32 " %llu", &cmd, &calls) != 2)
+		return false;
+	unknown->cmd = cmd;
 	unknown->calls = calls;
 	return true;
 }

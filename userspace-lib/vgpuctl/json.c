@@ -233,15 +233,17 @@ static struct json_object *host_json(const struct machine *machine, bool status)
 static void put_unknown(struct json_object *to, const struct vgpu_node_info *node)
 {
 	struct json_object *array = put_array(to, "unknown_ioctls"), *object;
-	char cmd[16], class_of[16];
+	char cmd[16], of[16];
 	size_t i;
 
 	for (i = 0; i < node->nr_unknown; i++) {
 		object = put_element(array);
 		snprintf(cmd, sizeof(cmd), "%#010" PRIx32, node->unknown[i].cmd);
 		put_string(object, "command", cmd);
-		snprintf(class_of, sizeof(class_of), "%#010" PRIx32, node->unknown[i].class_of);
-		put_string(object, "class", node->unknown[i].class_of ? class_of : "");
+		snprintf(of, sizeof(of), "%#010" PRIx32, node->unknown[i].class_of);
+		put_string(object, "class", node->unknown[i].class_of ? of : "");
+		snprintf(of, sizeof(of), "%#010" PRIx32, node->unknown[i].command_of);
+		put_string(object, "command_inside", node->unknown[i].command_of ? of : "");
 		put_number(object, "calls", node->unknown[i].calls);
 	}
 	put_number(to, "unknown_ioctls_others", node->unknown_others);

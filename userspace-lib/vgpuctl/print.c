@@ -294,6 +294,8 @@ static void print_unknown(const struct vgpu_node_info *node)
 		printf("%s %#010" PRIx32, i ? "," : "", node->unknown[i].cmd);
 		if (node->unknown[i].class_of)
 			printf(" class %#010" PRIx32, node->unknown[i].class_of);
+		if (node->unknown[i].command_of)
+			printf(" command %#010" PRIx32, node->unknown[i].command_of);
 		printf(" (%" PRIu64 ")", node->unknown[i].calls);
 	}
 	if (node->unknown_others)
