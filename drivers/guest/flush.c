@@ -10,8 +10,8 @@
  * or another process's, by now.
  *
  * A flight whose bytes the host did not take, since the thread was killed or no lane could be
- * had, is left as an orphan, which the next run sends again. Should the host have applied them
- * after all, they may then replace what the device has written since.
+ * had, or the lane was lost, is left as an orphan, which the next run sends again. Should the host
+ * have applied them after all, they may then replace what the device has written since.
  *
  * set->stamp orders stores and runs. A page has the stamp of its first store, a run takes the
  * pages that are older than itself, and flush->done is the stamp of the last run that is
@@ -205,6 +205,14 @@ static struct vgpu_flight *flush_next(struct vgpu_flush *flush, u64 stamp)
 	return flight ?: vgpu_flight_load(flush, stamp);
 }
 
+/* Nobody can have its bytes any more. */
+static bool flush_is_dead(struct vgpu_flush *flush)
+{
+	struct vgpu_session *session = flush_session(flush);
+
+	return READ_ONCE(session->dead) || vgpu_host_is_down(session->host);
+}
+
 /*
  * Takes over the flight. Return: 0: the host has its bytes, its driver refused some, or nobody
  * can have them any more; -errno: it became an orphan.
@@ -219,7 +227,7 @@ static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
 		stats = &flight->owners[0].mapping->export->stats;
 	if (flight->diff.nr)
 		ret = vgpu_pages_write(flight->session, stats, &flight->diff, 0);
-	if (!ret || ret == -ENODEV || ret == -EFAULT) {
+	if (!ret || ret == -EFAULT || (ret == -ENODEV && flush_is_dead(flush))) {
 		vgpu_flight_free(flight);
 		return 0;
 	}
@@ -346,6 +354,7 @@ static int flush_wait_landed(struct vgpu_flush *flush)
 static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
 {
 	struct vgpu_flight *flight;
+	bool lost = false;
 	int ret;
 
 	for (;;) {
@@ -359,12 +368,15 @@ static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
 		if (IS_ERR_OR_NULL(flight))
 			return PTR_ERR_OR_ZERO(flight);
 		ret = flight_send(flush, flight);
-		if (ret == -EAGAIN) {
+		/* The host may have ended one lane alone, and another takes the flight. */
+		if (ret == -EAGAIN || (ret == -ENODEV && !lost)) {
+			lost |= ret == -ENODEV;
 			schedule_timeout_killable(1);
 			continue;
 		}
 		if (ret)
 			return ret;
+		lost = false;
 		flush_goes_on(flush);
 	}
 }

@@ -71,7 +71,8 @@ void vgpu_flush_init(struct vgpu_flush *flush);
  *
  * Context: process, no locks; waits killably. With @deadline the caller may hold locks on
  * which the host's answer depends: then work items send all.
- * Return: 0, -EINTR (killed), -ETIMEDOUT, -ENOMEM, or why there is no lane.
+ * Return: 0, -EINTR (killed), -ETIMEDOUT, -ENOMEM, -ENODEV (lanes are lost, and the session is
+ * not), or why there is no lane.
  */
 int vgpu_flush_all(struct vgpu_space_set *set, struct vgpu_session *session,
 		   unsigned long deadline);

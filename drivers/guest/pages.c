@@ -94,6 +94,9 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 		/* Of the host's thread. */
 		if (ret == -EINTR)
 			ret = -EAGAIN;
+		/* The session ends there, and nobody has these pages; no lane was lost. */
+		if (ret == -ENODEV)
+			ret = -EFAULT;
 	}
 	vgpu_xcall_fini(&xcall);
 	return ret;
