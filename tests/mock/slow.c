@@ -2,7 +2,8 @@
 /*
  * Stops the first call of a function of the kernel or of a module until a test lets it go on, for
  * races that hardly ever happen by themselves: modprobe vgpu_slow symbol=MODULE:FUNCTION, and 1 to
- * the parameter go. The parameter null makes the call fail then. Needs a kernel with kprobes.
+ * the parameter go. The parameters null and error make the call fail then. Needs a kernel with
+ * kprobes.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -24,6 +25,10 @@ MODULE_PARM_DESC(symbol, "function whose first call is stopped; it may sleep, an
 static bool null;
 module_param(null, bool, 0444);
 MODULE_PARM_DESC(null, "whether the function is not called then, and 0 or NULL is what it gives");
+
+static int error;
+module_param(error, int, 0444);
+MODULE_PARM_DESC(error, "which errno it gives, if it is not 0, and the function is not called then");
 
 static bool waits;
 module_param(waits, bool, 0444);
@@ -68,7 +73,9 @@ static unsigned long slow_call(unsigned long a, unsigned long b, unsigned long c
 
 	WRITE_ONCE(waits, true);
 	wait_event_timeout(slow_queue, READ_ONCE(go), SLOW_LIMIT);
-	if (!null)
+	if (error)
+		ret = -(long)error;
+	else if (!null)
 		ret = function(a, b, c, d, e, f);
 	if (atomic_dec_and_test(&inside))
 		wake_up_all(&slow_queue);

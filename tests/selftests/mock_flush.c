@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 
 #include "keep.h"
+#include "slow.h"
 #include "vgpu_diff.h"
 
 #define PAGE		4096UL
@@ -374,6 +375,106 @@ DIFF_TEST_LIMIT(write_of_the_kernel, 180)
 		return;
 	write_beyond_limit(VGPU_MOCK_BUF_PFN);
 	write_beyond_limit(VGPU_MOCK_BUF_PAGE);
+}
+
+/* --- messages that fail ----------------------------------------------------- */
+
+/* More than the host has room for that is there already. */
+#define FAIL_PAGES	16
+
+static void touch_all(const struct buffer *buffer)
+{
+	unsigned int i;
+
+	for (i = 0; i < FAIL_PAGES; i++)
+		(void)*(volatile char *)((char *)buffer->memory + i * PAGE);
+}
+
+/* The device has got all bytes, each of them @byte, with no call on the forwarded device. */
+static bool await_bytes(const struct buffer *buffer, unsigned char byte)
+{
+	static unsigned char want[FAIL_PAGES * PAGE];
+	struct vgpu_mock_buf_range range;
+	__u64 start = now_ms();
+	__u64 sum;
+
+	memset(want, byte, sizeof(want));
+	sum = vgpu_mock_sum(VGPU_MOCK_SUM_INIT, want, sizeof(want));
+	do {
+		range = (struct vgpu_mock_buf_range) { .length = sizeof(want) };
+		real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SUM, &range);
+		if (range.out_sum != sum)
+			sleep_ms(10);
+	} while (range.out_sum != sum && now_ms() - start < PATIENCE_MS);
+	return range.out_sum == sum;
+}
+
+/*
+ * The program has written to two buffers, and the message which brings that to the host fails once,
+ * as @function does. Its process lives, and so do its bytes. @error: of the call that they were
+ * sent for, or 0: they are sent again before it.
+ */
+static void fail_once(const char *function, const char *how, int error)
+{
+	struct vgpu_mock_buf_range range = { .length = sizeof(__u64) };
+	struct buffer first, last;
+	int ret, try = 0;
+	char byte;
+
+	need_one_machine();
+	if (!slow_can())
+		diff_skip("needs a kernel with kprobes");
+	first = make_large(FAIL_PAGES, VGPU_MOCK_BUF_PFN);
+	last = make_large(FAIL_PAGES, VGPU_MOCK_BUF_PFN);
+	/* All are here, so that the next message is that of a flush. */
+	touch_all(&first);
+	touch_all(&last);
+	range.id = first.id;
+	/* Another process, which ends late, may have had the failure. */
+	do {
+		byte = 2 * ++try;
+		if (forwarded)
+			MUST(slow_start_with(function, how));
+		memset(first.memory, byte, FAIL_PAGES * PAGE);
+		memset(last.memory, byte + 1, FAIL_PAGES * PAGE);
+		ret = ioctl(first.fd, VGPU_MOCK_IOC_BUF_SUM, &range) ? errno : 0;
+		if (forwarded) {
+			CHECK(slow_waits());
+			MUST(slow_stop());
+		}
+		CHECK(await_bytes(&first, byte));
+		CHECK(await_bytes(&last, byte + 1));
+	} while (forwarded && ret != error && try < 3);
+	if (forwarded && !CHECK(ret == error))
+		log_line("%s", strerror(ret));
+	CHECK(device_has(&first, 0, byte * 0x0101010101010101));
+	CHECK(device_has(&last, 0, (byte + 1) * 0x0101010101010101));
+}
+
+static void need_module(void)
+{
+	if (tool_user_engine())
+		diff_skip("needs the host's module");
+}
+
+/* A host without memory for the message refuses it. */
+DIFF_TEST_LIMIT(message_refused, 120)
+{
+	need_module();
+	fail_once("vgpu_host:vgpu_session_charge", "null=1 go=1", ENOMEM);
+}
+
+/* The message cannot be sent: the host has no lane for the process now. */
+DIFF_TEST_LIMIT(message_without_lane, 120)
+{
+	fail_once("vgpu_guest:vgpu_lane_get", "error=16 go=1", EBUSY);
+}
+
+/* The host lets go of the lane on which the message came, and of no other. */
+DIFF_TEST_LIMIT(message_lost, 120)
+{
+	need_module();
+	fail_once("vgpu_host:vgpu_arena_may_recv", "null=1 go=1", 0);
 }
 
 KEEP_MAIN

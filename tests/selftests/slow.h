@@ -17,7 +17,10 @@ static inline bool slow_can(void)
 			 "! grep -qw ibt /proc/cpuinfo")->status;
 }
 
-/* @more: other parameters of the module. With null=1 the call gives NULL, as one that gets no memory. */
+/*
+ * @more: other parameters of the module. With null=1 the call gives NULL, as one that gets no
+ * memory, with error=N it gives -N; with go=1 it is not stopped before.
+ */
 static inline bool slow_start_with(const char *function, const char *more)
 {
 	/* A test that failed may have left it. */
