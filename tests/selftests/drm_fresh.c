@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that poll() or epoll tells that a buffer is ready, by a fence or by the
- * buffer's own file, reads what the device wrote: the nodes of DRM drivers.
+ * A program that is told that a buffer is ready reads what the device wrote, by whatever way it
+ * was told: poll() or epoll of a fence or of the buffer's own file, a fence's status, the eventfd
+ * of a syncobj. Here the nodes of DRM drivers tell it.
  *
  * The device is the real node's: a program of the same machine, which writes to the same
  * buffer and signals its fence, with no forwarded call.
@@ -10,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include "drm_dumb.h"
 #include "drm_node.h"
@@ -20,9 +22,12 @@
 #define PATIENCE_MS	15000
 
 struct buffer {
-	int buf;			/* the program's dma-buf */
+	int fd;				/* the program's */
+	int buf;			/* its dma-buf */
 	__u32 *memory;			/* the program's */
 	__u32 *device;			/* the same, past the forwarded node */
+	int real_buf;			/* likewise */
+	__u32 seed;			/* of what the device writes next, or is writing */
 	int vgem;			/* whose fence it waits for */
 	__u32 fence;
 	pthread_t job;
@@ -61,7 +66,7 @@ static __u32 open_shared(int real, int fd, __u32 handle)
 }
 
 /* The device is busy with the buffer until it signals the fence. */
-static void make_busy(struct buffer *buffer, int real_buf)
+static void make_busy(struct buffer *buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
 	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
@@ -70,13 +75,13 @@ static void make_busy(struct buffer *buffer, int real_buf)
 	MUST(!ioctl(buffer->vgem, DRM_IOCTL_VGEM_FENCE_ATTACH, attach));
 	MUST(!ioctl(export_fd(buffer->vgem, attach[0]), DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export));
 	import.fd = export.fd;
-	MUST(!ioctl(real_buf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
+	MUST(!ioctl(buffer->real_buf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import));
 	buffer->fence = attach[2];
 }
 
 static struct buffer make_buffer(const char *node)
 {
-	struct buffer buffer = { };
+	struct buffer buffer = { .seed = 1000 };
 	__u32 handle, real_handle;
 	int fd, real;
 
@@ -86,10 +91,12 @@ static struct buffer make_buffer(const char *node)
 	buffer.vgem = open_real("VGEM_CARD");
 	handle = create_dumb(fd);
 	real_handle = open_shared(real, fd, handle);
+	buffer.fd = fd;
 	buffer.buf = export_fd(fd, handle);
 	buffer.memory = map_dumb(fd, handle);
 	buffer.device = map_dumb(real, real_handle);
-	make_busy(&buffer, export_fd(real, real_handle));
+	buffer.real_buf = export_fd(real, real_handle);
+	make_busy(&buffer);
 	return buffer;
 }
 
@@ -101,7 +108,7 @@ static void *job(void *data)
 
 	sleep_ms(JOB_MS);
 	for (i = 0; i < DUMB_WORDS; i++)
-		buffer->device[i] = 1000 + i;
+		buffer->device[i] = buffer->seed + i;
 	MUST(!ioctl(buffer->vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, signal));
 	return NULL;
 }
@@ -112,7 +119,7 @@ static unsigned int new_words(const struct buffer *buffer)
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < DUMB_WORDS; i++)
-		nr += words[i] == 1000 + i;
+		nr += words[i] == buffer->seed + i;
 	return nr;
 }
 
@@ -141,18 +148,125 @@ static void by_epoll(int fd)
 	close(epoll);
 }
 
-static void fresh(const char *node, bool fence, void (*await)(int fd))
+/* The fence that the buffer waits for, as a file. */
+static int fence_of(const struct buffer *buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
+
+	MUST(!ioctl(buffer->buf, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export));
+	return export.fd;
+}
+
+static void end(struct buffer *buffer)
+{
+	CHECK(new_words(buffer) == DUMB_WORDS);
+	pthread_join(buffer->job, NULL);
+}
+
+static void fresh(const char *node, bool fence, void (*await)(int fd))
+{
 	struct buffer buffer;
+	int fd;
 
 	need_one_machine();
 	buffer = make_buffer(node);
-	if (fence)
-		MUST(!ioctl(buffer.buf, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &export));
+	fd = fence ? fence_of(&buffer) : buffer.buf;
 	begin(&buffer);
-	await(fence ? export.fd : buffer.buf);
+	await(fd);
+	end(&buffer);
+}
+
+/*
+ * The host has said unasked that the fence is signalled, and poll() makes no call. But for the
+ * first fence, which makes the host watch the others.
+ */
+static void fresh_known(const char *node)
+{
+	struct pollfd pollfd = { .events = POLLIN };
+	struct buffer buffer;
+	long long trips = 0;
+	bool known = false;
+	unsigned int i;
+	__u64 start;
+
+	need_one_machine();
+	drm_node = node;
+	buffer = make_buffer(node);
+	/* Somebody else's call has the answer asked for anew, which is rare. */
+	for (i = 0; i < 2 || (!known && i < 5); i++) {
+		if (i) {
+			/* No word of before is in what comes now. */
+			buffer.seed += 2 * DUMB_WORDS;
+			make_busy(&buffer);
+		}
+		pollfd.fd = fence_of(&buffer);
+		begin(&buffer);
+		start = now_ms();
+		for (;;) {
+			trips = forwarded ? drm_counter("round_trips") : 0;
+			if (poll(&pollfd, 1, 0) || now_ms() - start > PATIENCE_MS)
+				break;
+			sleep_ms(5);
+		}
+		CHECK(pollfd.revents == POLLIN);
+		CHECK(trips >= 0);
+		known = i && (!forwarded || drm_counter("round_trips") == trips);
+		end(&buffer);
+	}
+	CHECK(known);
+}
+
+/* The fence's status is asked for, each time with old bytes in memory that is mapped. */
+static void fresh_status(const char *node)
+{
+	struct sync_file_info info;
+	struct buffer buffer;
+	__u64 start;
+	int fence;
+
+	need_one_machine();
+	buffer = make_buffer(node);
+	fence = fence_of(&buffer);
+	begin(&buffer);
+	start = now_ms();
+	do {
+		new_words(&buffer);
+		info = (struct sync_file_info) { };
+		MUST(!ioctl(fence, SYNC_IOC_FILE_INFO, &info));
+	} while (!info.status && now_ms() - start < PATIENCE_MS);
+	CHECK(info.status == 1);
+	end(&buffer);
+}
+
+/* A syncobj that has the fence signals an eventfd, of which this machine's kernel tells. */
+static void fresh_event(const char *node)
+{
+	struct drm_syncobj_handle import = {
+		.flags = DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE,
+	};
+	struct drm_syncobj_create create = { };
+	struct syncobj_eventfd watch = { };
+	struct buffer buffer;
+	__u64 count = 0;
+
+	need_one_machine();
+	buffer = make_buffer(node);
+	MUST(!ioctl(buffer.fd, DRM_IOCTL_SYNCOBJ_CREATE, &create));
+	import.handle = create.handle;
+	import.fd = fence_of(&buffer);
+	MUST(!ioctl(buffer.fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &import));
+	watch.handle = create.handle;
+	watch.fd = eventfd(0, EFD_CLOEXEC);
+	MUST(watch.fd >= 0);
+	if (ioctl(buffer.fd, IOCTL_SYNCOBJ_EVENTFD, &watch)) {
+		MUST(forwarded || tool_kernel_before(6, 6));
+		diff_skip("this kernel has no eventfds of syncobjs");
+	}
+	begin(&buffer);
+	by_poll(watch.fd);
 	CHECK(new_words(&buffer) == DUMB_WORDS);
+	MUST(read(watch.fd, &count, sizeof(count)) == sizeof(count));
+	CHECK(count == 1);
 	pthread_join(buffer.job, NULL);
 }
 
@@ -160,7 +274,14 @@ DIFF_TEST_NODE(virtio_gpu_poll_fence, "GPU_CARD", 60) { fresh("GPU_CARD", true, 
 DIFF_TEST_NODE(virtio_gpu_epoll_fence, "GPU_CARD", 60) { fresh("GPU_CARD", true, by_epoll); }
 DIFF_TEST_NODE(virtio_gpu_poll_buf, "GPU_CARD", 60) { fresh("GPU_CARD", false, by_poll); }
 DIFF_TEST_NODE(virtio_gpu_epoll_buf, "GPU_CARD", 60) { fresh("GPU_CARD", false, by_epoll); }
+DIFF_TEST_NODE(virtio_gpu_known_fence, "GPU_CARD", 60) { fresh_known("GPU_CARD"); }
+DIFF_TEST_NODE(virtio_gpu_fence_status, "GPU_CARD", 60) { fresh_status("GPU_CARD"); }
+DIFF_TEST_NODE(virtio_gpu_syncobj_event, "GPU_CARD", 60) { fresh_event("GPU_CARD"); }
 DIFF_TEST_NODE(vgem_poll_fence, "VGEM_CARD", 60) { fresh("VGEM_CARD", true, by_poll); }
+DIFF_TEST_NODE(vgem_epoll_fence, "VGEM_CARD", 60) { fresh("VGEM_CARD", true, by_epoll); }
 DIFF_TEST_NODE(vgem_poll_buf, "VGEM_CARD", 60) { fresh("VGEM_CARD", false, by_poll); }
+DIFF_TEST_NODE(vgem_epoll_buf, "VGEM_CARD", 60) { fresh("VGEM_CARD", false, by_epoll); }
+DIFF_TEST_NODE(vgem_known_fence, "VGEM_CARD", 60) { fresh_known("VGEM_CARD"); }
+DIFF_TEST_NODE(vgem_fence_status, "VGEM_CARD", 60) { fresh_status("VGEM_CARD"); }
 
 KEEP_MAIN

@@ -16,6 +16,15 @@
 #define DRM_IOCTL_VGEM_FENCE_ATTACH	DRM_IOWR(DRM_COMMAND_BASE + 1, __u32[4])
 #define DRM_IOCTL_VGEM_FENCE_SIGNAL	DRM_IOW(DRM_COMMAND_BASE + 2, __u32[2])
 
+struct syncobj_eventfd {
+	__u32 handle, flags;
+	__u64 point;
+	__s32 fd;
+	__u32 pad;
+};
+
+#define IOCTL_SYNCOBJ_EVENTFD	DRM_IOWR(0xcf, struct syncobj_eventfd)
+
 #ifndef DMA_BUF_IOCTL_EXPORT_SYNC_FILE
 struct dma_buf_export_sync_file {
 	__u32 flags;

@@ -18,15 +18,6 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
-struct syncobj_eventfd {
-	__u32 handle, flags;
-	__u64 point;
-	__s32 fd;
-	__u32 pad;
-};
-
-#define IOCTL_SYNCOBJ_EVENTFD	DRM_IOWR(0xcf, struct syncobj_eventfd)
-
 /* --- one file ------------------------------------------------------------- */
 
 /* 0: one file; 1: two; -1: the kernel does not say. */
