@@ -470,6 +470,12 @@ DIFF_TEST_LIMIT(message_without_lane, 120)
 	fail_once("vgpu_guest:vgpu_lane_get", "error=16 go=1", EBUSY);
 }
 
+/* A lane cannot be connected in time. */
+DIFF_TEST_LIMIT(message_without_answer, 120)
+{
+	fail_once("vgpu_guest:vgpu_lane_get", "error=19 go=1", 0);
+}
+
 /* The host lets go of the lane on which the message came, and of no other. */
 DIFF_TEST_LIMIT(message_lost, 120)
 {
