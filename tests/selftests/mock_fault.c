@@ -63,14 +63,19 @@ static __u32 buffer_faults(int fd, __u32 id)
 	return info.out_faults;
 }
 
-/* Until the driver has one. */
-static bool await_fault(int fd, __u32 id)
+/* Waits until the driver has had so many. */
+static bool await_faults(int fd, __u32 id, __u32 nr)
 {
 	int tries;
 
-	for (tries = 0; tries < 2000 && !buffer_faults(fd, id); tries++)
+	for (tries = 0; tries < 6000 && buffer_faults(fd, id) < nr; tries++)
 		sleep_ms(5);
-	return tries < 2000;
+	return tries < 6000;
+}
+
+static bool await_fault(int fd, __u32 id)
+{
+	return await_faults(fd, id, 1);
 }
 
 static sigjmp_buf fault_jump;
@@ -420,6 +425,104 @@ DIFF_TEST_LIMIT(agent_is_stopped, 120)
 	kill(guard, SIGKILL);
 	(void)waitpid(guard, NULL, 0);
 	LOG_CALL(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+#define STUCK		4
+/* Longer than the test, which ends it. */
+#define STUCK_MS	60000
+
+/* A thread reads a page for which the driver takes its time. */
+struct stuck {
+	pthread_t thread;
+	pthread_barrier_t *begin;
+	char *page;
+	volatile bool done;
+};
+
+static void *stuck_thread(void *data)
+{
+	struct stuck *stuck = data;
+
+	pthread_barrier_wait(stuck->begin);
+	(void)*(volatile char *)stuck->page;
+	stuck->done = true;
+	return NULL;
+}
+
+/* The other process sees the driver have all of them, after which no fault takes long. */
+static void watch_stuck(const struct buffer *buffer, int ready, int go)
+{
+	char byte;
+
+	CHECK(await_faults(buffer->fd, buffer->id, STUCK));
+	buffer_slow(buffer, 0, 0);
+	MUST(write(ready, "", 1) == 1);
+	/* The program may be gone. */
+	(void)!read(go, &byte, 1);
+	buffer_slow(buffer, 0, VGPU_MOCK_SLOW_END);
+}
+
+/* Counts those that are through. */
+static unsigned int stuck_done(const struct stuck *stuck)
+{
+	unsigned int i, done = 0;
+
+	for (i = 0; i < STUCK; i++)
+		done += stuck[i].done;
+	return done;
+}
+
+/*
+ * The driver has several faults of a process at once, and while it takes its time for them others
+ * of that process get their pages, of the same mapping and of another one.
+ */
+static void beside_stuck_faults(__u32 how)
+{
+	struct stuck stuck[STUCK] = { };
+	struct buffer buffer, other;
+	pthread_barrier_t begin;
+	int i, status, ready[2], go[2];
+	char *memory, *beside, byte;
+	pid_t pid;
+
+	buffer_make(&buffer, VGPU_MOCK_BUF_PFN, 2 * STUCK + 1);
+	buffer_make(&other, VGPU_MOCK_BUF_PFN, 1);
+	MUST(!pipe(ready) && !pipe(go));
+	pid = fork();
+	MUST(pid >= 0);
+	/* Its calls are not behind what a fault holds in the shadow of this one. */
+	if (!pid) {
+		close(go[1]);
+		watch_stuck(&buffer, ready[1], go[0]);
+		_exit(0);
+	}
+	close(ready[1]);
+	memory = buffer_map(&buffer, 2 * STUCK + 1);
+	beside = buffer_map(&other, 1);
+	buffer_slow(&buffer, STUCK_MS, how);
+	/* A thread's stack needs a lock that a fault may hold: all threads are there before. */
+	MUST(!pthread_barrier_init(&begin, NULL, STUCK + 1));
+	for (i = 0; i < STUCK; i++) {
+		stuck[i].begin = &begin;
+		/* No page is next to another one's, which might be read with it. */
+		stuck[i].page = memory + 2 * i * PAGE;
+		MUST(!pthread_create(&stuck[i].thread, NULL, stuck_thread, &stuck[i]));
+	}
+	pthread_barrier_wait(&begin);
+	MUST(read(ready[0], &byte, 1) == 1);
+	LOG_CALL(touch(memory + 2 * STUCK * PAGE));
+	LOG_CALL(write_to(beside));
+	CHECK(!stuck_done(stuck));
+	MUST(write(go[1], "", 1) == 1);
+	for (i = 0; i < STUCK; i++)
+		MUST(!pthread_join(stuck[i].thread, NULL));
+	CHECK(stuck_done(stuck) == STUCK);
+	MUST(waitpid(pid, &status, 0) == pid && !status);
+}
+
+DIFF_TEST_LIMIT(beside_stuck_faults_unlocked, 120)
+{
+	beside_stuck_faults(VGPU_MOCK_SLOW_UNLOCKED);
 }
 
 TEST_HARNESS_MAIN
