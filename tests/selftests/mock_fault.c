@@ -520,6 +520,12 @@ static void beside_stuck_faults(__u32 how)
 	MUST(waitpid(pid, &status, 0) == pid && !status);
 }
 
+/* A driver that keeps the mmap lock meanwhile lets others map nothing, but have pages. */
+DIFF_TEST_LIMIT(beside_stuck_faults, 120)
+{
+	beside_stuck_faults(0);
+}
+
 DIFF_TEST_LIMIT(beside_stuck_faults_unlocked, 120)
 {
 	beside_stuck_faults(VGPU_MOCK_SLOW_UNLOCKED);

@@ -91,32 +91,45 @@ int lane_signals(void)
 	return sys4(__NR_rt_sigaction, VGPU_LANE_SIGNAL, (long)&action, 0, KERNEL_SIGSET);
 }
 
-static struct slot *slot_find(void)
+/* The memory is kept for those that come later. Return: 0 or a negative errno. */
+static int slot_prepare(struct slot *slot)
 {
 	long memory, stack;
+
+	if (slot->memory)
+		return 0;
+	memory = sys_mmap(slots_base + (slot - slots) * SLOT_SIZE, SLOT_SIZE, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (sys_is_error(memory))
+		return memory;
+	/* The lowest page stays without access: a stack that overflows faults. */
+	stack = memory + GUARD_SIZE;
+	if (keys_give(stack, STACK_SIZE, KEY_OWN) ||
+	    keys_give(stack + STACK_SIZE, SCRATCH_SIZE, KEY_SHARED)) {
+		sys2(__NR_munmap, memory, SLOT_SIZE);
+		return -ENOMEM;
+	}
+	slot->memory = (unsigned char *)memory;
+	return 0;
+}
+
+void lane_prepare(void)
+{
+	unsigned int i;
+
+	/* Memory that is missing now may be there when it is used. */
+	for (i = 0; i < SHADOW_LANES_READY + 1 && !slot_prepare(&slots[i]); i++)
+		;
+}
+
+static struct slot *slot_find(void)
+{
 	unsigned int i;
 
 	for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
 		if (!slots[i].tid)
-			break;
-	if (i == sizeof(slots) / sizeof(slots[0]))
-		return NULL;
-
-	if (!slots[i].memory) {
-		/* The lowest page stays without access: a stack that overflows faults. */
-		memory = sys_mmap(slots_base + i * SLOT_SIZE, SLOT_SIZE, PROT_NONE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-		if (sys_is_error(memory))
-			return NULL;
-		stack = memory + GUARD_SIZE;
-		if (keys_give(stack, STACK_SIZE, KEY_OWN) ||
-		    keys_give(stack + STACK_SIZE, SCRATCH_SIZE, KEY_SHARED)) {
-			sys2(__NR_munmap, memory, SLOT_SIZE);
-			return NULL;
-		}
-		slots[i].memory = (unsigned char *)memory;
-	}
-	return &slots[i];
+			return slot_prepare(&slots[i]) ? NULL : &slots[i];
+	return NULL;
 }
 
 /* First C code of a new thread, on its own stack. */

@@ -5,6 +5,9 @@
 #ifndef VGPU_SHADOW_LANE_H
 #define VGPU_SHADOW_LANE_H
 
+/* Maps the memory of the service's thread and of SHADOW_LANES_READY lanes. */
+void lane_prepare(void);
+
 /* Blocks all signals, and gives the lanes' one its handler. 0 or negative errno. */
 int lane_signals(void);
 

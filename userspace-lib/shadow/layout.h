@@ -46,6 +46,12 @@
 /* Lanes at once; more are closed at once, and so refused. */
 #define SHADOW_LANES_MAX	512
 
+/*
+ * The first lanes have their memory from the beginning. A driver may hold the mmap lock as long as
+ * a fault takes: another fault, which needs another lane, must not wait for that lock to map some.
+ */
+#define SHADOW_LANES_READY	8
+
 /* Exit statuses, so that vgpud can say what went wrong. */
 enum shadow_exit {
 	SHADOW_EXIT_OK		= 0,	/* the session is over */

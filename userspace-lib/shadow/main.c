@@ -170,6 +170,7 @@ void shadow_main(const long *start)
 	if (changes_forbid() || exec_forbid())
 		sys_exit_group(SHADOW_EXIT_SECCOMP);
 
+	lane_prepare();
 	if (lane_thread(service, NULL, 1) < 0)
 		sys_exit_group(SHADOW_EXIT_THREAD);
 

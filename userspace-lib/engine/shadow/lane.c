@@ -455,7 +455,7 @@ static struct lane *lane_free(void)
 }
 
 /* The memory of a lane is kept for those that come later. */
-static int lane_prepare(struct lane *lane)
+static int lane_get_memory(struct lane *lane)
 {
 	const u64 len = (sizeof(struct call) + PAGE_SIZE - 1) & PAGE_MASK;
 
@@ -463,7 +463,22 @@ static int lane_prepare(struct lane *lane)
 		return -ENOMEM;
 	if (!lane->call)
 		lane->call = memory_get(len);
-	if (!lane->call || writeback_prepare(lane))
+	return lane->call ? writeback_prepare(lane) : -ENOMEM;
+}
+
+void lanes_init(void)
+{
+	u32 i;
+
+	/* Memory that is missing now may be there when it is used. */
+	for (i = 0; i < SHADOW_LANES_READY && i < shared->limits.lanes; i++)
+		if (lane_get_memory(&lanes[i]))
+			break;
+}
+
+static int lane_prepare(struct lane *lane)
+{
+	if (lane_get_memory(lane))
 		return -ENOMEM;
 	lane->index = lane - lanes;
 	lane->seq = 0;

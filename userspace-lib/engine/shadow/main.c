@@ -162,6 +162,7 @@ void shadow_main(const long *start)
 	mapping_init();
 	files_init();
 	rooms_init();
+	lanes_init();
 	/* Threads have it by inheriting it. */
 	if (exec_forbid())
 		sys_exit_group(SHADOW_EXIT_SECCOMP);

@@ -434,6 +434,8 @@ struct lane {
 	struct request *request;
 };
 
+/* Maps the memory of SHADOW_LANES_READY lanes. */
+void lanes_init(void);
 /* No lane will come any more: the last one's end is the program's. */
 void lanes_end(void);
 void lane_start(int sock);
