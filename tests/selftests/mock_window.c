@@ -6,6 +6,7 @@
  */
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "window.h"
@@ -167,6 +168,94 @@ TEST_F(window, copied)
 	munmap(memory, 32 * PAGE);
 	buffer_end(buffer);
 	EXPECT_EQ(0, window_status("failures"));
+}
+
+/* Makes one whose bytes come behind those of @before in the device's file. */
+static bool buffer_make_behind(struct buffer *buffer, __u32 flavour, size_t size,
+			       const struct buffer *before)
+{
+	/* A buffer that comes too early stays, so that the next one comes later. */
+	do {
+		if (!buffer_make(buffer, flavour, size))
+			return false;
+	} while (buffer->offset < before->offset);
+	return true;
+}
+
+/* Counts the faults that this thread has for looking at each page. */
+static long looked_faults(const char *memory, size_t size)
+{
+	struct rusage before, after;
+	size_t at;
+
+	getrusage(RUSAGE_THREAD, &before);
+	for (at = 0; at < size; at += PAGE)
+		(void)*(const volatile char *)(memory + at);
+	getrusage(RUSAGE_THREAD, &after);
+	return after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
+}
+
+/* A program does something with copies, after which a call takes them from its page tables. */
+static void copies_read(const struct buffer *buffer, char *memory)
+{
+	(void)*(volatile char *)memory;
+}
+
+static void copies_written(const struct buffer *buffer, char *memory)
+{
+	memory[0]++;
+}
+
+static void copies_unmapped(const struct buffer *buffer, char *memory)
+{
+	memory[PAGE]++;
+	munmap(memory, 2 * PAGE);
+	/* The place has something to be unmapped the next time. */
+	mmap(memory, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, buffer->fwd,
+	     buffer->offset);
+}
+
+#define BETWEEN_TIMES	10
+
+/*
+ * Copies go from page tables with a call, and when they are unmapped. A mapping in the window stays
+ * there, although it lies between them in the device's file.
+ */
+TEST_F(window, between_copies)
+{
+	static void (*const uses[])(const struct buffer *, char *) = {
+		copies_read, copies_written, copies_unmapped,
+	};
+	struct buffer copies[2];
+	unsigned int i, faulted;
+	char *memory[2];
+	int n;
+
+	NEEDS_WINDOW();
+	ASSERT_TRUE(buffer_make(&copies[0], VGPU_MOCK_BUF_RAW, 4 * PAGE));
+	ASSERT_TRUE(buffer_make_behind(&self->buffer, VGPU_MOCK_BUF_PFN, 8 * PAGE, &copies[0]));
+	ASSERT_TRUE(buffer_make_behind(&copies[1], VGPU_MOCK_BUF_RAW, 4 * PAGE, &self->buffer));
+	for (i = 0; i < 2; i++) {
+		memory[i] = buffer_map(&copies[i], copies[i].fwd, PROT_READ | PROT_WRITE);
+		ASSERT_NE(NULL, memory[i]);
+	}
+	self->memory = buffer_map(&self->buffer, self->buffer.fwd, PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->memory);
+	ASSERT_EQ(1, window_counter(self->buffer.fwd, "window_mappings"));
+	ASSERT_EQ(2, window_counter(self->buffer.fwd, "copy_mappings"));
+	EXPECT_LE(1, looked_faults(self->memory, 8 * PAGE));
+	for (i = 0; i < ARRAY_SIZE(uses); i++) {
+		faulted = 0;
+		for (n = 0; n < BETWEEN_TIMES; n++) {
+			uses[i](&copies[0], memory[0]);
+			uses[i](&copies[1], memory[1]);
+			ASSERT_EQ(0, buffer_settle(&copies[0]));
+			faulted += !!looked_faults(self->memory, 8 * PAGE);
+			EXPECT_LE(1, looked_faults(memory[0], PAGE)) TH_LOG("use %u", i);
+		}
+		/* The program may have a fault of its own. */
+		EXPECT_GE(1, faulted) TH_LOG("use %u", i);
+	}
 }
 
 /* Nor does a window that comes later change that; what it can show it shows. */
