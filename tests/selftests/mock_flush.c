@@ -8,6 +8,9 @@
  */
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <linux/vm_sockets.h>
 
 #include "keep.h"
 #include "slow.h"
@@ -126,19 +129,16 @@ static void end_stuck(const struct buffer *buffer, int own_mappings)
 	CHECK(forward_counter(buffer->fd, "copy_mappings") <= own_mappings);
 }
 
-/* A process whose bytes cannot be sent stops nobody else. */
-DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
+/*
+ * A process that is stuck on the forwarded device, in @stuck, and makes a call. @ready: gives a
+ * byte when that call is through.
+ */
+static pid_t start_stuck_program(struct buffer *stuck, int *ready)
 {
-	struct buffer buffer, stuck;
-	int ready[2], i, status;
-	__u64 start;
-	char byte;
+	int pipes[2];
 	pid_t pid;
 
-	need_one_machine();
-	buffer = make_buffer();
-	stuck = buffer;
-	MUST(!pipe2(ready, O_CLOEXEC));
+	MUST(!pipe2(pipes, O_CLOEXEC));
 	pid = fork();
 	MUST(pid >= 0);
 	if (!pid) {
@@ -147,14 +147,44 @@ DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (forwarded)
 			get_stuck(&other);
-		MUST(write(ready[1], &other.id, sizeof(other.id)) == sizeof(other.id));
+		MUST(write(pipes[1], &other.id, sizeof(other.id)) == sizeof(other.id));
 		/* Its own call waits for them. */
 		device_has(&other, 0, 1);
-		MUST(write(ready[1], "", 1) == 1);
+		MUST(write(pipes[1], "", 1) == 1);
 		pause();
 	}
-	close(ready[1]);
-	MUST(read(ready[0], &stuck.id, sizeof(stuck.id)) == sizeof(stuck.id));
+	close(pipes[1]);
+	MUST(read(pipes[0], &stuck->id, sizeof(stuck->id)) == sizeof(stuck->id));
+	*ready = pipes[0];
+	return pid;
+}
+
+static void end_stuck_program(const struct buffer *stuck, int ready, pid_t pid)
+{
+	int status;
+	char byte;
+
+	/* On the real device it is not stuck, and on the forwarded one it was. */
+	if (!forwarded)
+		CHECK(read(ready, &byte, 1) == 1);
+	MUST(!kill(pid, SIGKILL));
+	MUST(waitpid(pid, &status, 0) == pid);
+	CHECK(read(ready, &byte, 1) == 0);
+	end_stuck(stuck, 1);
+}
+
+/* A process whose bytes cannot be sent stops nobody else. */
+DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
+{
+	struct buffer buffer, stuck;
+	int ready, i;
+	__u64 start;
+	pid_t pid;
+
+	need_one_machine();
+	buffer = make_buffer();
+	stuck = buffer;
+	pid = start_stuck_program(&stuck, &ready);
 	start = now_ms();
 	for (i = 1; i <= 20; i++) {
 		buffer.memory[0] = i;
@@ -162,13 +192,73 @@ DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
 		CHECK(buffer.memory[1] == 0);
 	}
 	CHECK(now_ms() - start < PATIENCE_MS);
-	/* On the real device it is not stuck, and on the forwarded one it was. */
-	if (!forwarded)
-		CHECK(read(ready[0], &byte, 1) == 1);
-	MUST(!kill(pid, SIGKILL));
-	MUST(waitpid(pid, &status, 0) == pid);
-	CHECK(read(ready[0], &byte, 1) == 0);
-	end_stuck(&stuck, 1);
+	end_stuck_program(&stuck, ready, pid);
+}
+
+/* Gets both ends of a connection in this machine. */
+static void vsock_connect(int ends[2])
+{
+	struct sockaddr_vm name = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_LOCAL, .svm_port = VMADDR_PORT_ANY,
+	};
+	int listener = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(name);
+
+	MUST(listener >= 0 && !bind(listener, (struct sockaddr *)&name, len));
+	MUST(!listen(listener, 1) && !getsockname(listener, (struct sockaddr *)&name, &len));
+	ends[0] = socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	MUST(ends[0] >= 0 && !connect(ends[0], (struct sockaddr *)&name, len));
+	ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	MUST(ends[1] >= 0);
+	close(listener);
+}
+
+/* Receives all of it. */
+static void vsock_receive(int fd, char *memory, size_t len)
+{
+	ssize_t got;
+
+	for (; len; len -= got, memory += got) {
+		got = recv(fd, memory, len, 0);
+		MUST(got > 0);
+	}
+}
+
+/*
+ * A fault in the middle of send() is not stopped either: the socket is locked then, and one of the
+ * family by which the fault's answer comes.
+ */
+DIFF_TEST_LIMIT(send_beside_a_stuck_program, 120)
+{
+	struct vgpu_mock_buf_range fill = { .length = 2 * PAGE, .seed = 5 };
+	char seen[2 * PAGE], expected[2 * PAGE];
+	struct buffer buffer, stuck;
+	int ready, ends[2], tries;
+	ssize_t done = -1;
+	__u64 start;
+	pid_t pid;
+
+	need_one_machine();
+	buffer = make_buffer();
+	stuck = buffer;
+	fill.id = buffer.id;
+	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_FILL, &fill));
+	vgpu_mock_pattern(expected, sizeof(expected), 5, 0);
+	vsock_connect(ends);
+	pid = start_stuck_program(&stuck, &ready);
+	start = now_ms();
+	/*
+	 * The first fault waits for the stuck program's bytes for most of its time: where a slow
+	 * machine has none left for its own, the next one knows that they are late.
+	 */
+	for (tries = 0; done < 0 && tries < 5; tries++)
+		done = send(ends[0], buffer.memory, 2 * PAGE, MSG_NOSIGNAL);
+	if (CHECK(done == 2 * PAGE)) {
+		vsock_receive(ends[1], seen, done);
+		CHECK(!memcmp(seen, expected, done));
+	}
+	CHECK(now_ms() - start < PATIENCE_MS);
+	end_stuck_program(&stuck, ready, pid);
 }
 
 /* How many faults the driver has heard of. */
