@@ -183,9 +183,11 @@ static void space_count_room(struct vgpu_space *space, bool sent)
 /*
  * Forget clean pages from @first to @last, to make @room or as a call has ended. Return: how many
  * are not clean.
+ *
+ * The function is never inlined, so that a test can stop it (mock_fresh.c).
  */
-static unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first, pgoff_t last,
-				      bool room)
+static noinline unsigned long space_drop_range(struct vgpu_space *space, pgoff_t first,
+					       pgoff_t last, bool room)
 {
 	unsigned long index, nr_dirty = 0;
 	struct vgpu_page *page;

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 
 #include "keep.h"
+#include "slow.h"
 #include "vgpu_diff.h"
 
 #define PAGE		4096UL
@@ -325,6 +326,66 @@ DIFF_TEST_LIMIT(beside_a_writer_pfn, 120)
 DIFF_TEST_LIMIT(beside_a_writer_page, 120)
 {
 	beside_a_writer(VGPU_MOCK_BUF_PAGE);
+}
+
+/* --- a page that is written to while a call ends ---------------------------- */
+
+/* A call that is stopped here has sent what was dirty, and has forgotten no page yet. */
+#define FORGETS		"vgpu_guest:space_drop_range"
+
+static void *fill_first(void *buffer)
+{
+	fill(buffer, 0, 2);
+	return NULL;
+}
+
+static bool await_stop(void)
+{
+	__u64 end = now_ms() + PATIENCE_MS;
+
+	while (!slow_waits() && now_ms() < end)
+		sleep_ms(5);
+	return slow_waits();
+}
+
+/*
+ * The writers above seldom come between the two on processors that take turns. Here the call waits
+ * there for the store.
+ */
+static void stored_as_a_call_ends(__u32 flavour)
+{
+	struct buffer buffer = make_buffer(flavour);
+	unsigned char want[PAGE];
+	pthread_t thread;
+
+	if (geteuid() || !keep_is_on() || !slow_can())
+		diff_skip("needs root, the guest module, and kprobes");
+	fill(&buffer, 0, 1);
+	look(&buffer);
+	if (forwarded)
+		MUST(slow_start(FORGETS));
+	MUST(!pthread_create(&thread, NULL, fill_first, &buffer));
+	if (forwarded)
+		CHECK(await_stop());
+	set_own(&buffer, 0, 7);
+	if (forwarded)
+		CHECK(tool_write(SLOW_GO, "1"));
+	MUST(!pthread_join(thread, NULL));
+	if (forwarded)
+		CHECK(slow_stop());
+	vgpu_mock_pattern(want, PAGE - FIRST, 2, FIRST);
+	CHECK(!memcmp(buffer.memory + FIRST, want, PAGE - FIRST));
+	CHECK(own(&buffer, 0) == 7);
+}
+
+DIFF_TEST_LIMIT(stored_as_a_call_ends_pfn, 120)
+{
+	stored_as_a_call_ends(VGPU_MOCK_BUF_PFN);
+}
+
+DIFF_TEST_LIMIT(stored_as_a_call_ends_page, 120)
+{
+	stored_as_a_call_ends(VGPU_MOCK_BUF_PAGE);
 }
 
 KEEP_MAIN
