@@ -8,7 +8,6 @@
  */
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include "window.h"
 
@@ -236,19 +235,6 @@ TEST_F_TIMEOUT(coherence, huge, 60)
 		ASSERT_EQ(0, talk_do(&self->talk, VGPU_MOCK_IOC_BUF_INVALIDATE, 0, 0));
 		EXPECT_TRUE(memory_is(self->talk.memory, pieces * HUGE, i));
 	}
-}
-
-/* How many faults it takes to look at each page. */
-static long looked_faults(const char *memory, size_t size)
-{
-	struct rusage before, after;
-	size_t at;
-
-	getrusage(RUSAGE_SELF, &before);
-	for (at = 0; at < size; at += PAGE)
-		(void)*(const volatile char *)(memory + at);
-	getrusage(RUSAGE_SELF, &after);
-	return after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
 }
 
 /*

@@ -6,7 +6,6 @@
  */
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "window.h"
@@ -180,19 +179,6 @@ static bool buffer_make_behind(struct buffer *buffer, __u32 flavour, size_t size
 			return false;
 	} while (buffer->offset < before->offset);
 	return true;
-}
-
-/* Counts the faults that this thread has for looking at each page. */
-static long looked_faults(const char *memory, size_t size)
-{
-	struct rusage before, after;
-	size_t at;
-
-	getrusage(RUSAGE_THREAD, &before);
-	for (at = 0; at < size; at += PAGE)
-		(void)*(const volatile char *)(memory + at);
-	getrusage(RUSAGE_THREAD, &after);
-	return after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
 }
 
 /* A program does something with copies, after which a call takes them from its page tables. */
