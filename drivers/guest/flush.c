@@ -47,6 +47,12 @@
 /* When a run that found no lane or no memory is tried again. */
 #define FLUSH_AGAIN	(HZ / 10)
 
+/*
+ * How often a waiter looks whether others are late, jiffies. A run may begin after its waiter, and
+ * is not late yet when the waiter has waited for VGPU_FLUSH_LATE; a fault has little more time.
+ */
+#define FLUSH_LOOK	(VGPU_FLUSH_LATE / 8)
+
 /* A range that ends at the host once its dirty bytes are there. */
 struct flush_unmap {
 	struct list_head node;
@@ -306,7 +312,7 @@ int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 	long left;
 
 	for (;;) {
-		left = min_t(long, vgpu_deadline_left(deadline), VGPU_FLUSH_LATE);
+		left = min_t(long, vgpu_deadline_left(deadline), FLUSH_LOOK);
 		left = wait_event_killable_timeout(space->host->spaces.wait,
 						   !vgpu_flush_is_flying(space, index, own), left);
 		if (left)
@@ -528,7 +534,7 @@ static int flush_wait(struct vgpu_space_set *set, struct vgpu_flush *own, u64 st
 	long left;
 
 	for (;;) {
-		left = min_t(long, vgpu_deadline_left(deadline), VGPU_FLUSH_LATE);
+		left = min_t(long, vgpu_deadline_left(deadline), FLUSH_LOOK);
 		left = wait_event_killable_timeout(set->wait,
 						   flush_is_done(set, own, stamp, false), left);
 		if (left)

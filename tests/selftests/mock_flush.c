@@ -7,6 +7,7 @@
  * ioctl would flush first. So the two have to be one device, as in one machine.
  */
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -19,6 +20,8 @@
 #define PAGE		4096UL
 /* Longer than any of the tests, which end it. */
 #define STUCK_MS	60000
+/* Less than a fault of the kernel has beside two seconds. */
+#define SHORT_MS	300
 /* What takes longer has waited for that. */
 #define PATIENCE_MS	25000
 
@@ -103,6 +106,17 @@ DIFF_TEST(beside_revoked)
 	CHECK(device_has(&last, 0, 3));
 }
 
+/* How many faults the driver has heard of. */
+static __u32 device_faults(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_info info = { .id = buffer->id };
+	int fd = open(getenv("VGPU_REAL"), O_RDWR | O_CLOEXEC);
+
+	MUST(fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
+	close(fd);
+	return info.out_faults;
+}
+
 /* The process's bytes wait for a driver that takes its time. */
 static void get_stuck(const struct buffer *buffer)
 {
@@ -130,10 +144,11 @@ static void end_stuck(const struct buffer *buffer, int own_mappings)
 }
 
 /*
- * A process that is stuck on the forwarded device, in @stuck, and makes a call. @ready: gives a
- * byte when that call is through.
+ * A process that is stuck on the forwarded device, by @get, in @stuck, and makes a call. @ready:
+ * gives a byte when that call is through.
  */
-static pid_t start_stuck_program(struct buffer *stuck, int *ready)
+static pid_t start_stuck_program(struct buffer *stuck, int *ready,
+				 void (*get)(const struct buffer *buffer))
 {
 	int pipes[2];
 	pid_t pid;
@@ -146,7 +161,7 @@ static pid_t start_stuck_program(struct buffer *stuck, int *ready)
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (forwarded)
-			get_stuck(&other);
+			get(&other);
 		MUST(write(pipes[1], &other.id, sizeof(other.id)) == sizeof(other.id));
 		/* Its own call waits for them. */
 		device_has(&other, 0, 1);
@@ -184,7 +199,7 @@ DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
 	need_one_machine();
 	buffer = make_buffer();
 	stuck = buffer;
-	pid = start_stuck_program(&stuck, &ready);
+	pid = start_stuck_program(&stuck, &ready, get_stuck);
 	start = now_ms();
 	for (i = 1; i <= 20; i++) {
 		buffer.memory[0] = i;
@@ -193,6 +208,69 @@ DIFF_TEST_LIMIT(beside_a_stuck_program, 120)
 	}
 	CHECK(now_ms() - start < PATIENCE_MS);
 	end_stuck_program(&stuck, ready, pid);
+}
+
+static void *touch_first(void *buffer)
+{
+	touch(buffer);
+	return NULL;
+}
+
+/* The same, behind other bytes that are on their way, and that take SHORT_MS. */
+static void get_stuck_behind(const struct buffer *buffer)
+{
+	struct vgpu_mock_buf_range range = { .delay_ms = SHORT_MS };
+	struct buffer first = make_buffer(), other = make_buffer();
+	__u32 faults;
+	pthread_t thread;
+	__u64 start;
+
+	touch(buffer);
+	*(volatile __u64 *)first.memory = 1;
+	real_ioctl(&first, VGPU_MOCK_IOC_BUF_SLOW, &range);
+	range = (struct vgpu_mock_buf_range) { };
+	real_ioctl(&first, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
+	range.delay_ms = STUCK_MS;
+	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_SLOW, &range);
+	range = (struct vgpu_mock_buf_range) { };
+	real_ioctl(buffer, VGPU_MOCK_IOC_BUF_INVALIDATE, &range);
+	faults = device_faults(&first);
+	/* A fault sends them, and leaves the buffer's page here, which a call would not. */
+	MUST(!pthread_create(&thread, NULL, touch_first, &other));
+	start = now_ms();
+	while (device_faults(&first) == faults && now_ms() - start < PATIENCE_MS)
+		sleep_ms(1);
+	*(volatile __u64 *)buffer->memory = 1;
+}
+
+/*
+ * A fault of the kernel does not end without its page because of such bytes, whose run begins when
+ * the fault waits already. It has three seconds, and waits for two of these at least.
+ */
+DIFF_TEST_LIMIT(fault_beside_a_stuck_run, 120)
+{
+	struct vgpu_mock_buf_range fill = { .length = PAGE };
+	struct buffer buffer, stuck;
+	int pipes[2], ready, rounds;
+	bool done = false;
+	pid_t pid;
+
+	need_one_machine();
+	buffer = make_buffer();
+	stuck = buffer;
+	fill.id = buffer.id;
+	MUST(!pipe2(pipes, O_CLOEXEC));
+	/* A slow machine may need the rest of its time for something else. */
+	for (rounds = 0; rounds < 8 && !done; rounds++) {
+		/* No page of the buffer is cached after it. */
+		MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_FILL, &fill));
+		pid = start_stuck_program(&stuck, &ready, get_stuck_behind);
+		/* One access of the kernel, and so one fault. */
+		done = !ioctl(pipes[0], FIONBIO, buffer.memory);
+		CHECK(done || errno == EFAULT);
+		end_stuck_program(&stuck, ready, pid);
+	}
+	CHECK(done);
 }
 
 /* Gets both ends of a connection in this machine. */
@@ -245,7 +323,7 @@ DIFF_TEST_LIMIT(send_beside_a_stuck_program, 120)
 	MUST(!ioctl(buffer.fd, VGPU_MOCK_IOC_BUF_FILL, &fill));
 	vgpu_mock_pattern(expected, sizeof(expected), 5, 0);
 	vsock_connect(ends);
-	pid = start_stuck_program(&stuck, &ready);
+	pid = start_stuck_program(&stuck, &ready, get_stuck);
 	start = now_ms();
 	/*
 	 * The first fault waits for the stuck program's bytes for most of its time: where a slow
@@ -259,17 +337,6 @@ DIFF_TEST_LIMIT(send_beside_a_stuck_program, 120)
 	}
 	CHECK(now_ms() - start < PATIENCE_MS);
 	end_stuck_program(&stuck, ready, pid);
-}
-
-/* How many faults the driver has heard of. */
-static __u32 device_faults(const struct buffer *buffer)
-{
-	struct vgpu_mock_buf_info info = { .id = buffer->id };
-	int fd = open(getenv("VGPU_REAL"), O_RDWR | O_CLOEXEC);
-
-	MUST(fd >= 0 && !ioctl(fd, VGPU_MOCK_IOC_BUF_INFO, &info));
-	close(fd);
-	return info.out_faults;
 }
 
 /* The other process: it writes to the first page, and its bytes are stuck. */
