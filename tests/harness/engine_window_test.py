@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -44,6 +45,8 @@ MAPPINGS = 448
 
 class Engine(unittest.TestCase):
     def setUp(self):
+        self.log = tempfile.TemporaryFile()
+        self.addCleanup(self.log.close)
         shared = os.memfd_create("shared")
         os.truncate(shared, PAGE)
         proc = os.open("/proc", os.O_RDONLY)
@@ -63,7 +66,7 @@ class Engine(unittest.TestCase):
             os.closerange(8, 256)
             no_new_privileges()
 
-        self.engine = subprocess.Popen([ENGINE], preexec_fn=place, close_fds=False, stderr=subprocess.DEVNULL)
+        self.engine = subprocess.Popen([ENGINE], preexec_fn=place, close_fds=False, stderr=self.log)
         for sock in (agent, guest):
             sock.close()
         for fd in (shared, proc, closed_end):
@@ -269,6 +272,8 @@ class Engine(unittest.TestCase):
         tags = {self.bound(keeper, shadow, thing, at * PAGE) for at in range(1, MAPPINGS + 1)}
         self.bind(shadow, thing, (MAPPINGS + 1) * PAGE)
         self.assertEqual(-12, self.answer(shadow)[0])
+        log = os.pread(self.log.fileno(), 1 << 16, 0).decode()
+        self.assertIn(f"a guest's window has {MAPPINGS} mappings, the most", log)
         shadow.close()
         for at in range(MAPPINGS, 0, -1):
             self.hears(INVALIDATE, WINDOW, at * PAGE, PAGE)

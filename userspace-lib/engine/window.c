@@ -18,6 +18,7 @@
 #include "engine.h"
 #include "engine/packet.h"
 #include "lend.h"
+#include "vgpud/log.h"
 
 /* Time for a BIND in milliseconds. The guest waits a second for its answer. */
 #define BIND_WAIT_MS	500
@@ -424,7 +425,11 @@ static int bind_check(const struct eshadow_bind *bind)
 		return -ENODEV;
 	if (binding_at(bind->offset, bind->len) || bind_refused(bind))
 		return -EBUSY;
-	return nr_bindings >= KEEPER_MAPPINGS_MAX ? -ENOMEM : 0;
+	if (nr_bindings < KEEPER_MAPPINGS_MAX)
+		return 0;
+	log_seldom("a guest's window has %u mappings, the most: what is mapped now goes by copy",
+		   nr_bindings);
+	return -ENOMEM;
 }
 
 static int keeper_map(struct binding *binding)
