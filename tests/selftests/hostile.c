@@ -166,6 +166,36 @@ TEST_F(hostile, silence_ends)
 	close(fd);
 }
 
+/* An agent that comes late hears what was said to it in time. */
+TEST_F(hostile, late_agent_hears)
+{
+	struct vgpu_lane_hello lane;
+	struct vgpu_hdr answer;
+	unsigned int i;
+	int fds[8];
+	pid_t pid;
+
+	ASSERT_EQ(1, tool_processes("/vgpud", &pid));
+	ASSERT_EQ(0, peer_open(&self->peer, LOOPBACK, PORT));
+	for (i = 0; i < 8; i++) {
+		fds[i] = peer_connect(LOOPBACK, PORT, true);
+		ASSERT_GE(fds[i], 0);
+	}
+	/* It has accepted all that came before. */
+	ASSERT_GE(peer_lane(&self->peer, 1), 0);
+	lane = peer_lane_msg(&self->peer, 1);
+	ASSERT_EQ(0, kill(pid, SIGSTOP));
+	for (i = 0; i < 8; i++)
+		EXPECT_TRUE(peer_send(fds[i], &lane, sizeof(lane)));
+	usleep((HANDSHAKE_MS + 500) * 1000);
+	EXPECT_EQ(0, kill(pid, SIGCONT));
+	for (i = 0; i < 8; i++) {
+		EXPECT_LT(0, peer_recv(fds[i], &answer, sizeof(answer), SLACK_MS))
+			TH_LOG("connection %u", i);
+		close(fds[i]);
+	}
+}
+
 TEST_F(hostile, wrong_secret_is_refused)
 {
 	struct vgpu_lane_hello lane;

@@ -30,6 +30,9 @@
 /* Connections that were refused, and whose other end is to read why. The oldest makes room. */
 #define REFUSED_MAX	64
 
+/* Until it is looked at again whether a message that came in time was read, milliseconds. */
+#define UNHEARD_MS	10
+
 /* Ports that only a guest's kernel and its root can send from. */
 #define TRUSTED_PORTS	1024
 
@@ -469,12 +472,27 @@ static void handshake_ready(struct source *source, uint32_t events)
 		handshake_lane(handshake);
 }
 
+/* The guest has said something that was not read yet. */
+static bool handshake_is_unheard(const struct handshake *handshake)
+{
+	char byte;
+
+	return !handshake->refused &&
+	       recv(handshake->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
 static void handshake_expired(struct timer *timer)
 {
 	struct handshake *handshake = container_of(timer, struct handshake, timer);
 
 	if (handshake->waiting)
 		handshake_refuse(handshake, EBUSY);
+	/*
+	 * The agent was held up, not the guest. A guest gets this time for each byte of one message
+	 * at most.
+	 */
+	else if (handshake_is_unheard(handshake))
+		timer_set(timer, UNHEARD_MS);
 	else
 		handshake_end(handshake);
 }
