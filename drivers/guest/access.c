@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ->access of mappings: a debugger, or whoever else reads and writes another process's memory by
- * ptrace() or /proc/PID/mem, where the core finds no page to do it with. The host's driver is
- * not asked: the bytes are those of the shadow's mapping.
+ * ->access of mappings: lets a debugger, or any process that uses ptrace() or /proc/PID/mem, read
+ * and write a mapping where the core finds no page to do it with. The host's driver is not asked:
+ * the bytes are those of the shadow's mapping.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -19,7 +19,7 @@
 #include "space.h"
 #include "wire.h"
 
-/* Natively it is possible: the driver has an operation for it, or its memory is pages. */
+/* Check whether access works natively: the driver has ->access, or its memory is pages. */
 static bool access_is_native(const struct vgpu_mapping *mapping)
 {
 	return (mapping->flags & VGPU_MAP_ACCESS) ||
@@ -27,8 +27,9 @@ static bool access_is_native(const struct vgpu_mapping *mapping)
 }
 
 /*
- * A host without a module learns whether the driver has that operation when somebody wants to use
- * it, as trying may be felt by the device: who then reads a page of it natively would as well.
+ * Ask a host without a module whether the driver has ->access. Such a host finds out only by
+ * trying ->access on a page, which the device may notice. So it tries when a debugger wants to read
+ * or write such a page, which the device would notice natively as well.
  */
 static void access_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline)
 {
@@ -47,7 +48,7 @@ static s64 access_read(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned int
 	void *page;
 	s64 got;
 
-	/* What the program sees. */
+	/* A cached page has the bytes that the program sees. */
 	if (vgpu_space_peek(mapping->space, pgoff, offset, buf, len))
 		return 0;
 	page = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
@@ -64,9 +65,9 @@ static s64 access_read(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned int
 }
 
 /*
- * Nothing that was written to the page before is on its way, to come after what is written now,
- * be it another process's or bytes that wait to be sent again. Return: 0, with the flush claimed;
- * -EINTR, -ETIMEDOUT.
+ * Claim the session's flush while no flight has bytes of the page: bytes that were written before,
+ * by another process or in an orphan, must not reach the host after those that are written now.
+ * Return: 0: the flush is claimed; -EINTR; -ETIMEDOUT.
  */
 static int access_claim(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline)
 {
@@ -109,7 +110,7 @@ int vgpu_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int l
 	struct vgpu_mapping *mapping = vma->vm_private_data;
 	pgoff_t pgoff = vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
 	unsigned int offset = offset_in_page(addr);
-	/* The lock of somebody's mm is held, as around a fault of the kernel. */
+	/* The mmap_lock of some mm is held, so the wait is bounded as in a fault of the kernel. */
 	unsigned long deadline = vgpu_deadline_in(VGPU_MAPPING_FAULT_WAIT);
 	s64 ret;
 
@@ -118,12 +119,12 @@ int vgpu_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int l
 	access_ask(mapping, pgoff, deadline);
 	if (!access_is_native(mapping))
 		return -EIO;
-	/* A page that is seen or written here is blank no more. */
+	/* No page of the mapping counts as blank once a page is read or written here. */
 	vgpu_blank_forget(mapping);
 	len = min_t(unsigned int, len, PAGE_SIZE - offset);
 	if (!write)
 		ret = access_read(mapping, pgoff, offset, buf, len, deadline);
-	/* A private mapping's pages are the process's own, which the core had to have. */
+	/* Stores to a private mapping need no ->access: they go to the process's own pages. */
 	else if (!(vma->vm_flags & VM_SHARED) || !(mapping->flags & VGPU_MAP_WRITE) ||
 		 (!(vma->vm_flags & VM_WRITE) && !(mapping->flags & VGPU_MAP_ACCESS)))
 		ret = -EACCES;

@@ -7,17 +7,16 @@ struct vm_area_struct;
 
 /**
  * vgpu_access - vm_ops->access of forwarded files
- * @vma: of a struct vgpu_mapping
- * @addr: first byte
- * @buf: kernel memory
- * @len: bytes
- * @write: from @buf
+ * @vma: VMA of a struct vgpu_mapping
+ * @addr: address of the first byte
+ * @buf: kernel memory for the bytes
+ * @len: number of bytes
+ * @write: true to write from @buf, false to read into it
  *
- * Where the real mapping natively allows it, and no further than the page's end.
+ * Reads or writes up to the end of the page, if the real mapping allows that natively.
  *
- * Context: the mmap lock of @vma held for reading; waits for the host, killably, for some
- * seconds at most.
- * Return: bytes, or -EIO.
+ * Context: mmap_lock held for reading; waits for the host, killably, for some seconds at most.
+ * Return: number of bytes, or -EIO.
  */
 int vgpu_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len, int write);
 

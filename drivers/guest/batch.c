@@ -9,23 +9,29 @@
 #include "batch.h"
 #include "space.h"
 
-/* Larger pieces are rare where a machine has run for some time. */
+/* Largest order of a piece: larger ones are rare on a machine that has run for some time. */
 #define BATCH_ORDER	5
 
-/* Up to 2^*@order pages in a row, each with a reference of its own. Return: the first, or NULL. */
+/*
+ * Allocate 2^*@order pages in a row, or fewer, each with a reference of its own. *@order becomes
+ * the order of what was allocated. Return: the first page, or NULL.
+ */
 static struct page *batch_piece(gfp_t gfp, unsigned int *order)
 {
 	struct page *page;
 	unsigned int i;
 
 	for (; *order; --*order) {
-		/* A piece is worth neither reclaim nor the reserves, as single pages do, too. */
+		/* A piece is worth neither reclaim nor the reserves, as single pages will do. */
 		page = alloc_pages((gfp & ~__GFP_RECLAIM) | __GFP_NOMEMALLOC | __GFP_NOWARN,
 				   *order);
 		if (!page)
 			continue;
 		split_page(page, *order);
-		/* The allocator clears that of the first page alone; it means something here. */
+		/*
+		 * The allocator clears page_private() of the first page only: another may have a
+		 * stale value, which may be SPACE_PAGE_GONE (space.c).
+		 */
 		for (i = 1; i < 1U << *order; i++)
 			set_page_private(page + i, 0);
 		return page;
@@ -45,7 +51,7 @@ u32 vgpu_batch_alloc(struct vgpu_page **pages, u32 nr, bool zero)
 		if (!pages[made])
 			break;
 		if (!left) {
-			/* An order that was not to be had just now is not asked for again. */
+			/* An order that has just failed is not tried again. */
 			order = min_t(unsigned int, order, ilog2(nr - made));
 			piece = batch_piece(gfp, &order);
 			left = piece ? 1U << order : 0;

@@ -18,7 +18,7 @@ static bool blank_get(unsigned long arg, const struct vgpu_schema_ref *ref, u64 
 	return !copy_from_user(value, (void __user *)(arg + ref->offset), ref->size);
 }
 
-/* An older program's struct may end before. */
+/* Check that the argument has all fields: the struct of an older program may be shorter. */
 static bool blank_fits(const struct vgpu_schema_blank *what, u32 size)
 {
 	return what->handle.offset + what->handle.size <= size &&
@@ -26,7 +26,7 @@ static bool blank_fits(const struct vgpu_schema_blank *what, u32 size)
 		what->when.ref.offset + what->when.ref.size <= size;
 }
 
-/* Return: those of the file, made if need be; NULL: there is no memory. */
+/* Return: the blank buffers of the file, allocated on first use; NULL: out of memory. */
 static struct vgpu_blank *blank_of(struct vgpu_object *object)
 {
 	struct vgpu_blank *blank = READ_ONCE(object->blank), *other;
@@ -57,12 +57,15 @@ void vgpu_blank_end(struct vgpu_object *object)
 	struct vgpu_blank *blank = READ_ONCE(object->blank);
 	struct vgpu_mapping *mapping, *tmp;
 
-	/* Who may name a buffer knows of it from a call that has returned. */
+	/*
+	 * No lock is needed: a caller that can name a buffer has its handle from an ioctl that
+	 * has returned, and blank->any was set before that ioctl.
+	 */
 	if (!blank || !READ_ONCE(blank->any))
 		return;
 	/*
-	 * A fault that took a page for blank has left it dirty under this lock, so the flush of
-	 * the call that comes now finds it.
+	 * A fault that took a page for blank has made the page dirty under this lock, so the flush
+	 * of the caller's call finds it.
 	 */
 	mutex_lock(&object->space->lock);
 	WRITE_ONCE(blank->any, false);
@@ -90,7 +93,7 @@ void vgpu_blank_ioctl_begin(struct vgpu_blank_call *call, struct vgpu_object *ob
 	}
 	if (!ioctl->blank || !blank_fits(ioctl->blank, _IOC_SIZE(cmd)))
 		return;
-	/* The handle is read before the call: the driver may put something else in its place. */
+	/* The handle is read before the call, as the driver may overwrite it. */
 	if (!ioctl->blank->makes && !blank_get(arg, &ioctl->blank->handle, &call->handle))
 		return;
 	blank = blank_of(object);
@@ -146,7 +149,7 @@ void vgpu_blank_ioctl_done(const struct vgpu_blank_call *call, struct vgpu_objec
 	    (placed && !blank_get(arg, &what->offset, &offset)))
 		return;
 	mutex_lock(&object->space->lock);
-	/* Else that buffer may be another's by now, or not blank any more. */
+	/* If @ends has changed, the buffer may be another one by now, or not be blank any more. */
 	if (blank->ends == call->ends && what->makes)
 		blank_made(blank, handle, placed, offset);
 	else if (blank->ends == call->ends)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Blank buffers: a call on a file has just made them, cleared, and nobody but programs that have
- * the file can have written to them since. Their pages need not be fetched before they are
- * written to.
+ * Blank buffers: buffers that a call on a file has just made, whose bytes are zero or undefined,
+ * and which only programs that have the file can have written to since. A page of a blank buffer
+ * need not be fetched before it is written to.
  *
- * That ends for all buffers of a file with the first call on it that may let the device, or
- * another file, see them: each that its schema does not call VGPU_IOCTL_NO_MAPPED, nor an ioctl
- * that makes such a buffer or tells its offset. It ends before the call flushes what is dirty.
- * It also ends with an mmap() that is not the first one of such a buffer, as offsets that were
- * not heard of may show any memory. And it ends for each page that was fetched or written to.
+ * All buffers of a file cease to be blank with the first call on the file that may let the device,
+ * or another file, see them. Any call may, except for ioctls that the schema marks
+ * VGPU_IOCTL_NO_MAPPED, and ioctls that make such a buffer or tell its offset. The buffers cease to
+ * be blank before the call flushes dirty bytes. An mmap() that is not the first one of a blank
+ * buffer ends them all as well, as an offset that is not known may show any memory. A single page
+ * is not blank any more once it was fetched or written to.
  */
 #ifndef VGPU_BLANK_H
 #define VGPU_BLANK_H
@@ -25,15 +26,15 @@ struct vgpu_object;
 struct vgpu_schema_blank;
 struct vgpu_schema_ioctl;
 
-/* Buffers of a file that may wait to be mapped; the oldest one makes room for another. */
+/* Maximum number of buffers of a file that wait to be mapped; a new one replaces the oldest. */
 #define VGPU_BLANK_BUFS		16
 
 /**
- * struct vgpu_blank_buf - a buffer that nothing has mapped yet
- * @handle: its name
- * @offset: for mmap, if it is @placed
- * @used: there is one
- * @placed: its offset is known
+ * struct vgpu_blank_buf - a blank buffer that no mapping shows yet
+ * @handle: handle by which ioctls name the buffer
+ * @offset: offset for mmap in bytes, if @placed
+ * @used: true if the entry has a buffer
+ * @placed: true if the offset is known
  */
 struct vgpu_blank_buf {
 	u64 handle;
@@ -43,12 +44,12 @@ struct vgpu_blank_buf {
 };
 
 /**
- * struct vgpu_blank - the blank buffers of one file; guarded by its space's lock
- * @any: there may be some; read anywhere
- * @ends: how often they have ended
- * @next: the entry of @bufs that is taken next
- * @bufs: those that are not mapped
- * @mappings: struct vgpu_mapping of the others
+ * struct vgpu_blank - the blank buffers of one file; protected by its space's lock
+ * @any: true if there may be some; read anywhere
+ * @ends: number of times that all buffers have ceased to be blank
+ * @next: index in @bufs of the entry that is used next
+ * @bufs: blank buffers that are not mapped
+ * @mappings: list of struct vgpu_mapping that show the other blank buffers
  */
 struct vgpu_blank {
 	bool any;
@@ -60,9 +61,9 @@ struct vgpu_blank {
 
 /**
  * struct vgpu_blank_call - an ioctl under way
- * @what: it says of a blank buffer; NULL: nothing
- * @handle: of a buffer of which it tells the offset
- * @ends: as it was before the call
+ * @what: schema of what the ioctl does to a blank buffer; NULL: nothing
+ * @handle: handle of the buffer of which the ioctl tells the offset
+ * @ends: value of @ends of struct vgpu_blank before the call
  */
 struct vgpu_blank_call {
 	const struct vgpu_schema_blank *what;
@@ -71,43 +72,45 @@ struct vgpu_blank_call {
 };
 
 /**
- * vgpu_blank_ioctl_begin - an ioctl is about to be made
- * @call: any memory
- * @object: on which
- * @ioctl: its schema, or NULL: there is none
- * @cmd: the command
- * @arg: its argument
+ * vgpu_blank_ioctl_begin - prepare for an ioctl, which may make a blank buffer or end all of them
+ * @call: state of the ioctl, to be filled in
+ * @object: object on which the ioctl is made
+ * @ioctl: schema of the ioctl, or NULL: there is none
+ * @cmd: command
+ * @arg: argument
  *
  * Context: process, before vgpu_call_run().
  */
 void vgpu_blank_ioctl_begin(struct vgpu_blank_call *call, struct vgpu_object *object,
 			    const struct vgpu_schema_ioctl *ioctl, u32 cmd, unsigned long arg);
-/* It has succeeded, and the results are in place. */
+/* Note the new buffer or offset of an ioctl that has succeeded and has its results in place. */
 void vgpu_blank_ioctl_done(const struct vgpu_blank_call *call, struct vgpu_object *object,
 			   unsigned long arg);
 
-/* A call is about to be made that may do anything. The same context. */
+/* Count no buffer of a file as blank any more, before a call that may do anything. May sleep. */
 void vgpu_blank_end(struct vgpu_object *object);
 
 /**
- * vgpu_blank_mmap_begin - something of a file is about to be mapped
- * @object: the file
- * @offset: from here on
- * @ends: out: for vgpu_blank_mmap_done()
+ * vgpu_blank_mmap_begin - prepare to map a part of a file
+ * @object: object of the file
+ * @offset: offset of the part in bytes
+ * @ends: out: state for vgpu_blank_mmap_done()
  *
- * Context: process; the mmap lock may be held.
- * Return: it is a blank buffer.
+ * If the part is not a blank buffer, no buffer of the file counts as blank afterwards.
+ *
+ * Context: process; mmap_lock may be held.
+ * Return: true if the part is a blank buffer that was not mapped before.
  */
 bool vgpu_blank_mmap_begin(struct vgpu_object *object, u64 offset, u64 *ends);
-/* It is mapped, and no program has seen it yet. */
+/* Note the new mapping of a blank buffer, which no program has seen yet. */
 void vgpu_blank_mmap_done(struct vgpu_object *object, struct vgpu_mapping *mapping, u64 ends);
 
-/* No page of this mapping is blank any more: each is fetched. */
+/* Count no page of a mapping as blank any more: a page is fetched before a store from now on. */
 void vgpu_blank_forget(struct vgpu_mapping *mapping);
-/* The last reference of the file goes. */
+/* Free the file's record of blank buffers, when the last reference of the object is dropped. */
 void vgpu_blank_free(struct vgpu_object *object);
 
-/* Nobody has written to the page at @index of the space, nor read it. */
+/* Check whether the page at @index of the space is blank: it was neither fetched nor written to. */
 static inline bool vgpu_blank_is(const struct vgpu_mapping *mapping, pgoff_t index)
 {
 	lockdep_assert_held(&mapping->space->lock);

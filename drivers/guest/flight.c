@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Flights: see flight.h, and flush.c for when pages are taken. */
+/* Flights: see flight.h. flush.c says when pages are taken. */
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -11,17 +11,17 @@
 #include "session.h"
 #include "space.h"
 
-/* Most pages of one flight, if the host takes messages that are so long. */
+/* Maximum number of pages of one flight, if the host accepts messages of that length. */
 #define FLIGHT_PAGES	256
 
-/* The room that a flight has for each of its pages. */
+/* The memory that a flight has for each of its pages. */
 struct flight_room {
 	struct flight_owner owner;
 	struct vgpu_range ranges[VGPU_DIFF_RANGES];
 	u8 bytes[VGPU_DIFF_BYTES];
 };
 
-/* The rest of the message: two segments, of which the second one is padded. */
+/* Bytes of the rest of the message: the call, two segments, and padding of the second one. */
 #define FLIGHT_HEAD	(sizeof(struct vgpu_call) + 3 * sizeof(struct vgpu_seg))
 
 static_assert(FLIGHT_HEAD + sizeof(struct flight_room) <= VGPU_CALL_BYTES_MIN);
@@ -37,7 +37,7 @@ static struct vgpu_flight *flight_alloc(u32 nr)
 {
 	struct vgpu_flight *flight;
 
-	/* Not zeroed: what is sent is what was put there. */
+	/* The memory need not be zeroed, as only bytes that were put there are sent. */
 	flight = kvmalloc(sizeof(*flight) + nr * sizeof(struct flight_room), GFP_KERNEL_ACCOUNT);
 	if (!flight)
 		return NULL;
@@ -60,7 +60,7 @@ void vgpu_flight_free(struct vgpu_flight *flight)
 	while (flight->nr_owners) {
 		struct flight_owner *owner = &flight->owners[--flight->nr_owners];
 
-		/* Unless another flight has it meanwhile: see flight_enter(). */
+		/* The entry stays if another flight has replaced it: see flight_enter(). */
 		xa_cmpxchg(&owner->mapping->space->flying, owner->index, &session->flush, NULL, 0);
 		vgpu_mapping_put(owner->mapping);
 	}
@@ -72,11 +72,12 @@ void vgpu_flight_free(struct vgpu_flight *flight)
 }
 
 /*
- * No page table has it any more. If somebody has a reference, the kernel or a device may write
- * to it still, of which nobody hears: it counts as dirty until then. (Direct I/O before Linux 6.5
- * does not pin. Whoever refers to it for something else delays it a little.) Not where others
- * wait for pages to become clean, nor when the mapping has ended, in the place of which something
- * else may be.
+ * Check whether a page that was unmapped has to stay dirty. The kernel or a device may still write
+ * to a page of which it holds a reference, and no fault reports that write, so the page counts as
+ * dirty until the reference is dropped. (Pins alone do not tell, as direct I/O before
+ * Linux 6.5 takes none. References for other purposes delay the page a little.) A page does not
+ * stay dirty where writers wait for pages to become clean, nor where its mapping has ended, as
+ * something else may be at its address.
  */
 static bool flush_keeps(struct vgpu_space *space, const struct vgpu_page *page)
 {
@@ -90,7 +91,7 @@ static int flight_put(void *arg, u64 addr, const u8 *data, u32 len)
 	return 0;
 }
 
-/* Note the sent bytes of a page that stays dirty, so that they do not go again. */
+/* Copy the sent bytes of a page that stays dirty into @orig, so that they are not sent again. */
 static void flight_note(const struct vgpu_wire_diff *diff, u32 nr, u32 len, u8 *orig)
 {
 	for (; nr < diff->nr; nr++) {
@@ -99,7 +100,7 @@ static void flight_note(const struct vgpu_wire_diff *diff, u32 nr, u32 len, u8 *
 	}
 }
 
-/* The page stays dirty, for a run that is younger than @stamp. */
+/* Leave the page dirty, for a run that is younger than @stamp. */
 static void flight_keep(struct vgpu_flight *flight, struct vgpu_page *page, u64 stamp)
 {
 	struct vgpu_flush *flush = &flight->session->flush;
@@ -111,8 +112,8 @@ static void flight_keep(struct vgpu_flight *flight, struct vgpu_page *page, u64 
 }
 
 /*
- * The page at @index goes by a flight of @flush. Return: 0, -ENOMEM; -EINPROGRESS: another
- * flight has the page, whose bytes are to be there first, unless they are late.
+ * Enter the page at @index into space->flying for a flight of @flush. Return: 0; -ENOMEM;
+ * -EINPROGRESS: the flight of a flush that is not late has the page, and has to land first.
  */
 static int flight_enter(struct vgpu_flush *flush, struct vgpu_space *space, pgoff_t index)
 {
@@ -125,9 +126,9 @@ static int flight_enter(struct vgpu_flush *flush, struct vgpu_space *space, pgof
 		return ret;
 	ret = -EINPROGRESS;
 	xa_lock(flying);
-	/* Its session, of which the flight has a reference, stays while it is found there. */
+	/* The other flight holds a reference of its session while it is found in @flying. */
 	other = xa_load(flying, index);
-	/* In the place of an entry there is room for another. */
+	/* An existing entry is replaced without an allocation. */
 	if (other && READ_ONCE(other->late))
 		ret = xa_err(__xa_store(flying, index, flush, GFP_NOWAIT));
 	xa_unlock(flying);
@@ -135,8 +136,8 @@ static int flight_enter(struct vgpu_flush *flush, struct vgpu_space *space, pgof
 }
 
 /*
- * Copy what changed on @page, which no page table has, into the flight; the page is clean then,
- * or kept. Return: as above.
+ * Copy what changed on an unmapped page into the flight; the page is clean afterwards, or stays
+ * dirty. Return: as flight_enter().
  */
 static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		       struct vgpu_page *page, u64 stamp)
@@ -147,7 +148,7 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 	u64 addr;
 	int ret;
 
-	/* A page that goes whole now, and stays dirty, needs a copy: later only its changes go. */
+	/* A page that is sent whole and stays dirty needs a snapshot to find later changes. */
 	if (keep && !page->orig) {
 		page->orig = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 		if (!page->orig)
@@ -160,7 +161,10 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		.mapping = vgpu_mapping_get(page->owner),
 		.index = page->index,
 	};
-	/* A program that let go of the page wrote before that: read its bytes after. */
+	/*
+	 * A holder of a reference wrote to the page before it dropped the reference, so read the
+	 * bytes after the reference count, which flush_keeps() has read.
+	 */
 	smp_rmb();
 	addr = vgpu_mapping_addr(page->owner, page->index);
 	if (page->whole)
@@ -169,17 +173,17 @@ static int flight_take(struct vgpu_flight *flight, struct vgpu_space *space,
 		vgpu_wire_diff_page(diff, addr, page->orig, page_address(page->page));
 	if (keep) {
 		flight_note(diff, nr, len, page->orig);
-		/* Later writes are not reported: from here on only changed bytes may go. */
+		/* Later writes are not noticed: from here on only changed bytes may be sent. */
 		page->whole = false;
 		flight_keep(flight, page, stamp);
 	} else {
-		/* The flight has a reference of its own. */
+		/* The flight holds a reference of the mapping itself. */
 		vgpu_mapping_put(vgpu_flush_clean(space, page));
 	}
 	return 0;
 }
 
-/* The oldest dirty page, if run @stamp has to take it; else NULL. */
+/* Return: the oldest dirty page if the run with @stamp has to take it; else NULL. */
 static struct vgpu_page *flush_first_locked(struct vgpu_flush *flush, u64 stamp)
 {
 	struct vgpu_page *page;
@@ -190,8 +194,9 @@ static struct vgpu_page *flush_first_locked(struct vgpu_flush *flush, u64 stamp)
 }
 
 /*
- * Unmap the oldest dirty page of the space, and those after it that are next to it: one by one,
- * each would interrupt the processors that run the programs. Return: how many, up to @max.
+ * Unmap the oldest dirty page, if it belongs to @space, together with the dirty pages after it in
+ * the list that follow it in the space: an unmap interrupts the processors that run the programs,
+ * so there is one for all of them. Return: number of pages, up to @max.
  */
 static u32 flush_unmap_first(struct vgpu_flush *flush, struct vgpu_space *space, u64 stamp,
 			     u32 max)
@@ -203,7 +208,7 @@ static u32 flush_unmap_first(struct vgpu_flush *flush, struct vgpu_space *space,
 	lockdep_assert_held(&space->lock);
 	spin_lock(&flush->lock);
 	list_for_each_entry(page, &flush->dirty, node) {
-		/* A page of this space stays dirty while the space's lock is held. */
+		/* A page of @space stays dirty while space->lock is held. */
 		if (nr == max || page->stamp >= stamp || page->owner->space != space ||
 		    (nr && page->index != first + nr))
 			break;
@@ -216,7 +221,7 @@ static u32 flush_unmap_first(struct vgpu_flush *flush, struct vgpu_space *space,
 	return nr;
 }
 
-/* The mapping of the oldest dirty page, a reference, or NULL: there is none. */
+/* Return: the mapping of the oldest dirty page, with a reference; NULL: there is no such page. */
 static struct vgpu_mapping *flush_first_owner(struct vgpu_flush *flush, u64 stamp)
 {
 	struct vgpu_mapping *owner = NULL;
@@ -230,7 +235,7 @@ static struct vgpu_mapping *flush_first_owner(struct vgpu_flush *flush, u64 stam
 	return owner;
 }
 
-/* Pages of one space, in the order in which they became dirty, as long as there is room. */
+/* Take pages of one space in the order in which they became dirty, while there is room. */
 static int flight_fill(struct vgpu_flight *flight, struct vgpu_space *space, u64 stamp)
 {
 	struct vgpu_flush *flush = &flight->session->flush;
@@ -270,10 +275,10 @@ struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp)
 		ret = flight ? flight_fill(flight, owner->space, stamp) : -ENOMEM;
 		vgpu_mapping_put(owner);
 	}
-	/* There is room for other dirty pages. */
+	/* Fewer pages are dirty: wake writers that wait to make other pages dirty. */
 	if (flight && wq_has_sleeper(&session->host->spaces.wait))
 		wake_up_all(&session->host->spaces.wait);
-	/* Pages that the flight has are sent before the error is told. */
+	/* Pages that the flight has are sent before the error is reported. */
 	if (ret && (!flight || !flight->nr_owners)) {
 		if (flight)
 			vgpu_flight_free(flight);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Flights: bytes of dirty pages on their way to one shadow, as one WRITE_PAGES call. */
+/* Flights: bytes of dirty pages that are sent to one shadow by one WRITE_PAGES call. */
 #ifndef VGPU_FLIGHT_H
 #define VGPU_FLIGHT_H
 
@@ -12,21 +12,21 @@ struct vgpu_flush;
 struct vgpu_mapping;
 struct vgpu_session;
 
-/* A page of a flight, and the mapping by which it goes, a reference. */
+/* A page of a flight, and the mapping by which its bytes are sent, with a reference. */
 struct flight_owner {
 	struct vgpu_mapping *mapping;
 	pgoff_t index;
 };
 
 /**
- * struct vgpu_flight - dirty bytes of one session
- * @node: in flush->orphans
- * @session: whose shadow writes them, a reference
- * @diff: where they go, in the shadow, and they themselves
- * @nr_owners: entries of @owners
- * @max_owners: how many there is room for, and for as many pages in @diff
- * @owners: mappings whose references go with the flight, and whose pages are in
- *	space->flying until it is freed, or a younger flight did not wait for it any more
+ * struct vgpu_flight - bytes of dirty pages of one session
+ * @node: list entry in flush->orphans
+ * @session: session whose shadow writes the bytes, with a reference
+ * @diff: addresses in the shadow, and the bytes that go there
+ * @nr_owners: number of used entries of @owners
+ * @max_owners: number of pages for which @owners and @diff have room
+ * @owners: pages of the flight, each with a reference of its mapping; a page is in space->flying
+ *	until the flight is freed, or its flush is late and another flight takes the entry
  */
 struct vgpu_flight {
 	struct list_head node;
@@ -38,14 +38,14 @@ struct vgpu_flight {
 };
 
 /**
- * vgpu_flight_load - take dirty pages off their spaces
- * @flush: whose; the caller runs it
- * @stamp: number of the run: it takes pages that became dirty before it
+ * vgpu_flight_load - collect bytes of dirty pages in a flight
+ * @flush: flush of a session, which the caller runs
+ * @stamp: stamp of the run, which takes pages with an older stamp
  *
  * Context: process, no locks.
- * Return: a flight for the oldest of these pages, NULL if there are none, or
- * ERR_PTR(): -ENOMEM; -EINPROGRESS: a flight of another session has the oldest page, is not
- * late, and has to land first.
+ * Return: a flight with the oldest of these pages, NULL if there are none, or an ERR_PTR():
+ * -ENOMEM; -EINPROGRESS: the flight of another session's flush, which is not late, has the oldest
+ * page and has to land first.
  */
 struct vgpu_flight *vgpu_flight_load(struct vgpu_flush *flush, u64 stamp);
 void vgpu_flight_free(struct vgpu_flight *flight);

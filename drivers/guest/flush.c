@@ -2,30 +2,31 @@
 /*
  * Flush: see flush.h.
  *
- * Each session has a flush of its own, which one thread at a time runs (flush->busy). The
- * thread takes dirty pages off their space: PTEs are zapped first, so that a later store
- * faults and makes the page dirty anew; then the bytes that differ from the snapshot are
- * copied into a *flight*, which goes out as one WRITE_PAGES call. Whole pages go only where all of
- * their bytes are known to be the programs' (page->whole): else the others may be the device's,
- * or another process's, by now.
+ * Each session has a flush of its own, which one thread at a time runs (flush->busy). A run
+ * collects the bytes of dirty pages. PTEs are zapped first, so that a later store faults and
+ * makes the page dirty anew. Then the bytes that differ from the snapshot are copied into a
+ * *flight*, which is sent as one WRITE_PAGES call. Whole pages are sent only where all of their
+ * bytes are known to be the programs' (page->whole): elsewhere the device or another process may
+ * have written the other bytes since the snapshot.
  *
- * A flight whose bytes the host did not take, since the thread was killed or no lane could be
- * had, or the lane was lost, is left as an orphan, which the next run sends again. Should the host
- * have applied them after all, they may then replace what the device has written since.
+ * A flight fails if the thread is killed, no lane can be had, or the lane is lost. It is kept as
+ * an orphan then, which the next run sends again. If the host applied the bytes of the first
+ * attempt after all, the second one may overwrite what the device has written since.
  *
  * set->stamp orders stores and runs. A page has the stamp of its first store, a run takes the
- * pages that are older than itself, and flush->done is the stamp of the last run that is
- * through. Who needs to have all bytes at the host that were written until now takes a new
- * stamp and waits until each flush has done a run that is as young.
+ * pages with an older stamp than its own, and flush->done is the stamp of the last complete run.
+ * A waiter that needs all bytes written until now at the host takes a new stamp and waits until
+ * each flush has completed a run with this stamp or a later one.
  *
- * Two sessions may have stored to one page, one after the other. Their shadows take bytes in
- * any order, so a page goes by one flight at a time (space->flying), and is not fetched before
- * that has landed. Only a flight that is late (see below) is not waited for: where both have
- * stored to the same bytes, its own may then come last.
+ * Two sessions may store to one page, one after the other. Their shadows take bytes in any order,
+ * so a page is in one flight at a time (space->flying), and is not fetched before that flight has
+ * landed. Only a flight of a late flush is not waited for. If both sessions stored to the same
+ * bytes, those of the late flush may arrive last.
  *
- * A call of one process may be about memory that another one wrote to, so it waits for all
- * flushes of the host; but for those of others only as long as they go on. A shadow that has
- * taken nothing for VGPU_FLUSH_LATE is one that its driver holds: it stops its own process only.
+ * A call of one process may be about memory that another process wrote to, so the call waits for
+ * all flushes of the host, but for those of other sessions only while they make progress. A flush
+ * is *late* if its shadow has taken no bytes for VGPU_FLUSH_LATE, for example as its driver is
+ * stuck. A late flush stops only its own process.
  */
 #include <linux/errno.h>
 #include <linux/highmem.h>
@@ -44,16 +45,17 @@
 #include "space.h"
 #include "wire.h"
 
-/* When a run that found no lane or no memory is tried again. */
+/* Delay in jiffies after which a failed run is tried again. */
 #define FLUSH_AGAIN	(HZ / 10)
 
 /*
- * How often a waiter looks whether others are late, jiffies. A run may begin after its waiter, and
- * is not late yet when the waiter has waited for VGPU_FLUSH_LATE; a fault has little more time.
+ * Interval in jiffies at which a waiter checks whether flushes of other sessions are late. A run
+ * begins after its waiter started to wait, so it becomes late when the waiter has waited for more
+ * than VGPU_FLUSH_LATE. A fault's deadline is little longer, so the waiter has to check often.
  */
 #define FLUSH_LOOK	(VGPU_FLUSH_LATE / 8)
 
-/* A range that ends at the host once its dirty bytes are there. */
+/* A range that is unmapped at the host once its dirty bytes are there. */
 struct flush_unmap {
 	struct list_head node;
 	struct vgpu_mapping *mapping;
@@ -84,7 +86,7 @@ static struct vgpu_space_set *flush_set(struct vgpu_flush *flush)
 	return &flush_session(flush)->host->spaces;
 }
 
-/* --- which have something to send ------------------------------------------- */
+/* --- flushes that have something to send ------------------------------------- */
 
 static void flush_done_locked(struct vgpu_flush *flush, u64 stamp)
 {
@@ -92,7 +94,7 @@ static void flush_done_locked(struct vgpu_flush *flush, u64 stamp)
 	WRITE_ONCE(flush->done, max(flush->done, stamp));
 }
 
-/* There is something in one of its lists now. */
+/* Put the flush on set->flushes, after one of its lists got an entry. */
 static void flush_list_locked(struct vgpu_flush *flush)
 {
 	struct vgpu_space_set *set = flush_set(flush);
@@ -101,7 +103,7 @@ static void flush_list_locked(struct vgpu_flush *flush)
 	if (flush->listed)
 		return;
 	flush->listed = true;
-	/* Who has a stamp already waits for no store that comes now: see flush_is_done(). */
+	/* Waiters that already have a stamp need no stores that follow: see flush_is_done(). */
 	flush_done_locked(flush, atomic64_read(&set->stamp));
 	vgpu_session_get(flush_session(flush));
 	spin_lock(&set->lock);
@@ -110,7 +112,7 @@ static void flush_list_locked(struct vgpu_flush *flush)
 	spin_unlock(&set->lock);
 }
 
-/* Its lists may have become empty. The caller holds a reference of the session. */
+/* Take the flush off set->flushes if its lists are empty. The caller has a session reference. */
 static void flush_unlist(struct vgpu_flush *flush)
 {
 	struct vgpu_space_set *set = flush_set(flush);
@@ -131,7 +133,7 @@ static void flush_unlist(struct vgpu_flush *flush)
 		vgpu_session_put(flush_session(flush));
 }
 
-/* A run has begun, or its shadow has taken bytes: who waits may wait on. */
+/* Note progress: a run has begun, or the shadow has taken bytes. Waiters may wait on. */
 static void flush_goes_on(struct vgpu_flush *flush)
 {
 	struct vgpu_space_set *set = flush_set(flush);
@@ -153,7 +155,7 @@ void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr)
 	unsigned long index;
 
 	lockdep_assert_held(&space->lock);
-	/* One that a fault has made dirty is mapped for writing when that is through. */
+	/* A fault holds the lock of a page that it made dirty until the PTE is there: wait. */
 	xa_for_each_range(&space->pages, index, page, first, first + nr - 1) {
 		lock_page(page->page);
 		unlock_page(page->page);
@@ -211,7 +213,7 @@ static struct vgpu_flight *flush_next(struct vgpu_flush *flush, u64 stamp)
 	return flight ?: vgpu_flight_load(flush, stamp);
 }
 
-/* Nobody can have its bytes any more. */
+/* Check whether the shadow is gone, so that no bytes can be sent any more. */
 static bool flush_is_dead(struct vgpu_flush *flush)
 {
 	struct vgpu_session *session = flush_session(flush);
@@ -220,15 +222,15 @@ static bool flush_is_dead(struct vgpu_flush *flush)
 }
 
 /*
- * Takes over the flight. Return: 0: the host has its bytes, its driver refused some, or nobody
- * can have them any more; -errno: it became an orphan.
+ * Send a flight, and free it or keep it as an orphan. Return: 0: the host has the bytes, its
+ * driver refused some, or the shadow is gone; -errno: the flight became an orphan.
  */
 static int flight_send(struct vgpu_flush *flush, struct vgpu_flight *flight)
 {
 	struct vgpu_stats *stats = NULL;
 	s64 ret = 0;
 
-	/* Of one process, and so nearly always of one device. */
+	/* The pages belong to one process, and so nearly always to one device. */
 	if (flight->nr_owners)
 		stats = &flight->owners[0].mapping->export->stats;
 	if (flight->diff.nr)
@@ -250,7 +252,6 @@ static void flush_unmap_free(struct flush_unmap *unmap)
 	kfree(unmap);
 }
 
-/* Return: 0, or why nothing was claimed: -EINTR (killed), -ETIMEDOUT. */
 int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline)
 {
 	long left;
@@ -274,7 +275,7 @@ bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct 
 	struct vgpu_flush *flush;
 	bool flying;
 
-	/* Its session stays while it is found there. */
+	/* The session of @flush is not freed while @flush is found in the XArray. */
 	xa_lock(&space->flying);
 	flush = xa_load(&space->flying, index);
 	flying = flush && (flush == own || !READ_ONCE(flush->late));
@@ -282,7 +283,7 @@ bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct 
 	return flying;
 }
 
-/* It is late if it has not gone on for as long. */
+/* Mark the flush as late if it has made no progress for VGPU_FLUSH_LATE. */
 static void flush_check_late_locked(struct vgpu_flush *flush)
 {
 	lockdep_assert_held(&flush_set(flush)->lock);
@@ -290,7 +291,7 @@ static void flush_check_late_locked(struct vgpu_flush *flush)
 		WRITE_ONCE(flush->late, true);
 }
 
-/* Somebody has waited for the flight that has the page at @index. */
+/* Mark the flush whose flight has the page at @index as late if it has made no progress. */
 static void flush_check_late(struct vgpu_space *space, pgoff_t index)
 {
 	struct vgpu_space_set *set = &space->host->spaces;
@@ -323,7 +324,10 @@ int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 	}
 }
 
-/* The oldest dirty page can be taken. @late: see whether the flight that has it is late. */
+/*
+ * Check whether the oldest dirty page can be taken: no flight has it, or only one of a late flush.
+ * @late: true to check first whether the flush of the flight that has the page has become late.
+ */
 static bool flush_may_go(struct vgpu_flush *flush, bool late)
 {
 	struct vgpu_page *page;
@@ -341,8 +345,8 @@ static bool flush_may_go(struct vgpu_flush *flush, bool late)
 
 /*
  * Wait until the flight of another session, which has bytes of the same page, has landed or is
- * late. No run waits while a flight of its own is under way, so none waits for itself. Return:
- * 0 or -EINTR.
+ * late, for VGPU_FLUSH_LATE at most. A run waits here only while it has no flight of its own, so
+ * runs do not wait for each other in a circle. Return: 0 or -EINTR.
  */
 static int flush_wait_landed(struct vgpu_flush *flush)
 {
@@ -374,7 +378,7 @@ static int flush_send_all(struct vgpu_flush *flush, u64 stamp)
 		if (IS_ERR_OR_NULL(flight))
 			return PTR_ERR_OR_ZERO(flight);
 		ret = flight_send(flush, flight);
-		/* The host may have ended one lane alone, and another takes the flight. */
+		/* The host may have ended one lane alone: another lane takes the orphan then. */
 		if (ret == -EAGAIN || (ret == -ENODEV && !lost)) {
 			lost |= ret == -ENODEV;
 			schedule_timeout_killable(1);
@@ -412,14 +416,14 @@ static int flush_run(struct vgpu_flush *flush)
 	if (ret)
 		return ret;
 	/*
-	 * Their bytes are dirty, or an orphan's, since before they were queued, and so
-	 * before this run began.
+	 * The bytes of the ranges to unmap were dirty, or in an orphan, before the ranges were
+	 * queued. The stamp is taken after that, so this run sends the bytes.
 	 */
 	spin_lock(&flush->lock);
 	list_splice_init(&flush->unmaps, &unmaps);
 	spin_unlock(&flush->lock);
 	stamp = atomic64_inc_return(&flush_set(flush)->stamp);
-	/* One that tries in vain again and again does not go on. */
+	/* A run after a failed one is no progress, so that a flush which keeps failing is late. */
 	if (!flush->failed)
 		flush_goes_on(flush);
 	ret = flush_send_all(flush, stamp);
@@ -430,9 +434,9 @@ static int flush_run(struct vgpu_flush *flush)
 		flush_list_locked(flush);
 		spin_unlock(&flush->lock);
 		/*
-		 * No timer may run on when the host is gone, as this module may be soon.
-		 * vgpu_host_abort() says so under this lock, and what was queued before is then
-		 * begun at once (flush_purge()).
+		 * No timer may be pending when the host is gone, as this module may be unloaded
+		 * then. vgpu_host_abort() sets host->down under this lock. Work that was queued
+		 * before is started at once by flush_purge().
 		 */
 		spin_lock(&host->lock);
 		flush_later(flush, ret == -EINTR || vgpu_host_is_down(host) ? 0 : FLUSH_AGAIN);
@@ -469,9 +473,9 @@ void vgpu_flush_init(struct vgpu_flush *flush)
 	INIT_DELAYED_WORK(&flush->work, flush_run_work);
 }
 
-/* --- all of a host's -------------------------------------------------------- */
+/* --- all flushes of a host -------------------------------------------------- */
 
-/* All but @own run now, each by a work item. */
+/* Start the work items of all listed flushes but @own. */
 static void flush_kick(struct vgpu_space_set *set, struct vgpu_flush *own)
 {
 	struct vgpu_flush *flush;
@@ -480,7 +484,7 @@ static void flush_kick(struct vgpu_space_set *set, struct vgpu_flush *own)
 	list_for_each_entry(flush, &set->flushes, entry) {
 		if (flush == own)
 			continue;
-		/* It has its time from here on, whenever the work item begins. */
+		/* An idle flush has its full time from here, however late its work item begins. */
 		if (!test_bit(0, &flush->busy) && !delayed_work_pending(&flush->work) &&
 		    !READ_ONCE(flush->failed))
 			flush->since = jiffies;
@@ -489,7 +493,10 @@ static void flush_kick(struct vgpu_space_set *set, struct vgpu_flush *own)
 	spin_unlock(&set->lock);
 }
 
-/* @late: of those that are late, too. */
+/*
+ * Check whether all listed flushes but @own have reached @stamp: each has completed a run with this
+ * stamp or a later one. @late: true to include late flushes.
+ */
 static bool flush_is_done(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp, bool late)
 {
 	struct vgpu_flush *flush;
@@ -506,7 +513,7 @@ static bool flush_is_done(struct vgpu_space_set *set, struct vgpu_flush *own, u6
 	return done;
 }
 
-/* Those that do not go on are late. */
+/* Mark all flushes but @own as late that have not reached @stamp and have made no progress. */
 static void flush_give_up(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp)
 {
 	struct vgpu_flush *flush;
@@ -527,7 +534,10 @@ void vgpu_flush_set_late(struct vgpu_flush *flush)
 	spin_unlock(&set->lock);
 }
 
-/* Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline). */
+/*
+ * Wait until all flushes but @own have reached @stamp or are late. Return: 0, -EINTR (killed),
+ * -ETIMEDOUT (@deadline has passed).
+ */
 static int flush_wait(struct vgpu_space_set *set, struct vgpu_flush *own, u64 stamp,
 		      unsigned long deadline)
 {
@@ -545,7 +555,10 @@ static int flush_wait(struct vgpu_space_set *set, struct vgpu_flush *own, u64 st
 	}
 }
 
-/* The same for one flush, however long it takes without @deadline. */
+/*
+ * Run the caller's own flush, without a time limit; with @deadline start its work item and wait
+ * until it has reached @stamp. Return: as flush_run() or flush_wait().
+ */
 static int flush_wait_own(struct vgpu_flush *own, u64 stamp, unsigned long deadline)
 {
 	long left;
@@ -643,18 +656,19 @@ int vgpu_space_settle(struct vgpu_session *session)
 /* --- unmaps ----------------------------------------------------------------- */
 
 /*
- * A run is busy before it takes an orphan and until its bytes are at the host, and
- * leaves one before it is not busy any more: looked at in this order, it is found.
+ * Check whether no flight is being sent and no orphan is left. A run sets busy before it takes an
+ * orphan off the list, and puts a flight back on the list before it clears busy, so one of the
+ * three checks in this order finds the flight.
  */
 static bool flush_is_idle(struct vgpu_flush *flush)
 {
 	if (test_bit(0, &flush->busy))
 		return false;
-	/* Pairs with flush->lock and flush->busy of flush_run(). */
+	/* Pairs with the barriers of flush->lock and flush->busy in flush_run(). */
 	smp_rmb();
 	if (!list_empty_careful(&flush->orphans))
 		return false;
-	/* Likewise. */
+	/* Pairs with the same barriers of flush_run(). */
 	smp_rmb();
 	return !test_bit(0, &flush->busy);
 }
@@ -681,8 +695,8 @@ void vgpu_space_unmap(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t nr)
 	struct flush_unmap *unmap;
 
 	/*
-	 * A page leaves the dirty list under the space's lock while busy is set:
-	 * looked at in this order, it is found in one of the two.
+	 * A page leaves the dirty list under the space's lock while busy is set, so one of the
+	 * two checks in this order finds its bytes.
 	 */
 	if (!flush_covers(mapping->space, mapping, pgoff, nr) && flush_is_idle(flush)) {
 		vgpu_mapping_end(mapping, addr, (u64)nr << PAGE_SHIFT);
@@ -720,7 +734,7 @@ void vgpu_flush_discard(struct vgpu_space *space)
 	}
 }
 
-/* What nobody will send, nor end, any more. */
+/* Free the orphans and unmaps of a flush whose host is gone. */
 static void flush_purge(struct vgpu_flush *flush)
 {
 	struct flush_unmap *unmap, *tmp;
@@ -728,7 +742,7 @@ static void flush_purge(struct vgpu_flush *flush)
 	LIST_HEAD(orphans);
 	LIST_HEAD(unmaps);
 
-	/* Its timer has to end before the work queue does. */
+	/* Start the work item now: no timer may be pending when the work queue is destroyed. */
 	flush_later(flush, 0);
 	spin_lock(&flush->lock);
 	list_splice_init(&flush->orphans, &orphans);
@@ -758,7 +772,7 @@ void vgpu_flush_abort(struct vgpu_space_set *set)
 		spin_lock(&set->lock);
 	}
 	spin_unlock(&set->lock);
-	/* The host is down, so it is not queued after this. */
+	/* The host is down, so set->expire is not queued after this. */
 	if (cancel_delayed_work(&set->expire))
 		vgpu_host_put(container_of(set, struct vgpu_host, spaces));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Flush: bytes that programs wrote to cached pages go back to the host. Between
- * space.c, flush.c and mapping.c only; others call vgpu_space_flush().
+ * Flush: sends bytes that programs wrote to cached pages back to the host. A call that needs the
+ * bytes at the host uses vgpu_space_flush().
  */
 #ifndef VGPU_FLUSH_H
 #define VGPU_FLUSH_H
@@ -18,26 +18,31 @@ struct vgpu_session;
 struct vgpu_space;
 struct vgpu_space_set;
 
-/* How long a shadow may take no bytes until other processes do not wait for it, jiffies. */
+/* Time, in jiffies, without progress of a shadow after which other processes do not wait for it. */
 #define VGPU_FLUSH_LATE		(2 * HZ)
 
 /**
- * struct vgpu_flush - bytes of one session's programs that go to its shadow
- * @busy: bit 0: a thread runs it. A claim that is waited for killably, and that ends
- *	with the connection, as that thread waits for the host
- * @failed: the last run could not send all; of whoever runs it, read anywhere
- * @work: a run by nobody's thread; has a reference of the session while it is queued
- * @lock: guards what follows to @listed
- * @done: set->stamp of the last run that is through, or of when it was listed; read anywhere
- * @dirty: struct vgpu_page that were written to, oldest first; changed under the lock of
- *	the page's space, too
- * @orphans: struct vgpu_flight that the host may not have
- * @unmaps: ranges that end at the host when their dirty bytes are there
- * @listed: in set->flushes: one of these lists is not empty, or was not before the run that
- *	goes on
- * @entry: in set->flushes, with a reference of the session (set->lock)
- * @since: when it was last seen to go on, jiffies (set->lock)
- * @late: it has not gone on for VGPU_FLUSH_LATE (set->lock); read anywhere
+ * struct vgpu_flush - bytes that programs of one session wrote and its shadow does not have yet
+ * @busy: lock in bit 0, held by the thread that runs or has claimed the flush. The owner waits for
+ *	the host, but only as long as the connection lasts; others wait for the lock killably
+ * @failed: true if the last run could not send all bytes, unless its thread was killed; written by
+ *	the owner of @busy, read anywhere
+ * @work: work item that runs the flush without a caller; holds a reference of the session while
+ *	it is queued
+ * @lock: spinlock that protects @done, @dirty, @orphans, @unmaps and @listed
+ * @done: value of set->stamp at the start of the last complete run, or when the flush was listed
+ *	if that is later; read anywhere
+ * @dirty: list of struct vgpu_page that were written to, oldest first; changed under the lock of
+ *	the page's space as well
+ * @orphans: list of struct vgpu_flight whose sending failed; the host may lack their bytes
+ * @unmaps: list of ranges to be unmapped at the host once their dirty bytes have arrived
+ * @listed: true while @entry is in set->flushes: from when one of the three lists gets an entry
+ *	until the end of a run after which all are empty
+ * @entry: list entry in set->flushes, which holds a reference of the session; protected by
+ *	set->lock
+ * @since: time in jiffies of the last progress, or of the last start of an idle flush by
+ *	flush_kick(); protected by set->lock
+ * @late: true if there was no progress for VGPU_FLUSH_LATE; written under set->lock, read anywhere
  */
 struct vgpu_flush {
 	unsigned long busy;
@@ -54,84 +59,89 @@ struct vgpu_flush {
 	bool late;
 };
 
-/* Module init and exit; exit after the last host is freed. */
+/* Module init and exit; exit is called after the last host is freed. */
 int vgpu_flush_global_init(void);
 void vgpu_flush_global_exit(void);
 
 void vgpu_flush_init(struct vgpu_flush *flush);
 
 /**
- * vgpu_flush_all - all dirty bytes of a host's programs, then the unmaps that wait for them
- * @set: the host's spaces
- * @session: the calling process's, a reference of the caller's, or NULL: none
- * @deadline: jiffies, until which it has to be done; 0: none
+ * vgpu_flush_all - send all dirty bytes of a host's programs, then the unmaps that wait for them
+ * @set: spaces of the host
+ * @session: session of the calling process, of which the caller holds a reference; NULL: none
+ * @deadline: time in jiffies by which all has to be sent; 0: no deadline
  *
- * Bytes that the host refuses are lost, as its driver's SIGBUS would lose them. Those of
- * other sessions than @session are waited for only while they go on, see flush.c.
+ * Bytes that the host refuses are lost, as a SIGBUS of its driver would lose them. Flushes of
+ * other sessions than @session are waited for only while they make progress, see flush.c.
  *
  * Context: process, no locks; waits killably. With @deadline the caller may hold locks on
- * which the host's answer depends: then work items send all.
- * Return: 0, -EINTR (killed), -ETIMEDOUT, -ENOMEM, -ENODEV (lanes are lost, and the session is
- * not), or why there is no lane.
+ * which the host's answer depends: work items send all bytes then.
+ * Return: 0, -EINTR (killed), -ETIMEDOUT, -ENOMEM, -ENODEV (lanes were lost although the session
+ * lives), or the error with which no lane could be had.
  */
 int vgpu_flush_all(struct vgpu_space_set *set, struct vgpu_session *session,
 		   unsigned long deadline);
 
 /*
- * The same, by work items, which go on also when no shadow has taken any bytes in @wait
- * (jiffies), or not all are there after @most. Return: 0, or -ETIMEDOUT then.
+ * Flush all sessions by work items. Waits, not killably, for all of them, including late ones, but
+ * gives up when no flush has made progress for @wait jiffies, or after @most jiffies. The work
+ * items go on then. Return: 0, or -ETIMEDOUT after giving up.
  */
 int vgpu_flush_soon(struct vgpu_space_set *set, unsigned long wait, unsigned long most);
 
-/* The same without waiting. Any context. */
+/* Flush all sessions by work items, without waiting. Does not sleep; takes set->lock. */
 void vgpu_flush_later(struct vgpu_space_set *set);
-/* The same for one session. */
+/* Flush one session by its work item, without waiting. Does not sleep. */
 void vgpu_flush_start(struct vgpu_flush *flush);
 
 /*
- * No run of the flush goes on until vgpu_flush_release(), so no flight of it is under way.
- * Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline).
+ * Claim the flush: until vgpu_flush_release() no thread runs it, so none of its flights is being
+ * sent. Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline has passed).
  */
 int vgpu_flush_claim(struct vgpu_flush *flush, unsigned long deadline);
 void vgpu_flush_release(struct vgpu_flush *flush);
 
-/* Its shadow has let somebody wait for as long. */
+/* Mark the flush as late, after its shadow kept a caller waiting for VGPU_FLUSH_LATE. */
 void vgpu_flush_set_late(struct vgpu_flush *flush);
 
 /*
- * A flight has bytes of the page at @index that the host may not have, and who belongs to @own
- * (NULL: nobody) waits for them: not for those of others that are late.
+ * Check whether a flight has bytes of the page at @index that the host may lack and that have to
+ * be waited for by a caller that belongs to flush @own (NULL: to none). Flights of late flushes
+ * other than @own are not waited for.
  */
 bool vgpu_flush_is_flying(struct vgpu_space *space, pgoff_t index, const struct vgpu_flush *own);
-/* Until it is not. Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline). */
+/*
+ * Wait until vgpu_flush_is_flying() is false. Return: 0, -EINTR (killed), -ETIMEDOUT (@deadline
+ * has passed).
+ */
 int vgpu_flush_await_landed(struct vgpu_space *space, pgoff_t index,
 			    const struct vgpu_flush *own, unsigned long deadline);
 
-/* Another's work item that waits for flushes. Return: as queue_work(). */
+/* Queue a work item of another file that waits for flushes. Return: as queue_work(). */
 bool vgpu_flush_queue(struct work_struct *work);
 
-/* set->expire, @delay (jiffies) from now unless it comes before. Takes host->lock. */
+/* Queue set->expire in @delay jiffies, unless it is due earlier. Takes host->lock. */
 void vgpu_flush_expire(struct vgpu_space_set *set, unsigned long delay);
 
 /*
- * Under its space's lock: @page, which has a snapshot or goes whole, is dirty, and goes back by
- * @mapping.
+ * Make @page dirty; its bytes go back by @mapping. The caller holds the lock of its space and has
+ * set page->orig or page->whole.
  */
 void vgpu_flush_add(struct vgpu_space *space, struct vgpu_page *page,
 		    struct vgpu_mapping *mapping);
 
-/* Under the space's lock: no page table has these pages any more, all of them cached. */
+/* Unmap @nr cached pages from all VMAs. The caller holds space->lock. */
 void vgpu_flush_unmap(struct vgpu_space *space, pgoff_t first, pgoff_t nr);
 
 /*
- * Under its space's lock, a dirty page is clean. Return: whose it was, a reference, to be put
- * without the lock.
+ * Make a dirty page clean. The caller holds space->lock. Return: the mapping that owned the page,
+ * with its reference, which the caller drops after the lock.
  */
 struct vgpu_mapping *vgpu_flush_clean(struct vgpu_space *space, struct vgpu_page *page);
 
-/* The connection is lost: forget the dirty bytes of a dead space ... */
+/* Forget the dirty bytes of a dead space, after the connection is lost. */
 void vgpu_flush_discard(struct vgpu_space *space);
-/* ... and all that is under way. */
+/* Forget all flights and unmaps of a host, after the connection is lost. */
 void vgpu_flush_abort(struct vgpu_space_set *set);
 
 #endif /* VGPU_FLUSH_H */

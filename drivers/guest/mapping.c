@@ -2,14 +2,13 @@
 /*
  * Mappings: see mapping.h.
  *
- * The shadow's mapping lives as long as any VMA of any process shows it. The
- * core tells of new VMAs (fork, and splits by partial munmap or mprotect) and of
- * those that go, so a mapping keeps *spans*: how many address spaces cover each
- * part. A fork adds one for the VMA's range; a split adds none, since the two
- * halves cover what the one did; a close takes one away, and a part that nobody
- * covers any more ends at the host. So does one that the process whose shadow it
- * is has unmapped: it may have something else at the address now, which its calls
- * mean. A child that still shows the part finds SIGBUS there.
+ * The shadow's mapping lives as long as any VMA of any process shows it. The core notifies of VMAs
+ * that are new (after a fork, or a split by a partial munmap or mprotect) and of those that are
+ * closed, so a mapping keeps *spans*: its parts, each with the number of VMAs that cover it. A fork
+ * adds one for the range of its VMA. A split adds none, as each half covers a part of its own. A
+ * close takes one away, and a part that no VMA covers any more ends at the host. A part also ends
+ * when the process to which the shadow belongs has unmapped it: calls of the process may refer to
+ * something else at that address from then on. A child that still shows the part gets SIGBUS there.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -35,8 +34,8 @@
 #include "window.h"
 
 /*
- * Pages [first, end) of the space are covered by @users VMAs, @own of them of the
- * process whose shadow has them.
+ * Pages [first, end) of the space, which @users VMAs cover. @own of these VMAs belong to the
+ * process of the shadow.
  */
 struct mapping_span {
 	struct list_head node;
@@ -48,7 +47,7 @@ struct mapping_span {
 
 static struct mapping_span *span_alloc(pgoff_t first, pgoff_t end)
 {
-	/* Needed where a VMA goes away, which cannot fail. */
+	/* A span may be needed where a VMA is closed, which cannot fail. */
 	struct mapping_span *span = kmalloc(sizeof(*span), GFP_KERNEL | __GFP_NOFAIL);
 
 	span->first = first;
@@ -59,8 +58,8 @@ static struct mapping_span *span_alloc(pgoff_t first, pgoff_t end)
 }
 
 /*
- * Make @at a border of spans. Takes a spare of the caller's if it needs one.
- * Return: what is left of it.
+ * Split the span that has @at inside, so that @at is a border of spans. @spare: span of the caller
+ * for the second half. Return: NULL, or @spare if it was not needed.
  */
 static struct mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
 				       struct mapping_span *spare)
@@ -82,12 +81,12 @@ static struct mapping_span *span_split(struct vgpu_mapping *mapping, pgoff_t at,
 	return spare;
 }
 
-/* Count @vma once more or less; what ends goes to @gone. */
+/* Add @change, 1 or -1, to the users of what @vma covers. Spans that end are moved to @gone. */
 static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma, int change,
 			struct list_head *gone)
 {
 	bool own = vma->vm_mm == mapping->session->mm;
-	/* At its end the process maps nothing else. */
+	/* A process at its end, without mm_users, maps nothing else at the address. */
 	bool unmapped = own && change < 0 && atomic_read(&vma->vm_mm->mm_users);
 	pgoff_t first = vma->vm_pgoff, end = first + vma_pages(vma);
 	struct mapping_span *a = span_alloc(0, 0);
@@ -110,7 +109,7 @@ static void spans_count(struct vgpu_mapping *mapping, struct vm_area_struct *vma
 	kfree(b);
 }
 
-/* How many are as this one is. A mapping that moves counts as what it was. */
+/* Return: the counter of mappings of this mode. A mapping that moves counts for its old mode. */
 static atomic64_t *mapping_count(struct vgpu_mapping *mapping)
 {
 	struct vgpu_stats *stats = &mapping->export->stats;
@@ -148,7 +147,7 @@ void vgpu_mapping_put(struct vgpu_mapping *mapping)
 	kref_put(&mapping->ref, mapping_release);
 }
 
-/* Written under both locks, it may be looked at under each. */
+/* Set the mode. Readers need only one of mode_lock and host->lock, as the writer holds both. */
 static void mapping_set_mode(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode)
 {
 	struct vgpu_host *host = mapping->session->host;
@@ -163,7 +162,7 @@ void vgpu_mapping_move_begin(struct vgpu_mapping *mapping)
 {
 	down_write(&mapping->mode_lock);
 	mapping_set_mode(mapping, VGPU_MAPPING_MOVING);
-	/* In the window nobody sees which pages are written to. */
+	/* The window does not show which pages are written to, so none counts as blank. */
 	vgpu_blank_forget(mapping);
 	up_write(&mapping->mode_lock);
 }
@@ -215,7 +214,7 @@ void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *f
 			*first = span->first;
 		*end = span->end;
 	}
-	/* It ended since: then nothing is known of what is around it. */
+	/* The page has ended at the host meanwhile: what is around it is unknown. */
 	if (*end <= pgoff) {
 		*first = pgoff;
 		*end = pgoff;
@@ -254,9 +253,9 @@ static void mapping_vma_open(struct vm_area_struct *vma)
 
 	vgpu_mapping_get(mapping);
 	/*
-	 * A fork opens the child's VMA in the parent, and mremap() the new VMA at
-	 * another address (and then closes one of the two): each covers the range
-	 * once more. A split opens in its own mm and where it was.
+	 * A fork calls ->open of the child's VMA in the parent, and mremap() that of the new VMA
+	 * at another address (and closes one of the two afterwards): each covers the range once
+	 * more. A split calls it in the VMA's own mm, at the address where the pages were before.
 	 */
 	if (vma->vm_mm != current->mm ||
 	    vma->vm_start != vgpu_mapping_addr(mapping, vma->vm_pgoff))
@@ -265,16 +264,19 @@ static void mapping_vma_open(struct vm_area_struct *vma)
 		vgpu_window_fork(mapping, vma);
 }
 
-/* Pages have ended, and whoever shows them has to find that. */
+/* Unmap pages that have ended at the host, so that VMAs which still show them fault. */
 static void mapping_forget(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr)
 {
-	/* Who has found them covered has put them in when this is through, or the core does it. */
+	/*
+	 * The lock waits for faults that found the pages covered: they have inserted their PTEs
+	 * then, or handed locked pages to the core, for which vgpu_space_leave() waits.
+	 */
 	down_write(&mapping->mode_lock);
 	up_write(&mapping->mode_lock);
 	vgpu_space_leave(mapping->space, first, nr);
 }
 
-/* Nothing of it is shown by any program, nor will be. */
+/* Check whether no program shows any part of the mapping, nor will. */
 static bool mapping_has_ended(struct vgpu_mapping *mapping)
 {
 	bool ended;
@@ -293,7 +295,7 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 
 	spans_count(mapping, vma, -1, &gone);
 	list_for_each_entry_safe(span, tmp, &gone, node) {
-		/* A child shows it still. */
+		/* VMAs of a child still show the part. */
 		if (span->users)
 			mapping_forget(mapping, span->first, span->end - span->first);
 		vgpu_space_unmap(mapping, span->first, span->end - span->first);
@@ -305,15 +307,15 @@ static void mapping_vma_close(struct vm_area_struct *vma)
 }
 
 /*
- * The shadow's mapping stays where it is, so a moved VMA's addresses would mean
- * nothing to a driver; libraries that use device memory do not move it.
+ * Refuse mremap(). The shadow's mapping stays where it is, so addresses of a moved VMA would mean
+ * nothing to a driver. Libraries that use device memory do not move it.
  */
 static int mapping_vma_mremap(struct vm_area_struct *vma)
 {
 	return -EINVAL;
 }
 
-/* The retry of this thread's fault at @pgoff shall report @error. */
+/* Leave @error for the retry of this thread's fault at @pgoff. */
 static void mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int error)
 {
 	spin_lock(&mapping->lock);
@@ -324,8 +326,8 @@ static void mapping_leave_error(struct vgpu_mapping *mapping, pgoff_t pgoff, int
 }
 
 /*
- * What this thread's fault has left for its retry. One that begins anew knows of no error: a
- * signal may have come between, after which nobody asked for that page again.
+ * Take the error that this thread's fault has left for its retry. A new fault gets no error: the
+ * old one may have ended with a signal, after which its page was not asked for again.
  */
 static int mapping_take_error(struct vgpu_mapping *mapping, const struct vm_fault *vmf)
 {
@@ -342,7 +344,7 @@ static int mapping_take_error(struct vgpu_mapping *mapping, const struct vm_faul
 	return error;
 }
 
-/* Without locks. Return: 0, -EINTR, or why there is no page. */
+/* Wait until a fault may be retried. Called without locks. Return: 0, -EINTR, or an error. */
 static int mapping_wait(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode, pgoff_t pgoff,
 			bool write, unsigned long deadline)
 {
@@ -375,40 +377,40 @@ static vm_fault_t mapping_fault(struct vm_fault *vmf)
 		fault = vgpu_window_fault(vmf);
 	up_read(&mapping->mode_lock);
 	ret = mapping_take_error(mapping, vmf);
-	/* Where a page is there, what was before means nothing. */
+	/* The error of an earlier attempt means nothing once there is a page. */
 	if (fault != VM_FAULT_RETRY)
 		return fault;
 
 	if (ret)
 		return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
-	/* The host must be asked, and that takes the lock of the VMA away. */
+	/* The host has to be asked, for which the lock of the VMA has to be dropped. */
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
 		return VM_FAULT_SIGBUS;
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
-	/* An instruction of the program holds nothing: it waits as natively. */
+	/* An instruction of the program holds no locks: its wait has no deadline, as natively. */
 	if (!(vmf->flags & FAULT_FLAG_USER))
 		deadline = vgpu_deadline_in(VGPU_MAPPING_FAULT_WAIT);
 	vgpu_mapping_get(mapping);
-	/* It holds this module, and another thread may unmap and close it meanwhile. */
+	/* Keep the file, which holds this module: another thread may unmap and close it. */
 	file = get_file(vmf->vma->vm_file);
 	release_fault_lock(vmf);
-	/* From here on neither vmf nor its VMA may be looked at. */
+	/* Neither vmf nor its VMA may be accessed after this. */
 	ret = mapping_wait(mapping, mode, pgoff, write, deadline);
 	if (ret && ret != -EINTR)
 		mapping_leave_error(mapping, pgoff, ret);
 	vgpu_mapping_put(mapping);
-	/* The last one goes when the thread is back from here. */
+	/* The file is released only after this thread has left the module (task work). */
 	fput(file);
 	/*
-	 * MAJOR lets the core mark the next attempt as a retry (FAULT_FLAG_TRIED) also where this
-	 * one had the lock of the VMA alone.
+	 * VM_FAULT_MAJOR has the core mark the next attempt as a retry (FAULT_FLAG_TRIED) even
+	 * where this attempt held only the lock of the VMA.
 	 */
 	return VM_FAULT_RETRY | VM_FAULT_MAJOR;
 }
 
 #ifdef VGPU_HAVE_HUGE
-/* What cannot be had at once is had by mapping_fault(). */
+/* Insert a PMD mapping if that is possible at once. Other faults are left to mapping_fault(). */
 static vm_fault_t mapping_huge_fault(struct vm_fault *vmf, unsigned int order)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
@@ -426,7 +428,7 @@ static vm_fault_t mapping_huge_fault(struct vm_fault *vmf, unsigned int order)
 }
 #endif
 
-/* @as_page: vmf->page is to be written to, and locked if that is good. */
+/* Make a page writable. @as_page: true for ->page_mkwrite, false for ->pfn_mkwrite. */
 static vm_fault_t mapping_mkwrite(struct vm_fault *vmf, bool as_page)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
@@ -435,8 +437,8 @@ static vm_fault_t mapping_mkwrite(struct vm_fault *vmf, bool as_page)
 
 	down_read(&mapping->mode_lock);
 	/*
-	 * The entry is from before the lock, and the mapping may have moved since: where that
-	 * shows, the page has been unmapped, and faults anew.
+	 * The PTE was there before the lock was taken, and the mapping may have moved since. If
+	 * the mode shows that, the page has been unmapped, and the access faults anew.
 	 */
 	if (mapping->mode == VGPU_MAPPING_MOVING)
 		fault = VM_FAULT_RETRY;
@@ -447,13 +449,14 @@ static vm_fault_t mapping_mkwrite(struct vm_fault *vmf, bool as_page)
 	up_read(&mapping->mode_lock);
 	if (fault != VM_FAULT_RETRY)
 		return fault;
-	/* In copy_to_user(), only an error ends the retries. */
+	/* Only an error ends the retries of a killed copy_to_user(). */
 	if (fatal_signal_pending(current))
 		return VM_FAULT_SIGBUS;
 	/*
-	 * The lock of the VMA cannot be dropped here, nor is it known whose fault this is. Without
-	 * the entry it becomes one for mapping_fault(), which waits for as long as it may. Where
-	 * that may not let go of the lock, either, the fault is back here at once.
+	 * The lock of the VMA cannot be dropped here, and whether the program or the kernel
+	 * faulted is unknown. Without the PTE the access faults anew, and mapping_fault() waits
+	 * for as long as it may. If that fault may not drop the lock either, the access is back
+	 * here at once: the sleep keeps it from spinning.
 	 */
 	schedule_timeout_killable(1);
 	unmap_mapping_pages(vgpu_space_mapping(mapping->space), vmf->pgoff, 1, false);
@@ -470,7 +473,7 @@ static vm_fault_t mapping_pfn_mkwrite(struct vm_fault *vmf)
 	return mapping_mkwrite(vmf, false);
 }
 
-/* What there is of it in the shadow. Return: 0 or -errno. */
+/* Make writable what is left of the mapping in the shadow. Return: 0 or -errno. */
 static int mapping_make_writable(struct vgpu_mapping *mapping)
 {
 	pgoff_t first = mapping->pgoff, nr;
@@ -493,8 +496,8 @@ static int mapping_make_writable(struct vgpu_mapping *mapping)
 }
 
 /*
- * The driver was asked for what mmap() asked for. Where the program now wants to write, which the
- * core allows, its bytes are to go there.
+ * Make the shadow's mapping writable before the program's VMA is. The driver has agreed only to
+ * the access that mmap() asked for, while the core lets mprotect() add write access.
  */
 static int mapping_vma_mprotect(struct vm_area_struct *vma, unsigned long start,
 				unsigned long end, unsigned long flags)
@@ -529,7 +532,7 @@ static const struct vm_operations_struct mapping_vm_ops = {
 
 static unsigned long mapping_vm_flags(u32 flags)
 {
-	/* A VMA that grew would show what the shadow has not mapped. */
+	/* A VMA that grew would show pages that the shadow has not mapped. */
 	unsigned long vm_flags = VM_DONTEXPAND;
 
 	if (flags & VGPU_MAP_IO)
@@ -542,8 +545,8 @@ static unsigned long mapping_vm_flags(u32 flags)
 }
 
 /*
- * Ask the shadow to map, in the host's window if @range is there and it can; fills in
- * @mapping. Return: 0 or -errno.
+ * Ask the shadow to map the file, in the host's window if @range is set and the host can do so.
+ * Fills in @mapping. Return: 0 or -errno.
  */
 static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object,
 			struct vm_area_struct *vma, struct vgpu_window_range *range)
@@ -559,8 +562,8 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 	if (vma->vm_flags & VM_WRITE)
 		prot |= PROT_WRITE;
 	/*
-	 * What nobody can access now mprotect() may make readable, and the host cannot do that to
-	 * pages that a driver has mapped already: see its mapping_widen().
+	 * mprotect() may later make a VMA readable that has no access now. The host could not do
+	 * that for pages that a driver has mapped before: see mapping_widen() of the host.
 	 */
 	if (!prot)
 		prot = PROT_READ;
@@ -585,7 +588,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		out = xcall.reply.reply->out.mmap;
 		mapping->flags = le32_to_cpu(out.flags);
 		mapping->cache = le32_to_cpu(out.cache);
-		/* Drivers may move the offset, as the native VMA's would be. */
+		/* A driver may move the offset, as it moves that of a native VMA. */
 		if (le64_to_cpu(out.space) == mapping->space->id)
 			mapping->pgoff = le64_to_cpu(out.offset) >> PAGE_SHIFT;
 	}
@@ -595,7 +598,7 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 		mapping->mode = VGPU_MAPPING_WINDOW;
 		mapping->range = range;
 	} else if (range) {
-		/* The host may carry out what we do not hear of any more. */
+		/* The host may still bind the range by a call whose reply does not arrive. */
 		vgpu_window_release(range, (mapping->flags & VGPU_MAP_WINDOW) ||
 				    (ret && xcall.sent));
 	}
@@ -603,17 +606,17 @@ static int mapping_call(struct vgpu_mapping *mapping, struct vgpu_object *object
 	return ret;
 }
 
-/* What a VMA may show, by copy or in the window. */
+/* Set up the VMA for what it may show: copies or the window. */
 static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vma, bool cow,
 			 u64 asked)
 {
 	vma->vm_ops = &mapping_vm_ops;
-	/* Of a private mapping the core copies pages, and has to have them. */
+	/* The core copies pages of a private mapping, so it needs a struct page of each. */
 	if (cow)
 		return;
 	/*
-	 * Where the host's has ordinary pages, other processes and kernel code may
-	 * have references of them, and so they may here, of copies.
+	 * If the host's mapping has ordinary pages, other processes and kernel code may take
+	 * references of these natively, so here they may take references of the copies.
 	 */
 	if (mapping->flags & VGPU_MAP_PFNMAP)
 		vm_flags_set(vma, VM_PFNMAP);
@@ -622,7 +625,7 @@ static void mapping_show(struct vgpu_mapping *mapping, struct vm_area_struct *vm
 	vgpu_move_add(mapping, asked);
 }
 
-/* An ioctl has said that a copy will do at this offset of a file of polled memory. */
+/* Check whether an ioctl allowed a copy at this offset of a file of polled memory. */
 static bool mapping_may_copy(struct vgpu_object *object, const struct vm_area_struct *vma)
 {
 	u64 copied = READ_ONCE(object->copied);
@@ -631,8 +634,8 @@ static bool mapping_may_copy(struct vgpu_object *object, const struct vm_area_st
 }
 
 /*
- * Polled memory may be a copy, or become one, for as long as it is read only, or written only:
- * mprotect() may not make it what could not have been mapped so.
+ * Keep mprotect() from adding access. Polled memory, which changes or is looked at without a call,
+ * may be a copy, or become one, only while it is mapped for reading only or for writing only.
  */
 static void mapping_keep_access(struct vm_area_struct *vma)
 {
@@ -657,7 +660,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	session = vgpu_session_current(object->host, VGPU_SESSION_MM_LOCKED);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
-	/* Before the call: nothing has to be undone at the host if the session has ended by now. */
+	/* Hold the shadow before the call: if the session has ended, nothing has to be undone. */
 	if (!vgpu_session_hold(session)) {
 		ret = -ENODEV;
 		goto err_session;
@@ -668,7 +671,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 		goto err_hold;
 	}
 	blank = vgpu_blank_mmap_begin(object, (u64)vma->vm_pgoff << PAGE_SHIFT, &ends);
-	/* What used to be at this address must be gone in the shadow, and stored. */
+	/* A former mapping at this address has to be sent, and unmapped in the shadow, first. */
 	ret = vgpu_space_flush(session);
 	if (ret)
 		goto err_mapping;
@@ -696,7 +699,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 	if (!ret && !mapping->range && mapping->live) {
 		vgpu_mapping_end(mapping, mapping->addr, vma->vm_end - vma->vm_start);
 		ret = polled ? -polled : -ENOMEM;
-		/* A window helps only where this is the error, and sees no private copies. */
+		/* A window helps only against -ENOMEM, and never shows private mappings. */
 		if (ret == -ENOMEM && !cow)
 			vgpu_window_missed(object->export);
 	}
@@ -716,7 +719,7 @@ int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma)
 		vm_flags_clear(vma, VM_MAYREAD);
 	if (!(mapping->flags & VGPU_MAP_MAYWRITE))
 		vm_flags_clear(vma, VM_MAYWRITE);
-	/* Drivers may take that, too. */
+	/* Drivers may clear VM_WRITE as well. */
 	if (!(mapping->flags & VGPU_MAP_WRITE))
 		vm_flags_clear(vma, VM_WRITE);
 	if (polled && !mapping->live)

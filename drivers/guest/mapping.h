@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Mappings: VMAs of guest processes that are backed by a device mapping in a
- * shadow.
- */
+/* Mappings: VMAs of guest processes that are backed by a device mapping in a shadow. */
 #ifndef VGPU_MAPPING_H
 #define VGPU_MAPPING_H
 
@@ -25,61 +22,66 @@ struct task_struct;
 struct vm_area_struct;
 
 /*
- * A fault of the kernel may come from a copy to or from a program's buffer under locks of
- * others, a socket's for example, on which our own reply may depend: the one
- * worker that receives for all vsock sockets stops at a locked one
- * (virtio_transport_recv_pkt()). So it cannot wait for ever.
+ * Longest time for which a fault of the kernel waits, in jiffies. Such a fault may come from a
+ * copy to or from a program's buffer under locks of other subsystems, a socket's for example, on
+ * which the host's reply may depend: the one worker that receives for all vsock sockets stops at
+ * a locked socket (virtio_transport_recv_pkt()).
  */
 #define VGPU_MAPPING_FAULT_WAIT	(3 * HZ)
 
 /**
  * struct vgpu_mapping - one mmap() of a forwarded file
- * @ref: VMAs, dirty pages, faults under way
- * @session: whose shadow has it; after a fork the child's VMAs use it too
- * @export: where its file came from, for the counters (a reference)
- * @space: what it shows
- * @addr: where it begins in the shadow
- * @pgoff: what it begins with, pages in @space
- * @nr: pages that it had in the beginning
- * @flags: VGPU_MAP_*; WRITE may come later, under @lock
- * @cache: VGPU_CACHE_*
- * @entry: in host->mappings or host->move_todo, if it may move (host->lock)
- * @node: likewise in space->mappings
- * @mode_node: likewise in space->by_mode, of @mode
- * @shares: it is in both, and programs show a part of it (host->lock)
- * @unit: what moves with it; only the worker's of move.c, like all to @refused
- * @before: how programs saw it when the unit was collected; MOVING: not yet, or not any more
- * @out_pause: it could not be moved out of the window
- * @in_pause: nor into it
- * @crowded: it and those that share pages with it have once found no room (host->lock)
- * @claim: where it will be in the window
- * @refused: the host has said last that there is no such mapping, or that its parts are not
- *	cached alike
- * @live: of no use as a copy: it never moves
- * @stays: it was seen that the window cannot show it: COPY for good
- * @apart: the device does not write to its pages while programs do
- * @blank_entry: in @mappings of its file's struct vgpu_blank, while it has @touched; like that
- *	under its space's lock
- * @touched: it shows a blank buffer: bits of the pages that were fetched or written to; else NULL
- * @nr_blank: pages that were blank until a store; likewise, as what follows
+ * @ref: reference count: VMAs, dirty pages, faults under way
+ * @session: session whose shadow has the mapping; VMAs of a forked child use it as well
+ * @export: export of the file, for the counters, with a reference
+ * @space: space whose pages the mapping shows
+ * @addr: address of the first page in the shadow
+ * @pgoff: offset of the first page in @space, in pages
+ * @nr: number of pages at the time of mmap()
+ * @flags: VGPU_MAP_*; changes are made under @lock
+ * @cache: cache attribute, VGPU_CACHE_*
+ * @entry: list entry in host->mappings or host->move_todo, if the mapping may move; protected by
+ *	host->lock
+ * @node: interval tree node in space->mappings; protected by host->lock
+ * @mode_node: interval tree node in space->by_mode of @mode; protected by host->lock
+ * @shares: true while @node and @mode_node are in their trees: a mapping that may move, of which
+ *	programs show a part; protected by host->lock
+ * @unit: list entry in the struct move_unit with which it moves; used only by the worker of
+ *	move.c, like all fields up to @refused
+ * @before: mode when the unit was collected; MOVING: no program sees the mapping yet, or any more
+ * @out_pause: back-off after a failed move out of the window
+ * @in_pause: back-off after a failed move into the window
+ * @crowded: true once the unit has found no room in the window; protected by host->lock
+ * @claim: range of the window to which the mapping is moving, or NULL
+ * @refused: true if the last move failed with -EINVAL: the host has no such mapping, or
+ *	parts of the mapping have different cache attributes
+ * @live: true if the mapping is of no use as a copy, so that it never moves
+ * @stays: true once the window was seen to be unable to show the mapping, which then is in copy
+ *	mode for good; written and read anywhere
+ * @apart: true if the device and programs do not write to a page at the same time
+ * @blank_entry: list entry in @mappings of the file's struct vgpu_blank while @touched is set;
+ *	protected by space->lock
+ * @touched: bitmap of pages of a blank buffer that were fetched or written to; NULL if the mapping
+ *	shows no blank buffer; protected by space->lock, like all fields up to @blank_ahead
+ * @nr_blank: number of pages that were blank until a store
  * @blank_next: page at which a store to a blank page counts as sequential
- * @blank_ahead: blank pages that then become dirty with it
- * @mode_lock: read: while a page is put into page tables; written: to change what follows,
- *	which only the worker of move.c does
- * @mode: how programs see it; written under host->lock, too
- * @range: where it is in the window, also while it moves out; else NULL
- * @moves: how often it began and ended to move
- * @move_error: 0, or why the last time it stayed where it was
- * @lock: guards what follows
- * @spans: parts of it with the number of VMAs that cover each, in order; what has
- *	ended at the host has none, and never again
- * @run_first: page from which the program read on
- * @run_end: behind the last one that it used since
+ * @blank_ahead: number of blank pages that become dirty with a sequential store
+ * @mode_lock: rwsem, held for reading while a PTE is inserted, and for writing by the worker of
+ *	move.c to change the fields up to @move_error
+ * @mode: way in which programs see the mapping; written under host->lock as well
+ * @range: range of the window, also while the mapping moves out of it; else NULL
+ * @moves: number of moves that have ended, with success or not
+ * @move_error: error with which the last move failed; 0: none
+ * @lock: spinlock that protects all that follows
+ * @spans: sorted list of parts with the number of VMAs that cover each; a part that has ended at
+ *	the host is not in the list, and never comes back
+ * @run_first: page from which the program has read on
+ * @run_end: page behind the last one that the program has used since
  * @ahead_next: page at which a fault counts as sequential
- * @ahead: pages that the last fault fetched
- * @error: why the page at @error_index could not be fetched; 0: none
- * @error_index: offset in @space, pages
- * @error_task: whose fault it was, and whose retry takes it away; never dereferenced
+ * @ahead: number of pages that the last fault fetched
+ * @error: errno with which the page at @error_index could not be fetched; 0: none
+ * @error_index: offset in @space, in pages
+ * @error_task: task whose fault left @error, and whose retry takes it; never dereferenced
  */
 struct vgpu_mapping {
 	struct kref ref;
@@ -127,48 +129,50 @@ struct vgpu_mapping {
 };
 
 /**
- * vgpu_mapping_mmap - f_op->mmap of forwarded files
- * @object: what the file stands for
+ * vgpu_mapping_mmap - map a forwarded file
+ * @object: object for which the file stands
  * @vma: the new VMA
  *
- * Makes the shadow map the same range of the real file at the same address.
+ * The shadow maps the same range of the real file at the same address.
  *
- * Context: mmap lock held for writing; waits for the host killably, with calls
- * of class mm only.
- * Return: what the driver's mmap gives, or -EINTR, -ENODEV (host lost), -ENOMEM.
+ * Context: mmap_lock held for writing; waits for the host killably, with calls of class mm only.
+ * Return: what the driver's mmap returns, or -EINTR, -ENODEV (host lost), -ENOMEM.
  */
 int vgpu_mapping_mmap(struct vgpu_object *object, struct vm_area_struct *vma);
 
 struct vgpu_mapping *vgpu_mapping_get(struct vgpu_mapping *mapping);
 void vgpu_mapping_put(struct vgpu_mapping *mapping);
 
-/* Address in the shadow of page @pgoff of the space; it is inside the mapping. */
+/* Return: the address in the shadow of page @pgoff of the space, a page of the mapping. */
 u64 vgpu_mapping_addr(const struct vgpu_mapping *mapping, pgoff_t pgoff);
 
 /*
- * How many pages from page @pgoff of the space on are still mapped in the shadow.
- * Something else may be at the address of others.
+ * Return: number of pages from page @pgoff of the space on that the shadow still has mapped, up to
+ * the first gap. Addresses of the mapping in a gap may show something else.
  */
 pgoff_t vgpu_mapping_covered(struct vgpu_mapping *mapping, pgoff_t pgoff);
-/* Those around page @pgoff, which is one of them: from @first to before @end. */
+/* Find the pages around page @pgoff that are still mapped, without a gap: [@first, @end). */
 void vgpu_mapping_around(struct vgpu_mapping *mapping, pgoff_t pgoff, pgoff_t *first, pgoff_t *end);
 
 /*
- * The first pages from page *@pgoff on that are still mapped in the shadow, which *@pgoff
- * becomes. Return: how many there are without a gap; 0: none.
+ * Find the first pages from page *@pgoff on that the shadow still has mapped, and store the first
+ * of them in *@pgoff. Return: number of pages without a gap; 0: there are none.
  */
 pgoff_t vgpu_mapping_next_run(struct vgpu_mapping *mapping, pgoff_t *pgoff);
 
 /*
- * For move.c: its faults wait from here to vgpu_mapping_move_end(), and none that began
- * before is under way but in the core, which may still map a page that it was given.
+ * Make faults of the mapping wait until vgpu_mapping_move_end(). For move.c. On return no older
+ * fault is under way, except in the core, which may still map a page that it was given.
  */
 void vgpu_mapping_move_begin(struct vgpu_mapping *mapping);
-/* It is seen in the window (@range), or by copy (NULL). @error: why it has not moved. */
+/*
+ * Show the mapping in the window (@range), or by copy (NULL), from now on. @error: error with
+ * which the move has failed, or 0.
+ */
 void vgpu_mapping_move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *range,
 			   int error);
 
-/* Tell the host, one-way, that a range of the shadow is not used any more. */
+/* Notify the host that a range of the shadow is not used any more. Waits for no reply. */
 void vgpu_mapping_end(struct vgpu_mapping *mapping, u64 addr, u64 len);
 
 #endif /* VGPU_MAPPING_H */

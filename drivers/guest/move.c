@@ -2,14 +2,14 @@
 /*
  * Moves: see move.h.
  *
- * What moves is a *unit*: all mappings of a space that share pages with each other, so that
- * what a program writes through the one is seen through the other at any time. While it
- * moves, its faults wait. First its page tables are emptied; then what was written the one way is
- * brought to where the other way shows it; then faults go that way. A move that fails leaves
- * the unit as it was, where the same faults put the same pages in again.
+ * A *unit* moves as a whole: all mappings of a space that share pages with each other, so that what
+ * a program writes through one of them is seen through the others at any time. While a unit moves,
+ * its faults wait. First its PTEs are zapped. Then bytes that were written in the old mode are
+ * brought to where the new mode shows them. Then faults are served in the new mode. A move that
+ * fails leaves the unit as it was: the same faults insert the same pages again.
  *
- * A mapping that is made meanwhile, or that cannot be where the others of its unit are, begins as
- * one that moves (vgpu_move_add()).
+ * A mapping begins in mode MOVING if it is made while its unit moves, or if it cannot be in the
+ * mode of the others of its unit (vgpu_move_add()).
  */
 #include <linux/errno.h>
 #include <linux/mm.h>
@@ -27,28 +27,31 @@
 #include "window.h"
 
 /*
- * How long a BIND may take, lane and reply together: faults wait for the move. The host takes a
- * quarter of it for its probe.
+ * Longest time for a BIND, from the wait for a lane to the reply, as faults wait for the move. The
+ * host takes a quarter of it for its probe.
  */
 #define MOVE_BIND_WAIT	HZ
-/* How long a move waits for a shadow that takes no bytes, and for all while faults wait. */
+/*
+ * Longest time for which a move waits for a shadow that takes no bytes, and for all bytes to be
+ * sent while faults wait.
+ */
 #define MOVE_FLUSH_WAIT	(2 * HZ)
-/* And before they do at most. */
+/* Longest time for which a move waits for all bytes to be sent before faults wait. */
 #define MOVE_FLUSH_MOST	(10 * HZ)
-/* When a unit that could not be moved out is tried again, or for the first time in. */
+/* Back-off after a failed move out, and after the first failed move in. */
 #define MOVE_RETRY	HZ
-/* And in at most. */
+/* Longest back-off after failed moves in. */
 #define MOVE_RETRY_MAX	(32 * HZ)
 
 /**
  * struct move_unit - mappings that move together
- * @host: whose they are
- * @space: whose pages they share; theirs
- * @mappings: a reference each
- * @first: the first of their pages
- * @last: the last one
- * @flush_wait: how long each may wait for bytes to be sent: not at all, once it was in vain
- *	in this round
+ * @host: host of the mappings
+ * @space: space of the mappings, whose pages they share
+ * @mappings: list of struct vgpu_mapping, with a reference of each
+ * @first: offset of their first page in @space, in pages
+ * @last: offset of their last page, in pages
+ * @flush_wait: time in jiffies to wait for a shadow that takes no bytes; 0 for the rest of a round
+ *	in which such a wait has timed out
  */
 struct move_unit {
 	struct vgpu_host *host;
@@ -72,9 +75,9 @@ void vgpu_move_global_exit(void)
 	destroy_workqueue(move_wq);
 }
 
-/* --- when ------------------------------------------------------------------ */
+/* --- start of the worker --------------------------------------------------- */
 
-/* A reference of the host goes with the work while that waits, and while it runs. */
+/* Queue the work item, which holds a reference of the host while it is pending or runs. */
 static void move_queue_locked(struct vgpu_host *host, unsigned long delay)
 {
 	bool queued;
@@ -123,35 +126,35 @@ void vgpu_move_room(struct vgpu_host *host)
 
 void vgpu_move_abort(struct vgpu_host *host)
 {
-	/* It is down, so none is queued after this. */
+	/* The host is down, so the work item is not queued after this. */
 	if (cancel_delayed_work(&host->move_work))
 		vgpu_host_put(host);
 	wake_up_all(&host->move_wait);
 }
 
-/* --- which share pages ----------------------------------------------------- */
+/* --- mappings that share pages --------------------------------------------- */
 
 static struct vgpu_mapping *mapping_of(struct interval_tree_node *node)
 {
 	return node ? container_of(node, struct vgpu_mapping, node) : NULL;
 }
 
-/* The first mapping of the space that has pages from @first to @last. */
+/* Return: the first mapping of the space that has pages from @first to @last. */
 static struct vgpu_mapping *mapping_first(struct vgpu_space *space, pgoff_t first, pgoff_t last)
 {
 	lockdep_assert_held(&space->host->lock);
 	return mapping_of(interval_tree_iter_first(&space->mappings, first, last));
 }
 
-/* And the next one; @last may have grown since. */
+/* Return: the mapping after @mapping in that range; @last may have grown in between. */
 static struct vgpu_mapping *mapping_next(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t last)
 {
 	return mapping_of(interval_tree_iter_next(&mapping->node, first, last));
 }
 
 /*
- * Whether a mapping of the space that has pages from @first to @last is seen in another way than
- * @mode, in time that does not depend on how many there are.
+ * Check whether a mapping of the space that has pages from @first to @last is in another mode than
+ * @mode, in a time that does not depend on the number of mappings.
  */
 static bool space_is_apart(struct vgpu_space *space, pgoff_t first, pgoff_t last,
 			   enum vgpu_mapping_mode mode)
@@ -190,9 +193,9 @@ void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 	mapping->mode_node.start = first;
 	mapping->mode_node.last = last;
 	spin_lock(&host->lock);
-	/* Else one that shares pages with it is not, or will not be, where it is. */
+	/* If a mapping in another mode shares pages, the unit has to be brought to one mode. */
 	if (space_is_apart(space, first, last, mapping->mode)) {
-		/* Nobody has seen it yet. */
+		/* No program has seen the mapping yet, so its mode changes without a move. */
 		mapping->mode = VGPU_MAPPING_MOVING;
 		host->move_asked++;
 	}
@@ -200,7 +203,7 @@ void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked)
 	interval_tree_insert(&mapping->node, &space->mappings);
 	interval_tree_insert(&mapping->mode_node, &space->by_mode[mapping->mode]);
 	mapping->shares = true;
-	/* A round may have been over before this one could be found. */
+	/* A round may have ended before this mapping was in the list. */
 	if (host->move_asked != asked)
 		move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
@@ -223,7 +226,7 @@ void vgpu_move_alone(struct vgpu_mapping *mapping)
 
 	spin_lock(&host->lock);
 	mapping_alone_locked(mapping);
-	/* Without it there may be room for the others. */
+	/* The others of the unit may find room in the window without this mapping. */
 	if (mapping->crowded)
 		move_queue_locked(host, 0);
 	spin_unlock(&host->lock);
@@ -251,7 +254,7 @@ int vgpu_move_wait(struct vgpu_mapping *mapping, unsigned long deadline)
 
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
-	/* Nobody moves it any more: it may stay as it is. */
+	/* Once the host is down no round ends the move, so the mode may stay MOVING. */
 	return vgpu_host_is_down(host) ? -ENODEV : 0;
 }
 
@@ -262,7 +265,7 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadlin
 	long left;
 
 	spin_lock(&host->lock);
-	/* Also if it was looked at just now; but behind those that were not. */
+	/* The mapping is looked at (again) after those that the present round has not seen yet. */
 	list_move_tail(&mapping->entry, &host->move_todo);
 	host->move_asked++;
 	move_queue_locked(host, 0);
@@ -272,7 +275,7 @@ int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadlin
 	if (left <= 0)
 		return left ? -EINTR : -ETIMEDOUT;
 	down_read(&mapping->mode_lock);
-	/* Else it is where it was to be, whatever came of moves since. */
+	/* A mapping in another mode is where it was to be, whatever came of later moves. */
 	if (mapping->mode == VGPU_MAPPING_WINDOW)
 		ret = mapping->move_error;
 	up_read(&mapping->mode_lock);
@@ -285,20 +288,22 @@ static void unit_add(struct move_unit *unit, struct vgpu_mapping *mapping)
 {
 	if (!list_empty(&mapping->unit) || !kref_get_unless_zero(&mapping->ref))
 		return;
-	/* One that is unmapped counts as one that nobody has seen. */
+	/* A mapping that is unmapped counts as one that no program has seen. */
 	mapping->before = mapping->shares ? mapping->mode : VGPU_MAPPING_MOVING;
 	list_add_tail(&mapping->unit, &unit->mappings);
-	/* This is the look at it. */
+	/* The mapping counts as looked at in this round. */
 	list_move_tail(&mapping->entry, &unit->host->mappings);
 	unit->first = min(unit->first, mapping->node.start);
 	unit->last = max(unit->last, mapping->node.last);
 }
 
 /*
- * Take all that share pages with it, and with those, and so on. To the right one look goes on as
- * far as there are any; after that only what is new on the left can have more there. So each
- * mapping is met twice at most, for a program may have made very many.
- * @unseen: also those that nobody has seen yet. Return: there was one more.
+ * Add all mappings that share pages with the unit, then those that share pages with these, and so
+ * on. The first pass goes to the right as far as mappings overlap. Each further pass is confined to
+ * the pages that the unit has gained on its left. So each mapping is met at most twice, as a
+ * program may have made very many.
+ * @unseen: true to add also mappings in mode MOVING, which no program has seen yet. Return: true if
+ * a mapping was added.
  */
 static bool unit_collect(struct move_unit *unit, bool unseen)
 {
@@ -317,7 +322,7 @@ static bool unit_collect(struct move_unit *unit, bool unseen)
 	return unit->mappings.prev != newest;
 }
 
-/* The next unit that this look at all mappings has not seen. */
+/* Collect the next unit that this round has not looked at. Return: false: there is none. */
 static bool unit_next(struct move_unit *unit)
 {
 	struct vgpu_host *host = unit->host;
@@ -356,7 +361,7 @@ static pgoff_t unit_pages(const struct move_unit *unit)
 	return unit->last - unit->first + 1;
 }
 
-/* Its faults wait from now on. */
+/* Make the faults of the unit wait from now on. */
 static void unit_begin(struct move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
@@ -372,7 +377,7 @@ static void move_end(struct vgpu_mapping *mapping, struct vgpu_window_range *ran
 	wake_up_all(&mapping->session->host->move_wait);
 }
 
-/* A shadow does not answer: those that follow in this round do not wait for it, too. */
+/* Note that a shadow does not answer: the rest of the round waits for no shadow. */
 static int unit_late(struct move_unit *unit, int ret)
 {
 	if (ret == -ETIMEDOUT)
@@ -391,7 +396,7 @@ static void move_pause(struct vgpu_move_pause *pause, unsigned long max)
 	pause->until = jiffies + pause->delay;
 }
 
-/* Return: for how long still; 0: not at all. */
+/* Return: time until the next attempt, in jiffies; 0: there is no back-off. */
 static unsigned long move_paused(const struct vgpu_move_pause *pause)
 {
 	return pause->delay && time_before(jiffies, pause->until) ? pause->until - jiffies : 0;
@@ -411,7 +416,7 @@ static bool unit_has_to_leave(const struct move_unit *unit)
 	return false;
 }
 
-/* Something may have been written to its pages through the window. */
+/* Check whether programs may have written to the unit's pages through the window. */
 static bool unit_is_seen_there(const struct move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
@@ -432,20 +437,23 @@ static unsigned long unit_out_paused(const struct move_unit *unit)
 	return left;
 }
 
-/* Nothing is cached of it that is older than what is in the window, and its faults wait. */
+/*
+ * Make the faults of the unit wait, and empty its cache, so that nothing in it is older than what
+ * the window has.
+ */
 static int unit_clear(struct move_unit *unit)
 {
 	bool more;
 	int ret;
 
-	/* Most of it while programs run. */
+	/* Most bytes are sent while programs still run. */
 	ret = unit_flush(unit, MOVE_FLUSH_MOST);
 	if (ret)
 		return ret;
 	do {
 		unit_begin(unit);
 		spin_lock(&unit->host->lock);
-		/* Whoever came since and saw the others move waits for the next round. */
+		/* A mapping made since in mode MOVING is left to the next round. */
 		more = unit_collect(unit, false);
 		spin_unlock(&unit->host->lock);
 	} while (more);
@@ -454,7 +462,10 @@ static int unit_clear(struct move_unit *unit)
 						unit->flush_wait));
 }
 
-/* If it fails, all are where they were, and those that nobody has seen yet wait on. */
+/*
+ * Move the unit out of the window. If that fails, each mapping stays where it was, and mappings
+ * that no program has seen yet stay in mode MOVING.
+ */
 static void unit_out(struct move_unit *unit)
 {
 	struct vgpu_window_range *range;
@@ -501,7 +512,7 @@ static unsigned long unit_in_paused(const struct move_unit *unit)
 	return left;
 }
 
-/* Nobody who shares pages with it can touch them. */
+/* Check whether all mappings that share pages with the unit are moving, so none shows the pages. */
 static bool unit_is_alone(const struct move_unit *unit)
 {
 	bool apart;
@@ -512,7 +523,7 @@ static bool unit_is_alone(const struct move_unit *unit)
 	return !apart;
 }
 
-/* Return: there is room for all. */
+/* Claim room in the window for each mapping. Return: true if there was room for all. */
 static bool unit_claim(struct move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
@@ -533,7 +544,7 @@ err_unclaim:
 	return false;
 }
 
-/* @cache: out: how the host has it cached. */
+/* Bind a run of pages. @cache: out: cache attribute that the host has for them. */
 static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr, u32 *cache)
 {
 	u64 offset = (u64)(first - mapping->pgoff) << PAGE_SHIFT;
@@ -555,7 +566,7 @@ static int move_bind_run(struct vgpu_mapping *mapping, pgoff_t first, pgoff_t nr
 	return ret;
 }
 
-/* All of it that is there still. Return: 0, or why not. */
+/* Bind all parts of the mapping that are left in the shadow. Return: 0 or -errno. */
 static int move_bind(struct vgpu_mapping *mapping)
 {
 	pgoff_t first = mapping->pgoff, nr;
@@ -566,23 +577,23 @@ static int move_bind(struct vgpu_mapping *mapping)
 		ret = move_bind_run(mapping, first, nr, &cache);
 		if (!ret && !runs)
 			atomic64_inc(&mapping->export->stats.window_binds);
-		/* There is one attribute for all of it. */
+		/* A mapping has one cache attribute for all of its parts. */
 		if (!ret && runs++ && cache != mapping->cache)
 			ret = -EINVAL;
-		/* Means nothing until it is in the window. */
+		/* The attribute is not used before the mapping is in the window. */
 		if (!ret)
 			mapping->cache = cache;
 	}
 	if (!ret)
 		ret = vgpu_window_attach(mapping->claim, mapping);
-	/* Once may be for a part that was unmapped, or a driver that was slow, just then. */
+	/* A first -EINVAL may be due to a part just unmapped, or a slow driver: wait for two. */
 	if (ret == -EOPNOTSUPP || (ret == -EINVAL && mapping->refused))
 		WRITE_ONCE(mapping->stays, true);
 	mapping->refused = ret == -EINVAL;
 	return ret;
 }
 
-/* Return: 0, or why not all are bound. */
+/* Bind all mappings. Return: 0, or -errno: some are not bound. */
 static int unit_bind(struct move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
@@ -590,7 +601,7 @@ static int unit_bind(struct move_unit *unit)
 
 	list_for_each_entry(mapping, &unit->mappings, unit) {
 		ret = move_bind(mapping);
-		/* A shadow that does not answer is not asked for the program's others, too. */
+		/* A shadow that does not answer is not asked for its other mappings for a while. */
 		if (ret == -ETIMEDOUT)
 			move_pause(&mapping->session->move_pause, MOVE_RETRY_MAX);
 		else
@@ -601,7 +612,7 @@ static int unit_bind(struct move_unit *unit)
 	return 0;
 
 err_unclaim:
-	/* The host has not heard of the ranges of those that follow. */
+	/* The host has not been told the ranges of the mappings that follow. */
 	list_for_each_entry_continue(mapping, &unit->mappings, unit) {
 		vgpu_window_unclaim(mapping->claim);
 		mapping->claim = NULL;
@@ -609,13 +620,16 @@ err_unclaim:
 	return ret;
 }
 
-/* Its faults wait, and all that was written to copies is at the host. Return: 0, or why not. */
+/*
+ * Make the faults of the unit wait, unmap its cached pages, and send the bytes that were written to
+ * copies. Return: 0 or -errno.
+ */
 static int unit_leave(struct move_unit *unit)
 {
 	int ret;
 
 	unit_begin(unit);
-	/* Else one was made since, which saw the others as they were. */
+	/* -EAGAIN: a mapping that shares pages was made since, in the mode of the others. */
 	ret = unit_is_alone(unit) ? 0 : -EAGAIN;
 	if (!ret)
 		ret = vgpu_space_leave(unit->space, unit->first, unit_pages(unit));
@@ -623,8 +637,9 @@ static int unit_leave(struct move_unit *unit)
 }
 
 /*
- * They are told when there is some, see vgpu_move_room(), and tried again when one of several
- * ends, which may have happened since they were collected: see vgpu_move_alone().
+ * Note that the unit has found no room. The worker is started when there is room again
+ * (vgpu_move_room()), and when one of several mappings of the unit ends (vgpu_move_alone()). If one
+ * has ended since the unit was collected, the worker is started here.
  */
 static void unit_crowded(struct move_unit *unit)
 {
@@ -652,15 +667,15 @@ static void unit_in_pause(struct move_unit *unit)
 }
 
 /*
- * The host binds it before it moves: what is in the window is the same memory as that to
- * which bytes are sent. If it fails, all stay copies.
+ * Move the unit into the window. The host binds the mappings first, as the window then shows the
+ * same memory to which bytes are sent. If that fails, all mappings stay in copy mode.
  */
 static void unit_in(struct move_unit *unit)
 {
 	struct vgpu_mapping *mapping;
 	int ret;
 
-	/* Most of it while programs run; and the host has heard of what they unmapped. */
+	/* Most bytes are sent while programs still run, and so are the unmaps behind them. */
 	ret = unit_flush(unit, MOVE_FLUSH_MOST);
 	if (ret) {
 		unit_in_pause(unit);
@@ -687,7 +702,7 @@ static void unit_in(struct move_unit *unit)
 
 /* --- rounds ---------------------------------------------------------------- */
 
-/* All are to be looked at, the rest of the last look first. */
+/* Put all mappings on the list to be looked at, behind those that the last round has left. */
 static void move_look(struct vgpu_host *host)
 {
 	spin_lock(&host->lock);
@@ -695,7 +710,10 @@ static void move_look(struct vgpu_host *host)
 	spin_unlock(&host->lock);
 }
 
-/* Return: when one has to be tried again, which was not, or in vain; 0: none. */
+/*
+ * Move out all units that have to leave. Return: delay in jiffies until a unit has to be tried
+ * again, after a failure or a back-off; 0: none has to.
+ */
 static unsigned long move_all_out(struct move_unit *unit)
 {
 	unsigned long again = 0;
@@ -711,7 +729,10 @@ static unsigned long move_all_out(struct move_unit *unit)
 	return again;
 }
 
-/* Likewise. Once there is another round to come, the rest is left to that. */
+/*
+ * Move in all units that may enter. If another round was asked for meanwhile, it gets the rest
+ * after the first attempt. Return: as move_all_out().
+ */
 static unsigned long move_all_in(struct move_unit *unit, u64 asked)
 {
 	unsigned long again = 0;
@@ -732,7 +753,7 @@ static unsigned long move_all_in(struct move_unit *unit, u64 asked)
 	return again;
 }
 
-/* Out before in, as programs may wait for it. */
+/* Run a round. Units are moved out first, as faults may wait for that. */
 void vgpu_move_work(struct work_struct *work)
 {
 	struct vgpu_host *host = container_of(work, struct vgpu_host, move_work.work);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Moves: mappings go from copy mode into the host's window and back while programs
- * use them: when a window comes or goes, or is to be drained or filled, or cannot show
- * what is in it. One worker of each host does that, so that no fault waits for a peer
- * on behalf of another, and no two move one mapping.
+ * Moves: bring mappings from copy mode into the host's window and back while programs use them.
+ * That happens when a window comes or goes, is to be drained or filled, or cannot show what a
+ * mapping has. One worker of each host does it, so that no fault waits for the host on behalf of
+ * another fault, and no mapping is moved by two threads.
  */
 #ifndef VGPU_MOVE_H
 #define VGPU_MOVE_H
@@ -15,60 +15,64 @@ struct vgpu_mapping;
 struct work_struct;
 
 enum vgpu_mapping_mode {
-	VGPU_MAPPING_COPY,	/* pages are fetched, and bytes sent */
-	VGPU_MAPPING_WINDOW,	/* seen in the host's window */
-	VGPU_MAPPING_MOVING,	/* from the one to the other: faults wait */
+	VGPU_MAPPING_COPY,	/* pages are fetched, and written bytes are sent */
+	VGPU_MAPPING_WINDOW,	/* pages are seen in the host's window */
+	VGPU_MAPPING_MOVING,	/* the mode is changing: faults wait */
 	VGPU_MAPPING_MODES
 };
 
 /**
- * struct vgpu_move_pause - what could not be moved is left alone for a while
- * @until: so long; only the worker's, like @delay
- * @delay: since when, which is doubled the next time; 0: it could
+ * struct vgpu_move_pause - back-off of moves that have failed; used only by the worker
+ * @until: time in jiffies until which no attempt is made
+ * @delay: back-off in jiffies, doubled after each failed attempt; 0: the last attempt succeeded
  */
 struct vgpu_move_pause {
 	unsigned long until;
 	unsigned long delay;
 };
 
-/* Module init and exit; exit after the last host is freed. */
+/* Module init and exit; exit is called after the last host is freed. */
 int vgpu_move_global_init(void);
 void vgpu_move_global_exit(void);
 
-/* How often vgpu_move_later() was called. */
+/* Return: number of times that a round of moves was asked for. */
 u64 vgpu_move_asked(struct vgpu_host *host);
 /*
- * A new mapping that may move, which nobody can touch yet; @asked: vgpu_move_asked() from before it
- * was said where it is. It begins as one that moves if others show pages of it elsewhere.
+ * Add a new mapping that may move, and that no program can access yet. @asked: result of
+ * vgpu_move_asked() from before the call that placed the mapping. The mapping begins in mode MOVING
+ * if a mapping in another mode shows pages of it.
  */
 void vgpu_move_add(struct vgpu_mapping *mapping, u64 asked);
-/* It is seen in another way from now on. host->lock is held. */
+/* Set the mode. The caller holds host->lock. */
 void vgpu_move_set_mode_locked(struct vgpu_mapping *mapping, enum vgpu_mapping_mode mode);
-/* No program shows any of it any more: it shares pages with none. */
+/* Note that no program shows any part of the mapping any more: it shares pages with none. */
 void vgpu_move_alone(struct vgpu_mapping *mapping);
-/* It is freed. */
+/* Take a mapping that is freed off all lists and trees. */
 void vgpu_move_forget(struct vgpu_mapping *mapping);
 
-/* The window is not what it was: bring each mapping where it is to be. No lock but spinlocks. */
+/* Ask for a round of moves, after a change of the window. Takes host->lock only. */
 void vgpu_move_later(struct vgpu_host *host);
-/* The window has room again that somebody wanted. Likewise. */
+/* Start a round, as the window has room that a mapping did not find. Takes host->lock only. */
 void vgpu_move_room(struct vgpu_host *host);
 void vgpu_move_work(struct work_struct *work);
-/* The connection is lost: nothing moves any more. */
+/* Cancel the pending round and wake the waiters, as the connection is lost. */
 void vgpu_move_abort(struct vgpu_host *host);
 
 /**
- * vgpu_move_now - have a mapping brought where it is to be, before others
- * @mapping: a mapping
- * @moves: its number of moves when it was seen that it has to
- * @deadline: the fault's (deadline.h); 0: nobody waits for what the program holds
+ * vgpu_move_now - have a mapping moved before others, and wait
+ * @mapping: the mapping
+ * @moves: value of @mapping->moves when the need for the move was seen
+ * @deadline: deadline of the fault (deadline.h); 0: none, as the faulting thread holds no locks
  *
  * Context: a fault, without locks; waits killably.
- * Return: 0: look again; -EINTR, -ETIMEDOUT, or why it stays where it is.
+ * Return: 0: the fault is to be retried; -EINTR, -ETIMEDOUT, or the error of the move.
  */
 int vgpu_move_now(struct vgpu_mapping *mapping, u64 moves, unsigned long deadline);
 
-/* Until it does not move. Context and result like that. */
+/*
+ * Wait until the mapping is not in mode MOVING. Context: as vgpu_move_now(). Return: 0, -EINTR,
+ * -ETIMEDOUT, -ENODEV (the connection is lost).
+ */
 int vgpu_move_wait(struct vgpu_mapping *mapping, unsigned long deadline);
 
 #endif /* VGPU_MOVE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Calls of class mm that move bytes of device mappings: see pages.h. */
+/* Calls of class mm that read and write the bytes of device mappings: see pages.h. */
 #include <linux/errno.h>
 #include <linux/uio.h>
 
@@ -91,10 +91,13 @@ s64 vgpu_pages_write(struct vgpu_session *session, struct vgpu_stats *stats,
 	ret = vgpu_call_run(session, &xcall);
 	if (!ret) {
 		ret = min_t(s64, xcall.result, 0);
-		/* Of the host's thread. */
+		/* The host's thread was interrupted, not the caller. */
 		if (ret == -EINTR)
 			ret = -EAGAIN;
-		/* The session ends there, and nobody has these pages; no lane was lost. */
+		/*
+		 * The session ends at the host, and its mappings with it, so the bytes are refused.
+		 * After the loss of a lane it is vgpu_call_run() that returns -ENODEV.
+		 */
 		if (ret == -ENODEV)
 			ret = -EFAULT;
 	}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reclaim: clean cached pages of device memory are given back when this machine
- * needs memory. The host is not asked for anything here: a page that is touched
- * again is fetched again.
+ * Reclaim: frees clean cached pages of device memory when this machine needs memory. That takes no
+ * call to the host: a page that is accessed again is fetched again.
  */
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -27,7 +26,7 @@ struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, u64 *round)
 	if (!*round)
 		*round = ++set->rounds;
 	list_for_each_entry(space, &set->active, active) {
-		/* All that follow were moved or added since this round began. */
+		/* This space and all behind it were moved or added since the round began. */
 		if (space->round >= *round)
 			break;
 		if (!kref_get_unless_zero(&space->ref))
@@ -48,7 +47,7 @@ static unsigned long reclaim_scan(struct shrinker *shrinker, struct shrink_contr
 	unsigned long freed = 0;
 	u64 round = 0;
 
-	/* The last reference of a space may be put here, and an inode's with it. */
+	/* vgpu_space_put() may free the space, and with it an inode: only with __GFP_FS. */
 	if (!(sc->gfp_mask & __GFP_FS))
 		return SHRINK_STOP;
 	while (freed < sc->nr_to_scan && (space = vgpu_reclaim_next(set, &round))) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reclaim of cached pages, where there are too many of them and under memory pressure, from a
- * host's connection to its end.
+ * Reclaim: frees clean cached pages where there are too many of them, and under memory pressure.
+ * The shrinker lives from the connection to a host until the connection ends.
  */
 #ifndef VGPU_RECLAIM_H
 #define VGPU_RECLAIM_H
@@ -11,20 +11,21 @@
 struct vgpu_space;
 struct vgpu_space_set;
 
-/* Return: 0 or -ENOMEM. */
+/* Register the shrinker. Return: 0 or -ENOMEM. */
 int vgpu_reclaim_start(struct vgpu_space_set *set);
 void vgpu_reclaim_stop(struct vgpu_space_set *set);
 
 /**
- * vgpu_reclaim_next - the next space of a round of all active ones
- * @set: the spaces of a host
- * @round: number of the round; 0 begins one, and becomes its number
+ * vgpu_reclaim_next - get the next space of a round of all active ones
+ * @set: spaces of a host
+ * @round: number of the round; 0 begins a round, and is replaced by its number
  *
- * The space goes to the end of the line. Each is returned once at most. One that another round was
- * at meanwhile may be left out, and so may one that comes meanwhile.
+ * The space is moved to the end of the list. A round returns each space once at most. It may miss a
+ * space that another round returns meanwhile, or that becomes active meanwhile.
  *
  * Context: any that may take set->lock, which is taken here.
- * Return: a reference, or NULL: what is left was looked at, or came, since the round began.
+ * Return: a space, with a reference; NULL: all that are left were returned by a round, or became
+ * active, since this round began.
  */
 struct vgpu_space *vgpu_reclaim_next(struct vgpu_space_set *set, u64 *round);
 

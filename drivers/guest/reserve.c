@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The range of a process that its shadow uses for itself: kept free by a private
- * mapping without access, of a file that gives it a name in /proc/PID/maps. A
- * 32-bit process has no such addresses. There each ioctl gets a range of its own
- * while it runs.
+ * Reserved range: addresses of a process that its shadow uses for itself. The process keeps them
+ * free by a private mapping without access, of a file that gives the mapping a name in
+ * /proc/PID/maps. A 32-bit process has no such addresses: each of its ioctls that has segments gets
+ * a range of its own while it runs.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -22,8 +22,9 @@
 static struct file *reserve_file;
 
 /*
- * A forked child has its parent's reservation, and a process may have one of an
- * earlier load of the module: the name is what counts, and that nobody uses it.
+ * Check whether the range is reserved already. A forked child has its parent's mapping, and a
+ * process may have one from an earlier load of the module, so a mapping counts by its name, and if
+ * it gives no access.
  */
 static bool reserve_exists(u64 base, u64 size)
 {
@@ -40,7 +41,7 @@ static bool reserve_exists(u64 base, u64 size)
 	return reserved;
 }
 
-/* A core dump that has what is mapped from files would read all of it, page by page. */
+/* Leave the range out of core dumps: a dump of file mappings would read it page by page. */
 static void reserve_leave_out(u64 base)
 {
 	struct mm_struct *mm = current->mm;
@@ -56,12 +57,12 @@ static void reserve_leave_out(u64 base)
 
 /**
  * vgpu_reserve_current - keep the shadow's range free in the process
- * @session: the calling process's; mmap_lock is not held
+ * @session: session of the calling process
  *
- * A program whose limits leave no room for it (RLIMIT_AS, or RLIMIT_MEMLOCK after
- * mlockall()) goes without: it gets no memory there unless it asks for those very
- * addresses.
+ * A program whose limits leave no room for the range (RLIMIT_AS, or RLIMIT_MEMLOCK after
+ * mlockall()) goes without: it gets no memory there unless it asks for those very addresses.
  *
+ * Context: process; mmap_lock is not held.
  * Return: 0, or -ENOMEM: the program has something else there.
  */
 int vgpu_reserve_current(struct vgpu_session *session)
@@ -73,7 +74,7 @@ int vgpu_reserve_current(struct vgpu_session *session)
 
 	if (READ_ONCE(session->is_reserved))
 		return 0;
-	/* Only a process can reserve, and a 32-bit one has no such addresses. */
+	/* Only the process itself can reserve, and a 32-bit one has no such addresses. */
 	if (session->mm != current->mm || !size || TASK_SIZE <= base)
 		return 0;
 
@@ -92,7 +93,7 @@ int vgpu_reserve_current(struct vgpu_session *session)
 	return ret;
 }
 
-/* A child does not have its parent's ioctls. */
+/* Keep the range from children, which do not run their parent's ioctls, and from core dumps. */
 static void reserve_dont_copy(unsigned long addr)
 {
 	struct mm_struct *mm = current->mm;
@@ -107,10 +108,10 @@ static void reserve_dont_copy(unsigned long addr)
 
 /**
  * vgpu_reserve_low - keep room free below 4 GiB for the segments of one ioctl
- * @len: bytes, a multiple of the page size
- * @addr: out: where
+ * @len: length in bytes, a multiple of the page size
+ * @addr: out: address of the room
  *
- * For a thread in a 32-bit system call: there the kernel chooses such addresses.
+ * The caller is in a 32-bit system call, where the kernel chooses addresses below 4 GiB.
  *
  * Return: 0, or -ENOMEM.
  */
@@ -132,7 +133,7 @@ int vgpu_reserve_low(u64 len, unsigned long *addr)
 	return 0;
 }
 
-/* Undoes vgpu_reserve_low(). */
+/* Undo vgpu_reserve_low(). */
 void vgpu_reserve_low_end(unsigned long addr, u64 len)
 {
 	vm_munmap(addr, len);

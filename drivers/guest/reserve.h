@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The address range that a process keeps free for its shadow. */
+/* Reserved range: addresses that a process keeps free for its shadow. */
 #ifndef VGPU_RESERVE_H
 #define VGPU_RESERVE_H
 

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Spaces: lifetime, cached pages, faults. See space.h; flush.c brings dirty
- * pages back.
+ * Spaces: lifetime, cached pages, faults. See space.h; flush.c sends dirty pages back.
  *
- * Two races are worth words:
+ * Two races need an explanation:
  *
- *  - A page that is fetched while another thread's call changes it must not be
- *    cached beyond that call. set->drops counts the ends of calls: a fetch
- *    remembers it, counts its page in nr_cached, and looks again; a call's end
- *    counts drops first and looks at nr_cached then. One of the two sees the
- *    other.
- *  - A fault may lose that race again and again against a program that makes
- *    calls all the time. After SPACE_TRIES it raises set->starved, for which
- *    calls, polls and events wait (vgpu_space_await_faults()), and which space_expire()
- *    leaves alone.
+ *  - A page that is fetched while another thread's call changes it must not be cached beyond that
+ *    call. set->drops counts the ends of calls. A fetch notes its value, counts the fetched page
+ *    in nr_cached, and then compares the value. The end of a call increments drops first and looks
+ *    at nr_cached then. At least one of the two sees what the other has done.
+ *  - A fault may lose that race again and again to a program that makes calls all the time. After
+ *    SPACE_TRIES attempts the fault increments set->starved. While set->starved is not 0, calls,
+ *    polls and events wait (vgpu_space_await_faults()), and space_expire() drops nothing.
  */
 #include <linux/errno.h>
 #include <linux/highmem.h>
@@ -42,23 +39,23 @@ module_param(expire_ms, uint, 0644);
 MODULE_PARM_DESC(expire_ms,
 		 "milliseconds (up to 1000) after which cached pages of mappings go where no call comes, and then twice as late, up to eight times; 0: never");
 
-/* page_private() of one that is cached no more. */
+/* Value of page_private() of a page that was cached and has been dropped. */
 #define SPACE_PAGE_GONE		1
 
 #define SPACE_TRIES		3
 #define SPACE_AHEAD_MAX		128U
-/* Who reads on for so many pages gets all that were fetched by one fault. */
+/* Smallest fetch whose pages one fault inserts all at once, for a program that reads on. */
 #define SPACE_AROUND_MIN	32U
 #define SPACE_CACHED_MAX	(SZ_64M >> PAGE_SHIFT)
-/* So many pages that were blank begin to be sent before anybody waits for it. */
+/* Number of blank pages of a mapping that become dirty before a flush of them is started. */
 #define SPACE_BLANK_FLUSH	256U
-/* So many pages that are blank one store may make dirty. */
+/* Maximum number of blank pages that one store makes dirty in advance. */
 #define SPACE_BLANK_AHEAD	32UL
-/* What is cached while no call comes goes twice as late each time, so often. */
+/* Maximum number of times that the delay of space_expire() doubles while there is no call. */
 #define SPACE_EXPIRE_DOUBLE	3U
-/* How long writes, or calls, may be held: as long as a fault of the kernel may take. */
+/* Longest time for which writers or calls are held up: that for which a kernel fault may wait. */
 #define SPACE_HOLD_TIME		(3 * HZ)
-/* After this time a fault looks whether the hold is over. */
+/* Interval at which a writer checks whether a hold is over, in jiffies. */
 #define SPACE_HOLD_LOOK		max(HZ / 50, 1)
 
 struct vgpu_space *vgpu_space_get(struct vgpu_host *host, u64 id)
@@ -131,9 +128,10 @@ void vgpu_space_put(struct vgpu_space *space)
 }
 
 /*
- * The fault of a mapping that is not VM_PFNMAP hands its page to the core, which
- * maps it under the page's lock. One that was on its way is mapped after this, and unmapped with
- * the others; one that comes later sees the mark.
+ * Mark dropped pages, so that no fault maps them any more. The fault of a mapping that is not
+ * VM_PFNMAP hands its page to the core, which maps it under the page's lock. A fault that has this
+ * lock already maps the page before it is marked, and space_unmap_gone() zaps that PTE. A later
+ * fault finds the mark (space_lock_fault()).
  */
 static void space_settle_gone(struct list_head *gone)
 {
@@ -147,8 +145,8 @@ static void space_settle_gone(struct list_head *gone)
 }
 
 /*
- * Take @gone, in the order of their offsets, out of all page tables: what lies between two
- * of them may be seen in the window, and stays.
+ * Zap the PTEs of the pages in @gone, which are sorted by offset. What lies between two of them
+ * stays mapped, as it may be a part of a mapping in the window.
  */
 static void space_unmap_gone(struct vgpu_space *space, const struct list_head *gone)
 {
@@ -170,8 +168,9 @@ static void space_unmap_gone(struct vgpu_space *space, const struct list_head *g
 }
 
 /*
- * Pages are gone though no call has ended, and one of them has @sent bytes to the host. A fetch
- * that is under way, and older than these, counts as one of before a call.
+ * Note that pages were dropped without the end of a call. If one of them has @sent bytes to the
+ * host, a fetch that is under way may bring older bytes than these, so it is repeated as if a call
+ * had ended.
  */
 static void space_count_room(struct vgpu_space *space, bool sent)
 {
@@ -181,8 +180,8 @@ static void space_count_room(struct vgpu_space *space, bool sent)
 }
 
 /*
- * Forget clean pages from @first to @last, to make @room or as a call has ended. Return: how many
- * are not clean.
+ * Drop clean pages from @first to @last. @room: true to make room; false if the caller has counted
+ * set->drops, as a call has ended for example. Return: number of dirty pages, which stay.
  *
  * The function is never inlined, so that a test can stop it (mock_fresh.c).
  */
@@ -206,8 +205,8 @@ static noinline unsigned long space_drop_range(struct vgpu_space *space, pgoff_t
 	}
 	space_count_room(space, room && sent);
 	/*
-	 * PTEs are put in under the lock only, so none of these pages comes
-	 * back; private copies of a program stay.
+	 * PTEs are inserted only under the lock, so none of these pages is mapped again; private
+	 * copies of a program stay.
 	 */
 	if (!list_empty(&gone)) {
 		space_settle_gone(&gone);
@@ -236,7 +235,7 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 
 	mutex_lock(&space->lock);
 	xa_for_each_range(&space->pages, index, page, pgoff, pgoff + nr - 1) {
-		/* One that is on its way into page tables is there now, and unmapped below. */
+		/* A fault that held the page's lock has its PTE by now, which is zapped below. */
 		lock_page(page->page);
 		unlock_page(page->page);
 	}
@@ -248,12 +247,12 @@ int vgpu_space_leave(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 	return ret;
 }
 
-/* Return: how many are there still, as they are dirty. */
+/* Drop clean pages of a range. Return: number of pages that stay, as they are dirty. */
 static unsigned long space_renew(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_space_set *set = &space->host->spaces;
 
-	/* What is on its way counts as fetched during a call: see above. */
+	/* A fetch that is under way is repeated, as after a call: see the file's first race. */
 	atomic64_inc_return(&set->drops);
 	if (!atomic_read(&set->nr_cached))
 		return 0;
@@ -281,7 +280,10 @@ static void space_let_go(struct vgpu_space *space)
 	wake_up_all(&space->host->spaces.wait);
 }
 
-/* A clean page may become dirty. Under the space's lock this stays so but for other spaces. */
+/*
+ * Check whether a clean page may become dirty. While the space's lock is held, only writers to
+ * other spaces may change the result to false.
+ */
 static bool space_has_room(const struct vgpu_space *space)
 {
 	return atomic_read(&space->host->spaces.nr_dirty) < SPACE_DIRTY_MAX &&
@@ -294,7 +296,10 @@ static bool space_may_dirty(const struct vgpu_space *space, const struct vgpu_pa
 	return vgpu_page_is_dirty(page) || space_has_room(space);
 }
 
-/* A flush kept it, as somebody refers to it, who has written no more since. */
+/*
+ * Check whether a page that a flush kept dirty because of a reference has not been written to
+ * since. Unmaps the page.
+ */
 static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 {
 	lockdep_assert_held(&space->lock);
@@ -305,7 +310,7 @@ static bool space_page_is_sent(struct vgpu_space *space, struct vgpu_page *page)
 		!memcmp(page->orig, page_address(page->page), PAGE_SIZE);
 }
 
-/* Such pages are clean. */
+/* Make pages clean whose bytes the host has: see space_page_is_sent(). */
 static void space_clean_sent(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr)
 {
 	struct vgpu_mapping *owner;
@@ -331,8 +336,8 @@ int vgpu_space_clear(struct vgpu_space *space, pgoff_t pgoff, pgoff_t nr, unsign
 	int ret;
 
 	/*
-	 * A page that became dirty again would stay, with bytes of before; and a program
-	 * that writes all the time would make it so each time.
+	 * Hold up writers: a page that became dirty again would stay cached with its old bytes,
+	 * and a program that writes all the time would make each attempt fail.
 	 */
 	space_hold(space);
 	ret = vgpu_flush_soon(&space->host->spaces, wait, wait);
@@ -356,7 +361,7 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 	xa_for_each(&space->pages, index, page) {
 		if (nr == max)
 			break;
-		/* Locked, it is on its way into a private mapping. */
+		/* A page that is locked is being mapped by the core: leave it. */
 		if (vgpu_page_is_dirty(page) || !trylock_page(page->page))
 			continue;
 		set_page_private(page->page, SPACE_PAGE_GONE);
@@ -375,7 +380,7 @@ unsigned long vgpu_space_reclaim(struct vgpu_space *space, unsigned long max)
 	return nr;
 }
 
-/* An active space that the drop with number @drops was not at yet, or NULL. */
+/* Return: an active space whose last drop is older than @drops, with a reference; or NULL. */
 static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
 {
 	struct vgpu_space *space;
@@ -390,8 +395,8 @@ static struct vgpu_space *space_next(struct vgpu_space_set *set, s64 drops)
 /* --- pages that are written to all the time ---------------------------------- */
 
 /*
- * The host's bytes, @fetched, wherever the program has not written since @orig was the host's.
- * What it has written stays dirty.
+ * Take over the host's bytes, @fetched, where the program has not written since the snapshot
+ * @orig. Bytes that the program has written stay: a flush compares them with the new snapshot.
  */
 static void page_merge(u8 *now, u8 *orig, const u8 *fetched)
 {
@@ -404,17 +409,20 @@ static void page_merge(u8 *now, u8 *orig, const u8 *fetched)
 	}
 }
 
-/* The bytes of a page that is dirty, and older than the drop with number @drops. */
+/* Check whether a dirty page has bytes from before the drop @drops that are to be fetched again. */
 static bool page_is_old(const struct vgpu_page *page, s64 drops)
 {
 	/*
-	 * A kernel's pointer may write to a pinned page at any time: its bytes stay. Of one that
-	 * goes whole there are no others.
+	 * The kernel may write to a pinned page at any time, so its bytes cannot be merged. A
+	 * page that is sent whole has no bytes of the host.
 	 */
 	return page->fresh < drops && !page->whole && !vgpu_page_is_pinned(page);
 }
 
-/* As of the set's drop number @fresh the host has @fetched, and what flights took before. */
+/*
+ * Merge @fetched into a dirty page: the bytes that the host had when set->drops was @fresh,
+ * including all that flights have taken from the page before.
+ */
 static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *fetched, s64 fresh)
 {
 	struct vgpu_space *space = mapping->space;
@@ -424,7 +432,7 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 	page = xa_load(&space->pages, index);
 	if (page && page->owner == mapping && !page->whole && page->fresh < fresh &&
 	    vgpu_mapping_covered(mapping, index)) {
-		/* Programs that touch it wait for the lock, and nobody can pin it any more. */
+		/* Stores and new pins have to fault after this, and wait for space->lock. */
 		vgpu_flush_unmap(space, index, 1);
 		if (!vgpu_page_is_pinned(page)) {
 			page_merge(page_address(page->page), page->orig, fetched);
@@ -435,8 +443,8 @@ static void space_merge(struct vgpu_mapping *mapping, pgoff_t index, const u8 *f
 }
 
 /*
- * Fetch the bytes that the host has of a page through the mapping that made it dirty. Of
- * another session than the caller's, @own, that may not take long.
+ * Fetch the host's bytes of a dirty page through the mapping that owns it, and merge them. For a
+ * session other than @own, the caller's, the fetch is bounded by VGPU_FLUSH_LATE.
  */
 static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 			       struct vgpu_session *own)
@@ -461,7 +469,10 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 		ret = vgpu_flush_claim(flush, deadline);
 	if (ret)
 		goto out_free;
-	/* A flight of its own is an orphan, which waits for this; another's is late. */
+	/*
+	 * A flight that still has the page is an orphan of this flush, which is sent after the
+	 * flush is released, or a late flight of another one. The host's bytes are old then.
+	 */
 	if (!xa_load(&mapping->space->flying, index)) {
 		fresh = atomic64_read(&set->drops);
 		ret = vgpu_pages_read(mapping->session, &mapping->export->stats,
@@ -471,13 +482,16 @@ static void space_refresh_page(struct vgpu_mapping *mapping, pgoff_t index,
 	}
 	vgpu_flush_release(flush);
 out_free:
-	/* The next pages of that process are not waited for, too. */
+	/* The next pages of a session that does not answer are not waited for. */
 	if (ret == -ETIMEDOUT)
 		vgpu_flush_set_late(flush);
 	kfree(buf);
 }
 
-/* The first dirty page from *@index on that is old: its mapping, a reference; or NULL. */
+/*
+ * Find the first dirty page from *@index on that is old. Return: its mapping, with a reference, or
+ * NULL.
+ */
 static struct vgpu_mapping *space_next_old(struct vgpu_space *space, unsigned long *index,
 					   s64 drops)
 {
@@ -495,8 +509,9 @@ static struct vgpu_mapping *space_next_old(struct vgpu_space *space, unsigned lo
 }
 
 /*
- * The active space with the next higher number than *@id, or, for the @first one, with the
- * lowest: a reference; or NULL. One that is at its end has no dirty pages.
+ * Find the active space with the next higher id than *@id, or, with @first, the one with the lowest
+ * id, and store its id in *@id. A space without references is skipped, as it has no dirty pages.
+ * Return: the space, with a reference, or NULL.
  */
 static struct vgpu_space *space_by_id(struct vgpu_space_set *set, bool first, u64 *id)
 {
@@ -516,7 +531,7 @@ static struct vgpu_space *space_by_id(struct vgpu_space_set *set, bool first, u6
 	return found;
 }
 
-/* Of pages that stayed dirty, as programs wrote to them meanwhile, the other bytes are old. */
+/* Refresh pages that stayed dirty: fetch their bytes again, but for those that programs wrote. */
 static void space_refresh(struct vgpu_space_set *set, struct vgpu_session *own, s64 drops)
 {
 	struct vgpu_mapping *mapping;
@@ -541,10 +556,10 @@ static void space_drop(struct vgpu_space_set *set, struct vgpu_session *own)
 	s64 drops = atomic64_inc_return(&set->drops);
 	struct vgpu_space *space;
 
-	/* atomic64_inc_return() pairs with the barrier in space_insert(): see above. */
+	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
 	if (!atomic_read(&set->nr_cached))
 		return;
-	/* What was written during the call hides what the device changed beside it. */
+	/* A dirty page hides what the device changed in it: send it, so that it can be dropped. */
 	vgpu_flush_all(set, own, 0);
 
 	mutex_lock(&set->drop_lock);
@@ -585,7 +600,7 @@ bool vgpu_space_is_renewed(struct vgpu_host *host)
 	if (atomic_read(&host->spaces.starved))
 		return false;
 	atomic64_inc_return(&host->spaces.drops);
-	/* atomic64_inc_return() pairs with the barrier in space_insert(): see above. */
+	/* atomic64_inc_return() pairs with the barrier in space_insert(), for the first race. */
 	return !atomic_read(&host->spaces.nr_cached);
 }
 
@@ -604,8 +619,8 @@ static void space_expire_later(struct vgpu_space_set *set)
 }
 
 /*
- * A program may wait for the device by reading what it has mapped, and the device for the
- * program, with no call that would bring either the other's bytes.
+ * Drop cached pages after some time without calls. A program may wait for the device by reading
+ * mapped memory, and the device for the program, while no call brings either the other's bytes.
  */
 static void space_expire(struct work_struct *work)
 {
@@ -616,7 +631,7 @@ static void space_expire(struct work_struct *work)
 			   min(READ_ONCE(set->expire_doubled) + 1, SPACE_EXPIRE_DOUBLE));
 		if (!atomic_read(&set->starved))
 			space_drop(set, NULL);
-		/* What was written meanwhile stays. */
+		/* Pages that were written to meanwhile stay cached. */
 		if (atomic_read(&set->nr_cached))
 			space_expire_later(set);
 	}
@@ -672,7 +687,7 @@ void vgpu_space_set_abort(struct vgpu_space_set *set)
 
 /* --- faults --------------------------------------------------------------- */
 
-/* Return: 0, -EBUSY (another one is there), -ENOMEM. */
+/* Enter a page into space->pages. Return: 0, -EBUSY (a page is cached there), -ENOMEM. */
 static int space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgoff_t index,
 			  s64 drops)
 {
@@ -682,7 +697,7 @@ static int space_page_add(struct vgpu_space *space, struct vgpu_page *page, pgof
 	return xa_insert(&space->pages, index, page, GFP_KERNEL_ACCOUNT);
 }
 
-/* Pages have been added, or will be before the lock is let go. */
+/* Enter the space into set->active. The caller has added pages, or does so under the same lock. */
 static void space_activate(struct vgpu_space *space)
 {
 	struct vgpu_space_set *set = &space->host->spaces;
@@ -690,7 +705,7 @@ static void space_activate(struct vgpu_space *space)
 	lockdep_assert_held(&space->lock);
 	spin_lock(&set->lock);
 	if (list_empty(&space->active)) {
-		/* A round of reclaim that is under way need not come here: so it ends. */
+		/* A round of reclaim that is under way skips the space, so that the round ends. */
 		space->round = set->rounds;
 		list_add_tail(&space->active, &set->active);
 	}
@@ -698,7 +713,7 @@ static void space_activate(struct vgpu_space *space)
 	space_expire_later(set);
 }
 
-/* The pages that are added are taken out of @pages. Return: how it went with the first one. */
+/* Cache @pages, and clear the entries of those cached. Return: 0, or the first page's error. */
 static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
 			       struct vgpu_page **pages, u32 nr, s64 drops)
 {
@@ -708,7 +723,7 @@ static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
 
 	for (i = 0; i < nr; i++) {
 		ret = space_page_add(space, pages[i], index + i, drops);
-		/* Another fault was quicker. */
+		/* Another fault has cached this page. */
 		if (ret == -EBUSY)
 			continue;
 		if (ret)
@@ -720,8 +735,8 @@ static int space_insert_locked(struct vgpu_mapping *mapping, pgoff_t index,
 }
 
 /*
- * Cache pages that were fetched when set->drops was @drops. Those that are not cached stay in
- * @pages. Return: 0, -EAGAIN (a call ended since), -ENOMEM, -ENODEV.
+ * Cache pages that were fetched when set->drops was @drops. Pages that are not cached stay in
+ * @pages. Return: 0, -EAGAIN (a call has ended since), -ENOMEM, -ENODEV.
  */
 static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu_page **pages,
 			u32 nr, s64 drops)
@@ -733,10 +748,10 @@ static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu
 
 	atomic_add(nr, &set->nr_cached);
 	mutex_lock(&space->lock);
-	/* A drop that is counted after the look below has to find the space. */
+	/* A drop that is counted after the check of set->drops has to find the space listed. */
 	if (!space->dead)
 		space_activate(space);
-	/* Pairs with the barrier in vgpu_space_drop(). */
+	/* Pairs with the inc_return of space_drop(), space_renew(), vgpu_space_is_renewed(). */
 	smp_mb();
 	if (space->dead)
 		ret = -ENODEV;
@@ -752,8 +767,9 @@ static int space_insert(struct vgpu_mapping *mapping, pgoff_t index, struct vgpu
 }
 
 /*
- * How many pages to fetch at @index: twice as many each time while a program reads on; and
- * where it reads again from where it began, after a call for example, as many as it used.
+ * Return the number of pages to fetch at @index: twice as many as the last time while a program
+ * reads on. A program that reads again from where it began, after a call for example, gets as many
+ * pages as it used the last time.
  */
 static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
 {
@@ -776,7 +792,7 @@ static u32 space_ahead(struct vgpu_mapping *mapping, pgoff_t index)
 	return nr;
 }
 
-/* A page is used that space_ahead() may have had fetched. */
+/* Note that a page is used which space_ahead() may have had fetched. */
 static void space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
 {
 	spin_lock(&mapping->lock);
@@ -785,7 +801,10 @@ static void space_note_use(struct vgpu_mapping *mapping, pgoff_t index)
 	spin_unlock(&mapping->lock);
 }
 
-/* How many of @nr pages from @index on may be fetched; the first one may. */
+/*
+ * Return: number of pages from @index on, up to @nr, before the next page that a flight has. The
+ * caller has waited for the flight of the first page.
+ */
 static u32 space_landed(struct vgpu_space *space, pgoff_t index, u32 nr)
 {
 	unsigned long at = index + 1;
@@ -795,10 +814,10 @@ static u32 space_landed(struct vgpu_space *space, pgoff_t index, u32 nr)
 
 /**
  * struct space_fetch - pages that are being fetched
- * @nr: how many
- * @nr_vec: entries of @vec that are used
- * @pages: the pages, as long as they are not cached
- * @vec: their memory
+ * @nr: number of entries of @pages
+ * @nr_vec: number of used entries of @vec
+ * @pages: pages that are not cached yet, or NULL
+ * @vec: memory of the pages
  */
 struct space_fetch {
 	u32 nr;
@@ -807,7 +826,7 @@ struct space_fetch {
 	struct kvec vec[SPACE_AHEAD_MAX];
 };
 
-/* Return: memory for @nr pages, or for fewer, charged to the caller; or NULL. */
+/* Return: memory for up to @nr pages, charged to the caller's control group; or NULL. */
 static struct space_fetch *space_fetch_make(u32 nr)
 {
 	struct space_fetch *fetch = kmalloc(sizeof(*fetch), GFP_KERNEL_ACCOUNT);
@@ -829,7 +848,7 @@ static void space_fetch_free(struct space_fetch *fetch)
 	kfree(fetch);
 }
 
-/* Fetch pages from @index on into the cache; the first one counts. */
+/* Fetch pages from @index on and cache them. Return: 0, or the error of the first page. */
 static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
 			    struct space_fetch *fetch, unsigned long deadline)
 {
@@ -840,9 +859,9 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
 	u32 nr;
 	int ret;
 
-	/* What this guest wrote elsewhere to the same memory must be seen. */
+	/* Programs may have written to the memory by other mappings: that is flushed first. */
 	ret = vgpu_flush_all(set, mapping->session, deadline);
-	/* It may have given up waiting for another session's. */
+	/* vgpu_flush_all() may have given up on another session, whose flight has the page. */
 	if (!ret)
 		ret = vgpu_flush_await_landed(space, index, &mapping->session->flush, deadline);
 	if (ret)
@@ -854,7 +873,7 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
 	if (got < 0)
 		return got;
 	got >>= PAGE_SHIFT;
-	/* The rest may have been read from what is there now: see mapping.h. */
+	/* Bytes of something else may have been read behind the pages that are still mapped. */
 	got = min_t(pgoff_t, got, vgpu_mapping_covered(mapping, index));
 	if (!got)
 		return -EFAULT;
@@ -862,9 +881,8 @@ static int space_fetch_once(struct vgpu_mapping *mapping, pgoff_t index,
 }
 
 /*
- * Clean pages of one space after the other are forgotten, until there are not too many: those
- * of the mapping's own space alone may be few, and another's would stay for as long as nobody
- * makes a call.
+ * Drop clean pages of one space after the other until there is room. The mapping's own space alone
+ * may have few of them, and those of other spaces would stay until some program makes a call.
  */
 static void space_make_room(struct vgpu_space_set *set)
 {
@@ -904,7 +922,7 @@ static int space_fetch(struct vgpu_mapping *mapping, pgoff_t index, unsigned lon
 		return -ENOMEM;
 	for (;;) {
 		ret = space_fetch_once(mapping, index, fetch, until);
-		/* Only for so long may others be made to wait for a driver that takes its time. */
+		/* Calls are held up for SPACE_HOLD_TIME at most; a fetch may take longer: go on. */
 		if (ret == -ETIMEDOUT && !deadline && tries >= SPACE_TRIES) {
 			space_starve_end(set);
 			until = 0;
@@ -938,7 +956,7 @@ static bool space_is_cached(struct vgpu_space *space, pgoff_t index)
 	return cached;
 }
 
-/* The page can be written to, or it cannot even be read. */
+/* Check whether a writer need not wait: the page may become dirty, or there is no page. */
 static bool space_can_write(struct vgpu_space *space, pgoff_t index)
 {
 	struct vgpu_page *page;
@@ -951,7 +969,7 @@ static bool space_can_write(struct vgpu_space *space, pgoff_t index)
 	return can;
 }
 
-/* Return: 0: space_can_write(); -EINTR, -ETIMEDOUT. */
+/* Wait for space_can_write(). Return: 0, -EINTR, -ETIMEDOUT. */
 static int space_await_room(struct vgpu_space *space, pgoff_t index, unsigned long deadline)
 {
 	struct vgpu_space_set *set = &space->host->spaces;
@@ -980,7 +998,10 @@ int vgpu_space_wait(struct vgpu_mapping *mapping, pgoff_t index, bool write,
 	return ret;
 }
 
-/* Gives the core a cached page, locked until it is mapped; see space_settle_gone(). */
+/*
+ * Hand a cached page to the core, which maps it under the page's lock. A page that was dropped is
+ * not mapped: see space_settle_gone().
+ */
 static vm_fault_t space_lock_fault(struct page *page)
 {
 	lock_page(page);
@@ -992,8 +1013,8 @@ static vm_fault_t space_lock_fault(struct page *page)
 }
 
 /*
- * A page is about to be written to through @mapping. Return: 0; VM_FAULT_RETRY: it cannot be
- * yet; VM_FAULT_OOM.
+ * Make a page dirty that is about to be written to through @mapping. Return: 0; VM_FAULT_RETRY:
+ * the page may not become dirty yet; VM_FAULT_OOM.
  */
 static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_page *page)
 {
@@ -1008,7 +1029,7 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 		return VM_FAULT_RETRY;
 	}
 	whole = page->whole || (mapping->apart && !READ_ONCE(space->shared));
-	/* Nobody compares with it where the page goes whole. */
+	/* A page that is sent whole needs no snapshot. */
 	if (!whole) {
 		page->orig = kmemdup(page_address(page->page), PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 		if (!page->orig)
@@ -1020,21 +1041,22 @@ static vm_fault_t space_make_dirty(struct vgpu_mapping *mapping, struct vgpu_pag
 }
 
 /*
- * @page, whose bytes are zero, is that of a blank buffer at its first store: it holds what the
- * driver cleared, and goes to the host whole, which may have other bytes there. It is dirty at
- * once, for vgpu_blank_end(). Return: false: it is not cached, as it has to be fetched.
+ * Cache @page, whose bytes are zero, for the first store to a page of a blank buffer, instead of a
+ * fetched page. The host may have other bytes there, so a comparison would miss stores of zero: the
+ * page is sent whole. It becomes dirty at once, so that the flush after vgpu_blank_end() finds it.
+ * Return: true; false if the page is not cached and has to be fetched.
  */
 static bool space_add_blank(struct vgpu_mapping *mapping, struct vgpu_page *page, pgoff_t index)
 {
 	struct vgpu_space *space = mapping->space;
 	struct vgpu_space_set *set = &space->host->spaces;
 
-	/* A fetch makes room first. */
+	/* Without room the page is fetched, as a fetch makes room first. */
 	if (!vgpu_blank_is(mapping, index) || atomic_read(&set->nr_cached) >= SPACE_CACHED_MAX)
 		return false;
 	atomic_inc(&set->nr_cached);
 	page->whole = true;
-	/* Most are written to once, and in order: the host takes the first while others come. */
+	/* Most buffers are written once and in order: send pages while others are written. */
 	if (!(++mapping->nr_blank % SPACE_BLANK_FLUSH))
 		vgpu_flush_start(&mapping->session->flush);
 	if (space_page_add(space, page, index, atomic64_read(&set->drops)))
@@ -1051,7 +1073,7 @@ err_count:
 	return false;
 }
 
-/* The page of a store at @index, if it is one of a blank buffer; else NULL. */
+/* Make and cache the page of a store at @index. Return: the page; NULL if it has to be fetched. */
 static struct vgpu_page *space_get_blank(struct vgpu_mapping *mapping, pgoff_t index)
 {
 	struct vgpu_page *page;
@@ -1067,8 +1089,9 @@ static struct vgpu_page *space_get_blank(struct vgpu_mapping *mapping, pgoff_t i
 }
 
 /*
- * A program that writes to one blank page after the other gets those that follow, twice as many
- * each time, for which it may need no fault: what is not written to is zero at the host, too.
+ * Make the blank pages after that of the fault dirty and writable, twice as many each time, for a
+ * program that writes to one page after the other. Stores to these pages may need no fault. If the
+ * program does not store, zeros are sent, as the bytes of a new buffer are zero or undefined.
  */
 static void space_blank_ahead(struct vm_fault *vmf)
 {
@@ -1093,7 +1116,7 @@ static void space_blank_ahead(struct vm_fault *vmf)
 	for (i = 0; i < nr && space_add_blank(mapping, pages[i], index + i); i++) {
 		addr += PAGE_SIZE;
 		mapping->blank_next = index + i + 1;
-		/* One that is not shown faults when it is written to, as it is cached. */
+		/* A page without a PTE faults when it is written to, and is found in the cache. */
 		vmf_insert_pfn_prot(vmf->vma, addr, page_to_pfn(pages[i]->page), prot);
 	}
 	vgpu_batch_free(pages + i, nr - i);
@@ -1103,14 +1126,14 @@ static vm_fault_t space_insert_pfn(struct vm_fault *vmf, struct vgpu_page *page)
 {
 	const unsigned long pfn = page_to_pfn(page->page);
 
-	/* A page that cannot be written to yet is asked for once more, by ->pfn_mkwrite. */
+	/* A page that may not become dirty yet is inserted read-only: ->pfn_mkwrite follows. */
 	if (!vgpu_space_fault_writes(vmf) || space_make_dirty(vmf->vma->vm_private_data, page))
 		return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 	return vmf_insert_pfn_prot(vmf->vma, vmf->address, pfn,
 				   vm_get_page_prot(vmf->vma->vm_flags));
 }
 
-/* The program reads on: what was fetched behind the page of the fault needs no faults. */
+/* Insert the PTEs of fetched pages behind that of the fault, for a program that reads on. */
 static void space_insert_around(struct vm_fault *vmf)
 {
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
@@ -1122,7 +1145,7 @@ static void space_insert_around(struct vm_fault *vmf)
 	if (READ_ONCE(mapping->ahead) < SPACE_AROUND_MIN)
 		return;
 	left = min(left, vgpu_mapping_covered(mapping, index) - 1);
-	/* The last one tells by its fault that the program has come so far. */
+	/* The last page is left out: its fault shows that the program has come that far. */
 	for (; left && index + 2 < READ_ONCE(mapping->ahead_next); left--) {
 		addr += PAGE_SIZE;
 		page = xa_load(&mapping->space->pages, ++index);
@@ -1143,7 +1166,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 
 	lockdep_assert_held_read(&mapping->mode_lock);
 	mutex_lock(&space->lock);
-	/* What has ended may be another program's by now. */
+	/* The memory of a range that has ended at the host may be another program's by now. */
 	if (space->dead || !vgpu_mapping_covered(mapping, index)) {
 		mutex_unlock(&space->lock);
 		return VM_FAULT_SIGBUS;
@@ -1165,7 +1188,7 @@ vm_fault_t vgpu_space_fault(struct vm_fault *vmf)
 		else if (fault == VM_FAULT_NOPAGE && !(vmf->flags & FAULT_FLAG_WRITE))
 			space_insert_around(vmf);
 	} else if (page) {
-		/* A private mapping, of which the core copies it, or one of pages. */
+		/* The core copies the page for a private mapping, and maps it otherwise. */
 		get_page(page->page);
 		vmf->page = page->page;
 		mutex_unlock(&space->lock);
@@ -1185,16 +1208,16 @@ vm_fault_t vgpu_space_mkwrite(struct vm_fault *vmf, bool as_page)
 	lockdep_assert_held_read(&mapping->mode_lock);
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, vmf->pgoff);
-	/* Under the lock, for vgpu_space_unmap() to find what is dirty at the end. */
+	/* The check is under the lock, so that vgpu_space_unmap() finds what is dirty. */
 	if (space->dead || !vgpu_mapping_covered(mapping, vmf->pgoff))
 		fault = VM_FAULT_SIGBUS;
 	else if (!page || (as_page && page->page != vmf->page))
-		/* Dropped in between, and its PTE with it. */
+		/* The page was dropped since the fault began, and its PTE was zapped. */
 		fault = VM_FAULT_NOPAGE;
 	else
 		fault = space_make_dirty(mapping, page);
 	if (!fault && as_page) {
-		/* vgpu_flush_unmap() waits until the core has mapped it. */
+		/* vgpu_flush_unmap() waits for the page lock until the core has mapped the page. */
 		lock_page(vmf->page);
 		fault = VM_FAULT_LOCKED;
 	} else if (!fault) {
@@ -1224,13 +1247,13 @@ void vgpu_space_poke(struct vgpu_space *space, pgoff_t index, unsigned int offse
 {
 	struct vgpu_page *page;
 
-	/* A page that is being fetched may have come without them: see above. */
+	/* A fetch that is under way may lack these bytes, so it is repeated, as after a call. */
 	atomic64_inc_return(&space->host->spaces.drops);
 	mutex_lock(&space->lock);
 	page = xa_load(&space->pages, index);
 	if (page) {
 		memcpy(page_address(page->page) + offset, buf, len);
-		/* They need not be sent again. */
+		/* The host has these bytes, so they need not be sent. */
 		if (page->orig)
 			memcpy(page->orig + offset, buf, len);
 	}
