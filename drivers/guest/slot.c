@@ -16,7 +16,7 @@
 #include "wire.h"
 #include "window.h"
 
-/* Memory that cannot be reached as it should be will hardly be better soon. */
+/* Delay after a slot that could not be accessed: the cause will hardly go away soon. */
 #define SLOT_USELESS_DELAY	(10 * HZ)
 
 static bool slot_claim_nr(struct vgpu_slot *slot)
@@ -28,7 +28,10 @@ static bool slot_claim_nr(struct vgpu_slot *slot)
 	for (i = 0; i < window->nr_slots; i++) {
 		slot->nr = (first + i) % window->nr_slots;
 		if (!test_and_set_bit(slot->nr, slots)) {
-			/* The host may have more to do with this one, after we gave it up. */
+			/*
+			 * Begin the next search behind this slot, with which the host may be
+			 * busy after its release.
+			 */
 			WRITE_ONCE(window->next_slot, slot->nr + 1);
 			return true;
 		}
@@ -65,7 +68,7 @@ u64 vgpu_slot_offset(const struct vgpu_slot *slot)
 	return window->size - (u64)(window->nr_slots - slot->nr) * VGPU_ARENA_SLOT;
 }
 
-/* What is there now is what the host gave. Between slot_enter and slot_leave. */
+/* Returns true if the memory is still the slot's; called between slot_enter and slot_leave. */
 static bool slot_is_ours(const struct vgpu_slot *slot)
 {
 	return slot->window->provider->slot_id(slot) == slot->id;
@@ -108,14 +111,14 @@ bool vgpu_slot_is_usable(const struct vgpu_slot *slot)
 	return vgpu_window_is_open(slot->window);
 }
 
-/* Return: bytes that are there; 0: nothing was put there. */
+/* Copies bytes into the lane's slot. Return: their number; 0: the slot cannot be used for them. */
 static size_t slot_fill(struct vgpu_lane *lane, const struct kvec *vec, size_t nr)
 {
 	const struct vgpu_window_provider *provider;
 	struct vgpu_slot *slot = lane->slot;
 	size_t put = 0;
 
-	/* Where the connection has ended there may be nobody to read it. */
+	/* If the connection has ended, perhaps no thread of the host reads the slot any more. */
 	if (!slot || !vgpu_slot_is_usable(slot) || vgpu_conn_is_down(&lane->conn))
 		return 0;
 	provider = slot->window->provider;
@@ -155,8 +158,8 @@ int vgpu_slot_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t l
 }
 
 /*
- * The first @len bytes of what is there, copied once; @vec has room for them. Return: 0, or
- * -ENODEV: they are not there any more.
+ * Copies the first @len bytes of the slot, once, to @vec, which has room for them. Return: 0,
+ * or -ENODEV if the slot was taken away.
  */
 static int slot_take(struct vgpu_slot *slot, const struct kvec *vec, size_t len)
 {
@@ -170,7 +173,7 @@ static int slot_take(struct vgpu_slot *slot, const struct kvec *vec, size_t len)
 		part = min(vec->iov_len, len - done);
 		memcpy(vec->iov_base, slot->memory + done, part);
 	}
-	/* Pairs with the host's slot_hide(). */
+	/* Read the id after the bytes. Pairs with the host's slot_hide(). */
 	rmb();
 	ret = slot_is_ours(slot) ? 0 : -ENODEV;
 	provider->slot_leave(slot);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows: ranges, faults, and what the host says. See window.h.
+ * Windows: the ranges of a window, faults on them, and the host's messages. See window.h.
  *
- * A page that the host cannot show any more (the driver has revoked it, or does not
- * answer) is one without meaning in the window, and the host says INVALIDATE. Then
- * programs lose it, and whoever touches it asks the host, by READ_PAGES, as copy
- * mode does: its answer is the program's SIGBUS, or that the page is there again.
+ * The host may be unable to show a page any more: the driver has revoked the page, or does not
+ * answer. Then the window shows a substitute page there, and the host sends INVALIDATE. The
+ * guest zaps the page's PTEs. The next access faults and asks the host by READ_PAGES, as in
+ * copy mode. If the host answers with an error, the program gets SIGBUS; if the host has the
+ * page, the guest maps it again.
  */
 #include <linux/bitmap.h>
 #include <linux/err.h>
@@ -27,16 +28,20 @@
 #include "window.h"
 
 /*
- * A page that fails again within so many seconds after the host has given it is one that
- * the window cannot show. Later it is another failure, of a driver that was busy, for example.
+ * A page that fails again within so many seconds after the host has given it is a page that the
+ * window cannot show. A later failure counts as a new one, of a driver that was busy for
+ * example.
  */
 #define WINDOW_HOPELESS_SECONDS	10
 
-/* Hosts that have announced a window. Taken where they say so, and where memory is found. */
+/* Protects the list of hosts that have announced a window, and their announcements. */
 static DEFINE_MUTEX(window_hosts_lock);
 static LIST_HEAD(window_hosts);
 
-/* Numbers of INVALIDATEs: one that is the same is of the same range. */
+/*
+ * Generation of the last INVALIDATE. Ranges never share one, so an equal bad_count means the
+ * same range.
+ */
 static atomic64_t window_bad_count;
 
 static const struct vgpu_window_provider *const window_providers[] = {
@@ -44,10 +49,10 @@ static const struct vgpu_window_provider *const window_providers[] = {
 	&vgpu_window_provider_device,
 };
 
-/* Those who wait until nothing is bound in some window any more, or nobody can tell of it. */
+/* Woken when nothing is bound in a lost window any more, or when a window has ended. */
 static DECLARE_WAIT_QUEUE_HEAD(window_hidden_wait);
 
-/* Frees ranges: what a provider has to do for that may take long, and the host's messages wait. */
+/* Frees ranges: a provider's unbind may take long, and the host's messages must not wait. */
 static struct workqueue_struct *window_wq;
 
 int vgpu_window_global_init(void)
@@ -75,7 +80,6 @@ void vgpu_window_put(struct vgpu_window *window)
 	kref_put(&window->ref, window_free);
 }
 
-/* Return: the host's window, with a reference, or NULL. */
 struct vgpu_window *vgpu_window_get(struct vgpu_host *host)
 {
 	struct vgpu_window *window;
@@ -115,7 +119,7 @@ void vgpu_window_missed(const struct vgpu_export *export)
 
 /* --- ranges --------------------------------------------------------------- */
 
-/* First range that ends after @offset. */
+/* Returns the first range that ends after @offset. */
 static struct vgpu_window_range *range_first(struct vgpu_window *window, u64 offset)
 {
 	struct rb_node *node = window->ranges.rb_node;
@@ -152,14 +156,14 @@ static void range_insert(struct vgpu_window *window, struct vgpu_window_range *r
 	WRITE_ONCE(window->nr_shown, window->nr_shown + 1);
 }
 
-/* It is lost, and the host has nothing bound in it any more. */
+/* Returns true if the window is lost and the host has nothing bound in it any more. */
 static bool window_is_over(const struct vgpu_window *window)
 {
 	lockdep_assert_held(&window->lock);
 	return READ_ONCE(window->gone) && !window->nr_shown;
 }
 
-/* The host has nothing bound in the range, nor will it. */
+/* Accounts that the host has nothing bound in a range of the window, and never will. */
 static void range_hidden(struct vgpu_window *window)
 {
 	lockdep_assert_held(&window->lock);
@@ -169,8 +173,9 @@ static void range_hidden(struct vgpu_window *window)
 }
 
 /*
- * Its part of the window is free; the caller frees it. Return: and somebody waits for that, to be
- * told by vgpu_move_room(): one who wants room, or the memory of a lost window that is there again.
+ * Removes a range from the window, whose pages are free then; the caller frees the range.
+ * Return: true if vgpu_move_room() has to be called: a mapping waits for room, or the window is
+ * lost and its memory can be opened anew.
  */
 static bool range_remove(struct vgpu_window *window, struct vgpu_window_range *range)
 {
@@ -200,7 +205,10 @@ static void range_free(struct vgpu_window_range *range)
 	kfree(range);
 }
 
-/* Its part of the window is claimed until the provider has let go of it, as one cache attribute. */
+/*
+ * Frees a range after its UNBOUND. The pages stay claimed until the provider's unbind has run,
+ * because a page must not be mapped with two cache attributes.
+ */
 static void range_unbound_work(struct work_struct *work)
 {
 	struct vgpu_window_range *range = container_of(work, struct vgpu_window_range, unbound);
@@ -208,7 +216,7 @@ static void range_unbound_work(struct work_struct *work)
 
 	range_unbind(range);
 	mutex_lock(&window->lock);
-	/* Else the host's structure may be gone. */
+	/* The host may be freed once the window has ended. */
 	if (range_remove(window, range) && !window->ended)
 		vgpu_move_room(window->host);
 	mutex_unlock(&window->lock);
@@ -216,9 +224,9 @@ static void range_unbound_work(struct work_struct *work)
 }
 
 /*
- * Where the pages are free, or behind the window's end. What is large is looked for in the
- * upper half first, what is small in the lower: page tables that single pages have had made
- * anywhere stay, and leave no place for an entry of 2 MiB.
+ * Finds @nr free pages; returns a page behind the window's end if there are none. Large ranges
+ * are looked for in the upper half first and small ones in the lower half: a page table that
+ * was allocated for single pages stays, and a PMD mapping cannot be inserted in its place.
  */
 static unsigned long range_place(struct vgpu_window *window, u64 addr, unsigned long nr)
 {
@@ -278,7 +286,7 @@ struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u6
 		window->wanted = true;
 	}
 	mutex_unlock(&window->lock);
-	/* The header is never claimed. */
+	/* Offset 0 means that nothing was found: the header is claimed from the beginning. */
 	if (range->offset)
 		return range;
 err_free:
@@ -288,8 +296,8 @@ err_free:
 }
 
 /*
- * Mappings that cannot be copies stay where they are, in a window that is lost: the host takes them
- * out of it all the same.
+ * Unbinds the ranges of a lost window whose mappings cannot be copied. The mappings keep their
+ * ranges, and the host ends what is bound there.
  */
 static void window_leave(struct vgpu_window *window)
 {
@@ -311,7 +319,10 @@ static void window_leave(struct vgpu_window *window)
 			range->state = VGPU_RANGE_LEFT;
 			offset = range->offset;
 			len = range->len;
-			/* No memory is reclaimed under the lock, and the host stays. */
+			/*
+			 * vgpu_control_unbind() may reclaim memory, which is forbidden under
+			 * the lock; the host must stay.
+			 */
 			vgpu_host_get(window->host);
 		}
 		mutex_unlock(&window->lock);
@@ -337,7 +348,7 @@ int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *map
 	range->mapping = mapping;
 	range->state = VGPU_RANGE_MAPPED;
 	mutex_unlock(&range->window->lock);
-	/* It was lost meanwhile. */
+	/* The window was lost meanwhile, perhaps after window_leave() had looked at the range. */
 	if (READ_ONCE(range->window->gone))
 		window_leave(range->window);
 	return 0;
@@ -357,7 +368,7 @@ void vgpu_window_release(struct vgpu_window_range *range, bool bound)
 	if (wait)
 		range->state = VGPU_RANGE_RELEASED;
 	else
-		/* Else the host's structure may be gone. */
+		/* The host may be freed once the window has ended. */
 		wanted = range_remove(window, range) && !window->ended;
 	mutex_unlock(&window->lock);
 	if (!wait)
@@ -374,7 +385,10 @@ void vgpu_window_unclaim(struct vgpu_window_range *range)
 	struct vgpu_window *window = range->window;
 
 	mutex_lock(&window->lock);
-	/* Whoever found no room because of this one waits for the same as its owner. */
+	/*
+	 * Keep @wanted set, but do not call vgpu_move_room(). A mapping that found no room
+	 * because of this range waits for the same later releases as the range's owner.
+	 */
 	if (range_remove(window, range))
 		window->wanted = true;
 	mutex_unlock(&window->lock);
@@ -406,7 +420,7 @@ void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len)
 	mutex_unlock(&window->lock);
 }
 
-/* Under window->use. */
+/* Returns true if the page may have failed; called under window->use. */
 static bool range_is_bad(struct vgpu_window_range *range, u64 offset)
 {
 	return offset >= range->bad_first && offset < range->bad_end &&
@@ -418,7 +432,10 @@ static u64 window_offset(const struct vgpu_mapping *mapping, pgoff_t pgoff)
 	return mapping->range->offset + ((u64)(pgoff - mapping->pgoff) << PAGE_SHIFT);
 }
 
-/* Of a mapping that is in the window, with what guards it; NULL: it is not. */
+/*
+ * Takes the locks that keep a mapping in its window. Return: the range; NULL without the locks
+ * if the mapping is not in window mode.
+ */
 static struct vgpu_window_range *range_lock(struct vgpu_mapping *mapping)
 {
 	down_read(&mapping->mode_lock);
@@ -436,7 +453,10 @@ static void range_unlock(struct vgpu_mapping *mapping, struct vgpu_window_range 
 	up_read(&mapping->mode_lock);
 }
 
-/* Has the host the page? Return: 0: look again; or why it has not. */
+/*
+ * Asks the host for a page that may have failed. Return: 0: fault again; or why the host does
+ * not have it.
+ */
 static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count,
 		      unsigned long deadline)
 {
@@ -456,7 +476,7 @@ static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count,
 	range = range_lock(mapping);
 	if (!range)
 		return 0;
-	/* Unless it has failed again, or the mapping is elsewhere now. */
+	/* The answer is void if the page has failed again, or the mapping has moved. */
 	if (range->bad_count == count)
 		ret = xa_err(xa_store(&range->good, window_offset(mapping, pgoff) >> PAGE_SHIFT,
 				      xa_mk_value(ktime_get_seconds()), GFP_KERNEL_ACCOUNT));
@@ -465,8 +485,8 @@ static int window_ask(struct vgpu_mapping *mapping, pgoff_t pgoff, u64 count,
 }
 
 /*
- * What may be put in around the page of a fault: of the 2 MiB that one page table has, what is
- * of the VMA, is mapped at the host and has not failed.
+ * Computes the pages that may be mapped around the page of a fault: the pages of the same 2 MiB
+ * (one page table) that the VMA covers, that are mapped at the host and that have not failed.
  */
 static void window_area(const struct vm_fault *vmf, struct vgpu_window_range *range,
 			struct vgpu_window_area *area)
@@ -510,7 +530,7 @@ vm_fault_t vgpu_window_fault(struct vm_fault *vmf)
 	} else if (!window->gone && !range_is_bad(range, offset)) {
 		window_area(vmf, range, &area);
 		mutex_lock(&range->insert);
-		/* Another's fault may have been first. */
+		/* A concurrent fault may have inserted a PMD mapping. */
 		fault = vgpu_fault_is_huge(vmf) ? VM_FAULT_NOPAGE :
 			window->provider->insert(window, vmf, &area, writable, mapping->cache);
 		mutex_unlock(&range->insert);
@@ -554,7 +574,7 @@ void vgpu_window_fork(struct vgpu_mapping *mapping, struct vm_area_struct *vma)
 {
 	bool huge;
 
-	/* The parent's faults wait for its mmap lock, which is held. */
+	/* No fault can insert one again: fork() holds the parent's mmap_lock for writing. */
 	down_read(&mapping->mode_lock);
 	huge = mapping->range && READ_ONCE(mapping->range->huge);
 	up_read(&mapping->mode_lock);
@@ -568,14 +588,15 @@ vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf)
 	struct vgpu_mapping *mapping = vmf->vma->vm_private_data;
 
 	lockdep_assert_held_read(&mapping->mode_lock);
-	/* The host has it as it is to be, and hears of nothing. */
+	/* The host needs no message: it resolves a writable mapping for writing at once. */
 	if (!(mapping->flags & VGPU_MAP_WRITE))
 		return VM_FAULT_SIGBUS;
 	if (!(vmf->vma->vm_flags & VM_PFNMAP))
 		return 0;
 	/*
-	 * The kernel would make the entry writable after our return, without the lock: perhaps
-	 * one that looks the same, but is of a copy. It is put in anew.
+	 * Zap the PTE, so that the access faults anew. Otherwise finish_mkwrite_fault() makes a
+	 * PTE writable after the return, without mode_lock. That PTE may look the same, but map
+	 * a cached page of copy mode.
 	 */
 	zap_special_vma_range(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
 	return VM_FAULT_NOPAGE;
@@ -597,7 +618,7 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long 
 	moves = mapping->moves;
 	count = range->bad_count;
 	bad = range_is_bad(range, offset);
-	/* One that is of no use as a copy is asked for again each time. */
+	/* A mapping that needs the window does not go by copy: the host is asked each time. */
 	if (bad && range->hopeless && !mapping->live)
 		WRITE_ONCE(mapping->stays, true);
 	gone = window->gone || READ_ONCE(mapping->stays);
@@ -617,7 +638,7 @@ int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long 
 
 /* --- messages of the host -------------------------------------------------- */
 
-/* Return: the window if the host means that, with a reference, or NULL. */
+/* Return: the host's window with a reference if its number is @id, else NULL. */
 static struct vgpu_window *window_named(struct vgpu_host *host, __le64 id)
 {
 	struct vgpu_window *window = vgpu_window_get(host);
@@ -676,7 +697,7 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 		return;
 	mutex_lock(&window->lock);
 	range = range_first(window, offset);
-	/* Others were not asked for. */
+	/* Ignore an UNBOUND that no UNBIND has asked for. */
 	if (range && range->offset == offset && range->len == le64_to_cpu(part->len)) {
 		if (range->state == VGPU_RANGE_RELEASED) {
 			range->state = VGPU_RANGE_UNBOUND;
@@ -692,7 +713,7 @@ void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *
 	vgpu_window_put(window);
 }
 
-/* Nothing is seen in it any more, nor ever again. */
+/* Zaps all PTEs of the window and prevents new ones for good. */
 static void window_shut(struct vgpu_window *window)
 {
 	down_write(&window->use);
@@ -706,13 +727,13 @@ void vgpu_window_lost(struct vgpu_window *window)
 	window_shut(window);
 	window_leave(window);
 	mutex_lock(&window->lock);
-	/* Else the host's structure may be gone. */
+	/* The host may be freed once the window has ended. */
 	if (!window->ended)
 		vgpu_move_later(window->host);
 	mutex_unlock(&window->lock);
 }
 
-/* Nothing is bound any more in a window that is lost, or nobody can tell of it. */
+/* Returns true if nothing is bound in the lost window any more, or no UNBOUND will come. */
 static bool window_is_settled(const struct vgpu_window *window)
 {
 	return !READ_ONCE(window->nr_shown) || READ_ONCE(window->ended);
@@ -724,7 +745,7 @@ bool vgpu_window_await_hidden(struct vgpu_window *window, unsigned long timeout)
 					   timeout) > 0;
 }
 
-/* Takes over the host's reference. */
+/* Ends a window; consumes the host's reference. */
 static void window_end(struct vgpu_window *window)
 {
 	struct vgpu_window_range *range;
@@ -734,7 +755,7 @@ static void window_end(struct vgpu_window *window)
 	WRITE_ONCE(window->ended, true);
 	mutex_unlock(&window->lock);
 	wake_up_all(&window_hidden_wait);
-	/* No UNBOUND comes any more. Those that mappings show go with them. */
+	/* Free the ranges that wait for an UNBOUND; mappings free their own ranges. */
 	for (;;) {
 		struct rb_node *node;
 
@@ -753,7 +774,7 @@ static void window_end(struct vgpu_window *window)
 			break;
 		range_free(range);
 	}
-	/* The next window may have the same memory with other attributes. */
+	/* The next window may have the same memory with other cache attributes. */
 	flush_workqueue(window_wq);
 	vgpu_window_put(window);
 }
@@ -778,7 +799,10 @@ void vgpu_window_abort(struct vgpu_host *host)
 	mutex_unlock(&window_hosts_lock);
 }
 
-/* Without a provider and a map yet, so that nothing depends on a size that nobody has checked. */
+/*
+ * Allocates a window without provider and map: the size is unchecked until a provider has
+ * opened it.
+ */
 static struct vgpu_window *window_alloc(struct vgpu_host *host, const struct vgpu_window_info *info)
 {
 	struct vgpu_window *window = kzalloc(sizeof(*window), GFP_KERNEL);
@@ -798,7 +822,7 @@ static struct vgpu_window *window_alloc(struct vgpu_host *host, const struct vgp
 	return window;
 }
 
-/* Return: a provider reaches the window, all of it. Else all goes by copy. */
+/* Return: true if a provider reaches all of the window; else all mappings go by copy. */
 static bool window_open(struct vgpu_window *window)
 {
 	unsigned int i;
@@ -812,7 +836,7 @@ static bool window_open(struct vgpu_window *window)
 	return false;
 }
 
-/* What is claimed from the beginning: the header, and the slots. */
+/* Allocates the bitmap of claimed pages, with the header and the arena's slots claimed. */
 static bool window_map(struct vgpu_window *window)
 {
 	unsigned long nr = window->size >> PAGE_SHIFT;
@@ -831,7 +855,7 @@ bool vgpu_window_is_open(const struct vgpu_window *window)
 	return !READ_ONCE(window->gone) && !READ_ONCE(window->drain);
 }
 
-/* The one that is there already. */
+/* Applies the announced flags if the window is there already. Return: false if it is not. */
 static bool window_change(struct vgpu_host *host)
 {
 	const struct vgpu_window_info *info = &host->window_info;
@@ -870,7 +894,7 @@ void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info 
 	if (list_empty(&host->window_entry))
 		list_add_tail(&host->window_entry, &window_hosts);
 	if (!info->size || !window_change(host)) {
-		/* One at a time. */
+		/* A host has one window at a time. */
 		window_go(host);
 		if (info->size)
 			window_come(host);
@@ -895,7 +919,7 @@ void vgpu_window_settle(struct vgpu_host *host)
 	bool over = true;
 
 	mutex_lock(&window_hosts_lock);
-	/* Changed under the lock only. */
+	/* host->window changes under window_hosts_lock only. */
 	window = host->window;
 	if (window) {
 		mutex_lock(&window->lock);

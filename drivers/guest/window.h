@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Windows: memory of the host in which its device mappings are seen as they are,
- * without copies. What makes a window reachable here is a *provider*: a device with
- * memory that the hypervisor has given this machine, or the same kernel.
+ * Windows: a window is memory of the host in which the guest's programs see device mappings
+ * directly, without copies. A *provider* makes the window reachable from this kernel. It is
+ * either a device with memory that the hypervisor has given this machine, or the host module if
+ * that is loaded in the same kernel.
  *
- * Ranges of the window belong to us: one is claimed for each mapping, named in the
- * MMAP, which the host may refuse to bind there, and used again only after the host
- * has confirmed (UNBOUND) that nothing is bound there any more.
+ * The guest manages the ranges of the window. A range is claimed for each mapping and named in
+ * the MMAP or BIND call. The host may fail to bind the mapping there. A released range is claimed
+ * again only after the host has confirmed (UNBOUND) that nothing is bound in the range.
  *
- * Lock order: window_hosts_lock (window.c), over a provider's open and close. mmap_lock,
- * mapping->mode_lock, then window->use, then range->insert, then the provider's of pages;
- * window->lock is taken in a provider's notifiers, so no memory may be reclaimed under it.
- * What @slot_enter takes is innermost.
+ * Lock order: window_hosts_lock (window.c) is taken outside a provider's open and close. A
+ * fault takes mmap_lock, mapping->mode_lock, window->use, range->insert, then the provider's
+ * page locks. window->lock is also taken in a provider's MMU notifiers, so memory must not be
+ * reclaimed under window->lock. The lock that @slot_enter takes is innermost.
  */
 #ifndef VGPU_GUEST_WINDOW_H
 #define VGPU_GUEST_WINDOW_H
@@ -39,36 +40,40 @@ struct vm_area_struct;
 struct vm_fault;
 
 /**
- * struct vgpu_window_provider - how a window is reached
- * @name: for people
- * @open: find the window by window->id, see that it has window->size bytes, which is what the
- *	host says and nobody has checked, and fill in window->data. Return: 0, or an errno: it
- *	is not here
- * @close: the window is not used any more
- * @bind: a range has been bound, to be seen with a cache attribute (VGPU_CACHE_*); NULL
- *	if there is nothing to do. Return: 0, or an errno: it cannot be seen like that
- * @unbind: nothing is bound there any more, after a @bind
- * @insert: put the page at @area->offset of the window into the VMA of the fault, writable
- *	at once if @writable and the VMA is, with the cache attribute @cache (VGPU_CACHE_*),
- *	and as much as it has of what is around it there (@area). Called under window->use
- *	and range->insert; does not wait. Return: what a fault handler returns;
- *	VM_FAULT_RETRY: @resolve, then again
- * @insert_huge: likewise the 2 MiB in which @offset is, as one entry; NULL if it cannot.
- *	Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: try @insert
- * @resolve: waits, killably, until @insert may succeed; called without locks; NULL if
- *	@insert never asks for it. Return: 0 or -EINTR
- * @slots: which slots (arena.h) of the memory are used here, one bit each. They are of the
- *	memory: whoever was cut off from the host may still write to his when the next
- *	connection has another window object
- * @slot_open: the host has given a slot: fill in slot->memory, by which it is reached, and
- *	slot->data. Return: 0, or an errno: it cannot be reached as it should be
- * @slot_close: not used any more
- * @slot_enter: the memory may be touched until @slot_leave, as there is one. Does not wait
- *	for the host. Return: there is
- * @slot_leave: see @slot_enter
- * @slot_id: what the window's header has of the slot, between these two
+ * struct vgpu_window_provider - operations that reach a window
+ * @name: name of the provider for messages
+ * @open: finds the window by window->id, checks that the memory has window->size bytes (the
+ *	host names this size, which is not checked yet), and sets window->data. Return: 0, or an
+ *	errno if this provider does not have the window
+ * @close: ends the use of the window
+ * @bind: prepares a range that the host has bound for a cache attribute (VGPU_CACHE_*); NULL if
+ *	there is nothing to prepare. Return: 0, or an errno if the range cannot be mapped with
+ *	that attribute
+ * @unbind: undoes @bind, after the host has nothing bound in the range any more
+ * @insert: inserts the PTE for the page at @area->offset of the window into the VMA of the
+ *	fault, with the cache attribute @cache (VGPU_CACHE_*), writable at once if both
+ *	@writable and the VMA are. Also inserts PTEs for those neighbours within @area that the
+ *	provider has. Called under window->use and range->insert; does not wait. Return: the
+ *	result of a fault handler; VM_FAULT_RETRY asks the caller to call @resolve and then
+ *	@insert again
+ * @insert_huge: inserts a PMD mapping for the 2 MiB that contain @offset; NULL if the provider
+ *	cannot. Called like @insert. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: the caller
+ *	tries @insert
+ * @resolve: waits, killably, until @insert may succeed; called without locks; NULL if @insert
+ *	never returns VM_FAULT_RETRY. Return: 0 or -EINTR
+ * @slots: returns the bitmap of the slots (arena.h) that this machine uses, one bit for each. The
+ *	bitmap belongs to the memory and not to the window, because a thread of a lost
+ *	connection may still write to its slot when the next connection has another struct
+ *	vgpu_window
+ * @slot_open: maps a slot that the host has given: sets slot->memory, the slot's address, and
+ *	slot->data. Return: 0, or an errno if the memory is gone or cannot be mapped cached
+ * @slot_close: undoes @slot_open
+ * @slot_enter: keeps the slot's memory mapped until @slot_leave. Does not wait for the host.
+ *	Return: false if the memory is gone; then @slot_leave must not be called
+ * @slot_leave: ends the access that @slot_enter began
+ * @slot_id: reads the slot's id from the window's header, between @slot_enter and @slot_leave
  *
- * A provider whose pages the host may change calls vgpu_window_zap() when it does.
+ * A provider calls vgpu_window_zap() when the host changes pages that @insert has shown.
  */
 struct vgpu_window_provider {
 	const char *name;
@@ -90,10 +95,10 @@ struct vgpu_window_provider {
 };
 
 /**
- * struct vgpu_window_area - a fault's part of a window
- * @offset: its page
- * @first: what may be shown with it begins here
- * @end: and ends here
+ * struct vgpu_window_area - the part of a window that one fault may map
+ * @offset: offset of the faulting page in the window, in bytes
+ * @first: offset of the first byte that may be mapped together with the page
+ * @end: offset behind the last byte that may be mapped together with the page
  */
 struct vgpu_window_area {
 	u64 offset;
@@ -134,26 +139,27 @@ static inline void vgpu_window_virtio_exit(void)
 
 /**
  * struct vgpu_window - the window of one host
- * @ref: the host's, and each range's
- * @host: whose it is; gone when @gone
- * @provider: how it is reached
- * @data: the provider's
- * @id: the host's number for it
- * @size: bytes
- * @nr_slots: of the arena, its last bytes
- * @next_slot: which to try first
- * @slots_after: jiffies: no slot is asked for before
- * @use: read: while a page is put into page tables; written: to change what decides
- *	whether it may be, before pages are taken away
- * @gone: none may be any more
- * @drain: nothing is to be in it
- * @lock: guards what follows
- * @ended: the host has taken it away, with all that was bound there
- * @nr_shown: number of ranges that the host may have bound, or may yet bind
- * @wanted: a mapping has found no room
- * @map: pages that are claimed, one bit each
- * @next: where to look first for others
- * @ranges: struct vgpu_window_range by offset
+ * @ref: references: the host's, and one of each range
+ * @host: host of the window; may be freed once @ended is set
+ * @provider: provider that reaches the window
+ * @data: private data of the provider
+ * @id: number that the host has given the window
+ * @size: size of the window in bytes
+ * @nr_slots: number of the arena's slots, which are the last bytes of the window
+ * @next_slot: number of the slot to try first
+ * @slots_after: time in jiffies before which no slot is asked for
+ * @use: held for reading while PTEs are inserted; held for writing to change the state that
+ *	decides whether a PTE may be inserted, before PTEs are zapped
+ * @gone: true if no PTE may be inserted any more; written under @use
+ * @drain: true if the host wants nothing to be in the window
+ * @lock: guards the fields from @ended on
+ * @ended: true if the host has taken the window away with all that was bound in it, or the
+ *	connection is lost
+ * @nr_shown: number of ranges that the host has or may yet have bound
+ * @wanted: true if a mapping has found no room
+ * @map: bitmap of the claimed pages, one bit for each page
+ * @next: page at which the search for small ranges begins
+ * @ranges: tree of struct vgpu_window_range, sorted by offset
  */
 struct vgpu_window {
 	struct kref ref;
@@ -178,35 +184,38 @@ struct vgpu_window {
 };
 
 enum vgpu_window_range_state {
-	VGPU_RANGE_CLAIMED,	/* a MMAP that names it is under way */
-	VGPU_RANGE_MAPPED,	/* a mapping shows it */
-	VGPU_RANGE_LEFT,	/* a mapping that never moves has it in a lost window */
-	VGPU_RANGE_HIDDEN,	/* such a mapping has it still, and nothing is bound there */
-	VGPU_RANGE_RELEASED,	/* waits for UNBOUND */
-	VGPU_RANGE_UNBOUND,	/* waits until the provider has let go of it */
+	VGPU_RANGE_CLAIMED,	/* no mapping shows the range yet: an MMAP or BIND may name it */
+	VGPU_RANGE_MAPPED,	/* a mapping shows the range */
+	VGPU_RANGE_LEFT,	/* window lost, UNBIND sent, but the mapping cannot be copied */
+	VGPU_RANGE_HIDDEN,	/* as LEFT, and the host has nothing bound there any more */
+	VGPU_RANGE_RELEASED,	/* released by the mapping, waits for UNBOUND */
+	VGPU_RANGE_UNBOUND,	/* UNBOUND came, waits for the provider's unbind */
 };
 
 /**
  * struct vgpu_window_range - a part of a window that one mapping shows
- * @node: in window->ranges, under window->lock like @state and @mapping
- * @window: a reference
- * @offset: in the window
- * @len: bytes
- * @state: see there
- * @mapping: the mapping that shows it, which outlives the state VGPU_RANGE_MAPPED
- * @insert: held while pages are put into page tables: a table and an entry of 2 MiB must not
- *	meet there
- * @huge: there was such an entry
- * @bound: the provider's @bind was called
- * @data: the provider's
- * @unbound: work that frees it, in that state
- * @bad_first: pages from here to @bad_end may have failed: the host is asked before
- *	one is shown; under window->use like the rest
- * @bad_end: see @bad_first
- * @bad_count: number of the last INVALIDATE, of all that there were anywhere; 0: none
- * @hopeless: one that the host has given since has failed again at once: what it can
- *	read cannot be seen in the window
- * @good: pages of these that were asked for since, by page of the window: in which second
+ * @node: entry in window->ranges; guarded by window->lock like @state and @mapping
+ * @window: window of the range, with a reference
+ * @offset: offset in the window in bytes
+ * @len: length in bytes
+ * @state: state of the range, see enum vgpu_window_range_state
+ * @mapping: mapping that shows the range; outlives the state VGPU_RANGE_MAPPED
+ * @insert: mutex held while PTEs or PMD mappings are inserted, so that a PMD mapping is never
+ *	inserted where a page table is, nor a page table where a PMD mapping is
+ * @huge: true if a PMD mapping was inserted at any time
+ * @bound: true if the provider's @bind was called
+ * @data: private data of the provider
+ * @unbound: work item that frees the range in the state VGPU_RANGE_UNBOUND
+ * @bad_first: offset in the window of the first page that may have failed. The host is asked
+ *	before a page from here to @bad_end is shown. Guarded by window->use like all that
+ *	follow
+ * @bad_end: offset behind the last page that may have failed
+ * @bad_count: generation of the last INVALIDATE for the range, unique among all ranges of all
+ *	hosts; 0: none yet
+ * @hopeless: true if a page failed again soon after the host had given it. The host can read
+ *	the page, and the window cannot show it
+ * @good: failed pages that the host was asked for since and has, indexed by page of the window;
+ *	the value is the time of the answer in seconds
  */
 struct vgpu_window_range {
 	struct rb_node node;
@@ -231,105 +240,112 @@ struct vgpu_window_range {
 int vgpu_window_global_init(void);
 void vgpu_window_global_exit(void);
 
-/* Whether new mappings of the host's devices are seen in a window, if it has room. */
+/* Return: true if new mappings of the host's devices go into a window, as far as it has room. */
 bool vgpu_window_is_there(struct vgpu_host *host);
 
 /**
- * vgpu_window_missed - a program was refused what works only in a window
- * @export: whose file it asked
+ * vgpu_window_missed - log that a program needed a window and there is none
+ * @export: export of the file that failed for want of a window
  *
- * The error says nothing of that (out of memory, a class that is not there), so the log of this
- * machine does, once a connection, unless there is a window after all.
+ * The errno that the program gets (out of memory, an unknown class) does not mention the
+ * window. So a message is logged once for each connection, unless the host has a window by now.
  */
 void vgpu_window_missed(const struct vgpu_export *export);
 
 /**
- * vgpu_window_claim - a part of the host's window for a new mapping
+ * vgpu_window_claim - claim a range of the host's window for a new mapping
  * @host: the host
- * @addr: where the program has it
- * @len: bytes
+ * @addr: address of the mapping in the program
+ * @len: length of the mapping in bytes
  *
- * What is large lies in the window as it lies in the program, if there is such room, for entries
- * of 2 MiB.
+ * A range of 2 MiB or more gets an offset that is congruent to @addr modulo 2 MiB if there is
+ * such room, so that PMD mappings are possible.
  *
- * Return: a range, to be given to vgpu_window_attach() or vgpu_window_release(), or
- * NULL: there is no window, or no room in it.
+ * Return: the range, to be given to vgpu_window_attach(), vgpu_window_release() or
+ * vgpu_window_unclaim(); NULL if there is no window or no room in the window.
  */
 struct vgpu_window_range *vgpu_window_claim(struct vgpu_host *host, u64 addr, u64 len);
 
 /*
- * The host has bound it: @mapping shows it from now on. Return: 0, or an errno: the
- * provider cannot show it as it is cached there.
+ * Attach a range to @mapping, which shows the range from now on; the host has bound it. Return:
+ * 0, or an errno if the provider cannot map the range with the mapping's cache attribute.
  */
 int vgpu_window_attach(struct vgpu_window_range *range, struct vgpu_mapping *mapping);
 
 /**
- * vgpu_window_release - a range is not used any more
- * @range: no VMA shows it
- * @bound: the host may have it bound, and is told
+ * vgpu_window_release - release a range
+ * @range: range that no VMA shows any more
+ * @bound: true if the host may have the range bound; then an UNBIND is sent to the host
  */
 void vgpu_window_release(struct vgpu_window_range *range, bool bound);
 
-/* What was claimed in vain, of which the host has not heard: others had no room, either. */
+/*
+ * Release a claimed range that was not named to the host, because the move has failed for another
+ * mapping: it found no room, or could not be bound.
+ */
 void vgpu_window_unclaim(struct vgpu_window_range *range);
 
 /*
- * For providers: page tables show nothing of [offset, offset + len) any more when it
- * returns. From mmu notifiers, too.
+ * Zap all PTEs that show [offset, offset + len) of the window. For providers; may be called
+ * from MMU notifiers.
  */
 void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 
-/* For providers: the memory goes away, which the host does not know; mappings go by copy. */
+/*
+ * End the use of a window whose memory goes away without the host's knowledge. All PTEs are zapped
+ * when the function returns; the mappings move to copy mode later. For providers.
+ */
 void vgpu_window_lost(struct vgpu_window *window);
 
 /*
- * Waits, for providers, for so many jiffies until the host shows nothing any more in a window that
- * is lost. The caller has a reference. Return: whether it is so, or the host is gone and nobody can
- * tell.
+ * Wait, killably, until the host has nothing bound in a lost window. For providers. The caller
+ * holds a reference of the window. @timeout: jiffies. Return: true if nothing is bound, or the
+ * window has ended and no UNBOUND will come; false after the timeout or a fatal signal.
  */
 bool vgpu_window_await_hidden(struct vgpu_window *window, unsigned long timeout);
 
-/* For providers: there is memory that was not there, in which a host's window may be. */
+/* Retry the windows of all hosts, because memory has appeared that may be one. For providers. */
 void vgpu_window_found(void);
 
 /*
- * What a host has announced is opened if its memory was not there, or was lost: in the latter
- * case when the host has confirmed that nothing is bound any more of what was, as it does
- * not know that anything was lost. Process context, no locks.
+ * Open the window that the host has announced if its memory was missing or lost before. A lost
+ * window is opened anew only after the host has confirmed that nothing is bound in it, because
+ * the host does not know of the loss. Process context, no locks.
  */
 void vgpu_window_settle(struct vgpu_host *host);
 
-/* Mappings may be in it, and messages. */
+/* Return: true if mappings and messages may be put into the window. */
 bool vgpu_window_is_open(const struct vgpu_window *window);
-/* The host's window, with a reference, or NULL. */
+/* Return: the host's window with a reference, or NULL. */
 struct vgpu_window *vgpu_window_get(struct vgpu_host *host);
 void vgpu_window_put(struct vgpu_window *window);
 
 /*
- * For the faults of mapping.c, under mapping->mode_lock. Does not wait. Return:
- * VM_FAULT_RETRY: vgpu_window_wait() first; else what a fault handler returns.
+ * Resolve a fault on a mapping in window mode. For mapping.c, under mapping->mode_lock; does
+ * not wait. Return: VM_FAULT_RETRY: call vgpu_window_wait() first; else the result of a fault
+ * handler.
  */
 vm_fault_t vgpu_window_fault(struct vm_fault *vmf);
-/* Of 2 MiB. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: vgpu_window_fault(). */
+/* Insert a PMD mapping. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: try vgpu_window_fault(). */
 vm_fault_t vgpu_window_huge_fault(struct vm_fault *vmf);
-/* Of a raw page. */
+/* Handle pfn_mkwrite() of a mapping in window mode; called under mapping->mode_lock. */
 vm_fault_t vgpu_window_mkwrite(struct vm_fault *vmf);
 /*
- * A VMA of the mapping is about to be copied: fork() looks at entries of 2 MiB without a lock, and
- * might copy one that is being taken away. So it finds none, and both processes fault anew.
+ * Zap @vma before fork() copies it, if it had PMD mappings. fork() checks a PMD without the
+ * page table's lock, and might copy one that is being zapped. Both processes fault anew.
  */
 void vgpu_window_fork(struct vgpu_mapping *mapping, struct vm_area_struct *vma);
 /*
- * Without locks. @deadline: the fault's, see deadline.h. Return: 0, -EINTR, or why the page
- * cannot be had.
+ * Wait until the page at @pgoff may be inserted; called without locks. @deadline: the fault's,
+ * see deadline.h. Return: 0: try the fault again; -EINTR, or why the page cannot be had.
  */
 int vgpu_window_wait(struct vgpu_mapping *mapping, pgoff_t pgoff, unsigned long deadline);
 
-/* Messages of the host. */
+/* Handle the messages WINDOW, INVALIDATE and UNBOUND of the host. */
 void vgpu_window_announce(struct vgpu_host *host, const struct vgpu_window_info *info);
 void vgpu_window_invalidate(struct vgpu_host *host, const struct vgpu_window_part *part);
 void vgpu_window_unbound(struct vgpu_host *host, const struct vgpu_window_part *part);
-/* The connection is lost: nothing is seen in the window any more. */
+/* End the window of a host whose connection is lost. */
 void vgpu_window_abort(struct vgpu_host *host);
 
 #endif /* VGPU_GUEST_WINDOW_H */

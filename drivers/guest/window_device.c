@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * This provider shows windows in the memory of a device that the hypervisor has given this
- * machine. The devices' drivers find them: window_ivshmem.c, window_virtio.c.
+ * Window provider for devices whose memory is a window, which the hypervisor has given this
+ * machine. The drivers that find such devices are window_ivshmem.c and window_virtio.c.
  *
- * Where a range is bound, the cache attribute is the host's: page tables get it from
- * the kernel's record of who maps what how, so a mapping of the kernel's own holds it
- * there for as long as the host may have the range bound. Without one the processor
- * would not cache the range at all.
+ * A bound range must be mapped with the host's cache attribute. PTEs for device memory get
+ * their cache attribute from the kernel's memtype record. So the kernel itself maps the range
+ * with the wanted attribute (struct hold) for as long as the host may have the range bound.
+ * Memory without a record is mapped uncached.
  *
- * Mappings of the kernel (struct hold) end with their range or slot, or when the device's driver
- * lets go of the memory, if that is first: something else may be there then, with another
- * attribute, and programs and lanes keep ranges and slots for as long as they like.
+ * A hold ends with its range or slot, or earlier, when the device's driver releases the memory:
+ * programs and lanes may keep ranges and slots for longer, and another device with another
+ * cache attribute may get the same physical addresses.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -28,17 +28,21 @@
 #include "window.h"
 #include "window_device.h"
 
-/* All that is in the window is copied first. A host that says nothing for as long is gone. */
+/*
+ * Time to wait for the host: all that is in the window is copied first. A slower host is taken
+ * for lost.
+ */
 #define DEVICE_HIDE_WAIT	(10 * HZ)
 
-/* Taken outside window->use, and inside mmap_lock and the lock of the hosts with windows. */
+/* Taken outside window->use, and inside mmap_lock and window_hosts_lock. */
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 
 /**
- * struct hold - a mapping of the kernel of a range or a slot
- * @entry: links it into device->holds, under device->holds_lock
- * @at: its address, or NULL: the memory is gone; written with device->touch held for writing
+ * struct hold - a mapping of a range or a slot in the kernel's address space
+ * @entry: entry in device->holds, guarded by device->holds_lock
+ * @at: address of the mapping; NULL: the memory is gone. Set to NULL with device->touch held
+ *	for writing
  */
 struct hold {
 	struct list_head entry;
@@ -53,13 +57,13 @@ static void device_free(struct kref *ref)
 }
 
 /**
- * vgpu_window_device_alloc - make a device that no window knows of yet
- * @dev: the device, which stays until it is removed
- * @start: physical address of its memory
- * @size: size of that in bytes
- * @id: asks which window it is
+ * vgpu_window_device_alloc - allocate a device, in which no window can be until it is added
+ * @dev: device, which must stay until vgpu_window_device_remove() or _hide()
+ * @start: physical address of the device's memory
+ * @size: size of that memory in bytes
+ * @id: function that reads the number of the window from the device
  *
- * Return: the device, to be given to vgpu_window_device_put(), or NULL: no memory.
+ * Return: the device, to be given to vgpu_window_device_put(), or NULL if there is no memory.
  */
 struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_addr_t start, u64 size,
 						    vgpu_window_id_fn *id)
@@ -81,7 +85,7 @@ struct vgpu_window_device *vgpu_window_device_alloc(struct device *dev, phys_add
 }
 
 /**
- * vgpu_window_device_put - give a reference back
+ * vgpu_window_device_put - drop a reference
  * @device: the device
  */
 void vgpu_window_device_put(struct vgpu_window_device *device)
@@ -90,10 +94,10 @@ void vgpu_window_device_put(struct vgpu_window_device *device)
 }
 
 /**
- * vgpu_window_device_add - let windows be in a device's memory
+ * vgpu_window_device_add - offer a device's memory to the windows of hosts
  * @device: the device
  *
- * Context: process; no locks, as a host's window may be opened in it at once.
+ * Context: process; no locks, as a host's window may be opened in the memory at once.
  */
 void vgpu_window_device_add(struct vgpu_window_device *device)
 {
@@ -103,11 +107,11 @@ void vgpu_window_device_add(struct vgpu_window_device *device)
 	mutex_lock(&devices_lock);
 	list_add_tail(&device->node, &devices);
 	mutex_unlock(&devices_lock);
-	/* The host may have said before that it is there. */
+	/* A host may have announced its window before the memory was there. */
 	vgpu_window_found();
 }
 
-/* Ends all mappings of the kernel but the header's, and lets no others be made. */
+/* Unmaps all holds, and prevents new ones. */
 static void device_end_holds(struct vgpu_window_device *device)
 {
 	struct hold *hold;
@@ -122,7 +126,10 @@ static void device_end_holds(struct vgpu_window_device *device)
 	up_write(&device->touch);
 }
 
-/* Return: the window that was in it, with a reference, or NULL. */
+/*
+ * Takes a device off the list and ends the window in it. Return: that window with a reference,
+ * or NULL.
+ */
 static struct vgpu_window *device_leave(struct vgpu_window_device *device)
 {
 	struct vgpu_window *window;
@@ -130,11 +137,11 @@ static struct vgpu_window *device_leave(struct vgpu_window_device *device)
 	mutex_lock(&devices_lock);
 	list_del_init(&device->node);
 	window = device->window;
-	/* One that is being freed waits for the lock. */
+	/* A window whose last reference is gone waits in device_close() for the lock. */
 	if (window && !kref_get_unless_zero(&window->ref))
 		window = NULL;
 	mutex_unlock(&devices_lock);
-	/* Programs do not see it any more when this returns. */
+	/* All PTEs that show the window are zapped when vgpu_window_lost() returns. */
 	if (window)
 		vgpu_window_lost(window);
 	device_end_holds(device);
@@ -142,10 +149,10 @@ static struct vgpu_window *device_leave(struct vgpu_window_device *device)
 }
 
 /**
- * vgpu_window_device_remove - let no window be in a device's memory any more
+ * vgpu_window_device_remove - withdraw a device's memory
  * @device: a device that was added
  *
- * No page table shows the memory any more when this returns, the kernel's included.
+ * When the function returns, neither programs nor the kernel have the memory mapped.
  *
  * Context: process; no locks.
  */
@@ -155,21 +162,21 @@ void vgpu_window_device_remove(struct vgpu_window_device *device)
 
 	if (window)
 		vgpu_window_put(window);
-	/* Nobody asks a device that is in no list, nor touches slots of one that is removed. */
+	/* No window opens an unlisted device, and no thread can enter slots of a removed one. */
 	if (device->header)
 		iounmap(device->header);
 	WRITE_ONCE(device->header, NULL);
 }
 
 /**
- * vgpu_window_device_hide - likewise, and wait until the host shows nothing there any more
+ * vgpu_window_device_hide - withdraw a device's memory until the host has nothing bound in it
  * @device: a device that was added, and may have been removed or hidden since
  *
- * vgpu_window_device_add() undoes it.
+ * vgpu_window_device_add() offers the memory again.
  *
  * Context: process; no locks. Waits for the host, killably.
  *
- * Return: false: the host may show something still.
+ * Return: true if the host has nothing bound in the memory; false if it may.
  */
 bool vgpu_window_device_hide(struct vgpu_window_device *device)
 {
@@ -192,7 +199,10 @@ static int device_open(struct vgpu_window *window)
 
 	mutex_lock(&devices_lock);
 	list_for_each_entry(device, &devices, node) {
-		/* The number is another one since the hypervisor began to use it. */
+		/*
+		 * Read the number anew each time: the host changes it when a hypervisor closes
+		 * the window.
+		 */
 		if (window->size > device->size || device->id(device) != window->id ||
 		    (device->window && !READ_ONCE(device->window->gone)))
 			continue;
@@ -217,7 +227,7 @@ static void device_close(struct vgpu_window *window)
 	vgpu_window_device_put(device);
 }
 
-/* Asks whether the kernel granted a cached mapping: one that is less cached is no error for it. */
+/* Returns true if the mapping is cached: ioremap_cache() may succeed with a weaker attribute. */
 static bool device_is_cached(const void __iomem *held)
 {
 	unsigned int level;
@@ -227,8 +237,8 @@ static bool device_is_cached(const void __iomem *held)
 }
 
 /*
- * Maps the range as the host has it cached, so that programs have it like that until it is
- * unmapped. Return: NULL if it cannot be had.
+ * Maps the memory with the host's cache attribute, which PTEs of programs get as long as this
+ * mapping exists. Return: NULL if the memory cannot be mapped with that attribute.
  */
 static void __iomem *device_map(phys_addr_t start, u64 len, u32 cache)
 {
@@ -239,7 +249,7 @@ static void __iomem *device_map(phys_addr_t start, u64 len, u32 cache)
 	if (cache == VGPU_CACHE_UC)
 		return ioremap(start, len);
 	at = ioremap_cache(start, len);
-	/* Firmware may have said that memory is not cached there. */
+	/* Firmware may have declared the memory uncached (MTRRs). */
 	if (at && !device_is_cached(at)) {
 		iounmap(at);
 		at = NULL;
@@ -247,7 +257,10 @@ static void __iomem *device_map(phys_addr_t start, u64 len, u32 cache)
 	return at;
 }
 
-/* Return: the hold; or an errno: -ENODEV if the window is gone, -ENOMEM if it cannot be had so. */
+/*
+ * Return: the hold, or an errno: -ENODEV: the window is gone; -ENOMEM: no memory, or another
+ * attribute.
+ */
 static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len, u32 cache)
 {
 	struct hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
@@ -256,7 +269,10 @@ static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len,
 
 	if (!hold)
 		return ERR_PTR(-ENOMEM);
-	/* The memory may be another device's by now, or another window's. */
+	/*
+	 * Another device, or another window, may use the same memory once this one is removed
+	 * or gone.
+	 */
 	down_read(&device->touch);
 	if (!device->removed && !READ_ONCE(window->gone)) {
 		hold->at = device_map(device->start + offset, len, cache);
@@ -279,7 +295,7 @@ static struct hold *device_hold(struct vgpu_window *window, u64 offset, u64 len,
 
 static void device_let_go(struct vgpu_window_device *device, struct hold *hold)
 {
-	/* The driver does not let go of the memory before it is unmapped. */
+	/* The lock delays the release of the memory by its driver until the hold is unmapped. */
 	down_read(&device->touch);
 	spin_lock(&device->holds_lock);
 	list_del(&hold->entry);
@@ -317,7 +333,7 @@ static pgprot_t device_like(u32 cache)
 	}
 }
 
-/* Inserts the whole area: a small mapping is there at once, and a large one after few faults. */
+/* Inserts PTEs for all of @area: a small mapping takes one fault, and a large one few. */
 static vm_fault_t device_insert(struct vgpu_window *window, struct vm_fault *vmf,
 				const struct vgpu_window_area *area, bool writable, u32 cache)
 {
@@ -388,13 +404,13 @@ static int device_slot_open(struct vgpu_slot *slot)
 	struct vgpu_window_device *device = slot->window->data;
 	struct hold *hold;
 
-	/* Without a header nobody would tell when the slot is taken away. */
+	/* The id of the slot is in the header: without it the slot's end could not be noticed. */
 	if (!READ_ONCE(device->header))
 		return -ENODEV;
 	hold = device_hold(slot->window, vgpu_slot_offset(slot), VGPU_ARENA_SLOT, VGPU_CACHE_WB);
 	if (IS_ERR(hold))
 		return PTR_ERR(hold);
-	/* Cached memory, as any. Nobody is let in where it is gone by now. */
+	/* The memory is cached like RAM; device_slot_enter() fails once it is unmapped. */
 	slot->memory = (__force void *)hold->at;
 	slot->data = hold;
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Devices with memory that may be a host's window. A driver (window_ivshmem.c, window_virtio.c)
- * finds them and adds them; the provider in window_device.c finds a host's window among them.
+ * Devices whose memory may be a host's window. A driver (window_ivshmem.c, window_virtio.c)
+ * finds such a device and adds it. The provider in window_device.c looks for a host's window
+ * among them.
  */
 #ifndef VGPU_GUEST_WINDOW_DEVICE_H
 #define VGPU_GUEST_WINDOW_DEVICE_H
@@ -19,32 +20,34 @@ struct vgpu_window;
 struct vgpu_window_device;
 
 /*
- * Asks a device which window it is now, in process context, with a mutex held, until the device is
- * removed. Return: the window's number, or 0: it is none.
+ * Read the number of the window from the device; called in process context, also with a mutex
+ * held, but never after the device was removed. Return: the number, or 0 if the device is no
+ * window.
  */
 typedef u64 vgpu_window_id_fn(const struct vgpu_window_device *device);
 
 /**
  * struct vgpu_window_device - a device whose memory may be a window
- * @ref: references: the driver's, and one of each window that has opened it, until that is freed
- * @node: links it into the list of all devices, under devices_lock (window_device.c)
+ * @ref: references: the driver's, and one of each window that has opened the device
+ * @node: entry in the list of all devices, under devices_lock (window_device.c)
  * @start: physical address of the memory, a multiple of the page size
  * @size: size of the memory in bytes
- * @id: asks which window it is
- * @header: the memory's first page, which has the ids of slots; NULL: it has no slots. The driver
- *	maps it, and it is unmapped when the driver removes the device
- * @dev: the device, for @id and for messages of the log; until it is @removed, as ranges and slots
- *	may stay for longer than the driver of its bus
- * @window: the window that uses it, or NULL; under devices_lock. A window of before may still
- *	have ranges of it for mappings that give SIGBUS, and slots
- * @slots: one bit for each slot that a connection of this machine uses or has used, see
- *	struct vgpu_window_provider
- * @touch: held for reading while memory of slots is touched, and while mappings of the kernel are
- *	made and ended; for writing to set @removed
- * @removed: the driver has let go of the memory, where something else may be; under @touch
- * @holds_lock: guards @holds; inside @touch
- * @holds: list of the kernel's mappings of ranges and slots, which have no memory any more once
- *	@removed was set (window_device.c)
+ * @id: function that reads the number of the window
+ * @header: mapping of the memory's first page, which has the ids of slots; NULL: the window has
+ *	no slots. Mapped by the driver, unmapped by vgpu_window_device_remove()
+ * @dev: device for @id and for log messages; valid until @removed, as ranges and slots may
+ *	outlive the driver's binding
+ * @window: window that uses the device, or NULL; under devices_lock. An earlier window may
+ *	still have slots, and ranges of mappings that give SIGBUS
+ * @slots: bitmap of the slots that connections of this machine use, see struct
+ *	vgpu_window_provider
+ * @touch: lock held for reading while a slot's memory is accessed and while holds are made and
+ *	freed; held for writing to set @removed
+ * @removed: true if the driver has released the memory, which may be another device's now;
+ *	written under @touch
+ * @holds_lock: lock of @holds; inside @touch
+ * @holds: list of struct hold, the kernel's mappings of ranges and slots, all of them unmapped
+ *	once the device is @removed (window_device.c)
  */
 struct vgpu_window_device {
 	struct kref ref;
@@ -58,7 +61,7 @@ struct vgpu_window_device {
 	DECLARE_BITMAP(slots, VGPU_ARENA_SLOTS_MAX);
 	struct rw_semaphore touch;
 	bool removed;
-	spinlock_t holds_lock; /* the list */
+	spinlock_t holds_lock; /* guards the list */
 	struct list_head holds;
 };
 

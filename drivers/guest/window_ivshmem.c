@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A window in the memory (BAR 2) of a PCI device: QEMU's ivshmem-plain. Other users of that device
- * are left alone: a window begins with a header.
+ * Driver for windows in the memory (BAR 2) of a PCI device, QEMU's ivshmem-plain. The driver
+ * binds to a device only if its memory begins with a window's header, and leaves other uses of
+ * ivshmem alone.
  */
 #include <linux/io.h>
 #include <linux/pci.h>
@@ -78,7 +79,10 @@ static const struct pci_device_id ivshmem_ids[] = {
 	{ }
 };
 
-/* It has no alias: no machine loads this module for what others do with such a device. */
+/*
+ * The table has no module alias, so this module is not loaded for an ivshmem device of another
+ * use.
+ */
 static struct pci_driver ivshmem_driver = {
 	.name = "vgpu_window",
 	.id_table = ivshmem_ids,
@@ -87,7 +91,7 @@ static struct pci_driver ivshmem_driver = {
 };
 
 /**
- * vgpu_window_ivshmem_init - take PCI devices that are windows
+ * vgpu_window_ivshmem_init - register the PCI driver
  *
  * Return: 0 or a negative errno.
  */
@@ -97,9 +101,9 @@ int vgpu_window_ivshmem_init(void)
 }
 
 /**
- * vgpu_window_ivshmem_exit - let go of the devices
+ * vgpu_window_ivshmem_exit - unregister the PCI driver
  *
- * No host has an open window any more.
+ * Called when no host has an open window any more.
  */
 void vgpu_window_ivshmem_exit(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The window of a host module in the same kernel: its pages themselves go into the
- * page tables of programs, under its own lock and notifiers.
+ * Window provider for a host module in the same kernel. The host module inserts the window's
+ * pages directly into the page tables of programs, under its own locks and MMU notifiers.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -16,12 +16,12 @@
 #include "window_local.h"
 
 /**
- * struct loopback - a window of the host module
- * @ops: of the host module, which stays loaded for them
- * @there: its window
- * @here: ours
- * @viewer: in its list
- * @slots: slots that are used, one bit each. The host frees none that is
+ * struct loopback - private data of a window that is the host module's
+ * @ops: operations of the host module, with a reference that keeps the module loaded
+ * @there: window of the host module
+ * @here: window of this module
+ * @viewer: entry in the list of @there's viewers
+ * @slots: bitmap of the slots in use, one bit for each; the host frees no slot in use
  */
 struct loopback {
 	const struct vgpu_window_local_ops *ops;
@@ -32,9 +32,9 @@ struct loopback {
 };
 
 /**
- * struct loopback_slot - a slot of the host module
- * @there: its slot
- * @id: where its number is
+ * struct loopback_slot - private data of a slot that is the host module's
+ * @there: slot of the host module, a reference
+ * @id: address of the slot's id in the window's header
  */
 struct loopback_slot {
 	struct vgpu_slot *there;
@@ -80,7 +80,7 @@ static void loopback_close(struct vgpu_window *window)
 	kfree(loopback);
 }
 
-/* The host module knows by itself what is writable and how it is cached. */
+/* @writable and @cache are not used: the host module knows both. */
 static vm_fault_t loopback_insert(struct vgpu_window *window, struct vm_fault *vmf,
 				  const struct vgpu_window_area *area, bool writable, u32 cache)
 {
@@ -142,7 +142,7 @@ static void loopback_slot_close(struct vgpu_slot *slot)
 	kfree(data);
 }
 
-/* A reference holds it. */
+/* Always succeeds: the reference of the slot keeps its memory. */
 static bool loopback_slot_enter(struct vgpu_slot *slot)
 {
 	return true;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A window in the shared memory region of a virtio device: QEMU's vhost-user-test-device, whose
- * back-end is a process of the host that has QEMU map files there. The device has a number that
- * Linux has no driver for, and that other devices may have, too: a window's begins its
- * configuration space as a window begins its header.
+ * Driver for windows in the shared memory region of a virtio device, QEMU's
+ * vhost-user-test-device. The device's back-end is a process of the host, which has QEMU map
+ * files into the region. Linux has no driver for the device's number, but other devices may
+ * have the same number. A window is recognized by its configuration space, which begins like a
+ * window's header.
  *
- * The host shows nothing while the driver is not ready, and forgets what it has shown when the
- * device is reset. So page tables show nothing of the region when it is. Nor does the hypervisor,
- * if the host answers: QEMU 11.1 dies when a device comes back that was reset while it showed
- * something.
+ * The host maps nothing into the region before the driver is ready, and forgets what is mapped
+ * when the device is reset. So all PTEs of the region are zapped before a reset. The
+ * hypervisor's mappings are ended as well, if the host answers: QEMU 11.1 crashes if a device
+ * comes back that was reset while something was mapped in its region.
  *
- * Before the machine sleeps the window is emptied while programs run and the host can be reached:
- * when devices are frozen the connection to it may have gone.
+ * Before a system sleep the window is emptied while programs still run and the host can be
+ * reached. The connection to the host may be gone when devices are frozen.
  */
 #include <linux/ioport.h>
 #include <linux/module.h>
@@ -25,7 +26,7 @@
 
 #define VIRTIO_WINDOW_REGION	0
 
-/* Reads the number of the window that the device is now. Return: the number, or 0: it is none. */
+/* Reads the number of the window from the device. Return: the number, or 0 if it is no window. */
 static u64 virtio_window_id(struct virtio_device *vdev, u64 size)
 {
 	struct vgpu_window_header header;
@@ -47,7 +48,10 @@ static int virtio_window_probe(struct virtio_device *vdev)
 	struct vgpu_window_device *device;
 	struct virtio_shm_region region;
 
-	/* A device without such a region may have less configuration space than is read here. */
+	/*
+	 * The region is checked first: other devices may have less configuration space than is
+	 * read here.
+	 */
 	if (!vdev->config->get || !vdev->config->get_shm_region ||
 	    !virtio_get_shm_region(vdev, &region, VIRTIO_WINDOW_REGION) ||
 	    region.len < 2 * PAGE_SIZE || !PAGE_ALIGNED(region.addr) ||
@@ -66,7 +70,7 @@ static int virtio_window_probe(struct virtio_device *vdev)
 	return 0;
 }
 
-/* Return: 0 or -EBUSY: the hypervisor may show something still. */
+/* Ends all mappings of the region. Return: 0, or -EBUSY if the hypervisor may still have some. */
 static int virtio_window_hide(struct virtio_device *vdev)
 {
 	if (vgpu_window_device_hide(vdev->priv))
@@ -79,7 +83,7 @@ static void virtio_window_remove(struct virtio_device *vdev)
 {
 	struct vgpu_window_device *device = vdev->priv;
 
-	/* It was frozen, and could not be restored. */
+	/* The device was frozen and could not be restored. */
 	if (!device)
 		return;
 	virtio_window_hide(vdev);
@@ -90,7 +94,10 @@ static void virtio_window_remove(struct virtio_device *vdev)
 }
 
 #ifdef CONFIG_PM_SLEEP
-/* The hypervisor shows nothing any more when the machine wakes up: the window is as good as new. */
+/*
+ * Removes the device, as the hypervisor has lost all mappings of the region when the machine
+ * wakes up.
+ */
 static int virtio_window_freeze(struct virtio_device *vdev)
 {
 	virtio_window_remove(vdev);
@@ -108,7 +115,7 @@ static const struct virtio_device_id virtio_window_ids[] = {
 	{ }
 };
 
-/* It has no alias: no machine loads this module for what others do with such a device. */
+/* The table has no module alias, so this module is not loaded for a device of another use. */
 static struct virtio_driver virtio_window_driver = {
 	.driver.name = "vgpu_window",
 	.driver.owner = THIS_MODULE,
@@ -126,14 +133,14 @@ static int virtio_window_sleep(struct device *dev, void *data)
 	int ret = 0;
 
 	device_lock(dev);
-	/* Another driver may have it by now. */
+	/* Another driver may be bound by now. */
 	if (dev->driver == &virtio_window_driver.driver && dev_to_virtio(dev)->priv)
 		ret = virtio_window_hide(dev_to_virtio(dev));
 	device_unlock(dev);
 	return ret;
 }
 
-/* The machine did not sleep, or has restored the device, which is as good as new then. */
+/* Offers the memory again after a sleep that failed; a restored device was added by its probe. */
 static int virtio_window_wake(struct device *dev, void *data)
 {
 	struct vgpu_window_device *device;
@@ -146,7 +153,7 @@ static int virtio_window_wake(struct device *dev, void *data)
 	return 0;
 }
 
-/* Return: 0, or the first errno of @what. */
+/* Calls @what for each bound device. Return: 0, or the first errno of @what. */
 static int virtio_windows_each(int (*what)(struct device *dev, void *data))
 {
 	return driver_for_each_device(&virtio_window_driver.driver, NULL, NULL, what);
@@ -161,7 +168,7 @@ static int virtio_windows_pm(struct notifier_block *block, unsigned long event, 
 	case PM_HIBERNATION_PREPARE:
 	case PM_RESTORE_PREPARE:
 		ret = virtio_windows_each(virtio_window_sleep);
-		/* Nobody is told that it goes on after a failure of ours. */
+		/* The PM core sends no PM_POST_* event to a notifier that has failed. */
 		if (ret)
 			virtio_windows_each(virtio_window_wake);
 		return notifier_from_errno(ret);
@@ -177,7 +184,7 @@ static int virtio_windows_pm(struct notifier_block *block, unsigned long event, 
 static struct notifier_block virtio_windows_notifier = { .notifier_call = virtio_windows_pm };
 
 /**
- * vgpu_window_virtio_init - take virtio devices that are windows
+ * vgpu_window_virtio_init - register the virtio driver
  *
  * Return: 0 or a negative errno.
  */
@@ -194,9 +201,9 @@ int vgpu_window_virtio_init(void)
 }
 
 /**
- * vgpu_window_virtio_exit - let go of the devices
+ * vgpu_window_virtio_exit - unregister the virtio driver
  *
- * Hosts that have an open window are there still, to take back what they show.
+ * Called while the hosts of open windows are still connected, so that they can unbind.
  */
 void vgpu_window_virtio_exit(void)
 {
