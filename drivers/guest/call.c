@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The call engine. The thread that makes a call sends it, answers what the
- * host asks meanwhile, and reads the reply: nobody else is involved.
+ * Call engine. The thread that makes a call sends it, serves the host's upcalls and reads the
+ * reply; no other thread takes part.
  *
- * A signal makes it send CANCEL, once; the driver's own -EINTR or -ERESTARTSYS
- * is then the reply. From there on only SIGKILL ends the wait: the lane is
- * closed, which cancels too, and the host finishes or undoes the call alone.
+ * On the first signal the thread sends CANCEL, once. The driver's own -EINTR or -ERESTARTSYS
+ * then comes back as the reply. After the CANCEL only SIGKILL, or the deadline of the call, ends
+ * the wait: the thread closes the lane, which cancels the call too, and the host finishes or
+ * undoes the call alone.
  */
 #include <linux/fcntl.h>
 #include <linux/jiffies.h>
@@ -30,15 +31,15 @@
 #include "upcall.h"
 #include "window.h"
 
-/* A lane that could not have a slot asks again after this time. */
+/* Delay before a lane that got no slot asks for one again, in jiffies. */
 #define CALL_SLOT_DELAY		HZ
 #define CALL_SLOT_TRIES		4
 
 /**
- * vgpu_xcall_init - begin
- * @xcall: any memory
- * @op: enum vgpu_op
- * @object: on which, or NULL
+ * vgpu_xcall_init - initialize a call
+ * @xcall: uninitialized memory
+ * @op: operation, enum vgpu_op
+ * @object: object of the call, or NULL
  */
 void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, struct vgpu_object *object)
 {
@@ -49,7 +50,7 @@ void vgpu_xcall_init(struct vgpu_xcall *xcall, u16 op, struct vgpu_object *objec
 		xcall->msg.object = cpu_to_le32(object->id);
 }
 
-/* Frees the reply; also when there is none. */
+/* Frees the memory of the reply, if there is any. */
 void vgpu_xcall_fini(struct vgpu_xcall *xcall)
 {
 	if (xcall->buf != xcall->inline_buf)
@@ -98,7 +99,7 @@ static int call_send(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 	return vgpu_slot_send(lane, vec, nr, len, xcall->deadline);
 }
 
-/* What the reply is judged by. */
+/* Collects what vgpu_wire_reply_check() needs to know of the call. */
 static void call_view(const struct vgpu_xcall *xcall, struct vgpu_call_view *view)
 {
 	unsigned int i;
@@ -113,7 +114,7 @@ static void call_view(const struct vgpu_xcall *xcall, struct vgpu_call_view *vie
 			view->reply_bytes += vgpu_wire_pad(le32_to_cpu(xcall->segs[i].len));
 }
 
-/* @hdr: of a REPLY, received; the rest is not. */
+/* Receives a REPLY whose header @hdr was received already, and acknowledges the objects in it. */
 static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const struct vgpu_hdr *hdr)
 {
 	struct vgpu_clock_sample sample = {
@@ -139,7 +140,10 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 	if (ret)
 		return ret;
 	call_view(xcall, &sent);
-	/* It looks at no byte of whole pages. */
+	/*
+	 * The bytes for @out have not been received yet. The check reads none of them, because
+	 * whole pages have no padding.
+	 */
 	ret = vgpu_wire_reply_check(xcall->buf, len, &sent, &xcall->reply);
 	if (!ret && xcall->out) {
 		xcall->reply.data = NULL;
@@ -157,7 +161,7 @@ static int call_reply(struct vgpu_lane *lane, struct vgpu_xcall *xcall, const st
 	return 0;
 }
 
-/* Until the reply is there. */
+/* Serves upcalls until the reply has come. */
 static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 {
 	bool cancel = !(xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_NO_CANCEL));
@@ -185,7 +189,10 @@ static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 			return -EPROTO;
 		if (le16_to_cpu(hdr.type) == VGPU_MSG_REPLY)
 			return call_reply(lane, xcall, &hdr);
-		/* mmap_lock may be held, or it is not our process: its memory cannot be touched. */
+		/*
+		 * Upcalls are an error here: mmap_lock may be held, or the memory is another
+		 * process's.
+		 */
 		if (xcall->flags & (VGPU_XCALL_MM | VGPU_XCALL_FOREIGN))
 			return -EPROTO;
 		ret = vgpu_upcall_serve(lane, xcall, &hdr);
@@ -194,7 +201,10 @@ static int call_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall)
 	}
 }
 
-/* Calls of class mm, among them those of faults, do with what their lane has. */
+/*
+ * Returns true if the lane shall ask for a slot first. Calls of class mm, faults among them, and
+ * FOREIGN calls do not ask.
+ */
 static bool call_wants_slot(const struct vgpu_lane *lane, const struct vgpu_xcall *xcall)
 {
 	struct vgpu_host *host = lane->session->host;
@@ -204,7 +214,7 @@ static bool call_wants_slot(const struct vgpu_lane *lane, const struct vgpu_xcal
 		host->limits.call_bytes >= VGPU_ARENA_SLOT && vgpu_slot_is_wanted(lane);
 }
 
-/* Ask for @slot. Return: 0, -EAGAIN (the lane is of no use), or what call_serve() says. */
+/* Asks the host for @slot. Return: 0, -EAGAIN (the lane must be dropped), or as call_serve(). */
 static int call_ask_slot(struct vgpu_lane *lane, struct vgpu_slot *slot, s64 *result)
 {
 	struct vgpu_xcall xcall;
@@ -230,8 +240,8 @@ static int call_ask_slot(struct vgpu_lane *lane, struct vgpu_slot *slot, s64 *re
 }
 
 /*
- * Ask for one that the lane may use from now on: no round trip of the call's, as making the
- * lane was none. Return: as call_ask_slot().
+ * Asks for a slot that the lane keeps. Its round trip is not counted for the call, nor is that
+ * of connecting a lane. Return: 0 whether or not there is a slot, or as call_ask_slot().
  */
 static int call_get_slot(struct vgpu_lane *lane)
 {
@@ -251,7 +261,10 @@ static int call_get_slot(struct vgpu_lane *lane)
 			return 0;
 		}
 		vgpu_slot_put(slot);
-		/* A lane of before may have it there, where another may be free. */
+		/*
+		 * -EBUSY: a lane that has ended still has this slot on the host; another slot
+		 * may be free.
+		 */
 		if (ret || result != -EBUSY)
 			return ret;
 	}
@@ -275,7 +288,10 @@ static void call_count(struct vgpu_lane *lane, struct vgpu_xcall *xcall, int ret
 	lane->rx_seen = rx;
 }
 
-/* See struct vgpu_lane_want: operations, and the single commands of ioctl. */
+/*
+ * Returns the kind of a call (struct vgpu_lane_want): its operation, for an ioctl with the
+ * command; 0 if the call does not wait for the device.
+ */
 static u64 call_kind(const struct vgpu_call *msg)
 {
 	u16 op = le16_to_cpu(msg->op);
@@ -285,7 +301,10 @@ static u64 call_kind(const struct vgpu_call *msg)
 		return (u64)op << 32 | le32_to_cpu(msg->args.ioctl.cmd);
 	case VGPU_OP_READ:
 	case VGPU_OP_WRITE:
-		/* Drivers' ioctls hardly look at it. */
+		/*
+		 * A non-blocking read or write does not wait. Few ioctls of drivers heed
+		 * O_NONBLOCK.
+		 */
 		return le32_to_cpu(msg->f_flags) & O_NONBLOCK ? 0 : (u64)op << 32;
 	case VGPU_OP_OPEN:
 	case VGPU_OP_CLOSE:
@@ -317,7 +336,7 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 			ret = call_get_slot(lane);
 		if (ret != -EAGAIN)
 			break;
-		/* The host may use what cannot be reached here. */
+		/* The host may put messages into a slot that cannot be accessed here. */
 		vgpu_lane_drop(lane);
 	}
 	trace_vgpu_call_start(session, xcall);
@@ -351,14 +370,15 @@ static int call_on_lane(struct vgpu_session *session, struct vgpu_xcall *xcall)
 
 /**
  * vgpu_call_run - make a call
- * @session: in which; unless the call is of class mm or FOREIGN, the calling process's
+ * @session: session of the calling process; any session for a call of class mm or FOREIGN
  * @xcall: the call
  *
- * Context: process, no locks but for what &enum vgpu_op says about class mm.
- * Return: 0 (a reply is there), -ENODEV (host or shadow lost), -EINTR (killed),
- * -ERESTARTSYS (a signal came while it waited for a lane: nothing was sent),
- * -ENOMEM, -E2BIG (longer than the host allows), -ETIMEDOUT (@xcall->deadline has passed).
- * None of them is the driver's.
+ * Context: process, no locks. For calls of class mm the mmap_lock may be held.
+ * Return: 0 (there is a reply), -ENODEV (host or shadow lost), -EINTR (killed), -ERESTARTSYS (a
+ * signal came while the call waited for a lane; nothing was sent), -ENOMEM, -E2BIG (longer than
+ * the host allows), -ETIMEDOUT (@xcall->deadline has passed), or another errno of the lane's
+ * connection or of the flush before the call. None of these is the driver's: the result of the
+ * driver is in @xcall->result.
  */
 int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 {
@@ -372,10 +392,10 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 		if (ret)
 			return ret;
 	}
-	/* FDINFO is the only FOREIGN call: the session's shadow does not keep the file for it. */
+	/* FDINFO, the only FOREIGN call, does not give the file to the shadow: merge no groups. */
 	if (xcall->object && !(xcall->flags & VGPU_XCALL_FOREIGN))
 		vgpu_keep_use(session, xcall->object);
-	/* Before call_send(): it says which control messages come first. */
+	/* Flush before call_send(): its control_seq must cover the UNMAPs that the flush queues. */
 	ret = 0;
 	if (mapped)
 		ret = vgpu_space_flush(session);
@@ -384,7 +404,7 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 	if (ret)
 		return ret;
 	ret = call_on_lane(session, xcall);
-	/* Asking whether an object is ready makes no other one ready. */
+	/* A POLL call cannot make another object ready, so it does not count. */
 	if (!(xcall->flags & VGPU_XCALL_MM) && le16_to_cpu(xcall->msg.op) != VGPU_OP_POLL)
 		atomic64_inc(&host->calls);
 	if (mapped)
@@ -394,19 +414,19 @@ int vgpu_call_run(struct vgpu_session *session, struct vgpu_xcall *xcall)
 }
 
 /**
- * vgpu_call_result - what the program gets
+ * vgpu_call_result - compute the result that the program gets
  * @xcall: a call that has its reply
  *
- * The driver's restart codes work here as in its own kernel: they need a signal
- * to act on, which another thread may have taken meanwhile.
+ * The kernel restarts the system call for a restart code of the driver only if a signal is
+ * pending. Another thread may have taken the signal meanwhile, so TIF_SIGPENDING is set.
  *
- * Return: the operation's result.
+ * Return: the result of the operation.
  */
 long vgpu_call_result(const struct vgpu_xcall *xcall)
 {
 	switch (xcall->result) {
 	case -ERESTART_RESTARTBLOCK:
-		/* The restart block is in the host. */
+		/* The restart block is on the host. */
 		return -EINTR;
 	case -ERESTARTSYS:
 	case -ERESTARTNOINTR:

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The call engine: sends a call on a lane and serves the host's upcalls until
- * the reply comes.
- */
+/* Call engine: sends a call on a lane and serves the host's upcalls until the reply has come. */
 #ifndef VGPU_CALL_H
 #define VGPU_CALL_H
 
@@ -18,16 +15,20 @@ struct vgpu_object;
 struct vgpu_session;
 struct vgpu_stats;
 
-/* Only for MMAP, READ_PAGES, WRITE_PAGES: mmap_lock may be held, no upcalls. */
+/*
+ * Call of class mm (Documentation/protocol.rst): mmap_lock may be held, so the host sends no
+ * upcalls.
+ */
 #define VGPU_XCALL_MM		BIT(0)
-/* The driver is known to look at no mapped memory: caches of it may stay. */
+/* The host's driver accesses no mapped memory in this call, so cached pages may stay. */
 #define VGPU_XCALL_NO_MAPPED	BIT(1)
-/* Signals do not cancel it: the host does not block in it. */
+/* A signal sends no CANCEL, because the host does not block in this call. */
 #define VGPU_XCALL_NO_CANCEL	BIT(2)
 
 /*
- * In another process's session: nothing of the caller's memory is in it, nor is looked at for it,
- * and what that process has to wait for is no business of the caller. It has a deadline.
+ * Call in the session of another process. The call passes no memory of the caller, and an upcall
+ * for the call is a protocol error. The caller does not wait for flushes of the other process.
+ * The call must have a deadline.
  */
 #define VGPU_XCALL_FOREIGN	BIT(3)
 
@@ -35,31 +36,32 @@ struct vgpu_stats;
 
 /**
  * struct vgpu_xcall - a call of this guest, from request to reply
- * @msg: fixed part. The caller fills in op, flags, object, f_flags, pos and
- *	args; vgpu_call_run() the rest
- * @object: on which, or NULL
+ * @msg: fixed part of the message. The caller fills in op, flags, object, f_flags, pos and
+ *	args; vgpu_call_run() fills in the rest
+ * @object: object of the call, or NULL
  * @flags: VGPU_XCALL_*
- * @deadline: jiffies, from which on it ends with -ETIMEDOUT, whether it has no lane yet or
- *	no reply; 0: none (deadline.h). Set by the caller
- * @nr_segs: segments
- * @nr_fixups: fixups
- * @segs: segments, as on the wire
- * @fixups: fixups, as on the wire
- * @in: bytes of the IN segments, each segment padded to 8; modified
- * @nr_in: entries of @in
- * @in_len: bytes of @in together
- * @out: where the bytes of a READ_PAGES go, as many as it asks for; NULL: into memory of this
- *	call's, as all others
- * @nr_out: entries of @out
- * @stats: counters; may be NULL
- * @sent_at: CLOCK_MONOTONIC in nanoseconds when sending began
- * @sent: the host has the whole call, whatever came of it then
- * @fetched: the host has asked for memory of the program, of which no segment tells
- * @result: what the file operation returned on the host
- * @reply: the checked reply, valid from a successful run to fini, without the bytes that
- *	went to @out. It was acknowledged: the caller owns the references of its objects
- * @buf: memory behind @reply
- * @inline_buf: for short replies
+ * @deadline: time in jiffies at which the call ends with -ETIMEDOUT if it has no lane or no
+ *	reply yet; 0: none (deadline.h). Set by the caller
+ * @nr_segs: number of segments
+ * @nr_fixups: number of fixups
+ * @segs: segments in the format of the wire
+ * @fixups: fixups in the format of the wire
+ * @in: bytes of the IN segments, each segment padded to 8
+ * @nr_in: number of entries of @in
+ * @in_len: total length of @in in bytes
+ * @out: buffers for the bytes of a READ_PAGES, as many as it asks for; NULL: all of the reply
+ *	goes to @buf
+ * @nr_out: number of entries of @out
+ * @stats: counters of the export; may be NULL
+ * @sent_at: time at which sending began, CLOCK_MONOTONIC in nanoseconds
+ * @sent: true if all of the call was sent, whether or not a reply came
+ * @fetched: true if the host has asked for program memory that no segment names
+ * @result: result of the file operation on the host
+ * @reply: checked reply, valid from a successful vgpu_call_run() to vgpu_xcall_fini(), without
+ *	the bytes that went to @out. It was acknowledged: the caller owns the references of its
+ *	objects
+ * @buf: memory of @reply
+ * @inline_buf: memory for short replies
  */
 struct vgpu_xcall {
 	struct vgpu_call msg;

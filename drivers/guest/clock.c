@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Times of the host's clocks become times of this machine's. Each REPLY tells when the host
- * received the call and when it replied, which bounds the offset (clock_bounds.c).
+ * Converts times of the host's clocks to this machine's clocks. Each REPLY says when the host
+ * received the call and when it replied, which bounds the offset between the clocks
+ * (clock_bounds.c).
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -18,16 +19,20 @@
 #include "session.h"
 #include "tsc.h"
 
-/* A time before this machine's boot is told as this long after it, as 0 means never. */
+/* Result for a time before this machine's boot: not 0, which means never. */
 #define CLOCK_EARLIEST_NS	NSEC_PER_USEC
 /*
- * An offset that may be wrong by more is asked for anew before it is used, as when nobody made
- * a call for long: so often, and not again within a second, as more would do no good.
+ * Limit of the offset's possible error. Above it the host is asked anew before the offset is
+ * used, as when there was no call for long: by CLOCK_ASK_CALLS calls, within CLOCK_ASK_TIME,
+ * and not again within a second.
  */
 #define CLOCK_WRONG_NS		(500 * NSEC_PER_USEC)
 #define CLOCK_ASK_CALLS		3
 #define CLOCK_ASK_TIME		HZ
-/* A time that an answer tells is at most so many milliseconds away from the call. */
+/*
+ * Limit of the distance of a time stamp from its call, in ms; larger distances are not
+ * converted.
+ */
 #define CLOCK_FAR_MS		(3600 * MSEC_PER_SEC)
 
 void vgpu_clock_init(struct vgpu_clock *clock)
@@ -49,18 +54,18 @@ static struct vgpu_clock_bounds clock_read(struct vgpu_clock *clock)
 }
 
 /**
- * vgpu_clock_add - a call has its reply
- * @clock: of its host
- * @sample: when what happened
+ * vgpu_clock_add - use the times of a call for the bounds of a clock
+ * @clock: clock of the call's host
+ * @sample: times of the call
  *
- * Times in that reply are brought over only afterwards, so that they lie within the call
+ * Called before the time stamps in the reply are converted, so that they lie within the call
  * here, too.
  */
 void vgpu_clock_add(struct vgpu_clock *clock, const struct vgpu_clock_sample *sample)
 {
 	struct vgpu_clock_bounds bounds = clock_read(clock);
 
-	/* Most calls tell nothing new. */
+	/* Most calls narrow nothing: skip the lock. */
 	if (!vgpu_clock_bounds_narrower(&bounds, sample))
 		return;
 	write_seqlock(&clock->lock);
@@ -68,14 +73,14 @@ void vgpu_clock_add(struct vgpu_clock *clock, const struct vgpu_clock_sample *sa
 	write_sequnlock(&clock->lock);
 }
 
-/* ALSA's files begin so, and others have no choice. */
+/* Sets the clock with which ALSA's files begin; files of other drivers use no VGPU_CLOCK_FILE. */
 void vgpu_clock_file_init(struct vgpu_clock_file *times)
 {
 	spin_lock_init(&times->lock);
 	times->clock = VGPU_CLOCK_REALTIME;
 }
 
-/* Errors are the next call's to tell. */
+/* Makes calls for the bounds of the offset; the next call will report errors of the connection. */
 static void clock_ask(struct vgpu_host *host)
 {
 	const unsigned long deadline = vgpu_deadline_in(CLOCK_ASK_TIME);
@@ -96,7 +101,7 @@ static void clock_ask(struct vgpu_host *host)
 	vgpu_session_put(session);
 }
 
-/* Return: how far this machine's CLOCK_MONOTONIC is ahead, in nanoseconds. */
+/* Return: (this machine's CLOCK_MONOTONIC - the host's), in nanoseconds. */
 static s64 clock_offset(struct vgpu_host *host)
 {
 	struct vgpu_clock *clock = &host->clock;
@@ -111,8 +116,8 @@ static s64 clock_offset(struct vgpu_host *host)
 }
 
 /*
- * The offset may become smaller when more is known of it. Of one file, what came later is
- * not said to have come earlier all the same.
+ * Converts a time stamp. The offset may shrink when the bounds narrow. Still, later time stamps
+ * of one file must not become earlier ones.
  */
 static s64 clock_monotonic(struct vgpu_object *object, s64 time, s64 offset)
 {
@@ -135,7 +140,7 @@ static bool clock_is_far(s64 ms)
 	return ms > CLOCK_FAR_MS || ms < -CLOCK_FAR_MS;
 }
 
-/* The caller has seen that @value is not far, so that the quotient has room. */
+/* Returns @value * @times / @by; the result fits, because clock_is_far() was false for @value. */
 static s64 clock_scale(s64 value, u32 times, u32 by)
 {
 	u64 size = mul_u64_u64_div_u64(abs(value), times, by);
@@ -144,9 +149,10 @@ static s64 clock_scale(s64 value, u32 times, u32 by)
 }
 
 /*
- * The host's counter becomes a time by how far it is from its value when the host received the
- * call, and that time, brought over, a value of this machine's counter in the same way. One that
- * is far away stays as it is, as it has nothing to do with the call.
+ * Converts a value of the host's time-stamp counter. Its distance from the value at which the
+ * host received the call gives a time. That time, converted, gives a value of this machine's
+ * counter in the same way. A value far away from the call is no time stamp of the call, and
+ * stays as it is.
  */
 static void clock_tsc(u32 khz, const struct vgpu_reply *reply, s64 offset, s64 *time)
 {
@@ -165,13 +171,13 @@ static void clock_tsc(u32 khz, const struct vgpu_reply *reply, s64 offset, s64 *
 }
 
 /**
- * vgpu_clock_convert - what the host calls a time, by this machine's clock
- * @object: of which it was told
- * @reply: in which; for other clocks than VGPU_CLOCK_MONOTONIC to a call with
- *	VGPU_CALL_CLOCKS
- * @clock: enum vgpu_schema_clock
- * @time: nanoseconds (VGPU_CLOCK_TSC: ticks), more than 0 and less than VGPU_CLOCK_MAX; changed to
- *	what it is here
+ * vgpu_clock_convert - convert a time stamp to this machine's clock
+ * @object: object whose driver reported the time
+ * @reply: reply with the time; for other clocks than VGPU_CLOCK_MONOTONIC the reply to a call
+ *	with VGPU_CALL_CLOCKS
+ * @clock: clock of the time stamp, enum vgpu_schema_clock
+ * @time: time stamp in nanoseconds (VGPU_CLOCK_TSC: ticks), more than 0 and less than
+ *	VGPU_CLOCK_MAX; replaced by the result
  */
 void vgpu_clock_convert(struct vgpu_object *object, const struct vgpu_reply *reply, u32 clock,
 			s64 *time)
@@ -213,11 +219,11 @@ static void clock_stamp(void *data, u32 clock, s64 *time)
 }
 
 /**
- * vgpu_clock_events - events that were read tell when they were
- * @object: of a device; what other files give only looks alike
- * @reply: in which they came
- * @data: copy of them, which is changed
- * @len: bytes of it
+ * vgpu_clock_events - convert the time stamps of events
+ * @object: object of a device; events of other files only look alike
+ * @reply: reply to the READ
+ * @data: copy of the events, which is modified
+ * @len: length of @data in bytes
  */
 void vgpu_clock_events(struct vgpu_object *object, const struct vgpu_reply *reply, u8 *data,
 		       u32 len)

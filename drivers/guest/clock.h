@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The host's clocks. What a driver says of when something happened is brought to this
- * machine's clocks before a program sees it.
+ * The host's clocks. Time stamps of a driver are converted to this machine's clocks before a
+ * program sees them.
  */
 #ifndef VGPU_CLOCK_H
 #define VGPU_CLOCK_H
@@ -16,10 +16,10 @@ struct vgpu_object;
 struct vgpu_reply;
 
 /**
- * struct vgpu_clock - a host's CLOCK_MONOTONIC
- * @lock: guards @bounds; written by any thread whose call has ended
- * @bounds: how far this machine's CLOCK_MONOTONIC is ahead of it
- * @ask_at: jiffies before which the host is not asked again; written by any thread
+ * struct vgpu_clock - relation of a host's CLOCK_MONOTONIC to this machine's
+ * @lock: guards @bounds; taken for writing by any thread whose call has ended
+ * @bounds: bounds of (this machine's CLOCK_MONOTONIC - the host's)
+ * @ask_at: time in jiffies before which the host is not asked again; written by any thread
  */
 struct vgpu_clock {
 	seqlock_t lock;
@@ -28,12 +28,12 @@ struct vgpu_clock {
 };
 
 /**
- * struct vgpu_clock_file - times that were told of one file
- * @lock: guards what follows, and is held inside of no other
- * @host: latest time that was brought over, of the host's CLOCK_MONOTONIC in nanoseconds
- * @here: time that it became
- * @clock: enum vgpu_schema_clock: which one the driver uses for this file, where a program
- *	may choose; read anywhere
+ * struct vgpu_clock_file - time stamps of one file
+ * @lock: guards @host and @here; taken inside no other lock
+ * @host: latest time stamp that was converted, in ns of the host's CLOCK_MONOTONIC
+ * @here: result of that conversion, in ns of this machine's CLOCK_MONOTONIC
+ * @clock: clock that the driver uses for this file, enum vgpu_schema_clock, where a program may
+ *	choose; read without the lock
  */
 struct vgpu_clock_file {
 	spinlock_t lock;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A call gives two bounds: the host received it after it was sent, and sent the reply
- * before that was received. However long the call took, a time that the host's clock
- * showed meanwhile lies between its beginning and its end here, with any offset within the
- * two. All calls together narrow the bounds down to less than the quickest round trip.
+ * A call gives two bounds of the difference: the host received the call after it was sent, and
+ * sent the reply before the reply was received. Any offset within the bounds puts a time that
+ * the host's clock showed during the call between the begin and the end of the call here. All
+ * calls together narrow the bounds to less than the quickest round trip.
  *
- * The clocks go at slightly different rates, so bounds that are old are let out. A sample
- * that contradicts them (a machine was stopped, or a clock is set right by more than
- * that) stands alone.
+ * The clocks run at slightly different rates, so the bounds widen with age. A sample that
+ * contradicts the bounds (a machine was stopped, or a clock was set by more than that) replaces
+ * them.
  */
 #ifdef __KERNEL__
 #include <linux/limits.h>
@@ -18,7 +18,7 @@
 
 #include "clock_bounds.h"
 
-/* The rates are taken to differ by less than 1 in so many (as a shift): 122 ppm. */
+/* Assumed limit of the difference of the rates: 1 in 2^13, which is 122 ppm. */
 #define CLOCK_DRIFT_SHIFT	13
 
 static s64 clock_drift(u64 from, u64 to)
@@ -26,21 +26,24 @@ static s64 clock_drift(u64 from, u64 to)
 	return to > from ? (to - from) >> CLOCK_DRIFT_SHIFT : 0;
 }
 
-/* The bounds that a sample gives, when its reply is there. */
+/* Computes the bounds that a sample gives, for the time at which its reply was received. */
 static void sample_bounds(const struct vgpu_clock_sample *sample, s64 *low, s64 *high)
 {
 	*high = sample->received - sample->out;
 	*low = sample->sent - sample->in - clock_drift(sample->sent, sample->received);
-	/* The driver waited for long, and the clocks differ by more than they should. */
+	/*
+	 * Keep the bounds in order if the call took long and the clocks drift by more than
+	 * assumed.
+	 */
 	*low = min(*low, *high);
 }
 
 /**
- * vgpu_clock_bounds_width - how wrong the offset may be
- * @bounds: what is known
+ * vgpu_clock_bounds_width - compute how wrong the offset may be
+ * @bounds: bounds
  * @now: time of this machine's clock
  *
- * Return: nanoseconds.
+ * Return: the largest possible error in nanoseconds.
  */
 u64 vgpu_clock_bounds_width(const struct vgpu_clock_bounds *bounds, u64 now)
 {
@@ -50,11 +53,11 @@ u64 vgpu_clock_bounds_width(const struct vgpu_clock_bounds *bounds, u64 now)
 }
 
 /**
- * vgpu_clock_bounds_narrower - does a sample say more than is known?
- * @bounds: what is known
- * @sample: a call that has ended
+ * vgpu_clock_bounds_narrower - check whether a sample narrows the bounds
+ * @bounds: bounds
+ * @sample: times of a call that has ended
  *
- * Return: false: vgpu_clock_bounds_merge() would change nothing.
+ * Return: false if vgpu_clock_bounds_merge() would change nothing.
  */
 bool vgpu_clock_bounds_narrower(const struct vgpu_clock_bounds *bounds,
 				const struct vgpu_clock_sample *sample)
@@ -67,11 +70,11 @@ bool vgpu_clock_bounds_narrower(const struct vgpu_clock_bounds *bounds,
 }
 
 /**
- * vgpu_clock_bounds_merge - take what a sample says into account
- * @bounds: what is known; zeroed before the first sample
- * @sample: a call that has ended; its times may be anything that a host sends
+ * vgpu_clock_bounds_merge - narrow the bounds by a sample
+ * @bounds: bounds; zeroed before the first sample
+ * @sample: times of a call that has ended; a host may send any values
  *
- * Afterwards @bounds->offset is possible by @sample, too.
+ * Afterwards @bounds->offset is within the bounds of @sample, too.
  */
 void vgpu_clock_bounds_merge(struct vgpu_clock_bounds *bounds,
 			     const struct vgpu_clock_sample *sample)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between which two values the difference of two machines' clocks lies. Plain C, that
- * compiles in user space too.
+ * Bounds of the difference between the clocks of two machines. Plain C, which also compiles in
+ * user space.
  */
 #ifndef VGPU_CLOCK_BOUNDS_H
 #define VGPU_CLOCK_BOUNDS_H
@@ -13,11 +13,11 @@
 #endif
 
 /**
- * struct vgpu_clock_sample - a call, as both clocks saw it, in nanoseconds
- * @sent: when this machine began to send it, by its own clock
- * @in: when the host had received its header, by the host's clock
- * @out: when the host began to send the reply, by the host's clock
- * @received: when this machine had received the reply's header, by its own clock
+ * struct vgpu_clock_sample - times of one call by both clocks, in nanoseconds
+ * @sent: time at which this machine began to send the call, by its own clock
+ * @in: time at which the host had received the call's header, by the host's clock
+ * @out: time at which the host began to send the reply, by the host's clock
+ * @received: time at which this machine had received the reply's header, by its own clock
  */
 struct vgpu_clock_sample {
 	u64 sent;
@@ -27,12 +27,12 @@ struct vgpu_clock_sample {
 };
 
 /**
- * struct vgpu_clock_bounds - what is known of (this machine's clock - the host's)
- * @known: a sample was seen
- * @low: smallest value that is possible, in nanoseconds, as are all that follow
- * @high: largest value that is possible
- * @offset: value that is used; changes only when it is not possible any more
- * @at: time of this machine's clock at which @low and @high were true
+ * struct vgpu_clock_bounds - bounds of (this machine's clock - the host's)
+ * @known: true if there was a sample
+ * @low: smallest possible difference in nanoseconds, as all fields below
+ * @high: largest possible difference
+ * @offset: difference that is used; changes only when it is outside the bounds
+ * @at: time of this machine's clock for which @low and @high hold
  */
 struct vgpu_clock_bounds {
 	bool known;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One-way messages on the control connection: see control.h. */
+/* Messages of the guest on the control connection, see control.h. */
 #include <linux/slab.h>
 #include <linux/uio.h>
 
@@ -8,9 +8,9 @@
 #include "control.h"
 #include "host.h"
 
-/* A host that takes nothing for so long is as good as gone. */
+/* Timeout after which a host that accepts no bytes counts as lost. */
 #define CONTROL_SEND_TIMEOUT_MS	10000
-/* What is not urgent waits so long for more, or until there are so many. */
+/* Limits of the wait of late messages (control_queue()): time in jiffies, number of messages. */
 #define CONTROL_LATE_DELAY	msecs_to_jiffies(20)
 #define CONTROL_LATE_MAX	16
 
@@ -52,7 +52,10 @@ static void control_send(struct work_struct *work)
 		size_t len = le32_to_cpu(msg->hdr.len);
 		struct kvec vec = { .iov_base = &msg->hdr, .iov_len = len };
 
-		/* After an error the receiving thread sees the end and aborts. */
+		/*
+		 * After an error the receiving thread sees the end of the connection, and the
+		 * dialer calls vgpu_host_abort().
+		 */
 		if (vgpu_conn_send(&host->conn, &vec, 1, len, CONTROL_SEND_TIMEOUT_MS))
 			vgpu_conn_shutdown(&host->conn);
 		kfree(msg);
@@ -66,8 +69,8 @@ static void control_fill(struct vgpu_control_msg *msg, u16 type, size_t len)
 }
 
 /*
- * An allocation that may fail would lose an object or a mapping of the host for
- * good; those of this size do not.
+ * Allocates a message. A lost message would leak an object or a mapping of the host for good,
+ * so the allocation must not fail, and allocations of this size do not.
  */
 static struct vgpu_control_msg *control_alloc(u16 type, size_t len)
 {
@@ -78,8 +81,8 @@ static struct vgpu_control_msg *control_alloc(u16 type, size_t len)
 }
 
 /*
- * Takes @msg over. The order of numbers is that of the queue.
- * @late: no call has to come after it, so that it may wait for others
+ * Queues @msg and consumes it; sequence numbers follow the order of the queue.
+ * @late: true if no call depends on the message, so that it may wait for others
  */
 static void control_queue(struct vgpu_host *host, struct vgpu_control_msg *msg, bool late)
 {
@@ -115,10 +118,10 @@ static struct vgpu_control_msg *control_alloc_close(u32 object, u32 reference)
 }
 
 /**
- * vgpu_control_close - the guest's reference to an object is gone
+ * vgpu_control_close - give a reference of an object back to the host
  * @host: the host
  * @object: number of the object
- * @reference: of which; the host passes over one that is gone already
+ * @reference: number of the reference; the host ignores one that it does not find
  */
 void vgpu_control_close(struct vgpu_host *host, u32 object, u32 reference)
 {
@@ -126,12 +129,12 @@ void vgpu_control_close(struct vgpu_host *host, u32 object, u32 reference)
 }
 
 /**
- * vgpu_control_close_late - likewise, of an object whose end nobody can see
+ * vgpu_control_close_late - give back a reference of an object whose release is not observable
  * @host: the host
  * @object: number of the object
- * @reference: of which
+ * @reference: number of the reference
  *
- * Calls that are made now may overtake it.
+ * The message may be sent late, and calls made from now on may overtake it.
  */
 void vgpu_control_close_late(struct vgpu_host *host, u32 object, u32 reference)
 {
@@ -139,11 +142,11 @@ void vgpu_control_close_late(struct vgpu_host *host, u32 object, u32 reference)
 }
 
 /**
- * vgpu_control_unmap - a part of a mapping is gone
+ * vgpu_control_unmap - unmap a part of a shadow's mappings
  * @host: the host
- * @session: number of the session whose shadow has it
- * @addr: first byte
- * @len: bytes
+ * @session: number of the session of the shadow
+ * @addr: address of the first byte in the shadow
+ * @len: length in bytes
  */
 void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len)
 {
@@ -157,7 +160,7 @@ void vgpu_control_unmap(struct vgpu_host *host, u64 session, u64 addr, u64 len)
 }
 
 /**
- * vgpu_control_session_close - nothing needs a session's shadow any more
+ * vgpu_control_session_close - end a session and its shadow
  * @host: the host
  * @session: number of the session
  */
@@ -172,13 +175,14 @@ void vgpu_control_session_close(struct vgpu_host *host, u64 session)
 }
 
 /**
- * vgpu_control_unbind - a range of the window is not used any more
+ * vgpu_control_unbind - unbind a range of the window
  * @host: the host
  * @window: number of the window
- * @offset: first byte
- * @len: bytes
+ * @offset: offset of the range in the window in bytes
+ * @len: length of the range in bytes
  *
- * After the unmaps of what was seen there. Answered by UNBOUND.
+ * The UNMAPs of the mapping that has shown the range, if any, must have been queued before. The
+ * host answers with UNBOUND.
  */
 void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len)
 {
@@ -192,9 +196,9 @@ void vgpu_control_unbind(struct vgpu_host *host, u64 window, u64 offset, u64 len
 }
 
 /**
- * vgpu_control_release_alloc - allocate a message that may have to be queued later
+ * vgpu_control_release_alloc - allocate a message for vgpu_control_release()
  *
- * Return: it, for vgpu_control_release() or kfree(); NULL: there is no memory.
+ * Return: the message, for vgpu_control_release() or kfree(), or NULL if there is no memory.
  */
 struct vgpu_control_msg *vgpu_control_release_alloc(void)
 {
@@ -202,13 +206,13 @@ struct vgpu_control_msg *vgpu_control_release_alloc(void)
 }
 
 /**
- * vgpu_control_release - ask to hear when no device of the host uses some memory any more
+ * vgpu_control_release - have the host report when no device uses some memory any more
  * @host: the host
- * @msg: from vgpu_control_release_alloc(); it is taken over
+ * @msg: message from vgpu_control_release_alloc(); consumed
  * @number: number of the memory
  *
- * CLOSE messages of all files by which a driver could have the memory were queued before. The
- * answer comes to vgpu_keep_released(). No call waits for this message.
+ * CLOSE messages of all files by which a driver could have the memory must have been queued
+ * before. The answer comes to vgpu_keep_released(). No call depends on this message.
  */
 void vgpu_control_release(struct vgpu_host *host, struct vgpu_control_msg *msg, u64 number)
 {
@@ -226,25 +230,25 @@ static void control_queue_hdr(struct vgpu_host *host, u16 type, u64 seq)
 	control_queue(host, msg, false);
 }
 
-/* Asks the host for a sign of life. */
+/* Queues a PING, which the host answers with PONG. */
 void vgpu_control_ping(struct vgpu_host *host, u64 seq)
 {
 	control_queue_hdr(host, VGPU_MSG_PING, seq);
 }
 
-/* Gives one. */
+/* Queues a PONG, the answer to the host's PING. */
 void vgpu_control_pong(struct vgpu_host *host, u64 seq)
 {
 	control_queue_hdr(host, VGPU_MSG_PONG, seq);
 }
 
-/* Number of the last message that a call made now has to come after. */
+/* Returns the number of the last message that must be applied before a call made now. */
 u64 vgpu_control_seq(struct vgpu_host *host)
 {
 	return READ_ONCE(host->control.needed);
 }
 
-/* Begins with an empty queue. */
+/* Initializes an empty queue. */
 void vgpu_control_init(struct vgpu_control *control)
 {
 	spin_lock_init(&control->lock);
@@ -252,7 +256,7 @@ void vgpu_control_init(struct vgpu_control *control)
 	INIT_DELAYED_WORK(&control->work, control_send);
 }
 
-/* Nothing is sent any more. The connection is down, so no send waits. */
+/* Ends the queue and frees its messages. The connection is down, so that no send waits. */
 void vgpu_control_end(struct vgpu_control *control)
 {
 	struct vgpu_control_msg *msg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One-way messages of the guest on the control connection. They are queued by
- * whoever has something to say, in any context that may allocate, and sent in
- * order by a work item: a dying task never waits for a host.
+ * Messages of the guest on the control connection, which have no reply. Any context that may
+ * allocate can queue messages. A work item sends the messages in order, so that a dying task never
+ * waits for a host.
  */
 #ifndef VGPU_CONTROL_H
 #define VGPU_CONTROL_H
@@ -17,13 +17,13 @@ struct vgpu_host;
 
 /**
  * struct vgpu_control - the queue of one control connection
- * @lock: guards all but @work
+ * @lock: guards all fields but @work
  * @seq: number of the last CLOSE, UNMAP, SESSION_CLOSE, UNBIND or RELEASE
- * @needed: number of the last one of these that calls have to come after
- * @late: how many came that are not urgent, since the last that was sent at once
- * @queue: messages to be sent, in order
- * @closed: nothing is taken any more
- * @work: sends
+ * @needed: number of the last of these messages that must be applied before a new call runs
+ * @late: number of messages that wait for others, since the queue was last sent at once
+ * @queue: list of the messages to be sent, in order
+ * @closed: true if no message is accepted any more
+ * @work: work item that sends the queue
  */
 struct vgpu_control {
 	spinlock_t lock;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Dialers: connect, serve, and after a loss begin again, with back-off. How far each has come
- * is in /sys/module/vgpu_guest/hosts/CID:PORT, for whoever misses a device.
+ * Dialers connect to a host, serve the connection, and connect again after a loss, with
+ * back-off. /sys/module/vgpu_guest/hosts/CID:PORT has the state of each dialer, for a user who
+ * misses a device.
  *
- * A machine that goes to sleep loses its connections when vsock's device is frozen, and could have
- * them back before its other devices are awake. But until they are the kernel lets no driver have a
- * new device, so that a host's PCI devices would come in vain. So nobody dials meanwhile.
+ * A machine that goes to sleep loses its connections when vsock's device is frozen. At wakeup
+ * vsock's device may work again before other devices do. Until all devices work, the kernel binds
+ * no driver to a new device, so a host's PCI devices would stay without driver. So dialers pause
+ * from before programs are frozen until they run again.
  */
 #include <linux/err.h>
 #include <linux/kobject.h>
@@ -27,12 +29,12 @@
 #define DIALER_DELAY_MAX_MS	3200
 
 /**
- * enum dialer_state - how far a dialer has come
- * @DIALER_CONNECTING: no attempt has ended yet, or it has just lost its host
- * @DIALER_CONNECTED: it serves a host
- * @DIALER_ABSENT: nobody answers
- * @DIALER_REFUSED: the host does not let this guest in
- * @DIALER_VERSION: both speak other versions
+ * enum dialer_state - state of a dialer
+ * @DIALER_CONNECTING: first attempt under way, or connection just lost
+ * @DIALER_CONNECTED: serving a connection
+ * @DIALER_ABSENT: no host answers
+ * @DIALER_REFUSED: the host has refused this guest
+ * @DIALER_VERSION: no common version of the protocol
  * @DIALER_NOTHING: the host exports nothing to this guest
  */
 enum dialer_state {
@@ -55,17 +57,17 @@ static const char *const dialer_words[] = {
 
 /**
  * struct vgpu_dialer - one configured host
- * @kobj: its folder in sysfs, with which it is freed
+ * @kobj: directory in sysfs; its release frees the dialer
  * @cid: context id
  * @port: port
- * @task: its thread
- * @wait: for the end, between attempts
+ * @task: thread of the dialer
+ * @wait: wait queue of the thread between attempts, for @stopping
  * @lock: guards @connecting, @host and setting @stopping
- * @connecting: a signal ends what the thread waits for
- * @host: while it is served
- * @stopping: no further host
- * @state: for sysfs; the thread's
- * @error: errno with which the last attempt ended; 0: none has ended, or it is connected
+ * @connecting: true while SIGKILL may be sent to end the attempt
+ * @host: host while its connection is served, or NULL
+ * @stopping: true if the thread shall end
+ * @state: state for sysfs; written by the thread
+ * @error: positive errno with which the last attempt ended; 0: no attempt has ended, or connected
  */
 struct vgpu_dialer {
 	struct kobject kobj;
@@ -81,12 +83,12 @@ struct vgpu_dialer {
 	int error;
 };
 
-/* The module's folder "hosts" in sysfs has a folder for each host. */
+/* Directory "hosts" of the module in sysfs, with a directory for each host. */
 static struct kobject *dialers_kobj;
 
-/* The machine goes to sleep, or wakes up. */
+/* True from before programs are frozen for a sleep until they run again. */
 static bool dialers_asleep;
-/* Dialers wait here for the end of that, or for their own end. */
+/* Wait queue of dialers during a sleep; woken by its end, and by vgpu_dialer_stop(). */
 static DECLARE_WAIT_QUEUE_HEAD(dialers_awake);
 
 /* --- sysfs ---------------------------------------------------------------- */
@@ -127,7 +129,7 @@ static const struct kobj_type dialer_ktype = {
 	.default_groups = dialer_groups,
 };
 
-/* Programs can poll() for it. */
+/* Sets state and error, and wakes programs that poll() the state. */
 static void dialer_set(struct vgpu_dialer *dialer, enum dialer_state state, int error)
 {
 	if (dialer->state == state && dialer->error == error)
@@ -139,7 +141,7 @@ static void dialer_set(struct vgpu_dialer *dialer, enum dialer_state state, int 
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* Return: why the connection is over. */
+/* Serves a connected host. Return: the reason why the connection is over. */
 static int dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 {
 	int ret;
@@ -159,7 +161,7 @@ static int dialer_serve(struct vgpu_dialer *dialer, struct vgpu_host *host)
 	return ret;
 }
 
-/* Return: a host or an ERR_PTR(), which is the host's if @refused. */
+/* Tries to connect. Return: a host, or an ERR_PTR() that is the host's answer if @refused. */
 static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer, bool *refused)
 {
 	struct vgpu_host *host = ERR_PTR(-EINTR);
@@ -175,9 +177,12 @@ static struct vgpu_host *dialer_connect(struct vgpu_dialer *dialer, bool *refuse
 	mutex_lock(&dialer->lock);
 	dialer->connecting = false;
 	mutex_unlock(&dialer->lock);
-	/* Not for what comes now. */
+	/* Drop a SIGKILL that came for the attempt; later waits must not see it. */
 	flush_signals(current);
-	/* The dial began before, and its host would be served while the machine wakes up. */
+	/*
+	 * Discard a connection that was dialled before the sleep began: its host would be
+	 * served while the machine wakes up.
+	 */
 	if (!IS_ERR(host) && READ_ONCE(dialers_asleep)) {
 		vgpu_host_abort(host);
 		host = ERR_PTR(-EINTR);
@@ -199,7 +204,7 @@ static enum dialer_state dialer_failed(int error, bool refused)
 	}
 }
 
-/* Each reason is said once for each absence. */
+/* Logs the reason of a failure, each reason once for each absence. */
 static void dialer_tell(struct vgpu_dialer *dialer, unsigned long *told)
 {
 	if (test_and_set_bit(dialer->state, told))
@@ -241,7 +246,7 @@ static int dialer_thread(void *data)
 		wait_event_idle_timeout(dialer->wait, READ_ONCE(dialer->stopping),
 					msecs_to_jiffies(delay));
 		delay = min(2 * delay, (unsigned int)DIALER_DELAY_MAX_MS);
-		/* The host has not been asked for long by then, and may be there again. */
+		/* The host was not dialled during the sleep, and may be there again. */
 		if (READ_ONCE(dialers_asleep))
 			delay = DIALER_DELAY_MIN_MS;
 		wait_event_idle(dialers_awake,
@@ -270,7 +275,10 @@ static int dialers_pm(struct notifier_block *block, unsigned long event, void *d
 
 static struct notifier_block dialers_notifier = { .notifier_call = dialers_pm };
 
-/* Module init and exit; no dialer is there. */
+/*
+ * Sets up the directory in sysfs and the PM notifier. Called on module init, before any dialer is
+ * started; vgpu_dialer_global_exit() on module exit, after the last one was stopped.
+ */
 int vgpu_dialer_global_init(void)
 {
 	int ret;
@@ -291,7 +299,7 @@ void vgpu_dialer_global_exit(void)
 }
 
 /**
- * vgpu_dialer_start - keep a host connected from now on
+ * vgpu_dialer_start - start a dialer, which keeps a host connected
  * @cid: context id
  * @port: port
  *
@@ -328,10 +336,10 @@ err_put:
 }
 
 /**
- * vgpu_dialer_stop - give a host up, and free the dialer
+ * vgpu_dialer_stop - end a host's connection and free the dialer
  * @dialer: the dialer
  *
- * Everything that used the host has ended afterwards.
+ * Everything that used the host has ended when this returns.
  */
 void vgpu_dialer_stop(struct vgpu_dialer *dialer)
 {

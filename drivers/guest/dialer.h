@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Dialers: one thread for each configured host, which keeps it connected. */
+/* Dialers: each configured host has a thread that keeps it connected. */
 #ifndef VGPU_DIALER_H
 #define VGPU_DIALER_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A control connection: handshake, what the host says on it, and its end. */
+/* Control connection of a host: its handshake, the host's messages and its end. */
 #include <linux/jiffies.h>
 #include <linux/random.h>
 #include <linux/sched.h>
@@ -16,11 +16,11 @@
 #include "window.h"
 
 #define HOST_CONNECT_TIMEOUT_MS	2000
-#define HOST_MSG_TIMEOUT_MS	10000	/* of a handshake, or of the rest of a message */
-/* Fewer would leave no lane beside the one for calls of class mm. */
+#define HOST_MSG_TIMEOUT_MS	10000	/* timeout of a handshake, and of the rest of a message */
+/* Minimum number of lanes: one is for calls of class mm, one for all others. */
 #define HOST_LANES_MIN		2
 
-/* Made anew at each load, so that a host can tell a new guest from an old one. */
+/* Random number of this load of the module, by which a host tells a new guest from an old one. */
 static u8 host_instance[16];
 
 void vgpu_host_global_init(void)
@@ -28,7 +28,7 @@ void vgpu_host_global_init(void)
 	get_random_bytes(host_instance, sizeof(host_instance));
 }
 
-/* One message of at most VGPU_CONTROL_MSG_MAX bytes into @buf, checked. */
+/* Receives and checks one message of at most VGPU_CONTROL_MSG_MAX bytes. */
 static int host_recv(struct vgpu_host *host, void *buf)
 {
 	struct vgpu_hdr *hdr = buf;
@@ -64,7 +64,7 @@ static int host_hello(struct vgpu_host *host)
 	return vgpu_conn_send(&host->conn, &vec, 1, sizeof(hello), HOST_MSG_TIMEOUT_MS);
 }
 
-/* Features that there are, and none without what it is of. */
+/* Returns true if all features are known, DEMAND is one, and KEEP_ALONE comes with KEEP only. */
 static bool host_features_ok(u64 features)
 {
 	if ((features & ~VGPU_FEATURES) || !(features & VGPU_FEATURE_DEMAND))
@@ -126,10 +126,10 @@ static int host_handshake(struct vgpu_host *host, void *buf, bool *refused)
  * vgpu_host_connect - make a control connection
  * @cid: context id
  * @port: port
- * @refused: out, after an error: it is the host's, which does not let this guest in
+ * @refused: out, valid after an error: true if the host answered with REFUSE
  *
- * Return: a host with one reference, to be given to vgpu_host_serve() and
- * vgpu_host_abort(), or an ERR_PTR().
+ * Return: a host with one reference, to be given to vgpu_host_serve() and vgpu_host_abort(), or
+ * an ERR_PTR().
  */
 struct vgpu_host *vgpu_host_connect(u32 cid, u32 port, bool *refused)
 {
@@ -240,10 +240,7 @@ static int host_dispatch(struct vgpu_host *host, const void *buf)
 	}
 }
 
-/*
- * Waits for the next message, with a PING whenever half of the time is over
- * without one.
- */
+/* Waits for the next message. Sends a PING when half of the PING timeout has passed without one. */
 static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged_at, u64 *seq)
 {
 	int ret;
@@ -270,11 +267,11 @@ static int host_wait(struct vgpu_host *host, bool *pinged, unsigned long *pinged
 }
 
 /**
- * vgpu_host_serve - take the host's messages until the connection is over
+ * vgpu_host_serve - receive the host's messages until the connection is over
  * @host: a connected host
  *
- * Return: why it is over: -ECONNRESET (the host has ended it), -ETIMEDOUT (no sign of life),
- *   -EPROTO (a message that makes no sense), -ENOMEM, another error of the socket.
+ * Return: -ECONNRESET (the host has ended the connection), -ETIMEDOUT (no answer to a PING),
+ * -EPROTO (a malformed message), -ENOMEM, or another error of the socket.
  */
 int vgpu_host_serve(struct vgpu_host *host)
 {
@@ -288,32 +285,35 @@ int vgpu_host_serve(struct vgpu_host *host)
 	if (!buf)
 		return -ENOMEM;
 	for (;;) {
-		/* Exports come in bursts: a card and its render node are one device. */
+		/*
+		 * Settle DRM devices after a burst of exports: a card and its render node are
+		 * one device.
+		 */
 		if (!vgpu_conn_pending(&host->conn))
 			vgpu_drm_settle(host);
 		ret = host_wait(host, &pinged, &pinged_at, &seq) ?: host_recv(host, buf) ?:
 		      host_dispatch(host, buf);
 		if (ret)
 			break;
-		/* Whatever it says, it is there. */
+		/* Any message counts as an answer to the PING. */
 		pinged = false;
 	}
 	kfree(buf);
 	return ret;
 }
 
-/* Makes vgpu_host_serve() return; any thread, while it may still run. */
+/* Makes vgpu_host_serve() return. Context: any thread, while vgpu_host_serve() may still run. */
 void vgpu_host_shutdown(struct vgpu_host *host)
 {
 	vgpu_conn_shutdown(&host->conn);
 }
 
 /**
- * vgpu_host_abort - the connection is lost: end everything that used it
- * @host: the host, whose vgpu_host_serve() has returned; one reference is put
+ * vgpu_host_abort - end everything that uses a lost connection
+ * @host: the host, whose vgpu_host_serve() has returned; drops one reference
  *
- * Calls end with -ENODEV, files are hung up, mappings give SIGBUS, device nodes
- * go. Waits for no peer.
+ * Calls end with -ENODEV, files are hung up, mappings give SIGBUS, device nodes are removed.
+ * Waits for no peer.
  */
 void vgpu_host_abort(struct vgpu_host *host)
 {
@@ -334,7 +334,7 @@ void vgpu_host_abort(struct vgpu_host *host)
 	vgpu_host_put(host);
 }
 
-/* Return: @host, with one reference more. */
+/* Takes another reference. Return: @host. */
 struct vgpu_host *vgpu_host_get(struct vgpu_host *host)
 {
 	kref_get(&host->ref);

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A host, as long as one control connection to it lasts. After a loss the
- * dialer makes a new one: nothing of the old one comes back to life.
+ * A host for the lifetime of one control connection. After a loss the dialer makes a new
+ * connection with a new struct vgpu_host; nothing of the old one is used again.
  *
  * Lock order, outermost first:
  *
  *	vgpu_pci_lock()			mutex of the PCI core
- *	window_hosts_lock (window.c)	mutex; not with the two that follow
+ *	window_hosts_lock (window.c)	mutex; never with the next two locks
  *	vgpu_drm_lock (drm.c)		mutex
- *	node_lock (node.c)		mutex; never inside the one above
+ *	node_lock (node.c)		mutex; never inside vgpu_drm_lock
  *	vgpu_session.reserve_lock	mutex (reserve.c)
  *	mmap_lock of the caller, as the VFS took it for ->mmap and faults
  *	vgpu_object.file_lock		mutex: the one file of an object
- *	host->keeps.lock		mutex: pinned memory; with none of those that follow
- *					but host->control.lock and keep_users_lock
+ *	host->keeps.lock		mutex: pinned memory; of the locks below only
+ *					host->control.lock and keep_users_lock are taken in it
  *	mapping->mode_lock		rwsem: see mapping.h
- *	space->lock, mapping->lock	mutex, and in it a spinlock: pages, spans
- *	window->use, window->lock	rwsem, and in it a mutex: see window.h
- *	flush->lock (flush.h)		spinlock: what a session has to send
+ *	space->lock, mapping->lock	mutex and, inside, a spinlock: pages, spans
+ *	window->use, window->lock	rwsem and, inside, a mutex: see window.h
+ *	flush->lock (flush.h)		spinlock: bytes that a session has to send
  *	spaces.lock (space.h)		spinlock: spaces, flushes
  *	host->lock			spinlock: sessions, objects, exports, down
  *	vgpu_mm_lock (session.c)	spinlock: sessions of an mm
  *	session->lock			spinlock: lanes
  *	object->poll_lock		spinlock: cached readiness
  *	host->control.lock		spinlock: numbers and queue of messages
- *	keep_users_lock (keep.c)	spinlock: what users have pinned; in no other but
- *					host->keeps.lock
- *	object->times.lock		spinlock, in none of these
- *	host->clock.lock		seqlock, likewise
+ *	keep_users_lock (keep.c)	spinlock: pinned pages of each user; taken inside
+ *					no other lock than host->keeps.lock
+ *	object->times.lock		spinlock, taken inside none of these locks
+ *	host->clock.lock		seqlock, taken inside mmap_lock at most
  *
- * No lock of these is held over a send, a receive or an access to user memory,
- * but for mmap_lock, under which only calls of class mm are made.
+ * None of these locks is held over a send, a receive or an access to user memory, except
+ * mmap_lock, under which only calls of class mm are made.
  */
 #ifndef VGPU_HOST_H
 #define VGPU_HOST_H
@@ -60,43 +60,44 @@ struct vgpu_window;
  * @cid: context id
  * @port: port
  * @name: "CID:PORT", for sysfs and messages
- * @conn: the control connection; the dialer's thread receives
- * @control: what is to be sent on it
- * @clock: the host's
- * @features: VGPU_FEATURE_* that both have
- * @secret: what lanes prove
- * @reserved_base: range that the host's shadows keep for themselves
- * @reserved_size: bytes of it
- * @limits: of one lane message
- * @lanes_max: of one session
- * @ping_timeout_ms: how long a PING may stay unanswered; 0: for ever
- * @tsc_khz: rate of its time-stamp counter, in kHz; 0: it has none
- * @calls: calls that have ended, but for POLL and those of class mm
- * @lock: guards what follows
- * @down: the connection is lost; set once, read anywhere
- * @session_list: sessions whose shadow lives
- * @sessions: those of living processes, by mm
+ * @conn: control connection; the dialer's thread receives on it
+ * @control: queue of the messages to be sent on @conn
+ * @clock: bounds of the difference between the host's clocks and ours
+ * @features: VGPU_FEATURE_* that both sides have
+ * @secret: secret by which lanes prove that they belong to this connection
+ * @reserved_base: address of the range that the host's shadows reserve for themselves
+ * @reserved_size: length of that range in bytes
+ * @limits: limits of one message on a lane
+ * @lanes_max: limit of the lanes of one session
+ * @ping_timeout_ms: time in ms for the answer to a PING; 0: no limit
+ * @tsc_khz: rate of the host's time-stamp counter in kHz; 0: it has none
+ * @calls: number of calls that have ended; POLL and calls of class mm are not counted
+ * @lock: guards the fields from @down to @move_asked, as far as they name no other lock
+ * @down: true if the connection is lost; set once, read without the lock
+ * @session_list: list of the sessions whose shadow is in use
+ * @sessions: hash table of the sessions of living processes, by mm
  * @last_session: number of the newest session
- * @objects: by number
- * @events: eventfds that the host may signal, by number
- * @last_event: number of the newest
- * @events_missed: poll events of objects that nobody knew
- * @signals: struct vgpu_event that were signalled, and whose programs are yet to hear of it
- * @signal_work: tells them; has a reference of the host while it is queued
- * @exports: struct vgpu_export
- * @window: memory of the host that its mappings are seen in, or NULL
- * @window_missed: the log says that a program was refused what works only in one
- * @window_entry: in the list of hosts that have announced one, under its lock
- * @window_info: the last announcement, likewise
- * @mappings: struct vgpu_mapping that may move
- * @move_todo: those that are to be looked at
- * @move_asked: how often moves were asked for
- * @move_work: brings each where it is to be
- * @move_wait: woken when a mapping has moved
- * @parents: struct vgpu_parent; the receiving thread's
+ * @objects: hash table of the objects, by number
+ * @events: hash table of the eventfds that the host may signal, by number
+ * @last_event: number of the newest event
+ * @events_missed: number of POLL_EVENT messages whose object was unknown
+ * @signals: list of struct vgpu_event that the host has signalled and @signal_work will signal
+ * @signal_work: work item that signals eventfds; holds a reference of the host while queued
+ * @exports: list of struct vgpu_export
+ * @window: window of the host, or NULL
+ * @window_missed: true if the log says that a program was refused for want of a window
+ * @window_entry: entry in the list of hosts that have announced a window (window_hosts_lock)
+ * @window_info: last announcement of the window (window_hosts_lock)
+ * @mappings: list of struct vgpu_mapping that may move
+ * @move_todo: list of the mappings that @move_work has to look at
+ * @move_asked: number of requests for moves
+ * @move_work: work item that moves mappings
+ * @move_wait: wait queue that is woken when a mapping has moved
+ * @parents: list of struct vgpu_parent; the receiving thread's only
  * @spaces: device memory that this host's mappings show
- * @keeps: pins of programs' memory that its devices may keep
- * @fdinfo_pause: jiffies, until which no fdinfo is asked for; 0: it may be; any thread's
+ * @keeps: pins of program memory that the host's devices may keep
+ * @fdinfo_pause: time in jiffies until which no fdinfo is asked for; 0: none; any thread reads
+ *	and writes it
  */
 struct vgpu_host {
 	struct kref ref;
@@ -107,7 +108,7 @@ struct vgpu_host {
 	struct vgpu_control control;
 	struct vgpu_clock clock;
 
-	/* Of WELCOME; constant. */
+	/* The fields to tsc_khz are from WELCOME and constant. */
 	u64 features;
 	u8 secret[VGPU_SECRET_LEN];
 	u64 reserved_base;
@@ -155,7 +156,7 @@ void vgpu_host_abort(struct vgpu_host *host);
 struct vgpu_host *vgpu_host_get(struct vgpu_host *host);
 void vgpu_host_put(struct vgpu_host *host);
 
-/* The connection is lost: calls get -ENODEV, files are hung up. */
+/* Return: true if the connection is lost: calls get -ENODEV, files are hung up. */
 static inline bool vgpu_host_is_down(struct vgpu_host *host)
 {
 	return READ_ONCE(host->down);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The lanes of a session. A lane is on the session's list from before the host
- * is asked for it, so that the session's end reaches it in every state.
+ * Lanes of a session. A lane is listed in the session before the host is asked for it, so that
+ * the session's end finds the lane in every state.
  *
- * Calls that wait for the device keep their lanes, and as many threads as there are lanes may
- * make such calls. So the last ones (LANE_RESERVE) go only to calls of which none of the same
- * kind is on a lane: those that wait are of few kinds, and the call that ends their wait is of
- * another.
+ * A call that waits for the device keeps its lane, and there may be as many such calls as
+ * lanes. The call that ends their wait must get a lane, too. Waiting calls are of few kinds,
+ * and the call that ends their wait is of another kind. So the last lanes (LANE_RESERVE) are
+ * given only to a call of whose kind no other call has a lane.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -23,21 +23,21 @@
 #include "session.h"
 #include "slot.h"
 
-/* One attempt; a lost host is noticed between two. */
+/* Timeout of one attempt to connect; the loss of the host is noticed between two attempts. */
 #define LANE_CONNECT_TIMEOUT_MS	1000
 #define LANE_CONNECT_ATTEMPTS	10
-/* A host that has no time for a new connection resets it. */
+/* A host that has no time for a new connection resets it: the guest tries again. */
 #define LANE_RESETS_MAX		10
 #define LANE_RESET_DELAY_MS	10
-/* How many lanes are not for more of the same, if there are eight times as many; else fewer. */
+/* Number of lanes in reserve; an eighth of all lanes if that is less, but at least one. */
 #define LANE_RESERVE		8U
-/* The host makes a process for the first lane of a session. */
+/* Covers the start of the shadow, which the host makes for the first lane of a session. */
 #define LANE_READY_TIMEOUT_MS	20000
 
 /**
- * struct lane_coming - a lane that is counted and is being connected
- * @entry: in session->coming (session->lock)
- * @kind: of the call for which it is
+ * struct lane_coming - a lane that is being connected and counted in session->nr_lanes
+ * @entry: entry in session->coming (session->lock)
+ * @kind: kind of the call that waits for the lane
  */
 struct lane_coming {
 	struct list_head entry;
@@ -54,7 +54,7 @@ static void lane_free(struct kref *ref)
 	kfree(lane);
 }
 
-/* Return: the caller has to put the list's reference. */
+/* Unlists a lane. Return: true if the caller has to put the reference of the list. */
 static bool lane_unlist_locked(struct vgpu_session *session, struct vgpu_lane *lane)
 {
 	lockdep_assert_held(&session->lock);
@@ -69,20 +69,20 @@ static bool lane_unlist_locked(struct vgpu_session *session, struct vgpu_lane *l
 	return true;
 }
 
-/* The end of the lane for class mm tells that the shadow is gone. Atomic context. */
+/* Checks for the shadow's end when the lane for class mm ends. Atomic context. */
 static void lane_event(void *data)
 {
 	struct vgpu_lane *lane = data;
 	struct vgpu_session *session = lane->session;
 
-	/* The session is there for as long as a lane of it has callbacks. */
+	/* The session outlives the callbacks of its lanes. */
 	if (READ_ONCE(session->mm_lane) == lane && vgpu_conn_was_ended(&lane->conn))
 		vgpu_session_check_later(session);
 }
 
 /*
- * Keeps a lane for class mm. Return: it has ended already, of which lane_event() may have said
- * nothing, so vgpu_session_check_later() is to be called.
+ * Keeps a lane for class mm. Return: true if the lane has ended already and the caller must
+ * call vgpu_session_check_later(), because lane_event() may have run before the lane was kept.
  */
 static bool lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *lane)
 {
@@ -93,7 +93,7 @@ static bool lane_keep_mm_locked(struct vgpu_session *session, struct vgpu_lane *
 	return vgpu_conn_was_ended(&lane->conn);
 }
 
-/* The same for an idle lane, if none is kept for class mm. */
+/* Keeps an idle lane for class mm if no lane is. Return: as lane_keep_mm_locked(). */
 static bool lane_keep_idle_locked(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;
@@ -107,17 +107,17 @@ static bool lane_keep_idle_locked(struct vgpu_session *session)
 	return lane_keep_mm_locked(session, lane);
 }
 
-/* The shadow has died by itself. */
+/* Kills a session whose shadow has ended without being asked to. */
 static void lane_lost(struct vgpu_session *session)
 {
-	/* The program finds dead files, and nothing else here tells why. */
+	/* Log the reason: the program only finds that its files are dead. */
 	if (!READ_ONCE(session->dead))
 		pr_info_ratelimited("%s (%u): host %s has ended its session\n", session->comm,
 				    session->tgid, session->host->name);
 	vgpu_session_kill(session);
 }
 
-/* How long a step may take that may take @most_ms. */
+/* Returns the time for one step in ms: at most @most_ms, and not beyond @deadline. */
 static unsigned int lane_time(unsigned long deadline, unsigned int most_ms)
 {
 	return min_not_zero(vgpu_deadline_ms(deadline), most_ms);
@@ -138,7 +138,7 @@ static int lane_hello(struct vgpu_lane *lane, unsigned long deadline)
 	int ret;
 
 	memcpy(hello.secret, session->host->secret, sizeof(hello.secret));
-	/* A process names itself as it likes; the wire takes printable ASCII. */
+	/* A process may have any bytes in its name; the wire takes printable ASCII only. */
 	for (i = 0; i < sizeof(hello.comm) - 1 && session->comm[i]; i++)
 		hello.comm[i] = session->comm[i] >= 0x20 && session->comm[i] < 0x7f ?
 			session->comm[i] : '?';
@@ -148,7 +148,10 @@ static int lane_hello(struct vgpu_lane *lane, unsigned long deadline)
 	return ret;
 }
 
-/* -ENODEV is the host's word alone that the session is over. */
+/*
+ * Receives a part of the handshake. The end of the connection is -ECONNRESET here, because
+ * -ENODEV means that the host has answered REFUSE: the session is over.
+ */
 static int lane_recv(struct vgpu_lane *lane, void *buf, size_t len, unsigned long deadline)
 {
 	int ret = vgpu_conn_recv(&lane->conn, buf, len,
@@ -201,11 +204,11 @@ static int lane_connect_conn(struct vgpu_lane *lane, unsigned long deadline)
 }
 
 /*
- * One attempt to connect a lane that session->nr_lanes counts already; after a
- * failure it does not any more.
+ * Tries once to connect a lane, which session->nr_lanes counts already; a failure uncounts the
+ * lane.
  *
- * Return: the lane with the caller's reference, or an ERR_PTR(): -ECONNRESET if
- * the host closed it without a word.
+ * Return: the lane with a reference for the caller, or an ERR_PTR(): -ECONNRESET if the host
+ * closed the connection without an answer.
  */
 static struct vgpu_lane *lane_connect_once(struct vgpu_session *session, unsigned long deadline)
 {
@@ -264,10 +267,10 @@ err_uncount:
 }
 
 /*
- * Connects a lane, as lane_connect_once(). The host's listen queue may be full
- * and its agent late on a busy machine; where the shadow is dead, the agent
- * says so in the end.
- * @deadline: jiffies; 0: as long as that takes
+ * Connects a lane as lane_connect_once() does, and tries again after -ECONNRESET. On a busy
+ * machine the host's listen queue may be full and its agent late. If the shadow is dead, the
+ * agent's REFUSE ends the attempts.
+ * @deadline: jiffies; 0: none
  */
 static struct vgpu_lane *lane_connect(struct vgpu_session *session, unsigned long deadline)
 {
@@ -289,7 +292,7 @@ static struct vgpu_lane *lane_connect(struct vgpu_session *session, unsigned lon
 	}
 }
 
-/* What a program gets for a lane that could not be made. */
+/* Returns the errno that a program gets if a lane could not be connected. */
 static int lane_error(const struct vgpu_session *session, int error)
 {
 	switch (error) {
@@ -300,7 +303,7 @@ static int lane_error(const struct vgpu_session *session, int error)
 	case -EMFILE:
 		return error;
 	}
-	/* A program that is told of no device would not find out why. */
+	/* Log the error: the program only gets -ENODEV. */
 	if (!READ_ONCE(session->dead) && !vgpu_host_is_down(session->host))
 		pr_warn_ratelimited("%s (%u): no lane to host %s (%d)\n", session->comm,
 				    session->tgid, session->host->name, error);
@@ -309,11 +312,11 @@ static int lane_error(const struct vgpu_session *session, int error)
 
 /**
  * vgpu_lane_start - connect the first lane of a session
- * @session: a new one
+ * @session: a new session
  *
- * It is kept for calls of class mm.
+ * The lane is kept for calls of class mm.
  *
- * Return: 0 or a negative errno that a program may see.
+ * Return: 0 or a negative errno that a program may get.
  */
 int vgpu_lane_start(struct vgpu_session *session)
 {
@@ -336,7 +339,7 @@ int vgpu_lane_start(struct vgpu_session *session)
 	return 0;
 }
 
-/* How many lanes may be connected still. The one for class mm has its room. */
+/* Returns how many more lanes may be connected; room for the lane for class mm is set aside. */
 static unsigned int lane_room_locked(const struct vgpu_session *session)
 {
 	unsigned int used = session->nr_lanes + (!session->mm_lane && !session->mm_lane_busy);
@@ -362,7 +365,7 @@ static bool lane_has_kind_locked(const struct vgpu_session *session, u64 kind)
 	return false;
 }
 
-/* One of the lanes that are not kept for class mm may be used, or made, for this. */
+/* Returns true if a lane other than the one for class mm may be used or connected for this call. */
 static bool lane_is_for_locked(const struct vgpu_session *session,
 			       const struct vgpu_lane_want *want)
 {
@@ -375,14 +378,14 @@ static bool lane_is_for_locked(const struct vgpu_session *session,
 	return !want->kind || !lane_has_kind_locked(session, want->kind);
 }
 
-/* How lane_try_get() goes on. */
+/* Result of lane_try_get() if it returns no lane. */
 enum lane_connect {
 	LANE_CONNECT_NONE,
-	LANE_CONNECT_ANY,	/* none is free, but another may be made; it is counted */
-	LANE_CONNECT_MM,	/* likewise the one that is kept for class mm */
+	LANE_CONNECT_ANY,	/* connect another lane, which is counted already */
+	LANE_CONNECT_MM,	/* the same, for the lane that is kept for class mm */
 };
 
-/* One attempt to get a lane without waiting. If one is to be connected, it is @coming. */
+/* Tries to get a lane without waiting. If the caller has to connect one, @coming is listed. */
 static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
 				      const struct vgpu_lane_want *want,
 				      struct lane_coming *coming, enum lane_connect *connect)
@@ -407,7 +410,7 @@ static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
 		session->mm_lane_busy = true;
 		kref_get(&lane->ref);
 	} else if (want->mm_class && !session->mm_lane && !session->mm_lane_busy) {
-		/* A killed call took the lane for class mm with it: it gets a new one. */
+		/* A call that was killed or late has ended the lane: connect another. */
 		session->mm_lane_busy = true;
 		session->nr_lanes++;
 		*connect = LANE_CONNECT_MM;
@@ -423,7 +426,7 @@ static struct vgpu_lane *lane_try_get(struct vgpu_session *session,
 	return lane;
 }
 
-/* For wait_event: lane_try_get() would find something to do. */
+/* Returns true if lane_try_get() would find a lane, a lane to connect or a dead session. */
 static bool lane_may_get(struct vgpu_session *session, const struct vgpu_lane_want *want)
 {
 	bool may;
@@ -435,7 +438,10 @@ static bool lane_may_get(struct vgpu_session *session, const struct vgpu_lane_wa
 	return may;
 }
 
-/* Return: 0: look again; -ERESTARTSYS, -EINTR (killed), -ETIMEDOUT. */
+/*
+ * Waits until a lane may be had. Return: 0: try again; -ERESTARTSYS, -EINTR (killed),
+ * -ETIMEDOUT.
+ */
 static int lane_wait(struct vgpu_session *session, const struct vgpu_lane_want *want)
 {
 	long left = vgpu_deadline_left(want->deadline);
@@ -453,7 +459,7 @@ static int lane_wait(struct vgpu_session *session, const struct vgpu_lane_want *
 	return want->interruptible && !fatal_signal_pending(current) ? -ERESTARTSYS : -EINTR;
 }
 
-/* @lane: just connected for class mm, or why it was not. */
+/* Keeps @lane for class mm after an attempt to connect it; @lane is an ERR_PTR() if that failed. */
 static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
 {
 	bool ended = false;
@@ -471,7 +477,7 @@ static void lane_set_mm(struct vgpu_session *session, struct vgpu_lane *lane)
 	wake_up_all(&session->wait);
 }
 
-/* @lane: just connected, or why it was not. */
+/* Unlists @coming; @lane is the lane that was connected, or an ERR_PTR(). */
 static void lane_has_come(struct vgpu_session *session, struct lane_coming *coming,
 			  struct vgpu_lane *lane)
 {
@@ -480,14 +486,17 @@ static void lane_has_come(struct vgpu_session *session, struct lane_coming *comi
 	if (!IS_ERR(lane))
 		lane->kind = coming->kind;
 	spin_unlock(&session->lock);
-	/* Calls of its kind have waited for it, and may have one connected themselves now. */
+	/*
+	 * Wake calls of the same kind, which waited for this lane and may connect one
+	 * themselves now.
+	 */
 	if (IS_ERR(lane))
 		wake_up_all(&session->wait);
 }
 
 /*
- * The host has no more lanes for us than there are: from now on, wait for one
- * of them.
+ * Sets the session's limit to the lanes that there are, if the host allows no more (-EMFILE).
+ * Return: true if the limit was set, and the call is to wait for a lane.
  */
 static bool lane_limit(struct vgpu_session *session, int error)
 {
@@ -506,16 +515,16 @@ static bool lane_limit(struct vgpu_session *session, int error)
 
 /**
  * vgpu_lane_get - take a lane for one call
- * @session: whose
- * @wanted: for what
+ * @session: session of the call
+ * @wanted: requirements for the lane
  *
- * Calls of class mm wait only for others of that class. Where the host gives no more lanes,
- * for whatever reason, they wait for those that are there: a fault has nobody to tell. It fails
- * all the same if that class has no lane of its own at that time, as a call that was killed, or had
- * no time left, took it along.
+ * Calls of class mm wait only for calls of that class. If no further lane can be connected, for
+ * whatever reason, they wait for the existing lanes, because a fault cannot report the reason.
+ * They fail all the same if there is no lane for class mm and it cannot be connected: a call
+ * that was killed, or had no time left, may have ended that lane.
  *
- * Return: a lane, to be given back by vgpu_lane_put() or vgpu_lane_drop(), or an
- * ERR_PTR(): -ENODEV, -EINTR (killed), -ERESTARTSYS, -ETIMEDOUT, ...
+ * Return: a lane, to be given to vgpu_lane_put() or vgpu_lane_drop(), or an ERR_PTR(): -ENODEV,
+ * -EINTR (killed), -ERESTARTSYS, -ETIMEDOUT, ...
  */
 struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_lane_want *wanted)
 {
@@ -552,7 +561,7 @@ struct vgpu_lane *vgpu_lane_get(struct vgpu_session *session, const struct vgpu_
 	}
 }
 
-/* The call on @lane is over, the next one may have it. */
+/* Returns @lane to the pool after a call. */
 void vgpu_lane_put(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
@@ -576,12 +585,13 @@ void vgpu_lane_put(struct vgpu_lane *lane)
 }
 
 /**
- * vgpu_lane_check - a lane ended: is it the shadow's end?
- * @session: whose it was
+ * vgpu_lane_check - kill the session of a lane that has ended, if the shadow has ended
+ * @session: session of the lane
  *
- * The host may end one lane alone, after a page fetch that took too long. If it has ended the lane
- * for class mm too, whether that is used or not, the session is killed. A lane that a killed
- * thread, or one without time, left in mid-message tells nothing.
+ * The host may end one lane alone, after a page fetch that took too long. The shadow has ended
+ * if the host has ended the lane for class mm, too, whether that lane is in use or not. A lane
+ * that this side has shut down (a killed call, or a deadline in the middle of a message) proves
+ * nothing.
  */
 void vgpu_lane_check(struct vgpu_session *session)
 {
@@ -595,15 +605,15 @@ void vgpu_lane_check(struct vgpu_session *session)
 }
 
 /**
- * vgpu_lane_drop - the call on a lane is over, and so is the lane
- * @lane: the lane, whose end may be the shadow's
+ * vgpu_lane_drop - end a lane after a call that has failed, or was the lane's last
+ * @lane: the lane; its end may be the shadow's
  */
 void vgpu_lane_drop(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
 	bool listed, mm_lane, ended = false;
 
-	/* When it is not the lane for class mm any more, it tells nothing. */
+	/* Check first: an unlisted lane for class mm would not be looked at. */
 	vgpu_lane_check(session);
 	spin_lock(&session->lock);
 	mm_lane = session->mm_lane == lane;
@@ -622,7 +632,7 @@ void vgpu_lane_drop(struct vgpu_lane *lane)
 	kref_put(&lane->ref, lane_free);
 }
 
-/* Ends all lanes; the calls on them return. The session is dead: none follows. */
+/* Ends all lanes of a dead session, which gets no new ones; the calls on the lanes return. */
 void vgpu_lane_end_all(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Lanes: connections that carry one call at a time; each session has a pool. */
+/* Lanes: connections that carry one call at a time. Each session has a pool of lanes. */
 #ifndef VGPU_LANE_H
 #define VGPU_LANE_H
 
@@ -13,13 +13,13 @@ struct vgpu_session;
 struct vgpu_slot;
 
 /**
- * struct vgpu_lane_want - what a call wants a lane for
- * @kind: number of what may wait for the device on the host, the same for calls that wait for
- *	the same; 0: it does not
- * @mm_class: mmap_lock may be held
- * @connected: whether only lanes that are there will do
- * @interruptible: signals end the wait for a lane
- * @deadline: jiffies, until which one has to be free or connected; 0: none
+ * struct vgpu_lane_want - requirements of a call for its lane
+ * @kind: number that calls share which wait for the same thing on the host, such as the same
+ *	ioctl; 0: the call does not wait for the device
+ * @mm_class: true for a call of class mm, where mmap_lock may be held
+ * @connected: true if only a connected lane will do, and none is to be connected
+ * @interruptible: true if a signal ends the wait for a lane
+ * @deadline: time in jiffies by which a lane must be idle or connected; 0: none
  */
 struct vgpu_lane_want {
 	u64 kind;
@@ -31,19 +31,19 @@ struct vgpu_lane_want {
 
 /**
  * struct vgpu_lane - one lane
- * @ref: the session's list holds one, the call on it another
- * @session: whose it is; valid while a call is on it
- * @entry: in session->lanes (session->lock); empty: it was taken off
- * @idle_entry: in session->idle (session->lock)
- * @kind: of the call on it; 0: none that waits (session->lock)
- * @conn: the connection; the call's thread sends and receives
- * @seq: number of the last call on it
- * @slot: of the window, for bytes of long messages; NULL: none. Like what follows the call's
- *	thread's, as long as the lane
- * @long_bytes: of messages that would have gone through one, had there been one
- * @slot_after: jiffies: no slot is asked for before
- * @tx_seen: conn.tx_bytes that were counted
- * @rx_seen: conn.rx_bytes that were counted
+ * @ref: references: one of the session's list, one of the call on the lane
+ * @session: session of the lane; valid while a call is on the lane
+ * @entry: entry in session->lanes (session->lock); empty once the lane is unlisted
+ * @idle_entry: entry in session->idle (session->lock)
+ * @kind: kind of the call on the lane; 0: none, or a call that does not wait (session->lock)
+ * @conn: connection; the thread of the call sends and receives on it
+ * @seq: number of the last call
+ * @slot: slot of the window for the bytes of long messages, kept until the lane is freed; NULL:
+ *	none. Used by the thread of the call only, like all fields below
+ * @long_bytes: number of bytes that would have gone through a slot, had there been one
+ * @slot_after: time in jiffies before which no slot is asked for
+ * @tx_seen: part of conn.tx_bytes that was added to the statistics
+ * @rx_seen: part of conn.rx_bytes that was added to the statistics
  */
 struct vgpu_lane {
 	struct kref ref;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* vgpu_guest.ko: devices of hosts as if they were this machine's own. */
+/* vgpu_guest.ko: offers the devices of hosts like devices of this machine. */
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -50,7 +50,7 @@ static int guest_start_dialers(void)
 {
 	unsigned int i, j;
 
-	/* A host takes the second connection for one that replaces the first. */
+	/* A host would take the second connection for a replacement of the first. */
 	for (i = 0; i < nr_cid; i++)
 		for (j = 0; j < i; j++)
 			if (cid[i] == cid[j] && guest_port(i) == guest_port(j)) {
@@ -147,7 +147,7 @@ module_init(vgpu_guest_init);
 
 static void __exit vgpu_guest_exit(void)
 {
-	/* The host takes back what it shows as long as it can be asked. */
+	/* Remove virtio windows first: their hosts must be connected to unbind. */
 	vgpu_window_virtio_exit();
 	guest_stop_dialers();
 	vgpu_dialer_global_exit();
@@ -169,5 +169,5 @@ module_exit(vgpu_guest_exit);
 MODULE_DESCRIPTION("Devices of vgpu hosts");
 MODULE_AUTHOR("The vgpu authors");
 MODULE_LICENSE("GPL");
-/* Whichever of them the machine has; none is needed to load. */
+/* Load whichever transport of vsock the machine has; this module loads without any. */
 MODULE_SOFTDEP("pre: vsock vmw_vsock_virtio_transport vsock_loopback");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions: made by the first call of a process, ended when its mm and every
- * mapping that its shadow holds for the guest (also for forked children) is gone.
+ * Sessions. A process's first call makes a session. The session ends when two things are gone: the
+ * mm, and all mappings that the shadow holds for the guest, those of forked children included.
  *
- * The first lane, which makes the host create the shadow, is connected by a work
- * item: a task that is killed meanwhile leaves nothing half made behind, and
- * SESSION_CLOSE is never sent before the host knows the session.
+ * A work item connects the first lane, which makes the host create the shadow. So a task that
+ * is killed meanwhile leaves no half-made session behind, and SESSION_CLOSE is never sent
+ * before the host knows the session.
  */
 #include <linux/err.h>
 #include <linux/mmu_notifier.h>
@@ -19,8 +19,9 @@
 
 /**
  * struct vgpu_mm - an mm that has sessions
- * @mn: tells its end; found by mmu_notifier_get(), one reference each session
- * @sessions: struct vgpu_session (vgpu_mm_lock)
+ * @mn: MMU notifier for the end of the mm, from mmu_notifier_get(), with a reference of each
+ *	session
+ * @sessions: list of struct vgpu_session (vgpu_mm_lock)
  */
 struct vgpu_mm {
 	struct mmu_notifier mn;
@@ -71,7 +72,7 @@ static const struct mmu_notifier_ops vgpu_mm_ops = {
 	.release = vgpu_mm_release,
 };
 
-/* The last user is gone: so is the shadow. */
+/* Ends the shadow after its last user. */
 static void session_end(struct vgpu_session *session)
 {
 	struct vgpu_host *host = session->host;
@@ -87,12 +88,13 @@ static void session_end(struct vgpu_session *session)
 
 /**
  * vgpu_session_hold - keep the shadow alive
- * @session: a session of which the caller has a reference, which keeps the structure alone
+ * @session: a session; the caller's reference keeps only the structure
  *
- * Mappings do this: what they show is there until vgpu_session_release(). The process's own use
- * may end at any time, with the connection, or by another thread's open() once the shadow is dead.
+ * Mappings hold the shadow until vgpu_session_release(), because they show its memory. The
+ * process's own use may end at any time: with the connection, or by an open() that replaces a
+ * dead session.
  *
- * Return: false: the last user is gone, and so is the shadow.
+ * Return: false if the last user is gone, and the shadow with it.
  */
 bool vgpu_session_hold(struct vgpu_session *session)
 {
@@ -105,7 +107,7 @@ void vgpu_session_release(struct vgpu_session *session)
 		session_end(session);
 }
 
-/* The process, or its use of this session, is at its end; more than once is fine. */
+/* Ends the process's use of a session; may be called more than once. */
 static void session_detach(struct vgpu_session *session)
 {
 	struct vgpu_mm *vmm = session->vmm;
@@ -134,7 +136,7 @@ static void session_start(struct work_struct *work)
 	if (session->error)
 		vgpu_session_kill(session);
 	complete_all(&session->started);
-	/* After a failure the next call begins anew. */
+	/* Let the next call make a new session. */
 	if (session->error)
 		session_detach(session);
 	vgpu_session_release(session);
@@ -148,7 +150,10 @@ static void session_check(struct work_struct *work)
 	vgpu_session_put(session);
 }
 
-/* Is the shadow dead? Any context, while a lane of the session is connected. */
+/*
+ * Queues a check whether the shadow is dead. Context: any; the session must be kept, by a
+ * reference or by a lane that has callbacks.
+ */
 void vgpu_session_check_later(struct vgpu_session *session)
 {
 	vgpu_session_get(session);
@@ -167,7 +172,7 @@ static struct vgpu_session *session_alloc(struct vgpu_host *host)
 		return NULL;
 	}
 	kref_init(&session->ref);
-	/* The mm's, and start_work's. */
+	/* The mm is one user, start_work is the other. */
 	refcount_set(&session->users, 2);
 	session->host = vgpu_host_get(host);
 	session->mm = current->mm;
@@ -214,7 +219,7 @@ static struct vgpu_session *session_find(struct vgpu_host *host)
 	return session;
 }
 
-/* Return: one reference of a new session, or of the one that another thread made. */
+/* Makes a session. Return: a reference of it, or of a session that another thread has just made. */
 static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locked)
 {
 	struct vgpu_session *session, *other;
@@ -239,7 +244,7 @@ static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locke
 	other = down ? NULL : session_find_locked(host);
 	if (!down && !other) {
 		session->number = ++host->last_session;
-		/* The second reference is the caller's; the first goes in session_end(). */
+		/* The second reference is for the caller; session_end() drops the first. */
 		vgpu_session_get(session);
 		hash_add(host->sessions, &session->hash, (unsigned long)session->mm);
 		list_add(&session->entry, &host->session_list);
@@ -259,14 +264,14 @@ static struct vgpu_session *session_create(struct vgpu_host *host, bool mm_locke
 }
 
 /**
- * vgpu_session_current - the session of the calling process
- * @host: with whom
+ * vgpu_session_current - find or make the session of the calling process
+ * @host: host of the session
  * @flags: VGPU_SESSION_*
  *
  * Context: process. Waits killably for the host to make the shadow.
- * Return: one reference, or an ERR_PTR(): -ENODEV (the host is lost, the shadow
- * is dead, or the caller has no mm), -ENOENT (VGPU_SESSION_FIND), -EINTR, what
- * the host refused with.
+ * Return: a session with a reference, or an ERR_PTR(): -ENODEV (the host is lost, the shadow is
+ * dead, or the caller has no mm), -ENOENT (VGPU_SESSION_FIND), -ENOMEM, -EINTR, or the errno
+ * with which the first lane failed.
  */
 struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int flags)
 {
@@ -293,7 +298,7 @@ struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int f
 	if (!completion_done(&session->started) &&
 	    wait_for_completion_killable(&session->started))
 		ret = -EINTR;
-	/* Pairs with complete_all(): what session_start() wrote is there. */
+	/* Pairs with complete_all(): reads session->error after the completion. */
 	smp_rmb();
 	if (!ret)
 		ret = session->error;
@@ -307,12 +312,12 @@ struct vgpu_session *vgpu_session_current(struct vgpu_host *host, unsigned int f
 }
 
 /**
- * vgpu_session_any - a session for what is no business of a process
- * @host: with whom
- * @number: of the best one, if it is there; 0: none is better than others
- * @may: whether one is fit for it; called with host->lock held
+ * vgpu_session_any - find a session for a call that concerns no particular process
+ * @host: host of the session
+ * @number: number of the preferred session; 0: none is preferred
+ * @may: tells whether a session is suitable; called with host->lock held
  *
- * Return: one reference, or NULL: there is none. It may end at any time.
+ * Return: a session with a reference, which may end at any time, or NULL if there is none.
  */
 struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
 				      bool (*may)(const struct vgpu_session *session))
@@ -334,7 +339,7 @@ struct vgpu_session *vgpu_session_any(struct vgpu_host *host, u64 number,
 	return found;
 }
 
-/* Return: @session, with one reference more. */
+/* Takes another reference. Return: @session. */
 struct vgpu_session *vgpu_session_get(struct vgpu_session *session)
 {
 	kref_get(&session->ref);
@@ -357,8 +362,8 @@ void vgpu_session_put(struct vgpu_session *session)
 }
 
 /**
- * vgpu_session_kill - no calls any more
- * @session: its shadow is dead, or will be
+ * vgpu_session_kill - prevent all further calls
+ * @session: a session whose shadow is dead, or will be
  *
  * Running calls end with -ENODEV.
  */
@@ -371,7 +376,7 @@ void vgpu_session_kill(struct vgpu_session *session)
 	wake_up_all(&session->wait);
 }
 
-/* The connection is lost: kills every session of @host. */
+/* Kills all sessions of a host whose connection is lost. */
 void vgpu_session_abort_all(struct vgpu_host *host)
 {
 	struct vgpu_session *session;
@@ -406,6 +411,6 @@ int vgpu_session_global_init(void)
 void vgpu_session_global_exit(void)
 {
 	destroy_workqueue(session_wq);
-	/* vgpu_mm_free() runs after a grace period. */
+	/* Wait for the grace period after which vgpu_mm_free() runs. */
 	mmu_notifier_synchronize();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sessions: one guest process (one mm) talking to one host. */
+/* Sessions: a session is one guest process (one mm) that talks to one host. */
 #ifndef VGPU_SESSION_H
 #define VGPU_SESSION_H
 
@@ -27,41 +27,43 @@ struct vgpu_mm;
 
 /**
  * struct vgpu_session - one mm and one host
- * @ref: memory of this struct; a thread in a call holds one
- * @users: what keeps the shadow alive: the mm, and each mapping
- * @host: the host (a reference)
- * @number: the session's number on the wire
- * @entry: in host->session_list (host->lock)
- * @aborted: vgpu_session_abort_all() has been here (host->lock)
- * @mm: whose process it is, a reference of the struct; for comparison only
- * @tgid: for the host's logs
- * @comm: likewise
- * @hash: in host->sessions while calls of @mm shall find it (host->lock)
- * @vmm: the mm's end is told through it (vgpu_mm_lock)
- * @vmm_entry: in vmm->sessions (vgpu_mm_lock)
- * @start_work: connects the first lane, which makes the shadow
- * @started: the first lane is there, or failed
- * @error: why it failed; 0: it did not. Constant once @started
- * @check_work: finds out whether the shadow is dead; holds a reference
- * @flush: what its programs wrote to device memory, on its way
- * @fdinfo_pause: jiffies, until which no fdinfo is asked for by it; 0: it may be; any thread's
- * @move_pause: it did not answer when a mapping was to be bound
- * @claims: addresses of @mm that its calls are handing over to devices
- * @keep: whose files may have what its calls hand over
- * @reserve_lock: guards making the reservation
- * @is_reserved: the reserved range is kept free in @mm
- * @lock: guards what follows
- * @dead: no calls any more; set once, read anywhere
- * @lanes: all
- * @coming: struct lane_coming of those that are being connected
- * @idle: those that nobody uses
- * @nr_idle: how many those are
- * @mm_lane: kept for calls of class mm; its end tells of the shadow's. Looked at without the lock
- *	by its own callbacks
- * @mm_lane_busy: one uses it
- * @nr_lanes: connected or being connected
- * @lanes_max: most of them
- * @wait: for a lane
+ * @ref: references that keep this struct; a thread in a call holds one
+ * @users: number of users that keep the shadow alive: the mm, each mapping and a queued
+ *	@start_work
+ * @host: the host, with a reference
+ * @number: number of the session on the wire
+ * @entry: entry in host->session_list (host->lock)
+ * @aborted: true if vgpu_session_abort_all() has handled the session (host->lock)
+ * @mm: mm of the process, with a reference of the struct (mmgrab()); only for comparisons
+ * @tgid: thread group id for the host's logs
+ * @comm: name of the process for the host's logs
+ * @hash: entry in host->sessions while calls of @mm shall find the session (host->lock)
+ * @vmm: struct vgpu_mm whose MMU notifier reports the end of the mm; constant
+ * @vmm_entry: entry in vmm->sessions (vgpu_mm_lock)
+ * @start_work: work item that connects the first lane, whereupon the host makes the shadow
+ * @started: completion of the attempt to connect the first lane
+ * @error: errno of the first lane, or 0; constant once @started is complete
+ * @check_work: work item that checks whether the shadow is dead; holds a reference
+ * @flush: bytes that programs wrote through the session's mappings, to be sent to the shadow
+ * @fdinfo_pause: time in jiffies until which no fdinfo call uses the session; 0: none; any
+ *	thread reads and writes it
+ * @move_pause: back-off after the shadow did not answer a BIND
+ * @claims: addresses of @mm that calls are handing over to devices
+ * @keep: group of the files that may have the memory which calls hand over
+ * @reserve_lock: mutex held while the reserved range is set up
+ * @is_reserved: true if the reserved range is kept free in @mm
+ * @lock: guards all fields below
+ * @dead: true if no calls are possible any more; set once, read without the lock
+ * @lanes: list of all lanes
+ * @coming: list of struct lane_coming for lanes that are being connected
+ * @idle: list of the lanes that no call uses
+ * @nr_idle: number of lanes in @idle
+ * @mm_lane: lane kept for calls of class mm, whose end means the shadow's end; its own
+ *	callbacks read the pointer without the lock
+ * @mm_lane_busy: true while a call uses @mm_lane, or the lane is being connected
+ * @nr_lanes: number of lanes that are connected or being connected
+ * @lanes_max: limit of @nr_lanes
+ * @wait: wait queue of calls that need a lane
  */
 struct vgpu_session {
 	struct kref ref;
@@ -103,10 +105,10 @@ struct vgpu_session {
 	wait_queue_head_t wait;
 };
 
-/* How vgpu_session_current() shall look. */
+/* Flags of vgpu_session_current(). */
 #define VGPU_SESSION_MM_LOCKED	BIT(0)	/* mmap_lock is held for writing */
-#define VGPU_SESSION_RENEW	BIT(1)	/* a new one if the old one is dead */
-#define VGPU_SESSION_FIND	BIT(2)	/* only one that is there */
+#define VGPU_SESSION_RENEW	BIT(1)	/* make a new session if the old one is dead */
+#define VGPU_SESSION_FIND	BIT(2)	/* return an existing session only */
 
 int vgpu_session_global_init(void);
 void vgpu_session_global_exit(void);

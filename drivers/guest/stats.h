@@ -7,15 +7,16 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/* Ioctls without a schema, and classes and commands that one does not know: counted apart. */
+/* Number of unknown ioctls, classes and commands that are counted one by one. */
 #define VGPU_STATS_UNKNOWN	16
 
 /**
- * struct vgpu_unknown - an ioctl that no schema describes, or describes but for a part
- * @cmd: its number
- * @class: class of which the schema knows nothing; 0: that is not the part
- * @command: command inside of the ioctl, likewise; both 0: the ioctl has no schema
- * @calls: ioctls with it, since it was last new; 0: this one is free
+ * struct vgpu_unknown - an ioctl without a schema, or a class or command that its schema lacks
+ * @cmd: number of the ioctl
+ * @class: class that the schema lacks; 0: none
+ * @command: command in the ioctl that the schema lacks; 0: none. Both 0: the ioctl has no
+ *	schema
+ * @calls: number of ioctls since the entry was taken; 0: the entry is free
  */
 struct vgpu_unknown {
 	u32 cmd;
@@ -25,20 +26,21 @@ struct vgpu_unknown {
 };
 
 /**
- * struct vgpu_stats - what went over the wire for one export
- * @calls: calls that were answered, polls by what the host had said before too, and
- *	closes of fences, for which nobody waits
- * @round_trips: calls for whose reply somebody waited, page fetches and write-backs
- * @bytes_in: received on lanes
- * @bytes_out: sent on lanes
- * @fetched_pages: pages that the host asked for
- * @window_mappings: mappings that are seen in the host's window, now
- * @window_binds: how often the host has bound a mapping to it, since the export was made; those
- *	that are not seen there any more, or were not in the end, had an unbind each
- * @copy_mappings: those that go by copy, now
- * @unknown_lock: guards what follows
+ * struct vgpu_stats - counters of one export
+ * @calls: number of calls with a reply, of polls and reads that were answered without a call, and
+ *	of closes that wait for no reply
+ * @round_trips: number of calls whose reply was awaited, of page fetches and of write-backs
+ * @bytes_in: number of bytes received on lanes
+ * @bytes_out: number of bytes sent on lanes
+ * @fetched_pages: number of program pages that the host has fetched
+ * @window_mappings: current number of mappings in the host's window
+ * @window_binds: number of times the host has bound a mapping in its window since the export
+ *	was made; an unbind has followed for each mapping that has left the window, or was not
+ *	put there after all
+ * @copy_mappings: current number of mappings in copy mode
+ * @unknown_lock: guards the fields below
  * @unknown: ioctls, classes and commands that no schema describes
- * @unknown_others: calls of those that are not among @unknown any more
+ * @unknown_others: number of calls of entries that were dropped from @unknown
  */
 struct vgpu_stats {
 	atomic64_t calls;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Upcalls. The thread that waits for the reply answers them, in process context
- * and with its own mm: a bad address is -EFAULT for the driver, as it is
- * natively.
+ * Upcalls. The thread that waits for the reply serves them in process context with its own mm.
+ * The host's driver gets -EFAULT for a bad address, as it would natively.
  */
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -16,7 +15,7 @@
 #include "trace.h"
 #include "upcall.h"
 
-/* More than one FETCH ever asks for. */
+/* Limit of a FETCH in bytes; hosts ask for less. */
 #define UPCALL_FETCH_MAX	SZ_1M
 
 static int upcall_fetch(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
@@ -89,12 +88,12 @@ static int upcall_writeback(struct vgpu_lane *lane, const struct vgpu_writeback 
 }
 
 /**
- * vgpu_upcall_serve - answer an upcall
- * @lane: where it came
- * @xcall: the call that it is part of
- * @hdr: its header, checked; the rest is not received yet
+ * vgpu_upcall_serve - serve an upcall
+ * @lane: lane of the upcall
+ * @xcall: call during which the upcall came
+ * @hdr: checked header of the upcall; the rest was not received yet
  *
- * Return: 0, or why the lane is over: -EPROTO, -ENODEV, -EINTR, -ENOMEM.
+ * Return: 0, or an errno after which the lane must be ended: -EPROTO, -ENODEV, -EINTR, -ENOMEM.
  */
 int vgpu_upcall_serve(struct vgpu_lane *lane, struct vgpu_xcall *xcall,
 		      const struct vgpu_hdr *hdr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Upcalls: what the host asks of the process while a call runs. */
+/* Upcalls: requests of the host to the calling process while a call runs. */
 #ifndef VGPU_UPCALL_H
 #define VGPU_UPCALL_H
 
