@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * read() of DRM files. Programs take one event a read(), where a hundred may be queued, and
- * each would be a round trip. So one READ call takes all that is queued, and what the
- * program's buffer has no room for is kept for the next read() of the file, whoever makes that.
+ * read() of DRM files. Programs read one event at a time, even if a hundred are queued, and
+ * each would cost a round trip. So one READ call takes all queued events. Events for which the
+ * program's buffer has no room are kept for the next read() of the file, by whichever process.
  *
- * A call never waits for more than one event, as drm_read() does not, so nothing comes later
- * than it would. One reader at a time has the *turn*: it takes what is kept, or makes the
- * call. Others wait for the turn, not for the host, or what the first one is given for them
- * would lie here while they wait there.
+ * A READ call waits for one event at most, as drm_read() does, so no event is delayed. One
+ * reader at a time has the *turn*: it takes kept events, or makes the call. Other readers wait
+ * for the turn and not on the host. On the host they would sleep while events for them may be
+ * kept here.
  */
 #include <linux/fs.h>
 #include <linux/poll.h>
@@ -27,18 +27,22 @@
 #include "host.h"
 #include "object.h"
 
-/* Nearly all that DRM lets a file have of unread events (drm_file->event_space: 4096). */
+/*
+ * Length of a READ call in bytes: nearly the space that DRM gives a file for unread events
+ * (drm_file->event_space: 4096).
+ */
 #define AHEAD_BYTES	(4096 - 64)
 
 /**
- * struct vgpu_ahead - events of one object
+ * struct vgpu_ahead - kept events of one object
  * @lock: guards @busy and @waits
- * @busy: a reader has the turn
- * @waits: it has, and waits at the host for an event that is not there yet
- * @wait: readers that want the turn
- * @pos: first byte of @data that was not read; of who has the turn, like what follows
- * @len: bytes of @data; read anywhere, together with @pos, for whether there are any
- * @data: whole events
+ * @busy: true if a reader has the turn
+ * @waits: true if the reader with the turn waits on the host for an event
+ * @wait: wait queue of readers that want the turn
+ * @pos: offset in @data of the first byte that was not read; this field and all below are
+ *	written by the reader with the turn
+ * @len: number of bytes in @data; anyone may compare it with @pos to see if there are events
+ * @data: kept events, always whole ones
  */
 struct vgpu_ahead {
 	spinlock_t lock;
@@ -50,7 +54,10 @@ struct vgpu_ahead {
 	u8 data[AHEAD_BYTES];
 };
 
-/* Files of devices, leases too; what else DRM drivers make has records of its own. */
+/*
+ * Return: true for files of DRM devices and leases; other files of DRM drivers have records of
+ * other formats.
+ */
 bool vgpu_ahead_is_for(const struct vgpu_object *object)
 {
 	return object->kind == VGPU_OBJECT_DEVICE &&
@@ -86,7 +93,7 @@ static bool ahead_has_any(const struct vgpu_ahead *ahead)
 	return READ_ONCE(ahead->pos) < READ_ONCE(ahead->len);
 }
 
-/* Events that are kept can be read, whatever the host says of its queue. */
+/* Return: EPOLLIN if events are kept, which can be read although the host's queue may be empty. */
 __poll_t vgpu_ahead_poll(const struct vgpu_object *object)
 {
 	const struct vgpu_ahead *ahead = READ_ONCE(object->ahead);
@@ -94,7 +101,10 @@ __poll_t vgpu_ahead_poll(const struct vgpu_object *object)
 	return ahead && ahead_has_any(ahead) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-/* Return: 1: the caller has the turn; -EAGAIN: it is not to wait for an event; 0: not yet. */
+/*
+ * Tries to take the turn. Return: 1: taken; -EAGAIN: the caller must not wait for an event; 0:
+ * not yet.
+ */
 static int ahead_try(struct vgpu_ahead *ahead, bool nonblock)
 {
 	int ret = 0;
@@ -104,7 +114,7 @@ static int ahead_try(struct vgpu_ahead *ahead, bool nonblock)
 		ahead->busy = true;
 		ret = 1;
 	} else if (nonblock && ahead->waits) {
-		/* Somebody waits for the next event, so there is none. */
+		/* The reader with the turn waits for the next event, so there is none. */
 		ret = -EAGAIN;
 	}
 	spin_unlock(&ahead->lock);
@@ -129,7 +139,10 @@ static void ahead_end(struct vgpu_ahead *ahead)
 	wake_up(&ahead->wait);
 }
 
-/* While one reader waits, those that must not wait have their answer. */
+/*
+ * Notes whether the reader with the turn waits on the host, and wakes non-blocking readers if
+ * so.
+ */
 static void ahead_set_waits(struct vgpu_ahead *ahead, bool waits)
 {
 	spin_lock(&ahead->lock);
@@ -139,7 +152,7 @@ static void ahead_set_waits(struct vgpu_ahead *ahead, bool waits)
 		wake_up(&ahead->wait);
 }
 
-/* All that is queued. Return: bytes, 0, or an errno. */
+/* Reads all queued events into @ahead. Return: number of bytes, 0, or an errno. */
 static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __user *buf)
 {
 	struct vgpu_seg seg = {
@@ -168,7 +181,7 @@ static ssize_t ahead_fill(struct file *file, struct vgpu_ahead *ahead, char __us
 	return ret;
 }
 
-/* Bytes of the first event; of what is no event, as many as there is @room for. */
+/* Returns the length of the first event, or @room at most if the bytes there are no valid event. */
 static u32 ahead_event_len(const struct vgpu_ahead *ahead, size_t room)
 {
 	u32 left = ahead->len - ahead->pos;
@@ -182,7 +195,7 @@ static u32 ahead_event_len(const struct vgpu_ahead *ahead, size_t room)
 	return min_t(size_t, left, room);
 }
 
-/* As drm_read(): whole events, as many as fit, and one that cannot be copied stays. */
+/* Copies whole events, as many as fit; an event that cannot be copied stays, as in drm_read(). */
 static ssize_t ahead_take(struct vgpu_ahead *ahead, char __user *buf, size_t count)
 {
 	ssize_t done = 0;
@@ -204,9 +217,9 @@ static ssize_t ahead_take(struct vgpu_ahead *ahead, char __user *buf, size_t cou
 
 /**
  * vgpu_ahead_read - read events of a DRM file
- * @file: one with an object that this is for
- * @buf: of the program
- * @count: bytes of it
+ * @file: file of an object for which vgpu_ahead_is_for() is true
+ * @buf: buffer of the program
+ * @count: size of the buffer in bytes
  *
  * Return: as drm_read().
  */
@@ -228,7 +241,7 @@ ssize_t vgpu_ahead_read(struct file *file, char __user *buf, size_t count)
 	if (ret >= 0)
 		ret = ahead_take(ahead, buf, count);
 	ahead_end(ahead);
-	/* The host, which has told of them, has none any more. */
+	/* Wake pollers for the kept events, because the host has none any more. */
 	if (ahead_has_any(ahead))
 		wake_up_interruptible_poll(&object->wait, EPOLLIN | EPOLLRDNORM);
 	return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events of a DRM file that are here before the program has asked for them. */
+/* Read-ahead of the events of DRM files, see ahead.c. */
 #ifndef VGPU_AHEAD_H
 #define VGPU_AHEAD_H
 

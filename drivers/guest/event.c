@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events: eventfds of this machine that a host's driver signals. A call names
- * each by a number, and the host says, once, when that was signalled, or that it never will be.
+ * Eventfds of this machine that a host's driver signals. A call names each eventfd by a number.
+ * The host reports once that the driver has signalled the eventfd, or that it never will.
  *
- * A program that hears of it reads what the device wrote before. So cached device memory is
- * forgotten first: by a work item where there is any, as that may have to wait for the host.
+ * A program that is woken by the eventfd may read what the device wrote before. So cached
+ * device memory is dropped before the eventfd is signalled. If there is any, a work item does
+ * this, because dropping may have to wait for the host.
  */
 #include <linux/eventfd.h>
 #include <linux/err.h>
@@ -19,10 +20,10 @@
 
 /**
  * struct vgpu_event - one eventfd under one number
- * @hash: in host->events (host->lock)
- * @node: in object->events, or in host->signals (host->lock)
- * @number: of it, not 0
- * @ctx: the eventfd, a reference
+ * @hash: entry in host->events (host->lock)
+ * @node: entry in object->events or host->signals (host->lock)
+ * @number: number of the event, not 0
+ * @ctx: context of the eventfd, with a reference
  */
 struct vgpu_event {
 	struct hlist_node hash;
@@ -49,7 +50,7 @@ static struct vgpu_event *event_find_locked(struct vgpu_host *host, u32 number)
 	return NULL;
 }
 
-/* Return: the event, for the caller to free, or NULL. */
+/* Removes an event from all lists. Return: the event, which the caller frees, or NULL. */
 static struct vgpu_event *event_take(struct vgpu_host *host, u32 number)
 {
 	struct vgpu_event *event;
@@ -65,9 +66,9 @@ static struct vgpu_event *event_take(struct vgpu_host *host, u32 number)
 }
 
 /**
- * vgpu_event_add - an eventfd of the calling process gets a number
- * @object: on which the call is made that will name it
- * @fd: the eventfd
+ * vgpu_event_add - give an eventfd of the calling process a number
+ * @object: object of the call that will name the eventfd
+ * @fd: fd of the eventfd
  *
  * Return: the number; -EBADF: not open; -EINVAL: not an eventfd; -ENOMEM.
  */
@@ -87,7 +88,7 @@ s64 vgpu_event_add(struct vgpu_object *object, int fd)
 		return ret;
 	}
 	spin_lock(&host->lock);
-	/* After all of them were used, some old ones may still be there. */
+	/* Numbers wrap around: skip 0 and the numbers that are in use. */
 	do {
 		event->number = ++host->last_event;
 	} while (!event->number || event_find_locked(host, event->number));
@@ -97,7 +98,7 @@ s64 vgpu_event_add(struct vgpu_object *object, int fd)
 	return event->number;
 }
 
-/* The call failed, so the host does not know it, or the host's driver has let go of it. */
+/* Frees an event after its call has failed, or when the host's driver has released the eventfd. */
 void vgpu_event_cancel(struct vgpu_host *host, u32 number)
 {
 	struct vgpu_event *event = event_take(host, number);
@@ -129,9 +130,9 @@ void vgpu_event_signal_work(struct work_struct *work)
 }
 
 /**
- * vgpu_event_signal - the host says that its driver signalled an eventfd
+ * vgpu_event_signal - handle the host's report that its driver has signalled an eventfd
  * @host: the host
- * @number: of the eventfd; one that means nothing is that of a file which was closed
+ * @number: number of the event; an unknown number is that of an object that was closed
  *
  * Context: the thread that receives on the control connection. Waits for no peer.
  */
@@ -153,7 +154,7 @@ void vgpu_event_signal(struct vgpu_host *host, u32 number)
 		vgpu_host_put(host);
 }
 
-/* @object is at its end, and its events with it. */
+/* Frees the events of an object that is being freed. */
 void vgpu_event_drop_all(struct vgpu_object *object)
 {
 	struct vgpu_event *event, *tmp;

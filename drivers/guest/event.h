@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Eventfds of this machine that a host's driver signals: see event.c. */
+/* Eventfds of this machine that a host's driver signals, see event.c. */
 #ifndef VGPU_EVENT_H
 #define VGPU_EVENT_H
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a driver adds to /proc/PID/fdinfo. Whoever reads that may have nothing to do with the
- * device: lsof and monitors go through the files of all processes. So the call goes to a
- * shadow that is there, of whichever process, and none is made for it; nothing of that
- * process is in the call. And it ends soon: what does not answer is left alone for a while.
+ * Driver's part of /proc/PID/fdinfo. The reader may have nothing to do with the device: lsof
+ * and monitors read the files of all processes. So the call runs in an existing shadow, of
+ * whichever process, and no shadow is made for it. The call carries nothing of that process. It
+ * has a short timeout, after which no fdinfo is asked for during a pause.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -23,12 +23,12 @@
 #include "object.h"
 #include "session.h"
 
-/* As much as a driver's part may be: names and numbers. */
+/* Limit of the driver's part in bytes: names and numbers. */
 #define FDINFO_LEN		SZ_16K
 #define FDINFO_TIMEOUT		(2 * HZ)
-/* So long no more is asked of a file, or by way of a shadow, that let somebody wait in vain ... */
+/* Pause of a file, and of the session whose shadow was used, after a timeout. */
 #define FDINFO_PAUSE		(30 * HZ)
-/* ... and of its host, which may be the reason: somebody goes through many files just now. */
+/* Pause of the host after a timeout: a reader may be going through many files of a slow host. */
 #define FDINFO_HOST_PAUSE	(4 * HZ)
 
 #define FDINFO_PDEV		"drm-pdev:"
@@ -42,11 +42,14 @@ static bool fdinfo_is_paused(const unsigned long *until)
 
 static void fdinfo_pause(unsigned long *until, unsigned long time)
 {
-	/* Not 0, which is none. */
+	/* Avoid 0, which means no pause. */
 	WRITE_ONCE(*until, (jiffies + time) | 1);
 }
 
-/* The best is the shadow of the process that opened the file: it is what the driver knows. */
+/*
+ * Tells vgpu_session_any() which sessions may be used. It prefers the session that opened the
+ * file, whose shadow is the process that the driver knows.
+ */
 static bool fdinfo_may_use(const struct vgpu_session *session)
 {
 	return !fdinfo_is_paused(&session->fdinfo_pause);
@@ -57,7 +60,10 @@ static bool line_is(const char *line, size_t len, const char *name)
 	return len >= strlen(name) && !memcmp(line, name, strlen(name));
 }
 
-/* Monitors look for the address on this machine; a device on no bus here has no line. */
+/*
+ * Shows the PCI address on this machine, which monitors look for; no line if there is no PCI
+ * device.
+ */
 static void fdinfo_show_pdev(struct seq_file *seq, const struct device *parent)
 {
 	if (dev_is_pci(parent))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * File operations. What the host's file does not have gives the error that the
- * VFS gives for a file without that operation, and needs no call.
+ * File operations. An operation that the host's file lacks fails with the errno that the VFS
+ * returns for a file without the operation. No call is made for it.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -29,16 +29,16 @@
 #define FILE_OPEN_FLAGS	(O_ACCMODE | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | \
 			 O_DSYNC | FASYNC | O_DIRECT | O_LARGEFILE | O_NOATIME | __O_SYNC)
 
-/* Those that can change later. */
+/* Flags that each call carries: the access mode, and the flags that fcntl() can change. */
 #define FILE_CALL_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 
 static int vgpu_file_release(struct inode *inode, struct file *file);
 
 /**
- * vgpu_file_object - what a file stands for
+ * vgpu_file_object - get the object that a file shows
  * @file: any file
  *
- * Return: the object, for as long as @file is held; NULL: it is not one of ours.
+ * Return: the object, valid while @file is held, or NULL if the file is none of ours.
  */
 struct vgpu_object *vgpu_file_object(struct file *file)
 {
@@ -46,9 +46,9 @@ struct vgpu_object *vgpu_file_object(struct file *file)
 }
 
 /**
- * vgpu_file_attach - make a file stand for an object
- * @file: a new file, not yet seen by anybody
- * @object: its reference is the file's from now on
+ * vgpu_file_attach - make a file show an object
+ * @file: a new file, which no other thread knows yet
+ * @object: the object; the file takes over the caller's reference
  */
 void vgpu_file_attach(struct file *file, struct vgpu_object *object)
 {
@@ -65,18 +65,21 @@ void vgpu_file_attach(struct file *file, struct vgpu_object *object)
 }
 
 /**
- * vgpu_file_fill_call - begin a call on an open file
- * @file: one with an object
- * @xcall: any memory
- * @op: enum vgpu_op
- * @pos: the file's position
+ * vgpu_file_fill_call - initialize a call on an open file
+ * @file: a file that shows an object
+ * @xcall: uninitialized memory
+ * @op: operation, enum vgpu_op
+ * @pos: position of the file
  */
 void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, loff_t pos)
 {
 	struct vgpu_object *object = file->private_data;
 
 	vgpu_xcall_init(xcall, op, object);
-	/* What drivers read and write may look otherwise to 32-bit programs, too. */
+	/*
+	 * Set the flag for read and write, too: drivers may have other structs there for 32-bit
+	 * programs.
+	 */
 	xcall->msg.flags = cpu_to_le16(in_ia32_syscall() ? VGPU_CALL_COMPAT : 0);
 	xcall->msg.f_flags = cpu_to_le32(file->f_flags & FILE_CALL_FLAGS);
 	xcall->msg.pos = cpu_to_le64(pos);
@@ -85,11 +88,11 @@ void vgpu_file_fill_call(struct file *file, struct vgpu_xcall *xcall, u16 op, lo
 
 /**
  * vgpu_file_call - make a call on an open file
- * @file: one with an object
+ * @file: a file that shows an object
  * @xcall: the call
- * @replied: out: xcall->reply may be used, as no error of vgpu_call_run() came back
+ * @replied: out: true if vgpu_call_run() succeeded, so that xcall->reply may be used
  *
- * Return: the call's result.
+ * Return: the result of the call.
  */
 s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 {
@@ -105,7 +108,10 @@ s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 		vgpu_blank_end(object);
 	ret = vgpu_call_run(session, xcall);
 	vgpu_session_put(session);
-	/* First, so that nothing which it may take away is remembered after the touch. */
+	/*
+	 * Set this before the touch: after the touch no answer may be stored that the call,
+	 * which the host may still run, could change.
+	 */
 	if (ret && xcall->sent)
 		vgpu_poll_unsure(object);
 	vgpu_poll_touch(object);
@@ -117,11 +123,11 @@ s64 vgpu_file_call(struct file *file, struct vgpu_xcall *xcall, bool *replied)
 
 /**
  * vgpu_file_open_export - open an export for a file
- * @file: being opened
- * @export: which
- * @drm: kept for as long as the object lives, or NULL
+ * @file: file that is being opened
+ * @export: export to open
+ * @drm: DRM device, which the object gets a reference of, or NULL
  *
- * Return: 0 or what the driver's open gave.
+ * Return: 0 or the result of the driver's open.
  */
 int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct drm_device *drm)
 {
@@ -159,11 +165,11 @@ int vgpu_file_open_export(struct file *file, struct vgpu_export *export, struct 
 	}
 	object->session = session->number;
 	vgpu_file_attach(file, object);
-	/* Other threads find the file from here on. */
+	/* Other threads can find the file from here on. */
 	mutex_lock(&object->file_lock);
 	object->file = file;
 	mutex_unlock(&object->file_lock);
-	/* The owner is the same, and so its reference. */
+	/* All sets of file operations have the same owner, so the module reference stays valid. */
 	if (!(object->fops & VGPU_FOP_POLL))
 		file->f_op = drm ? &vgpu_file_drm_fops_no_poll : &vgpu_file_fops_no_poll;
 	else if ((object->fops & VGPU_FOP_FASYNC) && !drm)
@@ -206,7 +212,7 @@ static ssize_t vgpu_file_read(struct file *file, char __user *buf, size_t count,
 		return -EINVAL;
 	if (vgpu_ahead_is_for(object))
 		return vgpu_ahead_read(file, buf, count);
-	/* A longer one is a short read. */
+	/* A longer read becomes a short one. */
 	count = min_t(size_t, count, object->host->limits.call_bytes - VGPU_PAGE_SIZE);
 	seg = (struct vgpu_seg) {
 		.addr = cpu_to_le64((unsigned long)buf),
@@ -305,9 +311,10 @@ static int vgpu_file_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /*
- * The shadow maps it at the same address. Where a program leaves that to the kernel, what is large
- * begins at 2 MiB, as memory of devices does, whatever its offset in the file is: for
- * entries of that size here, in the window, and in the shadow.
+ * The shadow maps the file at the same address. If a program leaves the address to the kernel,
+ * a mapping of 2 MiB or more begins at a multiple of 2 MiB, whatever its offset in the file.
+ * Device memory begins at such addresses, so PMD mappings are possible here, in the window and
+ * in the shadow.
  */
 static unsigned long vgpu_file_get_unmapped_area(struct file *file, unsigned long addr,
 						 unsigned long len, unsigned long pgoff,
@@ -343,7 +350,7 @@ const struct file_operations vgpu_file_fops_no_poll = {
 	.open = vgpu_file_open,
 };
 
-/* No DRM device sends SIGIO. */
+/* DRM nodes need no such variant: no DRM device sends SIGIO. */
 const struct file_operations vgpu_file_fops_fasync = {
 	FILE_OPERATIONS,
 	.open = vgpu_file_open,

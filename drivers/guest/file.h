@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* File operations of everything that stands for a file of a host. */
+/* File operations of all files that show objects. */
 #ifndef VGPU_FILE_H
 #define VGPU_FILE_H
 
@@ -14,7 +14,10 @@ struct vgpu_schema_map;
 struct vgpu_xcall;
 struct seq_file;
 
-/* One set for each combination: epoll asks a file_operations whether it can poll. */
+/*
+ * There is one set for each combination: epoll looks at f_op->poll to tell if a file can be
+ * polled.
+ */
 extern const struct file_operations vgpu_file_fops;
 extern const struct file_operations vgpu_file_fops_no_poll;
 extern const struct file_operations vgpu_file_fops_fasync;
@@ -42,11 +45,11 @@ long vgpu_map_ioctl(struct file *file, const struct vgpu_schema_map *map, u32 cm
 
 /**
  * struct vgpu_poll_seen - state of an object before a call
- * @gen: its poll_gen
- * @number: its poll_number
- * @own: number of the call, which is the object's after it if no other ends before
- * @missed: host->events_missed
- * @calls: host->calls
+ * @gen: value of the object's poll_gen
+ * @number: value of the object's poll_number
+ * @own: number of the call, which becomes the object's poll_number if no other call ends before
+ * @missed: value of host->events_missed
+ * @calls: value of host->calls
  */
 struct vgpu_poll_seen {
 	u32 gen;

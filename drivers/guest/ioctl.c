@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctl: the marshaller takes the argument apart and puts the results back; this
- * file makes the call between and says what fds are.
+ * ioctl. The marshaller turns the argument into segments and copies the results back. This file
+ * makes the call in between, and implements what the marshaller needs to know of fds.
  */
 #include <linux/capability.h>
 #include <linux/compat.h>
@@ -34,19 +34,19 @@
 #include "window.h"
 
 /**
- * struct vgpu_ioctl - one ioctl under way
- * @file: on which
- * @object: that it stands for
- * @session: in which the call is made
+ * struct vgpu_ioctl - one ioctl that is being made
+ * @file: file of the ioctl
+ * @object: object that the file shows
+ * @session: session of the call
  * @xcall: the call
- * @m: the argument
- * @video: what it says of a V4L2 buffer
- * @low: of a 32-bit program: where the host may put the segments
- * @low_len: bytes there, 0: none are kept free
- * @seen: before the call was made
- * @blank: what it says of buffers that nobody has written to
- * @kept: memory that it hands over
- * @refused: the errno is not the driver's
+ * @m: marshalled argument
+ * @video: state of video_queue.c, if the ioctl is about a V4L2 buffer
+ * @low: address below 4 GiB of a range for the segments of a 32-bit program's ioctl
+ * @low_len: length of that range in bytes; 0: none was reserved
+ * @seen: state of the object before the call
+ * @blank: state of blank.c: effect of the ioctl on blank buffers
+ * @kept: memory that the ioctl hands over to the device
+ * @refused: true if the errno is not the driver's
  */
 struct vgpu_ioctl {
 	struct file *file;
@@ -246,7 +246,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	xcall->msg.args.ioctl.low = cpu_to_le64(ioctl->low);
 	xcall->msg.args.ioctl.low_len = cpu_to_le64(ioctl->low_len);
 	xcall->stats = &ioctl->object->export->stats;
-	/* One that a schema describes has a name. */
+	/* Count the ioctl as unknown if no schema describes it: then it has no name. */
 	if (!m->name || m->unknown_class)
 		vgpu_stats_unknown(xcall->stats, cmd, m->unknown_class, 0);
 	if (m->flags & VGPU_IOCTL_NO_MAPPED)
@@ -262,7 +262,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 
 	raw = m->raw && vgpu_keep_raw_begin(session, ioctl->object);
 	ret = vgpu_call_run(session, xcall);
-	/* All that the schema knows was followed, and yet its parameters have a pointer. */
+	/* The host had to fetch memory although all pointers known to the schema were followed. */
 	if (xcall->fetched && m->command && !m->raw)
 		vgpu_stats_unknown(xcall->stats, cmd, 0, m->command);
 	if (raw)
@@ -279,7 +279,7 @@ static long ioctl_call(struct file *file, struct vgpu_session *session, struct v
 	return ret ?: vgpu_nvidia_address_told(ioctl->object, cmd, m, &xcall->reply);
 }
 
-/* A file goes to the driver, or comes from it: a dma-buf, perhaps. */
+/* Returns true if a file goes to the driver or comes from it: a dma-buf, perhaps. */
 static bool ioctl_shares(const struct vgpu_marshal *m)
 {
 	u32 i;
@@ -318,7 +318,7 @@ static long ioctl_run(struct file *file, unsigned int cmd, unsigned long arg, bo
 	ioctl->low = 0;
 	ioctl->low_len = 0;
 	ioctl->refused = false;
-	/* For fini, whatever happens before ioctl_call(). */
+	/* Set what the end of this function reads, even if ioctl_call() is not reached. */
 	ioctl->xcall.buf = NULL;
 	ioctl->xcall.sent = false;
 	vgpu_keep_call_init(&ioctl->kept);
@@ -385,7 +385,7 @@ long vgpu_ioctl_native(struct file *file, unsigned int cmd, unsigned long arg)
 /* f_op->compat_ioctl */
 long vgpu_ioctl_compat(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	/* x32: no tables know its structs, nor does the host have a way to say it. */
+	/* x32 is not supported: no schema has its structs, and the protocol has no flag for it. */
 	if (!in_ia32_syscall())
 		return -EOPNOTSUPP;
 	return ioctl_run(file, cmd, (unsigned long)(u32)arg, true);

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs hand memory to devices of the host that keep it, and write to it when the call is
- * over. The guest pins its pages, and the call says where they are. Whatever the program does
- * with its addresses afterwards, the pages stay until the host has answered RELEASE: no device
- * uses them any more.
+ * Some calls hand program memory to a device of the host, which keeps the memory and writes to
+ * it after the call is over. The guest pins the pages, and the call carries their physical
+ * addresses. Whatever the program does with its mappings, the pages stay pinned until the host
+ * has answered RELEASE, after which no device uses them any more.
  *
- * Whether a driver has kept them is not known: it may have, also where the call failed. So the
- * pages of every call that was sent are released only when the file is closed, or, where
- * drivers hand such memory from file to file, all files of a group (keep_group.c). A program that
- * names the same pages again and again, as with each frame of a camera, has them pinned once.
+ * The guest does not know whether a driver has kept the pages; it may have, even if the call
+ * failed. So the pages of every call that was sent are released only when the file is closed.
+ * If drivers pass such memory from file to file, the pages are released when all files of a
+ * group are closed (keep_group.c). A program that names the same pages again and again, as for
+ * each frame of a camera, has them pinned once.
  *
- * A pin (struct vgpu_keep) goes from list to list, under host->keeps.lock: a call's own list,
- * which no other task sees; the list of the file or of its group; host->keeps.releasing
- * until the answer. Then it is unpinned by a worker, as unpinning may wait for the lock of a page,
- * and the thread that receives the host's messages must not.
+ * A pin (struct vgpu_keep) is on one list at a time, under host->keeps.lock: first on the
+ * call's own list, which no other task uses, then on the list of the file or its group, or on
+ * that of all groups (keep_group.c), then on host->keeps.releasing until the answer. A work item
+ * then unpins the pages, because unpinning may wait for a page's lock, and the thread that
+ * receives the host's messages must not wait.
  *
- * While a call runs the shadow has the pages at the program's addresses, which it can for one call
- * at a time. So a call waits for those that came before it and name some of the same: two buffers
- * of two threads may have one page between them.
+ * While a call runs, the shadow has the pages mapped at the program's addresses. That is
+ * possible for one call at a time. So a call waits for earlier calls that name some of the same
+ * pages. Two buffers of two threads may have one page in common.
  */
 #include <linux/atomic.h>
 #include <linux/cred.h>
@@ -40,28 +42,30 @@
 #include "object.h"
 #include "session.h"
 
-/* So many pages are pinned in one go: an array of pointers to them fills a page. */
+/* Number of pages that are pinned in one go: an array of pointers to them fills a page. */
 #define KEEP_BATCH	(PAGE_SIZE / sizeof(struct page *))
-/* There is room for so many runs at first. */
+/* Number of runs for which memory is allocated at first. */
 #define KEEP_RUNS	16
 
 /**
- * struct vgpu_keep - pages that are pinned, all of one KEPT field of a call
- * @entry: links it into one of the lists that the head of this file names, under their lock
- * @unpin: work that unpins the pages and frees this, queued when it is in no list any more
- * @release: RELEASE message of the pages, as a file may have too many of them for memory to be
- *	allocated when it is closed; NULL once it is queued
- * @user: user whom the pages are charged to, and the number
- * @mm: address space that the pages are charged to (mm->pinned_vm); a reference of the struct
- *	alone, as the process may end long before the device lets go
- * @number: by which the host knows the pages; no other pin of this host ever had it
- * @nr_pages: number of pages, which are charged
- * @write: the device may write to them, so they become dirty when they are unpinned
- * @nr_runs: number of entries of @runs that are used
- * @max_runs: number of entries of @runs that there is room for
- * @most_runs: number of those that a call to the host has room for
- * @runs: physical addresses and lengths in bytes, little endian as on the wire; together
- *	@nr_pages pages. Not changed after vgpu_keep_pin() has returned
+ * struct vgpu_keep - a pin: the pinned pages of one KEPT field of a call
+ * @entry: entry in one of the lists that the comment at the top of this file names; guarded by
+ *	host->keeps.lock, except on a call's own list
+ * @unpin: work item that unpins the pages and frees this, queued when the pin is on no list
+ * @release: preallocated RELEASE message of the pages, because a file may have too many pins
+ *	for allocations during its close; NULL once the message is queued
+ * @user: user to whom the pages and the pin's number are charged
+ * @mm: address space to which the pages are charged (mm->pinned_vm), with a reference of the
+ *	struct only (mmgrab()), as the process may end long before the device drops the pages
+ * @number: number by which the host knows the pages, unique among all pins of this host
+ * @nr_pages: number of pages, all of them charged
+ * @write: true if the device may write to the pages; then they are dirtied when they are
+ *	unpinned
+ * @nr_runs: number of used entries of @runs
+ * @max_runs: number of allocated entries of @runs
+ * @most_runs: limit of @max_runs, the number that fits into a call to the host
+ * @runs: physical addresses and lengths in bytes of @nr_pages pages, little-endian as on the
+ *	wire. Constant after vgpu_keep_pin() has returned
  */
 struct vgpu_keep {
 	struct list_head entry;
@@ -81,18 +85,18 @@ struct vgpu_keep {
 static struct workqueue_struct *keep_wq;
 
 /*
- * The number of pages that are pinned, for all hosts. Drivers do not look at RLIMIT_MEMLOCK when
- * they pin memory of programs, of which ordinary users may have hardly any locked; but half of
- * the machine's memory is enough, and half of that for one user, so that others get some, too. The
- * same goes for numbers. Root may have all.
+ * Number of pinned pages, for all hosts. Drivers do not check RLIMIT_MEMLOCK when they pin
+ * program memory, and ordinary users may lock hardly any. The limit here is half of the
+ * machine's memory, and half of that for one user, so that others get some, too. The same
+ * shares apply to numbers of pins. Root may use all of the limit.
  */
 static unsigned long keep_pages;
 
 /**
- * struct keep_user - what one user's programs have pinned, at all hosts
- * @node: node of keep_users
- * @uid: who it is: the real user id of the thread that made the call
- * @refs: number of struct vgpu_keep that are the user's
+ * struct keep_user - account of one user's pins at all hosts
+ * @node: entry in keep_users
+ * @uid: real user id of the threads that made the calls
+ * @refs: number of struct vgpu_keep that point here
  * @pages: number of pages that are charged
  * @numbers: number of pins that hosts may know, of all hosts together; the limit,
  *	VGPU_KEPT_NUMBERS, is that of one host
@@ -105,7 +109,7 @@ struct keep_user {
 	unsigned int numbers;
 };
 
-/* Guards all that users have, and keep_pages; the innermost lock. */
+/* Guards keep_users with all accounts, and keep_pages; the innermost lock. */
 static DEFINE_SPINLOCK(keep_users_lock);
 static DEFINE_HASHTABLE(keep_users, 6);
 
@@ -122,7 +126,7 @@ static struct keep_user *user_find_locked(kuid_t uid)
 	return NULL;
 }
 
-/* Return: the caller's, with a reference more, or NULL: there is no memory. */
+/* Return: the account of the current user with another reference, or NULL if there is no memory. */
 static struct keep_user *user_get(void)
 {
 	struct keep_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *user;
@@ -156,7 +160,7 @@ static void user_put(struct keep_user *user)
 		kfree(user);
 }
 
-/* Return: the part of @most that one user may have. */
+/* Return: the share of the limit @most that one user may have. */
 static unsigned long user_part(const struct keep_user *user, unsigned long most)
 {
 	return uid_eq(user->uid, GLOBAL_ROOT_UID) ? most : most / 2;
@@ -164,7 +168,7 @@ static unsigned long user_part(const struct keep_user *user, unsigned long most)
 
 /* --- pages ---------------------------------------------------------------- */
 
-/* Charges pages before they are pinned, so that many tasks at once do not pin more than may be. */
+/* Charges pages before they are pinned, so that concurrent tasks cannot exceed the limits. */
 static bool keep_charge(struct vgpu_keep *keep, unsigned long nr)
 {
 	unsigned long most = totalram_pages() / 2;
@@ -183,7 +187,7 @@ static bool keep_charge(struct vgpu_keep *keep, unsigned long nr)
 	return fits;
 }
 
-/* @lost: the pages stay pinned for good, and so they count for the machine. */
+/* Uncharges pages. @lost: the pages stay pinned for good, and still count in keep_pages. */
 static void keep_uncharge(struct vgpu_keep *keep, unsigned long nr, bool lost)
 {
 	atomic64_sub(nr, &keep->mm->pinned_vm);
@@ -194,7 +198,7 @@ static void keep_uncharge(struct vgpu_keep *keep, unsigned long nr, bool lost)
 	spin_unlock(&keep_users_lock);
 }
 
-/* Return: the user may have another number. */
+/* Charges the number of a pin. Return: false if the user's share is used up. */
 static bool keep_charge_number(struct vgpu_keep *keep)
 {
 	struct keep_user *user = keep->user;
@@ -224,7 +228,7 @@ static void keep_free(struct vgpu_keep *keep)
 	kfree(keep);
 }
 
-/* No device uses the pages: the host has said so, or has not heard of them. */
+/* Unpins pages that no device uses: the host has answered RELEASE, or has never learnt of them. */
 static void keep_unpin(struct vgpu_keep *keep)
 {
 	u32 i;
@@ -246,8 +250,8 @@ static void keep_unpin_work(struct work_struct *work)
 }
 
 /*
- * Nobody will ever say that no device uses the pages, so they stay pinned. They count as such for
- * the machine, and for the program and its user no more.
+ * Frees a pin whose RELEASE will never be answered. The pages stay pinned for good. They still
+ * count in keep_pages, but not for the program and its user.
  */
 static void keep_lose(struct vgpu_keep *keep)
 {
@@ -280,7 +284,7 @@ static int keep_append(struct vgpu_keep *keep, struct page *page)
 	return 0;
 }
 
-/* Pins as many pages as @pages has room for. Return: how many, or a negative errno. */
+/* Pins as many pages as @pages has room for. Return: their number, or a negative errno. */
 static long keep_pin_some(struct vgpu_keep *keep, u64 addr, u64 left, struct page **pages)
 {
 	unsigned int flags = FOLL_LONGTERM | (keep->write ? FOLL_WRITE : 0);
@@ -350,7 +354,7 @@ static struct vgpu_keep *keep_make(const struct vgpu_host *host, u64 addr, u64 l
 	return keep;
 }
 
-/* Finds a pin of the same pages, whose number the host knows. The lock is held. */
+/* Finds a pin of the same pages, whose number the host knows; called with the set's lock held. */
 static struct vgpu_keep *keep_find(struct list_head *list, const struct vgpu_keep *like)
 {
 	struct vgpu_keep *keep;
@@ -367,8 +371,8 @@ static struct vgpu_keep *keep_find(struct list_head *list, const struct vgpu_kee
 /* --- calls ---------------------------------------------------------------- */
 
 /**
- * vgpu_keep_call_init - begin with a call that hands nothing over
- * @call: any memory
+ * vgpu_keep_call_init - initialize a call that hands nothing over yet
+ * @call: uninitialized memory
  */
 void vgpu_keep_call_init(struct vgpu_keep_call *call)
 {
@@ -379,16 +383,16 @@ void vgpu_keep_call_init(struct vgpu_keep_call *call)
 
 /**
  * vgpu_keep_pin - pin pages of the calling process that a device will keep
- * @object: object that the call is made on; its file is open until the call is over
+ * @object: object of the call; its file is open until the call is over
  * @call: the call, to be given to vgpu_keep_claim() and vgpu_keep_settle()
  * @addr: address of the first page
- * @len: number of bytes, whole pages
- * @write: the device may write to them
- * @kept: set to what the call says of them, good until vgpu_keep_settle()
+ * @len: length in bytes, a multiple of the page size
+ * @write: true if the device may write to the pages
+ * @kept: out: description of the pages for the call, valid until vgpu_keep_settle()
  *
  * Context: process, no locks.
- * Return: 0, -EFAULT (there is no such memory), -ENOMEM (or too much is kept), -ENOSPC (more than
- * one call may name), -EINTR (the caller was killed).
+ * Return: 0, -EFAULT (no such memory), -ENOMEM (no memory, or a limit of pins is reached),
+ * -ENOSPC (more than one call may name), -EINTR (the caller was killed).
  */
 int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 addr, u64 len,
 		  bool write, struct vgpu_marshal_kept *kept)
@@ -403,7 +407,7 @@ int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 a
 	if (IS_ERR(keep))
 		return PTR_ERR(keep);
 	mutex_lock(&set->lock);
-	/* The object is open, so what is in the list stays there. */
+	/* A pin that is found stays on its list, because the object is open. */
 	old = keep_find(vgpu_keep_list(object), keep);
 	full = !old && (set->nr == VGPU_KEPT_NUMBERS || !keep_charge_number(keep));
 	if (!old && !full) {
@@ -426,10 +430,10 @@ int vgpu_keep_pin(struct vgpu_object *object, struct vgpu_keep_call *call, u64 a
 }
 
 /**
- * vgpu_keep_settle - give the pins of a call to its file, or undo them
- * @object: object that the call was made on
+ * vgpu_keep_settle - move the pins of a call to its file, or undo them
+ * @object: object of the call
  * @call: the call, which has no pins afterwards
- * @sent: the host has the call, whatever came of it, so that its driver may have the pages
+ * @sent: true if the call was sent, whatever its result, so that the driver may have the pages
  */
 void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, bool sent)
 {
@@ -457,8 +461,8 @@ void vgpu_keep_settle(struct vgpu_object *object, struct vgpu_keep_call *call, b
 /* --- turns ---------------------------------------------------------------- */
 
 /**
- * vgpu_keep_claims_init - begin with no call that hands memory over
- * @claims: those of a new session
+ * vgpu_keep_claims_init - initialize claims
+ * @claims: claims of a new session
  */
 void vgpu_keep_claims_init(struct vgpu_keep_claims *claims)
 {
@@ -479,7 +483,7 @@ static bool claim_overlaps(const struct vgpu_keep_call *one, const struct vgpu_k
 	return false;
 }
 
-/* No call before this one has any of its addresses. */
+/* Returns true if no earlier call has any of the call's addresses. */
 static bool claim_is_due(struct vgpu_keep_claims *claims, const struct vgpu_keep_call *call)
 {
 	const struct vgpu_keep_call *other;
@@ -499,13 +503,14 @@ static bool claim_is_due(struct vgpu_keep_claims *claims, const struct vgpu_keep
 
 /**
  * vgpu_keep_claim - wait until no other call hands over the same addresses
- * @claims: those of the calling process's session
- * @call: the call, which is not sent yet; its ranges do not change any more
+ * @claims: claims of the calling process's session
+ * @call: the call, which was not sent yet; its ranges do not change any more
  *
- * All of its addresses are claimed at once, in one order for all calls, so that none waits for
- * another one that waits for it.
+ * All addresses of a call are claimed at once, and all calls take their turns in one order, so
+ * that no two calls wait for each other.
  *
- * Context: process, no locks. Waits interruptibly for as long as the drivers of those calls take.
+ * Context: process, no locks. Waits interruptibly for as long as the drivers of earlier calls
+ * take.
  * Return: 0, or -ERESTARTSYS, after which nothing is claimed.
  */
 int vgpu_keep_claim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call)
@@ -515,7 +520,7 @@ int vgpu_keep_claim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call
 	spin_lock(&claims->lock);
 	list_add_tail(&call->entry, &claims->calls);
 	spin_unlock(&claims->lock);
-	/* Natively the locks of V4L2's queues are taken so. */
+	/* Natively V4L2 takes the locks of its queues interruptibly, too. */
 	if (!wait_event_interruptible(claims->wait, claim_is_due(claims, call)))
 		return 0;
 	vgpu_keep_unclaim(claims, call);
@@ -523,9 +528,9 @@ int vgpu_keep_claim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call
 }
 
 /**
- * vgpu_keep_unclaim - let others hand over what a call has
- * @claims: those of the calling process's session
- * @call: the call, which is over, or was not sent; it need not have claimed anything
+ * vgpu_keep_unclaim - let other calls hand over the addresses of a call
+ * @claims: claims of the calling process's session
+ * @call: the call, which is over, or was not sent; need not have claimed anything
  */
 void vgpu_keep_unclaim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *call)
 {
@@ -540,20 +545,23 @@ void vgpu_keep_unclaim(struct vgpu_keep_claims *claims, struct vgpu_keep_call *c
 /* --- files ---------------------------------------------------------------- */
 
 /**
- * vgpu_keep_may - ask whether an object's driver may have memory that is pinned
+ * vgpu_keep_may - check whether an object's driver may have pinned memory
  * @object: the object, on which no call is under way
  *
- * Such an object is to be closed by a control message. RELEASE comes after that by the same
- * connection, whoever is killed meanwhile, while the reply to a call need not come.
+ * Such an object must be closed by a control message and not by a call. RELEASE follows on the
+ * same connection then, even if the task is killed, while the reply to a call might never come.
  *
- * Return: whether vgpu_keep_close() may have to release something.
+ * Return: true if vgpu_keep_close() may have to release something.
  */
 bool vgpu_keep_may(const struct vgpu_object *object)
 {
 	return object->keep.group || !list_empty(&object->keep.kept);
 }
 
-/* Releases what no driver has any more. Of what stays in @left the host will say nothing. */
+/*
+ * Queues RELEASE for all pins of @left and moves them to the list of pins that wait for an answer.
+ * If the host is down, no answer will ever come, and the pins stay in @left.
+ */
 static void keep_release(struct vgpu_host *host, struct list_head *left)
 {
 	struct vgpu_keep_set *set = &host->keeps;
@@ -566,7 +574,7 @@ static void keep_release(struct vgpu_host *host, struct list_head *left)
 		vgpu_control_release(host, keep->release, keep->number);
 		keep->release = NULL;
 	}
-	/* The answer is looked at when this lock is free. */
+	/* vgpu_keep_released() takes this lock, so it finds the pins on the list. */
 	list_splice_tail_init(left, &set->releasing);
 }
 
@@ -579,11 +587,11 @@ static void keep_lose_all(struct list_head *lost)
 }
 
 /**
- * vgpu_keep_close - release what the driver of an object may have
- * @object: the object, which a CLOSE that was queued before this has closed
+ * vgpu_keep_close - release the pins that the driver of an object may have
+ * @object: the object, for which a CLOSE was queued before
  *
- * The pages stay pinned until vgpu_keep_released(), or for ever if the connection is lost
- * before. Those of a group are released when the last of its files is closed.
+ * The pages stay pinned until vgpu_keep_released(), or for good if the connection is lost
+ * before. The pins of a group are released when the last of its files is closed.
  */
 void vgpu_keep_close(struct vgpu_object *object)
 {
@@ -600,10 +608,10 @@ void vgpu_keep_close(struct vgpu_object *object)
 }
 
 /**
- * vgpu_keep_raw_end - a call is over that vgpu_keep_raw_begin() has counted
- * @session: in which it was made
- * @object: its object, before anything that it has returned comes into a group
- * @over: false: the host may still run it
+ * vgpu_keep_raw_end - end a call that vgpu_keep_raw_begin() has counted
+ * @session: session of the call
+ * @object: object of the call; called before any object of the reply gets into a group
+ * @over: false if the host may still run the call
  */
 void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object, bool over)
 {
@@ -618,9 +626,9 @@ void vgpu_keep_raw_end(struct vgpu_session *session, struct vgpu_object *object,
 }
 
 /**
- * vgpu_keep_released - take the host's answer to RELEASE: no device uses the memory any more
+ * vgpu_keep_released - handle the host's answer to RELEASE: no device uses the memory any more
  * @host: the host
- * @number: number of the memory; one that is not to be released is ignored
+ * @number: number of the pin; an unknown number is ignored
  */
 void vgpu_keep_released(struct vgpu_host *host, u64 number)
 {
@@ -628,7 +636,7 @@ void vgpu_keep_released(struct vgpu_host *host, u64 number)
 	struct vgpu_keep *keep, *found = NULL;
 
 	mutex_lock(&set->lock);
-	/* Hosts answer the newest first where they answer many at once. */
+	/* Search from the tail: a host that answers many at once answers the newest first. */
 	list_for_each_entry_reverse(keep, &set->releasing, entry) {
 		if (keep->number == number) {
 			found = keep;
@@ -646,8 +654,8 @@ void vgpu_keep_released(struct vgpu_host *host, u64 number)
 /* --- hosts ---------------------------------------------------------------- */
 
 /**
- * vgpu_keep_set_init - begin with nothing that is pinned
- * @set: that of a new host
+ * vgpu_keep_set_init - initialize the set of a new host
+ * @set: the set
  */
 void vgpu_keep_set_init(struct vgpu_keep_set *set)
 {
@@ -657,8 +665,8 @@ void vgpu_keep_set_init(struct vgpu_keep_set *set)
 }
 
 /**
- * vgpu_keep_set_fini - end with nothing that is pinned
- * @set: that of a host that nobody uses any more
+ * vgpu_keep_set_fini - free the set of a host without users, and without pins
+ * @set: the set
  */
 void vgpu_keep_set_fini(struct vgpu_keep_set *set)
 {
@@ -666,11 +674,11 @@ void vgpu_keep_set_fini(struct vgpu_keep_set *set)
 }
 
 /**
- * vgpu_keep_set_abort - give up what the host has not answered for
- * @host: the host, whose connection is lost; host->down is set
+ * vgpu_keep_set_abort - give up the pins whose RELEASE a lost host has not answered
+ * @host: the host; host->down is set
  *
- * Memory that objects have is lost when they are closed. The pages stay pinned in any case: a
- * device of the host may still write to them.
+ * Pins that objects have are given up when the objects are closed. The pages stay pinned for
+ * good in both cases, because a device of the host may still write to them.
  */
 void vgpu_keep_set_abort(struct vgpu_host *host)
 {
@@ -683,7 +691,7 @@ void vgpu_keep_set_abort(struct vgpu_host *host)
 }
 
 /**
- * vgpu_keep_global_init - prepare for pins of all hosts
+ * vgpu_keep_global_init - set up the workqueue for unpinning
  *
  * Return: 0 or -ENOMEM.
  */
@@ -694,9 +702,9 @@ int vgpu_keep_global_init(void)
 }
 
 /**
- * vgpu_keep_global_exit - end when there is no host any more
+ * vgpu_keep_global_exit - wait until all released pages are unpinned
  *
- * Waits until all that was released is unpinned.
+ * Called when there is no host any more.
  */
 void vgpu_keep_global_exit(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory of programs that devices of the host keep: see keep.c. */
+/* Pinned program memory that devices of the host keep after a call, see keep.c. */
 #ifndef VGPU_KEEP_H
 #define VGPU_KEEP_H
 
@@ -18,8 +18,8 @@ struct vgpu_object;
 
 /**
  * struct vgpu_keep_call - memory that one call hands over
- * @pins: list of struct vgpu_keep: what was pinned for the call; the calling thread's alone
- * @entry: in the claims' @calls, from vgpu_keep_claim() to vgpu_keep_unclaim()
+ * @pins: list of struct vgpu_keep that were pinned for the call; the calling thread's only
+ * @entry: entry in @calls of the claims, from vgpu_keep_claim() to vgpu_keep_unclaim()
  * @nr: number of entries of @ranges
  * @ranges: addresses that the call's KEPT segments name, @end exclusive
  */
@@ -36,26 +36,26 @@ struct vgpu_keep_call {
 /**
  * struct vgpu_keep_claims - addresses of a process that calls are handing over
  * @lock: guards @calls
- * @calls: list of struct vgpu_keep_call, in the order of their turns
- * @wait: woken when one is over
+ * @calls: list of struct vgpu_keep_call, in the order in which they take their turns
+ * @wait: wait queue of calls whose turn has not come; woken when a call is over
  */
 struct vgpu_keep_claims {
-	spinlock_t lock; /* the list */
+	spinlock_t lock; /* guards the list */
 	struct list_head calls;
 	wait_queue_head_t wait;
 };
 
 /**
  * struct vgpu_keep_set - pins of memory that devices of one host keep
- * @lock: guards what follows, and what is of groups in the host's objects and sessions
- * @last: number of the newest pin; the first one has 1
- * @nr: number of pins that the host may know, at most VGPU_KEPT_NUMBERS: from vgpu_keep_pin() until
- *	the answer to RELEASE
- * @groups: of files that hand memory from one to the other
- * @releasing: list of struct vgpu_keep: RELEASE was queued, and the host has not answered
+ * @lock: guards all fields below, and the groups of the host's objects and sessions
+ * @last: number of the newest pin; the first pin has 1
+ * @nr: number of pins that the host may know, at most VGPU_KEPT_NUMBERS; a pin counts from
+ *	vgpu_keep_pin() until the answer to RELEASE
+ * @groups: groups of files whose drivers pass memory among them
+ * @releasing: list of struct vgpu_keep whose RELEASE the host has not answered
  */
 struct vgpu_keep_set {
-	struct mutex lock; /* all that follows, and see above */
+	struct mutex lock; /* guards all fields below, and groups */
 	u64 last;
 	u32 nr;
 	struct vgpu_keep_groups groups;

@@ -1,48 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that a call hands over belongs to the file of the call, or, where drivers hand such
- * memory from file to file, to a group of files: it is released when none of the group is open.
- * A file that is missing there would be a hole in this machine, as a device would write to pages
- * that are somebody else's by then. So groups are merged wherever their drivers could pass memory
- * from one to another, also if none is passed, and are never split.
+ * The pins of a call belong to the file of the call. If drivers pass such memory from file to
+ * file, the pins belong to a group of files, and are released when no file of the group is
+ * open. If a file were missing in its group, a device could write to pages that this machine
+ * uses for something else by then. So groups are merged wherever their drivers could pass
+ * memory from one to the other, even if they do not, and are never split.
  *
- * Drivers of this kind are NVIDIA's (read in its open modules, 595). Their resource manager (RM)
- * knows a client by the file that made it, and by the process: the shadow, which is a session's.
- * So a session has a group, and what it touches is in there: what it opens or gets from a call,
- * what it makes a call on, and what its calls name. Merged are by that
+ * NVIDIA's drivers pass memory like this (read in the open modules, release 595). Their
+ * resource manager (RM) knows a client by the file that made it, and by the process: the
+ * shadow, which is a session's. So each session has a group. The group has the files that the
+ * session opens or gets from calls, the files that it makes calls on, and the files that its
+ * calls name. This merges the groups of
  *
- *  - files that come to another process by fork(), a socket or pidfd_getfd(), when that uses them;
- *  - files by which objects are exported and imported, dma-bufs, and files that are registered
- *    with each other or are given to nvidia-uvm, as all of these are named by fds that schemas
- *    describe. To a driver an fd that is not described is none, or that of a file which the session
- *    has used, as its shadow may have all of these in one table. So a file that is in no group
- *    comes into the session's with a call that may have such an fd (vgpu_keep_raw_begin());
- *  - files of other drivers, as soon as a call on one of these names one of the above, or the other
- *    way round: a driver that imports a dma-buf has its memory for longer than that is open.
+ *   - files that come to another process by fork(), a socket or pidfd_getfd(), when that process
+ *     uses them;
+ *   - files by which objects are exported and imported, dma-bufs, and files that are registered
+ *     with each other or given to nvidia-uvm, because schemas describe the fds that name these
+ *     files. An fd that no schema describes means to a driver either no file or a file which the
+ *     session has used, as the shadow may have all of these in one table. So a file without a group
+ *     joins the session's group with a call that may have such an fd (vgpu_keep_raw_begin());
+ *   - files of other drivers, as soon as a call on one of these files names a file of the above, or
+ *     the reverse: a driver that imports a dma-buf has its memory even after the dma-buf's file
+ *     was closed.
  *
- * RM_DUP_OBJECT and nvidia-uvm take objects by handles of any client of the same process, of which
- * each is by a file that the session has used. The host gives the process id of a shadow to no
- * other process while such a file is open.
+ * RM_DUP_OBJECT and nvidia-uvm take objects by handles of any client of the same process. Each
+ * of these clients belongs to a file that the session has used. The host gives the process id
+ * of a shadow to no other process while such a file is open.
  *
- * Three things pass memory by numbers alone, to whom is not known here:
+ * Three things pass memory by numbers alone, to receivers that are unknown here:
  *
- *  - objects that RM has been told to share (RM_SHARE, and commands that do it);
- *  - buffers of DRM devices that have a global name (GEM_FLINK) or are in a framebuffer (ADDFB,
- *    ADDFB2), which other files of the device get by GEM_OPEN, GETFB and GETFB2;
- *  - nvidia-modeset, whose driver takes objects of any client.
+ *   - objects that RM was told to share (RM_SHARE, and commands that do the same);
+ *   - buffers of DRM devices that have a global name (GEM_FLINK) or are in a framebuffer (ADDFB,
+ *     ADDFB2), which other files of the device get by GEM_OPEN, GETFB and GETFB2;
+ *   - nvidia-modeset, whose driver takes objects of any client.
  *
- * Pins of a group that has done one of the first two, and of any group while a file of the last is
- * open, are released when no file of any group is open any more. A file that gets a buffer by a
- * number comes into its session's group for that, in whatever the buffer's own file is.
+ * The pins of a group that has done one of the first two, and of any group while a file of
+ * nvidia-modeset is open, are released when no file of any group is open any more. A file that
+ * gets a buffer by a number joins its session's group, whatever group the buffer's own file is
+ * in.
  *
- * NVLink's exports by id are not reached by guests: RM wants a file of an IMEX channel for one.
+ * NVLink's exports by id are out of reach for guests: RM wants a file of an IMEX channel for
+ * them.
  *
- * Cameras of uvcvideo have one group, as there a buffer may come into the queue of another file
- * (schema.c). It is no session's until a call names a file of the above together with one of these.
+ * Cameras of uvcvideo have one group, because a buffer may come into the queue of another file
+ * (schema.c). Their group is no session's until a call names a camera's file together with a
+ * file of the above drivers.
  *
- * A merged group points to the one that has its files now. The smaller one is merged, so the
- * way to the last is short, and group_find() shortens it: the reference points to the last group
- * afterwards.
+ * A merged group points to the group that has its files now. The smaller group is merged into
+ * the larger one, so chains of pointers are short. group_find() shortens them further: the
+ * reference points to the last group afterwards.
  */
 #include <linux/lockdep.h>
 #include <linux/rcupdate.h>
@@ -56,18 +62,19 @@
 #include "session.h"
 
 /**
- * struct vgpu_keep_group - files that may have each other's memory
- * @into: the group that this one was merged into (a reference), set once; NULL: all that follows
- *	is in use. May be looked at without the lock
- * @refs: references of sessions, files, and groups that were merged into this one
- * @size: number of groups that it was made of
- * @open: number of its files that are open, and of calls that @raw counts
- * @raw: number of calls under way that may bring a file into it, see vgpu_keep_raw_begin()
- * @had: it has a file, or had one while the calls that @raw counts were under way
- * @cameras: it is that of cameras, and no session's
- * @shared: others that are not known may have what a driver has for it
- * @kept: list of struct vgpu_keep: the pins of calls on any of its files
- * @rcu: frees it when nobody compares pointers to it any more (file_is_used())
+ * struct vgpu_keep_group - a group of files that may have each other's memory
+ * @into: group that this one was merged into, with a reference, set once; NULL: this group is
+ *	in use. May be read without the lock
+ * @refs: number of references: of sessions, of files, and of groups that were merged into this
+ *	one
+ * @size: number of groups that this one was merged from
+ * @open: number of the group's open files, and of the calls that @raw counts
+ * @raw: number of running calls that may bring a file into the group, see vgpu_keep_raw_begin()
+ * @had: true if the group has a file, or had one while a call that @raw counts was running
+ * @cameras: true if this is the cameras' group, and no session's
+ * @shared: true if unknown other files may have memory that a driver has for the group
+ * @kept: list of struct vgpu_keep: the pins of calls on any of the group's files
+ * @rcu: frees the group after the last comparison of pointers to it (file_is_used())
  */
 struct vgpu_keep_group {
 	struct vgpu_keep_group *into;
@@ -119,7 +126,7 @@ static void group_put(struct vgpu_keep_group *group)
 	}
 }
 
-/* Follows ->into to the group in use, and moves the reference there. */
+/* Follows ->into to the group in use, and moves the reference to that group. */
 static struct vgpu_keep_group *group_find(struct vgpu_keep_group **at)
 {
 	struct vgpu_keep_group *old = *at, *group = old;
@@ -137,7 +144,7 @@ static void group_merge(struct vgpu_keep_group *one, struct vgpu_keep_group *oth
 {
 	if (one == other)
 		return;
-	/* The group of cameras becomes part of the session's. */
+	/* Merge the cameras' group into the other one, which is a session's. */
 	if (one->cameras || (!other->cameras && one->size < other->size))
 		swap(one, other);
 	one->size += other->size;
@@ -150,8 +157,8 @@ static void group_merge(struct vgpu_keep_group *one, struct vgpu_keep_group *oth
 }
 
 /**
- * vgpu_keep_groups_init - begin with no file
- * @groups: those of a new host
+ * vgpu_keep_groups_init - initialize the groups of a new host
+ * @groups: the groups
  */
 void vgpu_keep_groups_init(struct vgpu_keep_groups *groups)
 {
@@ -159,8 +166,8 @@ void vgpu_keep_groups_init(struct vgpu_keep_groups *groups)
 }
 
 /**
- * vgpu_keep_groups_fini - end with no file and no session
- * @groups: those of a host that nobody uses any more
+ * vgpu_keep_groups_fini - free the groups of a host without files and sessions
+ * @groups: the groups
  */
 void vgpu_keep_groups_fini(struct vgpu_keep_groups *groups)
 {
@@ -170,8 +177,8 @@ void vgpu_keep_groups_fini(struct vgpu_keep_groups *groups)
 /* --- sessions ------------------------------------------------------------- */
 
 /**
- * vgpu_keep_member_init - begin with a group of one's own
- * @member: that of a new session
+ * vgpu_keep_member_init - give a new session a group of its own
+ * @member: membership of the session
  *
  * Return: 0 or -ENOMEM.
  */
@@ -182,8 +189,8 @@ int vgpu_keep_member_init(struct vgpu_keep_member *member)
 }
 
 /**
- * vgpu_keep_member_fini - leave the group
- * @session: a session that nobody has a reference of any more
+ * vgpu_keep_member_fini - drop a session's reference of its group
+ * @session: a session without references
  */
 void vgpu_keep_member_fini(struct vgpu_session *session)
 {
@@ -211,13 +218,13 @@ static void file_add(struct vgpu_keep_groups *groups, struct vgpu_keep_file *fil
 	groups->open++;
 }
 
-/* Return: it is in no session's group: in none, or in that of cameras. */
+/* Return: true if the file is in no session's group: in no group, or in the cameras' group. */
 static bool file_is_alone(struct vgpu_keep_file *file)
 {
 	return !file->group || group_find(&file->group)->cameras;
 }
 
-/* The file comes into the session's group, in whatever it was. */
+/* Puts a file into the session's group, or merges the file's group with the session's. */
 static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 {
 	struct vgpu_keep_groups *groups = &set_of(session)->groups;
@@ -229,18 +236,18 @@ static void file_join(struct vgpu_session *session, struct vgpu_keep_file *file)
 		list_splice_tail_init(&file->kept, &group->kept);
 		file_add(groups, file, group);
 	}
-	/* Both say the same now, which is seen without the lock. */
+	/* Make both pointers equal, so that file_is_used() finds them equal without the lock. */
 	group_find(&session->keep.group);
 	group_find(&file->group);
 }
 
-/* Return: whether vgpu_keep_use() would change nothing. */
+/* Return: true if vgpu_keep_use() would change nothing. */
 static bool file_is_used(struct vgpu_session *session, struct vgpu_object *object)
 {
 	struct vgpu_keep_group *group;
 	bool same;
 
-	/* No group takes the place of one that is freed between the two looks. */
+	/* RCU keeps a freed group's memory, so that equal pointers mean the same group. */
 	rcu_read_lock();
 	group = READ_ONCE(object->keep.group);
 	same = group == READ_ONCE(session->keep.group);
@@ -250,11 +257,11 @@ static bool file_is_used(struct vgpu_session *session, struct vgpu_object *objec
 
 /**
  * vgpu_keep_open - put a new object into its group, if it has one
- * @object: the object, which nobody else knows yet
- * @session: in which the call was made that it came by
- * @from: the object of that call, or NULL: it was opened
+ * @object: the object, which no other thread knows yet
+ * @session: session of the call that returned the object
+ * @from: object of that call, or NULL if the call was an open
  *
- * Return: 0 or -ENOMEM, after which it is to be freed.
+ * Return: 0 or -ENOMEM; the caller frees the object after an error.
  */
 int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		   struct vgpu_object *from)
@@ -273,7 +280,7 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 		cameras->cameras = true;
 	}
 	mutex_lock(&set->lock);
-	/* A call of another thread may have put it into a group while this one was made. */
+	/* A call of another thread may have put @from into a group while this call was running. */
 	if (from && !file_is_alone(&from->keep))
 		file_join(session, &from->keep);
 	if (cameras && !groups->cameras)
@@ -287,9 +294,9 @@ int vgpu_keep_open(struct vgpu_object *object, struct vgpu_session *session,
 }
 
 /**
- * vgpu_keep_use - a session is about to make a call on an object
- * @session: the session
- * @object: the object, whose file is open until the call is over
+ * vgpu_keep_use - prepare the groups for a call of a session on an object
+ * @session: session of the call
+ * @object: object of the call; its file is open until the call is over
  */
 void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object)
 {
@@ -304,10 +311,11 @@ void vgpu_keep_use(struct vgpu_session *session, struct vgpu_object *object)
 }
 
 /**
- * vgpu_keep_name - a call on one object names another, or has returned it
- * @session: in which the call is made
- * @object: the call's object
- * @named: the other one; both are open until the call is over
+ * vgpu_keep_name - merge the groups of two objects, one of which a call on the other names or
+ * returns
+ * @session: session of the call
+ * @object: object of the call
+ * @named: object that the call names or returns; both are open until the call is over
  */
 void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 		    struct vgpu_object *named)
@@ -327,12 +335,13 @@ void vgpu_keep_name(struct vgpu_session *session, struct vgpu_object *object,
 }
 
 /**
- * vgpu_keep_share - a call on an object is about to let others have what its driver has
- * @session: in which the call is made
- * @object: the object, whose file is open until the call is over
+ * vgpu_keep_share - prepare the groups for a call that shares the driver's memory by a number
+ * @session: session of the call
+ * @object: object of the call; its file is open until the call is over
  *
- * The group has the file before it is marked, so that it cannot end, and its mark with it, before
- * the call is made. A file that is in none is marked for the time when it is.
+ * The file joins the group before the group is marked as shared. So the group cannot become
+ * empty, and lose the mark, before the call is made. A file in no group is marked itself, for
+ * the time when it joins one.
  */
 void vgpu_keep_share(struct vgpu_session *session, struct vgpu_object *object)
 {
@@ -349,9 +358,9 @@ void vgpu_keep_share(struct vgpu_session *session, struct vgpu_object *object)
 }
 
 /**
- * vgpu_keep_enter - a call on an object is about to get what others have let its driver have
- * @session: in which the call is made
- * @object: the object, whose file is open until the call is over
+ * vgpu_keep_enter - prepare the groups for a call that gets memory which others have shared
+ * @session: session of the call
+ * @object: object of the call; its file is open until the call is over
  */
 void vgpu_keep_enter(struct vgpu_session *session, struct vgpu_object *object)
 {
@@ -363,14 +372,15 @@ void vgpu_keep_enter(struct vgpu_session *session, struct vgpu_object *object)
 }
 
 /**
- * vgpu_keep_raw_begin - a call may name any file of the session by numbers that nobody looks at
- * @session: in which the call is made
- * @object: the call's object, whose file is open until the call is over
+ * vgpu_keep_raw_begin - prepare the groups for a call whose fds are unknown
+ * @session: session of the call
+ * @object: object of the call; its file is open until the call is over
  *
- * The group may get its first file while the call runs, and lose its last one. So it does not end
- * before the call does, which is counted as another file.
+ * Such a call may name any file of the session. While it runs, the group may get its first file
+ * and lose its last one. So the call counts as an open file of the group, until
+ * vgpu_keep_raw_end().
  *
- * Return: whether vgpu_keep_raw_end() is to be called.
+ * Return: true if vgpu_keep_raw_end() must be called.
  */
 bool vgpu_keep_raw_begin(struct vgpu_session *session, struct vgpu_object *object)
 {
@@ -405,14 +415,14 @@ static void group_empty(struct vgpu_keep_groups *groups, struct vgpu_keep_group 
 }
 
 /**
- * vgpu_keep_raw_leave - such a call is over
- * @session: in which it was made
- * @object: its object, before anything that it has returned comes into a group
- * @over: false: the host may still run it
- * @left: list that gets all pins that no driver has any more
+ * vgpu_keep_raw_leave - end a call that vgpu_keep_raw_begin() has counted
+ * @session: session of the call
+ * @object: object of the call; called before any object of the reply gets into a group
+ * @over: false if the host may still run the call
+ * @left: list that gets the pins which no driver has any more
  *
- * The object comes into the session's group if the driver may have found a file there: by that it
- * may have what anybody has pinned and shared, whose group may be another one until that ends.
+ * The object joins the session's group if the driver may have found a file of the group. By
+ * that file the driver may also have memory that another group has pinned and shared.
  */
 void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *object, bool over,
 			 struct list_head *left)
@@ -433,10 +443,10 @@ void vgpu_keep_raw_leave(struct vgpu_session *session, struct vgpu_object *objec
 }
 
 /**
- * vgpu_keep_list - find the pins of an object's calls
+ * vgpu_keep_list - find the list of the pins of an object's calls
  * @object: the object, which is open
  *
- * Return: the list, until the set's lock is let go.
+ * Return: the list, valid until the set's lock is dropped.
  */
 struct list_head *vgpu_keep_list(struct vgpu_object *object)
 {
@@ -447,9 +457,9 @@ struct list_head *vgpu_keep_list(struct vgpu_object *object)
 }
 
 /**
- * vgpu_keep_leave - an object is closed
+ * vgpu_keep_leave - take an object that was closed out of its group
  * @object: the object
- * @left: list that gets all pins that no driver has any more when that is done
+ * @left: list that gets the pins which no driver has once the close is through
  */
 void vgpu_keep_leave(struct vgpu_object *object, struct list_head *left)
 {

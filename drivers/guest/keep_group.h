@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Groups of files that may have the memory that calls on one of them handed over: keep_group.c. */
+/*
+ * Groups of files whose drivers may pass each other the memory that calls handed over:
+ * keep_group.c.
+ */
 #ifndef VGPU_KEEP_GROUP_H
 #define VGPU_KEEP_GROUP_H
 
@@ -12,11 +15,11 @@ struct vgpu_object;
 struct vgpu_session;
 
 /**
- * struct vgpu_keep_groups - groups of the files of one host; all is under the lock of its set
- * @open: number of open files that are in a group, and of calls that may bring one there
- * @nr_modeset: number of open files of nvidia-modeset, which may have memory of any group
- * @cameras: the group of all cameras' files, while one of it is open (a reference), or NULL
- * @any: list of struct vgpu_keep that any file which is in a group may have; empty when @open is 0
+ * struct vgpu_keep_groups - groups of the files of one host; guarded by the lock of their set
+ * @open: number of open files that are in a group, and of running calls that may add one
+ * @nr_modeset: number of open files of nvidia-modeset, which may have the memory of any group
+ * @cameras: group of all cameras' files while one of them is open, with a reference; else NULL
+ * @any: list of struct vgpu_keep that any file in a group may have; empty when @open is 0
  */
 struct vgpu_keep_groups {
 	unsigned int open;
@@ -26,22 +29,21 @@ struct vgpu_keep_groups {
 };
 
 /**
- * struct vgpu_keep_member - a session's part in its group; all is under the set's lock, but that
- *	@group may be looked at without
- * @group: the group, or one that was merged into it (a reference)
+ * struct vgpu_keep_member - membership of a session in a group
+ * @group: group of the session, or a group that was merged into it, with a reference; written
+ *	under the set's lock, read without it
  */
 struct vgpu_keep_member {
 	struct vgpu_keep_group *group;
 };
 
 /**
- * struct vgpu_keep_file - an object's part in a group; all is under the set's lock, but that @group
- *	may be looked at without
+ * struct vgpu_keep_file - membership of an object in a group; guarded by the set's lock
  * @keepers: enum vgpu_schema_keepers, set once
- * @group: the group, or one that was merged into it (a reference); NULL: it is in none, and what
- *	calls on it have pinned is its own
- * @shared: others that are not known may have what the driver has for it
- * @kept: list of struct vgpu_keep that calls on it have pinned, where it is in no group
+ * @group: group of the object, or a group that was merged into it, with a reference; NULL: the
+ *	object is in no group, and the pins of its calls are its own. Read without the lock, too
+ * @shared: true if unknown other files may have memory that the driver has for this file
+ * @kept: list of struct vgpu_keep of the object's calls, if the object is in no group
  */
 struct vgpu_keep_file {
 	u8 keepers;

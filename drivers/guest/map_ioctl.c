@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ioctls that map memory of the device by themselves and tell where. At the host they would
- * map it in the shadow. Here the ioctl is made there with a length of 0, which maps nothing,
- * so that the driver says what is wrong with the rest; then another ioctl tells the offset by
- * which the file can be mapped, and it is mapped here.
+ * Ioctls that map device memory themselves and return the address. Forwarded as they are, they
+ * would map memory in the shadow. So the ioctl is first forwarded with a length of 0, which
+ * maps nothing, to let the driver check the other fields. Then another ioctl returns the offset
+ * by which the file can be mapped, and the guest maps the file at that offset.
  */
 #include <linux/errno.h>
 #include <linux/fs.h>
@@ -20,7 +20,7 @@
 #include "reserve.h"
 #include "schema.h"
 
-/* Structs of both ioctls are small. */
+/* Size limit of the structs of both ioctls, in bytes. */
 #define MAP_ARG_MAX	64
 
 static u64 map_get(const u8 *arg, const struct vgpu_schema_ref *ref)
@@ -36,7 +36,7 @@ static void map_put(u8 *arg, const struct vgpu_schema_ref *ref, u64 value)
 	memcpy(arg + ref->offset, &value, ref->size);
 }
 
-/* The host's ioctl with a struct of ours. Return: its result; @arg has what came back. */
+/* Makes an ioctl on the host with the struct @arg. Return: its result; @arg has what came back. */
 static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bool compat)
 {
 	const u32 len = _IOC_SIZE(cmd), padded = vgpu_wire_pad(len);
@@ -70,7 +70,7 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bo
 		xcall.msg.args.ioctl.low_len = cpu_to_le64(low_len);
 	}
 	ret = vgpu_file_call(file, &xcall, &replied);
-	/* Also of an ioctl that failed, but not of one that was refused. */
+	/* Copy the struct back even if the driver failed, but not if the host refused the call. */
 	if (replied && !(le32_to_cpu(xcall.reply.reply->flags) & VGPU_REPLY_REFUSED))
 		memcpy(arg, xcall.reply.data, len);
 	vgpu_xcall_fini(&xcall);
@@ -79,7 +79,7 @@ static long map_call(struct file *file, u32 cmd, u8 *arg, unsigned long addr, bo
 	return ret;
 }
 
-/* Where the file shows the memory. Return: 0 or an errno. */
+/* Finds the offset at which the file shows the memory. Return: 0 or an errno. */
 static long map_find(struct file *file, const struct vgpu_schema_map *map, const u8 *arg,
 		     unsigned long addr, bool compat, u64 *place)
 {
@@ -102,8 +102,8 @@ static long map_find(struct file *file, const struct vgpu_schema_map *map, const
 }
 
 /*
- * Devices map a buffer from its beginning on by such an offset, or not at all; what
- * lies before the part that was asked for goes again. Return: an address, or an errno.
+ * Maps a part of a buffer. By such an offset devices map a buffer from its beginning or not at
+ * all, so the pages before the part are unmapped again. Return: the address, or an errno.
  */
 static unsigned long map_part(struct file *file, u64 place, u64 offset, u64 len)
 {
@@ -123,11 +123,11 @@ static unsigned long map_part(struct file *file, u64 place, u64 offset, u64 len)
 
 /**
  * vgpu_map_ioctl - carry out an ioctl that maps memory
- * @file: on which it is made
- * @map: what its schema says
- * @cmd: the command
- * @addr: of its argument
- * @compat: made by a 32-bit program
+ * @file: file of the ioctl
+ * @map: description of the ioctl in its schema
+ * @cmd: command
+ * @addr: address of the argument
+ * @compat: true if a 32-bit program makes the ioctl
  *
  * Return: 0 or an errno, as the driver's.
  */
@@ -147,7 +147,7 @@ long vgpu_map_ioctl(struct file *file, const struct vgpu_schema_map *map, u32 cm
 	map_put(probe, &map->offset, 0);
 	map_put(probe, &map->size, 0);
 	ret = map_call(file, map->cmd, probe, addr, compat);
-	/* That nothing can be mapped is all that may be wrong. */
+	/* -EINVAL for the length of 0 is the success of this check; any other result is final. */
 	if (ret != -EINVAL)
 		return ret < 0 ? ret : -EIO;
 	ret = map_find(file, map, arg, addr, compat, &place);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects. The guest holds one reference of each at the host, however often
- * replies name it: further ones are given back at once.
+ * Objects. The guest keeps one reference to each object at the host. If replies name an object
+ * more often, the further references are given back at once.
  *
- * A dying object leaves host->objects before its CLOSE is sent. References have
- * numbers, so that a reply which names it meanwhile makes a new struct
- * vgpu_object with a reference of its own, and so that a CLOSE can be sent twice: by
- * a call, and by a message, if the call ends without a reply.
+ * A dying object leaves host->objects before its CLOSE is sent. References have numbers. So a
+ * reply that names the object meanwhile makes a new struct vgpu_object with a reference of its
+ * own. And a CLOSE can be sent twice: by a call, and by a message if the call ends without a
+ * reply.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -70,7 +70,10 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	object->f_flags = le32_to_cpu(desc->f_flags);
 	object->size = le64_to_cpu(desc->size);
 	object->schema = schema;
-	/* Files that calls return may hold what the driver has. */
+	/*
+	 * Objects that calls return get the keepers of the export, too: their files may hold
+	 * the driver's memory.
+	 */
 	object->keep.keepers = vgpu_schema_keepers(vgpu_export_schema(export), export->driver,
 						   export->title);
 	object->opener = get_task_pid(current, PIDTYPE_PID);
@@ -79,7 +82,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	mutex_init(&object->file_lock);
 	init_waitqueue_head(&object->wait);
 	spin_lock_init(&object->poll_lock);
-	/* Not as of poll_gen, which begins with 0. */
+	/* Must differ from poll_gen, which begins with 0. */
 	object->poll_renewed = U32_MAX;
 	vgpu_clock_file_init(&object->times);
 	object->space = vgpu_space_get(object->host, le64_to_cpu(desc->space));
@@ -90,7 +93,7 @@ static struct vgpu_object *object_alloc(struct vgpu_export *export,
 	return object;
 }
 
-/* Return: a living object with one reference more, or NULL. */
+/* Return: an object that is not dying, with another reference, or NULL. */
 static struct vgpu_object *object_find_locked(struct vgpu_host *host, u32 id)
 {
 	struct vgpu_object *object;
@@ -104,15 +107,15 @@ static struct vgpu_object *object_find_locked(struct vgpu_host *host, u32 id)
 }
 
 /**
- * vgpu_object_adopt - take the reference that a reply gave
- * @export: where the call was made, whose counters the object uses
- * @schema: of the object's ioctls, if it is new here
- * @desc: from the reply
- * @session: in which the call was made
- * @from: the object of the call, or NULL: it was OPEN
+ * vgpu_object_adopt - make or find the object whose reference a reply gave
+ * @export: export on which the call was made, whose counters the object uses
+ * @schema: schema of the object's ioctls, if the object is new here
+ * @desc: description of the object in the reply
+ * @session: session of the call
+ * @from: object of the call, or NULL if the call was OPEN
  *
- * Return: the object with a reference of its own, or ERR_PTR(-ENOMEM), with the
- * host's reference given back.
+ * Return: the object with a reference for the caller, or ERR_PTR(-ENOMEM) after the host's
+ * reference was given back.
  */
 struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 				      const struct vgpu_schema *schema,
@@ -140,7 +143,7 @@ struct vgpu_object *vgpu_object_adopt(struct vgpu_export *export,
 	if (!other)
 		return object;
 	vgpu_keep_name(session, from ?: object, other);
-	/* The reference in hand keeps the last one from being closed before this. */
+	/* A reference of @other is held, so its last CLOSE cannot be sent before this one. */
 	vgpu_control_close(host, id, reference);
 	vgpu_keep_close(object);
 	object_free(object);
@@ -162,9 +165,9 @@ static void object_close(struct vgpu_object *object)
 }
 
 /*
- * Waits until the driver's release is through. Return: false: the host may not have closed it. A
- * call that is given up may have been executed, or be so at any later time, or never, as the
- * session may end before its lane is read.
+ * Closes the host's file by a call, and waits until the driver's release has run. Return: false
+ * if the host may not have closed the file. A call that is given up may have been executed, or
+ * may be executed later, or never, if the session ends before the host has read the lane.
  */
 static bool object_close_wait(struct vgpu_object *object)
 {
@@ -172,11 +175,11 @@ static bool object_close_wait(struct vgpu_object *object)
 	struct vgpu_xcall xcall;
 	bool closed;
 
-	/* Dying tasks queue, they do not wait. */
+	/* A dying task must not wait: it sends a message. */
 	if (!current->mm || (current->flags & (PF_EXITING | PF_KTHREAD)) ||
 	    fatal_signal_pending(current))
 		return false;
-	/* A process that only closes what it inherited needs no shadow for it. */
+	/* A process without a session, which closes an inherited file, gets no new one. */
 	session = vgpu_session_current(object->host, VGPU_SESSION_FIND);
 	if (IS_ERR(session))
 		return false;
@@ -191,7 +194,7 @@ static bool object_close_wait(struct vgpu_object *object)
 	return closed;
 }
 
-/* Gives a reference back, without waiting for the host. */
+/* Drops a reference; sends the object's CLOSE, after the last one, without waiting for the host. */
 void vgpu_object_put(struct vgpu_object *object)
 {
 	if (!kref_put(&object->ref, object_unhash))
@@ -202,13 +205,14 @@ void vgpu_object_put(struct vgpu_object *object)
 }
 
 /**
- * vgpu_object_release - its file is closed
- * @object: the object; the file's reference is put
+ * vgpu_object_release - drop the reference of a file that is closed
+ * @object: the object
  *
- * If that was the last one, waits killably for the host to close its file too: a
- * device may be open to one at a time only. Not for a fence: programs close one with
- * each frame, and nothing is freed with it that can be seen. Nor for a file whose driver may
- * have memory that is pinned (vgpu_keep_may()): calls that are made later wait in its place.
+ * After the last reference, waits killably until the host has closed its file, because a device
+ * may allow only one open file at a time. Does not wait for a fence: programs close one with
+ * each frame, and the end of a fence has no visible effect. Does not wait either for a file
+ * whose driver may have pinned memory (vgpu_keep_may()): later calls wait for that close on the
+ * host.
  */
 void vgpu_object_release(struct vgpu_object *object)
 {
@@ -228,7 +232,7 @@ void vgpu_object_release(struct vgpu_object *object)
 	object_free(object);
 }
 
-/* The connection is lost: wakes all pollers of @host. */
+/* Wakes all pollers of a host whose connection is lost. */
 void vgpu_object_hangup_all(struct vgpu_host *host)
 {
 	struct vgpu_object *object;
@@ -241,9 +245,9 @@ void vgpu_object_hangup_all(struct vgpu_host *host)
 }
 
 /**
- * vgpu_object_poll_event - the host says that an armed object became ready
+ * vgpu_object_poll_event - handle the host's report that an armed object became ready
  * @host: the host
- * @event: the message; its object may be gone, or not be there yet
+ * @event: the message; its object may be gone, or not known yet
  */
 void vgpu_object_poll_event(struct vgpu_host *host, const struct vgpu_poll_event *event)
 {
@@ -251,7 +255,10 @@ void vgpu_object_poll_event(struct vgpu_host *host, const struct vgpu_poll_event
 	struct vgpu_object *object;
 	bool found = false;
 
-	/* Taking a reference here could make it the last one. */
+	/*
+	 * Take no reference: it may turn into the last one, and this thread, which receives all
+	 * messages, would have to free the object.
+	 */
 	spin_lock(&host->lock);
 	hash_for_each_possible(host->objects, object, hash, id) {
 		if (object->id == id) {

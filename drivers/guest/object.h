@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Objects: files of the host that this guest holds. Each is shown to programs
- * by at most one struct file, however often the host names it.
+ * Objects: files of the host that this guest holds. At most one struct file shows an object to
+ * programs, however often the host names the object.
  */
 #ifndef VGPU_OBJECT_H
 #define VGPU_OBJECT_H
@@ -33,50 +33,53 @@ struct vgpu_space;
 
 /**
  * struct vgpu_object - one object; private_data of its file
- * @ref: its file holds one, and whoever is about to make a file
- * @host: the host (a reference)
- * @export: where it came from, for the counters (a reference)
- * @space: device memory that its mappings show (a reference)
- * @schema: of its ioctls, or NULL
- * @drm: the device, when opened through a DRM node (a reference), or NULL
- * @node: likewise of a V4L2 node or media device
- * @queued: fds of what is in its V4L2 queues, see video_queue.c
- * @opener: thread whose call it came by (a reference)
- * @session: number of the session in which it was opened, 0: it came otherwise
- * @fdinfo_pause: jiffies, until which its driver is asked for no fdinfo; 0: it may be; any thread's
- * @blank: buffers that nobody has written to, or NULL; set once, read anywhere
- * @ahead: events that were read ahead, or NULL; set once, read anywhere
- * @keep: who may have the memory which calls on it have handed over
- * @card: ALSA's number of the card here, when opened through such a node, or -1
- * @hash: in host->objects (host->lock)
- * @events: eventfds that calls on it left for the driver (host->lock)
- * @id: number on the wire
- * @reference: number there of the reference that this one is
+ * @ref: references: the file holds one, and a caller that is about to make the file
+ * @host: host of the object, with a reference
+ * @export: export by which the object came, for the counters, with a reference
+ * @space: device memory that mappings of the object show, with a reference
+ * @schema: schema of the object's ioctls, or NULL
+ * @drm: DRM device if the object was opened through a DRM node, with a reference; else NULL
+ * @node: device of the V4L2 node or media device by which it was opened, with a reference; else
+ *	NULL
+ * @queued: fds of the buffers in the object's V4L2 queues, see video_queue.c
+ * @opener: pid of the thread whose call returned the object, with a reference
+ * @session: number of the session that opened the object; 0: another call returned the object
+ * @fdinfo_pause: time in jiffies until which no fdinfo is asked for; 0: none; any thread reads
+ *	and writes it
+ * @blank: new buffers that only programs may have written to (blank.c), or NULL; set once, read
+ *	without a lock
+ * @ahead: events that were read ahead (ahead.c), or NULL; set once, read without a lock
+ * @keep: group of the files that may have the memory which calls on the object handed over
+ * @card: number of the ALSA card in this machine by which the object was opened, or -1
+ * @hash: entry in host->objects (host->lock)
+ * @events: list of struct vgpu_event that calls on the object have registered (host->lock)
+ * @id: number of the object on the wire
+ * @reference: number, on the wire, of the guest's reference to the object
  * @kind: enum vgpu_object_kind
  * @fops: VGPU_FOP_*
  * @flags: VGPU_OBJECT_*
- * @f_flags: of the host's file when it came
- * @size: of the host's inode
- * @live: its mappings are of no use as copies
- * @copied: offset in bytes of the mapping that may be a copy where the schema says polled; 0: none
- *	may. Written by ioctls without a lock: the last one counts
- * @times: that were told of it
+ * @f_flags: f_flags of the host's file when the object came
+ * @size: size of the host's inode in bytes
+ * @live: true if mappings of the object are of no use as copies and need the window
+ * @copied: file offset in bytes at which a mapping may be a copy although its schema says that
+ *	programs poll there; 0: none. Written by ioctls without a lock: the last one counts
+ * @times: clock of the time stamps that the driver reports, and their last values
  * @file_lock: guards @file
- * @file: its file, without a reference, or NULL
- * @wait: pollers
- * @fasync: who wants SIGIO
- * @poll_lock: guards what follows
- * @poll_armed: events for which it was not ready, and the host will tell of the next
- *	wakeup
- * @poll_gen: rises whenever that may have changed
- * @poll_ready: what the driver was ready for when the host last said so, and no call has
- *	changed since
- * @poll_calls: host->calls when the host last found none of @poll_armed
- * @poll_renewed: poll_gen as of which cached device memory was forgotten
- * @poll_number: changes with the end of every call that may change that
- * @poll_last: the newest number that any call has
- * @poll_unsure: calls were given up that may change it at any time
- * @polled: somebody wanted to know
+ * @file: file that shows the object, without a reference, or NULL
+ * @wait: wait queue of pollers
+ * @fasync: list of the files that want SIGIO
+ * @poll_lock: guards all fields below
+ * @poll_armed: events for which the object was not ready and whose next wakeup the host reports
+ * @poll_gen: generation, incremented by each event and call that may have changed the readiness
+ * @poll_ready: events for which the object is ready, as the host last said; 0 after any call
+ *	that may have changed the readiness
+ * @poll_calls: value of host->calls when the host last found none of @poll_armed
+ * @poll_renewed: value of poll_gen for which cached device memory was dropped
+ * @poll_number: number of the last call that has ended and may have changed the readiness
+ * @poll_last: newest number that was given to any call
+ * @poll_unsure: true if a call of vgpu_file_call(), such as READ or WRITE, was given up, which the
+ *	host may run at any time
+ * @polled: true if a program has polled the object; only used for fences
  */
 struct vgpu_object {
 	struct kref ref;

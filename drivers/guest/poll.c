@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * poll: a POLL call arms the object, and the host tells of the next wakeup. Until
- * then the answer of one that found nothing stands, and waiting costs no calls.
- * What a wakeup was good for is asked by the poll that follows it: the poll of
- * some drivers takes away what it reports.
+ * poll. A POLL call arms the object at the host, which reports the next wakeup by POLL_EVENT.
+ * Until then the answer "nothing is ready" is valid, and waiting costs no calls. After the
+ * wakeup the next poll asks the driver by another call, as the poll of some drivers consumes
+ * what it reports.
  *
- * Where it does not, the host tells the driver's answer with the wakeup, and the poll
- * that follows needs no call. That answer is good until a call may have changed it: each
- * has a new number when it is over, POLL calls carry it, and the event tells the one of
- * the last that the host had seen. A fence, once signaled, stays so.
+ * If the driver's poll consumes nothing, POLL_EVENT carries the driver's answer, and the next
+ * poll needs no call. That answer is valid until a call may have changed it. Each call gets a
+ * new number when it ends. POLL calls carry the object's number, ioctls their own, and POLL_EVENT
+ * names the number of the last of these calls that the host had run. An answer for an older
+ * number is ignored. A fence, once signaled, stays signaled.
  *
- * Fences are short-lived, so that their POLL call would mostly be their only one. If the
- * programs of an export poll fences, the host watches new ones from the reply on which
- * gives them to the guest.
+ * Fences are short-lived: a fence's POLL call would mostly be its only one. If the programs of
+ * an export poll fences, the host watches new fences from the reply on that gives them to the
+ * guest.
  *
- * A poll event and the reply to the call that caused it travel on two connections, and the
- * reply may be there first. A poll that does not wait asks the host again if any call has
- * ended since the host found nothing; one that waits is woken by the event.
+ * A POLL_EVENT and the reply to the call that caused it travel on two connections, and the
+ * reply may be first. A poll that does not wait asks the host again if any call has ended since
+ * the host found nothing. A poll that waits is woken by the event.
  *
- * What the device wrote before it became ready has to be seen by a program that was told so,
- * but no call may come between the two. So a poll forgets cached device memory before it
- * says for the first time that the object is ready.
+ * A program that finds an object ready must see what the device wrote before, and there may be
+ * no call between the poll and the program's reads. So a poll drops cached device memory before
+ * it reports for the first time that the object is ready.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -37,7 +38,7 @@
 #include "space.h"
 
 #define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
-/* So many fences that nobody polls, and new ones are not watched any more. */
+/* Number of fences closed without a poll, after which new fences are not watched any more. */
 #define POLL_FENCES	16
 
 static bool poll_is_fence(const struct vgpu_object *object)
@@ -46,9 +47,10 @@ static bool poll_is_fence(const struct vgpu_object *object)
 }
 
 /*
- * @waits: the caller hears of an event that comes later.
- * Return: false if nothing has changed since the host found none of @wanted, or it has
- * said what it is ready for (*@mask); else *@seen is for the call.
+ * Decides whether a POLL call is needed.
+ * @waits: true if an event that comes later wakes the caller.
+ * Return: false if nothing has changed since the host found none of @wanted, or the host has
+ * said that some are ready (*@mask); true if the call is needed; *@seen is for that call.
  */
 static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __poll_t *mask,
 		     struct vgpu_poll_seen *seen)
@@ -67,8 +69,9 @@ static bool poll_ask(struct vgpu_object *object, __poll_t wanted, bool waits, __
 }
 
 /*
- * One call has ended, which said that the object is not ready. Return: the count of calls
- * after which that was so: today's, or @before if others have ended meanwhile.
+ * Returns the value of host->calls as of which the object was not ready, after a call that said
+ * so.
+ * @before: value before the call; returned if other calls have ended meanwhile.
  */
 static s64 poll_calls_after(struct vgpu_host *host, s64 before)
 {
@@ -77,7 +80,7 @@ static s64 poll_calls_after(struct vgpu_host *host, s64 before)
 	return now - before <= 1 ? now : before;
 }
 
-/* A POLL call found none of @wanted; an event may have come before its reply. */
+/* Remembers that a POLL call found none of @wanted, unless an event came before the reply. */
 static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
 		     __poll_t wanted)
 {
@@ -89,7 +92,7 @@ static void poll_arm(struct vgpu_object *object, const struct vgpu_poll_seen *se
 	spin_unlock(&object->poll_lock);
 }
 
-/* Killed, the program sees nothing any more. */
+/* Drops cached device memory, unless the task was killed and sees none of it. */
 static void poll_drop(struct vgpu_object *object)
 {
 	if (!vgpu_space_await_faults(object->host))
@@ -97,8 +100,8 @@ static void poll_drop(struct vgpu_object *object)
 }
 
 /*
- * The object is ready, as of poll_gen @gen: nothing stays cached that the device may have
- * changed before. Waits for the host where programs have written to mapped memory.
+ * Drops cached device memory for an object that is ready as of poll_gen @gen, unless it was
+ * dropped for @gen already. Waits for the host if programs have written to mapped memory.
  */
 static void poll_renew(struct vgpu_object *object, u32 gen)
 {
@@ -110,17 +113,20 @@ static void poll_renew(struct vgpu_object *object, u32 gen)
 	if (!renew)
 		return;
 	poll_drop(object);
-	/* Only now: another poll must not say so earlier. */
+	/* Set this last: another poll must not report readiness before the memory was dropped. */
 	spin_lock(&object->poll_lock);
 	object->poll_renewed = gen;
 	spin_unlock(&object->poll_lock);
 }
 
-/* A POLL call found @mask, and what was cached when it was made, at poll_gen @gen, is gone. */
+/*
+ * Notes that a POLL call, made at poll_gen @gen, found @mask; cached device memory was dropped
+ * since.
+ */
 static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen)
 {
 	if (!poll_is_fence(object)) {
-		/* It may have changed since others found nothing. */
+		/* The driver's poll may have changed the readiness: earlier answers are void. */
 		vgpu_poll_touch(object);
 		return;
 	}
@@ -130,7 +136,7 @@ static void poll_found(struct vgpu_object *object, __poll_t mask, u32 gen)
 	spin_unlock(&object->poll_lock);
 }
 
-/* Return: -errno, or 0 with *@mask. */
+/* Makes a POLL call for the events @asked. Return: a negative errno, or 0 with *@mask. */
 static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, __poll_t *mask)
 {
 	struct vgpu_object *object = file->private_data;
@@ -151,7 +157,7 @@ static int poll_call(struct file *file, u32 flags, __poll_t asked, u32 number, _
 		xcall.msg.args.poll.flags = cpu_to_le32(flags);
 		xcall.msg.args.poll.number = cpu_to_le32(number);
 		ret = vgpu_call_run(session, &xcall);
-		/* Its thread was stopped there, or frozen with its machine: nothing of ours. */
+		/* -EINTR: the shadow's thread was stopped or frozen, which is no signal here. */
 		again = !ret && (s64)xcall.result == -EINTR && !fatal_signal_pending(current);
 		if (!ret && xcall.result)
 			ret = -EIO;
@@ -183,8 +189,9 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		atomic_set(&object->export->fences, POLL_FENCES);
 	}
 	/*
-	 * The call that brought them has ended since, so nothing is cached from before. Who
-	 * waits has the host asked all the same, to be told of what comes next.
+	 * Events that were read ahead: the call that brought them has ended since, so nothing
+	 * older is cached. A poll that waits goes on nevertheless, to have the host report the
+	 * next wakeup.
 	 */
 	ahead = vgpu_ahead_poll(object) & wanted;
 	if (ahead && vgpu_poll_only_looks(wait)) {
@@ -198,7 +205,7 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 		}
 		return mask | ahead;
 	}
-	/* Some drivers do something when asked for an event, so ask for no other. */
+	/* Ask for no other event: some drivers act on the events that are asked for. */
 	ret = poll_call(file, 0, wanted, seen.number, &mask);
 	if (ret)
 		return ret == -EINTR ? 0 : EPOLLHUP | EPOLLERR;
@@ -212,9 +219,9 @@ __poll_t vgpu_poll(struct file *file, struct poll_table_struct *wait)
 }
 
 /*
- * f_op->fasync. Drivers send SIGIO where they wake their pollers, so once somebody
- * wants it the host tells of every wakeup. The driver is asked for no event: some do
- * something then, and nobody polls.
+ * f_op->fasync. Drivers send SIGIO when they wake their pollers, so the host reports every
+ * wakeup from the first fasync on. This POLL call asks for no event, because some drivers act
+ * on the events that are asked for and no program polls here.
  */
 int vgpu_fasync(int fd, struct file *file, int on)
 {
@@ -227,19 +234,19 @@ int vgpu_fasync(int fd, struct file *file, int on)
 	return ret;
 }
 
-/* A call on @object is over: whether it is ready has to be asked again. */
+/* Voids all answers about the readiness of @object after a call on it that was no ioctl. */
 void vgpu_poll_touch(struct vgpu_object *object)
 {
 	vgpu_poll_ioctl_end(object, NULL, NULL);
 }
 
 /**
- * vgpu_poll_ioctl_begin - an ioctl is to be made
- * @object: on which
- * @seen: out: for vgpu_poll_ioctl_end()
+ * vgpu_poll_ioctl_begin - note an object's state before an ioctl
+ * @object: object of the ioctl
+ * @seen: out: state for vgpu_poll_ioctl_end()
  *
- * Return: its number. No other call has the same, so that what the host says after it is
- * never taken for something that it said after another call.
+ * Return: the number of the ioctl. No other call of the object has the same number, so an
+ * answer that the host gives after this ioctl is never taken for an answer after another call.
  */
 u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *seen)
 {
@@ -254,10 +261,10 @@ u32 vgpu_poll_ioctl_begin(struct vgpu_object *object, struct vgpu_poll_seen *see
 }
 
 /**
- * vgpu_poll_ioctl_end - a call is over
- * @object: on which it was made
- * @seen: from vgpu_poll_ioctl_begin(), or NULL: it was another one than an ioctl
- * @out: what its reply says, or NULL if there is none
+ * vgpu_poll_ioctl_end - update the readiness of an object after a call on it
+ * @object: object of the call
+ * @seen: state from vgpu_poll_ioctl_begin(), or NULL if the call was no ioctl
+ * @out: part of the reply about the readiness, or NULL if there is no reply
  */
 void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen *seen,
 			 const struct vgpu_out_ioctl *out)
@@ -267,9 +274,12 @@ void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen
 	if (poll_is_fence(object))
 		return;
 	spin_lock(&object->poll_lock);
-	/* Others that have ended meanwhile may have come before it, or after it. */
+	/*
+	 * Other calls that have ended meanwhile may have run on the host before this one or
+	 * after it.
+	 */
 	alone = seen && object->poll_number == seen->number && !object->poll_unsure;
-	/* And so may an event, of which the host does not tell again. */
+	/* A wakeup that came meanwhile may be older or newer, too; it is not reported again. */
 	quiet = seen && object->poll_gen == seen->gen;
 	object->poll_armed = 0;
 	object->poll_gen++;
@@ -285,7 +295,10 @@ void vgpu_poll_ioctl_end(struct vgpu_object *object, const struct vgpu_poll_seen
 	spin_unlock(&object->poll_lock);
 }
 
-/* A READ or WRITE of @object was given up, but the host may be running it still. */
+/*
+ * Ignores answers for @object from now on: the host may still run a call, such as READ or WRITE,
+ * that was given up.
+ */
 void vgpu_poll_unsure(struct vgpu_object *object)
 {
 	spin_lock(&object->poll_lock);
@@ -294,10 +307,11 @@ void vgpu_poll_unsure(struct vgpu_object *object)
 }
 
 /**
- * vgpu_poll_fence_given - a reply gave an object, which others can find by now
- * @object: maybe a fence, maybe an old one
- * @flags: what the reply says of it, VGPU_OBJECT_*
- * @call: from vgpu_poll_ioctl_begin() of the call
+ * vgpu_poll_fence_given - note what a reply says of a fence, which other threads can find by
+ * now
+ * @object: object in the reply, perhaps no fence, perhaps an old one
+ * @flags: VGPU_OBJECT_* in the reply
+ * @call: state from vgpu_poll_ioctl_begin() of the call
  */
 void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
 			   const struct vgpu_poll_seen *call)
@@ -307,7 +321,7 @@ void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
 
 	if (!(flags & (VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED)))
 		return;
-	/* Its event may have overtaken the reply, and found no object. */
+	/* The fence's event may have come before the reply, when its object was unknown. */
 	spin_lock(&host->lock);
 	seen = host->events_missed == call->missed;
 	spin_unlock(&host->lock);
@@ -321,7 +335,7 @@ void vgpu_poll_fence_given(struct vgpu_object *object, u32 flags,
 	spin_unlock(&object->poll_lock);
 }
 
-/* The last file of a fence is closed. */
+/* Counts a fence that was closed without a poll. */
 void vgpu_poll_fence_closed(struct vgpu_object *object)
 {
 	if (!object->polled)
@@ -329,9 +343,9 @@ void vgpu_poll_fence_closed(struct vgpu_object *object)
 }
 
 /**
- * vgpu_poll_event - the host says that something changed
+ * vgpu_poll_event - handle a POLL_EVENT
  * @object: the object; host->lock is held
- * @event: what it says
+ * @event: the message
  */
 void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *event)
 {
@@ -347,8 +361,9 @@ void vgpu_poll_event(struct vgpu_object *object, const struct vgpu_poll_event *e
 		object->poll_ready = revents;
 	spin_unlock(&object->poll_lock);
 	/*
-	 * All who wait for it, as only one wakeup is told. Without an event where it may
-	 * have been for any: some take what they are told for the answer.
+	 * Wake all pollers, because the host reports one wakeup only. Pass no key with EPOLLERR
+	 * or EPOLLHUP, where the driver's wakeup may have had none: some waiters take the key
+	 * for the answer.
 	 */
 	if (revents & (EPOLLERR | EPOLLHUP))
 		wake_up_all(&object->wait);

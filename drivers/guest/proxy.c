@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Proxies: files for objects that calls return, a dma-buf or a sync_file for
- * example. One object has one file, so that programs which compare files (by
- * fstat or kcmp) see what they see on the host.
+ * Proxies: files for objects that calls return, a dma-buf or a sync_file for example. One
+ * object has one file, so programs that compare files (by fstat or kcmp) get the same result as
+ * on the host.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -27,7 +27,10 @@ static const char *proxy_name(u32 kind)
 	}
 }
 
-/* What libraries go by is the device number of an fd, not its path. */
+/*
+ * Give the inode the device number of the call's file: libraries check the number, not the
+ * path.
+ */
 static void proxy_become_device(struct inode *inode, const struct inode *device)
 {
 	init_special_inode(inode, device->i_mode, device->i_rdev);
@@ -59,11 +62,11 @@ static struct file *proxy_create(struct vgpu_object *object, struct file *from)
 }
 
 /**
- * vgpu_proxy_file - the file of an object
- * @object: the object; the caller's reference is taken over, also after an error
- * @from: the file on which the call was made that returned it
+ * vgpu_proxy_file - get the file of an object
+ * @object: the object; the caller's reference is taken over, also on failure
+ * @from: file of the call that returned the object
  *
- * Return: a reference of its file, made if it has none, or an ERR_PTR().
+ * Return: the file with a reference, created if necessary, or an ERR_PTR().
  */
 struct file *vgpu_proxy_file(struct vgpu_object *object, struct file *from)
 {
@@ -74,7 +77,7 @@ struct file *vgpu_proxy_file(struct vgpu_object *object, struct file *from)
 		file = vgpu_file_get_active(&object->file);
 	if (file) {
 		mutex_unlock(&object->file_lock);
-		/* The file has a reference, so this is not the last one. */
+		/* The file has a reference of the object, so this one is not the last. */
 		vgpu_object_put(object);
 		return file;
 	}
