@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * An ioctl's argument on its way to the host, and its results on their way back.
- */
+/* Conversion of an ioctl's argument to a call. */
 #include "marshal_mem.h"
 
 /* DRM_IOCTL_BASE */
@@ -13,7 +11,7 @@ static u8 cmd_dir(u32 cmd)
 	       (_IOC_DIR(cmd) & _IOC_READ ? VGPU_OUT : 0);
 }
 
-/* The argument goes to the driver as it is. */
+/* Pass the argument to the driver unchanged. */
 static int arg_value(struct vgpu_marshal *m, unsigned long arg)
 {
 	m->arg_kind = VGPU_IOCTL_ARG_VALUE;
@@ -21,7 +19,7 @@ static int arg_value(struct vgpu_marshal *m, unsigned long arg)
 	return 0;
 }
 
-/* The driver looks for it by itself. */
+/* Leave the argument's memory to demand paging. */
 static int arg_left(struct vgpu_marshal *m, unsigned long arg)
 {
 	m->raw = true;
@@ -29,8 +27,8 @@ static int arg_left(struct vgpu_marshal *m, unsigned long arg)
 }
 
 /*
- * Nothing is known about the argument. If it could be an address, its page goes
- * along: most drivers will look there.
+ * The argument is unknown. If it could be an address, its page goes along: most drivers will
+ * read that page.
  */
 static int arg_unknown(struct vgpu_marshal *m, unsigned long arg)
 {
@@ -44,12 +42,12 @@ static int arg_unknown(struct vgpu_marshal *m, unsigned long arg)
 	return seg == -ENOMEM ? seg : 0;
 }
 
-/* Segment 0. Where that cannot be, the driver meets the address itself. */
+/* Make segment 0 of the argument. On failure the driver gets the address itself. */
 static int arg_seg(struct vgpu_marshal *m, unsigned long arg, u32 size, u8 dir)
 {
 	/*
-	 * Also what the driver only writes: it may write a part, or nothing
-	 * when it fails, and the program keeps what it had in the rest.
+	 * Memory that the driver only writes goes along as well: the driver may write only a
+	 * part, or nothing on failure, and the rest must stay as it was.
 	 */
 	int seg = vgpu_marshal_seg_add(m, arg, size, dir | VGPU_IN);
 
@@ -60,7 +58,7 @@ static int arg_seg(struct vgpu_marshal *m, unsigned long arg, u32 size, u8 dir)
 	return 0;
 }
 
-/* The rest of a struct that says its own size. */
+/* Add the rest of a struct that contains its own size. */
 static int arg_rest(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *ioctl, u8 dir)
 {
 	const struct vgpu_schema_ref *ref = &ioctl->size_from;
@@ -74,13 +72,16 @@ static int arg_rest(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *ioct
 		return -E2BIG;
 	if (size <= len)
 		return 0;
-	/* Which of it the driver looks at it knows itself: nothing but all would do. */
+	/* The driver decides which part it reads, so a part of the struct would not do. */
 	if (size > VGPU_SCHEMA_SIZED_MAX)
 		return -E2BIG;
 	return vgpu_marshal_seg_extend(m, size - len, dir);
 }
 
-/* drm_ioctl() copies the whole argument out, whatever the driver has changed or said. */
+/*
+ * Return: number of bytes that drm_ioctl() always copies out, even if the driver has changed
+ * nothing or failed.
+ */
 static u32 arg_written(const struct vgpu_schema_ioctl *ioctl, u32 cmd)
 {
 	return _IOC_TYPE(cmd) == MARSHAL_DRM_TYPE && (cmd & ioctl->cmd & IOC_OUT) ?
@@ -94,7 +95,10 @@ static int arg_struct(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *io
 	u8 dir = ioctl->dir ? ioctl->dir : cmd_dir(cmd);
 	int error;
 
-	/* As drivers that go by the number do: then there is no argument. */
+	/*
+	 * The program's command has no size or no direction: drivers that recognize a command by
+	 * its number copy no argument then.
+	 */
 	if (!size || !dir)
 		return arg_value(m, arg);
 	error = arg_seg(m, arg, size, dir);
@@ -105,7 +109,7 @@ static int arg_struct(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *io
 	}
 	if (error == -EFAULT || error == -E2BIG)
 		return arg_left(m, arg);
-	/* Some commands of 32-bit programs go another way (drm_compat_ioctl()). */
+	/* Some commands of 32-bit programs take another path (drm_compat_ioctl()). */
 	if (!error && !compat)
 		m->arg_written = arg_written(ioctl, cmd);
 	if (error || !(dir & VGPU_IN))
@@ -113,7 +117,7 @@ static int arg_struct(struct vgpu_marshal *m, const struct vgpu_schema_ioctl *io
 	return vgpu_marshal_walk(m, &ioctl->body);
 }
 
-/* Not read beyond the page in which the string ends. */
+/* Make a segment of the string, without reading beyond the page in which the string ends. */
 static int arg_string(struct vgpu_marshal *m, unsigned long arg, u32 max)
 {
 	u32 len = min_t(u32, max, VGPU_PAGE_SIZE - (arg & (VGPU_PAGE_SIZE - 1)));
@@ -127,7 +131,7 @@ static int arg_string(struct vgpu_marshal *m, unsigned long arg, u32 max)
 	return error == -EFAULT || error == -E2BIG ? arg_left(m, arg) : error;
 }
 
-/* An fd of the caller, of which the driver is given the host's. */
+/* Convert an argument that is an fd: the driver gets an fd of the host's object. */
 static int arg_fd(struct vgpu_marshal *m, unsigned long arg)
 {
 	struct vgpu_marshal_held held = { .kind = VGPU_HELD_OBJECT };
@@ -140,7 +144,7 @@ static int arg_fd(struct vgpu_marshal *m, unsigned long arg)
 	if (error == -ENOMEM)
 		return error;
 	if (error) {
-		/* The number may well be an open fd over there. */
+		/* The number may be an open fd of the shadow, so one that is never open is sent. */
 		if (error != -EBADF)
 			m->fd_error = error;
 		return arg_value(m, VGPU_MARSHAL_NO_FD);
@@ -161,14 +165,14 @@ int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema,
 	const struct vgpu_schema_ioctl *ioctl = vgpu_schema_find(schema, cmd, compat);
 	int error;
 
-	/* A command that is not quite the schema's may be another one to the driver. */
+	/* The driver may take a command that differs from the schema's for another one. */
 	m->raw = !ioctl || cmd != ioctl->cmd;
 	if (!ioctl) {
 		if (!_IOC_SIZE(cmd) || !cmd_dir(cmd))
 			return arg_unknown(m, arg);
 		/*
-		 * Commands lie: ALSA's WRITEI_FRAMES leaves a result in what it
-		 * says to read only.
+		 * The command may state a wrong direction: ALSA's WRITEI_FRAMES writes a result
+		 * to memory that the command says is read only.
 		 */
 		error = arg_seg(m, arg, _IOC_SIZE(cmd), VGPU_INOUT);
 		return error == -EFAULT || error == -E2BIG ? arg_value(m, arg) : error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Marshalling: from the argument of an ioctl to segments and fixups, and from
- * the reply back to the program's memory.
+ * Marshalling: converts the argument of an ioctl to segments and fixups, and writes the reply
+ * back to the program's memory.
  *
  *	vgpu_marshal_init(&m, limits, fds, data);
  *	error = vgpu_marshal_ioctl(&m, schema, cmd, arg, compat);
@@ -10,8 +10,8 @@
  *	result = vgpu_marshal_finish(&m, &reply, result);
  *	vgpu_marshal_fini(&m);
  *
- * All of it runs in the thread that made the ioctl, with its mm. Ioctls
- * without a schema go the same way: the schema may be NULL.
+ * All functions run in the thread that made the ioctl, with its mm. Ioctls without a schema are
+ * marshalled as well: the schema may be NULL.
  */
 #ifndef VGPU_MARSHAL_H
 #define VGPU_MARSHAL_H
@@ -19,17 +19,17 @@
 #include "schema.h"
 #include "wire.h"
 
-#define VGPU_MARSHAL_SEGS	8	/* room without an allocation */
+#define VGPU_MARSHAL_SEGS	8	/* entries without an allocation */
 #define VGPU_MARSHAL_FIXUPS	8
 #define VGPU_MARSHAL_BYTES	448
 #define VGPU_MARSHAL_HELD	4
 
-#define VGPU_MARSHAL_MAP	1	/* see vgpu_marshal_ioctl() */
+#define VGPU_MARSHAL_MAP	1	/* result of vgpu_marshal_ioctl() */
 
 /**
- * struct vgpu_marshal_kept - memory that a device will keep, as the host is told of it
+ * struct vgpu_marshal_kept - description of memory that a device will keep, for the host
  * @number: number of the memory, for struct vgpu_kept
- * @runs: physical addresses of its pages; whoever pinned them changes them no more
+ * @runs: physical addresses of the pinned pages; constant from now on
  * @nr_runs: number of entries of @runs, at least 1
  */
 struct vgpu_marshal_kept {
@@ -45,33 +45,32 @@ enum vgpu_marshal_pid {
 };
 
 /**
- * struct vgpu_marshal_fds - how fds become objects and back
- * @get: fd @fd of the caller; sets @object, and @handle, which keeps the object
- *	alive. -EBADF: not open; -EINVAL: a file of this machine, which the host
- *	does not have. The driver is then given an fd that is not open; if it
- *	says -EBADF, the program gets @get's error. -ENOMEM: the ioctl fails
- * @put: undoes get
- * @event_get: fd @fd of the caller is an eventfd, which the host's driver will
- *	signal; sets @number, which the host gets. Errors as of @get, -EINVAL: not
- *	an eventfd
- * @event_cancel: the call failed: undoes event_get
- * @reserve: a new object of the reply becomes a file: reserve an fd for it
- *	without installing anything; sets @handle. Takes over the reply's
- *	reference, also when it fails
- * @install: publish it; cannot fail
- * @abort: undoes reserve: fd, file and reference
- * @rdev: the number of a device file of the host becomes that of its node here, or
- *	0, 0 if there is none
- * @pid: the id that is meant, as the caller's namespace numbers them; 0: it has none there
- * @stamp: a time, in nanoseconds (TSC: ticks) of the host's clock @clock (enum
- *	vgpu_schema_clock), more than 0, becomes one of the clock here, more than 0
- * @choose_clock: @clock is what VGPU_CLOCK_FILE means from now on
- * @keep: pins the pages of [@addr, @addr + @len), whole ones, of the caller's memory, which the
- *	device may go on using (and writing to, if @write) when the call is over, and sets @kept,
- *	which is good until the call is over. -EFAULT: there is no such memory, as the driver
- *	will find by itself; after any other error the ioctl fails with it
+ * struct vgpu_marshal_fds - operations of the caller, by which fds become objects and back
+ * @get: function that finds the object of @fd; sets @object, and @handle, which holds a
+ *	reference. -EBADF: @fd is not open; -EINVAL: @fd is a file of this machine, which the
+ *	host does not have. The driver gets an fd that is not open then; if its result is
+ *	-EBADF, the program gets the error of @get. -ENOMEM: the ioctl fails
+ * @put: function that drops the reference of @get
+ * @event_get: function for an fd @fd that is an eventfd, which the host's driver will signal;
+ *	sets @number, which is sent to the host. Errors as of @get, -EINVAL: no eventfd
+ * @event_cancel: function that undoes @event_get if the call has failed
+ * @reserve: function that makes a file of a new object of the reply, and reserves an fd without
+ *	installing the file; sets @handle. Takes over the reference of the reply, also on
+ *	failure
+ * @install: function that publishes the fd; cannot fail
+ * @abort: function that undoes @reserve: fd, file and reference
+ * @rdev: function that replaces the number of a device file of the host by that of its node in
+ *	the guest, or by 0, 0 if there is none
+ * @pid: function that returns an id as the caller's pid namespace numbers it; 0: no id there
+ * @stamp: function that replaces a time of the host's clock @clock (enum vgpu_schema_clock) by
+ *	one of the guest's clock; nanoseconds (TSC: ticks), more than 0 before and after
+ * @choose_clock: function that sets the meaning of VGPU_CLOCK_FILE to @clock from now on
+ * @keep: function that pins the pages of [@addr, @addr + @len) of the caller's memory, whole
+ *	pages, which the device may use after the call (and write to, if @write), and sets
+ *	@kept, which is valid until the end of the call. -EFAULT: there is no such memory, as
+ *	the driver will find out itself; with any other error the ioctl fails
  *
- * The first argument of all is vgpu_marshal_init()'s @data.
+ * The first argument of all functions is @fds_data of vgpu_marshal_init().
  */
 struct vgpu_marshal_fds {
 	int (*get)(void *data, int fd, u32 *object, void **handle);
@@ -88,13 +87,13 @@ struct vgpu_marshal_fds {
 	int (*keep)(void *data, u64 addr, u64 len, bool write, struct vgpu_marshal_kept *kept);
 };
 
-/* private: what the marshaller remembers of a segment */
+/* private: state of the marshaller for a segment */
 struct vgpu_marshal_seg {
 	u64 addr;
 	u32 len;
-	u32 in_off;		/* in data; valid if the segment is IN */
-	u32 out_off;		/* in the reply's data; valid if OUT */
-	u32 parent_base;	/* start of the struct that holds the pointer ... */
+	u32 in_off;		/* offset in data; valid if the segment is IN */
+	u32 out_off;		/* offset in the reply's data; valid if OUT */
+	u32 parent_base;	/* offset of the struct that holds the pointer ... */
 	u16 parent;		/* ... in this segment */
 	u8 dir;			/* VGPU_IN, ... */
 	u32 unit;
@@ -102,68 +101,68 @@ struct vgpu_marshal_seg {
 };
 
 enum vgpu_marshal_held_kind {
-	VGPU_HELD_OBJECT,	/* named by an FD_IN fixup, or the argument */
-	VGPU_HELD_CLOSED,	/* an fd that the program does not have open */
-	VGPU_HELD_OUT,		/* room for an fd that may come back */
-	VGPU_HELD_HIDDEN,	/* bits of an integer that do not come back */
-	VGPU_HELD_EVENT,	/* named by an EVENT fixup */
-	VGPU_HELD_RDEV,		/* room for the number of a device file */
-	VGPU_HELD_PID,		/* room for a process id */
-	VGPU_HELD_PIDS,		/* room for process ids */
-	VGPU_HELD_STAMP,	/* room for a time */
-	VGPU_HELD_CLOCK,	/* a choice of a clock */
+	VGPU_HELD_OBJECT,	/* object of an FD_IN fixup, or of the argument */
+	VGPU_HELD_CLOSED,	/* fd that the program does not have open */
+	VGPU_HELD_OUT,		/* place for an fd of a returned object */
+	VGPU_HELD_HIDDEN,	/* bits of an integer that are hidden */
+	VGPU_HELD_EVENT,	/* eventfd of an EVENT fixup */
+	VGPU_HELD_RDEV,		/* place for the number of a device file */
+	VGPU_HELD_PID,		/* place for a process id */
+	VGPU_HELD_PIDS,		/* place for process ids */
+	VGPU_HELD_STAMP,	/* place for a time */
+	VGPU_HELD_CLOCK,	/* choice of a clock */
 };
 
-/* private: an fd on its way in or out, or what else the way back needs */
+/* private: fd that is passed in or out, or other state for processing the reply */
 struct vgpu_marshal_held {
 	void *handle;
 	const struct vgpu_schema_field *field;	/* PIDS, STAMP */
 	u32 kind;		/* enum vgpu_marshal_held_kind */
-	int fd;			/* CLOSED: what the program had there; OUT: the new one;
-				 * PID: 0: it is nobody's here; PIDS: their number
+	int fd;			/* CLOSED: fd of the program; OUT: the new fd; PID: 0 if the id
+				 * belongs to no process of the guest; PIDS: number of ids
 				 */
-	/* HIDDEN: the bits; PID: those that say that it is the opener's; CLOCK: enum
+	/* HIDDEN: the bits; PID: bits that say that it is the opener's; CLOCK: enum
 	 * vgpu_schema_clock
 	 */
 	u32 mask;
-	u32 fixup;		/* OUT: index; EVENT: its number; PID: where @mask is looked for */
-	u32 offset;		/* of the place; none of an OBJECT */
-	u16 seg;		/* likewise */
-	u8 size;		/* PID: bytes of the place */
-	bool filled;		/* OUT: an object came; EVENT: the driver has it; RDEV, STAMP:
-				 * it wrote; PID: another one has to be told
+	u32 fixup;		/* OUT: index; EVENT: number; PID: offset of the bits of @mask */
+	u32 offset;		/* offset of the place; unused for an OBJECT */
+	u16 seg;		/* segment of the place */
+	u8 size;		/* PID: size of the place in bytes */
+	bool filled;		/* OUT: there is an object; EVENT: the driver has the eventfd; RDEV,
+				 * STAMP: the driver wrote; PID: the id has to be replaced
 				 */
 };
 
 /**
- * struct vgpu_marshal - one ioctl on its way
+ * struct vgpu_marshal - one ioctl while it is marshalled
  * @arg_kind: VGPU_IOCTL_ARG_*, for the call
- * @arg: likewise
+ * @arg: argument of the call, see VGPU_IOCTL_ARG_*
  * @nr_segs: number of @segs
  * @nr_fixups: number of @fixups
- * @nr_fd_out: objects that may come back
- * @data_len: bytes of @data
- * @reply_bytes: bytes of the reply's segments
- * @scratch_bytes: of all segments in the host
+ * @nr_fd_out: maximum number of objects in the reply
+ * @data_len: number of bytes of @data
+ * @reply_bytes: number of bytes of the reply's segments
+ * @scratch_bytes: number of bytes of all segments in the host's scratch memory
  * @flags: VGPU_IOCTL_* of the ioctl's schema; 0 if there is none
- * @name: of the ioctl, if a schema knows it
- * @unknown_class: a class in the argument of which it knows nothing; 0: none
+ * @name: name of the ioctl, if a schema describes it
+ * @unknown_class: class in the argument that the schema does not know; 0: none
  * @command: number of a command in the argument, by which the ioctl is counted if the host
  *	fetches memory that nothing describes; 0: none
- * @segs: to be sent
- * @fixups: to be sent
- * @data: to be sent
- * @learned: of the device, or NULL; for the caller to set after init
- * @live: mappings show the device's memory itself; likewise
- * @wants_live: it is of no use where they do not
- * @copied: offset at which the file may be mapped as a copy from now on; 0: none is named
- * @map: of an ioctl that maps memory by itself
- * @ioctl: what the schema says of it, or NULL
- * @raw: the driver may take a number of the program's for one of its own fds: in an argument that
- *	no schema describes, or behind a pointer that is not followed
- * @wants_clocks: times of other clocks than CLOCK_MONOTONIC may come back
- * @status: status that vgpu_marshal_refused() tells; 0: none
- * @status_addr: address of the program's where it does
+ * @segs: array of segments to send
+ * @fixups: array of fixups to send
+ * @data: bytes to send
+ * @learned: numbers learned of the device, or NULL; set by the caller after init
+ * @live: true if mappings show the device's memory itself; set by the caller after init
+ * @wants_live: true if the ioctl makes no sense with mappings in copy mode
+ * @copied: mmap offset at which the file may be mapped in copy mode from now on; 0: none
+ * @map: description of an ioctl that maps memory by itself
+ * @ioctl: entry of the schema, or NULL
+ * @raw: true if the driver may take a number of the program for one of its own fds: in an
+ *	argument that no schema describes, or behind a pointer that is not followed
+ * @wants_clocks: true if times of clocks other than CLOCK_MONOTONIC may come back
+ * @status: status that vgpu_marshal_refused() writes to the program; 0: none
+ * @status_addr: address of the status in the program
  */
 struct vgpu_marshal {
 	u32 arg_kind;
@@ -199,7 +198,7 @@ struct vgpu_marshal {
 	struct vgpu_marshal_seg *info;
 	struct vgpu_marshal_held *held;
 	int fd_error;
-	u32 arg_written;	/* bytes of the argument that are natively written in any case */
+	u32 arg_written;	/* bytes of the argument that the driver always writes */
 	u32 nr_held;
 	u32 cap_segs;
 	u32 cap_fixups;
@@ -213,76 +212,77 @@ struct vgpu_marshal {
 };
 
 /**
- * vgpu_marshal_init - begin
- * @m: any memory, about 1.5 KiB: allocate it with what else a call needs
- * @limits: WELCOME's; must stay
- * @fds: see there
- * @fds_data: its first argument
+ * vgpu_marshal_init - initialize the marshaller
+ * @m: memory, about 1.5 KiB, which the caller allocates with the other state of a call
+ * @limits: limits of WELCOME; must stay valid
+ * @fds: operations of the caller
+ * @fds_data: first argument of these operations
  */
 void vgpu_marshal_init(struct vgpu_marshal *m, const struct vgpu_wire_limits *limits,
 		       const struct vgpu_marshal_fds *fds, void *fds_data);
 
 /**
- * vgpu_marshal_ioctl - take an ioctl apart
- * @m: initialised
- * @schema: of the file, or NULL
- * @cmd: as the program gave it
- * @arg: as the program gave it (a 32-bit one's already without upper half)
- * @compat: made by a 32-bit program
+ * vgpu_marshal_ioctl - convert an ioctl to segments and fixups
+ * @m: initialized marshaller
+ * @schema: schema of the file, or NULL
+ * @cmd: command from the program
+ * @arg: argument from the program (without the upper half for a 32-bit program)
+ * @compat: true for a 32-bit program
  *
- * Memory that cannot be read, or would be too much, is left to demand paging.
+ * Memory that cannot be read, or is too large, is left to demand paging.
  *
- * Return: 0; -ENOMEM; or what the ioctl has to fail with, without a call; VGPU_MARSHAL_MAP:
- *	@m->map says what to do instead of a call.
+ * Return: 0; -ENOMEM; another error with which the ioctl fails without a call; VGPU_MARSHAL_MAP
+ * if @m->map describes what the caller does instead of a call.
  */
 int vgpu_marshal_ioctl(struct vgpu_marshal *m, const struct vgpu_schema *schema, u32 cmd,
 		       unsigned long arg, bool compat);
 
 /**
- * vgpu_marshal_refused - tell the program of a refusal by a status of its driver's
- * @m: after vgpu_marshal_ioctl()
+ * vgpu_marshal_refused - report a failure by a status of the driver
+ * @m: marshaller after vgpu_marshal_ioctl()
  * @error: negative errno of vgpu_marshal_ioctl(), or of a reply that is REFUSED
  *
- * A driver whose ioctls tell a status has programs that take any errno for a failure of the system.
- * Any -ENOMEM and -ENOSPC counts, also where the host refuses what its driver has done.
+ * The programs of a driver whose ioctls return a status take any errno for a failure of the
+ * system. Every -ENOMEM and -ENOSPC is replaced by a status, even if the host refuses a call
+ * that its driver has executed.
  *
- * Return: @error; 0: the program has a status instead; -EFAULT.
+ * Return: @error; 0 if the status was written instead; -EFAULT.
  */
 long vgpu_marshal_refused(const struct vgpu_marshal *m, long error);
 
-/* Fills @view for vgpu_wire_reply_check(); @call is the one that was sent. */
+/* Fill in @view for vgpu_wire_reply_check(); @call is the call that was sent. */
 void vgpu_marshal_view(const struct vgpu_marshal *m, const struct vgpu_call *call,
 		       struct vgpu_call_view *view);
 
 /**
- * vgpu_marshal_finish - bring the results to the program
- * @m: after vgpu_marshal_ioctl()
- * @reply: checked
- * @result: the ioctl's; -ERESTART* and its kin pass through
+ * vgpu_marshal_finish - write the results of a call to the program
+ * @m: marshaller after vgpu_marshal_ioctl()
+ * @reply: checked reply
+ * @result: result of the ioctl; -ERESTART* and its kin pass through
  *
- * Copies out, also when the ioctl failed; of memory that the call carried in as
- * well, only the bytes that the driver changed. Every object of the reply was
- * given to fds->reserve afterwards.
+ * Results are written also if the ioctl failed. Of memory that the call carried in as well,
+ * only bytes that the driver changed are written. Every object of the reply is passed to
+ * fds->reserve, whatever the function returns.
  *
- * Return: @result, a new fd, -EFAULT, or what fds->reserve returned.
+ * Return: @result, a new fd, -EFAULT, or the error of fds->reserve.
  */
 long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *reply, long result);
 
 /**
- * vgpu_marshal_events - bring times in what read() gave to this machine's clocks
- * @schema: of the device file, or NULL
- * @data: what was read, private; changed
- * @len: bytes of it, which may be anything
- * @fds: its @stamp is used
- * @fds_data: its first argument
+ * vgpu_marshal_events - convert the times in a result of read() to the guest's clocks
+ * @schema: schema of the device file, or NULL
+ * @data: private copy of the bytes that were read; changed
+ * @len: number of bytes; any
+ * @fds: operations, of which @stamp is used
+ * @fds_data: first argument of @stamp
  *
- * Events that the schema does not know stay as they are, and so does what follows one whose
- * length cannot be right.
+ * Events that the schema does not know stay unchanged, and so do all bytes after an event with
+ * an invalid length.
  */
 void vgpu_marshal_events(const struct vgpu_schema *schema, u8 *data, u32 len,
 			 const struct vgpu_marshal_fds *fds, void *fds_data);
 
-/* Frees everything; also after an error, and if no reply came. */
+/* Free all memory; also after an error, or without a reply. */
 void vgpu_marshal_fini(struct vgpu_marshal *m);
 
 #endif /* VGPU_MARSHAL_H */

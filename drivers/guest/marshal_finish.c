@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way back: results into the caller's memory, objects into its fd table.
+ * Processing of a reply: writes results to the caller's memory and objects to its fd table.
  *
- * Of memory that went along with the call only bytes that the driver changed
- * are written, as other threads of the program may write the rest meanwhile,
- * and natively nobody else would.
+ * Only bytes that the driver changed are written to memory that went along with the call. Other
+ * threads of the program may write to the other bytes meanwhile, and natively the driver would
+ * not write them.
  */
 #include "marshal_mem.h"
 
@@ -24,7 +24,7 @@ static int copy_changes(u64 addr, const u8 *old, const u8 *new, u32 len)
 	return 0;
 }
 
-/* How much of an OUT segment the driver has filled. */
+/* Return: number of bytes of an OUT segment that the driver has filled. */
 static u32 out_len(const struct vgpu_marshal *m, const struct vgpu_marshal_seg *info,
 		   const u8 *data)
 {
@@ -59,10 +59,10 @@ static int copy_seg(const struct vgpu_marshal *m, const struct vgpu_marshal_seg 
 }
 
 /*
- * Places of fds, device numbers and process ids. What the call carried there is made to look as
- * the comparison needs it: equal to the reply where one of this machine will be
- * written, and where an fd was not open, what the program had if the driver wrote
- * there.
+ * Prepare the places of fds, device numbers and process ids for the comparison with the reply,
+ * by changing the copy of what was sent. A place that gets a value of the guest later is made
+ * equal to the reply, so that nothing is copied now. A place with an fd that was not open gets
+ * the program's value back if the driver wrote to it.
  */
 static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data,
 		   long result)
@@ -91,7 +91,7 @@ static void settle(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const
 	}
 }
 
-/* Likewise places of times, which the driver may also only write. */
+/* Prepare the place of a time for the comparison; the driver may also have only written it. */
 static void settle_stamp(struct vgpu_marshal *m, struct vgpu_marshal_held *held, const u8 *data,
 			 long result)
 {
@@ -124,7 +124,7 @@ static struct vgpu_marshal_held *out_find(struct vgpu_marshal *m, u32 fixup)
 	return NULL;
 }
 
-/* Each object is taken over, whatever happens to the others. */
+/* Take over each object of the reply, even if others fail. */
 static int fds_reserve(struct vgpu_marshal *m, const struct vgpu_reply_view *reply)
 {
 	u32 nr = le16_to_cpu(reply->reply->nr_objects);
@@ -141,7 +141,7 @@ static int fds_reserve(struct vgpu_marshal *m, const struct vgpu_reply_view *rep
 			error = error ? error : fd;
 			continue;
 		}
-		/* The check of the reply allows no other: one object a place. */
+		/* The check of the reply has ensured that each place has one object. */
 		if (!held || held->filled) {
 			m->fds->abort(m->fds_data, fd, handle);
 			error = error ? error : -EIO;
@@ -175,7 +175,7 @@ static int fds_copy(const struct vgpu_marshal *m)
 	return 0;
 }
 
-/* Integers of which the program sees only a part. */
+/* Write the integers whose bits are partly hidden from the program. */
 static int hidden_copy(const struct vgpu_marshal *m, const u8 *data, long result)
 {
 	u32 i, seen, value;
@@ -240,9 +240,9 @@ static int pids_copy(const struct vgpu_marshal *m)
 }
 
 /*
- * Ids that the driver has written, whole ones: where walk_pids() has sent another one than the
- * program's, a byte that came back as it was sent need not be what the program has. A shadow's own
- * is the program's.
+ * Write the ids of lists that the driver has changed, all bytes of each. walk_pids() may have
+ * sent another id than the program's, so a byte that came back unchanged may differ from the
+ * program's byte. The id of the shadow becomes the program's own.
  */
 static int list_copy(const struct vgpu_marshal *m, const u8 *data, long result)
 {
@@ -327,8 +327,8 @@ static int results_copy(struct vgpu_marshal *m, const u8 *data, long result)
 }
 
 /*
- * Where the argument is natively written in any case, a page that cannot be is an error, also if
- * nothing changed there.
+ * Fail with -EFAULT if a page of the argument is not writable: natively the driver writes the
+ * argument in any case, even if no byte changes.
  */
 static int arg_check(const struct vgpu_marshal *m)
 {
@@ -357,12 +357,15 @@ static void fds_install(struct vgpu_marshal *m, bool ok, long *result)
 		}
 		if (held_is_ret(m, held))
 			*result = held->fd;
-		/* Another thread may close it from now on. */
+		/* Another thread may close the fd from now on. */
 		m->fds->install(m->fds_data, held->fd, held->handle);
 	}
 }
 
-/* The driver has them, whatever becomes of its results. */
+/*
+ * Keep the eventfds: the driver has them after a successful call, whatever happens to the
+ * results.
+ */
 static void events_keep(struct vgpu_marshal *m)
 {
 	u32 i;
@@ -372,7 +375,7 @@ static void events_keep(struct vgpu_marshal *m)
 			m->held[i].filled = true;
 }
 
-/* The driver has done as it was told. */
+/* Tell the caller the clock that the driver has accepted. */
 static void clock_choose(struct vgpu_marshal *m)
 {
 	u32 i;
@@ -382,7 +385,7 @@ static void clock_choose(struct vgpu_marshal *m)
 			m->fds->choose_clock(m->fds_data, m->held[i].mask);
 }
 
-/* A name that the driver gave for a number of the caller's. */
+/* Learn the name that the driver has returned for the caller's number. */
 static void learn(struct vgpu_marshal *m, const u8 *data)
 {
 	const struct vgpu_schema_lesson *lesson = m->ioctl->lesson;
@@ -405,7 +408,10 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
 
 	if (le32_to_cpu(reply->reply->flags) & VGPU_REPLY_REFUSED)
 		return result;
-	/* To the driver a file that it cannot have is none; to the program it is one. */
+	/*
+	 * The driver got an fd that is not open in place of a file that the host does not have:
+	 * the program gets the error for such a file.
+	 */
 	if (result == -EBADF && m->fd_error)
 		result = m->fd_error;
 	if (result >= 0 && m->learned && m->ioctl && m->ioctl->lesson)
@@ -417,7 +423,7 @@ long vgpu_marshal_finish(struct vgpu_marshal *m, const struct vgpu_reply_view *r
 	error = fds_reserve(m, reply);
 	if (!error)
 		error = results_copy(m, reply->data, result);
-	/* A device that is gone does not get as far. */
+	/* A device that is gone fails before the argument is written. */
 	if (!error && m->arg_written && result != -ENODEV)
 		error = arg_check(m);
 	fds_install(m, !error, &result);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The growing parts of a call that is being put together: segments, fixups,
- * bytes. Each is kept within the host's limits, counted as the wire does.
+ * The growing parts of a call that is being marshalled: segments, fixups and bytes. Each is
+ * kept within the host's limits, which are counted as in the wire protocol.
  */
 #include "marshal_mem.h"
 
 void vgpu_marshal_init(struct vgpu_marshal *m, const struct vgpu_wire_limits *limits,
 		       const struct vgpu_marshal_fds *fds, void *fds_data)
 {
-	/* The rooms at the end need no clearing. */
+	/* The inline arrays at the end need no clearing. */
 	memset(m, 0, offsetof(struct vgpu_marshal, segs_inline));
 	m->limits = limits;
 	m->fds = fds;
@@ -47,7 +47,7 @@ void vgpu_marshal_fini(struct vgpu_marshal *m)
 		kvfree(m->data);
 }
 
-/* A copy of @size bytes at @p in room for @cap; frees @p unless it is @first. */
+/* Copy @size bytes at @p to a new buffer of @cap bytes, and free @p unless it is @first. */
 static void *grow(void *p, const void *first, size_t size, size_t cap)
 {
 	void *new = kvmalloc(cap, GFP_KERNEL_ACCOUNT);
@@ -67,7 +67,7 @@ static int grow_data(struct vgpu_marshal *m, u32 need)
 
 	if (need <= cap)
 		return 0;
-	/* No more than twice VGPU_CALL_BYTES_MAX, which the limits guarantee. */
+	/* The limits guarantee that this stays below twice VGPU_CALL_BYTES_MAX. */
 	while (cap < need)
 		cap *= 2;
 	new = grow(m->data, m->data_inline, m->data_len, cap);
@@ -98,7 +98,7 @@ static int grow_segs(struct vgpu_marshal *m)
 	return 0;
 }
 
-/* Do these many more fit in the call, and the reply in its message? */
+/* Return: true if the call and its reply have room for these additions. */
 static bool fits(const struct vgpu_marshal *m, u32 segs, u32 fixups, u64 in, u64 out)
 {
 	const u64 max = m->limits->call_bytes;
@@ -138,7 +138,7 @@ int vgpu_marshal_seg_add(struct vgpu_marshal *m, u64 addr, u32 len, u8 dir)
 	u32 flags = 0;
 	int error;
 
-	/* With the pointer that leads there. */
+	/* The pointer to the segment needs a fixup. */
 	if (!fits(m, 1, 1, dir & VGPU_IN ? pad : 0, dir & VGPU_OUT ? pad : 0))
 		return -E2BIG;
 	if (!access_ok(u64_to_user_ptr(addr), len))
@@ -222,7 +222,7 @@ int vgpu_marshal_page_add(struct vgpu_marshal *m, u64 addr)
 	return seg;
 }
 
-/* Finds where the memory of a KEPT segment ends. Return: 0: it is another one. */
+/* Return: end address of the memory of a KEPT segment; 0 for another segment. */
 static u64 kept_end(const struct vgpu_marshal *m, u32 seg)
 {
 	const struct vgpu_kept *kept = (const void *)(m->data + m->info[seg].in_off);
@@ -232,7 +232,7 @@ static u64 kept_end(const struct vgpu_marshal *m, u32 seg)
 	return m->info[seg].addr + le64_to_cpu(kept->len);
 }
 
-/* Looks whether one more KEPT segment may be in the call. */
+/* Return: true if the call may have one more KEPT segment. */
 static bool kept_fits(const struct vgpu_marshal *m)
 {
 	u32 nr = 0, i;
@@ -249,7 +249,7 @@ bool vgpu_marshal_kept_gap(const struct vgpu_marshal *m, u64 *addr, u64 end, u64
 	for (i = 0; i < m->nr_segs; i++) {
 		if (m->info[i].addr > *addr || kept_end(m, i) <= *addr)
 			continue;
-		/* Another one may begin where this one ends. */
+		/* Restart the search: another segment may contain the new address. */
 		*addr = kept_end(m, i);
 		i = U32_MAX;
 	}

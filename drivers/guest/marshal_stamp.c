@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Times that a driver tells, in an ioctl's results and in what read() gives. */
+/* Conversion of times that a driver writes, in results of ioctls and of read(). */
 #include "marshal_mem.h"
 
 bool vgpu_marshal_stamp_counts(const struct vgpu_schema_field *field, const u8 *base, u32 len)
@@ -23,13 +23,13 @@ static void put_int(u8 *p, u8 size, u64 value)
 		memcpy(p, &value32, sizeof(value32));
 }
 
-/* Return: nanoseconds a unit of an integer; 1 also for ticks. */
+/* Return: nanoseconds of a unit of the integer; 1 for ticks as well. */
 static u32 stamp_unit(const struct vgpu_schema_field *field)
 {
 	return field->max ?: 1;
 }
 
-/* Return: nanoseconds, or ticks; 0: no clock shows that. */
+/* Return: nanoseconds, or ticks; 0 if the value is no time of a clock. */
 static u64 stamp_get(const struct vgpu_schema_field *field, const u8 *place)
 {
 	u8 half = field->size / 2;
@@ -55,12 +55,12 @@ static void stamp_put(const struct vgpu_schema_field *field, u8 *place, u64 time
 		put_int(place, field->size, time / stamp_unit(field));
 		return;
 	}
-	/* As drivers do, where there is no room for all seconds. */
+	/* The seconds are truncated if the field is too short, as in drivers. */
 	put_int(place, half, time / NSEC_PER_SEC);
 	put_int(place + half, half, time % NSEC_PER_SEC / (NSEC_PER_SEC / field->unit));
 }
 
-/* Stays as it is where it is 0, which is no time, or more than a clock can show. */
+/* Convert a time, unless it is 0, which is no time, or more than a clock can show. */
 void vgpu_marshal_stamp(const struct vgpu_schema_field *field, u8 *place,
 			const struct vgpu_marshal_fds *fds, void *fds_data)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The memory functions of the kernel that the marshaller uses, for programs
- * that run it in user space. The three that touch the caller's memory are the
- * program's to define.
+ * The memory functions of the kernel that the marshaller uses, for programs that run the
+ * marshaller in user space. The program itself defines the functions that access the caller's
+ * memory.
  */
 #ifndef VGPU_MARSHAL_USER_H
 #define VGPU_MARSHAL_USER_H

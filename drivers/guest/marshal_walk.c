@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Following a schema through the caller's memory.
+ * Processing of a schema's fields in the caller's memory.
  *
- * Every struct is copied once, when its segment is added; all that is known of
- * it afterwards comes from that copy. Whatever cannot be followed keeps its
- * pointer as it is: the driver meets the caller's own address there, and reads
- * it by demand paging or fails as it would natively.
+ * Every struct is copied once, when its segment is added; everything that the marshaller knows
+ * of the struct comes from that copy. A pointer that cannot be followed stays unchanged: the
+ * driver gets the caller's own address, and reads its memory by demand paging or fails as it
+ * would natively.
  */
 #include "marshal_mem.h"
 
 /**
- * struct level - a struct that is being looked at
- * @up: the struct whose pointer led here; NULL: this is the argument
- * @body: of the argument
- * @seg: segment that holds it
- * @base: where it begins in that
- * @len: bytes of it that are there; what lies behind counts as zero
- * @index: of the struct in its array
+ * struct level - struct whose fields are being processed
+ * @up: struct whose pointer led here; NULL: this is the argument
+ * @body: fields of the argument; set only in the argument's level
+ * @seg: index of the segment that holds the struct
+ * @base: offset of the struct in the segment
+ * @len: number of bytes of the struct that are there; bytes behind them count as zero
+ * @index: index of the struct in its array
  * @depth: number of structs above it
  */
 struct level {
@@ -32,14 +32,14 @@ struct level {
 static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		       const struct vgpu_schema_struct *body);
 
-/* Nobody knows what the driver finds there. */
+/* Note that the driver may read memory that no schema describes. */
 static int leave_raw(struct vgpu_marshal *m)
 {
 	m->raw = true;
 	return 0;
 }
 
-/* Errors that only mean that a pointer stays as it is. */
+/* Ignore errors after which the pointer can stay unchanged. */
 static int leave(struct vgpu_marshal *m, int error)
 {
 	return error == -EFAULT || error == -E2BIG ? leave_raw(m) : error;
@@ -58,7 +58,7 @@ static bool level_get(const struct vgpu_marshal *m, const struct level *level, u
 	return true;
 }
 
-/* The segment made for the pointer at @via of a struct, or NULL. */
+/* Return: segment of the memory of the pointer at @via in the struct, or NULL. */
 static const struct vgpu_marshal_seg *target_find(const struct vgpu_marshal *m,
 						  const struct level *level, u16 via)
 {
@@ -74,7 +74,7 @@ static const struct vgpu_marshal_seg *target_find(const struct vgpu_marshal *m,
 	return NULL;
 }
 
-/* @index: of the element from which the look goes to @level. */
+/* Get a number from the memory of a pointer. @index: index of the element that refers to it. */
 static bool target_get(const struct vgpu_marshal *m, const struct level *level,
 		       const struct vgpu_schema_ref *ref, u32 index, u64 *value)
 {
@@ -103,7 +103,7 @@ static bool target_get(const struct vgpu_marshal *m, const struct level *level,
 	return true;
 }
 
-/* false: the number is not known on this side. */
+/* Get a number. Return: false if it is not known in the guest. */
 static bool ref_get(const struct vgpu_marshal *m, const struct level *level,
 		    const struct vgpu_schema_ref *ref, u64 *value)
 {
@@ -147,8 +147,8 @@ static bool when_holds(const struct vgpu_marshal *m, const struct level *level,
 }
 
 /*
- * Bytes of the array, and of one element of it; 0: nothing to follow. Counts
- * are the caller's: they may be anything.
+ * Compute the size of an array in bytes, and in @unit that of an element. The counts come from
+ * the caller and may have any value. Return: 0 if the array cannot be followed.
  */
 static u32 array_bytes(const struct vgpu_marshal *m, const struct level *level,
 		       const struct vgpu_schema_field *field, u32 *unit)
@@ -172,8 +172,8 @@ static u32 array_bytes(const struct vgpu_marshal *m, const struct level *level,
 }
 
 /*
- * Memory inside the argument itself stays one piece of memory, unless it holds
- * places of pointers or fds, which the host will replace.
+ * Find out if memory lies in the argument itself and can be part of its segment: it must not
+ * contain fields of pointers or fds, as the host replaces these.
  */
 static bool inside_argument(const struct vgpu_marshal *m, const struct level *level,
 			    const struct vgpu_schema_field *field, u64 addr, u32 len, u32 *offset)
@@ -247,7 +247,7 @@ static int walk_ptr(struct vgpu_marshal *m, const struct level *level,
 		return error;
 	if (!field->elem)
 		return 0;
-	/* A count of other units than elements (bytes, words): go by elements. */
+	/* The count may be in units other than elements (bytes, words): step by elements. */
 	if (field->stride.kind == VGPU_REF_NONE)
 		unit = field->elem->size;
 	return walk_elems(m, level, seg, field->elem, bytes, unit);
@@ -263,7 +263,7 @@ static const struct vgpu_schema_node *node_find(const struct vgpu_schema_chain *
 	return NULL;
 }
 
-/* What is behind the struct. */
+/* Add the elements behind a struct of a chain. */
 static int node_more(struct vgpu_marshal *m, const struct vgpu_schema_node *node, int seg)
 {
 	const struct vgpu_schema_ref *more = &node->more;
@@ -279,11 +279,11 @@ static int node_more(struct vgpu_marshal *m, const struct vgpu_schema_node *node
 	return vgpu_marshal_seg_extend(m, bytes, node->dir);
 }
 
-/* One struct of a chain at @addr; its segment, or what seg_add returns. */
+/* Add the struct of a chain at @addr. Return: index of its segment, or an error. */
 static int node_add(struct vgpu_marshal *m, const struct vgpu_schema_chain *chain, u64 addr,
 		    const struct vgpu_schema_node **node)
 {
-	/* The head tells what it is the head of; it is not read again. */
+	/* The head, which has the tag, is read only once. */
 	int error, seg = vgpu_marshal_seg_add(m, addr, chain->head, VGPU_IN);
 	const u8 *head;
 
@@ -318,7 +318,7 @@ static int walk_chain(struct vgpu_marshal *m, const struct level *up,
 
 	if (level.depth >= VGPU_SCHEMA_DEPTH)
 		return leave_raw(m);
-	/* A chain may also be a ring: it ends here, and then in the driver. */
+	/* A chain may be a ring: the limit ends the loop here, and the driver has its own. */
 	for (i = 0; addr && i < chain->max; i++) {
 		seg = node_add(m, chain, addr, &node);
 		if (seg < 0)
@@ -364,7 +364,7 @@ static int walk_fd_in(struct vgpu_marshal *m, const struct level *level,
 	if (error == -ENOMEM)
 		return error;
 	if (error) {
-		/* The number may well be an open fd over there. */
+		/* The number may be an open fd of the shadow, so one that is never open is sent. */
 		held.kind = VGPU_HELD_CLOSED;
 		held.handle = NULL;
 		memcpy(m->data + info->in_off + held.offset, &no_fd, sizeof(no_fd));
@@ -415,7 +415,7 @@ static int walk_hide(struct vgpu_marshal *m, const struct level *level,
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
-/* The driver finds there what it would not write: so one can tell whether it did. */
+/* Send a value that the driver would not write, to find out if the driver wrote the field. */
 static int walk_rdev(struct vgpu_marshal *m, const struct level *level,
 		     const struct vgpu_schema_field *field)
 {
@@ -436,7 +436,7 @@ static int walk_rdev(struct vgpu_marshal *m, const struct level *level,
 	return 0;
 }
 
-/* The driver finds what the program had there: whether it wrote is for the result to tell. */
+/* Send the program's own value: the result of the ioctl says if the driver wrote the field. */
 static int walk_pid(struct vgpu_marshal *m, const struct level *level,
 		    const struct vgpu_schema_field *field)
 {
@@ -456,8 +456,9 @@ static int walk_pid(struct vgpu_marshal *m, const struct level *level,
 }
 
 /*
- * The driver finds a shadow's own id where the program has its own, and nobody's where the program
- * has that of another process: a shadow is alone in its namespace.
+ * Replace the ids of the list for the host: the program's own id becomes the id of its shadow,
+ * and an id of another process that equals the shadow's becomes one that no process has, as a
+ * shadow is alone in its namespace.
  */
 static int walk_pids(struct vgpu_marshal *m, const struct level *level,
 		     const struct vgpu_schema_field *field)
@@ -527,8 +528,8 @@ int vgpu_marshal_fd_ret(struct vgpu_marshal *m)
 }
 
 /*
- * Each machine has a CLOCK_MONOTONIC of its own. Times that have been and those
- * that never come are the same everywhere.
+ * Convert an absolute time to a time from now, as each machine has its own CLOCK_MONOTONIC.
+ * Times in the past and the time that never comes are the same on both machines.
  */
 static int walk_time(struct vgpu_marshal *m, const struct level *level,
 		     const struct vgpu_schema_field *field, s64 time)
@@ -565,7 +566,7 @@ static int walk_stamp(struct vgpu_marshal *m, const struct level *level,
 	return min(vgpu_marshal_held_add(m, &held), 0);
 }
 
-/* ALSA's SNDRV_PCM_TSTAMP_TYPE_*; others the driver refuses. */
+/* Note the choice of a clock, SNDRV_PCM_TSTAMP_TYPE_* of ALSA; the driver rejects other values. */
 static int walk_clock(struct vgpu_marshal *m, u64 type)
 {
 	static const u8 clocks[] = {
@@ -584,7 +585,7 @@ static bool can_keep(const struct vgpu_marshal *m, bool alone)
 	return m->limits->features & (alone ? VGPU_FEATURE_KEEP_ALONE : VGPU_FEATURE_KEEP);
 }
 
-/* Whole pages. Those that the program may not write to are for a driver that only reads them. */
+/* Pin whole pages and add a KEPT segment. Read-only pages are for drivers that only read them. */
 static int kept_add(struct vgpu_marshal *m, const struct vgpu_schema_field *field, u64 addr,
 		    u64 end)
 {
@@ -600,10 +601,10 @@ static int kept_add(struct vgpu_marshal *m, const struct vgpu_schema_field *fiel
 }
 
 /*
- * The device goes on using these pages when the call is over. A place or a length that makes no
- * sense is for the driver to find, which gets the pointer as it is. Pages that the call has
- * already, as where one plane of a picture begins in the page in which another one ends, are
- * not named again.
+ * Add KEPT segments for memory that the device uses after the call. If the address or the
+ * length makes no sense, the driver gets the pointer unchanged and fails by itself. Pages that
+ * are in a KEPT segment of the call already are not added again: one plane of a picture may
+ * begin in the page in which another one ends.
  */
 static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 		     const struct vgpu_schema_field *field, u64 addr)
@@ -635,7 +636,7 @@ static int walk_kept(struct vgpu_marshal *m, const struct level *level,
 	return 0;
 }
 
-/* The pointer goes to the driver as it is. */
+/* Note the unknown class and pass the pointer to the driver unchanged. */
 static int walk_unknown(struct vgpu_marshal *m, const struct level *level,
 			const struct vgpu_schema_field *field)
 {
@@ -711,7 +712,10 @@ static int walk_struct(struct vgpu_marshal *m, const struct level *level,
 		bool alternative = field->type <= VGPU_FIELD_PLAIN;
 		u32 end = field->offset + field->size;
 
-		/* An older program's struct may end before; fixups are aligned. */
+		/*
+		 * The struct of an older program may end before the field; fixups must be
+		 * aligned.
+		 */
 		if (end > level->len ||
 		    ((level->base + field->offset) & min(field->size - 1, 3))) {
 			leave_raw(m);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Which schema a file has, and which entry a command.
- */
+/* Lookup of the schema of a file, and of the entry of a command. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -34,8 +32,9 @@ static const struct {
 };
 
 /*
- * Devices of no class that is known: the path tells, by how it begins. It may be that of a symbolic
- * link, so a miscellaneous device, whose driver is said to be itself, is found by that, too.
+ * Devices of no known class: found by the beginning of the path. The path may be that of a
+ * symbolic link, so a miscellaneous device, whose name stands for its driver, is found by that
+ * as well.
  */
 static const struct {
 	const char *path;
@@ -63,7 +62,7 @@ static const struct vgpu_schema *schema_drm(const char *driver)
 	return &vgpu_schema_drm;
 }
 
-/* A sound card's nodes are of one kind, and @title is what the kernel calls this one. */
+/* The nodes of a sound card have the same kind; @title is the kernel's name of the node. */
 static const struct vgpu_schema *schema_sound(const char *title)
 {
 	if (begins_with(title, "pcm"))
@@ -92,7 +91,7 @@ const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, c
 	case VGPU_EXPORT_DRM_PRIMARY:
 	case VGPU_EXPORT_DRM_RENDER:
 		return schema_drm(driver);
-	/* V4L2's subdevices are of no kind: their ioctls have the numbers of others. */
+	/* V4L2's subdevices have no schema: their ioctls use the numbers of other ioctls. */
 	case VGPU_EXPORT_VIDEO:
 	case VGPU_EXPORT_VBI:
 	case VGPU_EXPORT_RADIO:
@@ -117,8 +116,8 @@ const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_sch
 		return &vgpu_schema_sync_file;
 	default:
 		/*
-		 * Another device file (a DRM lease) or a driver's own kind of
-		 * file, whose commands its tables describe as well.
+		 * Another device file (a DRM lease) or a file of the driver's own kind, whose
+		 * commands are in the driver's tables as well.
 		 */
 		return from;
 	}
@@ -145,16 +144,16 @@ int vgpu_schema_polled(const struct vgpu_schema *schema)
 
 u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver, const char *title)
 {
-	/* RegisterSurface() of nvkms-surface.c takes any client's memory by handles. */
+	/* RegisterSurface() of nvkms-surface.c takes the memory of any client by handles. */
 	if (schema == &vgpu_schema_nvidia && !strcmp(title, "nvidia-modeset"))
 		return VGPU_KEEPERS_NVIDIA_ANY;
-	/* A DRM driver on top, which imports what files of the other one export. */
+	/* The DRM driver on top of it imports objects that files of the other driver export. */
 	if (!strcmp(driver, "nvidia") || !strcmp(driver, "nvidia-drm"))
 		return VGPU_KEEPERS_NVIDIA;
 	/*
-	 * uvc_ioctl_qbuf() looks whether the file has the queue, and puts the buffer into it later:
-	 * then another file may have it (drivers/media/usb/uvc/uvc_v4l2.c). Other drivers leave
-	 * both to videobuf2.
+	 * uvc_ioctl_qbuf() checks that the file owns the queue, and adds the buffer later:
+	 * another file may own the queue by then (drivers/media/usb/uvc/uvc_v4l2.c). Other
+	 * drivers leave both steps to videobuf2.
 	 */
 	if (schema == &vgpu_schema_v4l2 && !strcmp(driver, "uvcvideo"))
 		return VGPU_KEEPERS_UVC;
@@ -183,7 +182,10 @@ const struct vgpu_schema_event *vgpu_schema_find_event(const struct vgpu_schema 
 	return NULL;
 }
 
-/* Entries rise by type and number, EXACT ones of one number as a whole: a binary search. */
+/*
+ * Find an entry by binary search: entries are in ascending order of type and number, and EXACT
+ * entries with the same number in ascending order of the command.
+ */
 static const struct vgpu_schema_ioctl *table_find(const struct vgpu_schema_ioctl *table, u32 nr,
 						  u32 cmd)
 {

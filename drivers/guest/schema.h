@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Schemas: where the arguments of ioctls hold pointers, lengths and fds.
+ * Schemas: tables of the pointers, lengths and fds in the arguments of ioctls.
  *
- * An ioctl's argument is a struct whose size the command gives. Most structs
- * are plain data and need no more than that. The others hold addresses of more
- * memory, whose size and direction only the driver knows; a schema says it:
+ * The argument of an ioctl is a struct whose size is part of the command. Most structs are
+ * plain data and need no table. The others hold addresses of more memory, whose size and
+ * direction only the driver knows. A schema describes that memory:
  *
  *	struct drm_mode_obj_get_properties {
  *		__u64 props_ptr;	pointer, inout, count_props x __u32
@@ -20,15 +20,14 @@
  *		  .count = VGPU_FIELD(struct drm_mode_obj_get_properties, count_props) },
  *		...
  *
- * The marshaller copies each piece of memory once, takes all counts, flags and
- * pointers from that copy, and sends it along with the call. What a table does
- * not say, or says in vain because the memory cannot be read or is too large,
- * is left to demand paging: the pointer then goes to the driver as it is, and
- * the driver's own checks decide. So a missing entry costs round trips, not
- * correctness; but fds cross only if a table names them, and what a driver looks
- * for behind the size that the command says only if a table says how much that is.
+ * The marshaller copies each piece of memory once, takes all counts, flags and pointers from
+ * that copy, and sends the copy along with the call. Memory that the table does not describe,
+ * or that cannot be read or is too large, is left to demand paging: the driver gets the pointer
+ * unchanged, and the driver's own checks decide. So a missing entry costs round trips, not
+ * correctness, with two exceptions. Fds cross only if a table names them. Memory behind the
+ * size in the command crosses only if a table gives its size.
  *
- * Plain const data, no allocation: also compiled in user space for tests.
+ * The tables are plain const data without allocation, and compile in user space for tests, too.
  */
 #ifndef VGPU_SCHEMA_H
 #define VGPU_SCHEMA_H
@@ -49,38 +48,38 @@
 #endif
 #endif
 
-/* Nesting that the marshaller follows; the rest is left to demand paging. */
+/* Maximum nesting of structs for the marshaller; deeper ones are left to demand paging. */
 #define VGPU_SCHEMA_DEPTH	6
 
-/* Direction of memory, as the driver sees it. */
-#define VGPU_IN		1	/* the driver reads it */
+/* Direction of memory from the driver's point of view. */
+#define VGPU_IN		1	/* the driver reads the memory */
 /*
- * The driver fills all of it when it succeeds (or as much as out_count says)
- * and touches nothing when it fails.
+ * The driver fills all of the memory on success (or as much as out_count says), and does not
+ * write to it on failure.
  */
 #define VGPU_OUT	2
-/* The driver reads it, or fills it in part, or also when it fails. */
+/* The driver reads the memory, or fills a part of it, or writes to it on failure as well. */
 #define VGPU_INOUT	3
 
 enum vgpu_schema_ref_kind {
-	VGPU_REF_NONE,		/* not given */
+	VGPU_REF_NONE,		/* no number */
 	VGPU_REF_CONST,		/* @value */
 	VGPU_REF_FIELD,		/* an integer of the struct */
-	VGPU_REF_TARGET,	/* an integer in what a pointer of the struct names */
-	VGPU_REF_SUM,		/* sum of all integers in what that pointer names */
-	VGPU_REF_BESIDE,	/* in what that pointer names, the integer at this one's index */
+	VGPU_REF_TARGET,	/* an integer in the memory of a pointer of the struct */
+	VGPU_REF_SUM,		/* sum of all integers in the memory of a pointer */
+	VGPU_REF_BESIDE,	/* integer at this struct's index in that memory */
 };
 
 /**
- * struct vgpu_schema_ref - where a number is found
- * @kind: see there
- * @up: in which struct: 0: that of the field, 1: the one around it (whose
- *	pointer led here), and so on
- * @size: of the integer: 1, 2, 4 or 8 bytes
- * @offset: of the integer; FIELD: in the struct, TARGET: in the memory
- * @via: TARGET, SUM, BESIDE: offset of the pointer in the struct; its field
- *	stands earlier in the table
- * @value: CONST
+ * struct vgpu_schema_ref - place of a number
+ * @kind: enum vgpu_schema_ref_kind
+ * @up: number of levels to go up to the struct: 0: the struct of the field, 1: the struct whose
+ *	pointer led to that, and so on
+ * @size: size of the integer: 1, 2, 4 or 8 bytes
+ * @offset: offset of the integer; FIELD: in the struct, TARGET: in the memory
+ * @via: TARGET, SUM, BESIDE: offset of the pointer in the struct; the pointer's field stands
+ *	earlier in the table
+ * @value: CONST: the number
  */
 struct vgpu_schema_ref {
 	u8 kind;
@@ -91,23 +90,24 @@ struct vgpu_schema_ref {
 	u32 value;
 };
 
-/* Numbers that the device gives to names, which a schema can only learn. */
+/* Maximum number of names whose numbers a schema learns, as a device assigns them at run time. */
 #define VGPU_LEARNED_MAX	4
 
 /**
- * struct vgpu_schema_learned - what was learned of one device
- * @number: 0: not yet; each set once or again to the same, read anywhere
+ * struct vgpu_schema_learned - numbers that were learned from one device
+ * @number: number of each name; 0: not learned yet. Written once, or again with the same value;
+ *	read without a lock
  */
 struct vgpu_schema_learned {
 	u32 number[VGPU_LEARNED_MAX];
 };
 
 /**
- * struct vgpu_schema_lesson - an ioctl that tells the number of a name
- * @number: of the number in the argument, 4 bytes
- * @name: of the name in the argument as it comes back
- * @name_len: room for it
- * @names: of the numbers that matter, VGPU_LEARNED_MAX at most; NULL ends
+ * struct vgpu_schema_lesson - ioctl that returns the name of a number
+ * @number: offset of the number in the argument, 4 bytes
+ * @name: offset of the name in the argument after the call
+ * @name_len: size of the name's buffer in bytes
+ * @names: names to learn, VGPU_LEARNED_MAX at most, terminated by NULL
  */
 struct vgpu_schema_lesson {
 	u16 number;
@@ -118,15 +118,15 @@ struct vgpu_schema_lesson {
 
 /**
  * struct vgpu_schema_when - condition: (@ref & @mask) == @value
- * @ref: see there
- * @mask: see there
- * @value: see there
- * @least: @value or more, in the place of @value
- * @learned: not 0: @ref is the learned number of the @learned'th name instead
+ * @ref: place of the number; NONE: the condition always holds
+ * @mask: bits of the number that are compared
+ * @value: value to compare with
+ * @least: true if the condition is (@ref & @mask) >= @value
+ * @learned: not 0: index of a learned name, from 1; the condition is that @ref equals its
+ *	number
  *
- * NONE: always. Alternatives (a tag that tells what a pointer means, a flag
- * that tells whether it means anything) are fields with the same offset and
- * different conditions.
+ * Alternatives are fields with the same offset and different conditions: a tag says what a
+ * pointer means, or a flag says whether it means anything.
  */
 struct vgpu_schema_when {
 	struct vgpu_schema_ref ref;
@@ -137,82 +137,83 @@ struct vgpu_schema_when {
 };
 
 /*
- * Of fields for one place the first whose condition holds counts; they stand
- * next to each other. What is behind PLAIN comes on top of others.
+ * Types of fields. Among fields for the same place, which are adjacent in the table, the first
+ * one counts whose condition holds. Types behind PLAIN apply in addition to the other types.
  */
 enum vgpu_schema_field_type {
 	VGPU_FIELD_PTR = 1,	/* pointer to an array */
 	VGPU_FIELD_CHAIN,	/* pointer to the first of a chain of structs */
-	VGPU_FIELD_UNKNOWN,	/* pointer to parameters of an unknown class: counted */
-	VGPU_FIELD_STRUCT,	/* a struct inside of this one, with fields of its own */
+	VGPU_FIELD_UNKNOWN,	/* pointer to parameters of an unknown class, for statistics */
+	VGPU_FIELD_STRUCT,	/* struct inside of this one, with fields of its own */
 	VGPU_FIELD_FD_IN,	/* an fd of the caller */
-	VGPU_FIELD_USERPTR,	/* memory that the device would keep: refused */
-	VGPU_FIELD_KEPT,	/* memory that the device keeps, by the pages themselves */
-	VGPU_FIELD_LIVE,	/* of no use where mapped memory is seen as a copy: refused there */
-	VGPU_FIELD_COPIED,	/* offset at which polled memory may be mapped as a copy */
-	VGPU_FIELD_EVENT_IN,	/* an eventfd of the caller, to be signalled once */
-	VGPU_FIELD_TIME,	/* a point in time of CLOCK_MONOTONIC; 0: has been */
-	VGPU_FIELD_HIDE,	/* bits that the program does not get to see */
-	VGPU_FIELD_RDEV,	/* number of a device file, which the driver tells */
-	VGPU_FIELD_PID,		/* process id, which the driver tells when it succeeds */
-	VGPU_FIELD_PIDS,	/* list of process ids, of which a host knows the caller's alone */
-	VGPU_FIELD_PLAIN,	/* none of what follows in the table */
+	VGPU_FIELD_USERPTR,	/* memory that the device would keep: the ioctl fails */
+	VGPU_FIELD_KEPT,	/* memory that the device keeps, by its very pages */
+	VGPU_FIELD_LIVE,	/* makes no sense with mappings in copy mode: fails there */
+	VGPU_FIELD_COPIED,	/* offset at which polled memory may be mapped in copy mode */
+	VGPU_FIELD_EVENT_IN,	/* eventfd of the caller, to be signalled once */
+	VGPU_FIELD_TIME,	/* absolute CLOCK_MONOTONIC time; 0: in the past */
+	VGPU_FIELD_HIDE,	/* bits that are hidden from the program */
+	VGPU_FIELD_RDEV,	/* number of a device file, written by the driver */
+	VGPU_FIELD_PID,		/* process id, written by the driver on success */
+	VGPU_FIELD_PIDS,	/* list of process ids; a host knows only the caller's */
+	VGPU_FIELD_PLAIN,	/* no other field for this place applies */
 	VGPU_FIELD_FD_OUT,	/* becomes an fd of the caller */
-	VGPU_FIELD_RESULT_FD,	/* no place: the result, if not negative, is an fd */
-	VGPU_FIELD_STAMP,	/* a point in time that the driver tells */
-	VGPU_FIELD_CLOCK,	/* by which clock the driver tells them, ALSA's number of it */
-	VGPU_FIELD_COMMAND,	/* number of a command inside: counted if it needs a fetch */
+	VGPU_FIELD_RESULT_FD,	/* no place: a non-negative result is an fd */
+	VGPU_FIELD_STAMP,	/* time that the driver writes */
+	VGPU_FIELD_CLOCK,	/* choice of the clock of such times, by ALSA's numbers */
+	VGPU_FIELD_COMMAND,	/* number of an inner command, for statistics of fetches */
 };
 
-/* By which clock a driver tells times. */
+/* Clocks of the times that drivers write. */
 enum vgpu_schema_clock {
 	VGPU_CLOCK_MONOTONIC,
 	VGPU_CLOCK_REALTIME,
 	VGPU_CLOCK_RAW,		/* CLOCK_MONOTONIC_RAW */
-	VGPU_CLOCK_TSC,		/* the processor's time-stamp counter, in ticks */
-	VGPU_CLOCK_FILE,	/* the one that was chosen for the file */
+	VGPU_CLOCK_TSC,		/* time-stamp counter of the processor, in ticks */
+	VGPU_CLOCK_FILE,	/* clock that was chosen for the file */
 };
 
 struct vgpu_schema_struct;
 struct vgpu_schema_chain;
 
 /**
- * struct vgpu_schema_field - a place in a struct that is not plain data
+ * struct vgpu_schema_field - field of a struct that is not plain data
  * @type: enum vgpu_schema_field_type
- * @dir: PTR: VGPU_IN, VGPU_OUT or VGPU_INOUT; KEPT: VGPU_INOUT: the device writes to the memory;
- *	VGPU_IN: it may write where the program may, which the driver looks at: some pin for
- *	writing what they only read
- * @size: bytes of the place: 4 or 8; STRUCT: 1, as it may end before its end; STAMP: 8 or
- *	16, see @unit
+ * @dir: PTR: VGPU_IN, VGPU_OUT or VGPU_INOUT; KEPT: VGPU_INOUT: the device writes to the
+ *	memory; VGPU_IN: the device may write to the memory if the program may: some drivers pin
+ *	for writing what they only read, and check that
+ * @size: size of the field in bytes: 4 or 8; STRUCT: 1, as an older struct may be shorter;
+ *	STAMP: 8 or 16, see @unit
  * @clock: STAMP: enum vgpu_schema_clock
- * @offset: of the place in its struct
- * @error: USERPTR: positive errno when the pointer is not null; KEPT: likewise, where the host
- *	cannot have the pages; 0: the driver finds that it cannot keep them; LIVE: where mappings
- *	are copies; where they are not, no mapping of the file becomes one afterwards
- * @unkept: nothing is done where the host can have pages that the device keeps
- * @alone: KEPT: only where no other call finds the pages meanwhile. The driver of whatever other
- *	call might come to have them, for longer than the file of this one is open. @unkept:
- *	where the host can have them so
- * @mask: HIDE: the bits; all of them: it becomes -1; PID: see @out_count; KEPT: so many
- *	bytes more than @count says
- * @when: nothing is done otherwise; STAMP: a FIELD of the same struct, as the driver left it
+ * @offset: offset of the field in its struct
+ * @error: positive errno. USERPTR: the ioctl fails if the pointer is not NULL; KEPT: the ioctl
+ *	fails if the host cannot get the pages; 0: the driver finds out that it cannot pin them;
+ *	LIVE: the ioctl fails if mappings are in copy mode; otherwise no mapping of the file
+ *	switches to copy mode afterwards
+ * @unkept: true if the field is ignored where the host can get pages that the device keeps
+ * @alone: KEPT: true if the host must keep other calls from accessing the pages meanwhile
+ *	(VGPU_FEATURE_KEEP_ALONE): the driver of another call might keep the pages for longer
+ *	than the file of this call is open. With @unkept the field is ignored only where the host
+ *	can do that
+ * @mask: HIDE: the bits; all of them: the program sees -1; PID: see @out_count; KEPT: number of
+ *	bytes to add to @count elements
+ * @when: condition of the field; STAMP: a FIELD of the same struct after the call
  * @count: PTR, KEPT: number of elements; NONE: one; UNKNOWN: the class
- * @times: PTR: to multiply @count with; NONE: one
- * @unit: PTR, KEPT: bytes an element; 0: the size of @elem, or one byte; PIDS: bytes from one
- *	id to the next; STAMP: 0: the place is one integer, see @max; else it is two, seconds
- *	and parts of which a second has so many
- * @stride: PTR: bytes an element, in the place of @unit
- * @out_count: PTR, VGPU_OUT: number of elements that the driver filled, as
- *	found in the struct afterwards (@up is 0); more than @count counts as @count.
- *	PID: NONE: it is the caller's; else, likewise, the integer whose bits @mask say that it
- *	is the pid of who opened the file. Other positive ones, which are the host's, become 0.
- *	KEPT: likewise, where the driver tells a status; NONE: it tells none
- * @max: PTR: more bytes than these are left to demand paging; 0: no limit
- *	but the host's; PIDS: number of ids; STAMP: nanoseconds a unit of its integer, 0: one;
- *	KEPT: the status that the program gets, instead of an errno, where the pages would be
- *	more than may be kept
- * @elem: PTR: what is inside each element, NULL: plain data; STRUCT: what it is
- * @chain: CHAIN
+ * @times: PTR: factor of @count; NONE: one
+ * @unit: PTR, KEPT: size of an element in bytes; 0: the size of @elem, or one byte; PIDS:
+ *	distance of the ids in bytes; STAMP: 0: the field is one integer, see @max; else two
+ *	integers, seconds and fractions, @unit to a second
+ * @stride: PTR: size of an element in bytes, in place of @unit
+ * @out_count: PTR, VGPU_OUT: number of elements that the driver has filled, in the struct after
+ *	the call (@up is 0); a larger number counts as @count. PID: NONE: the id is the
+ *	caller's; else integer after the call in which the bits @mask say that the id is that of
+ *	the file's opener. Other positive ids are the host's and become 0. KEPT: integer in
+ *	which the driver returns a status; NONE: there is no status
+ * @max: PTR: maximum number of bytes, more are left to demand paging; 0: only the host's limit;
+ *	PIDS: number of ids; STAMP: nanoseconds of a unit of the integer, 0: one; KEPT: status
+ *	for the program, instead of an errno, if more pages would be kept than allowed
+ * @elem: PTR: struct of each element, NULL: plain data; STRUCT: the inner struct
+ * @chain: CHAIN: description of the chain
  */
 struct vgpu_schema_field {
 	u8 type;
@@ -236,10 +237,10 @@ struct vgpu_schema_field {
 };
 
 /**
- * struct vgpu_schema_struct - a struct
- * @size: its size
+ * struct vgpu_schema_struct - fields of a struct
+ * @size: size in bytes
  * @nr_fields: number of @fields
- * @fields: its places, in the order in which they are looked at
+ * @fields: array of fields, in the order in which they are processed
  */
 struct vgpu_schema_struct {
 	u32 size;
@@ -248,12 +249,12 @@ struct vgpu_schema_struct {
 };
 
 /**
- * struct vgpu_schema_node - one struct that may be in a chain
- * @tag: by which it is known
+ * struct vgpu_schema_node - struct that may be in a chain
+ * @tag: value of the tag
  * @dir: VGPU_IN or VGPU_INOUT
- * @body: head included
- * @more: FIELD of @body: number of elements behind it; NONE: none
- * @more_unit: bytes of each
+ * @body: struct, including the head
+ * @more: FIELD of @body: number of elements behind the struct; NONE: none
+ * @more_unit: size of such an element in bytes
  */
 struct vgpu_schema_node {
 	u64 tag;
@@ -265,15 +266,15 @@ struct vgpu_schema_node {
 
 /**
  * struct vgpu_schema_chain - structs that are linked by pointers
- * @head: size of the part that all have in common
- * @next: offset of the pointer (8 bytes) to the next one in it; 0 ends
- * @tag: offset of the tag in it
- * @tag_size: bytes of the tag
- * @max: most structs that are followed; the driver has its own limit
+ * @head: size of the common head in bytes
+ * @next: offset of the pointer to the next struct in the head (8 bytes); 0 ends the chain
+ * @tag: offset of the tag in the head
+ * @tag_size: size of the tag in bytes
+ * @max: maximum number of structs that are followed; the driver has its own limit
  * @nr_nodes: number of @nodes
- * @nodes: what there may be
+ * @nodes: array of possible structs
  *
- * A struct with an unknown tag ends what is followed.
+ * The marshaller stops at a struct with an unknown tag.
  */
 struct vgpu_schema_chain {
 	u16 head;
@@ -288,27 +289,27 @@ struct vgpu_schema_chain {
 enum vgpu_schema_arg {
 	VGPU_ARG_STRUCT,	/* address of a struct */
 	VGPU_ARG_VALUE,		/* an integer, or unused */
-	VGPU_ARG_STRING,	/* address of a string, @size is the limit */
+	VGPU_ARG_STRING,	/* address of a string of at most @size bytes */
 	VGPU_ARG_FD,		/* an fd of the caller */
-	VGPU_ARG_REFUSED,	/* cannot be forwarded: @error */
-	VGPU_ARG_MAP,		/* address of a struct; maps memory by itself: @map */
+	VGPU_ARG_REFUSED,	/* not forwarded: fails with @error */
+	VGPU_ARG_MAP,		/* address of a struct of an ioctl that maps memory: @map */
 };
 
 /**
- * struct vgpu_schema_map - an ioctl that maps memory of the device by itself
- * @cmd: its command, of a struct of 64 bytes at most, as @place_cmd's; with @size 0 it fails with
- *	EINVAL if all else is right
- * @handle: FIELD of its argument, like what follows: which memory
- * @offset: where in it
- * @size: bytes
- * @mode: how
- * @addr: out: where it is mapped
- * @place_cmd: the ioctl that tells the offset for mmap of the whole
- * @place_handle: FIELD of that one's argument, like what follows: which memory
- * @place_mode: how
- * @place: out: the offset
+ * struct vgpu_schema_map - ioctl that maps memory of the device by itself
+ * @cmd: command of the ioctl, whose struct has 64 bytes at most, like that of @place_cmd; the
+ *	ioctl fails with EINVAL if @size is 0 and everything else is valid
+ * @handle: FIELD of its argument, like the next four: handle of the memory
+ * @offset: offset in the memory
+ * @size: number of bytes
+ * @mode: caching mode
+ * @addr: out: address of the mapping
+ * @place_cmd: command of the ioctl that returns the mmap offset of the memory
+ * @place_handle: FIELD of the argument of @place_cmd, like the next two: handle of the memory
+ * @place_mode: caching mode
+ * @place: out: the mmap offset
  * @nr_modes: number of @modes
- * @modes: what there may be in @mode, and what that is in @place_mode
+ * @modes: array of the values of @mode and the equivalent values of @place_mode
  */
 struct vgpu_schema_map {
 	u32 cmd;
@@ -331,12 +332,12 @@ struct vgpu_schema_map_mode {
 };
 
 /**
- * struct vgpu_schema_blank - an ioctl about a buffer that is new
- * @makes: it makes the buffer, which nothing but this file has then, and whose bytes are
- *	zero or not defined; else it tells the offset of a buffer that was made
- * @handle: FIELD of its argument, like what follows: the buffer's name; of 8 bytes at most
- * @offset: for mmap; NONE: another ioctl tells it
- * @when: as the argument is after the call; only a FIELD, equal to its value
+ * struct vgpu_schema_blank - ioctl about a buffer that is new
+ * @makes: true if the ioctl makes the buffer: no other file has the buffer then, and its bytes
+ *	are zero or undefined; false if the ioctl returns the mmap offset of such a buffer
+ * @handle: FIELD of its argument: handle of the buffer, 8 bytes at most
+ * @offset: FIELD of its argument: mmap offset; NONE: another ioctl returns it
+ * @when: condition on the argument after the call; only a FIELD, equal to its value
  */
 struct vgpu_schema_blank {
 	bool makes;
@@ -346,40 +347,40 @@ struct vgpu_schema_blank {
 };
 
 /*
- * Neither reads nor writes memory of the device that a program has mapped, nor lets others do it
- * with no other call on this file.
+ * The ioctl neither reads nor writes device memory that a program has mapped, and does not let
+ * others do so unless another call is made on this file.
  */
 #define VGPU_IOCTL_NO_MAPPED	BIT(0)
-/* The command is compared as a whole: a bare number, or one of several of one number. */
+/* The whole command is compared: it is a bare number, or several commands have this number. */
 #define VGPU_IOCTL_EXACT	BIT(1)
-/* The result, if not negative, is an fd. */
+/* A non-negative result is an fd. */
 #define VGPU_IOCTL_RESULT_FD	BIT(2)
-/* 32-bit programs have another layout: see struct vgpu_schema's compat. */
+/* The layout of 32-bit programs differs: see @compat of struct vgpu_schema. */
 #define VGPU_IOCTL_NATIVE	BIT(3)
-/* The driver wants CAP_SYS_ADMIN, at times: the host is told whether the caller has it. */
+/* The driver may check CAP_SYS_ADMIN: the call says if the caller has it (VGPU_CALL_ADMIN). */
 #define VGPU_IOCTL_ADMIN	BIT(5)
-/* @size_from counts only what is behind the first @size bytes. */
+/* @size_from counts only the bytes behind the first @size bytes. */
 #define VGPU_IOCTL_SIZE_BEHIND	BIT(4)
 
 /**
- * struct vgpu_schema_ioctl - one ioctl
- * @cmd: the command; unless EXACT, one with the same type and number but
- *	another size or direction (an older or newer program's) is this one too:
- *	what lies behind its end counts as zero
- * @name: its name, for people
+ * struct vgpu_schema_ioctl - description of an ioctl
+ * @cmd: command. Unless EXACT, a command with the same type and number but another size or
+ *	direction (of an older or newer program) matches as well: bytes behind its end count as
+ *	zero
+ * @name: name for statistics
  * @arg: enum vgpu_schema_arg
- * @dir: 0: as the command says; else VGPU_IN, VGPU_OUT, VGPU_INOUT; with
- *	VGPU_OUT nobody looks for fields
+ * @dir: direction of the argument, VGPU_IN, VGPU_OUT or VGPU_INOUT; 0: that of the command. The
+ *	fields are not processed with VGPU_OUT
  * @flags: VGPU_IOCTL_*
  * @error: REFUSED: positive errno
- * @size: 0: as the command says; else bytes
- * @size_from: FIELD of the first @size bytes that gives the whole size, if
- *	larger; the struct tells its own size. More than VGPU_SCHEMA_SIZED_MAX is
- *	left to demand paging
- * @body: STRUCT: its fields; those of size 0 have none
- * @lesson: what its success teaches, or NULL
- * @map: MAP
- * @blank: STRUCT: it makes a new buffer, or tells where that is; else NULL
+ * @size: size of the argument in bytes; 0: that of the command
+ * @size_from: FIELD of the first @size bytes that has the size of the whole struct, if larger.
+ *	More than VGPU_SCHEMA_SIZED_MAX bytes are left to demand paging
+ * @body: STRUCT: fields of the argument; a struct of size 0 has none
+ * @lesson: number that the ioctl teaches on success, or NULL
+ * @map: MAP: description of the mapping
+ * @blank: STRUCT: description of the new buffer that the ioctl makes, or whose offset it
+ *	returns; else NULL
  */
 struct vgpu_schema_ioctl {
 	u32 cmd;
@@ -396,32 +397,32 @@ struct vgpu_schema_ioctl {
 	const char *name;
 };
 
-/* Files whose drivers may hand memory that they keep from one to the other. */
+/* Sets of files whose drivers may pass kept memory on to each other. */
 enum vgpu_schema_keepers {
-	VGPU_KEEPERS_FILE,	/* none: the memory belongs to the file of the call */
-	VGPU_KEEPERS_NVIDIA,	/* objects are handed from client to client, and to nvidia-uvm */
-	VGPU_KEEPERS_NVIDIA_ANY, /* likewise, from any client to the driver's own */
-	VGPU_KEEPERS_UVC,	/* a buffer may come into the queue of another file, see schema.c */
+	VGPU_KEEPERS_FILE,	/* none: memory belongs to the file of the call */
+	VGPU_KEEPERS_NVIDIA,	/* objects are passed between clients, and to nvidia-uvm */
+	VGPU_KEEPERS_NVIDIA_ANY, /* objects are passed from any client to the driver's own */
+	VGPU_KEEPERS_UVC,	/* a buffer may get into another file's queue, see schema.c */
 };
 
 /**
- * struct vgpu_schema_event - something that read() gives, as of DRM devices
- * @type: by which it is known
- * @body: a struct that begins with the type and its own length, four bytes each; only
- *	STAMPs are looked at
+ * struct vgpu_schema_event - event that read() returns, as of DRM devices
+ * @type: type of the event
+ * @body: struct of the event, which begins with its type and its length, four bytes each; only
+ *	STAMP fields are processed
  */
 struct vgpu_schema_event {
 	u32 type;
 	struct vgpu_schema_struct body;
 };
 
-/* Room for alsa-lib's TLVs: 4096 bytes behind a head. */
+/* Maximum size of a struct with @size_from: alsa-lib's TLVs have 4096 bytes behind a head. */
 #define VGPU_SCHEMA_SIZED_MAX	8192
 
 /**
- * struct vgpu_schema_live - a page that changes, or is looked at, with no call
- * @offset: for mmap
- * @error: positive errno of mapping it, upon which libraries do without
+ * struct vgpu_schema_live - page whose contents change, or are read, without a call
+ * @offset: mmap offset
+ * @error: positive errno with which mapping the page fails; libraries do without the page then
  */
 struct vgpu_schema_live {
 	u64 offset;
@@ -429,25 +430,27 @@ struct vgpu_schema_live {
 };
 
 /**
- * struct vgpu_schema - the ioctls of one kind of file
- * @name: for people
+ * struct vgpu_schema - ioctls of one kind of file
+ * @name: name for messages of tests
  * @nr_ioctls: number of @ioctls
- * @ioctls: rising by type and number (the low 16 bits of the command); EXACT ones of
- *	one number by the command
+ * @ioctls: array in ascending order of type and number (the low 16 bits of the command); EXACT
+ *	entries with the same number are in the order of the command
  * @nr_compat: number of @compat
- * @compat: looked at first for 32-bit programs, likewise in order
- * @base: where to look for what is not here, or NULL
- * @apart: programs and the device take turns at whole buffers: while the one writes to a page
- *	of what is mapped, the other does not
- * @polled: positive errno of mapping memory for reading and writing that could only be a copy, as
- *	it changes, or is looked at, with no call; COPIED fields name exceptions; 0: a copy will do
- * @keepers: enum vgpu_schema_keepers: memory that calls on a file of these have handed over (KEPT)
- *	stays pinned until no file is open any more that may have it, see keep_group.c; 0: until
+ * @compat: array in the same order that is searched first for 32-bit programs
+ * @base: schema to search after this one, or NULL
+ * @apart: true if programs and the device take turns with whole buffers: while one writes to a
+ *	page of a mapping, the other does not
+ * @polled: positive errno with which a readable and writable mapping fails in copy mode,
+ *	because the memory changes, or is read, without a call; COPIED fields name exceptions;
+ *	0: copy mode is fine
+ * @keepers: enum vgpu_schema_keepers: memory that a call on a file of this set has handed over
+ *	(KEPT) stays pinned until no file is open that may have it, see keep_group.c; 0: until
  *	the file of the call is closed
  * @nr_live: number of @live
- * @live: what cannot be mapped as a copy
+ * @live: array of pages that must not be mapped in copy mode
  * @nr_events: number of @events
- * @events: what reading a device file gives, one after the other; others may come in between
+ * @events: array of events that reading the device file returns in sequence; unknown events may
+ *	come in between
  */
 struct vgpu_schema {
 	const char *name;
@@ -486,9 +489,12 @@ struct vgpu_schema {
 #define VGPU_RDEV(s, member)	VGPU_PLACE(VGPU_FIELD_RDEV, s, member)
 #define VGPU_PID(s, member)	VGPU_PLACE(VGPU_FIELD_PID, s, member)
 #define VGPU_PIDS(s, member)	VGPU_PLACE(VGPU_FIELD_PIDS, s, member)
-/* A time of CLOCK_MONOTONIC in nanoseconds. */
+/* Field with a time of CLOCK_MONOTONIC in nanoseconds. */
 #define VGPU_STAMP(s, member)	VGPU_PLACE(VGPU_FIELD_STAMP, s, member)
-/* A time in two integers, @n bytes together, of which @first is the first: see @unit. */
+/*
+ * Field with a time in two integers, @n bytes together, the first of which is @first: see
+ * @unit.
+ */
 #define VGPU_STAMP_PARTS(s, first, n, u) \
 	.type = VGPU_FIELD_STAMP, .offset = offsetof(s, first), .size = (n), .unit = (u)
 #define VGPU_CHOOSE_CLOCK(s, member) VGPU_PLACE(VGPU_FIELD_CLOCK, s, member)
@@ -518,7 +524,7 @@ struct vgpu_schema {
 #define VGPU_WHEN_LEAST(s, member, v) \
 	{ .ref = VGPU_FIELD(s, member), .mask = ~0ULL, .value = (v), .least = true }
 
-/* A new buffer, of which @member is the name; and one for which @place is told to mmap. */
+/* Entry for a new buffer with handle @member; entry for an ioctl that returns its mmap @place. */
 #define VGPU_BLANK_MADE(s, member)	{ .makes = true, .handle = VGPU_FIELD(s, member) }
 #define VGPU_BLANK_PLACED(s, member, place) \
 	{ .handle = VGPU_FIELD(s, member), .offset = VGPU_FIELD(s, place) }
@@ -526,7 +532,7 @@ struct vgpu_schema {
 #define VGPU_STRUCT(s, f)	{ .size = sizeof(s), .nr_fields = ARRAY_SIZE(f), .fields = (f) }
 #define VGPU_PLAIN(s)		{ .size = sizeof(s) }
 
-/* An ioctl whose argument is plain data, or with the fields of a table. */
+/* Entry for an ioctl whose argument is plain data, or has the fields of a table. */
 #define VGPU_IOCTL(c, s)	.cmd = (c), .name = #c, .body = VGPU_PLAIN(s)
 #define VGPU_IOCTL_WITH(c, s, f) .cmd = (c), .name = #c, .body = VGPU_STRUCT(s, f)
 #define VGPU_IOCTL_NO_ARG(c)	.cmd = (c), .name = #c, .arg = VGPU_ARG_VALUE
@@ -562,36 +568,39 @@ extern const struct vgpu_schema vgpu_schema_sound;
 extern const struct vgpu_schema vgpu_schema_sound_control;
 
 /**
- * vgpu_schema_for_export - which schema the files of an export have
+ * vgpu_schema_for_export - find the schema of the files of an export
  * @kind: VGPU_EXPORT_*
  * @driver: name of the host's driver
- * @title: of a sound card's node, its name
- * @path: device file on the host, maybe a symbolic link
+ * @title: name of the node of a sound card
+ * @path: path of the device file on the host, maybe of a symbolic link
  *
- * Return: a schema, or NULL: everything is left to demand paging.
+ * Return: a schema, or NULL: all arguments are left to demand paging.
  */
 const struct vgpu_schema *vgpu_schema_for_export(u32 kind, const char *driver, const char *title,
 						 const char *path);
 
-/* Likewise for an object that came back from a call on a file with schema @from. */
+/* Find the schema of an object that a call on a file with schema @from has returned. */
 const struct vgpu_schema *vgpu_schema_for_object(u32 kind, const struct vgpu_schema *from);
 
-/* Return: 0, or -errno where a copy of what lies at @offset would be of no use. */
+/* Return: 0, or -errno if the page at @offset must not be mapped in copy mode. */
 int vgpu_schema_check_map(const struct vgpu_schema *schema, u64 offset);
 
-/* Return: 0, or the positive errno of mapping memory that could only be a copy: see @polled. */
+/* Return: 0, or the positive errno of readable and writable mappings in copy mode: see @polled. */
 int vgpu_schema_polled(const struct vgpu_schema *schema);
 
-/* Finds who shares the memory that devices of a driver keep. Return: enum vgpu_schema_keepers. */
+/* Find the set of files that share kept memory. Return: enum vgpu_schema_keepers. */
 u8 vgpu_schema_keepers(const struct vgpu_schema *schema, const char *driver, const char *title);
 
-/* Return: programs and the device write to no page at the same time. NULL: it is not known. */
+/*
+ * Return: true if programs and the device never write to a page at the same time; false for
+ * NULL.
+ */
 bool vgpu_schema_is_apart(const struct vgpu_schema *schema);
 
-/* Return: what read() calls @type, or NULL. */
+/* Return: description of the event @type, or NULL. */
 const struct vgpu_schema_event *vgpu_schema_find_event(const struct vgpu_schema *schema, u32 type);
 
-/* Return: the entry for @cmd, or NULL. */
+/* Return: entry for @cmd, or NULL. */
 const struct vgpu_schema_ioctl *vgpu_schema_find(const struct vgpu_schema *schema, u32 cmd,
 						 bool compat);
 

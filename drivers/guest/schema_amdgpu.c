@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of amdgpu: amdgpu_drm.h; what is not here is DRM core's.
+ * Schema of amdgpu: amdgpu_drm.h; other ioctls are DRM core's.
  *
- * Arguments are unions: what goes in, and in the same place what comes back.
+ * Arguments are unions of the inputs and the outputs.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -10,13 +10,13 @@
 #include "schema.h"
 #include "schema_uapi.h"
 
-/* An array of @t that the driver reads, and one that it may fill. */
+/* Entry for an array of @t that the driver reads, and for one that it may fill. */
 #define READS(s, pointer, t, n) \
 	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
 #define FILLS(s, pointer, t, n) \
 	{ VGPU_PTR(s, pointer), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
 
-/* Entries have the size that the program says, also as a chunk of a CS. */
+/* The program states the size of the entries, also in a chunk of a CS. */
 #define LIST_ENTRIES(s, list, number, bytes) \
 	{ VGPU_PTR(s, list), .dir = VGPU_IN, .count = VGPU_FIELD(s, number), \
 	  .stride = VGPU_FIELD(s, bytes) }
@@ -32,7 +32,7 @@ static const struct vgpu_schema_field chunk_list[] = {
 static const struct vgpu_schema_struct chunk_bo_handles =
 	VGPU_STRUCT(struct drm_amdgpu_bo_list_in, chunk_list);
 
-/* What a chunk is tells its tag; all kinds but one are plain data. */
+/* The tag of a chunk tells its kind; all kinds except one are plain data. */
 #define CHUNK_DATA \
 	VGPU_PTR(struct drm_amdgpu_cs_chunk, chunk_data), .dir = VGPU_IN, .unit = sizeof(__u32), \
 	.count = VGPU_FIELD(struct drm_amdgpu_cs_chunk, length_dw)
@@ -57,7 +57,7 @@ static const struct vgpu_schema_field cs[] = {
 	  .count = VGPU_FIELD(union drm_amdgpu_cs, in.num_chunks), .elem = &a_chunk_pointer },
 };
 
-/* As much as there is, or as fits. */
+/* The driver fills as much as there is, or as fits. */
 static const struct vgpu_schema_field info[] = {
 	FILLS(struct drm_amdgpu_info, return_pointer, __u8, return_size),
 };
@@ -76,7 +76,7 @@ static const struct vgpu_schema_field gem_op[] = {
 #endif
 };
 
-/* The ends of all waiting are points in time (amdgpu_gem_timeout()). */
+/* Timeouts of all waits are absolute times (amdgpu_gem_timeout()). */
 static const struct vgpu_schema_field gem_wait_idle[] = {
 	{ VGPU_TIME(union drm_amdgpu_gem_wait_idle, in.timeout) },
 };
@@ -99,7 +99,7 @@ static const struct vgpu_schema_field fence_to_handle[] = {
 	FENCE_FD(AMDGPU_FENCE_TO_HANDLE_GET_SYNC_FILE_FD),
 };
 
-/* A file of amdgpu itself, of which the contexts are meant. */
+/* The fd is a file of amdgpu itself, whose contexts are changed. */
 static const struct vgpu_schema_field sched[] = {
 	{ VGPU_FD_IN(union drm_amdgpu_sched, in.fd) },
 };
@@ -112,7 +112,7 @@ static const struct vgpu_schema_field gem_va[] = {
 #define USERQ		union drm_amdgpu_userq
 #define USERQ_CREATE	.when = VGPU_WHEN_EQUAL(USERQ, in.op, AMDGPU_USERQ_OP_CREATE)
 
-/* A ring in mapped memory, as virtio-gpu's contexts have one; a kernel without says so, too. */
+/* The ring is in mapped memory, as in virtio-gpu's contexts; old kernels fail with EINVAL, too. */
 static const struct vgpu_schema_field userq[] = {
 	{ VGPU_LIVE(USERQ, in.op), .error = EINVAL, USERQ_CREATE },
 	{ VGPU_PTR(USERQ, in.mqd), .dir = VGPU_IN, .count = VGPU_FIELD(USERQ, in.mqd_size),
@@ -146,11 +146,11 @@ static const struct vgpu_schema_field list_handles[] = {
 };
 #endif
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
-	/* A new buffer may get the map offset of one that is gone. */
+	/* A new buffer may get the mmap offset of a destroyed one. */
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_CREATE, union drm_amdgpu_gem_create) },
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_GEM_MMAP, union drm_amdgpu_gem_mmap), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_AMDGPU_CTX, union drm_amdgpu_ctx) },
@@ -167,7 +167,10 @@ static const struct vgpu_schema_ioctl amdgpu_ioctls[] = {
 #endif
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_CS, union drm_amdgpu_wait_cs, wait_cs) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_GEM_OP, struct drm_amdgpu_gem_op, gem_op) },
-	/* Memory of the process for keeps: as a kernel says that cannot do it. */
+	/*
+	 * The device would keep memory of the process; kernels without that support fail with
+	 * ENODEV, too.
+	 */
 	{ .body = VGPU_PLAIN(struct drm_amdgpu_gem_userptr),
 	  VGPU_IOCTL_REFUSE(DRM_IOCTL_AMDGPU_GEM_USERPTR, ENODEV) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_AMDGPU_WAIT_FENCES, union drm_amdgpu_wait_fences,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Schemas of what fds of drivers name, and of where the fds come from. */
+/* Schemas of dma-bufs, and of the devices that make them. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
@@ -16,7 +16,7 @@ static const struct vgpu_schema_field import_sync_file[] = {
 
 static const struct vgpu_schema_ioctl dma_buf_ioctls[] = {
 	{ VGPU_IOCTL(DMA_BUF_IOCTL_SYNC, struct dma_buf_sync) },
-	/* Declared with the size of a number: what it takes is a string. */
+	/* The command has the size of a number, but the argument is a string. */
 	{ .cmd = DMA_BUF_SET_NAME_B, .name = "DMA_BUF_SET_NAME", .arg = VGPU_ARG_STRING,
 	  .size = DMA_BUF_NAME_LEN, .flags = VGPU_IOCTL_NO_MAPPED },
 	{ VGPU_IOCTL_WITH(DMA_BUF_IOCTL_EXPORT_SYNC_FILE, struct dma_buf_export_sync_file,
@@ -46,7 +46,7 @@ const struct vgpu_schema vgpu_schema_dma_heap = {
 	.nr_ioctls = ARRAY_SIZE(dma_heap_ioctls),
 };
 
-/* Memory of this machine for keeps: as if the file were of the wrong kind. */
+/* The device would keep memory of the guest: fail as for a file of the wrong kind. */
 static const struct vgpu_schema_ioctl udmabuf_ioctls[] = {
 	{ .body = VGPU_PLAIN(struct udmabuf_create), VGPU_IOCTL_REFUSE(UDMABUF_CREATE, EINVAL) },
 	{ .body = VGPU_PLAIN(struct udmabuf_create_list),

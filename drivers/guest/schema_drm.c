@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of DRM core: drm.h, without mode setting (schema_drm_mode.c).
- * drm_ioctl() goes by the number, takes any size of struct, and copies the
- * struct out also when it fails.
+ * Schema of DRM core: drm.h, without mode setting (schema_drm_mode.c). drm_ioctl() goes by the
+ * number of a command, takes any size of struct, and copies the struct out on failure as well.
  *
- * An array that the driver fills only if it fits, or as far as it has elements,
- * is VGPU_INOUT: what the driver leaves alone then stays as it was.
+ * An array that the driver fills only if it fits, or only as far as it has elements, is
+ * VGPU_INOUT: the program's bytes stay where the driver writes nothing.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -13,7 +12,7 @@
 #include "schema.h"
 #include "schema_uapi.h"
 
-/* drm_copy_field(): as much as fits, and the whole length is told. */
+/* drm_copy_field() copies as much as fits, and returns the whole length. */
 #define TEXT(s, text, len) \
 	{ VGPU_PTR(s, text), .dir = VGPU_INOUT, .count = VGPU_FIELD(s, len) }
 
@@ -32,7 +31,7 @@ static const struct vgpu_schema_field set_unique[] = {
 	  .count = VGPU_FIELD(struct drm_unique, unique_len) },
 };
 
-/* DRI1: drivers without it refuse these, whatever is in them. */
+/* Ioctls of DRI1: drivers without it reject them, whatever the argument is. */
 static const struct vgpu_schema_field buf_info[] = {
 	{ VGPU_PTR(struct drm_buf_info, list), .dir = VGPU_INOUT,
 	  .unit = sizeof(struct drm_buf_desc), .count = VGPU_FIELD(struct drm_buf_info, count) },
@@ -84,8 +83,8 @@ static const struct vgpu_schema_field syncobj_import[] = {
 	  .count = VGPU_FIELD(s, count_handles) }
 
 /*
- * Unlike those of most drivers' waits, these ends of waiting are points in time, and
- * so is until when it would be good to have waited.
+ * Timeouts of these waits are absolute times, unlike those of most drivers; the deadline is
+ * absolute, too.
  */
 #define TIMES(s) \
 	{ VGPU_TIME(s, timeout_nsec) }, \
@@ -122,8 +121,8 @@ static const struct vgpu_schema_field syncobj_eventfd[] = {
 };
 
 /*
- * Where an event is asked for, the program's signal stays in the place of the seconds; then
- * nothing there has changed.
+ * If an event is requested, the program's signal stays in the place of the seconds: the place
+ * is unchanged then.
  */
 static const struct vgpu_schema_field wait_vblank[] = {
 	{ VGPU_STAMP_PARTS(union drm_wait_vblank, reply.tval_sec, 2 * sizeof(long),
@@ -162,9 +161,9 @@ static const struct vgpu_schema_field unique32[] = {
 	TEXT(struct drm_unique32, unique, unique_len),
 };
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-/* Longs or pointers inside: 32-bit programs have another struct. */
+/* Structs with longs or pointers, which are different for 32-bit programs. */
 #define LONGS	.flags = VGPU_IOCTL_NATIVE
 
 static const struct vgpu_schema_ioctl drm_ioctls[] = {
@@ -193,7 +192,7 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_ADD_BUFS, struct drm_buf_desc), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_MARK_BUFS, struct drm_buf_desc), LONGS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_INFO_BUFS, struct drm_buf_info, buf_info), LONGS },
-	/* Not MAP_BUFS: it would map memory, but in the shadow only. */
+	/* MAP_BUFS is missing: it would map memory in the shadow only. */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_FREE_BUFS, struct drm_buf_free, buf_free), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_RM_MAP, struct drm_map), LONGS },
 	{ VGPU_IOCTL(DRM_IOCTL_SET_SAREA_CTX, struct drm_ctx_priv_map), LONGS },
@@ -238,7 +237,7 @@ static const struct vgpu_schema_ioctl drm_ioctls[] = {
 			  syncobj_export), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, struct drm_syncobj_handle,
 			  syncobj_import), BOOKS },
-	/* Waits return when the device is done: mapped memory has changed. */
+	/* A wait returns when the device is done: mapped memory has changed then. */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_WAIT, struct vgpu_syncobj_wait, syncobj_wait) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_SYNCOBJ_RESET, struct drm_syncobj_array, syncobj_array),
 	  BOOKS },
@@ -264,7 +263,7 @@ static const struct vgpu_schema_ioctl drm_compat[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_WAIT_VBLANK32, union drm_wait_vblank32, wait_vblank32) },
 };
 
-/* What read() gives. Events of drivers have types of their own. */
+/* Events that read() returns. Events of drivers have types of their own. */
 static const struct vgpu_schema_field vblank_event[] = {
 	{ VGPU_STAMP_PARTS(struct drm_event_vblank, tv_sec, 2 * sizeof(__u32), USEC_PER_SEC) },
 };

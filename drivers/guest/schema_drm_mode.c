@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of DRM mode setting: drm_mode.h. See schema_drm.c for the rules.
+ * Schema of DRM mode setting: drm_mode.h. The rules are in schema_drm.c.
  *
- * Queries are made twice: first without room for arrays, which tells the
- * counts, then with room; the driver tells the whole count each time, and fills
- * an array if it fits or as far as there is room, each ioctl in its own way.
+ * Programs make queries twice: first without room for arrays, which returns the counts, then
+ * with room. The driver returns the whole count each time, and fills an array if it fits, or as
+ * far as there is room, depending on the ioctl.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -12,7 +12,7 @@
 #include "schema.h"
 #include "schema_uapi.h"
 
-/* An array of @t that the driver may fill, and one that it reads. */
+/* Entry for an array of @t that the driver may fill, and for one that it reads. */
 #define FILLS(s, pointer, t, n) \
 	{ VGPU_PTR(s, pointer), .dir = VGPU_INOUT, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
 #define READS(s, pointer, t, n) \
@@ -25,12 +25,12 @@ static const struct vgpu_schema_field card_res[] = {
 	FILLS(struct drm_mode_card_res, encoder_id_ptr, __u32, count_encoders),
 };
 
-/* GETCRTC has the struct, too, but touches no connectors. */
+/* GETCRTC has the same struct, but does not access the connectors. */
 static const struct vgpu_schema_field set_crtc[] = {
 	READS(struct drm_mode_crtc, set_connectors_ptr, __u32, count_connectors),
 };
 
-/* Exactly gamma_size elements, or -EINVAL. */
+/* The driver takes exactly gamma_size elements, or fails with -EINVAL. */
 #define LUT(d, colour) \
 	{ VGPU_PTR(struct drm_mode_crtc_lut, colour), .dir = (d), .unit = sizeof(__u16), \
 	  .count = VGPU_FIELD(struct drm_mode_crtc_lut, gamma_size) }
@@ -82,8 +82,9 @@ static const struct vgpu_schema_field obj_get_properties[] = {
 };
 
 /*
- * What the value of a property is depends on the property, of which programs
- * find the number by its name, and so do we: these have fds in or behind them.
+ * The meaning of a property's value depends on the property. The number of a property is found
+ * by its name, by programs and by the schema. The values of these properties are fds, or
+ * pointers to fds.
  */
 static const char *const fence_names[] = {
 	"IN_FENCE_FD", "OUT_FENCE_PTR", "WRITEBACK_OUT_FENCE_PTR", NULL
@@ -104,7 +105,7 @@ static const struct vgpu_schema_struct fence = VGPU_STRUCT(__s32, fence_fd);
 
 #define WHEN_NAMED(n)	VGPU_WHEN_BESIDE(struct drm_mode_atomic, props_ptr, __u32, n)
 
-/* The driver writes -1 there before all else, and again when it fails. */
+/* The driver writes -1 there first, and again on failure. */
 #define OUT_FENCE(n) \
 	{ .type = VGPU_FIELD_PTR, .size = sizeof(__u64), .dir = VGPU_INOUT, .elem = &fence, \
 	  .when = WHEN_NAMED(n) }
@@ -117,7 +118,7 @@ static const struct vgpu_schema_field property_value[] = {
 
 static const struct vgpu_schema_struct property_values = VGPU_STRUCT(__u64, property_value);
 
-/* For each of count_objs objects a number of properties: their sum counts. */
+/* The number of properties of each object is in an array: their sum is the count. */
 #define OBJECTS	VGPU_FIELD(struct drm_mode_atomic, count_objs)
 #define PROPERTIES VGPU_SUM(struct drm_mode_atomic, count_props_ptr, __u32)
 
@@ -149,10 +150,10 @@ static const struct vgpu_schema_field get_lease[] = {
 	FILLS(struct drm_mode_get_lease, objects_ptr, __u32, count_objects),
 };
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
-/* Programs draw all of a dumb buffer before they show it: its bytes are not defined. */
+/* Programs draw all of a dumb buffer before they show it: its bytes are undefined. */
 static const struct vgpu_schema_blank create_dumb =
 	VGPU_BLANK_MADE(struct drm_mode_create_dumb, handle);
 
@@ -182,7 +183,7 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_RMFB, unsigned int) },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_PAGE_FLIP, struct drm_mode_crtc_page_flip) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_DIRTYFB, struct drm_mode_fb_dirty_cmd, dirty_fb) },
-	/* A new buffer may get the map offset of one that is gone. */
+	/* A new buffer may get the mmap offset of a destroyed one. */
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_CREATE_DUMB, struct drm_mode_create_dumb),
 	  .blank = &create_dumb },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_MAP_DUMB, struct drm_mode_map_dumb), .blank = &map_dumb },
@@ -192,7 +193,7 @@ static const struct vgpu_schema_ioctl mode_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_GETPLANE, struct drm_mode_get_plane, get_plane),
 	  BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_SETPLANE, struct drm_mode_set_plane) },
-	/* On x86 32-bit programs have no padding before modifier. */
+	/* 32-bit programs on x86 have no padding before modifier. */
 	{ VGPU_IOCTL(DRM_IOCTL_MODE_ADDFB2, struct drm_mode_fb_cmd2),
 	  .flags = VGPU_IOCTL_NATIVE },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_MODE_OBJ_GETPROPERTIES, struct drm_mode_obj_get_properties,

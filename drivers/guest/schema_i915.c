@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of i915: i915_drm.h, without contexts (schema_i915_context.c); what is
- * not there either is DRM core's.
+ * Schema of i915: i915_drm.h, without contexts (schema_i915_context.c); other ioctls are DRM
+ * core's.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
 #include "schema_i915.h"
 
-/* An array of @t that the driver reads, and one that it may fill. */
+/* Entry for an array of @t that the driver reads, and for one that it may fill. */
 #define READS(s, pointer, t, n) \
 	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
 #define FILLS(s, pointer, t, n) \
@@ -39,7 +39,7 @@ static const struct vgpu_schema_map_mode gem_mmap_modes[] = {
 	{ I915_MMAP_WC, I915_MMAP_OFFSET_WC },
 };
 
-/* Newer devices have not got it, and say so by EOPNOTSUPP. */
+/* Newer devices do not support this ioctl, and fail with EOPNOTSUPP. */
 static const struct vgpu_schema_map gem_mmap = {
 	.cmd = DRM_IOCTL_I915_GEM_MMAP,
 	.handle = VGPU_FIELD(struct drm_i915_gem_mmap, handle),
@@ -61,7 +61,7 @@ static const struct vgpu_schema_map gem_mmap = {
 #define OBJECT	struct drm_i915_gem_exec_object2
 #define FENCES	struct drm_i915_gem_execbuffer_ext_timeline_fences
 
-/* The driver writes back where objects are, and what it took for it in relocations. */
+/* The driver writes back the addresses of objects, and those it used in relocations. */
 static const struct vgpu_schema_field exec_object[] = {
 	FILLS(OBJECT, relocs_ptr, struct drm_i915_gem_relocation_entry, relocation_count),
 };
@@ -80,7 +80,7 @@ static const struct vgpu_schema_node exec_exts[] = {
 
 static const struct vgpu_schema_chain exec_chain = VGPU_I915_CHAIN(exec_exts);
 
-/* The place of the clip rectangles of old serves fences, too; so do rsvd2's halves. */
+/* Arrays of fences use the field of the old clip rectangles; fds of fences are in rsvd2. */
 #define FENCE_FD(t, half, flag) \
 	.type = (t), .size = sizeof(__u32), .offset = offsetof(EXEC, rsvd2) + 4 * (half), \
 	.when = VGPU_WHEN_FLAG(EXEC, flags, flag)
@@ -101,7 +101,7 @@ static const struct vgpu_schema_field execbuffer2[] = {
 
 /* --- memory --------------------------------------------------------------- */
 
-/* As far as it came, also when it fails. */
+/* The driver fills as much as it could read, on failure as well. */
 static const struct vgpu_schema_field gem_pread[] = {
 	FILLS(struct drm_i915_gem_pread, data_ptr, __u8, size),
 };
@@ -132,7 +132,7 @@ static const struct vgpu_schema_field create_ext[] = {
 	{ VGPU_CHAIN(struct drm_i915_gem_create_ext, extensions), .chain = &create_chain },
 };
 
-/* The driver clears what programs get. */
+/* The driver clears the memory of new buffers. */
 static const struct vgpu_schema_blank gem_create =
 	VGPU_BLANK_MADE(struct drm_i915_gem_create, handle);
 
@@ -147,7 +147,7 @@ static const struct vgpu_schema_blank gem_mmap_offset =
 #define CONFIG	struct drm_i915_perf_oa_config
 #define ITEM	struct drm_i915_query_item
 
-/* Pairs of register and value. */
+/* Field of pairs of a register and its value. */
 #define REGS(d, name) \
 	{ VGPU_PTR(CONFIG, name ## _regs_ptr), .dir = (d), .unit = 2 * sizeof(__u32), \
 	  .count = VGPU_FIELD(CONFIG, n_ ## name ## _regs) }
@@ -166,7 +166,7 @@ static const struct vgpu_schema_field get_config[] = {
 
 static const struct vgpu_schema_struct a_config = VGPU_STRUCT(CONFIG, get_config);
 
-/* A query for one configuration: it comes behind what tells which. */
+/* Query for one configuration, which follows the id of the configuration. */
 static const struct vgpu_schema_field config_query[] = {
 	{ .type = VGPU_FIELD_STRUCT, .size = 1,
 	  .offset = sizeof(struct drm_i915_query_perf_config), .elem = &a_config,
@@ -185,7 +185,7 @@ static const struct vgpu_schema_struct a_config_query = {
 	  .stride = VGPU_FIELD(ITEM, length), \
 	  .when = VGPU_WHEN_EQUAL(ITEM, flags, DRM_I915_QUERY_PERF_CONFIG_DATA_FOR_ ## by) }
 
-/* First without room, which tells the length. */
+/* Programs query the length first, without room. */
 static const struct vgpu_schema_field query_item[] = {
 	ONE_CONFIG(UUID),
 	ONE_CONFIG(ID),
@@ -199,7 +199,7 @@ static const struct vgpu_schema_field query[] = {
 	  .count = VGPU_FIELD(struct drm_i915_query, num_items) },
 };
 
-/* Pairs of property and value; one value is an address. */
+/* Pair of a property and its value; one value is an address. */
 struct i915_perf_property {
 	__u64 id;
 	__u64 value;
@@ -223,11 +223,11 @@ static const struct vgpu_schema_field perf_open[] = {
 
 /* --- table ---------------------------------------------------------------- */
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-/* Pointers inside, as wide as the program's. */
+/* Structs with pointers, which are different for 32-bit programs. */
 #define LONGS	.flags = VGPU_IOCTL_NATIVE
-/* Of DRI1: drivers do nothing, or refuse, whatever is in it. */
+/* Ioctls of DRI1: drivers do nothing, or reject them, whatever the argument is. */
 #define DRI1(c, s) { VGPU_IOCTL(c, s), LONGS }
 
 static const struct vgpu_schema_ioctl i915_ioctls[] = {
@@ -253,12 +253,12 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	DRI1(DRM_IOCTL_I915_GEM_EXECBUFFER, struct drm_i915_gem_execbuffer),
 	DRI1(DRM_IOCTL_I915_GEM_PIN, struct drm_i915_gem_pin),
 	DRI1(DRM_IOCTL_I915_GEM_UNPIN, struct drm_i915_gem_unpin),
-	/* Programs poll with it: when the device is done, memory has changed. */
+	/* Programs poll with this ioctl: when the device is done, memory has changed. */
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_BUSY, struct drm_i915_gem_busy) },
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_THROTTLE) },
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_ENTERVT) },
 	{ VGPU_IOCTL_NO_ARG(DRM_IOCTL_I915_GEM_LEAVEVT) },
-	/* A new buffer may get the map offset of one that is gone. */
+	/* A new buffer may get the mmap offset of a destroyed one. */
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CREATE, struct drm_i915_gem_create),
 	  .blank = &gem_create },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_PREAD, struct drm_i915_gem_pread, gem_pread) },
@@ -269,7 +269,7 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_SET_TILING, struct drm_i915_gem_set_tiling) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_GET_TILING, struct drm_i915_gem_get_tiling), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_GET_APERTURE, struct drm_i915_gem_get_aperture), BOOKS },
-	/* MMAP_GTT is the shorter form of it. */
+	/* MMAP_GTT is the shorter form of this ioctl. */
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_MMAP_OFFSET, struct drm_i915_gem_mmap_offset), BOOKS,
 	  .blank = &gem_mmap_offset },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GET_PIPE_FROM_CRTC_ID,
@@ -277,7 +277,7 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_MADVISE, struct drm_i915_gem_madvise) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_OVERLAY_PUT_IMAGE, struct drm_intel_overlay_put_image) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_OVERLAY_ATTRS, struct drm_intel_overlay_attrs) },
-	/* EXECBUFFER2 with another direction: then no fence comes back. */
+	/* EXECBUFFER2 without outputs has another direction: no fence is returned then. */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_EXECBUFFER2_WR, EXEC, execbuffer2) },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GET_SPRITE_COLORKEY, struct drm_intel_sprite_colorkey),
 	  BOOKS },
@@ -287,7 +287,10 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_GET_CACHING, struct drm_i915_gem_caching), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_REG_READ, struct drm_i915_reg_read), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GET_RESET_STATS, struct drm_i915_reset_stats), BOOKS },
-	/* Memory of the process for keeps: as devices say that cannot do it. */
+	/*
+	 * The device would keep memory of the process; devices without that support fail with
+	 * ENODEV, too.
+	 */
 	{ .body = VGPU_PLAIN(struct drm_i915_gem_userptr),
 	  VGPU_IOCTL_REFUSE(DRM_IOCTL_I915_GEM_USERPTR, ENODEV) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_PERF_OPEN, struct drm_i915_perf_open_param, perf_open),
@@ -299,7 +302,7 @@ static const struct vgpu_schema_ioctl i915_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_VM_DESTROY, struct drm_i915_gem_vm_control) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CREATE_EXT, struct drm_i915_gem_create_ext,
 			  create_ext), .blank = &gem_create_ext },
-	/* Of a stream that PERF_OPEN opened. */
+	/* Ioctls of a stream that PERF_OPEN has opened. */
 	{ VGPU_IOCTL_NO_ARG(I915_PERF_IOCTL_ENABLE) },
 	{ VGPU_IOCTL_NO_ARG(I915_PERF_IOCTL_DISABLE) },
 	{ VGPU_IOCTL_NO_ARG(I915_PERF_IOCTL_CONFIG) },

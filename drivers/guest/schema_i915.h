@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tables of i915 share. */
+/* Declarations that the tables of i915 share. */
 #ifndef VGPU_SCHEMA_I915_H
 #define VGPU_SCHEMA_I915_H
 
 #include "schema.h"
 #include "schema_uapi.h"
 
-/* Extensions are chained alike everywhere; which there are depends on the ioctl. */
+/* Extensions of all ioctls have the same head; the possible ones depend on the ioctl. */
 #define VGPU_I915_CHAIN(n) { \
 	.head = sizeof(struct i915_user_extension), \
 	.next = offsetof(struct i915_user_extension, next_extension), \
@@ -17,7 +17,7 @@
 	.nodes = (n), \
 }
 
-/* Of contexts. */
+/* Schema of contexts. */
 extern const struct vgpu_schema vgpu_schema_i915_context;
 
 #endif /* VGPU_SCHEMA_I915_H */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of i915's contexts: i915_drm.h. Their parameters are made of all the
- * rest: structs of the program's size, with chains in them, and as extensions
- * of the context's own creation.
+ * Schema of i915's contexts: i915_drm.h. Parameters of contexts are structs whose size the
+ * program states, with chains in them. They are also extensions of the creation of a context.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -16,8 +15,8 @@
 #define ENGINE	struct i915_engine_class_instance
 
 /*
- * PARALLEL_SUBMIT is not among them: as many engines follow as two numbers
- * multiplied. It is left to demand paging, and what comes behind it.
+ * PARALLEL_SUBMIT is missing: the number of engines behind it is the product of two numbers. It
+ * is left to demand paging, with the rest of the chain.
  */
 static const struct vgpu_schema_node engine_exts[] = {
 	{ .body = VGPU_PLAIN(struct i915_context_engines_load_balance), .dir = VGPU_IN,
@@ -49,7 +48,7 @@ static const struct vgpu_schema_struct an_image =
 	VGPU_STRUCT(struct i915_gem_context_param_context_image, image);
 #endif
 
-/* Of these the value is the address of @size bytes; of others, a number. */
+/* The value of these parameters is the address of @size bytes; others are numbers. */
 #define VALUE_OF(p) \
 	VGPU_PTR(PARAM, value), .dir = VGPU_INOUT, \
 	.when = VGPU_WHEN_EQUAL(PARAM, param, I915_CONTEXT_PARAM_ ## p)
@@ -84,11 +83,11 @@ static const struct vgpu_schema_field context_create[] = {
 				 I915_CONTEXT_CREATE_FLAGS_USE_EXTENSIONS) },
 };
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl context_ioctls[] = {
-	/* CONTEXT_CREATE is the shorter form of it. */
+	/* CONTEXT_CREATE is the shorter form of this ioctl. */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_I915_GEM_CONTEXT_CREATE_EXT,
 			  struct drm_i915_gem_context_create_ext, context_create), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_I915_GEM_CONTEXT_DESTROY, struct drm_i915_gem_context_destroy) },

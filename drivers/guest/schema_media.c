@@ -8,7 +8,7 @@
 
 #define TOPOLOGY struct media_v2_topology
 
-/* First without room, which tells the numbers. */
+/* Entry for an array; programs query the numbers of elements first, without room. */
 #define ALL(what, t) \
 	VGPU_PTR(TOPOLOGY, ptr_ ## what), .dir = VGPU_INOUT, .unit = sizeof(t), \
 	.count = VGPU_FIELD(TOPOLOGY, num_ ## what)
@@ -40,12 +40,15 @@ static const struct vgpu_schema_field request_alloc[] = {
 static const struct vgpu_schema_ioctl media_ioctls[] = {
 	{ VGPU_IOCTL(MEDIA_IOC_DEVICE_INFO, struct media_device_info), BOOKS },
 	{ VGPU_IOCTL_WITH(MEDIA_IOC_ENUM_ENTITIES, struct media_entity_desc, entity), BOOKS },
-	/* How many pads and links there are ENUM_ENTITIES has told: demand paging. */
+	/*
+	 * The numbers of pads and links are in the result of ENUM_ENTITIES: left to demand
+	 * paging.
+	 */
 	{ VGPU_IOCTL(MEDIA_IOC_ENUM_LINKS, struct media_links_enum),
 	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
 	{ VGPU_IOCTL(MEDIA_IOC_SETUP_LINK, struct media_link_desc), BOOKS },
 	{ VGPU_IOCTL_WITH(MEDIA_IOC_G_TOPOLOGY, TOPOLOGY, topology), BOOKS },
-	/* What is only written has no fields. */
+	/* INOUT, because the fields of an OUT struct are not processed. */
 	{ VGPU_IOCTL_WITH(MEDIA_IOC_REQUEST_ALLOC, int, request_alloc), BOOKS,
 	  .dir = VGPU_INOUT },
 	{ VGPU_IOCTL_NO_ARG(MEDIA_REQUEST_IOC_QUEUE) },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of the mock device of the tests: ioctls whose arguments have the shapes
- * of those that other tables describe (pointers, arrays, chains, what conditions
- * choose, fds), as far as a device has a part in it. The twins of these ioctls
- * (bit 7 of the number) have no entry, and are left to demand paging.
+ * Schema of the mock device of the tests. The arguments of its ioctls have the shapes that
+ * other tables describe (pointers, arrays, chains, conditions, fds), as far as a device takes
+ * part in them. The twins of these ioctls (bit 7 of the number) have no entry and are left to
+ * demand paging.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -11,7 +11,7 @@
 #include "schema.h"
 #include "tests/mock/vgpu_mock.h"
 
-/* An array of @t whose count is in the same struct. */
+/* Entry for an array of @t whose count is in the same struct. */
 #define ARRAY(d, s, pointer, t, n) \
 	{ VGPU_PTR(s, pointer), .dir = (d), .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
 
@@ -31,7 +31,7 @@ static const struct vgpu_schema_field array_in[] = {
 	ARRAY(VGPU_IN, struct vgpu_mock_array, ptr, __u32, count),
 };
 
-/* min(count, total) elements, and out_count says so. */
+/* The driver fills min(count, total) elements and returns their number in out_count. */
 static const struct vgpu_schema_field array_out[] = {
 	{ VGPU_PTR(struct vgpu_mock_array, ptr), .dir = VGPU_OUT, .unit = sizeof(__u32),
 	  .count = VGPU_FIELD(struct vgpu_mock_array, count),
@@ -50,7 +50,7 @@ static const struct vgpu_schema_field arrays[] = {
 	ARRAY(VGPU_INOUT, struct vgpu_mock_arrays, inout_ptr, struct vgpu_mock_pair, inout_count),
 };
 
-/* A pointer to a pointer to a number. */
+/* The pointer leads to a pointer to a number. */
 static const struct vgpu_schema_field pointer_field[] = {
 	{ .type = VGPU_FIELD_PTR, .size = sizeof(__u64), .dir = VGPU_INOUT,
 	  .unit = sizeof(__u64) },
@@ -94,7 +94,7 @@ static const struct vgpu_schema_field ext_array[] = {
 	  .more_unit = sizeof_field(struct vgpu_mock_ext_more, more[0]), \
 	  .tag = VGPU_MOCK_EXT_MORE }
 
-/* Memory that begins with a pointer to a chain. */
+/* The memory begins with a pointer to a chain. */
 static const struct vgpu_schema_node more_exts[] = { EXT_MORE };
 static const struct vgpu_schema_chain more_chain = EXT_CHAIN(more_exts);
 
@@ -144,7 +144,7 @@ static const struct vgpu_schema_field buffer_fields[] = {
 static const struct vgpu_schema_struct buffer =
 	VGPU_STRUCT(struct vgpu_mock_chunk_buffer, buffer_fields);
 
-/* Elements have the size that the program says. */
+/* The program states the size of the elements. */
 #define LIST(s, pointer, n, bytes, e) \
 	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .elem = (e), \
 	  .count = VGPU_FIELD(s, n), .stride = VGPU_FIELD(s, bytes) }
@@ -166,7 +166,7 @@ static const struct vgpu_schema_field list_fields[] = {
 
 static const struct vgpu_schema_struct list = VGPU_STRUCT(struct vgpu_mock_list, list_fields);
 
-/* What chunk_data points to, and in which direction, is the chunk's id's to say. */
+/* The id of a chunk tells the meaning and the direction of chunk_data. */
 #define CHUNK(d, id) \
 	VGPU_PTR(struct vgpu_mock_chunk, chunk_data), .dir = (d), .unit = sizeof(__u32), \
 	.count = VGPU_FIELD(struct vgpu_mock_chunk, length_dw), \
@@ -242,7 +242,7 @@ static const struct vgpu_schema_field atomic[] = {
 	ARRAY(VGPU_IN, struct vgpu_mock_atomic, ptr, __u8, length),
 };
 
-/* One operation is inside, more are elsewhere. */
+/* A single operation is in the struct itself, several are in an array. */
 static const struct vgpu_schema_field op_fields[] = {
 	{ VGPU_PTR(struct vgpu_mock_op, ptr), .dir = VGPU_INOUT,
 	  .count = VGPU_FIELD(struct vgpu_mock_op, length),
@@ -258,7 +258,7 @@ static const struct vgpu_schema_field ops[] = {
 	  .count = VGPU_FIELD(struct vgpu_mock_ops, count) },
 };
 
-/* Packed: pointers are not where pointers are otherwise. */
+/* The struct is packed: pointers have unusual offsets. */
 static const struct vgpu_schema_field control_fields[] = {
 	ARRAY(VGPU_INOUT, struct vgpu_mock_control, ptr, __u8, size),
 };
@@ -295,7 +295,7 @@ static const struct vgpu_schema_field exec_config[] = {
 static const struct vgpu_schema_struct an_exec_config =
 	VGPU_STRUCT(struct vgpu_mock_exec_config, exec_config);
 
-/* A flag tells whether ptr is a chain, an array or neither; an operation what param is. */
+/* A flag says if ptr is a chain, an array or neither; an operation tells the meaning of param. */
 static const struct vgpu_schema_field exec[] = {
 	{ VGPU_CHAIN(EXEC, ptr), .chain = &ext_chain,
 	  .when = VGPU_WHEN_FLAG(EXEC, flags, VGPU_MOCK_EXEC_CHAIN) },
@@ -379,7 +379,7 @@ static const struct vgpu_schema_field compat32[] = {
 
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
-/* As i915's GEM_MMAP. */
+/* The modes are like those of i915's GEM_MMAP. */
 static const struct vgpu_schema_map_mode buf_map_modes[] = {
 	{ 0, VGPU_MOCK_PLACE_CACHED },
 	{ VGPU_MOCK_MAP_WC, VGPU_MOCK_PLACE_WC },
@@ -466,7 +466,7 @@ static const struct vgpu_schema_ioctl mock_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_CAPS, struct vgpu_mock_caps, caps), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_LISTS, struct vgpu_mock_lists, lists), BOOKS },
 	{ VGPU_IOCTL_WITH(VGPU_MOCK_IOC_EXEC, struct vgpu_mock_exec, exec), BOOKS },
-	/* Delayed fills change buffers meanwhile: time passes in these. */
+	/* Delayed fills change buffers during these ioctls. */
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_SLEEP, struct vgpu_mock_sleep) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_WAIT, struct vgpu_mock_wait) },
 	{ VGPU_IOCTL(VGPU_MOCK_IOC_WAKE, struct vgpu_mock_wait) },
@@ -526,7 +526,7 @@ const struct vgpu_schema vgpu_schema_mock = {
 	.nr_compat = ARRAY_SIZE(mock_compat),
 };
 
-/* Programs and the device take turns at the buffers of one of the mock's devices. */
+/* Programs and the device take turns with the buffers of this device. */
 const struct vgpu_schema vgpu_schema_mock_apart = {
 	.name = "vgpu-mock-apart",
 	.base = &vgpu_schema_mock,

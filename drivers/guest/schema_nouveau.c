@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of nouveau: nouveau_drm.h; what is not here is DRM core's.
+ * Schema of nouveau: nouveau_drm.h; other ioctls are DRM core's.
  *
- * What VM_BIND and EXEC point to is in no header before 6.6: built with an older
- * one, a guest leaves them to demand paging.
+ * Headers before 6.6 lack the structs that VM_BIND and EXEC point to: a guest that is built
+ * with such headers leaves them to demand paging.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -17,8 +17,8 @@
 #define PUSHBUF	struct drm_nouveau_gem_pushbuf
 
 /*
- * Of the buffers the driver writes back where they were, if a relocation needed
- * it. Relocations are read only then, but programs give few.
+ * The driver corrects presumed places of buffers that are wrong. It reads relocations only in
+ * this case, but programs pass few.
  */
 static const struct vgpu_schema_field pushbuf[] = {
 	{ VGPU_PTR(PUSHBUF, buffers), .dir = VGPU_INOUT,
@@ -44,7 +44,7 @@ static const struct vgpu_schema_field exec[] = {
 };
 #endif
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
@@ -55,9 +55,9 @@ static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
 	{ VGPU_IOCTL(VGPU_NOUVEAU_NOTIFIEROBJ_ALLOC, struct vgpu_nouveau_notifierobj_alloc),
 	  BOOKS },
 	{ VGPU_IOCTL(VGPU_NOUVEAU_GPUOBJ_FREE, struct vgpu_nouveau_gpuobj_free) },
-	/* Messages of any length: the command says it. They hold no addresses. */
+	/* Messages have any length, which the command states, and contain no addresses. */
 	{ VGPU_IOCTL(VGPU_NOUVEAU_NVIF, struct vgpu_nouveau_nvif) },
-	/* All memory of the process would be the GPU's: as if it could not do it. */
+	/* The GPU would access all memory of the process: fail like a GPU without that support. */
 	{ .body = VGPU_PLAIN(struct drm_nouveau_svm_init),
 	  VGPU_IOCTL_REFUSE(DRM_IOCTL_NOUVEAU_SVM_INIT, ENOSYS) },
 	{ .body = VGPU_PLAIN(struct drm_nouveau_svm_bind),
@@ -70,10 +70,10 @@ static const struct vgpu_schema_ioctl nouveau_ioctls[] = {
 #ifdef DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO
 	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GET_ZCULL_INFO, struct drm_nouveau_get_zcull_info), BOOKS },
 #endif
-	/* A new buffer may get the map offset of one that is gone. */
+	/* A new buffer may get the mmap offset of a destroyed one. */
 	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_NEW, struct drm_nouveau_gem_new) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_NOUVEAU_GEM_PUSHBUF, PUSHBUF, pushbuf) },
-	/* Programs poll with these: when the device is done, memory has changed. */
+	/* Programs poll with these ioctls: when the device is done, memory has changed. */
 	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_PREP, struct drm_nouveau_gem_cpu_prep) },
 	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_CPU_FINI, struct drm_nouveau_gem_cpu_fini) },
 	{ VGPU_IOCTL(DRM_IOCTL_NOUVEAU_GEM_INFO, struct drm_nouveau_gem_info), BOOKS },

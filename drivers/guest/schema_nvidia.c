@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of NVIDIA's own driver, for /dev/nvidiactl and /dev/nvidia0 and so on. There is no
- * header of it in the kernel: layouts are those of the open modules 550 to 595.
+ * Schema of NVIDIA's own driver, for /dev/nvidiactl, /dev/nvidia0 and so on. The kernel has no
+ * header of the driver: the layouts are those of the open modules 550 to 595.
  *
- * The driver knows its ioctls by the number alone. Three of them lead to everything else:
- * RM_ALLOC makes an object of a class, whose parameters have the size that the driver's own
- * table says, whatever the program says; RM_CONTROL gives an object a command, whose
- * parameters have the size that the program says, or the driver refuses; XFER wraps any
- * other ioctl.
+ * The driver recognizes its ioctls by the number alone. Three of them lead to everything else.
+ * RM_ALLOC makes an object of a class; the size of its parameters is in a table of the driver,
+ * whatever the program states. RM_CONTROL gives an object a command; the program states the
+ * size of its parameters, and the driver rejects a wrong one. XFER wraps any other ioctl.
  *
- * Where the size of a class has grown with the driver, it is the largest one here: what is
- * more than an older driver touches stays as it is. A class that is not listed, which is counted,
- * and pointers in parameters that no entry names, are left to demand paging. Memory that the device
- * keeps is handed over by RM_ALLOC_MEMORY of class 0x71 alone: in RM_ALLOC and VID_HEAP_CONTROL the
- * driver meets the program's own address, cannot pin it, and says so in its status.
+ * If the size of a class has grown with the driver, the table has the largest one: an older
+ * driver leaves the bytes behind its own size unchanged. A class that is not listed is counted,
+ * and left to demand paging, as are pointers in parameters that no entry names. Memory that the
+ * device keeps is handed over only by RM_ALLOC_MEMORY of class 0x71: in RM_ALLOC and
+ * VID_HEAP_CONTROL the driver gets the program's own address, cannot pin it, and reports that
+ * in its status.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -35,7 +35,7 @@ static const struct vgpu_schema_field register_fd[] = {
 	{ VGPU_FD_IN(struct nv_register, control) },
 };
 
-/* The driver finds an event again by the number of the fd, and by the client. */
+/* The driver finds an event by the number of the fd, and by the client. */
 struct nv_os_event {
 	__u32 client;
 	__u32 device;
@@ -50,7 +50,7 @@ static const struct vgpu_schema_field os_event[] = {
 	{ VGPU_FD_IN(struct nv_os_event, fd) },
 };
 
-/* This is the struct of the open modules 580; older ones are shorter. */
+/* Struct of the open modules 580; older ones are shorter. */
 struct nv_dma_buf {
 	__s32 fd;
 	__u8 rest[2604];
@@ -58,7 +58,7 @@ struct nv_dma_buf {
 
 #define NV_EXPORT_DMA_BUF	NV(0xd9, struct nv_dma_buf)
 
-/* -1 makes one, any other is added to. */
+/* An fd of -1 asks for a new dma-buf; any other fd is that of a dma-buf to extend. */
 static const struct vgpu_schema_field export_dma_buf[] = {
 	{ VGPU_FD_IN(struct nv_dma_buf, fd) },
 	{ VGPU_FD_OUT(struct nv_dma_buf, fd) },
@@ -66,7 +66,7 @@ static const struct vgpu_schema_field export_dma_buf[] = {
 
 /* --- memory ----------------------------------------------------------------- */
 
-/* The file is the one whose next mmap() it is; @address is a key, unless it is to be pinned. */
+/* The next mmap() of the file maps the memory; @address is a key, except of memory to pin. */
 struct nv_alloc_memory {
 	__u32 client;
 	__u32 parent;
@@ -84,11 +84,11 @@ struct nv_alloc_memory {
 
 #define NV_RM_ALLOC_MEMORY	NV(0x27, struct nv_alloc_memory)
 
-#define NV_MEMORY_OS_DESCRIPTOR	0x71	/* of the program's own memory */
+#define NV_MEMORY_OS_DESCRIPTOR	0x71	/* the program's own memory */
 
 static const struct vgpu_schema_field alloc_memory[] = {
 	{ VGPU_FD_IN(struct nv_alloc_memory, fd) },
-	/* The limit is the offset of the last byte. */
+	/* The limit is the offset of the last byte, so the mask adds one. */
 	{ VGPU_KEPT(struct nv_alloc_memory, address), .dir = VGPU_INOUT, .mask = 1,
 	  .count = VGPU_FIELD(struct nv_alloc_memory, limit),
 	  .out_count = VGPU_FIELD(struct nv_alloc_memory, status), .max = RM_NO_MEMORY,
@@ -143,7 +143,7 @@ static const struct vgpu_schema_field idle_channels[] = {
 
 /* --- RM_ALLOC --------------------------------------------------------------- */
 
-/* Two forms of one number, which are the same up to @params. */
+/* Both forms have the same number and are equal up to @params. */
 struct nv_alloc {
 	__u32 client;
 	__u32 parent;
@@ -170,7 +170,7 @@ struct nv_alloc_rights {
 #define NV_RM_ALLOC		NV(0x2b, struct nv_alloc)
 #define NV_RM_ALLOC_RIGHTS	NV(0x2b, struct nv_alloc_rights)
 
-/* An fd among the parameters has the room of a pointer. */
+/* An fd in parameters has the size of a pointer. */
 struct nv_fd {
 	__s32 fd;
 	__u32 high;
@@ -191,7 +191,7 @@ static const struct vgpu_schema_field os_event_params[] = {
 	{ VGPU_FD_IN(struct nv_event, event.fd) },
 };
 
-/* Then the class is the one of the parameters. */
+/* Parameters of NV_EVENT, which contain the class of the event: only an OS event has an fd. */
 static const struct vgpu_schema_field event_params[] = {
 	{ VGPU_FD_IN(struct nv_event, event.fd),
 	  .when = VGPU_WHEN_EQUAL(struct nv_event, class, NV_EVENT_OS) },
@@ -200,7 +200,7 @@ static const struct vgpu_schema_field event_params[] = {
 static const struct vgpu_schema_struct an_os_event = VGPU_STRUCT(struct nv_event, os_event_params);
 static const struct vgpu_schema_struct an_event = VGPU_STRUCT(struct nv_event, event_params);
 
-/* A capability: a file of /dev/nvidia-caps, first of all. */
+/* Capability, which begins with a file of /dev/nvidia-caps. */
 struct nv_capability {
 	struct nv_fd file;
 	__u8 rest[8];
@@ -224,7 +224,7 @@ static const struct vgpu_schema_field capability_only[] = {
 static const struct vgpu_schema_struct a_capability_only =
 	VGPU_STRUCT(struct nv_capability_only, capability_only);
 
-/* Elsewhere an event is one if it is not 0, which is none. */
+/* Elsewhere 0 means that there is no event. */
 #define EVENT_OR_NONE(s, member) \
 	{ VGPU_FD_IN(s, member), .when = VGPU_WHEN_LEAST(s, member, 1) }
 
@@ -267,7 +267,7 @@ static const struct vgpu_schema_field multicast[] = {
 
 static const struct vgpu_schema_struct a_multicast = VGPU_STRUCT(struct nv_multicast, multicast);
 
-/* The memory is objects, which handles name. */
+/* The memory of an event buffer is given by handles of objects, not by addresses. */
 struct nv_event_buffer {
 	__u8 what[40];
 	struct nv_fd event;
@@ -283,7 +283,7 @@ static const struct vgpu_schema_struct an_event_buffer =
 
 #define OF_CLASS(c)	.when = VGPU_WHEN_EQUAL(struct nv_alloc, class, c)
 #define PARAMS_OF(c)	VGPU_PTR(struct nv_alloc, params), .dir = VGPU_INOUT, OF_CLASS(c)
-/* Parameters of so many bytes, and some with fields. */
+/* Entries for plain parameters of @n bytes, and for parameters with fields. */
 #define PARAMS(c, n)	{ PARAMS_OF(c), .unit = (n) }
 #define PARAMS_WITH(c, s) { PARAMS_OF(c), .elem = &(s) }
 
@@ -295,13 +295,13 @@ static const struct vgpu_schema_struct an_event_buffer =
 #define GRAPHICS	16
 #define VIDEO		12
 
-/* A channel, of whatever generation. */
+/* Mask and value of the class of a channel of any generation. */
 #define CHANNEL_MASK	0xffff80ff
 #define CHANNEL_CLASS	0x806f
 
 /*
- * The first one is of the longer form only. Work on a channel is submitted by stores to mapped
- * memory, and done when there is something else in it.
+ * The first field exists in the longer form only. Work on a channel is submitted by stores to
+ * mapped memory, and its end is found by loads from there.
  */
 static const struct vgpu_schema_field alloc[] = {
 	{ VGPU_PTR(struct nv_alloc_rights, rights), .dir = VGPU_INOUT, .unit = sizeof(__u32) },
@@ -320,7 +320,7 @@ static const struct vgpu_schema_field alloc[] = {
 	PARAMS(0x42, MEMORY),
 	PARAMS(0x60, 4),			/* boost */
 	PARAMS(0x70, 24),			/* virtual memory */
-	PARAMS(0x71, 40),			/* what the device would keep: the address stays */
+	PARAMS(0x71, 40),			/* memory to pin: the address is unchanged */
 	PARAMS_WITH(NV_EVENT_OS, an_os_event),
 	PARAMS(0x80, 56),			/* device */
 	PARAMS(0x81, MEMORY_LIST),
@@ -448,17 +448,17 @@ struct nv_control {
 
 #define NV_RM_CONTROL		NV(0x2a, struct nv_control)
 
-/* The parameters are a message, in which there are no pointers. */
+/* Flag: the parameters are a message without pointers. */
 #define NV_CONTROL_SERIALIZED	0x4
 
-/* The beginnings of parameters: a number, and an array of so many. */
+/* Parameters that begin with a count and the address of an array. */
 struct nv_list {
 	__u32 count;
 	__u32 pad;
 	__u64 list;
 };
 
-/* Likewise, behind something else. */
+/* Parameters that begin with a number, a count and the address of an array. */
 struct nv_list_of {
 	__u32 of;
 	__u32 count;
@@ -503,7 +503,7 @@ static const struct vgpu_schema_field channels[] = {
 
 static const struct vgpu_schema_struct has_channels = VGPU_STRUCT(struct nv_channel_list, channels);
 
-/* Three strings, with as much room for each. */
+/* Parameters with three strings, whose buffers have the same size. */
 struct nv_build_version {
 	__u32 room;
 	__u32 pad;
@@ -525,7 +525,7 @@ static const struct vgpu_schema_field build_version[] = {
 static const struct vgpu_schema_struct has_strings =
 	VGPU_STRUCT(struct nv_build_version, build_version);
 
-/* An entry tells of a pair of cards. */
+/* An entry is about a pair of cards. */
 struct nv_peer_caps {
 	__u8 cards[128];
 	__u32 count;
@@ -572,7 +572,7 @@ static const struct vgpu_schema_field debug_memory[] = { LIST(struct nv_debug_me
 static const struct vgpu_schema_struct has_memory =
 	VGPU_STRUCT(struct nv_debug_memory, debug_memory);
 
-/* Objects go from client to client by way of a control file that the program has opened. */
+/* Objects are passed between clients by a control file that the program has opened. */
 struct nv_file_first {
 	__s32 fd;
 };
@@ -600,7 +600,7 @@ struct nv_new_file {
 static const struct vgpu_schema_field new_file[] = { { VGPU_FD_IN(struct nv_new_file, fd) } };
 static const struct vgpu_schema_struct has_new_file = VGPU_STRUCT(struct nv_new_file, new_file);
 
-/* A file of the card. */
+/* Parameters with a file of the card. */
 struct nv_attach_card {
 	__u8 what[8];
 	struct nv_fd card;
@@ -655,7 +655,7 @@ static const struct vgpu_schema_field unwait_semaphore[] = {
 static const struct vgpu_schema_struct has_unwaiter =
 	VGPU_STRUCT(struct nv_unwait_semaphore, unwait_semaphore);
 
-/* Processes that use the card: of a shadow's namespace, in which it is alone. */
+/* List of the processes that use the card, in the shadow's namespace: only the shadow is there. */
 struct nv_pids {
 	__u32 of;
 	__u32 class;
@@ -670,7 +670,7 @@ static const struct vgpu_schema_field pids[] = {
 
 static const struct vgpu_schema_struct has_pids = VGPU_STRUCT(struct nv_pids, pids);
 
-/* How much memory of the card each has. */
+/* Size of the card's memory that each process uses. */
 struct nv_pid_infos {
 	__u32 count;
 	__u32 pad;
@@ -687,7 +687,7 @@ static const struct vgpu_schema_field pid_infos[] = {
 static const struct vgpu_schema_struct has_pid_infos =
 	VGPU_STRUCT(struct nv_pid_infos, pid_infos);
 
-/* Samples of the card's clock, each beside what one of the host's clocks showed then. */
+/* Samples of the card's clock with the time of a host's clock at that moment. */
 struct nv_times {
 	__u8 clock;
 	__u8 count;
@@ -700,7 +700,7 @@ struct nv_times {
 
 #define NV_CLOCK_REALTIME	1	/* in microseconds */
 #define NV_CLOCK_TSC		2
-#define NV_CLOCK_RAW		3	/* for one sample, however many are asked for */
+#define NV_CLOCK_RAW		3	/* one sample, whatever the count */
 
 #define TIME(i, id) \
 	VGPU_STAMP(struct nv_times, samples[i].cpu), \
@@ -718,7 +718,7 @@ static const struct vgpu_schema_field times[] = {
 
 static const struct vgpu_schema_struct has_times = VGPU_STRUCT(struct nv_times, times);
 
-/* The struct describes the beginning of the parameters. */
+/* Entry whose struct describes the beginning of the parameters. */
 #define CONTROL(c, s) \
 	{ VGPU_PTR(struct nv_control, params), .dir = VGPU_INOUT, .elem = &(s), \
 	  .stride = VGPU_FIELD(struct nv_control, size), \
@@ -741,11 +741,11 @@ static const struct vgpu_schema_field control[] = {
 	CONTROL(0x00800201, has_numbers),	/* classes */
 	CONTROL(0x00801102, has_bytes),		/* capabilities of graphics */
 	CONTROL(0x00801104, has_infos),
-	CONTROL(0x00801301, has_bytes),		/* of memory */
-	CONTROL(0x00801401, has_bytes),		/* of the host interface */
-	CONTROL(0x00801701, has_bytes),		/* of channels */
+	CONTROL(0x00801301, has_bytes),		/* capabilities of memory */
+	CONTROL(0x00801401, has_bytes),		/* capabilities of the host interface */
+	CONTROL(0x00801701, has_bytes),		/* capabilities of channels */
 	CONTROL(0x0080170d, has_channels),
-	CONTROL(0x00801b01, has_bytes),		/* of encoders and decoders */
+	CONTROL(0x00801b01, has_bytes),		/* capabilities of encoders and decoders */
 	CONTROL(0x00801c01, has_bytes),
 	CONTROL(0x00da0003, has_waiter),
 	CONTROL(0x00da0005, has_unwaiter),
@@ -757,7 +757,7 @@ static const struct vgpu_schema_field control[] = {
 	CONTROL(0x2080018e, has_pid_infos),
 	CONTROL(0x20800122, has_register_ops),
 	CONTROL(0x20800123, has_numbers),	/* engines */
-	CONTROL(0x20800124, has_numbers_of),	/* classes of one */
+	CONTROL(0x20800124, has_numbers_of),	/* classes of an engine */
 	CONTROL(0x20800406, has_times),
 	CONTROL(0x20800802, has_infos),		/* BIOS */
 	CONTROL(0x20801201, has_infos),		/* graphics */
@@ -773,7 +773,7 @@ static const struct vgpu_schema_field control[] = {
 
 /* --- XFER ------------------------------------------------------------------- */
 
-/* @cmd is the number of the other ioctl, without size and type. */
+/* @cmd is the number of the other ioctl, without its size and type. */
 struct nv_xfer {
 	__u32 cmd;
 	__u32 size;
@@ -785,7 +785,7 @@ struct nv_xfer {
 static const struct vgpu_schema_struct an_alloc_memory =
 	VGPU_STRUCT(struct nv_alloc_memory, alloc_memory);
 static const struct vgpu_schema_struct a_control = VGPU_STRUCT(struct nv_control, control);
-/* Both forms begin so; the rights are left to demand paging. */
+/* Both forms begin like this; the rights are left to demand paging. */
 static const struct vgpu_schema_struct an_alloc = ALLOC_SHORT;
 static const struct vgpu_schema_struct a_map_memory =
 	VGPU_STRUCT(struct nv_map_memory, map_memory);
@@ -811,7 +811,7 @@ static const struct vgpu_schema_field xfer[] = {
 	  .count = VGPU_FIELD(struct nv_xfer, size) },
 };
 
-/* --- what is plain ---------------------------------------------------------- */
+/* --- plain data -------------------------------------------------------------- */
 
 #define NV_RM_FREE		NV(0x29, __u8[16])
 #define NV_RM_DUP_OBJECT	NV(0x34, __u8[28])
@@ -833,7 +833,10 @@ static const struct vgpu_schema_field xfer[] = {
 #define NV_WAIT_OPEN_COMPLETE	NV(0xda, __u8[8])
 
 #define PLAIN(c)	.cmd = (c), .name = #c, .body = { .size = _IOC_SIZE(c) }
-/* These neither reach the device's memory nor let others reach it, and wait for nothing. */
+/*
+ * Ioctls that neither access the device's memory nor let others access it, and that do not
+ * wait.
+ */
 #define BOOKS		.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl nvidia_ioctls[] = {
@@ -874,7 +877,7 @@ const struct vgpu_schema vgpu_schema_nvidia = {
 	.name = "nvidia",
 	.nr_ioctls = ARRAY_SIZE(nvidia_ioctls),
 	.ioctls = nvidia_ioctls,
-	/* Work is submitted by stores, and its end waited for by loads. */
+	/* Stores to mapped memory submit work, and loads wait for its end. */
 	.polled = ENOMEM,
 	.keepers = VGPU_KEEPERS_NVIDIA,
 };

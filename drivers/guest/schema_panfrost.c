@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Schema of panfrost: panfrost_drm.h; what is not here is DRM core's. */
+/* Schema of panfrost: panfrost_drm.h; other ioctls are DRM core's. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
@@ -27,14 +27,14 @@ static const struct vgpu_schema_field sync_bo[] = {
 };
 #endif
 
-/* From shmem, which is cleared; jobs name what they use. */
+/* Buffers are from shmem and zeroed; jobs name the buffers that they use. */
 static const struct vgpu_schema_blank create_bo =
 	VGPU_BLANK_MADE(struct drm_panfrost_create_bo, handle);
 
 static const struct vgpu_schema_blank mmap_bo =
 	VGPU_BLANK_PLACED(struct drm_panfrost_mmap_bo, handle, offset);
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
@@ -48,11 +48,11 @@ static const struct vgpu_schema_ioctl panfrost_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_GET_BO_OFFSET, struct drm_panfrost_get_bo_offset),
 	  BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_PERFCNT_ENABLE, struct drm_panfrost_perfcnt_enable) },
-	/* How much it fills depends on the GPU: buf_ptr is left to demand paging. */
+	/* The length of the data depends on the GPU: buf_ptr is left to demand paging. */
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_PERFCNT_DUMP, struct drm_panfrost_perfcnt_dump) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_MADVISE, struct drm_panfrost_madvise) },
 #ifdef DRM_IOCTL_PANFROST_SET_LABEL_BO
-	/* The label is a string of no known length: demand paging, too. */
+	/* The label is a string of unknown length, which is left to demand paging. */
 	{ VGPU_IOCTL(DRM_IOCTL_PANFROST_SET_LABEL_BO, struct drm_panfrost_set_label_bo), BOOKS },
 #endif
 #ifdef DRM_IOCTL_PANFROST_JM_CTX_CREATE

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of panthor: panthor_drm.h, which is there from 6.10; what is not here is
- * DRM core's. Newer ioctls are numbers of an enum, of which a file cannot ask
- * whether the header has them: they are left to demand paging.
+ * Schema of panthor: panthor_drm.h, which exists from 6.10; other ioctls are DRM core's. The
+ * numbers of ioctls are an enum, so the preprocessor cannot tell which ones the header has:
+ * newer ioctls are left to demand paging.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -11,7 +11,7 @@
 #include "schema_uapi.h"
 
 #ifdef DRM_PANTHOR_OBJ_ARRAY
-/* Every array is described by such a struct inside of another. */
+/* Entry for an array, which an inner struct with address, count and stride describes. */
 #define ARRAY(s, member, e) \
 	{ VGPU_PTR(s, member.array), .dir = VGPU_IN, .elem = (e), \
 	  .count = VGPU_FIELD(s, member.count), .stride = VGPU_FIELD(s, member.stride) }
@@ -47,7 +47,7 @@ static const struct vgpu_schema_field group_submit[] = {
 	ARRAY(struct drm_panthor_group_submit, queue_submits, &a_queue_submit),
 };
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl panthor_ioctls[] = {
@@ -57,7 +57,7 @@ static const struct vgpu_schema_ioctl panthor_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_DESTROY, struct drm_panthor_vm_destroy) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_VM_BIND, struct drm_panthor_vm_bind, vm_bind) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_VM_GET_STATE, struct drm_panthor_vm_get_state), BOOKS },
-	/* A new buffer may get the map offset of one that is gone. */
+	/* A new buffer may get the mmap offset of a destroyed one. */
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_CREATE, struct drm_panthor_bo_create) },
 	{ VGPU_IOCTL(DRM_IOCTL_PANTHOR_BO_MMAP_OFFSET, struct drm_panthor_bo_mmap_offset), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_PANTHOR_GROUP_CREATE, struct drm_panthor_group_create,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schemas of ALSA's PCM and control devices: sound/asound.h. How many bytes a
- * frame has is known to the driver only, so samples are left to demand paging; all
- * else of a PCM device but fds is plain data, which needs no entry where the
- * command tells its direction.
+ * Schemas of ALSA's PCM and control devices: sound/asound.h. Only the driver knows the size of
+ * a frame, so samples are left to demand paging. All other arguments of a PCM device except fds
+ * are plain data, which needs no entry if the command has the right direction.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -12,8 +11,8 @@
 #include "schema_uapi.h"
 
 /*
- * Positions, which the driver moves on and programs read (or the reverse), with
- * no call. Where they cannot be mapped, libraries ask with SYNC_PTR.
+ * Pages with positions, which one of driver and program moves on and the other one reads,
+ * without a call. Libraries use SYNC_PTR if these pages cannot be mapped.
  */
 static const struct vgpu_schema_live sound_live[] = {
 	{ SNDRV_PCM_MMAP_OFFSET_STATUS_OLD, ENXIO },
@@ -23,8 +22,8 @@ static const struct vgpu_schema_live sound_live[] = {
 };
 
 /*
- * Times of the clock that a program has chosen for the file. The audio timestamp counts
- * samples. A program of before protocol 2.0.12 has another meaning for that place.
+ * Choice of a clock for the times of the file. The audio timestamp is no time but counts
+ * samples. Programs before protocol 2.0.12 use the field of the choice for something else.
  */
 static const struct vgpu_schema_field choose_clock[] = {
 	{ .type = VGPU_FIELD_CLOCK, .size = sizeof(int) },
@@ -66,11 +65,11 @@ static const struct vgpu_schema_field sync_ptr32_time32[] = {
 	TIME(struct vgpu_pcm_sync_ptr32_time32, tstamp)
 };
 
-/* The driver only writes, but there are fields in what it writes. */
+/* INOUT, because the fields of an OUT struct are not processed. */
 #define TIMES	.dir = VGPU_INOUT
 #define EXACT	.flags = VGPU_IOCTL_EXACT
 
-/* The driver leaves a result in what the command says it reads only. */
+/* INOUT, because the driver writes a result to an argument that the command declares IN. */
 #define RESULT	.dir = VGPU_INOUT, .flags = VGPU_IOCTL_NATIVE
 
 static const struct vgpu_schema_ioctl sound_ioctls[] = {
@@ -80,7 +79,7 @@ static const struct vgpu_schema_ioctl sound_ioctls[] = {
 	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS, struct vgpu_pcm_status, status), TIMES, EXACT },
 	{ VGPU_IOCTL_WITH(VGPU_PCM_SYNC_PTR, struct vgpu_pcm_sync_ptr, sync_ptr), EXACT },
 	{ VGPU_IOCTL_WITH(VGPU_PCM_STATUS_EXT, struct vgpu_pcm_status, status), EXACT },
-	/* Declared with the size of what is passed as it is. */
+	/* The command has the size of a struct, but the argument is an integer. */
 	{ VGPU_IOCTL_NO_ARG(SNDRV_PCM_IOCTL_PAUSE) },
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_REWIND, snd_pcm_uframes_t), RESULT },
 	{ VGPU_IOCTL(SNDRV_PCM_IOCTL_FORWARD, snd_pcm_uframes_t), RESULT },
@@ -112,16 +111,16 @@ const struct vgpu_schema vgpu_schema_sound = {
 };
 
 /*
- * The owner of a locked element is who opened the file that locked it: of this file that is
- * known. Others are processes of the host, or were opened by way of another file: 0, as for
- * what is not in the caller's namespace.
+ * The owner of a locked element is the process that opened the file which locked the element.
+ * The guest knows that process for this file. Other owners are processes of the host, or have
+ * opened another file; their id becomes 0, as for processes outside of the caller's namespace.
  */
 static const struct vgpu_schema_field elem_info[] = {
 	{ VGPU_PID(struct snd_ctl_elem_info, owner), .mask = SNDRV_CTL_ELEM_ACCESS_OWNER,
 	  .out_count = VGPU_FIELD(struct snd_ctl_elem_info, access) },
 };
 
-/* As many as there are, told with them. */
+/* The driver returns the number of elements that it has filled. */
 static const struct vgpu_schema_field elem_list[] = {
 	{ VGPU_PTR(struct snd_ctl_elem_list, pids), .dir = VGPU_OUT,
 	  .unit = sizeof(struct snd_ctl_elem_id),
@@ -129,7 +128,7 @@ static const struct vgpu_schema_field elem_list[] = {
 	  .out_count = VGPU_FIELD(struct snd_ctl_elem_list, used) },
 };
 
-/* Longer ones the driver refuses unseen. */
+/* The driver rejects longer names without reading them. */
 #define NAMES_MAX	(64 * 1024)
 
 static const struct vgpu_schema_field elem_add[] = {
@@ -141,15 +140,15 @@ static const struct vgpu_schema_field elem_add[] = {
 };
 
 /*
- * The length is that of what is behind the head; what is there goes in, out or both
- * ways as the element's driver likes.
+ * Entry for a struct whose length field counts the bytes behind its head. The driver of the
+ * element reads or writes these bytes, or both.
  */
 #define TLV(c) \
 	VGPU_IOCTL(c, struct snd_ctl_tlv), .size = sizeof(struct snd_ctl_tlv), \
 	.size_from = VGPU_FIELD(struct snd_ctl_tlv, length), .flags = VGPU_IOCTL_SIZE_BEHIND
 
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-/* Pointers and longs inside. */
+/* Structs with pointers and longs, which are different for 32-bit programs. */
 #define LONGS	.flags = VGPU_IOCTL_NATIVE
 
 static const struct vgpu_schema_ioctl control_ioctls[] = {
@@ -157,7 +156,7 @@ static const struct vgpu_schema_ioctl control_ioctls[] = {
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_CARD_INFO, struct snd_ctl_card_info), BOOKS },
 	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_LIST, struct snd_ctl_elem_list, elem_list),
 	  .flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE },
-	/* Of 32-bit programs only the values behind these have another layout. */
+	/* The struct of 32-bit programs differs only in the values at its end. */
 	{ VGPU_IOCTL_WITH(SNDRV_CTL_IOCTL_ELEM_INFO, struct snd_ctl_elem_info, elem_info) },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_READ, struct snd_ctl_elem_value), LONGS },
 	{ VGPU_IOCTL(SNDRV_CTL_IOCTL_ELEM_WRITE, struct snd_ctl_elem_value), LONGS },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Schema of fences that are files. */
+/* Schema of sync_file: fences that are files. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
@@ -11,7 +11,7 @@ static const struct vgpu_schema_field sync_merge[] = {
 	{ VGPU_FD_OUT(struct sync_merge_data, fence) },
 };
 
-/* 0 before it is signaled. */
+/* The time is 0 before the fence is signaled. */
 static const struct vgpu_schema_field fence_info[] = {
 	{ VGPU_STAMP(struct sync_fence_info, timestamp_ns) },
 };
@@ -33,7 +33,7 @@ static const struct vgpu_schema_field sync_deadline[] = {
 static const struct vgpu_schema_ioctl sync_file_ioctls[] = {
 	{ VGPU_IOCTL_WITH(SYNC_IOC_MERGE, struct sync_merge_data, sync_merge),
 	  .flags = VGPU_IOCTL_NO_MAPPED },
-	/* The status says whether mapped memory is as the device leaves it. */
+	/* The status tells if the device has finished with mapped memory. */
 	{ VGPU_IOCTL_WITH(SYNC_IOC_FILE_INFO, struct sync_file_info, sync_info) },
 	{ VGPU_IOCTL_WITH(SYNC_IOC_SET_DEADLINE, struct sync_set_deadline, sync_deadline),
 	  .flags = VGPU_IOCTL_NO_MAPPED },

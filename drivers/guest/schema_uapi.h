@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The user interfaces that the schemas describe, and what of them is newer than
- * the oldest kernel headers that they are built with. A guest knows an ioctl by
- * its own table, not by its kernel: the program and the host may be newer.
+ * The user interfaces that the schemas describe, with definitions that are newer than the
+ * oldest supported kernel headers. A guest knows an ioctl by its own table, not by its kernel:
+ * the program and the host may be newer.
  */
 #ifndef VGPU_SCHEMA_UAPI_H
 #define VGPU_SCHEMA_UAPI_H
 
-/* Types of drm.h, which user space gets from libdrm or the kernel's headers. */
+/* User space gets the types of drm.h from libdrm or from the kernel's headers. */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
 #include <drm/vgem_drm.h>
@@ -15,7 +15,7 @@
 #include <drm/nouveau_drm.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/panfrost_drm.h>
-/* Newer than the oldest kernel: Kbuild knows if they are there (6.8, 6.10). */
+/* Headers that the oldest kernel lacks: Kbuild finds out if they are there (6.8, 6.10). */
 #if !defined(__KERNEL__) || defined(VGPU_HAVE_XE)
 #include <drm/xe_drm.h>
 #endif
@@ -23,7 +23,7 @@
 #include <drm/panthor_drm.h>
 #endif
 #ifdef __KERNEL__
-/* There are headers of these names in the kernel itself, too. */
+/* The kernel has other headers of the same names. */
 #include <uapi/drm/i915_drm.h>
 #include <uapi/linux/dma-buf.h>
 #include <uapi/linux/dma-heap.h>
@@ -83,7 +83,7 @@ struct drm_gem_change_handle {
 #define DRM_SYNCOBJ_WAIT_FLAGS_WAIT_DEADLINE	BIT(3)
 #endif
 
-/* struct drm_syncobj_wait and its like as they are since then, when they grew. */
+/* Current struct drm_syncobj_wait and struct drm_syncobj_timeline_wait, which grew in 6.6. */
 struct vgpu_syncobj_wait {
 	__u64 handles;
 	__s64 timeout_nsec;
@@ -156,7 +156,7 @@ struct drm_nouveau_channel_free {
 	DRM_IOW(DRM_COMMAND_BASE + DRM_NOUVEAU_CHANNEL_FREE, struct drm_nouveau_channel_free)
 #endif
 
-/* Of nouveau, with a number in its header but without a command. */
+/* Structs of nouveau's ioctls that have a number but no command in its header. */
 struct vgpu_nouveau_grobj_alloc {
 	__s32 channel;
 	__u32 handle;
@@ -175,7 +175,7 @@ struct vgpu_nouveau_gpuobj_free {
 	__u32 handle;
 };
 
-/* The part that all messages begin with. */
+/* Common beginning of all messages. */
 struct vgpu_nouveau_nvif {
 	__u8 version;
 	__u8 type;
@@ -196,7 +196,7 @@ struct vgpu_nouveau_nvif {
 #define VGPU_NOUVEAU_NVIF \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_NOUVEAU_NVIF, struct vgpu_nouveau_nvif)
 
-/* Of 32-bit programs, whose size_t and pointers are half as wide. */
+/* Structs of 32-bit programs, whose size_t and pointers have half the size. */
 struct drm_version32 {
 	__s32 version[3];
 	__u32 name_len;
@@ -259,7 +259,7 @@ union v4l2_buffer32_m {
 	__s32 fd;
 };
 
-/* Their time has 64 bits since glibc 2.34, where they ask for that. */
+/* The structs of 32-bit programs have 64-bit times with glibc 2.34 or later, if requested. */
 struct v4l2_buffer32 {
 	__u32 index;
 	__u32 type;
@@ -292,7 +292,7 @@ struct v4l2_buffer32_time32 {
 	__s32 request_fd;
 };
 
-/* Events of theirs, likewise. */
+/* Events of 32-bit programs, with 64-bit times and with 32-bit times. */
 struct v4l2_event32 {
 	__u32 type;
 	__u32 u[16];
@@ -356,8 +356,8 @@ struct v4l2_ext_controls32 {
 #define VIDIOC_PREPARE_BUF32_TIME32	_IOWR('V', 93, struct v4l2_buffer32_time32)
 
 /*
- * What ALSA tells of times, with those of 64 bits: in the kernel struct snd_pcm_status is
- * without a definition, and in a C library the size of its times depends.
+ * Status of ALSA with 64-bit times. The kernel has no definition of struct snd_pcm_status, and
+ * in C libraries the size of its times varies.
  */
 struct vgpu_pcm_status {
 	__s32 state;
@@ -373,7 +373,7 @@ struct vgpu_pcm_status {
 	__u8 reserved[20];
 };
 
-/* Of 32-bit programs, with times of 64 bits, and with times of 32. */
+/* Status of 32-bit programs, with 64-bit times and with 32-bit times. */
 struct vgpu_pcm_status32 {
 	__s32 state;
 	__u32 pad;
@@ -401,7 +401,7 @@ struct vgpu_pcm_status32_time32 {
 	__u8 reserved[36];
 };
 
-/* The same of 32-bit programs whose times have 64 bits. */
+/* Argument of SYNC_PTR with 64-bit times, also of 32-bit programs. */
 struct vgpu_pcm_sync_ptr {
 	__u32 flags;
 	__u32 pad;
@@ -441,7 +441,7 @@ struct vgpu_pcm_sw_params32 {
 #define VGPU_PCM_STATUS_EXT32		_IOWR('A', 0x24, struct vgpu_pcm_status32)
 #define VGPU_PCM_STATUS_EXT32_TIME32	_IOWR('A', 0x24, struct vgpu_pcm_status32_time32)
 
-/* struct drm_virtgpu_execbuffer as it is since 6.6, when it grew. */
+/* Current struct drm_virtgpu_execbuffer, which grew in 6.6. */
 struct vgpu_virtgpu_execbuffer {
 	__u32 flags;
 	__u32 size;
@@ -457,11 +457,11 @@ struct vgpu_virtgpu_execbuffer {
 	__u64 out_syncobjs;
 };
 
-/* VIRTGPU_CONTEXT_PARAM_DEBUG_NAME (6.12): a string of which 63 bytes count. */
+/* VIRTGPU_CONTEXT_PARAM_DEBUG_NAME (6.12): a string of at most 63 bytes. */
 #define VGPU_VIRTGPU_DEBUG_NAME		4
 #define VGPU_VIRTGPU_DEBUG_NAME_LEN	64
 
-/* Capability sets of contexts other than virgl's, as newer headers name them. */
+/* Capability sets of contexts other than virgl's, with the names in newer headers. */
 #define VGPU_VIRTGPU_CAPSET_GFXSTREAM	3
 #define VGPU_VIRTGPU_CAPSET_VENUS	4
 #define VGPU_VIRTGPU_CAPSET_CROSS	5

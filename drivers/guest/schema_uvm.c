@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of NVIDIA's driver for unified memory, /dev/nvidia-uvm. Its commands are bare
- * numbers, so the sizes are here: those of the open modules 550 to 595, the largest where they
- * differ. Every struct ends with a status, which the driver writes, and the addresses in them
- * are ranges that the driver keeps books of.
+ * Schema of NVIDIA's driver for unified memory, /dev/nvidia-uvm. Its commands are bare numbers,
+ * so the table has the sizes: those of the open modules 550 to 595, and the largest one where
+ * they differ. Every struct ends with a status, which the driver writes. Addresses in the
+ * structs are ranges that the driver manages, not memory to read.
  *
- * What tools alone use (queues of events, memory of other processes) has no entry but where
- * there is an fd: the buffers of it would be pinned.
+ * Ioctls for tools (queues of events, memory of other processes) have no entry, as the driver
+ * would pin their buffers; those with an fd have one for the fd.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -19,7 +19,7 @@ struct uvm_card_fd {
 	__u8 rest[12];
 };
 
-/* An object that a control file made is held by that file's fd and a handle. */
+/* An object is identified by the fd of the control file that made it, and by a handle. */
 static const struct vgpu_schema_field address_space[] = {
 	{ VGPU_FD_IN(struct uvm_card_fd, fd) },
 };
@@ -44,7 +44,7 @@ static const struct vgpu_schema_field register_card[] = {
 	{ VGPU_FD_IN(struct uvm_register_card, fd) },
 };
 
-/* Behind how each card maps it. */
+/* The fd follows the array of the mappings of each card. */
 struct uvm_map_external {
 	__u8 what[9248];
 	__s32 fd;
@@ -85,8 +85,8 @@ static const struct vgpu_schema_field mm[] = {
 };
 
 /*
- * Cards write to a pool, but libcuda works where the program sees a copy of it. All else that is
- * mapped is managed memory, which programs and cards share without a call.
+ * Cards write to a semaphore pool, but libcuda works if the program maps the pool in copy mode.
+ * All other mappings are managed memory, which programs and cards share without a call.
  */
 struct uvm_pool {
 	__u64 base;
@@ -103,9 +103,9 @@ static const struct vgpu_schema_field pool[] = {
 	UVM(nr, n, what), .body = { .size = (n) }
 #define UVM_WITH(nr, s, f, what) \
 	UVM(nr, sizeof(s), what), .body = VGPU_STRUCT(s, f)
-/* No other command has the number and a size. */
+/* No other command has the same number with a size. */
 #define EXACT		.flags = VGPU_IOCTL_EXACT
-/* These only say what there is, and reach no memory. */
+/* Ioctls that only query, and access no memory. */
 #define ASKS		.flags = VGPU_IOCTL_EXACT | VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl uvm_ioctls[] = {
@@ -158,7 +158,10 @@ const struct vgpu_schema vgpu_schema_uvm = {
 	.name = "nvidia-uvm",
 	.nr_ioctls = ARRAY_SIZE(uvm_ioctls),
 	.ioctls = uvm_ioctls,
-	/* cudaMallocManaged makes cudaErrorNotSupported of this one, of others cudaErrorUnknown. */
+	/*
+	 * cudaMallocManaged returns cudaErrorNotSupported for this errno, cudaErrorUnknown for
+	 * others.
+	 */
 	.polled = EOPNOTSUPP,
 	.keepers = VGPU_KEEPERS_NVIDIA,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of V4L2: videodev2.h. The core copies the argument, and one array that
- * it points to, out when the ioctl succeeds, and for some also when it fails.
+ * Schema of V4L2: videodev2.h. The core copies the argument and the array that the argument
+ * points to out on success, and for some ioctls on failure as well.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -11,7 +11,7 @@
 
 #define BUFFER	struct v4l2_buffer
 #define PLANE	struct v4l2_plane
-/* Of 32-bit programs; the second one of those whose times have 32 bits, too. */
+/* Structs of 32-bit programs; those with 32-bit times have a name with TIME32. */
 #define BUFFER32	struct v4l2_buffer32
 #define BUFFER32_TIME32	struct v4l2_buffer32_time32
 #define PLANE32		struct v4l2_plane32
@@ -19,8 +19,9 @@
 /* --- buffers -------------------------------------------------------------- */
 
 /*
- * Memory of the process as a buffer: where the host cannot have it, it is refused as by a driver
- * that cannot do it, which programs ask for first. It tells what it can do, too: that has to fit.
+ * Buffers in memory of the process: if the host cannot get its pages, the ioctl fails as with a
+ * driver that does not support them, which programs check first. The capability is hidden as
+ * well then.
  */
 #define NO_USERPTR(s) \
 	{ VGPU_USERPTR(s, memory), .error = EINVAL, .unkept = true, .alone = true, \
@@ -48,9 +49,10 @@ static const struct vgpu_schema_field create_bufs32[] = {
 	.when = { .ref = VGPU_FIELD_UP(up, b, memory), .mask = ~0ULL, .value = (v) }
 
 /*
- * What is queued may be a dma-buf, or memory of the process, each plane of it one. @b, which is @up
- * structs above @s, says which. Such memory belongs to the file: videobuf2 has it for as long as
- * the queue has the buffer, whoever dequeues that, and gives a queue to one file alone.
+ * Fields of a queued buffer or plane, which may be a dma-buf, or memory of the process. @b,
+ * which is @up structs above @s, says which. Kept memory belongs to the file: videobuf2 holds
+ * the pages while the queue has the buffer, also after any process has dequeued it, and a queue
+ * has only one owner file.
  */
 #define MEMORY_IN(s, up, b) \
 	{ VGPU_FD_IN(s, m.fd), MEMORY_IS(up, b, V4L2_MEMORY_DMABUF) }, \
@@ -75,15 +77,15 @@ static const struct vgpu_schema_struct a_plane32_time32_in =
 	.when = VGPU_WHEN_EQUAL(b, type, t)
 
 /*
- * When it was filled, unless that is a number of the program's which goes with the buffer's
- * contents (V4L2_BUF_FLAG_TIMESTAMP_COPY).
+ * Time at which the buffer was filled. With V4L2_BUF_FLAG_TIMESTAMP_COPY it is a number of the
+ * program that goes with the contents of the buffer.
  */
 #define BUFFER_TIME(b) \
 	{ VGPU_STAMP_PARTS(b, timestamp, sizeof_field(b, timestamp), USEC_PER_SEC), \
 	  .when = { .ref = VGPU_FIELD(b, flags), .mask = V4L2_BUF_FLAG_TIMESTAMP_MASK, \
 		    .value = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC } }
 
-/* QBUF, PREPARE_BUF */
+/* Fields of QBUF and PREPARE_BUF. */
 #define BUFFER_IN(b, e) \
 	NO_USERPTR(b), \
 	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .elem = (e) }, \
@@ -98,7 +100,7 @@ static const struct vgpu_schema_field buffer32_time32_in[] = {
 	BUFFER_IN(BUFFER32_TIME32, &a_plane32_time32_in)
 };
 
-/* QUERYBUF, DQBUF. The host's numbers of what was queued: see video_queue.c. */
+/* Fields of QUERYBUF and DQBUF; video_queue.c replaces the host's fds of queued buffers. */
 #define BUFFER_OUT(b, p) \
 	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE), .unit = sizeof(p) }, \
 	{ PLANES_OF(b, V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE), .unit = sizeof(p) }, \
@@ -132,8 +134,8 @@ static const struct vgpu_schema_field expbuf[] = {
 /* --- formats -------------------------------------------------------------- */
 
 /*
- * Overlays are gone from newer drivers. The bitmap's size follows from what the
- * driver makes of the window: that is left to demand paging.
+ * Newer drivers have no overlays. The size of the bitmap depends on how the driver adjusts the
+ * window, so the bitmap is left to demand paging.
  */
 static const struct vgpu_schema_field window[] = {
 	{ VGPU_PTR(struct v4l2_window, clips), .dir = VGPU_INOUT,
@@ -157,7 +159,7 @@ static const struct vgpu_schema_field get_edid[] = {
 	  .count = VGPU_FIELD(struct v4l2_edid, blocks) },
 };
 
-/* The array comes back as well, but as it was. */
+/* The array is copied out, too, but unchanged. */
 static const struct vgpu_schema_field set_edid[] = {
 	{ VGPU_PTR(struct v4l2_edid, edid), .dir = VGPU_INOUT, .unit = 128,
 	  .count = VGPU_FIELD(struct v4l2_edid, blocks) },
@@ -165,7 +167,7 @@ static const struct vgpu_schema_field set_edid[] = {
 
 /* --- controls ------------------------------------------------------------- */
 
-/* Strings, arrays and structs have a size; numbers have none. */
+/* Strings, arrays and structs have a size; the size of plain numbers is 0. */
 static const struct vgpu_schema_field ext_control[] = {
 	{ VGPU_PTR(struct v4l2_ext_control, ptr), .dir = VGPU_INOUT,
 	  .count = VGPU_FIELD(struct v4l2_ext_control, size) },
@@ -200,12 +202,12 @@ static const struct vgpu_schema_field ext_controls32[] = {
 
 /* --- table ---------------------------------------------------------------- */
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
-/* Longs or pointers inside: 32-bit programs have another struct. */
+/* Structs with longs or pointers, which are different for 32-bit programs. */
 #define LONGS	.flags = VGPU_IOCTL_NATIVE
 #define BOTH	.flags = VGPU_IOCTL_NO_MAPPED | VGPU_IOCTL_NATIVE
-/* The driver only writes, but there are fields in what it writes. */
+/* INOUT, because the fields of an OUT struct are not processed. */
 #define TIMES	.dir = VGPU_INOUT
 
 static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
@@ -213,7 +215,7 @@ static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 	{ VGPU_IOCTL(VIDIOC_ENUM_FMT, struct v4l2_fmtdesc), BOOKS },
 	{ VGPU_IOCTL_WITH(VIDIOC_G_FMT, struct v4l2_format, format), BOTH },
 	{ VGPU_IOCTL_WITH(VIDIOC_S_FMT, struct v4l2_format, format), LONGS },
-	/* New buffers may get the map offsets of those that are gone. */
+	/* New buffers may get the mmap offsets of freed ones. */
 	{ VGPU_IOCTL_WITH(VIDIOC_REQBUFS, struct v4l2_requestbuffers, reqbufs) },
 	{ VGPU_IOCTL_WITH(VIDIOC_QUERYBUF, BUFFER, buffer_out), BOTH },
 	{ VGPU_IOCTL(VIDIOC_G_FBUF, struct v4l2_framebuffer), BOTH },
@@ -295,7 +297,7 @@ static const struct vgpu_schema_ioctl v4l2_ioctls[] = {
 	{ VGPU_IOCTL(VIDIOC_REMOVE_BUFS, struct v4l2_remove_buffers) },
 };
 
-/* Two commands for each number: 32 bits of time, or 64. */
+/* Each number has two commands: for 32-bit and for 64-bit times. */
 #define EXACT		.flags = VGPU_IOCTL_EXACT
 #define EXACT_BOOKS	.flags = VGPU_IOCTL_EXACT | VGPU_IOCTL_NO_MAPPED
 
@@ -328,6 +330,6 @@ const struct vgpu_schema vgpu_schema_v4l2 = {
 	.nr_ioctls = ARRAY_SIZE(v4l2_ioctls),
 	.compat = v4l2_compat,
 	.nr_compat = ARRAY_SIZE(v4l2_compat),
-	/* A buffer is the driver's from QBUF to DQBUF. */
+	/* A buffer belongs to the driver from QBUF to DQBUF. */
 	.apart = true,
 };

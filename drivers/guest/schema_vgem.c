@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schemas of vgem, vgem_drm.h, and of vkms, which has no ioctls of its own; what is not here is
- * DRM core's. Neither has a device that writes to a buffer while programs do: what vkms writes
- * to, its writeback connector, is a framebuffer as a whole.
+ * Schemas of vgem, vgem_drm.h, and of vkms, which has no ioctls of its own; other ioctls are
+ * DRM core's. Neither has a device that writes to a buffer while programs do: vkms writes only
+ * by its writeback connector, to a whole framebuffer.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Schema of virtio-gpu: virtgpu_drm.h; what is not here is DRM core's. */
+/* Schema of virtio-gpu: virtgpu_drm.h; other ioctls are DRM core's. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
@@ -8,7 +8,7 @@
 
 #define EXEC	struct vgpu_virtgpu_execbuffer
 
-/* The fence's fd goes in, or comes back, or one takes the place of the other. */
+/* An fd of a fence is passed in or out, or is replaced by another one. */
 static const struct vgpu_schema_field execbuffer[] = {
 	{ VGPU_PTR(EXEC, command), .dir = VGPU_IN, .count = VGPU_FIELD(EXEC, size) },
 	{ VGPU_PTR(EXEC, bo_handles), .dir = VGPU_IN, .unit = sizeof(__u32),
@@ -23,12 +23,12 @@ static const struct vgpu_schema_field execbuffer[] = {
 	  .count = VGPU_FIELD(EXEC, num_out_syncobjs), .stride = VGPU_FIELD(EXEC, syncobj_stride) },
 };
 
-/* Always an int, whatever the parameter. */
+/* The value is an int for all parameters. */
 static const struct vgpu_schema_field getparam[] = {
 	{ VGPU_PTR(struct drm_virtgpu_getparam, value), .dir = VGPU_OUT, .unit = sizeof(__s32) },
 };
 
-/* At most what the device has, which may be less. */
+/* The driver fills at most what the device has, which may be less. */
 static const struct vgpu_schema_field get_caps[] = {
 	{ VGPU_PTR(struct drm_virtgpu_get_caps, addr), .dir = VGPU_INOUT,
 	  .count = VGPU_FIELD(struct drm_virtgpu_get_caps, size) },
@@ -40,9 +40,9 @@ static const struct vgpu_schema_field create_blob[] = {
 };
 
 /*
- * All contexts but virgl's have a ring in mapped memory, into which the library writes
- * commands, and where it waits for answers. In a copy it would wait for ever, or take
- * old bytes for an answer. Without a context libraries say that there is no device.
+ * Contexts other than virgl's have a ring in mapped memory, to which the library writes
+ * commands and where it waits for answers. In copy mode it would wait for ever, or take old
+ * bytes for an answer. Libraries report that there is no device if a context cannot be made.
  */
 #define PARAM		struct drm_virtgpu_context_set_param
 #define PARAM_IS(n)	.when = VGPU_WHEN_EQUAL(PARAM, param, n)
@@ -69,8 +69,8 @@ static const struct vgpu_schema_field context_init[] = {
 };
 
 /*
- * The guest's half of a resource, which only transfers write to. Not RESOURCE_CREATE_BLOB: that may
- * name memory which the device has had before.
+ * The guest's part of a resource, which only transfers write to. RESOURCE_CREATE_BLOB makes no
+ * blank buffer: it may name memory that the device has used before.
  */
 static const struct vgpu_schema_blank create =
 	VGPU_BLANK_MADE(struct drm_virtgpu_resource_create, bo_handle);

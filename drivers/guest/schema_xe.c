@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Schema of xe: xe_drm.h, which is there from 6.8; what is not here is DRM
- * core's, and all of it in a guest that was built with older headers.
+ * Schema of xe: xe_drm.h, which exists from 6.8; other ioctls are DRM core's. A guest that is
+ * built with older headers has only those.
  */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
@@ -14,8 +14,8 @@
 	{ VGPU_PTR(s, pointer), .dir = VGPU_IN, .unit = sizeof(t), .count = VGPU_FIELD(s, n) }
 
 /*
- * Properties of what is made, linked. What the value of one points to, if to
- * anything, depends on the device: that is left to demand paging.
+ * Chain of properties of a new object. A value may be an address, depending on the device: its
+ * memory is left to demand paging.
  */
 static const struct vgpu_schema_node properties[] = {
 	{ .body = VGPU_PLAIN(struct drm_xe_ext_set_property), .dir = VGPU_IN },
@@ -31,7 +31,7 @@ static const struct vgpu_schema_chain property_chain = {
 	.nodes = properties,
 };
 
-/* By the clock that the program names there. */
+/* The program chooses the clock of the time. */
 #define CYCLES	struct drm_xe_query_engine_cycles
 #define CYCLES_TIME(id, c) \
 	{ VGPU_STAMP(CYCLES, cpu_timestamp), .clock = (c), \
@@ -45,7 +45,7 @@ static const struct vgpu_schema_field engine_cycles[] = {
 
 static const struct vgpu_schema_struct an_engine_cycles = VGPU_STRUCT(CYCLES, engine_cycles);
 
-/* First without room, which tells the size; some read what is there, too. */
+/* Programs query the size first, without room; some queries read the buffer, too. */
 static const struct vgpu_schema_field device_query[] = {
 	{ VGPU_PTR(struct drm_xe_device_query, data), .dir = VGPU_INOUT,
 	  .elem = &an_engine_cycles, .stride = VGPU_FIELD(struct drm_xe_device_query, size),
@@ -59,7 +59,7 @@ static const struct vgpu_schema_field gem_create[] = {
 	{ VGPU_CHAIN(struct drm_xe_gem_create, extensions), .chain = &property_chain },
 };
 
-/* Memory of the process for keeps, by itself or as a mirror of all of it. */
+/* The device would keep memory of the process: a range, or a mirror of the whole. */
 static const struct vgpu_schema_field bind_op[] = {
 	{ VGPU_USERPTR(struct drm_xe_vm_bind_op, userptr), .error = EOPNOTSUPP,
 	  .when = VGPU_WHEN_EQUAL(struct drm_xe_vm_bind_op, op, DRM_XE_VM_BIND_OP_MAP_USERPTR) },
@@ -73,7 +73,7 @@ static const struct vgpu_schema_field bind_op[] = {
 static const struct vgpu_schema_struct a_bind_op =
 	VGPU_STRUCT(struct drm_xe_vm_bind_op, bind_op);
 
-/* Here the fence is a place that the kernel writes to later: for keeps as well. */
+/* The kernel writes to this fence later: it would keep the memory as well. */
 static const struct vgpu_schema_field bind_sync[] = {
 	{ VGPU_USERPTR(struct drm_xe_sync, addr), .error = EOPNOTSUPP,
 	  .when = VGPU_WHEN_EQUAL(struct drm_xe_sync, type, DRM_XE_SYNC_TYPE_USER_FENCE) },
@@ -81,7 +81,7 @@ static const struct vgpu_schema_field bind_sync[] = {
 
 static const struct vgpu_schema_struct a_bind_sync = VGPU_STRUCT(struct drm_xe_sync, bind_sync);
 
-/* One of them is inside, more are elsewhere. */
+/* A single operation is in the struct itself, several are in an array. */
 static const struct vgpu_schema_field vm_bind[] = {
 	{ VGPU_INSIDE(struct drm_xe_vm_bind, bind), .elem = &a_bind_op,
 	  .when = VGPU_WHEN_EQUAL(struct drm_xe_vm_bind, num_binds, 1) },
@@ -99,7 +99,7 @@ static const struct vgpu_schema_field queue_create[] = {
 	  .times = VGPU_FIELD(struct drm_xe_exec_queue_create, num_placements) },
 };
 
-/* The address of one batch, or where the addresses of several are. */
+/* The field is the address of one batch, or of an array of addresses of batches. */
 static const struct vgpu_schema_field exec[] = {
 	READS(struct drm_xe_exec, syncs, struct drm_xe_sync, num_syncs),
 	{ VGPU_PLAIN_IF(struct drm_xe_exec, address),
@@ -111,7 +111,7 @@ static const struct vgpu_schema_field exec[] = {
 #define WHEN_OP(n) \
 	VGPU_WHEN_EQUAL(OBSERVE, observation_op, DRM_XE_OBSERVATION_OP_ ## n)
 
-/* Pairs of register and value. */
+/* Field of pairs of a register and its value. */
 static const struct vgpu_schema_field oa_config[] = {
 	{ VGPU_PTR(struct drm_xe_oa_config, regs_ptr), .dir = VGPU_IN, .unit = 2 * sizeof(__u32),
 	  .count = VGPU_FIELD(struct drm_xe_oa_config, n_regs) },
@@ -132,7 +132,7 @@ static const struct vgpu_schema_field observation[] = {
 #ifdef DRM_IOCTL_XE_MADVISE
 #define MADVISE struct drm_xe_madvise
 
-/* 0 and -1 are no fds; the other driver that one names is of the same host. */
+/* The values 0 and -1 are no fds; an fd is that of another device of the same host. */
 static const struct vgpu_schema_field range_advice[] = {
 	{ VGPU_PLAIN_IF(MADVISE, preferred_mem_loc.devmem_fd),
 	  .when = VGPU_WHEN_EQUAL(MADVISE, preferred_mem_loc.devmem_fd, 0) },
@@ -163,7 +163,7 @@ static const struct vgpu_schema_field vm_property[] = {
 };
 #endif
 
-/* Of a stream that OBSERVATION opened: bare numbers. */
+/* Ioctls of a stream that OBSERVATION has opened: bare numbers. */
 static const struct vgpu_schema_field stream_config[] = {
 	{ VGPU_CHAIN(struct drm_xe_ext_set_property, base.next_extension),
 	  .chain = &property_chain },
@@ -175,13 +175,13 @@ static const struct vgpu_schema_field wait_user_fence[] = {
 				 DRM_XE_UFENCE_WAIT_FLAG_ABSTIME) },
 };
 
-/* What only asks or keeps books. */
+/* Ioctls that only query, or only change the driver's bookkeeping. */
 #define BOOKS	.flags = VGPU_IOCTL_NO_MAPPED
 
 static const struct vgpu_schema_ioctl xe_ioctls[] = {
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_DEVICE_QUERY, struct drm_xe_device_query, device_query),
 	  BOOKS },
-	/* A new buffer may get the map offset of one that is gone. */
+	/* A new buffer may get the mmap offset of a destroyed one. */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_GEM_CREATE, struct drm_xe_gem_create, gem_create) },
 	{ VGPU_IOCTL(DRM_IOCTL_XE_GEM_MMAP_OFFSET, struct drm_xe_gem_mmap_offset), BOOKS },
 	{ VGPU_IOCTL(DRM_IOCTL_XE_VM_CREATE, struct drm_xe_vm_create), BOOKS },
@@ -193,7 +193,10 @@ static const struct vgpu_schema_ioctl xe_ioctls[] = {
 	{ VGPU_IOCTL(DRM_IOCTL_XE_EXEC_QUEUE_GET_PROPERTY,
 		     struct drm_xe_exec_queue_get_property), BOOKS },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_EXEC, struct drm_xe_exec, exec) },
-	/* It waits for a value at an address: there, not in a copy, it has to look. */
+	/*
+	 * The ioctl waits for a value in mapped memory: it must see the memory itself, not a
+	 * copy.
+	 */
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_WAIT_USER_FENCE, struct drm_xe_wait_user_fence,
 			  wait_user_fence) },
 	{ VGPU_IOCTL_WITH(DRM_IOCTL_XE_OBSERVATION, OBSERVE, observation) },
