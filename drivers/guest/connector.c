@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connectors of a forwarded card: /sys/class/drm/card0-HDMI-A-1 with the files that the host
- * has there. The DRM core knows nothing of them: it would give them numbers of its own, while
- * uevents and ioctls have the host's.
+ * Connectors of a forwarded DRM card: /sys/class/drm/card0-HDMI-A-1 with the files that the
+ * host has there. The DRM core does not know of them: it would give them ids of its own, while
+ * uevents and ioctls have the host's ids.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -18,9 +18,9 @@
 #include "connector.h"
 #include "device.h"
 
-/* As many as a card can reasonably have. */
+/* Maximum number of connectors of a card; more than a real card has. */
 #define CONNECTORS_MAX		64
-/* The longest contents of a file: sysfs takes a whole page for a mistake. */
+/* Maximum length of a file: sysfs takes a whole page for an error. */
 #define CONNECTOR_FILE_MAX	(PAGE_SIZE - 1)
 
 enum connector_attr {
@@ -34,11 +34,11 @@ enum connector_attr {
 };
 
 /**
- * struct connector - a directory of the host's card
- * @entry: in struct vgpu_connectors
- * @dev: its device here; NULL: it has none (yet)
- * @name: "HDMI-A-1"
- * @files: what its files hold, or NULL: it has no such file
+ * struct connector - connector of the host's card
+ * @entry: list entry in struct vgpu_connectors
+ * @dev: device in the guest; NULL: not registered
+ * @name: name of the connector, "HDMI-A-1"
+ * @files: contents of the files; NULL: no such file
  */
 struct connector {
 	struct list_head entry;
@@ -53,10 +53,10 @@ struct connector_file {
 };
 
 /**
- * struct connector_dev - the device of a connector, for as long as somebody may read it
- * @dev: child of the card
- * @lock: guards @files
- * @files: as of the connector, copies of their own
+ * struct connector_dev - device of a connector; freed with its last reference, maybe a reader's
+ * @dev: child device of the card
+ * @lock: lock of @files
+ * @files: copies of the connector's files
  */
 struct connector_dev {
 	struct device dev;
@@ -73,7 +73,7 @@ static const char *const connector_names[CONNECTOR_ATTRS] = {
 	[CONNECTOR_ID] = "connector_id",
 };
 
-/* --- what is in sysfs ----------------------------------------------------- */
+/* --- sysfs ---------------------------------------------------------------- */
 
 static ssize_t connector_read(struct device *dev, enum connector_attr attr, char *buf)
 {
@@ -115,7 +115,7 @@ static struct attribute *connector_attrs[] = {
 	NULL
 };
 
-/* An older host's kernel has not all of them. */
+/* Hide the files that an older kernel of the host does not have. */
 static umode_t connector_visible(struct kobject *kobj, struct attribute *attr, int nr)
 {
 	struct connector_dev *connector = container_of(kobj_to_dev(kobj), struct connector_dev,
@@ -134,7 +134,7 @@ static const struct attribute_group *connector_groups[] = {
 	NULL
 };
 
-/* As the DRM core's own. */
+/* The type has the name of the DRM core's own connectors. */
 static const struct device_type connector_type = {
 	.name = "drm_connector",
 };
@@ -201,11 +201,11 @@ static void connector_unregister(struct connector *connector)
 }
 
 /**
- * vgpu_connectors_show - the card is there, and the host has said all that it wanted to
- * @connectors: of the card
+ * vgpu_connectors_show - register the connectors of a card, after the host has sent all of them
+ * @connectors: connectors of the card
  * @drm: the card
  *
- * Context: like all of these, under a lock that no reader of sysfs takes.
+ * Context: as for all functions of connectors, under a lock that no reader of sysfs takes.
  */
 void vgpu_connectors_show(struct vgpu_connectors *connectors, struct drm_device *drm)
 {
@@ -224,7 +224,7 @@ void vgpu_connectors_show(struct vgpu_connectors *connectors, struct drm_device 
 	}
 }
 
-/* The card goes; the host's connectors may be shown again with another one. */
+/* Unregister the connectors of a card. They may be shown again with another drm_device. */
 void vgpu_connectors_hide(struct vgpu_connectors *connectors)
 {
 	struct connector *connector;
@@ -234,7 +234,7 @@ void vgpu_connectors_hide(struct vgpu_connectors *connectors)
 	connectors->fresh = true;
 }
 
-/* --- what the host says --------------------------------------------------- */
+/* --- messages of the host ------------------------------------------------- */
 
 void vgpu_connectors_init(struct vgpu_connectors *connectors)
 {
@@ -292,7 +292,7 @@ static bool connector_is_empty(const struct connector *connector)
 	return true;
 }
 
-/* @file: what the attribute holds from now on, taken over; NULL: it is gone. */
+/* Replace the contents of a file. @file: new contents, taken over; NULL: the file is gone. */
 static void connector_dev_set(struct connector_dev *dev, int attr, struct connector_file *file)
 {
 	struct connector_file *old;
@@ -301,13 +301,13 @@ static void connector_dev_set(struct connector_dev *dev, int attr, struct connec
 	old = dev->files[attr];
 	dev->files[attr] = file;
 	mutex_unlock(&dev->lock);
-	/* Without the lock, which readers take that this waits for. */
+	/* The lock is not held: sysfs_update_group() waits for readers, which take it. */
 	if (!old != !file && sysfs_update_group(&dev->dev.kobj, &connector_group))
 		dev_dbg(&dev->dev, "%s cannot be shown\n", connector_names[attr]);
 	kfree(old);
 }
 
-/* @data: NULL: there is no such file any more */
+/* Set the contents of a file. @data: NULL if the file is gone. */
 static void connector_set(struct vgpu_connectors *connectors, const char *name, int attr,
 			  const u8 *data, u32 len)
 {
@@ -334,11 +334,11 @@ static void connector_set(struct vgpu_connectors *connectors, const char *name, 
 }
 
 /**
- * vgpu_connectors_file - the host tells what a file holds
- * @connectors: of the card
- * @path: "HDMI-A-1/status"; other files are of no interest here
- * @data: what it holds; NULL: it is gone
- * @len: bytes of @data
+ * vgpu_connectors_file - handle a file of the host's card
+ * @connectors: connectors of the card
+ * @path: path of the file, "HDMI-A-1/status"; other files are ignored
+ * @data: contents of the file; NULL if the file is gone
+ * @len: number of bytes at @data
  */
 void vgpu_connectors_file(struct vgpu_connectors *connectors, const char *path, const u8 *data,
 			  u32 len)

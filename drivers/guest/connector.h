@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Connectors of a forwarded card in sysfs. */
+/* Connectors of a forwarded DRM card in sysfs. */
 #ifndef VGPU_CONNECTOR_H
 #define VGPU_CONNECTOR_H
 
@@ -10,9 +10,9 @@ struct drm_device;
 struct vgpu_export;
 
 /**
- * struct vgpu_connectors - connectors of one card; all under a lock of drm.c
- * @list: struct connector
- * @fresh: there is one that is not shown, and was not tried to be
+ * struct vgpu_connectors - connectors of one card; guarded by a lock of drm.c
+ * @list: list of struct connector
+ * @fresh: true if there is a connector whose device was not registered, nor tried to be
  */
 struct vgpu_connectors {
 	struct list_head list;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices with a release function of this module, which whoever has the last reference
- * calls: perhaps some time after they were unregistered. The module is not unloaded before.
+ * Count of the devices with a release function of this module. The last reference of a device
+ * may be dropped some time after the device was unregistered; the module must not be unloaded
+ * before.
  */
 #include <linux/atomic.h>
 #include <linux/sched.h>
@@ -11,20 +12,20 @@
 
 static atomic_t device_count;
 
-/* A device was initialized: from now on it is released by its own function. */
+/* Count a device after its initialization: its own release function will free it. */
 void vgpu_device_begin(void)
 {
 	atomic_inc(&device_count);
 }
 
-/* The last thing that the release function does. */
+/* Uncount a device. Called as the last step of its release function. */
 void vgpu_device_end(void)
 {
 	if (atomic_dec_and_test(&device_count))
 		wake_up_var(&device_count);
 }
 
-/* Module exit, after all of them were unregistered. */
+/* Wait until all devices are freed. For module exit, after all were unregistered. */
 void vgpu_device_global_exit(void)
 {
 	wait_var_event(&device_count, !atomic_read(&device_count));

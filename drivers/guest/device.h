@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Devices with a release function of this module: see device.c. */
+/* Count of the devices with a release function of this module, see device.c. */
 #ifndef VGPU_DEVICE_H
 #define VGPU_DEVICE_H
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A device of the host whose DRM nodes are exported is a drm_device here, whose
- * parent shows what it is (parent.c). The DRM core makes the nodes, major 226 and the
- * sysfs tree that libdrm looks for; its ioctls are never reached, because our
- * own file operations take every file.
+ * DRM devices: each device of the host with exported DRM nodes has a drm_device in the guest.
+ * The parent of the drm_device identifies the hardware (parent.c). The DRM core makes the
+ * nodes, major 226 and the sysfs tree that libdrm expects; its ioctls are never called, because
+ * the module's own file operations handle every file.
  *
- * The core knows at registration only whether there is a render node, and there
- * is always a primary one, which gives -EACCES if only the render node is
- * exported. A device that gets its render node later is made anew.
+ * The core has to know at registration if there is a render node. It always makes a primary
+ * node, which fails to open with -EACCES if only the render node is exported. A device that
+ * gets its render node later is registered anew.
  */
 #include <linux/compat.h>
 #include <linux/err.h>
@@ -35,13 +35,13 @@
 #include "pci.h"
 
 /**
- * struct vgpu_drm - a DRM device of a host
- * @entry: in drm_list
- * @host: whose it is; its exports hold it
- * @device: exports of one device share it
- * @primary: its card node, or NULL
- * @render: its render node, or NULL
- * @dev: once registered
+ * struct vgpu_drm - DRM device of a host
+ * @entry: list entry in drm_list
+ * @host: host of the device; the exports hold a reference
+ * @device: number of the host's device, shared by its exports
+ * @primary: export of the primary node, or NULL
+ * @render: export of the render node, or NULL
+ * @dev: drm_device while it is registered, or NULL
  */
 struct vgpu_drm {
 	struct list_head entry;
@@ -72,7 +72,7 @@ static const struct drm_driver drm_driver_render = {
 	.major = 1,
 };
 
-/* /sys/class/vgpu/vgpuN/drm: for tools, which nodes belong to an export. */
+/* Create the link /sys/class/vgpu/vgpuN/drm, by which tools find the nodes of an export. */
 static void drm_link(struct vgpu_export *export, struct device *parent)
 {
 	if (export && sysfs_create_link(&export->dev.kobj, &parent->kobj, "drm"))
@@ -99,7 +99,7 @@ static int drm_register(struct vgpu_drm *drm)
 	dev = drm_dev_alloc(drm->render ? &drm_driver_render : &drm_driver_primary, parent);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
-	/* An open may come as soon as there is a node. */
+	/* Opens may come as soon as there is a node. */
 	drm->dev = dev;
 	mutex_unlock(&vgpu_drm_lock);
 	ret = drm_dev_register(dev, 0);
@@ -146,12 +146,12 @@ static struct vgpu_drm *drm_find(struct vgpu_export *export)
 }
 
 /**
- * vgpu_drm_add - an export is a node of a DRM device
- * @export: it
+ * vgpu_drm_add - add an export to its DRM device
+ * @export: export of a DRM node
  *
- * Takes effect with vgpu_drm_settle(). Like that and vgpu_drm_del(), called by
- * the thread that receives the host's messages, so a host's devices change one
- * at a time.
+ * The node appears with vgpu_drm_settle(). The thread that receives the host's messages calls
+ * this function, vgpu_drm_settle() and vgpu_drm_del(), so the devices of a host change one at a
+ * time.
  */
 void vgpu_drm_add(struct vgpu_export *export)
 {
@@ -162,7 +162,7 @@ void vgpu_drm_add(struct vgpu_export *export)
 	drm = drm_find(export);
 	if (!drm) {
 		drm = kzalloc(sizeof(*drm), GFP_KERNEL);
-		/* There still is /dev/vgpuN. */
+		/* The export still has /dev/vgpuN. */
 		if (!drm)
 			goto out_unlock;
 		drm->host = export->host;
@@ -170,7 +170,7 @@ void vgpu_drm_add(struct vgpu_export *export)
 		list_add(&drm->entry, &drm_list);
 	}
 	slot = export->kind == VGPU_EXPORT_DRM_PRIMARY ? &drm->primary : &drm->render;
-	/* A device has one of each. */
+	/* A device has one node of each kind. */
 	if (!*slot) {
 		*slot = vgpu_export_get(export);
 		if (drm->dev)
@@ -181,7 +181,7 @@ out_unlock:
 	mutex_unlock(&vgpu_drm_lock);
 }
 
-/* An export is gone; with the last one of a device, so is the device. */
+/* Remove an export from its DRM device, and the device with its last export. */
 void vgpu_drm_del(struct vgpu_export *export)
 {
 	struct vgpu_drm *drm;
@@ -212,8 +212,8 @@ out_unlock:
 }
 
 /*
- * It has a device, not one made when there was no render node; or can have none,
- * because its parent was taken away.
+ * Return: true if the device is registered, with its render node if there is one, or cannot be
+ * registered because its parent was removed.
  */
 static bool drm_settled(const struct vgpu_drm *drm)
 {
@@ -268,7 +268,7 @@ static void drm_say(struct drm_device *dev, char **envp)
 		dev_dbg(dev->dev, "a change is not known to programs\n");
 }
 
-/* As drm_dev_wedged_event() says it, but without the program: its number is the host's. */
+/* Send the uevent of drm_dev_wedged_event(), but without the process, whose id is the host's. */
 static void drm_wedged(struct drm_device *dev, u32 wedged)
 {
 	static const char *const names[] = VGPU_WEDGED_NAMES;
@@ -287,8 +287,8 @@ static void drm_wedged(struct drm_device *dev, u32 wedged)
 }
 
 /*
- * The host has said all it wanted to: make the devices and connectors that are not there
- * yet.
+ * Create the devices and connectors that are missing, after the host has sent all messages
+ * about them.
  */
 void vgpu_drm_settle(struct vgpu_host *host)
 {
@@ -297,7 +297,7 @@ void vgpu_drm_settle(struct vgpu_host *host)
 	drm_show_connectors(host);
 }
 
-/* What drm_sysfs.c says of its own devices, which it exports functions for in part only. */
+/* Send the uevents of drm_sysfs.c, which exports only some of its functions for them. */
 static void drm_uevent(struct drm_device *dev, u32 flag, u32 connector, u32 property)
 {
 	char connector_text[24], property_text[24];
@@ -313,11 +313,11 @@ static void drm_uevent(struct drm_device *dev, u32 flag, u32 connector, u32 prop
 }
 
 /**
- * vgpu_drm_change - the host's card has changed: programs are told as there
- * @export: its primary node
- * @msg: what the host says
+ * vgpu_drm_change - send the uevents of a change of the host's card
+ * @export: export of the primary node
+ * @msg: message of the host
  *
- * Where there is no card (yet), nobody has looked at it.
+ * Without a registered card there is nothing to report.
  */
 void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change *msg)
 {
@@ -326,10 +326,10 @@ void vgpu_drm_change(struct vgpu_export *export, const struct vgpu_export_change
 
 	mutex_lock(&vgpu_drm_lock);
 	drm = drm_find(export);
-	/* As long as it has its device under the lock, that is not taken off sysfs. */
+	/* The device stays in sysfs while drm->dev is set under the lock. */
 	if (!drm || drm->primary != export || !drm->dev)
 		goto out_unlock;
-	/* Programs read these files when the uevent below comes. */
+	/* Programs read the connectors' files when they get the uevent below. */
 	if (export->connectors.fresh)
 		vgpu_connectors_show(&export->connectors, drm->dev);
 	if (flags & VGPU_CHANGE_HOTPLUG)
@@ -345,11 +345,11 @@ out_unlock:
 }
 
 /**
- * vgpu_drm_file - what a file of the host's card holds
- * @export: its primary node
- * @name: of the file
- * @data: what it holds; NULL: it is gone
- * @len: bytes of @data
+ * vgpu_drm_file - handle a file of the host's card
+ * @export: export of the primary node
+ * @name: name of the file
+ * @data: contents of the file; NULL if the file is gone
+ * @len: number of bytes at @data
  */
 void vgpu_drm_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len)
 {
@@ -363,8 +363,8 @@ void vgpu_drm_file(struct vgpu_export *export, const char *name, const u8 *data,
 }
 
 /**
- * vgpu_drm_orphan - a parent is being removed, maybe not by us
- * @parent: it; vgpu_pci_lock() is held, as by all who register and unregister
+ * vgpu_drm_orphan - unregister the DRM device of a parent that is being removed, maybe by root
+ * @parent: the parent; the caller holds vgpu_pci_lock(), as for each registration
  */
 void vgpu_drm_orphan(struct device *parent)
 {
@@ -381,9 +381,9 @@ void vgpu_drm_orphan(struct device *parent)
 }
 
 /*
- * Where a device is, GET_UNIQUE says in the host's terms: "pci:0000:00:02.0".
- * Programs look for that on this machine, where the same place is in another
- * domain, or another device's.
+ * Replace the host's bus address in a result of GET_UNIQUE, such as "pci:0000:00:02.0", by the
+ * guest's. Programs look for the device at that address in the guest, where the host's address
+ * may be in another domain, or belong to another device.
  */
 static void drm_localize_unique(struct vgpu_object *object, char __user *unique, size_t len)
 {
@@ -395,7 +395,10 @@ static void drm_localize_unique(struct vgpu_object *object, char __user *unique,
 		return;
 	own_len = snprintf(own, sizeof(own), "pci:%s", dev_name(parent));
 	snprintf(host, sizeof(host), "pci:%s", vgpu_export_pci_name(object->export));
-	/* Too small a buffer was not written to, and need not exist. */
+	/*
+	 * The driver has not written to a buffer that is too small, and the buffer need not
+	 * exist.
+	 */
 	if (own_len != len || copy_from_user(text, unique, len) || memcmp(text, host, len))
 		return;
 	if (copy_to_user(unique, own, len))
@@ -403,10 +406,10 @@ static void drm_localize_unique(struct vgpu_object *object, char __user *unique,
 }
 
 /**
- * vgpu_drm_ioctl_done - an ioctl on a DRM node has succeeded
- * @object: the file
- * @cmd: the command
- * @arg: its argument, with the results in place
+ * vgpu_drm_ioctl_done - process the results of a successful ioctl on a DRM node
+ * @object: object of the file
+ * @cmd: command of the ioctl
+ * @arg: argument of the ioctl, with the results
  */
 void vgpu_drm_ioctl_done(struct vgpu_object *object, unsigned int cmd, unsigned long arg)
 {
@@ -421,7 +424,7 @@ void vgpu_drm_ioctl_done(struct vgpu_object *object, unsigned int cmd, unsigned 
 		drm_localize_unique(object, compat_ptr(unique32.unique), unique32.unique_len);
 }
 
-/* The core goes by the number of a command, whatever its type is. */
+/* Compare by number alone: the DRM core ignores the type of a command. */
 static bool drm_nr_is(const struct vgpu_object *object, unsigned int cmd, const unsigned int *cmds,
 		      size_t nr)
 {
@@ -437,11 +440,11 @@ static bool drm_nr_is(const struct vgpu_object *object, unsigned int cmd, const 
 }
 
 /**
- * vgpu_drm_shares - ask whether an ioctl gives a buffer a number that is good for other files
- * @object: the file
- * @cmd: the command
+ * vgpu_drm_shares - find out if an ioctl gives a buffer a name that other files can use
+ * @object: object of the file
+ * @cmd: command of the ioctl
  *
- * Return: false: it does not.
+ * Return: false if it does not.
  */
 bool vgpu_drm_shares(const struct vgpu_object *object, unsigned int cmd)
 {
@@ -453,11 +456,11 @@ bool vgpu_drm_shares(const struct vgpu_object *object, unsigned int cmd)
 }
 
 /**
- * vgpu_drm_takes - ask whether an ioctl gets a buffer of another file by such a number
- * @object: the file
- * @cmd: the command
+ * vgpu_drm_takes - find out if an ioctl opens a buffer of another file by its name
+ * @object: object of the file
+ * @cmd: command of the ioctl
  *
- * Return: false: it does not.
+ * Return: false if it does not.
  */
 bool vgpu_drm_takes(const struct vgpu_object *object, unsigned int cmd)
 {
@@ -473,7 +476,7 @@ static bool drm_minor_is(const struct drm_minor *minor, unsigned int index)
 	return minor && minor->index == index;
 }
 
-/* f_op->open of DRM nodes; the core holds the drm_device for the call's time. */
+/* Open a DRM node. The core holds a reference of the drm_device during the call. */
 int vgpu_drm_open(struct inode *inode, struct file *file)
 {
 	unsigned int index = iminor(inode);

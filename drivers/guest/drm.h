@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* DRM minors for exports of DRM devices: /dev/dri/card* and renderD*. */
+/* DRM devices: nodes /dev/dri/card* and renderD* for exports of DRM devices. */
 #ifndef VGPU_DRM_H
 #define VGPU_DRM_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Exports: char devices of class vgpu, made and removed as the host says. */
+/* Exports: character devices of class vgpu, created and removed by messages of the host. */
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/err.h>
@@ -46,7 +46,7 @@ static ssize_t driver_show(struct device *dev, struct device_attribute *attr, ch
 	return sysfs_emit(buf, "%s\n", to_export(dev)->driver);
 }
 
-/* The core has a link of this name for devices with a driver; this one has none. */
+/* The core has a link of this name for devices with a driver; this device has none. */
 static struct device_attribute dev_attr_host_driver = __ATTR(driver, 0444, driver_show, NULL);
 
 static ssize_t name_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -110,7 +110,7 @@ static struct attribute *export_attrs[] = {
 };
 ATTRIBUTE_GROUPS(export);
 
-/* Like a render node's; the group is udev's business. */
+/* The mode is that of a render node; the group is set by udev. */
 static char *export_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode)
 {
 	if (mode)
@@ -166,7 +166,7 @@ static bool export_is_drm(const struct vgpu_export *export)
 	return export->kind == VGPU_EXPORT_DRM_PRIMARY || export->kind == VGPU_EXPORT_DRM_RENDER;
 }
 
-/* There still is /dev/vgpuN where there are no other nodes. */
+/* Create the nodes other than /dev/vgpuN, which stays if this fails. */
 static void export_add_nodes(struct vgpu_export *export, const struct vgpu_export_add *msg)
 {
 	struct vgpu_parent *parent;
@@ -247,12 +247,12 @@ static int export_create(struct vgpu_host *host, const struct vgpu_export_add *m
 }
 
 /**
- * vgpu_export_add - the host offers a device file
- * @host: the host
- * @msg: what it says, checked
+ * vgpu_export_add - create the device of a new export
+ * @host: host of the export
+ * @msg: checked message
  *
  * Context: the thread that receives the host's messages.
- * Return: 0, or -EPROTO: the host has two of that number.
+ * Return: 0, or -EPROTO if the host has an export with this number.
  */
 int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 {
@@ -261,14 +261,14 @@ int vgpu_export_add(struct vgpu_host *host, const struct vgpu_export_add *msg)
 	if (export_exists(host, le32_to_cpu(msg->export)))
 		return -EPROTO;
 	ret = export_create(host, msg);
-	/* The others are as good as before, and the log is not the host's to fill. */
+	/* Other exports are not affected; the host must not be able to fill the log. */
 	if (ret)
 		pr_warn_ratelimited("no device for export %s of host %s (%d)\n", msg->name,
 				    host->name, ret);
 	return 0;
 }
 
-/* @export: taken off host->exports, whose reference is put */
+/* Remove the device and its nodes. The export is off host->exports; its reference is dropped. */
 static void export_remove(struct vgpu_export *export)
 {
 	WRITE_ONCE(export->gone, true);
@@ -278,11 +278,11 @@ static void export_remove(struct vgpu_export *export)
 }
 
 /**
- * vgpu_export_del - the host takes an export back
- * @host: the host
- * @id: number of the export; others are ignored
+ * vgpu_export_del - remove an export that the host has revoked
+ * @host: host of the export
+ * @id: number of the export; unknown numbers are ignored
  *
- * Open files stay.
+ * Open files stay usable.
  */
 void vgpu_export_del(struct vgpu_host *host, u32 id)
 {
@@ -301,7 +301,7 @@ void vgpu_export_del(struct vgpu_host *host, u32 id)
 		export_remove(found);
 }
 
-/* The connection is lost. */
+/* Remove all exports of a host whose connection is lost. */
 void vgpu_export_del_all(struct vgpu_host *host)
 {
 	struct vgpu_export *export;
@@ -318,7 +318,7 @@ void vgpu_export_del_all(struct vgpu_host *host)
 	}
 }
 
-/* With a reference, or NULL. */
+/* Find an export. Return: the export with a reference, or NULL. */
 static struct vgpu_export *export_find(struct vgpu_host *host, u32 id)
 {
 	struct vgpu_export *export, *found = NULL;
@@ -335,11 +335,11 @@ static struct vgpu_export *export_find(struct vgpu_host *host, u32 id)
 }
 
 /**
- * vgpu_export_change - the host's driver of an export has said "change"
- * @host: the host
- * @msg: what it says, checked; exports that are no cards are ignored
+ * vgpu_export_change - handle a "change" uevent of the host's driver
+ * @host: host of the export
+ * @msg: checked message; exports that are no DRM cards are ignored
  *
- * Context: the thread that receives the host's messages, which alone ends exports.
+ * Context: the thread that receives the host's messages, which alone removes exports.
  */
 void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change *msg)
 {
@@ -352,7 +352,7 @@ void vgpu_export_change(struct vgpu_host *host, const struct vgpu_export_change 
 	vgpu_export_put(export);
 }
 
-/* @data: NULL: there is no such file any more */
+/* Pass a file of the host's device to the nodes. @data: NULL if the file is gone. */
 static void export_take_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len)
 {
 	if (export->kind == VGPU_EXPORT_DRM_PRIMARY)
@@ -361,7 +361,10 @@ static void export_take_file(struct vgpu_export *export, const char *name, const
 		vgpu_node_file(export, name, data, len);
 }
 
-/* Return: 0, or -EPROTO: it is no part that can follow; -ENOMEM. */
+/*
+ * Handle one part of a file. Return: 0, -EPROTO if the part does not follow the last one,
+ * -ENOMEM.
+ */
 static int export_take_part(struct vgpu_export *export, const struct vgpu_export_file *msg)
 {
 	u32 size = le32_to_cpu(msg->size), offset = le32_to_cpu(msg->offset);
@@ -394,12 +397,12 @@ static int export_take_part(struct vgpu_export *export, const struct vgpu_export
 }
 
 /**
- * vgpu_export_file - what a file of an export holds, or a part of it
- * @host: the host
- * @msg: what it says, checked; exports that have no such files are ignored
+ * vgpu_export_file - handle a file of the host's device, or a part of it
+ * @host: host of the export
+ * @msg: checked message; exports without such files are ignored
  *
- * Context: as vgpu_export_change().
- * Return: 0, or an error upon which the connection ends.
+ * Context: the thread that receives the host's messages.
+ * Return: 0, or an error that ends the connection.
  */
 int vgpu_export_file(struct vgpu_host *host, const struct vgpu_export_file *msg)
 {
@@ -415,12 +418,12 @@ int vgpu_export_file(struct vgpu_host *host, const struct vgpu_export_file *msg)
 }
 
 /**
- * vgpu_export_find_node - what a device file of the host is here
+ * vgpu_export_find_node - find the guest's node of a device file of the host
  * @host: the host
- * @major: its number there
- * @minor: likewise
+ * @major: major number on the host
+ * @minor: minor number on the host
  *
- * Return: number of the export's node, or of /dev/vgpuN; 0: it is not exported.
+ * Return: number of the export's node, or of /dev/vgpuN; 0 if the device is not exported.
  */
 dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor)
 {
@@ -440,7 +443,7 @@ dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor)
 	return node;
 }
 
-/* Return: @export, with one reference more. */
+/* Take a reference of @export. Return: @export. */
 struct vgpu_export *vgpu_export_get(struct vgpu_export *export)
 {
 	get_device(&export->dev);

@@ -21,31 +21,31 @@ struct vgpu_parent;
 
 /**
  * struct vgpu_export - one export of one host
- * @dev: class vgpu; its reference count is the export's
- * @cdev: /dev/vgpuN
- * @host: the host (a reference)
- * @entry: in host->exports (host->lock)
- * @id: number on the wire
+ * @dev: device of class vgpu; its reference count is that of the export
+ * @cdev: character device of /dev/vgpuN
+ * @host: host of the export (a reference)
+ * @entry: list entry in host->exports; guarded by host->lock
+ * @id: number of the export on the wire
  * @kind: VGPU_EXPORT_*
- * @device: exports of one device share it; 0: stands alone
- * @rdev_major: of the host's device file
- * @rdev_minor: likewise
- * @node: number of its node other than DRM's; 0: it has none; read anywhere
- * @parent: what its nodes hang on; NULL: it has but /dev/vgpuN
- * @gone: new opens fail; set once, read anywhere
- * @name: what the host calls it
- * @driver: the host's driver
- * @path: device file on the host
- * @bus: the device's bus there and its name on it, for people
- * @title: see struct vgpu_export_add
+ * @device: number of the host's device, shared by its exports; 0: the export stands alone
+ * @rdev_major: major number of the host's device file
+ * @rdev_minor: minor number of the host's device file
+ * @node: number of the export's node of a class other than DRM; 0: none; read without a lock
+ * @parent: parent of the export's nodes; NULL: /dev/vgpuN is the only node
+ * @gone: true if new opens fail; set once, read without a lock
+ * @name: name of the export
+ * @driver: name of the host's driver
+ * @path: path of the device file on the host
+ * @bus: bus of the device on the host, and the device's name there, for sysfs
+ * @title: name as in struct vgpu_export_add
  * @stats: counters
- * @fences: above 0: programs wait for the fences that they get
- * @learned: for the schema
- * @address: of a card of NVIDIA's (host->lock)
- * @connectors: of a card
- * @part: a file that comes in several messages, as far as it is here, or NULL; this and
- *	@part_len belong to the thread that receives the host's messages
- * @part_len: bytes of @part
+ * @fences: score, above 0 if programs wait for the fences that they get
+ * @learned: numbers that the schema has learned
+ * @address: address of an NVIDIA card; guarded by host->lock
+ * @connectors: connectors of a DRM card
+ * @part: buffer of a file that arrives in several messages, or NULL; @part and @part_len are
+ *	used only by the thread that receives the host's messages
+ * @part_len: number of bytes in @part
  */
 struct vgpu_export {
 	struct device dev;
@@ -85,13 +85,13 @@ dev_t vgpu_export_find_node(struct vgpu_host *host, u32 major, u32 minor);
 struct vgpu_export *vgpu_export_get(struct vgpu_export *export);
 void vgpu_export_put(struct vgpu_export *export);
 
-/* Name of its PCI device on the host, or NULL. */
+/* Return: name of the export's PCI device on the host, or NULL. */
 static inline const char *vgpu_export_pci_name(const struct vgpu_export *export)
 {
 	return strstarts(export->bus, "pci ") ? export->bus + 4 : NULL;
 }
 
-/* The schema of its files' ioctls, or NULL. */
+/* Return: schema of the ioctls of the export's files, or NULL. */
 static inline const struct vgpu_schema *vgpu_export_schema(const struct vgpu_export *export)
 {
 	return vgpu_schema_for_export(export->kind, export->driver, export->title, export->path);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A media device of the host is one here, without entities: libraries look for it
- * beside the V4L2 nodes of its parent, and it makes requests for them. Its ioctls are
- * never reached, because an open file is given our own file operations; device
- * numbers in their results are translated (schema_media.c).
+ * Media nodes: each media device of the host has one in the guest, without entities. Libraries
+ * look for it beside the V4L2 nodes of its parent, and allocate requests with it. Its ioctls
+ * are never called, because an open file gets the file operations of this module. Device
+ * numbers in the results are translated (schema_media.c).
  *
- * The core lets a driver have its own operations only after the node is there.
- * Whoever (root, as nobody else may yet) is quicker than that has a device without
- * entities, and then without ioctls.
+ * The core lets a driver install its own operations only after the node exists. A process that
+ * opens the node before that (only root may at that time) gets a device without entities, and
+ * without ioctls afterwards.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -24,10 +24,11 @@
 #include "object.h"
 
 /**
- * struct vgpu_media - a node; freed with its last open file
- * @node: it, for us
- * @mdev: it, for the core
- * @fops: by which it is found: the core forgets @mdev before open files do
+ * struct vgpu_media - media node; freed with its last open file
+ * @node: node of node.c
+ * @mdev: media device of the core
+ * @fops: operations of the node, by which the node is found: the core drops @mdev before the
+ *	last file is closed
  */
 struct vgpu_media {
 	struct vgpu_node node;
@@ -40,7 +41,10 @@ static struct vgpu_media *to_vgpu_media(struct media_devnode *devnode)
 	return container_of(devnode->fops, struct vgpu_media, fops);
 }
 
-/* The core has a reference to the node for this file: here it becomes the object's. */
+/*
+ * Open a node. The core holds a reference of the node for this file, which the object takes
+ * over.
+ */
 static int media_open(struct file *file)
 {
 	struct media_devnode *devnode = media_devnode_data(file);
@@ -60,7 +64,7 @@ static void media_release(struct media_devnode *devnode)
 	media_free(to_vgpu_media(devnode));
 }
 
-/* They have nothing in common. */
+/* Groups are required by node.c; media nodes have nothing in common. */
 static struct vgpu_node_group *media_create_group(struct device *parent)
 {
 	struct vgpu_node_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
@@ -83,7 +87,7 @@ static struct vgpu_node *media_create(struct vgpu_node_group *group, struct vgpu
 		return ERR_PTR(-ENOMEM);
 	media->node.export = vgpu_export_get(export);
 	media->mdev.dev = group->parent;
-	/* Else it would be that of the parent's driver, and there may be none. */
+	/* The default name is that of the parent's driver, and there may be no driver. */
 	strscpy(media->mdev.driver_name, KBUILD_MODNAME, sizeof(media->mdev.driver_name));
 	strscpy(media->mdev.model, export->title, sizeof(media->mdev.model));
 	media->fops.owner = THIS_MODULE;
@@ -97,7 +101,7 @@ static struct vgpu_node *media_create(struct vgpu_node_group *group, struct vgpu
 	devnode = media->mdev.devnode;
 	media->node.dev = &devnode->dev;
 	devnode->release = media_release;
-	/* Now opens come to us. */
+	/* Opens call media_open() from now on. */
 	smp_store_release(&devnode->fops, &media->fops);
 	return &media->node;
 }
@@ -107,7 +111,7 @@ static void media_destroy(struct vgpu_node *node)
 	struct media_device *mdev = &container_of(node, struct vgpu_media, node)->mdev;
 	struct device *dev = get_device(node->dev);
 
-	/* It looks at @mdev to its end. */
+	/* The function uses @mdev until it returns, so the last reference must not go before. */
 	media_device_unregister(mdev);
 	put_device(dev);
 }

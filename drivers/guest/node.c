@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nodes of exports that are of a class other than DRM's: when they come and go, and
- * what they have in common.
- * How they are made is the classes' business: video.c, sound.c, media.c, nvidia.c.
+ * Nodes of exports in device classes other than DRM: creation, removal and common functions.
+ * The classes themselves are in video.c, sound.c, media.c and nvidia.c.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -24,12 +23,12 @@ static DEFINE_MUTEX(node_lock);
 static LIST_HEAD(node_groups);
 
 /**
- * vgpu_node_open - a file of a class becomes one of ours
- * @file: opened by way of a node's cdev
- * @node: that node
- * @held: device of which the class has a reference for the file, which goes over to
- *	the object if that has none yet, else is put; NULL: none. The class puts it
- *	after an error.
+ * vgpu_node_open - open the export of a node by a file of a class
+ * @file: file that was opened by the node's cdev
+ * @node: the node
+ * @held: device of which the class has a reference for the file; the object takes the reference
+ *	over if it has none yet, else it is dropped. NULL: none. After an error the class drops
+ *	the reference
  *
  * Return: 0 or -errno, as vgpu_file_open_export().
  */
@@ -37,7 +36,7 @@ int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *hel
 {
 	int ret;
 
-	/* The node's cdev has a reference to this module already. */
+	/* The node's cdev holds a reference of this module already. */
 	__module_get(THIS_MODULE);
 	replace_fops(file, &vgpu_file_fops);
 	ret = vgpu_file_open_export(file, node->export, NULL);
@@ -46,7 +45,7 @@ int vgpu_node_open(struct file *file, struct vgpu_node *node, struct device *hel
 	return ret;
 }
 
-/* Return: NULL where the kernel has no such class. */
+/* Return: operations of the class; NULL if the kernel has no such class. */
 static const struct vgpu_node_ops *node_ops(u32 kind)
 {
 	switch (kind) {
@@ -85,7 +84,7 @@ static struct vgpu_node_group *node_group_get(const struct vgpu_node_ops *ops,
 	return group;
 }
 
-/* Its last node may be gone. */
+/* Destroy the group if its last node is gone. */
 static void node_group_put(struct vgpu_node_group *group)
 {
 	if (!list_empty(&group->nodes))
@@ -110,7 +109,7 @@ static int node_create(const struct vgpu_node_ops *ops, struct vgpu_export *expo
 	struct vgpu_node_group *group;
 	struct vgpu_node *node;
 
-	/* It may have been taken away. */
+	/* The parent may have been removed. */
 	if (!device_is_registered(parent))
 		return -ENODEV;
 	group = node_group_get(ops, parent);
@@ -130,8 +129,8 @@ static int node_create(const struct vgpu_node_ops *ops, struct vgpu_export *expo
 }
 
 /**
- * vgpu_node_add - an export is a node of a class
- * @export: it, with a parent
+ * vgpu_node_add - create the node of an export
+ * @export: export with a parent
  */
 void vgpu_node_add(struct vgpu_export *export)
 {
@@ -161,7 +160,7 @@ static struct vgpu_node *node_find(const struct vgpu_export *export)
 	return NULL;
 }
 
-/* An export is gone. */
+/* Remove the node of an export. */
 void vgpu_node_del(struct vgpu_export *export)
 {
 	struct vgpu_node_group *group;
@@ -180,8 +179,8 @@ void vgpu_node_del(struct vgpu_export *export)
 }
 
 /**
- * vgpu_node_orphan - a parent is being removed, maybe not by us
- * @parent: it; vgpu_pci_lock() is held
+ * vgpu_node_orphan - remove the nodes of a parent that is being removed, maybe by root
+ * @parent: the parent; the caller holds vgpu_pci_lock()
  */
 void vgpu_node_orphan(struct device *parent)
 {
@@ -200,11 +199,11 @@ void vgpu_node_orphan(struct device *parent)
 }
 
 /**
- * vgpu_node_file - a file of the host's has changed
- * @export: which it is told with
- * @name: of the file
- * @data: what it holds now; NULL: it is gone
- * @len: bytes of @data
+ * vgpu_node_file - pass a file of the host to a node
+ * @export: export of the node
+ * @name: name of the file
+ * @data: new contents of the file; NULL if the file is gone
+ * @len: number of bytes at @data
  */
 void vgpu_node_file(struct vgpu_export *export, const char *name, const u8 *data, u32 len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Nodes of exports that are of a class other than DRM's. */
+/* Nodes of exports in device classes other than DRM. */
 #ifndef VGPU_NODE_H
 #define VGPU_NODE_H
 
@@ -12,11 +12,11 @@ struct vgpu_export;
 struct vgpu_node_ops;
 
 /**
- * struct vgpu_node_group - what nodes with the same parent have in common
- * @entry: in the list of all; this and the rest belong to node.c
- * @nodes: struct vgpu_node
- * @parent: their parent
- * @ops: of the class
+ * struct vgpu_node_group - nodes with the same class and parent
+ * @entry: list entry in the list of all groups; all members belong to node.c
+ * @nodes: list of struct vgpu_node
+ * @parent: parent device of the nodes
+ * @ops: operations of the class
  */
 struct vgpu_node_group {
 	struct list_head entry;
@@ -26,11 +26,11 @@ struct vgpu_node_group {
 };
 
 /**
- * struct vgpu_node - a node
- * @entry: in its group's nodes; this and the next belong to node.c
- * @group: that group
- * @export: what it is a node of (a reference, put by whoever frees this)
- * @dev: in the class
+ * struct vgpu_node - node of an export
+ * @entry: list entry in the group's nodes; belongs to node.c, like @group
+ * @group: group of the node
+ * @export: export of the node (a reference, dropped when the node is freed)
+ * @dev: device in the class
  */
 struct vgpu_node {
 	struct list_head entry;
@@ -40,15 +40,16 @@ struct vgpu_node {
 };
 
 /**
- * struct vgpu_node_ops - how a class makes its nodes
- * @class: its name; in sysfs the export has a link of that name to the node
- * @create_group: for a parent that is registered; ERR_PTR() on failure
- * @destroy_group: it has no nodes any more, but may have open files
- * @create: with @dev and @export set; ERR_PTR() on failure
- * @destroy: takes it away; open files may keep it
- * @file: a file of the host's has these bytes now; NULL: it is gone; may be left out
+ * struct vgpu_node_ops - operations of a class
+ * @class: name of the class, and of the link from the export to the node in sysfs
+ * @create_group: function that creates a group for a registered parent; ERR_PTR() on failure
+ * @destroy_group: function that destroys a group without nodes, which may have open files
+ * @create: function that creates a node, and sets @dev and @export; ERR_PTR() on failure
+ * @destroy: function that removes a node; open files may hold references of it
+ * @file: function that handles new contents of a file of the host; NULL if the file is gone;
+ *	optional
  *
- * All are called one at a time, with vgpu_pci_lock() held but for @file.
+ * All functions are called one at a time, and all except @file with vgpu_pci_lock() held.
  */
 struct vgpu_node_ops {
 	const char *class;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nodes of NVIDIA's own driver. Its libraries want the names and numbers of the real ones,
- * the files of /proc/driver/nvidia, and a directory in /sys/module that says that the
- * driver is loaded. All of this is here while there is such a node, and cannot be where this
- * machine has the driver: whichever of the two is first keeps the other out.
+ * Nodes of NVIDIA's own driver. Its libraries expect the names and numbers of the real nodes,
+ * the files of /proc/driver/nvidia, and a directory in /sys/module that says that the driver is
+ * loaded. This file creates all of these while there is such a node. The real driver cannot be
+ * loaded at the same time: the first of the two keeps the other out.
  *
- * Nodes of two hosts would be of two drivers, where libraries expect one: all are of the host
- * that was first.
+ * Nodes of two hosts would belong to two drivers, but libraries expect one: all nodes belong to
+ * the host that was first.
  */
 #include <linux/atomic.h>
 #include <linux/cdev.h>
@@ -37,7 +37,7 @@
 #include "nvidia_address.h"
 #include "nvidia_version.h"
 
-/* Numbers that NVIDIA's driver has for its own (Documentation/admin-guide/devices.txt). */
+/* Numbers of NVIDIA's driver for its own nodes (Documentation/admin-guide/devices.txt). */
 #define NVIDIA_MAJOR		195
 #define NVIDIA_CARDS		248
 #define NVIDIA_MODESET_MINOR	254
@@ -45,7 +45,7 @@
 #define NVIDIA_UVM_MINORS	2
 
 #define NVIDIA_PROC		"driver/nvidia"
-/* The names of files that the host tells of. */
+/* Prefix of the names of files that the host sends. */
 #define NVIDIA_HOST_PROC	"proc/" NVIDIA_PROC "/"
 #define NVIDIA_BUS_ID_LEN	sizeof("0000:00:00.0")
 
@@ -59,14 +59,14 @@ enum nvidia_driver {
 struct vgpu_nvidia;
 
 /**
- * struct nvidia_file - a file in /proc
- * @owner: the node that it is of
- * @wanted: it is to be there
- * @sync: brings it there, or takes it away
- * @pde: it; NULL: there is none; for @sync alone
- * @lock: guards what follows, which is read while it is shown
- * @len: bytes of @data
- * @data: what it holds
+ * struct nvidia_file - file in /proc
+ * @owner: node that the file belongs to
+ * @wanted: true if the file should exist
+ * @sync: work item that creates or removes the file
+ * @pde: entry in /proc; NULL: none; used by @sync only
+ * @lock: lock of @len and @data, which a reader of the file holds
+ * @len: number of bytes of @data
+ * @data: contents of the file
  */
 struct nvidia_file {
 	struct vgpu_nvidia *owner;
@@ -87,19 +87,22 @@ static const char *const nvidia_file_names[NVIDIA_FILES] = {
 };
 
 /**
- * struct vgpu_nvidia - a node; freed with its last open file
- * @node: it
- * @entry: in nvidia_nodes
- * @dev: in the class
- * @cdev: opens it
- * @driver: which of the drivers it is of
- * @bus_id: of a card: the name of its directory in /proc, which is its PCI device's here; "": it
- *	has none; written with the lock of its file as well, under which the work reads it
- * @dir: that directory; NULL: there is none; for works alone, like the next two
- * @dir_name: the name that it has there, until its work has come
- * @dir_entry: in nvidia_dirs if there is one
- * @files: of the control node, or of a card
- * @release: of the driver, of the control node: what the log was asked to tell of last
+ * struct vgpu_nvidia - node of NVIDIA's driver; freed with its last open file
+ * @node: node of node.c
+ * @entry: list entry in nvidia_nodes
+ * @dev: device in the class
+ * @cdev: character device
+ * @driver: driver that the node belongs to
+ * @bus_id: name of a card's directory in /proc, which is that of the PCI device in the guest;
+ *	"": none; written with the lock of the information file held as well, with which the
+ *	work item reads it
+ * @dir: directory of the card; NULL: none; used by work items only, like @dir_name and
+ *	@dir_entry
+ * @dir_name: current name of the directory, which the work item updates
+ * @dir_entry: list entry in nvidia_dirs if there is a directory
+ * @files: files of the control node or of a card
+ * @release: control node: release of the host's driver that was checked last, see
+ *	vgpu_nvidia_version_told()
  */
 struct vgpu_nvidia {
 	struct vgpu_node node;
@@ -116,10 +119,10 @@ struct vgpu_nvidia {
 };
 
 /**
- * struct nvidia_module - what says that a driver is loaded
- * @name: of its directory in /sys/module
- * @users: nodes that need it
- * @kobj: the directory; whether there is one is looked at without the lock
+ * struct nvidia_module - directory in /sys/module that says that a driver is loaded
+ * @name: name of the directory
+ * @users: number of nodes that need it
+ * @kobj: the directory, or NULL; also read without the lock
  */
 struct nvidia_module {
 	const char *name;
@@ -127,7 +130,7 @@ struct nvidia_module {
 	struct kobject *kobj;
 };
 
-/* All but what is said otherwise is under the lock of node.c. */
+/* Guarded by the lock of node.c, except where a comment says otherwise. */
 static struct nvidia_module nvidia_modules[NVIDIA_DRIVERS] = {
 	[NVIDIA_MAIN] = { .name = "nvidia" },
 	[NVIDIA_UVM] = { .name = "nvidia_uvm" },
@@ -138,18 +141,18 @@ static dev_t nvidia_uvm_devt;
 static LIST_HEAD(nvidia_nodes);
 
 /*
- * A file of /proc goes when nobody is reading it any more, and who reads into memory that does not
- * come reads for ever. So all that is there comes and goes by work, one after the other; others
- * wait for that, but not for long.
+ * Removing a file of /proc waits for its readers, and a program that reads into memory that
+ * never arrives is a reader for ever. So work items create and remove all files of /proc, one
+ * after the other. Other threads wait for the work items, but not longer than NVIDIA_PROC_WAIT.
  */
 #define NVIDIA_PROC_WAIT	HZ
 
 static struct workqueue_struct *nvidia_proc_queue;
 static DECLARE_WAIT_QUEUE_HEAD(nvidia_proc_wait);
 static atomic_t nvidia_proc_pending = ATOMIC_INIT(0);
-/* For the work alone. */
+/* Used by the work items only. */
 static struct proc_dir_entry *nvidia_proc, *nvidia_proc_gpus;
-/* Nodes that have a directory there: of those whose work has yet to come, too. */
+/* List of nodes with a directory, including those whose work item is still queued. */
 static LIST_HEAD(nvidia_dirs);
 
 static bool nvidia_proc_sync(struct work_struct *sync)
@@ -172,7 +175,7 @@ static void nvidia_proc_settle(void)
 	wait_event_timeout(nvidia_proc_wait, !atomic_read(&nvidia_proc_pending), NVIDIA_PROC_WAIT);
 }
 
-/* Like those that nvidia-modprobe makes. */
+/* The mode is that of the nodes that nvidia-modprobe makes. */
 static char *nvidia_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode)
 {
 	if (mode)
@@ -213,9 +216,9 @@ static const struct kobj_type nvidia_module_ktype = {
 };
 
 /*
- * The loader looks for a module's name among these, and loads no module of a name that is
- * there. That expects each to be in a struct module_kobject, as those of built-in modules
- * are, which have no struct module.
+ * Add a directory to /sys/module. The module loader searches these directories for a module's
+ * name, and loads no module whose name it finds. It expects each directory to be in a struct
+ * module_kobject; built-in modules have such a one without a struct module.
  */
 static int nvidia_module_add(struct nvidia_module *module)
 {
@@ -251,9 +254,10 @@ static void nvidia_module_del(struct nvidia_module *module)
 }
 
 /*
- * The loader asks here before it looks among the directories, where it would find the module
- * loaded already, and say no more than that. This takes no lock, which nodes that come have while
- * they wait for others: one that comes later than this looks is for the loader to find.
+ * Reject a module that has the name of one of the directories. The loader calls this notifier
+ * before it searches the directories; there it would find the name and only say that the module
+ * is loaded. The notifier takes no lock: a node that is being added holds the lock while it
+ * waits for others. A directory that is added after this check is found by the loader.
  */
 static int nvidia_module_loads(struct notifier_block *unused, unsigned long state, void *data)
 {
@@ -318,7 +322,10 @@ static void nvidia_del_main(void)
 	unregister_chrdev_region(MKDEV(NVIDIA_MAJOR, 0), NVIDIA_CTL_MINOR + 1);
 }
 
-/* The directory first: it keeps the driver out, whose files in /proc may not meet ours. */
+/*
+ * Get a driver. The directory in /sys/module is created first: it keeps the real driver out,
+ * whose files in /proc would collide with these.
+ */
 static int nvidia_driver_get(enum nvidia_driver driver)
 {
 	struct nvidia_module *module = &nvidia_modules[driver];
@@ -357,7 +364,7 @@ static void nvidia_driver_put(enum nvidia_driver driver)
 	nvidia_module_del(module);
 }
 
-/* Each needs the first one. */
+/* Get a driver and the main driver, which all others need. */
 static int nvidia_drivers_get(enum nvidia_driver driver)
 {
 	int ret = nvidia_driver_get(NVIDIA_MAIN);
@@ -403,9 +410,9 @@ static void nvidia_file_remove(struct nvidia_file *file)
 }
 
 /*
- * Makes the directory of a card. It may have one of another name, and another card one of this
- * name, which is not to have it any more: their works can come later, as one that is queued
- * keeps its place when what it is to do changes.
+ * Create the directory of a card. The card may have a directory of another name, and another
+ * card may still have one of this name: a queued work item keeps its place when its task
+ * changes, so their work items may run later.
  */
 static void nvidia_dir_create(struct vgpu_nvidia *nvidia)
 {
@@ -471,7 +478,7 @@ static void nvidia_file_want(struct nvidia_file *file, bool wanted)
 	nvidia_proc_settle();
 }
 
-/* The address of this machine takes the place of the host's, which is as long. */
+/* Replace the host's address by the guest's, which has the same length. */
 static void nvidia_replace(u8 *data, u32 len, const char *there, const char *here)
 {
 	u32 n = strlen(there), i;
@@ -481,7 +488,7 @@ static void nvidia_replace(u8 *data, u32 len, const char *there, const char *her
 			memcpy(data + i, here, n);
 }
 
-/* @there: the host's name of the card, which is replaced by @bus_id of the node; or NULL */
+/* Set the contents of a file. @there: host's name of the card, replaced by @bus_id, or NULL. */
 static void nvidia_file_set(struct nvidia_file *file, const u8 *data, u32 len, const char *there)
 {
 	u8 *copy = kvmalloc(len, GFP_KERNEL), *old;
@@ -500,7 +507,7 @@ static void nvidia_file_set(struct nvidia_file *file, const u8 *data, u32 len, c
 	nvidia_file_want(file, true);
 }
 
-/* "0000:01:00.0/information" */
+/* Parse a name of the form "0000:01:00.0/information". */
 static bool nvidia_parse_information(const char *name, char *bus_id)
 {
 	static const char form[] = "xxxx:xx:xx.x";
@@ -515,7 +522,10 @@ static bool nvidia_parse_information(const char *name, char *bus_id)
 	return name[i] == '/' && !strcmp(name + i + 1, nvidia_file_names[NVIDIA_INFORMATION]);
 }
 
-/* A card has one directory, and no two have the same. Return: whether it has that one. */
+/*
+ * Assign a directory to a card: a card has one, and no two cards have the same. Return: true if
+ * the card has this directory.
+ */
 static bool nvidia_card_dir(struct vgpu_nvidia *nvidia, const char *bus_id)
 {
 	struct nvidia_file *file = &nvidia->files[NVIDIA_INFORMATION];
@@ -532,7 +542,7 @@ static bool nvidia_card_dir(struct vgpu_nvidia *nvidia, const char *bus_id)
 	return true;
 }
 
-/* Return: the name here of the card's PCI device, which the host calls @there. */
+/* Return: name of the card's PCI device in the guest; the host calls it @there. */
 static const char *nvidia_name_here(const struct vgpu_nvidia *nvidia, const char *there)
 {
 	const char *name = vgpu_export_pci_name(nvidia->node.export);
@@ -580,7 +590,7 @@ static void nvidia_ctl_file(struct vgpu_nvidia *nvidia, const char *name, const 
 		nvidia_file_want(&nvidia->files[which], false);
 }
 
-/* Only those that are known: the host does not choose what there is in /proc. */
+/* Handle a file of the host if it is known: the host does not choose the names in /proc. */
 static void nvidia_file(struct vgpu_node *node, const char *name, const u8 *data, u32 len)
 {
 	struct vgpu_nvidia *nvidia = container_of(node, struct vgpu_nvidia, node);
@@ -608,7 +618,7 @@ static const struct file_operations nvidia_fops = {
 	.open = nvidia_open,
 };
 
-/* They have nothing in common. */
+/* Groups are required by node.c; NVIDIA's nodes have nothing in common. */
 static struct vgpu_node_group *nvidia_create_group(struct device *parent)
 {
 	struct vgpu_node_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
@@ -621,7 +631,7 @@ static void nvidia_destroy_group(struct vgpu_node_group *group)
 	kfree(group);
 }
 
-/* The node of that name: its driver and its minor number there. */
+/* Find the driver and the minor number of a node by its name. */
 static bool nvidia_parse_name(const char *name, enum nvidia_driver *driver, unsigned int *minor)
 {
 	static const struct {
@@ -648,12 +658,12 @@ static bool nvidia_parse_name(const char *name, enum nvidia_driver *driver, unsi
 	if (!strstarts(name, "nvidia") || kstrtouint(name + 6, 10, minor) ||
 	    *minor >= NVIDIA_CARDS)
 		return false;
-	/* Neither "nvidia+1" nor "nvidia01". */
+	/* Names such as "nvidia+1" and "nvidia01" are rejected. */
 	snprintf(canonical, sizeof(canonical), "nvidia%u", *minor);
 	return !strcmp(name, canonical);
 }
 
-/* Return: why it cannot be, or NULL. */
+/* Return: reason for which the node cannot be created, or NULL. */
 static const char *nvidia_refusal(const struct vgpu_export *export)
 {
 	struct vgpu_nvidia *other;
@@ -791,7 +801,7 @@ err_destroy_queue:
 	return ret;
 }
 
-/* Waits for whoever still reads a file that is gone. */
+/* Unregister the class, after waiting for readers of removed files. */
 void vgpu_nvidia_global_exit(void)
 {
 	unregister_module_notifier(&nvidia_module_notifier);

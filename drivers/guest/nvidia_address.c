@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NVIDIA's driver tells programs where a card is on the PCI bus, and they look for it there, in
- * /sys/bus/pci and in /proc/driver/nvidia. Where the host's address is taken in this machine the
- * card's device is in another domain (pci.c), so that is what programs are told. Bus, slot and
- * function are the host's in any case; and so are the ids of cards, which are made of the address,
- * but are nothing else than numbers to programs.
+ * PCI addresses in results of NVIDIA's driver. The driver reports the PCI address of a card,
+ * and programs look for the card at this address in /sys/bus/pci and /proc/driver/nvidia. If
+ * the host's address is in use in the guest, the card's device is in another domain (pci.c), so
+ * the domain in the results is replaced. Bus, slot and function are always the host's. The ids
+ * of cards, which are computed from the address, are not replaced: to programs they are just
+ * numbers.
  *
- * Sizes and places are those of the open modules 550 to 595.
+ * Sizes and offsets are those of the open modules 550 to 595.
  */
 #include <linux/errno.h>
 #include <linux/ioctl.h>
@@ -24,52 +25,55 @@
 #include "object.h"
 #include "schema.h"
 
-/* The driver knows its ioctls by their numbers. */
+/* Numbers of ioctls, by which the driver recognizes them. */
 #define NR_CONTROL		0x2a
 #define NR_CARD_INFO		0xc8
 #define NR_STATUS_CODE		0xd1
 #define NR_XFER			0xd3
 
-/* Places are those of struct nv_control and nv_xfer of schema_nvidia.c. */
+/* Offsets in struct nv_control and nv_xfer of schema_nvidia.c. */
 #define CONTROL_CMD		8
 #define CONTROL_FLAGS		12
 #define CONTROL_PARAMS		16
 #define CONTROL_STATUS		28
 #define CONTROL_LEN		32
-/* The parameters are a message, which has places of its own. */
+/* Flag of a control command whose parameters are a message with a layout of its own. */
 #define CONTROL_SERIALIZED	0x4
 #define XFER_NR			0
 #define XFER_ARG		8
 
-/* STATUS_CODE begins with the domain that it is asked about; bus and slot have a byte each. */
+/*
+ * Offsets in STATUS_CODE, which begins with the domain in question; bus and slot have a byte
+ * each.
+ */
 #define STATUS_BUS		4
 #define STATUS_SLOT		5
 #define STATUS_LEN		12
 
-/* These commands fill in a list of pairs of integers, an index and a number. */
+/* Commands that fill in a list of pairs of integers, an index and a number. */
 #define CMD_BUS_GET_INFO	0x20801802
 #define CMD_BUS_GET_INFO_V2	0x20801823
 #define INFO_LEN		8
 #define INFO_BUS		0xf
 #define INFO_DEVICE		0x10
 #define INFO_DOMAIN		0x2c
-/* The first one has the address of its list there, the second one the list itself. */
+/* Offset of the list's address in the first command, and of the list itself in the second one. */
 #define LIST_ADDR		8
 #define LIST_INSIDE		4
 
-/* A bus or a slot that is not known is this. */
+/* Bus or slot that is unknown. */
 #define ANY			U32_MAX
 
 /**
- * struct address_form - where in an ioctl's argument, or in parameters, addresses are
+ * struct address_form - places of addresses in the argument of an ioctl, or in parameters
  * @cmd: number of the ioctl or of the command
- * @len: bytes of all of it, where there are several forms; 0: any
- * @first: where the first entry of an array is
- * @stride: bytes of an entry
- * @domain: where in it the domain is, 4 bytes
- * @bus: likewise
- * @slot: likewise
- * @size: bytes of bus and slot
+ * @len: size of the whole in bytes, if there are several forms; 0: any
+ * @first: offset of the first entry of an array
+ * @stride: size of an entry in bytes
+ * @domain: offset of the domain in the entry, 4 bytes
+ * @bus: offset of the bus in the entry
+ * @slot: offset of the slot in the entry
+ * @size: size of bus and slot in bytes
  */
 struct address_form {
 	u32 cmd;
@@ -86,13 +90,13 @@ static const struct address_form card_info = {
 	.cmd = NR_CARD_INFO, .stride = 72, .domain = 4, .bus = 8, .slot = 9, .size = 1,
 };
 
-/* An entry is a link, and tells of both ends; the domain of one of them is at @d. */
+/* Form of an array of links; an entry has the addresses of both ends. @d: offset of one domain. */
 #define NVLINK(n, f, s, d) \
 	{ .cmd = 0x20803002, .len = (n), .first = (f), .stride = (s), .domain = (d), \
 	  .bus = (d) + 4, .slot = (d) + 6, .size = 2 }
 
 static const struct address_form controls[] = {
-	/* The first tells of the card with an id, the second of all devices. */
+	/* The first command reports the card with an id, the second one all devices. */
 	{ .cmd = 0x0000021b, .stride = 12, .domain = 4, .bus = 8, .slot = 10, .size = 2 },
 	{ .cmd = 0x20801821, .stride = 20, .domain = 8, .bus = 12, .slot = 14, .size = 2 },
 	NVLINK(5896, 8, 184, 92),
@@ -109,9 +113,9 @@ static const struct address_form controls[] = {
 
 /**
  * struct address_results - results of an ioctl
- * @host: whose
- * @m: what the program gave
- * @reply: what it got
+ * @host: host of the object
+ * @m: marshalled ioctl
+ * @reply: reply of the host
  */
 struct address_results {
 	struct vgpu_host *host;
@@ -137,16 +141,16 @@ static u32 get_int(const u8 *bytes, u32 size)
 }
 
 /**
- * vgpu_nvidia_address_set - a card has a PCI device here
- * @export: of the card
- * @parent: its device, registered, or another one
+ * vgpu_nvidia_address_set - store the address of a card
+ * @export: export of the card
+ * @parent: parent of its node, a registered PCI device or another device
  */
 void vgpu_nvidia_address_set(struct vgpu_export *export, struct device *parent)
 {
 	const char *name = vgpu_export_pci_name(export);
 	unsigned int domain, bus, slot;
 
-	/* A name of another length has no room in the places of /proc. */
+	/* A name of another length does not fit into the files of /proc. */
 	if (!name || !dev_is_pci(parent) || strlen(name) != strlen(dev_name(parent)) ||
 	    sscanf(name, "%8x:%2x:%2x.", &domain, &bus, &slot) != 3)
 		return;
@@ -162,8 +166,8 @@ void vgpu_nvidia_address_set(struct vgpu_export *export, struct device *parent)
 }
 
 /**
- * vgpu_nvidia_address_clear - a card has no PCI device here any more
- * @export: of the card
+ * vgpu_nvidia_address_clear - forget the address of a card whose node is removed
+ * @export: export of the card
  */
 void vgpu_nvidia_address_clear(struct vgpu_export *export)
 {
@@ -173,8 +177,8 @@ void vgpu_nvidia_address_clear(struct vgpu_export *export)
 }
 
 /*
- * Translates the domain of the card at this address. Return: the host's if @to_host, else the one
- * here; @domain where no card is there, or where it stands for several ones.
+ * Translate the domain of the card at an address. Return: the host's domain if @to_host is set,
+ * else the guest's; @domain if there is no such card, or cards in several domains.
  */
 static u32 translate(struct vgpu_host *host, u32 domain, u32 bus, u32 slot, bool to_host)
 {
@@ -207,7 +211,7 @@ static const u8 *result_bytes(const struct address_results *results,
 	return results->reply->data + seg->out_off;
 }
 
-/* Return: the memory with results to which the pointer at @place of @seg leads, or NULL. */
+/* Return: segment with results of the pointer at @place in @seg, or NULL. */
 static const struct vgpu_marshal_seg *seg_behind(const struct vgpu_marshal *m,
 						 const struct vgpu_marshal_seg *seg, u32 place)
 {
@@ -223,7 +227,7 @@ static const struct vgpu_marshal_seg *seg_behind(const struct vgpu_marshal *m,
 	return NULL;
 }
 
-/* The domain at @offset of a result is to be the one here. Return: 0 or -EFAULT. */
+/* Replace the domain at @offset of a result by the guest's. Return: 0 or -EFAULT. */
 static int put_domain(const struct address_results *results, const struct vgpu_marshal_seg *seg,
 		      u32 offset, u32 bus, u32 slot)
 {
@@ -249,7 +253,7 @@ static int put_form(const struct address_results *results, const struct vgpu_mar
 	return ret;
 }
 
-/* Return: the number that a list has of @index; ANY: none. */
+/* Return: number of the entry with @index in a list; ANY if there is none. */
 static u32 list_get(const u8 *list, u32 count, u32 index)
 {
 	u32 i;
@@ -308,11 +312,11 @@ static int control_told(const struct address_results *results, const struct vgpu
 }
 
 /**
- * vgpu_nvidia_address_told - an ioctl has succeeded, which may have told where a card is
- * @object: on which it was made
- * @cmd: which one
- * @m: what the program gave
- * @reply: what it got, and has already
+ * vgpu_nvidia_address_told - replace PCI addresses in the results of a successful ioctl
+ * @object: object of the ioctl
+ * @cmd: command of the ioctl
+ * @m: marshalled ioctl
+ * @reply: reply, which was copied to the program already
  *
  * Return: 0 or -EFAULT.
  */
@@ -338,10 +342,10 @@ int vgpu_nvidia_address_told(struct vgpu_object *object, unsigned int cmd,
 }
 
 /**
- * vgpu_nvidia_address_given - an ioctl is about to be made, which may name a card's address
- * @object: on which
- * @cmd: which one
- * @m: what the program gives, in which the host finds its own address
+ * vgpu_nvidia_address_given - replace a PCI address in the argument of an ioctl by the host's
+ * @object: object of the ioctl
+ * @cmd: command of the ioctl
+ * @m: marshalled ioctl; changed
  */
 void vgpu_nvidia_address_given(struct vgpu_object *object, unsigned int cmd,
 			       struct vgpu_marshal *m)

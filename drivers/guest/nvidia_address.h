@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* PCI addresses of NVIDIA's cards, which may be others here than on the host. */
+/* PCI addresses of NVIDIA's cards, whose domain may differ between guest and host. */
 #ifndef VGPU_NVIDIA_ADDRESS_H
 #define VGPU_NVIDIA_ADDRESS_H
 
@@ -12,12 +12,13 @@ struct vgpu_object;
 struct vgpu_reply_view;
 
 /**
- * struct vgpu_nvidia_address - where a card is; its function is the same there as here, too
- * @known: what follows counts
- * @there: its PCI domain on the host
- * @here: its domain in this machine
- * @bus: number of its bus in both
- * @slot: likewise
+ * struct vgpu_nvidia_address - PCI address of a card; its function is the same on both
+ * machines, too
+ * @known: true if the other members are valid
+ * @there: PCI domain on the host
+ * @here: PCI domain in the guest
+ * @bus: number of the bus on both machines
+ * @slot: number of the slot on both machines
  */
 struct vgpu_nvidia_address {
 	bool known;

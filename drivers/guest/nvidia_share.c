@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NVIDIA's resource manager lets others duplicate an object whose owner has told it so, by
- * RM_SHARE, or by two commands of RM_CONTROL (CLIENT_SET_INHERITED_SHARE_POLICY and
- * CLIENT_SHARE_OBJECT of its open modules 550 to 595). CUDA's interprocess memory goes that way.
+ * Detection of calls that share objects of NVIDIA's resource manager. Others may duplicate an
+ * object after its owner has allowed it by RM_SHARE, or by two commands of RM_CONTROL
+ * (CLIENT_SET_INHERITED_SHARE_POLICY and CLIENT_SHARE_OBJECT of the open modules 550 to 595).
+ * CUDA's interprocess memory uses these calls.
  */
 #include <linux/ioctl.h>
 #include <linux/string.h>
@@ -12,7 +13,7 @@
 #include "object.h"
 #include "schema.h"
 
-/* The driver knows its ioctls by their numbers. */
+/* Numbers of ioctls, by which the driver recognizes them. */
 #define NR_CONTROL	0x2a
 #define NR_SHARE	0x35
 #define NR_XFER		0xd3
@@ -20,13 +21,13 @@
 #define CMD_SET_SHARE_POLICY	0x00000d04
 #define CMD_SHARE_OBJECT	0x00000d06
 
-/* Places are those of struct nv_control and nv_xfer of schema_nvidia.c. */
+/* Offsets in struct nv_control and nv_xfer of schema_nvidia.c. */
 #define CONTROL_CMD	8
 #define CONTROL_LEN	32
 #define XFER_ARG	8
 #define XFER_LEN	16
 
-/* Return: the @len bytes at @addr that go along with the call, or NULL: it has fewer there. */
+/* Return: the @len bytes at @addr that go along with the call; NULL if there are fewer. */
 static const u8 *share_bytes(const struct vgpu_marshal *m, u64 addr, u32 len)
 {
 	u32 i;
@@ -48,14 +49,15 @@ static bool share_control(const u8 *control)
 }
 
 /**
- * vgpu_nvidia_shares - ask whether a call may let others have what the driver has for a program
- * @object: on which
- * @cmd: as the program gave it
- * @m: after vgpu_marshal_ioctl()
+ * vgpu_nvidia_shares - find out if a call may share an object of a program
+ * @object: object of the ioctl
+ * @cmd: command of the program
+ * @m: marshalled ioctl
  *
- * The driver fetches whatever does not go along with the call, which may be anything.
+ * The driver fetches memory that does not go along with the call; such memory may contain
+ * anything.
  *
- * Return: false: it does not.
+ * Return: false if the call shares nothing.
  */
 bool vgpu_nvidia_shares(const struct vgpu_object *object, u32 cmd, const struct vgpu_marshal *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Calls by which NVIDIA's driver lets others have what it has for a program. */
+/* Detection of calls by which NVIDIA's driver shares an object of a program. */
 #ifndef VGPU_NVIDIA_SHARE_H
 #define VGPU_NVIDIA_SHARE_H
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Libraries of NVIDIA's tell the driver their version, and it refuses any other than its own.
- * What they say then is seldom more than that something failed, and the driver's own words are
- * in the log of the host. So this machine's log says it, too.
+ * Log messages about versions. NVIDIA's libraries send their version to the driver, which
+ * rejects any version other than its own. Error messages of the libraries are mostly
+ * unspecific, and the driver's message is in the log of the host. So the guest logs the
+ * mismatch as well.
  *
- * It also says where the driver is none of those that the schemas were written for.
+ * The guest also logs a driver release for which the schemas were not written.
  */
 #include <linux/ctype.h>
 #include <linux/errno.h>
@@ -22,12 +23,12 @@
 #include "nvidia_version.h"
 
 #define VERSION_LEN		64
-/* Releases whose open modules the schemas were read from: the first and the last. */
+/* First and last release of the open modules that the schemas are based on. */
 #define RELEASE_FIRST		550
 #define RELEASE_LAST		595
-/* Bytes of the first line of a file that are looked at. */
+/* Maximum number of bytes of the first line of a file that are parsed. */
 #define RELEASE_LINE		256
-/* Programs with other libraries that are remembered, so that each is named once. */
+/* Number of programs that are remembered to log each only once. */
 #define VERSION_PROGRAMS	8
 
 struct version_check {
@@ -39,9 +40,9 @@ struct version_check {
 #define VERSION_CHECK		_IOWR('F', 0xd2, struct version_check)
 
 /**
- * struct version_program - a program that was named
- * @comm: what it is called
- * @version: of its libraries
+ * struct version_program - program that was logged
+ * @comm: name of the program
+ * @version: version of its libraries
  */
 struct version_program {
 	char comm[TASK_COMM_LEN];
@@ -52,7 +53,7 @@ static DEFINE_SPINLOCK(version_lock);
 static struct version_program version_programs[VERSION_PROGRAMS];
 static unsigned int version_next;
 
-/* The calling program is to be named: it was not, or so many others were since. */
+/* Return: true if the calling program has to be logged: it is not among the last programs. */
 static bool version_is_new(const char *version)
 {
 	struct version_program *program;
@@ -76,14 +77,14 @@ static bool version_is_new(const char *version)
 }
 
 /**
- * vgpu_nvidia_version_checked - an ioctl has ended, which may have compared versions
- * @export: whose file it was made on
- * @cmd: which one
- * @m: what the program gave
- * @reply: what it got
- * @result: the ioctl's
+ * vgpu_nvidia_version_checked - log a mismatch of versions after an ioctl
+ * @export: export of the file
+ * @cmd: command of the ioctl
+ * @m: marshalled ioctl
+ * @reply: reply of the host
+ * @result: result of the ioctl
  *
- * The driver puts its own version where it found another one.
+ * The driver returns its own version if it has found another one.
  */
 void vgpu_nvidia_version_checked(const struct vgpu_export *export, unsigned int cmd,
 				 const struct vgpu_marshal *m, const struct vgpu_reply_view *reply,
@@ -106,7 +107,7 @@ void vgpu_nvidia_version_checked(const struct vgpu_export *export, unsigned int 
 			    export->host->name, (int)strlen(got.version), got.version);
 }
 
-/* "580.159.04". Return: the release, which is its first number; 0: it is no version. */
+/* Parse a version such as "580.159.04". Return: the release, its first number; 0: no version. */
 static unsigned int version_release(const char *word)
 {
 	unsigned int release, rest;
@@ -118,13 +119,13 @@ static unsigned int version_release(const char *word)
 }
 
 /**
- * vgpu_nvidia_version_told - the host has told what /proc/driver/nvidia/version holds
- * @export: whose file that is
- * @data: what it holds
- * @len: bytes of it
- * @said: the release that was looked at last, so that the log has it once; written
+ * vgpu_nvidia_version_told - log an unknown driver release
+ * @export: export of the control node
+ * @data: contents of /proc/driver/nvidia/version on the host
+ * @len: number of bytes at @data
+ * @said: release that was checked last, so that it is logged once; updated
  *
- * A driver of another release is used like those that are known.
+ * A driver of an unknown release is used like the known ones.
  */
 void vgpu_nvidia_version_told(const struct vgpu_export *export, const u8 *data, u32 len,
 			      unsigned int *said)

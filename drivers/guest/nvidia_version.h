@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Libraries of NVIDIA's that are not of the version of the host's driver. */
+/* Log messages about versions of NVIDIA's libraries and driver that do not match. */
 #ifndef VGPU_NVIDIA_VERSION_H
 #define VGPU_NVIDIA_VERSION_H
 

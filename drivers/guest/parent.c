@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parents: a device of a host that has nodes here, as a bus of this machine
- * shows it. Libraries go from a node to its parent, and by what that is they
- * choose their driver; so it is on the bus that it is on at the host, as far as
- * this machine has one like it, and else a platform device.
+ * Parents: a device of a host that has nodes in the guest, as it appears on a bus of this
+ * machine. Libraries go from a node to its parent and choose their driver by the parent's
+ * identity. So the parent is on the same kind of bus as on the host if this machine has one,
+ * else it is a platform device.
  *
- * Those of one host are made and removed by the thread that receives its
- * messages.
+ * The thread that receives a host's messages creates and removes the parents of that host.
  */
 #include <linux/atomic.h>
 #include <linux/ctype.h>
@@ -23,16 +22,16 @@
 #include "parent.h"
 #include "pci.h"
 
-/* Also the name of devices of which the host says nothing. */
+/* The name is also that of parents of which the host sends no identity. */
 #define PARENT_DRIVER_NAME	"vgpu-drm"
 
 /**
- * struct vgpu_parent - a device of a host
- * @entry: in host->parents
- * @users: exports
- * @number: exports of one device share it; 0: it has one export
- * @destroy: undoes what made @dev
- * @dev: what its nodes have for a parent
+ * struct vgpu_parent - device of a host
+ * @entry: list entry in host->parents
+ * @users: number of exports
+ * @number: number of the host's device, shared by its exports; 0: there is one export
+ * @destroy: function that destroys @dev
+ * @dev: parent of the nodes
  */
 struct vgpu_parent {
 	struct list_head entry;
@@ -42,7 +41,7 @@ struct vgpu_parent {
 	struct device *dev;
 };
 
-/* Of any name: driver_override says that it is ours. */
+/* Driver of platform parents, which have any name: driver_override selects it. */
 static struct platform_driver parent_platform_driver = {
 	.driver.name = PARENT_DRIVER_NAME,
 	.driver.suppress_bind_attrs = true,
@@ -71,7 +70,7 @@ static struct device *parent_create_platform(const char *name)
 	return &pdev->dev;
 }
 
-/* A name of our own making, where the host's would not do. */
+/* Make a unique name of a name that cannot be used itself. */
 static const char *parent_unique_name(char *unique, size_t size, const char *name)
 {
 	static atomic_t last = ATOMIC_INIT(0);
@@ -86,8 +85,9 @@ static int parent_match_name(struct device *dev, const void *name)
 }
 
 /*
- * libdrm knows a platform device by its name without the number: two of one name
- * would be one to it, and the nodes of one of them lost.
+ * Create a platform device with a name of its own. libdrm identifies a platform device by its
+ * name without the number: two devices of one name would be one to libdrm, and the nodes of one
+ * of them would be lost.
  */
 static struct device *parent_create_named(const char *name)
 {
@@ -106,7 +106,10 @@ static void parent_destroy_faux(struct device *dev)
 	faux_device_destroy(to_faux_device(dev));
 }
 
-/* Devices on that bus have no number that would tell ours from this machine's own. */
+/*
+ * Create a faux device. Its name has no number that distinguishes it from those of this
+ * machine.
+ */
 static struct device *parent_create_faux(const char *name)
 {
 	char unique[VGPU_BUS_ID_LEN + 16];
@@ -117,7 +120,7 @@ static struct device *parent_create_faux(const char *name)
 }
 #endif
 
-/* Becomes the name of a device; a '/' or a space in it would confuse programs. */
+/* Return: true if the name can be that of a device; a '/' or a space would confuse programs. */
 static bool parent_name_ok(const char *name)
 {
 	for (; *name; name++)
@@ -150,11 +153,11 @@ static int parent_create(struct vgpu_parent *parent, const struct vgpu_export_ad
 }
 
 /**
- * vgpu_parent_get - the parent for an export's nodes
- * @host: the host
- * @msg: what it says of the export
+ * vgpu_parent_get - get the parent for an export's nodes
+ * @host: host of the export
+ * @msg: checked message about the export
  *
- * Return: it, made if need be; to be put; or an ERR_PTR().
+ * Return: the parent, created if necessary, for vgpu_parent_put(); or an ERR_PTR().
  */
 struct vgpu_parent *vgpu_parent_get(struct vgpu_host *host, const struct vgpu_export_add *msg)
 {
@@ -182,7 +185,7 @@ struct vgpu_parent *vgpu_parent_get(struct vgpu_host *host, const struct vgpu_ex
 	return parent;
 }
 
-/* The export's nodes are gone. */
+/* Put the parent of an export whose nodes are gone. */
 void vgpu_parent_put(struct vgpu_parent *parent)
 {
 	if (--parent->users)

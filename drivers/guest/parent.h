@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Devices of a host, as the buses of this machine show them. */
+/* Parents: devices of a host as they appear on the buses of this machine. */
 #ifndef VGPU_PARENT_H
 #define VGPU_PARENT_H
 

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A PCI device for each of a host's whose nodes are exported: libraries choose
- * their driver by its ids. It has the host's configuration header, but is
- * switched off: no BARs, no interrupt, no capabilities, and writes change
- * nothing.
+ * PCI devices: one for each PCI device of the host with exported nodes, as libraries choose
+ * their driver by its ids. The device has the configuration header of the host's device, but is
+ * switched off: it has no BARs, no interrupt and no capabilities, and writes change nothing.
  *
- * Most are alone on a root bus in a domain of their own, with the host's bus,
- * slot and function there, so that no device of this machine is in their way,
- * and to remove one disturbs no other. libdrm reads four digits of a domain.
- * Some libraries look for a device under the address that its driver on the host
- * names; theirs have that very address where it is free, on a root bus of their
- * own or on a bus of this machine.
+ * Most of these devices are alone on a root bus in a domain of their own, with bus number, slot
+ * and function of the host. So no device of this machine can be in their way, and removing one
+ * disturbs no other. libdrm reads four digits of a domain. Some libraries look for a device at
+ * the address that the driver on the host reports. Devices for them have that very address if
+ * it is free, on a root bus of their own or on a bus of this machine.
  *
- * No other driver may have it, whatever its ids: what is scanned is not matched
- * before it is added, and by then driver_override names ours, which does
+ * No other driver may bind to such a device, whatever its ids. The core does not match a
+ * scanned device before it is added; by then driver_override names the driver below, which does
  * nothing.
  */
 #include <linux/err.h>
@@ -36,9 +34,9 @@
 #define PCI_DRIVER_NAME		"vgpu-drm"
 
 /**
- * struct pci_root - private data of a host bridge of ours
- * @sysdata: what the architecture wants to know of a bus
- * @busn: the one bus behind it
+ * struct pci_root - private data of a host bridge of this module
+ * @sysdata: architecture's data of a bus
+ * @busn: resource of the only bus number behind the bridge
  */
 struct pci_root {
 	struct pci_sysdata sysdata;
@@ -47,16 +45,14 @@ struct pci_root {
 
 /**
  * struct vgpu_pci - a device
- * @entry: in pci_devices
- * @rcu: frees it
- * @bridge: the host bridge that it has to itself; or NULL: it is on a bus of this
- *	machine
- * @bus: where it is
- * @devfn: where it is there
- * @present: it answers; then also one of the users of a layer over @bus, if
- *	there is no @bridge
- * @pdev: what the core makes of it, with a reference
- * @header: its configuration space
+ * @entry: list entry in pci_devices
+ * @rcu: head for kfree_rcu()
+ * @bridge: host bridge of this device alone; NULL: the device is on a bus of this machine
+ * @bus: bus of the device
+ * @devfn: slot and function of the device
+ * @present: true if the device answers; without @bridge it is then a user of a layer over @bus
+ * @pdev: PCI device of the core (a reference)
+ * @header: configuration space
  */
 struct vgpu_pci {
 	struct list_head entry;
@@ -69,7 +65,7 @@ struct vgpu_pci {
 	u8 header[VGPU_PCI_HEADER_LEN];
 };
 
-/* Changed with pci_lock_rescan_remove() held, read under RCU. */
+/* List of all devices; changed with pci_lock_rescan_remove() held, read under RCU. */
 static LIST_HEAD(pci_devices);
 
 static const struct vgpu_pci *pci_find_present(const struct pci_bus *bus, unsigned int devfn)
@@ -83,8 +79,8 @@ static const struct vgpu_pci *pci_find_present(const struct pci_bus *bus, unsign
 }
 
 /**
- * vgpu_pci_is_ours - whether an address is that of a device of a host's
- * @bus: the bus
+ * vgpu_pci_is_ours - find out if an address belongs to a device of this module
+ * @bus: bus of the address
  * @devfn: slot and function
  */
 bool vgpu_pci_is_ours(const struct pci_bus *bus, unsigned int devfn)
@@ -98,14 +94,14 @@ bool vgpu_pci_is_ours(const struct pci_bus *bus, unsigned int devfn)
 }
 
 /**
- * vgpu_pci_read_header - read the configuration of a device of a host's
- * @bus: the bus
+ * vgpu_pci_read_header - read the configuration of a device of this module
+ * @bus: bus of the device
  * @devfn: slot and function
- * @where: offset, of any size
- * @size: 1, 2 or 4 bytes, to which @where is aligned
- * @val: what is there
+ * @where: offset; any
+ * @size: number of bytes, 1, 2 or 4, to which @where is aligned
+ * @val: out: value
  *
- * Return: whether there is such a device.
+ * Return: true if there is such a device.
  */
 bool vgpu_pci_read_header(const struct pci_bus *bus, unsigned int devfn, int where, int size,
 			  u32 *val)
@@ -143,11 +139,11 @@ static struct pci_ops vgpu_pci_ops = {
 
 static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	/* Who writes to new_id or driver_override does not get another device. */
+	/* A write to new_id or driver_override must not bind another device to this driver. */
 	return vgpu_pci_is_ours(pdev->bus, pdev->devfn) ? 0 : -ENODEV;
 }
 
-/* From now on a bus of this machine answers for the address itself. */
+/* Stop answering: the bus of this machine answers for the address itself from now on. */
 static void pci_vanish(struct vgpu_pci *pci)
 {
 	if (!pci->present)
@@ -157,7 +153,10 @@ static void pci_vanish(struct vgpu_pci *pci)
 		vgpu_pci_layer_put(pci->bus);
 }
 
-/* We let go of it, or root removes it; a rescan must not find it again. */
+/*
+ * Unbind the device: the module destroys it, or root removes it. A rescan must not find it
+ * again.
+ */
 static void vgpu_pci_remove(struct pci_dev *pdev)
 {
 	struct vgpu_pci *pci;
@@ -190,19 +189,19 @@ static bool pci_parse(const char *bus_id, unsigned int *domain, unsigned int *bu
 }
 
 /**
- * vgpu_pci_valid - whether a device may be made of what a host says
- * @bus_id: its name on the host
- * @header: its configuration header there
+ * vgpu_pci_valid - find out if a device can be made of a host's message
+ * @bus_id: name of the device on the host
+ * @header: configuration header on the host
  *
- * Only what has files that are worth forwarding: the core and its quirks treat
- * bridges, disks and others in ways that are not for a device without hardware.
+ * Only devices of classes with files worth forwarding are valid: the core and its quirks treat
+ * bridges, disks and others in ways that do not suit a device without hardware.
  */
 bool vgpu_pci_valid(const char *bus_id, const u8 *header)
 {
 	u16 vendor = header[PCI_VENDOR_ID] | header[PCI_VENDOR_ID + 1] << 8;
 	unsigned int domain, bus, devfn;
 
-	/* 1 means "ask again later", for up to a minute. */
+	/* Vendor 1 means "retry later", for up to a minute. */
 	if (vendor <= 1 || vendor == 0xffff ||
 	    !pci_parse(bus_id, &domain, &bus, &devfn) ||
 	    (header[PCI_HEADER_TYPE] & 0x7f) != PCI_HEADER_TYPE_NORMAL)
@@ -228,7 +227,7 @@ static void pci_switch_off(u8 *header)
 	memset(header + PCI_INTERRUPT_LINE, 0, 2);
 }
 
-/* A domain without buses, or a negative errno; with the lock held. */
+/* Find a domain without buses, with the lock held. Return: the domain or a negative errno. */
 static int pci_find_free_domain(void)
 {
 	int domain;
@@ -245,26 +244,26 @@ static int pci_find_free_domain(void)
 	return -ENOSPC;
 }
 
-/* Undoes pci_attach(). */
+/* Undo pci_attach(). */
 static void pci_detach(struct vgpu_pci *pci)
 {
-	/* Else root has removed it. */
+	/* Otherwise root has removed the device. */
 	if (pci->present)
 		pci_stop_and_remove_bus_device(pci->pdev);
-	/* It may have had no driver. */
+	/* vgpu_pci_remove() was not called if no driver was bound. */
 	pci_vanish(pci);
 	list_del_rcu(&pci->entry);
 	pci_dev_put(pci->pdev);
 }
 
-/* Lets the core find it on its bus, which answers for it from now on. */
+/* Let the core find the device on its bus, which answers for the device from now on. */
 static int pci_attach(struct vgpu_pci *pci)
 {
 	int ret;
 
 	pci->present = true;
 	list_add_rcu(&pci->entry, &pci_devices);
-	/* A scan of the bus finds functions above 0 only behind a function 0. */
+	/* A scan of the whole bus would find functions above 0 only if there is a function 0. */
 	pci->pdev = pci_dev_get(pci_scan_single_device(pci->bus, pci->devfn));
 	if (!pci->pdev) {
 		pci_vanish(pci);
@@ -274,7 +273,7 @@ static int pci_attach(struct vgpu_pci *pci)
 	ret = vgpu_device_override(pci->pdev, PCI_DRIVER_NAME);
 	if (!ret) {
 		pci_bus_add_device(pci->pdev);
-		/* With drivers_autoprobe off, that has bound no driver. */
+		/* pci_bus_add_device() binds no driver if drivers_autoprobe is off. */
 		if (device_attach(&pci->pdev->dev) != 1)
 			ret = -ENODEV;
 	}
@@ -290,7 +289,7 @@ static void pci_remove_root(struct pci_host_bridge *bridge)
 	pci_free_host_bridge(bridge);
 }
 
-/* Puts it on a root bus of its own. */
+/* Add the device on a root bus of its own. */
 static int pci_add_root(struct vgpu_pci *pci, unsigned int domain, unsigned int number)
 {
 	struct pci_host_bridge *bridge;
@@ -336,15 +335,16 @@ static bool pci_answers(struct pci_bus *bus, unsigned int devfn)
 }
 
 /*
- * The functions of a slot come and go together, so ours do not join others; nor do
- * they hide what root has removed, or what no scan has found yet.
+ * Return: true if the slot is free for the device. The functions of a slot come and go
+ * together, so the device must not join a slot of others. It must not hide a device that root
+ * has removed, or that no scan has found yet.
  */
 static bool pci_slot_is_free(struct pci_bus *bus, unsigned int devfn)
 {
 	unsigned int func, other;
 	struct pci_dev *pdev;
 
-	/* A link has a slot 0 alone. */
+	/* A PCI Express link has only slot 0. */
 	if (PCI_SLOT(devfn) && bus->self && pci_is_pcie(bus->self) &&
 	    (pci_pcie_type(bus->self) == PCI_EXP_TYPE_ROOT_PORT ||
 	     pci_pcie_type(bus->self) == PCI_EXP_TYPE_DOWNSTREAM))
@@ -361,12 +361,12 @@ static bool pci_slot_is_free(struct pci_bus *bus, unsigned int devfn)
 	return true;
 }
 
-/* Puts it on a bus of this machine. */
+/* Add the device on a bus of this machine. */
 static int pci_join_bus(struct vgpu_pci *pci, struct pci_bus *bus)
 {
 	int ret;
 
-	/* Our own go with the device that they were made for. */
+	/* The module's own buses are removed with the device that they were made for. */
 	if (bus->ops == &vgpu_pci_ops || !pci_slot_is_free(bus, pci->devfn))
 		return -EBUSY;
 	ret = vgpu_pci_layer_get(bus);
@@ -376,7 +376,7 @@ static int pci_join_bus(struct vgpu_pci *pci, struct pci_bus *bus)
 	return pci_attach(pci);
 }
 
-/* A bridge of this machine's passes the number on, if only to buses yet to come. */
+/* Return: true if a bridge of this machine forwards the bus number, even to a future bus. */
 static bool pci_number_is_bridged(unsigned int domain, unsigned int number)
 {
 	struct pci_bus *root = NULL, *bus;
@@ -391,7 +391,7 @@ static bool pci_number_is_bridged(unsigned int domain, unsigned int number)
 	return false;
 }
 
-/* Gives it the host's address, if that is free. */
+/* Add the device at the host's address if that is free. */
 static int pci_add_same(struct vgpu_pci *pci, unsigned int domain, unsigned int number)
 {
 	struct pci_bus *bus;
@@ -426,12 +426,12 @@ static int pci_add(struct vgpu_pci *pci, const char *bus_id, bool same_address)
 }
 
 /**
- * vgpu_pci_create - make a PCI device
- * @bus_id: its name on the host
- * @header: its configuration header there; vgpu_pci_valid() holds for both
- * @same_address: it is to have that name here, too, if that is free
+ * vgpu_pci_create - create a PCI device
+ * @bus_id: name of the device on the host
+ * @header: configuration header on the host; vgpu_pci_valid() holds for both
+ * @same_address: true if the device should have the host's address, if that is free
  *
- * Return: the device, to be given to vgpu_pci_destroy(), or an ERR_PTR().
+ * Return: the device, for vgpu_pci_destroy(), or an ERR_PTR().
  */
 struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool same_address)
 {
@@ -453,7 +453,7 @@ struct device *vgpu_pci_create(const char *bus_id, const u8 *header, bool same_a
 	return &pci->pdev->dev;
 }
 
-/* Whoever still holds @dev has its memory, but reads no configuration any more. */
+/* Destroy a PCI device. References of @dev keep its memory, but its configuration is gone. */
 void vgpu_pci_destroy(struct device *dev)
 {
 	struct vgpu_pci *pci;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* PCI devices that have the identity of a host's, and nothing behind it. */
+/* PCI devices: stand-ins with the identity of a host's device, and no hardware behind them. */
 #ifndef VGPU_PCI_H
 #define VGPU_PCI_H
 
@@ -20,7 +20,7 @@ bool vgpu_pci_is_ours(const struct pci_bus *bus, unsigned int devfn);
 bool vgpu_pci_read_header(const struct pci_bus *bus, unsigned int devfn, int where, int size,
 			  u32 *val);
 
-/* While it is held, no device is added to a PCI bus or removed from one. */
+/* Lock PCI hotplug: no device is added to a PCI bus or removed from one while the lock is held. */
 static inline void vgpu_pci_lock(void)
 {
 	pci_lock_rescan_remove();

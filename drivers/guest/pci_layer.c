@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Layers over the configuration accesses of a bus of this machine: devices of a
- * host's on it are answered for from their headers, all else goes to the bus.
+ * PCI layers over the configuration accesses of a bus of this machine: an access to a device of
+ * this module is answered from the device's header, all other accesses go to the bus.
  *
- * No lock is held by those who access (PCI_LOCKLESS_CONFIG), and they may be
- * preempted anywhere, so one may still be on its way into a layer that has been
- * taken off. So a layer is kept for the next device on that bus, and its memory and
- * this module's code stay until all tasks have been seen elsewhere.
+ * The accesses hold no lock (PCI_LOCKLESS_CONFIG) and may be preempted anywhere, so a task may
+ * still be about to call a layer that has been taken off. A layer is therefore kept for the
+ * next device on that bus. Its memory and the code of this module stay until all tasks have
+ * been seen elsewhere.
  *
- * Buses that are made below one with a layer inherit its operations.
+ * Buses that are made below a bus with a layer inherit its operations.
  */
 #include <linux/pci.h>
 #include <linux/rculist.h>
@@ -20,11 +20,11 @@
 
 /**
  * struct pci_layer - a layer
- * @entry: in pci_layers
- * @bus: where it is; without @users perhaps a bus that is no more
- * @users: devices of hosts on @bus; 0: it is off
- * @ops: what @bus has while it is on
- * @original: what is below
+ * @entry: list entry in pci_layers
+ * @bus: bus of the layer; without @users the bus may have been freed
+ * @users: number of devices of this module on @bus; 0: the layer is off
+ * @ops: operations of @bus while the layer is on
+ * @original: operations below the layer
  */
 struct pci_layer {
 	struct list_head entry;
@@ -34,13 +34,13 @@ struct pci_layer {
 	struct pci_ops *original;
 };
 
-/* Changed with pci_lock_rescan_remove() held, read under RCU. */
+/* List of all layers; changed with pci_lock_rescan_remove() held, read under RCU. */
 static LIST_HEAD(pci_layers);
 static bool pci_layer_used;
 
 /*
- * The operations below the layer over a bus, or over the next one above from which
- * it has inherited them. Where there is none any more, the bus has its own again.
+ * Find the operations below the layer of a bus, or of the next bus above, from which the bus
+ * has inherited the layer. If there is no layer any more, the bus has its own operations again.
  */
 static struct pci_ops *pci_layer_original(struct pci_bus *bus)
 {
@@ -86,7 +86,10 @@ static struct pci_layer *pci_layer_find(const struct pci_bus *bus)
 	return NULL;
 }
 
-/* Return: whether nothing else can lead to the layer any more. */
+/*
+ * Take a layer off its bus and the buses below. Return: true if the operations of no bus lead to
+ * the layer any more.
+ */
 static bool pci_layer_take_off(struct pci_layer *layer, struct pci_bus *bus)
 {
 	struct pci_bus *child;
@@ -102,8 +105,8 @@ static bool pci_layer_take_off(struct pci_layer *layer, struct pci_bus *bus)
 }
 
 /**
- * vgpu_pci_layer_get - let a bus answer for devices of a host's
- * @bus: the bus; pci_lock_rescan_remove() is held
+ * vgpu_pci_layer_get - make a bus answer for devices of this module
+ * @bus: the bus; the caller holds pci_lock_rescan_remove()
  *
  * Return: 0 or a negative errno.
  */
@@ -113,7 +116,7 @@ int vgpu_pci_layer_get(struct pci_bus *bus)
 	struct pci_ops ops;
 
 	if (layer && layer->users) {
-		/* Others (aer_inject) have put theirs over it or in its place. */
+		/* Another module (aer_inject) has replaced the operations of the bus. */
 		if (bus->ops != &layer->ops)
 			return -EBUSY;
 		layer->users++;
@@ -126,15 +129,15 @@ int vgpu_pci_layer_get(struct pci_bus *bus)
 		layer->bus = bus;
 		list_add_rcu(&layer->entry, &pci_layers);
 	}
-	/* Not the layer of a bus above, which may be taken off before this one is. */
+	/* An inherited layer must not be the original, as it may be taken off before this one. */
 	layer->original = bus->ops->read == pci_layer_read ? pci_layer_original(bus) : bus->ops;
-	/* The original operation may depend on others of its bus (map_bus). */
+	/* The original operations may depend on each other (map_bus). */
 	ops = *layer->original;
 	ops.read = pci_layer_read;
 	ops.write = pci_layer_write;
 	layer->ops = ops;
 	pci_layer_used = true;
-	/* A reader that sees a user sees the operations below, too. */
+	/* A reader that sees a user sees the original operations, too. */
 	smp_store_release(&layer->users, 1);
 	pci_bus_set_ops(bus, &layer->ops);
 	return 0;
@@ -142,7 +145,7 @@ int vgpu_pci_layer_get(struct pci_bus *bus)
 
 /**
  * vgpu_pci_layer_put - undo vgpu_pci_layer_get()
- * @bus: the bus; pci_lock_rescan_remove() is held
+ * @bus: the bus; the caller holds pci_lock_rescan_remove()
  */
 void vgpu_pci_layer_put(struct pci_bus *bus)
 {
@@ -154,13 +157,13 @@ void vgpu_pci_layer_put(struct pci_bus *bus)
 		return;
 	}
 	off = pci_layer_take_off(layer, bus);
-	/* A reader that sees no users sees the operations that are put back. */
+	/* A reader that sees no users sees the restored operations. */
 	smp_store_release(&layer->users, 0);
 	if (off)
 		return;
 	/*
-	 * What others have put over it may lead to it for as long as the kernel
-	 * runs. So it is left to them, without anything of this module in it.
+	 * Operations that another module has put over the layer may call it for as long as the
+	 * kernel runs. So the layer is left behind, without any pointer to this module.
 	 */
 	list_del_rcu(&layer->entry);
 	WRITE_ONCE(layer->ops.read, layer->original->read);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Devices of a host's on a PCI bus that this machine has already. */
+/* PCI layers: make a PCI bus of this machine answer for devices of this module. */
 #ifndef VGPU_PCI_LAYER_H
 #define VGPU_PCI_LAYER_H
 

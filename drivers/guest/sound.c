@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A node of the host's class sound is one of that class here, on a card of that
- * class. alsa-lib takes those cards that have a /dev/snd/controlCN, and asks them
- * by ioctl; udev and sound servers look at sysfs as well.
+ * Sound nodes: each node of the host's class sound has a node of that class in the guest, on a
+ * card of that class. alsa-lib uses the cards that have a /dev/snd/controlCN, and queries them
+ * by ioctls; udev and sound servers read sysfs as well.
  *
- * Cards of this machine are numbered from 0, the host's from 31 down to 16, of the
- * 32 that alsa-lib tries. ALSA itself knows nothing of them: its core would answer for
- * the control device on its own.
+ * Cards of this machine have numbers from 0 on, the host's cards from 31 down to 16; alsa-lib
+ * tries 32 numbers. ALSA's core does not know of the host's cards: it would answer ioctls on
+ * the control device by itself.
  */
 #include <linux/cdev.h>
 #include <linux/ctype.h>
@@ -31,15 +31,15 @@
 #include "sound.h"
 
 #define SOUND_MINORS	256
-/* sound/core.h says how many there may be here, alsa-lib's card.c 32. */
+/* Number of cards in alsa-lib (card.c); sound/core.h has its own limit for the kernel. */
 #define SOUND_CARDS	32
 #define SOUND_CARD_MIN	16
 
 /**
- * struct vgpu_sound_card - what nodes with the same parent have in common
- * @group: them
- * @dev: in the class; freed with its last node
- * @number: N of cardN
+ * struct vgpu_sound_card - nodes with the same parent
+ * @group: the nodes
+ * @dev: device of the card in the class; freed with its last node
+ * @number: number N of cardN
  */
 struct vgpu_sound_card {
 	struct vgpu_node_group group;
@@ -48,11 +48,11 @@ struct vgpu_sound_card {
 };
 
 /**
- * struct vgpu_sound - a node; freed with its last open file
- * @node: it
- * @dev: in the class, on the card
- * @cdev: opens it
- * @card: number of its card
+ * struct vgpu_sound - sound node; freed with its last open file
+ * @node: node of node.c
+ * @dev: device in the class, child of the card
+ * @cdev: character device
+ * @card: number of the card
  */
 struct vgpu_sound {
 	struct vgpu_node node;
@@ -87,8 +87,9 @@ static const struct file_operations sound_fops = {
 };
 
 /*
- * SNDRV_UMP_IOCTL_{ENDPOINT,BLOCK}_INFO and SNDRV_CTL_IOCTL_UMP_{ENDPOINT,BLOCK}_INFO,
- * which not all kernels have: struct snd_ump_endpoint_info, struct snd_ump_block_info.
+ * Return: true for SNDRV_UMP_IOCTL_{ENDPOINT,BLOCK}_INFO and
+ * SNDRV_CTL_IOCTL_UMP_{ENDPOINT,BLOCK}_INFO, which some kernels lack. They fill in struct
+ * snd_ump_endpoint_info and struct snd_ump_block_info.
  */
 static bool sound_is_ump_info(unsigned int cmd)
 {
@@ -99,8 +100,8 @@ static bool sound_is_ump_info(unsigned int cmd)
 }
 
 /*
- * Where a struct that an ioctl fills says which card it is; they are the same for
- * 32-bit programs. Return: offset, or -1.
+ * Find the card number in a struct that an ioctl fills in. The structs are the same for 32-bit
+ * programs. Return: offset of the number, or -1.
  */
 static int sound_card_offset(unsigned int cmd)
 {
@@ -122,12 +123,12 @@ static int sound_card_offset(unsigned int cmd)
 }
 
 /**
- * vgpu_sound_ioctl_done - the host's number of the card becomes the one here
- * @object: opened through a node of ours, or otherwise
- * @cmd: ioctl that succeeded
- * @arg: of the calling program
+ * vgpu_sound_ioctl_done - replace the host's card number in the results of an ioctl
+ * @object: object of the ioctl, opened by a sound node or otherwise
+ * @cmd: command of the successful ioctl
+ * @arg: argument of the ioctl
  *
- * A program that takes its argument away meanwhile has itself to blame.
+ * A program that unmaps its argument meanwhile may miss the change.
  */
 void vgpu_sound_ioctl_done(const struct vgpu_object *object, unsigned int cmd, unsigned long arg)
 {
@@ -166,7 +167,7 @@ static bool sound_card_exists(const char *name)
 	return dev;
 }
 
-/* The highest number that is free. */
+/* Name the card by the highest free number. */
 static int sound_card_set_name(struct vgpu_sound_card *card)
 {
 	int number, ret;
@@ -222,8 +223,9 @@ static void sound_free(struct device *dev)
 }
 
 /*
- * The host's "pcmC0D3p" is "pcmC31D3p" here. Return: 0, or -EINVAL: it is called
- * otherwise; -ENOMEM.
+ * Name a node: the host's "pcmC0D3p" becomes "pcmC31D3p" with the guest's card number.
+ *
+ * Return: 0, -EINVAL for a name of another form, or -ENOMEM.
  */
 static int sound_set_name(struct vgpu_sound *sound, const char *host)
 {

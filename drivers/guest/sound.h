@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* ALSA's nodes, where the kernel has sound; more in node.h. */
+/* Sound nodes of ALSA, if the kernel has sound; the operations are declared in node.h. */
 #ifndef VGPU_SOUND_H
 #define VGPU_SOUND_H
 

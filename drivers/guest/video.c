@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A node of the host's class video4linux is a video_device here: videodev makes
- * /dev/videoN, major 81 and what v4l-utils read in sysfs. As for DRM, its ioctls
- * are never reached, because an open file is given our own file operations.
+ * Video nodes: each node of the host's class video4linux has a video_device in the guest.
+ * videodev makes /dev/videoN, major 81 and the files in sysfs that v4l-utils read. Its ioctls
+ * are never called, as for DRM, because an open file gets the file operations of this module.
  *
- * videodev numbers the nodes of a device (index) in the order in which they come.
+ * videodev numbers the nodes of a device (index) in the order of their registration.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -21,9 +21,9 @@
 #include "object.h"
 
 /**
- * struct vgpu_video_device - what nodes with the same parent have in common
- * @group: them
- * @v4l2: freed with the last of them, or their last open file
+ * struct vgpu_video_device - nodes with the same parent
+ * @group: the nodes
+ * @v4l2: V4L2 device, freed when the last node and its last open file are gone
  */
 struct vgpu_video_device {
 	struct vgpu_node_group group;
@@ -31,9 +31,9 @@ struct vgpu_video_device {
 };
 
 /**
- * struct vgpu_video - a node; freed with its last open file
- * @node: it, for us
- * @vdev: it, for videodev
+ * struct vgpu_video - video node; freed with its last open file
+ * @node: node of node.c
+ * @vdev: device of videodev
  */
 struct vgpu_video {
 	struct vgpu_node node;
@@ -50,7 +50,10 @@ static struct vgpu_video *to_vgpu_video(struct video_device *vdev)
 	return container_of(vdev, struct vgpu_video, vdev);
 }
 
-/* The core has a reference to the node for this file: here it becomes the object's. */
+/*
+ * Open a node. videodev holds a reference of the node for this file, which the object takes
+ * over.
+ */
 static int video_open(struct file *file)
 {
 	struct video_device *vdev = video_devdata(file);
@@ -58,7 +61,7 @@ static int video_open(struct file *file)
 	return vgpu_node_open(file, &to_vgpu_video(vdev)->node, &vdev->dev);
 }
 
-/* Only a file that was not opened by video_open() would get here. */
+/* Required by videodev, but never called for a file that video_open() has opened. */
 static int video_release(struct file *file)
 {
 	return 0;
@@ -90,7 +93,7 @@ static struct vgpu_node_group *video_create_group(struct device *parent)
 
 	if (!device)
 		return ERR_PTR(-ENOMEM);
-	/* Else it would take the name of the parent's driver, and there may be none. */
+	/* The default name is that of the parent's driver, and there may be no driver. */
 	strscpy(device->v4l2.name, dev_name(parent), sizeof(device->v4l2.name));
 	ret = v4l2_device_register(parent, &device->v4l2);
 	if (ret) {
@@ -137,9 +140,9 @@ static struct vgpu_node *video_create(struct vgpu_node_group *group, struct vgpu
 	strscpy(video->vdev.name, export->title, sizeof(video->vdev.name));
 	video->vdev.v4l2_dev = &to_vgpu_video_device(group)->v4l2;
 	video->vdev.fops = &video_fops;
-	/* When it fails, some kernels have released it and others have not. */
+	/* After a failure some kernels have called the release function and others have not. */
 	video->vdev.release = video_device_release_empty;
-	/* The core wants something; what the device has, its own QUERYCAP says. */
+	/* videodev requires a capability; QUERYCAP of the device itself reports the real ones. */
 	video->vdev.device_caps = V4L2_CAP_STREAMING;
 	set_bit(V4L2_FL_USES_V4L2_FH, &video->vdev.flags);
 	ret = video_register_device(&video->vdev, video_type(export->kind), -1);

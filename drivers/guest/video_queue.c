@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fds of what is in a V4L2 queue. A driver remembers the numbers of the dma-bufs and of
- * the request with which a buffer was queued, and tells them whenever it tells of the
- * buffer: numbers of the host, where the program expects its own. So they are
- * remembered here as well, by type of queue and index of the buffer, for each open
- * file, and put into its results.
+ * Video queues: fds of the buffers in V4L2 queues. A driver remembers the fds of the dma-bufs
+ * and of the request with which a buffer was queued, and returns them whenever it describes the
+ * buffer. These are fds on the host, where the program expects its own. So the guest stores the
+ * program's fds as well, by type of queue and index of the buffer, for each open file, and
+ * writes them to the results.
  *
- * A queue may be shared by all who have the node open. What another file queued is
- * told as -1.
+ * All files that have the node open may share a queue. The fds of a buffer that another file
+ * has queued are returned as -1.
  */
 #include <linux/build_bug.h>
 #include <linux/file.h>
@@ -26,19 +26,19 @@
 #include "schema_uapi.h"
 #include "video_queue.h"
 
-/* More than videobuf2 has; what is beyond is not remembered. */
+/* Limits above those of videobuf2; buffers beyond them are not stored. */
 #define QUEUE_TYPES	32
 #define QUEUE_BUFFERS	1024
 
 /**
- * struct video_layout - of a struct v4l2_buffer: of 64-bit programs or others
- * @size: of it
- * @memory: offset of the member
- * @m: likewise; a pointer has 8 bytes in the native layout, else 4
- * @length: likewise
- * @request_fd: likewise
- * @plane_size: of a struct v4l2_plane
- * @plane_m: offset of its member
+ * struct video_layout - layout of a struct v4l2_buffer of 64-bit or 32-bit programs
+ * @size: size of the struct
+ * @memory: offset of the member memory
+ * @m: offset of the member m; a pointer has 8 bytes in the native layout, else 4
+ * @length: offset of the member length
+ * @request_fd: offset of the member request_fd
+ * @plane_size: size of a struct v4l2_plane
+ * @plane_m: offset of its member m
  */
 struct video_layout {
 	u8 size;
@@ -97,7 +97,7 @@ static u32 member(const u8 *raw, u8 offset)
 	return value;
 }
 
-/* Return: false if it cannot be read, which the driver or the program has to say. */
+/* Read a buffer. Return: false if the memory cannot be read; driver or program will notice. */
 static bool buffer_read(const struct video_layout *layout, unsigned long arg,
 			struct vgpu_video_buffer *buffer)
 {
@@ -137,7 +137,7 @@ static bool queue_key(const struct vgpu_video_buffer *buffer, unsigned long *key
 	return buffer->type < QUEUE_TYPES && buffer->index < QUEUE_BUFFERS;
 }
 
-/* What is remembered of a buffer, or that nothing is. Return: something is. */
+/* Get the stored fds of a buffer; all are -1 if there are none. Return: true if there are some. */
 static bool queue_recall(struct vgpu_object *object, const struct vgpu_video_buffer *buffer,
 			 struct vgpu_video_queued *queued)
 {
@@ -157,7 +157,7 @@ static bool queue_recall(struct vgpu_object *object, const struct vgpu_video_buf
 	return entry;
 }
 
-/* Where there is no memory for it, there are no numbers to tell. @queued: NULL: nothing. */
+/* Store the fds of a buffer, or remove them if @queued is NULL or there is no memory. */
 static void queue_remember(struct vgpu_object *object, const struct vgpu_video_buffer *buffer,
 			   const struct vgpu_video_queued *queued)
 {
@@ -173,11 +173,11 @@ static void queue_remember(struct vgpu_object *object, const struct vgpu_video_b
 		kfree(entry);
 		old = xa_erase(&object->queued, key);
 	}
-	/* Whoever looks at it holds the lock, under which it was taken away. */
+	/* Readers of an entry hold the lock under which the entry was removed. */
 	kfree(old);
 }
 
-/* Keys of the buffers of @type from @first on. Return: how many of the @count there can be. */
+/* Find the key of buffer @first of @type. Return: number of possible buffers up to @count. */
 static u32 queue_range(u32 type, u32 first, u32 count, unsigned long *key)
 {
 	if (type >= QUEUE_TYPES || first >= QUEUE_BUFFERS)
@@ -186,7 +186,7 @@ static u32 queue_range(u32 type, u32 first, u32 count, unsigned long *key)
 	return min(count, QUEUE_BUFFERS - first);
 }
 
-/* Buffers of @type that come after will be new ones. */
+/* Remove the fds of buffers of @type: the next ones with these indexes are new. */
 static void queue_forget(struct vgpu_object *object, u32 type, u32 first, u32 count)
 {
 	struct vgpu_video_queued *entry;
@@ -199,7 +199,7 @@ static void queue_forget(struct vgpu_object *object, u32 type, u32 first, u32 co
 		kfree(xa_erase(&object->queued, key));
 }
 
-/* Buffers of @type are dequeued. */
+/* Mark buffers of @type as dequeued. */
 static void queue_off(struct vgpu_object *object, u32 type, u32 first, u32 count)
 {
 	struct vgpu_video_queued *entry;
@@ -214,7 +214,7 @@ static void queue_off(struct vgpu_object *object, u32 type, u32 first, u32 count
 	xa_unlock(&object->queued);
 }
 
-/* The request @object gives back the buffers that were never queued with it. */
+/* Mark buffers as dequeued that the request @object returns without having queued them. */
 static void queue_reinit(struct vgpu_object *object)
 {
 	struct vgpu_video_queued *entry;
@@ -235,7 +235,7 @@ static void queue_reinit(struct vgpu_object *object)
 	spin_unlock(&object->host->lock);
 }
 
-/* Number of the object of @host that is a program's @fd; 0: it is none. */
+/* Return: number of the object of @host behind the program's @fd; 0 if there is none. */
 static u32 object_of_fd(struct vgpu_host *host, int fd)
 {
 	struct file *file = fget(fd);
@@ -251,7 +251,7 @@ static u32 object_of_fd(struct vgpu_host *host, int fd)
 	return id;
 }
 
-/* QBUF, PREPARE_BUF: the driver may tell of the buffer before their reply is here. */
+/* Store the fds of a QBUF or PREPARE_BUF: another call may return the buffer before the reply. */
 static void queue_give(struct vgpu_video_call *call, struct vgpu_object *object)
 {
 	const struct vgpu_video_buffer *given = &call->given;
@@ -285,10 +285,13 @@ static bool buffer_write(const struct vgpu_video_call *call, const struct vgpu_v
 	for (i = 0; i < now->nr_fds; i++) {
 		s32 fd = queued->fds[i];
 
-		/* The host has made what the driver was given the program's again. */
+		/*
+		 * The host has restored the program's fd if the driver left the field unchanged.
+		 * Another value is an fd of the host, which means nothing to the program.
+		 */
 		if (call->gave && !call->before.prepared && now->fds[i] != fd)
 			fd = -1;
-		/* The driver has none (yet). No fd that it was given is 0. */
+		/* The driver has no fd yet; no fd that the host passes is 0. */
 		if (!now->fds[i])
 			continue;
 		ok = !put_user(fd, (s32 __user *)now->places[i]) && ok;
@@ -314,12 +317,12 @@ static void buffer_done(struct vgpu_video_call *call, struct vgpu_object *object
 }
 
 /**
- * vgpu_video_queue_begin - what a program says of a buffer
- * @call: to be filled
- * @object: on which the call is made, not only of V4L2
- * @cmd: ioctl
- * @arg: of the calling program
- * @compat: which has 32 bits
+ * vgpu_video_queue_begin - read a buffer before an ioctl and store its fds
+ * @call: out: state of the ioctl
+ * @object: object of the ioctl, of any driver
+ * @cmd: command of the ioctl
+ * @arg: argument of the ioctl
+ * @compat: true for a 32-bit program
  */
 void vgpu_video_queue_begin(struct vgpu_video_call *call, struct vgpu_object *object,
 			    unsigned int cmd, unsigned long arg, bool compat)
@@ -334,14 +337,14 @@ void vgpu_video_queue_begin(struct vgpu_video_call *call, struct vgpu_object *ob
 }
 
 /**
- * vgpu_video_queue_done - the host's numbers of fds become the program's
- * @call: begun
- * @object: likewise
- * @cmd: ioctl
- * @arg: of the calling program
- * @ok: it succeeded
+ * vgpu_video_queue_done - replace the host's fds in the results of an ioctl by the program's
+ * @call: state of vgpu_video_queue_begin()
+ * @object: object of the ioctl
+ * @cmd: command of the ioctl
+ * @arg: argument of the ioctl
+ * @ok: true if the ioctl succeeded
  *
- * A program that changes its argument meanwhile has itself to blame.
+ * A program that changes its argument meanwhile may get wrong fds.
  */
 void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *object,
 			   unsigned int cmd, unsigned long arg, bool ok)
@@ -370,7 +373,7 @@ void vgpu_video_queue_done(struct vgpu_video_call *call, struct vgpu_object *obj
 	}
 }
 
-/* The last file of @object is closed. */
+/* Free the stored fds after the last file of @object was closed. */
 void vgpu_video_queue_free(struct vgpu_object *object)
 {
 	struct vgpu_video_queued *entry;

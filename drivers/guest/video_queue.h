@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* fds of what is in a V4L2 queue. */
+/* Video queues: fds of the buffers in V4L2 queues. */
 #ifndef VGPU_VIDEO_QUEUE_H
 #define VGPU_VIDEO_QUEUE_H
 
@@ -10,15 +10,15 @@ struct video_layout;
 struct vgpu_object;
 
 /**
- * struct vgpu_video_buffer - what a struct v4l2_buffer says that matters here
- * @index: of the buffer in its queue
- * @type: of the queue
+ * struct vgpu_video_buffer - parts of a struct v4l2_buffer
+ * @index: index of the buffer in its queue
+ * @type: type of the queue
  * @flags: V4L2_BUF_FLAG_*
- * @request_fd: if @flags says so
+ * @request_fd: fd of the request, if @flags says that there is one
  * @memory: V4L2_MEMORY_*
- * @nr_fds: number of @fds; 0, unless each plane is a dma-buf
- * @fds: of the planes
- * @places: where they are in the program's memory
+ * @nr_fds: number of @fds; 0 if the planes are no dma-bufs
+ * @fds: fds of the planes
+ * @places: addresses of @fds in the program's memory
  */
 struct vgpu_video_buffer {
 	u32 index;
@@ -32,11 +32,11 @@ struct vgpu_video_buffer {
 };
 
 /**
- * struct vgpu_video_queued - numbers that a program queued a buffer with
- * @prepared: until it is dequeued, the driver looks at no others
+ * struct vgpu_video_queued - fds with which a program has queued a buffer
+ * @prepared: true if the driver ignores other fds until the buffer is dequeued
  * @request: number of the request's object, or 0
- * @request_fd: or -1
- * @fds: of its planes, or -1
+ * @request_fd: fd of the request, or -1
+ * @fds: fds of the planes, or -1
  */
 struct vgpu_video_queued {
 	bool prepared;
@@ -46,12 +46,12 @@ struct vgpu_video_queued {
 };
 
 /**
- * struct vgpu_video_call - an ioctl that may be about a buffer
- * @layout: of its argument, or NULL: it is not
- * @gave: it queues or prepares one with fds, which are remembered, and:
- * @given: what the program said
- * @had: something was remembered:
- * @before: it; again, if it fails
+ * struct vgpu_video_call - state of an ioctl that may be about a buffer
+ * @layout: layout of the argument; NULL: the ioctl is not about a buffer
+ * @gave: true if the ioctl queues or prepares a buffer with fds, which were stored
+ * @had: true if other fds were stored before
+ * @given: buffer as the program passed it
+ * @before: fds that were stored before; restored if the ioctl fails
  */
 struct vgpu_video_call {
 	const struct video_layout *layout;
