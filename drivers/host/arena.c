@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Slots: memory of this machine that a window shows, through which bytes of a lane's
- * messages go. See arena.h for who writes when.
+ * Slots: memory of this machine that a window shows and through which bytes of a lane's
+ * messages go. See arena.h for which side writes when.
  *
- * Its pages are nobody else's, before and after: zeroed when the lane asks, charged to the
- * shadow, and freed with the lane, when the window shows them no more. Where no slot is, the
- * window shows a page that only a guest's kernel can see: a mapping that has failed shows
- * another, to programs.
+ * A slot's pages are used for nothing else while it exists. They are allocated and zeroed when
+ * the lane asks for a slot, charged to the shadow, and freed with the lane, when the window
+ * does not show them any more. Where the arena has no slot, the window shows a page that only a
+ * guest's kernel can see. It is not the page that is shown to programs where a mapping has
+ * failed.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -19,20 +20,20 @@
 #include "window.h"
 
 #define SLOT_PAGES		(VGPU_ARENA_SLOT / PAGE_SIZE)
-/* At most this part of a window is slots: it is there for mappings. */
+/* Slots take at most a window's size divided by this number; the rest is left to mappings. */
 #define ARENA_PART		16
-/* One session leaves some to the others. */
+/* Maximum of slots of one session, which leaves some to others. */
 #define ARENA_SESSION_SLOTS	4
 
 /**
  * struct vgpu_slot - memory of one lane in a window
- * @ref: the lane's, and that of a guest in the same kernel
- * @window: a reference
- * @window_id: the window's number when it was made
- * @nr: which of the window's slots it is
- * @id: what the guest knows it by
- * @memory: its bytes, one after the other
- * @pages: the same
+ * @ref: reference count: the lane, and a guest in the same kernel
+ * @window: window that shows the slot, with a reference
+ * @window_id: number of the window when the slot was made
+ * @nr: index of the slot in the window
+ * @id: number by which the guest knows the slot
+ * @memory: address at which the pages are mapped contiguously
+ * @pages: pages of the slot
  */
 struct vgpu_slot {
 	struct kref ref;
@@ -59,7 +60,10 @@ static u64 slot_offset(const struct vgpu_slot *slot)
 	return vgpu_arena_start(slot->window) + (u64)slot->nr * VGPU_ARENA_SLOT;
 }
 
-/* What a guest compares. Under window->lock. */
+/*
+ * Publish the number that the guest compares, in the window's header. Context: window->lock is
+ * held.
+ */
 static void slot_tell(const struct vgpu_slot *slot, u64 id)
 {
 	struct vgpu_window_header *header = page_address(slot->window->header);
@@ -79,7 +83,7 @@ static void slot_free_memory(struct vgpu_slot *slot)
 		__free_page(slot->pages[i]);
 }
 
-/* Rather none than one for which others lose theirs. */
+/* Allocate the slot's memory; fail rather than reclaim memory that others need. */
 static int slot_alloc_memory(struct vgpu_slot *slot)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN;
@@ -125,7 +129,7 @@ static struct vgpu_slot *slot_alloc(struct vgpu_window *window, const struct vgp
 
 /* --- in the window -------------------------------------------------------- */
 
-/* Return: 0, -ENODEV (it is not, or will not be, the peer's), -EBUSY. */
+/* Publish the slot. Return: 0; -ENODEV: the window is not, or will not be, the peer's; -EBUSY. */
 static int slot_publish(struct vgpu_slot *slot, const struct vgpu_peer *peer)
 {
 	struct vgpu_window *window = slot->window;
@@ -143,13 +147,13 @@ static int slot_publish(struct vgpu_slot *slot, const struct vgpu_peer *peer)
 		slot_tell(slot, slot->id);
 	}
 	mutex_unlock(&window->lock);
-	/* The arena's own page was seen there. */
+	/* The window has shown the arena's own page there. */
 	if (!ret)
 		vgpu_window_zap(window, slot_offset(slot), VGPU_ARENA_SLOT);
 	return ret;
 }
 
-/* Nobody but who has a reference sees it when it returns. */
+/* Take the slot out of the window: only holders of a reference can access it afterwards. */
 static void slot_hide(struct vgpu_slot *slot)
 {
 	struct vgpu_window *window = slot->window;
@@ -159,7 +163,7 @@ static void slot_hide(struct vgpu_slot *slot)
 	window->slots_used--;
 	if (window->id == slot->window_id)
 		slot_tell(slot, 0);
-	/* Before what is there changes: pairs with the guest's slot_take(). */
+	/* The number is cleared before the memory changes: pairs with slot_take() of the guest. */
 	smp_wmb();
 	mutex_unlock(&window->lock);
 	vgpu_window_zap(window, slot_offset(slot), VGPU_ARENA_SLOT);
@@ -173,14 +177,14 @@ vm_fault_t vgpu_arena_insert_locked(struct vgpu_window *window, struct vm_fault 
 
 	lockdep_assert_held(&window->lock);
 	slot = window->slots[at / VGPU_ARENA_SLOT];
-	/* A hypervisor that came since sees nothing of its predecessor's. */
+	/* A hypervisor that has opened the window since sees nothing of its predecessor's guest. */
 	if (slot && slot->window_id == window->id)
 		page = slot->pages[at % VGPU_ARENA_SLOT >> PAGE_SHIFT];
 	return vgpu_insert_pfn_cached(vmf->vma, vmf->address & PAGE_MASK, page_to_pfn(page),
 				      vm_get_page_prot(vmf->vma->vm_flags), PAGE_SHARED);
 }
 
-/* --- of lanes ------------------------------------------------------------- */
+/* --- slots of lanes ------------------------------------------------------- */
 
 static int arena_get(struct vgpu_lane *lane, struct vgpu_window *window,
 		     const struct vgpu_args_arena *args)
@@ -191,7 +195,10 @@ static int arena_get(struct vgpu_lane *lane, struct vgpu_window *window,
 
 	if (le32_to_cpu(args->slot) >= window->nr_slots)
 		return -EINVAL;
-	/* No more than it may have in messages; whoever allows little has none. */
+	/*
+	 * The limit of bytes in messages limits the slots, too: if it is below the size of a
+	 * slot, there is none.
+	 */
 	if (atomic_inc_return(&session->nr_slots) >
 	    min_t(u32, session->peer->limits.call_bytes / VGPU_ARENA_SLOT, ARENA_SESSION_SLOTS)) {
 		ret = -EMFILE;
@@ -253,8 +260,9 @@ int vgpu_arena_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t 
 	size_t put = 0;
 
 	/*
-	 * A lane that is over has its slot still, where the guest may be reading an upcall.
-	 * What leaves a window that is drained would be lost with the window's device.
+	 * A lane that is over keeps its slot, as the guest may still be reading an upcall
+	 * there. A window that is drained gets no bytes, as they would be lost with the
+	 * window's device.
 	 */
 	if (slot && !lane->last && !vgpu_conn_is_down(&lane->conn) &&
 	    !READ_ONCE(slot->window->drain))
@@ -276,7 +284,10 @@ void vgpu_arena_recv(struct vgpu_lane *lane, u32 at, void *buf, u32 len)
 {
 	struct vgpu_slot *slot = lane->slot;
 
-	/* By the header's check: the guest may write while we read, but not elsewhere. */
+	/*
+	 * The header's check bounds @at and @len. The guest may change the bytes while they are
+	 * copied.
+	 */
 	if (WARN_ON_ONCE(at > VGPU_ARENA_SLOT || len > VGPU_ARENA_SLOT - at)) {
 		memset(buf, 0, len);
 		return;

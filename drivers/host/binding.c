@@ -2,28 +2,29 @@
 /*
  * Bindings: ranges of a window that show ranges of a shadow's mappings.
  *
- * A page is found in two steps. Without locks, a worker reads the notifier's
- * sequence and asks the driver for the page, in the shadow's mm: a *touch*. Then,
- * under window->lock, whoever faulted puts it into its page tables, unless the
- * notifier was called since: its callback changes the sequence under that lock
- * before it takes away what is in page tables, so what is put in later is from
- * after it. A touch is used once.
+ * A fault resolves a page in two steps. First a worker reads the sequence of the binding's MMU
+ * interval notifier and asks the driver for the page, in the shadow's mm and without locks of
+ * this file. This step is a *touch* (struct vgpu_touch). Then the faulting thread inserts the
+ * page into its page tables under window->lock, unless the notifier was called since. The
+ * notifier's callback changes the sequence under window->lock before it zaps PTEs, so a page
+ * that is inserted after the callback was resolved after it. A touch is used once.
  *
- * What the shadow's page tables have around the page is found in the same step, and is put
- * in with it, under the same sequence: it is that of the whole binding. Where 2 MiB lie in
- * one piece, they become one entry, if what faulted can have one.
+ * The worker also collects the pages that the shadow's page tables already have around the
+ * page. The fault inserts them together with the page: the sequence is that of the whole
+ * binding, so it is valid for all of them. If 2 MiB are physically contiguous, the fault
+ * inserts one PMD mapping, where the faulting VMA can have one.
  *
- * A program that goes through a mapping in order would need a touch for each page, where the
- * driver gives single ones. So each time that it goes on where the last touch ended, another
- * worker asks the driver for what comes next: twice as much as before, up to 2 MiB. Such a
- * *preparation* changes nothing but page tables of the shadow, where the next touch finds the
- * pages as it finds any neighbours.
+ * A program that accesses a mapping in order would need a touch for each page if the driver
+ * provides single pages. So each time a touch begins where the last one ended, another worker
+ * has the driver populate the shadow's page tables behind it: twice as many bytes as before, up
+ * to 2 MiB. This *preparation* changes nothing but the shadow's page tables. The next touch
+ * finds the pages there as it finds any pages around its own.
  *
- * What a window cannot show is better found before a guest has written to it: so the first touch
- * of a binding, its *probe*, is the host's own, and puts nothing anywhere.
+ * A guest should not write to memory that the window cannot show. So the host itself makes the
+ * first touch of a binding, its *probe*, which inserts nothing into the window.
  *
- * A worker may be stuck in a driver for ever; everything but its own reference to
- * the binding ends without it.
+ * A worker may be stuck in a driver for ever. Everything but its own reference of the binding
+ * ends without it.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -35,50 +36,51 @@
 #include "fault.h"
 #include "window.h"
 
-/* Workers of one window that are in drivers and for which nobody waits any more. */
+/* Maximum of workers of one window that are in drivers and for which no fault waits. */
 #define BINDING_LEFT_MAX	64
-/* How long what was found means something to those who did not wait for it. */
+/* Time for which a result may be used by faults that did not wait for it. */
 #define BINDING_AGE		HZ
-/* What is looked at with a page: as much of a window as this, aligned. */
+/* Size of the aligned part of a window that is looked at together with a page. */
 #define BINDING_AROUND		SZ_64K
-/* A preparation has so many bytes at most: one page table shows as much. */
+/* Maximum of bytes in one preparation; one page table maps as many. */
 #define BINDING_AHEAD_MAX	PMD_SIZE
-/* A preparation ends after this time, and a touch waits no longer for it. */
+/* Time after which a preparation ends, and for which a touch waits for it at most. */
 #define BINDING_AHEAD_TIME	max(HZ / 50, 1)
-/* Preparations of one window at once: one that is stuck in a driver keeps its worker. */
+/* Maximum of preparations of one window at once: each that is stuck in a driver keeps a worker. */
 #define BINDING_AHEAD_WORKERS	8
 #define BINDING_NO_PFN		(~0UL)
-/* How often a driver's handler may change nothing before there is a pause each time. */
+/* Number of calls of a driver's handler without result before each further one is delayed. */
 #define BINDING_TRIES		4
 
 /**
- * struct vgpu_touch - one page that is being resolved, or was, with those around it
- * @ref: the binding's list, its worker, and who waits
- * @node: in binding->touches, unless it is a probe; under window->lock like what follows
- * @work: resolves it; holds a reference of the binding
- * @binding: whose it is
- * @offset: in the window
- * @probe: only to know what the driver gives
- * @kvm: of a probe: there is a hypervisor that will want it
- * @deadline: when a driver that changes nothing is given up
- * @over: completed when @done is
- * @done: the rest is there
- * @done_at: since when
- * @late: a hypervisor waits no more for it
- * @left: whoever waited for it has left, and its worker is in the driver
- * @covered: another has brought the page meanwhile
- * @error: 0, or why there is no page; -EAGAIN: try again; -EEXIST: there is one, of which
- *	nothing can be known; -EOPNOTSUPP: of a probe: hypervisors cannot have it
- * @writable: the binding was when the driver was asked
- * @slow: the driver took longer than a preparation may, so none follows
+ * struct vgpu_touch - one page that is being resolved or was resolved, with the pages around it
+ * @ref: reference count: the binding's list, the worker, and waiting threads
+ * @node: list entry in binding->touches, except for a probe; protected by window->lock, as all
+ *	fields below
+ * @work: work item that resolves the page; holds a reference of the binding
+ * @binding: binding that has the page
+ * @offset: offset of the page in the window
+ * @probe: true if the touch only finds out what the driver provides
+ * @kvm: of a probe: true if a hypervisor will want the page
+ * @deadline: time in jiffies at which a driver that makes no progress is given up
+ * @over: completion, completed when @done is set
+ * @done: true if the result is there
+ * @done_at: time of the result in jiffies
+ * @late: true if a wait has timed out, so hypervisors do not wait for the touch any more
+ * @left: true if all waiting threads have left while the worker is in the driver
+ * @covered: true if another touch has brought the page meanwhile
+ * @error: 0, or why there is no page; -EAGAIN: try again; -EEXIST: there is a page, but its PFN
+ *	cannot be found; -EOPNOTSUPP: of a probe: hypervisors cannot have the page
+ * @writable: true if the binding was writable when the driver was asked
+ * @slow: true if the driver took longer than a preparation may, so none follows
  * @prot: cache attribute of the pages
- * @huge: the first page of the 2 MiB that @offset is in, which are in one piece and have one
- *	cache attribute, too; BINDING_NO_PFN: they are not
- * @huge_kvm: KVM takes these
- * @seq: of the notifier
+ * @huge: PFN of the first page of the 2 MiB around @offset if these are contiguous and have one
+ *	cache attribute; else BINDING_NO_PFN
+ * @huge_kvm: true if KVM can safely map these 2 MiB as one PMD mapping
+ * @seq: sequence of the notifier
  * @first: offset in the window of the first page that is looked at
- * @nr: number of pages that are looked at; @offset is in one of them
- * @pfns: numbers of these pages; BINDING_NO_PFN: not known
+ * @nr: number of pages that are looked at; the page at @offset is among them
+ * @pfns: PFNs of these pages; BINDING_NO_PFN: unknown
  */
 struct vgpu_touch {
 	struct kref ref;
@@ -122,7 +124,7 @@ static void binding_release(struct kref *ref)
 	struct vgpu_binding *binding = container_of(ref, struct vgpu_binding, ref);
 	struct vgpu_touch *touch, *next;
 
-	/* No worker is left, nor anybody who waits. */
+	/* Neither a worker nor a waiting thread is left. */
 	list_for_each_entry_safe(touch, next, &binding->touches, node)
 		touch_put(touch);
 	vgpu_window_put(binding->window);
@@ -155,7 +157,7 @@ static bool binding_invalidate(struct mmu_interval_notifier *notifier,
 	struct vgpu_window *window = binding->window;
 	u64 first, end;
 
-	/* The OOM killer looks for memory elsewhere; zapping sleeps. */
+	/* Zapping PTEs sleeps, so the OOM reaper has to get memory elsewhere. */
 	if (!mmu_notifier_range_blockable(range))
 		return false;
 	mutex_lock(&window->lock);
@@ -175,9 +177,9 @@ static const struct mmu_interval_notifier_ops binding_notifier_ops = {
 	.invalidate = binding_invalidate,
 };
 
-/* --- touches: the driver is asked ----------------------------------------- */
+/* --- touches: asking the driver ------------------------------------------- */
 
-/* What is at the address is the mapping that was bound, and no other. */
+/* Check that the VMA shows, at the address, the mapping that was bound. */
 static bool binding_shows(const struct vgpu_binding *binding, const struct vm_area_struct *vma,
 			  u64 addr)
 {
@@ -189,19 +191,19 @@ static bool binding_shows(const struct vgpu_binding *binding, const struct vm_ar
 	       (!binding->writable || (vma->vm_flags & VM_WRITE));
 }
 
-/* Where the page is, or will be. */
+/* Return the entry of touch->pfns for the page at touch->offset. */
 static unsigned long *touch_own(struct vgpu_touch *touch)
 {
 	return &touch->pfns[(touch->offset - touch->first) >> PAGE_SHIFT];
 }
 
-/* Behind the last page that is looked at. */
+/* Return the offset in the window of the end of the pages that are looked at. */
 static u64 touch_last(const struct vgpu_touch *touch)
 {
 	return touch->first + ((u64)touch->nr << PAGE_SHIFT);
 }
 
-/* What it has found at @offset of the window, or BINDING_NO_PFN. */
+/* Return the PFN that the touch has found at @offset of the window, or BINDING_NO_PFN. */
 static unsigned long touch_pfn(const struct vgpu_touch *touch, u64 offset)
 {
 	if (offset < touch->first || offset >= touch_last(touch))
@@ -209,7 +211,7 @@ static unsigned long touch_pfn(const struct vgpu_touch *touch, u64 offset)
 	return touch->pfns[(offset - touch->first) >> PAGE_SHIFT];
 }
 
-/* The page at @offset of the window, if it is there and as the touch's own is. */
+/* Look for a PTE at @offset of the window that has the cache attribute of the touch's own page. */
 static int touch_look(const struct vgpu_touch *touch, struct vm_area_struct *vma, u64 offset,
 		      struct vgpu_entry *entry)
 {
@@ -224,7 +226,7 @@ static int touch_look(const struct vgpu_touch *touch, struct vm_area_struct *vma
 	return 0;
 }
 
-/* How many pages the entry has from @offset on, as far as binding and VMA go. */
+/* Return the number of pages that the entry maps from @offset on, within binding and VMA. */
 static unsigned long touch_run(const struct vgpu_touch *touch, const struct vm_area_struct *vma,
 			       u64 offset, const struct vgpu_entry *entry)
 {
@@ -237,7 +239,7 @@ static unsigned long touch_run(const struct vgpu_touch *touch, const struct vm_a
 		     (u64)vma->vm_end) - addr) >> PAGE_SHIFT;
 }
 
-/* No driver is asked for these. */
+/* Collect the pages around the touch's own that have PTEs. The driver is not asked. */
 static void touch_look_around(struct vgpu_touch *touch, struct vm_area_struct *vma)
 {
 	struct vgpu_entry entry;
@@ -250,14 +252,14 @@ static void touch_look_around(struct vgpu_touch *touch, struct vm_area_struct *v
 		if (touch_look(touch, vma, offset, &entry))
 			continue;
 		touch->pfns[i] = entry.pfn;
-		/* All of a large one is looked at once. */
+		/* A PMD mapping is looked up once for all of its pages. */
 		run = touch_run(touch, vma, offset, &entry);
 		for (; run > 1 && i + 1 < touch->nr; run--)
 			touch->pfns[++i] = ++entry.pfn;
 	}
 }
 
-/* Many drivers put in single pages what is one piece of memory, so all of them are looked at. */
+/* Find out whether the 2 MiB around the page are contiguous; many drivers insert single PTEs. */
 static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma)
 {
 #ifdef VGPU_HAVE_HUGE
@@ -266,7 +268,7 @@ static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma
 	unsigned long pfn = *touch_own(touch) - ((touch->offset - first) >> PAGE_SHIFT);
 	struct vgpu_entry entry;
 
-	/* One entry may have more than the binding has. */
+	/* The PMD mapping may not be larger than the binding. */
 	if (pfn % PTRS_PER_PMD || first < binding->offset ||
 	    first + PMD_SIZE > binding->offset + binding->len)
 		return;
@@ -274,7 +276,7 @@ static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma
 		if (touch_look(touch, vma, offset, &entry) ||
 		    entry.pfn != pfn + ((offset - first) >> PAGE_SHIFT))
 			return;
-		/* Up to the end of the entry. */
+		/* Continue behind the PTE or PMD mapping. */
 		offset += entry.huge ? PMD_SIZE - binding_addr(binding, offset) % PMD_SIZE :
 				       PAGE_SIZE;
 	}
@@ -283,13 +285,17 @@ static void touch_look_huge(struct vgpu_touch *touch, struct vm_area_struct *vma
 #endif
 }
 
-/* For writing at once; but a probe leaves to the driver to hear of writes when there are some. */
+/*
+ * Check whether the page is resolved for writing. A touch does so at once if the binding is
+ * writable. A probe does so only if the VMA is not readable, so that the driver is notified of
+ * actual writes.
+ */
 static bool touch_writes(const struct vgpu_touch *touch, const struct vm_area_struct *vma)
 {
 	return touch->probe ? !(vma->vm_flags & VM_READ) : touch->writable;
 }
 
-/* The page that is at the address already, or BINDING_NO_PFN. */
+/* Return the PFN that is mapped at the address already, or BINDING_NO_PFN. */
 static unsigned long touch_peek(struct vm_area_struct *vma, u64 addr)
 {
 	struct vgpu_entry entry;
@@ -304,8 +310,9 @@ static unsigned long touch_peek(struct vm_area_struct *vma, u64 addr)
 }
 
 /*
- * Whether a hypervisor could have all that is there of the first pages now: of an allocation
- * that has one reference for all, the first page alone looks as any.
+ * Check that a hypervisor can have all of the first pages that are mapped now. The first page
+ * alone does not tell: it looks like any other if the pages are parts of one allocation that
+ * has one reference for all.
  */
 static int touch_examine(const struct vgpu_touch *touch, struct vm_area_struct *vma, u64 addr)
 {
@@ -345,7 +352,10 @@ static int touch_raw(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 a
 	return ret ?: -EAGAIN;
 }
 
-/* Ordinary pages that the shadow has: no driver is asked for these, either. */
+/*
+ * Collect the ordinary pages around the touch's own that the shadow has. The driver is not
+ * asked.
+ */
 static void touch_pages_around(struct vgpu_touch *touch, struct vm_area_struct *vma,
 			       unsigned int flags)
 {
@@ -383,21 +393,25 @@ static int touch_page(struct vgpu_touch *touch, struct vm_area_struct *vma, u64 
 	if (ret != 1)
 		return ret ?: -EAGAIN;
 	*touch_own(touch) = page_to_pfn(page);
-	/* The notifier says when it is another; a reference would keep it from moving. */
+	/*
+	 * The notifier is called when the page changes. A reference would keep the page from
+	 * moving.
+	 */
 	put_page(page);
 	if (!touch->probe) {
-		/* Where the lock was dropped the VMA may be gone. */
+		/* The VMA may be gone if the lock was dropped. */
 		if (*locked)
 			touch_pages_around(touch, vma, flags);
 		return 0;
 	}
-	/* The page is there next time. */
+	/* The page is examined at the next try, if the lock was dropped. */
 	return *locked ? touch_examine(touch, vma, addr) : -EAGAIN;
 }
 
 /*
- * What the shadow has at the address; the driver is asked if it has nothing, and @ask. Under the
- * mmap lock, which is gone where *@locked says so. Return: as touch_once().
+ * Find the page that the shadow has at the address. If there is none and @ask is true, ask the
+ * driver. Context: the mmap lock is held; *@locked is 0 afterwards if it was dropped.
+ * Return: as touch_once().
  */
 static int touch_find_page(struct vgpu_touch *touch, struct mm_struct *mm, bool ask, int *locked)
 {
@@ -416,7 +430,7 @@ static int touch_find_page(struct vgpu_touch *touch, struct mm_struct *mm, bool 
 	return touch_page(touch, vma, addr, ask, locked);
 }
 
-/* Return: 0, -EAGAIN (look again), or why there is no page. */
+/* Resolve the page once. Return: 0, -EAGAIN (look again), or why there is no page. */
 static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
 {
 	struct vgpu_binding *binding = touch->binding;
@@ -433,11 +447,12 @@ static int touch_once(struct vgpu_touch *touch, struct mm_struct *mm)
 }
 
 /*
- * Whoever faults looks by himself first, at what the shadow's page tables have already: no driver
- * is asked, and nothing is waited for. So a program that goes on in order, whose next pages have
- * been prepared, needs no worker, for which it would wait for as long as its processor is with
- * others. The sequence is the one that a worker has read last, if there was no change since.
- * Return: the page is found.
+ * Look for the page in the shadow's page tables from the faulting thread itself. The driver is
+ * not asked, and nothing is waited for. So a program that accesses a mapping in order, and whose
+ * next pages are prepared, needs no worker; it would wait for one as long as other tasks have
+ * the worker's processor. The sequence is the one that a worker has read last, if nothing has
+ * changed since.
+ * Return: true if the page is found.
  */
 static bool touch_at_once(struct vgpu_touch *touch)
 {
@@ -474,14 +489,14 @@ static int touch_resolve(struct vgpu_touch *touch)
 		}
 		ret = touch_once(touch, mm);
 	}
-	/* The last user of an mm frees it, which may wait for much. */
+	/* The last user of an mm frees the mm, which may have to wait for much. */
 	mmput_async(mm);
 	return ret;
 }
 
-/* --- what comes next is prepared ------------------------------------------ */
+/* --- preparations --------------------------------------------------------- */
 
-/* A driver that wants to hear of first writes hears of those that there are. */
+/* Check whether the driver wants to be notified of first writes; it shall see real ones only. */
 static bool ahead_is_heard(const struct vgpu_binding *binding, const struct vm_area_struct *vma)
 {
 	return binding->writable && vma->vm_ops &&
@@ -489,7 +504,7 @@ static bool ahead_is_heard(const struct vgpu_binding *binding, const struct vm_a
 }
 
 /*
- * Have the driver put the page at @addr into the shadow's page tables, if it is not there.
+ * Have the driver insert the page at @addr into the shadow's page tables, if it is not there.
  * Return: as ahead_page().
  */
 static u64 ahead_fault(const struct vgpu_binding *binding, struct vm_area_struct *vma, u64 addr,
@@ -514,7 +529,10 @@ static u64 ahead_fault(const struct vgpu_binding *binding, struct vm_area_struct
 	return PAGE_SIZE;
 }
 
-/* Return: how many bytes from @addr on are there; 0: what is behind it is not prepared, either. */
+/*
+ * Prepare the page at @addr. Return: number of bytes that are mapped from @addr on; 0: the
+ * preparation ends here.
+ */
 static u64 ahead_page(const struct vgpu_binding *binding, struct mm_struct *mm, u64 addr)
 {
 	struct vm_area_struct *vma;
@@ -539,7 +557,7 @@ static void ahead_work(struct work_struct *work)
 	u64 offset, got;
 
 	if (mmget_not_zero(mm)) {
-		/* Not written while there is a worker. */
+		/* The range is not written while there is a worker. */
 		for (offset = binding->ahead; offset < binding->ahead_end; offset += got) {
 			if (READ_ONCE(binding->gone) || time_after(jiffies, late))
 				break;
@@ -558,8 +576,8 @@ static void ahead_work(struct work_struct *work)
 }
 
 /*
- * A preparation that is under way and has @offset is waited for, killably, but no longer than it
- * may take.
+ * Wait killably for a preparation that is under way and covers @offset, no longer than a
+ * preparation may take.
  */
 static void ahead_wait(struct vgpu_binding *binding, u64 offset)
 {
@@ -574,9 +592,9 @@ static void ahead_wait(struct vgpu_binding *binding, u64 offset)
 }
 
 /*
- * The page of @touch has been put in, and all from there to @next. If the touch was made where the
- * one before ended, the program goes on in order, and what is behind @next is prepared, up to the
- * next 2 MiB of the window: so steps of 2 MiB begin where an entry of 2 MiB may.
+ * Continue read-ahead: the pages from @touch to @next were inserted. If the touch began where
+ * the last one ended, the program goes on in order, and the bytes behind @next are prepared,
+ * up to the next 2 MiB of the window. So steps of 2 MiB begin where a PMD mapping may begin.
  */
 static void ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *touch, u64 next)
 {
@@ -600,14 +618,14 @@ static void ahead_start(struct vgpu_binding *binding, const struct vgpu_touch *t
 	binding->ahead_busy = true;
 	window->nr_ahead++;
 	reinit_completion(&binding->ahead_over);
-	/* The worker's. */
+	/* The worker holds this reference. */
 	vgpu_binding_get(binding);
 	queue_work(window->wq, &binding->ahead_work);
 }
 
-/* --- touches: who waits for them ------------------------------------------ */
+/* --- touches: waiting for them -------------------------------------------- */
 
-/* It has been resolved since @start, or not: @ret. Takes over a reference. */
+/* Publish the result @ret of a touch that began at @start. Consumes a reference of the touch. */
 static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 {
 	struct vgpu_binding *binding = touch->binding;
@@ -621,11 +639,11 @@ static void touch_over(struct vgpu_touch *touch, unsigned long start, int ret)
 	touch->error = ret;
 	touch->done = true;
 	touch->done_at = jiffies;
-	/* Nobody comes for it. */
+	/* No fault will use the result. */
 	unlist = touch->late || touch->covered || binding->gone;
 	if (unlist)
 		list_del_init(&touch->node);
-	/* Under the lock, as it may begin anew then. */
+	/* The lock is held, as the touch may begin anew after that. */
 	complete_all(&touch->over);
 	mutex_unlock(&window->lock);
 	atomic64_inc(&window->resolved);
@@ -657,19 +675,19 @@ static struct vgpu_touch *touch_find(struct vgpu_binding *binding, u64 offset)
 	return NULL;
 }
 
-/* Queue its worker, unless too many are stuck. */
+/* Queue the worker of a touch, unless too many are stuck. */
 static void touch_queue(struct vgpu_touch *touch)
 {
 	struct vgpu_window *window = touch->binding->window;
 
 	lockdep_assert_held(&window->lock);
 	if (window->nr_left < BINDING_LEFT_MAX) {
-		/* The worker's. */
+		/* The worker holds these references. */
 		kref_get(&touch->ref);
 		vgpu_binding_get(touch->binding);
 		queue_work(window->wq, &touch->work);
 	} else {
-		/* Another fault that waited for it may have been killed meanwhile. */
+		/* Another fault that waited for the touch may have been killed meanwhile. */
 		window->nr_left -= touch->left;
 		touch->left = false;
 		touch->done = true;
@@ -679,7 +697,7 @@ static void touch_queue(struct vgpu_touch *touch)
 	}
 }
 
-/* Once more. */
+/* Resolve the page of a touch once more. */
 static void touch_again(struct vgpu_touch *touch)
 {
 	touch->done = false;
@@ -688,7 +706,7 @@ static void touch_again(struct vgpu_touch *touch)
 	touch_queue(touch);
 }
 
-/* A new one of @offset that nobody knows of, which looks at @nr pages from @first on. */
+/* Allocate a touch of @offset that looks at @nr pages from @first on. It is in no list yet. */
 static struct vgpu_touch *touch_alloc(struct vgpu_binding *binding, u64 offset, u64 first,
 				      unsigned int nr, unsigned long time, work_func_t work)
 {
@@ -709,7 +727,10 @@ static struct vgpu_touch *touch_alloc(struct vgpu_binding *binding, u64 offset, 
 	return touch;
 }
 
-/* What of the window is looked at with @offset. Return: where that begins. */
+/*
+ * Choose the pages that are looked at with @offset: @nr is their number.
+ * Return: offset of the first one.
+ */
 static u64 touch_range(struct vgpu_binding *binding, u64 offset, unsigned int *nr)
 {
 	lockdep_assert_held(&binding->window->lock);
@@ -722,8 +743,9 @@ static u64 touch_range(struct vgpu_binding *binding, u64 offset, unsigned int *n
 }
 
 /*
- * A touch of the page, with a reference: that of another fault, or a new one, which the caller has
- * to have resolved (*@new_one).
+ * Find or make a touch of the page. A new one (*@new_one is true) has to be resolved by the
+ * caller.
+ * Return: the touch with a reference, or NULL.
  */
 static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bool *new_one)
 {
@@ -753,7 +775,7 @@ static struct vgpu_touch *touch_get(struct vgpu_binding *binding, u64 offset, bo
 	return touch;
 }
 
-/* A new one: by a look at what is prepared, or by a worker. */
+/* Resolve a new touch, from the page tables if the page was prepared, else by a worker. */
 static void touch_begin(struct vgpu_touch *touch)
 {
 	struct vgpu_binding *binding = touch->binding;
@@ -778,7 +800,7 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 	long ret;
 
 	touch = touch_get(binding, offset, &new_one);
-	/* Gone, or out of memory: the next look tells. */
+	/* The binding is gone, or there is no memory: the next fault finds out. */
 	if (!touch)
 		return schedule_timeout_killable(1) && fatal_signal_pending(current) ? -EINTR : 0;
 	if (new_one)
@@ -796,7 +818,7 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 	}
 	mutex_unlock(&window->lock);
 	touch_put(touch);
-	/* Those who do not get a page without meaning come again. */
+	/* Callers that do not get the window's own page instead try again, after this pause. */
 	if (busy)
 		schedule_timeout_killable(HZ / 50);
 	return ret < 0 ? -EINTR : 0;
@@ -804,7 +826,10 @@ int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long
 
 /* --- probes --------------------------------------------------------------- */
 
-/* Where @mm is in window->probes (NULL: where there is room), or NULL. */
+/*
+ * Find the entry of window->probes that is @mm, or a free one if @mm is NULL.
+ * Return: the entry, or NULL.
+ */
 static struct mm_struct **probe_find(struct vgpu_window *window, const struct mm_struct *mm)
 {
 	unsigned int i;
@@ -835,8 +860,9 @@ static void probe_work(struct work_struct *work)
 }
 
 /*
- * While a driver is stuck with one of a shadow there is no other: so a program is delayed once, and
- * a guest with many programs keeps few workers. Return: there is one.
+ * Start a probe, unless a driver is stuck with another one of the same shadow. So a program is
+ * delayed once, and a guest with many programs keeps few workers. Return: true if it was
+ * started.
  */
 static bool probe_start(struct vgpu_touch *touch)
 {
@@ -850,9 +876,9 @@ static bool probe_start(struct vgpu_touch *touch)
 	if (place) {
 		*place = binding->mm;
 		touch->probe = true;
-		/* A guest in this kernel is shown everything. */
+		/* A guest in this kernel can be shown any page. */
 		touch->kvm = window->mapped;
-		/* The worker's. */
+		/* The worker holds these references. */
 		kref_get(&touch->ref);
 		vgpu_binding_get(binding);
 		queue_work(window->wq, &touch->work);
@@ -872,12 +898,12 @@ int vgpu_binding_probe(struct vgpu_binding *binding, unsigned long time)
 	if (touch && probe_start(touch))
 		wait_for_completion_interruptible_timeout(&touch->over, time);
 	mutex_lock(&window->lock);
-	/* A driver that refuses, or is slow, may be well when a program wants the page. */
+	/* A driver that refuses now, or is slow, may provide the page when a program wants it. */
 	ret = touch && touch->done ? touch->error : -EAGAIN;
 	if (!ret)
 		binding->prot = touch->prot;
 	ret = ret == -EEXIST || ret == -EOPNOTSUPP ? -EOPNOTSUPP : 0;
-	/* The guest did not know of it when it ended, so it hears of that by the answer. */
+	/* The guest did not know of the binding when it ended, so the reply has to say so. */
 	if (window->gone || window->id != binding->window_id)
 		ret = -ENODEV;
 	else if (binding->gone)
@@ -888,40 +914,40 @@ int vgpu_binding_probe(struct vgpu_binding *binding, unsigned long time)
 	return ret;
 }
 
-/* --- into page tables ----------------------------------------------------- */
+/* --- insertion into page tables ------------------------------------------- */
 
 static pgprot_t binding_prot(const struct vgpu_binding *binding, const struct vm_area_struct *vma)
 {
 	unsigned long flags = vma->vm_flags;
 
-	/* Writable at once: KVM does not come again for a page that it can read. */
+	/* The PTE is writable at once: KVM does not fault again for a page that it can read. */
 	return vm_get_page_prot(binding->writable ? flags : flags & ~VM_WRITE);
 }
 
-/* Whoever waited for it has not come. */
+/* Check whether the thread that waited for the touch did not fetch its result in time. */
 static bool touch_is_old(const struct vgpu_touch *touch)
 {
 	return time_after(jiffies, touch->done_at + BINDING_AGE);
 }
 
-/* What it found is not so any more. */
+/* Check whether the result of the touch is not valid any more. */
 static bool touch_is_stale(const struct vgpu_touch *touch)
 {
-	/* PROTECT came since: the driver was asked for pages to read, which change no sequence. */
+	/* PROTECT came since: the driver was asked for reading, and no sequence has changed. */
 	if (touch->writable != touch->binding->writable)
 		return true;
 	if (touch->error == -EAGAIN || touch->error == -EBUSY)
 		return true;
-	/* Whoever waited may have been killed, and the driver be well again. */
+	/* The thread that waited may have been killed, and the driver may be well again. */
 	if (touch->error && touch_is_old(touch))
 		return true;
 	return mmu_interval_read_retry(&touch->binding->notifier, touch->seq);
 }
 
 /*
- * Page tables have got [first, end) by @touch, as far as it knows that. Whoever waits for one of
- * these pages finds it there, and does not come for its touch: that would be an old one for
- * the next fault of the page.
+ * Drop touches of other pages that @touch has brought: their pages in [first, end) are in the
+ * page tables now. A thread that waits for such a page finds it there and does not use its own
+ * touch, whose result would be too old for the next fault of the page.
  */
 static void touch_cover(struct vgpu_touch *touch, u64 first, u64 end)
 {
@@ -943,7 +969,7 @@ static void touch_cover(struct vgpu_touch *touch, u64 first, u64 end)
 	}
 }
 
-/* It is used. */
+/* Drop a touch whose result was used. */
 static void touch_end(struct vgpu_touch *touch)
 {
 	list_del(&touch->node);
@@ -951,8 +977,8 @@ static void touch_end(struct vgpu_touch *touch)
 }
 
 /*
- * What was found with the page that was put in, as far as the same table of the VMA has it.
- * Return: the end of what is there without a gap.
+ * Insert the pages that were found around the touch's own, within one page table of the VMA.
+ * Return: end of the pages that are there without a gap.
  */
 static u64 touch_insert_around(struct vgpu_touch *touch, struct vm_fault *vmf, u64 first,
 			       u64 end, bool local)
@@ -992,7 +1018,7 @@ static vm_fault_t touch_insert(struct vgpu_touch *touch, struct vm_fault *vmf, u
 
 	if (touch->error)
 		return touch->error == -ENOMEM && local ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
-	/* A hypervisor's VMA finds out when it writes: see window_pfn_mkwrite(). */
+	/* A write to a hypervisor's read-only page is handled by window_pfn_mkwrite(). */
 	if (local && !binding->writable && (vmf->vma->vm_flags & VM_WRITE))
 		return VM_FAULT_SIGBUS;
 	if (!local && !vgpu_kvm_takes_pfn(pfn))
@@ -1011,26 +1037,29 @@ vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fa
 	bool stale, old;
 	vm_fault_t ret;
 
-	/* Another's fault has brought all of it since this one began. */
+	/* Another fault has inserted a PMD mapping since this one began. */
 	if (vgpu_fault_is_huge(vmf))
 		return VM_FAULT_NOPAGE;
 	touch = touch_find(binding, offset);
 	if (!touch)
 		return VM_FAULT_RETRY;
-	/* A stuck driver keeps one worker a page, and no hypervisor twice. */
+	/* A stuck driver keeps one worker for each page, and delays a hypervisor once. */
 	if (!touch->done)
 		return touch->late && !local ? VM_FAULT_SIGBUS : VM_FAULT_RETRY;
 	stale = touch_is_stale(touch);
-	/* Nobody has come for it: its deadline was that of another fault. */
+	/* If no thread has come for the result, the deadline is that of another fault. */
 	old = touch_is_old(touch);
 	if (stale && old)
 		touch->deadline = jiffies + VGPU_WINDOW_TIMEOUT;
 	if (stale && (local || old ||
 		      (touch->error != -EBUSY && time_before(jiffies, touch->deadline)))) {
-		/* Memory that moves is looked at page by page, as that is done sooner. */
+		/* Memory that moves is resolved page by page, which takes less time. */
 		touch->first = touch->offset;
 		touch->nr = 1;
-		/* With its deadline: a driver that moves memory for ever delays nobody for ever. */
+		/*
+		 * The deadline stays: a driver that moves memory again and again delays the
+		 * fault no longer.
+		 */
 		touch_again(touch);
 		return VM_FAULT_RETRY;
 	}
@@ -1047,12 +1076,12 @@ vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct 
 	struct vgpu_touch *touch;
 	vm_fault_t ret;
 
-	/* What is nothing, or has to be looked for, is found by the fault for a page. */
+	/* Only a finished touch with known 2 MiB is used; else the single-page fault follows. */
 	touch = touch_find(binding, offset);
 	if (!touch || !touch->done || touch->error || touch->huge == BINDING_NO_PFN ||
 	    touch_is_stale(touch) || (!local && !touch->huge_kvm))
 		return VM_FAULT_FALLBACK;
-	/* And so is who may write there. */
+	/* A write that the binding does not allow is left to the single-page fault, too. */
 	if (!binding->writable && (local ? vmf->vma->vm_flags & VM_WRITE :
 					   vmf->flags & FAULT_FLAG_WRITE))
 		return VM_FAULT_FALLBACK;
@@ -1090,7 +1119,7 @@ void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len)
 
 /* --- the window's bindings, by offset ------------------------------------- */
 
-/* First binding that ends after @offset. */
+/* Find the first binding that ends behind @offset. Return: the binding, or NULL. */
 static struct vgpu_binding *binding_first(struct vgpu_window *window, u64 offset)
 {
 	struct rb_node *node = window->bindings.rb_node;
@@ -1121,9 +1150,9 @@ struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 of
 }
 
 /*
- * A call that has taken long may want a range that its guest has given back since, and would
- * never give back again. What was given back lately is remembered; a call that is older than
- * all of that gets nothing.
+ * Remember a range that the guest has given back. A slow call that was made before may still
+ * ask for that range, which the guest would then never give back. The last ranges are
+ * remembered; a call that is older than all of them binds nothing.
  */
 void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbind)
 {
@@ -1156,7 +1185,10 @@ static bool binding_is_refused(const struct vgpu_binding *binding, u64 seq)
 	return refused;
 }
 
-/* Return: 0, -ENODEV (it is not, or will not be, the peer's), -EBUSY (the place is not free). */
+/*
+ * Publish the binding in the window's tree. Return: 0; -ENODEV: the window is not, or will not
+ * be, the peer's; -EBUSY: the range is not free.
+ */
 static int binding_list(struct vgpu_binding *binding, u64 seq)
 {
 	struct vgpu_window *window = binding->window;
@@ -1165,14 +1197,17 @@ static int binding_list(struct vgpu_binding *binding, u64 seq)
 	int ret = 0;
 
 	mutex_lock(&window->lock);
-	/* Set before all of the peer's are ended, so this one is among them, or is not. */
+	/*
+	 * peer->closing is set before all bindings of the peer are ended under window->lock. So
+	 * this binding is either refused here or ended with the others.
+	 */
 	if (window->gone || window->drain || window->id != binding->window_id ||
 	    READ_ONCE(binding->peer->closing))
 		ret = -ENODEV;
 	other = binding_first(window, binding->offset);
 	if (!ret && other && other->offset < binding->offset + binding->len)
 		ret = -EBUSY;
-	/* One that comes later finds it listed: see vgpu_offer_unbind(). */
+	/* An UNBIND that comes later finds the binding listed: see vgpu_offer_unbind(). */
 	if (!ret && binding_is_refused(binding, seq))
 		ret = -EBUSY;
 	if (ret)
@@ -1189,14 +1224,17 @@ static int binding_list(struct vgpu_binding *binding, u64 seq)
 	window->nr_bindings++;
 	atomic64_add(binding->len, &window->bound_bytes);
 	binding->listed = true;
-	/* The tree's: whoever finds it may end it at once. */
+	/* The tree holds this reference: another thread may find and end the binding at once. */
 	vgpu_binding_get(binding);
 out_unlock:
 	mutex_unlock(&window->lock);
 	return ret;
 }
 
-/* The next of those that have ended, with the tree's reference, or NULL. */
+/*
+ * Take the next binding that has ended off the window's list.
+ * Return: the binding with the tree's reference, or NULL.
+ */
 static struct vgpu_binding *binding_next_ended(struct vgpu_window *window)
 {
 	struct vgpu_binding *binding;
@@ -1210,16 +1248,17 @@ static struct vgpu_binding *binding_next_ended(struct vgpu_window *window)
 }
 
 /*
- * Unregisters the notifiers of bindings that have ended, one after another. Each of these waits for
- * whoever takes something out of the shadow's page tables just then, which may be a task that waits
- * for locks of those who end bindings, or a driver's notifier that is stuck. So a window has one
- * such work item, on its own workqueue: its guest keeps one worker, however many bindings it ends,
- * and no other guest waits for that.
+ * Unregister the notifiers of bindings that have ended, one after another. Each removal waits
+ * for tasks that are changing the shadow's page tables at that moment. Such a task may wait for
+ * locks of those who end bindings, or may be stuck in a driver's notifier. So a window has one
+ * such work item, on its own workqueue: its guest keeps one worker however many bindings it
+ * ends, and no other guest waits.
  *
- * Lifetimes: a binding in the list has the tree's reference, and holds the window by that. The work
- * has a reference of the window each time that it is queued, so the last binding's is not the last.
- * The work's own may be: then the window's workqueue is destroyed by other work, which waits until
- * this function has returned. The module's end waits for all windows to be freed.
+ * Lifetimes: a binding in the list has the tree's reference and holds the window. The work item
+ * has a reference of the window each time it is queued, so the reference of the last binding is
+ * never the window's last one. The work item's own may be: then other work, which waits until
+ * this function has returned, destroys the window's workqueue. The module's exit waits until
+ * all windows are freed.
  */
 void vgpu_binding_end_work(struct work_struct *work)
 {
@@ -1256,7 +1295,7 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	binding->window_id = id;
 	vgpu_peer_get(peer);
 	binding->peer = peer;
-	/* The notifier's own reference ends before that of a worker. */
+	/* A worker may use the mm after the notifier has dropped its reference. */
 	mmgrab(current->mm);
 	binding->mm = current->mm;
 	binding->offset = offset;
@@ -1278,7 +1317,7 @@ struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offse
 	ret = binding_list(binding, place->seq);
 	if (ret)
 		goto err_notifier;
-	/* What was seen there before it was bound. */
+	/* Zap what was shown in the range before it was bound. */
 	vgpu_window_zap(window, binding->offset, binding->len);
 	return binding;
 
@@ -1300,7 +1339,7 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 	mutex_lock(&window->lock);
 	binding->gone = true;
 	mutex_unlock(&window->lock);
-	/* Whoever comes second zaps, too: what this function promises holds for both. */
+	/* A second caller zaps as well: for both nothing is shown after the return. */
 	vgpu_window_zap(window, binding->offset, binding->len);
 	mutex_lock(&window->lock);
 	last = binding->listed;
@@ -1309,7 +1348,7 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 		window->nr_bindings--;
 		atomic64_sub(binding->len, &window->bound_bytes);
 		binding->listed = false;
-		/* The tree's reference goes with it. */
+		/* The tree's reference moves to the list. */
 		list_add_tail(&binding->ended_node, &window->ended);
 	}
 	mutex_unlock(&window->lock);
@@ -1317,7 +1356,7 @@ void vgpu_binding_end(struct vgpu_binding *binding, bool tell)
 		return;
 	if (tell)
 		vgpu_binding_fail(binding, binding->offset, binding->len);
-	/* The work item has a reference of its own, which it puts when it has run. */
+	/* The work item holds this reference of the window and puts it when it has run. */
 	vgpu_window_get(window);
 	if (!queue_work(window->wq, &window->end_work))
 		vgpu_window_put(window);
@@ -1333,7 +1372,7 @@ void vgpu_binding_widen(struct vgpu_binding *binding)
 	if (changed)
 		WRITE_ONCE(binding->writable, true);
 	mutex_unlock(&window->lock);
-	/* The driver has been asked for pages to read so far. */
+	/* The driver was asked for reading until now. */
 	if (changed)
 		vgpu_window_zap(window, binding->offset, binding->len);
 }

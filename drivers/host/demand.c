@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Demand pages: the shadow's address space is one shared VMA of pages that are
- * fetched from the guest when a driver touches them.
+ * Demand pages: the shadow's address space is one shared VMA of pages that are fetched from the
+ * guest when a driver accesses them.
  *
- * A page may be used only if it was fetched after the newest start of a call
- * (fresh.h). A start therefore unmaps all pages, and who touches an older one
- * fetches it again. What a driver wrote goes back as the bytes that differ from the
- * fetched copy, before the reply of a call that may have written them (or before the
- * page is fetched again); a byte that a driver overwrites with its old value does not
- * travel.
+ * A page may be used only if it was fetched after the newest start of a call (fresh.h). So a
+ * start unmaps all pages, and a thread that accesses an older one fetches it again. Bytes that
+ * a driver wrote go back before the reply of each call that may have written them, or before
+ * the page is fetched again. They are found by comparison with a copy of the fetched page: a
+ * byte that a driver overwrites with its old value is not sent.
  *
- * A page is changed only by the thread that claimed it (busy). The claim is held
- * over upcalls, the lock is not: it is taken in faults, under the mmap lock.
+ * Only the thread that has claimed a page (page->busy) changes it. A claim is held over
+ * upcalls. demand->lock is not: it is taken in faults, under the mmap lock.
  */
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -65,7 +64,7 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 	ret = demand_insert(session, vmf, addr);
 	if (ret)
 		return ret;
-	/* Fetch only where nothing that the guest may need is held. */
+	/* A fetch must not hold a lock that the guest may need for its answer. */
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || (vmf->flags & FAULT_FLAG_REMOTE))
 		return VM_FAULT_SIGBUS;
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
@@ -82,20 +81,23 @@ static vm_fault_t demand_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	}
 
-	/* From here on neither vma nor vmf may be touched. */
+	/* Neither vma nor vmf may be accessed from here on. */
 	release_fault_lock(vmf);
 	error = vgpu_fetch_page(session, lane, addr, end);
 	if (error) {
 		lane->fault_addr = addr;
 		lane->fault_failed = true;
-		/* Memory of the host, or of the guest's share, is no bad address of the program. */
+		/*
+		 * Lack of the host's memory, or of the guest's share of it, is no bad address
+		 * of the program.
+		 */
 		if (error == -ENOBUFS || error == -ENOMEM)
 			lane->limited = error;
 	}
 	return VM_FAULT_RETRY;
 }
 
-/* First write to a page since it was fetched or sent: keep what it was. */
+/* Keep a copy of the page at its first write since it was fetched or sent. */
 static vm_fault_t demand_pfn_mkwrite(struct vm_fault *vmf)
 {
 	struct vgpu_session *session = vmf->vma->vm_private_data;
@@ -105,7 +107,7 @@ static vm_fault_t demand_pfn_mkwrite(struct vm_fault *vmf)
 
 	mutex_lock(&demand->lock);
 	page = xa_load(&demand->pages, vmf->address >> PAGE_SHIFT);
-	/* Claimed or too old: about to be unmapped, so the access is tried again. */
+	/* A page that is claimed or too old is about to be unmapped, so the access is retried. */
 	if (!page || !vgpu_page_usable(demand, page))
 		goto out_unlock;
 	if (!page->dirty) {
@@ -135,7 +137,10 @@ int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
 	    vgpu_agent_in_reserved(session->peer->agent, vma->vm_start,
 				   vma->vm_end - vma->vm_start))
 		return -EINVAL;
-	/* Raw pages: pinning them fails, and nothing of the guest is inherited or dumped. */
+	/*
+	 * Pages of a VM_PFNMAP VMA cannot be pinned. Nothing of the guest is inherited or
+	 * dumped.
+	 */
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	vm_flags_clear(vma, VM_MAYEXEC);
 	vma->vm_ops = &vgpu_demand_vm_ops;
@@ -144,8 +149,8 @@ int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
 }
 
 /*
- * VMAs like this one never merge, so that each hole would add two of them until
- * the limit: take in the neighbours.
+ * Map demand pages over a range and the demand VMAs on both sides of it. Such VMAs never merge,
+ * so each hole would otherwise add two of them until the limit is reached.
  */
 int vgpu_demand_cover(struct vgpu_session *session, struct file *shadow, u64 addr, u64 len)
 {
@@ -183,7 +188,7 @@ int vgpu_demand_begin(struct vgpu_lane *lane)
 	lane->limited = 0;
 	lane->driving = true;
 	lane->upcall_ns = 0;
-	/* Bounded: who holds the gate is fetching. */
+	/* The wait is bounded: a lane that holds the gate is fetching. */
 	ret = wait_event_killable_timeout(demand->wait, !READ_ONCE(demand->gated),
 					  msecs_to_jiffies(session->peer->agent
 							   ->fetch_timeout_ms));
@@ -205,7 +210,7 @@ int vgpu_demand_end(struct vgpu_lane *lane)
 	mutex_lock(&demand->lock);
 	demand_ungate(demand, lane);
 	mutex_unlock(&demand->lock);
-	/* The driver holds no locks any more: each upcall has its deadline, not all together. */
+	/* The driver holds no locks any more, so each upcall has a deadline of its own. */
 	lane->driving = false;
 	ret = vgpu_writeback_all(lane);
 	vgpu_page_expire(lane->session);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Extents: what memory the offsets of a device file are.
+ * Extents: which memory the offsets of a device file name.
  *
- * Mappings with the same address space and offset show the same memory: so says
- * the kernel, and guests share pages by it. It holds for drivers that give each
- * buffer offsets of its own. Others give each opened file the same ones: ALSA
- * its substreams, V4L2 the queues of a device that converts. Their VMAs differ in
- * vm_private_data. So where a mapping overlaps one of other memory, the guest is
- * told offsets in another *bank*. Offsets so large that they look like those of a
- * bank are told as they are, and refused if another mapping has them.
+ * For the kernel, mappings with the same address_space and offset show the same memory, and
+ * guests share pages on that ground. It holds for drivers that give each buffer offsets of its
+ * own. Other drivers use the same offsets in each open file: ALSA for its substreams, V4L2 for
+ * the two queues of a device that converts. Their VMAs differ in vm_private_data. So where a
+ * mapping overlaps one of other memory, the guest is given offsets in another *bank*. Offsets
+ * that are so large that they look like those of a bank are passed on unchanged, and fail with
+ * -ENOMEM if another mapping has them.
  *
- * DRM devices have an address space of their own making, in which offsets are
- * unique; dma-bufs have one each.
+ * DRM devices have an address_space of their own, in which offsets are unique. Each dma-buf has
+ * one.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -30,7 +30,7 @@ static u64 bank_offset(u64 bank)
 	return bank << BANK_SHIFT;
 }
 
-/* Extents are sorted by what the guest is told. */
+/* Extents are sorted by the offsets that the guest is given. */
 static u64 extent_first(const struct vgpu_extent *extent)
 {
 	return extent->first + bank_offset(extent->bank);
@@ -45,12 +45,15 @@ INTERVAL_TREE_DEFINE(struct vgpu_extent, node, u64, subtree_last, extent_first, 
 		     extent_tree)
 
 enum bank_state {
-	BANK_FREE,	/* nothing is there */
-	BANK_SAME,	/* the same memory, and nothing else */
+	BANK_FREE,	/* no extent is there */
+	BANK_SAME,	/* only extents of the same memory are there */
 	BANK_TAKEN,
 };
 
-/* Return: whether the offsets that @extent would have in that bank are free, or whose they are. */
+/*
+ * Check whether the offsets that @extent would have in the bank are free.
+ * Return: state of these offsets.
+ */
 static enum bank_state bank_look(struct vgpu_space *space, const struct vgpu_extent *extent,
 				 u32 bank)
 {
@@ -64,14 +67,14 @@ static enum bank_state bank_look(struct vgpu_space *space, const struct vgpu_ext
 		if (other->bank != bank || other->data != extent->data)
 			return BANK_TAKEN;
 		state = BANK_SAME;
-		/* Nothing that overlaps this one is of other memory. */
+		/* No extent that overlaps this one is of other memory. */
 		if (extent_first(other) <= first && extent_last(other) >= last)
 			break;
 	}
 	return state;
 }
 
-/* Behind the last bank in which an extent begins. */
+/* Return the number of the bank behind the last one in which an extent begins. */
 static u32 extent_banks(const struct vgpu_space *space)
 {
 	struct rb_node *last = rb_last(&space->extents.rb_root);
@@ -83,9 +86,9 @@ static u32 extent_banks(const struct vgpu_space *space)
 }
 
 /*
- * A bank where the same memory is already, or the first that is free there;
- * BANKS: none is. Nothing else has more than one to choose from than an @extent
- * that fits in one.
+ * Choose a bank for @extent: one that has the same memory already, else the first free one. An
+ * extent that does not fit into one bank can only use the first bank.
+ * Return: the bank; BANKS: none is free.
  */
 static u32 extent_bank(struct vgpu_space *space, const struct vgpu_extent *extent)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fetching demand pages from the guest, in the middle of a call. No lock of ours
- * is held meanwhile, though the driver may hold some.
+ * Fetches of demand pages from the guest, in the middle of a call. No lock of this module is
+ * held meanwhile, though the driver may hold some of its own.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -37,7 +37,10 @@ static int fetch_pages(struct vgpu_lane *lane, struct vgpu_page **pages, unsigne
 	return 0;
 }
 
-/* New pages after pages[0], claimed, as far as none is there. Return: pages in all. */
+/*
+ * Claim new pages behind pages[0] up to the first one that exists already.
+ * Return: number of entries of @pages that are claimed.
+ */
 static unsigned int fetch_claim_ahead(struct vgpu_session *session, struct vgpu_page **pages,
 				      unsigned int nr)
 {
@@ -59,7 +62,10 @@ static unsigned int fetch_claim_ahead(struct vgpu_session *session, struct vgpu_
 	return i;
 }
 
-/* The page at @addr, claimed; NULL: nothing to do but to try again; or an error. */
+/*
+ * Claim the page at @addr. Return: the page; NULL: there is nothing to do but to try again; or
+ * an ERR_PTR().
+ */
 static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_lane *lane,
 				     u64 addr)
 {
@@ -74,7 +80,7 @@ static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_l
 		page = vgpu_page_add_locked(session, addr);
 	} else if (page->busy) {
 		mutex_unlock(&demand->lock);
-		/* Somebody else has it; whatever came of that, look again. */
+		/* Another thread has the claim. The caller looks again, whatever the result is. */
 		return ERR_PTR(vgpu_page_wait_claims(lane, claims));
 	} else if (vgpu_page_usable(demand, page)) {
 		page = NULL;
@@ -85,7 +91,7 @@ static struct vgpu_page *fetch_claim(struct vgpu_session *session, struct vgpu_l
 	return page;
 }
 
-/* The fetch is repeated with the gate closed to new calls, if it was worthless. */
+/* Hold new calls back during the next fetch, if starts of calls have made this one worthless. */
 static void fetch_close_gate(struct vgpu_demand *demand, struct vgpu_lane *lane, u64 addr,
 			     u64 seq)
 {
@@ -100,8 +106,8 @@ static void fetch_close_gate(struct vgpu_demand *demand, struct vgpu_lane *lane,
 }
 
 /*
- * Makes the page at @addr usable, if it can, and perhaps some up to @end. Called
- * without the mmap lock.
+ * Make the page at @addr usable, if possible, and perhaps some more up to @end.
+ * Context: the mmap lock is not held.
  */
 int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr, u64 end)
 {
@@ -114,15 +120,15 @@ int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 ad
 	pages[0] = fetch_claim(session, lane, addr);
 	if (IS_ERR_OR_NULL(pages[0]))
 		return PTR_ERR_OR_ZERO(pages[0]);
-	/* The claim goes with what is sent; the next pass takes it anew. */
+	/* The write-back ends the claim; the next pass claims the page again. */
 	if (pages[0]->dirty)
 		return vgpu_writeback_page(lane, pages[0]);
 
 	nr = fetch_claim_ahead(session, pages, vgpu_ahead_pages(&lane->ahead, addr, end));
 	/*
-	 * Number first, then ask: a call that starts meanwhile finds them too old.
-	 * The first page may still be mapped by readers that have yet to be
-	 * unmapped; what they see is newer than what they are entitled to.
+	 * The number is taken before the guest is asked: a call that starts meanwhile finds the
+	 * pages too old. The first page may still be mapped by readers and yet to be unmapped;
+	 * what they see is newer than what they may expect.
 	 */
 	mutex_lock(&demand->lock);
 	seq = vgpu_fresh_fetch(&demand->fresh);
@@ -135,7 +141,7 @@ int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 ad
 	}
 	if (!ret)
 		fetch_close_gate(demand, lane, addr, seq);
-	/* Where only the pages ahead are bad, the next pass asks for one. */
+	/* After a failure the next pass asks for one page: perhaps only the pages ahead are bad. */
 	lane->ahead.next = ret ? 0 : addr + nr * PAGE_SIZE;
 	mutex_unlock(&demand->lock);
 	wake_up_all(&demand->wait);

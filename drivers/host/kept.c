@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of the guest that devices keep. While a driver runs that keeps some, the guest's very
- * pages are at the program's addresses in the shadow, and afterwards demand pages are there again:
- * the driver pins the guest's memory, and the next call finds whatever the program has there next.
+ * Memory of the guest that devices keep. While the driver of a call that hands such memory over
+ * runs, the guest's own pages are mapped at the program's addresses in the shadow, so the
+ * driver pins the guest's memory. Afterwards demand pages are mapped there again, and the next
+ * call finds whatever the program has there then.
  *
- * The guest has its pages pinned until the host has answered RELEASE, when all files that it closed
- * before are released (leave.c).
+ * The guest keeps its pages pinned until the host has answered RELEASE. The host answers when
+ * all files that the guest closed before are released (leave.c).
  */
 #include <linux/fs.h>
 #include <linux/hugetlb.h>
@@ -26,9 +27,9 @@
  * @node: node of peer->kepts, by @number
  * @entry: entry of peer->releases, from RELEASE on
  * @number: the guest's number of the memory
- * @bytes: how much it is; 0: only RELEASE has come
+ * @bytes: number of bytes; 0: no call has named the memory, only RELEASE
  * @seq: number of the RELEASE message; 0: there was none
- * @leave: number of the last object that the guest had closed by then
+ * @leave: number of the last object that the guest had closed when RELEASE came
  */
 struct vgpu_kept_memory {
 	struct rb_node node;
@@ -41,7 +42,7 @@ struct vgpu_kept_memory {
 
 /* --- numbers ---------------------------------------------------------------- */
 
-/* Guests choose the numbers, so nothing depends on which they are. */
+/* Find memory by its number. Guests choose the numbers, so no number has a meaning. */
 static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 number)
 {
 	struct rb_node *node = peer->kepts.rb_node;
@@ -57,7 +58,7 @@ static struct vgpu_kept_memory *kept_find_locked(struct vgpu_peer *peer, u64 num
 	return NULL;
 }
 
-/* The caller has seen that none has that number. Return: NULL: no memory. */
+/* Add memory with a number that is not in the tree. Return: NULL if there is no memory. */
 static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 number)
 {
 	struct vgpu_kept_memory *memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
@@ -79,18 +80,21 @@ static struct vgpu_kept_memory *kept_make_locked(struct vgpu_peer *peer, u64 num
 	return memory;
 }
 
-/* Numbers that calls have said and those that are to be released count apart. */
+/*
+ * Add memory that a call names. Numbers that calls have named and numbers that are to be
+ * released have separate limits.
+ */
 static int kept_add_locked(struct vgpu_object *object, u64 number, u64 bytes)
 {
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_kept_memory *memory;
 	u64 most = peer->limits.kept_bytes;
 
-	/* It would not be among those that RELEASE waits for. */
+	/* RELEASE would not wait for this object. */
 	if (object->closed)
 		return -EBADF;
 	memory = kept_find_locked(peer, number);
-	/* The same memory once more. */
+	/* The call names memory that an earlier call has named. */
 	if (memory && memory->bytes)
 		return memory->bytes == bytes ? 0 : -EINVAL;
 	if (peer->nr_kepts >= VGPU_KEPT_NUMBERS || bytes > most || peer->kept_bytes > most - bytes)
@@ -130,7 +134,7 @@ int vgpu_kept_release(struct vgpu_peer *peer, const void *msg)
 		ret = -EPROTO;
 		goto out_unlock;
 	}
-	/* Its call may have failed before it was said what it keeps. */
+	/* The call that named the memory may have failed before kept_add(). */
 	if (!memory)
 		memory = kept_make_locked(peer, le64_to_cpu(release->number));
 	if (!memory) {
@@ -145,21 +149,21 @@ out_unlock:
 	mutex_unlock(&peer->objects_lock);
 	if (ret)
 		return ret;
-	/* Memory that was kept has been paid for by the call that named it. */
+	/* A RELEASE of memory that a call has named is not idle, as the call has caused it. */
 	if (idle)
 		vgpu_control_settle(peer, true);
 	vgpu_control_kick(peer);
 	return 0;
 }
 
-/* The next RELEASE that is to be answered, which is forgotten, or NULL. */
+/* Remove the next memory whose RELEASE can be answered. Return: the memory, or NULL. */
 static struct vgpu_kept_memory *kept_next_answer(struct vgpu_peer *peer)
 {
 	struct vgpu_kept_memory *memory;
 
 	mutex_lock(&peer->objects_lock);
 	memory = list_first_entry_or_null(&peer->releases, struct vgpu_kept_memory, entry);
-	/* Those behind it have as many to wait for, or more. */
+	/* List entries behind this one wait for as many objects, or for more. */
 	if (memory && !vgpu_leave_over(peer, memory->leave))
 		memory = NULL;
 	if (memory) {
@@ -206,7 +210,7 @@ void vgpu_kept_fini(struct vgpu_peer *peer)
 		kfree(memory);
 }
 
-/* --- in the shadow ----------------------------------------------------------- */
+/* --- mappings in the shadow --------------------------------------------------- */
 
 static int kept_count(void *data, u64 at, u64 len, const struct vgpu_ram *part, u64 offset,
 		      bool write)
@@ -216,9 +220,9 @@ static int kept_count(void *data, u64 at, u64 len, const struct vgpu_ram *part, 
 }
 
 /*
- * The pages get the key of the call's room, so that no driver of another call can pin them. Only
- * ->mmap() can give a mapping a key before it has pages: that of the shadow's file, which puts the
- * memory's in its place.
+ * Map a piece of the memory with the key of the call's room, so that no driver of another call
+ * can pin its pages. Only ->mmap() can give a mapping a key before it has pages. So the
+ * shadow's own file is mapped, and its ->mmap() replaces the file by that of the memory.
  */
 static unsigned long kept_map_alone(struct vgpu_hcall *call, u64 at, u64 len,
 				    const struct vgpu_ram *part, u64 offset, unsigned long prot)
@@ -230,7 +234,10 @@ static unsigned long kept_map_alone(struct vgpu_hcall *call, u64 at, u64 len,
 	unsigned long ret;
 
 	lockdep_assert_held(&lane->session->map_lock);
-	/* No seal can come before the mapping is there, which then counts. */
+	/*
+	 * No seal can be added before the mapping exists, which then counts as writable by
+	 * itself.
+	 */
 	if (counts && mapping_map_writable(mapping))
 		return -EPERM;
 	map->file = part->file;
@@ -244,7 +251,10 @@ static unsigned long kept_map_alone(struct vgpu_hcall *call, u64 at, u64 len,
 	return ret;
 }
 
-/* The filesystem does not look since Linux 6.12: memfd_check_seals_mmap() is do_mmap()'s. */
+/*
+ * Check for seals against writing. Since Linux 6.12 do_mmap() checks them
+ * (memfd_check_seals_mmap()) and not the filesystem.
+ */
 static bool kept_is_sealed(const struct file *file)
 {
 	struct inode *inode = file_inode(file);
@@ -264,10 +274,10 @@ int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma)
 	const struct vgpu_kept_map *map = &session->kept_map;
 	fmode_t mode = FMODE_READ | (vma->vm_flags & VM_WRITE ? FMODE_WRITE : 0);
 
-	/* No other thread sets it to this one: programs cannot map what a call does. */
+	/* No other thread sets map->task to current. A program cannot mmap() what a call maps. */
 	if (READ_ONCE(map->task) != current || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	/* Callers that map a file find that out before they get here. */
+	/* do_mmap() makes this check for the file that it is given, which is the shadow's. */
 	if (~map->file->f_mode & mode)
 		return -EACCES;
 	if ((vma->vm_flags & VM_WRITE) && kept_is_sealed(map->file))
@@ -296,7 +306,7 @@ static int kept_map(void *data, u64 at, u64 len, const struct vgpu_ram *part, u6
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
 }
 
-/* Return: the segment, or NULL: it is none of memory that is kept. */
+/* Return the data of a KEPT segment, or NULL for other segments. */
 static const struct vgpu_kept *kept_of(const struct vgpu_hcall *call, u32 seg)
 {
 	if (!vgpu_seg_is(call, seg, VGPU_SEG_KEPT))
@@ -304,14 +314,17 @@ static const struct vgpu_kept *kept_of(const struct vgpu_hcall *call, u32 seg)
 	return (const void *)(call->view.data + call->segs[seg].in);
 }
 
-/* Memory that could not be taken away has the key of the room, which is nobody's any more. */
+/* Retire the call's room and end the session: memory with the room's key could not be unmapped. */
 static void kept_stay(struct vgpu_hcall *call)
 {
 	call->room_stuck = true;
 	vgpu_session_end(call->lane->session);
 }
 
-/* @broken: out: what is mapped there is not what should be, and cannot be. */
+/*
+ * Map the memory of one KEPT segment. @broken: out: true if the range does not show what it
+ * should and cannot be repaired.
+ */
 static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_table *table,
 			     u32 pieces, u32 seg, bool *broken)
 {
@@ -330,7 +343,10 @@ static int kept_place_locked(struct vgpu_hcall *call, const struct vgpu_ram_tabl
 	ret = vgpu_kept_pieces(table->parts, table->nr, kept, addr, kept_map, call);
 	if (ret < 0) {
 		*broken = vgpu_demand_cover(session, call->lane->shadow, addr, len);
-		/* The hypervisor's word, or a limit of the host's. */
+		/*
+		 * Other errors come from the hypervisor's layout of the memory, or from a limit
+		 * of the host.
+		 */
 		return ret == -EINTR || ret == -EACCES || ret == -EPERM ? ret : -ENOMEM;
 	}
 	session->nr_pieces += nr;
@@ -379,7 +395,7 @@ int vgpu_kept_show(struct vgpu_hcall *call)
 
 	if (!vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT))
 		return 0;
-	/* The guest relies on it. */
+	/* A guest with KEEP_ALONE relies on keys, so the call fails if this shadow has none. */
 	if ((features & VGPU_FEATURE_KEEP_ALONE) && !call->lane->keys)
 		return -EFAULT;
 	ret = vgpu_room_take(call);
@@ -410,7 +426,7 @@ void vgpu_kept_refuse(struct vgpu_hcall *call)
 	struct vgpu_peer *peer = call->lane->session->peer;
 	const struct vgpu_kept *kept;
 
-	/* The call may not have come so far that its segments have places. */
+	/* The segments may not have places yet, so their offsets are computed here. */
 	for (i = 0; i < nr; i++) {
 		kept = (const void *)(call->view.data + in);
 		if (vgpu_seg_is(call, i, VGPU_SEG_KEPT) &&
@@ -429,7 +445,7 @@ void vgpu_kept_hide(struct vgpu_hcall *call)
 
 	if (!call->nr_kept)
 		return;
-	/* A killed thread waits as well: the next call must not find the memory. */
+	/* The wait is not killable: the next call must not find the memory. */
 	mutex_lock(&session->map_lock);
 	for (i = 0; call->nr_kept; i++) {
 		const struct vgpu_kept *kept = kept_of(call, i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device mappings: the shadow maps the real file at the guest's own address, and
- * the guest reads and writes the pages by calls. Calls here are of class mm: they
- * never ask the guest anything, because its mmap lock may be held.
+ * Device mappings: the shadow maps the real file at the guest's own address, and the guest
+ * reads and writes the pages by calls. Calls here are of class mm: they never ask the guest
+ * anything, because the guest may hold the program's mmap lock.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -15,12 +15,12 @@
 #include "compat.h"
 #include "window.h"
 
-/* Bytes that are copied out of a mapping at once. */
+/* Number of bytes that are copied out of a mapping at once. */
 #define MAPPING_READ	(16 * PAGE_SIZE)
 
 /* --- the session's mappings, by address ----------------------------------- */
 
-/* First mapping that ends after @addr. */
+/* Find the first mapping that ends behind @addr. Return: the mapping, or NULL. */
 static struct vgpu_mapping *mapping_find(struct vgpu_session *session, u64 addr)
 {
 	struct rb_node *node = session->mappings.rb_node;
@@ -40,7 +40,11 @@ static struct vgpu_mapping *mapping_find(struct vgpu_session *session, u64 addr)
 	return found;
 }
 
-/* Before anything is mapped, as other sessions of the guest map at the same time. */
+/*
+ * Account for @len bytes before they are mapped, as other sessions of the guest map at the same
+ * time.
+ * Return: false if they exceed the limit.
+ */
 static bool mapping_charge(struct vgpu_peer *peer, u64 len)
 {
 	u64 mapped = atomic64_fetch_add(len, &peer->mapped_bytes);
@@ -82,24 +86,24 @@ static void mapping_remove(struct vgpu_session *session, struct vgpu_mapping *ma
 	atomic_dec(&session->peer->nr_mappings);
 }
 
-/* @tell: the guest does not know that it is not seen any more. */
+/* Take the mapping out of its window. @tell: true if the guest has to be notified. */
 static void mapping_unbind(struct vgpu_mapping *mapping, bool tell)
 {
 	if (!mapping->binding)
 		return;
-	/* The other parts of it are seen as before. */
+	/* Other parts of the mapping stay in the window. */
 	if (!--mapping->binding->users)
 		vgpu_binding_end(mapping->binding, tell);
 	vgpu_binding_put(mapping->binding);
 	mapping->binding = NULL;
 }
 
-/* @tell: the guest does not know that the mapping ends. */
+/* Free a mapping. @tell: true if the guest does not know that the mapping ends. */
 static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapping, bool tell)
 {
 	mapping_unbind(mapping, tell);
 	vgpu_extent_put(session->peer, mapping->space, mapping->extent);
-	/* The file keeps the space's address_space alive, so it goes last. */
+	/* The file keeps the space's address_space alive, so its reference is dropped last. */
 	vgpu_space_put(session->peer, mapping->space);
 	fput(mapping->file);
 	if (mapping->theirs)
@@ -107,7 +111,10 @@ static void mapping_free(struct vgpu_session *session, struct vgpu_mapping *mapp
 	kfree(mapping);
 }
 
-/* The part of the first mapping that lies in [addr, end). */
+/*
+ * Reduce [addr, end) to its overlap with the first mapping in it. Return: false if there is
+ * none.
+ */
 static bool mapping_overlap(struct vgpu_session *session, u64 *addr, u64 *end)
 {
 	struct vgpu_mapping *mapping = mapping_find(session, *addr);
@@ -119,7 +126,10 @@ static bool mapping_overlap(struct vgpu_session *session, u64 *addr, u64 *end)
 	return true;
 }
 
-/* Forget [addr, end), which lies in one mapping. @spare may become its upper rest. */
+/*
+ * Remove [addr, end), which lies in one mapping. The part of the mapping above it, if any, uses
+ * @spare if there is a part below as well.
+ */
 static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 			struct vgpu_mapping **spare)
 {
@@ -137,7 +147,7 @@ static void mapping_cut(struct vgpu_session *session, u64 addr, u64 end,
 		upper->file = get_file(mapping->file);
 		if (mapping->theirs)
 			upper->theirs = get_file(mapping->theirs);
-		/* Known already, so nothing is allocated. */
+		/* The space is known already, so nothing is allocated. */
 		upper->space = vgpu_space_get(session->peer, mapping->space->mapping);
 		upper->extent = vgpu_extent_get(session->peer, mapping->extent);
 		upper->binding = mapping->binding;
@@ -256,7 +266,7 @@ int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow,
 
 	if (mutex_lock_killable(&session->map_lock))
 		return -EINTR;
-	/* Only the holder of map_lock takes one out, and not before it is applied. */
+	/* Only the holder of map_lock removes a list entry, after the unmap is applied. */
 	while (!ret && (req = mapping_first_unmap(session, seq))) {
 		ret = mapping_unmap(session, shadow, req->addr, req->addr + req->len);
 		spin_lock(&session->unmaps_lock);
@@ -267,7 +277,7 @@ int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow,
 	}
 	mutex_unlock(&session->map_lock);
 	if (ret) {
-		/* The old mapping may still be there: this shadow is of no use any more. */
+		/* The old mapping may still be there, so this shadow cannot be used any more. */
 		vgpu_session_end(session);
 		return -ENODEV;
 	}
@@ -277,7 +287,7 @@ int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow,
 
 /* --- calls ---------------------------------------------------------------- */
 
-/* [addr, end) holds nothing but demand pages and earlier mappings. */
+/* Check that only demand pages and earlier mappings are at [addr, end). */
 static bool mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 {
 	struct mm_struct *mm = current->mm;
@@ -285,7 +295,7 @@ static bool mapping_range_free(struct vgpu_session *session, u64 addr, u64 end)
 	struct vgpu_mapping *mapping;
 	bool ok = true;
 
-	/* A task that is killed here has nobody who hears it, so any answer will do. */
+	/* The reply of a task that is killed here is not sent, so any result will do. */
 	if (mmap_read_lock_killable(mm))
 		return false;
 	while (ok && addr < end) {
@@ -325,7 +335,7 @@ int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len)
 	}
 	at = vgpu_room_map(call, addr, len, MAP_FIXED);
 	if (IS_ERR_VALUE(at)) {
-		/* Demand pages may be gone from there already. */
+		/* Demand pages may be gone from the range already. */
 		broken = vgpu_demand_cover(session, lane->shadow, addr, len);
 		ret = -ENOMEM;
 	}
@@ -342,8 +352,8 @@ void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len)
 	int ret;
 
 	/*
-	 * Not killably: the memory must not outlive its call. Only threads of this process have
-	 * the lock, so it is no longer in ending for that.
+	 * The wait is not killable, as the memory must not outlive its call. Only threads of
+	 * this process hold the lock, so the process does not take longer to end for it.
 	 */
 	mutex_lock(&session->map_lock);
 	ret = vgpu_demand_cover(session, lane->shadow, addr, len);
@@ -394,7 +404,7 @@ static u32 mapping_flags(const struct vm_area_struct *vma)
 	return ret;
 }
 
-/* Which memory the mapping shows, as far as the guest is concerned. */
+/* Find out which memory the mapping shows, and put the answer into the reply. */
 static int mapping_identify(struct vgpu_hcall *call, struct vgpu_mapping *mapping,
 			    const void *data, u64 offset)
 {
@@ -421,11 +431,11 @@ err_file:
 	return ret;
 }
 
-/* What of the VMA could be bound; nothing: @place stays as it is. */
+/* Fill @place with the part of the VMA that can be bound. It stays as it is if none can. */
 static void mapping_place(const struct vm_area_struct *vma, u64 addr, u64 len,
 			  struct vgpu_binding_place *place)
 {
-	/* Pages of a private mapping are the process's own. */
+	/* The pages of a private mapping are the process's own. */
 	if (!(vma->vm_flags & VM_SHARED))
 		return;
 	place->addr = addr;
@@ -436,7 +446,7 @@ static void mapping_place(const struct vm_area_struct *vma, u64 addr, u64 len,
 	place->prot = vma->vm_page_prot;
 }
 
-/* What the driver made of [addr, end): into @mapping and the reply. */
+/* Put into @mapping, the reply and @place what the driver made of [addr, end). */
 static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping, u64 addr,
 			   u64 end, struct vgpu_binding_place *place)
 {
@@ -449,9 +459,9 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 		return -EINTR;
 	vma = find_vma(mm, addr);
 	/*
-	 * It may have become one with its neighbours, and another thread of the shadow may have
-	 * put something else there since. A reference of the shadow's own file would never go: that
-	 * file holds the session, which holds the mapping.
+	 * The VMA may have been merged with its neighbours, and another thread of the shadow
+	 * may have mapped something else here. A reference of the shadow's own file would never
+	 * be dropped: that file holds the session, which holds the mapping.
 	 */
 	if (!vma || vma->vm_start > addr || vma->vm_end < end || !vma->vm_file ||
 	    vma->vm_file->f_op == call->lane->shadow->f_op) {
@@ -470,7 +480,7 @@ static int mapping_examine(struct vgpu_hcall *call, struct vgpu_mapping *mapping
 	return mapping_identify(call, mapping, data, offset);
 }
 
-/* In the guest's window, too, where it wants to have it; else by copy, which is no error. */
+/* Bind the mapping in the guest's window, if the guest wants that; else it is in copy mode. */
 static void mapping_bind_new(struct vgpu_hcall *call, struct vgpu_mapping *mapping,
 			     const struct vgpu_binding_place *place)
 {
@@ -487,13 +497,13 @@ static void mapping_bind_new(struct vgpu_hcall *call, struct vgpu_mapping *mappi
 }
 
 /*
- * What the driver gives may be nothing that a window can show: then it is not to be seen there
- * from the beginning. Without locks, as the driver is asked.
+ * Ask the driver for the first page. If the window cannot show it, the mapping is in copy mode
+ * from the beginning. Context: no locks are held, as the driver is asked.
  */
 static void mapping_probe(struct vgpu_hcall *call, struct vgpu_binding *binding)
 {
 	if (vgpu_binding_probe(binding, VGPU_PROBE_MMAP)) {
-		/* The mapping keeps it, as one that the guest has ended. */
+		/* The mapping keeps the binding, as it keeps one that the guest has ended. */
 		vgpu_binding_end(binding, false);
 		return;
 	}
@@ -501,7 +511,10 @@ static void mapping_probe(struct vgpu_hcall *call, struct vgpu_binding *binding)
 	call->out.mmap.flags |= cpu_to_le32(VGPU_MAP_WINDOW);
 }
 
-/* @broken: out: what is mapped there is not what should be, and cannot be. */
+/*
+ * Map @file at [addr, end). @broken: out: true if the range does not show what it should and
+ * cannot be repaired. Context: map_lock is held.
+ */
 static s64 mapping_map_locked(struct vgpu_hcall *call, struct file *file,
 			      struct vgpu_mapping *mapping, u64 addr, u64 end, bool *broken)
 {
@@ -516,7 +529,7 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct file *file,
 
 	if (!mapping_range_free(session, addr, end))
 		return vgpu_call_refuse(call, -EINVAL);
-	/* Earlier mappings there end in any case: MAP_FIXED removes them first. */
+	/* Earlier mappings in the range end in any case: MAP_FIXED removes them first. */
 	ret = mapping_unmap(session, shadow, addr, end);
 	if (ret) {
 		*broken = true;
@@ -533,15 +546,15 @@ static s64 mapping_map_locked(struct vgpu_hcall *call, struct file *file,
 		mapping_insert(session, mapping);
 		return 0;
 	}
-	/* A driver that refused leaves a hole. */
+	/* The driver's refusal leaves a hole. */
 	*broken = vgpu_demand_cover(session, shadow, addr, end - addr);
 	return ret;
 }
 
 /*
- * Everybody may read where the shadow's arguments were by /proc/PID/cmdline, which has the driver
- * do that where a device is mapped there: __access_remote_vm() and ->access. That of release 595 of
- * NVIDIA's follows a NULL pointer.
+ * Check whether the range overlaps the shadow's arguments or environment. /proc/PID/cmdline
+ * lets everybody read at their address; where a device is mapped, __access_remote_vm() calls
+ * the driver's ->access. That of release 595 of NVIDIA's driver follows a NULL pointer.
  */
 static bool mapping_over_args(u64 addr, u64 end)
 {
@@ -568,7 +581,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 	struct file *file;
 	s64 ret;
 
-	/* The guest says that it has done with the range whatever becomes of this call. */
+	/* The guest will give the range of the window back, whatever becomes of this call. */
 	if (args->window)
 		vgpu_control_due(peer);
 	if (addr >= TASK_SIZE_MAX || len > TASK_SIZE_MAX - addr ||
@@ -576,7 +589,7 @@ s64 vgpu_mapping_mmap(struct vgpu_hcall *call)
 		return vgpu_call_refuse(call, -EINVAL);
 	if (!mapping_charge(peer, len))
 		return vgpu_call_refuse(call, -ENOMEM);
-	/* Counted under map_lock below: this look spares a driver work that is in vain. */
+	/* The limit is checked again under map_lock. This check spares the driver useless work. */
 	if (READ_ONCE(session->nr_mappings) >= peer->limits.mappings) {
 		ret = vgpu_call_refuse(call, -ENOMEM);
 		goto err_uncharge;
@@ -629,7 +642,10 @@ err_uncharge:
 	return ret;
 }
 
-/* map_lock is held. Return: the binding, with a reference, or ERR_PTR(). */
+/*
+ * Bind the mapping that a BIND call names. Context: map_lock is held.
+ * Return: the binding with a reference, or an ERR_PTR().
+ */
 static struct vgpu_binding *mapping_bind_locked(struct vgpu_session *session,
 						const struct vgpu_call *msg)
 {
@@ -643,7 +659,7 @@ static struct vgpu_binding *mapping_bind_locked(struct vgpu_session *session,
 
 	if (!mapping || mapping->addr != addr || mapping->addr + mapping->len != end)
 		return ERR_PTR(-EINVAL);
-	/* One that the guest has ended by UNBIND is of no use any more. */
+	/* A binding that the guest has ended by UNBIND is replaced. */
 	if (mapping->binding && !READ_ONCE(mapping->binding->gone))
 		return ERR_PTR(-EBUSY);
 	if (mmap_read_lock_killable(mm))
@@ -670,9 +686,12 @@ s64 vgpu_mapping_bind(struct vgpu_hcall *call)
 	struct vgpu_binding *binding;
 	int ret;
 
-	/* As in vgpu_mapping_mmap(). */
+	/* The guest will give the range back, as in vgpu_mapping_mmap(). */
 	vgpu_control_due(session->peer);
-	/* A guest that does not wait for it any more does not want it. */
+	/*
+	 * The wait is interruptible: a guest that gives the call up does not want the binding
+	 * any more.
+	 */
 	if (mutex_lock_interruptible(&session->map_lock))
 		return -EINTR;
 	binding = mapping_bind_locked(session, call->view.call);
@@ -688,19 +707,19 @@ s64 vgpu_mapping_bind(struct vgpu_hcall *call)
 	return ret;
 }
 
-/* What the kernel makes of @flags. */
+/* Return the page protection that the kernel derives from @flags. */
 static u64 mapping_prot(const struct vm_area_struct *vma, unsigned long flags)
 {
-	/* The driver hears of the first write to a page. */
+	/* The driver wants to be notified of the first write to a page. */
 	if (vma->vm_ops && (vma->vm_ops->page_mkwrite || vma->vm_ops->pfn_mkwrite))
 		flags &= ~VM_SHARED;
 	return pgprot_val(vm_get_page_prot(flags));
 }
 
 /*
- * As mprotect() to write, which modules cannot call. Entries of page tables that are for reading
- * become writable when they are written to. Those of PROT_NONE would stay so, and each access be
- * tried again without end.
+ * Make a VMA writable as mprotect() does, which modules cannot call. PTEs that are mapped for
+ * reading become writable when they are written to. PTEs of PROT_NONE would stay as they are,
+ * and each access would be retried without end.
  */
 static int mapping_widen(struct vm_area_struct *vma)
 {
@@ -710,7 +729,10 @@ static int mapping_widen(struct vm_area_struct *vma)
 
 	if (vma->vm_flags & VM_WRITE)
 		return 0;
-	/* Writable pages of a private mapping would be the process's own, and accounted. */
+	/*
+	 * Writable pages of a private mapping would be the process's own, and would be
+	 * accounted.
+	 */
 	if ((vma->vm_flags & (VM_READ | VM_MAYWRITE | VM_SHARED)) !=
 	    (VM_READ | VM_MAYWRITE | VM_SHARED))
 		return -EACCES;
@@ -719,15 +741,15 @@ static int mapping_widen(struct vm_area_struct *vma)
 	if (ret)
 		return ret;
 	vm_flags_set(vma, VM_WRITE);
-	/* Its cache attribute is the driver's. */
+	/* The cache attribute stays, as the driver has chosen it. */
 	vma->vm_page_prot = __pgprot((pgprot_val(vma->vm_page_prot) & ~(before & ~now)) |
 				     (now & ~before));
 	return 0;
 }
 
 /*
- * The VMAs of [addr, end), where a mapping is. One that has become one with its neighbour's,
- * of the same file, is widened whole: what the file allows is the same there.
+ * Make the VMAs of [addr, end) writable, where @mapping is. A VMA that was merged with a
+ * neighbour, of the same file, becomes writable as a whole: the file allows the same there.
  */
 static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end)
 {
@@ -749,7 +771,7 @@ static int mapping_widen_range(struct vgpu_mapping *mapping, u64 addr, u64 end)
 	return ret;
 }
 
-/* The guest's program may write to a mapping that it could only read when it was made. */
+/* Run a PROTECT call: the program may write to a mapping that it could only read before. */
 s64 vgpu_mapping_protect(struct vgpu_hcall *call)
 {
 	const struct vgpu_args_protect *args = &call->view.call->args.protect;
@@ -775,8 +797,9 @@ s64 vgpu_mapping_protect(struct vgpu_hcall *call)
 }
 
 /*
- * Bytes from @addr on, at most @len, that mappings cover without a gap; -EINTR: another lane has
- * the lock, for as long as a driver's mmap takes, and this one is not waited for any more.
+ * Measure how far mappings cover the range without a gap.
+ * Return: number of bytes from @addr on, at most @len; -EINTR: another lane holds map_lock, for
+ * as long as a driver's mmap takes, and a signal ended the wait.
  */
 static s64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
 {
@@ -796,8 +819,9 @@ static s64 mapping_covered(struct vgpu_session *session, u64 addr, u64 len)
 }
 
 /*
- * The driver has given these pages: windows show them again, if they did not. Return: 0 or
- * -EINTR, as above: then the guest has to ask again.
+ * Show the pages of [addr, end) in windows again, after the driver has provided them for
+ * READ_PAGES.
+ * Return: 0; -EINTR, as for mapping_covered(): the guest has to ask again.
  */
 static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 {
@@ -814,7 +838,7 @@ static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 		first = max(addr, mapping->addr);
 		addr = min(end, mapping->addr + mapping->len);
 		binding = mapping->binding;
-		/* Where one was that has ended something else may be by now. */
+		/* The range of a binding that has ended may be bound to something else by now. */
 		if (binding && !READ_ONCE(binding->gone))
 			vgpu_window_zap(binding->window,
 					binding->offset + (first - binding->addr), addr - first);
@@ -824,10 +848,10 @@ static int mapping_show_again(struct vgpu_session *session, u64 addr, u64 end)
 }
 
 /*
- * A driver's fault that a signal interrupts says that the access is to be tried again
- * (ttm_bo_vm_fault()), and copy_from_user() tries until the driver is ready, in a task that is to
- * end. So faults are taken here, where a signal counts: of a guest that does not wait any more,
- * or of the end of the shadow.
+ * Resolve a fault where a signal ends the wait. A driver's fault handler that a signal
+ * interrupts asks for a retry (ttm_bo_vm_fault()). copy_from_user() would retry until the
+ * driver is ready, also in a task that is to end. The signal here comes from a guest that does
+ * not wait any more, or from the end of the shadow.
  */
 static int mapping_fault(u64 addr, bool write)
 {
@@ -843,12 +867,12 @@ static int mapping_fault(u64 addr, bool write)
 }
 
 /*
- * The function copies whole pages. Where the first one needs a fault, which an attempt to copy
- * finds out at some cost, those behind it mostly do, too: so the faults of all come before the
+ * Read whole pages. An attempt to copy finds out, at some cost, whether the first page needs a
+ * fault. The pages behind it then mostly need one, too, so all of them are resolved before the
  * next attempt.
  *
- * Return: bytes, less than @len where a driver refuses a page or shows few at once; or an error,
- * of the first page.
+ * Return: number of bytes, less than @len if a driver refuses a page or shows few pages at
+ * once; or an error of the first page.
  */
 static s64 mapping_read(u64 addr, void *bytes, u64 len)
 {
@@ -857,7 +881,10 @@ static s64 mapping_read(u64 addr, void *bytes, u64 len)
 	int ret;
 
 	while (copy_from_user_nofault(bytes, (const void __user *)addr, len)) {
-		/* A page may have taken the place of another one of these. */
+		/*
+		 * The second attempt has failed, too: the fault of one of these pages may have
+		 * displaced another one.
+		 */
 		if (tried)
 			len = PAGE_SIZE;
 		tried = true;
@@ -889,8 +916,8 @@ static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 }
 
 /*
- * A mapping that goes away while it is copied leaves demand pages, whose faults
- * fail here: the call's class is mm.
+ * Run a READ_PAGES call. A mapping that is unmapped while it is read leaves demand pages, whose
+ * faults fail in a call of class mm.
  */
 s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 {
@@ -898,7 +925,7 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 	u64 addr = le64_to_cpu(args->addr);
 	s64 len, part, step = MAPPING_READ, done = 0, ret;
 
-	/* The guest has been told what it would find out. */
+	/* The guest knows from VGPU_MAP_ACCESS what such a call would find out. */
 	if (le16_to_cpu(call->view.call->flags) & VGPU_CALL_DEBUG)
 		return vgpu_call_refuse(call, -EOPNOTSUPP);
 	len = mapping_covered(call->lane->session, addr, le64_to_cpu(args->len));
@@ -908,7 +935,7 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 	while (ret >= 0 && done < len) {
 		part = min_t(s64, len - done, step);
 		ret = mapping_read(addr + done, call->data + done, part);
-		/* The driver that shows few at once is not asked for more in vain again. */
+		/* A driver that shows few pages at once is not asked for more again. */
 		if (ret < part)
 			step = PAGE_SIZE;
 		if (ret > 0)
@@ -917,22 +944,23 @@ s64 vgpu_mapping_read_pages(struct vgpu_hcall *call)
 	if (done)
 		ret = mapping_show_again(call->lane->session, addr, addr + done);
 	if (!done || ret) {
-		/* What the driver did not refuse may be asked for again. */
+		/* Pages that the driver did not refuse may be asked for again. */
 		return ret == -EINTR || ret == -ENOMEM ? vgpu_call_refuse(call, ret) : -EFAULT;
 	}
 	call->data_len = done;
 	return done;
 }
 
-/* Bytes of the shadow's memory that a range may change. */
+/* Return the number of bytes of the shadow's memory that a range may change. */
 static u32 mapping_range_len(const struct vgpu_range *range)
 {
 	return le32_to_cpu(range->flags) & VGPU_RANGE_MASK ? PAGE_SIZE : le32_to_cpu(range->len);
 }
 
 /*
- * Ranges are of different buffers, so one that cannot be written is passed over: the
- * driver has revoked its memory, as natively a store would find, or the guest is wrong.
+ * Run a WRITE_PAGES call. The ranges belong to different buffers, so a range that cannot be
+ * written is skipped: the driver has revoked its memory, which a store would find natively, or
+ * the guest is wrong.
  */
 s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
 {
@@ -951,7 +979,7 @@ s64 vgpu_mapping_write_pages(struct vgpu_hcall *call)
 			ret = vgpu_wire_range_apply(range, data, mapping_put, NULL);
 		else if (ret >= 0)
 			ret = -EFAULT;
-		/* The driver has refused nothing: it may all come again. */
+		/* The driver has refused nothing, so the guest may send all of it again. */
 		if (ret == -EINTR || ret == -ENOMEM)
 			return vgpu_call_refuse(call, ret);
 		if (!ret)

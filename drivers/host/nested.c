@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whether hypervisors of this machine may show windows.
+ * Check whether hypervisors of this machine may show windows.
  *
- * Before Linux 6.13 KVM's nested VMX takes some pages of a guest that runs guests of its own (its
- * virtual APIC page, the descriptor of posted interrupts, bitmaps) as raw page numbers from the
- * hypervisor's page tables, writes them into the VMCS that the processor runs by, and leaves them
- * there for as long as the inner guest runs, whatever becomes of the hypervisor's page tables. A
- * guest that puts such a page into its window has the processor read and write memory that may be
- * another guest's by then. From 6.13 on KVM refuses pages without a reference there.
+ * Before Linux 6.13 KVM's nested VMX takes some pages of a guest that runs guests of its own
+ * (its virtual APIC page, the descriptor of posted interrupts, bitmaps) as PFNs without a
+ * reference from the hypervisor's page tables. It writes them into the VMCS by which the
+ * processor runs, and leaves them there for as long as the inner guest runs, whatever becomes
+ * of the hypervisor's page tables. If a guest puts such a page into its window, the processor
+ * reads and writes memory that may be another guest's by then. Since 6.13 KVM refuses pages
+ * without a reference there.
  *
  * Nested SVM maps such pages only while it enters or leaves an inner guest, and copies what it
- * needs; what the processor uses for longer is pinned or KVM's own.
+ * needs. Pages that the processor uses for longer are pinned or KVM's own.
  *
- * KVM offers nobody the parameter that says so: it is no exported symbol, and find_module(),
- * kallsyms_lookup_name() and module_kset are not exported either. What is left is its file in
- * sysfs, read by a worker: that has the first process's root and the kernel's own rights, and not
- * those of a hypervisor, which may see another /sys, or none, or be forbidden to look. The
+ * The module parameter "nested" decides, but modules cannot read it: it is no exported symbol,
+ * and find_module(), kallsyms_lookup_name() and module_kset are not exported either. So its
+ * file in sysfs is read, by a worker. A worker has the first process's root and the kernel's
+ * own rights, while a hypervisor may see another /sys, or none, or be forbidden to look. The
  * parameter cannot be changed while the module is loaded.
  */
 #include <linux/fs.h>
@@ -28,7 +29,10 @@
 #ifdef VGPU_NESTED_KEEPS_PAGES
 
 #define NESTED_FILE	"/sys/module/kvm_intel/parameters/nested"
-/* This module's folder is in any sysfs: without it there is none, and nothing can be told. */
+/*
+ * Directory of this module in any sysfs: without it there is no sysfs, and nothing can be found
+ * out.
+ */
 #define NESTED_SELF	"/sys/module/" KBUILD_MODNAME
 
 struct nested_look {
@@ -36,7 +40,7 @@ struct nested_look {
 	int ret;
 };
 
-/* Return: 0: off, or not loaded; -EPERM: on; another errno: nobody knows. */
+/* Read the parameter. Return: 0: off, or not loaded; -EPERM: on; another errno: unknown. */
 static int nested_read(void)
 {
 	struct file *file;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a guest is told of its window, and what it says of it.
+ * Messages about a guest's window, in both directions.
  */
 #include "window.h"
 
-/* --- to the guest, from the peer's sender ---------------------------------- */
+/* --- to the guest, by the peer's sender ------------------------------------ */
 
 static int offer_send_window(struct vgpu_peer *peer, u64 id, u64 size, u32 flags, u32 slots)
 {
@@ -33,7 +33,7 @@ static int offer_send_part(struct vgpu_peer *peer, u16 type, u64 id, u64 offset,
 	return vgpu_control_send(peer, &msg, sizeof(msg));
 }
 
-/* A window has come, or another in its place, or it has gone, or is to be empty. */
+/* Send WINDOW if a window has come, gone or been replaced, or if its flags have changed. */
 static int offer_window(struct vgpu_peer *peer)
 {
 	struct vgpu_window *window = vgpu_window_find(peer);
@@ -65,7 +65,11 @@ static int offer_window(struct vgpu_peer *peer)
 	return ret;
 }
 
-/* The next binding of which pages failed, with the list's reference, and which. */
+/*
+ * Take the next binding with failed pages; @first, @end: out: range of these pages in the
+ * window.
+ * Return: the binding, with the list's reference; or NULL.
+ */
 static struct vgpu_binding *offer_next_bad(struct vgpu_peer *peer, u64 *first, u64 *end)
 {
 	struct vgpu_binding *binding;
@@ -94,7 +98,7 @@ int vgpu_offer_announce(struct vgpu_peer *peer)
 	if (xchg(&peer->window_changed, false))
 		ret = offer_window(peer);
 	while (!ret && (binding = offer_next_bad(peer, &first, &end))) {
-		/* One of an older window means nothing to the guest. */
+		/* A range of an older window means nothing to the guest. */
 		if (peer->window_told)
 			ret = offer_send_part(peer, VGPU_MSG_INVALIDATE, binding->window_id, first,
 					      end - first);
@@ -116,7 +120,7 @@ void vgpu_offer_end(struct vgpu_peer *peer)
 	if (!window)
 		return;
 	vgpu_binding_end_range(window, peer, 0, 0, window->size, false);
-	/* The next guest finds the header, whatever this one wrote there. */
+	/* The next guest finds the header there, even if this one has written to that page. */
 	vgpu_window_zap(window, 0, PAGE_SIZE);
 	vgpu_window_put(window);
 }
@@ -142,12 +146,15 @@ int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg)
 		.seq = le64_to_cpu(part->hdr.seq), .window = id, .offset = offset, .len = len,
 	};
 
-	/* Whatever it names: a guest is answered, and may name more than it has bound. */
+	/*
+	 * The message counts as idle whatever it names: it is answered, and the range may not
+	 * be bound.
+	 */
 	vgpu_control_settle(peer, true);
-	/* Before those are ended that are there: see binding_list(). */
+	/* New calls are refused before the bindings that exist are ended: see binding_list(). */
 	vgpu_binding_refuse(peer, &unbind);
 	if (window) {
-		/* What was bound under another number has ended with that. */
+		/* Bindings that were made under another number ended with that number. */
 		vgpu_binding_end_range(window, peer, id, offset, len, false);
 		vgpu_window_put(window);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages of guest processes: the table of a session, who has claimed which, and
- * when they go. What they mean is written in demand.c.
+ * Pages of guest processes: the table of a session, claims of pages, and the end of pages. The
+ * rules for their use are in demand.c.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -36,7 +36,7 @@ bool vgpu_page_usable(const struct vgpu_demand *demand, const struct vgpu_page *
 	return !page->busy && vgpu_fresh_usable(&demand->fresh, page->seq);
 }
 
-/* A new page of the session, claimed, or an error. */
+/* Add a new page to the session, claimed by the caller. Return: the page, or an ERR_PTR(). */
 struct vgpu_page *vgpu_page_add_locked(struct vgpu_session *session, u64 addr)
 {
 	struct vgpu_demand *demand = &session->demand;
@@ -85,7 +85,7 @@ int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims)
 	struct vgpu_guest_wait wait;
 	long ret;
 
-	/* Threads that have the claims wait for the guest, and so does this lane's driver. */
+	/* The threads that hold the claims wait for the guest, and so does this lane's driver. */
 	if (lane->driving) {
 		left = vgpu_guest_wait_begin(peer->guest, lane->guest_call, &wait);
 		if (!left)
@@ -101,11 +101,11 @@ int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims)
 
 void vgpu_page_zap(struct vgpu_session *session, u64 addr, u64 len)
 {
-	/* Copies stay: the memory of rooms is of the same file. */
+	/* Copies of private mappings stay: the memory of rooms is mapped from the same file. */
 	unmap_mapping_range(session->inode->i_mapping, addr, len, 0);
 }
 
-/* Unmap all pages, unless none are mapped. */
+/* Unmap all pages, unless none is mapped. */
 void vgpu_page_zap_all(struct vgpu_session *session)
 {
 	struct vgpu_demand *demand = &session->demand;
@@ -119,7 +119,7 @@ void vgpu_page_zap_all(struct vgpu_session *session)
 	if (!mapped)
 		return;
 	vgpu_page_zap(session, 0, VGPU_ROOM_OFFSET);
-	/* Only now may others skip it. */
+	/* Other threads may skip the zap only from now on. */
 	mutex_lock(&demand->lock);
 	if (inserts == demand->inserts)
 		demand->mapped = false;
@@ -133,7 +133,7 @@ void vgpu_page_store(struct vgpu_lane *lane, u64 addr, const void *data)
 	struct vgpu_page *page;
 
 	mutex_lock(&demand->lock);
-	/* Else it is left to be fetched. */
+	/* A page that is not stored here will be fetched. */
 	if (vgpu_fresh_takes_sent(&demand->fresh) && !xa_load(&demand->pages, addr >> PAGE_SHIFT)) {
 		page = vgpu_page_add_locked(session, addr);
 		if (!IS_ERR(page)) {
@@ -145,7 +145,7 @@ void vgpu_page_store(struct vgpu_lane *lane, u64 addr, const void *data)
 	mutex_unlock(&demand->lock);
 }
 
-/* Pages that no running call may use any more, taken out of the table. */
+/* Remove pages that no running call may use any more from the table, and free them. */
 void vgpu_page_expire(struct vgpu_session *session)
 {
 	struct vgpu_demand *demand = &session->demand;
@@ -168,7 +168,7 @@ void vgpu_page_expire(struct vgpu_session *session)
 	mutex_unlock(&demand->lock);
 	if (!victims)
 		return;
-	/* A call that starts now finds demand->mapped still set and unmaps by itself. */
+	/* A call that starts now finds demand->mapped still set and unmaps the pages itself. */
 	vgpu_page_zap_all(session);
 	while ((page = victims)) {
 		victims = page->next;

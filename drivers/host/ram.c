@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory of a guest is in files that its hypervisor has mapped, too. A process that has a
- * file of this kind tells which, and is trusted no more than the guest. The files that it can
- * name wait for nobody, and a page that was cut off is a bad address for whoever touches it.
+ * The memory of a guest lies in files that its hypervisor has mapped as well. A process that
+ * has a file of vgpu_ram_create() tells the module by it which files these are. The process is
+ * trusted no more than the guest. Only files are accepted whose faults do not wait for another
+ * program. A page that the hypervisor has cut off is a bad address for a driver that accesses
+ * it.
  */
 #include <linux/anon_inodes.h>
 #include <linux/err.h>
@@ -13,20 +15,21 @@
 
 #include "host.h"
 
-/* A hypervisor may have so many parts of memory; no more are taken. */
+/* Maximum of parts of one guest's memory. */
 #define RAM_MAX		64
 
 /**
- * struct vgpu_memory - what one file has told of a guest's memory
- * @ref: that of the file, and of the peer
- * @lock: mutex that guards what follows, but for @pieces
- * @over: nothing more is taken: the peer is gone, or another file tells of its memory
- * @table: the parts; NULL: none
- * @pieces: most mappings of the memory that a shadow has at once
+ * struct vgpu_memory - layout of a guest's memory, as one file has described it
+ * @ref: reference count: the file, and the peer
+ * @lock: mutex that protects @over and @table
+ * @over: true if nothing more is accepted: the peer is gone, or another file describes its
+ *	memory
+ * @table: parts of the memory; NULL: none
+ * @pieces: maximum of mappings of the memory that a shadow has at once
  */
 struct vgpu_memory {
 	struct kref ref;
-	/* Guards what follows. */
+	/* Protects @over and @table. */
 	struct mutex lock;
 	bool over;
 	struct vgpu_ram_table *table;
@@ -51,7 +54,7 @@ void vgpu_ram_put(struct vgpu_ram_table *table)
 		kref_put(&table->ref, ram_free);
 }
 
-/* A copy of @old, which may be NULL, without part @but, and with room for one more. */
+/* Copy @old, which may be NULL, without part @but and with room for one more part. */
 static struct vgpu_ram_table *ram_copy(const struct vgpu_ram_table *old, const struct vgpu_ram *but)
 {
 	u32 nr = old ? old->nr : 0, i;
@@ -101,7 +104,7 @@ static void memory_end(struct vgpu_memory *memory)
 	mutex_unlock(&memory->lock);
 }
 
-/* @memory, with a reference, or NULL, is the peer's from now on, and no other one. */
+/* Make @memory, with a reference, or NULL, the peer's layout, and end the one it had. */
 static void memory_replace(struct vgpu_peer *peer, struct vgpu_memory *memory)
 {
 	struct vgpu_memory *old;
@@ -142,7 +145,7 @@ struct vgpu_ram_table *vgpu_ram_get(struct vgpu_peer *peer, u32 *pieces)
 
 /* --- its file ---------------------------------------------------------------- */
 
-/* Files whose pages are the kernel's own business: mapping them asks nobody. */
+/* Check for a file whose pages are the kernel's own: a mapping of it asks no other program. */
 static bool ram_file_ok(const struct file *file)
 {
 	unsigned long magic = file_inode(file)->i_sb->s_magic;
@@ -151,7 +154,10 @@ static bool ram_file_ok(const struct file *file)
 	       (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC);
 }
 
-/* A page of hugetlbfs is mapped as one, which that file system calls a block. */
+/*
+ * Return the size of the pages in which the file is mapped; hugetlbfs calls that size block
+ * size.
+ */
 static u64 ram_file_page(const struct file *file)
 {
 	const struct super_block *sb = file_inode(file)->i_sb;
@@ -294,7 +300,10 @@ void vgpu_ram_publish(struct vgpu_peer *peer, struct file *file)
 
 	kref_get(&memory->ref);
 	memory_replace(peer, memory);
-	/* The flag is set before the peer's memory is forgotten, which happens there, or here. */
+	/*
+	 * The peer's end sets @closing before it forgets the memory. So the memory is forgotten
+	 * there, or here if the peer's end came before this function.
+	 */
 	mutex_lock(&peer->lock);
 	closing = peer->closing;
 	mutex_unlock(&peer->lock);

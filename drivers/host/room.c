@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rooms: what a driver can reach of its shadow's own memory while a call runs. A driver follows
- * pointers that nobody has looked at, so the memory that the shadow's program lives in has a
- * protection key that is denied meanwhile, and each call has memory for its arguments that no
- * driver but its own can reach, as long as there are keys. The calls that are made when all are in
- * use have the memory of their lanes, which share a key. Some rooms are left to calls that must
- * have one, so that others, which may sleep for as long as they like, do not keep these out.
+ * Rooms: limits of what a driver can reach of its shadow's own memory while a call runs. A
+ * driver follows pointers that the host has not checked. So the memory in which the shadow's
+ * program lives has a protection key that is denied while a call runs. Each call has memory for
+ * its arguments that only its own driver can reach, as long as there are free keys. A call that
+ * finds no free room uses the memory of its lane; such memory of all lanes has one common key.
+ * Some rooms are left to calls that must have one, as other calls may sleep in a driver for any
+ * time and would keep these calls out.
  *
- * The memory of rooms, and of long arguments, is a private mapping of the shadow's file, as only
+ * The memory of rooms and of long arguments is a private mapping of the shadow's file, as only
  * ->mmap() can give a mapping a key before it has pages.
  */
 #include <linux/bits.h>
@@ -66,8 +67,8 @@ unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len)
 	unsigned long addr;
 
 	/*
-	 * Under the lock, as a mapping that a driver refuses leaves a hole for a
-	 * moment, which the kernel would choose before the arena.
+	 * The lock is held because a mapping that a driver refuses leaves a hole for a moment.
+	 * The kernel would choose that hole before the reserved range.
 	 */
 	if (mutex_lock_killable(&session->map_lock))
 		return -EINTR;
@@ -81,8 +82,8 @@ unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len)
 }
 
 /*
- * Return: one that nobody has, best of all that which the lane had last; NULL: there is none but
- * those that are left to others.
+ * Take a room that any call may have, if possible the one that the lane had last.
+ * Return: the room; NULL: all of them are taken.
  */
 static struct vgpu_room *room_find(struct vgpu_lane *lane)
 {
@@ -97,7 +98,7 @@ static struct vgpu_room *room_find(struct vgpu_lane *lane)
 	return &rooms->room[nr];
 }
 
-/* Likewise, for a call that must be alone: one of those that are left to it, or any. */
+/* Take a room for a call that must be alone: one of those that are left to such calls, or any. */
 static struct vgpu_room *room_find_alone(struct vgpu_rooms *rooms)
 {
 	unsigned int nr = VGPU_ROOMS_ANY;
@@ -113,7 +114,7 @@ static struct vgpu_room *room_find_alone(struct vgpu_rooms *rooms)
 static void room_free(struct vgpu_rooms *rooms, struct vgpu_room *room)
 {
 	clear_bit_unlock(room - rooms->room, &rooms->busy);
-	/* A waiter looks for a room after it is in the queue (set_current_state()). */
+	/* A waiter is in the queue before it looks for a room (set_current_state()). */
 	if (wq_has_sleeper(&rooms->wait))
 		wake_up(&rooms->wait);
 }
@@ -122,12 +123,15 @@ bool vgpu_room_must_be_alone(const struct vgpu_hcall *call)
 {
 	const struct vgpu_grant *grant = call->object ? call->object->grant : NULL;
 
-	/* Memory that a driver keeps has the room's key. */
+	/* Memory that a driver keeps has the key of the call's room. */
 	return (grant && grant->policy.kind == VGPU_EXPORT_NVIDIA) ||
 		vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT);
 }
 
-/* Return: 0, -EINTR, -EBUSY: none came free in time. */
+/*
+ * Wait interruptibly for a room for a call that must be alone.
+ * Return: 0, -EINTR, -EBUSY: no room became free in time.
+ */
 static int room_wait_alone(const struct vgpu_hcall *call, struct vgpu_room **room)
 {
 	struct vgpu_session *session = call->lane->session;
@@ -135,7 +139,11 @@ static int room_wait_alone(const struct vgpu_hcall *call, struct vgpu_room **roo
 	struct vgpu_rooms *rooms = &session->rooms;
 	long left;
 
-	/* A call that has one may wait for a page, and that for the lock that an mmap is under. */
+	/*
+	 * A call that has a room may wait for a page of the guest, which may need the program's
+	 * mmap lock to send it. The guest holds that lock around a call of class mm, so such a
+	 * call gives up earlier.
+	 */
 	if (call->op->mm)
 		timeout /= 2;
 

@@ -2,15 +2,15 @@
 /*
  * Windows: the char device that a hypervisor maps. See window.h.
  *
- * The hypervisor must never get SIGBUS, which would stop its whole machine: what
- * cannot be had is a page of the window's own, and the guest is told. What it is
- * given for reading only never becomes writable: a write there, which only a guest
- * kernel that does as it likes can make, finds the window's own page.
+ * A hypervisor must never get SIGBUS, which would stop its whole machine. So a page that cannot
+ * be had is replaced by a page of the window's own, and the guest is notified. A page of a
+ * read-only binding never becomes writable: a write there, which only a guest kernel that
+ * ignores the rules can make, gets the window's own page.
  *
- * Nor may KVM find that a page is not there which it has just had put in by a fault
- * (hva_to_pfn_remapped()): it would stop the machine as well, and the page may be gone again at any
- * time. It looks once more, from the beginning, where the fault dropped the mmap lock,
- * so each fault does that which has not done so yet.
+ * KVM must not find that a page is missing which a fault has just inserted
+ * (hva_to_pfn_remapped()): it would stop the machine as well, and the page may be zapped again
+ * at any time. KVM looks once more, from the beginning, if the fault dropped the mmap lock. So
+ * the first attempt of each fault drops it.
  */
 #include <linux/idr.h>
 #include <linux/mm.h>
@@ -28,20 +28,20 @@
 
 #define WINDOW_MINORS		256
 #define WINDOW_SIZE_MAX		SZ_1T
-/* An open waits so long for another process that has the window, and may be ending. */
+/* Time for which an open waits for another process that has the window and may be ending. */
 #define OPEN_WAIT_MS		2000
 
 static DEFINE_MUTEX(windows_lock);
 static LIST_HEAD(windows);
 static dev_t window_devt;
 static DEFINE_IDA(window_minors);
-/* Windows that are not freed yet, for the module's end. */
+/* Number of windows that are not freed yet; the module's exit waits for them. */
 static atomic_t windows_left = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(windows_wait);
-/* Somebody waits to open one that another process has. */
+/* Wait queue of opens that wait for another process to close a window. */
 static DECLARE_WAIT_QUEUE_HEAD(windows_closed);
 
-/* lockdep: unmapping in a window happens inside unmapping in a driver's address space. */
+/* lockdep: PTEs of a window are zapped while those of a driver's address_space are. */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 static struct lock_class_key window_i_mmap_key;
 #endif
@@ -90,7 +90,10 @@ static vm_fault_t window_insert_header(struct vgpu_window *window, struct vm_fau
 				      PAGE_SHARED);
 }
 
-/* @wait: out: the binding that has to be resolved first, with a reference */
+/*
+ * Insert the page at @offset. @wait: out: binding that has to be resolved first, with a
+ * reference; it stays as it is if there is none.
+ */
 static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf, u64 offset,
 				struct vgpu_binding **wait)
 {
@@ -98,7 +101,7 @@ static vm_fault_t window_insert(struct vgpu_window *window, struct vm_fault *vmf
 	vm_fault_t ret;
 
 	mutex_lock(&window->lock);
-	/* Another's fault was first. */
+	/* Another fault has inserted a PMD mapping since this one began. */
 	if (vgpu_fault_is_huge(vmf)) {
 		ret = VM_FAULT_NOPAGE;
 		goto out_unlock;
@@ -127,7 +130,7 @@ out_unlock:
 	return ret;
 }
 
-/* The end of a fault. If the page is there, neither vma nor vmf may be touched any more. */
+/* End a fault. Neither vma nor vmf may be accessed afterwards if the page is there. */
 static vm_fault_t window_done(struct vm_fault *vmf, vm_fault_t ret)
 {
 	if (ret != VM_FAULT_NOPAGE || !fault_flag_allow_retry_first(vmf->flags) ||
@@ -137,7 +140,10 @@ static vm_fault_t window_done(struct vm_fault *vmf, vm_fault_t ret)
 	return VM_FAULT_NOPAGE | VM_FAULT_COMPLETED;
 }
 
-/* VFIO makes such faults for a device to write to (follow_fault_pfn()): not supported here. */
+/*
+ * Check for a fault on behalf of another process. VFIO makes one for a device that will write
+ * to the page (follow_fault_pfn()), which is not supported here.
+ */
 static bool window_fault_is_for_device(const struct vm_fault *vmf)
 {
 	return vmf->flags & FAULT_FLAG_REMOTE;
@@ -156,14 +162,14 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 	ret = window_insert(window, vmf, offset, &binding);
 	if (!binding)
 		return window_done(vmf, ret);
-	/* Nobody who has a page table of a hypervisor walked forbids to wait. */
+	/* Every fault that a hypervisor or KVM causes may wait. Fail any other one. */
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
 		vgpu_binding_put(binding);
 		return VM_FAULT_SIGBUS;
 	}
 	if (!(vmf->flags & FAULT_FLAG_RETRY_NOWAIT)) {
 		release_fault_lock(vmf);
-		/* From here on neither vma nor vmf may be touched. */
+		/* Neither vma nor vmf may be accessed from here on. */
 		vgpu_binding_resolve(binding, offset, VGPU_WINDOW_TIMEOUT);
 	}
 	vgpu_binding_put(binding);
@@ -171,7 +177,7 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 }
 
 #ifdef VGPU_HAVE_HUGE
-/* Of what a fault for a page has found, when that comes again. */
+/* Insert what the fault for a single page has found, when the fault comes again. */
 static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
 {
 	struct vgpu_window *window = vmf->vma->vm_private_data;
@@ -206,8 +212,8 @@ static vm_fault_t window_pfn_mkwrite(struct vm_fault *vmf)
 	mutex_lock(&window->lock);
 	binding = vgpu_binding_find_locked(window, offset);
 	/*
-	 * The window's own page, or one that was mapped for reading until now, becomes
-	 * writable by the next fault. Of another the guest loses the page.
+	 * The window's own page, or one that was mapped for reading until now, becomes writable
+	 * by the next fault. The guest loses any other page.
 	 */
 	if (binding ? !binding->writable : !offset) {
 		atomic64_inc(&window->failures);
@@ -229,7 +235,10 @@ static const struct vm_operations_struct window_vm_ops = {
 
 /* --- the device file ------------------------------------------------------ */
 
-/* The hypervisor is gone, and so is its guest: the next one sees nothing of it. */
+/*
+ * Give the window a new number: its hypervisor and guest, if any, are gone, and the next ones
+ * see nothing of theirs.
+ */
 static void window_renew(struct vgpu_window *window)
 {
 	struct vgpu_window_header *header = page_address(window->header);
@@ -243,12 +252,16 @@ static void window_renew(struct vgpu_window *window)
 	memset(page_address(window->vacant), 0, PAGE_SIZE);
 }
 
-/* Return: 0, -ENXIO, -EBUSY: another process has it, or what vgpu_nested_check() says. */
+/*
+ * Open the window for @mm.
+ * Return: 0; -ENXIO; -EBUSY: another process has the window; or the error of
+ * vgpu_nested_check().
+ */
 static int window_take(struct vgpu_window *window, struct mm_struct *mm)
 {
 	int ret;
 
-	/* KVM's module may have been loaded anew since the window was made, or meanwhile. */
+	/* KVM's module may have been loaded anew since the window was made, or just now. */
 	ret = vgpu_nested_check();
 	if (ret)
 		return ret;
@@ -256,7 +269,10 @@ static int window_take(struct vgpu_window *window, struct mm_struct *mm)
 	if (window->gone) {
 		ret = -ENXIO;
 	} else if (window->opens && window->opener != mm) {
-		/* One hypervisor's: another process would see all of its guest's. */
+		/*
+		 * A window is one hypervisor's: another process would see all that its guest
+		 * sees.
+		 */
 		ret = -EBUSY;
 	} else if (!window->opens++) {
 		mmgrab(mm);
@@ -267,8 +283,9 @@ static int window_take(struct vgpu_window *window, struct mm_struct *mm)
 }
 
 /*
- * A hypervisor that was ended may have it for a moment still, also when its process is gone:
- * whoever looks into its memory then has a reference. The next one is not to fail for that.
+ * Open the window, and wait for a hypervisor that is just ending. Such a hypervisor may still
+ * have the window when its process is gone, as other processes that look into its memory have a
+ * reference of the mm. The next hypervisor should not fail because of that.
  */
 static int window_take_wait(struct vgpu_window *window, struct mm_struct *mm)
 {
@@ -325,7 +342,7 @@ static int window_release(struct inode *inode, struct file *file)
 	up_read(&window->viewers_lock);
 	if (opener)
 		mmdrop(opener);
-	/* They are seen no more since it has another number. */
+	/* The old bindings are not shown since the window has another number. */
 	if (old) {
 		vgpu_binding_end_range(window, NULL, old, 0, window->size, false);
 		vgpu_window_changed(window);
@@ -365,7 +382,7 @@ static const struct file_operations window_fops = {
 	.release = window_release,
 	.llseek = window_llseek,
 	.mmap = window_mmap,
-	/* Where entries of 2 MiB fit; NULL if there are none. */
+	/* Mappings begin where PMD mappings fit. NULL in kernels without transparent huge pages. */
 	.get_unmapped_area = thp_get_unmapped_area,
 };
 
@@ -375,7 +392,7 @@ static char *window_devnode(VGPU_CLASS_DEVICE *dev, umode_t *mode, kuid_t *uid, 
 {
 	const struct vgpu_window *window = container_of(dev, struct vgpu_window, dev);
 
-	/* When it is deleted nothing is asked but the name. */
+	/* The core asks for nothing but the name when the device is deleted. */
 	if (mode)
 		*mode = 0600;
 	if (uid)
@@ -395,8 +412,8 @@ static struct class window_class = {
 };
 
 /*
- * A driver's i_mmap_rwsem may be held where the window's is taken, which is of a class of
- * its own for that.
+ * Give the window's i_mmap_rwsem a lockdep class of its own, as it is taken while a driver's
+ * i_mmap_rwsem is held.
  */
 static void window_class_begin(struct vgpu_window *window)
 {
@@ -409,7 +426,7 @@ static void window_class_begin(struct vgpu_window *window)
 #endif
 }
 
-/* Inodes are used again, by others, and nothing sets the class of this lock anew then. */
+/* Restore the class: the inode will be used again by others, and nothing sets the class anew. */
 static void window_class_end(struct vgpu_window *window)
 {
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -445,7 +462,7 @@ static void window_free(struct device *dev)
 		__free_page(window->dummy);
 	if (window->vacant)
 		__free_page(window->vacant);
-	/* The last reference may be that of one of its own workers. */
+	/* The last reference may be that of a work item on @wq. */
 	queue_work(vgpu_host_patient_wq, &window->free_work);
 }
 
@@ -471,7 +488,10 @@ static int window_alloc_memory(struct vgpu_window *window)
 	return 0;
 }
 
-/* Return: the window, with a reference, not in the list yet; or an ERR_PTR(). */
+/*
+ * Make a window that is not in the list yet. Return: the window with a reference, or an
+ * ERR_PTR().
+ */
 static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *args)
 {
 	struct vgpu_window *window;
@@ -517,9 +537,10 @@ static struct vgpu_window *window_alloc(const struct vgpu_host_window_create *ar
 	else if (!ret)
 		ret = dev_set_name(&window->dev, "vgpu-window-%u-%u", args->cid, args->port);
 	/*
-	 * One each: a guest whose driver is stuck keeps its workers from no other. Of each
-	 * processor, as who waits sleeps at once, and its own is free: another one would have to
-	 * wake first, and where it is one of a virtual machine, get a processor itself.
+	 * Each window has a workqueue, so a guest whose driver is stuck uses up no worker of
+	 * another guest. It is per CPU: a thread that waits sleeps at once, so its own
+	 * processor is free. Another processor would have to wake first and, in a virtual
+	 * machine, might have to wait for a physical one.
 	 */
 	if (!ret) {
 		window->wq = alloc_workqueue("%s", VGPU_WQ_PERCPU | WQ_CPU_INTENSIVE,
@@ -591,7 +612,7 @@ int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cm
 	if (!ret)
 		ret = cdev_device_add(&window->cdev, &window->dev);
 	if (!ret) {
-		/* In order, for who lists them. */
+		/* The list is sorted, for VGPU_HOST_WINDOW_NEXT. */
 		list_for_each_entry(other, &windows, node)
 			if (window_compare(other, args->cid, args->port) > 0)
 				break;
@@ -606,7 +627,7 @@ int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cm
 	return 0;
 }
 
-/* Who has it open keeps it, and sees the window's own page from now on. */
+/* Destroy a window. A process that has it open keeps it, and sees the window's own page. */
 static void window_destroy(struct vgpu_window *window)
 {
 	mutex_lock(&window->lock);
@@ -751,7 +772,7 @@ static vm_fault_t window_local_insert(struct vgpu_window *window, struct vm_faul
 	if (binding)
 		ret = vgpu_binding_insert_locked(binding, vmf, offset, first, end, true);
 	else if (window->gone)
-		ret = VM_FAULT_RETRY;	/* The guest hears of that in a moment. */
+		ret = VM_FAULT_RETRY;	/* The guest is notified of that in a moment. */
 	mutex_unlock(&window->lock);
 	return ret;
 }
@@ -784,7 +805,7 @@ static int window_local_resolve(struct vgpu_window *window, u64 offset)
 	mutex_unlock(&window->lock);
 	if (!binding)
 		return schedule_timeout_killable(1) && fatal_signal_pending(current) ? -EINTR : 0;
-	/* As long as the driver takes: a program waits, that can be killed. */
+	/* No deadline is needed: a program waits, and can be killed. */
 	ret = vgpu_binding_resolve(binding, offset, MAX_SCHEDULE_TIMEOUT);
 	vgpu_binding_put(binding);
 	return ret;
@@ -826,12 +847,12 @@ void vgpu_window_exit(void)
 {
 	struct vgpu_window *window, *next;
 
-	/* No file of one is open, and no peer is left. */
+	/* No device file of a window is open, and no peer is left. */
 	list_for_each_entry_safe(window, next, &windows, node) {
 		list_del_init(&window->node);
 		window_destroy(window);
 	}
-	/* Workers that are in drivers have references, and so have bindings that are ending. */
+	/* Workers in drivers hold references, and so do bindings that are ending. */
 	wait_event(windows_wait, !atomic_read(&windows_left));
 	class_unregister(&window_class);
 	unregister_chrdev_region(window_devt, WINDOW_MINORS);

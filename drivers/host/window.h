@@ -2,24 +2,25 @@
 /*
  * Windows: memory of this machine in which a guest sees its device mappings.
  *
- * A window is a char device that a hypervisor maps and gives its guest as a device
- * with memory. It belongs to a guest's address (CID and port), not to a peer: it is
- * there before the guest connects and after. Offsets are bound to parts of shadows'
- * mappings (binding.c); all others show a page of the window's own.
+ * A window is a char device that a hypervisor maps and gives its guest as a device with memory.
+ * It belongs to a guest's address (CID and port), not to a peer: it exists before the guest
+ * connects and after. Ranges of it are bound to parts of shadows' mappings (binding.c), and its
+ * end shows slots (arena.c). Everywhere else the window shows a page of its own.
  *
  * Lock order, after the locks of host.h:
  *
  *   windows_lock (window.c)	list of windows
  *   (mmap_lock of a hypervisor)
- *   (unmapping in a shadow: i_mmap_rwsem, the notifier's own)
- *   window->viewers_lock	viewers; over their ->zap(). Taken in notifiers, like what
- *				follows: nothing is allocated that could reclaim memory
- *   window->lock		bindings, pages that are being resolved; while page
- *				tables get an entry
+ *   (zapping PTEs of a shadow: i_mmap_rwsem, the notifier's own locks)
+ *   window->viewers_lock	viewers; held over their ->zap(). Taken in notifiers, as the
+ *				locks below: no allocation that could reclaim memory
+ *				is made inside
+ *   window->lock		bindings, touches; held while a PTE is inserted
  *   (i_mmap_rwsem of the window)
  *
- * A shadow's mmap lock and a hypervisor's are never held together: a fault in the
- * window lets go of its own before the shadow is looked at (rule: two passes).
+ * A shadow's mmap lock and a hypervisor's are never held together: a fault in the window drops
+ * its own mmap lock before the shadow's is taken. The page is inserted when the fault comes
+ * again.
  */
 #ifndef VGPU_HOST_WINDOW_H
 #define VGPU_HOST_WINDOW_H
@@ -36,7 +37,7 @@
 
 /* --- nested.c -------------------------------------------------------------- */
 
-/* Whether hypervisors may show windows now. Return: 0 or -EPERM. */
+/* Check whether hypervisors may show windows now. Return: 0 or -EPERM. */
 #ifdef VGPU_NESTED_KEEPS_PAGES
 int vgpu_nested_check(void);
 #else
@@ -48,16 +49,20 @@ static inline int vgpu_nested_check(void)
 
 /* --- window.c, binding.c --------------------------------------------------- */
 
-/* A hypervisor's fault ends within this time, whatever the driver does. */
+/* Deadline of a hypervisor's fault, whatever the driver does. */
 #define VGPU_WINDOW_TIMEOUT	(2 * HZ)
-/* Probes of one window that are in drivers; more are not made. */
+/* Maximum of probes of one window that are in drivers. */
 #define VGPU_WINDOW_PROBES	8
 /*
- * How long a MMAP may be delayed by one. The guest holds the program's mmap lock, and the driver
- * may wait for who fetches there: so it is half of a fetch's deadline at most, too.
+ * Time for which a probe may delay a MMAP. The guest holds the program's mmap lock meanwhile,
+ * and the driver may wait for a thread whose fetch needs that lock: so half of a fetch's
+ * deadline is a limit, too.
  */
 #define VGPU_PROBE_MMAP		HZ
-/* And a BIND, for which the guest waits a second (MOVE_BIND_WAIT), and then gives all up. */
+/*
+ * Time for a BIND. The guest waits a second (MOVE_BIND_WAIT), then moves nothing of the program
+ * for a while.
+ */
 #define VGPU_PROBE_BIND		(HZ / 4)
 
 struct vgpu_window {
@@ -68,52 +73,59 @@ struct vgpu_window {
 	u64 size;
 	kuid_t uid;
 	kgid_t gid;
-	/* VGPU_HOST_WINDOW_*, for the agent. */
+	/* VGPU_HOST_WINDOW_*, of interest to the agent only. */
 	u32 flags;
-	/* Whose VMAs the device file's are. */
+	/* Inode whose address_space has the VMAs of the device file. */
 	struct inode *inode;
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
-	/* What the inode's i_mmap_rwsem was before it was this window's. */
+	/* Lockdep class that the inode's i_mmap_rwsem had before. */
 	struct lock_class_key *i_mmap_key;
 	const char *i_mmap_name;
 #endif
 	struct page *header;
-	/* What is seen where nothing is bound. */
+	/* Page that is shown where nothing is bound. */
 	struct page *dummy;
-	/* Likewise of the arena: no program ever sees it. */
+	/* Page that is shown where the arena has no slot; no program ever sees it. */
 	struct page *vacant;
 
-	/* In the list of windows. */
+	/* Entry of the list of windows. */
 	struct list_head node;
-	/* Workers that wait for drivers run on @wq; @free_work destroys it and frees the window. */
+	/*
+	 * Workqueue for work that waits for drivers; @free_work destroys it and frees the
+	 * window.
+	 */
 	struct workqueue_struct *wq;
 	struct work_struct free_work;
-	/* Unregisters the notifiers of bindings that have ended; on @wq. */
+	/* Work item on @wq that unregisters the notifiers of bindings that have ended. */
 	struct work_struct end_work;
 
+	/* Mutex that protects the fields from @id to @probes. */
 	struct mutex lock;
-	/* Anew for each hypervisor. */
+	/* Number of the window; a new one for each hypervisor. */
 	u64 id;
 	bool gone;
 	bool drain;
 	u32 opens;
-	/* Whose they are, a reference of the struct; NULL: there are none. */
+	/*
+	 * mm of the process that has the device file open, with a reference of the struct; or
+	 * NULL.
+	 */
 	struct mm_struct *opener;
-	/* A hypervisor has mapped it since it got its number. */
+	/* True if a hypervisor has mapped the window since it got its number. */
 	bool mapped;
 	struct rb_root bindings;
 	u32 nr_bindings;
-	/* Bindings that have ended, and whose notifiers are still registered. */
+	/* Bindings that have ended and whose notifiers are still registered. */
 	struct list_head ended;
-	/* Of the arena, its last bytes; NULL: nobody has it. */
+	/* Slots of the arena, which is the end of the window; NULL: no lane has the slot. */
 	u32 nr_slots;
 	u32 slots_used;
 	struct vgpu_slot *slots[VGPU_ARENA_SLOTS_MAX];
-	/* Workers that are in drivers, and for which nobody waits. */
+	/* Number of workers that are in drivers and for which no fault waits. */
 	u32 nr_left;
-	/* Workers that prepare pages (binding.c). */
+	/* Number of workers that prepare pages (binding.c). */
 	u32 nr_ahead;
-	/* Shadows whose drivers are being probed, each once; the workers have references. */
+	/* Shadows whose drivers are being probed, each once; the workers hold references. */
 	struct mm_struct *probes[VGPU_WINDOW_PROBES];
 
 	struct rw_semaphore viewers_lock;
@@ -132,28 +144,31 @@ struct vgpu_window {
 
 /* --- window.c ------------------------------------------------------------- */
 
-/* Its guest has to hear of it. */
+/* Notify the window's guest of a change. */
 static inline void vgpu_window_changed(const struct vgpu_window *window)
 {
 	vgpu_agent_kick_peer(window->cid, window->port);
 }
 
-/* The window of the peer, with a reference, or NULL. */
+/* Find the window of @peer. Return: the window with a reference, or NULL. */
 struct vgpu_window *vgpu_window_find(const struct vgpu_peer *peer);
 void vgpu_window_get(struct vgpu_window *window);
 void vgpu_window_put(struct vgpu_window *window);
-/* Pages of [offset, offset + len) are in no page tables any more when it returns. */
+/* Zap all PTEs of [offset, offset + len), in hypervisors and viewers. */
 void vgpu_window_zap(struct vgpu_window *window, u64 offset, u64 len);
 
 /* --- arena.c: see host.h for the rest --------------------------------------- */
 
-/* How many slots a window of that size has. */
+/* Return the number of slots of a window with @size bytes. */
 u32 vgpu_arena_slots(u64 size);
-/* From here to its end a window has its slots, and no bindings of those who know of them. */
+/*
+ * Return the offset of the first slot. The slots reach to the window's end; a guest that knows
+ * of them has no bindings there.
+ */
 u64 vgpu_arena_start(const struct vgpu_window *window);
-/* Put the page at @offset, of the arena, into the VMA of the fault. window->lock is held. */
+/* Insert the page at @offset, in the arena, into the fault's VMA. Context: window->lock is held. */
 vm_fault_t vgpu_arena_insert_locked(struct vgpu_window *window, struct vm_fault *vmf, u64 offset);
-/* For struct vgpu_window_local_ops. */
+/* The next two functions are for struct vgpu_window_local_ops. */
 struct vgpu_slot *vgpu_arena_local_get(struct vgpu_window *window, u32 nr, u64 id, void **memory,
 				       const __le64 **id_now);
 void vgpu_arena_local_put(struct vgpu_slot *slot);
@@ -162,36 +177,37 @@ void vgpu_arena_local_put(struct vgpu_slot *slot);
 
 /**
  * struct vgpu_binding - a range of a window that shows a range of a shadow
- * @ref: the window's tree, mappings, work that is under way
- * @window: a reference
- * @window_id: the window's number when it was made
- * @peer: whose shadow it is, a reference
- * @offset: in the window
- * @mm: the shadow's, a reference of the struct
- * @addr: in the shadow
- * @len: bytes
- * @pgoff: what the shadow's VMA has at @addr
- * @file: the shadow's VMA is of this file: for comparison, the mappings hold it
- * @writable: the shadow's VMA is, too
- * @prot: has the cache attribute that the guest is told; written before it is
- * @users: mappings that show it; under the session's map_lock
- * @notifier: tells of changes of the shadow's page tables
- * @node: in window->bindings, under window->lock like what follows
- * @listed: it is there
- * @ended_node: in window->ended, after that
- * @gone: nothing of it is put into page tables any more
- * @touches: pages that are being resolved, or were
- * @seq: of @notifier, as a worker has read it last; 0: none has yet, and no such number is 0
- * @next: offset in the window of the page that a program touches next which goes on in order
- * @step: bytes that are prepared there; 0: the last touch was not in order
- * @ahead: offset in the window of the last preparation; not written while there is one
- * @ahead_end: end of the last preparation, likewise
- * @ahead_busy: a preparation is under way, with a reference
- * @ahead_over: completed while there is no preparation
- * @ahead_work: the preparation: has the driver put pages into the shadow's page tables
- * @bad_node: in peer->bad_bindings, under peer->events_lock like what follows
- * @bad_first: pages that failed since the guest was told: the first
- * @bad_end: behind the last; @bad_first: none
+ * @ref: reference count: the window's tree, mappings, work that is under way
+ * @window: window that has the range, with a reference
+ * @window_id: number of the window when the binding was made
+ * @peer: peer of the shadow, with a reference
+ * @offset: offset of the range in the window
+ * @mm: mm of the shadow, with a reference of the struct
+ * @addr: address of the range in the shadow
+ * @len: number of bytes
+ * @pgoff: page offset in the file at @addr
+ * @file: file of the shadow's VMA, for comparison only: the mappings hold the reference
+ * @writable: true if the shadow's VMA is writable
+ * @prot: cache attribute that the guest is given; written before the guest gets it
+ * @users: number of mappings that show the binding; protected by the session's map_lock
+ * @notifier: notifier of changes of the shadow's page tables
+ * @node: node of window->bindings; protected by window->lock, as the fields below
+ * @listed: true while the binding is in the tree
+ * @ended_node: list entry in window->ended, after that
+ * @gone: true if no page of the binding may be inserted into page tables any more
+ * @touches: list of pages that are being resolved or were resolved
+ * @seq: sequence of @notifier that a worker has read last; 0, which is no valid one: none yet
+ * @next: offset in the window of the next page of a program that accesses memory in order
+ * @step: number of bytes to prepare there; 0: the last touch was not in order
+ * @ahead: start of the last preparation, an offset in the window; constant during a preparation
+ * @ahead_end: end of the last preparation; constant during a preparation
+ * @ahead_busy: true while a preparation is under way, which holds a reference
+ * @ahead_over: completion; complete while no preparation is under way
+ * @ahead_work: preparation: has the driver populate the shadow's page tables
+ * @bad_node: list entry in peer->bad_bindings; protected by peer->events_lock, as the fields
+ *	below
+ * @bad_first: offset of the first page that failed since the last INVALIDATE
+ * @bad_end: end of the last such page; equal to @bad_first: none has failed
  */
 struct vgpu_binding {
 	struct kref ref;
@@ -230,13 +246,13 @@ struct vgpu_binding {
 
 /**
  * struct vgpu_binding_place - what is to be bound
- * @addr: in the shadow that is current
- * @len: bytes
- * @pgoff: what the VMA has at @addr
- * @file: the VMA's
- * @writable: the VMA is
- * @prot: the VMA's
- * @seq: the last control message that the call which wants it was made after
+ * @addr: address in the shadow, which is current
+ * @len: number of bytes
+ * @pgoff: page offset in the file at @addr
+ * @file: file of the VMA
+ * @writable: true if the VMA is writable
+ * @prot: page protection of the VMA
+ * @seq: number of the last control message that was sent before the call
  */
 struct vgpu_binding_place {
 	u64 addr;
@@ -249,55 +265,62 @@ struct vgpu_binding_place {
 };
 
 /*
- * Bind at @offset of the window that the peer knows as @id; called without the mmap
- * lock. Return: the binding, with a reference, or ERR_PTR(): -ENODEV (no such
- * window), -EBUSY (something is bound there, or is not to be since), -ENOMEM.
+ * Bind a range of current, at @offset of the window that the peer knows as @id.
+ * Context: the mmap lock is not held.
+ * Return: the binding with a reference, or ERR_PTR(): -ENODEV: no such window; -EBUSY:
+ * something is bound there, or the guest has given the range back since the call; -ENOMEM.
  */
 struct vgpu_binding *vgpu_binding_make(struct vgpu_peer *peer, u64 id, u64 offset,
 				       const struct vgpu_binding_place *place);
 /*
- * Ask the driver for the first page of a new binding, for as long as @time at most, without
- * locks. Return: 0: nothing is against it; -EOPNOTSUPP: the window cannot show what the driver
- * gives; -ENODEV, -EBUSY: it has ended meanwhile, with the window or by itself.
+ * Ask the driver for the first page of a new binding, for @time at most. Context: no locks are
+ * held.
+ * Return: 0: nothing is against the binding; -EOPNOTSUPP: the window cannot show what the
+ * driver provides; -ENODEV, -EBUSY: the binding has ended meanwhile, with the window or by
+ * itself.
  */
 int vgpu_binding_probe(struct vgpu_binding *binding, unsigned long time);
-/* The binding at @offset that is to be seen, or NULL. window->lock is held. */
+/* Find the binding to be shown at @offset, or NULL. Context: window->lock is held. */
 struct vgpu_binding *vgpu_binding_find_locked(struct vgpu_window *window, u64 offset);
 void vgpu_binding_get(struct vgpu_binding *binding);
 void vgpu_binding_put(struct vgpu_binding *binding);
 /*
- * Put the page at @offset of the window into the VMA of the fault, and those of [first, end)
- * around it that were found with it. window->lock is held.
- * Return: VM_FAULT_RETRY: has to be resolved first; VM_FAULT_SIGBUS: cannot be had now;
- * else what a fault handler returns. @local: no hypervisor's, which must not wait long
- * and which takes not every page.
+ * Insert the page at @offset of the window into the fault's VMA, with those pages of [first,
+ * end) around it that were found together with it. @local: true if the fault is not a
+ * hypervisor's; a hypervisor's may not wait long and cannot have every page. Context:
+ * window->lock is held.
+ * Return: VM_FAULT_RETRY: the page has to be resolved first; VM_FAULT_SIGBUS: the page cannot
+ * be had now; else what a fault handler returns.
  */
 vm_fault_t vgpu_binding_insert_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
 				      u64 offset, u64 first, u64 end, bool local);
 /*
- * Put the 2 MiB that @offset is in into the VMA of the fault as one entry, as far as is known
- * that they are in one piece. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK.
+ * Insert the 2 MiB around @offset into the fault's VMA as one PMD mapping, if they are known to
+ * be contiguous. Context: window->lock is held. Return: VM_FAULT_NOPAGE or VM_FAULT_FALLBACK.
  */
 vm_fault_t vgpu_binding_insert_huge_locked(struct vgpu_binding *binding, struct vm_fault *vmf,
 					   u64 offset, bool local);
-/* Ask the driver for the page, for as long as @timeout, without locks. Return: 0 or -EINTR. */
+/*
+ * Ask the driver for the page at @offset, for @timeout at most. Context: no locks are held.
+ * Return: 0 or -EINTR.
+ */
 int vgpu_binding_resolve(struct vgpu_binding *binding, u64 offset, unsigned long timeout);
-/* The guest is to know that its program has lost the page. Any context. */
+/* Queue an INVALIDATE: programs of the guest have lost these pages. Context: any. */
 void vgpu_binding_fail(struct vgpu_binding *binding, u64 offset, u64 len);
 /*
- * Nothing is shown any more when it returns, nor will be. The caller has a reference. @tell: tell
- * the guest, too.
+ * End a binding: none of its pages is shown when the function returns, nor later. The caller
+ * holds a reference. @tell: true if the guest is to be notified.
  */
 void vgpu_binding_end(struct vgpu_binding *binding, bool tell);
-/* A window's @end_work: the rest of what was bound there. */
+/* Work function of a window's @end_work. */
 void vgpu_binding_end_work(struct work_struct *work);
-/* The shadow's VMAs of it have become writable, and so will what shows it. */
+/* Make the binding writable, after the shadow's VMAs have become writable. */
 void vgpu_binding_widen(struct vgpu_binding *binding);
-/* Calls that the peer made before it gave the range back do not bind there any more. */
+/* Refuse calls that the peer made before it gave a range back: they do not bind there. */
 void vgpu_binding_refuse(struct vgpu_peer *peer, const struct vgpu_unbind *unbind);
 /*
- * All in the range, in part at least, that are the peer's (NULL: anybody's) and were
- * made when the window had the number @id (0: any).
+ * End all bindings that overlap the range, are of @peer (NULL: any), and were made when the
+ * window had the number @id (0: any).
  */
 void vgpu_binding_end_range(struct vgpu_window *window, const struct vgpu_peer *peer, u64 id,
 			    u64 offset, u64 len, bool tell);

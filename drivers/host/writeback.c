@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Write-back: bytes that a driver wrote to demand pages go to the guest, and
- * nothing else of the pages: other threads write there, too.
+ * Write-back: the bytes that a driver wrote to demand pages are sent to the guest. No other
+ * byte of the pages is sent, as other threads of the program write to them, too.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -12,19 +12,19 @@
 
 static_assert(BATCH_PAGES * VGPU_DIFF_RANGES <= VGPU_RANGES_MAX);
 
-/* Ranges of claimed pages on their way to the guest. */
+/* Changed ranges of claimed pages that are to be sent in one message. */
 struct writeback_batch {
 	struct vgpu_lane *lane;
 	struct vgpu_page *pages[BATCH_PAGES];
 	unsigned int nr_pages;
-	/* Errno of the first failure, for the caller; 0: there was none. */
+	/* Errno of the first failure, for the caller; 0: nothing has failed. */
 	int error;
 	struct vgpu_wire_diff diff;
 	struct vgpu_range ranges[BATCH_PAGES * VGPU_DIFF_RANGES];
 	u8 data[BATCH_PAGES * VGPU_DIFF_BYTES] __aligned(8);
 };
 
-/* Return: 0, 1 (the guest refuses some), or an errno: the lane is of no use. */
+/* Send the ranges. Return: 0; 1: the guest refuses some; an errno: the lane cannot be used. */
 static int batch_send(struct writeback_batch *batch)
 {
 	struct vgpu_wire_diff *diff = &batch->diff;
@@ -58,9 +58,9 @@ static int batch_send(struct writeback_batch *batch)
 }
 
 /*
- * Sends what is left, and gives the pages back, as clean ones if the guest has answered: one that
- * it refuses now it refuses for ever. Else the bytes may be another call's, which sends them when
- * it ends.
+ * Send the ranges and end the claims of their pages. The pages become clean if the guest has
+ * answered: a range that it refuses now it would always refuse. Without an answer they stay
+ * dirty, as the bytes may be those of another call, which sends them when it ends.
  */
 static void batch_flush(struct writeback_batch *batch)
 {
@@ -71,7 +71,10 @@ static void batch_flush(struct writeback_batch *batch)
 	if (!batch->nr_pages)
 		return;
 	ret = batch_send(batch);
-	/* A guest that refuses has no such address; a lane that could not ask it says why. */
+	/*
+	 * The guest refuses an address that the program does not have. Else the lane's error
+	 * counts.
+	 */
 	if (ret && !batch->error)
 		batch->error = ret < 0 ? ret : -EFAULT;
 	mutex_lock(&demand->lock);
@@ -85,7 +88,7 @@ static void batch_flush(struct writeback_batch *batch)
 	batch->nr_pages = 0;
 }
 
-/* Takes over the claim of @page. */
+/* Add the changed ranges of @page. Consumes the caller's claim of the page. */
 static void batch_add(struct writeback_batch *batch, struct vgpu_page *page)
 {
 	struct vgpu_session *session = batch->lane->session;
@@ -100,7 +103,7 @@ static void batch_add(struct writeback_batch *batch, struct vgpu_page *page)
 		batch_flush(batch);
 }
 
-/* Never inlined, so that a test can make it fail (mock_nomem.c). */
+/* The function is never inlined, so that a test can make it fail (mock_nomem.c). */
 static noinline struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
 {
 	struct writeback_batch *batch = kvmalloc(sizeof(*batch), GFP_KERNEL_ACCOUNT);
@@ -114,7 +117,7 @@ static noinline struct writeback_batch *batch_alloc(struct vgpu_lane *lane)
 	return batch;
 }
 
-/* The page is as it was, for whoever waits for it. */
+/* End the claim of an unchanged page, and wake the threads that wait for it. */
 static void batch_give_back(struct vgpu_demand *demand, struct vgpu_page *page)
 {
 	mutex_lock(&demand->lock);
@@ -124,8 +127,8 @@ static void batch_give_back(struct vgpu_demand *demand, struct vgpu_page *page)
 }
 
 /*
- * The first dirty page from *@index on. Claimed for the caller, unless somebody
- * else has it: then *@claims is the count to wait on.
+ * Find the first dirty page from *@index on and claim it. If another thread has claimed it
+ * already, *@taken is true, and *@claims is the count to wait for.
  */
 static struct vgpu_page *batch_claim(struct vgpu_demand *demand, unsigned long *index,
 				     bool *taken, u64 *claims)
@@ -146,9 +149,9 @@ static struct vgpu_page *batch_claim(struct vgpu_demand *demand, unsigned long *
 }
 
 /*
- * Sends what is dirty, each page at most once: what other calls write from now on
- * is theirs to send. A page that another thread is sending may hold bytes of this
- * call's driver, so that the reply must not overtake it.
+ * Send the dirty pages, each at most once: what other calls write from now on is sent by these
+ * calls. A page that another thread is sending may hold bytes of this call's driver. The reply
+ * must not overtake them, so the function waits for that thread.
  */
 int vgpu_writeback_all(struct vgpu_lane *lane)
 {
@@ -162,7 +165,7 @@ int vgpu_writeback_all(struct vgpu_lane *lane)
 
 	while (!ret && (page = batch_claim(demand, &index, &taken, &claims))) {
 		if (taken) {
-			/* Its thread may be waiting for one of ours. */
+			/* The other thread may be waiting for a page that this one has claimed. */
 			if (batch)
 				batch_flush(batch);
 			ret = vgpu_page_wait_claims(lane, claims);
@@ -186,7 +189,7 @@ int vgpu_writeback_all(struct vgpu_lane *lane)
 	return ret;
 }
 
-/* What the driver wrote to the page goes before it is fetched anew. */
+/* Send what the driver wrote to @page, before the page is fetched again. */
 int vgpu_writeback_page(struct vgpu_lane *lane, struct vgpu_page *page)
 {
 	struct writeback_batch *batch = batch_alloc(lane);
