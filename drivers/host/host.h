@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Host module: its objects and what each file offers.
+ * Host module: its structs, and the functions that each of its files offers.
  *
- * Who holds whom: agent <- peer <- session <- lane; the file of a lane holds the
- * file of its shadow, so a session's last lane is gone before the session is.
- * Objects belong to a peer; running calls hold them, too.
+ * Lifetimes: a session holds its peer, and a peer the agent. A lane holds its session by the
+ * file of the shadow, which the lane's file holds: so a session outlives its last lane. Objects
+ * belong to a peer; a running call holds references of the objects that it uses.
  *
  * Lock order, outermost first:
  *
- *   agent_mutex		the one agent, agent.c
+ *   agent_mutex		pointer to the one agent, agent.c
  *   agent->lock		exports, peers
  *   agent->guests_lock		guests that are remembered
- *   peer->lock			grants, sessions, what tells of the guest's memory
- *   memory->lock		where that is, ram.c
+ *   peer->lock			grants, sessions, pointer to struct vgpu_memory
+ *   memory->lock		table of the guest's memory, ram.c
  *   session->lock		list of lanes
  *   session->map_lock		mappings; order of changes to the shadow's mm
  *   (mmap_lock of the shadow)
- *   demand->lock		pages; taken in faults, so never over a copy to
+ *   demand->lock		pages; taken in faults, so never held over a copy to
  *				or from user memory
  *   peer->objects_lock		object, file and space tables, memory that devices keep
- *   poll->lock			waits on a driver's queues, over its ->poll()
+ *   poll->lock			wait entries on a driver's queues, held over its ->poll()
  *   session->unmaps_lock, peer->closes_lock, peer->leave_lock, peer->unbinds_lock,
  *   peer->tgids_lock, agent->events_lock
- *				spinlocks, one at a time
+ *				spinlocks, never two at a time
  *   peer->events_lock		spinlock, taken where drivers signal
- *   guest->lock		spinlock, what a guest has left of its time
+ *   guest->lock		spinlock, waiting time that a guest has left
  *   lane->lock			spinlock, innermost, taken in socket callbacks
  *
- * peer->tx_lock makes senders of the control connection take turns. It is held
- * over a send with a deadline and nothing else is taken inside it. No other lock
- * is held over a send, a receive or a driver's function, but map_lock (as the
- * mmap lock is) and poll->lock.
+ * peer->tx_lock serializes senders of the control connection. A sender holds it over a send
+ * with a deadline and takes no lock inside it. Of all other locks only map_lock, the mmap lock
+ * and poll->lock are held over a send, a receive or a function of a driver.
  */
 #ifndef VGPU_HOST_H
 #define VGPU_HOST_H
@@ -74,24 +73,27 @@ struct vgpu_session;
 struct vgpu_slot;
 struct vgpu_window;
 
-/* A message once begun is there within this time, or its connection ends. */
+/*
+ * Deadline for a message's header once the first byte is there, and again for each further part
+ * that is received. The connection ends if a deadline passes.
+ */
 #define VGPU_MSG_TIMEOUT_MS	10000
 
 /* --- main.c --------------------------------------------------------------- */
 
-/* Deferred work of all peers that waits for nobody: poll, ends of sessions. */
+/* Deferred work of all peers that does not wait for guests or drivers: poll, ends of sessions. */
 extern struct workqueue_struct *vgpu_host_wq;
-/* That which waits, for a guest that does not read or a driver's ->release. */
+/* Deferred work that may wait for a guest that does not read, or for a driver's ->release. */
 extern struct workqueue_struct *vgpu_host_patient_wq;
 
 /* --- cmd.c: control ioctls ------------------------------------------------ */
 
 /**
  * struct vgpu_cmd - one ioctl of /dev/vgpu-host or of a file made by it
- * @arg: private copy of the caller's struct, as long as the op says
- * @user: the caller's struct
- * @user_size: its length, as the caller says
- * @size: its length, as the op says
+ * @arg: private copy of the caller's struct, @size bytes long
+ * @user: address of the caller's struct
+ * @user_size: length of the caller's struct in bytes, as the caller says
+ * @size: length in bytes of the struct that struct vgpu_cmd_op asks for
  */
 struct vgpu_cmd {
 	void *arg;
@@ -111,12 +113,12 @@ struct vgpu_cmd_op {
 
 long vgpu_cmd_run(const struct vgpu_cmd_op *ops, unsigned int nr, void *data, struct file *file,
 		  unsigned int nr_cmd, unsigned long arg);
-/* Give the caller its outputs, before anything is published that could not be taken back. */
+/* Copy the outputs to the caller, before anything is published that could not be undone. */
 int vgpu_cmd_respond(struct vgpu_cmd *cmd);
 
 /* --- agent.c -------------------------------------------------------------- */
 
-/* An event on its way to the agent; allocated before it is needed. */
+/* Event on its way to the agent. Its memory is allocated before the event happens. */
 struct vgpu_agent_event {
 	struct list_head node;
 	struct vgpu_host_event event;
@@ -130,18 +132,18 @@ struct vgpu_agent {
 	u32 ping_timeout_ms;
 	u32 patience_ms;
 
-	/* Exports and peers. */
+	/* Mutex that protects exports and peers. */
 	struct mutex lock;
 	struct list_head exports;
 	u32 last_export;
 	struct xarray peers;
 	u32 next_peer;
 
-	/* Guests that are remembered. */
+	/* Mutex that protects the list of guests that are remembered. */
 	struct mutex guests_lock;
 	struct list_head guests;
 
-	/* What read() gives. */
+	/* Events that read() of the agent's file returns. */
 	spinlock_t events_lock;
 	struct list_head events;
 	wait_queue_head_t events_wait;
@@ -151,58 +153,61 @@ int vgpu_agent_init(void);
 void vgpu_agent_exit(void);
 void vgpu_agent_get(struct vgpu_agent *agent);
 void vgpu_agent_put(struct vgpu_agent *agent);
-/* Hands @event over to whoever reads the agent's file. */
+/* Queue @event for the reader of the agent's file. */
 void vgpu_agent_notify(struct vgpu_agent *agent, struct vgpu_agent_event *event, u32 type,
 		       u32 peer, u64 session);
-/* The peer of that guest, if there is one, has to hear of its window. */
+/* Have the peer of guest (@cid, @port), if it is connected, look for changes of its window. */
 void vgpu_agent_kick_peer(u32 cid, u32 port);
-/* The peer is gone; its number is free. */
+/* Free the number of @peer, which is gone. */
 void vgpu_agent_forget_peer(struct vgpu_agent *agent, struct vgpu_peer *peer);
-/* @rdev is /dev/vgpu-host. */
+/* Check whether @rdev is /dev/vgpu-host. */
 bool vgpu_agent_is_device(dev_t rdev);
 bool vgpu_agent_in_reserved(const struct vgpu_agent *agent, u64 addr, u64 len);
 
 /* --- guest.c --------------------------------------------------------------- */
 
 /**
- * struct vgpu_guest - what is remembered of a guest, by whichever connection it comes
- * @node: in agent->guests, like @peers under agent->guests_lock
- * @cid: its context id
- * @port: that it comes by
- * @peers: its connections
- * @lock: guards @patience
- * @patience: for how long drivers wait for its answers
+ * struct vgpu_guest - what the host remembers of a guest beyond a connection
+ * @node: list entry in agent->guests; protected by agent->guests_lock
+ * @cid: context id of the guest
+ * @port: port of the host to which the guest connects
+ * @peers: number of the guest's connections; protected by agent->guests_lock
+ * @lock: spinlock that protects @patience
+ * @patience: budget of time that drivers may wait for the guest's answers
  */
 struct vgpu_guest {
 	struct list_head node;
 	u32 cid;
 	u32 port;
 	unsigned int peers;
-	/* Held for moments, by lanes whose drivers wait. */
+	/* Lanes whose drivers wait hold this lock for short times. */
 	spinlock_t lock;
 	struct vgpu_patience patience;
 };
 
 /**
- * struct vgpu_guest_wait - a driver's wait
- * @patience: of vgpu_patience_begin()
- * @start: when it began, in nanoseconds
+ * struct vgpu_guest_wait - one wait of a driver for the guest
+ * @patience: state between vgpu_patience_begin() and vgpu_patience_end()
+ * @start: time at which the wait began, in nanoseconds of CLOCK_MONOTONIC
  */
 struct vgpu_guest_wait {
 	struct vgpu_patience_wait patience;
 	u64 start;
 };
 
-/* Return: NULL: no memory. */
+/* Find or make the guest and count one more connection. Return: NULL if there is no memory. */
 struct vgpu_guest *vgpu_guest_get(struct vgpu_agent *agent, u32 cid, u32 port);
 void vgpu_guest_put(struct vgpu_agent *agent, struct vgpu_guest *guest);
 void vgpu_guests_fini(struct vgpu_agent *agent);
-/* A call begins. Return: what vgpu_guest_wait_begin() wants to know of it. */
+/* Note that a call begins. Return: value for the @call of vgpu_guest_wait_begin(). */
 u64 vgpu_guest_call(struct vgpu_guest *guest);
-/* The call's driver is to wait for an answer. Return: milliseconds that it may; 0: it may not. */
+/*
+ * Begin a wait of the call's driver for an answer of the guest.
+ * Return: milliseconds that it may last; 0: the driver may not wait.
+ */
 unsigned int vgpu_guest_wait_begin(struct vgpu_guest *guest, u64 call,
 				   struct vgpu_guest_wait *wait);
-/* The driver has waited. Return: with this all of the guest's time is used up. */
+/* End a wait of the call's driver. Return: true if this wait used up the guest's time. */
 bool vgpu_guest_wait_end(struct vgpu_guest *guest, const struct vgpu_guest_wait *wait);
 void vgpu_guest_stat(struct vgpu_guest *guest, struct vgpu_host_peer_stat *stat);
 
@@ -224,17 +229,20 @@ struct vgpu_export {
 	char bus_id[64];
 	u8 pci_header[64];
 	char title[64];
-	/* Who offered it has CAP_SYS_ADMIN: nobody lends what they have not. */
+	/*
+	 * True if the process that offered the export has CAP_SYS_ADMIN: it lends no capability
+	 * that it lacks.
+	 */
 	bool admin;
 
-	/* Guards what follows; inside of peer->lock. */
+	/* Mutex that protects the fields below; taken inside peer->lock. */
 	struct mutex files_lock;
-	/* struct vgpu_host_file, in the order of their versions. */
+	/* List of struct vgpu_host_file, sorted by version. */
 	struct list_head files;
 	u64 files_version;
 };
 
-/* Uevents of an export of which a guest has to hear; @flags 0: of none. */
+/* Uevents of an export that a guest is not notified of yet; @flags 0: none. */
 struct vgpu_change {
 	u32 flags;
 	u32 connector;
@@ -251,25 +259,25 @@ struct vgpu_grant {
 	struct vgpu_policy policy;
 	bool announced;
 	bool revoked;
-	/* Those since the last EXPORT_CHANGE; under peer->lock. */
+	/* Uevents since the last EXPORT_CHANGE; protected by peer->lock. */
 	struct vgpu_change change;
-	/* Of the newest file that the peer has got; under peer->lock. */
+	/* Version of the newest file that was sent to the peer; protected by peer->lock. */
 	u64 files_sent;
-	/* The policy's list of ioctls. */
+	/* List of ioctls that @policy points to. */
 	u32 ioctls[];
 };
 
-/* Called with agent->lock held. */
+/* The caller of the next three functions holds agent->lock. */
 int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add *args);
 int vgpu_export_del(struct vgpu_agent *agent, u32 id);
 struct vgpu_export *vgpu_export_find(struct vgpu_agent *agent, u32 id);
-/* The peers that have it are to hear of a uevent. */
+/* Queue a uevent for all peers that have a grant for the export. Context: agent->lock is held. */
 int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_change *args);
 
 /* --- file.c: files of exports --------------------------------------------- */
 
 int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *args);
-/* The peer gets what has changed. Return: 0, or an error of the connection. */
+/* Send the files that have changed to the peer. Return: 0, or an error of the connection. */
 int vgpu_file_announce(struct vgpu_peer *peer);
 void vgpu_file_drop_all(struct vgpu_export *export);
 
@@ -281,9 +289,16 @@ void vgpu_export_put(struct vgpu_export *export);
 int vgpu_grant_add(struct vgpu_peer *peer, struct vgpu_export *export,
 		   const struct vgpu_host_grant *args);
 int vgpu_grant_revoke(struct vgpu_peer *peer, const struct vgpu_export *export);
-/* The live grant that the guest knows by @id, with a reference, or NULL. */
+/*
+ * Find the grant with number @id, unless it is revoked.
+ * Return: the grant with a reference, or NULL.
+ */
 struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id);
-/* Tells the guest what changed, from the peer's sender. Return: 0 or an error of the connection. */
+/*
+ * Notify the guest of new and revoked grants, and of changed files and uevents of its exports.
+ * Context: the peer's sender.
+ * Return: 0 or an error of the connection.
+ */
 int vgpu_grant_announce(struct vgpu_peer *peer);
 void vgpu_grant_drop_all(struct vgpu_peer *peer);
 void vgpu_grant_get(struct vgpu_grant *grant);
@@ -306,10 +321,10 @@ struct vgpu_counters {
 	atomic64_t cancels;
 };
 
-/* As many of the ranges that a guest has given back last are remembered. */
+/* Number of UNBIND messages of a guest that are remembered; older ones are forgotten. */
 #define VGPU_PEER_UNBINDS	1024
 
-/* A range of a window that a guest has given back. */
+/* Range of a window that a guest has given back by UNBIND. */
 struct vgpu_unbind {
 	u64 seq;
 	u64 window;
@@ -336,84 +351,96 @@ struct vgpu_peer {
 	struct vgpu_conn conn;
 	u8 control_buf[VGPU_CONTROL_MSG_MAX] __aligned(8);
 	u64 ping_seq;
-	/* When those of its messages that lead to nothing will have been paid for; its thread's. */
+	/*
+	 * Time in jiffies until which the peer's rate of idle messages is used up; accessed by
+	 * the peer's thread only.
+	 */
 	unsigned long idle_until;
-	/* Number of ends that the guest has still to tell of, see vgpu_control_due(). */
+	/* Number of ends that the guest may still report without delay, see vgpu_control_due(). */
 	atomic_t dues;
-	/* Senders take turns. */
+	/* Mutex that serializes senders. */
 	struct mutex tx_lock;
 	struct work_struct tx_work;
 
-	/* Grants and sessions. */
+	/* Mutex that protects grants and sessions. */
 	struct mutex lock;
 	bool closing;
 	struct list_head grants;
 	u32 last_grant;
 	struct list_head sessions;
 	u32 nr_sessions;
-	/* The source of where the guest's memory is, or NULL. */
+	/* Source of the guest's memory layout (ram.c), or NULL. */
 	struct vgpu_memory *memory;
 
-	/* The tables of objects and spaces. */
+	/* Mutex that protects the tables of objects and spaces. */
 	struct mutex objects_lock;
 	struct xarray objects;
 	struct xarray files;
 	struct xarray spaces;
-	/* Numbers of objects in fd tables, of those that have one. */
+	/* Numbers in the fd tables of lanes, for objects that have a fixed one. */
 	struct ida fds;
-	/* This number, under objects_lock, counts those whose files are yet to be released, too. */
+	/*
+	 * Number of objects, including closed ones whose files are not released yet; protected
+	 * by objects_lock.
+	 */
 	u32 nr_objects;
-	/* The guest's references beyond one to each object. */
+	/* Number of the guest's references beyond the first one to each object. */
 	u32 nr_repeated;
 	u32 next_object;
 	u64 last_space;
-	/* Memory that devices keep, by the guest's numbers, and what is to be released of it. */
+	/*
+	 * Memory that devices keep, by the guest's numbers, and list of RELEASEs not answered
+	 * yet.
+	 */
 	struct rb_root kepts;
 	struct list_head releases;
 	u32 nr_kepts;
 	u32 nr_releases;
 	u64 kept_bytes;
 
-	/* Objects that the guest has closed since, until their files are released. */
+	/* Closed objects whose release is waited for, in the order of the closes; leave.c. */
 	spinlock_t leave_lock;
 	struct list_head leaving;
 	u64 last_leave;
 	struct delayed_work leave_work;
 	unsigned long leave_delay;
-	/* The peer ends: no file is waited for. */
+	/* True if the peer ends: files are put even if others hold them. */
 	bool leave_now;
 
-	/* Protects families: processes that NVIDIA's driver may know, and their files; tgid.c. */
+	/* Spinlock that protects families of processes and files of NVIDIA's driver; tgid.c. */
 	spinlock_t tgids_lock;
 
-	/* Objects whose last reference a CLOSE message gave back, in order. */
+	/* Objects whose last reference was given back by a CLOSE message, in order. */
 	spinlock_t closes_lock;
 	struct list_head closes;
 	u64 closing_seq;
 	struct work_struct close_work;
-	/* Number of the last control message taken in. */
+	/* Number of the last sequenced control message that was taken in. */
 	u64 control_seq;
-	/* Control messages came in or were applied; sessions went away. */
+	/* Wait queue, woken when control messages were taken in or applied, or sessions ended. */
 	wait_queue_head_t wait;
 
-	/* Objects of which the guest has to hear that they are ready. */
+	/* Objects that became ready and of which the guest is not notified yet. */
 	spinlock_t events_lock;
 	struct list_head events;
-	/* Eventfds that drivers signalled, of which it has to hear, and all. */
+	/* List of events that are signalled or over and not reported yet; number of all events. */
 	struct list_head fired;
 	u32 nr_events;
-	/* Bindings of which pages were lost, of which it has to hear. */
+	/* Bindings that failed or ended, with an INVALIDATE that is not sent yet. */
 	struct list_head bad_bindings;
-	/* It may have another window than it was told of. */
+	/* True if the guest's window may differ from the last WINDOW message. */
 	bool window_changed;
-	/* Number of the window that it knows (0: none) and its flags. Only the sender's. */
+	/*
+	 * Number (0: none) and flags of the window in the last WINDOW message; accessed by the
+	 * sender only.
+	 */
 	u64 window_told;
 	u32 window_told_flags;
-	/* What it has given back of it lately. */
+	/* Ring of the ranges that the guest gave back last; protected by unbinds_lock. */
 	spinlock_t unbinds_lock;
 	struct vgpu_unbind *unbinds;
 	u32 nr_unbinds;
-	/* Number of the last UNBIND that is not among them. */
+	/* Number of the newest UNBIND that is not in the ring any more. */
 	u64 unbinds_gone;
 };
 
@@ -421,31 +448,36 @@ struct vgpu_peer *vgpu_peer_alloc(struct vgpu_agent *agent,
 				  const struct vgpu_host_peer_add *args);
 void vgpu_peer_get(struct vgpu_peer *peer);
 void vgpu_peer_put(struct vgpu_peer *peer);
-/* Begins to end everything of the peer; the peer's thread does the rest. */
+/* Shut the peer's connection down; the peer's thread then ends everything else. */
 void vgpu_peer_end(struct vgpu_peer *peer);
 void vgpu_peer_stat(struct vgpu_peer *peer, struct vgpu_host_peer_stat *stat);
-/* A message of the peer was not what the protocol allows. */
+/* Count and trace a message of the peer that violates the protocol. */
 void vgpu_peer_malformed(struct vgpu_peer *peer, u32 type);
 
 /* --- control.c ------------------------------------------------------------ */
 
 void vgpu_control_init(struct vgpu_peer *peer);
-/* Starts the peer's thread, which takes over the caller's reference. */
+/* Start the peer's thread, which takes over the caller's reference. */
 int vgpu_control_start(struct vgpu_peer *peer);
-/* Something is there to be sent: grants changed, objects became ready. */
+/* Queue the peer's sender, as there is something to send: changed grants, ready objects, ... */
 void vgpu_control_kick(struct vgpu_peer *peer);
 int vgpu_control_send(struct vgpu_peer *peer, void *msg, size_t len);
 /*
- * The guest has made a session or a mapping, or has named a range or memory in vain, and will tell
- * of its end; or may tell of it, as of a CLOSE whose reply does not come.
+ * Let the guest report one more end without delay: it has made a session or a mapping, or has
+ * named a range of its window, or memory in a call that was refused, and will report the end.
+ * It may also repeat a CLOSE call by a message if the call's reply does not come.
  */
 void vgpu_control_due(struct vgpu_peer *peer);
 /*
- * It tells of such an end, or will not tell of one. @idle: there is nothing to be done, so it waits
- * if it has told of more ends than there were things; from the peer's thread then.
+ * Account for the report of an end, or for an end that will not be reported. @idle: true if the
+ * message counts as idle. Then the caller must be the peer's thread, which is delayed if the
+ * guest has reported more ends than vgpu_control_due() has counted.
  */
 void vgpu_control_settle(struct vgpu_peer *peer, bool idle);
-/* Wait until the control messages up to @seq are applied, as far as @session sees them. */
+/*
+ * Wait until the control messages up to @seq have come, and all of their closes are applied;
+ * then apply those of their unmaps that are for the lane's session. Return: 0, -EINTR, -ENODEV.
+ */
 int vgpu_control_wait(struct vgpu_lane *lane, u64 seq);
 
 /* --- object.c ------------------------------------------------------------- */
@@ -457,7 +489,7 @@ struct vgpu_space {
 	struct rb_root_cached extents;
 };
 
-/* Offsets of a space that a mapping shows; under peer->objects_lock. */
+/* Offsets of a space that a mapping shows; protected by peer->objects_lock. */
 struct vgpu_extent {
 	struct rb_node node;
 	u64 subtree_last;
@@ -471,32 +503,32 @@ struct vgpu_extent {
 struct vgpu_poll_entry;
 
 struct vgpu_poll {
-	/* All but @woken, @node and @revents. */
+	/* Mutex that protects all fields but @woken, @node and @revents*. */
 	struct mutex lock;
 	struct list_head entries;
-	/* The driver's poll only looks, so whoever wants may call it. */
+	/* True if the driver's ->poll() takes no event away, so any thread may call it. */
 	bool looks;
 	bool stay;
 	bool failed;
-	/* Of the last POLL or IOCTL call. */
+	/* Number of the last POLL or IOCTL call. */
 	u32 number;
-	/* What a wakeup is told of. Written under @lock. */
+	/* Events whose wakeups are reported. Written under @lock. */
 	__poll_t events;
-	/* What wakeups were for, until @work runs. */
+	/* Events of the wakeups since @work ran last. */
 	atomic_t woken;
 	struct work_struct work;
-	/* Under peer->events_lock: in peer->events, and what to tell. */
+	/* Entry of peer->events, and what to report; protected by peer->events_lock. */
 	struct list_head node;
 	__poll_t revents;
 	u32 revents_number;
 	bool revents_answer;
 };
 
-/* States of the file of an object that is closed. */
+/* State of a closed object whose file is to be released. */
 enum vgpu_leave_state {
-	VGPU_LEAVE_USED,	/* calls use the object */
-	VGPU_LEAVE_FREE,	/* to be closed */
-	VGPU_LEAVE_SHARED,	/* closed, and others have it still */
+	VGPU_LEAVE_USED,	/* calls still use the object */
+	VGPU_LEAVE_FREE,	/* no call uses it, its file is to be put */
+	VGPU_LEAVE_SHARED,	/* others hold its file, too */
 };
 
 struct vgpu_object {
@@ -504,67 +536,77 @@ struct vgpu_object {
 	struct rcu_head rcu;
 	struct vgpu_peer *peer;
 	struct file *file;
-	/* The object's export; NULL: it is no device, and came from a device of @origin. */
+	/* Grant of the device file; NULL: no device file, it came from a device of @origin. */
 	struct vgpu_grant *grant;
 	struct vgpu_grant *origin;
 	struct vgpu_space *space;
 	u32 id;
 	u32 kind;
-	/* Number of its file in the tables of all lanes, from VGPU_LANE_FDS on; 0: any. */
+	/* Fixed number in the fd tables of all lanes, at least VGPU_LANE_FDS; 0: none. */
 	u32 fd;
-	/* The thread that closes it frees the number, not the last reference. */
+	/* True if the thread that closes the object frees @fd, instead of object_free(). */
 	bool fd_kept;
-	/* Numbers of the guest's references, and the next one's, under peer->objects_lock. */
+	/* Numbers of the guest's references, and the next one; protected by peer->objects_lock. */
 	struct xarray references;
 	u32 next_reference;
-	/* There are none any more, which calls that find the object see without the lock. */
+	/*
+	 * True if the guest has no reference any more; vgpu_object_find() reads it without the
+	 * lock.
+	 */
 	bool closed;
-	/* Its driver gets no pages but those that come with a call. */
+	/* True if the driver gets no pages but those that come with a call. */
 	bool no_demand;
-	/* Its driver's ->flush was called, by whoever closed it. */
+	/* True if the driver's ->flush was called. */
 	bool flushed;
-	/* Closed by this control message; in peer->closes. */
+	/* Number of the CLOSE message of the last reference, and entry of peer->closes. */
 	u64 close_seq;
 	struct list_head close_node;
-	/* Its number in peer->leaving; 0: nobody waits for the release of its file. */
+	/*
+	 * Number in peer->leaving; 0: the object is not in it, and its release is not waited
+	 * for.
+	 */
 	u64 leave;
 	struct list_head leave_node;
 	enum vgpu_leave_state leave_state;
-	/* Memory that a file of NVIDIA's driver maps, under peer->objects_lock; NULL: unknown. */
+	/* Memory that a file of NVIDIA's driver maps; protected by objects_lock; NULL: unknown. */
 	struct vgpu_owned *owned;
-	/* Files that it belongs to, under peer->tgids_lock; NULL: no call was made on it. */
+	/* Family of the file; protected by peer->tgids_lock; NULL: no call was made on it. */
 	struct vgpu_family *family;
 	struct list_head family_node;
 	struct vgpu_poll poll;
-	/* Events that were asked for on it, in turn and by number, under peer->events_lock. */
+	/* Events of calls on the object, in turn and by number; protected by peer->events_lock. */
 	struct list_head watched;
 	struct rb_root events;
 };
 
 /*
- * An object for @file, new or the one that the guest has already, with one more
- * reference of the guest, number @reference. Takes over @file in either case.
+ * Find the guest's object for @file, or make one, and give the guest one more reference.
+ * @reference: out: number of that reference. Consumes the caller's reference of @file in any
+ * case.
+ * Return: the object, with a reference for the caller, or an ERR_PTR().
  */
 struct vgpu_object *vgpu_object_take(struct vgpu_peer *peer, struct file *file,
 				     struct vgpu_grant *grant, struct vgpu_grant *origin,
 				     u32 *reference);
-/* The object that the guest calls @id, with a reference of ours, or NULL. */
+/* Find the guest's object with number @id. Return: the object with a reference, or NULL. */
 struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id);
 void vgpu_object_put(struct vgpu_object *object);
 /*
- * The guest gives a reference back. Return: the object if it was the last, for
- * the caller to put; NULL if not; ERR_PTR(-EBADF) if the guest has none of that number.
+ * Give back the guest's reference with number @reference.
+ * Return: the object if that was its last one, for the caller to put; NULL if it has others;
+ * ERR_PTR(-EBADF) if the guest has no such reference.
  */
 struct vgpu_object *vgpu_object_release(struct vgpu_peer *peer, u32 id, u32 reference);
-/* The file of an object is released: the guest may have one more open. */
+/* Count one object less: its file is released, so the guest may open another one. */
 void vgpu_object_uncount(struct vgpu_peer *peer);
 void vgpu_object_drop_all(struct vgpu_peer *peer);
 /*
- * The guest has closed @object, and a lane's thread puts it, which comes to the file's release
- * later: that has the number meanwhile. Return: what is to be freed then; 0: nothing.
+ * Keep the fd number of @object, which the guest has closed, beyond the object itself: a lane's
+ * thread puts the object, but the file keeps its number until its later release.
+ * Return: number to give to vgpu_object_free_fd() after the release; 0: none.
  */
 u32 vgpu_object_keep_fd(struct vgpu_object *object);
-/* Nobody knows a file by this number any more. 0: there is none. */
+/* Free the fd number of a file that is released; 0 is ignored. */
 void vgpu_object_free_fd(struct vgpu_peer *peer, u32 fd);
 void vgpu_object_describe(struct vgpu_object *object, u32 reference,
 			  struct vgpu_object_desc *desc);
@@ -573,71 +615,90 @@ void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space);
 
 /* --- flush.c -------------------------------------------------------------- */
 
-/* A kernel thread waits until the returned time, in jiffies, for files closed from now on. */
+/*
+ * Return the deadline in jiffies for the ->flush of files that a kernel thread closes from now
+ * on.
+ */
 unsigned long vgpu_object_flush_by(void);
 /*
- * Nobody but the caller has the guest's last reference of @object, and it is about to put that. A
- * lane's thread waits for the driver, killably; a kernel's one idly, and until @by at most.
+ * Call the driver's ->flush once, before the guest's last reference of @object is put. A lane's
+ * thread calls ->flush itself, and can be killed meanwhile. A kernel thread has another thread
+ * call it, and kills that thread at @by or when the peer ends. Context: the caller holds the
+ * guest's last reference.
  */
 void vgpu_object_flush(struct vgpu_object *object, unsigned long by);
 
 /* --- leave.c -------------------------------------------------------------- */
 
 void vgpu_leave_init(struct vgpu_peer *peer);
-/* The guest has closed @object. Called with peer->objects_lock held. */
+/*
+ * Add @object, which the guest has just closed, to peer->leaving.
+ * Context: peer->objects_lock is held.
+ */
 void vgpu_leave_begin(struct vgpu_peer *peer, struct vgpu_object *object);
-/* Nobody uses such an object any more: its file is closed, then it is freed. */
+/* Hand @object to the peer's work, as no call uses it: the work puts its file and frees it. */
 void vgpu_leave_free(struct vgpu_object *object);
-/* The number of the last object that was closed so. */
+/* Return the number of the object that was added to peer->leaving last. */
 u64 vgpu_leave_last(struct vgpu_peer *peer);
-/* The files of all objects up to number @leave are released. */
+/* Check whether the files of all objects up to number @leave are released. */
 bool vgpu_leave_over(struct vgpu_peer *peer, u64 leave);
 /*
- * The file of object @leave is released, or others have it, for whom a close does not wait.
- * peer->wait tells of it.
+ * Check whether the close of object @leave has nothing to wait for: its file is released, or
+ * calls or others still have it, for which a close does not wait. peer->wait is woken at a
+ * change.
  */
 bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave);
-/* All objects are freed: put their files, whoever else has them. */
+/*
+ * Put the files of all objects in peer->leaving, even those that others hold, and wait for that.
+ * Context: all objects are closed, and no call uses one.
+ */
 void vgpu_leave_all(struct vgpu_peer *peer);
 
 /* --- extent.c ------------------------------------------------------------- */
 
 /*
- * What @file is mapped at from @first on, with @data in the VMA. Return: NULL if the
- * offset alone tells which memory it is; ERR_PTR(-ENOMEM), ERR_PTR(-EOVERFLOW). The space
- * outlives it.
+ * Record that a VMA maps @len bytes of @file from offset @first on; @data: its vm_private_data.
+ * @space must outlive the extent.
+ * Return: the extent; NULL if the offset alone says which memory it is; ERR_PTR(-ENOMEM),
+ * ERR_PTR(-EOVERFLOW).
  */
 struct vgpu_extent *vgpu_extent_add(struct vgpu_peer *peer, struct vgpu_space *space,
 				    const struct file *file, const void *data, u64 first,
 				    u64 len);
-/* The offset that the guest is told. */
+/* Return the offset that the guest is given for @offset. */
 u64 vgpu_extent_offset(const struct vgpu_extent *extent, u64 offset);
 struct vgpu_extent *vgpu_extent_get(struct vgpu_peer *peer, struct vgpu_extent *extent);
 void vgpu_extent_put(struct vgpu_peer *peer, struct vgpu_space *space, struct vgpu_extent *extent);
 
 /* --- poll.c --------------------------------------------------------------- */
 
-/* Of an object that has its file and kind. */
+/* Initialize object->poll; the object's file and kind are set. */
 void vgpu_poll_init(struct vgpu_object *object);
-/* From now on the guest is told of a fence. Return: VGPU_OBJECT_WATCHED, _SIGNALED, or 0. */
+/*
+ * Report the signal of a fence to the guest from now on.
+ * Return: VGPU_OBJECT_WATCHED, VGPU_OBJECT_SIGNALED, or 0.
+ */
 u32 vgpu_poll_watch(struct vgpu_object *object);
 void vgpu_poll_fini(struct vgpu_object *object);
-/* Sends what became ready, from the peer's sender. */
+/* Send POLL_EVENTs of objects that became ready. Context: the peer's sender. */
 int vgpu_poll_announce(struct vgpu_peer *peer);
 
 /* --- event.c -------------------------------------------------------------- */
 
-/* The guest's eventfd @number is @file here. Return: 0, -EMFILE, -ENOMEM. */
+/*
+ * Let @file stand for the guest's eventfd @number: its first signal is reported.
+ * Return: 0, -EMFILE, -ENOMEM.
+ */
 int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file);
-/* The driver does not want it. */
+/* Forget event @number, which the driver did not take. */
 void vgpu_event_cancel(struct vgpu_object *object, u32 number);
 /*
- * An ioctl on @object is over, and its event, @number or 0, is the driver's: look at some events
- * on it whether a driver may signal them still.
+ * Note that the ioctl on @object that named event @number (0: none) is over, and check some
+ * events of @object: those that no driver can signal any more are reported as over.
  */
 void vgpu_event_settle(struct vgpu_object *object, u32 number);
 void vgpu_event_drop_all(struct vgpu_object *object);
-/* Tells of those that were signalled, from the peer's sender. */
+/* Send EVENTs for signalled eventfds. Context: the peer's sender. */
 int vgpu_event_announce(struct vgpu_peer *peer);
 
 /* --- window.c: see window.h for the rest ----------------------------------- */
@@ -648,46 +709,49 @@ int vgpu_window_create(struct vgpu_host_window_create *args, struct vgpu_cmd *cm
 int vgpu_window_destroy(const struct vgpu_host_window_destroy *args);
 int vgpu_window_drain(const struct vgpu_host_window_drain *args);
 int vgpu_window_stat(struct vgpu_host_window_stat *args);
-/* @rdev is a window's. */
+/* Check whether @rdev is the device of a window. */
 bool vgpu_window_is_device(dev_t rdev);
 
 /* --- arena.c --------------------------------------------------------------- */
 
-/* ARENA_GET. */
+/* Run an ARENA_GET call. */
 s64 vgpu_arena_get(struct vgpu_hcall *call);
-/* The lane is over: what it has in the window is seen no more. */
+/* Take the slot of @lane, which has ended, out of the window and put it. */
 void vgpu_arena_put(struct vgpu_lane *lane);
 /*
- * As vgpu_conn_send(), but what follows vec[0], the fixed part, goes through the slot if
- * there is one and it suits.
+ * Send a message as vgpu_conn_send() does. The bytes behind vec[0], the fixed part, go through
+ * the lane's slot if it has one and their number suits it (vgpu_arena_suits()).
  */
 int vgpu_arena_send(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len,
 		    unsigned int timeout_ms);
-/* If bytes of the message are in a slot, the lane has one. */
+/* Check that the lane has a slot if bytes of the message are in a slot. */
 bool vgpu_arena_may_recv(const struct vgpu_lane *lane, const struct vgpu_hdr *hdr);
-/* Copy @len bytes, at @at of the slot, of a message whose header is checked. Once. */
+/* Copy, exactly once, @len bytes at @at of the slot; the message's header was checked. */
 void vgpu_arena_recv(struct vgpu_lane *lane, u32 at, void *buf, u32 len);
 
 /* --- offer.c --------------------------------------------------------------- */
 
-/* Tells of the window and of pages that were lost in it, from the peer's sender. */
+/* Send WINDOW and INVALIDATE messages that are due. Context: the peer's sender. */
 int vgpu_offer_announce(struct vgpu_peer *peer);
-/* Its window may be another: looks for it, which nothing else that is told to the guest does. */
+/*
+ * Have the sender look for a change of the peer's window. vgpu_control_kick() alone does not
+ * cause that.
+ */
 void vgpu_offer_kick(struct vgpu_peer *peer);
-/* UNBIND. */
+/* Handle an UNBIND message. */
 int vgpu_offer_unbind(struct vgpu_peer *peer, const void *msg);
-/* The peer is closing: nothing of it is seen in its window any more. */
+/* End all bindings of @peer, which is closing. */
 void vgpu_offer_end(struct vgpu_peer *peer);
-/* There is no sender any more. */
+/* Drop pending INVALIDATEs; the peer has no sender any more. */
 void vgpu_offer_drop(struct vgpu_peer *peer);
 
 /* --- ram.c ----------------------------------------------------------------- */
 
 /**
- * struct vgpu_ram_table - where the memory of a guest is; it never changes
- * @ref: of whoever reads it
+ * struct vgpu_ram_table - parts of a guest's memory; immutable once published
+ * @ref: reference count; each reader holds a reference
  * @nr: number of entries of @parts
- * @parts: the parts, with a reference to each one's file
+ * @parts: parts of the memory, with a reference to each one's file
  */
 struct vgpu_ram_table {
 	struct kref ref;
@@ -695,12 +759,19 @@ struct vgpu_ram_table {
 	struct vgpu_ram parts[];
 };
 
-/* A file by which somebody tells of the peer's memory, once it is published. */
+/*
+ * Make a file by which a process describes the layout of the peer's memory. The layout is used
+ * once vgpu_ram_publish() was called for the file.
+ */
 struct file *vgpu_ram_create(struct vgpu_peer *peer, u32 pieces);
 void vgpu_ram_publish(struct vgpu_peer *peer, struct file *file);
-/* The peer ends: nothing is known any more. */
+/* Forget the memory of @peer, which ends. */
 void vgpu_ram_end(struct vgpu_peer *peer);
-/* The parts that are known, with a reference, and the most pieces in one shadow; NULL: none. */
+/*
+ * Get the known parts of the guest's memory. @pieces: out: most mappings of that memory in one
+ * shadow.
+ * Return: the table with a reference; NULL: no part is known.
+ */
 struct vgpu_ram_table *vgpu_ram_get(struct vgpu_peer *peer, u32 *pieces);
 void vgpu_ram_put(struct vgpu_ram_table *table);
 
@@ -708,28 +779,32 @@ void vgpu_ram_put(struct vgpu_ram_table *table);
 
 void vgpu_kept_init(struct vgpu_peer *peer);
 void vgpu_kept_fini(struct vgpu_peer *peer);
-/* Makes a mapping of the shadow's file, at VGPU_KEPT_OFFSET, what session->kept_map says. */
+/*
+ * Map the memory that session->kept_map names; for VMAs of the shadow's file at
+ * VGPU_KEPT_OFFSET.
+ */
 int vgpu_kept_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
 /*
- * Puts the memory that the driver may keep where the program has it, with the key of the call's
- * room: where there are keys no other call finds it. Return: 0 or an errno.
+ * Map the memory that the driver may keep at the program's addresses, with the protection key
+ * of the call's room: where there are keys no other call can reach it. Return: 0 or an errno.
  */
 int vgpu_kept_show(struct vgpu_hcall *call);
-/* The driver is through: takes away what the function above has put there, even in part. */
+/* Unmap what vgpu_kept_show() has mapped, even in part, after the driver has returned. */
 void vgpu_kept_hide(struct vgpu_hcall *call);
 /*
- * The call is refused. Its guest has memory pinned for it all the same, and releases also what the
- * function above has not come to, which costs the guest no time.
+ * Account for the KEPT segments of a refused call. The guest has pinned their memory all the
+ * same and will release it, also memory that vgpu_kept_show() did not reach: these RELEASEs
+ * cause no delay for the guest.
  */
 void vgpu_kept_refuse(struct vgpu_hcall *call);
-/* RELEASE. */
+/* Handle a RELEASE message. */
 int vgpu_kept_release(struct vgpu_peer *peer, const void *msg);
-/* Answers to RELEASE that are due, from the peer's sender. */
+/* Send answers to RELEASE that are due. Context: the peer's sender. */
 int vgpu_kept_announce(struct vgpu_peer *peer);
 
 /* --- session.c ------------------------------------------------------------ */
 
-/* A page of the guest process; see demand.c. */
+/* Page of the guest process; the rules are in demand.c. */
 struct vgpu_page {
 	struct page *page;
 	u8 *orig;
@@ -741,14 +816,14 @@ struct vgpu_page {
 };
 
 struct vgpu_demand {
-	/* Everything here, and all fields of the pages. */
+	/* Mutex that protects this struct and all fields of the pages. */
 	struct mutex lock;
 	struct xarray pages;
 	u32 nr_pages;
 	u32 nr_dirty;
 	struct vgpu_fresh fresh;
 	bool mapped;
-	/* Counts insertions while @mapped, and claims that ended. */
+	/* Number of insertions into page tables, and of claims that ended. */
 	u64 inserts;
 	u64 claims;
 	u32 gated;
@@ -760,11 +835,11 @@ struct vgpu_mapping {
 	u64 addr;
 	u64 len;
 	struct file *file;
-	/* The guest's own file of a card, where the module maps another: open as long; or NULL. */
+	/* The guest's own file, held while the module maps another one in its place; or NULL. */
 	struct file *theirs;
 	struct vgpu_space *space;
 	struct vgpu_extent *extent;
-	/* Shared by its parts; or NULL: not in a window. */
+	/* Binding, shared by all parts of one mapping; NULL: the mapping is not in a window. */
 	struct vgpu_binding *binding;
 };
 
@@ -776,8 +851,8 @@ struct vgpu_unmap_req {
 };
 
 /*
- * Memory that the driver of one call at a time can reach; see room.c. It stays zero beyond @used
- * bytes.
+ * Memory for the arguments of one call at a time, which only the driver of that call can reach;
+ * see room.c. All bytes beyond @used are zero.
  */
 struct vgpu_room {
 	unsigned long addr;
@@ -785,12 +860,12 @@ struct vgpu_room {
 };
 
 #define VGPU_ROOMS	13
-/* So many of them any call may have; the others are for those that must be alone. */
+/* Number of rooms that any call may take; the others are left to calls that must be alone. */
 #define VGPU_ROOMS_ANY	(VGPU_ROOMS - 4)
 #define VGPU_ROOM_LEN	SZ_64K
-/* Offset in the shadow's file of memory of rooms; those of demand pages are addresses, below. */
+/* Offset in the shadow's file of memory of rooms. Demand pages have their addresses as offsets. */
 #define VGPU_ROOM_OFFSET BIT_ULL(62)
-/* Offset of memory that drivers keep, which has a key of a room; see kept.c. */
+/* Offset of memory that drivers keep, which has the key of a room; see kept.c. */
 #define VGPU_KEPT_OFFSET (VGPU_ROOM_OFFSET + BIT_ULL(61))
 
 struct vgpu_rooms {
@@ -800,8 +875,8 @@ struct vgpu_rooms {
 };
 
 /*
- * The piece of memory that @task, a lane's thread, is mapping: under the session's map_lock, which
- * it holds. NULL: nobody is.
+ * The piece of memory that @task, a lane's thread, is mapping. @task is NULL if no thread is
+ * mapping one. Protected by the session's map_lock, which @task holds.
  */
 struct vgpu_kept_map {
 	struct task_struct *task;
@@ -819,40 +894,43 @@ struct vgpu_session {
 	struct inode *inode;
 	struct vgpu_agent_event *gone;
 	struct vgpu_agent_event *closed;
-	/* The number of its process, until its shadow's file is closed. */
+	/* Number of the shadow's process, until the shadow's file is closed. */
 	struct vgpu_tgid *tgid;
-	/* The guest has closed it: it ends when its lanes have, or then. */
+	/*
+	 * True once the guest has closed the session. It ends with its last lane, or at
+	 * @close_by, in jiffies.
+	 */
 	bool closing;
 	unsigned long close_by;
 	struct delayed_work close_work;
 
-	/* The shadow, from its first mmap() or lane on. */
+	/* The shadow's process, known from its first mmap() or lane on. */
 	spinlock_t bind_lock;
 	struct mm_struct *mm;
 	struct pid *pid;
 
-	/* The list of lanes. */
+	/* Mutex that protects the list of lanes. */
 	struct mutex lock;
 	struct list_head lanes;
 	u32 nr_lanes;
-	/* struct task_struct * -> its lane, while it serves */
+	/* Lanes by the struct task_struct * of the thread that serves them. */
 	struct xarray tasks;
-	/* Numbers of objects that are files of NVIDIA's cards, and of which; card.c. */
+	/* Card numbers by the numbers of objects that are files of NVIDIA's cards; card.c. */
 	struct xarray cards;
 	atomic_t nr_cards;
-	/* Bytes of messages and replies in memory. */
+	/* Number of bytes of messages, replies and arguments in memory. */
 	atomic_long_t budget;
-	/* Lanes that have a slot of the window. */
+	/* Number of lanes that have a slot of the window. */
 	atomic_t nr_slots;
 
-	/* Mappings, and the order of what changes the shadow's mm. */
+	/* Mutex that protects the mappings, and serializes changes of the shadow's mm. */
 	struct mutex map_lock;
 	struct rb_root mappings;
 	u32 nr_mappings;
-	/* Mappings of the guest's memory, of running calls. */
+	/* Number of mappings of the guest's own memory, for running calls; kept.c. */
 	u32 nr_pieces;
 
-	/* Unmaps of the guest that are to be applied. */
+	/* Unmaps of the guest that are not applied yet. */
 	spinlock_t unmaps_lock;
 	struct list_head unmaps;
 	u32 nr_unmaps;
@@ -866,28 +944,31 @@ struct vgpu_session {
 struct file *vgpu_session_create(struct vgpu_peer *peer, u64 number);
 void vgpu_session_get(struct vgpu_session *session);
 void vgpu_session_put(struct vgpu_session *session);
-/* With a reference, or NULL. */
+/* Find a session by its number. Return: the session with a reference, or NULL. */
 struct vgpu_session *vgpu_session_find(struct vgpu_peer *peer, u64 number);
-/* Ends lanes and service and kills the shadow. */
+/* End the lanes and the service of the session, and kill its shadow. */
 void vgpu_session_end(struct vgpu_session *session);
-/* The guest says that the process is gone: ends the session, soon. */
+/* End the session soon; the guest has reported that the process is gone. */
 void vgpu_session_close_later(struct vgpu_session *session);
-/* Last reference to the shadow's file is gone. */
+/* Tear the session down; the last reference to the shadow's file is gone. */
 void vgpu_session_close(struct vgpu_session *session);
-/* The session's shadow is current. Return: 0, or -EINVAL in another process, -ESHUTDOWN. */
+/*
+ * Bind the session to current, its shadow.
+ * Return: 0; -EINVAL: another process is the shadow; -ESHUTDOWN: the session ends.
+ */
 int vgpu_session_bind(struct vgpu_session *session);
-/* Account @len bytes of messages. Return: they fit. */
+/* Account for @len bytes of a call. Return: false if they exceed the session's budget. */
 bool vgpu_session_charge(struct vgpu_session *session, u32 len);
 void vgpu_session_uncharge(struct vgpu_session *session, u32 len);
 
 /* --- tgid.c --------------------------------------------------------------- */
 
 /**
- * struct vgpu_family - files of NVIDIA's driver, and processes that it may know by any of them
- * @objects: the files, which are not released yet
- * @tgids: the processes
+ * struct vgpu_family - files of NVIDIA's driver, and processes that it may remember with them
+ * @objects: list of the files, none of which is released yet
+ * @tgids: list of the processes
  *
- * Under the peer's tgids_lock.
+ * Protected by the peer's tgids_lock.
  */
 struct vgpu_family {
 	struct list_head objects;
@@ -895,16 +976,16 @@ struct vgpu_family {
 };
 
 /**
- * struct vgpu_tgid - the number of a shadow's process
- * @node: in its family's list
- * @peer: the guest
+ * struct vgpu_tgid - number of a shadow's process
+ * @node: list entry in its family
+ * @peer: guest of the process
  * @session: number of the session, as the guest chose it
- * @ended: the shadow's file is closed
- * @family: files that it has used, and those that belong to them; NULL: none
- * @own: memory for the family that its first call makes
- * @event: what the agent is told at the end; NULL: it was
+ * @ended: true if the shadow's file is closed
+ * @family: family of the files that the process has used; NULL: it has used none
+ * @own: memory for the family that the first call of the process makes
+ * @event: event that notifies the agent of the end; NULL once the agent is notified
  *
- * @node, @ended, @family and @own are under the peer's tgids_lock.
+ * @node, @ended, @family and @own are protected by the peer's tgids_lock.
  */
 struct vgpu_tgid {
 	struct list_head node;
@@ -918,19 +999,22 @@ struct vgpu_tgid {
 
 /**
  * vgpu_tgid_new - prepare for the process of a session
- * @peer: the guest, which outlives the session and its objects
+ * @peer: guest, which outlives the session and its objects
  * @session: number of the session
  *
- * Return: the number of a process that is yet to come; NULL: no memory.
+ * Return: the struct for a process that is not started yet; NULL: no memory.
  */
 struct vgpu_tgid *vgpu_tgid_new(struct vgpu_peer *peer, u64 session);
-/* Frees it, of which the agent is not told. NULL: nothing. */
+/* Free @tgid without notifying the agent. NULL is ignored. */
 void vgpu_tgid_free(struct vgpu_tgid *tgid);
-/* The shadow's file is closed. The agent is told when the process may be reaped. */
+/*
+ * Note that the shadow's file is closed. The agent is notified when the process may be reaped,
+ * which may be now.
+ */
 void vgpu_tgid_end(struct vgpu_tgid *tgid);
-/* The process, which has not ended, makes a call on @object, or names it in one. */
+/* Note that the process, which has not ended, makes a call on @object or names it in a call. */
 void vgpu_tgid_use(struct vgpu_tgid *tgid, struct vgpu_object *object);
-/* The file of @object is released. */
+/* Note that the file of @object is released. */
 void vgpu_tgid_released(struct vgpu_object *object);
 
 /* --- shadow.c ------------------------------------------------------------- */
@@ -941,7 +1025,7 @@ struct file *vgpu_shadow_file(struct vgpu_session *session);
 
 #define VGPU_SEGS_SMALL		16
 
-/* NVIDIA's driver knows no more cards. */
+/* NVIDIA's driver supports this many cards at most. */
 #define VGPU_CARDS_MAX		32
 
 /* An fd of a lane's thread. */
@@ -949,51 +1033,51 @@ struct vgpu_fd {
 	int fd;
 	bool cloexec;
 	struct file *file;
-	/* The object of a file that was placed for the call, which uses it, or NULL. */
+	/* Object of a file that was placed for the call, with a reference; or NULL. */
 	struct vgpu_object *object;
 };
 
 /**
  * struct vgpu_hcall - a call on its way through the host
- * @lane: that it came by
- * @op: its row of the table
- * @msg: the CALL, private and checked
- * @msg_len: its length; charged to the session if @msg is not the lane's buffer
- * @clock_in: CLOCK_MONOTONIC in nanoseconds when its header had come
- * @tsc_in: the time-stamp counter then; 0: there is none
- * @view: its parts
- * @object: that it names, or NULL
- * @result: of the driver, or an errno
+ * @lane: lane by which the call came
+ * @op: entry of the table of operations
+ * @msg: the CALL message, in private memory and checked
+ * @msg_len: length of @msg in bytes; charged to the session unless @msg is the lane's buffer
+ * @clock_in: CLOCK_MONOTONIC in nanoseconds when the header of the CALL had come
+ * @tsc_in: time-stamp counter at @clock_in; 0: there is none
+ * @view: pointers to the parts of @msg
+ * @object: object that the call names, or NULL
+ * @result: result of the driver, or a negative errno
  * @flags: VGPU_REPLY_*
- * @pos: file position afterwards
- * @out: goes into the reply
- * @nr_objects: given to the guest with the reply
- * @objects: their descriptions
- * @data: bytes of the reply; charged if not the lane's buffer
- * @data_len: how many
- * @data_size: room in @data
- * @room: for the arguments; NULL: it has its lane's memory, if any
- * @room_stuck: memory that has the room's key could not be taken away, and the session ends: no
- *	other call gets the room
- * @reach: rights that the thread had before
- * @scratch: memory of the shadow for the arguments
- * @scratch_len: bytes
- * @scratch_mapped: made for this call alone
- * @scratch_low: in the place of demand pages
- * @segs: where each segment is
- * @segs_small: enough for most calls
- * @nr_kept: segments of memory that is kept which are in their places
- * @nr_pieces: mappings that these are
- * @placed: the fd of each FD_IN or EVENT fixup, while they are in the table
- * @arg_fd: likewise the fd that is the argument
- * @cards: files of NVIDIA's cards in the table while the driver runs
- * @nr_cards: how many of @cards are there
- * @owned_client: of an MMAP: handle of the client of RM that has what is mapped, or 0
- * @event: of the EVENT fixup, or 0
- * @closed_fd: number that a file has which the call has closed, or 0
- * @left: what the driver left in the table
- * @nr_left: entries of it
- * @done: ran; its reply is due
+ * @pos: file position, updated by the operation
+ * @out: results of the operation that go into the reply
+ * @nr_objects: number of objects that the guest gets with the reply
+ * @objects: descriptions of these objects
+ * @data: bytes of the reply; charged to the session unless in the lane's buffer
+ * @data_len: number of bytes of the reply
+ * @data_size: size of @data in bytes
+ * @room: room for the arguments; NULL: they are in the lane's memory, if they need any
+ * @room_stuck: true if memory with the room's key could not be unmapped: the session ends, and
+ *	no other call gets the room
+ * @reach: protection-key rights that the thread had before the call
+ * @scratch: address in the shadow of the memory for the arguments
+ * @scratch_len: length of that memory in bytes
+ * @scratch_mapped: true if the memory was mapped for this call alone
+ * @scratch_low: true if the memory is in the place of demand pages
+ * @segs: place of each segment
+ * @segs_small: memory for @segs that suffices for most calls
+ * @nr_kept: number of KEPT segments that are mapped
+ * @nr_pieces: number of mappings that they consist of
+ * @placed: fds of the FD_IN and EVENT fixups, while they are in the fd table
+ * @arg_fd: fd that is the ioctl's argument, while it is in the fd table
+ * @cards: files of NVIDIA's cards that are in the fd table while the driver runs
+ * @nr_cards: number of entries of @cards
+ * @owned_client: handle of the RM client that has the memory of a MMAP, or 0
+ * @event: number of the event of the EVENT fixup, or 0
+ * @closed_fd: fd number of a file that the call has closed, to be freed; or 0
+ * @left: files that the driver left in the fd table
+ * @nr_left: number of entries of @left
+ * @done: true if the call ran and its reply is not sent yet
  */
 struct vgpu_hcall {
 	struct vgpu_lane *lane;
@@ -1045,56 +1129,59 @@ struct vgpu_hcall {
 
 struct vgpu_call_op {
 	s64 (*run)(struct vgpu_hcall *call);
-	bool mm;	/* class mm: never upcalls */
+	bool mm;	/* class mm: never makes upcalls */
 	bool leave;	/* return to user mode before the reply */
 };
 
 /* --- room.c: what drivers can reach of a shadow's own memory --------------- */
 
 void vgpu_rooms_init(struct vgpu_rooms *rooms);
-/* Makes a private mapping of the shadow's file, whose offset says which key it gets. */
+/* Make a private mapping of the shadow's file; its offset says which key the mapping gets. */
 int vgpu_room_mmap(struct vm_area_struct *vma);
 /*
- * The thread reaches memory of the guest process only, from _begin to _end, and from _take on that
- * which the call's arguments are put into. Those for NVIDIA's driver, and memory that drivers keep,
- * have to be this call's alone, for which others may have to end. Return: 0, -EINTR, -EBUSY (they
- * did not), -ENOMEM.
+ * Restrict what the thread reaches of the shadow's memory. From vgpu_room_begin() to
+ * vgpu_room_end() it reaches only memory of the guest process; from vgpu_room_take() on also
+ * the memory for the call's arguments. Calls that must be alone (vgpu_room_must_be_alone()) may
+ * wait in vgpu_room_take() for a room. Return: 0, -EINTR, -EBUSY (no room became free in time),
+ * -ENOMEM.
  */
 void vgpu_room_begin(struct vgpu_hcall *call);
 int vgpu_room_take(struct vgpu_hcall *call);
 void vgpu_room_end(struct vgpu_hcall *call);
-/* The key of memory that the call's driver can reach. */
+/* Return the protection key of the memory that the call's driver can reach. */
 unsigned int vgpu_room_key(const struct vgpu_hcall *call);
 /*
- * Arguments for NVIDIA's driver are looked at in their place, and must stay so for the driver.
- * Memory that a driver keeps is for that of the call alone.
+ * Check whether the call needs a room that no other call has. Arguments for NVIDIA's driver are
+ * checked in place and must not change before the driver reads them. Memory that a driver keeps
+ * is for the driver of this call alone.
  */
 bool vgpu_room_must_be_alone(const struct vgpu_hcall *call);
 /*
- * Maps zeroed memory that the call's driver can reach: at @addr with MAP_FIXED in @flags, with
- * map_lock held; or in the reserved range. Return: the address or a negative errno.
+ * Map zeroed memory that the call's driver can reach: vgpu_room_map() at @addr if @flags has
+ * MAP_FIXED, with map_lock held; vgpu_room_map_reserved() in the reserved range.
+ * Return: the address or a negative errno.
  */
 unsigned long vgpu_room_map(struct vgpu_hcall *call, unsigned long addr, size_t len,
 			    unsigned long flags);
 unsigned long vgpu_room_map_reserved(struct vgpu_hcall *call, size_t len);
 
-/* Runs the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */
+/* Run the CALL in call->msg. Return: 0, or -EPROTO for a malformed one. */
 int vgpu_call_run(struct vgpu_hcall *call);
 int vgpu_call_send_reply(struct vgpu_hcall *call);
-/* Frees what the call holds, once its reply is sent or can't be. */
+/* Free what the call holds, when its reply is sent or cannot be sent. */
 void vgpu_call_finish(struct vgpu_hcall *call);
-/* The host refuses: returns @error. */
+/* Mark the call as refused by the host. Return: @error. */
 s64 vgpu_call_refuse(struct vgpu_hcall *call, int error);
-/* Room for @len bytes in call->data. */
+/* Allocate @len bytes at call->data. */
 int vgpu_call_alloc_data(struct vgpu_hcall *call, u32 len);
-/* @len zeroed bytes of the shadow's memory at call->scratch. */
+/* Provide @len zeroed bytes of the shadow's memory at call->scratch. */
 int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len);
-/* Likewise at @addr, below 4 GiB, where the guest has made room. */
+/* Provide @len zeroed bytes at @addr, below 4 GiB, which the guest keeps free for the call. */
 int vgpu_call_map_low(struct vgpu_hcall *call, u64 addr, size_t len);
 u16 vgpu_call_nr(const struct vgpu_hcall *call);
-/* The call in call->msg could not even be received whole. */
+/* Make @error the result of the call in call->msg, which could not be received completely. */
 void vgpu_call_reject(struct vgpu_hcall *call, int error);
-/* The guest will not get the objects of the reply. */
+/* Take back the objects of the reply, as the guest will not get them. */
 void vgpu_call_take_back(struct vgpu_hcall *call);
 
 static inline u32 vgpu_seg_len(const struct vgpu_hcall *call, u32 i)
@@ -1115,11 +1202,11 @@ s64 vgpu_fops_read(struct vgpu_hcall *call);
 s64 vgpu_fops_write(struct vgpu_hcall *call);
 s64 vgpu_fops_llseek(struct vgpu_hcall *call);
 s64 vgpu_fops_fdinfo(struct vgpu_hcall *call);
-/* The guest may ask for what the file's driver adds to /proc/PID/fdinfo. */
+/* Check whether the guest may read what the driver adds to /proc/PID/fdinfo. */
 bool vgpu_fops_has_fdinfo(const struct vgpu_object *object);
 s64 vgpu_ioctl_run(struct vgpu_hcall *call);
 s64 vgpu_poll_run(struct vgpu_hcall *call);
-/* An ioctl is over: tells what the object is ready for, if the guest wants to hear of it. */
+/* Add what the object is ready for to the reply of an ioctl, if the guest gets such answers. */
 void vgpu_poll_after(struct vgpu_hcall *call, u32 number);
 s64 vgpu_mapping_mmap(struct vgpu_hcall *call);
 s64 vgpu_mapping_bind(struct vgpu_hcall *call);
@@ -1127,85 +1214,96 @@ s64 vgpu_mapping_protect(struct vgpu_hcall *call);
 s64 vgpu_mapping_read_pages(struct vgpu_hcall *call);
 s64 vgpu_mapping_write_pages(struct vgpu_hcall *call);
 
-/* Apply queued unmaps up to control message @seq (all: U64_MAX) in the shadow that is current. */
+/* Apply queued unmaps up to control message @seq (U64_MAX: all). Context: current is the shadow. */
 int vgpu_mapping_apply_unmaps(struct vgpu_session *session, struct file *shadow, u64 seq);
-/* Some of them are still to be applied. */
+/* Check whether any unmap up to @seq is not applied yet. */
 bool vgpu_mapping_unmaps_due(struct vgpu_session *session, u64 seq);
 int vgpu_mapping_queue_unmap(struct vgpu_session *session, u64 seq, u64 addr, u64 len);
 /*
- * Zeroed memory at [addr, addr + len) of the shadow, in the place of demand pages,
- * and back. Return: 0; -EINVAL: there is something else; -ENOMEM, -EINTR.
+ * Map zeroed memory at [addr, addr + len) of the shadow in place of demand pages;
+ * vgpu_mapping_displace() restores the demand pages.
+ * Return: 0; -EINVAL: something else is mapped there; -ENOMEM, -EINTR.
  */
 int vgpu_mapping_place(struct vgpu_hcall *call, u64 addr, u64 len);
 void vgpu_mapping_displace(struct vgpu_lane *lane, u64 addr, u64 len);
-/* [addr, end) holds nothing but demand pages. map_lock is held. */
+/* Check that only demand pages are at [addr, end). Context: map_lock is held. */
 bool vgpu_mapping_vacant_locked(struct vgpu_session *session, u64 addr, u64 end);
 void vgpu_mapping_drop_all(struct vgpu_session *session);
-/* Forget them, when nobody finds the session any more. */
+/* Free unmaps that were never applied, when the session cannot be found any more. */
 void vgpu_mapping_drop_unmaps(struct vgpu_session *session);
 
 /* --- fixup.c -------------------------------------------------------------- */
 
 /* Put pointers and fds into the placed segments. */
 int vgpu_fixup_apply(struct vgpu_hcall *call);
-/* Put an fd of object @id, the ioctl's argument, into the table. Return: it, or -errno. */
+/*
+ * Install an fd of object @id, the ioctl's argument, in the fd table.
+ * Return: the fd, or a negative errno.
+ */
 int vgpu_fixup_arg_fd(struct vgpu_hcall *call, u32 id);
-/* Make them the guest's own again in the gathered reply. */
+/* Restore the guest's own pointers and fds in the gathered reply. */
 void vgpu_fixup_undo_all(struct vgpu_hcall *call);
-/* Take out of the fd table what these two put there, even in part. */
+/* Remove the fds that vgpu_fixup_apply() and vgpu_fixup_arg_fd() installed, even in part. */
 void vgpu_fixup_remove_fds(struct vgpu_hcall *call);
-/* The call failed: its event is no more. */
+/* Cancel the event of a call that failed. */
 void vgpu_fixup_cancel_event(struct vgpu_hcall *call);
 /*
- * What is left in the fd table came from the driver: becomes objects of the
- * reply, or is closed. Return: the result of the call.
+ * Turn the files that the driver left in the fd table into objects of the reply, or close them.
+ * Return: the result of the call.
  */
 s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result);
 
 /* --- fdtable.c ------------------------------------------------------------ */
 
-/* current's table is its own and holds nothing but @lane. */
+/* Check that the fd table of current is not shared and holds nothing but @lane. */
 bool vgpu_fdtable_is_private(struct file *lane);
 int vgpu_fdtable_install(struct file *file);
 /*
- * Serves one call. Takes the reference of @object over, and puts its file at the number that the
- * object has, if it has one. Return: the fd, or -errno.
+ * Install the file of @object for one call, at the object's fixed number if it has one.
+ * Consumes the caller's reference of @object. Return: the fd, or a negative errno.
  */
 int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed);
-/* The number may be none of an object. */
+/* Remove a placed file from the fd table; placed->object may be NULL. */
 void vgpu_fdtable_remove(struct vgpu_fd *placed);
 /*
- * Take everything but @lane out of the table; @fds gets the first @max of them,
- * with a reference each. Return: how many there were.
+ * Take all files but @lane out of the fd table. @fds gets the first @max of them, with a
+ * reference each. Return: number of files that were taken out.
  */
 unsigned int vgpu_fdtable_take(struct file *lane, struct vgpu_fd *fds, unsigned int max);
 
 /* --- card.c: files that NVIDIA's driver looks for ------------------------- */
 
-/* @object is of an export of that driver. */
+/* Check whether @object is a file of an export of NVIDIA's driver. */
 bool vgpu_card_is_nvidia(const struct vgpu_object *object);
-/* The number of the card that @object is a file of, or -1. */
+/* Return the number of the card that @object is a file of, or -1. */
 int vgpu_card_of(const struct vgpu_object *object);
-/* The session's process has @object open. Return: 0 or -ENOMEM. */
+/* Note that the session's process has @object open. Return: 0 or -ENOMEM. */
 int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object);
-/* The session's process has closed object @id, which may be any. */
+/* Forget object @id, which the session's process has closed; any object may be given. */
 void vgpu_card_forget(struct vgpu_session *session, u32 id);
-/* One file of each card that it has open, in the table of @call's thread. Return: 0 or -errno. */
+/*
+ * Install one file of each card that the session's process has open in the fd table.
+ * Return: 0 or a negative errno.
+ */
 int vgpu_card_place(struct vgpu_hcall *call);
 void vgpu_card_remove(struct vgpu_hcall *call);
 
 /* --- owned.c: memory of NVIDIA's driver that shadows map ------------------- */
 
-/* NVIDIA's driver has done @cmd, with the argument at @arg: it may be what a file maps now. */
+/*
+ * Learn which memory a file maps after NVIDIA's driver has successfully done @cmd with the
+ * argument at @arg.
+ */
 void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg);
 /*
- * A MMAP of a card or of nvidiactl is to map a file of the module's own, which keeps the memory,
- * and any other one the guest's. Return: that file, with a reference, or an ERR_PTR().
+ * Choose the file that a MMAP maps: for a card or nvidiactl a new file of the module's own,
+ * which keeps the memory; for all others the guest's file. Return: the file with a reference,
+ * or an ERR_PTR().
  */
 struct file *vgpu_owned_file(struct vgpu_hcall *call);
-/* @file, which vgpu_owned_file() has returned, is mapped, or will not be. */
+/* Clean up after @file, from vgpu_owned_file(), was mapped or its mapping has failed. */
 void vgpu_owned_done(struct vgpu_hcall *call, struct file *file);
-/* @object is being freed. */
+/* Free what is known of the memory of @object, which is being freed. */
 void vgpu_owned_forget(struct vgpu_object *object);
 
 /* --- lane.c --------------------------------------------------------------- */
@@ -1221,49 +1319,52 @@ struct vgpu_lane {
 	struct vgpu_conn conn;
 	struct task_struct *task;
 	bool ready;
-	/* An eventfd for the next call that wants one; NULL: to be brought. */
+	/* Eventfd for the next call that needs one; NULL: the thread has to bring one. */
 	struct file *event;
 	u64 seq;
-	/* Objects of the last reply that the guest has yet to acknowledge. */
+	/* True if the guest has yet to acknowledge objects of the last reply. */
 	bool unacked;
-	/* The guest has cancelled call @seq. */
+	/* True if the guest has cancelled call @seq. */
 	bool cancelled;
-	/* The last call was a CLOSE, which the guest may repeat by a message. */
+	/* True if the last call was a CLOSE, which the guest may repeat by a message. */
 	bool closes;
-	/* An upcall was not answered in time: the call's reply is the last message. */
+	/* True if an upcall was not answered in time: the call's reply is the last message. */
 	bool last;
-	/* For bytes of long messages, or NULL; only its thread uses it. */
+	/* Slot for the bytes of long messages, or NULL; used by the lane's thread only. */
 	struct vgpu_slot *slot;
-	/* Bytes already counted. */
+	/* Number of bytes that lane_count_bytes() has counted already. */
 	u64 rx_counted;
 	u64 tx_counted;
 	u8 *buf;
 	u8 *reply_buf;
 	unsigned long scratch;
 	size_t scratch_len;
-	/* Beyond this all of the scratch memory is zero. */
+	/* Number of bytes of the scratch memory that may not be zero. */
 	size_t scratch_used;
-	/* The shadow's memory has protection keys. */
+	/* True if the shadow's memory has protection keys. */
 	bool keys;
 	unsigned int room_last;
 	struct vgpu_hcall call;
 
-	/* Fetches of the running call; only its thread looks at them. */
+	/* Fetches of the running call; accessed by the lane's thread only. */
 	u64 fault_addr;
 	bool fault_failed;
 	u64 fetch_addr;
 	bool gating;
-	/* Where a driver that reads on would fault next, and how much it then gets. */
+	/* Read-ahead: next address if the driver reads on; number of pages of the last fetch. */
 	struct vgpu_ahead ahead;
-	/* It needed more pages or time than it may have, or any: an errno. */
+	/*
+	 * Errno if the call needed more pages or time than it may have, or any page without the
+	 * right to one, or if there was no memory; else 0.
+	 */
 	int limited;
-	/* A driver waits for upcalls, and for how long it has, in nanoseconds. */
+	/* True while the call's driver runs; time that it has waited for upcalls in nanoseconds. */
 	bool driving;
 	u64 upcall_ns;
-	/* Time that drivers had waited for the guest when the call began; its lane writes it. */
+	/* Result of vgpu_guest_call() when the call began; written by the lane's thread. */
 	u64 guest_call;
 
-	/* What a cancel may do. */
+	/* State for cancels; protected by @lock. */
 	spinlock_t lock;
 	bool running;
 	bool upcalling;
@@ -1272,24 +1373,27 @@ struct vgpu_lane {
 
 int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock_fd,
 		     struct file **file);
-/* The lane of @session that runs on current, if its call may upcall. */
+/*
+ * Find the lane of @session that current serves. Return: the lane; NULL if there is none, or if
+ * its call may not make upcalls.
+ */
 struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session);
-/* The lane's call has given a reference back. */
+/* Note that the lane's call has given a reference back. */
 void vgpu_lane_closes(struct vgpu_lane *lane);
 /**
  * vgpu_lane_upcall - ask the guest something in the middle of a call
- * @lane: whose call is running on current
+ * @lane: lane whose call is running on current
  * @vec: the request, header first
- * @nr: entries
- * @len: bytes together
- * @type: of the answer
- * @answer: its fixed part; seq and type are right, the rest is checked
- * @answer_len: length of that
- * @data: what follows it unless it is an error
- * @nr_data: entries
+ * @nr: number of entries of @vec
+ * @len: number of bytes in @vec
+ * @type: type of the answer
+ * @answer: buffer for the fixed part of the answer, which is checked completely
+ * @answer_len: length of the fixed part in bytes
+ * @data: buffers for the bytes that follow it in a successful answer
+ * @nr_data: number of entries of @data
  *
- * Return: 0; -EFAULT when the lane is over (deadline, death, nonsense); -ENOBUFS
- * when the call or the guest has used up its time for upcalls.
+ * Return: 0; -EFAULT when the lane is over (deadline, death, a malformed answer); -ENOBUFS when
+ * the call or the guest has used up its time for upcalls.
  */
 int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t len, u16 type,
 		     void *answer, u32 answer_len, const struct kvec *data, unsigned int nr_data);
@@ -1299,13 +1403,17 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 extern const struct vm_operations_struct vgpu_demand_vm_ops;
 
 int vgpu_demand_mmap(struct vgpu_session *session, struct vm_area_struct *vma);
-/* A call starts. Return: 0 or -EINTR. */
+/* Begin a call. Return: 0 or -EINTR. */
 int vgpu_demand_begin(struct vgpu_lane *lane);
-/* Its driver is done: send what it wrote. Return: 0, -ENOBUFS (a limit), or another errno. */
+/*
+ * End a call: send what its driver wrote.
+ * Return: 0; -ENOBUFS: the call needed more pages or time than it may have; -EOPNOTSUPP: it
+ * needed a page and may have none; or another errno.
+ */
 int vgpu_demand_end(struct vgpu_lane *lane);
 /*
- * mmap() of the shadow's file over [addr, addr + len) and its demand neighbours.
- * map_lock is held.
+ * Map the shadow's file over [addr, addr + len) and its demand neighbours, as one VMA.
+ * Context: map_lock is held.
  */
 int vgpu_demand_cover(struct vgpu_session *session, struct file *shadow, u64 addr, u64 len);
 static inline bool vgpu_demand_vma(const struct vgpu_session *session,
@@ -1317,40 +1425,44 @@ static inline bool vgpu_demand_vma(const struct vgpu_session *session,
 /* --- page.c --------------------------------------------------------------- */
 
 void vgpu_page_init(struct vgpu_demand *demand);
-/* No lane and no VMA is left. */
+/* Free all pages, when no lane and no VMA is left. */
 void vgpu_page_fini(struct vgpu_session *session);
-/* May be mapped: fresh for every running call, and nobody works on it. */
+/* Check that @page may be mapped: it is fresh for every running call, and not claimed. */
 bool vgpu_page_usable(const struct vgpu_demand *demand, const struct vgpu_page *page);
-/* A new page, claimed, or an error: -ENOBUFS at the limit. */
+/*
+ * Add a new page, claimed by the caller. Return: the page, or an ERR_PTR(): -ENOBUFS at the
+ * limit.
+ */
 struct vgpu_page *vgpu_page_add_locked(struct vgpu_session *session, u64 addr);
 void vgpu_page_unclaim_locked(struct vgpu_demand *demand, struct vgpu_page *page);
-/* What was written to it is in the guest, or of no interest any more. */
+/* Mark @page as clean: its changes were sent to the guest, or are of no interest. */
 void vgpu_page_clean_locked(struct vgpu_demand *demand, struct vgpu_page *page);
 /*
- * Wait until claims ended since there were @claims, with a deadline. Return: 0, -EINTR, -ENOBUFS
- * (a driver would wait, and the guest's time is used up).
+ * Wait, with a deadline, until the number of ended claims is not @claims any more.
+ * Return: 0, also at the deadline; -EINTR; -ENOBUFS: a driver would wait, and the guest's time is
+ * used up.
  */
 int vgpu_page_wait_claims(struct vgpu_lane *lane, u64 claims);
 void vgpu_page_zap(struct vgpu_session *session, u64 addr, u64 len);
 void vgpu_page_zap_all(struct vgpu_session *session);
-/* A page that came with the call. */
+/* Store a page that came with the call. */
 void vgpu_page_store(struct vgpu_lane *lane, u64 addr, const void *data);
-/* A call is over: free what no running call may use any more. */
+/* End a call: free the pages that no running call may use any more. */
 void vgpu_page_expire(struct vgpu_session *session);
 
 /* --- fetch.c -------------------------------------------------------------- */
 
 /*
- * Makes the page at @addr usable, if it can, and perhaps some up to @end. Called
- * without the mmap lock. Return: 0: look again; else the address is bad.
+ * Make the page at @addr usable, if possible, and perhaps some more up to @end.
+ * Context: the mmap lock is not held. Return: 0: look again; else the address is bad.
  */
 int vgpu_fetch_page(struct vgpu_session *session, struct vgpu_lane *lane, u64 addr, u64 end);
 
 /* --- writeback.c ---------------------------------------------------------- */
 
-/* Sends all that is dirty. */
+/* Send all dirty pages to the guest. */
 int vgpu_writeback_all(struct vgpu_lane *lane);
-/* Sends one page, claimed by the caller, and ends the claim. */
+/* Send one page, which the caller has claimed, and end the claim. */
 int vgpu_writeback_page(struct vgpu_lane *lane, struct vgpu_page *page);
 
 #endif /* VGPU_HOST_H */
