@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The agent: the file of /dev/vgpu-host through which vgpud sets up exports and
- * peers and hears what became of them.
+ * The agent: the file of /dev/vgpu-host by which vgpud sets up exports and peers, and is
+ * notified of the ends of peers and sessions.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
@@ -19,7 +19,7 @@
 #define AGENT_FETCH_TIMEOUT_MAX_MS	60000
 #define AGENT_PATIENCE_MAX_MS		3600000
 
-/* The agent that is now; old ones whose peers still end are found by nobody. */
+/* The current agent. Earlier ones whose peers are still ending cannot be found. */
 static DEFINE_MUTEX(agent_mutex);
 static struct vgpu_agent *agent_current;
 
@@ -135,7 +135,10 @@ static int agent_become(void *data, struct file *file, struct vgpu_cmd *cmd)
 	return ret;
 }
 
-/* Called with agent->lock held. Return: the peer, with a reference, or NULL. */
+/*
+ * Find the peer with number @id. Context: agent->lock is held.
+ * Return: the peer with a reference, or NULL.
+ */
 static struct vgpu_peer *agent_find_peer(struct vgpu_agent *agent, u32 id)
 {
 	struct vgpu_peer *peer = xa_load(&agent->peers, id);
@@ -199,7 +202,7 @@ static int agent_export_file(void *data, struct file *file, struct vgpu_cmd *cmd
 	return vgpu_file_set(data, cmd->arg);
 }
 
-/* A guest is told of memory that is kept only what is so. */
+/* Check features: KEEP_ALONE needs KEEP, and a processor with protection keys. */
 static bool agent_features_ok(u64 features)
 {
 	if (features & ~VGPU_FEATURES)
@@ -222,7 +225,7 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 		return PTR_ERR(peer);
 
 	mutex_lock(&agent->lock);
-	/* Reserved first, published when nothing can fail any more. */
+	/* The number is reserved first; the peer is published when nothing can fail any more. */
 	ret = xa_alloc_cyclic(&agent->peers, &peer->id, NULL, XA_LIMIT(1, INT_MAX),
 			      &agent->next_peer, GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
@@ -235,11 +238,11 @@ static int agent_peer_add(void *data, struct file *file, struct vgpu_cmd *cmd)
 	if (ret)
 		goto err_free_id;
 	/*
-	 * The entry is there, so nothing is allocated. The thread takes it out
-	 * again under agent->lock, so not before.
+	 * The entry exists, so nothing is allocated. The peer's thread erases it under
+	 * agent->lock, which is held, so it cannot do so before.
 	 */
 	xa_store(&agent->peers, peer->id, peer, GFP_KERNEL_ACCOUNT);
-	/* It may have a window. */
+	/* The peer may have a window. */
 	vgpu_offer_kick(peer);
 	mutex_unlock(&agent->lock);
 	return 0;
@@ -451,7 +454,7 @@ static const struct vgpu_cmd_op agent_ops[] = {
 	VGPU_CMD(VGPU_HOST_WINDOW_STAT, struct vgpu_host_window_stat, agent_window_stat),
 };
 
-/* NULL until the file has become the agent. */
+/* Return the agent of @file, or NULL until the file has become one. */
 static struct vgpu_agent *agent_of(struct file *file)
 {
 	/* Pairs with agent_become(). */
@@ -536,7 +539,7 @@ static int agent_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
-/* Ends every peer. They finish by themselves: our fd table may hold their shadows' files. */
+/* End all peers without waiting: the caller's fd table may hold the files of their shadows. */
 static int agent_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_agent *agent = file->private_data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls: from a received message to its reply. The message is private memory and
- * checked once; then a row of the table says who runs it.
+ * Calls: from a received message to its reply. The message is in private memory and is checked
+ * once. Then an entry of the table says which function runs it.
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -15,7 +15,7 @@
 #include "compat.h"
 #include "trace.h"
 
-/* Each reply tells when its call came and when it was sent. */
+/* Run a CLOCK call: each reply tells when its call came and when the reply was sent. */
 static s64 call_clock(struct vgpu_hcall *call)
 {
 	return 0;
@@ -39,7 +39,7 @@ static const struct vgpu_call_op call_ops[] = {
 	[VGPU_OP_WRITE_PAGES]	= { .run = vgpu_mapping_write_pages, .mm = true },
 };
 
-/* A call that never came as far as its operation. */
+/* Operation of a call that was rejected before its own operation was known. */
 static const struct vgpu_call_op call_no_op = { .mm = true };
 
 u16 vgpu_call_nr(const struct vgpu_hcall *call)
@@ -120,9 +120,12 @@ int vgpu_call_alloc_scratch(struct vgpu_hcall *call, size_t len)
 		used = &call->room->used;
 		room = VGPU_ROOM_LEN;
 	}
-	/* Memory of calls that must be alone is new: a device may have pinned what others had. */
+	/*
+	 * Calls that must be alone get new memory: a device may have pinned memory of an
+	 * earlier call.
+	 */
 	if (len <= room && !vgpu_room_must_be_alone(call)) {
-		/* What an earlier call left must not be seen past the end either. */
+		/* Bytes of an earlier call must not be visible behind the end, either. */
 		if (clear_user((void __user *)addr, max(len, *used)))
 			return -EFAULT;
 		*used = len;
@@ -196,7 +199,7 @@ static void call_free_msg(struct vgpu_hcall *call)
 
 /* --- running -------------------------------------------------------------- */
 
-/* Flags that fcntl() changes reach the driver through its file. */
+/* Apply flags that fcntl() changes in the guest: a driver reads them from its file. */
 static void call_set_f_flags(struct file *file, u32 flags)
 {
 	const unsigned int mask = O_NONBLOCK | O_APPEND;
@@ -209,7 +212,10 @@ static void call_set_f_flags(struct file *file, u32 flags)
 	spin_unlock(&file->f_lock);
 }
 
-/* Of operations that have no fixups, so that nothing explains an fd. */
+/*
+ * Close files that the driver of an operation without fixups left in the table: no fixup
+ * explains them.
+ */
 static s64 call_close_strays(struct vgpu_hcall *call, s64 result)
 {
 	struct vgpu_peer *peer = call->lane->session->peer;
@@ -233,7 +239,7 @@ static s64 call_do(struct vgpu_hcall *call)
 	int ret;
 
 	ret = vgpu_control_wait(lane, le64_to_cpu(msg->control_seq));
-	/* References have numbers, so a CLOSE may come early, but it should not be lost. */
+	/* References have numbers, so a CLOSE may run early; but it should not be lost. */
 	if (ret && le16_to_cpu(msg->op) != VGPU_OP_CLOSE)
 		return vgpu_call_refuse(call, ret);
 	if (msg->object && le16_to_cpu(msg->op) != VGPU_OP_CLOSE) {
@@ -251,19 +257,22 @@ static s64 call_do(struct vgpu_hcall *call)
 	result = call->op->run(call);
 	if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
 		result = call_close_strays(call, result);
-	/* What the driver wrote is in the guest before the reply is. */
+	/* The guest gets what the driver wrote before it gets the reply. */
 	ret = vgpu_demand_end(lane);
 	if (lane->last) {
-		/* Whatever the driver made of it. */
+		/* The call has failed, whatever the driver made of the missing page. */
 		call->flags |= VGPU_REPLY_LAST;
 		ret = ret ?: -EFAULT;
 	}
 	if (ret) {
 		vgpu_call_take_back(call);
-		/* The driver saw a bad address; that it was a limit is ours to say. */
+		/*
+		 * The driver saw a bad address, but the guest is told that the cause was a
+		 * limit.
+		 */
 		if (ret == -ENOBUFS || ret == -EOPNOTSUPP || ret == -ENOMEM)
 			return vgpu_call_refuse(call, ret);
-		/* Segments of an ioctl go back in any case, a failed READ has no bytes. */
+		/* Segments of an ioctl go back even after a failure; a failed READ has no bytes. */
 		if (le16_to_cpu(msg->op) != VGPU_OP_IOCTL)
 			call->data_len = 0;
 		result = -EFAULT;
@@ -329,7 +338,10 @@ void vgpu_call_reject(struct vgpu_hcall *call, int error)
 	call->done = true;
 }
 
-/* After a close: the file is released, as the thread has been in user mode since. */
+/*
+ * Free the fd number of a closed file, which is released: the thread has been in user mode
+ * since.
+ */
 static void call_free_fd(struct vgpu_hcall *call)
 {
 	vgpu_object_free_fd(call->lane->session->peer, call->closed_fd);
@@ -359,7 +371,7 @@ int vgpu_call_send_reply(struct vgpu_hcall *call)
 	memcpy(&reply.out, &call->out, sizeof(reply.out));
 	call_free_fd(call);
 	reply.clock_out = cpu_to_le64(ktime_get_ns());
-	/* No deadline: a guest that does not read keeps its own lane busy. */
+	/* No deadline is needed: a guest that does not read blocks only its own lane. */
 	return vgpu_arena_send(call->lane, vec, ARRAY_SIZE(vec), len, 0);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who calls a driver. in_compat_syscall(), by which drivers tell a 32-bit
- * program's structs, is a bit that the entry of a system call sets for its thread
- * and that the way out clears. It is set here around the driver's function alone:
- * with a shadow that entered by a 32-bit system call it would hold for all that
- * the module does for it, and the memory that it maps for a call would be looked
- * for below 4 GiB, where all belongs to the guest.
+ * Calls of a driver on behalf of a 32-bit program. Drivers recognize the structs of such a
+ * program by in_compat_syscall(). It reads a bit of the thread (TS_COMPAT), which the entry of a
+ * system call sets and the way out clears. The module sets the bit only around the driver's
+ * function. If the shadow entered by a 32-bit system call instead, the bit would be set for
+ * everything that the module does: memory for a call would then be mapped below 4 GiB, where all
+ * addresses belong to the guest.
  */
 #ifndef VGPU_CALLER_H
 #define VGPU_CALLER_H
@@ -15,7 +15,7 @@
 
 #include "host.h"
 
-/* This kernel's drivers can be told. */
+/* True if the drivers of this kernel can serve 32-bit programs. */
 #define VGPU_CALLER_COMPAT	IS_ENABLED(CONFIG_IA32_EMULATION)
 
 static inline bool vgpu_caller_is_compat(const struct vgpu_hcall *call)
@@ -29,7 +29,7 @@ static inline void vgpu_caller_begin(const struct vgpu_hcall *call)
 		current_thread_info()->status |= TS_COMPAT;
 }
 
-/* Shadows enter by 64-bit system calls, so it was not set before. */
+/* Clear the bit. Shadows enter by 64-bit system calls, so it was not set before the call. */
 static inline void vgpu_caller_end(void)
 {
 	current_thread_info()->status &= ~TS_COMPAT;

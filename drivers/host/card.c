@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of NVIDIA's cards. That driver gives a card to callers only that have a file of it open,
- * whatever file they ask by, and looks for one in the fd table of whoever calls. Tables of lanes
- * hold nothing between calls, so a session remembers which of the guest's objects its process
- * has open, and one file of each card is in the table while the driver runs.
+ * Files of NVIDIA's cards. That driver gives a card only to callers that have a file of the
+ * card open, whatever file they ask by, and looks for one in the caller's fd table. The tables
+ * of lanes hold nothing between calls. So a session remembers which of the guest's objects its
+ * process has open, and one file of each card is in the table while the driver runs.
  *
- * No thread of the shadow finds it there: the table is this thread's alone, and the file has left
- * it before the thread is in user mode again, where somebody may have taken it over.
+ * No other thread of the shadow finds the file there: the table belongs to this thread alone.
+ * The file has left the table before the thread is in user mode again, where the shadow may
+ * have been taken over.
  */
 #include <linux/bitmap.h>
 #include <linux/kdev_t.h>
@@ -15,7 +16,7 @@
 #include "host.h"
 #include "nvidia_rm.h"
 
-/* These minors of NVIDIA's are cards, those behind them are files that cards share. */
+/* Number of NVIDIA's minors that are cards; higher minors are files that all cards share. */
 #define CARD_MINORS	248
 
 bool vgpu_card_is_nvidia(const struct vgpu_object *object)
@@ -39,7 +40,10 @@ void vgpu_card_forget(struct vgpu_session *session, u32 id)
 		atomic_dec(&session->nr_cards);
 }
 
-/* A file can be closed by other sessions of the guest, and by none: they do not look here. */
+/*
+ * Forget files that the guest has closed by another session or by a message, which did not
+ * update this table.
+ */
 static void card_forget_closed(struct vgpu_session *session)
 {
 	struct vgpu_object *object;
@@ -65,7 +69,10 @@ int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object
 	entry = xa_mk_value(card);
 	if (xa_load(&session->cards, object->id) == entry)
 		return 0;
-	/* The guest has no more files open, this one included: some of those are closed. */
+	/*
+	 * The session remembers at least as many files as the guest has open, this one
+	 * included. So some of them are closed.
+	 */
 	if (atomic_read(&session->nr_cards) >= READ_ONCE(session->peer->nr_objects))
 		card_forget_closed(session);
 	old = xa_store(&session->cards, object->id, entry, GFP_KERNEL_ACCOUNT);
@@ -76,7 +83,7 @@ int vgpu_card_add(struct vgpu_session *session, const struct vgpu_object *object
 	return 0;
 }
 
-/* Takes the reference of @object over. */
+/* Install the file of @object in the fd table. Consumes the caller's reference of @object. */
 static int card_install(struct vgpu_hcall *call, struct vgpu_object *object)
 {
 	int fd = vgpu_fdtable_place(object, &call->cards[call->nr_cards]);
@@ -93,7 +100,10 @@ static void card_note_file(const struct vgpu_hcall *call, const struct vgpu_fd *
 		vgpu_tgid_use(call->lane->session->tgid, placed->object);
 }
 
-/* Files that the call names may be registered with its own: what is made by that is theirs. */
+/*
+ * Note the files that the process uses. A file that the call names may be registered with the
+ * file of the call, and then the driver's clients belong to both.
+ */
 static void card_note_process(const struct vgpu_hcall *call)
 {
 	u32 nr = call->placed ? le16_to_cpu(call->view.call->nr_fixups) : 0, i;
@@ -116,7 +126,7 @@ int vgpu_card_place(struct vgpu_hcall *call)
 	if (!vgpu_card_is_nvidia(call->object))
 		return 0;
 	card_note_process(call);
-	/* A process that has it from another one has not opened it. */
+	/* A process that has the file from another process did not open it by a call. */
 	ret = vgpu_card_add(session, call->object);
 	xa_for_each(&session->cards, id, entry) {
 		if (ret || call->nr_cards == VGPU_CARDS_MAX)
@@ -125,7 +135,7 @@ int vgpu_card_place(struct vgpu_hcall *call)
 		if (test_bit(card, placed))
 			continue;
 		object = vgpu_object_find(session->peer, id);
-		/* Its number may be another object's by now. */
+		/* The number may belong to another object by now. */
 		if (!object || vgpu_card_of(object) != card) {
 			vgpu_card_forget(session, id);
 			if (object)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Control ioctls: one table for each role of a file, one contract for all (see
+ * Control ioctls: a table for each role of a file, and one contract for all of them (see
  * uapi/linux/vgpu_host.h).
  */
 #include <linux/errno.h>
@@ -37,7 +37,7 @@ long vgpu_cmd_run(const struct vgpu_cmd_op *ops, unsigned int nr, void *data, st
 		return -EFAULT;
 	if (cmd.user_size < op->size)
 		return -EINVAL;
-	/* -E2BIG if what we don't know is not zero. */
+	/* The function returns -E2BIG if members that this module does not know are not zero. */
 	ret = copy_struct_from_user(buf, op->size, cmd.user, cmd.user_size);
 	if (ret)
 		return ret;

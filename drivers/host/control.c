@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The control connection of a peer: a thread that reads it and ends the peer
- * when it is over, and work that sends what is news to the guest.
+ * The control connection of a peer: a thread that reads it and tears the peer down when the
+ * connection ends, and a work item that sends news to the guest.
  *
- * Closes and unmaps are one-way and numbered, and calls name the number up to
- * which they must be applied. The thread only takes them in: a driver's
- * ->release may take long, and a peer whose pings stay unanswered is lost. Closes
- * are applied in order by work of the peer, unmaps by the shadow that they
- * concern (mapping.c).
+ * Closes and unmaps have no reply and are numbered. Each call names the number up to which they
+ * must be applied before it. The thread only takes them in: a driver's ->release may take long,
+ * and a peer whose pings are not answered is lost. A work item of the peer applies closes in
+ * order. An unmap is applied by the shadow that it concerns (mapping.c).
  */
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -15,12 +14,13 @@
 
 #include "host.h"
 
-/* Guests that don't read their control connection for so long lose it. */
+/* A guest that does not read its control connection for this time loses it. */
 #define CONTROL_SEND_TIMEOUT_MS	5000
 
 /*
- * Messages that lead to nothing but an answer are taken in no faster than this, beyond a burst: the
- * thread that reads them is the host's own, and no control group of the guest's pays for it.
+ * Idle messages lead to nothing but a reply. Beyond a burst they are taken in at this rate
+ * only: the thread that reads them is the host's own, and is not charged to a control group of
+ * the guest.
  */
 #define CONTROL_IDLE_MS		10
 #define CONTROL_IDLE_BURST_MS	1000
@@ -42,7 +42,7 @@ static void control_tx_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, tx_work);
 
-	/* The window first: programs may begin with the exports. */
+	/* The window is sent first, as programs may begin when the exports are there. */
 	if (!vgpu_offer_announce(peer) && !vgpu_grant_announce(peer) &&
 	    !vgpu_poll_announce(peer) && !vgpu_event_announce(peer))
 		vgpu_kept_announce(peer);
@@ -53,7 +53,7 @@ void vgpu_control_kick(struct vgpu_peer *peer)
 	queue_work(vgpu_host_patient_wq, &peer->tx_work);
 }
 
-/* The next object to be closed; its place in the order is kept in closing_seq. */
+/* Take the next object to be closed; closing_seq keeps its place in the order. */
 static struct vgpu_object *control_next_close(struct vgpu_peer *peer)
 {
 	struct vgpu_object *object;
@@ -64,7 +64,7 @@ static struct vgpu_object *control_next_close(struct vgpu_peer *peer)
 		list_del_init(&object->close_node);
 	peer->closing_seq = object ? object->close_seq : 0;
 	spin_unlock(&peer->closes_lock);
-	/* What was closed before it is applied now. */
+	/* The close before this one is applied now. */
 	wake_up_all(&peer->wait);
 	return object;
 }
@@ -72,7 +72,10 @@ static struct vgpu_object *control_next_close(struct vgpu_peer *peer)
 static void control_close_work(struct work_struct *work)
 {
 	struct vgpu_peer *peer = container_of(work, struct vgpu_peer, close_work);
-	/* The deadline is one for all objects found here, as later calls wait for all of them. */
+	/*
+	 * The deadline is common to all objects that are found here, as later calls wait for
+	 * all of them.
+	 */
 	unsigned long flush_by = vgpu_object_flush_by();
 	struct vgpu_object *object;
 	unsigned long flushed;
@@ -83,9 +86,9 @@ static void control_close_work(struct work_struct *work)
 		vgpu_object_flush(object, flush_by);
 		flushed = jiffies;
 		vgpu_object_put(object);
-		/* How long the driver's ->release takes is nothing of the next one's. */
+		/* The time of the driver's ->release does not count for the next object. */
 		flush_by += jiffies - flushed;
-		/* Other work closes it, and calls may wait for that. */
+		/* Another work item puts the file, and calls may wait for that. */
 		if (leave)
 			wait_event_idle(peer->wait, vgpu_leave_settled(peer, leave));
 	}
@@ -112,7 +115,7 @@ int vgpu_control_wait(struct vgpu_lane *lane, u64 seq)
 	struct vgpu_peer *peer = session->peer;
 	long ret;
 
-	/* The end of the lane wakes nobody here, so look now and then. */
+	/* The end of the lane wakes no thread here, so check for it now and then. */
 	while (!control_applied(session, seq)) {
 		ret = wait_event_killable_timeout(peer->wait, control_applied(session, seq) ||
 						  READ_ONCE(session->ending), HZ / 2);
@@ -129,7 +132,7 @@ int vgpu_control_wait(struct vgpu_lane *lane, u64 seq)
 
 /* --- messages of the guest ------------------------------------------------ */
 
-/* Such a message has come. The guest's others wait with it, in its own socket. */
+/* Delay the thread after an idle message. Further messages wait in the guest's socket meanwhile. */
 static void control_idle(struct vgpu_peer *peer)
 {
 	unsigned long burst = msecs_to_jiffies(CONTROL_IDLE_BURST_MS);
@@ -138,7 +141,10 @@ static void control_idle(struct vgpu_peer *peer)
 		peer->idle_until = jiffies;
 	peer->idle_until += max(msecs_to_jiffies(CONTROL_IDLE_MS), 1UL);
 	while (time_after(peer->idle_until, jiffies + burst)) {
-		/* Messages left of a guest that is gone are soon read, and need no delay. */
+		/*
+		 * Messages that are left of a guest that is gone need no delay: they are soon
+		 * read.
+		 */
 		if (vgpu_conn_is_ending(&peer->conn))
 			return;
 		schedule_timeout_idle(1);
@@ -146,13 +152,17 @@ static void control_idle(struct vgpu_peer *peer)
 }
 
 /*
- * The guest tells once of the end of each session and mapping that it has made, and of each range
- * of its window that it has named. They may have ended by themselves, which costs it no time. Nor
- * does it cost any to repeat a CLOSE call whose reply it has not seen.
+ * A guest reports once the end of each session and mapping that it has made, and of each range
+ * of its window that it has named. The report causes no delay, even if the thing has ended by
+ * itself. A CLOSE that repeats a call whose reply the guest has not seen causes no delay,
+ * either.
  */
 void vgpu_control_due(struct vgpu_peer *peer)
 {
-	/* A mapping has two, for its end and that of what it has in a window; pieces have more. */
+	/*
+	 * A mapping has two ends, its own and that of its range in a window; its pieces have
+	 * more.
+	 */
 	s64 most = 4LL * peer->limits.mappings + peer->limits.sessions;
 
 	if (atomic_read(&peer->dues) < min_t(s64, most, INT_MAX / 2))
@@ -173,9 +183,9 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 	object = vgpu_object_release(peer, le32_to_cpu(close->object),
 				     le32_to_cpu(close->reference));
 	/*
-	 * Numbers that mean nothing are no error: a lane that ended before its ACK was read, with
-	 * its shadow, has taken the object back already, and a CLOSE call whose reply did not come
-	 * may have been executed.
+	 * Unknown numbers are no error. If a lane ended, with its shadow, before its ACK was
+	 * read, the host has taken the object back already. A CLOSE call whose reply did not
+	 * come may have been executed, too.
 	 */
 	if (IS_ERR(object)) {
 		atomic64_inc(&peer->counters.refused);
@@ -191,7 +201,7 @@ static int control_close(struct vgpu_peer *peer, const void *msg)
 	return 0;
 }
 
-/* A session that is gone already is no error: its shadow may have died. */
+/* Queue an UNMAP. A session that is gone is no error: its shadow may have died. */
 static int control_unmap(struct vgpu_peer *peer, const void *msg)
 {
 	const struct vgpu_unmap *unmap = msg;
@@ -199,14 +209,21 @@ static int control_unmap(struct vgpu_peer *peer, const void *msg)
 	int ret;
 
 	session = vgpu_session_find(peer, le64_to_cpu(unmap->session));
-	/* Pages of one mapping are told of one by one, and paid for when the shadow has cut it. */
+	/*
+	 * The guest may unmap a mapping page by page. The shadow's cuts make new parts of the
+	 * mapping, which vgpu_control_due() counts only then. So an UNMAP is idle only if the
+	 * session has no mapping.
+	 */
 	vgpu_control_settle(peer, !session || !READ_ONCE(session->nr_mappings));
 	if (!session)
 		return 0;
 	ret = vgpu_mapping_queue_unmap(session, le64_to_cpu(unmap->hdr.seq),
 				       le64_to_cpu(unmap->addr), le64_to_cpu(unmap->len));
 	if (ret) {
-		/* More unmaps than mappings, or no memory: never an unmap that is lost. */
+		/*
+		 * There are too many unmaps, or no memory. An unmap must not be dropped, so the
+		 * session ends.
+		 */
 		atomic64_inc(&peer->counters.refused);
 		vgpu_session_end(session);
 	}
@@ -245,7 +262,7 @@ static int control_pong(struct vgpu_peer *peer, const void *msg)
 	const struct vgpu_hdr *pong = msg;
 
 	control_idle(peer);
-	/* Any message shows that the guest lives; this one must have been asked for. */
+	/* Any message shows that the guest lives, but a PONG must have been asked for. */
 	return le64_to_cpu(pong->seq) > peer->ping_seq ? -EPROTO : 0;
 }
 
@@ -262,7 +279,7 @@ static const struct control_op {
 	[VGPU_MSG_PONG] = { .fn = control_pong },
 };
 
-/* All closes that came are applied. */
+/* Check whether all closes that came are applied. */
 static bool control_closes_are_over(struct vgpu_peer *peer)
 {
 	bool over;
@@ -273,7 +290,7 @@ static bool control_closes_are_over(struct vgpu_peer *peer)
 	return over;
 }
 
-/* Return: 0, -EPROTO (malformed) or an error of the connection. */
+/* Receive and handle a message. Return: 0, -EPROTO (malformed) or an error of the connection. */
 static int control_recv(struct vgpu_peer *peer, u8 *buf)
 {
 	struct vgpu_hdr *hdr = (void *)buf;
@@ -310,7 +327,7 @@ malformed:
 	return -EPROTO;
 }
 
-/* The guest was silent for half the time that it has. */
+/* Handle a silence of half the ping timeout. */
 static int control_silent(struct vgpu_peer *peer, unsigned int *silence)
 {
 	struct vgpu_hdr ping = {
@@ -335,12 +352,12 @@ static void control_end(struct vgpu_peer *peer)
 		vgpu_session_end(session);
 	mutex_unlock(&peer->lock);
 	wake_up_all(&peer->wait);
-	/* Sessions may take long to end; what the guest sees ends now. */
+	/* Sessions may take long to end, but nothing of them is shown to the guest from now on. */
 	vgpu_offer_end(peer);
 	vgpu_ram_end(peer);
 	wait_event_idle(peer->wait, !READ_ONCE(peer->nr_sessions));
 
-	/* No lane is left, so no object is used and none is made. A driver may take its time. */
+	/* No lane is left, so no object is used or made. A driver may take its time for a close. */
 	wait_event_idle(peer->wait, control_closes_are_over(peer));
 	cancel_work_sync(&peer->close_work);
 	vgpu_object_drop_all(peer);
@@ -374,7 +391,7 @@ static int control_thread(void *data)
 	gone = peer->gone;
 	peer->gone = NULL;
 	vgpu_agent_forget_peer(peer->agent, peer);
-	/* A grant under way may have queued it since; now nobody finds the peer. */
+	/* A grant may have queued the work since; no thread finds the peer any more. */
 	cancel_work_sync(&peer->tx_work);
 	vgpu_offer_drop(peer);
 	vgpu_agent_notify(peer->agent, gone, VGPU_HOST_EVENT_PEER_GONE, peer->id, 0);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events: eventfds of this machine that stand for those of a guest, which a
- * driver is to signal (a syncobj's point, for example). The guest is told of the
- * first signal; an event is over then, or with the object on which it was asked
- * for, or when the driver has let go of the eventfd, as it does with a syncobj that
- * is freed before anything happened.
+ * Events: eventfds of this machine that stand for those of a guest and that a driver is to
+ * signal, for a syncobj's point for example. The first signal is reported to the guest. An
+ * event ends with that report, with the object of the call that asked for it, or when the
+ * driver has dropped the eventfd, as it does if a syncobj is freed before anything has
+ * happened.
  *
- * Nobody is told of that. But the driver has a reference of the eventfd's context for as long
- * as it may signal it, so each ioctl on the object looks at a few of its events, in turn.
+ * Nothing notifies the host of such a drop. But a driver holds a reference of the eventfd's
+ * context as long as it may signal it. So each ioctl on the object checks the references of a
+ * few of its events, in turn.
  *
- * No function that makes an eventfd is exported, so the shadow's threads bring
- * one each when they come to serve.
+ * No function that makes an eventfd is exported to modules. So each thread of the shadow brings
+ * one when it comes to serve its lane.
  */
 #include <linux/eventfd.h>
 #include <linux/file.h>
@@ -23,34 +24,40 @@
 #include "host.h"
 
 /*
- * At how many events an ioctl looks. Each ioctl adds one at most, so those that are over
- * become no more than the others.
+ * Number of events that an ioctl checks. Each ioctl adds one event at most, so events that are
+ * over never outnumber the others.
  */
 #define EVENT_LOOK	4
-/* How many go at once under the lock, with interrupts off: a guest may have very many. */
+/*
+ * Number of events that are taken off the lists in one go, under the lock and with interrupts off:
+ * a guest may have very many.
+ */
 #define EVENT_DROP	64
-/* References of a context: of its file, and beside it. */
+/* References of a context without the driver's: the file's and event->ctx. */
 #define EVENT_OWN_REFS	2
 
 struct vgpu_event {
 	/*
-	 * Under peer->events_lock: in object->watched, object->events and, once fired,
-	 * peer->fired. One that is in none of them counts as fired.
+	 * List entries in object->watched, object->events and, once fired, peer->fired;
+	 * protected by peer->events_lock. An event that is in none of them counts as fired.
 	 */
 	struct list_head node;
 	struct rb_node by_number;
 	struct list_head fired_node;
 	bool fired;
-	/* The call is over, so the driver has a reference of @ctx if it ever will. */
+	/*
+	 * True if the call is over: if the driver ever takes a reference of @ctx, it has one
+	 * now.
+	 */
 	bool settled;
-	/* Nobody can signal it any more. */
+	/* True if no driver can signal the event any more. */
 	bool over;
 
 	struct vgpu_peer *peer;
 	struct vgpu_object *object;
 	u32 number;
 	struct file *file;
-	/* A reference beside the file's; NULL: references of it cannot be counted. */
+	/* Context, with a reference beside the file's; NULL: its references cannot be counted. */
 	struct eventfd_ctx *ctx;
 	wait_queue_head_t *head;
 	wait_queue_entry_t wait;
@@ -61,15 +68,19 @@ struct event_table {
 	struct vgpu_event *event;
 };
 
-/* How many references it has. The struct is the core's own, see event_get_ctx(). */
+/*
+ * Return the number of references of @ctx. Its struct is private to the core, see
+ * event_get_ctx().
+ */
 static unsigned int event_ctx_refs(struct eventfd_ctx *ctx)
 {
 	return kref_read((struct kref *)ctx);
 }
 
 /*
- * A reference of the context, which in every kernel begins with its counter; that this
- * one's does is seen by taking one. Return: NULL: it does not.
+ * Take a reference of the context and check that its references can be counted. In every kernel
+ * the struct begins with its counter; taking one more reference shows whether this one does.
+ * Return: the context; NULL: it does not begin with a counter.
  */
 static struct eventfd_ctx *event_get_ctx(struct file *file)
 {
@@ -89,7 +100,7 @@ static struct eventfd_ctx *event_get_ctx(struct file *file)
 	return NULL;
 }
 
-/* The guest is to hear of it. */
+/* Queue the event for a report to the guest. */
 static void event_fire_locked(struct vgpu_event *event)
 {
 	struct vgpu_peer *peer = event->peer;
@@ -100,7 +111,7 @@ static void event_fire_locked(struct vgpu_event *event)
 	vgpu_control_kick(peer);
 }
 
-/* Context: whatever the driver signals from, under the eventfd's lock. */
+/* Report a signal. Context: any in which a driver signals, under the eventfd's lock. */
 static int event_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
 	struct vgpu_event *event = container_of(wait, struct vgpu_event, wait);
@@ -123,7 +134,7 @@ static void event_queue(struct file *file, wait_queue_head_t *head, poll_table *
 	add_wait_queue(head, &event->wait);
 }
 
-/* Nobody finds it any more: neither list has it, and it counts as fired. */
+/* Free an event that no list has and that counts as fired, so no thread finds it. */
 static void event_free(struct vgpu_event *event)
 {
 	remove_wait_queue(event->head, &event->wait);
@@ -161,7 +172,7 @@ static int event_compare(const void *number, const struct rb_node *node)
 	return wanted < has ? -1 : wanted > has;
 }
 
-/* Any of them, where a guest has given several one number. */
+/* Find an event by number: any of them if the guest has given the number to several. */
 static struct vgpu_event *event_find_locked(struct vgpu_object *object, u32 number)
 {
 	struct rb_node *node;
@@ -186,7 +197,7 @@ int vgpu_event_add(struct vgpu_object *object, u32 number, struct file *file)
 	event->number = number;
 	event->file = get_file(file);
 	event->ctx = event_get_ctx(file);
-	/* Not found by anybody yet, so nobody is to be told, whoever signals it. */
+	/* The event is in no list yet, so a signal is not reported. */
 	event->fired = true;
 	table.event = event;
 	init_poll_funcptr(&table.pt, event_queue);
@@ -221,8 +232,8 @@ void vgpu_event_cancel(struct vgpu_object *object, u32 number)
 }
 
 /*
- * Only this has it still: the driver has let go of it. A signal comes before that, and takes the
- * lock.
+ * Check whether the driver has dropped the eventfd, so that only this module has it. A signal
+ * that comes before the drop takes the lock first, and is seen.
  */
 static bool event_is_over_locked(const struct vgpu_event *event)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Exports: device files that are offered, and grants: what one peer may do with
- * one of them.
+ * Exports: device files that the host offers; and grants: what one peer may do with one of them.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -17,7 +16,7 @@
 
 #include "host.h"
 
-/* Flags of open() that reach a driver. */
+/* Flags of open() that are passed to a driver. */
 #define GRANT_OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)
 
 static void export_free(struct kref *ref)
@@ -63,7 +62,7 @@ static bool export_name_ok(const char *name, size_t size)
 	return true;
 }
 
-/* NUL-terminated and printable; may be empty. */
+/* Check that @s is NUL-terminated and printable; it may be empty. */
 static bool export_string_ok(const char *s, size_t size)
 {
 	size_t len = strnlen(s, size);
@@ -107,7 +106,10 @@ int vgpu_export_add(struct vgpu_agent *agent, const struct vgpu_host_export_add 
 	file = fget_raw(args->path_fd);
 	if (!file)
 		return -EBADF;
-	/* Not file_inode(): O_PATH files of devices show the device's own inode as well. */
+	/*
+	 * file_inode() is not used: for an O_PATH file of a device it is the device's own inode
+	 * as well.
+	 */
 	inode = d_inode(file->f_path.dentry);
 	if (!S_ISCHR(inode->i_mode)) {
 		fput(file);
@@ -272,8 +274,8 @@ struct vgpu_grant *vgpu_grant_find(struct vgpu_peer *peer, u32 id)
 }
 
 /*
- * What the guest has not heard of yet becomes one: whatever is said of connectors, it is
- * of the one that both are about, or of any.
+ * Merge uevents that the guest is not notified of yet. The result names the connector and the
+ * property that all hotplug uevents among them name, or 0 (any) if they name different ones.
  */
 static void change_merge(struct vgpu_change *change, const struct vgpu_change *more)
 {
@@ -325,7 +327,7 @@ int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_c
 	lockdep_assert_held(&agent->lock);
 	if ((args->flags & ~VGPU_CHANGES) || (args->wedged & ~VGPU_WEDGED_ALL))
 		return -EOPNOTSUPP;
-	/* The guest takes nothing else (check_export_change()). */
+	/* A guest accepts nothing else (check_export_change()). */
 	if (!args->flags || (args->connector && !(args->flags & VGPU_CHANGE_HOTPLUG)) ||
 	    (args->property && !args->connector) ||
 	    !args->wedged != !(args->flags & VGPU_CHANGE_WEDGED))
@@ -340,7 +342,11 @@ int vgpu_export_change(struct vgpu_agent *agent, const struct vgpu_host_export_c
 	return 0;
 }
 
-/* The next grant of which the guest must hear, with a reference, or NULL. */
+/*
+ * Find the next grant whose addition or revocation has to be reported to the guest.
+ * @revoked: out: true if it is the revocation.
+ * Return: the grant with a reference, or NULL.
+ */
 static struct vgpu_grant *grant_next_news(struct vgpu_peer *peer, bool *revoked)
 {
 	struct vgpu_grant *grant, *next, *found = NULL;
@@ -389,7 +395,10 @@ static int grant_send_add(struct vgpu_peer *peer, const struct vgpu_grant *grant
 	return vgpu_control_send(peer, &msg, sizeof(msg));
 }
 
-/* The next number whose export has changed, and how; 0: none, of those that it knows. */
+/*
+ * Take the pending uevents of the next grant that the guest knows.
+ * Return: number of the grant; 0: there is none.
+ */
 static u32 grant_next_change(struct vgpu_peer *peer, struct vgpu_change *change)
 {
 	struct vgpu_grant *grant;
@@ -450,7 +459,7 @@ int vgpu_grant_announce(struct vgpu_peer *peer)
 		}
 		vgpu_grant_put(grant);
 	}
-	/* Files first: whoever hears of a change looks there. */
+	/* Files are sent first: a guest reads them when it gets an EXPORT_CHANGE. */
 	return ret ?: vgpu_file_announce(peer) ?: grant_send_changes(peer);
 }
 
@@ -466,7 +475,10 @@ void vgpu_grant_drop_all(struct vgpu_peer *peer)
 	mutex_unlock(&peer->lock);
 }
 
-/* No recursion: a device that a guest module of this kernel presents is no device of ours. */
+/*
+ * Check for a device of vgpu itself: a device that the guest module of this kernel presents
+ * cannot be exported again.
+ */
 static bool grant_is_forwarded(const struct file *file)
 {
 	const struct module *owner = file->f_op->owner;

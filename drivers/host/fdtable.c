@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The private fd table of a lane's thread. It holds the lane and, for the time
- * of a call, what the call's fixups put there; what is left afterwards came from
- * the driver. Nobody else changes it, so it can be read without a lock.
+ * The private fd table of a lane's thread. It holds the lane and, for the time of a call, the
+ * files that the module installs for the call. Any other file that is left afterwards came from
+ * the driver. No other thread changes the table, so it can be read without a lock.
  *
  * Files get the lowest free numbers, as do those of the driver. An object whose driver knows
- * files by their numbers has one that is the same in the tables of all lanes, beyond these.
+ * files by their numbers has a fixed number, above these, which is the same in the tables of
+ * all lanes.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -54,7 +55,10 @@ int vgpu_fdtable_install(struct file *file)
 	return fd;
 }
 
-/* The kernel takes the first number that is free from next_fd on, below which none is. */
+/*
+ * Get the fd @number. The kernel takes the first free number from next_fd on, and assumes that
+ * there is none below it.
+ */
 static int fdtable_get_unused(unsigned int number)
 {
 	struct files_struct *files = current->files;
@@ -77,13 +81,16 @@ static int fdtable_install_at(struct file *file, unsigned int number)
 	struct fdtable *fdt = fdtable_current();
 	int fd;
 
-	/* A call may name it twice. */
+	/* A call may name the object twice. */
 	if (number < fdt->max_fds && fdtable_file(fdt, number) == file)
 		return number;
 	fd = fdtable_get_unused(number);
 	if (fd < 0)
 		return fd;
-	/* The driver of this very call has made so many, or the shadow has put the lane there. */
+	/*
+	 * The driver of this call has made that many files, or the shadow has put the lane
+	 * there.
+	 */
 	if (fd != number) {
 		put_unused_fd(fd);
 		return -EMFILE;
@@ -102,7 +109,7 @@ int vgpu_fdtable_place(struct vgpu_object *object, struct vgpu_fd *placed)
 		return fd;
 	}
 	placed->fd = fd;
-	/* The table's reference; to be compared, not to be used. */
+	/* This reference belongs to the table, so the pointer is for comparison only. */
 	placed->file = object->file;
 	placed->object = object;
 	return fd;
@@ -112,7 +119,10 @@ void vgpu_fdtable_remove(struct vgpu_fd *placed)
 {
 	struct fdtable *fdt = fdtable_current();
 
-	/* The driver may have closed it or put another there; or it was named twice. */
+	/*
+	 * The driver may have closed the fd or replaced its file, or the call named the object
+	 * twice.
+	 */
 	if (placed->fd < fdt->max_fds && fdtable_file(fdt, placed->fd) == placed->file)
 		close_fd(placed->fd);
 	if (placed->object)

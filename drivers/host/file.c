@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of exports: small ones of the host's sysfs, as vgpud has read them. Guests get each
- * once it is there, and again when it has changed, before they hear of the change.
+ * Files of exports: small files of the host's sysfs, with the content that vgpud has read. A
+ * guest gets each file once it exists, and again when its content has changed, before it is
+ * notified of the change.
  */
 #include <linux/err.h>
 #include <linux/overflow.h>
@@ -12,20 +13,21 @@
 #include "host.h"
 #include "wire.h"
 
-/* Of one export, together. */
+/* Limits for all files of one export together. */
 #define FILES_MAX		512
 #define FILES_BYTES_MAX		SZ_1M
 
 /**
- * struct vgpu_host_file - what a file holds, or that it is gone
- * @ref: one of the export's list, and one of each who sends it
- * @node: in export->files (export->files_lock)
- * @version: of all files of the export the newest when it came
- * @name: as on the wire
- * @gone: there is no such file any more
- * @told: vgpud has told of it since it last was at an end (export->files_lock)
- * @len: bytes of @data
- * @data: what it holds
+ * struct vgpu_host_file - content of a file, or note that it is gone
+ * @ref: reference count: the export's list, and each sender
+ * @node: list entry in export->files; protected by export->files_lock
+ * @version: version of the file; the newest one of the export has the highest
+ * @name: name as on the wire
+ * @gone: true if the file does not exist any more
+ * @told: true if vgpud has sent the file since the last VGPU_HOST_FILE_LAST; protected by
+ *	export->files_lock
+ * @len: number of bytes of @data
+ * @data: content
  */
 struct vgpu_host_file {
 	struct kref ref;
@@ -48,7 +50,7 @@ static void file_put(struct vgpu_host_file *file)
 	kref_put(&file->ref, file_release);
 }
 
-/* Nobody can find them any more. */
+/* Drop all files of an export that cannot be found any more. */
 void vgpu_file_drop_all(struct vgpu_export *export)
 {
 	struct vgpu_host_file *file, *next;
@@ -74,7 +76,7 @@ static struct vgpu_host_file *file_make(const char *name, const void __user *dat
 	return file;
 }
 
-/* @old: what it replaces, or NULL. Takes one reference of each over. */
+/* Add @file to the list in place of @old, which may be NULL. Consumes a reference of each. */
 static void file_replace_locked(struct vgpu_export *export, struct vgpu_host_file *old,
 				struct vgpu_host_file *file)
 {
@@ -87,7 +89,10 @@ static void file_replace_locked(struct vgpu_export *export, struct vgpu_host_fil
 	}
 }
 
-/* Takes @file over. Return: 1: it is new; 0: it holds what it held; or an errno. */
+/*
+ * Add a file that vgpud has read. Consumes the reference of @file.
+ * Return: 1: the content is new; 0: it has not changed; or a negative errno.
+ */
 static int file_tell(struct vgpu_export *export, struct vgpu_host_file *file)
 {
 	struct vgpu_host_file *other, *old = NULL;
@@ -119,7 +124,7 @@ static int file_tell(struct vgpu_export *export, struct vgpu_host_file *file)
 	return ret;
 }
 
-/* Return: as file_tell(), of all that have gone. */
+/* Mark files that vgpud has not sent since the last end as gone. Return: as file_tell(). */
 static int files_end(struct vgpu_export *export)
 {
 	struct vgpu_host_file *file, *next, *gone;
@@ -128,7 +133,7 @@ static int files_end(struct vgpu_export *export)
 
 	mutex_lock(&export->files_lock);
 	list_for_each_entry_safe(file, next, &export->files, node) {
-		/* One of those that are put at the end here. */
+		/* This file and those behind it were added by this loop. */
 		if (file->version > version)
 			break;
 		if (file->gone || file->told) {
@@ -193,13 +198,13 @@ int vgpu_file_set(struct vgpu_agent *agent, const struct vgpu_host_export_file *
 	return min(ret, 0);
 }
 
-/* The oldest that is newer than @version, with a reference; NULL: none. */
+/* Find the oldest file that is newer than @version. Return: the file with a reference, or NULL. */
 static struct vgpu_host_file *file_after(struct vgpu_export *export, u64 version)
 {
 	struct vgpu_host_file *file, *found = NULL;
 
 	mutex_lock(&export->files_lock);
-	/* In the order of their versions. */
+	/* The list is sorted by version. */
 	list_for_each_entry(file, &export->files, node) {
 		if (file->version > version) {
 			found = file;
@@ -211,7 +216,10 @@ static struct vgpu_host_file *file_after(struct vgpu_export *export, u64 version
 	return found;
 }
 
-/* What a guest has to get next, of which export by its number; NULL: nothing. */
+/*
+ * Choose the next file that the guest has to get. @export: out: number of its grant.
+ * Return: the file with a reference; NULL: there is none.
+ */
 static struct vgpu_host_file *file_next(struct vgpu_peer *peer, u32 *export)
 {
 	struct vgpu_host_file *file = NULL;

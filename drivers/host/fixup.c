@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fixups: the places of an argument that mean something else on this side.
- * Pointers become addresses of the shadow for the time of the call and the
- * guest's own again afterwards; objects become fds, and fds objects.
+ * Fixups: the places of an argument that mean something else on this side. Pointers become
+ * addresses of the shadow for the time of the call, and the guest's own again afterwards.
+ * Objects become fds, and fds become objects.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -26,7 +26,7 @@ static unsigned long fixup_addr(const struct vgpu_hcall *call, const struct vgpu
 	return call->segs[le16_to_cpu(fixup->seg)].addr + le32_to_cpu(fixup->offset);
 }
 
-/* An fd of object @id in the table. Return: it, or -errno. */
+/* Install an fd of object @id in the fd table. Return: the fd, or a negative errno. */
 static int fixup_install(struct vgpu_hcall *call, u32 id, struct vgpu_fd *placed)
 {
 	struct vgpu_object *object = vgpu_object_find(call->lane->session->peer, id);
@@ -49,7 +49,7 @@ static int fixup_place_fd(struct vgpu_hcall *call, const struct vgpu_fixup *fixu
 	return put_user(fd, (s32 __user *)fixup_addr(call, fixup)) ? -EFAULT : 0;
 }
 
-/* The guest's clock is another one, so it says how long from now. */
+/* Place a time. The guest's clock is another one, so the guest sends a delay from now. */
 static int fixup_place_time(struct vgpu_hcall *call, const struct vgpu_fixup *fixup)
 {
 	u64 now = ktime_get_ns();
@@ -59,7 +59,7 @@ static int fixup_place_time(struct vgpu_hcall *call, const struct vgpu_fixup *fi
 	return put_user(now + delay, (u64 __user *)fixup_addr(call, fixup));
 }
 
-/* The eventfd that the lane's thread has brought becomes the call's. */
+/* Install the eventfd that the lane's thread has brought; from now on it belongs to the call. */
 static int fixup_place_event(struct vgpu_hcall *call, const struct vgpu_fixup *fixup,
 			     struct vgpu_fd *placed)
 {
@@ -123,7 +123,7 @@ int vgpu_fixup_apply(struct vgpu_hcall *call)
 				       (u64 __user *)fixup_addr(call, fixup));
 			break;
 		case VGPU_FIXUP_PTR32:
-			/* Of a 32-bit program, whose segments lie below 4 GiB. */
+			/* PTR32 is for 32-bit programs, whose segments lie below 4 GiB. */
 			ret = put_user(vgpu_fixup_target(&call->view, call->segs, fixup),
 				       (u32 __user *)fixup_addr(call, fixup));
 			break;
@@ -179,7 +179,7 @@ static struct vgpu_fd *fds_find(struct vgpu_hcall *call, int fd)
 	return NULL;
 }
 
-/* The file behind @fd becomes an object of the reply. */
+/* Turn the file of @fd into an object of the reply. */
 static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 {
 	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
@@ -192,13 +192,16 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 	bool same;
 
 	fd->file = NULL;
-	/* A device that a device opens (a lease) has the policy of that one, all else its lists. */
+	/*
+	 * A device file that a device opens (a lease) gets the grant of that device. Any other
+	 * file has no grant: its ioctls are checked by the lists of the origin's policy.
+	 */
 	grant = S_ISCHR(file_inode(file)->i_mode) ? call->object->grant : NULL;
 	same = grant && S_ISCHR(inode->i_mode) && inode->i_rdev == file_inode(file)->i_rdev;
 	object = vgpu_object_take(peer, file, grant, call->object->origin, &reference);
 	if (IS_ERR(object))
 		return PTR_ERR(object);
-	/* A file of another driver may share the locks of this one. */
+	/* A file of another driver may share locks with this one. */
 	if (READ_ONCE(call->object->no_demand))
 		WRITE_ONCE(object->no_demand, true);
 	vgpu_object_describe(object, reference, desc);
@@ -215,7 +218,7 @@ static int fds_give(struct vgpu_hcall *call, struct vgpu_fd *fd, u32 index)
 	return 0;
 }
 
-/* FD_OUT and FD_RET fixups, after success. */
+/* Give the guest the files of FD_OUT and FD_RET fixups, after success. */
 static int fds_answer(struct vgpu_hcall *call, s64 *result)
 {
 	const struct vgpu_fixup *fixups = call->view.fixups;
@@ -235,7 +238,10 @@ static int fds_answer(struct vgpu_hcall *call, s64 *result)
 			fd = fds_find(call, value);
 			if (!fd)
 				break;
-			/* The guest writes its own number; ours is none of its business. */
+			/*
+			 * The guest fills in its own number; the host's number does not concern
+			 * it.
+			 */
 			value = -1;
 			memcpy(field, &value, sizeof(value));
 			ret = fds_give(call, fd, i);
@@ -281,7 +287,7 @@ s64 vgpu_fixup_settle_fds(struct vgpu_hcall *call, s64 result)
 	}
 	if (!ret)
 		return result;
-	/* With no bytes: they have the numbers of files that are closed here. */
+	/* The reply has no bytes: they would contain the numbers of files that are closed here. */
 	vgpu_call_take_back(call);
 	return vgpu_call_refuse(call, ret);
 }

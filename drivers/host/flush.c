@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A driver's ->flush, which comes before a file's release. That of amdgpu waits until the device
- * has taken on what the file's owner has submitted, for as long as that takes, unless the task is
+ * Calls of a driver's ->flush, which precedes a file's release. That of amdgpu waits until the
+ * device has accepted what the file's owner has submitted, for any time, unless the task is
  * killed.
  *
- * A process of the guest that closes a file has it done by its lane's thread, which waits as the
- * process would, and is killed with it. Others close by CLOSE messages: those that have ended, and
- * those that have no session, as what they close came from elsewhere. Nobody waits for these but
- * whoever has to come after them, which is every later call of the guest: so a thread that can be
- * killed calls ->flush, and it is, when those that are closed one after the other have taken the
- * time that such a driver gives a task that ends. When the guest is gone, there is nobody left for
- * whom a driver would wait.
+ * If a process of the guest closes a file, its lane's thread calls ->flush. That thread waits
+ * as the process would, and is killed with it. Processes that have ended, and processes without
+ * a session that have the file from elsewhere, close by CLOSE messages. Every later call of the
+ * guest has to wait for such a close. So a thread that can be killed calls ->flush. The thread
+ * is killed when files that are closed one after the other have taken the time that amdgpu
+ * gives a task that ends. It is killed at once when the guest is gone, as no one is left for whom a
+ * driver would have to wait.
  *
- * No file goes without: amdxdna's ->flush takes its owner off a list, and ->release frees it.
+ * No file is released without ->flush: that of amdxdna removes its owner from a list, and
+ * ->release frees the owner.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -22,9 +23,9 @@
 
 #include "host.h"
 
-/* A task that ends waits no longer for amdgpu (MAX_WAIT_SCHED_ENTITY_Q_EMPTY). */
+/* Time that amdgpu waits at most in a task that ends (MAX_WAIT_SCHED_ENTITY_Q_EMPTY). */
 #define FLUSH_WAIT	HZ
-/* Between signals to a thread that may not have asked for them yet. */
+/* Time between signals to a thread, as a signal may come before allow_signal(). */
 #define FLUSH_KILL_POLL	max(HZ / 50, 1)
 
 struct flush {
@@ -33,7 +34,7 @@ struct flush {
 	bool done;
 };
 
-/* As close() does it; the last reference stays. */
+/* Call ->flush as close() does; the last reference of the file stays. */
 static void flush_file(struct file *file, struct files_struct *owner)
 {
 	get_file(file);
@@ -45,14 +46,20 @@ static int flush_run(void *data)
 	struct flush *flush = data;
 
 	allow_signal(SIGKILL);
-	/* There may be many, and a signal that comes later is one for which somebody has slept. */
+	/*
+	 * A guest that is gone may leave many files. The creator of this thread would sleep for
+	 * each before it sends the signal.
+	 */
 	if (READ_ONCE(flush->peer->closing))
 		send_sig(SIGKILL, current, 1);
 	flush_file(flush->file, NULL);
 	/* Pairs with flush_is_done(). */
 	smp_store_release(&flush->done, true);
 	wake_up_all(&flush->peer->wait);
-	/* The module's text ends no sooner than who waits in kthread_stop(). */
+	/*
+	 * The thread runs the module's code. So it does not end before its creator, which holds
+	 * the module, waits in kthread_stop().
+	 */
 	for (;;) {
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
@@ -76,7 +83,7 @@ static void flush_by_thread(struct vgpu_peer *peer, struct file *file, unsigned 
 	struct task_struct *thread;
 
 	thread = kthread_run(flush_run, &flush, "vgpu-flush/%u", peer->id);
-	/* There is no memory for one. */
+	/* There is no memory for a thread. */
 	if (IS_ERR(thread)) {
 		flush_file(file, NULL);
 		return;

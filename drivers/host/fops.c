@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The plain file operations: open, close, read, write, llseek, fdinfo. Each checks first
- * what the VFS would have checked.
+ * The plain file operations: open, close, read, write, llseek, fdinfo. Each first makes the
+ * checks that the VFS would have made.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -16,30 +16,31 @@
 #include "host.h"
 #include "compat.h"
 
-/* Of drm.h, which is not included for a number that never changes. */
+/* Number of drm.h, which never changes, so that header is not included. */
 #define FOPS_DRM_DROP_MASTER	_IO('d', 0x1f)
 
-/* DRM's other major number (ACCEL_MAJOR), which not all kernels have a header for. */
+/* Major number of DRM's accelerators (ACCEL_MAJOR), for which not all kernels have a header. */
 #define FOPS_ACCEL_MAJOR	261
 
-/* Times that somebody else may become or stop being master in between. */
+/* Number of attempts to open, as other processes may become or stop being master in between. */
 #define FOPS_OPEN_TRIES		8
 
-/* Return: it was master. */
+/* Give up the mastership of @file. Return: true if it was master. */
 static bool fops_drop_master(struct file *file)
 {
 	return !file->f_op->unlocked_ioctl(file, FOPS_DRM_DROP_MASTER, 0);
 }
 
 /*
- * Whoever opens a card node that has no master becomes it, and stays
- * authenticated when it no longer is. A guest does so only by permission: its
- * file is one that was opened while another was master, if need be our own.
- * The bit stays refused in vgpu_ioctl_run().
+ * Open a file for a guest. DRM makes the opener of a card without a master its master, and the
+ * file stays authenticated after it loses that role. A guest needs permission for this. Without
+ * it, the guest gets a file that was opened while another file was master, if necessary one that
+ * the host opens here for that. vgpu_policy_ioctl() denies such a guest DRM_IOCTL_SET_MASTER.
  *
- * So a card without a master has one for that moment, which nothing spares us: drm_open() gives
- * it away, nobody can ask before whether there is one, and a file of ours that stayed master
- * would keep the host's own programs from it. The guest gets no file that ever was.
+ * So a card without a master has one for a moment. This cannot be avoided: drm_open() makes the
+ * opener master, the module has no way to find out before whether there is a master, and a file
+ * of the host that stayed master would keep the host's own programs from that role. The guest
+ * never gets a file that was master.
  */
 static struct file *fops_open(struct vgpu_grant *grant, u32 flags)
 {
@@ -97,8 +98,8 @@ s64 vgpu_fops_open(struct vgpu_hcall *call)
 }
 
 /*
- * The last reference is put when the call is finished, the ->release runs on
- * the way to user mode, and the reply comes after that.
+ * Run a CLOSE call. The last reference is put when the call is finished, ->release runs on the
+ * way to user mode, and the reply is sent after that.
  */
 s64 vgpu_fops_close(struct vgpu_hcall *call)
 {
@@ -117,18 +118,24 @@ s64 vgpu_fops_close(struct vgpu_hcall *call)
 		return 0;
 	vgpu_card_forget(session, object->id);
 	leave = object->leave;
-	/* Nobody finds the object any more, but its number is the file's until that is released. */
+	/*
+	 * The object cannot be found any more, but its number belongs to the file until the
+	 * release.
+	 */
 	if (!leave)
 		call->closed_fd = vgpu_object_keep_fd(object);
 	vgpu_object_flush(object, 0);
 	vgpu_object_put(object);
-	/* Another thread closes it. A killed one says nothing more to the guest. */
+	/* Another thread puts the file. If this one is killed, the guest gets no reply anyway. */
 	if (leave)
 		wait_event_killable(peer->wait, vgpu_leave_settled(peer, leave));
 	return 0;
 }
 
-/* As new_sync_read() and new_sync_write() do it; @rw: ITER_DEST or ITER_SOURCE. */
+/*
+ * Call ->read_iter or ->write_iter as new_sync_read() and new_sync_write() do; @rw: ITER_DEST
+ * or ITER_SOURCE.
+ */
 static ssize_t fops_iter(struct file *file, unsigned int rw, char __user *buf, size_t len,
 			 loff_t *pos)
 {
@@ -148,7 +155,10 @@ static ssize_t fops_iter(struct file *file, unsigned int rw, char __user *buf, s
 	return ret;
 }
 
-/* Return: length that may be read or written, or an errno. */
+/*
+ * Check a read or write as the VFS does.
+ * Return: number of bytes that may be read or written, or a negative errno.
+ */
 static ssize_t fops_check_rw(struct vgpu_hcall *call, int rw, loff_t *pos, size_t len)
 {
 	struct file *file = call->object->file;
@@ -223,14 +233,14 @@ s64 vgpu_fops_write(struct vgpu_hcall *call)
 	return ret;
 }
 
-/* The position is the guest's; f_pos_lock is held as the system call would. */
+/* Run a LLSEEK call with the guest's position, under f_pos_lock as the system call does. */
 s64 vgpu_fops_llseek(struct vgpu_hcall *call)
 {
 	const struct vgpu_args_llseek *args = &call->view.call->args.llseek;
 	struct file *file = call->object->file;
 	loff_t ret;
 
-	/* Another's may be in the driver, for as long as that likes. */
+	/* Another thread may be in the driver with the lock, for any time. */
 	if (mutex_lock_interruptible(&file->f_pos_lock))
 		return -ERESTARTSYS;
 	file->f_pos = call->pos;
@@ -241,8 +251,9 @@ s64 vgpu_fops_llseek(struct vgpu_hcall *call)
 }
 
 /*
- * Only such files are asked as are known to need nothing of a seq_file but its buffer and the file.
- * Others may take for granted what there is where procfs has opened it.
+ * Check whether the file's ->show_fdinfo can be called. Only files are asked that are known to
+ * need nothing of a seq_file but its buffer and file. Others may rely on what is there when
+ * procfs has opened it.
  */
 bool vgpu_fops_has_fdinfo(const struct vgpu_object *object)
 {
@@ -256,9 +267,9 @@ bool vgpu_fops_has_fdinfo(const struct vgpu_object *object)
 }
 
 /*
- * What the driver adds to /proc/PID/fdinfo. There is no file of procfs here, but
- * a buffer is all that seq_printf() and its kin need, and the file's credentials
- * for those who ask in which namespace an id is to be shown.
+ * Run a FDINFO call: return what the driver adds to /proc/PID/fdinfo. No file of procfs is open
+ * here. seq_printf() and similar functions only need a buffer; drivers that ask in which
+ * namespace an id is to be shown use the file's credentials.
  */
 s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
 {
@@ -274,7 +285,7 @@ s64 vgpu_fops_fdinfo(struct vgpu_hcall *call)
 	seq.buf = call->data;
 	seq.size = le32_to_cpu(call->view.segs[0].len);
 	file->f_op->show_fdinfo(&seq, file);
-	/* As procfs, which would try again with more room, shows no half a line. */
+	/* An incomplete line is not shown; procfs would try again with a larger buffer. */
 	if (seq_has_overflowed(&seq))
 		return -EOVERFLOW;
 	memset(call->data + seq.count, 0, vgpu_wire_pad(seq.count) - seq.count);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Guests: what is remembered of one beyond its connection, which is the time that its answers have
- * taken while drivers waited for them (patience.h). A guest that connects anew begins with what it
- * had left, and not with all.
+ * Guests: what the host remembers of a guest beyond its connection, which is the time that its
+ * answers have taken while drivers waited for them (patience.h). A guest that connects anew
+ * begins with the time that it had left, not with all of it.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -14,7 +14,7 @@ static u64 guest_now(void)
 	return ktime_to_us(ktime_get());
 }
 
-/* Nobody remembers those that are not connected and have all their time. */
+/* Forget guests that are not connected and have all of their time. */
 static void guests_expire(struct vgpu_agent *agent)
 {
 	struct vgpu_guest *guest, *next;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioctl: places the argument's segments in memory of the shadow, calls the
- * driver and gathers what it left there. What the segments mean is not known
- * here; pointers and fds in them are translated by fixup.c.
+ * ioctl: places the argument's segments in memory of the shadow, calls the driver and gathers
+ * what the driver left there. The meaning of the segments is not known here; fixup.c translates
+ * pointers and fds in them.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -20,11 +20,14 @@
 #include "nvidia_rules.h"
 #include "trace.h"
 
-/* Two clocks read within so long count as read at once; as often as is tried. */
+/*
+ * Greatest time between two readings that count as one, and number of attempts to stay within
+ * it.
+ */
 #define IOCTL_CLOCKS_NS		20000
 #define IOCTL_CLOCKS_TRIES	4
 
-/* Of drm.h, which is not included for numbers that never change. */
+/* Numbers of drm.h, which never change, so that header is not included. */
 #define IOCTL_DRM_SET_MASTER	_IO('d', 0x1e)
 #define IOCTL_DRM_DROP_MASTER	_IO('d', 0x1f)
 #define IOCTL_DRM_MAJOR		226
@@ -40,14 +43,14 @@ static int ioctl_alloc_scratch(struct vgpu_hcall *call, size_t size)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
 
-	/* The codec has checked that the room is as long as this: */
+	/* The codec has checked that the memory at args->low is as long as @size: */
 	BUILD_BUG_ON(VGPU_SEGS_SLACK + VGPU_SEGS_ALIGN > VGPU_LOW_BYTES(1, 0));
 	if (vgpu_caller_is_compat(call))
 		return vgpu_call_map_low(call, le64_to_cpu(args->low), size);
 	return vgpu_call_alloc_scratch(call, size);
 }
 
-/* The place of each segment, and its bytes there. */
+/* Choose a place for each segment, and copy its bytes there. */
 static int ioctl_place_segs(struct vgpu_hcall *call)
 {
 	u32 nr = ioctl_nr_segs(call), i;
@@ -94,7 +97,7 @@ static void ioctl_store_pages(struct vgpu_hcall *call)
 
 /* --- the call ------------------------------------------------------------- */
 
-/* Bytes of the OUT segments, as the driver left them. */
+/* Copy the bytes of the OUT segments, as the driver left them, into the reply. */
 static int ioctl_gather(struct vgpu_hcall *call)
 {
 	u32 nr = ioctl_nr_segs(call), i;
@@ -113,21 +116,28 @@ static int ioctl_gather(struct vgpu_hcall *call)
 	return 0;
 }
 
-/* @cmd, or what it wraps, is not for guests; @what of it, 0 for the ioctl as such. */
+/*
+ * Trace that @cmd, or the ioctl that it wraps, is denied to guests. @what: the denied part of
+ * the argument; 0: the ioctl as such.
+ */
 static void ioctl_tell_denied(const struct vgpu_hcall *call, u32 cmd, u32 key, u32 what)
 {
 	trace_vgpu_host_denied(call->lane->session->peer->id, cmd, vgpu_nvidia_name(key), what);
 }
 
-/* vgpud starts shadows so, unless it was told not to. */
+/*
+ * Check that the shadow is the first process of a pid namespace of its own. vgpud starts shadows
+ * so by default.
+ */
 static bool shadow_is_alone(void)
 {
 	return task_active_pid_ns(current) != &init_pid_ns && task_tgid_vnr(current) == 1;
 }
 
 /*
- * What NVIDIA's driver is asked for is in the argument, where the driver will read it. Return:
- * 0, -EFAULT, -EACCES, or 1: the driver is not asked, and the argument says so.
+ * Check what an ioctl asks of NVIDIA's driver. The request is in the argument, and is read
+ * where the driver will read it.
+ * Return: 0, -EFAULT, -EACCES, or 1: the driver is not called, and the argument says so.
  */
 static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
 {
@@ -159,7 +169,11 @@ static int ioctl_judge_nvidia(struct vgpu_hcall *call, u32 cmd, u64 arg)
 			(u32 __user *)(unsigned long)(look.addr + look.status)) ? -EFAULT : 1;
 }
 
-/* Sets VGPU_NVIDIA_UVM_SHARED; @place: where it is to be hidden then. Return: 0 or -EFAULT. */
+/*
+ * Set VGPU_NVIDIA_UVM_SHARED. @place: out: where to clear it in the reply, if the guest did not
+ * set it.
+ * Return: 0 or -EFAULT.
+ */
 static int ioctl_set_shared(struct vgpu_hcall *call, u32 cmd, unsigned long arg,
 			    __le64 __user **place)
 {
@@ -202,7 +216,10 @@ static bool ioctl_allowed(const struct vgpu_hcall *call, u32 cmd)
 	return false;
 }
 
-/* Return: 0, or why the host does not even try; 1: the driver need not be asked. */
+/*
+ * Check the ioctl and place its argument.
+ * Return: 0; a negative errno: the host refuses the ioctl; or 1: the driver need not be called.
+ */
 static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
@@ -240,11 +257,12 @@ static int ioctl_prepare(struct vgpu_hcall *call, u32 cmd, unsigned long *arg)
 }
 
 /*
- * A shadow has no capabilities, and DRM makes whoever was not master before, or is another
- * process, master by CAP_SYS_ADMIN alone: so does a compositor follow a splash screen, and
- * so works logind. An export whose guests may become master lends it to those of their
- * processes that have it there, for these two ioctls, which take no argument and touch no
- * memory of the shadow. What the guest says only narrows that.
+ * Check whether the driver is called with CAP_SYS_ADMIN. A shadow has no capabilities. DRM
+ * needs CAP_SYS_ADMIN to make a file master that was not master before, or that another process
+ * opened: so compositors take over from a splash screen, and logind works that way. An export
+ * whose guests may become master lends the capability to those guest processes that have it in
+ * the guest, for these two ioctls only. They take no argument and access no memory of the
+ * shadow. The guest's flag only restricts what the export allows.
  */
 static bool ioctl_lends_admin(const struct vgpu_hcall *call, u32 cmd)
 {
@@ -258,7 +276,7 @@ static bool ioctl_lends_admin(const struct vgpu_hcall *call, u32 cmd)
 		S_ISCHR(inode->i_mode) && MAJOR(inode->i_rdev) == IOCTL_DRM_MAJOR;
 }
 
-/* Return: the thread's credentials with that one capability more, or NULL: no memory. */
+/* Return the thread's credentials with CAP_SYS_ADMIN added, or NULL if there is no memory. */
 static struct cred *ioctl_admin_cred(void)
 {
 	struct cred *cred = prepare_creds();
@@ -283,8 +301,8 @@ static s64 ioctl_driver(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 }
 
 /*
- * MONOTONIC_RAW is read between two looks at MONOTONIC, and again if the thread lost its
- * processor there.
+ * Read the clocks. MONOTONIC_RAW is read between two readings of MONOTONIC, and again if the
+ * thread lost its processor in between.
  */
 static void ioctl_tell_clocks(struct vgpu_hcall *call)
 {
@@ -343,7 +361,10 @@ s64 vgpu_ioctl_run(struct vgpu_hcall *call)
 		put_cred(admin);
 	}
 
-	/* Also after an error: many drivers copy their argument out in any case. */
+	/*
+	 * OUT segments go back even after an error: many drivers copy their argument out in any
+	 * case.
+	 */
 	ret = shared ? ioctl_hide_shared(shared) : 0;
 	if (!ret)
 		ret = ioctl_gather(call);

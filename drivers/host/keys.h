@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Protection keys of the processor: what of a process's memory the kernel can reach for the current
- * thread, which is a register that goes with the thread.
+ * Protection keys of the processor: each mapping has a key, and a register of the current thread
+ * (PKRU) says which keys' memory it can access, also in the kernel.
  */
 #ifndef VGPU_KEYS_H
 #define VGPU_KEYS_H
@@ -26,10 +26,10 @@ static inline void vgpu_keys_restore(u32 saved)
 	write_pkru(saved);
 }
 
-/* Nothing but memory of key 0 and @key. */
+/* Restrict the current thread to user memory with key 0 or @key. */
 static inline void vgpu_keys_only(unsigned int key)
 {
-	/* Two bits a key, the lower one denies it. */
+	/* The register has two bits for each key; the lower one denies all access. */
 	write_pkru(0x55555555U & ~(1U | 1U << 2 * key));
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lanes: one connection and one thread of the shadow, which takes calls off it,
- * runs them and replies.
+ * Lanes: one connection and one thread of the shadow, which receives calls, runs them and
+ * replies.
  *
- * The thread returns to user mode between a call and its reply whenever work is
- * pending there: a final fput() runs ->release only on that way, and a cancel's
- * signal is taken by its handler there.
+ * The thread returns to user mode between a call and its reply whenever work is pending there.
+ * A final fput() runs ->release only on that way, and the handler of a cancel's signal runs
+ * there.
  *
- * Cancel: bytes or the end of the connection while a call runs interrupt the
- * thread with VGPU_LANE_SIGNAL, once a call, from the socket's callback. Running
- * begins and ends under lane->lock, so that no signal comes later; one that came
- * is pending then, and the thread leaves before it replies.
+ * Cancel: if bytes or the end of the connection arrive while a call runs, the socket's callback
+ * interrupts the thread with VGPU_LANE_SIGNAL, once for each call. lane->running is set and
+ * cleared under lane->lock, so no signal is sent after the call. A signal that was sent is
+ * pending then, and the thread returns to user mode before it replies.
  */
 #include <linux/anon_inodes.h>
 #include <linux/err.h>
@@ -39,7 +39,7 @@ static void lane_cancel_locked(struct vgpu_lane *lane)
 	send_sig(VGPU_LANE_SIGNAL, lane->task, 1);
 }
 
-/* Atomic context: bytes or the end arrived. */
+/* Interrupt a running call: bytes or the end have arrived. Context: atomic. */
 static void lane_event(void *data)
 {
 	struct vgpu_lane *lane = data;
@@ -50,7 +50,7 @@ static void lane_event(void *data)
 	spin_unlock_irqrestore(&lane->lock, flags);
 }
 
-/* What arrived before the callback could know that it matters. */
+/* Interrupt the call for what arrived before lane_event() could know that a call runs. */
 static void lane_check_cancel(struct vgpu_lane *lane)
 {
 	unsigned long flags;
@@ -111,13 +111,13 @@ struct vgpu_lane *vgpu_lane_current(struct vgpu_session *session)
 {
 	struct vgpu_lane *lane = xa_load(&session->tasks, (unsigned long)current);
 
-	/* Our own, so nobody takes it away meanwhile. */
+	/* The lane is that of current, so no other thread frees it meanwhile. */
 	if (!lane || !lane->running || lane->call.op->mm)
 		return NULL;
 	return lane;
 }
 
-/* Milliseconds that are left of @deadline, at least one; 0: none. */
+/* Return the milliseconds until @deadline, at least one; 0: the deadline has passed. */
 static unsigned int lane_time_left(unsigned long deadline)
 {
 	long left = (long)(deadline - jiffies);
@@ -146,7 +146,7 @@ static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 
 			return -EPROTO;
 		if (le16_to_cpu(hdr->type) != VGPU_MSG_CANCEL)
 			break;
-		/* The answer is still to come, so the driver hears of it afterwards. */
+		/* The answer is still to come, so the driver is interrupted afterwards. */
 		if (lane->cancelled)
 			return -EPROTO;
 		lane->cancelled = true;
@@ -170,7 +170,10 @@ static int lane_upcall_recv(struct vgpu_lane *lane, unsigned long deadline, u16 
 	return ret;
 }
 
-/* The fixed parts of FETCHED and WRITTEN; an error has no data, success all of it. */
+/*
+ * Check the fixed part of FETCHED or WRITTEN: an error comes without data, success with all of
+ * it.
+ */
 static bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len)
 {
 	const struct vgpu_fetched *fetched = answer;
@@ -199,7 +202,10 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 
 	if (lane->last || vgpu_conn_is_down(&lane->conn))
 		return -EFAULT;
-	/* A driver may hold locks meanwhile; the lane is as good as ever. */
+	/*
+	 * The driver may hold locks, so its wait is limited. A failure here leaves the lane
+	 * usable.
+	 */
 	if (lane->driving) {
 		left = vgpu_guest_wait_begin(peer->guest, lane->guest_call, &wait);
 		if (!left || lane->upcall_ns > timeout * (u64)NSEC_PER_MSEC)
@@ -234,7 +240,7 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 	if (ret == -ETIMEDOUT) {
 		atomic64_inc(&peer->counters.fetch_timeouts);
 		trace_vgpu_host_fetch_timeout(peer->id, lane->session->number, upcall);
-		/* The guest's thread finds the reply when it comes back. */
+		/* The reply is still sent: the guest's thread finds it when it comes back. */
 		lane->last = true;
 	} else {
 		if (ret == -EPROTO)
@@ -247,7 +253,7 @@ int vgpu_lane_upcall(struct vgpu_lane *lane, struct kvec *vec, size_t nr, size_t
 
 /* --- serving -------------------------------------------------------------- */
 
-/* A message that does not fit into the session's memory is read and forgotten. */
+/* Receive and drop the rest of a message that exceeds the session's memory. */
 static int lane_skip(struct vgpu_lane *lane, u32 len)
 {
 	int ret = 0;
@@ -261,7 +267,7 @@ static int lane_skip(struct vgpu_lane *lane, u32 len)
 	return ret;
 }
 
-/* The CALL that @hdr begins, into lane->call.msg. */
+/* Receive the CALL that begins with @hdr into lane->call.msg. */
 static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
 {
 	struct vgpu_hcall *call = &lane->call;
@@ -280,7 +286,7 @@ static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
 		}
 	}
 	if (!call->msg) {
-		/* Refused, with the fixed part alone to say what. */
+		/* The call will be rejected; its fixed part alone tells which call it is. */
 		memcpy(lane->buf, hdr, sizeof(*hdr));
 		call->msg = lane->buf;
 		call->msg_len = sizeof(struct vgpu_call);
@@ -298,8 +304,9 @@ static int lane_recv_call(struct vgpu_lane *lane, const struct vgpu_hdr *hdr)
 }
 
 /*
- * Wait for a CALL. Return: 0, -EINTR (to user mode first), -ENOMEM (there is one,
- * too big to be kept), -ESHUTDOWN.
+ * Wait for a CALL.
+ * Return: 0; -EINTR: return to user mode first; -ENOMEM: there is a CALL that is too long to be
+ * kept; -ESHUTDOWN.
  */
 static int lane_next(struct vgpu_lane *lane)
 {
@@ -310,7 +317,10 @@ static int lane_next(struct vgpu_lane *lane)
 		ret = vgpu_conn_wait(&lane->conn, TASK_INTERRUPTIBLE, 0);
 		if (ret == -EINTR)
 			return ret;
-		/* An answer that comes too late, or what else; the end is what counts. */
+		/*
+		 * Late answers and all other bytes are dropped; only the end of the connection
+		 * counts.
+		 */
 		if (!ret && lane->last) {
 			vgpu_conn_forget(&lane->conn);
 			continue;
@@ -329,7 +339,7 @@ static int lane_next(struct vgpu_lane *lane)
 			lane->unacked = false;
 			continue;
 		case VGPU_MSG_CANCEL:
-			/* Late, or the one that has interrupted the call. */
+			/* The CANCEL is late, or it is the one that has interrupted the call. */
 			if (lane->cancelled || le64_to_cpu(hdr.seq) != lane->seq)
 				goto malformed;
 			lane->cancelled = true;
@@ -341,7 +351,7 @@ static int lane_next(struct vgpu_lane *lane)
 				goto malformed;
 			lane->seq++;
 			lane->cancelled = false;
-			/* The guest has the last call's reply. */
+			/* The next CALL shows that the guest has the last call's reply. */
 			if (lane->closes)
 				vgpu_control_settle(lane->session->peer, false);
 			lane->closes = false;
@@ -356,13 +366,13 @@ malformed:
 	return -ESHUTDOWN;
 }
 
-/* Return: 0, or -ESHUTDOWN. */
+/* Send the reply. Return: 0, or -ESHUTDOWN. */
 static int lane_reply(struct vgpu_lane *lane)
 {
 	struct vgpu_hcall *call = &lane->call;
 	int ret;
 
-	/* Before it is sent: the objects in it are the guest's from then on. */
+	/* The flag is set first, as the guest owns the objects once the reply is sent. */
 	lane->unacked = call->nr_objects;
 	ret = vgpu_call_send_reply(call);
 	vgpu_call_finish(call);
@@ -385,7 +395,10 @@ static int lane_run(struct vgpu_lane *lane)
 			ret = lane_reply(lane);
 			if (ret)
 				return ret;
-			/* What finishing it has put, before something else is done. */
+			/*
+			 * Files that were put with the call are released before the thread does
+			 * anything else.
+			 */
 			if (task_work_pending(current))
 				return 0;
 		}
@@ -422,7 +435,7 @@ static int lane_send_ready(struct vgpu_lane *lane)
 	return vgpu_conn_send(&lane->conn, &vec, 1, sizeof(ready), VGPU_MSG_TIMEOUT_MS);
 }
 
-/* The first thread that serves the lane is its thread. */
+/* Bind the lane to the first thread that serves it. */
 static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 {
 	struct vgpu_session *session = lane->session;
@@ -431,12 +444,15 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	if ((args->flags & ~VGPU_LANE_KEYS) || args->reserved ||
 	    (args->flags && !vgpu_keys_there()))
 		return -EOPNOTSUPP;
-	/* Each time: the thread was in user mode, where it could share its table. */
+	/*
+	 * The check is made each time: the thread was in user mode, where it could share its
+	 * table.
+	 */
 	if (!vgpu_fdtable_is_private(lane->file))
 		return -EINVAL;
 	if (lane->task && lane->task != current)
 		return -EBUSY;
-	/* Likewise, as an exec is what a thread may come back from. */
+	/* This check is made each time, too, as the process may have called exec() meanwhile. */
 	if (lane->task)
 		return session->mm == current->mm ? 0 : -EINVAL;
 	if (!args->scratch_len || !PAGE_ALIGNED(args->scratch | args->scratch_len) ||
@@ -449,14 +465,14 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	if (ret)
 		return ret;
 
-	/* One thread at a time gets past this; an entry says who. */
+	/* A thread serves one lane: the insertion fails if current serves another one already. */
 	ret = xa_insert(&session->tasks, (unsigned long)current, lane, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret == -EBUSY ? -EBUSY : -ENOMEM;
 	lane->keys = args->flags & VGPU_LANE_KEYS;
 	lane->scratch = args->scratch;
 	lane->scratch_len = args->scratch_len;
-	/* Nothing is known of it. */
+	/* The content of the scratch memory is unknown. */
 	lane->scratch_used = args->scratch_len;
 	if (cmpxchg(&lane->task, NULL, get_task_struct(current))) {
 		xa_erase(&session->tasks, (unsigned long)current);
@@ -466,7 +482,7 @@ static int lane_bind(struct vgpu_lane *lane, const struct vgpu_lane_serve *args)
 	return 0;
 }
 
-/* One that somebody signals is told of only if it is an eventfd. */
+/* Take the file that the thread has brought, if it is an eventfd; others do not report signals. */
 static int lane_take_event(struct vgpu_lane *lane, int fd)
 {
 	struct file *file = fget(fd);
@@ -480,7 +496,7 @@ static int lane_take_event(struct vgpu_lane *lane, int fd)
 		return PTR_ERR(ctx);
 	}
 	eventfd_ctx_put(ctx);
-	/* Which of several threads becomes the lane's is not decided yet. */
+	/* Several threads may get here before one of them becomes the lane's. */
 	if (cmpxchg(&lane->event, NULL, file)) {
 		fput(file);
 		return -EBUSY;
@@ -495,7 +511,7 @@ static int lane_serve(void *data, struct file *file, struct vgpu_cmd *cmd)
 	struct vgpu_lane *lane = data;
 	int ret;
 
-	/* Before the table is looked at. */
+	/* The eventfd leaves the fd table before lane_bind() checks the table. */
 	if (args->event_fd >= 0 && (!lane->task || lane->task == current)) {
 		ret = lane_take_event(lane, args->event_fd);
 		if (ret)
@@ -542,12 +558,12 @@ static int lane_release(struct inode *inode, struct file *file)
 	WRITE_ONCE(session->nr_lanes, session->nr_lanes - 1);
 	mutex_unlock(&session->lock);
 	atomic_dec(&session->peer->nr_lanes);
-	/* The session's end may wait for the last one. */
+	/* The session's end may wait for its last lane. */
 	wake_up_all(&session->peer->wait);
 
-	/* No callback comes after this, and nobody runs on the lane. */
+	/* No callback comes after this, and no thread runs on the lane. */
 	vgpu_conn_fini(&lane->conn);
-	/* What was not acknowledged stays the host's. */
+	/* Objects that the guest did not acknowledge are taken back. */
 	if (lane->unacked || lane->call.done)
 		vgpu_call_take_back(&lane->call);
 	vgpu_call_finish(&lane->call);
@@ -590,7 +606,7 @@ static struct vgpu_lane *lane_alloc(struct vgpu_session *session)
 	return NULL;
 }
 
-/* Into the session's list, from where its end finds it. */
+/* Add the lane to the session's list, where the session's end finds it. */
 static int lane_publish(struct vgpu_lane *lane)
 {
 	struct vgpu_session *session = lane->session;
@@ -628,7 +644,7 @@ int vgpu_lane_create(struct vgpu_session *session, struct file *shadow, int sock
 	ret = lane_publish(lane);
 	if (ret)
 		goto err_fini_conn;
-	/* The file's release undoes all of it. */
+	/* The release of the file undoes everything above. */
 	lane->shadow = get_file(shadow);
 	lane->file = anon_inode_getfile("[vgpu-lane]", &lane_fops, lane, O_RDWR);
 	if (IS_ERR(lane->file)) {

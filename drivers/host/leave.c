@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects that a guest has closed while devices keep memory of its own, and those of NVIDIA's. The
- * guest may use that memory again when their files are released, and the numbers of the processes
- * that NVIDIA's driver remembers may be used again, so what has been closed is known until then, in
- * order.
+ * Closed objects whose files are not released yet: those that a guest closes while devices keep
+ * memory of the guest, and files of NVIDIA's driver. When these files are released, the guest
+ * may use the memory again, and other processes may get the process numbers that NVIDIA's
+ * driver remembers. So closed objects stay in a list, in order, until their files are released.
  *
- * An object is freed when no call uses it. Its file may be mapped by shadows that have yet to apply
- * the guest's unmaps, and the last fput() of a task comes later than it looks. So work
- * of the peer takes the files over, and puts each when nobody else has it any more: the ->release
- * runs there and then. Files that are no device's may be anybody's for good, as dma-bufs are, and
- * are not waited for.
+ * An object is freed when no call uses it. Its file may still be mapped by shadows that have
+ * yet to apply the guest's unmaps, and the last fput() of a task takes effect later than it
+ * seems. So a work item of the peer takes the files over and puts each when no one else holds
+ * it: ->release then runs in the work item. Files of other kinds than devices, as dma-bufs, may
+ * be held by others for ever and are not waited for.
  *
- * A driver may give a file once more that the guest has closed, as another object. When that one is
- * closed, too, the earlier one waits for the file, and the later one for nothing but the earlier.
+ * A driver may return, as another object, a file that the guest has closed. If that object is
+ * closed as well, the earlier one waits for the file, and the later one only for the earlier
+ * one.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -20,7 +21,7 @@
 
 #include "host.h"
 
-/* Times between looks whether others have put a file. */
+/* Times between two checks whether others have put a file. */
 #define LEAVE_POLL_MIN		max(HZ / 100, 1)
 #define LEAVE_POLL_MAX		max(HZ / 4, 1)
 
@@ -38,7 +39,11 @@ void vgpu_leave_free(struct vgpu_object *object)
 
 	spin_lock(&peer->leave_lock);
 	object->leave_state = VGPU_LEAVE_FREE;
-	/* Under the lock: the peer waits for what is in the list, and for nothing behind it. */
+	/*
+	 * The lock is held, so the object is still in the list when the work is queued. The
+	 * peer's end waits only until the list is empty, and the work must not be queued after
+	 * that.
+	 */
 	mod_delayed_work(vgpu_host_patient_wq, &peer->leave_work, 0);
 	spin_unlock(&peer->leave_lock);
 }
@@ -81,7 +86,10 @@ bool vgpu_leave_settled(struct vgpu_peer *peer, u64 leave)
 	return settled;
 }
 
-/* The next one after @object (NULL: the first) that is freed. Only the work takes any out. */
+/*
+ * Find the next list entry behind @object (NULL: the first) that no call uses. Only the work
+ * item removes list entries. Return: the object, or NULL.
+ */
 static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object *object)
 {
 	struct vgpu_object *found = NULL;
@@ -99,8 +107,8 @@ static struct vgpu_object *leave_next(struct vgpu_peer *peer, struct vgpu_object
 }
 
 /*
- * Whether an object of this guest that was closed earlier has the same file, and so a reference of
- * it. One that a driver gave to two guests is waited for until one of them ends.
+ * Check whether an object that this guest closed earlier has the same file, and so a reference
+ * of it. A file that a driver gave to two guests is waited for until one of the guests ends.
  */
 static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpu_object *object)
 {
@@ -117,13 +125,16 @@ static bool leave_is_repeated(struct vgpu_peer *peer, const struct vgpu_object *
 	return repeated;
 }
 
-/* @now: whoever else has the file. Return: it is released, as far as that is waited for. */
+/*
+ * Put the object's file if it is not waited for any more. @now: put it even if others hold it.
+ * Return: true if the file was put.
+ */
 static bool leave_try(struct vgpu_peer *peer, struct vgpu_object *object, bool now)
 {
 	struct file *file = object->file;
 	bool repeated = false;
 
-	/* Nobody waits for others. */
+	/* No task waits for an object in another state. */
 	if (object->leave_state == VGPU_LEAVE_FREE)
 		repeated = object->kind == VGPU_OBJECT_DEVICE && leave_is_repeated(peer, object);
 	if (object->kind != VGPU_OBJECT_DEVICE || file_count(file) == 1 || now || repeated) {
@@ -141,14 +152,17 @@ static void leave_end(struct vgpu_peer *peer, struct vgpu_object *object)
 	vgpu_tgid_released(object);
 	vgpu_object_free_fd(peer, object->fd);
 	vgpu_object_uncount(peer);
-	/* Not sooner: the guest may open another file when this one has left the list. */
+	/* The object leaves the list last: the guest may open another file from then on. */
 	spin_lock(&peer->leave_lock);
 	list_del(&object->leave_node);
 	spin_unlock(&peer->leave_lock);
 	kfree_rcu(object, rcu);
 }
 
-/* Return: files were released; *again: others are left, which others have. */
+/*
+ * Put the files that can be put. *@again: out: true if files are left that others hold.
+ * Return: true if files were put.
+ */
 static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 {
 	struct vgpu_object *object, *next;
@@ -164,7 +178,7 @@ static bool leave_pass(struct vgpu_peer *peer, bool now, bool *again)
 			leave_end(peer, object);
 		any |= released;
 		*again |= !released;
-		/* The task that has closed it waits for that. */
+		/* The task that has closed the object waits for a change of its state. */
 		if (was_free || released)
 			wake_up_all(&peer->wait);
 		cond_resched();
@@ -178,14 +192,14 @@ static void leave_work(struct work_struct *work)
 	bool again, any = leave_pass(peer, false, &again);
 
 	if (READ_ONCE(peer->leave_now) && again) {
-		/* A file may have had a reference of another one that is later in the list. */
+		/* A file may have held a reference of another one that is later in the list. */
 		while (leave_pass(peer, false, &again))
 			any = true;
 		any |= leave_pass(peer, true, &again);
 	}
 	if (any) {
 		peer->leave_delay = LEAVE_POLL_MIN;
-		/* The guest may be told. */
+		/* Answers to RELEASE may be due. */
 		vgpu_control_kick(peer);
 	}
 	if (!again)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vgpu_host.ko: replays the file operations of guests on device files of this
- * machine. Init and exit.
+ * vgpu_host.ko: repeats the file operations of guests on device files of this machine. Init and
+ * exit.
  */
 #include <linux/module.h>
 #include <linux/workqueue.h>
@@ -22,7 +22,10 @@ static int __init vgpu_host_init(void)
 	vgpu_host_wq = alloc_workqueue("vgpu_host", WQ_UNBOUND, 0);
 	if (!vgpu_host_wq)
 		return -ENOMEM;
-	/* One item a guest at most, three with its closes: none waits for another's. */
+	/*
+	 * A guest has at most one item, three with its closes. The limit of active items is the
+	 * highest one, so that no item waits for another guest's.
+	 */
 	vgpu_host_patient_wq = alloc_workqueue("vgpu_host_patient", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!vgpu_host_patient_wq) {
 		ret = -ENOMEM;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects: host files that a guest may name by number. They belong to the guest,
- * not to a session. Also the numbers of the address spaces that files map.
+ * Objects: host files that a guest may name by number. They belong to the guest, not to a
+ * session. This file also has the numbers of the address_spaces that files map.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -16,8 +16,9 @@
 /* --- address spaces ------------------------------------------------------- */
 
 /*
- * A number stands for a mapping for as long as a file or a VMA of the guest uses
- * it, which keeps the mapping alive; the pointer itself is never told.
+ * Find or make the number of an address_space. A number is valid as long as a file or a VMA of
+ * the guest uses the address_space and so keeps it alive. The guest never gets the pointer
+ * itself.
  */
 static struct vgpu_space *space_get_locked(struct vgpu_peer *peer, struct address_space *mapping)
 {
@@ -73,9 +74,10 @@ void vgpu_space_put(struct vgpu_peer *peer, struct vgpu_space *space)
 /* --- numbers in fd tables ------------------------------------------------- */
 
 /*
- * The driver of some files knows them by the number that a process has for them. So such a file has
- * one from its open on, natively, and here: the same one in all sessions, which a child has from
- * its parent. Return: it, 0: none, or a negative errno.
+ * Allocate the fd number of a file whose driver knows files by their numbers. Natively such a
+ * file has a number from its open on, which a child process inherits. So it has one here, too,
+ * the same one in all sessions. Return: the number; 0: the file needs none; or a negative
+ * errno.
  */
 static int object_fd_new_locked(struct vgpu_peer *peer, const struct vgpu_grant *grant)
 {
@@ -86,7 +88,7 @@ static int object_fd_new_locked(struct vgpu_peer *peer, const struct vgpu_grant 
 		return 0;
 	ret = ida_alloc_range(&peer->fds, VGPU_LANE_FDS,
 			      VGPU_LANE_FDS + peer->limits.objects - 1, GFP_KERNEL_ACCOUNT);
-	/* Files that are being closed have some of the numbers still. */
+	/* Files that are being closed still have some of the numbers. */
 	return ret == -ENOSPC ? -EMFILE : ret;
 }
 
@@ -126,16 +128,16 @@ void vgpu_object_uncount(struct vgpu_peer *peer)
 }
 
 /*
- * A kernel thread's fput() would leave the ->release to a worker of its own; whoever waits for a
- * CLOSE waits for the ->release. A lane's thread runs it on its way to user mode, before it does
- * anything else.
+ * Free an object that nothing refers to. fput() of a kernel thread would leave ->release to
+ * another work item, but a thread that waits for a CLOSE waits for ->release. A lane's thread
+ * runs it on its way to user mode, before it does anything else.
  */
 static void object_free(struct kref *ref)
 {
 	struct vgpu_object *object = container_of(ref, struct vgpu_object, ref);
 	struct vgpu_peer *peer = object->peer;
 
-	/* Objects get here unclosed, and unflushed, if an open failed or the guest is gone. */
+	/* Objects are neither closed nor flushed yet if an open has failed or the guest is gone. */
 	vgpu_object_flush(object, vgpu_object_flush_by());
 	vgpu_poll_fini(object);
 	vgpu_event_drop_all(object);
@@ -155,7 +157,7 @@ static void object_free(struct kref *ref)
 	if (!object->fd_kept)
 		vgpu_object_free_fd(peer, object->fd);
 	kfree_rcu(object, rcu);
-	/* Not sooner: what is open counts, whatever the guest has closed. */
+	/* The object is uncounted last: open files count, even if the guest has closed them. */
 	vgpu_object_uncount(peer);
 }
 
@@ -186,7 +188,7 @@ static struct vgpu_object *object_make_locked(struct vgpu_peer *peer, struct fil
 	INIT_LIST_HEAD(&object->watched);
 	object->events = RB_ROOT;
 	vgpu_poll_init(object);
-	/* Most objects never have another one, and this one takes no memory. */
+	/* Most objects never have another reference, and this entry takes no memory. */
 	ret = xa_err(xa_store(&object->references, 0, xa_mk_value(0), GFP_KERNEL_ACCOUNT));
 	if (ret)
 		goto err_free;
@@ -232,17 +234,17 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* Gives the guest one more reference to an object that it has. Return: 0 or an errno. */
+/* Give the guest one more reference of an object that it has. Return: 0 or a negative errno. */
 static int object_refer_locked(struct vgpu_object *object, u32 *reference)
 {
 	struct vgpu_peer *peer = object->peer;
 	int ret;
 
 	lockdep_assert_held(&peer->objects_lock);
-	/* A guest that gives further references back at once has few of them. */
+	/* A guest that gives repeated references back at once has few of them. */
 	if (peer->nr_repeated >= peer->limits.objects)
 		return -EMFILE;
-	/* The number 0 comes again after the last one. */
+	/* Number 0 follows the last number. */
 	while (xa_load(&object->references, object->next_reference))
 		object->next_reference++;
 	ret = xa_err(xa_store(&object->references, object->next_reference, xa_mk_value(0),
@@ -294,7 +296,7 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
 	rcu_read_unlock();
 	if (!object)
 		return NULL;
-	/* Pairs with object_may_keep_locked(), which has seen the reference if this sees no end. */
+	/* Pairs with object_may_keep_locked(): if this sees no close, that sees the reference. */
 	smp_mb();
 	if (READ_ONCE(object->closed)) {
 		vgpu_object_put(object);
@@ -304,10 +306,11 @@ struct vgpu_object *vgpu_object_find(struct vgpu_peer *peer, u32 id)
 }
 
 /*
- * Whether the driver may get memory of the guest by @object, which the guest has closed, or has
- * some, by this object or another one. Calls that go on by the object may still make it take what
- * another object is given meanwhile; no further call finds it. Nor may another file get the
- * number of this one while they go on.
+ * Check whether the release of @object, which the guest has just closed, has to be waited for.
+ * One reason is that its driver has memory of the guest, by this object or another one, or may
+ * get some. Calls that still run on the object may make the driver take memory that another
+ * object is given meanwhile; no new call finds the object. Another reason is that the fd number
+ * of the object must not be given to another file while such calls run.
  */
 static bool object_may_keep_locked(struct vgpu_peer *peer, const struct vgpu_object *object)
 {
@@ -326,7 +329,10 @@ static void object_unlist_locked(struct vgpu_peer *peer, struct vgpu_object *obj
 	WRITE_ONCE(object->closed, true);
 	xa_erase(&peer->objects, object->id);
 	xa_erase(&peer->files, (unsigned long)object->file);
-	/* Processes that NVIDIA's driver remembers with the file are reaped after its ->release. */
+	/*
+	 * Processes that NVIDIA's driver remembers with the file may be reaped after its
+	 * ->release only.
+	 */
 	if (object_may_keep_locked(peer, object) || vgpu_card_is_nvidia(object))
 		vgpu_leave_begin(peer, object);
 }
@@ -376,7 +382,10 @@ static u32 object_fops(const struct vgpu_object *object)
 		mask |= VGPU_FOP_LLSEEK;
 	if (fops->unlocked_ioctl)
 		mask |= VGPU_FOP_IOCTL;
-	/* Where drivers have none because of the kernel, the call says why. */
+	/*
+	 * If drivers have none because of the kernel's configuration, the call reports why it
+	 * fails.
+	 */
 	if (VGPU_CALLER_COMPAT ? fops->compat_ioctl : fops->unlocked_ioctl)
 		mask |= VGPU_FOP_COMPAT_IOCTL;
 	if (can_mmap_file(file))

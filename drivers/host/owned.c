@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of NVIDIA's driver that shadows map. That driver takes nothing away from who has mapped a
- * card: memory that a program frees, or that goes with a file it closes, is the next one's, of
- * another guest as well, and an old mapping shows it. Memory of the system, which control files
- * map, stays a mapping's. But a control file that was told to map it has no reference until
- * mmap() comes: what is freed in between the driver uses all the same (nvidia_mmap_helper() of
- * release 595). The guest decides when it frees, in more ways than could be known here, so no order
- * of messages makes such a mapping safe: it has to keep what it shows.
+ * Memory of NVIDIA's driver that shadows map.
  *
- * So a shadow never maps the guest's own file. It maps one that is opened anew for each mapping.
- * A client of the driver's resource manager (RM), which is made for that mapping alone, has a
- * duplicate of the memory, and has that file map it. A mapping has its file; that of a card has the
- * control file that it is registered with, which has the client, and that has the memory. The
- * last of the mapping frees all of it, whatever the guest has freed before. Bytes that the guest
- * reads and writes by calls, drivers that are given an address of the mapping, and windows, whose
- * pages go when those of the shadow's mapping do, find nothing else there.
+ * That driver does not unmap a card's memory from processes that have mapped it. When a program
+ * frees the memory, or closes a file that it belongs to, another program gets it, perhaps one
+ * of another guest, and the old mapping shows it. Memory of the system, which control files
+ * map, stays with the mapping. But a control file that was told to map such memory has no
+ * reference of it until mmap() comes, and the driver uses memory that is freed in between all
+ * the same (nvidia_mmap_helper() of release 595). The guest decides when it frees, in more ways
+ * than could be known here. So no order of messages makes such a mapping safe: the mapping
+ * itself has to keep what it shows.
  *
- * Memory of the system is mapped by the control file of such a client, which is freed as soon as
- * the file is mapped: a mapping has the pages then, and the duplicate might outlive its card.
+ * So a shadow never maps the guest's own file. It maps a file that is opened anew for each
+ * mapping. A client of the driver's resource manager (RM) is made for that mapping alone. It
+ * has a duplicate of the memory, and has the new file map it. The mapping holds the file. The
+ * file of a card holds the control file that it is registered with, which holds the client and
+ * so the memory. All of it is freed with the last part of the mapping, whatever the guest has
+ * freed before. So the guest's reads and writes by calls, drivers that are given an address in
+ * the mapping, and windows, whose PTEs are zapped with those of the shadow, find only this
+ * memory there.
+ *
+ * Memory of the system is mapped by the control file of such a client. The client is freed as
+ * soon as the file is mapped: the mapping then has the pages, and the duplicate might outlive
+ * its card.
  *
  * The shadow's process makes the client. RM lets a client duplicate objects of clients that the
- * same process has made, and others only that were shared with it. So a guest that lies about
- * handles gets what some program may have that process have in any case.
+ * same process has made, and objects of others only if they were shared with it. So a guest
+ * that lies about handles gets only memory that the process may have in any case.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -35,14 +40,14 @@
 #include "host.h"
 #include "nvidia_rm.h"
 
-/* Parameters are so many bytes behind the arguments of an ioctl, and all of it takes so many. */
+/* Offset of the parameters behind the arguments of an ioctl, and size of both together. */
 #define OWNED_PARAMS	256
 #define OWNED_SIZE	512
 
 /**
- * struct vgpu_owned - what a file maps
- * @control: the node of the control file whose client has it
- * @map: as RM has answered
+ * struct vgpu_owned - memory that a file maps
+ * @control: path of the control file whose client has the memory
+ * @map: RM's answer to the request to map the memory
  */
 struct vgpu_owned {
 	struct path control;
@@ -59,7 +64,7 @@ static void owned_free(struct vgpu_owned *owned)
 	kfree(owned);
 }
 
-/* NULL: nothing that is known. */
+/* Set what @object maps; NULL: unknown. */
 static void owned_set(struct vgpu_object *object, struct vgpu_owned *owned)
 {
 	mutex_lock(&object->peer->objects_lock);
@@ -68,7 +73,7 @@ static void owned_set(struct vgpu_object *object, struct vgpu_owned *owned)
 	owned_free(owned);
 }
 
-/* A copy, with a reference of its own. Return: something is known. */
+/* Copy what @object maps, with a reference of its own. Return: true if it is known. */
 static bool owned_get(struct vgpu_object *object, struct vgpu_owned *owned)
 {
 	bool known;
@@ -97,7 +102,10 @@ static bool owned_is_control(const struct vgpu_object *object)
 	       inode->i_rdev == MKDEV(RM_MAJOR, RM_MINOR_CTL);
 }
 
-/* The file whose number was at @offset of the argument, if memory can be mapped by it. */
+/*
+ * Find the file whose number is at @offset of the argument.
+ * Return: its object, or NULL if memory cannot be mapped by it.
+ */
 static struct vgpu_object *owned_target(const struct vgpu_hcall *call, u32 offset)
 {
 	u32 i;
@@ -115,7 +123,7 @@ static struct vgpu_object *owned_target(const struct vgpu_hcall *call, u32 offse
 	return NULL;
 }
 
-/* Return: the driver has had a file map what is in @map. */
+/* Find out which memory the driver has had a file map. Return: false if it has not done so. */
 static bool owned_was_told(u32 cmd, unsigned long arg, struct rm_map *map)
 {
 	struct rm_alloc_memory args;
@@ -141,7 +149,7 @@ void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 	object = owned_target(call, cmd == RM_IOCTL_MAP ? RM_MAP_FD : RM_ALLOC_FD);
 	if (!object)
 		return;
-	/* Memory of the system is mapped by a control file, of the same node. */
+	/* Memory of the system is mapped by a control file of the same node. */
 	if (cmd == RM_IOCTL_ALLOC_MEMORY)
 		control = object;
 	if (!owned_is_control(control))
@@ -155,7 +163,7 @@ void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 		owned->control = control->file->f_path;
 		path_get(&owned->control);
 	}
-	/* Without memory to know it in it cannot be mapped. */
+	/* NULL, for lack of memory, makes the file impossible to map. */
 	owned_set(object, owned);
 }
 
@@ -163,9 +171,9 @@ void vgpu_owned_learn(struct vgpu_hcall *call, u32 cmd, unsigned long arg)
 
 /**
  * struct owner - a client of RM
- * @control: the control file that it belongs to
- * @at: memory of the shadow's for arguments, which is the call's alone
- * @client: its handle
+ * @control: control file that the client belongs to
+ * @at: address in the shadow of memory for arguments, which no other call can reach
+ * @client: handle of the client
  */
 struct owner {
 	struct file *control;
@@ -189,7 +197,7 @@ static int owner_ioctl(const struct owner *owner, struct file *file, u32 cmd, vo
 	return copy_from_user(args, place, size) ? -EFAULT : 0;
 }
 
-/* Return: the handle of a new object, or 0 with @ret: a negative errno. */
+/* Make an object. Return: its handle, or 0 and a negative errno in @ret. */
 static u32 owner_alloc(const struct owner *owner, u32 parent, u32 class, const void *params,
 		       size_t size, int *ret)
 {
@@ -213,7 +221,7 @@ static u32 owner_alloc(const struct owner *owner, u32 parent, u32 class, const v
 	return *ret ? 0 : args.object;
 }
 
-/* Return: the handle of the duplicate, or 0 with @ret: a negative errno. */
+/* Duplicate the memory. Return: handle of the duplicate, or 0 and a negative errno in @ret. */
 static u32 owner_dup(const struct owner *owner, u32 parent, const struct rm_map *map, int *ret)
 {
 	struct rm_dup args = {
@@ -226,15 +234,15 @@ static u32 owner_dup(const struct owner *owner, u32 parent, const struct rm_map 
 	*ret = owner_ioctl(owner, owner->control, RM_IOCTL_DUP, &args);
 	if (!*ret)
 		*ret = rm_errno(args.status);
-	/* RM reports success in some ways through it in which nothing was made. */
+	/* RM reports success in some cases in which nothing was made. */
 	if (!*ret && !args.object)
 		*ret = -ENOENT;
 	return *ret ? 0 : args.object;
 }
 
 /*
- * Duplicates the memory and maps it by @device. The duplicate of an object that the program has
- * below a subdevice has to be below one, too.
+ * Duplicate the memory and map it by @device. If the program has the object below a subdevice,
+ * the duplicate has to be below one, too.
  */
 static int owner_map_by(const struct owner *owner, u32 device, const struct rm_map *map, int fd)
 {
@@ -263,15 +271,18 @@ static int owner_map_by(const struct owner *owner, u32 device, const struct rm_m
 }
 
 /*
- * RM makes a device object only of a card that the thread has a file of. The number of the device
- * object is not known: for most cards it is the minor number of the file, which is tried first.
+ * Make a device object and map the memory by it.
  *
- * RM maps memory of a card only by a file and a device object of that card. @fd's is the only one
- * in the table then, so what the first device that can be made says is final. Memory of the system
- * can be mapped by the device of any of the program's cards.
+ * RM makes a device object only for a card that the thread has a file of. The number of the
+ * device object is not known. For most cards it is the minor number of the file, which is tried
+ * first.
  *
- * Nothing is freed after an error: a file shows what it was told first, and answers of RM lie where
- * a shadow that was taken over may write.
+ * RM maps memory of a card only by a file and a device object of that card. The table has no
+ * card's file but @fd then, so the answer for the first device that can be made is final.
+ * Memory of the system can be mapped by the device of any of the program's cards.
+ *
+ * Nothing is freed after an error: a file maps what it was told first, and RM's answers are in
+ * memory to which a shadow that was taken over may write.
  */
 static int owner_map(const struct owner *owner, int card, const struct rm_map *map, int fd)
 {
@@ -296,7 +307,10 @@ static int owner_map(const struct owner *owner, int card, const struct rm_map *m
 
 /* --- files ---------------------------------------------------------------- */
 
-/* The driver looks for the file in the thread's table, which it has left when the call returns. */
+/*
+ * Map the memory by @file. The driver looks for the file in the thread's fd table; the file has
+ * left the table when the function returns.
+ */
 static int owned_map_by(struct owner *owner, int card, const struct rm_map *map, struct file *file)
 {
 	struct vgpu_fd mapped = { .file = file };
@@ -331,8 +345,9 @@ static int owned_map_card(struct owner *owner, int card, const struct rm_map *ma
 }
 
 /*
- * The program's files of its cards are in the table until vgpu_owned_done(): the driver looks for
- * one there, and takes all memory away when the last file of a card is closed.
+ * Map memory of the system. The program's files of its cards stay in the table until
+ * vgpu_owned_done(): the driver looks for one there, and takes all memory away when the last
+ * file of a card is closed.
  */
 static int owned_map_system(struct vgpu_hcall *call, struct owner *owner,
 			    const struct rm_map *map)
@@ -345,7 +360,7 @@ static int owned_map_system(struct vgpu_hcall *call, struct owner *owner,
 	return ret;
 }
 
-/* The client goes at once, and not with the file: that may be after the last file of a card. */
+/* Free the client now and not with its file, which may outlive the last file of a card. */
 static void owned_free_client(struct vgpu_hcall *call, struct file *control)
 {
 	const struct owner owner = {
@@ -365,7 +380,7 @@ static struct file *owned_open(struct vgpu_hcall *call, const struct vgpu_owned 
 	struct owner owner = {};
 	struct file *file;
 
-	/* Memory with the key of a room that is the call's alone. */
+	/* The memory has the key of a room that no other call has. */
 	ret = vgpu_call_alloc_scratch(call, OWNED_SIZE);
 	if (ret)
 		return ERR_PTR(ret);
@@ -386,7 +401,10 @@ static struct file *owned_open(struct vgpu_hcall *call, const struct vgpu_owned 
 		fput(file);
 		file = ERR_PTR(ret);
 	}
-	/* The other one has it. */
+	/*
+	 * The file of a card holds its control file; for a control file @file is another
+	 * reference.
+	 */
 	fput(owner.control);
 	return file;
 }
@@ -398,7 +416,7 @@ struct file *vgpu_owned_file(struct vgpu_hcall *call)
 
 	if (vgpu_card_of(call->object) < 0 && !owned_is_control(call->object))
 		return get_file(call->object->file);
-	/* The driver says so of a file that was told nothing. */
+	/* The driver returns the same for a file that was told nothing. */
 	if (!owned_get(call->object, &owned))
 		return ERR_PTR(-EINVAL);
 	file = owned_open(call, &owned);

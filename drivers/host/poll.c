@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Readiness. A POLL call arms its object for the events that it asks for: it leaves
- * wait entries on the driver's queues, one on each. The first wakeup for an event is
- * told to the guest, once (or each, for SIGIO), so waiting costs no calls. The driver
- * is not asked then: the poll of some takes away what it reports, and only a program's
- * own poll may do that. DRM's poll and that of fences only look (drm_poll(),
- * sync_file_poll()): they are asked at each wakeup, and the guest gets the answer.
+ * Readiness. A POLL call arms its object for the events that it asks for: it leaves wait
+ * entries on the driver's queues, one on each. The first wakeup for an event is reported to the
+ * guest, once (or each wakeup, for SIGIO), so a program that waits causes no calls. The driver
+ * is not asked at a wakeup: the ->poll of some drivers takes away what it reports, and only a
+ * program's own poll may do that. DRM's ->poll and that of fences take nothing away
+ * (drm_poll(), sync_file_poll()). They are called at each wakeup, and the guest gets the
+ * answer.
  *
- * A wakeup only queues work. Entries go before the file does, which keeps the
- * queues alive, or when a queue says with POLLFREE that it ends earlier.
+ * A wakeup only queues work. The wait entries are removed before the file is put, which keeps
+ * the queues alive, or when a queue announces its earlier end by POLLFREE.
  */
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -20,9 +21,9 @@
 #include "host.h"
 
 #define POLL_EVENTS	((__force __poll_t)VGPU_POLL_EVENTS)
-/* Whoever polls hears of these without asking. */
+/* Events that are reported although the poller did not ask for them. */
 #define POLL_ALWAYS	(EPOLLERR | EPOLLHUP)
-/* Most drivers have one queue, or two. */
+/* Limit for the queues of one driver; most drivers have one or two. */
 #define POLL_MAX_ENTRIES	64
 
 struct vgpu_poll_entry {
@@ -50,11 +51,11 @@ static int poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void
 
 	if (mask && !(mask & (READ_ONCE(entry->poll->events) | POLLFREE)))
 		return 0;
-	/* A wakeup without a mask may be for anything. */
+	/* A wakeup without a mask may be for any event. */
 	poll_woken(entry->poll, mask ?: POLL_EVENTS);
 	if (mask & POLLFREE) {
 		list_del_init(&wait->entry);
-		/* Pairs with poll_forget(): the head may be freed from here on. */
+		/* Pairs with poll_forget() and poll_queue(): the head may be freed from here on. */
 		smp_store_release(&entry->head, NULL);
 	}
 	return 1;
@@ -76,7 +77,7 @@ static void poll_queue(struct file *file, wait_queue_head_t *head, poll_table *p
 			continue;
 		}
 		if (old == head) {
-			/* A wakeup sees poll->events, or was before the driver looks. */
+			/* A wakeup either sees poll->events, or came before the driver looks. */
 			spin_lock_irq(&head->lock);
 			spin_unlock_irq(&head->lock);
 			return;
@@ -115,11 +116,17 @@ static void poll_forget(struct vgpu_poll *poll)
 	}
 }
 
-/* A caller of the driver's poll lets the lock go with this, as a wakeup may have come meanwhile. */
+/*
+ * Unlock after a call of the driver's ->poll, and queue the work for a wakeup that came
+ * meanwhile.
+ */
 static void poll_unlock(struct vgpu_poll *poll)
 {
 	mutex_unlock(&poll->lock);
-	/* Pairs with poll_work(): that finds the lock free, or this one what it came for. */
+	/*
+	 * Pairs with poll_work(): either that finds the lock free, or this function sees
+	 * poll->woken.
+	 */
 	smp_mb();
 	if (atomic_read(&poll->woken))
 		queue_work(vgpu_host_wq, &poll->work);
@@ -134,7 +141,11 @@ static void poll_work(struct work_struct *work)
 	u32 number;
 	bool answer;
 
-	/* A call may be in the driver with it, and others need the workers: it comes again then. */
+	/*
+	 * A call may hold the lock in a driver's ->poll for any time, and others need the
+	 * workers. So the work does not wait: poll_unlock() queues it again. Pairs with
+	 * poll_unlock().
+	 */
 	smp_mb();
 	if (!mutex_trylock(&poll->lock))
 		return;
@@ -143,7 +154,10 @@ static void poll_work(struct work_struct *work)
 	answer = poll->looks && !poll->failed;
 	if (revents && answer)
 		revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
-	/* Who waits for another event may be the only one who is there to ask again. */
+	/*
+	 * Only the reported events are disarmed. A poller that waits for another event may be
+	 * the only one left, and would not arm the object again before a wakeup.
+	 */
 	if (!poll->stay)
 		WRITE_ONCE(poll->events, poll->events & ~revents);
 	if (!poll->stay && (revents & POLL_ALWAYS))
@@ -153,7 +167,7 @@ static void poll_work(struct work_struct *work)
 		return;
 
 	spin_lock_irq(&peer->events_lock);
-	/* An answer is the whole truth of its time, a hint is one among others. */
+	/* An answer replaces earlier answers and hints; a hint is added to them. */
 	poll->revents = revents | (answer ? 0 : poll->revents);
 	poll->revents_number = number;
 	poll->revents_answer = answer;
@@ -164,14 +178,15 @@ static void poll_work(struct work_struct *work)
 }
 
 /*
- * Drivers of DRM devices have drm_poll(), all that are in the kernel. Whether one that is not has
- * a poll of its own, which takes events away, cannot be asked here: symbol_get() refuses what is
- * exported for others than the GPL's, too, and to link to drm_poll() is to need drm.ko, also on
- * hosts that have but a sound card or a camera.
+ * Check whether the driver's ->poll takes nothing away. All DRM drivers of the kernel use
+ * drm_poll(). A driver out of the kernel could have a ->poll that takes events away. This
+ * cannot be checked here: symbol_get() also refuses symbols that are exported for modules
+ * without GPL, and a link to drm_poll() would need drm.ko even on hosts that have only a sound
+ * card or a camera.
  *
- * Not so what is forwarded to this machine: it asks its own host, as the process that polls.
- * The first poll of a fence makes its driver signal it, which may cost the device an interrupt:
- * that is what WATCH is for.
+ * A device that is forwarded to this machine is excluded: its ->poll asks its own host, as the
+ * process that polls. Fences are included although the first poll of a fence makes its driver
+ * signal it, which may cost the device an interrupt: WATCH asks for just that.
  */
 static bool poll_only_looks(const struct vgpu_object *object)
 {
@@ -200,7 +215,7 @@ void vgpu_poll_fini(struct vgpu_object *object)
 	struct vgpu_peer *peer = object->peer;
 	struct vgpu_poll *poll = &object->poll;
 
-	/* Calls have references, so nobody is in the driver with it. */
+	/* Calls hold references of the object, so no thread is in the driver with the lock. */
 	mutex_lock(&poll->lock);
 	poll_forget(poll);
 	mutex_unlock(&poll->lock);
@@ -211,7 +226,10 @@ void vgpu_poll_fini(struct vgpu_object *object)
 	mutex_destroy(&poll->lock);
 }
 
-/* Return: what it is ready for; -ENOMEM if nothing, and wakeups would not be heard of. */
+/*
+ * Arm the object. Return: events that it is ready for; -ENOMEM: none, and wakeups would be
+ * missed.
+ */
 static s64 poll_arm(struct vgpu_object *object, __poll_t events)
 {
 	struct vgpu_poll *poll = &object->poll;
@@ -224,11 +242,11 @@ static s64 poll_arm(struct vgpu_object *object, __poll_t events)
 	init_poll_funcptr(&table.pt, poll_queue);
 	table.pt._key = events;
 	/*
-	 * Armed also when it is ready: an edge-triggered waiter wants to hear of the
-	 * next wakeup. One since then has queued work that waits for the lock.
+	 * The object is armed even if it is ready: an edge-triggered waiter wants the next
+	 * wakeup. A wakeup since then has queued work that waits for the lock.
 	 */
 	revents = vfs_poll(object->file, &table.pt) & events;
-	/* Nobody is left waiting for what is not watched. */
+	/* All waiters are woken, as later wakeups would be missed. */
 	if (poll->failed)
 		poll_woken(poll, POLL_EVENTS);
 	return revents || !poll->failed ? (__force s64)revents : -ENOMEM;
@@ -258,7 +276,7 @@ void vgpu_poll_after(struct vgpu_hcall *call, u32 number)
 
 	if (!poll->looks || !READ_ONCE(poll->stay))
 		return;
-	/* The guest asks where the reply does not tell. */
+	/* The guest makes a POLL call if the reply has no answer. */
 	if (!mutex_trylock(&poll->lock))
 		return;
 	watched = !poll->failed;
@@ -267,7 +285,10 @@ void vgpu_poll_after(struct vgpu_hcall *call, u32 number)
 		revents = vfs_poll(object->file, NULL) & POLL_EVENTS;
 	}
 	poll_unlock(poll);
-	/* Nobody would tell the guest of what comes later. */
+	/*
+	 * Without a complete set of wait entries the guest would not be notified of later
+	 * events.
+	 */
 	if (!watched)
 		return;
 	call->out.ioctl.revents = cpu_to_le32((__force u32)revents);
@@ -282,13 +303,14 @@ s64 vgpu_poll_run(struct vgpu_hcall *call)
 	struct vgpu_poll *poll = &object->poll;
 	s64 revents;
 
-	/* Another's poll may be in the driver, for as long as that likes. */
+	/* Another call may be in the driver with the lock, for any time. */
 	if (mutex_lock_interruptible(&poll->lock))
 		return vgpu_call_refuse(call, -EINTR);
 	poll->number = le32_to_cpu(args->number);
 	/*
-	 * For good: calls of pollers who don't know of it may be under way. And where the
-	 * guest gets answers: it may then make no POLL call before the next wakeup.
+	 * The flag is never cleared, as calls of pollers that do not know of it may be under
+	 * way. It is also set where the guest gets answers: the guest may then make no POLL
+	 * call before the next wakeup.
 	 */
 	if ((le32_to_cpu(args->flags) & VGPU_POLL_STAY) || poll->looks)
 		poll->stay = true;

@@ -12,10 +12,10 @@
 #include "anon.h"
 #include "host.h"
 
-/* Calls of a session may have this much memory at once, in messages of the greatest length. */
+/* Memory that calls of a session may have at once, in messages of the greatest length. */
 #define SESSION_BUDGET_CALLS	4
 
-/* How long a session that the guest has closed waits for its lanes, and how often it looks. */
+/* Time that a closed session waits for its lanes, and time between two checks for them. */
 #define SESSION_CLOSE_WAIT	HZ
 #define SESSION_CLOSE_POLL	max(HZ / 100, 1)
 
@@ -23,7 +23,7 @@ static void session_free(struct kref *ref)
 {
 	struct vgpu_session *session = container_of(ref, struct vgpu_session, ref);
 
-	/* Here, as the control connection queues them for as long as it finds us. */
+	/* Unmaps are dropped here: the control connection queued them while it had a reference. */
 	vgpu_mapping_drop_unmaps(session);
 	xa_destroy(&session->tasks);
 	xa_destroy(&session->cards);
@@ -76,7 +76,7 @@ static struct vgpu_session *session_alloc(struct vgpu_peer *peer, u64 number)
 	mutex_init(&session->lock);
 	INIT_LIST_HEAD(&session->lanes);
 	xa_init(&session->tasks);
-	/* Numbers of objects are the guest's to use up, so its memory is charged for them. */
+	/* The guest decides how many objects there are, so its control group is charged. */
 	xa_init_flags(&session->cards, XA_FLAGS_ACCOUNT);
 	mutex_init(&session->map_lock);
 	session->mappings = RB_ROOT;
@@ -190,19 +190,24 @@ static bool session_has_no_lanes(struct vgpu_session *session)
 }
 
 /*
- * Nothing orders what comes by a lane with what comes by the control connection:
- * a process that ends has sent an ACK or a CLOSE call by its lane, then ended its
- * lanes, then sent SESSION_CLOSE and perhaps CLOSE for a file. The shadow's
- * threads get the time to read what is theirs, up to the end of each lane, or an
- * object that the guest took would be taken back, and one that it closed would
- * stay. A thread that is in a driver all that time has nothing left to read.
+ * End a session that the guest has closed, once its lanes are read to their ends.
+ *
+ * Nothing orders messages of a lane with those of the control connection. A process that ends
+ * has sent an ACK or a CLOSE call by its lane, then ended its lanes, then sent SESSION_CLOSE
+ * and perhaps CLOSE for a file. If the shadow were killed at once, an object that the guest has
+ * would be taken back, and one that the guest has closed would stay. So the shadow's threads
+ * get time to read each lane to its end. A thread that is in a driver all that time has nothing
+ * left to read.
  */
 static void session_close_work(struct work_struct *work)
 {
 	struct vgpu_session *session = container_of(to_delayed_work(work), struct vgpu_session,
 						    close_work);
 
-	/* Looks now and then: a guest may close many, and others need the workers. */
+	/*
+	 * The work item polls and does not sleep: a guest may close many sessions, and others
+	 * need workers.
+	 */
 	if (!session_has_no_lanes(session) && time_before(jiffies, session->close_by)) {
 		queue_delayed_work(vgpu_host_wq, &session->close_work, SESSION_CLOSE_POLL);
 		return;
@@ -214,7 +219,7 @@ static void session_close_work(struct work_struct *work)
 
 void vgpu_session_close_later(struct vgpu_session *session)
 {
-	/* Only the peer's thread comes here. */
+	/* Only the peer's thread calls this function. */
 	if (session->closing)
 		return;
 	session->closing = true;
@@ -224,8 +229,8 @@ void vgpu_session_close_later(struct vgpu_session *session)
 }
 
 /*
- * Every lane and every VMA of the shadow held its file, so nothing of it is left
- * but references that were found in peer->sessions.
+ * Tear the session down. Every lane and every VMA of the shadow held the shadow's file, so only
+ * references that came from vgpu_session_find() are left.
  */
 void vgpu_session_close(struct vgpu_session *session)
 {
@@ -242,7 +247,7 @@ void vgpu_session_close(struct vgpu_session *session)
 	mutex_lock(&peer->lock);
 	list_del(&session->node);
 	mutex_unlock(&peer->lock);
-	/* Without lanes it never waits again, so no timer is left behind. */
+	/* The work item does not queue itself again without lanes, so no timer is left behind. */
 	if (cancel_delayed_work_sync(&session->close_work))
 		vgpu_session_put(session);
 	mutex_lock(&peer->lock);
@@ -277,7 +282,10 @@ int vgpu_session_bind(struct vgpu_session *session)
 
 bool vgpu_session_charge(struct vgpu_session *session, u32 len)
 {
-	/* One message and one reply of the longest kind, and the places of both, or many small. */
+	/*
+	 * The limit allows one message and one reply of full length, with memory of the shadow
+	 * for the arguments of both, or many short ones.
+	 */
 	const long most = SESSION_BUDGET_CALLS * (long)session->peer->limits.call_bytes;
 
 	if (atomic_long_add_return(len, &session->budget) <= most)

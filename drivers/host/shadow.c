@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file of a shadow: the process maps its guest's memory through it, takes
- * lanes and lends a thread that applies unmaps. Its end is the session's.
+ * The file of a shadow: the process maps its guest's memory through the file, receives lanes by
+ * it, and lends a thread that applies unmaps. The release of the file ends the session.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -59,12 +59,15 @@ static int shadow_service(void *data, struct file *file, struct vgpu_cmd *cmd)
 		return 0;
 	if (READ_ONCE(session->ending))
 		return -ESHUTDOWN;
-	/* A driver hears of the end of its mapping. */
+	/*
+	 * The driver is notified of the end of its mapping, and must not reach the memory of
+	 * the shadow's own program.
+	 */
 	reach = vgpu_keys_save();
 	vgpu_keys_only(0);
 	ret = vgpu_mapping_apply_unmaps(session, file, U64_MAX);
 	vgpu_keys_restore(reach);
-	/* Back to user mode each time: the last reference to a file may be gone. */
+	/* Return to user mode each time: the last reference of a file may have been put. */
 	return ret == -EINTR ? 0 : ret;
 }
 
@@ -111,7 +114,10 @@ struct file *vgpu_shadow_file(struct vgpu_session *session)
 	struct file *file;
 
 	file = anon_inode_getfile("[vgpu-shadow]", &shadow_fops, session, O_RDWR);
-	/* Each shadow has an address space of its own, or a zap walks all of them. */
+	/*
+	 * Each shadow has an address_space of its own, else a zap would walk the VMAs of all
+	 * shadows.
+	 */
 	if (!IS_ERR(file))
 		file->f_mapping = session->inode->i_mapping;
 	return file;

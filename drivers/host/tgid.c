@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Numbers of shadows' processes. NVIDIA's driver remembers which process has made a client, by
- * the number alone (RmClient.ProcID), and lets clients with the same number duplicate each
- * other's memory, whoever their users are (cliresShareCallback_IMPL(), RS_SHARE_TYPE_PID). A
- * client lives as long as the file by which it was made, or a file that this one was registered
- * with (NV_ESC_REGISTER_FD), and the guest may have that open in other processes when this one
- * has ended. Until then nobody else may get the number, neither another guest's shadow nor a
- * process of the host: vgpud leaves the shadow a zombie until it is told.
+ * the process number alone (RmClient.ProcID). It lets clients with the same number duplicate
+ * each other's memory, even if their users differ (cliresShareCallback_IMPL(),
+ * RS_SHARE_TYPE_PID). A client lives as long as the file by which it was made, or a file with
+ * which that file was registered (NV_ESC_REGISTER_FD). Other processes of the guest may have
+ * these files open when this process has ended. Until the files are released no other process
+ * may get the number, neither another guest's shadow nor a process of the host. So vgpud leaves
+ * the shadow a zombie until the module reports SESSION_REAP.
  *
- * Which client belongs to which file is the driver's to know. So files and processes are in
- * families: a call brings the process into the family of its file, and of each file that it
- * names, and merges families that meet. Families are never split. A process that has ended stays
- * with its family until the last file of that is released.
+ * Only the driver knows which client belongs to which file. So files and processes are in
+ * families: a call brings the process into the family of its file and of each file that it
+ * names, and merges families that meet. Families are never split. A process that has ended
+ * stays in its family until the family's last file is released.
  */
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -44,8 +45,9 @@ void vgpu_tgid_free(struct vgpu_tgid *tgid)
 }
 
 /*
- * Nobody knows the number any more. At the guest's end files are put that others may have: then
- * PEER_GONE tells of all processes.
+ * Notify the agent that the driver does not remember the number any more, and free @tgid. No
+ * notification is sent at the guest's end, when files are put that others may hold: PEER_GONE
+ * then covers all processes.
  */
 static void tgid_tell(struct vgpu_tgid *tgid)
 {
@@ -68,7 +70,7 @@ void vgpu_tgid_end(struct vgpu_tgid *tgid)
 	tgid->ended = true;
 	known = tgid->family;
 	spin_unlock(&peer->tgids_lock);
-	/* Else the last file of its family may have freed it meanwhile. */
+	/* A @tgid with a family may have been freed meanwhile, with the family's last file. */
 	if (!known)
 		tgid_tell(tgid);
 }
@@ -92,7 +94,10 @@ void vgpu_tgid_use(struct vgpu_tgid *tgid, struct vgpu_object *object)
 
 	spin_lock(&peer->tgids_lock);
 	if (!tgid->family) {
-		/* A family lasts no longer than each of its processes, so it needs no memory. */
+		/*
+		 * The memory is part of a process's struct: a family does not outlive any of
+		 * its processes.
+		 */
 		tgid->family = object->family ?: &tgid->own;
 		if (!object->family) {
 			INIT_LIST_HEAD(&tgid->own.objects);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: what calls do, and what peers do wrong.
+ * Tracepoints: results of calls, and faults of peers.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_host
@@ -120,7 +120,7 @@ DEFINE_EVENT(vgpu_host_upcall, vgpu_host_fetch_timeout,
 	TP_ARGS(peer, session, upcall)
 );
 
-/* The guest has used up the time that drivers wait for it. */
+/* The guest has used up the time for which drivers wait for it. */
 DEFINE_EVENT(vgpu_host_upcall, vgpu_host_spent,
 	TP_PROTO(u32 peer, u64 session, u32 upcall),
 	TP_ARGS(peer, session, upcall)
