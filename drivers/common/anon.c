@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Anonymous inodes with an address space of their own, on a pseudo file system
- * that is never mounted where anybody sees it (as DRM core's drm_fs_inode_new()
- * does for its devices).
+ * Anonymous inodes with an address_space of their own, on a pseudo file system that has no
+ * mount point (as DRM core's drm_fs_inode_new() does for its devices).
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -21,16 +20,17 @@ static struct vfsmount *anon_mnt;
 static int anon_init_fs_context(struct fs_context *fc)
 {
 	/*
-	 * A file here may have a device's number, but was not opened by chrdev_open().
-	 * Were its inode, by way of /proc/self/fd, __fput() would put the cdev twice.
+	 * A file on this file system may have a device number, but chrdev_open() has not opened
+	 * it. If a program could open its inode as a device, by /proc/self/fd, __fput() would
+	 * put the cdev twice.
 	 */
 	fc->s_iflags |= SB_I_NODEV;
 	return init_pseudo(fc, VGPU_ANON_MAGIC) ? 0 : -ENOMEM;
 }
 
 /*
- * No owner: our own mount would keep the module loaded for ever. Who uses an
- * inode keeps the module by other means.
+ * No owner is set: the module's own mount would keep the module loaded for ever. Users of an
+ * inode hold their own reference of the module.
  */
 static struct file_system_type anon_fs_type = {
 	.name = KBUILD_MODNAME,
@@ -59,7 +59,9 @@ struct file *vgpu_anon_file_alloc(struct inode *inode, const char *name, int fla
 {
 	struct file *file = alloc_file_pseudo(inode, anon_mnt, name, flags, fops);
 
-	/* Unlike fops_get() of an open, it takes no reference of the module. */
+	/*
+	 * Unlike fops_get() of an open, alloc_file_pseudo() takes no reference of the module.
+	 */
 	if (!IS_ERR(file))
 		__module_get(fops->owner);
 	return file;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Anonymous inodes: an address space of its own for what many files map. A
- * file whose f_mapping is set to inode->i_mapping shares it, and
- * unmap_mapping_range() on it reaches exactly those VMAs.
+ * Anonymous inodes: each gives one address_space to all mappings of many files. A file whose
+ * f_mapping is set to inode->i_mapping shares the address_space, and unmap_mapping_range() on
+ * that reaches exactly the VMAs of these files.
  */
 #ifndef VGPU_ANON_H
 #define VGPU_ANON_H
@@ -11,7 +11,7 @@ struct file;
 struct file_operations;
 struct inode;
 
-/* Module init and exit: the pseudo file system behind the inodes. */
+/* Register and unregister the pseudo file system of the inodes, at module init and exit. */
 int vgpu_anon_init(void);
 void vgpu_anon_exit(void);
 
@@ -19,8 +19,10 @@ void vgpu_anon_exit(void);
 struct inode *vgpu_anon_inode_alloc(void);
 
 /*
- * A file of such an inode, shown as @name in /proc/PID/fd. Takes the reference
- * of @inode over unless it fails. Return: the file or an ERR_PTR().
+ * Create a file of an anonymous inode, shown as @name in /proc/PID/fd. The file takes over the
+ * caller's reference of @inode, unless the function fails.
+ *
+ * Return: the file or an ERR_PTR().
  */
 struct file *vgpu_anon_file_alloc(struct inode *inode, const char *name, int flags,
 				  const struct file_operations *fops);

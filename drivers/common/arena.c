@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What both sides of an arena share: see arena.h. */
+/* Arena: the functions that guest and host share, see arena.h. */
 #include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
@@ -8,10 +8,10 @@
 
 #include "arena.h"
 
-/* So many of the shortest messages that suit. */
+/* Number of shortest suitable messages that are worth a slot. */
 #define ARENA_WORTH	8
 
-/* As much as the longest FETCHED. */
+/* Default: the length of the longest FETCHED. */
 static unsigned int arena_min = SZ_128K;
 module_param(arena_min, uint, 0644);
 MODULE_PARM_DESC(arena_min, "bytes of a message that go through the window's arena, from so many on");

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Code linked into both modules: included by drivers/{guest,host}/Kbuild. Each
-# module compiles its own copy, as common-<noun>.o, so that two modules built at
-# the same time never share an object file.
+# Rules for code that is linked into both modules; drivers/{guest,host}/Kbuild include
+# this file. Each module compiles its own copy, as common-<noun>.o, so that two modules
+# built at the same time never share an object file.
 
 vgpu-root := $(src)/../..
 

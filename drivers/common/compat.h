@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between the kernels that the modules build for (6.1, 6.12, 7.x).
- * No other file asks for a version.
+ * Differences between the kernels that the modules build for (6.1, 6.12, 7.x). All checks of a
+ * kernel version are in this file.
  */
 #ifndef VGPU_COMPAT_H
 #define VGPU_COMPAT_H
@@ -20,7 +20,7 @@
 #include <linux/uio.h>
 #include <linux/version.h>
 
-/* Numbers of pages had a type of their own until 6.17. */
+/* PFNs had a type of their own until 6.17. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #include <linux/pfn_t.h>
 #endif
@@ -36,8 +36,8 @@
 #endif
 
 /*
- * From 6.6 file-backed VMAs may fault under the VMA lock alone; what a handler
- * drops before it waits is then that lock.
+ * Page faults of file-backed VMAs may hold only the VMA lock from 6.6. A fault handler that
+ * waits drops the lock of the fault by this helper.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 static inline void release_fault_lock(struct vm_fault *vmf)
@@ -46,7 +46,7 @@ static inline void release_fault_lock(struct vm_fault *vmf)
 }
 #endif
 
-/* VMA flags are written by helpers from 6.3. */
+/* Helpers write VMA flags from 6.3. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 {
@@ -59,7 +59,7 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 }
 #endif
 
-/* Work of each processor's own workers, which it is by default, has to be asked for from 6.18. */
+/* Per-processor workqueues, the default before, need a flag from 6.18. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define VGPU_WQ_PERCPU 0
 #else
@@ -81,8 +81,8 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 #endif
 
 /*
- * Offsets above LLONG_MAX, which DRM drivers may use: a mode of the file, and
- * from 6.12 a property of its operations.
+ * DRM drivers may use offsets above LLONG_MAX. A mode of the file allows this, and from 6.12 a
+ * flag of the file operations.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 #define VGPU_FOPS_UNSIGNED_OFFSET
@@ -105,8 +105,10 @@ static inline void vgpu_set_unsigned_offset(struct file *file)
 #endif
 
 /*
- * A reference of a file that is found through a pointer which its release
- * clears, under a lock that the caller holds; NULL if it is being released.
+ * Take a reference of a file that is found through a pointer which the file's release clears.
+ * The caller holds the lock of the pointer.
+ *
+ * Return: the file, or NULL if it is being released.
  */
 static inline struct file *vgpu_file_get_active(struct file **file)
 {
@@ -127,16 +129,16 @@ static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
 #endif
 }
 
-/* The same by another name from 7.1. */
+/* zap_vma_ptes() was renamed in 7.1. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define zap_special_vma_range zap_vma_ptes
 #endif
 
 /*
- * Entries of 2 MiB for raw memory (huge ones) are had from 6.12 on, if the kernel has
- * transparent huge pages. Before, there was nothing by which they differed from those of
- * ordinary pages, and get_user_pages_fast() took references of what has none; and KVM did not
- * find them (follow_pte() looks for tables only), and stops a machine whose page is not there
+ * PMD mappings of PFNs without struct page need 6.12 and transparent huge pages. Older kernels
+ * have no mark that distinguishes them from PMD mappings of ordinary pages:
+ * get_user_pages_fast() takes references of pages that do not exist. KVM does not find them
+ * either (follow_pte() looks for page tables only), and stops a machine if a page is missing
  * after a fault.
  */
 #ifdef CONFIG_ARCH_SUPPORTS_PMD_PFNMAP
@@ -144,13 +146,13 @@ static inline struct file *vgpu_shmem_file_setup(const char *name, loff_t size)
 #endif
 
 #ifdef VGPU_HAVE_HUGE
-/* The fault's page table is one entry. */
+/* Return: true if a PMD mapping exists at the address of the fault. */
 static inline bool vgpu_fault_is_huge(const struct vm_fault *vmf)
 {
 	return pmd_leaf(pmdp_get_lockless(vmf->pmd));
 }
 
-/* See vmf_insert_pfn_pmd(); numbers of pages had a type of their own until 6.17. */
+/* Insert a PMD mapping, as vmf_insert_pfn_pmd(). PFNs had a type of their own until 6.17. */
 static inline vm_fault_t vgpu_insert_pfn_pmd(struct vm_fault *vmf, unsigned long pfn, bool write)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
@@ -166,7 +168,7 @@ static inline bool vgpu_fault_is_huge(const struct vm_fault *vmf)
 }
 #endif
 
-/* Where the kernel would put a mapping of a file that does not care. */
+/* Find an address for a mapping as the kernel does for files without ->get_unmapped_area. */
 static inline unsigned long vgpu_get_unmapped_area(struct file *file, unsigned long addr,
 						   unsigned long len, unsigned long pgoff,
 						   unsigned long flags)
@@ -181,10 +183,10 @@ static inline unsigned long vgpu_get_unmapped_area(struct file *file, unsigned l
 }
 
 /**
- * struct vgpu_entry - what page tables have somewhere
- * @pfn: the page
- * @prot: its protection and cache attribute
- * @huge: it is one of 2 MiB or more
+ * struct vgpu_entry - contents of a page table entry
+ * @pfn: PFN that is mapped
+ * @prot: protection and cache attribute of the mapping
+ * @huge: true if the entry maps 2 MiB or more
  */
 struct vgpu_entry {
 	unsigned long pfn;
@@ -193,8 +195,10 @@ struct vgpu_entry {
 };
 
 /*
- * What the page tables have at @addr of a VM_IO or VM_PFNMAP VMA, with the mmap lock
- * held; -ENOENT: nothing, or nothing that may be written to where that was wanted.
+ * Look up the page table entry at @addr of a VM_IO or VM_PFNMAP VMA. The caller holds the mmap
+ * lock.
+ *
+ * Return: 0, or -ENOENT: nothing is mapped, or @write is set and the entry is read-only.
  */
 static inline int vgpu_follow_pfn(struct vm_area_struct *vma, unsigned long addr, bool write,
 				  struct vgpu_entry *entry)
@@ -224,14 +228,14 @@ static inline int vgpu_follow_pfn(struct vm_area_struct *vma, unsigned long addr
 		ret = -ENOENT;
 	entry->pfn = args.pfn;
 	entry->huge = !args.ptep;
-	/* Their bits for the cache attribute are elsewhere. */
+	/* PMD entries have other bits for the cache attribute. */
 	entry->prot = entry->huge ? pgprot_large_2_4k(args.pgprot) : args.pgprot;
 	follow_pfnmap_end(&args);
 	return ret;
 #endif
 }
 
-/* One page of another mm; the VMAs were among the results until 6.5. */
+/* Take a reference of one page of another mm; the VMAs were among the results until 6.5. */
 static inline long vgpu_get_user_page_remote(struct mm_struct *mm, unsigned long addr,
 					     unsigned int flags, struct page **page, int *locked)
 {
@@ -242,7 +246,10 @@ static inline long vgpu_get_user_page_remote(struct mm_struct *mm, unsigned long
 #endif
 }
 
-/* A raw page into a VM_MIXEDMAP VMA; its number had a type of its own until 6.17. */
+/*
+ * Insert a PFN without struct page into a VM_MIXEDMAP VMA; PFNs had a type of their own until
+ * 6.17.
+ */
 static inline vm_fault_t vgpu_insert_mixed(struct vm_area_struct *vma, unsigned long addr,
 					   unsigned long pfn)
 {
@@ -253,7 +260,7 @@ static inline vm_fault_t vgpu_insert_mixed(struct vm_area_struct *vma, unsigned 
 #endif
 }
 
-/* Has another file make a mapping what it maps. Some files prepare mappings since 6.17. */
+/* Call ->mmap, or ->mmap_prepare, of another file for a VMA. call_mmap() was renamed in 6.17. */
 static inline int vgpu_call_mmap(struct file *file, struct vm_area_struct *vma)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
@@ -264,17 +271,19 @@ static inline int vgpu_call_mmap(struct file *file, struct vm_area_struct *vma)
 }
 
 /*
- * Before 6.13 nested VMX keeps page numbers that it found in the hypervisor's page tables, whatever
- * becomes of these.
+ * Nested VMX before 6.13 keeps PFNs from the hypervisor's page tables, whatever changes there
+ * later.
  */
 #if defined(CONFIG_X86) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define VGPU_NESTED_KEEPS_PAGES
 #endif
 
 /*
- * Before 6.13 KVM wants a reference of each page that it finds in the hypervisor's
- * page tables, or stops the machine: not to be had of the parts of an allocation
- * that has one for all.
+ * KVM before 6.13 takes a reference of each page that it finds in the hypervisor's page tables,
+ * and stops the machine if it cannot. Tail pages of an allocation that has one reference count
+ * for all its pages cannot be referenced.
+ *
+ * Return: true if KVM can map the page.
  */
 static inline bool vgpu_kvm_takes_pfn(unsigned long pfn)
 {
@@ -287,10 +296,12 @@ static inline bool vgpu_kvm_takes_pfn(unsigned long pfn)
 }
 
 /*
- * The same of 2 MiB in one entry. It takes the reference of the page that was touched. Until a
- * fix in the stable kernels it gave back one of the first of the 512 (kvm_mmu_hugepage_adjust()
- * rounds fault->pfn), which is then freed while it is in use. 6.12.107 is the first that was
- * seen to have that fix; it may be in some before.
+ * KVM before 6.13 takes a reference only of the faulting page of a PMD mapping. Before a fix in
+ * the stable kernels it dropped a reference of the first of the 512 pages instead
+ * (kvm_mmu_hugepage_adjust() rounds fault->pfn), so that page was freed while it was in use.
+ * 6.12.107 is the first kernel that was seen with the fix; an older one may have it.
+ *
+ * Return: true if KVM can map the 2 MiB from @pfn on.
  */
 static inline bool vgpu_kvm_takes_huge(unsigned long pfn)
 {
@@ -309,8 +320,8 @@ static inline bool vgpu_kvm_takes_huge(unsigned long pfn)
 }
 
 /*
- * driver_override went from each bus's devices to struct device in 7.1, and from
- * there to the stable kernels: Kbuild looks.
+ * The field driver_override moved from the devices of each bus to struct device in 7.1; stable
+ * kernels got the change as well. Kbuild finds out which of them the kernel has.
  */
 #ifdef VGPU_HAVE_DEVICE_OVERRIDE
 #define vgpu_device_override(xdev, driver)	device_set_driver_override(&(xdev)->dev, driver)
@@ -319,13 +330,13 @@ static inline bool vgpu_kvm_takes_huge(unsigned long pfn)
 	driver_set_override(&(xdev)->dev, &(xdev)->driver_override, driver, strlen(driver))
 #endif
 
-/* From 6.14: a bus for devices that are on none. */
+/* The faux bus, for devices without a bus, exists from 6.14. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
 #include <linux/device/faux.h>
 #define VGPU_HAVE_FAUX
 #endif
 
-/* Shrinkers are allocated by the core, and know whom they are for, from 6.7. */
+/* The core allocates shrinkers from 6.7; they have private data from then on. */
 struct vgpu_shrinker {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 	struct shrinker shrinker;
@@ -377,8 +388,8 @@ static inline void vgpu_shrinker_stop(struct vgpu_shrinker *s)
 }
 
 /*
- * Before 6.7 any shared mapping counted as one that can be written (mm/mmap.c,
- * __vma_link_file()), and a file that was sealed against writing could have none.
+ * All shared mappings counted as writable before 6.7 (mm/mmap.c, __vma_link_file()), so a file
+ * that was sealed against writing could have none.
  */
 static inline bool vgpu_shared_counts_as_writable(void)
 {
@@ -395,13 +406,18 @@ static inline void vgpu_eventfd_signal(struct eventfd_ctx *ctx)
 #endif
 }
 
-/* The caller of ->poll only looks. poll_does_not_wait(), which said so, is gone from 7.2. */
+/*
+ * Return: true if the caller of ->poll does not wait. poll_does_not_wait() was removed in 7.2.
+ */
 static inline bool vgpu_poll_only_looks(const poll_table *table)
 {
 	return !table || !table->_qproc;
 }
 
-/* ->mmap got a sibling, ->mmap_prepare, in 6.16. */
+/*
+ * Files may have ->mmap_prepare instead of ->mmap from 6.16; the helper that checks for both
+ * exists from 6.17.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 static inline bool can_mmap_file(struct file *file)
 {

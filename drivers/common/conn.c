@@ -2,16 +2,15 @@
 /*
  * Transport: see conn.h.
  *
- * All socket I/O is MSG_DONTWAIT and the waits are our own, because vsock's end
- * in mid-message on any signal (net/vmw_vsock/af_vsock.c,
- * vsock_connectible_wait_data()). They are fed by the socket's callbacks. A
- * flag is cleared before an attempt and set by the callback after the state
- * changed, so an attempt that finds nothing cannot miss what comes next.
+ * All socket I/O uses MSG_DONTWAIT, and this file does the waiting. A wait in vsock ends on any
+ * signal, also in the middle of a message (net/vmw_vsock/af_vsock.c,
+ * vsock_connectible_wait_data()). The socket's callbacks wake the waits. A flag is cleared
+ * before an attempt, and set by the callback after the state changed, so an attempt that finds
+ * nothing cannot miss the next event.
  *
- * The virtio transports call the callbacks with the sock locked, and bytes can
- * only be taken out with the sock locked (virtio_transport_recv_pkt(),
- * virtio_transport_stream_do_dequeue()): a callback never comes after its
- * bytes were received. vgpu_conn_pending() relies on it.
+ * The virtio transports call the callbacks with the sock locked, and bytes can be received only
+ * with the sock locked (virtio_transport_recv_pkt(), virtio_transport_stream_do_dequeue()): a
+ * callback never runs after its bytes were received. vgpu_conn_pending() relies on this.
  */
 #include <linux/errno.h>
 #include <linux/file.h>
@@ -35,17 +34,17 @@
 #define CONN_SOCK_BUF_LEN	((u64)SZ_1M)
 #define CONN_RESERVED_PORTS	1024
 /*
- * recvmsg() into a program's memory faults with the sock locked, while ours are
- * locked in faults and below mmap(). These are never the same sock: ours get a
- * lockdep class of their own. (Not by a key of ours, which socks outlive that
- * linger when the module is gone; 1 is SINGLE_DEPTH_NESTING.)
+ * Sockets of this module get their own lockdep subclass. A recvmsg() into a program's memory
+ * faults with the sock locked, while this module locks its socks in faults and below mmap(). No
+ * sock is ever used in both ways. A subclass is used instead of a lock class key of the module,
+ * because a lingering sock outlives the module; 1 is SINGLE_DEPTH_NESTING.
  */
 #define CONN_LOCK_SUBCLASS	2
-/* How often others may have the processor while we look for bytes. */
+/* Number of times that a busy-polling thread yields the processor. */
 #define CONN_TURNS		4
-/* So many long waits in a row, and there is no looking. */
+/* Maximum of conn->soon: this many long waits in a row end busy-polling. */
 #define CONN_SOON_MAX		3
-/* Whatever is set: others want the processor, too. */
+/* Upper bound of poll_us, as other threads need the processor. */
 #define CONN_POLL_MAX_US	10000U
 
 static unsigned int poll_us = 500;
@@ -66,7 +65,7 @@ static void conn_changed(struct sock *sk, bool readable, bool writable)
 			WRITE_ONCE(conn->writable, true);
 		/* Pairs with the barrier in conn_wait_event()'s prepare_to_wait(). */
 		smp_mb();
-		/* Credit comes for every message sent: it must not wake the receiver. */
+		/* Each credit update sets writable: it must not wake the receiver. */
 		if (readable && wq_has_sleeper(&conn->recv_wait))
 			wake_up_all(&conn->recv_wait);
 		if (writable && wq_has_sleeper(&conn->send_wait))
@@ -106,7 +105,7 @@ static int conn_install(struct vgpu_conn *conn)
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
-	/* Somebody's already: what it restores in the end must not be ours. */
+	/* Another user has set callbacks: both would restore each other's callbacks. */
 	if (sk->sk_user_data)
 		goto out_unlock;
 	ret = 0;
@@ -143,8 +142,9 @@ static void conn_restore(struct vgpu_conn *conn)
 }
 
 /*
- * The credit that a peer gets is capped by both ends' buffers
- * (virtio_transport_get_credit()). A socket that refuses works with less.
+ * Raise the buffer size to CONN_SOCK_BUF_LEN. The buffers of both ends bound the credit of a
+ * peer (virtio_transport_get_credit()). A socket that rejects the size works with a smaller
+ * buffer.
  */
 static void conn_enlarge_buffers(struct socket *sock)
 {
@@ -167,7 +167,7 @@ static int conn_attach(struct vgpu_conn *conn, struct socket *sock, bool own)
 	init_waitqueue_head(&conn->send_wait);
 	conn->sock = sock;
 	conn->own = own;
-	/* Whatever came before the callbacks were ours. */
+	/* Bytes or room that came before the callbacks were installed set no flag. */
 	conn->readable = true;
 	conn->writable = true;
 	ret = conn_install(conn);
@@ -188,7 +188,7 @@ static u64 conn_poll_ns(void)
 	return (u64)min(READ_ONCE(poll_us), CONN_POLL_MAX_US) * NSEC_PER_USEC;
 }
 
-/* As long as most waits lately, as long the next. */
+/* Adapt the busy-poll score to the last wait: polling is worth its time if waits are short. */
 static void conn_waited(struct vgpu_conn *conn, u64 start)
 {
 	u8 soon = READ_ONCE(conn->soon);
@@ -201,11 +201,12 @@ static void conn_waited(struct vgpu_conn *conn, u64 start)
 }
 
 /*
- * Look for bytes, awake. Falling asleep, and being woken by an interrupt from another
- * processor, takes longer than most calls. What brings the bytes may be a work item that
- * needs this very processor, so it has its turns; anybody else ends the looking.
+ * Busy-poll for bytes for at most poll_us. Falling asleep, and a wakeup by an interrupt from
+ * another processor, take longer than most calls. A work item that delivers the bytes may need
+ * this processor, so the thread yields up to CONN_TURNS times if other tasks are runnable;
+ * after that busy-polling ends.
  *
- * Return: something may be received.
+ * Return: true if bytes or the end may be received.
  */
 static bool conn_look(struct vgpu_conn *conn, unsigned int state, u64 start)
 {
@@ -228,8 +229,10 @@ static bool conn_look(struct vgpu_conn *conn, unsigned int state, u64 start)
 }
 
 /*
- * Sleep until *flag or conn->down.
- * @deadline: jiffies; @timed: it counts.
+ * Wait until *flag or conn->down is set.
+ * @deadline: deadline in jiffies; used if @timed
+ *
+ * Return: 0, -EINTR (a signal that @state admits), -ETIMEDOUT.
  */
 static int conn_wait_event(struct vgpu_conn *conn, bool *flag, unsigned int state,
 			   unsigned long deadline, bool timed)
@@ -371,7 +374,7 @@ bool vgpu_conn_is_ending(struct vgpu_conn *conn)
 {
 	const struct vsock_sock *vsk = vsock_sk(conn->sock->sk);
 
-	/* An end that does not listen may speak on, and so may one that only says it will not. */
+	/* A peer that has shut down one direction only may still use the other one. */
 	return READ_ONCE(conn->down) || READ_ONCE(vsk->peer_shutdown) == SHUTDOWN_MASK;
 }
 
@@ -382,7 +385,10 @@ bool vgpu_conn_was_ended(struct vgpu_conn *conn)
 
 void vgpu_conn_shutdown(struct vgpu_conn *conn)
 {
-	/* Before callbacks come, and before the peer answers by ending it likewise. */
+	/*
+	 * Both flags are set before the shutdown: it runs callbacks, and the peer answers it by
+	 * ending its side as well.
+	 */
 	if (!vgpu_conn_is_ending(conn))
 		WRITE_ONCE(conn->left, true);
 	WRITE_ONCE(conn->down, true);
@@ -416,11 +422,12 @@ bool vgpu_conn_is_down(struct vgpu_conn *conn)
 }
 
 /*
- * An attempt costs a round of the sock's lock, so there is none where it can find nothing:
- * fewer bytes than asked for are all there were (virtio_transport_stream_do_dequeue()).
- * What came before them may be the end, which only another attempt tells.
+ * Receive up to @len bytes without waiting. An attempt takes the sock lock, so none is made
+ * where it can find nothing: fewer bytes than asked for means that the socket is empty
+ * (virtio_transport_stream_do_dequeue()). If the socket's state changed before the attempt, the
+ * end may follow the bytes, and only another attempt can tell.
  *
- * Return: bytes, 0 for the end, -EAGAIN.
+ * Return: number of bytes, 0 for the end, -EAGAIN.
  */
 static int conn_try_recv(struct vgpu_conn *conn, void *buf, size_t len)
 {
@@ -435,7 +442,10 @@ static int conn_try_recv(struct vgpu_conn *conn, void *buf, size_t len)
 		return -EAGAIN;
 	changed = xchg(&conn->state_changed, false);
 	WRITE_ONCE(conn->readable, false);
-	/* A callback sets the flag after it made bytes visible: clear, then look. */
+	/*
+	 * The callback sets the flag after bytes became visible: clear the flag, then look for
+	 * bytes.
+	 */
 	smp_mb();
 	ret = kernel_recvmsg(conn->sock, &msg, &vec, 1, len, MSG_DONTWAIT);
 	if (ret > 0) {
@@ -452,7 +462,7 @@ static int conn_try_recv(struct vgpu_conn *conn, void *buf, size_t len)
 	return 0;
 }
 
-/* Bytes into the empty rbuf. Return: as conn_try_recv(). */
+/* Receive bytes into the empty rbuf. Return: as conn_try_recv(). */
 static int conn_fill(struct vgpu_conn *conn)
 {
 	int ret = conn_try_recv(conn, conn->rbuf, CONN_RBUF_LEN);
@@ -543,7 +553,7 @@ int vgpu_conn_send(struct vgpu_conn *conn, struct kvec *vec, size_t nr, size_t l
 		if (READ_ONCE(conn->down))
 			return -ENODEV;
 		WRITE_ONCE(conn->writable, false);
-		/* As in conn_try_recv(): clear, then look. */
+		/* Clear the flag, then try to send, as conn_try_recv() does. */
 		smp_mb();
 		ret = sock_sendmsg(conn->sock, &msg);
 		if (ret > 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Transport: one connected stream socket, with waits that the caller can
- * choose, deadlines and an end that always works. Nothing above this file knows
- * the address family.
+ * Transport: one connected stream socket. The caller of a wait chooses the task state and the
+ * deadline. The end of a connection ends each wait on it. Code outside conn.c does not know the
+ * address family.
  */
 #ifndef VGPU_CONN_H
 #define VGPU_CONN_H
@@ -17,28 +17,28 @@ struct sock;
 
 /**
  * struct vgpu_conn - one stream connection
- * @sock: the socket; set from attach or connect to fini
- * @own: the socket is ours, not a file's
- * @recv_wait: woken by whatever arrives, by the end and by shutdown
- * @send_wait: woken by room to send, by the end and by shutdown
- * @down: vgpu_conn_shutdown() was called, or the peer or the transport ended it
- * @left: the former came first
- * @event: called in atomic context whenever bytes or the end may have arrived;
- *	may be NULL; set before attach
- * @event_data: its argument
- * @readable: an attempt to receive may find something
- * @state_changed: likewise the end, behind whatever bytes it finds
- * @writable: room appeared since the last attempt to send
- * @soon: not 0: waits for bytes are short ones lately, hardly worth falling asleep
- * @rbuf: bytes received ahead of what was asked for (one receiver at a time)
- * @rpos: first of them
- * @rlen: end of them
- * @rx_bytes: received; written by the receiver only
- * @tx_bytes: sent; written by the sender only
+ * @sock: connected socket; valid from attach or connect to fini
+ * @own: true if vgpu_conn_connect() made the socket, false if it came from a file descriptor
+ * @recv_wait: wait queue of the receiver; woken when bytes arrive, at the end and by shutdown
+ * @send_wait: wait queue of the sender; woken by room to send, at the end and by shutdown
+ * @down: true once vgpu_conn_shutdown() was called, or the peer or the transport ended it
+ * @left: true if vgpu_conn_shutdown() was called before the peer or the transport ended it
+ * @event: callback, called in atomic context when bytes or the end may have arrived; may be
+ *	NULL; set before attach
+ * @event_data: argument of @event
+ * @readable: true if an attempt to receive may find bytes or the end
+ * @state_changed: true if the end may follow the bytes that are still to be received
+ * @writable: true if room may have appeared since the last attempt to send
+ * @soon: score of recent waits for bytes: raised by a wait shorter than poll_us, lowered by a
+ *	longer one; 0: the next wait sleeps without busy-polling
+ * @rbuf: buffer of bytes received ahead of a request (one receiver at a time)
+ * @rpos: offset of the first unread byte in @rbuf
+ * @rlen: offset behind the last unread byte in @rbuf
+ * @rx_bytes: number of bytes received; written by the receiver only
+ * @tx_bytes: number of bytes sent; written by the sender only
  *
- * One thread at a time may receive, one at a time may send; users that need
- * more bring their own lock. shutdown may be called by anybody at any time
- * between attach and fini.
+ * Only one thread at a time may receive, and only one may send; callers with more threads
+ * serialize them. Any thread may call vgpu_conn_shutdown() at any time between attach and fini.
  */
 struct vgpu_conn {
 	struct socket *sock;
@@ -67,13 +67,13 @@ struct vgpu_conn {
 
 /**
  * vgpu_conn_connect - connect to a host
- * @conn: zeroed, but for @event and @event_data
- * @cid: context id
- * @port: port
- * @reserved: use a local port below 1024
- * @timeout_ms: of the whole attempt
+ * @conn: connection, zeroed except for @event and @event_data
+ * @cid: vsock context id of the host
+ * @port: vsock port of the host
+ * @reserved: true to use a local port below 1024
+ * @timeout_ms: timeout of the whole attempt in milliseconds
  *
- * Context: process; sleeps, killably.
+ * Context: process; sleeps in TASK_KILLABLE.
  * Return: 0, -ECONNREFUSED, -ENODEV (no transport), -ETIMEDOUT, -EINTR, ...
  */
 int vgpu_conn_connect(struct vgpu_conn *conn, u32 cid, u32 port, bool reserved,
@@ -81,58 +81,65 @@ int vgpu_conn_connect(struct vgpu_conn *conn, u32 cid, u32 port, bool reserved,
 
 /**
  * vgpu_conn_attach_fd - use a connected stream socket of the calling process
- * @conn: zeroed, but for @event and @event_data
- * @fd: the socket; a reference of our own is taken
+ * @conn: connection, zeroed except for @event and @event_data
+ * @fd: file descriptor of the socket; a reference of the socket is taken
  *
- * Return: 0, -EBADF, -ENOTSOCK, -EPROTOTYPE (no AF_VSOCK stream), -EBUSY
- * (attached already), -ENOMEM.
+ * Return: 0, -EBADF, -ENOTSOCK, -EPROTOTYPE (no AF_VSOCK stream), -EBUSY (sk_user_data of the
+ * socket is in use), -ENOMEM.
  */
 int vgpu_conn_attach_fd(struct vgpu_conn *conn, int fd);
 
-/* Ends the connection and all waits on it; later ones return -ENODEV. May sleep. */
+/* End the connection and all waits on it; later waits return -ENODEV. May sleep. */
 void vgpu_conn_shutdown(struct vgpu_conn *conn);
 
-/* For module exit, after the last fini: no callback of ours is still running. */
+/* Wait until no callback of a closed connection runs. For module exit, after the last fini. */
 void vgpu_conn_exit(void);
 
-/* shutdown, then restore the callbacks and put the socket. No users are left. */
+/*
+ * Shut the connection down, restore the socket's callbacks, put the socket. No users are left.
+ */
 void vgpu_conn_fini(struct vgpu_conn *conn);
 
-/* true once nothing more can be sent; what was received may still be read. */
+/* Return: true once nothing more can be sent. Bytes received ahead may still be read. */
 bool vgpu_conn_is_down(struct vgpu_conn *conn);
-/* Likewise, or the other end has closed it: what is still to be received is there. */
+/*
+ * Return: true if the connection is down or the peer has closed it. Bytes may be left to
+ * receive.
+ */
 bool vgpu_conn_is_ending(struct vgpu_conn *conn);
-/* The other end, or the transport, has closed it, and not vgpu_conn_shutdown() before that. */
+/*
+ * Return: true if the peer or the transport ended the connection before vgpu_conn_shutdown().
+ */
 bool vgpu_conn_was_ended(struct vgpu_conn *conn);
 
 /**
- * vgpu_conn_pending - are there bytes (or the end) to receive now?
+ * vgpu_conn_pending - find out if there are bytes, or the end, to receive
  * @conn: the connection
  *
- * For the receiving thread; may sleep, but waits for no peer. After false,
- * vgpu_conn_readable() turns true with the next bytes or the end, not before:
- * this is how a lane tells a cancel from the call it has just read.
+ * Called by the receiving thread. May sleep, but does not wait for the peer. After a return of
+ * false, vgpu_conn_readable() turns true with the next bytes or the end, not before: so a lane
+ * distinguishes a CANCEL from the CALL that it has just read.
  */
 bool vgpu_conn_pending(struct vgpu_conn *conn);
 
 /**
- * vgpu_conn_readable - did anything arrive since vgpu_conn_pending()?
+ * vgpu_conn_readable - find out if anything arrived since vgpu_conn_pending()
  * @conn: the connection
  *
- * Atomic context is fine, @event included.
+ * Context: any, including the @event callback.
  */
 bool vgpu_conn_readable(struct vgpu_conn *conn);
 
 /**
- * vgpu_conn_send - send one message, as one send wherever possible
+ * vgpu_conn_send - send one message, in one send where possible
  * @conn: the connection
- * @vec: kernel memory; the array is modified
- * @nr: entries
- * @len: bytes together
- * @timeout_ms: deadline for all of it; 0: none
+ * @vec: array of kernel buffers; modified
+ * @nr: number of entries of @vec
+ * @len: number of bytes of all entries
+ * @timeout_ms: timeout of the whole message in milliseconds; 0: none
  *
- * Waits killably. A message of which a part was sent when the wait ends
- * (killed, deadline) ends the connection.
+ * Waits in TASK_KILLABLE. If the wait ends (killed, timeout) after a part of the message was
+ * sent, the connection is ended.
  *
  * Return: 0, -ENODEV (connection over), -ETIMEDOUT, -EINTR (killed).
  */
@@ -143,29 +150,28 @@ int vgpu_conn_send(struct vgpu_conn *conn, struct kvec *vec, size_t nr, size_t l
  * vgpu_conn_wait - wait for bytes
  * @conn: the connection
  * @state: TASK_INTERRUPTIBLE, TASK_KILLABLE or TASK_IDLE
- * @timeout_ms: deadline; 0: none
+ * @timeout_ms: timeout in milliseconds; 0: none
  *
- * Nothing is consumed, so an interrupted wait can be taken up again.
+ * No bytes are consumed, so an interrupted wait can be repeated.
  *
- * Return: 0 (bytes are there), -ENODEV (end), -ETIMEDOUT, -EINTR (a signal
- * that @state admits).
+ * Return: 0 (bytes are there), -ENODEV (end), -ETIMEDOUT, -EINTR (a signal that @state admits).
  */
 int vgpu_conn_wait(struct vgpu_conn *conn, unsigned int state, unsigned int timeout_ms);
 
 /**
  * vgpu_conn_recv - receive exactly @len bytes
  * @conn: the connection
- * @buf: kernel memory
- * @len: bytes
- * @timeout_ms: deadline for all of them; 0: none
+ * @buf: kernel buffer
+ * @len: number of bytes
+ * @timeout_ms: timeout of all bytes in milliseconds; 0: none
  *
- * Waits killably. If it fails after some bytes, the connection is ended.
+ * Waits in TASK_KILLABLE. If the function fails after some bytes, the connection is ended.
  *
  * Return: 0, -ENODEV, -ETIMEDOUT, -EINTR (killed).
  */
 int vgpu_conn_recv(struct vgpu_conn *conn, void *buf, size_t len, unsigned int timeout_ms);
 
-/* Drop what vgpu_conn_wait() found; there may be more. For the receiving thread. */
+/* Drop the bytes in the receive buffer; the socket may hold more. For the receiving thread. */
 void vgpu_conn_forget(struct vgpu_conn *conn);
 
 #endif /* VGPU_CONN_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the faults of both modules share. */
+/* Fault handling: helpers that the host and the guest module share. */
 #ifndef VGPU_FAULT_H
 #define VGPU_FAULT_H
 
@@ -12,16 +12,16 @@
 #include "compat.h"
 
 /**
- * vgpu_insert_writable() - make the entry of a page of a VM_PFNMAP mapping writable
- * @vmf: of a pfn_mkwrite
- * @page: belongs there
+ * vgpu_insert_writable() - make the PTE of a page in a VM_PFNMAP VMA writable
+ * @vmf: fault of a ->pfn_mkwrite
+ * @page: page that belongs to the address of the fault
  *
- * For the end of a pfn_mkwrite, with the lock held under which pages are found
- * clean and unmapped. The kernel would do it after our return, without that lock
- * (finish_mkwrite_fault()): perhaps to an entry that looks the same, but was made
- * after the page was sent, so that nobody would know of the write.
+ * Called at the end of ->pfn_mkwrite, with the lock held under which pages are found clean and
+ * unmapped. The kernel would set the PTE writable after ->pfn_mkwrite has returned, without
+ * that lock (finish_mkwrite_fault()). The PTE might then be a new one that looks the same but
+ * was inserted after the page was sent: the write would go unnoticed.
  *
- * Return: what the pfn_mkwrite returns.
+ * Return: result of ->pfn_mkwrite.
  */
 static inline vm_fault_t vgpu_insert_writable(struct vm_fault *vmf, struct page *page)
 {
@@ -33,19 +33,19 @@ static inline vm_fault_t vgpu_insert_writable(struct vm_fault *vmf, struct page 
 }
 
 /**
- * vgpu_insert_pfn_cached() - put a page into a VMA with another's cache attribute
- * @vma: VM_PFNMAP, or VM_MIXEDMAP
- * @addr: where
- * @pfn: which
- * @prot: protection, whose cache attribute does not count
- * @like: has the cache attribute
+ * vgpu_insert_pfn_cached() - insert a PTE with the cache attribute of another protection
+ * @vma: VMA, VM_PFNMAP or VM_MIXEDMAP
+ * @addr: address of the PTE
+ * @pfn: PFN to map
+ * @prot: protection; its cache attribute is ignored
+ * @like: protection that has the cache attribute
  *
- * Under locks that the invalidation of page tables takes, no memory may be reclaimed:
- * a page table comes from what is there. It is one for each fault that is under way at most:
- * the core has allocated one, too, before it asked (__do_fault()), with reclaim and within the
- * limits of the caller's control group.
+ * The caller holds locks that an invalidation of page tables takes, so memory must not be
+ * reclaimed here: a missing page table is allocated from the reserves. Each fault under way
+ * takes at most one from there. The core has allocated another one already (__do_fault()), with
+ * reclaim and within the limits of the caller's control group.
  *
- * Return: what a fault handler returns.
+ * Return: result of the fault handler.
  */
 static inline vm_fault_t vgpu_insert_pfn_cached(struct vm_area_struct *vma, unsigned long addr,
 						unsigned long pfn, pgprot_t prot, pgprot_t like)
@@ -54,7 +54,10 @@ static inline vm_fault_t vgpu_insert_pfn_cached(struct vm_area_struct *vma, unsi
 	vm_fault_t ret;
 
 	if ((vma->vm_flags & VM_MIXEDMAP) && pfn_valid(pfn)) {
-		/* Writable when it is written to: the kernel wants no protection of ours. */
+		/*
+		 * The PTE is read-only until the first write: vmf_insert_mixed() takes no
+		 * protection.
+		 */
 		ret = vgpu_insert_mixed(vma, addr, pfn);
 	} else {
 		prot = __pgprot((pgprot_val(prot) & ~_PAGE_CACHE_MASK) |
@@ -67,16 +70,17 @@ static inline vm_fault_t vgpu_insert_pfn_cached(struct vm_area_struct *vma, unsi
 
 #ifdef VGPU_HAVE_HUGE
 /**
- * vgpu_insert_huge() - put 2 MiB into a VMA, as one entry
- * @vmf: of a huge_fault; its VMA is VM_PFNMAP and shared, and has all the 2 MiB
- * @pfn: the first page
- * @write: writable at once if the VMA is
- * @like: has the cache attribute
+ * vgpu_insert_huge() - insert a PMD mapping of 2 MiB
+ * @vmf: fault of a ->huge_fault
+ * @pfn: first PFN
+ * @write: true to make the mapping writable if the VMA is
+ * @like: protection that has the cache attribute
  *
- * Under a lock that all have who put pages into the VMA: a table that comes meanwhile would
- * be taken for an entry. Nothing is allocated.
+ * The caller holds the lock under which all PTEs and PMD mappings of the VMA are inserted;
+ * otherwise a page table that is inserted meanwhile would be taken for a PMD mapping. No memory
+ * is allocated.
  *
- * Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: it has to be single pages.
+ * Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK if PTEs have to be inserted instead.
  */
 static inline vm_fault_t vgpu_insert_huge(struct vm_fault *vmf, unsigned long pfn, bool write,
 					  pgprot_t like)
@@ -87,28 +91,34 @@ static inline vm_fault_t vgpu_insert_huge(struct vm_fault *vmf, unsigned long pf
 	if (first < vma->vm_start || vma->vm_end - first < PMD_SIZE ||
 	    (vma->vm_flags & (VM_SHARED | VM_PFNMAP | VM_MIXEDMAP)) != (VM_SHARED | VM_PFNMAP))
 		return VM_FAULT_FALLBACK;
-	/* Where there are others than that of the VMA, the kernel takes what is recorded. */
+	/*
+	 * vmf_insert_pfn_pmd() takes the attribute that PAT has recorded; without PAT, the
+	 * VMA's.
+	 */
 	if (!pat_enabled() &&
 	    ((pgprot_val(like) ^ pgprot_val(vma->vm_page_prot)) & _PAGE_CACHE_MASK))
 		return VM_FAULT_FALLBACK;
-	/* A table stays until the VMA ends; another's entry is found by the next fault. */
+	/*
+	 * A page table stays until the VMA ends. The next fault finds a PMD mapping of another
+	 * thread.
+	 */
 	if (!pmd_none(pmdp_get_lockless(vmf->pmd)))
 		return VM_FAULT_FALLBACK;
-	/* A fault for reading has it writable, too, where it may be written to. */
+	/* A fault for reading gets a writable mapping, too, if the caller wants that. */
 	return vgpu_insert_pfn_pmd(vmf, pfn, write && (vma->vm_flags & VM_WRITE));
 }
 #endif
 
 /**
- * vgpu_unmap_nested() - take pages away from all VMAs of an inode
- * @mapping: the inode's
- * @first: first page
- * @nr: pages
+ * vgpu_unmap_nested() - unmap pages from all VMAs of an inode
+ * @mapping: address_space of the inode
+ * @first: index of the first page
+ * @nr: number of pages
  *
- * For the callbacks of an mmu notifier, which run inside the unmapping of other
- * VMAs, of another mm and inode: a chain that ends there, as nothing follows the
- * page tables of these. lockdep knows one class each for inodes and notifiers. Private
- * copies of programs stay.
+ * Called by mmu notifiers, which run while VMAs of another mm and inode are unmapped. The chain
+ * ends here, as no notifier of vgpu's own is registered for the mm of these VMAs. lockdep has
+ * one class for all inodes and one for all notifiers, and would report a recursion. Private
+ * copies of programs stay mapped.
  */
 static inline void vgpu_unmap_nested(struct address_space *mapping, pgoff_t first, pgoff_t nr)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When a page of the guest may be used by the calls that run: its freshness is a number.
+ * Freshness: tells whether the running calls may use a page of the guest's memory.
  *
- * Starts of calls and fetches share one numbering. A page may be used only if it was fetched
- * after the newest start, because page tables belong to all threads of the shadow: then it is
- * fresh for every running call. The number is taken before the guest is asked, so a call that
- * starts meanwhile finds the page too old.
+ * Starts of calls and fetches of pages draw numbers from one counter. A page may be used only
+ * if the number of its fetch is higher than that of the newest start. All threads of the shadow
+ * share the page table, so a usable page must be fresh for every running call. The number of a
+ * fetch is drawn before the guest is asked, so a call that starts meanwhile finds the page too
+ * old.
  *
- * Whoever uses these functions makes callers take turns.
+ * The callers serialize these functions.
  */
 #ifndef VGPU_FRESH_H
 #define VGPU_FRESH_H
@@ -18,14 +19,14 @@
 #include <linux/minmax.h>
 #endif
 
-/* Most pages of one fetch. */
+/* Maximum number of pages of one fetch. */
 #define VGPU_FETCH_AHEAD	32U
 
 /**
- * struct vgpu_fresh - the numbering of a session
- * @seq: the newest number
- * @last_start: that of the newest start
- * @running: calls that may use pages
+ * struct vgpu_fresh - counter of starts and fetches of a session
+ * @seq: newest number
+ * @last_start: number of the newest start
+ * @running: number of running calls that may use pages
  */
 struct vgpu_fresh {
 	u64 seq;
@@ -33,7 +34,7 @@ struct vgpu_fresh {
 	u32 running;
 };
 
-/* A call starts: no page is fresh from here on. */
+/* Start a call: no page fetched before may be used from here on. */
 static inline void vgpu_fresh_start(struct vgpu_fresh *fresh)
 {
 	fresh->running++;
@@ -45,21 +46,23 @@ static inline void vgpu_fresh_end(struct vgpu_fresh *fresh)
 	fresh->running--;
 }
 
-/* The number of what is fetched from here on. */
+/* Return: number of a fetch that begins here. */
 static inline u64 vgpu_fresh_fetch(struct vgpu_fresh *fresh)
 {
 	return ++fresh->seq;
 }
 
-/* May a page with that number be used? A page that could not be fetched has 0. */
+/*
+ * Return: true if a page whose fetch has number @seq may be used; a failed page has number 0.
+ */
 static inline bool vgpu_fresh_usable(const struct vgpu_fresh *fresh, u64 seq)
 {
 	return seq > fresh->last_start;
 }
 
 /*
- * A page that came with a call was read before that call started here: it may be too old for
- * another one.
+ * Return: true if a page that came with a call may be used. The guest read the page before the
+ * call started here, so the page may be too old for other running calls.
  */
 static inline bool vgpu_fresh_takes_sent(const struct vgpu_fresh *fresh)
 {
@@ -67,13 +70,13 @@ static inline bool vgpu_fresh_takes_sent(const struct vgpu_fresh *fresh)
 }
 
 /**
- * vgpu_fresh_worthless - must a fetch be repeated with new calls held back?
- * @fresh: the numbering
- * @seq: of the fetch
- * @again: the call has fetched the same page before, and could not use it
+ * vgpu_fresh_worthless - find out if a fetch has to be repeated with new calls held back
+ * @fresh: counter of the session
+ * @seq: number of the fetch
+ * @again: true if the call has fetched the same page before and could not use it
  *
- * Other calls' starts have made it worthless, before it ended or before it was used. Without a
- * gate many threads would undo each other's fetches for ever.
+ * Starts of other calls make a fetch worthless before it ends, or before its page is used.
+ * Without a gate for new calls, many threads would undo each other's fetches for ever.
  */
 static inline bool vgpu_fresh_worthless(const struct vgpu_fresh *fresh, u64 seq, bool again)
 {
@@ -81,9 +84,9 @@ static inline bool vgpu_fresh_worthless(const struct vgpu_fresh *fresh, u64 seq,
 }
 
 /**
- * struct vgpu_ahead - how much a driver that reads on gets at once
- * @next: where it would fault next
- * @nr: pages of the last fetch
+ * struct vgpu_ahead - read-ahead of a call
+ * @next: address of the next fault if the driver goes on in order
+ * @nr: number of pages of the last fetch
  */
 struct vgpu_ahead {
 	u64 next;
@@ -91,13 +94,15 @@ struct vgpu_ahead {
 };
 
 /**
- * vgpu_ahead_pages - how many pages to ask for
- * @ahead: of the call
- * @addr: where the driver has faulted
- * @end: not beyond this, where a device mapping may begin, whose pages are not memory to be
- *	read for nothing
+ * vgpu_ahead_pages - compute how many pages to fetch
+ * @ahead: read-ahead of the call
+ * @addr: address of the driver's fault
+ * @end: upper bound of the fetch: a device mapping may begin here, and its pages are not read
+ *	ahead
  *
- * A driver that goes through memory page by page gets twice as many each time.
+ * The number doubles with each fetch while the driver goes through memory page by page.
+ *
+ * Return: number of pages.
  */
 static inline u32 vgpu_ahead_pages(struct vgpu_ahead *ahead, u64 addr, u64 end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Guests name pages that devices are to keep as runs of physical addresses, and hosts find those
- * in files that a guest's hypervisor has given them.
+ * Kept memory: the guest names pages that devices keep as runs of physical addresses, and the
+ * host finds these addresses in files that the guest's hypervisor has given to it.
  */
 #ifndef VGPU_KEPT_H
 #define VGPU_KEPT_H
@@ -15,13 +15,13 @@ struct file;
 #include "wire.h"
 
 /**
- * vgpu_run_append - name one more page
- * @runs: the runs so far
- * @nr: number of them, which becomes one more unless the page belongs to the last
- * @max: number of runs that there is room for
+ * vgpu_run_append - append one page to a list of runs
+ * @runs: array of runs
+ * @nr: number of runs; incremented unless the page extends the last run
+ * @max: number of runs that @runs has room for
  * @addr: physical address of the page in the guest, in bytes, a multiple of the page size
  *
- * A page right behind the last run makes that longer.
+ * A page right behind the last run extends that run.
  *
  * Return: false if there is no room; nothing has changed then.
  */
@@ -42,23 +42,24 @@ static inline bool vgpu_run_append(struct vgpu_run *runs, u32 *nr, u32 max, u64 
 }
 
 /*
- * Memory in larger pages is not kept. A shadow of the user-space engine hides what it has mapped
- * by other memory, part by part, and no part of a page of hugetlbfs can be hidden: each of its
- * parts ends where a page of this size may end. The module covers a range at once and could take
- * larger ones. It has the same limit, so that a guest does not depend on the engine.
+ * Maximum page size in bytes of memory that can be kept. A shadow of the user-space engine
+ * hides mapped memory part by part, by other mappings. A part may end at any multiple of this
+ * size, and no part of a larger hugetlbfs page can be hidden. The module replaces a whole range
+ * at once and could take larger pages; it has the same limit, so that a guest does not depend
+ * on the engine.
  */
 #define VGPU_RAM_PAGE_MAX	(2U << 20)
 
 /**
- * struct vgpu_ram - a part of a guest's memory
+ * struct vgpu_ram - one part of a guest's memory
  * @addr: physical address of its first byte in the guest
  * @len: number of bytes; 0: this entry of a table is free
  * @offset: offset of its first byte in the file
- * @page: size of the pages in which the file can be mapped, a power of two: those of hugetlbfs are
- *	large
- * @file: file that has the bytes, with a reference. The hypervisor has mapped it, too, and may
- *	make it shorter at any time
- * @fd: the same, of a process
+ * @page: size of the file's pages, a power of two; large for hugetlbfs. Offsets and lengths of
+ *	mappings of the file are multiples of it
+ * @file: file that has the bytes, with a reference. The hypervisor has mapped the file, too,
+ *	and may truncate it at any time
+ * @fd: file descriptor of that file in user space
  */
 struct vgpu_ram {
 	u64 addr;
@@ -101,19 +102,20 @@ static inline const struct vgpu_ram *vgpu_ram_find(const struct vgpu_ram *ram, u
 }
 
 /**
- * vgpu_kept_pieces - walk what a KEPT segment names
- * @ram: the parts of the guest's memory
+ * vgpu_kept_pieces - walk the memory of a KEPT segment
+ * @ram: array of the parts of the guest's memory
  * @nr_ram: number of entries of @ram
- * @kept: the segment's data; the codec has checked that its runs are as long as it says
- * @at: address in the program of the first byte
- * @fn: NULL, or called for each piece, which is what of a run is in one part: its address in the
- *	program, its number of bytes, the part, the offset in the part's file, and whether the
- *	device writes to it. It returns 0, or a negative errno that ends the walk
- * @data: what @fn is given first
+ * @kept: data of the segment; the codec has checked that its runs are as long as it says
+ * @at: address of the first byte in the program
+ * @fn: callback for each piece, or NULL. A piece is the overlap of a run and a part. The
+ *	arguments are @data, the address of the piece in the program, its number of bytes, the
+ *	part, the offset in the part's file, and whether the device writes to the piece. The
+ *	callback returns 0, or a negative errno that ends the walk
+ * @data: first argument of @fn
  *
- * Return: the number of pieces; -EFAULT: some of it is in no part; -EOPNOTSUPP: a piece is not made
- * of whole pages of its file, so that nothing can be mapped that is it and no more; or what @fn
- * returned.
+ * Return: number of pieces; -EFAULT if no part has some of the memory; -EOPNOTSUPP if a piece
+ * does not consist of whole pages of its file, so that no mapping can show exactly the piece;
+ * or the error of @fn.
  */
 static inline s64 vgpu_kept_pieces(const struct vgpu_ram *ram, u32 nr_ram,
 				   const struct vgpu_kept *kept, u64 at,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Ioctls of NVIDIA's driver: see nvidia_ioctls.h. The numbers are those of drivers 515 to 595. */
+/* Ioctls of NVIDIA's driver, see nvidia_ioctls.h. The numbers are those of drivers 515 to 595. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #endif
@@ -7,9 +7,9 @@
 #include "nvidia_ioctls.h"
 #include "nvidia_rules.h"
 
-/* The driver's own, of cards and of what cards share. */
+/* Ioctls of the resource manager, on nodes of cards and on nvidiactl. */
 #define RM(nr, what)	{ VGPU_NVIDIA_RM_KEY(nr), "NV_ESC_" what }
-/* These are of unified memory, whose numbers have no size. */
+/* Ioctls of unified memory, whose numbers have no size. */
 #define UVM(nr, what)	{ nr, "UVM_" what }
 
 const struct vgpu_nvidia_ioctl vgpu_nvidia_ioctls[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ioctls of NVIDIA's driver as a host knows them, whatever a guest says of them: each by the key
- * that policies judge it by, and by the name that NVIDIA's headers give it.
+ * Ioctls of NVIDIA's driver as the host knows them, independent of the guest's schema: the key
+ * by which policies check each, and its name in NVIDIA's headers.
  */
 #ifndef VGPU_NVIDIA_IOCTLS_H
 #define VGPU_NVIDIA_IOCTLS_H
@@ -13,9 +13,9 @@
 #endif
 
 /**
- * struct vgpu_nvidia_ioctl - an ioctl
- * @key: vgpu_nvidia_key() of its command
- * @name: name of NVIDIA's, by which lists of ioctls may call it
+ * struct vgpu_nvidia_ioctl - key and name of an ioctl
+ * @key: vgpu_nvidia_key() of the command
+ * @name: name in NVIDIA's headers, which lists of ioctls may use
  */
 struct vgpu_nvidia_ioctl {
 	u32 key;
@@ -26,10 +26,10 @@ extern const struct vgpu_nvidia_ioctl vgpu_nvidia_ioctls[];
 extern const u32 vgpu_nvidia_nr_ioctls;
 
 /**
- * vgpu_nvidia_name - the name of an ioctl
- * @key: vgpu_nvidia_key() of its command
+ * vgpu_nvidia_name - get the name of an ioctl
+ * @key: vgpu_nvidia_key() of the command
  *
- * Return: the name, or NULL when it is not known.
+ * Return: the name, or NULL if the ioctl is unknown.
  */
 const char *vgpu_nvidia_name(u32 key);
 

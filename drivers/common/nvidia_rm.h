@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's resource manager (RM), as far as hosts speak to it by themselves: ioctls of
- * /dev/nvidiactl. A program has a client there, with objects in a tree below it; all
- * have 32-bit handles, an object's valid in its client. An ioctl that was made returns 0, and
- * says in @status whether what it asks for was done.
+ * NVIDIA's resource manager (RM): the ioctls of /dev/nvidiactl that hosts issue themselves. A
+ * program has a client there, with a tree of objects below it. All have 32-bit handles; the
+ * handle of an object is valid within its client. An ioctl that RM has handled returns 0, and
+ * @status says whether the request succeeded.
  */
 #ifndef VGPU_NVIDIA_RM_H
 #define VGPU_NVIDIA_RM_H
@@ -20,18 +20,18 @@
 #endif
 
 #define RM_MAJOR	195
-#define RM_MINOR_CARDS	247	/* the last card's; NV_MINOR_DEVICE_NUMBER_REGULAR_MAX */
+#define RM_MINOR_CARDS	247	/* minor of the last card; NV_MINOR_DEVICE_NUMBER_REGULAR_MAX */
 #define RM_MINOR_CTL	255	/* nvidiactl */
 
-/* Cards that RM has at most, and so numbers of devices. */
+/* Maximum number of cards in RM, so the numbers of devices are below. */
 #define RM_DEVICES	32
 
-#define RM_CLASS_SYSTEM		0x003e	/* memory of the system */
+#define RM_CLASS_SYSTEM		0x003e	/* system memory */
 #define RM_CLASS_CLIENT		0x0041
 #define RM_CLASS_DEVICE		0x0080
 #define RM_CLASS_SUBDEVICE	0x2080
 
-/* Statuses that are told apart. */
+/* Statuses of RM that the callers distinguish. */
 #define RM_OK				0x00
 #define RM_BUSY_RETRY			0x03
 #define RM_CARD_NOT_PRESENT		0x05
@@ -61,7 +61,10 @@ struct rm_alloc {
 	__u32 reserved;
 };
 
-/* Allocates memory of the system, and may have a control file map it. By a file of a card. */
+/*
+ * Argument of RM_IOCTL_ALLOC_MEMORY, issued on the file of a card: allocates system memory, and
+ * may prepare a mapping of the memory for a control file.
+ */
 struct rm_alloc_memory {
 	__u32 client;
 	__u32 parent;
@@ -70,15 +73,15 @@ struct rm_alloc_memory {
 	__u32 flags;
 	__u32 reserved;
 	__u64 addr;
-	__u64 limit;	/* its last byte */
+	__u64 limit;	/* last byte of the memory */
 	__u32 status;
 	__u32 reserved2;
 	__s32 fd;
 	__u32 reserved3;
 };
 
-#define RM_ALLOC_FD	48	/* where in it */
-/* Bits of @flags by which the file is told nothing. */
+#define RM_ALLOC_FD	48	/* offset of @fd */
+/* Bits of @flags that keep RM from preparing a mapping for the file. */
 #define RM_ALLOC_MASK		0x00030000U
 #define RM_ALLOC_NONE		0x00010000U
 #define RM_ALLOC_MAPPING_MASK	0xc0000000U
@@ -102,7 +105,7 @@ struct rm_subdevice {
 	__u32 number;
 };
 
-/* Parameters of RM_CLASS_SYSTEM, and of other memory. */
+/* Parameters of RM_CLASS_SYSTEM and of other memory classes. */
 struct rm_memory_params {
 	__u32 owner;
 	__u32 type;
@@ -131,7 +134,7 @@ struct rm_memory_params {
 	__u32 reserved2;
 };
 
-/* @attr of memory of the system that is cached and may be in scattered pages. */
+/* @attr of cached system memory that may be in scattered pages. */
 #define RM_ATTR_SYSTEM	0x2a000000U
 
 struct rm_free {
@@ -152,9 +155,9 @@ struct rm_dup {
 };
 
 /*
- * Who may duplicate an object is by default the process that has made its client; clients that
- * it is shared with are added to that. Up to release 595 RM does not look whether the caller may
- * share it.
+ * Argument of RM_IOCTL_SHARE. An object may be duplicated by the process that has made its
+ * client, by default, and by clients with which the object is shared. RM up to release 595 does
+ * not check whether the caller may share the object.
  */
 struct rm_share {
 	__u32 client;
@@ -170,12 +173,12 @@ struct rm_share {
 #define RM_SHARE_RIGHT_DUP	1U
 #define RM_SHARE_WITH_CLIENT	3
 #define RM_SHARE_WITH_PROCESS	4
-#define RM_SHARE_HOW_REVOKE	1	/* all that is shared, by default, too */
+#define RM_SHARE_HOW_REVOKE	1	/* ends all sharing, also the default one */
 #define RM_SHARE_HOW_ADD	4
 
 /*
- * Makes a mapping, which a file of the device, or for memory of the system a control file,
- * shows from then on, at its offset 0.
+ * Argument of RM_IOCTL_MAP: prepares a mapping. A file of the device, or a control file for
+ * system memory, shows the mapping at its offset 0 from then on.
  */
 struct rm_map {
 	__u32 client;
@@ -184,20 +187,22 @@ struct rm_map {
 	__u32 reserved;
 	__u64 offset;
 	__u64 len;
-	__u64 addr;	/* out: names the mapping */
+	__u64 addr;	/* out: identifies the mapping */
 	__u32 status;
 	__u32 flags;
 	__s32 fd;
 	__u32 reserved2;
 };
 
-#define RM_MAP_FD	48	/* where in it */
-/* Bits of @flags in which RM answers how it is cached. */
+#define RM_MAP_FD	48	/* offset of @fd */
+/* Bits of @flags in which RM returns the cache attribute. */
 #define RM_MAP_CACHING	(7U << 23)
 
 /*
- * Return: RM_ALLOC_MEMORY, as RM has answered it, has had a file map the memory, and @map is as if
- * RM_IOCTL_MAP had (RmIoctl() of release 595).
+ * Find out if an RM_IOCTL_ALLOC_MEMORY, as answered by RM, has prepared a mapping for a file.
+ * If so, @map is filled in as if RM_IOCTL_MAP had done it (RmIoctl() of release 595).
+ *
+ * Return: true if there is a mapping.
  */
 static inline bool rm_alloc_maps(const struct rm_alloc_memory *args, struct rm_map *map)
 {
@@ -235,9 +240,10 @@ struct rm_control {
 };
 
 /*
- * A command: makes a duplicate of an object, which is @file's until that is closed. All such
- * duplicates are RM's, in one client for all programs. RM makes the client with the first of them,
- * for the process that asks, and frees it with the last (rmobjexportimport.c of release 595).
+ * RM_IOCTL_CONTROL command that duplicates an object; the duplicate belongs to @file until the
+ * file is closed. All such duplicates are objects of RM itself, in one client for all programs.
+ * RM makes this client with the first duplicate, for the calling process, and frees it with the
+ * last one (rmobjexportimport.c of release 595).
  */
 #define RM_CMD_EXPORT	0x3d05
 
@@ -246,13 +252,16 @@ struct rm_export {
 	__u32 device;
 	__u32 parent;
 	__u32 object;
-	__s32 file;	/* of nvidiactl, with which nothing was done */
+	__s32 file;	/* fd of nvidiactl, not used for anything before */
 	__u32 flags;
 };
 
 #define RM_EXPORT_OBJECT	1	/* the only @type */
 
-/* Ties a file to one of nvidiactl, which is not closed before it. */
+/*
+ * Argument of RM_IOCTL_REGISTER: ties a file to a file of nvidiactl, which is not closed before
+ * it.
+ */
 struct rm_register {
 	__s32 control;
 };
@@ -267,7 +276,7 @@ struct rm_register {
 #define RM_IOCTL_MAP	_IOWR('F', 0x4e, struct rm_map)
 #define RM_IOCTL_UNMAP	_IOWR('F', 0x4f, struct rm_unmap)
 
-/* Return: 0 or a negative errno. */
+/* Translate a status of RM. Return: 0 or a negative errno. */
 static inline int rm_errno(__u32 status)
 {
 	switch (status) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Commands that no guest may give NVIDIA's driver: see nvidia_rules.h. */
+/* Requests that no guest may make of NVIDIA's driver, see nvidia_rules.h. */
 #ifdef __KERNEL__
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -9,7 +9,7 @@
 
 #include "nvidia_rules.h"
 
-/* Numbers of ioctls, and what the driver knows their arguments by: their sizes. */
+/* Numbers of ioctls, and the sizes by which the driver recognizes their arguments. */
 #define NR_ALLOC_MEMORY		0x27
 #define NR_CONTROL		0x2a
 #define NR_ALLOC		0x2b
@@ -23,7 +23,7 @@
 #define XFER_SIZE		16
 
 /*
- * struct nv_alloc_memory, nv_alloc, nv_alloc_rights, nv_control and nv_xfer of
+ * Offsets in struct nv_alloc_memory, nv_alloc, nv_alloc_rights, nv_control and nv_xfer of
  * drivers/guest/schema_nvidia.c.
  */
 #define ALLOC_CLASS		12
@@ -32,7 +32,10 @@
 #define ALLOC_RIGHTS_STATUS	40
 #define CONTROL_CMD		8
 #define CONTROL_STATUS		28
-/* With whom an object is shared, 16 bits: the driver asks for the right to in all cases but one. */
+/*
+ * Offset of the 16-bit kind of sharing: the driver checks the right to share except in one
+ * kind.
+ */
 #define SHARE_WITH		16
 #define SHARE_WITH_CLIENT	3
 #define SHARE_STATUS		20
@@ -40,39 +43,42 @@
 #define XFER_LEN		4
 #define XFER_ADDR		8
 
-/* These tell of processes that are not the guest's: their ids, names, memory or sessions. */
+/* Commands that report on foreign processes: their ids, names, memory or sessions. */
 static const u32 denied_controls[] = {
-	0x00000b03,	/* accounting: of one process */
-	0x00000b04,	/* accounting: which there were */
+	0x00000b03,	/* accounting of one process */
+	0x00000b04,	/* accounting: list of processes */
 	0x2080016e,	/* sessions of encoders */
 	0x2080017c,	/* sessions of captures */
 	0x208001af,	/* sessions of encoders, a newer form */
-	0x20801349,	/* what of memory is whose */
+	0x20801349,	/* owners of memory */
 };
 
 /*
- * Processes that use the card, and how much memory they have: the driver tells of those alone that
- * have an id in the caller's namespace (os_find_ns_pid() of its open modules, 580 to 595).
+ * Commands that report the processes that use the card, and the size of their memory. The
+ * driver reports only processes that have an id in the caller's namespace (os_find_ns_pid() of
+ * its open modules, 580 to 595).
  */
 static const u32 of_namespace[] = { 0x2080018d, 0x2080018e };
 
 static const u32 denied_classes[] = {
 	/*
-	 * Memory of any client, by the handles alone, or at any address: what NVLink's fabric
-	 * makes of it is imported so, and the driver asks nobody whose it is.
+	 * NVLink's fabric imports memory by this class: memory of any client, by handles alone,
+	 * or at any address. The driver does not check the owner.
 	 */
 	0xf3,	/* NV01_MEMORY_FLA */
 	/*
-	 * A team's memory that NVLink's switches write to all its cards. Teams are few, and are
-	 * those of all tenants of the switches; a team that goes wrong takes their cards along.
+	 * The memory of a team, which NVLink's switches write to all cards of the team. Teams
+	 * are few, and all tenants of the switches share them; a failing team takes the cards
+	 * along.
 	 */
 	0xfd,	/* NV_MEMORY_MULTICAST_FABRIC */
 };
 
 /*
- * Classes that RM_ALLOC alone may not make. Memory that is described to the driver (0x71) is handed
- * over by RM_ALLOC_MEMORY, which takes programs' memory alone. By this one it may be a dma-buf's,
- * whose pages a mapping shows but does not have: they are the kernel's when the guest lets them go.
+ * Classes that RM_ALLOC must not make. RM_ALLOC_MEMORY hands over described memory (0x71) and
+ * takes only memory of programs. Memory that RM_ALLOC hands over may be a dma-buf's: a mapping
+ * shows its pages but holds no references of them, so they return to the kernel when the guest
+ * frees them.
  */
 static const u32 denied_in_alloc[] = {
 	0x71,	/* NV01_MEMORY_SYSTEM_OS_DESCRIPTOR */
@@ -86,7 +92,7 @@ static u32 get32(const u8 *bytes, u32 offset)
 	return le32_to_cpu(v);
 }
 
-/* The driver takes none of these with an argument of another size. */
+/* Arguments to check; the driver takes no other size for these ioctls. */
 static const struct {
 	u32 nr;
 	u32 len;

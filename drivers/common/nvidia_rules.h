@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What no guest may ask of NVIDIA's driver, whatever an export allows.
+ * Rules for NVIDIA's driver: requests that no guest may make, whatever the export allows.
  *
- * A list of ioctls cannot say it, as nearly all goes by one: it is in the argument. So whoever
- * makes a guest's call looks there, at the bytes that the driver will read, in the memory that
- * it has laid out for this call. Elsewhere any process of the guest could change them after the
- * look; there only another call of the same shadow could, by a pointer into that memory.
+ * A list of ioctls cannot express these rules: nearly all requests use one ioctl, and the
+ * argument tells them apart. So the engine that runs the guest's call checks the bytes that the
+ * driver will read, in the memory that it has laid out for this call. Any process of the guest
+ * could change bytes elsewhere after the check. Bytes of that memory can be changed only by
+ * another call of the same shadow, with a pointer into that memory.
  *
  *	verdict = vgpu_nvidia_begin(&look, cmd, arg);
  *	while (verdict == VGPU_NVIDIA_LOOK) {
@@ -13,7 +14,7 @@
  *		verdict = vgpu_nvidia_judge(&look, bytes);
  *	}
  *	... -EACCES unless vgpu_policy_nvidia(policy, cmd, look.nr) ...
- *	... ALONE becomes PASS, or DENY where the shadow is not 1 of a namespace of process ids ...
+ *	... ALONE becomes PASS if the shadow is process 1 of a pid namespace, else DENY ...
  *	if (verdict == VGPU_NVIDIA_DENY)
  *		... VGPU_NVIDIA_DENIED to look.addr + look.status, and 0 is the result ...
  */
@@ -35,20 +36,21 @@ enum vgpu_nvidia_verdict {
 	VGPU_NVIDIA_ALONE,
 };
 
-/* NV_ERR_NOT_SUPPORTED, 32 bits: so the driver answers commands that it does not know. */
+/* NV_ERR_NOT_SUPPORTED, 32 bits: the driver's answer to unknown commands. */
 #define VGPU_NVIDIA_DENIED	0x56
 
-/* No place that is looked at has more bytes. */
+/* Maximum number of bytes that are checked at one address. */
 #define VGPU_NVIDIA_LOOK_MAX	56
 
 /**
- * struct vgpu_nvidia_look - a place to look at
- * @addr: where the driver will read it
- * @nr: of the ioctl whose argument is there; after the last judgement, of the ioctl that the
- *	driver carries out, for lists
- * @len: bytes
- * @status: where in them the driver would tell its status
- * @what: number of what was denied: a command of RM_CONTROL, a class of objects, a kind of sharing
+ * struct vgpu_nvidia_look - bytes to check
+ * @addr: address from which the driver will read them
+ * @nr: number of the ioctl whose argument they are; after the last judgement, number of the
+ *	ioctl that the driver carries out, for lists
+ * @len: number of bytes
+ * @status: offset in the bytes at which the driver would write its status
+ * @what: number of the denied request: a command of RM_CONTROL, a class of objects, a kind of
+ *	sharing
  */
 struct vgpu_nvidia_look {
 	u64 addr;
@@ -59,39 +61,40 @@ struct vgpu_nvidia_look {
 };
 
 /**
- * vgpu_nvidia_begin - is there anything to look at?
- * @look: out
- * @cmd: the command
- * @arg: its argument, as the driver will get it
+ * vgpu_nvidia_begin - find out if there are bytes to check
+ * @look: out: the bytes
+ * @cmd: command of the ioctl
+ * @arg: argument of the ioctl as the driver will get it
  *
  * Return: VGPU_NVIDIA_PASS or VGPU_NVIDIA_LOOK.
  */
 enum vgpu_nvidia_verdict vgpu_nvidia_begin(struct vgpu_nvidia_look *look, u32 cmd, u64 arg);
 
 /**
- * vgpu_nvidia_judge - judge what was looked at
- * @look: what for; for LOOK, which comes once at most, another place
- * @bytes: what is there, little endian as all of it
+ * vgpu_nvidia_judge - judge the bytes of an argument
+ * @look: the bytes; with LOOK, which is returned at most once, the bytes to check next
+ * @bytes: copy of the bytes; all values are little-endian
  *
  * Return: enum vgpu_nvidia_verdict.
  */
 enum vgpu_nvidia_verdict vgpu_nvidia_judge(struct vgpu_nvidia_look *look, const u8 *bytes);
 
 /*
- * UVM_INITIALIZE, whose argument begins with flags, 64 bits. With this one the driver's device
- * memory has nothing to do with the memory of the process, which is a shadow: without it the card
- * may read and write any of that (HMM, ATS), where the program takes it for its own. So the
- * engine sets it, and no program sees that.
+ * UVM_INITIALIZE, whose argument begins with 64 bits of flags. With VGPU_NVIDIA_UVM_SHARED the
+ * driver's device memory is independent of the memory of the process, which is a shadow.
+ * Without the flag the card may read and write any memory of the shadow (HMM, ATS), which the
+ * program takes for its own. The engine sets the flag, and no program sees it.
  */
 #define VGPU_NVIDIA_UVM_INIT	0x30000001
 #define VGPU_NVIDIA_UVM_SHARED	0x2ULL
 
-/* The number by which lists name an ioctl of the driver's own. */
+/* Key by which lists name an ioctl of the resource manager. */
 #define VGPU_NVIDIA_RM_KEY(nr)	('F' << _IOC_TYPESHIFT | (nr))
 
 /*
- * What an ioctl of its files is judged by in lists: the driver takes any type and direction, but
- * of unified memory, whose numbers have no size (and two that begin with 3).
+ * Compute the key by which lists name an ioctl. The driver takes any type and direction, except
+ * in ioctls of unified memory. Their commands are bare numbers without a size. Two of them,
+ * UVM_INITIALIZE (0x30000001) and UVM_DEINITIALIZE (0x30000002), only seem to have one.
  */
 static inline u32 vgpu_nvidia_key(u32 cmd)
 {

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How long a guest may keep drivers waiting for memory of its programs, over all its calls.
+ * Patience: a budget of the time for which a guest may keep drivers of the host waiting for
+ * memory of its programs, over all calls of the guest.
  *
- * A driver that waits may hold locks that everybody's calls need. So the time is a budget of the
- * guest: as much as one answer may take, refilled slowly. Answers that come as fast as those of a
- * guest that does its best cost nothing; the more one takes beyond that, the more of its time
- * counts. A guest that has used up nearly all gets no more until it has a part of it again, and one
- * that comes to that again and again only after a long time. What counts is not its connection but
- * who it is, or it would connect anew.
+ * A waiting driver may hold locks that other guests' calls need. So each guest has a budget of
+ * waiting time. The full budget is the time that one answer may take; the budget is refilled
+ * slowly. An answer costs nothing if it comes as fast as a well-behaved guest can send it. The
+ * longer an answer takes beyond that, the larger the part of its time that is charged. A guest
+ * that has used up nearly all of its budget gets no more waiting time until a part of the
+ * budget is refilled. A guest that uses up the budget repeatedly is cut off for a long time.
+ * The budget belongs to the guest's identity, not to its connection; otherwise a guest could
+ * get a new budget by a new connection.
  *
- * Hundreds of calls may queue for one lock, and others wait for the sum of their waits, however
- * short each is. So answers are cheap only for calls that are young. A call's age is the time that
- * drivers have waited for the guest, one after the other, since it began. A lock is given in the
- * order in which it is wanted: somebody else waits only for calls that were there before. While
- * he waits these grow old, and from then on all that they take is paid, and the budget ends it.
- * Calls that have their answers at once age by one of these waits, and one that sleeps in a driver
- * does not age at all while nobody waits for the guest: what threads do does not grow
- * dearer by their number as long as they want no common lock.
+ * Hundreds of calls may queue for one lock, and another waiter of the lock waits for the sum of
+ * their waits, however short each one is. So answers are cheap only for young calls. The age of
+ * a call is the time for which drivers have waited for the guest, one after the other, since
+ * the call began. A lock is given in the order of requests, so another waiter waits only for
+ * calls that queued before it. These calls grow old meanwhile: from then on all of their waits
+ * are charged, until the budget is used up. Calls that wait at the same time age by one of
+ * these waits. A call that sleeps in a driver does not age while no driver waits for the guest.
+ * So answers do not get dearer by the number of threads, unless the threads need a common lock.
  *
- * Times are microseconds, of a clock that does not go back. Whoever uses these functions makes
- * callers take turns.
+ * Times are microseconds of a monotonic clock. The callers serialize these functions.
  */
 #ifndef VGPU_PATIENCE_H
 #define VGPU_PATIENCE_H
@@ -30,39 +32,43 @@
 #include <linux/minmax.h>
 #endif
 
-/* Answers that take no longer than this part of the whole cost nothing. */
+/* Divisor of the whole: an answer that takes no longer than whole / 500 costs nothing. */
 #define VGPU_PATIENCE_FREE	500U
-/* One that takes so much longer, again a part of the whole, counts by half. */
+/*
+ * Divisor of the whole: if an answer takes whole / 100 longer than that, half of this excess is
+ * charged.
+ */
 #define VGPU_PATIENCE_HALF	100U
 /*
- * A call is young until drivers have waited for this part of the whole since it began. With the
- * whole after it, and what is refilled meanwhile, that is less than one and a quarter, as much as
- * late answers alone can take. All pages that a process may have come while it is young if each
- * answer takes half of the time that is free.
+ * Divisor of the whole: a call is young until drivers have waited for whole / 6 since the call
+ * began. A guest can delay others for this part, the whole, and the refill meanwhile: less than
+ * 1.25 times the whole, which late answers alone can take as well. All pages that a process may
+ * have can be fetched by young calls if each answer takes half of the free time.
  */
 #define VGPU_PATIENCE_YOUNG	6U
-/* The budget grows by a microsecond for each period of this many microseconds. */
+/* Number of microseconds in which the budget grows by one microsecond. */
 #define VGPU_PATIENCE_REFILL	20U
-/* This part of the whole is as good as nothing, */
+/* Divisor of the whole: the budget counts as used up if less than whole / 8 is left. */
 #define VGPU_PATIENCE_LEAST	8U
-/* and with that much one may begin again. */
+/* Divisor of the whole: drivers wait again once whole / 4 is left. */
 #define VGPU_PATIENCE_AGAIN	4U
-/* A guest that has used up all of its budget this many times */
+/* Number of strikes (times that the budget was used up) that cut a guest off. */
 #define VGPU_PATIENCE_STRIKES	3U
-/* has to wait until one of these times is forgotten, which takes so long. */
+/* Time in microseconds after which a strike is forgotten. */
 #define VGPU_PATIENCE_FORGET_US	600000000ULL
 
 /**
- * struct vgpu_patience - what a guest has left
- * @whole: the budget when it is full
- * @left: what is left of it
- * @seen: when that was
- * @strike: when the oldest of the times was at which all was used up
- * @strikes: number of these times
- * @total: likewise, since the beginning
- * @spent: all was used up, and it has too little again
- * @paid: all that answers have cost
- * @waited: for how long drivers have waited, one after the other: of waits that overlap one counts
+ * struct vgpu_patience - budget of waiting time of one guest
+ * @whole: size of the full budget in microseconds
+ * @left: rest of the budget in microseconds at @seen
+ * @seen: time of the last refill
+ * @strike: time of the oldest strike that is not forgotten
+ * @strikes: number of strikes that are not forgotten
+ * @total: number of strikes since the beginning
+ * @spent: 1 if the budget was used up and is not refilled far enough, else 0
+ * @paid: sum of the costs of all answers in microseconds
+ * @waited: time in microseconds for which drivers have waited, one after the other: of waits
+ *	that overlap one counts
  */
 struct vgpu_patience {
 	u64 whole;
@@ -77,10 +83,10 @@ struct vgpu_patience {
 };
 
 /**
- * struct vgpu_patience_wait - a driver waits for the guest
- * @call: of vgpu_patience_call(), when its call began
- * @paid: all that answers had cost when the wait began
- * @waited: for how long drivers had waited then
+ * struct vgpu_patience_wait - one wait of a driver for the guest
+ * @call: vgpu_patience->waited at the beginning of the driver's call, from vgpu_patience_call()
+ * @paid: vgpu_patience->paid at the beginning of the wait
+ * @waited: vgpu_patience->waited at the beginning of the wait
  */
 struct vgpu_patience_wait {
 	u64 call;
@@ -93,7 +99,9 @@ static inline void vgpu_patience_init(struct vgpu_patience *patience, u64 whole,
 	*patience = (struct vgpu_patience) { .whole = whole, .left = whole, .seen = now };
 }
 
-/* The guest does not even get more when it has waited for the refill. */
+/*
+ * Return: true if a refill alone does not let drivers wait again: a strike has to be forgotten.
+ */
 static inline bool vgpu_patience_is_cut_off(const struct vgpu_patience *patience)
 {
 	return patience->spent && patience->strikes >= VGPU_PATIENCE_STRIKES;
@@ -103,12 +111,12 @@ static inline void vgpu_patience_pass(struct vgpu_patience *patience, u64 now)
 {
 	u64 refill;
 
-	/* Others may have looked at the clock later, and come earlier. */
+	/* A caller that read the clock earlier may come later. */
 	if (now <= patience->seen)
 		return;
 	refill = (now - patience->seen) / VGPU_PATIENCE_REFILL;
 	patience->left = min(patience->left + refill, patience->whole);
-	/* Time that is too short to refill a microsecond is not lost: it counts next time. */
+	/* A remainder that is too short to refill a microsecond counts for the next refill. */
 	patience->seen = patience->left == patience->whole ? now :
 		patience->seen + refill * VGPU_PATIENCE_REFILL;
 	while (patience->strikes && now > patience->strike &&
@@ -122,11 +130,11 @@ static inline void vgpu_patience_pass(struct vgpu_patience *patience, u64 now)
 }
 
 /**
- * vgpu_patience_left - what is left of the guest's time
- * @patience: the guest's
- * @now: the time
+ * vgpu_patience_left - refill the budget and get the rest of it
+ * @patience: budget of the guest
+ * @now: current time
  *
- * Return: for how long a driver may wait; 0: not at all.
+ * Return: time in microseconds for which a driver may wait; 0: drivers may not wait.
  */
 static inline u64 vgpu_patience_left(struct vgpu_patience *patience, u64 now)
 {
@@ -135,10 +143,10 @@ static inline u64 vgpu_patience_left(struct vgpu_patience *patience, u64 now)
 }
 
 /**
- * vgpu_patience_call - a call of the guest begins
- * @patience: the guest's
+ * vgpu_patience_call - get the starting point of the age of a new call
+ * @patience: budget of the guest
  *
- * Return: what tells the call's age later, for vgpu_patience_begin().
+ * Return: value for @call of vgpu_patience_begin().
  */
 static inline u64 vgpu_patience_call(const struct vgpu_patience *patience)
 {
@@ -146,13 +154,13 @@ static inline u64 vgpu_patience_call(const struct vgpu_patience *patience)
 }
 
 /**
- * vgpu_patience_begin - may a driver wait for an answer of the guest?
- * @patience: the guest's
- * @now: the time
- * @call: of vgpu_patience_call(), when the driver's call began
- * @wait: for vgpu_patience_end()
+ * vgpu_patience_begin - begin a wait of a driver for an answer of the guest
+ * @patience: budget of the guest
+ * @now: current time
+ * @call: value of vgpu_patience_call() at the beginning of the driver's call
+ * @wait: out: state for vgpu_patience_end()
  *
- * Return: how long; 0: not at all.
+ * Return: time in microseconds for which the driver may wait; 0: the driver may not wait.
  */
 static inline u64 vgpu_patience_begin(struct vgpu_patience *patience, u64 now, u64 call,
 				      struct vgpu_patience_wait *wait)
@@ -163,7 +171,7 @@ static inline u64 vgpu_patience_begin(struct vgpu_patience *patience, u64 now, u
 	return vgpu_patience_left(patience, now);
 }
 
-/* An answer that took @took microseconds costs the returned part of the budget. */
+/* Compute the part of the budget that an answer after @took microseconds costs. */
 static inline u64 vgpu_patience_cost(const struct vgpu_patience *patience,
 				     const struct vgpu_patience_wait *wait, u64 took)
 {
@@ -175,22 +183,23 @@ static inline u64 vgpu_patience_cost(const struct vgpu_patience *patience,
 
 	if (took <= free)
 		return old;
-	/* An hour, whose square has room, is more than anybody has. */
+	/* The limit of one hour keeps the square in 64 bits; no budget is that large. */
 	over = min_t(u64, took - free, 3600000000ULL);
 	return max(old, over * over / (over + patience->whole / VGPU_PATIENCE_HALF));
 }
 
 /**
- * vgpu_patience_end - a driver has waited
- * @patience: the guest's
- * @wait: of vgpu_patience_begin()
- * @took: how long
- * @now: the time
+ * vgpu_patience_end - end a wait of a driver and charge its cost
+ * @patience: budget of the guest
+ * @wait: state of vgpu_patience_begin()
+ * @took: duration of the wait in microseconds
+ * @now: current time
  *
- * Several drivers may wait at once, as when the whole guest stands still for a moment. That time is
- * paid once: each wait costs what others have not paid while it lasted.
+ * Several drivers may wait at once, for example while the whole guest stands still for a
+ * moment. That time is charged once: the cost of a wait is reduced by the costs that other
+ * waits have paid while it lasted.
  *
- * Return: with this all is used up.
+ * Return: true if this wait has used up the budget.
  */
 static inline bool vgpu_patience_end(struct vgpu_patience *patience,
 				     const struct vgpu_patience_wait *wait, u64 took, u64 now)
@@ -211,7 +220,7 @@ static inline bool vgpu_patience_end(struct vgpu_patience *patience,
 	return true;
 }
 
-/* Nothing has to be remembered of the guest. */
+/* Return: true if the budget is full and no strike is remembered, so the state can be freed. */
 static inline bool vgpu_patience_is_whole(struct vgpu_patience *patience, u64 now)
 {
 	vgpu_patience_pass(patience, now);

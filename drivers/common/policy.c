@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rules of what a guest may do, and how much: see policy.h. */
+/* Policy: the rules of what a guest may do, and its limits; see policy.h. */
 #ifdef __KERNEL__
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -13,7 +13,7 @@
 #include "nvidia_rules.h"
 #include "policy.h"
 
-/* Limits of a guest for which none are set. */
+/* Default limits of a guest. */
 #define LIMIT_SESSIONS		256
 #define LIMIT_LANES		64
 #define LIMIT_OBJECTS		4096
@@ -24,7 +24,7 @@
 #define LIMIT_MAPPED_BYTES	(16ULL << 30)
 #define LIMIT_KEPT_BYTES	(16ULL << 30)
 
-/* This number of drm.h never changes, so drm.h is not included for it. */
+/* DRM_IOCTL_SET_MASTER; the number never changes, so drm.h is not included. */
 #define POLICY_DRM_SET_MASTER	_IO('d', 0x1e)
 
 int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags)
@@ -71,7 +71,7 @@ bool vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd)
 
 bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr)
 {
-	/* The driver knows no number of more bits, and refuses it. */
+	/* The driver knows no number above _IOC_NRMASK and rejects it. */
 	return nr == _IOC_NR(cmd) || nr > _IOC_NRMASK ||
 	       vgpu_policy_ioctl(policy, _IOC(_IOC_READ | _IOC_WRITE, 'F', nr, 1));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a guest may do with an export, and how much of everything it may have: the rules
- * that whoever makes its calls goes by.
+ * Policy: the rules of what a guest may do with an export, and the limits of its resources. The
+ * engine that runs the guest's calls (module or user space) applies them.
  */
 #ifndef VGPU_POLICY_H
 #define VGPU_POLICY_H
@@ -15,13 +15,13 @@
 #endif
 
 /**
- * struct vgpu_policy - what the openers of an export may do
+ * struct vgpu_policy - rules for the openers of an export
  * @kind: VGPU_EXPORT_*
- * @master: they may become DRM master
- * @read_only: they may not open it for writing
- * @deny: @ioctls are those that they may not make, else those that they may
- * @nr_ioctls: entries of @ioctls; 0: they may make all
- * @ioctls: vgpu_ioctl_key() of commands, rising
+ * @master: true if openers may become DRM master
+ * @read_only: true if openers may not open the export for writing
+ * @deny: true if @ioctls lists the denied commands, false if it lists the allowed ones
+ * @nr_ioctls: number of entries of @ioctls; 0: all commands are allowed
+ * @ioctls: array of vgpu_ioctl_key() of commands, in ascending order
  */
 struct vgpu_policy {
 	u32 kind;
@@ -32,12 +32,12 @@ struct vgpu_policy {
 	const u32 *ioctls;
 };
 
-/* Most ioctls of a list. */
+/* Maximum number of ioctls of a list. */
 #define VGPU_POLICY_IOCTLS_MAX	1024
 
 /*
- * What an ioctl is judged by: type and number. Drivers that dispatch by those,
- * as DRM does (drm_ioctl()), take any size and direction.
+ * Compute the key by which lists name an ioctl: type and number. Drivers that dispatch by
+ * these, as DRM does (drm_ioctl()), take any size and direction.
  */
 static inline u32 vgpu_ioctl_key(u32 cmd)
 {
@@ -45,65 +45,72 @@ static inline u32 vgpu_ioctl_key(u32 cmd)
 }
 
 /**
- * vgpu_policy_open - may the export be opened so?
- * @policy: the policy
- * @flags: of open()
+ * vgpu_policy_open - check an open of the export
+ * @policy: policy of the export
+ * @flags: flags of open()
  *
  * Return: 0 or -EACCES.
  */
 int vgpu_policy_open(const struct vgpu_policy *policy, u32 flags);
 
 /**
- * vgpu_policy_ioctl - may an opener issue a command?
- * @policy: of the export that was opened
- * @cmd: the command
+ * vgpu_policy_ioctl - check an ioctl on an opened export
+ * @policy: policy of the export
+ * @cmd: command of the ioctl
+ *
+ * Return: true if the command is allowed.
  */
 bool vgpu_policy_ioctl(const struct vgpu_policy *policy, u32 cmd);
 
 /**
- * vgpu_policy_derived - may a command be issued on what came from an export?
- * @policy: of the export
- * @cmd: the command
+ * vgpu_policy_derived - check an ioctl on a file that comes from an export
+ * @policy: policy of the export
+ * @cmd: command of the ioctl
  *
- * A dma-buf, sync_file or eventfd is no device of the export's driver, whose numbers mean
- * something else there; but what is on the list is listed for it as well.
+ * A dma-buf, sync_file or eventfd is no device of the export's driver, so the driver's command
+ * numbers mean something else there. The list of the export applies to such a file all the
+ * same.
+ *
+ * Return: true if the command is allowed.
  */
 bool vgpu_policy_derived(const struct vgpu_policy *policy, u32 cmd);
 
 /**
- * vgpu_policy_nvidia - may an opener have NVIDIA's driver carry out what it asks for?
- * @policy: of the export that was opened
- * @cmd: the ioctl's command, which vgpu_policy_ioctl() lets through
- * @nr: number of the ioctl that the driver carries out: that of @cmd, or of the one that it
+ * vgpu_policy_nvidia - check the ioctl that NVIDIA's driver will carry out
+ * @policy: policy of the export
+ * @cmd: command of the ioctl, which vgpu_policy_ioctl() allows
+ * @nr: number of the ioctl that the driver carries out: that of @cmd, or of the ioctl that @cmd
  *	wraps (struct vgpu_nvidia_look)
+ *
+ * Return: true if the ioctl is allowed.
  */
 bool vgpu_policy_nvidia(const struct vgpu_policy *policy, u32 cmd, u32 nr);
 
 /**
- * vgpu_limits_fill - the limits that hold for a guest
- * @limits: out
- * @args: those that are set; 0: the default one
- * @wire: out: the ones of these that messages are checked by
+ * vgpu_limits_fill - compute the limits of a guest
+ * @limits: out: limits of the guest
+ * @args: configured limits; 0: the default
+ * @wire: out: limits for the checks of messages
  */
 void vgpu_limits_fill(struct vgpu_host_limits *limits, const struct vgpu_host_limits *args,
 		      struct vgpu_wire_limits *wire);
 
 /*
- * Whether the driver of an export of this kind finds things again by the number that a process has
- * for a file, in later calls: OS events of NVIDIA's are found so.
+ * Return: true if the driver of such an export looks files up by the caller's fd number in
+ * later calls, as NVIDIA's driver does for OS events.
  */
 static inline bool vgpu_export_knows_fds(u32 kind)
 {
 	return kind == VGPU_EXPORT_NVIDIA;
 }
 
-/* Whether an export of this kind (VGPU_EXPORT_*) is a node of V4L2: no media controller is. */
+/* Return: true if @kind (VGPU_EXPORT_*) is a V4L2 node; media controllers are not. */
 static inline bool vgpu_export_is_video(u32 kind)
 {
 	return kind >= VGPU_EXPORT_VIDEO && kind <= VGPU_EXPORT_TOUCH;
 }
 
-/* May @len bytes be mapped beside @mapped? */
+/* Return: true if @len more bytes may be mapped when @mapped bytes are. */
 static inline bool vgpu_limits_map_ok(const struct vgpu_host_limits *limits, u64 mapped, u64 len)
 {
 	return len <= limits->mapped_bytes && mapped <= limits->mapped_bytes - len;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Segments of a call, and their fixups: see segs.h. */
+/* Segments of a call and their fixups, see segs.h. */
 #ifdef __KERNEL__
 #include <linux/align.h>
 #include <linux/string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Segments of a call at the host: where each lies in the memory that a driver is given, and
- * what the places mean there that fixups name. Of a call that the codec has checked.
+ * Segments of a call at the host: the place of each segment in the memory that the driver gets,
+ * and the values of the fixups there. The codec has checked the call.
  */
 #ifndef VGPU_SEGS_H
 #define VGPU_SEGS_H
@@ -12,13 +12,13 @@
 
 #include "wire.h"
 
-/* Zeros after each segment, for drivers that read past the size they declared. */
+/* Number of zero bytes after each segment, for drivers that read past the declared size. */
 #define VGPU_SEGS_SLACK		64
 #define VGPU_SEGS_ALIGN		16
 
 /**
- * struct vgpu_seg_place - where a segment is
- * @addr: in the memory for the driver
+ * struct vgpu_seg_place - place of a segment
+ * @addr: address in the memory for the driver
  * @in: offset of its bytes in the CALL's data
  * @out: offset of its bytes in the REPLY's data
  */
@@ -39,7 +39,7 @@ static inline bool vgpu_view_seg_is(const struct vgpu_call_view *view, u32 i, u3
 }
 
 /**
- * vgpu_view_has_seg - is any segment of that kind?
+ * vgpu_view_has_seg - find out if a call has a segment with a flag
  * @view: the call
  * @flag: VGPU_SEG_*, or several of which one is enough
  */
@@ -54,49 +54,52 @@ static inline bool vgpu_view_has_seg(const struct vgpu_call_view *view, u32 flag
 }
 
 /**
- * vgpu_segs_place - lay segments out in one piece of memory
+ * vgpu_segs_place - lay out the segments of a call in one block of memory
  * @view: the call
- * @places: out: a place for each segment, whose address is one in that memory
+ * @places: out: place of each segment; its address is an offset in the block
  *
- * Those that are PAGE or KEPT need no room.
+ * PAGE and KEPT segments take no room in the block.
  *
- * Return: bytes of memory.
+ * Return: number of bytes of the block.
  */
 size_t vgpu_segs_place(const struct vgpu_call_view *view, struct vgpu_seg_place *places);
 
 /**
- * vgpu_segs_hold - is memory part of one segment, where it was laid out for the driver?
+ * vgpu_segs_hold - find out if a range of memory lies in one segment, as laid out for the
+ * driver
  * @view: the call
- * @places: of its segments
- * @addr: where
- * @len: bytes, at least 1
+ * @places: places of its segments
+ * @addr: address of the range
+ * @len: number of bytes, at least 1
  */
 bool vgpu_segs_hold(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 		    u64 addr, u32 len);
 
-/* The address that a PTR or PTR32 fixup puts in its place. */
+/* Return: address that a PTR or PTR32 fixup writes to its field. */
 u64 vgpu_fixup_target(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 		      const struct vgpu_fixup *fixup);
 
-/* The guest's own value there: @size bytes, 0 if it sent none. */
+/* Return: the guest's own value of the field, @size bytes long; 0 if the guest sent none. */
 u64 vgpu_fixup_original(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 			const struct vgpu_fixup *fixup, size_t size);
 
-/* The place in @data, the bytes of a reply, or NULL if its segment does not come back. */
+/*
+ * Return: address of the field in @data, the bytes of a reply; NULL if the segment is not OUT.
+ */
 void *vgpu_fixup_reply(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 		       u8 *data, const struct vgpu_fixup *fixup);
 
 /**
- * vgpu_fixup_undo - make a place in a reply the guest's own again
+ * vgpu_fixup_undo - restore the guest's value of a field in a reply
  * @view: the call
- * @places: of its segments
+ * @places: places of its segments
  * @data: bytes of the reply, as the driver left them
- * @fixup: whose place
- * @fd: FD_IN and EVENT: the fd that was put there
+ * @fixup: fixup of the field
+ * @fd: FD_IN and EVENT: fd that was written to the field
  *
- * Only where the field still holds what was placed: the driver may have put an output there.
- * A pointer that it moved on within the segment is moved on for the guest. A time is put back
- * in any case.
+ * The field is restored only if it still holds the value that was written: the driver may have
+ * put an output there. A pointer that the driver moved within the segment is moved by the same
+ * distance for the guest. A TIME field is restored in any case.
  */
 void vgpu_fixup_undo(const struct vgpu_call_view *view, const struct vgpu_seg_place *places,
 		     u8 *data, const struct vgpu_fixup *fixup, s32 fd);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The processor's time-stamp counter, which some drivers tell programs of. */
+/*
+ * Helpers for the time-stamp counter of the processor, whose values some drivers give to
+ * programs.
+ */
 #ifndef VGPU_TSC_H
 #define VGPU_TSC_H
 
@@ -7,9 +10,9 @@
 #include <linux/types.h>
 
 /*
- * A clock is read between two reads of the counter. Where these are more ticks apart, which are
- * some tens of microseconds, the thread has lost its processor in between, and all three are read
- * again, up to VGPU_TSC_TRIES times.
+ * A clock is read between two reads of the counter. If the two values are more ticks apart
+ * (some tens of microseconds), the thread has lost its processor in between, and all three are
+ * read again, up to VGPU_TSC_TRIES times.
  */
 #define VGPU_TSC_CLOSE	100000
 #define VGPU_TSC_TRIES	4
@@ -23,7 +26,7 @@ static inline u64 vgpu_tsc_read(void)
 	return rdtsc_ordered();
 }
 
-/* Return: kHz; 0: there is none. */
+/* Return: frequency of the counter in kHz; 0 if there is none. */
 static inline u32 vgpu_tsc_khz(void)
 {
 	return tsc_khz;
@@ -40,7 +43,7 @@ static inline u32 vgpu_tsc_khz(void)
 }
 #endif
 
-/* Return: the counter, and in @clock CLOCK_MONOTONIC in nanoseconds at that moment. */
+/* Read the counter and, at the same moment, CLOCK_MONOTONIC in nanoseconds into @clock. */
 static inline u64 vgpu_tsc_with_clock(u64 *clock)
 {
 	unsigned int tries = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A window between two modules of one kernel: what vgpu_host offers a vgpu_guest
- * that is its own guest. The guest puts the pages themselves into the page tables
- * of its programs.
+ * Local window: the interface by which vgpu_host shows a window to a vgpu_guest in the same
+ * kernel. The guest module inserts the device's pages into the page tables of its programs.
  */
 #ifndef VGPU_WINDOW_LOCAL_H
 #define VGPU_WINDOW_LOCAL_H
@@ -16,10 +15,10 @@ struct vgpu_window;
 struct vm_fault;
 
 /**
- * struct vgpu_window_viewer - one that shows a window beside its device file
- * @node: among the window's viewers
- * @zap: pages [offset, offset + len) are not to be seen any more when it returns.
- *	Called from mmu notifiers: no memory may be reclaimed
+ * struct vgpu_window_viewer - user that shows a window beside the window's device file
+ * @node: list entry in the window's viewers
+ * @zap: callback that unmaps the pages [offset, offset + len) of the window. Called from mmu
+ *	notifiers: the callback must not reclaim memory
  */
 struct vgpu_window_viewer {
 	struct list_head node;
@@ -27,20 +26,22 @@ struct vgpu_window_viewer {
 };
 
 /**
- * struct vgpu_window_local_ops - what the host module does
- * @attach: find the window of that number and size and add a viewer. Return: the window with
- *	a reference, or NULL
- * @detach: take the viewer away, for whom no @zap runs then, and the reference
- * @insert: put what is bound at an offset into the page tables, and what is known of
- *	[first, end) around it. Return: VM_FAULT_RETRY: it has to be resolved first; else
- *	what a fault handler returns
- * @insert_huge: put the 2 MiB in which an offset is into the page tables, which may all be
- *	shown. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: try @insert
- * @resolve: ask the driver for what is bound at an offset; without locks; waits
- *	killably. Return: 0: look again, or -EINTR
- * @slot_get: the slot of that number, if it has that id, with its bytes and the place where
- *	the id changes when it is taken away. Return: a reference, or NULL
- * @slot_put: give it back
+ * struct vgpu_window_local_ops - operations of the host module
+ * @attach: function that finds a window by number and size, and adds a viewer. Return: the
+ *	window with a reference, or NULL
+ * @detach: function that removes the viewer, waits for running @zap callbacks, and drops the
+ *	reference
+ * @insert: function that inserts a PTE for the page bound at an offset, and PTEs for known
+ *	pages of [first, end) around it. Return: VM_FAULT_RETRY if the page has to be resolved
+ *	first, or the window is gone; else the result of the fault handler
+ * @insert_huge: function that inserts a PMD mapping for the 2 MiB around an offset, all of
+ *	which may be shown. Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK: try @insert
+ * @resolve: function that asks the driver for the page bound at an offset. Called without
+ *	locks; waits in TASK_KILLABLE. Return: 0: try @insert again, or -EINTR
+ * @slot_get: function that gets a slot by number and id, with its memory and the address of its
+ *	current id, which changes when the slot is taken away. Return: the slot with a
+ *	reference, or NULL
+ * @slot_put: function that drops a reference of a slot
  */
 struct vgpu_window_local_ops {
 	struct vgpu_window *(*attach)(u64 id, u64 size, struct vgpu_window_viewer *viewer);

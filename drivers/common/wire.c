@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Codec of the wire protocol: lengths, and all messages but CALL and REPLY. See
- * wire.h for the contract, and Documentation/protocol.rst for the rules of each
- * message.
+ * Codec of the wire protocol: lengths, and all messages except CALL and REPLY. The contract is
+ * in wire.h, the rules of each message are in Documentation/protocol.rst.
  */
 #include "wire_check.h"
 
-/* One is kept for calls of class mm. */
+/* Minimum of lanes_max: one lane is reserved for calls of class mm. */
 #define LANES_MIN	2
 
-/* One range of one byte, padded. */
+/* Length of the shortest WRITEBACK: one range of one byte, padded. */
 #define WRITEBACK_MIN	(sizeof(struct vgpu_writeback) + sizeof(struct vgpu_range) + 8)
 
 enum seq_rule {
@@ -19,13 +18,14 @@ enum seq_rule {
 };
 
 /**
- * struct msg_rule - what is fixed for a type of message
- * @min: shortest one; 0: no such type
- * @fixed: bytes of its fixed part, of messages that grow, up to the receiver's limit for
- *	lane messages; 0: none is longer than @min, but VGPU_MSG_EXPORT_FILE is
- * @seq: what its sequence number may be
- * @check: its body, of which @min bytes are there; NULL: a header alone, or a
- *	message that has a function of its own
+ * struct msg_rule - rule of a type of message
+ * @min: minimum length in bytes; 0: there is no such type
+ * @fixed: length in bytes of the fixed part of a message that grows, up to the receiver's limit
+ *	for lane messages; 0: the message does not grow (VGPU_MSG_EXPORT_FILE grows by a rule of
+ *	its own)
+ * @seq: rule for the sequence number
+ * @check: function that checks the body, of which @min bytes are there; NULL: the message is a
+ *	header alone, or is checked elsewhere (CALL, REPLY)
  */
 struct msg_rule {
 	u16 min;
@@ -39,7 +39,7 @@ static int check_hello(const void *msg, size_t len, const struct vgpu_wire_limit
 	const struct vgpu_hello *m = msg;
 	u16 version_min = le16_to_cpu(m->version_min);
 
-	/* Features that only a newer guest knows are not an error: it asks. */
+	/* Unknown features of a newer guest are no error: HELLO only asks for them. */
 	if (le32_to_cpu(m->magic) != VGPU_WIRE_MAGIC || m->reserved ||
 	    !version_min || version_min > le16_to_cpu(m->version_max) ||
 	    le32_to_cpu(m->page_size) != VGPU_PAGE_SIZE)
@@ -123,7 +123,7 @@ static int check_export_change(const void *msg, size_t len,
 	return 0;
 }
 
-/* Each part of the path begins with something else than a dot, and is not empty. */
+/* Each component of the path must be non-empty and must not begin with a dot. */
 bool vgpu_wire_file_name_ok(const u8 *name)
 {
 	bool first = true;
@@ -193,7 +193,7 @@ static int check_window(const void *msg, size_t len, const struct vgpu_wire_limi
 	u64 size = le64_to_cpu(m->size);
 	u32 flags = le32_to_cpu(m->flags), slots = le32_to_cpu(m->slots);
 
-	/* Header and one page, at least. */
+	/* The minimum is the header and one page. */
 	if (!(limits->features & VGPU_FEATURE_WINDOW) || !m->window ||
 	    (flags & ~VGPU_WINDOW_DRAIN) || (flags && !size) ||
 	    (size && (size < 2 * VGPU_PAGE_SIZE || !page_range_ok(0, size))))
@@ -226,7 +226,7 @@ static int check_fetch(const void *msg, size_t len, const struct vgpu_wire_limit
 	const struct vgpu_fetch *m = msg;
 	u32 bytes = le32_to_cpu(m->len);
 
-	/* The answer is a lane message as well. */
+	/* FETCHED is a lane message as well. */
 	if (m->reserved || !page_range_ok(le64_to_cpu(m->addr), bytes) ||
 	    bytes + sizeof(struct vgpu_fetched) > limit_call_bytes(limits))
 		return -EPROTO;
@@ -307,7 +307,7 @@ u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits)
 {
 	u32 len_min = vgpu_wire_len_min(type);
 
-	/* The only control message that grows. */
+	/* EXPORT_FILE is the only control message that grows. */
 	if (type == VGPU_MSG_EXPORT_FILE)
 		return len_min + VGPU_FILE_PART;
 	return len_min && msg_rules[type].fixed ? limit_call_bytes(limits) : len_min;
@@ -325,7 +325,10 @@ u32 vgpu_wire_len_sent(const struct vgpu_hdr *hdr)
 	return le32_to_cpu(hdr->len);
 }
 
-/* What may follow the fixed part of the message in a slot. */
+/*
+ * Return: true if the flags are 0, or the rest of the message fits into a slot and may be
+ * there.
+ */
 static bool hdr_flags_ok(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits)
 {
 	u32 fixed = msg_rules[le16_to_cpu(hdr->type)].fixed;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Codec of the wire protocol: bounds and consistency of every message, before
- * anything in it is used. Plain C without allocation, that compiles in user
- * space too (unit tests, fuzzers, vgpud).
+ * Codec of the wire protocol: checks the bounds and the consistency of every message before
+ * anything in it is used. The codec is plain C without allocation and compiles in user space,
+ * too (unit tests, fuzzers, vgpud).
  *
- * Every function takes a private, 8-byte aligned copy of one whole message,
- * never memory that a peer can still write to, and returns 0 or -EPROTO. After
- * 0, offsets, lengths and counts of the message may be used unchecked.
+ * Every function takes a private, 8-byte aligned copy of one whole message, never memory that a
+ * peer can still write to, and returns 0 or -EPROTO. After 0, offsets, lengths and counts of
+ * the message may be used unchecked.
  */
 #ifndef VGPU_WIRE_H
 #define VGPU_WIRE_H
@@ -19,11 +19,11 @@
 #endif
 
 /**
- * struct vgpu_wire_limits - what a receiver of calls allows
- * @call_bytes: longest lane message
- * @segs: most segments
- * @fixups: most fixups
- * @features: VGPU_FEATURE_* that were agreed on
+ * struct vgpu_wire_limits - limits of a receiver of calls
+ * @call_bytes: maximum length of a lane message in bytes
+ * @segs: maximum number of segments of a call
+ * @fixups: maximum number of fixups of a call
+ * @features: VGPU_FEATURE_* of the connection
  */
 struct vgpu_wire_limits {
 	u32 call_bytes;
@@ -33,14 +33,14 @@ struct vgpu_wire_limits {
 };
 
 /**
- * struct vgpu_call_view - where the parts of a checked CALL are
- * @call: its fixed part
- * @segs: call->nr_segs segments
- * @fixups: call->nr_fixups fixups
+ * struct vgpu_call_view - parts of a checked CALL
+ * @call: fixed part
+ * @segs: array of call->nr_segs segments
+ * @fixups: array of call->nr_fixups fixups
  * @data: bytes of the IN segments, each padded to 8
- * @scratch_bytes: sum of all segments' lengths, PAGE and KEPT ones excepted, each
- *	padded to 8
- * @reply_bytes: sum of the OUT segments' lengths, each padded to 8
+ * @scratch_bytes: sum of the lengths of all segments except PAGE and KEPT ones, each padded to
+ *	8
+ * @reply_bytes: sum of the lengths of the OUT segments, each padded to 8
  */
 struct vgpu_call_view {
 	const struct vgpu_call *call;
@@ -52,11 +52,11 @@ struct vgpu_call_view {
 };
 
 /**
- * struct vgpu_reply_view - where the parts of a checked REPLY are
- * @reply: its fixed part
- * @objects: reply->nr_objects descriptors
+ * struct vgpu_reply_view - parts of a checked REPLY
+ * @reply: fixed part
+ * @objects: array of reply->nr_objects descriptors
  * @data: bytes of the OUT segments, each padded to 8
- * @data_len: bytes there; READ and READ_PAGES: result, padded to 8
+ * @data_len: number of bytes at @data; for READ and READ_PAGES the result, padded to 8
  */
 struct vgpu_reply_view {
 	const struct vgpu_reply *reply;
@@ -70,70 +70,78 @@ static inline u32 vgpu_wire_pad(u32 len)
 	return (len + 7) & ~7U;
 }
 
-/* Longest message of @type that a receiver may be sent; 0: unknown type. */
+/* Return: maximum length of a message of @type; 0: unknown type. */
 u32 vgpu_wire_len_max(u16 type, const struct vgpu_wire_limits *limits);
-/* Shortest one; a header whose len is outside the two closes the connection. */
+/* Return: minimum length. A header whose len is out of these bounds closes the connection. */
 u32 vgpu_wire_len_min(u16 type);
 
-/* Header alone: type is known, len is within its bounds, flags are in their place. */
+/*
+ * Check a header alone: the type is known, len is within its bounds, flags are in their place.
+ */
 int vgpu_wire_hdr_check(const struct vgpu_hdr *hdr, const struct vgpu_wire_limits *limits);
 
-/* How much of a message comes by its connection, by a checked header; the rest is in a slot. */
+/*
+ * Return: number of bytes that the connection carries of a message with a checked header; the
+ * rest of the message is in a slot.
+ */
 u32 vgpu_wire_len_sent(const struct vgpu_hdr *hdr);
 
 /*
- * All messages but CALL and REPLY: length exact, reserved zero, enums known,
- * strings terminated and printable, ranges aligned and not wrapping. @msg_len
- * bytes are there and equal hdr.len.
+ * Check any message except CALL and REPLY: the length is exact, reserved fields are zero, enums
+ * are known, strings are terminated and printable, ranges are aligned and do not wrap. @msg_len
+ * bytes are there; they must equal hdr.len.
  */
 int vgpu_wire_msg_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits);
 
-/* May a file of an export have that name, of VGPU_FILE_NAME_LEN bytes? */
+/* Return: true if @name, of VGPU_FILE_NAME_LEN bytes, is a valid name of an export's file. */
 bool vgpu_wire_file_name_ok(const u8 *name);
 
 /*
- * A CALL. Beyond the lengths: the operation's own rules of vgpu_wire.h (which
- * segments, object or none, values in range), PAGE and KEPT segments aligned and not
- * overlapping, runs of a KEPT one aligned and together as long as its memory, every fixup
- * aligned, inside its segment, none overlapping, its target a segment of the call, FD_OUT
- * only in OUT segments, FD_IN and PTR only in segments that are neither PAGE nor KEPT;
- * nothing of a feature that was not agreed on.
+ * Check a CALL and fill in @view. Checked are, besides the lengths:
+ * - the operation's own rules of vgpu_wire.h (number of segments, object or none, ranges of
+ *   values);
+ * - PAGE and KEPT segments, which must be aligned and must not overlap;
+ * - the runs of a KEPT segment, which must be aligned and as long together as its memory;
+ * - fixups, which must be aligned, inside their segment and must not overlap. The target of a
+ *   PTR is a segment of the call. FD_OUT fixups are in OUT segments only, FD_IN and PTR fixups
+ *   only in segments that are neither PAGE nor KEPT;
+ * - features, which must all have been agreed on.
  */
 int vgpu_wire_call_check(const void *msg, size_t msg_len, const struct vgpu_wire_limits *limits,
 			 struct vgpu_call_view *view);
 
 /*
- * A REPLY to the call in @sent (the guest's own copy): sequence number and
- * lengths fit that call, objects answer its fixups, READ's result is not
- * longer than was asked for. Of a reply to READ_PAGES nothing behind struct vgpu_reply is looked
- * at, which may be elsewhere.
+ * Check a REPLY to the call in @sent (the guest's own copy) and fill in @view: sequence number
+ * and lengths fit the call, objects answer its fixups, and the result of READ is not longer
+ * than the buffer. The bytes behind struct vgpu_reply are not read for READ_PAGES, so they may
+ * be elsewhere.
  */
 int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_call_view *sent,
 			  struct vgpu_reply_view *view);
 
 /**
- * vgpu_wire_diff_next - next range in which two buffers differ
- * @old: one buffer
- * @new: the other
- * @len: bytes of both, a multiple of 8
- * @pos: in: where to begin; out: first differing byte
+ * vgpu_wire_diff_next - find the next range in which two buffers differ
+ * @old: first buffer
+ * @new: second buffer
+ * @len: number of bytes of both, a multiple of 8
+ * @pos: in: offset to begin at; out: offset of the first differing byte
  *
- * Every reported byte differs: an equal one may be another thread's.
+ * All bytes of the range differ: an equal byte in between may be another thread's.
  *
- * Return: length of the run, 0 if there is no more.
+ * Return: number of bytes of the range; 0 if there is no more.
  */
 u32 vgpu_wire_diff_next(const u8 *old, const u8 *new, u32 len, u32 *pos);
 
-/* Most ranges that a page takes, and most bytes. */
+/* Maximum number of ranges, and of bytes, that a page takes. */
 #define VGPU_DIFF_RANGES	8
 #define VGPU_DIFF_BYTES		(VGPU_MASK_BYTES + VGPU_PAGE_SIZE)
 
 /**
  * struct vgpu_wire_diff - changed bytes of some pages, for WRITE_PAGES or WRITEBACK
- * @ranges: where the bytes belong; room for VGPU_DIFF_RANGES more
- * @bytes: masks and bytes of all ranges, one after the other; room for VGPU_DIFF_BYTES more
- * @nr: entries of @ranges
- * @len: bytes of @bytes
+ * @ranges: array of the addresses of the bytes; has room for VGPU_DIFF_RANGES more
+ * @bytes: masks and bytes of all ranges, in order; has room for VGPU_DIFF_BYTES more
+ * @nr: number of entries of @ranges
+ * @len: number of bytes of @bytes
  */
 struct vgpu_wire_diff {
 	struct vgpu_range *ranges;
@@ -143,27 +151,28 @@ struct vgpu_wire_diff {
 };
 
 /**
- * vgpu_wire_diff_page - add what changed of a page
- * @diff: with room for one page
+ * vgpu_wire_diff_page - add the changed bytes of a page
+ * @diff: buffer with room for one page
  * @addr: address of the page
- * @old: a page's bytes before
- * @new: and after; may be written to meanwhile: what is added is what was there at some time
+ * @old: bytes of the page before the change
+ * @new: bytes of the page after the change. Other threads may write to them meanwhile: each
+ *	added byte was there at some time
  *
- * A few runs of bytes become a range each, more of them one range with a mask.
+ * A few runs of bytes become a range each; more runs become one range with a mask.
  */
 void vgpu_wire_diff_page(struct vgpu_wire_diff *diff, u64 addr, const u8 *old, const u8 *new);
 
-/* The same of a page of which all is to be written. */
+/* Add a whole page, as one range. */
 void vgpu_wire_diff_whole(struct vgpu_wire_diff *diff, u64 addr, const u8 *new);
 
 /**
  * vgpu_wire_range_apply - write the bytes of one checked range
  * @range: the range
- * @data: its bytes, as they came
- * @put: writes @len bytes at @addr; returns 0 or -errno, which ends it
- * @arg: for @put
+ * @data: bytes of the range as received
+ * @put: callback that writes @len bytes at @addr; returns 0, or -errno, which ends the function
+ * @arg: first argument of @put
  *
- * Return: 0, or what @put returned.
+ * Return: 0 or the error of @put.
  */
 int vgpu_wire_range_apply(const struct vgpu_range *range, const u8 *data,
 			  int (*put)(void *arg, u64 addr, const u8 *data, u32 len), void *arg);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Codec of the wire protocol: CALL, which a host gets from a guest that it does not trust.
+ * Codec of the wire protocol: CALL, which a host receives from a guest that it does not trust.
  */
 #include "wire_check.h"
 
@@ -19,10 +19,10 @@ static bool seg_overlaps_page(const struct vgpu_seg *segs, u32 nr, u64 addr, u64
 }
 
 /**
- * struct kept_ranges - where the KEPT segments so far are in the process
- * @addr: first byte of each
- * @end: one past the last
- * @nr: how many there are
+ * struct kept_ranges - ranges of the process that the KEPT segments checked so far describe
+ * @addr: address of the first byte of each range
+ * @end: end address of each range
+ * @nr: number of ranges
  */
 struct kept_ranges {
 	u64 addr[VGPU_KEPT_MAX];
@@ -30,7 +30,7 @@ struct kept_ranges {
 	u32 nr;
 };
 
-/* @data: the segment's bytes, @len of them. */
+/* Check a KEPT segment with @len bytes at @data, and add its range to @kept. */
 static bool kept_ok(const u8 *data, u32 len, u64 addr, struct kept_ranges *kept)
 {
 	const struct vgpu_kept *head = (const void *)data;
@@ -63,8 +63,8 @@ static bool kept_ok(const u8 *data, u32 len, u64 addr, struct kept_ranges *kept)
 }
 
 /*
- * Checks each segment and fills in the sums. @end is the highest end of a PAGE
- * segment so far: in the usual, rising order nothing needs to be compared.
+ * Check each segment and fill in the sums. @end is the highest end of the PAGE segments so far:
+ * segments in ascending order, the usual one, need no comparison with each other.
  */
 static int call_check_segs(struct vgpu_call_view *view, u32 nr, u64 data_len,
 			   const struct vgpu_wire_limits *limits)
@@ -128,7 +128,7 @@ static u32 fixup_size(const struct vgpu_fixup *fixup)
 	return type == VGPU_FIXUP_PTR || type == VGPU_FIXUP_TIME ? 8 : 4;
 }
 
-/* An fd that comes back in the place of the one that went in. */
+/* Return: true if an FD_OUT replaces the FD_IN of the same field. */
 static bool fixup_is_swap(const struct vgpu_fixup *in, const struct vgpu_fixup *out)
 {
 	return in->offset == out->offset && le16_to_cpu(in->type) == VGPU_FIXUP_FD_IN &&
@@ -173,7 +173,10 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 	case VGPU_FIXUP_PTR:
 		if (target >= le16_to_cpu(view->call->nr_segs))
 			return -EPROTO;
-		/* A PAGE or KEPT segment has its own address, which needs no translation. */
+		/*
+		 * PTR must not name a PAGE or KEPT segment: these lie at the program's own
+		 * address.
+		 */
 		to = &view->segs[target];
 		if ((le32_to_cpu(to->flags) & (VGPU_SEG_PAGE | VGPU_SEG_KEPT)) ||
 		    le32_to_cpu(fixup->target_offset) > le32_to_cpu(to->len))
@@ -196,8 +199,8 @@ static int call_check_fixup(const struct vgpu_call_view *view, const struct vgpu
 }
 
 /*
- * @high is one past the highest place so far, as segment << 32 | offset: a fixup
- * beyond it, as in the usual order, overlaps none of the earlier ones.
+ * Check each fixup. @high is the end of the highest field so far, as segment << 32 | offset: a
+ * fixup beyond it, the usual order, overlaps none of the earlier ones.
  */
 static int call_check_fixups(const struct vgpu_call_view *view, u32 nr,
 			     const struct vgpu_wire_limits *limits)
@@ -238,7 +241,7 @@ static bool seg_is(const struct vgpu_call_view *view, u32 i, u32 flags)
 	return le32_to_cpu(view->segs[i].flags) == flags;
 }
 
-/* Room for the segments of a 32-bit process, where they need any. */
+/* Check the range for the segments of a 32-bit process; other calls have none. */
 static bool ioctl_low_ok(const struct vgpu_call_view *view, u32 nr_segs)
 {
 	const struct vgpu_args_ioctl *args = &view->call->args.ioctl;
@@ -260,7 +263,7 @@ static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
 		return -EPROTO;
 	switch (le32_to_cpu(args->arg_kind)) {
 	case VGPU_IOCTL_ARG_VALUE:
-		/* Nothing could point to scratch memory. */
+		/* Only PAGE segments are allowed: no pointer of the call could lead to others. */
 		for (i = 0; i < nr_segs; i++)
 			if (!seg_is(view, i, VGPU_SEG_IN | VGPU_SEG_PAGE))
 				return -EPROTO;
@@ -277,7 +280,7 @@ static int call_check_ioctl(const struct vgpu_call_view *view, u32 nr_segs)
 	}
 }
 
-/* A place in a window, or none. */
+/* Check the place in a window, which may be none. */
 static bool mmap_window_ok(const struct vgpu_args_mmap *args,
 			   const struct vgpu_wire_limits *limits)
 {
@@ -339,7 +342,7 @@ static int call_check_write_pages(const struct vgpu_call_view *view)
 	return 0;
 }
 
-/* VGPU_FEATURE_* that an operation needs. */
+/* Return: VGPU_FEATURE_* that the operation needs. */
 static u64 call_feature(u16 op)
 {
 	switch (op) {
@@ -357,7 +360,7 @@ static u64 call_feature(u16 op)
 	}
 }
 
-/* How many segments and fixups, with or without an object, and the arguments. */
+/* Check the number of segments and fixups, the object, and the arguments of the operation. */
 static int call_check_op(const struct vgpu_call_view *view, u32 nr_segs, u32 nr_fixups,
 			 const struct vgpu_wire_limits *limits)
 {

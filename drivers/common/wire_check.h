@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the parts of the codec share. Private to drivers/common/wire*.c.
+ * Helpers that the parts of the codec share; private to drivers/common/wire*.c.
  *
- * A peer's numbers are added up in 64 bits, where none of the sums can wrap:
- * the counts are 16 bits wide, the lengths 32.
+ * Numbers of a peer are added up in 64 bits, where no sum can wrap: counts have 16 bits,
+ * lengths 32.
  */
 #ifndef VGPU_WIRE_CHECK_H
 #define VGPU_WIRE_CHECK_H
@@ -23,7 +23,7 @@ static inline u32 limit_call_bytes(const struct vgpu_wire_limits *limits)
 	return min_t(u32, limits->call_bytes, VGPU_CALL_BYTES_MAX);
 }
 
-/* Not empty and not wrapping; the end of the address space is no valid end. */
+/* Return: true if the range is not empty and does not wrap. A range must not end at 2^64. */
 static inline bool range_ok(u64 addr, u64 len)
 {
 	return len && addr + len > addr;
@@ -39,7 +39,7 @@ static inline bool errno_ok(u32 error)
 	return error && error <= MAX_ERRNO;
 }
 
-/* Printable ASCII, then NULs to the end, at least one. */
+/* Return: true if the string is printable ASCII, followed by NULs to the end, at least one. */
 static inline bool string_ok(const u8 *s, u32 size)
 {
 	u32 i = 0;
@@ -62,7 +62,7 @@ static inline bool zero_ok(const u8 *p, u32 len)
 	return !len;
 }
 
-/* What follows @len bytes at @p up to a multiple of 8 is zero. */
+/* Return: true if the bytes that pad @len bytes at @p to a multiple of 8 are zero. */
 static inline bool pad_ok(const u8 *p, u32 len)
 {
 	return zero_ok(p + len, vgpu_wire_pad(len) - len);
@@ -78,13 +78,13 @@ static inline bool raw_ok(const __le64 *raw, u32 nr)
 }
 
 /*
- * All of @nr ranges, whose bytes lie one after the other in @data_len bytes at @data: how many
- * these are is in *@bytes then.
+ * Check @nr ranges, whose bytes lie one after the other in the @data_len bytes at @data. The
+ * sum of their lengths is stored in *@bytes.
  */
 bool vgpu_wire_ranges_ok(const struct vgpu_range *range, u32 nr, const u8 *data, u64 data_len,
 			 u64 *bytes);
 
-/* A whole message with a good header of a known type. */
+/* Check that a message is whole and has a good header of a known type. */
 static inline int whole_check(const void *msg, size_t msg_len,
 			      const struct vgpu_wire_limits *limits)
 {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Codec of the wire protocol: the bytes of a page that changed, as WRITE_PAGES and
- * WRITEBACK carry them.
- */
+/* Codec of the wire protocol: the changed bytes of a page in WRITE_PAGES and WRITEBACK. */
 #include "wire_check.h"
 
-/* Bits of the mask that stand for one word of the page. */
+/* Number of mask bits that stand for one word of the page. */
 #define WORD	sizeof(u64)
 
 static u64 word_at(const u8 *p, u32 pos)
@@ -20,7 +17,7 @@ u32 vgpu_wire_diff_next(const u8 *old, const u8 *new, u32 len, u32 *pos)
 {
 	u32 start = *pos, end;
 
-	/* Equal words are the rule: skip them eight bytes at a time. */
+	/* Equal words are the most frequent case: skip them eight bytes at a time. */
 	while (start < len) {
 		if (!(start & 7) && word_at(old, start) == word_at(new, start))
 			start += 8;
@@ -47,7 +44,10 @@ static void diff_add(struct vgpu_wire_diff *diff, u64 addr, const u8 *bytes, u32
 	diff->len += len;
 }
 
-/* One range of a mask and the bytes that it names. Each word is read once: it may change. */
+/*
+ * Add one range with a mask and its bytes. Each word is read once, as other threads write to
+ * it.
+ */
 static void diff_mask(struct vgpu_wire_diff *diff, u64 addr, const u8 *old, const u8 *new)
 {
 	struct vgpu_range *range = &diff->ranges[diff->nr];
@@ -67,7 +67,7 @@ static void diff_mask(struct vgpu_wire_diff *diff, u64 addr, const u8 *old, cons
 		}
 		mask[pos / WORD] = bits;
 	}
-	/* All that had changed may be as before by now. */
+	/* Every change may have been undone by another thread meanwhile. */
 	if (bytes == mask + VGPU_MASK_BYTES)
 		return;
 	range->addr = cpu_to_le64(addr);
@@ -99,7 +99,9 @@ void vgpu_wire_diff_whole(struct vgpu_wire_diff *diff, u64 addr, const u8 *new)
 	diff_add(diff, addr, new, VGPU_PAGE_SIZE, 0);
 }
 
-/* The next run of bytes that a mask names, from *@pos on; 0: there is none. */
+/*
+ * Find the next run of bytes in a mask from *@pos on. Return: its length, 0 if there is none.
+ */
 static u32 mask_next(const u8 *mask, u32 *pos)
 {
 	u32 start = *pos, end;

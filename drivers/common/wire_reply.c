@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Codec of the wire protocol: REPLY, judged by the call that it answers.
- */
+/* Codec of the wire protocol: REPLY, checked against the call that it answers. */
 #include "wire_check.h"
 
-/* Flags of replies that tell of an error. */
+/* Flags of replies that report an error. */
 #define REPLY_ERRORS	(VGPU_REPLY_REFUSED | VGPU_REPLY_STRAY_FD | VGPU_REPLY_LAST)
 
 #define FENCE_FLAGS	(VGPU_OBJECT_WATCHED | VGPU_OBJECT_SIGNALED)
@@ -25,7 +23,9 @@ static int reply_check_object(const struct vgpu_object_desc *desc, const struct 
 	return 0;
 }
 
-/* Each answers another FD_OUT or FD_RET fixup of the call; there are few. */
+/*
+ * Check that each object answers a different FD_OUT or FD_RET fixup of the call; there are few.
+ */
 static int reply_check_objects(const struct vgpu_reply_view *view, u32 nr,
 			       const struct vgpu_call_view *sent)
 {
@@ -55,7 +55,7 @@ static int reply_check_objects(const struct vgpu_reply_view *view, u32 nr,
 	return 0;
 }
 
-/* @clocks: the call has asked for them. */
+/* Check the outputs of an IOCTL. @clocks: true if the call has asked for the host's clocks. */
 static bool ioctl_out_ok(const struct vgpu_out_ioctl *out, bool clocks)
 {
 	u32 flags = le32_to_cpu(out->flags), revents = le32_to_cpu(out->revents);
@@ -65,7 +65,10 @@ static bool ioctl_out_ok(const struct vgpu_out_ioctl *out, bool clocks)
 		(clocks || (!out->realtime && !out->raw && !out->tsc));
 }
 
-/* The result, what is special to the operation, and how many bytes follow. */
+/*
+ * Check the result and the outputs of the operation, and compute the number of bytes that
+ * follow.
+ */
 static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call_view *sent,
 			  u64 *bytes)
 {
@@ -73,7 +76,7 @@ static int reply_check_op(const struct vgpu_reply *reply, const struct vgpu_call
 	u32 flags = le32_to_cpu(reply->flags);
 	s64 result = le64_to_cpu(reply->result);
 	u32 nr_raw = ARRAY_SIZE(reply->out.raw);
-	/* What a result may be: an errno, or up to this. */
+	/* Highest result that is allowed; errnos are allowed as well. */
 	u32 most = 0;
 
 	*bytes = 0;
@@ -160,7 +163,7 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
 {
 	const struct vgpu_wire_limits limits = {
 		.call_bytes = VGPU_CALL_BYTES_MAX,
-		/* Whether it was agreed on, whoever read the header has looked. */
+		/* The reader of the header has checked if the feature was agreed on. */
 		.features = VGPU_FEATURE_ARENA,
 	};
 	const struct vgpu_reply *reply = msg;
@@ -175,7 +178,7 @@ int vgpu_wire_reply_check(const void *msg, size_t msg_len, const struct vgpu_cal
 	    le64_to_cpu(reply->clock_in) > le64_to_cpu(reply->clock_out) ||
 	    le64_to_cpu(reply->clock_out) > VGPU_CLOCK_MAX)
 		return -EPROTO;
-	/* The late answer to an upcall may be on its way into the slot. */
+	/* The late answer to an upcall may still be written to the slot. */
 	if (reply->hdr.flags && (le32_to_cpu(reply->flags) & VGPU_REPLY_LAST))
 		return -EPROTO;
 	nr_objects = le16_to_cpu(reply->nr_objects);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kernel names in user space: just enough for the sources that both compile
- * (the codec, the schema tables and the marshaller).
+ * Kernel names in user space, for the sources that compile in both (the codec, the schema
+ * tables and the marshaller).
  */
 #ifndef VGPU_WIRE_USER_H
 #define VGPU_WIRE_USER_H
