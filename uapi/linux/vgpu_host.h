@@ -2,22 +2,22 @@
 /*
  * vgpu_host.ko: control of the host module through /dev/vgpu-host.
  *
- * A file of /dev/vgpu-host takes one of four roles, for good:
+ * A file of /dev/vgpu-host has one of four roles, which never changes:
  *
- *  - the *agent* (vgpud): the first file to do VGPU_HOST_AGENT. It owns exports
- *    and peers; when its last reference is closed, all of them end, with every
- *    shadow. read() gives struct vgpu_host_event, poll() says when;
- *  - a *shadow*: a file made by VGPU_HOST_SHADOW and inherited by the shadow
- *    program. Closing it ends the session;
- *  - a *lane*: a file made by VGPU_SHADOW_LANE, kept by one thread;
- *  - a *memory*: a file made by VGPU_HOST_MEMORY, for whoever knows where a guest's
- *    memory is. Closing it makes the module forget that.
+ * - the *agent* (vgpud): the first file to do VGPU_HOST_AGENT. The agent owns exports and
+ *   peers. When the last reference of the file is closed, all exports and peers end, with every
+ *   shadow. read() returns struct vgpu_host_event, poll() reports when there is one;
+ * - a *shadow*: a file made by VGPU_HOST_SHADOW and inherited by the shadow program. Closing
+ *   the file ends the session;
+ * - a *lane*: a file made by VGPU_SHADOW_LANE, kept by one thread;
+ * - a *memory*: a file made by VGPU_HOST_MEMORY, for a process that knows where a guest's
+ *   memory is. Closing the file makes the module forget that.
  *
- * Contract of all ioctls: the first member is the size of the struct as the
- * caller knows it; a longer one whose unknown part is zero is accepted, else
- * -E2BIG; a shorter one than version 1's gets -EINVAL; reserved members and
- * unknown flags that are not zero get -EOPNOTSUPP; an ioctl that the role does
- * not have gets -ENOTTY. Outputs are named out_*.
+ * Contract of all ioctls: the first member is the size of the struct as the caller knows it. A
+ * longer struct whose unknown part is zero is accepted, else the ioctl fails with -E2BIG. A
+ * struct shorter than that of version 1 fails with -EINVAL, reserved members and unknown flags
+ * that are not zero with -EOPNOTSUPP, an ioctl that the role does not have with -ENOTTY.
+ * Outputs are named out_*.
  */
 #ifndef _UAPI_LINUX_VGPU_HOST_H
 #define _UAPI_LINUX_VGPU_HOST_H
@@ -34,13 +34,13 @@
  * struct vgpu_host_agent - become the agent
  * @size: sizeof(struct vgpu_host_agent)
  * @flags: 0
- * @reserved_base: range that shadows use for themselves, as the WELCOME
- *	messages say; page aligned
- * @reserved_size: bytes of it
- * @fetch_timeout_ms: deadline of one page fetch; 1 to 60000
- * @ping_timeout_ms: a peer whose PONG stays away for so long is dropped; 0: never
- * @patience_ms: for how long drivers may wait for all fetches of a guest together, which it gets
- *	back slowly; 1 to 3600000; 0: as long as for one
+ * @reserved_base: address of the range that shadows use for themselves, as in WELCOME; page
+ *	aligned
+ * @reserved_size: size of this range in bytes
+ * @fetch_timeout_ms: timeout of one page fetch in milliseconds; 1 to 60000
+ * @ping_timeout_ms: time in milliseconds after which a peer without PONG is dropped; 0: never
+ * @patience_ms: time in milliseconds for which drivers may wait for all fetches of a guest
+ *	together; a budget that is refilled slowly; 1 to 3600000; 0: @fetch_timeout_ms
  * @reserved: 0
  *
  * -EBUSY: there is an agent. -EPERM: the caller lacks CAP_SYS_ADMIN.
@@ -58,32 +58,33 @@ struct vgpu_host_agent {
 
 #define VGPU_HOST_EXPORT_MASTER	(1U << 0)	/* peers may become DRM master */
 /*
- * The driver never waits for a page of a program's memory: what a call does not bring with it
- * is a bad address, and the call gets -EOPNOTSUPP. Likewise of files that come from its calls.
+ * The driver never waits for a page of a program's memory: memory that the call does not carry
+ * is a bad address, and the call fails with -EOPNOTSUPP. The same holds for files that come
+ * from calls on the export.
  */
 #define VGPU_HOST_EXPORT_NO_DEMAND	(1U << 1)
 
 /**
- * struct vgpu_host_export_add - offer a device file to be granted to peers
+ * struct vgpu_host_export_add - add an export: a device file that can be granted to peers
  * @size: sizeof(struct vgpu_host_export_add)
  * @flags: VGPU_HOST_EXPORT_*
- * @path_fd: an fd (O_PATH will do) of the character device; not kept open by
- *	the module in a way that opens the device
+ * @path_fd: file descriptor (O_PATH will do) of the character device; the module keeps no
+ *	reference that opens the device
  * @kind: VGPU_EXPORT_* of vgpu_wire.h
- * @device: nodes of one device share this number; 0: stands alone
- * @name: name, unique, NUL-terminated, [A-Za-z0-9._-]+
- * @driver: name of its driver, NUL-terminated
- * @path: its path, NUL-terminated, told to guests
- * @out_export: its number
+ * @device: number that the nodes of one device share; 0: the node stands alone
+ * @name: unique name of the export, NUL-terminated, [A-Za-z0-9._-]+
+ * @driver: name of the device's driver, NUL-terminated
+ * @path: path of the device file, NUL-terminated, sent to guests
+ * @out_export: number of the export
  * @reserved: 0
- * @bus: VGPU_BUS_* of vgpu_wire.h, told to guests like the rest
+ * @bus: VGPU_BUS_* of vgpu_wire.h; sent to guests like the members below
  * @reserved2: 0
- * @bus_id: the device's name there, NUL-terminated; VGPU_BUS_NONE: empty
- * @pci_header: VGPU_BUS_PCI: the beginning of its configuration space; else 0
- * @title: as in struct vgpu_export_add, NUL-terminated
+ * @bus_id: name of the device on the bus, NUL-terminated; VGPU_BUS_NONE: empty
+ * @pci_header: first bytes of the PCI configuration space; other buses: 0
+ * @title: name as in struct vgpu_export_add, NUL-terminated
  *
- * -ENODEV: no character device; -EXDEV: a device of vgpu itself (no
- * recursion); -EEXIST: the name is taken.
+ * -ENODEV: no character device; -EXDEV: a device of vgpu itself (no recursion); -EEXIST: the
+ * name is in use.
  */
 struct vgpu_host_export_add {
 	__u32 size;
@@ -103,23 +104,24 @@ struct vgpu_host_export_add {
 	char title[64];
 };
 
-/* VGPU_HOST_EXPORT_DEL: revoked from every peer; open objects live on. */
+/* VGPU_HOST_EXPORT_DEL: revoke an export from every peer; open objects stay usable. */
 struct vgpu_host_export_del {
 	__u32 size;
 	__u32 export;
 };
 
 /**
- * struct vgpu_host_export_change - the driver of an export has said "change" by a uevent
+ * struct vgpu_host_export_change - report a "change" uevent of an export's driver
  * @size: sizeof(struct vgpu_host_export_change)
  * @flags: VGPU_CHANGE_* of vgpu_wire.h, at least one
  * @export: number of the export, of kind VGPU_EXPORT_DRM_PRIMARY
- * @connector: VGPU_CHANGE_HOTPLUG: the one that it is about; 0: any
- * @property: the connector's that has changed; 0: any
- * @wedged: VGPU_CHANGE_WEDGED: what helps, see struct vgpu_export_change; else 0
+ * @connector: VGPU_CHANGE_HOTPLUG: id of the connector that has changed; 0: any
+ * @property: id of the connector's property that has changed; 0: any
+ * @wedged: VGPU_CHANGE_WEDGED: recovery methods, see struct vgpu_export_change; else 0
  *
- * Peers that may use it are told, with EXPORT_CHANGE. One that takes its messages too
- * slowly hears of several at once. -ENOENT: no such export; -EINVAL: it is no card.
+ * Peers that may use the export are notified by EXPORT_CHANGE. A peer that takes its messages
+ * too slowly gets one message for several events. -ENOENT: no such export; -EINVAL: the export
+ * is no DRM card.
  */
 struct vgpu_host_export_change {
 	__u32 size;
@@ -130,20 +132,20 @@ struct vgpu_host_export_change {
 	__u32 wedged;
 };
 
-/* There are no more: files that were not told since the last one of these are gone. */
+/* Last call of a round: files that were not passed since the previous last call are gone. */
 #define VGPU_HOST_FILE_LAST	(1U << 0)
 
 /**
- * struct vgpu_host_export_file - what a small file of an export's device holds
+ * struct vgpu_host_export_file - pass the contents of a small file of an export's device
  * @size: sizeof(struct vgpu_host_export_file)
  * @flags: VGPU_HOST_FILE_LAST, with an empty @name and @len 0
  * @export: number of the export
- * @len: bytes at @data, VGPU_FILE_MAX at most
- * @data: what it holds
- * @name: as in struct vgpu_export_file
+ * @len: number of bytes at @data, VGPU_FILE_MAX at most
+ * @data: user pointer to the contents
+ * @name: name as in struct vgpu_export_file
  *
- * Peers that may use the export get it, with EXPORT_FILE, if it holds something else than
- * before. -ENOENT: no such export; -ENOSPC: 512 files, or 1 MiB.
+ * Peers that may use the export get the file by EXPORT_FILE if its contents have changed.
+ * -ENOENT: no such export; -ENOSPC: 512 files, or 1 MiB.
  */
 struct vgpu_host_export_file {
 	__u32 size;
@@ -155,17 +157,17 @@ struct vgpu_host_export_file {
 };
 
 /**
- * struct vgpu_host_limits - what one peer may use; 0 means the default
- * @sessions: shadows
- * @lanes: lanes a session
- * @objects: open objects
- * @fds_per_call: fds that one call may return, at most VGPU_FDS_MAX
- * @call_bytes: longest lane message, at most VGPU_CALL_BYTES_MAX
- * @pages: demand pages held for a session
- * @mappings: device mappings (VMAs) a session
+ * struct vgpu_host_limits - limits of one peer; 0 means the default
+ * @sessions: maximum number of sessions
+ * @lanes: maximum number of lanes of a session
+ * @objects: maximum number of open objects
+ * @fds_per_call: maximum number of fds that one call may return, at most VGPU_FDS_MAX
+ * @call_bytes: maximum length of a lane message in bytes, at most VGPU_CALL_BYTES_MAX
+ * @pages: maximum number of demand pages of a session
+ * @mappings: maximum number of device mappings (VMAs) of a session
  * @reserved: 0
- * @mapped_bytes: device mappings, all sessions together
- * @kept_bytes: memory of the guest that devices keep
+ * @mapped_bytes: maximum size of the device mappings of all sessions together, in bytes
+ * @kept_bytes: maximum size of the guest's memory that devices keep, in bytes
  */
 struct vgpu_host_limits {
 	__u32 sessions;
@@ -181,19 +183,19 @@ struct vgpu_host_limits {
 };
 
 /**
- * struct vgpu_host_peer_add - hand a guest's control connection to the module
+ * struct vgpu_host_peer_add - pass a guest's control connection to the module
  * @size: sizeof(struct vgpu_host_peer_add)
  * @flags: 0
- * @sock_fd: connected AF_VSOCK stream socket on which HELLO was read and
- *	WELCOME was written; the module takes its own reference
- * @cid: the guest's context id, for status only
- * @port: local port by which it came, for status only
- * @out_peer: its number
- * @limits: see there
- * @features: VGPU_FEATURE_* of vgpu_wire.h, as WELCOME said
+ * @sock_fd: connected AF_VSOCK stream socket on which HELLO was read and WELCOME was written;
+ *	the module takes its own reference
+ * @cid: context id of the guest, for status only
+ * @port: local port of the guest's connection, for status only
+ * @out_peer: number of the peer
+ * @limits: limits of the peer
+ * @features: VGPU_FEATURE_* of vgpu_wire.h, as in WELCOME
  *
- * -EOPNOTSUPP: this module does not know one of the features, or cannot do it: KEEP_ALONE where the
- * processor has no protection keys, or without KEEP.
+ * -EOPNOTSUPP: this module does not know one of the features, or cannot provide it: KEEP_ALONE
+ * if the processor has no protection keys, or without KEEP.
  *
  * The caller may close @sock_fd afterwards.
  */
@@ -209,7 +211,7 @@ struct vgpu_host_peer_add {
 };
 
 /*
- * VGPU_HOST_PEER_DEL: close the connection, end its sessions. The peer's number
+ * VGPU_HOST_PEER_DEL: close the connection and end the peer's sessions. The number of the peer
  * stays valid until VGPU_HOST_EVENT_PEER_GONE was read.
  */
 struct vgpu_host_peer_del {
@@ -225,13 +227,13 @@ struct vgpu_host_peer_del {
  * @flags: VGPU_HOST_GRANT_*
  * @peer: number of the peer
  * @export: number of the export
- * @ioctls: user pointer to an array of __u32 command numbers, of which type and
- *	number count; size and direction do not, as drivers may ignore them
- * @nr_ioctls: its length, at most 1024
- * @ioctls_deny: 1: those commands get -EACCES; 0: all others do (when
- *	@nr_ioctls is not 0)
+ * @ioctls: user pointer to an array of __u32 command numbers, which are compared by type and
+ *	number; size and direction are ignored, as drivers may ignore them
+ * @nr_ioctls: length of the array, at most 1024
+ * @ioctls_deny: 1: the listed commands fail with -EACCES; 0: all others do (if @nr_ioctls is
+ *	not 0)
  *
- * The guest is told with EXPORT_ADD. VGPU_HOST_REVOKE undoes it.
+ * The guest is notified by EXPORT_ADD. VGPU_HOST_REVOKE undoes the grant.
  */
 struct vgpu_host_grant {
 	__u32 size;
@@ -255,10 +257,10 @@ struct vgpu_host_revoke {
  * @size: sizeof(struct vgpu_host_shadow)
  * @flags: 0
  * @peer: number of the peer
- * @out_fd: the shadow's file; O_CLOEXEC
- * @session: number of the session, as the guest chose it
+ * @out_fd: file descriptor of the shadow's file; O_CLOEXEC
+ * @session: number of the session, chosen by the guest
  *
- * -EEXIST: the peer has such a session; -EMFILE: limit.
+ * -EEXIST: the peer has such a session; -EMFILE: the limit of sessions is reached.
  */
 struct vgpu_host_shadow {
 	__u32 size;
@@ -269,16 +271,17 @@ struct vgpu_host_shadow {
 };
 
 /**
- * struct vgpu_host_memory - make the file by which the module is told where a guest's memory is
+ * struct vgpu_host_memory - make the file that describes a guest's memory to the module
  * @size: sizeof(struct vgpu_host_memory)
  * @flags: 0
  * @peer: number of the peer
- * @pieces: most mappings of that memory that a shadow has at once
- * @out_fd: the file; O_CLOEXEC
+ * @pieces: maximum number of mappings of that memory in a shadow at one time
+ * @out_fd: file descriptor of the file; O_CLOEXEC
  * @reserved: 0
  *
- * A process that has the file is trusted no more than the guest. What was told by an earlier
- * one for the same peer is forgotten. -EOPNOTSUPP: WELCOME did not agree to VGPU_FEATURE_KEEP.
+ * The process that has the file is trusted no more than the guest. An earlier description by
+ * another file for the same peer is forgotten. -EOPNOTSUPP: WELCOME did not agree to
+ * VGPU_FEATURE_KEEP.
  */
 struct vgpu_host_memory {
 	__u32 size;
@@ -293,25 +296,27 @@ struct vgpu_host_memory {
  * struct vgpu_host_peer_stat - counters of a peer, since it connected
  * @size: sizeof(struct vgpu_host_peer_stat)
  * @peer: number of the peer
- * @out_sessions: how many there are now
- * @out_lanes: likewise
- * @out_objects: likewise
- * @out_mappings: likewise
- * @out_calls: calls that were made, refused ones too
- * @out_round_trips: these, and upcalls
- * @out_bytes_in: bytes of messages that were read
- * @out_bytes_out: bytes of messages that were sent
- * @out_fetched_pages: pages of FETCH
- * @out_written_pages: pages with bytes that were written back
- * @out_fetch_timeouts: pages that the guest did not give in time
- * @out_refused: by limits and policy
- * @out_malformed: messages that closed a connection
- * @out_stray_fds: files that a driver made and no schema describes
- * @out_cancels: calls that the guest wanted to be interrupted
- * @out_kept_bytes: of the guest's memory, which devices may use, now
- * @out_patience_ms: time for which drivers may wait for it, now; 0: they do not
- * @out_spent: how often it has used up all of that, other connections of the guest included
- * @out_cut_off: 1: lately, so often that it gets no more for some minutes
+ * @out_sessions: current number of sessions
+ * @out_lanes: current number of lanes
+ * @out_objects: current number of objects
+ * @out_mappings: current number of mappings
+ * @out_calls: number of calls, refused ones included
+ * @out_round_trips: number of calls and upcalls
+ * @out_bytes_in: number of bytes of received messages
+ * @out_bytes_out: number of bytes of sent messages
+ * @out_fetched_pages: number of pages received by FETCH
+ * @out_written_pages: number of pages with bytes that were written back
+ * @out_fetch_timeouts: number of upcalls that the guest did not answer in time
+ * @out_refused: number of refusals by limits and policy
+ * @out_malformed: number of messages that closed a connection
+ * @out_stray_fds: number of files that a driver made and no schema describes
+ * @out_cancels: number of calls that the guest cancelled
+ * @out_kept_bytes: current size in bytes of the guest's memory that devices may use
+ * @out_patience_ms: time in milliseconds for which drivers may wait for the guest now; 0: they
+ *	do not wait
+ * @out_spent: number of times that the guest has used up this time, on all its connections
+ * @out_cut_off: 1 if the guest has used it up so often lately that drivers do not wait for some
+ *	minutes
  * @reserved: 0
  */
 struct vgpu_host_peer_stat {
@@ -339,24 +344,26 @@ struct vgpu_host_peer_stat {
 	__u32 reserved;
 };
 
-#define VGPU_HOST_WINDOW_AUTOMATIC	(1U << 0)	/* what an agent's settings ask for */
+#define VGPU_HOST_WINDOW_AUTOMATIC	(1U << 0)	/* an agent's settings want it */
 
 /**
- * struct vgpu_host_window_create - make the window of a guest
+ * struct vgpu_host_window_create - create the window of a guest
  * @size: sizeof(struct vgpu_host_window_create)
- * @flags: VGPU_HOST_WINDOW_AUTOMATIC: means nothing to the module, which tells the
- *	next agent
- * @cid: the guest's context id
- * @port: local port by which it comes
- * @bytes: how large; a multiple of the page size. Costs no memory
+ * @flags: VGPU_HOST_WINDOW_AUTOMATIC: without a meaning to the module, which passes it on to
+ *	the next agent
+ * @cid: context id of the guest
+ * @port: local port of the guest's connections
+ * @bytes: size of the window, a multiple of the page size; the window takes no memory of that
+ *	size
  * @uid: owner of the device file, which is mode 0600: the hypervisor's user
- * @gid: its group
+ * @gid: group of the device file
  * @out_name: name of the device file in /dev, NUL-terminated
  * @reserved: 0
  *
- * Lasts until it is destroyed or the module is unloaded, not as long as the agent.
- * -EEXIST: it has one. -EMFILE: there are too many. -EPERM: before Linux 6.13, kvm_intel is loaded
- * with nested=1; to open the device file gets the same.
+ * The window lasts until it is destroyed or the module is unloaded, longer than the agent.
+ * -EEXIST: the guest has a window. -EMFILE: there are too many windows. -EPERM: kvm_intel is
+ * loaded with nested=1 and the kernel is older than Linux 6.13; opening the device file fails
+ * with -EPERM as well then.
  */
 struct vgpu_host_window_create {
 	__u32 size;
@@ -370,17 +377,17 @@ struct vgpu_host_window_create {
 	__u64 reserved;
 };
 
-#define VGPU_HOST_WINDOW_FORCE	(1U << 0)	/* although programs have mappings in it */
+#define VGPU_HOST_WINDOW_FORCE	(1U << 0)	/* even if programs have mappings in the window */
 
 /**
- * struct vgpu_host_window_destroy - take a guest's window away
+ * struct vgpu_host_window_destroy - destroy a guest's window
  * @size: sizeof(struct vgpu_host_window_destroy)
  * @flags: VGPU_HOST_WINDOW_FORCE
- * @cid: the guest's context id
- * @port: local port by which it comes
+ * @cid: context id of the guest
+ * @port: local port of the guest's connections
  *
- * A hypervisor that has it mapped sees a page without meaning everywhere.
- * -ENOENT: it has none. -EBUSY: mappings of the guest's programs are in it.
+ * A hypervisor that still maps the window sees a meaningless page everywhere. -ENOENT: the
+ * guest has no window. -EBUSY: mappings of the guest's programs are in the window.
  */
 struct vgpu_host_window_destroy {
 	__u32 size;
@@ -393,13 +400,14 @@ struct vgpu_host_window_destroy {
  * struct vgpu_host_window_drain - keep a window empty, or use it again
  * @size: sizeof(struct vgpu_host_window_drain)
  * @flags: 0
- * @cid: the guest's context id
- * @port: local port by which it comes
- * @drain: 1: the guest moves its mappings out of the window, while programs use
- *	them, and puts no others in; 0: it may, and moves those back that fit
+ * @cid: context id of the guest
+ * @port: local port of the guest's connections
+ * @drain: 1: the guest moves its mappings out of the window while programs use them, and adds
+ *	no others; 0: the guest may add mappings, and moves those back that fit
  * @reserved: 0
  *
- * Returns at once; the window's bindings say how far the guest is. -ENOENT: it has none.
+ * The ioctl returns at once; @out_bindings of the window shows the progress of the guest.
+ * -ENOENT: the guest has no window.
  */
 struct vgpu_host_window_drain {
 	__u32 size;
@@ -410,35 +418,36 @@ struct vgpu_host_window_drain {
 	__u32 reserved;
 };
 
-#define VGPU_HOST_WINDOW_NEXT	(1U << 0)	/* the first one after @cid and @port */
+#define VGPU_HOST_WINDOW_NEXT	(1U << 0)	/* the first window after @cid and @port */
 
 /**
  * struct vgpu_host_window_stat - a window and its counters
  * @size: sizeof(struct vgpu_host_window_stat)
  * @flags: VGPU_HOST_WINDOW_NEXT
- * @cid: the guest's context id
- * @port: local port by which it comes
- * @out_cid: whose it is
- * @out_port: likewise
- * @out_bytes: how large it is
- * @out_bound_bytes: bytes of mappings in it, now
- * @out_bindings: mappings in it, now
- * @out_opens: how often its device file is open
- * @out_drain: it is to be empty
- * @out_slots: lanes that have a part of it for their messages, now
- * @out_faults: of hypervisors
- * @out_resolved: pages that drivers were asked for
- * @out_dummies: faults that got the window's own page
- * @out_failures: those for a page of a mapping, of which the guest was told
- * @out_timeouts: drivers that did not answer in time
- * @out_zaps: changes of drivers' mappings that took pages away
+ * @cid: context id of the guest
+ * @port: local port of the guest's connections
+ * @out_cid: context id of the window's guest
+ * @out_port: local port of the window's guest
+ * @out_bytes: size of the window
+ * @out_bound_bytes: current size in bytes of the mappings in the window
+ * @out_bindings: current number of mappings in the window
+ * @out_opens: number of open files of the window's device
+ * @out_drain: 1 if the window is to be kept empty
+ * @out_slots: current number of lanes that have a slot of the window for their messages
+ * @out_faults: number of faults of hypervisors
+ * @out_resolved: number of pages that drivers were asked for
+ * @out_dummies: number of faults that got the window's own page
+ * @out_failures: number of failed faults in mappings or in the header; the guest is notified of
+ *	those in mappings
+ * @out_timeouts: number of faults for which a driver did not answer in time
+ * @out_zaps: number of changes of drivers' mappings that unmapped pages of the window
  * @out_name: name of the device file in /dev, NUL-terminated
- * @out_uid: owner of the device file, as it was made
- * @out_flags: as it was made
- * @out_arena_bytes: of messages that went through it
- * @out_huge: 2 MiB that were put into page tables as one entry
+ * @out_uid: owner of the device file when it was created
+ * @out_flags: flags of VGPU_HOST_WINDOW_CREATE
+ * @out_arena_bytes: number of bytes of messages that went through the window
+ * @out_huge: number of PMD mappings (2 MiB) that were inserted
  *
- * -ENOENT: there is none.
+ * -ENOENT: there is no such window.
  */
 struct vgpu_host_window_stat {
 	__u32 size;
@@ -467,14 +476,17 @@ struct vgpu_host_window_stat {
 };
 
 enum vgpu_host_event_type {
-	VGPU_HOST_EVENT_SESSION_GONE	= 1,	/* its shadow's file was closed */
-	VGPU_HOST_EVENT_SESSION_CLOSE	= 2,	/* the guest closed it: shadow was ended */
-	VGPU_HOST_EVENT_PEER_GONE	= 3,	/* everything of the peer is freed */
-	/* No driver knows its shadow's process number. PEER_GONE tells so of all sessions. */
+	VGPU_HOST_EVENT_SESSION_GONE	= 1,	/* the shadow's file was closed */
+	VGPU_HOST_EVENT_SESSION_CLOSE	= 2,	/* closed by the guest: shadow was ended */
+	VGPU_HOST_EVENT_PEER_GONE	= 3,	/* all resources of the peer are freed */
+	/*
+	 * No driver knows the shadow's process id any more. PEER_GONE implies this for all
+	 * sessions.
+	 */
 	VGPU_HOST_EVENT_SESSION_REAP	= 4,
 };
 
-/* What read() of the agent's file gives, one or more whole ones. */
+/* Result of read() on the agent's file: one or more whole events. */
 struct vgpu_host_event {
 	__u32 type;
 	__u32 peer;
@@ -484,22 +496,22 @@ struct vgpu_host_event {
 /* --- shadow --------------------------------------------------------------- */
 
 /*
- * mmap() of a shadow's file (shared, read and write, offset equal to the
- * address) makes the part of the address space that is the guest process's:
- * everything but the reserved range. Done by the shadow before its first lane.
+ * mmap() of a shadow's file (shared, readable and writable, offset equal to the address) makes
+ * the part of the address space that mirrors the guest process: everything except the reserved
+ * range. The shadow does this before its first lane.
  */
 
 /**
- * struct vgpu_shadow_lane - take a lane
+ * struct vgpu_shadow_lane - take over a lane
  * @size: sizeof(struct vgpu_shadow_lane)
- * @sock_fd: connected socket on which LANE was read; the module takes its own
- *	reference and will write LANE_READY
- * @out_fd: the lane's file
+ * @sock_fd: connected socket on which LANE was read; the module takes its own reference and
+ *	will write LANE_READY
+ * @out_fd: file descriptor of the lane's file
  * @reserved: 0
  *
- * The caller keeps @out_fd in a thread with an fd table of its own, which holds
- * nothing else. The first use binds the session to the caller's mm; a lane
- * taken in another one gets -EINVAL.
+ * The caller keeps @out_fd in a thread with an fd table of its own, which holds no other file.
+ * The first use binds the session to the caller's mm; taking a lane in another mm fails with
+ * -EINVAL.
  */
 struct vgpu_shadow_lane {
 	__u32 size;
@@ -509,27 +521,27 @@ struct vgpu_shadow_lane {
 };
 
 /*
- * VGPU_SHADOW_SERVICE: apply unmaps of the guest, until the session ends.
- * Returns 0 when it wants to be called again, -ESHUTDOWN at the end.
- * No argument.
+ * VGPU_SHADOW_SERVICE: apply unmaps of the guest, until the session ends. Returns 0 when the
+ * caller has to repeat the ioctl, -ESHUTDOWN at the end. The ioctl has no argument.
  */
 
 /* --- memory --------------------------------------------------------------- */
 
 /**
- * struct vgpu_memory_add - tell of a part of the guest's memory
+ * struct vgpu_memory_add - describe a part of the guest's memory
  * @size: sizeof(struct vgpu_memory_add)
  * @flags: 0
  * @addr: physical address of its first byte in the guest
  * @len: number of bytes, not 0
  * @offset: offset of its first byte in @fd
- * @fd: the file that has the bytes, on tmpfs (a memfd is) or hugetlbfs; the module takes a
- *	reference of its own
+ * @fd: file descriptor of the file that has the bytes, on tmpfs (such as a memfd) or hugetlbfs;
+ *	the module takes its own reference
  * @reserved: 0
  *
- * All of these are multiples of the page size. -EINVAL: they are not, or the file is another one;
- * -EOPNOTSUPP: its pages are larger than 2 MiB, or a reserved member is not 0; -ENOSPC: there are
- * 64 parts; -ESHUTDOWN: the guest is gone, or another file tells of its memory.
+ * Address, length and offset are multiples of the page size. -EINVAL: they are not, or the file
+ * is of another kind; -EOPNOTSUPP: the pages of the file are larger than 2 MiB, or a reserved
+ * member is not 0; -ENOSPC: there are 64 parts; -ESHUTDOWN: the guest is gone, or another file
+ * describes its memory.
  */
 struct vgpu_memory_add {
 	__u32 size;
@@ -542,13 +554,14 @@ struct vgpu_memory_add {
 };
 
 /**
- * struct vgpu_memory_remove - tell that a part of the guest's memory is there no more
+ * struct vgpu_memory_remove - remove a part of the guest's memory
  * @size: sizeof(struct vgpu_memory_remove)
  * @flags: 0
- * @addr: as it was added
- * @len: likewise
+ * @addr: address as in VGPU_MEMORY_ADD
+ * @len: length as in VGPU_MEMORY_ADD
  *
- * Drivers keep what they have of it. -ENOENT: there is no such part; -ESHUTDOWN: as above.
+ * Memory of the part that drivers keep stays kept. -ENOENT: there is no such part; -ESHUTDOWN:
+ * as for VGPU_MEMORY_ADD.
  */
 struct vgpu_memory_remove {
 	__u32 size;
@@ -563,18 +576,18 @@ struct vgpu_memory_remove {
  * struct vgpu_lane_serve - run calls on this thread
  * @size: sizeof(struct vgpu_lane_serve)
  * @flags: VGPU_LANE_KEYS, or 0
- * @scratch: memory of the caller for arguments, page aligned, private to the
- *	thread, inside the reserved range
- * @scratch_len: bytes, a multiple of the page size, at least 64 KiB
- * @event_fd: a new eventfd, which the module takes out of the thread's fds, for a
- *	driver to signal; or -1
+ * @scratch: address of the caller's memory for arguments, page aligned, private to the thread,
+ *	inside the reserved range
+ * @scratch_len: size of this memory in bytes, a multiple of the page size, at least 64 KiB
+ * @event_fd: file descriptor of a new eventfd for a driver to signal, which the module removes
+ *	from the thread's fd table; or -1
  * @reserved: 0
  *
- * Returns 0 or VGPU_LANE_NEEDS_EVENT when it must be called again at once, after
- * a return to user mode (so that task work and signals have run); -ESHUTDOWN when the lane is over.
- * The signal of VGPU_LANE_SIGNAL needs a handler, without SA_RESTART; all other
- * signals are blocked. The lane's file has a number below VGPU_LANE_FDS, and RLIMIT_NOFILE is so
- * much more than that as there may be objects.
+ * Returns 0 or VGPU_LANE_NEEDS_EVENT when the caller has to repeat the ioctl at once, after a
+ * return to user mode (so that task work and signals have run); -ESHUTDOWN when the lane is
+ * over. The signal VGPU_LANE_SIGNAL needs a handler, without SA_RESTART; all other signals are
+ * blocked. The fd of the lane's file is below VGPU_LANE_FDS, and RLIMIT_NOFILE exceeds that
+ * number by the maximum number of objects.
  */
 struct vgpu_lane_serve {
 	__u32 size;
@@ -586,26 +599,27 @@ struct vgpu_lane_serve {
 };
 
 /*
- * The shadow has all of the processor's protection keys (pkey_alloc()), the memory of its program
- * has VGPU_KEY_OWN, and @scratch VGPU_KEY_SHARED. While a call runs, none of its memory can be
- * reached but what belongs to the call, for which the module uses the other keys.
+ * The shadow has allocated all protection keys of the processor (pkey_alloc()). The memory of
+ * its program has the key VGPU_KEY_OWN, and @scratch has VGPU_KEY_SHARED. While a call runs, the
+ * thread can access only the call's part of the shadow's memory; the module uses the other keys
+ * for that.
  */
 #define VGPU_LANE_KEYS		1
 #define VGPU_KEY_OWN		1
 #define VGPU_KEY_SHARED		2
-#define VGPU_KEY_ALONE		3	/* and all up to: */
+#define VGPU_KEY_ALONE		3	/* first key for one call alone; the last one: */
 #define VGPU_KEY_LAST		15
 
 /*
- * Files of a call that get any number, and those that drivers make, are below; numbers from here
- * on are of objects that keep theirs.
+ * Files of a call whose number does not matter, and files that drivers make, have fds below
+ * this number. The fds from here on belong to objects that keep their number.
  */
 #define VGPU_LANE_FDS		1024
 
-/* What VGPU_LANE_SERVE returns when the thread is to come again with an @event_fd. */
+/* Return value of VGPU_LANE_SERVE: the thread has to repeat the ioctl with an @event_fd. */
 #define VGPU_LANE_NEEDS_EVENT	1
 
-#define VGPU_LANE_SIGNAL	10	/* SIGUSR1: interrupts a cancelled call */
+#define VGPU_LANE_SIGNAL	10	/* SIGUSR1: interrupts the driver of a cancelled call */
 
 #define VGPU_HOST_AGENT		_IO(VGPU_HOST_TYPE, 0x00)
 #define VGPU_HOST_EXPORT_ADD	_IO(VGPU_HOST_TYPE, 0x01)

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * vgpu wire protocol: what a guest and its host say to each other.
+ * vgpu wire protocol: the messages between a guest and its host.
  *
- * Two kinds of stream connections, both opened by the guest:
+ * There are two kinds of stream connections, both opened by the guest:
  *
- *  - one *control* connection a guest: HELLO/WELCOME, then exports, one-way
- *    closes and unmaps, poll events and ping/pong, in both directions;
- *  - any number of *lanes*, each carrying one call at a time between one
- *    blocked guest thread and one thread of the session's shadow.
+ * - one *control* connection for each guest: HELLO and WELCOME, then exports, one-way closes
+ *   and unmaps, poll events and ping/pong, in both directions;
+ * - any number of *lanes*, each carrying one call at a time between one blocked guest thread
+ *   and one thread of the session's shadow.
  *
  * Rules for every message:
  *
- *  - it begins with struct vgpu_hdr; hdr.len counts the whole message;
- *  - integers are little-endian; all reserved fields and unknown flag bits are
- *    zero, and a receiver that finds otherwise closes the connection;
- *  - every fixed part is a multiple of 8 bytes, without implicit padding;
- *  - no pointers cross except addresses of the guest process, as __le64.
+ * - the message begins with struct vgpu_hdr; hdr.len counts the whole message;
+ * - integers are little-endian; all reserved fields and unknown flag bits are zero, and a
+ *   receiver that finds otherwise closes the connection;
+ * - every fixed part is a multiple of 8 bytes, without implicit padding;
+ * - no pointers cross except addresses of the guest process, as __le64.
  *
- * Documentation/protocol.rst describes each message, who may send it when, and
- * what a malformed one gets.
+ * Documentation/protocol.rst describes each message, its sender and its time, and the answer to
+ * a malformed one.
  *
  * Changelog
  *  1: first version. Before its first release: INVALIDATE was taken out, which no
@@ -55,16 +55,16 @@
 #define VGPU_WIRE_MAGIC		0x75706776	/* "vgpu" */
 #define VGPU_WIRE_VERSION	1
 
-/* The vsock port on which a host listens unless told otherwise. */
+/* The vsock port on which a host listens by default. */
 #define VGPU_WIRE_PORT		22586
 
-/* Feature bits of HELLO and WELCOME; WELCOME's are a subset of HELLO's. */
+/* Feature bits of HELLO and WELCOME; those of WELCOME are a subset of those of HELLO. */
 #define VGPU_FEATURE_DEMAND	(1ULL << 0)	/* FETCH and WRITEBACK upcalls */
 #define VGPU_FEATURE_COPY_MMAP	(1ULL << 1)	/* MMAP, READ_PAGES, WRITE_PAGES */
-#define VGPU_FEATURE_WINDOW	(1ULL << 2)	/* windows: messages of them, and MMAP into one */
-#define VGPU_FEATURE_ARENA	(1ULL << 3)	/* bytes of messages in a window */
+#define VGPU_FEATURE_WINDOW	(1ULL << 2)	/* window messages, MMAP into a window */
+#define VGPU_FEATURE_ARENA	(1ULL << 3)	/* bytes of messages in slots of a window */
 #define VGPU_FEATURE_KEEP	(1ULL << 4)	/* KEPT segments, and RELEASE */
-/* Goes with KEEP: while a call has KEPT segments, no other call finds what they name. */
+/* Extends KEEP: while a call has KEPT segments, other calls cannot access the named memory. */
 #define VGPU_FEATURE_KEEP_ALONE	(1ULL << 5)
 #define VGPU_FEATURES		(VGPU_FEATURE_DEMAND | VGPU_FEATURE_COPY_MMAP | \
 				 VGPU_FEATURE_WINDOW | VGPU_FEATURE_ARENA | \
@@ -74,34 +74,33 @@
 #define VGPU_PATH_LEN		64		/* device path, with NUL */
 #define VGPU_BUS_ID_LEN		64		/* name on a bus, with NUL */
 #define VGPU_TITLE_LEN		64		/* V4L2's or ALSA's name of a node, with NUL */
-#define VGPU_PCI_HEADER_LEN	64		/* of PCI configuration space */
-#define VGPU_FILE_NAME_LEN	64		/* of a file of an export, with NUL */
+#define VGPU_PCI_HEADER_LEN	64		/* bytes of PCI configuration space */
+#define VGPU_FILE_NAME_LEN	64		/* name of a file of an export, with NUL */
 #define VGPU_SECRET_LEN		32
 #define VGPU_COMM_LEN		16
 
-/* Upper bounds that no setting can raise; WELCOME may state lower ones. */
-#define VGPU_CONTROL_MSG_MAX	4096		/* any message but those of a lane */
-#define VGPU_CALL_BYTES_MAX	(64U << 20)	/* a lane's message, whole */
-/* Each host allows at least so much: both sides move pages in batches. */
+/* Upper bounds that no setting can raise; WELCOME may state lower bounds. */
+#define VGPU_CONTROL_MSG_MAX	4096		/* any message except those of a lane */
+#define VGPU_CALL_BYTES_MAX	(64U << 20)	/* a whole lane message */
+/* Minimum of call_bytes_max in WELCOME: both sides move pages in batches. */
 #define VGPU_CALL_BYTES_MIN	(512U << 10)
 #define VGPU_SEGS_MAX		4096
 #define VGPU_FIXUPS_MAX		8192
 #define VGPU_FDS_MAX		64		/* fds that one call returns */
 #define VGPU_KEPT_MAX		8		/* KEPT segments of a call */
-#define VGPU_KEPT_NUMBERS	16384		/* of their memory, that mean something at once */
+#define VGPU_KEPT_NUMBERS	16384		/* valid numbers of kept memory at a time */
 #define VGPU_RANGES_MAX		512		/* ranges of one WRITEBACK */
 #define VGPU_PAGE_SIZE		4096		/* unit of FETCH and READ_PAGES */
 #define VGPU_ARENA_SLOT		(1U << 20)	/* bytes of a slot */
 #define VGPU_ARENA_SLOTS_MAX	64		/* slots of a window */
 #define VGPU_FILE_MAX		(64U << 10)	/* bytes of a file of an export */
-#define VGPU_FILE_PART		3840		/* of those in one message */
-#define VGPU_CLOCK_MAX		(1ULL << 62)	/* nanoseconds that a clock shows */
+#define VGPU_FILE_PART		3840		/* bytes of such a file in one message */
+#define VGPU_CLOCK_MAX		(1ULL << 62)	/* upper bound of a clock in nanoseconds */
 
 /*
- * What a message is, by its sender.
+ * Types of messages, with their sender.
  *
- * The first digit says where it belongs: 0x00.. handshake, 0x10.. control,
- * 0x20.. lane.
+ * The first digit is the connection: 0x00.. handshake, 0x10.. control, 0x20.. lane.
  */
 enum vgpu_msg_type {
 	VGPU_MSG_HELLO		= 0x01,	/* guest: first on a control connection */
@@ -129,7 +128,7 @@ enum vgpu_msg_type {
 
 	VGPU_MSG_CALL		= 0x20,	/* guest */
 	VGPU_MSG_REPLY		= 0x21,	/* host */
-	VGPU_MSG_ACK		= 0x22,	/* guest: took the objects of a reply */
+	VGPU_MSG_ACK		= 0x22,	/* guest: has taken the objects of a reply */
 	VGPU_MSG_CANCEL		= 0x23,	/* guest */
 	VGPU_MSG_FETCH		= 0x24,	/* host: upcall */
 	VGPU_MSG_FETCHED	= 0x25,	/* guest: answer to FETCH */
@@ -138,20 +137,22 @@ enum vgpu_msg_type {
 };
 
 /*
- * CALL, REPLY, FETCHED and WRITEBACK: only the fixed part is sent. All that follows it,
- * from one byte to VGPU_ARENA_SLOT, lies at the beginning of the lane's slot.
+ * The connection carries only the fixed part of the message. The rest, from one byte to
+ * VGPU_ARENA_SLOT, lies at the beginning of the lane's slot. CALL, REPLY, FETCHED and WRITEBACK
+ * may have this flag.
  */
 #define VGPU_HDR_ARENA		(1U << 0)
 
 /**
- * struct vgpu_hdr - the beginning of every message
- * @len: bytes of the whole message, this header included
+ * struct vgpu_hdr - header of every message
+ * @len: number of bytes of the whole message, this header included
  * @type: enum vgpu_msg_type
  * @flags: VGPU_HDR_*
- * @seq: CALL: number of the call on this lane, rising by one from 1; REPLY,
- *	ACK, CANCEL and all upcalls with their answers: that call's number.
- *	CLOSE, UNMAP, SESSION_CLOSE, UNBIND, RELEASE: control sequence number, rising by one
- *	from 1; the RELEASE that answers has that one's. PING: any; PONG: the PING's. Else 0.
+ * @seq: sequence number. CALL: number of the call on this lane, rising by one from 1. REPLY,
+ *	ACK, CANCEL and all upcalls with their answers: number of that call. CLOSE, UNMAP,
+ *	SESSION_CLOSE, UNBIND, RELEASE: control sequence number, rising by one from 1; a RELEASE
+ *	that answers has the number of the guest's RELEASE. PING: any; PONG: number of the PING.
+ *	Others: 0
  */
 struct vgpu_hdr {
 	__le32 len;
@@ -166,12 +167,12 @@ struct vgpu_hdr {
  * struct vgpu_hello - guest: first message of the control connection
  * @hdr: VGPU_MSG_HELLO
  * @magic: VGPU_WIRE_MAGIC
- * @version_min: lowest protocol version the guest speaks
- * @version_max: highest one
+ * @version_min: lowest protocol version that the guest supports
+ * @version_max: highest protocol version that the guest supports
  * @page_size: VGPU_PAGE_SIZE
  * @reserved: 0
  * @features: VGPU_FEATURE_*
- * @instance: random, made anew at each load of the guest module
+ * @instance: random number, new at each load of the guest module
  */
 struct vgpu_hello {
 	struct vgpu_hdr hdr;
@@ -185,23 +186,23 @@ struct vgpu_hello {
 };
 
 /**
- * struct vgpu_welcome - host: the guest may go on
+ * struct vgpu_welcome - host: answer to an accepted HELLO
  * @hdr: VGPU_MSG_WELCOME
  * @magic: VGPU_WIRE_MAGIC
- * @version: the version that both will speak
+ * @version: protocol version of the connection
  * @reserved: 0
- * @features: those of HELLO's that the host has as well
- * @secret: each lane proves with it that it belongs to this connection
- * @reserved_base: address range that every guest process must keep free for
- *	its shadow, page aligned
- * @reserved_size: bytes of it
- * @call_bytes_max: longest lane message
- * @segs_max: most segments a call
- * @fixups_max: most fixups a call
- * @lanes_max: most lanes a session
- * @ping_timeout_ms: the guest gives the host up when a PING stays unanswered
- *	for so long; 0: never
- * @tsc_khz: rate of the host's time-stamp counter, in kHz; 0: it has none
+ * @features: features of HELLO that the host has as well
+ * @secret: random number by which each lane proves that it belongs to this connection
+ * @reserved_base: address of the range that every guest process must keep free for its shadow,
+ *	page aligned
+ * @reserved_size: size of this range in bytes
+ * @call_bytes_max: maximum length of a lane message in bytes
+ * @segs_max: maximum number of segments of a call
+ * @fixups_max: maximum number of fixups of a call
+ * @lanes_max: maximum number of lanes of a session
+ * @ping_timeout_ms: time in milliseconds after which the guest gives up a host that does not
+ *	answer PING; 0: never
+ * @tsc_khz: frequency of the host's time-stamp counter in kHz; 0: there is none
  */
 struct vgpu_welcome {
 	struct vgpu_hdr hdr;
@@ -221,12 +222,12 @@ struct vgpu_welcome {
 };
 
 /**
- * struct vgpu_refuse - host: why the connection is closed now
+ * struct vgpu_refuse - host: reason for which the connection is closed
  * @hdr: VGPU_MSG_REFUSE
- * @error: positive errno: EPROTO (not understood), EPROTONOSUPPORT (version),
- *	EACCES (nothing is exported to it, wrong port, wrong secret), EBUSY (the
- *	peer's old connection is not cleaned up yet), EMFILE (a limit), ENODEV (the
- *	session has ended), ENOMEM
+ * @error: positive errno: EPROTO (malformed), EPROTONOSUPPORT (version), ENOENT (nothing is
+ *	exported to the guest), EACCES (wrong port, wrong secret), EBUSY (the guest's old
+ *	connection is not cleaned up yet, or the guest connects or begins sessions too often),
+ *	EMFILE (a limit), ENODEV (the session has ended), ENOMEM
  * @reserved: 0
  */
 struct vgpu_refuse {
@@ -240,9 +241,9 @@ struct vgpu_refuse {
  * @hdr: VGPU_MSG_LANE
  * @magic: VGPU_WIRE_MAGIC
  * @tgid: process id in the guest, for the host's logs only
- * @secret: WELCOME's
- * @session: number of the session, chosen by the guest, never used twice on
- *	one control connection; the first lane of a session creates its shadow
+ * @secret: secret of WELCOME
+ * @session: number of the session, chosen by the guest and never used twice on one control
+ *	connection; the first lane of a session creates the shadow
  * @comm: name of the process, NUL-padded, for the host's logs only
  */
 struct vgpu_lane_hello {
@@ -256,25 +257,25 @@ struct vgpu_lane_hello {
 
 /* --- control -------------------------------------------------------------- */
 
-#define VGPU_EXPORT_PLAIN	0	/* just a character device */
+#define VGPU_EXPORT_PLAIN	0	/* any other character device */
 #define VGPU_EXPORT_DRM_PRIMARY	1	/* .../dri/cardN */
 #define VGPU_EXPORT_DRM_RENDER	2	/* .../dri/renderDN */
-#define VGPU_EXPORT_VIDEO	3	/* V4L2's: .../videoN */
+#define VGPU_EXPORT_VIDEO	3	/* V4L2: .../videoN */
 #define VGPU_EXPORT_VBI		4	/* .../vbiN */
 #define VGPU_EXPORT_RADIO	5	/* .../radioN */
 #define VGPU_EXPORT_SDR		6	/* .../swradioN */
 #define VGPU_EXPORT_TOUCH	7	/* .../v4l-touchN */
-#define VGPU_EXPORT_SOUND	8	/* ALSA's: .../snd/pcmC0D0p and so on */
-#define VGPU_EXPORT_MEDIA	9	/* of the media controller: .../mediaN */
-#define VGPU_EXPORT_NVIDIA	10	/* of NVIDIA's own driver: .../nvidiactl and so on */
+#define VGPU_EXPORT_SOUND	8	/* ALSA: .../snd/pcmC0D0p and so on */
+#define VGPU_EXPORT_MEDIA	9	/* media controller: .../mediaN */
+#define VGPU_EXPORT_NVIDIA	10	/* NVIDIA's own driver: .../nvidiactl and so on */
 #define VGPU_EXPORT_LAST	VGPU_EXPORT_NVIDIA
 
 /*
- * The bus of the device that nodes belong to. A device behind virtio is on the
- * bus of the transport, as for libdrm.
+ * The bus of an export's device. A device behind virtio is on the bus of the transport, as in
+ * libdrm.
  */
 enum vgpu_bus {
-	VGPU_BUS_NONE		= 0,	/* none, or none of these */
+	VGPU_BUS_NONE		= 0,	/* none, or none of the others */
 	VGPU_BUS_PCI		= 1,
 	VGPU_BUS_PLATFORM	= 2,
 	VGPU_BUS_FAUX		= 3,
@@ -285,21 +286,20 @@ enum vgpu_bus {
  * @hdr: VGPU_MSG_EXPORT_ADD
  * @export: number of the export on this connection, never 0, never used twice
  * @kind: VGPU_EXPORT_*
- * @device: which device it belongs to: exports with the same non-zero number
- *	are nodes of one device (a DRM card and its render node)
- * @rdev_major: of the host's node, by which results of media devices name it
- * @rdev_minor: likewise
- * @name: the export's name, NUL-padded
- * @driver: the host driver's name, NUL-padded
- * @path: the device file on the host, NUL-padded, for information
- * @bus: enum vgpu_bus; like what follows the same for all nodes of a device
+ * @device: number of the device: exports with the same non-zero number are nodes of one device
+ *	(a DRM card and its render node)
+ * @rdev_major: major number of the host's node, by which results of media devices name the node
+ * @rdev_minor: minor number of the host's node
+ * @name: name of the export, NUL-padded
+ * @driver: name of the host's driver, NUL-padded
+ * @path: path of the device file on the host, NUL-padded, for information
+ * @bus: enum vgpu_bus; equal for all nodes of a device, like the members below
  * @reserved: 0
- * @bus_id: its name there, NUL-padded: PCI: "0000:01:00.0"; platform: what its
- *	MODALIAS says; NONE: empty
- * @pci_header: PCI: the beginning of its configuration space; else zeros
- * @title: V4L2's: what sysfs has as the node's name; ALSA's: the node itself,
- *	"pcmC0D0p"; a media device's model; NVIDIA's: the node itself, "nvidiactl";
- *	NUL-padded; else zeros
+ * @bus_id: name of the device on the bus, NUL-padded: PCI: "0000:01:00.0"; platform: name in
+ *	the MODALIAS; NONE: empty
+ * @pci_header: PCI: first bytes of the configuration space; else zeros
+ * @title: V4L2: name of the node in sysfs; ALSA: the node itself, "pcmC0D0p"; media controller:
+ *	model; NVIDIA: the node itself, "nvidiactl"; NUL-padded; else zeros
  */
 struct vgpu_export_add {
 	struct vgpu_hdr hdr;
@@ -318,35 +318,35 @@ struct vgpu_export_add {
 	__u8 title[VGPU_TITLE_LEN];
 };
 
-/* VGPU_MSG_EXPORT_DEL: new opens fail; open objects live on. */
+/* VGPU_MSG_EXPORT_DEL: new opens fail; open objects stay usable. */
 struct vgpu_export_del {
 	struct vgpu_hdr hdr;
 	__le32 export;
 	__le32 reserved;
 };
 
-#define VGPU_CHANGE_HOTPLUG	(1U << 0)	/* of a display: look at connectors anew */
-#define VGPU_CHANGE_LEASE	(1U << 1)	/* one has ended */
-#define VGPU_CHANGE_WEDGED	(1U << 2)	/* the device hangs, or did until it was reset */
+#define VGPU_CHANGE_HOTPLUG	(1U << 0)	/* connectors have changed */
+#define VGPU_CHANGE_LEASE	(1U << 1)	/* a lease has ended */
+#define VGPU_CHANGE_WEDGED	(1U << 2)	/* the device hangs, or did until a reset */
 #define VGPU_CHANGES		(VGPU_CHANGE_HOTPLUG | VGPU_CHANGE_LEASE | VGPU_CHANGE_WEDGED)
 
-/* What helps then, as DRM names it, bit by bit; a name that is not here is the last one. */
+/* Recovery methods of a wedged device, as DRM names them, one bit each; others are "unknown". */
 #define VGPU_WEDGED_NAMES	{ "none", "rebind", "bus-reset", "vendor-specific", "unknown" }
 #define VGPU_WEDGED_UNKNOWN	(1U << 4)
 #define VGPU_WEDGED_ALL		((VGPU_WEDGED_UNKNOWN << 1) - 1)
 
 /**
- * struct vgpu_export_change - host: the driver of an exported DRM card has said "change"
+ * struct vgpu_export_change - host: a "change" uevent of the driver of an exported DRM card
  * @hdr: VGPU_MSG_EXPORT_CHANGE
- * @export: number of the export; the guest ignores those it has no card of
+ * @export: number of the export; the guest ignores an export for which it has no card
  * @flags: VGPU_CHANGE_*, at least one
- * @connector: HOTPLUG: the one that it is about; 0: any. Else 0
- * @property: the connector's that has changed; 0: any. 0 without a connector
- * @wedged: WEDGED: what helps, a bit for each of VGPU_WEDGED_NAMES, at least one. Else 0
+ * @connector: HOTPLUG: id of the connector that has changed; 0: any. Else 0
+ * @property: id of the connector's property that has changed; 0: any. 0 without a connector
+ * @wedged: WEDGED: recovery methods, a bit for each of VGPU_WEDGED_NAMES, at least one. Else 0
  * @reserved: 0
  *
- * A message may stand for several of these events: of which connectors they were is
- * lost then, not that they were.
+ * A message may stand for several uevents: it may lose which connectors have changed, but not
+ * that some have.
  */
 struct vgpu_export_change {
 	struct vgpu_hdr hdr;
@@ -358,23 +358,24 @@ struct vgpu_export_change {
 	__le32 reserved;
 };
 
-#define VGPU_FILE_GONE		(1U << 0)	/* there is no such file any more */
+#define VGPU_FILE_GONE		(1U << 0)	/* the file does not exist any more */
 
 /**
- * struct vgpu_export_file - host: what a small file of an export's device holds
+ * struct vgpu_export_file - host: contents of a small file of an export's device
  * @hdr: VGPU_MSG_EXPORT_FILE
- * @export: number of the export; the guest ignores those it does not have
+ * @export: number of the export; the guest ignores unknown ones
  * @flags: VGPU_FILE_*
- * @size: bytes of the whole file, VGPU_FILE_MAX at most; GONE: 0
- * @offset: of what follows in it, a multiple of VGPU_FILE_PART; 0, or less than @size
- * @name: a relative path, NUL-padded: names of letters, digits and ".", "_", "+", "-",
- *	":", none of which begins with a dot, with one "/" between two
+ * @size: size of the whole file in bytes, VGPU_FILE_MAX at most; GONE: 0
+ * @offset: offset of this part in the file, a multiple of VGPU_FILE_PART; 0, or less than @size
+ * @name: relative path, NUL-padded: components of letters, digits and ".", "_", "+", "-", ":",
+ *	none of which begins with a dot, separated by single "/"
  *
- * Followed by VGPU_FILE_PART bytes, or what is left of the file, padded to a multiple of 8.
- * The parts of a file come one after the other. A file is told when it is there, and again
- * when it has changed. Of a card: "HDMI-A-1/status" and so on, of its connectors. Of
- * NVIDIA's: "proc/driver/nvidia/params" and "proc/driver/nvidia/version" of nvidiactl,
- * "proc/driver/nvidia/gpus/0000:01:00.0/information" of a card.
+ * The message is followed by VGPU_FILE_PART bytes, or by the rest of the file, padded to a
+ * multiple of 8. The parts of a file come one after the other. A file is sent when it exists
+ * and again when it has changed. Files of a card: "HDMI-A-1/status" and so on, of its
+ * connectors. Files of NVIDIA's driver: "proc/driver/nvidia/params" and
+ * "proc/driver/nvidia/version" for nvidiactl,
+ * "proc/driver/nvidia/gpus/0000:01:00.0/information" for a card.
  */
 struct vgpu_export_file {
 	struct vgpu_hdr hdr;
@@ -386,11 +387,12 @@ struct vgpu_export_file {
 };
 
 /**
- * struct vgpu_close - guest: gives a reference to an object back
+ * struct vgpu_close - guest: drops a reference of an object
  * @hdr: VGPU_MSG_CLOSE
- * @object: its number
- * @reference: of which, see struct vgpu_object_desc; one that has been given back is
- *	ignored, as the guest may not know how far the CLOSE call came that names it, too
+ * @object: number of the object
+ * @reference: number of the reference, see struct vgpu_object_desc. A reference that was
+ *	dropped already is ignored: a CLOSE call may name it as well, and the guest may not know
+ *	if the host has executed that call
  */
 struct vgpu_close {
 	struct vgpu_hdr hdr;
@@ -399,11 +401,11 @@ struct vgpu_close {
 };
 
 /**
- * struct vgpu_unmap - guest: part of a mapping is gone
+ * struct vgpu_unmap - guest: a part of a mapping is unmapped
  * @hdr: VGPU_MSG_UNMAP
- * @session: whose shadow has it
- * @addr: first byte in the shadow, page aligned
- * @len: bytes, a multiple of the page size
+ * @session: number of the session that has the mapping
+ * @addr: address of the first byte in the shadow, page aligned
+ * @len: number of bytes, a multiple of the page size
  */
 struct vgpu_unmap {
 	struct vgpu_hdr hdr;
@@ -419,19 +421,20 @@ struct vgpu_session_close {
 };
 
 /*
- * The driver's poll only looks, so it was asked: revents is its answer, and the object
- * is armed for everything still.
+ * The driver's ->poll has no side effects, so the host has called it: revents is its result,
+ * and the object stays armed for all events.
  */
 #define VGPU_POLL_ANSWER	(1U << 0)
 
 /**
- * struct vgpu_poll_event - host: the driver woke the pollers of an object
+ * struct vgpu_poll_event - host: the driver has woken the pollers of an object
  * @hdr: VGPU_MSG_POLL_EVENT
- * @object: the object; a POLL call arms it for its events, beside others
- * @revents: what the wakeup was for, and it is no longer armed for: a hint, whose
- *	truth the next POLL tells
- * @number: of the last POLL call on it, or of an IOCTL since whose reply had an answer;
- *	0 if there was none
+ * @object: number of the object; a POLL call arms it for more events
+ * @revents: events of the wakeup, for which the object is not armed any more unless a POLL had
+ *	VGPU_POLL_STAY; a hint: the next POLL reports the truth. ANSWER: all events for which the
+ *	object is ready
+ * @number: number of the last POLL call on the object, or of a later IOCTL whose reply had an
+ *	answer; 0: there was none
  * @flags: VGPU_POLL_ANSWER
  */
 struct vgpu_poll_event {
@@ -442,13 +445,13 @@ struct vgpu_poll_event {
 	__le32 flags;
 };
 
-/* It was not signalled: the driver has let go of the eventfd. */
+/* The eventfd was not signalled and will not be: the driver has released it. */
 #define VGPU_EVENT_OVER		(1U << 0)
 
 /**
- * struct vgpu_event_signal - host: the driver signalled the eventfd that a call named so
+ * struct vgpu_event_signal - host: the driver has signalled the eventfd of an EVENT fixup
  * @hdr: VGPU_MSG_EVENT
- * @event: its number, which means nothing from now on
+ * @event: number that the fixup gave to the eventfd; not valid from now on
  * @flags: VGPU_EVENT_*
  */
 struct vgpu_event_signal {
@@ -457,21 +460,21 @@ struct vgpu_event_signal {
 	__le32 flags;
 };
 
-/* The guest is to have nothing in it: what is there goes by copy from now on. */
+/* The guest keeps the window empty: mappings in the window switch to copy mode. */
 #define VGPU_WINDOW_DRAIN	(1U << 0)
 
 /**
- * struct vgpu_window_info - host: a window has come, or gone, or is to be used otherwise
+ * struct vgpu_window_info - host: a window is there, is gone, or has new flags
  * @hdr: VGPU_MSG_WINDOW
- * @window: its number, never 0 and never used for another; what has it in its
- *	header (struct vgpu_window_header) is the window as the guest sees it
- * @size: bytes; 0: it is gone, with all that was bound in it
+ * @window: number of the window, never 0 and never used for another one. The guest recognizes
+ *	the window by this number in its header (struct vgpu_window_header)
+ * @size: size of the window in bytes; 0: the window is gone, with all that was bound in it
  * @flags: VGPU_WINDOW_*; 0 with size 0
- * @slots: slots that its last bytes are, VGPU_ARENA_SLOT each, where nothing is bound;
- *	0 with size 0, and where VGPU_FEATURE_ARENA was not agreed on
+ * @slots: number of slots, VGPU_ARENA_SLOT bytes each, at the end of the window, where nothing
+ *	is bound; 0 with size 0, and without VGPU_FEATURE_ARENA
  *
- * There is one at most: the next comes when the one before has gone. The same one
- * comes again when its flags change.
+ * There is at most one window: the next one comes after the previous one has gone. The message
+ * is repeated with the same window when the flags change.
  */
 struct vgpu_window_info {
 	struct vgpu_hdr hdr;
@@ -482,17 +485,17 @@ struct vgpu_window_info {
 };
 
 /**
- * struct vgpu_window_part - a range of a window
+ * struct vgpu_window_part - UNBIND, UNBOUND or INVALIDATE of a range of a window
  * @hdr: VGPU_MSG_UNBIND, UNBOUND or INVALIDATE
- * @window: number of the window; messages about one that is gone mean nothing
- * @offset: in the window, page aligned, never 0
- * @len: bytes, a multiple of the page size
+ * @window: number of the window; a message about a window that is gone means nothing
+ * @offset: offset in the window, page aligned, never 0
+ * @len: number of bytes, a multiple of the page size
  *
- * UNBIND: the guest maps the range no more, and no MMAP that names it is under way.
- * UNBOUND: nothing is bound there any more: the guest may use the range for
- * something else. INVALIDATE: pages there are not the device's any more; the guest
- * takes them away from its programs, and asks with READ_PAGES, which makes the window
- * show the page anew, before it gives one back to a program.
+ * UNBIND: the guest does not map the range any more, and no MMAP that names it is under way.
+ * UNBOUND: nothing is bound in the range any more: the guest may use it again. INVALIDATE:
+ * pages in the range are not the device's any more. The guest unmaps them from its programs;
+ * before a program gets one back, the guest sends a READ_PAGES, which makes the window show the
+ * page anew.
  */
 struct vgpu_window_part {
 	struct vgpu_hdr hdr;
@@ -503,23 +506,23 @@ struct vgpu_window_part {
 
 #define VGPU_WINDOW_MAGIC	"vgpu-win"
 #define VGPU_WINDOW_VERSION	1
-/* A virtio device that has the window is one of this number ... */
+/* The number of a virtio device that has the window ... */
 #define VGPU_WINDOW_VIRTIO_ID	31
-/* ... whose configuration space has what the header has before the slots. */
+/* ... and the length of its configuration space, which equals the header before the slots. */
 #define VGPU_WINDOW_CONFIG_LEN	32
 
 /**
- * struct vgpu_window_header - what a window's memory begins with
+ * struct vgpu_window_header - first page of a window's memory
  * @magic: VGPU_WINDOW_MAGIC, without the NUL
  * @version: VGPU_WINDOW_VERSION
  * @reserved: 0
- * @window: the window's number
- * @size: its bytes
- * @slots: of each slot, the number that ARENA_GET gave for it, until the host takes
- *	away what is in it: then 0, or another one
+ * @window: number of the window
+ * @size: size of the window in bytes
+ * @slots: ids of the slots, from ARENA_GET. When the host takes a slot's memory away, its id
+ *	becomes 0 or another id
  *
- * By this a guest finds the window among the devices that share memory. The page
- * holds nothing else, and nothing is ever bound there.
+ * The guest finds the window by this header among the devices that share memory. The rest of
+ * the page is empty, and nothing is ever bound there.
  */
 struct vgpu_window_header {
 	__u8 magic[8];
@@ -531,13 +534,13 @@ struct vgpu_window_header {
 };
 
 /**
- * struct vgpu_release - memory that devices kept is not kept any more
+ * struct vgpu_release - release of memory that devices have kept
  * @hdr: VGPU_MSG_RELEASE
- * @number: number of the memory, as KEPT segments had it; it means nothing after the answer
+ * @number: number of the memory, as in KEPT segments; not valid after the answer
  *
- * The guest says by it that whatever could keep the memory is closed, by messages and calls
- * before. The host answers when no device and nothing else there uses the memory any more: the
- * guest may use it for something else.
+ * The guest sends the message after all objects that could keep the memory are closed by
+ * earlier messages and calls. The host answers when no device and nothing else on the host uses
+ * the memory any more: the guest may use it for other purposes then.
  */
 struct vgpu_release {
 	struct vgpu_hdr hdr;
@@ -554,40 +557,39 @@ enum vgpu_op {
 	VGPU_OP_WRITE		= 5,
 	VGPU_OP_LLSEEK		= 6,
 	VGPU_OP_POLL		= 7,
-	VGPU_OP_MMAP		= 8,	/* class mm: never causes an upcall */
+	VGPU_OP_MMAP		= 8,	/* class mm: causes no upcall */
 	VGPU_OP_READ_PAGES	= 9,	/* class mm */
 	VGPU_OP_WRITE_PAGES	= 10,	/* class mm */
 	VGPU_OP_FDINFO		= 11,
 	VGPU_OP_BIND		= 12,	/* class mm */
 	VGPU_OP_ARENA_GET	= 13,	/* class mm */
 	VGPU_OP_PROTECT		= 14,	/* class mm */
-	VGPU_OP_CLOCK		= 15,	/* class mm; nothing but what every reply tells */
+	VGPU_OP_CLOCK		= 15,	/* class mm; output: the clocks of every reply */
 };
 
 #define VGPU_SEG_IN		(1U << 0)	/* bytes follow in the CALL */
 #define VGPU_SEG_OUT		(1U << 1)	/* bytes come back in the REPLY */
 /*
- * Not scratch memory but whole pages of the process at their own address, sent
- * along because the driver will probably look there: page aligned, IN only.
+ * The segment is no scratch memory but whole pages of the process at their own address, sent
+ * along because the driver will probably read them: page aligned, IN only.
  */
 #define VGPU_SEG_PAGE		(1U << 2)
 /*
- * The segment stands for whole pages at their own address, too, which the device goes on using
- * when the call is over. Instead of their bytes a struct vgpu_kept says where they are in the
- * guest's memory, and the driver is given those very pages. IN only, and only of an ioctl whose
- * argument is another segment; not together with PAGE.
+ * The segment stands for whole pages at their own address that the device uses after the call
+ * as well. Instead of their bytes the segment has a struct vgpu_kept that names their place in
+ * the guest's memory, and the driver gets these very pages. IN only, not together with PAGE,
+ * and only in an ioctl whose argument is another segment.
  */
 #define VGPU_SEG_KEPT		(1U << 3)
 
 /**
- * struct vgpu_seg - a piece of the process's memory that goes with a call
- * @addr: where it is in the process; for information unless VGPU_SEG_PAGE or KEPT
- * @len: bytes that go along; may be 0
+ * struct vgpu_seg - piece of the process's memory that goes with a call
+ * @addr: address in the process; for information unless VGPU_SEG_PAGE or KEPT
+ * @len: number of bytes that go along; may be 0
  * @flags: VGPU_SEG_*
  *
- * The bytes of IN segments follow the fixups, those of OUT segments the fd
- * descriptors of the reply; each in the order of the segments, each padded with
- * zeros to a multiple of 8.
+ * The bytes of IN segments follow the fixups, those of OUT segments the object descriptors of
+ * the reply. Both are in the order of the segments, each padded with zeros to a multiple of 8.
  */
 struct vgpu_seg {
 	__le64 addr;
@@ -595,18 +597,18 @@ struct vgpu_seg {
 	__le32 flags;
 };
 
-#define VGPU_KEPT_WRITE		(1U << 0)	/* the device may write to it */
+#define VGPU_KEPT_WRITE		(1U << 0)	/* the device may write to the memory */
 
 /**
  * struct vgpu_kept - memory of the process that a device keeps
- * @number: the guest's number of the memory, never 0. RELEASE names it; until that is answered the
- *	guest uses the memory for nothing else. A later call that hands over the very same
- *	pages may use the number again
+ * @number: number of the memory, chosen by the guest, never 0. RELEASE names it; until the
+ *	answer to RELEASE the guest uses the memory for nothing else. A later call that hands
+ *	over the very same pages may use the number again
  * @len: number of bytes at the segment's address, whole pages: the sum of the runs' lengths
  * @flags: VGPU_KEPT_*
  * @reserved: 0
  *
- * One or more struct vgpu_run follow: the pages at the segment's address, in their order there.
+ * One or more struct vgpu_run follow: the pages at the segment's address, in order.
  */
 struct vgpu_kept {
 	__le64 number;
@@ -616,9 +618,9 @@ struct vgpu_kept {
 };
 
 /**
- * struct vgpu_run - pages that follow one another in the guest's memory
+ * struct vgpu_run - contiguous pages of the guest's memory
  * @addr: physical address in the guest, page aligned
- * @len: bytes, a multiple of the page size
+ * @len: number of bytes, a multiple of the page size
  */
 struct vgpu_run {
 	__le64 addr;
@@ -626,39 +628,40 @@ struct vgpu_run {
 };
 
 enum vgpu_fixup_type {
-	/* 8 bytes: become the address of @target_offset in segment @target. */
+	/* 8 bytes: replaced by the address of @target_offset in segment @target. */
 	VGPU_FIXUP_PTR		= 1,
-	/* 4 bytes: become an fd of object @target for the time of the call. */
+	/* 4 bytes: replaced by an fd of object @target for the time of the call. */
 	VGPU_FIXUP_FD_IN	= 2,
-	/* 4 bytes, written by the driver on success: an fd that comes back. */
+	/* 4 bytes: an fd that the driver writes on success and that becomes an object. */
 	VGPU_FIXUP_FD_OUT	= 3,
-	/* The ioctl's result is an fd that comes back; @seg and @offset are 0. */
+	/* The result of the ioctl is an fd that becomes an object; @seg and @offset are 0. */
 	VGPU_FIXUP_FD_RET	= 4,
-	/* 4 bytes: like PTR, for structs of 32-bit processes: COMPAT only. */
+	/* 4 bytes: as PTR, for structs of 32-bit processes; COMPAT only. */
 	VGPU_FIXUP_PTR32	= 5,
 	/*
-	 * 8 bytes: nanoseconds from now, which become a time of the host's
-	 * CLOCK_MONOTONIC. The reply has what the call had there.
+	 * 8 bytes: a time relative to now in nanoseconds, replaced by a time of the host's
+	 * CLOCK_MONOTONIC. The reply has the value of the call.
 	 */
 	VGPU_FIXUP_TIME		= 6,
 	/*
-	 * 4 bytes: become an eventfd of the host for the time of the call. The
-	 * guest calls it @target, not 0, and hears with VGPU_MSG_EVENT, once, that
-	 * the driver signalled it, or never will; unless the call fails, or until its object is
-	 * closed. At most one a call.
+	 * 4 bytes: replaced by an eventfd of the host for the time of the call. The guest
+	 * identifies the eventfd by @target, not 0. One VGPU_MSG_EVENT reports that the driver
+	 * has signalled the eventfd, or never will. The number is not valid after that, after a
+	 * failed call, or after the call's object was closed. At most one in a call.
 	 */
 	VGPU_FIXUP_EVENT	= 7,
 };
 
 /**
- * struct vgpu_fixup - a place in a segment that the host must translate
+ * struct vgpu_fixup - field of a segment that the host must translate
  * @type: enum vgpu_fixup_type
- * @seg: segment that holds the place
- * @offset: of the place in it, in bytes, a multiple of 4 (there are packed
- *	structs), the whole field inside the segment; no two fixups overlap, but for an
- *	FD_OUT that comes after an FD_IN of the same place: what the driver left
- *	there is then an fd that comes back only if it replaced the one placed
- * @target: PTR: a segment; FD_IN: an object; EVENT: see there; else 0
+ * @seg: index of the segment that has the field
+ * @offset: offset of the field in bytes, a multiple of 4 (there are packed structs); the whole
+ *	field is inside the segment. Fixups must not overlap, except an FD_OUT that follows an
+ *	FD_IN of the same field: the value after the call is then an fd that becomes an object
+ *	only if the driver replaced the fd of FD_IN
+ * @target: PTR: index of a segment; FD_IN: number of an object; EVENT: number of the eventfd;
+ *	else 0
  * @target_offset: PTR: offset in the target, at most its length; else 0
  */
 struct vgpu_fixup {
@@ -669,22 +672,22 @@ struct vgpu_fixup {
 	__le32 target_offset;
 };
 
-#define VGPU_IOCTL_ARG_VALUE	0	/* arg goes to the driver as it is */
+#define VGPU_IOCTL_ARG_VALUE	0	/* arg is passed to the driver unchanged */
 #define VGPU_IOCTL_ARG_SEG	1	/* arg becomes the address of segment 0 */
-/* arg, an object, becomes an fd of it for the time of the call. */
+/* arg, the number of an object, becomes an fd of the object for the time of the call. */
 #define VGPU_IOCTL_ARG_FD	2
 
 #define VGPU_CALL_COMPAT	(1U << 0)	/* made by a 32-bit process */
-/* IOCTL: fences that it returns will be polled, so watch them from the beginning. */
+/* IOCTL: returned fences will be polled, so the host watches them from the beginning. */
 #define VGPU_CALL_WATCH		(1U << 1)
-/* IOCTL: the caller has CAP_SYS_ADMIN in the guest. The host decides what that is good for. */
+/* IOCTL: the caller has CAP_SYS_ADMIN in the guest. The host decides what that allows. */
 #define VGPU_CALL_ADMIN		(1U << 2)
-/* IOCTL: the reply is to say how the host's other clocks stand to CLOCK_MONOTONIC. */
+/* IOCTL: the reply has the offsets of the host's other clocks to CLOCK_MONOTONIC. */
 #define VGPU_CALL_CLOCKS	(1U << 3)
-/* READ_PAGES: the driver's operation for debuggers is to give the bytes, or there are none. */
+/* READ_PAGES: use the driver's ->access operation for debuggers; without one the call fails. */
 #define VGPU_CALL_DEBUG		(1U << 4)
 
-/* An object is 0 in calls that name none (OPEN). */
+/* The object of a call without one (OPEN) is 0. */
 struct vgpu_args_open {
 	__le32 export;
 	__le32 flags;			/* O_ACCMODE, O_NONBLOCK, O_EXCL, ... of x86-64 */
@@ -700,21 +703,21 @@ struct vgpu_args_close {
 struct vgpu_args_ioctl {
 	__le32 cmd;
 	__le32 arg_kind;		/* VGPU_IOCTL_ARG_* */
-	__le64 arg;			/* ARG_VALUE: the value; ARG_SEG: 0; ARG_FD: see there */
-	/* COMPAT and ARG_SEG: VGPU_LOW_BYTES or more for the segments; else 0 */
+	__le64 arg;			/* ARG_VALUE: the value; ARG_SEG: 0; ARG_FD: an object */
+	/* COMPAT and ARG_SEG: range of VGPU_LOW_BYTES or more for the segments; else 0 */
 	__le64 low;
 	__le64 low_len;
-	__le32 number;			/* of POLL_EVENTs that come after the call */
+	__le32 number;			/* returned by POLL_EVENTs after the call */
 	__le32 reserved;
 	__le64 reserved2;
 };
 
 /*
- * 32-bit processes: drivers cut pointers to 32 bits, and structs may hold no
- * longer ones, so the segments lie below 4 GiB, where the process has nothing
- * else. The guest keeps the range free there for the time of the call: @low and
- * @low_len are page aligned, the end is at most 4 GiB, and the length is at least
- * this: @nr segments, of which those that are not PAGE have @bytes, padded.
+ * 32-bit processes: drivers cut pointers to 32 bits, and the structs hold no longer ones. So
+ * the segments lie below 4 GiB, in a range that the guest keeps free in the process for the
+ * time of the call. @low and @low_len are page aligned, and the end of the range is at most 4
+ * GiB. Its length is at least VGPU_LOW_BYTES(@nr, @bytes) for a call with @nr segments; @bytes is
+ * the sum of the padded lengths of those that are not PAGE.
  */
 #define VGPU_LOW_BYTES(nr, bytes)	((__u64)(bytes) + (__u64)(nr) * 96)
 #define VGPU_LOW_END			(1ULL << 32)
@@ -731,25 +734,24 @@ struct vgpu_args_llseek {
 	__le64 reserved2[4];
 };
 
-/* What a POLL may ask for and a POLL_EVENT tell of: all events of poll(2). */
+/* Events that a POLL may ask for and a POLL_EVENT may report: all events of poll(2). */
 #define VGPU_POLL_EVENTS	0x27ff
 
-/* From now on every wakeup is told, for whatever it is. */
+/* Every wakeup is reported from now on, whatever its events are. */
 #define VGPU_POLL_STAY		(1U << 0)
 
 struct vgpu_args_poll {
 	__le32 events;
 	__le32 flags;			/* VGPU_POLL_STAY */
-	__le32 number;			/* any; POLL_EVENTs have it */
+	__le32 number;			/* any; returned by POLL_EVENTs */
 	__le32 reserved;
 	__le64 reserved2[4];
 };
 
 /*
- * MMAP: the shadow maps the object at the same address.
- * prot: PROT_*; flags: MAP_SHARED or MAP_PRIVATE alone.
- * window: number of the window, at whose window_offset (page aligned, not 0) the host
- * shall bind the mapping if it can (VGPU_MAP_WINDOW); both 0: nowhere.
+ * MMAP: the shadow maps the object at the same address. prot: PROT_*; flags: MAP_SHARED or
+ * MAP_PRIVATE alone. window: number of the window in which the host binds the mapping as well
+ * if it can (VGPU_MAP_WINDOW), at window_offset (page aligned, not 0); both 0: no window.
  */
 struct vgpu_args_mmap {
 	__le64 addr;
@@ -762,9 +764,8 @@ struct vgpu_args_mmap {
 };
 
 /*
- * BIND: what one MMAP mapped at [addr, addr + len), all of which is there still, is to
- * be seen in the window, too. No object. Result: 0, -EBUSY, -EINVAL, -ENODEV, -ENOMEM,
- * -EOPNOTSUPP.
+ * BIND: bind a mapping in the window as well. The whole of [addr, addr + len) is mapped by one
+ * MMAP. No object. Result: 0, -EBUSY, -EINVAL, -ENODEV, -ENOMEM, -EOPNOTSUPP.
  */
 struct vgpu_args_bind {
 	__le64 addr;
@@ -775,9 +776,9 @@ struct vgpu_args_bind {
 };
 
 /*
- * ARENA_GET: slot @slot of the window is this lane's, for as long as there is the lane.
- * No object. Result: 0, -EBUSY (it is another lane's), -EEXIST (this lane has one),
- * -EINVAL, -EMFILE, -ENODEV, -ENOMEM.
+ * ARENA_GET: give slot @slot of the window to this lane, until the lane ends. No object.
+ * Result: 0, -EBUSY (another lane has the slot), -EEXIST (this lane has a slot), -EINVAL,
+ * -EMFILE, -ENODEV, -ENOMEM.
  */
 struct vgpu_args_arena {
 	__le64 window;
@@ -787,9 +788,9 @@ struct vgpu_args_arena {
 };
 
 /*
- * PROTECT: what there is of mappings in [addr, addr + len), made for reading, can be written
- * to as well. prot: PROT_WRITE, and perhaps PROT_READ. No object. Result: 0, -EACCES,
- * -EINVAL, or what the driver says.
+ * PROTECT: make the mappings in [addr, addr + len) that were made for reading writable as well;
+ * addresses without a mapping are skipped. prot: PROT_WRITE, and perhaps PROT_READ. No object.
+ * Result: 0, -EACCES, -EINVAL, or the error of the driver.
  */
 struct vgpu_args_protect {
 	__le64 addr;
@@ -800,12 +801,12 @@ struct vgpu_args_protect {
 };
 
 /*
- * READ_PAGES: one OUT segment receives len bytes; result: bytes that could be
- * read, a multiple of the page size, or -EFAULT for none.
- * WRITE_PAGES: segment 0 (IN) is an array of struct vgpu_range, segment 1 (IN)
- * their bytes, one after the other; addr and len are 0. A range that cannot be
- * written is passed over; result: bytes of the others, or -EFAULT for none.
- * Both only touch mappings made by MMAP. No object.
+ * READ_PAGES: one OUT segment receives len bytes; result: number of bytes that could be read, a
+ * multiple of the page size, or -EFAULT for none.
+ * WRITE_PAGES: segment 0 (IN) is an array of struct vgpu_range, segment 1 (IN) has their bytes,
+ * one after the other; addr and len are 0. A range that cannot be written is skipped; result:
+ * number of bytes of the others, or -EFAULT for none.
+ * Both access only mappings made by MMAP. No object.
  */
 struct vgpu_args_pages {
 	__le64 addr;
@@ -818,10 +819,10 @@ struct vgpu_args_pages {
 #define VGPU_MASK_BYTES		(VGPU_PAGE_SIZE / 8)
 
 /**
- * struct vgpu_range - where bytes of a WRITE_PAGES or WRITEBACK belong
- * @addr: first byte; MASK: of the page
- * @len: bytes of it that the message has, not 0; MASK: those of the mask, and one for
- *	each bit that is set in it, at least one
+ * struct vgpu_range - place of bytes of a WRITE_PAGES or WRITEBACK
+ * @addr: address of the first byte; MASK: address of the page
+ * @len: number of bytes in the message, not 0; MASK: the bytes of the mask, and one byte for
+ *	each bit that is set in the mask, at least one
  * @flags: VGPU_RANGE_*
  */
 struct vgpu_range {
@@ -831,17 +832,17 @@ struct vgpu_range {
 };
 
 /**
- * struct vgpu_call - guest: do this file operation
+ * struct vgpu_call - guest: run a file operation
  * @hdr: VGPU_MSG_CALL
  * @op: enum vgpu_op
  * @flags: VGPU_CALL_*
- * @object: the object, or 0
- * @f_flags: the guest file's flags now (O_NONBLOCK, O_APPEND)
- * @nr_segs: struct vgpu_seg that follow
- * @nr_fixups: struct vgpu_fixup that follow those
- * @pos: the guest file's position now
- * @control_seq: control messages up to this number must be applied first
- * @args: of @op; the rest is 0
+ * @object: number of the object, or 0
+ * @f_flags: current flags of the guest's file (O_NONBLOCK, O_APPEND)
+ * @nr_segs: number of struct vgpu_seg that follow
+ * @nr_fixups: number of struct vgpu_fixup that follow the segments
+ * @pos: current position of the guest's file
+ * @control_seq: number of the last control message that must be applied before the call
+ * @args: arguments of @op; the rest is 0
  */
 struct vgpu_call {
 	struct vgpu_hdr hdr;
@@ -869,7 +870,7 @@ struct vgpu_call {
 	} args;
 };
 
-/* Which operations the host's file has. */
+/* Operations and properties of the host's file. */
 #define VGPU_FOP_READ		(1U << 0)
 #define VGPU_FOP_WRITE		(1U << 1)
 #define VGPU_FOP_LLSEEK		(1U << 2)
@@ -892,27 +893,26 @@ enum vgpu_object_kind {
 
 #define VGPU_OBJECT_READ	(1U << 0)	/* FMODE_READ */
 #define VGPU_OBJECT_WRITE	(1U << 1)	/* FMODE_WRITE */
-#define VGPU_OBJECT_CLOEXEC	(1U << 2)	/* the fd that comes back has it */
-#define VGPU_OBJECT_SAME_DEVICE	(1U << 3)	/* as the object of the call: a DRM lease */
-/* Of a SYNC_FILE, in the reply to a call with VGPU_CALL_WATCH, one or the other: */
-#define VGPU_OBJECT_WATCHED	(1U << 4)	/* it is not signaled; a POLL_EVENT will tell */
+#define VGPU_OBJECT_CLOEXEC	(1U << 2)	/* the fd becomes O_CLOEXEC */
+#define VGPU_OBJECT_SAME_DEVICE	(1U << 3)	/* same device as the call's object: a DRM lease */
+/* Flags of a SYNC_FILE in the reply to a call with VGPU_CALL_WATCH, at most one of them: */
+#define VGPU_OBJECT_WATCHED	(1U << 4)	/* not signaled; a POLL_EVENT will report it */
 #define VGPU_OBJECT_SIGNALED	(1U << 5)
 
 /**
- * struct vgpu_object_desc - an object that a reply gives to the guest
- * @object: its number, never 0; the same host file has the same number for as
- *	long as the guest holds it, and each appearance in a reply is one
- *	reference that one CLOSE gives back
+ * struct vgpu_object_desc - object that a reply gives to the guest
+ * @object: number of the object, never 0. A host file keeps its number while the guest holds a
+ *	reference. Each appearance in a reply is one reference, which one CLOSE drops
  * @kind: enum vgpu_object_kind
  * @fops: VGPU_FOP_*
  * @flags: VGPU_OBJECT_*
- * @space: opaque number of the address space that its mappings belong to:
- *	mappings with the same space and offset share memory
- * @size: of its inode (dma-buf), else 0
- * @fixup: index of the FD_OUT or FD_RET fixup that it answers; OPEN: 0
- * @f_flags: the file's O_ACCMODE, O_NONBLOCK and so on
- * @reference: number of the reference, 0 for the first one to an object; no two that
- *	the guest has of it at a time have the same
+ * @space: opaque number of the address space of the object's mappings: mappings with the same
+ *	space and offset share memory
+ * @size: size of the inode in bytes (dma-buf), else 0
+ * @fixup: index of the FD_OUT or FD_RET fixup that the object answers; OPEN: 0
+ * @f_flags: flags of the host's file: O_ACCMODE, O_NONBLOCK and so on
+ * @reference: number of the reference, 0 for the first one of an object; different from that of
+ *	each other reference that the guest holds of the object
  * @reserved: 0
  */
 struct vgpu_object_desc {
@@ -934,13 +934,13 @@ struct vgpu_object_desc {
 #define VGPU_MAP_MAYWRITE	(1U << 3)
 #define VGPU_MAP_SHARED		(1U << 4)	/* VM_SHARED */
 #define VGPU_MAP_IO		(1U << 5)	/* VM_IO */
-#define VGPU_MAP_PFNMAP		(1U << 6)	/* VM_PFNMAP: nobody else can have its pages */
+#define VGPU_MAP_PFNMAP		(1U << 6)	/* VM_PFNMAP: pages cannot be pinned */
 #define VGPU_MAP_DONTCOPY	(1U << 7)
 #define VGPU_MAP_DONTEXPAND	(1U << 8)
 #define VGPU_MAP_DONTDUMP	(1U << 9)
-#define VGPU_MAP_WINDOW		(1U << 10)	/* bound at the place in the window */
-#define VGPU_MAP_ACCESS		(1U << 11)	/* the driver lets debuggers read and write it */
-/* The host does not know whether ACCESS; a READ_PAGES with VGPU_CALL_DEBUG finds out. */
+#define VGPU_MAP_WINDOW		(1U << 10)	/* bound at the given place in the window */
+#define VGPU_MAP_ACCESS		(1U << 11)	/* ->access: debuggers may read and write it */
+/* ACCESS is unknown to the host; a READ_PAGES with VGPU_CALL_DEBUG finds out. */
 #define VGPU_MAP_ASK		(1U << 12)
 
 #define VGPU_CACHE_WB		0
@@ -956,10 +956,11 @@ struct vgpu_out_mmap {
 };
 
 /*
- * Where the object is armed for everything and was asked, what POLL would give; else 0.
- * With VGPU_CALL_CLOCKS nanoseconds, signed, by which the host's CLOCK_REALTIME and
- * CLOCK_MONOTONIC_RAW are ahead of its CLOCK_MONOTONIC, and its time-stamp counter at clock_in,
- * 0 if it has none; else 0.
+ * Outputs of IOCTL. revents and flags: result of POLL if the object is armed for all events and
+ * the host has called the driver's poll; else 0. With VGPU_CALL_CLOCKS, realtime and raw:
+ * signed nanoseconds by which the host's CLOCK_REALTIME and CLOCK_MONOTONIC_RAW are ahead of
+ * its CLOCK_MONOTONIC; tsc: time-stamp counter of the host at clock_in, 0 if there is none;
+ * else 0.
  */
 struct vgpu_out_ioctl {
 	__le32 revents;
@@ -976,49 +977,50 @@ struct vgpu_out_poll {
 };
 
 struct vgpu_out_bind {
-	__le32 cache;			/* VGPU_CACHE_*, as seen in the window; on success */
+	__le32 cache;			/* VGPU_CACHE_* in the window; 0 with an error */
 	__le32 reserved;
 	__le64 reserved2[3];
 };
 
 struct vgpu_out_arena {
-	__le64 id;			/* of this slot of this lane alone, never 0; on success */
+	__le64 id;			/* unique id of the slot's use; 0 with an error */
 	__le64 reserved[3];
 };
 
-/* The error is the host's (a limit, a policy), not the driver's. */
+/* The error comes from the host (a limit, a policy), not from the driver. */
 #define VGPU_REPLY_REFUSED	(1U << 0)
 /*
- * An fd that no fixup explains was closed; the error is EOPNOTSUPP unless
- * another one came after it. Bytes would have its number, so there are none: it is
- * REFUSED, too, where there could be.
+ * The driver made an fd that no fixup describes, and the host has closed it; the error is
+ * EOPNOTSUPP unless another one came after it. The outputs could contain the number of that fd,
+ * so the reply has no bytes: where it could have some, it is REFUSED as well.
  */
 #define VGPU_REPLY_STRAY_FD	(1U << 1)
 /*
- * The answer to an upcall did not come in time: the operation failed, and this is
- * the last message of the lane, which the guest closes. The host only waits for
- * that: it answers nothing that comes by the lane any more.
+ * The answer to an upcall did not come in time: the operation failed, and this is the last
+ * message of the lane. The host waits for the guest to close the lane, and answers nothing
+ * more.
  */
 #define VGPU_REPLY_LAST		(1U << 2)
 
 /**
- * struct vgpu_reply - host: what the file operation gave
+ * struct vgpu_reply - host: result of the file operation
  * @hdr: VGPU_MSG_REPLY
- * @result: what the operation returned, negative errno included
- *	(-ERESTARTSYS and its kin too: the guest translates them)
- * @pos: the file's position afterwards
+ * @result: result of the operation, including negative errnos (-ERESTARTSYS and its kin as
+ *	well: the guest translates them)
+ * @pos: position of the file afterwards
  * @flags: VGPU_REPLY_*
- * @nr_objects: struct vgpu_object_desc that follow
+ * @nr_objects: number of struct vgpu_object_desc that follow
  * @reserved: 0
- * @clock_in: the host's CLOCK_MONOTONIC, in nanoseconds, when it had received the CALL's
- *	header
- * @clock_out: likewise when it was about to send this; not before @clock_in
- * @out: of the call's operation; the rest is 0
+ * @clock_in: CLOCK_MONOTONIC of the host in nanoseconds when it had received the header of the
+ *	CALL
+ * @clock_out: CLOCK_MONOTONIC of the host in nanoseconds before it sent the reply; not before
+ *	@clock_in
+ * @out: outputs of the call's operation; the rest is 0
  *
- * Then the bytes of OUT segments, whole, also when the operation failed; of
- * READ, FDINFO and READ_PAGES only as many as @result says. A reply that is REFUSED
- * carries no objects and no bytes. A reply with objects is answered by an ACK;
- * if the lane ends without it, the host takes the objects back.
+ * The bytes of OUT segments follow, whole, also when the operation failed; READ, FDINFO and
+ * READ_PAGES have only as many as @result says. A reply that is REFUSED carries no objects and
+ * no bytes. The guest answers a reply with objects by an ACK; if the lane ends without it, the
+ * host takes the objects back.
  */
 struct vgpu_reply {
 	struct vgpu_hdr hdr;
@@ -1039,9 +1041,9 @@ struct vgpu_reply {
 	} out;
 };
 
-/* VGPU_MSG_LANE_READY, ACK, CANCEL, PING and PONG are a header alone. */
+/* Messages without a body: VGPU_MSG_LANE_READY, ACK, CANCEL, PING and PONG. */
 
-/* VGPU_MSG_FETCH: give me the page at @addr of the calling process. */
+/* VGPU_MSG_FETCH: request for pages of the calling process, from @addr on. */
 struct vgpu_fetch {
 	struct vgpu_hdr hdr;
 	__le64 addr;			/* page aligned */
