@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Closing files: the driver may take long, so a thread of its own does it, one after the other. */
+/* Closing files: a driver's ->release may take long, so one thread closes all files in order. */
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ void closer_close(int fd, void (*done)(void *arg), void *arg)
 {
 	struct closing *closing = malloc(sizeof(*closing));
 
-	/* Nothing can be done without memory, nor the file be closed here. */
+	/* Without memory the file cannot be queued, and this thread must not close it. */
 	if (!closing)
 		abort();
 	*closing = (struct closing) { .fd = fd, .done = done, .arg = arg };

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that closes files, in engines and keepers: the last close of a device may wait for its
- * driver.
+ * The closer: a thread of engines and keepers that closes files, as the last close of a device
+ * may sleep in the driver.
  */
 #ifndef ENGINE_CLOSER_H
 #define ENGINE_CLOSER_H
 
 /**
- * closer_init - start the thread
+ * closer_init - start the closer
  *
- * To be called after loop_init(). Return: 0, or a negative errno.
+ * Must be called after loop_init().
+ *
+ * Return: 0, or a negative errno.
  */
 int closer_init(void);
 
 /**
- * closer_close - have a file closed, after those of the calls before
+ * closer_close - let the closer close a file, after the files of earlier calls
  * @fd: the file
- * @done: called by the loop when it is closed; NULL: nobody wants to know
- * @arg: the argument of @done
+ * @done: function that the loop calls when the file is closed, or NULL
+ * @arg: argument of @done
  */
 void closer_close(int fd, void (*done)(void *arg), void *arg);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The control connection: what the guest closes and unmaps, and what it is told. Messages of
- * the guest are numbered, and calls name the number up to which they must be applied.
+ * The control connection: the guest closes and unmaps by it, and is told of events. The guest
+ * numbers its messages, and a call names the number up to which messages must be applied first.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -13,22 +13,22 @@
 
 #include "engine.h"
 
-/* Guests that don't read their control connection for so long lose it. */
+/* Time in milliseconds after which a guest that does not read loses its control connection. */
 #define SEND_TIMEOUT_MS	5000
-/* Messages that wait for a guest that does not read. */
+/* Size in bytes of the buffer of messages that the guest has not read. */
 #define QUEUE_MAX	(256U << 10)
-/* Those that may wait longer: as many as vgpud could have said at once. */
+/* Largest size in bytes of all waiting struct later: as much as vgpud can send at once. */
 #define LATER_MAX	(16U << 20)
-/* Messages that are taken before others than the guest get their turn. */
+/* Number of messages that are handled before the loop looks at other connections. */
 #define MSGS_A_TURN	64
-/* A message once begun is there within this time. */
+/* Time in milliseconds in which a message must arrive completely, once it has begun. */
 #define MSG_TIMEOUT_MS	10000
 
 static uint64_t control_seq, ping_seq;
 static uint8_t out[QUEUE_MAX];
 static size_t out_len;
 
-/* Messages that wait until the guest has room for them. */
+/* A message that waits until the guest has room for it. */
 struct later {
 	STAILQ_ENTRY(later) node;
 	size_t len;
@@ -54,7 +54,7 @@ static struct timer sending = { .expired = control_stuck };
 static struct timer pinging = { .expired = control_silent };
 static struct timer receiving = { .expired = control_torn };
 
-/* --- to the guest ------------------------------------------------------------- */
+/* --- messages to the guest ---------------------------------------------------- */
 
 static void control_stuck(struct timer *timer)
 {
@@ -68,7 +68,7 @@ static void control_torn(struct timer *timer)
 	engine_end("a message of the guest is not whole");
 }
 
-/* Half of the room stays for what cannot wait. */
+/* Move waiting messages to the buffer. Half of the buffer is kept for messages that cannot wait. */
 static void later_take(void)
 {
 	struct later *later;
@@ -143,7 +143,10 @@ static void send_header(uint16_t type, uint64_t seq)
 	control_send(&msg, sizeof(msg));
 }
 
-/* The guest was silent for half the time that it has. */
+/*
+ * Send a PING when the guest was silent for half of ping_timeout_ms. End the engine when the
+ * guest stays silent for two halves more.
+ */
 static void control_silent(struct timer *timer)
 {
 	if (!silence)
@@ -153,7 +156,7 @@ static void control_silent(struct timer *timer)
 	timer_set(timer, start.ping_timeout_ms / 2 ? start.ping_timeout_ms / 2 : 1);
 }
 
-/* --- from the guest ------------------------------------------------------------ */
+/* --- messages from the guest --------------------------------------------------- */
 
 bool control_is_applied(uint64_t seq)
 {
@@ -175,7 +178,7 @@ static void control_take(void)
 
 	switch (le16_to_cpu(in.hdr.type)) {
 	case VGPU_MSG_CLOSE:
-		/* Numbers that mean nothing are no error: see the protocol. */
+		/* Unknown numbers are no error: see the protocol. */
 		if (object_release(le32_to_cpu(close->object), le32_to_cpu(close->reference), seq,
 				   NULL, 0))
 			count(&shared->counters.refused);
@@ -215,7 +218,10 @@ static bool control_type_ok(uint16_t type, uint64_t seq)
 		send_header(VGPU_MSG_PONG, seq);
 		return true;
 	case VGPU_MSG_PONG:
-		/* Any message shows that the guest lives; this one must have been asked for. */
+		/*
+		 * Accept a PONG only if a PING asked for it; any message proves that the guest
+		 * lives.
+		 */
 		return seq <= ping_seq;
 	default:
 		return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine of one guest: its control connection, the exports that it may use, the files
- * that it has open, and its processes' shadows. One thread does all of it, with a loop; two
- * others wait for drivers: one closes files, one polls them.
+ * The engine of one guest: it has the guest's control connection, the exports that the guest may
+ * use, the files that the guest has open, and the shadows of the guest's processes. One thread
+ * does nearly all of this in an event loop (the loop, below). Two more threads may sleep in
+ * drivers: the closer closes files, and the poller polls them.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -31,9 +32,9 @@ static inline void count(__u64 *counter)
 
 /* --- main.c ------------------------------------------------------------------- */
 
-/* Everything of the guest ends with this process. */
+/* End the engine, and with it everything that the guest has here. @why is logged for debugging. */
 void engine_end(const char *why) __attribute__((noreturn));
-/* Tells vgpud of a session: ENGINE_CLOSED or ENGINE_REAP. */
+/* Tell vgpud of a session. @type: ENGINE_CLOSED or ENGINE_REAP. */
 void agent_say(uint32_t type, uint64_t session);
 
 /* --- control.c ---------------------------------------------------------------- */
@@ -41,31 +42,35 @@ void agent_say(uint32_t type, uint64_t session);
 int control_init(void);
 void control_send(const void *msg, size_t len);
 /*
- * In the order of these, but after what is sent by the other one: a guest that reads slowly need
- * not have room for all at once.
+ * Send a message after all messages of control_send(), and in the order of these calls. If the
+ * guest reads slowly, the message waits in memory.
  */
 void control_send_later(const void *msg, size_t len);
-/* Some control message may be applied now that was not. */
+/* Continue whatever waits for control messages to be applied; called when one may have been. */
 void control_applied(void);
-/* Control messages up to this one are applied, closes included. */
+/*
+ * Return: true if all control messages up to @seq are applied, the closes that they ask for
+ * included.
+ */
 bool control_is_applied(uint64_t seq);
-/* The guest reads slowly: nothing is to be begun of which it has to be told. */
+/* Return: true if the guest reads slowly. Nothing is begun then that the guest must be told of. */
 bool control_is_behind(void);
 
 /* --- grant.c ------------------------------------------------------------------ */
 
 /**
- * struct grant - what the guest may do with an export
- * @id: the guest's number of it
- * @export: vgpud's
- * @revoked: it may open it no more
- * @users: objects, and one until it is revoked
- * @device: of struct vgpu_export_add
- * @rdev: of the node
- * @driver: of struct vgpu_export_add
- * @no_demand: see VGPU_HOST_EXPORT_NO_DEMAND
- * @limits: those of struct object that what comes from it has
- * @policy: ioctls are @ioctls
+ * struct grant - the right of the guest to use an export
+ * @id: number by which the guest names the export
+ * @export: vgpud's number of the export
+ * @revoked: true if the guest may no longer open the export
+ * @users: number of objects with this grant, plus one until the grant is revoked
+ * @device: number from struct vgpu_export_add, the same for all nodes of one device
+ * @rdev: device number of the export's node
+ * @driver: name of the driver, from struct vgpu_export_add
+ * @no_demand: true if VGPU_HOST_EXPORT_NO_DEMAND is set
+ * @limits: @limits of each struct object that comes from the export
+ * @policy: policy of the export, whose list of ioctls is @ioctls
+ * @ioctls: list of ioctls of @policy
  */
 struct grant {
 	LIST_ENTRY(grant) node;
@@ -86,16 +91,19 @@ void grant_add(const struct engine_grant *msg, size_t len);
 void grant_revoke(uint32_t export);
 void grant_change(const struct engine_change *msg);
 void grant_file(const struct engine_file *msg, size_t len);
-/* One that is not revoked, or NULL. */
+/* Return: the grant with this number, or NULL if there is none or the grant is revoked. */
 struct grant *grant_find(uint32_t id);
 void grant_put(struct grant *grant);
-/* The guest may use, or was able to use, files of NVIDIA's driver. */
+/* Return: true if the guest may use, or was once able to use, files of NVIDIA's driver. */
 bool grants_had_nvidia(void);
-/* Tell a shadow the policy of a grant. Return: its bytes. */
+/* Fill in the policy of a grant for a shadow. Return: length of the policy in bytes. */
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy);
-/* The same of what came from exports and is no device of theirs: their lists are for it as well. */
+/*
+ * Fill in the policy of a file that is no device, but that calls on devices have made: it has the
+ * lists of ioctls of all exports in @limits. Return: length of the policy in bytes.
+ */
 size_t limits_describe(uint64_t limits, struct eshadow_policy *policy);
-/* One of the exports says that drivers do not wait for the guest's memory. */
+/* Return: true if drivers of one of these exports do not wait for the guest's memory. */
 bool limits_no_demand(uint64_t limits);
 
 /* --- object.c ----------------------------------------------------------------- */
@@ -104,18 +112,20 @@ struct shadow;
 struct nvidia_memory;
 
 /**
- * struct polled - what is known of an object's readiness
- * @listed: the thread looks at it
- * @level: its poll only looks, and takes nothing away; what it is says so
- * @edged: the edges' epoll has it; the loop's alone
- * @edges: events that it is ready for, of whose next wakeup the guest is to hear; likewise
- * @async: its wakeups come as signals; the loop's alone
- * @events: that the guest is to hear of
- * @cached: what the thread has seen, and the guest has not asked for since
- * @number: of the last POLL call
- * @quieted: what the guest was to hear of before poller_quiet_begin(); the loop's alone
+ * struct polled - readiness of an object
+ * @listed: true if the poller polls the object
+ * @level: true if the driver's poll operation only reports the state and consumes nothing
+ * @async: true if the driver signals each wakeup (SIGIO); used by the loop alone
+ * @edged: true if the object is in the epoll instance for edges; used by the loop alone
+ * @edges: events that the object is ready for, and whose next wakeup the guest is to be notified
+ *	of; used by the loop alone
+ * @events: events that the guest is to be notified of
+ * @cached: events that the poller has seen, and that no POLL call has asked for since
+ * @number: number of the last POLL call
+ * @quieted: events that the guest was to be notified of before poller_quiet_begin(); used by the
+ *	loop alone
  *
- * Under the poller's lock.
+ * The other fields are protected by the poller's lock.
  */
 struct polled {
 	bool listed;
@@ -131,30 +141,31 @@ struct polled {
 
 /**
  * struct object - a file that the guest has
- * @id: its number; 0: closed, and not gone yet
- * @fd: the file
- * @references: numbers of those that the guest has
- * @nr_references: how many; 0: it is closed
- * @last_reference: number of the last one that it got
+ * @id: number of the object; kept while the object is being closed
+ * @fd: the file; -1: closer.c closes it
+ * @references: numbers of the guest's references
+ * @nr_references: number of entries of @references; 0: the guest has closed the object
+ * @last_reference: number of the last reference that the guest got
  * @kind: VGPU_OBJECT_*
  * @flags: VGPU_OBJECT_*
- * @space: number of the address space of its mappings
- * @grant: of its export, or NULL: it is no device
- * @limits: a bit for each list of ioctls, with demand or without, of the exports that it came from;
- *	grant.c knows which. Exports without either limit have no bit
- * @dropping: shadows that are to close it
- * @dev: of its inode, and the inode's number
- * @ino: see @dev
- * @rdev: of a device
- * @memory: memory of NVIDIA's driver that a mapping of it shows; NULL: it is not known
- * @keeps: the driver may keep memory of the guest until it has released this very file
- * @no_demand: its driver does not wait for the guest's memory
- * @lent: a hypervisor has mapped, or may have mapped, this very file
- * @known: what its driver may know processes by; NULL: it knows none
- * @close_seq: of the control message that closed it; 0: a call has
- * @closer: shadow that waits for the end of that; NULL: none, or it has gone
- * @lane: of it
- * @poll: its readiness
+ * @space: number of the address space that mappings of the object show
+ * @dev: device number of the file system of the file's inode
+ * @ino: number of the file's inode
+ * @rdev: device number of a device
+ * @memory: memory of NVIDIA's driver that a mapping of the object shows; NULL: unknown
+ * @keeps: true if the driver may keep memory of the guest until this very file is released
+ * @no_demand: true if the driver does not wait for the guest's memory
+ * @lent: true if a hypervisor has mapped, or may have mapped, this very file
+ * @known: entry of the file in tgid.c, as the driver may know processes by the file; NULL: no
+ *	process has got the file
+ * @grant: grant of the export; NULL: the object is no device
+ * @limits: bit mask of the sets of limits (lists of ioctls, and demand or none) of the exports
+ *	that the object came from; grant.c has the sets. An export without limits has no bit
+ * @dropping: number of shadows that have still to close the file
+ * @close_seq: number of the control message that closed the object; 0: a call closed it
+ * @closer: shadow whose call waits for the end of the close; NULL: none does, or it has ended
+ * @lane: index of the lane of @closer that waits
+ * @poll: readiness of the object
  */
 struct object {
 	LIST_ENTRY(object) node;
@@ -185,35 +196,43 @@ struct object {
 	struct polled poll;
 };
 
-/* Takes over @fd. Return: the object, with one more reference of the guest; or an errno. */
+/*
+ * Make an object of a file, or find the object that it is already, and give the guest one more
+ * reference. @fd becomes the engine's in any case. Return: 0 and the object in @taken, or a
+ * negative errno.
+ */
 int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 		struct object **taken);
 struct object *object_find(uint32_t id);
-/* The object whose file @fd is; NULL: none. @st is what fstat() says of @fd. */
+/* Return: the object whose file is @fd, or NULL. @st: result of fstat() of @fd. */
 struct object *object_of_file(int fd, const struct stat *st);
 struct object *object_by_fd(int fd);
-/* Return: 0, or what @fn has returned for the first object for which it was not 0. */
+/* Call @fn for each object until @fn returns nonzero. Return: that value, or 0. */
 int objects_each(int (*fn)(struct object *object));
-/* Polls files of that device no more until the guest does: see poller_quiet_begin(). */
+/* Stop polling the files of a device until the guest polls them again; see poller_quiet_begin(). */
 void objects_quiet(dev_t rdev);
-/* Whether the object is a file of V4L2, other than the media controller. */
+/* Return: true if the object is a file of V4L2; the media controller is none. */
 bool object_is_video(const struct object *object);
-/* Tells of the object, and of the reference that was taken last. */
+/* Describe the object, and the reference that the guest got last. */
 void object_describe(const struct object *object, struct vgpu_object_desc *desc);
 /*
- * The guest gives a reference back, with control message @seq or by a call of @shadow's @lane,
- * which is answered: 1: it was the last. Return: 0, or -EBADF.
+ * Drop a reference of the guest. Either control message @seq has asked for that, or a call of
+ * @shadow's @lane, which is answered once the drop is complete: 1 if the reference was the last,
+ * else 0. Return: 0, or -EBADF, with which nothing is answered.
  */
 int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow *shadow,
 		   uint32_t lane);
-/* A shadow that was asked to close it has it open no more. Return: one was. */
+/*
+ * Note that a shadow has closed an object that it was asked to close. Return: true if it was
+ * asked.
+ */
 bool object_dropped(uint32_t id);
-/* The guest has as many objects as it may have. */
+/* Return: true if the guest has as many objects as it may have. */
 bool objects_full(void);
-/* The file has that name in /proc. */
+/* Return: true if /proc shows the file by this name. */
 bool file_is_named(int fd, const char *name);
 void objects_shadow_gone(struct shadow *shadow);
-/* A control message up to @seq has closed one that is not closed yet. */
+/* Return: true if an object is still open that a control message up to @seq has closed. */
 bool objects_closing(uint64_t seq);
 
 /* closer.c, a thread that closes files: see closer.h. */
@@ -222,13 +241,17 @@ bool objects_closing(uint64_t seq);
 
 int poller_init(void);
 void poller_begin(struct object *object);
-/* A POLL call: what it is ready for; from now on the guest is told of the rest. */
+/*
+ * Answer a POLL call, and arm notifications of the events that are not ready yet. Return: the
+ * events that the object is ready for.
+ */
 uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint32_t number);
-/* Before it is closed. */
+/* Stop polling an object, before its file is closed. */
 void poller_forget(struct object *object);
 /*
- * The driver is not asked again before the guest's next POLL call, from poller_settle() on. Who
- * waits there makes one, from poller_quiet_end() on.
+ * Stop asking the object's driver until the guest's next POLL call: begin for each object, then
+ * settle once, after which the poller asks none of them, then end for each object. The end wakes
+ * those who wait in the guest, and they make that POLL call.
  */
 void poller_quiet_begin(struct object *object);
 void poller_settle(void);
@@ -240,113 +263,124 @@ int event_add(uint32_t object, uint32_t number, int fd);
 void event_cancel(uint32_t object, uint32_t number);
 void events_object_gone(uint32_t object);
 
-/* lend.c, files that others may map: see lend.h. */
+/* lend.c, files that a hypervisor may map: see lend.h. */
 
 /* --- window.c: mappings in the guest's window -------------------------------------- */
 
 /**
- * window_keeper - vgpud has connected the engine to the keeper of the guest's window
- * @fd: the engine's end of the connection, which becomes window.c's; -1: it got lost
+ * window_keeper - use the keeper of the guest's window, to which vgpud has connected the engine
+ * @fd: the engine's end of the connection, which becomes window.c's; -1: the connection was lost
  */
 void window_keeper(int fd);
 
 /**
- * window_bind - have a mapping seen in the window
- * @shadow: the shadow that has the mapping, and waits for the answer
- * @msg: its request: the lane that waits, and the object that is mapped
- * @bind: the part of the mapping, and its place in the window
+ * window_bind - show a part of a mapping in the window
+ * @shadow: shadow that has the mapping, and waits for the answer
+ * @msg: request of the shadow: the lane that waits, and the object that is mapped
+ * @bind: part of the mapping, and its place in the window
  */
 void window_bind(struct shadow *shadow, const struct eshadow_msg *msg,
 		 const struct eshadow_bind *bind);
 
 /**
- * window_unbind - the guest gives a range of the window back
- * @part: its message. It is answered when nothing is seen in the range any more
+ * window_unbind - take a range of the window back from the guest
+ * @part: message of the guest, which is answered when nothing in the range is visible any more
  */
 void window_unbind(const struct vgpu_window_part *part);
 
 /**
- * window_shadow_gone - a shadow has ended, and what it had mapped is to be seen no more
- * @shadow: the shadow, which gets no answers any more
+ * window_shadow_gone - hide all that a shadow had mapped
+ * @shadow: shadow that has ended, and gets no answers any more
  */
 void window_shadow_gone(struct shadow *shadow);
-/* The guest has closed the object. What is shown of it is on its way out. */
+/* Note that the guest has closed the object. Its bindings stay until they are hidden. */
 void window_object_closed(uint32_t id);
-/* The number of the last binding so far. */
+/* Return: the number of the last binding so far. */
 uint64_t window_now(void);
 /*
- * Whether memory that was given to NVIDIA's driver after window_now() was @since may be the
- * engine's, too: a duplicate was made after that, of what closed objects had mapped, and the
- * driver has not been told to free it.
+ * Find out whether the engine may own duplicates of memory that NVIDIA's driver was given after
+ * window_now() was @since. Return: true if the engine has made, after that, a duplicate of what
+ * closed objects had mapped, and has not told the driver to free the duplicate.
  */
 bool window_owns_since(uint64_t since);
 
-/* --- master.c: DRM masters by the rights of a guest's program ---------------------- */
+/* --- master.c: DRM masters by CAP_SYS_ADMIN of a guest's program ------------------ */
 
 /**
- * master_come - vgpud has started the program that makes masters of an export's files
+ * master_come - use the process that makes files of an export DRM masters, which vgpud has
+ * started
  * @export: vgpud's number of the export
- * @fd: the connection to the program, which becomes master.c's; -1: it got lost
+ * @fd: connection to the process, which becomes master.c's; -1: the connection was lost
  */
 void master_come(uint32_t export, int fd);
-/* The guest may not use the export any more. */
+/* Let the process of an export end, as the guest may no longer use the export. */
 void master_leave(uint32_t export);
 
 /**
- * master_ask - a lane wants what only CAP_SYS_ADMIN may
- * @shadow: whose lane waits for the answer
- * @msg: its request: the object, and the ioctl
+ * master_ask - have an ioctl made that needs CAP_SYS_ADMIN
+ * @shadow: shadow whose lane waits for the answer
+ * @msg: request of the lane: the object, and the ioctl
  */
 void master_ask(struct shadow *shadow, const struct eshadow_msg *msg);
-/* The shadow has ended and gets no answers any more. */
+/* Forget the requests of a shadow that has ended and gets no answers any more. */
 void master_shadow_gone(struct shadow *shadow);
 
 /* --- kept.c: memory of the guest that devices keep ------------------------------ */
 
 /**
- * kept_add - a driver may be given memory of the guest to keep
- * @id: number of the object whose driver it is
+ * kept_add - account for memory of the guest that a driver is about to be given to keep
+ * @id: number of the object that the driver belongs to
  * @number: the guest's number of the memory
- * @bytes: how much it is
+ * @bytes: length of the memory in bytes
  *
- * Return: 0, -EBADF: there is no such object, -EOPNOTSUPP: nobody would know when the driver has
- * released the object's file, -ENOMEM: it would be more than the guest may have kept, or
- * -EINVAL.
+ * Return: 0; -EBADF: there is no such object; -EOPNOTSUPP: a hypervisor may have mapped the
+ * object's file, so the engine would not know when the driver has released it; -ENOMEM: more than
+ * the guest may have kept; -EINVAL: no bytes, or another length than before.
  */
 int kept_add(uint32_t id, uint64_t number, uint64_t bytes);
-/* By control message @seq the guest wants to hear when nothing uses it any more. */
+/*
+ * Note that the guest wants to be notified, by the answer to control message @seq, when nothing
+ * uses the memory any more.
+ */
 void kept_release(uint64_t number, uint64_t seq);
-/* Something has ended that RELEASE messages wait for: they are answered if it was the last. */
+/*
+ * Answer each RELEASE message that waits for nothing any more; called when something has ended
+ * that RELEASE messages may wait for.
+ */
 void kept_look(void);
-/* The guest's memory at @addr is in a file, from @offset on; takes over @fd. */
+/* Note that the guest's memory at @addr is in a file, from @offset on. @fd becomes kept.c's. */
 void ram_add(uint64_t addr, uint64_t len, uint64_t offset, int fd);
 void ram_remove(uint64_t addr, uint64_t len);
-/* Nobody tells of it any more. */
+/* Forget all memory of the guest, as its keeper has ended and will not tell of changes. */
 void ram_forget(void);
-/* Tells a new shadow. */
+/* Tell a new shadow where the guest's memory is. */
 void ram_tell(struct shadow *shadow);
 
 /* --- session.c: shadows and their requests ------------------------------------- */
 
 /**
  * struct shadow - the shadow of a guest process
- * @number: of its session, as the guest chose it
- * @tgid: number of its process
- * @source: the connection to it
- * @close_timer: when it is ended, if it has not ended by itself
- * @drop_timer: likewise, if it does not close what it was asked to
- * @hold_timer: when it is heard again
- * @closing: the guest has closed the session: it ends when its lanes have, or then
- * @ended: vgpud is to end it
- * @unread: files that it was sent since it was seen to have read all
- * @nr_drops: objects that it was asked to close, and has not yet
- * @files: numbers of the objects that it has open
- * @nr_files: entries of it
- * @givens: references that its calls gave, and of which the guest has yet to say that it has them
- * @nr_givens: how many
- * @mapped_bytes: its part of what struct engine_shared has of these, as far as it has said
- * @nr_lanes: likewise
- * @nr_mappings: likewise
+ * @number: number of the session, as the guest chose it
+ * @tgid: number of the shadow's process
+ * @source: connection to the shadow
+ * @close_timer: deadline after which a closed session's shadow is ended, if it has not ended
+ *	itself
+ * @drop_timer: deadline after which the shadow is ended, if it has not closed a file as asked
+ * @hold_timer: time at which requests of the shadow are read again
+ * @closing: true if the guest has closed the session: the shadow ends with its last lane, or when
+ *	@close_timer expires
+ * @ended: true if vgpud was asked to end the shadow
+ * @unread: number of files sent to the shadow since it had last read everything
+ * @nr_drops: number of objects that the shadow was asked to close and has not closed yet
+ * @files: numbers of the objects that the shadow has open
+ * @nr_files: number of entries of @files
+ * @givens: list of references that calls of the shadow gave the guest, and whose receipt the
+ *	guest has not acknowledged yet
+ * @nr_givens: number of entries of @givens
+ * @mapped_bytes: the shadow's part of @mapped_bytes of struct engine_shared, as reported by the
+ *	shadow
+ * @nr_lanes: the shadow's part of @nr_lanes there
+ * @nr_mappings: the shadow's part of @nr_mappings there
  */
 struct shadow {
 	LIST_ENTRY(shadow) node;
@@ -375,17 +409,23 @@ extern struct shadow_list shadows;
 void session_add(uint64_t number, int fd);
 void session_unmap(uint64_t number, uint64_t addr, uint64_t len);
 void session_close(uint64_t number);
-/* The guest has given it back, or is not to get it: no shadow has given it any more. */
+/*
+ * Forget that a shadow has given the guest a reference, as the guest has dropped the reference,
+ * or is not to get it.
+ */
 void session_reference_gone(uint32_t object, uint32_t reference);
-/* Asks it to close the object. Return: it has it. */
+/* Ask a shadow to close an object. Return: true if the shadow has the object open. */
 bool shadow_drop(struct shadow *shadow, uint32_t object);
-/* It closes the object by itself. Return: it had it. */
+/*
+ * Forget that a shadow has an object open, as the shadow closes the object by itself. Return:
+ * true if it had.
+ */
 bool shadow_forget(struct shadow *shadow, uint32_t object);
-/* The guest has memory at this place; @fd -1: not any more. */
+/* Tell a shadow that the guest has memory at @addr; @fd -1: that the memory is gone. */
 void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd);
 void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void *extra, size_t len,
 		   int fd);
-/* Lanes that wait for control messages to be applied. */
+/* Answer the lanes whose control messages have been applied. */
 void session_synced(void);
 
 #endif /* ENGINE_ENGINE_H */

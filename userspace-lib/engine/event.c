@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events: eventfds of this machine that stand for those of a guest, which a driver is to
- * signal. The guest is told of the first signal; an event is over then, or with the object on
- * which it was asked for.
+ * Events: eventfds of the host that stand for eventfds of the guest, and that a driver is to
+ * signal. The guest is told of the first signal. An event ends with this signal, or with the
+ * object that it was requested on.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void event_ready(struct source *source, uint32_t revents)
 
 	(void)revents;
 	event_free(event);
-	/* There may be as many at once as there are objects. */
+	/* Send later: as many events as objects may be signaled at once. */
 	control_send_later(&msg, sizeof(msg));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Grants: which exports the guest may use, and how. */
+/* Grants: the guest's rights to use exports. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +12,22 @@ static LIST_HEAD(, grant) grants = LIST_HEAD_INITIALIZER(grants);
 static uint32_t last_id;
 static bool had_nvidia;
 
-/* --- limits of what comes from exports ------------------------------------------------------- */
+/* --- limits of files that come from exports -------------------------------------------------- */
 
-/* No command has this key: nothing is let through by a list of it alone. */
+/* Key that no command has. A list of this key alone lets no ioctl through. */
 #define KEY_OF_NOTHING	UINT32_MAX
-/* The last bit stands for all sets for which there is no other one: it lets nothing through. */
+/*
+ * Number of sets. The bit after the last set stands for all further sets, and lets no ioctl
+ * through.
+ */
 #define SETS_MAX	63
 
 /**
- * struct limits - what holds for all that comes from an export
- * @no_demand: drivers do not wait for the guest's memory
- * @deny: @ioctls are not let through; else nothing but them is
- * @nr_ioctls: entries of @ioctls; 0: all are let through
- * @ioctls: keys of commands, rising, each once
+ * struct limits - limits of all files that come from an export
+ * @no_demand: true if drivers do not wait for the guest's memory
+ * @deny: true if @ioctls are denied; false if only @ioctls are allowed
+ * @nr_ioctls: number of entries of @ioctls; 0: all ioctls are allowed
+ * @ioctls: array of keys of commands, in rising order, without duplicates
  */
 struct limits {
 	bool no_demand;
@@ -33,7 +36,7 @@ struct limits {
 	uint32_t *ioctls;
 };
 
-/* Objects have them when their export is long gone, so none is ever freed. */
+/* Sets of limits. They are never freed, as objects may outlive the export. */
 static struct limits sets[SETS_MAX];
 static unsigned int nr_sets;
 
@@ -61,7 +64,7 @@ static uint64_t limits_of(const struct engine_grant *msg)
 	limits.ioctls = calloc(msg->nr_ioctls + 1, sizeof(*limits.ioctls));
 	if (!limits.ioctls)
 		engine_end("out of memory");
-	/* Commands of different sizes have one key. */
+	/* Skip duplicates: commands that differ in size only have the same key. */
 	for (i = 0; i < msg->nr_ioctls; i++)
 		if (!i || msg->ioctls[i] != msg->ioctls[i - 1])
 			limits.ioctls[limits.nr_ioctls++] = msg->ioctls[i];
@@ -91,7 +94,7 @@ static void policy_let_nothing(struct eshadow_policy *policy)
 	policy->ioctls[0] = KEY_OF_NOTHING;
 }
 
-/* A command passes the merged list if it passes both. */
+/* Merge the limits into the policy. A command passes the merged list if it passes both lists. */
 static void policy_merge(struct eshadow_policy *policy, const struct limits *limits)
 {
 	static uint32_t merged[2 * VGPU_POLICY_IOCTLS_MAX];
@@ -109,7 +112,7 @@ static void policy_merge(struct eshadow_policy *policy, const struct limits *lim
 		i += first;
 		j += second;
 	}
-	/* A list of nothing would let all through, and for one so long there is no room. */
+	/* An empty list would let every ioctl through, and a list above the maximum has no room. */
 	if (!nr || nr > VGPU_POLICY_IOCTLS_MAX) {
 		policy_let_nothing(policy);
 		return;
@@ -124,7 +127,7 @@ size_t limits_describe(uint64_t limits, struct eshadow_policy *policy)
 	unsigned int i;
 
 	memset(policy, 0, sizeof(*policy));
-	/* The driver's own numbers mean nothing on a derived file (vgpu_policy_derived()). */
+	/* The driver's own commands mean nothing to a derived file: see vgpu_policy_derived(). */
 	policy->kind = VGPU_EXPORT_PLAIN;
 	policy->limits = limits;
 	for (i = 0; i < nr_sets; i++) {
@@ -240,7 +243,10 @@ void grant_change(const struct engine_change *change)
 	if (!grant)
 		return;
 	msg.export = cpu_to_le32(grant->id);
-	/* Files first: whoever hears of a change looks there. */
+	/*
+	 * Send the change after the files: the guest reads the files when it is told of the
+	 * change.
+	 */
 	control_send_later(&msg, sizeof(msg));
 }
 
@@ -293,7 +299,7 @@ struct grant *grant_find(uint32_t id)
 
 size_t grant_describe(const struct grant *grant, struct eshadow_policy *policy)
 {
-	/* All of it is sent, and a shadow is not to see what was on the stack. */
+	/* Clear the struct: all of it is sent, and a shadow must not see what was on the stack. */
 	memset(policy, 0, sizeof(*policy));
 	policy->export = grant->export;
 	policy->kind = grant->policy.kind;

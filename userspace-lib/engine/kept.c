@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine knows where the guest's memory is, which it tells shadows, and what of it drivers
- * were given to keep. The guest counts on that until it is told that nothing at the host uses it: when
- * all files are closed, with all that their drivers do then, and the engine has no duplicate
- * of it any more, by which it would stay the driver's.
+ * Memory of the guest that devices keep, and the place of all memory of the guest.
+ *
+ * The engine knows the files that hold the guest's memory, and passes them to shadows. It also
+ * knows which of this memory drivers were given to keep. The guest does not reuse such memory
+ * before the engine has answered its RELEASE: then nothing at the host uses the memory any more.
+ * That is so when all files that the guest had closed before the RELEASE are really closed,
+ * drivers' ->release included, and when the engine has no duplicate of the memory left, by which
+ * NVIDIA's driver would keep it.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -14,18 +18,19 @@
 #include "kept.h"
 #include "owner.h"
 
-/* A hypervisor may have so many parts of memory; shadows do not hear of more. */
+/* Largest number of parts of the guest's memory; further parts are ignored. */
 #define RAM_MAX		64
 
 /**
  * struct kept - memory that a device may keep
  * @number: the guest's number of the memory
- * @bytes: how much it is, as the shadow says; 0: only RELEASE has come
- * @seq: number of the RELEASE message; 0: there was none
- * @shared: its driver lets the engine have duplicates of the memory
+ * @bytes: length of the memory in bytes, as a shadow says; 0: only RELEASE has come
+ * @seq: number of the RELEASE message; 0: none has come
+ * @shared: true if the driver lets the engine have duplicates of the memory
  * @since: window_now() when a driver was first given the memory
- * @closed: the files that were closed before the RELEASE are
- * @shown: owner_last_shown() when they were: what is shown later can be no such file's
+ * @closed: true if the files that were closed before the RELEASE are really closed
+ * @shown: owner_last_shown() when @closed was set: memory shown later belongs to none of these
+ *	files
  */
 struct kept {
 	LIST_ENTRY(kept) node;
@@ -39,7 +44,10 @@ struct kept {
 };
 
 static LIST_HEAD(, kept) kepts = LIST_HEAD_INITIALIZER(kepts);
-/* Numbers that shadows have said, and that the guest has: it is not to lack any for the former. */
+/*
+ * Number of entries that shadows have made, and of RELEASE messages without an answer. Both are
+ * limited apart, so that shadows cannot use up the guest's part.
+ */
 static unsigned int nr_kepts, nr_releases;
 static uint64_t kept_bytes;
 
@@ -77,7 +85,7 @@ int kept_add(uint32_t id, uint64_t number, uint64_t bytes)
 	if (!bytes)
 		return -EINVAL;
 	kept = kept_find(number);
-	/* The same memory once more. */
+	/* The driver gets the same memory once more. */
 	if (kept && kept->bytes) {
 		if (kept->bytes != bytes)
 			return -EINVAL;
@@ -106,7 +114,7 @@ void kept_release(uint64_t number, uint64_t seq)
 
 	if ((kept && kept->seq) || nr_releases >= VGPU_KEPT_NUMBERS)
 		engine_end("the guest releases what it may not");
-	/* Its call may have failed before it was said what it keeps. */
+	/* A call may have failed before its shadow reported the memory. */
 	if (!kept)
 		kept = kept_new(number);
 	if (!kept)
@@ -116,8 +124,8 @@ void kept_release(uint64_t number, uint64_t seq)
 }
 
 /*
- * A closed file's ->release frees what the driver has pinned, but for what the engine has a
- * duplicate of.
+ * Return: true if no driver uses the memory any more. ->release of a closed file frees what the
+ * driver has pinned, except for memory of which the engine has a duplicate.
  */
 static bool kept_is_over(struct kept *kept)
 {
@@ -155,7 +163,7 @@ void kept_look(void)
 	}
 }
 
-/* --- where it is --------------------------------------------------------------- */
+/* --- place of the guest's memory ------------------------------------------------ */
 
 static struct vgpu_ram ram[RAM_MAX];
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * An epoll instance has no reference of the files in it. The kernel takes a file out when its last
- * reference goes, just before the driver's ->release (eventpoll_release() in __fput()), whoever had
- * that reference. So an instance that nobody waits for tells which files are there still:
- * /proc/self/fdinfo lists them (ep_show_fdinfo()).
+ * Files that other processes may still have when the engine has closed them.
+ *
+ * An epoll instance holds no reference of the files in it. The kernel removes a file when the
+ * file's last reference is dropped, in whatever process, just before the driver's ->release
+ * (eventpoll_release() in __fput()). So an epoll instance tells which files still exist, without
+ * any wait for events: /proc/self/fdinfo lists them (ep_show_fdinfo()).
  */
 #include <errno.h>
 #include <fcntl.h>

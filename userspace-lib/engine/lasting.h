@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that others may have when the engine has closed them: see lasting.c. */
+/* Files that other processes may still have when the engine has closed them: see lasting.c. */
 #ifndef ENGINE_LASTING_H
 #define ENGINE_LASTING_H
 
@@ -8,29 +8,29 @@
 #include <sys/types.h>
 
 /**
- * lasting_add - remember a file until its last reference has gone
- * @file: the file; it stays the caller's, and is not held
- * @tag: set to the number by which lasting_tags() names it, which is not 0
+ * lasting_add - remember a file until its last reference is dropped
+ * @file: file, which stays the caller's and of which no reference is taken
+ * @tag: set to the number by which lasting_tags() names the file, never 0
  *
- * Return: 0, or a negative errno; -EPERM: its driver cannot poll.
+ * Return: 0, or a negative errno; -EPERM: the file's driver has no poll operation.
  */
 int lasting_add(int file, uint64_t *tag);
 
 /**
- * lasting_tags - find out which of the files are there still
- * @tags: set to an array of their numbers, to be freed by the caller
+ * lasting_tags - list the files that still exist
+ * @tags: set to an array of their tags in rising order, to be freed by the caller
  *
- * Return: how many they are, or a negative errno, with which there is nothing to be freed.
+ * Return: the number of tags, or a negative errno, with which nothing is to be freed.
  */
 ssize_t lasting_tags(uint64_t **tags);
 
 /**
- * lasting_has - ask for one of them
- * @tags: array of lasting_tags()
- * @nr: how many they are
- * @tag: number of a file
+ * lasting_has - check whether a file still exists
+ * @tags: array from lasting_tags()
+ * @nr: number of entries of @tags
+ * @tag: tag of the file
  *
- * Return: the file is there still.
+ * Return: true if the file still exists.
  */
 bool lasting_has(const uint64_t *tags, size_t nr, uint64_t tag);
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that others may map. A hypervisor that shows a guest what its programs have mapped may go
- * on showing it when they have ended, and nobody can make sure that it does not. And where it finds
- * no page in its mapping KVM stops the guest's machine, which a program of the guest must not be
- * able to bring about. So a driver's own file is lent only where
+ * Files that a hypervisor may map.
  *
- * - a mapping keeps its memory, whoever has it, and
- * - its fault handler finds a page at each address, whatever programs ask the driver for.
+ * A hypervisor shows a guest what the guest's programs have mapped. It may go on doing so when
+ * these programs have ended, and the engine cannot make sure that it stops. If KVM finds no page
+ * in the hypervisor's mapping, it stops the guest's machine, and a program of the guest must not be
+ * able to cause that. So a driver's own file is lent only if
  *
- * A driver whose mappings don't keep their memory has to let the engine own that (owner.h). The
- * mappings of all others go by copy.
+ * - a mapping keeps its memory, whatever process has the mapping, and
+ * - the fault handler finds a page at each address, whatever programs ask the driver for.
+ *
+ * If the mappings of a driver do not keep their memory, the engine has to own the memory
+ * (owner.h). All other mappings go by copy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +22,13 @@
 
 #include "lend.h"
 
-/* Longest text of /proc/PID/fdinfo that is read: what is wanted is at its beginning. */
+/* Largest length of /proc/PID/fdinfo that is read; the lines of interest come first. */
 #define FDINFO_MAX	512
 
 /**
  * struct lender - a way to lend memory
- * @fits: tells whether the object's memory is lent so
- * @lend: lends it, as lend() does
+ * @fits: function that returns true if the object's memory can be lent so
+ * @lend: function that lends the memory, as lend() does
  */
 struct lender {
 	bool (*fits)(const struct object *object);
@@ -34,8 +36,9 @@ struct lender {
 };
 
 /*
- * The driver releases the file when the last one has let go of it, and nobody tells when the
- * hypervisor has: so memory of the guest that the driver keeps until then could not be given back.
+ * Lend the object's own file. The driver releases the file when its last reference is dropped,
+ * and nothing tells when the hypervisor drops its reference. So memory of the guest that the
+ * driver keeps until the release could not be given back.
  */
 static int lend_own_file(struct object *object, uint64_t file_offset, uint64_t len,
 			 struct lent *lent)
@@ -62,8 +65,8 @@ static int lend_memory(struct object *object, uint64_t file_offset, uint64_t len
 }
 
 /*
- * KVM before Linux 6.13 stops a machine that touches pages of which it can have no reference, and
- * which pages a driver gives cannot be known beforehand.
+ * Return: true if KVM can map pages of which it can take no reference. Before Linux 6.13 KVM stops
+ * a machine that touches such a page, and which pages a driver inserts is not known beforehand.
  */
 static bool kvm_takes_raw_pages(void)
 {
@@ -75,7 +78,10 @@ static bool kvm_takes_raw_pages(void)
 	return major > 6 || (major == 6 && minor >= 13);
 }
 
-/* A shadow may say that another device came from an export, whose rules are not that device's. */
+/*
+ * Check that the object is a file of its export's device: a malicious shadow may report a file of
+ * another device, for which the export's rules do not hold.
+ */
 static bool is_of_export(const struct object *object)
 {
 	return object->kind == VGPU_OBJECT_DEVICE && object->grant &&
@@ -84,8 +90,9 @@ static bool is_of_export(const struct object *object)
 
 /**
  * struct gem_driver - a DRM driver whose mappings always have their pages
- * @name: the driver's name
- * @maps_imports: its files also map dma-bufs of other drivers, whose fault handlers serve those
+ * @name: name of the driver
+ * @maps_imports: true if its files also map dma-bufs of other drivers, whose fault handlers then
+ *	serve the faults
  */
 struct gem_driver {
 	const char *name;
@@ -93,11 +100,11 @@ struct gem_driver {
 };
 
 /*
- * Both have all pages of a buffer from mmap() on until the last reference goes, and no call of
- * theirs takes any away. Drivers that are not here either have such a call (MADV of panfrost,
- * i915, msm, vc4 and others), or move buffers in the fault handler, which fails where other
- * buffers of the program are in the way (those with TTM: amdgpu, nouveau, radeon, vmwgfx, xe), or
- * were not read.
+ * Drivers that have all pages of a buffer from mmap() until the last reference is dropped, and
+ * that have no call which takes pages away. Some drivers are missing because they have such a
+ * call (MADV of panfrost, i915, msm, vc4 and others). Drivers with TTM (amdgpu, nouveau, radeon,
+ * vmwgfx, xe) are missing because they move buffers in the fault handler, and this fails if other
+ * buffers of the program are in the way. The rest was not read.
  */
 static const struct gem_driver gem_drivers[] = {
 	{ .name = "vgem", .maps_imports = true },
@@ -105,13 +112,13 @@ static const struct gem_driver gem_drivers[] = {
 };
 
 /*
- * Makers of dma-bufs of which the same holds, by the name that the kernel gives them. It is the
- * same for all DRM drivers that have no exporting of their own.
+ * Makers of dma-bufs whose pages stay like those of gem_drivers, by the name that the kernel gives
+ * them. All DRM drivers without exporting code of their own have one name, DRM_MAKER.
  */
 static const char *const dmabuf_makers[] = { "virtio_gpu", "udmabuf", "system" };
 #define DRM_MAKER	"drm"
 
-/* The guest has had a device that may make dma-bufs for which this does not hold. */
+/* True if the guest has had a device that may make dma-bufs whose pages may go away. */
 static bool has_other_maker;
 
 static const struct gem_driver *gem_driver(const struct grant *grant)
@@ -136,8 +143,9 @@ static bool is_drm(const struct grant *grant)
 }
 
 /*
- * Drivers of gem_drivers, of cameras, which map all of a buffer at once, of sound, which
- * make none, and the tests' one.
+ * Return: true if the device makes only dma-bufs whose pages stay: drivers of gem_drivers, cameras,
+ * which map all of a buffer at once, sound devices, which make no dma-bufs, and the driver of the
+ * tests.
  */
 static bool makes_no_others(const struct grant *grant)
 {
@@ -163,7 +171,10 @@ static bool is_gem(const struct object *object)
 	return driver && !(driver->maps_imports && has_other_maker);
 }
 
-/* The dma-buf's maker, as the kernel says: the name that a program has given it comes later. */
+/*
+ * Read the kernel's name of the dma-buf's maker. The name that a program gave the dma-buf comes
+ * later.
+ */
 static bool dmabuf_maker(int fd, char maker[32])
 {
 	char path[32], text[FDINFO_MAX + 1], *line;
@@ -198,8 +209,8 @@ static bool is_dmabuf(const struct object *object)
 }
 
 /*
- * The driver of the tests, whose mappings keep their memory. It refuses pages where a program asks
- * it to, which is what tests are for: it is no driver to give to a guest otherwise.
+ * Return: true for the driver of the tests, whose mappings keep their memory. It fails faults
+ * when a program asks for that, so it must not be given to guests otherwise.
  */
 static bool is_mock(const struct object *object)
 {

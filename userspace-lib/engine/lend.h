@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that others may map: see lend.c. */
+/* Files that a hypervisor may map: see lend.c. */
 #ifndef ENGINE_LEND_H
 #define ENGINE_LEND_H
 
@@ -7,10 +7,10 @@
 
 /**
  * struct lent - a file by which a hypervisor maps what a mapping of an object shows
- * @fd: the file; whoever called lend() closes it as soon as it is sent
- * @file_offset: where the hypervisor's mapping begins in it, in bytes
- * @owns: the memory is owned, and counts until lend_over()
- * @owned: that memory, if @owns
+ * @fd: the file; the caller of lend() closes it as soon as it is sent
+ * @file_offset: place in the file at which the hypervisor's mapping begins, in bytes
+ * @owns: true if the engine owns the memory, which counts until lend_over()
+ * @owned: the memory, if @owns
  */
 struct lent {
 	int fd;
@@ -20,33 +20,33 @@ struct lent {
 };
 
 /**
- * lend_learn - the guest may use an export
- * @grant: what vgpud has told of it
+ * lend_learn - note that the guest may use an export
+ * @grant: grant of the export
  *
- * The guest's programs can pass memory from one device to another, so what is lent depends on all
- * of the devices that the guest has ever had.
+ * The guest's programs can pass memory from one device to another, so the rules for lending
+ * depend on all devices that the guest has ever had.
  */
 void lend_learn(const struct grant *grant);
 
 /**
  * lend - let a hypervisor map what a mapping of an object shows
  * @object: the object
- * @file_offset: where the mapping begins in the object, in bytes
- * @len: its length in bytes, whole pages
- * @lent: filled in: the file, and how to give back what it shows
+ * @file_offset: place in the object at which the mapping begins, in bytes
+ * @len: length of the mapping in bytes, a multiple of the page size
+ * @lent: filled in: the file, and how to give back the memory
  *
- * Whatever is mapped by that file stays what it is while it is mapped, whatever the guest closes or
- * frees and whichever processes end. May wait for the driver.
+ * Memory that is mapped by this file stays the same while it is mapped, whatever the guest closes
+ * or frees, and whichever processes end. May sleep in the driver.
  *
- * Return: 0; -EOPNOTSUPP: nobody can map it so; or another negative errno.
+ * Return: 0; -EOPNOTSUPP: a hypervisor must not map the memory; or another negative errno.
  */
 int lend(struct object *object, uint64_t file_offset, uint64_t len, struct lent *lent);
 
 /**
- * lend_over - count what was lent as given back
- * @lent: what lend() has filled in
+ * lend_over - give back what was lent
+ * @lent: memory from lend()
  *
- * To be called when nobody can see it any more, as far as is known. May wait for the driver.
+ * Must be called when the memory is no longer visible, as far as is known. May sleep in the driver.
  */
 void lend_over(const struct lent *lent);
 

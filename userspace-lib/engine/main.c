@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * vgpu-engine: what the host module is elsewhere, for one guest, without a module. vgpud starts
- * it with the guest's control connection, gives it the guest's exports and the ends of
- * connections to the shadows of the guest's processes, and reads what it counts in memory that
- * they share.
+ * vgpu-engine: serves one guest without a kernel module, in place of the host module. vgpud
+ * starts it with the guest's control connection, gives it the guest's exports and connections to
+ * the shadows of the guest's processes, and reads its counters in memory that all of them share.
  */
 #include <errno.h>
 #include <signal.h>
@@ -87,7 +86,7 @@ void agent_say(uint32_t type, uint64_t session)
 		engine_end("vgpud does not listen");
 }
 
-/* vgpud has sent it before the engine was there. */
+/* Read the first message, which vgpud has sent before it started the engine. */
 static int start_read(void)
 {
 	ssize_t len;
@@ -110,7 +109,7 @@ static void check(int ret, const char *what)
 int main(void)
 {
 	log_init(false);
-	/* Before there is another thread. */
+	/* Threads inherit the filter, so none may exist yet. */
 	check(exec_forbid(), "seccomp");
 	/* exec made the process dumpable again. */
 	prctl(PR_SET_DUMPABLE, 0UL);
@@ -128,7 +127,7 @@ int main(void)
 		.features = start.features,
 	};
 	check(loop_init(), "epoll");
-	/* Likewise: it blocks what is read as a file. */
+	/* Block signals that are read as a file before threads exist, which inherit the mask. */
 	check(poller_init(), "the thread that polls files");
 	check(closer_init(), "the thread that closes files");
 	check(source_add(&agent, EPOLLIN), "vgpud");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * DRM masters by the rights of a guest's program: a process that vgpud starts for each export that
- * allows masters makes the ioctls (master/main.c), and is sent the files.
+ * DRM masters by CAP_SYS_ADMIN of a guest's program. vgpud starts a process for each export that
+ * allows masters. The engine sends files to this process, which makes the ioctls on them
+ * (master/main.c).
  */
 #include <errno.h>
 #include <stddef.h>
@@ -12,14 +13,17 @@
 #include "engine/packet.h"
 #include "shadow/layout.h"
 
-/* The time that a driver has for an ioctl: after that its lane waits for it no more. */
+/*
+ * Time in milliseconds that a driver has for an ioctl, after which the lane is answered without
+ * it.
+ */
 #define ANSWER_TIMEOUT_MS	5000
 
 /**
  * struct asking - a lane that waits for an ioctl
- * @late: when it waits no more
- * @shadow: whose lane it is
- * @lane: index of it
+ * @late: deadline of the answer
+ * @shadow: shadow of the lane
+ * @lane: index of the lane
  * @tag: number of the request
  */
 struct asking {
@@ -31,10 +35,10 @@ struct asking {
 };
 
 /**
- * struct master - the process of an export
+ * struct master - the process that makes the ioctls for an export
  * @export: vgpud's number of the export
- * @source: the connection to the process
- * @askings: lanes that wait for its answers
+ * @source: connection to the process
+ * @askings: list of lanes that wait for answers of the process
  */
 struct master {
 	LIST_ENTRY(master) node;
@@ -59,7 +63,10 @@ static void asking_end(struct asking *asking, int result)
 	asking_free(asking);
 }
 
-/* The program may try again. The answer, when it comes, is nobody's. */
+/*
+ * Answer a lane at its deadline. The program may try again. A late answer of the process is
+ * ignored.
+ */
 static void asking_late(struct timer *timer)
 {
 	asking_end(container_of(timer, struct asking, late), -EINTR);
@@ -67,7 +74,7 @@ static void asking_late(struct timer *timer)
 
 static void master_end(struct master *master)
 {
-	/* The driver says this to whoever lacks the right. */
+	/* The driver returns -EACCES as well to a process without CAP_SYS_ADMIN. */
 	while (!LIST_EMPTY(&master->askings))
 		asking_end(LIST_FIRST(&master->askings), -EACCES);
 	LIST_REMOVE(master, node);
@@ -87,7 +94,7 @@ static void master_ready(struct source *source, uint32_t events)
 	len = packet_recv(source->fd, &msg, sizeof(msg), &fd);
 	if (len == -EAGAIN || len == -EINTR)
 		return;
-	/* None belongs here, and closing one may wait for its driver. */
+	/* Answers come without a file, and the close of one may sleep in its driver. */
 	if (fd >= 0)
 		closer_close(fd, NULL, NULL);
 	if (len != sizeof(msg)) {
@@ -137,7 +144,7 @@ void master_leave(uint32_t export)
 		master_end(master);
 }
 
-/* A lane asks for one at a time, which bounds what is under way. */
+/* Return: true if the lane waits already. One request a lane bounds the number of requests. */
 static bool asks_already(const struct shadow *shadow, uint32_t lane)
 {
 	struct master *master;
@@ -162,7 +169,7 @@ void master_ask(struct shadow *shadow, const struct eshadow_msg *msg)
 	if (master && msg->lane < SHADOW_LANES_MAX && !asks_already(shadow, msg->lane)) {
 		asking = calloc(1, sizeof(*asking));
 		ret = asking ? packet_send(master->source.fd, &iov, 1, object->fd) : -ENOMEM;
-		/* Sockets' errnos are none of the ioctl's. */
+		/* Hide errnos of the socket, which are not results of the ioctl. */
 		if (ret && ret != -ENOMEM)
 			ret = -EACCES;
 	}

@@ -7,10 +7,13 @@
 
 #include "engine/nvidia.h"
 
-/* Bytes that nvidia_export() exports, which nobody uses. */
+/* Length in bytes of the memory that nvidia_export() exports, and that no program uses. */
 #define EXPORT_SIZE	4096
 
-/* Makes an ioctl, which leaves RM's status in @status of @args. Return: 0, or a negative errno. */
+/*
+ * Make an ioctl, which leaves RM's status in *@status, a field of @args. Return: 0, or a negative
+ * errno.
+ */
 static int call(struct nvidia *nvidia, unsigned long cmd, void *args, const uint32_t *status)
 {
 	nvidia->status = RM_OK;
@@ -37,7 +40,7 @@ static int alloc(struct nvidia *nvidia, uint32_t parent, uint32_t class, void *p
 	return ret;
 }
 
-/* RM's status of what went before stays. */
+/* Free an object, and keep RM's status of the ioctl before. */
 static void free_object(struct nvidia *nvidia, uint32_t object)
 {
 	struct rm_free args = { .client = nvidia->client, .object = object };
@@ -93,7 +96,7 @@ void nvidia_end(struct nvidia *nvidia)
 	nvidia->control = -1;
 }
 
-/* Makes the client's objects of a card. RM refuses that for a card that nobody has open. */
+/* Make the client's objects of a card. RM refuses that for a card that is not open. */
 static int device_get(struct nvidia *nvidia, uint32_t number)
 {
 	struct rm_device device = { .number = number };
@@ -126,7 +129,7 @@ static int duplicate(struct nvidia *nvidia, uint32_t parent, const struct nvidia
 	};
 	int ret = call(nvidia, RM_IOCTL_DUP, &args, &args.status);
 
-	/* In some ways through RM success is reported, but nothing was made. */
+	/* Some paths through RM report success without having made anything. */
 	if (!ret && !args.object)
 		ret = -ENOENT;
 	if (!ret)
@@ -154,8 +157,9 @@ static int map(struct nvidia *nvidia, const struct nvidia_memory *memory, int fi
 }
 
 /*
- * The file holds the client's from now on, and each mapping holds the file (nv_get_file_private()
- * of the driver's nv.c takes a reference, which is put when the file is released).
+ * Tie a file to the client. From here on the file holds the client's control file, and each
+ * mapping holds the file (nv_get_file_private() of the driver's nv.c takes a reference, which is
+ * dropped when the file is released).
  */
 static int tie(const struct nvidia *nvidia, int file)
 {
@@ -165,8 +169,8 @@ static int tie(const struct nvidia *nvidia, int file)
 }
 
 /*
- * Duplicates the memory by the device of that number. The duplicate of an object that the program
- * has below a subdevice has to be below one, too.
+ * Duplicate memory by the device with this number. The duplicate must be below a subdevice if the
+ * program's object is.
  */
 static int own_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_memory *memory,
 		  struct nvidia_lent *lent)
@@ -195,7 +199,10 @@ static int show_by(struct nvidia *nvidia, uint32_t number, const struct nvidia_m
 	return ret;
 }
 
-/* Programs have shared with @nvidia, which shares its duplicate with @alone. */
+/*
+ * Let @alone own memory and @file show it. The memory was shared with @nvidia, which makes a
+ * duplicate and shares that with @alone.
+ */
 static int lend_by(struct nvidia *nvidia, struct nvidia *alone, uint32_t number,
 		   const struct nvidia_memory *memory, int file)
 {
@@ -217,9 +224,10 @@ static int lend_by(struct nvidia *nvidia, struct nvidia *alone, uint32_t number,
 }
 
 /*
- * RM maps memory of a card only by a file and a device object of that card. The number of the
- * device object is not known: for most cards it is the minor number of the file, which is tried
- * first. Memory of the system can be mapped by any device.
+ * Try all devices until one works, or fails with -EACCES or -ENOENT. RM maps memory of a card only
+ * by a file and a device object of that card, and the number of the device object is not known.
+ * For most cards the number equals the file's minor number, which is tried first. Memory of the
+ * system can be mapped by any device.
  */
 static int by_any(struct nvidia *nvidia, struct nvidia *alone, const struct nvidia_memory *memory,
 		  int file, struct nvidia_lent *lent)
@@ -270,7 +278,7 @@ int nvidia_show(struct nvidia *nvidia, const struct nvidia_memory *memory, int f
 	return by_any(nvidia, NULL, memory, file, lent);
 }
 
-/* Exports memory by the device of that number. */
+/* Export memory by the device with this number. */
 static int export_by(struct nvidia *nvidia, uint32_t number, int file)
 {
 	struct rm_memory_params params = {
@@ -306,7 +314,7 @@ int nvidia_export(struct nvidia *nvidia, uint32_t card, int file)
 	uint32_t first = card < RM_DEVICES ? card : 0, i;
 	int ret = -ENODEV, err;
 
-	/* The number of the card's device is not known: see by_any(). */
+	/* Try all devices, as the number of the card's device is not known: see by_any(). */
 	for (i = 0; i < RM_DEVICES; i++) {
 		err = export_by(nvidia, (first + i) % RM_DEVICES, file);
 		if (!err)

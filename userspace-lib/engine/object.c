@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Objects: files that the guest may name by number. They belong to the guest, not to one of
- * its processes. Each is open here and in the shadows that have used it; the last
- * reference of the guest closes it everywhere, here last, or in the shadow that was asked to
- * close it, where the driver's ->release then runs.
+ * Objects: files that the guest may name by number. An object belongs to the guest, not to one of
+ * the guest's processes. Its file is open in the engine, and in each shadow that has used the
+ * object. When the guest drops its last reference the file is closed everywhere. If a shadow's
+ * call has dropped that reference, this shadow closes the file last, and the driver's ->release
+ * runs there. Else the engine closes the file last.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,11 +30,11 @@ LIST_HEAD(object_list, object);
 static struct object_list objects = LIST_HEAD_INITIALIZER(objects);
 static struct object_list closing_objects = LIST_HEAD_INITIALIZER(closing_objects);
 static uint32_t last_id, nr_objects;
-/* References of the guest beyond one to each object. */
+/* Number of the guest's references beyond the first one of each object. */
 static uint32_t nr_repeated;
 static uint64_t last_space;
 
-/* --- what a file is ------------------------------------------------------------- */
+/* --- properties of files -------------------------------------------------------- */
 
 bool file_is_named(int fd, const char *name)
 {
@@ -56,7 +57,7 @@ static uint32_t file_kind(int fd, const struct stat *st)
 	return VGPU_OBJECT_OTHER;
 }
 
-/* The same file, not just one of the same device. */
+/* Return: true if the object's file is this very file, not just one of the same device. */
 static bool file_same(const struct object *object, int fd, const struct stat *st)
 {
 	pid_t self = getpid();
@@ -65,7 +66,10 @@ static bool file_same(const struct object *object, int fd, const struct stat *st
 	       !syscall(SYS_kcmp, self, self, KCMP_FILE, object->fd, fd);
 }
 
-/* Asked with an address that no program has, so that the driver is not. */
+/*
+ * An address that no program has. The kernel rejects it before it calls the driver, and the errno
+ * tells whether the driver has the operation.
+ */
 static void *const nowhere = (void *)-4096L;
 
 static uint32_t file_operations(int fd)
@@ -86,13 +90,19 @@ static uint32_t file_operations(int fd)
 	if ((mask & VGPU_FOP_NO_PREAD) && (mask & VGPU_FOP_NO_PWRITE) &&
 	    !(mask & VGPU_FOP_LLSEEK))
 		mask |= VGPU_FOP_STREAM;
-	/* Not to a file of epoll, which is noticed after whether the other one can be polled. */
+	/*
+	 * Add the file to the control connection, which is no epoll file: EINVAL says so, but the
+	 * kernel checks first whether the added file can be polled (EPERM).
+	 */
 	if (epoll_ctl(ENGINE_FD_CONTROL, EPOLL_CTL_ADD, fd, &event) < 0 && errno == EINVAL)
 		mask |= VGPU_FOP_POLL;
 	return mask;
 }
 
-/* Whether the driver keeps a list of whom to signal: its helper sets the flag. */
+/*
+ * Return: true if the driver keeps a list of those to signal (->fasync): fasync_helper() sets the
+ * flag.
+ */
 static bool file_signals(int fd)
 {
 	int flags = fcntl(fd, F_GETFL), now;
@@ -105,8 +115,9 @@ static bool file_signals(int fd)
 }
 
 /*
- * Mappings of the same space and offset are the same memory. Which address space a file maps
- * cannot be asked: of what is not known to have one in common each has its own.
+ * Return: the number of the address space that mappings of the object show. Mappings with the
+ * same space and offset show the same memory. The kernel cannot be asked which address space a
+ * file maps, so objects get spaces of their own unless they are known to share one.
  */
 static uint64_t file_space(const struct object *object)
 {
@@ -120,7 +131,10 @@ static uint64_t file_space(const struct object *object)
 		case VGPU_OBJECT_DEVICE:
 			if (!object->grant || !other->grant)
 				continue;
-			/* Nodes of a DRM device have one; those of V4L2 and ALSA many. */
+			/*
+			 * All nodes of one DRM device share an address space; a node of V4L2 or
+			 * ALSA has many.
+			 */
 			if (object->grant->policy.kind >= VGPU_EXPORT_VIDEO)
 				continue;
 			shares = object->rdev == other->rdev ||
@@ -178,7 +192,7 @@ void objects_quiet(dev_t rdev)
 {
 	struct object *object;
 
-	/* However many there are, the thread is waited for once. */
+	/* Settle once for all objects, as this waits for the poller's thread. */
 	LIST_FOREACH(object, &objects, node)
 		if (object->kind == VGPU_OBJECT_DEVICE && object->rdev == rdev)
 			poller_quiet_begin(object);
@@ -205,7 +219,10 @@ static bool id_is_used(uint32_t id)
 	return false;
 }
 
-/* There are far more numbers than objects. After the last comes 1 again. */
+/*
+ * Find a free number: there are far more numbers than objects. Numbers begin at 1 again after the
+ * last.
+ */
 static uint32_t free_id(void)
 {
 	do {
@@ -224,12 +241,12 @@ static uint32_t *reference_find(const struct object *object, uint32_t reference)
 	return NULL;
 }
 
-/* Gives the guest one more reference. Return: false: it has too many, or there is no memory. */
+/* Give the guest one more reference. Return: false at the limit, or if there is no memory. */
 static bool reference_take(struct object *object)
 {
 	uint32_t *references;
 
-	/* A guest that gives further references back at once has few of them. */
+	/* The guest drops repeated references at once, so an honest guest has few of them. */
 	if (object->nr_references && nr_repeated >= start.limits.objects)
 		return false;
 	references = realloc(object->references, (object->nr_references + 1) * sizeof(*references));
@@ -237,7 +254,7 @@ static bool reference_take(struct object *object)
 		return false;
 	object->references = references;
 	nr_repeated += !!object->nr_references;
-	/* The first number is 0, which comes after the last one, too. */
+	/* Numbers start with 0, also after the largest one. */
 	do {
 		object->last_reference++;
 	} while (reference_find(object, object->last_reference));
@@ -267,7 +284,10 @@ int object_take(int fd, struct grant *grant, uint64_t limits, bool may_be_known,
 	struct object *object;
 	struct stat st;
 
-	/* One that only names a file cannot be polled, which poll() would say for ever. */
+	/*
+	 * A file opened with O_PATH cannot be polled, and poll() would report POLLNVAL all the
+	 * time.
+	 */
 	if (flags < 0 || flags & O_PATH || fstat(fd, &st)) {
 		closer_close(fd, NULL, NULL);
 		return -EBADF;
@@ -328,7 +348,7 @@ void object_describe(const struct object *object, struct vgpu_object_desc *desc)
 		.f_flags = cpu_to_le32(fcntl(object->fd, F_GETFL) & ~0100000 /* O_LARGEFILE */),
 		.reference = cpu_to_le32(object->last_reference),
 	};
-	/* The guest says the same of DRM devices by other means. */
+	/* Do not ask DRM devices: none sends SIGIO, and the guest ignores the flag for them. */
 	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&
 	    object->grant->policy.kind != VGPU_EXPORT_DRM_PRIMARY &&
 	    object->grant->policy.kind != VGPU_EXPORT_DRM_RENDER && !object->poll.async &&
@@ -340,7 +360,7 @@ void object_describe(const struct object *object, struct vgpu_object_desc *desc)
 		desc->size = cpu_to_le64(st.st_size);
 }
 
-/* --- their end ------------------------------------------------------------------- */
+/* --- end of objects -------------------------------------------------------------- */
 
 static void object_gone(void *arg)
 {
@@ -352,7 +372,7 @@ static void object_gone(void *arg)
 	grant_put(object->grant);
 	owner_forget(object);
 	tgid_file_closed(object->known);
-	/* Not sooner: what is open counts, whatever the guest has closed. */
+	/* Count the object as long as its file is open, whatever the guest has closed. */
 	shared->nr_objects = --nr_objects;
 	LIST_REMOVE(object, node);
 	free(object->references);
@@ -389,7 +409,10 @@ int object_release(uint32_t id, uint32_t reference, uint64_t seq, struct shadow 
 	LIST_INSERT_HEAD(&closing_objects, object, node);
 	events_object_gone(id);
 	window_object_closed(id);
-	/* The buffers that the file has go with it. */
+	/*
+	 * The release of the file frees its buffers: the poller must not ask the node's driver
+	 * (poller.c).
+	 */
 	if (object_is_video(object)) {
 		poller_forget(object);
 		objects_quiet(object->rdev);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that shadows share with a client of NVIDIA's resource manager, which the engine makes when
- * a program maps memory, and which goes with the last file of the driver that the guest has. The
- * files that clients need are opened anew through files of the guest, so they are of devices that
- * the guest may use.
+ * Memory of NVIDIA's driver that the engine owns, by a client of the resource manager (RM).
  *
- * The driver sees to whose memory it is: it lets a client duplicate objects of clients that the
- * same process has made, and objects that were shared with it. Shadows share with this client
- * what the driver has let them map. So a shadow that lies about handles can have nothing owned
- * but what some shadow of the same guest has shared.
+ * The engine makes the client when a program of the guest maps memory, and shadows share that
+ * memory with the client. The client goes when the guest has no file of the driver any more. The
+ * files that clients need are opened through files of the guest, so they are files of devices
+ * that the guest may use.
+ *
+ * The driver ensures that the memory is the guest's own: a client may duplicate objects of
+ * clients that the same process has made, and objects that were shared with the client. Shadows
+ * share with this client what the driver has let them map. So a shadow that lies about handles
+ * can make the engine own nothing but what some shadow of the same guest has shared.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,16 +27,19 @@
 #include "vgpud/loop.h"
 
 #define PAGE_MASK	4095ULL
-/* A hypervisor takes some milliseconds to unmap, and as long as a device of its own likes. */
+/*
+ * Shortest and longest time in milliseconds between looks at memory that is being unmapped. A
+ * hypervisor takes some milliseconds, or as long as a device of its own uses the memory.
+ */
 #define LEAVING_MS	50
 #define LEAVING_MOST_MS	1600
 
 /**
- * struct shown - memory that a shadow is about to map
- * @number: its number among all of these
- * @shadow: the shadow
- * @lane: index of the lane that does
- * @nvidia: the driver's names of it
+ * struct shown - memory of the system that a shadow is about to map
+ * @number: number of the entry, counted by last_shown
+ * @shadow: shadow that is about to map the memory
+ * @lane: index of the shadow's lane that does so
+ * @nvidia: the driver's names of the memory
  */
 struct shown {
 	LIST_ENTRY(shown) node;
@@ -46,8 +51,8 @@ struct shown {
 
 /**
  * struct leaving - memory of a card that is to be unmapped
- * @node: entry of leavings, once it is given back
- * @tag: number of the client's file (lasting.h), which is there as long as a mapping is
+ * @node: list entry of leavings, once the memory is given back
+ * @tag: number of the client's file (lasting.h), which exists as long as a mapping does
  * @len: length in bytes
  */
 struct leaving {
@@ -65,9 +70,10 @@ static LIST_HEAD(, shown) showns = LIST_HEAD_INITIALIZER(showns);
 static uint64_t last_shown;
 static unsigned int nr_showns;
 /*
- * Files of the cards that the guest has had open since there is a client. When the last file of a
- * card is closed the driver takes that card's objects from all clients: handles of devices would
- * be stale, and memory of the system would be freed by a card that is no more.
+ * Files of cards, held as long as the client lasts: each card whose memory the engine has owned,
+ * and all cards that the guest had open when the engine owned memory of the system. When the last
+ * file of a card is closed, the driver takes that card's objects from all clients: handles of
+ * devices would be stale, and memory of the system would be freed by a card that no longer exists.
  */
 static struct {
 	int fd;
@@ -77,12 +83,15 @@ static unsigned int nr_held;
 
 static struct nvidia client = { .control = -1 };
 /*
- * Memory that is owned now, against the guest's limits of mappings. Programs that had it may have ended
- * since.
+ * Memory that is owned, which counts against the guest's limits of mappings. Programs that
+ * allocated it may have ended.
  */
 static uint64_t owned_bytes;
 static uint32_t nr_owned;
-/* Number of the guest's objects that are files of the driver, those that are being closed too. */
+/*
+ * Number of the guest's objects that are files of the driver, including those that are being
+ * closed.
+ */
 static uint32_t nr_files;
 
 static bool is_nvidia(const struct object *object)
@@ -100,7 +109,7 @@ static bool is_card(const struct object *object)
 	return is_nvidia(object) && minor(object->rdev) <= RM_MINOR_CARDS;
 }
 
-/* Opens the file's node once more. Return: the file, or a negative errno. */
+/* Open the file's node again. Return: the file, or a negative errno. */
 static int open_again(int file, int flags)
 {
 	char path[32];
@@ -158,8 +167,8 @@ void owner_ask(struct shadow *shadow, const struct eshadow_msg *msg)
 }
 
 /*
- * The client goes when the guest uses the driver no more: else the driver could not be unloaded,
- * nor a card rest, for as long as the guest is there.
+ * Close the client when the guest does not use the driver any more. Otherwise the driver could
+ * not be unloaded, nor a card power down, as long as the guest is connected.
  */
 static void client_look(void)
 {
@@ -197,7 +206,10 @@ bool owner_knows(const struct object *object)
 	return object->memory;
 }
 
-/* A card's file is mapped as a whole or not at all, so a part becomes a mapping of its own. */
+/*
+ * Describe a part of memory. A card's file is mapped as a whole or not at all, so each part gets
+ * a file and a mapping of its own.
+ */
 static int part_of(const struct nvidia_memory *memory, uint64_t offset, uint64_t len,
 		   struct nvidia_memory *part)
 {
@@ -240,7 +252,10 @@ static int hold(const struct object *object)
 			return 0;
 	if (nr_held == RM_DEVICES)
 		return -ENOMEM;
-	/* Not the program's own: that may be registered with a control file, which would stay, too. */
+	/*
+	 * The program's own file must not be held: it may be registered with a control file,
+	 * which would then stay as well.
+	 */
 	fd = open_again(object->fd, fcntl(object->fd, F_GETFL) & O_ACCMODE);
 	if (fd < 0)
 		return fd;
@@ -254,7 +269,7 @@ static int hold_card(struct object *object)
 	return is_card(object) && object->fd >= 0 ? hold(object) : 0;
 }
 
-/* Memory of the system may be any card's. */
+/* Hold the cards whose memory the object may show. Memory of the system may belong to any card. */
 static int hold_cards_of(const struct object *object)
 {
 	return is_card(object) ? hold(object) : objects_each(hold_card);
@@ -269,7 +284,7 @@ static void count_less(uint64_t len)
 	shared->owned_bytes = owned_bytes;
 }
 
-/* Counts no more what is unmapped by now. */
+/* Stop counting memory that has been unmapped since. */
 static void leavings_look(void)
 {
 	struct leaving *leaving, *next;
@@ -313,7 +328,7 @@ static int lend_by_card(const struct nvidia_memory *memory, int file, struct lea
 	return ret;
 }
 
-/* A file of the object's node that shows the memory. */
+/* Open a file of the object's node, and let it show the memory. */
 static int lend_by_file(const struct object *object, const struct nvidia_memory *memory,
 			struct owned *owned)
 {
@@ -388,7 +403,7 @@ void owner_give_back(const struct owned *owned)
 
 /* --- shadows' own mappings --------------------------------------------------------------- */
 
-/* Return: the file, or a negative errno. */
+/* Open a file that shows the object's memory. Return: the file, or a negative errno. */
 static int show(const struct object *object, struct shown *shown)
 {
 	int fd, ret;
@@ -411,11 +426,11 @@ void owner_show(struct shadow *shadow, const struct eshadow_msg *msg)
 	struct shown *shown = NULL;
 	int fd = -EBADF;
 
-	/* Each lane asks for one at a time. */
+	/* Each lane asks for one file at a time. */
 	if (nr_showns >= start.limits.lanes) {
 		fd = -ENOMEM;
 	} else if (object && is_control(object)) {
-		/* The driver says so of a file that was told nothing. */
+		/* The driver returns -EINVAL as well for a file that was given no memory to map. */
 		fd = object->memory ? -ENOMEM : -EINVAL;
 		shown = object->memory ? malloc(sizeof(*shown)) : NULL;
 	}

@@ -33,7 +33,7 @@ ssize_t packet_recv(int sock, void *buf, size_t len, int *fd)
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		/* The padding is left out: a second file would have room there. */
+		/* Leave no room for the padding, into which a second file would fit. */
 		.msg_controllen = CMSG_LEN(sizeof(int)),
 	};
 	struct cmsghdr *cmsg;

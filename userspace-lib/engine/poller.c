@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Readiness. A thread sits in poll() for the events that the guest waits for, and the guest is
- * told once of each that comes. epoll would do with less, but asks the driver twice, and the
- * poll of some drivers takes away what it reports. So does the thread's own look:
- * what it has seen is kept, and is the answer to the guest's next POLL call if the driver has
- * nothing to say any more. The polls of DRM, V4L2, fences and dma-bufs take nothing away
- * (drm_poll(), vb2_core_poll(), sync_file_poll(), dma_buf_poll()): of these nothing is kept. That
- * a driver says the same twice does not show that its poll takes nothing away: it may be two
- * events.
+ * Readiness of objects. The poller is a thread that sits in poll() for the events that the guest
+ * waits for. The guest is notified once of each event.
  *
- * V4L2's poll does something else: it begins to read from a node without buffers, and such a
- * node gives nobody buffers (vb2_core_poll(), vb2_verify_memory_type()). So the driver is not
- * asked from before the buffers go until the guest asks: see poller_quiet_begin().
+ * epoll would be simpler, but it asks the driver twice, and the poll operation of some drivers
+ * consumes what it reports. The poller's own poll() consumes events as well. So events that the
+ * poller has seen are cached, and answer the guest's next POLL call if the driver reports nothing
+ * any more. Nothing is cached for DRM, V4L2, fences and dma-bufs, whose poll operations consume
+ * nothing (drm_poll(), vb2_core_poll(), sync_file_poll(), dma_buf_poll()). A driver that reports
+ * the same event twice may still consume: it may be two events.
+ *
+ * V4L2's poll has another side effect: it starts reading from a node without buffers, and such a
+ * node gives no program buffers (vb2_core_poll(), vb2_verify_memory_type()). So before buffers go,
+ * the poller stops asking the driver until the guest polls: see poller_quiet_begin().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +29,9 @@
 
 #include "engine.h"
 
-/* poll() reports these without being asked. */
+/* Events that poll() reports without being asked. */
 #define POLL_ALWAYS	(POLLERR | POLLHUP)
-/* All DRM devices have it; no header for programs says so. */
+/* Major number of all DRM devices, which no header for programs defines. */
 #define DRM_MAJOR	226
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,11 +39,11 @@ static pthread_cond_t looked = PTHREAD_COND_INITIALIZER;
 static LIST_HEAD(, object) polled = LIST_HEAD_INITIALIZER(polled);
 static uint64_t rounds;
 static bool polling;
-/* Some file is not to be looked at any more, and may be still; the loop's alone. */
+/* True if files were unlisted that the poller may still have in poll(). Used by the loop alone. */
 static bool unsettled;
 static int kick_fd;
 
-/* Events that the loop has to tell the guest. */
+/* An event that the loop has to tell the guest. The list is protected by lock. */
 struct told {
 	STAILQ_ENTRY(told) node;
 	struct vgpu_poll_event msg;
@@ -79,7 +80,7 @@ static void kick(int fd)
 		abort();
 }
 
-/* The lock is held. */
+/* Queue an event for the guest. Context: lock is held. */
 static void tell(const struct object *object, uint32_t revents)
 {
 	struct told *told = calloc(1, sizeof(*told));
@@ -92,7 +93,7 @@ static void tell(const struct object *object, uint32_t revents)
 		.object = cpu_to_le32(object->id),
 		.revents = cpu_to_le32(revents),
 		.number = cpu_to_le32(object->poll.number),
-		/* A fence's state is good for ever, and poll() has told all of it. */
+		/* The state of a signaled fence is final, and poll() has reported all of it. */
 		.flags = cpu_to_le32(object->kind == VGPU_OBJECT_SYNC_FILE ? VGPU_POLL_ANSWER : 0),
 	};
 	STAILQ_INSERT_TAIL(&told_list, told, node);
@@ -107,7 +108,7 @@ static void woken(struct object *object, uint32_t revents)
 	if (!object->poll.level)
 		object->poll.cached |= revents;
 	object->poll.events &= ~revents;
-	/* Nothing else of an object in that state is waited for. */
+	/* Other events of an object with POLLERR or POLLHUP are not waited for. */
 	if (revents & POLL_ALWAYS)
 		object->poll.events = 0;
 	if (!(object->poll.events & ~POLL_ALWAYS))
@@ -164,7 +165,7 @@ static void *poller_main(void *arg)
 		for (i = 1; i < nr; i++) {
 			if (!polls[i].revents)
 				continue;
-			/* It may have been closed meanwhile. */
+			/* The object may have been closed meanwhile. */
 			LIST_FOREACH(object, &polled, poll_node)
 				if (object == objects[i] && object->fd == polls[i].fd)
 					woken(object, polls[i].revents);
@@ -180,10 +181,10 @@ static void *poller_main(void *arg)
 /* --- edges ------------------------------------------------------------------------ */
 
 /*
- * Who waits for edges wants to hear of the next wakeup of what is ready and stays so. poll()
- * would say at once that it is; epoll tells of wakeups, but asks the driver at each step.
- * That is no loss while POLL is being answered, as the answer says of the same events that they
- * are there. Later, all that a driver says is kept where its poll may take it away.
+ * Waiters for edges want to be notified of the next wakeup of an object that is ready and stays
+ * ready. poll() would return at once. epoll reports wakeups, but asks the driver at each step.
+ * Nothing is lost by that while a POLL call is answered, as the answer reports the same events.
+ * Later events are cached if the driver's poll may consume them.
  */
 #define EDGE_TURNS	64
 
@@ -203,7 +204,10 @@ static void edge_woken(struct object *object, uint32_t revents)
 	pthread_mutex_unlock(&lock);
 }
 
-/* @but: what it says of this one is no wakeup. Return: there was something. */
+/*
+ * Take the edges that epoll has. @but: object for which an edge is no wakeup. Return: true if
+ * there were any.
+ */
 static bool edges_take(const struct object *but)
 {
 	struct epoll_event events[16];
@@ -212,7 +216,7 @@ static bool edges_take(const struct object *but)
 	bool any = false;
 	int nr, i;
 
-	/* Not for ever: a driver's poll may wake those who wait, and they would ask it again. */
+	/* Bounded: a driver's poll may wake its waiters, and so cause the next edge. */
 	for (turns = 0; turns < EDGE_TURNS; turns++) {
 		nr = epoll_wait(edge_fd, events, sizeof(events) / sizeof(events[0]), 0);
 		if (nr <= 0)
@@ -235,7 +239,10 @@ static void edge_ready(struct source *source, uint32_t events)
 	(void)events;
 	if (edges_take(NULL))
 		return;
-	/* The loop's own look at this epoll has taken away what there was. */
+	/*
+	 * The loop's own epoll_wait() has consumed the event: notify all objects whose poll may
+	 * consume.
+	 */
 	LIST_FOREACH(object, &edged, edge_node)
 		if (!object->poll.level)
 			edge_woken(object, object->poll.edges);
@@ -243,7 +250,7 @@ static void edge_ready(struct source *source, uint32_t events)
 
 static struct source edges = { .fd = -1, .ready = edge_ready };
 
-/* The driver is not asked once more for that. */
+/* Remove an object from the epoll instance, without asking the driver once more. */
 static void edge_forget(struct object *object)
 {
 	if (!object->poll.edged)
@@ -262,8 +269,8 @@ static void edge_ask(struct object *object, uint32_t revents)
 	};
 
 	/*
-	 * A dma-buf's poll (drivers/dma-buf/dma-buf.c: dma_buf_poll()) wakes those who wait for it
-	 * whenever it finds the buffer idle, so epoll would have an edge again after each look.
+	 * epoll would report an edge after each look at a dma-buf: dma_buf_poll()
+	 * (drivers/dma-buf/dma-buf.c) wakes all waiters whenever it finds the buffer idle.
 	 */
 	if (!revents || object->kind == VGPU_OBJECT_DMABUF) {
 		edge_forget(object);
@@ -276,15 +283,15 @@ static void edge_ask(struct object *object, uint32_t revents)
 	if (!object->poll.edged)
 		LIST_INSERT_HEAD(&edged, object, edge_node);
 	object->poll.edged = true;
-	/* The first edge only repeats that the file is ready: it is taken away. */
+	/* Discard the first edge, which only repeats that the file is ready. */
 	edges_take(object);
 }
 
 /* --- calls ------------------------------------------------------------------------ */
 
 /*
- * From now on every wakeup is told, which poll() cannot: the driver signals this process for the
- * file, as it would the program.
+ * Notify the guest of every wakeup from now on. poll() cannot do that, so the driver signals this
+ * process for the file (SIGIO), as it would signal the program.
  */
 static void signal_begin(struct object *object)
 {
@@ -312,7 +319,10 @@ static void signal_ready(struct source *source, uint32_t events)
 	(void)events;
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	/* No more signals of the guest's user can wait, those of its shadows among them. */
+	/*
+	 * SIGIO itself: too many signals are pending for the guest's user, its shadows included,
+	 * and some signals were lost.
+	 */
 	if (info.ssi_signo == SIGIO) {
 		pthread_mutex_lock(&lock);
 		objects_each(signal_lost);
@@ -330,7 +340,7 @@ static void signal_ready(struct source *source, uint32_t events)
 
 static struct source signals = { .fd = -1, .ready = signal_ready };
 
-/* Events that the guest hears of by signals, and should not hear twice. */
+/* Return: the events that signals report, and that the guest must not be notified of twice. */
 static uint32_t by_signal(const struct object *object)
 {
 	return object->poll.async ? POLLIN | POLLRDNORM : 0;
@@ -360,19 +370,22 @@ uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint
 	state->number = number;
 	if (!state->level) {
 		stays &= state->cached;
-		/* One that does not say so again may have taken it away. */
+		/* A driver that does not report the event again may have consumed it. */
 		if (revents & ~stays) {
 			now.revents = 0;
 			poll(&now, 1, 0);
 			stays |= now.revents & wanted;
 			revents |= now.revents & wanted;
 		}
-		/* One that says something else says what there is now. */
+		/*
+		 * Report cached events only if the driver reports none, as its report is the
+		 * current state.
+		 */
 		if (!revents)
 			revents = state->cached & wanted;
 		state->cached &= ~wanted;
 	}
-	/* The thread would find at once what stays ready. */
+	/* Events that stay ready are not armed, as poll() would return at once. */
 	armed = (state->events | events) & ~stays & ~by_signal(object);
 	if (revents & POLL_ALWAYS)
 		armed = 0;
@@ -389,7 +402,10 @@ uint32_t poller_ask(struct object *object, uint32_t events, uint32_t flags, uint
 	return revents;
 }
 
-/* Return: the thread looked at it, and may have the file still. */
+/*
+ * Remove an object from the poller's list. Return: true if it was listed; the poller may still
+ * have the file in poll().
+ */
 static bool unlist_locked(struct object *object)
 {
 	if (!object->poll.listed)
@@ -400,7 +416,7 @@ static bool unlist_locked(struct object *object)
 	return true;
 }
 
-/* The thread lets go of files that it is not to look at any more. */
+/* Wait until the poller is out of poll(), and so has none of the files that were unlisted. */
 static void settle_locked(void)
 {
 	uint64_t round = rounds;
@@ -443,7 +459,7 @@ void poller_settle(void)
 
 void poller_quiet_end(struct object *object)
 {
-	/* With an error all who wait ask what there is, whatever they wait for. */
+	/* POLLERR makes all waiters ask for the state, whatever events they wait for. */
 	pthread_mutex_lock(&lock);
 	if (object->poll.quieted)
 		tell(object, object->poll.quieted | POLLERR);
@@ -458,7 +474,7 @@ int poller_init(void)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN);
-	/* It would end the engine. */
+	/* A SIGIO that is not blocked would end the engine. */
 	sigaddset(&set, SIGIO);
 	if (pthread_sigmask(SIG_BLOCK, &set, NULL))
 		return -EINVAL;

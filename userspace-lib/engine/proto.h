@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What vgpud, the engine of a guest and the shadows of its processes say to each other. It
- * goes over socket pairs of type SOCK_SEQPACKET, one message at a time, some with a file. vgpud
- * only sends by them: a file that it received it would also have to close, which may wait for a
- * driver. What it hears comes by a pipe.
+ * Messages between vgpud, the engine of a guest and the shadows of the guest's processes.
  *
- * vgpud makes an engine for each guest and a shadow for each of its processes. The engine has
- * the control connection, the exports and the objects; shadows have the lanes, and make
- * the calls.
+ * Messages go over socket pairs of type SOCK_SEQPACKET, one message a packet, some with a file.
+ * vgpud only sends by these sockets: it would have to close a file that it received, and the
+ * close may sleep in a driver. Messages to vgpud come by a pipe.
+ *
+ * vgpud makes an engine for each guest and a shadow for each of the guest's processes. The engine
+ * has the control connection, the exports and the objects. Shadows have the lanes, and make the
+ * calls.
  */
 #ifndef VGPU_ENGINE_PROTO_H
 #define VGPU_ENGINE_PROTO_H
@@ -20,55 +21,61 @@
 #include "patience.h"
 
 /* Files that vgpud leaves open for an engine. */
-#define ENGINE_FD_AGENT		3	/* from vgpud */
+#define ENGINE_FD_AGENT		3	/* connection from vgpud, which only sends */
 #define ENGINE_FD_CONTROL	4	/* the guest's control connection */
 #define ENGINE_FD_SHARED	5	/* struct engine_shared */
 #define ENGINE_FD_PROC		6	/* /proc of its own pid namespace */
 #define ENGINE_FD_SESSIONS	7	/* a pipe to vgpud, for ENGINE_CLOSED and ENGINE_REAP */
 #define ENGINE_FD_PROGRAM	8	/* the program itself, closed by exec */
 
-/* Files that vgpud leaves open for a keeper, and its program, at ENGINE_FD_PROGRAM. */
-#define KEEPER_FD_AGENT		3	/* the connection from vgpud, which only sends */
-#define KEEPER_FD_QEMU		4	/* the connection of the guest's hypervisor */
-#define KEEPER_FD_STATE		5	/* a file of one byte that vgpud reads: KEEPER_STATE_* */
+/*
+ * Files that vgpud leaves open for a keeper. ENGINE_FD_PROGRAM is the keeper's program, as in an
+ * engine.
+ */
+#define KEEPER_FD_AGENT		3	/* connection from vgpud, which only sends */
+#define KEEPER_FD_QEMU		4	/* connection to the guest's hypervisor */
+#define KEEPER_FD_STATE		5	/* file of one byte that vgpud reads: KEEPER_STATE_* */
 
-#define KEEPER_STATE_HUGE	1	/* all memory of the guest that is taken is in hugetlbfs */
-#define KEEPER_STATE_GIANT	2	/* it has some in pages of more than VGPU_RAM_PAGE_MAX */
+#define KEEPER_STATE_HUGE	1	/* all guest memory that the keeper has is in hugetlbfs */
+#define KEEPER_STATE_GIANT	2	/* some memory has pages of over VGPU_RAM_PAGE_MAX bytes */
 
 /* Files that vgpud leaves open for vgpu-engine-master. */
-#define MASTER_FD_ENGINE	3	/* to the engine */
+#define MASTER_FD_ENGINE	3	/* connection to the engine */
 #define MASTER_FD_NODE		4	/* the export's node, opened with O_PATH */
 #define MASTER_FD_PROGRAM	5	/* the program itself, closed by exec */
 
 /* Files that vgpud leaves open for a shadow of an engine. */
-#define ESHADOW_FD_ENGINE	3	/* to the engine */
-#define ESHADOW_FD_LANES	4	/* from vgpud: one lane's socket a message */
-#define ESHADOW_FD_SHARED	5	/* struct engine_shared, to read */
+#define ESHADOW_FD_ENGINE	3	/* connection to the engine */
+#define ESHADOW_FD_LANES	4	/* connection from vgpud, which sends lanes' sockets */
+#define ESHADOW_FD_SHARED	5	/* struct engine_shared, read-only */
 #define ESHADOW_FD_DEVICES	6	/* directory with the nodes of exports, by number */
 #define ESHADOW_FD_PROC		7	/* /proc of its own pid namespace */
 #define ESHADOW_FD_FAULTS	8	/* /dev/userfaultfd */
-#define ESHADOW_FD_COUNTERS	9	/* struct engine_counters, its own */
+#define ESHADOW_FD_COUNTERS	9	/* struct engine_counters of this shadow */
 #define ESHADOW_FD_PATIENCE	10	/* struct engine_patience */
 #define ESHADOW_FD_PROGRAM	11	/* the program itself, closed by exec */
 
-/* Moving memory that faults are reported of keeps it so only with the event. */
+/*
+ * userfaultfd keeps reporting the faults of memory that is moved only with
+ * UFFD_FEATURE_EVENT_REMAP.
+ */
 #define ESHADOW_FAULTS		(UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EVENT_REMAP)
 
-/* Exit statuses of such a shadow, beside those of layout.h. */
+/* Exit statuses of an engine's shadow, in addition to those of layout.h. */
 enum eshadow_exit {
-	ESHADOW_EXIT_FAULTS	= 110,	/* no userfaultfd for faults of the kernel */
+	ESHADOW_EXIT_FAULTS	= 110,	/* no userfaultfd that serves faults of the kernel */
 	ESHADOW_EXIT_SECRET	= 111,	/* no memfd_secret */
-	ESHADOW_EXIT_MEMLOCK	= 112,	/* RLIMIT_MEMLOCK is too low for its pages */
+	ESHADOW_EXIT_MEMLOCK	= 112,	/* RLIMIT_MEMLOCK is too low for the shadow's pages */
 	ESHADOW_EXIT_SHARED	= 113,	/* the shared memory could not be mapped */
-	ESHADOW_EXIT_ROOM	= 114,	/* the kernel has no room for one more mapping of it */
-	ESHADOW_EXIT_PAGES	= 115,	/* more addresses fail than it has pages for */
+	ESHADOW_EXIT_ROOM	= 114,	/* the kernel allows the shadow no more mappings */
+	ESHADOW_EXIT_PAGES	= 115,	/* more addresses have to fail than there are pages for */
 };
 
 /**
- * struct engine_counters - see struct vgpu_host_peer_stat
+ * struct engine_counters - counters of an engine or a shadow; see struct vgpu_host_peer_stat
  *
- * The engine has one and each shadow one of its own, which vgpud reads, too: none can spoil
- * what another has counted.
+ * The engine has one, and each shadow has one of its own. vgpud reads all of them. So no process
+ * can spoil what another one has counted.
  */
 struct engine_counters {
 	__u64 calls;
@@ -86,23 +93,24 @@ struct engine_counters {
 
 /**
  * struct engine_shared - memory that vgpud, the engine and the shadows of a guest share
- * @limits: of the guest, filled
- * @features: VGPU_FEATURE_* as WELCOME said
+ * @limits: limits of the guest, with defaults filled in
+ * @features: VGPU_FEATURE_* that WELCOME named
  * @fetch_timeout_ms: see struct vgpu_host_agent
- * @pieces: most mappings of the guest's memory that a shadow has at once
- * @counters: the engine's own
- * @mapped_bytes: of device mappings, now
- * @nr_sessions: how many there are now
- * @nr_lanes: likewise
- * @nr_objects: likewise
- * @nr_mappings: likewise
- * @nr_bindings: number of ranges of the window in which mappings are seen, or may be
+ * @pieces: largest number of mappings of the guest's memory that a shadow may have at once
+ * @counters: counters of the engine itself
+ * @mapped_bytes: length of all device mappings in bytes
+ * @nr_sessions: number of sessions
+ * @nr_lanes: number of lanes
+ * @nr_objects: number of objects
+ * @nr_mappings: number of mappings
+ * @nr_bindings: number of ranges of the window in which mappings are visible, or may be
  * @reserved2: 0
- * @bound_bytes: length of these ranges together
- * @kept_bytes: of the guest's memory, which devices may use, now
- * @owned_bytes: of devices' memory, which the engine owns because it is or may be shown, now
+ * @bound_bytes: length of these ranges together in bytes
+ * @kept_bytes: length in bytes of the guest's memory that devices may use
+ * @owned_bytes: length in bytes of devices' memory that the engine owns, because the guest can
+ *	see it or may be able to
  *
- * vgpud fills in what is before @counters and only reads the rest; the engine only writes, and
+ * vgpud fills in the fields before @counters and only reads the rest. The engine only writes, and
  * shadows only read.
  */
 struct engine_shared {
@@ -124,14 +132,14 @@ struct engine_shared {
 };
 
 /**
- * struct engine_patience - for how long drivers wait for a guest
- * @lock: 1: a shadow changes the rest
+ * struct engine_patience - time that drivers may still wait for a guest
+ * @lock: lock of the structure; 1: a shadow holds it
  * @reserved: 0
- * @patience: see there
+ * @patience: the guest's budget of time; see patience.h
  *
- * vgpud makes one for each guest, which outlives its engine, and only reads it. All shadows of
- * the guest write to it: they can spoil it for each other, and could as well have
- * drivers wait without asking.
+ * vgpud makes one for each guest, which outlives the engine, and only reads it. All shadows of
+ * the guest write to it. A malicious shadow can spoil it for the guest's other shadows, but such
+ * a shadow could as well let drivers wait without asking.
  */
 struct engine_patience {
 	__u32 lock;
@@ -142,17 +150,18 @@ struct engine_patience {
 /* --- vgpud and the engine --------------------------------------------------- */
 
 enum engine_agent_type {
-	ENGINE_START	= 6,	/* struct engine_start, first of all */
+	ENGINE_START	= 6,	/* struct engine_start, the first message */
 	ENGINE_GRANT	= 1,	/* struct engine_grant */
-	ENGINE_REVOKE	= 2,	/* struct engine_number: an export of vgpud's */
+	ENGINE_REVOKE	= 2,	/* struct engine_number: vgpud's number of an export */
 	ENGINE_SESSION	= 3,	/* struct engine_number, with the engine's end for the shadow */
 	ENGINE_CHANGE	= 4,	/* struct engine_change */
 	ENGINE_FILE	= 7,	/* struct engine_file */
-	ENGINE_CLOSED	= 5,	/* to vgpud by the pipe, struct engine_number: end that session */
+	ENGINE_CLOSED	= 5,	/* by the pipe, struct engine_number: end that session */
 	ENGINE_KEEPER	= 8,	/* struct engine_number, with a connection to the keeper */
-	/* struct engine_number: an export, with a connection to its vgpu-engine-master */
+	/* struct engine_number: number of an export, with a connection to its vgpu-engine-master */
 	ENGINE_MASTER	= 9,
-	ENGINE_REAP	= 10,	/* as CLOSED: no driver knows the process number of its shadow */
+	/* by the pipe, struct engine_number: no driver knows the session's process; reap it */
+	ENGINE_REAP	= 10,
 };
 
 struct engine_number {
@@ -162,11 +171,11 @@ struct engine_number {
 };
 
 /**
- * struct engine_start - what an engine keeps to
+ * struct engine_start - configuration of an engine
  * @type: ENGINE_START
  * @ping_timeout_ms: see struct vgpu_host_agent
- * @features: VGPU_FEATURE_* as WELCOME said
- * @limits: of the guest, filled
+ * @features: VGPU_FEATURE_* that WELCOME named
+ * @limits: limits of the guest, with defaults filled in
  */
 struct engine_start {
 	__u32 type;
@@ -176,17 +185,17 @@ struct engine_start {
 };
 
 /**
- * struct engine_grant - the guest may use an export
+ * struct engine_grant - the right of the guest to use an export
  * @type: ENGINE_GRANT
- * @export: vgpud's number of it, and the name of its node
+ * @export: vgpud's number of the export, which is the name of its node
  * @flags: VGPU_HOST_GRANT_*
- * @master: openers may become DRM master
- * @no_demand: see VGPU_HOST_EXPORT_NO_DEMAND
+ * @master: 1 if openers may become DRM master
+ * @no_demand: 1 if VGPU_HOST_EXPORT_NO_DEMAND is set
  * @reserved: 0
- * @add: what the guest is told, but for the number
+ * @add: message to the guest, in which the engine fills in its own number of the export
  * @deny: see struct vgpu_policy
- * @nr_ioctls: entries of @ioctls, of which only these are sent
- * @ioctls: vgpu_ioctl_key() of commands, rising
+ * @nr_ioctls: number of entries of @ioctls; only these entries are sent
+ * @ioctls: array of vgpu_ioctl_key() of commands, in rising order
  */
 struct engine_grant {
 	__u32 type;
@@ -211,13 +220,13 @@ struct engine_change {
 };
 
 /**
- * struct engine_file - what a small file of an export's device holds
+ * struct engine_file - contents of a small file of an export's device (a file of sysfs, say)
  * @type: ENGINE_FILE
- * @export: vgpud's number of it
+ * @export: vgpud's number of the export
  * @flags: VGPU_FILE_*
- * @len: bytes of @data, of which only these are sent
- * @name: as in struct vgpu_export_file
- * @data: what it holds
+ * @len: length of @data in bytes; only these bytes are sent
+ * @name: name of the file, as in struct vgpu_export_file
+ * @data: contents of the file
  */
 struct engine_file {
 	__u32 type;
@@ -232,24 +241,25 @@ struct engine_file {
 
 /**
  * enum keeper_type - messages to and from a keeper
- * @KEEPER_START: vgpud's first one: number @id and size @len of the window
- * @KEEPER_ENGINE: vgpud's, with the keeper's end of a connection to the guest's engine
- * @KEEPER_MEMORY: vgpud's, where the host module is the engine, with a file of that (struct
- *	vgpu_host_memory), which is to be told where the guest's memory is. Nothing is shown
- * @KEEPER_MAP: the engine's, with a file: have @len bytes of it, from @file_offset on, shown at
- *	@offset of the window that the READY with number @id told of. It is answered by DONE when
- *	the guest can see it
- * @KEEPER_UNMAP: the engine's: have hidden what a MAP of this @offset and @len shows. It is
- *	answered by DONE when the guest cannot see it any more
- * @KEEPER_READY: the keeper's: there is a window, number @id, of @len bytes; nothing is seen in
- *	it that any engine had shown before. @tag numbers these messages, as the window's number
- *	stays: a MAP that crosses it names the one before
- * @KEEPER_GONE: the keeper's: there is none any more. What was shown may be seen until the next
- *	READY, and requests that were not answered will not be
- * @KEEPER_DONE: the keeper's answer to the request with this @tag: 0 in @result, or why not
- * @KEEPER_RAM: the keeper's: the guest has memory at its physical address @offset, @len
+ * @KEEPER_START: vgpud's first message: number @id and size @len of the window
+ * @KEEPER_ENGINE: from vgpud, with the keeper's end of a connection to the guest's engine
+ * @KEEPER_MEMORY: from vgpud where the host module is the engine, with a file of the module's.
+ *	The keeper tells that file where the guest's memory is (struct vgpu_host_memory), and
+ *	shows nothing
+ * @KEEPER_MAP: from the engine, with a file: show @len bytes of the file, from @file_offset on,
+ *	at @offset of the window; @id is the @tag of the last READY. DONE answers when the guest
+ *	can see the bytes
+ * @KEEPER_UNMAP: from the engine: hide what a MAP with this @offset and @len shows. DONE answers
+ *	when the guest cannot see the bytes any more
+ * @KEEPER_READY: from the keeper: there is a window with number @id and @len bytes, in which
+ *	nothing is visible that any engine had shown before. @tag numbers the READY messages, as
+ *	the number of the window stays: a MAP that crosses a READY names the one before
+ * @KEEPER_GONE: from the keeper: there is no window any more. What was shown may stay visible
+ *	until the next READY. Requests without an answer get none
+ * @KEEPER_DONE: from the keeper: answer to the request with this @tag. @result is 0 or an error
+ * @KEEPER_RAM: from the keeper: the guest has memory at its physical address @offset, of @len
  *	bytes, which is in the file that comes with the message, from @file_offset on. Without a
- *	file: that memory is there no more
+ *	file: that memory is gone
  */
 enum keeper_type {
 	KEEPER_START	= 1,
@@ -265,13 +275,15 @@ enum keeper_type {
 
 /**
  * struct keeper_msg - a message to or from a keeper
- * @type: enum keeper_type, which says what the other fields mean; those that it does not name are 0
+ * @type: enum keeper_type, which says how the other fields are used; unused fields are 0
  * @result: 0, or a negative errno
- * @tag: number by which DONE names its request, as the engine likes; READY's own
- * @id: number of a window; MAP's: @tag of the READY that the engine has heard last
- * @offset: place in the window, or in the guest's physical memory, in bytes; whole pages
- * @len: length in bytes; whole pages
- * @file_offset: place in a file, in bytes; whole pages
+ * @tag: number by which DONE names its request, chosen by the engine; in READY, the number of
+ *	that message
+ * @id: number of a window; in MAP, the @tag of the last READY that the engine has read
+ * @offset: place in the window, or in the guest's physical memory, in bytes; a multiple of the
+ *	page size
+ * @len: length in bytes, a multiple of the page size
+ * @file_offset: place in a file, in bytes, a multiple of the page size
  */
 struct keeper_msg {
 	__u32 type;
@@ -283,31 +295,31 @@ struct keeper_msg {
 	__u64 file_offset;
 };
 
-/* Exit statuses of a keeper, beside 0, which is for the end of the hypervisor or of vgpud. */
+/* Exit statuses of a keeper. Status 0 means that the hypervisor or vgpud has ended. */
 enum keeper_exit {
-	KEEPER_EXIT_START	= 120,	/* something that the keeper itself needs is missing */
+	KEEPER_EXIT_START	= 120,	/* something is missing that the keeper itself needs */
 	KEEPER_EXIT_FEATURES	= 121,	/* the hypervisor lacks what keeper/qemu.c needs */
-	KEEPER_EXIT_PROTOCOL	= 122,	/* the hypervisor says what the protocol does not allow */
+	KEEPER_EXIT_PROTOCOL	= 122,	/* the hypervisor has broken the protocol */
 	KEEPER_EXIT_SILENT	= 123,	/* the hypervisor does not answer */
 };
 
 /*
- * Most mappings that a window shows at once. A hypervisor has 509 slots for the memory of a guest
- * that it tells its back-ends of, and needs some for RAM.
+ * Largest number of mappings that a window shows at once. A hypervisor has 509 slots for the
+ * guest's memory that it reports to its back-ends, and needs some of them for RAM.
  */
 #define KEEPER_MAPPINGS_MAX	448
 
-/* --- who makes DRM masters -------------------------------------------------- */
+/* --- vgpu-engine-master, which makes DRM masters ------------------------------ */
 
-/* DRM's SET_MASTER and DROP_MASTER. */
+/* DRM_IOCTL_SET_MASTER and DRM_IOCTL_DROP_MASTER. */
 #define MASTER_SET		_IO('d', 0x1e)
 #define MASTER_DROP		_IO('d', 0x1f)
 
 /**
- * struct master_msg - a request of the engine, which comes with a file, or its answer
- * @tag: number by which the answer names its request, as the engine likes
- * @command: MASTER_SET or MASTER_DROP: an ioctl of the file, to be made with CAP_SYS_ADMIN
- * @result: of the ioctl: 0, or a negative errno
+ * struct master_msg - a request of the engine, which comes with a file, or the answer
+ * @tag: number by which the answer names its request, chosen by the engine
+ * @command: MASTER_SET or MASTER_DROP: ioctl of the file, to be made with CAP_SYS_ADMIN
+ * @result: result of the ioctl: 0, or a negative errno
  */
 struct master_msg {
 	__u64 tag;
@@ -319,53 +331,53 @@ struct master_msg {
 
 enum engine_shadow_type {
 	/* Requests of a lane, each with one answer. */
-	ESHADOW_OPEN	= 1,	/* may it open export @object with @value's flags? */
-	ESHADOW_OPENED	= 2,	/* with the file: an object of export @object */
+	ESHADOW_OPEN	= 1,	/* may the guest open export @object with flags @value? */
+	ESHADOW_OPENED	= 2,	/* with the opened file: make it an object of export @object */
 	ESHADOW_MADE	= 3,	/* with a file that a call on @object made; @value: watch fences, */
 				/* @extra: limits of all calls that may have made it */
-	ESHADOW_FIND	= 4,	/* the file of object @object */
-	ESHADOW_CLOSE	= 5,	/* the guest gives reference @value to @object back */
+	ESHADOW_FIND	= 4,	/* get the file of object @object */
+	ESHADOW_CLOSE	= 5,	/* the guest drops reference @value of @object */
 	ESHADOW_SYNC	= 6,	/* wait until control message @value is applied */
-	ESHADOW_POLL	= 7,	/* object @object, @value: events, @extra: flags, number */
-	ESHADOW_FDINFO	= 8,	/* of object @object */
+	ESHADOW_POLL	= 7,	/* poll @object; @value: events, @extra: flags and number */
+	ESHADOW_FDINFO	= 8,	/* get the fdinfo of object @object */
 	ESHADOW_EVENT	= 9,	/* with an eventfd: @object, @value: the guest's number */
-	ESHADOW_BIND	= 10,	/* a mapping of @object, with a struct eshadow_bind behind it */
-	ESHADOW_MAPS	= 11,	/* @object maps a struct eshadow_memory, shared with OWNER's client */
-	ESHADOW_KEEP	= 12,	/* @object's driver may keep memory, number @value: @extra bytes */
-	ESHADOW_ROOM	= 13,	/* for one more mapping of @value bytes, which counts from now on */
-	ESHADOW_MASTER	= 14,	/* ioctl @value (MASTER_*) of @object, with CAP_SYS_ADMIN */
-	ESHADOW_QUIET	= 15,	/* do not poll the device of @object but for the guest's POLL */
-	ESHADOW_OWNER	= 16,	/* which client owns what is shown, of the driver of nvidiactl @object? */
-	ESHADOW_SHOW	= 17,	/* a file that maps what nvidiactl @object maps, until SHOWN */
-	/* Without an answer. */
-	ESHADOW_TAKE_BACK = 20,	/* the guest will not get reference @value to @object */
+	ESHADOW_BIND	= 10,	/* show a mapping of @object; struct eshadow_bind follows */
+	ESHADOW_MAPS	= 11,	/* @object maps struct eshadow_memory, shared with OWNER's client */
+	ESHADOW_KEEP	= 12,	/* @object's driver may keep memory @value of @extra bytes */
+	ESHADOW_ROOM	= 13,	/* account for one more mapping, of @value bytes */
+	ESHADOW_MASTER	= 14,	/* make ioctl @value (MASTER_*) of @object with CAP_SYS_ADMIN */
+	ESHADOW_QUIET	= 15,	/* stop polling @object's device until the guest polls it */
+	ESHADOW_OWNER	= 16,	/* get the client that owns memory which nvidiactl @object shows */
+	ESHADOW_SHOW	= 17,	/* get a file that maps what nvidiactl @object maps, until SHOWN */
+	/* Messages of a shadow without an answer. */
+	ESHADOW_TAKE_BACK = 20,	/* the guest will not get reference @value of @object */
 	ESHADOW_UNEVENT	= 21,	/* the call that asked for event @value has failed */
 	ESHADOW_DROPPED	= 22,	/* the shadow has closed object @object */
-	ESHADOW_USAGE	= 23,	/* -@value fewer bytes mapped; @extra: more mappings, lanes << 32 */
-	ESHADOW_UNSYNC	= 24,	/* lane @lane is down: what it waits for by SYNC is answered now */
-	ESHADOW_ACKED	= 25,	/* the guest has what the last call of lane @lane gave it */
-	ESHADOW_SHOWN	= 26,	/* lane @lane has mapped, and closed, the file that SHOW gave it */
-	/* From the engine. */
-	ESHADOW_ANSWER	= 30,	/* to the request of lane @lane */
-	ESHADOW_DROP	= 31,	/* close object @object, say DROPPED */
-	ESHADOW_UNMAP	= 32,	/* of [@value, @value + @extra) */
-	ESHADOW_END	= 33,	/* the session is over when its lanes are */
-	ESHADOW_RAM	= 34,	/* with a file: memory of the guest, see struct eshadow_ram; */
-				/* without: there is none any more */
+	ESHADOW_USAGE	= 23,	/* change: @value (<= 0) bytes; @extra: mappings, lanes << 32 */
+	ESHADOW_UNSYNC	= 24,	/* lane @lane is down: answer its SYNC now */
+	ESHADOW_ACKED	= 25,	/* the guest has all that the last call of lane @lane gave it */
+	ESHADOW_SHOWN	= 26,	/* lane @lane has mapped and closed the file of its SHOW */
+	/* Messages of the engine. */
+	ESHADOW_ANSWER	= 30,	/* answer to the request of lane @lane */
+	ESHADOW_DROP	= 31,	/* close object @object, then send DROPPED */
+	ESHADOW_UNMAP	= 32,	/* unmap [@value, @value + @extra) */
+	ESHADOW_END	= 33,	/* end the session with its last lane */
+	ESHADOW_RAM	= 34,	/* with a file: memory of the guest is at struct eshadow_ram; */
+				/* without a file: that memory is gone */
 };
 
 /**
- * struct eshadow_msg - a request, its answer, or news
+ * struct eshadow_msg - a request, its answer, or a message without an answer
  * @type: enum engine_shadow_type
  * @lane: index of the lane that asks
  * @object: number of an object or export
- * @result: answers: 0 or more, or a negative errno
- * @value: see the type
- * @extra: likewise
+ * @result: result in an answer: 0 or more, or a negative errno
+ * @value: argument, which depends on @type
+ * @extra: argument, which depends on @type
  *
- * Answers to OPEN and FIND have a struct eshadow_policy behind them, those that give objects a
- * struct vgpu_object_desc, that to FDINFO its bytes, that to OWNER a __u32: the handle of
- * the client.
+ * Some answers are followed by more data: OPEN and FIND by a struct eshadow_policy, requests that
+ * give objects by a struct vgpu_object_desc, FDINFO by its bytes, and OWNER by a __u32, the
+ * handle of the client.
  */
 struct eshadow_msg {
 	__u32 type;
@@ -377,12 +389,12 @@ struct eshadow_msg {
 };
 
 /**
- * struct eshadow_memory - memory of NVIDIA's driver that a file shows, behind ESHADOW_MAPS
+ * struct eshadow_memory - memory of NVIDIA's driver that a file shows; follows ESHADOW_MAPS
  * @client: handle of the program's client
  * @memory: handle of the memory object in that client
- * @flags: the mapping's flags, as the program gave them to the driver
+ * @flags: flags of the mapping, as the program gave them to the driver
  * @reserved: 0
- * @offset: where the mapping begins in the object, in bytes
+ * @offset: place in the object at which the mapping begins, in bytes
  * @len: length of the mapping in bytes
  */
 struct eshadow_memory {
@@ -395,7 +407,7 @@ struct eshadow_memory {
 };
 
 /**
- * struct eshadow_bind - a part of a mapping that is to be seen in the window, behind ESHADOW_BIND
+ * struct eshadow_bind - a part of a mapping to be shown in the window; follows ESHADOW_BIND
  * @window: number of the window
  * @offset: place in the window, in bytes
  * @len: length of the part in bytes
@@ -411,10 +423,10 @@ struct eshadow_bind {
 };
 
 /**
- * struct eshadow_ram - where memory of the guest is, behind ESHADOW_RAM
+ * struct eshadow_ram - place of the guest's memory; follows ESHADOW_RAM
  * @addr: physical address in the guest
- * @len: bytes
- * @offset: where it begins in the file
+ * @len: length in bytes
+ * @offset: place in the file at which the memory begins, in bytes
  */
 struct eshadow_ram {
 	__u64 addr;
@@ -423,19 +435,20 @@ struct eshadow_ram {
 };
 
 /**
- * struct eshadow_policy - what a shadow has to know of an export or object
- * @export: vgpud's number of it, the name of the node; 0: an object of no export
+ * struct eshadow_policy - policy of an export or object, as a shadow needs it
+ * @export: vgpud's number of the export, which is the name of its node; 0: no export
  * @kind: VGPU_EXPORT_*
  * @master: see struct vgpu_policy
- * @read_only: likewise
- * @deny: likewise
- * @no_demand: of an object: its driver does not wait for the guest's memory
- * @nr_ioctls: entries of @ioctls
- * @object_kind: of an object: VGPU_OBJECT_*
+ * @read_only: see struct vgpu_policy
+ * @deny: see struct vgpu_policy
+ * @no_demand: 1 if the object's driver does not wait for the guest's memory; 0 for an export
+ * @nr_ioctls: number of entries of @ioctls
+ * @object_kind: VGPU_OBJECT_* of an object
  * @reserved2: 0
- * @space: the number of the address space that the object's mappings show
- * @rdev: of the node
- * @limits: a bit for each set of limits that holds for what its calls make, see struct object
+ * @space: number of the address space that mappings of the object show
+ * @rdev: device number of the node
+ * @limits: bit mask of the sets of limits of files that the object's calls make; see struct
+ *	object
  * @ioctls: see struct vgpu_policy
  */
 struct eshadow_policy {
@@ -457,8 +470,9 @@ struct eshadow_policy {
 #define ESHADOW_MSG_MAX	(sizeof(struct eshadow_msg) + sizeof(struct eshadow_policy))
 
 /*
- * Most mappings of a shadow: beside those of devices each lane may have room for a call, and
- * memory that its driver keeps; a cut makes one more.
+ * Largest number of mappings of a shadow. In addition to those of devices, each lane may have a
+ * mapping for a call, and some for memory that its driver keeps. Cutting a mapping makes one
+ * more.
  */
 static inline __u32 eshadow_mappings_max(const struct vgpu_host_limits *limits)
 {

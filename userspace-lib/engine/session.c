@@ -19,30 +19,36 @@
 #include "owner.h"
 #include "shadow/layout.h"
 
-/* How long a session that the guest has closed may wait for its lanes. */
+/* Time in milliseconds that the lanes of a session have to end after the guest has closed it. */
 #define CLOSE_WAIT_MS	1000
-/* How long a shadow may take to close a file, or the next of several: drivers may be slow. */
+/*
+ * Time in milliseconds that a shadow has to close a file, or the next of several: drivers may be
+ * slow.
+ */
 #define DROP_WAIT_MS	30000
-/* How long a shadow is not heard that has to wait. */
+/* Time in milliseconds for which requests of a shadow that has to wait are not read. */
 #define HOLD_MS		5
-/* Files that wait to be read count for all of the guest's processes: no shadow has more. */
+/*
+ * Largest number of files sent to one shadow that it has not read yet. The kernel limits the
+ * number of such files for all processes of a user together.
+ */
 #define UNREAD_MAX	64
-/* Files that come with one message at most (SCM_MAX_FD). */
+/* Largest number of files with one message (SCM_MAX_FD). */
 #define FILES_MAX	253
-/* Most that fdinfo shows. */
+/* Largest length of fdinfo in bytes; the rest is cut off. */
 #define FDINFO_MAX	4096
 
 struct shadow_list shadows = LIST_HEAD_INITIALIZER(shadows);
 static uint32_t nr_sessions;
-/* The sums of what shadows have said of themselves. */
+/* Sums over all shadows, as the shadows have reported. */
 static uint64_t mapped_bytes;
 static uint32_t nr_mappings, nr_lanes;
 
 /**
- * struct waiting - a lane that waits for control messages
- * @shadow: whose
- * @lane: index of it
- * @seq: up to which number
+ * struct waiting - a lane that waits for control messages to be applied
+ * @shadow: shadow of the lane
+ * @lane: index of the lane
+ * @seq: number of the last control message that the lane waits for
  */
 struct waiting {
 	LIST_ENTRY(waiting) node;
@@ -54,8 +60,8 @@ struct waiting {
 static LIST_HEAD(, waiting) waitings = LIST_HEAD_INITIALIZER(waitings);
 
 /**
- * struct given - a reference of the guest's that it may not have yet
- * @lane: index of the lane whose call gave it
+ * struct given - a reference of the guest whose receipt the guest has not acknowledged yet
+ * @lane: index of the lane whose call gave the reference
  * @object: number of the object
  * @reference: number of the reference
  */
@@ -76,7 +82,7 @@ static struct shadow *shadow_find(uint64_t number)
 	return NULL;
 }
 
-/* --- what it has open -------------------------------------------------------------- */
+/* --- objects that a shadow has open -------------------------------------------------- */
 
 static bool shadow_has(const struct shadow *shadow, uint32_t object)
 {
@@ -114,9 +120,9 @@ bool shadow_forget(struct shadow *shadow, uint32_t object)
 	return false;
 }
 
-/* --- what it gave the guest ----------------------------------------------------------- */
+/* --- references that calls of a shadow gave the guest --------------------------------- */
 
-/* Return: false: more than all its lanes' calls can give, or no memory. */
+/* Return: false if all calls of the lanes cannot give so many, or if there is no memory. */
 static bool given_add(struct shadow *shadow, uint32_t lane, const struct object *object)
 {
 	struct given *given;
@@ -141,7 +147,7 @@ static void given_free(struct shadow *shadow, struct given *given)
 	shadow->nr_givens--;
 }
 
-/* The guest has all that the lane's last call gave it. */
+/* Forget the references that the lane's last call gave: the guest has acknowledged all of them. */
 static void givens_acked(struct shadow *shadow, uint32_t lane)
 {
 	struct given *given, *next;
@@ -173,18 +179,22 @@ static void givens_take_back(struct shadow *shadow)
 	while ((given = LIST_FIRST(&shadow->givens))) {
 		const struct given its = *given;
 
-		/* The shadow is in no list any more, where session_reference_gone() would find it. */
+		/*
+		 * Free the entry here: session_reference_gone() does not find it, as the shadow is
+		 * in no list.
+		 */
 		given_free(shadow, given);
 		object_release(its.object, its.reference, 0, NULL, 0);
 	}
 }
 
-/* --- to a shadow -------------------------------------------------------------------- */
+/* --- messages to a shadow ------------------------------------------------------------- */
 
 /*
- * The shadow is asked nothing any more, and gets no answers. It stays until it has ended: it may
- * have files open. What it sends is read all the same: its own end of the connection may be in
- * that, and would never be closed then.
+ * End a shadow, which gets no answers from here on. Its requests are discarded. The struct stays
+ * until the process has ended, as the process may have files open. Messages of the shadow are
+ * still read: an unread one may carry the shadow's own end of the connection, which would then
+ * never be closed.
  */
 static void shadow_end(struct shadow *shadow)
 {
@@ -203,8 +213,9 @@ static void shadow_malformed(struct shadow *shadow)
 }
 
 /*
- * A shadow that does not listen is ended: there is room for all that it may ask. Return: -ENFILE:
- * too many files of the guest's processes wait to be read, which need not be this one's fault.
+ * Send a message. A shadow whose socket has no room is ended: the socket has room for all answers
+ * to what a shadow may ask at once. Return: 0, or -ENFILE: too many files sent to the guest's
+ * processes were not read yet, which need not be this shadow's fault.
  */
 static int shadow_send(struct shadow *shadow, const struct eshadow_msg *msg, const void *extra,
 		       size_t len, int fd)
@@ -243,7 +254,7 @@ void shadow_answer(struct shadow *shadow, uint32_t lane, int result, const void 
 	shadow_send(shadow, &msg, NULL, 0, -1);
 }
 
-/* Memory that it does not hear of it cannot map, which fails its call. */
+/* Errors are ignored: calls that need memory which the shadow does not know of will fail. */
 void shadow_ram(struct shadow *shadow, uint64_t addr, uint64_t len, uint64_t offset, int fd)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_RAM };
@@ -265,7 +276,10 @@ bool shadow_drop(struct shadow *shadow, uint32_t object)
 	return true;
 }
 
-/* Other programs' calls wait for the file to be closed everywhere: now they go on. */
+/*
+ * End a shadow that closes a file too slowly: calls of other programs wait until all shadows have
+ * closed the file.
+ */
 static void shadow_drops_late(struct timer *timer)
 {
 	shadow_end(container_of(timer, struct shadow, drop_timer));
@@ -299,7 +313,7 @@ void session_synced(void)
 	}
 }
 
-/* --- what it has mapped --------------------------------------------------------------- */
+/* --- mappings of a shadow -------------------------------------------------------------- */
 
 static void usage_add(struct shadow *shadow, int64_t bytes, int64_t mappings, int64_t lanes)
 {
@@ -326,7 +340,10 @@ static void ask_room(struct shadow *shadow, const struct eshadow_msg *msg)
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
-/* It gives back no more than it has, and has no more than it can. */
+/*
+ * Apply a change that a shadow reports. The report is malformed if the shadow gives back more than
+ * it has, or has more mappings or lanes than it may have.
+ */
 static void news_usage(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	int64_t mappings = (int64_t)shadow->nr_mappings + (int32_t)msg->extra;
@@ -353,14 +370,18 @@ static void ask_open(struct shadow *shadow, const struct eshadow_msg *msg)
 		return;
 	}
 	ret = vgpu_policy_open(&grant->policy, msg->value);
-	/* The driver is not asked for a file that is only to be closed. */
+	/* Fail before the driver is asked for a file that would only be closed again. */
 	if (!ret && objects_full())
 		ret = -EMFILE;
 	shadow_answer(shadow, msg->lane, ret, &policy, ret ? 0 : grant_describe(grant, &policy),
 		      -1);
 }
 
-/* A shadow that was taken over may have used a file before it told of that. */
+/*
+ * Note that the shadow's process uses the object's file: NVIDIA's driver may know the process by
+ * that file. A new object counts as used by the shadow that reports it: a malicious shadow may
+ * have used the file before.
+ */
 static int object_is_used(struct object *object, struct shadow *shadow)
 {
 	if (!object->grant || object->grant->policy.kind != VGPU_EXPORT_NVIDIA)
@@ -383,14 +404,17 @@ static void answer_object(struct shadow *shadow, const struct eshadow_msg *msg,
 	shadow_answer(shadow, msg->lane, 0, &desc, sizeof(desc), -1);
 }
 
-/* The driver may be slow: none is closed by the loop. */
+/* Have a file closed by the closer, as the driver may be slow. */
 static void file_discard(int fd)
 {
 	if (fd >= 0)
 		closer_close(fd, NULL, NULL);
 }
 
-/* The file is of the export's device, so that all that is known of the export is true of it. */
+/*
+ * Return: true if the file is of the export's device, so that all that is known of the export
+ * holds for the file.
+ */
 static bool file_is_of(int fd, const struct grant *grant)
 {
 	struct stat st;
@@ -399,11 +423,12 @@ static bool file_is_of(int fd, const struct grant *grant)
 }
 
 /*
- * A driver may open its own device anew, as for a lease of DRM. Another device is taken from
- * nobody: the lanes of a shadow share one table of files, so the number may be of what another lane
- * is just opening, to which another grant belongs. Neither is a card whose openers are not to
- * become DRM master: the other lane may have the file that is master until it has dropped that
- * (open_file() in shadow/fops.c), and only a master makes leases.
+ * Check whether a call on @maker may have opened a device. A driver may open its own device anew,
+ * as for a lease of DRM. Any other device is refused in all cases: the lanes of a shadow share one
+ * table of files, so the number may belong to a file that another lane is just opening, under
+ * another grant. A card whose openers must not become DRM master is refused as well: the number
+ * may belong to another lane's file that is master until the lane has dropped that (open_file() in
+ * shadow/fops.c), and only a master makes leases.
  */
 static bool device_may_be_made(const struct object *maker, dev_t rdev)
 {
@@ -414,9 +439,10 @@ static bool device_may_be_made(const struct object *maker, dev_t rdev)
 }
 
 /*
- * Not what a shadow has of its own: the engine would see no end of a shadow whose socket it has
- * itself, and faults in memory of one that has ended would wait for ever. An object that there is
- * has its own limits, whoever names it.
+ * Check whether a call on @maker may have made the file. Files of the shadow's own must not
+ * become objects. If the engine had the shadow's socket open, it would not notice the end of the
+ * shadow. If the engine had its userfaultfd open, faults in memory of a shadow that has ended
+ * would wait for ever. A file that is an object already is accepted, as it keeps its own limits.
  */
 static bool file_may_be_made(const struct object *maker, int fd)
 {
@@ -446,9 +472,10 @@ static void ask_opened(struct shadow *shadow, const struct eshadow_msg *msg, int
 }
 
 /*
- * A device that a device opens (a lease) has the policy of that one. All else has its lists, and those
- * of each call that has run since none did: the lanes of a shadow share one table of files, so it may
- * be what such a call has made.
+ * Make an object of a file that a call has made. A device that a device has opened (a lease) has
+ * the policy of that device. Any other file has the lists of ioctls of @maker's export, and of
+ * the exports of all calls that have run since no call ran: the lanes of a shadow share one table
+ * of files, so the file may have been made by any of these calls.
  */
 static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
 {
@@ -464,7 +491,7 @@ static void ask_made(struct shadow *shadow, const struct eshadow_msg *msg, int f
 		shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 		return;
 	}
-	/* A file of another driver may share the locks of this one. */
+	/* A file of another driver may share locks with the maker's driver. */
 	object->no_demand |= maker->no_demand;
 	if (object->kind == VGPU_OBJECT_DEVICE && object->grant &&
 	    object->grant == maker->grant && object->rdev == maker->rdev)
@@ -514,7 +541,10 @@ static void ask_sync(struct shadow *shadow, const struct eshadow_msg *msg)
 		shadow_answer(shadow, msg->lane, -EINVAL, NULL, 0, -1);
 		return;
 	}
-	/* A lane asks for one at a time. A second is an error of the shadow's, whose loss it is. */
+	/*
+	 * Each lane may wait once. A second wait is an error of the shadow, which loses the first
+	 * answer.
+	 */
 	LIST_FOREACH(waiting, &waitings, node)
 		if (waiting->shadow == shadow && waiting->lane == msg->lane) {
 			waiting->seq = msg->value;
@@ -531,7 +561,7 @@ static void ask_sync(struct shadow *shadow, const struct eshadow_msg *msg)
 	LIST_INSERT_HEAD(&waitings, waiting, node);
 }
 
-/* It may have been answered meanwhile. */
+/* End the wait of a lane that is down. The wait may have been answered already. */
 static void ask_unsync(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	struct waiting *waiting;
@@ -564,7 +594,7 @@ static void ask_quiet(struct shadow *shadow, const struct eshadow_msg *msg)
 	shadow_answer(shadow, msg->lane, video ? 0 : -EBADF, NULL, 0, -1);
 }
 
-/* The lines that the kernel shows of every file come first. */
+/* Skip the lines that the kernel shows of every file, which come first. */
 static char *fdinfo_of_driver(char *text)
 {
 	static const char *const common[] = { "pos:", "flags:", "mnt_id:", "ino:" };
@@ -603,7 +633,7 @@ static void ask_fdinfo(struct shadow *shadow, const struct eshadow_msg *msg)
 	shadow_answer(shadow, msg->lane, len, own, len, -1);
 }
 
-/* Only an eventfd is taken: another file may be the shadow's own socket, see file_may_be_made(). */
+/* Accept only an eventfd: another file may be the shadow's own socket, see file_may_be_made(). */
 static void ask_event(struct shadow *shadow, const struct eshadow_msg *msg, int fd)
 {
 	int ret = -EBADF;
@@ -615,7 +645,7 @@ static void ask_event(struct shadow *shadow, const struct eshadow_msg *msg, int 
 	shadow_answer(shadow, msg->lane, ret, NULL, 0, -1);
 }
 
-/* Data that follows the struct eshadow_msg of some requests: more_of() tells how long it is. */
+/* Data that follows the struct eshadow_msg of some requests; more_of() tells the length. */
 union more {
 	struct eshadow_bind bind;
 	struct eshadow_memory memory;
@@ -638,7 +668,7 @@ static bool has_file(uint32_t type)
 	return type == ESHADOW_OPENED || type == ESHADOW_MADE || type == ESHADOW_EVENT;
 }
 
-/* Return: it is no request. */
+/* Handle a message that needs no answer. Return: false if the message is a request. */
 static bool shadow_news(struct shadow *shadow, const struct eshadow_msg *msg)
 {
 	switch (msg->type) {
@@ -729,11 +759,11 @@ static void shadow_ask(struct shadow *shadow, const struct eshadow_msg *msg,
 	}
 }
 
-/* --- the connection -------------------------------------------------------------------- */
+/* --- the connection to a shadow ---------------------------------------------------------- */
 
 static void shadow_gone(struct shadow *shadow)
 {
-	/* It may have had a file of that driver that it did not tell of. */
+	/* The shadow may have had a file of NVIDIA's driver that it did not report. */
 	bool nvidia = grants_had_nvidia();
 	struct waiting *waiting, *next;
 
@@ -741,7 +771,10 @@ static void shadow_gone(struct shadow *shadow)
 	timer_cancel(&shadow->close_timer);
 	timer_cancel(&shadow->drop_timer);
 	timer_cancel(&shadow->hold_timer);
-	/* Files that were sent behind an empty message are closed with it, after others in vain. */
+	/*
+	 * Files may still wait in the socket, after an empty message that looked like the end. The
+	 * kernel closes them with the socket, so the closer does that, after all files before it.
+	 */
 	source_del(&shadow->source);
 	closer_close(shadow->source.fd, nvidia ? tgid_end : NULL, shadow->tgid);
 	for (waiting = LIST_FIRST(&waitings); waiting; waiting = next) {
@@ -755,15 +788,15 @@ static void shadow_gone(struct shadow *shadow)
 	owner_shadow_gone(shadow);
 	master_shadow_gone(shadow);
 	objects_shadow_gone(shadow);
-	/* Its end has closed them. */
+	/* The end of the process has closed these files. */
 	while (shadow->nr_files)
 		object_dropped(shadow->files[--shadow->nr_files]);
 	/*
-	 * The guest may not have these: the shadow told of no ACK. Its lanes are gone, so nobody
-	 * else gives them back.
+	 * The guest may not have these references: the shadow has reported no ACK. The shadow's
+	 * lanes are gone, so nothing else drops the references.
 	 */
 	givens_take_back(shadow);
-	/* A shadow that was killed has not taken these back. */
+	/* A shadow that was killed has not given these back. */
 	usage_add(shadow, -shadow->mapped_bytes, -(int64_t)shadow->nr_mappings,
 		  -(int64_t)shadow->nr_lanes);
 	shared->nr_sessions = --nr_sessions;
@@ -776,8 +809,10 @@ static void shadow_gone(struct shadow *shadow)
 }
 
 /*
- * Of what it says later the guest is to be told, or it is to get files. That it has read all
- * it shows seldom enough for a shadow with many lanes, but at some time.
+ * Return: true if requests of the shadow must not be read now: the guest reads slowly, and would
+ * have to be told of their results; or too many files sent to the shadow were not read yet. The
+ * count starts again when the shadow is seen to have read everything, which happens seldom, but at
+ * some time, for a shadow with many lanes.
  */
 static bool shadow_has_to_wait(struct shadow *shadow)
 {
@@ -807,12 +842,12 @@ static void shadow_go_on(struct timer *timer)
 }
 
 /**
- * struct asked - what a shadow has sent
+ * struct asked - a message of a shadow
  * @msg: the request
- * @more: what is behind it
- * @fds: files that came with it
- * @nr_fds: how many
- * @cut: there was more of it
+ * @more: data that follows the request
+ * @fds: files that came with the message
+ * @nr_fds: number of entries of @fds
+ * @cut: true if the message or its list of files was cut off
  */
 struct asked {
 	struct {
@@ -824,7 +859,10 @@ struct asked {
 	bool cut;
 };
 
-/* All files are taken, as those that are not the kernel closes, here in the loop. */
+/*
+ * Read a message. All of its files are taken: the kernel closes those that are not, and would do
+ * so here in the loop.
+ */
 static ssize_t shadow_recv(struct shadow *shadow, struct asked *ask)
 {
 	static union {
@@ -868,10 +906,13 @@ static void shadow_ready(struct source *source, uint32_t events)
 		return;
 	}
 	len = shadow_recv(shadow, &ask);
-	/* It has ended without reading all: what it has said comes after that. */
+	/*
+	 * -ECONNRESET: the shadow has ended without reading all. Messages that it has sent come
+	 * next.
+	 */
 	if (len == -EAGAIN || len == -EINTR || len == -ECONNRESET)
 		return;
-	/* An empty message looks like the end, but for files that come with it. */
+	/* An empty message looks like the end of the connection, unless files come with it. */
 	if (len < 0 || (!len && !ask.nr_fds && events & EPOLLHUP)) {
 		shadow_gone(shadow);
 		return;
@@ -882,7 +923,7 @@ static void shadow_ready(struct source *source, uint32_t events)
 		shadow_malformed(shadow);
 	else if (shadow_news(shadow, &ask.msg))
 		return;
-	/* Nobody would hear the answer, nor use what it gives. */
+	/* After the end of a shadow no lane reads the answer, nor uses what it gives. */
 	else if (!shadow->ended && !(events & EPOLLHUP)) {
 		shadow_ask(shadow, &ask.msg, &ask.more, ask.nr_fds ? ask.fds[0] : -1);
 		return;
@@ -891,11 +932,11 @@ static void shadow_ready(struct source *source, uint32_t events)
 		file_discard(ask.fds[--ask.nr_fds]);
 }
 
-/* --- of the guest and of vgpud ---------------------------------------------------------- */
+/* --- requests of the guest and of vgpud --------------------------------------------------- */
 
 /*
- * Nothing orders what comes by a lane with what comes by the control connection: the shadow's
- * threads get the time to read what is theirs.
+ * End the shadow of a closed session after CLOSE_WAIT_MS. The lanes and the control connection
+ * are not ordered, so the shadow's threads get this time to read what was sent to them.
  */
 static void session_close_look(struct timer *timer)
 {
@@ -905,8 +946,8 @@ static void session_close_look(struct timer *timer)
 }
 
 /*
- * Numbers of sessions that the guest has closed and that had no shadow: vgpud may still
- * be making one, and nothing orders what it says with what the guest says.
+ * Numbers of the sessions that the guest has closed and that had no shadow. vgpud may still be
+ * making such a shadow, and messages of vgpud and of the guest are not ordered.
  */
 #define CLOSED_EARLY	64
 static uint64_t closed_early[CLOSED_EARLY];
@@ -926,7 +967,7 @@ void session_add(uint64_t number, int fd)
 {
 	struct shadow *shadow;
 
-	/* It has nobody to ask, and ends. */
+	/* The shadow has no connection to an engine, and ends. */
 	if (fd < 0) {
 		agent_say(ENGINE_CLOSED, number);
 		agent_say(ENGINE_REAP, number);
@@ -953,7 +994,7 @@ void session_add(uint64_t number, int fd)
 		session_close(number);
 }
 
-/* A session that is gone already is no error: its shadow may have died. */
+/* Pass UNMAP on to a shadow. A missing session is no error: its shadow may have died. */
 void session_unmap(uint64_t number, uint64_t addr, uint64_t len)
 {
 	const struct eshadow_msg msg = { .type = ESHADOW_UNMAP, .value = addr, .extra = len };

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's driver knows processes by numbers alone, and whoever has the same number may have what
- * they made: drivers/host/tgid.c tells more. So vgpud leaves a shadow that has ended a zombie
- * while there is a file that it had, or one that belongs to the same family. Processes and their
- * files are in families, which merge when a process gets a file of another one, and never split.
+ * Numbers of shadows' processes that must not be reused yet. NVIDIA's driver knows processes by
+ * their numbers alone, and lets a process have what another process with the same number has
+ * made; drivers/host/tgid.c has the details. So vgpud leaves a shadow that has ended a zombie as
+ * long as a file exists that the shadow had, or another file of the same family. A family is a
+ * set of processes and their files. Families merge when a process gets a file of another family,
+ * and never split.
  *
- * A shadow may have a file when it says that it has closed it, or have it mapped. So a file is there
- * until lasting.c says that its last reference has gone. The driver's ->release comes after that, in
- * whatever process had the reference: that gets some time.
+ * A shadow may still have a file that it has reported closed, or have the file mapped. So a file
+ * exists until lasting.c says that its last reference was dropped. The driver's ->release runs
+ * after that, in whatever process dropped the reference, and gets some time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,19 +19,19 @@
 #include "lasting.h"
 #include "tgid.h"
 
-/* Times between looks at the files. */
+/* Shortest and longest time in milliseconds between looks at the files. */
 #define LOOK_MIN_MS	100
 #define LOOK_MAX_MS	1000
-/* Time that a driver's ->release gets. */
+/* Time in milliseconds that a driver's ->release gets. */
 #define RELEASE_MS	3000
 
 LIST_HEAD(file_list, tgid_file);
 LIST_HEAD(tgid_list, tgid);
 
 /**
- * struct family - files of a driver, and processes that it may know by any of them
- * @files: the files, which are not released yet
- * @tgids: the processes
+ * struct family - files of a driver, and the processes that the driver may know by any of them
+ * @files: list of the files, which are not released yet
+ * @tgids: list of the processes
  */
 struct family {
 	struct file_list files;
@@ -39,9 +41,9 @@ struct family {
 /**
  * struct tgid - the number of a shadow's process
  * @session: number of the session, as the guest chose it
- * @ended: the shadow has ended
- * @family: files that it has had, and those that belong to them; NULL: none
- * @own: memory for the family that its first file makes
+ * @ended: true if the shadow has ended
+ * @family: family of the files that the process has had; NULL: the process has had no file
+ * @own: memory for the family that the process's first file makes
  */
 struct tgid {
 	LIST_ENTRY(tgid) node;
@@ -53,9 +55,9 @@ struct tgid {
 
 /**
  * struct tgid_file - a file by which a driver may know processes
- * @family: what it belongs to
- * @tag: number of the file in lasting.c; 0: its driver cannot poll
- * @gone_ms: when it was seen that the last reference had gone, as now_ms() tells; 0: it is there
+ * @family: family of the file
+ * @tag: tag of the file in lasting.c; 0: the file's driver has no poll operation
+ * @gone_ms: time of now_ms() at which the last reference was seen to be gone; 0: it is not gone
  */
 struct tgid_file {
 	LIST_ENTRY(tgid_file) node;
@@ -68,7 +70,7 @@ struct tgid_file {
 static void look(struct timer *timer);
 static struct timer look_timer = { .expired = look };
 static unsigned int look_ms;
-/* Those that the engine has closed, and that are not released. */
+/* List of the files that the engine has closed, and that are not released yet. */
 static struct file_list closed_files = LIST_HEAD_INITIALIZER(closed_files);
 
 struct tgid *tgid_new(uint64_t session)
@@ -120,7 +122,7 @@ static int file_make(struct tgid_file **made, int fd)
 	if (!file)
 		return -ENOMEM;
 	ret = lasting_add(fd, &file->tag);
-	/* A file that cannot be polled is taken for closed when the shadows have said so. */
+	/* Without a poll operation a file is taken for closed when the shadows have reported so. */
 	if (ret && ret != -EPERM) {
 		free(file);
 		return ret;
@@ -137,7 +139,10 @@ int tgid_use(struct tgid *tgid, struct tgid_file **made, int fd)
 	if (ret)
 		return ret;
 	if (!tgid->family) {
-		/* A family lasts no longer than each of its processes. */
+		/*
+		 * The family may be memory of another process's struct tgid, which is not freed
+		 * before the family ends.
+		 */
 		tgid->family = file->family ? file->family : &tgid->own;
 		LIST_INSERT_HEAD(&tgid->family->tgids, tgid, node);
 	}
@@ -150,7 +155,7 @@ int tgid_use(struct tgid *tgid, struct tgid_file **made, int fd)
 	return 0;
 }
 
-/* Its processes may be anybody's who gets other files. */
+/* End a family without files: other processes may get the numbers of its processes. */
 static void family_end(struct family *family)
 {
 	struct tgid_list ended = LIST_HEAD_INITIALIZER(ended);
@@ -162,7 +167,7 @@ static void family_end(struct family *family)
 		if (tgid->ended)
 			LIST_INSERT_HEAD(&ended, tgid, node);
 	}
-	/* The family is the memory of one of them. */
+	/* Free the processes last, as the family is memory of one of them. */
 	while ((tgid = LIST_FIRST(&ended))) {
 		LIST_REMOVE(tgid, node);
 		tgid_tell(tgid);
@@ -178,7 +183,7 @@ static void file_released(struct tgid_file *file)
 	free(file);
 }
 
-/* Whether it is there, or its driver may be releasing it. */
+/* Return: true if the file exists, or its driver may still be releasing it. */
 static bool file_is_used(struct tgid_file *file, const uint64_t *tags, ssize_t nr)
 {
 	if (file->tag && (nr < 0 || lasting_has(tags, nr, file->tag)))

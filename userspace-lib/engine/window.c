@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's window: which mappings are seen where in it. The guest chooses the place, and the
- * keeper of the window (engine/keeper) has the hypervisor map a file there. Neither is waited for:
- * the lane that has asked is answered when the keeper has answered.
+ * The guest's window, and the mappings that are visible in the window. The guest chooses the
+ * place of a mapping. The keeper of the window (engine/keeper) has the hypervisor map a file at
+ * that place. The engine never waits for the two: it answers the lane that has asked when the
+ * keeper has answered.
  *
- * A range is bound when the keeper is asked for it, and free again when the keeper says that it is
- * hidden. Memory that is owned for it (owner.h) is given back then, and never before: freed memory
- * may become another guest's.
+ * A range is bound when the keeper is asked to show a mapping there, and free again when the
+ * keeper says that the mapping is hidden. Memory that the engine owns for the mapping (owner.h)
+ * is given back then, and never before: freed memory may become another guest's.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -20,32 +21,32 @@
 #include "lend.h"
 #include "vgpud/log.h"
 
-/* Time for a BIND in milliseconds. The guest waits a second for its answer. */
+/* Time limit of a BIND in milliseconds. The guest waits a second for the answer. */
 #define BIND_WAIT_MS	500
-/* Number of the UNBIND messages that are remembered. */
+/* Number of UNBIND messages that are remembered. */
 #define UNBINDS		1024
 #define PAGE_MASK	4095ULL
 
 enum binding_state {
-	BINDING_NEW,	/* the keeper was asked to show it */
-	BINDING_THERE,	/* the guest sees it */
-	BINDING_OLD,	/* the keeper was asked to hide it */
+	BINDING_NEW,	/* the keeper was asked to show the mapping */
+	BINDING_THERE,	/* the guest sees the mapping */
+	BINDING_OLD,	/* the keeper was asked to hide the mapping */
 };
 
 /**
- * struct binding - a range of the window in which a mapping is seen, or may be
- * @node: entry of bindings
- * @tag: number by which the keeper's answers name it; no other binding has ever had it
- * @state: what the keeper was asked for last, and whether that has happened
- * @offset: where it begins in the window, in bytes
- * @len: its length in bytes
- * @shadow: whose mapping it shows; NULL: the shadow has ended
+ * struct binding - a range of the window in which a mapping is visible, or may be
+ * @node: list entry of bindings
+ * @tag: number by which the keeper's answers name the binding; never used for another one
+ * @state: the last request to the keeper, and whether the keeper has done it
+ * @offset: place of the range in the window, in bytes
+ * @len: length of the range in bytes
+ * @shadow: shadow whose mapping is shown; NULL: the shadow has ended
  * @lane: index of the shadow's lane that waits for an answer, if @asked
- * @asked: such a lane waits
- * @object: number of the object whose memory it shows; 0: the guest has closed that
- * @unwanted: nobody wants it any more: it is to be hidden as soon as it is shown
- * @lent: what is seen, which is to be given back when it is seen no more
- * @timer: runs while @asked: when it expires the lane is answered in any case
+ * @asked: true if a lane waits for an answer
+ * @object: number of the object whose memory is shown; 0: the guest has closed the object
+ * @unwanted: true if the mapping is to be hidden as soon as the keeper has shown it
+ * @lent: memory that is shown, to be given back when it is no longer visible
+ * @timer: deadline of the answer; runs while @asked
  */
 struct binding {
 	LIST_ENTRY(binding) node;
@@ -63,10 +64,10 @@ struct binding {
 };
 
 /**
- * struct leftover - what may be seen in a window that is gone
- * @node: entry of leftovers
- * @tag: of the binding that it was
- * @lent: what is seen
+ * struct leftover - a mapping that may still be visible in a window that is gone
+ * @node: list entry of leftovers
+ * @tag: tag of the mapping's binding
+ * @lent: memory that is shown
  */
 struct leftover {
 	SLIST_ENTRY(leftover) node;
@@ -75,10 +76,10 @@ struct leftover {
 };
 
 /**
- * struct unbind - an UNBIND message of the guest, of the last UNBINDS that there were
+ * struct unbind - an UNBIND message of the guest, one of the last UNBINDS
  * @seq: number of the message; 0: the entry is free
- * @window: number of the window that it names
- * @offset: where the range begins in it, in bytes
+ * @window: number of the window that the message names
+ * @offset: place of the range in the window, in bytes
  * @len: length of the range in bytes
  */
 struct unbind {
@@ -89,10 +90,10 @@ struct unbind {
 };
 
 /**
- * struct unbound - a range for which the guest waits until nothing is seen there any more
- * @node: entry of unbounds
- * @offset: where it begins in the window, in bytes
- * @len: its length in bytes
+ * struct unbound - a range for which the guest waits until nothing is visible in it
+ * @node: list entry of unbounds
+ * @offset: place of the range in the window, in bytes
+ * @len: length of the range in bytes
  */
 struct unbound {
 	STAILQ_ENTRY(unbound) node;
@@ -103,26 +104,29 @@ struct unbound {
 static void keeper_ready(struct source *source, uint32_t events);
 
 static struct source keeper = { .fd = -1, .ready = keeper_ready };
-/* Number and size of the window that the guest was told of; 0: it has none. */
+/* Number and length of the window that the guest was told of; 0: the guest has no window. */
 static uint64_t window_id, window_len;
-/* Number of the keeper's message that told of it last, by which requests name the window. */
+/*
+ * Tag of the last READY message of the keeper. Requests to the keeper name the window by this
+ * tag.
+ */
 static uint64_t last_ready;
 static LIST_HEAD(, binding) bindings = LIST_HEAD_INITIALIZER(bindings);
 static unsigned int nr_bindings;
 static uint64_t bound_bytes;
 static SLIST_HEAD(, leftover) leftovers = SLIST_HEAD_INITIALIZER(leftovers);
 static uint64_t last_tag;
-/* Tag of the last binding whose memory stays the engine's until it ends; 0: there is none. */
+/* Largest tag of a binding whose memory the engine owns until the engine ends; 0: none. */
 static uint64_t last_stuck;
-/* A ring: next_unbind is the number of messages so far. */
+/* Ring of UNBIND messages; next_unbind is the number of messages so far. */
 static struct unbind unbinds[UNBINDS];
 static unsigned int next_unbind;
-/* Number of the last UNBIND message that is forgotten; 0: none is. */
+/* Number of the last UNBIND message that was overwritten; 0: none was. */
 static uint64_t unbinds_gone;
 static STAILQ_HEAD(, unbound) unbounds = STAILQ_HEAD_INITIALIZER(unbounds);
 static unsigned int nr_unbounds;
 
-/* --- to the guest ------------------------------------------------------------------ */
+/* --- messages to the guest --------------------------------------------------------- */
 
 static void tell_window(uint64_t size)
 {
@@ -186,7 +190,10 @@ static void binding_free(struct binding *binding)
 	free(binding);
 }
 
-/* Something in [offset, offset + len) is not seen any more. */
+/*
+ * Answer those UNBIND messages that overlap [offset, offset + len), and in whose ranges nothing is
+ * visible any more.
+ */
 static void unbounds_look(uint64_t offset, uint64_t len)
 {
 	struct unbound *unbound, *next;
@@ -203,14 +210,20 @@ static void unbounds_look(uint64_t offset, uint64_t len)
 	}
 }
 
-/* The mapping may be seen until the keeper has another window, or for ever. */
+/*
+ * Remember what a binding shows: it may be visible until the keeper has another window, or for
+ * ever.
+ */
 static void leave(const struct binding *binding)
 {
 	struct leftover *leftover;
 
 	if (!binding->lent.owns)
 		return;
-	/* Memory of a card counts until nobody has it mapped, whoever tells. */
+	/*
+	 * Memory of a card counts until no process has it mapped, which owner.c finds out without
+	 * a keeper.
+	 */
 	if (binding->lent.owned.leaving) {
 		lend_over(&binding->lent);
 		return;
@@ -223,7 +236,10 @@ static void leave(const struct binding *binding)
 	SLIST_INSERT_HEAD(&leftovers, leftover, node);
 }
 
-/* Nothing of what was left is seen any more if @hidden. Else the engine owns it until it ends. */
+/*
+ * Forget the leftovers. @hidden: none of them is visible any more, and their memory is given
+ * back. Otherwise the engine owns that memory until the engine ends.
+ */
 static void leftovers_end(bool hidden)
 {
 	struct leftover *leftover;
@@ -239,7 +255,7 @@ static void leftovers_end(bool hidden)
 	kept_look();
 }
 
-/* The guest's driver is not there any more, which need not mean that nothing is seen. */
+/* End the window, as the guest's driver for it is gone. Mappings may still be visible. */
 static void window_gone(void)
 {
 	struct unbound *unbound;
@@ -250,7 +266,7 @@ static void window_gone(void)
 		leave(binding);
 		binding_free(binding);
 	}
-	/* The guest does not wait for a window that is gone. */
+	/* The guest does not wait for answers to UNBINDs of a window that is gone. */
 	while ((unbound = STAILQ_FIRST(&unbounds))) {
 		STAILQ_REMOVE_HEAD(&unbounds, node);
 		free(unbound);
@@ -264,7 +280,9 @@ static void window_gone(void)
 
 /* --- the keeper ----------------------------------------------------------------------- */
 
-/* The keeper has ended, but perhaps not the hypervisor. Nobody tells any more what that shows. */
+/*
+ * Handle the end of the keeper. The hypervisor may live on, and nothing tells what it still shows.
+ */
 static void keeper_gone(void)
 {
 	source_close(&keeper);
@@ -273,7 +291,7 @@ static void keeper_gone(void)
 	leftovers_end(false);
 }
 
-/* The keeper says that there is a window, in which nothing is seen that was lent before. */
+/* Start a new window. The keeper says that nothing is visible in it that was lent before. */
 static void window_come(const struct keeper_msg *ready)
 {
 	window_gone();
@@ -292,7 +310,7 @@ static int keeper_ask(const struct keeper_msg *msg, int fd)
 	return packet_send(keeper.fd, &iov, 1, fd);
 }
 
-/* Nobody wants it any more. It is seen until the keeper says that it is not. */
+/* Hide a binding's mapping, which stays visible until the keeper says that it is hidden. */
 static void binding_end(struct binding *binding)
 {
 	const struct keeper_msg msg = {
@@ -307,7 +325,10 @@ static void binding_end(struct binding *binding)
 	if (binding->state != BINDING_THERE)
 		return;
 	binding->state = BINDING_OLD;
-	/* It may not stay: the keeper hides whatever an engine that has ended has had shown. */
+	/*
+	 * The mapping must not stay. When the engine ends, the keeper hides all that the engine
+	 * has shown.
+	 */
 	if (keeper_ask(&msg, -1))
 		engine_end("the keeper of the window does not listen");
 }
@@ -324,7 +345,7 @@ static void keeper_done(const struct keeper_msg *msg)
 	if (binding->state == BINDING_OLD || msg->result) {
 		uint64_t offset = binding->offset, len = binding->len;
 
-		/* A mapping that the hypervisor does not take goes by copy. */
+		/* The guest uses copy mode for a mapping that the hypervisor does not accept. */
 		binding_answer(binding, msg->result == -ENOSPC ? -ENOMEM : -EOPNOTSUPP);
 		lend_over(&binding->lent);
 		binding_free(binding);
@@ -387,7 +408,7 @@ void window_keeper(int fd)
 
 /* --- BIND ------------------------------------------------------------------------------- */
 
-/* The hypervisor takes too long: the lane is answered without it. */
+/* Answer the lane, as the hypervisor takes too long. */
 static void binding_late(struct timer *timer)
 {
 	struct binding *binding = container_of(timer, struct binding, timer);
@@ -397,9 +418,9 @@ static void binding_late(struct timer *timer)
 }
 
 /*
- * Whether the guest has given back the range of a BIND after it has made that call. Calls and
- * UNBIND messages come by different connections, and the guest would not give the range back
- * again.
+ * Return: true if the guest has given a range of the BIND back after it had sent the BIND. Calls
+ * and UNBIND messages come by different connections, and the guest would not give the range back
+ * a second time.
  */
 static bool bind_refused(const struct eshadow_bind *bind)
 {
@@ -513,7 +534,7 @@ uint64_t window_now(void)
 	return last_tag;
 }
 
-/* What open objects have mapped is nothing that was closed. */
+/* Objects that are still open do not count: what they have mapped belongs to no closed file. */
 bool window_owns_since(uint64_t since)
 {
 	const struct leftover *leftover;
@@ -554,7 +575,10 @@ void window_unbind(const struct vgpu_window_part *part)
 		if (unbind.offset < binding->offset + binding->len &&
 		    binding->offset < unbind.offset + unbind.len)
 			binding_end(binding);
-	/* Ranges of a guest do not overlap, and each that has to wait has a binding. */
+	/*
+	 * Ranges that the guest gives back do not overlap, and each that has to wait has a
+	 * binding.
+	 */
 	if (nr_unbounds > KEEPER_MAPPINGS_MAX)
 		engine_end("the guest gives back what it does not have");
 	unbound = malloc(sizeof(*unbound));
@@ -577,7 +601,9 @@ void window_shadow_gone(struct shadow *shadow)
 		binding->asked = false;
 		timer_cancel(&binding->timer);
 		binding->shadow = NULL;
-		/* Where the shadow has died the guest's programs may still see its mappings. */
+		/*
+		 * The shadow may have died, and the guest's programs may still have the mappings.
+		 */
 		if (binding->state == BINDING_THERE)
 			tell_part(VGPU_MSG_INVALIDATE, window_id, binding->offset, binding->len);
 		binding_end(binding);

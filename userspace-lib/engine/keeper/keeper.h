@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper of one guest's window. It has the connection of the guest's hypervisor for as long as
- * there is one, while engines come and go, and has the hypervisor map files into the window for
- * them. It is a vhost-user back-end without queues.
+ * The keeper of one guest's window: a vhost-user back-end without queues. It has the connection
+ * of the guest's hypervisor as long as that lasts, while engines come and go, and has the
+ * hypervisor map files into the window for these engines.
  *
- * The hypervisor and the engines may say anything at any time: they are trusted no more than the
- * guest. One thread does everything and waits for nobody, because the hypervisor, while it does
- * what the keeper has asked for, asks the keeper and waits for the answer. Another one closes the
- * engines' files, as that may wait for drivers.
+ * The hypervisor and the engines may send anything at any time: the keeper trusts them no more
+ * than the guest. One thread, the loop, does everything and never waits: while the hypervisor
+ * does what the keeper has asked for, it asks the keeper and waits for the answer. The closer, a
+ * second thread, closes the engines' files, as that may sleep in drivers.
  */
 #ifndef KEEPER_KEEPER_H
 #define KEEPER_KEEPER_H
@@ -19,14 +19,14 @@
 #include "engine/proto.h"
 
 /*
- * Slots for memory that the hypervisor hears of: the keeper can be told of so many parts of the
- * guest's memory, those that show the window's mappings included.
+ * Number of slots for memory that the hypervisor reports: the largest number of parts of the
+ * guest's memory, including those that show mappings of the window.
  */
 #define KEEPER_MEM_SLOTS	509
 
 /**
- * struct file_id - what file that is
- * @dev: device number of its file system
+ * struct file_id - identity of a file
+ * @dev: device number of the file system
  * @ino: inode number
  */
 struct file_id {
@@ -35,11 +35,11 @@ struct file_id {
 };
 
 /**
- * struct ram_part - a part of the guest's memory, as the hypervisor tells of it
- * @addr: its physical address in the guest
- * @len: its length in bytes
- * @place: its address in the hypervisor, which stays where the guest moves the memory
- * @offset: where it begins in its file, in bytes
+ * struct ram_part - a part of the guest's memory, as the hypervisor reports it
+ * @addr: physical address in the guest
+ * @len: length in bytes
+ * @place: address in the hypervisor, which stays the same when the guest moves the memory
+ * @offset: place in the file at which the part begins, in bytes
  */
 struct ram_part {
 	uint64_t addr;
@@ -50,141 +50,144 @@ struct ram_part {
 
 /* --- main.c ------------------------------------------------------------------- */
 
-/* vgpud's message with the window's number, @id, and its size in bytes, @len. */
+/* vgpud's first message, with the window's number @id and its size in bytes @len. */
 extern struct keeper_msg window;
 
 /**
  * keeper_end - end the keeper, and with it the guest's window
- * @status: why, for vgpud's log; EXIT_SUCCESS where the hypervisor or vgpud has ended
+ * @status: reason, for vgpud's log; EXIT_SUCCESS if the hypervisor or vgpud has ended
  */
 void keeper_end(int status) __attribute__((noreturn));
 
 /**
  * keeper_tell - send a message to the engine, if there is one
  * @msg: the message
- * @fd: a file that goes with it, which stays the caller's; -1: none
+ * @fd: file to be sent with the message, which stays the caller's; -1: none
  *
- * An engine that does not read is cut off: messages are lost without it.
+ * An engine that does not read loses its connection, as messages would be lost.
  */
 void keeper_tell(const struct keeper_msg *msg, int fd);
 
 /**
- * keeper_look - tell the engine whether there is a window, if it does not know
+ * keeper_look - tell the engine whether there is a window, if that has changed for the engine
  *
- * To be called after every change of region_is_ready() and region_is_used(). An engine hears of
- * the window only when nothing is shown there any more for those before it.
+ * Must be called after every change of region_is_ready() and region_is_used(). An engine is told
+ * of the window only when nothing is visible any more that earlier engines had shown.
  */
 void keeper_look(void);
 
 /**
- * keeper_may_map - whether the engine may still have something shown
- * @ready: number of the KEEPER_READY that it had heard when it asked
+ * keeper_may_map - check whether the engine may still have something shown
+ * @ready: @tag of the KEEPER_READY that the engine had read when it asked
  *
- * An engine that has not yet read that the window is gone asks with what it gives back when it
- * has: that must not be shown in the window that comes after.
+ * An engine that has not yet read KEEPER_GONE may ask to show memory. When it reads KEEPER_GONE, it
+ * gives the memory back. So the memory must not be shown in the next window.
  *
- * Return: the window that it was told of is there.
+ * Return: true if the window of that KEEPER_READY is still there.
  */
 bool keeper_may_map(uint64_t ready);
 
-/* --- qemu.c: what the hypervisor asks ------------------------------------------ */
+/* --- qemu.c: requests of the hypervisor ------------------------------------------ */
 
 /**
- * qemu_init - begin to listen to the hypervisor
+ * qemu_init - start to read requests of the hypervisor
  *
  * Return: 0, or a negative errno.
  */
 int qemu_init(void);
 
 /**
- * file_id_get - find out what file that is, without asking its file system
- * @fd: the file, which may be anyone's: a file system in user space need not answer
+ * file_id_get - find out the identity of a file, without asking its file system
+ * @fd: file, which may be of a file system in user space that never answers
  * @file: filled in
  *
  * Return: 0, or a negative errno.
  */
 int file_id_get(int fd, struct file_id *file);
 
-/* --- region.c: what the hypervisor is asked ------------------------------------ */
+/* --- region.c: requests to the hypervisor ---------------------------------------- */
 
 /**
- * region_channel - the hypervisor has given the channel by which it is asked
- * @fd: the channel, which becomes region.c's
+ * region_channel - use the channel for requests to the hypervisor
+ * @fd: channel from the hypervisor, which becomes region.c's
  */
 void region_channel(int fd);
 
 /**
- * region_set_ready - the guest's driver is there, or is not any more
- * @ready: whether it is
+ * region_set_ready - note that the guest's driver is there, or is gone
+ * @ready: true if the driver is there
  *
- * When it goes nobody waits any more for what is shown, and engines are told that. It
- * is unmapped when the driver comes again.
+ * When the driver goes, no engine waits any more for what is shown, and the engine is told that the
+ * window is gone. All that is shown is unmapped when the driver comes again.
  */
 void region_set_ready(bool ready);
 
-/* Return: files can be shown: the driver is there, and the hypervisor can be asked. */
+/*
+ * Return: true if files can be shown: the driver is there, and so is the channel to the
+ * hypervisor.
+ */
 bool region_is_ready(void);
 
-/* Return: something is shown, or may be, or is to be. */
+/* Return: true if something is shown, or may be, or is to be. */
 bool region_is_used(void);
 
 /**
- * region_map - show a file for the engine, which is told when that is done
- * @msg: which part of it, where in the window
- * @fd: the file, which becomes region.c's; -1: the engine sent none
+ * region_map - show a part of a file for the engine, and tell the engine when that is done
+ * @msg: part of the file, and place in the window
+ * @fd: file, which becomes region.c's; -1: the engine has sent none
  */
 void region_map(const struct keeper_msg *msg, int fd);
 
 /**
- * region_unmap - hide for the engine what region_map() has shown, and tell it when that is done
- * @msg: what, by the place in the window
+ * region_unmap - hide what region_map() has shown, and tell the engine when that is done
+ * @msg: place in the window
  */
 void region_unmap(const struct keeper_msg *msg);
 
-/* The engine has gone: whatever it had shown is to be hidden. */
+/* Hide all that the engine had shown, as the engine is gone. */
 void region_abandon(void);
 
 /**
- * region_appeared - the hypervisor says that its guest has memory
- * @part: which
- * @file: of what file
+ * region_appeared - handle the hypervisor's report that its guest has memory
+ * @part: the memory
+ * @file: identity of the file that holds the memory
  *
- * Return: true if it is a mapping of the window, or a part of one.
+ * Return: true if the memory is a mapping of the window, or a part of one.
  */
 bool region_appeared(const struct ram_part *part, const struct file_id *file);
 
 /**
- * region_vanished - the hypervisor says that its guest has memory no more
- * @part: which; its offset is not told
+ * region_vanished - handle the hypervisor's report that memory of its guest is gone
+ * @part: the memory; its offset is not reported
  *
- * Return: true if it was a mapping of the window, or a part of one.
+ * Return: true if the memory was a mapping of the window, or a part of one.
  */
 bool region_vanished(const struct ram_part *part);
 
 /* --- ram.c: the guest's memory -------------------------------------------------- */
 
 /**
- * ram_appeared - the guest has memory that is no mapping of the window
- * @part: which
+ * ram_appeared - note that the guest has memory that is no mapping of the window
+ * @part: the memory
  * @fd: the file, which becomes ram.c's
  *
- * Only memory is taken that is shared by tmpfs or hugetlbfs: drivers that read pages of any other
- * file would wait for its file system, which may be the hypervisor itself.
+ * Only shared memory of tmpfs or hugetlbfs is taken. Drivers that read pages of any other file
+ * would wait for its file system, which may be the hypervisor itself.
  */
 void ram_appeared(const struct ram_part *part, int fd);
 
 /**
- * ram_vanished - the guest has such memory no more
- * @addr: the memory's physical address in the guest
- * @len: its length in bytes
+ * ram_vanished - note that memory which is no mapping of the window is gone
+ * @addr: physical address in the guest
+ * @len: length in bytes
  */
 void ram_vanished(uint64_t addr, uint64_t len);
 
-/* Tells a new engine of all the memory that there is. */
+/* Tell a new engine of all memory of the guest. */
 void ram_tell(void);
 
 /**
- * ram_module - tell the host module of the guest's memory, from now on
+ * ram_module - tell the host module of the guest's memory from now on
  * @fd: the module's file for that, which becomes ram.c's
  */
 void ram_module(int fd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * vgpu-keeper, the keeper of a guest's window (keeper.h). vgpud starts it when the guest's
- * hypervisor has connected, hands it that connection, and later one to each engine of the guest.
- * It ends when the hypervisor's connection or vgpud's does.
+ * hypervisor has connected, and hands it this connection, and later a connection to each engine
+ * of the guest. The keeper ends when the connection of the hypervisor or of vgpud ends.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,9 +27,9 @@ static void agent_ready(struct source *source, uint32_t events);
 
 static struct source agent = { .fd = KEEPER_FD_AGENT, .ready = agent_ready };
 static struct source engine = { .fd = -1, .ready = engine_ready };
-/* The engine was told that there is a window, and not yet that it has gone. */
+/* True if the engine was told that there is a window, and not yet that the window is gone. */
 static bool told;
-/* Number of the last KEEPER_READY, to any engine. */
+/* Number of the last KEEPER_READY that was sent to any engine. */
 static uint64_t last_ready;
 
 void keeper_end(int status)
@@ -51,7 +51,7 @@ void keeper_tell(const struct keeper_msg *msg, int fd)
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
 
 	/*
-	 * An engine that does not read is given up: the loop finds that its connection has ended.
+	 * An engine that does not read is given up: the loop will find the end of its connection.
 	 */
 	if (engine.fd >= 0 && packet_send(engine.fd, &iov, 1, fd))
 		shutdown(engine.fd, SHUT_RDWR);
@@ -117,7 +117,7 @@ static void agent_ready(struct source *source, uint32_t events)
 		ram_module(fd);
 		return;
 	}
-	/* A guest has one engine at a time, so the one before is ending. */
+	/* A guest has one engine at a time, so the earlier engine is ending. */
 	if (engine.fd >= 0)
 		engine_gone();
 	engine.fd = fd;
@@ -131,7 +131,7 @@ int main(void)
 {
 	int fd;
 
-	/* Before there is another thread. */
+	/* Threads inherit the filter, so none may exist yet. */
 	if (exec_forbid())
 		return KEEPER_EXIT_START;
 	/* exec made the process dumpable again. */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vhost-user connection, by which the hypervisor asks and tells. It waits for each answer.
- * Whatever is not as the protocol has it ends the keeper.
+ * The vhost-user connection by which the hypervisor sends requests. It waits for each answer. A
+ * message that breaks the protocol ends the keeper.
  *
- * The device's only queue is never used. But the hypervisor enables it when the guest's driver has
- * set the device up, and disables it when the driver stops the device or the machine is paused.
- * That is how the keeper knows: QEMU 11.1 does not tell of the device's status.
+ * The device's only queue is never used. But the hypervisor enables this queue when the guest's
+ * driver has set up the device, and disables it when the driver stops the device, or when the
+ * machine is paused. That tells the keeper whether the driver is there, as QEMU 11.1 does not
+ * report the device's status.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,13 +25,13 @@
 #include "wire.h"
 #include "vhost.h"
 
-/* Most files that a message may have; the protocol's limit. */
+/* Largest number of files with a message, by the protocol. */
 #define FILES_MAX	8
-/* Most bytes behind a message's header; the longest is a configuration space of 256. */
+/* Largest number of bytes after a message's header; the longest is a configuration space of 256. */
 #define PAYLOAD_MAX	512U
 
 #define FEATURES	(VHOST_FEATURE_PROTOCOL | VHOST_FEATURE_VERSION_1)
-/* Features of QEMU 11.1 whose device's line has a config_size. */
+/* Features that QEMU 11.1 offers if the device's line on the command line has a config_size. */
 #define NEEDED		(VHOST_PROTOCOL_REPLY_ACK | VHOST_PROTOCOL_BACKEND_REQ | \
 			 VHOST_PROTOCOL_CONFIG | VHOST_PROTOCOL_BACKEND_SEND_FD | \
 			 VHOST_PROTOCOL_MEM_SLOTS | VHOST_PROTOCOL_SHMEM)
@@ -39,13 +40,13 @@ static void qemu_ready(struct source *source, uint32_t events);
 static struct source qemu = { .fd = KEEPER_FD_QEMU, .ready = qemu_ready };
 
 /**
- * struct qemu_msg - the message that is received
- * @align: padding, by which @payload begins where @hdr ends
- * @hdr: the message's header
- * @payload: the bytes behind it
- * @have: number of bytes of @hdr and @payload that have come
- * @fds: files that have come with it; whoever keeps one takes it out
- * @nr_fds: entries of @fds
+ * struct qemu_msg - the message that is being received
+ * @align: padding, so that @payload begins where @hdr ends
+ * @hdr: header of the message
+ * @payload: bytes after the header
+ * @have: number of bytes of @hdr and @payload that were received
+ * @fds: files that came with the message; a function that keeps a file removes it here
+ * @nr_fds: number of entries of @fds
  */
 static struct qemu_msg {
 	uint32_t align;
@@ -70,7 +71,7 @@ static void need(bool ok)
 
 /* --- answers ---------------------------------------------------------------------- */
 
-/* The hypervisor waits for each answer, so the socket has room for it. */
+/* Answer a request. The hypervisor waits for each answer, so the socket has room. */
 static void reply(const void *payload, uint32_t size)
 {
 	struct vhost_hdr hdr = {
@@ -176,7 +177,7 @@ static void set_channel(void)
 	in.nr_fds = 0;
 }
 
-/* Requests that have an answer of their own. Return: it is one of these, and was answered. */
+/* Answer a request that has an answer of its own. Return: false if it is no such request. */
 static bool answer(void)
 {
 	switch (in.hdr.request) {
@@ -208,7 +209,7 @@ static bool answer(void)
 	return false;
 }
 
-/* Requests that have no answer, but where the hypervisor asks for one. */
+/* Handle a request that needs no answer, unless the hypervisor asks for one. */
 static void handle(void)
 {
 	switch (in.hdr.request) {
@@ -242,7 +243,7 @@ static void handle(void)
 	case VHOST_SET_VRING_CALL:
 	case VHOST_SET_VRING_ERR:
 	case VHOST_SET_CONFIG:
-		/* These set up the queue, which nobody looks at. */
+		/* Ignore requests that set up the queue, which is not used. */
 		break;
 	default:
 		need(false);
@@ -273,7 +274,7 @@ static void files_take(struct msghdr *msg)
 	}
 }
 
-/* Receives the next part of a message. Return: the message is whole. */
+/* Receive the next part of a message. Return: true if the message is complete. */
 static bool receive(void)
 {
 	union {
@@ -318,7 +319,10 @@ static void qemu_ready(struct source *source, uint32_t events)
 		if (in.hdr.flags & VHOST_NEED_REPLY)
 			reply_u64(0);
 	}
-	/* Some are the engines': the hypervisor tells of the window's memory as of any other. */
+	/*
+	 * Let the closer close files that were not kept. Some belong to engines, as the
+	 * hypervisor also reports memory of the window.
+	 */
 	while (in.nr_fds)
 		closer_close(in.fds[--in.nr_fds], NULL, NULL);
 	memset(&in, 0, sizeof(in));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The guest's memory, as the hypervisor tells of it. Engines are told in turn: they give parts of
- * it to drivers that go on using memory after a call.
+ * The guest's memory, as the hypervisor reports it. The keeper passes it on to engines, which
+ * give parts of it to drivers that go on using memory after a call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,13 +19,13 @@
 
 /**
  * struct ram - a part of the guest's memory
- * @node: entry of rams
- * @addr: its physical address in the guest
- * @len: its length in bytes
- * @offset: where it begins in the file, in bytes
+ * @node: list entry of rams
+ * @addr: physical address in the guest
+ * @len: length in bytes
+ * @offset: place in the file at which the part begins, in bytes
  * @fd: the file
- * @huge: size of the file's pages if it is one of hugetlbfs, of which nothing but whole ones can be
- *	mapped; 0: it is not
+ * @huge: page size in bytes of a file of hugetlbfs, which can be mapped in whole pages only; 0:
+ *	any other file
  */
 struct ram {
 	LIST_ENTRY(ram) node;
@@ -38,7 +38,7 @@ struct ram {
 
 static LIST_HEAD(, ram) rams = LIST_HEAD_INITIALIZER(rams);
 static unsigned int nr_rams, nr_huge, nr_giant;
-/* The host module's file, if that is the engine; -1: it is not. */
+/* The host module's file if the module is the engine, else -1. */
 static int module_fd = -1;
 
 static int tell_module(const struct ram *ram, int fd)
@@ -69,8 +69,9 @@ static void tell(const struct ram *ram, int fd)
 		return;
 	ret = tell_module(ram, fd);
 	/*
-	 * Parts that the module does not take, and so does not know either, it does without. One
-	 * that it cannot forget, or whose guest is gone, it is to forget with all others.
+	 * Ignore failures to add a part: the module does without it, and its removal fails with
+	 * -ENOENT. If the module cannot forget a part, or its guest is gone, close the file,
+	 * which makes the module forget all parts.
 	 */
 	if (ret == -ESHUTDOWN || (fd < 0 && ret && ret != -ENOENT)) {
 		close(module_fd);
@@ -85,7 +86,7 @@ static uint64_t huge_page(int fd)
 	return !fstatfs(fd, &st) && st.f_type == HUGETLBFS_MAGIC ? st.f_bsize : 0;
 }
 
-/* vgpud looks when the guest connects. */
+/* Tell vgpud, which reads this when the guest connects. */
 static void say_state(void)
 {
 	const uint8_t state = (nr_rams && nr_huge == nr_rams ? KEEPER_STATE_HUGE : 0) |
@@ -99,11 +100,14 @@ void ram_appeared(const struct ram_part *part, int fd)
 {
 	struct ram *ram;
 
-	/* Each has a file open. The hypervisor was told that there are no more slots. */
+	/*
+	 * Each part holds a file. The hypervisor was told the number of slots, and must not
+	 * exceed it.
+	 */
 	if (nr_rams >= KEEPER_MEM_SLOTS || !part->len || part->len > UINT64_MAX - part->addr ||
 	    part->len > UINT64_MAX - part->offset)
 		keeper_end(KEEPER_EXIT_PROTOCOL);
-	/* These two file systems alone have seals. The call asks nothing of others. */
+	/* Only tmpfs and hugetlbfs have seals. This call asks no other file system anything. */
 	if (fcntl(fd, F_GET_SEALS) < 0) {
 		closer_close(fd, NULL, NULL);
 		return;

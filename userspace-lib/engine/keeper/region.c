@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The window's memory: files that the hypervisor is asked to map there, and to unmap.
+ * The window's memory: requests to the hypervisor to map files there, and to unmap them.
  *
- * The hypervisor is asked for one thing at a time. It answers before its guest can see what it has
- * mapped, and while its guest can still see what it has unmapped. Then it tells all of its
- * back-ends, this one included, which memory its guest has now. So a request is over when both the
- * answer and that news have come, and to unmap when it has answered one more after that.
+ * The hypervisor gets one request at a time. It answers before its guest can see what was mapped,
+ * and while its guest can still see what is unmapped. After the answer it reports to all of its
+ * back-ends, including the keeper, which memory its guest has now. So a request to map is over
+ * when both the answer and this report have come. A request to unmap is over when, in addition,
+ * one more request was answered (ask_settled()).
  *
- * QEMU 11.1 ends when it is asked for something while the guest's driver is not there, so it is
- * not asked then. What was shown when the driver went stays shown as far as anybody knows: a
- * guest that resets the device takes it away, one that only stops it, or a machine that is
- * paused, does not. When the driver is there again the hypervisor is asked to unmap all of it,
- * before engines hear that there is a window.
+ * QEMU 11.1 ends if it gets a request while the guest's driver is not there, so it gets none
+ * then. Mappings that were shown when the driver went may still be visible: a guest that resets
+ * the device removes them, but a guest that only stops the device, or a paused machine, does not.
+ * When the driver is there again, the hypervisor is asked to unmap all of them, before engines
+ * are told that there is a window.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -28,39 +29,40 @@
 #include "vhost.h"
 
 /*
- * The time that a hypervisor has for a request: longer than the 10 s for which its guest, with
- * whose processors it may be busy, is allowed to be silent.
+ * Time in milliseconds that a hypervisor has for a request. Its guest, with whose processors it
+ * may be busy, may be silent for 10 s, so this is longer.
  */
 #define ANSWER_TIMEOUT_MS	20000
 #define PAGE_MASK		4095ULL
 
 enum showing_state {
-	SHOWING_NEW,	/* the hypervisor has to map it */
-	SHOWING_THERE,	/* the guest sees it */
-	SHOWING_OLD,	/* the hypervisor has to unmap it */
+	SHOWING_NEW,	/* the hypervisor has to map the file */
+	SHOWING_THERE,	/* the guest sees the file */
+	SHOWING_OLD,	/* the hypervisor has to unmap the file */
 };
 
 /**
  * struct showing - a part of a file that is mapped in the window, or is to be
- * @node: entry of showings, which has all of them
- * @turn: entry of turns, which has those in the states NEW and OLD, in the order of requests
- * @state: what is to be done with it
- * @tag: number of the engine's request that waits for this; any if @abandoned
- * @offset: where it begins in the window, in bytes
- * @len: its length in bytes
- * @file_offset: where it begins in the file, in bytes
- * @fd: the file, until the hypervisor is asked to map it; -1 afterwards
- * @file: the file, by which the hypervisor's first news of it is known
- * @place: address at which the hypervisor has mapped @offset, by which later news are known, as
- *	files of a card look all the same; if @placed
- * @parts: number of parts of it that the guest has, as the hypervisor has told: one, or more where
- *	the guest has put something else over it
- * @asked: the request for it was sent to the hypervisor, and is not over
- * @answered: the hypervisor has agreed to unmap, and is asked whether it has (ask_settled())
- * @settled: the hypervisor has given its last answer to that request
- * @placed: the hypervisor has told of it
- * @abandoned: no engine waits for it: it is to be unmapped when it is mapped
- * @outlived: the driver has gone since the hypervisor was asked to map it, which perhaps
+ * @node: list entry of showings, which has all of them
+ * @turn: list entry of turns, which has those in the states NEW and OLD in the order of requests
+ * @state: the next request for it, if any
+ * @tag: number of the engine's request that waits for an answer; meaningless if @abandoned
+ * @offset: place in the window, in bytes
+ * @len: length in bytes
+ * @file_offset: place in the file, in bytes
+ * @fd: file, until the hypervisor is asked to map it; -1 afterwards
+ * @file: identity of the file, by which the hypervisor's first report of it is recognized
+ * @place: address at which the hypervisor has mapped @offset, if @placed. Later reports are
+ *	recognized by it, as all files of a card have the same identity
+ * @parts: number of parts of it that the guest has, as the hypervisor has reported; more than one
+ *	if the guest has put other memory over it
+ * @asked: true if the request was sent to the hypervisor and is not over
+ * @answered: true if the hypervisor has agreed to unmap, and ask_settled() asks whether it is
+ *	done
+ * @settled: true if the hypervisor has given its last answer to the request
+ * @placed: true if the hypervisor has reported it
+ * @abandoned: true if no engine waits for it: it is unmapped as soon as it is mapped
+ * @outlived: true if the driver has gone since the hypervisor was asked to map it, which may have
  *	unmapped it
  */
 struct showing {
@@ -94,7 +96,7 @@ static void channel_silent(struct timer *timer);
 static struct source channel = { .fd = -1, .ready = channel_ready };
 static struct timer silence = { .expired = channel_silent };
 
-/* The part of the hypervisor's answer that has come, in_have bytes of it. */
+/* Part of the hypervisor's answer that was received, in_have bytes. */
 static struct {
 	struct vhost_hdr hdr;
 	uint8_t value[sizeof(uint64_t)];
@@ -114,7 +116,7 @@ static void tell_done(uint64_t tag, int result)
 	keeper_tell(&msg, -1);
 }
 
-/* --- what is shown ------------------------------------------------------------------ */
+/* --- showings ---------------------------------------------------------------------- */
 
 static struct showing *showing_at(uint64_t offset, uint64_t len)
 {
@@ -137,7 +139,7 @@ static void showing_free(struct showing *showing)
 	free(showing);
 }
 
-/* The hypervisor is to unmap what it has mapped. */
+/* Have the hypervisor unmap what it has mapped. */
 static void showing_end(struct showing *showing)
 {
 	showing->state = SHOWING_OLD;
@@ -157,9 +159,9 @@ bool region_is_used(void)
 	return nr_showings;
 }
 
-/* --- the hypervisor is asked --------------------------------------------------------- */
+/* --- requests to the hypervisor --------------------------------------------------------- */
 
-/* The hypervisor has answered every request before this one, so there is room. */
+/* Send a request. All earlier requests were answered, so the socket has room. */
 static void request(struct msghdr *msg, size_t len)
 {
 	if (sendmsg(channel.fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
@@ -168,9 +170,10 @@ static void request(struct msghdr *msg, size_t len)
 }
 
 /*
- * The hypervisor answers before it unmaps, and tells of memory that is gone before KVM and other
- * devices, which may touch it, have all heard of that. It reads the next request when they have.
- * This one removes a shared object that there is not, and changes nothing.
+ * Ask whether an unmap is complete. The hypervisor answers before it unmaps, and reports that
+ * memory is gone before KVM and other devices, which may access it, have all been notified. It
+ * reads the next request after that. This request removes a shared object that does not exist, so
+ * it changes nothing.
  */
 static void ask_settled(void)
 {
@@ -235,7 +238,7 @@ static void ask(struct showing *showing)
 	showing->asked = true;
 }
 
-/* Return: the showing that the hypervisor is asked for now, or NULL. It is the first of turns. */
+/* Return: the showing whose request was sent and is not over, or NULL. It is the first of turns. */
 static struct showing *being_asked(void)
 {
 	struct showing *showing = TAILQ_FIRST(&turns);
@@ -252,7 +255,7 @@ static void ask_next(void)
 	keeper_look();
 }
 
-/* The request for @showing is over. */
+/* End the request for @showing. */
 static void asked_over(struct showing *showing, int result)
 {
 	timer_cancel(&silence);
@@ -272,7 +275,7 @@ static void asked_over(struct showing *showing, int result)
 	ask_next();
 }
 
-/* A request is over when the hypervisor has agreed, and its guest's memory is accordingly. */
+/* End the request if the hypervisor has agreed, and its guest's memory has changed accordingly. */
 static void asked_look(struct showing *showing)
 {
 	if (showing->settled && !!showing->parts == (showing->state == SHOWING_NEW))
@@ -289,19 +292,22 @@ static void channel_answer(uint64_t value)
 		showing->answered = true;
 		ask_settled();
 	} else if (!value || showing->answered) {
-		/* The hypervisor may say that there is no such object. */
+		/* Any answer will do: the hypervisor may report that the object does not exist. */
 		showing->settled = true;
-		/* News of memory comes only while the driver is there. */
+		/*
+		 * Wait without a deadline if the driver is gone, as reports of memory come only
+		 * while it is there.
+		 */
 		if (!driver_ready)
 			timer_cancel(&silence);
 		asked_look(showing);
 	} else if (showing->state == SHOWING_NEW) {
 		asked_over(showing, -ENXIO);
 	} else if (showing->outlived) {
-		/* There is nothing to unmap: the device was reset. */
+		/* The device was reset, so there is nothing to unmap. */
 		asked_over(showing, 0);
 	} else {
-		/* Whether the guest still sees it cannot be known. */
+		/* It is unknown whether the guest still sees the memory. */
 		keeper_end(KEEPER_EXIT_PROTOCOL);
 	}
 }
@@ -330,23 +336,23 @@ static void channel_ready(struct source *source, uint32_t events)
 
 void region_channel(int fd)
 {
-	/* Whether a request by the channel before was followed could not be known. */
+	/* Requests on the earlier channel may or may not have been done, which cannot be known. */
 	if (region_is_used())
 		keeper_end(KEEPER_EXIT_PROTOCOL);
 	source_close(&channel);
 	in_have = 0;
 	channel.fd = fd;
-	/* A file that epoll does not take is no socket. */
+	/* If epoll does not accept the file, it is no socket. */
 	if (source_add(&channel, EPOLLIN))
 		keeper_end(KEEPER_EXIT_PROTOCOL);
 }
 
-/* --- what the hypervisor tells --------------------------------------------------------- */
+/* --- reports of the hypervisor ------------------------------------------------------------ */
 
 /*
- * Whether @part can be of @showing: it is in the same part of the file, and where the hypervisor
- * has that, if it was told. Memory of which nothing was told yet is what the hypervisor was asked
- * for.
+ * Check whether @part can belong to @showing. It must be in the same part of the file and, if the
+ * hypervisor has reported the showing before, at the address that fits. Without a report before,
+ * the hypervisor must have been asked to map the showing.
  */
 static bool showing_has(const struct showing *showing, const struct ram_part *part,
 			const struct file_id *file)
@@ -396,7 +402,7 @@ bool region_vanished(const struct ram_part *part)
 	return true;
 }
 
-/* The driver has gone. Nobody waits for what was shown to it. */
+/* Handle the end of the driver: no engine waits for what was shown to it. */
 static void driver_gone(void)
 {
 	struct showing *showing, *next;
@@ -413,15 +419,16 @@ static void driver_gone(void)
 }
 
 /*
- * The driver is there, again perhaps. What the hypervisor was asked to map is unmapped, whatever
- * the guest can see of it now: it may have turned the device's memory off, and turn it on again.
+ * Handle the start of the driver, perhaps not the first one. All that the hypervisor was asked to
+ * map is unmapped, whatever the guest can see of it now: the guest may have turned the device's
+ * memory off, and may turn it on again.
  */
 static void driver_came(void)
 {
 	struct showing *showing;
 
 	LIST_FOREACH(showing, &showings, node) {
-		/* The answer that has not come yet will tell. */
+		/* Leave the decision to the answer that has not come yet. */
 		if (showing->asked && !showing->settled)
 			continue;
 		if (showing->state != SHOWING_THERE)
@@ -442,7 +449,7 @@ void region_set_ready(bool ready)
 	ask_next();
 }
 
-/* --- the engine -------------------------------------------------------------------------- */
+/* --- requests of the engine ---------------------------------------------------------------- */
 
 static int map_check(const struct keeper_msg *msg, int fd, struct file_id *file)
 {

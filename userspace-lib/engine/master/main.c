@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * vgpu-engine-master: makes files of one DRM device master, or takes that from them, for the
- * engine of one guest.
+ * vgpu-engine-master: makes files of one DRM device master, or ends that again, for the engine of
+ * one guest.
  *
- * DRM lets whoever was not master before, or is another process, become it by CAP_SYS_ADMIN
- * alone. That is all that this process has: it runs as the guest's user, and a list of system
- * calls lets it make these two ioctls, which take no argument, and nothing else of that right. It
- * does what the engine asks, so it is vgpud that starts it only where the export allows masters,
- * and it looks that a file is of that export's device.
+ * DRM requires CAP_SYS_ADMIN of a process that makes a file master, if the file was not master
+ * before or belongs to another process. This process has that capability and no other. It runs as
+ * the guest's user, and its list of system calls allows the two ioctls, which take no argument,
+ * and nothing else that needs the capability. It does what the engine asks. So vgpud starts it
+ * only if the export allows masters, and it checks that each file is of that export's device.
  */
 #include <asm/socket.h>
 #include <asm/stat.h>
@@ -31,7 +31,10 @@ __asm__(".globl _start\n"
 	"	call master_main\n"
 	"	hlt\n");
 
-/* Return: the length of a request, whose file is in @fd, or -1: none came with it. */
+/*
+ * Receive a request. @fd: set to the file that came with it, or -1. Return: length of the
+ * request, 0 at the end of the connection, or a negative errno.
+ */
 static long hear(struct master_msg *msg, int *fd)
 {
 	struct fd_cmsg control;
@@ -40,7 +43,7 @@ static long hear(struct master_msg *msg, int *fd)
 		.iov = &iov,
 		.iovlen = 1,
 		.control = &control,
-		/* The padding is left out: a second file would have room there. */
+		/* Leave no room for the padding, into which a second file would fit. */
 		.controllen = offsetof(struct fd_cmsg, pad),
 	};
 	long ret = sys3(__NR_recvmsg, MASTER_FD_ENGINE, (long)&header, MSG_CMSG_CLOEXEC);
@@ -61,7 +64,7 @@ static void say(struct master_msg *msg)
 		sys_exit_group(SHADOW_EXIT_OK);
 }
 
-/* Return: the device whose node the file is; 0: it is none. */
+/* Return: device number of a device's file, or 0 for any other file. */
 static unsigned long device_of(int fd)
 {
 	struct stat stat;
@@ -85,7 +88,7 @@ void master_main(void)
 		ret = hear(&msg, &fd);
 		if (ret == -EINTR)
 			continue;
-		/* The engine has ended, or the guest may not use the export any more. */
+		/* The engine has ended, or the guest may no longer use the export. */
 		if (ret != sizeof(msg))
 			break;
 		msg.result = -EACCES;
@@ -93,8 +96,8 @@ void master_main(void)
 		    (msg.command == MASTER_SET || msg.command == MASTER_DROP))
 			msg.result = sys3(__NR_ioctl, fd, msg.command, 0);
 		/*
-		 * It is closed first, which may wait for the driver: whoever waits for the answer
-		 * may close the file then, and that is to be the last close.
+		 * Close the file first, which may sleep in the driver. After the answer the
+		 * engine may close the file, and that has to be the last close.
 		 */
 		if (fd >= 0)
 			sys2(__NR_close, fd, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls: from a received message to its reply. The message is private memory and
- * checked once; then a row of the table says who runs it.
+ * Calls, from a received message to its reply. The message is in private memory and is checked
+ * once. Then a table entry tells the function that runs the call.
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -11,7 +11,7 @@
 #include "shadow.h"
 #include "shadow/keys.h"
 
-/* Each reply tells when its call came and when it was sent. */
+/* Does nothing: each reply tells when its call was received and when the reply was sent. */
 static s64 call_clock(struct call *call)
 {
 	(void)call;
@@ -36,7 +36,7 @@ static const struct call_op {
 	[VGPU_OP_POLL]		= { .run = fops_poll },
 	[VGPU_OP_MMAP]		= { .run = mapping_mmap, .mm = true },
 	[VGPU_OP_BIND]		= { .run = mapping_bind, .mm = true },
-	/* This belongs to slots, which this engine does not offer. */
+	/* ARENA_GET belongs to slots, which this engine does not offer. */
 	[VGPU_OP_ARENA_GET]	= { .run = call_unsupported, .mm = true },
 	[VGPU_OP_PROTECT]	= { .run = mapping_protect, .mm = true },
 	[VGPU_OP_CLOCK]		= { .run = call_clock, .mm = true },
@@ -69,7 +69,7 @@ static u64 budget_used;
 
 void *budget_get(u64 len)
 {
-	/* One message and one reply of the longest kind, and many small ones. */
+	/* Limit: one message and one reply of the largest size, or many small ones. */
 	u64 most = 2ULL * shared->limits.call_bytes;
 	void *memory = NULL;
 
@@ -113,7 +113,10 @@ int call_alloc_scratch(struct call *call, u64 len)
 		return ret;
 	room = call->room;
 	if (len <= THREAD_SCRATCH) {
-		/* Bytes of an earlier call must not be seen past the end, either. */
+		/*
+		 * Clear beyond the end as well: the driver must not see bytes of an earlier call
+		 * there.
+		 */
 		memset(room_scratch(room), 0, max(len, room->used));
 		room->used = len;
 		call->scratch = (u64)room_scratch(room);
@@ -169,7 +172,7 @@ long call_system(struct call *call, u64 nr, u64 a, u64 b, u64 c, u64 d)
 	return ret;
 }
 
-/* Flags that fcntl() changes reach the driver through its file. */
+/* Passes changes of the file's flags (fcntl()) on to the driver's file. */
 static void call_set_f_flags(const struct file_entry *file, u32 flags)
 {
 	const u32 mask = O_NONBLOCK | O_APPEND;
@@ -189,7 +192,7 @@ s64 call_close_strays(struct call *call, s64 result)
 	call_take_back(call);
 	call->data_len = 0;
 	call->flags |= VGPU_REPLY_STRAY_FD;
-	/* Bytes of an ioctl would have the number of a file that is closed here. */
+	/* An ioctl's bytes would contain the number of a file that is closed here. */
 	if (le16_to_cpu(call->view.call->op) == VGPU_OP_IOCTL)
 		return call_refuse(call, -EOPNOTSUPP);
 	return -EOPNOTSUPP;
@@ -225,10 +228,13 @@ static s64 call_do(struct call *call)
 	int ret;
 
 	ret = call_sync(lane, le64_to_cpu(msg->control_seq));
-	/* References have numbers, so a CLOSE may come early, but it should not be lost. */
+	/*
+	 * Close nevertheless: references have numbers, so CLOSE may run early, but must not get
+	 * lost.
+	 */
 	if (ret && op != VGPU_OP_CLOSE)
 		return call_refuse(call, ret);
-	/* FDINFO comes by any shadow, also one which may not have the file. The engine answers. */
+	/* FDINFO may come by a shadow that does not have the file, so the engine answers it. */
 	if (msg->object && op != VGPU_OP_CLOSE && op != VGPU_OP_FDINFO) {
 		call->file = file_find(lane, le32_to_cpu(msg->object));
 		if (!call->file)
@@ -244,19 +250,19 @@ static s64 call_do(struct call *call)
 	files_call_begins(call->file ? call->file->limits : 0);
 	result = call_ops[op].run(call);
 	result = call_close_strays(call, result);
-	/* Bytes that the driver wrote are in the guest before the reply is. */
+	/* Bytes that the driver wrote must be in the guest before the reply. */
 	ret = demand_end(lane);
 	if (lane->last) {
-		/* Whatever the driver made of it. */
+		/* The call fails, whatever its driver has returned. */
 		call->flags |= VGPU_REPLY_LAST;
 		ret = ret ?: -EFAULT;
 	}
 	if (ret) {
 		call_take_back(call);
-		/* The driver saw a bad address; that it was a limit is ours to say. */
+		/* The driver saw a bad address; only the host knows that the cause was a limit. */
 		if (ret == -ENOBUFS || ret == -EOPNOTSUPP || ret == -ENOMEM)
 			return call_refuse(call, ret);
-		/* Segments of an ioctl go back in any case, a failed READ has no bytes. */
+		/* Segments of an ioctl are returned in any case, but a failed READ has no bytes. */
 		if (op != VGPU_OP_IOCTL)
 			call->data_len = 0;
 		result = -EFAULT;
@@ -329,7 +335,7 @@ int call_send_reply(struct call *call)
 
 	memcpy(&reply.out, &call->out, sizeof(reply.out));
 	reply.clock_out = cpu_to_le64(now_ns());
-	/* No deadline: a guest that does not read keeps its own lane busy. */
+	/* No deadline: a guest that does not read blocks only its own lane. */
 	return lane_send(call->lane, iov, ARRAY_SIZE(iov), 0);
 }
 

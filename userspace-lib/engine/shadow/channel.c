@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The connection to the engine: requests of lanes, and what it says by itself.
+ * The connection to the engine: requests of lanes with their answers, and messages that the
+ * engine sends by itself.
  */
 #include <asm/socket.h>
 #include <linux/errno.h>
@@ -9,9 +10,9 @@
 #include "shadow.h"
 #include "shadow/message.h"
 
-/* How often a lane whose call waits for the control connection is looked at. */
+/* Time in milliseconds between looks at a lane whose call waits for the control connection. */
 #define LANE_LOOK_MS	500
-/* How long files of other shadows of the guest may be on their way, all together too many. */
+/* Time in milliseconds that a send waits while too many files of the guest's shadows are unread. */
 #define FILES_WAIT_MS	5000
 
 int fd_engine = ESHADOW_FD_ENGINE;
@@ -47,7 +48,10 @@ static int channel_send(const struct eshadow_msg *msg, const void *more, u32 len
 	}
 }
 
-/* A lane whose end nobody would see while its call waits: the call is to go on then. */
+/*
+ * Waits for the answer to SYNC, and ends the wait when the guest closes the lane: no other thread
+ * watches the lane meanwhile.
+ */
 static void channel_look_after(struct lane *lane)
 {
 	const struct eshadow_msg unsync = { .type = ESHADOW_UNSYNC, .lane = lane->index };
@@ -77,7 +81,7 @@ int channel_ask(struct lane *lane, struct request *request)
 		return ret;
 	if (sync)
 		channel_look_after(lane);
-	/* The engine answers, and this program ends with the engine. */
+	/* The engine always answers, and this program ends when the engine ends. */
 	while (!__atomic_load_n(&lane->answered, __ATOMIC_ACQUIRE))
 		word_wait(&lane->answered, 0, -1);
 	lane->request = NULL;
@@ -95,7 +99,7 @@ void channel_tell_acked(const struct lane *lane)
 {
 	const struct eshadow_msg acked = { .type = ESHADOW_ACKED, .lane = lane->index };
 
-	/* The engine would take back what the guest has. */
+	/* Without this message the engine would take back references that the guest has. */
 	if (channel_send(&acked, NULL, 0, -1))
 		sys_exit_group(SHADOW_EXIT_OK);
 }
@@ -128,7 +132,7 @@ static void channel_answer(const struct eshadow_msg *msg, const u8 *extra, u32 l
 			fd_close(fd);
 		return;
 	}
-	/* Here, where it is in order with the wish to have it closed again. */
+	/* Add the file here, in order with a later DROP of the same object. */
 	if (request->msg.type == ESHADOW_FIND && fd >= 0 && len >= sizeof(struct eshadow_policy)) {
 		request->file = file_arrives(request->msg.object, (const void *)extra, fd);
 		fd = -1;

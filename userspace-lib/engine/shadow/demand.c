@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Demand pages and calls: a call that starts makes all pages old, one that ends sends what its
- * driver wrote. fresh.h has the rules; they are those of the host module.
+ * Demand pages and calls. A call that starts makes all pages too old; a call that ends writes
+ * back what its driver wrote. The rules are in fresh.h, and are those of the host module.
  */
 #include <linux/errno.h>
 
@@ -19,7 +19,7 @@ void demand_woken(bool kick)
 		pager_kick();
 }
 
-/* Whether no running call may use the page any more. */
+/* Return: true if no running call may use the page any more. */
 static bool demand_expired(const struct page *page)
 {
 	return !demand.fresh.running ||
@@ -28,8 +28,8 @@ static bool demand_expired(const struct page *page)
 }
 
 /*
- * The next pages that are seen and too old, or with @expire those that may go, claimed.
- * @busy: others work on some.
+ * Claims the next pages that are mapped and too old; with @expire, those that may be freed.
+ * @busy: set if other threads have claimed some of them.
  */
 static u32 demand_claim(struct page **pages, bool expire, bool *busy)
 {
@@ -67,7 +67,10 @@ static void demand_hide(bool expire)
 		claims = demand.claims;
 		lock_drop(&demand.lock);
 		if (!nr) {
-			/* A call must not find what another one's start is about to hide. */
+			/*
+			 * A call must not find a page that the start of another call is about to
+			 * hide.
+			 */
 			if (expire || !busy)
 				return;
 			demand_wait(claims);
@@ -79,8 +82,8 @@ static void demand_hide(bool expire)
 		for (i = 0; i < nr; i++) {
 			page_unclaim(pages[i]);
 			/*
-			 * A driver may have written to it until it was hidden, and somebody may
-			 * have made it bad since.
+			 * A driver may have written to the page until it was hidden, and another
+			 * thread may have made it bad since.
 			 */
 			if (expire && !pages[i]->mapped &&
 			    !(demand.fresh.running && page_differs(pages[i])))
@@ -101,11 +104,11 @@ static void demand_ungate(struct lane *lane)
 	demand.claims++;
 }
 
-/* The lane's call begins now. */
+/* Notes that the lane's call begins now. */
 static void demand_age(struct lane *lane)
 {
 	lane->upcall_ns = 0;
-	/* Other shadows of the guest write the time that is read here, each in one store. */
+	/* Read without the lock: other shadows of the guest write this time in one store. */
 	lane->guest_call = vgpu_patience_call(&patience->patience);
 }
 
@@ -124,7 +127,7 @@ void demand_begin(struct lane *lane)
 	lane->fetch_addr = 0;
 	lane->ahead.next = 0;
 	lane->limited = 0;
-	/* Bounded: who holds the gate is fetching. */
+	/* Bounded: the lane that holds the gate is fetching, which has a deadline. */
 	while (demand.gated && now_ns() < end) {
 		u32 claims = demand.claims;
 
@@ -146,7 +149,10 @@ int demand_end(struct lane *lane)
 	demand_ungate(lane);
 	lock_drop(&demand.lock);
 	word_wake(&demand.claims);
-	/* The driver holds no locks any more: each upcall has its deadline, not all together. */
+	/*
+	 * The driver holds no locks any more, so each upcall has a deadline of its own, and they
+	 * share no limit.
+	 */
 	lane->upcall_ns = 0;
 	ret = writeback_all(lane);
 	lock_take(&demand.lock);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files of objects, at high numbers, and those that drivers make, at low ones.
+ * Files of objects have high numbers; files that drivers make have low ones (below FILES_LOW).
  *
- * All threads share one table. A file stays in it for as long as the guest has the object,
- * as closing an entry calls the driver's ->flush. What appears among the low numbers came
- * out of a call. Which of several calls that run at once made it, only the place where the
- * driver wrote its number tells; files of which no place tells are found when no other call
- * runs.
+ * All threads share one table of files. An object's file stays there as long as the guest has the
+ * object, as closing an entry calls the driver's ->flush. A file that appears at a low number was
+ * made by a call. If several calls run at once, only the field in which a driver wrote the number
+ * tells which call made the file. Files that no field names are closed when no call runs any more.
  */
 #include <asm/socket.h>
 #include <linux/errno.h>
@@ -18,12 +17,15 @@
 static struct lock files_lock;
 static struct file_entry *entries;
 static u32 nr_entries;
-/* Low numbers that somebody has taken out of a call's results, and not closed yet. */
+/* Flags of the files that files_take() has given to a caller, and that are not closed yet. */
 static u8 taken[FILES_LOW];
 static u32 running;
-/* Limits of calls that may have made what is open among the low numbers. */
+/* Limits of calls that may have made files which are open below FILES_LOW. */
 static u64 met;
-/* Files may be anywhere among the low numbers; or else below this one. */
+/*
+ * True if files may be open anywhere below FILES_LOW. Otherwise they are below the first gap, or
+ * below @given.
+ */
 static bool unclean;
 static int given;
 
@@ -34,7 +36,7 @@ void files_init(void)
 	if (!entries)
 		sys_exit_group(SHADOW_EXIT_MAP);
 	sys3(__NR_close_range, 0, FILES_LOW - 1, 0);
-	/* So that no file of a call has the number which drivers leave for none. */
+	/* Occupy number 0, which drivers use for no file. */
 	sys3(__NR_dup3, fd_engine, 0, O_CLOEXEC);
 }
 
@@ -51,7 +53,7 @@ int fd_up(int fd, int base)
 	return up;
 }
 
-/* --- of objects ------------------------------------------------------------- */
+/* --- files of objects -------------------------------------------------------- */
 
 static struct file_entry *entry_find(u32 object)
 {
@@ -115,7 +117,7 @@ struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy,
 	struct file_entry *file;
 
 	lock_take(&files_lock);
-	/* Another lane may have been quicker. */
+	/* Another lane may have added the file first. */
 	file = entry_find(object);
 	if (!file) {
 		file = entry_new(object);
@@ -138,7 +140,7 @@ struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy,
 	return file;
 }
 
-/* Not here yet: the engine has it, if the guest does. */
+/* Asks the engine for a file that is not here yet. */
 static struct file_entry *file_fetch(struct lane *lane, u32 object)
 {
 	struct request request = {
@@ -161,7 +163,7 @@ struct file_entry *file_find(struct lane *lane, u32 object)
 	return file ?: file_fetch(lane, object);
 }
 
-/* Closed without the lock: the driver's ->flush and ->release may take long. */
+/* Closes the file without the lock, as the driver's ->flush and ->release may take long. */
 void file_put(struct file_entry *file)
 {
 	u32 object = file->object;
@@ -202,12 +204,12 @@ bool file_close(u32 object)
 
 void file_drop(u32 object)
 {
-	/* Else the last call that uses it says so. */
+	/* If calls still use the file, the last of them tells the engine. */
 	if (file_close(object))
 		channel_tell(ESHADOW_DROPPED, object, 0);
 }
 
-/* --- of drivers ------------------------------------------------------------- */
+/* --- files that drivers make -------------------------------------------------- */
 
 static bool fd_is_open(int fd)
 {
@@ -215,8 +217,8 @@ static bool fd_is_open(int fd)
 }
 
 /*
- * What this program receives comes to a low number for a moment, where it must not be taken for a
- * driver's.
+ * Receives a message. A file that comes with it is below FILES_LOW for a moment, where it must
+ * not be taken for a driver's. Hence the lock.
  */
 long files_receive(int sock, void *header, const struct fd_cmsg *control, int base, int *fd)
 {
@@ -228,7 +230,10 @@ long files_receive(int sock, void *header, const struct fd_cmsg *control, int ba
 	if (ret > 0 && control->len >= offsetof(struct fd_cmsg, pad) &&
 	    control->level == SOL_SOCKET && control->type == SCM_RIGHTS) {
 		*fd = fd_up(control->fd, base);
-		/* A driver may have made a file behind it meanwhile: its number is a gap now. */
+		/*
+		 * A driver may have made a file with a higher number meanwhile, so this number is
+		 * a gap now.
+		 */
 		given = max(given, control->fd + 1);
 	}
 	lock_drop(&files_lock);
@@ -285,7 +290,10 @@ u32 files_call_ends(void)
 		lock_drop(&files_lock);
 		return 0;
 	}
-	/* Files get the lowest free number, so the first gap ends them, but for those of files gone. */
+	/*
+	 * Files get the lowest free number, so they end at the first gap, unless files have been
+	 * closed.
+	 */
 	for (fd = 1; fd < FILES_LOW; fd++) {
 		if (!fd_is_open(fd)) {
 			if (!unclean && fd >= given)
@@ -304,7 +312,7 @@ u32 files_call_ends(void)
 	return nr;
 }
 
-/* The file that was taken is closed, or has another number. */
+/* Closes a taken file, which may have a second number by now. */
 void files_give(int fd)
 {
 	lock_take(&files_lock);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The plain file operations: open, close, read, write, llseek, poll, fdinfo.
- */
+/* The plain file operations: open, close, read, write, llseek, poll and fdinfo. */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/fs.h>
@@ -13,12 +11,15 @@
 /* Flags of open() that reach a driver. */
 #define OPEN_FLAGS	(O_ACCMODE | O_NONBLOCK | O_APPEND | O_EXCL | O_DSYNC | __O_SYNC)
 
-/* This number of drm.h never changes, so drm.h is not included for it. */
+/* DRM_IOCTL_DROP_MASTER. Its number never changes, so drm.h is not included for it. */
 #define DRM_DROP_MASTER	_IO('d', 0x1f)
-/* A number's digits. */
+/* Size in bytes of the decimal digits of a number, and a NUL. */
 #define NAME_LEN	12
 
-/* Times that somebody else may become or stop being master in between. */
+/*
+ * Number of attempts to open a card: another process may become master, or stop being it,
+ * meanwhile.
+ */
 #define OPEN_TRIES	8
 
 static void number_name(u32 number, char *name)
@@ -41,7 +42,10 @@ static long open_node(struct call *call, const struct eshadow_policy *policy, u3
 	long fd;
 	int ret;
 
-	/* The name has to be where the kernel can reach it when a driver can. */
+	/*
+	 * The name has to be in the room: the kernel reaches no other memory of this program
+	 * then.
+	 */
 	ret = call_alloc_scratch(call, NAME_LEN);
 	if (ret)
 		return ret;
@@ -51,13 +55,13 @@ static long open_node(struct call *call, const struct eshadow_policy *policy, u3
 	if (fd < 0)
 		return fd;
 	/*
-	 * So many files that drivers made are open that this one's number is beyond theirs; or the
-	 * guest has made the number up, which it can where cancels come as signals (thread.c). Nothing
-	 * of the shadow's own is closed for that.
+	 * Either so many files of drivers are open that this number is beyond FILES_LOW, or the
+	 * guest has made up the number, which it can if cancels come as signals (thread.c). No
+	 * file of the shadow's own may be closed because of that.
 	 */
 	if (!files_take(fd))
 		return -EMFILE;
-	/* Another device may have come to the number. */
+	/* The number may belong to another device by now. */
 	if (sys2(__NR_fstat, fd, (long)&st) || (st.st_mode & S_IFMT) != S_IFCHR ||
 	    st.st_rdev != policy->rdev) {
 		files_give(fd);
@@ -66,16 +70,17 @@ static long open_node(struct call *call, const struct eshadow_policy *policy, u3
 	return fd;
 }
 
-/* Return: it was master. */
+/* Drops DRM master. Return: true if the file was master. */
 static bool drop_master(int fd)
 {
 	return !sys3_apart(__NR_ioctl, fd, DRM_DROP_MASTER, 0);
 }
 
 /*
- * Whoever opens a card node that has no master becomes it, and stays
- * authenticated when it no longer is. A guest does so only by permission: its
- * file is one that was opened while another was master, if need be our own.
+ * Opens an export's node. A process that opens a card node without a master becomes master, and
+ * stays authenticated when it drops master. A guest may become master only by permission.
+ * Otherwise its file is opened while another file is master, if necessary one of this shadow's
+ * own.
  */
 static long open_file(struct call *call, const struct eshadow_policy *policy, u32 flags)
 {
@@ -97,8 +102,9 @@ static long open_file(struct call *call, const struct eshadow_policy *policy, u3
 }
 
 /*
- * NVIDIA's driver refuses a card to processes that have no file of it open, and looks for one
- * among those of whoever calls: so the file has to be there before a call on it comes.
+ * Opens the object's file in this process. NVIDIA's driver refuses a card to processes that have
+ * no file of the card open, and looks for such a file in the calling process. So the file must be
+ * here before a call on it comes.
  */
 static void hold_file(struct lane *lane, u32 object)
 {
@@ -152,8 +158,8 @@ s64 fops_open(struct call *call)
 }
 
 /*
- * The engine answers when nobody else has the file open. If it was the last reference, the
- * last file is this one, and the driver's ->release runs here.
+ * Drops a reference. The engine answers when no other process has the file open. After the last
+ * reference the last file is this one, and the driver's ->release runs here.
  */
 s64 fops_close(struct call *call)
 {
@@ -178,16 +184,19 @@ s64 fops_close(struct call *call)
 
 /* --- read and write ---------------------------------------------------------- */
 
-/* The most that the kernel reads or writes at once. */
+/* Return: the length of the buffer, at most what the kernel reads or writes at once. */
 static u64 io_length(const struct call *call)
 {
 	return min((u64)le32_to_cpu(call->view.segs[0].len), (u64)S32_MAX & PAGE_MASK);
 }
 
-/* Drivers without positions, which a pread() would be refused by. */
+/* Return: true if the driver has positions. pread() fails with -ESPIPE if it has none. */
 static bool io_positioned(const struct call *call, u64 nr)
 {
-	/* It fails for the bad address, before the driver sees it, or for the position. */
+	/*
+	 * The call fails because of the bad address, before the driver is called, or because of
+	 * the position.
+	 */
 	return sys4(nr, call->file->fd, -PAGE_SIZE, 1, 0) != -ESPIPE;
 }
 
@@ -205,7 +214,10 @@ s64 fops_read(struct call *call)
 			  call->scratch, len, call->pos);
 	if (ret <= 0)
 		return ret;
-	/* No kernel says so, but where cancels come as signals a guest can (thread.c). */
+	/*
+	 * No kernel returns this, but a guest can make it up if cancels come as signals
+	 * (thread.c).
+	 */
 	if ((u64)ret > len)
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
 	if (positioned)
@@ -236,7 +248,7 @@ s64 fops_write(struct call *call)
 	return ret;
 }
 
-/* The position is the guest's. */
+/* Seeks from the guest's position, as the guest keeps it. */
 s64 fops_llseek(struct call *call)
 {
 	const struct vgpu_args_llseek *args = &call->view.call->args.llseek;
@@ -251,7 +263,7 @@ s64 fops_llseek(struct call *call)
 	return ret;
 }
 
-/* --- by the engine ------------------------------------------------------------ */
+/* --- operations that the engine does -------------------------------------------- */
 
 s64 fops_poll(struct call *call)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * ioctl: places the argument's segments in memory of the shadow, calls the driver and gathers
- * what it left there. Pointers and fds in them are translated by the rules of segs.h.
+ * ioctl: copies the argument's segments to memory of the shadow, calls the driver, and gathers
+ * the results there. Pointers and fds in the segments are translated by the rules of segs.h.
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -13,11 +13,11 @@
 #include "nvidia_rules.h"
 #include "shadow.h"
 
-/* Two clocks read within so long count as read at once; as often as is tried. */
+/* Clocks count as read at once if read within CLOCKS_NS nanoseconds; CLOCKS_TRIES attempts. */
 #define CLOCKS_NS	20000
 #define CLOCKS_TRIES	4
 
-/* Numbers of V4L2's ioctls; their header needs a libc. */
+/* Numbers of V4L2's ioctls, whose header needs a libc. */
 #define VIDEO_REQBUFS_NR	8
 #define VIDEO_REMOVE_BUFS_NR	104
 
@@ -51,7 +51,7 @@ static int alloc_scratch(struct call *call, u64 size)
 	return 0;
 }
 
-/* The place of each segment, and its bytes there. */
+/* Finds a place for each segment, and copies IN segments there. */
 static int place_segs(struct call *call)
 {
 	u32 nr = nr_segs(call), i;
@@ -95,7 +95,7 @@ static void store_pages(struct call *call)
 	}
 }
 
-/* Bytes of the OUT segments, as the driver left them. */
+/* Copies the bytes of OUT segments, as the driver left them, to the reply. */
 static void gather(struct call *call)
 {
 	u32 nr = nr_segs(call), i;
@@ -183,7 +183,7 @@ static int place_fixups(struct call *call)
 			memcpy(field_of(call, fixup), &call->placed_fds[i], sizeof(s32));
 			break;
 		case VGPU_FIXUP_TIME:
-			/* The guest's clock is another one, so it says how long from now. */
+			/* The guest's clock differs, so the guest sends the time from now. */
 			value = vgpu_fixup_original(&call->view, call->segs, fixup, sizeof(value));
 			value = now_ns() + min(value, (u64)S64_MAX - now_ns());
 			memcpy(field_of(call, fixup), &value, sizeof(value));
@@ -225,7 +225,7 @@ static void remove_fixups(struct call *call)
 	call->placed = NULL;
 }
 
-/* The driver does not want it. */
+/* Cancels the event, as the driver does not have it. */
 static void cancel_event(struct call *call)
 {
 	if (call->event)
@@ -233,9 +233,9 @@ static void cancel_event(struct call *call)
 	call->event = 0;
 }
 
-/* --- files that come back ------------------------------------------------------- */
+/* --- files that drivers make ---------------------------------------------------- */
 
-/* The file becomes an object of the reply. */
+/* Makes the file an object of the reply. */
 static int give_fd(struct call *call, int fd, u32 index)
 {
 	struct vgpu_object_desc *desc = &call->objects[call->nr_objects];
@@ -264,7 +264,7 @@ static int give_fd(struct call *call, int fd, u32 index)
 	return 0;
 }
 
-/* FD_OUT and FD_RET fixups, after success. */
+/* Handles FD_OUT and FD_RET fixups after success. */
 static int answer_fixups(struct call *call, s64 *result)
 {
 	u32 nr = nr_fixups(call), i;
@@ -287,7 +287,7 @@ static int answer_fixups(struct call *call, s64 *result)
 				files_give(value);
 				ret = -EMFILE;
 			}
-			/* The guest writes its own number; ours is none of its business. */
+			/* The guest fills in its own number, and must not see the host's. */
 			value = -1;
 			memcpy(field, &value, sizeof(value));
 			break;
@@ -304,7 +304,10 @@ static int answer_fixups(struct call *call, s64 *result)
 
 /* --- the call ------------------------------------------------------------------- */
 
-/* The VFS itself does these, without the driver; natively they never come as far as here. */
+/*
+ * Return: true if the VFS handles the command itself, without the driver. The guest's VFS does so
+ * as well, so no honest guest sends such a command.
+ */
 static bool is_of_vfs(u32 cmd)
 {
 	switch (cmd) {
@@ -327,8 +330,8 @@ static bool is_of_vfs(u32 cmd)
 }
 
 /*
- * What NVIDIA's driver is asked for is in the argument, where the driver will read it. Return:
- * 0, -EFAULT, -EACCES, or 1: the driver is not asked, and the argument says so.
+ * Checks what NVIDIA's driver is asked for. That is in the argument, where the driver will read
+ * it. Return: 0; -EFAULT; -EACCES; or 1: the driver must not be asked, and the argument says so.
  */
 static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 {
@@ -344,13 +347,13 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 		if (!vgpu_segs_hold(&call->view, call->segs, look.addr, look.len))
 			return -EFAULT;
 		/*
-		 * Once: where there are no protection keys, another lane's call may write there
-		 * while this one is judged, and afterwards.
+		 * Copy once: without protection keys another lane's call may change the argument
+		 * while it is judged, and afterwards.
 		 */
 		memcpy(bytes, (const void *)look.addr, look.len);
 		verdict = vgpu_nvidia_judge(&look, bytes);
 	}
-	/* vgpud starts shadows so, unless it was told not to. */
+	/* The shadow is the first process of a namespace, unless vgpud was told to make none. */
 	if (verdict == VGPU_NVIDIA_ALONE)
 		verdict = sys2(__NR_getpid, 0, 0) == 1 ? VGPU_NVIDIA_PASS : VGPU_NVIDIA_DENY;
 	if (!vgpu_policy_nvidia(&call->file->policy, cmd, look.nr))
@@ -362,7 +365,10 @@ static int judge_nvidia(struct call *call, u32 cmd, u64 arg)
 	return 1;
 }
 
-/* Sets VGPU_NVIDIA_UVM_SHARED; @place: where it is to be hidden then. Return: 0 or -EFAULT. */
+/*
+ * Sets VGPU_NVIDIA_UVM_SHARED. @place: set to the flags if the flag must be cleared afterwards.
+ * Return: 0, or -EFAULT.
+ */
 static int set_shared(struct call *call, u32 cmd, u64 arg, __le64 **place)
 {
 	const __le64 shared_flag = cpu_to_le64(VGPU_NVIDIA_UVM_SHARED);
@@ -378,7 +384,10 @@ static int set_shared(struct call *call, u32 cmd, u64 arg, __le64 **place)
 	return 0;
 }
 
-/* Return: 0, or why the host does not even try; 1: the driver need not be asked. */
+/*
+ * Prepares the ioctl. Return: 0; a negative errno: the host refuses the call; or 1: the driver is
+ * not to be asked.
+ */
 static int prepare(struct call *call, u32 cmd, u64 *arg, __le64 **shared_flags)
 {
 	const struct vgpu_args_ioctl *args = &call->view.call->args.ioctl;
@@ -422,7 +431,7 @@ static u64 clock_ns(int clock)
 	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
 }
 
-/* Each clock is read between two looks at CLOCK_MONOTONIC. */
+/* Return: by how much a clock is ahead of CLOCK_MONOTONIC, which is read before and after it. */
 static u64 clock_ahead(int clock)
 {
 	unsigned int tries = 0;
@@ -437,8 +446,9 @@ static u64 clock_ahead(int clock)
 }
 
 /*
- * A program that has CAP_SYS_ADMIN in the guest is master where a shadow would have to have it:
- * the driver is asked again, for the same file, by a process that has it.
+ * Lets the engine make an ioctl that needs CAP_SYS_ADMIN, if the program has that in the guest
+ * and the driver has refused the shadow. The engine asks a process that has the capability, with
+ * the same file.
  */
 static s64 by_admin(struct call *call, u32 cmd, s64 result)
 {
@@ -459,8 +469,8 @@ static s64 by_admin(struct call *call, u32 cmd, s64 result)
 }
 
 /*
- * Calls that take buffers away, which are V4L2's REQBUFS and REMOVE_BUFS: the engine must not poll
- * a node that has none any more.
+ * Stops the engine's polls before calls that take buffers away, which are V4L2's REQBUFS and
+ * REMOVE_BUFS: the engine must not poll a node without buffers.
  */
 static void quiet(struct call *call, u32 cmd)
 {
@@ -505,7 +515,7 @@ s64 ioctl_run(struct call *call)
 			*shared_flags &= cpu_to_le64(~VGPU_NVIDIA_UVM_SHARED);
 	}
 
-	/* Also after an error: many drivers copy their argument out in any case. */
+	/* Gather after errors as well: many drivers copy their argument out in any case. */
 	gather(call);
 	undo_fixups(call);
 	if (!result && owner)
@@ -515,7 +525,7 @@ s64 ioctl_run(struct call *call)
 	if (result < 0 || ret)
 		cancel_event(call);
 	if (ret) {
-		/* With no bytes: they have the numbers of files that are closed here. */
+		/* Send no bytes: they contain numbers of files that are closed here. */
 		call_take_back(call);
 		return call_refuse(call, ret);
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * While a driver runs that keeps memory of the guest process, the guest's very pages are at their
- * addresses here, and afterwards demand pages are there again. So the driver pins the guest's
- * memory, and the next call finds whatever the guest maps at these addresses next.
+ * Memory of the guest process that drivers keep. While the driver's ioctl runs, the guest's own
+ * pages are mapped at their addresses in this process. Afterwards demand pages are there again.
+ * So the driver pins the guest's memory, and later calls find what the guest maps at these
+ * addresses then.
  */
 #include <asm/statfs.h>
 #include <linux/errno.h>
@@ -13,18 +14,24 @@
 #include "shadow.h"
 #include "shadow/keys.h"
 
-/* The engine's table has as many entries. */
+/* Number of entries of the table, as in the engine. */
 #define RAM_MAX		64
 
-/* So much fits into the reserved range at once. */
+/* Largest length in bytes that is mapped at once, as it has to fit into the reserved range. */
 #define PART_MAX	((u64)256 << 20)
 
-/* The engine says where the guest's memory is; map_lock guards this and the next. */
+/*
+ * Places of the guest's memory, as the engine has told; ram and nr_pieces are protected by
+ * map_lock.
+ */
 static struct vgpu_ram ram[RAM_MAX];
-/* The number of pieces of it that are mapped now, by all lanes. */
+/* Number of pieces of this memory that are mapped now, for all lanes together. */
 static u32 nr_pieces;
 
-/* A page of hugetlbfs is mapped as one, whatever length is asked for. Return: 0: not known. */
+/*
+ * Return: the page size of the file, or 0 if unknown. A page of hugetlbfs is mapped as a whole,
+ * whatever length is asked for.
+ */
 static u64 file_page(int fd)
 {
 	struct statfs stat;
@@ -70,9 +77,10 @@ void ram_remove(u64 addr, u64 len)
 }
 
 /*
- * With the key of the call's room no driver of another call can pin it. A new mapping has key 0,
- * and what has no access can still be pinned to be read, by drivers that insist (FOLL_FORCE). So it
- * gets its key in the reserved range, where the guest has to guess its place, and moves.
+ * Maps a part with the key of the call's room, so that no driver of another call can pin it. A
+ * new mapping has key 0, and drivers that use FOLL_FORCE can pin even memory without access for
+ * reading. So the mapping gets its key in the reserved range, where the guest has to guess its
+ * address, and is then moved.
  */
 static int part_map(u64 at, u64 len, int fd, u64 offset, int prot, int key)
 {
@@ -96,19 +104,22 @@ static int piece_map(void *data, u64 at, u64 len, const struct vgpu_ram *in, u64
 	u64 pos, part;
 	int ret;
 
-	/* A part that follows another one in the file becomes one mapping with it. */
+	/* The kernel merges parts that are adjacent in the file into one mapping. */
 	for (pos = 0; pos < len; pos += part) {
 		part = min(len - pos, PART_MAX);
 		ret = part_map(at + pos, part, in->fd, offset + pos, prot, call->room->key);
 		if (ret)
 			return ret;
 	}
-	/* A page that cannot be there is for the driver to find. */
+	/* Ignore failures: the driver will find pages that cannot be populated. */
 	sys3(__NR_madvise, at, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	return 0;
 }
 
-/* Maps the guest's pages at their addresses. map_lock is held. Return: 0 or a negative errno. */
+/*
+ * Maps the guest's pages at their addresses. Context: map_lock is held. Return: 0, or a negative
+ * errno.
+ */
 static int kept_place(struct call *call, u64 addr, const struct vgpu_kept *kept)
 {
 	u64 len = le64_to_cpu(kept->len);
@@ -165,7 +176,7 @@ int kept_show(struct call *call)
 
 	if (!vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT))
 		return 0;
-	/* The guest relies on it. */
+	/* The guest relies on keys if the engine offers VGPU_FEATURE_KEEP_ALONE. */
 	if (!keys_on && (shared->features & VGPU_FEATURE_KEEP_ALONE))
 		return -EFAULT;
 	ret = room_take(call);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Lanes: one connection and one thread, which takes calls off it, makes them and replies.
- */
+/* Lanes: a lane is one connection and one thread, which receives calls, makes them and replies. */
 #include <asm/socket.h>
 #include <linux/errno.h>
 #include <linux/time.h>
@@ -63,7 +61,7 @@ bool lane_look_again(struct lane *lane)
 
 	lock_take(&lane->lock);
 	state = __atomic_load_n(&lane->syscall.state, __ATOMIC_ACQUIRE);
-	/* In the kernel a wait for a page ends by a signal, and the access is tried once more. */
+	/* A signal ends the kernel's wait for a page, and the access is retried. */
 	in_driver = lane->running && (state == SYSCALL_IN || state == SYSCALL_SIGNALLED);
 	if (in_driver) {
 		lane->signalled = true;
@@ -91,7 +89,7 @@ bool lane_in_call(struct lane *lane)
 	bool in_call;
 
 	lock_take(&lane->lock);
-	/* A call of class mm copies by itself. */
+	/* The thread of a call of class mm copies memory of the guest process by itself. */
 	in_call = lane->running || lane->call->mm;
 	lock_drop(&lane->lock);
 	return in_call;
@@ -99,7 +97,7 @@ bool lane_in_call(struct lane *lane)
 
 /* --- the connection ---------------------------------------------------------- */
 
-/* Return: 0, or -ETIMEDOUT. */
+/* Waits for events of the socket. Return: 0, or -ETIMEDOUT. */
 static int lane_wait(struct lane *lane, short events, u64 deadline)
 {
 	struct { int fd; short events, revents; } poll = { .fd = lane->sock, .events = events };
@@ -225,7 +223,7 @@ void lane_upcall_failed(struct lane *lane, int error)
 {
 	if (error == -ETIMEDOUT) {
 		count(&counters->fetch_timeouts, 1);
-		/* The guest's thread finds the reply when it comes back. */
+		/* The guest's thread will find the reply after its late answer. */
 		lane->last = true;
 		return;
 	}
@@ -277,7 +275,7 @@ int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu
 
 /* --- serving ---------------------------------------------------------------- */
 
-/* A message that does not fit into the session's memory is read and forgotten. */
+/* Reads and discards a message that does not fit into the session's memory. */
 static int lane_skip(struct lane *lane, u32 len)
 {
 	int ret = 0;
@@ -291,7 +289,10 @@ static int lane_skip(struct lane *lane, u32 len)
 	return ret;
 }
 
-/* The CALL that @hdr begins. Return: 0, -ENOMEM (it is too big to be kept), -ENODEV. */
+/*
+ * Receives the rest of a CALL whose header is @hdr. Return: 0; -ENOMEM: the call is too big, and
+ * only its fixed part is kept; or -ENODEV.
+ */
 static int lane_recv_call(struct lane *lane, const struct vgpu_hdr *hdr)
 {
 	struct call *call = lane->call;
@@ -302,7 +303,7 @@ static int lane_recv_call(struct lane *lane, const struct vgpu_hdr *hdr)
 	if (len > THREAD_BUF) {
 		call->msg = budget_get(len);
 		if (!call->msg) {
-			/* Refused, with the fixed part alone to say what. */
+			/* The call will be refused: its fixed part is enough for that. */
 			call->msg = lane->buf;
 			first = sizeof(struct vgpu_call);
 		}
@@ -315,7 +316,7 @@ static int lane_recv_call(struct lane *lane, const struct vgpu_hdr *hdr)
 	return ret;
 }
 
-/* Waits for a CALL. Return: 0, -ENOMEM (see above), -ESHUTDOWN. */
+/* Waits for a CALL. Return: 0; -ENOMEM: the call is too big (lane_recv_call()); or -ESHUTDOWN. */
 static int lane_next(struct lane *lane)
 {
 	struct vgpu_hdr hdr;
@@ -323,7 +324,10 @@ static int lane_next(struct lane *lane)
 
 	for (;;) {
 		ret = lane_wait(lane, POLLIN, 0);
-		/* An answer that comes too late, or what else; the end is what counts. */
+		/*
+		 * After the last reply nothing counts but the end: discard late answers and the
+		 * like.
+		 */
 		if (!ret && lane->last) {
 			ret = sys6(__NR_recvfrom, lane->sock, (long)lane->reply_buf, THREAD_BUF,
 				   MSG_DONTWAIT, 0, 0);
@@ -346,7 +350,7 @@ static int lane_next(struct lane *lane)
 			channel_tell_acked(lane);
 			continue;
 		case VGPU_MSG_CANCEL:
-			/* Late, or the one that has interrupted the call. */
+			/* The CANCEL is late, or it is the one that has interrupted the call. */
 			if (lane->cancelled || le64_to_cpu(hdr.seq) != lane->seq)
 				goto malformed;
 			lane->cancelled = true;
@@ -383,7 +387,7 @@ static int lane_serve(struct lane *lane)
 		lane_malformed(lane);
 		return -ESHUTDOWN;
 	}
-	/* Before it is sent: the objects in it are the guest's from then on. */
+	/* Set this before sending: the guest owns the objects in the reply from then on. */
 	lane->unacked = call->nr_objects;
 	ret = call_send_reply(call);
 	call_finish(call);
@@ -401,7 +405,7 @@ static int lane_send_ready(struct lane *lane)
 	return lane_send(lane, &iov, 1, msg_deadline());
 }
 
-/* How many are there. */
+/* Number of lanes, and true if no more will come. */
 static u32 nr_lanes;
 static bool ending;
 
@@ -428,10 +432,10 @@ static void lane_main(void *arg)
 	ret = lane_send_ready(lane);
 	while (!ret)
 		ret = lane_serve(lane);
-	/* Objects that were not acknowledged stay the host's. */
+	/* Take back objects whose receipt the guest has not acknowledged. */
 	if (lane->unacked)
 		call_take_back(lane->call);
-	/* The end may have come in the middle of a message. */
+	/* Free memory of a message or call that the end has interrupted. */
 	call_finish(lane->call);
 	sys2(__NR_close, lane->sock, 0);
 	lane_over();
@@ -454,7 +458,7 @@ static struct lane *lane_free(void)
 	return NULL;
 }
 
-/* The memory of a lane is kept for those that come later. */
+/* Gives a lane memory, which is kept for later lanes. */
 static int lane_get_memory(struct lane *lane)
 {
 	const u64 len = (sizeof(struct call) + PAGE_SIZE - 1) & PAGE_MASK;
@@ -470,7 +474,7 @@ void lanes_init(void)
 {
 	u32 i;
 
-	/* Memory that is missing now may be there when it is used. */
+	/* Ignore failures: the memory may be there when a lane needs it. */
 	for (i = 0; i < SHADOW_LANES_READY && i < shared->limits.lanes; i++)
 		if (lane_get_memory(&lanes[i]))
 			break;

@@ -6,13 +6,13 @@
 #include "lib.h"
 #include "shadow/keys.h"
 
-/* The module's VGPU_TSC_CLOSE and VGPU_TSC_TRIES, where they are explained. */
+/* The host module's VGPU_TSC_CLOSE and VGPU_TSC_TRIES, where they are explained. */
 #define TSC_CLOSE	100000
 #define TSC_TRIES	4
 
 unsigned int __popcountdi2(u64 value);
 
-/* The compiler calls these by itself. */
+/* Functions that the compiler calls by itself. */
 void *memcpy(void *restrict to, const void *restrict from, size_t len)
 {
 	void *start = to;
@@ -116,7 +116,7 @@ u64 now_ns(void)
 	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
 }
 
-/* The module has the same function, vgpu_tsc_with_clock(). */
+/* The host module has the same function, vgpu_tsc_with_clock(). */
 u64 tsc_with_clock(u64 *clock)
 {
 	unsigned int tries = 0;
@@ -135,14 +135,14 @@ u64 tsc_with_clock(u64 *clock)
 struct lock map_lock;
 
 /*
- * All else is mapped, so the kernel chooses addresses of the reserved range. Under the lock, as
- * a mapping that a driver refuses leaves a hole elsewhere for a moment.
+ * All other address space is mapped, so the kernel chooses an address in the reserved range.
+ * map_lock is needed, as a failed mmap() of a driver's file leaves a hole elsewhere for a moment.
  */
 void *memory_get_key(u64 len, int key)
 {
 	long ret;
 
-	/* Without access until it has its key, lest a driver should leave something there. */
+	/* No access before the memory has its key, so that no driver leaves anything there. */
 	lock_take(&map_lock);
 	ret = sys_mmap(0, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	lock_drop(&map_lock);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a program without a libc needs: locks, time, memory.
- */
+/* Locks, time and memory for a program without a libc. */
 #ifndef ESHADOW_LIB_H
 #define ESHADOW_LIB_H
 
@@ -12,8 +10,8 @@
 #define NSEC_PER_US	1000ULL
 
 /**
- * struct lock - who holds it may sleep, but not for a peer
- * @word: 0: free; 1: held; 2: held, and somebody waits
+ * struct lock - a lock whose holder may sleep, but not wait for a peer
+ * @word: 0: free; 1: held; 2: held, and another thread may wait
  */
 struct lock {
 	int word;
@@ -22,23 +20,26 @@ struct lock {
 void lock_take(struct lock *lock);
 void lock_drop(struct lock *lock);
 
-/* Sleeps while *@word is @value, up to @ms (negative: for ever), or for no reason. */
+/* Sleeps while *@word is @value, at most @ms milliseconds (negative: no limit). May wake early. */
 void word_wait(u32 *word, u32 value, long ms);
 void word_wake(u32 *word);
 
 u64 now_ns(void);
-/* Return: the time-stamp counter, and in @clock now_ns() at that moment. */
+/* Return: the time-stamp counter. @clock: set to now_ns() at that moment. */
 u64 tsc_with_clock(u64 *clock);
 
 /*
- * The order of what changes the address space. Held over nothing that waits for a peer, but for
- * a driver's mmap.
+ * Lock for changes of the address space. It is not held while waiting for a peer, but it is held
+ * over a driver's mmap.
  */
 extern struct lock map_lock;
 
-/* A page-aligned piece of the reserved range, zeroed, out of drivers' reach; NULL: none. */
+/*
+ * Allocates zeroed pages in the reserved range that drivers cannot reach. Return: the pages, or
+ * NULL.
+ */
 void *memory_get(u64 len);
-/* The same with a protection key (keys.h). */
+/* Does the same with another protection key (keys.h). */
 void *memory_get_key(u64 len, int key);
 void memory_put(void *memory, u64 len);
 

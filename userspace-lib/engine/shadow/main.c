@@ -3,8 +3,9 @@
  * vgpu-engine-shadow: the process that stands for one guest process where the host's kernel has
  * no module of vgpu.
  *
- * As in the module's shadow, its address space is the guest process's, but for the reserved
- * range in which this program lives: hence no libc. Here a fault is reported by userfaultfd.
+ * Like that of the module's shadow, its address space belongs to the guest process, except for
+ * the reserved range in which this program lives. Hence it has no libc. Faults are reported by
+ * userfaultfd.
  */
 #include <asm/socket.h>
 #include <linux/errno.h>
@@ -29,12 +30,12 @@ struct vgpu_wire_limits wire_limits;
 int fd_devices, fd_maps, fd_mem;
 static int fd_lanes;
 
-/* In .bss, hence in the reserved range. */
+/* Stack in .bss, hence in the reserved range. */
 static u8 main_stack[MAIN_STACK] __attribute__((aligned(16), used));
 
 /*
- * The kernel's stack holds argc, argv...; it is read before it goes. From here
- * on the program runs on main_stack, where it has moved to.
+ * The kernel's stack begins with argc and argv. It is read before it is unmapped. From here on
+ * the program runs on main_stack, at the address to which the program has moved.
  */
 __asm__(".globl _start\n"
 	"_start:\n"
@@ -59,7 +60,7 @@ static void take_name(const long *start)
 		sys2(__NR_prctl, PR_SET_NAME, (long)argv[1]);
 }
 
-/* A page of the file, to where no demand page will be. */
+/* Maps a page of the file at @at, where no demand page will be. */
 static void *share_page(int fd, int prot, u64 at)
 {
 	long ret = sys_mmap(0, PAGE_SIZE, prot, MAP_SHARED, fd, 0);
@@ -69,7 +70,7 @@ static void *share_page(int fd, int prot, u64 at)
 	ret = sys6(__NR_mremap, ret, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at, 0);
 	if (sys_is_error(ret))
 		sys_exit_group(ESHADOW_EXIT_SHARED);
-	/* A driver would make false numbers of the page that can be written to. */
+	/* Keep drivers from writable pages, where a driver would spoil the counters. */
 	if ((prot & PROT_WRITE) && keys_give(at, PAGE_SIZE, KEY_OWN))
 		sys_exit_group(SHADOW_EXIT_KEYS);
 	sys2(__NR_close, fd, 0);
@@ -93,7 +94,7 @@ static void share(void)
 	};
 }
 
-/* The file is opened to read only: by writing its memory a program can change its code. */
+/* Open the file read-only: by writing its own memory a program could change its code. */
 static void open_mem(void)
 {
 	long mem = sys4(__NR_openat, ESHADOW_FD_PROC, (long)"self/mem", O_RDONLY | O_CLOEXEC, 0);
@@ -116,7 +117,7 @@ static void place_files(void)
 		sys_exit_group(SHADOW_EXIT_MAP);
 }
 
-/* Takes a lane's socket from vgpud. Ends the program at vgpud's end. */
+/* Takes a lane's socket from vgpud. Ends the program when vgpud has ended. */
 static void hear_lane(void)
 {
 	struct fd_cmsg control = {};
@@ -145,11 +146,14 @@ void shadow_main(const long *start)
 {
 	struct { int fd; short events, revents; } polls[2];
 
-	/* exec made the process dumpable again, and this file is root's when it is not. */
+	/*
+	 * exec made the process dumpable again. While the process is not dumpable, root owns this
+	 * file.
+	 */
 	open_mem();
 	if (keys_init())
 		sys_exit_group(SHADOW_EXIT_KEYS);
-	/* The tracer has to begin before tracing is forbidden to all. */
+	/* Start the tracer before tracing is forbidden to all. */
 	tracer_start();
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	take_name(start);
@@ -163,7 +167,7 @@ void shadow_main(const long *start)
 	files_init();
 	rooms_init();
 	lanes_init();
-	/* Threads have it by inheriting it. */
+	/* Threads inherit the filter. */
 	if (exec_forbid())
 		sys_exit_group(SHADOW_EXIT_SECCOMP);
 	pager_init();

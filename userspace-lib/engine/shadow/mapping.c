@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Device mappings: the shadow maps the real file at the guest's own address, and the guest
- * reads and writes the pages by calls. Calls here are of class mm: they never ask the
- * guest anything, because its mmap lock may be held.
+ * Device mappings: the shadow maps the real file at the guest's own address, and the guest reads
+ * and writes the pages by calls. These calls are of class mm: they never ask the guest anything,
+ * because the guest's mmap_lock may be held.
  */
 #include <linux/errno.h>
 #include <linux/mman.h>
@@ -12,17 +12,18 @@
 #include "shadow/keys.h"
 
 /**
- * struct mapping - a part of a device's mapping, or room for a call's arguments
- * @addr: its address
- * @len: its length in bytes; 0: the entry is free
- * @file_offset: where it begins in the file of @object, in bytes
- * @object: number of the object whose file it maps, shared and writable, so that it can be seen in
- *	the window; 0: it is another mapping, or room
- * @device: it is a device's mapping
- * @barred: parts of the device's mapping are without access: they were unmapped when there was no
- *	entry left to say so
- * @shut: all of it is without access: it is seen in the window or not at all, see map_locked()
- * @asks: the guest may ask for it by the driver's operation for debuggers, see may_ask()
+ * struct mapping - a part of a device's mapping, or memory for a call (arguments, kept memory)
+ * @addr: address
+ * @len: length in bytes
+ * @file_offset: place in the file of @object at which the part begins, in bytes
+ * @object: number of the object whose file is mapped shared and writable, so that the window can
+ *	show it; 0: any other mapping, or memory for a call
+ * @device: true if it is a device's mapping
+ * @barred: true if parts of the mapping are without access, because they were unmapped when no
+ *	entry was left to split the mapping
+ * @shut: true if all of the mapping is without access, and only the window can show it; see
+ *	map_locked()
+ * @asks: true if the guest may use the driver's operation for debuggers on it; see may_ask()
  */
 struct mapping {
 	u64 addr;
@@ -35,7 +36,7 @@ struct mapping {
 	bool asks;
 };
 
-/* In order of addresses. Changed with map_lock and demand.lock held, read with either. */
+/* Array in order of addresses. Changes need both map_lock and demand.lock, reads either of them. */
 static struct mapping *mappings;
 static u32 nr_mappings, max_mappings;
 
@@ -43,7 +44,7 @@ static u32 mapping_index(u64 addr)
 {
 	u32 low = 0, high = nr_mappings;
 
-	/* First that ends after @addr. */
+	/* Find the first mapping that ends after @addr. */
 	while (low < high) {
 		u32 middle = (low + high) / 2;
 
@@ -70,7 +71,7 @@ u64 mapping_next(u64 addr)
 	return i < nr_mappings ? min(mappings[i].addr, end) : end;
 }
 
-/* Pages in which exec put the program's arguments. They are set once, before lanes begin. */
+/* Pages in which exec put the program's arguments; set once, before lanes start. */
 static u64 args_start, args_end;
 
 void mapping_keep_args(const long *start)
@@ -97,11 +98,11 @@ static int mapping_room(void)
 	return nr_mappings + 1 < max_mappings ? 0 : -ENOMEM;
 }
 
-/* Changes of devices' mappings that the engine has not heard of; map_lock guards them. */
+/* Changes of device mappings that the engine was not told of; protected by map_lock. */
 static s64 untold_bytes;
 static s32 untold_mappings;
 
-/* demand.lock is not held. */
+/* Tells the engine of changes. Context: map_lock is held, demand.lock is not. */
 static void tell_usage(void)
 {
 	if (untold_bytes || untold_mappings)
@@ -135,7 +136,7 @@ static void mapping_remove(u32 i)
 		mappings[i] = mappings[i + 1];
 }
 
-/* Whether without [addr, end) a device's mapping would be two. */
+/* Return: true if removing [addr, end) would split a device's mapping in two. */
 static bool mapping_splits(u64 addr, u64 end)
 {
 	u32 i = mapping_index(addr);
@@ -144,7 +145,10 @@ static bool mapping_splits(u64 addr, u64 end)
 	       mappings[i].addr + mappings[i].len > end;
 }
 
-/* Forgets what is in [addr, end) of devices. There is room for one more, if that splits one. */
+/*
+ * Removes [addr, end) from devices' mappings. If that splits a mapping, the caller has made sure
+ * of room for one entry more.
+ */
 static void mapping_cut(u64 addr, u64 end)
 {
 	u32 i = mapping_index(addr);
@@ -181,7 +185,10 @@ bool mapping_range_ok(u64 addr, u64 len)
 		addr >= SHADOW_RESERVED_BASE + SHADOW_RESERVED_SIZE);
 }
 
-/* Whether [addr, addr + len) has nothing of a call; and, where asked, nothing of a device. */
+/*
+ * Return: true if [addr, addr + len) has no memory for a call and, if @device, no device's
+ * mapping.
+ */
 static bool range_free(u64 addr, u64 len, bool device)
 {
 	u32 i;
@@ -194,7 +201,7 @@ static bool range_free(u64 addr, u64 len, bool device)
 
 /* --- unmaps --------------------------------------------------------------------- */
 
-/* The parts of devices' mappings in the range become demand pages. map_lock is held. */
+/* Turns parts of devices' mappings in the range into demand pages. Context: map_lock is held. */
 static int unmap_locked(u64 addr, u64 end)
 {
 	u32 i;
@@ -215,8 +222,8 @@ static int unmap_locked(u64 addr, u64 end)
 }
 
 /*
- * A hole in a mapping, and no room for one more part: the hole counts as the device's, but accesses
- * fail there until the rest is unmapped. map_lock is held.
+ * Makes accesses to a hole in a mapping fail, if there is no entry left to split the mapping. The
+ * hole counts as the device's until the rest is unmapped. Context: map_lock is held.
  */
 static int bar_locked(u64 addr, u64 len)
 {
@@ -241,12 +248,12 @@ void mapping_unmap(u64 addr, u64 len)
 	else
 		ret = unmap_locked(addr, addr + len);
 	lock_drop(&map_lock);
-	/* The old mapping may still be there: this shadow is of no use any more. */
+	/* The old mapping may still be there, so this shadow must end. */
 	if (ret)
 		sys_exit_group(ESHADOW_EXIT_ROOM);
 }
 
-/* --- room for a call's arguments --------------------------------------------------- */
+/* --- memory for a call's arguments ------------------------------------------------- */
 
 int mapping_place(u64 addr, u64 len, int key)
 {
@@ -283,7 +290,7 @@ void mapping_displace(u64 addr, u64 len)
 		sys_exit_group(ESHADOW_EXIT_ROOM);
 }
 
-/* --- memory of the guest ------------------------------------------------------------ */
+/* --- memory of the guest that drivers keep ------------------------------------------- */
 
 int mapping_reserve(u64 addr, u64 len)
 {
@@ -306,9 +313,9 @@ void mapping_give_back(u64 addr, u64 len)
 	lock_drop(&demand.lock);
 }
 
-/* --- what the kernel made of a mapping ----------------------------------------------- */
+/* --- flags of a mapping in the kernel ------------------------------------------------- */
 
-/* A line of smaps that begins with "VmFlags:", as flags of the wire. */
+/* Converts the text of a "VmFlags:" line of smaps to flags of the wire. */
 static u32 flags_of(const char *line, const char *end)
 {
 	static const struct {
@@ -343,11 +350,11 @@ static const char *hex_read(const char *text, u64 *value)
 }
 
 /**
- * struct smaps - what is looked for in /proc/self/smaps
- * @addr: in the mapping
- * @offset: out: what it shows there
+ * struct smaps - a search in /proc/self/smaps
+ * @addr: address in the mapping
+ * @offset: out: place in the file that the mapping shows at @addr
  * @flags: out: VGPU_MAP_*
- * @inside: this mapping's lines
+ * @inside: true while lines of the mapping are read
  */
 struct smaps {
 	u64 addr;
@@ -356,7 +363,7 @@ struct smaps {
 	bool inside;
 };
 
-/* Return: all is known. */
+/* Handles one line. Return: true if the search is complete. */
 static bool smaps_line(struct smaps *smaps, const char *line, const char *end)
 {
 	u64 from, to, offset;
@@ -364,7 +371,7 @@ static bool smaps_line(struct smaps *smaps, const char *line, const char *end)
 
 	if (*at == '-' && at > line) {
 		at = hex_read(at + 1, &to);
-		/* " rw-s " and the offset. */
+		/* Skip " rw-s " to the offset. */
 		smaps->inside = smaps->addr >= from && smaps->addr < to;
 		if (smaps->inside) {
 			hex_read(at + 6, &offset);
@@ -410,8 +417,9 @@ static int smaps_read(struct smaps *smaps)
 /* --- calls --------------------------------------------------------------------------- */
 
 /*
- * Release 595 of NVIDIA's driver has such an operation for what its files map, which follows a NULL
- * pointer, whatever the mapping is (nvidia_vma_access()).
+ * Return: true if the driver's operation for debuggers (vm_ops->access) may be used. That of
+ * NVIDIA's driver follows a NULL pointer in release 595, whatever the mapping is
+ * (nvidia_vma_access()).
  */
 static bool may_ask(const struct file_entry *file)
 {
@@ -419,15 +427,16 @@ static bool may_ask(const struct file_entry *file)
 }
 
 /*
- * The guest is told these flags of a mapping. Nobody says whether its driver has an operation for
- * debuggers, which they need where there are no pages.
+ * Return: the flags of a mapping that the guest is told. Nothing says whether the driver has an
+ * operation for debuggers, which debuggers need where there are no pages. So VGPU_MAP_ASK lets
+ * the guest try.
  */
 static u32 flags_told(const struct file_entry *file, u32 flags)
 {
 	return flags & (VGPU_MAP_IO | VGPU_MAP_PFNMAP) && may_ask(file) ? flags | VGPU_MAP_ASK : flags;
 }
 
-/* The flags that a mapping made without access would have with @prot. */
+/* Return: the flags that a mapping made without access would have with @prot. */
 static u32 flags_with(u32 flags, u32 prot)
 {
 	if (prot & PROT_READ && flags & VGPU_MAP_MAYREAD)
@@ -437,7 +446,7 @@ static u32 flags_with(u32 flags, u32 prot)
 	return flags;
 }
 
-/* Remembers what a new mapping shows, if it can be seen in the window. map_lock is held. */
+/* Remembers what a new mapping shows, if the window can show it. Context: map_lock is held. */
 static void mapping_name(struct call *call, u64 addr, u32 flags)
 {
 	const struct vgpu_args_mmap *args = &call->view.call->args.mmap;
@@ -453,10 +462,11 @@ static void mapping_name(struct call *call, u64 addr, u32 flags)
 }
 
 /*
- * NVIDIA's driver takes nothing away from who has mapped a card: what the mapping shows is another
- * program's when its own has freed it, of another guest as well. The engine owns what can be seen
- * in the window, and nobody what this process maps. So nothing is read or written by way of this
- * process's mapping, neither for the guest nor by drivers that are given such an address.
+ * Maps a file. Mappings of NVIDIA's cards are made without access. The driver does not zap PTEs
+ * of a card's memory that is freed: a mapping then shows memory of another program, which may be
+ * another guest's. The engine owns memory that the window shows, but not memory that this process
+ * maps. So nothing is read or written by this process's mapping, neither for the guest nor by
+ * drivers that get such an address. Context: map_lock is held.
  */
 static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 {
@@ -471,7 +481,7 @@ static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 		return call_refuse(call, -ENOMEM);
 	if (!range_free(addr, len, false))
 		return call_refuse(call, -EINVAL);
-	/* Earlier mappings there end in any case: MAP_FIXED removes them first. */
+	/* MAP_FIXED removes earlier mappings first, even if the driver then fails. */
 	lock_take(&demand.lock);
 	mapping_cut(addr, addr + len);
 	mapping_insert((struct mapping) {
@@ -494,17 +504,17 @@ static s64 map_locked(struct call *call, int fd, u64 addr, u64 len)
 		call->out.mmap.cache = cpu_to_le32(VGPU_CACHE_WB);
 		return 0;
 	}
-	/* A driver that refused leaves a hole. */
+	/* A failed mmap() leaves a hole. */
 	if (unmap_locked(addr, addr + len))
 		sys_exit_group(ESHADOW_EXIT_ROOM);
 	return ret;
 }
 
 /*
- * Asks the engine to have the mapping at @addr seen in the window, too. The engine answers within a
- * second. The thread that reads its answers may wait for map_lock, so that is not held here.
+ * Asks the engine to show the mapping at @addr in the window as well. The engine answers within a
+ * second. The thread that reads the answers may wait for map_lock, so it must not be held here.
  *
- * Return: 0, or a negative errno: the mapping goes by copy.
+ * Return: 0, or a negative errno, with which the mapping goes by copy.
  */
 static s64 bind(struct call *call, u64 addr, u64 len, __le64 window, __le64 offset)
 {
@@ -529,7 +539,7 @@ static s64 bind(struct call *call, u64 addr, u64 len, __le64 window, __le64 offs
 	    mappings[i].addr <= addr && mappings[i].addr + mappings[i].len >= addr + len) {
 		request.msg.object = mappings[i].object;
 		to.file_offset = mappings[i].file_offset + addr - mappings[i].addr;
-		/* A hypervisor maps for reading and writing, and shared. */
+		/* The hypervisor maps the file shared, for reading and writing. */
 		ret = mappings[i].object ? 0 : -EOPNOTSUPP;
 	}
 	lock_drop(&demand.lock);
@@ -546,12 +556,12 @@ s64 mapping_mmap(struct call *call)
 
 	if (!mapping_range_ok(addr, len) || (addr < args_end && addr + len > args_start))
 		return call_refuse(call, -EINVAL);
-	/* The thread that hears the answers may want map_lock. */
+	/* Ask without map_lock: the thread that reads the answers may wait for it. */
 	if (channel_ask(call->lane, &room))
 		return call_refuse(call, -ENOMEM);
 	fd = nvidia_shown(call);
 	lock_take(&map_lock);
-	/* The engine counts it already. */
+	/* The engine has counted the mapping already. */
 	account(-(s64)len, -1);
 	ret = fd < 0 ? call_refuse(call, fd) : map_locked(call, fd, addr, len);
 	tell_usage();
@@ -575,7 +585,7 @@ s64 mapping_bind(struct call *call)
 	return ret;
 }
 
-/* The guest's program may write to a mapping that it could only read when it was made. */
+/* Makes mappings writable, for a program that could only read when it made them. */
 s64 mapping_protect(struct call *call)
 {
 	const struct vgpu_args_protect *args = &call->view.call->args.protect;
@@ -589,13 +599,13 @@ s64 mapping_protect(struct call *call)
 
 		if (!mappings[i].device || mappings[i].shut)
 			continue;
-		/* Its holes would get access, too. */
+		/* mprotect() would give access to the holes as well. */
 		if (mappings[i].barred) {
 			ret = -ENOMEM;
 			break;
 		}
 		ret = smaps_read(&smaps);
-		/* Writable pages of a private mapping would be the process's own. */
+		/* Writes to a private mapping would go to copies that only this process has. */
 		if (!ret && !(smaps.flags & VGPU_MAP_WRITE) &&
 		    (smaps.flags & (VGPU_MAP_READ | VGPU_MAP_SHARED)) !=
 		    (VGPU_MAP_READ | VGPU_MAP_SHARED))
@@ -609,8 +619,8 @@ s64 mapping_protect(struct call *call)
 }
 
 /*
- * Bytes from @addr on, at most @len, that devices' mappings with access cover without a gap; with
- * @asks those for debuggers.
+ * Return: number of bytes from @addr on, at most @len, that devices' mappings with access cover
+ * without a gap; with @asks, only mappings that debuggers may access.
  */
 static u64 covered(u64 addr, u64 len, bool asks)
 {
@@ -629,8 +639,8 @@ static u64 covered(u64 addr, u64 len, bool asks)
 }
 
 /*
- * Pages are copied by way of the call's room: a driver's handler of faults, or its operation for
- * debuggers, reaches nothing else of the program's.
+ * Copies through the call's room: a driver's fault handler, or its operation for debuggers,
+ * reaches no other memory of the program.
  */
 static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 {
@@ -647,7 +657,7 @@ static int mapping_put(void *arg, u64 addr, const u8 *bytes, u32 len)
 	return 0;
 }
 
-/* No other lane maps another device there meanwhile. */
+/* Reads a page as a debugger does. map_lock keeps other lanes from mapping another device there. */
 static bool page_debug(const struct call *call, u64 addr)
 {
 	bool ok;
@@ -660,7 +670,7 @@ static bool page_debug(const struct call *call, u64 addr)
 	return ok;
 }
 
-/* The page is read as the program reads it, or as a debugger does. */
+/* Reads a page as the program does, or as a debugger does. */
 static bool page_read(const struct call *call, u8 *to, u64 addr)
 {
 	bool ok;
@@ -675,8 +685,9 @@ static bool page_read(const struct call *call, u8 *to, u64 addr)
 }
 
 /*
- * A mapping that goes away while it is copied leaves demand pages. The call's class is mm, so
- * their faults fetch nothing: they fail, or wait for another lane that is fetching that page.
+ * Reads pages of devices' mappings. If a mapping is unmapped during the copy, demand pages
+ * replace it. The call is of class mm, so faults on these pages fetch nothing: they fail, or wait
+ * for another lane that is fetching the page.
  */
 s64 mapping_read_pages(struct call *call)
 {
@@ -695,8 +706,9 @@ s64 mapping_read_pages(struct call *call)
 }
 
 /*
- * Ranges are of different buffers, so one that cannot be written is passed over: the
- * driver has revoked its memory, as natively a store would find, or the guest is wrong.
+ * Writes ranges to devices' mappings. Ranges belong to different buffers, so a range that cannot
+ * be written is skipped: either the driver has revoked the memory, as a native store would find,
+ * or the guest is wrong.
  */
 s64 mapping_write_pages(struct call *call)
 {

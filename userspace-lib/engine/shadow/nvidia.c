@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory of NVIDIA's driver that files map, which the engine has to know of. */
+/* Memory of NVIDIA's driver that files map, and that the engine has to know. */
 #include <linux/errno.h>
 
 #include "nvidia_rm.h"
@@ -22,14 +22,17 @@ bool nvidia_is_card(const struct file_entry *file)
 	return nvidia_is_rm(file) && (file->rdev & 0xff) < RM_MINOR_CTL;
 }
 
-/* The ioctl may have a file map memory. */
+/* Return: true if the ioctl may let a file map memory. */
 static bool tells_file(const struct call *call, u32 cmd)
 {
 	return cmd == RM_IOCTL_MAP ? is_control(call->file) :
 	       cmd == RM_IOCTL_ALLOC_MEMORY && nvidia_is_card(call->file);
 }
 
-/* The argument, in memory that only this call uses; NULL: it has not so many bytes there. */
+/*
+ * Return: the argument, in memory that only this call uses; NULL if it has fewer than @len bytes
+ * there.
+ */
 static void *arg_here(const struct call *call, u32 len)
 {
 	if (le32_to_cpu(call->view.call->args.ioctl.arg_kind) != VGPU_IOCTL_ARG_SEG ||
@@ -39,7 +42,7 @@ static void *arg_here(const struct call *call, u32 len)
 	return (void *)call->segs[0].addr;
 }
 
-/* The file that the driver has let map it. */
+/* Return: the file that the driver has let map memory. */
 static const struct file_entry *mapped_file(const struct call *call, u32 cmd)
 {
 	u32 i, offset = cmd == RM_IOCTL_MAP ? RM_MAP_FD : RM_ALLOC_FD;
@@ -54,7 +57,7 @@ static const struct file_entry *mapped_file(const struct call *call, u32 cmd)
 	return NULL;
 }
 
-/* Return: the driver has had a file map what is in @map. */
+/* Fills in @map. Return: true if the driver has let a file map that memory. */
 static bool file_was_told(const struct call *call, u32 cmd, struct rm_map *map)
 {
 	const void *arg = arg_here(call, _IOC_SIZE(cmd));
@@ -71,8 +74,9 @@ static bool file_was_told(const struct call *call, u32 cmd, struct rm_map *map)
 }
 
 /*
- * The driver reaches memory of the room alone, where the argument of the guest's call is not needed
- * any more. Without keys it is safer where another lane's driver does not find it as easily.
+ * Shares memory with the engine's client. The driver reaches memory of the room alone, so the
+ * structure replaces the call's argument there, which is not needed any more. Without keys the
+ * stack is safer, as another lane's driver does not find it as easily.
  */
 static void share_with(struct call *call, int control, void *arg, struct rm_share *share)
 {
@@ -96,12 +100,16 @@ u32 nvidia_owner(struct call *call, u32 cmd)
 	if (!tells_file(call, cmd) || !arg_here(call, _IOC_SIZE(cmd)))
 		return 0;
 	file = mapped_file(call, cmd);
-	/* A card's memory is owned for a window, and memory of the system to be mapped at all. */
+	/*
+	 * The engine owns a card's memory only for a window, and memory of the system for any
+	 * mapping.
+	 */
 	if (!file || !(is_control(file) || shared->features & VGPU_FEATURE_WINDOW))
 		return 0;
 	/*
-	 * RM_ALLOC_MEMORY is a card's, and has a control file mapped. That is not the client's, but
-	 * RM asks only that it be one where something is shared with a client.
+	 * RM_ALLOC_MEMORY is an ioctl of a card's file, and lets a control file map the memory.
+	 * That file is not the client's, but RM accepts any control file where an object is
+	 * shared with a client.
 	 */
 	if (!is_control(control))
 		control = file;
@@ -144,9 +152,10 @@ void nvidia_mapped(struct call *call, u32 cmd, u32 owner)
 		.how = RM_SHARE_HOW_ADD,
 	};
 	/*
-	 * RM does not ask whose object that is. So nothing that the guest can delay comes before: it
-	 * could have the client freed meanwhile, and another guest's get its handle. An object that
-	 * cannot be shared is not lent: mappings of a card go by copy, and others are refused.
+	 * RM does not check whose object this is. So nothing that the guest can delay may come
+	 * before: the guest could free the client meanwhile, and another guest's client could get
+	 * its handle. An object that cannot be shared is not lent: mappings of a card go by copy,
+	 * and others fail.
 	 */
 	share_with(call, control->fd, arg_here(call, sizeof(map)), &share);
 	channel_ask(call->lane, &request);
@@ -172,7 +181,7 @@ void nvidia_shown_done(struct call *call, int fd)
 {
 	if (!is_control(call->file))
 		return;
-	/* The file goes before the engine gives the memory back. */
+	/* Close the file before the engine gives the memory back. */
 	if (fd >= 0)
 		fd_close(fd);
 	channel_tell_shown(call->lane);

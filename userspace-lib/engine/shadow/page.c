@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages of the guest process, where they are and when they go. Each is a page of secret memory
- * (memfd_secret), which the kernel copies to and from as from any other, and which no
- * driver can pin: what it would write there later would be lost. All are mapped a second time
- * for this program, side by side.
+ * Pages of the guest process in this shadow: where they are, and when they go. Each page is a
+ * page of secret memory (memfd_secret). The kernel copies to and from such a page as with any
+ * memory, but no driver can pin it: later writes by a device would be lost. All pages are mapped
+ * a second time, side by side, for this program.
  *
- * The rest of user space is anonymous memory without pages, whose faults userfaultfd reports.
- * A page is shown by mapping it over that, and hidden by moving such memory over it, which
- * the kernel does in one step, so that a driver finds either.
+ * The rest of user space is anonymous memory without pages, whose faults userfaultfd reports. A
+ * page is shown by mapping it over this memory, and hidden by moving such memory over it
+ * (mremap). The kernel does the move in one step, so a driver finds either one or the other.
  */
 #include <linux/errno.h>
 #include <linux/fcntl.h>
@@ -20,13 +20,19 @@
 
 struct demand demand = { .secret = -1, .faults = -1 };
 
-/* Memory that is moved over others: never touched, as large as what is moved at once. */
+/*
+ * Address of the blank memory that is moved over other memory. It is never accessed, and is as
+ * large as the longest move.
+ */
 #define BLANK_PAGES	4096
 static u64 blank;
-/* The kernel moves nothing over a part of a page of hugetlbfs. */
+/* The kernel moves no memory over a part of a page of hugetlbfs. */
 _Static_assert(BLANK_PAGES * PAGE_SIZE % VGPU_RAM_PAGE_MAX == 0, "steps end at whole pages");
 
-/* So many have their own bytes, and what the guest gave: two arrays. As many have none. */
+/*
+ * Number of entries with bytes of their own, in the arrays live and orig. There are as many
+ * entries without bytes.
+ */
 static u32 max_pages;
 
 static void faults_register(u64 addr, u64 len)
@@ -37,7 +43,7 @@ static void faults_register(u64 addr, u64 len)
 	};
 	long ret = sys3(__NR_ioctl, demand.faults, UFFDIO_REGISTER, (long)&reg);
 
-	/* A part of a mapping that is reported is a mapping of its own. */
+	/* -ENOMEM: registering a part of a mapping splits the mapping. */
 	if (ret)
 		sys_exit_group(ret == -ENOMEM ? ESHADOW_EXIT_ROOM : ESHADOW_EXIT_FAULTS);
 }
@@ -45,8 +51,8 @@ static void faults_register(u64 addr, u64 len)
 static void give_up(u64 start, u64 end)
 {
 	/*
-	 * The mapping would replace what is there, but the kernel may refuse
-	 * that for its own special ones; ask separately, to tell the two apart.
+	 * MAP_FIXED would also replace what is there, but the kernel may refuse that for its own
+	 * special mappings. A separate munmap() tells the two errors apart.
 	 */
 	if (sys2(__NR_munmap, start, end - start))
 		sys_exit_group(SHADOW_EXIT_MAP);
@@ -96,7 +102,7 @@ void page_init(void)
 	ret = sys_mmap(0, max_pages * PAGE_SIZE, PROT_NONE, MAP_SHARED, demand.secret, 0);
 	if (sys_is_error(ret))
 		sys_exit_group(ret == -EAGAIN ? ESHADOW_EXIT_MEMLOCK : ESHADOW_EXIT_SECRET);
-	/* Drivers' accesses by these addresses would be past what userfaultfd reports. */
+	/* Accesses of drivers at these addresses would bypass userfaultfd. */
 	if (keys_give(ret, max_pages * PAGE_SIZE, KEY_OWN))
 		sys_exit_group(SHADOW_EXIT_KEYS);
 	demand.live = (u8 *)ret;
@@ -199,7 +205,7 @@ void page_show(struct page *page)
 		ret = sys_mmap(page->addr, PAGE_SIZE, PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_FIXED, demand.secret,
 			       (page - demand.pages) * PAGE_SIZE);
-	/* No more VMAs, for example: whoever waits for it would for ever. */
+	/* The kernel may have no more VMAs, and those who wait for the page would wait for ever. */
 	if (sys_is_error(ret))
 		sys_exit_group(ESHADOW_EXIT_ROOM);
 	page->mapped = true;
@@ -213,7 +219,7 @@ void page_wake(u64 addr)
 	sys3(__NR_ioctl, demand.faults, UFFDIO_WAKE, (long)&range);
 }
 
-/* Moves memory without pages over [addr, addr + nr pages). */
+/* Moves blank memory over [addr, addr + nr pages). */
 static void blank_move(u64 addr, u32 nr)
 {
 	long ret;
@@ -229,7 +235,7 @@ void pages_hide(struct page **pages, u32 nr)
 	u64 moved = 0;
 	u32 i, run;
 
-	/* No mapping comes to their places meanwhile. */
+	/* Hold map_lock so that no mapping comes to these places meanwhile. */
 	lock_take(&map_lock);
 	for (i = 0; i < nr; i += run) {
 		run = 1;
@@ -243,7 +249,7 @@ void pages_hide(struct page **pages, u32 nr)
 	}
 	lock_take(&demand.lock);
 	for (i = 0; i < nr; i++) {
-		/* One that was not seen may have become bad meanwhile, which is seen. */
+		/* A page that was not mapped may have become bad meanwhile, and mapped so. */
 		if (!(moved >> i & 1))
 			continue;
 		demand.nr_mapped--;
@@ -253,21 +259,21 @@ void pages_hide(struct page **pages, u32 nr)
 	lock_drop(&map_lock);
 }
 
-/* Memory that has no access becomes such whose faults are reported. */
+/* Gives access to memory that has none, and lets userfaultfd report its faults. */
 static int demand_report(u64 addr, u64 len)
 {
-	/* One page is one page. */
+	/* Faults are served in small pages. */
 	sys3(__NR_madvise, addr, len, MADV_NOHUGEPAGE);
 	faults_register(addr, len);
 	return sys3(__NR_mprotect, addr, len, PROT_READ | PROT_WRITE);
 }
 
-/* Without access until faults are reported, lest a driver should find zeros. */
+/* Memory has no access until its faults are reported, so that no driver finds zeros. */
 int demand_cover(u64 addr, u64 len)
 {
 	long ret;
 
-	/* A driver hears of the end of its mapping. */
+	/* Unmapping may call the driver of a mapping that was there. */
 	ret = sys6_apart(__NR_mmap, addr, len, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	return sys_is_error(ret) ? ret : demand_report(addr, len);
@@ -286,12 +292,14 @@ void page_open(struct page *page)
 		return;
 	page->shut = false;
 	page->bad = false;
-	/* A mapping may be there instead. */
+	/* A mapping may have replaced the page. */
 	if (!page->mapped)
 		return;
 	page->mapped = false;
 	demand.nr_mapped--;
-	/* The pager does this, so that it cannot move memory over it, which waits for the pager. */
+	/*
+	 * The pager runs this, so it must not move blank memory, as the move waits for the pager.
+	 */
 	if (demand_report(page->addr, PAGE_SIZE))
 		sys_exit_group(ESHADOW_EXIT_ROOM);
 }
@@ -301,7 +309,10 @@ void demand_cover_moving(u64 addr, u64 len)
 	u64 pos, step;
 
 	for (pos = 0; pos < len; pos += step) {
-		/* The range begins anywhere. All steps but the last end where large pages may. */
+		/*
+		 * The range may begin anywhere. All steps but the last end at a boundary of large
+		 * pages.
+		 */
 		step = BLANK_PAGES * PAGE_SIZE - ((addr + pos) & (VGPU_RAM_PAGE_MAX - 1));
 		step = min(len - pos, step);
 		blank_move(addr + pos, step / PAGE_SIZE);
@@ -317,7 +328,7 @@ void pages_cover(u64 addr, u64 len)
 
 		if (!page->mapped || page->addr < addr || page->addr - addr >= len)
 			continue;
-		/* Bytes that a driver has written to it are still sent. */
+		/* Bytes that a driver has written to the page are still written back. */
 		page->mapped = false;
 		demand.nr_mapped--;
 	}

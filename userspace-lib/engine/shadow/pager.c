@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pager: a thread that serves the faults of all lanes, and watches their sockets while
- * their calls run. It waits for none of the guest's answers, but for all at once.
+ * The pager: a thread that serves the page faults of all lanes, and watches the lanes' sockets
+ * while their calls run. It waits for all answers of the guest at once, never for a single one.
  *
- * A fault of a lane's thread becomes an upcall on that lane's socket. What comes by the socket of
- * a lane without one is a CANCEL, or its end, and the lane's thread gets a signal.
+ * A fault of a lane's thread becomes an upcall on the lane's socket. Without an upcall, the
+ * socket can only have a CANCEL, or its end, and then the lane's thread gets a signal.
  */
 #include <linux/errno.h>
 #include <linux/eventpoll.h>
@@ -16,17 +16,20 @@
 #include "shadow/message.h"
 
 #define PAGER_EVENTS	16
-/* Attempts to take the lock are limited, as a shadow that holds it for longer was killed. */
+/*
+ * Number of attempts to take the lock. It is bounded, as a shadow that held the lock may have
+ * been killed.
+ */
 #define PATIENCE_SPINS	(1U << 20)
 
 #define KEY_FAULTS	(~0ULL)
 #define KEY_KICK	(~1ULL)
 
 static int fd_poll, fd_kick;
-/* One bit a lane: its fault waits for a claim of others to end, or for an answer. */
+/* True for each lane whose fault waits for the end of another thread's claim. */
 static bool waits[SHADOW_LANES];
 
-/* --- the guest's time --------------------------------------------------------- */
+/* --- time that drivers may wait for the guest --------------------------------- */
 
 static void patience_take(void)
 {
@@ -44,7 +47,10 @@ static void patience_drop(void)
 	__atomic_store_n(&patience->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The lane's driver is to wait. Return: nanoseconds that it may; 0: none. */
+/*
+ * Begins a wait of the lane's driver. Return: time in nanoseconds that the driver may wait; 0:
+ * none.
+ */
 static u64 patience_begin(struct lane *lane)
 {
 	u64 may;
@@ -66,7 +72,7 @@ static void patience_end(const struct lane *lane, u64 took)
 
 /* --- the end of a fault ----------------------------------------------------- */
 
-/* The time that the lane has waited counts like that of an upcall. */
+/* Ends a wait for a claim. Its time counts like that of an upcall. */
 static void wait_over(struct lane *lane)
 {
 	u64 took = now_ns() - lane->fault.start;
@@ -86,7 +92,7 @@ static void fault_over(struct lane *lane)
 
 	lane->fault.addr = 0;
 	wait_over(lane);
-	/* Other lanes that wait for the page go on, too: this call may be over soon. */
+	/* Other lanes that wait for the page continue, too: this lane's call may soon be over. */
 	for (i = 0; i < SHADOW_LANES; i++) {
 		other = lane_by_index(i);
 		if (waits[i] && other->fault.addr == addr) {
@@ -98,8 +104,8 @@ static void fault_over(struct lane *lane)
 }
 
 /*
- * Accesses fail from now on, also where somebody works on the page. Bytes that a driver has written
- * to it are still sent. demand.lock is held.
+ * Makes accesses to a page fail from here on, even if another thread has claimed the page. Bytes
+ * that a driver has written to the page are still written back. Context: demand.lock is held.
  */
 static void page_spoil(u64 addr)
 {
@@ -107,22 +113,25 @@ static void page_spoil(u64 addr)
 
 	if (!page) {
 		page = page_add_bad(addr);
-		/* Not even room for a bad page: nothing can end the access. */
+		/* Without an entry for a bad page, nothing can end the access. */
 		if (!page)
 			sys_exit_group(ESHADOW_EXIT_PAGES);
 		page_unclaim(page);
 	}
-	/* About to be hidden: the access is tried again. */
+	/* A mapped page is about to be hidden: the access is retried. */
 	if (page->mapped)
 		return;
 	page->bad = true;
-	/* With its old number the calls that may have written to it send it. */
+	/*
+	 * If the page differs, keep its number: calls that may have written to it then write it
+	 * back.
+	 */
 	if (!page_differs(page))
 		page->seq = vgpu_fresh_fetch(&demand.fresh);
 	page_show(page);
 }
 
-/* Another lane's upcall is about the page. */
+/* Return: true if another lane's upcall is about the page. */
 static bool page_is_asked_for(const struct page *page, const struct lane *lane)
 {
 	const struct lane *other;
@@ -140,9 +149,9 @@ static bool page_is_asked_for(const struct page *page, const struct lane *lane)
 }
 
 /*
- * The driver's access fails, with an errno if that is a limit. One of another lane that has asked
- * the guest for the page goes on waiting for that: it is neither woken nor is the page bad for it.
- * demand.lock is held, and dropped.
+ * Makes the access of the lane's driver fail. @limited: errno of a limit, or 0. If another lane
+ * has asked the guest for the page, that lane's access keeps waiting: that lane is not woken, and
+ * the page is not bad for its call. Context: demand.lock is held, and dropped.
  */
 static void fault_fail(struct lane *lane, int limited)
 {
@@ -184,11 +193,11 @@ static void upcall_begin(struct lane *lane, enum lane_upcall upcall, u32 data_le
 	lock_take(&lane->lock);
 	lane->upcalling = true;
 	lock_drop(&lane->lock);
-	/* Again: a cancel has used it up, and its driver may go on all the same. */
+	/* Arm again: a CANCEL may have disarmed the watch, and the driver may continue even so. */
 	pager_arm(lane, true);
 }
 
-/* A message fits into the buffer of a guest that reads; one that does not has no lane. */
+/* The socket has room for a message if the guest reads. A guest that does not loses its lane. */
 static bool upcall_send(struct lane *lane, struct iovec *iov, u32 nr, u32 len)
 {
 	struct user_msghdr header = { .iov = iov, .iovlen = nr };
@@ -215,7 +224,7 @@ static bool upcall_fetch(struct lane *lane)
 	return upcall_send(lane, &iov, 1, sizeof(msg));
 }
 
-/* The page has bytes that the guest does not have, and is to be fetched anew. */
+/* Writes back the page, as it has bytes that the guest does not have, before it is fetched anew. */
 static bool upcall_writeback(struct lane *lane)
 {
 	struct fault *fault = &lane->fault;
@@ -240,7 +249,7 @@ static void upcall_over(struct lane *lane)
 	fault->upcall = UPCALL_NONE;
 	lock_take(&lane->lock);
 	lane->upcalling = false;
-	/* The answer came first, so the driver hears of it now. */
+	/* A CANCEL came before the answer and was kept back. The driver is interrupted now. */
 	if (lane->cancelled)
 		lane_cancel_locked(lane);
 	lock_drop(&lane->lock);
@@ -248,7 +257,7 @@ static void upcall_over(struct lane *lane)
 
 static void fault_serve(struct lane *lane);
 
-/* A claimed page has not come. demand.lock is held. */
+/* Gives up a claimed page that could not be fetched. Context: demand.lock is held. */
 static void page_unfetched(struct page *page)
 {
 	page_open(page);
@@ -259,7 +268,7 @@ static void page_unfetched(struct page *page)
 		page_free(page);
 }
 
-/* The claimed pages are what was fetched, or @bad. */
+/* Ends a fetch. @bad: the claimed pages could not be fetched. */
 static void fetch_end(struct lane *lane, bool bad)
 {
 	struct fault *fault = &lane->fault;
@@ -278,14 +287,17 @@ static void fetch_end(struct lane *lane, bool bad)
 		if (!bad)
 			memcpy(page_orig(page), page_live(page), PAGE_SIZE);
 		page->filled = !bad;
-		/* Somebody else may have waited for it too long. */
+		/* Another thread may have waited too long for the page, and made it bad. */
 		page->bad |= bad;
 		page->seq = page->bad ? vgpu_fresh_fetch(&demand.fresh) : fault->seq;
 		page_unclaim(page);
 		if (vgpu_fresh_usable(&demand.fresh, page->seq))
 			page_show(page);
 	}
-	/* Where only the pages ahead are bad, the next pass asks for one. */
+	/*
+	 * After a failed fetch of several pages, the next attempt asks for one: maybe only the
+	 * pages ahead are bad.
+	 */
 	lane->ahead.next = bad ? 0 : fault->addr + fault->nr * PAGE_SIZE;
 	again = bad ? fault->nr > 1 : !vgpu_fresh_usable(&demand.fresh, fault->seq);
 	if (!bad && !lane->gating &&
@@ -310,7 +322,9 @@ static void fetch_end(struct lane *lane, bool bad)
 		fault_over(lane);
 }
 
-/* @lost: the guest has not heard of it, and other lanes may be more lucky. */
+/*
+ * Ends a write-back. @lost: the guest has not received it, and other lanes may have more success.
+ */
 static void writeback_end(struct lane *lane, bool lost, bool bad)
 {
 	struct page *page = lane->fault.pages[0];
@@ -339,7 +353,7 @@ static void upcall_end(struct lane *lane, int error)
 	if (error)
 		lane_upcall_failed(lane, error);
 	upcall_over(lane);
-	/* Several pages failed for want of a lane: no sense in asking for one. */
+	/* The lane failed, and cannot ask again for a single page: fail that page now. */
 	if (error && upcall == UPCALL_FETCH && lane->fault.nr > 1) {
 		u32 i;
 
@@ -357,7 +371,10 @@ static void upcall_end(struct lane *lane, int error)
 
 /* --- serving a fault --------------------------------------------------------- */
 
-/* Pages after pages[0], claimed, as far as none is there. demand.lock is held. */
+/*
+ * Claims pages that follow pages[0], as far as none of them is here. Context: demand.lock is
+ * held.
+ */
 static void fault_claim_ahead(struct lane *lane)
 {
 	struct fault *fault = &lane->fault;
@@ -374,14 +391,14 @@ static void fault_claim_ahead(struct lane *lane)
 	}
 }
 
-/* The guest may be asked by the lane. */
+/* Return: true if the lane may ask the guest. */
 static bool fault_may_ask(const struct lane *lane)
 {
 	return !lane->down && !lane->last && !lane->call->mm &&
 		(shared->features & VGPU_FEATURE_DEMAND);
 }
 
-/* Why the driver of the lane's call does not wait for the guest: an errno, or 0: it may. */
+/* Return: an errno if the driver of the lane's call must not wait for the guest, else 0. */
 static int fault_limited(struct lane *lane)
 {
 	u64 timeout = shared->fetch_timeout_ms * NSEC_PER_MS;
@@ -389,7 +406,10 @@ static int fault_limited(struct lane *lane)
 
 	if (lane->call->file && lane->call->file->no_demand)
 		return -EOPNOTSUPP;
-	/* All upcalls of a call have the time of one, and those of the guest what it has left. */
+	/*
+	 * All upcalls of a call together have the time of one, and all waits of the guest what
+	 * its budget has left.
+	 */
 	fault->may = lane->upcall_ns > timeout ? 0 : patience_begin(lane);
 	return fault->may ? 0 : -ENOBUFS;
 }
@@ -416,16 +436,19 @@ static void fault_serve(struct lane *lane)
 	}
 	limited = fault_limited(lane);
 	if (page && page->busy && !limited) {
-		/* Somebody else has it; whatever comes of that, look again. */
+		/*
+		 * Another thread has claimed the page. Look again when that claim ends, whatever
+		 * its result.
+		 */
 		waits[lane->index] = true;
 		fault->start = now_ns();
-		/* The one that asks the guest about the page gives up earlier. */
+		/* The thread that asks the guest about the page gives up earlier. */
 		fault->end = fault->start + min(fault->may, 2 * timeout);
 		demand.waiting = true;
 		lock_drop(&demand.lock);
 		return;
 	}
-	/* One without bytes was bad, and is asked for anew. */
+	/* A page without bytes was bad, and is fetched anew. */
 	if (page && !page->busy && !page_has_bytes(page)) {
 		page_free(page);
 		page = NULL;
@@ -448,21 +471,27 @@ static void fault_serve(struct lane *lane)
 	page->fetching = !dirty;
 	if (!dirty)
 		fault_claim_ahead(lane);
-	/* Number first, then ask: a call that starts meanwhile finds them too old. */
+	/*
+	 * Take the number before asking: a call that starts meanwhile then finds the pages too
+	 * old.
+	 */
 	fault->seq = vgpu_fresh_fetch(&demand.fresh);
 	lock_drop(&demand.lock);
 	if (!(dirty ? upcall_writeback(lane) : upcall_fetch(lane)))
 		upcall_end(lane, -EPROTO);
 }
 
-/* Of no lane's call: a thread of the kernel that a driver lets work for it, or a debugger. */
+/*
+ * Refuses a fault outside of all lanes' calls: by a kernel thread that works for a driver, or a
+ * debugger.
+ */
 static void fault_refuse(u64 addr)
 {
 	struct page *page;
 
 	lock_take(&demand.lock);
 	page = page_find(addr);
-	/* One that somebody works on is there, or bad, by and by: the thread looks again. */
+	/* A claimed page will be usable or bad after a while: the thread retries until then. */
 	if (page && !page->busy && vgpu_fresh_usable(&demand.fresh, page->seq))
 		page_show(page);
 	else if (!page || !page->busy)
@@ -481,11 +510,14 @@ static void faults_read(void)
 
 	ret = sys3(__NR_read, demand.faults, (long)msgs, sizeof(msgs));
 	for (i = 0; ret > 0 && i < ret / sizeof(msgs[0]); i++) {
-		/* Memory that was moved: whoever moved it only waits for this. */
+		/* Memory was moved, and the mover waits only for this read. */
 		if (msgs[i].event != UFFD_EVENT_PAGEFAULT)
 			continue;
 		addr = msgs[i].arg.pagefault.address & PAGE_MASK;
-		/* The rest is memory that is to be moved over pages: nothing else is there, nor may be. */
+		/*
+		 * A fault elsewhere is in the blank memory for moves (page.c), which must never be
+		 * accessed.
+		 */
 		if (!mapping_range_ok(addr, PAGE_SIZE))
 			sys_exit_group(ESHADOW_EXIT_FAULTS);
 		lane = lane_by_tid(msgs[i].arg.pagefault.feat.ptid);
@@ -493,7 +525,7 @@ static void faults_read(void)
 			fault_refuse(addr);
 			continue;
 		}
-		/* A signal made the thread fault again. */
+		/* A signal has interrupted the wait, and the thread has faulted again. */
 		if (lane->fault.addr == addr)
 			continue;
 		lane->fault.addr = addr;
@@ -504,7 +536,7 @@ static void faults_read(void)
 
 /* --- answers ---------------------------------------------------------------- */
 
-/* Where the next bytes of the answer go. Return: how many may. */
+/* Finds the place of the next bytes of the answer. Return: number of bytes that fit there. */
 static u32 answer_room(struct fault *fault, u8 **to)
 {
 	u32 fixed = sizeof(fault->answer.fetched), at, i;
@@ -523,7 +555,7 @@ static u32 answer_room(struct fault *fault, u8 **to)
 	return PAGE_SIZE - at % PAGE_SIZE;
 }
 
-/* Return: 0: go on; 1: it is whole; or an errno. */
+/* Checks the header of an answer. Return: 0, or a negative errno. */
 static int answer_header(struct lane *lane)
 {
 	struct fault *fault = &lane->fault;
@@ -548,6 +580,7 @@ static int answer_header(struct lane *lane)
 	return 0;
 }
 
+/* Reads the answer. Return: 1 if it is complete, 0 if more has to come, or a negative errno. */
 static int answer_read(struct lane *lane)
 {
 	struct fault *fault = &lane->fault;
@@ -586,7 +619,7 @@ static void lane_ready(struct lane *lane)
 
 	if (fault->upcall == UPCALL_NONE) {
 		lock_take(&lane->lock);
-		/* What came may have been of an earlier call, and been read since. */
+		/* The bytes may belong to an earlier call, and may have been read since. */
 		if (lane->running && lane_pending(lane))
 			lane_cancel_locked(lane);
 		lock_drop(&lane->lock);
@@ -598,8 +631,8 @@ static void lane_ready(struct lane *lane)
 		ret = lane_answer_ok(&fault->answer, sizeof(fault->answer.fetched), data_len) ?
 			1 : -EPROTO;
 	/*
-	 * What else comes while the call runs is of interest, too. Not later: the lane's thread
-	 * goes on when the upcall has ended, and its call may end.
+	 * Arm again, as more may come while the call runs. This must not be later: after
+	 * upcall_end() the lane's thread continues, and its call may end.
 	 */
 	pager_arm(lane, true);
 	if (ret < 0)
@@ -610,7 +643,10 @@ static void lane_ready(struct lane *lane)
 
 /* --- the loop ---------------------------------------------------------------- */
 
-/* A signal may have ended the access of a thread that waited, which has waited all the same. */
+/*
+ * Ends the wait of a thread that has left it because a signal ended the access; its time counts
+ * all the same. Return: true if the thread has left.
+ */
 static bool wait_left(struct lane *lane)
 {
 	if (lane_in_call(lane) && lane->fault.call == lane->seq)
@@ -640,7 +676,10 @@ static void retry_waiting(void)
 			fault_serve(lane_by_index(i));
 }
 
-/* Milliseconds until the first deadline of an upcall or a wait; those that have passed end. */
+/*
+ * Ends upcalls and waits whose deadline has passed. Return: milliseconds until the next deadline,
+ * or -1.
+ */
 static int deadlines(void)
 {
 	u64 now = now_ns(), first = 0;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rooms: with protection keys each call has memory for its arguments that no driver but its own
- * can reach, as long as there are keys. The calls that are made when all are in use have rooms of
- * their lanes, which share a key: their drivers can reach the rooms of each other.
+ * Rooms: with protection keys each call has memory for its arguments that no other call's driver
+ * can reach, as long as there are keys. When all rooms are in use, further calls use the rooms of
+ * their lanes. These share one key, so the drivers of these calls can reach each other's rooms.
  *
- * A thread that nobody traces takes the cancel signal in the room, too. Before Linux 6.12 the
- * kernel puts a signal only where the thread itself may write, and during the system call that is
- * nowhere else. What drivers make of it there is not believed (thread.c).
+ * A thread that is not traced handles the cancel signal on a stack in the room. Before Linux 6.12
+ * the kernel puts a signal only where the thread itself may write, and during the system call
+ * that is nowhere else. Drivers may write to this stack, so the handler does not trust it
+ * (thread.c).
  *
- * A device goes on with pages that its driver has pinned in a room, which a guest can bring about.
- * So a call of NVIDIA's driver finds new pages there, and leaves new ones for later calls.
+ * A device may go on using pages of a room that its driver has pinned, and a guest can cause
+ * that. So a call of NVIDIA's driver gets new pages in its room, and leaves new pages for later
+ * calls.
  */
 #include <linux/errno.h>
 #include <linux/mman.h>
@@ -17,20 +19,25 @@
 #include "shadow.h"
 #include "shadow/keys.h"
 
-/* How often a call that waits looks whether the guest still does. */
+/*
+ * Time in milliseconds between looks whether the guest still waits for a call that waits for a
+ * room.
+ */
 #define LOOK_MS		100
 
 /*
- * Calls that can do with the room of their lane leave so many for those that cannot: they may sleep
- * for as long as the guest likes, and the others would wait for that.
+ * Number of rooms that calls leave free if they can use their lane's room. Such calls may sleep
+ * as long as the guest likes, and calls that need a room of their own would wait for that.
  */
 #define ROOMS_LEFT	4
 #define ROOMS_OF_ANY	((1U << (KEYS_ALONE - ROOMS_LEFT)) - 1)
 
 static struct room rooms[KEYS_ALONE];
-/* One bit for each that is free. */
+/* Bit mask of free rooms. */
 static u32 rooms_free;
-/* Counts those that were given back, while somebody waits. */
+/*
+ * Number of rooms that were given back while a thread waited (a futex), and of threads that wait.
+ */
 static u32 rooms_back, rooms_waiters;
 
 void rooms_init(void)
@@ -47,8 +54,8 @@ void rooms_init(void)
 }
 
 /*
- * The one that the thread had last, whose stack it has, is best. @those: the rooms that the call
- * may have, a bit each.
+ * Takes a free room, preferably the last one of the thread, whose signal stack it has. @those:
+ * bit mask of rooms that the call may have.
  */
 static struct room *room_find(const struct lane *lane, u32 those)
 {
@@ -87,18 +94,19 @@ static int room_wait(struct lane *lane, struct room **room)
 }
 
 /*
- * The engine looks at arguments for NVIDIA's driver, which may pin whatever the guest names.
- * Memory that a driver keeps has the room's key.
+ * Return: true if the call needs a room of its own. Arguments for NVIDIA's driver are checked in
+ * the room, and that driver may pin whatever the guest names. Memory that a driver keeps has the
+ * room's key.
  */
 static bool must_be_alone(const struct call *call)
 {
-	/* One of class mm has no argument that a driver sees, and must not wait for others. */
+	/* A call of class mm passes no argument to a driver, and must not wait for other calls. */
 	return call->file && !call->mm &&
 	       (call->file->policy.kind == VGPU_EXPORT_NVIDIA ||
 		vgpu_view_has_seg(&call->view, VGPU_SEG_KEPT));
 }
 
-/* The pages that a device may have of the room are nobody's any more. */
+/* Replaces the room's pages: the old ones, which a device may have, are not used any more. */
 static void room_renew(struct room *room)
 {
 	if (sys3(__NR_madvise, (long)room->memory, THREAD_ROOM, MADV_DONTNEED))
@@ -134,7 +142,10 @@ int room_take(struct call *call)
 	return 0;
 }
 
-/* A signal that was sent to the thread has come by now (syscall_cancelable()). */
+/*
+ * Gives the room back. A signal that was sent to the thread has come by now
+ * (syscall_cancelable()).
+ */
 void room_put(struct call *call)
 {
 	struct room *room = call->room;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shadow of a guest process that a user-space engine has: what its parts offer each other.
+ * Interfaces between the parts of the shadow of a guest process that a user-space engine has.
  *
- * Threads: the main one hears what the engine and vgpud say; the pager serves faults and
- * watches the sockets of lanes whose calls run; each lane has one that makes its calls. Another
- * process, with the same memory, traces them.
+ * The main thread reads messages of the engine and of vgpud. The pager serves page faults, and
+ * watches the sockets of lanes whose calls run. Each lane has a thread that makes its calls.
+ * Another process with the same memory traces these threads.
  *
- * Locks, outermost first: map_lock, demand.lock, files lock, lane->lock. None is held over
- * anything that waits for the guest or the engine; map_lock is held over a driver's mmap and its
- * operation for debuggers, and over moves of memory, which wait for the pager: that one never takes
- * it.
+ * Locks, outermost first: map_lock, demand.lock, files_lock, lane->lock. No lock is held while
+ * waiting for the guest or the engine. map_lock is held over a driver's mmap, over a driver's
+ * operation for debuggers (vm_ops->access), and over moves of memory (mremap). The moves wait for
+ * the pager, which therefore never takes map_lock.
  */
 #ifndef ESHADOW_SHADOW_H
 #define ESHADOW_SHADOW_H
@@ -25,16 +25,19 @@
 #define PAGE_SIZE	4096UL
 #define PAGE_MASK	(~(PAGE_SIZE - 1))
 
-/* A message once begun is there within this time, or its connection ends. */
+/*
+ * Time in milliseconds in which a message must arrive completely, once it has begun. Otherwise
+ * its connection ends.
+ */
 #define MSG_TIMEOUT_MS	10000
 
 /*
- * Numbers of files. What is open below FILES_LOW came out of a driver; 0 is taken, for drivers
- * leave it for none.
+ * File numbers. Files below FILES_LOW were made by drivers, except 0: it stays taken, as drivers
+ * use 0 for no file.
  */
 #define FILES_LOW	512
-#define FILES_OWN	512	/* the program's own */
-#define FILES_OBJECTS	2048	/* of objects */
+#define FILES_OWN	512	/* files of the program itself */
+#define FILES_OBJECTS	2048	/* files of objects */
 
 #define SHADOW_LANES	512
 
@@ -42,42 +45,45 @@ struct lane;
 struct call;
 struct file_entry;
 
-/* The engine writes @shared for all its shadows; the counters are this one's. */
+/* The engine writes @shared for all its shadows. @counters belongs to this shadow. */
 extern const struct engine_shared *shared;
 extern struct engine_counters *counters;
 /*
- * The time that drivers may spend waiting for the guest is shared by all its shadows, which
- * write to it under its lock.
+ * The time that drivers may wait for the guest. All shadows of the guest share it, and write to
+ * it under its lock.
  */
 extern struct engine_patience *patience;
 extern struct vgpu_wire_limits wire_limits;
 
-/* --- main.c: what this program holds --------------------------------------- */
+/* --- main.c: files of this program ------------------------------------------ */
 
-/* Moves a file out of the way of those that drivers make. Return: its number, or an errno. */
+/*
+ * Moves a file to a number from @base on, out of the way of files that drivers make. Return: the
+ * new number, or a negative errno.
+ */
 int fd_up(int fd, int base);
-/* Closes a file that may be a driver's, of which ->flush and ->release may be called. */
+/* Closes a file that may be a driver's, so that ->flush and ->release of the driver may run. */
 void fd_close(int fd);
 
 extern int fd_devices, fd_maps, fd_mem, fd_engine;
 
-/* --- tracer.c: sees what drivers say to calls that are cancelled ------------ */
+/* --- tracer.c: sees the results of drivers for cancelled calls --------------- */
 
-/* All threads that start from now on are traced, if the kernel lets any be. */
+/* Starts the tracer. It traces all threads that start later, if the kernel allows that. */
 void tracer_start(void);
 
 /* --- channel.c: requests to the engine ------------------------------------- */
 
 /**
- * struct request - a lane's request and its answer
+ * struct request - a lane's request to the engine, and the answer
  * @msg: in: the request; out: the answer
- * @more: in: what follows the request, @nr_more bytes
- * @nr_more: see @more
- * @fd: in: a file to be sent, or -1; out: one that came with the answer, or -1
- * @room: room for what follows the answer
- * @extra: where
- * @len: out: bytes that followed it
- * @file: out: of ESHADOW_FIND, with a use
+ * @more: in: data that follows the request
+ * @nr_more: in: length of @more in bytes
+ * @fd: in: file to be sent, or -1; out: file that came with the answer, or -1
+ * @extra: buffer for data that follows the answer
+ * @room: size of @extra in bytes
+ * @len: out: number of bytes in @extra
+ * @file: out: file of ESHADOW_FIND, for which the caller must call file_put()
  */
 struct request {
 	struct eshadow_msg msg;
@@ -90,33 +96,39 @@ struct request {
 	struct file_entry *file;
 };
 
-/* Return: the answer's result. */
+/* Sends a request and waits for the answer. Return: result of the answer, or a negative errno. */
 int channel_ask(struct lane *lane, struct request *request);
 void channel_tell(u32 type, u32 object, u64 value);
-/* Says that the guest has what the lane's last call gave it, or ends the program. */
+/*
+ * Tells the engine that the guest has all that the lane's last call gave it. Ends the program on
+ * failure.
+ */
 void channel_tell_acked(const struct lane *lane);
-/* Says that the lane has mapped the file that ESHADOW_SHOW gave it, or will not. */
+/*
+ * Tells the engine that the lane has mapped the file that ESHADOW_SHOW gave it, or will not map
+ * it.
+ */
 void channel_tell_shown(const struct lane *lane);
-/* Says by how much what this shadow has mapped, and its lanes, change. */
+/* Tells the engine by how much this shadow's mappings and lanes change. */
 void channel_tell_usage(s64 bytes, s32 mappings, s32 lanes);
-/* Hears the engine, one message. Ends the program at the end of the engine. */
+/* Reads one message of the engine. Ends the program when the engine has ended. */
 void channel_hear(void);
 
-/* --- files.c: files of objects, and those that drivers make ----------------- */
+/* --- files.c: files of objects, and files that drivers make ------------------ */
 
 /**
- * struct file_entry - an object's file in this process
- * @object: its number; 0: free
- * @fd: its file
- * @users: calls that use it
- * @dropped: to be closed when there are none any more
- * @policy: of its export; ioctls are @ioctls
+ * struct file_entry - the file of an object in this process
+ * @object: number of the object; 0: the entry is free
+ * @fd: number of the file
+ * @users: number of calls that use the file
+ * @dropped: true if the file is to be closed when @users becomes 0
+ * @policy: policy of the export; its list of ioctls is @ioctls
  * @kind: VGPU_OBJECT_*
- * @space: number of the address space of its mappings
- * @rdev: of the export's node; 0: it is of no export
- * @limits: bits of struct eshadow_policy
- * @no_demand: its driver does not wait for the guest's memory
- * @ioctls: of the policy
+ * @space: number of the address space that mappings of the file show
+ * @rdev: device number of the export's node; 0: the file is of no export
+ * @limits: @limits of struct eshadow_policy
+ * @no_demand: true if the driver does not wait for the guest's memory
+ * @ioctls: list of ioctls of @policy
  */
 struct file_entry {
 	u32 object;
@@ -133,48 +145,68 @@ struct file_entry {
 };
 
 void files_init(void);
-/* The object's file, with a use; NULL: there is no such object. */
+/*
+ * Finds the file of an object, and counts the caller in @users until file_put(). Return: the
+ * file, or NULL if there is no such object.
+ */
 struct file_entry *file_find(struct lane *lane, u32 object);
 void file_put(struct file_entry *file);
-/* The engine's answer to whoever looks for it, with a use; NULL: no memory. */
+/*
+ * Adds a file that the engine has sent as an answer to ESHADOW_FIND, and counts the asker in
+ * @users. Return: the file, or NULL if there is no memory.
+ */
 struct file_entry *file_arrives(u32 object, const struct eshadow_policy *policy, int fd);
-/* The engine does not want it open here any more. */
+/*
+ * Closes the file of an object because the engine has asked for that, and tells the engine when
+ * it is closed.
+ */
 void file_drop(u32 object);
-/* Closes it, or leaves that to those who use it. Return: it is closed. */
+/*
+ * Closes the file of an object, or leaves that to the last call that uses the file. Return: true
+ * if the file is closed.
+ */
 bool file_close(u32 object);
 
 struct fd_cmsg;
-/* A message, without waiting, and perhaps a file, which gets a number from @base on. */
+/*
+ * Receives a message without waiting. A file that comes with the message gets a number from @base
+ * on.
+ */
 long files_receive(int sock, void *header, const struct fd_cmsg *control, int base, int *fd);
-/* A call of an object with these limits begins. */
+/* Notes that a call begins, whose object has these limits. */
 void files_call_begins(u64 limits);
-/* Such a call has come to have another file, with these. */
+/* Notes that a running call has got one more file, with these limits. */
 void files_call_meets(u64 limits);
-/* Those of all calls that can have made what is among the low numbers. */
+/* Return: the limits of all calls that can have made files which are open below FILES_LOW. */
 u64 files_call_met(void);
 /*
- * Whether low number @fd is a file that nobody has taken yet; it is the caller's then.
+ * Takes file @fd for the caller. Return: true if @fd is an open file that a driver has made, and
+ * that was not taken yet.
  */
 bool files_take(int fd);
-/* Closes what was taken. */
+/* Closes a file of files_take(). */
 void files_give(int fd);
-/* Closes what nobody took, as far as it is known whose it is. Return: how many. */
+/*
+ * Notes that a call has ended. If no other call runs, closes the files that drivers have made and
+ * that were not taken. Return: the number of files closed.
+ */
 u32 files_call_ends(void);
 
 /* --- page.c, demand.c: memory of the guest process -------------------------- */
 
 /**
  * struct page - a page of the guest process
- * @addr: its address
- * @seq: its number (fresh.h)
- * @next: in its bucket; or free
- * @busy: somebody works on it, and nobody else may
- * @fetching: likewise, and there is nothing in it that the guest does not have
- * @mapped: seen at its address
- * @bad: could not be fetched: without access at its address, until the call ends. Somebody who
- *	waits too long for the end of @busy may make it so
- * @shut: bad for one lane's call only, and while another one's asks for it, which opens it again
- * @filled: it has bytes of the guest's
+ * @addr: address of the page
+ * @seq: number of the fetch, for fresh.h
+ * @next: list entry of the page's bucket, or of a list of free entries
+ * @busy: true if a thread has claimed the page, so that no other thread may work on it
+ * @fetching: true if the page is @busy and has no bytes that the guest does not have
+ * @mapped: true if the page is mapped at its address
+ * @bad: true if the page could not be fetched: it is mapped without access until the call ends. A
+ *	thread that has waited too long for the end of @busy may set it, too
+ * @shut: true if the page is bad for the call of one lane only, while another lane fetches it;
+ *	that lane opens the page again
+ * @filled: true if the page has bytes of the guest
  */
 struct page {
 	u64 addr;
@@ -191,23 +223,23 @@ struct page {
 #define DEMAND_BUCKETS	4096
 
 /**
- * struct demand - pages of the guest process that are here
- * @lock: all of it
- * @fresh: their numbering
- * @claims: counts claims that ended
- * @gated: lanes whose fetches are repeated
- * @nr_pages: how many
- * @nr_mapped: of them
- * @waiting: faults wait for claims to end
- * @top: beyond all of @pages that were ever used and can have bytes
- * @free: of these, those that stand for none
- * @free_bad: likewise, of those that can only be bad
- * @pages: all of them: those that can have bytes come first
- * @buckets: those that stand for one, by address
- * @live: the bytes of each
- * @orig: what the guest gave for each
- * @secret: the file of @live
- * @faults: userfaultfd
+ * struct demand - pages of the guest process that are in this shadow
+ * @lock: lock of all fields
+ * @fresh: numbering of fetches and of starts of calls
+ * @claims: counter of claims that have ended; a futex
+ * @gated: number of lanes that repeat a fetch while new calls are held back
+ * @nr_pages: number of pages
+ * @nr_mapped: number of pages that are mapped
+ * @waiting: true if faults wait for claims to end
+ * @top: index in @pages after the last entry that was ever used and can have bytes
+ * @free: list of free entries that can have bytes
+ * @free_bad: list of free entries that can only be bad
+ * @pages: array of all entries; those that can have bytes come first
+ * @buckets: hash table of the entries in use, by address
+ * @live: bytes of each page
+ * @orig: bytes that the guest gave for each page
+ * @secret: secret memory (memfd_secret) that holds @live
+ * @faults: the userfaultfd
  */
 struct demand {
 	struct lock lock;
@@ -230,22 +262,22 @@ struct demand {
 
 extern struct demand demand;
 
-/* Exits if something is missing, with a status that says what. */
+/* Sets up the pages. If something is missing, exits with a status that says what. */
 void page_init(void);
 struct page *page_find(u64 addr);
-/* A new one, claimed; NULL: the limit. */
+/* Adds a claimed page. Return: the page, or NULL at the limit. */
 struct page *page_add(u64 addr);
-/* A new one, which can only be bad, and is counted apart. */
+/* Adds a claimed page that can only be bad. Such pages have a limit of their own. */
 struct page *page_add_bad(u64 addr);
 bool page_has_bytes(const struct page *page);
 void page_free(struct page *page);
-/* Puts it at its address. */
+/* Maps the page at its address. */
 void page_show(struct page *page);
-/* Has accesses fail while somebody works on it, and no longer. demand.lock is held. */
+/* Maps the page without access as long as it is claimed. Context: demand.lock is held. */
 void page_shut(struct page *page);
-/* Ends that: faults at its address are reported again. demand.lock is held. */
+/* Undoes page_shut(): faults there are reported again. Context: demand.lock is held. */
 void page_open(struct page *page);
-/* The bytes of the page, and those that the guest gave. */
+/* Return: the bytes of the page, and the bytes that the guest gave. */
 u8 *page_live(const struct page *page);
 u8 *page_orig(const struct page *page);
 static inline bool page_differs(const struct page *page)
@@ -253,34 +285,43 @@ static inline bool page_differs(const struct page *page)
 	return page->filled && __builtin_memcmp(page_live(page), page_orig(page), PAGE_SIZE);
 }
 void page_unclaim(struct page *page);
-/* Most pages that are hidden at once. */
+/* Largest number of pages that are hidden at once. */
 #define HIDE_MAX	64
 /*
- * Takes claimed pages away from their addresses, in one step, whoever touches them. Takes
- * map_lock; demand.lock is not held.
+ * Unmaps claimed pages from their addresses. Runs of pages are unmapped in one step for all
+ * threads that access them. Context: takes map_lock; demand.lock is not held.
  */
 void pages_hide(struct page **pages, u32 nr);
-/* Demand pages at [addr, addr + len), whatever is there. map_lock is held. Return: 0 or errno. */
+/*
+ * Replaces everything at [addr, addr + len) by memory whose faults are reported. Context:
+ * map_lock is held. Return: 0, or a negative errno.
+ */
 int demand_cover(u64 addr, u64 len);
-/* Does the same in steps; each is a single one for every thread that touches the memory. */
+/* Does the same in steps. Each step is one for all threads that access the memory. */
 void demand_cover_moving(u64 addr, u64 len);
-/* Something else is at [addr, addr + len) from now on. demand.lock is held. */
+/* Notes that other memory replaces pages at [addr, addr + len). Context: demand.lock is held. */
 void pages_cover(u64 addr, u64 len);
-/* What wakes whoever has touched the page. */
+/* Wakes all threads that wait in a fault at this page. */
 void page_wake(u64 addr);
 
 /*
- * A call starts; its driver is done. Return: 0, -ENOBUFS (a limit), -EOPNOTSUPP (the export is
- * without demand pages), or another errno.
+ * Begins, or ends, a call's use of pages, before or after the driver runs. Return: 0; -ENOBUFS: a
+ * limit; -EOPNOTSUPP: the export is without demand pages; or another negative errno.
  */
 void demand_begin(struct lane *lane);
-/* One of class mm starts, which asks the guest nothing, but may wait for what others have asked. */
+/* Begins a call of class mm, which asks the guest nothing, but may wait for fetches of others. */
 void demand_begin_mm(struct lane *lane);
 int demand_end(struct lane *lane);
 void demand_store(u64 addr, const u8 *bytes);
-/* Claims have ended. @kick: as demand.waiting was then. demand.lock is not held. */
+/*
+ * Wakes those who wait for claims to end. @kick: demand.waiting when the claims ended. Context:
+ * demand.lock is not held.
+ */
 void demand_woken(bool kick);
-/* Waits until claims ended since there were @claims, with a deadline. demand.lock is not held. */
+/*
+ * Waits with a deadline until demand.claims differs from @claims. Context: demand.lock is not
+ * held.
+ */
 void demand_wait(u32 claims);
 
 /* --- writeback.c ------------------------------------------------------------ */
@@ -299,33 +340,36 @@ struct writeback {
 };
 
 /*
- * Memory of the lane for it, kept for those that come later: the pager has it during a fault, the
- * lane's thread afterwards. The pager cannot ask for memory: who holds map_lock may wait for it.
- * Return: 0 or -ENOMEM.
+ * Gives the lane memory for writing back, which is kept for later lanes. The pager uses it during
+ * a fault, and the lane's thread afterwards. The pager itself cannot allocate: the holder of
+ * map_lock may be waiting for the pager. Return: 0, or -ENOMEM.
  */
 int writeback_prepare(struct lane *lane);
-/* All that differs. Return: 0 or -EFAULT. */
+/* Writes back all pages that differ from the guest's. Return: 0, or -EFAULT. */
 int writeback_all(struct lane *lane);
-/* The message about its claimed pages, in @iov of three. Return: bytes; 0: nothing differs. */
+/*
+ * Builds the message about the claimed pages of @batch, in two entries of @iov. Return: length in
+ * bytes; 0: nothing differs.
+ */
 u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov);
 
 /* --- pager.c ---------------------------------------------------------------- */
 
 void pager_init(void);
-/* Watches the lane's socket from now on, for as long as it is open. */
+/* Adds the lane's socket to the pager's, as long as the socket is open. */
 int pager_watch(struct lane *lane);
-/* Is told of what comes by it; once. */
+/* Arms or disarms the watch of the lane's socket. The pager is notified once. */
 void pager_arm(struct lane *lane, bool armed);
 void pager_kick(void);
 
-/* --- room.c: what drivers can reach of the program's memory -------------------- */
+/* --- room.c: the program's memory that drivers can reach ----------------------- */
 
 /**
  * struct room - memory that the driver of one call can reach
- * @memory: a stack for the cancel signal, then scratch memory for arguments
- * @key: protection key of it
- * @used: so many bytes of the scratch memory may be not zero
- * @fresh: no driver could reach its pages yet
+ * @memory: stack for the cancel signal, followed by scratch memory for arguments
+ * @key: protection key of the memory
+ * @used: number of bytes of the scratch memory that may be nonzero
+ * @fresh: true if no driver could reach the pages yet
  */
 struct room {
 	u8 *memory;
@@ -341,9 +385,10 @@ static inline u8 *room_scratch(const struct room *room)
 
 void rooms_init(void);
 /*
- * Gives the call a room, if it has none. Arguments for NVIDIA's driver are looked at there, and memory
- * that drivers keep has its key, so it has to be this call's alone, for which others may have to
- * end, and new. Return: 0, -EINTR (the guest does not wait any more), -EBUSY (they did not end).
+ * Gives the call a room, if it has none. A call of NVIDIA's driver, whose arguments are checked
+ * in the room, needs new pages and a room of its own, as does a call with memory that drivers
+ * keep, which has the room's key. Such a call may wait for others to end. Return: 0; -EINTR: the
+ * guest does not wait any more; -EBUSY: the others did not end.
  */
 int room_take(struct call *call);
 void room_put(struct call *call);
@@ -357,20 +402,20 @@ enum lane_upcall {
 };
 
 /**
- * struct fault - a fault of a lane's thread that is served
- * @addr: page; 0: none
- * @call: the lane's call at that time
- * @upcall: what the guest is asked
- * @pages: claimed for it
- * @nr: of them
- * @seq: of the fetch
- * @end: deadline of the upcall, or of the wait for a claim of others
- * @start: of it
- * @may: nanoseconds for which the driver may wait for it
- * @wait: of vgpu_patience_begin()
- * @have: bytes of the answer that are there
- * @want: all of it
- * @answer: its fixed part
+ * struct fault - a fault of a lane's thread that the pager serves
+ * @addr: address of the page; 0: there is no fault
+ * @call: number of the lane's call at the fault
+ * @upcall: kind of the upcall to the guest
+ * @pages: pages that were claimed for the upcall
+ * @nr: number of entries of @pages
+ * @seq: number of the fetch
+ * @end: deadline in nanoseconds of the upcall, or of the wait for a page that others have claimed
+ * @start: time in nanoseconds at which that began
+ * @may: time in nanoseconds that the driver may wait
+ * @wait: state of vgpu_patience_begin()
+ * @have: number of bytes of the answer that were received
+ * @want: length of the answer in bytes
+ * @answer: fixed part of the answer
  */
 struct fault {
 	u64 addr;
@@ -399,73 +444,79 @@ struct lane {
 	u64 seq;
 	bool unacked;
 	bool cancelled;
-	/* An upcall was not answered in time: the call's reply is the last message. */
+	/* True after an upcall timed out: the call's reply is then the last message. */
 	bool last;
 	bool down;
 	u8 *buf;
 	u8 *reply_buf;
 	struct call *call;
-	/* A room for a call that gets no other; and that whose stack for signals the thread has. */
+	/*
+	 * @room is for calls that get no other room. @signals is the room whose signal stack the
+	 *	thread has.
+	 */
 	struct room room;
 	const struct room *signals;
 
 	struct writeback *batch;
 
-	/* Of the running call; under demand.lock. */
+	/* State of the running call, protected by demand.lock. */
 	u64 fetch_addr;
 	bool gating;
-	/* An errno: it needed more than it may have. */
+	/* An errno if the call has hit a limit, else 0. */
 	int limited;
 	struct vgpu_ahead ahead;
 	u64 upcall_ns;
-	/* Time that drivers had waited for the guest when the call began; its lane writes it. */
+	/* Time that drivers had waited for the guest when the call began. The lane writes it. */
 	u64 guest_call;
 	struct fault fault;
 
-	/* What a cancel may do. */
+	/* State that a cancel needs, protected by @lock. */
 	struct lock lock;
 	bool running;
 	bool upcalling;
 	bool signalled;
 	struct syscall syscall;
 
-	/* The engine's answer to its request. */
+	/* The lane's request to the engine; @answered is a futex. */
 	u32 answered;
 	struct request *request;
 };
 
-/* Maps the memory of SHADOW_LANES_READY lanes. */
+/* Maps memory for SHADOW_LANES_READY lanes. */
 void lanes_init(void);
-/* No lane will come any more: the last one's end is the program's. */
+/* Notes that no lane will come any more: the program ends with the last lane. */
 void lanes_end(void);
 void lane_start(int sock);
 struct lane *lane_by_index(u32 index);
-/* That whose thread it is; NULL: none. */
+/* Return: the lane whose thread has this number, or NULL. */
 struct lane *lane_by_tid(int tid);
 void lane_shutdown(struct lane *lane);
-/* The guest has ended the connection. */
+/* Return: true if the guest has closed the connection. */
 bool lane_is_down(struct lane *lane);
-/* Bytes are there, or the end. */
+/* Return: true if the socket has bytes, or its end, to read. */
 bool lane_pending(struct lane *lane);
-/* A driver's function runs, or does not any more. */
+/* Notes that a driver's function begins to run, or has ended. */
 void lane_set_running(struct lane *lane, bool running);
-/* Its thread may touch memory of the guest process. */
+/* Return: true if the lane's thread may access memory of the guest process. */
 bool lane_in_call(struct lane *lane);
-/* The guest wants the call to end. lane->lock is held. */
+/* Cancels the lane's call for the guest. Context: lane->lock is held. */
 void lane_cancel_locked(struct lane *lane);
-/* Its thread looks again at the page that it waits for, and no other one does. false: it cannot. */
+/*
+ * Makes the lane's thread retry the access that it waits for, and no other thread. Return: false
+ * if it cannot.
+ */
 bool lane_look_again(struct lane *lane);
 
-/* Return: 0, -ETIMEDOUT or another errno of the connection. Deadline in nanoseconds; 0: none. */
+/* @deadline: nanoseconds; 0: none. Return: 0, -ETIMEDOUT or another errno of the connection. */
 int lane_send(struct lane *lane, struct iovec *iov, u32 nr, u64 deadline);
 int lane_recv(struct lane *lane, void *buf, u64 len, u64 deadline);
 /*
- * Asks the guest something, from the lane's own thread. @answer: its fixed part.
- * Return: 0, -EFAULT (the lane is over).
+ * Makes an upcall from the lane's own thread. @answer: fixed part of the guest's answer. Return:
+ * 0, or -EFAULT: the lane is of no use any more.
  */
 int lane_ask(struct lane *lane, struct iovec *iov, u32 nr, u16 type, struct vgpu_written *answer);
 bool lane_answer_ok(const void *answer, u32 answer_len, u32 data_len);
-/* The upcall has failed: for want of time, or as the connection is of no use. */
+/* Handles a failed upcall. @error: -ETIMEDOUT, or another errno, with which the connection ends. */
 void lane_upcall_failed(struct lane *lane, int error);
 
 /* --- call.c ----------------------------------------------------------------- */
@@ -503,7 +554,7 @@ struct call {
 	bool scratch_low;
 	struct vgpu_seg_place *segs;
 	struct vgpu_seg_place segs_small[SEGS_SMALL];
-	/* Of FD_IN and EVENT fixups: what was placed. */
+	/* Files and numbers that were placed for FD_IN and EVENT fixups. */
 	struct file_entry **placed;
 	s32 *placed_fds;
 	struct file_entry *arg_file;
@@ -514,7 +565,7 @@ struct call {
 	bool done;
 };
 
-/* Return: 0, or -EPROTO for a malformed one. */
+/* Return: 0, or -EPROTO for a malformed call. */
 int call_run(struct call *call);
 int call_send_reply(struct call *call);
 void call_finish(struct call *call);
@@ -523,10 +574,13 @@ void call_take_back(struct call *call);
 s64 call_refuse(struct call *call, int error);
 int call_alloc_data(struct call *call, u32 len);
 int call_alloc_scratch(struct call *call, u64 len);
-/* Memory of the size of a message, which is counted; NULL: none. */
+/*
+ * Allocates memory for a message or a reply, which counts against a budget. Return: NULL if there
+ * is none.
+ */
 void *budget_get(u64 len);
 void budget_put(void *memory, u64 len);
-/* A driver's function by a system call that the guest can interrupt. */
+/* Makes a system call that runs a driver's function and that the guest can interrupt. */
 long call_system(struct call *call, u64 nr, u64 a, u64 b, u64 c, u64 d);
 static inline bool call_is_compat(const struct call *call)
 {
@@ -541,42 +595,47 @@ s64 fops_llseek(struct call *call);
 s64 fops_poll(struct call *call);
 s64 fops_fdinfo(struct call *call);
 s64 ioctl_run(struct call *call);
-/* Files that a call made, which nothing explains, are closed. Return: the call's result. */
+/* Closes files that the call's driver has made and no fixup names. Return: the call's result. */
 s64 call_close_strays(struct call *call, s64 result);
 
 /* --- nvidia.c: memory of NVIDIA's driver -------------------------------------- */
 
 /*
- * To be called before the ioctl. Return: the client of the engine's that is to have what the ioctl
- * lets a file map; 0: none, as it lets none.
+ * Finds the client to share memory with; called before the ioctl. Return: handle of the engine's
+ * client that is to own the memory which this ioctl lets a file map; 0: the memory is not to be
+ * owned, or there is no client.
  */
 u32 nvidia_owner(struct call *call, u32 cmd);
-/* The driver has made the ioctl: the memory is shared with that client, and the engine hears of it. */
+/*
+ * Shares the memory with that client, and tells the engine; called after the driver has made the
+ * ioctl.
+ */
 void nvidia_mapped(struct call *call, u32 cmd, u32 owner);
 /*
- * The file that an mmap() of the call's file is to map. One of nvidiactl has no reference of the
- * memory that it was told to map (drivers/host/owned.c): so the engine owns that, and gives another
- * file. nvidia_shown_done() has to be called in any case, with the file that is returned.
+ * Finds the file that an mmap() of the call's file has to map. A file of nvidiactl has no
+ * reference of the memory that it was told to map (drivers/host/owned.c): so the engine owns the
+ * memory, and gives another file. nvidia_shown_done() must be called in any case, with the file
+ * that was returned.
  *
- * Return: its number, or a negative errno.
+ * Return: number of the file, or a negative errno.
  */
 int nvidia_shown(struct call *call);
 void nvidia_shown_done(struct call *call, int fd);
-/* Return: the file is of one of NVIDIA's cards. */
+/* Return: true if the file belongs to one of NVIDIA's cards. */
 bool nvidia_is_card(const struct file_entry *file);
-/* One of a card, or the control file. */
+/* Return: true if the file belongs to one of NVIDIA's cards, or is their control file. */
 bool nvidia_is_rm(const struct file_entry *file);
 
 /* --- mapping.c -------------------------------------------------------------- */
 
 /*
- * Remembers where the kernel finds the program's arguments, from what the stack begins with. Everybody
- * may read them by /proc/PID/cmdline, which has the driver do that where a device is mapped there
- * (access_remote_vm() and ->access). So no device is.
+ * Remembers the address of the program's arguments, from the first words of the stack. Any process
+ * may read the arguments by /proc/PID/cmdline. If a device were mapped at that address, the
+ * driver would do the read (access_remote_vm() and ->access). So no device is mapped there.
  */
 void mapping_keep_args(const long *start);
 void mapping_init(void);
-/* Whether all of [addr, addr + len) is the guest process's. */
+/* Return: true if all of [addr, addr + len) belongs to the guest process. */
 bool mapping_range_ok(u64 addr, u64 len);
 s64 mapping_mmap(struct call *call);
 s64 mapping_bind(struct call *call);
@@ -584,29 +643,40 @@ s64 mapping_protect(struct call *call);
 s64 mapping_read_pages(struct call *call);
 s64 mapping_write_pages(struct call *call);
 void mapping_unmap(u64 addr, u64 len);
-/* [addr, addr + len) is for other memory from now on, and back. map_lock is held. */
+/* Reserves [addr, addr + len) for other memory, and gives it back. Context: map_lock is held. */
 int mapping_reserve(u64 addr, u64 len);
 void mapping_give_back(u64 addr, u64 len);
-/* Zeroed memory at [addr, addr + len), with @key, in the place of demand pages, and back. */
+/* Maps zeroed memory with @key at [addr, addr + len), in place of demand pages, and unmaps it. */
 int mapping_place(u64 addr, u64 len, int key);
 void mapping_displace(u64 addr, u64 len);
-/* Whether a mapping is at @addr; where the next one begins after it. demand.lock is held. */
+/*
+ * Return: whether a mapping is at @addr, and where the next mapping after @addr begins. Context:
+ * demand.lock is held.
+ */
 bool mapping_at(u64 addr);
 u64 mapping_next(u64 addr);
 
 /* --- kept.c: memory of the guest process that drivers keep -------------------- */
 
-/* Memory of the guest at physical address @addr is in a file, from @offset on; takes over @fd. */
+/*
+ * Notes that memory of the guest at physical address @addr is in a file, from @offset on. @fd
+ * becomes kept.c's.
+ */
 void ram_add(u64 addr, u64 len, u64 offset, int fd);
 void ram_remove(u64 addr, u64 len);
 /*
- * Puts the guest's pages that KEPT segments name at their addresses, until kept_hide(), with the key of
- * the call's room: no other call finds them, where there are keys. Return: 0,
- * -EFAULT: the guest has no such memory, -ENOSPC: too many pieces, -EINVAL: something else is at
- * the addresses, or another negative errno. After an error nothing is there.
+ * Maps the guest's pages that KEPT segments name at their addresses, until kept_hide(). The pages
+ * have the key of the call's room, so that with protection keys no other call's driver can reach
+ * them.
+ *
+ * Return: 0; -EFAULT: the guest has no such memory; -ENOSPC: too many pieces; -EINVAL: something
+ * else is at the addresses; or another negative errno. On failure nothing is mapped.
  */
 int kept_show(struct call *call);
-/* The program ends if it cannot, so that no other call gets the room while these have its key. */
+/*
+ * Unmaps these pages. Ends the program on failure, so that no other call gets the room while the
+ * pages have its key.
+ */
 void kept_hide(struct call *call);
 
 #endif /* ESHADOW_SHADOW_H */

@@ -16,16 +16,19 @@
 #define STACK_SIZE	(64UL << 10)
 #define THREAD_SIZE	(GUARD_SIZE + STACK_SIZE + THREAD_ROOM + 2 * THREAD_BUF)
 
-#define KERNEL_SIGSET	8	/* bytes of a sigset_t in the kernel */
+#define KERNEL_SIGSET	8	/* size in bytes of the kernel's sigset_t */
 #define SIGNAL_BIT(nr)	(1UL << ((nr) - 1))
 
-/* The thread reaches memory of all keys from here on. Takes rax, rcx, rdx. */
+/* Gives the thread access to memory of all keys. Clobbers rax, rcx and rdx. */
 #define REACH_ALL			\
 	"	xor %eax, %eax\n"	\
 	"	xor %ecx, %ecx\n"	\
 	"	xor %edx, %edx\n"	\
 	"	wrpkru\n"
-/* The same at the beginning of a signal's handler, whose third argument stays. Takes r8, too. */
+/*
+ * Does the same at the start of a signal handler, and keeps its third argument (rdx). Clobbers
+ * r8, too.
+ */
 #define HANDLER_REACH			\
 	"	mov %rdx, %r8\n"	\
 	REACH_ALL			\
@@ -34,19 +37,23 @@
 /* --- system calls that can be cancelled ------------------------------------ */
 
 /*
- * From _begin to _end the system call has not been made: the instruction itself is the last
- * one there, where the kernel also goes back to when it has to be made again.
+ * System calls that can be cancelled.
  *
- * Memory that is to be out of the kernel's reach is out of the thread's as well, its stack and
- * @call included: so everything is in registers by then.
+ * From _begin up to _end the system call was not made. The system call instruction itself is the
+ * last one there, and the kernel also goes back to it to restart the call.
  *
- * The kernel leaves the thread's registers where a driver or a device may write (room.c), so the
- * handler does not go back to them. The signal comes between _begin and the end of SYSCALL_IN only,
- * and the handler goes on as after the system call, with a stack that it finds by memory of the
- * program's own. What it believes of the registers is whether the driver has answered, and what.
+ * Memory that the kernel must not reach during the call is out of the thread's reach as well,
+ * including its stack and @call. So by then everything is in registers.
  *
- * rdi: struct syscall. All registers that the compiler wants to find again are saved. At _begin the
- * stacks of both are the same, r12d is @reach. From cancel_over on r13 is the result.
+ * The kernel saves the thread's registers where a driver or a device may write (room.c), so the
+ * handler does not return to them. The signal comes only between _begin and the end of
+ * SYSCALL_IN. The handler continues as after the system call, with a stack that it finds by
+ * memory of the program's own. From the saved registers it only takes whether the driver has
+ * answered, and what.
+ *
+ * rdi: struct syscall. All registers that the compiler expects to be kept are saved. At _begin
+ * both variants have the same stack layout, and r12d is @reach. From cancel_over on r13 is the
+ * result.
  */
 HIDDEN extern char cancel_begin[], cancel_end[], compat_begin[], compat_end[], cancel_over[];
 HIDDEN void on_cancel(int nr, void *info, struct ucontext *ucontext);
@@ -153,8 +160,9 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"compat_over:\n"
 	"	jmp cancel_over\n"
 	/*
-	 * A handler begins without any key but 0, and with registers as they were but for its
-	 * arguments, rax, rsp and rip. The third argument has these, at 144 and 168.
+	 * A handler starts with access to key 0 alone. Its registers are the interrupted ones,
+	 * except for its arguments, rax, rsp and rip. The third argument points to the saved rax
+	 * and rip, at 144 and 168.
 	 */
 	"on_cancel_keys:\n"
 	HANDLER_REACH
@@ -184,7 +192,7 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"	jne 2f\n"
 	"	movslq %eax, %rax\n"
 	"	jmp 3f\n"
-	/* r13 is the result already, wherever this is so. */
+	/* r13 is already the result at all of these places. */
 	"2:	lea compat_over(%rip), %rcx\n"
 	"	cmp %rcx, %rdx\n"
 	"	je cancel_return\n"
@@ -197,7 +205,7 @@ __asm__(".globl syscall_cancelable, syscall_entry32, compat_begin, compat_end, c
 	"	jb cancel_return\n"
 	"3:	mov %rax, %r13\n"
 	"	jmp cancel_return\n"
-	/* No cancel was sent. The program cannot go back to where it was. */
+	/* No cancel was sent: end the program, which cannot return to the interrupted place. */
 	"cancel_stray:\n"
 	"	mov $231, %eax\n"	/* exit_group */
 	"	mov $102, %edi\n"	/* SHADOW_EXIT_SIGNAL */
@@ -214,8 +222,8 @@ _Static_assert(offsetof(struct ucontext, uc_mcontext.rax) == 144 &&
 HIDDEN long syscall_entry32(struct syscall *call);
 
 /*
- * The kernel may have no such entry. That is tried without a file, and with all memory in reach, as
- * the fault has a signal, which needs the stack.
+ * The kernel may lack the entry for 32-bit programs. Try it first without a file, and with all
+ * memory in reach, as the fault then raises a signal, whose handler needs the stack.
  */
 long syscall_compat(struct syscall *call)
 {
@@ -228,11 +236,12 @@ long syscall_compat(struct syscall *call)
 	return syscall_entry32(call);
 }
 
-/* --- other system calls of drivers ------------------------------------------- */
+/* --- other system calls that run drivers ------------------------------------- */
 
 /*
- * No signal comes meanwhile: a cancel's is sent only to a thread in a call that can be cancelled.
- * The stack is out of reach, so all is in registers.
+ * Makes a system call while the thread has no access to its stack, so all values are in
+ * registers. No signal comes meanwhile: that of a cancel is only sent to a thread in a cancelable
+ * call.
  */
 static long sys6_reach(unsigned int reach, long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -282,10 +291,9 @@ long sys4_in_room(int key, long nr, long a, long b, long c, long d)
 HIDDEN extern char copy_begin[], copy_end[];
 HIDDEN bool copy_reach(void *to, const void *from, u64 len, unsigned int reach);
 /*
- * Words where both sides are aligned: memory of devices is slow byte by byte, and drivers'
- * registers may not take bytes.
- *
- * The handler of a fault goes on at copy_failed, with the stack that it finds by %fs.
+ * Copies words if both sides are aligned: memory of devices is slow byte by byte, and registers
+ * of devices may not accept bytes. On a fault the handler continues at copy_failed, with the
+ * stack that it finds by %fs.
  */
 __asm__(".globl copy_reach, copy_begin, copy_end\n"
 	".hidden copy_reach, copy_begin, copy_end\n"
@@ -371,9 +379,10 @@ bool thread_fault_is_meant(u64 ip)
 }
 
 /*
- * A fault of a copy, or of a system call of 32-bit programs that the kernel does not have. As with
- * the cancel's signal, drivers may write where the kernel leaves the registers: what is believed is
- * that the thread was at such a place, which it is at no other fault, and the program ends.
+ * Handles a fault of a copy, or of a system call of 32-bit programs that the kernel does not
+ * have. As with the signal of a cancel, drivers may write where the kernel saves the registers.
+ * So the handler only trusts that the thread was at one of these places. At any other fault the
+ * program ends.
  */
 HIDDEN void on_fault(int nr, void *info, struct ucontext *ucontext);
 HIDDEN void on_fault_keys(int nr, void *info, struct ucontext *ucontext);
@@ -431,7 +440,7 @@ int signals_init(void)
 	unsigned long blocked = ~(SIGNAL_BIT(VGPU_LANE_SIGNAL) | SIGNAL_BIT(SIGSEGV) |
 				  SIGNAL_BIT(SIGBUS));
 	handler_fn *fault = keys_on ? on_fault_keys : on_fault;
-	/* A handler does not return, so it runs with the mask that the thread had. */
+	/* Handlers do not return, so they must run with the thread's own signal mask. */
 	const unsigned long flags = SA_ONSTACK | SA_NODEFER;
 	long ret;
 
@@ -456,7 +465,7 @@ void thread_cancel(const struct thread *thread, struct syscall *call)
 	if (state_changes(call, SYSCALL_OUT, SYSCALL_UNWANTED) ||
 	    !state_changes(call, SYSCALL_IN, SYSCALL_SIGNALLED))
 		return;
-	/* The thread waits for the signal, so it has to hear that none comes. */
+	/* Tell the thread that no signal comes, as it waits for one. */
 	if (sys3(__NR_tgkill, sys2(__NR_getpid, 0, 0), thread->tid, VGPU_LANE_SIGNAL))
 		thread_signal_came(call);
 }
@@ -491,7 +500,7 @@ int thread_prepare(struct thread *thread, unsigned int nr)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (sys_is_error(ret))
 		return ret;
-	/* The lowest page stays without access: a stack that overflows faults. */
+	/* Keep the lowest page without access, so that a stack overflow faults. */
 	if (keys_give(memory + GUARD_SIZE, STACK_SIZE, KEY_OWN) ||
 	    keys_give(room, THREAD_ROOM, KEY_SHARED) ||
 	    keys_give(room + THREAD_ROOM, 2 * THREAD_BUF, KEY_OWN)) {
@@ -512,27 +521,30 @@ u8 *thread_buf(const struct thread *thread, unsigned int nr)
 	return thread_room(thread) + THREAD_ROOM + nr * THREAD_BUF;
 }
 
-/* First C code of a new thread, on its own stack. */
+/* Runs first in a new thread, on the thread's own stack. */
 static void __attribute__((noreturn, used)) thread_main(struct thread *thread)
 {
 	unsigned long all = ~0UL;
 
 	thread->fn(thread->arg);
-	/* Somebody else may get the stack as soon as the kernel has cleared the tid. */
+	/*
+	 * Block all signals: another thread may get the stack as soon as the kernel has cleared
+	 * the tid.
+	 */
 	sys4(__NR_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, KERNEL_SIGSET);
 	for (;;)
 		sys2(__NR_exit, 0, 0);
 }
 
 /*
- * clone() returns twice, the second time on an empty stack: no compiled code
- * can be between the call and the jump.
+ * clone() returns twice, the second time on an empty stack. So no compiled code may run between
+ * the system call and the jump.
  */
 HIDDEN long thread_clone(unsigned long flags, void *stack, int *tid, struct thread *thread);
 __asm__(".globl thread_clone\n"
 	".hidden thread_clone\n"
 	"thread_clone:\n"		/* rdi flags, rsi stack, rdx tid, rcx thread */
-	"	mov %rcx, %r9\n"	/* the syscall clobbers rcx, keeps r9 */
+	"	mov %rcx, %r9\n"	/* the system call clobbers rcx and keeps r9 */
 	"	mov %rdx, %r10\n"	/* child_tid: cleared at the thread's end */
 	"	mov %rcx, %r8\n"	/* tls: %fs */
 	"	mov $56, %eax\n"	/* clone */
@@ -547,7 +559,7 @@ __asm__(".globl thread_clone\n"
 
 int thread_start(struct thread *thread, void (*fn)(void *arg), void *arg)
 {
-	/* CLONE_PTRACE: who traces the one that starts it traces it, too (tracer.c). */
+	/* CLONE_PTRACE: the tracer of the starting thread traces the new one as well (tracer.c). */
 	unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 			      CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
 			      CLONE_CHILD_CLEARTID | CLONE_PTRACE;

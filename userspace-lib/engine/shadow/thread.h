@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Threads, and the signals that reach into them. All threads share one table of files.
- */
+/* Threads, and the signals that interrupt them. All threads share one table of files. */
 #ifndef ESHADOW_THREAD_H
 #define ESHADOW_THREAD_H
 
 #include "wire.h"
 
-/* For drivers that want the system call to be made again; programs know no such error. */
+/* Result of drivers that want the system call to be restarted; no header for programs has it. */
 #define ERESTARTSYS	512
 
 #define THREAD_SIGNALS	(16UL << 10)
@@ -17,13 +15,14 @@
 struct syscall;
 
 /**
- * struct thread - a thread and memory of its own
- * @call: the system call that it makes, or made last; the thread finds it by %fs, and the next
- * @stack: where its stack is while copy_checked() runs; 0: it does not
- * @tid: 0: free. The kernel clears it when the thread no longer uses the memory
- * @fn: what it does
- * @arg: its argument
- * @memory: guard page, stack, room for calls, two buffers; kept for good
+ * struct thread - a thread and its memory
+ * @call: system call that the thread makes, or made last; found at %fs:0
+ * @stack: stack pointer while copy_checked() runs, else 0; found at %fs:8
+ * @tid: thread number; 0: the entry is free. The kernel clears it when the thread does not use
+ *	the memory any more
+ * @fn: function that the thread runs
+ * @arg: argument of @fn
+ * @memory: guard page, stack, room for calls and two buffers; never freed
  */
 struct thread {
 	struct syscall *call;
@@ -34,29 +33,33 @@ struct thread {
 	u8 *memory;
 };
 
-/* Gives the thread memory, if it has none. @nr: which of all it is. Return: 0 or an errno. */
+/*
+ * Gives the thread memory, if it has none. @nr: index of the thread. Return: 0, or a negative
+ * errno.
+ */
 int thread_prepare(struct thread *thread, unsigned int nr);
 int thread_start(struct thread *thread, void (*fn)(void *arg), void *arg);
 /*
- * Return: room for calls, which is a stack for the cancel signal and memory for arguments; and two
- * buffers.
+ * Return: the thread's room for calls (a stack for the cancel signal, then memory for arguments),
+ * and its buffer @nr, 0 or 1.
  */
 #define THREAD_ROOM	(THREAD_SIGNALS + THREAD_SCRATCH)
 u8 *thread_room(const struct thread *thread);
 u8 *thread_buf(const struct thread *thread, unsigned int nr);
 
-/* The calling thread takes the cancel signal on the stack in that room. */
+/* Makes the calling thread handle the cancel signal on the stack in @room. */
 void thread_signal_stack(const u8 *room);
 
-/* Blocks all signals but those of faults and of cancels, for all threads that follow. */
+/* Blocks all signals but those of faults and of cancels, for threads that start later. */
 int signals_init(void);
 
 /**
- * enum syscall_state - where a system call is
- * @SYSCALL_OUT: not begun, or over
- * @SYSCALL_UNWANTED: not begun, and not to be made
- * @SYSCALL_IN: the thread makes it
- * @SYSCALL_SIGNALLED: likewise, and does not go on before the cancel signal has come
+ * enum syscall_state - state of a system call
+ * @SYSCALL_OUT: the call has not begun, or is over
+ * @SYSCALL_UNWANTED: the call has not begun, and must not be made
+ * @SYSCALL_IN: the thread makes the call
+ * @SYSCALL_SIGNALLED: the thread makes the call, and afterwards waits until the cancel signal has
+ *	come
  */
 enum syscall_state {
 	SYSCALL_OUT = 0,
@@ -68,10 +71,10 @@ enum syscall_state {
 /**
  * struct syscall - a system call that can be cancelled
  * @state: one of enum syscall_state
- * @reach: of the thread's memory, what the kernel can reach meanwhile (keys_only()); 0: all
- * @nr: of the system call
- * @args: of the system call
- * @stack: where the thread's stack is meanwhile
+ * @reach: rights that the kernel has to the thread's memory during the call (keys_only()); 0: all
+ * @nr: number of the system call
+ * @args: arguments of the system call
+ * @stack: stack pointer of the thread during the call
  */
 struct syscall {
 	u32 state;
@@ -82,18 +85,22 @@ struct syscall {
 };
 
 /*
- * Makes the system call. A cancel signal ends it whenever it comes: before it, as if it had
- * been interrupted before it did anything (-ERESTARTSYS); in it, as the driver says, which
- * wants the call to be made again (-ERESTARTSYS) or has an error of its own; after it, not
- * at all.
+ * Makes the system call, which a cancel signal ends at any time. A signal before the call makes
+ * the function return -ERESTARTSYS, as if the call had been interrupted before it did anything.
+ * During the call the driver decides the result: -ERESTARTSYS to have the call restarted, or an
+ * errno of its own. After the call the signal has no effect.
  */
 long syscall_cancelable(struct syscall *call);
-/* The same by the entry for 32-bit programs, of three arguments; -EOPNOTSUPP: there is none. */
+/*
+ * Does the same by the entry for 32-bit programs, with three arguments. Return: -EOPNOTSUPP if
+ * the kernel has no such entry.
+ */
 long syscall_compat(struct syscall *call);
 
 /*
- * Makes a system call in which a driver's operation may run, which reaches the guest's memory and
- * nothing of the program's, but for the second one's: what has the room's key. No cancel ends it.
+ * Makes a system call that may run a driver's operation, and that no cancel ends. The operation
+ * reaches the guest's memory and none of the program's; with sys4_in_room() also memory with the
+ * room's key.
  */
 long sys6_apart(long nr, long a, long b, long c, long d, long e, long f);
 long sys4_in_room(int key, long nr, long a, long b, long c, long d);
@@ -104,34 +111,38 @@ static inline long sys3_apart(long nr, long a, long b, long c)
 }
 
 /*
- * Copies where a fault may come, and a driver's handler of that may run, which reaches the guest's
- * memory and what has the room's key: there @to is, or @from, and the thread's stack for signals
- * (thread_signal_stack()). Return: false: a fault came, and what is copied by then is undefined.
+ * Copies memory where a fault may run a driver's handler. The handler reaches the guest's memory,
+ * and memory with the room's key: @to or @from, and the thread's stack for signals
+ * (thread_signal_stack()). Return: false after a fault, with which the bytes at @to are
+ * undefined.
  */
 bool copy_checked(void *to, const void *from, u64 len, int key);
 
-/* Has the thread end the call, by the cancel signal if it makes it already. */
+/* Makes the thread end the call: by the cancel signal if the thread makes the call already. */
 void thread_cancel(const struct thread *thread, struct syscall *call);
 
-/* The place of a thread whose call the cancel signal is to end. */
+/* Place at which the cancel signal has stopped a thread. */
 enum thread_stop {
-	THREAD_BEFORE,		/* the system call was not made, or is to be made again */
-	THREAD_AFTER,		/* it has a result */
-	THREAD_BESIDE,		/* the result is kept already, and the thread waits for the signal */
+	THREAD_BEFORE,		/* the system call was not made, or is to be restarted */
+	THREAD_AFTER,		/* the system call has a result */
+	THREAD_BESIDE,		/* the result is saved, and the thread waits for the signal */
 };
 
-/* @ip: the thread's register. Return: the call, or NULL: no signal of a cancel is expected. */
+/*
+ * Finds out where the thread has stopped. @ip: instruction pointer of the thread. Return: the
+ * call, or NULL if no cancel signal is expected.
+ */
 struct syscall *thread_stopped_at(const struct thread *thread, u64 ip, enum thread_stop *where);
-/* Whether a fault at @ip has a handler that goes on elsewhere. */
+/* Return: true if the handler of a fault at @ip continues elsewhere. */
 bool thread_fault_is_meant(u64 ip);
-/* The signal has come and done its work, for a thread that has not gone on yet. */
+/* Notes that the signal has come and done its work, for a thread that has not continued yet. */
 void thread_signal_came(struct syscall *call);
-/* Return: where it goes on without making the system call, with the result in r13. */
+/* Return: address at which a thread continues without the system call, with the result in r13. */
 u64 thread_way_out(void);
 
 /*
- * Starts the one process that the shadow makes (tracer.c), with the same memory, on a stack that
- * ends at @stack. Return: its number, or a negative errno.
+ * Starts the one process that the shadow makes (tracer.c), with the same memory, and a stack that
+ * ends at @stack. Return: number of the process, or a negative errno.
  */
 long process_start(void (*fn)(void *arg), u8 *stack);
 

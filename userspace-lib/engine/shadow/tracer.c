@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tracer: a process that has the shadow's memory, and traces its threads.
+ * The tracer: a process with the shadow's memory that traces the shadow's threads.
  *
- * The signal that cancels a call has a handler. Before that runs, the kernel makes -EINTR of what
- * drivers say for signals without one (-ERESTARTNOHAND). A tracer stops the thread before that, and
- * is shown the driver's own words, which it makes the result of the call. No handler runs then.
+ * The signal that cancels a call has a handler. Before a handler runs, the kernel turns the
+ * results that drivers return for signals without one (-ERESTARTNOHAND) into -EINTR. A tracer
+ * stops the thread before that, sees the driver's own result, and makes it the result of the
+ * call. Then no handler runs.
  *
- * A thread cannot be traced by another one of its process, and no process outside sees this one.
- * Where the kernel lets none be traced, the handler is all there is.
+ * A thread cannot be traced by a thread of the same process, and no process outside sees the
+ * shadow's process. If the kernel does not allow tracing, only the handler remains.
  *
- * It has one file, the socket to the engine. The engine takes the end of that for the end of the
- * shadow's memory, by which it has files of drivers: a process gives its files up after its memory,
- * so with both of them it ends after all of it.
+ * The tracer has one file, the socket to the engine. The engine takes the end of this socket for
+ * the end of the shadow's memory, which holds files of drivers. A process drops its memory before
+ * its files, so the socket ends after all memory of both processes.
  */
 #include <linux/audit.h>
 #include <linux/errno.h>
@@ -28,21 +29,21 @@
 #include "shadow.h"
 
 #define STACK_SIZE	(16UL << 10)
-/* How long the process and its tracer wait for each other. */
+/* Time in milliseconds that the shadow and its tracer wait for each other at the start. */
 #define START_MS	10000
 
-/* The steps of the start: each side waits for the other's. */
+/* Steps of the start, in which each side waits for the other. */
 enum {
 	TRACER_NEW,
 	TRACER_MAY,	/* the process may be traced */
-	TRACER_DONE,	/* it is, or cannot be */
+	TRACER_DONE,	/* the process is traced, or cannot be */
 };
 
 /**
- * struct registers - what PTRACE_GETREGS gives
+ * struct registers - result of PTRACE_GETREGS
  * @user: registers of programs
- * @fs_base: where %fs begins
- * @rest: gs_base and the segments
+ * @fs_base: base address of %fs
+ * @rest: gs_base and the segment registers
  */
 struct registers {
 	struct pt_regs user;
@@ -53,10 +54,10 @@ _Static_assert(sizeof(struct registers) == 27 * 8, "as user_regs_struct of the k
 
 static u32 step;
 static int process;
-/* In .bss, hence out of drivers' reach. */
+/* Stack of the tracer: .bss has the program's key, so drivers cannot reach it. */
 static u8 stack[STACK_SIZE] __attribute__((aligned(16)));
 
-/* Return: whether the step was left in time. */
+/* Waits for the step to change. Return: true if it did in time. */
 static bool step_await(u32 value)
 {
 	u64 end = now_ns() + START_MS * NSEC_PER_MS;
@@ -85,20 +86,20 @@ static void set_register(int tid, size_t reg, u64 value)
 	trace(PTRACE_POKEUSR, tid, reg, value);
 }
 
-/* The cancel's signal has stopped a thread, and has done its work by that: no handler is to run. */
+/* Handles the stop of a thread by the cancel signal, in place of the signal's handler. */
 static void cancel_seen(int tid)
 {
 	enum thread_stop where;
 	struct registers regs;
 	struct syscall *call;
 
-	/* %fs leads each thread to what it is: see thread.c. */
+	/* %fs points to the thread's struct thread: see thread.c. */
 	if (trace(PTRACE_GETREGS, tid, 0, (unsigned long)&regs) || !regs.fs_base)
 		return;
 	call = thread_stopped_at((const struct thread *)regs.fs_base, regs.user.rip, &where);
 	if (!call)
 		return;
-	/* Without a number of a system call nothing is made again, and a result stays. */
+	/* Without a system call number the kernel restarts nothing, and keeps the result. */
 	set_register(tid, offsetof(struct pt_regs, orig_rax), -1);
 	if (where == THREAD_BEFORE) {
 		set_register(tid, offsetof(struct pt_regs, rip), thread_way_out());
@@ -108,8 +109,9 @@ static void cancel_seen(int tid)
 }
 
 /*
- * Whether a signal is to take its course. Faults of copies have a handler. Nothing else of a traced
- * thread's own making would end the first process of a namespace: it would make the fault again.
+ * Return: true if a signal is to be delivered; the caller ends the shadow for any other signal.
+ * Faults of copies have a handler. Other signals that a thread causes by itself would not end a
+ * traced first process of a namespace: the thread would only fault again.
  */
 static bool signal_is_meant(int tid, int signal)
 {
@@ -137,24 +139,24 @@ static void stopped(int tid, u32 status)
 	int signal = status >> 8 & 0xff;
 
 	if (status >> 16 == PTRACE_EVENT_STOP && signal != SIGTRAP) {
-		/* The whole process is stopped, until it is continued. */
+		/* The whole process is stopped until it is continued. */
 		trace(PTRACE_LISTEN, tid, 0, 0);
 		return;
 	}
-	/* An event is a thread that begins, or is continued. */
+	/* This event means that a thread starts, or that it was continued. */
 	if (status >> 16 == PTRACE_EVENT_STOP) {
 		signal = 0;
 	} else if (signal == VGPU_LANE_SIGNAL) {
 		cancel_seen(tid);
 		signal = 0;
 	} else if (!signal_is_meant(tid, signal)) {
-		/* And the shadow with it (PTRACE_O_EXITKILL). */
+		/* The end of the tracer ends the shadow (PTRACE_O_EXITKILL). */
 		sys_exit_group(SHADOW_EXIT_SIGNAL);
 	}
 	trace(PTRACE_CONT, tid, 0, signal);
 }
 
-/* Return: false: it has ended. */
+/* Handles one event of the shadow. Return: false if the shadow has ended. */
 static bool hear(void)
 {
 	u32 status = 0;
@@ -176,8 +178,9 @@ static bool hear(void)
 #define ARG(i)		(offsetof(struct seccomp_data, args) + 8 * (i))
 
 /*
- * A guest that has taken the shadow over has this process as well, whose stack is in the same
- * memory. It is to do nothing but what it does, least of all with other processes of its user.
+ * Confines the tracer. A guest that has taken over the shadow has the tracer as well, whose stack
+ * is in the same memory. The tracer must be able to do nothing but its work, above all nothing
+ * with other processes of its user.
  */
 static long tracer_confine(void)
 {
@@ -212,10 +215,11 @@ static void tracer_main(void *arg)
 
 	(void)arg;
 	/*
-	 * This alone ends it where vgpud makes no namespaces. Else it ends with the namespace, of
-	 * which the shadow is the first process: not as soon as the thread that has started it
-	 * does, while another one, the last, still closes the files. The engine takes the end of
-	 * the connection for the end of both.
+	 * If vgpud makes no namespaces, only this signal ends the tracer. Otherwise the tracer
+	 * ends with the namespace, of which the shadow is the first process. The signal would
+	 * come too early there: when the thread that has started the tracer ends, the shadow's
+	 * last thread may still be closing files, and the engine takes the end of the socket for
+	 * the end of both.
 	 */
 	if (process != 1)
 		sys2(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
@@ -232,7 +236,7 @@ static void tracer_main(void *arg)
 	sys_exit_group(SHADOW_EXIT_OK);
 }
 
-/* No thread of the process itself needs what the tracer does, nor one more process. */
+/* Forbids tracing, waiting for processes and making processes to the shadow's own threads. */
 static long tracing_forbid(void)
 {
 	struct sock_filter code[] = {
@@ -261,12 +265,12 @@ void tracer_start(void)
 
 	process = sys2(__NR_getpid, 0, 0);
 	tracer = process_start(tracer_main, stack + sizeof(stack));
-	/* For want of processes or memory: then there is no shadow, either. */
+	/* Without processes or memory there can be no shadow, either. */
 	if (tracer < 0)
 		sys_exit_group(SHADOW_EXIT_THREAD);
-	/* Yama may want to know; where it is not, this is an error. */
+	/* Yama may need this. Without Yama the call fails, which is ignored. */
 	sys2(__NR_prctl, PR_SET_PTRACER, tracer);
-	/* It may have given up waiting. */
+	/* The tracer may have stopped waiting. */
 	if (__atomic_compare_exchange_n(&step, &expected, TRACER_MAY, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_RELAXED)) {
 		word_wake(&step);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Write-back: bytes that a driver wrote to demand pages go to the guest, and
- * nothing else of the pages: other threads write there, too.
+ * Write-back: bytes that a driver wrote to demand pages are sent to the guest, and no other bytes
+ * of the pages, as other threads of the guest write there, too.
  */
 #include <linux/errno.h>
 #include <linux/uio.h>
@@ -50,10 +50,10 @@ u32 writeback_message(struct writeback *batch, u64 seq, struct iovec *iov)
 }
 
 /*
- * Sends what differs of claimed pages, and gives them back, as clean ones if the guest has
- * answered: one that it refuses now it refuses for ever. Else the bytes may be another call's,
- * which sends them when it ends.
- * Return: 0, 1 (the guest refuses some), or an errno: the lane is of no use.
+ * Writes back the claimed pages of the batch, and ends their claims. If the guest has answered,
+ * the pages are clean afterwards: bytes that the guest refuses now, it would always refuse.
+ * Otherwise the bytes may be another call's, which writes them back when it ends. Return: 0; 1:
+ * the guest has refused some bytes; or a negative errno: the lane is of no use any more.
  */
 static int batch_send(struct lane *lane, struct writeback *batch)
 {
@@ -63,7 +63,7 @@ static int batch_send(struct lane *lane, struct writeback *batch)
 	int ret = 0;
 	u32 i;
 
-	/* Other calls' drivers may be writing. */
+	/* Hide the pages first, as drivers of other calls may be writing. */
 	pages_hide(batch->pages, batch->nr);
 	if (writeback_message(batch, lane->seq, iov)) {
 		ret = lane_ask(lane, iov, 2, VGPU_MSG_WRITTEN, &answer);
@@ -86,8 +86,8 @@ static int batch_send(struct lane *lane, struct writeback *batch)
 }
 
 /*
- * Claims what differs, from page @next on, until there is no more room, or others work on one.
- * Return: the latter; then @claims is what to wait on.
+ * Claims pages that differ, from index @next on, until the batch is full, or another thread has
+ * claimed such a page. Return: true in the latter case; then @claims is the value to wait on.
  */
 static bool batch_claim(struct writeback *batch, u64 from, u32 *next, u32 *claims)
 {
@@ -98,7 +98,7 @@ static bool batch_claim(struct writeback *batch, u64 from, u32 *next, u32 *claim
 	*claims = demand.claims;
 	for (; *next < demand.top; ++*next) {
 		page = &demand.pages[*next];
-		/* Bytes that other calls write from now on are theirs to send. */
+		/* Bytes that other calls write from now on are written back by these calls. */
 		if (page->seq > from || page->fetching)
 			continue;
 		busy = page->busy;
@@ -121,8 +121,9 @@ static u64 wait_end(void)
 }
 
 /*
- * Each page is sent at most once. One that another thread is sending may hold bytes of this
- * call's driver, so that the reply must not overtake it. Who sends has a deadline.
+ * Writes back all pages that differ, each at most once. Waits for pages that another thread is
+ * sending: they may hold bytes of this call's driver, and the reply must not overtake these. Each
+ * sender has a deadline.
  */
 int writeback_all(struct lane *lane)
 {
